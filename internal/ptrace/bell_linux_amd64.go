@@ -1,0 +1,108 @@
+package ptrace
+
+import (
+	"os"
+	"sync"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// BellSignal interrupts a blocked Wait. It is a real-time signal that neither the C
+// libraries (32 to 34) nor the Go runtime use.
+const BellSignal = syscall.Signal(60)
+
+// A Bell wakes one OS thread out of Wait.
+//
+// The Go runtime installs every handler with SA_RESTART, under which wait4(2) goes
+// on waiting after a signal. The bell has a handler of its own, two instructions
+// long, that runs on the signal stack Go gave the thread and restarts nothing, so
+// Wait returns EINTR and no Go code sees the signal. A ring that falls between the
+// caller's last look at its queue and the wait4 is lost: whoever rings does so again
+// until there is an answer.
+type Bell struct {
+	pid, tid int
+}
+
+func bellHandler()
+func bellReturn()
+func bellAddrs() (handler, restorer uintptr)
+
+// sigaction is the kernel's struct sigaction.
+type sigaction struct {
+	handler  uintptr
+	flags    uint64
+	restorer uintptr
+	mask     uint64
+}
+
+const (
+	saSigInfo    = 0x4
+	saNoCldStop  = 0x1
+	saRestorer   = 0x04000000
+	saOnStack    = 0x08000000
+	sigUnblock   = 1
+	sigsetLength = 8
+)
+
+func rtSigaction(sig syscall.Signal, set, old *sigaction) error {
+	_, _, e := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(set)), uintptr(unsafe.Pointer(old)), sigsetLength, 0, 0)
+	if e != 0 {
+		return e
+	}
+	return nil
+}
+
+var bellMu sync.Mutex
+
+// Install puts the bell's handler in place, or back in place after the program has
+// called signal.Notify, Reset or Ignore for its signal. Any goroutine may call.
+func (b *Bell) Install() error {
+	bellMu.Lock()
+	defer bellMu.Unlock()
+	handler, restorer := bellAddrs()
+	var old sigaction
+	if err := rtSigaction(BellSignal, nil, &old); err != nil {
+		return err
+	}
+	if old.handler == handler {
+		return nil
+	}
+	return rtSigaction(BellSignal, &sigaction{handler: handler, flags: saOnStack | saRestorer, restorer: restorer}, nil)
+}
+
+// NewBell makes the calling OS thread, to which the goroutine is locked, one that
+// can be rung. It unblocks the signal on this thread: a program may have been started
+// with every signal blocked.
+func NewBell() (*Bell, error) {
+	b := &Bell{pid: os.Getpid(), tid: ThreadID()}
+	if err := b.Install(); err != nil {
+		return nil, err
+	}
+	mask := uint64(1) << (BellSignal - 1)
+	_, _, e := unix.RawSyscall6(unix.SYS_RT_SIGPROCMASK, sigUnblock, uintptr(unsafe.Pointer(&mask)), 0, sigsetLength, 0, 0)
+	if e != 0 {
+		return nil, e
+	}
+	return b, nil
+}
+
+// Ring interrupts the thread's Wait. Any goroutine may call. ESRCH: the thread is gone.
+func (b *Bell) Ring() error { return Kill(b.pid, b.tid, BellSignal) }
+
+// TID returns the thread that the bell wakes.
+func (b *Bell) TID() int { return b.tid }
+
+// QuietStops keeps the kernel from sending this program SIGCHLD for every stop of a
+// tracee (SA_NOCLDSTOP), each of which would run the Go runtime's handler. Deaths
+// are still told. A program that wants to hear of job-control stops of its own
+// children must not call it.
+func QuietStops() error {
+	var sa sigaction
+	if err := rtSigaction(syscall.SIGCHLD, nil, &sa); err != nil {
+		return err
+	}
+	sa.flags |= saNoCldStop
+	return rtSigaction(syscall.SIGCHLD, &sa, nil)
+}

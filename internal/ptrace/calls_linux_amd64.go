@@ -1,0 +1,265 @@
+package ptrace
+
+import (
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Supported reports whether this platform has the calls of this package.
+const Supported = true
+
+// Options of Seize and SetOptions (ptrace(2), PTRACE_O_).
+type Options uintptr
+
+const (
+	OptSysGood   Options = unix.PTRACE_O_TRACESYSGOOD
+	OptFork      Options = unix.PTRACE_O_TRACEFORK
+	OptVfork     Options = unix.PTRACE_O_TRACEVFORK
+	OptClone     Options = unix.PTRACE_O_TRACECLONE
+	OptExec      Options = unix.PTRACE_O_TRACEEXEC
+	OptVforkDone Options = unix.PTRACE_O_TRACEVFORKDONE
+	OptExit      Options = unix.PTRACE_O_TRACEEXIT
+	OptExitKill  Options = unix.PTRACE_O_EXITKILL
+)
+
+// call makes a ptrace request that does not block. It stays on its OS thread and
+// does not tell the Go scheduler: each costs a fraction of a microsecond.
+func call(request, tid int, addr, data uintptr) error {
+	if _, _, e := unix.RawSyscall6(unix.SYS_PTRACE, uintptr(request), uintptr(tid), addr, data, 0, 0); e != 0 {
+		return e
+	}
+	return nil
+}
+
+// Seize makes the calling OS thread the tracer of thread tid without stopping it
+// (PTRACE_SEIZE). It may sleep while the process of tid is in execve(2).
+func Seize(tid int, o Options) error {
+	if _, _, e := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(tid), 0, uintptr(o), 0, 0); e != 0 {
+		return e
+	}
+	return nil
+}
+
+// SetOptions replaces the options of a stopped thread.
+func SetOptions(tid int, o Options) error {
+	return call(unix.PTRACE_SETOPTIONS, tid, 0, uintptr(o))
+}
+
+// Interrupt asks a running or listening thread to stop with KindEventStop. A thread
+// that reports some other stop first does not report this one (jobctl: any trap
+// clears a pending stop trap).
+func Interrupt(tid int) error { return call(unix.PTRACE_INTERRUPT, tid, 0, 0) }
+
+// Cont resumes a stopped thread, delivering sig unless it is 0. With the signal of
+// the stop the kernel delivers the siginfo it had.
+func Cont(tid int, sig syscall.Signal) error {
+	return call(unix.PTRACE_CONT, tid, 0, uintptr(sig))
+}
+
+// SingleStep resumes a stopped thread for one instruction.
+func SingleStep(tid int, sig syscall.Signal) error {
+	return call(unix.PTRACE_SINGLESTEP, tid, 0, uintptr(sig))
+}
+
+// Listen leaves a thread in its group stop, able to report the end of it.
+func Listen(tid int) error { return call(unix.PTRACE_LISTEN, tid, 0, 0) }
+
+// Detach ends the tracing of a stopped thread and lets it run, delivering sig
+// unless it is 0. From a group stop the thread stays stopped.
+func Detach(tid int, sig syscall.Signal) error {
+	return call(unix.PTRACE_DETACH, tid, 0, uintptr(sig))
+}
+
+// GetRegs reads the registers of a stopped thread.
+func GetRegs(tid int, r *Regs) error {
+	if _, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_GETREGS, uintptr(tid), 0, uintptr(unsafe.Pointer(r)), 0, 0); e != 0 {
+		return e
+	}
+	return nil
+}
+
+// SetRegs writes the registers of a stopped thread.
+func SetRegs(tid int, r *Regs) error {
+	if _, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_SETREGS, uintptr(tid), 0, uintptr(unsafe.Pointer(r)), 0, 0); e != 0 {
+		return e
+	}
+	return nil
+}
+
+// EventMsg returns the number that belongs to the event a thread is stopped at.
+func EventMsg(tid int) (uint64, error) {
+	var msg uint64
+	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_GETEVENTMSG, uintptr(tid), 0, uintptr(unsafe.Pointer(&msg)), 0, 0)
+	if e != 0 {
+		return 0, e
+	}
+	return msg, nil
+}
+
+// SigInfo is the kernel's siginfo_t of a signal-delivery-stop.
+type SigInfo struct {
+	Signo, Errno, Code int32
+	_                  int32
+	// Fields is the union that follows: for a fault, its first word is the address;
+	// for a signal that a process sent, PID and UID.
+	Fields [14]uint64
+}
+
+// Codes of a SIGTRAP's siginfo.
+const (
+	SIKernel  = 0x80 // the INT3 instruction
+	TrapBrkpt = 1    // a single step that ended in a system call
+	TrapTrace = 2    // a single step
+	TrapPerf  = 6    // a perf event with sigtrap
+)
+
+// GetSigInfo reads the siginfo of the stop a thread is in. It fails with EINVAL in a
+// group stop, by which kernels tell one from a signal-delivery-stop.
+func GetSigInfo(tid int, si *SigInfo) error {
+	if _, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_GETSIGINFO, uintptr(tid), 0, uintptr(unsafe.Pointer(si)), 0, 0); e != 0 {
+		return e
+	}
+	return nil
+}
+
+// SetSigInfo replaces the siginfo that goes with the signal given to Cont.
+func SetSigInfo(tid int, si *SigInfo) error {
+	if _, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_SETSIGINFO, uintptr(tid), 0, uintptr(unsafe.Pointer(si)), 0, 0); e != 0 {
+		return e
+	}
+	return nil
+}
+
+// SigMask reads the blocked signals of a stopped thread, bit n-1 for signal n.
+func SigMask(tid int) (uint64, error) {
+	var mask uint64
+	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_GETSIGMASK, uintptr(tid), 8, uintptr(unsafe.Pointer(&mask)), 0, 0)
+	if e != 0 {
+		return 0, e
+	}
+	return mask, nil
+}
+
+// SetSigMask replaces the blocked signals of a stopped thread.
+func SetSigMask(tid int, mask uint64) error {
+	if _, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_SETSIGMASK, uintptr(tid), 8, uintptr(unsafe.Pointer(&mask)), 0, 0); e != 0 {
+		return e
+	}
+	return nil
+}
+
+// peekSigInfoArgs is struct ptrace_peeksiginfo_args.
+type peekSigInfoArgs struct {
+	off   uint64
+	flags uint32
+	nr    int32
+}
+
+// Pending reports whether sig is queued for the stopped thread itself (not for its
+// process), by PTRACE_PEEKSIGINFO. The queue is left as it is.
+func Pending(tid int, sig syscall.Signal) (bool, error) {
+	var si [8]SigInfo
+	for off := uint64(0); ; {
+		a := peekSigInfoArgs{off: off, nr: int32(len(si))}
+		n, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_PEEKSIGINFO, uintptr(tid), uintptr(unsafe.Pointer(&a)), uintptr(unsafe.Pointer(&si[0])), 0, 0)
+		if e != 0 {
+			return false, e
+		}
+		for i := range si[:n] {
+			if si[i].Signo == int32(sig) {
+				return true, nil
+			}
+		}
+		if n < uintptr(len(si)) {
+			return false, nil
+		}
+		off += uint64(n)
+	}
+}
+
+// Wait returns the next report about a thread that the calling OS thread traces or
+// forked. With block it sleeps until there is one or a signal handler ran (EINTR);
+// without, it returns KindNone. ECHILD: nothing is left to wait for.
+func Wait(block bool) (Stop, error) {
+	var status int32
+	var tid uintptr
+	var e syscall.Errno
+	const flags = unix.WALL | unix.WNOTHREAD
+	if block {
+		tid, _, e = unix.Syscall6(unix.SYS_WAIT4, ^uintptr(0), uintptr(unsafe.Pointer(&status)), flags, 0, 0, 0)
+	} else {
+		tid, _, e = unix.RawSyscall6(unix.SYS_WAIT4, ^uintptr(0), uintptr(unsafe.Pointer(&status)), flags|unix.WNOHANG, 0, 0, 0)
+	}
+	if e != 0 {
+		return Stop{}, e
+	}
+	if tid == 0 {
+		return Stop{}, nil
+	}
+	return Decode(int(tid), uint32(status)), nil
+}
+
+// WaitTID returns what thread tid has to report, or KindNone, without blocking. It
+// may be called on any OS thread of the tracer's process.
+func WaitTID(tid int) (Stop, error) {
+	var status int32
+	n, _, e := unix.RawSyscall6(unix.SYS_WAIT4, uintptr(tid), uintptr(unsafe.Pointer(&status)), unix.WALL|unix.WNOHANG, 0, 0, 0)
+	if e != 0 {
+		return Stop{}, e
+	}
+	if n == 0 {
+		return Stop{}, nil
+	}
+	return Decode(tid, uint32(status)), nil
+}
+
+// PeekWait blocks like Wait but leaves the report where it is, for this caller or
+// another to collect: for a target whose exit status belongs to somebody else.
+func PeekWait(block bool) (Stop, error) {
+	var si struct {
+		signo, errno, code int32
+		_                  int32
+		pid, uid, status   int32
+		_                  [100]byte
+	}
+	flags := uintptr(unix.WEXITED | unix.WSTOPPED | unix.WNOWAIT | unix.WALL | unix.WNOTHREAD)
+	if !block {
+		flags |= unix.WNOHANG
+	}
+	_, _, e := unix.Syscall6(unix.SYS_WAITID, unix.P_ALL, 0, uintptr(unsafe.Pointer(&si)), flags, 0, 0)
+	if e != 0 {
+		return Stop{}, e
+	}
+	if si.pid == 0 {
+		return Stop{}, nil
+	}
+	return decodeInfo(int(si.pid), si.code, uint32(si.status)), nil
+}
+
+// decodeInfo classifies what waitid(2) says, whose status is unpacked already.
+func decodeInfo(tid int, code int32, status uint32) Stop {
+	const cldExited, cldKilled, cldDumped = 1, 2, 3
+	switch code {
+	case cldExited:
+		return Stop{TID: tid, Kind: KindExited, Code: int(status & 0xff)}
+	case cldKilled, cldDumped:
+		return Stop{TID: tid, Kind: KindKilled, Signal: syscall.Signal(status & 0x7f), Core: code == cldDumped}
+	}
+	return Decode(tid, 0x7f|status<<8)
+}
+
+// Kill sends sig to thread tid of process pid (tgkill(2)).
+func Kill(pid, tid int, sig syscall.Signal) error {
+	if _, _, e := unix.RawSyscall(unix.SYS_TGKILL, uintptr(pid), uintptr(tid), uintptr(sig)); e != 0 {
+		return e
+	}
+	return nil
+}
+
+// ThreadID returns the kernel's number of the calling OS thread.
+func ThreadID() int {
+	tid, _, _ := unix.RawSyscall(unix.SYS_GETTID, 0, 0, 0)
+	return int(tid)
+}

@@ -1,0 +1,79 @@
+package ptrace
+
+// Regs are the user registers of a stopped x86-64 thread, in the layout of the
+// kernel's struct user_regs_struct.
+type Regs struct {
+	R15, R14, R13, R12, Rbp, Rbx, R11, R10 uint64
+	R9, R8, Rax, Rcx, Rdx, Rsi, Rdi        uint64
+
+	// OrigRax is the number of the system call the thread is in, or all ones.
+	OrigRax uint64
+
+	Rip, Cs, Eflags, Rsp, Ss       uint64
+	FsBase, GsBase, Ds, Es, Fs, Gs uint64
+}
+
+// PC returns the address of the next instruction.
+func (r *Regs) PC() uint64 { return r.Rip }
+
+// SetPC sets the address of the next instruction.
+func (r *Regs) SetPC(pc uint64) { r.Rip = pc }
+
+// SP returns the stack pointer.
+func (r *Regs) SP() uint64 { return r.Rsp }
+
+// FP returns the frame pointer register, whatever the program uses it for.
+func (r *Regs) FP() uint64 { return r.Rbp }
+
+// Args returns the first six integer arguments of a function that has just been
+// called, by the System V calling convention.
+func (r *Regs) Args() [6]uint64 {
+	return [6]uint64{r.Rdi, r.Rsi, r.Rdx, r.Rcx, r.R8, r.R9}
+}
+
+// SyscallReturn returns the number of the system call the thread is leaving and
+// its result as the kernel would hand it to the program, or ok false when the
+// thread is not at the end of a system call.
+func (r *Regs) SyscallReturn() (nr int64, result int64, ok bool) {
+	if int64(r.OrigRax) < 0 {
+		return 0, 0, false
+	}
+	return int64(r.OrigRax), int64(r.Rax), true
+}
+
+// SyscallArgs returns the six arguments of the system call the thread is in.
+func (r *Regs) SyscallArgs() [6]uint64 {
+	return [6]uint64{r.Rdi, r.Rsi, r.Rdx, r.R10, r.R8, r.R9}
+}
+
+// syscallLen is the length of the SYSCALL and INT 0x80 instructions.
+const syscallLen = 2
+
+// user64 is the code segment selector of 64-bit user code.
+const user64 = 0x33
+
+// RestartSyscall moves a thread that is leaving a system call back in front of it,
+// so that it makes the same call once more when it runs. It reports false, and does
+// nothing, for a thread that is not in 64-bit code.
+func (r *Regs) RestartSyscall() bool {
+	if int64(r.OrigRax) < 0 || r.Cs != user64 {
+		return false
+	}
+	r.Rip -= syscallLen
+	r.Rax = r.OrigRax
+	return true
+}
+
+// FinishSyscall undoes RestartSyscall on a thread that has not run since, and makes
+// the call return result.
+func (r *Regs) FinishSyscall(result int64) {
+	r.Rip += syscallLen
+	r.Rax = uint64(result)
+}
+
+// SetSyscallResult changes what the system call that the thread is leaving returns.
+func (r *Regs) SetSyscallResult(result int64) { r.Rax = uint64(result) }
+
+// AtSyscall reports whether the thread stands in front of system call nr, as
+// RestartSyscall leaves it, with pc there.
+func (r *Regs) AtSyscall(pc uint64, nr int64) bool { return r.Rip == pc && r.Rax == uint64(nr) }

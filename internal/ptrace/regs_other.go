@@ -1,0 +1,39 @@
+//go:build !amd64
+
+package ptrace
+
+// Regs has no fields on this architecture: no thread is ever stopped here.
+type Regs struct{}
+
+// PC returns 0.
+func (r *Regs) PC() uint64 { return 0 }
+
+// SetPC does nothing.
+func (r *Regs) SetPC(uint64) {}
+
+// SP returns 0.
+func (r *Regs) SP() uint64 { return 0 }
+
+// FP returns 0.
+func (r *Regs) FP() uint64 { return 0 }
+
+// Args returns zeros.
+func (r *Regs) Args() [6]uint64 { return [6]uint64{} }
+
+// SyscallReturn reports false.
+func (r *Regs) SyscallReturn() (nr int64, result int64, ok bool) { return 0, 0, false }
+
+// SyscallArgs returns zeros.
+func (r *Regs) SyscallArgs() [6]uint64 { return [6]uint64{} }
+
+// RestartSyscall reports false.
+func (r *Regs) RestartSyscall() bool { return false }
+
+// FinishSyscall does nothing.
+func (r *Regs) FinishSyscall(int64) {}
+
+// SetSyscallResult does nothing.
+func (r *Regs) SetSyscallResult(int64) {}
+
+// AtSyscall reports false.
+func (r *Regs) AtSyscall(uint64, int64) bool { return false }

@@ -1,0 +1,127 @@
+package ptrace
+
+import (
+	"fmt"
+	"syscall"
+)
+
+// Kind classifies a wait status of a tracee. There is one kind for every answer
+// the kernel can give about a thread that was seized.
+type Kind uint8
+
+const (
+	// KindNone: no thread has anything to report.
+	KindNone Kind = iota
+	// KindExited: the thread ended by exit; Code is its status.
+	KindExited
+	// KindKilled: the thread was ended by Signal.
+	KindKilled
+	// KindSignal: signal-delivery-stop. Signal arrives unless the tracer drops it.
+	KindSignal
+	// KindGroupStop: the process is stopped by Signal (ptrace(2), Group-stop).
+	KindGroupStop
+	// KindEventStop: stopped by Interrupt, by birth, or by the end of a group stop.
+	KindEventStop
+	// KindClone, KindFork, KindVfork: the thread has made a thread or process; its
+	// number is EventMsg.
+	KindClone
+	KindFork
+	KindVfork
+	// KindVforkDone: the vfork child has let go of the memory.
+	KindVforkDone
+	// KindExec: a new program is in place; EventMsg is the TID of the thread that
+	// called, which has become the leader.
+	KindExec
+	// KindExit: about to exit (only with OptExit).
+	KindExit
+	// KindSeccomp: a seccomp filter asked for the tracer.
+	KindSeccomp
+	// KindSyscall: at the entry or the exit of a system call.
+	KindSyscall
+	// KindContinued: continued by SIGCONT; not reported for a tracee of Seize.
+	KindContinued
+)
+
+var kindNames = [...]string{
+	KindNone: "none", KindExited: "exited", KindKilled: "killed", KindSignal: "signal-delivery-stop",
+	KindGroupStop: "group-stop", KindEventStop: "PTRACE_EVENT_STOP", KindClone: "PTRACE_EVENT_CLONE",
+	KindFork: "PTRACE_EVENT_FORK", KindVfork: "PTRACE_EVENT_VFORK", KindVforkDone: "PTRACE_EVENT_VFORK_DONE",
+	KindExec: "PTRACE_EVENT_EXEC", KindExit: "PTRACE_EVENT_EXIT", KindSeccomp: "PTRACE_EVENT_SECCOMP",
+	KindSyscall: "syscall-stop", KindContinued: "continued",
+}
+
+// String returns the kernel's name for the kind.
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("kind %d", uint8(k))
+}
+
+// Ended reports whether the thread is gone.
+func (k Kind) Ended() bool { return k == KindExited || k == KindKilled }
+
+// Stop is a decoded wait status.
+type Stop struct {
+	TID    int
+	Kind   Kind
+	Signal syscall.Signal // KindSignal, KindGroupStop, KindKilled
+	Code   int            // KindExited
+	Core   bool           // KindKilled: a core was dumped
+}
+
+// Event numbers of ptrace(2), in bits 16 and up of a wait status.
+const (
+	eventFork      = 1
+	eventVfork     = 2
+	eventClone     = 3
+	eventExec      = 4
+	eventVforkDone = 5
+	eventExit      = 6
+	eventSeccomp   = 7
+	eventStop      = 128
+)
+
+var eventKinds = map[uint32]Kind{
+	eventFork: KindFork, eventVfork: KindVfork, eventClone: KindClone, eventExec: KindExec,
+	eventVforkDone: KindVforkDone, eventExit: KindExit, eventSeccomp: KindSeccomp,
+}
+
+// Decode classifies the wait status of thread tid.
+func Decode(tid int, status uint32) Stop {
+	s := Stop{TID: tid}
+	switch {
+	case status == 0xffff:
+		s.Kind = KindContinued
+	case status&0xff == 0x7f:
+		s.decodeStop(status)
+	case status&0x7f == 0:
+		s.Kind, s.Code = KindExited, int(status>>8&0xff)
+	default:
+		s.Kind, s.Signal, s.Core = KindKilled, syscall.Signal(status&0x7f), status&0x80 != 0
+	}
+	return s
+}
+
+// sysGood marks the signal of a syscall-stop under OptSysGood.
+const sysGood = 0x80
+
+func (s *Stop) decodeStop(status uint32) {
+	sig, event := syscall.Signal(status>>8&0xff), status>>16
+	switch {
+	case event == eventStop && sig == syscall.SIGTRAP:
+		s.Kind = KindEventStop
+	case event == eventStop:
+		s.Kind, s.Signal = KindGroupStop, sig
+	case event != 0:
+		if k, ok := eventKinds[event]; ok {
+			s.Kind = k
+		} else {
+			s.Kind = KindEventStop
+		}
+	case sig == syscall.SIGTRAP|sysGood:
+		s.Kind = KindSyscall
+	default:
+		s.Kind, s.Signal = KindSignal, sig
+	}
+}

@@ -1,0 +1,91 @@
+//go:build !linux || !amd64
+
+package ptrace
+
+import (
+	"errors"
+	"syscall"
+)
+
+// Supported reports whether this platform has the calls of this package.
+const Supported = false
+
+// Options of Seize and SetOptions.
+type Options uintptr
+
+const (
+	OptSysGood Options = 1 << iota
+	OptFork
+	OptVfork
+	OptClone
+	OptExec
+	OptVforkDone
+	OptExit
+	OptExitKill
+)
+
+// SigInfo is the siginfo of a signal-delivery-stop.
+type SigInfo struct {
+	Signo, Errno, Code int32
+	Fields             [14]uint64
+}
+
+// Codes of a SIGTRAP's siginfo.
+const (
+	SIKernel  = 0x80
+	TrapBrkpt = 1
+	TrapTrace = 2
+	TrapPerf  = 6
+)
+
+// BellSignal does not exist here.
+const BellSignal = syscall.Signal(0)
+
+// Bell does nothing here.
+type Bell struct{}
+
+var errNo = errors.ErrUnsupported
+
+func Seize(tid int, o Options) error                    { return errNo }
+func SetOptions(tid int, o Options) error               { return errNo }
+func Interrupt(tid int) error                           { return errNo }
+func Cont(tid int, sig syscall.Signal) error            { return errNo }
+func SingleStep(tid int, sig syscall.Signal) error      { return errNo }
+func Listen(tid int) error                              { return errNo }
+func Detach(tid int, sig syscall.Signal) error          { return errNo }
+func GetRegs(tid int, r *Regs) error                    { return errNo }
+func SetRegs(tid int, r *Regs) error                    { return errNo }
+func EventMsg(tid int) (uint64, error)                  { return 0, errNo }
+func GetSigInfo(tid int, si *SigInfo) error             { return errNo }
+func SetSigInfo(tid int, si *SigInfo) error             { return errNo }
+func SigMask(tid int) (uint64, error)                   { return 0, errNo }
+func SetSigMask(tid int, mask uint64) error             { return errNo }
+func Pending(tid int, sig syscall.Signal) (bool, error) { return false, errNo }
+func Wait(block bool) (Stop, error)                     { return Stop{}, errNo }
+func WaitTID(tid int) (Stop, error)                     { return Stop{}, errNo }
+func PeekWait(block bool) (Stop, error)                 { return Stop{}, errNo }
+func Kill(pid, tid int, sig syscall.Signal) error       { return errNo }
+func ThreadID() int                                     { return 0 }
+func QuietStops() error                                 { return errNo }
+
+func NewBell() (*Bell, error)  { return nil, errNo }
+func (b *Bell) Install() error { return errNo }
+func (b *Bell) Ring() error    { return errNo }
+func (b *Bell) TID() int       { return 0 }
+
+// Command is a program to be started under control.
+type Command struct {
+	Path  string
+	Args  []string
+	Env   []string
+	Dir   string
+	Files []uintptr
+}
+
+// Child is a process between fork and exec.
+type Child struct{ PID int }
+
+func Fork(c *Command) (*Child, error) { return nil, errNo }
+func (c *Child) Exec() error          { return errNo }
+func (c *Child) ExecError() error     { return errNo }
+func (c *Child) Abandon()             {}
