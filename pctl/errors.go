@@ -1,0 +1,104 @@
+package pctl
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+)
+
+// Error is the error of every operation on a process. It prints as
+// "pctl: grab 4242: process is traced by pid 77 (gdb)": the operation, the
+// process (and the thread, as 4242/4250, where one thread is meant), the cause.
+type Error struct {
+	Op  string // "grab", "create", "pause", "break", …
+	PID int    // 0 where there is no process yet
+	TID int    // 0 where the operation is not about one thread
+	Err error  // the cause; never nil
+}
+
+func (e *Error) Error() string {
+	return "pctl: " + e.Subject() + ": " + e.Err.Error()
+}
+
+// Subject is the operation and what it was applied to: "grab 4242". A command
+// that prints an Error under its own name puts that name before it.
+func (e *Error) Subject() string {
+	s := e.Op
+	if e.PID != 0 {
+		s += " " + strconv.Itoa(e.PID)
+	}
+	if e.TID != 0 {
+		s += "/" + strconv.Itoa(e.TID)
+	}
+	return s
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Causes that errors.Is finds in the errors of this package. A permission that
+// is missing satisfies fs.ErrPermission, the use of something closed
+// os.ErrClosed, what this platform or this package cannot do
+// errors.ErrUnsupported, and the end of a context that context's error.
+var (
+	// ErrNoProcess: nothing runs under this pid.
+	ErrNoProcess = errors.New("no such process")
+	// ErrZombie: the process has ended and waits for its parent to collect
+	// its status. A process whose first thread alone has ended is none.
+	ErrZombie = errors.New("process is a zombie")
+	// ErrSelf: the process, or the process of the thread, is our own.
+	ErrSelf = errors.New("a process cannot grab itself")
+	// ErrThread: the number names a thread that is not its process's first.
+	ErrThread = errors.New("not a process but a thread")
+	// ErrKernelThread: kernel threads have no user memory and no registers.
+	ErrKernelThread = errors.New("kernel thread")
+	// ErrTraced: another debugger or tracer holds the process; the kernel
+	// allows one.
+	ErrTraced = errors.New("process is traced")
+	// Err32Bit: the process runs 32-bit code. Satisfies errors.ErrUnsupported.
+	Err32Bit error = unsupported("32-bit process")
+	// ErrLost: control of a living process was lost, for instance because it
+	// executed a program that runs with another user's rights.
+	ErrLost = errors.New("control lost")
+	// ErrEnded: the process has ended while it was grabbed.
+	ErrEnded = errors.New("process has ended")
+	// ErrReadOnly: the operation needs control, and the grab was ReadOnly.
+	ErrReadOnly = errors.New("process is grabbed read-only")
+	// ErrCut: a stack is known only in part; the error says why.
+	ErrCut = errors.New("stack cut short")
+)
+
+// unsupported is a cause that satisfies errors.ErrUnsupported.
+type unsupported string
+
+func (u unsupported) Error() string        { return string(u) }
+func (u unsupported) Is(target error) bool { return target == errors.ErrUnsupported }
+
+// Refusal says why a process cannot be grabbed and what its user can do about
+// it. It is found by errors.As in the errors of Grab.
+type Refusal struct {
+	Kind   error  // one of the causes above, or fs.ErrPermission
+	Reason string // one clause: "process is traced by pid 77 (gdb)"
+	Advice string // what can be done, as an imperative; empty where nothing can
+}
+
+func (r *Refusal) Error() string {
+	if r.Advice == "" {
+		return r.Reason
+	}
+	return r.Reason + " (" + r.Advice + ")"
+}
+
+// Unwrap returns the kind of the refusal.
+func (r *Refusal) Unwrap() error { return r.Kind }
+
+// refuse makes a Refusal whose reason is formatted.
+func refuse(kind error, advice, format string, args ...any) *Refusal {
+	return &Refusal{Kind: kind, Reason: fmt.Sprintf(format, args...), Advice: advice}
+}
+
+// denied is a Refusal for want of a permission.
+func denied(advice, format string, args ...any) *Refusal {
+	return refuse(fs.ErrPermission, advice, format, args...)
+}

@@ -1,0 +1,83 @@
+package pctl
+
+import (
+	"bytes"
+	"debug/elf"
+	"io"
+	"os"
+	"strconv"
+
+	"ptools/internal/procfs"
+)
+
+// readTarget reads what /proc shows of the process.
+func (f *facts) readTarget() {
+	st, err := procfs.ReadStatus(f.pid)
+	if err != nil {
+		return
+	}
+	dir := "/proc/" + strconv.Itoa(f.pid)
+	f.tgid, f.state, f.threads = st.Tgid, st.State, st.Threads
+	f.uid, f.gid, f.caps = st.UID, st.GID, st.CapEff
+	f.tracer = st.TracerPID
+	if f.tracer != 0 {
+		// The tracer may be a thread: its process's name is what people know.
+		if by, err := procfs.ReadStatus(f.tracer); err == nil {
+			f.tracer = by.Tgid
+			f.tracerName, _ = procfs.ReadComm(by.Tgid, by.Tgid)
+		}
+	}
+	if stat, err := procfs.ReadStat(f.pid); err == nil {
+		f.kernel = stat.Kthread()
+	}
+	f.owner = st.UID[1]
+	if fi, err := os.Stat(dir); err == nil {
+		if uid, ok := ownerOf(fi); ok {
+			f.owner = uid
+		}
+	}
+	f.class = classOf(dir + "/exe")
+	f.foreign = userMap(dir) != userMap("/proc/self")
+}
+
+// readOurselves reads what decides about us.
+func (f *facts) readOurselves() {
+	f.yama, _ = procfs.YamaScope()
+	if own, err := procfs.ReadStatus(f.self); err == nil {
+		f.ourCaps = own.CapEff
+	}
+	for pid, depth := f.pid, 0; pid > 1 && depth < 64; depth++ {
+		st, err := procfs.ReadStat(pid)
+		if err != nil {
+			return
+		}
+		if pid = st.PPID; pid == f.self {
+			f.yamaExempted = true
+			return
+		}
+	}
+}
+
+// classOf reads the ELF class of an executable.
+func classOf(path string) elf.Class {
+	exe, err := os.Open(path)
+	if err != nil {
+		return elf.ELFCLASSNONE
+	}
+	defer exe.Close()
+	var ident [elf.EI_NIDENT]byte
+	if _, err := io.ReadFull(exe, ident[:]); err != nil || !bytes.HasPrefix(ident[:], []byte(elf.ELFMAG)) {
+		return elf.ELFCLASSNONE
+	}
+	return elf.Class(ident[elf.EI_CLASS])
+}
+
+// userMap is the uid map of a process's user namespace as seen from ours; it
+// may be read where the namespace itself may not be named.
+func userMap(dir string) string {
+	b, err := os.ReadFile(dir + "/uid_map")
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}

@@ -1,0 +1,148 @@
+package pctl
+
+import (
+	"debug/elf"
+	"errors"
+	"io/fs"
+	"os"
+	"strconv"
+	"syscall"
+)
+
+// facts is what can be known of a process and of ourselves before, or after,
+// the kernel has refused us. The judgement on it is pure.
+type facts struct {
+	pid, self int // the process asked for; our own
+
+	tgid    int  // the process that pid is a thread of; 0: nothing runs there
+	state   byte // as in /proc/PID/stat
+	threads int
+	kernel  bool // a kernel thread
+
+	tracer     int // pid of the tracer, in our pid namespace; 0: none, or not to be seen from here
+	tracerName string
+
+	class elf.Class // of the executable; ELFCLASSNONE where it cannot be read
+
+	uid, gid     [4]int // real, effective, saved, file system
+	owner        int    // of /proc/PID: another than uid[1] if the process is not dumpable
+	caps         uint64 // its effective capabilities
+	ourUID       int    // effective
+	ourGID       int
+	ourCaps      uint64
+	foreign      bool // its user namespace maps other users than ours does
+	yama         int  // kernel.yama.ptrace_scope; 0 without Yama
+	yamaExempted bool // it is our descendant
+}
+
+// zombie reports that the whole process has ended, not only its leader.
+func (f *facts) zombie() bool {
+	return (f.state == 'Z' || f.state == 'X') && f.threads <= 1
+}
+
+// check refuses what needs no attempt. A read-only grab of our own process or
+// of a traced one is in order: it stops nobody.
+func (f *facts) check(readOnly bool) error {
+	switch {
+	case f.tgid == 0:
+		return ErrNoProcess
+	case f.tgid == f.self && !readOnly:
+		return ErrSelf
+	case f.tgid != f.pid:
+		return refuse(ErrThread, "grab "+strconv.Itoa(f.tgid), "not a process but a thread of process %d", f.tgid)
+	case f.kernel:
+		return refuse(ErrKernelThread, "", "kernel thread: it has no user memory and cannot be traced")
+	case f.zombie():
+		return refuse(ErrZombie, "", "process is a zombie: it has ended and waits for its parent")
+	case f.tracer != 0 && !readOnly:
+		return f.traced()
+	case f.class == elf.ELFCLASS32:
+		return refuse(Err32Bit, "", "32-bit process: only 64-bit x86-64 processes are supported")
+	}
+	return nil
+}
+
+func (f *facts) traced() error {
+	name := f.tracerName
+	if name == "" {
+		name = "unknown"
+	}
+	return refuse(ErrTraced, "", "process is traced by pid %d (%s)", f.tracer, name)
+}
+
+// diagnose finds the cause behind an error of attaching or of opening. What
+// it does not recognise it returns as it is.
+func (f *facts) diagnose(err error, readOnly bool) error {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		if cause := f.check(readOnly); cause != nil {
+			return cause
+		}
+		return f.permission()
+	case errors.Is(err, syscall.ESRCH), errors.Is(err, fs.ErrNotExist):
+		if cause := f.check(readOnly); cause != nil {
+			return cause
+		}
+		return ErrNoProcess
+	}
+	return err
+}
+
+// capSysPtrace is CAP_SYS_PTRACE's bit, capabilities(7).
+const capSysPtrace = 19
+
+// permission walks the kernel's own checks in their order (ptrace(2), Ptrace
+// access mode checking; Documentation/admin-guide/LSM/Yama.rst) to the first
+// that explains the refusal.
+func (f *facts) permission() error {
+	const asRoot = "run as root or with CAP_SYS_PTRACE"
+	capable := f.ourCaps>>capSysPtrace&1 != 0
+	switch {
+	case f.yama >= 3:
+		return denied("it can be lifted only by a reboot",
+			"permission denied: tracing is switched off on this system (kernel.yama.ptrace_scope=%d)", f.yama)
+	case f.foreign && (capable || !f.sameUser()):
+		return denied("run as root of the first user namespace, or enter the process's own with nsenter -U",
+			"permission denied: the process is in another user namespace")
+	case capable:
+		return denied("look at the audit log, or give the container CAP_SYS_PTRACE and a seccomp profile that allows ptrace",
+			"permission denied by a security module or a seccomp filter")
+	case !f.sameUser():
+		return denied("run as that user, as root or with CAP_SYS_PTRACE",
+			"permission denied: the process belongs to uid %d and this is uid %d", f.uid[1], f.ourUID)
+	case !f.sameGroup():
+		return denied(asRoot, "permission denied: the process runs with gid %d and this is gid %d", f.gid[1], f.ourGID)
+	case f.owner != f.uid[1]:
+		return denied(asRoot, "permission denied: the process is not dumpable (it is set-id, or asked for it with prctl)")
+	case f.caps&^f.ourCaps != 0:
+		return denied(asRoot, "permission denied: the process has capabilities that this one lacks")
+	case f.yama == 2:
+		return denied(asRoot, "permission denied: kernel.yama.ptrace_scope=2 asks for CAP_SYS_PTRACE")
+	case f.yama == 1 && !f.yamaExempted:
+		return denied("run as root or with CAP_SYS_PTRACE, or sysctl kernel.yama.ptrace_scope=0",
+			"permission denied: kernel.yama.ptrace_scope=1 allows only one's own descendants")
+	}
+	return denied("look at the audit log", "permission denied by a security module or a seccomp filter")
+}
+
+// sameUser is the kernel's test: our user must be the process's real,
+// effective and saved one.
+func (f *facts) sameUser() bool {
+	return f.uid[0] == f.ourUID && f.uid[1] == f.ourUID && f.uid[2] == f.ourUID
+}
+
+func (f *facts) sameGroup() bool {
+	return f.gid[0] == f.ourGID && f.gid[1] == f.ourGID && f.gid[2] == f.ourGID
+}
+
+// gather collects the facts about pid from /proc. What cannot be read keeps
+// its zero value, which accuses nobody.
+func gather(pid int) *facts {
+	f := &facts{pid: pid, self: os.Getpid(), ourUID: os.Geteuid(), ourGID: os.Getegid()}
+	if pid <= 0 {
+		return f
+	}
+	f.readTarget()
+	f.readOurselves()
+	return f
+}

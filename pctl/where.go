@@ -1,0 +1,73 @@
+package pctl
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Where names an instruction: an address, or an offset from a symbol, in one
+// object or in whichever has it.
+type Where struct {
+	Object string // base name or path of the object; empty: any
+	Symbol string // raw or demangled name; empty: Addr is meant
+	Offset uint64 // bytes after the symbol
+	Addr   uint64 // run-time address, where Symbol is empty
+}
+
+// ParseWhere reads SYMBOL, OBJECT`SYMBOL, either followed by +OFFSET, or
+// 0xADDRESS. Offsets are decimal, or hexadecimal after 0x. A plus sign that no
+// number follows belongs to the symbol, as in C++'s operator+.
+func ParseWhere(s string) (Where, error) {
+	if digits, ok := cutHex(s); ok {
+		addr, err := strconv.ParseUint(digits, 16, 64)
+		if err != nil {
+			return Where{}, fmt.Errorf("%q is no address: %w", s, errors.Unwrap(err))
+		}
+		return Where{Addr: addr}, nil
+	}
+	var w Where
+	name := s
+	if object, symbol, ok := strings.Cut(s, "`"); ok {
+		if object == "" {
+			return Where{}, fmt.Errorf("%q names no object before the backquote", s)
+		}
+		w.Object, name = object, symbol
+	}
+	if i := strings.LastIndexByte(name, '+'); i > 0 {
+		if off, err := strconv.ParseUint(name[i+1:], 0, 64); err == nil {
+			name, w.Offset = name[:i], off
+		} else if errors.Is(err, strconv.ErrRange) {
+			return Where{}, fmt.Errorf("offset of %q is out of range", s)
+		}
+	}
+	if name == "" {
+		return Where{}, fmt.Errorf("%q names no symbol", s)
+	}
+	w.Symbol = name
+	return w, nil
+}
+
+// cutHex returns what follows the 0x of an address.
+func cutHex(s string) (string, bool) {
+	if digits, ok := strings.CutPrefix(s, "0x"); ok {
+		return digits, true
+	}
+	return strings.CutPrefix(s, "0X")
+}
+
+// String is w in the form that ParseWhere reads.
+func (w Where) String() string {
+	if w.Symbol == "" {
+		return "0x" + strconv.FormatUint(w.Addr, 16)
+	}
+	s := w.Symbol
+	if w.Object != "" {
+		s = w.Object + "`" + s
+	}
+	if w.Offset != 0 {
+		s += "+0x" + strconv.FormatUint(w.Offset, 16)
+	}
+	return s
+}

@@ -1,0 +1,54 @@
+package pctl
+
+import "testing"
+
+func TestParseWhere(t *testing.T) {
+	for _, tt := range []struct {
+		in   string
+		want Where
+	}{
+		{"malloc", Where{Symbol: "malloc"}},
+		{"malloc+4", Where{Symbol: "malloc", Offset: 4}},
+		{"malloc+0x1f", Where{Symbol: "malloc", Offset: 0x1f}},
+		{"libc.so.6`malloc", Where{Object: "libc.so.6", Symbol: "malloc"}},
+		{"/lib/x+1.so`f+010", Where{Object: "/lib/x+1.so", Symbol: "f", Offset: 8}},
+		{"0x401000", Where{Addr: 0x401000}},
+		{"0XFFFFFFFFFF600000", Where{Addr: 0xffffffffff600000}},
+		{"operator+", Where{Symbol: "operator+"}},
+		{"Vec::operator+(int)", Where{Symbol: "Vec::operator+(int)"}},
+		{"operator++2", Where{Symbol: "operator+", Offset: 2}},
+		{"main.(*T).Run", Where{Symbol: "main.(*T).Run"}},
+		{"memcpy@GLIBC_2.14", Where{Symbol: "memcpy@GLIBC_2.14"}},
+		{"+4", Where{Symbol: "+4"}},
+	} {
+		got, err := ParseWhere(tt.in)
+		if err != nil || got != tt.want {
+			t.Errorf("ParseWhere(%q) = %+v, %v; want %+v", tt.in, got, err, tt.want)
+		}
+	}
+	for _, in := range []string{"", "0x", "0x12+4", "0xzz", "0x11112222333344445", "`f", "lib`", "f+0x11112222333344445"} {
+		if got, err := ParseWhere(in); err == nil {
+			t.Errorf("ParseWhere(%q) = %+v; want an error", in, got)
+		}
+	}
+}
+
+// FuzzParseWhere checks that what is accepted survives printing and reading.
+func FuzzParseWhere(f *testing.F) {
+	for _, s := range []string{"malloc", "libc.so.6`free+0x10", "0x401000", "operator+", "a`b`c+1", "+", "f++1"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		w, err := ParseWhere(s)
+		if err != nil {
+			return
+		}
+		again, err := ParseWhere(w.String())
+		if err != nil {
+			t.Fatalf("ParseWhere(%q) = %+v prints as %q: %v", s, w, w.String(), err)
+		}
+		if again != w && w.Offset != 0 {
+			t.Fatalf("ParseWhere(%q) = %+v, after printing %+v", s, w, again)
+		}
+	})
+}
