@@ -1,0 +1,60 @@
+# Targets:
+#   build    bin/pgrab, bin/psample, bin/functrace
+#   test     everything a change must pass; installs what it needs, or says what is missing
+#   demo     psample's built-in workload, profiled
+#   bench    side by side with the peers
+#   torture  the storms at full length
+#   zoo      the tools against real programs of the distribution, which it installs
+#   clean    removes bin and what the tests compiled
+
+GO        ?= go
+# Packages whose tests run at the same time. Each starts processes of its own; more than the
+# machine's processors only makes the storms wait for each other.
+JOBS      ?= 2
+TESTFLAGS ?= -race -shuffle=on
+
+.PHONY: build test check unit demo bench torture zoo clean tools
+
+build:
+	$(GO) build -o bin/pgrab ./cmd/pgrab
+	$(GO) build -o bin/psample ./cmd/psample
+	$(GO) build -o bin/functrace ./examples/functrace
+
+# One recipe, so that it stops at the first failure whatever -j says.
+test: tools
+	@$(MAKE) --no-print-directory check
+	@$(MAKE) --no-print-directory unit
+
+# What can be said without running the code. gofmt prints names and succeeds: any output is a failure.
+check:
+	@echo gofmt -s; out=$$(gofmt -s -l .) && test -z "$$out" || { echo "not formatted (gofmt -s -w):"; echo "$$out"; exit 1; }
+	$(GO) vet ./...
+	GOOS=linux GOARCH=arm64 $(GO) build ./...
+	GOOS=linux GOARCH=arm64 $(GO) vet ./...
+	GOOS=darwin GOARCH=arm64 $(GO) build ./...
+	GOOS=darwin GOARCH=arm64 $(GO) vet ./...
+	$(GO) tool staticcheck ./...
+	$(GO) test -count=1 .
+
+unit:
+	PTOOLS_REQUIRE=1 $(GO) test $(TESTFLAGS) -p $(JOBS) -timeout 14m ./...
+
+tools:
+	@./scripts/tools.sh test
+
+demo:
+	$(GO) run ./cmd/psample --demo
+
+bench:
+	$(GO) run ./bench
+
+torture: tools
+	PTOOLS_REQUIRE=1 PTOOLS_TORTURE=1 $(GO) test -count=1 -v -p 1 -timeout 4h -run 'Storm|Torture|While|Exact' ./...
+
+zoo:
+	@./scripts/tools.sh test zoo
+	PTOOLS_REQUIRE=1 PTOOLS_ZOO=1 $(GO) test -count=1 -v -p 1 -timeout 1h -run Zoo ./...
+
+clean:
+	rm -rf bin
+	rm -rf "$${XDG_CACHE_HOME:-$$HOME/.cache}/ptools-test"

@@ -1,0 +1,181 @@
+package ptools_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"go/build"
+	"io"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	module = "ptools"
+	unix   = "golang.org/x/sys/unix"
+)
+
+// rooms says which packages of the module each package may import. What is allowed to a room below
+// is not thereby allowed to the rooms above it. unix marks the rooms that make system calls by
+// golang.org/x/sys/unix.
+var rooms = map[string][]string{
+	"":                   {},
+	"internal/ptrace":    {unix},
+	"internal/procfs":    {unix},
+	"internal/mem":       {unix},
+	"internal/perfevent": {unix},
+	"internal/elfsym":    {},
+	"internal/rtld":      {},
+	"internal/profile":   {},
+	"internal/ptest":     {},
+	"pctl/notify":        {},
+	"pctl/bkpt":          {"internal/ptrace"},
+	"internal/unwind":    {"internal/ptrace", "internal/elfsym"},
+
+	"pctl/handle": {"internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind", "pctl/notify"},
+
+	"pctl/control": {"internal/ptrace", "internal/procfs", "internal/mem", "internal/elfsym", "internal/rtld",
+		"internal/unwind", "internal/perfevent", "pctl/notify", "pctl/bkpt", "pctl/handle"},
+
+	"pctl": {"internal/ptrace", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind",
+		"pctl/notify", "pctl/bkpt", "pctl/handle", "pctl/control"},
+
+	"internal/sample": {"internal/ptrace", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind",
+		"internal/profile", "pctl/notify", "pctl/handle", "pctl/control", "pctl"},
+
+	"cmd/pgrab":          {"pctl", "pctl/notify"},
+	"cmd/psample":        {"pctl", "pctl/notify", "internal/sample", "internal/profile"},
+	"examples/functrace": {"pctl", "pctl/notify"},
+	"bench":              {"internal/ptest", "pctl", "pctl/notify", "internal/sample", "internal/profile"},
+}
+
+// machineRooms are the rooms whose files may depend on the processor, in files named _amd64.
+var machineRooms = []string{"internal/ptrace", "pctl/bkpt", "internal/unwind"}
+
+// pkg is what the test reads of go list's output.
+type pkg struct {
+	ImportPath     string
+	Dir            string
+	GoFiles        []string
+	IgnoredGoFiles []string
+	TestGoFiles    []string
+	XTestGoFiles   []string
+	SFiles         []string
+	CgoFiles       []string
+	Imports        []string
+}
+
+// list runs go list for a platform, without cgo, which no package of the module uses.
+func list(t *testing.T, goos, goarch string) map[string]pkg {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json", "./...")
+	cmd.Env = append(cmd.Environ(), "GOOS="+goos, "GOARCH="+goarch, "CGO_ENABLED=0")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	pkgs := map[string]pkg{}
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p pkg
+		if err := d.Decode(&p); err == io.EOF {
+			return pkgs
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		room := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
+		pkgs[room] = p
+	}
+}
+
+// TestImports holds every package, on every platform, against the table.
+func TestImports(t *testing.T) {
+	for _, platform := range [][2]string{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "arm64"}} {
+		for room, p := range list(t, platform[0], platform[1]) {
+			allowed, ok := rooms[room]
+			if !ok {
+				t.Errorf("package %s is not in the table: say in rooms what it may import", p.ImportPath)
+				continue
+			}
+			for _, imp := range p.Imports {
+				inside := strings.TrimPrefix(imp, module+"/")
+				if inside == imp && imp != unix {
+					continue
+				}
+				if !slices.Contains(allowed, inside) {
+					t.Errorf("%s/%s: %s imports %s", platform[0], platform[1], p.ImportPath, imp)
+				}
+			}
+			if len(p.CgoFiles) > 0 {
+				t.Errorf("%s uses cgo", p.ImportPath)
+			}
+		}
+	}
+}
+
+// TestTable checks the table itself: no cycle, so the arrows point one way.
+func TestTable(t *testing.T) {
+	const (
+		open = iota + 1
+		closed
+	)
+	state := map[string]int{}
+	var visit func(room string)
+	visit = func(room string) {
+		switch state[room] {
+		case open:
+			t.Fatalf("cycle through %s", room)
+		case closed:
+			return
+		}
+		state[room] = open
+		for _, imp := range rooms[room] {
+			if _, ok := rooms[imp]; !ok && imp != unix {
+				t.Errorf("%s may import %s, which is not in the table", room, imp)
+			}
+			visit(imp)
+		}
+		state[room] = closed
+	}
+	for room := range rooms {
+		visit(room)
+	}
+}
+
+// TestMachineFiles finds files for one processor outside the rooms that may have them, and in those
+// rooms such files under another name.
+func TestMachineFiles(t *testing.T) {
+	linux := build.Default
+	linux.GOOS, linux.CgoEnabled = "linux", false
+	for room, p := range list(t, "linux", "amd64") {
+		files := slices.Concat(p.GoFiles, p.IgnoredGoFiles, p.TestGoFiles, p.XTestGoFiles, p.SFiles)
+		for _, file := range files {
+			if !machineDependent(t, linux, p.Dir, file) {
+				continue
+			}
+			named := strings.HasSuffix(strings.TrimSuffix(strings.TrimSuffix(file, path.Ext(file)), "_test"), "_amd64")
+			if slices.Contains(p.GoFiles, file) && !named || !slices.Contains(machineRooms, room) {
+				t.Errorf("%s/%s is for one processor: such files are named _amd64 and belong in %v", room, file, machineRooms)
+			}
+		}
+	}
+}
+
+// machineDependent reports whether a file is built for some processors on Linux and not for others.
+func machineDependent(t *testing.T, c build.Context, dir, file string) bool {
+	t.Helper()
+	matched := 0
+	arches := []string{"amd64", "arm64", "riscv64", "386"}
+	for _, arch := range arches {
+		c.GOARCH = arch
+		ok, err := c.MatchFile(dir, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok {
+			matched++
+		}
+	}
+	return matched != 0 && matched != len(arches)
+}

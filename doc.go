@@ -1,0 +1,4 @@
+// Package ptools is the root of the module; it holds no code. The library that a tracing tool
+// imports is ptools/pctl, the commands are ptools/cmd/pgrab and ptools/cmd/psample. Its test checks
+// which package of the module may import which.
+package ptools

@@ -1,0 +1,188 @@
+package ptest
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// sources are the targets of this package; the tests of other packages build them by name.
+//
+//go:embed testdata
+var sources embed.FS
+
+// requireEnv says that a missing compiler is a failure, not a reason to skip.
+const requireEnv = "PTOOLS_REQUIRE"
+
+// BuildC compiles a C, C++ (.cc) or assembler (.S) source and returns the path of the executable,
+// whose name is the source's without its ending. A src without a slash is one of this package's
+// testdata, else a file. The flags follow -O2 and -pthread; -l flags go last.
+//
+// What was compiled once, with the same compiler, flags and headers, is used again by every test
+// binary on the machine.
+func BuildC(t testing.TB, src string, flags ...string) string {
+	t.Helper()
+	cc := "gcc"
+	if strings.HasSuffix(src, ".cc") {
+		cc = "g++"
+	}
+	return build(t, cc, src, flags)
+}
+
+// BuildMusl is [BuildC] with musl's libc.
+func BuildMusl(t testing.TB, src string, flags ...string) string {
+	t.Helper()
+	return build(t, "musl-gcc", src, flags)
+}
+
+// BuildGo compiles one Go source file like [BuildC]. The flags are those of go build.
+func BuildGo(t testing.TB, src string, flags ...string) string {
+	t.Helper()
+	return build(t, "go", src, flags)
+}
+
+// Need skips the test when a program is not installed, or fails it where everything has to be.
+func Need(t testing.TB, program string) {
+	t.Helper()
+	if _, err := exec.LookPath(program); err == nil {
+		return
+	}
+	if os.Getenv(requireEnv) != "" {
+		t.Fatalf("%s is not installed", program)
+	}
+	t.Skipf("%s is not installed; scripts/tools.sh test installs it", program)
+}
+
+// build returns the cached executable, which it compiles in a directory of its own and then renames:
+// several test binaries may build the same at once, and the first one wins.
+func build(t testing.TB, cc, src string, flags []string) string {
+	t.Helper()
+	Need(t, cc)
+	files, err := sourceFiles(src)
+	if err != nil {
+		t.Fatalf("ptest: %v", err)
+	}
+	root, err := cacheRoot()
+	if err != nil {
+		t.Fatalf("ptest: %v", err)
+	}
+	name := strings.TrimSuffix(filepath.Base(src), filepath.Ext(src))
+	dir := filepath.Join(root, cacheKey(cc, filepath.Base(src), flags, files))
+	exe := filepath.Join(dir, name)
+	if _, err := os.Stat(exe); err == nil {
+		return exe
+	}
+	tmp, err := os.MkdirTemp(root, "build-")
+	if err != nil {
+		t.Fatalf("ptest: %v", err)
+	}
+	defer os.RemoveAll(tmp)
+	for file, content := range files {
+		if err := os.WriteFile(filepath.Join(tmp, file), content, 0o644); err != nil {
+			t.Fatalf("ptest: %v", err)
+		}
+	}
+	cmd := compile(cc, filepath.Base(src), name, tmp, dir, flags)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("ptest: %v: %v\n%s", cmd.Args, err, out)
+	}
+	if err := os.Rename(tmp, dir); err != nil {
+		if _, err := os.Stat(exe); err != nil { // else another process was faster
+			t.Fatalf("ptest: %v", err)
+		}
+	}
+	return exe
+}
+
+// compile returns the command that makes name out of src in the directory tmp. Debug information
+// names dir, where the sources will be.
+func compile(cc, src, name, tmp, dir string, flags []string) *exec.Cmd {
+	var args []string
+	if cc == "go" {
+		args = append([]string{"build", "-buildvcs=false", "-o", name}, flags...)
+		args = append(args, src)
+	} else {
+		args = []string{"-O2", "-g", "-Wall", "-Wextra", "-pthread", "-fdebug-prefix-map=" + tmp + "=" + dir}
+		var last []string
+		for _, f := range flags {
+			if strings.HasPrefix(f, "-l") {
+				last = append(last, f)
+			} else {
+				args = append(args, f)
+			}
+		}
+		args = append(append(args, "-o", name, src), last...)
+	}
+	cmd := exec.Command(cc, args...)
+	cmd.Dir = tmp
+	return cmd
+}
+
+// sourceFiles returns the source, and the headers that stand beside it, by name.
+func sourceFiles(src string) (map[string][]byte, error) {
+	read, dir := os.ReadFile, filepath.Dir(src)
+	list := os.ReadDir
+	if !strings.Contains(src, "/") {
+		read, list, dir = sources.ReadFile, sources.ReadDir, "testdata"
+	}
+	entries, err := list(dir)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{}
+	for _, e := range entries {
+		if e.Name() != filepath.Base(src) && filepath.Ext(e.Name()) != ".h" {
+			continue
+		}
+		if files[e.Name()], err = read(dir + "/" + e.Name()); err != nil {
+			return nil, err
+		}
+	}
+	if files[filepath.Base(src)] == nil {
+		return nil, fmt.Errorf("no source %s", src)
+	}
+	return files, nil
+}
+
+// cacheRoot returns the directory of what was compiled, beside go's own cache.
+func cacheRoot() (string, error) {
+	root, err := os.UserCacheDir()
+	if err != nil {
+		root = os.TempDir()
+	}
+	root = filepath.Join(root, "ptools-test")
+	return root, os.MkdirAll(root, 0o755)
+}
+
+func cacheKey(cc, src string, flags []string, files map[string][]byte) string {
+	h := sha256.New()
+	// fmt prints maps in the order of their keys.
+	fmt.Fprintf(h, "%s\n%q\n%q\n%q\n", compilerVersion(cc), src, flags, files)
+	return hex.EncodeToString(h.Sum(nil)[:12])
+}
+
+var versions sync.Map // compiler: what it says about itself
+
+func compilerVersion(cc string) string {
+	if v, ok := versions.Load(cc); ok {
+		return v.(string)
+	}
+	arg := "--version"
+	if cc == "go" {
+		arg = "version"
+	}
+	out, err := exec.Command(cc, arg).Output()
+	if err != nil {
+		out = []byte(err.Error())
+	}
+	v := cc + "\n" + string(out)
+	versions.Store(cc, v)
+	return v
+}

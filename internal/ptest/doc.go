@@ -1,0 +1,18 @@
+// Package ptest starts the processes that tests look at, and finds what tests leave behind.
+//
+// Targets. [Start] runs a program, [StartHelper] runs the test binary itself as a named helper, and
+// [BuildC] and [BuildGo] compile the small programs in testdata (and those of other packages) once
+// per machine. A target says that it is ready by printing the line "ready"; nobody sleeps. It is
+// killed with its process group when its test ends, however the test ends, and by the keeper, a
+// second process of the test binary, when the test binary itself is killed. When its test ends, a
+// target that is still alive must be untraced and must have its own text (see [TextIntact]).
+//
+// Truth. A target can publish counters through a shared page ([Truth]): what it has done, the
+// longest gap that its spinning thread saw, the EINTRs and signals it counted. Reading them
+// disturbs nothing.
+//
+// Leaks. [Main] is the body of a package's TestMain. After the tests it fails on children, tracees,
+// goroutines, descriptors and OS threads that were not there before.
+//
+// The package imports no other package of the module, so that all of them can be tested with it.
+package ptest

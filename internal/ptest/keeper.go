@@ -1,0 +1,97 @@
+package ptest
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+)
+
+// The keeper is a second process of the test binary that outlives it by a moment: it knows every
+// target and kills those that are left when its standard input ends, that is when the test binary
+// has ended, even by SIGKILL. (PR_SET_PDEATHSIG will not do: it fires when the *thread* that forked
+// ends, and threads of a Go program that a goroutine had locked do end.)
+const keeperName = "ptest-keeper"
+
+var keeper struct {
+	mu  sync.Mutex
+	cmd *exec.Cmd
+	in  io.WriteCloser
+}
+
+// tellKeeper writes one line to the keeper, which it starts when there is none yet.
+func tellKeeper(verb byte, pid int) error {
+	keeper.mu.Lock()
+	defer keeper.mu.Unlock()
+	if keeper.cmd == nil {
+		if err := startKeeper(); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(keeper.in, "%c%d\n", verb, pid)
+	return err
+}
+
+// startKeeper is called with keeper.mu held. The keeper has a process group of its own, so that the
+// terminal's ^C leaves it alive to do its work.
+func startKeeper() error {
+	exe, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(exe)
+	cmd.Env = append(os.Environ(), helperEnv+"="+keeperName)
+	cmd.SysProcAttr = ownGroup()
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		in.Close()
+		return err
+	}
+	keeper.cmd, keeper.in = cmd, in
+	return nil
+}
+
+// stopKeeper ends the keeper and waits for it.
+func stopKeeper() {
+	keeper.mu.Lock()
+	defer keeper.mu.Unlock()
+	if keeper.cmd == nil {
+		return
+	}
+	keeper.in.Close()
+	keeper.cmd.Wait() // its status says nothing about the tests
+	keeper.cmd = nil
+}
+
+// keep is the keeper. It holds each target by os.Process, which is a pidfd where the kernel has
+// them, so a recycled PID is never killed.
+func keep() {
+	targets := map[int]*os.Process{}
+	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+		var verb byte
+		var pid int
+		if n, _ := fmt.Sscanf(in.Text(), "%c%d", &verb, &pid); n != 2 {
+			continue // cut short by the death of the writer
+		}
+		switch p := targets[pid]; {
+		case verb == '+':
+			if p, err := os.FindProcess(pid); err == nil {
+				targets[pid] = p
+			}
+		case p != nil:
+			p.Release()
+			delete(targets, pid)
+		}
+	}
+	for pid, p := range targets {
+		if p.Signal(nullSignal) == nil {
+			killGroup(pid)
+			p.Kill()
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package ptest
+
+import (
+	"bufio"
+	"os"
+	"strings"
+	"time"
+)
+
+// lines reads the standard output of a target as it comes, so that a target never blocks on its
+// test. The reading goroutine ends with the pipe, which close closes; close waits for it.
+type lines struct {
+	r    *os.File
+	line chan string // closed at the end of the output
+	done chan struct{}
+}
+
+// maxLines is how many lines a target may be ahead of its test before it blocks.
+const maxLines = 1 << 16
+
+func readLines(r *os.File) *lines {
+	l := &lines{r: r, line: make(chan string, maxLines), done: make(chan struct{})}
+	go l.read()
+	return l
+}
+
+func (l *lines) read() {
+	defer close(l.done)
+	defer close(l.line)
+	b := bufio.NewReader(l.r)
+	for {
+		s, err := b.ReadString('\n')
+		if s != "" {
+			l.line <- strings.TrimSuffix(s, "\n")
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (l *lines) close() {
+	l.r.Close()
+	for range l.line { // lets a blocked reader go on
+	}
+	<-l.done
+}
+
+// Line returns the next line of the target's standard output.
+func (g *Target) Line() string {
+	g.t.Helper()
+	s, ok := g.nextLine()
+	if !ok {
+		g.t.Fatalf("ptest: target %d (state %c) printed no further line", g.PID, g.State())
+	}
+	return s
+}
+
+// Ready waits for the line "ready".
+func (g *Target) Ready() {
+	g.t.Helper()
+	if s := g.Line(); s != "ready" {
+		g.t.Fatalf("ptest: target %d printed %q instead of ready", g.PID, s)
+	}
+}
+
+// Output returns everything up to the end of the target's standard output that has not been read.
+func (g *Target) Output() string {
+	g.t.Helper()
+	var b strings.Builder
+	for {
+		s, ok := g.nextLine()
+		if !ok {
+			return b.String()
+		}
+		b.WriteString(s + "\n")
+	}
+}
+
+func (g *Target) nextLine() (string, bool) {
+	g.t.Helper()
+	patience := time.NewTimer(Patience)
+	defer patience.Stop()
+	select {
+	case s, ok := <-g.out.line:
+		return s, ok
+	case <-patience.C:
+		g.t.Fatalf("ptest: target %d (state %c, %d threads, traced by %d) prints nothing", g.PID, g.State(), len(g.Threads()), g.TracerPID())
+		return "", false
+	}
+}

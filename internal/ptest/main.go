@@ -1,0 +1,43 @@
+package ptest
+
+import (
+	"fmt"
+	"os"
+	"testing"
+)
+
+// ThreadSlack is how many more OS threads than before its tests a test binary may have after them.
+// The runtime never ends a thread that no goroutine has locked, so tests that block many goroutines
+// in system calls at once leave idle threads behind; a package that does so on purpose raises this
+// before it calls [Main].
+var ThreadSlack = 32
+
+// Main runs a package's tests and exits with their status, or with 1 if they left something behind.
+// It is the whole body of TestMain:
+//
+//	func TestMain(m *testing.M) { ptest.Main(m) }
+//
+// In a process started by [StartHelper] it runs the helper instead and exits with status 0 when the
+// helper returns.
+func Main(m *testing.M) {
+	if name := os.Getenv(helperEnv); name != "" {
+		runHelper(name)
+		os.Exit(0)
+	}
+	mainCalled = true
+	before := observe()
+	code := m.Run()
+	stopKeeper()
+	if leaks := before.leaks(); len(leaks) > 0 {
+		for _, leak := range leaks {
+			fmt.Fprintf(os.Stderr, "ptest: left behind: %s\n", leak)
+		}
+		if code == 0 {
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// mainCalled is set before the tests run; targets need it, because the keeper is a helper.
+var mainCalled bool

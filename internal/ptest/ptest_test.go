@@ -1,0 +1,136 @@
+package ptest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+func TestMain(m *testing.M) { Main(m) }
+
+var _ = Helper("echo", func() {
+	Ready()
+	AwaitEOF()
+	os.Stdout.WriteString(strings.Join(os.Args[1:], " ") + "\n")
+	OpenTruth().AddWork(7)
+})
+
+func TestHelper(t *testing.T) {
+	g := StartHelper(t, "echo", "a", "b")
+	g.Ready()
+	g.WaitState("S")
+	out, state := g.Finish()
+	if out != "a b\n" || !state.Success() {
+		t.Errorf("printed %q, %v", out, state)
+	}
+	if g.State() != 'X' {
+		t.Errorf("state %c after its end", g.State())
+	}
+}
+
+func TestSpin(t *testing.T) {
+	truth := NewTruth(t)
+	g := StartWith(t, &Options{Truth: truth}, BuildC(t, "spin.c"), "-t", "3")
+	g.Ready()
+	if n := len(g.Threads()); n != 4 {
+		t.Errorf("%d threads", n)
+	}
+	g.AwaitWork(100)
+	out, state := g.Finish()
+	if !strings.HasPrefix(out, "done ") || state.ExitCode() != 0 {
+		t.Errorf("printed %q, %v", out, state)
+	}
+}
+
+// The keeper kills what a killed test binary leaves.
+func TestKeeper(t *testing.T) {
+	if os.Getenv("PTEST_ORPHAN") != "" {
+		g := Start(t, "sleep", "1000")
+		println(g.PID)
+		self, _ := os.FindProcess(os.Getpid())
+		self.Kill()
+		select {}
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestKeeper$")
+	cmd.Env = append(os.Environ(), "PTEST_ORPHAN=1")
+	out, _ := cmd.CombinedOutput() // it was killed
+	pid, err := strconv.Atoi(strings.TrimSpace(string(out)))
+	if err != nil {
+		t.Fatalf("printed %q", out)
+	}
+	if !poll(func() bool { s := threadState(pid, pid); return s == 'X' || s == 'Z' }) {
+		t.Errorf("process %d of a killed test lives", pid)
+	}
+}
+
+// Every kind of leak is described.
+func TestLeaks(t *testing.T) {
+	before := observe()
+	if err := tellKeeper('?', 0); err != nil { // the keeper is a child like any other
+		t.Fatal(err)
+	}
+	f, err := os.Open("/dev/null")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	stop := make(chan bool)
+	defer close(stop)
+	go func() { <-stop }()
+	for what, found := range map[string][]string{
+		"child":    children(),
+		"chan":     goroutines(),
+		"dev/null": before.newFiles(),
+	} {
+		if !strings.Contains(strings.Join(found, "\n"), what) {
+			t.Errorf("no %q in %q", what, found)
+		}
+	}
+}
+
+// A byte written over text is found, and nothing else is.
+func TestTextDiffers(t *testing.T) {
+	g := Start(t, BuildC(t, "spin.c"))
+	g.Ready()
+	text, found, err := textDiffers(g.PID)
+	if err != nil || found != "" || !strings.Contains(text, "/spin") || !strings.Contains(text, "libc") {
+		t.Fatalf("intact: %q, %v, in\n%s", found, err, text)
+	}
+	m, ok := parseText(text[:strings.IndexByte(text, '\n')+1])
+	if !ok {
+		t.Fatalf("no mapping in %q", text)
+	}
+	mem, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", g.PID), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mem.Close()
+	var b [1]byte
+	if _, err := mem.ReadAt(b[:], int64(m.start)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := mem.WriteAt([]byte{b[0] ^ 0xff}, int64(m.start)); err != nil {
+		t.Fatal(err)
+	}
+	if _, found, _ := textDiffers(g.PID); !strings.Contains(found, fmt.Sprintf("%#x", m.start)) {
+		t.Errorf("patched byte: %q", found)
+	}
+	if _, err := mem.WriteAt(b[:], int64(m.start)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestParseText(t *testing.T) {
+	m, ok := parseText("55d0-55d1 r-xp 00001000 fe:01 42    /tmp/a b (deleted)\n")
+	if want := (mapping{0x55d0, 0x55d1, 0x1000, "55d0-55d1", "/tmp/a b"}); !ok || m != want {
+		t.Errorf("%+v, %v", m, ok)
+	}
+	for _, line := range []string{"", "1-2 rw-p 0 fe:01 42 /a\n", "7ffc-7ffd r-xp 00000000 00:00 0  [vdso]\n"} {
+		if _, ok := parseText(line); ok {
+			t.Errorf("%q is text", line)
+		}
+	}
+}

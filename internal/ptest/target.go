@@ -1,0 +1,148 @@
+package ptest
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Patience bounds every wait of this package. It is far beyond what a loaded machine needs, and
+// only there so that a hang is reported with the state of the target instead of by go test's
+// timeout.
+const Patience = 90 * time.Second
+
+// Target is a process that a test started. Its methods fail the test when they cannot do what they
+// say, so they must be called from the test's goroutine, except where it says otherwise.
+type Target struct {
+	PID   int
+	Stdin io.WriteCloser // its end is the target's cue to finish
+	Truth *Truth         // the shared page, or nil
+
+	t     testing.TB
+	cmd   *exec.Cmd
+	out   *lines
+	stop  sync.Once
+	state *os.ProcessState // set once it is reaped
+}
+
+// Options says how to start a target. Nil and the zero value are valid.
+type Options struct {
+	Env   []string             // added to the test's environment
+	Dir   string               // working directory; the test's if empty
+	Truth *Truth               // page that the target publishes to
+	Attr  *syscall.SysProcAttr // how it is forked; nil: in a process group of its own
+}
+
+// Start starts argv[0] with standard input and output connected to the test and standard error
+// copied to the test's log when the test ends.
+func Start(t testing.TB, argv ...string) *Target {
+	t.Helper()
+	return StartWith(t, nil, argv...)
+}
+
+// StartWith is [Start] with options.
+func StartWith(t testing.TB, o *Options, argv ...string) *Target {
+	t.Helper()
+	if !mainCalled {
+		t.Fatal("ptest: TestMain does not call ptest.Main")
+	}
+	if o == nil {
+		o = new(Options)
+	}
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Dir = o.Dir
+	cmd.Env = append(os.Environ(), o.Env...)
+	if o.Truth != nil {
+		cmd.Env = append(cmd.Env, truthEnv+"="+o.Truth.path)
+	}
+	if cmd.SysProcAttr = o.Attr; cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = ownGroup()
+	}
+	stderr := new(strings.Builder)
+	cmd.Stderr = stderr
+	cmd.WaitDelay = time.Second // a grandchild may hold standard error open
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdout = w
+	err = cmd.Start()
+	w.Close()
+	if err != nil {
+		stdin.Close()
+		r.Close()
+		t.Fatalf("ptest: %v", err)
+	}
+	g := &Target{PID: cmd.Process.Pid, Stdin: stdin, Truth: o.Truth, t: t, cmd: cmd, out: readLines(r)}
+	t.Cleanup(func() {
+		g.end()
+		if t.Failed() && stderr.Len() > 0 {
+			t.Logf("standard error of %s:\n%s", argv[0], stderr)
+		}
+	})
+	if err := tellKeeper('+', g.PID); err != nil {
+		t.Fatalf("ptest: keeper: %v", err)
+	}
+	return g
+}
+
+// end runs when the test is over: it looks at a target that is still alive, then kills and reaps it.
+func (g *Target) end() {
+	if g.state == nil && !g.gone() {
+		if tracer := g.tracer(); ownThread(tracer) {
+			g.t.Errorf("ptest: target %d is still traced by thread %d of this test", g.PID, tracer)
+		}
+		TextIntact(g.t, g.PID)
+	}
+	g.Stdin.Close()
+	killGroup(g.PID)
+	g.Kill()
+	g.reap()
+	g.out.close()
+}
+
+// Kill sends SIGKILL. Any goroutine may call it, at any time.
+func (g *Target) Kill() { g.cmd.Process.Kill() }
+
+// Signal sends a signal to the process.
+func (g *Target) Signal(sig os.Signal) {
+	g.t.Helper()
+	if err := g.cmd.Process.Signal(sig); err != nil {
+		g.t.Fatalf("ptest: %v to target %d: %v", sig, g.PID, err)
+	}
+}
+
+// Wait reaps the target and returns how it ended. It does not make the target end.
+func (g *Target) Wait() *os.ProcessState {
+	g.t.Helper()
+	g.WaitFor("the end of the target", g.gone)
+	g.reap()
+	return g.state
+}
+
+// reap leaves the standard streams alone: what the target printed can still be read.
+func (g *Target) reap() {
+	g.stop.Do(func() {
+		tellKeeper('-', g.PID) // before its number can belong to somebody else
+		g.cmd.Wait()           // the state says how it ended
+		g.state = g.cmd.ProcessState
+	})
+}
+
+// Finish closes the target's standard input, waits for its end and returns what it printed and had
+// not been read, and how it ended.
+func (g *Target) Finish() (string, *os.ProcessState) {
+	g.t.Helper()
+	g.Stdin.Close()
+	out := g.Output()
+	return out, g.Wait()
+}

@@ -1,0 +1,130 @@
+package ptest
+
+import (
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+)
+
+// truthEnv names the file of the shared page in a target's environment.
+const truthEnv = "PTEST_TRUTH"
+
+// Truth is a page that a test shares with its targets: they write, the test reads, at any time and
+// without disturbing them. testdata/ptest.h has the same layout for C.
+type Truth struct {
+	path  string
+	words []byte // truthSize bytes, mapped shared
+}
+
+const truthSize = 4096
+
+// The words of the page, in units of 8 bytes.
+const (
+	wordWork    = 0  // units of work done
+	wordGap     = 1  // longest gap that a spinning thread saw, ns; a test may set it to 0
+	wordEINTR   = 2  // system calls that returned EINTR
+	wordSignals = 3  // signals handled
+	wordErrors  = 4  // what the target itself found wrong
+	wordStretch = 5  // worst excess of a timed wait over its timeout, ns
+	wordShares  = 16 // work or CPU time per named part, Shares words
+	wordKinds   = 64 // per kind of whatever the target counts, Kinds words
+)
+
+// Shares and Kinds are the lengths of the page's two arrays.
+const (
+	Shares = 48
+	Kinds  = 64
+)
+
+// NewTruth makes a page that lives as long as the test. Give it to a target with [Options].
+func NewTruth(t testing.TB) *Truth {
+	t.Helper()
+	p := filepath.Join(t.TempDir(), "truth")
+	f, err := os.Create(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := f.Truncate(truthSize); err != nil {
+		t.Fatal(err)
+	}
+	r, err := mapTruth(f)
+	if err != nil {
+		t.Fatalf("ptest: truth page: %v", err)
+	}
+	r.path = p
+	t.Cleanup(func() { syscall.Munmap(r.words) })
+	return r
+}
+
+// OpenTruth maps the page that the environment names; for helpers. Without one it returns a page of
+// its own, so that a helper also runs alone.
+func OpenTruth() *Truth {
+	p := os.Getenv(truthEnv)
+	if p == "" {
+		return &Truth{words: make([]byte, truthSize)}
+	}
+	f, err := os.OpenFile(p, os.O_RDWR, 0)
+	if err != nil {
+		panic(err)
+	}
+	defer f.Close()
+	r, err := mapTruth(f)
+	if err != nil {
+		panic(err)
+	}
+	return r
+}
+
+func mapTruth(f *os.File) (*Truth, error) {
+	b, err := syscall.Mmap(int(f.Fd()), 0, truthSize, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	return &Truth{words: b}, err
+}
+
+func (r *Truth) word(i int) *uint64 { return (*uint64)(unsafe.Pointer(&r.words[8*i])) }
+
+func (r *Truth) load(i int) uint64 { return atomic.LoadUint64(r.word(i)) }
+
+// Work returns how many units of work the target has done.
+func (r *Truth) Work() uint64 { return r.load(wordWork) }
+
+// AddWork counts n units of work.
+func (r *Truth) AddWork(n uint64) { atomic.AddUint64(r.word(wordWork), n) }
+
+// Gap returns the longest time that a spinning thread of the target did not run.
+func (r *Truth) Gap() time.Duration { return time.Duration(r.load(wordGap)) }
+
+// ResetGap forgets the longest gap.
+func (r *Truth) ResetGap() { atomic.StoreUint64(r.word(wordGap), 0) }
+
+// EINTR returns how many system calls of the target have returned EINTR.
+func (r *Truth) EINTR() uint64 { return r.load(wordEINTR) }
+
+// Signals returns how many signals the target has handled.
+func (r *Truth) Signals() uint64 { return r.load(wordSignals) }
+
+// Errors returns how often the target found something wrong by its own account.
+func (r *Truth) Errors() uint64 { return r.load(wordErrors) }
+
+// Stretch returns the worst excess of a timed wait over its timeout.
+func (r *Truth) Stretch() time.Duration { return time.Duration(r.load(wordStretch)) }
+
+// Share returns word i of the shares.
+func (r *Truth) Share(i int) uint64 { return r.load(wordShares + i%Shares) }
+
+// Kind returns word i of the kinds.
+func (r *Truth) Kind(i int) uint64 { return r.load(wordKinds + i%Kinds) }
+
+// AwaitWork waits until the target has done at least n more units of work than now: it runs.
+func (g *Target) AwaitWork(n uint64) {
+	g.t.Helper()
+	if g.Truth == nil {
+		g.t.Fatal("ptest: the target has no truth page")
+	}
+	goal := g.Truth.Work() + n
+	g.WaitFor("work", func() bool { return g.Truth.Work() >= goal })
+}
