@@ -1,0 +1,43 @@
+package profile
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// writeFolded writes one line per distinct stack: the functions, outermost
+// first, with ; between them, a space and the count. With Threads the
+// outermost level is the thread.
+func (p *Profile) writeFolded(w io.Writer, o *Options) error {
+	lines := make(map[string]int64)
+	var b strings.Builder
+	p.eachStack(o, func(t thread, stack []label, n int64) {
+		b.Reset()
+		if o.Threads {
+			b.WriteString(foldedName(t.String()))
+		}
+		for _, l := range slices.Backward(stack) {
+			if b.Len() > 0 {
+				b.WriteByte(';')
+			}
+			b.WriteString(foldedName(l.String()))
+		}
+		if b.Len() == 0 {
+			b.WriteString(unknown)
+		}
+		lines[b.String()] += n
+	})
+	out := bufio.NewWriter(w)
+	for _, line := range slices.Sorted(maps.Keys(lines)) {
+		fmt.Fprintf(out, "%s %d\n", line, lines[line])
+	}
+	return out.Flush()
+}
+
+// foldedName keeps the separator of levels out of a name; [Clean] has kept
+// out the one of lines.
+func foldedName(name string) string { return strings.ReplaceAll(name, ";", ":") }

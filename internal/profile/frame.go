@@ -1,0 +1,91 @@
+package profile
+
+// Kind says how the program counter of an [Addr] is to be read.
+type Kind uint8
+
+const (
+	// Exact is the address of the instruction that was about to run.
+	Exact Kind = iota
+	// Return is a return address: the call is the instruction before it.
+	Return
+	// note is no address: PC is the index of a name in the profile.
+	note
+)
+
+// Addr is one raw level of a stack.
+type Addr struct {
+	PC   uint64
+	Kind Kind
+}
+
+// Frame is one function at an address. Inlining gives one address several.
+type Frame struct {
+	Func    string // demangled name; empty if unknown
+	File    string // source file; empty if unknown
+	Line    int    // line in File; 0 if unknown
+	Object  string // path of the file that holds the code; empty if anonymous
+	Inlined bool   // the next frame out is not its caller but what it was inlined into
+}
+
+// Mapping is a file as it is mapped in an address space.
+type Mapping struct {
+	Start, Limit uint64 // run-time addresses, Limit exclusive
+	Offset       uint64 // file offset of Start
+	Path         string
+	BuildID      string // hexadecimal; empty if the file has none
+}
+
+// A Resolver knows the code of one address space.
+type Resolver interface {
+	// Resolve appends to dst the functions at a, innermost first, nothing
+	// if it has none, and returns the mapping that holds a, the zero
+	// Mapping if it is in no file.
+	Resolve(a Addr, dst []Frame) ([]Frame, Mapping)
+}
+
+// Value names one of the three values of a sample.
+type Value uint8
+
+const (
+	Samples Value = iota // times seen
+	CPU                  // nanoseconds on a processor
+	Wall                 // nanoseconds passed
+)
+
+var valueNames = [...]string{Samples: "samples", CPU: "cpu", Wall: "wall"}
+
+// String returns the name that [ParseValue] takes.
+func (v Value) String() string { return valueNames[v] }
+
+// ParseValue is the inverse of String; ok is false for an unknown name.
+func ParseValue(name string) (v Value, ok bool) {
+	for v, s := range valueNames {
+		if s == name {
+			return Value(v), true
+		}
+	}
+	return 0, false
+}
+
+// Values is what one cell counts.
+type Values struct {
+	Samples int64
+	CPU     int64 // nanoseconds
+	Wall    int64 // nanoseconds
+}
+
+func (v *Values) add(w Values) {
+	v.Samples += w.Samples
+	v.CPU += w.CPU
+	v.Wall += w.Wall
+}
+
+func (v Values) of(kind Value) int64 {
+	switch kind {
+	case CPU:
+		return v.CPU
+	case Wall:
+		return v.Wall
+	}
+	return v.Samples
+}

@@ -1,0 +1,188 @@
+package profile
+
+import (
+	"encoding/json"
+	"io"
+	"strconv"
+	"time"
+)
+
+// Document is the json output: one object. Tables come first, everything
+// after refers to them by index, counted from 0; -1 means none.
+type Document struct {
+	Version    int           `json:"version"` // of this schema: 1
+	Subject    string        `json:"subject"` // "time" or "threadcreate"
+	Start      time.Time     `json:"start"`   // RFC 3339
+	DurationNS int64         `json:"duration_ns"`
+	PeriodNS   int64         `json:"period_ns"`
+	Rounds     int64         `json:"rounds"`
+	CPUNS      int64         `json:"cpu_ns"` // what the targets used, sampled or not
+	Threads    []DocThread   `json:"threads"`
+	Functions  []DocFunction `json:"functions"`
+	Mappings   []DocMapping  `json:"mappings"`
+	Locations  []DocLocation `json:"locations"`
+	Samples    []DocSample   `json:"samples"`
+}
+
+// DocThread is a thread; TID 0 stands for all those beyond the first 65536.
+type DocThread struct {
+	PID  int    `json:"pid"`
+	TID  int    `json:"tid"`
+	Name string `json:"name"`
+}
+
+// DocFunction is a function, or a system call that threads wait in: "[futex]".
+type DocFunction struct {
+	Name   string `json:"name"`
+	File   string `json:"file,omitempty"`
+	Object string `json:"object,omitempty"` // path of the file that holds the code
+}
+
+// DocMapping is a file mapped in a process.
+type DocMapping struct {
+	PID     int    `json:"pid"`
+	Path    string `json:"path"`
+	BuildID string `json:"build_id,omitempty"`
+	Start   string `json:"start"` // hexadecimal address
+	Limit   string `json:"limit"` // hexadecimal address, exclusive
+}
+
+// DocLocation is a place in the code. Several lines are inlined functions,
+// innermost first. A location without lines has no known function, one without
+// an address is not code.
+type DocLocation struct {
+	Address string    `json:"address,omitempty"` // hexadecimal
+	Return  bool      `json:"return,omitempty"`  // the call is before the address
+	Mapping int       `json:"mapping"`           // index in mappings or -1
+	Lines   []DocLine `json:"lines"`
+}
+
+// DocLine is a function at a location.
+type DocLine struct {
+	Function int   `json:"function"` // index in functions
+	Line     int32 `json:"line,omitempty"`
+	Inlined  bool  `json:"inlined,omitempty"`
+}
+
+// DocSample is what one thread counted in one stack.
+type DocSample struct {
+	Thread  int   `json:"thread"` // index in threads
+	Stack   []int `json:"stack"`  // indices in locations, innermost first
+	Samples int64 `json:"samples"`
+	CPUNS   int64 `json:"cpu_ns"`
+	WallNS  int64 `json:"wall_ns"`
+}
+
+var subjectNames = [...]string{Time: "time", ThreadCreate: "threadcreate"}
+
+func (p *Profile) writeJSON(w io.Writer, _ *Options) error {
+	return json.NewEncoder(w).Encode(p.document())
+}
+
+func (p *Profile) document() *Document {
+	d := &Document{
+		Version:    1,
+		Subject:    subjectNames[p.Subject],
+		Start:      p.Start,
+		DurationNS: int64(p.Duration),
+		PeriodNS:   int64(p.Period),
+		Rounds:     p.Rounds,
+		CPUNS:      int64(p.CPU),
+		Threads:    []DocThread{},
+		Functions:  []DocFunction{},
+		Mappings:   []DocMapping{},
+		Locations:  []DocLocation{},
+		Samples:    []DocSample{},
+	}
+	b := docBuilder{
+		profile:   p,
+		out:       d,
+		threads:   make(map[ThreadID]int),
+		functions: make(map[uint32]int),
+	}
+	for _, s := range p.finish() {
+		b.space(s)
+	}
+	return d
+}
+
+// docBuilder fills the tables in the order in which entries are first needed.
+type docBuilder struct {
+	profile   *Profile
+	out       *Document
+	threads   map[ThreadID]int
+	functions map[uint32]int
+}
+
+func (b *docBuilder) space(s *Space) {
+	locations := make(map[*location]int)
+	mappings := make(map[int32]int)
+	var path []*location
+	for _, c := range s.ordered() {
+		sample := DocSample{
+			Thread:  b.thread(c.thread),
+			Stack:   []int{},
+			Samples: c.Samples,
+			CPUNS:   c.CPU,
+			WallNS:  c.Wall,
+		}
+		path = s.path(c.stack, path[:0])
+		for _, l := range path {
+			i, ok := locations[l]
+			if !ok {
+				i = b.location(s, l, mappings)
+				locations[l] = i
+			}
+			sample.Stack = append(sample.Stack, i)
+		}
+		b.out.Samples = append(b.out.Samples, sample)
+	}
+}
+
+func (b *docBuilder) location(s *Space, l *location, mappings map[int32]int) int {
+	loc := DocLocation{Mapping: -1, Lines: []DocLine{}, Return: l.addr.Kind == Return}
+	if l.addr.Kind != note {
+		loc.Address = hex(l.addr.PC)
+	}
+	if l.mapping >= 0 {
+		i, ok := mappings[l.mapping]
+		if !ok {
+			m := s.mappings[l.mapping]
+			i = len(b.out.Mappings)
+			mappings[l.mapping] = i
+			b.out.Mappings = append(b.out.Mappings, DocMapping{
+				PID: s.pid, Path: m.Path, BuildID: m.BuildID, Start: hex(m.Start), Limit: hex(m.Limit),
+			})
+		}
+		loc.Mapping = i
+	}
+	for _, n := range l.lines {
+		loc.Lines = append(loc.Lines, DocLine{b.function(n.fn), n.line, n.inlined})
+	}
+	b.out.Locations = append(b.out.Locations, loc)
+	return len(b.out.Locations) - 1
+}
+
+func (b *docBuilder) thread(id ThreadID) int {
+	i, ok := b.threads[id]
+	if !ok {
+		t := b.profile.threads[id]
+		i = len(b.out.Threads)
+		b.threads[id] = i
+		b.out.Threads = append(b.out.Threads, DocThread{t.pid, t.tid, t.name})
+	}
+	return i
+}
+
+func (b *docBuilder) function(fn uint32) int {
+	i, ok := b.functions[fn]
+	if !ok {
+		f := b.profile.functions[fn]
+		i = len(b.out.Functions)
+		b.functions[fn] = i
+		b.out.Functions = append(b.out.Functions, DocFunction{f.name, f.file, f.object})
+	}
+	return i
+}
+
+func hex(addr uint64) string { return "0x" + strconv.FormatUint(addr, 16) }

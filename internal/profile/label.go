@@ -1,0 +1,89 @@
+package profile
+
+import (
+	"fmt"
+	"path"
+	"strconv"
+)
+
+// label is what one level of a stack is counted under in the outputs that
+// know only names.
+type label struct {
+	name   string
+	object string // tells functions of one name apart
+}
+
+const unknown = "[unknown]"
+
+// String is the name, with the object where the name alone says nothing.
+func (l label) String() string {
+	if l.name == unknown {
+		return l.qualified()
+	}
+	return l.name
+}
+
+func (l label) qualified() string {
+	if l.object == "" {
+		return l.name
+	}
+	return fmt.Sprintf("%s (%s)", l.name, path.Base(l.object))
+}
+
+// Options say how names and counts are shown. The zero value counts samples
+// by function over all threads.
+type Options struct {
+	Value   Value // what text, folded and speedscope count
+	OnStack bool  // text: the second column, functions that are not leaves too
+	Lines   bool  // file:line instead of functions
+	Threads bool  // text, folded: keep threads apart
+}
+
+// labels appends the labels of a stack to dst, innermost first.
+func (s *Space) labels(stack StackID, o *Options, dst []label) []label {
+	leaf := true
+	for ; stack != 0; stack = s.nodes[stack].caller {
+		n := s.nodes[stack]
+		l := &s.locs[n.loc]
+		// Waiting costs no processor time: what a thread used before it
+		// waited belongs to the function that called the kernel.
+		skip := leaf && l.addr.Kind == note && o.Value == CPU && n.caller != 0
+		leaf = false
+		if skip {
+			continue
+		}
+		dst = s.locationLabels(l, o, dst)
+	}
+	return dst
+}
+
+func (s *Space) locationLabels(l *location, o *Options, dst []label) []label {
+	if len(l.lines) == 0 {
+		if l.mapping < 0 {
+			return append(dst, label{name: unknown})
+		}
+		return append(dst, label{unknown, s.mappings[l.mapping].Path})
+	}
+	for _, n := range l.lines {
+		f := s.profile.functions[n.fn]
+		if o.Lines && f.file != "" && n.line > 0 {
+			dst = append(dst, label{name: f.file + ":" + strconv.Itoa(int(n.line))})
+			continue
+		}
+		if f.name == "" {
+			f.name = unknown
+		}
+		dst = append(dst, label{f.name, f.object})
+	}
+	return dst
+}
+
+// Names appends what the text output would call the levels of a stack,
+// innermost first. It resolves what it needs.
+func (s *Space) Names(stack StackID, o *Options, dst []string) []string {
+	s.ResolveAll()
+	for _, l := range s.labels(stack, o, nil) {
+		dst = append(dst, l.String())
+	}
+	return dst
+}

@@ -1,0 +1,164 @@
+package profile
+
+import (
+	"cmp"
+	"io"
+	"slices"
+
+	"github.com/google/pprof/profile"
+)
+
+// writePprof writes a gzipped profile.proto. A profile of time has the sample
+// types samples/count, cpu/nanoseconds (the default) and wall/nanoseconds, one
+// of thread creations has threadcreate/count. Each sample has the labels
+// thread and tid, of several processes also pid.
+func (p *Profile) writePprof(w io.Writer, _ *Options) error {
+	return p.pprof().Write(w)
+}
+
+func (p *Profile) pprof() *profile.Profile {
+	out := &profile.Profile{
+		SampleType: []*profile.ValueType{
+			{Type: "samples", Unit: "count"},
+			{Type: "cpu", Unit: "nanoseconds"},
+			{Type: "wall", Unit: "nanoseconds"},
+		},
+		DefaultSampleType: "cpu",
+		PeriodType:        &profile.ValueType{Type: "wall", Unit: "nanoseconds"},
+		Period:            int64(p.Period),
+		DurationNanos:     int64(p.Duration),
+	}
+	if p.Subject == ThreadCreate {
+		out.SampleType = []*profile.ValueType{{Type: "threadcreate", Unit: "count"}}
+		out.DefaultSampleType = "threadcreate"
+		out.PeriodType = out.SampleType[0]
+		out.Period = 1
+	}
+	if !p.Start.IsZero() {
+		out.TimeNanos = p.Start.UnixNano()
+	}
+	b := pprofBuilder{profile: p, out: out, functions: make(map[uint32]*profile.Function)}
+	for _, s := range p.finish() {
+		b.space(s)
+	}
+	return out
+}
+
+// pprofBuilder gives the parts of a profile their numbers in the order in
+// which they are first needed.
+type pprofBuilder struct {
+	profile   *Profile
+	out       *profile.Profile
+	functions map[uint32]*profile.Function
+}
+
+func (b *pprofBuilder) space(s *Space) {
+	mappings := b.mappings(s)
+	locations := make(map[*location]*profile.Location)
+	pids := make(map[int]bool)
+	for _, t := range b.profile.threads {
+		pids[t.pid] = true
+	}
+	var path []*location
+	for _, c := range s.ordered() {
+		t := b.profile.threads[c.thread]
+		sample := &profile.Sample{
+			Value:    []int64{c.Samples, c.CPU, c.Wall},
+			Label:    map[string][]string{"thread": {t.name}},
+			NumLabel: map[string][]int64{"tid": {int64(t.tid)}},
+		}
+		if b.profile.Subject == ThreadCreate {
+			sample.Value = sample.Value[:1]
+		}
+		if len(pids) > 1 {
+			sample.NumLabel["pid"] = []int64{int64(t.pid)}
+		}
+		path = s.path(c.stack, path[:0])
+		for _, l := range path {
+			loc, ok := locations[l]
+			if !ok {
+				loc = b.location(l, mappings)
+				locations[l] = loc
+			}
+			sample.Location = append(sample.Location, loc)
+		}
+		b.out.Sample = append(b.out.Sample, sample)
+	}
+}
+
+// mappings adds those of a space, the executable's first: profile.proto gives
+// the first mapping of all the meaning of main program.
+func (b *pprofBuilder) mappings(s *Space) []*profile.Mapping {
+	order := make([]int, len(s.mappings))
+	for i := range order {
+		order[i] = i
+	}
+	other := func(m Mapping) int {
+		if m.Path == s.main {
+			return 0
+		}
+		return 1
+	}
+	slices.SortFunc(order, func(i, j int) int {
+		x, y := s.mappings[i], s.mappings[j]
+		return cmp.Or(
+			cmp.Compare(other(x), other(y)),
+			cmp.Compare(x.Start, y.Start),
+			cmp.Compare(x.Path, y.Path),
+			cmp.Compare(i, j),
+		)
+	})
+	mappings := make([]*profile.Mapping, len(s.mappings))
+	for _, i := range order {
+		m := s.mappings[i]
+		mappings[i] = &profile.Mapping{
+			ID:    uint64(len(b.out.Mapping) + 1),
+			Start: m.Start, Limit: m.Limit, Offset: m.Offset,
+			File: m.Path, BuildID: m.BuildID,
+		}
+		b.out.Mapping = append(b.out.Mapping, mappings[i])
+	}
+	return mappings
+}
+
+func (b *pprofBuilder) location(l *location, mappings []*profile.Mapping) *profile.Location {
+	loc := &profile.Location{ID: uint64(len(b.out.Location) + 1)}
+	switch l.addr.Kind {
+	case Exact:
+		loc.Address = l.addr.PC
+	case Return:
+		// profile.proto wants an address inside the call.
+		loc.Address = l.addr.PC - 1
+	}
+	if l.mapping >= 0 {
+		loc.Mapping = mappings[l.mapping]
+	}
+	for _, n := range l.lines {
+		f := b.function(n.fn)
+		loc.Line = append(loc.Line, profile.Line{Function: f, Line: int64(n.line)})
+		if m := loc.Mapping; m != nil {
+			m.HasFunctions = true
+			m.HasFilenames = m.HasFilenames || f.Filename != ""
+			m.HasLineNumbers = m.HasLineNumbers || n.line > 0
+			m.HasInlineFrames = m.HasInlineFrames || n.inlined
+		}
+	}
+	b.out.Location = append(b.out.Location, loc)
+	return loc
+}
+
+func (b *pprofBuilder) function(fn uint32) *profile.Function {
+	f, ok := b.functions[fn]
+	if !ok {
+		g := b.profile.functions[fn]
+		f = &profile.Function{
+			ID:         uint64(len(b.out.Function) + 1),
+			Name:       g.name,
+			SystemName: g.name,
+			Filename:   g.file,
+		}
+		b.functions[fn] = f
+		b.out.Function = append(b.out.Function, f)
+	}
+	return f
+}

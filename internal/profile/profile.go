@@ -1,0 +1,127 @@
+package profile
+
+import "time"
+
+// Subject says what the samples of a profile are.
+type Subject uint8
+
+const (
+	// Time is a profile of where threads spend their time.
+	Time Subject = iota
+	// ThreadCreate is a profile of where threads are created: only the
+	// sample counts mean something.
+	ThreadCreate
+)
+
+// Profile is what a sampler has seen. The exported fields are set by the
+// sampler before the profile is written.
+type Profile struct {
+	Subject  Subject
+	Start    time.Time     // when the first round was due
+	Duration time.Duration // wall time covered
+	Period   time.Duration // interval between rounds
+	Rounds   int64         // rounds taken; shares of samples are of this
+	CPU      time.Duration // processor time the targets used meanwhile
+
+	threads   []thread
+	threadIDs map[threadKey]ThreadID
+	functions []function
+	funcIDs   map[function]uint32
+	notes     []string
+	spaces    []*Space
+}
+
+// ThreadID names a thread within its profile.
+type ThreadID uint32
+
+type threadKey struct{ pid, tid int }
+
+type thread struct {
+	threadKey
+	name string
+}
+
+// function is one line of a histogram: the same name in two objects is two
+// functions.
+type function struct{ name, file, object string }
+
+// maxThreads bounds the threads that are told apart. A program that keeps
+// starting threads for hours would otherwise make the profile grow without
+// end; the threads beyond share one entry per process, with tid 0.
+const maxThreads = 1 << 16
+
+// New returns an empty profile.
+func New() *Profile {
+	return &Profile{
+		threadIDs: make(map[threadKey]ThreadID),
+		funcIDs:   make(map[function]uint32),
+	}
+}
+
+// Thread returns the entry of a thread, a new one if the profile has none of
+// this pid and tid. The name is that of the first call; see [Profile.Rename].
+func (p *Profile) Thread(pid, tid int, name string) ThreadID {
+	k := threadKey{pid, tid}
+	if id, ok := p.threadIDs[k]; ok {
+		return id
+	}
+	if len(p.threads) >= maxThreads {
+		k.tid, name = 0, "[other threads]"
+		if id, ok := p.threadIDs[k]; ok {
+			return id
+		}
+	}
+	id := ThreadID(len(p.threads))
+	p.threads = append(p.threads, thread{k, Clean(name)})
+	p.threadIDs[k] = id
+	return id
+}
+
+// Rename gives a thread the name it has taken since.
+func (p *Profile) Rename(id ThreadID, name string) {
+	if t := &p.threads[id]; t.tid != 0 {
+		t.name = Clean(name)
+	}
+}
+
+// Note returns a level that is not an address but stands under its own name:
+// the system call that a thread waits in, "[futex]", or "[exited]".
+func (p *Profile) Note(name string) Addr {
+	name = Clean(name)
+	for i, s := range p.notes {
+		if s == name {
+			return Addr{uint64(i), note}
+		}
+	}
+	p.notes = append(p.notes, name)
+	return Addr{uint64(len(p.notes) - 1), note}
+}
+
+// Total returns the sum of all cells.
+func (p *Profile) Total() Values {
+	var sum Values
+	for _, s := range p.spaces {
+		for i := range s.cells {
+			sum.add(s.cells[i].Values)
+		}
+	}
+	return sum
+}
+
+// function interns f with clean names.
+func (p *Profile) function(f function) uint32 {
+	if id, ok := p.funcIDs[f]; ok {
+		return id
+	}
+	c := function{Clean(f.name), Clean(f.file), Clean(f.object)}
+	id, ok := p.funcIDs[c]
+	if !ok {
+		id = uint32(len(p.functions))
+		p.functions = append(p.functions, c)
+		p.funcIDs[c] = id
+	}
+	if c != f {
+		p.funcIDs[f] = id
+	}
+	return id
+}

@@ -1,0 +1,341 @@
+package profile
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// fakeCode resolves the addresses of one small program: 0x1000 is main,
+// 0x2000 work with an inlined helper, 0x3000 leaf, 0x4000 a function whose
+// name wants to drive a terminal; 0x9000 is in a library without symbols.
+type fakeCode struct{}
+
+func (fakeCode) Resolve(a Addr, dst []Frame) ([]Frame, Mapping) {
+	app := Mapping{Start: 0x1000, Limit: 0x8000, Path: "/bin/app", BuildID: "abcd"}
+	lib := Mapping{Start: 0x9000, Limit: 0xa000, Path: "/lib/libblind.so"}
+	line := int(a.PC & 0xfff)
+	switch a.PC &^ 0xfff {
+	case 0x1000:
+		return append(dst, Frame{Func: "main", File: "app.c", Line: line}), app
+	case 0x2000:
+		return append(dst,
+			Frame{Func: "helper", File: "app.h", Line: 7, Inlined: true},
+			Frame{Func: "work", File: "app.c", Line: line}), app
+	case 0x3000:
+		return append(dst, Frame{Func: "leaf", File: "app.c", Line: line}), app
+	case 0x4000:
+		return append(dst, Frame{Func: "a;b\x1b[31m\n"}), app
+	case 0x9000:
+		return dst, lib
+	}
+	return dst, Mapping{}
+}
+
+type fakeSample struct {
+	tid    int
+	levels []Addr
+	note   string
+	v      Values
+}
+
+var fakeSamples = []fakeSample{
+	{10, []Addr{{0x3001, Exact}, {0x2002, Return}, {0x1003, Return}}, "", Values{30, 300, 300}},
+	{10, []Addr{{0x3009, Exact}, {0x1003, Return}}, "", Values{10, 100, 100}},
+	{10, []Addr{{0x3001, Exact}, {0x3005, Return}, {0x3005, Return}, {0x1003, Return}}, "", Values{20, 200, 200}},
+	{11, []Addr{{0x9123, Exact}, {0x1004, Return}}, "[futex]", Values{50, 5, 500}},
+	{11, []Addr{{0x4000, Exact}, {0x1004, Return}}, "", Values{9, 90, 90}},
+	{11, []Addr{{0x777, Exact}}, "", Values{1, 5, 10}},
+}
+
+// fakeProfile adds the samples in the order of a permutation.
+func fakeProfile(order []int) *Profile {
+	p := New()
+	p.Start = time.Unix(1700000000, 0).UTC()
+	p.Duration, p.Period = 2*time.Second, 10*time.Millisecond
+	p.Rounds = 60
+	p.CPU = 1000
+	s := p.Space(4, "/bin/app", fakeCode{})
+	names := map[int]string{10: "app", 11: "worker\x07"}
+	for _, i := range order {
+		f := fakeSamples[i]
+		levels := f.levels
+		if f.note != "" {
+			levels = append([]Addr{p.Note(f.note)}, levels...)
+		}
+		stack := s.Stack(levels)
+		// In two halves, so that merging is seen to work.
+		half := Values{f.v.Samples / 2, f.v.CPU / 2, f.v.Wall / 2}
+		c := s.Cell(p.Thread(4, f.tid, names[f.tid]), stack)
+		s.Add(c, half)
+		s.Add(c, Values{f.v.Samples - half.Samples, f.v.CPU - half.CPU, f.v.Wall - half.Wall})
+	}
+	return p
+}
+
+var straight = []int{0, 1, 2, 3, 4, 5}
+
+func write(t *testing.T, p *Profile, f Format, o *Options) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := p.Write(&b, f, o); err != nil {
+		t.Fatalf("%v: %v", f, err)
+	}
+	return b.String()
+}
+
+func TestText(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		o    Options
+		want string
+	}{
+		{"leaves", Options{}, `60 samples (avg 2.0 threads)
+100.00%	leaf
+ 83.33%	[futex]
+ 15.00%	a;b\x1b[31m\x0a
+  1.67%	[unknown]
+`},
+		{"stacks", Options{OnStack: true}, `60 samples (avg 2.0 threads)
+100.00%	100.00%	leaf
+ 83.33%	 83.33%	[futex]
+ 15.00%	 15.00%	a;b\x1b[31m\x0a
+  1.67%	  1.67%	[unknown]
+  0.00%	198.33%	main
+  0.00%	 83.33%	[unknown] (libblind.so)
+  0.00%	 50.00%	helper
+  0.00%	 50.00%	work
+`},
+		{"cpu", Options{Value: CPU}, `60 samples (avg 2.0 threads)
+ 60.00%	leaf
+  9.00%	a;b\x1b[31m\x0a
+  0.50%	[unknown]
+  0.50%	[unknown] (libblind.so)
+`},
+		{"lines", Options{Lines: true}, `60 samples (avg 2.0 threads)
+ 83.33%	[futex]
+ 83.33%	app.c:1
+ 16.67%	app.c:9
+ 15.00%	a;b\x1b[31m\x0a
+  1.67%	[unknown]
+`},
+		{"threads", Options{Threads: true}, `60 samples (avg 2.0 threads)
+
+app (tid 10)
+100.00%	leaf
+
+worker\x07 (tid 11)
+ 83.33%	[futex]
+ 15.00%	a;b\x1b[31m\x0a
+  1.67%	[unknown]
+`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got := write(t, fakeProfile(straight), Text, &test.o)
+			if d := cmp.Diff(test.want, got); d != "" {
+				t.Errorf("text output (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+func TestTextNamesakes(t *testing.T) {
+	p := New()
+	p.Rounds = 2
+	for _, object := range []string{"/lib/liba.so", "/lib/libb.so"} {
+		s := p.Space(1, "", resolverFunc(func(_ Addr, dst []Frame) ([]Frame, Mapping) {
+			return append(dst, Frame{Func: "init"}), Mapping{Start: 1, Limit: 2, Path: object}
+		}))
+		s.Add(s.Cell(p.Thread(1, 1, "x"), s.Stack([]Addr{{1, Exact}})), Values{Samples: 1})
+	}
+	const want = "2 samples (avg 1.0 threads)\n 50.00%\tinit (liba.so)\n 50.00%\tinit (libb.so)\n"
+	if got := write(t, p, Text, nil); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+type resolverFunc func(Addr, []Frame) ([]Frame, Mapping)
+
+func (f resolverFunc) Resolve(a Addr, dst []Frame) ([]Frame, Mapping) { return f(a, dst) }
+
+func TestFolded(t *testing.T) {
+	const want = `[unknown] 1
+main;[unknown] (libblind.so);[futex] 50
+main;a:b\x1b[31m\x0a 9
+main;leaf 10
+main;leaf;leaf;leaf 20
+main;work;helper;leaf 30
+`
+	if d := cmp.Diff(want, write(t, fakeProfile(straight), Folded, nil)); d != "" {
+		t.Errorf("folded output (-want +got):\n%s", d)
+	}
+	const wantThreads = `app (tid 10);main;leaf 100
+app (tid 10);main;leaf;leaf;leaf 200
+app (tid 10);main;work;helper;leaf 300
+worker\x07 (tid 11);[unknown] 5
+worker\x07 (tid 11);main;[unknown] (libblind.so) 5
+worker\x07 (tid 11);main;a:b\x1b[31m\x0a 90
+`
+	got := write(t, fakeProfile(straight), Folded, &Options{Threads: true, Value: CPU})
+	if d := cmp.Diff(wantThreads, got); d != "" {
+		t.Errorf("folded output by thread (-want +got):\n%s", d)
+	}
+}
+
+// TestOrderDoesNotMatter adds the same samples in many orders.
+func TestOrderDoesNotMatter(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for f := range Format(len(formats)) {
+		want := write(t, fakeProfile(straight), f, nil)
+		for range 20 {
+			order := r.Perm(len(fakeSamples))
+			if got := write(t, fakeProfile(order), f, nil); got != want {
+				t.Fatalf("%v: order %v gives\n%q\nwant\n%q", f, order, got, want)
+			}
+		}
+	}
+}
+
+func TestThreadCreateText(t *testing.T) {
+	p := fakeProfile(straight)
+	p.Subject = ThreadCreate
+	const want = `120 threads created
+ 50.00%	leaf
+ 41.67%	[futex]
+  7.50%	a;b\x1b[31m\x0a
+  0.83%	[unknown]
+`
+	if d := cmp.Diff(want, write(t, p, Text, nil)); d != "" {
+		t.Errorf("thread creation (-want +got):\n%s", d)
+	}
+}
+
+func TestEmptyProfile(t *testing.T) {
+	for f := range Format(len(formats)) {
+		write(t, New(), f, nil)
+	}
+	if got := write(t, New(), Text, nil); got != "0 samples (avg 0.0 threads)\n" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestRemap resolves the same number differently before and after.
+func TestRemap(t *testing.T) {
+	p := New()
+	p.Rounds = 2
+	name := "old"
+	s := p.Space(1, "", resolverFunc(func(_ Addr, dst []Frame) ([]Frame, Mapping) {
+		return append(dst, Frame{Func: name}), Mapping{}
+	}))
+	th := p.Thread(1, 1, "x")
+	s.Add(s.Cell(th, s.Stack([]Addr{{1, Exact}})), Values{Samples: 1})
+	s.Remap()
+	name = "new"
+	s.Add(s.Cell(th, s.Stack([]Addr{{1, Exact}})), Values{Samples: 1})
+	const want = "new 1\nold 1\n"
+	if got := write(t, p, Folded, nil); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestWarmSampleDoesNotAllocate is what keeps a long run flat.
+func TestWarmSampleDoesNotAllocate(t *testing.T) {
+	p := fakeProfile(straight)
+	s := p.spaces[0]
+	th := p.Thread(4, 10, "app")
+	levels := fakeSamples[0].levels
+	if n := testing.AllocsPerRun(100, func() {
+		s.Add(s.Cell(th, s.Stack(levels)), Values{Samples: 1})
+	}); n != 0 {
+		t.Errorf("%v allocations for a sample that has been seen", n)
+	}
+}
+
+func TestManyThreads(t *testing.T) {
+	p := New()
+	s := p.Space(1, "", fakeCode{})
+	const n = maxThreads + 1000
+	for tid := 1; tid <= n; tid++ {
+		s.Add(s.Cell(p.Thread(1, tid, "x"), s.Stack([]Addr{{0x1000, Exact}})), Values{Samples: 1})
+	}
+	if len(p.threads) != maxThreads+1 {
+		t.Errorf("%d entries for %d threads", len(p.threads), n)
+	}
+	if total := p.Total().Samples; total != n {
+		t.Errorf("%d samples, want %d", total, n)
+	}
+}
+
+func TestClean(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain":              "plain",
+		"std::vector<日本>":    "std::vector<日本>",
+		"\x1b]0;title\x07":   `\x1b]0;title\x07`,
+		"a\nb\tc\x7f":        `a\x0ab\x09c\x7f`,
+		"\u009b31m":          `\u009b31m`,
+		"\xff\xfe":           `\xff\xfe`,
+		"a\u202eb":           `a\u202eb`,
+		"a\u2028b":           `a\u2028b`,
+		"tag\U000e0041":      `tag\U000e0041`,
+		"zero\u200bwidth":    `zero\u200bwidth`,
+		"replacement \ufffd": "replacement \ufffd",
+	} {
+		if got := Clean(in); got != want {
+			t.Errorf("Clean(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func FuzzClean(f *testing.F) {
+	f.Add("a\x1bb")
+	f.Add("\xff\u202e")
+	f.Fuzz(func(t *testing.T, s string) {
+		c := Clean(s)
+		if firstUnsafe(c) >= 0 {
+			t.Errorf("Clean(%q) = %q is not clean", s, c)
+		}
+		if Clean(c) != c {
+			t.Errorf("Clean(%q) is not what it was", c)
+		}
+	})
+}
+
+func TestFormatNames(t *testing.T) {
+	for name, want := range map[string]Format{
+		"x.txt": Text, "x": Text, "a/b.folded": Folded, "x.pb.gz": Pprof,
+		"x.speedscope.json": Speedscope, "x.json": JSON, ".json/x": Text,
+	} {
+		if got := FormatOf(name); got != want {
+			t.Errorf("FormatOf(%q) = %v, want %v", name, got, want)
+		}
+	}
+	for f := range Format(len(formats)) {
+		if got, ok := ParseFormat(f.String()); !ok || got != f {
+			t.Errorf("ParseFormat(%q) = %v, %v", f, got, ok)
+		}
+	}
+	if _, ok := ParseFormat("svg"); ok {
+		t.Error("ParseFormat took svg")
+	}
+	for v := range Value(len(valueNames)) {
+		if got, ok := ParseValue(v.String()); !ok || got != v {
+			t.Errorf("ParseValue(%q) = %v, %v", v, got, ok)
+		}
+	}
+}
+
+func BenchmarkWarmSample(b *testing.B) {
+	p := New()
+	s := p.Space(1, "", fakeCode{})
+	levels := make([]Addr, 30)
+	for i := range levels {
+		levels[i] = Addr{uint64(0x1000 + i), Return}
+	}
+	th := p.Thread(1, 1, "x")
+	for b.Loop() {
+		s.Add(s.Cell(th, s.Stack(levels)), Values{1, 2, 3})
+	}
+}

@@ -1,0 +1,193 @@
+package profile
+
+// Space is the address space of one image of a process: its stacks, its
+// counters and what its program counters mean.
+type Space struct {
+	profile  *Profile
+	pid      int
+	main     string // path of the executable
+	resolver Resolver
+
+	locs    []location
+	locIDs  map[Addr]uint32
+	pending int // locations before this one are resolved
+
+	nodes   []node // 0 is the root, the empty stack
+	nodeIDs map[node]StackID
+
+	cells   []cell
+	cellIDs map[cellKey]Cell
+
+	mappings   []Mapping
+	mappingIDs map[Mapping]int32
+	frames     []Frame // scratch of Resolve
+}
+
+// StackID names a stack within its space. 0 is the empty stack.
+type StackID uint32
+
+// Cell names the counters of one stack of one thread within its space.
+type Cell uint32
+
+// node is one level of a stack: the location, and the stack of its callers.
+type node struct {
+	caller StackID
+	loc    uint32
+}
+
+type cellKey struct {
+	thread ThreadID
+	stack  StackID
+}
+
+type cell struct {
+	cellKey
+	Values
+}
+
+// location is a distinct address with what the resolver said of it.
+type location struct {
+	addr    Addr
+	mapping int32 // index in mappings, -1 for none
+	lines   []line
+}
+
+// line is one function at a location.
+type line struct {
+	fn      uint32
+	line    int32
+	inlined bool
+}
+
+// Space adds an address space. The path of the executable says which of its
+// mappings comes first in formats that give the first one a meaning.
+func (p *Profile) Space(pid int, executable string, r Resolver) *Space {
+	s := &Space{
+		profile:    p,
+		pid:        pid,
+		main:       executable,
+		resolver:   r,
+		locIDs:     make(map[Addr]uint32),
+		nodes:      make([]node, 1),
+		nodeIDs:    make(map[node]StackID),
+		cellIDs:    make(map[cellKey]Cell),
+		mappingIDs: make(map[Mapping]int32),
+	}
+	p.spaces = append(p.spaces, s)
+	return s
+}
+
+// Stack returns the stack with these levels, innermost first. It does not
+// allocate for a stack that the space has seen.
+func (s *Space) Stack(levels []Addr) StackID {
+	var id StackID
+	for i := len(levels) - 1; i >= 0; i-- {
+		id = s.Push(id, levels[i])
+	}
+	return id
+}
+
+// Push returns the stack in which stack has called a.
+func (s *Space) Push(stack StackID, a Addr) StackID {
+	n := node{stack, s.location(a)}
+	id, ok := s.nodeIDs[n]
+	if !ok {
+		id = StackID(len(s.nodes))
+		s.nodes = append(s.nodes, n)
+		s.nodeIDs[n] = id
+	}
+	return id
+}
+
+// Levels appends the levels of a stack to dst, innermost first.
+func (s *Space) Levels(stack StackID, dst []Addr) []Addr {
+	for ; stack != 0; stack = s.nodes[stack].caller {
+		dst = append(dst, s.locs[s.nodes[stack].loc].addr)
+	}
+	return dst
+}
+
+// Cell returns the counters of a thread in a stack, to be kept by whoever
+// counts the same again.
+func (s *Space) Cell(t ThreadID, stack StackID) Cell {
+	k := cellKey{t, stack}
+	id, ok := s.cellIDs[k]
+	if !ok {
+		id = Cell(len(s.cells))
+		s.cells = append(s.cells, cell{cellKey: k})
+		s.cellIDs[k] = id
+	}
+	return id
+}
+
+// Add counts v in a cell.
+func (s *Space) Add(c Cell, v Values) { s.cells[c].add(v) }
+
+// Remap says that code has been unmapped or replaced: a program counter seen
+// from now on is not the one that was seen before, even if the number is the
+// same. Cells and stacks remain, those of before resolve as they would have.
+func (s *Space) Remap() {
+	s.ResolveAll()
+	clear(s.locIDs)
+	clear(s.nodeIDs)
+}
+
+func (s *Space) location(a Addr) uint32 {
+	id, ok := s.locIDs[a]
+	if !ok {
+		id = uint32(len(s.locs))
+		s.locs = append(s.locs, location{addr: a, mapping: -1})
+		s.locIDs[a] = id
+	}
+	return id
+}
+
+// Resolve asks the resolver about at most max addresses that it has not been
+// asked about, and returns how many remain.
+func (s *Space) Resolve(max int) int {
+	for ; max > 0 && s.pending < len(s.locs); max-- {
+		s.resolve(&s.locs[s.pending])
+		s.pending++
+	}
+	return len(s.locs) - s.pending
+}
+
+// ResolveAll resolves what is left.
+func (s *Space) ResolveAll() { s.Resolve(len(s.locs)) }
+
+func (s *Space) resolve(l *location) {
+	if l.addr.Kind == note {
+		fn := s.profile.function(function{name: s.profile.notes[l.addr.PC]})
+		l.lines = []line{{fn: fn}}
+		return
+	}
+	frames, m := s.resolver.Resolve(l.addr, s.frames[:0])
+	s.frames = frames
+	if m != (Mapping{}) {
+		l.mapping = s.mapping(m)
+	}
+	known := false
+	l.lines = make([]line, 0, len(frames))
+	for _, f := range frames {
+		known = known || f.Func != ""
+		if f.Object == "" {
+			f.Object = m.Path
+		}
+		fn := s.profile.function(function{f.Func, f.File, f.Object})
+		l.lines = append(l.lines, line{fn, int32(f.Line), f.Inlined})
+	}
+	if !known {
+		l.lines = nil
+	}
+}
+
+func (s *Space) mapping(m Mapping) int32 {
+	m.Path, m.BuildID = Clean(m.Path), Clean(m.BuildID)
+	id, ok := s.mappingIDs[m]
+	if !ok {
+		id = int32(len(s.mappings))
+		s.mappings = append(s.mappings, m)
+		s.mappingIDs[m] = id
+	}
+	return id
+}

@@ -1,0 +1,109 @@
+package profile
+
+import (
+	"encoding/json"
+	"io"
+	"slices"
+)
+
+// speedscopeSchema marks a file as speedscope's own format.
+const speedscopeSchema = "https://www.speedscope.app/file-format-schema.json"
+
+type speedscopeFile struct {
+	Schema   string              `json:"$schema"`
+	Exporter string              `json:"exporter"`
+	Name     string              `json:"name"`
+	Shared   speedscopeShared    `json:"shared"`
+	Profiles []speedscopeProfile `json:"profiles"`
+}
+
+type speedscopeShared struct {
+	Frames []speedscopeFrame `json:"frames"`
+}
+
+type speedscopeFrame struct {
+	Name string `json:"name"`
+	File string `json:"file,omitempty"`
+	Line int32  `json:"line,omitempty"`
+}
+
+// speedscopeProfile is a "sampled" profile: Samples are stacks of indices of
+// frames, outermost first, and Weights says how much each of them counts.
+type speedscopeProfile struct {
+	Type       string   `json:"type"`
+	Name       string   `json:"name"`
+	Unit       string   `json:"unit"`
+	StartValue int64    `json:"startValue"`
+	EndValue   int64    `json:"endValue"`
+	Samples    [][]int  `json:"samples"`
+	Weights    []int64  `json:"weights"`
+	thread     ThreadID // whose it is
+}
+
+// writeSpeedscope writes one profile per thread. Samples have no order in
+// time, they are the distinct stacks with what each of them counts.
+func (p *Profile) writeSpeedscope(w io.Writer, o *Options) error {
+	out := speedscopeFile{
+		Schema:   speedscopeSchema,
+		Exporter: "psample",
+		Name:     "psample " + o.Value.String(),
+		Shared:   speedscopeShared{Frames: []speedscopeFrame{}},
+		Profiles: []speedscopeProfile{},
+	}
+	unit := "nanoseconds"
+	if o.Value == Samples {
+		unit = "none"
+	}
+	frames := make(map[speedscopeFrame]int)
+	profiles := make(map[ThreadID]int)
+	for _, s := range p.finish() {
+		for _, c := range s.ordered() {
+			n := c.of(o.Value)
+			if n == 0 {
+				continue
+			}
+			i, ok := profiles[c.thread]
+			if !ok {
+				i = len(out.Profiles)
+				profiles[c.thread] = i
+				out.Profiles = append(out.Profiles, speedscopeProfile{
+					Type: "sampled", Name: p.threads[c.thread].String(), Unit: unit, thread: c.thread,
+				})
+			}
+			t := &out.Profiles[i]
+			t.Samples = append(t.Samples, s.speedscopeStack(c.stack, &out.Shared, frames))
+			t.Weights = append(t.Weights, n)
+			t.EndValue += n
+		}
+	}
+	slices.SortFunc(out.Profiles, func(a, b speedscopeProfile) int {
+		return compareThreads(p.threads[a.thread], p.threads[b.thread])
+	})
+	return json.NewEncoder(w).Encode(out)
+}
+
+// speedscopeStack returns the stack, outermost first, as indices of frames,
+// and adds those that are new.
+func (s *Space) speedscopeStack(stack StackID, shared *speedscopeShared, seen map[speedscopeFrame]int) []int {
+	indices := []int{}
+	add := func(f speedscopeFrame) {
+		i, ok := seen[f]
+		if !ok {
+			i = len(shared.Frames)
+			seen[f] = i
+			shared.Frames = append(shared.Frames, f)
+		}
+		indices = append(indices, i)
+	}
+	for _, l := range s.path(stack, nil) {
+		if len(l.lines) == 0 {
+			add(speedscopeFrame{Name: s.locationLabels(l, &Options{}, nil)[0].String()})
+		}
+		for _, n := range l.lines {
+			f := s.profile.functions[n.fn]
+			add(speedscopeFrame{Name: label{f.name, f.object}.String(), File: f.file, Line: n.line})
+		}
+	}
+	slices.Reverse(indices)
+	return indices
+}
