@@ -25,8 +25,6 @@ type Bell struct {
 	pid, tid int
 }
 
-func bellHandler()
-func bellReturn()
 func bellAddrs() (handler, restorer uintptr)
 
 // sigaction is the kernel's struct sigaction.
