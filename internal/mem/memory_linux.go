@@ -1,0 +1,233 @@
+package mem
+
+import (
+	"encoding/binary"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Memory is the memory of one process. Reading goes by
+// process_vm_readv(2), which is the fastest and may be done by any thread;
+// where that fails (PROT_NONE pages, a seccomp filter, a hole in a range) the
+// rest is read through /proc/PID/mem. Writing goes through /proc/PID/mem,
+// whose FOLL_FORCE reaches read-only text: private pages are copied, the file
+// stays as it is.
+//
+// The two differ at an exec: process_vm_readv goes by pid and follows the
+// process into its new image, the descriptor stays bound to the address
+// space of the Open (fs/proc/base.c, mem_open) and reads and writes nothing
+// once that is gone. [Memory.Stale] tells. Likewise a pid that is used again
+// is another process to process_vm_readv: its user holds a pidfd.
+//
+// Safe for concurrent use by any goroutine of any thread; but a kernel booted
+// with proc_mem.force_override=ptrace lets only the tracer thread write to
+// read-only text.
+type Memory struct {
+	pid int
+
+	// via is the thread that process_vm_readv is given: the leader, or a
+	// living thread once the leader has ended before the others.
+	via atomic.Int64
+
+	mu sync.RWMutex // held for reading across each call: Close waits for them
+	fd int          // /proc/PID/mem; -1 when closed
+}
+
+// Open binds to the present address space of a process. ESRCH also for a
+// zombie and a kernel thread: they have none. A process whose leader has
+// ended is opened through one of its other threads.
+func Open(pid int) (*Memory, error) {
+	dir := "/proc/" + strconv.Itoa(pid)
+	m, err := open(pid, pid, dir+"/mem")
+	if err != unix.ESRCH {
+		return m, err
+	}
+	for _, tid := range others(pid) {
+		m, err := open(pid, tid, dir+"/task/"+strconv.Itoa(tid)+"/mem")
+		if err != unix.ESRCH {
+			return m, err
+		}
+	}
+	return nil, err
+}
+
+func open(pid, tid int, name string) (*Memory, error) {
+	fd, err := unix.Open(name, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	for err == unix.EINTR {
+		fd, err = unix.Open(name, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	}
+	if err == unix.ENOENT {
+		return nil, unix.ESRCH
+	}
+	if err != nil {
+		return nil, err
+	}
+	m := &Memory{pid: pid, fd: fd}
+	m.via.Store(int64(tid))
+	if m.Stale() {
+		m.Close()
+		return nil, unix.ESRCH
+	}
+	return m, nil
+}
+
+// others lists the threads of a process but its leader.
+func others(pid int) []int {
+	entries, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/task")
+	if err != nil {
+		return nil
+	}
+	var tids []int
+	for _, e := range entries {
+		if tid, err := strconv.Atoi(e.Name()); err == nil && tid != pid {
+			tids = append(tids, tid)
+		}
+	}
+	return tids
+}
+
+// PID is the number that Open was given.
+func (m *Memory) PID() int { return m.pid }
+
+// Close closes the descriptor. It waits for calls under way, and is
+// idempotent.
+func (m *Memory) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.fd >= 0 {
+		unix.Close(m.fd)
+		m.fd = -1
+	}
+	return nil
+}
+
+// Stale reports that the address space of the Open is gone: the process has
+// exec'd or ended (or the Memory is closed). The kernel reads 0 bytes then
+// and fails with EIO at the unmapped address 0 otherwise, so the test costs
+// one system call and is exact, with one exception: an address space that is
+// shared with another process (a vfork child and its parent, clone with
+// CLONE_VM) lives until the last of them leaves it.
+func (m *Memory) Stale() bool {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if m.fd < 0 {
+		return true
+	}
+	var b [1]byte
+	for {
+		n, err := unix.Pread(m.fd, b[:], 0)
+		if err != unix.EINTR {
+			return n == 0 && err == nil
+		}
+	}
+}
+
+// ReadAt reads len(p) bytes from an address, which is int64(addr) in two's
+// complement. A short read returns what was read before the first byte that
+// cannot be, and an error. It allocates nothing.
+func (m *Memory) ReadAt(p []byte, addr int64) (int, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if m.fd < 0 {
+		return 0, os.ErrClosed
+	}
+	if len(p) == 0 {
+		return 0, nil
+	}
+	local := [1]unix.Iovec{{Base: &p[0]}}
+	local[0].SetLen(len(p))
+	remote := [1]unix.RemoteIovec{{Base: uintptr(addr), Len: len(p)}}
+	n, err := unix.ProcessVMReadv(int(m.via.Load()), local[:], remote[:], 0)
+	if n = max(n, 0); n == len(p) {
+		return n, nil
+	}
+	rest, errno := m.pread(p[n:], addr+int64(n))
+	if errno != 0 {
+		return n + rest, errno
+	}
+	if err == unix.ESRCH {
+		m.redirect()
+	}
+	return n + rest, nil
+}
+
+// redirect chooses another thread for process_vm_readv: the address space
+// lives, but the thread that was used so far has left it.
+func (m *Memory) redirect() {
+	local := [1]unix.Iovec{{Base: new(byte)}}
+	local[0].SetLen(1)
+	remote := [1]unix.RemoteIovec{{Len: 1}}
+	for _, tid := range others(m.pid) {
+		if _, err := unix.ProcessVMReadv(tid, local[:], remote[:], 0); err == unix.EFAULT {
+			m.via.Store(int64(tid))
+			return
+		}
+	}
+}
+
+// pread reads all of p through the descriptor. m.mu is held.
+func (m *Memory) pread(p []byte, addr int64) (done int, errno syscall.Errno) {
+	for done < len(p) {
+		n, err := unix.Pread(m.fd, p[done:], addr+int64(done))
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return done, fault(err)
+		case n == 0:
+			return done, unix.ESRCH
+		default:
+			done += n
+		}
+	}
+	return done, 0
+}
+
+// WriteAt writes len(p) bytes, also to text that the process itself may not
+// write. A short write returns what was written and an error. It allocates
+// nothing. Another thread of the process that runs meanwhile may see part of
+// it; a single byte, or an aligned word, is seen whole.
+func (m *Memory) WriteAt(p []byte, addr int64) (int, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if m.fd < 0 {
+		return 0, os.ErrClosed
+	}
+	done := 0
+	for done < len(p) {
+		n, err := unix.Pwrite(m.fd, p[done:], addr+int64(done))
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return done, fault(err)
+		case n == 0:
+			return done, unix.ESRCH
+		default:
+			done += n
+		}
+	}
+	return done, nil
+}
+
+// fault maps what /proc/PID/mem says of an address where nothing is mapped
+// (EIO), or that no address can be (EINVAL, a negative offset), to EFAULT.
+func fault(err error) syscall.Errno {
+	errno := err.(syscall.Errno)
+	if errno == unix.EIO || errno == unix.EINVAL {
+		return unix.EFAULT
+	}
+	return errno
+}
+
+// Uint64 is ReadUint64 without its allocation.
+func (m *Memory) Uint64(addr uint64) (uint64, error) {
+	var b [8]byte
+	if _, err := m.ReadAt(b[:], int64(addr)); err != nil {
+		return 0, err
+	}
+	return binary.LittleEndian.Uint64(b[:]), nil
+}

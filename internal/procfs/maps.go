@@ -1,0 +1,143 @@
+package procfs
+
+import (
+	"bytes"
+	"strings"
+)
+
+// Perm is the access a mapping allows.
+type Perm uint8
+
+// The bits of a Perm; a mapping without Shared is private (copy on write).
+const (
+	Read Perm = 1 << iota
+	Write
+	Exec
+	Shared
+)
+
+// String returns the kernel's four letters, such as "r-xp".
+func (p Perm) String() string {
+	b := []byte("---p")
+	for i, c := range []byte("rwxs") {
+		if p&(1<<i) != 0 {
+			b[i] = c
+		}
+	}
+	return string(b)
+}
+
+// A Map is one line of /proc/PID/maps: the addresses [Start, End) and what
+// is mapped there, from byte Off of the file.
+//
+// Path is a file's name as seen from the root of its mount namespace, or a
+// name of the kernel's in brackets ("[vdso]", "[anon:…]"), or empty. Two
+// things the kernel prints cannot be told apart by text alone, and whoever
+// opens the file has to compare the device and inode (as [Root.OpenMapped]
+// does): a file that is gone, shown with " (deleted)" after its name, and a
+// living file whose name ends so; and a newline, shown as \012, and a
+// backslash followed by 012 in the name itself.
+type Map struct {
+	Start, End, Off uint64
+	Perm            Perm
+	Major, Minor    uint32 // device of the file
+	Inode           uint64 // 0 where no file is mapped
+	Path            string // unescaped, " (deleted)" split off
+	Deleted         bool
+}
+
+// ParseMaps parses the text of /proc/PID/maps. The order is the kernel's, by
+// rising address. Equal paths of neighbouring lines share one string.
+func ParseMaps(b []byte) ([]Map, error) {
+	maps := make([]Map, 0, bytes.Count(b, []byte{'\n'})+1)
+	var raw []byte // the path text of the previous line
+	for len(b) > 0 {
+		line, rest, _ := bytes.Cut(b, []byte{'\n'})
+		b = rest
+		m, name, ok := parseMap(line)
+		if !ok {
+			return nil, malformed("maps line", line)
+		}
+		if n := len(maps); n > 0 && bytes.Equal(name, raw) {
+			m.Path, m.Deleted = maps[n-1].Path, maps[n-1].Deleted
+		} else {
+			m.Path, m.Deleted = mapName(name, m.Inode)
+		}
+		raw = name
+		maps = append(maps, m)
+	}
+	return maps, nil
+}
+
+// parseMap parses one line up to its path, which it returns as text.
+func parseMap(line []byte) (m Map, name []byte, ok bool) {
+	s := scanner{rest: line}
+	span := s.field()
+	start, end, _ := bytes.Cut(span, []byte{'-'})
+	var okStart, okEnd, okPerm, okDev bool
+	m.Start, okStart = parseUint(start, 16)
+	m.End, okEnd = parseUint(end, 16)
+	m.Perm, okPerm = parsePerm(s.field())
+	m.Off = s.uint(16)
+	m.Major, m.Minor, okDev = parseDevice(s.field())
+	m.Inode = s.uint(10)
+	ok = okStart && okEnd && okPerm && okDev && !s.bad && m.Start <= m.End
+	return m, bytes.TrimLeft(s.rest, " "), ok
+}
+
+func parsePerm(b []byte) (Perm, bool) {
+	if len(b) != 4 {
+		return 0, false
+	}
+	var p Perm
+	for i, c := range []byte("rwxs") {
+		switch {
+		case b[i] == c:
+			p |= 1 << i
+		case b[i] == '-' && i < 3, b[i] == 'p' && i == 3:
+		default:
+			return 0, false
+		}
+	}
+	return p, true
+}
+
+func parseDevice(b []byte) (major, minor uint32, ok bool) {
+	hi, lo, ok := bytes.Cut(b, []byte{':'})
+	x, okHi := parseUint(hi, 16)
+	y, okLo := parseUint(lo, 16)
+	return uint32(x), uint32(y), ok && okHi && okLo && x <= 1<<32-1 && y <= 1<<32-1
+}
+
+// deletedSuffix is what the kernel's d_path appends to the name of a file
+// that has been unlinked.
+const deletedSuffix = " (deleted)"
+
+// mapName undoes what show_map_vma does to a path: a newline is written as
+// \012, nothing else is escaped.
+func mapName(raw []byte, inode uint64) (name string, deleted bool) {
+	name = strings.ReplaceAll(string(raw), `\012`, "\n")
+	if inode == 0 {
+		return name, false
+	}
+	return strings.CutSuffix(name, deletedSuffix)
+}
+
+// Maps reads /proc/PID/maps. It needs the permission PTRACE_MODE_READ
+// (ptrace(2), Ptrace access mode checking). The map of a zombie or of a
+// kernel thread is empty. A mapping that changes while the file is read may
+// be seen before or after the change; mappings that do not change are all
+// there, once.
+func Maps(pid int) ([]Map, error) {
+	b, err := ReadMaps(pid, nil)
+	if err != nil {
+		return nil, err
+	}
+	return ParseMaps(b)
+}
+
+// ReadMaps reads the text of /proc/PID/maps into buf, growing it as needed.
+// Who keeps the last text can see that nothing has changed without parsing.
+func ReadMaps(pid int, buf []byte) ([]byte, error) {
+	return readShared(pid, "maps", buf)
+}

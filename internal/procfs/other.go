@@ -1,0 +1,59 @@
+//go:build !linux
+
+package procfs
+
+import (
+	"context"
+	"errors"
+	"os"
+	"syscall"
+)
+
+func (p *path) read([]byte) ([]byte, error) { return nil, errors.ErrUnsupported }
+func (p *path) readlink() (string, error)   { return "", errors.ErrUnsupported }
+func (p *path) gone() error                 { return errors.ErrUnsupported }
+
+// SharesMemory is not supported on this platform.
+func SharesMemory(pid1, pid2 int) (bool, error) { return false, errors.ErrUnsupported }
+
+// Tasks is not supported on this platform.
+func Tasks(pid int, buf []int) ([]int, error) { return nil, errors.ErrUnsupported }
+
+// A Task cannot be opened on this platform.
+type Task struct{ pid, tid int }
+
+// OpenTask is not supported on this platform.
+func OpenTask(pid, tid int) (*Task, error) { return nil, errors.ErrUnsupported }
+
+// The methods of a Task are those of Linux.
+func (t *Task) PID() int                      { return t.pid }
+func (t *Task) TID() int                      { return t.tid }
+func (t *Task) SchedStat() (SchedStat, error) { return SchedStat{}, errors.ErrUnsupported }
+func (t *Task) Syscall() (Syscall, error)     { return Syscall{}, errors.ErrUnsupported }
+func (t *Task) Stat() (Stat, error)           { return Stat{}, errors.ErrUnsupported }
+func (t *Task) Comm() (string, error)         { return "", errors.ErrUnsupported }
+func (t *Task) Close() error                  { return nil }
+
+// A Root cannot be opened on this platform.
+type Root struct{}
+
+// OpenRoot is not supported on this platform.
+func OpenRoot(pid int) (*Root, error) { return nil, errors.ErrUnsupported }
+
+// The methods of a Root are those of Linux.
+func (r *Root) Open(name string) (*os.File, error) { return nil, errors.ErrUnsupported }
+func (r *Root) OpenMapped(m Map) (*os.File, error) { return nil, errors.ErrUnsupported }
+func (r *Root) Close() error                       { return nil }
+
+// A PIDFD cannot be opened on this platform.
+type PIDFD struct{ pid int }
+
+// OpenPIDFD is not supported on this platform.
+func OpenPIDFD(pid int) (*PIDFD, error) { return nil, errors.ErrUnsupported }
+
+// The methods of a PIDFD are those of Linux.
+func (p *PIDFD) PID() int                            { return p.pid }
+func (p *PIDFD) Alive() bool                         { return false }
+func (p *PIDFD) SendSignal(sig syscall.Signal) error { return errors.ErrUnsupported }
+func (p *PIDFD) Wait(ctx context.Context) error      { return errors.ErrUnsupported }
+func (p *PIDFD) Close() error                        { return nil }

@@ -1,0 +1,121 @@
+package procfs
+
+import (
+	"context"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A PIDFD holds one process (pidfd_open(2)): its number may be used again,
+// the descriptor stands for the process that had it when it was opened.
+// Safe for concurrent use.
+type PIDFD struct {
+	pid int
+
+	mu sync.RWMutex
+	fd int // -1 when closed
+}
+
+// OpenPIDFD opens the process. A tid that is no process is EINVAL, or ENOENT
+// since Linux 6.15, and ESRCH here: there is no such process.
+func OpenPIDFD(pid int) (*PIDFD, error) {
+	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
+	switch err {
+	case nil:
+		return &PIDFD{pid: pid, fd: fd}, nil
+	case unix.ENOENT:
+		return nil, unix.ESRCH
+	case unix.EINVAL:
+		if pid > 0 {
+			return nil, unix.ESRCH
+		}
+	}
+	return nil, err
+}
+
+// PID is the number that OpenPIDFD was given.
+func (p *PIDFD) PID() int { return p.pid }
+
+// Alive reports whether any thread of the process is still there. A zombie
+// leader with living threads is alive; a process that is dead but not yet
+// reaped is not. A closed PIDFD is not alive.
+func (p *PIDFD) Alive() bool {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.fd >= 0 && !ended(p.fd)
+}
+
+// ended polls: a pidfd is readable once the thread group has died.
+func ended(fd int) bool {
+	for {
+		var fds [1]unix.PollFd
+		fds[0] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
+		n, err := unix.Poll(fds[:], 0)
+		if err != unix.EINTR {
+			return err != nil || n > 0
+		}
+	}
+}
+
+// SendSignal sends a signal to the process; ESRCH if it has been reaped,
+// os.ErrClosed after Close.
+func (p *PIDFD) SendSignal(sig syscall.Signal) error {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if p.fd < 0 {
+		return os.ErrClosed
+	}
+	return unix.PidfdSendSignal(p.fd, sig, nil, 0)
+}
+
+// Wait blocks until the process has died and returns nil, or until ctx is
+// done and returns its error. It occupies no OS thread, and does not reap.
+// Close does not wake it.
+func (p *PIDFD) Wait(ctx context.Context) error {
+	f, err := p.dup()
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { f.SetReadDeadline(time.Unix(1, 0)) })
+	defer stop()
+	err = conn.Read(func(fd uintptr) bool { return ended(int(fd)) })
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+// dup makes a file of its own for one waiter: the runtime's poller lets one
+// goroutine at a time wait for a file, with one deadline.
+func (p *PIDFD) dup() (*os.File, error) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if p.fd < 0 {
+		return nil, os.ErrClosed
+	}
+	fd, err := unix.FcntlInt(uintptr(p.fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), "pidfd"), nil
+}
+
+// Close is idempotent.
+func (p *PIDFD) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.fd >= 0 {
+		unix.Close(p.fd)
+		p.fd = -1
+	}
+	return nil
+}

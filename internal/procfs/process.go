@@ -1,0 +1,87 @@
+package procfs
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"syscall"
+)
+
+// ParseCmdline splits the text of /proc/PID/cmdline at its NULs. A program
+// may overwrite the text with anything; a missing last NUL ends an argument
+// too.
+func ParseCmdline(b []byte) []string {
+	if len(b) == 0 {
+		return nil
+	}
+	return strings.Split(string(bytes.TrimSuffix(b, []byte{0})), "\x00")
+}
+
+// ReadCmdline reads /proc/PID/cmdline: none for a zombie or a kernel thread.
+func ReadCmdline(pid int) ([]string, error) {
+	b, err := readShared(pid, "cmdline", nil)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCmdline(b), nil
+}
+
+// ReadComm reads /proc/PID/task/TID/comm, the thread's name.
+func ReadComm(pid, tid int) (string, error) {
+	p := taskPath(pid, tid, "comm")
+	var buf [128]byte
+	b, err := p.read(buf[:0])
+	if err != nil {
+		return "", err
+	}
+	return string(bytes.TrimSuffix(b, []byte{'\n'})), nil
+}
+
+// Exe returns the target of the link /proc/PID/exe, the executed file's name
+// in its mount namespace, with " (deleted)" appended if it is unlinked. It
+// needs the permission PTRACE_MODE_READ; a kernel thread has none (ESRCH).
+func Exe(pid int) (string, error) {
+	p := processPath(pid, "exe")
+	name, err := p.readlink()
+	if errors.Is(err, syscall.ESRCH) {
+		viaThread(pid, func(tid int) bool {
+			t := taskPath(pid, tid, "exe")
+			other, terr := t.readlink()
+			if terr == nil {
+				name, err = other, nil
+			}
+			return terr == nil
+		})
+	}
+	return name, err
+}
+
+// YamaScope returns kernel.yama.ptrace_scope (0 classic, 1 descendants only,
+// 2 with CAP_SYS_PTRACE only, 3 nobody), and whether Yama is there at all.
+func YamaScope() (int, bool) {
+	var p path
+	p.finish([]byte("/proc/sys/kernel/yama/ptrace_scope"))
+	b, err := p.read(nil)
+	if err != nil {
+		return 0, false
+	}
+	v, ok := parseInt(bytes.TrimSpace(b))
+	return int(v), ok
+}
+
+// Capabilities whose absence explains a refusal (capabilities(7)).
+const (
+	CapSysPtrace         = 19
+	CapSysAdmin          = 21
+	CapPerfmon           = 38
+	CapCheckpointRestore = 40
+)
+
+// HasCapability reports whether the calling thread has the capability in its
+// effective set.
+func HasCapability(bit int) bool {
+	var p path
+	p.finish([]byte("/proc/thread-self/status"))
+	st, err := readStatus(p)
+	return err == nil && bit >= 0 && bit < 64 && st.CapEff>>bit&1 != 0
+}

@@ -1,0 +1,202 @@
+package procfs
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Root opens files as a process sees them: inside its root directory and
+// mount namespace, whatever ours are. No name, symbolic link or ".." leads
+// out of it, and nothing but regular files is ever opened, so a name that
+// the target chose can neither reach our files nor make us open a device or
+// wait for a fifo. Safe for concurrent use.
+type Root struct {
+	pid int
+
+	mu sync.RWMutex
+	fd int // O_PATH descriptor of /proc/PID/root; -1 when closed
+}
+
+// OpenRoot binds to the present root directory of the process. It needs the
+// permission PTRACE_MODE_READ.
+func OpenRoot(pid int) (*Root, error) {
+	p := processPath(pid, "root")
+	fd, errno := p.open(unix.O_PATH | unix.O_DIRECTORY)
+	if errno == unix.ESRCH {
+		viaThread(pid, func(tid int) bool {
+			t := taskPath(pid, tid, "root")
+			fd, errno = t.open(unix.O_PATH | unix.O_DIRECTORY)
+			return errno == 0
+		})
+	}
+	if errno != 0 {
+		return nil, p.fail("open", errno)
+	}
+	return &Root{pid: pid, fd: fd}, nil
+}
+
+// Close closes the Root; files it has opened stay open. It is idempotent.
+func (r *Root) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.fd >= 0 {
+		unix.Close(r.fd)
+		r.fd = -1
+	}
+	return nil
+}
+
+// Open opens a regular file for reading. A relative name starts at the root.
+func (r *Root) Open(name string) (*os.File, error) {
+	fd, err := r.look(name)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, &fs.PathError{Op: "stat", Path: name, Err: err}
+	}
+	return reopen(fd, &st, name)
+}
+
+// look returns an O_PATH descriptor, which grants nothing but looking at what
+// the name stands for.
+func (r *Root) look(name string) (int, error) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if r.fd < 0 {
+		return -1, &fs.PathError{Op: "open", Path: name, Err: os.ErrClosed}
+	}
+	return lookAt(r.fd, name, unix.RESOLVE_IN_ROOT|unix.RESOLVE_NO_MAGICLINKS)
+}
+
+func lookAt(dirfd int, name string, resolve uint64) (int, error) {
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: resolve}
+	for {
+		fd, err := unix.Openat2(dirfd, name, &how)
+		switch err {
+		case nil:
+			return fd, nil
+		case unix.EINTR, unix.EAGAIN: // EAGAIN: a rename or mount raced with a ".." (openat2(2))
+		default:
+			return -1, &fs.PathError{Op: "open", Path: name, Err: err}
+		}
+	}
+}
+
+// reopen turns an O_PATH descriptor of a regular file into one for reading.
+func reopen(fd int, st *unix.Stat_t, name string) (*os.File, error) {
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: errNotRegular}
+	}
+	self := "/proc/self/fd/" + strconv.Itoa(fd)
+	n, err := unix.Open(self, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	return os.NewFile(uintptr(n), name), nil
+}
+
+var errNotRegular = errors.New("not a regular file")
+
+// OpenMapped opens the very file that is mapped at m, also when it has been
+// deleted or replaced, was mapped before a chroot, or has no name at all
+// (memfd). It goes by name, accepting what has the mapping's device and
+// inode; then by /proc/PID/map_files, which needs CAP_CHECKPOINT_RESTORE or
+// CAP_SYS_ADMIN; then by name once more, accepting the inode alone, because
+// btrfs and overlayfs show another device in maps than in stat(2).
+//
+// fs.ErrNotExist means that no file is mapped there, or that it has gone and
+// map_files may not be used.
+func (r *Root) OpenMapped(m Map) (*os.File, error) {
+	if m.Inode == 0 {
+		return nil, &fs.PathError{Op: "open", Path: m.Path, Err: fs.ErrNotExist}
+	}
+	sameFile := func(st *unix.Stat_t) bool {
+		return st.Ino == m.Inode && st.Dev == unix.Mkdev(m.Major, m.Minor)
+	}
+	if f := r.openNamed(m, sameFile); f != nil {
+		return f, nil
+	}
+	f, err := r.openMapFile(m)
+	if err == nil {
+		return f, nil
+	}
+	sameInode := func(st *unix.Stat_t) bool { return st.Ino == m.Inode }
+	if f := r.openNamed(m, sameInode); f != nil {
+		return f, nil
+	}
+	return nil, err
+}
+
+// openNamed tries the names that the mapping's path may stand for, in the
+// target's root and then in ours: maps shows a path relative to the reader's
+// root where that is above the target's.
+func (r *Root) openNamed(m Map, accept func(*unix.Stat_t) bool) *os.File {
+	names := []string{m.Path}
+	if m.Deleted {
+		names = append(names, m.Path+deletedSuffix)
+	}
+	if strings.Contains(m.Path, "\n") {
+		names = append(names, strings.ReplaceAll(m.Path, "\n", `\012`))
+	}
+	for _, name := range names {
+		if !strings.HasPrefix(name, "/") {
+			continue
+		}
+		if fd, err := r.look(name); err == nil {
+			if f := openAccepted(fd, name, accept); f != nil {
+				return f
+			}
+		}
+		if fd, err := lookAt(unix.AT_FDCWD, name, unix.RESOLVE_NO_MAGICLINKS); err == nil {
+			if f := openAccepted(fd, name, accept); f != nil {
+				return f
+			}
+		}
+	}
+	return nil
+}
+
+// openAccepted consumes the O_PATH descriptor fd.
+func openAccepted(fd int, name string, accept func(*unix.Stat_t) bool) *os.File {
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) != nil || !accept(&st) {
+		return nil
+	}
+	f, err := reopen(fd, &st, name)
+	if err != nil {
+		return nil
+	}
+	return f
+}
+
+// openMapFile goes by the link that the kernel keeps for each mapping. The
+// mapping may have gone since, and another file may be mapped at the same
+// addresses, so the inode is compared.
+func (r *Root) openMapFile(m Map) (*os.File, error) {
+	link := "/proc/" + strconv.Itoa(r.pid) + "/map_files/" +
+		strconv.FormatUint(m.Start, 16) + "-" + strconv.FormatUint(m.End, 16)
+	fd, err := unix.Open(link, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: link, Err: err}
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, &fs.PathError{Op: "stat", Path: link, Err: err}
+	}
+	if st.Ino != m.Inode {
+		return nil, &fs.PathError{Op: "open", Path: link, Err: syscall.ESTALE}
+	}
+	return reopen(fd, &st, m.Path)
+}

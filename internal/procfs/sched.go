@@ -1,0 +1,55 @@
+package procfs
+
+// A SchedStat is /proc/PID/task/TID/schedstat. Run counts nanoseconds on a
+// CPU up to the last scheduler tick or switch; it moves whenever the thread
+// has run at all, so an unchanged SchedStat means that the thread has not
+// run in between.
+type SchedStat struct {
+	Run, Wait uint64 // ns on a CPU, ns runnable but waiting for one
+	Slices    uint64 // times put on a CPU
+}
+
+// ParseSchedStat parses the text of a schedstat file.
+func ParseSchedStat(b []byte) (SchedStat, error) {
+	s := scanner{rest: b}
+	st := SchedStat{Run: s.uint(10), Wait: s.uint(10), Slices: s.uint(10)}
+	if s.bad {
+		return SchedStat{}, malformed("schedstat", b)
+	}
+	return st, nil
+}
+
+// A Syscall is /proc/PID/task/TID/syscall: where a thread that is not
+// running stands. Nr is -1 if it is not in a system call (stopped, or
+// preempted in user mode); Args are then zero.
+type Syscall struct {
+	Running bool // on a CPU or waiting for one: nothing else is known
+	Nr      int64
+	Args    [6]uint64
+	SP, PC  uint64
+}
+
+// ParseSyscall parses the three forms of proc_pid_syscall: "running",
+// "-1 SP PC", and "NR A0 A1 A2 A3 A4 A5 SP PC".
+func ParseSyscall(b []byte) (Syscall, error) {
+	s := scanner{rest: b}
+	first := s.field()
+	if string(first) == "running" {
+		return Syscall{Running: true, Nr: -1}, nil
+	}
+	nr, ok := parseInt(first)
+	if !ok {
+		return Syscall{}, malformed("syscall", b)
+	}
+	c := Syscall{Nr: nr}
+	if nr != -1 {
+		for i := range c.Args {
+			c.Args[i] = s.uint(16)
+		}
+	}
+	c.SP, c.PC = s.uint(16), s.uint(16)
+	if s.bad {
+		return Syscall{}, malformed("syscall", b)
+	}
+	return c, nil
+}

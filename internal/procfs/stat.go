@@ -1,0 +1,131 @@
+package procfs
+
+import "bytes"
+
+// Flags of a task (Stat.Flags), from the kernel's include/linux/sched.h.
+const (
+	FlagExiting = 0x00000004 // PF_EXITING: the task is on its way out
+	FlagKthread = 0x00200000 // PF_KTHREAD: a kernel thread
+)
+
+// A Stat is /proc/PID/stat or /proc/PID/task/TID/stat (proc_pid_stat(5)).
+// UTime and STime are those of the whole process in the former and of the
+// one thread in the latter, in ticks of 10 ms (USER_HZ is 100 for programs on
+// every architecture here).
+type Stat struct {
+	PID                int
+	Comm               string // unescaped
+	State              byte   // R, S, D, T (stopped), t (traced), Z, X, I
+	PPID, PGRP         int
+	Session, TTY       int
+	TPGID              int
+	Flags              uint32
+	MinFlt, MajFlt     uint64
+	UTime, STime       uint64 // ticks
+	NumThreads         int
+	StartTime          uint64 // ticks since boot
+	VSize              uint64 // bytes
+	StartCode          uint64 // 0 or 1 without permission PTRACE_MODE_READ
+	StartStack         uint64 // address of argc; 0 without that permission
+	Processor          int
+	ArgStart, EnvStart uint64 // 0 without that permission
+}
+
+// Kthread reports whether the task is a kernel thread.
+func (s *Stat) Kthread() bool { return s.Flags&FlagKthread != 0 }
+
+// ParseStat parses the text of a stat file. The name stands in parentheses
+// and may itself hold any byte, parentheses and blanks included: it ends at
+// the last one.
+func ParseStat(b []byte) (Stat, error) { return parseStat(b, "") }
+
+// parseStat takes the name from known if it is the same, and then allocates
+// nothing.
+func parseStat(b []byte, known string) (Stat, error) {
+	open, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
+	if open < 1 || end < open {
+		return Stat{}, malformed("stat", b)
+	}
+	var st Stat
+	head := scanner{rest: b[:open]}
+	st.PID = int(head.int())
+	if comm := b[open+1 : end]; string(comm) == known {
+		st.Comm = known
+	} else {
+		st.Comm = unescapeComm(comm)
+	}
+	s := scanner{rest: b[end+1:]}
+	if f := s.field(); len(f) == 1 {
+		st.State = f[0]
+	} else {
+		s.bad = true
+	}
+	st.PPID, st.PGRP = int(s.int()), int(s.int())
+	st.Session, st.TTY, st.TPGID = int(s.int()), int(s.int()), int(s.int())
+	st.Flags = uint32(s.uint(10))
+	st.MinFlt = s.uint(10)
+	s.skip(1) // cminflt
+	st.MajFlt = s.uint(10)
+	s.skip(1) // cmajflt
+	st.UTime, st.STime = s.uint(10), s.uint(10)
+	s.skip(4) // cutime cstime priority nice
+	st.NumThreads = int(s.int())
+	s.skip(1) // itrealvalue
+	st.StartTime, st.VSize = s.uint(10), s.uint(10)
+	s.skip(2) // rss rsslim
+	st.StartCode = s.uint(10)
+	s.skip(1) // endcode
+	st.StartStack = s.uint(10)
+	if head.bad || s.bad {
+		return Stat{}, malformed("stat", b)
+	}
+	s.skip(10) // kstkesp kstkeip signal blocked sigignore sigcatch wchan nswap cnswap exit_signal
+	st.Processor = int(s.int())
+	s.skip(8) // rt_priority policy blkio guest cguest start_data end_data start_brk
+	st.ArgStart = s.uint(10)
+	s.skip(1) // arg_end
+	st.EnvStart = s.uint(10)
+	return st, nil
+}
+
+// unescapeComm undoes the escapes of proc_task_name: in stat and status a
+// newline is written \n and a backslash \\; the comm file escapes nothing.
+func unescapeComm(b []byte) string {
+	if bytes.IndexByte(b, '\\') < 0 {
+		return string(b)
+	}
+	out := make([]byte, 0, len(b))
+	for i := 0; i < len(b); i++ {
+		c := b[i]
+		if c == '\\' && i+1 < len(b) {
+			switch b[i+1] {
+			case 'n':
+				c = '\n'
+				i++
+			case '\\':
+				i++
+			}
+		}
+		out = append(out, c)
+	}
+	return string(out)
+}
+
+// ReadStat reads /proc/PID/stat.
+func ReadStat(pid int) (Stat, error) {
+	return readStat(processPath(pid, "stat"))
+}
+
+// ReadTaskStat reads /proc/PID/task/TID/stat.
+func ReadTaskStat(pid, tid int) (Stat, error) {
+	return readStat(taskPath(pid, tid, "stat"))
+}
+
+func readStat(p path) (Stat, error) {
+	var buf [1024]byte
+	b, err := p.read(buf[:0])
+	if err != nil {
+		return Stat{}, err
+	}
+	return ParseStat(b)
+}

@@ -1,0 +1,121 @@
+package procfs
+
+import "bytes"
+
+// A Status is /proc/PID/status or /proc/PID/task/TID/status
+// (proc_pid_status(5)). Signal sets have bit n-1 for signal n.
+type Status struct {
+	Name            string // unescaped
+	State           byte   // as in Stat
+	Tgid, PID, PPID int
+	TracerPID       int    // 0 where nobody traces the task
+	UID, GID        [4]int // real, effective, saved, file system
+	SigPnd, ShdPnd  uint64 // pending for the thread, for the process
+	SigBlk          uint64
+	SigIgn, SigCgt  uint64
+	CapEff          uint64 // effective capabilities, bit n for capability n
+	NSpid           []int  // the PID in each pid namespace from the reader's to the task's own
+	Seccomp         int    // 0 off, 1 strict, 2 filter
+	Threads         int
+	Kthread         bool // needs Linux 6.8; Stat.Kthread is right everywhere
+}
+
+// InnerPID is the process's number in its own pid namespace.
+func (s *Status) InnerPID() int {
+	if n := len(s.NSpid); n > 0 {
+		return s.NSpid[n-1]
+	}
+	return s.Tgid
+}
+
+// ParseStatus parses the text of a status file. Lines it does not know are
+// skipped: every kernel adds some.
+func ParseStatus(b []byte) (Status, error) {
+	var st Status
+	all := b
+	for len(b) > 0 {
+		line, rest, _ := bytes.Cut(b, []byte{'\n'})
+		b = rest
+		key, value, found := bytes.Cut(line, []byte{':'})
+		if !found {
+			return Status{}, malformed("status line", line)
+		}
+		s := scanner{rest: value}
+		st.set(string(key), &s)
+		if s.bad {
+			return Status{}, malformed("status line", line)
+		}
+	}
+	if st.PID == 0 || st.State == 0 {
+		return Status{}, malformed("status", all)
+	}
+	return st, nil
+}
+
+func (st *Status) set(key string, s *scanner) {
+	switch key {
+	case "Name":
+		st.Name = unescapeComm(bytes.TrimPrefix(s.rest, []byte{'\t'}))
+	case "State":
+		if f := s.field(); len(f) == 1 {
+			st.State = f[0]
+		}
+	case "Tgid":
+		st.Tgid = int(s.int())
+	case "Pid":
+		st.PID = int(s.int())
+	case "PPid":
+		st.PPID = int(s.int())
+	case "TracerPid":
+		st.TracerPID = int(s.int())
+	case "Uid":
+		for i := range st.UID {
+			st.UID[i] = int(s.int())
+		}
+	case "Gid":
+		for i := range st.GID {
+			st.GID[i] = int(s.int())
+		}
+	case "NSpid":
+		for st.NSpid = nil; len(bytes.TrimSpace(s.rest)) > 0 && !s.bad; {
+			st.NSpid = append(st.NSpid, int(s.int()))
+		}
+	case "Threads":
+		st.Threads = int(s.int())
+	case "Kthread":
+		st.Kthread = s.int() != 0
+	case "Seccomp":
+		st.Seccomp = int(s.int())
+	case "SigPnd":
+		st.SigPnd = s.uint(16)
+	case "ShdPnd":
+		st.ShdPnd = s.uint(16)
+	case "SigBlk":
+		st.SigBlk = s.uint(16)
+	case "SigIgn":
+		st.SigIgn = s.uint(16)
+	case "SigCgt":
+		st.SigCgt = s.uint(16)
+	case "CapEff":
+		st.CapEff = s.uint(16)
+	}
+}
+
+// ReadStatus reads /proc/PID/status.
+func ReadStatus(pid int) (Status, error) {
+	return readStatus(processPath(pid, "status"))
+}
+
+// ReadTaskStatus reads /proc/PID/task/TID/status.
+func ReadTaskStatus(pid, tid int) (Status, error) {
+	return readStatus(taskPath(pid, tid, "status"))
+}
+
+func readStatus(p path) (Status, error) {
+	var buf [2048]byte
+	b, err := p.read(buf[:0])
+	if err != nil {
+		return Status{}, err
+	}
+	return ParseStatus(b)
+}

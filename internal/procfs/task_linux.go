@@ -1,0 +1,171 @@
+package procfs
+
+import (
+	"bytes"
+	"errors"
+	"sync/atomic"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Task reads the files of one thread again and again, through descriptors
+// that are opened on first use and kept. A kept descriptor is bound to that
+// very thread: when the tid is used again, reading still says ESRCH. All
+// Tasks together keep at most three quarters of the descriptors that the
+// process may have; beyond that a file is opened for the one call, by name.
+//
+// A warm call allocates nothing. One goroutine at a time may use a Task.
+type Task struct {
+	pid, tid int
+	files    [taskFiles]int // descriptors plus one; 0 is not open
+	comm     string         // the name Stat saw last
+	closed   bool
+}
+
+type taskFile int
+
+const (
+	schedstatFile taskFile = iota
+	syscallFile
+	statFile
+	commFile
+	taskFiles
+)
+
+var taskFileNames = [taskFiles]string{"schedstat", "syscall", "stat", "comm"}
+
+// OpenTask returns the Task of a thread of the process, or ESRCH.
+func OpenTask(pid, tid int) (*Task, error) {
+	t := &Task{pid: pid, tid: tid}
+	var buf [1024]byte
+	if _, errno := t.read(statFile, buf[:]); errno != 0 {
+		t.Close()
+		return nil, errno
+	}
+	return t, nil
+}
+
+// PID and TID are the numbers that OpenTask was given.
+func (t *Task) PID() int { return t.pid }
+func (t *Task) TID() int { return t.tid }
+
+// SchedStat reads the thread's schedstat; errors.ErrUnsupported means that
+// the kernel was built without it.
+func (t *Task) SchedStat() (SchedStat, error) {
+	var buf [128]byte
+	b, errno := t.read(schedstatFile, buf[:])
+	if errno != 0 {
+		if _, alive := t.read(statFile, buf[:]); errno == unix.ESRCH && alive == 0 {
+			return SchedStat{}, errors.ErrUnsupported
+		}
+		return SchedStat{}, errno
+	}
+	return ParseSchedStat(b)
+}
+
+// Syscall reads where the thread stands. It needs the permission
+// PTRACE_MODE_ATTACH, as attaching does.
+func (t *Task) Syscall() (Syscall, error) {
+	var buf [256]byte
+	b, errno := t.read(syscallFile, buf[:])
+	if errno != 0 {
+		return Syscall{}, errno
+	}
+	return ParseSyscall(b)
+}
+
+// Stat reads the thread's stat.
+func (t *Task) Stat() (Stat, error) {
+	var buf [1024]byte
+	b, errno := t.read(statFile, buf[:])
+	if errno != 0 {
+		return Stat{}, errno
+	}
+	st, err := parseStat(b, t.comm)
+	if err == nil {
+		t.comm = st.Comm
+	}
+	return st, err
+}
+
+// Comm reads the thread's name.
+func (t *Task) Comm() (string, error) {
+	var buf [128]byte
+	b, errno := t.read(commFile, buf[:])
+	if errno != 0 {
+		return "", errno
+	}
+	if b = bytes.TrimSuffix(b, []byte{'\n'}); string(b) != t.comm {
+		t.comm = string(b)
+	}
+	return t.comm, nil
+}
+
+// kept counts the descriptors of all Tasks.
+var kept atomic.Int64
+
+// mayKeep reports whether one more descriptor may stay open.
+func mayKeep() bool {
+	var limit unix.Rlimit
+	err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit)
+	return err == nil && uint64(kept.Load()) < limit.Cur/4*3
+}
+
+// read fills buf with the file from its beginning. The kernel makes the text
+// anew at each pread of offset 0.
+func (t *Task) read(f taskFile, buf []byte) ([]byte, syscall.Errno) {
+	if t.closed {
+		return nil, unix.EBADF
+	}
+	if fd := t.files[f]; fd != 0 {
+		return pread(fd-1, buf)
+	}
+	p := taskPath(t.pid, t.tid, taskFileNames[f])
+	fd, errno := p.open(unix.O_RDONLY)
+	if errno == unix.EMFILE || errno == unix.ENFILE {
+		t.drop() // others have used them up: do with one at a time
+		fd, errno = p.open(unix.O_RDONLY)
+	}
+	if errno != 0 {
+		return nil, errno
+	}
+	if !mayKeep() {
+		defer unix.Close(fd)
+		return pread(fd, buf)
+	}
+	t.files[f] = fd + 1
+	kept.Add(1)
+	return pread(fd, buf)
+}
+
+func pread(fd int, buf []byte) ([]byte, syscall.Errno) {
+	for {
+		n, err := unix.Pread(fd, buf, 0)
+		if err == nil {
+			return buf[:n], 0
+		}
+		if errno := err.(syscall.Errno); errno != unix.EINTR {
+			return nil, vanished(errno)
+		}
+	}
+}
+
+// drop closes what is kept.
+func (t *Task) drop() {
+	for f, fd := range t.files {
+		if fd != 0 {
+			unix.Close(fd - 1)
+			t.files[f] = 0
+			kept.Add(-1)
+		}
+	}
+}
+
+// Close closes what the Task keeps open. It is idempotent; later calls of
+// the other methods return EBADF.
+func (t *Task) Close() error {
+	t.drop()
+	t.closed = true
+	return nil
+}
