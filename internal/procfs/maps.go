@@ -71,7 +71,7 @@ func ParseMaps(b []byte) ([]Map, error) {
 
 // parseMap parses one line up to its path, which it returns as text.
 func parseMap(line []byte) (m Map, name []byte, ok bool) {
-	s := scanner{rest: line}
+	s := scanner{text: line}
 	span := s.field()
 	start, end, _ := bytes.Cut(span, []byte{'-'})
 	var okStart, okEnd, okPerm, okDev bool
@@ -82,7 +82,7 @@ func parseMap(line []byte) (m Map, name []byte, ok bool) {
 	m.Major, m.Minor, okDev = parseDevice(s.field())
 	m.Inode = s.uint(10)
 	ok = okStart && okEnd && okPerm && okDev && !s.bad && m.Start <= m.End
-	return m, bytes.TrimLeft(s.rest, " "), ok
+	return m, bytes.TrimLeft(s.rest(), " "), ok
 }
 
 func parsePerm(b []byte) (Perm, bool) {

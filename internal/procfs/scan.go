@@ -1,31 +1,38 @@
 package procfs
 
 import (
-	"bytes"
 	"fmt"
 	"math"
 )
 
 // A scanner cuts fields off the front of one line of /proc text. The first
 // field that does not parse sticks: later calls return zeros, so a caller
-// checks ok once, at the end.
+// checks bad once, at the end. It moves an offset rather than the slice,
+// because a slice stored through a pointer forces its array onto the heap.
 type scanner struct {
-	rest []byte
+	text []byte
+	off  int
 	bad  bool
 }
 
+// rest is what has not been cut off yet.
+func (s *scanner) rest() []byte { return s.text[s.off:] }
+
 // field returns the next run of bytes up to a space, a tab or the end.
 func (s *scanner) field() []byte {
-	b := bytes.TrimLeft(s.rest, " \t")
-	i := bytes.IndexAny(b, " \t\n")
-	if i < 0 {
-		i = len(b)
+	start := s.off
+	for start < len(s.text) && (s.text[start] == ' ' || s.text[start] == '\t') {
+		start++
 	}
-	s.rest = b[i:]
-	if i == 0 {
+	end := start
+	for end < len(s.text) && s.text[end] != ' ' && s.text[end] != '\t' && s.text[end] != '\n' {
+		end++
+	}
+	s.off = end
+	if start == end {
 		s.bad = true
 	}
-	return b[:i]
+	return s.text[start:end]
 }
 
 // uint parses the next field as a number without sign.
@@ -105,7 +112,8 @@ func parseInt(b []byte) (int64, bool) {
 }
 
 // malformed is the error of every parser: what was being parsed, and the
-// beginning of the text that is not it.
+// beginning of the text that is not it. It copies b, which so may be a
+// buffer on its caller's stack.
 func malformed(what string, b []byte) error {
-	return fmt.Errorf("procfs: malformed %s: %q", what, b[:min(len(b), 80)])
+	return fmt.Errorf("procfs: malformed %s: %q", what, string(b[:min(len(b), 80)]))
 }

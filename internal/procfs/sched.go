@@ -11,7 +11,7 @@ type SchedStat struct {
 
 // ParseSchedStat parses the text of a schedstat file.
 func ParseSchedStat(b []byte) (SchedStat, error) {
-	s := scanner{rest: b}
+	s := scanner{text: b}
 	st := SchedStat{Run: s.uint(10), Wait: s.uint(10), Slices: s.uint(10)}
 	if s.bad {
 		return SchedStat{}, malformed("schedstat", b)
@@ -32,7 +32,7 @@ type Syscall struct {
 // ParseSyscall parses the three forms of proc_pid_syscall: "running",
 // "-1 SP PC", and "NR A0 A1 A2 A3 A4 A5 SP PC".
 func ParseSyscall(b []byte) (Syscall, error) {
-	s := scanner{rest: b}
+	s := scanner{text: b}
 	first := s.field()
 	if string(first) == "running" {
 		return Syscall{Running: true, Nr: -1}, nil

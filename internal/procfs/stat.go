@@ -47,14 +47,14 @@ func parseStat(b []byte, known string) (Stat, error) {
 		return Stat{}, malformed("stat", b)
 	}
 	var st Stat
-	head := scanner{rest: b[:open]}
+	head := scanner{text: b[:open]}
 	st.PID = int(head.int())
 	if comm := b[open+1 : end]; string(comm) == known {
 		st.Comm = known
 	} else {
 		st.Comm = unescapeComm(comm)
 	}
-	s := scanner{rest: b[end+1:]}
+	s := scanner{text: b[end+1:]}
 	if f := s.field(); len(f) == 1 {
 		st.State = f[0]
 	} else {

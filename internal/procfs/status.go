@@ -40,7 +40,7 @@ func ParseStatus(b []byte) (Status, error) {
 		if !found {
 			return Status{}, malformed("status line", line)
 		}
-		s := scanner{rest: value}
+		s := scanner{text: value}
 		st.set(string(key), &s)
 		if s.bad {
 			return Status{}, malformed("status line", line)
@@ -55,7 +55,7 @@ func ParseStatus(b []byte) (Status, error) {
 func (st *Status) set(key string, s *scanner) {
 	switch key {
 	case "Name":
-		st.Name = unescapeComm(bytes.TrimPrefix(s.rest, []byte{'\t'}))
+		st.Name = unescapeComm(bytes.TrimPrefix(s.rest(), []byte{'\t'}))
 	case "State":
 		if f := s.field(); len(f) == 1 {
 			st.State = f[0]
@@ -77,7 +77,7 @@ func (st *Status) set(key string, s *scanner) {
 			st.GID[i] = int(s.int())
 		}
 	case "NSpid":
-		for st.NSpid = nil; len(bytes.TrimSpace(s.rest)) > 0 && !s.bad; {
+		for st.NSpid = nil; len(bytes.TrimSpace(s.rest())) > 0 && !s.bad; {
 			st.NSpid = append(st.NSpid, int(s.int()))
 		}
 	case "Threads":

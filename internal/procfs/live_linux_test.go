@@ -1,0 +1,321 @@
+package procfs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestTask reads this test's own thread, whose name holds what escapes are
+// made for.
+func TestTask(t *testing.T) {
+	runtime.LockOSThread() // not unlocked: the thread ends with its name
+	pid, tid := os.Getpid(), unix.Gettid()
+	name := "a) \\(\nb"
+	cname, _ := unix.BytePtrFromString(name)
+	if err := unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(cname)), 0, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	task, err := OpenTask(pid, tid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer task.Close()
+	if comm, err := task.Comm(); err != nil || comm != name {
+		t.Errorf("Comm() = %q, %v; want %q", comm, err, name)
+	}
+	if st, err := task.Stat(); err != nil || st.Comm != name || st.PID != tid || st.State != 'R' || st.StartStack == 0 {
+		t.Errorf("Stat() = %+v, %v", st, err)
+	}
+	if st, err := ReadTaskStatus(pid, tid); err != nil || st.Name != name || st.Tgid != pid {
+		t.Errorf("ReadTaskStatus() = %+v, %v", st, err)
+	}
+	if comm, err := ReadComm(pid, tid); err != nil || comm != name {
+		t.Errorf("ReadComm() = %q, %v", comm, err)
+	}
+	if c, err := task.Syscall(); err != nil || !c.Running && c.Nr != unix.SYS_PREAD64 {
+		t.Errorf("Syscall() = %+v, %v", c, err)
+	}
+	before, err := task.SchedStat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for after := before; after.Run == before.Run; {
+		if after, err = task.SchedStat(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tids, err := Tasks(pid, nil)
+	if err != nil || !slices.Contains(tids, tid) || !slices.Contains(tids, pid) {
+		t.Errorf("Tasks() = %v, %v; want %d and %d among them", tids, err, pid, tid)
+	}
+	if err := task.Close(); err != nil || task.Close() != nil {
+		t.Errorf("Close() = %v", err)
+	}
+	if _, err := task.Stat(); !errors.Is(err, syscall.EBADF) {
+		t.Errorf("Stat() after Close: %v, want EBADF", err)
+	}
+}
+
+// TestTaskWithoutDescriptors lowers the limit until nothing may be kept, and
+// then until one file at a time can be open.
+func TestTaskWithoutDescriptors(t *testing.T) {
+	task, err := OpenTask(os.Getpid(), os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer task.Close()
+	var old unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &old); err != nil {
+		t.Fatal(err)
+	}
+	next, err := unix.Open("/", unix.O_PATH|unix.O_CLOEXEC, 0) // the lowest free number
+	if err != nil {
+		t.Fatal(err)
+	}
+	unix.Close(next)
+	none := unix.Rlimit{Cur: uint64(next), Max: old.Max}
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &none); err != nil {
+		t.Fatal(err)
+	}
+	_, errSched := task.SchedStat() // has to give up its stat to open this
+	_, errSyscall := task.Syscall()
+	_, errStat := task.Stat()
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &old); err != nil {
+		t.Fatal(err)
+	}
+	if errSched != nil || errSyscall != nil || errStat != nil {
+		t.Errorf("without a free descriptor: %v, %v, %v", errSched, errSyscall, errStat)
+	}
+}
+
+// sleeper starts a process that lives until it is killed at the test's end.
+func sleeper(t testing.TB) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command("cat")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	return cmd
+}
+
+func TestGoneProcess(t *testing.T) {
+	cmd := sleeper(t)
+	pid := cmd.Process.Pid
+	task, err := OpenTask(pid, pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer task.Close()
+	if _, err := task.SchedStat(); err != nil {
+		t.Fatal(err)
+	}
+	fd, err := OpenPIDFD(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fd.Close()
+	if !fd.Alive() {
+		t.Error("a living process is not Alive")
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := fd.Wait(ctx); err != context.Canceled {
+		t.Errorf("Wait with a done context: %v", err)
+	}
+	waited := make(chan error, 2)
+	for range cap(waited) {
+		go func() { waited <- fd.Wait(context.Background()) }() // ends at the kill below
+	}
+	if err := fd.SendSignal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	for range cap(waited) {
+		if err := <-waited; err != nil {
+			t.Errorf("Wait: %v", err)
+		}
+	}
+	if fd.Alive() {
+		t.Error("a dead process is Alive before it is reaped")
+	}
+	if maps, err := Maps(pid); err != nil || len(maps) != 0 {
+		t.Errorf("Maps of a zombie: %v, %v", maps, err)
+	}
+	if _, err := ReadAuxv(pid); !errors.Is(err, syscall.ESRCH) {
+		t.Errorf("ReadAuxv of a zombie: %v, want ESRCH", err)
+	}
+	cmd.Wait()
+	_, errTask := task.SchedStat()
+	_, errStat := task.Stat()
+	_, errOpen := OpenTask(pid, pid)
+	_, errRead := ReadStat(pid)
+	_, errTasks := Tasks(pid, nil)
+	_, errMaps := Maps(pid)
+	_, errExe := Exe(pid)
+	_, errRoot := OpenRoot(pid)
+	_, errFD := OpenPIDFD(pid)
+	for i, err := range []error{errTask, errStat, errOpen, errRead, errTasks, errMaps, errExe, errRoot, errFD, fd.SendSignal(0)} {
+		if !errors.Is(err, syscall.ESRCH) {
+			t.Errorf("call %d on a process that is gone: %v, want ESRCH", i, err)
+		}
+	}
+	if fd.Close(); fd.Alive() || fd.SendSignal(0) != os.ErrClosed {
+		t.Error("a closed PIDFD still works")
+	}
+}
+
+// TestRootStaysInside opens names that lead elsewhere.
+func TestRootStaysInside(t *testing.T) {
+	root, err := OpenRoot(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	dir := t.TempDir()
+	plain := filepath.Join(dir, "plain")
+	if err := os.WriteFile(plain, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mkfifo(filepath.Join(dir, "fifo"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("../../../../../../../../.."+plain, filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{plain, filepath.Join(dir, "link"), "/../.." + plain, plain[1:]} {
+		f, err := root.Open(name)
+		if err != nil {
+			t.Errorf("Open(%q): %v", name, err)
+			continue
+		}
+		f.Close()
+	}
+	for _, name := range []string{filepath.Join(dir, "fifo"), "/dev/null", dir, "/proc/self/exe", "/proc/self/root/etc/passwd"} {
+		if f, err := root.Open(name); err == nil {
+			t.Errorf("Open(%q) succeeded", name)
+			f.Close()
+		}
+	}
+	if _, err := root.Open(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Open of no file: %v", err)
+	}
+	root.Close()
+	if _, err := root.Open(plain); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("Open after Close: %v", err)
+	}
+}
+
+func TestSelf(t *testing.T) {
+	pid := os.Getpid()
+	exe, _ := os.Executable()
+	if got, err := Exe(pid); err != nil || got != exe {
+		t.Errorf("Exe() = %q, %v; want %q", got, err, exe)
+	}
+	if got, err := ReadCmdline(pid); err != nil || !slices.Equal(got, os.Args) {
+		t.Errorf("ReadCmdline() = %q, %v; want %q", got, err, os.Args)
+	}
+	if a, err := ReadAuxv(pid); err != nil || a[AuxPageSize] != uint64(os.Getpagesize()) || a[AuxEntry] == 0 {
+		t.Errorf("ReadAuxv() = %v, %v", a, err)
+	}
+	if same, err := SharesMemory(pid, pid); err != nil || !same {
+		t.Errorf("SharesMemory with itself: %v, %v", same, err)
+	}
+	if same, err := SharesMemory(pid, sleeper(t).Process.Pid); err != nil || same {
+		t.Errorf("SharesMemory with a child: %v, %v", same, err)
+	}
+	if st, err := ReadStatus(pid); err != nil || HasCapability(CapSysPtrace) != (st.CapEff>>CapSysPtrace&1 != 0) {
+		t.Errorf("HasCapability disagrees with %+v, %v", st, err)
+	}
+	if _, err := ReadMaps(1<<30, nil); !errors.Is(err, syscall.ESRCH) {
+		t.Errorf("ReadMaps of no process: %v", err)
+	}
+	// A map that is larger than the first buffer is read whole.
+	small, err1 := ReadMaps(pid, make([]byte, 0, 1))
+	if err1 != nil || bytes.Count(small, []byte("\n")) < 10 || small[len(small)-1] != '\n' {
+		t.Errorf("ReadMaps with a small buffer: %d bytes, %v", len(small), err1)
+	}
+}
+
+// The figure that matters is 0 allocs/op.
+func BenchmarkTask(b *testing.B) {
+	pid := sleeper(b).Process.Pid
+	task, err := OpenTask(pid, pid)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer task.Close()
+	b.Run("schedstat", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			task.SchedStat()
+		}
+	})
+	b.Run("syscall", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			task.Syscall()
+		}
+	})
+	b.Run("stat", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			task.Stat()
+		}
+	})
+	b.Run("tasks", func(b *testing.B) {
+		b.ReportAllocs()
+		var tids [64]int
+		for b.Loop() {
+			Tasks(pid, tids[:0])
+		}
+	})
+	b.Run("maps", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			Maps(pid)
+		}
+	})
+}
+
+// TestTaskAllocs holds the sampler's reads to no allocation at all.
+func TestTaskAllocs(t *testing.T) {
+	pid := sleeper(t).Process.Pid
+	task, err := OpenTask(pid, pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer task.Close()
+	var tids [64]int
+	n := testing.AllocsPerRun(100, func() {
+		_, err1 := task.SchedStat()
+		_, err2 := task.Syscall()
+		_, err3 := task.Stat()
+		_, err4 := Tasks(pid, tids[:0])
+		if err := errors.Join(err1, err2, err3, err4); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if n != 0 {
+		t.Errorf("%v allocations a round, want none", n)
+	}
+}
