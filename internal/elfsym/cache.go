@@ -1,0 +1,103 @@
+package elfsym
+
+import (
+	"errors"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+)
+
+// A Cache holds the most recently used Files by identity, so that a library
+// that a hundred processes map is read once. Its methods may be called from
+// any goroutine.
+type Cache struct {
+	mu    sync.Mutex
+	files *lru.Cache[identity, *cached]
+}
+
+// identity is what makes two descriptors the same file with the same contents.
+type identity struct {
+	dev, inode uint64
+	size       int64
+	mtime      time.Time
+}
+
+// cached is a File and the descriptor it reads. The first who asks reads the
+// headers, outside the lock of the cache.
+type cached struct {
+	once sync.Once
+	file *File
+	err  error
+	os   *os.File
+}
+
+// NewCache returns a cache of at most limit files, which is also how many
+// descriptors it keeps open. A file that falls out stays usable for those who
+// hold it; its descriptor is closed when the last of them is gone.
+func NewCache(limit int) *Cache {
+	files, err := lru.New[identity, *cached](max(limit, 1))
+	if err != nil {
+		panic(err) // only for limits below 1
+	}
+	return &Cache{files: files}
+}
+
+// Open returns the File of an open regular file. It takes over file: it may be
+// closed on return. The path and src are those of the first who opens it.
+func (c *Cache) Open(file *os.File, path string, src Source) (*File, error) {
+	info, err := file.Stat()
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		file.Close()
+		return nil, errors.ErrUnsupported
+	}
+	if !info.Mode().IsRegular() {
+		file.Close()
+		return nil, &os.PathError{Op: "elfsym", Path: path, Err: ErrFormat}
+	}
+	id := identity{uint64(st.Dev), st.Ino, info.Size(), info.ModTime().Round(0)}
+
+	c.mu.Lock()
+	e, ok := c.files.Get(id)
+	if !ok {
+		e = &cached{os: file}
+		c.files.Add(id, e)
+	}
+	c.mu.Unlock()
+	if ok {
+		file.Close()
+	}
+	e.once.Do(func() {
+		e.file, e.err = New(e.os, id.size, path, src)
+		if e.err != nil {
+			e.os.Close()
+		}
+	})
+	return e.file, e.err
+}
+
+// Len returns the number of files held.
+func (c *Cache) Len() int { return c.files.Len() }
+
+// Close forgets all files and closes their descriptors. Files that are still
+// in use answer only from what they have read. The cache stays usable.
+func (c *Cache) Close() {
+	c.mu.Lock()
+	held := c.files.Values()
+	c.files.Purge()
+	c.mu.Unlock()
+	for _, e := range held {
+		e.once.Do(func() { e.err = os.ErrClosed })
+		e.os.Close()
+		if e.file != nil {
+			e.file.closeDebug()
+		}
+	}
+}

@@ -1,0 +1,39 @@
+package elfsym
+
+import "debug/elf"
+
+// dynamic is the dynamic section by tag; of repeated tags the first.
+type dynamic map[elf.DynTag]uint64
+
+const maxDynamic = 4096 // entries
+
+func (f *File) dyn() dynamic {
+	return f.dynamic.get(func() dynamic {
+		p, ok := f.prog(elf.PT_DYNAMIC)
+		if !ok || f.debug {
+			return nil
+		}
+		b := f.file.upTo(p.Off, min(p.Filesz, maxDynamic*dynSize))
+		d := make(dynamic)
+		for ; len(b) >= dynSize; b = b[dynSize:] {
+			tag := elf.DynTag(int64(le.Uint64(b)))
+			if tag == elf.DT_NULL {
+				break
+			}
+			if _, ok := d[tag]; !ok {
+				d[tag] = le.Uint64(b[8:])
+			}
+		}
+		return d
+	})
+}
+
+// dynView returns the bytes from the address that a dynamic entry holds: n of
+// them, or what its segment holds.
+func (f *File) dynView(tag elf.DynTag, n uint64) view {
+	addr, ok := f.dyn()[tag]
+	if !ok {
+		return view{}
+	}
+	return f.addrView(addr).sub(0, n)
+}

@@ -1,0 +1,241 @@
+package elfsym
+
+import (
+	"bytes"
+	"encoding/binary"
+	"sort"
+	"strings"
+	"sync"
+)
+
+// Bits of GoFunc.Flags (internal/abi/symtab.go).
+const (
+	GoTopFrame = 1 << iota // the stack ends here: goexit, mstart, …
+	GoSPWrite              // sets SP to what no table says
+	GoAsm                  // written in assembler
+)
+
+// A GoFunc is a function of a Go program.
+type GoFunc struct {
+	Name       string
+	Entry, End uint64 // link-time addresses
+	StartLine  int    // of the func keyword; 0 before Go 1.20
+	Args       int32  // bytes of arguments and results on the stack
+	FuncID     uint8  // which special function of the runtime it is; numbered anew in each release
+	Flags      uint8  // GoTopFrame, …; 0 before Go 1.17
+}
+
+func (f *GoFunc) symbol() Sym {
+	return Sym{Name: f.Name, Raw: f.Name, Addr: f.Entry, Size: f.End - f.Entry, Kind: Go}
+}
+
+// goFunc is a function's record, decoded.
+type goFunc struct {
+	GoFunc
+	pcsp, pcfile, pcln uint32 // offsets of pc-value tables
+	inlIndex           uint32 // the same of PCDATA_InlTreeIndex, 0 if there is none
+	inlTree            uint32 // offset of FUNCDATA_InlTree, noFuncdata if there is none
+	cu                 uint32 // start of its compilation unit in cutab
+	sp                 struct {
+		once sync.Once
+		rows []pcRow
+	}
+}
+
+const noFuncdata = ^uint32(0)
+
+// Func returns the function that covers a link-time pc. Warm it allocates
+// nothing.
+func (g *GoTable) Func(pc uint64) (GoFunc, bool) {
+	f := g.at(pc)
+	if f == nil {
+		return GoFunc{}, false
+	}
+	return f.GoFunc, true
+}
+
+// SPDelta returns how many bytes the function that covers pc has at pc pushed
+// onto the stack below its return address, and false if no table says. Warm it
+// allocates nothing.
+func (g *GoTable) SPDelta(pc uint64) (int32, bool) {
+	f := g.at(pc)
+	if f == nil || f.pcsp == 0 {
+		return 0, false
+	}
+	f.sp.once.Do(func() {
+		g.eachPC(f.pcsp, func(r pcRow) bool {
+			f.sp.rows = append(f.sp.rows, r)
+			return true
+		})
+	})
+	rows, off := f.sp.rows, uint32(pc-f.Entry)
+	i := sort.Search(len(rows), func(i int) bool { return rows[i].end > off })
+	if i == len(rows) {
+		return 0, false
+	}
+	return rows[i].value, true
+}
+
+// at returns the function that covers pc, nil if there is none.
+func (g *GoTable) at(pc uint64) *goFunc {
+	i, ok := g.find(pc)
+	if !ok {
+		return nil
+	}
+	p := g.cache[i/pageLen].Load()
+	if p == nil {
+		p = new(goPage)
+		if !g.cache[i/pageLen].CompareAndSwap(nil, p) {
+			p = g.cache[i/pageLen].Load()
+		}
+	}
+	f := p[i%pageLen].Load()
+	if f == nil {
+		f = g.read(i)
+		if !p[i%pageLen].CompareAndSwap(nil, f) {
+			f = p[i%pageLen].Load()
+		}
+	}
+	return f
+}
+
+// Offsets in a function's record after its entry.
+const (
+	recName    = 0
+	recArgs    = 4
+	recPCSP    = 12
+	recPCFile  = 16
+	recPCLn    = 20
+	recNPCData = 24
+	recCU      = 28 // from 1.16 on
+)
+
+const (
+	pcdataInlTree   = 2
+	funcdataInlTree = 3
+)
+
+// read decodes the record of function i. One that lies outside the table gives
+// a function without a name.
+func (g *GoTable) read(i uint32) *goFunc {
+	f := &goFunc{GoFunc: GoFunc{Entry: g.entry(i), End: g.entry(i + 1)}, inlTree: noFuncdata}
+	if f.End < f.Entry {
+		f.End = f.Entry
+	}
+	b := g.funcs.upTo(g.record(i)+g.field(), 256)
+	tail := map[goVersion]int{go12: recCU, go116: recCU + 4, go118: recCU + 4, go120: recCU + 8}[g.version]
+	if len(b) < tail+4 {
+		return f
+	}
+	f.Name, _ = g.names.cstring(uint64(le.Uint32(b[recName:])))
+	f.Args = int32(le.Uint32(b[recArgs:]))
+	f.pcsp, f.pcfile, f.pcln = le.Uint32(b[recPCSP:]), le.Uint32(b[recPCFile:]), le.Uint32(b[recPCLn:])
+	if g.version >= go116 {
+		f.cu = le.Uint32(b[recCU:])
+	}
+	if g.version >= go120 {
+		f.StartLine = int(int32(le.Uint32(b[recCU+4:])))
+	}
+	if g.version == go12 {
+		return f
+	}
+	f.FuncID, f.Flags = b[tail], b[tail+1]
+	if g.version >= go118 {
+		npc, nfd := uint64(le.Uint32(b[recNPCData:])), uint64(b[tail+3])
+		arrays := g.record(i) + g.field() + uint64(tail) + 4
+		if npc > pcdataInlTree && nfd > funcdataInlTree && npc < 64 {
+			f.inlIndex, _ = g.funcs.u32(arrays + 4*pcdataInlTree)
+			if t, ok := g.funcs.u32(arrays + 4*npc + 4*funcdataInlTree); ok {
+				f.inlTree = t
+			}
+		}
+	}
+	return f
+}
+
+// A pcRow is a value and the offset from the function's entry up to which it
+// holds.
+type pcRow struct {
+	end   uint32
+	value int32
+}
+
+// maxPCTable bounds the bytes of one function's pc-value table.
+const maxPCTable = 1 << 20
+
+// eachPC decodes the pc-value table at off: pairs of varints, the change of
+// the value (zigzag) and the length of code for which it holds, up to a change
+// of zero (runtime.step).
+func (g *GoTable) eachPC(off uint32, f func(r pcRow) bool) {
+	b := g.pcs.upTo(uint64(off), 512)
+	short := len(b) < 512
+	value, pc := int32(-1), uint32(0)
+	for first, used := true, 0; used < maxPCTable; first = false {
+		if len(b) < 2*binary.MaxVarintLen32 && !short {
+			b = g.pcs.upTo(uint64(off)+uint64(used), 4096)
+			short = len(b) < 4096
+		}
+		change, n := binary.Uvarint(b)
+		if n <= 0 || change == 0 && !first {
+			return
+		}
+		length, m := binary.Uvarint(b[n:])
+		if m <= 0 {
+			return
+		}
+		b, used = b[n+m:], used+n+m
+		value += int32(uint32(change)>>1) ^ -int32(change&1)
+		pc += uint32(length) * g.quantum
+		if !f(pcRow{pc, value}) {
+			return
+		}
+	}
+}
+
+// value returns what the table at off says for pc, -1 if nothing.
+func (g *GoTable) value(f *goFunc, off uint32, pc uint64) int32 {
+	v := int32(-1)
+	if off != 0 && pc >= f.Entry {
+		g.eachPC(off, func(r pcRow) bool {
+			if pc-f.Entry < uint64(r.end) {
+				v = r.value
+				return false
+			}
+			return true
+		})
+	}
+	return v
+}
+
+// byName returns the functions of that name.
+func (g *GoTable) byName(name string) []Sym {
+	if strings.IndexByte(name, 0) >= 0 {
+		return nil
+	}
+	at := uint32(0)
+	pat := []byte(name + "\x00")
+	g.names.scanOverlap(uint64(len(pat)+1), func(off uint64, b []byte) bool {
+		for p := 0; ; p++ {
+			i := bytes.Index(b[p:], pat)
+			if i < 0 {
+				return true
+			}
+			p += i
+			if p == 0 && off == 0 || p > 0 && b[p-1] == 0 {
+				at = uint32(off) + uint32(p)
+				return false
+			}
+		}
+	})
+	if at == 0 {
+		return nil
+	}
+	var found []Sym
+	for i := uint32(0); i < g.nfunc && len(found) < maxFound; i++ {
+		if n, ok := g.funcs.u32(g.record(i) + g.field() + recName); ok && n == at {
+			f := g.read(i)
+			found = append(found, f.symbol())
+		}
+	}
+	return found
+}

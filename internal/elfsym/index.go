@@ -1,0 +1,217 @@
+package elfsym
+
+import (
+	"cmp"
+	"debug/elf"
+	"slices"
+	"sync/atomic"
+)
+
+// An addrIndex finds the symbols that cover an address. Addresses are cut
+// into segments, in each of which one group of symbols (all that have the same
+// address) is the innermost that covers it; the segments are in one sorted
+// array. It takes 12 bytes a segment and 4 a symbol, and has no names.
+type addrIndex struct {
+	tables []*symTable
+	starts []uint64 // first address of each segment, strictly increasing
+	groups []uint32 // its group's first place in refs; noGroup for a gap
+	refs   []uint32 // symbols by address: table, number, whether the group goes on
+
+	cache []atomic.Pointer[symPage] // what was resolved, by segment
+}
+
+const (
+	noGroup    = ^uint32(0)
+	refMore    = 1 << 31 // the next ref belongs to the same group
+	refTable   = 28      // shift of the 2-bit table number
+	refSymbol  = 1<<refTable - 1
+	pageLen    = 256
+	maxAliases = 256 // symbols at one address that are looked at
+)
+
+type symPage [pageLen]atomic.Pointer[Sym]
+
+// located is a symbol while the index is built.
+type located struct {
+	addr uint64
+	size uint32 // saturated
+	ref  uint32
+	weak bool // no function, only a label
+}
+
+// newAddrIndex builds the index over the functions and code labels of tables.
+func newAddrIndex(f *File, tables []*symTable) *addrIndex {
+	x := &addrIndex{tables: tables[:min(len(tables), 4)]}
+	var all []located
+	for n, t := range x.tables {
+		t.scan(func(i uint32, s *rawSym) bool {
+			if kind := s.kind(); s.defined() && (kind == elf.STT_FUNC || kind == elf.STT_GNU_IFUNC || kind == elf.STT_NOTYPE) {
+				if _, ok := f.textEnd(s.value); ok {
+					all = append(all, located{
+						addr: s.value,
+						size: uint32(min(s.size, 1<<32-1)),
+						ref:  uint32(n)<<refTable | i,
+						weak: kind == elf.STT_NOTYPE,
+					})
+				}
+			}
+			return true
+		})
+	}
+	slices.SortFunc(all, func(a, b located) int {
+		if a.addr != b.addr {
+			return cmp.Compare(a.addr, b.addr)
+		}
+		return cmp.Compare(a.ref, b.ref)
+	})
+	x.refs = make([]uint32, len(all))
+	w := sweep{x: x}
+	for i := 0; i < len(all); {
+		j := i + 1
+		for j < len(all) && all[j].addr == all[i].addr {
+			j++
+		}
+		for k := i; k < j; k++ {
+			x.refs[k] = all[k].ref
+			if k+1 < j {
+				x.refs[k] |= refMore
+			}
+		}
+		limit, _ := f.textEnd(all[i].addr)
+		next := limit
+		if j < len(all) {
+			next = min(limit, all[j].addr)
+		}
+		w.add(all[i].addr, extent(all[i:j]), uint32(i), limit, next)
+		i = j
+	}
+	w.closeUntil(^uint64(0))
+	x.starts, x.groups = slices.Clip(x.starts), slices.Clip(x.groups)
+	x.cache = make([]atomic.Pointer[symPage], (len(x.starts)+pageLen-1)/pageLen)
+	return x
+}
+
+// extent returns the length of a group: the longest of its functions, or of
+// its labels if it has only those.
+func extent(g []located) uint64 {
+	var fn, label uint32
+	for i := range g {
+		if g[i].weak {
+			label = max(label, g[i].size)
+		} else {
+			fn = max(fn, g[i].size)
+		}
+	}
+	if fn == 0 {
+		fn = label
+	}
+	return uint64(fn)
+}
+
+// sweep walks the groups by address and writes the segments. open holds the
+// groups that have begun and may not have ended, the innermost last.
+type sweep struct {
+	x    *addrIndex
+	open []openGroup
+}
+
+type openGroup struct {
+	end   uint64
+	group uint32
+}
+
+// add begins a group. One without a size reaches to the next symbol or the
+// end of its section, but only where no group with a size covers it.
+func (w *sweep) add(addr, size uint64, group uint32, limit, next uint64) {
+	w.closeUntil(addr)
+	if size == 0 {
+		if len(w.open) > 0 {
+			return
+		}
+		size = next - addr
+	}
+	w.open = append(w.open, openGroup{min(limit, addr+size), group})
+	w.emit(addr, group)
+}
+
+// closeUntil ends the groups that end at addr or before it.
+func (w *sweep) closeUntil(addr uint64) {
+	for len(w.open) > 0 {
+		end := w.open[len(w.open)-1].end
+		if end > addr {
+			return
+		}
+		for len(w.open) > 0 && w.open[len(w.open)-1].end <= end {
+			w.open = w.open[:len(w.open)-1]
+		}
+		group := uint32(noGroup)
+		if n := len(w.open); n > 0 {
+			group = w.open[n-1].group
+		}
+		w.emit(end, group)
+	}
+}
+
+func (w *sweep) emit(addr uint64, group uint32) {
+	x := w.x
+	if n := len(x.starts); n > 0 && x.starts[n-1] == addr {
+		x.groups[n-1] = group
+		return
+	}
+	x.starts = append(x.starts, addr)
+	x.groups = append(x.groups, group)
+}
+
+// find returns the segment that holds addr.
+func (x *addrIndex) find(addr uint64) (int, bool) {
+	lo, hi := 0, len(x.starts)
+	for lo < hi {
+		m := int(uint(lo+hi) >> 1)
+		if x.starts[m] <= addr {
+			lo = m + 1
+		} else {
+			hi = m
+		}
+	}
+	return lo - 1, lo > 0 && x.groups[lo-1] != noGroup
+}
+
+// at returns the symbol of segment i, resolved at most a few times.
+func (x *addrIndex) at(i int) *Sym {
+	p := x.cache[i/pageLen].Load()
+	if p == nil {
+		p = new(symPage)
+		if !x.cache[i/pageLen].CompareAndSwap(nil, p) {
+			p = x.cache[i/pageLen].Load()
+		}
+	}
+	if s := p[i%pageLen].Load(); s != nil {
+		return s
+	}
+	s := x.resolve(i)
+	p[i%pageLen].Store(s)
+	return s
+}
+
+// resolve reads the aliases of segment i and chooses one.
+func (x *addrIndex) resolve(i int) *Sym {
+	var best candidate
+	g := x.groups[i]
+	for n := 0; n < maxAliases; n++ {
+		ref := x.refs[int(g)+n]
+		t := x.tables[ref>>refTable&3]
+		if s, ok := t.sym(ref & refSymbol); ok {
+			if c := t.candidate(ref&refSymbol, &s); n == 0 || c.better(&best) {
+				best = c
+			}
+		}
+		if ref&refMore == 0 {
+			break
+		}
+	}
+	s := best.symbol()
+	if s.Size == 0 && i+1 < len(x.starts) {
+		s.Size = x.starts[i+1] - s.Addr
+	}
+	return &s
+}

@@ -1,0 +1,22 @@
+package elfsym
+
+// A Line is a position in source.
+type Line struct {
+	Func    string // demangled
+	File    string
+	Line    int  // 0 if unknown
+	Inlined bool // Func was inlined into the function of the next Line
+}
+
+// Lines appends to buf where in the source a link-time address comes from: the
+// innermost function first, then the chain of callers it was inlined into, the
+// function itself last. Nothing is appended if the file has no line
+// information for the address. Go's pclntab is asked first, then DWARF.
+func (f *File) Lines(vaddr uint64, buf []Line) []Line {
+	if g, ok := f.Go(); ok {
+		if lines := g.lines(vaddr, buf); len(lines) > len(buf) {
+			return lines
+		}
+	}
+	return f.dwarfLines(vaddr, buf)
+}

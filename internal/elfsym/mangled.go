@@ -1,0 +1,148 @@
+package elfsym
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+
+	"github.com/ianlancetaylor/demangle"
+)
+
+// maxTried bounds how many names are demangled for one look-up.
+const maxTried = 1 << 13
+
+// lastIdentifier returns the last plain identifier of a demangled function
+// name: f of `ns::f<T>(int)`, Vec of `Vec::operator[](int)` and of
+// `Vec::~Vec`. C++ and Rust write it into the mangled name as it is, after its
+// length.
+func lastIdentifier(name string) (string, bool) {
+	name = withoutArguments(name)
+	parts := strings.Split(name, "::")
+	for i := len(parts) - 1; i >= 0; i-- {
+		p := strings.TrimPrefix(strings.TrimSpace(parts[i]), "~")
+		if sp := strings.LastIndexByte(p, ' '); sp >= 0 && !strings.HasPrefix(p, "operator") {
+			p = p[sp+1:] // the return type of a template's instance
+		}
+		if isIdentifier(p) && !strings.HasPrefix(p, "operator ") {
+			return p, true
+		}
+	}
+	return "", false
+}
+
+func isIdentifier(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if c != '_' && c != '$' && (c|0x20 < 'a' || c|0x20 > 'z') && (c < '0' || c > '9') && c < 0x80 {
+			return false
+		}
+	}
+	return s != "" && (s[0] < '0' || s[0] > '9')
+}
+
+// withoutArguments cuts off a parameter list and takes out what is in angle
+// brackets, but for Rust's `<T as Trait>::f`, of which `::f` is left.
+func withoutArguments(name string) string {
+	var out strings.Builder
+	depth := 0
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c == '<':
+			depth++
+		case c == '>':
+			depth = max(depth-1, 0)
+		case c == '(' && depth == 0 && out.Len() > 0:
+			return out.String()
+		case depth == 0:
+			out.WriteByte(c)
+		}
+	}
+	return out.String()
+}
+
+// demangledMatches appends the symbols whose demangled name fits. Only names
+// that contain ident with its length before it are demangled.
+func (t *symTable) demangledMatches(name, ident string, found *[]candidate) {
+	q := newQuery(name)
+	places := make(map[uint32]bool)
+	pat := []byte(strconv.Itoa(len(ident)) + ident)
+	if ident[0] == '_' {
+		// Rust's v0 form puts a separator before such an identifier.
+		pat = []byte(ident)
+	}
+	tried := 0
+	t.names.scanStrings(func(off uint64, s []byte) bool {
+		// s is whole strings with their terminators.
+		for p := 0; ; {
+			i := bytes.Index(s[p:], pat)
+			if i < 0 {
+				return true
+			}
+			p += i
+			start := bytes.LastIndexByte(s[:p], 0) + 1
+			end := p + bytes.IndexByte(s[p:], 0)
+			if start, ok := mangledStart(s, start, p); ok && end-start <= maxMangled {
+				if tried++; tried > maxTried {
+					return false
+				}
+				if q.fits(string(s[start:end])) {
+					places[uint32(off)+uint32(start)] = true
+				}
+			}
+			p = end
+		}
+	})
+	t.named(places, func(i uint32, s *rawSym) {
+		if nameable(s) && len(*found) < maxFound {
+			*found = append(*found, t.candidate(i, s))
+		}
+	})
+}
+
+// mangledStart returns where in the string that starts at start a mangled name
+// starts that covers p. It need not be the start: _Z1fv may share the bytes of
+// _GLOBAL__sub_I__Z1fv.
+func mangledStart(b []byte, start, p int) (int, bool) {
+	for ; start+2 <= p; start++ {
+		if b[start] == '_' && (b[start+1] == 'Z' || b[start+1] == 'R') {
+			return start, true
+		}
+	}
+	return 0, false
+}
+
+// A query is a demangled name that is looked for, with the options that make
+// the demangler leave out what it leaves out.
+type query struct {
+	name    string
+	options []demangle.Option
+}
+
+func newQuery(name string) query {
+	q := query{name: squeeze(name), options: []demangle.Option{demangle.MaxLength(maxDemangled)}}
+	bare := withoutArguments(name)
+	if !strings.Contains(name, "(") || strings.HasSuffix(bare, "operator") && strings.HasSuffix(name, "operator()") {
+		q.options = append(q.options, demangle.NoParams)
+	}
+	if !strings.Contains(name, "<") {
+		q.options = append(q.options, demangle.NoTemplateParams)
+	}
+	if !strings.Contains(name, "[abi:") {
+		q.options = append(q.options, demangle.NoABITags)
+	}
+	return q
+}
+
+// fits reports whether a mangled name is that of the function q names. Parts
+// that the compiler split off a function are not it.
+func (q *query) fits(raw string) bool {
+	base, clone, _ := strings.Cut(raw, ".")
+	if strings.HasPrefix(clone, "cold") || strings.HasPrefix(clone, "part.") {
+		return false
+	}
+	s, err := demangle.ToString(base, q.options...)
+	return err == nil && squeeze(s) == q.name
+}
+
+// squeeze takes out the spaces that people and demanglers put differently.
+func squeeze(s string) string { return strings.ReplaceAll(s, " ", "") }

@@ -1,0 +1,125 @@
+package elfsym
+
+import (
+	"debug/elf"
+	"strings"
+	"sync"
+)
+
+// sectionCache holds the sections that were loaded whole, by name, and how
+// much they hold together.
+type sectionCache struct {
+	mu   sync.Mutex
+	m    map[string]view
+	held uint64
+}
+
+// maxHeld bounds what all loaded sections of one file hold together.
+const maxHeld = 192 << 20
+
+// Section returns a section's address and its bytes, decompressed. Sections
+// of names .debug_* that the file itself lacks come from its separate debug
+// file. Where the section headers are stripped, .eh_frame_hdr and .eh_frame
+// are found through PT_GNU_EH_FRAME. It reports false if there is none, or if
+// it is larger than 128 MiB. The bytes are shared: the caller must not change
+// them.
+func (f *File) Section(name string) (addr uint64, data []byte, ok bool) {
+	if s := f.section(name); s != nil {
+		v := f.loadSection(name)
+		return s.addr, v.mem, v.mem != nil
+	}
+	if strings.HasPrefix(name, ".debug_") {
+		if o := f.separate(); o != nil {
+			return o.Section(name)
+		}
+		return 0, nil, false
+	}
+	if len(f.hdr.sections) == 0 {
+		return f.ehFrame(name)
+	}
+	return 0, nil, false
+}
+
+// section returns the header of the first section of that name that has
+// bytes. Compressed sections in the old GNU form have a name of their own.
+func (f *File) section(name string) *section {
+	zname := ""
+	if rest, ok := strings.CutPrefix(name, ".debug_"); ok {
+		zname = ".zdebug_" + rest
+	}
+	for i := range f.hdr.sections {
+		s := &f.hdr.sections[i]
+		if (s.name == name || s.name == zname && zname != "") && s.kind != elf.SHT_NOBITS && s.kind != elf.SHT_NULL {
+			return s
+		}
+	}
+	return nil
+}
+
+// sectionView returns the decompressed bytes of a section for piecewise
+// reading: only a compressed one is taken into memory.
+func (f *File) sectionView(name string) view {
+	s := f.section(name)
+	switch {
+	case s == nil:
+		return view{}
+	case s.compressed():
+		return f.loadSection(name)
+	}
+	return s.view(f.file)
+}
+
+// loadSection returns a section in memory, the same each time.
+func (f *File) loadSection(name string) view {
+	f.loaded.mu.Lock()
+	defer f.loaded.mu.Unlock()
+	if v, ok := f.loaded.m[name]; ok {
+		return v
+	}
+	var v view
+	if s := f.section(name); s != nil {
+		limit := min(maxLoad, maxHeld-f.loaded.held)
+		if s.compressed() {
+			v = decompress(s, s.view(f.file), limit)
+		} else {
+			v = s.view(f.file).load(limit)
+		}
+	}
+	if f.loaded.m == nil {
+		f.loaded.m = make(map[string]view)
+	}
+	if len(f.loaded.m) < maxHeaders {
+		f.loaded.m[name] = v
+		f.loaded.held += v.size
+	}
+	return v
+}
+
+// ehFrame finds the unwind tables of a file without section headers. The end
+// of .eh_frame is not known then: its terminator ends it.
+func (f *File) ehFrame(name string) (uint64, []byte, bool) {
+	p, ok := f.prog(elf.PT_GNU_EH_FRAME)
+	if !ok {
+		return 0, nil, false
+	}
+	switch name {
+	case ".eh_frame_hdr":
+		b, ok := f.file.bytes(p.Off, p.Filesz)
+		return p.Vaddr, b, ok
+	case ".eh_frame":
+		// Version 1, then the encoding of the pointer to .eh_frame, which
+		// all linkers write as DW_EH_PE_pcrel|DW_EH_PE_sdata4.
+		b, ok := f.file.bytes(p.Off, 8)
+		if !ok || b[0] != 1 || b[1] != 0x1b {
+			return 0, nil, false
+		}
+		addr := p.Vaddr + 4 + uint64(int64(int32(le.Uint32(b[4:]))))
+		v := f.addrView(addr)
+		if v.size == 0 {
+			return 0, nil, false
+		}
+		v = v.load(maxLoad)
+		return addr, v.mem, v.mem != nil
+	}
+	return 0, nil, false
+}

@@ -1,0 +1,178 @@
+package elfsym
+
+import (
+	"debug/elf"
+	"strings"
+)
+
+// Kind says what a symbol stands for.
+type Kind uint8
+
+const (
+	Func   Kind = iota + 1 // a function
+	IFunc                  // a function that returns the function to call (STT_GNU_IFUNC)
+	PLT                    // a stub of the procedure linkage table
+	Object                 // data
+	Label                  // a label in assembler code: no type, often no size
+	Go                     // a Go function, known from pclntab
+)
+
+func (k Kind) String() string {
+	switch k {
+	case Func:
+		return "func"
+	case IFunc:
+		return "ifunc"
+	case PLT:
+		return "plt"
+	case Object:
+		return "object"
+	case Label:
+		return "label"
+	case Go:
+		return "go"
+	}
+	return "none"
+}
+
+// A Sym is one symbol.
+type Sym struct {
+	// Name is demangled. A default version is left out of it, any other
+	// is not: memcpy, but memcpy@GLIBC_2.2.5. PLT stubs are name@plt.
+	Name string
+	// Raw is the name as it is in the file.
+	Raw string
+	// Addr is the link-time address. Size is in bytes; that of a symbol
+	// without one is what is left until the next symbol of its section.
+	Addr, Size uint64
+	Kind       Kind
+}
+
+// Symbol returns the function that covers a link-time address. Among several
+// symbols at one address it prefers functions to labels, global and weak ones
+// to local ones, few leading underscores, a default version, a short name; of
+// functions that lie inside each other the innermost. Warm it takes about
+// 100 ns and allocates nothing.
+func (f *File) Symbol(vaddr uint64) (Sym, bool) {
+	if g, ok := f.Go(); ok {
+		if fn, ok := g.Func(vaddr); ok {
+			return fn.symbol(), true
+		}
+	}
+	if s, ok := f.pltSymbol(vaddr); ok {
+		return s, true
+	}
+	x := f.addrs()
+	if i, ok := x.find(vaddr); ok {
+		if s := x.at(i); s.Raw != "" {
+			return *s, true
+		}
+	}
+	return Sym{}, false
+}
+
+// addrs returns the index over everything known about this file: its own
+// tables, and where it is stripped also its debug file's or .gnu_debugdata's.
+func (f *File) addrs() *addrIndex {
+	return f.index.get(func() *addrIndex { return newAddrIndex(f, f.allTables()) })
+}
+
+// allTables returns the symbol tables in which functions of f are defined.
+func (f *File) allTables() []*symTable {
+	own := f.symTables()
+	if len(own) > 0 && own[0].dyn == nil {
+		return own
+	}
+	if o := f.separate(); o != nil && len(o.symTables()) > 0 {
+		return append(o.symTables()[:1:1], own...)
+	}
+	if m := f.miniDebug(); m != nil && len(m.symTables()) > 0 {
+		return append(m.symTables()[:1:1], own...)
+	}
+	return own
+}
+
+// A candidate is one of several symbols with the same address or name.
+type candidate struct {
+	raw       rawSym
+	name      string // without version
+	version   string
+	isDefault bool
+	rank      uint8
+}
+
+// candidate reads the name and version of symbol i of t.
+func (t *symTable) candidate(i uint32, s *rawSym) candidate {
+	c := candidate{raw: *s, name: t.name(s), isDefault: true}
+	if t.dyn != nil {
+		c.version, c.isDefault = t.dyn.version(i)
+	} else if at := strings.IndexByte(c.name, '@'); at > 0 {
+		// .symtab has the version in the name.
+		c.isDefault = strings.HasPrefix(c.name[at:], "@@")
+		c.version = strings.TrimLeft(c.name[at:], "@")
+		c.name = c.name[:at]
+	}
+	c.rank = rank(s)
+	return c
+}
+
+// rank orders symbols by what they are; lower is better.
+func rank(s *rawSym) uint8 {
+	r := uint8(0)
+	if s.kind() == elf.STT_NOTYPE {
+		r += 4
+	}
+	if s.bind() == elf.STB_LOCAL {
+		r += 2
+	}
+	return r
+}
+
+// better reports whether c is the better name for the address it shares with
+// d. It is a total order over distinct names, so the choice is stable.
+func (c *candidate) better(d *candidate) bool {
+	if c.rank != d.rank {
+		return c.rank < d.rank
+	}
+	if c.isDefault != d.isDefault {
+		return c.isDefault
+	}
+	if a, b := underscores(c.name), underscores(d.name); a != b {
+		return a < b
+	}
+	if a, b := c.raw.bind() == elf.STB_GLOBAL, d.raw.bind() == elf.STB_GLOBAL; a != b {
+		return a
+	}
+	if len(c.name) != len(d.name) {
+		return len(c.name) < len(d.name)
+	}
+	return c.name < d.name
+}
+
+// underscores counts the leading ones, but not those that begin a mangled
+// name.
+func underscores(s string) int {
+	n := len(s) - len(strings.TrimLeft(s, "_"))
+	if mangled(s) {
+		n--
+	}
+	return n
+}
+
+func (c *candidate) symbol() Sym {
+	s := Sym{Name: demangled(c.name), Raw: c.name, Addr: c.raw.value, Size: c.raw.size}
+	if !c.isDefault && c.version != "" {
+		s.Name += "@" + c.version
+	}
+	switch c.raw.kind() {
+	case elf.STT_FUNC:
+		s.Kind = Func
+	case elf.STT_GNU_IFUNC:
+		s.Kind = IFunc
+	case elf.STT_OBJECT:
+		s.Kind = Object
+	default:
+		s.Kind = Label
+	}
+	return s
+}

@@ -1,0 +1,180 @@
+package elfsym
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+)
+
+const (
+	// maxLoad is the most that is taken into memory for one section, as it
+	// is in the file or decompressed.
+	maxLoad = 128 << 20
+	// maxName is the longest name that is read; longer ones count as absent.
+	maxName = 32 << 10
+	// scanChunk is the size of the pieces in which tables are streamed.
+	scanChunk = 256 << 10
+)
+
+var le = binary.LittleEndian
+
+// A view is a run of bytes of a file: read piece by piece through r, or held
+// in mem. The zero view is empty.
+type view struct {
+	r    io.ReaderAt
+	off  int64
+	size uint64
+	mem  []byte
+}
+
+func memView(b []byte) view { return view{mem: b, size: uint64(len(b))} }
+
+// bytes returns n bytes from off, and false unless all of them can be read.
+// The caller must not change them.
+func (v view) bytes(off, n uint64) ([]byte, bool) {
+	if off > v.size || n > v.size-off || n > maxLoad {
+		return nil, false
+	}
+	if v.mem != nil || n == 0 {
+		return v.mem[off : off+n : off+n], true
+	}
+	b := make([]byte, n)
+	return b, v.readAt(b, off)
+}
+
+// readAt fills b from off and reports whether it could.
+func (v view) readAt(b []byte, off uint64) bool {
+	n := uint64(len(b))
+	if off > v.size || n > v.size-off {
+		return false
+	}
+	if v.mem != nil {
+		copy(b, v.mem[off:])
+		return true
+	}
+	m, _ := v.r.ReadAt(b, v.off+int64(off))
+	return m == len(b)
+}
+
+// upTo returns at most n bytes from off: fewer at the end of the view.
+func (v view) upTo(off, n uint64) []byte {
+	if off >= v.size {
+		return nil
+	}
+	b, _ := v.bytes(off, min(n, v.size-off))
+	return b
+}
+
+// sub returns the part of v from off that is at most n bytes long.
+func (v view) sub(off, n uint64) view {
+	if off > v.size {
+		return view{}
+	}
+	n = min(n, v.size-off)
+	if v.mem != nil {
+		return memView(v.mem[off : off+n])
+	}
+	return view{r: v.r, off: v.off + int64(off), size: n}
+}
+
+// load returns v with its bytes in memory, or the empty view if it is larger
+// than limit or cannot be read.
+func (v view) load(limit uint64) view {
+	if v.size > limit {
+		return view{}
+	}
+	b, ok := v.bytes(0, v.size)
+	if !ok {
+		return view{}
+	}
+	return memView(b)
+}
+
+// cstring returns the NUL-terminated string at off.
+func (v view) cstring(off uint64) (string, bool) {
+	for n := uint64(128); off < v.size; n *= 4 {
+		b := v.upTo(off, min(n, maxName))
+		if i := bytes.IndexByte(b, 0); i >= 0 {
+			return string(b[:i]), true
+		}
+		if n >= maxName || uint64(len(b)) < n {
+			break
+		}
+	}
+	return "", false
+}
+
+// scan calls f with consecutive pieces of v whose lengths are multiples of
+// unit, until f returns false or the view cannot be read. The piece is
+// overwritten after f returns. A remainder shorter than unit is left out.
+func (v view) scan(unit uint64, f func(off uint64, b []byte) bool) {
+	whole := v.size - v.size%unit
+	if v.mem != nil {
+		if whole > 0 {
+			f(0, v.mem[:whole])
+		}
+		return
+	}
+	step := max(scanChunk/unit, 1) * unit
+	buf := make([]byte, min(step, whole))
+	for off := uint64(0); off < whole; off += step {
+		b := buf[:min(step, whole-off)]
+		if !v.readAt(b, off) || !f(off, b) {
+			return
+		}
+	}
+}
+
+// scanOverlap calls f with consecutive pieces of v that overlap by what a
+// pattern of n bytes needs to be seen whole in one of them.
+func (v view) scanOverlap(n uint64, f func(off uint64, b []byte) bool) {
+	if v.mem != nil {
+		f(0, v.mem)
+		return
+	}
+	buf := make([]byte, min(max(scanChunk, 2*n), v.size))
+	for off := uint64(0); off < v.size; {
+		b := buf[:min(uint64(len(buf)), v.size-off)]
+		if !v.readAt(b, off) || !f(off, b) || off+uint64(len(b)) >= v.size {
+			return
+		}
+		off += uint64(len(b)) - (n - 1)
+	}
+}
+
+// scanStrings calls f with consecutive pieces of v that hold whole
+// NUL-terminated strings. Strings longer than maxName may be left out.
+func (v view) scanStrings(f func(off uint64, b []byte) bool) {
+	buf := make([]byte, min(scanChunk, v.size))
+	for off := uint64(0); off < v.size; {
+		b := buf[:min(uint64(len(buf)), v.size-off)]
+		if !v.readAt(b, off) {
+			return
+		}
+		end := bytes.LastIndexByte(b, 0) + 1
+		if end == 0 {
+			off += uint64(len(b))
+			continue
+		}
+		if !f(off, b[:end]) {
+			return
+		}
+		off += uint64(end)
+	}
+}
+
+func (v view) u32(off uint64) (uint32, bool) {
+	var b [4]byte
+	if !v.readAt(b[:], off) {
+		return 0, false
+	}
+	return le.Uint32(b[:]), true
+}
+
+func (v view) u64(off uint64) (uint64, bool) {
+	var b [8]byte
+	if !v.readAt(b[:], off) {
+		return 0, false
+	}
+	return le.Uint64(b[:]), true
+}
