@@ -1,0 +1,98 @@
+// Package notify carries the events of one process from whoever observes
+// them to any number of clients.
+//
+// A [Bus] never makes its publisher wait for a client: every [Subscription]
+// has a queue without a bound, and a slow client costs memory for the events
+// it asked for, nothing else. The events of a subscription arrive in the
+// order in which they were published. The end is told exactly once to
+// everybody: each subscription, whether it began before or after the end, has
+// as its last event the first of Undead, Lost or Released that was published,
+// and then io.EOF.
+package notify
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A Bus distributes the events of one process. Any goroutine may call its
+// methods; none of them blocks.
+type Bus struct {
+	wanted atomic.Uint32 // union of the masks of subs: what Publish need not drop
+
+	mu   sync.Mutex
+	subs []*Subscription // nil after the end
+	end  *Event          // the terminal event, once published
+}
+
+// NewBus returns a Bus without subscriptions.
+func NewBus() *Bus {
+	b := new(Bus)
+	b.wanted.Store(uint32(Terminal))
+	return b
+}
+
+// Wants reports whether an event of a kind in the mask would reach anybody,
+// so that nobody goes to the trouble of composing one that would not.
+func (b *Bus) Wants(k Kind) bool { return b.wanted.Load()&uint32(k) != 0 }
+
+// Publish queues an event for every subscription that wants its kind. A zero
+// Time becomes the present. After a terminal event nothing is accepted any
+// more: what is published later happened to nobody.
+func (b *Bus) Publish(e Event) {
+	if !b.Wants(e.Kind) {
+		return
+	}
+	if e.Time.IsZero() {
+		e.Time = time.Now()
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.end != nil {
+		return
+	}
+	for _, s := range b.subs {
+		if s.mask&e.Kind != 0 {
+			s.queue.push(e)
+			s.ring()
+		}
+	}
+	if e.Kind&Terminal != 0 {
+		end := e // a copy, so that other events stay off the heap
+		b.end = &end
+		b.subs = nil
+		b.wanted.Store(0)
+	}
+}
+
+// Subscribe begins a subscription to the kinds of the mask; the terminal
+// kinds are always among them. It sees what is published from now on, or,
+// after the end, the terminal event alone.
+func (b *Bus) Subscribe(mask Kind) *Subscription {
+	s := &Subscription{bus: b, mask: mask | Terminal, bell: make(chan struct{}, 1)}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.end != nil {
+		s.queue.push(*b.end)
+		s.ring()
+		return s
+	}
+	b.subs = append(b.subs, s)
+	b.wanted.Or(uint32(s.mask))
+	return s
+}
+
+// remove ends the deliveries to s. b.mu is held.
+func (b *Bus) remove(s *Subscription) {
+	if b.end != nil {
+		return
+	}
+	b.subs = slices.DeleteFunc(b.subs, func(o *Subscription) bool { return o == s })
+	mask := Terminal
+	for _, o := range b.subs {
+		mask |= o.mask
+	}
+	b.wanted.Store(uint32(mask))
+}

@@ -1,0 +1,35 @@
+package notify
+
+import "time"
+
+// An Event is one thing that happened to a process. Which fields are set
+// depends on Kind; Time, PID and Kind always are. Paths and symbols are the
+// target's own bytes: whoever prints them has to sanitise them.
+type Event struct {
+	Time time.Time
+	PID  int
+	TID  int // the thread concerned; 0 where it is the whole process
+	Kind Kind
+
+	Threads int   // Grabbed, Stopped: how many
+	Point   Point // Stopped: where
+
+	Exited bool // Undead: by exit, with Code; otherwise by Signal
+	Code   int  // Undead, ThreadExit: exit status
+	Signal int  // Undead, ThreadExit, GroupStop: by which; Signal: which
+	Core   bool // Undead: a core was dumped
+
+	Path      string // Exec, Loaded, Unloaded: of the image
+	Base      uint64 // Loaded, Unloaded: its load bias (l_addr)
+	Namespace int    // Loaded, Unloaded: of the run-time linker; 0 is the main one
+
+	Addr   uint64 // Hit: of the breakpoint
+	Symbol string // Hit: function around it
+	Offset uint64 // Hit: of Addr in Symbol
+	Object string // Hit: file name of the object around it
+	Hits   uint64 // Hit: of this breakpoint so far, this one included
+
+	Child int    // Fork, Vfork: its PID; ThreadStart: its TID
+	Mode  string // Released: "running", "killed", "stopped"
+	Err   error  // Lost: why
+}

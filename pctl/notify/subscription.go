@@ -1,0 +1,85 @@
+package notify
+
+import (
+	"context"
+	"io"
+	"os"
+)
+
+// A Subscription is one client's view of a [Bus]. Any goroutine may call its
+// methods; where several call Next, each event goes to one of them.
+type Subscription struct {
+	bus  *Bus
+	mask Kind
+
+	// bell holds a token whenever a caller of Next may have something to
+	// find. Who takes the token and leaves something behind puts it back.
+	bell chan struct{}
+
+	// Guarded by bus.mu:
+	queue  queue
+	ended  bool // the terminal event has been taken
+	closed bool
+}
+
+// Next returns the next event, waiting for it if there is none. After the
+// terminal event it returns io.EOF, after Close os.ErrClosed, and when ctx is
+// done first, its error. An event that is there is returned even if ctx is
+// done.
+func (s *Subscription) Next(ctx context.Context) (Event, error) {
+	for {
+		e, found, err := s.take()
+		if found || err != nil {
+			return e, err
+		}
+		select {
+		case <-s.bell:
+		case <-ctx.Done():
+			if e, found, err := s.take(); found || err != nil {
+				return e, err
+			}
+			return Event{}, ctx.Err()
+		}
+	}
+}
+
+// take returns the first event of the queue, if there is one.
+func (s *Subscription) take() (e Event, found bool, err error) {
+	s.bus.mu.Lock()
+	defer s.bus.mu.Unlock()
+	if s.closed {
+		s.ring()
+		return Event{}, false, os.ErrClosed
+	}
+	if s.ended {
+		s.ring()
+		return Event{}, false, io.EOF
+	}
+	e, found = s.queue.pop()
+	s.ended = found && e.Kind&Terminal != 0
+	if s.ended || s.queue.first != nil {
+		s.ring()
+	}
+	return e, found, nil
+}
+
+// Close ends the subscription: what is queued is dropped, and every present
+// and later Next returns os.ErrClosed. It is idempotent.
+func (s *Subscription) Close() {
+	s.bus.mu.Lock()
+	defer s.bus.mu.Unlock()
+	if s.closed {
+		return
+	}
+	s.closed = true
+	s.queue = queue{}
+	s.bus.remove(s)
+	s.ring()
+}
+
+func (s *Subscription) ring() {
+	select {
+	case s.bell <- struct{}{}:
+	default:
+	}
+}
