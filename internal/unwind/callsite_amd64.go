@@ -1,0 +1,115 @@
+package unwind
+
+import "encoding/binary"
+
+// codeWindow is how much code is read at a time.
+const codeWindow = 256
+
+// maxCall is the length of the longest call instruction without needless prefixes:
+// REX, opcode, ModRM, SIB, 32-bit displacement.
+const maxCall = 8
+
+// readCode fills u.buf with up to n bytes of the target's code from an address on and
+// returns them, fewer at the end of a segment, none where it cannot be read.
+func (u *Unwinder) readCode(m *Mapping, addr uint64, n int) []byte {
+	for ; n > 0; n /= 2 {
+		b := u.buf[:n]
+		if m.Table != nil {
+			if m.Table.obj.ReadAddr(b, addr-m.Bias) {
+				return b
+			}
+		} else if u.mem.bytes(b, addr) {
+			return b
+		}
+	}
+	return nil
+}
+
+// endsInCall reports whether the last instruction in code may be a call, and its
+// target where that is part of the instruction. after is the address behind it.
+func endsInCall(code []byte, after uint64) (target uint64, ok bool) {
+	n := len(code)
+	if n >= 5 && code[n-5] == 0xe8 {
+		return after + uint64(int64(int32(binary.LittleEndian.Uint32(code[n-4:])))), true
+	}
+	// call r/m64 is FF /2; how long it is follows from ModRM and SIB.
+	for size := 2; size <= 7 && size <= n; size++ {
+		if code[n-size] == 0xff && callLength(code[n-size+1:]) == size-1 {
+			return 0, true
+		}
+	}
+	return 0, false
+}
+
+// callLength returns the length of ModRM, SIB and displacement of an FF /2, or 0 if
+// it is another instruction.
+func callLength(b []byte) int {
+	modrm := b[0]
+	if modrm>>3&7 != 2 {
+		return 0
+	}
+	mod, rm := modrm>>6, modrm&7
+	n := 1
+	if mod != 3 && rm == 4 {
+		if len(b) < 2 {
+			return 0
+		}
+		n++
+		if mod == 0 && b[1]&7 == 5 {
+			return n + 4
+		}
+	}
+	switch {
+	case mod == 0 && rm == 5, mod == 2:
+		n += 4
+	case mod == 1:
+		n++
+	}
+	return n
+}
+
+// returns reports whether addr is a return address as far as can be seen: in
+// executable code, behind a call. Code that cannot be read is given the benefit of
+// the doubt.
+func (u *Unwinder) returns(addr uint64) bool {
+	_, ok := u.called(addr)
+	return ok
+}
+
+// A callsite remembers what called found at an address of a file.
+type callsite struct {
+	table  *Table
+	addr   uint64 // link-time
+	target uint64
+	ok     bool
+}
+
+// callCache is the number of call sites remembered.
+const callCache = 1 << 9
+
+// called is returns, and the target of a direct call.
+func (u *Unwinder) called(addr uint64) (target uint64, ok bool) {
+	m, ok := u.code.Find(addr - 1)
+	if !ok || addr-m.Start < maxCall {
+		return 0, false
+	}
+	if m.Table == nil {
+		code := u.readCode(&m, addr-maxCall, maxCall)
+		if len(code) < maxCall {
+			return 0, true
+		}
+		return endsInCall(code, addr)
+	}
+	link := addr - m.Bias
+	c := &u.calls[(link*0x9e3779b97f4a7c15)>>(64-9)]
+	if c.table != m.Table || c.addr != link {
+		*c = callsite{table: m.Table, addr: link}
+		if code := u.readCode(&m, addr-maxCall, maxCall); len(code) == maxCall {
+			c.target, c.ok = endsInCall(code, link)
+		}
+	}
+	if c.target == 0 {
+		return 0, c.ok
+	}
+	return c.target + m.Bias, c.ok
+}

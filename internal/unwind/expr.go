@@ -1,0 +1,337 @@
+package unwind
+
+// DWARF expression operations (DWARF 5, section 7.7.1) that can occur in call frame
+// information: section 6.4.2 leaves out those that need a frame, a CFA or an entry.
+const (
+	opAddr       = 0x03
+	opDeref      = 0x06
+	opConst1u    = 0x08
+	opConst1s    = 0x09
+	opConst2u    = 0x0a
+	opConst2s    = 0x0b
+	opConst4u    = 0x0c
+	opConst4s    = 0x0d
+	opConst8u    = 0x0e
+	opConst8s    = 0x0f
+	opConstu     = 0x10
+	opConsts     = 0x11
+	opDup        = 0x12
+	opDrop       = 0x13
+	opOver       = 0x14
+	opPick       = 0x15
+	opSwap       = 0x16
+	opRot        = 0x17
+	opAbs        = 0x19
+	opAnd        = 0x1a
+	opDiv        = 0x1b
+	opMinus      = 0x1c
+	opMod        = 0x1d
+	opMul        = 0x1e
+	opNeg        = 0x1f
+	opNot        = 0x20
+	opOr         = 0x21
+	opPlus       = 0x22
+	opPlusUconst = 0x23
+	opShl        = 0x24
+	opShr        = 0x25
+	opShra       = 0x26
+	opXor        = 0x27
+	opBra        = 0x28
+	opEq         = 0x29
+	opGe         = 0x2a
+	opGt         = 0x2b
+	opLe         = 0x2c
+	opLt         = 0x2d
+	opNe         = 0x2e
+	opSkip       = 0x2f
+	opLit0       = 0x30
+	opLit31      = 0x4f
+	opBreg0      = 0x70
+	opBreg31     = 0x8f
+	opBregx      = 0x92
+	opDerefSize  = 0x94
+	opNop        = 0x96
+)
+
+// Bounds of an expression's evaluation. Real ones have a dozen operations.
+const (
+	maxExprStack = 64
+	maxExprSteps = 1024
+)
+
+// A machine is the state of the target that expressions look at.
+type machine interface {
+	register(column uint8) (uint64, bool)
+	word(addr uint64) (uint64, bool)
+}
+
+// An evaluator runs DWARF expressions. It is kept between runs so as not to
+// allocate.
+type evaluator struct {
+	stack [maxExprStack]uint64
+	n     int
+	bad   bool
+}
+
+func (e *evaluator) push(v uint64) {
+	if e.n == maxExprStack {
+		e.bad = true
+		return
+	}
+	e.stack[e.n] = v
+	e.n++
+}
+
+func (e *evaluator) pop() uint64 {
+	if e.n == 0 {
+		e.bad = true
+		return 0
+	}
+	e.n--
+	return e.stack[e.n]
+}
+
+// pick returns the entry i below the top.
+func (e *evaluator) pick(i int) uint64 {
+	if i >= e.n {
+		e.bad = true
+		return 0
+	}
+	return e.stack[e.n-1-i]
+}
+
+// eval runs an expression with the CFA on the stack if cfa is not nil, and returns
+// what it leaves on top. bias is what OpAddr's addresses are loaded at.
+func (e *evaluator) eval(expr []byte, m machine, bias uint64, cfa *uint64) (uint64, End) {
+	e.n, e.bad = 0, false
+	if cfa != nil {
+		e.push(*cfa)
+	}
+	c := cursor{data: expr}
+	for steps := 0; c.rest() > 0; steps++ {
+		if steps == maxExprSteps {
+			return 0, BadRule
+		}
+		if end := e.step(&c, m, bias); end != 0 {
+			return 0, end
+		}
+		if e.bad || c.bad {
+			return 0, BadRule
+		}
+	}
+	v := e.pop()
+	if e.bad {
+		return 0, BadRule
+	}
+	return v, 0
+}
+
+// step executes one operation.
+func (e *evaluator) step(c *cursor, m machine, bias uint64) End {
+	op := c.u8()
+	switch {
+	case op >= opLit0 && op <= opLit31:
+		e.push(uint64(op - opLit0))
+		return 0
+	case op >= opBreg0 && op <= opBreg31:
+		return e.breg(uint64(op-opBreg0), c.sleb(), m)
+	case op >= opConst1u && op <= opConsts:
+		e.push(constant(op, c))
+		return 0
+	case op >= opAbs && op <= opXor:
+		e.arithmetic(op, c)
+		return 0
+	case op >= opEq && op <= opNe:
+		e.compare(op)
+		return 0
+	}
+	switch op {
+	case opAddr:
+		e.push(c.u64() + bias)
+	case opDeref, opDerefSize:
+		size := uint8(8)
+		if op == opDerefSize {
+			size = c.u8()
+		}
+		return e.deref(size, m)
+	case opBregx:
+		reg := c.uleb()
+		return e.breg(reg, c.sleb(), m)
+	case opDup:
+		e.push(e.pick(0))
+	case opDrop:
+		e.pop()
+	case opOver:
+		e.push(e.pick(1))
+	case opPick:
+		e.push(e.pick(int(c.u8())))
+	case opSwap:
+		a, b := e.pop(), e.pop()
+		e.push(a)
+		e.push(b)
+	case opRot:
+		a, b, d := e.pop(), e.pop(), e.pop()
+		e.push(a)
+		e.push(d)
+		e.push(b)
+	case opSkip, opBra:
+		by := int(int16(c.u16()))
+		if op == opSkip || e.pop() != 0 {
+			e.jump(c, by)
+		}
+	case opNop:
+	default:
+		e.bad = true
+	}
+	return 0
+}
+
+func (e *evaluator) jump(c *cursor, by int) {
+	to := c.off + by
+	if to < 0 || to > len(c.data) {
+		e.bad = true
+		return
+	}
+	c.off = to
+}
+
+func (e *evaluator) breg(reg uint64, off int64, m machine) End {
+	if reg >= columns {
+		return BadRule
+	}
+	v, ok := m.register(uint8(reg))
+	if !ok {
+		return NoRegister
+	}
+	e.push(v + uint64(off))
+	return 0
+}
+
+// deref replaces the address on top by what is there. Of the eight bytes read, the
+// low size ones are kept, unless that would read beyond the end of a page for
+// nothing.
+func (e *evaluator) deref(size uint8, m machine) End {
+	if size == 0 || size > 8 {
+		return BadRule
+	}
+	addr := e.pop()
+	if e.bad {
+		return BadRule
+	}
+	shift := uint(8 * (8 - size))
+	if back := addr - uint64(8-size); addr&0xfff > 0xff8 {
+		v, ok := m.word(back) // the wanted bytes are the high ones
+		if !ok {
+			return Unreadable
+		}
+		e.push(v >> shift)
+		return 0
+	}
+	v, ok := m.word(addr)
+	if !ok {
+		return Unreadable
+	}
+	e.push(v << shift >> shift)
+	return 0
+}
+
+// constant reads the operand of the operations that push one.
+func constant(op uint8, c *cursor) uint64 {
+	switch op {
+	case opConst1u:
+		return uint64(c.u8())
+	case opConst1s:
+		return uint64(int8(c.u8()))
+	case opConst2u:
+		return uint64(c.u16())
+	case opConst2s:
+		return uint64(int16(c.u16()))
+	case opConst4u:
+		return uint64(c.u32())
+	case opConst4s:
+		return uint64(int32(c.u32()))
+	case opConst8u, opConst8s:
+		return c.u64()
+	case opConstu:
+		return c.uleb()
+	}
+	return uint64(c.sleb())
+}
+
+// arithmetic executes the operations from OpAbs to OpXor.
+func (e *evaluator) arithmetic(op uint8, c *cursor) {
+	b := e.pop()
+	switch op {
+	case opAbs:
+		if int64(b) < 0 {
+			b = -b
+		}
+		e.push(b)
+		return
+	case opNeg:
+		e.push(-b)
+		return
+	case opNot:
+		e.push(^b)
+		return
+	case opPlusUconst:
+		e.push(b + c.uleb())
+		return
+	}
+	a := e.pop()
+	switch op {
+	case opAnd:
+		a &= b
+	case opOr:
+		a |= b
+	case opXor:
+		a ^= b
+	case opPlus:
+		a += b
+	case opMinus:
+		a -= b
+	case opMul:
+		a *= b
+	case opShl:
+		a <<= b // by 64 and more: zero, as Go has it
+	case opShr:
+		a >>= b
+	case opShra:
+		a = uint64(int64(a) >> b)
+	case opDiv, opMod:
+		switch {
+		case b == 0:
+			e.bad = true
+		case op == opDiv:
+			a = uint64(int64(a) / int64(b))
+		default:
+			a %= b
+		}
+	}
+	e.push(a)
+}
+
+// compare executes the operations from OpEq to OpNe, on signed numbers.
+func (e *evaluator) compare(op uint8) {
+	b, a := int64(e.pop()), int64(e.pop())
+	var is bool
+	switch op {
+	case opEq:
+		is = a == b
+	case opGe:
+		is = a >= b
+	case opGt:
+		is = a > b
+	case opLe:
+		is = a <= b
+	case opLt:
+		is = a < b
+	case opNe:
+		is = a != b
+	}
+	if is {
+		e.push(1)
+	} else {
+		e.push(0)
+	}
+}

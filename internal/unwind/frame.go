@@ -1,0 +1,129 @@
+package unwind
+
+import (
+	"io"
+)
+
+// A Frame is one activation of a function on a thread's stack.
+type Frame struct {
+	// PC is the address of the next instruction of this frame.
+	PC uint64
+	// SP is the stack pointer at that instruction. For a caller it is the value
+	// after its callee will have returned.
+	SP uint64
+	// Return: PC is a return address. The call is the instruction before it, so
+	// look up PC-1: PC itself may belong to the next line, or the next function
+	// where the callee never returns.
+	Return bool
+	// Signal: the frame is the trampoline that a signal handler returns to. The
+	// frame after it was interrupted, not called.
+	Signal bool
+}
+
+// An End is why a stack ends where it does.
+type End uint8
+
+const (
+	_ End = iota // zero: not ended
+
+	// Whole: the thread's or goroutine's first function is the last frame.
+	Whole
+	// NoRule: nothing says how to leave the last frame: no call frame
+	// information, no Go table, and what rbp points to is not a frame.
+	NoRule
+	// BadRule: the call frame information of the last frame is corrupt, or
+	// undefined at this instruction.
+	BadRule
+	// NoRegister: leaving the last frame needs a register that is not known,
+	// which happens only when Stack.Partial is set.
+	NoRegister
+	// Unreadable: leaving the last frame needs memory outside the copied stack,
+	// and Stack.Mem is nil or cannot read it.
+	Unreadable
+	// NotCode: the return address of the last frame is not in executable code.
+	NotCode
+	// Loop: the caller's stack pointer is not above the last frame's.
+	Loop
+	// TooDeep: there are more than MaxDepth frames, or MaxSwitches changes of stack.
+	TooDeep
+	// Unsupported: the machine is not an x86-64.
+	Unsupported
+)
+
+var endNames = [...]string{
+	"", "whole", "no rule", "bad rule", "unknown register", "unreadable stack",
+	"not code", "loop", "too deep", "unsupported machine",
+}
+
+// String returns the cause in words, "whole" for a complete stack.
+func (e End) String() string {
+	if int(e) < len(endNames) {
+		return endNames[e]
+	}
+	return "?"
+}
+
+const (
+	// MaxDepth is the number of frames after which a stack is cut as TooDeep.
+	MaxDepth = 1024
+	// MaxSwitches is the number of times one stack may cross to another: signal
+	// handlers on alternate stacks, goroutine to system stack and back.
+	MaxSwitches = 64
+)
+
+// A Stack is what can be seen of a thread's memory.
+type Stack struct {
+	// Base is the address of Data[0], the thread's stack pointer or a little
+	// less.
+	Base uint64
+	// Data is a copy of the stack, taken when the registers were.
+	Data []byte
+	// Mem reads other memory: alternate signal stacks, goroutine stacks, code
+	// that is in no file. Every use is counted. Nil: only Data is read, and
+	// what would need more ends as Unreadable. If the thread runs meanwhile,
+	// what Mem reads need not agree with Data.
+	Mem io.ReaderAt
+	// Partial: only the program counter and the stack pointer of the registers
+	// are known, as /proc/PID/task/TID/syscall shows them.
+	Partial bool
+}
+
+// A Special is what a mapping is other than a file's.
+type Special uint8
+
+const (
+	None Special = iota
+	// VDSO is the kernel's own shared object.
+	VDSO
+	// Anonymous is memory of no file: code made at run time.
+	Anonymous
+)
+
+// A Mapping is a range of executable memory.
+type Mapping struct {
+	Start, End uint64
+	// Bias is what to subtract from an address for its link-time address.
+	Bias uint64
+	// Table is that of the object mapped here; nil for anonymous memory, and for
+	// files that are not ELF.
+	Table   *Table
+	Special Special
+}
+
+// Code finds executable memory by address. Find is called from the goroutine that
+// unwinds, once a frame, and must not block.
+type Code interface {
+	Find(pc uint64) (Mapping, bool)
+}
+
+// Counts are what an Unwinder has done since it was made.
+type Counts struct {
+	Frames   uint64 // frames found
+	CFI      uint64 // frames left by call frame information
+	Go       uint64 // by the tables of the Go linker
+	Pointer  uint64 // by the frame pointer
+	Guess    uint64 // by reading the code around the program counter
+	Scan     uint64 // by searching the stack for a return address
+	Switches uint64 // changes of stack
+	Outside  uint64 // reads through Stack.Mem
+}

@@ -1,0 +1,200 @@
+package unwind
+
+import "strings"
+
+// goPlan is the plan for a Go function. Frame sizes come from the linker's table;
+// the functions that change stacks are known by name, as runtime/traceback.go knows
+// them by number.
+func (u *Unwinder) goPlan(p *place, link uint64) (plan, bool) {
+	f, ok := p.m.Table.golang.function(link)
+	if !ok {
+		return plan{}, false
+	}
+	delta, ok := p.m.Table.golang.delta(link)
+	if !ok {
+		return plan{}, false
+	}
+	n := plan{way: wayGo, delta: delta}
+	switch f.name {
+	case "runtime.goexit", "runtime.mstart", "runtime.rt0_go", "runtime.gogo", "gogo":
+		n.way = wayTop
+	case "runtime.clone":
+		if p.ret {
+			n.way = wayTop
+		}
+	case "runtime.mcall":
+		if p.ret { // the goroutine has been left behind
+			n.way = wayTop
+		} else if delta > 0 {
+			n.way = wayGoFP
+		}
+	case "runtime.morestack":
+		n.way = wayGoGrow
+		n.tls = u.goTLS(p, f)
+	case "runtime.cgocallback":
+		n.way = wayGoC
+		n.tls = u.goTLS(p, f)
+	case "runtime.systemstack", "runtime.asmcgocall":
+		if delta > 0 {
+			n.way = wayGoSwitch
+			n.tls = u.goTLS(p, f)
+		}
+	case "runtime.sigtramp", "runtime.cgoSigtramp":
+		// Top frames to the runtime; they return to the signal trampoline.
+	case "crosscall2":
+		n.saves = delta >= crosscallFrame
+	case "runtime.sigpanic", "runtime.sigpanic0", "runtime.asyncPreempt", "runtime.debugCallV2":
+		n.forced = true // a signal handler pushed the program counter
+	default:
+		switch {
+		case f.top || strings.HasPrefix(f.name, "_rt0_"):
+			n.way = wayTop
+		case f.spWrite && delta > 0:
+			n.way = wayGoFP
+		}
+	}
+	return n, true
+}
+
+// crosscallFrame is the frame size of runtime/cgo's crosscall2 once it has saved the
+// registers that belong to its C caller (runtime/cgo/abi_amd64.h): six words below
+// the frame pointer, from rbx at the lowest address to rbp.
+const crosscallFrame = 8 + 6*8
+
+// crosscallSaves are the registers from the lowest address on.
+var crosscallSaves = [...]uint8{regRBX, regR12, regR13, regR14, regR15}
+
+// leaveGo leaves a Go function.
+func (u *Unwinder) leaveGo(p *place, n *plan) End {
+	switch n.way {
+	case wayGoFP:
+		return u.leaveGoFP()
+	case wayGoSwitch:
+		return u.leaveGoSwitch(n)
+	case wayGoC:
+		return u.leaveGoC(n)
+	case wayGoGrow:
+		return u.leaveGoGrow(p, n)
+	}
+	return u.leaveGoFrame(n, u.regs[regRSP])
+}
+
+// leaveGoFrame leaves a frame of known size at sp. Every frame that has a size has the
+// caller's rbp in its highest word.
+func (u *Unwinder) leaveGoFrame(n *plan, sp uint64) End {
+	cfa := sp + uint64(int64(n.delta)) + 8
+	pc, ok := u.mem.word(cfa - 8)
+	if !ok {
+		return Unreadable
+	}
+	if n.delta >= 8 {
+		u.setRBP(u.mem.word(cfa - 16))
+	}
+	if n.saves {
+		for i, r := range crosscallSaves {
+			if v, ok := u.mem.word(cfa - 8 - crosscallFrame + 8*uint64(i)); ok {
+				u.regs[r] = v
+				u.known |= 1 << r
+			}
+		}
+	}
+	u.regs[regRSP], u.regs[regRIP] = cfa, pc
+	return 0
+}
+
+// leaveGoFP leaves the frame at rbp, which is reliable in Go code: also where a
+// function has changed to another stack, rbp still points into the one it came from.
+func (u *Unwinder) leaveGoFP() End {
+	fp, ok := u.register(regRBP)
+	if !ok {
+		return NoRegister
+	}
+	if fp == 0 {
+		return Whole // cleared at the bottom of a system stack
+	}
+	pc, ok := u.mem.word(fp + 8)
+	if !ok {
+		return Unreadable
+	}
+	u.setRBP(u.mem.word(fp))
+	u.regs[regRSP], u.regs[regRIP] = fp+16, pc
+	return 0
+}
+
+// leaveGoSwitch goes from the system stack back to the goroutine that needed it, by
+// rbp, or to the place that the runtime saved in g.sched.
+func (u *Unwinder) leaveGoSwitch(n *plan) End {
+	before, known := u.regs, u.known
+	end := u.leaveGoFP()
+	if end == 0 && u.returns(u.regs[regRIP]) {
+		return 0
+	}
+	u.regs, u.known = before, known
+	g, ok := u.goCurrent(n.tls)
+	if !ok {
+		return max(end, BadRule)
+	}
+	sp, _ := u.mem.word(g + gSchedSP)
+	return u.leaveGoFrame(n, sp)
+}
+
+// leaveGoC leaves cgocallback for the C code that called Go. Its frame exists twice:
+// on the goroutine's stack, where it pretends to have been called from where the
+// goroutine went into C, and on the system stack, where C called it. The second is
+// the truth; where it cannot be found the first leaves out no Go function.
+func (u *Unwinder) leaveGoC(n *plan) End {
+	before, known := u.regs, u.known
+	end := u.leaveGoFrame(n, u.regs[regRSP])
+	if end == 0 && u.isCrosscall(u.regs[regRIP]) {
+		return 0 // on the system stack already
+	}
+	sp := u.goSP
+	if sp == 0 {
+		m, ok := u.goM(n.tls)
+		if !ok {
+			return end
+		}
+		g0, _ := u.mem.word(m)
+		sp, _ = u.mem.word(g0 + gSchedSP)
+	}
+	after, afterKnown := u.regs, u.known
+	u.regs, u.known = before, known
+	if u.leaveGoFrame(n, sp) != 0 || !u.isCrosscall(u.regs[regRIP]) {
+		u.regs, u.known = after, afterKnown
+		return end
+	}
+	u.goSP, _ = u.mem.word(sp) // cgocallback keeps the one before there
+	return 0
+}
+
+// isCrosscall reports whether pc is in crosscall2, the only caller of cgocallback.
+func (u *Unwinder) isCrosscall(pc uint64) bool {
+	m, ok := u.code.Find(pc - 1)
+	if !ok || m.Table == nil || m.Table.golang == nil {
+		return false
+	}
+	f, ok := m.Table.golang.function(pc - 1 - m.Bias)
+	return ok && f.name == "crosscall2"
+}
+
+// leaveGoGrow leaves morestack, which runs on the system stack, for the function
+// whose prologue found its stack too small.
+func (u *Unwinder) leaveGoGrow(p *place, n *plan) End {
+	if !p.ret { // it may not have changed stacks yet
+		if pc, ok := u.mem.word(u.regs[regRSP]); ok && u.returns(pc) {
+			return u.leaveGoFrame(n, u.regs[regRSP])
+		}
+	}
+	g, ok := u.goCurrent(n.tls)
+	if !ok {
+		return Whole // as much of it as there is on the system stack
+	}
+	sp, ok1 := u.mem.word(g + gSchedSP)
+	pc, ok2 := u.mem.word(g + gSchedPC)
+	if !ok1 || !ok2 {
+		return Unreadable
+	}
+	u.known &^= 1 << regRBP
+	u.regs[regRSP], u.regs[regRIP] = sp, pc
+	return 0
+}

@@ -1,0 +1,147 @@
+package unwind
+
+// leave makes u's registers those of the caller of the frame at p, whose stack
+// pointer is sp.
+func (u *Unwinder) leave(p *place, sp uint64) (exit, End) {
+	if !p.ok {
+		return byReturn, u.leaveNowhere(sp)
+	}
+	if p.m.Table == nil {
+		return u.leaveUnknown(p, sp, &plan{})
+	}
+	n := u.plan(p)
+	if n.way == wayCFI {
+		return u.leaveCFI(p, n, sp)
+	}
+	return u.leaveOther(p, n, sp)
+}
+
+// leaveCFI leaves by call frame information.
+func (u *Unwinder) leaveCFI(p *place, n *plan, sp uint64) (exit, End) {
+	u.counts.CFI++
+	end := u.apply(n, p.m.Bias)
+	if end != 0 {
+		return byReturn, end
+	}
+	how := byReturn
+	if n.fn.signal {
+		how = bySignal
+	}
+	return how, u.check(sp)
+}
+
+// leaveOther leaves by anything but call frame information.
+func (u *Unwinder) leaveOther(p *place, n *plan, sp uint64) (exit, End) {
+	how := byReturn
+	if n.forced {
+		how = byInterrupt
+	}
+	switch n.way {
+	case wayTop:
+		return how, Whole
+	case waySignal:
+		if end := u.leaveSignal(); end != 0 {
+			return bySignal, end
+		}
+		return bySignal, u.check(sp)
+	case wayNone:
+		return u.leaveUnknown(p, sp, n)
+	}
+	u.counts.Go++
+	if end := u.leaveGo(p, n); end != 0 {
+		return how, end
+	}
+	return how, u.check(sp)
+}
+
+// check accepts the caller's stack pointer: it is above the callee's, or in other
+// memory than the copied stack, which makes it another stack.
+func (u *Unwinder) check(sp uint64) End {
+	now := u.regs[regRSP]
+	if now > sp {
+		return 0
+	}
+	if now == sp || u.mem.covers(now) && u.mem.covers(sp) {
+		return Loop
+	}
+	u.counts.Switches++
+	u.hops++
+	if u.hops > MaxSwitches {
+		return TooDeep
+	}
+	return 0
+}
+
+// apply computes the caller's registers from a row.
+func (u *Unwinder) apply(n *plan, bias uint64) End {
+	r := n.row
+	var cfa uint64
+	switch r.cfa.kind {
+	case ruleRegister:
+		v, ok := u.register(r.cfa.reg)
+		if !ok {
+			return NoRegister
+		}
+		cfa = v + uint64(int64(r.cfa.val))
+	case ruleValExpr:
+		v, end := u.expr.eval(n.fn.exprs[r.cfa.val], u, bias, nil)
+		if end != 0 {
+			return end
+		}
+		cfa = v
+	default:
+		return BadRule
+	}
+	regs, known := u.regs, u.known|1<<regRSP
+	regs[regRSP] = cfa
+	hasRIP := false
+	for _, s := range n.fn.rules(r) {
+		v, end := u.saved(s.rule, n.fn, cfa, bias)
+		hasRIP = hasRIP || s.column == regRIP
+		switch {
+		case end == 0:
+			regs[s.column] = v
+			known |= 1 << s.column
+		case s.column == regRIP || s.column == regRSP:
+			return end
+		default:
+			known &^= 1 << s.column // matters only if somebody asks for it
+		}
+	}
+	if !hasRIP {
+		return BadRule
+	}
+	u.regs, u.known = regs, known
+	return 0
+}
+
+// saved computes one register of the caller. Whole stands for an undefined one:
+// a return address that is undefined has nowhere to return to.
+func (u *Unwinder) saved(r rule, fn *function, cfa, bias uint64) (uint64, End) {
+	addr := cfa + uint64(int64(r.val))
+	switch r.kind {
+	case ruleOffset:
+	case ruleValOffset:
+		return addr, 0
+	case ruleRegister:
+		if v, ok := u.register(r.reg); ok {
+			return v, 0
+		}
+		return 0, NoRegister
+	case ruleExpr, ruleValExpr:
+		v, end := u.expr.eval(fn.exprs[r.val], u, bias, &cfa)
+		if end != 0 || r.kind == ruleValExpr {
+			return v, end
+		}
+		addr = v
+	case ruleUndefined:
+		return 0, Whole
+	default:
+		return 0, BadRule
+	}
+	v, ok := u.mem.word(addr)
+	if !ok {
+		return 0, Unreadable
+	}
+	return v, 0
+}

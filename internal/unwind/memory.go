@@ -1,0 +1,104 @@
+package unwind
+
+import (
+	"encoding/binary"
+	"io"
+)
+
+// A view is the memory that one unwinding looks at: the copied stack, and a few
+// pages of other memory, each read once.
+type view struct {
+	base    uint64
+	data    []byte
+	mem     io.ReaderAt
+	pages   [viewPages]page
+	next    int    // of pages, to be replaced
+	outside uint64 // reads through mem
+}
+
+const (
+	pageSize  = 4096
+	viewPages = 8
+)
+
+// A page is what could be read of one page of memory.
+type page struct {
+	addr uint64
+	n    int // bytes read; 0: unused or unreadable
+	used bool
+	data [pageSize]byte
+}
+
+// reset begins with another stack.
+func (v *view) reset(s *Stack) {
+	v.base, v.data, v.mem = s.Base, s.Data, s.Mem
+	for i := range v.pages {
+		v.pages[i].used = false
+	}
+}
+
+// word reads 8 bytes at an address.
+func (v *view) word(addr uint64) (uint64, bool) {
+	if off := addr - v.base; off < uint64(len(v.data)) && uint64(len(v.data))-off >= 8 {
+		return binary.LittleEndian.Uint64(v.data[off:]), true
+	}
+	return v.far(addr)
+}
+
+// far reads a word that is not in the copy.
+func (v *view) far(addr uint64) (uint64, bool) {
+	if v.mem == nil {
+		return 0, false
+	}
+	off := int(addr % pageSize)
+	if off <= pageSize-8 {
+		p := v.page(addr - uint64(off))
+		if p.n < off+8 {
+			return 0, false
+		}
+		return binary.LittleEndian.Uint64(p.data[off:]), true
+	}
+	var b [8]byte
+	if !v.bytes(b[:], addr) {
+		return 0, false
+	}
+	return binary.LittleEndian.Uint64(b[:]), true
+}
+
+// bytes fills b from other memory than the copied stack.
+func (v *view) bytes(b []byte, addr uint64) bool {
+	if v.mem == nil {
+		return false
+	}
+	for len(b) > 0 {
+		off := int(addr % pageSize)
+		p := v.page(addr - uint64(off))
+		if p.n <= off {
+			return false
+		}
+		n := copy(b, p.data[off:p.n])
+		b = b[n:]
+		addr += uint64(n)
+	}
+	return true
+}
+
+// page returns the page at a page-aligned address. A read never crosses into a page
+// that was not asked for, which might be unmapped.
+func (v *view) page(addr uint64) *page {
+	for i := range v.pages {
+		if p := &v.pages[i]; p.used && p.addr == addr {
+			return p
+		}
+	}
+	p := &v.pages[v.next]
+	v.next = (v.next + 1) % viewPages
+	v.outside++
+	p.addr, p.used = addr, true
+	n, _ := v.mem.ReadAt(p.data[:], int64(addr))
+	p.n = max(n, 0)
+	return p
+}
+
+// covers reports whether addr lies in the copied stack.
+func (v *view) covers(addr uint64) bool { return addr-v.base < uint64(len(v.data)) }

@@ -1,0 +1,53 @@
+package unwind
+
+// newPlan finds out how to leave p's function at p's instruction.
+func (u *Unwinder) newPlan(p *place) plan {
+	t := p.m.Table
+	link := p.lookup() - p.m.Bias
+	fn := t.function(link)
+	if fn != nil && fn.signal {
+		return cfiPlan(fn, link)
+	}
+	// A trampoline is entered by a return, at its first byte, and what is in front of
+	// it is another function. One that runs may be at its second instruction.
+	if isRestorer(u.readCode(&p.m, p.pc, len(restorer64))) ||
+		!p.ret && isRestorer(u.readCode(&p.m, p.pc-7, len(restorer64))) {
+		return plan{way: waySignal}
+	}
+	if t.golang != nil {
+		if n, ok := u.goPlan(p, link); ok {
+			return n
+		}
+	}
+	if fn != nil {
+		return cfiPlan(fn, link)
+	}
+	if p.ret && u.isStart(&p.m, p.pc) {
+		return plan{way: wayTop}
+	}
+	return plan{sim: u.newRoute(p)}
+}
+
+// cfiPlan is the plan of a function with call frame information.
+func cfiPlan(fn *function, link uint64) plan {
+	r := fn.row(link)
+	if r == nil {
+		return plan{}
+	}
+	return plan{way: wayCFI, fn: fn, row: r}
+}
+
+// newRoute reads the code around p for a way out.
+func (u *Unwinder) newRoute(p *place) route {
+	limit := p.m.End
+	if t := p.m.Table; t.extent != nil {
+		start, end, ok := t.extent(p.lookup() - p.m.Bias)
+		if ok && !p.ret && p.pc-p.m.Bias == start {
+			return route{ok: true, cfa: rule{kind: ruleRegister, reg: regRSP, val: 8}}
+		}
+		if ok && end > start {
+			limit = end + p.m.Bias
+		}
+	}
+	return u.walkOut(&p.m, p.pc, limit)
+}

@@ -1,0 +1,40 @@
+package unwind
+
+import (
+	"debug/elf"
+	"testing"
+)
+
+// A testObject is an object read by the standard library.
+type testObject struct{ f *elf.File }
+
+func openObject(t testing.TB, path string) testObject {
+	t.Helper()
+	f, err := elf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return testObject{f}
+}
+
+func (o testObject) Section(name string) (uint64, []byte, bool) {
+	s := o.f.Section(name)
+	if s == nil || s.Type == elf.SHT_NOBITS {
+		return 0, nil, false
+	}
+	b, err := s.Data()
+	return s.Addr, b, err == nil
+}
+
+func (o testObject) ReadAddr(b []byte, addr uint64) bool {
+	for _, p := range o.f.Progs {
+		if p.Type == elf.PT_LOAD && addr >= p.Vaddr && addr-p.Vaddr < p.Filesz {
+			n, _ := p.ReadAt(b, int64(addr-p.Vaddr))
+			return n == len(b)
+		}
+	}
+	return false
+}
+
+func (o testObject) Entry() uint64 { return o.f.Entry }

@@ -1,0 +1,54 @@
+package unwind
+
+// A way is how to leave a function at one instruction.
+type way uint8
+
+const (
+	wayNone     way = iota // nothing is known: frame pointer, code, stack
+	wayCFI                 // row of fn
+	waySignal              // signal trampoline without call frame information
+	wayTop                 // there is no caller
+	wayGo                  // CFA is rsp+delta+8
+	wayGoFP                // CFA is rbp+16: the function changes stacks
+	wayGoC                 // cgocallback: Go called by C, which is on the system stack
+	wayGoGrow              // morestack: on the system stack, for a goroutine
+	wayGoSwitch            // systemstack, asmcgocall: wayGoFP, or the goroutine's saved place
+)
+
+// A plan is how to leave a function at one instruction, as far as that does not
+// depend on what is in memory.
+type plan struct {
+	way    way
+	forced bool // the caller was interrupted by the runtime, and did not call
+	fn     *function
+	row    *row
+	delta  int32
+	tls    int32 // where Go code keeps g, relative to the thread pointer
+	saves  bool  // a Go function called by C: it saved C's registers
+	sim    route // wayNone: what the code says
+}
+
+// A cached is a plan and what it is for.
+type cached struct {
+	table *Table
+	key   uint64 // link-time address of the instruction, doubled, +1 for a return address
+	plan  plan
+}
+
+// cacheSize is the number of plans kept: one for each program counter that the
+// stacks of a profile have in common, mostly.
+const cacheSize = 1 << 11
+
+// plan returns how to leave p's function at p's instruction.
+func (u *Unwinder) plan(p *place) *plan {
+	t := p.m.Table
+	key := (p.lookup() - p.m.Bias) << 1
+	if p.ret {
+		key |= 1
+	}
+	slot := &u.cache[(key*0x9e3779b97f4a7c15)>>(64-11)]
+	if slot.table != t || slot.key != key {
+		*slot = cached{table: t, key: key, plan: u.newPlan(p)}
+	}
+	return &slot.plan
+}

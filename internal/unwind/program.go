@@ -1,0 +1,343 @@
+package unwind
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Instructions of call frame programs: DWARF 5, section 6.4.2 and 7.24, and those
+// of the GNU tools. Of the first three, the low six bits are an operand.
+const (
+	cfaAdvanceLoc = 0x40
+	cfaOffset     = 0x80
+	cfaRestore    = 0xc0
+
+	cfaNop              = 0x00
+	cfaSetLoc           = 0x01
+	cfaAdvanceLoc1      = 0x02
+	cfaAdvanceLoc2      = 0x03
+	cfaAdvanceLoc4      = 0x04
+	cfaOffsetExtended   = 0x05
+	cfaRestoreExtended  = 0x06
+	cfaUndefined        = 0x07
+	cfaSameValue        = 0x08
+	cfaRegister         = 0x09
+	cfaRememberState    = 0x0a
+	cfaRestoreState     = 0x0b
+	cfaDefCFA           = 0x0c
+	cfaDefCFARegister   = 0x0d
+	cfaDefCFAOffset     = 0x0e
+	cfaDefCFAExpression = 0x0f
+	cfaExpression       = 0x10
+	cfaOffsetExtendedSF = 0x11
+	cfaDefCFASF         = 0x12
+	cfaDefCFAOffsetSF   = 0x13
+	cfaValOffset        = 0x14
+	cfaValOffsetSF      = 0x15
+	cfaValExpression    = 0x16
+	cfaMIPSAdvanceLoc8  = 0x1d
+	cfaGNUArgsSize      = 0x2e
+	cfaGNUNegOffset     = 0x2f
+)
+
+// Limits of one function's program, far beyond what compilers emit; they bound what
+// a corrupt or hostile file can make us keep.
+const (
+	maxRows     = 1 << 14
+	maxRules    = 1 << 15
+	maxRemember = 64
+	maxExprs    = 1 << 12
+)
+
+var errTooBig = errors.New("call frame program beyond all bounds")
+
+// A rowState is the row being built.
+type rowState struct {
+	cfa  rule
+	regs [columns]rule
+}
+
+// A compiler runs the call frame program of one function and collects its rows.
+type compiler struct {
+	cie     *cie
+	base    bases
+	loc     uint64 // address that the current state holds from
+	state   rowState
+	initial rowState
+	stack   []rowState
+	out     *function
+	last    rowState // state of the last row in out
+	inCIE   bool
+}
+
+// compile turns an FDE into rows.
+func compile(f *fde, b bases) (*function, error) {
+	if f.end-f.start > math.MaxUint32 {
+		return nil, errTooBig
+	}
+	c := compiler{cie: f.cie, base: b, loc: f.start,
+		out: &function{start: f.start, end: f.end, signal: f.cie.signal}}
+	c.base.function = f.start
+	c.inCIE = true
+	if err := c.run(f.cie.program, 0); err != nil {
+		return nil, err
+	}
+	c.inCIE = false
+	c.initial = c.state
+	if err := c.run(f.program, f.addr); err != nil {
+		return nil, err
+	}
+	if err := c.emit(); err != nil {
+		return nil, err
+	}
+	c.out.rows = slices.Clip(c.out.rows)
+	c.out.saved = slices.Clip(c.out.saved)
+	return c.out, nil
+}
+
+// run executes one program.
+func (c *compiler) run(program []byte, addr uint64) error {
+	p := cursor{data: program, addr: addr}
+	for p.rest() > 0 {
+		if err := c.instruction(&p); err != nil {
+			return err
+		}
+		if p.bad {
+			return errCorrupt
+		}
+	}
+	return nil
+}
+
+// instruction executes the instruction at p.
+func (c *compiler) instruction(p *cursor) error {
+	op := p.u8()
+	low := uint64(op & 0x3f)
+	switch op & 0xc0 {
+	case cfaAdvanceLoc:
+		return c.advance(low)
+	case cfaOffset:
+		return c.offset(low, int64(p.uleb()), ruleOffset)
+	case cfaRestore:
+		c.restore(low)
+		return nil
+	}
+	switch op {
+	case cfaNop:
+		return nil
+	case cfaSetLoc, cfaAdvanceLoc1, cfaAdvanceLoc2, cfaAdvanceLoc4, cfaMIPSAdvanceLoc8:
+		return c.move(op, p)
+	case cfaRememberState:
+		if len(c.stack) == maxRemember {
+			return errTooBig
+		}
+		c.stack = append(c.stack, c.state)
+		return nil
+	case cfaRestoreState:
+		if len(c.stack) == 0 {
+			return errCorrupt
+		}
+		c.state = c.stack[len(c.stack)-1]
+		c.stack = c.stack[:len(c.stack)-1]
+		return nil
+	case cfaGNUArgsSize:
+		p.uleb() // of the callee's arguments: matters to exceptions only
+		return nil
+	case cfaDefCFA, cfaDefCFASF, cfaDefCFARegister, cfaDefCFAOffset, cfaDefCFAOffsetSF, cfaDefCFAExpression:
+		return c.define(op, p)
+	}
+	return c.register(op, p)
+}
+
+// move executes the instructions that begin a new row.
+func (c *compiler) move(op uint8, p *cursor) error {
+	switch op {
+	case cfaSetLoc:
+		to := p.pointer(c.cie.fdeEnc, c.base)
+		if p.bad || to < c.loc || to > c.out.end {
+			return errCorrupt
+		}
+		return c.moveTo(to)
+	case cfaAdvanceLoc1:
+		return c.advance(uint64(p.u8()))
+	case cfaAdvanceLoc2:
+		return c.advance(uint64(p.u16()))
+	case cfaAdvanceLoc4:
+		return c.advance(uint64(p.u32()))
+	}
+	return c.advance(p.u64())
+}
+
+func (c *compiler) advance(units uint64) error {
+	n := units * c.cie.codeAlign
+	if n > math.MaxUint32 {
+		return errCorrupt
+	}
+	return c.moveTo(c.loc + n)
+}
+
+func (c *compiler) moveTo(loc uint64) error {
+	if c.inCIE {
+		return errCorrupt
+	}
+	if loc != c.loc {
+		if err := c.emit(); err != nil {
+			return err
+		}
+	}
+	c.loc = loc
+	return nil
+}
+
+// define executes the instructions that say what the CFA is.
+func (c *compiler) define(op uint8, p *cursor) error {
+	reg, off := uint64(c.state.cfa.reg), int64(c.state.cfa.val)
+	switch op {
+	case cfaDefCFA:
+		reg, off = p.uleb(), int64(p.uleb())
+	case cfaDefCFASF:
+		reg, off = p.uleb(), p.sleb()*c.cie.dataAlign
+	case cfaDefCFAExpression:
+		return c.expression(&c.state.cfa, ruleValExpr, p)
+	default:
+		if c.state.cfa.kind != ruleRegister {
+			return errCorrupt // changes a half of what is not there
+		}
+		switch op {
+		case cfaDefCFARegister:
+			reg = p.uleb()
+		case cfaDefCFAOffset:
+			off = int64(p.uleb())
+		case cfaDefCFAOffsetSF:
+			off = p.sleb() * c.cie.dataAlign
+		}
+	}
+	if reg >= columns || off != int64(int32(off)) {
+		return errCorrupt
+	}
+	c.state.cfa = rule{kind: ruleRegister, reg: uint8(reg), val: int32(off)}
+	return nil
+}
+
+// register executes the instructions that say where a register of the caller is.
+func (c *compiler) register(op uint8, p *cursor) error {
+	reg := p.uleb()
+	switch op {
+	case cfaOffsetExtended:
+		return c.offset(reg, int64(p.uleb()), ruleOffset)
+	case cfaOffsetExtendedSF:
+		return c.offset(reg, p.sleb(), ruleOffset)
+	case cfaGNUNegOffset:
+		return c.offset(reg, -int64(p.uleb()), ruleOffset)
+	case cfaValOffset:
+		return c.offset(reg, int64(p.uleb()), ruleValOffset)
+	case cfaValOffsetSF:
+		return c.offset(reg, p.sleb(), ruleValOffset)
+	case cfaRestoreExtended:
+		c.restore(reg)
+		return nil
+	case cfaUndefined:
+		c.set(reg, rule{kind: ruleUndefined})
+		return nil
+	case cfaSameValue:
+		c.set(reg, rule{})
+		return nil
+	case cfaRegister:
+		from := p.uleb()
+		if from >= columns {
+			c.set(reg, rule{kind: ruleUndefined}) // kept where we do not look
+			return nil
+		}
+		c.set(reg, rule{kind: ruleRegister, reg: uint8(from)})
+		return nil
+	case cfaExpression, cfaValExpression:
+		kind := ruleExpr
+		if op == cfaValExpression {
+			kind = ruleValExpr
+		}
+		var r rule
+		if err := c.expression(&r, kind, p); err != nil {
+			return err
+		}
+		c.set(reg, r)
+		return nil
+	}
+	return fmt.Errorf("call frame instruction %#02x", op)
+}
+
+// column maps a register number to its column, and false for one that is not kept
+// (vector registers).
+func (c *compiler) column(reg uint64) (uint8, bool) {
+	if reg == c.cie.ra {
+		return regRIP, true
+	}
+	return uint8(reg), reg < regRIP
+}
+
+func (c *compiler) set(reg uint64, r rule) {
+	if col, ok := c.column(reg); ok {
+		c.state.regs[col] = r
+	}
+}
+
+func (c *compiler) restore(reg uint64) {
+	if col, ok := c.column(reg); ok {
+		c.state.regs[col] = c.initial.regs[col]
+	}
+}
+
+// offset sets a rule with a factored offset from the CFA.
+func (c *compiler) offset(reg uint64, units int64, kind ruleKind) error {
+	off := units * c.cie.dataAlign
+	if off != int64(int32(off)) {
+		return errCorrupt
+	}
+	c.set(reg, rule{kind: kind, val: int32(off)})
+	return nil
+}
+
+// expression reads a block and makes r a rule that evaluates it.
+func (c *compiler) expression(r *rule, kind ruleKind, p *cursor) error {
+	b := p.bytes(p.uleb())
+	if p.bad {
+		return errCorrupt
+	}
+	if len(c.out.exprs) == maxExprs {
+		return errTooBig
+	}
+	*r = rule{kind: kind, val: int32(len(c.out.exprs))}
+	c.out.exprs = append(c.out.exprs, b)
+	return nil
+}
+
+// emit appends the state as the row that begins at loc, unless it says what the
+// row before it says. Addresses beyond the end of the function have no row.
+func (c *compiler) emit() error {
+	o := c.out
+	if c.loc >= o.end || len(o.rows) > 0 && c.state == c.last {
+		return nil
+	}
+	if len(o.rows) == maxRows {
+		return errTooBig
+	}
+	r := row{start: uint32(c.loc - o.start), cfa: c.state.cfa}
+	if n := len(o.rows); n > 0 && c.state.regs == c.last.regs {
+		r.first, r.count = o.rows[n-1].first, o.rows[n-1].count
+	} else {
+		if len(o.saved) > maxRules {
+			return errTooBig
+		}
+		r.first = uint16(len(o.saved))
+		for col, s := range c.state.regs {
+			if s != (rule{}) {
+				o.saved = append(o.saved, saved{uint8(col), s})
+			}
+		}
+		r.count = uint8(len(o.saved) - int(r.first))
+	}
+	o.rows = append(o.rows, r)
+	c.last = c.state
+	return nil
+}

@@ -1,0 +1,62 @@
+package unwind
+
+import "ptools/internal/ptrace"
+
+// load takes over the registers of a stopped thread. It reports false where there
+// is no unwinding for the machine.
+func (u *Unwinder) load(r *ptrace.Regs, partial bool) bool {
+	u.regs = [columns]uint64{
+		regRAX: r.Rax, regRDX: r.Rdx, regRCX: r.Rcx, regRBX: r.Rbx,
+		regRSI: r.Rsi, regRDI: r.Rdi, regRBP: r.Rbp, regRSP: r.Rsp,
+		regR8: r.R8, regR9: r.R9, regR10: r.R10, regR11: r.R11,
+		regR12: r.R12, regR13: r.R13, regR14: r.R14, regR15: r.R15,
+		regRIP: r.Rip,
+	}
+	u.known = 1<<columns - 1
+	u.tls = r.FsBase
+	if partial {
+		u.known = 1<<regRSP | 1<<regRIP
+		u.tls = 0
+	}
+	return true
+}
+
+// sigcontext are the offsets of the registers from the stack pointer that a signal
+// handler returns to its trampoline with, in the kernel's struct rt_sigframe
+// (arch/x86/include/asm/sigframe.h): uc_flags, uc_link and uc_stack, 40 bytes, then
+// struct sigcontext_64. This is ABI: rt_sigreturn(2) reads it back.
+var sigcontext = [columns]uint64{
+	regR8: 40, regR9: 48, regR10: 56, regR11: 64,
+	regR12: 72, regR13: 80, regR14: 88, regR15: 96,
+	regRDI: 104, regRSI: 112, regRBP: 120, regRBX: 128,
+	regRDX: 136, regRAX: 144, regRCX: 152, regRSP: 160, regRIP: 168,
+}
+
+// leaveSignal restores the registers that a signal interrupted.
+func (u *Unwinder) leaveSignal() End {
+	sp := u.regs[regRSP]
+	var regs [columns]uint64
+	for i, off := range sigcontext {
+		v, ok := u.mem.word(sp + off)
+		if !ok {
+			return Unreadable
+		}
+		regs[i] = v
+	}
+	u.regs = regs
+	u.known = 1<<columns - 1
+	return 0
+}
+
+// Bytes of the trampolines that C libraries and the Go runtime give the kernel as
+// SA_RESTORER: mov $15,%rax (or %eax); syscall.
+const (
+	restorer64 = "\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05"
+	restorer32 = "\xb8\x0f\x00\x00\x00\x0f\x05"
+)
+
+// isRestorer reports whether code begins with a signal trampoline.
+func isRestorer(code []byte) bool {
+	return len(code) >= len(restorer64) && string(code[:len(restorer64)]) == restorer64 ||
+		len(code) >= len(restorer32) && string(code[:len(restorer32)]) == restorer32
+}

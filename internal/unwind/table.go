@@ -1,0 +1,66 @@
+package unwind
+
+import "sync"
+
+// An object is what unwinding needs of an ELF file; *elfsym.File is the one there is.
+type object interface {
+	Section(name string) (addr uint64, data []byte, ok bool)
+	ReadAddr(b []byte, addr uint64) bool
+	Entry() uint64
+}
+
+// A Table knows how to leave the functions of one ELF file. It holds nothing of the
+// file until a stack needs it. All goroutines may share it, and every process that
+// maps the file.
+type Table struct {
+	obj object
+
+	ehOnce    sync.Once
+	eh        *frames // .eh_frame; nil if there is none
+	debugOnce sync.Once
+	debug     *frames // .debug_frame, of the file or its separate debug file
+
+	golang goTable                                      // nil: no Go code
+	extent func(pc uint64) (start, end uint64, ok bool) // of the function symbol at pc
+}
+
+// frames returns .eh_frame, loaded at the first call.
+func (t *Table) frames() *frames {
+	t.ehOnce.Do(func() {
+		addr, data, ok := t.obj.Section(".eh_frame")
+		if !ok {
+			return
+		}
+		sec := section{addr: addr, data: data, eh: true, base: t.bases()}
+		hdrAddr, hdr, _ := t.obj.Section(".eh_frame_hdr")
+		t.eh = newFrames(sec, hdrAddr, hdr)
+	})
+	return t.eh
+}
+
+// debugFrames returns .debug_frame, loaded and read through at the first call.
+func (t *Table) debugFrames() *frames {
+	t.debugOnce.Do(func() {
+		_, data, ok := t.obj.Section(".debug_frame")
+		if !ok {
+			return
+		}
+		t.debug = newFrames(section{data: data, base: t.bases()}, 0, nil)
+	})
+	return t.debug
+}
+
+// bases returns the addresses that pointers of .eh_frame can be relative to.
+func (t *Table) bases() bases {
+	var b bases
+	b.text, _, _ = t.obj.Section(".text")
+	return b
+}
+
+// function returns the call frame information at a link-time address, or nil.
+func (t *Table) function(pc uint64) *function {
+	if fn := t.frames().function(pc); fn != nil {
+		return fn
+	}
+	return t.debugFrames().function(pc)
+}

@@ -1,0 +1,179 @@
+package unwind
+
+const (
+	// scanWords is how much of the stack is searched for a return address when
+	// nothing else is known about the innermost frame.
+	scanWords = 256
+	// topWords is how far above a caller the thread's first function is looked for.
+	topWords = 64
+	// entrySize is more than the code at an ELF entry point, up to its call of
+	// the C library.
+	entrySize = 64
+)
+
+// leaveUnknown leaves a function about which no table says anything. In order: what
+// the code from here to its return does to the stack, the code from the function's
+// start to here, the frame pointer, and for the innermost frame whatever on the
+// stack looks like a return address. Each result must be the address behind a call.
+func (u *Unwinder) leaveUnknown(p *place, sp uint64, n *plan) (exit, End) {
+	r := n.sim
+	if p.m.Table == nil && !p.ret {
+		r = u.walkOut(&p.m, p.pc, p.m.End)
+	}
+	if r.ok && u.tryRoute(&r, sp) {
+		u.counts.Guess++
+		return byReturn, 0
+	}
+	if u.tryPointer(sp) {
+		u.counts.Pointer++
+		return byReturn, 0
+	}
+	if p.ret {
+		return byReturn, u.findTop(sp)
+	}
+	if u.scan(p, sp) {
+		u.counts.Scan++
+		return byReturn, 0
+	}
+	if u.known&(1<<regRBP) == 0 {
+		return byReturn, NoRegister
+	}
+	return byReturn, NoRule
+}
+
+// leaveNowhere leaves an innermost frame whose program counter is not in code: a call
+// through a bad pointer, whose return address is on top of the stack.
+func (u *Unwinder) leaveNowhere(sp uint64) End {
+	r := route{cfa: rule{kind: ruleRegister, reg: regRSP, val: 8}}
+	if u.tryRoute(&r, sp) {
+		u.counts.Guess++
+		return 0
+	}
+	if u.tryPointer(sp) {
+		u.counts.Pointer++
+		return 0
+	}
+	return NotCode
+}
+
+// address returns what a ruleRegister computes.
+func (u *Unwinder) address(r rule) (uint64, bool) {
+	v, ok := u.register(r.reg)
+	return v + uint64(int64(r.val)), ok
+}
+
+// tryRoute takes a route if it leads to a return address above sp.
+func (u *Unwinder) tryRoute(r *route, sp uint64) bool {
+	cfa, ok := u.address(r.cfa)
+	if !ok || cfa <= sp {
+		return false
+	}
+	pc, ok := u.mem.word(cfa - 8)
+	if !ok || !u.returns(pc) {
+		return false
+	}
+	if r.rbp {
+		at, _ := u.address(r.at)
+		u.setRBP(u.mem.word(at))
+	}
+	u.regs[regRSP], u.regs[regRIP] = cfa, pc
+	return true
+}
+
+func (u *Unwinder) setRBP(v uint64, ok bool) {
+	u.regs[regRBP] = v
+	u.known &^= 1 << regRBP
+	if ok {
+		u.known |= 1 << regRBP
+	}
+}
+
+// tryPointer takes the frame that rbp points to, if it is one.
+func (u *Unwinder) tryPointer(sp uint64) bool {
+	fp, ok := u.register(regRBP)
+	if !ok || fp < sp || fp&7 != 0 {
+		return false
+	}
+	pc, ok := u.mem.word(fp + 8)
+	if !ok || !u.returns(pc) {
+		return false
+	}
+	u.setRBP(u.mem.word(fp))
+	u.regs[regRSP], u.regs[regRIP] = fp+16, pc
+	return true
+}
+
+// findTop looks above a caller for the return address of the code that starts
+// programs and threads. C libraries without call frame information call main from
+// functions that never return and keep no frame pointer.
+func (u *Unwinder) findTop(sp uint64) End {
+	for i := range uint64(topWords) {
+		addr := sp + 8*i
+		pc, ok := u.mem.word(addr)
+		if !ok {
+			break
+		}
+		m, ok := u.code.Find(pc - 1)
+		if !ok || m.Table == nil || !u.isStart(&m, pc) || !u.returns(pc) {
+			continue
+		}
+		u.counts.Scan++
+		u.regs[regRSP], u.regs[regRIP] = addr+8, pc
+		return 0
+	}
+	return NoRule
+}
+
+// scan looks for a return address above sp: first for one behind a call of p's
+// function, then for any.
+func (u *Unwinder) scan(p *place, sp uint64) bool {
+	var start, end uint64
+	if t := p.m.Table; t != nil && t.extent != nil {
+		if s, e, ok := t.extent(p.pc - p.m.Bias); ok {
+			start, end = s+p.m.Bias, e+p.m.Bias
+		}
+	}
+	var best, bestPC uint64
+	for i := range uint64(scanWords) {
+		addr := sp + 8*i
+		pc, ok := u.mem.word(addr)
+		if !ok {
+			break
+		}
+		target, ok := u.called(pc)
+		if !ok {
+			continue
+		}
+		exact := target != 0 && target >= start && target < end
+		if best == 0 || exact {
+			best, bestPC = addr, pc
+		}
+		if exact || start == end {
+			break
+		}
+	}
+	if best == 0 {
+		return false
+	}
+	u.regs[regRSP], u.regs[regRIP] = best+8, bestPC
+	return true
+}
+
+// isStart reports whether pc is in the code that the kernel starts a program or a
+// thread with: at the entry point, or in front of exit(2), which a thread's first
+// function calls where a return would lead nowhere.
+func (u *Unwinder) isStart(m *Mapping, pc uint64) bool {
+	if entry := m.Table.obj.Entry(); entry != 0 && pc-m.Bias-entry < entrySize {
+		return true
+	}
+	code := u.readCode(m, pc, 32)
+	for i := 2; i+1 < len(code); i++ {
+		if code[i] != 0x0f || code[i+1] != 0x05 {
+			continue
+		}
+		const exit = 60
+		return code[i-1] == exit && code[i-2] == 0xb0 || // mov $60,%al; syscall
+			i >= 5 && string(code[i-5:i]) == "\xb8\x3c\x00\x00\x00" // mov $60,%eax; syscall
+	}
+	return false
+}

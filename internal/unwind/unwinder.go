@@ -1,0 +1,114 @@
+package unwind
+
+import "ptools/internal/ptrace"
+
+// An Unwinder finds the frames of stacks, one after the other. It remembers how it
+// left each program counter it has seen; no two goroutines may use one Unwinder at
+// the same time, but any number of Unwinders share Tables.
+type Unwinder struct {
+	code   Code
+	cache  [cacheSize]cached
+	mem    view
+	expr   evaluator
+	counts Counts
+	calls  [callCache]callsite
+
+	// The stack being unwound.
+	regs  [columns]uint64
+	known uint32 // bit i: regs[i] is known
+	tls   uint64 // thread pointer, 0 if not known
+	goSP  uint64 // system stack pointer below the last C to Go crossing, or 0
+	buf   [codeWindow]byte
+	hops  int // changes of stack
+}
+
+// New returns an Unwinder for a process whose executable memory code describes.
+func New(code Code) *Unwinder { return &Unwinder{code: code} }
+
+// Counts returns what u has done so far.
+func (u *Unwinder) Counts() Counts {
+	c := u.counts
+	c.Outside = u.mem.outside
+	return c
+}
+
+// Unwind appends the frames of a thread to dst, innermost first, and says why they
+// end. regs are the registers of the moment at which the stack was copied. The
+// thread need not be stopped any more. Unwind does not allocate once dst is large
+// enough and the functions have been seen before.
+func (u *Unwinder) Unwind(regs *ptrace.Regs, stack Stack, dst []Frame) ([]Frame, End) {
+	u.mem.reset(&stack)
+	u.known, u.goSP, u.hops = 0, 0, 0
+	if !u.load(regs, stack.Partial) {
+		return dst, Unsupported
+	}
+	u.counts.Frames -= uint64(len(dst))
+	dst, end := u.walk(dst)
+	u.counts.Frames += uint64(len(dst))
+	u.mem.data, u.mem.mem = nil, nil
+	return dst, end
+}
+
+// walk goes from frame to frame.
+func (u *Unwinder) walk(dst []Frame) ([]Frame, End) {
+	at := place{pc: u.regs[regRIP]}
+	at.m, at.ok = u.code.Find(at.pc)
+	for depth := 0; ; depth++ {
+		if depth == MaxDepth {
+			return dst, TooDeep
+		}
+		sp := u.regs[regRSP]
+		dst = append(dst, Frame{PC: at.pc, SP: sp, Return: at.ret})
+		how, end := u.leave(&at, sp)
+		if how == bySignal {
+			dst[len(dst)-1].Signal = true
+		}
+		if end != 0 {
+			return dst, end
+		}
+		pc := u.regs[regRIP]
+		next := place{pc: pc, ret: how == byReturn}
+		next.m, next.ok = u.code.Find(next.lookup())
+		if !next.ok {
+			if pc == 0 {
+				return dst, Whole
+			}
+			return dst, NotCode
+		}
+		at = next
+	}
+}
+
+// A place is a program counter and the mapping it is in.
+type place struct {
+	pc  uint64
+	ret bool // pc is a return address
+	ok  bool // m is there
+	m   Mapping
+}
+
+// lookup returns the address that names the instruction: that of the call for a
+// return address.
+func (p *place) lookup() uint64 {
+	if p.ret {
+		return p.pc - 1
+	}
+	return p.pc
+}
+
+// An exit is how the caller's frame was reached.
+type exit uint8
+
+const (
+	byReturn    exit = iota // it made a call
+	byInterrupt             // its callee was forced upon it
+	bySignal                // the same, and the callee is a signal trampoline
+)
+
+// register returns a register of the current frame.
+func (u *Unwinder) register(column uint8) (uint64, bool) {
+	return u.regs[column], u.known&(1<<column) != 0
+}
+
+// word reads the target's memory.
+func (u *Unwinder) word(addr uint64) (uint64, bool) { return u.mem.word(addr) }
