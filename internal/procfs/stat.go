@@ -29,6 +29,7 @@ type Stat struct {
 	StartStack         uint64 // address of argc; 0 without that permission
 	Processor          int
 	ArgStart, EnvStart uint64 // 0 without that permission
+	ExitCode           uint32 // wait status of a zombie; 0 without that permission
 }
 
 // Kthread reports whether the task is a kernel thread.
@@ -85,6 +86,8 @@ func parseStat(b []byte, known string) (Stat, error) {
 	st.ArgStart = s.uint(10)
 	s.skip(1) // arg_end
 	st.EnvStart = s.uint(10)
+	s.skip(1) // env_end
+	st.ExitCode = uint32(s.uint(10))
 	return st, nil
 }
 

@@ -17,7 +17,10 @@ type Status struct {
 	NSpid           []int  // the PID in each pid namespace from the reader's to the task's own
 	Seccomp         int    // 0 off, 1 strict, 2 filter
 	Threads         int
-	Kthread         bool // needs Linux 6.8; Stat.Kthread is right everywhere
+	// VoluntarySwitches counts the times the task gave up its processor by itself:
+	// sleeps, and stops.
+	VoluntarySwitches uint64
+	Kthread           bool // needs Linux 6.8; Stat.Kthread is right everywhere
 }
 
 // InnerPID is the process's number in its own pid namespace.
@@ -96,6 +99,8 @@ func (st *Status) set(key string, s *scanner) {
 		st.SigIgn = s.uint(16)
 	case "SigCgt":
 		st.SigCgt = s.uint(16)
+	case "voluntary_ctxt_switches":
+		st.VoluntarySwitches = s.uint(10)
 	case "CapEff":
 		st.CapEff = s.uint(16)
 	}
