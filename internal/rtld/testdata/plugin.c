@@ -1,0 +1,5 @@
+/* plugin: a shared object. */
+int plugin(int x)
+{
+	return x + 1;
+}
