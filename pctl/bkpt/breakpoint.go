@@ -1,0 +1,85 @@
+package bkpt
+
+import "fmt"
+
+// codeSize is how much text is kept with a breakpoint: more than the longest
+// instruction.
+const codeSize = 16
+
+// A Breakpoint is one address that threads stop at. Its fields and methods are
+// the control goroutine's.
+type Breakpoint struct {
+	// Addr is the address of the instruction, in the target.
+	Addr uint64
+	// Hits counts the threads that have run into it; the control goroutine
+	// does the counting.
+	Hits uint64
+
+	owners int
+	armed  bool // a trap stands in the text
+	dead   bool // the text is gone
+	code   [codeSize]byte
+	plan   Plan
+	slot   *slot // scratch slot given to it
+}
+
+// Plan returns how threads get past the breakpoint.
+func (b *Breakpoint) Plan() *Plan { return &b.plan }
+
+// Orig returns the byte of the program's own that the trap stands in place of.
+func (b *Breakpoint) Orig() byte { return b.code[0] }
+
+func (b *Breakpoint) orig() byte { return b.code[0] }
+
+// Owners returns how many Adds are not yet followed by their Remove.
+func (b *Breakpoint) Owners() int { return b.owners }
+
+// Armed reports whether its trap stands in the text.
+func (b *Breakpoint) Armed() bool { return b.armed }
+
+// Dead reports that its text was gone when it was last to be planted or lifted
+// (munmap, dlclose, exec), or is no instruction any more. Adding it again
+// revives it.
+func (b *Breakpoint) Dead() bool { return b.dead }
+
+// size is the number of bytes that must not have changed under the breakpoint.
+func (b *Breakpoint) size() int { return max(1, b.plan.Len()) }
+
+// read takes the code at the breakpoint's address from the target, without the
+// traps of others, and makes the plan.
+func (b *Breakpoint) read(t *Table) error {
+	var code [codeSize]byte
+	n, err := t.mem.ReadAt(code[:], int64(b.Addr))
+	if n == 0 {
+		return fmt.Errorf("read at %#x: %w", b.Addr, cause(err))
+	}
+	t.Overlay(code[:n], b.Addr)
+	return b.setCode(code[:n])
+}
+
+func (b *Breakpoint) setCode(code []byte) error {
+	p, err := MakePlan(code, b.Addr)
+	if err != nil {
+		return err
+	}
+	b.code = [codeSize]byte{}
+	copy(b.code[:], code)
+	b.plan = p
+	return nil
+}
+
+// refresh compares the breakpoint with the code now at its address and makes a
+// new plan if it is another. It reports false, and leaves the breakpoint dead,
+// if there is no instruction.
+func (b *Breakpoint) refresh(t *Table, code []byte) bool {
+	n := b.size()
+	if len(code) >= n && string(code[:n]) == string(b.code[:n]) {
+		return true
+	}
+	t.scratch.retire(b)
+	if err := b.read(t); err != nil {
+		b.dead = true
+		return false
+	}
+	return true
+}

@@ -1,0 +1,341 @@
+package bkpt
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"ptools/internal/ptrace"
+)
+
+// ErrNoSlot is the error when every scratch slot is taken, or the table has no
+// scratch area: the breakpoint's instruction has to be stepped in its own place.
+var ErrNoSlot = errors.New("no scratch slot is free")
+
+// Scratch is executable memory of the target, in slots of SlotSize bytes, where
+// copies of instructions run. A breakpoint keeps its slot, and the copy in it,
+// so that only its first displaced hit writes; any number of threads may be in
+// one slot. The bytes that were there before are kept, come back on Disarm, and
+// are what Overlay shows.
+//
+// A slot given up is not given away before Settle: a thread may stand in it.
+type Scratch struct {
+	table *Table
+	areas []*area
+}
+
+// area is one reserved range.
+type area struct {
+	start uint64
+	orig  []byte
+	slots []slot
+}
+
+type slot struct {
+	addr    uint64
+	orig    []byte // in area.orig
+	copy    Copy   // what was last written
+	plan    Plan   // of the instruction that copy is of
+	from    uint64 // and its address
+	owner   *Breakpoint
+	live    bool // copy stands in the target
+	retired bool // without owner, but a thread may be in it
+}
+
+// Scratch returns the table's scratch slots.
+func (t *Table) Scratch() *Scratch { return &t.scratch }
+
+// Reserve makes [start, start+size) slots. The range must be mapped executable,
+// and nothing may ever run or read it: the rest of the last page after a text
+// segment, or code that has run for the last time. The best place is within 2
+// GiB of the breakpoints.
+func (s *Scratch) Reserve(start, size uint64) error {
+	end := (start + size) &^ (SlotSize - 1)
+	start = (start + SlotSize - 1) &^ (SlotSize - 1)
+	if end <= start {
+		return nil
+	}
+	a := &area{start: start, orig: make([]byte, end-start)}
+	if err := readFull(s.table.mem, a.orig, start); err != nil {
+		return fmt.Errorf("scratch area: %w", err)
+	}
+	a.slots = make([]slot, (end-start)/SlotSize)
+	for i := range a.slots {
+		off := uint64(i) * SlotSize
+		a.slots[i].addr = start + off
+		a.slots[i].orig = a.orig[off:][:SlotSize:SlotSize]
+	}
+	s.areas = append(s.areas, a)
+	return nil
+}
+
+// Free returns the number of slots that have no breakpoint.
+func (s *Scratch) Free() int {
+	n := 0
+	for _, a := range s.areas {
+		for i := range a.slots {
+			if a.slots[i].free() {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func (l *slot) free() bool { return l.owner == nil && !l.retired }
+
+// Place puts the copy of b's instruction in a slot, unless it is there, and
+// returns the slot's address. Direct says whether the thread may be continued
+// in it rather than stepped. The error is [ErrNoSlot], [ErrNotDisplaceable], or
+// says why the target could not be written.
+func (s *Scratch) Place(b *Breakpoint) (addr uint64, direct bool, err error) {
+	l := b.slot
+	if l == nil {
+		if l, err = s.choose(b); err != nil {
+			return 0, false, err
+		}
+		l.owner, l.plan, l.from, b.slot = b, b.plan, b.Addr, l
+	}
+	if !l.live {
+		// The whole slot: an earlier copy may have been longer.
+		p := append(l.copy.Code[:len(l.copy.Code):len(l.copy.Code)], l.orig[len(l.copy.Code):]...)
+		if err := writeFull(s.table.mem, p, l.addr); err != nil {
+			return 0, false, fmt.Errorf("scratch slot: %w", err)
+		}
+		l.live = true
+	}
+	return l.addr, l.copy.Direct, nil
+}
+
+// choose finds a free slot for b and makes the copy for it, preferring one that
+// the thread can be continued in, then one that needs no scratch register.
+func (s *Scratch) choose(b *Breakpoint) (*slot, error) {
+	var best *slot
+	var bestCopy Copy
+	for _, a := range s.areas {
+		l := a.free()
+		if l == nil {
+			continue
+		}
+		c, err := b.plan.Displaced(l.addr)
+		if err != nil {
+			return nil, err
+		}
+		if best == nil || c.better(bestCopy) {
+			best, bestCopy = l, c
+		}
+	}
+	if best == nil {
+		return nil, ErrNoSlot
+	}
+	best.copy, best.live = bestCopy, false
+	return best, nil
+}
+
+func (c Copy) better(than Copy) bool {
+	if c.Direct != than.Direct {
+		return c.Direct
+	}
+	return c.Scratch < 0 && than.Scratch >= 0
+}
+
+func (a *area) free() *slot {
+	for i := range a.slots {
+		if a.slots[i].free() {
+			return &a.slots[i]
+		}
+	}
+	return nil
+}
+
+// at returns the slot that addr lies in, or nil.
+func (s *Scratch) at(addr uint64) *slot {
+	for _, a := range s.areas {
+		if addr-a.start < uint64(len(a.orig)) {
+			return &a.slots[(addr-a.start)/SlotSize]
+		}
+	}
+	return nil
+}
+
+// Origin returns the address in the program that pc, in a slot, stands for; ok
+// is false if pc is in no slot. The si_addr of a SIGILL, SIGFPE, SIGTRAP or
+// SIGBUS that a copy raised must be replaced by it.
+func (s *Scratch) Origin(pc uint64) (addr uint64, ok bool) {
+	l := s.at(pc)
+	if l == nil || len(l.copy.Code) == 0 {
+		return 0, false
+	}
+	if n := uint64(l.plan.Len()); pc >= l.addr+n {
+		return l.from + n, true
+	}
+	return l.from, true
+}
+
+// Relocate moves a thread whose program counter is in a scratch slot to where
+// it would be without: to be called at every stop of a thread that may be in a
+// slot, and of a child that a displaced system call has created. It does
+// nothing, and reports inSlot false, elsewhere. done is false if the
+// instruction has not run: the thread is at the breakpoint's address, which it
+// has already hit, and must be moved off again without counting.
+func (s *Scratch) Relocate(r *ptrace.Regs, saved Saved, m Memory) (inSlot, done bool) {
+	l := s.at(r.PC())
+	if l == nil || len(l.copy.Code) == 0 {
+		return false, true
+	}
+	return true, l.plan.Leave(r, l.addr, saved, m)
+}
+
+// Leave is Plan.Leave for the instruction whose copy is in the slot, which may
+// no longer be the one at the breakpoint.
+func (s *Scratch) Leave(r *ptrace.Regs, addr uint64, saved Saved, m Memory) (done bool) {
+	l := s.at(addr)
+	if l == nil {
+		return true
+	}
+	return l.plan.Leave(r, l.addr, saved, m)
+}
+
+// retire takes b's slot from it.
+func (s *Scratch) retire(b *Breakpoint) {
+	if l := b.slot; l != nil {
+		l.owner, l.retired, b.slot = nil, true, nil
+	}
+}
+
+// settle gives retired slots free.
+func (s *Scratch) settle() {
+	for _, a := range s.areas {
+		for i := range a.slots {
+			a.slots[i].retired = false
+		}
+	}
+}
+
+// forget drops all areas: their memory is gone.
+func (s *Scratch) forget() {
+	for _, a := range s.areas {
+		for i := range a.slots {
+			if b := a.slots[i].owner; b != nil {
+				b.slot = nil
+			}
+		}
+	}
+	s.areas = nil
+}
+
+// restore writes the original bytes of all live slots back.
+func (s *Scratch) restore(mem Memory) error {
+	var errs []error
+	for _, a := range s.areas {
+		lo, hi := a.used(func(l *slot) bool { return l.live })
+		if lo == hi {
+			continue
+		}
+		if err := a.clean(mem, lo, hi); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		for i := lo; i < hi; i++ {
+			a.slots[i].live = false
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// clean puts the original bytes wherever a slot was ever written, in a child's
+// memory.
+func (s *Scratch) clean(child Memory) error {
+	var errs []error
+	for _, a := range s.areas {
+		lo, hi := a.used(func(l *slot) bool { return len(l.copy.Code) > 0 })
+		if lo < hi {
+			errs = append(errs, a.clean(child, lo, hi))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// used returns the range of slots that includes all for which f is true.
+func (a *area) used(f func(*slot) bool) (lo, hi int) {
+	for i := range a.slots {
+		if !f(&a.slots[i]) {
+			continue
+		}
+		if hi == 0 {
+			lo = i
+		}
+		hi = i + 1
+	}
+	return lo, hi
+}
+
+// clean replaces the copies that stand in slots lo to hi by the original bytes.
+// Bytes that are not ours stay. An area that cannot be read is gone, and with
+// it whatever was in it.
+func (a *area) clean(mem Memory, lo, hi int) error {
+	p := make([]byte, (hi-lo)*SlotSize)
+	start := a.slots[lo].addr
+	if readFull(mem, p, start) != nil {
+		return nil
+	}
+	changed := false
+	for i := lo; i < hi; i++ {
+		code, q := a.slots[i].copy.Code, p[(i-lo)*SlotSize:]
+		if len(code) > 0 && bytes.HasPrefix(q, code) {
+			copy(q, a.slots[i].orig[:len(code)])
+			changed = true
+		}
+	}
+	if !changed {
+		return nil
+	}
+	return writeFull(mem, p, start)
+}
+
+// overlay shows the original bytes of live slots in p, read at addr.
+func (s *Scratch) overlay(p []byte, addr uint64) {
+	for l, off := range s.live(addr, addr+uint64(len(p))) {
+		for i := range l.copy.Code {
+			if j := off + i; j >= 0 && j < len(p) {
+				p[j] = l.orig[i]
+			}
+		}
+	}
+}
+
+// write takes over what a client writes in the areas, and puts the copies that
+// stand there in its place.
+func (s *Scratch) write(p []byte, addr uint64) {
+	for _, a := range s.areas {
+		lo, hi := max(addr, a.start), min(addr+uint64(len(p)), a.start+uint64(len(a.orig)))
+		if lo < hi {
+			copy(a.orig[lo-a.start:hi-a.start], p[lo-addr:])
+		}
+	}
+	for l, off := range s.live(addr, addr+uint64(len(p))) {
+		for i, c := range l.copy.Code {
+			if j := off + i; j >= 0 && j < len(p) {
+				p[j] = c
+			}
+		}
+	}
+}
+
+// live yields the live slots that overlap [addr, end), and where they begin
+// relative to addr.
+func (s *Scratch) live(addr, end uint64) func(func(*slot, int) bool) {
+	return func(yield func(*slot, int) bool) {
+		for _, a := range s.areas {
+			if a.start >= end || a.start+uint64(len(a.orig)) <= addr {
+				continue
+			}
+			for i := range a.slots {
+				l := &a.slots[i]
+				if l.live && l.addr < end && l.addr+SlotSize > addr && !yield(l, int(int64(l.addr-addr))) {
+					return
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,214 @@
+package bkpt
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// Memory is the memory of a target, at its own addresses (as int64 two's
+// complement). WriteAt must reach read-only text, as /proc/PID/mem does.
+type Memory interface {
+	io.ReaderAt
+	io.WriterAt
+}
+
+var errShort = errors.New("short access")
+
+// A Table holds the breakpoints of one address space. It belongs to the control
+// goroutine and has no locks.
+type Table struct {
+	mem    Memory
+	trap   Trap
+	armed  bool
+	byAddr map[uint64]*Breakpoint
+	sorted []*Breakpoint // ascending
+	lifted map[uint64]byte
+
+	scratch Scratch
+
+	work       []*Breakpoint // work space of Arm and Disarm
+	raw, shown []byte        // work space of window reads
+}
+
+// NewTable returns an empty table, not armed, whose traps are int3
+// instructions written to mem.
+func NewTable(mem Memory) *Table {
+	t := &Table{
+		mem:    mem,
+		trap:   int3{},
+		byAddr: make(map[uint64]*Breakpoint),
+		lifted: make(map[uint64]byte),
+	}
+	t.scratch.table = t
+	return t
+}
+
+// Add makes addr one owner's breakpoint; several owners may share it. On an
+// armed table a new breakpoint is planted at once, which other threads may be
+// running through. The error says that the address cannot be read or that no
+// instruction starts there. Whether the address is in executable memory is for
+// the caller to know.
+func (t *Table) Add(addr uint64) (*Breakpoint, error) {
+	if b := t.byAddr[addr]; b != nil {
+		if b.dead {
+			if err := t.revive(b); err != nil {
+				return nil, err
+			}
+		}
+		b.owners++
+		return b, nil
+	}
+	b := &Breakpoint{Addr: addr, owners: 1}
+	if err := b.read(t); err != nil {
+		return nil, fmt.Errorf("breakpoint: %w", err)
+	}
+	if t.armed {
+		if err := t.plantNew(b); err != nil {
+			return nil, err
+		}
+	}
+	i, _ := t.find(addr)
+	t.sorted = slices.Insert(t.sorted, i, b)
+	t.byAddr[addr] = b
+	return b, nil
+}
+
+// revive gives a dead breakpoint another life: something is mapped at its
+// address again.
+func (t *Table) revive(b *Breakpoint) error {
+	if err := b.read(t); err != nil {
+		return fmt.Errorf("breakpoint: %w", err)
+	}
+	b.dead = false
+	if t.armed {
+		return t.plantNew(b)
+	}
+	return nil
+}
+
+func (t *Table) plantNew(b *Breakpoint) error {
+	if err := t.trap.Plant(t, []*Breakpoint{b}); err != nil {
+		return fmt.Errorf("breakpoint: %w", err)
+	}
+	if b.dead {
+		return fmt.Errorf("breakpoint at %#x: %w", b.Addr, ErrDead)
+	}
+	return nil
+}
+
+// ErrDead is the error for a breakpoint whose text went away while it was made.
+var ErrDead = errors.New("text is gone")
+
+// Remove takes one owner off b. The last one lifts it and puts it on the list
+// of recently lifted, since threads may have run into it without anybody having
+// seen them yet.
+func (t *Table) Remove(b *Breakpoint) error {
+	if t.byAddr[b.Addr] != b {
+		return nil
+	}
+	if b.owners--; b.owners > 0 {
+		return nil
+	}
+	var err error
+	if b.armed {
+		err = t.trap.Lift(t, []*Breakpoint{b})
+	}
+	if !b.dead {
+		t.lifted[b.Addr] = b.orig()
+	}
+	delete(t.byAddr, b.Addr)
+	if i, ok := t.find(b.Addr); ok {
+		t.sorted = slices.Delete(t.sorted, i, i+1)
+	}
+	t.scratch.retire(b)
+	return err
+}
+
+// find returns the index of addr in t.sorted, or where it would be.
+func (t *Table) find(addr uint64) (int, bool) {
+	return slices.BinarySearchFunc(t.sorted, addr, func(b *Breakpoint, a uint64) int {
+		return cmp.Compare(b.Addr, a)
+	})
+}
+
+// At returns the breakpoint at addr, or nil.
+func (t *Table) At(addr uint64) *Breakpoint { return t.byAddr[addr] }
+
+// Len returns the number of breakpoints.
+func (t *Table) Len() int { return len(t.sorted) }
+
+// Recognise returns the breakpoint that a SIGTRAP stop belongs to. With ok and
+// a nil breakpoint the trap was lifted after the thread had run into it: the
+// thread must go back to addr. Without ok the signal is the target's own.
+func (t *Table) Recognise(s Stop) (b *Breakpoint, addr uint64, ok bool) {
+	addr, ok = t.trap.Recognise(s)
+	if !ok {
+		return nil, 0, false
+	}
+	if b = t.byAddr[addr]; b != nil {
+		return b, addr, true
+	}
+	return nil, addr, t.Lifted(addr)
+}
+
+// Lifted reports that a trap was recently lifted from addr: a thread's SIGTRAP
+// for it may still be on its way.
+func (t *Table) Lifted(addr uint64) bool {
+	_, ok := t.lifted[addr]
+	return ok
+}
+
+// Settle forgets the recently lifted and makes their scratch slots free. To be
+// called when every thread has been seen in a stop since, with its scratch slot
+// left (Relocate), and no fork child is waiting for Clean.
+func (t *Table) Settle() {
+	clear(t.lifted)
+	t.scratch.settle()
+}
+
+// Forget drops everything after an exec: the text is gone, nothing is written
+// back. The table stays armed or not as it was.
+func (t *Table) Forget() {
+	for _, b := range t.sorted {
+		b.armed, b.dead = false, true
+	}
+	clear(t.byAddr)
+	clear(t.lifted)
+	t.sorted = nil
+	t.scratch.forget()
+}
+
+// Armed reports whether the table is armed.
+func (t *Table) Armed() bool { return t.armed }
+
+// Arm plants all breakpoints. To be called while no thread of the address space
+// runs user code. One that fails does not keep the others from being planted;
+// those whose text is gone become dead, which is no error.
+func (t *Table) Arm() error {
+	t.armed = true
+	t.work = t.work[:0]
+	for _, b := range t.sorted {
+		if !b.armed && !b.dead {
+			t.work = append(t.work, b)
+		}
+	}
+	return t.trap.Plant(t, t.work)
+}
+
+// Disarm lifts all breakpoints and restores the scratch slots, so that the text
+// shows the program's own bytes. To be called while no thread of the address
+// space runs, after those that stood in a slot have left it (Relocate). A trap
+// that is not there any more is not replaced.
+func (t *Table) Disarm() error {
+	t.armed = false
+	t.work = t.work[:0]
+	for _, b := range t.sorted {
+		if b.armed {
+			t.work = append(t.work, b)
+		}
+	}
+	return errors.Join(t.trap.Lift(t, t.work), t.scratch.restore(t.mem))
+}

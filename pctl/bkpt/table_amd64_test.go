@@ -1,0 +1,361 @@
+package bkpt
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strconv"
+	"testing"
+)
+
+// text is a target's memory in tests: bytes at a base address.
+type text struct {
+	base   uint64
+	b      []byte
+	reads  int
+	writes int
+}
+
+func (m *text) at(p []byte, off int64) ([]byte, bool) {
+	i := uint64(off) - m.base
+	if i >= uint64(len(m.b)) {
+		return nil, false
+	}
+	return m.b[i:min(i+uint64(len(p)), uint64(len(m.b)))], true
+}
+
+func (m *text) ReadAt(p []byte, off int64) (int, error) {
+	m.reads++
+	b, ok := m.at(p, off)
+	if !ok {
+		return 0, io.ErrUnexpectedEOF
+	}
+	n := copy(p, b)
+	if n < len(p) {
+		return n, io.ErrUnexpectedEOF
+	}
+	return n, nil
+}
+
+func (m *text) WriteAt(p []byte, off int64) (int, error) {
+	m.writes++
+	b, ok := m.at(p, off)
+	if !ok {
+		return 0, io.ErrUnexpectedEOF
+	}
+	n := copy(b, p)
+	if n < len(p) {
+		return n, io.ErrShortWrite
+	}
+	return n, nil
+}
+
+const textBase = 0x401000
+
+// newText is a page of `push rbp; mov rbp,rsp; nopw …; ret` over and over, and a
+// page of zeros for scratch slots.
+func newText() *text {
+	f := []byte{0x55, 0x48, 0x89, 0xe5, 0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00, 0x0f, 0xa2, 0xc9, 0xc3, 0x90, 0x90}
+	b := bytes.Repeat(f, 4096/len(f))
+	return &text{base: textBase, b: append(b, make([]byte, 4096)...)}
+}
+
+func (m *text) check(t *testing.T, want []byte) {
+	t.Helper()
+	if !bytes.Equal(m.b, want) {
+		t.Fatalf("text is % x, want % x", m.b[:64], want[:64])
+	}
+}
+
+func mustAdd(t *testing.T, tab *Table, addr uint64) *Breakpoint {
+	t.Helper()
+	b, err := tab.Add(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestArmDisarm(t *testing.T) {
+	m := newText()
+	orig := bytes.Clone(m.b)
+	tab := NewTable(m)
+	for i := range uint64(50) {
+		mustAdd(t, tab, textBase+16*i)
+	}
+	m.check(t, orig)
+	m.reads, m.writes = 0, 0
+	must(t, tab.Arm())
+	if m.reads != 1 || m.writes != 1 {
+		t.Errorf("arming 50 neighbours took %d reads and %d writes, want one each", m.reads, m.writes)
+	}
+	want := bytes.Clone(orig)
+	for i := range 50 {
+		want[16*i] = 0xcc
+	}
+	m.check(t, want)
+
+	p := bytes.Clone(m.b[3:200])
+	tab.Overlay(p, textBase+3)
+	if !bytes.Equal(p, orig[3:200]) {
+		t.Error("overlay shows traps")
+	}
+	must(t, tab.Disarm())
+	m.check(t, orig)
+}
+
+func TestOwners(t *testing.T) {
+	m := newText()
+	orig := bytes.Clone(m.b)
+	tab := NewTable(m)
+	must(t, tab.Arm())
+	a, b := mustAdd(t, tab, textBase), mustAdd(t, tab, textBase)
+	if a != b || a.Owners() != 2 || !a.Armed() || m.b[0] != 0xcc || a.Orig() != 0x55 {
+		t.Fatalf("two Adds: %p %p, %d owners, armed %t, byte %#x", a, b, a.Owners(), a.Armed(), m.b[0])
+	}
+	must(t, tab.Remove(a))
+	if tab.At(textBase) != a || m.b[0] != 0xcc || tab.Lifted(textBase) {
+		t.Fatal("lifted with an owner left")
+	}
+	must(t, tab.Remove(b))
+	m.check(t, orig)
+	if tab.At(textBase) != nil || !tab.Lifted(textBase) {
+		t.Fatal("not on the list of recently lifted")
+	}
+	stop := Stop{Code: siKernel, PC: textBase + 1}
+	if got, addr, ok := tab.Recognise(stop); got != nil || addr != textBase || !ok {
+		t.Errorf("Recognise of a lifted trap = %v, %#x, %t", got, addr, ok)
+	}
+	tab.Settle()
+	if _, _, ok := tab.Recognise(stop); ok || tab.Lifted(textBase) {
+		t.Error("Settle forgot nothing")
+	}
+	must(t, tab.Remove(b)) // once too often does nothing
+}
+
+func TestAddErrors(t *testing.T) {
+	m := newText()
+	m.b[32] = 0x06 // push es: not in 64-bit mode
+	m.b[len(m.b)-1] = 0xe8
+	tab := NewTable(m)
+	for _, addr := range []uint64{0, textBase + 32, textBase + uint64(len(m.b)) - 1} {
+		if b, err := tab.Add(addr); err == nil {
+			t.Errorf("Add(%#x) = %v", addr, b)
+		}
+	}
+	if tab.Len() != 0 {
+		t.Errorf("%d breakpoints after failures", tab.Len())
+	}
+}
+
+// TestTextGone unmaps the text under armed breakpoints, and maps it again.
+func TestTextGone(t *testing.T) {
+	m := newText()
+	tab := NewTable(m)
+	b := mustAdd(t, tab, textBase)
+	mustAdd(t, tab, textBase+16)
+	must(t, tab.Arm())
+	m.base += 1 << 20
+	must(t, tab.Disarm())
+	must(t, tab.Arm())
+	if !b.Dead() || b.Armed() {
+		t.Fatal("breakpoint lives without text")
+	}
+	m.base -= 1 << 20
+	if again := mustAdd(t, tab, textBase); again != b || b.Dead() || !b.Armed() {
+		t.Error("not revived")
+	}
+}
+
+// TestTextReplaced maps other code where a breakpoint is, as dlclose and dlopen
+// do behind our back.
+func TestTextReplaced(t *testing.T) {
+	m := newText()
+	tab := NewTable(m)
+	b, gone := mustAdd(t, tab, textBase), mustAdd(t, tab, textBase+16)
+	m.b[0], m.b[16] = 0xc3, 0x06
+	must(t, tab.Arm())
+	if !b.Armed() || b.Orig() != 0xc3 || b.Plan().Len() != 1 {
+		t.Errorf("plan is of the old text: %#x", b.Orig())
+	}
+	if !gone.Dead() || m.b[16] != 0x06 {
+		t.Error("trap planted where no instruction is")
+	}
+	m.b[0] = 0x55 // replaced while armed: the trap went with the old text
+	must(t, tab.Disarm())
+	if m.b[0] != 0x55 {
+		t.Errorf("Disarm wrote %#x over new text", m.b[0])
+	}
+}
+
+func TestForget(t *testing.T) {
+	m := newText()
+	tab := NewTable(m)
+	b := mustAdd(t, tab, textBase)
+	must(t, tab.Arm())
+	armed := bytes.Clone(m.b)
+	tab.Forget()
+	must(t, tab.Remove(b))
+	m.check(t, armed)
+	if tab.At(textBase) != nil || tab.Len() != 0 {
+		t.Error("remembered")
+	}
+}
+
+func TestWrite(t *testing.T) {
+	m := newText()
+	orig := bytes.Clone(m.b)
+	tab := NewTable(m)
+	b, inside := mustAdd(t, tab, textBase), mustAdd(t, tab, textBase+16)
+	must(t, tab.Arm())
+	// A client replaces the first function by an immediate move and a return.
+	code := []byte{0xb8, 0x2a, 0, 0, 0, 0xc3}
+	must(t, tab.Write(code, textBase))
+	if m.b[0] != 0xcc || !bytes.Equal(m.b[1:6], code[1:]) {
+		t.Fatalf("text is % x", m.b[:6])
+	}
+	if b.Orig() != 0xb8 || b.Plan().Len() != 5 {
+		t.Errorf("orig %#x, length %d", b.Orig(), b.Plan().Len())
+	}
+	// A write that covers only the tail of an instruction changes its plan too.
+	must(t, tab.Write([]byte{7}, textBase+1))
+	if b.code[1] != 7 {
+		t.Error("plan kept its old immediate")
+	}
+	must(t, tab.Write([]byte{0x06}, textBase+16))
+	if !inside.Dead() || m.b[16] != 0x06 {
+		t.Error("a breakpoint on no instruction")
+	}
+	must(t, tab.Disarm())
+	copy(orig, []byte{0xb8, 7, 0, 0, 0, 0xc3})
+	orig[16] = 0x06
+	m.check(t, orig)
+}
+
+func TestClean(t *testing.T) {
+	m := newText()
+	orig := bytes.Clone(m.b)
+	tab := NewTable(m)
+	must(t, tab.Scratch().Reserve(textBase+4096+5, 1000))
+	mustAdd(t, tab, textBase)
+	early := mustAdd(t, tab, textBase+16)
+	cpuid := mustAdd(t, tab, textBase+10)
+	must(t, tab.Arm())
+	slot, direct, err := tab.Scratch().Place(cpuid)
+	must(t, err)
+	if !direct || slot%SlotSize != 0 {
+		t.Errorf("slot %#x, direct %t", slot, direct)
+	}
+	child := &text{base: m.base, b: bytes.Clone(m.b)} // fork
+	must(t, tab.Remove(early))
+	child.b[100] = 0xcc // its own
+	must(t, tab.Clean(child))
+	orig[100] = 0xcc
+	child.check(t, orig)
+	must(t, tab.Disarm())
+	must(t, tab.Clean(child))
+	child.check(t, orig)
+}
+
+func TestScratch(t *testing.T) {
+	m := newText()
+	for i := range 4096 {
+		m.b[4096+i] = byte(i)
+	}
+	orig := bytes.Clone(m.b)
+	tab := NewTable(m)
+	s := tab.Scratch()
+	a, b, c := mustAdd(t, tab, textBase+10), mustAdd(t, tab, textBase+26), mustAdd(t, tab, textBase+42)
+	if _, _, err := s.Place(a); !errors.Is(err, ErrNoSlot) {
+		t.Fatalf("Place without area: %v", err)
+	}
+	must(t, s.Reserve(textBase+4096+1, 3*SlotSize-1))
+	if n := s.Free(); n != 2 {
+		t.Fatalf("%d slots, want 2", n)
+	}
+	must(t, tab.Arm())
+	slotA, _, err := s.Place(a)
+	must(t, err)
+	slotB, _, err := s.Place(b)
+	must(t, err)
+	if _, _, err := s.Place(c); !errors.Is(err, ErrNoSlot) {
+		t.Fatalf("third slot of two: %v", err)
+	}
+	m.writes = 0
+	if again, _, err := s.Place(a); again != slotA || err != nil || m.writes != 0 {
+		t.Errorf("Place again: %#x, %v, %d writes", again, err, m.writes)
+	}
+	for _, pc := range []uint64{slotA, slotA + 2} {
+		if at, ok := s.Origin(pc); !ok || at != a.Addr+pc-slotA {
+			t.Errorf("Origin(%#x) = %#x, %t", pc, at, ok)
+		}
+	}
+	if _, ok := s.Origin(slotB + SlotSize); ok {
+		t.Error("Origin outside")
+	}
+
+	p := bytes.Clone(m.b)
+	tab.Overlay(p, textBase)
+	if !bytes.Equal(p, orig) {
+		t.Error("overlay shows slots")
+	}
+	must(t, tab.Write([]byte{1, 2, 3}, slotA+1))
+	copy(orig[slotA+1-textBase:], []byte{1, 2, 3})
+	if m.b[slotA-textBase+1] != 0xa2 {
+		t.Error("a client's write broke a copy")
+	}
+
+	must(t, tab.Remove(a))
+	if s.Free() != 0 {
+		t.Error("slot given away while a thread may be in it")
+	}
+	tab.Settle()
+	if s.Free() != 1 {
+		t.Error("slot not free after Settle")
+	}
+	d := mustAdd(t, tab, textBase+16+4) // nopw: a longer copy, then a shorter one in its slot
+	if at, _, err := s.Place(d); at != slotA || err != nil || m.b[slotA-textBase] != 0x66 {
+		t.Errorf("slot given again: %#x, %v", at, err)
+	}
+	must(t, tab.Remove(d))
+	tab.Settle()
+	if at, _, err := s.Place(c); at != slotA || err != nil || m.b[slotA-textBase] != 0x0f {
+		t.Errorf("slot given a third time: %#x, %v", at, err)
+	}
+	must(t, tab.Disarm())
+	m.check(t, orig)
+	must(t, tab.Arm())
+	if _, _, err := s.Place(b); err != nil || m.b[slotB-textBase] != 0x0f {
+		t.Errorf("copy not written again after a rendezvous: %v", err)
+	}
+	must(t, tab.Disarm())
+	m.check(t, orig)
+}
+
+func BenchmarkArm(b *testing.B) {
+	for _, n := range []int{1, 50, 1000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			m := newText()
+			m.b = bytes.Repeat(m.b[:4096], 64)
+			tab := NewTable(m)
+			for i := range n {
+				if _, err := tab.Add(textBase + uint64(i)*256); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := errors.Join(tab.Arm(), tab.Disarm()); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

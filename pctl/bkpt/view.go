@@ -1,0 +1,103 @@
+package bkpt
+
+import (
+	"errors"
+	"slices"
+)
+
+// within returns the breakpoints in [addr, end).
+func (t *Table) within(addr, end uint64) []*Breakpoint {
+	i, _ := t.find(addr)
+	j := i
+	for j < len(t.sorted) && t.sorted[j].Addr < end {
+		j++
+	}
+	return t.sorted[i:j]
+}
+
+// Overlay replaces in p, which has just been read from the target at addr, the
+// traps and scratch slots by the program's own bytes.
+func (t *Table) Overlay(p []byte, addr uint64) {
+	if len(t.sorted) > 0 {
+		for _, b := range t.within(addr, addr+uint64(len(p))) {
+			if i := b.Addr - addr; b.armed && p[i] == breakByte {
+				p[i] = b.orig()
+			}
+		}
+	}
+	t.scratch.overlay(p, addr)
+}
+
+// Write writes p to the target at addr as a client wants it: the traps in the
+// range stay planted, what they hide becomes p's bytes, and plans are made
+// anew. A breakpoint that no longer stands at an instruction is lifted and dead.
+func (t *Table) Write(p []byte, addr uint64) error {
+	end := addr + uint64(len(p))
+	text := slices.Clone(p)
+	in := t.within(addr, end)
+	for _, b := range in {
+		if b.armed {
+			text[b.Addr-addr] = breakByte
+		}
+	}
+	t.scratch.write(text, addr)
+	if err := writeFull(t.mem, text, addr); err != nil {
+		return err
+	}
+	for _, b := range in {
+		b.code[0] = p[b.Addr-addr]
+	}
+	var errs []error
+	for _, b := range t.within(addr-min(addr, codeSize), end) {
+		errs = append(errs, t.rewritten(b))
+	}
+	return errors.Join(errs...)
+}
+
+// rewritten plans b anew after its text was written.
+func (t *Table) rewritten(b *Breakpoint) error {
+	if b.dead {
+		return nil
+	}
+	t.scratch.retire(b)
+	if b.read(t) == nil {
+		return nil
+	}
+	var err error
+	if b.armed {
+		err = t.trap.Lift(t, []*Breakpoint{b})
+	}
+	b.dead = true
+	t.lifted[b.Addr] = b.orig()
+	return err
+}
+
+// Clean makes the memory of a fork child the program's own: the original byte
+// wherever a trap of ours stands, now or recently, and the original bytes of
+// scratch slots. To be called while the child is stopped, before it first runs.
+// Not for a vfork child, whose memory is its parent's.
+func (t *Table) Clean(child Memory) error {
+	var errs []error
+	for _, b := range t.sorted {
+		errs = append(errs, cleanByte(child, b.Addr, b.orig()))
+	}
+	for addr, orig := range t.lifted {
+		errs = append(errs, cleanByte(child, addr, orig))
+	}
+	errs = append(errs, t.scratch.clean(child))
+	return errors.Join(errs...)
+}
+
+// cleanByte puts orig where a trap stands. What cannot be read is not mapped in
+// the child and needs no cleaning.
+func cleanByte(child Memory, addr uint64, orig byte) error {
+	if orig == breakByte {
+		return nil
+	}
+	p := []byte{0}
+	if readFull(child, p, addr) != nil || p[0] != breakByte {
+		return nil
+	}
+	p[0] = orig
+	return writeFull(child, p, addr)
+}

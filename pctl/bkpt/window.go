@@ -1,0 +1,73 @@
+package bkpt
+
+import (
+	"fmt"
+	"iter"
+)
+
+// windowSize bounds what one read and one write cover: a page, beyond which
+// the next mapping may begin.
+const windowSize = 4096
+
+// windows splits breakpoints, in ascending order, into runs within one page.
+func windows(bs []*Breakpoint) iter.Seq[[]*Breakpoint] {
+	return func(yield func([]*Breakpoint) bool) {
+		for len(bs) > 0 {
+			n := 1
+			for n < len(bs) && bs[n].Addr/windowSize == bs[0].Addr/windowSize {
+				n++
+			}
+			if !yield(bs[:n]) {
+				return
+			}
+			bs = bs[n:]
+		}
+	}
+}
+
+// readRun reads the bytes from the first breakpoint of a run to the end of the
+// last one's instruction.
+func (t *Table) readRun(run []*Breakpoint) ([]byte, error) {
+	last := run[len(run)-1]
+	n := last.Addr - run[0].Addr + uint64(last.size())
+	if uint64(cap(t.raw)) < n {
+		t.raw = make([]byte, n, windowSize+2*codeSize)
+	}
+	t.raw = t.raw[:n]
+	if err := readFull(t.mem, t.raw, run[0].Addr); err != nil {
+		return nil, err
+	}
+	return t.raw, nil
+}
+
+// writeRun writes raw back from the first to the last breakpoint of a run. The
+// bytes between them are written as they were read a moment ago.
+func (t *Table) writeRun(run []*Breakpoint, raw []byte) error {
+	start := run[0].Addr
+	return writeFull(t.mem, raw[:run[len(run)-1].Addr-start+1], start)
+}
+
+// readFull reads all of p, or fails.
+func readFull(mem Memory, p []byte, addr uint64) error {
+	n, err := mem.ReadAt(p, int64(addr))
+	if n == len(p) {
+		return nil
+	}
+	return fmt.Errorf("read of %d bytes at %#x: %w", len(p), addr, cause(err))
+}
+
+// writeFull writes all of p, or fails.
+func writeFull(mem Memory, p []byte, addr uint64) error {
+	n, err := mem.WriteAt(p, int64(addr))
+	if n == len(p) {
+		return nil
+	}
+	return fmt.Errorf("write of %d bytes at %#x: %w", len(p), addr, cause(err))
+}
+
+func cause(err error) error {
+	if err == nil {
+		return errShort
+	}
+	return err
+}
