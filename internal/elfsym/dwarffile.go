@@ -1,5 +1,218 @@
 package elfsym
 
-type dwarfFile struct{}
+import (
+	"cmp"
+	"slices"
+	"sort"
+	"sync"
 
-func (f *File) dwarfLines(vaddr uint64, buf []Line) []Line { return buf }
+	lru "github.com/hashicorp/golang-lru/v2"
+)
+
+// A dwarfFile finds lines and inlined calls in the debug sections of one file.
+// It finds the unit that covers an address through .debug_aranges, or else
+// through the first entry of every unit, and reads that unit alone.
+type dwarfFile struct {
+	f                                        *File // whose text it describes
+	info, abbrev, str, lineStr, strOffs      view
+	line, ranges, rnglists, addr, arangeView view
+
+	mu      sync.Mutex
+	aranges lazy[[]unitRange]
+	all     lazy[[]unitRange]
+	offsets lazy[[]uint64]
+	units   *lru.Cache[uint64, *unitTable]
+	held    int // bytes in units, estimated
+}
+
+// A unitRange is code that belongs to the unit at off.
+type unitRange struct {
+	start, end, off uint64
+}
+
+const (
+	maxUnits      = 1 << 18
+	maxUnitRanges = 1 << 21
+	maxUnitBytes  = 64 << 20 // one unit's entries
+	maxTables     = 48 << 20 // what all kept unit tables hold
+)
+
+// dwarf returns the file's line information, nil if there is none.
+func (f *File) dwarf() *dwarfFile {
+	return f.lines.get(func() *dwarfFile {
+		in := f
+		if f.section(".debug_line") == nil {
+			if in = f.separate(); in == nil || in.section(".debug_line") == nil {
+				return nil
+			}
+		}
+		units, err := lru.New[uint64, *unitTable](1 << 12)
+		if err != nil {
+			panic(err) // only for sizes below 1
+		}
+		return &dwarfFile{
+			f:          f,
+			info:       in.sectionView(".debug_info"),
+			abbrev:     in.sectionView(".debug_abbrev"),
+			str:        in.sectionView(".debug_str"),
+			lineStr:    in.sectionView(".debug_line_str"),
+			strOffs:    in.sectionView(".debug_str_offsets"),
+			line:       in.sectionView(".debug_line"),
+			ranges:     in.sectionView(".debug_ranges"),
+			rnglists:   in.sectionView(".debug_rnglists"),
+			addr:       in.sectionView(".debug_addr"),
+			arangeView: in.sectionView(".debug_aranges"),
+			units:      units,
+		}
+	})
+}
+
+func (f *File) dwarfLines(vaddr uint64, buf []Line) []Line {
+	d := f.dwarf()
+	if d == nil {
+		return buf
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	off, ok := findUnit(d.aranges.get(d.readAranges), vaddr)
+	if !ok {
+		if off, ok = findUnit(d.all.get(d.readAll), vaddr); !ok {
+			return buf
+		}
+	}
+	t := d.table(off)
+	if t == nil {
+		return buf
+	}
+	return t.lines(vaddr, buf)
+}
+
+// table returns what is known of the unit at off, reading it if need be.
+func (d *dwarfFile) table(off uint64) *unitTable {
+	if t, ok := d.units.Get(off); ok {
+		return t
+	}
+	t := d.readTable(off)
+	for d.held+t.bytes() > maxTables && d.units.Len() > 0 {
+		_, old, _ := d.units.RemoveOldest()
+		d.held -= old.bytes()
+	}
+	d.units.Add(off, t)
+	d.held += t.bytes()
+	return t
+}
+
+// findUnit returns the unit that covers addr. Ranges rarely overlap: only a
+// few before the nearest are looked at.
+func findUnit(rs []unitRange, addr uint64) (uint64, bool) {
+	i := sort.Search(len(rs), func(i int) bool { return rs[i].start > addr })
+	for n := 0; n < 8 && i > 0; n++ {
+		i--
+		if addr < rs[i].end {
+			return rs[i].off, true
+		}
+	}
+	return 0, false
+}
+
+func sortRanges(rs []unitRange) []unitRange {
+	slices.SortFunc(rs, func(a, b unitRange) int {
+		return cmp.Or(cmp.Compare(a.start, b.start), -cmp.Compare(a.end, b.end))
+	})
+	return slices.Clip(rs)
+}
+
+// readAranges reads .debug_aranges (DWARF 5, 6.1.2). Code that the linker
+// dropped is at address 0 there.
+func (d *dwarfFile) readAranges() []unitRange {
+	var rs []unitRange
+	c := cursor{b: d.arangeView.load(maxUnitBytes).mem}
+	for c.left() > 0 && len(rs) < maxUnitRanges {
+		start := c.off
+		n, offSize := c.length()
+		body := cursor{b: c.take(n)}
+		if c.bad {
+			break
+		}
+		body.skip(2)
+		off := body.uint(offSize)
+		size := uint64(body.u8())
+		if body.u8() != 0 || size != 4 && size != 8 {
+			continue
+		}
+		head := c.off - n - start + body.off
+		body.skip((2*size - head%(2*size)) % (2 * size))
+		for !body.bad && len(rs) < maxUnitRanges {
+			addr, length := body.uint(size), body.uint(size)
+			if addr == 0 && length == 0 || body.bad {
+				break
+			}
+			if _, ok := d.f.textEnd(addr); ok && addr+length > addr {
+				rs = append(rs, unitRange{addr, addr + length, off})
+			}
+		}
+	}
+	return sortRanges(rs)
+}
+
+// eachUnit calls f with the units in order. A unit that cannot be read is left
+// out.
+func (d *dwarfFile) eachUnit(f func(u *unit) bool) {
+	off := uint64(0)
+	for range maxUnits {
+		u, ok := d.unitAt(off)
+		if u == nil || u.end <= off {
+			return
+		}
+		if ok && !f(u) {
+			return
+		}
+		off = u.end
+	}
+}
+
+// readAll reads the ranges of all units from their first entries: compilers
+// but gcc write no .debug_aranges by default.
+func (d *dwarfFile) readAll() []unitRange {
+	var rs []unitRange
+	var spans []span
+	d.eachUnit(func(u *unit) bool {
+		e, ok := u.readRoot()
+		if !ok {
+			return true
+		}
+		spans = u.spans(&e, spans[:0])
+		for _, s := range spans {
+			if _, ok := d.f.textEnd(s.start); ok {
+				rs = append(rs, unitRange{s.start, s.end, u.off})
+			}
+		}
+		return len(rs) < maxUnitRanges
+	})
+	return sortRanges(rs)
+}
+
+// unitOf returns the unit that an offset in .debug_info is in.
+func (d *dwarfFile) unitOf(off uint64) (*unit, bool) {
+	offsets := d.offsets.get(func() []uint64 {
+		var all []uint64
+		d.eachUnit(func(u *unit) bool {
+			all = append(all, u.off)
+			return true
+		})
+		return all
+	})
+	i, found := slices.BinarySearch(offsets, off)
+	if !found {
+		i--
+	}
+	if i < 0 {
+		return nil, false
+	}
+	u, ok := d.unitAt(offsets[i])
+	if !ok || off >= u.end {
+		return nil, false
+	}
+	_, ok = u.readRoot()
+	return u, ok
+}

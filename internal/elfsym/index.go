@@ -13,15 +13,13 @@ import (
 // array. It takes 12 bytes a segment and 4 a symbol, and has no names.
 type addrIndex struct {
 	tables []*symTable
-	starts []uint64 // first address of each segment, strictly increasing
-	groups []uint32 // its group's first place in refs; noGroup for a gap
+	cover           // owners are the first place of a group in refs
 	refs   []uint32 // symbols by address: table, number, whether the group goes on
 
 	cache []atomic.Pointer[symPage] // what was resolved, by segment
 }
 
 const (
-	noGroup    = ^uint32(0)
 	refMore    = 1 << 31 // the next ref belongs to the same group
 	refTable   = 28      // shift of the 2-bit table number
 	refSymbol  = 1<<refTable - 1
@@ -86,7 +84,7 @@ func newAddrIndex(f *File, tables []*symTable) *addrIndex {
 		i = j
 	}
 	w.closeUntil(^uint64(0))
-	x.starts, x.groups = slices.Clip(x.starts), slices.Clip(x.groups)
+	x.clip()
 	x.cache = make([]atomic.Pointer[symPage], (len(x.starts)+pageLen-1)/pageLen)
 	return x
 }
@@ -131,7 +129,7 @@ func (w *sweep) add(addr, size uint64, group uint32, limit, next uint64) {
 		size = next - addr
 	}
 	w.open = append(w.open, openGroup{min(limit, addr+size), group})
-	w.emit(addr, group)
+	w.x.emit(addr, group)
 }
 
 // closeUntil ends the groups that end at addr or before it.
@@ -144,36 +142,12 @@ func (w *sweep) closeUntil(addr uint64) {
 		for len(w.open) > 0 && w.open[len(w.open)-1].end <= end {
 			w.open = w.open[:len(w.open)-1]
 		}
-		group := uint32(noGroup)
+		group := uint32(unowned)
 		if n := len(w.open); n > 0 {
 			group = w.open[n-1].group
 		}
-		w.emit(end, group)
+		w.x.emit(end, group)
 	}
-}
-
-func (w *sweep) emit(addr uint64, group uint32) {
-	x := w.x
-	if n := len(x.starts); n > 0 && x.starts[n-1] == addr {
-		x.groups[n-1] = group
-		return
-	}
-	x.starts = append(x.starts, addr)
-	x.groups = append(x.groups, group)
-}
-
-// find returns the segment that holds addr.
-func (x *addrIndex) find(addr uint64) (int, bool) {
-	lo, hi := 0, len(x.starts)
-	for lo < hi {
-		m := int(uint(lo+hi) >> 1)
-		if x.starts[m] <= addr {
-			lo = m + 1
-		} else {
-			hi = m
-		}
-	}
-	return lo - 1, lo > 0 && x.groups[lo-1] != noGroup
 }
 
 // at returns the symbol of segment i, resolved at most a few times.
@@ -196,7 +170,7 @@ func (x *addrIndex) at(i int) *Sym {
 // resolve reads the aliases of segment i and chooses one.
 func (x *addrIndex) resolve(i int) *Sym {
 	var best candidate
-	g := x.groups[i]
+	g := x.owners[i]
 	for n := 0; n < maxAliases; n++ {
 		ref := x.refs[int(g)+n]
 		t := x.tables[ref>>refTable&3]

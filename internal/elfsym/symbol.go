@@ -15,6 +15,7 @@ const (
 	Object                 // data
 	Label                  // a label in assembler code: no type, often no size
 	Go                     // a Go function, known from pclntab
+	JIT                    // code made at run time, known from a perf map
 )
 
 func (k Kind) String() string {
@@ -31,6 +32,8 @@ func (k Kind) String() string {
 		return "label"
 	case Go:
 		return "go"
+	case JIT:
+		return "jit"
 	}
 	return "none"
 }

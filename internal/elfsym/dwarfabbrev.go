@@ -1,0 +1,203 @@
+package elfsym
+
+// Constants of DWARF 5 (and of GNU's extensions to DWARF 4) by the names of
+// the standard, section 7.
+const (
+	tagCompileUnit       = 0x11
+	tagInlinedSubroutine = 0x1d
+	tagSubprogram        = 0x2e
+	tagPartialUnit       = 0x3c
+	tagSkeletonUnit      = 0x4a
+
+	atSibling        = 0x01
+	atName           = 0x03
+	atStmtList       = 0x10
+	atLowPC          = 0x11
+	atHighPC         = 0x12
+	atCompDir        = 0x1b
+	atAbstractOrigin = 0x31
+	atSpecification  = 0x47
+	atRanges         = 0x55
+	atCallFile       = 0x58
+	atCallLine       = 0x59
+	atLinkageName    = 0x6e
+	atStrOffsetsBase = 0x72
+	atAddrBase       = 0x73
+	atRnglistsBase   = 0x74
+	atMIPSLinkage    = 0x2007
+)
+
+const (
+	formAddr          = 0x01
+	formBlock2        = 0x03
+	formBlock4        = 0x04
+	formData2         = 0x05
+	formData4         = 0x06
+	formData8         = 0x07
+	formString        = 0x08
+	formBlock         = 0x09
+	formBlock1        = 0x0a
+	formData1         = 0x0b
+	formFlag          = 0x0c
+	formSdata         = 0x0d
+	formStrp          = 0x0e
+	formUdata         = 0x0f
+	formRefAddr       = 0x10
+	formRef1          = 0x11
+	formRef2          = 0x12
+	formRef4          = 0x13
+	formRef8          = 0x14
+	formRefUdata      = 0x15
+	formIndirect      = 0x16
+	formSecOffset     = 0x17
+	formExprloc       = 0x18
+	formFlagPresent   = 0x19
+	formStrx          = 0x1a
+	formAddrx         = 0x1b
+	formRefSup4       = 0x1c
+	formStrpSup       = 0x1d
+	formData16        = 0x1e
+	formLineStrp      = 0x1f
+	formRefSig8       = 0x20
+	formImplicitConst = 0x21
+	formLoclistx      = 0x22
+	formRnglistx      = 0x23
+	formRefSup8       = 0x24
+	formStrx1         = 0x25
+	formStrx2         = 0x26
+	formStrx3         = 0x27
+	formStrx4         = 0x28
+	formAddrx1        = 0x29
+	formAddrx2        = 0x2a
+	formAddrx3        = 0x2b
+	formAddrx4        = 0x2c
+	formGNUAddrIndex  = 0x1f01
+	formGNUStrIndex   = 0x1f02
+	formGNURefAlt     = 0x1f20
+	formGNUStrpAlt    = 0x1f21
+)
+
+// An abbrev says how entries with one code are laid out.
+type abbrev struct {
+	tag      uint32
+	children bool
+	wanted   bool // the entry has something we look at
+	fixed    int  // length of all attributes, -1 if it varies
+	attrs    []abbrevAttr
+}
+
+type abbrevAttr struct {
+	name, form uint32
+	implicit   int64
+}
+
+const (
+	maxAbbrevs     = 1 << 16 // codes of one table
+	maxAbbrevBytes = 4 << 20 // of one table
+)
+
+// abbrevTable is indexed by code: producers number from 1 without gaps, other
+// codes are in odd.
+type abbrevTable struct {
+	dense []abbrev
+	odd   map[uint64]*abbrev
+}
+
+func (t *abbrevTable) get(code uint64) *abbrev {
+	if code < uint64(len(t.dense)) {
+		return &t.dense[code]
+	}
+	return t.odd[code]
+}
+
+// readAbbrevs reads the table at off up to its end, or, if only is not 0, up
+// to that code.
+func readAbbrevs(v view, off, only uint64, u *unit) *abbrevTable {
+	for n := uint64(512); ; n *= 8 {
+		c := cursor{b: v.upTo(off, min(n, maxAbbrevBytes))}
+		t, ok := parseAbbrevs(&c, only, u)
+		if ok {
+			return t
+		}
+		if uint64(len(c.b)) < n || n >= maxAbbrevBytes {
+			return nil
+		}
+	}
+}
+
+func parseAbbrevs(c *cursor, only uint64, u *unit) (*abbrevTable, bool) {
+	t := &abbrevTable{dense: make([]abbrev, 1, 64)}
+	for n := 0; n < maxAbbrevs; n++ {
+		code := c.uleb()
+		if code == 0 {
+			return t, !c.bad
+		}
+		a := abbrev{tag: uint32(c.uleb()), children: c.u8() != 0}
+		for !c.bad {
+			at := abbrevAttr{name: uint32(c.uleb()), form: uint32(c.uleb())}
+			if at.form == formImplicitConst {
+				at.implicit = c.sleb()
+			}
+			if at.name == 0 && at.form == 0 {
+				break
+			}
+			size := u.formSize(at.form)
+			if a.fixed >= 0 && size >= 0 {
+				a.fixed += size
+			} else {
+				a.fixed = -1
+			}
+			a.wanted = a.wanted || at.name == atSibling
+			a.attrs = append(a.attrs, at)
+		}
+		if c.bad {
+			return nil, false
+		}
+		switch a.tag {
+		case tagSubprogram, tagInlinedSubroutine:
+			a.wanted = true
+		}
+		if code == uint64(len(t.dense)) {
+			t.dense = append(t.dense, a)
+		} else if code > uint64(len(t.dense)) {
+			if t.odd == nil {
+				t.odd = make(map[uint64]*abbrev)
+			}
+			t.odd[code] = &a
+		}
+		if code == only {
+			return t, true
+		}
+	}
+	return t, true
+}
+
+// formSize returns the length of a form in u, -1 if it varies.
+func (u *unit) formSize(form uint32) int {
+	switch form {
+	case formFlagPresent, formImplicitConst:
+		return 0
+	case formData1, formFlag, formRef1, formStrx1, formAddrx1:
+		return 1
+	case formData2, formRef2, formStrx2, formAddrx2:
+		return 2
+	case formStrx3, formAddrx3:
+		return 3
+	case formData4, formRef4, formRefSup4, formStrx4, formAddrx4:
+		return 4
+	case formData8, formRef8, formRefSig8, formRefSup8:
+		return 8
+	case formData16:
+		return 16
+	case formAddr:
+		return int(u.addrSize)
+	case formStrp, formSecOffset, formLineStrp, formStrpSup, formGNURefAlt, formGNUStrpAlt:
+		return int(u.offSize)
+	case formRefAddr:
+		if u.version <= 2 {
+			return int(u.addrSize)
+		}
+		return int(u.offSize)
+	}
+	return -1
+}

@@ -1,0 +1,209 @@
+package elfsym
+
+// A unitTable is what is kept of a unit: its lines, and its functions with the
+// calls that were inlined into them.
+type unitTable struct {
+	unit  *unit
+	line  *lineTable
+	nodes []inlineNode
+	cover cover // owners are indexes in nodes
+}
+
+// An inlineNode is a function, or a call that was inlined.
+type inlineNode struct {
+	off      uint64 // of its entry in .debug_info
+	name     string // when it has been asked for
+	parent   uint32 // the node it was inlined into; unowned for a function
+	callFile uint32
+	callLine uint32
+}
+
+const (
+	maxNodes  = 1 << 19
+	maxClaims = 1 << 20 // ranges of all nodes
+	maxDepth  = 1 << 10 // nesting of entries
+)
+
+// bytes estimates what t holds.
+func (t *unitTable) bytes() int {
+	return 512 + 16*len(t.line.rows) + 32*len(t.line.seqs) + 64*len(t.line.files) + 48*len(t.nodes) + 12*len(t.cover.starts)
+}
+
+// readTable reads the unit at off. What is damaged of it is left out.
+func (d *dwarfFile) readTable(off uint64) *unitTable {
+	t := &unitTable{line: &lineTable{}}
+	u, ok := d.unitAt(off)
+	if !ok {
+		return t
+	}
+	if _, ok := u.readRoot(); !ok {
+		return t
+	}
+	t.unit = u
+	t.line = u.readLines()
+	t.readNodes()
+	return t
+}
+
+// readNodes walks the entries of the unit. Entries that are neither functions
+// nor inlined calls are skipped as cheaply as their layout allows, those with
+// a sibling attribute with all that is in them.
+func (t *unitTable) readNodes() {
+	u := t.unit
+	if u.end-u.entries > maxUnitBytes {
+		return
+	}
+	data, ok := u.d.info.bytes(u.entries, u.end-u.entries)
+	abbrevs := readAbbrevs(u.d.abbrev, u.abbrevOff, 0, u)
+	if !ok || abbrevs == nil {
+		return
+	}
+	var (
+		c      = cursor{b: data}
+		e      die
+		parent [maxDepth]uint32 // innermost node by depth
+		depth  = 0
+		claims []claim
+		spans  []span
+	)
+	parent[0] = unowned
+	for c.left() > 0 && len(t.nodes) < maxNodes && len(claims) < maxClaims {
+		a, more := u.peek(&c, abbrevs)
+		if a == nil {
+			if !more {
+				break
+			}
+			if depth--; depth <= 0 {
+				break
+			}
+			continue
+		}
+		node := parent[depth]
+		if !a.wanted && a.fixed >= 0 {
+			c.uleb()
+			c.skip(uint64(a.fixed))
+		} else if !u.entry(&c, u.entries, abbrevs, &e) {
+			break
+		} else if a.tag == tagSubprogram || a.tag == tagInlinedSubroutine {
+			if spans = u.spans(&e, spans[:0]); len(spans) > 0 {
+				node = t.addNode(&e, parent[depth])
+				for _, s := range spans {
+					claims = append(claims, claim{s.start, s.end, node})
+				}
+			}
+		} else if a.children && e.sibling > u.entries+c.off && e.sibling < u.end && skippable(a.tag) {
+			c.off = e.sibling - u.entries
+			continue
+		}
+		if a.children {
+			if depth++; depth >= maxDepth {
+				break
+			}
+			parent[depth] = node
+		}
+	}
+	t.cover = settle(claims)
+	t.cover.clip()
+}
+
+// peek returns the layout of the entry under the cursor without moving it; at
+// the end of siblings nil, the cursor moved past the mark; on an error nil and
+// false.
+func (u *unit) peek(c *cursor, t *abbrevTable) (*abbrev, bool) {
+	at := *c
+	code := at.uleb()
+	if at.bad {
+		return nil, false
+	}
+	if code == 0 {
+		*c = at
+		return nil, true
+	}
+	a := t.get(code)
+	return a, a != nil
+}
+
+// skippable reports whether an entry with that tag holds no functions of its
+// own unit's code: types and their members.
+func skippable(tag uint32) bool {
+	switch tag {
+	case 0x01, 0x04, 0x15, 0x17: // array, enumeration, function type, union
+		return true
+	}
+	return false
+}
+
+func (t *unitTable) addNode(e *die, parent uint32) uint32 {
+	n := inlineNode{off: e.off, parent: unowned}
+	if e.abbrev.tag == tagInlinedSubroutine {
+		n.parent = parent
+		n.callFile, n.callLine = uint32(e.callFile), uint32(e.callLine)
+	}
+	t.nodes = append(t.nodes, n)
+	return uint32(len(t.nodes) - 1)
+}
+
+// lines appends the position of addr and the calls it was inlined through.
+func (t *unitTable) lines(addr uint64, buf []Line) []Line {
+	row, hasRow := t.line.find(addr)
+	i, hasNode := t.cover.owner(addr)
+	if !hasRow && !hasNode {
+		return buf
+	}
+	file, line := "", 0
+	if hasRow {
+		file, line = t.line.fileName(uint64(row.file)), int(row.line)
+	}
+	if !hasNode {
+		name := ""
+		if s, ok := t.unit.d.f.Symbol(addr); ok {
+			name = s.Name
+		}
+		return append(buf, Line{Func: name, File: file, Line: line})
+	}
+	for range maxInlined {
+		n := &t.nodes[i]
+		if n.name == "" {
+			n.name = t.unit.functionName(n.off)
+		}
+		buf = append(buf, Line{Func: n.name, File: file, Line: line, Inlined: n.parent != unowned})
+		if n.parent == unowned {
+			break
+		}
+		file, line = t.line.fileName(uint64(n.callFile)), int(n.callLine)
+		i = n.parent
+	}
+	return buf
+}
+
+// functionName returns the name of the function whose entry is at off: its own
+// or that of what it refers to, the linkage name before the plain one. The
+// entry may be in another unit than u.
+func (u *unit) functionName(off uint64) string {
+	d, name := u.d, ""
+	for range 8 {
+		if off < u.entries || off >= u.end {
+			var ok bool
+			if u, ok = d.unitOf(off); !ok || off < u.entries {
+				break
+			}
+		}
+		var e die
+		c := cursor{b: d.info.upTo(off, min(u.end-off, 2048))}
+		code := (&cursor{b: c.b}).uleb()
+		t := readAbbrevs(d.abbrev, u.abbrevOff, code, u)
+		if code == 0 || t == nil || !u.entry(&c, off, t, &e) {
+			break
+		}
+		if s := u.str(e.linkage); s != "" {
+			return demangled(s)
+		}
+		if s := u.str(e.name); s != "" && name == "" {
+			name = s
+		}
+		if off = u.reference(e.origin); off == 0 {
+			break
+		}
+	}
+	return name
+}

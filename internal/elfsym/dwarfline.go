@@ -1,0 +1,205 @@
+package elfsym
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"sort"
+	"strings"
+)
+
+// A lineTable is the line program of one unit, run (DWARF 5, 6.2).
+type lineTable struct {
+	seqs  []lineSeq
+	rows  []lineRow
+	dirs  []string
+	files []lineFile
+	named []string // full names of files, made when asked for
+	first int      // number of the first file: 0 in DWARF 5, else 1
+}
+
+// A lineSeq is a contiguous run of code: rows[from:to].
+type lineSeq struct {
+	start, end uint64
+	from, to   int
+}
+
+type lineRow struct {
+	addr uint64
+	file uint32
+	line uint32
+}
+
+type lineFile struct {
+	name string
+	dir  uint64
+}
+
+const (
+	maxLineProgram = 16 << 20 // bytes
+	maxLineRows    = 1 << 20
+	maxLineFiles   = 1 << 16
+)
+
+// lineHeader is what the program needs of its header.
+type lineHeader struct {
+	version    uint16
+	minInst    uint64
+	lineBase   int64
+	lineRange  uint64
+	opcodeBase uint8
+	operands   []byte // number of operands of opcodes 1 to opcodeBase-1
+}
+
+// readLines reads the line program of u.
+func (u *unit) readLines() *lineTable {
+	t := &lineTable{}
+	if !u.hasLines {
+		return t
+	}
+	head := cursor{b: u.d.line.upTo(u.stmtList, 12)}
+	n, offSize := head.length()
+	if head.bad || n > maxLineProgram {
+		return t
+	}
+	c := cursor{b: u.d.line.upTo(u.stmtList+head.off, n)}
+	if uint64(len(c.b)) < n {
+		return t
+	}
+	h := lineHeader{version: c.u16()}
+	if h.version < 2 || h.version > 5 {
+		return t
+	}
+	if h.version == 5 {
+		c.skip(2) // sizes of addresses and segment selectors
+	}
+	length := c.uint(offSize)
+	program := c.off + length
+	h.minInst = uint64(c.u8())
+	if h.version >= 4 {
+		c.skip(1) // operations per instruction, for VLIW machines
+	}
+	c.skip(1) // whether rows are statements by default
+	h.lineBase, h.lineRange, h.opcodeBase = int64(int8(c.u8())), uint64(c.u8()), c.u8()
+	h.operands = c.take(uint64(max(h.opcodeBase, 1) - 1))
+	if c.bad || h.lineRange == 0 || program > uint64(len(c.b)) {
+		return t
+	}
+	if h.version == 5 {
+		u.lineFiles5(&c, offSize, t)
+	} else {
+		u.lineFiles(&c, t)
+	}
+	run := cursor{b: c.b, off: program}
+	h.run(&run, u, t)
+	slices.SortFunc(t.seqs, func(a, b lineSeq) int { return cmp.Compare(a.start, b.start) })
+	t.rows = slices.Clip(t.rows)
+	return t
+}
+
+// lineFiles reads the directories and files of DWARF 2 to 4. Directory 0 is
+// the compilation's, file numbers start at 1.
+func (u *unit) lineFiles(c *cursor, t *lineTable) {
+	t.first = 1
+	t.dirs = append(t.dirs, u.compDir)
+	for !c.bad && len(t.dirs) < maxLineFiles {
+		s := c.cstring()
+		if s == "" {
+			break
+		}
+		t.dirs = append(t.dirs, s)
+	}
+	for !c.bad && len(t.files) < maxLineFiles {
+		s := c.cstring()
+		if s == "" {
+			break
+		}
+		t.files = append(t.files, lineFile{s, c.uleb()})
+		c.uleb() // time of modification
+		c.uleb() // size
+	}
+	t.named = make([]string, len(t.files))
+}
+
+const (
+	lnctPath           = 1
+	lnctDirectoryIndex = 2
+)
+
+// lineFiles5 reads those of DWARF 5: two tables that say what their columns
+// are.
+func (u *unit) lineFiles5(c *cursor, offSize uint64, t *lineTable) {
+	at := *u
+	at.offSize = offSize
+	at.lineTable(c, func(f lineFile) { t.dirs = append(t.dirs, f.name) })
+	at.lineTable(c, func(f lineFile) { t.files = append(t.files, f) })
+	t.named = make([]string, len(t.files))
+}
+
+func (u *unit) lineTable(c *cursor, add func(f lineFile)) {
+	var columns [16][2]uint64
+	n := int(c.u8())
+	if n > len(columns) {
+		c.bad = true
+	}
+	for i := 0; i < n && !c.bad; i++ {
+		columns[i] = [2]uint64{c.uleb(), c.uleb()}
+	}
+	rows := c.uleb()
+	if n == 0 {
+		return
+	}
+	for i := uint64(0); i < rows && i < maxLineFiles && !c.bad; i++ {
+		var f lineFile
+		for _, col := range columns[:n] {
+			v := u.attr(c, uint32(col[1]), 0)
+			switch col[0] {
+			case lnctPath:
+				f.name = u.str(v)
+			case lnctDirectoryIndex:
+				f.dir = v.v
+			}
+		}
+		if !c.bad {
+			add(f)
+		}
+	}
+}
+
+// find returns the row that covers addr.
+func (t *lineTable) find(addr uint64) (lineRow, bool) {
+	i := sort.Search(len(t.seqs), func(i int) bool { return t.seqs[i].start > addr })
+	for n := 0; n < 4 && i > 0; n++ {
+		i--
+		s := t.seqs[i]
+		if addr >= s.end {
+			continue
+		}
+		rows := t.rows[s.from:s.to]
+		if j := sort.Search(len(rows), func(j int) bool { return rows[j].addr > addr }); j > 0 {
+			return rows[j-1], true
+		}
+	}
+	return lineRow{}, false
+}
+
+// fileName returns the full name of file n, as far as the unit tells it.
+func (t *lineTable) fileName(n uint64) string {
+	n -= uint64(t.first) // 0 of DWARF 4 becomes too large
+	if n >= uint64(len(t.files)) {
+		return ""
+	}
+	if t.named[n] == "" {
+		f := t.files[n]
+		name := f.name
+		if !strings.HasPrefix(name, "/") && f.dir < uint64(len(t.dirs)) {
+			dir := t.dirs[f.dir]
+			if !strings.HasPrefix(dir, "/") && f.dir != 0 {
+				dir = path.Join(t.dirs[0], dir)
+			}
+			name = path.Join(dir, name)
+		}
+		t.named[n] = name
+	}
+	return t.named[n]
+}

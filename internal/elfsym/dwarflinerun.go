@@ -1,0 +1,106 @@
+package elfsym
+
+import "slices"
+
+// Standard and extended opcodes of line programs.
+const (
+	lnsCopy           = 1
+	lnsAdvancePC      = 2
+	lnsAdvanceLine    = 3
+	lnsSetFile        = 4
+	lnsConstAddPC     = 8
+	lnsFixedAdvancePC = 9
+	lneEndSequence    = 1
+	lneSetAddress     = 2
+)
+
+// lineState is the state machine of a line program, as far as it matters.
+type lineState struct {
+	addr uint64
+	file uint64
+	line uint64
+	from int // first row of the current sequence
+}
+
+// run runs the program and fills t with rows.
+func (h *lineHeader) run(c *cursor, u *unit, t *lineTable) {
+	s := lineState{file: 1, line: 1}
+	for c.left() > 0 && !c.bad && len(t.rows) < maxLineRows {
+		op := c.u8()
+		if op >= h.opcodeBase {
+			adjusted := uint64(op - h.opcodeBase)
+			s.addr += adjusted / h.lineRange * h.minInst
+			s.line += uint64(h.lineBase + int64(adjusted%h.lineRange))
+			s.row(t)
+			continue
+		}
+		switch op {
+		case 0:
+			h.extended(c, u, t, &s)
+		case lnsCopy:
+			s.row(t)
+		case lnsAdvancePC:
+			s.addr += c.uleb() * h.minInst
+		case lnsAdvanceLine:
+			s.line += uint64(c.sleb())
+		case lnsSetFile:
+			s.file = c.uleb()
+		case lnsConstAddPC:
+			s.addr += uint64(255-h.opcodeBase) / h.lineRange * h.minInst
+		case lnsFixedAdvancePC:
+			s.addr += uint64(c.u16())
+		default:
+			// Flags and columns; what is unknown says how long it is.
+			for range h.operands[op-1] {
+				c.uleb()
+			}
+		}
+	}
+	t.rows = t.rows[:s.from] // a sequence that did not end
+}
+
+func (h *lineHeader) extended(c *cursor, u *unit, t *lineTable, s *lineState) {
+	n := c.uleb()
+	body := cursor{b: c.take(n)}
+	switch body.u8() {
+	case lneEndSequence:
+		s.end(u, t)
+	case lneSetAddress:
+		if size := body.left(); size == 4 || size == 8 {
+			s.addr = body.uint(size)
+		}
+	}
+}
+
+// row adds a row. One at the address of the one before replaces it: it is the
+// position of the code that follows.
+func (s *lineState) row(t *lineTable) {
+	r := lineRow{s.addr, uint32(s.file), uint32(s.line)}
+	if n := len(t.rows); n > s.from && t.rows[n-1].addr == s.addr {
+		t.rows[n-1] = r
+		return
+	}
+	t.rows = append(t.rows, r)
+}
+
+// end ends a sequence and starts the next. Sequences of code that the linker
+// dropped are dropped as well.
+func (s *lineState) end(u *unit, t *lineTable) {
+	rows := t.rows[s.from:]
+	keep := false
+	if len(rows) > 0 {
+		_, keep = u.d.f.textEnd(rows[0].addr)
+		keep = keep && slices.IsSortedFunc(rows, func(a, b lineRow) int {
+			if a.addr < b.addr {
+				return -1
+			}
+			return 1
+		})
+	}
+	if keep && s.addr > rows[0].addr {
+		t.seqs = append(t.seqs, lineSeq{rows[0].addr, s.addr, s.from, len(t.rows)})
+	} else {
+		t.rows = t.rows[:s.from]
+	}
+	*s = lineState{file: 1, line: 1, from: len(t.rows)}
+}

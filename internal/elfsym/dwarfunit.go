@@ -1,0 +1,253 @@
+package elfsym
+
+// A unit is one unit of .debug_info.
+type unit struct {
+	d         *dwarfFile
+	off, end  uint64 // of its header in .debug_info, and of what follows it
+	entries   uint64 // offset of its first entry
+	version   uint16
+	addrSize  uint64
+	offSize   uint64
+	abbrevOff uint64
+
+	// From the first entry.
+	lowPC        uint64
+	stmtList     uint64
+	hasLines     bool
+	compDir      string
+	strOffsets   uint64
+	addrBase     uint64
+	rnglistsBase uint64
+}
+
+// Types of unit in DWARF 5.
+const (
+	unitType         = 0x02
+	unitSkeleton     = 0x04
+	unitSplitCompile = 0x05
+	unitSplitType    = 0x06
+)
+
+// unitAt reads the header of the unit at off.
+func (d *dwarfFile) unitAt(off uint64) (*unit, bool) {
+	c := cursor{b: d.info.upTo(off, 48)}
+	n, offSize := c.length()
+	u := &unit{d: d, off: off, offSize: offSize}
+	start := c.off
+	if c.bad || n > d.info.size-off-start {
+		return nil, false
+	}
+	u.end = off + start + n
+	u.version = c.u16()
+	switch {
+	case u.version < 2 || u.version > 5:
+		return u, false
+	case u.version == 5:
+		kind := c.u8()
+		u.addrSize = uint64(c.u8())
+		u.abbrevOff = c.uint(offSize)
+		switch kind {
+		case unitSkeleton, unitSplitCompile:
+			c.skip(8)
+		case unitType, unitSplitType:
+			c.skip(8 + offSize)
+		}
+	default:
+		u.abbrevOff = c.uint(offSize)
+		u.addrSize = uint64(c.u8())
+	}
+	u.entries = off + c.off
+	return u, !c.bad && (u.addrSize == 4 || u.addrSize == 8) && u.entries <= u.end
+}
+
+// value is what an attribute says. Strings are kept as where they are.
+type value struct {
+	form uint32
+	v    uint64
+	text string // of formString
+}
+
+func (v *value) set() bool { return v.form != 0 }
+
+// die is an entry, of its attributes those that are looked at.
+type die struct {
+	off      uint64 // in .debug_info
+	abbrev   *abbrev
+	sibling  uint64 // 0 if it does not say
+	low      value
+	high     value
+	ranges   value
+	name     value
+	linkage  value
+	origin   value // abstract origin or specification
+	callFile uint64
+	callLine uint64
+
+	stmtList, compDir, strOffsets, addrBase, rnglists value // of the unit's entry
+}
+
+// entry reads the entry under the cursor, whose data begin at the offset base
+// of .debug_info. It returns false at the end of the siblings and on an error.
+func (u *unit) entry(c *cursor, base uint64, t *abbrevTable, e *die) bool {
+	*e = die{off: base + c.off}
+	code := c.uleb()
+	if code == 0 || c.bad {
+		return false
+	}
+	e.abbrev = t.get(code)
+	if e.abbrev == nil {
+		c.bad = true
+		return false
+	}
+	for i := range e.abbrev.attrs {
+		a := &e.abbrev.attrs[i]
+		v := u.attr(c, a.form, a.implicit)
+		switch a.name {
+		case atSibling:
+			e.sibling = u.reference(v)
+		case atLowPC:
+			e.low = v
+		case atHighPC:
+			e.high = v
+		case atRanges:
+			e.ranges = v
+		case atName:
+			e.name = v
+		case atLinkageName, atMIPSLinkage:
+			e.linkage = v
+		case atAbstractOrigin, atSpecification:
+			e.origin = v
+		case atCallFile:
+			e.callFile = v.v
+		case atCallLine:
+			e.callLine = v.v
+		case atStmtList:
+			e.stmtList = v
+		case atCompDir:
+			e.compDir = v
+		case atStrOffsetsBase:
+			e.strOffsets = v
+		case atAddrBase:
+			e.addrBase = v
+		case atRnglistsBase:
+			e.rnglists = v
+		}
+	}
+	return !c.bad
+}
+
+// attr reads one attribute.
+func (u *unit) attr(c *cursor, form uint32, implicit int64) value {
+	if form == formIndirect {
+		form = uint32(c.uleb())
+		if form == formIndirect || form == formImplicitConst {
+			c.bad = true
+			return value{}
+		}
+	}
+	v := value{form: form}
+	switch form {
+	case formUdata, formRefUdata, formStrx, formAddrx, formLoclistx, formRnglistx, formGNUAddrIndex, formGNUStrIndex:
+		v.v = c.uleb()
+	case formSdata:
+		v.v = uint64(c.sleb())
+	case formImplicitConst:
+		v.v = uint64(implicit)
+	case formFlagPresent:
+		v.v = 1
+	case formString:
+		v.text = c.cstring()
+	case formBlock1:
+		c.skip(uint64(c.u8()))
+	case formBlock2:
+		c.skip(uint64(c.u16()))
+	case formBlock4:
+		c.skip(uint64(c.u32()))
+	case formBlock, formExprloc:
+		c.skip(c.uleb())
+	case formData16:
+		c.skip(16)
+	default:
+		n := u.formSize(form)
+		if n < 0 {
+			c.bad = true
+			return value{}
+		}
+		v.v = c.uint(uint64(n))
+	}
+	return v
+}
+
+// reference returns the offset in .debug_info that a reference means, 0 if it
+// leads elsewhere.
+func (u *unit) reference(v value) uint64 {
+	switch v.form {
+	case formRef1, formRef2, formRef4, formRef8, formRefUdata:
+		if v.v < u.end-u.off {
+			return u.off + v.v
+		}
+	case formRefAddr:
+		return v.v
+	}
+	return 0
+}
+
+// readRoot reads the unit's first entry.
+func (u *unit) readRoot() (die, bool) {
+	var e die
+	n := min(u.end-u.entries, 1024)
+	c := cursor{b: u.d.info.upTo(u.entries, n)}
+	code := (&cursor{b: c.b}).uleb()
+	t := readAbbrevs(u.d.abbrev, u.abbrevOff, code, u)
+	if code == 0 || t == nil || !u.entry(&c, u.entries, t, &e) {
+		return e, false
+	}
+	switch e.abbrev.tag {
+	case tagCompileUnit, tagSkeletonUnit, tagPartialUnit:
+	default:
+		return e, false
+	}
+	// The bases come first: the other attributes need them.
+	u.strOffsets, u.addrBase, u.rnglistsBase = e.strOffsets.v, e.addrBase.v, e.rnglists.v
+	u.stmtList, u.hasLines = e.stmtList.v, e.stmtList.set()
+	u.compDir = u.str(e.compDir)
+	u.lowPC, _ = u.address(e.low)
+	return e, true
+}
+
+// str returns the string of an attribute, empty if it is in a supplementary
+// file.
+func (u *unit) str(v value) string {
+	s := ""
+	switch v.form {
+	case formString:
+		s = v.text
+	case formStrp:
+		s, _ = u.d.str.cstring(v.v)
+	case formLineStrp:
+		s, _ = u.d.lineStr.cstring(v.v)
+	case formStrx, formStrx1, formStrx2, formStrx3, formStrx4, formGNUStrIndex:
+		if v.v < maxLoad {
+			b := cursor{b: u.d.strOffs.upTo(u.strOffsets+v.v*u.offSize, u.offSize)}
+			if off := b.uint(u.offSize); !b.bad {
+				s, _ = u.d.str.cstring(off)
+			}
+		}
+	}
+	return s
+}
+
+// address returns the address of an attribute of that class.
+func (u *unit) address(v value) (uint64, bool) {
+	switch v.form {
+	case formAddr:
+		return v.v, true
+	case formAddrx, formAddrx1, formAddrx2, formAddrx3, formAddrx4, formGNUAddrIndex:
+		if v.v < maxLoad {
+			b := cursor{b: u.d.addr.upTo(u.addrBase+v.v*u.addrSize, u.addrSize)}
+			a := b.uint(u.addrSize)
+			return a, !b.bad
+		}
+	}
+	return 0, false
+}

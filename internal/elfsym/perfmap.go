@@ -1,0 +1,156 @@
+package elfsym
+
+import (
+	"bytes"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+const (
+	maxPerfEntries = 1 << 20
+	maxPerfBytes   = 128 << 20 // read in all
+	maxPerfLine    = 64 << 10
+	maxPerfName    = 4 << 10
+)
+
+// A PerfMap is the list of functions that a JIT compiler writes to
+// /tmp/perf-PID.map, in the format of the kernel's
+// tools/perf/Documentation/jit-interface.txt: lines of start and size in
+// hexadecimal and a name. Code moves and its space is used again: of entries
+// that overlap the later one wins. The methods may be called from any
+// goroutine; the zero PerfMap is empty.
+type PerfMap struct {
+	mu      sync.RWMutex
+	off     int64 // up to where the file has been read
+	read    int64 // bytes in all
+	entries []perfEntry
+	cover   cover
+}
+
+type perfEntry struct {
+	start, size uint64
+	name        string
+}
+
+// ReadPerfMap reads a whole map.
+func ReadPerfMap(r io.Reader) (*PerfMap, error) {
+	b, err := io.ReadAll(io.LimitReader(r, maxPerfBytes))
+	if err != nil {
+		return nil, err
+	}
+	if n := len(b); n > 0 && b[n-1] != '\n' {
+		b = append(b, '\n')
+	}
+	m := new(PerfMap)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.add(b)
+	return m, nil
+}
+
+// Refresh reads what has been added to the file of size bytes behind r since
+// the last call, up to the end of its last whole line, and reports whether
+// there was anything. A file that has shrunk is read from its start, and what
+// was read before is forgotten. It stops at 128 MiB in all.
+func (m *PerfMap) Refresh(r io.ReaderAt, size int64) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if size < m.off {
+		m.off, m.read, m.entries, m.cover = 0, 0, nil, cover{}
+	}
+	changed := false
+	for m.off < size && m.read < maxPerfBytes {
+		b := make([]byte, min(size-m.off, 4<<20))
+		n, err := r.ReadAt(b, m.off)
+		if err != nil && err != io.EOF {
+			return changed, err
+		}
+		end := bytes.LastIndexByte(b[:n], '\n') + 1
+		if end == 0 && n >= maxPerfLine {
+			end = n // no line is that long: leave it out
+		}
+		if end == 0 {
+			break
+		}
+		m.add(b[:end])
+		m.off += int64(end)
+		m.read += int64(end)
+		changed = true
+	}
+	return changed, nil
+}
+
+// add takes over whole lines.
+func (m *PerfMap) add(b []byte) {
+	text := string(b) // the names share it
+	first := len(m.entries)
+	for len(text) > 0 && len(m.entries) < maxPerfEntries {
+		var line string
+		line, text, _ = strings.Cut(text, "\n")
+		if e, ok := parsePerfLine(line); ok {
+			m.entries = append(m.entries, e)
+		}
+	}
+	claims := make([]claim, 0, len(m.entries)-first)
+	for i := first; i < len(m.entries); i++ {
+		e := &m.entries[i]
+		claims = append(claims, claim{e.start, e.start + e.size, uint32(i)})
+	}
+	added := settle(claims)
+	m.cover = m.cover.overlay(&added)
+	if len(m.entries) >= maxPerfEntries {
+		m.compact()
+	}
+}
+
+// compact drops the entries that others have covered completely.
+func (m *PerfMap) compact() {
+	number := make(map[uint32]uint32)
+	var kept []perfEntry
+	for i, o := range m.cover.owners {
+		if o == unowned {
+			continue
+		}
+		n, ok := number[o]
+		if !ok {
+			n = uint32(len(kept))
+			number[o] = n
+			kept = append(kept, m.entries[o])
+		}
+		m.cover.owners[i] = n
+	}
+	m.entries = kept
+}
+
+func parsePerfLine(line string) (perfEntry, bool) {
+	start, rest, ok1 := strings.Cut(line, " ")
+	size, name, ok2 := strings.Cut(rest, " ")
+	a, err1 := strconv.ParseUint(strings.TrimPrefix(start, "0x"), 16, 64)
+	n, err2 := strconv.ParseUint(strings.TrimPrefix(size, "0x"), 16, 64)
+	name = strings.TrimSpace(name)
+	if !ok1 || !ok2 || err1 != nil || err2 != nil || n == 0 || a+n < a || name == "" {
+		return perfEntry{}, false
+	}
+	return perfEntry{a, n, name[:min(len(name), maxPerfName)]}, true
+}
+
+// Lookup returns the function that covers a run-time pc.
+func (m *PerfMap) Lookup(pc uint64) (Sym, bool) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	i, ok := m.cover.owner(pc)
+	if !ok {
+		return Sym{}, false
+	}
+	e := &m.entries[i]
+	return Sym{Name: e.name, Raw: e.name, Addr: e.start, Size: e.size, Kind: JIT}, true
+}
+
+// Len returns the number of entries.
+func (m *PerfMap) Len() int {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return len(m.entries)
+}

@@ -1,0 +1,54 @@
+// Functions inlined into functions inlined into functions, templates,
+// namespaces, a PLT, an alias and a local function.
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+#include <algorithm>
+#include <map>
+
+namespace ns {
+struct Counter {
+	long n = 0;
+	inline void add(long v) { n += v * 3 + (n >> 2); }
+	long operator()(long v) { add(v); return n; }
+	~Counter();
+};
+__attribute__((noinline)) Counter::~Counter() { std::printf("%ld\n", n); }
+
+static inline long inner(long v) {
+	long r = v;
+	for (int i = 0; i < 7; i++)
+		r = r * 31 + i;
+	return r;
+}
+
+static inline long middle(long v) { return inner(v) ^ inner(v + 1); }
+
+__attribute__((noinline)) long outer(long v) { return middle(v) + 1; }
+
+template <typename T>
+__attribute__((noinline)) T twice(T v) {
+	return v + v;
+}
+}  // namespace ns
+
+extern "C" {
+__attribute__((noinline)) long plain(long v) { return ns::outer(v) + ns::twice(v); }
+long alias_of_plain(long v) __attribute__((alias("plain")));
+long __plain(long v) __attribute__((alias("plain")));
+}
+
+int main(int argc, char **argv) {
+	ns::Counter c;
+	std::map<std::string, long> m;
+	std::vector<long> v;
+	for (int i = 0; i < argc + 100; i++) {
+		v.push_back(plain(i) + std::rand());
+		m[std::to_string(i)] += c(v.back());
+	}
+	std::sort(v.begin(), v.end(), [](long a, long b) { return a % 17 < b % 17; });
+	std::string s = ns::twice(std::string(argv[0]));
+	std::printf("%s %ld %zu\n", s.c_str(), v[0], m.size());
+	return 0;
+}
