@@ -3,6 +3,40 @@ package unwind
 import "ptools/internal/elfsym"
 
 // NewTable returns the table of f. It reads nothing yet.
-func NewTable(f *elfsym.File) *Table {
-	return &Table{obj: f}
+func NewTable(f *elfsym.File) *Table { return &Table{obj: elfObject{f}} }
+
+// An elfObject is an ELF file as an object.
+type elfObject struct{ *elfsym.File }
+
+func (o elfObject) golang() goTable {
+	t, ok := o.Go()
+	if !ok {
+		return nil
+	}
+	return goFunctions{t}
 }
+
+func (o elfObject) extent(pc uint64) (start, end uint64, ok bool) {
+	s, ok := o.Symbol(pc)
+	if !ok || s.Size == 0 || s.Kind == elfsym.Label {
+		return 0, 0, false
+	}
+	return s.Addr, s.Addr + s.Size, true
+}
+
+// goFunctions is the function table of a Go program as a goTable.
+type goFunctions struct{ t *elfsym.GoTable }
+
+func (g goFunctions) function(pc uint64) (goFunction, bool) {
+	f, ok := g.t.Func(pc)
+	if !ok {
+		return goFunction{}, false
+	}
+	return goFunction{
+		name: f.Name, start: f.Entry, end: f.End,
+		top:     f.Flags&elfsym.GoTopFrame != 0,
+		spWrite: f.Flags&elfsym.GoSPWrite != 0,
+	}, true
+}
+
+func (g goFunctions) delta(pc uint64) (int32, bool) { return g.t.SPDelta(pc) }

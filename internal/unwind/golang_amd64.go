@@ -6,11 +6,11 @@ import "strings"
 // the functions that change stacks are known by name, as runtime/traceback.go knows
 // them by number.
 func (u *Unwinder) goPlan(p *place, link uint64) (plan, bool) {
-	f, ok := p.m.Table.golang.function(link)
+	f, ok := p.m.Table.goTable().function(link)
 	if !ok {
 		return plan{}, false
 	}
-	delta, ok := p.m.Table.golang.delta(link)
+	delta, ok := p.m.Table.goTable().delta(link)
 	if !ok {
 		return plan{}, false
 	}
@@ -170,10 +170,10 @@ func (u *Unwinder) leaveGoC(n *plan) End {
 // isCrosscall reports whether pc is in crosscall2, the only caller of cgocallback.
 func (u *Unwinder) isCrosscall(pc uint64) bool {
 	m, ok := u.code.Find(pc - 1)
-	if !ok || m.Table == nil || m.Table.golang == nil {
+	if !ok || m.Table == nil || m.Table.goTable() == nil {
 		return false
 	}
-	f, ok := m.Table.golang.function(pc - 1 - m.Bias)
+	f, ok := m.Table.goTable().function(pc - 1 - m.Bias)
 	return ok && f.name == "crosscall2"
 }
 

@@ -14,7 +14,7 @@ func (u *Unwinder) newPlan(p *place) plan {
 		!p.ret && isRestorer(u.readCode(&p.m, p.pc-7, len(restorer64))) {
 		return plan{way: waySignal}
 	}
-	if t.golang != nil {
+	if t.goTable() != nil {
 		if n, ok := u.goPlan(p, link); ok {
 			return n
 		}
@@ -40,14 +40,12 @@ func cfiPlan(fn *function, link uint64) plan {
 // newRoute reads the code around p for a way out.
 func (u *Unwinder) newRoute(p *place) route {
 	limit := p.m.End
-	if t := p.m.Table; t.extent != nil {
-		start, end, ok := t.extent(p.lookup() - p.m.Bias)
-		if ok && !p.ret && p.pc-p.m.Bias == start {
-			return route{ok: true, cfa: rule{kind: ruleRegister, reg: regRSP, val: 8}}
-		}
-		if ok && end > start {
-			limit = end + p.m.Bias
-		}
+	start, end, ok := p.m.Table.obj.extent(p.lookup() - p.m.Bias)
+	if ok && !p.ret && p.pc-p.m.Bias == start {
+		return route{ok: true, cfa: rule{kind: ruleRegister, reg: regRSP, val: 8}}
+	}
+	if ok {
+		limit = end + p.m.Bias
 	}
 	return u.walkOut(&p.m, p.pc, limit)
 }

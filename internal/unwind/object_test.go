@@ -38,3 +38,7 @@ func (o testObject) ReadAddr(b []byte, addr uint64) bool {
 }
 
 func (o testObject) Entry() uint64 { return o.f.Entry }
+
+func (o testObject) golang() goTable { return nil }
+
+func (o testObject) extent(uint64) (start, end uint64, ok bool) { return 0, 0, false }

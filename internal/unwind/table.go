@@ -7,6 +7,8 @@ type object interface {
 	Section(name string) (addr uint64, data []byte, ok bool)
 	ReadAddr(b []byte, addr uint64) bool
 	Entry() uint64
+	golang() goTable                               // nil: no Go code
+	extent(pc uint64) (start, end uint64, ok bool) // of the function symbol at pc
 }
 
 // A Table knows how to leave the functions of one ELF file. It holds nothing of the
@@ -20,8 +22,8 @@ type Table struct {
 	debugOnce sync.Once
 	debug     *frames // .debug_frame, of the file or its separate debug file
 
-	golang goTable                                      // nil: no Go code
-	extent func(pc uint64) (start, end uint64, ok bool) // of the function symbol at pc
+	goOnce sync.Once
+	golang goTable
 }
 
 // frames returns .eh_frame, loaded at the first call.
@@ -48,6 +50,12 @@ func (t *Table) debugFrames() *frames {
 		t.debug = newFrames(section{data: data, base: t.bases()}, 0, nil)
 	})
 	return t.debug
+}
+
+// goTable returns the functions of the Go linker's table, nil where there is none.
+func (t *Table) goTable() goTable {
+	t.goOnce.Do(func() { t.golang = t.obj.golang() })
+	return t.golang
 }
 
 // bases returns the addresses that pointers of .eh_frame can be relative to.

@@ -128,8 +128,8 @@ func (u *Unwinder) findTop(sp uint64) End {
 // function, then for any.
 func (u *Unwinder) scan(p *place, sp uint64) bool {
 	var start, end uint64
-	if t := p.m.Table; t != nil && t.extent != nil {
-		if s, e, ok := t.extent(p.pc - p.m.Bias); ok {
+	if t := p.m.Table; t != nil {
+		if s, e, ok := t.obj.extent(p.pc - p.m.Bias); ok {
 			start, end = s+p.m.Bias, e+p.m.Bias
 		}
 	}

@@ -1,0 +1,161 @@
+package unwind
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"ptools/internal/ptest"
+	"ptools/internal/ptrace"
+)
+
+// A scenario is a program that runs for ever, and the chains of calls that its
+// stacks consist of.
+type scenario struct {
+	name  string
+	build func(t testing.TB) string
+	// chains are functions that call each other, outermost first: who has one of
+	// them on the stack has all before it.
+	chains [][]string
+	// seen are functions that some sample must show.
+	seen []string
+}
+
+func c(src string, flags ...string) func(testing.TB) string {
+	return func(t testing.TB) string { return ptest.BuildC(t, "testdata/"+src, flags...) }
+}
+
+func musl(src string, flags ...string) func(testing.TB) string {
+	return func(t testing.TB) string { return ptest.BuildMusl(t, "testdata/"+src, flags...) }
+}
+
+func golang(src string, flags ...string) func(testing.TB) string {
+	return func(t testing.TB) string { return ptest.BuildGo(t, "testdata/"+src, flags...) }
+}
+
+var (
+	chainC  = [][]string{{"outer", "middle", "inner", "leaf"}, {"inner", "sort", "compare"}, {"inner", "realigned"}, {"inner", "print"}}
+	signalC = [][]string{{"main", "outer", "inner"}, {"handler", "handle", "work"}}
+	throwCC = [][]string{{"main", "outer(int)", "middle(int)", "inner(int)"}}
+	busyGo  = [][]string{{"runtime.main", "main.main", "main.outer", "main.middle", "main.inner"}}
+	cgoGo   = [][]string{{"runtime.main", "main.main", "main.outer", "runtime.cgocall", "runtime.asmcgocall"},
+		{"runtime.asmcgocall", "cOuter", "crosscall2", "runtime.cgocallback", "main.goCallback"}}
+)
+
+var scenarios = []scenario{
+	{"c", c("chain.c"), chainC, nil},
+	{"c-O0", c("chain.c", "-O0"), chainC, nil},
+	{"c-frame-pointers-no-tables", c("chain.c", "-fno-omit-frame-pointer", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"), chainC, nil},
+	{"c-static", c("chain.c", "-static"), chainC, nil},
+	{"c-static-pie", c("chain.c", "-static-pie"), chainC, nil},
+	{"c-debug-frame", c("chain.c", "-g", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"), chainC, nil},
+	{"c-no-header", c("chain.c", "-Wl,--no-eh-frame-hdr"), chainC, nil},
+	{"c-no-tables", c("chain.c", "-g0", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"), chainC, nil},
+	{"musl", musl("chain.c"), chainC, nil},
+	{"musl-static", musl("chain.c", "-static"), chainC, nil},
+	{"signal", c("signal.c"), signalC, nil},
+	{"musl-signal", musl("signal.c", "-static"), signalC, nil},
+	{"throw", c("throw.cc"), throwCC, nil},
+	{"go", golang("busy.go"), busyGo, nil},
+	{"go-stripped", golang("busy.go", "-ldflags=-s -w"), busyGo, nil},
+	{"go-pie", golang("busy.go", "-buildmode=pie"), busyGo, nil},
+	{"cgo", golang("cgo.go"), cgoGo, nil},
+}
+
+// TestChains samples every scenario and demands that stacks are whole and that no
+// caller is missing.
+func TestChains(t *testing.T) {
+	samples := 3000
+	if testing.Short() {
+		samples = 300
+	}
+	for _, s := range scenarios {
+		t.Run(s.name, func(t *testing.T) {
+			s.run(t, samples)
+		})
+	}
+}
+
+func (s *scenario) run(t *testing.T, samples int) {
+	target := ptest.Start(t, s.build(t))
+	target.Ready()
+	space := openSpace(t, target.PID)
+	r := seize(t, target.PID)
+	defer r.release()
+	u := New(space)
+	tally := newTally(s, space)
+	var frames []Frame
+	for i := range samples {
+		tid := r.tids[i%len(r.tids)]
+		r.look(tid, func(regs *ptrace.Regs, stack Stack) {
+			var end End
+			frames, end = u.Unwind(regs, stack, frames[:0])
+			tally.add(frames, end)
+		})
+	}
+	t.Logf("%d samples, %v; %+v", tally.n, tally.ends, u.Counts())
+	if whole := tally.ends[Whole]; whole*1000 < tally.n*995 {
+		t.Errorf("only %d of %d stacks are whole", whole, tally.n)
+	}
+	for _, k := range slices.Sorted(maps.Keys(tally.bad)) {
+		t.Logf("%d × %s", tally.bad[k], k)
+	}
+	if tally.broken*1000 > tally.n*5 {
+		t.Errorf("%d of %d stacks lack a caller", tally.broken, tally.n)
+	}
+}
+
+// A tally counts what a scenario's stacks look like.
+type tally struct {
+	s      *scenario
+	space  *testSpace
+	n      int
+	broken int
+	ends   map[End]int
+	bad    map[string]int // examples
+}
+
+func newTally(s *scenario, space *testSpace) *tally {
+	return &tally{s: s, space: space, ends: map[End]int{}, bad: map[string]int{}}
+}
+
+func (c *tally) add(frames []Frame, end End) {
+	c.n++
+	c.ends[end]++
+	names := c.space.names(frames)
+	why := ""
+	if end != Whole {
+		why = end.String()
+	}
+	for _, chain := range c.s.chains {
+		if missing := checkChain(names, chain); missing != "" {
+			why += " without " + missing
+			c.broken++
+			break
+		}
+	}
+	if why != "" {
+		c.bad[fmt.Sprintf("%s: %s", why, strings.Join(names, " < "))]++
+	}
+}
+
+// checkChain returns the first caller of a chain that a stack should have, and has not.
+func checkChain(names, chain []string) string {
+	from := 0 // in names: what is left of the stack
+	deepest := -1
+	for i := len(chain) - 1; i >= 0 && deepest < 0; i-- {
+		if at := slices.Index(names, chain[i]); at >= 0 {
+			deepest, from = i, at
+		}
+	}
+	for i := deepest - 1; i >= 0; i-- {
+		at := slices.Index(names[from+1:], chain[i])
+		if at < 0 {
+			return chain[i]
+		}
+		from += 1 + at
+	}
+	return ""
+}

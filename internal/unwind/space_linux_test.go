@@ -1,0 +1,136 @@
+package unwind
+
+import (
+	"bytes"
+	"debug/elf"
+	"fmt"
+	"os"
+	"sort"
+	"strings"
+	"testing"
+
+	"ptools/internal/elfsym"
+	"ptools/internal/procfs"
+)
+
+// A testSpace is the executable memory of a process, as it was when it was read.
+type testSpace struct {
+	maps  []Mapping
+	files map[*Table]*elfsym.File
+}
+
+func (s *testSpace) Find(pc uint64) (Mapping, bool) {
+	i := sort.Search(len(s.maps), func(i int) bool { return s.maps[i].End > pc })
+	if i == len(s.maps) || pc < s.maps[i].Start {
+		return Mapping{}, false
+	}
+	return s.maps[i], true
+}
+
+// name returns the function of a frame, as far as a symbol names it.
+func (s *testSpace) name(f Frame) string {
+	pc := f.PC
+	if f.Return {
+		pc--
+	}
+	m, ok := s.Find(pc)
+	if !ok {
+		return fmt.Sprintf("%#x?", pc)
+	}
+	if file := s.files[m.Table]; file != nil {
+		if sym, ok := file.Symbol(pc - m.Bias); ok {
+			return sym.Name
+		}
+		return fmt.Sprintf("%s+%#x", file.Path(), pc-m.Bias)
+	}
+	return fmt.Sprintf("%#x", pc)
+}
+
+// names returns the functions of a stack.
+func (s *testSpace) names(frames []Frame) []string {
+	var names []string
+	for _, f := range frames {
+		n := s.name(f)
+		if f.Signal {
+			n = "<signal> " + n
+		}
+		names = append(names, n)
+	}
+	return names
+}
+
+// openSpace reads the maps of a process and opens what is mapped.
+func openSpace(t testing.TB, pid int) *testSpace {
+	t.Helper()
+	maps, err := procfs.Maps(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &testSpace{files: map[*Table]*elfsym.File{}}
+	tables := map[string]*Table{}
+	for _, m := range maps {
+		if !strings.Contains(m.Perm.String(), "x") || m.Path == "[vsyscall]" {
+			continue
+		}
+		x := Mapping{Start: m.Start, End: m.End}
+		t0 := tables[m.Path]
+		if t0 == nil && m.Path != "" {
+			if f := openMapped(t, pid, m); f != nil {
+				t0 = NewTable(f)
+				s.files[t0] = f
+				tables[m.Path] = t0
+			}
+		}
+		if t0 != nil {
+			x.Table, x.Bias = t0, bias(s.files[t0], m)
+		}
+		s.maps = append(s.maps, x)
+	}
+	return s
+}
+
+func openMapped(t testing.TB, pid int, m procfs.Map) *elfsym.File {
+	if m.Path == "[vdso]" {
+		mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer mem.Close()
+		b := make([]byte, m.End-m.Start)
+		if _, err := mem.ReadAt(b, int64(m.Start)); err != nil {
+			t.Fatal(err)
+		}
+		f, err := elfsym.New(bytes.NewReader(b), int64(len(b)), m.Path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	if m.Inode == 0 {
+		return nil
+	}
+	file, err := os.Open(m.Path)
+	if err != nil {
+		return nil
+	}
+	t.Cleanup(func() { file.Close() })
+	st, _ := file.Stat()
+	f, err := elfsym.New(file, st.Size(), m.Path, nil)
+	if err != nil {
+		return nil
+	}
+	return f
+}
+
+// bias returns the difference between the addresses of a mapping and those in the file.
+func bias(f *elfsym.File, m procfs.Map) uint64 {
+	if m.Path == "[vdso]" {
+		return m.Start - f.Segments()[0].Vaddr
+	}
+	for _, seg := range f.Segments() {
+		if seg.Flags&elf.PF_X != 0 && m.Off >= seg.Off&^4095 && m.Off < seg.Off+seg.Filesz {
+			return m.Start - m.Off - (seg.Vaddr - seg.Off)
+		}
+	}
+	return m.Start - m.Off
+}

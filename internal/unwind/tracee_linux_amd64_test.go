@@ -1,0 +1,123 @@
+package unwind
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"syscall"
+	"testing"
+
+	"ptools/internal/procfs"
+	"ptools/internal/ptest"
+	"ptools/internal/ptrace"
+)
+
+func TestMain(m *testing.M) { ptest.Main(m) }
+
+// A tracee is a process whose threads a test has seized, from a goroutine that keeps
+// its OS thread.
+type tracee struct {
+	t     testing.TB
+	pid   int
+	tids  []int
+	mem   *os.File
+	stack []byte
+}
+
+// seize attaches to all threads of a process.
+func seize(t testing.TB, pid int) *tracee {
+	t.Helper()
+	runtime.LockOSThread()
+	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &tracee{t: t, pid: pid, mem: mem, stack: make([]byte, 64<<10)}
+	t.Cleanup(func() { mem.Close() })
+	tids, err := procfs.Tasks(pid, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tid := range tids {
+		if err := ptrace.Seize(tid, ptrace.OptClone); err != nil {
+			t.Fatalf("seize %d: %v", tid, err)
+		}
+		r.tids = append(r.tids, tid)
+	}
+	return r
+}
+
+// look stops a thread, hands its registers and the copy of its stack to f, and lets it
+// run on. It reports false for a thread that is gone.
+func (r *tracee) look(tid int, f func(regs *ptrace.Regs, stack Stack)) bool {
+	if !r.stop(tid) {
+		return false
+	}
+	var regs ptrace.Regs
+	if err := ptrace.GetRegs(tid, &regs); err != nil {
+		r.t.Fatal(err)
+	}
+	f(&regs, r.copyStack(&regs))
+	if err := ptrace.Cont(tid, 0); err != nil {
+		r.t.Fatal(err)
+	}
+	return true
+}
+
+// copyStack copies what can be read above the stack pointer.
+func (r *tracee) copyStack(regs *ptrace.Regs) Stack {
+	n, _ := r.mem.ReadAt(r.stack, int64(regs.SP()))
+	return Stack{Base: regs.SP(), Data: r.stack[:n], Mem: r.mem}
+}
+
+// stop interrupts a thread and waits until it stands.
+func (r *tracee) stop(tid int) bool {
+	if ptrace.Interrupt(tid) != nil {
+		return false
+	}
+	for {
+		s, err := ptrace.Wait(true)
+		if err == syscall.EINTR {
+			continue
+		}
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		if s.TID == tid && s.Kind == ptrace.KindEventStop {
+			return true
+		}
+		if s.Kind.Ended() {
+			if s.TID == tid {
+				return false
+			}
+			continue
+		}
+		r.pass(s)
+	}
+}
+
+// pass lets a thread run on that has stopped for something else.
+func (r *tracee) pass(s ptrace.Stop) {
+	var err error
+	switch s.Kind {
+	case ptrace.KindGroupStop:
+		err = ptrace.Listen(s.TID)
+	case ptrace.KindSignal:
+		err = ptrace.Cont(s.TID, s.Signal)
+	default:
+		err = ptrace.Cont(s.TID, 0)
+	}
+	if err != nil && err != syscall.ESRCH {
+		r.t.Fatal(err)
+	}
+}
+
+// release detaches from all threads.
+func (r *tracee) release() {
+	tids, _ := procfs.Tasks(r.pid, nil)
+	for _, tid := range tids {
+		if r.stop(tid) {
+			ptrace.Detach(tid, 0)
+		}
+	}
+}
