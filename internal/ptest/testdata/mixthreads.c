@@ -1,0 +1,61 @@
+/*
+ * mixthreads: two threads, named left and right, burn CPU in the same three functions in different
+ * shares: left 70, 20 and 10 % in alpha, beta and gamma_, right 10, 20 and 70 %. The page's shares 0
+ * to 2 are left's CPU nanoseconds in the three, 3 to 5 are right's. -n counts rounds of each.
+ */
+#include "ptest.h"
+#include "burn.h"
+
+static _Atomic int stop;
+
+NOINLINE static uint64_t alpha(uint64_t x, int units) { return burn(x, units); }
+NOINLINE static uint64_t beta(uint64_t x, int units) { return burn(x, units) + 1; }
+NOINLINE static uint64_t gamma_(uint64_t x, int units) { return burn(x, units) + 2; }
+
+struct side {
+	const char *name;
+	int units[3];
+	_Atomic uint64_t *share;
+	uint64_t x;
+};
+
+static void *run(void *arg)
+{
+	struct side *s = arg;
+	uint64_t (*const f[3])(uint64_t, int) = { alpha, beta, gamma_ };
+	uint64_t n;
+	int i;
+
+	pthread_setname_np(pthread_self(), s->name);
+	for (n = 0; !atomic_load(&stop) && (count == 0 || n < count); n++) {
+		for (i = 0; i < 3; i++) {
+			uint64_t t = cpu_now();
+
+			s->x = f[i](s->x, s->units[i]);
+			atomic_fetch_add(&s->share[i], cpu_now() - t);
+		}
+		atomic_fetch_add(&truth->work, 1);
+	}
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	struct side left = { "left", { 70, 20, 10 }, NULL, 1 };
+	struct side right = { "right", { 10, 20, 70 }, NULL, 2 };
+	pthread_t a, b;
+
+	start(argc, argv, NULL);
+	left.share = &truth->share[0];
+	right.share = &truth->share[3];
+	a = spawn(run, &left);
+	b = spawn(run, &right);
+	ready();
+	if (count == 0) {
+		await_end();
+		atomic_store(&stop, 1);
+	}
+	pthread_join(a, NULL);
+	pthread_join(b, NULL);
+	return done(left.x + right.x);
+}
