@@ -43,6 +43,7 @@ func OpenRoot(pid int) (*Root, error) { return nil, errors.ErrUnsupported }
 // The methods of a Root are those of Linux.
 func (r *Root) Open(name string) (*os.File, error) { return nil, errors.ErrUnsupported }
 func (r *Root) OpenMapped(m Map) (*os.File, error) { return nil, errors.ErrUnsupported }
+func (r *Root) Ours() bool                         { return false }
 func (r *Root) Close() error                       { return nil }
 
 // A PIDFD cannot be opened on this platform.

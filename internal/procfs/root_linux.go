@@ -53,6 +53,15 @@ func (r *Root) Close() error {
 	return nil
 }
 
+// Ours reports whether the root is this process's own root directory.
+func (r *Root) Ours() bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	var theirs, ours unix.Stat_t
+	return r.fd >= 0 && unix.Fstat(r.fd, &theirs) == nil && unix.Stat("/", &ours) == nil &&
+		theirs.Dev == ours.Dev && theirs.Ino == ours.Ino
+}
+
 // Open opens a regular file for reading. A relative name starts at the root.
 func (r *Root) Open(name string) (*os.File, error) {
 	fd, err := r.look(name)

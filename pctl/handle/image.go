@@ -1,0 +1,137 @@
+package handle
+
+import (
+	"bytes"
+	"debug/elf"
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"ptools/internal/elfsym"
+	"ptools/internal/mem"
+	"ptools/internal/procfs"
+	"ptools/internal/unwind"
+)
+
+// An image is what is known of a mapped file, wherever it is mapped. It is
+// opened when first needed.
+type image struct {
+	state atomic.Pointer[loaded]
+	mu    sync.Mutex // one opens it
+}
+
+// loaded is an opened image: no file and no table if it is not ELF, or
+// cannot be opened.
+type loaded struct {
+	file  *elfsym.File
+	table *unwind.Table
+}
+
+// load opens the object's image. It reports false if that failed for a
+// reason that may pass, such as a lack of descriptors.
+func (s *Space) load(o *object) (*loaded, bool) {
+	if l := o.image.state.Load(); l != nil {
+		return l, true
+	}
+	o.image.mu.Lock()
+	defer o.image.mu.Unlock()
+	if l := o.image.state.Load(); l != nil {
+		return l, true
+	}
+	l := new(loaded)
+	file, err := s.open(o)
+	if err == nil {
+		l.file, l.table = file, tableOf(file)
+	} else if transient(err) {
+		return l, false
+	}
+	o.image.state.Store(l)
+	return l, true
+}
+
+func transient(err error) bool {
+	for _, e := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EINTR} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Space) open(o *object) (*elfsym.File, error) {
+	switch {
+	case o.id.special == vdsoName:
+		return openMemory(s.pid, o)
+	case o.id.special != "":
+		return nil, elfsym.ErrFormat
+	}
+	f, err := s.source.openMapped(o.maps[0])
+	if err != nil {
+		return nil, err
+	}
+	return s.files.Open(f, o.path, s.source)
+}
+
+// maxVDSO bounds what is copied out of the target; the vDSO is two pages.
+const maxVDSO = 1 << 20
+
+// openMemory reads an object that is in no file.
+func openMemory(pid int, o *object) (*elfsym.File, error) {
+	m, err := mem.Open(pid)
+	if err != nil {
+		return nil, err
+	}
+	defer m.Close()
+	b := make([]byte, min(o.end-o.start, maxVDSO))
+	n, err := m.ReadAt(b, int64(o.start))
+	if n == 0 {
+		return nil, errors.Join(err, io.ErrUnexpectedEOF)
+	}
+	return elfsym.New(bytes.NewReader(b[:n]), int64(n), o.path, nil)
+}
+
+// bias returns what to subtract from addresses of the region for the file's
+// own. Each mapping has a bias of its own right: a file may be mapped in
+// parts by who is no run-time linker. Memory that replaces a part of the file
+// has the bias of the object's first mapping.
+func (l *loaded) bias(r *region) (uint64, bool) {
+	if l.file == nil {
+		return 0, false
+	}
+	m := &r.Map
+	if m.Inode == 0 && r.object.id.special == "" {
+		m = &r.object.maps[0]
+	}
+	return bias(l.file.Segments(), m)
+}
+
+// bias finds the segment that a mapping shows. Segments are mapped in whole
+// pages, so one page of the file may be mapped twice, for the end of one
+// segment and the beginning of the next: the one that starts there, or whose
+// access is that of the mapping, is meant.
+func bias(segments []elfsym.Segment, m *procfs.Map) (bias uint64, ok bool) {
+
+	page := uint64(os.Getpagesize()) - 1
+	best := -1
+	for i := range segments {
+		s := &segments[i]
+		first, end := s.Off&^page, s.Off+s.Filesz
+		if s.Filesz == 0 || end < s.Off || m.Off < first || m.Off >= (end+page)&^page {
+			continue
+		}
+		score := 0
+		if (s.Flags&elf.PF_X != 0) == (m.Perm&procfs.Exec != 0) {
+			score += 2
+		}
+		if first == m.Off {
+			score++
+		}
+		if score > best {
+			best, bias, ok = score, m.Start-(s.Vaddr+(m.Off-s.Off)), true
+		}
+	}
+	return bias, ok
+}

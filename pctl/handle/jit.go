@@ -1,0 +1,76 @@
+package handle
+
+import (
+	"os"
+	"strconv"
+	"sync"
+	"syscall"
+
+	"ptools/internal/elfsym"
+	"ptools/internal/procfs"
+)
+
+// A jitMap is the process's list of functions compiled at run time,
+// /tmp/perf-PID.map in its own root and by its own number there. It is read
+// when code in anonymous memory is first asked for, and again when it grows.
+type jitMap struct {
+	pid int
+
+	mu     sync.Mutex
+	file   *os.File  // nil until one is found
+	sought *snapshot // for which there was none; another one is worth another look
+	closed bool
+	list   elfsym.PerfMap
+}
+
+// lookup returns the function at a program counter.
+func (j *jitMap) lookup(src *source, snap *snapshot, pc uint64) (elfsym.Sym, bool) {
+	j.mu.Lock()
+	if j.file == nil && j.sought != snap && !j.closed {
+		j.file, j.sought = j.open(src), snap
+	}
+	if j.file != nil {
+		if info, err := j.file.Stat(); err == nil {
+			_, _ = j.list.Refresh(j.file, info.Size()) // what could be read still counts
+		}
+	}
+	j.mu.Unlock()
+	return j.list.Lookup(pc)
+}
+
+// open finds the file. Whoever may write to /tmp can put one there: it has
+// to be the process's user's, or root's.
+func (j *jitMap) open(src *source) *os.File {
+	st, err := procfs.ReadStatus(j.pid)
+	if err != nil {
+		return nil
+	}
+	pids := []int{st.InnerPID()}
+	if st.InnerPID() != j.pid {
+		pids = append(pids, j.pid) // written by an agent outside
+	}
+	for _, pid := range pids {
+		f, err := src.OpenDebug("/tmp/perf-" + strconv.Itoa(pid) + ".map")
+		if err != nil {
+			continue
+		}
+		if info, err := f.Stat(); err == nil {
+			owner, ok := info.Sys().(*syscall.Stat_t)
+			if ok && (owner.Uid == 0 || int(owner.Uid) == st.UID[1]) {
+				return f
+			}
+		}
+		f.Close()
+	}
+	return nil
+}
+
+func (j *jitMap) close() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.closed = true
+	if j.file != nil {
+		j.file.Close()
+		j.file = nil
+	}
+}

@@ -1,0 +1,121 @@
+package handle
+
+import (
+	"strings"
+
+	"ptools/internal/elfsym"
+	"ptools/internal/procfs"
+)
+
+// An Object is one executable or library, mapped at one place. Path is that
+// of the file as the process sees it, "[vdso]" for the kernel's own object.
+type Object struct {
+	Path, Name string // Name is the last element of Path
+	Start, End uint64 // from its first mapping to its last
+	Bias       uint64 // run-time minus link-time address
+	BuildID    string // lower-case hexadecimal; empty without one
+	File       *elfsym.File
+}
+
+// A Symbol is a symbol at its run-time address.
+type Symbol struct {
+	Name       string
+	Addr, Size uint64
+	Object     Object
+	Kind       elfsym.Kind
+}
+
+// Objects returns the objects that have executable memory, by address, and
+// opens those that are not open yet. File is nil for one that is not ELF or
+// cannot be read.
+func (s *Space) Objects() []Object {
+	snap := s.now.Load()
+	list := make([]Object, len(snap.objects))
+	for i, o := range snap.objects {
+		list[i] = s.object(o)
+	}
+	return list
+}
+
+// Object returns the object that has an address, of code or data, mapped
+// from its file.
+func (s *Space) Object(addr uint64) (Object, bool) {
+	if r := s.now.Load().find(addr); r != nil && r.object != nil {
+		return s.object(r.object), true
+	}
+	return Object{}, false
+}
+
+// Main returns the object of the executed program, as opposed to libraries
+// and the run-time linker: the one that has the entry point.
+func (s *Space) Main() (Object, bool) {
+	if o := s.now.Load().main(); o != nil {
+		return s.object(o), true
+	}
+	return Object{}, false
+}
+
+func (s *snapshot) main() *object {
+	if r := s.find(s.entry); r != nil && s.entry != 0 {
+		return r.object
+	}
+	return nil
+}
+
+func (s *Space) object(o *object) Object {
+	l, _ := s.load(o)
+	v := Object{Path: o.path, Name: o.name, Start: o.start, End: o.end, File: l.file}
+	if l.file != nil {
+		v.BuildID = l.file.BuildID()
+		v.Bias, _ = o.bias(l)
+	}
+	return v
+}
+
+// bias is that of the object's code.
+func (o *object) bias(l *loaded) (uint64, bool) {
+	for i := range o.maps {
+		if m := &o.maps[i]; m.Perm&procfs.Exec != 0 && (m.Inode != 0 || o.id.special != "") {
+			return bias(l.file.Segments(), m)
+		}
+	}
+	return bias(l.file.Segments(), &o.maps[0]) // all its code is in memory that replaced it
+}
+
+// ByName returns the symbols of a name, in the main program first, then by
+// address; see elfsym.File.ByName for what a symbol's name may be. in means an
+// object by its path, its file name ("libc.so.6"), that name up to ".so" or
+// before it ("libc.so", "libc"), or "a.out" for the main program; empty, it
+// means all.
+func (s *Space) ByName(in, symbol string) []Symbol {
+	snap := s.now.Load()
+	main := snap.main()
+	var found []Symbol
+	add := func(o *object) {
+		v := s.object(o)
+		if v.File == nil {
+			return
+		}
+		for _, sym := range v.File.ByName(symbol) {
+			found = append(found, Symbol{Name: sym.Name, Addr: sym.Addr + v.Bias, Size: sym.Size, Object: v, Kind: sym.Kind})
+		}
+	}
+	if main != nil && (in == "a.out" || main.called(in)) {
+		add(main)
+	}
+	for _, o := range snap.objects {
+		if o != main && o.called(in) {
+			add(o)
+		}
+	}
+	return found
+}
+
+// called reports whether the object goes by a name.
+func (o *object) called(name string) bool {
+	if name == "" || name == o.path || name == o.name {
+		return true
+	}
+	rest, ok := strings.CutPrefix(o.name, name)
+	return ok && (strings.HasPrefix(rest, ".so") || strings.HasSuffix(name, ".so") && strings.HasPrefix(rest, "."))
+}

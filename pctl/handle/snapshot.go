@@ -1,0 +1,187 @@
+package handle
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"ptools/internal/procfs"
+	"ptools/internal/unwind"
+)
+
+// A snapshot is one state of an address space's map. It never changes but
+// for what is filled in on first use.
+type snapshot struct {
+	text    []byte   // of /proc/PID/maps, to see whether anything has changed
+	regions []region // executable memory and all of the objects that have some, by address
+	objects []*object
+	entry   uint64 // of the main program; 0 if unknown
+	images  map[fileID]*image
+	names   atomic.Pointer[frameCache]
+}
+
+// A fileID is the identity of a mapped file. The name is not part of it: a
+// file that is renamed or deleted while it is mapped remains what it is.
+type fileID struct {
+	major, minor uint32
+	inode        uint64
+	special      string // name of what is no file, such as "[vdso]"
+}
+
+// An object is one file at one place. The same file at two places (dlmopen)
+// is two objects with one image.
+type object struct {
+	id         fileID
+	path, name string
+	start, end uint64
+	image      *image
+	maps       []procfs.Map
+}
+
+// A region is one mapping.
+type region struct {
+	procfs.Map
+	object *object // nil for anonymous memory
+
+	// code is what Find answers, filled in at the first question; nil before.
+	code atomic.Pointer[unwind.Mapping]
+}
+
+const vdsoName = "[vdso]"
+
+// build makes a snapshot of a list of mappings. Images of files that were
+// there before are taken over, opened or not.
+func build(maps []procfs.Map, text []byte, old map[fileID]*image) *snapshot {
+	var g grouping
+	for i := range maps {
+		g.add(maps, i)
+	}
+	s := &snapshot{text: text, images: map[fileID]*image{}}
+	owner := make([]*object, len(maps))
+	for _, p := range g.parts {
+		if !slices.ContainsFunc(p.maps, func(i int) bool { return maps[i].Perm&procfs.Exec != 0 }) {
+			continue
+		}
+		o := s.newObject(maps, p, old)
+		for _, i := range p.maps {
+			owner[i] = o
+		}
+	}
+	n := 0
+	for i := range maps {
+		if owner[i] != nil || maps[i].Perm&procfs.Exec != 0 {
+			n++
+		}
+	}
+	s.regions = make([]region, 0, n)
+	for i, m := range maps {
+		if owner[i] != nil || m.Perm&procfs.Exec != 0 {
+			s.regions = s.regions[:len(s.regions)+1]
+			r := &s.regions[len(s.regions)-1]
+			r.Map, r.object = m, owner[i]
+		}
+	}
+	return s
+}
+
+func (s *snapshot) newObject(maps []procfs.Map, p part, old map[fileID]*image) *object {
+	im := s.images[p.id]
+	if im == nil {
+		if im = old[p.id]; im == nil {
+			im = new(image)
+		}
+		s.images[p.id] = im
+	}
+	first, last := maps[p.maps[0]], maps[p.maps[len(p.maps)-1]]
+	o := &object{
+		id: p.id, path: first.Path, name: path.Base(first.Path),
+		start: first.Start, end: last.End, image: im,
+	}
+	for _, i := range p.maps {
+		o.maps = append(o.maps, maps[i])
+	}
+	s.objects = append(s.objects, o)
+	return o
+}
+
+// A part is a run of mappings, by index, that belong to one file at one place.
+type part struct {
+	id   fileID
+	off  uint64 // file offset of the last one
+	maps []int
+}
+
+// A grouping collects parts. The run-time linker and execve map a file's
+// segments by rising address and rising offset, with other memory only where
+// the file leaves a hole; a smaller offset begins the file anew.
+type grouping struct {
+	parts []part
+	gap   []int // anonymous executable memory directly behind the last part
+}
+
+func (g *grouping) add(maps []procfs.Map, i int) {
+	m := &maps[i]
+	var p *part
+	if n := len(g.parts); n > 0 {
+		p = &g.parts[n-1]
+	}
+	id := identify(m)
+	if id == (fileID{}) {
+		if p != nil && m.Perm&procfs.Exec != 0 && m.Start == g.end(maps) {
+			g.gap = append(g.gap, i)
+		}
+		return
+	}
+	if p == nil || p.id != id || m.Off < p.off {
+		g.parts = append(g.parts, part{id: id, off: m.Off, maps: []int{i}})
+	} else {
+		if m.Start == g.end(maps) { // text that was moved to huge pages is still the file's
+			p.maps = append(p.maps, g.gap...)
+		}
+		p.maps, p.off = append(p.maps, i), m.Off
+	}
+	g.gap = g.gap[:0]
+}
+
+// end is the address up to which memory follows the last part without a hole.
+func (g *grouping) end(maps []procfs.Map) uint64 {
+	of := g.gap
+	if len(of) == 0 {
+		of = g.parts[len(g.parts)-1].maps
+	}
+	return maps[of[len(of)-1]].End
+}
+
+// identify returns the zero fileID for anonymous memory.
+func identify(m *procfs.Map) fileID {
+	switch {
+	case m.Inode != 0:
+		return fileID{major: m.Major, minor: m.Minor, inode: m.Inode}
+	case m.Path != "" && !anonymous(m.Path):
+		return fileID{special: m.Path}
+	}
+	return fileID{}
+}
+
+// anonymous reports whether the kernel's name is that of plain memory.
+func anonymous(name string) bool {
+	return name == "[heap]" || name == "[stack]" || strings.HasPrefix(name, "[anon")
+}
+
+// find returns the region that holds the address, or nil.
+func (s *snapshot) find(addr uint64) *region {
+	lo, hi := 0, len(s.regions)
+	for lo < hi {
+		mid := int(uint(lo+hi) / 2)
+		if s.regions[mid].End <= addr {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	if lo < len(s.regions) && addr >= s.regions[lo].Start {
+		return &s.regions[lo]
+	}
+	return nil
+}

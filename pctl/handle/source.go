@@ -1,0 +1,84 @@
+package handle
+
+import (
+	"io/fs"
+	"os"
+	"sync"
+
+	"ptools/internal/procfs"
+)
+
+// A source opens files for one process, inside its root. An elfsym.File
+// keeps the source of the process that opened it first, and may look for its
+// separate debug file long after that process's Space is closed; it finds it
+// then in our own root, if the process had the same, or by the process again.
+type source struct {
+	pid    int
+	start  uint64 // start time
+	shared bool   // its root is ours
+
+	mu   sync.Mutex
+	root *procfs.Root // nil once closed
+}
+
+func newSource(pid int) (*source, error) {
+	st, err := procfs.ReadStat(pid)
+	if err != nil {
+		return nil, err
+	}
+	root, err := procfs.OpenRoot(pid)
+	if err != nil {
+		return nil, err
+	}
+	return &source{pid: pid, start: st.StartTime, shared: root.Ours(), root: root}, nil
+}
+
+// OpenDebug opens a regular file by an absolute path.
+func (s *source) OpenDebug(path string) (*os.File, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.root != nil {
+		return s.root.Open(path)
+	}
+	root, err := s.again()
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return root.Open(path)
+}
+
+// again opens the root for one use.
+func (s *source) again() (*procfs.Root, error) {
+	if s.shared {
+		return procfs.OpenRoot(os.Getpid())
+	}
+	root, err := procfs.OpenRoot(s.pid)
+	if err != nil {
+		return nil, err
+	}
+	if st, err := procfs.ReadStat(s.pid); err != nil || st.StartTime != s.start {
+		root.Close()
+		return nil, fs.ErrNotExist
+	}
+	return root, nil
+}
+
+// openMapped opens the file that is mapped at m.
+func (s *source) openMapped(m procfs.Map) (*os.File, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.root == nil {
+		return nil, os.ErrClosed
+	}
+	return s.root.OpenMapped(m)
+}
+
+func (s *source) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.root != nil {
+		s.root.Close()
+		s.root = nil
+	}
+}

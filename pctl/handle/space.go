@@ -1,0 +1,125 @@
+package handle
+
+import (
+	"bytes"
+	"sync"
+	"sync/atomic"
+
+	"ptools/internal/elfsym"
+	"ptools/internal/procfs"
+	"ptools/internal/unwind"
+)
+
+// ownFiles is how many files a Space without a shared cache keeps open.
+const ownFiles = 64
+
+// A Space is the map of one process's address space. Any goroutine may call
+// its methods; those that look something up see the map as it was at the last
+// Refresh, and take no lock once the object concerned has been opened.
+//
+// A Space does not notice by itself that the process maps something new: its
+// user calls Refresh at an event that says so, or when Find does not know a
+// program counter. After an exec the user makes a new one.
+type Space struct {
+	pid    int
+	files  *elfsym.Cache
+	source *source
+	jit    jitMap
+	now    atomic.Pointer[snapshot]
+
+	mu sync.Mutex // one Refresh at a time
+}
+
+var _ unwind.Code = (*Space)(nil)
+
+// NewSpace reads the map of a process, which needs the permission
+// PTRACE_MODE_READ. Files are opened through the cache, which may be shared
+// by any number of Spaces; nil makes one for this Space. A process without
+// memory (a zombie, a kernel thread) has an empty map.
+func NewSpace(pid int, files *elfsym.Cache) (*Space, error) {
+	src, err := newSource(pid)
+	if err != nil {
+		return nil, err
+	}
+	if files == nil {
+		files = elfsym.NewCache(ownFiles)
+	}
+	s := &Space{pid: pid, files: files, source: src, jit: jitMap{pid: pid}}
+	s.now.Store(&snapshot{})
+	if err := s.Refresh(); err != nil {
+		src.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// PID is the process's number.
+func (s *Space) PID() int { return s.pid }
+
+// Refresh reads the map again. Objects that are still there keep what is
+// known about them; a map that has not changed costs reading it and nothing
+// else.
+func (s *Space) Refresh() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.now.Load()
+	text, err := procfs.ReadMaps(s.pid, make([]byte, 0, len(old.text)+4096))
+	if err != nil {
+		return err
+	}
+	if old.text != nil && bytes.Equal(text, old.text) {
+		return nil
+	}
+	maps, err := procfs.ParseMaps(text)
+	if err != nil {
+		return err
+	}
+	snap := build(maps, text, old.images)
+	if auxv, err := procfs.ReadAuxv(s.pid); err == nil {
+		snap.entry = auxv[procfs.AuxEntry]
+	}
+	s.now.Store(snap)
+	return nil
+}
+
+// Close gives back what the Space holds on to in the process: later it opens
+// no file any more, but keeps answering from what is open. It is idempotent.
+func (s *Space) Close() {
+	s.jit.close()
+	s.source.close()
+}
+
+// Find returns the executable memory that holds a program counter. It does
+// not allocate once the memory has been asked for before.
+func (s *Space) Find(pc uint64) (unwind.Mapping, bool) {
+	r := s.now.Load().find(pc)
+	if r == nil || r.Perm&procfs.Exec == 0 {
+		return unwind.Mapping{}, false
+	}
+	if m := r.code.Load(); m != nil {
+		return *m, true
+	}
+	return s.resolve(r), true
+}
+
+// resolve opens the region's object and works out its bias.
+func (s *Space) resolve(r *region) unwind.Mapping {
+	m := unwind.Mapping{Start: r.Start, End: r.End}
+	final := true
+	if r.object == nil {
+		m.Special = unwind.Anonymous
+	} else {
+		var l *loaded
+		l, final = s.load(r.object)
+		if r.object.id.special == vdsoName {
+			m.Special = unwind.VDSO
+		}
+		if bias, ok := l.bias(r); ok {
+			m.Bias, m.Table = bias, l.table
+		}
+	}
+	if final {
+		r.code.Store(&m)
+	}
+	return m
+}

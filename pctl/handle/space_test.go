@@ -1,0 +1,170 @@
+package handle
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"ptools/internal/elfsym"
+	"ptools/internal/procfs"
+	"ptools/internal/ptest"
+	"ptools/internal/unwind"
+)
+
+func TestMain(m *testing.M) { ptest.Main(m) }
+
+func newSpace(t testing.TB, pid int) *Space {
+	t.Helper()
+	files := elfsym.NewCache(32)
+	s, err := NewSpace(pid, files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close(); files.Close() })
+	return s
+}
+
+//go:noinline
+func here() uint64 {
+	pc, _, _, _ := runtime.Caller(0)
+	return uint64(pc)
+}
+
+// TestSelf looks this very function up.
+func TestSelf(t *testing.T) {
+	s := newSpace(t, os.Getpid())
+	pc := here()
+	frames := s.Symbolize(pc, Return|Lines, nil)
+	if len(frames) != 1 || !strings.HasSuffix(frames[0].Func, "handle.here") ||
+		filepath.Base(frames[0].File) != "space_test.go" || frames[0].Line == 0 || frames[0].Entry+frames[0].Offset != pc {
+		t.Errorf("Symbolize(here) = %+v", frames)
+	}
+	m, ok := s.Find(pc)
+	if !ok || pc < m.Start || pc >= m.End || m.Table == nil || m.Special != unwind.None {
+		t.Errorf("Find(here) = %+v, %v", m, ok)
+	}
+	if _, ok := s.Find(8); ok {
+		t.Error("something is at address 8")
+	}
+	if got := s.Symbolize(8, 0, nil); len(got) != 1 || got[0] != (Frame{PC: 8}) {
+		t.Errorf("Symbolize(8) = %+v", got)
+	}
+	main, ok := s.Main()
+	exe, _ := os.Executable()
+	if !ok || main.Path != exe || main.File == nil {
+		t.Errorf("Main() = %+v, %v", main, ok)
+	}
+	if o, ok := s.Object(pc); !ok || o != main {
+		t.Errorf("Object(here) = %+v, %v", o, ok)
+	}
+	for _, name := range []string{"", "a.out", main.Name, main.Path} {
+		syms := s.ByName(name, "ptools/pctl/handle.here")
+		if len(syms) != 1 || syms[0].Addr != frames[0].Entry || syms[0].Object != main {
+			t.Errorf("ByName(%q) = %+v", name, syms)
+		}
+	}
+	if syms := s.ByName("libnone", "ptools/pctl/handle.here"); syms != nil {
+		t.Errorf("ByName in no object = %+v", syms)
+	}
+}
+
+func TestVDSO(t *testing.T) {
+	s := newSpace(t, os.Getpid())
+	for _, o := range s.Objects() {
+		if o.Path != vdsoName {
+			continue
+		}
+		if o.File == nil {
+			t.Fatal("the vDSO is not opened")
+		}
+		syms := s.ByName(vdsoName, "clock_gettime")
+		if len(syms) == 0 {
+			syms = s.ByName(vdsoName, "__vdso_clock_gettime")
+		}
+		if len(syms) == 0 {
+			t.Fatal("no clock_gettime in the vDSO")
+		}
+		m, ok := s.Find(syms[0].Addr)
+		if !ok || m.Special != unwind.VDSO || m.Table == nil {
+			t.Errorf("Find in the vDSO = %+v, %v", m, ok)
+		}
+		f := s.Symbolize(syms[0].Addr+1, 0, nil)
+		if len(f) != 1 || !strings.Contains(f[0].Func, "clock_gettime") || f[0].Offset != 1 || f[0].Object != vdsoName {
+			t.Errorf("Symbolize in the vDSO = %+v", f)
+		}
+		return
+	}
+	t.Error("there is no vDSO")
+}
+
+// nm reads what the linker's own tools say of a program's function.
+const target = `
+#include <stdio.h>
+#include <unistd.h>
+#include <dlfcn.h>
+__attribute__((noinline)) void landmark(void) { __asm__ volatile(""); }
+int main(void) {
+	printf("%p %p\nready\n", (void *)landmark, (void *)getpid);
+	fflush(stdout);
+	char c;
+	while (read(0, &c, 1) > 0) {}
+	return 0;
+}
+`
+
+// TestLayouts asks programs of every layout where their functions are and
+// compares.
+func TestLayouts(t *testing.T) {
+	ptest.Need(t, "gcc")
+	src := filepath.Join(t.TempDir(), "layout.c")
+	if err := os.WriteFile(src, []byte(target), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name  string
+		flags []string
+	}{
+		{"pie", []string{"-pie", "-fPIE"}},
+		{"nopie", []string{"-no-pie", "-fno-pie"}},
+		{"static", []string{"-static"}},
+		{"static-pie", []string{"-static-pie", "-fPIE"}},
+		{"packed", []string{"-Wl,-z,noseparate-code"}},
+		{"deleted", nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			program := ptest.BuildC(t, src, c.flags...)
+			if c.name == "deleted" {
+				copied := filepath.Join(t.TempDir(), "gone away")
+				b, err := os.ReadFile(program)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(copied, b, 0o700); err != nil {
+					t.Fatal(err)
+				}
+				program = copied
+			}
+			g := ptest.Start(t, program)
+			landmark, getpid := addresses(t, g)
+			if c.name == "deleted" {
+				if err := os.Remove(program); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s := newSpace(t, g.PID)
+			if f := s.Symbolize(landmark, 0, nil); f[0].Func != "landmark" || f[0].Offset != 0 || f[0].Object != program {
+				t.Errorf("Symbolize(landmark) = %+v", f)
+			}
+			if f := s.Symbolize(getpid, 0, nil); !strings.Contains(f[0].Func, "getpid") {
+				t.Errorf("Symbolize(getpid) = %+v", f)
+			}
+			if syms := s.ByName("a.out", "landmark"); len(syms) != 1 || syms[0].Addr != landmark {
+				t.Errorf("ByName(landmark) = %+v, want %#x", syms, landmark)
+			}
+		})
+	}
+}

@@ -1,0 +1,144 @@
+package handle
+
+import (
+	"sync/atomic"
+
+	"ptools/internal/elfsym"
+)
+
+// A Frame says where in the program a program counter is. One program counter
+// has several, the innermost first, where functions were inlined.
+type Frame struct {
+	PC     uint64
+	Func   string // demangled; empty if unknown
+	Entry  uint64 // run-time address of the function that PC is in, not of one inlined there; 0 if unknown
+	Offset uint64 // PC - Entry
+
+	File    string // of the source; empty without line information
+	Line    int
+	Inlined bool // Func was inlined into the next Frame's
+
+	Object  string // path of the object; empty for code in no file
+	BuildID string
+}
+
+// How says how a program counter is looked up. The zero How takes it for the
+// address of the instruction that runs next, and finds no lines.
+type How uint8
+
+const (
+	// Return: it is a return address. The call before it is looked up, since
+	// behind a call that does not return another function may begin.
+	Return How = 1 << iota
+	// Lines: also the source line and the inlined functions, which costs
+	// reading the line tables of the file once.
+	Lines
+)
+
+// Symbolize appends to dst what is known about a program counter: at least
+// one Frame, which has only its PC if nothing is. Answers are remembered;
+// one that is costs no lock and no allocation beyond dst.
+func (s *Space) Symbolize(pc uint64, how How, dst []Frame) []Frame {
+	snap := s.now.Load()
+	names := snap.frameCache()
+	if frames, ok := names.get(pc, how); ok {
+		return append(dst, frames...)
+	}
+	addr := pc
+	if how&Return != 0 && addr > 0 {
+		addr--
+	}
+	r := snap.find(addr)
+	if r == nil {
+		return append(dst, Frame{PC: pc})
+	}
+	if r.object == nil {
+		return append(dst, s.jitFrame(snap, pc, addr))
+	}
+	l, final := s.load(r.object)
+	bias, ok := l.bias(r)
+	if !ok {
+		f := s.jitFrame(snap, pc, addr) // a JIT that maps its code from a memfd
+		f.Object = r.object.path
+		return append(dst, f)
+	}
+	frames := l.frames(pc, addr, bias, how)
+	for i := range frames {
+		frames[i].Object, frames[i].BuildID = r.object.path, l.file.BuildID()
+	}
+	if final {
+		names.put(pc, how, frames)
+	}
+	return append(dst, frames...)
+}
+
+func (s *Space) jitFrame(snap *snapshot, pc, addr uint64) Frame {
+	f := Frame{PC: pc}
+	if sym, ok := s.jit.lookup(s.source, snap, addr); ok {
+		f.Func, f.Entry, f.Offset = sym.Name, sym.Addr, pc-sym.Addr
+	}
+	return f
+}
+
+// frames looks the run-time address addr up in the file.
+func (l *loaded) frames(pc, addr, bias uint64, how How) []Frame {
+	f := Frame{PC: pc}
+	if sym, ok := l.file.Symbol(addr - bias); ok {
+		f.Func, f.Entry = sym.Name, sym.Addr+bias
+		f.Offset = pc - f.Entry
+	}
+	if how&Lines == 0 {
+		return []Frame{f}
+	}
+	var buf [8]elfsym.Line
+	lines := l.file.Lines(addr-bias, buf[:0])
+	if len(lines) == 0 {
+		return []Frame{f}
+	}
+	frames := make([]Frame, len(lines))
+	for i, line := range lines {
+		g := f
+		g.File, g.Line, g.Inlined = line.File, line.Line, line.Inlined
+		if line.Inlined || f.Func == "" {
+			g.Func = line.Func
+		}
+		frames[i] = g
+	}
+	return frames
+}
+
+// A frameCache remembers the answers for some thousand program counters:
+// each has one place, and the later one displaces the earlier.
+type frameCache [1 << frameCacheBits]atomic.Pointer[answer]
+
+const frameCacheBits = 13
+
+type answer struct {
+	pc     uint64
+	how    How
+	frames []Frame
+}
+
+func place(pc uint64, how How) uint64 {
+	return (pc*4 + uint64(how)) * 0x9e3779b97f4a7c15 >> (64 - frameCacheBits)
+}
+
+func (c *frameCache) get(pc uint64, how How) ([]Frame, bool) {
+	a := c[place(pc, how)].Load()
+	if a == nil || a.pc != pc || a.how != how {
+		return nil, false
+	}
+	return a.frames, true
+}
+
+func (c *frameCache) put(pc uint64, how How, frames []Frame) {
+	c[place(pc, how)].Store(&answer{pc, how, frames})
+}
+
+func (s *snapshot) frameCache() *frameCache {
+	if c := s.names.Load(); c != nil {
+		return c
+	}
+	s.names.CompareAndSwap(nil, new(frameCache))
+	return s.names.Load()
+}
