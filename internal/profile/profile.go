@@ -84,6 +84,9 @@ func (p *Profile) Rename(id ThreadID, name string) {
 	}
 }
 
+// ThreadName returns the present name of a thread.
+func (p *Profile) ThreadName(id ThreadID) string { return p.threads[id].name }
+
 // Note returns a level that is not an address but stands under its own name:
 // the system call that a thread waits in, "[futex]", or "[exited]".
 func (p *Profile) Note(name string) Addr {

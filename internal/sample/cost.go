@@ -1,0 +1,50 @@
+package sample
+
+import (
+	"fmt"
+	"time"
+
+	"ptools/internal/unwind"
+)
+
+// Cost is what the sampling has cost the targets, and how it was done.
+type Cost struct {
+	Rounds int64 // rounds taken
+	Late   int64 // of those, begun more than half a period late
+	Missed int64 // ticks for which there was no round
+
+	Samples int64
+	Kept    int64 // samples of threads that had not moved
+	Passive int64 // samples read from outside
+	Stops   int64 // threads stopped
+	Refused int64 // threads that could not be stopped when they should have been
+
+	// The pauses are measured from the interrupt of a look's first thread to
+	// the continuation of its last; that of each thread is shorter.
+	LongestPause time.Duration
+	TotalPause   time.Duration
+
+	Ends [unwind.Unsupported + 1]int64 // new stacks by why they end
+}
+
+// String is the line that a user reads at the end.
+func (c *Cost) String() string {
+	return fmt.Sprintf("%d rounds (%d late, %d missed), %d stops, longest pause %v, total pause %v",
+		c.Rounds, c.Late, c.Missed, c.Stops, brief(c.LongestPause), brief(c.TotalPause))
+}
+
+// brief rounds a duration to what a person wants to read.
+func brief(d time.Duration) time.Duration {
+	switch {
+	case d >= time.Second:
+		return d.Round(10 * time.Millisecond)
+	case d >= time.Millisecond:
+		return d.Round(10 * time.Microsecond)
+	}
+	return d.Round(100 * time.Nanosecond)
+}
+
+func (c *Cost) pause(d time.Duration) {
+	c.TotalPause += d
+	c.LongestPause = max(c.LongestPause, d)
+}

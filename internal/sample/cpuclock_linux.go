@@ -1,0 +1,25 @@
+package sample
+
+import (
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+// schedClock selects, in the clock number of a process, the time that the
+// scheduler has counted (clock_getcpuclockid(3); CPUCLOCK_SCHED in the kernel's
+// include/linux/posix-timers_types.h).
+const schedClock = 2
+
+// processorTime returns what all threads of a process have used, those that have
+// ended included, to the nanosecond and up to now, which /proc does not show.
+// It needs no permission.
+func processorTime(pid int) (time.Duration, error) {
+	clock := uint32(^pid<<3 | schedClock)
+	var ts syscall.Timespec
+	_, _, errno := syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, uintptr(clock), uintptr(unsafe.Pointer(&ts)), 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	return time.Duration(ts.Nano()), nil
+}

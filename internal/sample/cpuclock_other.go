@@ -1,0 +1,10 @@
+//go:build !linux
+
+package sample
+
+import (
+	"errors"
+	"time"
+)
+
+func processorTime(int) (time.Duration, error) { return 0, errors.ErrUnsupported }

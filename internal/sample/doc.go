@@ -1,0 +1,38 @@
+// Package sample takes samples of the threads of controlled processes.
+//
+// # A round
+//
+// At each tick of an absolute schedule every thread gets one sample. What that
+// costs the target depends on what the thread has done since the last one:
+//
+//   - It has stayed blocked: its schedstat line (time on a processor, time
+//     waiting for one, times put on one) is what it was, so its stack is too.
+//     One pread, nothing of the target is touched.
+//   - It has run and is blocked again: the kernel shows the stack pointer and
+//     the program counter of a blocked thread, and its stack is read from
+//     outside. Such a passive look is accepted if the schedstat line is the
+//     same before and after.
+//   - Its passive look ends where the unwinder needs a register that the kernel
+//     does not show: it is stopped once, unless its system call is one that
+//     an interrupt can spoil.
+//   - It runs: it is stopped, together with the others that run, for its
+//     registers and one copy of its stack. Everything else happens when it
+//     runs again.
+//
+// The time on a processor in schedstat is brought up to date only at scheduler
+// ticks and switches: a running thread shows the same line for up to 4 ms (with
+// CONFIG_HZ=250). An unchanged line therefore means an unchanged stack only if
+// the thread was blocked when its stack was taken.
+//
+// # Values
+//
+// Each sample counts one; as processor time what the thread has used since its
+// previous sample; as wall time what has passed since the previous round. What
+// threads used that died between rounds is found in the difference to the
+// processor time of the whole process.
+//
+// # Goroutines
+//
+// A [Sampler] belongs to the goroutine that runs it. The visits of a look run on
+// the control goroutine of the target, while Look waits for them.
+package sample

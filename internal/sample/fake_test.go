@@ -1,0 +1,286 @@
+package sample
+
+import (
+	"context"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"ptools/internal/procfs"
+	"ptools/internal/profile"
+	"ptools/internal/ptrace"
+	"ptools/internal/unwind"
+)
+
+// fakeClock passes as soon as somebody waits.
+type fakeClock struct {
+	now   time.Duration
+	delay func(due time.Duration) time.Duration // how late a tick is seen
+	run   func(from, to time.Duration)          // what the world does meanwhile
+}
+
+func (c *fakeClock) Now() time.Duration { return c.now }
+
+func (c *fakeClock) Until(ctx context.Context, t time.Duration) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if c.delay != nil {
+		t += c.delay(t)
+	}
+	if t > c.now {
+		if c.run != nil {
+			c.run(c.now, t)
+		}
+		c.now = t
+	}
+	return nil
+}
+
+// fakeThread behaves as the kernel shows a thread.
+type fakeThread struct {
+	world     *fakeWorld
+	tid       int
+	sched     procfs.SchedStat
+	call      procfs.Syscall
+	state     byte
+	stack     []uint64 // program counters, innermost first
+	unmovable bool     // a stop does not reach it
+	hidden    bool     // unwinding needs a register that passive looks lack
+	dead      bool
+	stops     int
+	reads     int // of schedstat
+}
+
+func (t *fakeThread) SchedStat() (procfs.SchedStat, error) {
+	if t.dead {
+		return procfs.SchedStat{}, syscall.ESRCH
+	}
+	t.reads++
+	if f := t.world.onSched; f != nil {
+		f(t)
+	}
+	return t.sched, nil
+}
+
+func (t *fakeThread) Syscall() (procfs.Syscall, error) {
+	if t.dead {
+		return procfs.Syscall{}, syscall.ESRCH
+	}
+	return t.call, nil
+}
+
+func (t *fakeThread) Stat() (procfs.Stat, error) { return procfs.Stat{State: t.state}, nil }
+func (t *fakeThread) Comm() (string, error)      { return "fake", nil }
+func (t *fakeThread) Close() error               { return nil }
+
+// block puts the thread into a system call.
+func (t *fakeThread) block(nr int64, stack ...uint64) {
+	t.call = procfs.Syscall{Nr: nr, SP: uint64(t.tid) << 20, PC: stack[0]}
+	t.state, t.stack = 'S', stack
+	t.sched.Slices++
+}
+
+// spin lets the thread run.
+func (t *fakeThread) spin(stack ...uint64) {
+	t.call = procfs.Syscall{Running: true, Nr: -1}
+	t.state, t.stack = 'R', stack
+}
+
+// fakeWorld is a process: its controller, image and threads.
+type fakeWorld struct {
+	threads map[int]*fakeThread
+	gen     uint64
+	done    chan struct{}
+	stale   bool
+	opened  int // images
+	looks   int
+	exited  time.Duration
+	onSched func(*fakeThread)
+	onLook  func()
+	miss    map[uint64]bool // program counters in no known mapping
+	regs    ptrace.Regs
+}
+
+func newWorld(threads int) *fakeWorld {
+	w := &fakeWorld{threads: make(map[int]*fakeThread), done: make(chan struct{})}
+	for i := range threads {
+		w.start(100+i).block(202, 0x10, uint64(0x1000+i%10))
+	}
+	return w
+}
+
+func (w *fakeWorld) start(tid int) *fakeThread {
+	t := &fakeThread{world: w, tid: tid}
+	w.threads[tid] = t
+	w.gen++
+	return t
+}
+
+func (w *fakeWorld) end(tid int) {
+	t := w.threads[tid]
+	t.dead = true
+	w.exited += time.Duration(t.sched.Run)
+	delete(w.threads, tid)
+	w.gen++
+}
+
+func (w *fakeWorld) source() *Source {
+	return &Source{
+		PID:     100,
+		Control: w,
+		Thread: func(tid int) (Thread, error) {
+			if t := w.threads[tid]; t != nil {
+				return t, nil
+			}
+			return nil, syscall.ESRCH
+		},
+		Image: func() (Image, error) {
+			w.stale = false
+			w.opened++
+			return &fakeImage{world: w, number: w.opened}, nil
+		},
+		CPU: func() (time.Duration, error) {
+			sum := w.exited
+			for _, t := range w.threads {
+				sum += time.Duration(t.sched.Run)
+			}
+			return sum, nil
+		},
+	}
+}
+
+func (w *fakeWorld) Threads() []int {
+	tids := make([]int, 0, len(w.threads))
+	for tid := range w.threads {
+		tids = append(tids, tid)
+	}
+	return tids
+}
+
+func (w *fakeWorld) Generation() uint64    { return w.gen }
+func (w *fakeWorld) Done() <-chan struct{} { return w.done }
+
+func (w *fakeWorld) Look(_ context.Context, tids []int, visit func(int, *ptrace.Regs)) (int, error) {
+	w.looks++
+	if w.onLook != nil {
+		w.onLook()
+	}
+	missed := 0
+	for _, tid := range tids {
+		t := w.threads[tid]
+		if t == nil || t.unmovable {
+			missed++
+			continue
+		}
+		t.stops++
+		if !t.call.Running {
+			t.sched.Slices += 2
+			t.sched.Run += 20_000
+		}
+		r := &w.regs
+		r.SetPC(uint64(tid))
+		setRegister(r, "OrigRax", uint64(t.call.Nr))
+		visit(tid, r)
+	}
+	return missed, nil
+}
+
+// fakeImage unwinds by asking the thread.
+type fakeImage struct {
+	world  *fakeWorld
+	number int
+	closed bool
+}
+
+func (m *fakeImage) Executable() string { return "/bin/fake" }
+func (m *fakeImage) Stale() bool        { return m.world.stale || m.number != m.world.opened }
+func (m *fakeImage) Close() error       { m.closed = true; return nil }
+
+func (m *fakeImage) Refresh() bool { m.world.miss = nil; return false }
+
+func (m *fakeImage) ReadStack(p []byte, sp uint64) int { return min(len(p), 4096) }
+
+func (m *fakeImage) Unwind(s *Snapshot, dst []profile.Addr) ([]profile.Addr, unwind.End) {
+	tid := int(s.PC) // a stop
+	if s.Partial {
+		tid = int(s.SP >> 20)
+	}
+	t := m.world.threads[tid]
+	for i, pc := range t.stack {
+		if m.world.miss[pc] {
+			return dst, unwind.NotCode
+		}
+		kind := profile.Return
+		if i == 0 {
+			kind = profile.Exact
+		}
+		dst = append(dst, profile.Addr{PC: pc, Kind: kind})
+		if s.Partial && t.hidden {
+			return dst, unwind.NoRegister
+		}
+	}
+	return dst, unwind.Whole
+}
+
+func (m *fakeImage) Resolve(a profile.Addr, dst []profile.Frame) ([]profile.Frame, profile.Mapping) {
+	name := string(rune('a'+a.PC%26)) + string(rune('0'+m.number))
+	return append(dst, profile.Frame{Func: name}), profile.Mapping{}
+}
+
+// run samples the world for some rounds of 10 ms.
+func run(t *testing.T, w *fakeWorld, c *fakeClock, rounds int, each func(*Sample)) *Sampler {
+	t.Helper()
+	s := New([]*Source{w.source()}, &Options{
+		Period: 10 * time.Millisecond, For: time.Duration(rounds) * 10 * time.Millisecond,
+		Clock: c, Each: each,
+	})
+	if err := s.Run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// sortedThreads returns the threads in a fixed order.
+func (w *fakeWorld) sortedThreads() []*fakeThread {
+	tids := w.Threads()
+	slices.Sort(tids)
+	threads := make([]*fakeThread, len(tids))
+	for i, tid := range tids {
+		threads[i] = w.threads[tid]
+	}
+	return threads
+}
+
+// setRegister sets a register by name, where the architecture has it.
+func setRegister(r *ptrace.Regs, name string, v uint64) {
+	if f := reflect.ValueOf(r).Elem().FieldByName(name); f.IsValid() {
+		f.SetUint(v)
+	}
+}
+
+// load makes the first busy threads spin over a few stacks and wakes some of the
+// others now and then.
+func (w *fakeWorld) load(r *rand.Rand, busy int) func(from, to time.Duration) {
+	threads := w.sortedThreads()
+	var spinning, waiting [][]uint64
+	for i := range uint64(10) {
+		spinning = append(spinning, []uint64{0x20 + i, 0x30, 0x40})
+		waiting = append(waiting, []uint64{0x10, 0x1000 + i})
+	}
+	return func(from, to time.Duration) {
+		for i := range busy {
+			t := threads[i]
+			t.spin(spinning[r.IntN(10)]...)
+			t.sched.Run += uint64(to - from)
+		}
+		for range 3 {
+			t := threads[busy+r.IntN(len(threads)-busy)]
+			t.sched.Run += 5000
+			t.block(202, waiting[r.IntN(10)]...)
+		}
+	}
+}

@@ -1,0 +1,34 @@
+package sample
+
+// fragile lists the x86-64 system calls that a thread is not taken out of: an
+// interrupt, even one without a signal handler, makes them return EINTR instead
+// of restarting (signal(7), "Interruption of system calls and library functions
+// by stop signals"). A controller can put a thread back in front of such a call,
+// but its relative timeout then begins again. For a thread that waits in one of
+// these, what a passive look shows is all that is shown.
+var fragile = map[int64]string{
+	232: "epoll_wait",  // ep_poll returns -EINTR
+	281: "epoll_pwait", // the same
+	441: "epoll_pwait2",
+
+	65:  "semop", // -EINTR by POSIX
+	220: "semtimedop",
+
+	128: "rt_sigtimedwait", // -EAGAIN or -EINTR, never restarted
+
+	// With SO_RCVTIMEO or SO_SNDTIMEO set, which is not seen from outside,
+	// sock_intr_errno gives -EINTR.
+	42:  "connect",
+	43:  "accept",
+	288: "accept4",
+	44:  "sendto",
+	45:  "recvfrom",
+	46:  "sendmsg",
+	47:  "recvmsg",
+	299: "recvmmsg",
+	307: "sendmmsg",
+
+	208: "io_getevents", // -EINTR
+	333: "io_pgetevents",
+	426: "io_uring_enter", // -EINTR if nothing was submitted
+}

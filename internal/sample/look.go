@@ -1,0 +1,144 @@
+package sample
+
+import (
+	"context"
+
+	"ptools/internal/ptrace"
+	"ptools/internal/unwind"
+)
+
+// maxArena bounds the memory for the stacks of one look. With very many running
+// threads each gets less than maxStack.
+const maxArena = 16 << 20
+
+// looking is what a process needs to stop threads without allocating.
+type looking struct {
+	p      *process
+	wanted []*thread
+	tids   []int
+	snaps  []Snapshot
+	arena  []byte
+	share  uint64 // bytes of arena for each
+	visits int
+	visit  func(int, *ptrace.Regs)
+}
+
+func (l *looking) init(p *process) {
+	l.p = p
+	l.visit = l.visited
+}
+
+// look stops the wanted threads and takes their stacks.
+func (l *looking) look(ctx context.Context) error {
+	p := l.p
+	cost := &p.sampler.cost
+	l.prepare()
+	begin := p.sampler.clock.Now()
+	_, err := p.Control.Look(ctx, l.tids, l.visit)
+	if err != nil {
+		return err
+	}
+	cost.pause(p.sampler.clock.Now() - begin)
+	cost.Stops += int64(l.visits)
+	cost.Refused += int64(len(l.wanted) - l.visits)
+	// A process that has exec'd meanwhile has been seen in either image.
+	replaced := p.image.Stale()
+	for _, t := range l.wanted {
+		switch {
+		case t.visited == 0:
+			l.refused(t)
+		case replaced:
+			p.levels = append(p.levels[:0], p.sampler.exec)
+			t.know = moving
+			p.took(t, unwind.Unreadable)
+		default:
+			l.taken(t, &l.snaps[t.visited-1])
+		}
+	}
+	return nil
+}
+
+// prepare makes room for one snapshot per wanted thread.
+func (l *looking) prepare() {
+	n := len(l.wanted)
+	l.tids = l.tids[:0]
+	for _, t := range l.wanted {
+		l.tids = append(l.tids, t.tid)
+	}
+	l.visits = 0
+	l.share = min(maxStack, maxArena/uint64(n)&^15)
+	if need := int(l.share) * n; len(l.arena) < need {
+		l.arena = make([]byte, need)
+	}
+	for len(l.snaps) < n {
+		l.snaps = append(l.snaps, Snapshot{})
+	}
+}
+
+// visited runs on the control goroutine while the thread is stopped: one copy of
+// the registers, one read of the stack.
+func (l *looking) visited(tid int, regs *ptrace.Regs) {
+	t := l.p.byTID[tid]
+	if t == nil || t.visited != 0 || l.visits == len(l.wanted) {
+		return
+	}
+	s := &l.snaps[l.visits]
+	s.Regs, s.Partial = *regs, false
+	s.PC, s.SP = regs.PC(), regs.SP()
+	t.readStack(l.p.image, s, l.arena[uint64(l.visits)*l.share:][:l.share])
+	l.visits++
+	t.visited = l.visits
+}
+
+// taken unwinds a snapshot. The thread runs on meanwhile.
+func (l *looking) taken(t *thread, s *Snapshot) {
+	p := l.p
+	// The stop has brought the thread's processor time up to date.
+	if sched, err := t.files.SchedStat(); err == nil {
+		t.now = sched
+	}
+	levels := p.levels[:0]
+	nr, _, inCall := s.Regs.SyscallReturn()
+	if inCall {
+		levels = append(levels, p.note(nr))
+	}
+	notes := len(levels)
+	levels, end := p.image.Unwind(s, levels)
+	if now := p.last; ranOut(end) && p.refresh.may(now) {
+		p.keepMapped(now)
+		levels, end = p.image.Unwind(s, levels[:notes])
+		if !ranOut(end) {
+			p.refresh.backoff = 0
+		}
+	}
+	p.levels = levels
+	// It stood in a call that we knew of, and will again.
+	t.know = moving
+	if t.state != 0 && inCall && nr == t.call.Nr {
+		t.know = disturbed
+	}
+	t.state, t.sched = 0, t.now
+	t.regs, t.partial, t.pc, t.sp = s.Regs, false, s.PC, s.SP
+	p.took(t, end)
+}
+
+// refused takes what can be seen of a thread that could not be stopped: it may
+// have gone to sleep where nothing wakes it.
+func (l *looking) refused(t *thread) {
+	p := l.p
+	if t.state != 0 {
+		t.state = 0
+		return // a passive look came before, and stands
+	}
+	if call, err := t.files.Syscall(); err == nil && !call.Running && call.PC != 0 {
+		state, end := p.readBlocked(t, call)
+		if after, err := t.files.SchedStat(); err == nil && after == t.now {
+			t.call, t.state, t.sched, t.know = call, state, after, still
+			p.took(t, end)
+			return
+		}
+	}
+	p.levels = append(p.levels[:0], p.sampler.notStopped)
+	t.know = moving
+	p.took(t, unwind.Unreadable)
+}

@@ -1,0 +1,168 @@
+package sample
+
+import (
+	"reflect"
+	"strings"
+	"time"
+
+	"ptools/internal/elfsym"
+	"ptools/internal/mem"
+	"ptools/internal/procfs"
+	"ptools/internal/profile"
+	"ptools/internal/ptrace"
+	"ptools/internal/unwind"
+	"ptools/pctl/control"
+	"ptools/pctl/handle"
+)
+
+// Files caches the ELF files of all sources that share it.
+type Files = elfsym.Cache
+
+// keptFiles is how many files stay open.
+const keptFiles = 256
+
+// NewFiles returns a cache.
+func NewFiles() *Files { return elfsym.NewCache(keptFiles) }
+
+// NewSource returns the process that c controls. With lines, addresses are
+// resolved to source lines and inlined functions too.
+func NewSource(c *control.Controller, files *Files, lines bool) *Source {
+	pid := c.PID()
+	return &Source{
+		PID:     pid,
+		Control: c,
+		Thread:  func(tid int) (Thread, error) { return procfs.OpenTask(pid, tid) },
+		Image:   func() (Image, error) { return openNative(pid, files, lines) },
+		CPU:     func() (time.Duration, error) { return processorTime(pid) },
+	}
+}
+
+// native is the address space of a real process.
+type native struct {
+	*handle.Space
+	mem        *mem.Memory
+	unwinder   *unwind.Unwinder
+	executable string
+	how        handle.How
+	named      map[uint64]profile.Mapping // that Resolve returned, by Start
+
+	frames   []unwind.Frame // scratch of Unwind
+	resolved []handle.Frame // scratch of Resolve
+	buf      [1][]byte      // scratch of ReadStack
+	addr     [1]uint64
+}
+
+func openNative(pid int, files *Files, lines bool) (Image, error) {
+	// Memory first: if the process execs in between, the memory is the one
+	// that is gone, and the next round notices.
+	m, err := mem.Open(pid)
+	if err != nil {
+		return nil, err
+	}
+	space, err := handle.NewSpace(pid, files)
+	if err != nil {
+		m.Close()
+		return nil, err
+	}
+	n := &native{Space: space, mem: m, unwinder: unwind.New(space), named: make(map[uint64]profile.Mapping)}
+	if lines {
+		n.how = handle.Lines
+	}
+	if exe, err := procfs.Exe(pid); err == nil {
+		n.executable = strings.TrimSuffix(exe, " (deleted)")
+	}
+	return n, nil
+}
+
+func (n *native) Executable() string { return n.executable }
+func (n *native) Stale() bool        { return n.mem.Stale() }
+
+// Close lets go of the process. What is open still resolves.
+func (n *native) Close() error {
+	n.Space.Close()
+	return n.mem.Close()
+}
+
+// Refresh reads the maps and reports whether code that Resolve has named is gone.
+func (n *native) Refresh() (unmapped bool) {
+	if n.Space.Refresh() != nil {
+		return false // it has ended, or will be found stale
+	}
+	for _, m := range n.named {
+		if o, ok := n.Object(m.Start); !ok || o.Start != m.Start || o.Path != m.Path {
+			clear(n.named)
+			return true
+		}
+	}
+	return false
+}
+
+// ReadStack is one process_vm_readv. It runs on one goroutine at a time: that of
+// the sampler, or the control goroutine while the sampler waits for its look.
+func (n *native) ReadStack(p []byte, addr uint64) int {
+	n.buf[0], n.addr[0] = p, addr
+	got, _ := n.mem.ReadVec(n.buf[:], n.addr[:]) // a short read is the end of the stack
+	n.buf[0] = nil
+	return got
+}
+
+// Unwind looks outside the copied stack through the memory as it is: code, the
+// stacks of goroutines, alternate signal stacks. Of a thread that runs again
+// that may have changed; the unwinder checks what it can.
+func (n *native) Unwind(s *Snapshot, dst []profile.Addr) ([]profile.Addr, unwind.End) {
+	if s.Partial {
+		s.Regs.SetPC(s.PC)
+		setSP(&s.Regs, s.SP)
+	}
+	frames, end := n.unwinder.Unwind(&s.Regs, unwind.Stack{
+		Base: s.Base, Data: s.Stack, Mem: n.mem, Partial: s.Partial,
+	}, n.frames[:0])
+	n.frames = frames
+	for _, f := range frames {
+		kind := profile.Exact
+		if f.Return {
+			kind = profile.Return
+		}
+		dst = append(dst, profile.Addr{PC: f.PC, Kind: kind})
+	}
+	return dst, end
+}
+
+// stackPointer is the field of the registers that holds it, nil on a machine
+// whose threads are never stopped.
+var stackPointer = func() []int {
+	f, ok := reflect.TypeFor[ptrace.Regs]().FieldByName("Rsp")
+	if !ok {
+		return nil
+	}
+	return f.Index
+}()
+
+func setSP(r *ptrace.Regs, sp uint64) {
+	if stackPointer != nil {
+		reflect.ValueOf(r).Elem().FieldByIndex(stackPointer).SetUint(sp)
+	}
+}
+
+// Resolve implements profile.Resolver.
+func (n *native) Resolve(a profile.Addr, dst []profile.Frame) ([]profile.Frame, profile.Mapping) {
+	how := n.how
+	pc := a.PC
+	if a.Kind == profile.Return {
+		how |= handle.Return
+		pc--
+	}
+	n.resolved = n.Symbolize(a.PC, how, n.resolved[:0])
+	for _, f := range n.resolved {
+		dst = append(dst, profile.Frame{
+			Func: f.Func, File: f.File, Line: f.Line, Object: f.Object, Inlined: f.Inlined,
+		})
+	}
+	o, ok := n.Object(pc)
+	if !ok {
+		return dst, profile.Mapping{}
+	}
+	m := profile.Mapping{Start: o.Start, Limit: o.End, Path: o.Path, BuildID: o.BuildID}
+	n.named[m.Start] = m
+	return dst, m
+}

@@ -1,0 +1,272 @@
+package sample
+
+import (
+	"errors"
+	"slices"
+	"syscall"
+	"time"
+
+	"ptools/internal/procfs"
+	"ptools/internal/profile"
+)
+
+// process is the sampler's view of one source.
+type process struct {
+	*Source
+	sampler *Sampler
+	image   Image
+	space   *profile.Space
+
+	threads []*thread // by tid
+	byTID   map[int]*thread
+	gen     uint64
+	stale   bool      // threads must be matched with the controller's anew
+	gone    []*thread // ended since the last round
+	// unsettled: threads came or went, so that some may have come and gone.
+	unsettled bool
+	names     map[int64]profile.Addr // notes of system calls
+
+	last    time.Duration // time of the previous round
+	base    time.Duration // CPU at the beginning
+	charged int64         // processor time that samples have counted, ns
+	over    bool          // it has ended, or can no longer be looked at
+	err     error         // why, if it had not ended
+
+	refresh refreshing
+	looking looking
+	buf     []byte // stack of a passive look
+	snap    Snapshot
+	levels  []profile.Addr
+	tids    []int
+}
+
+func newProcess(src *Source, s *Sampler) *process {
+	p := &process{
+		Source:  src,
+		sampler: s,
+		byTID:   make(map[int]*thread),
+		names:   make(map[int64]profile.Addr),
+		stale:   true,
+		buf:     make([]byte, maxStack),
+	}
+	p.looking.init(p)
+	return p
+}
+
+// begin opens the image and takes the first readings, which the first round's
+// values are counted from.
+func (p *process) begin(now time.Duration) error {
+	if err := p.open(); err != nil {
+		return err
+	}
+	p.last = now
+	if p.CPU != nil {
+		// Without it what dead threads used goes unseen, nothing else.
+		p.base, _ = p.CPU()
+	}
+	p.enroll()
+	for _, t := range p.threads {
+		s, err := t.files.SchedStat()
+		if errors.Is(err, errors.ErrUnsupported) {
+			return err
+		}
+		t.run = s.Run
+	}
+	return nil
+}
+
+// open takes up the present image and its address space.
+func (p *process) open() error {
+	image, err := p.Image()
+	if err != nil {
+		return err
+	}
+	p.image = image
+	p.space = p.sampler.profile.Space(p.PID, image.Executable(), image)
+	p.refresh = refreshing{}
+	for _, t := range p.threads {
+		t.counted, t.know, t.top = false, moving, 0
+	}
+	return nil
+}
+
+// renew follows the process into another image. False means that it has none
+// any more; that is its end, of which the controller will tell.
+func (p *process) renew() bool {
+	old := p.image
+	if err := p.open(); err != nil {
+		return false
+	}
+	// What was seen of the old image is resolved while its files are open.
+	old.Close()
+	return true
+}
+
+// ended reports whether the process is over.
+func (p *process) ended() bool {
+	if p.over {
+		return true
+	}
+	select {
+	case <-p.Control.Done():
+		p.over = true
+	default:
+	}
+	return p.over
+}
+
+// enroll makes the list of threads that of the controller.
+func (p *process) enroll() {
+	gen := p.Control.Generation()
+	if gen == p.gen && !p.stale {
+		return
+	}
+	p.gen, p.stale, p.unsettled = gen, false, true
+	p.tids = append(p.tids[:0], p.Control.Threads()...)
+	slices.Sort(p.tids)
+	old := p.threads
+	p.threads = make([]*thread, 0, len(p.tids))
+	for _, tid := range p.tids {
+		for len(old) > 0 && old[0].tid < tid {
+			p.bury(old[0])
+			old = old[1:]
+		}
+		if len(old) > 0 && old[0].tid == tid {
+			p.threads = append(p.threads, old[0])
+			old = old[1:]
+		} else if t := p.meet(tid); t != nil {
+			p.threads = append(p.threads, t)
+		}
+	}
+	for _, t := range old {
+		p.bury(t)
+	}
+}
+
+// meet opens a new thread; nil if it has gone again.
+func (p *process) meet(tid int) *thread {
+	files, err := p.Thread(tid)
+	if err != nil {
+		return nil
+	}
+	name, err := files.Comm()
+	if err != nil {
+		files.Close()
+		return nil
+	}
+	t := &thread{tid: tid, files: files, id: p.sampler.profile.Thread(p.PID, tid, name)}
+	p.sampler.profile.Rename(t.id, name) // the tid may have been another's
+	p.byTID[tid] = t
+	return t
+}
+
+// bury forgets a thread that has ended.
+func (p *process) bury(t *thread) {
+	t.files.Close()
+	if p.byTID[t.tid] == t {
+		delete(p.byTID, t.tid)
+	}
+	p.gone = append(p.gone, t)
+}
+
+// lose buries a thread that turned out to have ended. Its tid may already be
+// another thread's, so the list is made anew at the next round.
+func (p *process) lose(t *thread) {
+	t.verdict = skipped
+	p.stale = true
+	if i := slices.Index(p.threads, t); i >= 0 {
+		p.threads = slices.Delete(p.threads, i, i+1)
+	}
+	p.bury(t)
+}
+
+// settle counts the processor time of threads that have ended since their last
+// sample: what the process used less what its samples have counted. It goes to
+// where those threads were last seen, of each no more than a round can hold,
+// the rest, of threads that nobody saw, to a stack "[exited]". What threads that
+// run have used since they were read counts there too early and is missing
+// the next time, so the sum stays right.
+func (p *process) settle(wall time.Duration) {
+	gone := p.gone
+	p.gone = gone[:0]
+	if p.CPU == nil || !p.unsettled {
+		return
+	}
+	p.unsettled = false
+	total, err := p.CPU()
+	if err != nil {
+		return
+	}
+	rest := int64(total-p.base) - p.charged
+	for i, t := range gone {
+		if !t.counted || rest <= 0 {
+			continue
+		}
+		ns := min(rest/int64(len(gone)-i), int64(wall))
+		p.space.Add(t.cell, profile.Values{CPU: ns})
+		p.charged += ns
+		rest -= ns
+	}
+	clear(gone)
+	if rest > 0 {
+		id := p.sampler.profile.Thread(p.PID, 0, "[exited]")
+		stack := p.space.Push(0, p.sampler.profile.Note("[exited]"))
+		p.space.Add(p.space.Cell(id, stack), profile.Values{CPU: rest})
+		p.charged += rest
+	}
+}
+
+// closeAccount counts what threads have used since the last round where they
+// were seen then, so that the samples add up to what the process used.
+func (p *process) closeAccount() {
+	if p.ended() {
+		return
+	}
+	p.enroll()
+	for _, t := range p.threads {
+		sched, err := t.files.SchedStat()
+		if err != nil || !t.counted || sched.Run <= t.run {
+			continue
+		}
+		ns := int64(sched.Run - t.run)
+		t.run = sched.Run
+		p.space.Add(t.cell, profile.Values{CPU: ns})
+		p.charged += ns
+	}
+	p.settle(p.sampler.opt.Period)
+}
+
+// used returns the processor time of the process since the beginning, as the
+// kernel counts it, or else as the samples do.
+func (p *process) used() time.Duration {
+	if p.CPU != nil {
+		if total, err := p.CPU(); err == nil && int64(total-p.base) > p.charged {
+			return total - p.base
+		}
+	}
+	return time.Duration(p.charged)
+}
+
+// close gives back what the sampling has opened.
+func (p *process) close() {
+	for _, t := range p.threads {
+		t.files.Close()
+	}
+	p.threads = nil
+	if p.image != nil {
+		p.image.Close()
+	}
+}
+
+// note returns the level that stands for a system call.
+func (p *process) note(nr int64) profile.Addr {
+	a, ok := p.names[nr]
+	if !ok {
+		a = p.sampler.profile.Note("[" + procfs.SyscallName(nr) + "]")
+		p.names[nr] = a
+	}
+	return a
+}
+
+// vanished reports the error of reading a thread that has ended.
+func vanished(err error) bool { return errors.Is(err, syscall.ESRCH) }

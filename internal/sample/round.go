@@ -1,0 +1,166 @@
+package sample
+
+import (
+	"context"
+	"time"
+
+	"ptools/internal/profile"
+	"ptools/internal/unwind"
+)
+
+// maxStack is how much of a stack is copied.
+const maxStack = 64 << 10
+
+// round takes one sample of each thread.
+func (p *process) round(ctx context.Context, now time.Duration) {
+	if p.image.Stale() && !p.renew() {
+		return
+	}
+	p.enroll()
+	p.looking.wanted = p.looking.wanted[:0]
+	// Backwards, since lose takes threads out.
+	for i := len(p.threads) - 1; i >= 0; i-- {
+		p.examine(p.threads[i])
+	}
+	if len(p.looking.wanted) > 0 {
+		if err := p.looking.look(ctx); err != nil {
+			p.over, p.err = true, err
+			return
+		}
+	}
+	wall := now - p.last
+	p.last = now
+	for _, t := range p.threads {
+		p.count(t, wall)
+	}
+	p.settle(wall)
+	if p.refresh.due(now) {
+		p.keepMapped(now)
+	}
+}
+
+// examine decides what a thread's sample needs, and takes it unless the thread
+// has to be stopped.
+func (p *process) examine(t *thread) {
+	sched, err := t.files.SchedStat()
+	if err != nil {
+		p.lose(t)
+		return
+	}
+	t.now, t.visited = sched, 0
+	if t.know == still && sched == t.sched {
+		t.verdict = keep
+		return
+	}
+	t.state = 0
+	call, err := t.files.Syscall()
+	switch {
+	case err != nil && vanished(err):
+		p.lose(t)
+	case err != nil || call.Running:
+		// Where a thread waits may be hidden from us; then it is stopped like
+		// one that runs.
+		p.want(t)
+	case t.know == disturbed && t.explained(call, sched):
+		t.know, t.sched, t.verdict = still, sched, keep
+	default:
+		p.passive(t, call)
+	}
+}
+
+// want puts a thread on the list of those to stop.
+func (p *process) want(t *thread) {
+	t.verdict = wanted
+	p.looking.wanted = append(p.looking.wanted, t)
+}
+
+// took gives a thread the stack in p.levels.
+func (p *process) took(t *thread, end unwind.End) {
+	p.sampler.cost.Ends[end]++
+	t.cut = ranOut(end)
+	p.refresh.needed = p.refresh.needed || t.cut
+	stack := p.space.Stack(p.levels)
+	t.verdict = taken
+	if !t.counted || stack != t.stack {
+		t.stack, t.counted = stack, true
+		t.cell = p.space.Cell(t.id, stack)
+	}
+}
+
+// count adds the sample of a thread to its cell.
+func (p *process) count(t *thread, wall time.Duration) {
+	if t.verdict == skipped || !t.counted {
+		return
+	}
+	s := p.sampler
+	s.cost.Samples++
+	if t.verdict == keep {
+		s.cost.Kept++
+	}
+	v := profile.Values{Samples: 1, Wall: int64(wall)}
+	if t.now.Run > t.run {
+		v.CPU = int64(t.now.Run - t.run)
+	}
+	t.run = t.now.Run
+	p.charged += v.CPU
+	p.space.Add(t.cell, v)
+	t.seen++
+	if t.renameDue() {
+		if name, err := t.files.Comm(); err == nil {
+			s.profile.Rename(t.id, name)
+		}
+	}
+	if s.opt.Each != nil {
+		s.opt.Each(&Sample{
+			PID: p.PID, TID: t.tid, Name: s.profile.ThreadName(t.id),
+			Space: p.space, Stack: t.stack, Regs: &t.regs, Partial: t.partial, PC: t.pc, SP: t.sp,
+		})
+	}
+}
+
+// refreshing says when to read the maps of the process again.
+type refreshing struct {
+	needed  bool          // a stack ended where no code is known
+	after   time.Duration // not before
+	backoff time.Duration
+}
+
+const (
+	minRefresh = 50 * time.Millisecond // between readings, after one that helped
+	maxRefresh = 5 * time.Second       // after many that did not
+)
+
+// ranOut reports that an unwinding may have met code that we do not know.
+func ranOut(end unwind.End) bool { return end == unwind.NotCode || end == unwind.NoRule }
+
+// due reports whether the maps should be read again now: soon after an address
+// was unknown, less and less often as that finds nothing, and now and then in
+// any case, to see code unmapped.
+func (r *refreshing) due(now time.Duration) bool {
+	return r.may(now) && (r.needed || now >= r.after+maxRefresh)
+}
+
+// may reports whether the maps may be read again.
+func (r *refreshing) may(now time.Duration) bool { return now >= r.after }
+
+// done doubles the time to the next reading.
+func (r *refreshing) done(now time.Duration) {
+	r.needed = false
+	r.backoff = min(max(2*r.backoff, minRefresh), maxRefresh)
+	r.after = now + r.backoff
+}
+
+// keepMapped reads the maps again. Stacks taken from then on are seen by the new
+// ones.
+func (p *process) keepMapped(now time.Duration) {
+	p.space.ResolveAll() // while what was mapped is still known
+	if p.image.Refresh() {
+		p.space.Remap()
+	}
+	p.refresh.done(now)
+	for _, t := range p.threads {
+		if t.cut {
+			t.know = moving // it gets another chance
+		}
+	}
+}

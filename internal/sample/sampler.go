@@ -1,0 +1,207 @@
+package sample
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"ptools/internal/profile"
+	"ptools/internal/ptrace"
+)
+
+// Options say how to sample. Nil and the zero value are valid.
+type Options struct {
+	// Period is the time between rounds; 0 means 1 s / 99.
+	Period time.Duration
+	// For ends the sampling after that time; 0 means when every process has
+	// ended, or the context is done.
+	For time.Duration
+	// Each is called with every sample, round by round in the order of pid
+	// arguments and tids. The Sample is valid during the call.
+	Each func(*Sample)
+	// Progress is called after every round.
+	Progress func(*Progress)
+	// Clock replaces the machine's.
+	Clock Clock
+}
+
+// Sample is one thread in one round.
+type Sample struct {
+	PID, TID int
+	Name     string // of the thread
+	Space    *profile.Space
+	Stack    profile.StackID
+	PC, SP   uint64
+	Regs     *ptrace.Regs // if not Partial
+	Partial  bool         // only PC and SP are known
+}
+
+// Progress is how far a sampling has come.
+type Progress struct {
+	Elapsed time.Duration
+	Rounds  int64
+	Late    int64 // late rounds and missed ticks
+	Samples int64
+	Threads int // in the last round
+}
+
+// DefaultPeriod is that of 99 samples a second: not a divisor of the periods
+// that programs like.
+const DefaultPeriod = time.Second / 99
+
+// Sampler samples some processes on one schedule.
+type Sampler struct {
+	opt       Options
+	clock     Clock
+	sched     schedule
+	processes []*process
+	profile   *profile.Profile
+	cost      Cost
+
+	stopped, exec, notStopped profile.Addr
+}
+
+// New returns a sampler of the sources, which must be controlled and must not be
+// held at a rendezvous while Run runs.
+func New(sources []*Source, o *Options) *Sampler {
+	s := &Sampler{profile: profile.New()}
+	if o != nil {
+		s.opt = *o
+	}
+	if s.opt.Period <= 0 {
+		s.opt.Period = DefaultPeriod
+	}
+	s.clock = s.opt.Clock
+	if s.clock == nil {
+		s.clock = newMonotonic()
+	}
+	s.stopped = s.profile.Note("[stopped]")
+	s.exec = s.profile.Note("[exec]")
+	s.notStopped = s.profile.Note("[not stopped]")
+	for _, src := range sources {
+		s.processes = append(s.processes, newProcess(src, s))
+	}
+	return s
+}
+
+// Run samples until the time is over, every process has ended, or ctx is done;
+// none of these is an error. What has been seen can be had from Profile in any
+// case. To be called once.
+func (s *Sampler) Run(ctx context.Context) error {
+	start := s.clock.Now()
+	s.profile.Start, s.profile.Period = time.Now(), s.opt.Period
+	s.sched = newSchedule(start, s.opt.Period)
+	defer s.finish(start)
+	for _, p := range s.processes {
+		if err := p.begin(start); err != nil && !p.ended() {
+			p.over, p.err = true, err
+		}
+	}
+	// A look is never abandoned halfway: it is short, and its visits write
+	// into our buffers.
+	unbroken := context.WithoutCancel(ctx)
+	ctx, stop := s.whileAny(ctx)
+	defer stop()
+	for s.alive() && (s.opt.For <= 0 || s.sched.due() <= start+s.opt.For) {
+		if err := s.clock.Until(ctx, s.sched.due()); err != nil {
+			break
+		}
+		s.round(unbroken)
+	}
+	return s.err()
+}
+
+// whileAny returns a context that is done with ctx or when every process has
+// ended. stop ends and awaits the goroutine that watches.
+func (s *Sampler) whileAny(ctx context.Context) (_ context.Context, stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	watched := make(chan struct{})
+	processes := s.processes
+	go func() { // ended and awaited by stop
+		defer close(watched)
+		for _, p := range processes {
+			select {
+			case <-p.Control.Done():
+			case <-ctx.Done():
+				return
+			}
+		}
+		cancel()
+	}()
+	return ctx, func() { cancel(); <-watched }
+}
+
+// round takes a round of every process at the tick that is due.
+func (s *Sampler) round(ctx context.Context) {
+	now := s.clock.Now()
+	s.sched.take(now)
+	threads := 0
+	for _, p := range s.processes {
+		if p.ended() {
+			continue
+		}
+		p.round(ctx, now)
+		threads += len(p.threads)
+	}
+	if s.opt.Progress != nil {
+		s.opt.Progress(&Progress{
+			Elapsed: now - s.sched.start, Rounds: s.sched.taken, Late: s.sched.late + s.sched.missed,
+			Samples: s.cost.Samples, Threads: threads,
+		})
+	}
+}
+
+// alive reports whether any process is left.
+func (s *Sampler) alive() bool {
+	for _, p := range s.processes {
+		if !p.ended() {
+			return true
+		}
+	}
+	return false
+}
+
+// err returns why processes could no longer be sampled that have not ended.
+func (s *Sampler) err() error {
+	var errs []error
+	for _, p := range s.processes {
+		select {
+		case <-p.Control.Done():
+		default:
+			if p.err != nil {
+				errs = append(errs, &ProcessError{p.PID, p.err})
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// ProcessError is why one process could not be sampled.
+type ProcessError struct {
+	PID int
+	Err error
+}
+
+func (e *ProcessError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *ProcessError) Unwrap() error { return e.Err }
+
+// finish completes the profile.
+func (s *Sampler) finish(start time.Duration) {
+	p := s.profile
+	p.Duration = s.clock.Now() - start
+	p.Rounds = s.sched.taken
+	s.cost.Rounds, s.cost.Late, s.cost.Missed = s.sched.taken, s.sched.late, s.sched.missed
+	for _, q := range s.processes {
+		q.closeAccount()
+		p.CPU += q.used()
+		q.close()
+	}
+}
+
+// Profile returns what has been seen, after Run.
+func (s *Sampler) Profile() *profile.Profile { return s.profile }
+
+// Cost returns what it has cost, after Run.
+func (s *Sampler) Cost() *Cost { return &s.cost }

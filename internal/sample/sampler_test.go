@@ -1,0 +1,332 @@
+package sample
+
+import (
+	"bytes"
+	"context"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"ptools/internal/profile"
+)
+
+func folded(t *testing.T, s *Sampler, v profile.Value) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := s.Profile().Write(&b, profile.Folded, &profile.Options{Value: v}); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestIdleThreadsAreLeftAlone: threads that do not move are read once.
+func TestIdleThreadsAreLeftAlone(t *testing.T) {
+	w := newWorld(100)
+	s := run(t, w, &fakeClock{}, 50, nil)
+	if w.looks != 0 {
+		t.Errorf("%d looks at threads that are all blocked", w.looks)
+	}
+	c := s.Cost()
+	if c.Rounds != 50 || c.Samples != 5000 || c.Passive != 100 || c.Kept != 4900 || c.Stops != 0 {
+		t.Errorf("cost %+v", c)
+	}
+	total := s.Profile().Total()
+	if total.Samples != 5000 || total.Wall != int64(100*500*time.Millisecond) || total.CPU != 0 {
+		t.Errorf("total %+v", total)
+	}
+	if out := folded(t, s, profile.Samples); !strings.Contains(out, ";[futex] 500\n") {
+		t.Errorf("folded:\n%s", out)
+	}
+}
+
+// TestProcessorTimeAddsUp: what samples count is what the process used, threads
+// that die between rounds included.
+func TestProcessorTimeAddsUp(t *testing.T) {
+	w := newWorld(10)
+	r := rand.New(rand.NewPCG(1, 1))
+	next := 1001
+	c := &fakeClock{}
+	load := w.load(r, 2)
+	c.run = func(from, to time.Duration) {
+		load(from, to)
+		// In turns a thread that is seen and then dies busy, and one that
+		// nobody ever sees.
+		next++
+		t := w.start(next)
+		t.spin(0x50)
+		t.sched.Run += 1_000_000
+		switch next % 3 {
+		case 1:
+			t.sched.Run += 2_000_000
+		case 2:
+			w.threads[next-1].sched.Run += 500_000
+			w.end(next - 1)
+			w.end(next)
+		default:
+			w.end(next)
+		}
+	}
+	s := run(t, w, c, 200, nil)
+	used, _ := w.source().CPU()
+	total := s.Profile().Total()
+	if total.CPU != int64(used) || s.Profile().CPU != used {
+		t.Errorf("samples count %v, profile says %v, process used %v",
+			time.Duration(total.CPU), s.Profile().CPU, used)
+	}
+	if out := folded(t, s, profile.CPU); !strings.Contains(out, "[exited] ") {
+		t.Errorf("nothing for threads that nobody saw:\n%s", out)
+	}
+}
+
+// TestOneStopForAHiddenRegister: a blocked thread whose unwinding needs more than
+// the kernel shows is stopped once, not at every round.
+func TestOneStopForAHiddenRegister(t *testing.T) {
+	w := newWorld(1)
+	th := w.threads[100]
+	th.block(202, 0x10, 0x11, 0x12)
+	th.hidden = true
+	s := run(t, w, &fakeClock{}, 20, nil)
+	if th.stops != 1 {
+		t.Errorf("stopped %d times", th.stops)
+	}
+	if out := folded(t, s, profile.Samples); !strings.Contains(out, "s1;r1;q1 20\n") &&
+		!strings.Contains(out, "s1;r1;q1;[futex] ") {
+		t.Errorf("folded:\n%s", out)
+	}
+}
+
+// TestFragileCallsAreNotInterrupted: whatever it would tell.
+func TestFragileCallsAreNotInterrupted(t *testing.T) {
+	for nr, name := range fragile {
+		w := newWorld(1)
+		th := w.threads[100]
+		th.block(nr, 0x10, 0x11)
+		th.hidden = true
+		// It even wakes whenever it is looked at.
+		w.onSched = func(*fakeThread) { th.sched.Slices++ }
+		s := run(t, w, &fakeClock{}, 5, nil)
+		if th.stops != 0 {
+			t.Errorf("%s: stopped %d times", name, th.stops)
+		}
+		if out := folded(t, s, profile.Samples); out != "["+name+"] 5\n" {
+			t.Errorf("%s: folded %q", name, out)
+		}
+	}
+}
+
+// TestUninterruptibleThreads are shown as what they are and hold nobody up.
+func TestUninterruptibleThreads(t *testing.T) {
+	w := newWorld(3)
+	sleeper, deaf := w.threads[100], w.threads[101]
+	sleeper.block(58, 0x10, 0x11)
+	sleeper.state, sleeper.hidden, sleeper.unmovable = 'D', true, true
+	deaf.spin(0x12)
+	deaf.unmovable = true
+	s := run(t, w, &fakeClock{}, 10, nil)
+	out := folded(t, s, profile.Samples)
+	for _, want := range []string{"q1;[vfork] 10\n", "[not stopped] 10\n", ";[futex] 10\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	if sleeper.stops != 0 || s.Cost().Refused != 10 {
+		t.Errorf("%d stops, %d refused", sleeper.stops, s.Cost().Refused)
+	}
+}
+
+// TestThreadThatWakesWhileRead is looked at again.
+func TestThreadThatWakesWhileRead(t *testing.T) {
+	w := newWorld(1)
+	th := w.threads[100]
+	w.onSched = func(*fakeThread) {
+		if th.reads == 3 { // after begin and the round's first
+			th.sched.Slices++
+			th.block(0, 0x20)
+		}
+	}
+	s := run(t, w, &fakeClock{}, 3, nil)
+	if out := folded(t, s, profile.Samples); out != "g1;[read] 3\n" {
+		t.Errorf("folded %q", out)
+	}
+	if th.stops != 0 {
+		t.Errorf("stopped %d times", th.stops)
+	}
+}
+
+// TestUnmovedRunningThread: a thread that runs shows the same schedstat until
+// the scheduler's tick, and is looked at all the same.
+func TestUnmovedRunningThread(t *testing.T) {
+	w := newWorld(1)
+	th := w.threads[100]
+	i := uint64(0)
+	c := &fakeClock{run: func(_, _ time.Duration) { i++; th.spin(0x10 + i) }}
+	s := run(t, w, c, 10, nil)
+	if th.stops != 10 {
+		t.Errorf("%d stops in 10 rounds", th.stops)
+	}
+	if n := strings.Count(folded(t, s, profile.Samples), "\n"); n != 10 {
+		t.Errorf("%d different stacks, want 10", n)
+	}
+}
+
+// TestExec: samples of the old image are resolved by the old image, also when
+// the exec falls into a look.
+func TestExec(t *testing.T) {
+	w := newWorld(1)
+	th := w.threads[100]
+	c := &fakeClock{}
+	c.run = func(_, to time.Duration) {
+		th.spin(0x1a) // a
+		if to == 50*time.Millisecond {
+			w.stale = true
+		}
+	}
+	w.onLook = func() {
+		if c.now == 70*time.Millisecond {
+			w.stale = true
+		}
+	}
+	s := run(t, w, c, 10, nil)
+	const want = "[exec] 1\na1 4\na2 2\na3 3\n"
+	if out := folded(t, s, profile.Samples); out != want {
+		t.Errorf("folded %q, want %q", out, want)
+	}
+}
+
+// TestNewCode: an address in no mapping makes the maps be read again, and the
+// stack of that very round is whole.
+func TestNewCode(t *testing.T) {
+	w := newWorld(1)
+	w.threads[100].spin(0x10, 0x77)
+	w.miss = map[uint64]bool{0x77: true}
+	s := run(t, w, &fakeClock{}, 5, nil)
+	if out := folded(t, s, profile.Samples); strings.Count(out, "\n") != 1 || !strings.Contains(out, ";") {
+		t.Errorf("folded %q", out)
+	}
+}
+
+// TestReusedTID: the dead thread's number is another's at once.
+func TestReusedTID(t *testing.T) {
+	w := newWorld(2)
+	c := &fakeClock{}
+	c.run = func(_, to time.Duration) {
+		if to == 50*time.Millisecond {
+			w.end(101)
+			gen := w.gen
+			w.start(101).block(1, 0x2a)
+			w.gen = gen // the set of numbers is what it was
+		}
+	}
+	s := run(t, w, c, 10, nil)
+	if out := folded(t, s, profile.Samples); !strings.Contains(out, ";[write] 5") && !strings.Contains(out, ";[write] 6") {
+		t.Errorf("folded:\n%s", out)
+	}
+}
+
+// TestLateTicksAreNotMadeUp: the schedule is absolute.
+func TestLateTicksAreNotMadeUp(t *testing.T) {
+	w := newWorld(1)
+	c := &fakeClock{delay: func(due time.Duration) time.Duration {
+		switch due {
+		case 30 * time.Millisecond:
+			return 7 * time.Millisecond // late
+		case 50 * time.Millisecond:
+			return 25 * time.Millisecond // 60 is missed, 70 is taken, in time
+		}
+		return 0
+	}}
+	s := run(t, w, c, 10, nil)
+	cost := s.Cost()
+	if cost.Rounds != 8 || cost.Missed != 2 || cost.Late != 1 {
+		t.Errorf("%d rounds, %d missed, %d late", cost.Rounds, cost.Missed, cost.Late)
+	}
+	if wall := s.Profile().Total().Wall; wall != int64(100*time.Millisecond) {
+		t.Errorf("wall time %v, want that of the clock", time.Duration(wall))
+	}
+}
+
+// TestEndOfProcess ends the sampling.
+func TestEndOfProcess(t *testing.T) {
+	w := newWorld(1)
+	c := &fakeClock{}
+	c.run = func(_, to time.Duration) {
+		if to == 50*time.Millisecond {
+			close(w.done)
+		}
+	}
+	s := New([]*Source{w.source()}, &Options{Period: 10 * time.Millisecond, Clock: c})
+	if err := s.Run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if n := s.Cost().Samples; n < 4 || n > 5 {
+		t.Errorf("%d samples", n)
+	}
+}
+
+// TestWarmRoundDoesNotAllocate: neither of kept, passive nor stopped threads.
+func TestWarmRoundDoesNotAllocate(t *testing.T) {
+	w := newWorld(50)
+	c := &fakeClock{}
+	r := rand.New(rand.NewPCG(1, 1))
+	c.run = w.load(r, 2)
+	s := New([]*Source{w.source()}, &Options{Period: 10 * time.Millisecond, Clock: c})
+	s.sched = newSchedule(0, s.opt.Period)
+	p := s.processes[0]
+	if err := p.begin(0); err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	tick := func() {
+		c.Until(ctx, s.sched.due())
+		s.round(ctx)
+	}
+	for range 2000 {
+		tick()
+	}
+	if n := testing.AllocsPerRun(500, tick); n > 0.05 {
+		t.Errorf("%v allocations a round", n)
+	}
+}
+
+// TestHourTorture is an hour at 99 Hz of 1,000 threads, two of them busy and
+// the others waking now and then; a minute of it without PTOOLS_TORTURE.
+func TestHourTorture(t *testing.T) {
+	length := time.Minute
+	if os.Getenv("PTOOLS_TORTURE") != "" {
+		length = time.Hour
+	}
+	w := newWorld(1000)
+	c := &fakeClock{}
+	load := w.load(rand.New(rand.NewPCG(1, 1)), 2)
+	var early uint64
+	c.run = func(from, to time.Duration) {
+		load(from, to)
+		if early == 0 && to > length/6 {
+			early = heap()
+		}
+	}
+	s := New([]*Source{w.source()}, &Options{For: length, Clock: c})
+	if err := s.Run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	late := heap()
+	runtime.KeepAlive(s)
+	rounds := int64(length / DefaultPeriod)
+	if got := s.Profile().Total().Samples; got != rounds*1000 {
+		t.Errorf("%d samples, want %d", got, rounds*1000)
+	}
+	if late > early+early/4+1<<20 {
+		t.Errorf("heap of %d KiB after a sixth of the time, %d KiB at the end", early>>10, late>>10)
+	}
+	t.Logf("heap of %d KiB after a sixth of the time, %d KiB at the end; %v", early>>10, late>>10, s.Cost())
+}
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}

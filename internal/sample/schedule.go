@@ -1,0 +1,77 @@
+package sample
+
+import (
+	"context"
+	"time"
+)
+
+// Clock is the time by which a sampler works.
+type Clock interface {
+	// Now returns the time since some fixed moment.
+	Now() time.Duration
+	// Until returns when Now has reached t, or earlier with ctx's error.
+	Until(ctx context.Context, t time.Duration) error
+}
+
+// schedule is the absolute sequence of ticks: tick n is due at start + n*period,
+// however late those before it were.
+type schedule struct {
+	start, period time.Duration
+	next          int64 // number of the tick that comes next
+
+	taken  int64 // ticks that became rounds
+	late   int64 // of those, begun more than half a period after they were due
+	missed int64 // ticks that nobody took because a later one was due already
+}
+
+func newSchedule(start, period time.Duration) schedule {
+	return schedule{start: start, period: period, next: 1}
+}
+
+// due returns when the next tick is due.
+func (s *schedule) due() time.Duration { return s.start + time.Duration(s.next)*s.period }
+
+// take makes a round of the last tick that is due at now; earlier ones that
+// were not taken are missed and are not made up for.
+func (s *schedule) take(now time.Duration) {
+	last := max(int64((now-s.start)/s.period), s.next)
+	s.missed += last - s.next
+	s.next = last
+	if now-s.due() > s.period/2 {
+		s.late++
+	}
+	s.next++
+	s.taken++
+}
+
+// monotonic is the clock of the machine.
+type monotonic struct {
+	epoch time.Time
+	timer *time.Timer
+}
+
+func newMonotonic() *monotonic {
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return &monotonic{epoch: time.Now(), timer: t}
+}
+
+func (m *monotonic) Now() time.Duration { return time.Since(m.epoch) }
+
+func (m *monotonic) Until(ctx context.Context, t time.Duration) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	d := t - m.Now()
+	if d <= 0 {
+		return nil
+	}
+	m.timer.Reset(d)
+	select {
+	case <-m.timer.C:
+		return nil
+	case <-ctx.Done():
+		m.timer.Stop()
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,79 @@
+package sample
+
+import (
+	"context"
+	"time"
+
+	"ptools/internal/procfs"
+	"ptools/internal/profile"
+	"ptools/internal/ptrace"
+	"ptools/internal/unwind"
+)
+
+// Control is what the sampler needs of a process's controller.
+type Control interface {
+	// Threads returns the tids that are controlled now, in a slice that the
+	// caller may keep.
+	Threads() []int
+	// Generation changes when the set of threads does.
+	Generation() uint64
+	// Look stops the threads together, calls visit once for each as soon as
+	// it stops and lets it run again at once. missed counts those that could
+	// not be stopped.
+	Look(ctx context.Context, tids []int, visit func(tid int, regs *ptrace.Regs)) (missed int, err error)
+	// Done is closed when the process has ended or is no longer controlled.
+	Done() <-chan struct{}
+}
+
+// Thread reads the /proc files of one thread; *procfs.Task is one.
+type Thread interface {
+	SchedStat() (procfs.SchedStat, error)
+	Syscall() (procfs.Syscall, error)
+	Stat() (procfs.Stat, error)
+	Comm() (string, error)
+	Close() error
+}
+
+// Image is the address space of one image of a process, from exec to exec.
+// ReadStack may be called from any goroutine.
+type Image interface {
+	profile.Resolver
+	// Executable is the path of the program.
+	Executable() string
+	// Stale reports that the process has another image now, or none.
+	Stale() bool
+	// Refresh looks for code that has been mapped since, and reports whether
+	// code that was known is gone or replaced.
+	Refresh() (unmapped bool)
+	// ReadStack copies memory from addr upwards into p and returns how much
+	// of it could be read.
+	ReadStack(p []byte, addr uint64) int
+	// Unwind appends the program counters of a stack to dst, innermost
+	// first, and returns why they end.
+	Unwind(s *Snapshot, dst []profile.Addr) ([]profile.Addr, unwind.End)
+	// Close gives up the memory of the process. Resolving goes on working.
+	Close() error
+}
+
+// Snapshot is a thread at one moment.
+type Snapshot struct {
+	Regs    ptrace.Regs
+	Partial bool // only PC and SP are known
+	PC, SP  uint64
+	Base    uint64 // address of Stack[0], the red zone below SP
+	Stack   []byte // copy of the stack
+}
+
+// Source is a process to sample.
+type Source struct {
+	PID     int
+	Control Control
+	// Thread opens the files of a thread.
+	Thread func(tid int) (Thread, error)
+	// Image opens the present address space.
+	Image func() (Image, error)
+	// CPU returns the processor time of the whole process since its start,
+	// that of threads which have ended included. Nil, or an error, does
+	// without.
+	CPU func() (time.Duration, error)
+}

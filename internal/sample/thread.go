@@ -1,0 +1,100 @@
+package sample
+
+import (
+	"math/bits"
+
+	"ptools/internal/procfs"
+	"ptools/internal/profile"
+	"ptools/internal/ptrace"
+)
+
+// knowledge says what may be concluded from an unchanged schedstat line.
+type knowledge uint8
+
+const (
+	// moving: nothing. The thread ran when its stack was taken.
+	moving knowledge = iota
+	// disturbed: it was blocked and we have stopped it; that alone changes
+	// the line, within bounds.
+	disturbed
+	// still: it was blocked when its stack was taken and the line was as it
+	// is in seen.
+	still
+)
+
+// verdict is what a round has found out about a thread.
+type verdict uint8
+
+const (
+	keep    verdict = iota // its stack is what it was
+	taken                  // its stack is new
+	wanted                 // it has to be stopped
+	skipped                // it has ended
+)
+
+// thread is one thread of a sampled process.
+type thread struct {
+	tid   int
+	files Thread
+	id    profile.ThreadID
+	seen  uint64 // rounds it was seen in
+
+	know    knowledge
+	sched   procfs.SchedStat // when the stack was taken
+	call    procfs.Syscall   // where the thread was blocked then
+	state   byte             // its state if this round saw it blocked, else 0
+	stack   profile.StackID
+	cell    profile.Cell
+	counted bool   // stack and cell are set
+	cut     bool   // the stack ends where no code is known
+	top     uint64 // end of the mapping that holds the stack; 0 if unknown
+
+	verdict verdict
+	run     uint64 // processor time of the last sample, ns
+	now     procfs.SchedStat
+	visited int // index+1 of its snapshot in this round's look
+
+	regs    ptrace.Regs // when the stack was taken, unless partial
+	partial bool
+	pc, sp  uint64
+}
+
+// ownStop bounds what our own stop of a blocked thread adds to its schedstat:
+// it wakes, stops, and goes back into its system call.
+const (
+	ownStopRun    = 300_000 // ns
+	ownStopSlices = 4
+)
+
+// explained reports whether our last stop explains all that has changed since:
+// the thread is in the same call with the same arguments and has hardly run.
+func (t *thread) explained(call procfs.Syscall, now procfs.SchedStat) bool {
+	return call == t.call &&
+		now.Run-t.sched.Run < ownStopRun &&
+		now.Slices-t.sched.Slices <= ownStopSlices
+}
+
+// renameDue reports whether the name should be read again: at the first
+// rounds, in which programs name their threads, and then ever more rarely.
+func (t *thread) renameDue() bool { return bits.OnesCount64(t.seen) == 1 }
+
+// redZone is what a function may use below its stack pointer (System V ABI,
+// 3.2.2).
+const redZone = 128
+
+// readStack fills in s.Stack, and buf with it, from memory. Where a stack ends is
+// learned from the first read that came out short.
+func (t *thread) readStack(m Image, s *Snapshot, buf []byte) {
+	s.Base = s.SP - redZone
+	if t.top > s.Base && t.top-s.Base < uint64(len(buf)) {
+		buf = buf[:t.top-s.Base]
+	}
+	n := m.ReadStack(buf, s.Base)
+	s.Stack = buf[:n]
+	switch end := s.Base + uint64(n); {
+	case n < len(buf):
+		t.top = end
+	case t.top < end:
+		t.top = 0
+	}
+}
