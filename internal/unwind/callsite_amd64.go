@@ -44,28 +44,10 @@ func endsInCall(code []byte, after uint64) (target uint64, ok bool) {
 // callLength returns the length of ModRM, SIB and displacement of an FF /2, or 0 if
 // it is another instruction.
 func callLength(b []byte) int {
-	modrm := b[0]
-	if modrm>>3&7 != 2 {
+	if b[0]>>3&7 != 2 || b[0]>>6 != 3 && b[0]&7 == 4 && len(b) < 2 {
 		return 0
 	}
-	mod, rm := modrm>>6, modrm&7
-	n := 1
-	if mod != 3 && rm == 4 {
-		if len(b) < 2 {
-			return 0
-		}
-		n++
-		if mod == 0 && b[1]&7 == 5 {
-			return n + 4
-		}
-	}
-	switch {
-	case mod == 0 && rm == 5, mod == 2:
-		n += 4
-	case mod == 1:
-		n++
-	}
-	return n
+	return operandLength(b)
 }
 
 // returns reports whether addr is a return address as far as can be seen: in

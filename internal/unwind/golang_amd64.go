@@ -53,6 +53,12 @@ func (u *Unwinder) goPlan(p *place, link uint64) (plan, bool) {
 			n.way = wayGoFP
 		}
 	}
+	if n.way == wayGoFP || n.way == wayGoSwitch {
+		const setFP = "\x48\x89\xe5" // mov %rsp,%rbp: is still to come
+		if !p.ret && string(u.readCode(&p.m, p.pc, len(setFP))) == setFP {
+			n.way = wayGo
+		}
+	}
 	return n, true
 }
 

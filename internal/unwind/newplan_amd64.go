@@ -25,7 +25,7 @@ func (u *Unwinder) newPlan(p *place) plan {
 	if p.ret && u.isStart(&p.m, p.pc) {
 		return plan{way: wayTop}
 	}
-	return plan{sim: u.newRoute(p)}
+	return plan{routes: u.newRoutes(p)}
 }
 
 // cfiPlan is the plan of a function with call frame information.
@@ -37,15 +37,12 @@ func cfiPlan(fn *function, link uint64) plan {
 	return plan{way: wayCFI, fn: fn, row: r}
 }
 
-// newRoute reads the code around p for a way out.
-func (u *Unwinder) newRoute(p *place) route {
-	limit := p.m.End
+// newRoutes reads the code around p for ways out.
+func (u *Unwinder) newRoutes(p *place) *routes {
 	start, end, ok := p.m.Table.obj.extent(p.lookup() - p.m.Bias)
-	if ok && !p.ret && p.pc-p.m.Bias == start {
-		return route{ok: true, cfa: rule{kind: ruleRegister, reg: regRSP, val: 8}}
+	start, end = start+p.m.Bias, end+p.m.Bias
+	if !ok || start < p.m.Start || end > p.m.End {
+		return &routes{out: u.walkOut(&p.m, p.pc, p.m.End)}
 	}
-	if ok {
-		limit = end + p.m.Bias
-	}
-	return u.walkOut(&p.m, p.pc, limit)
+	return &routes{in: u.walkIn(&p.m, start, p.pc, end), out: u.walkOut(&p.m, p.pc, end)}
 }

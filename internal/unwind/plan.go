@@ -23,10 +23,14 @@ type plan struct {
 	fn     *function
 	row    *row
 	delta  int32
-	tls    int32 // where Go code keeps g, relative to the thread pointer
-	saves  bool  // a Go function called by C: it saved C's registers
-	sim    route // wayNone: what the code says
+	tls    int32   // where Go code keeps g, relative to the thread pointer
+	saves  bool    // a Go function called by C: it saved C's registers
+	routes *routes // wayNone: what the code says
 }
+
+// routes are ways out of a function that its code shows: from its start to the
+// instruction, and from there to its return.
+type routes struct{ in, out route }
 
 // A cached is a plan and what it is for.
 type cached struct {

@@ -3,181 +3,192 @@ package unwind
 import "golang.org/x/arch/x86/x86asm"
 
 // A route is the way out of a function without call frame information, read off its
-// code: where the return address will be when the function returns.
+// code: where the return address is.
 type route struct {
 	ok  bool
 	cfa rule // ruleRegister of rsp or rbp
-	rbp bool // the caller's rbp will have been loaded
-	at  rule // from there, as an address
+	rbp bool // the caller's rbp is in memory
+	at  rule // at this address
+}
+
+// A track is what is known about the stack at one instruction, relative to where the
+// walk began.
+type track struct {
+	pc     uint64
+	reg    uint8 // rsp is reg+delta
+	lost   bool  // rsp is not known
+	delta  int64
+	fpSet  bool // rbp was set to fpReg+fpOff on the way
+	fpReg  uint8
+	fpOff  int64
+	rbpOff int64 // where the caller's rbp is, from rbpReg
+	rbpReg uint8
+	loaded bool // rbp has been loaded from there
+	pushed bool // rbp has been pushed there
 }
 
 const (
-	// routeSteps bounds the instructions that are followed.
-	routeSteps = 192
-	// routeJumps bounds the jumps among them.
-	routeJumps = 16
+	walkSteps  = 1500 // instructions that one walk decodes
+	walkForks  = 64   // branches that wait to be followed
+	walkSeen   = 4096 // slots for addresses that have been visited
+	walkSeenLg = 12
 )
 
-// A walker follows a function's code from the program counter to its return, as if
-// no conditional branch were taken, and keeps track of the stack pointer relative to
-// what a register is now. That the wrong branch leads astray is rare: compilers keep
-// the stack balanced, and every result is checked against the stack.
+// A walker follows code from one instruction through all branches, keeping track of
+// the stack pointer, until it comes to a given instruction or to the function's
+// return. The first way that it finds is as good as any: compilers leave the stack
+// the same at the end of every path. What is found is checked against the stack.
 type walker struct {
-	reg   uint8 // rsp is reg+delta
-	delta int64
-	fpSet bool // rbp was set to fpReg+fpOff on the way
-	fpReg uint8
-	fpOff int64
-	out   route
-	jumps int
+	m     Mapping
+	low   uint64 // bounds of the code to follow
+	limit uint64
+	goal  uint64 // where to stop; 0: at the return
+	forks [walkForks]track
+	nfork int
+	seen  [walkSeen]uint64
+	maybe route // the stack at an indirect jump, perhaps a tail call
+	code  []byte
+	at    uint64 // address of code[0]
 }
 
-// walkOut decodes the code at pc, in mapping m, and before limit.
+// walkOut walks from pc to the return of its function: the stack pointer there says
+// where the return address is, as seen from pc.
 func (u *Unwinder) walkOut(m *Mapping, pc, limit uint64) route {
-	w := walker{reg: regRSP}
-	code, at := u.readCode(m, pc, codeWindow), pc
-	for range routeSteps {
-		if pc >= limit {
+	w := u.newWalker(m, m.Start, limit)
+	r := w.run(u, track{pc: pc, reg: regRSP})
+	if !r.ok {
+		r = w.maybe
+	}
+	return r
+}
+
+// walkIn walks from a function's start to pc.
+func (u *Unwinder) walkIn(m *Mapping, start, pc, limit uint64) route {
+	w := u.newWalker(m, start, limit)
+	w.goal = pc
+	return w.run(u, track{pc: start, reg: regRSP})
+}
+
+func (u *Unwinder) newWalker(m *Mapping, low, limit uint64) *walker {
+	if u.walker == nil {
+		u.walker = new(walker)
+	}
+	w := u.walker
+	*w = walker{m: *m, low: low, limit: limit}
+	return w
+}
+
+// run follows all tracks, the newest first.
+func (w *walker) run(u *Unwinder, t track) route {
+	for range walkSteps {
+		if w.goal != 0 && t.pc == w.goal {
+			if r := t.arrived(); r.ok {
+				return r
+			}
+		}
+		r, alive := w.step(u, &t)
+		if r.ok {
+			return r
+		}
+		if alive {
+			continue
+		}
+		if w.nfork == 0 {
 			return route{}
 		}
-		if pc-at+16 > uint64(len(code)) {
-			code, at = u.readCode(m, pc, codeWindow), pc
-		}
-		in, err := x86asm.Decode(code[min(pc-at, uint64(len(code))):], 64)
-		if err != nil {
-			return route{}
-		}
-		pc += uint64(in.Len)
-		switch in.Op {
-		case x86asm.RET:
-			return w.finish()
-		case x86asm.JMP:
-			rel, direct := in.Args[0].(x86asm.Rel)
-			if !direct {
-				return w.finish() // a tail call, or a jump table
-			}
-			w.jumps++
-			pc += uint64(int64(rel))
-			if w.jumps > routeJumps || pc < m.Start || pc >= m.End {
-				return route{}
-			}
-			code = nil
-		default:
-			if !w.follow(&in) {
-				return route{}
-			}
-		}
+		w.nfork--
+		t = w.forks[w.nfork]
 	}
 	return route{}
 }
 
-// finish is what to do when the function returns now.
-func (w *walker) finish() route {
-	cfa := w.delta + 8
-	if cfa != int64(int32(cfa)) {
+// step follows one instruction. It reports false at the end of a track.
+func (w *walker) step(u *Unwinder, t *track) (route, bool) {
+	if t.pc < w.low || t.pc >= w.limit || !w.visit(t.pc) {
+		return route{}, false
+	}
+	if t.pc-w.at+maxInst > uint64(len(w.code)) {
+		w.code, w.at = u.readCode(&w.m, t.pc, codeWindow), t.pc
+	}
+	code := w.code[min(t.pc-w.at, uint64(len(w.code))):]
+	if n := vectorLength(code); n > 0 {
+		t.pc += uint64(n)
+		return route{}, true
+	}
+	in, err := x86asm.Decode(code, 64)
+	if err != nil {
+		return route{}, false
+	}
+	t.pc += uint64(in.Len)
+	if in.Op == x86asm.RET {
+		return w.returned(t), false
+	}
+	rel, direct := in.Args[0].(x86asm.Rel)
+	switch {
+	case in.Op == x86asm.JMP && direct:
+		t.pc += uint64(int64(rel))
+		return route{}, true
+	case in.Op == x86asm.JMP:
+		w.maybe = w.returned(t)
+		return route{}, false
+	case direct && in.Op != x86asm.CALL && w.nfork < walkForks:
+		f := *t
+		f.pc += uint64(int64(rel))
+		w.forks[w.nfork] = f
+		w.nfork++
+		return route{}, true
+	}
+	return route{}, t.follow(&in)
+}
+
+// maxInst is the length of the longest instruction.
+const maxInst = 15
+
+// visit notes that the instruction at pc is followed, and reports false the second
+// time.
+func (w *walker) visit(pc uint64) bool {
+	for i := (pc * 0x9e3779b97f4a7c15) >> (64 - walkSeenLg); ; i = (i + 1) % walkSeen {
+		switch w.seen[i] {
+		case 0:
+			w.seen[i] = pc
+			return true
+		case pc:
+			return false
+		}
+	}
+}
+
+// returned is the route from where a walk out began, given the stack at the return.
+func (w *walker) returned(t *track) route {
+	if w.goal != 0 || t.lost {
 		return route{}
 	}
-	w.out.ok = true
-	w.out.cfa = rule{kind: ruleRegister, reg: w.reg, val: int32(cfa)}
-	return w.out
-}
-
-// follow accounts for one instruction, and reports false for one behind which the
-// stack pointer is not known.
-func (w *walker) follow(in *x86asm.Inst) bool {
-	switch in.Op {
-	case x86asm.PUSH, x86asm.PUSHFQ:
-		w.delta -= 8
-	case x86asm.POP:
-		if in.Args[0] == x86asm.RBP {
-			w.loadRBP()
-		}
-		w.delta += 8
-		return in.Args[0] != x86asm.RSP
-	case x86asm.POPFQ:
-		w.delta += 8
-	case x86asm.LEAVE:
-		if !w.toRBP(0) {
-			return false
-		}
-		w.loadRBP()
-		w.delta += 8
-	case x86asm.UD2, x86asm.HLT, x86asm.INT, x86asm.IRET, x86asm.IRETQ, x86asm.ENTER:
-		return false
-	default:
-		switch in.Args[0] {
-		case x86asm.RSP:
-			return w.setRSP(in)
-		case x86asm.RBP:
-			return w.setRBP(in)
-		case x86asm.ESP, x86asm.SP, x86asm.SPB:
-			return in.Op == x86asm.TEST || in.Op == x86asm.CMP
-		}
+	r := route{ok: true}
+	r.cfa, r.ok = registerRule(t.reg, t.delta+8)
+	if t.loaded {
+		r.at, r.rbp = registerRule(t.rbpReg, t.rbpOff)
 	}
-	return true
+	return r
 }
 
-// loadRBP notes that rbp is loaded from where rsp points.
-func (w *walker) loadRBP() {
-	if w.delta == int64(int32(w.delta)) {
-		w.out.rbp = true
-		w.out.at = rule{kind: ruleRegister, reg: w.reg, val: int32(w.delta)}
-	}
-	w.fpSet = false
-}
-
-// toRBP makes rsp what rbp is, plus off.
-func (w *walker) toRBP(off int64) bool {
+// arrived is the route out of the function that a walk in began at, given the stack
+// at its goal. At the start the CFA is rsp+8.
+func (t *track) arrived() route {
+	base, off := uint8(regRSP), t.delta
 	switch {
-	case w.fpSet:
-		w.reg, w.delta = w.fpReg, w.fpOff+off
-	case w.out.rbp:
-		return false // the caller's rbp by now
-	default:
-		w.reg, w.delta = regRBP, off
+	case t.fpSet:
+		base, off = regRBP, t.fpOff
+	case t.lost:
+		return route{}
 	}
-	return true
+	var r route
+	r.cfa, r.ok = registerRule(base, 8-off)
+	if t.pushed {
+		r.at, r.rbp = registerRule(base, t.rbpOff-off)
+	}
+	return r
 }
 
-// setRSP accounts for an instruction whose first operand is rsp.
-func (w *walker) setRSP(in *x86asm.Inst) bool {
-	switch in.Op {
-	case x86asm.ADD, x86asm.SUB:
-		imm, ok := in.Args[1].(x86asm.Imm)
-		if in.Op == x86asm.SUB {
-			imm = -imm
-		}
-		w.delta += int64(imm)
-		return ok
-	case x86asm.LEA:
-		mem, ok := in.Args[1].(x86asm.Mem)
-		if !ok || mem.Index != 0 {
-			return false
-		}
-		switch mem.Base {
-		case x86asm.RSP:
-			w.delta += mem.Disp
-			return true
-		case x86asm.RBP:
-			return w.toRBP(mem.Disp)
-		}
-		return false
-	case x86asm.MOV:
-		return in.Args[1] == x86asm.RBP && w.toRBP(0)
-	case x86asm.CMP, x86asm.TEST:
-		return true
-	}
-	return false
-}
-
-// setRBP accounts for an instruction whose first operand is rbp.
-func (w *walker) setRBP(in *x86asm.Inst) bool {
-	switch {
-	case in.Op == x86asm.CMP || in.Op == x86asm.TEST:
-	case in.Op == x86asm.MOV && in.Args[1] == x86asm.RSP:
-		w.fpSet, w.fpReg, w.fpOff = true, w.reg, w.delta
-	default:
-		w.fpSet = false // an ordinary register here
-	}
-	return true
+func registerRule(reg uint8, off int64) (rule, bool) {
+	return rule{kind: ruleRegister, reg: reg, val: int32(off)}, off == int64(int32(off))
 }

@@ -70,6 +70,23 @@ func (r *tracee) copyStack(regs *ptrace.Regs) Stack {
 	return Stack{Base: regs.SP(), Data: r.stack[:n], Mem: r.mem}
 }
 
+// await lets a thread come a little further, if it runs at all: until it has used 20
+// microseconds of processor time or has been asked often enough.
+func (r *tracee) await(tid int) {
+	task, err := procfs.OpenTask(r.pid, tid)
+	if err != nil {
+		return
+	}
+	defer task.Close()
+	first, err := task.SchedStat()
+	for i := 0; i < 100 && err == nil; i++ {
+		var now procfs.SchedStat
+		if now, err = task.SchedStat(); now.Run-first.Run > 20_000 {
+			return
+		}
+	}
+}
+
 // stop interrupts a thread and waits until it stands.
 func (r *tracee) stop(tid int) bool {
 	if ptrace.Interrupt(tid) != nil {

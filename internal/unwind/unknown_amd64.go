@@ -12,15 +12,19 @@ const (
 )
 
 // leaveUnknown leaves a function about which no table says anything. In order: what
-// the code from here to its return does to the stack, the code from the function's
-// start to here, the frame pointer, and for the innermost frame whatever on the
-// stack looks like a return address. Each result must be the address behind a call.
+// the code from the function's start to here has done to the stack, what the code from
+// here to the return will do, the frame pointer, and for the innermost frame whatever
+// on the stack looks like a return address. Each result must be the address behind a
+// call.
 func (u *Unwinder) leaveUnknown(p *place, sp uint64, n *plan) (exit, End) {
-	r := n.sim
-	if p.m.Table == nil && !p.ret {
-		r = u.walkOut(&p.m, p.pc, p.m.End)
+	var r routes
+	switch {
+	case n.routes != nil:
+		r = *n.routes
+	case p.m.Table == nil && !p.ret:
+		r.out = u.walkOut(&p.m, p.pc, p.m.End)
 	}
-	if r.ok && u.tryRoute(&r, sp) {
+	if u.tryRoute(&r.in, sp) || u.tryRoute(&r.out, sp) {
 		u.counts.Guess++
 		return byReturn, 0
 	}
@@ -30,6 +34,9 @@ func (u *Unwinder) leaveUnknown(p *place, sp uint64, n *plan) (exit, End) {
 	}
 	if p.ret {
 		return byReturn, u.findTop(sp)
+	}
+	if p.m.Table != nil && u.isStart(&p.m, p.pc) {
+		return byReturn, Whole
 	}
 	if u.scan(p, sp) {
 		u.counts.Scan++
@@ -44,7 +51,8 @@ func (u *Unwinder) leaveUnknown(p *place, sp uint64, n *plan) (exit, End) {
 // leaveNowhere leaves an innermost frame whose program counter is not in code: a call
 // through a bad pointer, whose return address is on top of the stack.
 func (u *Unwinder) leaveNowhere(sp uint64) End {
-	r := route{cfa: rule{kind: ruleRegister, reg: regRSP, val: 8}}
+	r := route{ok: true}
+	r.cfa, _ = registerRule(regRSP, 8)
 	if u.tryRoute(&r, sp) {
 		u.counts.Guess++
 		return 0
@@ -65,7 +73,7 @@ func (u *Unwinder) address(r rule) (uint64, bool) {
 // tryRoute takes a route if it leads to a return address above sp.
 func (u *Unwinder) tryRoute(r *route, sp uint64) bool {
 	cfa, ok := u.address(r.cfa)
-	if !ok || cfa <= sp {
+	if !ok || !r.ok || cfa <= sp {
 		return false
 	}
 	pc, ok := u.mem.word(cfa - 8)
@@ -103,9 +111,9 @@ func (u *Unwinder) tryPointer(sp uint64) bool {
 	return true
 }
 
-// findTop looks above a caller for the return address of the code that starts
-// programs and threads. C libraries without call frame information call main from
-// functions that never return and keep no frame pointer.
+// findTop looks above a caller for a return address, and takes it if it leads to the
+// code that starts programs and threads: C libraries without call frame information
+// call main from functions that never return and keep no frame pointer.
 func (u *Unwinder) findTop(sp uint64) End {
 	for i := range uint64(topWords) {
 		addr := sp + 8*i
@@ -113,9 +121,11 @@ func (u *Unwinder) findTop(sp uint64) End {
 		if !ok {
 			break
 		}
-		m, ok := u.code.Find(pc - 1)
-		if !ok || m.Table == nil || !u.isStart(&m, pc) || !u.returns(pc) {
+		if !u.returns(pc) {
 			continue
+		}
+		if m, ok := u.code.Find(pc - 1); !ok || m.Table == nil || !u.isStart(&m, pc) {
+			break
 		}
 		u.counts.Scan++
 		u.regs[regRSP], u.regs[regRIP] = addr+8, pc

@@ -12,6 +12,7 @@ type Unwinder struct {
 	expr   evaluator
 	counts Counts
 	calls  [callCache]callsite
+	walker *walker // reads code; made when first needed
 
 	// The stack being unwound.
 	regs  [columns]uint64
@@ -66,17 +67,20 @@ func (u *Unwinder) walk(dst []Frame) ([]Frame, End) {
 		if end != 0 {
 			return dst, end
 		}
-		pc := u.regs[regRIP]
-		next := place{pc: pc, ret: how == byReturn}
-		next.m, next.ok = u.code.Find(next.lookup())
-		if !next.ok {
-			if pc == 0 {
-				return dst, Whole
-			}
-			return dst, NotCode
+		next := place{pc: u.regs[regRIP], ret: how == byReturn}
+		if next.m, next.ok = u.code.Find(next.lookup()); !next.ok {
+			return dst, u.nowhere()
 		}
 		at = next
 	}
+}
+
+// nowhere is the end of a stack whose next program counter is not in code.
+func (u *Unwinder) nowhere() End {
+	if u.regs[regRIP] == 0 {
+		return Whole
+	}
+	return NotCode
 }
 
 // A place is a program counter and the mapping it is in.

@@ -36,9 +36,15 @@ NOINLINE void sort(void)
 	sink += v[3];
 }
 
+#ifdef NO_REALIGN
+#define ALIGNED
+#else
+#define ALIGNED alignas(64)
+#endif
+
 NOINLINE void realigned(int n)
 {
-	alignas(64) char a[256];
+	ALIGNED char a[256];
 	char *b = __builtin_alloca(n);
 	memset(a, n, sizeof a);
 	memset(b, n, n);

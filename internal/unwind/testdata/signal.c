@@ -17,9 +17,16 @@ NOINLINE void work(int n)
 	sink++;
 }
 
+NOINLINE void labour(int n)
+{
+	for (int i = 0; i < n; i++)
+		sink += 2 * i;
+	sink++;
+}
+
 NOINLINE void handle(void)
 {
-	work(20000);
+	labour(20000);
 	sink++;
 }
 
