@@ -34,7 +34,7 @@ func (in *insn) repeated(a *action, next uint64) bool {
 		a.op = opNop // pause
 	case in.mp == map0F && in.op == 0x1e && in.rep == 0xf3 && (in.modrm == 0xfa || in.modrm == 0xfb):
 		a.op = opNop // endbr64, endbr32
-	case in.isBranch():
+	case in.isBranch() && (in.mp != mapOne || in.op&^3 != 0xe0): // F3 turns a loopne into a loope
 		return in.compileBranch(a, next)
 	}
 	return a.op != opNone

@@ -44,7 +44,7 @@ type insn struct {
 	bothRep bool // F2 and F3: the last one wins on the processors seen, but no manual says so
 
 	vvvv     uint8 // second source register of VEX and EVEX, not inverted; 0 otherwise
-	extPos   int   // offset of the byte that holds the B bit (REX, VEX or EVEX payload), 0 if none
+	extPos   int   // offset of the byte that holds the B bit (REX, VEX or EVEX payload), -1 if none
 	hasModRM bool
 	modrm    byte
 	modPos   int
@@ -124,7 +124,7 @@ const maxLen = 15
 
 // decode finds the shape of the instruction at the start of code.
 func decode(code []byte) (insn, error) {
-	var in insn
+	in := insn{extPos: -1}
 	d := &reader{code: code}
 	if err := in.opcode(d); err != nil {
 		return in, err
@@ -188,7 +188,7 @@ func (in *insn) prefixes(d *reader) (byte, error) {
 			// Only a REX right before the opcode counts.
 			in.rex, in.extPos = c, d.pos-1
 			if next, ok := d.peek(); ok && isPrefix(next) {
-				in.rex, in.extPos = 0, 0
+				in.rex, in.extPos = 0, -1
 			}
 		default:
 			return c, nil

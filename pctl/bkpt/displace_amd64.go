@@ -59,7 +59,7 @@ func (p *Plan) Displaced(slot uint64) (Copy, error) {
 			c.Scratch = int(p.scratch)
 			// The register takes the place of rip: mod 2, rm the register.
 			c.Code[p.modPos] = c.Code[p.modPos]&0x38 | 0x80 | p.scratch
-			if p.extPos != 0 {
+			if p.extPos >= 0 {
 				c.Code[p.extPos] = c.Code[p.extPos]&^p.extBit | p.extSet
 			}
 		}

@@ -1,0 +1,263 @@
+package bkpt
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ptools/internal/ptrace"
+)
+
+var (
+	rounds = flag.Int("bkpt.rounds", 40, "random values for each opcode of the differential test")
+	seed   = flag.Uint64("bkpt.seed", 0, "seed of the differential test; 0: a new one")
+)
+
+// outcome is everything an instruction can change.
+type outcome struct {
+	regs ptrace.Regs
+	sig  syscall.Signal
+	data [labHalf]byte
+	x    xstate
+}
+
+// trial is one instruction with one set of values.
+type trial struct {
+	l      *lab
+	in     insn
+	plan   Plan
+	before outcome
+	native outcome
+}
+
+// TestDifferential runs random instructions in three ways: by the processor in
+// their own place, emulated, and as a copy in a near and a far slot. Registers,
+// flags, memory, vector state and faults must be the same.
+func TestDifferential(t *testing.T) {
+	l := newLab(t)
+	s := *seed
+	if s == 0 {
+		s = rand.Uint64()
+	}
+	n := *rounds
+	if testing.Short() {
+		n = min(n, 10)
+	}
+	t.Logf("seed %d", s)
+	d := dice{rand.New(rand.NewPCG(s, 0))}
+	var count struct{ all, emulated, declined, displaced, direct, faults int }
+	for _, f := range forms() {
+		more := n
+		if f.enc != legacy {
+			more = (n + 7) / 8
+		} else if f.mp == mapOne {
+			more = 4 * n
+		}
+		for range more {
+			tr, ok := newTrial(l, d, f)
+			if !ok {
+				continue
+			}
+			count.all++
+			tr.runNative()
+			if tr.native.sig != syscall.SIGTRAP {
+				count.faults++
+			}
+			switch ok, err := tr.emulate(); {
+			case err != "":
+				t.Fatalf("seed %d: %s emulated: %s", s, tr, err)
+			case ok:
+				count.emulated++
+			case tr.plan.Kind() == Emulate && tr.native.sig == syscall.SIGTRAP:
+				count.declined++
+			}
+			for _, slot := range [...]uint64{labNearSlot, labFarSlot} {
+				if err := tr.displace(slot); err != "" {
+					t.Fatalf("seed %d: %s in slot %#x: %s", s, tr, slot, err)
+				}
+				count.displaced++
+			}
+			if ran, err := tr.direct(); err != "" {
+				t.Fatalf("seed %d: %s continued: %s", s, tr, err)
+			} else if ran {
+				count.direct++
+			}
+		}
+	}
+	t.Logf("%+v", count)
+	if count.emulated == 0 || count.direct == 0 || count.declined > count.emulated/10 {
+		t.Errorf("too few were compared: %+v", count)
+	}
+}
+
+func newTrial(l *lab, d dice, f form) (*trial, bool) {
+	in, err := decode(d.instruction(f))
+	if err != nil || in.unknown {
+		return nil, false
+	}
+	d.aim(&in, labCode)
+	tr := &trial{l: l, in: in}
+	if tr.plan, err = MakePlan(in.code, labCode); err != nil {
+		l.t.Fatalf("% x: decoded, but %v", in.code, err)
+	}
+	if tr.plan.Kind() == StepAll || tr.plan.IsSyscall() || stores87(&in) {
+		return nil, false
+	}
+	b := &tr.before
+	b.regs = d.registers(&in, l.base)
+	for i := 0; i < len(b.data); i += 8 {
+		v := d.number()
+		for j := range 8 {
+			b.data[i+j] = byte(v >> (8 * j))
+		}
+	}
+	b.x = l.clean
+	for i := 160; i < 416; i++ { // xmm registers
+		b.x.b[i] = byte(d.Uint32())
+	}
+	b.x.b[512] |= 7 // present: x87, SSE, AVX
+	return tr, true
+}
+
+// stores87 reports fnstenv and fnsave: they store where the last x87
+// instruction ran.
+func stores87(in *insn) bool {
+	return in.enc == legacy && in.mp == mapOne && (in.op == 0xd9 || in.op == 0xdd) && in.ext() == 6 && in.mod() != 3
+}
+
+func (tr *trial) String() string {
+	return fmt.Sprintf("% x (%v, class %d)", tr.in.code, tr.plan.kind, tr.plan.class)
+}
+
+// start restores what was before.
+func (tr *trial) start() {
+	copy(tr.l.data(), tr.before.data[:])
+	tr.before.x.write(tr.l)
+}
+
+// end takes the outcome of a run that ended with r and sig.
+func (tr *trial) end(o *outcome, r ptrace.Regs, sig syscall.Signal) {
+	o.regs, o.sig = r, sig
+	// PTRACE_SETREGS can neither set nor clear ID, so a popf's stays for good.
+	o.regs.Eflags &^= flagRF | flagID
+	copy(o.data[:], tr.l.data())
+	o.x.read(tr.l)
+	o.x.noPointers()
+	if tr.is(0x9d) {
+		tr.l.calm()
+	}
+}
+
+// is reports an opcode of the one-byte map.
+func (tr *trial) is(op byte) bool {
+	return tr.in.enc == legacy && tr.in.mp == mapOne && tr.in.op == op
+}
+
+func (tr *trial) runNative() {
+	tr.start()
+	tr.l.put(tr.in.code, labCode)
+	r := tr.before.regs
+	sig := tr.l.step(&r)
+	tr.end(&tr.native, r, sig)
+	if tr.is(0x9c) && sig == syscall.SIGTRAP {
+		// The processor pushed the single step's TF with the flags.
+		i := r.Rsp - labData
+		tr.native.data[i+1] &^= flagTF >> 8
+	}
+}
+
+// emulate reports whether the plan could emulate, and what differs.
+func (tr *trial) emulate() (bool, string) {
+	if tr.plan.Kind() != Emulate {
+		return false, ""
+	}
+	copy(tr.l.data(), tr.before.data[:])
+	r := tr.before.regs
+	ok, err := tr.plan.Emulate(&r, tr.l)
+	if err != nil {
+		return false, err.Error()
+	}
+	if !ok {
+		if r != tr.before.regs || !bytes.Equal(tr.l.data(), tr.before.data[:]) {
+			return false, "declined, but changed something"
+		}
+		return false, ""
+	}
+	if tr.native.sig != syscall.SIGTRAP {
+		return true, "the processor faults"
+	}
+	r.Eflags &^= flagRF | flagID
+	return true, tr.compare(&r, tr.l.data())
+}
+
+func (tr *trial) compare(r *ptrace.Regs, data []byte) string {
+	if *r != tr.native.regs {
+		return "registers: " + cmp.Diff(tr.native.regs, *r) + cmp.Diff(tr.before.regs, tr.native.regs)
+	}
+	for i, c := range data {
+		if n := tr.native.data[i]; c != n {
+			return fmt.Sprintf("memory at %#x is %#x, want %#x", labData+i, c, n)
+		}
+	}
+	return ""
+}
+
+func (tr *trial) displace(slot uint64) string {
+	tr.start()
+	c, err := tr.plan.Displaced(slot)
+	if err != nil {
+		return err.Error()
+	}
+	tr.l.put(c.Code, slot)
+	r := tr.before.regs
+	saved := tr.plan.Enter(&r, slot)
+	sig := tr.l.step(&r)
+	done := tr.plan.Leave(&r, slot, saved, tr.l)
+	var o outcome
+	tr.end(&o, r, sig)
+	if tr.is(0x9c) && done {
+		o.data[r.Rsp-labData+1] &^= flagTF >> 8
+	}
+	if o.sig != tr.native.sig {
+		return fmt.Sprintf("stopped with %v, want %v", o.sig, tr.native.sig)
+	}
+	if want := tr.native.regs.Rip != labCode; done != want {
+		return fmt.Sprintf("done %t, want %t", done, want)
+	}
+	if o.x.b != tr.native.x.b {
+		return "vector state differs"
+	}
+	return tr.compare(&o.regs, o.data[:])
+}
+
+// direct lets the thread run the copy and the jump behind it, up to a trap at
+// the next instruction.
+func (tr *trial) direct() (bool, string) {
+	c, err := tr.plan.Displaced(labNearSlot)
+	if err != nil {
+		return false, err.Error()
+	}
+	n := &tr.native.regs
+	next := uint64(labCode + tr.plan.Len())
+	if !c.Direct || tr.native.sig != syscall.SIGTRAP || n.Rip != next || n.Eflags&(flagTF|flagAC) != 0 {
+		return false, ""
+	}
+	tr.start()
+	tr.l.put(c.Code, labNearSlot)
+	tr.l.put([]byte{breakByte}, next)
+	r := tr.before.regs
+	r.Rip = labNearSlot
+	sig := tr.l.run(&r)
+	r.Rip--
+	var o outcome
+	tr.end(&o, r, sig)
+	if o.x.b != tr.native.x.b {
+		return true, "vector state differs"
+	}
+	return true, tr.compare(&o.regs, o.data[:])
+}

@@ -1,0 +1,208 @@
+package bkpt
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"ptools/internal/ptest"
+	"ptools/internal/ptrace"
+)
+
+func TestMain(m *testing.M) { ptest.Main(m) }
+
+// The lab's memory, as testdata/lab.c maps it.
+const (
+	labCode     = 0x40000100
+	labNearSlot = 0x40001000
+	labFarSlot  = 0x500001000
+	labData     = 0x40100000
+	labHalf     = 0x2000
+	labTop      = 0x40000000
+)
+
+// lab is a stopped process in which single instructions run, on registers and
+// memory of the test's choice. Its methods must be called from the goroutine
+// that made it.
+type lab struct {
+	t     testing.TB
+	pid   int
+	file  []byte // the shared file: code, then data
+	base  ptrace.Regs
+	clean xstate
+	early map[int]ptrace.Stop
+}
+
+// newLab starts the process and stops it. The test's goroutine stays on its
+// thread, which is the tracer.
+func newLab(t testing.TB) *lab {
+	path := filepath.Join(t.TempDir(), "lab")
+	if err := os.WriteFile(path, make([]byte, 2*labHalf), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	file, err := syscall.Mmap(int(f.Fd()), 0, 2*labHalf, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { syscall.Munmap(file) })
+	g := ptest.Start(t, ptest.BuildC(t, "testdata/lab.c"), path)
+	g.Ready()
+	runtime.LockOSThread()
+	t.Cleanup(runtime.UnlockOSThread)
+	l := &lab{t: t, pid: g.PID, file: file, early: make(map[int]ptrace.Stop)}
+	l.must(ptrace.Seize(l.pid, ptrace.OptFork|ptrace.OptClone|ptrace.OptExitKill))
+	t.Cleanup(func() {
+		g.Kill()
+		for { // until it is dead, which is for its starter to reap
+			if s, err := ptrace.PeekWait(true); err != syscall.EINTR && (err != nil || s.Kind.Ended()) {
+				return
+			}
+		}
+	})
+	l.must(ptrace.Interrupt(l.pid))
+	if s := l.wait(l.pid); s.Kind != ptrace.KindEventStop {
+		t.Fatalf("first stop is %v", s.Kind)
+	}
+	l.must(ptrace.GetRegs(l.pid, &l.base))
+	l.base.OrigRax = ^uint64(0)
+	l.clean.read(l)
+	return l
+}
+
+func (l *lab) must(err error) {
+	l.t.Helper()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// wait returns the next stop of tid, and keeps those of others for their turn.
+func (l *lab) wait(tid int) ptrace.Stop {
+	l.t.Helper()
+	for {
+		if s, ok := l.early[tid]; ok {
+			delete(l.early, tid)
+			return s
+		}
+		s, err := ptrace.Wait(true)
+		if err == syscall.EINTR {
+			continue
+		}
+		l.must(err)
+		l.early[s.TID] = s
+	}
+}
+
+// step sets the registers, runs one instruction and reads them back. It returns
+// the signal that stopped the thread: SIGTRAP if the instruction ran.
+func (l *lab) step(r *ptrace.Regs) syscall.Signal {
+	l.t.Helper()
+	l.must(ptrace.SetRegs(l.pid, r))
+	l.must(ptrace.SingleStep(l.pid, 0))
+	return l.stopped(r)
+}
+
+// run continues the thread to its next stop.
+func (l *lab) run(r *ptrace.Regs) syscall.Signal {
+	l.t.Helper()
+	l.must(ptrace.SetRegs(l.pid, r))
+	l.must(ptrace.Cont(l.pid, 0))
+	return l.stopped(r)
+}
+
+// calm makes the kernel forget a single step over popf, which would have it take
+// the TF of the next one for the program's own (arch/x86/kernel/step.c,
+// enable_single_step).
+func (l *lab) calm() {
+	l.t.Helper()
+	l.put([]byte{breakByte}, labCode)
+	r := l.base
+	r.Rip = labCode
+	l.run(&r)
+}
+
+// stopped waits for a signal and reads the registers.
+func (l *lab) stopped(r *ptrace.Regs) syscall.Signal {
+	l.t.Helper()
+	s := l.wait(l.pid)
+	if s.Kind != ptrace.KindSignal {
+		l.t.Fatalf("stop is %v", s.Kind)
+	}
+	l.must(ptrace.GetRegs(l.pid, r))
+	r.OrigRax = l.base.OrigRax
+	return s.Signal
+}
+
+// put writes code at an address of the lab's executable memory.
+func (l *lab) put(code []byte, addr uint64) {
+	if addr >= labFarSlot {
+		addr -= labFarSlot - labNearSlot
+	}
+	copy(l.file[addr-labTop:], code)
+}
+
+// data is the lab's writable memory.
+func (l *lab) data() []byte { return l.file[labHalf:] }
+
+// ReadAt and WriteAt reach the lab's data and nothing else, and so fail where
+// the lab would fault.
+func (l *lab) ReadAt(p []byte, off int64) (int, error) {
+	q, ok := l.span(len(p), off)
+	if !ok {
+		return 0, io.ErrUnexpectedEOF
+	}
+	return copy(p, q), nil
+}
+
+func (l *lab) WriteAt(p []byte, off int64) (int, error) {
+	q, ok := l.span(len(p), off)
+	if !ok {
+		return 0, io.ErrShortWrite
+	}
+	return copy(q, p), nil
+}
+
+func (l *lab) span(n int, off int64) ([]byte, bool) {
+	i := uint64(off) - labData
+	if i >= labHalf || i+uint64(n) > labHalf {
+		return nil, false
+	}
+	return l.data()[i : i+uint64(n)], true
+}
+
+// xstate is a thread's vector and floating-point state (NT_X86_XSTATE).
+type xstate struct {
+	b [16384]byte
+	n int
+}
+
+const (
+	ptraceGetRegSet = 0x4204
+	ptraceSetRegSet = 0x4205
+	ntX86XState     = 0x202
+)
+
+func (x *xstate) call(l *lab, request uintptr, n int) int {
+	v := syscall.Iovec{Base: &x.b[0], Len: uint64(n)}
+	_, _, e := syscall.RawSyscall6(syscall.SYS_PTRACE, request, uintptr(l.pid), ntX86XState, uintptr(unsafe.Pointer(&v)), 0, 0)
+	if e != 0 {
+		l.t.Fatal(e)
+	}
+	return int(v.Len)
+}
+
+func (x *xstate) read(l *lab) { x.n = x.call(l, ptraceGetRegSet, len(x.b)) }
+
+func (x *xstate) write(l *lab) { x.call(l, ptraceSetRegSet, x.n) }
+
+// noPointers clears the addresses of the last x87 instruction and its operand.
+func (x *xstate) noPointers() { clear(x.b[8:24]) }
