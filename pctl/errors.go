@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"strconv"
+
+	"ptools/pctl/control"
 )
 
 // Error is the error of every operation on a process. It prints as
@@ -62,9 +64,23 @@ var (
 	// executed a program that runs with another user's rights.
 	ErrLost = errors.New("control lost")
 	// ErrEnded: the process has ended while it was grabbed.
-	ErrEnded = errors.New("process has ended")
+	ErrEnded = control.ErrEnded
+	// ErrReleased: the process has been let go, by Release or by a Session's
+	// Close.
+	ErrReleased = control.ErrReleased
+	// ErrNotHeld: Continue of a process that is not held at a rendezvous.
+	ErrNotHeld = control.ErrNotHeld
+	// ErrOnControl: a Handler or a function given to Pause made a request
+	// that would wait for itself.
+	ErrOnControl = control.ErrOnControl
 	// ErrReadOnly: the operation needs control, and the grab was ReadOnly.
 	ErrReadOnly = errors.New("process is grabbed read-only")
+	// ErrResumed: what can be changed only while a thread stands still was
+	// to be changed later.
+	ErrResumed = errors.New("the thread runs again")
+	// ErrUnstoppable: a thread had no registers to read, because it sleeps
+	// uninterruptibly or has ended.
+	ErrUnstoppable = errors.New("the thread could not be stopped")
 	// ErrCut: a stack is known only in part; the error says why.
 	ErrCut = errors.New("stack cut short")
 )

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// clean makes a name from the target fit for a terminal: whatever could move
+// the cursor, ring, reorder text or break the line is shown as an escape.
+func clean(s string) string {
+	if isClean(s) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+			b.WriteString(`\x` + hex2(s[i]))
+		case unicode.IsPrint(r):
+			b.WriteString(s[i : i+size])
+		default:
+			q := strconv.QuoteRuneToASCII(r)
+			b.WriteString(q[1 : len(q)-1])
+		}
+		i += size
+	}
+	return b.String()
+}
+
+func isClean[S string | []byte](s S) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+func hex2(c byte) string {
+	const digits = "0123456789abcdef"
+	return string([]byte{digits[c>>4], digits[c&15]})
+}
+
+// cleanJSON does the same for encoded JSON, in which such runes can stand only
+// within strings: they become \u escapes, which mean the same to a program.
+func cleanJSON(b []byte) []byte {
+	if isClean(b) {
+		return b
+	}
+	out := make([]byte, 0, len(b)+16)
+	for i := 0; i < len(b); {
+		r, size := utf8.DecodeRune(b[i:])
+		if r == utf8.RuneError && size == 1 || unicode.IsPrint(r) {
+			out = append(out, b[i:i+size]...)
+		} else {
+			out = appendEscape(out, r)
+		}
+		i += size
+	}
+	return out
+}
+
+// appendEscape appends a rune as JSON's UTF-16 escapes.
+func appendEscape(out []byte, r rune) []byte {
+	unit := func(u rune) {
+		out = append(out, `\u`...)
+		out = append(out, hex2(byte(u>>8))...)
+		out = append(out, hex2(byte(u))...)
+	}
+	if r > 0xffff {
+		r -= 0x10000
+		unit(0xd800 + r>>10)
+		unit(0xdc00 + r&0x3ff)
+		return out
+	}
+	unit(r)
+	return out
+}

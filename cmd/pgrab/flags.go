@@ -1,0 +1,202 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"ptools/pctl"
+)
+
+const usage = `usage: pgrab [flags] -p PID[,PID...]
+       pgrab [flags] -- COMMAND [ARG...]
+
+Grab running processes or start a command, stop them at rendezvous points,
+look, continue them, watch their events, and let them go unharmed.
+
+flags:
+%s
+A SYMBOL may be a raw or a demangled name. A number without a unit is seconds.
+While a process is held at a rendezvous, a line or the end of standard input
+continues it. SIGINT, SIGTERM and SIGHUP let go.
+
+examples:
+  pgrab -p 4242                        stop it, wait for Enter, then watch it
+  pgrab -w -s grab -H 0 -t 0 -p 4242   every thread's stack, and let go at once
+  pgrab -s none -b malloc -t 10 -q -p 4242
+                                       count calls of malloc for ten seconds
+  pgrab -s exec,main -H 0 -- make all  announce each program up to its main
+  pgrab --json -s none -p 4242 | jq .  events for programs
+`
+
+// options is a command line, understood.
+type options struct {
+	pids    []int
+	command []string
+	stop    pctl.Point
+	hold    time.Duration // negative: until a line arrives
+	limit   time.Duration // negative: until the target ends
+	breaks  []pctl.Where
+	stacks  bool
+	release pctl.Mode
+	json    bool
+	quiet   bool
+	verbose bool
+}
+
+// usageError is a command line that cannot be understood.
+type usageError struct{ error }
+
+// parse reads the arguments. For --help it prints the usage and returns
+// pflag.ErrHelp.
+func parse(args []string, stdout io.Writer) (*options, error) {
+	o := &options{hold: -1, limit: -1}
+	var pids, stops, wheres []string
+	var hold, limit, release string
+	f := pflag.NewFlagSet("pgrab", pflag.ContinueOnError)
+	f.SetInterspersed(false)
+	f.SetOutput(io.Discard)
+	f.SortFlags = false
+	f.Usage = func() {}
+	f.StringSliceVarP(&pids, "pid", "p", nil, "grab running process `PID` (repeatable or comma separated)")
+	f.StringSliceVarP(&stops, "stop", "s", nil, "stop at `POINT`s: grab, create, exec, preinit, postinit, main, none\n(default: grab with -p, create with a COMMAND)")
+	f.StringVarP(&hold, "hold", "H", "", "stay for `DURATION` at each rendezvous, then continue\n(default: until a line or end of file on standard input)")
+	f.StringVarP(&limit, "time", "t", "", "let go after `DURATION` (default: when the target ends)")
+	f.StringArrayVarP(&wheres, "break", "b", nil, "breakpoint `WHERE`: SYMBOL, OBJECT`SYMBOL, either with +OFFSET,\nor 0xADDRESS (repeatable)")
+	f.BoolVarP(&o.stacks, "where", "w", false, "every thread's stack at each rendezvous; with -b the hit\nthread's stack at each hit")
+	f.StringVarP(&release, "release", "e", "", "what becomes of the target when pgrab lets go or dies:\n`run|kill|stop` (default: run with -p, kill with a COMMAND)")
+	f.BoolVar(&o.json, "json", false, "events as JSON lines on standard output")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "no event lines, only results")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "also thread births and deaths, and signals")
+	f.BoolP("help", "h", false, "print this text")
+	if err := f.Parse(args); err != nil {
+		return nil, usageError{err}
+	}
+	if help, _ := f.GetBool("help"); help {
+		fmt.Fprintf(stdout, usage, f.FlagUsages())
+		return nil, pflag.ErrHelp
+	}
+	o.command = f.Args()
+	err := errors.Join(
+		o.setTargets(pids),
+		o.setStop(stops),
+		setDuration(&o.hold, "hold", hold),
+		setDuration(&o.limit, "time", limit),
+		o.setBreaks(wheres),
+		o.setRelease(release),
+	)
+	if err == nil && o.quiet && o.verbose {
+		err = errors.New("--quiet and --verbose exclude each other")
+	}
+	if err != nil {
+		return nil, usageError{firstOf(err)}
+	}
+	return o, nil
+}
+
+// firstOf is the first of joined errors: a usage error is one line.
+func firstOf(err error) error {
+	if j, ok := err.(interface{ Unwrap() []error }); ok {
+		return j.Unwrap()[0]
+	}
+	return err
+}
+
+func (o *options) setTargets(pids []string) error {
+	for _, s := range pids {
+		pid, err := strconv.Atoi(strings.TrimSpace(s))
+		if err != nil || pid <= 0 {
+			return fmt.Errorf("%q is no process id", s)
+		}
+		if !slices.Contains(o.pids, pid) {
+			o.pids = append(o.pids, pid)
+		}
+	}
+	switch {
+	case len(o.pids) == 0 && len(o.command) == 0:
+		return errors.New("a process id or a command is needed")
+	case len(o.pids) != 0 && len(o.command) != 0:
+		return fmt.Errorf("-p and a command (%s) exclude each other", clean(o.command[0]))
+	}
+	return nil
+}
+
+// points are the words of --stop.
+var points = map[string]pctl.Point{
+	"grab": pctl.PointGrab, "create": pctl.PointCreate, "exec": pctl.PointExec,
+	"preinit": pctl.PointPreinit, "postinit": pctl.PointPostinit, "main": pctl.PointMain,
+	"none": 0,
+}
+
+func (o *options) setStop(words []string) error {
+	if words == nil {
+		o.stop = pctl.PointGrab
+		if len(o.command) != 0 {
+			o.stop = pctl.PointCreate
+		}
+		return nil
+	}
+	for _, w := range words {
+		p, ok := points[w]
+		if !ok {
+			return fmt.Errorf("%q is no stop point", w)
+		}
+		if p == 0 && len(words) > 1 {
+			return errors.New("stop point none stands alone")
+		}
+		o.stop |= p
+	}
+	return nil
+}
+
+func (o *options) setBreaks(wheres []string) error {
+	for _, s := range wheres {
+		w, err := pctl.ParseWhere(s)
+		if err != nil {
+			return fmt.Errorf("breakpoint %w", err)
+		}
+		o.breaks = append(o.breaks, w)
+	}
+	return nil
+}
+
+func (o *options) setRelease(word string) error {
+	switch word {
+	case "run":
+		o.release = pctl.ModeRun
+	case "kill":
+		o.release = pctl.ModeKill
+	case "stop":
+		o.release = pctl.ModeStop
+	case "":
+		o.release = pctl.ModeRun
+		if len(o.command) != 0 {
+			o.release = pctl.ModeKill
+		}
+	default:
+		return fmt.Errorf("%q is no release mode: run, kill or stop", word)
+	}
+	return nil
+}
+
+// setDuration reads a duration; a bare number is seconds.
+func setDuration(d *time.Duration, name, s string) error {
+	if s == "" {
+		return nil
+	}
+	v, err := time.ParseDuration(s)
+	if err != nil {
+		v, err = time.ParseDuration(s + "s")
+	}
+	if err != nil || v < 0 {
+		return fmt.Errorf("--%s: %q is no duration (500ms, 2s, 1m30s)", name, s)
+	}
+	*d = v
+	return nil
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"ptools/pctl"
+)
+
+func TestParse(t *testing.T) {
+	forever := time.Duration(-1)
+	for _, tt := range []struct {
+		args string
+		want options
+	}{
+		{"-p 1", options{pids: []int{1}, stop: pctl.PointGrab, hold: forever, limit: forever}},
+		{"-p1,2 --pid=3 -p 2", options{pids: []int{1, 2, 3}, stop: pctl.PointGrab, hold: forever, limit: forever}},
+		{"-s none -t 0 -p 1", options{pids: []int{1}, hold: forever}},
+		{"-H 500ms -t 1.5 -p 1", options{pids: []int{1}, stop: pctl.PointGrab, hold: 500 * time.Millisecond, limit: 1500 * time.Millisecond}},
+		{"-s exec,main --stop preinit -e stop -p 1", options{
+			pids: []int{1}, stop: pctl.PointExec | pctl.PointMain | pctl.PointPreinit,
+			hold: forever, limit: forever, release: pctl.ModeStop,
+		}},
+		{"-b malloc -b libc.so.6`free+4 -wqp 1", options{
+			pids: []int{1}, stop: pctl.PointGrab, hold: forever, limit: forever, stacks: true, quiet: true,
+			breaks: []pctl.Where{{Symbol: "malloc"}, {Object: "libc.so.6", Symbol: "free", Offset: 4}},
+		}},
+		{"ls -l -p", options{command: []string{"ls", "-l", "-p"}, stop: pctl.PointCreate, hold: forever, limit: forever, release: pctl.ModeKill}},
+		{"--json -v -e run -- -odd", options{
+			command: []string{"-odd"}, stop: pctl.PointCreate, hold: forever, limit: forever, json: true, verbose: true,
+		}},
+	} {
+		got, err := parse(strings.Fields(tt.args), io.Discard)
+		if err != nil {
+			t.Errorf("pgrab %s: %v", tt.args, err)
+			continue
+		}
+		if len(got.command) == 0 {
+			got.command = nil
+		}
+		if d := cmp.Diff(tt.want, *got, cmp.AllowUnexported(options{})); d != "" {
+			t.Errorf("pgrab %s (-want +got):\n%s", tt.args, d)
+		}
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	for _, args := range []string{
+		"", "-p", "-p 0", "-p -4", "-p x", "-p 1,", "-p 1 ls", "-s bogus -p 1", "-s none,grab -p 1",
+		"-H soon -p 1", "-t -1s -p 1", "-b 0xzz -p 1", "-e maybe -p 1", "--no-such -p 1", "-z", "-q -v -p 1",
+	} {
+		_, err := parse(strings.Fields(args), io.Discard)
+		var usage usageError
+		if !errors.As(err, &usage) {
+			t.Errorf("pgrab %s: %v; want a usage error", args, err)
+			continue
+		}
+		var out strings.Builder
+		if code := report(&out, err); code != 2 {
+			t.Errorf("pgrab %s: exit status %d", args, code)
+		}
+		lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+		if len(lines) != 2 || lines[1] != "try 'pgrab --help'" {
+			t.Errorf("pgrab %s prints %q", args, out.String())
+		}
+	}
+}
+
+func TestHelp(t *testing.T) {
+	for _, arg := range []string{"-h", "--help"} {
+		var out strings.Builder
+		if _, err := parse([]string{arg}, &out); !errors.Is(err, pflag.ErrHelp) {
+			t.Errorf("%s: %v", arg, err)
+		}
+		for _, want := range []string{"usage: pgrab", "--release", "examples:", "%!"} {
+			if strings.Contains(out.String(), want) != (want != "%!") {
+				t.Errorf("%s: %q in the usage is wrong:\n%s", arg, want, out.String())
+			}
+		}
+		if i := slices.IndexFunc(strings.Split(out.String(), "\n"), func(l string) bool { return len(l) > 100 }); i >= 0 {
+			t.Errorf("line %d of the usage is too long", i)
+		}
+	}
+}

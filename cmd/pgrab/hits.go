@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+
+	"ptools/pctl"
+)
+
+// plant sets the breakpoints of the command line.
+func (t *target) plant(ctx context.Context) {
+	t.planted = make([]*pctl.Breakpoint, 0, len(t.breaks))
+	var h pctl.Handler // nobody: hits are only counted
+	if t.options.stacks {
+		h = t.keep
+	}
+	for _, w := range t.breaks {
+		b, err := t.p.Break(ctx, w, h)
+		if err != nil {
+			if ctx.Err() == nil && !over(err) {
+				t.complain(err)
+				t.failed = true
+			}
+			continue
+		}
+		t.planted = append(t.planted, b)
+		if len(b.Addrs()) == 0 && !t.quiet && len(t.pids) != 0 {
+			t.note("no object that is loaded has " + w.String() + " yet; waiting for one")
+		}
+	}
+}
+
+// keep is the handler of breakpoints whose hits print stacks. It runs on the
+// control goroutine while the thread stands still, so it copies and returns.
+// If the output cannot follow, the hit will get no line and needs no stack.
+func (t *target) keep(h *pctl.Hit) {
+	if t.out.full() {
+		return
+	}
+	copied := h.Thread()
+	t.mu.Lock()
+	t.copies[hitKey{h.Addr, h.Count}] = copied
+	t.mu.Unlock()
+}
+
+// hit prints a hit, with the stack that keep has copied. Hits that come faster
+// than they can be printed are counted: the process is not held up by output.
+func (t *target) hit(e pctl.Event) {
+	r := &record{Event: e, skipped: t.skipped}
+	if t.options.stacks {
+		key := hitKey{e.Addr, e.Hits}
+		t.mu.Lock()
+		r.thread = t.copies[key]
+		delete(t.copies, key)
+		t.mu.Unlock()
+	}
+	if t.out.offer(r) {
+		t.skipped = 0
+	} else {
+		t.skipped++
+	}
+}
+
+// count adds the counts of the breakpoints to the final table.
+func (t *target) count() {
+	rows := make([]count, len(t.planted))
+	for i, b := range t.planted {
+		rows[i] = count{pid: t.p.PID(), where: b.Where(), addrs: b.Addrs(), hits: b.Hits()}
+	}
+	t.grabber.mu.Lock()
+	defer t.grabber.mu.Unlock()
+	t.counts = append(t.counts, rows...)
+}

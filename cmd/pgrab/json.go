@@ -1,0 +1,145 @@
+package main
+
+import (
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"ptools/pctl"
+)
+
+// jsonLines prints one JSON object a line, for programs. Addresses are strings
+// ("0x7f…"), since many readers keep no more than 53 bits of a number.
+type jsonLines struct{}
+
+// object is the JSON form of every line. Fields that do not belong to the
+// event are absent.
+type object struct {
+	Time      string        `json:"time"`
+	PID       int           `json:"pid"`
+	Event     string        `json:"event"`
+	TID       int           `json:"tid,omitempty"`
+	Threads   int           `json:"threads,omitempty"`
+	Point     string        `json:"point,omitempty"`
+	Status    *int          `json:"status,omitempty"`
+	Signal    int           `json:"signal,omitempty"`
+	Core      bool          `json:"core,omitempty"`
+	Symbol    string        `json:"symbol,omitempty"`
+	Offset    uint64        `json:"offset,omitempty"`
+	Addr      string        `json:"addr,omitempty"`
+	Object    string        `json:"object,omitempty"`
+	Namespace int           `json:"namespace,omitempty"`
+	Hits      *uint64       `json:"hits,omitempty"`
+	Skipped   uint64        `json:"skipped,omitempty"` // hits before this one that got no line
+	Child     int           `json:"child,omitempty"`
+	Mode      string        `json:"mode,omitempty"`
+	Reason    string        `json:"reason,omitempty"`
+	Where     string        `json:"where,omitempty"` // of a breakpoint's final count
+	Name      string        `json:"name,omitempty"`  // of a thread
+	State     string        `json:"state,omitempty"`
+	Syscall   string        `json:"syscall,omitempty"`
+	Stack     []objectFrame `json:"stack,omitempty"`
+	Cut       string        `json:"cut,omitempty"` // why the stack is not whole
+}
+
+// objectFrame is a frame, innermost first; an inlined function precedes the
+// one it was inlined into.
+type objectFrame struct {
+	PC      string `json:"pc"`
+	Func    string `json:"func,omitempty"`
+	Offset  uint64 `json:"offset,omitempty"`
+	File    string `json:"file,omitempty"`
+	Line    int    `json:"line,omitempty"`
+	Inlined bool   `json:"inlined,omitempty"`
+	Object  string `json:"object,omitempty"`
+	BuildID string `json:"build_id,omitempty"`
+}
+
+func (jsonLines) event(b []byte, r *record) []byte {
+	o := newObject(r)
+	o.Skipped = r.skipped
+	o.Threads, o.TID, o.Child = r.Threads, r.TID, r.Child
+	o.Namespace = r.Namespace
+	o.Mode = r.Mode
+	if r.Point != 0 {
+		o.Point = r.Point.String()
+	}
+	switch r.Kind {
+	case pctl.KindExec, pctl.KindCreated:
+		o.Object = r.Path
+	case pctl.KindLoaded, pctl.KindUnloaded:
+		o.Object, o.Addr = r.Path, hex(r.Base)
+	case pctl.KindHit:
+		o.Symbol, o.Offset, o.Object, o.Addr, o.Hits = r.Symbol, r.Offset, r.Object, hex(r.Addr), &r.Hits
+	case pctl.KindSignal, pctl.KindGroupStop:
+		o.Signal = r.Signal
+	case pctl.KindUndead:
+		if r.Exited {
+			o.Status = &r.Code
+		}
+		o.Signal, o.Core = r.Signal, r.Core
+	case pctl.KindLost:
+		o.Reason = reason(r.Err)
+	}
+	if r.thread != nil {
+		o.setStack(r.thread)
+	}
+	return appendObjectLine(b, o)
+}
+
+// thread prints a thread at a rendezvous: the event is the rendezvous' own,
+// and tid tells it from that.
+func (jsonLines) thread(b []byte, r *record, t *pctl.Thread) []byte {
+	o := newObject(r)
+	o.Event = pctl.KindStopped.String()
+	o.Point = r.Point.String()
+	o.TID = t.TID
+	o.setStack(t)
+	return appendObjectLine(b, o)
+}
+
+func (jsonLines) counts(b []byte, rows []count) []byte {
+	for _, row := range rows {
+		o := &object{
+			Time: stamp(time.Now()), PID: row.pid, Event: "breakpoint",
+			Where: row.where.String(), Hits: &row.hits,
+		}
+		if len(row.addrs) == 1 {
+			o.Addr = hex(row.addrs[0])
+		}
+		b = appendObjectLine(b, o)
+	}
+	return b
+}
+
+func newObject(r *record) *object {
+	return &object{Time: stamp(r.Time), PID: r.PID, Event: r.Kind.String()}
+}
+
+func (o *object) setStack(t *pctl.Thread) {
+	o.Name, o.State = t.Name(), t.State.String()
+	o.Syscall, _ = t.Syscall()
+	frames, err := t.Stack()
+	for _, f := range frames {
+		o.Stack = append(o.Stack, objectFrame{
+			PC: hex(f.PC), Func: f.Func, Offset: f.Offset, File: f.File, Line: f.Line,
+			Inlined: f.Inlined, Object: f.Object, BuildID: f.BuildID,
+		})
+	}
+	if err != nil {
+		o.Cut = err.Error()
+	}
+}
+
+// appendObjectLine encodes o. Encoding strings and numbers cannot fail.
+func appendObjectLine(b []byte, o *object) []byte {
+	line, err := json.Marshal(o)
+	if err != nil {
+		panic(err)
+	}
+	return append(append(b, cleanJSON(line)...), '\n')
+}
+
+func stamp(t time.Time) string { return t.Format(time.RFC3339Nano) }
+
+func hex(addr uint64) string { return "0x" + strconv.FormatUint(addr, 16) }

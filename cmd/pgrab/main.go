@@ -1,0 +1,38 @@
+// Pgrab grabs running processes, or starts a command, stops them at rendezvous
+// points, shows what they do, continues them and lets them go unharmed.
+//
+//	pgrab [flags] -p PID[,PID...]
+//	pgrab [flags] -- COMMAND [ARG...]
+//
+//	-p, --pid PID             a running process (repeatable or comma separated)
+//	-s, --stop POINT          rendezvous points: grab, create, exec, preinit,
+//	                          postinit, main, none
+//	-H, --hold DURATION       stay this long at each rendezvous, then continue
+//	-t, --time DURATION       let go after this long
+//	-b, --break WHERE         breakpoint: SYMBOL, OBJECT`SYMBOL, either with
+//	                          +OFFSET, or 0xADDRESS (repeatable)
+//	-w, --where               stacks at each rendezvous and hit
+//	-e, --release run|kill|stop
+//	    --json                events as JSON lines
+//	-q, --quiet               no event lines, only results
+//	-v, --verbose             also thread births and deaths, and signals
+//
+// With --json a thread's stack at a rendezvous is an object of its own: event
+// "stopped" with tid, name, state and stack. The final counts are objects with
+// event "breakpoint", where and hits.
+//
+// The exit status is 0; 1 if something went wrong with one of the processes or
+// with the output; 2 for a usage error; with a COMMAND its own, 128 plus the
+// signal that killed it, 127 if it was not found and 126 if it cannot be
+// executed.
+package main
+
+import (
+	"context"
+	"os"
+)
+
+func main() {
+	err := run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	os.Exit(report(os.Stderr, err))
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"io"
+	"sync"
+)
+
+// output writes records in the order in which they are put, from one
+// goroutine. It writes as soon as it has nothing more to format: a line is
+// never delayed, and a flood of lines costs few calls. Putting never blocks,
+// so that a reader who has stopped reading delays no target.
+type output struct {
+	w      io.Writer
+	format format
+	fail   func(error) // told of the first write error
+	done   chan struct{}
+	wake   chan struct{} // holds a token while there may be something to take
+
+	mu     sync.Mutex
+	recs   []*record
+	closed bool
+
+	err error // the first write error; to be read after close
+}
+
+const (
+	queued  = 4096    // records that may wait before hits are only counted
+	written = 1 << 16 // bytes that may be formatted before they are written
+)
+
+// newOutput starts the goroutine, which close ends and waits for. A write
+// error is told to fail at once, so that targets are let go while somebody is
+// still there to do it; what comes after it is dropped.
+func newOutput(w io.Writer, f format, fail func(error)) *output {
+	o := &output{w: w, format: f, fail: fail, done: make(chan struct{}), wake: make(chan struct{}, 1)}
+	go o.run()
+	return o
+}
+
+func (o *output) run() {
+	defer close(o.done)
+	var b []byte
+	for range o.wake {
+		recs, closed := o.take()
+		for _, r := range recs {
+			if o.err != nil {
+				break
+			}
+			if b = appendRecord(b, o.format, r); len(b) >= written {
+				o.write(b)
+				b = b[:0]
+			}
+		}
+		o.write(b)
+		b = b[:0]
+		if closed {
+			return
+		}
+	}
+}
+
+// take removes all that waits. After it has reported closed nothing follows.
+func (o *output) take() (recs []*record, closed bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	recs, o.recs = o.recs, nil
+	return recs, o.closed
+}
+
+func (o *output) write(b []byte) {
+	if len(b) == 0 || o.err != nil {
+		return
+	}
+	if _, err := o.w.Write(b); err != nil {
+		o.err = err
+		o.fail(err)
+	}
+}
+
+// put queues a record.
+func (o *output) put(r *record) {
+	o.mu.Lock()
+	o.recs = append(o.recs, r)
+	o.mu.Unlock()
+	o.ring()
+}
+
+// offer queues a record if not too many wait already.
+func (o *output) offer(r *record) bool {
+	o.mu.Lock()
+	ok := len(o.recs) < queued
+	if ok {
+		o.recs = append(o.recs, r)
+	}
+	o.mu.Unlock()
+	if ok {
+		o.ring()
+	}
+	return ok
+}
+
+// full reports that a hit that came now would get no line.
+func (o *output) full() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.recs) >= queued
+}
+
+func (o *output) ring() {
+	select {
+	case o.wake <- struct{}{}:
+	default:
+	}
+}
+
+// close has the rest written. Nobody may put after it. The result of the
+// writing is wait's.
+func (o *output) close() {
+	o.mu.Lock()
+	o.closed = true
+	o.mu.Unlock()
+	o.ring()
+}
+
+// wait returns, once all is written, the first error of writing.
+func (o *output) wait() error {
+	<-o.done
+	return o.err
+}

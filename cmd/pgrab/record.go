@@ -1,0 +1,41 @@
+package main
+
+import (
+	"ptools/pctl"
+)
+
+// record is one thing to print: an event, and what was captured with it.
+type record struct {
+	pctl.Event
+	thread  *pctl.Thread   // the thread that hit, with its registers and stack
+	threads []*pctl.Thread // every thread, at a rendezvous
+	skipped uint64         // hits that were not printed before this
+	counts  []count        // the final table
+}
+
+// count is a row of the final table.
+type count struct {
+	pid   int
+	where pctl.Where
+	addrs []uint64 // where it stands now; empty while no loaded object has it
+	hits  uint64
+}
+
+// format is how records look. Its methods append to b and keep no state.
+type format interface {
+	event(b []byte, r *record) []byte
+	thread(b []byte, r *record, t *pctl.Thread) []byte
+	counts(b []byte, rows []count) []byte
+}
+
+// appendRecord appends all that a record has to say.
+func appendRecord(b []byte, f format, r *record) []byte {
+	if r.counts != nil {
+		return f.counts(b, r.counts)
+	}
+	b = f.event(b, r)
+	for _, t := range r.threads {
+		b = f.thread(b, r, t)
+	}
+	return b
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"ptools/pctl"
+)
+
+// rendezvous is called while every thread of the process stands still: it
+// shows the stacks, plants the breakpoints if this is the first chance, stays
+// as long as the user wants and continues the process.
+//
+// Only the stay is bounded by ctx: a time that is over already, as with -t 0,
+// must not cost the stacks.
+func (t *target) rendezvous(ctx context.Context, e pctl.Event) {
+	stay := ctx
+	ctx = context.WithoutCancel(ctx)
+	if t.planted == nil {
+		t.plant(ctx)
+	}
+	if e.Point != 0 && t.stop&e.Point == 0 {
+		t.silent = true // a stop of our own, only for the breakpoints
+		t.leave(ctx, stay)
+		return
+	}
+	r := &record{Event: e}
+	if t.first != nil {
+		r.Event, r.Point, t.first = *t.first, e.Point, nil
+	}
+	if t.options.stacks {
+		r.threads = t.capture(ctx)
+	}
+	short := t.hold == 0 || stay.Err() != nil
+	if !short {
+		t.print(r)
+		t.stay(stay)
+	}
+	t.leave(ctx, stay)
+	if short {
+		t.print(r) // naming the frames could wait until the process runs again
+	}
+}
+
+// capture copies every thread's registers and stack.
+func (t *target) capture(ctx context.Context) (threads []*pctl.Thread) {
+	err := t.p.Pause(ctx, func(s *pctl.Snapshot) error {
+		s.CopyStacks()
+		threads = s.Threads()
+		return nil
+	})
+	if err != nil && !over(err) {
+		t.complain(err)
+	}
+	return threads
+}
+
+// stay returns when the hold is over: its time, a line of input, the end of
+// ours or of the process.
+func (t *target) stay(ctx context.Context) {
+	var expired <-chan time.Time
+	var line <-chan struct{}
+	if t.hold >= 0 {
+		timer := time.NewTimer(t.hold)
+		defer timer.Stop()
+		expired = timer.C
+	} else {
+		line = t.prompt.line()
+		if t.interactive {
+			t.note("held; Enter continues it")
+		}
+	}
+	select {
+	case <-expired:
+	case <-line:
+	case <-ctx.Done():
+	case <-t.p.Done():
+	}
+}
+
+// leave continues the process, or lets it go from where it stands if our time
+// is over.
+func (t *target) leave(ctx, stay context.Context) {
+	next := t.p.Continue
+	if stay.Err() != nil {
+		next = t.p.Release
+	}
+	if err := next(ctx); err != nil && !over(err) {
+		t.complain(err)
+	}
+}
+
+// over reports that a process has ended or was let go meanwhile, which its
+// last event tells.
+func over(err error) bool {
+	return errors.Is(err, pctl.ErrEnded) || errors.Is(err, pctl.ErrReleased)
+}

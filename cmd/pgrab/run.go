@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"sync"
+	"syscall"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"ptools/pctl"
+)
+
+// run is the whole command. Its error is an exit status (report).
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
+	o, err := parse(args, stdout)
+	if errors.Is(err, pflag.ErrHelp) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	ctx, stop := untilSignal(ctx)
+	defer stop()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+
+	var f format = text{}
+	if o.json {
+		f = jsonLines{}
+	}
+	g := &grabber{
+		options: o, session: pctl.NewSession(nil),
+		out:    newOutput(stdout, f, func(error) { cancel() }),
+		prompt: prompt{in: stdin}, stderr: stderr,
+		interactive: isTerminal(stdin) && isTerminal(stderr),
+	}
+	if len(o.command) != 0 {
+		err = g.create(ctx)
+	} else {
+		err = g.grabAll(ctx)
+	}
+	if len(o.breaks) != 0 && len(g.counts) != 0 {
+		g.out.put(&record{counts: g.counts})
+	}
+	g.out.close()
+	if werr := g.out.wait(); werr != nil {
+		err = fmt.Errorf("write: %w", errors.Join(werr))
+	}
+	if cerr := g.session.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// untilSignal returns a context that ends with the first signal that asks us
+// to let go; a second one ends us at once. A SIGHUP that was ignored, as under
+// nohup, stays ignored. A reader that goes away is an error of writing and no
+// signal. Handlers, other than ignored signals, do not survive into a command.
+func untilSignal(ctx context.Context) (context.Context, func()) {
+	pipe := make(chan os.Signal, 1)
+	signal.Notify(pipe, syscall.SIGPIPE)
+	asked := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		asked = append(asked, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(ctx, asked...)
+	context.AfterFunc(ctx, stop)
+	return ctx, func() { stop(); signal.Stop(pipe) }
+}
+
+// grabber is a run of the command: what its targets share.
+type grabber struct {
+	*options
+	session     *pctl.Session
+	out         *output
+	prompt      prompt
+	interactive bool // somebody sits there who can be told what is waited for
+
+	mu     sync.Mutex
+	stderr io.Writer
+	counts []count // of the targets that have been let go
+}
+
+// complain prints an error of one process; the others go on.
+func (g *grabber) complain(err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	fmt.Fprintln(g.stderr, complaint(err))
+}
+
+// note tells the user something about a process that is no event.
+func (t *target) note(text string) {
+	t.grabber.mu.Lock()
+	defer t.grabber.mu.Unlock()
+	fmt.Fprintf(t.stderr, "pgrab: %d: %s\n", t.p.PID(), clean(text))
+}
+
+// grabAll grabs every process of -p and stays with it until its end.
+func (g *grabber) grabAll(ctx context.Context) error {
+	errs := make([]error, len(g.pids))
+	var wg sync.WaitGroup
+	for i, pid := range g.pids {
+		wg.Go(func() {
+			err := g.grab(ctx, pid)
+			var told status
+			if err != nil && !errors.As(err, &told) {
+				g.complain(err)
+			}
+			errs[i] = err
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return status(1)
+		}
+	}
+	return nil
+}
+
+func (g *grabber) grab(ctx context.Context, pid int) error {
+	p, err := g.session.Grab(ctx, pid, &pctl.GrabOptions{Stop: g.stop, Release: g.release})
+	if err != nil {
+		if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+			return nil // we were asked to let go before we had it
+		}
+		return err
+	}
+	t := newTarget(g, p)
+	if g.stop&pctl.PointGrab == 0 {
+		t.plant(ctx)
+	}
+	_, err = t.watch(ctx)
+	return err
+}
+
+// create starts the command and returns its exit status.
+func (g *grabber) create(ctx context.Context) error {
+	path, err := exec.LookPath(g.command[0])
+	if err != nil && !errors.Is(err, exec.ErrDot) {
+		return startError{&pctl.Error{Op: "create " + g.command[0], Err: pathCause(err)}}
+	}
+	// Breakpoints have to be there before the first instruction.
+	stop := g.stop
+	if len(g.breaks) != 0 {
+		stop |= pctl.PointCreate
+	}
+	p, err := g.session.Create(ctx,
+		&pctl.Command{Path: path, Args: g.command},
+		&pctl.CreateOptions{Stop: stop, Release: g.release})
+	if err != nil {
+		if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+			return nil
+		}
+		return startError{err}
+	}
+	end, err := newTarget(g, p).watch(ctx)
+	if err != nil {
+		return err
+	}
+	switch {
+	case end.Kind == pctl.KindUndead:
+		return exitStatus(end)
+	case end.Kind == pctl.KindReleased && g.release == pctl.ModeKill:
+		return status(128 + int(syscall.SIGKILL))
+	case end.Kind == pctl.KindLost:
+		return status(1)
+	}
+	return nil
+}
+
+// pathCause is what stands behind the error of looking for a program.
+func pathCause(err error) error {
+	var e *exec.Error
+	if errors.As(err, &e) {
+		return e.Err
+	}
+	return err
+}
+
+// isTerminal reports whether a stream is a terminal.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+
+	"ptools/pctl"
+)
+
+// target is one process while we have it. Its watch loop runs on one
+// goroutine; only hits come from another, the process's control goroutine.
+type target struct {
+	*grabber
+	p       *pctl.Process
+	planted []*pctl.Breakpoint
+	first   *pctl.Event // grabbed or created, until it is known whether it stopped
+	silent  bool        // the next continued event is of a stop that nobody asked for
+	skipped uint64      // hits since the last that was printed
+	failed  bool        // something has been complained about
+
+	mu     sync.Mutex
+	copies map[hitKey]*pctl.Thread // of hits whose event has not come yet
+}
+
+// hitKey tells a hit from every other.
+type hitKey struct {
+	addr  uint64
+	count uint64
+}
+
+func newTarget(g *grabber, p *pctl.Process) *target {
+	return &target{grabber: g, p: p, copies: make(map[hitKey]*pctl.Thread)}
+}
+
+// kinds are the events that this run needs: those it prints and those it acts
+// upon.
+func (o *options) kinds() pctl.Kind {
+	k := pctl.KindGrabbed | pctl.KindCreated | pctl.KindStopped
+	if !o.quiet {
+		k |= pctl.KindContinued | pctl.KindExec | pctl.KindFork | pctl.KindVfork | pctl.KindLoaded | pctl.KindUnloaded |
+			pctl.KindGroupStop | pctl.KindGroupContinue
+	}
+	if o.verbose {
+		k |= pctl.KindThreadStart | pctl.KindThreadExit | pctl.KindSignal
+	}
+	if len(o.breaks) != 0 && (!o.quiet || o.stacks) {
+		k |= pctl.KindHit
+	}
+	return k
+}
+
+// watch prints what happens to the process and acts at its rendezvous, until
+// it ends, control of it is lost, the time is over or ctx ends; then it lets
+// go. It returns how it ended.
+func (t *target) watch(ctx context.Context) (end pctl.Event, err error) {
+	events := t.p.Events(&pctl.EventOptions{Kinds: t.kinds()})
+	defer t.p.Close()
+	defer events.Close()
+	if t.limit >= 0 {
+		limited, cancel := context.WithTimeout(ctx, t.limit)
+		defer cancel()
+		ctx = limited
+	}
+	for {
+		e, err := events.Next(ctx)
+		switch {
+		case err == nil:
+			end = e
+			t.event(ctx, e)
+		case errors.Is(err, io.EOF):
+			t.count()
+			if t.failed {
+				return end, status(1)
+			}
+			return end, nil
+		case ctx.Err() != nil:
+			// The rest, and how it ended, is still to come.
+			if err := t.p.Release(context.WithoutCancel(ctx)); err != nil {
+				return end, err
+			}
+			ctx = context.WithoutCancel(ctx)
+		default:
+			return end, err
+		}
+	}
+}
+
+// event does what one event asks for.
+func (t *target) event(ctx context.Context, e pctl.Event) {
+	if t.first != nil && e.Kind != pctl.KindStopped { // it ended before it could stop
+		t.print(&record{Event: *t.first})
+		t.first = nil
+	}
+	switch {
+	case t.stopFollows(e):
+		t.first = &e // its line will also say where it stopped
+	case e.Kind == pctl.KindStopped:
+		t.rendezvous(ctx, e)
+	case e.Kind == pctl.KindHit:
+		t.hit(e)
+	case e.Kind == pctl.KindContinued && t.silent:
+		t.silent = false
+	default:
+		t.print(&record{Event: e})
+	}
+}
+
+// stopFollows reports whether e is the first event and shares a line with the
+// stop that comes next.
+func (t *target) stopFollows(e pctl.Event) bool {
+	return !t.json && (e.Kind == pctl.KindGrabbed && t.stop&pctl.PointGrab != 0 ||
+		e.Kind == pctl.KindCreated && t.stop&pctl.PointCreate != 0)
+}
+
+// print queues a record, unless it is a mere event line and those are not
+// wanted.
+func (t *target) print(r *record) {
+	if !t.quiet || r.threads != nil || r.thread != nil {
+		t.out.put(r)
+	}
+}

@@ -1,0 +1,143 @@
+package pctl
+
+import (
+	"context"
+	"errors"
+
+	"ptools/pctl/control"
+)
+
+// Handler is called for each hit of a breakpoint, on the control goroutine,
+// while the thread that hit stands in front of the instruction and the others
+// run. The thread goes on when it returns. It should copy what it needs; it
+// must not make requests to the Process that wait (ErrOnControl), but it may
+// set and remove breakpoints. If it panics, the process is let go unharmed
+// before the panic goes on.
+type Handler func(*Hit)
+
+// Breakpoint is a place where threads are stopped, or only counted.
+type Breakpoint struct {
+	p     *Process
+	where Where
+	b     breakpoint
+}
+
+// breakpoint is what control offers of a breakpoint, be it by address or by
+// symbol.
+type breakpoint interface {
+	Addrs() []uint64
+	Hits() uint64
+	Remove(context.Context) error
+}
+
+// Break sets a breakpoint. With a nil Handler hits are only counted. A place
+// named by a symbol is looked for in every object, those that will be loaded
+// later and those of programs that will be executed included, and may be at
+// several addresses. A place named by address is forgotten at an exec. It may
+// be called from a Handler.
+func (p *Process) Break(ctx context.Context, where Where, h Handler) (*Breakpoint, error) {
+	const op = "break"
+	c, err := p.control(op)
+	if err != nil {
+		return nil, err
+	}
+	b := &Breakpoint{p: p, where: where}
+	var on control.Handler
+	if h != nil {
+		on = func(hit *control.Hit) {
+			h(&Hit{TID: hit.TID(), Addr: hit.Addr(), Count: hit.Count(), Breakpoint: b, hit: hit})
+		}
+	}
+	// On the control goroutine, so that b is whole before it is hit.
+	set := func() {
+		if where.Symbol == "" {
+			b.b, err = brk(c.Break(ctx, where.Addr, on))
+		} else {
+			b.b, err = brk2(c.BreakSymbol(ctx, where.Object, where.Symbol, where.Offset, on))
+		}
+	}
+	switch cerr := c.Do(ctx, set); {
+	case cerr == ErrOnControl:
+		set()
+	case cerr != nil:
+		err = cerr
+	}
+	if err != nil {
+		return nil, p.fail(op+" "+where.String(), err)
+	}
+	p.mu.Lock()
+	closed := p.closed
+	if !closed {
+		p.breaks[b] = struct{}{}
+	}
+	p.mu.Unlock()
+	if closed { // while it was set
+		b.b.Remove(ctx)
+		return nil, p.open(op)
+	}
+	return b, nil
+}
+
+// Where returns the place that was asked for.
+func (b *Breakpoint) Where() Where { return b.where }
+
+// Addrs returns the addresses at which the breakpoint stands now; none while
+// no loaded object has its symbol.
+func (b *Breakpoint) Addrs() []uint64 { return b.b.Addrs() }
+
+// Hits returns how often threads have hit it.
+func (b *Breakpoint) Hits() uint64 { return b.b.Hits() }
+
+// Remove takes the breakpoint away; its count stays. A thread that has hit it
+// and was not reported yet goes on as if it had never been there. To remove it
+// again, or after the process has ended, is no error. It may be called from a
+// Handler.
+func (b *Breakpoint) Remove(ctx context.Context) error {
+	b.p.mu.Lock()
+	delete(b.p.breaks, b)
+	b.p.mu.Unlock()
+	err := b.b.Remove(ctx)
+	if errors.Is(err, ErrEnded) || errors.Is(err, ErrReleased) {
+		return nil
+	}
+	return b.p.fail("remove "+b.where.String(), err)
+}
+
+// Hit is a thread at a breakpoint. Its methods may be called only by the
+// Handler it was given to.
+type Hit struct {
+	TID        int
+	Addr       uint64 // of the breakpoint
+	Count      uint64 // hits of the breakpoint, this one included
+	Breakpoint *Breakpoint
+
+	hit *control.Hit
+}
+
+// Registers returns the thread's registers, before the instruction at Addr.
+func (h *Hit) Registers() *Registers { return h.hit.Regs() }
+
+// SetRegisters changes them. With another program counter than Addr the thread
+// goes on there; otherwise it executes the instruction at Addr.
+func (h *Hit) SetRegisters(regs *Registers) { h.hit.SetRegs(regs) }
+
+// ReadAt reads the process's memory, without our traps in it. It implements
+// io.ReaderAt; an address is given as a signed number (two's complement).
+func (h *Hit) ReadAt(b []byte, addr int64) (int, error) { return h.hit.ReadAt(b, addr) }
+
+// WriteAt writes the process's memory, also where it is mapped read-only.
+// Breakpoints there stay. It implements io.WriterAt.
+func (h *Hit) WriteAt(b []byte, addr int64) (int, error) { return h.hit.WriteAt(b, addr) }
+
+// Hold asks for a rendezvous: when the handlers of this hit have returned the
+// whole process stands still, this thread at Addr, until Continue.
+func (h *Hit) Hold() { h.hit.Hold() }
+
+// Thread copies the thread's registers and stack, from which its call stack
+// can be had later, when it runs again.
+func (h *Hit) Thread() *Thread {
+	p := h.Breakpoint.p
+	t := &Thread{TID: h.TID, p: p, space: p.c.Space(), Registers: *h.hit.Regs()}
+	t.copyStack(h.hit)
+	return t
+}

@@ -1,0 +1,91 @@
+// Package pctl controls processes for tracing tools: it grabs running ones and
+// creates new ones, stops all their threads at a rendezvous, plants
+// breakpoints, reads registers, memory and stacks, tells what happens to them,
+// and lets them go as if nobody had been there.
+//
+//	s := pctl.NewSession(nil)
+//	defer s.Close()
+//	p, err := s.Grab(ctx, 4242, nil)
+//	…
+//	err = p.Pause(ctx, func(snap *pctl.Snapshot) error { … })
+//
+// Two promises come before everything else. The target is never harmed: no
+// stray signal, no byte left patched, no system call interrupted that could
+// have been spared, never left stopped. The host program is not harmed either:
+// its own children are never reaped, its signals never eaten, and when a
+// Session is closed no goroutine, thread or descriptor remains.
+//
+// # Reference counting
+//
+// Independent parts of a program may grab the same process without knowing of
+// each other. Within a Session there is one handle per process, counted; each
+// Grab returns a Process of its own, which is one reference, and Close drops
+// it. Only when the last reference to a controlled process is dropped is the
+// process let go, in the mode of the grab that took control. Close may be
+// called again; every other method of a closed Process returns an error that
+// satisfies os.ErrClosed. A process is known by its pid and its start time
+// together, so a number that the kernel has given to a newer process never
+// stands for the old one.
+//
+// # Caching
+//
+// A grab that asks for ReadOnly neither attaches nor stops anything; it reads
+// maps, memory and symbols. When its last reference is dropped the handle
+// stays for a while in a cache of idle handles, least recently used out first
+// (SessionOptions.CacheLimit), so that a tool that looks up addresses of many
+// processes again and again pays for opening them once. A process that has
+// executed another program meanwhile is read afresh. Grabbing for control a
+// process that is held read-only makes that handle stale: its holders keep
+// using it undisturbed, and whoever comes next gets the controlled one. A
+// read-only grab of a controlled process shares its handle.
+//
+// # Control
+//
+// Every controlled process has a control goroutine on an OS thread of its own,
+// which alone makes ptrace(2) calls for it: attaches to every thread, follows
+// clone, fork, vfork, exec and the run-time linker, and answers each stop at
+// once. Forked children are let go with clean text; a child that shares the
+// target's memory is led past the breakpoints until it executes.
+//
+// At a rendezvous (Point) every thread stands still, the breakpoints have left
+// the text, and nothing moves until Continue or Close. A Pause is a rendezvous
+// of one's own making that ends when its function returns, also by a panic. A
+// breakpoint stops only the thread that hit it, for as long as its Handler
+// runs; memory read through a Process never shows a trap. A process that
+// somebody else has stopped stays stopped, also when it is let go.
+//
+// What is left of a process when it is let go, or when the program that holds
+// it dies, is its release mode: ModeRun lets it run on, ModeKill kills it (the
+// kernel does, if we cannot), ModeStop leaves it stopped for another tool. The
+// last needs us alive: after our own SIGKILL nobody holds the process, and it
+// runs on.
+//
+// # Concurrency
+//
+// A Session and a Process may be used from any goroutine. Methods that wait
+// take a context, which bounds the waiting and nothing else: a process is not
+// let go because a context ended. Functions given to Pause and Handlers run on
+// the control goroutine. While they run the process, or one of its threads,
+// stands still, so they should copy what they need and return; from there only
+// the methods of the Snapshot or the Hit may be used, and requests to the
+// Process return an error that satisfies ErrOnControl instead of waiting for
+// themselves. Registers and stacks that a Snapshot has copied may be
+// symbolized by anybody at any time afterwards. Different processes are
+// controlled independently of each other.
+//
+// # Notification
+//
+// Events tells what happens to a process, in order, to everybody who asks,
+// however slowly he reads; the control goroutine never waits for a reader. The
+// end is always told, once: Undead with the exit status, Lost with the reason
+// why control ended, or Released. A reader that comes late still gets it, and
+// after it io.EOF. Closing a Process removes what is queued for its readers.
+//
+// # Errors
+//
+// Errors are of type *Error. Those of a refused grab hold a *Refusal, which
+// says what stands in the way and what can be done about it.
+//
+// The package works on Linux on x86-64; elsewhere everything returns an error
+// that satisfies errors.ErrUnsupported.
+package pctl

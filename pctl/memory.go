@@ -1,0 +1,30 @@
+package pctl
+
+// ReadAt reads the process's memory at addr, an address as a signed number
+// (two's complement); breakpoints are never seen. Of a range that is mapped only
+// at its beginning it reads that part and returns an error. It implements
+// io.ReaderAt and may be called from any goroutine, also from Handlers and in a
+// Pause. What a running process writes meanwhile is seen in part.
+func (p *Process) ReadAt(b []byte, addr int64) (int, error) {
+	if p.c != nil {
+		n, err := ctlReadAt(p.c, b, addr)
+		return n, p.fail("read", err)
+	}
+	m, err := p.h.Memory()
+	if err != nil {
+		return 0, p.fail("read", err)
+	}
+	n, err := m.ReadAt(b, addr)
+	return n, p.fail("read", err)
+}
+
+// WriteAt writes the process's memory, also where it is mapped read-only.
+// Breakpoints in the range stay. It implements io.WriterAt and needs control.
+func (p *Process) WriteAt(b []byte, addr int64) (int, error) {
+	c, err := p.control("write")
+	if err != nil {
+		return 0, err
+	}
+	n, err := ctlWriteAt(c, b, addr)
+	return n, p.fail("write", err)
+}

@@ -1,0 +1,206 @@
+package pctl
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync"
+
+	"ptools/internal/procfs"
+	"ptools/pctl/control"
+	"ptools/pctl/handle"
+)
+
+// Mode is what becomes of a process when it is let go.
+type Mode = control.Mode
+
+// Release modes.
+const (
+	ModeRun  = control.ModeRun  // it runs on, or stays stopped if somebody else stopped it
+	ModeKill = control.ModeKill // it is killed, by the kernel if we die first
+	ModeStop = control.ModeStop // it is left stopped, as by SIGSTOP, while we live to do it
+)
+
+// Process is one reference to a grabbed or created process. Its methods may be
+// called from any goroutine; see the package comment for what Handlers may do.
+type Process struct {
+	s        *Session
+	h        *grip
+	c        *control.Controller // nil if nobody controls the process
+	readOnly bool                // control was not asked for
+	created  string              // path of the program, if we started it
+	walk     walker
+
+	mu      sync.Mutex
+	closed  bool
+	streams map[*Events]struct{}
+	breaks  map[*Breakpoint]struct{}
+}
+
+// PID returns the process's number in our pid namespace.
+func (p *Process) PID() int { return p.h.PID() }
+
+// ReadOnly reports that the process was grabbed without control.
+func (p *Process) ReadOnly() bool { return p.readOnly }
+
+// Continue lets a process run that is held at a rendezvous; ErrNotHeld if it
+// is not.
+func (p *Process) Continue(ctx context.Context) error {
+	c, err := p.control("continue")
+	if err != nil {
+		return err
+	}
+	return p.fail("continue", c.Continue(ctx))
+}
+
+// Held returns the rendezvous point at which the process is held, and whether
+// it is.
+func (p *Process) Held() (Point, bool) {
+	if p.c == nil {
+		return 0, false
+	}
+	return p.c.Held()
+}
+
+// Threads returns the numbers of the process's threads, in no particular
+// order. The caller may keep and change the slice.
+func (p *Process) Threads() ([]int, error) {
+	if err := p.open("threads"); err != nil {
+		return nil, err
+	}
+	if p.c != nil {
+		return append([]int(nil), p.c.Threads()...), nil
+	}
+	tids, err := procfs.Tasks(p.PID(), nil)
+	return tids, p.fail("threads", err)
+}
+
+// Map is a mapping of the process's address space.
+type Map = procfs.Map
+
+// Maps returns the process's mappings in ascending order, as the kernel shows
+// them now.
+func (p *Process) Maps() ([]Map, error) {
+	if err := p.open("maps"); err != nil {
+		return nil, err
+	}
+	maps, err := procfs.Maps(p.PID())
+	return maps, p.fail("maps", err)
+}
+
+// Lookup returns what stands at an address: the function, its source line
+// where that is known, and before it the functions inlined there. Where nothing
+// is known there is one frame with PC alone.
+func (p *Process) Lookup(pc uint64) []Frame {
+	return p.Space().Symbolize(pc, handle.Lines, nil)
+}
+
+// Release lets the process go now, in the mode in which it was grabbed,
+// whoever else holds references: they are told (KindReleased, or KindUndead if
+// it was killed). The references stay valid and have to be closed. It returns
+// when the process is free. To release it again is no error.
+func (p *Process) Release(ctx context.Context) error {
+	c, err := p.control("release")
+	if err != nil {
+		return err
+	}
+	return p.fail("release", c.Release(ctx, p.h.Mode()))
+}
+
+// Done is closed when control of the process has ended: it was let go, has
+// ended, or was lost. It is nil for a process grabbed read-only.
+func (p *Process) Done() <-chan struct{} {
+	if p.c == nil || p.readOnly {
+		return nil
+	}
+	return p.c.Done()
+}
+
+// Close drops the reference: its breakpoints are removed and its streams of
+// events closed. The last reference lets the process go in the mode in which it
+// was grabbed, and then Close waits until it is free. To close again is no
+// error. A Handler must not close (ErrOnControl).
+func (p *Process) Close() error {
+	if err := p.removeBreaks(); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return nil
+	}
+	p.closed = true
+	streams := p.streams
+	p.streams = nil
+	p.mu.Unlock()
+	for e := range streams {
+		e.shut()
+	}
+	return p.s.release(p)
+}
+
+// removeBreaks removes the breakpoints of this reference; those of others
+// stay. It returns an error only on the control goroutine.
+func (p *Process) removeBreaks() error {
+	if p.c == nil || p.readOnly {
+		return nil
+	}
+	ctx := context.Background()
+	err := p.c.Do(ctx, func() {
+		p.mu.Lock()
+		breaks := p.breaks
+		p.breaks = nil
+		p.mu.Unlock()
+		for b := range breaks {
+			b.b.Remove(ctx)
+		}
+	})
+	if err == ErrOnControl {
+		return p.fail("close", err)
+	}
+	return nil // of an ended process there is nothing to remove
+}
+
+// Controller returns what controls the process, for tools that need more than
+// this package offers: looks at single threads, generations of the thread set.
+// ErrReadOnly without control.
+func (p *Process) Controller() (*control.Controller, error) { return p.control("control") }
+
+// Space returns the map of the address space that the process has now. An exec
+// replaces it.
+func (p *Process) Space() *handle.Space {
+	if p.c != nil {
+		return p.c.Space()
+	}
+	return p.h.Space()
+}
+
+// control returns the controller for an operation.
+func (p *Process) control(op string) (*control.Controller, error) {
+	if err := p.open(op); err != nil {
+		return nil, err
+	}
+	if p.c == nil || p.readOnly {
+		return nil, p.fail(op, ErrReadOnly)
+	}
+	return p.c, nil
+}
+
+// open refuses the use of a closed Process.
+func (p *Process) open(op string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return p.fail(op, os.ErrClosed)
+	}
+	return nil
+}
+
+// fail gives an error its operation and process.
+func (p *Process) fail(op string, err error) error {
+	var e *Error
+	if err == nil || errors.As(err, &e) {
+		return err
+	}
+	return &Error{Op: op, PID: p.PID(), Err: err}
+}

@@ -1,0 +1,187 @@
+package pctl
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"sync"
+
+	"ptools/internal/procfs"
+	"ptools/internal/ptrace"
+	"ptools/internal/unwind"
+	"ptools/pctl/handle"
+)
+
+// Registers are the user registers of a thread, in the layout of the kernel's
+// struct user_regs_struct. Their methods name those that every machine has.
+type Registers = ptrace.Regs
+
+// State says what a thread was doing when it was stopped.
+type State uint8
+
+const (
+	// Running: it executed code of its own.
+	Running State = iota
+	// InSyscall: it was in a system call, most often blocked there.
+	InSyscall
+	// Unstoppable: it sleeps uninterruptibly, as a parent in vfork(2) does, or
+	// is the ended first thread of a living process. It executes nothing and
+	// has no registers to show.
+	Unstoppable
+)
+
+var stateNames = [...]string{"running", "in a system call", "unstoppable"}
+
+func (s State) String() string {
+	if int(s) < len(stateNames) {
+		return stateNames[s]
+	}
+	return "state " + strconv.Itoa(int(s))
+}
+
+// Thread is a thread as it stood in a Pause or at a Hit: a copy, which any
+// goroutine may use, one at a time, also after the thread runs again.
+type Thread struct {
+	TID       int
+	State     State
+	Registers Registers // zero if State is Unstoppable
+
+	p     *Process
+	space *handle.Space // of the address space that the thread was in
+	base  uint64        // address of stack[0]
+	stack []byte        // nil until it is copied
+
+	named bool
+	name  string
+
+	walked bool // frames and cut are those of the copied stack
+	frames []Frame
+	cut    error
+}
+
+// Name is the thread's name (comm, at most 15 bytes of the target's choice).
+// It is read when it is first asked for, since reading the names of many
+// threads takes longer than stopping them; a thread that has ended by then has
+// none.
+func (t *Thread) Name() string {
+	if !t.named {
+		t.named = true
+		t.name, _ = procfs.ReadComm(t.p.PID(), t.TID)
+	}
+	return t.name
+}
+
+// Syscall returns the name of the system call that the thread was in.
+func (t *Thread) Syscall() (name string, ok bool) {
+	if t.State != InSyscall {
+		return "", false
+	}
+	nr, _, _ := t.Registers.SyscallReturn()
+	return procfs.SyscallName(nr), true
+}
+
+// setRegisters takes over what was read of a stopped thread.
+func (t *Thread) setRegisters(regs *Registers, err error) {
+	if err != nil {
+		t.State = Unstoppable
+		return
+	}
+	t.Registers = *regs
+	if _, _, in := regs.SyscallReturn(); in {
+		t.State = InSyscall
+	}
+}
+
+const (
+	redZone   = 128       // bytes below the stack pointer that a leaf may use (System V ABI)
+	stackStep = 64 << 10  // bytes copied at once; most stacks end before
+	stackMax  = 256 << 10 // bytes copied at most
+)
+
+// scratchStacks are buffers for reading a stack whose size is not yet known.
+var scratchStacks = sync.Pool{New: func() any { return new([stackStep]byte) }}
+
+// copyStack copies the stack from a little below the stack pointer to its end,
+// or to stackMax. It has to be called while the thread stands still.
+func (t *Thread) copyStack(mem io.ReaderAt) {
+	if t.State == Unstoppable || t.stack != nil {
+		return
+	}
+	t.base = t.Registers.SP() - redZone
+	buf := scratchStacks.Get().(*[stackStep]byte)
+	defer scratchStacks.Put(buf)
+	t.stack = []byte{}
+	for len(t.stack) < stackMax {
+		n, err := mem.ReadAt(buf[:], int64(t.base)+int64(len(t.stack)))
+		t.stack = append(t.stack, buf[:n]...)
+		if err != nil || n < len(buf) {
+			return // the end of the mapping
+		}
+	}
+}
+
+// Frame is one function of a stack or of an address: its name, where in it,
+// where in its source. A function that the compiler has inlined is a frame of
+// its own, before the one that contains it.
+type Frame = handle.Frame
+
+// Stack returns the thread's call stack, innermost frame first. Without a copy
+// of the stack (Snapshot.CopyStacks, Hit.Thread) it reads the memory as it is
+// now, which is right only while the thread stands still. A stack that could
+// not be followed to its end is returned as far as it goes, with an error that
+// satisfies ErrCut and says why.
+func (t *Thread) Stack() ([]Frame, error) {
+	if t.State == Unstoppable {
+		return nil, &Error{Op: "stack", PID: t.p.PID(), TID: t.TID, Err: ErrUnstoppable}
+	}
+	if t.walked {
+		return t.frames, t.cut
+	}
+	frames, cut := t.p.walk.stack(t)
+	if t.stack != nil {
+		t.walked, t.frames, t.cut = true, frames, cut
+	}
+	return frames, cut
+}
+
+// walker unwinds and symbolizes the stacks of one process.
+type walker struct {
+	mu       sync.Mutex
+	space    *handle.Space
+	unwinder *unwind.Unwinder
+	frames   []unwind.Frame
+}
+
+func (w *walker) stack(t *Thread) ([]Frame, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	end := w.unwind(t)
+	if len(w.frames) > 0 && end == unwind.NotCode {
+		// Perhaps in an object that came after the maps were read.
+		if t.space.Refresh() == nil {
+			end = w.unwind(t)
+		}
+	}
+	frames := make([]Frame, 0, len(w.frames)+len(w.frames)/4)
+	for _, f := range w.frames {
+		how := handle.Lines
+		if f.Return {
+			how |= handle.Return
+		}
+		frames = t.space.Symbolize(f.PC, how, frames)
+	}
+	if end == unwind.Whole {
+		return frames, nil
+	}
+	return frames, fmt.Errorf("%w: %v", ErrCut, end)
+}
+
+func (w *walker) unwind(t *Thread) unwind.End {
+	if w.space != t.space {
+		w.space, w.unwinder = t.space, unwind.New(t.space)
+	}
+	var end unwind.End
+	w.frames, end = w.unwinder.Unwind(&t.Registers,
+		unwind.Stack{Base: t.base, Data: t.stack, Mem: t.p}, w.frames[:0])
+	return end
+}
