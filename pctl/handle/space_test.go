@@ -1,16 +1,13 @@
 package handle
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 
 	"ptools/internal/elfsym"
-	"ptools/internal/procfs"
 	"ptools/internal/ptest"
 	"ptools/internal/unwind"
 )
@@ -99,72 +96,4 @@ func TestVDSO(t *testing.T) {
 		return
 	}
 	t.Error("there is no vDSO")
-}
-
-// nm reads what the linker's own tools say of a program's function.
-const target = `
-#include <stdio.h>
-#include <unistd.h>
-#include <dlfcn.h>
-__attribute__((noinline)) void landmark(void) { __asm__ volatile(""); }
-int main(void) {
-	printf("%p %p\nready\n", (void *)landmark, (void *)getpid);
-	fflush(stdout);
-	char c;
-	while (read(0, &c, 1) > 0) {}
-	return 0;
-}
-`
-
-// TestLayouts asks programs of every layout where their functions are and
-// compares.
-func TestLayouts(t *testing.T) {
-	ptest.Need(t, "gcc")
-	src := filepath.Join(t.TempDir(), "layout.c")
-	if err := os.WriteFile(src, []byte(target), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		name  string
-		flags []string
-	}{
-		{"pie", []string{"-pie", "-fPIE"}},
-		{"nopie", []string{"-no-pie", "-fno-pie"}},
-		{"static", []string{"-static"}},
-		{"static-pie", []string{"-static-pie", "-fPIE"}},
-		{"packed", []string{"-Wl,-z,noseparate-code"}},
-		{"deleted", nil},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			program := ptest.BuildC(t, src, c.flags...)
-			if c.name == "deleted" {
-				copied := filepath.Join(t.TempDir(), "gone away")
-				b, err := os.ReadFile(program)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(copied, b, 0o700); err != nil {
-					t.Fatal(err)
-				}
-				program = copied
-			}
-			g := ptest.Start(t, program)
-			landmark, getpid := addresses(t, g)
-			if c.name == "deleted" {
-				if err := os.Remove(program); err != nil {
-					t.Fatal(err)
-				}
-			}
-			s := newSpace(t, g.PID)
-			if f := s.Symbolize(landmark, 0, nil); f[0].Func != "landmark" || f[0].Offset != 0 || f[0].Object != program {
-				t.Errorf("Symbolize(landmark) = %+v", f)
-			}
-			if f := s.Symbolize(getpid, 0, nil); !strings.Contains(f[0].Func, "getpid") {
-				t.Errorf("Symbolize(getpid) = %+v", f)
-			}
-			if syms := s.ByName("a.out", "landmark"); len(syms) != 1 || syms[0].Addr != landmark {
-				t.Errorf("ByName(landmark) = %+v, want %#x", syms, landmark)
-			}
-		})
-	}
 }

@@ -1,0 +1,1 @@
+int in_plugin(void) { return 42; }
