@@ -1,0 +1,179 @@
+package unwind
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"ptools/internal/procfs"
+	"ptools/internal/ptest"
+	"ptools/internal/ptrace"
+)
+
+// programs are what the distribution has: interpreters with deep stacks, just-in-time
+// compilers, hand-written assembler, and programs that wait.
+var programs = [][]string{
+	{"python3", "-c", "import threading\ndef f(n):\n return sum(i*i for i in range(n))\ndef g():\n while True: f(1000)\nthreading.Thread(target=g).start()\ng()"},
+	{"python3", "-c", "import re,json\nwhile True: json.dumps(json.loads('[1,2,{\"a\":[3.5,null]}]'*1)); re.sub('a+b','x','aaab'*50); sorted(range(1000),key=lambda x:-x)"},
+	{"node", "-e", "function f(n){return n<2?n:f(n-1)+f(n-2)}; for(;;) f(20)"},
+	{"gdb", "-nx", "-q"},
+	{"perl", "-e", "while(1){ my %h=map{$_=>1}1..100; my $s=join ',',sort keys %h; $s=~s/1+/x/g }"},
+	{"awk", "BEGIN{while(1){x=sprintf(\"%d%s\",i++,x); x=substr(x,1,50); gsub(/1/,\"2\",x)}}"},
+	{"bash", "-c", "while :; do x=${x:0:20}a$((i++)); done"},
+	{"dash", "-c", "while :; do x=$((x+1)); done"},
+	{"openssl", "speed", "-seconds", "100", "sha256"},
+	{"openssl", "speed", "-seconds", "100", "rsa2048"},
+	{"sha256sum", "/dev/zero"},
+	{"gzip", "-c", "/dev/zero"},
+	{"xz", "-c", "/dev/zero"},
+	{"bzip2", "-c", "/dev/zero"},
+	{"sort", "/dev/zero"},
+	{"grep", "-c", "x.*y", "/dev/zero"},
+	{"yes"},
+	{"cat", "/dev/zero"},
+	{"cat"},
+	{"sleep", "100000"},
+	{"tail", "-f", "/dev/null"},
+	{"sed", "s/a/b/"},
+	{"tr", "a", "b"},
+	{"git", "cat-file", "--batch"},
+	{"ssh-agent", "-D"},
+	{"bc", "-q"},
+}
+
+// TestPeer compares whole stacks with eu-stack's, of the same process stopped at the
+// same instruction.
+func TestPeer(t *testing.T) {
+	ptest.Need(t, "eu-stack")
+	stops := 5
+	if testing.Short() {
+		stops = 1
+	}
+	compared := 0
+	for i, argv := range programs {
+		if _, err := exec.LookPath(argv[0]); err != nil {
+			continue
+		}
+		t.Run(fmt.Sprintf("%d-%s", i, argv[0]), func(t *testing.T) {
+			// Output goes nowhere, and nobody fills a pipe.
+			sh := append([]string{"sh", "-c", `exec 3>&1; exec >/dev/null; echo ready >&3; exec 3>&-; exec "$@"`, "sh"}, argv...)
+			target := ptest.Start(t, sh...)
+			target.Ready()
+			target.WaitFor("exec", func() bool {
+				comm, _ := procfs.ReadComm(target.PID, target.PID)
+				return comm != "sh"
+			})
+			for range stops {
+				comparePeer(t, target)
+			}
+		})
+		compared++
+	}
+	if compared < 10 {
+		t.Errorf("only %d of these programs are installed", compared)
+	}
+}
+
+// comparePeer stops the target, and lets it run again.
+func comparePeer(t *testing.T, target *ptest.Target) {
+	await(target.PID)
+	target.Signal(syscall.SIGSTOP)
+	target.WaitFor("stop", target.Stopped)
+	ours := stacksOf(t, target.PID)
+	out, err := exec.Command("eu-stack", "-q", "-n", "0", "-p", strconv.Itoa(target.PID)).Output()
+	theirs := parsePeer(out)
+	space := openSpace(t, target.PID)
+	for tid, s := range ours {
+		p := theirs[tid]
+		n := len(p)
+		if n <= len(s.frames) && slices.EqualFunc(s.frames[:n], p, func(f Frame, pc uint64) bool { return f.PC == pc }) &&
+			(s.end == Whole || n < len(s.frames)) {
+			t.Logf("%d frames, eu-stack %d, %v", len(s.frames), n, s.end)
+			continue // the same, or eu-stack saw less
+		}
+		t.Errorf("thread %d, %v:\n%s\neu-stack (%v):\n%s", tid, s.end, list(space, s.frames), err, listPCs(space, p))
+	}
+	target.Signal(syscall.SIGCONT)
+	target.WaitFor("run", func() bool { return !target.Stopped() })
+}
+
+// await lets a busy process come a little further.
+func await(pid int) {
+	r := tracee{pid: pid}
+	for range 20 {
+		r.await(pid)
+	}
+}
+
+func list(space *testSpace, frames []Frame) string {
+	var b strings.Builder
+	for i, f := range frames {
+		fmt.Fprintf(&b, "  #%d %#x %v %s\n", i, f.PC, f.SP, space.names(frames[i : i+1])[0])
+	}
+	return b.String()
+}
+
+func listPCs(space *testSpace, pcs []uint64) string {
+	var frames []Frame
+	for i, pc := range pcs {
+		frames = append(frames, Frame{PC: pc, Return: i > 0})
+	}
+	return list(space, frames)
+}
+
+type endedStack struct {
+	frames []Frame
+	end    End
+}
+
+// stacksOf unwinds all threads of a process that is in a group stop.
+func stacksOf(t *testing.T, pid int) map[int]endedStack {
+	r := seize(t, pid)
+	u := New(openSpace(t, pid))
+	got := map[int]endedStack{}
+	for _, tid := range r.tids {
+		ptrace.Interrupt(tid)
+		for {
+			s, err := ptrace.Wait(true)
+			if err == nil && s.TID == tid {
+				break
+			}
+		}
+		var regs ptrace.Regs
+		if err := ptrace.GetRegs(tid, &regs); err != nil {
+			t.Fatal(err)
+		}
+		frames, end := u.Unwind(&regs, r.copyStack(&regs), nil)
+		got[tid] = endedStack{frames, end}
+		if err := ptrace.Detach(tid, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return got
+}
+
+// parsePeer reads the output of eu-stack -q.
+func parsePeer(out []byte) map[int][]uint64 {
+	stacks := map[int][]uint64{}
+	tid := 0
+	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {
+		line := lines.Text()
+		if rest, ok := strings.CutPrefix(line, "TID "); ok {
+			tid, _ = strconv.Atoi(strings.TrimSuffix(rest, ":"))
+			continue
+		}
+		if _, rest, ok := strings.Cut(line, "0x"); ok && strings.HasPrefix(line, "#") {
+			word, _, _ := strings.Cut(rest, " ")
+			if pc, err := strconv.ParseUint(word, 16, 64); err == nil {
+				stacks[tid] = append(stacks[tid], pc)
+			}
+		}
+	}
+	return stacks
+}
