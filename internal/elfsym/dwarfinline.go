@@ -154,26 +154,31 @@ func (t *unitTable) lines(addr uint64, buf []Line) []Line {
 	if hasRow {
 		file, line = t.line.fileName(uint64(row.file)), int(row.line)
 	}
-	if !hasNode {
-		name := ""
-		if s, ok := t.unit.d.f.Symbol(addr); ok {
-			name = s.Name
-		}
-		return append(buf, Line{Func: name, File: file, Line: line})
-	}
-	for range maxInlined {
+	for depth := 0; hasNode && depth < maxInlined; depth++ {
 		n := &t.nodes[i]
-		if n.name == "" {
-			n.name = t.unit.functionName(n.off)
-		}
-		buf = append(buf, Line{Func: n.name, File: file, Line: line, Inlined: n.parent != unowned})
 		if n.parent == unowned {
 			break
 		}
+		buf = append(buf, Line{Func: t.name(n), File: file, Line: line, Inlined: true})
 		file, line = t.line.fileName(uint64(n.callFile)), int(n.callLine)
 		i = n.parent
 	}
-	return buf
+	// The function itself has the name that Symbol gives it: entries of
+	// local functions and of template instances often have but a plain one.
+	name := ""
+	if s, ok := t.unit.d.f.Symbol(addr); ok {
+		name = s.Name
+	} else if hasNode {
+		name = t.name(&t.nodes[i])
+	}
+	return append(buf, Line{Func: name, File: file, Line: line})
+}
+
+func (t *unitTable) name(n *inlineNode) string {
+	if n.name == "" {
+		n.name = t.unit.functionName(n.off)
+	}
+	return n.name
 }
 
 // functionName returns the name of the function whose entry is at off: its own

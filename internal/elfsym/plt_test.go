@@ -1,0 +1,63 @@
+package elfsym
+
+import (
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+var stubLine = regexp.MustCompile(`^([0-9a-f]+) <([^>]+)@plt>:$`)
+
+// TestPLTAgainstObjdump compares the names of all stubs, for the layouts that
+// the linker's options give.
+func TestPLTAgainstObjdump(t *testing.T) {
+	src, err := filepath.Abs("testdata/inline.cc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ name, path string }{
+		{"lazy", build(t, "lazy", "g++", "-O2", "-Wl,-z,lazy", src)},
+		{"now", build(t, "now", "g++", "-O2", "-Wl,-z,now", src)},
+		{"ibt", build(t, "ibt", "g++", "-O2", "-fcf-protection", "-Wl,-z,ibtplt,-z,lazy", src)},
+		{"nopie", build(t, "nopie", "g++", "-O2", "-no-pie", src)},
+		{"libc", "/lib/x86_64-linux-gnu/libc.so.6"},
+		{"gdb", "/usr/bin/gdb"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := open(t, installed(t, c.path), nil)
+			n := 0
+			for line := range strings.Lines(output(t, "objdump", "-d", "--no-show-raw-insn", "-j", ".plt", "-j", ".plt.got", "-j", ".plt.sec", c.path)) {
+				m := stubLine.FindStringSubmatch(strings.TrimSpace(line))
+				if m == nil {
+					continue
+				}
+				n++
+				addr, _ := strconv.ParseUint(m[1], 16, 64)
+				want, _, _ := strings.Cut(m[2], "@")
+				got, ok := f.Symbol(addr + 1)
+				if strings.HasPrefix(want, "*ABS*") {
+					// Better than objdump: the IFUNC's name.
+					if !ok || got.Kind != PLT || !strings.HasSuffix(got.Name, "@plt") {
+						t.Errorf("%#x is %+v, objdump says %s", addr, got, want)
+					}
+					continue
+				}
+				if !ok || got.Kind != PLT || got.Raw != want+"@plt" || got.Addr != addr {
+					t.Errorf("%#x is %+v %v, objdump says %s", addr, got, ok, want)
+				}
+				found := false
+				for _, s := range f.ByName(want + "@plt") {
+					found = found || s.Addr == addr
+				}
+				if !found {
+					t.Errorf("ByName(%s@plt) does not find %#x", want, addr)
+				}
+			}
+			if n < 3 {
+				t.Fatalf("objdump shows only %d stubs", n)
+			}
+		})
+	}
+}
