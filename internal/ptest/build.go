@@ -23,7 +23,8 @@ const requireEnv = "PTOOLS_REQUIRE"
 
 // BuildC compiles a C, C++ (.cc) or assembler (.S) source and returns the path of the executable,
 // whose name is the source's without its ending. A src without a slash is one of this package's
-// testdata, else a file. The flags follow -O2 and -pthread; -l flags go last.
+// testdata, else a file. What is in assembler stands beside it, with the ending .S. The flags follow
+// -O2 and -pthread; -l flags go last.
 //
 // What was compiled once, with the same compiler, flags and headers, is used again by every test
 // binary on the machine.
@@ -60,6 +61,21 @@ func Need(t testing.TB, program string) {
 	t.Skipf("%s is not installed; scripts/tools.sh test installs it", program)
 }
 
+// Copy returns a copy of a file under the same name in a new directory: to the linker of a target
+// it is another object, and a test may remove it or write to it.
+func Copy(t testing.TB, file string) string {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), filepath.Base(file))
+	if err := os.WriteFile(name, b, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
 // build returns the cached executable, which it compiles in a directory of its own and then renames:
 // several test binaries may build the same at once, and the first one wins.
 func build(t testing.TB, cc, src string, flags []string) string {
@@ -73,7 +89,7 @@ func build(t testing.TB, cc, src string, flags []string) string {
 	if err != nil {
 		t.Fatalf("ptest: %v", err)
 	}
-	name := strings.TrimSuffix(filepath.Base(src), filepath.Ext(src))
+	name := stem(filepath.Base(src))
 	dir := filepath.Join(root, cacheKey(cc, filepath.Base(src), flags, files))
 	exe := filepath.Join(dir, name)
 	if _, err := os.Stat(exe); err == nil {
@@ -89,7 +105,7 @@ func build(t testing.TB, cc, src string, flags []string) string {
 			t.Fatalf("ptest: %v", err)
 		}
 	}
-	cmd := compile(cc, filepath.Base(src), name, tmp, dir, flags)
+	cmd := compile(cc, filepath.Base(src), files, tmp, dir, flags)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("ptest: %v: %v\n%s", cmd.Args, err, out)
 	}
@@ -101,9 +117,10 @@ func build(t testing.TB, cc, src string, flags []string) string {
 	return exe
 }
 
-// compile returns the command that makes name out of src in the directory tmp. Debug information
-// names dir, where the sources will be.
-func compile(cc, src, name, tmp, dir string, flags []string) *exec.Cmd {
+// compile returns the command that makes the executable out of src in the directory tmp. Debug
+// information names dir, where the sources will be.
+func compile(cc, src string, files map[string][]byte, tmp, dir string, flags []string) *exec.Cmd {
+	name := stem(src)
 	var args []string
 	if cc == "go" {
 		args = append([]string{"build", "-buildvcs=false", "-o", name}, flags...)
@@ -118,14 +135,22 @@ func compile(cc, src, name, tmp, dir string, flags []string) *exec.Cmd {
 				args = append(args, f)
 			}
 		}
-		args = append(append(args, "-o", name, src), last...)
+		args = append(args, "-o", name, src)
+		if asm := name + ".S"; files[asm] != nil && asm != src {
+			args = append(args, asm)
+		}
+		args = append(args, last...)
 	}
 	cmd := exec.Command(cc, args...)
 	cmd.Dir = tmp
 	return cmd
 }
 
-// sourceFiles returns the source, and the headers that stand beside it, by name.
+// stem returns the name of a source without its ending.
+func stem(src string) string { return strings.TrimSuffix(src, filepath.Ext(src)) }
+
+// sourceFiles returns the source, its part in assembler, and the headers that stand beside it, by
+// name.
 func sourceFiles(src string) (map[string][]byte, error) {
 	read, dir := os.ReadFile, filepath.Dir(src)
 	list := os.ReadDir
@@ -138,7 +163,7 @@ func sourceFiles(src string) (map[string][]byte, error) {
 	}
 	files := map[string][]byte{}
 	for _, e := range entries {
-		if e.Name() != filepath.Base(src) && filepath.Ext(e.Name()) != ".h" {
+		if name := e.Name(); name != filepath.Base(src) && name != stem(filepath.Base(src))+".S" && filepath.Ext(name) != ".h" {
 			continue
 		}
 		if files[e.Name()], err = read(dir + "/" + e.Name()); err != nil {

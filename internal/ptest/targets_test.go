@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -28,6 +29,14 @@ var alones = []alone{
 	{"clonevm.c", "-n 40 -t 3", `done 240`},
 	{"execstorm.c", "-n 20", `done 20`},
 	{"execstorm.c", "-n 20 -t 3 -T", `done 20`},
+	{"sigstorm.c", "-n 50", `done 200`},
+	{"blockers.c", "-n 5", `done 190`},
+	{"leaderdead.c", "-n 20 -t 3", `done 60`},
+	{"altstack.c", "-n 20", `done \d+`},
+	{"calls.c", "-f all -n 10000 -t 3", `done 16671667`},
+	{"calls.c", "-f many -n 10000 -t 4", `done 12505000`},
+	{"selftrap.c", "-n 50", `done 200`},
+	{"groupstop.c", "-n 5 -t 2", `done 5`},
 }
 
 // Every target ends by itself after -n rounds, with the checksum and status that it should have.
@@ -82,6 +91,72 @@ func TestMixShares(t *testing.T) {
 		if got := 100 * float64(g.Truth.Share(i)) / float64(total); got < want-5 || got > want+5 {
 			t.Errorf("share %d is %s %%, want %v", i, strconv.FormatFloat(got, 'f', 1, 64), want)
 		}
+	}
+}
+
+// threadcreate tells how many threads each place has created.
+func TestThreadcreate(t *testing.T) {
+	g := Start(t, BuildC(t, "threadcreate.c"), "-n", "4", "-w")
+	g.Ready()
+	out, state := g.Finish()
+	if want := "place_one 4\nplace_two 8\nplace_three 12\nplace_four 16\nplace_five 20\ndone 60\n"; out != want || !state.Success() {
+		t.Errorf("printed %q, %v", out, state)
+	}
+}
+
+// dlchurn loads and unloads plugins, each thread its own or all the same, also into namespaces.
+func TestDlchurn(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		build func(testing.TB, string, ...string) string
+		args  string
+	}{{"glibc", BuildC, ""}, {"namespaces", BuildC, "-m"}, {"musl", BuildMusl, ""}} {
+		t.Run(c.name, func(t *testing.T) {
+			argv := []string{c.build(t, "dlchurn.c"), "-n", "100", "-t", "3"}
+			for range 3 {
+				argv = append(argv, "-p", Copy(t, c.build(t, "plugin.c", "-shared", "-fPIC")))
+			}
+			g := Start(t, append(argv, strings.Fields(c.args)...)...)
+			g.Ready()
+			if out, state := g.Finish(); out != "done 300\n" || !state.Success() {
+				t.Errorf("printed %q, %v", out, state)
+			}
+		})
+	}
+}
+
+// Constructors print before main, destructors after it, in every kind of executable.
+func TestCtors(t *testing.T) {
+	const c, cxx = "constructor\nmain\ndestructor\n", "constructor first\nconstructor second\nmain\ndestructor second\ndestructor first\n"
+	for _, exe := range []struct{ path, want string }{
+		{BuildC(t, "ctors.c"), c},
+		{BuildC(t, "ctors.c", "-no-pie", "-fno-pie"), c},
+		{BuildC(t, "ctors.c", "-static"), c},
+		{BuildC(t, "ctors.c", "-static-pie", "-fPIE"), c},
+		{BuildMusl(t, "ctors.c"), c},
+		{BuildC(t, "ctorsxx.cc"), cxx},
+	} {
+		g := Start(t, exe.path)
+		if out, state := g.Finish(); out != exe.want || state.ExitCode() != 7 {
+			t.Errorf("%s printed %q, %v", exe.path, out, state)
+		}
+	}
+}
+
+// blockers sees the EINTRs that a stop and SIGCONT cause even without
+// a handler (signal(7), "Interruption of system calls and library functions by stop signals").
+func TestBlockersSeeEINTR(t *testing.T) {
+	g := StartWith(t, &Options{Truth: NewTruth(t)}, BuildC(t, "blockers.c"))
+	g.Ready()
+	for g.Truth.EINTR() == 0 {
+		g.AwaitWork(10)
+		g.Signal(syscall.SIGSTOP)
+		g.WaitState("T")
+		g.Signal(syscall.SIGCONT)
+	}
+	out, state := g.Finish()
+	if !strings.Contains(out, "eintr ") || !state.Success() {
+		t.Errorf("printed %q, %v", out, state)
 	}
 }
 
