@@ -17,12 +17,12 @@ func TestMain(m *testing.M) { ptest.Main(m) }
 
 // The lab's memory, as testdata/lab.c maps it.
 const (
-	labCode     = 0x40000100
-	labNearSlot = 0x40001000
-	labFarSlot  = 0x500001000
-	labData     = 0x40100000
+	labTop      = 0x41230000
+	labCode     = labTop + 0x150
+	labNearSlot = labTop + 0x1000
+	labFarSlot  = 0x512351000
+	labData     = 0x41330000
 	labHalf     = 0x2000
-	labTop      = 0x40000000
 )
 
 // lab is a stopped process in which single instructions run, on registers and

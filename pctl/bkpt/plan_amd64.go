@@ -61,7 +61,7 @@ func MakePlan(code []byte, addr uint64) (Plan, error) {
 	p.next = addr + uint64(p.length)
 	copy(p.code[:], in.code)
 	p.trap, p.system = in.isTrap(), in.isSyscall()
-	if p.class = in.classify(); p.class == fixed || !agreed(code, p.length) {
+	if p.class = in.classify(); p.class == fixed || !in.agreed(code) {
 		p.class = fixed
 		return p, nil
 	}
@@ -75,10 +75,14 @@ func MakePlan(code []byte, addr uint64) (Plan, error) {
 
 // agreed reports that x86asm, where it knows the instruction, finds the same
 // length: two decoders that were written apart must agree before a copy of it
-// is run.
-func agreed(code []byte, length int) bool {
-	x, err := x86asm.Decode(code, 64)
-	return err != nil || x.Len == length
+// is run. Not asked about the vector encodings, where x86asm reads operand
+// bytes that vzeroupper does not have.
+func (in *insn) agreed(code []byte) bool {
+	if in.enc != legacy {
+		return true
+	}
+	x, err := x86asm.Decode(code[:min(len(code), maxLen)], 64)
+	return err != nil || x.Op == 0 || x.Len == len(in.code)
 }
 
 // planOperand notes how a RIP-relative operand can be written anew.

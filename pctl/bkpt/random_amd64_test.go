@@ -145,6 +145,7 @@ func (d dice) registers(in *insn, base ptrace.Regs) ptrace.Regs {
 	}
 	r.Rsp, r.Rbp = d.pointer(), d.pointer()
 	r.Eflags = base.Eflags&^(flagsArith|flagDF) | d.Uint64()&(flagsArith|flagDF)
+	r.FsBase, r.GsBase = 0, 0 // not the lab's own variables
 	if d.one(3) {
 		r.FsBase, r.GsBase = uint64(d.IntN(labHalf)), uint64(d.IntN(labHalf))
 	}

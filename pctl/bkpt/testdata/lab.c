@@ -10,9 +10,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define NEAR ((void *)0x40000000)
-#define FAR ((void *)0x500000000)
-#define DATA ((void *)0x40100000)
+/* No round numbers: random registers must not hit the code. */
+#define NEAR ((void *)0x41230000)
+#define FAR ((void *)0x512350000)
+#define DATA ((void *)0x41330000)
 #define HALF 0x2000
 
 static void nothing(int sig) { (void)sig; }
