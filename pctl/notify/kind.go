@@ -58,9 +58,10 @@ const (
 	Preinit                     // objects are mapped and relocated, nothing of them has run
 	Postinit                    // their initialisers have run
 	Main                        // at the first instruction of main
+	PointHit                    // where a breakpoint's handler asked for it
 )
 
-var pointNames = [...]string{"grab", "create", "exec", "preinit", "postinit", "main"}
+var pointNames = [...]string{"grab", "create", "exec", "preinit", "postinit", "main", "hit"}
 
 // String returns the name that pgrab's --stop takes, such as "grab"; a mask
 // is its names joined by ",", no point is "none".

@@ -1,0 +1,183 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"syscall"
+
+	"ptools/internal/procfs"
+	"ptools/internal/ptrace"
+	"ptools/pctl/notify"
+)
+
+// seizeOptions are armed with every thread; new threads and children inherit them.
+const seizeOptions = ptrace.OptClone | ptrace.OptFork | ptrace.OptVfork | ptrace.OptVforkDone | ptrace.OptExec
+
+func (c *Controller) options(m Mode) ptrace.Options {
+	if m == ModeKill {
+		return seizeOptions | ptrace.OptExitKill
+	}
+	return seizeOptions
+}
+
+// Attach takes control of a running process: every thread is seized, none is
+// stopped unless a rendezvous at notify.Grab is asked for, in which case the
+// process stands still when Attach returns. The error is the kernel's; ctx governs
+// the attaching only.
+func Attach(ctx context.Context, pid int, o *Options) (*Controller, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return newController(pid, o, func(c *Controller) error {
+		if err := c.openBell(); err != nil {
+			return err
+		}
+		if err := c.openMemory(); err != nil {
+			return err
+		}
+		if err := c.seizeAll(); err != nil {
+			return err
+		}
+		if err := c.followImage(); err != nil {
+			return err
+		}
+		c.publish(notify.Event{Kind: notify.Grabbed, Threads: c.count()})
+		c.reach(notify.Grab)
+		if c.over {
+			return ErrEnded
+		}
+		return nil
+	})
+}
+
+func (c *Controller) openBell() (err error) {
+	c.bell, err = ptrace.NewBell()
+	return err
+}
+
+// count returns the number of threads of the target.
+func (c *Controller) count() int {
+	n := 0
+	for _, t := range c.threads {
+		if t.role == roleThread {
+			n++
+		}
+	}
+	return n
+}
+
+// seizeAll seizes every thread of the process. A seized thread's clones attach
+// themselves; those of the others are found by reading the task directory until two
+// passes in a row have found nobody new.
+func (c *Controller) seizeAll() error {
+	if st, err := procfs.ReadStat(c.pid); err == nil {
+		c.own = st.PPID == ptrace.ProcessID()
+	}
+	r := newReaper()
+	defer r.close()
+	var tids []int
+	for quiet := 0; quiet < 2; {
+		var err error
+		if tids, err = procfs.Tasks(c.pid, tids[:0]); err != nil {
+			if len(c.threads) == 0 {
+				return syscall.ESRCH
+			}
+			return nil // its end will be reported
+		}
+		found, err := c.seizePass(tids, r)
+		if err != nil {
+			return err
+		}
+		quiet++
+		if found {
+			quiet = 0
+		}
+		c.drain()
+		if c.over {
+			return ErrEnded
+		}
+	}
+	if c.count() == 0 {
+		return syscall.ESRCH
+	}
+	return nil
+}
+
+// seizePass seizes those of tids that are new.
+func (c *Controller) seizePass(tids []int, r *reaper) (found bool, err error) {
+	for _, tid := range tids {
+		if c.threads[tid] != nil {
+			continue
+		}
+		r.enter()
+		err := ptrace.Seize(tid, c.options(c.opt.Mode))
+		c.stolen = append(c.stolen, r.leave(tid, err == nil)...)
+		switch {
+		case err == nil:
+			found = true
+			c.add(tid, roleThread, stateRunning)
+		case errors.Is(err, syscall.ESRCH):
+			// Gone since the directory was read.
+		case errors.Is(err, syscall.EPERM):
+			switch c.whyNot(tid) {
+			case seizeOurs:
+				found = true
+				c.add(tid, roleThread, stateBorn).fresh = true
+			case seizeDead:
+			default:
+				return found, err
+			}
+		default:
+			return found, err
+		}
+	}
+	return found, nil
+}
+
+// refusal is the meaning of an EPERM from PTRACE_SEIZE.
+type refusal uint8
+
+const (
+	seizeDenied refusal = iota
+	seizeOurs           // its creator was seized before it was born: already ours
+	seizeDead           // a zombie: the dead leader of a living process, or a thread on its way out
+)
+
+func (c *Controller) whyNot(tid int) refusal {
+	st, err := procfs.ReadTaskStatus(c.pid, tid)
+	switch {
+	case err != nil || st.State == 'Z' || st.State == 'X':
+		return seizeDead
+	case st.TracerPID == ptrace.ProcessID() && len(c.threads) > 0:
+		return seizeOurs
+	}
+	return seizeDenied
+}
+
+// drain handles the reports that are there.
+func (c *Controller) drain() {
+	for !c.over {
+		s, err := c.pollNow()
+		if err != nil || s.Kind == ptrace.KindNone {
+			return
+		}
+		c.report(s, nil)
+	}
+}
+
+// pollNow returns a report that is there.
+func (c *Controller) pollNow() (ptrace.Stop, error) {
+	if n := len(c.stolen); n > 0 {
+		s := c.stolen[0]
+		c.stolen = c.stolen[1:]
+		return s, nil
+	}
+	if !c.own {
+		return ptrace.Wait(false)
+	}
+	s, err := ptrace.PeekWait(false)
+	if err != nil || s.Kind == ptrace.KindNone || s.TID == c.pid && s.Kind.Ended() {
+		return s, err
+	}
+	return ptrace.WaitTID(s.TID)
+}

@@ -1,0 +1,262 @@
+package control
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+	"syscall"
+
+	"ptools/internal/ptrace"
+	"ptools/pctl/bkpt"
+	"ptools/pctl/notify"
+)
+
+// A Handler is called on the control goroutine for each hit of a breakpoint, with
+// the thread that hit standing in front of the instruction. Other threads run on.
+// It must not make requests that wait (they return ErrOnControl); Break,
+// BreakSymbol and Remove may be called. If it panics, the traps leave the text and
+// the target is let go before the panic goes on.
+type Handler func(*Hit)
+
+// Hit is one thread at a breakpoint. It is valid until the handler returns.
+type Hit struct {
+	c *Controller
+	t *thread
+	b *Break
+}
+
+// TID returns the thread that hit.
+func (h *Hit) TID() int { return h.t.tid }
+
+// Addr returns the address of the breakpoint.
+func (h *Hit) Addr() uint64 { return h.b.addr }
+
+// Break returns the breakpoint.
+func (h *Hit) Break() *Break { return h.b }
+
+// Count returns how often the breakpoint has been hit, this time included.
+func (h *Hit) Count() uint64 { return h.b.hits.Load() }
+
+// Regs returns the thread's registers, with the program counter at Addr. They may be
+// read until the handler returns; SetRegs changes them.
+func (h *Hit) Regs() *ptrace.Regs { return &h.t.regs }
+
+// SetRegs changes the registers. A program counter other than Addr is where the
+// thread goes on; otherwise it executes the instruction it stands at.
+func (h *Hit) SetRegs(r *ptrace.Regs) { h.t.regs, h.t.dirty = *r, true }
+
+// ReadAt reads the target's memory without our traps in it.
+func (h *Hit) ReadAt(p []byte, addr int64) (int, error) { return h.c.readAt(p, addr) }
+
+// WriteAt writes the target's memory; breakpoints in the range stay.
+func (h *Hit) WriteAt(p []byte, addr int64) (int, error) { return h.c.writeAt(p, addr) }
+
+// Hold asks for a rendezvous when the handlers of this hit have returned: the whole
+// target then stands still, with this thread at Addr, until Continue.
+func (h *Hit) Hold() { h.c.wantHold = true }
+
+// Break is one client's breakpoint at one address.
+type Break struct {
+	c       *Controller
+	addr    uint64
+	handler Handler
+	hits    atomic.Uint64
+	bp      *bkpt.Breakpoint // nil when removed
+}
+
+// Addr returns the address in the target.
+func (b *Break) Addr() uint64 { return b.addr }
+
+// Hits returns how often it has been hit. Any goroutine may call.
+func (b *Break) Hits() uint64 { return b.hits.Load() }
+
+// Break sets a breakpoint at an address; a nil handler only counts. It may be called
+// from any goroutine and from handlers.
+func (c *Controller) Break(ctx context.Context, addr uint64, h Handler) (*Break, error) {
+	var b *Break
+	var err error
+	if e := c.either(ctx, func() { b, err = c.addBreak(addr, h) }); e != nil {
+		return nil, e
+	}
+	return b, err
+}
+
+// Remove takes the breakpoint away. A thread that has run into it and was not
+// reported yet goes on as if it had never been there. Idempotent; may be called from
+// handlers.
+func (b *Break) Remove(ctx context.Context) error {
+	return b.c.either(ctx, func() { b.c.removeBreak(b) })
+}
+
+// either runs f on the control goroutine, where the caller may be already.
+func (c *Controller) either(ctx context.Context, f func()) error {
+	if !c.onControl() {
+		return c.do(ctx, f)
+	}
+	if c.over {
+		return ErrEnded
+	}
+	f()
+	return nil
+}
+
+// addBreak and removeBreak run on the control goroutine.
+func (c *Controller) addBreak(addr uint64, h Handler) (*Break, error) {
+	if c.over {
+		return nil, ErrEnded
+	}
+	bp, err := c.table.Add(addr)
+	if err != nil {
+		return nil, err
+	}
+	b := &Break{c: c, addr: addr, handler: h, bp: bp}
+	c.breaks[addr] = append(c.breaks[addr], b)
+	return b, nil
+}
+
+func (c *Controller) removeBreak(b *Break) {
+	if b.bp == nil {
+		return
+	}
+	c.table.Remove(b.bp)
+	b.bp = nil
+	left := slices.DeleteFunc(slices.Clone(c.breaks[b.addr]), func(x *Break) bool { return x == b })
+	if len(left) == 0 {
+		delete(c.breaks, b.addr)
+	} else {
+		c.breaks[b.addr] = left
+	}
+}
+
+// arm and disarm plant and lift all traps; both do nothing the second time.
+func (c *Controller) arm() {
+	if !c.table.Armed() {
+		c.table.Arm()
+	}
+}
+
+// disarm is called when every thread stands, or runs no user code and will stop
+// before it does. Each has been seen off its trap and its scratch slot, so the
+// recently lifted can be forgotten.
+func (c *Controller) disarm() {
+	if c.table.Armed() {
+		c.table.Disarm()
+	}
+	c.table.Settle()
+}
+
+// liftAll takes all traps away for good.
+func (c *Controller) liftAll() {
+	c.disarm()
+	c.forgetBreaks()
+}
+
+// forgetBreaks drops every breakpoint without writing anything.
+func (c *Controller) forgetBreaks() {
+	for _, bs := range c.breaks {
+		for _, b := range bs {
+			b.bp = nil
+		}
+	}
+	clear(c.breaks)
+	c.table.Forget()
+	c.reserved = false
+}
+
+// trapped handles a SIGTRAP. It reports true if the trap was ours, or was meant for
+// nobody: then the thread gets no signal.
+func (c *Controller) trapped(t *thread) bool {
+	if c.loadRegs(t) != nil {
+		return false
+	}
+	if t.stepTrap {
+		t.stepTrap = false // the end of a step of ours
+		return true
+	}
+	b, addr, ok := c.table.Recognise(bkpt.Stop{Code: ptrace.SIKernel, PC: t.regs.PC()})
+	if !ok || !c.executedTrap(t, b) {
+		return false
+	}
+	t.regs.SetPC(addr)
+	t.dirty = true
+	t.m.signal = 0
+	switch {
+	case b == nil || t.m.holds > 0:
+		// Lifted since, or about to be: the thread goes back in front of it.
+	case t.role != roleThread || t.unmark(addr):
+		t.over = b
+	default:
+		t.over = b
+		c.hit(t, b)
+		c.spin.earn()
+		return !c.ownTrap(t, b)
+	}
+	c.spin.earn()
+	return true
+}
+
+// ownTrap lets a thread have the SIGTRAP of an int3 that is the program's own and
+// that a breakpoint was set on: it is as if the thread had executed it.
+func (c *Controller) ownTrap(t *thread, b *bkpt.Breakpoint) bool {
+	if t.over == nil || !b.Plan().IsTrap() || b.Plan().Len() != 1 || t.regs.PC() != b.Addr {
+		return false
+	}
+	t.over = nil
+	t.regs.SetPC(b.Addr + 1)
+	t.dirty = true
+	t.m.signal = syscall.SIGTRAP
+	return true
+}
+
+// executedTrap tells an int3 of ours from a SIGTRAP that somebody sent to a thread
+// which happens to stand behind one. Only where the instruction is one byte long
+// can a thread be there without having run into the trap.
+func (c *Controller) executedTrap(t *thread, b *bkpt.Breakpoint) bool {
+	if b != nil && b.Plan().Len() > 1 {
+		return true
+	}
+	var si ptrace.SigInfo
+	return ptrace.GetSigInfo(t.tid, &si) == nil && si.Code == ptrace.SIKernel
+}
+
+// hit reports a hit to the owners of the breakpoint.
+func (c *Controller) hit(t *thread, bp *bkpt.Breakpoint) {
+	bp.Hits++
+	for _, b := range c.breaks[bp.Addr] {
+		if b.bp == nil {
+			continue // removed by a handler before it
+		}
+		b.hits.Add(1)
+		if b.handler != nil {
+			b.handler(&Hit{c, t, b})
+		}
+	}
+	if c.wantHold {
+		c.here = append(c.here, notify.PointHit)
+	}
+	if c.wantHold || c.wantPoint {
+		c.wantHold, c.wantPoint = false, false
+		c.nextPoint()
+	}
+}
+
+// readAt reads the target's memory as if it had no breakpoints.
+func (c *Controller) readAt(p []byte, addr int64) (int, error) {
+	n, err := c.mem.ReadAt(p, addr)
+	c.table.Overlay(p[:n], uint64(addr))
+	return n, err
+}
+
+// writeAt writes the target's memory under the breakpoints.
+func (c *Controller) writeAt(p []byte, addr int64) (int, error) {
+	if err := c.table.Write(p, uint64(addr)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// ReadAt reads the target's memory without our traps in it.
+func (s *Stopped) ReadAt(p []byte, addr int64) (int, error) { return s.c.readAt(p, addr) }
+
+// WriteAt writes the target's memory; breakpoints in the range stay.
+func (s *Stopped) WriteAt(p []byte, addr int64) (int, error) { return s.c.writeAt(p, addr) }

@@ -1,0 +1,112 @@
+package control
+
+import (
+	"ptools/internal/mem"
+	"ptools/internal/procfs"
+	"ptools/internal/ptrace"
+	"ptools/pctl/notify"
+)
+
+// add puts a thread on the books.
+func (c *Controller) add(tid int, r role, s state) *thread {
+	t := &thread{tid: tid, role: r, m: machine{state: s}}
+	c.threads[tid] = t
+	if r == roleThread {
+		c.enlist(tid)
+	}
+	if c.holds > 0 && r != roleCopy {
+		c.hold(t)
+	}
+	return t
+}
+
+// adopt makes a record for a thread that reports a stop before its creator's event
+// has announced it: the kernel wakes both and either may come first. What it is can
+// be told without the announcement. It returns nil for one that is gone already.
+func (c *Controller) adopt(s ptrace.Stop) *thread {
+	if s.TID == c.pid {
+		// The leader was dead when we came, and another thread has taken its number
+		// by execve(2), or the last of the others has ended.
+		if s.Kind.Ended() {
+			c.threadEnded(&thread{tid: c.pid}, s)
+			return nil
+		}
+		return c.add(c.pid, roleThread, stateRunning)
+	}
+	if s.Kind.Ended() {
+		c.early[s.TID] = roleCopy
+		return nil
+	}
+	r := c.classify(s.TID)
+	c.early[s.TID] = r
+	t := c.add(s.TID, r, stateBorn)
+	t.fresh = true
+	return t
+}
+
+// classify finds out what a new thread is: one of the target's, or of another
+// process, which shares the target's memory or has a copy of it.
+func (c *Controller) classify(tid int) role {
+	if ptrace.Kill(c.pid, tid, 0) == nil {
+		return roleThread
+	}
+	if shares, err := procfs.SharesMemory(c.pid, tid); err != nil || shares {
+		// Without kcmp(2) sharing is assumed: then it is kept until it execs or ends,
+		// which a copy survives as well.
+		return roleSharer
+	}
+	return roleCopy
+}
+
+// birth handles the event of a thread that has made another thread or process.
+func (c *Controller) birth(t *thread, kind ptrace.Kind) {
+	msg, err := ptrace.EventMsg(t.tid)
+	if err != nil {
+		return // being killed
+	}
+	child := int(msg)
+	r, early := c.early[child]
+	if early {
+		delete(c.early, child)
+	} else if n := c.threads[child]; n != nil {
+		r = n.role // found in the task directory while attaching
+	} else {
+		r = c.classify(child)
+		n = c.add(child, r, stateBorn)
+		n.fresh = true
+	}
+	if kind == ptrace.KindVfork {
+		t.vfork = true
+	}
+	if t.role == roleThread {
+		c.announce(t, child, r, kind)
+	}
+}
+
+func (c *Controller) announce(t *thread, child int, r role, kind ptrace.Kind) {
+	if r != roleThread {
+		e := notify.Event{Kind: notify.Fork, TID: t.tid, Child: child}
+		if kind == ptrace.KindVfork {
+			e.Kind = notify.Vfork
+		}
+		c.publish(e)
+		return
+	}
+	if c.opt.OnThreadStart != nil && c.loadRegs(t) == nil {
+		c.opt.OnThreadStart(t.tid, child, &t.regs)
+	}
+	c.publish(notify.Event{Kind: notify.ThreadStart, TID: child, Child: child})
+}
+
+// letGo lifts our breakpoints out of the memory of a process that was forked off the
+// target, and detaches it before it has run an instruction.
+func (c *Controller) letGo(t *thread) {
+	c.drop(t)
+	if m, err := mem.Open(t.tid); err == nil {
+		c.table.Clean(m)
+		m.Close()
+	}
+	c.moveOut(t)
+	c.flushRegs(t)
+	ptrace.Detach(t.tid, t.m.signal)
+}

@@ -1,0 +1,149 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"syscall"
+	"testing"
+
+	"ptools/internal/ptest"
+	"ptools/internal/ptrace"
+	"ptools/pctl/notify"
+)
+
+var bg = context.Background()
+
+// TestAttachRelease: a counting target is grabbed and let go again and again, and
+// counts on each time.
+func TestAttachRelease(t *testing.T) {
+	truth := ptest.NewTruth(t)
+	g := ptest.StartWith(t, &ptest.Options{Truth: truth}, ptest.BuildC(t, "spin.c"))
+	g.Ready()
+	for range 50 {
+		c, err := Attach(bg, g.PID, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(c.Threads()); n != len(g.Threads()) {
+			t.Errorf("%d threads, want %d", n, len(g.Threads()))
+		}
+		release(t, c, ModeRun)
+		if p := g.TracerPID(); p != 0 {
+			t.Fatalf("still traced by %d", p)
+		}
+	}
+	g.AwaitWork(truth.Work() + 1)
+}
+
+// TestHeld: at a rendezvous nothing moves, requests are served, and Continue lets go.
+func TestHeld(t *testing.T) {
+	truth := ptest.NewTruth(t)
+	g := ptest.StartWith(t, &ptest.Options{Truth: truth}, ptest.BuildC(t, "spin.c"))
+	g.Ready()
+	c := attach(t, g.PID, &Options{Stop: notify.Grab})
+	if p, ok := c.Held(); !ok || p != notify.Grab {
+		t.Fatalf("held at %v, %v", p, ok)
+	}
+	before := truth.Work()
+	for range 100 {
+		if err := c.Pause(bg, func(s *Stopped) error {
+			if len(s.Threads()) == 0 {
+				return errors.New("no threads")
+			}
+			_, err := s.Threads()[0].Regs()
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after := truth.Work(); after != before {
+		t.Errorf("worked from %d to %d while held", before, after)
+	}
+	if err := c.Continue(bg); err != nil {
+		t.Fatal(err)
+	}
+	g.AwaitWork(before + 1)
+	if err := c.Continue(bg); err != ErrNotHeld {
+		t.Errorf("second Continue: %v", err)
+	}
+}
+
+// TestLook: running threads are seen and run on.
+func TestLook(t *testing.T) {
+	g := ptest.Start(t, ptest.BuildC(t, "busyidle.c"))
+	g.Ready()
+	c := attach(t, g.PID, nil)
+	for range 200 {
+		seen := map[int]bool{}
+		missed, err := c.Look(bg, c.Threads(), func(tid int, r *ptrace.Regs) { seen[tid] = r.PC() != 0 })
+		if err != nil || missed != 0 {
+			t.Fatalf("missed %d: %v", missed, err)
+		}
+		if len(seen) != len(c.Threads()) {
+			t.Fatalf("saw %d of %d", len(seen), len(c.Threads()))
+		}
+	}
+	if missed, err := c.Look(bg, []int{1 << 30}, nil); missed != 1 || err != nil {
+		t.Errorf("a thread that does not exist: missed %d, %v", missed, err)
+	}
+}
+
+// TestOnControl: a request from the control goroutine would wait for itself.
+func TestOnControl(t *testing.T) {
+	g := ptest.Start(t, ptest.BuildC(t, "spin.c"))
+	g.Ready()
+	c := attach(t, g.PID, nil)
+	err := c.Pause(bg, func(*Stopped) error { return c.Continue(bg) })
+	if err != ErrOnControl {
+		t.Errorf("Continue inside Pause: %v", err)
+	}
+	if err := c.Pause(bg, func(*Stopped) error { return c.Release(bg, ModeRun) }); err != ErrOnControl {
+		t.Errorf("Release inside Pause: %v", err)
+	}
+}
+
+// TestUndead: the end of the target is told once, with its status.
+func TestUndead(t *testing.T) {
+	g := ptest.Start(t, ptest.BuildC(t, "spin.c"))
+	g.Ready()
+	c := attach(t, g.PID, nil)
+	s := c.Bus().Subscribe(0)
+	defer s.Close()
+	g.Signal(syscall.SIGKILL)
+	e := next(t, s)
+	if e.Kind != notify.Undead || e.Exited || e.Signal != int(syscall.SIGKILL) {
+		t.Errorf("got %+v", e)
+	}
+	<-c.Done()
+	if err := c.Pause(bg, func(*Stopped) error { return nil }); err != ErrEnded {
+		t.Errorf("pause of a dead process: %v", err)
+	}
+}
+
+// TestReleaseStopped: left stopped as by SIGSTOP, or as it was found.
+func TestReleaseStopped(t *testing.T) {
+	truth := ptest.NewTruth(t)
+	g := ptest.StartWith(t, &ptest.Options{Truth: truth}, ptest.BuildC(t, "spin.c"))
+	g.Ready()
+	for range 20 {
+		c, err := Attach(bg, g.PID, &Options{Stop: notify.Grab})
+		if err != nil {
+			t.Fatal(err)
+		}
+		work := truth.Work()
+		release(t, c, ModeStop)
+		g.WaitState("T")
+		if truth.Work() != work {
+			t.Errorf("it worked on before it stopped")
+		}
+		// Found stopped, it is left stopped.
+		c, err = Attach(bg, g.PID, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		release(t, c, ModeRun)
+		g.WaitState("T")
+		g.Signal(syscall.SIGCONT)
+		g.AwaitWork(work + 1)
+	}
+}

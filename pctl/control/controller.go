@@ -1,0 +1,293 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"ptools/internal/elfsym"
+	"ptools/internal/ptrace"
+	"ptools/pctl/bkpt"
+	"ptools/pctl/handle"
+	"ptools/pctl/notify"
+)
+
+// Mode is what becomes of the target when it is let go.
+type Mode uint8
+
+const (
+	// ModeRun lets it run on, or leaves it stopped if somebody else had stopped it.
+	ModeRun Mode = iota
+	// ModeKill ends it with SIGKILL, also when the program that controls it dies
+	// (PTRACE_O_EXITKILL).
+	ModeKill
+	// ModeStop leaves it stopped as by SIGSTOP, without another instruction executed.
+	ModeStop
+)
+
+var modeNames = [...]string{"running", "killed", "stopped"}
+
+// String returns the participle that follows "released, ".
+func (m Mode) String() string { return modeNames[m] }
+
+// Options of Attach and Start. The zero value of each field is the default.
+type Options struct {
+	// Stop is the set of rendezvous points. Each is announced once.
+	Stop notify.Point
+	// Mode is what the kernel is told for the case that we die: ModeKill arms
+	// PTRACE_O_EXITKILL. Release may still choose otherwise.
+	Mode Mode
+	// Linker follows the run-time linker from the start: Loaded and Unloaded events.
+	// Breakpoints by symbol switch it on by themselves.
+	Linker bool
+	// Files caches ELF files among controllers; nil for a cache of its own.
+	Files *elfsym.Cache
+	// Bus receives the events; nil for a new one.
+	Bus *notify.Bus
+	// OnThreadStart is called on the control goroutine while the creator is stopped
+	// in its clone event, with its registers. nil: not called.
+	OnThreadStart func(creator, child int, regs *ptrace.Regs)
+}
+
+// keptFiles is how many ELF files a controller without a cache of others keeps open.
+const keptFiles = 32
+
+// Errors of requests.
+var (
+	// ErrOnControl is returned to a handler or a Pause function that makes a request
+	// which only another goroutine may make: it would wait for itself.
+	ErrOnControl = errors.New("called on the control goroutine, which would wait for itself")
+	// ErrReleased: the target has been let go.
+	ErrReleased = errors.New("process has been released")
+	// ErrEnded: the target is no more.
+	ErrEnded = errors.New("process has ended")
+	// ErrNotHeld: Continue without a rendezvous.
+	ErrNotHeld = errors.New("process is not stopped at a rendezvous")
+)
+
+// Controller controls one process from a goroutine of its own, which is locked to an
+// OS thread and makes every ptrace and wait call. All methods may be called from any
+// goroutine; those that wait for the control goroutine return ErrOnControl when they
+// are called on it.
+type Controller struct {
+	pid   int
+	bus   *notify.Bus
+	files *elfsym.Cache
+	bell  *ptrace.Bell
+	done  chan struct{}
+
+	tid     atomic.Int64 // OS thread of the control goroutine
+	waiting atomic.Bool  // the control goroutine is in Wait, or about to be
+	gen     atomic.Uint64
+	held    atomic.Uint32 // notify.Point at which the target is held
+	space   atomic.Pointer[handle.Space]
+	tids    atomic.Pointer[[]int] // snapshot of the thread set, nil when it changed
+
+	mu     sync.Mutex
+	queue  []*request
+	closed bool
+	endErr error // why requests are refused, once closed
+	roster map[int]struct{}
+
+	// The rest belongs to the control goroutine.
+	opt     Options
+	own     bool // a child of this program that it will want to wait for
+	created bool // by us
+	started bool // a created process has been through its first exec
+	threads map[int]*thread
+	early   map[int]role // seen before their creator's event announced them
+	stolen  []ptrace.Stop
+	holds   int            // reasons for everybody to stand still
+	awaited int            // held threads that have not stopped yet
+	stopped bool           // the process is in a group stop
+	points  notify.Point   // rendezvous still wanted
+	here    []notify.Point // rendezvous due at this place
+	ending  bool           // the target is gone, what was traced for its sake is let go
+	over    bool
+	lastEnd ptrace.Stop // of a thread of the target
+	spin    spinner
+
+	mem       memory
+	table     *bkpt.Table
+	reserved  bool // the table has been given its scratch area, or there is none
+	breaks    map[uint64][]*Break
+	symbolic  []*SymbolBreak
+	wantHold  bool // a handler has asked for a rendezvous
+	wantPoint bool // a rendezvous point was hit
+	imageNew  bool // an exec has been seen
+	linker    linker
+}
+
+// memory is what the control goroutine needs of the target's address space.
+type memory interface {
+	io.ReaderAt
+	io.WriterAt
+	io.Closer
+}
+
+// noMemory stands for the memory of a process that has no program yet, or is gone.
+type noMemory struct{}
+
+func (noMemory) ReadAt([]byte, int64) (int, error)  { return 0, syscall.ESRCH }
+func (noMemory) WriteAt([]byte, int64) (int, error) { return 0, syscall.ESRCH }
+func (noMemory) Close() error                       { return nil }
+
+// newController makes the goroutine and waits until start has succeeded or failed
+// on it.
+func newController(pid int, o *Options, start func(c *Controller) error) (*Controller, error) {
+	if !ptrace.Supported {
+		return nil, errors.ErrUnsupported
+	}
+	c := &Controller{
+		pid: pid, done: make(chan struct{}), threads: map[int]*thread{}, early: map[int]role{},
+		roster: map[int]struct{}{}, breaks: map[uint64][]*Break{}, mem: noMemory{}, table: bkpt.NewTable(noMemory{}),
+	}
+	if o != nil {
+		c.opt = *o
+	}
+	c.bus, c.files, c.points = c.opt.Bus, c.opt.Files, c.opt.Stop
+	if c.bus == nil {
+		c.bus = notify.NewBus()
+	}
+	if c.files == nil {
+		c.files = elfsym.NewCache(keptFiles)
+	}
+	c.spin.init()
+	started := make(chan error, 1)
+	go c.main(start, started)
+	if err := <-started; err != nil {
+		<-c.done
+		return nil, err
+	}
+	return c, nil
+}
+
+// main is the control goroutine. It ends when the target is let go or has ended;
+// Release and newController wait for that. The OS thread is never unlocked, so it
+// ends too, and the kernel lets go of whatever could not be stopped to be detached.
+func (c *Controller) main(start func(*Controller) error, started chan<- error) {
+	runtime.LockOSThread()
+	if ptrace.ThreadID() == ptrace.ProcessID() {
+		// The main thread of a Go program does not end with a locked goroutine, so
+		// the tracees would stay ours. While it is locked here, another one is used.
+		relay := make(chan struct{})
+		go func() { defer close(relay); c.main(start, started) }()
+		<-relay
+		runtime.UnlockOSThread()
+		return
+	}
+	defer close(c.done)
+	defer c.closeQueue(ErrReleased)
+	c.tid.Store(int64(ptrace.ThreadID()))
+	if err := start(c); err != nil {
+		c.abort()
+		started <- err
+		return
+	}
+	started <- nil
+	defer c.cleanup()
+	c.loop()
+}
+
+// cleanup runs when the control goroutine ends, also by a panic of a handler: then
+// the traps leave the text and every thread is detached first, and the panic goes on.
+func (c *Controller) cleanup() {
+	if !c.over {
+		c.detachAll()
+	}
+	c.closeMemory()
+}
+
+// abort lets go of what a failed start has seized.
+func (c *Controller) abort() {
+	if len(c.threads) > 0 {
+		c.detachAll()
+	}
+	c.closeMemory()
+}
+
+// PID returns the target's number.
+func (c *Controller) PID() int { return c.pid }
+
+// Bus returns the bus on which events are published.
+func (c *Controller) Bus() *notify.Bus { return c.bus }
+
+// Done is closed when the control goroutine has ended: the target has been let go,
+// has ended, or was lost.
+func (c *Controller) Done() <-chan struct{} { return c.done }
+
+// Held returns the rendezvous point at which the target is held.
+func (c *Controller) Held() (notify.Point, bool) {
+	p := notify.Point(c.held.Load())
+	return p, p != 0
+}
+
+// Space returns the map of the target's present address space. An exec replaces it.
+func (c *Controller) Space() *handle.Space { return c.space.Load() }
+
+// Generation changes whenever a thread is born or ends.
+func (c *Controller) Generation() uint64 { return c.gen.Load() }
+
+// Threads returns the numbers of the target's threads, in no particular order. The
+// slice must not be changed.
+func (c *Controller) Threads() []int {
+	if p := c.tids.Load(); p != nil {
+		return *p
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	tids := make([]int, 0, len(c.roster))
+	for tid := range c.roster {
+		tids = append(tids, tid)
+	}
+	c.tids.Store(&tids)
+	return tids
+}
+
+// enlist and strike keep the roster that other goroutines may read.
+func (c *Controller) enlist(tid int) {
+	c.mu.Lock()
+	c.roster[tid] = struct{}{}
+	c.tids.Store(nil)
+	c.gen.Add(1)
+	c.mu.Unlock()
+}
+
+func (c *Controller) strike(tid int) {
+	c.mu.Lock()
+	delete(c.roster, tid)
+	c.tids.Store(nil)
+	c.gen.Add(1)
+	c.mu.Unlock()
+}
+
+// publish stamps an event and hands it to the bus, which never blocks.
+func (c *Controller) publish(e notify.Event) {
+	e.Time, e.PID = time.Now(), c.pid
+	c.bus.Publish(e)
+}
+
+// Err returns why requests are refused, or nil while the target is controlled.
+func (c *Controller) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.endErr
+}
+
+// Wait blocks until the control goroutine has ended or ctx is done.
+func (c *Controller) Wait(ctx context.Context) error {
+	select {
+	case <-c.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (c *Controller) String() string { return fmt.Sprintf("controller of %d", c.pid) }

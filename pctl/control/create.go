@@ -1,0 +1,74 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"ptools/internal/ptrace"
+)
+
+// Command is a program to be started under control.
+type Command struct {
+	Path  string   // the executable; no search is made
+	Args  []string // argv, with argv[0]
+	Env   []string // nil: this program's environment
+	Dir   string   // "": this program's directory
+	Files []*os.File
+}
+
+// Start makes a process that runs the command, controlled from before its first
+// instruction. It waits between fork and exec until it has been seized with
+// PTRACE_O_EXITKILL, and ends by itself should this program die before that: no
+// moment of our death leaves anybody behind. The error of an execve that failed is
+// the kernel's.
+func Start(ctx context.Context, cmd *Command, o *Options) (*Controller, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return newController(0, o, func(c *Controller) error { return c.create(cmd) })
+}
+
+func (c *Controller) create(cmd *Command) error {
+	pc := &ptrace.Command{Path: cmd.Path, Args: cmd.Args, Env: cmd.Env, Dir: cmd.Dir}
+	if pc.Env == nil {
+		pc.Env = os.Environ()
+	}
+	if len(pc.Args) == 0 {
+		pc.Args = []string{cmd.Path}
+	}
+	for _, f := range cmd.Files {
+		if f == nil {
+			return fmt.Errorf("descriptor %d: %w", len(pc.Files), os.ErrInvalid)
+		}
+		pc.Files = append(pc.Files, f.Fd())
+	}
+	// The fork comes before the bell, whose signal it unblocks on this thread: the
+	// command gets the signal mask that this program was given.
+	child, err := ptrace.Fork(pc)
+	if err != nil {
+		return err
+	}
+	c.pid, c.created = child.PID, true
+	if err := c.openBell(); err != nil {
+		child.Abandon()
+		return err
+	}
+	if err := ptrace.Seize(child.PID, c.options(ModeKill)); err != nil {
+		child.Abandon()
+		ptrace.Reap(child.PID)
+		return err
+	}
+	c.add(child.PID, roleThread, stateRunning)
+	if err := child.Exec(); err != nil {
+		child.Abandon()
+	}
+	c.until(func() bool { return c.started }, nil)
+	if err := child.ExecError(); err != nil {
+		return err
+	}
+	if c.over {
+		return ErrEnded
+	}
+	return nil
+}

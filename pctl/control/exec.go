@@ -1,0 +1,81 @@
+package control
+
+import (
+	"ptools/internal/mem"
+	"ptools/internal/procfs"
+	"ptools/internal/ptrace"
+	"ptools/pctl/notify"
+)
+
+// execed handles the exec event, which a thread reports under the leader's number
+// whichever it was. Every other thread of the process is gone without a word. It
+// returns the thread that goes on, or nil.
+func (c *Controller) execed(t *thread) *thread {
+	if t.role != roleThread {
+		// A process that shared the target's memory has its own now.
+		c.drop(t)
+		ptrace.Detach(t.tid, 0)
+		return nil
+	}
+	for _, other := range c.threads {
+		if other.role == roleThread {
+			c.drop(other)
+			if other.tid != c.pid {
+				c.publish(notify.Event{Kind: notify.ThreadExit, TID: other.tid})
+			}
+		}
+	}
+	for tid, r := range c.early {
+		if r == roleThread {
+			delete(c.early, tid)
+		}
+	}
+	t = c.add(c.pid, roleThread, stateRunning)
+	t.m.stop(ptrace.KindExec, 0)
+	c.arrived(t)
+	c.newImage()
+	first := c.created && !c.started
+	if first {
+		c.started = true
+		ptrace.SetOptions(t.tid, c.options(c.opt.Mode))
+	}
+	path, _ := procfs.Exe(c.pid)
+	if first {
+		c.publish(notify.Event{Kind: notify.Created, Path: path, Threads: 1})
+		c.reach(notify.Create, notify.PointExec)
+	} else {
+		c.publish(notify.Event{Kind: notify.Exec, Path: path})
+		c.reach(notify.PointExec)
+	}
+	return t
+}
+
+// openMemory binds to the address space that the target has now. The descriptor
+// comes first: what is read about the address space afterwards can then be no older
+// than the memory that is written to.
+func (c *Controller) openMemory() error {
+	m, err := mem.Open(c.pid)
+	if err != nil {
+		return err
+	}
+	c.closeMemory()
+	c.mem = m
+	return nil
+}
+
+func (c *Controller) closeMemory() {
+	c.mem.Close()
+	c.mem = noMemory{}
+}
+
+// newImage starts afresh after an exec: breakpoints are forgotten, not written back.
+func (c *Controller) newImage() {
+	c.stopped, c.imageNew = false, true
+	c.forgetBreaks()
+	if err := c.openMemory(); err != nil {
+		return // it has ended; the report is on its way
+	}
+	if err := c.followImage(); err != nil {
+		return // likewise
+	}
+}

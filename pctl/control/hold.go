@@ -1,0 +1,285 @@
+package control
+
+import (
+	"context"
+	"syscall"
+
+	"ptools/internal/ptrace"
+	"ptools/pctl/notify"
+)
+
+// hold makes one thread stop and stay.
+func (c *Controller) hold(t *thread) {
+	c.interrupt(t, t.m.hold())
+	if t.m.state != stateStopped && !t.awaited {
+		t.awaited = true
+		c.awaited++
+	}
+	if t.vfork && t.m.state != stateStopped {
+		c.park(t)
+	}
+}
+
+func (c *Controller) interrupt(t *thread, a action) {
+	if a == actInterrupt {
+		ptrace.Interrupt(t.tid) // ESRCH: it is going, its end will be reported
+	}
+}
+
+// arrived notes that a thread which was waited for has stopped, or never will.
+func (c *Controller) arrived(t *thread) {
+	if t.awaited {
+		t.awaited = false
+		c.awaited--
+	}
+}
+
+// park gives up waiting for a thread that cannot stop now. It runs no code of its
+// own, and the interrupt that was sent stops it before it does.
+func (c *Controller) park(t *thread) {
+	t.parked = true
+	c.arrived(t)
+}
+
+// stopAll stops every thread that can be stopped, and takes the breakpoints out of
+// the text when all stand. Calls nest; resumeAll undoes one.
+func (c *Controller) stopAll() {
+	c.holds++
+	if c.holds == 1 {
+		for _, t := range c.threads {
+			if t.role != roleCopy {
+				c.hold(t)
+			}
+		}
+	}
+	c.until(func() bool { return c.awaited == 0 }, c.parkUnresponsive)
+	if !c.over {
+		c.disarm()
+	}
+}
+
+// parkUnresponsive is called now and then while threads are waited for.
+func (c *Controller) parkUnresponsive() {
+	for _, t := range c.threads {
+		if t.awaited && c.unresponsive(t) {
+			c.park(t)
+		}
+	}
+}
+
+// resumeAll undoes one stopAll.
+func (c *Controller) resumeAll() {
+	if c.over {
+		return
+	}
+	c.holds--
+	if c.holds > 0 {
+		return
+	}
+	c.arm()
+	all := make([]*thread, 0, len(c.threads))
+	for _, t := range c.threads {
+		all = append(all, t)
+		c.arrived(t)
+		if t.m.holds > 0 {
+			t.m.unhold()
+		}
+	}
+	// Stepping one of them off its breakpoint may stop all once more.
+	for _, t := range all {
+		c.settle(t)
+	}
+}
+
+// Stopped is the target standing still. It is valid until the function that was
+// given it returns, and only on the control goroutine.
+type Stopped struct{ c *Controller }
+
+// Threads returns the target's threads, in no particular order.
+func (s *Stopped) Threads() []*Thread {
+	ts := make([]*Thread, 0, len(s.c.threads))
+	for _, t := range s.c.threads {
+		if t.role == roleThread {
+			ts = append(ts, &Thread{s.c, t})
+		}
+	}
+	return ts
+}
+
+// Thread returns the thread with number tid, or nil.
+func (s *Stopped) Thread(tid int) *Thread {
+	if t := s.c.threads[tid]; t != nil && t.role == roleThread {
+		return &Thread{s.c, t}
+	}
+	return nil
+}
+
+// Pause stops every thread, calls f on the control goroutine and lets them run on,
+// unless the target is held at a rendezvous. It returns what f returns. f must not
+// make requests of this controller that wait (they return ErrOnControl).
+func (c *Controller) Pause(ctx context.Context, f func(*Stopped) error) error {
+	var err error
+	if e := c.do(ctx, func() {
+		c.stopAll()
+		if c.over {
+			err = ErrEnded
+			return
+		}
+		defer c.resumeAll()
+		err = f(&Stopped{c})
+	}); e != nil {
+		return e
+	}
+	return err
+}
+
+// Do calls f on the control goroutine without stopping the target.
+func (c *Controller) Do(ctx context.Context, f func()) error { return c.do(ctx, f) }
+
+// reach brings the target to a rendezvous for each of points that is wanted, in
+// order: it stands still until Continue or Release, and requests are served
+// meanwhile.
+func (c *Controller) reach(points ...notify.Point) {
+	for _, p := range points {
+		if c.points&p != 0 {
+			c.points &^= p
+			c.here = append(c.here, p)
+		}
+	}
+	c.nextPoint()
+}
+
+// nextPoint announces the next rendezvous at this place, if there is one.
+func (c *Controller) nextPoint() {
+	if len(c.here) == 0 || c.held.Load() != 0 || c.over {
+		return
+	}
+	c.stopAll()
+	if c.over {
+		return
+	}
+	p := c.here[0]
+	c.here = c.here[1:]
+	c.held.Store(uint32(p))
+	c.publish(notify.Event{Kind: notify.Stopped, Point: p, Threads: c.count()})
+}
+
+// Continue lets a target go on that is held at a rendezvous. ErrNotHeld if it is not.
+func (c *Controller) Continue(ctx context.Context) error {
+	var err error
+	if e := c.do(ctx, func() {
+		if c.held.Load() == 0 {
+			err = ErrNotHeld
+			return
+		}
+		c.held.Store(0)
+		c.publish(notify.Event{Kind: notify.Continued})
+		c.nextPoint() // holds again before the present hold ends
+		c.resumeAll()
+	}); e != nil {
+		return e
+	}
+	return err
+}
+
+// detachAll lets go of everything that is traced: traps leave the text, then each
+// thread is detached with the signal that it was about to receive. A thread that
+// cannot be stopped is let go by the kernel when this OS thread ends, moments later.
+func (c *Controller) detachAll() {
+	c.stopAll()
+	if c.over {
+		return
+	}
+	c.liftAll()
+	c.until(func() bool { return !c.copies() }, nil)
+	for _, t := range c.threads {
+		c.leave(t)
+	}
+	clear(c.threads)
+}
+
+// copies reports whether a forked process is still to be cleaned and let go.
+func (c *Controller) copies() bool {
+	for _, t := range c.threads {
+		if t.role == roleCopy {
+			return true
+		}
+	}
+	return false
+}
+
+// leave detaches one stopped thread.
+func (c *Controller) leave(t *thread) {
+	if t.m.state != stateStopped {
+		return
+	}
+	c.flushRegs(t)
+	sig := t.m.signal
+	if t.m.group {
+		sig = 0
+	}
+	ptrace.Detach(t.tid, sig)
+}
+
+// Release lets the target go. Idempotent: of a target that was let go or has ended
+// it returns nil. ctx bounds the wait for the control goroutine to begin.
+func (c *Controller) Release(ctx context.Context, m Mode) error {
+	err := c.do(ctx, func() { c.release(m) })
+	switch err {
+	case nil, ErrReleased, ErrEnded:
+		<-c.done
+		return nil
+	}
+	return err
+}
+
+func (c *Controller) release(m Mode) {
+	if m == ModeKill {
+		syscall.Kill(c.pid, syscall.SIGKILL)
+		c.until(func() bool { return false }, nil)
+		return
+	}
+	c.stopAll()
+	if c.over {
+		return
+	}
+	if m == ModeStop {
+		c.stopProcess()
+	}
+	c.detachAll()
+	if c.over {
+		return
+	}
+	c.held.Store(0)
+	c.publish(notify.Event{Kind: notify.Released, Mode: m.String()})
+	c.over = true
+	c.closeQueue(ErrReleased)
+}
+
+// stopProcess brings a held target into a group stop by a SIGSTOP of ours that one
+// thread receives while the others stand; the kernel stops those as they are
+// detached, before they run.
+func (c *Controller) stopProcess() {
+	t := c.anyStopped()
+	if t == nil || c.stopped {
+		return
+	}
+	if ptrace.Kill(c.pid, t.tid, syscall.SIGSTOP) != nil {
+		return
+	}
+	for c.threads[t.tid] == t && !t.m.group {
+		t.m.holds = 0
+		c.resume(t)
+		t.m.holds = 1
+		c.until(func() bool { return t.m.state == stateStopped || c.threads[t.tid] != t }, nil)
+	}
+}
+
+func (c *Controller) anyStopped() *thread {
+	for _, t := range c.threads {
+		if t.role == roleThread && t.m.state == stateStopped {
+			return t
+		}
+	}
+	return nil
+}

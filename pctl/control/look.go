@@ -1,0 +1,80 @@
+package control
+
+import (
+	"context"
+
+	"ptools/internal/ptrace"
+)
+
+// look is one request to see a set of threads.
+type look struct {
+	pending int
+	lost    int
+	visit   func(tid int, regs *ptrace.Regs)
+}
+
+// missed takes a thread off the look that could not be seen.
+func (l *look) missed(t *thread) {
+	t.look = nil
+	l.pending--
+	l.lost++
+}
+
+// Look interrupts the threads tids together and calls visit for each as soon as it
+// has stopped, on the control goroutine, with its registers; the thread runs on when
+// visit returns. No thread waits for another. visit must not make requests and
+// should copy and return. A thread that cannot be stopped now, has ended, or does
+// not exist, is counted in missed.
+func (c *Controller) Look(ctx context.Context, tids []int, visit func(tid int, regs *ptrace.Regs)) (missed int, err error) {
+	l := look{visit: visit}
+	err = c.do(ctx, func() {
+		for _, tid := range tids {
+			c.lookAt(tid, &l)
+		}
+		c.spin.earn()
+		c.until(func() bool { return l.pending == 0 }, func() { c.missUnresponsive(&l) })
+		if l.pending > 0 {
+			l.lost += l.pending // the target ended
+		}
+	})
+	return l.lost, err
+}
+
+func (c *Controller) lookAt(tid int, l *look) {
+	t := c.threads[tid]
+	if t == nil || t.role != roleThread || t.look != nil {
+		l.lost++
+		return
+	}
+	l.pending++
+	t.look = l
+	if t.m.state == stateStopped {
+		c.visit(t)
+		return
+	}
+	if t.vfork || t.parked {
+		l.missed(t)
+		return
+	}
+	c.interrupt(t, t.m.ask())
+}
+
+// visit shows a stopped thread to the look that wants it.
+func (c *Controller) visit(t *thread) {
+	l := t.look
+	if err := c.loadRegs(t); err != nil {
+		l.missed(t)
+		return
+	}
+	t.look = nil
+	l.pending--
+	l.visit(t.tid, &t.regs)
+}
+
+func (c *Controller) missUnresponsive(l *look) {
+	for _, t := range c.threads {
+		if t.look == l && c.unresponsive(t) {
+			l.missed(t)
+		}
+	}
+}

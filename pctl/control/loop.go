@@ -1,0 +1,285 @@
+package control
+
+import (
+	"fmt"
+	"syscall"
+	"time"
+
+	"ptools/internal/procfs"
+	"ptools/internal/ptrace"
+	"ptools/pctl/notify"
+)
+
+// loop is the life of the control goroutine: requests, then whatever the kernel has
+// to tell, one report at a time.
+func (c *Controller) loop() {
+	for c.serve(); !c.over; c.serve() {
+		s, err := c.poll()
+		if err == nil && s.Kind == ptrace.KindNone {
+			// Whoever queues a request from here on rings.
+			c.waiting.Store(true)
+			if !c.queued() {
+				s, err = c.wait()
+			}
+			c.waiting.Store(false)
+		}
+		c.report(s, err)
+	}
+}
+
+// poll returns a report that is there already or, where that has paid lately, comes
+// within the next moment.
+func (c *Controller) poll() (ptrace.Stop, error) {
+	if len(c.stolen) > 0 {
+		return c.pollNow()
+	}
+	if c.own || !c.spin.worthwhile() {
+		return ptrace.Stop{}, nil
+	}
+	for start := time.Now(); ; {
+		s, err := ptrace.Wait(false)
+		if err != nil || s.Kind != ptrace.KindNone {
+			c.spin.hit()
+			return s, err
+		}
+		if c.queued() {
+			return s, nil
+		}
+		if time.Since(start) > spinFor {
+			c.spin.miss()
+			return s, nil
+		}
+	}
+}
+
+// wait sleeps until there is a report or the bell rings.
+func (c *Controller) wait() (ptrace.Stop, error) {
+	if c.own {
+		return c.waitOwn()
+	}
+	return ptrace.Wait(true)
+}
+
+// waitOwn is wait for a target whose exit status belongs to this program: it is
+// looked at and left for whoever waits for that child.
+func (c *Controller) waitOwn() (ptrace.Stop, error) {
+	s, err := ptrace.PeekWait(true)
+	if err != nil || s.TID == c.pid && s.Kind.Ended() {
+		return s, err
+	}
+	return ptrace.WaitTID(s.TID)
+}
+
+// report handles what wait returned.
+func (c *Controller) report(s ptrace.Stop, err error) {
+	switch {
+	case err == syscall.EINTR:
+	case err != nil:
+		c.lost(err)
+	case s.Kind != ptrace.KindNone:
+		c.dispatch(s)
+	}
+}
+
+// until handles reports until cond holds. tick, unless nil, is called every
+// millisecond or so meanwhile. Requests stay queued. It returns false if the target
+// ended first.
+func (c *Controller) until(cond func() bool, tick func()) bool {
+	var alarm *time.Timer
+	for !c.over && !cond() {
+		if s, err := c.poll(); err != nil || s.Kind != ptrace.KindNone {
+			c.report(s, err)
+			continue
+		}
+		if tick != nil && alarm == nil {
+			stop := make(chan struct{})
+			defer close(stop)
+			alarm = c.alarm(stop)
+			defer alarm.Stop()
+		}
+		s, err := c.wait()
+		c.report(s, err)
+		if tick != nil && err == syscall.EINTR {
+			tick()
+		}
+	}
+	return !c.over
+}
+
+// alarm rings the bell every millisecond until stop is closed.
+func (c *Controller) alarm(stop <-chan struct{}) *time.Timer {
+	var t *time.Timer
+	ready := make(chan struct{})
+	t = time.AfterFunc(ringAgain, func() {
+		<-ready
+		select {
+		case <-stop:
+		default:
+			c.bell.Ring()
+			t.Reset(ringAgain)
+		}
+	})
+	close(ready)
+	return t
+}
+
+// dispatch gives one report to the method that knows its kind, then lets the thread
+// go on unless somebody holds it.
+func (c *Controller) dispatch(s ptrace.Stop) {
+	t := c.threads[s.TID]
+	if t == nil {
+		if t = c.adopt(s); t == nil {
+			return
+		}
+	}
+	if s.Kind.Ended() {
+		c.threadEnded(t, s)
+		return
+	}
+	t.m.stop(s.Kind, s.Signal)
+	t.regOK, t.dirty, t.parked = false, false, false
+	if t.role == roleCopy {
+		c.letGo(t)
+		return
+	}
+	if t.step != nil {
+		c.stepped(t, s)
+	}
+	switch s.Kind {
+	case ptrace.KindSignal:
+		c.signalled(t)
+	case ptrace.KindGroupStop:
+		c.groupStopped(t, s.Signal)
+	case ptrace.KindEventStop:
+		c.eventStopped(t)
+	case ptrace.KindClone, ptrace.KindFork, ptrace.KindVfork:
+		c.birth(t, s.Kind)
+	case ptrace.KindVforkDone:
+		t.vfork = false
+	case ptrace.KindExec:
+		if t = c.execed(t); t == nil {
+			return
+		}
+	}
+	c.settle(t)
+}
+
+// settle is called when everything about a stop has been done but to leave it.
+func (c *Controller) settle(t *thread) {
+	if t.m.state != stateStopped || c.threads[t.tid] != t {
+		return
+	}
+	if t.look != nil {
+		c.visit(t)
+	}
+	if t.m.holds > 0 {
+		c.arrived(t)
+		return
+	}
+	c.resume(t)
+}
+
+// resume lets a stopped thread run, off the breakpoint it stands on first.
+func (c *Controller) resume(t *thread) {
+	if t.over != nil && !c.stepOff(t) {
+		return // a single step is under way
+	}
+	c.flushRegs(t)
+	var err error
+	switch t.m.settle() {
+	case actCont:
+		err = ptrace.Cont(t.tid, t.m.signal)
+	case actListen:
+		err = ptrace.Listen(t.tid)
+	}
+	// ESRCH: the thread is being killed; its end will be reported.
+	_ = err
+	t.regOK = false
+}
+
+// threadEnded takes a thread that is gone off the books.
+func (c *Controller) threadEnded(t *thread, s ptrace.Stop) {
+	c.drop(t)
+	if t.role != roleThread {
+		return
+	}
+	c.lastEnd = s
+	if t.tid != c.pid {
+		c.publish(notify.Event{Kind: notify.ThreadExit, TID: t.tid, Code: s.Code, Signal: int(s.Signal)})
+		return
+	}
+	for _, other := range c.threads {
+		if other.role == roleThread {
+			c.drop(other)
+		}
+	}
+	c.publish(undead(s))
+	c.finish(ErrEnded)
+}
+
+// drop removes a thread and whatever waits for it.
+func (c *Controller) drop(t *thread) {
+	delete(c.threads, t.tid)
+	c.arrived(t)
+	if t.look != nil {
+		t.look.missed(t)
+	}
+	if t.step != nil {
+		c.abandonStep(t)
+	}
+	if t.role == roleThread {
+		c.strike(t.tid)
+	}
+}
+
+// lost is called when there is nothing left to wait for although the target was not
+// seen to end: its leader was dead when we came and the last thread has ended, or
+// somebody else has collected its status.
+func (c *Controller) lost(err error) {
+	if c.ending {
+		c.over = true
+		return
+	}
+	if e, ok := c.endUnseen(); ok {
+		c.publish(e)
+	} else {
+		c.publish(notify.Event{Kind: notify.Lost, Err: fmt.Errorf("nothing left to wait for: %w", err)})
+	}
+	c.finish(ErrEnded)
+}
+
+// endUnseen finds out how a process ended whose leader we could not seize because it
+// was dead already. The kernel gives every thread that exit_group(2) or a signal
+// ends the status of the process; otherwise it is that of the leader.
+func (c *Controller) endUnseen() (notify.Event, bool) {
+	st, err := procfs.ReadStat(c.pid)
+	if err == nil && st.State != 'Z' && st.State != 'X' {
+		return notify.Event{}, false
+	}
+	last := c.lastEnd
+	if err == nil {
+		last = ptrace.Decode(c.pid, uint32(st.ExitCode))
+	} else if last.Kind == ptrace.KindNone {
+		return notify.Event{}, false
+	}
+	return undead(last), true
+}
+
+func undead(s ptrace.Stop) notify.Event {
+	return notify.Event{
+		Kind: notify.Undead, TID: s.TID, Exited: s.Kind == ptrace.KindExited, Code: s.Code,
+		Signal: int(s.Signal), Core: s.Core,
+	}
+}
+
+// finish ends control: the target is gone. Processes that shared its memory, or were
+// just forked, are let go.
+func (c *Controller) finish(err error) {
+	c.held.Store(0)
+	c.ending = true
+	if len(c.threads) > 0 {
+		c.detachAll()
+	}
+	c.over = true
+	c.closeQueue(err)
+}

@@ -1,0 +1,52 @@
+package control
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"ptools/internal/ptest"
+	"ptools/pctl/notify"
+)
+
+func TestMain(m *testing.M) { ptest.Main(m) }
+
+// attach grabs a target for the test and lets it go when the test ends.
+func attach(t testing.TB, pid int, o *Options) *Controller {
+	t.Helper()
+	c, err := Attach(context.Background(), pid, o)
+	if err != nil {
+		t.Fatalf("attach %d: %v", pid, err)
+	}
+	t.Cleanup(func() { release(t, c, ModeRun) })
+	return c
+}
+
+func release(t testing.TB, c *Controller, m Mode) {
+	t.Helper()
+	if err := c.Release(context.Background(), m); err != nil {
+		t.Errorf("release %d: %v", c.PID(), err)
+	}
+}
+
+// next returns the next event of s, which must come within a generous time.
+func next(t testing.TB, s *notify.Subscription) notify.Event {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	e, err := s.Next(ctx)
+	if err != nil {
+		t.Fatalf("next event: %v", err)
+	}
+	return e
+}
+
+// until returns the first event of one of the kinds.
+func await(t testing.TB, s *notify.Subscription, kinds notify.Kind) notify.Event {
+	t.Helper()
+	for {
+		if e := next(t, s); e.Kind&kinds != 0 {
+			return e
+		}
+	}
+}

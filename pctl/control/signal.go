@@ -1,0 +1,92 @@
+package control
+
+import (
+	"syscall"
+
+	"ptools/internal/procfs"
+	"ptools/pctl/notify"
+)
+
+// signalled handles a signal-delivery-stop: the signal is the target's unless it is
+// the trap of a breakpoint.
+func (c *Controller) signalled(t *thread) {
+	sig := t.m.signal
+	if sig == syscall.SIGTRAP && c.trapped(t) {
+		t.m.signal = 0
+		return
+	}
+	c.moveOut(t)
+	c.undoRewind(t)
+	if c.wouldIgnore(t, sig) {
+		c.rewind(t)
+	}
+	if t.role == roleThread {
+		c.publish(notify.Event{Kind: notify.Signal, TID: t.tid, Signal: int(sig)})
+	}
+}
+
+// groupStopped handles one thread's part in a group stop.
+func (c *Controller) groupStopped(t *thread, sig syscall.Signal) {
+	t.inGroup = true
+	if t.role == roleThread && !c.stopped {
+		c.stopped = true
+		c.publish(notify.Event{Kind: notify.GroupStop, TID: t.tid, Signal: int(sig)})
+	}
+}
+
+// eventStopped handles PTRACE_EVENT_STOP: a birth, our interrupt, or the end of a
+// group stop.
+func (c *Controller) eventStopped(t *thread) {
+	switch {
+	case t.fresh:
+		t.fresh = false
+		c.moveOut(t)
+	case t.inGroup:
+		t.inGroup = false
+		if t.role == roleThread && c.stopped {
+			c.stopped = false
+			c.publish(notify.Event{Kind: notify.GroupContinue, TID: t.tid, Signal: int(syscall.SIGCONT)})
+		}
+	default:
+		if c.trapPending(t) {
+			// It has executed a trap that the kernel reports after this stop.
+			c.awaitTrap(t)
+			return
+		}
+		c.moveOut(t)
+		c.rewind(t)
+	}
+}
+
+// wouldIgnore reports whether the target would not have noticed the signal if it
+// were not traced. The kernel reports ignored signals to a tracer and wakes the
+// thread for them.
+func (c *Controller) wouldIgnore(t *thread, sig syscall.Signal) bool {
+	if c.loadRegs(t) != nil {
+		return false
+	}
+	if _, result, ok := t.regs.SyscallReturn(); !ok || result != -int64(syscall.EINTR) {
+		return false // nothing was interrupted that the kernel will not restart
+	}
+	st, err := procfs.ReadTaskStatus(c.pidOf(t), t.tid)
+	if err != nil {
+		return false
+	}
+	bit := uint64(1) << (sig - 1)
+	if st.SigIgn&bit != 0 {
+		return true
+	}
+	switch sig {
+	case syscall.SIGCHLD, syscall.SIGURG, syscall.SIGWINCH, syscall.SIGCONT:
+		return st.SigCgt&bit == 0
+	}
+	return false
+}
+
+// pidOf returns the process that a traced thread belongs to, for /proc.
+func (c *Controller) pidOf(t *thread) int {
+	if t.role == roleThread {
+		return c.pid
+	}
+	return t.tid
+}

@@ -1,0 +1,278 @@
+package control
+
+import (
+	"slices"
+	"syscall"
+
+	"ptools/internal/procfs"
+	"ptools/internal/ptrace"
+	"ptools/pctl/bkpt"
+)
+
+// step is a single step that a thread is making.
+type step struct {
+	b      *bkpt.Breakpoint
+	slot   uint64 // 0: in the instruction's own place
+	saved  bkpt.Saved
+	mask   uint64
+	masked bool // mask has to be put back
+}
+
+// mark remembers that a thread which stands at a breakpoint was reported and then
+// sent elsewhere, by a signal, before it could execute the instruction: when it
+// comes back with the same stack pointer it is not reported again.
+type mark struct{ addr, sp uint64 }
+
+// maxMarks bounds them: a handler that never returns leaves its mark behind.
+const maxMarks = 8
+
+func (t *thread) mark(addr uint64) {
+	if len(t.marks) == maxMarks {
+		t.marks = slices.Delete(t.marks, 0, 1)
+	}
+	t.marks = append(t.marks, mark{addr, t.regs.SP()})
+}
+
+// unmark reports, and forgets, that the thread was reported here.
+func (t *thread) unmark(addr uint64) bool {
+	i := slices.Index(t.marks, mark{addr, t.regs.SP()})
+	if i < 0 {
+		return false
+	}
+	t.marks = slices.Delete(t.marks, i, i+1)
+	return true
+}
+
+// synchronous are the signals that the thread's own instruction raises. They are not
+// blocked during a step: the kernel ends a process that blocks one it needs.
+const synchronous = 1<<(syscall.SIGSEGV-1) | 1<<(syscall.SIGBUS-1) | 1<<(syscall.SIGFPE-1) |
+	1<<(syscall.SIGILL-1) | 1<<(syscall.SIGTRAP-1) | 1<<(syscall.SIGSYS-1)
+
+// stepOff gets a thread that is about to run past the breakpoint it stands at, so
+// that no other thread can run past it meanwhile. It reports false if that takes a
+// step, which has begun.
+func (c *Controller) stepOff(t *thread) bool {
+	b := t.over
+	t.over = nil
+	if c.loadRegs(t) != nil || t.regs.PC() != b.Addr || !b.Armed() {
+		return true
+	}
+	if t.m.signal != 0 {
+		// The signal's handler runs first and comes back here.
+		t.mark(b.Addr)
+		return true
+	}
+	if b.Plan().Kind() == bkpt.Emulate {
+		if ok, _ := b.Plan().Emulate(&t.regs, c.mem); ok {
+			t.dirty = true
+			return true
+		}
+	}
+	if b.Plan().Kind() == bkpt.StepAll || !c.displace(t, b) {
+		c.stepInPlace(t, b)
+	}
+	return t.step == nil && t.m.state == stateStopped
+}
+
+// displace starts the thread on a copy of the instruction elsewhere.
+func (c *Controller) displace(t *thread, b *bkpt.Breakpoint) bool {
+	c.reserveScratch(b.Addr)
+	slot, direct, err := c.table.Scratch().Place(b)
+	if err != nil {
+		return false
+	}
+	saved := b.Plan().Enter(&t.regs, slot)
+	t.dirty = true
+	if direct {
+		t.inSlot = true // it comes back by itself; every stop looks
+		return true
+	}
+	t.step = &step{b: b, slot: slot, saved: saved}
+	c.beginStep(t)
+	return true
+}
+
+// beginStep sets the thread going for one instruction. Signals from outside wait for
+// the end of it, except of a system call, which must be open to them.
+func (c *Controller) beginStep(t *thread) {
+	s := t.step
+	if !s.b.Plan().IsSyscall() && !s.masked {
+		if mask, err := ptrace.SigMask(t.tid); err == nil {
+			s.mask, s.masked = mask, true
+			ptrace.SetSigMask(t.tid, mask|^uint64(synchronous))
+		}
+	}
+	c.flushRegs(t)
+	t.m.state, t.regOK = stateRunning, false
+	ptrace.SingleStep(t.tid, 0) // ESRCH: it is being killed, and reports that
+}
+
+// stepped looks at a stop of a thread that was making a step: whatever it is, the
+// thread has executed the instruction or has not.
+func (c *Controller) stepped(t *thread, stop ptrace.Stop) {
+	s := t.step
+	if c.loadRegs(t) != nil {
+		return
+	}
+	done := t.regs.PC() != s.b.Addr
+	if s.slot != 0 {
+		done = c.table.Scratch().Leave(&t.regs, s.slot, s.saved, c.mem)
+		t.dirty = true
+	}
+	trap := stop.Kind == ptrace.KindSignal && stop.Signal == syscall.SIGTRAP
+	if !done && trap && s.slot == 0 && c.stepTrapped(t) {
+		done = true // an instruction that jumps to itself
+	}
+	switch {
+	case done && trap:
+		t.stepTrap = true // trapped takes it away
+	case done && stop.Kind == ptrace.KindEventStop && c.pending(t):
+		t.stepTrap = true // comes next
+	case !done && stop.Kind == ptrace.KindSignal:
+		c.originalFault(t, s)
+		t.mark(s.b.Addr)
+	case !done && s.slot == 0:
+		c.beginStep(t) // interrupted before the step: again
+		return
+	case !done:
+		t.over = s.b
+	}
+	c.endStep(t)
+}
+
+// stepTrapped reports whether the SIGTRAP that a thread is stopped with is the end of
+// a single step.
+func (c *Controller) stepTrapped(t *thread) bool {
+	var si ptrace.SigInfo
+	if ptrace.GetSigInfo(t.tid, &si) != nil {
+		return false
+	}
+	return si.Code == ptrace.TrapTrace || si.Code == ptrace.TrapBrkpt
+}
+
+// endStep puts the thread's signal mask back.
+func (c *Controller) endStep(t *thread) {
+	if t.step.masked {
+		ptrace.SetSigMask(t.tid, t.step.mask)
+	}
+	t.step = nil
+}
+
+// abandonStep is endStep for a thread that is gone.
+func (c *Controller) abandonStep(t *thread) { t.step = nil }
+
+// originalFault changes the address of a fault in a scratch slot to that of the
+// instruction the slot has a copy of.
+func (c *Controller) originalFault(t *thread, s *step) {
+	var si ptrace.SigInfo
+	if s.slot == 0 || ptrace.GetSigInfo(t.tid, &si) != nil {
+		return
+	}
+	if si.Code > 0 && si.Fields[0] == s.slot {
+		si.Fields[0] = s.b.Addr
+		ptrace.SetSigInfo(t.tid, &si)
+	}
+}
+
+// stepInPlace is for the few instructions that can be neither emulated nor moved:
+// everybody stands still, the traps leave the text, and the thread steps.
+func (c *Controller) stepInPlace(t *thread, b *bkpt.Breakpoint) {
+	c.stopAll()
+	defer c.resumeAll()
+	if c.over || c.threads[t.tid] != t || t.m.state != stateStopped {
+		return
+	}
+	t.step = &step{b: b}
+	c.beginStep(t)
+	c.until(func() bool { return t.step == nil || c.threads[t.tid] != t }, nil)
+}
+
+// moveOut moves a thread that stands in a scratch slot to where it would be without.
+func (c *Controller) moveOut(t *thread) {
+	t.inSlot = false
+	if c.table.Len() == 0 || c.loadRegs(t) != nil {
+		return
+	}
+	in, done := c.table.Scratch().Relocate(&t.regs, bkpt.Saved{}, c.mem)
+	if !in {
+		return
+	}
+	t.dirty = true
+	if !done {
+		t.over = c.table.At(t.regs.PC())
+		if t.m.signal != 0 && t.over != nil {
+			t.mark(t.regs.PC())
+			t.over = nil
+		}
+	}
+}
+
+// inScratch reports whether a thread that does not answer may stand in a scratch
+// slot, waiting for a page that its operand is on.
+func (c *Controller) inScratch(t *thread) bool {
+	if t.step != nil {
+		return t.step.slot != 0
+	}
+	if !t.inSlot {
+		return false
+	}
+	task, err := procfs.OpenTask(c.pidOf(t), t.tid)
+	if err != nil {
+		return false
+	}
+	defer task.Close()
+	sc, err := task.Syscall()
+	if err != nil || sc.Running {
+		return true
+	}
+	_, in := c.table.Scratch().Origin(sc.PC)
+	return in
+}
+
+// pending reports whether a SIGTRAP is queued for a stopped thread.
+func (c *Controller) pending(t *thread) bool {
+	p, err := ptrace.Pending(t.tid, syscall.SIGTRAP)
+	return err == nil && p
+}
+
+// trapPending reports whether a thread that was interrupted has executed a trap that
+// the kernel has not reported yet: of two stops that are due at the same time the
+// interrupt comes first. Left like that it would be in a trap that is about to
+// leave the text.
+func (c *Controller) trapPending(t *thread) bool {
+	if t.stepTrap {
+		return true
+	}
+	if c.loadRegs(t) != nil {
+		return false
+	}
+	_, _, ok := c.table.Recognise(bkpt.Stop{Code: ptrace.SIKernel, PC: t.regs.PC()})
+	return ok && c.pending(t)
+}
+
+// awaitTrap lets an interrupted thread go on to the report of its trap, which is its
+// next stop: it executes nothing before.
+func (c *Controller) awaitTrap(t *thread) {
+	c.flushRegs(t)
+	t.m.state, t.regOK = stateRunning, false
+	ptrace.Cont(t.tid, 0)
+}
+
+// reserveScratch finds room for copies of instructions once per address space: the
+// bytes between the end of a text segment and the end of its last page, which are
+// mapped and never run.
+func (c *Controller) reserveScratch(addr uint64) {
+	if c.reserved {
+		return
+	}
+	c.reserved = true
+	space := c.Space()
+	if o, ok := space.Object(addr); ok && c.reservePadding(o) {
+		return
+	}
+	for _, o := range space.Objects() {
+		if c.reservePadding(o) {
+			return
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package control
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+
+	"ptools/internal/elfsym"
+	"ptools/pctl/handle"
+)
+
+// SymbolBreak is a breakpoint at every function of a name. It waits for objects that
+// are not loaded yet, and is looked up anew after an exec.
+type SymbolBreak struct {
+	c              *Controller
+	object, symbol string
+	off            uint64
+	handler        Handler
+	places         []*Break // control goroutine's
+	removed        bool
+	hits, known    atomic.Uint64
+}
+
+// Object, Symbol and Offset return what was asked for.
+func (s *SymbolBreak) Object() string { return s.object }
+func (s *SymbolBreak) Symbol() string { return s.symbol }
+func (s *SymbolBreak) Offset() uint64 { return s.off }
+
+// Hits returns how often it has been hit at all its places. Any goroutine may call.
+func (s *SymbolBreak) Hits() uint64 { return s.hits.Load() }
+
+// Places returns at how many addresses it is set now; 0: it waits.
+func (s *SymbolBreak) Places() int { return int(s.known.Load()) }
+
+// BreakSymbol sets a breakpoint at off bytes into every function called symbol, in
+// object (a path or file name; "" for all), present and to come. It may be called
+// from any goroutine and from handlers.
+func (c *Controller) BreakSymbol(ctx context.Context, object, symbol string, off uint64, h Handler) (*SymbolBreak, error) {
+	s := &SymbolBreak{c: c, object: object, symbol: symbol, off: off, handler: h}
+	err := c.either(ctx, func() {
+		c.symbolic = append(c.symbolic, s)
+		c.followLinker()
+		c.Space().Refresh()
+		s.resolve(c.Space().Objects())
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Remove takes the breakpoint away at all its places. Idempotent; may be called from
+// handlers.
+func (s *SymbolBreak) Remove(ctx context.Context) error {
+	return s.c.either(ctx, func() {
+		if s.removed {
+			return
+		}
+		s.removed = true
+		for _, b := range s.places {
+			s.c.removeBreak(b)
+		}
+		s.places = nil
+		s.known.Store(0)
+		s.c.symbolic = slices.DeleteFunc(slices.Clone(s.c.symbolic), func(x *SymbolBreak) bool { return x == s })
+	})
+}
+
+// resolve sets the breakpoint at its symbols in objects that it was not looked up in
+// before.
+func (s *SymbolBreak) resolve(objects []handle.Object) {
+	s.places = slices.DeleteFunc(s.places, func(b *Break) bool { return b.bp == nil })
+	for _, o := range objects {
+		if s.object != "" && s.object != o.Path && s.object != o.Name {
+			continue
+		}
+		for _, sym := range s.c.Space().ByName(o.Path, s.symbol) {
+			if sym.Object.Start == o.Start && executable(sym.Kind) {
+				s.place(sym.Addr + s.off)
+			}
+		}
+	}
+	s.known.Store(uint64(len(s.places)))
+}
+
+func executable(k elfsym.Kind) bool { return k != elfsym.Object }
+
+func (s *SymbolBreak) place(addr uint64) {
+	if slices.ContainsFunc(s.places, func(b *Break) bool { return b.addr == addr }) {
+		return
+	}
+	b, err := s.c.addBreak(addr, s.hit)
+	if err != nil {
+		return // no instruction there: data of that name
+	}
+	s.places = append(s.places, b)
+}
+
+func (s *SymbolBreak) hit(h *Hit) {
+	s.hits.Add(1)
+	if s.handler != nil {
+		s.handler(h)
+	}
+}
+
+// drop removes the places in [start, end).
+func (s *SymbolBreak) drop(start, end uint64) {
+	s.places = slices.DeleteFunc(s.places, func(b *Break) bool {
+		if b.addr < start || b.addr >= end {
+			return false
+		}
+		s.c.removeBreak(b)
+		return true
+	})
+	s.known.Store(uint64(len(s.places)))
+}

@@ -1,0 +1,135 @@
+package control
+
+import (
+	"syscall"
+
+	"ptools/internal/procfs"
+	"ptools/internal/ptrace"
+	"ptools/pctl/bkpt"
+)
+
+// role says what a traced thread is to the target.
+type role uint8
+
+const (
+	// roleThread: a thread of the target process.
+	roleThread role = iota
+	// roleSharer: a thread of another process that shares the target's memory and so
+	// meets our breakpoints: the child of vfork(2), posix_spawn(3), clone(CLONE_VM).
+	// It is traced, and stepped over them in silence, until it execs or ends.
+	roleSharer
+	// roleCopy: a forked process with a copy of the memory. It is cleaned and let go
+	// at its first stop.
+	roleCopy
+)
+
+// rewound remembers that a system call was moved back to be made again, so that it
+// can be undone while the thread has not run (see rewind.go).
+type rewound struct {
+	pc uint64
+	nr int64
+}
+
+// thread is the control goroutine's record of one traced thread. No lock: only the
+// control goroutine touches it.
+type thread struct {
+	tid  int
+	role role
+	m    machine
+
+	fresh   bool // its first stop is still to come
+	awaited bool // counted in Controller.awaited
+	parked  bool // does not answer interrupts now: uninterruptible, or a dead leader
+	vfork   bool // waits in vfork(2) for its child
+	inGroup bool // was last seen in a group stop
+
+	regs  ptrace.Regs // valid while regsOK, in a stop
+	regOK bool
+	dirty bool // regs have to be written back before it runs
+
+	look     *look            // wants one look at this thread
+	over     *bkpt.Breakpoint // must be stepped off this one before it runs
+	step     *step            // a single step is under way
+	stepTrap bool             // the SIGTRAP of a finished step is its next report
+	inSlot   bool             // was sent into a scratch slot, from which it comes back by itself
+	marks    []mark           // hits that are reported and will be made again
+	rewound  rewound
+	call     blockedCall
+}
+
+// Thread is a thread of a stopped target. It is valid until the function that was
+// given it returns, and only on the control goroutine.
+type Thread struct {
+	c *Controller
+	t *thread
+}
+
+// TID returns the thread's number.
+func (t *Thread) TID() int { return t.t.tid }
+
+// Regs returns the registers. They may be read, not changed. ESRCH for a thread that
+// could not be stopped (Parked) or is dying.
+func (t *Thread) Regs() (*ptrace.Regs, error) {
+	if err := t.c.loadRegs(t.t); err != nil {
+		return nil, err
+	}
+	return &t.t.regs, nil
+}
+
+// SetRegs changes the registers; they take effect when the thread runs.
+func (t *Thread) SetRegs(r *ptrace.Regs) error {
+	if err := t.c.loadRegs(t.t); err != nil {
+		return err
+	}
+	t.t.regs, t.t.dirty = *r, true
+	return nil
+}
+
+// Parked reports that the thread runs no code of its own although it has not
+// stopped: it sleeps uninterruptibly (a parent in vfork(2), a dead file server) or is
+// the dead leader of a living process. It stops before it runs again.
+func (t *Thread) Parked() bool { return t.t.m.state != stateStopped }
+
+// Signal returns the signal that will be delivered to the thread when it runs, or 0.
+func (t *Thread) Signal() syscall.Signal { return t.t.m.signal }
+
+// loadRegs reads the registers of a stopped thread once per stop.
+func (c *Controller) loadRegs(t *thread) error {
+	if t.regOK {
+		return nil
+	}
+	if t.m.state != stateStopped {
+		return syscall.ESRCH
+	}
+	if err := ptrace.GetRegs(t.tid, &t.regs); err != nil {
+		return err
+	}
+	t.regOK = true
+	return nil
+}
+
+// flushRegs writes changed registers back.
+func (c *Controller) flushRegs(t *thread) error {
+	if !t.dirty {
+		return nil
+	}
+	t.dirty = false
+	return ptrace.SetRegs(t.tid, &t.regs)
+}
+
+// unresponsive reports whether a thread that was interrupted cannot answer now, and
+// may be left alone until it can.
+func (c *Controller) unresponsive(t *thread) bool {
+	if c.inScratch(t) {
+		return false
+	}
+	pid := c.pid
+	if t.role != roleThread {
+		pid = t.tid
+	}
+	st, err := procfs.ReadTaskStat(pid, t.tid)
+	if err != nil {
+		return false // gone: its wait status comes
+	}
+	return st.State == 'D' || st.State == 'Z' || st.State == 'X'
+}
