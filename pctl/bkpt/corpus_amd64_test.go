@@ -107,7 +107,7 @@ func TestCorpus(t *testing.T) {
 		defer file.Close()
 		f, err := elf.NewFile(file)
 		if err != nil {
-			t.Error(err)
+			t.Logf("%s: %v", path, err) // a script
 			continue
 		}
 		s := shares{worst: total.worst}

@@ -56,9 +56,13 @@ func (int3) Lift(t *Table, bs []*Breakpoint) error {
 }
 
 func (t *Table) plantRun(run []*Breakpoint) error {
-	raw, err := t.readRun(run)
-	if err != nil {
-		return t.plantApart(run, err)
+	raw, err := t.readRun(t.mem, run)
+	switch {
+	case err != nil && len(run) == 1:
+		run[0].dead = true
+		return nil
+	case err != nil:
+		return apart(run, t.plantRun)
 	}
 	clean := append(t.shown[:0], raw...)
 	t.shown = clean
@@ -76,7 +80,7 @@ func (t *Table) plantRun(run []*Breakpoint) error {
 	if n == 0 {
 		return nil
 	}
-	if err := t.writeRun(run, raw); err != nil {
+	if err := writeRun(t.mem, run, raw); err != nil {
 		for _, b := range run {
 			b.armed = false
 		}
@@ -85,42 +89,17 @@ func (t *Table) plantRun(run []*Breakpoint) error {
 	return nil
 }
 
-// plantApart plants the breakpoints of a window that cannot be read as a whole
-// one at a time, and gives up on one that cannot be read alone.
-func (t *Table) plantApart(run []*Breakpoint, err error) error {
-	if len(run) == 1 {
-		run[0].dead = true
-		return nil
-	}
-	var errs []error
-	for i := range run {
-		errs = append(errs, t.plantRun(run[i:i+1]))
-	}
-	return errors.Join(errs...)
-}
-
 func (t *Table) liftRun(run []*Breakpoint) error {
-	raw, err := t.readRun(run)
-	if err != nil {
-		if len(run) == 1 {
-			run[0].armed, run[0].dead = false, true
-			return nil
-		}
-		var errs []error
-		for i := range run {
-			errs = append(errs, t.liftRun(run[i:i+1]))
-		}
-		return errors.Join(errs...)
+	raw, err := t.readRun(t.mem, run)
+	switch {
+	case err != nil && len(run) == 1:
+		run[0].armed, run[0].dead = false, true
+		return nil
+	case err != nil:
+		return apart(run, t.liftRun)
 	}
-	n := 0
-	for _, b := range run {
-		if i := b.Addr - run[0].Addr; raw[i] == breakByte {
-			raw[i] = b.orig()
-			n++
-		}
-	}
-	if n > 0 {
-		if err := t.writeRun(run, raw); err != nil {
+	if hide(run, raw) {
+		if err := writeRun(t.mem, run, raw); err != nil {
 			return err
 		}
 	}
@@ -128,4 +107,26 @@ func (t *Table) liftRun(run []*Breakpoint) error {
 		b.armed = false
 	}
 	return nil
+}
+
+// hide puts the original bytes in raw, which was read from the start of run,
+// wherever a trap is, and reports whether there was one.
+func hide(run []*Breakpoint, raw []byte) bool {
+	found := false
+	for _, b := range run {
+		if i := b.Addr - run[0].Addr; raw[i] == breakByte && b.orig() != breakByte {
+			raw[i] = b.orig()
+			found = true
+		}
+	}
+	return found
+}
+
+// apart does f with each breakpoint of a run that could not be handled as one.
+func apart(run []*Breakpoint, f func([]*Breakpoint) error) error {
+	var errs []error
+	for i := range run {
+		errs = append(errs, f(run[i:i+1]))
+	}
+	return errors.Join(errs...)
 }

@@ -78,14 +78,28 @@ func (t *Table) rewritten(b *Breakpoint) error {
 // Not for a vfork child, whose memory is its parent's.
 func (t *Table) Clean(child Memory) error {
 	var errs []error
-	for _, b := range t.sorted {
-		errs = append(errs, cleanByte(child, b.Addr, b.orig()))
+	for run := range windows(t.sorted) {
+		errs = append(errs, t.cleanRun(child, run))
 	}
 	for addr, orig := range t.lifted {
 		errs = append(errs, cleanByte(child, addr, orig))
 	}
 	errs = append(errs, t.scratch.clean(child))
 	return errors.Join(errs...)
+}
+
+// cleanRun restores the breakpoints of one page.
+func (t *Table) cleanRun(child Memory, run []*Breakpoint) error {
+	raw, err := t.readRun(child, run)
+	switch {
+	case err != nil && len(run) == 1:
+		return nil // not mapped in the child, nothing to clean
+	case err != nil:
+		return apart(run, func(one []*Breakpoint) error { return t.cleanRun(child, one) })
+	case !hide(run, raw):
+		return nil
+	}
+	return writeRun(child, run, raw)
 }
 
 // cleanByte puts orig where a trap stands. What cannot be read is not mapped in

@@ -26,15 +26,15 @@ func windows(bs []*Breakpoint) iter.Seq[[]*Breakpoint] {
 }
 
 // readRun reads the bytes from the first breakpoint of a run to the end of the
-// last one's instruction.
-func (t *Table) readRun(run []*Breakpoint) ([]byte, error) {
+// last one's instruction. The result is good until the next call.
+func (t *Table) readRun(mem Memory, run []*Breakpoint) ([]byte, error) {
 	last := run[len(run)-1]
 	n := last.Addr - run[0].Addr + uint64(last.size())
 	if uint64(cap(t.raw)) < n {
 		t.raw = make([]byte, n, windowSize+2*codeSize)
 	}
 	t.raw = t.raw[:n]
-	if err := readFull(t.mem, t.raw, run[0].Addr); err != nil {
+	if err := readFull(mem, t.raw, run[0].Addr); err != nil {
 		return nil, err
 	}
 	return t.raw, nil
@@ -42,9 +42,9 @@ func (t *Table) readRun(run []*Breakpoint) ([]byte, error) {
 
 // writeRun writes raw back from the first to the last breakpoint of a run. The
 // bytes between them are written as they were read a moment ago.
-func (t *Table) writeRun(run []*Breakpoint, raw []byte) error {
+func writeRun(mem Memory, run []*Breakpoint, raw []byte) error {
 	start := run[0].Addr
-	return writeFull(t.mem, raw[:run[len(run)-1].Addr-start+1], start)
+	return writeFull(mem, raw[:run[len(run)-1].Addr-start+1], start)
 }
 
 // readFull reads all of p, or fails.
