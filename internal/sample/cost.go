@@ -19,8 +19,9 @@ type Cost struct {
 	Stops   int64 // threads stopped
 	Refused int64 // threads that could not be stopped when they should have been
 
-	// The pauses are measured from the interrupt of a look's first thread to
-	// the continuation of its last; that of each thread is shorter.
+	// The pauses are measured from the request of a look to its last visit. That
+	// of each thread is shorter: it goes on running until the interrupt
+	// reaches it, which on a busy machine takes it a turn on a processor.
 	LongestPause time.Duration
 	TotalPause   time.Duration
 

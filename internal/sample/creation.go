@@ -114,8 +114,9 @@ func (c *Creations) room(from *creator) (*creation, Image) {
 }
 
 // Run counts until d has passed (0: for ever), every process has ended, or ctx is
-// done. To be called once.
-func (c *Creations) Run(ctx context.Context, d time.Duration) error {
+// done. begun is called when creations count, as Options.Begun of a Sampler. To be
+// called once.
+func (c *Creations) Run(ctx context.Context, d time.Duration, begun func(context.Context) error) error {
 	begin := time.Now()
 	c.profile.Start = begin
 	defer func() { c.profile.Duration = time.Since(begin) }()
@@ -130,6 +131,7 @@ func (c *Creations) Run(ctx context.Context, d time.Duration) error {
 		defer cancel()
 	}
 	c.setOpen(true)
+	err := begun(ctx)
 	counted := make(chan struct{})
 	go func() { // ends after setOpen(false), awaited below
 		defer close(counted)
@@ -137,18 +139,25 @@ func (c *Creations) Run(ctx context.Context, d time.Duration) error {
 			c.count(n)
 		}
 	}()
-	for _, from := range c.targets {
-		select {
-		case <-from.source.Control.Done():
-		case <-ctx.Done():
-		}
+	if err == nil {
+		c.wait(ctx)
 	}
 	c.setOpen(false)
 	<-counted
 	for _, from := range c.targets {
 		from.image.Close()
 	}
-	return nil
+	return err
+}
+
+// wait returns when every process has ended or ctx is done.
+func (c *Creations) wait(ctx context.Context) {
+	for _, from := range c.targets {
+		select {
+		case <-from.source.Control.Done():
+		case <-ctx.Done():
+		}
+	}
 }
 
 func (c *Creations) setOpen(open bool) {

@@ -2,6 +2,7 @@ package sample
 
 import (
 	"context"
+	"time"
 
 	"ptools/internal/ptrace"
 	"ptools/internal/unwind"
@@ -20,6 +21,7 @@ type looking struct {
 	arena  []byte
 	share  uint64 // bytes of arena for each
 	visits int
+	ended  time.Duration // the last visit
 	visit  func(int, *ptrace.Regs)
 }
 
@@ -38,7 +40,9 @@ func (l *looking) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cost.pause(p.sampler.clock.Now() - begin)
+	if l.visits > 0 {
+		cost.pause(l.ended - begin)
+	}
 	cost.Stops += int64(l.visits)
 	cost.Refused += int64(len(l.wanted) - l.visits)
 	// A process that has exec'd meanwhile has been seen in either image.
@@ -88,6 +92,7 @@ func (l *looking) visited(tid int, regs *ptrace.Regs) {
 	t.readStack(l.p.image, s, l.arena[uint64(l.visits)*l.share:][:l.share])
 	l.visits++
 	t.visited = l.visits
+	l.ended = l.p.sampler.clock.Now()
 }
 
 // taken unwinds a snapshot. The thread runs on meanwhile.
@@ -100,6 +105,9 @@ func (l *looking) taken(t *thread, s *Snapshot) {
 	levels := p.levels[:0]
 	nr, _, inCall := s.Regs.SyscallReturn()
 	if inCall {
+		if nr == restartSyscall && s.SP == t.call.SP {
+			nr = t.call.Nr
+		}
 		levels = append(levels, p.note(nr))
 	}
 	notes := len(levels)

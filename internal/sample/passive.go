@@ -57,7 +57,7 @@ func (p *process) readBlocked(t *thread, call procfs.Syscall) (state byte, end u
 	}
 	p.levels = p.levels[:0]
 	switch {
-	case state == 'T' || state == 't':
+	case state == 'T' || t.halted(state):
 		p.levels = append(p.levels, p.sampler.stopped)
 	case call.Nr >= 0:
 		p.levels = append(p.levels, p.note(call.Nr))
@@ -72,9 +72,13 @@ func (p *process) readBlocked(t *thread, call procfs.Syscall) (state byte, end u
 func (p *process) accept(t *thread, call procfs.Syscall, state byte, end unwind.End) {
 	t.call, t.state = call, state
 	t.sched, t.know = t.now, still
+	if state == 't' && !t.inTrace {
+		t.know = moving // see halted
+	}
+	t.inTrace = state == 't'
 	t.partial, t.pc, t.sp = true, call.PC, call.SP
 	_, spoils := fragile[call.Nr]
-	stop := end == unwind.NoRegister && !spoils && state != 'D'
+	stop := end == unwind.NoRegister && !spoils && state != 'D' && !t.inTrace
 	if !stop {
 		p.sampler.cost.Passive++
 		p.took(t, end)

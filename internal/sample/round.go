@@ -54,6 +54,9 @@ func (p *process) examine(t *thread) {
 	}
 	t.state = 0
 	call, err := t.files.Syscall()
+	if call.Nr == restartSyscall && call.SP == t.call.SP && call.PC == t.call.PC {
+		call.Nr = t.call.Nr
+	}
 	switch {
 	case err != nil && vanished(err):
 		p.lose(t)

@@ -16,6 +16,10 @@ type Options struct {
 	// For ends the sampling after that time; 0 means when every process has
 	// ended, or the context is done.
 	For time.Duration
+	// Begun is called when the first readings have been taken: what the
+	// targets do from then on counts. It may let go of a target that is held
+	// at a rendezvous. An error ends the sampling.
+	Begun func(context.Context) error
 	// Each is called with every sample, round by round in the order of pid
 	// arguments and tids. The Sample is valid during the call.
 	Each func(*Sample)
@@ -62,7 +66,7 @@ type Sampler struct {
 }
 
 // New returns a sampler of the sources, which must be controlled and must not be
-// held at a rendezvous while Run runs.
+// held at a rendezvous once Run has called Begun.
 func New(sources []*Source, o *Options) *Sampler {
 	s := &Sampler{profile: profile.New()}
 	if o != nil {
@@ -95,6 +99,11 @@ func (s *Sampler) Run(ctx context.Context) error {
 	for _, p := range s.processes {
 		if err := p.begin(start); err != nil && !p.ended() {
 			p.over, p.err = true, err
+		}
+	}
+	if s.opt.Begun != nil {
+		if err := s.opt.Begun(ctx); err != nil {
+			return err
 		}
 	}
 	// A look is never abandoned halfway: it is short, and its visits write

@@ -47,6 +47,7 @@ type thread struct {
 	cell    profile.Cell
 	counted bool   // stack and cell are set
 	cut     bool   // the stack ends where no code is known
+	inTrace bool   // the last look found it in a tracing stop
 	top     uint64 // end of the mapping that holds the stack; 0 if unknown
 
 	verdict verdict
@@ -72,6 +73,13 @@ func (t *thread) explained(call procfs.Syscall, now procfs.SchedStat) bool {
 	return call == t.call &&
 		now.Run-t.sched.Run < ownStopRun &&
 		now.Slices-t.sched.Slices <= ownStopSlices
+}
+
+// halted tells a thread in a group stop, which a tracer keeps in a tracing stop
+// (ptrace(2), PTRACE_LISTEN), from one that stands in such a stop for the moment
+// it takes our controller to answer: it has not moved since the round before.
+func (t *thread) halted(state byte) bool {
+	return state == 't' && t.inTrace && t.now == t.sched
 }
 
 // renameDue reports whether the name should be read again: at the first

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"os"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"ptools/pctl"
+)
+
+// workloadEnv makes this program the workload that --demo profiles.
+const workloadEnv = "PSAMPLE_WORKLOAD"
+
+// demoLength is how long the workload is profiled without -t.
+const demoLength = 3 * time.Second
+
+// demoCommand is this program again, as the workload. It dies with us.
+func demoCommand() (*pctl.Command, pctl.Mode, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, 0, err
+	}
+	return &pctl.Command{
+		Path:  exe,
+		Args:  []string{"psample-workload"},
+		Env:   append(os.Environ(), workloadEnv+"=1"),
+		Files: []*os.File{os.Stdin, os.Stdout, os.Stderr},
+	}, pctl.ModeKill, nil
+}
+
+// workload spends half of its time in one function, and three and two tenths in
+// two others, until it is killed.
+func workload() {
+	debug.SetGCPercent(-1)
+	runtime.LockOSThread()
+	for x := uint64(1); ; {
+		x = fifty(x)
+		x = thirty(x)
+		x = twenty(x)
+	}
+}
+
+// A turn of the loop is a multiplication that waits for the one before: the same
+// time in each of the three functions.
+const turns = 10_000
+
+//go:noinline
+func fifty(x uint64) uint64 {
+	for range 50 * turns {
+		x = x*6364136223846793005 + 1442695040888963407
+	}
+	return x
+}
+
+//go:noinline
+func thirty(x uint64) uint64 {
+	for range 30 * turns {
+		x = x*6364136223846793005 + 1442695040888963407
+	}
+	return x
+}
+
+//go:noinline
+func twenty(x uint64) uint64 {
+	for range 20 * turns {
+		x = x*6364136223846793005 + 1442695040888963407
+	}
+	return x
+}

@@ -1,0 +1,249 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"ptools/internal/profile"
+)
+
+// help is what --help prints; a test compares it with the flags.
+const help = `usage: psample [flags] -p PID[,PID…]
+       psample [flags] -- COMMAND [ARG…]
+       psample --demo
+
+Shows where the threads of a program spend their time.
+
+  -p, --pid PID             a running process (repeatable or comma separated)
+  -F, --rate HZ             samples per second (default 99)
+  -d, --delta MS            the same as an interval in milliseconds
+  -t, --time DURATION       sample this long; a bare number is seconds
+                            (default: until the target ends or ^C)
+  -s, --stacks              histogram: add the on-stack column;
+                            twice (-ss): also print every sample's stack
+  -f, --functions           print each sample's function as it is taken
+  -l, --lines               file:line instead of functions
+  -r, --registers           print each sample's registers
+      --value VALUE         what the text, folded and speedscope outputs count:
+                            samples, cpu or wall (default samples)
+      --threads             keep threads apart (by name and tid)
+      --threadcreate        where threads are created, instead of where time goes
+  -o, --output FILE         write the profile to FILE (default: standard output)
+  -O, --format FORMAT       text, folded, pprof, speedscope or json (default by
+                            FILE's ending: .txt .folded .pb.gz .speedscope.json
+                            .json, else text)
+  -q, --quiet               no progress and no closing line
+      --demo                profile a built-in workload
+  -h, --help                print this help
+
+With a COMMAND the exit status is the command's. Shares are of the sampling
+rounds: a process with two busy threads sums to 200 %.
+
+examples:
+  psample -t 10 -p 4242                  histogram of ten seconds
+  psample -s --value cpu -p 4242         with callers, processor time only
+  psample -o prof.pb.gz -- ./server -x   until it ends; go tool pprof prof.pb.gz
+  psample -O folded -p 4242 >out.folded  for flame graph scripts
+  psample --threadcreate -t 60 -p 4242   who starts all these threads?
+`
+
+// config is what the command line asks for.
+type config struct {
+	pids    []int
+	command []string
+	demo    bool
+
+	period time.Duration
+	length time.Duration // 0: until the targets end
+
+	stacks    int // -s or -ss
+	functions bool
+	lines     bool
+	registers bool
+
+	value        profile.Value
+	threads      bool
+	threadCreate bool
+	output       string // empty: standard output
+	format       profile.Format
+	quiet        bool
+}
+
+// usageError is a command line that cannot be understood.
+type usageError struct{ error }
+
+func badUsage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// seconds is a duration of which a bare number means seconds.
+type seconds time.Duration
+
+func (s *seconds) String() string { return time.Duration(*s).String() }
+func (s *seconds) Type() string   { return "DURATION" }
+
+func (s *seconds) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	if n, numErr := strconv.ParseFloat(text, 64); numErr == nil {
+		d, err = time.Duration(n*float64(time.Second)), nil
+	}
+	switch {
+	case err != nil:
+		return errors.New("not a number of seconds or a duration like 1m30s")
+	case d <= 0:
+		return errors.New("not a positive duration")
+	}
+	*s = seconds(d)
+	return nil
+}
+
+// rawFlags are the values of flags before they are checked.
+type rawFlags struct {
+	config
+	rate, delta   float64
+	length        seconds
+	value, format string
+	help          bool
+}
+
+func (r *rawFlags) set() *pflag.FlagSet {
+	fs := pflag.NewFlagSet("psample", pflag.ContinueOnError)
+	fs.SetInterspersed(false) // flags behind the command are the command's
+	fs.Usage = func() {}      // run prints help
+	fs.IntSliceVarP(&r.pids, "pid", "p", nil, "")
+	fs.Float64VarP(&r.rate, "rate", "F", 99, "")
+	fs.Float64VarP(&r.delta, "delta", "d", 0, "")
+	fs.VarP(&r.length, "time", "t", "")
+	fs.CountVarP(&r.stacks, "stacks", "s", "")
+	fs.BoolVarP(&r.functions, "functions", "f", false, "")
+	fs.BoolVarP(&r.lines, "lines", "l", false, "")
+	fs.BoolVarP(&r.registers, "registers", "r", false, "")
+	fs.StringVar(&r.value, "value", "samples", "")
+	fs.BoolVar(&r.threads, "threads", false, "")
+	fs.BoolVar(&r.threadCreate, "threadcreate", false, "")
+	fs.StringVarP(&r.output, "output", "o", "", "")
+	fs.StringVarP(&r.format, "format", "O", "", "")
+	fs.BoolVarP(&r.quiet, "quiet", "q", false, "")
+	fs.BoolVar(&r.demo, "demo", false, "")
+	fs.BoolVarP(&r.help, "help", "h", false, "")
+	return fs
+}
+
+// parse reads the command line. Errors are usageErrors; pflag.ErrHelp asks for
+// help.
+func parse(args []string) (*config, error) {
+	var r rawFlags
+	fs := r.set()
+	if err := fs.Parse(args); err != nil {
+		return nil, usageError{err}
+	}
+	if r.help {
+		return nil, pflag.ErrHelp
+	}
+	r.command = fs.Args()
+	r.config.length = time.Duration(r.length)
+	for _, check := range []func(*pflag.FlagSet) error{r.targets, r.schedule, r.form, r.creation} {
+		if err := check(fs); err != nil {
+			return nil, err
+		}
+	}
+	return &r.config, nil
+}
+
+// targets wants exactly one of the three ways to name one.
+func (r *rawFlags) targets(*pflag.FlagSet) error {
+	ways := 0
+	for _, given := range []bool{len(r.pids) > 0, len(r.command) > 0, r.demo} {
+		if given {
+			ways++
+		}
+	}
+	switch {
+	case ways == 0:
+		return badUsage("what to profile? -p PID, a COMMAND, or --demo")
+	case ways > 1:
+		return badUsage("-p PID, a COMMAND and --demo exclude each other")
+	}
+	seen := make(map[int]bool)
+	for _, pid := range r.pids {
+		if pid <= 0 {
+			return badUsage("%d is not a process id", pid)
+		}
+		if seen[pid] {
+			return badUsage("process %d is named twice", pid)
+		}
+		seen[pid] = true
+	}
+	return nil
+}
+
+const maxRate = 10_000
+
+func (r *rawFlags) schedule(fs *pflag.FlagSet) error {
+	switch rated, timed := fs.Changed("rate"), fs.Changed("delta"); {
+	case rated && timed:
+		return badUsage("-F and -d are two names of one thing: give one of them")
+	case timed:
+		if !(r.delta > 0) {
+			return badUsage("the interval must be more than 0 ms")
+		}
+		r.rate = 1000 / r.delta
+	}
+	if !(r.rate > 0 && r.rate <= maxRate) {
+		return badUsage("the rate must be more than 0 and at most %d samples a second", maxRate)
+	}
+	r.period = time.Duration(float64(time.Second) / r.rate)
+	if r.demo && r.config.length == 0 {
+		r.config.length = demoLength
+	}
+	return nil
+}
+
+// form finds out what is written where.
+func (r *rawFlags) form(fs *pflag.FlagSet) error {
+	var ok bool
+	if r.config.value, ok = profile.ParseValue(r.value); !ok {
+		return badUsage("unknown value %q: samples, cpu or wall", r.value)
+	}
+	if r.output == "-" || r.output == "/dev/stdout" {
+		r.output = ""
+	}
+	r.config.format = profile.FormatOf(r.output)
+	if fs.Changed("format") {
+		if r.config.format, ok = profile.ParseFormat(r.format); !ok {
+			return badUsage("unknown format %q: text, folded, pprof, speedscope or json", r.format)
+		}
+	}
+	if f := r.config.format; fs.Changed("value") && (f == profile.JSON || f == profile.Pprof) {
+		return badUsage("%v output has all three values: --value is for the others", f)
+	}
+	return nil
+}
+
+// creation refuses the flags of sampling where nothing is sampled.
+func (r *rawFlags) creation(fs *pflag.FlagSet) error {
+	if !r.threadCreate {
+		return nil
+	}
+	for _, name := range []string{"rate", "delta", "functions", "registers", "value"} {
+		if fs.Changed(name) {
+			return badUsage("--threadcreate counts creations and takes no samples: --%s means nothing", name)
+		}
+	}
+	if r.stacks > 1 {
+		return badUsage("--threadcreate counts creations and takes no samples: -ss means nothing")
+	}
+	return nil
+}
+
+// options are those of the profile's output.
+func (c *config) options() *profile.Options {
+	return &profile.Options{Value: c.value, OnStack: c.stacks > 0, Lines: c.lines, Threads: c.threads}
+}
+
+// wantsLines reports whether addresses must be resolved to source lines.
+func (c *config) wantsLines() bool {
+	return c.lines || c.format != profile.Text && c.format != profile.Folded
+}

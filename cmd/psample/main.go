@@ -1,0 +1,27 @@
+// Psample is a sampling profiler for native processes: it shows in which
+// functions the threads of a program spend their time, waiting included.
+//
+//	psample [flags] -p PID[,PID…]
+//	psample [flags] -- COMMAND [ARG…]
+//	psample --demo
+//
+// It attaches once, stops only threads that run, and those for microseconds;
+// threads that wait are read from outside. Three values come from one pass:
+// samples, processor time and wall time. psample --help lists the flags.
+//
+// With a COMMAND the exit status is the command's, 127 if it is not found and
+// 126 if it cannot be executed. Otherwise it is 0, 1 after a failure, which one
+// line on standard error explains, and 2 after a usage error.
+package main
+
+import (
+	"context"
+	"os"
+)
+
+func main() {
+	if os.Getenv(workloadEnv) != "" {
+		workload()
+	}
+	os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
+}

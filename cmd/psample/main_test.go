@@ -1,0 +1,86 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/pflag"
+
+	"ptools/internal/ptest"
+)
+
+// TestMain is psample itself where the test binary is called by that name, or is
+// the workload of its demo.
+func TestMain(m *testing.M) {
+	if os.Getenv(workloadEnv) != "" || filepath.Base(os.Args[0]) == "psample" {
+		main()
+	}
+	ptest.Main(m)
+}
+
+// psampleDir returns a directory that holds the command psample.
+func psampleDir(t testing.TB) string {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.Symlink(exe, filepath.Join(dir, "psample")); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestScripts(t *testing.T) {
+	dir := psampleDir(t)
+	mix := ptest.BuildC(t, "mix.c")
+	create := ptest.BuildC(t, "threadcreate.c")
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("PATH", dir+string(os.PathListSeparator)+e.Getenv("PATH"))
+			e.Setenv("MIX", mix)
+			e.Setenv("THREADCREATE", create)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": status},
+	})
+}
+
+// status runs a program that must exit with the status given:
+//
+//	status 2 psample --nonsense
+func status(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("exit status %d, want %d", got, want)
+	}
+}
+
+// TestHelp: every flag is in the help text as it is spelt.
+func TestHelp(t *testing.T) {
+	new(rawFlags).set().VisitAll(func(f *pflag.Flag) {
+		want := "      --" + f.Name + " "
+		if f.Shorthand != "" {
+			want = "  -" + f.Shorthand + ", --" + f.Name + " "
+		}
+		if !strings.Contains(help, want) {
+			t.Errorf("no %q", want)
+		}
+	})
+}

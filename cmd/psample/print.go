@@ -1,0 +1,72 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+
+	"ptools/internal/profile"
+	"ptools/internal/sample"
+)
+
+// printer prints samples as they are taken. A nil printer prints none.
+type printer struct {
+	cfg    *config
+	out    *bufio.Writer
+	cancel context.CancelCauseFunc
+	names  []string
+}
+
+// newPrinter returns the printer that the flags ask for, nil if they do not.
+// cancel gets the first error of writing.
+func newPrinter(cfg *config, w io.Writer, cancel context.CancelCauseFunc) *printer {
+	if !cfg.functions && !cfg.registers && cfg.stacks < 2 {
+		return nil
+	}
+	return &printer{cfg: cfg, out: bufio.NewWriter(w), cancel: cancel}
+}
+
+// sample prints one sample: a line with the thread, its function and its
+// registers, as far as asked for, and then its stack, innermost function first.
+func (p *printer) sample(s *sample.Sample) {
+	p.names = s.Space.Names(s.Stack, &profile.Options{Lines: p.cfg.lines}, p.names[:0])
+	fmt.Fprintf(p.out, "%s (tid %d):", s.Name, s.TID)
+	if p.cfg.functions && len(p.names) > 0 {
+		fmt.Fprintf(p.out, " %s", p.names[0])
+	}
+	if p.cfg.registers {
+		p.registers(s)
+	}
+	p.out.WriteByte('\n')
+	if p.cfg.stacks > 1 {
+		for _, name := range p.names {
+			fmt.Fprintf(p.out, "\t%s\n", name)
+		}
+	}
+}
+
+// registers prints all of them, or the two that are known of a thread that was
+// not stopped.
+func (p *printer) registers(s *sample.Sample) {
+	if s.Partial {
+		fmt.Fprintf(p.out, " pc=%#x sp=%#x", s.PC, s.SP)
+		return
+	}
+	regs := reflect.ValueOf(s.Regs).Elem()
+	for i := range regs.NumField() {
+		fmt.Fprintf(p.out, " %s=%#x", strings.ToLower(regs.Type().Field(i).Name), regs.Field(i).Uint())
+	}
+}
+
+// flush is called after every round.
+func (p *printer) flush() {
+	if p == nil {
+		return
+	}
+	if err := p.out.Flush(); err != nil {
+		p.cancel(fmt.Errorf("write standard output: %w", err))
+	}
+}

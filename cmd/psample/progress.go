@@ -1,0 +1,41 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"ptools/internal/sample"
+)
+
+// meter shows on a terminal how far the sampling has come. A nil meter shows
+// nothing.
+type meter struct {
+	w    io.Writer
+	next time.Duration
+}
+
+// newMeter returns nil where nobody would see it.
+func newMeter(cfg *config, w io.Writer) *meter {
+	if cfg.quiet || !isTerminal(w) {
+		return nil
+	}
+	return &meter{w: w, next: time.Second}
+}
+
+// show overwrites the line once a second.
+func (m *meter) show(p *sample.Progress) {
+	if m == nil || p.Elapsed < m.next {
+		return
+	}
+	m.next = p.Elapsed.Truncate(time.Second) + time.Second
+	fmt.Fprintf(m.w, "\r%v: %d samples, %d threads, %d late rounds\x1b[K",
+		p.Elapsed.Truncate(time.Second), p.Samples, p.Threads, p.Late)
+}
+
+// clear takes the line away.
+func (m *meter) clear() {
+	if m != nil {
+		fmt.Fprint(m.w, "\r\x1b[K")
+	}
+}

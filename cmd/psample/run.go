@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"ptools/internal/profile"
+	"ptools/internal/sample"
+	"ptools/pctl"
+)
+
+// Exit statuses.
+const (
+	exitFailure = 1
+	exitUsage   = 2
+)
+
+// run is the whole command; it returns the exit status.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	cfg, err := parse(args)
+	if errors.Is(err, pflag.ErrHelp) {
+		_, err = io.WriteString(stdout, help)
+		return report(stderr, err)
+	}
+	if err == nil {
+		err = cfg.checkOutput(stdout)
+	}
+	if err != nil {
+		return report(stderr, err)
+	}
+	var status int
+	s := &session{cfg: cfg, stdout: stdout, stderr: stderr}
+	err = s.run(ctx, &status)
+	if code := report(stderr, err); code != 0 {
+		return code
+	}
+	return status
+}
+
+// checkOutput refuses to write compressed bytes to a terminal.
+func (c *config) checkOutput(stdout io.Writer) error {
+	if c.output == "" && c.format == profile.Pprof && isTerminal(stdout) {
+		return badUsage("pprof output is not for a terminal: give -o FILE")
+	}
+	return nil
+}
+
+// statusError is an error with an exit status of its own.
+type statusError struct {
+	status int
+	error
+}
+
+func (e statusError) Unwrap() error { return e.error }
+
+// report prints an error in one line and returns the exit status that it means.
+func report(stderr io.Writer, err error) int {
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintf(stderr, "psample: %s\n", profile.Clean(message(err)))
+	if _, ok := errors.AsType[usageError](err); ok {
+		fmt.Fprintln(stderr, "try 'psample --help'")
+		return exitUsage
+	}
+	if e, ok := errors.AsType[statusError](err); ok {
+		return e.status
+	}
+	return exitFailure
+}
+
+// message puts the operation first and leaves out the library's name.
+func message(err error) string {
+	if e, ok := errors.AsType[*pctl.Error](err); ok {
+		return e.Subject() + ": " + e.Err.Error()
+	}
+	if e, ok := errors.AsType[*sample.ProcessError](err); ok {
+		return fmt.Sprintf("sample %d: %v", e.PID, e.Err)
+	}
+	return err.Error()
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"ptools/internal/profile"
+	"ptools/internal/sample"
+	"ptools/pctl"
+)
+
+// session is one run over some targets.
+type session struct {
+	cfg            *config
+	stdout, stderr io.Writer
+	pctl           *pctl.Session
+	targets        []*pctl.Process
+	creations      *sample.Creations // with --threadcreate
+	binds          []func(*sample.Source)
+}
+
+// run samples and writes the profile. status is the command's exit status.
+func (s *session) run(ctx context.Context, status *int) (err error) {
+	ctx, signals := catchSignals(ctx)
+	defer signals.close()
+	s.pctl = pctl.NewSession(nil)
+	defer func() { err = errors.Join(err, s.pctl.Close()) }()
+	if s.cfg.threadCreate {
+		s.creations = sample.NewCreations()
+	}
+	if err := s.acquire(ctx); err != nil {
+		return err
+	}
+	signals.passOn = s.isCommand()
+	signals.pid.Store(int64(s.targets[0].PID()))
+	p, err := s.profile(ctx)
+	if p != nil {
+		err = errors.Join(err, s.write(p))
+	}
+	if err != nil {
+		return err
+	}
+	if s.isCommand() {
+		*status, err = s.await(signals.again)
+	}
+	return err
+}
+
+func (s *session) isCommand() bool { return len(s.cfg.command) > 0 }
+
+// profile takes the profile. It may return one together with an error.
+func (s *session) profile(ctx context.Context) (*profile.Profile, error) {
+	files := sample.NewFiles()
+	var sources []*sample.Source
+	for _, t := range s.targets {
+		c, err := t.Controller()
+		if err != nil {
+			return nil, err
+		}
+		sources = append(sources, sample.NewSource(c, files, s.cfg.wantsLines()))
+	}
+	if s.creations != nil {
+		for i, bind := range s.binds {
+			bind(sources[i])
+		}
+		err := s.creations.Run(ctx, s.cfg.length, s.begin)
+		return s.creations.Profile(), err
+	}
+	return s.sample(ctx, sources)
+}
+
+func (s *session) sample(ctx context.Context, sources []*sample.Source) (*profile.Profile, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	o := &sample.Options{Period: s.cfg.period, For: s.cfg.length, Begun: s.begin}
+	printer := newPrinter(s.cfg, s.stdout, cancel)
+	if printer != nil {
+		o.Each = printer.sample
+	}
+	meter := newMeter(s.cfg, s.stderr)
+	o.Progress = func(p *sample.Progress) {
+		printer.flush()
+		meter.show(p)
+	}
+	sampler := sample.New(sources, o)
+	err := sampler.Run(ctx)
+	meter.clear()
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		err = errors.Join(err, cause)
+	}
+	if err == nil && !s.cfg.quiet {
+		fmt.Fprintf(s.stderr, "psample: %v\n", sampler.Cost())
+	}
+	return sampler.Profile(), err
+}
+
+// begin lets the command go that has waited for us.
+func (s *session) begin(ctx context.Context) error {
+	for _, t := range s.targets {
+		if _, held := t.Held(); held {
+			if err := t.Continue(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// write puts the profile where it belongs.
+func (s *session) write(p *profile.Profile) error {
+	write := func(w io.Writer) error { return p.Write(w, s.cfg.format, s.cfg.options()) }
+	if s.cfg.output != "" {
+		return profile.WriteFile(s.cfg.output, write)
+	}
+	if err := write(s.stdout); err != nil {
+		if pathErr, ok := errors.AsType[*os.PathError](err); ok {
+			err = pathErr.Err
+		}
+		return fmt.Errorf("write standard output: %w", err)
+	}
+	return nil
+}
