@@ -52,13 +52,18 @@ func BuildGo(t testing.TB, src string, flags ...string) string {
 // Need skips the test when a program is not installed, or fails it where everything has to be.
 func Need(t testing.TB, program string) {
 	t.Helper()
-	if _, err := exec.LookPath(program); err == nil {
+	if installed(program) {
 		return
 	}
 	if os.Getenv(requireEnv) != "" {
 		t.Fatalf("%s is not installed", program)
 	}
 	t.Skipf("%s is not installed; scripts/tools.sh test installs it", program)
+}
+
+func installed(program string) bool {
+	_, err := exec.LookPath(program)
+	return err == nil
 }
 
 // Copy returns a copy of a file under the same name in a new directory: to the linker of a target

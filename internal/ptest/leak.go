@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // baseline is what a test binary has before its tests.
@@ -31,7 +32,7 @@ func (b baseline) leaks() []string {
 	var all []string
 	for _, find := range []func() []string{children, tracees, goroutines, b.newFiles, b.newThreads} {
 		var found []string
-		poll(func() bool { found = find(); return len(found) == 0 })
+		poll(10*time.Second, func() bool { found = find(); return len(found) == 0 })
 		all = append(all, found...)
 	}
 	return all

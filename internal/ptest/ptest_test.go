@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -45,6 +46,35 @@ func TestSpin(t *testing.T) {
 	}
 }
 
+// A foreign target is not our child, and still tells how it ended.
+func TestForeign(t *testing.T) {
+	g := StartWith(t, &Options{Foreign: true, Truth: NewTruth(t)}, BuildC(t, "spin.c"))
+	g.Ready()
+	g.AwaitWork(1)
+	if ppid := statusNumber(g.PID, g.PID, "PPid:"); ppid == os.Getpid() || ppid == 0 {
+		t.Errorf("child of %d", ppid)
+	}
+	if out, state := g.Finish(); !strings.HasPrefix(out, "done ") || !state.Success() {
+		t.Errorf("printed %q, %v", out, state)
+	}
+	g = StartWith(t, &Options{Foreign: true}, BuildC(t, "spin.c"))
+	g.Ready()
+	g.Signal(syscall.SIGUSR1)
+	if ws := g.Wait().Sys().(syscall.WaitStatus); !ws.Signaled() || ws.Signal() != syscall.SIGUSR1 {
+		t.Errorf("wait status %#x", ws)
+	}
+}
+
+// A target that is killed says by what.
+func TestKill(t *testing.T) {
+	g := Start(t, BuildC(t, "spin.c"))
+	g.Ready()
+	g.Kill()
+	if ws := g.Wait().Sys().(syscall.WaitStatus); ws.Signal() != syscall.SIGKILL {
+		t.Errorf("wait status %#x", ws)
+	}
+}
+
 // The keeper kills what a killed test binary leaves.
 func TestKeeper(t *testing.T) {
 	if os.Getenv("PTEST_ORPHAN") != "" {
@@ -61,7 +91,7 @@ func TestKeeper(t *testing.T) {
 	if err != nil {
 		t.Fatalf("printed %q", out)
 	}
-	if !poll(func() bool { s := threadState(pid, pid); return s == 'X' || s == 'Z' }) {
+	if !poll(Patience, func() bool { s := threadState(pid, pid); return s == 'X' || s == 'Z' }) {
 		t.Errorf("process %d of a killed test lives", pid)
 	}
 }

@@ -37,7 +37,7 @@ func (g *Target) Stopped() bool {
 // can be waited for otherwise should be.
 func (g *Target) WaitFor(what string, cond func() bool) {
 	g.t.Helper()
-	if !poll(cond) {
+	if !poll(Patience, cond) {
 		g.t.Fatalf("ptest: waited for %s: target %d: state %c, %d threads, traced by %d",
 			what, g.PID, g.State(), len(g.Threads()), g.TracerPID())
 	}
@@ -49,10 +49,10 @@ func (g *Target) WaitState(letters string) {
 	g.WaitFor("state "+letters, func() bool { return strings.IndexByte(letters, g.State()) >= 0 })
 }
 
-// poll asks again after 50 us, then ever more rarely, until cond holds or the patience is used up.
-func poll(cond func() bool) bool {
+// poll asks again after 50 us, then ever more rarely, until cond holds or the time is up.
+func poll(patience time.Duration, cond func() bool) bool {
 	pause := 50 * time.Microsecond
-	for end := time.Now().Add(Patience); !cond(); pause = min(2*pause, 20*time.Millisecond) {
+	for end := time.Now().Add(patience); !cond(); pause = min(2*pause, 20*time.Millisecond) {
 		if time.Now().After(end) {
 			return cond()
 		}

@@ -24,7 +24,8 @@ type Target struct {
 	Truth *Truth         // the shared page, or nil
 
 	t     testing.TB
-	cmd   *exec.Cmd
+	cmd   *exec.Cmd   // the target, or the starter whose child it is; leads the process group
+	self  *os.Process // the target
 	out   *lines
 	stop  sync.Once
 	state *os.ProcessState // set once it is reaped
@@ -36,6 +37,10 @@ type Options struct {
 	Dir   string               // working directory; the test's if empty
 	Truth *Truth               // page that the target publishes to
 	Attr  *syscall.SysProcAttr // how it is forked; nil: in a process group of its own
+
+	// Foreign makes the target the child of another process, which reaps it at once: most
+	// processes that a tool looks at are not its children. Wait and Finish still tell how it ended.
+	Foreign bool
 }
 
 // Start starts argv[0] with standard input and output connected to the test and standard error
@@ -54,18 +59,13 @@ func StartWith(t testing.TB, o *Options, argv ...string) *Target {
 	if o == nil {
 		o = new(Options)
 	}
-	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Dir = o.Dir
-	cmd.Env = append(os.Environ(), o.Env...)
-	if o.Truth != nil {
-		cmd.Env = append(cmd.Env, truthEnv+"="+o.Truth.path)
-	}
-	if cmd.SysProcAttr = o.Attr; cmd.SysProcAttr == nil {
-		cmd.SysProcAttr = ownGroup()
+	cmd := o.command(argv)
+	pid := func() (int, error) { return cmd.Process.Pid, nil }
+	if o.Foreign {
+		pid = interpose(t, cmd)
 	}
 	stderr := new(strings.Builder)
 	cmd.Stderr = stderr
-	cmd.WaitDelay = time.Second // a grandchild may hold standard error open
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -82,17 +82,40 @@ func StartWith(t testing.TB, o *Options, argv ...string) *Target {
 		r.Close()
 		t.Fatalf("ptest: %v", err)
 	}
-	g := &Target{PID: cmd.Process.Pid, Stdin: stdin, Truth: o.Truth, t: t, cmd: cmd, out: readLines(r)}
+	g := &Target{Stdin: stdin, Truth: o.Truth, t: t, cmd: cmd, self: cmd.Process, out: readLines(r)}
 	t.Cleanup(func() {
 		g.end()
 		if t.Failed() && stderr.Len() > 0 {
 			t.Logf("standard error of %s:\n%s", argv[0], stderr)
 		}
 	})
-	if err := tellKeeper('+', g.PID); err != nil {
+	if err := tellKeeper('+', cmd.Process.Pid); err != nil {
 		t.Fatalf("ptest: keeper: %v", err)
 	}
+	if g.PID, err = pid(); err != nil {
+		t.Fatalf("ptest: starter: %v", err)
+	}
+	if o.Foreign {
+		if g.self, err = os.FindProcess(g.PID); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return g
+}
+
+// command returns what runs argv as the options say, without its standard streams.
+func (o *Options) command(argv []string) *exec.Cmd {
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Dir = o.Dir
+	cmd.Env = append(os.Environ(), o.Env...)
+	if o.Truth != nil {
+		cmd.Env = append(cmd.Env, truthEnv+"="+o.Truth.path)
+	}
+	if cmd.SysProcAttr = o.Attr; cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = ownGroup()
+	}
+	cmd.WaitDelay = time.Second // a grandchild may hold standard error open
+	return cmd
 }
 
 // end runs when the test is over: it looks at a target that is still alive, then kills and reaps it.
@@ -104,19 +127,19 @@ func (g *Target) end() {
 		TextIntact(g.t, g.PID)
 	}
 	g.Stdin.Close()
-	killGroup(g.PID)
+	killGroup(g.cmd.Process.Pid)
 	g.Kill()
 	g.reap()
 	g.out.close()
 }
 
 // Kill sends SIGKILL. Any goroutine may call it, at any time.
-func (g *Target) Kill() { g.cmd.Process.Kill() }
+func (g *Target) Kill() { g.self.Kill() }
 
 // Signal sends a signal to the process.
 func (g *Target) Signal(sig os.Signal) {
 	g.t.Helper()
-	if err := g.cmd.Process.Signal(sig); err != nil {
+	if err := g.self.Signal(sig); err != nil {
 		g.t.Fatalf("ptest: %v to target %d: %v", sig, g.PID, err)
 	}
 }
@@ -132,9 +155,12 @@ func (g *Target) Wait() *os.ProcessState {
 // reap leaves the standard streams alone: what the target printed can still be read.
 func (g *Target) reap() {
 	g.stop.Do(func() {
-		tellKeeper('-', g.PID) // before its number can belong to somebody else
-		g.cmd.Wait()           // the state says how it ended
+		tellKeeper('-', g.cmd.Process.Pid) // before its number can belong to somebody else
+		g.cmd.Wait()                       // the state says how it ended
 		g.state = g.cmd.ProcessState
+		if g.self != g.cmd.Process {
+			g.self.Release()
+		}
 	})
 }
 
