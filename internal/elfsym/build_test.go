@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -13,15 +14,21 @@ import (
 // not installed is a reason to skip, one that fails is not.
 func build(t testing.TB, name string, argv ...string) string {
 	t.Helper()
+	return buildIn(t, "", name, argv)
+}
+
+func buildIn(t testing.TB, dir, name string, argv []string) string {
+	t.Helper()
 	tool, err := exec.LookPath(argv[0])
 	if err != nil {
 		t.Skipf("no %s on this machine", argv[0])
 	}
 	out := filepath.Join(t.TempDir(), name)
-	cmd := exec.Command(tool, append(argv[1:], "-o", out)...)
+	cmd := exec.Command(tool, append(slices.Clip(argv[1:]), "-o", out)...)
+	cmd.Dir = dir
 	var msg bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &msg, &msg
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
+	cmd.Env = append(os.Environ(), "GOFLAGS=")
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%s: %v\n%s", strings.Join(argv, " "), err, msg.String())
 	}

@@ -130,11 +130,11 @@ const (
 // matches appends the symbols called base, of the version if that is not
 // empty.
 func (t *symTable) matches(base, version string, found *[]candidate) {
-	add := func(i uint32, s *rawSym) {
-		if !nameable(s) || len(*found) >= maxFound {
+	add := func(i uint32, s rawSym) {
+		if !nameable(&s) || len(*found) >= maxFound {
 			return
 		}
-		c := t.candidate(i, s)
+		c := t.candidate(i, &s)
 		if c.name == base && (version == "" || c.version == version) {
 			*found = append(*found, c)
 		}
@@ -142,7 +142,7 @@ func (t *symTable) matches(base, version string, found *[]candidate) {
 	if t.dyn != nil && t.dyn.each != nil {
 		t.dyn.each(base, func(i uint32) {
 			if s, ok := t.sym(i); ok {
-				add(i, &s)
+				add(i, s)
 			}
 		})
 		return
@@ -185,7 +185,7 @@ func (t *symTable) places(name string) map[uint32]bool {
 }
 
 // named calls f with the symbols whose names are at those places.
-func (t *symTable) named(places map[uint32]bool, f func(i uint32, s *rawSym)) {
+func (t *symTable) named(places map[uint32]bool, f func(i uint32, s rawSym)) {
 	if len(places) == 0 {
 		return
 	}
@@ -193,7 +193,7 @@ func (t *symTable) named(places map[uint32]bool, f func(i uint32, s *rawSym)) {
 	for p := range places {
 		filter[p>>6&63] |= 1 << (p & 63)
 	}
-	t.scan(func(i uint32, s *rawSym) bool {
+	t.scan(func(i uint32, s rawSym) bool {
 		if filter[s.name>>6&63]>>(s.name&63)&1 != 0 && places[s.name] {
 			f(i, s)
 		}

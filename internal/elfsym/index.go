@@ -42,7 +42,7 @@ func newAddrIndex(f *File, tables []*symTable) *addrIndex {
 	x := &addrIndex{tables: tables[:min(len(tables), 4)]}
 	var all []located
 	for n, t := range x.tables {
-		t.scan(func(i uint32, s *rawSym) bool {
+		t.scan(func(i uint32, s rawSym) bool {
 			if kind := s.kind(); s.defined() && (kind == elf.STT_FUNC || kind == elf.STT_GNU_IFUNC || kind == elf.STT_NOTYPE) {
 				if _, ok := f.textEnd(s.value); ok {
 					all = append(all, located{

@@ -92,9 +92,9 @@ func (t *symTable) demangledMatches(name, ident string, found *[]candidate) {
 			p = end
 		}
 	})
-	t.named(places, func(i uint32, s *rawSym) {
-		if nameable(s) && len(*found) < maxFound {
-			*found = append(*found, t.candidate(i, s))
+	t.named(places, func(i uint32, s rawSym) {
+		if nameable(&s) && len(*found) < maxFound {
+			*found = append(*found, t.candidate(i, &s))
 		}
 	})
 }

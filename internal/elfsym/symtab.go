@@ -60,12 +60,12 @@ func (t *symTable) name(s *rawSym) string {
 
 // scan calls f with every symbol in the order of the table, until it returns
 // false.
-func (t *symTable) scan(f func(i uint32, s *rawSym) bool) {
+func (t *symTable) scan(f func(i uint32, s rawSym) bool) {
 	i := uint32(0)
 	t.syms.scan(symSize, func(_ uint64, b []byte) bool {
 		for ; len(b) >= symSize && i < t.count; b = b[symSize:] {
 			s := decodeSym(b)
-			if !f(i, &s) {
+			if !f(i, s) {
 				return false
 			}
 			i++
