@@ -19,17 +19,17 @@ func create(t *testing.T, exe string) process {
 	runtime.LockOSThread()
 	t.Cleanup(runtime.UnlockOSThread)
 	attr := &syscall.SysProcAttr{Ptrace: true, Setpgid: true}
-	p := look(t, ptest.StartWith(t, &ptest.Options{Attr: attr}, exe))
-	p.await(t)
-	return p
+	g := ptest.StartWith(t, &ptest.Options{Attr: attr}, exe)
+	await(t, g.PID)
+	return look(t, g)
 }
 
 // await waits for a SIGTRAP stop.
-func (p process) await(t *testing.T) {
+func await(t *testing.T, pid int) {
 	t.Helper()
 	var ws syscall.WaitStatus
 	for {
-		_, err := syscall.Wait4(p.PID, &ws, 0, nil)
+		_, err := syscall.Wait4(pid, &ws, 0, nil)
 		if err == nil {
 			break
 		}
@@ -58,7 +58,7 @@ func (p process) runTo(t *testing.T, addr uint64) {
 	if err := syscall.PtraceCont(p.PID, 0); err != nil {
 		t.Fatal(err)
 	}
-	p.await(t)
+	await(t, p.PID)
 	poke(old[0])
 	var regs syscall.PtraceRegs
 	if err := syscall.PtraceGetRegs(p.PID, &regs); err != nil {
@@ -79,7 +79,7 @@ func (p process) step(t *testing.T) {
 	if err := syscall.PtraceSingleStep(p.PID); err != nil {
 		t.Fatal(err)
 	}
-	p.await(t)
+	await(t, p.PID)
 }
 
 // From the exec on, before the linker has run one instruction, its symbols tell where it will call;
@@ -139,7 +139,7 @@ func TestFindAtExec(t *testing.T) {
 			if err := syscall.PtraceDetach(p.PID); err != nil {
 				t.Fatal(err)
 			}
-			if got := p.main(t); got != main {
+			if got := readMain(t, p.Target); got != main {
 				t.Errorf("main at %#x, want %#x", main, got)
 			}
 			if _, state := p.Finish(); !state.Success() {

@@ -12,8 +12,7 @@ import (
 func TestFindRunning(t *testing.T) {
 	for _, c := range dynamics {
 		t.Run(c.name, func(t *testing.T) {
-			p := look(t, ptest.Start(t, c.build(t, "testdata/program.c", c.flags...)))
-			main := p.main(t)
+			p, main := run(t, c.build(t, "testdata/program.c", c.flags...))
 			l, err := Find(p.mem, p.auxv, nil)
 			if err != nil || !l.Published {
 				t.Fatalf("%+v, %v", l, err)
@@ -43,8 +42,7 @@ func TestFindRunning(t *testing.T) {
 func TestFindStatic(t *testing.T) {
 	for _, c := range statics {
 		t.Run(c.name, func(t *testing.T) {
-			p := look(t, ptest.Start(t, c.build(t, "testdata/program.c", c.flags...)))
-			main := p.main(t)
+			p, main := run(t, c.build(t, "testdata/program.c", c.flags...))
 			if l, err := Find(p.mem, p.auxv, nil); !errors.Is(err, ErrNoLinker) {
 				t.Errorf("%+v, %v", l, err)
 			}
@@ -58,8 +56,7 @@ func TestFindStatic(t *testing.T) {
 // A linker that was run as a command is found by its own symbols.
 func TestFindCommand(t *testing.T) {
 	exe := ptest.BuildC(t, "testdata/program.c", "-pie", "-fPIE")
-	p := look(t, ptest.Start(t, "/lib64/ld-linux-x86-64.so.2", exe))
-	main := p.main(t)
+	p, main := run(t, "/lib64/ld-linux-x86-64.so.2", exe)
 	im, err := readImage(p.mem, p.auxv)
 	if err != nil {
 		t.Fatal(err)
@@ -78,8 +75,7 @@ func TestFindCommand(t *testing.T) {
 func TestRead(t *testing.T) {
 	for _, c := range []libc{dynamics[0], dynamics[1], dynamics[5]} {
 		t.Run(c.name, func(t *testing.T) {
-			p := look(t, ptest.Start(t, c.build(t, "testdata/program.c", c.flags...)))
-			p.main(t)
+			p, _ := run(t, c.build(t, "testdata/program.c", c.flags...))
 			l, err := Find(p.mem, p.auxv, nil)
 			if err != nil {
 				t.Fatal(err)

@@ -22,6 +22,8 @@ type process struct {
 	auxv map[uint64]uint64
 }
 
+// look must not come before the exec is complete: the kernel releases the starting process
+// before it fills the auxiliary vector.
 func look(t *testing.T, g *ptest.Target) process {
 	t.Helper()
 	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", g.PID))
@@ -52,11 +54,18 @@ func (p process) ask(t *testing.T, format string, args ...any) uint64 {
 	return n
 }
 
-// main returns the address that the program has printed.
-func (p process) main(t *testing.T) uint64 {
+// run starts the program and returns it running, with the address of main that it has printed.
+func run(t *testing.T, argv ...string) (process, uint64) {
+	t.Helper()
+	g := ptest.Start(t, argv...)
+	main := readMain(t, g)
+	return look(t, g), main
+}
+
+func readMain(t *testing.T, g *ptest.Target) uint64 {
 	t.Helper()
 	var addr uint64
-	line := p.Line()
+	line := g.Line()
 	if _, err := fmt.Sscanf(line, "main 0x%x", &addr); err != nil {
 		t.Fatalf("printed %q", line)
 	}
