@@ -58,3 +58,13 @@ func (p *PIDFD) Alive() bool                         { return false }
 func (p *PIDFD) SendSignal(sig syscall.Signal) error { return errors.ErrUnsupported }
 func (p *PIDFD) Wait(ctx context.Context) error      { return errors.ErrUnsupported }
 func (p *PIDFD) Close() error                        { return nil }
+
+// An Image cannot be opened on this platform.
+type Image struct{}
+
+// OpenImage is not supported on this platform.
+func OpenImage(pid int) (*Image, error) { return nil, errors.ErrUnsupported }
+
+// The methods of an Image are those of Linux.
+func (i *Image) Current() bool { return false }
+func (i *Image) Close() error  { return nil }

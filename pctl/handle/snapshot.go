@@ -126,7 +126,7 @@ func (g *grouping) add(maps []procfs.Map, i int) {
 	if n := len(g.parts); n > 0 {
 		p = &g.parts[n-1]
 	}
-	id := identify(m)
+	id := fileIDOf(m)
 	if id == (fileID{}) {
 		if p != nil && m.Perm&procfs.Exec != 0 && m.Start == g.end(maps) {
 			g.gap = append(g.gap, i)
@@ -153,8 +153,8 @@ func (g *grouping) end(maps []procfs.Map) uint64 {
 	return maps[of[len(of)-1]].End
 }
 
-// identify returns the zero fileID for anonymous memory.
-func identify(m *procfs.Map) fileID {
+// fileIDOf returns the zero fileID for anonymous memory.
+func fileIDOf(m *procfs.Map) fileID {
 	switch {
 	case m.Inode != 0:
 		return fileID{major: m.Major, minor: m.Minor, inode: m.Inode}

@@ -1,0 +1,132 @@
+package handle
+
+import (
+	"context"
+	"sync"
+	"syscall"
+
+	"ptools/internal/procfs"
+)
+
+// A condition is what has become of a process since it was last looked at.
+type condition uint8
+
+const (
+	same     condition = iota // the process, in the same program image
+	replaced                  // the process has executed another program
+	gone                      // it has ended; its number may be somebody else's
+)
+
+// An identity tells a process from any other that has had or will have its
+// number, and one of its program images from the next.
+type identity interface {
+	check() condition
+	renew() error                   // take the present image for the one to compare with
+	wait(ctx context.Context) error // nil once the process has ended
+	close()
+}
+
+// A process is the identity of a real one: number, start time, and a pidfd
+// that stands for it whatever becomes of the number.
+type process struct {
+	pid   int
+	start uint64 // ticks since boot
+	fd    *procfs.PIDFD
+
+	mu    sync.RWMutex
+	image *procfs.Image
+	frame layout // of the image if it was shared, else zero
+}
+
+// A layout is where exec put things in the address space. It tells images
+// apart where the address space of the old one lives on in another process.
+type layout struct{ code, stack, args, env uint64 }
+
+func layoutOf(st *procfs.Stat) layout {
+	return layout{st.StartCode, st.StartStack, st.ArgStart, st.EnvStart}
+}
+
+// identify looks at a process. The pidfd comes first: if it is alive at the
+// end, what was read in between was read of the process that it stands for.
+func identify(pid int) (*process, error) {
+	fd, err := procfs.OpenPIDFD(pid)
+	if err != nil {
+		return nil, err
+	}
+	p := &process{pid: pid, fd: fd}
+	st, err := procfs.ReadStat(pid)
+	if err == nil {
+		p.start = st.StartTime
+		err = p.renew()
+	}
+	if err == nil && !fd.Alive() {
+		err = syscall.ESRCH
+	}
+	if err != nil {
+		p.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *process) check() condition {
+	if !p.fd.Alive() {
+		return gone
+	}
+	p.mu.RLock()
+	image, frame := p.image, p.frame
+	p.mu.RUnlock()
+	if !image.Current() {
+		if !p.fd.Alive() {
+			return gone
+		}
+		return replaced
+	}
+	if frame != (layout{}) {
+		if st, err := procfs.ReadStat(p.pid); err == nil && layoutOf(&st) != frame {
+			return replaced
+		}
+	}
+	return same
+}
+
+func (p *process) wait(ctx context.Context) error { return p.fd.Wait(ctx) }
+
+func (p *process) renew() error {
+	image, err := procfs.OpenImage(p.pid)
+	if err != nil {
+		return err
+	}
+	var frame layout
+	if st, err := procfs.ReadStat(p.pid); err == nil {
+		// A vfork child that has not exec'd yet: its exec leaves this image alive.
+		if shared, err := procfs.SharesMemory(p.pid, st.PPID); err == nil && shared {
+			frame = layoutOf(&st)
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.image != nil {
+		p.image.Close()
+	}
+	p.image, p.frame = image, frame
+	return nil
+}
+
+func (p *process) close() {
+	p.fd.Close()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.image != nil {
+		p.image.Close()
+	}
+}
+
+// departed is the identity of a process that had ended before it could be
+// looked at.
+type departed struct{}
+
+func (departed) check() condition           { return gone }
+func (departed) renew() error               { return errGone }
+func (departed) wait(context.Context) error { return nil }
+func (departed) close()                     {}

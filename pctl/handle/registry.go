@@ -1,0 +1,306 @@
+package handle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"syscall"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"ptools/internal/elfsym"
+)
+
+// DefaultIdle is a sensible number of idle handles to keep.
+const DefaultIdle = 8
+
+// errGone is the error of a process that has ended.
+var errGone error = syscall.ESRCH
+
+// A Registry has the handles of the processes that are grabbed, or were. Any
+// goroutine may call its methods. What takes time (reading maps, attaching)
+// happens once for all who wait for it, and outside the lock.
+type Registry struct {
+	limit    int // of idle
+	identify func(pid int) (id identity, start uint64, err error)
+	newSpace func(pid int) (*Space, error)
+
+	mu      sync.Mutex
+	hash    map[int]*Handle              // what a grab returns
+	flights map[int]*flight              // pids that somebody is working on
+	idle    *simplelru.LRU[int, *Handle] // those of hash without references; nil if the limit is 0
+	closed  bool
+}
+
+// NewRegistry makes a Registry that keeps up to limit idle read-only handles
+// (0: none; a negative limit is an error) and opens files through a cache that
+// may be shared.
+func NewRegistry(limit int, files *elfsym.Cache) (*Registry, error) {
+	if limit < 0 {
+		return nil, fmt.Errorf("handle: limit of idle handles is negative: %d", limit)
+	}
+	r := &Registry{
+		limit:    limit,
+		identify: identifyProcess,
+		newSpace: func(pid int) (*Space, error) { return NewSpace(pid, files) },
+		hash:     map[int]*Handle{},
+		flights:  map[int]*flight{},
+	}
+	if limit > 0 {
+		idle, err := simplelru.NewLRU[int, *Handle](limit, nil)
+		if err != nil {
+			return nil, err
+		}
+		r.idle = idle
+	}
+	return r, nil
+}
+
+func identifyProcess(pid int) (identity, uint64, error) {
+	p, err := identify(pid)
+	if err != nil {
+		return nil, 0, err
+	}
+	return p, p.start, nil
+}
+
+// Grab returns a handle of a process without attaching to it or stopping it:
+// the one that is there, under control or not, or a new read-only one. One
+// that is there is checked first: if its process has ended it is forgotten,
+// if that has exec'd its map is read afresh. ctx bounds the wait for others
+// who are working on the same pid.
+func (r *Registry) Grab(ctx context.Context, pid int) (*Handle, error) {
+	return r.obtain(ctx, pid, false, func() (*Handle, error) { return r.openReadOnly(pid) })
+}
+
+// Control returns the control handle of a process: the one that is there, or
+// a new one with the control that open obtains. A read-only handle that is
+// there becomes stale once open has succeeded. open runs on the caller's
+// goroutine, without a lock; it must not call the Registry for the same pid.
+func (r *Registry) Control(ctx context.Context, pid int, open func(ctx context.Context) (Controlled, error)) (*Handle, error) {
+	return r.obtain(ctx, pid, true, func() (*Handle, error) { return r.openControl(ctx, pid, open) })
+}
+
+// Adopt makes a handle of a process that its caller has created, or controls
+// for another reason. It takes over control, and on an error has released it:
+// EEXIST if the process is under another handle's control. A process that has
+// ended by now gets a handle too, for its end to be learnt from.
+func (r *Registry) Adopt(ctx context.Context, pid int, control Controlled) (*Handle, error) {
+	adopted := false
+	h, err := r.obtain(ctx, pid, true, func() (*Handle, error) {
+		adopted = true
+		return r.openAdopted(pid, control), nil
+	})
+	switch {
+	case adopted:
+		return h, err
+	case err == nil:
+		err = errors.Join(syscall.EEXIST, h.Release())
+	}
+	return nil, errors.Join(err, control.Release())
+}
+
+// obtain returns the handle that is there, or that somebody is just opening,
+// or else the one that open makes. What others have opened is checked: the
+// process may have ended, and its number been used again, before the caller
+// asked.
+func (r *Registry) obtain(ctx context.Context, pid int, control bool, open func() (*Handle, error)) (*Handle, error) {
+	for {
+		h, f, mine, err := r.find(pid, control)
+		switch {
+		case err != nil:
+			return nil, err
+		case mine:
+			return r.fly(f, open)
+		case f != nil:
+			if h, err = r.await(ctx, f, control); err != nil {
+				return nil, err
+			}
+		}
+		if h == nil {
+			continue
+		}
+		if ok, err := r.usable(h); err != nil {
+			return nil, err
+		} else if ok {
+			return h, nil
+		}
+	}
+}
+
+// Len returns the numbers of handles that a grab may return, and of those
+// among them that are idle.
+func (r *Registry) Len() (all, idle int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.idle != nil {
+		idle = r.idle.Len()
+	}
+	return len(r.hash), idle
+}
+
+// Close gives back the idle handles, and makes later grabs fail with
+// os.ErrClosed. Handles that are held stay usable; releasing them destroys
+// them. It is idempotent.
+func (r *Registry) Close() {
+	r.mu.Lock()
+	r.closed = true
+	var idle []*Handle
+	if r.idle != nil {
+		idle = r.idle.Values()
+		for _, h := range idle {
+			r.forget(h)
+		}
+	}
+	r.mu.Unlock()
+	closeAll(idle)
+}
+
+// find returns a handle with one more reference, or the flight to wait for,
+// or a new flight that is the caller's own to fly.
+func (r *Registry) find(pid int, control bool) (h *Handle, f *flight, mine bool, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil, nil, false, os.ErrClosed
+	}
+	h = r.hash[pid]
+	if h != nil && (h.control != nil || !control) {
+		r.retain(h)
+		return h, nil, false, nil
+	}
+	if f = r.flights[pid]; f != nil {
+		f.board(control)
+		return nil, f, false, nil
+	}
+	f = &flight{pid: pid, control: control, done: make(chan struct{})}
+	r.flights[pid] = f
+	return nil, f, true, nil
+}
+
+// retain adds a reference. r.mu is held.
+func (r *Registry) retain(h *Handle) {
+	if h.refs == 0 && r.idle != nil {
+		r.idle.Remove(h.pid)
+	}
+	h.refs++
+}
+
+// usable checks a handle that was found. It reports false, and gives the
+// reference back, if the handle is of a process that has ended or that is
+// under control no more.
+func (r *Registry) usable(h *Handle) (bool, error) {
+	over := false
+	if h.control != nil {
+		select {
+		case <-h.control.Done():
+			over = true
+		default:
+		}
+	}
+	if !over {
+		switch h.id.check() {
+		case same:
+			return true, nil
+		case replaced:
+			if h.control != nil {
+				return true, nil // it follows execs by itself
+			}
+			err := h.follow()
+			if err == nil {
+				return true, nil
+			}
+			if h.id.check() != gone {
+				return false, errors.Join(err, h.Release())
+			}
+		}
+	}
+	r.drop(h)
+	return false, h.Release()
+}
+
+// drop takes a handle out of the registry, and reports whether it was idle
+// there, so that it is now the caller's to close.
+func (r *Registry) drop(h *Handle) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	idle := h.refs == 0 && r.hash[h.pid] == h
+	r.forget(h)
+	return idle
+}
+
+// forget takes a handle out of the hash and the idle ones. Those who hold it
+// keep it. r.mu is held.
+func (r *Registry) forget(h *Handle) {
+	h.stale = true
+	if r.hash[h.pid] != h {
+		return
+	}
+	delete(r.hash, h.pid)
+	if r.idle != nil {
+		r.idle.Remove(h.pid)
+	}
+}
+
+func (r *Registry) openReadOnly(pid int) (*Handle, error) {
+	id, start, err := r.identify(pid)
+	if err != nil {
+		return nil, err
+	}
+	s, err := r.newSpace(pid)
+	if err == nil && id.check() == gone { // the map may be another process's
+		s.Close()
+		err = errGone
+	}
+	if err != nil {
+		id.close()
+		return nil, err
+	}
+	h := &Handle{registry: r, pid: pid, start: start, id: id}
+	h.space.Store(s)
+	h.watch()
+	return h, nil
+}
+
+func (r *Registry) openControl(ctx context.Context, pid int, open func(context.Context) (Controlled, error)) (*Handle, error) {
+	id, start, err := r.identify(pid)
+	if err != nil {
+		return nil, err
+	}
+	var h *Handle
+	defer func() {
+		if h == nil { // also when open panics
+			id.close()
+		}
+	}()
+	c, err := open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if id.check() == gone { // what is controlled may be another process
+		return nil, errors.Join(errGone, c.Release())
+	}
+	h = &Handle{registry: r, pid: pid, start: start, id: id, control: c}
+	h.watch()
+	return h, nil
+}
+
+// openAdopted is openControl for control that is there already. The process
+// may have ended meanwhile, and even have been reaped by its controller.
+func (r *Registry) openAdopted(pid int, c Controlled) *Handle {
+	id, start, err := r.identify(pid)
+	if err != nil {
+		id, start = departed{}, 0
+	}
+	h := &Handle{registry: r, pid: pid, start: start, id: id, control: c}
+	h.watch()
+	return h
+}
+
+func closeAll(handles []*Handle) {
+	for _, h := range handles {
+		h.close()
+	}
+}
