@@ -120,6 +120,9 @@ func newTrial(l *lab, d dice, f form) (*trial, bool) {
 	for i := 160; i < 416; i++ { // xmm registers
 		b.x.b[i] = byte(d.Uint32())
 	}
+	for i := 576; i < 832; i++ { // upper halves of the ymm registers
+		b.x.b[i] = byte(d.Uint32())
+	}
 	b.x.b[512] |= 7 // present: x87, SSE, AVX
 	return tr, true
 }
@@ -147,7 +150,7 @@ func (tr *trial) end(o *outcome, r ptrace.Regs, sig syscall.Signal) {
 	o.regs.Eflags &^= flagRF | flagID
 	copy(o.data[:], tr.l.data())
 	o.x.read(tr.l)
-	o.x.noPointers()
+	o.x.settle()
 	if tr.is(0x9d) {
 		tr.l.calm()
 	}

@@ -204,5 +204,10 @@ func (x *xstate) read(l *lab) { x.n = x.call(l, ptraceGetRegSet, len(x.b)) }
 
 func (x *xstate) write(l *lab) { x.call(l, ptraceSetRegSet, x.n) }
 
-// noPointers clears the addresses of the last x87 instruction and its operand.
-func (x *xstate) noPointers() { clear(x.b[8:24]) }
+// settle clears what depends on more than the instructions that ran: the
+// addresses of the last x87 instruction and its operand, and which components
+// the processor has noticed to be in their initial state.
+func (x *xstate) settle() {
+	clear(x.b[8:24])
+	clear(x.b[512:520])
+}
