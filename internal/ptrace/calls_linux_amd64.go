@@ -263,3 +263,22 @@ func ThreadID() int {
 	tid, _, _ := unix.RawSyscall(unix.SYS_GETTID, 0, 0, 0)
 	return int(tid)
 }
+
+// ProcessID returns the number of this process, which is also that of its main
+// thread.
+func ProcessID() int {
+	pid, _, _ := unix.RawSyscall(unix.SYS_GETPID, 0, 0, 0)
+	return int(pid)
+}
+
+// Reap collects the end of child pid of the calling thread, which has been told to
+// end, without a trace of it left.
+func Reap(pid int) {
+	for {
+		var status int32
+		_, _, e := unix.Syscall6(unix.SYS_WAIT4, uintptr(pid), uintptr(unsafe.Pointer(&status)), unix.WALL, 0, 0, 0)
+		if e != unix.EINTR {
+			return
+		}
+	}
+}

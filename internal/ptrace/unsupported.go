@@ -66,6 +66,8 @@ func WaitTID(tid int) (Stop, error)                     { return Stop{}, errNo }
 func PeekWait(block bool) (Stop, error)                 { return Stop{}, errNo }
 func Kill(pid, tid int, sig syscall.Signal) error       { return errNo }
 func ThreadID() int                                     { return 0 }
+func Reap(pid int)                                      {}
+func ProcessID() int                                    { return 0 }
 func QuietStops() error                                 { return errNo }
 
 func NewBell() (*Bell, error)  { return nil, errNo }
