@@ -62,10 +62,14 @@ type Break struct {
 	handler Handler
 	hits    atomic.Uint64
 	bp      *bkpt.Breakpoint // nil when removed
+	symbol  *SymbolBreak     // whose place it is, or nil
 }
 
 // Addr returns the address in the target.
 func (b *Break) Addr() uint64 { return b.addr }
+
+// Addrs returns the address, as those of SymbolBreak do.
+func (b *Break) Addrs() []uint64 { return []uint64{b.addr} }
 
 // Hits returns how often it has been hit. Any goroutine may call.
 func (b *Break) Hits() uint64 { return b.hits.Load() }
@@ -230,6 +234,9 @@ func (c *Controller) hit(t *thread, bp *bkpt.Breakpoint) {
 		if b.handler != nil {
 			b.handler(&Hit{c, t, b})
 		}
+		if c.bus.Wants(notify.Hit) {
+			c.publishHit(t, b)
+		}
 	}
 	if c.wantHold {
 		c.here = append(c.here, notify.PointHit)
@@ -238,6 +245,35 @@ func (c *Controller) hit(t *thread, bp *bkpt.Breakpoint) {
 		c.wantHold, c.wantPoint = false, false
 		c.nextPoint()
 	}
+}
+
+func (c *Controller) publishHit(t *thread, b *Break) {
+	e := notify.Event{Kind: notify.Hit, TID: t.tid, Addr: b.addr, Hits: b.hits.Load()}
+	if s := b.symbol; s != nil {
+		e.Symbol, e.Offset, e.Hits = s.symbol, s.off, s.hits.Load()
+		if o, ok := c.Space().Object(b.addr); ok {
+			e.Object = o.Name
+		}
+	}
+	c.publish(e)
+}
+
+// ReadAt reads the target's memory, running or not, without our traps in it. It may
+// be called from any goroutine and from handlers.
+func (c *Controller) ReadAt(p []byte, addr int64) (n int, err error) {
+	if e := c.either(context.Background(), func() { n, err = c.readAt(p, addr) }); e != nil {
+		return 0, e
+	}
+	return n, err
+}
+
+// WriteAt writes the target's memory; breakpoints in the range stay. It may be called
+// from any goroutine and from handlers.
+func (c *Controller) WriteAt(p []byte, addr int64) (n int, err error) {
+	if e := c.either(context.Background(), func() { n, err = c.writeAt(p, addr) }); e != nil {
+		return 0, e
+	}
+	return n, err
 }
 
 // readAt reads the target's memory as if it had no breakpoints.

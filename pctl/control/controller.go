@@ -122,6 +122,7 @@ type Controller struct {
 	wantPoint bool // a rendezvous point was hit
 	imageNew  bool // an exec has been seen
 	linker    linker
+	retired   []*handle.Space // of images before an exec
 }
 
 // memory is what the control goroutine needs of the target's address space.
@@ -202,6 +203,9 @@ func (c *Controller) cleanup() {
 		c.detachAll()
 	}
 	c.closeMemory()
+	for _, s := range c.retired {
+		s.Close()
+	}
 }
 
 // abort lets go of what a failed start has seized.
@@ -210,6 +214,9 @@ func (c *Controller) abort() {
 		c.detachAll()
 	}
 	c.closeMemory()
+	if s := c.Space(); s != nil {
+		s.Close()
+	}
 }
 
 // PID returns the target's number.
@@ -228,7 +235,9 @@ func (c *Controller) Held() (notify.Point, bool) {
 	return p, p != 0
 }
 
-// Space returns the map of the target's present address space. An exec replaces it.
+// Space returns the map of the target's present address space. An exec replaces it,
+// and the old one is closed when the control goroutine ends. The last one stays open,
+// for stacks that were taken before: whoever has the Controller closes it.
 func (c *Controller) Space() *handle.Space { return c.space.Load() }
 
 // Generation changes whenever a thread is born or ends.
@@ -269,8 +278,10 @@ func (c *Controller) strike(tid int) {
 
 // publish stamps an event and hands it to the bus, which never blocks.
 func (c *Controller) publish(e notify.Event) {
-	e.Time, e.PID = time.Now(), c.pid
-	c.bus.Publish(e)
+	if c.bus.Wants(e.Kind) {
+		e.Time, e.PID = time.Now(), c.pid
+		c.bus.Publish(e)
+	}
 }
 
 // Err returns why requests are refused, or nil while the target is controlled.

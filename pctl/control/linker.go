@@ -29,7 +29,9 @@ func (c *Controller) followImage() error {
 	if err != nil {
 		return err
 	}
-	c.space.Store(space)
+	if old := c.space.Swap(space); old != nil {
+		c.retired = append(c.retired, old)
+	}
 	c.table.Arm()
 	if c.linkerWanted() {
 		c.followLinker()

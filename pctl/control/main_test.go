@@ -27,6 +27,7 @@ func release(t testing.TB, c *Controller, m Mode) {
 	if err := c.Release(context.Background(), m); err != nil {
 		t.Errorf("release %d: %v", c.PID(), err)
 	}
+	c.Space().Close()
 }
 
 // next returns the next event of s, which must come within a generous time.

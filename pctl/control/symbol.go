@@ -18,7 +18,8 @@ type SymbolBreak struct {
 	handler        Handler
 	places         []*Break // control goroutine's
 	removed        bool
-	hits, known    atomic.Uint64
+	hits           atomic.Uint64
+	addrs          atomic.Pointer[[]uint64]
 }
 
 // Object, Symbol and Offset return what was asked for.
@@ -29,8 +30,23 @@ func (s *SymbolBreak) Offset() uint64 { return s.off }
 // Hits returns how often it has been hit at all its places. Any goroutine may call.
 func (s *SymbolBreak) Hits() uint64 { return s.hits.Load() }
 
-// Places returns at how many addresses it is set now; 0: it waits.
-func (s *SymbolBreak) Places() int { return int(s.known.Load()) }
+// Addrs returns the addresses at which it is set now; none: it waits for an object
+// that has the symbol. Any goroutine may call.
+func (s *SymbolBreak) Addrs() []uint64 {
+	if p := s.addrs.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+// tell makes the present places known to other goroutines.
+func (s *SymbolBreak) tell() {
+	addrs := make([]uint64, 0, len(s.places))
+	for _, b := range s.places {
+		addrs = append(addrs, b.addr)
+	}
+	s.addrs.Store(&addrs)
+}
 
 // BreakSymbol sets a breakpoint at off bytes into every function called symbol, in
 // object (a path or file name; "" for all), present and to come. It may be called
@@ -61,7 +77,7 @@ func (s *SymbolBreak) Remove(ctx context.Context) error {
 			s.c.removeBreak(b)
 		}
 		s.places = nil
-		s.known.Store(0)
+		s.tell()
 		s.c.symbolic = slices.DeleteFunc(slices.Clone(s.c.symbolic), func(x *SymbolBreak) bool { return x == s })
 	})
 }
@@ -80,7 +96,7 @@ func (s *SymbolBreak) resolve(objects []handle.Object) {
 			}
 		}
 	}
-	s.known.Store(uint64(len(s.places)))
+	s.tell()
 }
 
 func executable(k elfsym.Kind) bool { return k != elfsym.Object }
@@ -93,6 +109,7 @@ func (s *SymbolBreak) place(addr uint64) {
 	if err != nil {
 		return // no instruction there: data of that name
 	}
+	b.symbol = s
 	s.places = append(s.places, b)
 }
 
@@ -112,5 +129,5 @@ func (s *SymbolBreak) drop(start, end uint64) {
 		s.c.removeBreak(b)
 		return true
 	})
-	s.known.Store(uint64(len(s.places)))
+	s.tell()
 }
