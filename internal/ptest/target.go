@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -131,6 +132,7 @@ func (g *Target) end() {
 	g.Kill()
 	g.reap()
 	g.out.close()
+	os.Remove("/tmp/perf-" + strconv.Itoa(g.PID) + ".map") // a JIT compiler's, if it was killed
 }
 
 // Kill sends SIGKILL. Any goroutine may call it, at any time.

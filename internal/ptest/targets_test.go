@@ -1,7 +1,9 @@
 package ptest
 
 import (
+	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -37,6 +39,7 @@ var alones = []alone{
 	{"calls.c", "-f many -n 10000 -t 4", `done 12505000`},
 	{"selftrap.c", "-n 50", `done 200`},
 	{"groupstop.c", "-n 5 -t 2", `done 5`},
+	{"jit.c", "-n 20", `done 20`},
 }
 
 // Every target ends by itself after -n rounds, with the checksum and status that it should have.
@@ -157,6 +160,61 @@ func TestBlockersSeeEINTR(t *testing.T) {
 	out, state := g.Finish()
 	if !strings.Contains(out, "eintr ") || !state.Success() {
 		t.Errorf("printed %q, %v", out, state)
+	}
+}
+
+// A thread inside vfork is in uninterruptible sleep while the others work.
+func TestVforkwait(t *testing.T) {
+	g := StartWith(t, &Options{Truth: NewTruth(t)}, BuildC(t, "vforkwait.c"), "-t", "2")
+	g.Ready()
+	g.AwaitWork(10)
+	g.WaitFor("a thread in state D", func() bool {
+		return slices.ContainsFunc(g.Threads(), func(tid int) bool { return g.ThreadState(tid) == 'D' })
+	})
+	if out, state := g.Finish(); out != "done 2\n" || !state.Success() {
+		t.Errorf("printed %q, %v", out, state)
+	}
+}
+
+// Every odd process is there, as odd as it says.
+func TestOdd(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("root may become another user")
+	}
+	for _, args := range []string{"-k zombie", "-k undumpable", "-k undumpable -u 65534", "-k seccomp", "-k user -u 65534", "-k userns"} {
+		t.Run(args, func(t *testing.T) {
+			g := Start(t, append([]string{BuildC(t, "odd.c")}, strings.Fields(args)...)...)
+			line := g.Line()
+			if strings.Contains(args, "zombie") {
+				if pid, _ := strconv.Atoi(strings.TrimPrefix(line, "ready ")); threadState(pid, pid) != 'Z' {
+					t.Errorf("%q, state %c", line, threadState(pid, pid))
+				}
+			}
+			if strings.Contains(args, "seccomp") && statusNumber(g.PID, g.PID, "Seccomp:") != 1 {
+				t.Error("no strict mode")
+			}
+			if out, state := g.Finish(); out != "done 0\n" || !state.Success() {
+				t.Errorf("printed %q, %v", out, state)
+			}
+		})
+	}
+}
+
+// Checking the text of a process that execs, loads and unloads all the time finds nothing, as long as
+// nothing is there.
+func TestTextIntactStorm(t *testing.T) {
+	so := BuildC(t, "plugin.c", "-shared", "-fPIC")
+	for _, argv := range [][]string{
+		{BuildC(t, "execstorm.c"), "-t", "2", "-T"},
+		{BuildC(t, "dlchurn.c"), "-t", "2", "-p", Copy(t, so), "-p", Copy(t, so)},
+		{BuildC(t, "vforkstorm.c"), "-t", "2"},
+		{"/bin/sh", "-c", "echo ready; exec sleep 1000"},
+	} {
+		g := Start(t, argv...)
+		g.Ready()
+		for range Rounds(20, 100, 5000) {
+			TextIntact(t, g.PID)
+		}
 	}
 }
 

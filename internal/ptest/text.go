@@ -14,7 +14,7 @@ import (
 
 // TextIntact fails the test if a byte of an executable file-backed mapping of the process differs
 // from the file: a patched byte was left behind. The process may run, load, unload, exec and end
-// meanwhile: only a difference that is seen in an address space that stays the same counts.
+// meanwhile: only a difference that is seen twice, under the same mappings, counts.
 func TextIntact(t testing.TB, pid int) {
 	t.Helper()
 	const tries = 50
@@ -26,7 +26,7 @@ func TextIntact(t testing.TB, pid int) {
 		case found == "":
 			return
 		}
-		if again, _, err := textDiffers(pid); err == nil && again == text {
+		if again, same, err := textDiffers(pid); err == nil && again == text && same == found {
 			t.Errorf("ptest: process %d: %s", pid, found)
 			return
 		}

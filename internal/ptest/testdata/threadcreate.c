@@ -1,6 +1,7 @@
 /*
  * threadcreate: creates and joins threads from five places, -n times 1, 2, 3, 4 and 5 of them
- * (n = 10). It prints each place with its count.
+ * (n = 10). It prints each place with its count. With -w it waits for a line of standard input, or its
+ * end, before it begins.
  */
 #include "ptest.h"
 
@@ -40,15 +41,19 @@ NOINLINE static void place_five(uint64_t n)
 	printf("place_five %llu\n", (unsigned long long)(n * 5));
 }
 
+static int wait_first;
+
+static void extra(int letter, const char *value UNUSED) { wait_first |= letter == 'w'; }
+
 int main(int argc, char **argv)
 {
 	char b[64];
 
 	count = 10;
-	start(argc, argv, NULL);
+	start(argc, argv, extra);
 	ready();
-	if (argc > 1 && strcmp(argv[argc - 1], "-w") == 0)
-		(void)!read(0, b, sizeof b); /* waits for a line, or the end, before it begins */
+	if (wait_first)
+		(void)!read(0, b, sizeof b);
 	place_one(count);
 	place_two(count);
 	place_three(count);
