@@ -19,9 +19,10 @@ type Cost struct {
 	Stops   int64 // threads stopped
 	Refused int64 // threads that could not be stopped when they should have been
 
-	// The pauses are measured from the request of a look to its last visit. That
-	// of each thread is shorter: it goes on running until the interrupt
-	// reaches it, which on a busy machine takes it a turn on a processor.
+	// The pause of a stop is measured from the request to the end of the visit,
+	// less what the thread spent waiting for a processor in between. It went
+	// on running until the interrupt reached it, so it stood still for less.
+	// TotalPause is the sum over threads.
 	LongestPause time.Duration
 	TotalPause   time.Duration
 
@@ -46,6 +47,7 @@ func brief(d time.Duration) time.Duration {
 }
 
 func (c *Cost) pause(d time.Duration) {
+	d = max(d, 0)
 	c.TotalPause += d
 	c.LongestPause = max(c.LongestPause, d)
 }

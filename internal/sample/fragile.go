@@ -1,9 +1,5 @@
 package sample
 
-// restartSyscall is the call by which the kernel goes on with one that an
-// interrupt has cut (restart_syscall(2)): with the time that was left.
-const restartSyscall = 219
-
 // fragile lists the x86-64 system calls that a thread is not taken out of: an
 // interrupt, even one without a signal handler, makes them return EINTR instead
 // of restarting (signal(7), "Interruption of system calls and library functions

@@ -21,7 +21,7 @@ type looking struct {
 	arena  []byte
 	share  uint64 // bytes of arena for each
 	visits int
-	ended  time.Duration // the last visit
+	begun  time.Duration // when the stops were asked for
 	visit  func(int, *ptrace.Regs)
 }
 
@@ -35,13 +35,10 @@ func (l *looking) look(ctx context.Context) error {
 	p := l.p
 	cost := &p.sampler.cost
 	l.prepare()
-	begin := p.sampler.clock.Now()
+	l.begun = p.sampler.clock.Now()
 	_, err := p.Control.Look(ctx, l.tids, l.visit)
 	if err != nil {
 		return err
-	}
-	if l.visits > 0 {
-		cost.pause(l.ended - begin)
 	}
 	cost.Stops += int64(l.visits)
 	cost.Refused += int64(len(l.wanted) - l.visits)
@@ -92,7 +89,7 @@ func (l *looking) visited(tid int, regs *ptrace.Regs) {
 	t.readStack(l.p.image, s, l.arena[uint64(l.visits)*l.share:][:l.share])
 	l.visits++
 	t.visited = l.visits
-	l.ended = l.p.sampler.clock.Now()
+	s.seen = l.p.sampler.clock.Now()
 }
 
 // taken unwinds a snapshot. The thread runs on meanwhile.
@@ -100,13 +97,14 @@ func (l *looking) taken(t *thread, s *Snapshot) {
 	p := l.p
 	// The stop has brought the thread's processor time up to date.
 	if sched, err := t.files.SchedStat(); err == nil {
+		p.sampler.cost.pause(s.seen - l.begun - time.Duration(sched.Wait-t.now.Wait))
 		t.now = sched
 	}
 	levels := p.levels[:0]
 	nr, _, inCall := s.Regs.SyscallReturn()
 	if inCall {
-		if nr == restartSyscall && s.SP == t.call.SP {
-			nr = t.call.Nr
+		if nr == restartSyscall {
+			nr = p.restarted(t, s.PC, s.SP)
 		}
 		levels = append(levels, p.note(nr))
 	}

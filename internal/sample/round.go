@@ -54,8 +54,8 @@ func (p *process) examine(t *thread) {
 	}
 	t.state = 0
 	call, err := t.files.Syscall()
-	if call.Nr == restartSyscall && call.SP == t.call.SP && call.PC == t.call.PC {
-		call.Nr = t.call.Nr
+	if call.Nr == restartSyscall {
+		call.Nr = p.restarted(t, call.PC, call.SP)
 	}
 	switch {
 	case err != nil && vanished(err):

@@ -62,6 +62,8 @@ type Snapshot struct {
 	PC, SP  uint64
 	Base    uint64 // address of Stack[0], the red zone below SP
 	Stack   []byte // copy of the stack
+
+	seen time.Duration // when the copy was complete
 }
 
 // Source is a process to sample.
