@@ -125,11 +125,7 @@ func BenchmarkByName(b *testing.B) {
 // BenchmarkLines looks up positions, warm, in a C++ program with debug
 // information.
 func BenchmarkLines(b *testing.B) {
-	src, err := filepath.Abs("testdata/inline.cc")
-	if err != nil {
-		b.Fatal(err)
-	}
-	f := open(b, build(b, "lines", "g++", "-O2", "-g", src), nil)
+	f := open(b, inlineProgram(b, "-g"), nil)
 	start, size, _ := f.textStart()
 	buf := make([]Line, 0, 16)
 	b.ReportAllocs()

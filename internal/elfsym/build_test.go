@@ -2,37 +2,76 @@ package elfsym
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
-// build runs a compiler that writes to the returned path. A compiler that is
-// not installed is a reason to skip, one that fails is not.
-func build(t testing.TB, name string, argv ...string) string {
-	t.Helper()
-	return buildIn(t, "", name, argv)
+// built is what the tests have compiled, by command line.
+var built struct {
+	sync.Mutex
+	dir   string
+	paths map[string]string
 }
 
-func buildIn(t testing.TB, dir, name string, argv []string) string {
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "elfsym")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	built.dir, built.paths = dir, make(map[string]string)
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// build runs a compiler and returns the path of what it made, which the test
+// must not change: the same command line gives the same file. A compiler that
+// is not installed is a reason to skip, one that fails is not.
+func build(t testing.TB, argv ...string) string {
+	t.Helper()
+	return buildIn(t, "", argv)
+}
+
+func buildIn(t testing.TB, dir string, argv []string) string {
 	t.Helper()
 	tool, err := exec.LookPath(argv[0])
 	if err != nil {
 		t.Skipf("no %s on this machine", argv[0])
 	}
-	out := filepath.Join(t.TempDir(), name)
+	built.Lock()
+	defer built.Unlock()
+	key := strings.Join(argv, " ")
+	if path, ok := built.paths[key]; ok {
+		return path
+	}
+	out := filepath.Join(built.dir, fmt.Sprint("prog", len(built.paths)))
 	cmd := exec.Command(tool, append(slices.Clip(argv[1:]), "-o", out)...)
 	cmd.Dir = dir
 	var msg bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &msg, &msg
 	cmd.Env = append(os.Environ(), "GOFLAGS=")
 	if err := cmd.Run(); err != nil {
-		t.Fatalf("%s: %v\n%s", strings.Join(argv, " "), err, msg.String())
+		t.Fatalf("%s: %v\n%s", key, err, msg.String())
 	}
+	built.paths[key] = out
 	return out
+}
+
+// inlineProgram builds testdata/inline.cc.
+func inlineProgram(t testing.TB, flags ...string) string {
+	t.Helper()
+	src, err := filepath.Abs("testdata/inline.cc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return build(t, append(append([]string{"g++", "-O2"}, flags...), src)...)
 }
 
 // output runs a tool of the machine and returns what it prints.

@@ -3,6 +3,7 @@ package elfsym
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -41,11 +42,14 @@ func TestGoAgainstRuntime(t *testing.T) {
 		for pc := entry; pc+1 < end; pc += step {
 			got, want := f.Lines(pc, nil), runtimeLine(pc+bias)
 			deep = max(deep, len(got))
+			if len(got) == 0 && want.File == "" {
+				continue // a mark of the linker
+			}
 			if len(got) == 0 || got[0].File != want.File || got[0].Line != want.Line || want.Func != "" && withoutTypes(got[0].Func) != want.Func {
 				fail("%s+%#x:\n  got  %v\n  want %v", fn.Name, pc-entry, got, want)
 			}
 		}
-		if fn.Flags&(GoAsm|GoSPWrite) == 0 {
+		if fn.Flags&(GoAsm|GoSPWrite) == 0 && !strings.HasPrefix(fn.Name, "go:") {
 			if d, ok := g.SPDelta(entry); !ok || d != 0 {
 				fail("%s: stack pointer moved by %d %v at the entry", fn.Name, d, ok)
 			}
@@ -90,14 +94,14 @@ func withoutTypes(name string) string {
 }
 
 // goBuild builds the Go program of testdata.
-func goBuild(t testing.TB, name string, flags ...string) string {
+func goBuild(t testing.TB, flags ...string) string {
 	argv := append([]string{"go", "build"}, flags...)
-	return buildIn(t, "testdata/gohello", name, argv)
+	return buildIn(t, "testdata/gohello", argv)
 }
 
 // TestGoVariants finds the table in every form of the same program.
 func TestGoVariants(t *testing.T) {
-	plain := open(t, goBuild(t, "plain"), nil)
+	plain := open(t, goBuild(t), nil)
 	want := goNames(t, plain)
 	checkGoNM(t, plain)
 	for _, c := range []struct {
@@ -112,9 +116,9 @@ func TestGoVariants(t *testing.T) {
 		{"headless-pie", []string{"-buildmode=pie", "-ldflags=-s -w"}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			bin := goBuild(t, c.name, c.flags...)
+			bin := goBuild(t, c.flags...)
 			if c.strip {
-				removeSections(t, bin)
+				bin = withoutSections(t, bin)
 			}
 			f := open(t, bin, nil)
 			got := goNames(t, f)
@@ -145,8 +149,8 @@ func TestGoVariants(t *testing.T) {
 	}
 }
 
-// removeSections makes a file forget its section headers.
-func removeSections(t testing.TB, path string) {
+// withoutSections returns a copy of a file without its section headers.
+func withoutSections(t testing.TB, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -154,9 +158,11 @@ func removeSections(t testing.TB, path string) {
 	}
 	clear(b[40:48]) // e_shoff
 	clear(b[60:64]) // e_shnum, e_shstrndx
+	path = filepath.Join(t.TempDir(), "bare")
 	if err := os.WriteFile(path, b, 0o755); err != nil {
 		t.Fatal(err)
 	}
+	return path
 }
 
 func goNames(t *testing.T, f *File) map[string]bool {
@@ -205,7 +211,7 @@ func checkGoNM(t *testing.T, f *File) {
 
 // TestGoExternal has C code before and after the Go code.
 func TestGoExternal(t *testing.T) {
-	bin := goBuild(t, "external", "-ldflags=-linkmode=external")
+	bin := goBuild(t, "-ldflags=-linkmode=external")
 	f := open(t, bin, nil)
 	g, ok := f.Go()
 	if !ok {

@@ -63,10 +63,6 @@ func position(name, pos string) Line {
 
 // TestLines compares every few bytes of the program's own code.
 func TestLines(t *testing.T) {
-	src, err := filepath.Abs("testdata/inline.cc")
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, c := range []struct{ name, flags string }{
 		{"dwarf5", "-gdwarf-5"},
 		{"dwarf4", "-gdwarf-4 -fdebug-types-section -gz=zlib"},
@@ -74,11 +70,10 @@ func TestLines(t *testing.T) {
 		{"sections", "-ffunction-sections -Wl,--gc-sections -O1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			argv := append([]string{"g++", "-O2", "-g"}, strings.Fields(c.flags)...)
-			bin := build(t, "inline", append(argv, src)...)
+			bin := inlineProgram(t, append([]string{"-g"}, strings.Fields(c.flags)...)...)
 			asked := bin
 			if c.name == "noaranges" {
-				asked = bin + ".bare"
+				asked = filepath.Join(t.TempDir(), "bare")
 				output(t, "objcopy", "--remove-section=.debug_aranges", bin, asked)
 			}
 			compareLines(t, asked, bin)
@@ -144,11 +139,7 @@ func sameNames(got, want []Line) bool {
 // TestLinesAcrossUnits has link-time optimization inline functions of one unit
 // into another: the names are in a different unit than the code.
 func TestLinesAcrossUnits(t *testing.T) {
-	src, err := filepath.Abs("testdata/inline.cc")
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := open(t, build(t, "lto", "g++", "-O2", "-g", "-flto", src), nil)
+	f := open(t, inlineProgram(t, "-g", "-flto"), nil)
 	fn := f.ByName("ns::outer")
 	if len(fn) != 1 {
 		t.Fatalf("ns::outer is %v", fn)

@@ -1,7 +1,6 @@
 package elfsym
 
 import (
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -13,15 +12,11 @@ var stubLine = regexp.MustCompile(`^([0-9a-f]+) <([^>]+)@plt>:$`)
 // TestPLTAgainstObjdump compares the names of all stubs, for the layouts that
 // the linker's options give.
 func TestPLTAgainstObjdump(t *testing.T) {
-	src, err := filepath.Abs("testdata/inline.cc")
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, c := range []struct{ name, path string }{
-		{"lazy", build(t, "lazy", "g++", "-O2", "-Wl,-z,lazy", src)},
-		{"now", build(t, "now", "g++", "-O2", "-Wl,-z,now", src)},
-		{"ibt", build(t, "ibt", "g++", "-O2", "-fcf-protection", "-Wl,-z,ibtplt,-z,lazy", src)},
-		{"nopie", build(t, "nopie", "g++", "-O2", "-no-pie", src)},
+		{"lazy", inlineProgram(t, "-Wl,-z,lazy")},
+		{"now", inlineProgram(t, "-Wl,-z,now")},
+		{"ibt", inlineProgram(t, "-fcf-protection", "-Wl,-z,ibtplt,-z,lazy")},
+		{"nopie", inlineProgram(t, "-no-pie")},
 		{"libc", "/lib/x86_64-linux-gnu/libc.so.6"},
 		{"gdb", "/usr/bin/gdb"},
 	} {

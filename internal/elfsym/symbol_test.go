@@ -1,7 +1,6 @@
 package elfsym
 
 import (
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,12 +36,8 @@ func nmFunctions(t *testing.T, args ...string) []nmSymbol {
 // TestSymbolsAgainstNM looks up every function of real files at its first, its
 // middle and its last byte.
 func TestSymbolsAgainstNM(t *testing.T) {
-	src, err := filepath.Abs("testdata/inline.cc")
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, c := range []struct{ name, path, flag string }{
-		{"own", build(t, "own", "g++", "-O2", src), ""},
+		{"own", inlineProgram(t), ""},
 		{"libc", "/lib/x86_64-linux-gnu/libc.so.6", "-D"},
 		{"ld.so", "/lib64/ld-linux-x86-64.so.2", "-D"},
 		{"libstdc++", "/usr/lib/x86_64-linux-gnu/libstdc++.so.6", "-D"},
@@ -110,11 +105,7 @@ func checkSymbols(t *testing.T, f *File, all []nmSymbol) {
 
 // TestAliases checks the choice among names of one address.
 func TestAliases(t *testing.T) {
-	src, err := filepath.Abs("testdata/inline.cc")
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := open(t, build(t, "aliases", "g++", "-O2", src), nil)
+	f := open(t, inlineProgram(t), nil)
 	for _, name := range []string{"plain", "__plain", "alias_of_plain"} {
 		syms := f.ByName(name)
 		if len(syms) != 1 || syms[0].Name != name || syms[0].Kind != Func {
@@ -156,7 +147,7 @@ func TestVersions(t *testing.T) {
 
 // TestSizeless has assembler code without types and sizes.
 func TestSizeless(t *testing.T) {
-	f := open(t, build(t, "sizeless", "gcc", "-nostdlib", "-static", "testdata/sizeless.s"), nil)
+	f := open(t, build(t, "gcc", "-nostdlib", "-static", "testdata/sizeless.s"), nil)
 	want := map[string]string{"first": "first", "second": "second", "inner": "whole", "elsewhere": "elsewhere"}
 	for name, covers := range want {
 		s := f.ByName(name)

@@ -1,0 +1,96 @@
+package elfsym
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+func perfName(m *PerfMap, pc uint64) string {
+	s, ok := m.Lookup(pc)
+	if ok != (s.Name != "") {
+		return "?"
+	}
+	return s.Name
+}
+
+func TestPerfMap(t *testing.T) {
+	m, err := ReadPerfMap(strings.NewReader("1000 100 first\nnonsense\n0x1080 10 LazyCompile:~f /a b.js:3\n" +
+		"1200 0 empty\nffffffffffffff00 200 wraps\n1300 20\n1400 8 last"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pc, want := range map[uint64]string{
+		0xfff: "", 0x1000: "first", 0x107f: "first", 0x1080: "LazyCompile:~f /a b.js:3", 0x108f: "LazyCompile:~f /a b.js:3",
+		0x1090: "first", 0x10ff: "first", 0x1100: "", 0x1200: "", 0x1300: "", 0x1407: "last", ^uint64(0): "",
+	} {
+		if got := perfName(m, pc); got != want {
+			t.Errorf("%#x is %q, not %q", pc, got, want)
+		}
+	}
+	if s, _ := m.Lookup(0x1095); s.Addr != 0x1000 || s.Size != 0x100 || s.Kind != JIT {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestPerfMapGrows reads a map as a JIT writes it, in pieces that end anywhere,
+// and compares with a table of every byte.
+func TestPerfMapGrows(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	const space = 1 << 12
+	var truth [space]string
+	var text strings.Builder
+	var m PerfMap
+	shown, done := 0, 0
+	var pending [][3]any
+	for i := range 400 {
+		start, size := r.Uint64N(space-64), 1+r.Uint64N(64)
+		name := fmt.Sprintf("f%d", i)
+		fmt.Fprintf(&text, "%x %x %s\n", start, size, name)
+		pending = append(pending, [3]any{start, size, name})
+		if r.IntN(4) != 0 {
+			continue
+		}
+		shown += r.IntN(text.Len() - shown + 1)
+		if _, err := m.Refresh(strings.NewReader(text.String()), int64(shown)); err != nil {
+			t.Fatal(err)
+		}
+		whole := strings.Count(text.String()[:shown], "\n")
+		for _, p := range pending[:whole-done] {
+			for a := p[0].(uint64); a < p[0].(uint64)+p[1].(uint64); a++ {
+				truth[a] = p[2].(string)
+			}
+		}
+		pending, done = pending[whole-done:], whole
+		for a := range uint64(space) {
+			if got := perfName(&m, a); got != truth[a] {
+				t.Fatalf("after %d entries %#x is %q, not %q", done, a, got, truth[a])
+			}
+		}
+	}
+	if changed, err := m.Refresh(strings.NewReader(text.String()), int64(shown)); changed || err != nil {
+		t.Errorf("nothing was added, but %v %v", changed, err)
+	}
+	// A new process with the same number starts a new file.
+	if _, err := m.Refresh(strings.NewReader("10 10 new\n"), 10); err != nil {
+		t.Fatal(err)
+	}
+	if m.Len() != 1 || perfName(&m, 0x10) != "new" || perfName(&m, 0x30) != "" {
+		t.Errorf("%d entries after the file was replaced", m.Len())
+	}
+}
+
+func TestPerfMapCompacts(t *testing.T) {
+	var m PerfMap
+	for i := range 100 {
+		m.entries = append(m.entries, perfEntry{uint64(i), 1, fmt.Sprint(i)})
+	}
+	m.cover = settle([]claim{{0, 10, 5}, {10, 20, 99}, {15, 17, 7}})
+	m.compact()
+	if m.Len() != 2 || perfName(&m, 3) != "5" || perfName(&m, 16) != "99" {
+		t.Errorf("%d entries, %q %q", m.Len(), perfName(&m, 3), perfName(&m, 16))
+	}
+}
