@@ -15,6 +15,7 @@ type Breakpoint struct {
 	// does the counting.
 	Hits uint64
 
+	trap   Trap
 	owners int
 	armed  bool // a trap stands in the text
 	dead   bool // the text is gone
@@ -36,6 +37,11 @@ func (b *Breakpoint) Owners() int { return b.owners }
 
 // Armed reports whether its trap stands in the text.
 func (b *Breakpoint) Armed() bool { return b.armed }
+
+// After reports that a thread that has hit the breakpoint stands behind the
+// instruction, which has run: there is nothing to step off, and Plan.Undo says
+// what the registers were.
+func (b *Breakpoint) After() bool { return b.trap.Lasting() }
 
 // Dead reports that its text was gone when it was last to be planted or lifted
 // (munmap, dlclose, exec), or is no instruction any more. Adding it again

@@ -7,4 +7,5 @@ package bkpt
 const (
 	breakByte = 0xcc
 	siKernel  = 0x80
+	trapPerf  = 6
 )

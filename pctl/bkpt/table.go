@@ -21,7 +21,7 @@ var errShort = errors.New("short access")
 // goroutine and has no locks.
 type Table struct {
 	mem    Memory
-	trap   Trap
+	kinds  []Trap // in use, the default first
 	armed  bool
 	byAddr map[uint64]*Breakpoint
 	sorted []*Breakpoint // ascending
@@ -29,7 +29,7 @@ type Table struct {
 
 	scratch Scratch
 
-	work       []*Breakpoint // work space of Arm and Disarm
+	work       []*Breakpoint // work space of of
 	raw, shown []byte        // work space of window reads
 }
 
@@ -38,7 +38,7 @@ type Table struct {
 func NewTable(mem Memory) *Table {
 	t := &Table{
 		mem:    mem,
-		trap:   int3{},
+		kinds:  []Trap{int3{}},
 		byAddr: make(map[uint64]*Breakpoint),
 		lifted: make(map[uint64]byte),
 	}
@@ -51,7 +51,11 @@ func NewTable(mem Memory) *Table {
 // running through. The error says that the address cannot be read or that no
 // instruction starts there. Whether the address is in executable memory is for
 // the caller to know.
-func (t *Table) Add(addr uint64) (*Breakpoint, error) {
+func (t *Table) Add(addr uint64) (*Breakpoint, error) { return t.AddTrap(addr, t.kinds[0]) }
+
+// AddTrap is Add with another kind of trap than int3. A breakpoint that exists
+// keeps the kind it has.
+func (t *Table) AddTrap(addr uint64, k Trap) (*Breakpoint, error) {
 	if b := t.byAddr[addr]; b != nil {
 		if b.dead {
 			if err := t.revive(b); err != nil {
@@ -61,7 +65,7 @@ func (t *Table) Add(addr uint64) (*Breakpoint, error) {
 		b.owners++
 		return b, nil
 	}
-	b := &Breakpoint{Addr: addr, owners: 1}
+	b := &Breakpoint{Addr: addr, owners: 1, trap: k}
 	if err := b.read(t); err != nil {
 		return nil, fmt.Errorf("breakpoint: %w", err)
 	}
@@ -69,6 +73,9 @@ func (t *Table) Add(addr uint64) (*Breakpoint, error) {
 		if err := t.plantNew(b); err != nil {
 			return nil, err
 		}
+	}
+	if !slices.Contains(t.kinds, k) {
+		t.kinds = append(t.kinds, k)
 	}
 	i, _ := t.find(addr)
 	t.sorted = slices.Insert(t.sorted, i, b)
@@ -90,7 +97,7 @@ func (t *Table) revive(b *Breakpoint) error {
 }
 
 func (t *Table) plantNew(b *Breakpoint) error {
-	if err := t.trap.Plant(t, []*Breakpoint{b}); err != nil {
+	if err := b.trap.Plant(t, []*Breakpoint{b}); err != nil {
 		return fmt.Errorf("breakpoint: %w", err)
 	}
 	if b.dead {
@@ -114,7 +121,7 @@ func (t *Table) Remove(b *Breakpoint) error {
 	}
 	var err error
 	if b.armed {
-		err = t.trap.Lift(t, []*Breakpoint{b})
+		err = b.trap.Lift(t, []*Breakpoint{b})
 	}
 	if !b.dead {
 		t.lifted[b.Addr] = b.orig()
@@ -144,14 +151,21 @@ func (t *Table) Len() int { return len(t.sorted) }
 // a nil breakpoint the trap was lifted after the thread had run into it: the
 // thread must go back to addr. Without ok the signal is the target's own.
 func (t *Table) Recognise(s Stop) (b *Breakpoint, addr uint64, ok bool) {
-	addr, ok = t.trap.Recognise(s)
-	if !ok {
-		return nil, 0, false
+	for _, k := range t.kinds {
+		if addr, ok = k.Recognise(s); !ok {
+			continue
+		}
+		if b = t.byAddr[addr]; b != nil && b.trap == k {
+			return b, addr, true
+		}
+		if k.Lasting() {
+			// Nobody else's events have addresses of ours for data, and
+			// the thread has nothing to go back for.
+			return nil, s.PC, t.Lifted(addr)
+		}
+		return nil, addr, t.Lifted(addr)
 	}
-	if b = t.byAddr[addr]; b != nil {
-		return b, addr, true
-	}
-	return nil, addr, t.Lifted(addr)
+	return nil, 0, false
 }
 
 // Lifted reports that a trap was recently lifted from addr: a thread's SIGTRAP
@@ -172,6 +186,12 @@ func (t *Table) Settle() {
 // Forget drops everything after an exec: the text is gone, nothing is written
 // back. The table stays armed or not as it was.
 func (t *Table) Forget() {
+	for _, k := range t.kinds {
+		if k.Lasting() {
+			// The kernel has taken the traps away, but not the descriptors.
+			_ = k.Lift(t, t.of(k, true))
+		}
+	}
 	for _, b := range t.sorted {
 		b.armed, b.dead = false, true
 	}
@@ -189,26 +209,42 @@ func (t *Table) Armed() bool { return t.armed }
 // those whose text is gone become dead, which is no error.
 func (t *Table) Arm() error {
 	t.armed = true
-	t.work = t.work[:0]
-	for _, b := range t.sorted {
-		if !b.armed && !b.dead {
-			t.work = append(t.work, b)
+	var errs []error
+	for _, k := range t.kinds {
+		if bs := t.of(k, false); len(bs) > 0 {
+			errs = append(errs, k.Plant(t, bs))
 		}
 	}
-	return t.trap.Plant(t, t.work)
+	return errors.Join(errs...)
 }
 
 // Disarm lifts all breakpoints and restores the scratch slots, so that the text
-// shows the program's own bytes. To be called while no thread of the address
-// space runs, after those that stood in a slot have left it (Relocate). A trap
-// that is not there any more is not replaced.
+// shows the program's own bytes; lasting traps stay. To be called while no
+// thread of the address space runs, after those that stood in a slot have left
+// it (Relocate). A trap that is not there any more is not replaced.
 func (t *Table) Disarm() error {
 	t.armed = false
+	var errs []error
+	for _, k := range t.kinds {
+		if k.Lasting() {
+			continue
+		}
+		if bs := t.of(k, true); len(bs) > 0 {
+			errs = append(errs, k.Lift(t, bs))
+		}
+	}
+	errs = append(errs, t.scratch.restore(t.mem))
+	return errors.Join(errs...)
+}
+
+// of returns the living breakpoints of one kind that are armed, or not. The
+// result is good until the next call.
+func (t *Table) of(k Trap, armed bool) []*Breakpoint {
 	t.work = t.work[:0]
 	for _, b := range t.sorted {
-		if b.armed {
+		if b.trap == k && b.armed == armed && !b.dead {
 			t.work = append(t.work, b)
 		}
 	}
-	return errors.Join(t.trap.Lift(t, t.work), t.scratch.restore(t.mem))
+	return t.work
 }

@@ -1,7 +1,5 @@
 package bkpt
 
-import "errors"
-
 // A Stop is what a thread's signal-delivery-stop with SIGTRAP shows: the
 // si_code and si_perf_data of its siginfo, and its program counter.
 type Stop struct {
@@ -10,11 +8,12 @@ type Stop struct {
 	PC   uint64
 }
 
-// A Trap is a way to make threads stop at an address. Its methods are called
-// from the control goroutine.
+// A Trap is a way to make threads stop at an address, or to count them there.
+// Its methods are called from the control goroutine.
 type Trap interface {
 	// Plant makes the breakpoints in bs stop every thread that reaches
-	// them. They are in ascending order, and none is planted.
+	// them, and marks them armed. They are in ascending order, and none is
+	// planted.
 	Plant(t *Table, bs []*Breakpoint) error
 	// Lift undoes Plant.
 	Lift(t *Table, bs []*Breakpoint) error
@@ -22,111 +21,8 @@ type Trap interface {
 	// to; ok is false if the stop cannot be of this kind of trap. Whether
 	// there is, or was, a breakpoint at that address is the table's to say.
 	Recognise(s Stop) (addr uint64, ok bool)
-}
-
-// int3 plants one-byte trap instructions in the text.
-type int3 struct{}
-
-// Recognise: int3 leaves the program counter behind itself.
-func (int3) Recognise(s Stop) (addr uint64, ok bool) {
-	return s.PC - 1, s.Code == siKernel
-}
-
-// Plant verifies before it writes: text that has changed since the breakpoint
-// was made is planned anew, text that is gone makes the breakpoint dead.
-func (int3) Plant(t *Table, bs []*Breakpoint) error {
-	var errs []error
-	for run := range windows(bs) {
-		if err := t.plantRun(run); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// Lift writes the original byte wherever the trap is still there.
-func (int3) Lift(t *Table, bs []*Breakpoint) error {
-	var errs []error
-	for run := range windows(bs) {
-		if err := t.liftRun(run); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func (t *Table) plantRun(run []*Breakpoint) error {
-	raw, err := t.readRun(t.mem, run)
-	switch {
-	case err != nil && len(run) == 1:
-		run[0].dead = true
-		return nil
-	case err != nil:
-		return apart(run, t.plantRun)
-	}
-	clean := append(t.shown[:0], raw...)
-	t.shown = clean
-	start := run[0].Addr
-	t.Overlay(clean, start)
-	n := 0
-	for _, b := range run {
-		if !b.refresh(t, clean[b.Addr-start:]) {
-			continue
-		}
-		raw[b.Addr-start] = breakByte
-		b.armed = true
-		n++
-	}
-	if n == 0 {
-		return nil
-	}
-	if err := writeRun(t.mem, run, raw); err != nil {
-		for _, b := range run {
-			b.armed = false
-		}
-		return err
-	}
-	return nil
-}
-
-func (t *Table) liftRun(run []*Breakpoint) error {
-	raw, err := t.readRun(t.mem, run)
-	switch {
-	case err != nil && len(run) == 1:
-		run[0].armed, run[0].dead = false, true
-		return nil
-	case err != nil:
-		return apart(run, t.liftRun)
-	}
-	if hide(run, raw) {
-		if err := writeRun(t.mem, run, raw); err != nil {
-			return err
-		}
-	}
-	for _, b := range run {
-		b.armed = false
-	}
-	return nil
-}
-
-// hide puts the original bytes in raw, which was read from the start of run,
-// wherever a trap is, and reports whether there was one.
-func hide(run []*Breakpoint, raw []byte) bool {
-	found := false
-	for _, b := range run {
-		if i := b.Addr - run[0].Addr; raw[i] == breakByte && b.orig() != breakByte {
-			raw[i] = b.orig()
-			found = true
-		}
-	}
-	return found
-}
-
-// apart does f with each breakpoint of a run that could not be handled as one.
-func apart(run []*Breakpoint, f func([]*Breakpoint) error) error {
-	var errs []error
-	for i := range run {
-		errs = append(errs, f(run[i:i+1]))
-	}
-	return errors.Join(errs...)
+	// Lasting reports that the kernel keeps the trap: it stays while the
+	// table is disarmed, is taken out of fork children and gone after exec
+	// without us, and stops a thread behind the instruction, which has run.
+	Lasting() bool
 }

@@ -65,7 +65,7 @@ func (t *Table) rewritten(b *Breakpoint) error {
 	}
 	var err error
 	if b.armed {
-		err = t.trap.Lift(t, []*Breakpoint{b})
+		err = b.trap.Lift(t, []*Breakpoint{b})
 	}
 	b.dead = true
 	t.lifted[b.Addr] = b.orig()
@@ -75,11 +75,14 @@ func (t *Table) rewritten(b *Breakpoint) error {
 // Clean makes the memory of a fork child the program's own: the original byte
 // wherever a trap of ours stands, now or recently, and the original bytes of
 // scratch slots. To be called while the child is stopped, before it first runs.
-// Not for a vfork child, whose memory is its parent's.
+// Not for a vfork child, whose memory is its parent's. Lasting traps are the
+// kernel's to clean.
 func (t *Table) Clean(child Memory) error {
 	var errs []error
 	for run := range windows(t.sorted) {
-		errs = append(errs, t.cleanRun(child, run))
+		if run = slices.DeleteFunc(slices.Clone(run), (*Breakpoint).After); len(run) > 0 {
+			errs = append(errs, t.cleanRun(child, run))
+		}
 	}
 	for addr, orig := range t.lifted {
 		errs = append(errs, cleanByte(child, addr, orig))
