@@ -13,7 +13,7 @@ import (
 	"ptools/internal/profile"
 )
 
-func folded(t *testing.T, s *Sampler, v profile.Value) string {
+func folded(t testing.TB, s *Sampler, v profile.Value) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := s.Profile().Write(&b, profile.Folded, &profile.Options{Value: v}); err != nil {

@@ -1,0 +1,281 @@
+package sample
+
+import (
+	"context"
+	"io"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"ptools/internal/profile"
+	"ptools/internal/ptest"
+	"ptools/internal/ptrace"
+	"ptools/pctl/control"
+)
+
+func TestMain(m *testing.M) { ptest.Main(m) }
+
+// attach takes control of a target until the test ends.
+func attach(t testing.TB, pid int, o *control.Options) *control.Controller {
+	t.Helper()
+	c, err := control.Attach(context.Background(), pid, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { release(t, c) })
+	return c
+}
+
+func release(t testing.TB, c *control.Controller) {
+	if err := c.Release(context.Background(), control.ModeRun); err != nil {
+		t.Error(err)
+	}
+}
+
+// sampleRounds takes that many rounds of processes; each sees the samples.
+func sampleRounds(t testing.TB, rounds int64, period time.Duration, each func(*Sample), cs ...*control.Controller) *Sampler {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	files := NewFiles()
+	var sources []*Source
+	for _, c := range cs {
+		sources = append(sources, NewSource(c, files, false))
+	}
+	s := New(sources, &Options{Period: period, Each: each, Progress: func(p *Progress) {
+		if p.Rounds >= rounds {
+			cancel()
+		}
+	}})
+	if err := s.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// share returns the share of a function anywhere on the stack, of all samples.
+func share(t testing.TB, s *Sampler, v profile.Value, name string) float64 {
+	t.Helper()
+	var with, all float64
+	for line := range strings.Lines(folded(t, s, v)) {
+		i := strings.LastIndexByte(line, ' ')
+		var n float64
+		for _, digit := range strings.TrimSpace(line[i:]) {
+			n = 10*n + float64(digit-'0')
+		}
+		all += n
+		if strings.Contains(";"+line[:i]+";", ";"+name+";") {
+			with += n
+		}
+	}
+	return with / all
+}
+
+// TestShares compares samples and processor time with what the target itself
+// knows of its time.
+func TestShares(t *testing.T) {
+	truth := ptest.NewTruth(t)
+	g := ptest.StartWith(t, &ptest.Options{Truth: truth}, ptest.BuildC(t, "mix.c"))
+	g.Ready()
+	g.AwaitWork(10)
+	var before [3]uint64
+	for i := range before {
+		before[i] = truth.Share(i)
+	}
+	const rounds = 1500
+	s := sampleRounds(t, rounds, time.Second/999, nil, attach(t, g.PID, nil))
+	var spent [3]float64
+	sum := 0.0
+	for i := range spent {
+		spent[i] = float64(truth.Share(i) - before[i])
+		sum += spent[i]
+	}
+	inside := share(t, s, profile.Samples, "fifty") + share(t, s, profile.Samples, "thirty") + share(t, s, profile.Samples, "twenty")
+	for i, name := range []string{"fifty", "thirty", "twenty"} {
+		want := spent[i] / sum
+		// Five standard deviations of a binomial share.
+		bound := 5 * math.Sqrt(want*(1-want)/rounds)
+		for _, v := range []profile.Value{profile.Samples, profile.CPU} {
+			got := share(t, s, v, name)
+			if v == profile.Samples {
+				got /= inside // the target leaves its clock out of account
+			}
+			t.Logf("%s: %v share %.2f %%, truth %.2f %%", name, v, 100*got, 100*want)
+			if v == profile.Samples && math.Abs(got-want) > bound {
+				t.Errorf("%s: %v share %.2f %%, truth %.2f %% (bound %.2f)", name, v, 100*got, 100*want, 100*bound)
+			}
+		}
+	}
+	if whole := s.Cost().Ends[1]; whole < rounds*995/1000 {
+		t.Errorf("%d of %d stacks are whole: %v", whole, rounds, s.Cost().Ends)
+	}
+}
+
+// TestProcessorTime: the column adds up to what the process used by the kernel's
+// account, threads that live microseconds included.
+func TestProcessorTime(t *testing.T) {
+	for _, src := range []string{"mix.c", "threadstorm.c"} {
+		t.Run(strings.TrimSuffix(src, ".c"), func(t *testing.T) {
+			g := ptest.Start(t, ptest.BuildC(t, src), "-t", "2")
+			g.Ready()
+			c := attach(t, g.PID, nil)
+			before, err := processorTime(g.PID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := sampleRounds(t, 200, DefaultPeriod, nil, c)
+			after, err := processorTime(g.PID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, used := time.Duration(s.Profile().Total().CPU), after-before
+			t.Logf("samples count %v, the process used %v", got, used)
+			// The sampler's own beginning and end lie inside the two readings.
+			if got > used+used/100 || got < used-used/20 {
+				t.Errorf("samples count %v, the process used %v", got, used)
+			}
+		})
+	}
+}
+
+// TestWaitingThreads are neither stopped nor woken, and each has its stack.
+func TestWaitingThreads(t *testing.T) {
+	truth := ptest.NewTruth(t)
+	g := ptest.StartWith(t, &ptest.Options{Truth: truth}, ptest.BuildC(t, "idle.c"), "-t", "100")
+	g.Ready()
+	s := sampleRounds(t, 50, DefaultPeriod, nil, attach(t, g.PID, nil))
+	cost := s.Cost()
+	t.Logf("%+v", *cost)
+	if cost.Samples != 50*101 {
+		t.Errorf("%d samples of 101 threads in 50 rounds", cost.Samples)
+	}
+	// A thread may still be on its way to sleep in the first rounds.
+	if cost.Stops > 20 {
+		t.Errorf("%d stops", cost.Stops)
+	}
+	if n := truth.EINTR(); n != 0 {
+		t.Errorf("%d EINTRs", n)
+	}
+	out := folded(t, s, profile.Samples)
+	for _, call := range []string{"[futex]", "[poll]", "[clock_nanosleep]", "[epoll_wait]"} {
+		if !strings.Contains(out, ";"+call+" ") {
+			t.Errorf("no %s in\n%s", call, out)
+		}
+	}
+	if got := share(t, s, profile.Samples, "idle_thread"); got < 0.98 {
+		t.Errorf("only %.1f %% of the samples are under idle_thread\n%s", 100*got, out)
+	}
+}
+
+// TestBlockingCallsSeeNoEINTR, of none of the kinds.
+func TestBlockingCallsSeeNoEINTR(t *testing.T) {
+	truth := ptest.NewTruth(t)
+	g := ptest.StartWith(t, &ptest.Options{Truth: truth}, ptest.BuildC(t, "blockers.c"))
+	g.Ready()
+	s := sampleRounds(t, 500, time.Second/999, nil, attach(t, g.PID, nil))
+	t.Logf("%+v", *s.Cost())
+	if n := truth.EINTR(); n != 0 {
+		for i := range 32 {
+			if k := truth.Kind(i); k != 0 {
+				t.Logf("kind %d: %d", i, k)
+			}
+		}
+		t.Errorf("%d EINTRs", n)
+	}
+}
+
+// TestExecWhileSampling follows a program through its images.
+func TestExecWhileSampling(t *testing.T) {
+	g := ptest.Start(t, ptest.BuildC(t, "execstorm.c"), "-T", "-t", "2")
+	g.Ready()
+	s := sampleRounds(t, 300, time.Second/999, nil, attach(t, g.PID, nil))
+	t.Logf("%v", s.Cost())
+	if s.Cost().Samples == 0 {
+		t.Error("no samples")
+	}
+	for f := range profile.JSON + 1 {
+		if err := s.Profile().Write(io.Discard, f, nil); err != nil {
+			t.Errorf("%v: %v", f, err)
+		}
+	}
+}
+
+// TestStoppedProcess is shown as stopped and stays so.
+func TestStoppedProcess(t *testing.T) {
+	g := ptest.Start(t, ptest.BuildC(t, "spin.c"), "-t", "2")
+	g.Ready()
+	if err := ptrace.Kill(g.PID, g.PID, 19); err != nil {
+		t.Fatal(err)
+	}
+	g.WaitFor("the stop", g.Stopped)
+	c := attach(t, g.PID, nil)
+	s := sampleRounds(t, 20, DefaultPeriod, nil, c)
+	if got := share(t, s, profile.Samples, "[stopped]"); got < 0.5 {
+		t.Errorf("%.0f %% of the samples are shown as stopped\n%s", 100*got, folded(t, s, profile.Samples))
+	}
+	release(t, c)
+	g.WaitFor("the stop again", g.Stopped)
+}
+
+// TestCreationsExact: every thread creation counts once, under its creator.
+func TestCreationsExact(t *testing.T) {
+	g := ptest.Start(t, ptest.BuildC(t, "threadcreate.c"), "-n", "20", "-w")
+	g.Ready()
+	profiled := NewCreations()
+	hook, bind := profiled.Hook()
+	c := attach(t, g.PID, &control.Options{OnThreadStart: hook})
+	bind(NewSource(c, NewFiles(), false))
+	if err := profiled.Run(context.Background(), 0, func(context.Context) error {
+		return g.Stdin.Close()
+	}); err != nil {
+		t.Fatal(err)
+	}
+	s := &Sampler{profile: profiled.Profile()}
+	out := folded(t, s, profile.Samples)
+	for _, want := range []string{
+		";place_one;create;", ";place_two;create;", ";place_three;create;", ";place_four;create;", ";deeper;create;",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	if got := profiled.Profile().Total().Samples; got != 20*15 {
+		t.Errorf("%d creations, want 300\n%s", got, out)
+	}
+	for i, name := range []string{"place_one", "place_two", "place_three", "place_four"} {
+		if got, want := share(t, s, profile.Samples, name), float64(i+1)/15; math.Abs(got-want) > 1e-9 {
+			t.Errorf("%s created %.4f of the threads, want %.4f", name, got, want)
+		}
+	}
+}
+
+// BenchmarkRoundIdle is a round of waiting threads.
+func BenchmarkRoundIdle(b *testing.B) {
+	for _, threads := range []string{"100", "1000"} {
+		b.Run(threads, func(b *testing.B) {
+			benchmarkRound(b, ptest.Start(b, ptest.BuildC(b, "idle.c"), "-t", threads))
+		})
+	}
+}
+
+// BenchmarkRoundBusy is a round of two running threads beside waiting ones.
+func BenchmarkRoundBusy(b *testing.B) {
+	benchmarkRound(b, ptest.Start(b, ptest.BuildC(b, "busyidle.c"), "-b", "2", "-t", "100"))
+}
+
+func benchmarkRound(b *testing.B, g *ptest.Target) {
+	g.Ready()
+	s := New([]*Source{NewSource(attach(b, g.PID, nil), NewFiles(), false)}, nil)
+	p := s.processes[0]
+	if err := p.begin(0); err != nil {
+		b.Fatal(err)
+	}
+	defer p.close()
+	now := time.Duration(0)
+	b.ReportAllocs()
+	for b.Loop() {
+		now += DefaultPeriod
+		p.round(context.Background(), now)
+	}
+}
