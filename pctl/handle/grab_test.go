@@ -107,7 +107,7 @@ func TestGrabDoesNotTouch(t *testing.T) {
 
 func TestGrabOfTheDead(t *testing.T) {
 	g := ptest.StartHelper(t, "execs")
-	g.Line()
+	pc := address(t, g.Line())
 	r := newRegistry(t)
 	h := grab(t, r, g.PID)
 	release(t, grab(t, r, os.Getpid()))
@@ -123,8 +123,11 @@ func TestGrabOfTheDead(t *testing.T) {
 	if _, err := h.Memory(); !errors.Is(err, syscall.ESRCH) {
 		t.Errorf("Memory of a zombie: %v", err)
 	}
-	if h.Alive() || !errors.Is(h.Refresh(), syscall.ESRCH) {
+	if h.Alive() || !errors.Is(h.Refresh(), syscall.ESRCH) || !errors.Is(h.Space().Refresh(), syscall.ESRCH) {
 		t.Error("a zombie is alive")
+	}
+	if f := h.Space().Symbolize(pc, Return, nil); !strings.HasSuffix(f[0].Func, "handle.here") {
+		t.Errorf("Symbolize after the end: %+v", f)
 	}
 	g.Wait()
 	if _, err := r.Grab(t.Context(), g.PID); !errors.Is(err, syscall.ESRCH) {

@@ -148,9 +148,19 @@ func TestLazy(t *testing.T) {
 	if n := s.files.Len(); n != 0 {
 		t.Errorf("a new Space has opened %d files", n)
 	}
+	mapped := s.Mapped()
 	s.Find(landmark)
+	main := s.Named("a.out")
 	if n := s.files.Len(); n != 1 {
 		t.Errorf("one Find has opened %d files", n)
+	}
+	if len(main) != 1 || main[0].File == nil {
+		t.Errorf("Named(a.out) = %+v", main)
+	}
+	for i, o := range s.Objects() {
+		if m := mapped[i]; m.Start != o.Start || m.End != o.End || m.Path != o.Path || m.File != nil {
+			t.Errorf("Mapped has %+v where Objects has %+v", m, o)
+		}
 	}
 	if n := testing.AllocsPerRun(100, func() { s.Find(landmark) }); n != 0 {
 		t.Errorf("Find allocates %v times", n)

@@ -37,6 +37,43 @@ func (s *Space) Objects() []Object {
 	return list
 }
 
+// Mapped is Objects without opening anything: only Path, Name, Start and End
+// are set, which is enough to see what has come and gone.
+func (s *Space) Mapped() []Object {
+	snap := s.now.Load()
+	list := make([]Object, len(snap.objects))
+	for i, o := range snap.objects {
+		list[i] = o.mapped()
+	}
+	return list
+}
+
+// Named returns the objects that go by a name, the main program first, then by
+// address, and opens no other. The name is an object's path, its file name
+// ("libc.so.6"), that name up to ".so" or before it ("libc.so", "libc"), or
+// "a.out" for the main program; an empty one is every object's.
+func (s *Space) Named(name string) []Object {
+	var list []Object
+	for _, o := range s.now.Load().named(name) {
+		list = append(list, s.object(o))
+	}
+	return list
+}
+
+func (s *snapshot) named(name string) []*object {
+	main := s.main()
+	var list []*object
+	if main != nil && (name == "a.out" || main.called(name)) {
+		list = append(list, main)
+	}
+	for _, o := range s.objects {
+		if o != main && o.called(name) {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
 // Object returns the object that has an address, of code or data, mapped
 // from its file.
 func (s *Space) Object(addr uint64) (Object, bool) {
@@ -64,12 +101,17 @@ func (s *snapshot) main() *object {
 
 func (s *Space) object(o *object) Object {
 	l, _ := s.load(o)
-	v := Object{Path: o.path, Name: o.name, Start: o.start, End: o.end, File: l.file}
+	v := o.mapped()
+	v.File = l.file
 	if l.file != nil {
 		v.BuildID = l.file.BuildID()
 		v.Bias, _ = o.bias(l)
 	}
 	return v
+}
+
+func (o *object) mapped() Object {
+	return Object{Path: o.path, Name: o.name, Start: o.start, End: o.end}
 }
 
 // bias is that of the object's code.
@@ -82,30 +124,16 @@ func (o *object) bias(l *loaded) (uint64, bool) {
 	return bias(l.file.Segments(), &o.maps[0]) // all its code is in memory that replaced it
 }
 
-// ByName returns the symbols of a name, in the main program first, then by
-// address; see elfsym.File.ByName for what a symbol's name may be. in means an
-// object by its path, its file name ("libc.so.6"), that name up to ".so" or
-// before it ("libc.so", "libc"), or "a.out" for the main program; empty, it
-// means all.
-func (s *Space) ByName(in, symbol string) []Symbol {
-	snap := s.now.Load()
-	main := snap.main()
+// ByName returns the symbols of a name in the objects of a name, in the order
+// of Named; see elfsym.File.ByName for what a symbol's name may be.
+func (s *Space) ByName(object, symbol string) []Symbol {
 	var found []Symbol
-	add := func(o *object) {
-		v := s.object(o)
-		if v.File == nil {
-			return
+	for _, o := range s.Named(object) {
+		if o.File == nil {
+			continue
 		}
-		for _, sym := range v.File.ByName(symbol) {
-			found = append(found, Symbol{Name: sym.Name, Addr: sym.Addr + v.Bias, Size: sym.Size, Object: v, Kind: sym.Kind})
-		}
-	}
-	if main != nil && (in == "a.out" || main.called(in)) {
-		add(main)
-	}
-	for _, o := range snap.objects {
-		if o != main && o.called(in) {
-			add(o)
+		for _, sym := range o.File.ByName(symbol) {
+			found = append(found, Symbol{Name: sym.Name, Addr: sym.Addr + o.Bias, Size: sym.Size, Object: o, Kind: sym.Kind})
 		}
 	}
 	return found

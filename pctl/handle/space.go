@@ -58,7 +58,8 @@ func (s *Space) PID() int { return s.pid }
 
 // Refresh reads the map again. Objects that are still there keep what is
 // known about them; a map that has not changed costs reading it and nothing
-// else.
+// else. Of a process that has ended the last map stays, and the error
+// satisfies syscall.ESRCH.
 func (s *Space) Refresh() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,8 +68,11 @@ func (s *Space) Refresh() error {
 	if err != nil {
 		return err
 	}
-	if old.text != nil && bytes.Equal(text, old.text) {
+	switch {
+	case old.text != nil && bytes.Equal(text, old.text):
 		return nil
+	case len(text) == 0 && len(old.text) > 0: // a zombie: what it had still explains its last addresses
+		return errGone
 	}
 	maps, err := procfs.ParseMaps(text)
 	if err != nil {
