@@ -1,7 +1,7 @@
-// Package perfevent opens perf events of the kernel's uprobe kind: breakpoints
-// that the kernel plants, steps and lifts, also when we are killed.
+// Package perfevent opens the kernel's uprobes: breakpoints that the kernel plants,
+// steps and lifts, also when we are killed.
 //
-// An event belongs to one thread. It counts the times that thread reaches an
+// An [Event] of perf_event_open(2) belongs to one thread. It counts the times that thread reaches an
 // instruction of a file, in the kernel and without stopping anybody; with
 // [Options.SigTrap] each time also raises a synchronous SIGTRAP in the thread,
 // whose si_code is TRAP_PERF and whose si_perf_data is [Options.SigData]. The
@@ -16,6 +16,9 @@
 // a lock (event_mutex), one event at a time; opening needs that lock too. So a
 // [Closer] closes in the background, and the number of events has to stay small:
 // a hundred take ten seconds to close, also when we are killed.
+//
+// [Counters] count without these limits, where BPF may be used: one descriptor for
+// all threads of a process, present and future, and all instructions of a file.
 //
 // An event needs CAP_PERFMON or CAP_SYS_ADMIN, and a file-backed mapping of the
 // instruction. exec removes it.

@@ -29,7 +29,8 @@ func startProbed(t testing.TB) *probed {
 	if err := Supported(); err != nil {
 		t.Skip(err)
 	}
-	p := &probed{t: t, path: ptest.BuildC(t, "testdata/probed.c")}
+	// The first instruction is an endbr64, which the kernel need not step.
+	p := &probed{t: t, path: ptest.BuildC(t, "testdata/probed.c", "-fcf-protection=full")}
 	f, err := elf.Open(p.path)
 	if err != nil {
 		t.Fatal(err)
