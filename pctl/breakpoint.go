@@ -45,15 +45,15 @@ func (p *Process) Break(ctx context.Context, where Where, h Handler) (*Breakpoin
 	var on control.Handler
 	if h != nil {
 		on = func(hit *control.Hit) {
-			h(&Hit{TID: hit.TID(), Addr: hit.Addr(), Count: hit.Count(), Breakpoint: b, hit: hit})
+			h(&Hit{TID: hit.TID(), Addr: hit.Addr(), Count: b.b.Hits(), Breakpoint: b, hit: hit})
 		}
 	}
 	// On the control goroutine, so that b is whole before it is hit.
 	set := func() {
 		if where.Symbol == "" {
-			b.b, err = brk(c.Break(ctx, where.Addr, on))
+			b.b, err = c.Break(ctx, where.Addr, on)
 		} else {
-			b.b, err = brk2(c.BreakSymbol(ctx, where.Object, where.Symbol, where.Offset, on))
+			b.b, err = c.BreakSymbol(ctx, where.Object, where.Symbol, where.Offset, on)
 		}
 	}
 	switch cerr := c.Do(ctx, set); {

@@ -1,5 +1,7 @@
 package pctl
 
+import "errors"
+
 // ReadAt reads the process's memory at addr, an address as a signed number
 // (two's complement); breakpoints are never seen. Of a range that is mapped only
 // at its beginning it reads that part and returns an error. It implements
@@ -7,8 +9,10 @@ package pctl
 // Pause. What a running process writes meanwhile is seen in part.
 func (p *Process) ReadAt(b []byte, addr int64) (int, error) {
 	if p.c != nil {
-		n, err := ctlReadAt(p.c, b, addr)
-		return n, p.fail("read", err)
+		n, err := p.c.ReadAt(b, addr)
+		if !errors.Is(err, ErrReleased) {
+			return n, p.fail("read", err)
+		}
 	}
 	m, err := p.h.Memory()
 	if err != nil {
@@ -25,6 +29,6 @@ func (p *Process) WriteAt(b []byte, addr int64) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	n, err := ctlWriteAt(c, b, addr)
+	n, err := c.WriteAt(b, addr)
 	return n, p.fail("write", err)
 }

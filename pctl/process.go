@@ -25,10 +25,11 @@ const (
 // called from any goroutine; see the package comment for what Handlers may do.
 type Process struct {
 	s        *Session
-	h        *grip
+	h        *handle.Handle
 	c        *control.Controller // nil if nobody controls the process
 	readOnly bool                // control was not asked for
 	created  string              // path of the program, if we started it
+	mode     Mode                // of its release
 	walk     walker
 
 	mu      sync.Mutex
@@ -104,7 +105,7 @@ func (p *Process) Release(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.fail("release", c.Release(ctx, p.h.Mode()))
+	return p.fail("release", c.Release(ctx, p.mode))
 }
 
 // Done is closed when control of the process has ended: it was let go, has
@@ -168,12 +169,7 @@ func (p *Process) Controller() (*control.Controller, error) { return p.control("
 
 // Space returns the map of the address space that the process has now. An exec
 // replaces it.
-func (p *Process) Space() *handle.Space {
-	if p.c != nil {
-		return p.c.Space()
-	}
-	return p.h.Space()
-}
+func (p *Process) Space() *handle.Space { return p.h.Space() }
 
 // control returns the controller for an operation.
 func (p *Process) control(op string) (*control.Controller, error) {
@@ -203,4 +199,19 @@ func (p *Process) fail(op string, err error) error {
 		return err
 	}
 	return &Error{Op: op, PID: p.PID(), Err: err}
+}
+
+// awaitExit waits for the end of a process that we do not control.
+func (p *Process) awaitExit(ctx context.Context) error {
+	fd, err := procfs.OpenPIDFD(p.PID())
+	if err == nil {
+		defer fd.Close()
+	}
+	if !p.h.Alive() { // the number may be another's by now
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return fd.Wait(ctx)
 }

@@ -73,16 +73,13 @@ func (f *facts) traced() error {
 // diagnose finds the cause behind an error of attaching or of opening. What
 // it does not recognise it returns as it is.
 func (f *facts) diagnose(err error, readOnly bool) error {
+	if cause := f.check(readOnly); cause != nil {
+		return cause
+	}
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		if cause := f.check(readOnly); cause != nil {
-			return cause
-		}
 		return f.permission()
 	case errors.Is(err, syscall.ESRCH), errors.Is(err, fs.ErrNotExist):
-		if cause := f.check(readOnly); cause != nil {
-			return cause
-		}
 		return ErrNoProcess
 	}
 	return err

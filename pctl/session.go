@@ -1,146 +1,121 @@
 package pctl
 
 import (
-	"context"
+	"errors"
 	"os"
 	"sync"
 
 	"ptools/internal/elfsym"
-	"ptools/internal/mem"
-	"ptools/pctl/control"
 	"ptools/pctl/handle"
-	"ptools/pctl/notify"
 )
+
+// DefaultCacheLimit is how many idle read-only handles a Session keeps unless
+// its options say otherwise.
+const DefaultCacheLimit = handle.DefaultIdle
+
+// cachedFiles is how many executables and libraries stay open for their
+// symbols.
+const cachedFiles = 256
 
 // SessionOptions of NewSession. Nil means the zero value.
 type SessionOptions struct {
+	// CacheLimit is how many handles of processes that were grabbed read-only
+	// are kept when nobody references them any more; zero: DefaultCacheLimit,
+	// negative: none.
 	CacheLimit int
 }
 
-// Session x.
+// Session is a set of grabbed processes and what they share: handles, and the
+// symbols of files, each read once however many processes map it. Programs
+// usually have one. Its methods may be called from any goroutine.
 type Session struct {
-	files *elfsym.Cache
-	mu    sync.Mutex
-	procs map[*Process]struct{}
-	grips map[int]*grip
+	files    *elfsym.Cache
+	registry *handle.Registry
+	grabs    sync.WaitGroup // grabs and creations under way
+
+	mu     sync.Mutex
+	closed bool
+	procs  map[*Process]struct{}
+	vetted map[int]uint64 // start times of the processes that a read-only grab has checked
 }
 
-type grip struct {
-	pid   int
-	refs  int
-	space *handle.Space
-	m     *mem.Memory
-	c     *control.Controller
-	mode  Mode
-}
-
-func (g *grip) PID() int                     { return g.pid }
-func (g *grip) Space() *handle.Space         { return g.space }
-func (g *grip) Memory() (*mem.Memory, error) { return g.m, nil }
-func (g *grip) Mode() Mode                   { return g.mode }
-
-// NewSession x.
+// NewSession returns a Session without processes.
 func NewSession(o *SessionOptions) *Session {
-	return &Session{files: elfsym.NewCache(64), procs: map[*Process]struct{}{}, grips: map[int]*grip{}}
-}
-
-// GrabOptions x.
-type GrabOptions struct {
-	ReadOnly bool
-	Stop     Point
-	Release  Mode
-}
-
-// Grab x.
-func (s *Session) Grab(ctx context.Context, pid int, o *GrabOptions) (*Process, error) {
-	if o == nil {
-		o = &GrabOptions{}
+	limit := DefaultCacheLimit
+	if o != nil && o.CacheLimit != 0 {
+		limit = max(o.CacheLimit, 0)
 	}
-	if err := gather(pid).check(o.ReadOnly); err != nil {
-		return nil, &Error{Op: "grab", PID: pid, Err: err}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	g := s.grips[pid]
-	var err error
-	if g == nil {
-		g = &grip{pid: pid, mode: o.Release}
-		if o.ReadOnly {
-			g.space, err = handle.NewSpace(pid, s.files)
-			if err == nil {
-				g.m, err = mem.Open(pid)
-			}
-		} else {
-			g.c, err = control.Attach(ctx, pid, &control.Options{Stop: o.Stop, Mode: o.Release, Files: s.files, Bus: notify.NewBus(), Linker: true})
-		}
-		if err != nil {
-			return nil, &Error{Op: "grab", PID: pid, Err: gather(pid).diagnose(err, o.ReadOnly)}
-		}
-		s.grips[pid] = g
-	}
-	g.refs++
-	return s.newProcess(g, o.ReadOnly, ""), nil
-}
-
-func (s *Session) newProcess(g *grip, ro bool, created string) *Process {
-	p := &Process{s: s, h: g, c: g.c, readOnly: ro, created: created, streams: map[*Events]struct{}{}, breaks: map[*Breakpoint]struct{}{}}
-	s.procs[p] = struct{}{}
-	return p
-}
-
-// Command x.
-type Command = control.Command
-
-// CreateOptions x.
-type CreateOptions struct {
-	Stop    Point
-	Release Mode
-}
-
-// Create x.
-func (s *Session) Create(ctx context.Context, cmd *Command, o *CreateOptions) (*Process, error) {
-	if o == nil {
-		o = &CreateOptions{}
-	}
-	c, err := control.Start(ctx, cmd, &control.Options{Stop: o.Stop, Mode: o.Release, Files: s.files, Bus: notify.NewBus(), Linker: true})
+	files := elfsym.NewCache(cachedFiles)
+	registry, err := handle.NewRegistry(limit, files)
 	if err != nil {
-		return nil, &Error{Op: "create " + cmd.Path, Err: err}
+		panic(err) // the only error is a negative limit
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	g := &grip{pid: c.PID(), c: c, mode: o.Release, refs: 1}
-	s.grips[c.PID()] = g
-	return s.newProcess(g, false, cmd.Path), nil
+	return &Session{
+		files: files, registry: registry,
+		procs: make(map[*Process]struct{}), vetted: make(map[int]uint64),
+	}
 }
 
-func (s *Session) release(p *Process) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.procs, p)
-	p.h.refs--
-	if p.h.refs > 0 {
-		return nil
-	}
-	delete(s.grips, p.h.pid)
-	if p.h.c != nil {
-		return p.h.c.Release(context.Background(), p.h.mode)
-	}
-	p.h.space.Close()
-	return p.h.m.Close()
-}
-
-// Close x.
+// Close closes every Process of the Session, which lets the controlled ones go
+// in their release modes, and gives back what idle handles hold. It returns
+// when that is done and when no grab is under way any more. To close again is
+// no error.
 func (s *Session) Close() error {
 	s.mu.Lock()
-	var ps []*Process
+	s.closed = true
+	procs := make([]*Process, 0, len(s.procs))
 	for p := range s.procs {
-		ps = append(ps, p)
+		procs = append(procs, p)
 	}
 	s.mu.Unlock()
-	for _, p := range ps {
-		p.Close()
+	errs := make([]error, len(procs))
+	var wg sync.WaitGroup
+	for i, p := range procs {
+		wg.Go(func() { errs[i] = p.Close() })
 	}
+	wg.Wait()
+	s.grabs.Wait()
+	s.registry.Close()
+	return errors.Join(errs...)
+}
+
+// begin announces a grab or a creation; end has to follow.
+func (s *Session) begin() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return os.ErrClosed
+	}
+	s.grabs.Add(1)
 	return nil
 }
 
-func (p *Process) awaitExit(ctx context.Context) error { return os.ErrInvalid }
+// add makes the reference that a grab returns. If the Session was closed
+// meanwhile the handle is released.
+func (s *Session) add(h *handle.Handle, readOnly bool) (*Process, error) {
+	p := &Process{
+		s: s, h: h, readOnly: readOnly,
+		streams: make(map[*Events]struct{}), breaks: make(map[*Breakpoint]struct{}),
+	}
+	if held, ok := h.Control().(*controlled); ok {
+		p.c, p.created, p.mode = held.Controller, held.created, held.mode
+	}
+	s.mu.Lock()
+	closed := s.closed
+	if !closed {
+		s.procs[p] = struct{}{}
+	}
+	s.mu.Unlock()
+	if closed {
+		return nil, errors.Join(os.ErrClosed, h.Release())
+	}
+	return p, nil
+}
+
+// release drops a reference that has been closed.
+func (s *Session) release(p *Process) error {
+	s.mu.Lock()
+	delete(s.procs, p)
+	s.mu.Unlock()
+	return p.fail("release", p.h.Release())
+}

@@ -38,8 +38,10 @@ func (t *target) keep(h *pctl.Hit) {
 	}
 	copied := h.Thread()
 	t.mu.Lock()
-	t.copies[hitKey{h.Addr, h.Count}] = copied
-	t.mu.Unlock()
+	defer t.mu.Unlock()
+	if len(t.copies) < queued {
+		t.copies[hitKey{h.Addr, h.Count}] = copied
+	}
 }
 
 // hit prints a hit, with the stack that keep has copied. Hits that come faster

@@ -24,8 +24,11 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// However we end, the process has to be let go first; a reader who goes
+	// away is told by the error of writing.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
+	signal.Ignore(syscall.SIGPIPE)
 	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "functrace:", err)
 		os.Exit(1)
@@ -51,6 +54,8 @@ func run(ctx context.Context, argv []string, stdout, stderr io.Writer) error {
 		return errors.New("usage: functrace [-args N] -p PID FUNCTION...")
 	}
 
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	session := pctl.NewSession(nil)
 	defer session.Close()
 	process, err := session.Grab(ctx, *pid, nil)
@@ -65,8 +70,14 @@ func run(ctx context.Context, argv []string, stdout, stderr io.Writer) error {
 			return err
 		}
 	}
-	printed := make(chan error)
-	go func() { printed <- t.print(stdout, *nargs) }() // ends when calls is closed
+	printed := make(chan error, 1)
+	go func() { // ends when calls is closed
+		defer close(printed)
+		if err := t.print(stdout, *nargs); err != nil {
+			cancel()
+			printed <- err
+		}
+	}()
 
 	end, err := process.Wait(ctx)
 	if errors.Is(err, context.Canceled) {
@@ -118,8 +129,8 @@ func (t *tracer) print(stdout io.Writer, nargs int) error {
 			args[i] = fmt.Sprintf("%#x", c.args[i])
 		}
 		fmt.Fprintf(w, "[%d] %s(%s)\n", c.tid, c.name, strings.Join(args, ", "))
-		if len(t.calls) == 0 {
-			w.Flush()
+		if len(t.calls) == 0 && w.Flush() != nil {
+			break
 		}
 	}
 	return w.Flush()

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"os"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"ptools/internal/ptest"
+)
+
+// startSpin starts a target that counts in two threads.
+func startSpin(t *testing.T) (*ptest.Target, *ptest.Truth) {
+	t.Helper()
+	truth := ptest.NewTruth(t)
+	g := ptest.StartWith(t, &ptest.Options{Truth: truth}, ptest.BuildC(t, "spin.c"), "-t", "2")
+	g.Ready()
+	return g, truth
+}
+
+// ends are the ways in which a pgrab that watches a process ends.
+var ends = []struct {
+	name   string
+	args   []string
+	signal os.Signal // sent once it watches; nil: it ends by itself
+}{
+	{"time", []string{"-t", "0.1"}, nil},
+	{"SIGINT", nil, os.Interrupt},
+	{"SIGTERM", nil, syscall.SIGTERM},
+	{"SIGHUP", nil, syscall.SIGHUP},
+	{"SIGKILL", nil, os.Kill},
+}
+
+// TestReleaseModes crosses the modes with the ends, once while the process is
+// held and once while it runs.
+func TestReleaseModes(t *testing.T) {
+	for _, mode := range []string{"run", "kill", "stop"} {
+		for _, end := range ends {
+			for _, stop := range []string{"grab", "none"} {
+				t.Run(mode+"/"+end.name+"/"+stop, func(t *testing.T) {
+					g, truth := startSpin(t)
+					args := append([]string{"-e", mode, "-s", stop, "-p", strconv.Itoa(g.PID)}, end.args...)
+					p := startPgrab(t, args...)
+					first := "grabbed (3 threads)"
+					if stop == "grab" {
+						first += ", stopped at grab"
+					}
+					expect(t, p, g.PID, first)
+					if end.signal != nil {
+						p.Signal(end.signal)
+					}
+					checkEnd(t, p, g, truth, mode, end.signal == os.Kill)
+				})
+			}
+		}
+	}
+}
+
+// checkEnd checks what a pgrab that ended leaves of its target.
+func checkEnd(t *testing.T, p, g *ptest.Target, truth *ptest.Truth, mode string, killed bool) {
+	t.Helper()
+	if !killed {
+		switch mode {
+		case "run":
+			expect(t, p, g.PID, "released, running")
+		case "kill":
+			expect(t, p, g.PID, "undead: killed by signal 9 (killed)")
+		case "stop":
+			expect(t, p, g.PID, "released, stopped")
+		}
+		if out, state := p.Finish(); out != "" || state.ExitCode() != 0 {
+			t.Errorf("then pgrab prints %q and ends with %v", out, state)
+		}
+	} else {
+		p.Wait()
+	}
+	switch {
+	case mode == "kill":
+		g.WaitState("ZX")
+	case mode == "stop" && !killed:
+		expectFree(t, g, "T")
+		work := truth.Work()
+		if again := truth.Work(); again != work {
+			t.Errorf("it counts on, from %d to %d, although it was left stopped", work, again)
+		}
+		g.Signal(syscall.SIGCONT)
+		g.AwaitWork(work + 1)
+	default: // after our own SIGKILL nobody can keep it stopped
+		g.WaitFor("its being let go", func() bool { return g.TracerPID() == 0 })
+		g.AwaitWork(truth.Work() + 1)
+	}
+}
+
+// TestHold checks that a process stands still for as long as it is held, and
+// counts on afterwards.
+func TestHold(t *testing.T) {
+	g, truth := startSpin(t)
+	p := startPgrab(t, "-p", strconv.Itoa(g.PID))
+	expect(t, p, g.PID, "grabbed (3 threads), stopped at grab")
+	if !g.Stopped() {
+		t.Errorf("not every thread stands still")
+	}
+	before := truth.Work()
+	// Many looks take a while, in which a thread that ran would count.
+	for range 1000 {
+		if now := truth.Work(); now != before {
+			t.Fatalf("counts on while it is held, from %d to %d", before, now)
+		}
+	}
+	p.Stdin.Write([]byte("\n"))
+	expect(t, p, g.PID, "continued")
+	g.AwaitWork(before + 1)
+	p.Signal(os.Interrupt)
+	expect(t, p, g.PID, "released, running")
+	if _, state := p.Finish(); state.ExitCode() != 0 {
+		t.Errorf("pgrab ends with %v", state)
+	}
+}
+
+// TestTimedHold holds for a time and lets go after another.
+func TestTimedHold(t *testing.T) {
+	g, truth := startSpin(t)
+	p := startPgrab(t, "-H", "100ms", "-t", "200ms", "-p", strconv.Itoa(g.PID))
+	expect(t, p, g.PID, "grabbed (3 threads), stopped at grab")
+	work := truth.Work()
+	expect(t, p, g.PID, "continued", "released, running")
+	g.AwaitWork(work + 1)
+	expectFree(t, g, "RS")
+}
+
+// TestTargetDiesWhileHeld tells of a death that nobody asked for.
+func TestTargetDiesWhileHeld(t *testing.T) {
+	g, _ := startSpin(t)
+	p := startPgrab(t, "-p", strconv.Itoa(g.PID))
+	expect(t, p, g.PID, "grabbed (3 threads), stopped at grab")
+	g.Kill()
+	expect(t, p, g.PID, "undead: killed by signal 9 (killed)")
+	if _, state := p.Finish(); state.ExitCode() != 0 {
+		t.Errorf("pgrab ends with %v", state)
+	}
+}

@@ -1,0 +1,56 @@
+package pctl
+
+import (
+	"context"
+
+	"ptools/pctl/control"
+)
+
+// Command is a program to be created under control: its path, for which no
+// search is made, its arguments with argv[0], its environment, directory and
+// descriptors. What is not given is our own.
+type Command = control.Command
+
+// CreateOptions of Session.Create. Nil means the zero value.
+type CreateOptions struct {
+	// Stop is the set of rendezvous points; zero: none. PointCreate holds the
+	// process before its first instruction.
+	Stop Point
+	// Release is what becomes of the process when the last reference is
+	// closed or we die. Until Create has returned, our death kills it.
+	Release Mode
+}
+
+// Create starts a program under control and returns a reference to its
+// process, which is a child of this one but not to be waited for other than by
+// Wait and Events. The command sees its terminal, signal mask and descriptors
+// as if a shell had started it. The error of a program that cannot be executed
+// is execve(2)'s.
+func (s *Session) Create(ctx context.Context, cmd *Command, o *CreateOptions) (*Process, error) {
+	if o == nil {
+		o = new(CreateOptions)
+	}
+	p, err := s.create(ctx, cmd, o)
+	if err != nil {
+		return nil, &Error{Op: "create " + cmd.Path, Err: err}
+	}
+	return p, nil
+}
+
+func (s *Session) create(ctx context.Context, cmd *Command, o *CreateOptions) (*Process, error) {
+	if err := s.begin(); err != nil {
+		return nil, err
+	}
+	defer s.grabs.Done()
+	c, err := control.Start(ctx, cmd, &control.Options{
+		Stop: o.Stop, Mode: o.Release, Linker: true, Files: s.files,
+	})
+	if err != nil {
+		return nil, err
+	}
+	h, err := s.registry.Adopt(ctx, c.PID(), &controlled{Controller: c, mode: o.Release, created: cmd.Path})
+	if err != nil {
+		return nil, err
+	}
+	return s.add(h, false)
+}

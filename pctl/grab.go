@@ -1,0 +1,135 @@
+package pctl
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"ptools/pctl/control"
+	"ptools/pctl/handle"
+)
+
+// GrabOptions of Session.Grab. Nil means the zero value. Where the process is
+// under control in this Session already, its options are those of the grab that
+// took control, and Stop and Release are without effect.
+type GrabOptions struct {
+	// ReadOnly grabs without control: nothing is attached to or stopped.
+	ReadOnly bool
+	// Stop is the set of rendezvous points; zero: none. PointGrab holds the
+	// process when Grab returns.
+	Stop Point
+	// Release is what becomes of the process when the last reference is
+	// closed or we die; zero: ModeRun.
+	Release Mode
+}
+
+// Grab returns a reference to a running process, controlled unless o asks for
+// ReadOnly. The error of one that cannot be grabbed is an *Error with a *Refusal
+// where a cause is known. ctx bounds the waiting for others who are grabbing
+// the same process.
+func (s *Session) Grab(ctx context.Context, pid int, o *GrabOptions) (*Process, error) {
+	if o == nil {
+		o = new(GrabOptions)
+	}
+	p, err := s.grab(ctx, pid, o)
+	if err != nil {
+		return nil, &Error{Op: "grab", PID: pid, Err: err}
+	}
+	return p, nil
+}
+
+func (s *Session) grab(ctx context.Context, pid int, o *GrabOptions) (*Process, error) {
+	if err := s.begin(); err != nil {
+		return nil, err
+	}
+	defer s.grabs.Done()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if pid <= 0 {
+		return nil, ErrNoProcess
+	}
+	var h *handle.Handle
+	var err error
+	if o.ReadOnly {
+		h, err = s.registry.Grab(ctx, pid)
+	} else {
+		h, err = s.registry.Control(ctx, pid, func(ctx context.Context) (handle.Controlled, error) {
+			return s.attach(ctx, pid, o)
+		})
+	}
+	if err != nil {
+		return nil, explain(pid, err, o.ReadOnly)
+	}
+	if o.ReadOnly && h.ReadOnly() {
+		if err := s.vet(h); err != nil {
+			return nil, errors.Join(err, h.Release())
+		}
+	}
+	return s.add(h, o.ReadOnly)
+}
+
+// attach takes control of a process that nobody in this Session controls.
+func (s *Session) attach(ctx context.Context, pid int, o *GrabOptions) (handle.Controlled, error) {
+	if err := gather(pid).check(false); err != nil {
+		return nil, err
+	}
+	c, err := control.Attach(ctx, pid, &control.Options{
+		Stop: o.Stop, Mode: o.Release, Linker: true, Files: s.files,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &controlled{Controller: c, mode: o.Release}, nil
+}
+
+// vet refuses to read processes that have nothing to be read, once for each:
+// the maps of a zombie or a kernel thread are empty, which is no error.
+func (s *Session) vet(h *handle.Handle) error {
+	pid := h.PID()
+	s.mu.Lock()
+	start, ok := s.vetted[pid]
+	s.mu.Unlock()
+	if ok && start == h.StartTime() {
+		return nil
+	}
+	if err := gather(pid).check(true); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.vetted) > 1024 { // of ended processes, most of them
+		clear(s.vetted)
+	}
+	s.vetted[pid] = h.StartTime()
+	return nil
+}
+
+// explain finds the cause of a refusal.
+func explain(pid int, err error, readOnly bool) error {
+	var known *Refusal
+	switch {
+	case errors.As(err, &known), errors.Is(err, os.ErrClosed), errors.Is(err, errors.ErrUnsupported),
+		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	}
+	return gather(pid).diagnose(err, readOnly)
+}
+
+// controlled is a Controller as a handle owns it.
+type controlled struct {
+	*control.Controller
+	mode    Mode
+	created string // path of the program, if we started it
+}
+
+// Release lets the process go when the last reference is dropped. The map of
+// its address space has been kept until then, for stacks that were copied
+// before.
+func (c *controlled) Release() error {
+	err := c.Controller.Release(context.Background(), c.mode)
+	if space := c.Space(); space != nil {
+		space.Close()
+	}
+	return err
+}
