@@ -17,6 +17,7 @@ type session struct {
 	cfg            *config
 	stdout, stderr io.Writer
 	pctl           *pctl.Session
+	files          *sample.Files
 	targets        []*pctl.Process
 	creations      *sample.Creations // with --threadcreate
 	binds          []func(*sample.Source)
@@ -26,6 +27,8 @@ type session struct {
 func (s *session) run(ctx context.Context, status *int) (err error) {
 	ctx, signals := catchSignals(ctx)
 	defer signals.close()
+	s.files = sample.NewFiles()
+	defer s.files.Close()
 	s.pctl = pctl.NewSession(nil)
 	defer func() { err = errors.Join(err, s.pctl.Close()) }()
 	if s.cfg.threadCreate {
@@ -53,14 +56,13 @@ func (s *session) isCommand() bool { return len(s.cfg.command) > 0 }
 
 // profile takes the profile. It may return one together with an error.
 func (s *session) profile(ctx context.Context) (*profile.Profile, error) {
-	files := sample.NewFiles()
 	var sources []*sample.Source
 	for _, t := range s.targets {
 		c, err := t.Controller()
 		if err != nil {
 			return nil, err
 		}
-		sources = append(sources, sample.NewSource(c, files, s.cfg.wantsLines()))
+		sources = append(sources, sample.NewSource(c, s.files, s.cfg.wantsLines()))
 	}
 	if s.creations != nil {
 		for i, bind := range s.binds {

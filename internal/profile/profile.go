@@ -29,6 +29,7 @@ type Profile struct {
 	funcIDs   map[function]uint32
 	notes     []string
 	spaces    []*Space
+	archives  map[int]*archive // by pid
 }
 
 // ThreadID names a thread within its profile.

@@ -241,6 +241,36 @@ func TestRemap(t *testing.T) {
 	}
 }
 
+// TestRetire runs one program in a hundred images, each at other addresses.
+func TestRetire(t *testing.T) {
+	p := New()
+	p.Rounds = 200
+	th := p.Thread(1, 1, "x")
+	sizes := map[int]int{}
+	for i := range 100 {
+		base := uint64(0x1000_0000 * (i + 1))
+		s := p.Space(1, "/bin/app", resolverFunc(func(a Addr, dst []Frame) ([]Frame, Mapping) {
+			name := string(rune('a' + (a.PC-base)/0x100))
+			return append(dst, Frame{Func: name}), Mapping{Start: base, Limit: base + 0x1000, Path: "/bin/app"}
+		}))
+		s.Add(s.Cell(th, s.Stack([]Addr{{base + 0x110, Exact}, {base + 0x10, Return}})), Values{Samples: 1})
+		s.Add(s.Cell(th, s.Stack([]Addr{p.Note("[futex]"), {base + 0x10, Exact}})), Values{Samples: 1})
+		if i < 99 {
+			s.Retire()
+		}
+		sizes[i] = len(p.spaces[0].locs) + len(p.spaces[0].nodes)*10
+	}
+	if sizes[1] != sizes[99] {
+		t.Errorf("the archive grows: %d at first, %d in the end", sizes[1], sizes[99])
+	}
+	if d := cmp.Diff("a;[futex] 100\na;b 100\n", write(t, p, Folded, nil)); d != "" {
+		t.Errorf("folded (-want +got):\n%s", d)
+	}
+	for f := range Format(len(formats)) {
+		write(t, p, f, nil)
+	}
+}
+
 // TestWarmSampleDoesNotAllocate is what keeps a long run flat.
 func TestWarmSampleDoesNotAllocate(t *testing.T) {
 	p := fakeProfile(straight)

@@ -88,8 +88,10 @@ func (s *Space) Stack(levels []Addr) StackID {
 }
 
 // Push returns the stack in which stack has called a.
-func (s *Space) Push(stack StackID, a Addr) StackID {
-	n := node{stack, s.location(a)}
+func (s *Space) Push(stack StackID, a Addr) StackID { return s.child(stack, s.location(a)) }
+
+func (s *Space) child(caller StackID, loc uint32) StackID {
+	n := node{caller, loc}
 	id, ok := s.nodeIDs[n]
 	if !ok {
 		id = StackID(len(s.nodes))

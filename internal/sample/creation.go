@@ -198,7 +198,8 @@ func (c *Creations) next() *creation {
 // count unwinds a creation and gives its copy back.
 func (c *Creations) count(n *creation) {
 	from := n.from
-	if old := from.image; old.Stale() && c.attend(from) == nil {
+	if old, space := from.image, from.space; old.Stale() && c.attend(from) == nil {
+		space.Retire()
 		old.Close()
 	}
 	var end unwind.End

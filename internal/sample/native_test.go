@@ -19,12 +19,23 @@ func TestMain(m *testing.M) { ptest.Main(m) }
 // attach takes control of a target until the test ends.
 func attach(t testing.TB, pid int, o *control.Options) *control.Controller {
 	t.Helper()
-	c, err := control.Attach(context.Background(), pid, o)
+	with := control.Options{Files: openFiles(t)}
+	if o != nil {
+		with.OnThreadStart = o.OnThreadStart
+	}
+	c, err := control.Attach(context.Background(), pid, &with)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { release(t, c) })
 	return c
+}
+
+// openFiles returns a cache that is closed when the test ends.
+func openFiles(t testing.TB) *Files {
+	files := NewFiles()
+	t.Cleanup(files.Close)
+	return files
 }
 
 func release(t testing.TB, c *control.Controller) {
@@ -38,7 +49,7 @@ func sampleRounds(t testing.TB, rounds int64, period time.Duration, each func(*S
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	files := NewFiles()
+	files := openFiles(t)
 	var sources []*Source
 	for _, c := range cs {
 		sources = append(sources, NewSource(c, files, false))
@@ -225,7 +236,7 @@ func TestCreationsExact(t *testing.T) {
 	profiled := NewCreations()
 	hook, bind := profiled.Hook()
 	c := attach(t, g.PID, &control.Options{OnThreadStart: hook})
-	bind(NewSource(c, NewFiles(), false))
+	bind(NewSource(c, openFiles(t), false))
 	if err := profiled.Run(context.Background(), 0, func(context.Context) error {
 		return g.Stdin.Close()
 	}); err != nil {
@@ -266,7 +277,7 @@ func BenchmarkRoundBusy(b *testing.B) {
 
 func benchmarkRound(b *testing.B, g *ptest.Target) {
 	g.Ready()
-	s := New([]*Source{NewSource(attach(b, g.PID, nil), NewFiles(), false)}, nil)
+	s := New([]*Source{NewSource(attach(b, g.PID, nil), openFiles(b), false)}, nil)
 	p := s.processes[0]
 	if err := p.begin(0); err != nil {
 		b.Fatal(err)

@@ -93,11 +93,11 @@ func (p *process) open() error {
 // renew follows the process into another image. False means that it has none
 // any more; that is its end, of which the controller will tell.
 func (p *process) renew() bool {
-	old := p.image
+	old, space := p.image, p.space
 	if err := p.open(); err != nil {
 		return false
 	}
-	// What was seen of the old image is resolved while its files are open.
+	space.Retire()
 	old.Close()
 	return true
 }

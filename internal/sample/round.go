@@ -104,6 +104,11 @@ func (p *process) count(t *thread, wall time.Duration) {
 	if t.now.Run > t.run {
 		v.CPU = int64(t.now.Run - t.run)
 	}
+	if t.seen == 0 {
+		// Who calls exec takes over the number of the leader, with all the
+		// time that was counted under his own.
+		v.CPU = min(v.CPU, int64(wall))
+	}
 	t.run = t.now.Run
 	p.charged += v.CPU
 	p.space.Add(t.cell, v)

@@ -1,0 +1,85 @@
+package profile
+
+// archive is where the spaces of a process end up that are not its present one:
+// a space without a resolver whose addresses count from the beginning of the
+// file's mapping. A program that executes itself a thousand times a second, each
+// time at other addresses, leaves one such space that soon stops growing.
+type archive struct {
+	*Space
+	ids map[archiveKey]uint32
+}
+
+type archiveKey struct {
+	addr    Addr
+	mapping int32
+	fn      uint32 // innermost function, counted from 1; 0 for none
+}
+
+// Retire says that the image of the space is gone. What is not resolved is
+// resolved now, for the last time; then the cells go to where the other former
+// images of the process are, and the space must not be used any more.
+func (s *Space) Retire() {
+	s.ResolveAll()
+	p := s.profile
+	a := p.archive(s)
+	locs := make([]uint32, len(s.locs))
+	for i := range s.locs {
+		locs[i] = a.take(s, &s.locs[i])
+	}
+	a.pending = len(a.locs)
+	// A caller's number is smaller than its callees'.
+	stacks := make([]StackID, len(s.nodes))
+	for id := 1; id < len(s.nodes); id++ {
+		stacks[id] = a.child(stacks[s.nodes[id].caller], locs[s.nodes[id].loc])
+	}
+	for i := range s.cells {
+		c := &s.cells[i]
+		a.Add(a.Cell(c.thread, stacks[c.stack]), c.Values)
+	}
+	for i, other := range p.spaces {
+		if other == s {
+			p.spaces = append(p.spaces[:i], p.spaces[i+1:]...)
+			break
+		}
+	}
+}
+
+// archive returns the archive of a space's process, before the space in order.
+func (p *Profile) archive(s *Space) *archive {
+	if a, ok := p.archives[s.pid]; ok {
+		return a
+	}
+	a := &archive{p.Space(s.pid, s.main, nil), make(map[archiveKey]uint32)}
+	if p.archives == nil {
+		p.archives = make(map[int]*archive)
+	}
+	p.archives[s.pid] = a
+	// The archive is older than the space that is retired.
+	last := len(p.spaces) - 1
+	copy(p.spaces[1:], p.spaces[:last])
+	p.spaces[0] = a.Space
+	return a
+}
+
+// take returns the number of a location of another space, resolved as it is.
+func (a *archive) take(s *Space, l *location) uint32 {
+	k := archiveKey{addr: l.addr, mapping: -1}
+	switch {
+	case l.mapping >= 0:
+		m := s.mappings[l.mapping]
+		k.addr.PC -= m.Start
+		k.mapping = a.mapping(Mapping{Limit: m.Limit - m.Start, Offset: m.Offset, Path: m.Path, BuildID: m.BuildID})
+	case l.addr.Kind != note:
+		k.addr.PC = 0 // in memory that is no more, at an address that means nothing
+	}
+	if len(l.lines) > 0 {
+		k.fn = l.lines[0].fn + 1
+	}
+	id, ok := a.ids[k]
+	if !ok {
+		id = uint32(len(a.locs))
+		a.locs = append(a.locs, location{addr: k.addr, mapping: k.mapping, lines: l.lines})
+		a.ids[k] = id
+	}
+	return id
+}
