@@ -276,6 +276,9 @@ func TestRootStaysInside(t *testing.T) {
 			f.Close()
 		}
 	}
+	if !root.Ours() {
+		t.Error("our own root is not ours")
+	}
 	if _, err := root.Open(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Open of no file: %v", err)
 	}

@@ -53,13 +53,17 @@ func (r *Root) Close() error {
 	return nil
 }
 
-// Ours reports whether the root is this process's own root directory.
+// Ours reports whether the root is this process's own root directory, in the
+// same mount namespace: a directory of the same mount, since a namespace has
+// its own mounts even of the same file systems.
 func (r *Root) Ours() bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	var theirs, ours unix.Stat_t
-	return r.fd >= 0 && unix.Fstat(r.fd, &theirs) == nil && unix.Stat("/", &ours) == nil &&
-		theirs.Dev == ours.Dev && theirs.Ino == ours.Ino
+	const mask = unix.STATX_INO | unix.STATX_MNT_ID
+	var theirs, ours unix.Statx_t
+	return r.fd >= 0 && unix.Statx(r.fd, "", unix.AT_EMPTY_PATH, mask, &theirs) == nil &&
+		unix.Statx(unix.AT_FDCWD, "/", 0, mask, &ours) == nil &&
+		theirs.Mask&mask == mask && theirs.Mnt_id == ours.Mnt_id && theirs.Ino == ours.Ino
 }
 
 // Open opens a regular file for reading. A relative name starts at the root.

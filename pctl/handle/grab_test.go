@@ -223,3 +223,27 @@ func BenchmarkGrab(b *testing.B) {
 		}
 	})
 }
+
+// TestGrabOfVforkChild: the address space that the child is grabbed in lives on
+// with the parent when the child executes a program.
+func TestGrabOfVforkChild(t *testing.T) {
+	g := ptest.Start(t, ptest.BuildC(t, "testdata/vfork.c"))
+	var pid int
+	if _, err := fmt.Sscan(g.Line(), &pid); err != nil {
+		t.Fatal(err)
+	}
+	r := newRegistry(t)
+	h := grab(t, r, pid)
+	old := h.Space()
+	release(t, h)
+	fmt.Fprintln(g.Stdin)
+	main := address(t, g.Line())
+	again := grab(t, r, pid)
+	if again.Space() == old {
+		t.Error("the map is that of the parent")
+	}
+	if f := again.Space().Symbolize(main, 0, nil); f[0].Func != "main" || f[0].Offset != 0 {
+		t.Errorf("Symbolize = %+v", f)
+	}
+	release(t, again)
+}
