@@ -49,7 +49,7 @@ bench:
 	$(GO) run ./bench
 
 torture: tools
-	PTOOLS_REQUIRE=1 PTOOLS_TORTURE=1 $(GO) test -count=1 -v -p 1 -timeout 4h -run 'Storm|Torture|While|Exact' ./...
+	PTOOLS_REQUIRE=1 PTOOLS_TORTURE=1 $(GO) test -count=1 -v -p 1 -timeout 4h ./...
 
 zoo:
 	@./scripts/tools.sh test zoo

@@ -34,7 +34,7 @@ var rooms = map[string][]string{
 	"pctl/bkpt":          {"internal/ptrace"},
 	"internal/unwind":    {"internal/ptrace", "internal/elfsym"},
 
-	"pctl/handle": {"internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind", "pctl/notify"},
+	"pctl/handle": {"internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind"},
 
 	"pctl/control": {"internal/ptrace", "internal/procfs", "internal/mem", "internal/elfsym", "internal/rtld",
 		"internal/unwind", "internal/perfevent", "pctl/notify", "pctl/bkpt", "pctl/handle"},
@@ -45,10 +45,10 @@ var rooms = map[string][]string{
 	"internal/sample": {"internal/ptrace", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind",
 		"internal/profile", "pctl/notify", "pctl/handle", "pctl/control", "pctl"},
 
-	"cmd/pgrab":          {"pctl", "pctl/notify"},
-	"cmd/psample":        {"pctl", "pctl/notify", "internal/sample", "internal/profile"},
-	"examples/functrace": {"pctl", "pctl/notify"},
-	"bench":              {"internal/ptest", "pctl", "pctl/notify", "internal/sample", "internal/profile"},
+	"cmd/pgrab":          {"pctl"},
+	"cmd/psample":        {"pctl", "internal/sample", "internal/profile"},
+	"examples/functrace": {"pctl"},
+	"bench":              {"internal/ptest", "internal/sample", "internal/profile", "pctl"},
 }
 
 // machineRooms are the rooms whose files may depend on the processor, in files named _amd64.

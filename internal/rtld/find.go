@@ -3,6 +3,7 @@ package rtld
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 )
 
@@ -39,7 +40,7 @@ const (
 // addresses of "_dl_debug_state" and "_r_debug" (glibc) or "_dl_debug_addr" (musl) in the
 // interpreter, the object at AT_BASE; or in the executable itself when AT_BASE is zero because the
 // linker was run as a command. A nil symbol knows none. If they do not tell either, the error is
-// ErrNotReady.
+// ErrNotReady. For a 32-bit program it is errors.ErrUnsupported.
 func Find(mem io.ReaderAt, auxv map[uint64]uint64, symbol func(name string) (addr uint64, ok bool)) (Linker, error) {
 	exe, err := readImage(mem, auxv)
 	if err != nil {
@@ -117,7 +118,10 @@ const (
 // lack it (static ones) have them behind the ELF header at the start of the first segment.
 func readImage(mem io.ReaderAt, auxv map[uint64]uint64) (image, error) {
 	phdr, n := auxv[atPhdr], auxv[atPhnum]
-	if phdr == 0 || n == 0 || n > maxPhnum || auxv[atPhent] != phdrSize {
+	if size := auxv[atPhent]; size != 0 && size != phdrSize {
+		return image{}, fmt.Errorf("program headers of %d bytes, not of a 64-bit program: %w", size, errors.ErrUnsupported)
+	}
+	if phdr == 0 || n == 0 || n > maxPhnum {
 		return image{}, ErrNoLinker
 	}
 	b := make([]byte, n*phdrSize)
