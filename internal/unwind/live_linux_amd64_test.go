@@ -3,6 +3,8 @@ package unwind
 import (
 	"fmt"
 	"maps"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,8 +16,8 @@ import (
 // A scenario is a program that runs for ever, and the chains of calls that its
 // stacks consist of.
 type scenario struct {
-	name  string
-	build func(t testing.TB) string
+	name string
+	argv func(t testing.TB) []string
 	// chains are functions that call each other, outermost first: who has one of
 	// them on the stack has all before it.
 	chains [][]string
@@ -23,16 +25,37 @@ type scenario struct {
 	cut int
 }
 
-func c(src string, flags ...string) func(testing.TB) string {
-	return func(t testing.TB) string { return ptest.BuildC(t, "testdata/"+src, flags...) }
+func c(src string, flags ...string) func(testing.TB) []string {
+	return func(t testing.TB) []string { return []string{ptest.BuildC(t, "testdata/"+src, flags...)} }
 }
 
-func musl(src string, flags ...string) func(testing.TB) string {
-	return func(t testing.TB) string { return ptest.BuildMusl(t, "testdata/"+src, flags...) }
+func musl(src string, flags ...string) func(testing.TB) []string {
+	return func(t testing.TB) []string { return []string{ptest.BuildMusl(t, "testdata/"+src, flags...)} }
 }
 
-func golang(src string, flags ...string) func(testing.TB) string {
-	return func(t testing.TB) string { return ptest.BuildGo(t, "testdata/"+src, flags...) }
+func golang(src string, flags ...string) func(testing.TB) []string {
+	return func(t testing.TB) []string { return []string{ptest.BuildGo(t, "testdata/"+src, flags...)} }
+}
+
+// rust compiles a program of one file.
+func rust(src string, flags ...string) func(testing.TB) []string {
+	return func(t testing.TB) []string {
+		ptest.Need(t, "rustc")
+		exe := filepath.Join(t.TempDir(), "rust")
+		out, err := exec.Command("rustc", append(flags, "-o", exe, "testdata/"+src)...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("rustc: %v\n%s", err, out)
+		}
+		return []string{exe}
+	}
+}
+
+// program runs an interpreter.
+func program(argv ...string) func(testing.TB) []string {
+	return func(t testing.TB) []string {
+		ptest.Need(t, argv[0])
+		return argv
+	}
 }
 
 var (
@@ -40,8 +63,22 @@ var (
 	signalC = [][]string{{"main", "outer", "inner"}, {"main", "outer", "handler", "handle", "labour"}}
 	throwCC = [][]string{{"main", "outer(int)", "middle(int)", "inner(int)"}}
 	busyGo  = [][]string{{"runtime.main", "main.main", "main.outer", "main.middle", "main.inner"}}
+	chainRS = [][]string{{"main", "chain::main", "chain::outer", "chain::middle", "chain::inner"}}
 	cgoGo   = [][]string{{"runtime.main", "main.main", "main.outer", "runtime.cgocall", "runtime.asmcgocall"},
 		{"runtime.asmcgocall", "cOuter", "crosscall2", "runtime.cgocallback", "main.goCallback"}}
+)
+
+const (
+	nodeScript = `console.log("ready");
+		function f(n) { return n < 2 ? n : f(n-1) + f(n-2) }
+		for (;;) { f(15); [3,1,2].sort((a,b) => a-b); JSON.parse(JSON.stringify({a:[1,2,"x"]})); "aab".replace(/a+/, "b"); new Array(100).fill(0).map(x => ({x})) }`
+	pythonScript = `
+import re, json
+print("ready", flush=True)
+def f(n): return n if n < 2 else f(n-1) + f(n-2)
+while True:
+    f(8); sorted(range(100), key=lambda x: -x); json.loads(json.dumps({"a": [1.5, None]})); re.sub("a+b", "x", "aaab")
+`
 )
 
 var scenarios = []scenario{
@@ -65,6 +102,10 @@ var scenarios = []scenario{
 	{"go-stripped", golang("busy.go", "-ldflags=-s -w"), busyGo, 0},
 	{"go-pie", golang("busy.go", "-buildmode=pie"), busyGo, 0},
 	{"cgo", golang("cgo.go"), cgoGo, 0},
+	{"rust", rust("chain.rs", "-O", "-g"), chainRS, 0},
+	{"rust-abort", rust("chain.rs", "-O", "-Cpanic=abort", "-Cstrip=debuginfo"), chainRS, 0},
+	{"node", program("node", "-e", nodeScript), nil, 0},
+	{"python", program("python3", "-c", pythonScript), nil, 0},
 }
 
 // TestChains samples every scenario and demands that stacks are whole and that no
@@ -82,7 +123,7 @@ func TestChains(t *testing.T) {
 }
 
 func (s *scenario) run(t *testing.T, samples int) {
-	target := ptest.Start(t, s.build(t))
+	target := ptest.Start(t, s.argv(t)...)
 	target.Ready()
 	space := openSpace(t, target.PID)
 	r := seize(t, target.PID)
@@ -96,6 +137,11 @@ func (s *scenario) run(t *testing.T, samples int) {
 		r.look(tid, func(regs *ptrace.Regs, stack Stack) {
 			var end End
 			frames, end = u.Unwind(regs, stack, frames[:0])
+			if end == NotCode { // mapped since
+				tally.space = openSpace(t, target.PID)
+				u = New(tally.space)
+				frames, end = u.Unwind(regs, stack, frames[:0])
+			}
 			tally.add(frames, end)
 		})
 	}

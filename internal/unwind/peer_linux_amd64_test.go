@@ -33,7 +33,6 @@ var programs = [][]string{
 	{"gzip", "-c", "/dev/zero"},
 	{"xz", "-c", "/dev/zero"},
 	{"bzip2", "-c", "/dev/zero"},
-	{"sort", "/dev/zero"},
 	{"grep", "-c", "x.*y", "/dev/zero"},
 	{"yes"},
 	{"cat", "/dev/zero"},
@@ -69,6 +68,7 @@ func TestPeer(t *testing.T) {
 				comm, _ := procfs.ReadComm(target.PID, target.PID)
 				return comm != "sh"
 			})
+			warmUp(target.PID)
 			for range stops {
 				comparePeer(t, target)
 			}
@@ -86,21 +86,63 @@ func comparePeer(t *testing.T, target *ptest.Target) {
 	target.Signal(syscall.SIGSTOP)
 	target.WaitFor("stop", target.Stopped)
 	ours := stacksOf(t, target.PID)
-	out, err := exec.Command("eu-stack", "-q", "-n", "0", "-p", strconv.Itoa(target.PID)).Output()
+	// Without a limit it goes on for ever in code made at run time.
+	out, err := exec.Command("eu-stack", "-q", "-n", strconv.Itoa(MaxDepth), "-p", strconv.Itoa(target.PID)).Output()
 	theirs := parsePeer(out)
 	space := openSpace(t, target.PID)
 	for tid, s := range ours {
 		p := theirs[tid]
-		n := len(p)
-		if n <= len(s.frames) && slices.EqualFunc(s.frames[:n], p, func(f Frame, pc uint64) bool { return f.PC == pc }) &&
-			(s.end == Whole || n < len(s.frames)) {
-			t.Logf("%d frames, eu-stack %d, %v", len(s.frames), n, s.end)
-			continue // the same, or eu-stack saw less
+		ok := samePCs(s, p)
+		if !ok && len(s.frames) > 2 && len(p) > 0 && p[0] == s.frames[0].PC && noCFI(space, p[0]) {
+			// At the first or last instructions of code made at run time, the frame
+			// pointer is still the caller's; eu-stack believes it and misses one.
+			rest := append([]Frame{s.frames[0]}, s.frames[2:]...)
+			ok = samePCs(endedStack{rest, s.end}, p)
+		}
+		if ok {
+			t.Logf("%d frames, eu-stack %d, %v", len(s.frames), len(p), s.end)
+			continue
 		}
 		t.Errorf("thread %d, %v:\n%s\neu-stack (%v):\n%s", tid, s.end, list(space, s.frames), err, listPCs(space, p))
 	}
 	target.Signal(syscall.SIGCONT)
 	target.WaitFor("run", func() bool { return !target.Stopped() })
+}
+
+// warmUp lets a process use half a second of processor time, by which interpreters have
+// loaded their program and compiled some of it, or come to wait for something.
+func warmUp(pid int) {
+	for {
+		st, err := procfs.ReadStat(pid)
+		const ticks = 50 // of 10 ms
+		if err != nil || st.UTime+st.STime >= ticks || idle(pid) {
+			return
+		}
+	}
+}
+
+// samePCs reports whether a stack is eu-stack's, or goes on where eu-stack gave up.
+func samePCs(s endedStack, pcs []uint64) bool {
+	n := len(pcs)
+	return n <= len(s.frames) && (s.end == Whole || n < len(s.frames)) &&
+		slices.EqualFunc(s.frames[:n], pcs, func(f Frame, pc uint64) bool { return f.PC == pc })
+}
+
+// noCFI reports whether no table covers pc.
+func noCFI(space *testSpace, pc uint64) bool {
+	m, ok := space.Find(pc)
+	return ok && (m.Table == nil || m.Table.function(pc-m.Bias) == nil)
+}
+
+// idle reports whether no thread of a process runs or is about to.
+func idle(pid int) bool {
+	tids, _ := procfs.Tasks(pid, nil)
+	for _, tid := range tids {
+		if st, err := procfs.ReadTaskStat(pid, tid); err == nil && st.State != 'S' {
+			return false
+		}
+	}
+	return true
 }
 
 // await lets a busy process come a little further.
@@ -137,14 +179,15 @@ func stacksOf(t *testing.T, pid int) map[int]endedStack {
 	r := seize(t, pid)
 	u := New(openSpace(t, pid))
 	got := map[int]endedStack{}
-	for _, tid := range r.tids {
-		ptrace.Interrupt(tid)
-		for {
-			s, err := ptrace.Wait(true)
-			if err == nil && s.TID == tid {
-				break
-			}
+	// A thread that is seized in a group stop reports that.
+	for stopped := map[int]bool{}; len(stopped) < len(r.tids); {
+		s, err := ptrace.Wait(true)
+		if err != nil && err != syscall.EINTR {
+			t.Fatal(err)
 		}
+		stopped[s.TID] = err == nil
+	}
+	for _, tid := range r.tids {
 		var regs ptrace.Regs
 		if err := ptrace.GetRegs(tid, &regs); err != nil {
 			t.Fatal(err)
