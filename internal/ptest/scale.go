@@ -11,7 +11,6 @@ import (
 // Environment variables that the Makefile sets.
 const (
 	tortureEnv = "PTOOLS_TORTURE" // storms at full length
-	zooEnv     = "PTOOLS_ZOO"     // real programs of the distribution
 	seedEnv    = "PTOOLS_SEED"    // repeat what a failed test printed
 )
 
@@ -39,39 +38,4 @@ func Rand(t testing.TB) *rand.Rand {
 	}
 	t.Logf("%s=%d", seedEnv, seed)
 	return rand.New(rand.NewPCG(seed, 0))
-}
-
-// Animal is a real program of the distribution, as it runs idle and busy.
-type Animal struct {
-	Name       string
-	Idle, Busy []string // arguments, beginning with the program; without an end of their own
-}
-
-// Zoo returns the real programs that the tools are tried on, or skips the test outside make zoo.
-// Those that are not installed are left out, with a word; make zoo installs them.
-func Zoo(t testing.TB) []Animal {
-	t.Helper()
-	if os.Getenv(zooEnv) == "" {
-		t.Skip("real programs are tried by make zoo")
-	}
-	var zoo []Animal
-	for _, a := range animals {
-		if installed(a.Idle[0]) {
-			zoo = append(zoo, a)
-		} else if t.Logf("%s is not installed", a.Idle[0]); os.Getenv(requireEnv) != "" {
-			t.Fail()
-		}
-	}
-	return zoo
-}
-
-var animals = []Animal{
-	{"shell", []string{"bash", "-c", "sleep 1000; :"}, []string{"bash", "-c", "while :; do :; done"}},
-	{"python", []string{"python3", "-c", "import time; time.sleep(1000)"}, []string{"python3", "-c", "while True: sum(range(1000))"}},
-	{"node", []string{"node", "-e", "setInterval(() => {}, 100000)"}, []string{"node", "-e", "function f(n) { return n < 2 ? n : f(n-1) + f(n-2) }; for (;;) f(20)"}},
-	{"perl", []string{"perl", "-e", "sleep 1000"}, []string{"perl", "-e", "1 while ++$x"}},
-	{"ruby", []string{"ruby", "-e", "sleep 1000"}, []string{"ruby", "-e", "loop { (1..1000).sum { |x| x * x } }"}},
-	{"lua", []string{"lua5.4", "-e", "io.read()"}, []string{"lua5.4", "-e", "while true do local s = ('x'):rep(100) end"}},
-	{"sqlite", []string{"sqlite3", ":memory:"}, []string{"sqlite3", ":memory:", "with recursive n(i) as (select 1 union all select i+1 from n) select count(*) from n"}},
-	{"static", []string{"busybox", "sleep", "1000"}, []string{"busybox", "sh", "-c", "while :; do :; done"}},
 }

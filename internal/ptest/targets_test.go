@@ -10,6 +10,15 @@ import (
 	"testing"
 )
 
+// buildAny builds a target by its ending.
+func buildAny(t *testing.T, src string) string {
+	t.Helper()
+	if strings.HasSuffix(src, ".go") {
+		return BuildGo(t, src)
+	}
+	return BuildC(t, src)
+}
+
 // alone is a target that ends by itself, and what it must then print last.
 type alone struct {
 	src  string
@@ -40,6 +49,7 @@ var alones = []alone{
 	{"selftrap.c", "-n 50", `done 200`},
 	{"groupstop.c", "-n 5 -t 2", `done 5`},
 	{"jit.c", "-n 20", `done 20`},
+	{"gomix.go", "-n 20", `done \d+`},
 }
 
 // Every target ends by itself after -n rounds, with the checksum and status that it should have.
@@ -47,7 +57,7 @@ func TestAlone(t *testing.T) {
 	for _, c := range alones {
 		t.Run(c.src+" "+c.args, func(t *testing.T) {
 			t.Parallel()
-			g := StartWith(t, &Options{Truth: NewTruth(t)}, append([]string{BuildC(t, c.src)}, strings.Fields(c.args)...)...)
+			g := StartWith(t, &Options{Truth: NewTruth(t)}, append([]string{buildAny(t, c.src)}, strings.Fields(c.args)...)...)
 			g.Ready()
 			out := g.Output()
 			lines := strings.Split(strings.TrimSpace(out), "\n")
@@ -70,7 +80,7 @@ func TestUntilEOF(t *testing.T) {
 		args := regexp.MustCompile(`-n \d+`).ReplaceAllString(c.args, "")
 		t.Run(c.src+" "+args, func(t *testing.T) {
 			t.Parallel()
-			g := StartWith(t, &Options{Truth: NewTruth(t)}, append([]string{BuildC(t, c.src)}, strings.Fields(args)...)...)
+			g := StartWith(t, &Options{Truth: NewTruth(t)}, append([]string{buildAny(t, c.src)}, strings.Fields(args)...)...)
 			g.Ready()
 			g.AwaitWork(2)
 			out, state := g.Finish()
@@ -215,6 +225,16 @@ func TestTextIntactStorm(t *testing.T) {
 		for range Rounds(20, 100, 5000) {
 			TextIntact(t, g.PID)
 		}
+	}
+}
+
+// Every animal of the zoo sleeps and works.
+func TestZoo(t *testing.T) {
+	for _, a := range Zoo(t) {
+		t.Run(a.Name, func(t *testing.T) {
+			Start(t, a.Idle...).WaitState("S")
+			Start(t, a.Busy...).WaitState("R")
+		})
 	}
 }
 
