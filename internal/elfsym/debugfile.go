@@ -52,14 +52,18 @@ func (f *File) linkedDebug() *File {
 	return nil
 }
 
-// debugLink returns the file name and the checksum in .gnu_debuglink. A name
-// with a slash in it is none.
+// debugLink returns the file name and the checksum in .gnu_debuglink.
 func (f *File) debugLink() (name string, crc uint32, ok bool) {
 	s := f.section(".gnu_debuglink")
 	if s == nil {
 		return "", 0, false
 	}
-	b := s.view(f.file).upTo(0, 4096)
+	return parseDebugLink(s.view(f.file).upTo(0, 4096))
+}
+
+// parseDebugLink reads a name, zeros up to a multiple of 4, and a checksum. A
+// name that leads to another directory is none.
+func parseDebugLink(b []byte) (name string, crc uint32, ok bool) {
 	n := bytes.IndexByte(b, 0)
 	at := (n + 4) &^ 3
 	if n <= 0 || at+4 > len(b) {

@@ -23,6 +23,7 @@ type dwarfFile struct {
 	offsets lazy[[]uint64]
 	units   *lru.Cache[uint64, *unitTable]
 	held    int // bytes in units, estimated
+	steps   int // entries of range lists read for the present question
 }
 
 // A unitRange is code that belongs to the unit at off.
@@ -46,25 +47,25 @@ func (f *File) dwarf() *dwarfFile {
 				return nil
 			}
 		}
-		units, err := lru.New[uint64, *unitTable](1 << 12)
-		if err != nil {
-			panic(err) // only for sizes below 1
+		d := newDwarfFile(f)
+		for name, v := range map[string]*view{
+			".debug_info": &d.info, ".debug_abbrev": &d.abbrev, ".debug_line": &d.line,
+			".debug_str": &d.str, ".debug_line_str": &d.lineStr, ".debug_str_offsets": &d.strOffs,
+			".debug_ranges": &d.ranges, ".debug_rnglists": &d.rnglists, ".debug_addr": &d.addr,
+			".debug_aranges": &d.arangeView,
+		} {
+			*v = in.sectionView(name)
 		}
-		return &dwarfFile{
-			f:          f,
-			info:       in.sectionView(".debug_info"),
-			abbrev:     in.sectionView(".debug_abbrev"),
-			str:        in.sectionView(".debug_str"),
-			lineStr:    in.sectionView(".debug_line_str"),
-			strOffs:    in.sectionView(".debug_str_offsets"),
-			line:       in.sectionView(".debug_line"),
-			ranges:     in.sectionView(".debug_ranges"),
-			rnglists:   in.sectionView(".debug_rnglists"),
-			addr:       in.sectionView(".debug_addr"),
-			arangeView: in.sectionView(".debug_aranges"),
-			units:      units,
-		}
+		return d
 	})
+}
+
+func newDwarfFile(f *File) *dwarfFile {
+	units, err := lru.New[uint64, *unitTable](1 << 12)
+	if err != nil {
+		panic(err) // only for sizes below 1
+	}
+	return &dwarfFile{f: f, units: units}
 }
 
 func (f *File) dwarfLines(vaddr uint64, buf []Line) []Line {
@@ -92,6 +93,7 @@ func (d *dwarfFile) table(off uint64) *unitTable {
 	if t, ok := d.units.Get(off); ok {
 		return t
 	}
+	d.steps = 0
 	t := d.readTable(off)
 	for d.held+t.bytes() > maxTables && d.units.Len() > 0 {
 		_, old, _ := d.units.RemoveOldest()
@@ -174,6 +176,7 @@ func (d *dwarfFile) eachUnit(f func(u *unit) bool) {
 // readAll reads the ranges of all units from their first entries: compilers
 // but gcc write no .debug_aranges by default.
 func (d *dwarfFile) readAll() []unitRange {
+	d.steps = 0
 	var rs []unitRange
 	var spans []span
 	d.eachUnit(func(u *unit) bool {

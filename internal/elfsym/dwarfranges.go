@@ -1,7 +1,7 @@
 package elfsym
 
-// maxRanges bounds one entry's range list.
-const maxRanges = 1 << 14
+// maxRanges bounds the entries of range lists that are read for one question.
+const maxRanges = 1 << 22
 
 // spans appends the code that an entry covers (DWARF 5, 2.17).
 func (u *unit) spans(e *die, buf []span) []span {
@@ -40,7 +40,7 @@ func (u *unit) oldRanges(off uint64, buf []span) []span {
 	base, largest := u.lowPC, uint64(1)<<(8*u.addrSize-1)*2-1
 	v := u.d.ranges
 	var c cursor
-	for range maxRanges {
+	for ; u.d.steps < maxRanges; u.d.steps++ {
 		if c.left() < 2*u.addrSize {
 			c = cursor{b: v.upTo(off, 512)}
 		}
@@ -79,7 +79,7 @@ func (u *unit) newRanges(off uint64, buf []span) []span {
 		c.bad = c.bad || !ok
 		return a
 	}
-	for range maxRanges {
+	for ; u.d.steps < maxRanges; u.d.steps++ {
 		if c.left() < longest {
 			off += c.off
 			c = cursor{b: u.d.rnglists.upTo(off, 512)}

@@ -229,8 +229,8 @@ func TestGoExternal(t *testing.T) {
 	}
 }
 
-// oldTable makes a pclntab of an old layout with one function of 64 bytes.
-func oldTable(magic uint32, entry uint64) []byte {
+// layout makes a pclntab with one function of 64 bytes.
+func layout(magic uint32, entry uint64) []byte {
 	put := func(b []byte, v ...uint32) []byte {
 		for _, x := range v {
 			b = le.AppendUint32(b, x)
@@ -247,7 +247,7 @@ func oldTable(magic uint32, entry uint64) []byte {
 	pad := func(b []byte, n int) []byte { return append(b, make([]byte, n-len(b))...) }
 	pcsp := []byte{2, 4, 16, 60, 0}  // 0 for 4 bytes, then 8
 	pcln := []byte{20, 64, 0}        // line 9
-	pcfile := []byte{4, 64, 0}       // file 1
+	pcfile := []byte{4, 64, 0}       // file 1, or 0 if counted from there
 	pcs := slices.Concat(pcsp, pcln) // at 0 and len(pcsp)
 	switch goMagics[magic] {
 	case go12:
@@ -264,12 +264,32 @@ func oldTable(magic uint32, entry uint64) []byte {
 		b = append(pad(b, 180), slices.Concat(pcs, pcfile)...)
 		b = put(pad(b, 200), 2, 220)
 		return append(pad(b, 220), "/old.go\x00"...)
+	case go118, go120:
+		// With a call inlined in the second half, to which the function
+		// data at 240 (64-byte header, so 256 is aligned) belong.
+		b := header(1, 1, entry, 100, 120, 130, 140, 160)
+		b = append(pad(b, 101), "main.old\x00main.in\x00"...)
+		b = put(pad(b, 120), 0, 0)
+		b = append(pad(b, 130), "/old.go\x00"...)
+		index := []byte{0, 32, 2, 32, 0} // -1, then 0
+		b = append(pad(b, 141), slices.Concat(pcs, []byte{2, 64, 0}, index)...)
+		b = put(pad(b, 160), 0, 16, 64)
+		b = put(pad(b, 176), 0, 1, 24, 0, 1, 1+uint32(len(pcs)), 1+uint32(len(pcsp)), 3, 0)
+		if goMagics[magic] == go120 {
+			b = put(b, 5)
+		}
+		b = put(b, 4<<24|0x0107, 0, 0, 4+uint32(len(pcs)), noFuncdata, noFuncdata, noFuncdata, 0)
+		b = pad(b, 256)
+		if goMagics[magic] == go120 {
+			return put(b, 0, 10, 4, 0)
+		}
+		return put(b, 0, 0, 0, 10, 4)
 	default:
 		b := header(1, 1, 100, 120, 130, 140, 160)
 		b = append(pad(b, 101), "main.old\x00"...)
 		b = put(pad(b, 120), 0, 0)
 		b = append(pad(b, 130), "/old.go\x00"...)
-		b = append(pad(b, 141), slices.Concat(pcs, pcfile)...)
+		b = append(pad(b, 141), slices.Concat(pcs, []byte{2, 64, 0})...)
 		b = pad(b, 160)
 		b = le.AppendUint64(b, entry)
 		b = le.AppendUint64(b, 24)
@@ -279,18 +299,26 @@ func oldTable(magic uint32, entry uint64) []byte {
 	}
 }
 
-// TestGoOldLayouts reads tables as Go 1.2 and Go 1.16 laid them out.
-func TestGoOldLayouts(t *testing.T) {
+// goTableFile is a file of nothing but a table, at address 0x5000, for code from
+// 0x1000 on.
+func goTableFile(table []byte) *File {
+	return &File{
+		hdr:      &headers{},
+		text:     []span{{0x1000, 0x100000}},
+		file:     view{r: bytes.NewReader(table), size: uint64(len(table))},
+		segments: []Segment{{Vaddr: 0x5000, Filesz: uint64(len(table))}},
+	}
+}
+
+// TestGoLayouts reads tables as all releases since Go 1.2 lay them out.
+func TestGoLayouts(t *testing.T) {
 	for magic, version := range goMagics {
-		if version >= go118 {
-			continue
-		}
-		table := oldTable(magic, 0x1000)
-		f := &File{hdr: &headers{}, text: []span{{0x1000, 0x2000}}}
-		g := openGoTable(f, view{r: bytes.NewReader(table), size: uint64(len(table))}, 0x5000)
+		f := goTableFile(layout(magic, 0x1000))
+		g := openGoTable(f, f.file, 0x5000)
 		if g == nil {
 			t.Fatalf("%#x: not taken for a table", magic)
 		}
+		g.module.get(func() goModule { return goModule{text: 0x1000, gofunc: 0x5000 + 256} })
 		fn, ok := g.Func(0x1010)
 		if !ok || fn.Name != "main.old" || fn.Entry != 0x1000 || fn.End != 0x1040 || fn.Args != 24 {
 			t.Errorf("%#x: %+v %v", magic, fn, ok)
@@ -300,8 +328,19 @@ func TestGoOldLayouts(t *testing.T) {
 				t.Errorf("%#x: stack pointer moved by %d %v at %#x, not %d", magic, d, ok, pc, want)
 			}
 		}
-		if l := g.lines(0x1010, nil); version == go12 && !slices.Equal(l, []Line{{Func: "main.old", File: "/old.go", Line: 9}}) {
+		whole := Line{Func: "main.old", File: "/old.go", Line: 9}
+		if l := g.lines(0x1010, nil); !slices.Equal(l, []Line{whole}) {
 			t.Errorf("%#x: %+v", magic, l)
+		}
+		want := []Line{whole}
+		if version >= go118 {
+			want = []Line{{Func: "main.in", File: "/old.go", Line: 9, Inlined: true}, whole}
+		}
+		if l := g.lines(0x1030, nil); !slices.Equal(l, want) {
+			t.Errorf("%#x: %+v, not %+v", magic, l, want)
+		}
+		if s := g.byName("main.old"); len(s) != 1 || s[0].Addr != 0x1000 {
+			t.Errorf("%#x: main.old is %+v", magic, s)
 		}
 	}
 }

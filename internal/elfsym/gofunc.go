@@ -230,9 +230,18 @@ func (g *GoTable) byName(name string) []Sym {
 	if at == 0 {
 		return nil
 	}
+	// The records lie in the order of the table: a piece has many of them.
 	var found []Sym
+	var piece []byte
+	start := uint64(0)
 	for i := uint32(0); i < g.nfunc && len(found) < maxFound; i++ {
-		if n, ok := g.funcs.u32(g.record(i) + g.field() + recName); ok && n == at {
+		off := g.record(i) + g.field() + recName
+		if off < start || off-start+4 > uint64(len(piece)) {
+			if piece, start = g.funcs.upTo(off, 64<<10), off; len(piece) < 4 {
+				continue
+			}
+		}
+		if le.Uint32(piece[off-start:]) == at {
 			f := g.read(i)
 			found = append(found, f.symbol())
 		}

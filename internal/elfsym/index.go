@@ -21,10 +21,12 @@ type addrIndex struct {
 
 const (
 	refMore    = 1 << 31 // the next ref belongs to the same group
+	refLabel   = 1 << 30 // no function; only while the index is built
 	refTable   = 28      // shift of the 2-bit table number
 	refSymbol  = 1<<refTable - 1
 	pageLen    = 256
-	maxAliases = 256 // symbols at one address that are looked at
+	maxAliases = 256     // symbols at one address that are looked at
+	maxIndexed = 4 << 20 // symbols in an index, which bounds its memory
 )
 
 type symPage [pageLen]atomic.Pointer[Sym]
@@ -34,7 +36,6 @@ type located struct {
 	addr uint64
 	size uint32 // saturated
 	ref  uint32
-	weak bool // no function, only a label
 }
 
 // newAddrIndex builds the index over the functions and code labels of tables.
@@ -45,15 +46,14 @@ func newAddrIndex(f *File, tables []*symTable) *addrIndex {
 		t.scan(func(i uint32, s rawSym) bool {
 			if kind := s.kind(); s.defined() && (kind == elf.STT_FUNC || kind == elf.STT_GNU_IFUNC || kind == elf.STT_NOTYPE) {
 				if _, ok := f.textEnd(s.value); ok {
-					all = append(all, located{
-						addr: s.value,
-						size: uint32(min(s.size, 1<<32-1)),
-						ref:  uint32(n)<<refTable | i,
-						weak: kind == elf.STT_NOTYPE,
-					})
+					l := located{s.value, uint32(min(s.size, 1<<32-1)), uint32(n)<<refTable | i}
+					if kind == elf.STT_NOTYPE {
+						l.ref |= refLabel
+					}
+					all = append(all, l)
 				}
 			}
-			return true
+			return len(all) < maxIndexed
 		})
 	}
 	slices.SortFunc(all, func(a, b located) int {
@@ -70,7 +70,7 @@ func newAddrIndex(f *File, tables []*symTable) *addrIndex {
 			j++
 		}
 		for k := i; k < j; k++ {
-			x.refs[k] = all[k].ref
+			x.refs[k] = all[k].ref &^ refLabel
 			if k+1 < j {
 				x.refs[k] |= refMore
 			}
@@ -94,7 +94,7 @@ func newAddrIndex(f *File, tables []*symTable) *addrIndex {
 func extent(g []located) uint64 {
 	var fn, label uint32
 	for i := range g {
-		if g[i].weak {
+		if g[i].ref&refLabel != 0 {
 			label = max(label, g[i].size)
 		} else {
 			fn = max(fn, g[i].size)

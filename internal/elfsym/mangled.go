@@ -8,8 +8,8 @@ import (
 	"github.com/ianlancetaylor/demangle"
 )
 
-// maxTried bounds how many names are demangled for one look-up.
-const maxTried = 1 << 13
+// maxTried bounds how many bytes of names are demangled for one look-up.
+const maxTried = 4 << 20
 
 // lastIdentifier returns the last plain identifier of a demangled function
 // name: f of `ns::f<T>(int)`, Vec of `Vec::operator[](int)` and of
@@ -82,7 +82,7 @@ func (t *symTable) demangledMatches(name, ident string, found *[]candidate) {
 			start := bytes.LastIndexByte(s[:p], 0) + 1
 			end := p + bytes.IndexByte(s[p:], 0)
 			if start, ok := mangledStart(s, start, p); ok && end-start <= maxMangled {
-				if tried++; tried > maxTried {
+				if tried += end - start; tried > maxTried {
 					return false
 				}
 				if q.fits(string(s[start:end])) {

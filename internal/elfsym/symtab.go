@@ -14,9 +14,9 @@ type symTable struct {
 	dyn   *dynNames // of a dynamic table: hash tables and versions
 }
 
-// maxSymbols is the most of one table that are looked at; the index has 28
-// bits for them.
-const maxSymbols = 1 << 28
+// maxSymbols is the most of one table that are looked at: 1.5 GiB. The index
+// has 28 bits for their numbers.
+const maxSymbols = 1 << 26
 
 // rawSym is a symbol as it is in the file, without its name.
 type rawSym struct {

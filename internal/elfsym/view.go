@@ -35,7 +35,10 @@ func (v view) bytes(off, n uint64) ([]byte, bool) {
 	if off > v.size || n > v.size-off || n > maxLoad {
 		return nil, false
 	}
-	if v.mem != nil || n == 0 {
+	if n == 0 {
+		return nil, true
+	}
+	if v.mem != nil {
 		return v.mem[off : off+n : off+n], true
 	}
 	b := make([]byte, n)
