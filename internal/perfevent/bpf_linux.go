@@ -24,15 +24,22 @@ const (
 	bpfMovImm  = 0xb7
 	bpfAddImm  = 0x07
 	bpfStoreW  = 0x63
-	bpfLoadMap = 0x18 // of two instructions' size
+	bpfStoreDW = 0x7b
+	bpfLoadW   = 0x61
+	bpfLoadDW  = 0x79
+	bpfJumpNe  = 0x55
+	bpfLoad64  = 0x18 // of two instructions' size; src says what imm is
 	bpfJumpEq  = 0x15
 	bpfAtomic  = 0xdb // of 64 bits; imm 0 is add
 )
 
 // Helper functions of the kernel.
 const (
-	helperMapLookup    = 1
-	helperAttachCookie = 174
+	helperMapLookup        = 1
+	helperMapUpdate        = 2
+	helperSendSignalThread = 117
+	helperNSPIDTGID        = 120
+	helperAttachCookie     = 174
 )
 
 // countProgram adds one to the element of the map whose index is the cookie of
@@ -41,7 +48,7 @@ func countProgram(mapFD int) []instruction {
 	return []instruction{
 		{op: bpfCall, imm: helperAttachCookie},
 		{op: bpfStoreW, dst: 10, src: 0, off: -4},
-		{op: bpfLoadMap, dst: 1, src: unix.BPF_PSEUDO_MAP_FD, imm: int32(mapFD)},
+		{op: bpfLoad64, dst: 1, src: unix.BPF_PSEUDO_MAP_FD, imm: int32(mapFD)},
 		{},
 		{op: bpfMovReg, dst: 2, src: 10},
 		{op: bpfAddImm, dst: 2, imm: -4},
@@ -85,9 +92,12 @@ func newArray(n int) (int, error) {
 	return bpf(unix.BPF_MAP_CREATE, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
 }
 
+// license is what the kernel wants to hear; none of the helpers used cares.
+var license = []byte("BSD\x00")
+
 // loadProgram loads a program for uprobe_multi links.
 func loadProgram(program []instruction) (int, error) {
-	code, license := encode(program), []byte("BSD\x00")
+	code := encode(program)
 	attr := struct {
 		kind, count    uint32
 		code, license  uint64
@@ -105,7 +115,6 @@ func loadProgram(program []instruction) (int, error) {
 	}
 	fd, err := bpf(unix.BPF_PROG_LOAD, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
 	runtime.KeepAlive(code)
-	runtime.KeepAlive(license)
 	return fd, err
 }
 

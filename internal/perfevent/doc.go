@@ -19,6 +19,8 @@
 //
 // [Counters] count without these limits, where BPF may be used: one descriptor for
 // all threads of a process, present and future, and all instructions of a file.
+// [Signals] stop threads in the same way, and know their registers from before the
+// instruction.
 //
 // An event needs CAP_PERFMON or CAP_SYS_ADMIN, and a file-backed mapping of the
 // instruction. exec removes it.
