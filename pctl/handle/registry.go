@@ -13,7 +13,8 @@ import (
 	"ptools/internal/elfsym"
 )
 
-// DefaultIdle is a sensible number of idle handles to keep.
+// DefaultIdle is the limit of idle handles of a tool that asks for none of its
+// own.
 const DefaultIdle = 8
 
 // errGone is the error of a process that has ended.
@@ -155,7 +156,9 @@ func (r *Registry) Close() {
 		}
 	}
 	r.mu.Unlock()
-	closeAll(idle)
+	for _, h := range idle {
+		h.close()
+	}
 }
 
 // find returns a handle with one more reference, or the flight to wait for,
@@ -297,10 +300,4 @@ func (r *Registry) openAdopted(pid int, c Controlled) *Handle {
 	h := &Handle{registry: r, pid: pid, start: start, id: id, control: c}
 	h.watch()
 	return h
-}
-
-func closeAll(handles []*Handle) {
-	for _, h := range handles {
-		h.close()
-	}
 }

@@ -107,3 +107,34 @@ func TestBias(t *testing.T) {
 		}
 	}
 }
+
+// FuzzBuild groups whatever parses: every executable mapping must be found,
+// and an object must hold its mappings.
+func FuzzBuild(f *testing.F) {
+	f.Add([]byte("1000-2000 r-xp 00000000 08:01 7 /a\n2000-3000 r-xp 00000000 00:00 0\n3000-4000 r-xp 00002000 08:01 7 /a\n"))
+	f.Add([]byte("2000-3000 r-xp 00000000 00:00 0 [vdso]\n1000-2000 r-xp 00001000 08:01 7 /a\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		maps, err := procfs.ParseMaps(text)
+		if err != nil {
+			return
+		}
+		s := build(maps, text, nil)
+		sorted := true
+		for i, m := range maps {
+			sorted = sorted && m.Start < m.End && (i == 0 || maps[i-1].End <= m.Start)
+		}
+		for _, m := range maps {
+			r := s.find(m.Start)
+			if sorted && m.Perm&procfs.Exec != 0 && (r == nil || r.Start != m.Start) {
+				t.Errorf("find(%#x) = %v in %q", m.Start, r, text)
+			}
+		}
+		for _, o := range s.objects {
+			for _, m := range o.maps {
+				if sorted && (m.Start < o.start || m.End > o.end) {
+					t.Errorf("%x-%x is not in %x-%x of %q", m.Start, m.End, o.start, o.end, text)
+				}
+			}
+		}
+	})
+}

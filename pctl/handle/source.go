@@ -1,6 +1,7 @@
 package handle
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"sync"
@@ -35,10 +36,11 @@ func newSource(pid int) (*source, error) {
 
 // OpenDebug opens a regular file by an absolute path.
 func (s *source) OpenDebug(path string) (*os.File, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.root != nil {
-		return s.root.Open(path)
+	if root := s.held(); root != nil {
+		f, err := root.Open(path)
+		if !errors.Is(err, os.ErrClosed) {
+			return f, err
+		}
 	}
 	root, err := s.again()
 	if err != nil {
@@ -46,6 +48,14 @@ func (s *source) OpenDebug(path string) (*os.File, error) {
 	}
 	defer root.Close()
 	return root.Open(path)
+}
+
+// held is the root of the open Space. It may be closed while it is used, which
+// shows as os.ErrClosed.
+func (s *source) held() *procfs.Root {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.root
 }
 
 // again opens the root for one use.
@@ -66,12 +76,10 @@ func (s *source) again() (*procfs.Root, error) {
 
 // openMapped opens the file that is mapped at m.
 func (s *source) openMapped(m procfs.Map) (*os.File, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.root == nil {
-		return nil, os.ErrClosed
+	if root := s.held(); root != nil {
+		return root.OpenMapped(m)
 	}
-	return s.root.OpenMapped(m)
+	return nil, os.ErrClosed
 }
 
 func (s *source) close() {

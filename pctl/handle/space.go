@@ -27,7 +27,8 @@ type Space struct {
 	jit    jitMap
 	now    atomic.Pointer[snapshot]
 
-	mu sync.Mutex // one Refresh at a time
+	mu      sync.Mutex // one Refresh at a time
+	scratch []byte     // of Refresh, so that finding no change allocates nothing
 }
 
 var _ unwind.Code = (*Space)(nil)
@@ -64,10 +65,11 @@ func (s *Space) Refresh() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old := s.now.Load()
-	text, err := procfs.ReadMaps(s.pid, make([]byte, 0, len(old.text)+4096))
+	text, err := procfs.ReadMaps(s.pid, s.scratch)
 	if err != nil {
 		return err
 	}
+	s.scratch = text
 	switch {
 	case old.text != nil && bytes.Equal(text, old.text):
 		return nil
@@ -79,6 +81,7 @@ func (s *Space) Refresh() error {
 		return err
 	}
 	snap := build(maps, text, old.images)
+	s.scratch = nil // it is the snapshot's now
 	if auxv, err := procfs.ReadAuxv(s.pid); err == nil {
 		snap.entry = auxv[procfs.AuxEntry]
 	}
