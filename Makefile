@@ -37,7 +37,7 @@ check:
 	$(GO) test -count=1 .
 
 unit:
-	PTOOLS_REQUIRE=1 $(GO) test $(TESTFLAGS) -p $(JOBS) -timeout 14m ./...
+	PTOOLS_REQUIRE="$$(./scripts/tools.sh -l test)" $(GO) test $(TESTFLAGS) -p $(JOBS) -timeout 14m ./...
 
 tools:
 	@./scripts/tools.sh test
@@ -49,11 +49,11 @@ bench:
 	$(GO) run ./bench
 
 torture: tools
-	PTOOLS_REQUIRE=1 PTOOLS_TORTURE=1 $(GO) test -count=1 -v -p 1 -timeout 4h ./...
+	PTOOLS_REQUIRE="$$(./scripts/tools.sh -l test)" PTOOLS_TORTURE=1 $(GO) test -count=1 -v -p 1 -timeout 4h ./...
 
 zoo:
 	@./scripts/tools.sh test zoo
-	PTOOLS_REQUIRE=1 PTOOLS_ZOO=1 $(GO) test -count=1 -v -p 1 -timeout 1h -run Zoo ./...
+	PTOOLS_REQUIRE="$$(./scripts/tools.sh -l test zoo)" PTOOLS_ZOO=1 $(GO) test -count=1 -v -p 1 -timeout 1h -run Zoo ./...
 
 clean:
 	rm -rf bin

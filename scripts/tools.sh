@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs the programs that the tests start, or says exactly what is missing and how to get it.
-# usage: tools.sh SET...   sets: test (what make test needs), zoo (the real programs of make zoo)
+# usage: tools.sh SET...      sets: test (what make test needs), zoo (the real programs of make zoo)
+#        tools.sh -l SET...   only lists the programs of the sets
 set -eu
 
 # Each line: a command (or a file) that must exist, and the Debian package that brings it.
@@ -14,10 +15,10 @@ list() {
 		gdb gdb
 		eu-stack elfutils
 		strace strace
+		python3 python3
 		EOF
 		;;
 	zoo) cat <<-'EOF'
-		python3 python3
 		node nodejs
 		ruby ruby
 		perl perl
@@ -30,6 +31,16 @@ list() {
 	*) echo "tools.sh: unknown set $1" >&2; exit 2 ;;
 	esac
 }
+
+if [ "${1-}" = -l ]; then
+	shift
+	for set in "$@"; do
+		list "$set" | while read -r have package; do
+			echo "${have##*/}"
+		done
+	done
+	exit 0
+fi
 
 missing=
 for set in "$@"; do

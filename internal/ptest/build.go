@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,7 +19,8 @@ import (
 //go:embed testdata
 var sources embed.FS
 
-// requireEnv says that a missing compiler is a failure, not a reason to skip.
+// requireEnv lists the programs whose absence is a failure, not a reason to skip: those that the
+// Makefile has installed.
 const requireEnv = "PTOOLS_REQUIRE"
 
 // BuildC compiles a C, C++ (.cc) or assembler (.S) source and returns the path of the executable,
@@ -49,16 +51,20 @@ func BuildGo(t testing.TB, src string, flags ...string) string {
 	return build(t, "go", src, flags)
 }
 
-// Need skips the test when a program is not installed, or fails it where everything has to be.
+// Need skips the test when a program is not installed, or fails it if the program should be.
 func Need(t testing.TB, program string) {
 	t.Helper()
-	if installed(program) {
-		return
-	}
-	if os.Getenv(requireEnv) != "" {
+	switch {
+	case installed(program):
+	case required(program):
 		t.Fatalf("%s is not installed", program)
+	default:
+		t.Skipf("%s is not installed", program)
 	}
-	t.Skipf("%s is not installed; scripts/tools.sh test installs it", program)
+}
+
+func required(program string) bool {
+	return slices.Contains(strings.Fields(os.Getenv(requireEnv)), program)
 }
 
 func installed(program string) bool {

@@ -26,7 +26,7 @@ func Zoo(t testing.TB) []Animal {
 		switch {
 		case installed(a.Idle[0]):
 			zoo = append(zoo, a)
-		case os.Getenv(requireEnv) != "":
+		case required(a.Idle[0]):
 			t.Errorf("%s is not installed", a.Idle[0])
 		default:
 			t.Logf("%s is not installed", a.Idle[0])
