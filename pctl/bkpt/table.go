@@ -209,13 +209,13 @@ func (t *Table) Armed() bool { return t.armed }
 // those whose text is gone become dead, which is no error.
 func (t *Table) Arm() error {
 	t.armed = true
-	var errs []error
+	var all error
 	for _, k := range t.kinds {
-		if bs := t.of(k, false); len(bs) > 0 {
-			errs = append(errs, k.Plant(t, bs))
+		if err := k.Plant(t, t.of(k, false)); err != nil {
+			all = errors.Join(all, err)
 		}
 	}
-	return errors.Join(errs...)
+	return all
 }
 
 // Disarm lifts all breakpoints and restores the scratch slots, so that the text
@@ -224,17 +224,16 @@ func (t *Table) Arm() error {
 // it (Relocate). A trap that is not there any more is not replaced.
 func (t *Table) Disarm() error {
 	t.armed = false
-	var errs []error
+	all := t.scratch.restore(t.mem)
 	for _, k := range t.kinds {
 		if k.Lasting() {
 			continue
 		}
-		if bs := t.of(k, true); len(bs) > 0 {
-			errs = append(errs, k.Lift(t, bs))
+		if err := k.Lift(t, t.of(k, true)); err != nil {
+			all = errors.Join(all, err)
 		}
 	}
-	errs = append(errs, t.scratch.restore(t.mem))
-	return errors.Join(errs...)
+	return all
 }
 
 // of returns the living breakpoints of one kind that are armed, or not. The
