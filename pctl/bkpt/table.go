@@ -151,7 +151,7 @@ func (t *Table) Len() int { return len(t.sorted) }
 // a nil breakpoint the trap was lifted after the thread had run into it: the
 // thread must go back to addr. Without ok the signal is the target's own.
 func (t *Table) Recognise(s Stop) (b *Breakpoint, addr uint64, ok bool) {
-	for _, k := range t.kinds {
+	for _, k := range slices.Backward(t.kinds) { // int3, which is sure of the least, last
 		if addr, ok = k.Recognise(s); !ok {
 			continue
 		}
@@ -159,9 +159,7 @@ func (t *Table) Recognise(s Stop) (b *Breakpoint, addr uint64, ok bool) {
 			return b, addr, true
 		}
 		if k.Lasting() {
-			// Nobody else's events have addresses of ours for data, and
-			// the thread has nothing to go back for.
-			return nil, s.PC, t.Lifted(addr)
+			return nil, s.PC, true // it has nothing to go back for
 		}
 		return nil, addr, t.Lifted(addr)
 	}

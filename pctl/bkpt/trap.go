@@ -19,7 +19,8 @@ type Trap interface {
 	Lift(t *Table, bs []*Breakpoint) error
 	// Recognise returns the address of the breakpoint that a stop belongs
 	// to; ok is false if the stop cannot be of this kind of trap. Whether
-	// there is, or was, a breakpoint at that address is the table's to say.
+	// there is, or was, a breakpoint at that address is the table's to say,
+	// except for a lasting kind, which must know its own.
 	Recognise(s Stop) (addr uint64, ok bool)
 	// Lasting reports that the kernel keeps the trap: it stays while the
 	// table is disarmed, is taken out of fork children and gone after exec

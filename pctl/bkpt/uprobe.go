@@ -26,7 +26,7 @@ type Uprobes struct {
 	discard func(io.Closer)
 	threads map[int]bool
 	probes  map[uint64]map[int]Probe // by address and thread
-	past    map[uint64]uint64        // counts of probes that are closed
+	past    map[uint64]uint64        // counts of probes given away, of every address ever planted
 	n       int
 }
 
@@ -45,9 +45,15 @@ func NewUprobes(open func(addr uint64, tid int) (Probe, error), discard func(io.
 // Lasting: the kernel keeps the probes.
 func (u *Uprobes) Lasting() bool { return true }
 
-// Recognise: the signal says which breakpoint it is of.
+// Recognise: the signal says which breakpoint it is of. A probe that was given
+// away signals until it is closed, long after the table has settled, so every
+// address that ever had one is ours for good.
 func (u *Uprobes) Recognise(s Stop) (addr uint64, ok bool) {
-	return s.Data, s.Code == trapPerf
+	if s.Code != trapPerf {
+		return 0, false
+	}
+	_, ok = u.past[s.Data]
+	return s.Data, ok
 }
 
 // Len returns the number of probes, each of which is a descriptor.
@@ -59,6 +65,7 @@ func (u *Uprobes) Plant(t *Table, bs []*Breakpoint) error {
 	var errs []error
 	for _, b := range bs {
 		u.probes[b.Addr] = make(map[int]Probe, len(u.threads))
+		u.past[b.Addr] += 0
 		b.armed = true
 		for tid := range u.threads {
 			if err := u.probe(b.Addr, tid); err != nil {

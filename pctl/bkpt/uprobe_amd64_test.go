@@ -102,6 +102,13 @@ func TestUprobes(t *testing.T) {
 	if got, addr, ok := tab.Recognise(perf); got != nil || addr != perf.PC || !ok {
 		t.Errorf("Recognise of a lifted probe = %v, %#x, %t: it must go on where it is", got, addr, ok)
 	}
+	tab.Settle()
+	if _, _, ok := tab.Recognise(perf); !ok {
+		t.Error("a probe that is still being closed is not ours after Settle: its signal would kill")
+	}
+	if _, _, ok := tab.Recognise(Stop{Code: trapPerf, Data: b.Addr + 1, PC: perf.PC}); ok {
+		t.Error("a perf event of the program's own is taken for ours")
+	}
 	child := &text{base: m.base, b: bytes.Clone(m.b)}
 	must(t, tab.Clean(child))
 	if child.b[0] != breakByte || child.b[32] != orig[32] {
