@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"syscall"
+	"time"
 )
 
 func (p *path) read([]byte) ([]byte, error) { return nil, errors.ErrUnsupported }
@@ -15,6 +16,9 @@ func (p *path) gone() error                 { return errors.ErrUnsupported }
 
 // SharesMemory is not supported on this platform.
 func SharesMemory(pid1, pid2 int) (bool, error) { return false, errors.ErrUnsupported }
+
+// SocketTimeout is not supported on this platform.
+func SocketTimeout(pid, fd int, send bool) (time.Duration, error) { return 0, errors.ErrUnsupported }
 
 // Tasks is not supported on this platform.
 func Tasks(pid int, buf []int) ([]int, error) { return nil, errors.ErrUnsupported }

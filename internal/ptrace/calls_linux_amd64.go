@@ -282,3 +282,37 @@ func Reap(pid int) {
 		}
 	}
 }
+
+// HasChildren reports whether the calling OS thread has children or tracees.
+func HasChildren() bool {
+	flags := uintptr(unix.WEXITED | unix.WNOHANG | unix.WNOWAIT | unix.WALL | unix.WNOTHREAD)
+	_, _, e := unix.RawSyscall6(unix.SYS_WAITID, unix.P_ALL, 0, 0, flags, 0, 0)
+	return e != unix.ECHILD
+}
+
+// An Exit waits for the end of one OS thread of this program.
+type Exit struct{ pidfd int }
+
+// pidfdThread is PIDFD_THREAD (Linux 6.9): a descriptor for one thread.
+const pidfdThread = unix.O_EXCL
+
+// ThreadExit returns an Exit for the calling OS thread.
+func ThreadExit() (*Exit, error) {
+	fd, err := unix.PidfdOpen(ThreadID(), pidfdThread)
+	if err != nil {
+		return nil, err
+	}
+	return &Exit{fd}, nil
+}
+
+// Wait returns when the thread has exited: the kernel has then let go of all that it
+// traced. To be called once, from another thread.
+func (e *Exit) Wait() {
+	fds := []unix.PollFd{{Fd: int32(e.pidfd), Events: unix.POLLIN}}
+	for {
+		if _, err := unix.Poll(fds, -1); err != unix.EINTR {
+			break
+		}
+	}
+	unix.Close(e.pidfd)
+}

@@ -67,6 +67,7 @@ func PeekWait(block bool) (Stop, error)                 { return Stop{}, errNo }
 func Kill(pid, tid int, sig syscall.Signal) error       { return errNo }
 func ThreadID() int                                     { return 0 }
 func Reap(pid int)                                      {}
+func HasChildren() bool                                 { return false }
 func ProcessID() int                                    { return 0 }
 func QuietStops() error                                 { return errNo }
 
@@ -91,3 +92,9 @@ func Fork(c *Command) (*Child, error) { return nil, errNo }
 func (c *Child) Exec() error          { return errNo }
 func (c *Child) ExecError() error     { return errNo }
 func (c *Child) Abandon()             {}
+
+// Exit waits for the end of one OS thread.
+type Exit struct{}
+
+func ThreadExit() (*Exit, error) { return nil, errNo }
+func (e *Exit) Wait()            {}

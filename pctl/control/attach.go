@@ -3,8 +3,10 @@ package control
 import (
 	"context"
 	"errors"
+	"fmt"
 	"syscall"
 
+	"ptools/internal/mem"
 	"ptools/internal/procfs"
 	"ptools/internal/ptrace"
 	"ptools/pctl/notify"
@@ -32,13 +34,10 @@ func Attach(ctx context.Context, pid int, o *Options) (*Controller, error) {
 		if err := c.openBell(); err != nil {
 			return err
 		}
-		if err := c.openMemory(); err != nil {
-			return err
-		}
 		if err := c.seizeAll(); err != nil {
 			return err
 		}
-		if err := c.followImage(); err != nil {
+		if err := c.firstImage(); err != nil {
 			return err
 		}
 		c.publish(notify.Event{Kind: notify.Grabbed, Threads: c.count()})
@@ -48,6 +47,30 @@ func Attach(ctx context.Context, pid int, o *Options) (*Controller, error) {
 		}
 		return nil
 	})
+}
+
+// firstImage takes notice of the address space of a process whose threads are
+// seized, unless an exec of one of them has done so already: from now on every exec
+// is reported.
+func (c *Controller) firstImage() error {
+	if c.imageNew {
+		return nil
+	}
+	err := c.openMemory()
+	if err == nil {
+		err = c.followImage()
+	}
+	if errors.Is(err, syscall.ESRCH) {
+		// It is in the middle of an exec, or of its end; either will be reported.
+		if c.until(func() bool { return c.imageNew }, nil) {
+			return nil
+		}
+		return ErrEnded
+	}
+	if err != nil {
+		return fmt.Errorf("address space: %w", err)
+	}
+	return nil
 }
 
 func (c *Controller) openBell() (err error) {
@@ -121,9 +144,13 @@ func (c *Controller) seizePass(tids []int, r *reaper) (found bool, err error) {
 		case errors.Is(err, syscall.EPERM):
 			switch c.whyNot(tid) {
 			case seizeOurs:
+				// Its creator's event is still to come, perhaps after its end.
 				found = true
+				c.early[tid] = roleThread
 				c.add(tid, roleThread, stateBorn).fresh = true
 			case seizeDead:
+			case seizeAgain:
+				found = true
 			default:
 				return found, err
 			}
@@ -141,6 +168,7 @@ const (
 	seizeDenied refusal = iota
 	seizeOurs           // its creator was seized before it was born: already ours
 	seizeDead           // a zombie: the dead leader of a living process, or a thread on its way out
+	seizeAgain          // was one: a thread that execs has taken the place of the dead leader since
 )
 
 func (c *Controller) whyNot(tid int) refusal {
@@ -148,10 +176,23 @@ func (c *Controller) whyNot(tid int) refusal {
 	switch {
 	case err != nil || st.State == 'Z' || st.State == 'X':
 		return seizeDead
-	case st.TracerPID == ptrace.ProcessID() && len(c.threads) > 0:
+	case st.TracerPID == ptrace.ThreadID(): // the kernel names the tracing thread
 		return seizeOurs
+	case st.TracerPID == 0 && c.permitted():
+		return seizeAgain
 	}
 	return seizeDenied
+}
+
+// permitted reports whether we may trace the target: its memory is guarded by the
+// same check (ptrace(2), Ptrace access mode checking).
+func (c *Controller) permitted() bool {
+	m, err := mem.Open(c.pid)
+	if err != nil {
+		return false
+	}
+	m.Close()
+	return true
 }
 
 // drain handles the reports that are there.

@@ -68,12 +68,9 @@ func (c *Controller) birth(t *thread, kind ptrace.Kind) {
 	r, early := c.early[child]
 	if early {
 		delete(c.early, child)
-	} else if n := c.threads[child]; n != nil {
-		r = n.role // found in the task directory while attaching
 	} else {
 		r = c.classify(child)
-		n = c.add(child, r, stateBorn)
-		n.fresh = true
+		c.add(child, r, stateBorn).fresh = true
 	}
 	if kind == ptrace.KindVfork {
 		t.vfork = true

@@ -17,7 +17,7 @@ var bg = context.Background()
 // counts on each time.
 func TestAttachRelease(t *testing.T) {
 	truth := ptest.NewTruth(t)
-	g := ptest.StartWith(t, &ptest.Options{Truth: truth}, ptest.BuildC(t, "spin.c"))
+	g := ptest.StartWith(t, &ptest.Options{Truth: truth, Foreign: true}, ptest.BuildC(t, "spin.c"))
 	g.Ready()
 	for range 50 {
 		c, err := Attach(bg, g.PID, nil)
@@ -38,7 +38,7 @@ func TestAttachRelease(t *testing.T) {
 // TestHeld: at a rendezvous nothing moves, requests are served, and Continue lets go.
 func TestHeld(t *testing.T) {
 	truth := ptest.NewTruth(t)
-	g := ptest.StartWith(t, &ptest.Options{Truth: truth}, ptest.BuildC(t, "spin.c"))
+	g := ptest.StartWith(t, &ptest.Options{Truth: truth, Foreign: true}, ptest.BuildC(t, "spin.c"))
 	g.Ready()
 	c := attach(t, g.PID, &Options{Stop: notify.Grab})
 	if p, ok := c.Held(); !ok || p != notify.Grab {
@@ -70,7 +70,7 @@ func TestHeld(t *testing.T) {
 
 // TestLook: running threads are seen and run on.
 func TestLook(t *testing.T) {
-	g := ptest.Start(t, ptest.BuildC(t, "busyidle.c"))
+	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "busyidle.c"))
 	g.Ready()
 	c := attach(t, g.PID, nil)
 	for range 200 {
@@ -90,7 +90,7 @@ func TestLook(t *testing.T) {
 
 // TestOnControl: a request from the control goroutine would wait for itself.
 func TestOnControl(t *testing.T) {
-	g := ptest.Start(t, ptest.BuildC(t, "spin.c"))
+	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "spin.c"))
 	g.Ready()
 	c := attach(t, g.PID, nil)
 	err := c.Pause(bg, func(*Stopped) error { return c.Continue(bg) })
@@ -104,7 +104,7 @@ func TestOnControl(t *testing.T) {
 
 // TestUndead: the end of the target is told once, with its status.
 func TestUndead(t *testing.T) {
-	g := ptest.Start(t, ptest.BuildC(t, "spin.c"))
+	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "spin.c"))
 	g.Ready()
 	c := attach(t, g.PID, nil)
 	s := c.Bus().Subscribe(0)
@@ -123,7 +123,7 @@ func TestUndead(t *testing.T) {
 // TestReleaseStopped: left stopped as by SIGSTOP, or as it was found.
 func TestReleaseStopped(t *testing.T) {
 	truth := ptest.NewTruth(t)
-	g := ptest.StartWith(t, &ptest.Options{Truth: truth}, ptest.BuildC(t, "spin.c"))
+	g := ptest.StartWith(t, &ptest.Options{Truth: truth, Foreign: true}, ptest.BuildC(t, "spin.c"))
 	g.Ready()
 	for range 20 {
 		c, err := Attach(bg, g.PID, &Options{Stop: notify.Grab})

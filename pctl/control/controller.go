@@ -109,6 +109,8 @@ type Controller struct {
 	points  notify.Point   // rendezvous still wanted
 	here    []notify.Point // rendezvous due at this place
 	ending  bool           // the target is gone, what was traced for its sake is let go
+	left    bool           // a thread could not be stopped to be detached
+	leaving bool           // being left stopped, by a SIGSTOP of ours
 	over    bool
 	lastEnd ptrace.Stop // of a thread of the target
 	spin    spinner
@@ -161,7 +163,7 @@ func newController(pid int, o *Options, start func(c *Controller) error) (*Contr
 	}
 	c.spin.init()
 	started := make(chan error, 1)
-	go c.main(start, started)
+	go c.main(start, started, make(chan struct{}))
 	if err := <-started; err != nil {
 		<-c.done
 		return nil, err
@@ -172,18 +174,19 @@ func newController(pid int, o *Options, start func(c *Controller) error) (*Contr
 // main is the control goroutine. It ends when the target is let go or has ended;
 // Release and newController wait for that. The OS thread is never unlocked, so it
 // ends too, and the kernel lets go of whatever could not be stopped to be detached.
-func (c *Controller) main(start func(*Controller) error, started chan<- error) {
+func (c *Controller) main(start func(*Controller) error, started chan<- error, found chan<- struct{}) {
 	runtime.LockOSThread()
-	if ptrace.ThreadID() == ptrace.ProcessID() {
-		// The main thread of a Go program does not end with a locked goroutine, so
-		// the tracees would stay ours. While it is locked here, another one is used.
-		relay := make(chan struct{})
-		go func() { defer close(relay); c.main(start, started) }()
-		<-relay
+	if !fit() {
+		// While this thread is locked, another goroutine gets another one.
+		next := make(chan struct{})
+		go c.main(start, started, next)
+		<-next
+		close(found)
 		runtime.UnlockOSThread()
 		return
 	}
-	defer close(c.done)
+	close(found)
+	defer c.end()
 	defer c.closeQueue(ErrReleased)
 	c.tid.Store(int64(ptrace.ThreadID()))
 	if err := start(c); err != nil {
@@ -194,6 +197,34 @@ func (c *Controller) main(start func(*Controller) error, started chan<- error) {
 	started <- nil
 	defer c.cleanup()
 	c.loop()
+}
+
+// end tells that the control goroutine is done. Threads that could not be stopped to
+// be detached are let go by the kernel when this OS thread exits: then that is waited
+// for, so that nobody who has seen Done finds them traced.
+func (c *Controller) end() {
+	if !c.left {
+		close(c.done)
+		return
+	}
+	exit, err := ptrace.ThreadExit()
+	if err != nil { // no descriptors, or Linux before 6.9: moments later
+		close(c.done)
+		return
+	}
+	go func() {
+		exit.Wait()
+		close(c.done)
+	}()
+}
+
+// fit reports whether the calling OS thread can be a tracer. The main thread of a Go
+// program cannot: it does not end with a goroutine that is locked to it, and the
+// tracees would stay ours. Nor can a thread that has forked children before, for
+// os/exec perhaps: waiting would take their ends, and the stops of those that other
+// threads of this program trace, from whoever waits for them.
+func fit() bool {
+	return ptrace.ThreadID() != ptrace.ProcessID() && !ptrace.HasChildren()
 }
 
 // cleanup runs when the control goroutine ends, also by a panic of a handler: then

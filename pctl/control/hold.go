@@ -211,6 +211,7 @@ func (c *Controller) copies() bool {
 // leave detaches one stopped thread.
 func (c *Controller) leave(t *thread) {
 	if t.m.state != stateStopped {
+		c.left = true
 		return
 	}
 	c.flushRegs(t)
@@ -267,6 +268,7 @@ func (c *Controller) stopProcess() {
 	if ptrace.Kill(c.pid, t.tid, syscall.SIGSTOP) != nil {
 		return
 	}
+	c.leaving = true
 	for c.threads[t.tid] == t && !t.m.group {
 		t.m.holds = 0
 		c.resume(t)

@@ -14,26 +14,54 @@ import (
 // timeout. A program that is being looked at must not notice, so such a thread is
 // moved back in front of its system call and makes it again. Two things need care:
 //
-//   - A signal of the target's own that comes before the thread has made the call
-//     again would have interrupted the first one. Then the EINTR is put back.
+//   - A signal of the target's own that reaches the thread before it has made the call
+//     again would have interrupted the first one. Then the EINTR is put back. That a
+//     signal is pending says nothing: one for the process may go to any thread.
 //   - A relative timeout starts again from full. A thread that is met in the same call
 //     again and again gets the result of a timeout once the time is up.
 
+// source says where the relative timeout of a call is found.
+type source uint8
+
+const (
+	inMillis   source = iota // the argument itself, in ms; negative: none
+	inTimespec               // the argument points to a struct timespec; null: none
+	inReceive                // SO_RCVTIMEO of the socket in the first argument
+	inSend                   // its SO_SNDTIMEO
+)
+
 // timeout describes a call whose relative timeout would begin again.
 type timeout struct {
-	arg    int   // which argument
-	millis bool  // the argument itself, in ms; otherwise it points to a timespec
+	source source
+	arg    int
 	result int64 // what the call returns when its time is up
 }
 
-// timeouts has the calls of x86-64 that return EINTR at any interruption and take a
-// relative timeout.
+const eagain = -int64(syscall.EAGAIN)
+
+// timeouts has the calls of x86-64 that return EINTR at any interruption and have a
+// relative timeout. The calls on sockets do so only where the socket has one.
 var timeouts = map[int64]timeout{
-	232: {3, true, 0},                       // epoll_wait
-	281: {3, true, 0},                       // epoll_pwait
-	441: {3, false, 0},                      // epoll_pwait2
-	220: {3, false, -int64(syscall.EAGAIN)}, // semtimedop
-	128: {2, false, -int64(syscall.EAGAIN)}, // rt_sigtimedwait
+	232: {inMillis, 3, 0},                         // epoll_wait
+	281: {inMillis, 3, 0},                         // epoll_pwait
+	441: {inTimespec, 3, 0},                       // epoll_pwait2
+	208: {inTimespec, 4, 0},                       // io_getevents
+	333: {inTimespec, 4, 0},                       // io_pgetevents
+	220: {inTimespec, 3, eagain},                  // semtimedop
+	128: {inTimespec, 2, eagain},                  // rt_sigtimedwait
+	0:   {inReceive, 0, eagain},                   // read
+	19:  {inReceive, 0, eagain},                   // readv
+	45:  {inReceive, 0, eagain},                   // recvfrom
+	47:  {inReceive, 0, eagain},                   // recvmsg
+	299: {inReceive, 0, eagain},                   // recvmmsg
+	43:  {inReceive, 0, eagain},                   // accept
+	288: {inReceive, 0, eagain},                   // accept4
+	1:   {inSend, 0, eagain},                      // write
+	20:  {inSend, 0, eagain},                      // writev
+	44:  {inSend, 0, eagain},                      // sendto
+	46:  {inSend, 0, eagain},                      // sendmsg
+	307: {inSend, 0, eagain},                      // sendmmsg
+	42:  {inSend, 0, -int64(syscall.EINPROGRESS)}, // connect
 }
 
 // blockedCall is a call that a thread was moved back to.
@@ -47,17 +75,13 @@ type blockedCall struct {
 
 // rewind moves a thread back that our stop made return EINTR.
 func (c *Controller) rewind(t *thread) {
-	t.rewound = rewound{}
-	if c.loadRegs(t) != nil {
-		return
+	if c.loadRegs(t) != nil || t.rewound.pc != 0 && t.regs.AtSyscall(t.rewound.pc, t.rewound.nr) {
+		return // has not run since it was moved back
 	}
+	t.rewound = rewound{}
 	nr, result, ok := t.regs.SyscallReturn()
 	if !ok || result != -int64(syscall.EINTR) {
 		return
-	}
-	st, err := procfs.ReadTaskStatus(c.pidOf(t), t.tid)
-	if err != nil || (st.SigPnd|st.ShdPnd)&^st.SigBlk != 0 {
-		return // a signal of its own has interrupted it, or would
 	}
 	args := t.regs.SyscallArgs()
 	if !t.regs.RestartSyscall() {
@@ -65,16 +89,21 @@ func (c *Controller) rewind(t *thread) {
 	}
 	t.dirty = true
 	t.rewound = rewound{pc: t.regs.PC(), nr: nr}
-	c.watchTimeout(t, nr, args, st.VoluntarySwitches)
+	c.watchTimeout(t, nr, args)
 }
 
 // watchTimeout ends a call whose time is up.
-func (c *Controller) watchTimeout(t *thread, nr int64, args [6]uint64, switches uint64) {
-	to, ok := timeouts[nr]
-	if !ok {
+func (c *Controller) watchTimeout(t *thread, nr int64, args [6]uint64) {
+	to, timed := timeouts[nr]
+	if !timed {
 		t.call = blockedCall{}
 		return
 	}
+	st, err := procfs.ReadTaskStatus(c.pidOf(t), t.tid)
+	if err != nil {
+		return
+	}
+	switches := st.VoluntarySwitches
 	now := blockedCall{nr: nr, args: args, pc: t.regs.PC(), sp: t.regs.SP(), since: time.Now(), switches: switches}
 	// Since it was last seen the thread has slept for that stop and in the call: any
 	// other number of switches means that it has been elsewhere.
@@ -96,15 +125,24 @@ func (b *blockedCall) same(o *blockedCall) bool {
 // timeoutOf returns how long the call was to wait; ok is false for a wait without
 // end.
 func (c *Controller) timeoutOf(to timeout, args [6]uint64) (time.Duration, bool) {
-	if to.millis {
+	switch to.source {
+	case inMillis:
 		ms := int32(args[to.arg])
 		return time.Duration(ms) * time.Millisecond, ms >= 0
+	case inTimespec:
+		return c.timespec(args[to.arg])
 	}
+	d, err := procfs.SocketTimeout(c.pid, int(int32(args[to.arg])), to.source == inSend)
+	return d, err == nil && d > 0
+}
+
+// timespec reads a struct timespec of the target.
+func (c *Controller) timespec(addr uint64) (time.Duration, bool) {
 	var b [16]byte
-	if args[to.arg] == 0 {
+	if addr == 0 {
 		return 0, false
 	}
-	if _, err := c.mem.ReadAt(b[:], int64(args[to.arg])); err != nil {
+	if _, err := c.mem.ReadAt(b[:], int64(addr)); err != nil {
 		return 0, false
 	}
 	sec, nsec := binary.LittleEndian.Uint64(b[:]), binary.LittleEndian.Uint64(b[8:])

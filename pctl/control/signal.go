@@ -30,6 +30,9 @@ func (c *Controller) groupStopped(t *thread, sig syscall.Signal) {
 	t.inGroup = true
 	if t.role == roleThread && !c.stopped {
 		c.stopped = true
+		if c.leaving {
+			return // the SIGSTOP is ours
+		}
 		c.publish(notify.Event{Kind: notify.GroupStop, TID: t.tid, Signal: int(sig)})
 	}
 }
