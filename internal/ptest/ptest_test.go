@@ -111,9 +111,9 @@ func TestLeaks(t *testing.T) {
 	defer close(stop)
 	go func() { <-stop }()
 	for what, found := range map[string][]string{
-		"child":    children(),
-		"chan":     goroutines(),
-		"dev/null": before.newFiles(),
+		"child":          children(),
+		"TestLeaks.func": goroutines(),
+		"dev/null":       before.newFiles(),
 	} {
 		if !strings.Contains(strings.Join(found, "\n"), what) {
 			t.Errorf("no %q in %q", what, found)
