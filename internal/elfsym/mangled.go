@@ -119,7 +119,7 @@ type query struct {
 }
 
 func newQuery(name string) query {
-	q := query{name: squeeze(name), options: []demangle.Option{demangle.MaxLength(maxDemangled)}}
+	q := query{name: squeeze(name), options: []demangle.Option{demangle.NoClones, demangle.MaxLength(maxDemangled)}}
 	bare := withoutArguments(name)
 	if !strings.Contains(name, "(") || strings.HasSuffix(bare, "operator") && strings.HasSuffix(name, "operator()") {
 		q.options = append(q.options, demangle.NoParams)
@@ -136,12 +136,16 @@ func newQuery(name string) query {
 // fits reports whether a mangled name is that of the function q names. Parts
 // that the compiler split off a function are not it.
 func (q *query) fits(raw string) bool {
-	base, clone, _ := strings.Cut(raw, ".")
-	if strings.HasPrefix(clone, "cold") || strings.HasPrefix(clone, "part.") {
+	if strings.Contains(raw, ".cold") || strings.Contains(raw, ".part.") {
 		return false
 	}
-	s, err := demangle.ToString(base, q.options...)
-	return err == nil && squeeze(s) == q.name
+	s, err := demangle.ToString(raw, q.options...)
+	if err != nil {
+		return false
+	}
+	s = squeeze(s)
+	// Without their arguments instances of Rust's generics end in `::<>`.
+	return s == q.name || strings.ReplaceAll(s, "::<>", "") == q.name
 }
 
 // squeeze takes out the spaces that people and demanglers put differently.
