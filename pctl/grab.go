@@ -11,7 +11,7 @@ import (
 
 // GrabOptions of Session.Grab. Nil means the zero value. Where the process is
 // under control in this Session already, its options are those of the grab that
-// took control, and Stop and Release are without effect.
+// took control, and only ReadOnly has an effect.
 type GrabOptions struct {
 	// ReadOnly grabs without control: nothing is attached to or stopped.
 	ReadOnly bool
@@ -21,6 +21,10 @@ type GrabOptions struct {
 	// Release is what becomes of the process when the last reference is
 	// closed or we die; zero: ModeRun.
 	Release Mode
+	// Linker follows the run-time linker from the start, for KindLoaded and
+	// KindUnloaded events; it takes a breakpoint of our own in the process.
+	// Zero: only once a breakpoint by symbol needs it.
+	Linker bool
 }
 
 // Grab returns a reference to a running process, controlled unless o asks for
@@ -75,7 +79,7 @@ func (s *Session) attach(ctx context.Context, pid int, o *GrabOptions) (handle.C
 		return nil, err
 	}
 	c, err := control.Attach(ctx, pid, &control.Options{
-		Stop: o.Stop, Mode: o.Release, Linker: true, Files: s.files,
+		Stop: o.Stop, Mode: o.Release, Linker: o.Linker, Files: s.files,
 	})
 	if err != nil {
 		return nil, err

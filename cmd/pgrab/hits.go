@@ -47,7 +47,7 @@ func (t *target) keep(h *pctl.Hit) {
 // hit prints a hit, with the stack that keep has copied. Hits that come faster
 // than they can be printed are counted: the process is not held up by output.
 func (t *target) hit(e pctl.Event) {
-	r := &record{Event: e, skipped: t.skipped}
+	r := &record{Event: t.placed(e), skipped: t.skipped}
 	if t.options.stacks {
 		key := hitKey{e.Addr, e.Hits}
 		t.mu.Lock()
@@ -60,6 +60,22 @@ func (t *target) hit(e pctl.Event) {
 	} else {
 		t.skipped++
 	}
+}
+
+// placed fills in what stands at the address of a hit, for a breakpoint that
+// was given by address.
+func (t *target) placed(e pctl.Event) pctl.Event {
+	if e.Symbol != "" {
+		return e
+	}
+	f, ok := t.places[e.Addr]
+	if !ok {
+		frames := t.p.Lookup(e.Addr)
+		f = frames[len(frames)-1]
+		t.places[e.Addr] = f
+	}
+	e.Symbol, e.Offset, e.Object = f.Func, f.Offset, f.Object
+	return e
 }
 
 // count adds the counts of the breakpoints to the final table.

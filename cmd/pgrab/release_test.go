@@ -40,6 +40,10 @@ func TestReleaseModes(t *testing.T) {
 				t.Run(mode+"/"+end.name+"/"+stop, func(t *testing.T) {
 					g, truth := startSpin(t)
 					args := append([]string{"-e", mode, "-s", stop, "-p", strconv.Itoa(g.PID)}, end.args...)
+					if end.signal == os.Kill {
+						killWhile(t, g, truth, mode, append(args, "-q"), stop == "grab")
+						return
+					}
 					p := startPgrab(t, args...)
 					first := "grabbed (3 threads)"
 					if stop == "grab" {
@@ -49,35 +53,34 @@ func TestReleaseModes(t *testing.T) {
 					if end.signal != nil {
 						p.Signal(end.signal)
 					}
-					checkEnd(t, p, g, truth, mode, end.signal == os.Kill)
+					checkEnd(t, p, g, truth, mode)
 				})
 			}
 		}
 	}
 }
 
-// checkEnd checks what a pgrab that ended leaves of its target.
-func checkEnd(t *testing.T, p, g *ptest.Target, truth *ptest.Truth, mode string, killed bool) {
+// checkEnd checks what a pgrab that lets go leaves of its target.
+func checkEnd(t *testing.T, p, g *ptest.Target, truth *ptest.Truth, mode string) {
 	t.Helper()
-	if !killed {
-		switch mode {
-		case "run":
-			expect(t, p, g.PID, "released, running")
-		case "kill":
-			expect(t, p, g.PID, "undead: killed by signal 9 (killed)")
-		case "stop":
-			expect(t, p, g.PID, "released, stopped")
-		}
-		if out, state := p.Finish(); out != "" || state.ExitCode() != 0 {
-			t.Errorf("then pgrab prints %q and ends with %v", out, state)
-		}
-	} else {
-		p.Wait()
+	switch mode {
+	case "run":
+		expect(t, p, g.PID, "released, running")
+	case "kill":
+		expect(t, p, g.PID, "undead: killed by signal 9 (killed)")
+	case "stop":
+		expect(t, p, g.PID, "released, stopped")
 	}
-	switch {
-	case mode == "kill":
+	if out, state := p.Finish(); out != "" || state.ExitCode() != 0 {
+		t.Errorf("then pgrab prints %q and ends with %v", out, state)
+	}
+	switch mode {
+	case "run":
+		expectFree(t, g, "RS")
+		g.AwaitWork(truth.Work() + 1)
+	case "kill":
 		g.WaitState("ZX")
-	case mode == "stop" && !killed:
+	case "stop":
 		expectFree(t, g, "T")
 		work := truth.Work()
 		if again := truth.Work(); again != work {
@@ -85,10 +88,23 @@ func checkEnd(t *testing.T, p, g *ptest.Target, truth *ptest.Truth, mode string,
 		}
 		g.Signal(syscall.SIGCONT)
 		g.AwaitWork(work + 1)
-	default: // after our own SIGKILL nobody can keep it stopped
-		g.WaitFor("its being let go", func() bool { return g.TracerPID() == 0 })
-		g.AwaitWork(truth.Work() + 1)
 	}
+}
+
+// killWhile kills a quiet pgrab as soon as it controls, or holds, its target.
+// Nobody can keep that stopped then, so mode stop is like run.
+func killWhile(t *testing.T, g *ptest.Target, truth *ptest.Truth, mode string, args []string, held bool) {
+	t.Helper()
+	p := startPgrab(t, args...)
+	g.WaitFor("control", func() bool { return g.TracerPID() != 0 && (!held || g.Stopped()) })
+	p.Kill()
+	p.Wait()
+	if mode == "kill" {
+		g.WaitState("ZX")
+		return
+	}
+	g.WaitFor("its being let go", func() bool { return g.TracerPID() == 0 })
+	g.AwaitWork(truth.Work() + 1)
 }
 
 // TestHold checks that a process stands still for as long as it is held, and

@@ -126,7 +126,7 @@ func (g *grabber) grabAll(ctx context.Context) error {
 }
 
 func (g *grabber) grab(ctx context.Context, pid int) error {
-	p, err := g.session.Grab(ctx, pid, &pctl.GrabOptions{Stop: g.stop, Release: g.release})
+	p, err := g.session.Grab(ctx, pid, &pctl.GrabOptions{Stop: g.stop, Release: g.release, Linker: !g.quiet})
 	if err != nil {
 		if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 			return nil // we were asked to let go before we had it
@@ -147,14 +147,12 @@ func (g *grabber) create(ctx context.Context) error {
 	if err != nil && !errors.Is(err, exec.ErrDot) {
 		return startError{&pctl.Error{Op: "create " + g.command[0], Err: pathCause(err)}}
 	}
-	// Breakpoints have to be there before the first instruction.
-	stop := g.stop
-	if len(g.breaks) != 0 {
-		stop |= pctl.PointCreate
-	}
+	// Breakpoints have to be there, and the stream of events open, before the
+	// first instruction.
+	stop := g.stop | pctl.PointCreate
 	p, err := g.session.Create(ctx,
 		&pctl.Command{Path: path, Args: g.command},
-		&pctl.CreateOptions{Stop: stop, Release: g.release})
+		&pctl.CreateOptions{Stop: stop, Release: g.release, Linker: !g.quiet})
 	if err != nil {
 		if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 			return nil

@@ -15,10 +15,11 @@ type target struct {
 	*grabber
 	p       *pctl.Process
 	planted []*pctl.Breakpoint
-	first   *pctl.Event // grabbed or created, until it is known whether it stopped
-	silent  bool        // the next continued event is of a stop that nobody asked for
-	skipped uint64      // hits since the last that was printed
-	failed  bool        // something has been complained about
+	first   *pctl.Event           // grabbed or created, until it is known whether it stopped
+	silent  bool                  // the next continued event is of a stop that nobody asked for
+	skipped uint64                // hits since the last that was printed
+	failed  bool                  // something has been complained about
+	places  map[uint64]pctl.Frame // what stands at addresses that were hit
 
 	mu     sync.Mutex
 	copies map[hitKey]*pctl.Thread // of hits whose event has not come yet
@@ -31,7 +32,7 @@ type hitKey struct {
 }
 
 func newTarget(g *grabber, p *pctl.Process) *target {
-	return &target{grabber: g, p: p, copies: make(map[hitKey]*pctl.Thread)}
+	return &target{grabber: g, p: p, copies: make(map[hitKey]*pctl.Thread), places: make(map[uint64]pctl.Frame)}
 }
 
 // kinds are the events that this run needs: those it prints and those it acts
