@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	rounds = flag.Int("bkpt.rounds", 40, "random values for each opcode of the differential test")
+	rounds = flag.Int("bkpt.rounds", 20, "random values for each opcode of the differential test")
 	seed   = flag.Uint64("bkpt.seed", 0, "seed of the differential test; 0: a new one")
 )
 
