@@ -11,6 +11,19 @@
 // longest gap that its spinning thread saw, the EINTRs and signals it counted. Reading them
 // disturbs nothing.
 //
+// Programs. Those in testdata begin with a comment that says what they do and count:
+//
+//	spin mix mixthreads gomix jit        burn CPU in known shares
+//	idle busyidle vforkwait              threads that wait, also where nothing can interrupt them
+//	threadstorm forkstorm vforkstorm     threads and children that live microseconds
+//	spawnstorm clonevm execstorm         posix_spawn, system, popen, CLONE_VM, exec from any thread
+//	sigstorm groupstop selftrap altstack signals, counted to the last one with their siginfo
+//	blockers                             38 kinds of blocking calls that notice an EINTR
+//	calls                                functions that begin with every kind of instruction
+//	threadcreate dlchurn plugin          threads and objects from known places
+//	ctors ctorsxx                        what runs before and after main
+//	leaderdead odd                       processes that a tool does not expect
+//
 // Leaks. [Main] is the body of a package's TestMain. After the tests it fails on children, tracees,
 // goroutines, descriptors and OS threads that were not there before.
 //
