@@ -13,9 +13,9 @@ import (
 // command; a third, and thereby one that comes while a write hangs, is as if
 // nobody had caught it.
 type signals struct {
-	again  chan struct{} // closed by the second signal
-	pid    atomic.Int64  // of the command
-	passOn bool          // see pass
+	again  chan os.Signal // gets the second signal
+	pid    atomic.Int64   // of the command
+	passOn bool           // see pass
 
 	received chan os.Signal
 	pipe     chan os.Signal
@@ -26,7 +26,7 @@ type signals struct {
 func catchSignals(ctx context.Context) (context.Context, *signals) {
 	ctx, cancel := context.WithCancel(ctx)
 	s := &signals{
-		again:    make(chan struct{}),
+		again:    make(chan os.Signal, 1),
 		received: make(chan os.Signal, 4),
 		pipe:     make(chan os.Signal, 1),
 		done:     make(chan struct{}),
@@ -45,8 +45,8 @@ func catchSignals(ctx context.Context) (context.Context, *signals) {
 			s.pass(sig)
 			cancel()
 		}
-		if _, ok := <-s.received; ok {
-			close(s.again)
+		if sig, ok := <-s.received; ok {
+			s.again <- sig
 			signal.Reset(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 			for range s.received {
 			}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"syscall"
 
 	"ptools/pctl"
 )
@@ -91,22 +92,22 @@ func startError(err error) error {
 	return err
 }
 
-// await returns the exit status of the command once it has ended. When again is
-// closed nobody wants to wait any more.
-func (s *session) await(again <-chan struct{}) (int, error) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
+// await returns the exit status of the command once it has ended. A signal from
+// again says that nobody wants to wait any more.
+func (s *session) await(again <-chan os.Signal) (int, error) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
 	go func() { // ends with cancel
 		select {
-		case <-again:
-			cancel()
+		case sig := <-again:
+			cancel(signalled{sig})
 		case <-ctx.Done():
 		}
 	}()
 	e, err := s.targets[0].Wait(ctx)
 	switch {
-	case errors.Is(err, context.Canceled):
-		return exitFailure, nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx).(signalled).status(), nil
 	case err != nil:
 		return 0, err
 	case e.Kind == pctl.KindLost:
@@ -115,4 +116,17 @@ func (s *session) await(again <-chan struct{}) (int, error) {
 		return e.Code, nil
 	}
 	return 128 + e.Signal, nil
+}
+
+// signalled is the signal that has ended a waiting.
+type signalled struct{ os.Signal }
+
+func (s signalled) Error() string { return s.String() }
+
+// status is what a shell would say of a process that it ended.
+func (s signalled) status() int {
+	if sig, ok := s.Signal.(syscall.Signal); ok {
+		return 128 + int(sig)
+	}
+	return exitFailure
 }

@@ -27,7 +27,12 @@ func attach(t testing.TB, pid int, o *control.Options) *control.Controller {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { release(t, c) })
+	t.Cleanup(func() {
+		release(t, c)
+		if space := c.Space(); space != nil {
+			space.Close()
+		}
+	})
 	return c
 }
 
