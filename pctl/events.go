@@ -6,6 +6,7 @@ import (
 	"io"
 	"iter"
 	"os"
+	"sync"
 	"time"
 
 	"ptools/pctl/notify"
@@ -64,9 +65,11 @@ type EventOptions struct {
 // goroutine may call Next at a time.
 type Events struct {
 	p     *Process
-	first []Event
+	first []Event              // how things were, before what sub delivers
 	sub   *notify.Subscription // nil for a process grabbed read-only
-	ended bool
+	ended bool                 // of the latter: its end was told
+	done  chan struct{}        // closed by Close
+	shut  func()               // does what Close does to the stream, once
 }
 
 // Events opens a stream that begins with how things are: KindGrabbed or
@@ -78,7 +81,13 @@ func (p *Process) Events(o *EventOptions) *Events {
 	if o != nil && o.Kinds != 0 {
 		kinds = o.Kinds
 	}
-	e := &Events{p: p}
+	e := &Events{p: p, done: make(chan struct{})}
+	e.shut = sync.OnceFunc(func() {
+		close(e.done)
+		if e.sub != nil {
+			e.sub.Close()
+		}
+	})
 	if p.c != nil && !p.readOnly {
 		open := func() {
 			e.first = p.present(kinds)
@@ -126,6 +135,9 @@ func (p *Process) present(kinds Kind) []Event {
 // io.EOF, and after Close, of the stream or of the Process, an error that
 // satisfies os.ErrClosed.
 func (e *Events) Next(ctx context.Context) (Event, error) {
+	if e.closed() {
+		return Event{}, e.p.fail("events", os.ErrClosed)
+	}
 	if len(e.first) > 0 {
 		next := e.first[0]
 		e.first = e.first[1:]
@@ -146,7 +158,20 @@ func (e *Events) nextReadOnly(ctx context.Context) (Event, error) {
 	if e.ended {
 		return Event{}, io.EOF
 	}
-	if err := e.p.awaitExit(ctx); err != nil {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() { // ends with this call
+		select {
+		case <-e.done:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	err := e.p.awaitExit(ctx)
+	if e.closed() {
+		err = os.ErrClosed
+	}
+	if err != nil {
 		return Event{}, e.p.fail("events", err)
 	}
 	e.ended = true
@@ -175,9 +200,12 @@ func (e *Events) Close() error {
 	return nil
 }
 
-func (e *Events) shut() {
-	if e.sub != nil {
-		e.sub.Close()
+func (e *Events) closed() bool {
+	select {
+	case <-e.done:
+		return true
+	default:
+		return false
 	}
 }
 

@@ -57,9 +57,9 @@ func NewSession(o *SessionOptions) *Session {
 }
 
 // Close closes every Process of the Session, which lets the controlled ones go
-// in their release modes, and gives back what idle handles hold. It returns
-// when that is done and when no grab is under way any more. To close again is
-// no error.
+// in their release modes, and gives back what idle handles and open files hold:
+// stacks that have not been named by then have no names. It returns when that is
+// done and when no grab is under way any more. To close again is no error.
 func (s *Session) Close() error {
 	s.mu.Lock()
 	s.closed = true
@@ -76,6 +76,7 @@ func (s *Session) Close() error {
 	wg.Wait()
 	s.grabs.Wait()
 	s.registry.Close()
+	s.files.Close()
 	return errors.Join(errs...)
 }
 
