@@ -116,14 +116,14 @@ func newTrial(l *lab, d dice, f form) (*trial, bool) {
 			b.data[i+j] = byte(v >> (8 * j))
 		}
 	}
-	b.x = l.clean
+	b.x = bytes.Clone(l.clean)
 	for i := 160; i < 416; i++ { // xmm registers
-		b.x.b[i] = byte(d.Uint32())
+		b.x[i] = byte(d.Uint32())
 	}
 	for i := 576; i < 832; i++ { // upper halves of the ymm registers
-		b.x.b[i] = byte(d.Uint32())
+		b.x[i] = byte(d.Uint32())
 	}
-	b.x.b[512] |= 7 // present: x87, SSE, AVX
+	b.x[512] |= 7 // present: x87, SSE, AVX
 	return tr, true
 }
 
@@ -149,7 +149,7 @@ func (tr *trial) end(o *outcome, r ptrace.Regs, sig syscall.Signal) {
 	// PTRACE_SETREGS can neither set nor clear ID, so a popf's stays for good.
 	o.regs.Eflags &^= flagRF | flagID
 	copy(o.data[:], tr.l.data())
-	o.x.read(tr.l)
+	o.x = tr.l.readXState()
 	o.x.settle()
 	if tr.is(0x9d) {
 		tr.l.calm()
@@ -253,7 +253,7 @@ func (tr *trial) displace(slot uint64) string {
 	if want := tr.native.regs.Rip != labCode; done != want {
 		return fmt.Sprintf("done %t, want %t", done, want)
 	}
-	if o.x.b != tr.native.x.b {
+	if !bytes.Equal(o.x, tr.native.x) {
 		return "vector state differs"
 	}
 	return tr.compare(&o.regs, o.data[:])
@@ -280,7 +280,7 @@ func (tr *trial) direct() (bool, string) {
 	r.Rip--
 	var o outcome
 	tr.end(&o, r, sig)
-	if o.x.b != tr.native.x.b {
+	if !bytes.Equal(o.x, tr.native.x) {
 		return true, "vector state differs"
 	}
 	return true, tr.compare(&o.regs, o.data[:])

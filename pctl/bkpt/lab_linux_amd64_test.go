@@ -74,7 +74,7 @@ func newLab(t testing.TB) *lab {
 	}
 	l.must(ptrace.GetRegs(l.pid, &l.base))
 	l.base.OrigRax = ^uint64(0)
-	l.clean.read(l)
+	l.clean = l.readXState()
 	return l
 }
 
@@ -180,19 +180,17 @@ func (l *lab) span(n int, off int64) ([]byte, bool) {
 }
 
 // xstate is a thread's vector and floating-point state (NT_X86_XSTATE).
-type xstate struct {
-	b [16384]byte
-	n int
-}
+type xstate []byte
 
 const (
 	ptraceGetRegSet = 0x4204
 	ptraceSetRegSet = 0x4205
 	ntX86XState     = 0x202
+	maxXState       = 16384
 )
 
-func (x *xstate) call(l *lab, request uintptr, n int) int {
-	v := syscall.Iovec{Base: &x.b[0], Len: uint64(n)}
+func (x xstate) call(l *lab, request uintptr) int {
+	v := syscall.Iovec{Base: &x[0], Len: uint64(len(x))}
 	_, _, e := syscall.RawSyscall6(syscall.SYS_PTRACE, request, uintptr(l.pid), ntX86XState, uintptr(unsafe.Pointer(&v)), 0, 0)
 	if e != 0 {
 		l.t.Fatal(e)
@@ -200,14 +198,22 @@ func (x *xstate) call(l *lab, request uintptr, n int) int {
 	return int(v.Len)
 }
 
-func (x *xstate) read(l *lab) { x.n = x.call(l, ptraceGetRegSet, len(x.b)) }
+// readXState returns the state of the lab's thread.
+func (l *lab) readXState() xstate {
+	n := len(l.clean)
+	if n == 0 {
+		n = maxXState
+	}
+	x := make(xstate, n)
+	return x[:x.call(l, ptraceGetRegSet)]
+}
 
-func (x *xstate) write(l *lab) { x.call(l, ptraceSetRegSet, x.n) }
+func (x xstate) write(l *lab) { x.call(l, ptraceSetRegSet) }
 
 // settle clears what depends on more than the instructions that ran: the
 // addresses of the last x87 instruction and its operand, and which components
 // the processor has noticed to be in their initial state.
-func (x *xstate) settle() {
-	clear(x.b[8:24])
-	clear(x.b[512:520])
+func (x xstate) settle() {
+	clear(x[8:24])
+	clear(x[512:520])
 }
