@@ -3,7 +3,7 @@
  * ends). Some end by their timeout of 20 ms, the others are woken every few milliseconds. What is
  * counted: EINTRs, in all and by kind (the page's kinds), and how much longer than its timeout a timed
  * call took (stretch, the shares by kind). A program that is left alone sees no EINTR. With -k NAME
- * only that kind runs. The checksum is the number of kinds times n; kinds that saw an EINTR are
+ * only that kind runs; with -x PREFIX those that begin with it do not. The checksum is the number of kinds times n; kinds that saw an EINTR are
  * printed before it.
  */
 #include "ptest.h"
@@ -58,6 +58,7 @@ _Static_assert((int)NWAYS <= (int)SHARES && (int)NWAYS <= (int)KINDS, "the page 
 
 static struct blocker blockers[NWAYS];
 static const char *only;
+static const char *without;
 static _Atomic int stop;
 static pthread_barrier_t prepared;
 
@@ -130,9 +131,16 @@ static void extra(int letter, const char *value)
 {
 	if (letter == 'k')
 		only = value;
+	if (letter == 'x')
+		without = value;
 }
 
-static int selected(int i) { return only == NULL || strcmp(only, ways[i].name) == 0; }
+static int selected(int i)
+{
+	if (without != NULL && strncmp(without, ways[i].name, strlen(without)) == 0)
+		return 0;
+	return only == NULL || strcmp(only, ways[i].name) == 0;
+}
 
 int main(int argc, char **argv)
 {
