@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -14,6 +15,9 @@ import (
 // C++ program, a Go program, and the dynamic linker.
 func corpus() []string {
 	files := []string{"/bin/bash"}
+	if root, err := exec.Command("go", "env", "GOROOT").Output(); err == nil {
+		files = append(files, filepath.Join(strings.TrimSpace(string(root)), "bin", "go"))
+	}
 	for _, pattern := range []string{"libc.so.6", "libstdc++.so.6", "libm.so.6", "libcrypto.so.3", "ld-linux-x86-64.so.2"} {
 		found, _ := filepath.Glob("/lib/x86_64-linux-gnu/" + pattern)
 		if len(found) == 0 {
