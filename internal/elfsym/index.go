@@ -38,24 +38,45 @@ type located struct {
 	ref  uint32
 }
 
+// codeSymbols calls fn with the functions and code labels of tables.
+func (f *File) codeSymbols(tables []*symTable, fn func(l located)) {
+	n := 0
+	for number, t := range tables {
+		t.scan(func(i uint32, s rawSym) bool {
+			kind := s.kind()
+			if kind != elf.STT_FUNC && kind != elf.STT_GNU_IFUNC && kind != elf.STT_NOTYPE || !s.defined() {
+				return true
+			}
+			if _, ok := f.textEnd(s.value); !ok {
+				return true
+			}
+			l := located{s.value, uint32(min(s.size, 1<<32-1)), uint32(number)<<refTable | i}
+			if kind == elf.STT_NOTYPE {
+				l.ref |= refLabel
+			}
+			fn(l)
+			n++
+			return n < maxIndexed
+		})
+		if n >= maxIndexed {
+			return
+		}
+	}
+}
+
 // newAddrIndex builds the index over the functions and code labels of tables.
 func newAddrIndex(f *File, tables []*symTable) *addrIndex {
 	x := &addrIndex{tables: tables[:min(len(tables), 4)]}
-	var all []located
-	for n, t := range x.tables {
-		t.scan(func(i uint32, s rawSym) bool {
-			if kind := s.kind(); s.defined() && (kind == elf.STT_FUNC || kind == elf.STT_GNU_IFUNC || kind == elf.STT_NOTYPE) {
-				if _, ok := f.textEnd(s.value); ok {
-					l := located{s.value, uint32(min(s.size, 1<<32-1)), uint32(n)<<refTable | i}
-					if kind == elf.STT_NOTYPE {
-						l.ref |= refLabel
-					}
-					all = append(all, l)
-				}
-			}
-			return len(all) < maxIndexed
-		})
-	}
+	// Counting first is cheaper than growing, and takes no more memory than
+	// it keeps.
+	count := 0
+	f.codeSymbols(x.tables, func(located) { count++ })
+	all := make([]located, 0, count)
+	f.codeSymbols(x.tables, func(l located) {
+		if len(all) < count { // the file may have changed
+			all = append(all, l)
+		}
+	})
 	slices.SortFunc(all, func(a, b located) int {
 		if a.addr != b.addr {
 			return cmp.Compare(a.addr, b.addr)
@@ -63,6 +84,7 @@ func newAddrIndex(f *File, tables []*symTable) *addrIndex {
 		return cmp.Compare(a.ref, b.ref)
 	})
 	x.refs = make([]uint32, len(all))
+	x.starts, x.owners = make([]uint64, 0, len(all)), make([]uint32, 0, len(all))
 	w := sweep{x: x}
 	for i := 0; i < len(all); {
 		j := i + 1
