@@ -70,4 +70,3 @@ func FuzzExpression(f *testing.F) {
 		}
 	})
 }
-

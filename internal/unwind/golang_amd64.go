@@ -5,11 +5,7 @@ import "strings"
 // goPlan is the plan for a Go function. Frame sizes come from the linker's table;
 // the functions that change stacks are known by name, as runtime/traceback.go knows
 // them by number.
-func (u *Unwinder) goPlan(p *place, link uint64) (plan, bool) {
-	f, ok := p.m.Table.goTable().function(link)
-	if !ok {
-		return plan{}, false
-	}
+func (u *Unwinder) goPlan(p *place, link uint64, f goFunction) (plan, bool) {
 	delta, ok := p.m.Table.goTable().delta(link)
 	if !ok {
 		return plan{}, false
@@ -176,10 +172,10 @@ func (u *Unwinder) leaveGoC(n *plan) End {
 // isCrosscall reports whether pc is in crosscall2, the only caller of cgocallback.
 func (u *Unwinder) isCrosscall(pc uint64) bool {
 	m, ok := u.code.Find(pc - 1)
-	if !ok || m.Table == nil || m.Table.goTable() == nil {
+	if !ok || m.Table == nil {
 		return false
 	}
-	f, ok := m.Table.goTable().function(pc - 1 - m.Bias)
+	f, ok := m.Table.goFunction(pc - 1 - m.Bias)
 	return ok && f.name == "crosscall2"
 }
 

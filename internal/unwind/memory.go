@@ -11,6 +11,7 @@ type view struct {
 	base    uint64
 	data    []byte
 	mem     io.ReaderAt
+	addrs   [viewPages]uint64 // of pages; 1: unused
 	pages   [viewPages]page
 	next    int    // of pages, to be replaced
 	outside uint64 // reads through mem
@@ -23,17 +24,15 @@ const (
 
 // A page is what could be read of one page of memory.
 type page struct {
-	addr uint64
-	n    int // bytes read; 0: unused or unreadable
-	used bool
+	n    int // bytes read; 0: unreadable
 	data [pageSize]byte
 }
 
 // reset begins with another stack.
 func (v *view) reset(s *Stack) {
 	v.base, v.data, v.mem = s.Base, s.Data, s.Mem
-	for i := range v.pages {
-		v.pages[i].used = false
+	for i := range v.addrs {
+		v.addrs[i] = 1
 	}
 }
 
@@ -86,15 +85,15 @@ func (v *view) bytes(b []byte, addr uint64) bool {
 // page returns the page at a page-aligned address. A read never crosses into a page
 // that was not asked for, which might be unmapped.
 func (v *view) page(addr uint64) *page {
-	for i := range v.pages {
-		if p := &v.pages[i]; p.used && p.addr == addr {
-			return p
+	for i, a := range v.addrs {
+		if a == addr {
+			return &v.pages[i]
 		}
 	}
+	v.addrs[v.next] = addr
 	p := &v.pages[v.next]
 	v.next = (v.next + 1) % viewPages
 	v.outside++
-	p.addr, p.used = addr, true
 	n, _ := v.mem.ReadAt(p.data[:], int64(addr))
 	p.n = max(n, 0)
 	return p

@@ -4,18 +4,18 @@ package unwind
 func (u *Unwinder) newPlan(p *place) plan {
 	t := p.m.Table
 	link := p.lookup() - p.m.Bias
-	fn := t.function(link)
-	if fn != nil && fn.signal {
+	f, isGo := t.goFunction(link)
+	var fn *function
+	if !isGo { // and no reason to load .debug_frame
+		fn = t.function(link)
+	}
+	switch {
+	case fn != nil && fn.signal:
 		return cfiPlan(fn, link)
-	}
-	// A trampoline is entered by a return, at its first byte, and what is in front of
-	// it is another function. One that runs may be at its second instruction.
-	if isRestorer(u.readCode(&p.m, p.pc, len(restorer64))) ||
-		!p.ret && isRestorer(u.readCode(&p.m, p.pc-7, len(restorer64))) {
+	case u.atRestorer(p, fn):
 		return plan{way: waySignal}
-	}
-	if t.goTable() != nil {
-		if n, ok := u.goPlan(p, link); ok {
+	case isGo:
+		if n, ok := u.goPlan(p, link, f); ok {
 			return n
 		}
 	}
@@ -26,6 +26,23 @@ func (u *Unwinder) newPlan(p *place) plan {
 		return plan{way: wayTop}
 	}
 	return plan{routes: u.newRoutes(p)}
+}
+
+// atRestorer reports whether p is in a signal trampoline. A trampoline is entered by a
+// return, at its first byte, and what is in front of it is another function, or
+// nothing. One that runs may be at its second instruction.
+func (u *Unwinder) atRestorer(p *place, fn *function) bool {
+	link := p.pc - p.m.Bias
+	switch {
+	case fn == nil:
+		if f, ok := p.m.Table.goFunction(link); ok && link != f.start && p.ret {
+			return false
+		}
+	case link < fn.end:
+		return false
+	}
+	return isRestorer(u.readCode(&p.m, p.pc, len(restorer64))) ||
+		!p.ret && isRestorer(u.readCode(&p.m, p.pc-7, len(restorer64)))
 }
 
 // cfiPlan is the plan of a function with call frame information.

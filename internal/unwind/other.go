@@ -12,3 +12,15 @@ func (u *Unwinder) leave(*place, uint64) (exit, End) { return byReturn, Unsuppor
 
 // codeWindow is how much code is read at a time.
 const codeWindow = 1
+
+// callCache is the number of call sites remembered.
+const callCache = 1
+
+// A callsite is not used.
+type callsite struct{}
+
+// A walker is not used.
+type walker struct{}
+
+// newPlan is never reached.
+func (u *Unwinder) newPlan(*place) plan { return plan{} }

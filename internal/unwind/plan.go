@@ -32,6 +32,15 @@ type plan struct {
 // instruction, and from there to its return.
 type routes struct{ in, out route }
 
+// A route is the way out of a function without call frame information, read off its
+// code: where the return address is.
+type route struct {
+	ok  bool
+	cfa rule // ruleRegister of rsp or rbp
+	rbp bool // the caller's rbp is in memory
+	at  rule // at this address
+}
+
 // A cached is a plan and what it is for.
 type cached struct {
 	table *Table

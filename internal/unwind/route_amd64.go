@@ -2,15 +2,6 @@ package unwind
 
 import "golang.org/x/arch/x86/x86asm"
 
-// A route is the way out of a function without call frame information, read off its
-// code: where the return address is.
-type route struct {
-	ok  bool
-	cfa rule // ruleRegister of rsp or rbp
-	rbp bool // the caller's rbp is in memory
-	at  rule // at this address
-}
-
 // A track is what is known about the stack at one instruction, relative to where the
 // walk began.
 type track struct {

@@ -58,6 +58,14 @@ func (t *Table) goTable() goTable {
 	return t.golang
 }
 
+// goFunction returns the Go function at a link-time address.
+func (t *Table) goFunction(pc uint64) (goFunction, bool) {
+	if g := t.goTable(); g != nil {
+		return g.function(pc)
+	}
+	return goFunction{}, false
+}
+
 // bases returns the addresses that pointers of .eh_frame can be relative to.
 func (t *Table) bases() bases {
 	var b bases
