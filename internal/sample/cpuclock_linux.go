@@ -12,8 +12,9 @@ import (
 const schedClock = 2
 
 // processorTime returns what all threads of a process have used, those that have
-// ended included, to the nanosecond and up to now, which /proc does not show.
-// It needs no permission.
+// ended included, to the nanosecond, which /proc does not show. Of a thread that
+// runs, the time since the last scheduler tick is not in it yet. It needs no
+// permission.
 func processorTime(pid int) (time.Duration, error) {
 	clock := uint32(^pid<<3 | schedClock)
 	var ts syscall.Timespec
