@@ -68,6 +68,9 @@ func (p *Process) Break(ctx context.Context, where Where, h Handler) (*Breakpoin
 	p.mu.Lock()
 	closed := p.closed
 	if !closed {
+		if p.breaks == nil {
+			p.breaks = make(map[*Breakpoint]struct{})
+		}
 		p.breaks[b] = struct{}{}
 	}
 	p.mu.Unlock()

@@ -19,8 +19,9 @@ type CreateOptions struct {
 	// Release is what becomes of the process when the last reference is
 	// closed or we die. Until Create has returned, our death kills it.
 	Release Mode
-	// Linker is that of GrabOptions.
-	Linker bool
+	// Linker and OnThreadStart are those of GrabOptions.
+	Linker        bool
+	OnThreadStart func(creator, child int, regs *Registers)
 }
 
 // Create starts a program under control and returns a reference to its
@@ -45,7 +46,7 @@ func (s *Session) create(ctx context.Context, cmd *Command, o *CreateOptions) (*
 	}
 	defer s.grabs.Done()
 	c, err := control.Start(ctx, cmd, &control.Options{
-		Stop: o.Stop, Mode: o.Release, Linker: o.Linker, Files: s.files,
+		Stop: o.Stop, Mode: o.Release, Linker: o.Linker, OnThreadStart: o.OnThreadStart, Files: s.files,
 	})
 	if err != nil {
 		return nil, err

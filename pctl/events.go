@@ -48,6 +48,7 @@ const (
 	PointPreinit  = notify.Preinit   // objects are linked, no initialiser has run
 	PointPostinit = notify.Postinit  // initialisers have run
 	PointMain     = notify.Main      // before main's first instruction
+	PointHit      = notify.PointHit  // where a Handler asked for one (Hit.Hold); needs no asking for
 )
 
 // Event is something that happened to a process. Which fields are set depends
@@ -102,6 +103,9 @@ func (p *Process) Events(o *EventOptions) *Events {
 	p.mu.Lock()
 	closed := p.closed
 	if !closed {
+		if p.streams == nil {
+			p.streams = make(map[*Events]struct{})
+		}
 		p.streams[e] = struct{}{}
 	}
 	p.mu.Unlock()

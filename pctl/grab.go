@@ -25,6 +25,10 @@ type GrabOptions struct {
 	// KindUnloaded events; it takes a breakpoint of our own in the process.
 	// Zero: only once a breakpoint by symbol needs it.
 	Linker bool
+	// OnThreadStart is called for each thread that the process creates, on the
+	// control goroutine while the creator stands still in its clone event, with
+	// its registers. It must copy and return. Nil: not called.
+	OnThreadStart func(creator, child int, regs *Registers)
 }
 
 // Grab returns a reference to a running process, controlled unless o asks for
@@ -79,7 +83,7 @@ func (s *Session) attach(ctx context.Context, pid int, o *GrabOptions) (handle.C
 		return nil, err
 	}
 	c, err := control.Attach(ctx, pid, &control.Options{
-		Stop: o.Stop, Mode: o.Release, Linker: o.Linker, Files: s.files,
+		Stop: o.Stop, Mode: o.Release, Linker: o.Linker, OnThreadStart: o.OnThreadStart, Files: s.files,
 	})
 	if err != nil {
 		return nil, err

@@ -34,8 +34,8 @@ type Process struct {
 
 	mu      sync.Mutex
 	closed  bool
-	streams map[*Events]struct{}
-	breaks  map[*Breakpoint]struct{}
+	streams map[*Events]struct{}     // nil until there is one
+	breaks  map[*Breakpoint]struct{} // the same
 }
 
 // PID returns the process's number in our pid namespace.
@@ -194,8 +194,11 @@ func (p *Process) open(op string) error {
 
 // fail gives an error its operation and process.
 func (p *Process) fail(op string, err error) error {
-	var e *Error
-	if err == nil || errors.As(err, &e) {
+	if err == nil {
+		return nil
+	}
+	var known *Error
+	if errors.As(err, &known) {
 		return err
 	}
 	return &Error{Op: op, PID: p.PID(), Err: err}

@@ -94,10 +94,7 @@ func (s *Session) begin() error {
 // add makes the reference that a grab returns. If the Session was closed
 // meanwhile the handle is released.
 func (s *Session) add(h *handle.Handle, readOnly bool) (*Process, error) {
-	p := &Process{
-		s: s, h: h, readOnly: readOnly,
-		streams: make(map[*Events]struct{}), breaks: make(map[*Breakpoint]struct{}),
-	}
+	p := &Process{s: s, h: h, readOnly: readOnly}
 	if held, ok := h.Control().(*controlled); ok {
 		p.c, p.created, p.mode = held.Controller, held.created, held.mode
 	}
