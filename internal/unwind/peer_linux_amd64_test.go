@@ -192,13 +192,29 @@ func stacksOf(t *testing.T, pid int) map[int]endedStack {
 		if err := ptrace.GetRegs(tid, &regs); err != nil {
 			t.Fatal(err)
 		}
-		frames, end := u.Unwind(&regs, r.copyStack(&regs), nil)
+		stack := r.copyStack(&regs)
+		frames, end := u.Unwind(&regs, stack, nil)
+		checkPartial(t, u, &regs, stack, frames)
 		got[tid] = endedStack{frames, end}
 		if err := ptrace.Detach(tid, 0); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return got
+}
+
+// checkPartial unwinds with the program counter and the stack pointer alone, which
+// gives the same stack, or stops where a register is missing.
+func checkPartial(t *testing.T, u *Unwinder, regs *ptrace.Regs, stack Stack, want []Frame) {
+	t.Helper()
+	stack.Partial = true
+	got, end := u.Unwind(&ptrace.Regs{Rip: regs.Rip, Rsp: regs.Rsp}, stack, nil)
+	if end == NoRegister && len(got) <= len(want) {
+		want = want[:len(got)]
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("with pc and sp alone, %v: %v, want %v", end, got, want)
+	}
 }
 
 // parsePeer reads the output of eu-stack -q.

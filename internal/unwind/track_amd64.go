@@ -45,7 +45,7 @@ func compares(in *x86asm.Inst) bool { return in.Op == x86asm.CMP || in.Op == x86
 
 // loadRBP notes that rbp is loaded from where rsp points.
 func (t *track) loadRBP() {
-	t.fpSet = false
+	t.fpSet, t.pushed = false, false
 	if !t.lost {
 		t.loaded, t.rbpReg, t.rbpOff = true, t.reg, t.delta
 	}

@@ -38,12 +38,12 @@ func (u *Unwinder) leaveUnknown(p *place, sp uint64, n *plan) (exit, End) {
 	if p.m.Table != nil && u.isStart(&p.m, p.pc) {
 		return byReturn, Whole
 	}
+	if u.known&(1<<regRBP) == 0 {
+		return byReturn, NoRegister // better stop the thread than guess
+	}
 	if u.scan(p, sp) {
 		u.counts.Scan++
 		return byReturn, 0
-	}
-	if u.known&(1<<regRBP) == 0 {
-		return byReturn, NoRegister
 	}
 	return byReturn, NoRule
 }
