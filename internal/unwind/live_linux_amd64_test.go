@@ -60,7 +60,7 @@ func program(argv ...string) func(testing.TB) []string {
 
 var (
 	chainC  = [][]string{{"outer", "middle", "inner", "leaf"}, {"inner", "sort", "compare"}, {"inner", "realigned"}, {"inner", "print"}}
-	signalC = [][]string{{"main", "outer", "inner"}, {"main", "outer", "handler", "handle", "labour"}}
+	signalC = [][]string{{"main", "outer", "inner"}, {"main", "handler", "handle", "labour"}}
 	throwCC = [][]string{{"main", "outer(int)", "middle(int)", "inner(int)"}}
 	busyGo  = [][]string{{"runtime.main", "main.main", "main.outer", "main.middle", "main.inner"}}
 	chainRS = [][]string{{"main", "chain::main", "chain::outer", "chain::middle", "chain::inner"}}
