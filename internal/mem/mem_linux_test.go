@@ -159,6 +159,26 @@ func TestReadAt(t *testing.T) {
 	}
 }
 
+// TestUser: the process's own view stops where the process would fault.
+func TestUser(t *testing.T) {
+	c := start(t)
+	u := c.mem.User()
+	b := make([]byte, 16)
+	if n, err := u.ReadAt(b, int64(c.at)); n != 16 || err != nil {
+		t.Errorf("ReadAt = %d, %v", n, err)
+	}
+	check(t, b, 0)
+	if n, err := u.ReadAt(b, int64(c.at)+2*page); n != 0 || err != syscall.EFAULT {
+		t.Errorf("ReadAt of a page without permission = %d, %v; want EFAULT", n, err)
+	}
+	if n, err := u.WriteAt(b, int64(c.at)+2*page); n != 0 || err != syscall.EFAULT {
+		t.Errorf("WriteAt to a page without permission = %d, %v; want EFAULT", n, err)
+	}
+	if n := testing.AllocsPerRun(10, func() { u.ReadAt(b, int64(c.at)) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
 func TestReadVec(t *testing.T) {
 	c := start(t)
 	// More ranges than one call takes, with a hole now and then: a range in

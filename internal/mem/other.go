@@ -18,3 +18,11 @@ func (m *Memory) WriteAt(p []byte, addr int64) (int, error) { return 0, errors.E
 func (m *Memory) Uint64(addr uint64) (uint64, error)        { return 0, errors.ErrUnsupported }
 func (m *Memory) ReadVec([][]byte, []uint64) (int, error)   { return 0, errors.ErrUnsupported }
 func (m *Memory) Close() error                              { return nil }
+
+// A User cannot be had on this platform.
+type User struct{ m *Memory }
+
+// The methods of a User are those of Linux.
+func (m *Memory) User() *User                             { return &User{m} }
+func (u *User) ReadAt(p []byte, addr int64) (int, error)  { return u.m.ReadAt(p, addr) }
+func (u *User) WriteAt(p []byte, addr int64) (int, error) { return u.m.WriteAt(p, addr) }

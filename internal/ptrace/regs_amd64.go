@@ -22,6 +22,9 @@ func (r *Regs) SetPC(pc uint64) { r.Rip = pc }
 // SP returns the stack pointer.
 func (r *Regs) SP() uint64 { return r.Rsp }
 
+// SetSP sets the stack pointer.
+func (r *Regs) SetSP(sp uint64) { r.Rsp = sp }
+
 // FP returns the frame pointer register, whatever the program uses it for.
 func (r *Regs) FP() uint64 { return r.Rbp }
 

@@ -14,6 +14,9 @@ func (r *Regs) SetPC(uint64) {}
 // SP returns 0.
 func (r *Regs) SP() uint64 { return 0 }
 
+// SetSP does nothing.
+func (r *Regs) SetSP(uint64) {}
+
 // FP returns 0.
 func (r *Regs) FP() uint64 { return 0 }
 

@@ -116,6 +116,7 @@ type Controller struct {
 	spin    spinner
 
 	mem       memory
+	user      bkpt.Memory // the same as the target itself may use it
 	table     *bkpt.Table
 	reserved  bool // the table has been given its scratch area, or there is none
 	breaks    map[uint64][]*Break
@@ -149,7 +150,8 @@ func newController(pid int, o *Options, start func(c *Controller) error) (*Contr
 	}
 	c := &Controller{
 		pid: pid, done: make(chan struct{}), threads: map[int]*thread{}, early: map[int]role{},
-		roster: map[int]struct{}{}, breaks: map[uint64][]*Break{}, mem: noMemory{}, table: bkpt.NewTable(noMemory{}),
+		roster: map[int]struct{}{}, breaks: map[uint64][]*Break{}, mem: noMemory{}, user: noMemory{},
+		table: bkpt.NewTable(noMemory{}),
 	}
 	if o != nil {
 		c.opt = *o

@@ -59,13 +59,13 @@ func (c *Controller) openMemory() error {
 		return err
 	}
 	c.closeMemory()
-	c.mem = m
+	c.mem, c.user = m, m.User()
 	return nil
 }
 
 func (c *Controller) closeMemory() {
 	c.mem.Close()
-	c.mem = noMemory{}
+	c.mem, c.user = noMemory{}, noMemory{}
 }
 
 // newImage starts afresh after an exec: breakpoints are forgotten, not written back.

@@ -52,19 +52,22 @@ func (c *Controller) stopAll() {
 			}
 		}
 	}
-	c.until(func() bool { return c.awaited == 0 }, c.parkUnresponsive)
+	c.await(stuckFor)
 	if !c.over {
 		c.disarm()
 	}
 }
 
-// parkUnresponsive is called now and then while threads are waited for.
-func (c *Controller) parkUnresponsive() {
-	for _, t := range c.threads {
-		if t.awaited && c.unresponsive(t) {
-			c.park(t)
+// await handles reports until no thread is waited for, or those that are left have
+// been found stuck so often.
+func (c *Controller) await(patience int) {
+	c.until(func() bool { return c.awaited == 0 }, func() {
+		for _, t := range c.threads {
+			if t.awaited && c.unresponsive(t, patience) {
+				c.park(t)
+			}
 		}
-	}
+	})
 }
 
 // resumeAll undoes one stopAll.
@@ -191,6 +194,13 @@ func (c *Controller) detachAll() {
 		return
 	}
 	c.liftAll()
+	for _, t := range c.threads {
+		if t.parked && !t.vfork {
+			t.awaited = true
+			c.awaited++
+		}
+	}
+	c.await(stuckForLeaving)
 	c.until(func() bool { return !c.copies() }, nil)
 	for _, t := range c.threads {
 		c.leave(t)

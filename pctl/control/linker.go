@@ -38,7 +38,7 @@ func (c *Controller) followImage() error {
 	}
 	c.planPoints()
 	for _, s := range c.symbolic {
-		s.resolve(space.Objects())
+		s.resolve(space.Mapped())
 	}
 	return nil
 }
@@ -133,20 +133,19 @@ func (c *Controller) findDebug() {
 
 // difference compares two states of the list by the identity of the link maps.
 func difference(before, after []rtld.Object) (loaded, unloaded []rtld.Object) {
-	key := func(o rtld.Object) rtld.Object { return o }
 	old := make(map[rtld.Object]struct{}, len(before))
 	for _, o := range before {
-		old[key(o)] = struct{}{}
+		old[o] = struct{}{}
 	}
 	for _, o := range after {
-		if _, ok := old[key(o)]; ok {
-			delete(old, key(o))
+		if _, ok := old[o]; ok {
+			delete(old, o)
 			continue
 		}
 		loaded = append(loaded, o)
 	}
 	for _, o := range before {
-		if _, gone := old[key(o)]; gone {
+		if _, gone := old[o]; gone {
 			unloaded = append(unloaded, o)
 		}
 	}
@@ -155,9 +154,9 @@ func difference(before, after []rtld.Object) (loaded, unloaded []rtld.Object) {
 
 // objectsChanged brings symbols and breakpoints up to date and tells the clients.
 func (c *Controller) objectsChanged(loaded, unloaded []rtld.Object) {
-	before := c.Space().Objects()
+	before := c.Space().Mapped()
 	c.Space().Refresh()
-	after := c.Space().Objects()
+	after := c.Space().Mapped()
 	c.dropUnloaded(before, after)
 	for _, o := range unloaded {
 		c.publishObject(notify.Unloaded, o)
@@ -181,7 +180,7 @@ func (c *Controller) publishObject(k notify.Kind, o rtld.Object) {
 }
 
 func sameObject(a, b handle.Object) bool {
-	return a.Start == b.Start && a.End == b.End && a.File == b.File && a.Path == b.Path
+	return a.Start == b.Start && a.End == b.End && a.Path == b.Path
 }
 
 // dropUnloaded removes the breakpoints by symbol that were in objects which are

@@ -73,7 +73,7 @@ func (c *Controller) visit(t *thread) {
 
 func (c *Controller) missUnresponsive(l *look) {
 	for _, t := range c.threads {
-		if t.look == l && c.unresponsive(t) {
+		if t.look == l && c.unresponsive(t, stuckFor) {
 			l.missed(t)
 		}
 	}

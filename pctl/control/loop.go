@@ -137,7 +137,7 @@ func (c *Controller) dispatch(s ptrace.Stop) {
 		return
 	}
 	t.m.stop(s.Kind, s.Signal)
-	t.regOK, t.dirty, t.parked = false, false, false
+	t.regOK, t.dirty, t.parked, t.stuck = false, false, false, 0
 	if t.role == roleCopy {
 		c.letGo(t)
 		return

@@ -63,7 +63,7 @@ func (c *Controller) stepOff(t *thread) bool {
 		return true
 	}
 	if b.Plan().Kind() == bkpt.Emulate {
-		if ok, _ := b.Plan().Emulate(&t.regs, c.mem); ok {
+		if ok, _ := b.Plan().Emulate(&t.regs, c.user); ok {
 			t.dirty = true
 			return true
 		}

@@ -57,7 +57,7 @@ func (c *Controller) BreakSymbol(ctx context.Context, object, symbol string, off
 		c.symbolic = append(c.symbolic, s)
 		c.followLinker()
 		c.Space().Refresh()
-		s.resolve(c.Space().Objects())
+		s.resolve(c.Space().Mapped())
 	})
 	if err != nil {
 		return nil, err
@@ -82,24 +82,25 @@ func (s *SymbolBreak) Remove(ctx context.Context) error {
 	})
 }
 
-// resolve sets the breakpoint at its symbols in objects that it was not looked up in
-// before.
-func (s *SymbolBreak) resolve(objects []handle.Object) {
+// resolve sets the breakpoint at its symbols in those of the mapped objects that it
+// was not looked up in before.
+func (s *SymbolBreak) resolve(mapped []handle.Object) {
 	s.places = slices.DeleteFunc(s.places, func(b *Break) bool { return b.bp == nil })
-	for _, o := range objects {
-		if s.object != "" && s.object != o.Path && s.object != o.Name {
+	defer s.tell()
+	if len(mapped) == 0 {
+		return
+	}
+	for _, o := range s.c.Space().Named(s.object) {
+		if o.File == nil || !slices.ContainsFunc(mapped, func(m handle.Object) bool { return sameObject(m, o) }) {
 			continue
 		}
-		for _, sym := range s.c.Space().ByName(o.Path, s.symbol) {
-			if sym.Object.Start == o.Start && executable(sym.Kind) {
-				s.place(sym.Addr + s.off)
+		for _, sym := range o.File.ByName(s.symbol) {
+			if sym.Kind != elfsym.Object {
+				s.place(o.Bias + sym.Addr + s.off)
 			}
 		}
 	}
-	s.tell()
 }
-
-func executable(k elfsym.Kind) bool { return k != elfsym.Object }
 
 func (s *SymbolBreak) place(addr uint64) {
 	if slices.ContainsFunc(s.places, func(b *Break) bool { return b.addr == addr }) {

@@ -40,6 +40,7 @@ type thread struct {
 	fresh   bool // its first stop is still to come
 	awaited bool // counted in Controller.awaited
 	parked  bool // does not answer interrupts now: uninterruptible, or a dead leader
+	stuck   int  // how often in a row it was found like that
 	vfork   bool // waits in vfork(2) for its child
 	inGroup bool // was last seen in a group stop
 
@@ -117,9 +118,18 @@ func (c *Controller) flushRegs(t *thread) error {
 	return ptrace.SetRegs(t.tid, &t.regs)
 }
 
+// Short uninterruptible sleeps are everyday: for a page, for a lock. A thread counts
+// as stuck when it is found in one so often in a row, at intervals of a millisecond.
+// Before it is left behind for good it is given more time: an interrupt that is on its
+// way when the kernel lets go of it could end its system call.
+const (
+	stuckFor        = 4
+	stuckForLeaving = 100
+)
+
 // unresponsive reports whether a thread that was interrupted cannot answer now, and
 // may be left alone until it can.
-func (c *Controller) unresponsive(t *thread) bool {
+func (c *Controller) unresponsive(t *thread, patience int) bool {
 	if c.inScratch(t) {
 		return false
 	}
@@ -128,8 +138,15 @@ func (c *Controller) unresponsive(t *thread) bool {
 		pid = t.tid
 	}
 	st, err := procfs.ReadTaskStat(pid, t.tid)
-	if err != nil {
-		return false // gone: its wait status comes
+	switch {
+	case err != nil: // gone: its wait status comes
+		return false
+	case st.State == 'Z' || st.State == 'X':
+		return true
+	case st.State == 'D':
+		t.stuck++
+		return t.stuck >= patience
 	}
-	return st.State == 'D' || st.State == 'Z' || st.State == 'X'
+	t.stuck = 0
+	return false
 }
