@@ -1,0 +1,203 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"ptools/internal/ptest"
+	"ptools/internal/ptrace"
+	"ptools/pctl/notify"
+)
+
+// storm is a target that does one thing as hard as it can.
+type storm struct {
+	name  string
+	src   string
+	args  string // with %n for the count
+	n     int    // rounds in a short run
+	flags string
+}
+
+var storms = []storm{
+	{"threads", "threadstorm.c", "-t 4 -n %n", 2000, ""},
+	{"fork", "forkstorm.c", "-t 3 -n %n", 100, ""},
+	{"vfork", "vforkstorm.c", "-t 3 -n %n", 100, ""},
+	{"spawn", "spawnstorm.c", "-t 3 -n %n", 60, ""},
+	{"system", "spawnstorm.c", "-s -t 4 -n %n", 30, ""},
+	{"clonevm", "clonevm.c", "-t 3 -n %n", 150, ""},
+	{"exec", "execstorm.c", "-n %n -t 2", 100, ""},
+	{"exec-thread", "execstorm.c", "-T -n %n -t 2", 100, ""},
+	{"signals", "sigstorm.c", "-n %n", 400, ""},
+	{"traps", "selftrap.c", "-n %n", 300, ""},
+	// Not those that wait for children: SIGCHLD, which the program ignores, is queued
+	// for a traced process all the same, wakes one thread, and may be taken by another
+	// that our stop has brought to its signals first. The one that was woken returns
+	// EINTR without a stop in which it could be moved back.
+	{"blockers", "blockers.c", "-x wait -n %n", 20, ""},
+}
+
+// start starts a storm that is somebody else's child.
+func (s *storm) start(t *testing.T) *ptest.Target {
+	t.Helper()
+	argv := append([]string{ptest.BuildC(t, s.src, strings.Fields(s.flags)...)}, s.argv()...)
+	return ptest.StartWith(t, &ptest.Options{Foreign: true}, argv...)
+}
+
+func (s *storm) argv() []string {
+	n := ptest.Rounds(max(1, s.n/4), s.n, s.n*50)
+	return strings.Fields(strings.ReplaceAll(s.args, "%n", strconv.Itoa(n)))
+}
+
+// TestStorms: whatever the target does, being grabbed, looked at, paused and let go
+// all the time changes nothing in what it prints and how it ends.
+func TestStorms(t *testing.T) {
+	for _, s := range storms {
+		t.Run(s.name, func(t *testing.T) {
+			want, state := s.start(t).Finish()
+			if !state.Success() {
+				t.Fatalf("alone: %v, %s", state, want)
+			}
+			g := s.start(t)
+			rounds := harass(t, g.PID)
+			got, state := g.Finish()
+			if !state.Success() {
+				t.Errorf("%d rounds: %v", rounds, state)
+			}
+			if got != want {
+				t.Errorf("%d rounds: printed\n%swant\n%s", rounds, got, want)
+			}
+		})
+	}
+}
+
+// harass grabs and lets go of a process until it ends, and returns how often.
+func harass(t *testing.T, pid int) (rounds int) {
+	for ; ; rounds++ {
+		c, err := Attach(bg, pid, nil)
+		if err != nil {
+			if !gone(pid) && !errors.Is(err, ErrEnded) {
+				t.Errorf("round %d: attach: %v", rounds, err)
+			}
+			return rounds
+		}
+		for range rounds % 7 {
+			if err := disturb(c); err != nil && !errors.Is(err, ErrEnded) {
+				t.Errorf("round %d: %v", rounds, err)
+			}
+		}
+		release(t, c, ModeRun)
+	}
+}
+
+func gone(pid int) bool {
+	_, err := os.Stat("/proc/" + strconv.Itoa(pid) + "/exe")
+	if err != nil {
+		return true
+	}
+	_, err = os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe")
+	return err != nil
+}
+
+func disturb(c *Controller) error {
+	if err := c.Pause(bg, func(s *Stopped) error {
+		for _, th := range s.Threads() {
+			th.Regs()
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	_, err := c.Look(bg, c.Threads(), func(int, *ptrace.Regs) {})
+	return err
+}
+
+// TestBreakStorms: the same under breakpoints that the storm runs into all the time.
+func TestBreakStorms(t *testing.T) {
+	for _, s := range storms {
+		t.Run(s.name, func(t *testing.T) {
+			want, state := s.start(t).Finish()
+			if !state.Success() {
+				t.Fatalf("alone: %v, %s", state, want)
+			}
+			exe := ptest.BuildC(t, s.src, strings.Fields(s.flags)...)
+			c, out := run(t, &Options{Stop: notify.Create}, append([]string{exe}, s.argv()...)...)
+			hits := 0
+			for _, name := range hot {
+				if _, err := c.BreakSymbol(bg, "", name, 0, func(*Hit) { hits++ }); err != nil {
+					t.Error(err)
+				}
+			}
+			end := c.Bus().Subscribe(0)
+			defer end.Close()
+			if err := c.Continue(bg); err != nil {
+				t.Fatal(err)
+			}
+			if e := await(t, end, notify.Terminal); e.Kind != notify.Undead || !e.Exited || e.Code != 0 {
+				t.Errorf("ended: %+v", e)
+			}
+			<-c.Done()
+			if got := <-out; got != want {
+				t.Errorf("%d hits: printed\n%swant\n%s", hits, got, want)
+			}
+			if hits == 0 {
+				t.Error("no hits")
+			}
+		})
+	}
+}
+
+// hot are functions that the storms call all the time.
+var hot = []string{"write", "getpid", "fork", "vfork", "_exit", "execve", "in_vfork", "shared", "pthread_create", "clock_gettime", "sigaction"}
+
+// TestExact: every call of a function is one hit, whatever its first instruction is
+// and whoever else is at work on the process.
+func TestExact(t *testing.T) {
+	exe := ptest.BuildC(t, "calls.c")
+	for _, kind := range strings.Fields("push ret jcc ripmov call syscall nop endbr movss cpuid sse") {
+		t.Run(kind, func(t *testing.T) {
+			n := ptest.Rounds(500, 4000, 200000)
+			c, out := run(t, &Options{Stop: notify.Create}, exe, "-t", "8", "-f", kind, "-n", strconv.Itoa(n))
+			b, err := c.BreakSymbol(bg, "", "f_"+kind, 0, func(*Hit) {})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(b.Addrs()) != 1 {
+				t.Fatalf("set at %x", b.Addrs())
+			}
+			ctx, stop := context.WithCancel(bg)
+			var wg sync.WaitGroup
+			wg.Go(func() { meddle(ctx, c) })
+			s := c.Bus().Subscribe(0)
+			defer s.Close()
+			if err := c.Continue(bg); err != nil {
+				t.Fatal(err)
+			}
+			if e := await(t, s, notify.Terminal); !e.Exited || e.Code != 0 {
+				t.Errorf("ended: %+v\n%s", e, <-out)
+			}
+			stop()
+			wg.Wait()
+			<-c.Done()
+			if b.Hits() != uint64(n) {
+				t.Errorf("%d hits of %d calls", b.Hits(), n)
+			}
+		})
+	}
+}
+
+// meddle pauses, and sets and removes other breakpoints, until ctx is done.
+func meddle(ctx context.Context, c *Controller) {
+	for ctx.Err() == nil {
+		b, err := c.BreakSymbol(ctx, "", "getppid", 0, nil)
+		if err != nil {
+			return
+		}
+		c.Pause(ctx, func(*Stopped) error { return nil })
+		b.Remove(ctx)
+	}
+}
