@@ -141,6 +141,6 @@ func (h *Hit) Hold() { h.hit.Hold() }
 func (h *Hit) Thread() *Thread {
 	p := h.Breakpoint.p
 	t := &Thread{TID: h.TID, p: p, space: p.c.Space(), Registers: *h.hit.Regs()}
-	t.copyStack(h.hit)
+	t.copyStack(p.userMemory(h.hit))
 	return t
 }

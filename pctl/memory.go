@@ -1,6 +1,9 @@
 package pctl
 
-import "errors"
+import (
+	"errors"
+	"io"
+)
 
 // ReadAt reads the process's memory at addr, an address as a signed number
 // (two's complement); breakpoints are never seen. Of a range that is mapped only
@@ -31,4 +34,14 @@ func (p *Process) WriteAt(b []byte, addr int64) (int, error) {
 	}
 	n, err := c.WriteAt(b, addr)
 	return n, p.fail("write", err)
+}
+
+// userMemory is the memory as the process itself may read it, or else what
+// reads all of it. There are no breakpoints on stacks, which it is for.
+func (p *Process) userMemory(all io.ReaderAt) io.ReaderAt {
+	m, err := p.h.Memory()
+	if err != nil {
+		return all
+	}
+	return m.User()
 }

@@ -86,8 +86,9 @@ func (s *Snapshot) CopyStacks() {
 	if s.stopped == nil {
 		return
 	}
+	mem := s.p.userMemory(s.stopped)
 	for _, t := range s.threads {
-		t.copyStack(s.stopped)
+		t.copyStack(mem)
 	}
 }
 

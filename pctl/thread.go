@@ -53,10 +53,6 @@ type Thread struct {
 
 	named bool
 	name  string
-
-	walked bool // frames and cut are those of the copied stack
-	frames []Frame
-	cut    error
 }
 
 // Name is the thread's name (comm, at most 15 bytes of the target's choice).
@@ -102,7 +98,9 @@ const (
 var scratchStacks = sync.Pool{New: func() any { return new([stackStep]byte) }}
 
 // copyStack copies the stack from a little below the stack pointer to its end,
-// or to stackMax. It has to be called while the thread stands still.
+// or to stackMax. It has to be called while the thread stands still. mem reads
+// what the process itself may read: the stack ends at its neighbour's guard
+// page.
 func (t *Thread) copyStack(mem io.ReaderAt) {
 	if t.State == Unstoppable || t.stack != nil {
 		return
@@ -125,23 +123,24 @@ func (t *Thread) copyStack(mem io.ReaderAt) {
 // its own, before the one that contains it.
 type Frame = handle.Frame
 
-// Stack returns the thread's call stack, innermost frame first. Without a copy
+// Stack returns the thread's call stack, innermost frame first, with source
+// lines and inlined functions where debug information has them. Without a copy
 // of the stack (Snapshot.CopyStacks, Hit.Thread) it reads the memory as it is
 // now, which is right only while the thread stands still. A stack that could
 // not be followed to its end is returned as far as it goes, with an error that
 // satisfies ErrCut and says why.
-func (t *Thread) Stack() ([]Frame, error) {
+func (t *Thread) Stack() ([]Frame, error) { return t.frames(handle.Lines) }
+
+// Calls is Stack without source lines and inlined functions: one frame for
+// each call. The first time that a file is met it is far cheaper, as reading
+// and inflating the debug information of a C library takes a tenth of a second.
+func (t *Thread) Calls() ([]Frame, error) { return t.frames(0) }
+
+func (t *Thread) frames(how handle.How) ([]Frame, error) {
 	if t.State == Unstoppable {
 		return nil, &Error{Op: "stack", PID: t.p.PID(), TID: t.TID, Err: ErrUnstoppable}
 	}
-	if t.walked {
-		return t.frames, t.cut
-	}
-	frames, cut := t.p.walk.stack(t)
-	if t.stack != nil {
-		t.walked, t.frames, t.cut = true, frames, cut
-	}
-	return frames, cut
+	return t.p.walk.stack(t, how)
 }
 
 // walker unwinds and symbolizes the stacks of one process.
@@ -152,7 +151,7 @@ type walker struct {
 	frames   []unwind.Frame
 }
 
-func (w *walker) stack(t *Thread) ([]Frame, error) {
+func (w *walker) stack(t *Thread, how handle.How) ([]Frame, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	end := w.unwind(t)
@@ -164,11 +163,11 @@ func (w *walker) stack(t *Thread) ([]Frame, error) {
 	}
 	frames := make([]Frame, 0, len(w.frames)+len(w.frames)/4)
 	for _, f := range w.frames {
-		how := handle.Lines
+		at := how
 		if f.Return {
-			how |= handle.Return
+			at |= handle.Return
 		}
-		frames = t.space.Symbolize(f.PC, how, frames)
+		frames = t.space.Symbolize(f.PC, at, frames)
 	}
 	if end == unwind.Whole {
 		return frames, nil

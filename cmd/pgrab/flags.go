@@ -73,7 +73,7 @@ func parse(args []string, stdout io.Writer) (*options, error) {
 	f.StringVarP(&release, "release", "e", "", "what becomes of the target when pgrab lets go or dies:\n`run|kill|stop` (default: run with -p, kill with a COMMAND)")
 	f.BoolVar(&o.json, "json", false, "events as JSON lines on standard output")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no event lines, only results")
-	f.BoolVarP(&o.verbose, "verbose", "v", false, "also thread births and deaths, and signals")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "also thread births and deaths, signals, source lines of stacks")
 	f.BoolP("help", "h", false, "print this text")
 	if err := f.Parse(args); err != nil {
 		return nil, usageError{err}

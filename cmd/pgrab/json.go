@@ -10,7 +10,7 @@ import (
 
 // jsonLines prints one JSON object a line, for programs. Addresses are strings
 // ("0x7f…"), since many readers keep no more than 53 bits of a number.
-type jsonLines struct{}
+type jsonLines struct{ frames frames }
 
 // object is the JSON form of every line. Fields that do not belong to the
 // event are absent.
@@ -55,7 +55,7 @@ type objectFrame struct {
 	BuildID string `json:"build_id,omitempty"`
 }
 
-func (jsonLines) event(b []byte, r *record) []byte {
+func (f jsonLines) event(b []byte, r *record) []byte {
 	o := newObject(r)
 	o.Skipped = r.skipped
 	o.Threads, o.TID, o.Child = r.Threads, r.TID, r.Child
@@ -82,19 +82,19 @@ func (jsonLines) event(b []byte, r *record) []byte {
 		o.Reason = reason(r.Err)
 	}
 	if r.thread != nil {
-		o.setStack(r.thread)
+		o.setStack(f.frames, r.thread)
 	}
 	return appendObjectLine(b, o)
 }
 
 // thread prints a thread at a rendezvous: the event is the rendezvous' own,
 // and tid tells it from that.
-func (jsonLines) thread(b []byte, r *record, t *pctl.Thread) []byte {
+func (f jsonLines) thread(b []byte, r *record, t *pctl.Thread) []byte {
 	o := newObject(r)
 	o.Event = pctl.KindStopped.String()
 	o.Point = r.Point.String()
 	o.TID = t.TID
-	o.setStack(t)
+	o.setStack(f.frames, t)
 	return appendObjectLine(b, o)
 }
 
@@ -116,11 +116,11 @@ func newObject(r *record) *object {
 	return &object{Time: stamp(r.Time), PID: r.PID, Event: r.Kind.String()}
 }
 
-func (o *object) setStack(t *pctl.Thread) {
+func (o *object) setStack(of frames, t *pctl.Thread) {
 	o.Name, o.State = t.Name(), t.State.String()
 	o.Syscall, _ = t.Syscall()
-	frames, err := t.Stack()
-	for _, f := range frames {
+	stack, err := of(t)
+	for _, f := range stack {
 		o.Stack = append(o.Stack, objectFrame{
 			PC: hex(f.PC), Func: f.Func, Offset: f.Offset, File: f.File, Line: f.Line,
 			Inlined: f.Inlined, Object: f.Object, BuildID: f.BuildID,

@@ -15,7 +15,8 @@
 //	-e, --release run|kill|stop
 //	    --json                events as JSON lines
 //	-q, --quiet               no event lines, only results
-//	-v, --verbose             also thread births and deaths, and signals
+//	-v, --verbose             also thread births and deaths, signals, and the
+//	                          source lines of stacks
 //
 // With --json a thread's stack at a rendezvous is an object of its own: event
 // "stopped" with tid, name, state and stack. The final counts are objects with

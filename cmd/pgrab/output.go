@@ -43,10 +43,13 @@ func (o *output) run() {
 	for range o.wake {
 		recs, closed := o.take()
 		for _, r := range recs {
-			if o.err != nil {
-				break
+			switch {
+			case r.reached != nil:
+				close(r.reached)
+			case o.err == nil:
+				b = appendRecord(b, o.format, r)
 			}
-			if b = appendRecord(b, o.format, r); len(b) >= written {
+			if len(b) >= written {
 				o.write(b)
 				b = b[:0]
 			}
@@ -83,6 +86,14 @@ func (o *output) put(r *record) {
 	o.recs = append(o.recs, r)
 	o.mu.Unlock()
 	o.ring()
+}
+
+// named returns when every record put before has been formatted: nothing in
+// them needs the process they are about any more.
+func (o *output) named() {
+	r := &record{reached: make(chan struct{})}
+	o.put(r)
+	<-r.reached
 }
 
 // offer queues a record if not too many wait already.

@@ -11,6 +11,7 @@ type record struct {
 	threads []*pctl.Thread // every thread, at a rendezvous
 	skipped uint64         // hits that were not printed before this
 	counts  []count        // the final table
+	reached chan struct{}  // nothing to print: closed when all before it is
 }
 
 // count is a row of the final table.
@@ -27,6 +28,10 @@ type format interface {
 	thread(b []byte, r *record, t *pctl.Thread) []byte
 	counts(b []byte, rows []count) []byte
 }
+
+// frames names the frames of a thread's stack, with source lines
+// ((*pctl.Thread).Stack) or without ((*pctl.Thread).Calls).
+type frames func(*pctl.Thread) ([]pctl.Frame, error)
 
 // appendRecord appends all that a record has to say.
 func appendRecord(b []byte, f format, r *record) []byte {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"ptools/pctl"
@@ -50,6 +51,7 @@ func (t *target) capture(ctx context.Context) (threads []*pctl.Thread) {
 		threads = s.Threads()
 		return nil
 	})
+	slices.SortFunc(threads, func(a, b *pctl.Thread) int { return a.TID - b.TID })
 	if err != nil && !over(err) {
 		t.complain(err)
 	}

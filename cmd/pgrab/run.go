@@ -31,9 +31,13 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 
-	var f format = text{}
+	named := (*pctl.Thread).Calls
+	if o.verbose {
+		named = (*pctl.Thread).Stack
+	}
+	var f format = text{named}
 	if o.json {
-		f = jsonLines{}
+		f = jsonLines{named}
 	}
 	g := &grabber{
 		options: o, session: pctl.NewSession(nil),

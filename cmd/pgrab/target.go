@@ -59,6 +59,7 @@ func (t *target) watch(ctx context.Context) (end pctl.Event, err error) {
 	events := t.p.Events(&pctl.EventOptions{Kinds: t.kinds()})
 	defer t.p.Close()
 	defer events.Close()
+	defer t.out.named() // the names of frames come from the process
 	if t.limit >= 0 {
 		limited, cancel := context.WithTimeout(ctx, t.limit)
 		defer cancel()

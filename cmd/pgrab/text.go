@@ -10,9 +10,9 @@ import (
 )
 
 // text prints lines for people; scripts may rely on them line by line.
-type text struct{}
+type text struct{ frames frames }
 
-func (text) event(b []byte, r *record) []byte {
+func (f text) event(b []byte, r *record) []byte {
 	if r.skipped != 0 {
 		b = fmt.Appendf(b, "pid %d: %d hits not printed: the output is slower than they come\n", r.PID, r.skipped)
 	}
@@ -25,7 +25,7 @@ func (text) event(b []byte, r *record) []byte {
 	}
 	b = append(b, '\n')
 	if r.thread != nil {
-		b = appendStack(b, r.thread)
+		b = f.appendStack(b, r.thread)
 	}
 	return b
 }
@@ -120,9 +120,9 @@ func appendUndead(b []byte, r *record) []byte {
 }
 
 // thread prints a thread's name and state, and its stack below.
-func (text) thread(b []byte, r *record, t *pctl.Thread) []byte {
+func (f text) thread(b []byte, r *record, t *pctl.Thread) []byte {
 	b = fmt.Appendf(b, "pid %d: tid %d (%s) %s\n", r.PID, t.TID, clean(t.Name()), doing(t))
-	return appendStack(b, t)
+	return f.appendStack(b, t)
 }
 
 // doing is a thread's state: "running", "in futex", "uninterruptible".
@@ -137,9 +137,10 @@ func doing(t *pctl.Thread) string {
 //
 //	#1  0x00007f2b4c0e1f30  start_thread+0x2f0 in libc.so.6 at pthread_create.c:442
 //
-// Frames of inlined functions have their caller's address.
-func appendStack(b []byte, t *pctl.Thread) []byte {
-	frames, err := t.Stack()
+// Frames of inlined functions have their caller's address. The line is there if
+// frames finds it.
+func (f text) appendStack(b []byte, t *pctl.Thread) []byte {
+	frames, err := f.frames(t)
 	for i, f := range frames {
 		b = fmt.Appendf(b, "    #%-3d 0x%016x  ", i, f.PC)
 		if f.Func == "" {
