@@ -202,6 +202,8 @@ func (m *fakeImage) Close() error       { m.closed = true; return nil }
 
 func (m *fakeImage) Refresh() bool { m.world.miss = nil; return false }
 
+func (m *fakeImage) StackAt(sp uint64) (uint64, uint64) { return sp &^ 0xfff, sp&^0xfff + 0x1000 }
+
 func (m *fakeImage) ReadStack(p []byte, sp uint64) int { return min(len(p), 4096) }
 
 func (m *fakeImage) Unwind(s *Snapshot, dst []profile.Addr) ([]profile.Addr, unwind.End) {

@@ -100,6 +100,7 @@ func (l *looking) taken(t *thread, s *Snapshot) {
 		p.sampler.cost.pause(s.seen - l.begun - time.Duration(sched.Wait-t.now.Wait))
 		t.now = sched
 	}
+	t.learnStack(p.image, s.SP) // for the next time
 	levels := p.levels[:0]
 	nr, _, inCall := s.Regs.SyscallReturn()
 	if inCall {

@@ -1,7 +1,6 @@
 package sample
 
 import (
-	"reflect"
 	"strings"
 	"time"
 
@@ -9,7 +8,6 @@ import (
 	"ptools/internal/mem"
 	"ptools/internal/procfs"
 	"ptools/internal/profile"
-	"ptools/internal/ptrace"
 	"ptools/internal/unwind"
 	"ptools/pctl/control"
 	"ptools/pctl/handle"
@@ -45,6 +43,7 @@ type native struct {
 	executable string
 	how        handle.How
 	named      map[uint64]profile.Mapping // that Resolve returned, by Start
+	stacks     stackMap
 
 	frames   []unwind.Frame // scratch of Unwind
 	resolved []handle.Frame // scratch of Resolve
@@ -64,7 +63,10 @@ func openNative(pid int, files *Files, lines bool) (Image, error) {
 		m.Close()
 		return nil, err
 	}
-	n := &native{Space: space, mem: m, unwinder: unwind.New(space), named: make(map[uint64]profile.Mapping)}
+	n := &native{
+		Space: space, mem: m, unwinder: unwind.New(space),
+		named: make(map[uint64]profile.Mapping), stacks: stackMap{pid: pid},
+	}
 	if lines {
 		n.how = handle.Lines
 	}
@@ -106,13 +108,16 @@ func (n *native) ReadStack(p []byte, addr uint64) int {
 	return got
 }
 
+// StackAt implements Image.
+func (n *native) StackAt(sp uint64) (bottom, top uint64) { return n.stacks.find(sp) }
+
 // Unwind looks outside the copied stack through the memory as it is: code, the
 // stacks of goroutines, alternate signal stacks. Of a thread that runs again
 // that may have changed; the unwinder checks what it can.
 func (n *native) Unwind(s *Snapshot, dst []profile.Addr) ([]profile.Addr, unwind.End) {
 	if s.Partial {
 		s.Regs.SetPC(s.PC)
-		setSP(&s.Regs, s.SP)
+		s.Regs.SetSP(s.SP)
 	}
 	frames, end := n.unwinder.Unwind(&s.Regs, unwind.Stack{
 		Base: s.Base, Data: s.Stack, Mem: n.mem, Partial: s.Partial,
@@ -126,22 +131,6 @@ func (n *native) Unwind(s *Snapshot, dst []profile.Addr) ([]profile.Addr, unwind
 		dst = append(dst, profile.Addr{PC: f.PC, Kind: kind})
 	}
 	return dst, end
-}
-
-// stackPointer is the field of the registers that holds it, nil on a machine
-// whose threads are never stopped.
-var stackPointer = func() []int {
-	f, ok := reflect.TypeFor[ptrace.Regs]().FieldByName("Rsp")
-	if !ok {
-		return nil
-	}
-	return f.Index
-}()
-
-func setSP(r *ptrace.Regs, sp uint64) {
-	if stackPointer != nil {
-		reflect.ValueOf(r).Elem().FieldByIndex(stackPointer).SetUint(sp)
-	}
 }
 
 // Resolve implements profile.Resolver.

@@ -50,6 +50,7 @@ func (p *process) passive(t *thread, call procfs.Syscall) {
 func (p *process) readBlocked(t *thread, call procfs.Syscall) (state byte, end unwind.End) {
 	s := &p.snap
 	s.Partial, s.PC, s.SP = true, call.PC, call.SP
+	t.learnStack(p.image, s.SP)
 	t.readStack(p.image, s, p.buf)
 	state = 'S'
 	if stat, err := t.files.Stat(); err == nil {

@@ -60,10 +60,6 @@ func (p *process) begin(now time.Duration) error {
 		return err
 	}
 	p.last = now
-	if p.CPU != nil {
-		// Without it what dead threads used goes unseen, nothing else.
-		p.base, _ = p.CPU()
-	}
 	p.enroll()
 	for _, t := range p.threads {
 		s, err := t.files.SchedStat()
@@ -72,6 +68,11 @@ func (p *process) begin(now time.Duration) error {
 		}
 		t.run = s.Run
 	}
+	if p.CPU != nil {
+		// Without it what dead threads used goes unseen, nothing else.
+		p.base, _ = p.CPU()
+	}
+	p.unsettled = false
 	return nil
 }
 
@@ -85,7 +86,7 @@ func (p *process) open() error {
 	p.space = p.sampler.profile.Space(p.PID, image.Executable(), image)
 	p.refresh = refreshing{}
 	for _, t := range p.threads {
-		t.counted, t.know, t.top = false, moving, 0
+		t.counted, t.know, t.bottom, t.top = false, moving, 0, 0
 	}
 	return nil
 }
@@ -180,23 +181,26 @@ func (p *process) lose(t *thread) {
 	p.bury(t)
 }
 
-// settle counts the processor time of threads that have ended since their last
-// sample: what the process used less what its samples have counted. It goes to
-// where those threads were last seen, of each no more than a round can hold,
-// the rest, of threads that nobody saw, to a stack "[exited]". What threads that
-// run have used since they were read counts there too early and is missing
-// the next time, so the sum stays right.
-func (p *process) settle(wall time.Duration) {
-	gone := p.gone
-	p.gone = gone[:0]
+// total returns the processor time of the process if it has to be settled: it is
+// read before the threads are, so that what the living have used in between counts
+// as theirs.
+func (p *process) total() (time.Duration, bool) {
 	if p.CPU == nil || !p.unsettled {
-		return
+		return 0, false
 	}
 	p.unsettled = false
 	total, err := p.CPU()
-	if err != nil {
-		return
-	}
+	return total, err == nil
+}
+
+// settle counts the processor time of threads that have ended since their last
+// sample: what the process had used at the beginning of the round less what its
+// samples have counted. It goes to where those threads were last seen, of each no
+// more than a round can hold, the rest, of threads that nobody saw, to a stack
+// "[exited]".
+func (p *process) settle(total, wall time.Duration) {
+	gone := p.gone
+	p.gone = gone[:0]
 	rest := int64(total-p.base) - p.charged
 	for i, t := range gone {
 		if !t.counted || rest <= 0 {
@@ -223,6 +227,7 @@ func (p *process) closeAccount() {
 		return
 	}
 	p.enroll()
+	total, ok := p.total()
 	for _, t := range p.threads {
 		sched, err := t.files.SchedStat()
 		if err != nil || !t.counted || sched.Run <= t.run {
@@ -233,7 +238,9 @@ func (p *process) closeAccount() {
 		p.space.Add(t.cell, profile.Values{CPU: ns})
 		p.charged += ns
 	}
-	p.settle(p.sampler.opt.Period)
+	if ok {
+		p.settle(total, p.sampler.opt.Period)
+	}
 }
 
 // used returns the processor time of the process since the beginning, as the

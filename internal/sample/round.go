@@ -17,6 +17,7 @@ func (p *process) round(ctx context.Context, now time.Duration) {
 		return
 	}
 	p.enroll()
+	total, unsettled := p.total()
 	p.looking.wanted = p.looking.wanted[:0]
 	// Backwards, since lose takes threads out.
 	for i := len(p.threads) - 1; i >= 0; i-- {
@@ -33,7 +34,9 @@ func (p *process) round(ctx context.Context, now time.Duration) {
 	for _, t := range p.threads {
 		p.count(t, wall)
 	}
-	p.settle(wall)
+	if unsettled {
+		p.settle(total, wall)
+	}
 	if p.refresh.due(now) {
 		p.keepMapped(now)
 	}

@@ -48,6 +48,9 @@ type Image interface {
 	// ReadStack copies memory from addr upwards into p and returns how much
 	// of it could be read.
 	ReadStack(p []byte, addr uint64) int
+	// StackAt returns the bounds of the mapping that holds sp, zeros if they
+	// are not known.
+	StackAt(sp uint64) (bottom, top uint64)
 	// Unwind appends the program counters of a stack to dst, innermost
 	// first, and returns why they end.
 	Unwind(s *Snapshot, dst []profile.Addr) ([]profile.Addr, unwind.End)

@@ -48,7 +48,8 @@ type thread struct {
 	counted bool   // stack and cell are set
 	cut     bool   // the stack ends where no code is known
 	inTrace bool   // the last look found it in a tracing stop
-	top     uint64 // end of the mapping that holds the stack; 0 if unknown
+	bottom  uint64 // the mapping that holds the stack, if known
+	top     uint64
 
 	verdict verdict
 	run     uint64 // processor time of the last sample, ns
@@ -90,19 +91,20 @@ func (t *thread) renameDue() bool { return bits.OnesCount64(t.seen) == 1 }
 // 3.2.2).
 const redZone = 128
 
-// readStack fills in s.Stack, and buf with it, from memory. Where a stack ends is
-// learned from the first read that came out short.
+// readStack fills in s.Stack, and buf with it, from memory, up to the end of the
+// mapping if that is known. Beyond it lies, for most threads, a guard page and the
+// stack of another.
 func (t *thread) readStack(m Image, s *Snapshot, buf []byte) {
 	s.Base = s.SP - redZone
-	if t.top > s.Base && t.top-s.Base < uint64(len(buf)) {
+	if s.SP >= t.bottom && s.SP < t.top && t.top-s.Base < uint64(len(buf)) {
 		buf = buf[:t.top-s.Base]
 	}
-	n := m.ReadStack(buf, s.Base)
-	s.Stack = buf[:n]
-	switch end := s.Base + uint64(n); {
-	case n < len(buf):
-		t.top = end
-	case t.top < end:
-		t.top = 0
+	s.Stack = buf[:m.ReadStack(buf, s.Base)]
+}
+
+// learnStack finds out where the stack ends that sp points into.
+func (t *thread) learnStack(m Image, sp uint64) {
+	if sp < t.bottom || sp >= t.top {
+		t.bottom, t.top = m.StackAt(sp)
 	}
 }
