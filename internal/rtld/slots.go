@@ -1,0 +1,65 @@
+package rtld
+
+import (
+	"bytes"
+	"encoding/binary"
+	"iter"
+)
+
+// Slot is a word in the data of an object that the linker fills with the address of a function: an
+// entry of the global offset table, or a pointer in initialised data. Addresses are link-time ones.
+type Slot struct {
+	Addr     uint64
+	Name     string // symbol that it refers to, without version; "": none
+	Resolver uint64 // function whose result goes there (R_X86_64_IRELATIVE); 0: none
+}
+
+// Types of relocations that fill function slots (System V ABI, AMD64 supplement), and sizes of the
+// entries of .rela sections and symbol tables (<elf.h>).
+const (
+	relWord      = 1
+	relGlobDat   = 6
+	relJumpSlot  = 7
+	relIRelative = 37
+
+	relaSize = 24
+	symSize  = 24
+)
+
+// Slots returns the function slots that a section of x86-64 relocations describes; dynsym and dynstr
+// are the symbols that it refers to, and may be nil. Entries that refer to nothing are left out.
+func Slots(rela, dynsym, dynstr []byte) iter.Seq[Slot] {
+	return func(yield func(Slot) bool) {
+		for ; len(rela) >= relaSize; rela = rela[relaSize:] {
+			kind, sym := binary.LittleEndian.Uint32(rela[8:]), binary.LittleEndian.Uint32(rela[12:])
+			s := Slot{Addr: binary.LittleEndian.Uint64(rela)}
+			switch kind {
+			case relIRelative:
+				s.Resolver = binary.LittleEndian.Uint64(rela[16:])
+			case relWord, relGlobDat, relJumpSlot:
+				s.Name = symbolName(sym, dynsym, dynstr)
+			}
+			if (s.Name != "" || s.Resolver != 0) && !yield(s) {
+				return
+			}
+		}
+	}
+}
+
+// symbolName returns the name of symbol number i, or "".
+func symbolName(i uint32, dynsym, dynstr []byte) string {
+	at := uint64(i) * symSize
+	if i == 0 || at+symSize > uint64(len(dynsym)) {
+		return ""
+	}
+	name := uint64(binary.LittleEndian.Uint32(dynsym[at:]))
+	if name >= uint64(len(dynstr)) {
+		return ""
+	}
+	b := dynstr[name:]
+	b = b[:min(len(b), maxName)]
+	if end := bytes.IndexByte(b, 0); end >= 0 {
+		return string(b[:end])
+	}
+	return ""
+}
