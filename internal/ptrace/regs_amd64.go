@@ -34,6 +34,10 @@ func (r *Regs) Args() [6]uint64 {
 	return [6]uint64{r.Rdi, r.Rsi, r.Rdx, r.Rcx, r.R8, r.R9}
 }
 
+// Result returns what a function that has just returned hands back, if that is an
+// integer or a pointer.
+func (r *Regs) Result() uint64 { return r.Rax }
+
 // SyscallReturn returns the number of the system call the thread is leaving and
 // its result as the kernel would hand it to the program, or ok false when the
 // thread is not at the end of a system call.

@@ -23,6 +23,9 @@ func (r *Regs) FP() uint64 { return 0 }
 // Args returns zeros.
 func (r *Regs) Args() [6]uint64 { return [6]uint64{} }
 
+// Result returns 0.
+func (r *Regs) Result() uint64 { return 0 }
+
 // SyscallReturn reports false.
 func (r *Regs) SyscallReturn() (nr int64, result int64, ok bool) { return 0, 0, false }
 
