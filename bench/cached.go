@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"testing"
+	"time"
+
+	"ptools/pctl"
+)
+
+// cachedGrab is the row of a read-only grab and release of a process that is in the cache.
+func cachedGrab(ctx context.Context, l *lab) ([]row, error) {
+	t, err := l.idle(ctx, 10)
+	if err != nil {
+		return nil, err
+	}
+	defer t.stop()
+	s := pctl.NewSession(nil)
+	defer s.Close()
+	grab := func() error {
+		p, err := s.Grab(ctx, t.pid, &pctl.GrabOptions{ReadOnly: true})
+		if err != nil {
+			return err
+		}
+		return p.Close()
+	}
+	if err := grab(); err != nil {
+		return nil, err
+	}
+	testing.Init()
+	if err := flag.Set("test.benchtime", l.window(200*time.Millisecond, time.Second).String()); err != nil {
+		return nil, err
+	}
+	var allocations []float64
+	times := interleave(ctx, l.repeats, []contender{{"pctl", ours, "", func(context.Context) (float64, error) {
+		var failed error
+		r := testing.Benchmark(func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := grab(); err != nil {
+					failed = err
+					return
+				}
+			}
+		})
+		if failed != nil {
+			return 0, fmt.Errorf("grab: %w", failed)
+		}
+		allocations = append(allocations, float64(r.AllocsPerOp()))
+		return float64(r.T.Nanoseconds()) / float64(r.N) / 1e9, nil
+	}}})
+	return []row{
+		{Name: "cached read-only grab and release", Unit: seconds, Series: times, Goals: []goal{{AtMost: 2e-6}}},
+		{Name: "allocations of that", Unit: count, Note: "one is the handle",
+			Series: []series{{Tool: "pctl", Role: ours, Values: allocations}}, Goals: []goal{{AtMost: 1}}},
+	}, nil
+}

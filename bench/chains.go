@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// chain is what a whole stack of a target looks like.
+type chain struct {
+	name   string
+	source string
+	inner  string   // the only caller of the parts
+	outer  []string // the outermost function, one of these
+}
+
+var (
+	chainC  = chain{"C", "mix.c", "mix_round", []string{"_start"}}
+	chainGo = chain{"Go", "gomix.go", "main.round", []string{"runtime.goexit", "runtime.goexit.abi0"}}
+)
+
+// chains is the row of how many of the stacks that begin in a part of the target are whole: they
+// have its caller, and go on to the program's beginning.
+func chains(c chain, flag string) func(context.Context, *lab) ([]row, error) {
+	return func(ctx context.Context, l *lab) ([]row, error) {
+		exe, err := c.build(ctx, l, flag)
+		if err != nil {
+			return nil, err
+		}
+		psample, err := l.tool(ctx, "psample")
+		if err != nil {
+			return nil, err
+		}
+		t, err := l.start(ctx, exe)
+		if err != nil {
+			return nil, err
+		}
+		defer t.stop()
+		var cs []contender
+		for _, p := range l.profilers(psample, 999, l.window(700*time.Millisecond, 3*time.Second)) {
+			cs = append(cs, contender{p.tool, p.role, p.program, func(ctx context.Context) (float64, error) {
+				stacks, err := p.profile(ctx, strconv.Itoa(t.pid))
+				return c.whole(stacks), err
+			}})
+		}
+		name := strings.TrimSpace("whole chains, " + c.name + " " + flag)
+		return []row{{Name: name, Unit: percent, Series: interleave(ctx, l.repeats, cs), Goals: []goal{{AtLeast: 99.5}}}}, nil
+	}
+}
+
+func (c chain) build(ctx context.Context, l *lab, flag string) (string, error) {
+	if flag == "" {
+		return l.gobuild(ctx, c.source)
+	}
+	return l.c(ctx, c.source, flag)
+}
+
+// whole returns the percentage of stacks that begin in a part of the target and are whole.
+func (c chain) whole(stacks []stack) float64 {
+	var all, whole float64
+	for _, s := range stacks {
+		if !slices.ContainsFunc(parts, func(part string) bool { return strings.TrimPrefix(s.leaf(), "main.") == part }) {
+			continue
+		}
+		all += s.count
+		n := len(s.functions)
+		if n > 2 && s.functions[n-2] == c.inner && slices.Contains(c.outer, s.functions[0]) {
+			whole += s.count
+		}
+	}
+	if all == 0 {
+		return 0
+	}
+	return 100 * whole / all
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// commandLimit is how long a command that ends by itself may take.
+const commandLimit = 2 * time.Minute
+
+// command returns a command in a process group of its own, all of which is killed with ctx.
+func command(ctx context.Context, argv []string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 5 * time.Second
+	// gdb must not go to the network for debug information, nor read a user's start-up files.
+	cmd.Env = append(os.Environ(), "DEBUGINFOD_URLS=", "HOME=/nonexistent")
+	return cmd
+}
+
+// result is what a command that has ended leaves.
+type result struct {
+	wall time.Duration
+	out  []byte // standard output
+	err  []byte // standard error
+}
+
+// finish runs a command to its end, which must be a success.
+func finish(ctx context.Context, argv ...string) (*result, error) {
+	ctx, cancel := context.WithTimeout(ctx, commandLimit)
+	defer cancel()
+	cmd := command(ctx, argv)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	t0 := time.Now()
+	err := cmd.Run()
+	r := &result{time.Since(t0), stdout.Bytes(), stderr.Bytes()}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w%s", argv[0], err, lastLine(r.err))
+	}
+	return r, nil
+}
+
+// lastLine returns the last line of a tool's complaint, to be put behind an error.
+func lastLine(b []byte) string {
+	s := strings.TrimSpace(string(b))
+	if s == "" {
+		return ""
+	}
+	return ": " + s[strings.LastIndexByte(s, '\n')+1:]
+}
+
+// background is a command that goes on until it is told to end.
+type background struct {
+	cmd    *exec.Cmd
+	out    heard
+	cancel context.CancelFunc
+	ended  chan error
+}
+
+// launch starts a command. It is to be ended.
+func launch(ctx context.Context, argv ...string) (*background, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	b := &background{cmd: command(ctx, argv), cancel: cancel, ended: make(chan error, 1)}
+	b.cmd.Stdout, b.cmd.Stderr = &b.out, &b.out
+	if err := b.cmd.Start(); err != nil {
+		cancel()
+		return nil, err
+	}
+	go func() { b.ended <- b.cmd.Wait() }() // end awaits it
+	return b, nil
+}
+
+// says waits until the command has printed something.
+func (b *background) says(ctx context.Context, text string) error {
+	return await(ctx, fmt.Sprintf("%q from %s", text, b.cmd.Path), func() bool { return b.out.contains(text) })
+}
+
+// end sends a signal and waits for the end of the command, which is killed if that takes too long.
+func (b *background) end(sig syscall.Signal) error {
+	defer b.cancel()
+	b.cmd.Process.Signal(sig) // if it has ended already, Wait tells
+	select {
+	case err := <-b.ended:
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.Sys().(syscall.WaitStatus).Signaled() {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w%s", b.cmd.Path, err, lastLine(b.out.bytes()))
+		}
+		return nil
+	case <-time.After(patience):
+		b.cancel()
+		<-b.ended
+		return fmt.Errorf("%s did not end", b.cmd.Path)
+	}
+}
+
+// heard is the end of what a command has printed: some tools print a line for each event.
+type heard struct {
+	mu  sync.Mutex
+	buf []byte
+}
+
+const heardLimit = 64 << 10
+
+// Write implements io.Writer.
+func (h *heard) Write(p []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.buf = append(h.buf, p...)
+	if len(h.buf) > 2*heardLimit {
+		h.buf = append(h.buf[:0], h.buf[len(h.buf)-heardLimit:]...)
+	}
+	return len(p), nil
+}
+
+func (h *heard) bytes() []byte {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return bytes.Clone(h.buf)
+}
+
+func (h *heard) contains(text string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return bytes.Contains(h.buf, []byte(text))
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
+}
+
+// missing returns a word on a program that is not installed, else "".
+func missing(program string) string {
+	if program == "" {
+		return ""
+	}
+	if _, err := exec.LookPath(program); err != nil {
+		return program + " is not installed"
+	}
+	return ""
+}

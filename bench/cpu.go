@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// idleCPU is the row of what a sampler itself uses for a process in which nothing happens.
+func idleCPU(ctx context.Context, l *lab) ([]row, error) {
+	t, err := l.idle(ctx, 1000)
+	if err != nil {
+		return nil, err
+	}
+	defer t.stop()
+	psample, err := l.tool(ctx, "psample")
+	if err != nil {
+		return nil, err
+	}
+	naive, err := l.c(ctx, "naive.c")
+	if err != nil {
+		return nil, err
+	}
+	pid := strconv.Itoa(t.pid)
+	window := l.window(time.Second, 5*time.Second)
+	r := row{Name: "CPU of the sampler, 1000 idle threads, 99 Hz", Unit: percent, Note: "of one CPU"}
+	r.Series = interleave(ctx, l.repeats, []contender{
+		{"perf dwarf", peer, "perf", cpuShare(window, "perf", "record", "-q", "-F", "99", "--call-graph", "dwarf", "-o", l.path("perf.data"), "-p", pid)},
+		{"naive ptrace in C", peer, "", cpuShare(window, naive, "99", pid)},
+		{"psample", ours, "", cpuShare(window, psample, "-q", "-F", "99", "-O", "folded", "-o", "/dev/null", "-p", pid)},
+	})
+	r.Goals = []goal{{AtMost: 8}}
+	return []row{r}, nil
+}
+
+// cpuShare returns the measurement of the CPU time that a command uses while it runs, in percent of
+// one CPU.
+func cpuShare(window time.Duration, argv ...string) func(context.Context) (float64, error) {
+	return func(ctx context.Context) (share float64, err error) {
+		b, err := launch(ctx, argv...)
+		if err != nil {
+			return 0, err
+		}
+		if err = sleep(ctx, settle); err == nil {
+			share, err = observeCPU(ctx, b.cmd.Process.Pid, window)
+		}
+		if endErr := b.end(syscall.SIGINT); err == nil {
+			err = endErr
+		}
+		return share, err
+	}
+}
+
+// observeCPU returns the share of one CPU that a process uses in a window, in percent.
+func observeCPU(ctx context.Context, pid int, window time.Duration) (float64, error) {
+	u0, t0 := cpuTime(pid), time.Now()
+	if err := sleep(ctx, window); err != nil {
+		return 0, err
+	}
+	used, passed := cpuTime(pid)-u0, time.Since(t0)
+	return 100 * used.Seconds() / passed.Seconds(), nil
+}
+
+// cpuTime is what the threads that a process has now have used, to the nanosecond; the process's own
+// account counts ticks.
+func cpuTime(pid int) (sum time.Duration) {
+	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid)) // the pattern is well-formed
+	for _, file := range files {
+		var ns int64
+		if b, err := os.ReadFile(file); err == nil { // else the thread has ended
+			fmt.Sscan(string(b), &ns)
+		}
+		sum += time.Duration(ns)
+	}
+	return sum
+}

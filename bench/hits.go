@@ -1,0 +1,214 @@
+package main
+
+import (
+	"context"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"ptools/pctl"
+)
+
+// hot is a function of the target hot.c that is called again and again.
+type hot struct {
+	name   string // of the row
+	symbol string
+	copy   string // of its first instruction, for the C floor; empty: it emulates push
+}
+
+var (
+	hotPush      = hot{"breakpoint hits", "f_push", ""}
+	hotDisplaced = hot{"breakpoint hits, displaced entry", "f_displaced", "slot_displaced"}
+)
+
+// hits is the row of breakpoint hits per second: the target's own count of its calls. A handler
+// that counts is called at each.
+func hits(f hot, threads int) func(context.Context, *lab) ([]row, error) {
+	return func(ctx context.Context, l *lab) ([]row, error) {
+		b, err := newHitBench(ctx, l, f, threads)
+		if err != nil {
+			return nil, err
+		}
+		gdb := []string{"gdb", "-nx", "-q", "-batch", "-ex", "set pagination off"}
+		r := row{Name: f.name + ", " + plural(threads, "thread"), Unit: perSecond}
+		r.Series = interleave(ctx, l.repeats, []contender{
+			{"no tool", none, "", b.free},
+			{"gdb ignore", peer, "gdb", b.with(append(gdb, "-ex", "break *"+f.symbol, "-ex", "ignore 1 2000000000", "-ex", "continue", "-p"))},
+			{"gdb Python", peer, "gdb", b.with(append(gdb, "-ex", "python\n"+fmt.Sprintf(gdbScript, f.symbol), "-p"))},
+			{"C floor", floor, "", b.floor},
+			{"pctl", ours, "", b.pctl},
+		})
+		r.Goals = []goal{{Peers: []string{"gdb ignore", "gdb Python"}, AtLeast: 6}, {Peers: []string{"C floor"}, AtLeast: 0.9}}
+		return []row{r}, nil
+	}
+}
+
+// gdbScript is a breakpoint whose handler counts and lets the program run on.
+const gdbScript = `
+class Count(gdb.Breakpoint):
+    hits = 0
+    def stop(self):
+        Count.hits += 1
+        return False
+Count("*%s")
+gdb.execute("continue")
+`
+
+// hitBench measures hits on one function. Each measurement has a target of its own.
+type hitBench struct {
+	l          *lab
+	argv       []string // of the target
+	f          hot
+	tracer     string // the C floor
+	addresses  map[string]uint64
+	window     time.Duration
+	unhindered float64 // calls a second without a tool
+}
+
+func newHitBench(ctx context.Context, l *lab, f hot, threads int) (*hitBench, error) {
+	// At a fixed address: the C floor knows nothing of mappings.
+	exe, err := l.c(ctx, "hot.c", "-no-pie")
+	if err != nil {
+		return nil, err
+	}
+	tracer, err := l.c(ctx, "floor.c")
+	if err != nil {
+		return nil, err
+	}
+	b := &hitBench{
+		l: l, f: f, argv: []string{exe, "-f", f.symbol, "-t", strconv.Itoa(threads)}, tracer: tracer,
+		window: l.window(300*time.Millisecond, 2*time.Second),
+	}
+	b.addresses, err = functions(exe)
+	return b, err
+}
+
+// functions returns the addresses of the symbols of an executable.
+func functions(exe string) (map[string]uint64, error) {
+	f, err := elf.Open(exe)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	symbols, err := f.Symbols()
+	if err != nil {
+		return nil, err
+	}
+	addresses := map[string]uint64{}
+	for _, s := range symbols {
+		addresses[s.Name] = s.Value
+	}
+	return addresses, nil
+}
+
+// free is the rate of calls without any tool.
+func (b *hitBench) free(ctx context.Context) (float64, error) {
+	t, err := b.l.start(ctx, b.argv...)
+	if err != nil {
+		return 0, err
+	}
+	defer t.stop()
+	return t.rate(ctx, b.window)
+}
+
+// with returns the measurement of a tool whose arguments end with the pid.
+func (b *hitBench) with(argv []string) func(context.Context) (float64, error) {
+	return func(ctx context.Context) (float64, error) {
+		t, err := b.l.start(ctx, b.argv...)
+		if err != nil {
+			return 0, err
+		}
+		defer t.stop()
+		return b.under(ctx, t, append(argv[:len(argv):len(argv)], strconv.Itoa(t.pid)))
+	}
+}
+
+// under measures the target under a tool, which is killed then: so is the target.
+func (b *hitBench) under(ctx context.Context, t *target, argv []string) (float64, error) {
+	tool, err := launch(ctx, argv...)
+	if err != nil {
+		return 0, err
+	}
+	defer tool.end(syscall.SIGKILL)
+	rate, err := b.hindered(ctx, t)
+	if err != nil {
+		err = fmt.Errorf("%w%s", err, lastLine(tool.out.bytes()))
+	}
+	return rate, err
+}
+
+// floor measures the C tracer.
+func (b *hitBench) floor(ctx context.Context) (float64, error) {
+	argv := []string{b.tracer, fmt.Sprint(b.addresses[b.f.symbol]), fmt.Sprint(b.addresses[b.f.copy])}
+	return b.with(argv)(ctx)
+}
+
+// pctl measures a program that uses the package, this one.
+func (b *hitBench) pctl(ctx context.Context) (float64, error) {
+	var n atomic.Uint64
+	return b.grabbed(ctx, func(*pctl.Hit) { n.Add(1) })
+}
+
+// grabbed measures a breakpoint of package pctl.
+func (b *hitBench) grabbed(ctx context.Context, h pctl.Handler) (rate float64, err error) {
+	t, err := b.l.start(ctx, b.argv...)
+	if err != nil {
+		return 0, err
+	}
+	defer t.stop()
+	s := pctl.NewSession(nil)
+	defer s.Close()
+	p, err := s.Grab(ctx, t.pid, nil)
+	if err != nil {
+		return 0, err
+	}
+	w0 := t.page.work()
+	bp, err := p.Break(ctx, pctl.Where{Symbol: b.f.symbol}, h)
+	if err != nil {
+		return 0, err
+	}
+	if rate, err = b.hindered(ctx, t); err != nil {
+		return 0, err
+	}
+	if hits := bp.Hits(); hits == 0 || hits > t.page.work()-w0+uint64(1000) {
+		return 0, fmt.Errorf("%d hits in %d calls", hits, t.page.work()-w0)
+	}
+	return rate, nil
+}
+
+// hindered waits until the breakpoint is in the target's text and the target runs, and observes it
+// then.
+func (b *hitBench) hindered(ctx context.Context, t *target) (float64, error) {
+	if err := await(ctx, "the breakpoint", func() bool { return b.planted(t) }); err != nil {
+		return 0, err
+	}
+	w := t.page.work()
+	if err := await(ctx, "calls", func() bool { return t.page.work() > w+10 }); err != nil {
+		return 0, err
+	}
+	rate, err := t.rate(ctx, b.window)
+	if err == nil && !b.planted(t) {
+		err = errors.New("the breakpoint has gone")
+	}
+	return rate, err
+}
+
+// planted reports whether the first byte of the function is not the program's own. A uprobe is seen
+// there too.
+func (b *hitBench) planted(t *target) bool {
+	f, err := os.Open(fmt.Sprintf("/proc/%d/mem", t.pid))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	var now [1]byte
+	_, err = f.ReadAt(now[:], int64(b.addresses[b.f.symbol]))
+	return err == nil && now[0] == int3
+}
+
+const int3 = 0xcc

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// experiment makes one row of the table, or a family of rows.
+type experiment struct {
+	name string
+	run  func(context.Context, *lab) ([]row, error)
+}
+
+// experiments are all of them, in the order of the table.
+var experiments = []experiment{
+	{"hits, 1 thread", hits(hotPush, 1)},
+	{"hits, 8 threads", hits(hotPush, 8)},
+	{"hits, displaced, 1 thread", hits(hotDisplaced, 1)},
+	{"count only", counts},
+	{"dump, 100 threads", dumps(100, 0.3)},
+	{"dump, 1000 threads", dumps(1000, 0.15)},
+	{"pause of the dump, 100 threads", pauses(100, 2*time.Millisecond)},
+	{"pause of the dump, 1000 threads", pauses(1000, 15*time.Millisecond)},
+	{"attach and detach, 1 thread", attaches(1)},
+	{"attach and detach, 1000 threads", attaches(1000)},
+	{"slowdown, 1 busy, 99 Hz", slowdowns(1, 0, 99, 1.01)},
+	{"slowdown, 1 busy, 999 Hz", slowdowns(1, 0, 999, 1.03)},
+	{"slowdown, 2 busy + 100 idle, 99 Hz", slowdowns(2, 100, 99, 1.03)},
+	{"slowdown, 2 busy + 100 idle, 999 Hz", slowdowns(2, 100, 999, 1.10)},
+	{"CPU of the sampler, 1000 idle, 99 Hz", idleCPU},
+	{"spurious EINTRs, 999 Hz", interruptions},
+	{"share error, 999 Hz", shares},
+	{"whole chains, C without frame pointers", chains(chainC, "-fomit-frame-pointer")},
+	{"whole chains, C with frame pointers", chains(chainC, "-fno-omit-frame-pointer")},
+	{"whole chains, Go", chains(chainGo, "")},
+	{"cached grab", cachedGrab},
+	{"start-up", startUp},
+	{"dump, 10000 threads", dumpMany},
+	{"50 processes, 99 Hz", manyProcesses},
+	{"size", sizes},
+}
+
+// choose returns the experiments whose name matches.
+func choose(all []experiment, expr *regexp.Regexp) (chosen []experiment) {
+	for _, x := range all {
+		if expr.MatchString(x.name) {
+			chosen = append(chosen, x)
+		}
+	}
+	return chosen
+}
+
+// lab is where the experiments take place: a temporary directory with the tools and targets.
+type lab struct {
+	root    string // of the module
+	dir     string
+	quick   bool
+	repeats int
+	log     io.Writer
+	built   map[string]string // what is built, by what it was made of
+	pages   int
+}
+
+func newLab(ctx context.Context, c *config, log io.Writer) (*lab, error) {
+	out, err := exec.CommandContext(ctx, "go", "list", "-f", "{{.Module.Dir}}", "ptools").Output()
+	if err != nil {
+		return nil, fmt.Errorf("bench has to be run inside the module: go list: %w", err)
+	}
+	dir, err := os.MkdirTemp("", "bench-")
+	if err != nil {
+		return nil, err
+	}
+	return &lab{
+		root: strings.TrimSpace(string(out)), dir: dir, quick: c.quick, repeats: c.repeats,
+		log: log, built: map[string]string{},
+	}, nil
+}
+
+func (l *lab) close() error { return os.RemoveAll(l.dir) }
+
+// path returns the name of a file in the lab's directory.
+func (l *lab) path(name string) string { return filepath.Join(l.dir, name) }
+
+// window is how long something is observed.
+func (l *lab) window(quick, usual time.Duration) time.Duration {
+	if l.quick {
+		return quick
+	}
+	return usual
+}
+
+// perform does the experiments one after the other, until ctx is done. One that cannot be done is
+// a row that says why.
+func (l *lab) perform(ctx context.Context, chosen []experiment) (rows []row) {
+	for i, x := range chosen {
+		start := time.Now()
+		fmt.Fprintf(l.log, "%2d/%d %s ", i+1, len(chosen), x.name)
+		got, err := x.run(ctx, l)
+		if ctx.Err() != nil {
+			fmt.Fprintln(l.log, "interrupted")
+			return rows
+		}
+		if err != nil {
+			got = append(got, row{Name: x.name, Note: err.Error()})
+		}
+		rows = append(rows, got...)
+		fmt.Fprintf(l.log, "(%.1f s)\n", time.Since(start).Seconds())
+	}
+	return rows
+}
+
+// sleep waits for a window to pass.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// patience bounds the wait for whatever must happen sooner or later.
+const patience = 30 * time.Second
+
+// await waits until cond holds, which it asks every few milliseconds.
+func await(ctx context.Context, what string, cond func() bool) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for !cond() {
+		if sleep(ctx, 2*time.Millisecond) != nil {
+			return fmt.Errorf("waiting for %s: %w", what, ctx.Err())
+		}
+	}
+	return nil
+}

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// manyProcesses is the row of one sampler for 50 processes of 10 waiting threads and one that spins
+// now and then.
+func manyProcesses(ctx context.Context, l *lab) ([]row, error) {
+	const n = 50
+	var pids []string
+	for range n {
+		t, err := l.idle(ctx, 10)
+		if err != nil {
+			return nil, err
+		}
+		defer t.stop()
+		pids = append(pids, strconv.Itoa(t.pid))
+	}
+	psample, err := l.tool(ctx, "psample")
+	if err != nil {
+		return nil, err
+	}
+	list := strings.Join(pids, ",")
+	window := l.window(time.Second, 5*time.Second)
+	r := row{Name: "CPU of the sampler, 50 processes of 10 idle threads, 99 Hz", Unit: percent, Note: "of one CPU"}
+	r.Series = interleave(ctx, l.repeats, []contender{
+		{"perf dwarf", peer, "perf", cpuShare(window, "perf", "record", "-q", "-F", "99", "--call-graph", "dwarf", "-o", l.path("perf.data"), "-p", list)},
+		{"psample", ours, "", cpuShare(window, psample, "-q", "-F", "99", "-O", "folded", "-o", "/dev/null", "-p", list)},
+	})
+	rounds := row{Name: "rounds, 50 processes of 10 idle threads, 99 Hz", Unit: perSecond}
+	rounds.Series = interleave(ctx, l.repeats, []contender{{"psample", ours, "", func(ctx context.Context) (float64, error) {
+		return roundRate(ctx, psample, list, 99, window)
+	}}})
+	return []row{r, rounds}, nil
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// parts are the functions of the targets mix.c and gomix.go that burn CPU.
+var parts = []string{"fifty", "thirty", "twenty"}
+
+// shares is the row of how far a profile is from the truth: the largest difference, in percentage
+// points, between the share of a function and what the kernel accounts to it.
+func shares(ctx context.Context, l *lab) ([]row, error) {
+	exe, err := l.c(ctx, "mix.c")
+	if err != nil {
+		return nil, err
+	}
+	t, err := l.start(ctx, exe)
+	if err != nil {
+		return nil, err
+	}
+	defer t.stop()
+	psample, err := l.tool(ctx, "psample")
+	if err != nil {
+		return nil, err
+	}
+	window := l.window(3*time.Second, 10*time.Second)
+	profilers := l.profilers(psample, 999, window)
+	var cs []contender
+	for _, p := range profilers {
+		cs = append(cs, contender{p.tool, p.role, p.program, func(ctx context.Context) (float64, error) {
+			before := readShares(t)
+			stacks, err := p.profile(ctx, strconv.Itoa(t.pid))
+			if err != nil {
+				return 0, err
+			}
+			return shareError(leaves(stacks), since(before, readShares(t)))
+		}})
+	}
+	return []row{{
+		Name: fmt.Sprintf("share error, 50/30/20, 999 Hz, %v", window), Unit: points, Series: interleave(ctx, l.repeats, cs),
+		Goals: []goal{{AtMost: 1}},
+	}}, nil
+}
+
+func readShares(t *target) (all []float64) {
+	for i := range parts {
+		all = append(all, float64(t.page.share(i)))
+	}
+	return all
+}
+
+func since(before, after []float64) []float64 {
+	for i := range after {
+		after[i] -= before[i]
+	}
+	return after
+}
+
+// leaves counts the samples of each part.
+func leaves(stacks []stack) []float64 {
+	n := make([]float64, len(parts))
+	for _, s := range stacks {
+		for i, part := range parts {
+			if s.leaf() == part || s.leaf() == "main."+part {
+				n[i] += s.count
+			}
+		}
+	}
+	return n
+}
+
+// shareError returns the largest difference of the shares in percentage points.
+func shareError(seen, truth []float64) (float64, error) {
+	var seenSum, truthSum, worst float64
+	for i := range truth {
+		seenSum += seen[i]
+		truthSum += truth[i]
+	}
+	if seenSum == 0 || truthSum == 0 {
+		return 0, fmt.Errorf("no samples of %s", strings.Join(parts, ", "))
+	}
+	for i := range truth {
+		worst = max(worst, math.Abs(seen[i]/seenSum-truth[i]/truthSum))
+	}
+	return 100 * worst, nil
+}

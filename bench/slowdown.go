@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// sampler is a tool that samples a process until it is told to end.
+type sampler struct {
+	tool    string
+	role    role
+	program string
+	start   func(ctx context.Context, pid string) (ended func() error, err error)
+}
+
+// samplers returns the tools that sample at that rate.
+func (l *lab) samplers(ctx context.Context, rate int) ([]sampler, error) {
+	psample, err := l.tool(ctx, "psample")
+	if err != nil {
+		return nil, err
+	}
+	naive, err := l.c(ctx, "naive.c")
+	hz := strconv.Itoa(rate)
+	return []sampler{
+		{"perf dwarf", peer, "perf", untilInterrupted(
+			"perf", "record", "-q", "-F", hz, "--call-graph", "dwarf", "-o", l.path("perf.data"), "-p")},
+		{"eu-stack loop", peer, "eu-stack", stackLoop},
+		{"naive ptrace in C", peer, "", untilInterrupted(naive, hz)},
+		{"psample", ours, "", untilInterrupted(psample, "-q", "-F", hz, "-O", "folded", "-o", "/dev/null", "-p")},
+	}, err
+}
+
+// untilInterrupted returns what starts a tool whose arguments end with the pid.
+func untilInterrupted(argv ...string) func(context.Context, string) (func() error, error) {
+	return func(ctx context.Context, pid string) (func() error, error) {
+		b, err := launch(ctx, append(argv[:len(argv):len(argv)], pid)...)
+		if err != nil {
+			return nil, err
+		}
+		return func() error { return b.end(syscall.SIGINT) }, nil
+	}
+}
+
+// stackLoop runs eu-stack again and again.
+func stackLoop(ctx context.Context, pid string) (func() error, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { // ended and awaited by the function that is returned
+		for {
+			_, err := finish(ctx, "eu-stack", "-p", pid)
+			if ctx.Err() != nil {
+				err = nil
+			}
+			if err != nil || ctx.Err() != nil {
+				done <- err
+				return
+			}
+		}
+	}()
+	return func() error { cancel(); return <-done }, nil
+}
+
+// settle is how long a tool may take to start before it is observed: what starting costs is not the
+// question here.
+const settle = 400 * time.Millisecond
+
+// slowdowns is the row of how much longer the target takes for its work: its rate without a tool,
+// just before and just after, divided by the one with it.
+func slowdowns(busy, waiting, rate int, limit float64) func(context.Context, *lab) ([]row, error) {
+	return func(ctx context.Context, l *lab) ([]row, error) {
+		t, err := l.busyIdle(ctx, busy, waiting)
+		if err != nil {
+			return nil, err
+		}
+		defer t.stop()
+		tools, err := l.samplers(ctx, rate)
+		if err != nil {
+			return nil, err
+		}
+		s := &sandwich{t: t, window: l.window(500*time.Millisecond, 2*time.Second)}
+		cs := []contender{{"no tool", none, "", s.between(nil)}}
+		for _, x := range tools {
+			cs = append(cs, contender{x.tool, x.role, x.program, s.between(&x)})
+		}
+		return []row{{
+			Name: fmt.Sprintf("slowdown, %d busy + %d idle, %d Hz", busy, waiting, rate), Unit: factor,
+			Series: interleave(ctx, l.repeats, cs), Goals: []goal{{AtMost: limit}},
+		}}, nil
+	}
+}
+
+// sandwich compares windows with a tool with those around them.
+type sandwich struct {
+	t      *target
+	window time.Duration
+}
+
+// between returns the measurement of a tool, or of no tool.
+func (s *sandwich) between(x *sampler) func(context.Context) (float64, error) {
+	return func(ctx context.Context) (float64, error) {
+		before, err := s.t.rate(ctx, s.window)
+		if err != nil {
+			return 0, err
+		}
+		with, err := s.with(ctx, x)
+		if err != nil {
+			return 0, err
+		}
+		after, err := s.t.rate(ctx, s.window)
+		return (before + after) / 2 / with, err
+	}
+}
+
+func (s *sandwich) with(ctx context.Context, x *sampler) (rate float64, err error) {
+	if x == nil {
+		return s.t.rate(ctx, s.window)
+	}
+	end, err := x.start(ctx, strconv.Itoa(s.t.pid))
+	if err != nil {
+		return 0, err
+	}
+	if err = sleep(ctx, settle); err == nil {
+		rate, err = s.t.rate(ctx, s.window)
+	}
+	if endErr := end(); err == nil {
+		err = endErr
+	}
+	return rate, err
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// stack is one stack of a profile, outermost function first, and how often it was seen.
+type stack struct {
+	functions []string
+	count     float64
+}
+
+func (s *stack) leaf() string {
+	if len(s.functions) == 0 {
+		return ""
+	}
+	return s.functions[len(s.functions)-1]
+}
+
+// profiler is a tool that samples for a while and then knows stacks.
+type profiler struct {
+	tool    string
+	role    role
+	program string
+	profile func(ctx context.Context, pid string) ([]stack, error)
+}
+
+func (l *lab) profilers(psample string, rate int, window time.Duration) []profiler {
+	perf := func(mode string) func(context.Context, string) ([]stack, error) {
+		return func(ctx context.Context, pid string) ([]stack, error) { return l.perf(ctx, mode, pid, rate, window) }
+	}
+	return []profiler{
+		{"perf fp", peer, "perf", perf("fp")},
+		{"perf dwarf", peer, "perf", perf("dwarf")},
+		{"psample", ours, "", func(ctx context.Context, pid string) ([]stack, error) {
+			out := l.path("psample.folded")
+			_, err := finish(ctx, psample, "-q", "-F", strconv.Itoa(rate), "-t", window.String(), "-o", out, "-p", pid)
+			if err != nil {
+				return nil, err
+			}
+			b, err := os.ReadFile(out)
+			return parseFolded(b), err
+		}},
+	}
+}
+
+// perf records and prints what it has recorded. Whatever runs in the kernel has no stack of its own.
+func (l *lab) perf(ctx context.Context, mode, pid string, rate int, window time.Duration) ([]stack, error) {
+	data := l.path("perf.data")
+	_, err := finish(ctx, "perf", "record", "-q", "-e", "cpu-clock:u", "-F", strconv.Itoa(rate), "--call-graph", mode, "-o", data,
+		"-p", pid, "--", "sleep", fmt.Sprint(window.Seconds()))
+	if err != nil {
+		return nil, err
+	}
+	r, err := finish(ctx, "perf", "script", "-i", data, "-F", "ip,sym", "--no-inline")
+	if err != nil {
+		return nil, err
+	}
+	return parsePerfScript(r.out), nil
+}
+
+// parseFolded reads lines of functions with ; between them, outermost first, and a count.
+func parseFolded(b []byte) (stacks []stack) {
+	for line := range strings.Lines(string(b)) {
+		line = strings.TrimSpace(line)
+		i := strings.LastIndexByte(line, ' ')
+		if i < 0 {
+			continue
+		}
+		n, err := strconv.ParseFloat(line[i+1:], 64)
+		if err != nil {
+			continue
+		}
+		stacks = append(stacks, stack{strings.Split(line[:i], ";"), n})
+	}
+	return stacks
+}
+
+// parsePerfScript reads what `perf script -F ip,sym` prints: a line of address and name for each
+// frame, innermost first, and an empty line after each sample.
+func parsePerfScript(b []byte) (stacks []stack) {
+	for sample := range bytes.SplitSeq(b, []byte("\n\n")) {
+		s := stack{count: 1}
+		for line := range strings.Lines(string(sample)) {
+			if _, name, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
+				s.functions = append([]string{strings.TrimSpace(name)}, s.functions...)
+			}
+		}
+		if len(s.functions) > 0 {
+			stacks = append(stacks, s)
+		}
+	}
+	return stacks
+}

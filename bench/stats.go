@@ -1,0 +1,24 @@
+package main
+
+import "slices"
+
+// median of the values; 0 of none.
+func median(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	v := slices.Sorted(slices.Values(values))
+	mid := len(v) / 2
+	if len(v)%2 == 1 {
+		return v[mid]
+	}
+	return (v[mid-1] + v[mid]) / 2
+}
+
+// spread is the smallest and the largest value.
+func spread(values []float64) (low, high float64) {
+	if len(values) == 0 {
+		return 0, 0
+	}
+	return slices.Min(values), slices.Max(values)
+}

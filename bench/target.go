@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// target is a process that is looked at. It ends when its standard input does, so none outlives us.
+type target struct {
+	pid   int
+	page  *page
+	file  string // of the page
+	cmd   *exec.Cmd
+	stdin io.Closer
+	ended chan struct{} // closed when it is reaped
+}
+
+// start starts a target and waits until it says that it is ready. It is to be stopped.
+func (l *lab) start(ctx context.Context, argv ...string) (*target, error) {
+	l.pages++
+	file := l.path(fmt.Sprint("page", l.pages))
+	p, err := newPage(file)
+	if err != nil {
+		return nil, err
+	}
+	t := &target{page: p, file: file, cmd: exec.Command(argv[0], argv[1:]...), ended: make(chan struct{})}
+	t.cmd.Env = append(os.Environ(), "PTEST_TRUTH="+file)
+	t.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // ^C is for us
+	t.stdin, err = t.cmd.StdinPipe()
+	var stdout io.Reader
+	if err == nil {
+		stdout, err = t.cmd.StdoutPipe()
+	}
+	if err == nil {
+		err = t.cmd.Start()
+	}
+	if err != nil {
+		t.discard()
+		return nil, err
+	}
+	t.pid = t.cmd.Process.Pid
+	ready := make(chan bool, 1)
+	go func() { // ends with the target, which stop awaits
+		defer close(t.ended)
+		r := bufio.NewReader(stdout)
+		line, _ := r.ReadString('\n')
+		ready <- line == "ready\n"
+		io.Copy(io.Discard, r)
+		t.cmd.Wait() // stop has killed it: its status says nothing
+	}()
+	if err := t.awaitReady(ctx, ready); err != nil {
+		t.stop()
+		return nil, err
+	}
+	return t, nil
+}
+
+func (t *target) awaitReady(ctx context.Context, ready <-chan bool) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	select {
+	case ok := <-ready:
+		if !ok {
+			return fmt.Errorf("%s did not get ready", strings.Join(t.cmd.Args, " "))
+		}
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// stop kills the target and waits for its end.
+func (t *target) stop() {
+	t.cmd.Process.Kill()
+	<-t.ended
+	t.discard()
+}
+
+func (t *target) discard() {
+	if t.stdin != nil {
+		t.stdin.Close()
+	}
+	t.page.close()
+	os.Remove(t.file)
+}
+
+// alive reports whether the target has survived so far.
+func (t *target) alive() bool {
+	select {
+	case <-t.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// rate observes how many units of work the target does in a second.
+func (t *target) rate(ctx context.Context, window time.Duration) (float64, error) {
+	w0, t0 := t.page.work(), time.Now()
+	if err := sleep(ctx, window); err != nil {
+		return 0, err
+	}
+	rate := float64(t.page.work()-w0) / time.Since(t0).Seconds()
+	if !t.alive() {
+		return 0, fmt.Errorf("the target has died")
+	}
+	return rate, nil
+}

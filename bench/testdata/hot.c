@@ -1,0 +1,53 @@
+/*
+ * hot: -t threads that call one function, -f NAME, again and again and count their calls, until
+ * standard input ends. f_push begins with what can be emulated, f_displaced with what has to run
+ * somewhere else; slot_displaced is a copy of that instruction that goes on behind the original.
+ */
+#include "ptest.h"
+
+__asm__(".text\n"
+	".globl f_push, f_displaced, slot_displaced\n"
+	".type f_push, @function\n"
+	"f_push: push %rbp; mov %rsp, %rbp; lea 1(%rdi), %rax; pop %rbp; ret\n"
+	".size f_push, . - f_push\n"
+	".type f_displaced, @function\n"
+	"f_displaced: imul $3, %rdi, %rax\n"
+	"behind: ret\n"
+	".size f_displaced, . - f_displaced\n"
+	".type slot_displaced, @function\n"
+	"slot_displaced: imul $3, %rdi, %rax; jmp behind\n"
+	".size slot_displaced, . - slot_displaced\n");
+
+long f_push(long);
+long f_displaced(long);
+
+static long (*f)(long) = f_push;
+
+static void *call(void *arg)
+{
+	long x = (long)(uintptr_t)arg;
+
+	for (;;) {
+		x = f(x);
+		atomic_fetch_add(&truth->work, 1);
+	}
+	return NULL;
+}
+
+static void extra(int letter, const char *value)
+{
+	if (letter == 'f' && strcmp(value, "f_displaced") == 0)
+		f = f_displaced;
+}
+
+int main(int argc, char **argv)
+{
+	int i;
+
+	start(argc, argv, extra);
+	for (i = 0; i < threads; i++)
+		spawn(call, (void *)(uintptr_t)i);
+	ready();
+	await_end();
+	return done(0);
+}
