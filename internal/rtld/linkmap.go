@@ -54,37 +54,47 @@ const (
 // returned.
 func Read(mem io.ReaderAt, rdebug uint64) (State, []Object, error) {
 	w := walk{mem: mem}
-	head, err := readDebug(mem, rdebug)
+	state, err := namespaces(mem, rdebug, func(ns int, d debug) error { return w.list(d.maps, ns) })
+	return state, w.objects, err
+}
+
+// ReadState is Read for the state alone.
+func ReadState(mem io.ReaderAt, rdebug uint64) (State, error) {
+	return namespaces(mem, rdebug, func(int, debug) error { return nil })
+}
+
+// namespaces calls visit for the struct r_debug of each namespace.
+func namespaces(mem io.ReaderAt, rdebug uint64, visit func(ns int, d debug) error) (State, error) {
+	d, err := readDebug(mem, rdebug)
 	if err != nil {
-		return Consistent, nil, err
+		return Consistent, err
 	}
-	state := head.state
-	if err := w.list(head.maps, 0); err != nil || head.version < 2 {
-		return state, w.objects, err
+	state, chained := d.state, d.version >= 2
+	if err := visit(0, d); err != nil || !chained {
+		return state, err
 	}
 	seen := []uint64{rdebug}
 	for ns := 1; ns < maxNamespaces; ns++ {
 		// Version 2 of the head says that r_next follows it, and the same in all that it leads to.
 		at, err := readWord(mem, seen[ns-1]+debugSize)
 		if err != nil || at == 0 {
-			return state, w.objects, err
+			return state, err
 		}
 		if slices.Contains(seen, at) {
 			break
 		}
 		seen = append(seen, at)
-		d, err := readDebug(mem, at)
-		if err != nil {
-			return state, w.objects, err
+		if d, err = readDebug(mem, at); err != nil {
+			return state, err
 		}
 		if state == Consistent {
 			state = d.state
 		}
-		if err := w.list(d.maps, ns); err != nil {
-			return state, w.objects, err
+		if err := visit(ns, d); err != nil {
+			return state, err
 		}
 	}
-	return state, w.objects, fmt.Errorf("%w: the namespaces form a loop", ErrCorrupt)
+	return state, fmt.Errorf("%w: the namespaces form a loop", ErrCorrupt)
 }
 
 // debug is struct r_debug.

@@ -6,8 +6,8 @@ import (
 	"iter"
 )
 
-// Slot is a word in the data of an object that the linker fills with the address of a function: an
-// entry of the global offset table, or a pointer in initialised data. Addresses are link-time ones.
+// Slot is a word in the data of an object that the linker fills with the address of a function,
+// in the global offset table mostly. Addresses are link-time ones.
 type Slot struct {
 	Addr     uint64
 	Name     string // symbol that it refers to, without version; "": none
@@ -17,7 +17,6 @@ type Slot struct {
 // Types of relocations that fill function slots (System V ABI, AMD64 supplement), and sizes of the
 // entries of .rela sections and symbol tables (<elf.h>).
 const (
-	relWord      = 1
 	relGlobDat   = 6
 	relJumpSlot  = 7
 	relIRelative = 37
@@ -36,7 +35,7 @@ func Slots(rela, dynsym, dynstr []byte) iter.Seq[Slot] {
 			switch kind {
 			case relIRelative:
 				s.Resolver = binary.LittleEndian.Uint64(rela[16:])
-			case relWord, relGlobDat, relJumpSlot:
+			case relGlobDat, relJumpSlot:
 				s.Name = symbolName(sym, dynsym, dynstr)
 			}
 			if (s.Name != "" || s.Resolver != 0) && !yield(s) {

@@ -19,36 +19,58 @@ func bkptTable(m memory) *bkpt.Table { return bkpt.NewTable(m) }
 //   - Postinit and Main: the first instruction of main. C libraries run the
 //     executable's own initialisers from the function that calls main, so there is no
 //     place between the last of them and main.
+//
+// Where main is is known from the program's symbols or, if it is stripped, from its
+// first instructions. Some position-independent programs tell it only when the
+// linker has relocated them, others that the linker runs as a command only when it
+// has mapped them. A program that does not tell it at all has neither point.
 func (c *Controller) planPoints() {
 	if !c.linker.fresh {
 		return
 	}
-	auxv, err := procfs.ReadAuxv(c.pid)
-	if err != nil {
-		return
-	}
-	entry := auxv[atEntry]
+	entry := c.linker.auxv[procfs.AuxEntry]
 	if c.points&notify.Preinit != 0 && c.linker.brk == nil {
 		c.oneShot(entry, func() {
 			c.linker.fresh = false
 			c.announceHere(notify.Preinit)
 		})
 	}
-	if c.points&(notify.Postinit|notify.Main) == 0 {
+	if c.points&(notify.Postinit|notify.Main) == 0 || c.planMain(entry) {
 		return
 	}
-	if addr, ok := c.mainFunction(entry); ok {
-		c.oneShot(addr, func() { c.announceHere(notify.Postinit, notify.Main) })
+	if c.linker.noMain = true; c.linker.brk == nil {
+		c.followLinker()
 	}
 }
 
+// planMainByLinker is planMain when the linker has relocated the program.
+func (c *Controller) planMainByLinker() {
+	c.linker.noMain = false
+	if c.planMain(c.linker.auxv[procfs.AuxEntry]) || len(c.linker.objects) == 0 {
+		return
+	}
+	// The first on the list is the program, also when the linker was run as a command.
+	first := c.linker.objects[0]
+	if o, ok := c.Space().Object(first.Dynamic); ok && o.File != nil {
+		c.planMain(first.Base + o.File.Entry())
+	}
+}
+
+// planMain sets the breakpoint at main of the program that begins at entry, and
+// reports whether it could be found.
+func (c *Controller) planMain(entry uint64) bool {
+	addr, ok := c.mainFunction(entry)
+	return ok && c.oneShot(addr, func() { c.announceHere(notify.Postinit, notify.Main) })
+}
+
 // oneShot sets a breakpoint that goes when it is hit.
-func (c *Controller) oneShot(addr uint64, f func()) {
+func (c *Controller) oneShot(addr uint64, f func()) bool {
 	var b *Break
-	b, _ = c.addBreak(addr, func(*Hit) {
+	b, err := c.addBreak(addr, func(*Hit) {
 		c.removeBreak(b)
 		f()
 	})
+	return err == nil
 }
 
 // announceHere makes rendezvous of those points that are wanted, when the handlers of
@@ -79,14 +101,14 @@ func (c *Controller) mainFunction(entry uint64) (uint64, bool) {
 	if addr, ok := function(exe, "main"); ok {
 		return addr, true
 	}
-	return rtld.MainFromEntry(c.mem, entry)
+	addr, ok := rtld.MainFromEntry(c, entry) // c shows the text without our traps
+	return addr, ok && exe.Start <= addr && addr < exe.End && inText(exe, addr-exe.Bias)
 }
 
 func function(o handle.Object, name string) (uint64, bool) {
 	for _, s := range o.File.ByName(name) {
-		addr := o.Bias + s.Addr
 		if inText(o, s.Addr) {
-			return addr, true
+			return o.Bias + s.Addr, true
 		}
 	}
 	return 0, false

@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"math"
 	"slices"
 	"sync/atomic"
 
@@ -10,13 +11,15 @@ import (
 )
 
 // SymbolBreak is a breakpoint at every function of a name. It waits for objects that
-// are not loaded yet, and is looked up anew after an exec.
+// are not loaded yet, and is looked up anew after an exec. Of an indirect function it
+// is at the implementations that callers get.
 type SymbolBreak struct {
 	c              *Controller
 	object, symbol string
 	off            uint64
 	handler        Handler
-	places         []*Break // control goroutine's
+	places         []*Break    // control goroutine's
+	resolvers      []*resolver // of indirect functions; likewise
 	removed        bool
 	hits           atomic.Uint64
 	addrs          atomic.Pointer[[]uint64]
@@ -57,7 +60,7 @@ func (c *Controller) BreakSymbol(ctx context.Context, object, symbol string, off
 		c.symbolic = append(c.symbolic, s)
 		c.followLinker()
 		c.Space().Refresh()
-		s.resolve(c.Space().Mapped())
+		s.resolve(c.Space().Named(object))
 	})
 	if err != nil {
 		return nil, err
@@ -73,36 +76,35 @@ func (s *SymbolBreak) Remove(ctx context.Context) error {
 			return
 		}
 		s.removed = true
-		for _, b := range s.places {
-			s.c.removeBreak(b)
-		}
-		s.places = nil
-		s.tell()
+		s.drop(0, math.MaxUint64)
 		s.c.symbolic = slices.DeleteFunc(slices.Clone(s.c.symbolic), func(x *SymbolBreak) bool { return x == s })
 	})
 }
 
-// resolve sets the breakpoint at its symbols in those of the mapped objects that it
-// was not looked up in before.
-func (s *SymbolBreak) resolve(mapped []handle.Object) {
+// resolve sets the breakpoint at its symbols in those objects, which go by the name
+// that was asked for.
+func (s *SymbolBreak) resolve(objects []handle.Object) {
 	s.places = slices.DeleteFunc(s.places, func(b *Break) bool { return b.bp == nil })
-	defer s.tell()
-	if len(mapped) == 0 {
-		return
-	}
-	for _, o := range s.c.Space().Named(s.object) {
-		if o.File == nil || !slices.ContainsFunc(mapped, func(m handle.Object) bool { return sameObject(m, o) }) {
+	for _, o := range objects {
+		if o.File == nil {
 			continue
 		}
 		for _, sym := range o.File.ByName(s.symbol) {
-			if sym.Kind != elfsym.Object {
-				s.place(o.Bias + sym.Addr + s.off)
+			switch sym.Kind {
+			case elfsym.Object:
+			case elfsym.IFunc:
+				s.followResolver(o, sym)
+			default:
+				s.place(o.Bias + sym.Addr)
 			}
 		}
 	}
+	s.tell()
 }
 
+// place sets the breakpoint in the function at addr.
 func (s *SymbolBreak) place(addr uint64) {
+	addr += s.off
 	if slices.ContainsFunc(s.places, func(b *Break) bool { return b.addr == addr }) {
 		return
 	}
@@ -123,6 +125,7 @@ func (s *SymbolBreak) hit(h *Hit) {
 
 // drop removes the places in [start, end).
 func (s *SymbolBreak) drop(start, end uint64) {
+	n := len(s.places)
 	s.places = slices.DeleteFunc(s.places, func(b *Break) bool {
 		if b.addr < start || b.addr >= end {
 			return false
@@ -130,5 +133,8 @@ func (s *SymbolBreak) drop(start, end uint64) {
 		s.c.removeBreak(b)
 		return true
 	})
-	s.tell()
+	s.resolvers = slices.DeleteFunc(s.resolvers, func(r *resolver) bool { return r.drop(start, end) })
+	if len(s.places) != n {
+		s.tell()
+	}
 }
