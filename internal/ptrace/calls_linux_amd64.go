@@ -201,11 +201,17 @@ func Wait(block bool) (Stop, error) {
 	return Decode(int(tid), uint32(status)), nil
 }
 
-// WaitTID returns what thread tid has to report, or KindNone, without blocking. It
-// may be called on any OS thread of the tracer's process.
-func WaitTID(tid int) (Stop, error) {
+// WaitTID is Wait for one thread. Without block it may be called on any OS thread of
+// the tracer's process. ECHILD: nobody here traces it.
+func WaitTID(tid int, block bool) (Stop, error) {
 	var status int32
-	n, _, e := unix.RawSyscall6(unix.SYS_WAIT4, uintptr(tid), uintptr(unsafe.Pointer(&status)), unix.WALL|unix.WNOHANG, 0, 0, 0)
+	var n uintptr
+	var e syscall.Errno
+	if block {
+		n, _, e = unix.Syscall6(unix.SYS_WAIT4, uintptr(tid), uintptr(unsafe.Pointer(&status)), unix.WALL, 0, 0, 0)
+	} else {
+		n, _, e = unix.RawSyscall6(unix.SYS_WAIT4, uintptr(tid), uintptr(unsafe.Pointer(&status)), unix.WALL|unix.WNOHANG, 0, 0, 0)
+	}
 	if e != 0 {
 		return Stop{}, e
 	}

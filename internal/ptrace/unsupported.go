@@ -62,7 +62,7 @@ func SigMask(tid int) (uint64, error)                   { return 0, errNo }
 func SetSigMask(tid int, mask uint64) error             { return errNo }
 func Pending(tid int, sig syscall.Signal) (bool, error) { return false, errNo }
 func Wait(block bool) (Stop, error)                     { return Stop{}, errNo }
-func WaitTID(tid int) (Stop, error)                     { return Stop{}, errNo }
+func WaitTID(tid int, block bool) (Stop, error)         { return Stop{}, errNo }
 func PeekWait(block bool) (Stop, error)                 { return Stop{}, errNo }
 func Kill(pid, tid int, sig syscall.Signal) error       { return errNo }
 func ThreadID() int                                     { return 0 }

@@ -220,5 +220,5 @@ func (c *Controller) pollNow() (ptrace.Stop, error) {
 	if err != nil || s.Kind == ptrace.KindNone || s.TID == c.pid && s.Kind.Ended() {
 		return s, err
 	}
-	return ptrace.WaitTID(s.TID)
+	return ptrace.WaitTID(s.TID, false)
 }

@@ -107,6 +107,7 @@ type Controller struct {
 	awaited int            // held threads that have not stopped yet
 	stopped bool           // the process is in a group stop
 	points  notify.Point   // rendezvous still wanted
+	seen    []*thread      // work space of Look
 	here    []notify.Point // rendezvous due at this place
 	ending  bool           // the target is gone, what was traced for its sake is let go
 	left    bool           // a thread could not be stopped to be detached

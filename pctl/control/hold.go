@@ -61,13 +61,24 @@ func (c *Controller) stopAll() {
 // await handles reports until no thread is waited for, or those that are left have
 // been found stuck so often.
 func (c *Controller) await(patience int) {
-	c.until(func() bool { return c.awaited == 0 }, func() {
+	for c.awaited > 0 && !c.over {
+		pending := make([]*thread, 0, c.awaited)
 		for _, t := range c.threads {
-			if t.awaited && c.unresponsive(t, patience) {
-				c.park(t)
+			if t.awaited {
+				pending = append(pending, t)
 			}
 		}
-	})
+		c.gather(pending, func(t *thread) bool { return t.awaited }, func() { c.parkStuck(patience) })
+	}
+}
+
+// parkStuck gives up on threads that have been found stuck so often.
+func (c *Controller) parkStuck(patience int) {
+	for _, t := range c.threads {
+		if t.awaited && c.unresponsive(t, patience) {
+			c.park(t)
+		}
+	}
 }
 
 // resumeAll undoes one stopAll.

@@ -28,35 +28,40 @@ func (l *look) missed(t *thread) {
 func (c *Controller) Look(ctx context.Context, tids []int, visit func(tid int, regs *ptrace.Regs)) (missed int, err error) {
 	l := look{visit: visit}
 	err = c.do(ctx, func() {
+		pending := c.seen[:0]
 		for _, tid := range tids {
-			c.lookAt(tid, &l)
+			if t := c.lookAt(tid, &l); t != nil {
+				pending = append(pending, t)
+			}
 		}
-		c.spin.earn()
-		c.until(func() bool { return l.pending == 0 }, func() { c.missUnresponsive(&l) })
+		c.seen = pending
+		c.gather(pending, func(t *thread) bool { return t.look == &l }, func() { c.missUnresponsive(&l) })
 		if l.pending > 0 {
-			l.lost += l.pending // the target ended
+			l.lost += l.pending // the target has ended
 		}
 	})
 	return l.lost, err
 }
 
-func (c *Controller) lookAt(tid int, l *look) {
+// lookAt asks one thread to stop for a look, and returns it if it has to be waited for.
+func (c *Controller) lookAt(tid int, l *look) *thread {
 	t := c.threads[tid]
 	if t == nil || t.role != roleThread || t.look != nil {
 		l.lost++
-		return
+		return nil
 	}
 	l.pending++
 	t.look = l
-	if t.m.state == stateStopped {
+	switch {
+	case t.m.state == stateStopped:
 		c.visit(t)
-		return
-	}
-	if t.vfork || t.parked {
+		return nil
+	case t.vfork || t.parked:
 		l.missed(t)
-		return
+		return nil
 	}
 	c.interrupt(t, t.m.ask())
+	return t
 }
 
 // visit shows a stopped thread to the look that wants it.

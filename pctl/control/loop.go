@@ -67,7 +67,7 @@ func (c *Controller) waitOwn() (ptrace.Stop, error) {
 	if err != nil || s.TID == c.pid && s.Kind.Ended() {
 		return s, err
 	}
-	return ptrace.WaitTID(s.TID)
+	return ptrace.WaitTID(s.TID, false)
 }
 
 // report handles what wait returned.

@@ -63,7 +63,7 @@ func (r *reaper) tick() {
 	}
 	if !r.since.IsZero() && time.Since(r.since) >= reapAfter {
 		for _, tid := range r.tids {
-			if s, err := ptrace.WaitTID(tid); err == nil && s.Kind != ptrace.KindNone {
+			if s, err := ptrace.WaitTID(tid, false); err == nil && s.Kind != ptrace.KindNone {
 				r.stops = append(r.stops, s)
 			}
 		}

@@ -1,0 +1,172 @@
+package control
+
+import (
+	"context"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"ptools/internal/ptest"
+	"ptools/pctl/notify"
+)
+
+// churn describes a run of dlchurn.
+type churn struct {
+	name    string
+	build   func(t testing.TB, src string, flags ...string) string
+	flags   string // of the build
+	args    string
+	threads int
+	unloads bool // dlclose unmaps
+}
+
+// TestLinkerChurn: every load and unload is seen, and a breakpoint by symbol in the
+// plugin is hit at every load.
+func TestLinkerChurn(t *testing.T) {
+	for _, ch := range []churn{
+		{"threads", ptest.BuildC, "", "", 4, true},
+		{"one", ptest.BuildC, "", "", 1, true},
+		{"namespaces", ptest.BuildC, "", "-m", 3, true},
+		{"musl", ptest.BuildMusl, "", "", 4, false},
+	} {
+		t.Run(ch.name, ch.run)
+	}
+}
+
+func (ch churn) run(t *testing.T) {
+	n := ptest.Rounds(20, 150, 10000)
+	argv := []string{ch.build(t, "dlchurn.c", strings.Fields(ch.flags)...), "-t", strconv.Itoa(ch.threads), "-n", strconv.Itoa(n)}
+	argv = append(argv, strings.Fields(ch.args)...)
+	paths := map[string]bool{}
+	for range ch.threads {
+		p := ptest.Copy(t, ch.build(t, "plugin.c", "-shared", "-fPIC"))
+		argv = append(argv, "-p", p)
+		paths[p] = true
+	}
+	seen := map[notify.Kind]map[string]int{notify.Loaded: {}, notify.Unloaded: {}}
+	bus := notify.NewBus()
+	events := bus.Subscribe(notify.Loaded | notify.Unloaded)
+	defer events.Close()
+	c, out := run(t, &Options{Stop: notify.Create, Linker: true, Bus: bus}, argv...)
+	b, err := c.BreakSymbol(bg, filepath.Base(argv[len(argv)-1]), "plugin_call", 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Continue(bg); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		e := next(t, events)
+		if e.Kind&notify.Terminal != 0 {
+			if e.Kind != notify.Undead || !e.Exited || e.Code != 0 {
+				t.Errorf("ended: %+v", e)
+			}
+			break
+		}
+		if paths[e.Path] {
+			seen[e.Kind][e.Path]++
+			if (e.Namespace != 0) != strings.Contains(ch.args, "-m") {
+				t.Fatalf("namespace of %+v", e)
+			}
+		}
+		if e.Kind == notify.Loaded && e.Base == 0 {
+			t.Errorf("loaded at no address: %+v", e)
+		}
+	}
+	if want := "done " + strconv.Itoa(n*ch.threads); !strings.Contains(<-out, want) {
+		t.Errorf("did not print %q", want)
+	}
+	if b.Hits() != uint64(n*ch.threads) {
+		t.Errorf("%d hits of %d calls", b.Hits(), n*ch.threads)
+	}
+	loads, unloads := n, n
+	if !ch.unloads {
+		loads, unloads = 1, 0
+	}
+	for p := range paths {
+		if l, u := seen[notify.Loaded][p], seen[notify.Unloaded][p]; l != loads || u != unloads {
+			t.Errorf("%s: loaded %d and unloaded %d times, want %d and %d", p, l, u, loads, unloads)
+		}
+	}
+}
+
+// TestLinkerAttach: grabbed and let go again and again while it loads and unloads,
+// the target keeps its text, and what is seen of one object alternates.
+func TestLinkerAttach(t *testing.T) {
+	argv := []string{ptest.BuildC(t, "dlchurn.c"), "-t", "4"}
+	for range 4 {
+		argv = append(argv, "-p", ptest.Copy(t, ptest.BuildC(t, "plugin.c", "-shared", "-fPIC")))
+	}
+	truth := ptest.NewTruth(t)
+	g := ptest.StartWith(t, &ptest.Options{Truth: truth, Foreign: true}, argv...)
+	g.Ready()
+	for range ptest.Rounds(5, 30, 1000) {
+		bus := notify.NewBus()
+		events := bus.Subscribe(notify.Loaded | notify.Unloaded)
+		c := grab(t, g.PID, &Options{Linker: true, Bus: bus})
+		var hits atomic.Int64
+		if _, err := c.BreakSymbol(bg, "", "plugin_call", 0, func(*Hit) { hits.Add(1) }); err != nil {
+			t.Fatal(err)
+		}
+		last := map[string]notify.Kind{}
+		for range 30 {
+			e := next(t, events)
+			if last[e.Path] == e.Kind {
+				t.Fatalf("%v twice in a row: %s", e.Kind, e.Path)
+			}
+			last[e.Path] = e.Kind
+		}
+		for hits.Load() == 0 {
+			next(t, events)
+		}
+		release(t, c, ModeRun)
+		events.Close()
+		ptest.TextIntact(t, g.PID)
+	}
+	if out, state := g.Finish(); !state.Success() {
+		t.Errorf("%v: %s", state, out)
+	}
+}
+
+func grab(t *testing.T, pid int, o *Options) *Controller {
+	t.Helper()
+	c, err := Attach(context.Background(), pid, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestLinkerPending: a breakpoint in an object that comes and goes is at some address
+// whenever it is hit, and nowhere when it has been removed.
+func TestLinkerPending(t *testing.T) {
+	plugin := ptest.Copy(t, ptest.BuildC(t, "plugin.c", "-shared", "-fPIC"))
+	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "dlchurn.c"), "-t", "1", "-p", plugin)
+	g.Ready()
+	c := grab(t, g.PID, nil)
+	defer release(t, c, ModeRun)
+	at := make(chan uint64, 1)
+	b, err := c.BreakSymbol(bg, plugin, "plugin_call", 0, func(h *Hit) {
+		select {
+		case at <- h.Addr():
+		default:
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		addr := <-at
+		if addr == 0 {
+			t.Fatal("hit at 0")
+		}
+	}
+	if err := b.Remove(bg); err != nil {
+		t.Fatal(err)
+	}
+	if a := b.Addrs(); len(a) != 0 {
+		t.Errorf("removed, and still at %x", a)
+	}
+}
