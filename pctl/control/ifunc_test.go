@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"ptools/internal/ptest"
+	"ptools/pctl/notify"
 )
 
 var indirectBuilds = []libc{
@@ -18,44 +19,68 @@ var indirectBuilds = []libc{
 	{"static-PIE", ptest.BuildC, "-static-pie -fPIE"},
 }
 
-var indirect = []string{"strlen", "memcpy", "indirect"}
+// indirectCalls is how often the program calls each of them.
+const indirectCalls = 100
 
 // TestIndirect: a breakpoint at an indirect function is hit at every call, whether
 // its callers were bound before it was set or are bound afterwards.
 func TestIndirect(t *testing.T) {
-	const n = 100
 	for _, l := range indirectBuilds {
-		for _, when := range []string{"before", "after"} {
-			t.Run(l.name+" "+when, func(t *testing.T) {
-				flags := append(strings.Fields(l.flags), "-fno-builtin")
-				g := ptest.StartWith(t, &ptest.Options{Foreign: true}, l.build(t, "testdata/ifunc.c", flags...), strconv.Itoa(n))
-				g.Ready()
-				c := grab(t, g.PID, nil)
-				hits := map[string]map[uint64]int{}
-				for _, name := range indirect {
-					args := map[uint64]int{}
-					hits[name] = args
-					if _, err := c.BreakSymbol(bg, "", name, 0, func(h *Hit) { args[h.Regs().Args()[0]]++ }); err != nil {
-						t.Fatal(err)
-					}
-				}
-				io.WriteString(g.Stdin, "go\n")
-				out, state := g.Finish()
-				release(t, c, ModeRun)
-				if !state.Success() {
-					t.Fatalf("%v: %s", state, out)
-				}
-				for line := range strings.Lines(out) {
-					var name string
-					var arg uint64
-					if _, err := fmt.Sscanf(line, "%s 0x%x", &name, &arg); err != nil {
-						t.Fatalf("printed %q: %v", line, err)
-					}
-					if got := hits[name][arg]; got != n {
-						t.Errorf("%s: %d hits of %d calls", name, got, n)
-					}
-				}
-			})
+		exe := l.build(t, "testdata/ifunc.c", append(strings.Fields(l.flags), "-fno-builtin")...)
+		t.Run(l.name+" attached", func(t *testing.T) {
+			g := ptest.StartWith(t, &ptest.Options{Foreign: true}, exe, strconv.Itoa(indirectCalls))
+			g.Ready()
+			c := grab(t, g.PID, nil)
+			hits := countIndirect(t, c)
+			io.WriteString(g.Stdin, "go\n")
+			out, _ := g.Finish()
+			release(t, c, ModeRun)
+			hits.check(t, out)
+		})
+		t.Run(l.name+" created", func(t *testing.T) {
+			c, out := run(t, &Options{Stop: notify.Create}, exe, strconv.Itoa(indirectCalls), "at once")
+			hits := countIndirect(t, c)
+			if err := c.Continue(bg); err != nil {
+				t.Fatal(err)
+			}
+			<-c.Done()
+			hits.check(t, <-out)
+		})
+	}
+}
+
+// argCounts has the number of hits by function and first argument.
+type argCounts map[string]map[uint64]int
+
+func countIndirect(t *testing.T, c *Controller) argCounts {
+	t.Helper()
+	hits := argCounts{}
+	for _, name := range []string{"strlen", "memcpy", "indirect"} {
+		args := map[uint64]int{}
+		hits[name] = args
+		if _, err := c.BreakSymbol(bg, "", name, 0, func(h *Hit) { args[h.Regs().Args()[0]]++ }); err != nil {
+			t.Fatal(err)
 		}
+	}
+	return hits
+}
+
+// check compares the counts with what the program says it did.
+func (a argCounts) check(t *testing.T, out string) {
+	t.Helper()
+	lines := 0
+	for line := range strings.Lines(out) {
+		var name string
+		var arg uint64
+		if _, err := fmt.Sscanf(line, "%s 0x%x", &name, &arg); err != nil {
+			t.Fatalf("printed %q: %v", line, err)
+		}
+		if got := a[name][arg]; got != indirectCalls {
+			t.Errorf("%s: %d hits of %d calls", name, got, indirectCalls)
+		}
+		lines++
+	}
+	if lines != len(a) {
+		t.Errorf("printed %q", out)
 	}
 }
