@@ -66,6 +66,15 @@ func (t *target) watch(ctx context.Context) (end pctl.Event, err error) {
 		ctx = limited
 	}
 	for {
+		if _, held := t.p.Held(); !held && ctx.Err() != nil {
+			// The rest, and how it ended, is still to come. This is not left
+			// to Next, which finds an event as long as there are any. From a
+			// rendezvous it is let go when that has been shown.
+			ctx = context.WithoutCancel(ctx)
+			if err := t.p.Release(ctx); err != nil {
+				return end, err
+			}
+		}
 		e, err := events.Next(ctx)
 		switch {
 		case err == nil:
@@ -77,13 +86,7 @@ func (t *target) watch(ctx context.Context) (end pctl.Event, err error) {
 				return end, status(1)
 			}
 			return end, nil
-		case ctx.Err() != nil:
-			// The rest, and how it ended, is still to come.
-			if err := t.p.Release(context.WithoutCancel(ctx)); err != nil {
-				return end, err
-			}
-			ctx = context.WithoutCancel(ctx)
-		default:
+		case ctx.Err() == nil:
 			return end, err
 		}
 	}
