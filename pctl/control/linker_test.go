@@ -16,7 +16,7 @@ import (
 type churn struct {
 	name    string
 	build   func(t testing.TB, src string, flags ...string) string
-	flags   string // of the build
+	plugin  string
 	args    string
 	threads int
 	unloads bool // dlclose unmaps
@@ -26,10 +26,11 @@ type churn struct {
 // plugin is hit at every load.
 func TestLinkerChurn(t *testing.T) {
 	for _, ch := range []churn{
-		{"threads", ptest.BuildC, "", "", 4, true},
-		{"one", ptest.BuildC, "", "", 1, true},
-		{"namespaces", ptest.BuildC, "", "-m", 3, true},
-		{"musl", ptest.BuildMusl, "", "", 4, false},
+		{"threads", ptest.BuildC, "plugin.c", "", 4, true},
+		{"displaced", ptest.BuildC, "testdata/oddplugin.c", "", 4, true},
+		{"one", ptest.BuildC, "plugin.c", "", 1, true},
+		{"namespaces", ptest.BuildC, "plugin.c", "-m", 3, true},
+		{"musl", ptest.BuildMusl, "plugin.c", "", 4, false},
 	} {
 		t.Run(ch.name, ch.run)
 	}
@@ -37,11 +38,11 @@ func TestLinkerChurn(t *testing.T) {
 
 func (ch churn) run(t *testing.T) {
 	n := ptest.Rounds(20, 150, 10000)
-	argv := []string{ch.build(t, "dlchurn.c", strings.Fields(ch.flags)...), "-t", strconv.Itoa(ch.threads), "-n", strconv.Itoa(n)}
+	argv := []string{ch.build(t, "dlchurn.c"), "-t", strconv.Itoa(ch.threads), "-n", strconv.Itoa(n)}
 	argv = append(argv, strings.Fields(ch.args)...)
 	paths := map[string]bool{}
 	for range ch.threads {
-		p := ptest.Copy(t, ch.build(t, "plugin.c", "-shared", "-fPIC"))
+		p := ptest.Copy(t, ch.build(t, ch.plugin, "-shared", "-fPIC"))
 		argv = append(argv, "-p", p)
 		paths[p] = true
 	}
