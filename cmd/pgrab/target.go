@@ -14,6 +14,7 @@ import (
 type target struct {
 	*grabber
 	p       *pctl.Process
+	events  *pctl.Events
 	planted []*pctl.Breakpoint
 	first   *pctl.Event           // grabbed or created, until it is known whether it stopped
 	silent  bool                  // the next continued event is of a stop that nobody asked for
@@ -31,8 +32,13 @@ type hitKey struct {
 	count uint64
 }
 
+// newTarget opens the stream of events, before anything is done that causes
+// some. It is watch that closes it, and p.
 func newTarget(g *grabber, p *pctl.Process) *target {
-	return &target{grabber: g, p: p, copies: make(map[hitKey]*pctl.Thread), places: make(map[uint64]pctl.Frame)}
+	return &target{
+		grabber: g, p: p, events: p.Events(&pctl.EventOptions{Kinds: g.kinds()}),
+		copies: make(map[hitKey]*pctl.Thread), places: make(map[uint64]pctl.Frame),
+	}
 }
 
 // kinds are the events that this run needs: those it prints and those it acts
@@ -56,9 +62,7 @@ func (o *options) kinds() pctl.Kind {
 // it ends, control of it is lost, the time is over or ctx ends; then it lets
 // go. It returns how it ended.
 func (t *target) watch(ctx context.Context) (end pctl.Event, err error) {
-	events := t.p.Events(&pctl.EventOptions{Kinds: t.kinds()})
 	defer t.p.Close()
-	defer events.Close()
 	defer t.out.named() // the names of frames come from the process
 	if t.limit >= 0 {
 		limited, cancel := context.WithTimeout(ctx, t.limit)
@@ -75,13 +79,16 @@ func (t *target) watch(ctx context.Context) (end pctl.Event, err error) {
 				return end, err
 			}
 		}
-		e, err := events.Next(ctx)
+		e, err := t.events.Next(ctx)
 		switch {
 		case err == nil:
 			end = e
 			t.event(ctx, e)
 		case errors.Is(err, io.EOF):
 			t.count()
+			if t.skipped != 0 { // and nothing was printed after them
+				t.note(skippedHits(t.skipped))
+			}
 			if t.failed {
 				return end, status(1)
 			}
@@ -123,6 +130,7 @@ func (t *target) stopFollows(e pctl.Event) bool {
 // wanted.
 func (t *target) print(r *record) {
 	if !t.quiet || r.threads != nil || r.thread != nil {
+		r.skipped, t.skipped = t.skipped, 0
 		t.out.put(r)
 	}
 }

@@ -14,7 +14,7 @@ type text struct{ frames frames }
 
 func (f text) event(b []byte, r *record) []byte {
 	if r.skipped != 0 {
-		b = fmt.Appendf(b, "pid %d: %d hits not printed: the output is slower than they come\n", r.PID, r.skipped)
+		b = fmt.Appendf(b, "pid %d: %s\n", r.PID, skippedHits(r.skipped))
 	}
 	n := len(b)
 	b = fmt.Appendf(b, "pid %d: ", r.PID)
@@ -28,6 +28,11 @@ func (f text) event(b []byte, r *record) []byte {
 		b = f.appendStack(b, r.thread)
 	}
 	return b
+}
+
+// skippedHits says that hits have got no line.
+func skippedHits(n uint64) string {
+	return fmt.Sprintf("%d hits not printed: the output is slower than they come", n)
 }
 
 // appendEvent appends what follows the process id.
