@@ -67,7 +67,6 @@ type hitBench struct {
 	tracer     string // the C floor
 	addresses  map[string]uint64
 	window     time.Duration
-	unhindered float64 // calls a second without a tool
 }
 
 func newHitBench(ctx context.Context, l *lab, f hot, threads int) (*hitBench, error) {
