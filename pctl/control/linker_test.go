@@ -171,3 +171,46 @@ func TestLinkerPending(t *testing.T) {
 		t.Errorf("removed, and still at %x", a)
 	}
 }
+
+// TestLinkerExec: breakpoints by symbol are there again in every program of a chain of
+// execs, in the executable and in libraries.
+func TestLinkerExec(t *testing.T) {
+	for _, args := range [][]string{{"-t", "2"}, {"-t", "2", "-T"}} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			n := ptest.Rounds(50, 200, 5000)
+			argv := append([]string{ptest.BuildC(t, "execstorm.c"), "-n", strconv.Itoa(n)}, args...)
+			bus := notify.NewBus()
+			events := bus.Subscribe(notify.Exec)
+			defer events.Close()
+			c, out := run(t, &Options{Stop: notify.Create, Bus: bus}, argv...)
+			want := map[string]int{"main": n + 1, "exec_again": n, "execv": n}
+			breaks := map[string]*SymbolBreak{}
+			for name := range want {
+				b, err := c.BreakSymbol(bg, "", name, 0, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				breaks[name] = b
+			}
+			if err := c.Continue(bg); err != nil {
+				t.Fatal(err)
+			}
+			execs := 0
+			for e := next(t, events); e.Kind&notify.Terminal == 0; e = next(t, events) {
+				execs++
+			}
+			if got := <-out; !strings.Contains(got, "done "+strconv.Itoa(n)) {
+				t.Errorf("printed %q", got)
+			}
+			if execs != n {
+				t.Errorf("%d execs told of %d", execs, n)
+			}
+			for name, b := range breaks {
+				if b.Hits() != uint64(want[name]) {
+					t.Errorf("%s: %d hits, want %d", name, b.Hits(), want[name])
+				}
+			}
+			<-c.Done()
+		})
+	}
+}
