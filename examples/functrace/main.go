@@ -51,7 +51,7 @@ func run(ctx context.Context, argv []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	if *pid <= 0 || flags.NArg() == 0 || *nargs < 0 || *nargs > 6 {
-		return errors.New("usage: functrace [-args N] -p PID FUNCTION...")
+		return errors.New("usage: functrace [-args N] -p PID FUNCTION [FUNCTION]")
 	}
 
 	ctx, cancel := context.WithCancel(ctx)
