@@ -35,8 +35,7 @@ func attaches(threads int) func(context.Context, *lab) ([]row, error) {
 			{"pgrab", ours, "", whole(pgrab, "-s", "none", "-t", "0", "-p", pid)},
 		}
 		return []row{{
-			Name: "attach and detach, " + plural(threads, "thread"), Unit: seconds, Series: interleave(ctx, l.repeats, cs),
-			Goals: []goal{{Peers: []string{"strace"}, AtMost: 1.2}},
+			Unit: seconds, Series: interleave(ctx, l.repeats, cs), Goals: []goal{{Peers: []string{"strace"}, AtMost: 1.2}},
 		}}, nil
 	}
 }

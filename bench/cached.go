@@ -52,8 +52,8 @@ func cachedGrab(ctx context.Context, l *lab) ([]row, error) {
 		return float64(r.T.Nanoseconds()) / float64(r.N) / 1e9, nil
 	}}})
 	return []row{
-		{Name: "cached read-only grab and release", Unit: seconds, Series: times, Goals: []goal{{AtMost: 2e-6}}},
-		{Name: "allocations of that", Unit: count, Note: "one is the handle",
+		{Unit: seconds, Series: times, Goals: []goal{{AtMost: 2e-6}}},
+		{Name: "allocations", Unit: count, Note: "one is the handle",
 			Series: []series{{Tool: "pctl", Role: ours, Values: allocations}}, Goals: []goal{{AtMost: 1}}},
 	}, nil
 }

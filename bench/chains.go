@@ -10,15 +10,14 @@ import (
 
 // chain is what a whole stack of a target looks like.
 type chain struct {
-	name   string
 	source string
 	inner  string   // the only caller of the parts
 	outer  []string // the outermost function, one of these
 }
 
 var (
-	chainC  = chain{"C", "mix.c", "mix_round", []string{"_start"}}
-	chainGo = chain{"Go", "gomix.go", "main.round", []string{"runtime.goexit", "runtime.goexit.abi0"}}
+	chainC  = chain{"mix.c", "mix_round", []string{"_start"}}
+	chainGo = chain{"gomix.go", "main.round", []string{"runtime.goexit", "runtime.goexit.abi0"}}
 )
 
 // chains is the row of how many of the stacks that begin in a part of the target are whole: they
@@ -45,8 +44,7 @@ func chains(c chain, flag string) func(context.Context, *lab) ([]row, error) {
 				return c.whole(stacks), err
 			}})
 		}
-		name := strings.TrimSpace("whole chains, " + c.name + " " + flag)
-		return []row{{Name: name, Unit: percent, Series: interleave(ctx, l.repeats, cs), Goals: []goal{{AtLeast: 99.5}}}}, nil
+		return []row{{Unit: percent, Series: interleave(ctx, l.repeats, cs), Goals: []goal{{AtLeast: 99.5}}}}, nil
 	}
 }
 

@@ -56,7 +56,7 @@ func TestNames(t *testing.T) {
 		}
 		seen[x.name] = true
 	}
-	if got := choose(experiments, regexp.MustCompile("^dump, 1")); len(got) != 3 {
+	if got := choose(experiments, regexp.MustCompile("^symbolized dump, 1")); len(got) != 3 {
 		t.Errorf("%d dumps", len(got))
 	}
 }

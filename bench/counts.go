@@ -10,7 +10,7 @@ func counts(ctx context.Context, l *lab) ([]row, error) {
 		return nil, err
 	}
 	probe := "uprobe:" + b.argv[0] + ":" + b.f.symbol
-	r := row{Name: "count only, 1 thread", Unit: perSecond}
+	r := row{Unit: perSecond}
 	r.Series = interleave(ctx, l.repeats, []contender{
 		{"no tool", none, "", b.free},
 		{"bpftrace", peer, "bpftrace", b.with([]string{"bpftrace", "-e", probe + " { @ = count(); }", "-p"})},

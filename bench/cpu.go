@@ -27,7 +27,7 @@ func idleCPU(ctx context.Context, l *lab) ([]row, error) {
 	}
 	pid := strconv.Itoa(t.pid)
 	window := l.window(time.Second, 5*time.Second)
-	r := row{Name: "CPU of the sampler, 1000 idle threads, 99 Hz", Unit: percent, Note: "of one CPU"}
+	r := row{Unit: percent, Note: "of one CPU"}
 	r.Series = interleave(ctx, l.repeats, []contender{
 		{"perf dwarf", peer, "perf", cpuShare(window, "perf", "record", "-q", "-F", "99", "--call-graph", "dwarf", "-o", l.path("perf.data"), "-p", pid)},
 		{"naive ptrace in C", peer, "", cpuShare(window, naive, "99", pid)},

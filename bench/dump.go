@@ -59,8 +59,7 @@ func dumps(threads int, limit float64) func(context.Context, *lab) ([]row, error
 			}})
 		}
 		return []row{{
-			Name: fmt.Sprintf("symbolized dump, %d threads", threads), Unit: seconds, Series: interleave(ctx, l.repeats, cs),
-			Goals: []goal{{Peers: []string{"eu-stack"}, AtMost: limit}},
+			Unit: seconds, Series: interleave(ctx, l.repeats, cs), Goals: []goal{{Peers: []string{"eu-stack"}, AtMost: limit}},
 		}}, nil
 	}
 }
@@ -105,5 +104,5 @@ func dumpMany(ctx context.Context, l *lab) ([]row, error) {
 			return wall.Seconds(), err
 		}})
 	}
-	return []row{{Name: "symbolized dump, 10000 threads", Unit: seconds, Series: interleave(ctx, min(l.repeats, 3), cs)}}, nil
+	return []row{{Unit: seconds, Series: interleave(ctx, min(l.repeats, 3), cs)}}, nil
 }

@@ -46,7 +46,6 @@ func interruptions(ctx context.Context, l *lab) ([]row, error) {
 		}})
 	}
 	return []row{{
-		Name: "spurious EINTRs, 38 kinds of blocking calls, 999 Hz", Unit: count, Series: interleave(ctx, l.repeats, cs),
-		Goals: []goal{{None: true}},
+		Unit: count, Series: interleave(ctx, l.repeats, cs), Goals: []goal{{None: true}},
 	}}, nil
 }

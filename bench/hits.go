@@ -16,14 +16,13 @@ import (
 
 // hot is a function of the target hot.c that is called again and again.
 type hot struct {
-	name   string // of the row
 	symbol string
 	copy   string // of its first instruction, for the C floor; empty: it emulates push
 }
 
 var (
-	hotPush      = hot{"breakpoint hits", "f_push", ""}
-	hotDisplaced = hot{"breakpoint hits, displaced entry", "f_displaced", "slot_displaced"}
+	hotPush      = hot{"f_push", ""}
+	hotDisplaced = hot{"f_displaced", "slot_displaced"}
 )
 
 // hits is the row of breakpoint hits per second: the target's own count of its calls. A handler
@@ -35,7 +34,7 @@ func hits(f hot, threads int) func(context.Context, *lab) ([]row, error) {
 			return nil, err
 		}
 		gdb := []string{"gdb", "-nx", "-q", "-batch", "-ex", "set pagination off"}
-		r := row{Name: f.name + ", " + plural(threads, "thread"), Unit: perSecond}
+		r := row{Unit: perSecond}
 		r.Series = interleave(ctx, l.repeats, []contender{
 			{"no tool", none, "", b.free},
 			{"gdb ignore", peer, "gdb", b.with(append(gdb, "-ex", "break *"+f.symbol, "-ex", "ignore 1 2000000000", "-ex", "continue", "-p"))},
@@ -61,12 +60,12 @@ gdb.execute("continue")
 
 // hitBench measures hits on one function. Each measurement has a target of its own.
 type hitBench struct {
-	l          *lab
-	argv       []string // of the target
-	f          hot
-	tracer     string // the C floor
-	addresses  map[string]uint64
-	window     time.Duration
+	l         *lab
+	argv      []string // of the target
+	f         hot
+	tracer    string // the C floor
+	addresses map[string]uint64
+	window    time.Duration
 }
 
 func newHitBench(ctx context.Context, l *lab, f hot, threads int) (*hitBench, error) {

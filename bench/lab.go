@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// experiment makes one row of the table, or a family of rows.
+// experiment makes one row of the table, or a family of rows that have names within it.
 type experiment struct {
 	name string
 	run  func(context.Context, *lab) ([]row, error)
@@ -20,30 +20,30 @@ type experiment struct {
 
 // experiments are all of them, in the order of the table.
 var experiments = []experiment{
-	{"hits, 1 thread", hits(hotPush, 1)},
-	{"hits, 8 threads", hits(hotPush, 8)},
-	{"hits, displaced, 1 thread", hits(hotDisplaced, 1)},
-	{"count only", counts},
-	{"dump, 100 threads", dumps(100, 0.3)},
-	{"dump, 1000 threads", dumps(1000, 0.15)},
-	{"pause of the dump, 100 threads", pauses(100, 2*time.Millisecond)},
-	{"pause of the dump, 1000 threads", pauses(1000, 15*time.Millisecond)},
+	{"breakpoint hits, 1 thread", hits(hotPush, 1)},
+	{"breakpoint hits, 8 threads", hits(hotPush, 8)},
+	{"breakpoint hits, displaced entry, 1 thread", hits(hotDisplaced, 1)},
+	{"hits only counted, 1 thread", counts},
+	{"symbolized dump, 100 threads", dumps(100, 0.3)},
+	{"symbolized dump, 1000 threads", dumps(1000, 0.15)},
+	{"longest pause of the dump, 100 threads", pauses(100, 2*time.Millisecond)},
+	{"longest pause of the dump, 1000 threads", pauses(1000, 15*time.Millisecond)},
 	{"attach and detach, 1 thread", attaches(1)},
 	{"attach and detach, 1000 threads", attaches(1000)},
 	{"slowdown, 1 busy, 99 Hz", slowdowns(1, 0, 99, 1.01)},
 	{"slowdown, 1 busy, 999 Hz", slowdowns(1, 0, 999, 1.03)},
 	{"slowdown, 2 busy + 100 idle, 99 Hz", slowdowns(2, 100, 99, 1.03)},
 	{"slowdown, 2 busy + 100 idle, 999 Hz", slowdowns(2, 100, 999, 1.10)},
-	{"CPU of the sampler, 1000 idle, 99 Hz", idleCPU},
-	{"spurious EINTRs, 999 Hz", interruptions},
-	{"share error, 999 Hz", shares},
+	{"CPU of the sampler, 1000 idle threads, 99 Hz", idleCPU},
+	{"spurious EINTRs, 38 blocking calls, 999 Hz", interruptions},
+	{"share error, 50/30/20, 999 Hz", shares},
 	{"whole chains, C without frame pointers", chains(chainC, "-fomit-frame-pointer")},
 	{"whole chains, C with frame pointers", chains(chainC, "-fno-omit-frame-pointer")},
 	{"whole chains, Go", chains(chainGo, "")},
-	{"cached grab", cachedGrab},
+	{"cached read-only grab and release", cachedGrab},
 	{"start-up", startUp},
-	{"dump, 10000 threads", dumpMany},
-	{"50 processes, 99 Hz", manyProcesses},
+	{"symbolized dump, 10000 threads", dumpMany},
+	{"50 processes of 10 idle threads, 99 Hz", manyProcesses},
 	{"size", sizes},
 }
 
@@ -108,7 +108,10 @@ func (l *lab) perform(ctx context.Context, chosen []experiment) (rows []row) {
 			return rows
 		}
 		if err != nil {
-			got = append(got, row{Name: x.name, Note: err.Error()})
+			got = append(got, row{Note: err.Error()})
+		}
+		for i := range got {
+			got[i].Name = strings.TrimSuffix(x.name+", "+got[i].Name, ", ")
 		}
 		rows = append(rows, got...)
 		fmt.Fprintf(l.log, "(%.1f s)\n", time.Since(start).Seconds())

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// manyProcesses is the row of one sampler for 50 processes of 10 waiting threads and one that spins
-// now and then.
+// manyProcesses are the rows of one sampler for 50 processes of 10 waiting threads.
 func manyProcesses(ctx context.Context, l *lab) ([]row, error) {
 	const n = 50
 	var pids []string
@@ -26,12 +25,12 @@ func manyProcesses(ctx context.Context, l *lab) ([]row, error) {
 	}
 	list := strings.Join(pids, ",")
 	window := l.window(time.Second, 5*time.Second)
-	r := row{Name: "CPU of the sampler, 50 processes of 10 idle threads, 99 Hz", Unit: percent, Note: "of one CPU"}
+	r := row{Name: "CPU of the sampler", Unit: percent, Note: "of one CPU"}
 	r.Series = interleave(ctx, l.repeats, []contender{
 		{"perf dwarf", peer, "perf", cpuShare(window, "perf", "record", "-q", "-F", "99", "--call-graph", "dwarf", "-o", l.path("perf.data"), "-p", list)},
 		{"psample", ours, "", cpuShare(window, psample, "-q", "-F", "99", "-O", "folded", "-o", "/dev/null", "-p", list)},
 	})
-	rounds := row{Name: "rounds, 50 processes of 10 idle threads, 99 Hz", Unit: perSecond}
+	rounds := row{Name: "rounds", Unit: perSecond}
 	rounds.Series = interleave(ctx, l.repeats, []contender{{"psample", ours, "", func(ctx context.Context) (float64, error) {
 		return roundRate(ctx, psample, list, 99, window)
 	}}})

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"time"
 )
 
@@ -31,7 +30,7 @@ func pauses(threads int, limit time.Duration) func(context.Context, *lab) ([]row
 			}})
 		}
 		r := row{
-			Name: fmt.Sprintf("longest pause of the dump, %d threads", threads), Unit: seconds,
+			Unit: seconds, Note: "less the median without a tool",
 			Series: interleave(ctx, l.repeats, cs), Goals: []goal{{AtMost: limit.Seconds()}},
 		}
 		subtract(r.Series)

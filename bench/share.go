@@ -42,8 +42,7 @@ func shares(ctx context.Context, l *lab) ([]row, error) {
 		}})
 	}
 	return []row{{
-		Name: fmt.Sprintf("share error, 50/30/20, 999 Hz, %v", window), Unit: points, Series: interleave(ctx, l.repeats, cs),
-		Goals: []goal{{AtMost: 1}},
+		Unit: points, Note: "profiles of " + window.String(), Series: interleave(ctx, l.repeats, cs), Goals: []goal{{AtMost: 1}},
 	}}, nil
 }
 

@@ -41,7 +41,7 @@ func (l *lab) size(ctx context.Context, psample string, threads, busy int) ([]ro
 		repeats = min(repeats, 3)
 	}
 	name := fmt.Sprintf("%d idle + %d busy", threads, busy)
-	rows := []row{{Name: "size, " + name + ", rounds at 999 Hz", Unit: perSecond,
+	rows := []row{{Name: name + ", rounds at 999 Hz", Unit: perSecond,
 		Series: interleave(ctx, repeats, []contender{{"psample", ours, "", func(ctx context.Context) (float64, error) {
 			return roundRate(ctx, psample, strconv.Itoa(t.pid), 999, window)
 		}}})}}
@@ -50,7 +50,7 @@ func (l *lab) size(ctx context.Context, psample string, threads, busy int) ([]ro
 	}
 	s := &sandwich{t: t, window: window}
 	x := sampler{start: untilInterrupted(psample, "-q", "-F", "99", "-O", "folded", "-o", "/dev/null", "-p")}
-	return append(rows, row{Name: "size, " + name + ", slowdown at 99 Hz", Unit: factor,
+	return append(rows, row{Name: name + ", slowdown at 99 Hz", Unit: factor,
 		Series: interleave(ctx, repeats, []contender{{"no tool", none, "", s.between(nil)}, {"psample", ours, "", s.between(&x)}})}), nil
 }
 

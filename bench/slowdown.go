@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"syscall"
 	"time"
@@ -86,8 +85,7 @@ func slowdowns(busy, waiting, rate int, limit float64) func(context.Context, *la
 			cs = append(cs, contender{x.tool, x.role, x.program, s.between(&x)})
 		}
 		return []row{{
-			Name: fmt.Sprintf("slowdown, %d busy + %d idle, %d Hz", busy, waiting, rate), Unit: factor,
-			Series: interleave(ctx, l.repeats, cs), Goals: []goal{{AtMost: limit}},
+			Unit: factor, Series: interleave(ctx, l.repeats, cs), Goals: []goal{{AtMost: limit}},
 		}}, nil
 	}
 }

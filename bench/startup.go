@@ -27,7 +27,7 @@ func startUp(ctx context.Context, l *lab) ([]row, error) {
 	limit := []goal{{AtMost: (10 * time.Millisecond).Seconds()}}
 	var rows []row
 	for _, x := range [][2]string{{"pgrab", pgrab}, {"psample", psample}} {
-		rows = append(rows, row{Name: "start-up, " + x[0] + " --help", Unit: seconds, Goals: limit,
+		rows = append(rows, row{Name: x[0] + " --help", Unit: seconds, Goals: limit,
 			Series: interleave(ctx, max(10, l.repeats), []contender{
 				{"strace --version", peer, "strace", help("strace", "--version")},
 				{"eu-stack --version", peer, "eu-stack", help("eu-stack", "--version")},

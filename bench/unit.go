@@ -63,11 +63,3 @@ func digits(v float64) string {
 		return fmt.Sprintf("%.2f", v)
 	}
 }
-
-// plural prints a number of things.
-func plural(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprint(n, " ", thing, "s")
-}
