@@ -76,7 +76,10 @@ func (c *Controller) stepOff(t *thread) bool {
 
 // displace starts the thread on a copy of the instruction elsewhere.
 func (c *Controller) displace(t *thread, b *bkpt.Breakpoint) bool {
-	c.reserveScratch(b.Addr)
+	if !c.reserved {
+		c.reserved = true
+		c.findScratch()
+	}
 	slot, direct, err := c.table.Scratch().Place(b)
 	if err != nil {
 		return false
@@ -256,23 +259,4 @@ func (c *Controller) awaitTrap(t *thread) {
 	c.flushRegs(t)
 	t.m.state, t.regOK = stateRunning, false
 	ptrace.Cont(t.tid, 0)
-}
-
-// reserveScratch finds room for copies of instructions once per address space: the
-// bytes between the end of a text segment and the end of its last page, which are
-// mapped and never run.
-func (c *Controller) reserveScratch(addr uint64) {
-	if c.reserved {
-		return
-	}
-	c.reserved = true
-	space := c.Space()
-	if o, ok := space.Object(addr); ok && c.reservePadding(o) {
-		return
-	}
-	for _, o := range space.Objects() {
-		if c.reservePadding(o) {
-			return
-		}
-	}
 }
