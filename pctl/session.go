@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"ptools/internal/elfsym"
+	"ptools/internal/ptrace"
 	"ptools/pctl/handle"
 )
 
@@ -23,6 +24,12 @@ type SessionOptions struct {
 	// are kept when nobody references them any more; zero: DefaultCacheLimit,
 	// negative: none.
 	CacheLimit int
+	// QuietStops keeps the kernel from sending this program SIGCHLD for every
+	// stop of a controlled thread, each of which runs the Go runtime's handler;
+	// hits and pauses are cheaper for it. It changes the whole program, for good,
+	// and is not for one that wants to hear of job-control stops of its own
+	// children. Their ends are told as before.
+	QuietStops bool
 }
 
 // Session is a set of grabbed processes and what they share: handles, and the
@@ -41,9 +48,17 @@ type Session struct {
 
 // NewSession returns a Session without processes.
 func NewSession(o *SessionOptions) *Session {
+	if o == nil {
+		o = new(SessionOptions)
+	}
 	limit := DefaultCacheLimit
-	if o != nil && o.CacheLimit != 0 {
+	if o.CacheLimit != 0 {
 		limit = max(o.CacheLimit, 0)
+	}
+	if o.QuietStops && ptrace.Supported {
+		if err := ptrace.QuietStops(); err != nil {
+			panic(err) // sigaction(2) fails for no signal that exists
+		}
 	}
 	files := elfsym.NewCache(cachedFiles)
 	registry, err := handle.NewRegistry(limit, files)

@@ -40,7 +40,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		f = jsonLines{named}
 	}
 	g := &grabber{
-		options: o, session: pctl.NewSession(nil),
+		options: o, session: pctl.NewSession(&pctl.SessionOptions{QuietStops: true}),
 		out:    newOutput(stdout, f, func(error) { cancel() }),
 		prompt: prompt{in: stdin}, stderr: stderr,
 		interactive: isTerminal(stdin) && isTerminal(stderr),
