@@ -66,7 +66,7 @@ func TestParse(t *testing.T) {
 	if err != nil || !c.quick || c.repeats != 7 || !c.rows.MatchString("a dump") {
 		t.Errorf("%+v, %v", c, err)
 	}
-	for _, bad := range [][]string{{"-repeats", "0"}, {"-run", "("}, {"word"}, {"-nonsense"}} {
+	for _, bad := range [][]string{{"-repeats", "-1"}, {"-run", "("}, {"word"}, {"-nonsense"}} {
 		if _, err := parse(bad, io.Discard); err == nil {
 			t.Errorf("%q is accepted", bad)
 		}

@@ -1,8 +1,8 @@
 // Bench compares pgrab, psample and package pctl with the tools that people would use instead, on
 // the same targets, in the same run:
 //
-//	go run ./bench                 everything; about ten minutes
-//	go run ./bench -quick          short windows; about three minutes
+//	go run ./bench                 everything; a quarter of an hour
+//	go run ./bench -quick          short windows, three repeats; about three minutes
 //	go run ./bench -list           the names of the rows
 //	go run ./bench -run 'dump|pause' -repeats 9
 //	go run ./bench -markdown table.md -json table.json

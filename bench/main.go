@@ -41,12 +41,18 @@ func parse(args []string, stderr io.Writer) (*config, error) {
 	fs.SetOutput(stderr)
 	fs.BoolVar(&c.quick, "quick", false, "short windows")
 	fs.BoolVar(&c.list, "list", false, "only print the names of the rows")
-	fs.IntVar(&c.repeats, "repeats", 5, "how often each contender is measured")
+	fs.IntVar(&c.repeats, "repeats", 0, "how often each contender is measured (default 5, with -quick 3)")
 	fs.StringVar(&c.markdown, "markdown", "", "write the tables to this file, as Markdown")
 	fs.StringVar(&c.json, "json", "", "write all values to this file, as JSON")
 	expr := fs.String("run", "", "only the rows whose name matches this regular expression")
 	if err := fs.Parse(args); err != nil {
 		return nil, err
+	}
+	if c.repeats == 0 {
+		c.repeats = 5
+		if c.quick {
+			c.repeats = 3
+		}
 	}
 	if fs.NArg() > 0 || c.repeats < 1 {
 		return nil, errors.New("usage: bench [-quick] [-repeats N] [-run REGEXP] [-markdown FILE] [-json FILE]")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"syscall"
 	"time"
@@ -64,7 +65,7 @@ func stackLoop(ctx context.Context, pid string) (func() error, error) {
 
 // settle is how long a tool may take to start before it is observed: what starting costs is not the
 // question here.
-const settle = 400 * time.Millisecond
+const settle = 300 * time.Millisecond
 
 // slowdowns is the row of how much longer the target takes for its work: its rate without a tool,
 // just before and just after, divided by the one with it.
@@ -90,25 +91,32 @@ func slowdowns(busy, waiting, rate int, limit float64) func(context.Context, *la
 	}
 }
 
-// sandwich compares windows with a tool with those around them.
+// sandwich compares windows with a tool with those without one around them.
 type sandwich struct {
 	t      *target
 	window time.Duration
+	before float64 // the rate of the last window without a tool; 0: none yet
 }
 
 // between returns the measurement of a tool, or of no tool.
 func (s *sandwich) between(x *sampler) func(context.Context) (float64, error) {
 	return func(ctx context.Context) (float64, error) {
-		before, err := s.t.rate(ctx, s.window)
-		if err != nil {
-			return 0, err
+		var err error
+		if s.before == 0 {
+			if s.before, err = s.t.rate(ctx, s.window); err != nil {
+				return 0, err
+			}
 		}
 		with, err := s.with(ctx, x)
 		if err != nil {
 			return 0, err
 		}
-		after, err := s.t.rate(ctx, s.window)
-		return (before + after) / 2 / with, err
+		if with == 0 {
+			return 0, errors.New("the target stands still")
+		}
+		before := s.before
+		s.before, err = s.t.rate(ctx, s.window)
+		return (before + s.before) / 2 / with, err
 	}
 }
 
