@@ -1,0 +1,140 @@
+package ptrace
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestBell: a ring ends a blocked Wait with EINTR, also after the program has had its own way with
+// the signal, and no Go code sees it.
+func TestBell(t *testing.T) {
+	g := startCat(t)
+	x := newTracer(t)
+	x.seize(g.PID, 0)
+	seen := make(chan os.Signal, 1)
+	t.Cleanup(func() { signal.Stop(seen) })
+	for _, step := range []struct {
+		name string
+		do   func()
+	}{
+		{"as it is", func() {}},
+		{"signal.Notify", func() { signal.Notify(seen, BellSignal) }},
+		{"signal.Stop", func() { signal.Stop(seen) }},
+		{"signal.Ignore", func() { signal.Ignore(BellSignal) }},
+		{"signal.Reset", func() { signal.Reset(BellSignal) }},
+		{"signal.Notify for all", func() { signal.Notify(seen) }},
+	} {
+		step.do()
+		x.must(x.bell.Install())
+		for range 20 {
+			x.ring()
+		}
+		select {
+		case sig := <-seen:
+			if sig == BellSignal {
+				t.Errorf("%s: the program was notified", step.name)
+			}
+		default:
+		}
+	}
+}
+
+// ring waits until a ring of another goroutine ends the wait. One that comes before the wait has
+// begun ends nothing, so there is another one every time the waiting thread is seen not to wait.
+func (x *tracer) ring() {
+	x.t.Helper()
+	answered, over := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(over)
+		for {
+			select {
+			case <-answered:
+				return
+			default:
+				if systemCall(ProcessID(), x.bell.TID()) == unix.SYS_WAIT4 {
+					x.bell.Ring()
+				}
+			}
+		}
+	}()
+	if s, err := Wait(true); err != syscall.EINTR {
+		x.t.Errorf("wait: %+v, %v", s, err)
+	}
+	close(answered)
+	<-over
+}
+
+// TestBellAmongHandlers: the bell replaces the handler that the Go runtime installs for every signal,
+// with SA_RESTART, under which wait4 goes on. Only signal.Ignore takes the bell away, and
+// signal.Notify after it puts the runtime's handler back.
+func TestBellAmongHandlers(t *testing.T) {
+	x := newTracer(t)
+	const saRestart, ignored = 0x10000000, 1
+	bell, _ := bellAddrs()
+	seen := make(chan os.Signal, 1)
+	for _, step := range []struct {
+		name    string
+		do      func()
+		rings   bool
+		restart bool
+	}{
+		{"NewBell", func() {}, true, false},
+		{"Notify", func() { signal.Notify(seen, BellSignal) }, true, false},
+		{"Stop", func() { signal.Stop(seen) }, true, false},
+		{"Reset", func() { signal.Reset(BellSignal) }, true, false},
+		{"Ignore", func() { signal.Ignore(BellSignal) }, false, false},
+		{"Notify after Ignore", func() { signal.Notify(seen, BellSignal) }, false, true},
+		{"Install", func() { signal.Stop(seen); x.must(x.bell.Install()) }, true, false},
+	} {
+		step.do()
+		var sa sigaction
+		x.must(rtSigaction(BellSignal, nil, &sa))
+		restart := sa.handler != ignored && sa.flags&saRestart != 0
+		if (sa.handler == bell) != step.rings || restart != step.restart {
+			t.Errorf("after %s: %+v", step.name, sa)
+		}
+		if sa.handler != ignored && sa.flags&saOnStack == 0 {
+			t.Errorf("after %s: not on the signal stack: %+v", step.name, sa)
+		}
+	}
+}
+
+// TestBellOfBlockedSignals: the bell works in a program that was started with all signals blocked.
+func TestBellOfBlockedSignals(t *testing.T) {
+	g := startCat(t)
+	lockFit(t)
+	var all, before unix.Sigset_t
+	for i := range all.Val {
+		all.Val[i] = ^uint64(0)
+	}
+	if err := unix.PthreadSigmask(unix.SIG_SETMASK, &all, &before); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil)
+	x := newTracer(t)
+	x.seize(g.PID, 0)
+	x.ring()
+	blocked := statusLine(t, ThreadID(), "SigBlk:")
+	if want := ^uint64(0) &^ (1<<(BellSignal-1) | 1<<(unix.SIGKILL-1) | 1<<(unix.SIGSTOP-1)); blocked != want {
+		t.Errorf("blocked: %#x, want %#x", blocked, want)
+	}
+}
+
+func statusLine(t *testing.T, tid int, key string) (mask uint64) {
+	t.Helper()
+	b, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/status", tid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(b), key)
+	if _, err := fmt.Sscanf(rest, "%x", &mask); err != nil {
+		t.Fatal(err)
+	}
+	return mask
+}

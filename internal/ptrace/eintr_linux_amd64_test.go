@@ -1,0 +1,151 @@
+package ptrace
+
+import (
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"ptools/internal/ptest"
+)
+
+// What a system call leaves in rax for the kernel's own eyes when a signal or a stop interrupts it
+// (include/linux/errno.h). All but EINTR make the call go on, or begin anew, where no handler runs.
+const (
+	restartSys     = -512
+	restartNoHand  = -514
+	restartBlock   = -516
+	returnsForGood = -int64(syscall.EINTR)
+)
+
+// blockedCalls has kinds of the target blockers, and the system calls that the C library makes of
+// them.
+var blockedCalls = []struct {
+	kind   string
+	nr     int
+	result int64
+}{
+	{"epoll_wait", unix.SYS_EPOLL_WAIT, returnsForGood},
+	{"epoll_pwait", unix.SYS_EPOLL_PWAIT, returnsForGood},
+	{"semtimedop", unix.SYS_SEMTIMEDOP, returnsForGood},
+	{"semop", unix.SYS_SEMTIMEDOP, returnsForGood},
+	{"sigtimedwait", unix.SYS_RT_SIGTIMEDWAIT, returnsForGood},
+	{"sigwaitinfo", unix.SYS_RT_SIGTIMEDWAIT, returnsForGood},
+	{"io_getevents", unix.SYS_IO_GETEVENTS, returnsForGood},
+	{"recv SO_RCVTIMEO", unix.SYS_RECVFROM, returnsForGood},
+	{"recvfrom", unix.SYS_RECVFROM, restartSys},
+	{"accept", unix.SYS_ACCEPT, restartSys},
+	{"read pipe", unix.SYS_READ, restartSys},
+	{"write pipe", unix.SYS_WRITE, restartSys},
+	{"futex", unix.SYS_FUTEX, restartSys},
+	{"flock", unix.SYS_FLOCK, restartSys},
+	{"mq_timedreceive", unix.SYS_MQ_TIMEDRECEIVE, restartSys},
+	{"pselect", unix.SYS_PSELECT6, restartNoHand},
+	{"ppoll", unix.SYS_PPOLL, restartNoHand},
+	{"msgrcv", unix.SYS_MSGRCV, restartNoHand},
+	{"poll", unix.SYS_POLL, restartBlock},
+	{"nanosleep", unix.SYS_CLOCK_NANOSLEEP, restartBlock},
+	{"futex timed", unix.SYS_FUTEX, restartBlock},
+}
+
+// TestInterruptedCalls: which calls come back with EINTR because they were looked at, and which the
+// kernel restarts.
+func TestInterruptedCalls(t *testing.T) {
+	for _, test := range blockedCalls {
+		t.Run(test.kind, func(t *testing.T) {
+			x, g := startBlocker(t, test.kind)
+			if _, regs := x.haltIn(g, test.nr); int64(regs.Rax) != test.result {
+				t.Errorf("interrupted with %d, want %d", int64(regs.Rax), test.result)
+			}
+		})
+	}
+}
+
+// startBlocker starts a process in which one thread makes one kind of call all the time.
+func startBlocker(t *testing.T, kind string) (*tracer, *ptest.Target) {
+	t.Helper()
+	g := ptest.StartWith(t, &ptest.Options{Foreign: true, Truth: ptest.NewTruth(t)}, ptest.BuildC(t, "blockers.c"), "-k", kind)
+	g.Ready()
+	x := newTracer(t)
+	for _, tid := range g.Threads() {
+		x.seize(tid, 0)
+	}
+	return x, g
+}
+
+// haltIn stops a thread in a system call, and returns it with its registers.
+func (x *tracer) haltIn(g *ptest.Target, nr int) (int, *Regs) {
+	x.t.Helper()
+	for {
+		tid := 0
+		g.WaitFor("a system call", func() bool {
+			for _, id := range g.Threads() {
+				if systemCall(g.PID, id) == nr {
+					tid = id
+				}
+			}
+			return tid != 0
+		})
+		x.must(Interrupt(tid))
+		if s := x.next(); s.TID != tid || s.Kind != KindEventStop {
+			x.t.Fatalf("%+v, want an event stop of %d", s, tid)
+		}
+		regs := x.regs(tid)
+		if got, result, ok := regs.SyscallReturn(); ok && int(got) == nr && result < 0 {
+			return tid, regs
+		}
+		x.must(Cont(tid, 0)) // it has come out of the call by itself meanwhile
+	}
+}
+
+// TestRewind: a call that returns EINTR at an interrupt is made again when the thread is moved back
+// in front of it, and the program does not notice. Without that it does.
+func TestRewind(t *testing.T) {
+	for _, kind := range []string{"epoll_wait", "semop", "sigtimedwait", "recv SO_RCVTIMEO"} {
+		t.Run(kind, func(t *testing.T) {
+			x, g := startBlocker(t, kind)
+			nr := 0
+			for _, row := range blockedCalls {
+				if row.kind == kind {
+					nr = row.nr
+				}
+			}
+			for range 20 {
+				tid, regs := x.haltIn(g, nr)
+				if !regs.RestartSyscall() {
+					t.Fatal("not at the end of a call")
+				}
+				x.must(SetRegs(tid, regs))
+				x.must(Cont(tid, 0))
+			}
+			g.AwaitWork(1)
+			if n := g.Truth.EINTR(); n != 0 {
+				t.Errorf("%d EINTRs", n)
+			}
+			tid, _ := x.haltIn(g, nr)
+			x.must(Cont(tid, 0))
+			g.WaitFor("an EINTR", func() bool { return g.Truth.EINTR() == 1 })
+		})
+	}
+}
+
+// TestRestartNeedsACall: outside a system call, and in 32-bit code, there is nothing to restart.
+func TestRestartNeedsACall(t *testing.T) {
+	for name, r := range map[string]Regs{
+		"no call":     {OrigRax: ^uint64(0), Cs: user64, Rip: 100},
+		"32-bit code": {OrigRax: 7, Cs: 0x23, Rip: 100},
+	} {
+		before := r
+		if r.RestartSyscall() || r != before {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+	r := Regs{OrigRax: 7, Cs: user64, Rip: 100, Rax: uint64(1<<64 - 4)}
+	before := r
+	if !r.RestartSyscall() || !r.AtSyscall(98, 7) {
+		t.Errorf("restarted: %+v", r)
+	}
+	if r.FinishSyscall(returnsForGood); r != before {
+		t.Errorf("undone: %+v, want %+v", r, before)
+	}
+}

@@ -1,0 +1,262 @@
+package ptrace
+
+import (
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"ptools/internal/ptest"
+)
+
+// elsewhere runs f on a goroutine that is locked to another OS thread, which ends with it.
+func elsewhere(t *testing.T, f func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread()
+		f()
+	}()
+	<-done
+}
+
+// traceElsewhere has another thread seize and interrupt a process, and leave the report where it is;
+// f runs while it is there. Then that thread says whether it still got its report, and lets go.
+func traceElsewhere(t *testing.T, pid int, f func()) (got bool) {
+	t.Helper()
+	stopped, looked := make(chan error), make(chan struct{})
+	result := make(chan bool)
+	go func() {
+		lockFit(t)
+		err := Seize(pid, 0)
+		if err == nil {
+			err = Interrupt(pid)
+		}
+		for err == nil {
+			// Until it is in the stop, without collecting it.
+			if e := GetRegs(pid, new(Regs)); e == nil {
+				break
+			} else if e != syscall.ESRCH {
+				err = e
+			}
+			runtime.Gosched()
+		}
+		stopped <- err
+		<-looked
+		s, err := Wait(false)
+		Detach(pid, 0)
+		result <- err == nil && s.Kind == KindEventStop
+	}()
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	} else {
+		f()
+	}
+	close(looked)
+	return <-result
+}
+
+// TestWaitSeesOwnOnly: __WNOTHREAD leaves the tracees of other threads alone.
+func TestWaitSeesOwnOnly(t *testing.T) {
+	g := startCat(t)
+	x := newTracer(t)
+	if !traceElsewhere(t, g.PID, func() {
+		if s, err := Wait(false); err != syscall.ECHILD {
+			x.t.Errorf("wait of a thread without tracees: %+v, %v", s, err)
+		}
+	}) {
+		t.Error("the tracer's own report is gone")
+	}
+	echo(t, g)
+}
+
+// TestNaturalParentTakesStops: the thread that has forked a process is told of its ptrace stops,
+// although another thread of the program traces it, and then the tracer is not
+// (kernel/exit.c, wait_consider_child). A tracing thread must have no children of its own.
+func TestNaturalParentTakesStops(t *testing.T) {
+	x := newTracer(t)
+	c := fork(t, "/bin/true")
+	if traceElsewhere(t, c.PID, func() { x.want(c.PID, KindEventStop, 0) }) {
+		t.Error("the tracer got the same report")
+	}
+}
+
+// TestHostsWaitTakesStops: so is any thread that waits for it without __WNOTHREAD, even without
+// WUNTRACED: a program that waits for its child all the time takes the stops from whoever traces it.
+func TestHostsWaitTakesStops(t *testing.T) {
+	newTracer(t) // whose thread is the parent
+	c := fork(t, "/bin/true")
+	if traceElsewhere(t, c.PID, func() {
+		elsewhere(t, func() {
+			var ws unix.WaitStatus
+			if pid, err := unix.Wait4(c.PID, &ws, unix.WNOHANG, nil); pid != c.PID || !ws.Stopped() {
+				t.Errorf("wait4: %d, %#x, %v", pid, ws, err)
+			}
+		})
+	}) {
+		t.Error("the tracer got the same report")
+	}
+}
+
+// TestPeekLeavesReport: WNOWAIT shows a report as often as it is asked, for somebody else to collect.
+func TestPeekLeavesReport(t *testing.T) {
+	x := newTracer(t)
+	c := fork(t, "/bin/true")
+	x.must(Seize(c.PID, OptExec))
+	x.must(c.Exec())
+	for _, want := range []Stop{{TID: c.PID, Kind: KindExec}, {TID: c.PID, Kind: KindExited}} {
+		for range 3 {
+			if s, err := PeekWait(true); s != want || err != nil {
+				t.Fatalf("peek: %+v, %v, want %+v", s, err, want)
+			}
+		}
+		x.want(want.TID, want.Kind, 0)
+		if want.Kind == KindExec {
+			x.must(Cont(c.PID, 0))
+		}
+	}
+	if HasChildren() {
+		t.Error("something is left to wait for")
+	}
+}
+
+// TestPeekDecodesSignals: waitid(2) says of an end by a signal what wait4(2) says.
+func TestPeekDecodesSignals(t *testing.T) {
+	x := newTracer(t)
+	c := fork(t, "/bin/true")
+	unix.Kill(c.PID, unix.SIGTERM)
+	want := Stop{TID: c.PID, Kind: KindKilled, Signal: syscall.SIGTERM}
+	if s, err := PeekWait(true); s != want || err != nil {
+		t.Errorf("peek: %+v, %v", s, err)
+	}
+	if s := x.next(); s != want {
+		t.Errorf("wait: %+v", s)
+	}
+	for _, info := range []struct {
+		code   int32
+		status uint32
+		want   Stop
+	}{
+		{1, 3, Stop{Kind: KindExited, Code: 3}},
+		{2, 9, Stop{Kind: KindKilled, Signal: 9}},
+		{3, 11, Stop{Kind: KindKilled, Signal: 11, Core: true}},
+		{4, 5 | eventStop<<8, Stop{Kind: KindEventStop}}, // CLD_TRAPPED: the status without its low byte
+		{4, 19 | eventStop<<8, Stop{Kind: KindGroupStop, Signal: 19}},
+		{4, 5 | eventExec<<8, Stop{Kind: KindExec}},
+		{4, 17, Stop{Kind: KindSignal, Signal: 17}},
+	} {
+		if s := decodeInfo(0, info.code, info.status); s != info.want {
+			t.Errorf("code %d, status %#x: %+v, want %+v", info.code, info.status, s, info.want)
+		}
+	}
+}
+
+// TestDeadLeader: the leader of a living process cannot be seized when it has ended, and its threads
+// can.
+func TestDeadLeader(t *testing.T) {
+	truth := ptest.NewTruth(t)
+	g := ptest.StartWith(t, &ptest.Options{Foreign: true, Truth: truth}, ptest.BuildC(t, "leaderdead.c"))
+	g.Ready()
+	x := newTracer(t)
+	if err := Seize(g.PID, 0); err != syscall.EPERM {
+		t.Errorf("seize of a zombie: %v", err)
+	}
+	tid := x.otherThread(g)
+	x.seize(tid, 0)
+	x.halt(tid)
+	x.must(Cont(tid, 0))
+	g.AwaitWork(1)
+}
+
+// TestTracerThreadEnds: when a tracing thread ends, the kernel lets go of what it traced, or kills it
+// if it was told so, before the thread's descriptor is ready (PIDFD_THREAD).
+func TestTracerThreadEnds(t *testing.T) {
+	free, doomed := startCat(t), startCat(t)
+	exits, errs := make(chan *Exit, 1), make(chan error, 1)
+	go func() {
+		lockFit(t) // and never unlocked: the thread ends with the goroutine
+		exit, err := ThreadExit()
+		if err == nil {
+			err = Seize(free.PID, 0)
+		}
+		if err == nil {
+			err = Seize(doomed.PID, OptExitKill)
+		}
+		exits <- exit
+		errs <- err
+	}()
+	exit := <-exits
+	if err := <-errs; err != nil {
+		t.Fatal(err)
+	}
+	exit.Wait()
+	if tid := free.TracerPID(); tid != 0 {
+		t.Errorf("traced by %d, which has ended", tid)
+	}
+	echo(t, free)
+	if s := doomed.Wait().Sys().(syscall.WaitStatus); !s.Signaled() || s.Signal() != syscall.SIGKILL {
+		t.Errorf("the other one ended with %#x", s)
+	}
+}
+
+// TestSeizeDuringExec: PTRACE_SEIZE waits for the end of an execve that is under way, the execve
+// waits until its other threads are collected, and those that are traced are for their tracer to
+// collect. Any thread of the tracer's program may.
+func TestSeizeDuringExec(t *testing.T) {
+	exe := ptest.BuildC(t, "execstorm.c")
+	x := newTracer(t)
+	c := fork(t, exe, "-n", "1", "-t", "1")
+	x.must(Seize(c.PID, OptClone))
+	x.must(c.Exec())
+	first, second := x.next(), x.next() // the clone event and the new thread, in either order
+	msg, err := EventMsg(c.PID)
+	x.must(err)
+	other := int(msg)
+	if first.TID != other && second.TID != other {
+		t.Fatalf("%+v, %+v: not a word of %d", first, second, other)
+	}
+	x.must(Cont(other, 0))
+	x.must(Detach(c.PID, 0)) // it goes on to its execve, which kills the other thread
+	if s, err := waitNoCollect(other); err != nil || !s.Kind.Ended() {
+		t.Fatalf("the other thread: %+v, %v", s, err)
+	}
+	collected, seized := make(chan Stop, 1), make(chan struct{})
+	tracer := ThreadID()
+	go func() {
+		for range time.Tick(time.Millisecond) { // until the tracer sleeps in its ptrace call
+			select {
+			case <-seized:
+			default:
+				if systemCall(ProcessID(), tracer) != unix.SYS_PTRACE {
+					continue
+				}
+			}
+			s, _ := WaitTID(other, false)
+			collected <- s
+			return
+		}
+	}()
+	err = Seize(c.PID, 0)
+	close(seized)
+	if s := <-collected; s.TID != other || !s.Kind.Ended() {
+		t.Errorf("collected %+v, want the end of %d", s, other)
+	}
+	if err != nil && err != syscall.EPERM && err != syscall.ESRCH { // it may have ended meanwhile
+		t.Errorf("seize: %v", err)
+	}
+	if s := x.next(); s.TID != c.PID || s.Kind != KindExited || s.Code != 0 {
+		t.Errorf("the program: %+v", s)
+	}
+}
+
+// waitNoCollect waits for the end of thread tid and leaves it to be collected.
+func waitNoCollect(tid int) (Stop, error) {
+	for {
+		if s, err := PeekWait(true); err != nil || s.TID == tid {
+			return s, err
+		}
+	}
+}
