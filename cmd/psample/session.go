@@ -29,7 +29,7 @@ func (s *session) run(ctx context.Context, status *int) (err error) {
 	defer signals.close()
 	s.files = sample.NewFiles()
 	defer s.files.Close()
-	s.pctl = pctl.NewSession(nil)
+	s.pctl = pctl.NewSession(&pctl.SessionOptions{QuietStops: true})
 	defer func() { err = errors.Join(err, s.pctl.Close()) }()
 	if s.cfg.threadCreate {
 		s.creations = sample.NewCreations()
