@@ -63,6 +63,7 @@ type Break struct {
 	hits    atomic.Uint64
 	bp      *bkpt.Breakpoint // nil when removed
 	symbol  *SymbolBreak     // whose place it is, or nil
+	client  bool             // a client's: its hits are events
 }
 
 // Addr returns the address in the target.
@@ -79,7 +80,11 @@ func (b *Break) Hits() uint64 { return b.hits.Load() }
 func (c *Controller) Break(ctx context.Context, addr uint64, h Handler) (*Break, error) {
 	var b *Break
 	var err error
-	if e := c.either(ctx, func() { b, err = c.addBreak(addr, h) }); e != nil {
+	if e := c.either(ctx, func() {
+		if b, err = c.addBreak(addr, h); err == nil {
+			b.client = true
+		}
+	}); e != nil {
 		return nil, e
 	}
 	return b, err
@@ -234,7 +239,7 @@ func (c *Controller) hit(t *thread, bp *bkpt.Breakpoint) {
 		if b.handler != nil {
 			b.handler(&Hit{c, t, b})
 		}
-		if c.bus.Wants(notify.Hit) {
+		if b.client && c.bus.Wants(notify.Hit) {
 			c.publishHit(t, b)
 		}
 	}

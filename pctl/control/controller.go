@@ -108,8 +108,10 @@ type Controller struct {
 	stopped bool           // the process is in a group stop
 	points  notify.Point   // rendezvous still wanted
 	seen    []*thread      // work space of Look
+	noted   []*thread      // their timeouts have to be watched
 	here    []notify.Point // rendezvous due at this place
 	ending  bool           // the target is gone, what was traced for its sake is let go
+	parting bool           // each thread is detached as soon as it stops
 	left    bool           // a thread could not be stopped to be detached
 	leaving bool           // being left stopped, by a SIGSTOP of ours
 	over    bool

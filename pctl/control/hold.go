@@ -219,6 +219,42 @@ func (c *Controller) detachAll() {
 	clear(c.threads)
 }
 
+// detachEach lets each thread go as soon as it stops: where there are no traps, nobody
+// has to wait for the others.
+func (c *Controller) detachEach() {
+	c.parting = true
+	for len(c.threads) > 0 && !c.over {
+		pending := make([]*thread, 0, len(c.threads))
+		for _, t := range c.threads {
+			switch {
+			case t.m.state == stateStopped:
+				c.part(t)
+				continue
+			case t.vfork:
+				c.left = true
+				delete(c.threads, t.tid)
+				continue
+			}
+			c.interrupt(t, t.m.ask())
+			pending = append(pending, t)
+		}
+		c.gather(pending, func(t *thread) bool { return c.threads[t.tid] == t }, func() {
+			for _, t := range c.threads {
+				if c.unresponsive(t, stuckForLeaving) {
+					c.left = true
+					delete(c.threads, t.tid)
+				}
+			}
+		})
+	}
+}
+
+// part detaches one thread and forgets it.
+func (c *Controller) part(t *thread) {
+	c.leave(t)
+	delete(c.threads, t.tid)
+}
+
 // copies reports whether a forked process is still to be cleaned and let go.
 func (c *Controller) copies() bool {
 	for _, t := range c.threads {
@@ -261,14 +297,15 @@ func (c *Controller) release(m Mode) {
 		c.until(func() bool { return false }, nil)
 		return
 	}
-	c.stopAll()
-	if c.over {
-		return
+	if m == ModeRun && c.holds == 0 && c.table.Len() == 0 && !c.reserved {
+		c.detachEach()
+	} else {
+		c.stopAll()
+		if m == ModeStop && !c.over {
+			c.stopProcess()
+		}
+		c.detachAll()
 	}
-	if m == ModeStop {
-		c.stopProcess()
-	}
-	c.detachAll()
 	if c.over {
 		return
 	}

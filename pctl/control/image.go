@@ -23,7 +23,9 @@ func (c *Controller) followImage() error {
 	if old := c.space.Swap(space); old != nil {
 		c.retire(old)
 	}
-	c.table.Arm()
+	if c.holds == 0 {
+		c.table.Arm()
+	}
 	auxv, err := procfs.ReadAuxv(c.pid)
 	if err != nil {
 		return err

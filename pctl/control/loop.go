@@ -14,6 +14,9 @@ import (
 // to tell, one report at a time.
 func (c *Controller) loop() {
 	for c.serve(); !c.over; c.serve() {
+		if c.holds == 0 && len(c.noted) > 0 {
+			c.noteSwitches()
+		}
 		s, err := c.poll()
 		if err == nil && s.Kind == ptrace.KindNone {
 			// Whoever queues a request from here on rings.
@@ -174,6 +177,10 @@ func (c *Controller) settle(t *thread) {
 	}
 	if t.m.holds > 0 {
 		c.arrived(t)
+		return
+	}
+	if c.parting {
+		c.part(t)
 		return
 	}
 	c.resume(t)

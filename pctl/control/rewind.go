@@ -92,22 +92,29 @@ func (c *Controller) rewind(t *thread) {
 	c.watchTimeout(t, nr, args)
 }
 
-// watchTimeout ends a call whose time is up.
+// watchTimeout ends a call whose time is up. How often the thread has slept tells
+// one call from the next of its kind; that is read from /proc, for the first time when
+// the thread runs again (see noteSwitches).
 func (c *Controller) watchTimeout(t *thread, nr int64, args [6]uint64) {
 	to, timed := timeouts[nr]
 	if !timed {
 		t.call = blockedCall{}
 		return
 	}
+	now := blockedCall{nr: nr, args: args, pc: t.regs.PC(), sp: t.regs.SP(), since: time.Now()}
+	if !t.call.same(&now) {
+		t.call = now
+		c.noted = append(c.noted, t)
+		return
+	}
 	st, err := procfs.ReadTaskStatus(c.pidOf(t), t.tid)
 	if err != nil {
 		return
 	}
-	switches := st.VoluntarySwitches
-	now := blockedCall{nr: nr, args: args, pc: t.regs.PC(), sp: t.regs.SP(), since: time.Now(), switches: switches}
 	// Since it was last seen the thread has slept for that stop and in the call: any
 	// other number of switches means that it has been elsewhere.
-	if t.call.same(&now) && switches-t.call.switches <= 2 {
+	now.switches = st.VoluntarySwitches
+	if t.call.switches != 0 && now.switches-t.call.switches <= 2 {
 		now.since = t.call.since
 	}
 	t.call = now
@@ -116,6 +123,20 @@ func (c *Controller) watchTimeout(t *thread, nr int64, args [6]uint64) {
 		t.regs.FinishSyscall(to.result)
 		t.rewound, t.call = rewound{}, blockedCall{}
 	}
+}
+
+// noteSwitches reads how often the threads have slept that were moved back to a call
+// with a timeout, after they were let go.
+func (c *Controller) noteSwitches() {
+	for i, t := range c.noted {
+		if c.threads[t.tid] == t && t.call.switches == 0 {
+			if st, err := procfs.ReadTaskStatus(c.pidOf(t), t.tid); err == nil {
+				t.call.switches = st.VoluntarySwitches
+			}
+		}
+		c.noted[i] = nil
+	}
+	c.noted = c.noted[:0]
 }
 
 func (b *blockedCall) same(o *blockedCall) bool {

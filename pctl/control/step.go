@@ -48,6 +48,36 @@ func (t *thread) unmark(addr uint64) bool {
 const synchronous = 1<<(syscall.SIGSEGV-1) | 1<<(syscall.SIGBUS-1) | 1<<(syscall.SIGFPE-1) |
 	1<<(syscall.SIGILL-1) | 1<<(syscall.SIGTRAP-1) | 1<<(syscall.SIGSYS-1)
 
+// isFault tells the signals of an instruction's own making. Their handler may well
+// come back behind the instruction, or nowhere near; if it comes back to it, then the
+// instruction is executed once more, and is hit once more.
+func isFault(sig syscall.Signal) bool { return sig > 0 && synchronous&(1<<(sig-1)) != 0 }
+
+// What an interrupted system call returns inside the kernel, which then decides
+// whether it is made again (arch/x86/kernel/signal.c).
+const (
+	restartSys   = -512 // unless a handler runs without SA_RESTART
+	restartNoInt = -513 // always
+	restartNoHnd = -514 // unless a handler runs
+	restartBlock = -516 // likewise, by restart_syscall
+)
+
+// restarts reports whether the thread is sure to make its system call again: it goes
+// back to the instruction and is not to be reported for it a second time.
+func restarts(t *thread, kind ptrace.Kind) bool {
+	_, result, ok := t.regs.SyscallReturn()
+	if !ok {
+		return false
+	}
+	switch result {
+	case restartNoInt:
+		return true
+	case restartSys, restartNoHnd, restartBlock:
+		return kind == ptrace.KindEventStop
+	}
+	return false
+}
+
 // stepOff gets a thread that is about to run past the breakpoint it stands at, so
 // that no other thread can run past it meanwhile. It reports false if that takes a
 // step, which has begun.
@@ -126,14 +156,19 @@ func (c *Controller) stepped(t *thread, stop ptrace.Stop) {
 	if !done && trap && s.slot == 0 && c.stepTrapped(t) {
 		done = true // an instruction that jumps to itself
 	}
+	if done && s.b.Plan().IsSyscall() && restarts(t, stop.Kind) {
+		t.mark(s.b.Addr)
+	}
 	switch {
 	case done && trap:
 		t.stepTrap = true // trapped takes it away
 	case done && stop.Kind == ptrace.KindEventStop && c.pending(t):
 		t.stepTrap = true // comes next
 	case !done && stop.Kind == ptrace.KindSignal:
-		c.originalFault(t, s)
-		t.mark(s.b.Addr)
+		c.originalFault(t)
+		if !isFault(stop.Signal) {
+			t.mark(s.b.Addr)
+		}
 	case !done && s.slot == 0:
 		c.beginStep(t) // interrupted before the step: again
 		return
@@ -166,13 +201,13 @@ func (c *Controller) abandonStep(t *thread) { t.step = nil }
 
 // originalFault changes the address of a fault in a scratch slot to that of the
 // instruction the slot has a copy of.
-func (c *Controller) originalFault(t *thread, s *step) {
+func (c *Controller) originalFault(t *thread) {
 	var si ptrace.SigInfo
-	if s.slot == 0 || ptrace.GetSigInfo(t.tid, &si) != nil {
+	if !isFault(t.m.signal) || ptrace.GetSigInfo(t.tid, &si) != nil || si.Code <= 0 {
 		return
 	}
-	if si.Code > 0 && si.Fields[0] == s.slot {
-		si.Fields[0] = s.b.Addr
+	if addr, ok := c.table.Scratch().Origin(si.Fields[0]); ok {
+		si.Fields[0] = addr
 		ptrace.SetSigInfo(t.tid, &si)
 	}
 }
@@ -201,10 +236,13 @@ func (c *Controller) moveOut(t *thread) {
 		return
 	}
 	t.dirty = true
+	c.originalFault(t)
 	if !done {
 		t.over = c.table.At(t.regs.PC())
 		if t.m.signal != 0 && t.over != nil {
-			t.mark(t.regs.PC())
+			if !isFault(t.m.signal) {
+				t.mark(t.regs.PC())
+			}
 			t.over = nil
 		}
 	}

@@ -112,7 +112,7 @@ func (s *SymbolBreak) place(addr uint64) {
 	if err != nil {
 		return // no instruction there: data of that name
 	}
-	b.symbol = s
+	b.symbol, b.client = s, true
 	s.places = append(s.places, b)
 }
 
