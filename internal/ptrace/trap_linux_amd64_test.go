@@ -1,0 +1,87 @@
+package ptrace
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"ptools/internal/ptest"
+)
+
+// TestTrapUnblocks: the SIGTRAP of an int3 is forced. A thread that has blocked it gets it unblocked,
+// and the disposition of the process becomes the default (kernel/signal.c, force_sig_info_to_task).
+func TestTrapUnblocks(t *testing.T) {
+	g := startCat(t)
+	x := newTracer(t)
+	x.seize(g.PID, 0)
+	awaitCall(g, g.PID, unix.SYS_READ)
+	x.halt(g.PID)
+	const trap = 1 << (syscall.SIGTRAP - 1)
+	mask, err := SigMask(g.PID)
+	x.must(err)
+	x.must(SetSigMask(g.PID, mask|trap))
+	pc := x.regs(g.PID).PC()
+	old := poke(t, g, pc, 0xcc) // behind the system call, where it returns
+	x.must(Cont(g.PID, 0))
+	say(t, g)
+	x.want(g.PID, KindSignal, syscall.SIGTRAP)
+	var si SigInfo
+	x.must(GetSigInfo(g.PID, &si))
+	if si.Code != SIKernel {
+		t.Errorf("si_code %#x, want %#x", si.Code, SIKernel)
+	}
+	if now, err := SigMask(g.PID); now != mask || err != nil {
+		t.Errorf("mask %#x, %v: want %#x", now, err, mask)
+	}
+	r := x.regs(g.PID)
+	if r.PC() != pc+1 {
+		t.Errorf("trapped at %#x, want %#x", r.PC(), pc+1)
+	}
+	poke(t, g, pc, old)
+	r.SetPC(pc)
+	x.must(SetRegs(g.PID, r))
+	x.must(Cont(g.PID, 0))
+	if got := g.Line(); got != "hello" {
+		t.Errorf("cat answers %q", got)
+	}
+}
+
+// poke replaces a byte of the target's text, which /proc/PID/mem may write, and returns the old one.
+func poke(t *testing.T, g *ptest.Target, addr uint64, b byte) byte {
+	t.Helper()
+	f, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", g.PID), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var old [1]byte
+	if _, err := f.ReadAt(old[:], int64(addr)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteAt([]byte{b}, int64(addr)); err != nil {
+		t.Fatal(err)
+	}
+	return old[0]
+}
+
+// TestQuietStops: with SA_NOCLDSTOP the handler of SIGCHLD stays what it was.
+func TestQuietStops(t *testing.T) {
+	const saNoCldWait = 0x2
+	var before, after sigaction
+	if err := rtSigaction(syscall.SIGCHLD, nil, &before); err != nil {
+		t.Fatal(err)
+	}
+	defer rtSigaction(syscall.SIGCHLD, &before, nil)
+	if err := QuietStops(); err != nil {
+		t.Fatal(err)
+	}
+	if err := rtSigaction(syscall.SIGCHLD, nil, &after); err != nil {
+		t.Fatal(err)
+	}
+	if after.handler != before.handler || after.flags != before.flags|saNoCldStop || after.flags&saNoCldWait != 0 {
+		t.Errorf("%+v became %+v", before, after)
+	}
+}
