@@ -20,7 +20,7 @@ func (l *lab) c(ctx context.Context, source string, flags ...string) (string, er
 		return "", err
 	}
 	exe := strings.TrimSuffix(source, ".c") + strings.Join(flags, "")
-	argv := []string{"gcc", "-O2", "-g", "-pthread", "-I", l.testdata("internal/ptest"), "-o", l.path(exe)}
+	argv := []string{"gcc", "-O2", "-g", "-Wall", "-Wextra", "-pthread", "-I", l.testdata("internal/ptest"), "-o", l.path(exe)}
 	return l.build(ctx, exe, append(append(argv, flags...), file)...)
 }
 

@@ -159,7 +159,7 @@ func (b *hitBench) grabbed(ctx context.Context, h pctl.Handler) (rate float64, e
 		return 0, err
 	}
 	defer t.stop()
-	s := pctl.NewSession(nil)
+	s := pctl.NewSession(&pctl.SessionOptions{QuietStops: true}) // no child of ours stops by itself
 	defer s.Close()
 	p, err := s.Grab(ctx, t.pid, nil)
 	if err != nil {

@@ -5,6 +5,9 @@
  * thread go on. It does nothing for threads that come later, and leaves the breakpoint behind: its
  * targets are thrown away.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include <dirent.h>
 #include <errno.h>
 #include <stdint.h>

@@ -3,6 +3,9 @@
  * waits for it, reads its registers and 4 KiB of its stack and lets it go on, one after the other. It
  * ends with SIGINT, or with its target.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
