@@ -20,6 +20,7 @@ type experiment struct {
 
 // experiments are all of them, in the order of the table.
 var experiments = []experiment{
+	{"yardstick, pread of a schedstat", yardstick},
 	{"breakpoint hits, 1 thread", hits(hotPush, 1)},
 	{"breakpoint hits, 8 threads", hits(hotPush, 8)},
 	{"breakpoint hits, displaced entry, 1 thread", hits(hotDisplaced, 1)},
