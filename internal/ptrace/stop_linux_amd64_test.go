@@ -228,3 +228,33 @@ func TestSignalKeepsItsSiginfo(t *testing.T) {
 		}
 	}
 }
+
+// TestVforkParent: a thread in vfork(2) sleeps uninterruptibly, and answers an interrupt when its
+// child has let go of the memory.
+func TestVforkParent(t *testing.T) {
+	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "vforkwait.c"))
+	g.Ready()
+	tid := 0
+	g.WaitFor("the parent to sleep", func() bool {
+		for _, id := range g.Threads() {
+			if g.ThreadState(id) == 'D' {
+				tid = id
+			}
+		}
+		return tid != 0
+	})
+	x := newTracer(t)
+	x.seize(tid, 0)
+	x.must(Interrupt(tid))
+	x.nothing()
+	if s := g.ThreadState(tid); s != 'D' {
+		t.Errorf("state %c", s)
+	}
+	g.Stdin.Close() // the child's cue
+	x.want(tid, KindEventStop, 0)
+	x.must(Cont(tid, 0))
+	x.want(tid, KindExited, 0)
+	if out, state := g.Finish(); !state.Success() {
+		t.Errorf("%v: %s", state, out)
+	}
+}
