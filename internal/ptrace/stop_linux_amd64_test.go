@@ -252,8 +252,7 @@ func TestVforkParent(t *testing.T) {
 	}
 	g.Stdin.Close() // the child's cue
 	x.want(tid, KindEventStop, 0)
-	x.must(Cont(tid, 0))
-	x.want(tid, KindExited, 0)
+	x.must(Detach(tid, 0))
 	if out, state := g.Finish(); !state.Success() {
 		t.Errorf("%v: %s", state, out)
 	}
