@@ -31,11 +31,12 @@ func attaches(threads int) func(context.Context, *lab) ([]row, error) {
 		}
 		cs := []contender{
 			{"strace", peer, "strace", func(ctx context.Context) (float64, error) { return straceOnce(ctx, pid) }},
-			{"gdb", peer, "gdb", whole("gdb", "-nx", "-q", "-batch", "-p", pid)},
+			{"gdb", peer, "gdb", whole(with(gdb(), pid)...)},
 			{"pgrab", ours, "", whole(pgrab, "-s", "none", "-t", "0", "-p", pid)},
 		}
 		return []row{{
-			Unit: seconds, Series: interleave(ctx, l.repeats, cs), Goals: []goal{{Peers: []string{"strace"}, AtMost: 1.2}},
+			Unit: seconds, Series: interleave(ctx, l.repeats, cs),
+			Goals: []goal{{Peers: []string{"strace"}, AtMost: 1.2}},
 		}}, nil
 	}
 }

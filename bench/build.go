@@ -20,8 +20,9 @@ func (l *lab) c(ctx context.Context, source string, flags ...string) (string, er
 		return "", err
 	}
 	exe := strings.TrimSuffix(source, ".c") + strings.Join(flags, "")
-	argv := []string{"gcc", "-O2", "-g", "-Wall", "-Wextra", "-pthread", "-I", l.testdata("internal/ptest"), "-o", l.path(exe)}
-	return l.build(ctx, exe, append(append(argv, flags...), file)...)
+	argv := []string{"gcc", "-O2", "-g", "-Wall", "-Wextra", "-pthread", "-I", l.testdata("internal/ptest")}
+	argv = append(append(argv, flags...), "-o", l.path(exe), file)
+	return l.build(ctx, exe, argv...)
 }
 
 // gobuild builds a test target that is a Go program of one file.

@@ -28,17 +28,17 @@ func chains(c chain, flag string) func(context.Context, *lab) ([]row, error) {
 		if err != nil {
 			return nil, err
 		}
-		psample, err := l.tool(ctx, "psample")
-		if err != nil {
-			return nil, err
-		}
 		t, err := l.start(ctx, exe)
 		if err != nil {
 			return nil, err
 		}
 		defer t.stop()
+		profilers, err := l.profilers(ctx, 999, l.window(700*time.Millisecond, 3*time.Second))
+		if err != nil {
+			return nil, err
+		}
 		var cs []contender
-		for _, p := range l.profilers(psample, 999, l.window(700*time.Millisecond, 3*time.Second)) {
+		for _, p := range profilers {
 			cs = append(cs, contender{p.tool, p.role, p.program, func(ctx context.Context) (float64, error) {
 				stacks, err := p.profile(ctx, strconv.Itoa(t.pid))
 				return c.whole(stacks), err
@@ -59,7 +59,7 @@ func (c chain) build(ctx context.Context, l *lab, flag string) (string, error) {
 func (c chain) whole(stacks []stack) float64 {
 	var all, whole float64
 	for _, s := range stacks {
-		if !slices.ContainsFunc(parts, func(part string) bool { return strings.TrimPrefix(s.leaf(), "main.") == part }) {
+		if !slices.Contains(parts, strings.TrimPrefix(s.leaf(), "main.")) {
 			continue
 		}
 		all += s.count

@@ -13,7 +13,7 @@ func counts(ctx context.Context, l *lab) ([]row, error) {
 	r := row{Unit: perSecond}
 	r.Series = interleave(ctx, l.repeats, []contender{
 		{"no tool", none, "", b.free},
-		{"bpftrace", peer, "bpftrace", b.with([]string{"bpftrace", "-e", probe + " { @ = count(); }", "-p"})},
+		{"bpftrace", peer, "bpftrace", b.under([]string{"bpftrace", "-e", probe + " { @ = count(); }", "-p"})},
 		{"pctl, no handler", ours, "", func(ctx context.Context) (float64, error) { return b.grabbed(ctx, nil) }},
 	})
 	r.Goals = []goal{{Peers: []string{"bpftrace"}, AtLeast: 0.9}}

@@ -17,7 +17,7 @@ func idleCPU(ctx context.Context, l *lab) ([]row, error) {
 		return nil, err
 	}
 	defer t.stop()
-	psample, err := l.tool(ctx, "psample")
+	psample, err := l.psample(ctx, 99)
 	if err != nil {
 		return nil, err
 	}
@@ -29,9 +29,9 @@ func idleCPU(ctx context.Context, l *lab) ([]row, error) {
 	window := l.window(time.Second, 5*time.Second)
 	r := row{Unit: percent, Note: "of one CPU"}
 	r.Series = interleave(ctx, l.repeats, []contender{
-		{"perf dwarf", peer, "perf", cpuShare(window, "perf", "record", "-q", "-F", "99", "--call-graph", "dwarf", "-o", l.path("perf.data"), "-p", pid)},
+		{"perf dwarf", peer, "perf", cpuShare(window, with(l.perfRecord(99), pid)...)},
 		{"naive ptrace in C", peer, "", cpuShare(window, naive, "99", pid)},
-		{"psample", ours, "", cpuShare(window, psample, "-q", "-F", "99", "-O", "folded", "-o", "/dev/null", "-p", pid)},
+		{"psample", ours, "", cpuShare(window, with(psample, pid)...)},
 	})
 	r.Goals = []goal{{AtMost: 8}}
 	return []row{r}, nil

@@ -22,14 +22,14 @@ func (l *lab) dumpers(ctx context.Context) ([]dumper, error) {
 	pgrab, err := l.tool(ctx, "pgrab")
 	return []dumper{
 		{"eu-stack", peer, "eu-stack", []string{"eu-stack", "-p"}, "TID "},
-		{"gdb", peer, "gdb", []string{"gdb", "-nx", "-q", "-batch", "-ex", "thread apply all bt", "-p"}, "Thread "},
+		{"gdb", peer, "gdb", gdb("thread apply all bt"), "Thread "},
 		{"pgrab -w", ours, "", []string{pgrab, "-w", "-s", "grab", "-H", "0", "-t", "0", "-p"}, "tid "},
 	}, err
 }
 
 // dump runs the tool, checks that it has seen every thread, and returns how long it took.
 func (d *dumper) dump(ctx context.Context, t *target, threads int) (time.Duration, error) {
-	r, err := finish(ctx, append(d.argv[:len(d.argv):len(d.argv)], strconv.Itoa(t.pid))...)
+	r, err := finish(ctx, with(d.argv, strconv.Itoa(t.pid))...)
 	if err != nil {
 		return 0, err
 	}
@@ -59,7 +59,8 @@ func dumps(threads int, limit float64) func(context.Context, *lab) ([]row, error
 			}})
 		}
 		return []row{{
-			Unit: seconds, Series: interleave(ctx, l.repeats, cs), Goals: []goal{{Peers: []string{"eu-stack"}, AtMost: limit}},
+			Unit: seconds, Series: interleave(ctx, l.repeats, cs),
+			Goals: []goal{{Peers: []string{"eu-stack"}, AtMost: limit}},
 		}}, nil
 	}
 }

@@ -33,16 +33,20 @@ func hits(f hot, threads int) func(context.Context, *lab) ([]row, error) {
 		if err != nil {
 			return nil, err
 		}
-		gdb := []string{"gdb", "-nx", "-q", "-batch", "-ex", "set pagination off"}
+		ignore := gdb("break *"+f.symbol, "ignore 1 2000000000", "continue")
+		python := gdb("python\n" + fmt.Sprintf(gdbScript, f.symbol))
 		r := row{Unit: perSecond}
 		r.Series = interleave(ctx, l.repeats, []contender{
 			{"no tool", none, "", b.free},
-			{"gdb ignore", peer, "gdb", b.with(append(gdb, "-ex", "break *"+f.symbol, "-ex", "ignore 1 2000000000", "-ex", "continue", "-p"))},
-			{"gdb Python", peer, "gdb", b.with(append(gdb, "-ex", "python\n"+fmt.Sprintf(gdbScript, f.symbol), "-p"))},
+			{"gdb ignore", peer, "gdb", b.under(ignore)},
+			{"gdb Python", peer, "gdb", b.under(python)},
 			{"C floor", floor, "", b.floor},
 			{"pctl", ours, "", b.pctl},
 		})
-		r.Goals = []goal{{Peers: []string{"gdb ignore", "gdb Python"}, AtLeast: 6}, {Peers: []string{"C floor"}, AtLeast: 0.9}}
+		r.Goals = []goal{
+			{Peers: []string{"gdb ignore", "gdb Python"}, AtLeast: 6},
+			{Peers: []string{"C floor"}, AtLeast: 0.9},
+		}
 		return []row{r}, nil
 	}
 }
@@ -114,20 +118,20 @@ func (b *hitBench) free(ctx context.Context) (float64, error) {
 	return t.rate(ctx, b.window)
 }
 
-// with returns the measurement of a tool whose arguments end with the pid.
-func (b *hitBench) with(argv []string) func(context.Context) (float64, error) {
+// under returns the measurement of a tool whose arguments end with the pid.
+func (b *hitBench) under(argv []string) func(context.Context) (float64, error) {
 	return func(ctx context.Context) (float64, error) {
 		t, err := b.l.start(ctx, b.argv...)
 		if err != nil {
 			return 0, err
 		}
 		defer t.stop()
-		return b.under(ctx, t, append(argv[:len(argv):len(argv)], strconv.Itoa(t.pid)))
+		return b.observe(ctx, t, with(argv, strconv.Itoa(t.pid)))
 	}
 }
 
-// under measures the target under a tool, which is killed then: so is the target.
-func (b *hitBench) under(ctx context.Context, t *target, argv []string) (float64, error) {
+// observe measures the target under a tool, which is killed then: so is the target.
+func (b *hitBench) observe(ctx context.Context, t *target, argv []string) (float64, error) {
 	tool, err := launch(ctx, argv...)
 	if err != nil {
 		return 0, err
@@ -143,7 +147,7 @@ func (b *hitBench) under(ctx context.Context, t *target, argv []string) (float64
 // floor measures the C tracer.
 func (b *hitBench) floor(ctx context.Context) (float64, error) {
 	argv := []string{b.tracer, fmt.Sprint(b.addresses[b.f.symbol]), fmt.Sprint(b.addresses[b.f.copy])}
-	return b.with(argv)(ctx)
+	return b.under(argv)(ctx)
 }
 
 // pctl measures a program that uses the package, this one.

@@ -19,7 +19,7 @@ func manyProcesses(ctx context.Context, l *lab) ([]row, error) {
 		defer t.stop()
 		pids = append(pids, strconv.Itoa(t.pid))
 	}
-	psample, err := l.tool(ctx, "psample")
+	psample, err := l.psample(ctx, 99)
 	if err != nil {
 		return nil, err
 	}
@@ -27,12 +27,10 @@ func manyProcesses(ctx context.Context, l *lab) ([]row, error) {
 	window := l.window(time.Second, 5*time.Second)
 	r := row{Name: "CPU of the sampler", Unit: percent, Note: "of one CPU"}
 	r.Series = interleave(ctx, l.repeats, []contender{
-		{"perf dwarf", peer, "perf", cpuShare(window, "perf", "record", "-q", "-F", "99", "--call-graph", "dwarf", "-o", l.path("perf.data"), "-p", list)},
-		{"psample", ours, "", cpuShare(window, psample, "-q", "-F", "99", "-O", "folded", "-o", "/dev/null", "-p", list)},
+		{"perf dwarf", peer, "perf", cpuShare(window, with(l.perfRecord(99), list)...)},
+		{"psample", ours, "", cpuShare(window, with(psample, list)...)},
 	})
 	rounds := row{Name: "rounds", Unit: perSecond}
-	rounds.Series = interleave(ctx, l.repeats, []contender{{"psample", ours, "", func(ctx context.Context) (float64, error) {
-		return roundRate(ctx, psample, list, 99, window)
-	}}})
+	rounds.Series = interleave(ctx, l.repeats, []contender{{"psample", ours, "", roundRate(window, with(psample, list))}})
 	return []row{r, rounds}, nil
 }

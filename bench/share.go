@@ -24,12 +24,11 @@ func shares(ctx context.Context, l *lab) ([]row, error) {
 		return nil, err
 	}
 	defer t.stop()
-	psample, err := l.tool(ctx, "psample")
+	window := l.window(3*time.Second, 10*time.Second)
+	profilers, err := l.profilers(ctx, 999, window)
 	if err != nil {
 		return nil, err
 	}
-	window := l.window(3*time.Second, 10*time.Second)
-	profilers := l.profilers(psample, 999, window)
 	var cs []contender
 	for _, p := range profilers {
 		cs = append(cs, contender{p.tool, p.role, p.program, func(ctx context.Context) (float64, error) {
@@ -42,7 +41,8 @@ func shares(ctx context.Context, l *lab) ([]row, error) {
 		}})
 	}
 	return []row{{
-		Unit: points, Note: "profiles of " + window.String(), Series: interleave(ctx, l.repeats, cs), Goals: []goal{{AtMost: 1}},
+		Unit: points, Note: "profiles of " + window.String(),
+		Series: interleave(ctx, l.repeats, cs), Goals: []goal{{AtMost: 1}},
 	}}, nil
 }
 

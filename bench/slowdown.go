@@ -18,25 +18,23 @@ type sampler struct {
 
 // samplers returns the tools that sample at that rate.
 func (l *lab) samplers(ctx context.Context, rate int) ([]sampler, error) {
-	psample, err := l.tool(ctx, "psample")
+	psample, err := l.psample(ctx, rate)
 	if err != nil {
 		return nil, err
 	}
 	naive, err := l.c(ctx, "naive.c")
-	hz := strconv.Itoa(rate)
 	return []sampler{
-		{"perf dwarf", peer, "perf", untilInterrupted(
-			"perf", "record", "-q", "-F", hz, "--call-graph", "dwarf", "-o", l.path("perf.data"), "-p")},
+		{"perf dwarf", peer, "perf", untilInterrupted(l.perfRecord(rate)...)},
 		{"eu-stack loop", peer, "eu-stack", stackLoop},
-		{"naive ptrace in C", peer, "", untilInterrupted(naive, hz)},
-		{"psample", ours, "", untilInterrupted(psample, "-q", "-F", hz, "-O", "folded", "-o", "/dev/null", "-p")},
+		{"naive ptrace in C", peer, "", untilInterrupted(naive, strconv.Itoa(rate))},
+		{"psample", ours, "", untilInterrupted(psample...)},
 	}, err
 }
 
 // untilInterrupted returns what starts a tool whose arguments end with the pid.
 func untilInterrupted(argv ...string) func(context.Context, string) (func() error, error) {
 	return func(ctx context.Context, pid string) (func() error, error) {
-		b, err := launch(ctx, append(argv[:len(argv):len(argv)], pid)...)
+		b, err := launch(ctx, with(argv, pid)...)
 		if err != nil {
 			return nil, err
 		}

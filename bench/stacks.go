@@ -31,7 +31,8 @@ type profiler struct {
 	profile func(ctx context.Context, pid string) ([]stack, error)
 }
 
-func (l *lab) profilers(psample string, rate int, window time.Duration) []profiler {
+func (l *lab) profilers(ctx context.Context, rate int, window time.Duration) ([]profiler, error) {
+	psample, err := l.tool(ctx, "psample")
 	perf := func(mode string) func(context.Context, string) ([]stack, error) {
 		return func(ctx context.Context, pid string) ([]stack, error) { return l.perf(ctx, mode, pid, rate, window) }
 	}
@@ -47,14 +48,14 @@ func (l *lab) profilers(psample string, rate int, window time.Duration) []profil
 			b, err := os.ReadFile(out)
 			return parseFolded(b), err
 		}},
-	}
+	}, err
 }
 
 // perf records and prints what it has recorded. Whatever runs in the kernel has no stack of its own.
 func (l *lab) perf(ctx context.Context, mode, pid string, rate int, window time.Duration) ([]stack, error) {
 	data := l.path("perf.data")
-	_, err := finish(ctx, "perf", "record", "-q", "-e", "cpu-clock:u", "-F", strconv.Itoa(rate), "--call-graph", mode, "-o", data,
-		"-p", pid, "--", "sleep", fmt.Sprint(window.Seconds()))
+	_, err := finish(ctx, "perf", "record", "-q", "-e", "cpu-clock:u", "-F", strconv.Itoa(rate),
+		"--call-graph", mode, "-o", data, "-p", pid, "--", "sleep", fmt.Sprint(window.Seconds()))
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"context"
+	"strconv"
+)
+
+// The command lines that several rows use. All of them end with the flag before a pid.
+
+// gdb returns a gdb that reads no start-up file, executes commands and ends.
+func gdb(commands ...string) []string {
+	argv := []string{"gdb", "-nx", "-q", "-batch", "-ex", "set pagination off"}
+	for _, c := range commands {
+		argv = append(argv, "-ex", c)
+	}
+	return append(argv, "-p")
+}
+
+// perfRecord returns a perf that samples until it is interrupted.
+func (l *lab) perfRecord(rate int) []string {
+	return []string{"perf", "record", "-q", "-F", strconv.Itoa(rate), "--call-graph", "dwarf", "-o", l.path("perf.data"), "-p"}
+}
+
+// psample returns ours; it is built if need be. What it has seen is written to nowhere.
+func (l *lab) psample(ctx context.Context, rate int) ([]string, error) {
+	exe, err := l.tool(ctx, "psample")
+	return []string{exe, "-F", strconv.Itoa(rate), "-O", "folded", "-o", "/dev/null", "-p"}, err
+}
+
+// with returns a command line with more arguments; the original stays as it is.
+func with(argv []string, more ...string) []string { return append(argv[:len(argv):len(argv)], more...) }
