@@ -32,6 +32,9 @@ func TestGoAgainstRuntime(t *testing.T) {
 	}
 	for i := range uint32(g.Len()) {
 		entry, end := g.entry(i), g.entry(i+1)
+		if len(f.Lines(entry, nil)) == 0 && runtimeLine(entry+bias).File == "" {
+			continue // the C functions of the race detector are in the table by name only
+		}
 		fn, ok := g.Func(entry)
 		rf := runtime.FuncForPC(uintptr(entry + bias))
 		if !ok || rf == nil || fn.Entry != entry || fn.End != end || uint64(rf.Entry()) != entry+bias {

@@ -153,13 +153,14 @@ func (c *Controller) stepped(t *thread, stop ptrace.Stop) {
 		t.dirty = true
 	}
 	trap := stop.Kind == ptrace.KindSignal && stop.Signal == syscall.SIGTRAP
-	if !done && trap && s.slot == 0 && c.stepTrapped(t) {
-		done = true // an instruction that jumps to itself
-	}
 	if done && s.b.Plan().IsSyscall() && restarts(t, stop.Kind) {
 		t.mark(s.b.Addr)
 	}
 	switch {
+	case !done && trap && c.stepTrapped(t):
+		// One turn of a repeated string instruction: it goes on, and was reported.
+		t.stepTrap = true
+		t.over = s.b
 	case done && trap:
 		t.stepTrap = true // trapped takes it away
 	case done && stop.Kind == ptrace.KindEventStop && c.pending(t):
