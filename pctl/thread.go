@@ -175,12 +175,18 @@ func (w *walker) stack(t *Thread, how handle.How) ([]Frame, error) {
 	return frames, fmt.Errorf("%w: %v", ErrCut, end)
 }
 
+// nothing is the memory of a process that is gone. The walker never reads through the
+// control goroutine: that may be waiting for the walker, in a handler.
+type nothing struct{}
+
+func (nothing) ReadAt([]byte, int64) (int, error) { return 0, ErrNoProcess }
+
 func (w *walker) unwind(t *Thread) unwind.End {
 	if w.space != t.space {
 		w.space, w.unwinder = t.space, unwind.New(t.space)
 	}
 	var end unwind.End
 	w.frames, end = w.unwinder.Unwind(&t.Registers,
-		unwind.Stack{Base: t.base, Data: t.stack, Mem: t.p}, w.frames[:0])
+		unwind.Stack{Base: t.base, Data: t.stack, Mem: t.p.userMemory(nothing{})}, w.frames[:0])
 	return end
 }
