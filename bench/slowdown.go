@@ -42,23 +42,27 @@ func untilInterrupted(argv ...string) func(context.Context, string) (func() erro
 	}
 }
 
-// stackLoop runs eu-stack again and again.
+// stackLoop runs eu-stack again and again. The last one is awaited: killed, it would leave a SIGSTOP
+// behind.
 func stackLoop(ctx context.Context, pid string) (func() error, error) {
-	ctx, cancel := context.WithCancel(ctx)
+	enough := make(chan struct{})
 	done := make(chan error, 1)
 	go func() { // ended and awaited by the function that is returned
 		for {
-			_, err := finish(ctx, "eu-stack", "-p", pid)
-			if ctx.Err() != nil {
-				err = nil
+			select {
+			case <-enough:
+				done <- nil
+				return
+			default:
 			}
-			if err != nil || ctx.Err() != nil {
+			if _, err := finish(ctx, "eu-stack", "-p", pid); err != nil {
 				done <- err
+				<-enough
 				return
 			}
 		}
 	}()
-	return func() error { cancel(); return <-done }, nil
+	return func() error { close(enough); return <-done }, nil
 }
 
 // settle is how long a tool may take to start before it is observed: what starting costs is not the
