@@ -136,3 +136,44 @@ func TestSteppingOwnTraps(t *testing.T) {
 		})
 	}
 }
+
+// TestSteppingUnderSignals: every kind of instruction, in several threads, while
+// signals are handled wherever a thread may be: in front of a breakpoint that it was
+// reported for, in the middle of a repeated instruction, in a copy.
+func TestSteppingUnderSignals(t *testing.T) {
+	needX86(t)
+	const threads = 3
+	kinds := strings.Fields(kindsOfCalls)
+	n := ptest.Rounds(20, 100, 10000)
+	alarmer := ptest.BuildC(t, "testdata/alarmer.c", "-shared", "-fPIC")
+	t.Setenv("LD_PRELOAD", alarmer)
+	argv := []string{ptest.BuildC(t, "calls.c"), "-t", strconv.Itoa(threads), "-f", "all", "-n", strconv.Itoa(n * threads * len(kinds))}
+	bus := notify.NewBus()
+	signals := bus.Subscribe(notify.Signal)
+	defer signals.Close()
+	c, out := run(t, &Options{Stop: notify.Create, Bus: bus}, argv...)
+	var breaks []*SymbolBreak
+	for _, k := range kinds {
+		b, err := c.BreakSymbol(bg, "", "f_"+k, 0, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(b.Addrs()) != 1 {
+			t.Fatalf("%s: at %x", k, b.Addrs())
+		}
+		breaks = append(breaks, b)
+	}
+	finish(t, c, out)
+	if e := next(t, signals); e.Kind != notify.Signal {
+		t.Error("no signal arrived")
+	}
+	for i, b := range breaks {
+		want := uint64(n * threads)
+		if kinds[i] == "lea" {
+			want *= 7 // where the six kinds of calls and jumps go
+		}
+		if b.Hits() != want {
+			t.Errorf("%s: %d hits of %d", kinds[i], b.Hits(), want)
+		}
+	}
+}
