@@ -84,3 +84,33 @@ func (a argCounts) check(t *testing.T, out string) {
 		t.Errorf("printed %q", out)
 	}
 }
+
+// TestIndirectVersions: a version that is named is the only one that is hit.
+func TestIndirectVersions(t *testing.T) {
+	exe := ptest.BuildC(t, "testdata/ifunc.c", "-fno-builtin")
+	c, out := run(t, &Options{Stop: notify.Create}, exe, strconv.Itoa(indirectCalls), "at once")
+	hits := map[string]map[uint64]int{}
+	for _, name := range []string{"memcpy@GLIBC_2.14", "memcpy@@GLIBC_2.14", "memcpy@GLIBC_2.2.5", "memcpy"} {
+		args := map[uint64]int{}
+		hits[name] = args
+		if _, err := c.BreakSymbol(bg, "libc", name, 0, func(h *Hit) { args[h.Regs().Args()[0]]++ }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var to uint64
+	for line := range strings.Lines(finish(t, c, out)) {
+		fmt.Sscanf(line, "memcpy 0x%x", &to)
+	}
+	if hits["memcpy"][to] == 0 {
+		t.Skip("this libc has no such versions")
+	}
+	for name, args := range hits {
+		want := indirectCalls
+		if strings.HasSuffix(name, "2.2.5") {
+			want = 0
+		}
+		if args[to] != want {
+			t.Errorf("%s: %d hits, want %d", name, args[to], want)
+		}
+	}
+}
