@@ -26,11 +26,9 @@ func (c *Controller) followImage() error {
 	if c.holds == 0 {
 		c.table.Arm()
 	}
-	auxv, err := procfs.ReadAuxv(c.pid)
-	if err != nil {
-		return err
-	}
-	c.linker.auxv = auxv
+	// Without it, in the middle of an exec or of its end, there is no linker to follow
+	// and no point to plan; either will be reported.
+	c.linker.auxv, _ = procfs.ReadAuxv(c.pid)
 	if c.linkerWanted() {
 		c.followLinker()
 	}

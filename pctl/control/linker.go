@@ -35,11 +35,10 @@ func (c *Controller) followLinker() {
 	}
 	c.linker.at = at
 	c.linker.brk, _ = c.addBreak(at.Break, func(*Hit) { c.linkerCalled() })
-	switch {
-	case c.linker.fresh:
-		c.linker.known = true // there is nothing yet
-	case at.Published:
+	if at.Published {
 		c.knowObjects()
+	} else {
+		c.linker.known = true // there is nothing yet
 	}
 }
 

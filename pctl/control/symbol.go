@@ -84,7 +84,9 @@ func (s *SymbolBreak) Remove(ctx context.Context) error {
 // resolve sets the breakpoint at its symbols in those objects, which go by the name
 // that was asked for.
 func (s *SymbolBreak) resolve(objects []handle.Object) {
+	// An exec has made away with the breakpoints themselves.
 	s.places = slices.DeleteFunc(s.places, func(b *Break) bool { return b.bp == nil })
+	s.resolvers = slices.DeleteFunc(s.resolvers, func(r *resolver) bool { return r.entry.bp == nil })
 	for _, o := range objects {
 		if o.File == nil {
 			continue

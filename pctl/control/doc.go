@@ -1,0 +1,60 @@
+// Package control holds one process under control: its threads, breakpoints, run-time
+// linker and rendezvous.
+//
+// # The control goroutine
+//
+// A [Controller] has one goroutine, locked to an OS thread of its own, that makes
+// every ptrace(2) and wait4(2) call for its process and owns everything it knows about
+// it without locks. Other goroutines hand it closures (request.go) and ring the
+// doorbell that brings it out of wait4. It never waits for them: events go to a queue
+// that does not block (package notify). A closure or a handler that runs on it and
+// makes a request which would wait for it is refused with [ErrOnControl].
+//
+// # Stops
+//
+// Every wait status is dispatched by its kind (loop.go): what it means for the process
+// is dealt with at once, and then the thread is left in the stop if somebody holds it,
+// or resumed. What has to be done to a thread is said by a pure state machine
+// (machine.go). There is one way to make threads stand, stopAll, and whoever wants
+// that calls it: Pause, a rendezvous, a release, an instruction that can be stepped
+// only in place. Its calls nest.
+//
+// A thread that sleeps uninterruptibly, as the parent does in vfork(2), answers no
+// interrupt; it runs no code of its own either. It is parked: nobody waits for it, and
+// it stops before it runs again.
+//
+// # Breakpoints
+//
+// A hit stops the thread that hit; its handler runs on the control goroutine with the
+// thread in front of the instruction. Then the thread is moved off by computing what
+// the instruction does, by a copy of it elsewhere, or, for the very few that can be
+// neither, by a step in place with everybody stopped (step.go). At no moment can
+// another thread run past the breakpoint unseen. While the process stands still, no
+// trap is in its text.
+//
+// A hit is reported once for each execution of the instruction. An execution that a
+// signal puts off is remembered (mark) and not reported again, and so is a system call
+// that the kernel is sure to make again; one that a handler's SA_RESTART decides about
+// is an execution of its own.
+//
+// # What the target notices
+//
+// Signals arrive once, with their siginfo. An interrupted system call is made again,
+// also those that return EINTR at any interruption (rewind.go). What is left:
+//
+//   - SIGCHLD and other signals that a program ignores are not sent to it by the
+//     kernel, except when it is traced. Such a signal wakes one thread, and if another
+//     one takes it first, a call of the kind that is not restarted returns EINTR in the
+//     first without a stop in which that could be mended.
+//   - The kernel resets the disposition of SIGTRAP when a thread that blocks or ignores
+//     it runs into an int3: a breakpoint there costs a program its own SIGTRAP handler.
+//   - A relative timeout that the kernel does not keep begins again when its call is
+//     moved back, up to twice its length in all.
+//
+// # A host's own children
+//
+// Stops of a tracee are reported to any waiter of the tracer's process that waits for
+// that child, whatever it asked for. A program that controls a child of its own must
+// not wait for it at the same time; afterwards its exit status is there to be
+// collected.
+package control

@@ -1,0 +1,157 @@
+package control
+
+import (
+	"context"
+	"syscall"
+
+	"ptools/internal/ptrace"
+	"ptools/pctl/notify"
+)
+
+// detachAll lets go of everything that is traced: traps leave the text, then each
+// thread is detached with the signal that it was about to receive. A thread that
+// cannot be stopped is let go by the kernel when this OS thread ends, moments later.
+func (c *Controller) detachAll() {
+	c.stopAll()
+	if c.over {
+		return
+	}
+	c.liftAll()
+	for _, t := range c.threads {
+		if t.parked && !t.vfork {
+			t.awaited = true
+			c.awaited++
+		}
+	}
+	c.await(stuckForLeaving)
+	c.until(func() bool { return !c.copies() }, nil)
+	for _, t := range c.threads {
+		c.leave(t)
+	}
+	clear(c.threads)
+}
+
+// detachEach lets each thread go as soon as it stops: where there are no traps, nobody
+// has to wait for the others.
+func (c *Controller) detachEach() {
+	c.parting = true
+	for len(c.threads) > 0 && !c.over {
+		pending := make([]*thread, 0, len(c.threads))
+		for _, t := range c.threads {
+			switch {
+			case t.m.state == stateStopped:
+				c.part(t)
+				continue
+			case t.vfork:
+				c.left = true
+				delete(c.threads, t.tid)
+				continue
+			}
+			c.interrupt(t, t.m.ask())
+			pending = append(pending, t)
+		}
+		c.gather(pending, func(t *thread) bool { return c.threads[t.tid] == t }, func() {
+			for _, t := range c.threads {
+				if c.unresponsive(t, stuckForLeaving) {
+					c.left = true
+					delete(c.threads, t.tid)
+				}
+			}
+		})
+	}
+}
+
+// part detaches one thread and forgets it.
+func (c *Controller) part(t *thread) {
+	c.leave(t)
+	delete(c.threads, t.tid)
+}
+
+// copies reports whether a forked process is still to be cleaned and let go.
+func (c *Controller) copies() bool {
+	for _, t := range c.threads {
+		if t.role == roleCopy {
+			return true
+		}
+	}
+	return false
+}
+
+// leave detaches one stopped thread.
+func (c *Controller) leave(t *thread) {
+	if t.m.state != stateStopped {
+		c.left = true
+		return
+	}
+	c.flushRegs(t)
+	sig := t.m.signal
+	if t.m.group {
+		sig = 0
+	}
+	ptrace.Detach(t.tid, sig)
+}
+
+// Release lets the target go. Idempotent: of a target that was let go or has ended
+// it returns nil. ctx bounds the wait for the control goroutine to begin.
+func (c *Controller) Release(ctx context.Context, m Mode) error {
+	err := c.do(ctx, func() { c.release(m) })
+	switch err {
+	case nil, ErrReleased, ErrEnded:
+		<-c.done
+		return nil
+	}
+	return err
+}
+
+func (c *Controller) release(m Mode) {
+	if m == ModeKill {
+		syscall.Kill(c.pid, syscall.SIGKILL)
+		c.until(func() bool { return false }, nil)
+		return
+	}
+	if m == ModeRun && c.holds == 0 && c.table.Len() == 0 && !c.reserved {
+		c.detachEach()
+	} else {
+		c.stopAll()
+		if m == ModeStop && !c.over {
+			c.stopProcess()
+		}
+		c.detachAll()
+	}
+	if c.over {
+		return
+	}
+	c.held.Store(0)
+	c.publish(notify.Event{Kind: notify.Released, Mode: m.String()})
+	c.over = true
+	c.closeQueue(ErrReleased)
+}
+
+// stopProcess brings a held target into a group stop by a SIGSTOP of ours that one
+// thread receives while the others stand; the kernel stops those as they are
+// detached, before they run.
+func (c *Controller) stopProcess() {
+	t := c.anyStopped()
+	if t == nil || c.stopped {
+		return
+	}
+	if ptrace.Kill(c.pid, t.tid, syscall.SIGSTOP) != nil {
+		return
+	}
+	c.leaving = true
+	for c.threads[t.tid] == t && !t.m.group {
+		t.m.holds = 0
+		c.resume(t)
+		t.m.holds = 1
+		c.until(func() bool { return t.m.state == stateStopped || c.threads[t.tid] != t }, nil)
+	}
+}
+
+func (c *Controller) anyStopped() *thread {
+	for _, t := range c.threads {
+		if t.role == roleThread && t.m.state == stateStopped {
+			return t
+		}
+	}
+	return nil
+}
