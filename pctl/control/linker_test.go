@@ -19,18 +19,22 @@ type churn struct {
 	plugin  string
 	args    string
 	threads int
-	unloads bool // dlclose unmaps
+	unloads bool   // dlclose unmaps
+	starts  string // functions that its constructor calls
 }
 
 // TestLinkerChurn: every load and unload is seen, and a breakpoint by symbol in the
 // plugin is hit at every load.
 func TestLinkerChurn(t *testing.T) {
 	for _, ch := range []churn{
-		{"threads", ptest.BuildC, "plugin.c", "", 4, true},
-		{"displaced", ptest.BuildC, "testdata/oddplugin.c", "", 4, true},
-		{"one", ptest.BuildC, "plugin.c", "", 1, true},
-		{"namespaces", ptest.BuildC, "plugin.c", "-m", 3, true},
-		{"musl", ptest.BuildMusl, "plugin.c", "", 4, false},
+		{"threads", ptest.BuildC, "plugin.c", "", 4, true, ""},
+		{"displaced", ptest.BuildC, "testdata/oddplugin.c", "", 4, true, ""},
+		{"constructor", ptest.BuildC, "testdata/initplugin.c", "", 3, true, "plugin_begin plugin_choice"},
+		{"namespace constructor", ptest.BuildC, "testdata/initplugin.c", "-m", 2, true, "plugin_begin plugin_choice"},
+		{"musl constructor", ptest.BuildMusl, "testdata/initplugin.c", "", 3, false, "plugin_begin"},
+		{"one", ptest.BuildC, "plugin.c", "", 1, true, ""},
+		{"namespaces", ptest.BuildC, "plugin.c", "-m", 3, true, ""},
+		{"musl", ptest.BuildMusl, "plugin.c", "", 4, false, ""},
 	} {
 		t.Run(ch.name, ch.run)
 	}
@@ -54,6 +58,14 @@ func (ch churn) run(t *testing.T) {
 	b, err := c.BreakSymbol(bg, filepath.Base(argv[len(argv)-1]), "plugin_call", 0, nil)
 	if err != nil {
 		t.Fatal(err)
+	}
+	var starts []*SymbolBreak
+	for _, name := range strings.Fields(ch.starts) {
+		s, err := c.BreakSymbol(bg, "", name, 0, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		starts = append(starts, s)
 	}
 	if err := c.Continue(bg); err != nil {
 		t.Fatal(err)
@@ -85,6 +97,11 @@ func (ch churn) run(t *testing.T) {
 	loads, unloads := n, n
 	if !ch.unloads {
 		loads, unloads = 1, 0
+	}
+	for _, s := range starts {
+		if s.Hits() != uint64(loads*ch.threads) {
+			t.Errorf("%s: %d hits in %d loads", s.Symbol(), s.Hits(), loads*ch.threads)
+		}
 	}
 	for p := range paths {
 		if l, u := seen[notify.Loaded][p], seen[notify.Unloaded][p]; l != loads || u != unloads {
