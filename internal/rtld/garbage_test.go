@@ -133,7 +133,10 @@ func FuzzRead(f *testing.F) {
 	f.Add(words(2, at(6), 1, 0, 0, at(0), 0x1000, at(11), 0, 0, 0, 0x61), uint64(0))
 	f.Add(words(2, at(6), 1, 1, 0, at(3), 0x1000, at(6), 0, at(6), 0, 0x61), uint64(0))
 	f.Fuzz(func(t *testing.T, data []byte, off uint64) {
-		_, objects, err := Read(memory{base, data}, base+off)
+		state, objects, err := Read(memory{base, data}, base+off)
+		if now, e := ReadState(memory{base, data}, base+off); err == nil && (e != nil || now != state) {
+			t.Errorf("state %v alone, %v; %v with the objects", now, e, state)
+		}
 		if len(objects) > len(data)/mapSize*word {
 			t.Errorf("%d objects in %d bytes", len(objects), len(data))
 		}
