@@ -1,6 +1,7 @@
 package ptrace
 
 import (
+	"fmt"
 	"syscall"
 	"testing"
 
@@ -73,19 +74,24 @@ func startBlocker(t *testing.T, kind string) (*tracer, *ptest.Target) {
 	return x, g
 }
 
+// awaitAnyCall waits until some thread of the target sleeps in a system call.
+func awaitAnyCall(g *ptest.Target, nr int) (tid int) {
+	g.WaitFor(fmt.Sprintf("system call %d", nr), func() bool {
+		for _, id := range g.Threads() {
+			if systemCall(g.PID, id) == nr {
+				tid = id
+			}
+		}
+		return tid != 0
+	})
+	return tid
+}
+
 // haltIn stops a thread in a system call, and returns it with its registers.
 func (x *tracer) haltIn(g *ptest.Target, nr int) (int, *Regs) {
 	x.t.Helper()
 	for {
-		tid := 0
-		g.WaitFor("a system call", func() bool {
-			for _, id := range g.Threads() {
-				if systemCall(g.PID, id) == nr {
-					tid = id
-				}
-			}
-			return tid != 0
-		})
+		tid := awaitAnyCall(g, nr)
 		x.must(Interrupt(tid))
 		if s := x.next(); s.TID != tid || s.Kind != KindEventStop {
 			x.t.Fatalf("%+v, want an event stop of %d", s, tid)
@@ -126,6 +132,42 @@ func TestRewind(t *testing.T) {
 			x.must(Cont(tid, 0))
 			g.WaitFor("an EINTR", func() bool { return g.Truth.EINTR() == 1 })
 		})
+	}
+}
+
+// TestIgnoredSignalEndsCall: a signal that the program ignores ends such a call for a traced thread,
+// unless its tracer moves it back. Untraced it would not have noticed.
+func TestIgnoredSignalEndsCall(t *testing.T) {
+	x, g := startBlocker(t, "epoll_wait")
+	for _, rewind := range []bool{true, false} {
+		tid, regs := x.signalIn(g, unix.SYS_EPOLL_WAIT)
+		if int64(regs.Rax) != returnsForGood {
+			t.Fatalf("interrupted with %d", int64(regs.Rax))
+		}
+		if rewind {
+			regs.RestartSyscall()
+			x.must(SetRegs(tid, regs))
+		}
+		x.must(Cont(tid, syscall.SIGCHLD))
+		g.AwaitWork(1)
+		if n := g.Truth.EINTR(); (n == 0) != rewind {
+			t.Errorf("rewound: %v: %d EINTRs", rewind, n)
+		}
+	}
+}
+
+// signalIn sends a thread SIGCHLD in a system call, and returns it with its registers.
+func (x *tracer) signalIn(g *ptest.Target, nr int) (int, *Regs) {
+	x.t.Helper()
+	for {
+		tid := awaitAnyCall(g, nr)
+		x.must(Kill(g.PID, tid, syscall.SIGCHLD))
+		x.want(tid, KindSignal, syscall.SIGCHLD)
+		regs := x.regs(tid)
+		if got, result, ok := regs.SyscallReturn(); ok && int(got) == nr && result < 0 {
+			return tid, regs
+		}
+		x.must(Cont(tid, 0))
 	}
 }
 
