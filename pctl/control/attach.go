@@ -74,7 +74,9 @@ func (c *Controller) firstImage() error {
 }
 
 func (c *Controller) openBell() (err error) {
-	c.bell, err = ptrace.NewBell()
+	if c.bell, err = ptrace.NewBell(); err == nil {
+		c.alarm.init(c.bell)
+	}
 	return err
 }
 

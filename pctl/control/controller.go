@@ -117,6 +117,7 @@ type Controller struct {
 	over    bool
 	lastEnd ptrace.Stop // of a thread of the target
 	spin    spinner
+	alarm   alarm
 
 	mem       memory
 	user      bkpt.Memory // the same as the target itself may use it

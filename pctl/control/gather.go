@@ -72,10 +72,7 @@ func (c *Controller) take(t *thread) {
 // waitFor sleeps until one thread has something to report. Whatever the others have
 // to say is listened to when that takes long: they may be what it waits for.
 func (c *Controller) waitFor(t *thread, wanted func(*thread) bool, tick func()) {
-	stop := make(chan struct{})
-	defer close(stop)
-	alarm := c.alarm(stop)
-	defer alarm.Stop()
+	defer c.alarm.start()()
 	for start := time.Now(); !c.over && wanted(t); {
 		if c.own && t.tid == c.pid || len(c.stolen) > 0 {
 			c.drain()

@@ -88,17 +88,15 @@ func (c *Controller) report(s ptrace.Stop, err error) {
 // millisecond or so meanwhile. Requests stay queued. It returns false if the target
 // ended first.
 func (c *Controller) until(cond func() bool, tick func()) bool {
-	var alarm *time.Timer
+	ringing := false
 	for !c.over && !cond() {
 		if s, err := c.poll(); err != nil || s.Kind != ptrace.KindNone {
 			c.report(s, err)
 			continue
 		}
-		if tick != nil && alarm == nil {
-			stop := make(chan struct{})
-			defer close(stop)
-			alarm = c.alarm(stop)
-			defer alarm.Stop()
+		if tick != nil && !ringing {
+			ringing = true
+			defer c.alarm.start()()
 		}
 		s, err := c.wait()
 		c.report(s, err)
@@ -107,23 +105,6 @@ func (c *Controller) until(cond func() bool, tick func()) bool {
 		}
 	}
 	return !c.over
-}
-
-// alarm rings the bell every millisecond until stop is closed.
-func (c *Controller) alarm(stop <-chan struct{}) *time.Timer {
-	var t *time.Timer
-	ready := make(chan struct{})
-	t = time.AfterFunc(ringAgain, func() {
-		<-ready
-		select {
-		case <-stop:
-		default:
-			c.bell.Ring()
-			t.Reset(ringAgain)
-		}
-	})
-	close(ready)
-	return t
 }
 
 // dispatch gives one report to the method that knows its kind, then lets the thread

@@ -28,8 +28,8 @@ func finish(t *testing.T, c *Controller, out <-chan string) string {
 	if err := c.Continue(bg); err != nil {
 		t.Fatal(err)
 	}
-	e := await(t, end, notify.Terminal)
 	<-c.Done()
+	e := await(t, end, notify.Terminal)
 	got := <-out
 	if e.Kind != notify.Undead || !e.Exited || e.Code != 0 {
 		t.Errorf("ended: %+v\n%s", e, got)

@@ -1,0 +1,40 @@
+package control
+
+import (
+	"sync/atomic"
+	"time"
+
+	"ptools/internal/ptrace"
+)
+
+// alarm rings the control goroutine out of a wait every millisecond while it is on, so
+// that a wait for threads which may not answer can look at them. Starts nest.
+type alarm struct {
+	timer *time.Timer
+	stop  func()
+	on    atomic.Int32
+}
+
+// init makes the alarm ring bell. The timer's goroutines end by themselves.
+func (a *alarm) init(bell *ptrace.Bell) {
+	a.timer = time.AfterFunc(time.Hour, func() {
+		if a.on.Load() > 0 {
+			bell.Ring() // a ring too many only ends one wait early
+			a.timer.Reset(ringAgain)
+		}
+	})
+	a.timer.Stop()
+	a.stop = func() {
+		if a.on.Add(-1) == 0 {
+			a.timer.Stop()
+		}
+	}
+}
+
+// start switches the alarm on until the function it returns is called.
+func (a *alarm) start() (stop func()) {
+	if a.on.Add(1) == 1 {
+		a.timer.Reset(ringAgain)
+	}
+	return a.stop
+}
