@@ -8,7 +8,7 @@
 //	go run ./bench -markdown table.md -json table.json
 //
 // It builds the tools and its targets into a temporary directory, uses the peers that are installed
-// (gdb, eu-stack, strace, perf, bpftrace) and says which ones are not. Every repeat runs all
+// (gdb, eu-stack, strace, perf, bpftrace, ltrace) and says which ones are not. Every repeat runs all
 // contenders of a row one after the other, and a row that needs none shows the machine without any
 // tool, so what the neighbours of a shared machine do falls on all of them; the ratios of the medians are
 // what counts. Targets publish what happens to them on a shared page: work done, the longest gap of a

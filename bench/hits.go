@@ -40,6 +40,7 @@ func hits(f hot, threads int) func(context.Context, *lab) ([]row, error) {
 			{"no tool", none, "", b.free},
 			{"gdb ignore", peer, "gdb", b.under(ignore)},
 			{"gdb Python", peer, "gdb", b.under(python)},
+			{"ltrace", peer, "ltrace", b.under([]string{"ltrace", "-o", "/dev/null", "-x", f.symbol + "@MAIN", "-p"})},
 			{"C floor", floor, "", b.floor},
 			{"pctl", ours, "", b.pctl},
 		})
@@ -186,11 +187,11 @@ func (b *hitBench) grabbed(ctx context.Context, h pctl.Handler) (rate float64, e
 // hindered waits until the breakpoint is in the target's text and the target runs, and observes it
 // then.
 func (b *hitBench) hindered(ctx context.Context, t *target) (float64, error) {
-	if err := await(ctx, "the breakpoint", func() bool { return b.planted(t) }); err != nil {
+	if err := await(ctx, "the breakpoint", func() bool { return b.planted(t) || !t.alive() }); err != nil {
 		return 0, err
 	}
 	w := t.page.work()
-	if err := await(ctx, "calls", func() bool { return t.page.work() > w+10 }); err != nil {
+	if err := await(ctx, "calls", func() bool { return t.page.work() > w+10 || !t.alive() }); err != nil {
 		return 0, err
 	}
 	rate, err := t.rate(ctx, b.window)

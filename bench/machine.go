@@ -22,7 +22,7 @@ type machine struct {
 
 // peers are the tools to compare with, and how they tell their version.
 var peers = [][2]string{{"gdb", "--version"}, {"eu-stack", "--version"}, {"strace", "--version"},
-	{"perf", "--version"}, {"bpftrace", "--version"}, {"gcc", "--version"}}
+	{"perf", "--version"}, {"bpftrace", "--version"}, {"ltrace", "--version"}, {"gcc", "--version"}}
 
 func describe() machine {
 	m := machine{
