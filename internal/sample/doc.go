@@ -8,6 +8,9 @@
 //   - It has stayed blocked: its schedstat line (time on a processor, time
 //     waiting for one, times put on one) is what it was, so its stack is too.
 //     One pread, nothing of the target is touched.
+//     Not even that is needed of a thread that was blocked if the processor
+//     time of the process is explained by the threads that are read, and nobody
+//     else runs on the whole machine.
 //   - It has run and is blocked again: the kernel shows the stack pointer and
 //     the program counter of a blocked thread, and its stack is read from
 //     outside. Such a passive look is accepted if the schedstat line is the

@@ -297,8 +297,11 @@ func benchmarkRound(b *testing.B, g *ptest.Target) {
 	defer p.close()
 	now := time.Duration(0)
 	b.ReportAllocs()
+	s.census = newCensus()
+	defer s.census.close()
 	for b.Loop() {
 		now += DefaultPeriod
+		s.census.begin()
 		p.round(context.Background(), now)
 	}
 }

@@ -25,6 +25,8 @@ type process struct {
 	// unsettled: threads came or went, so that some may have come and gone.
 	unsettled bool
 	names     map[int64]profile.Addr // notes of system calls
+	balance   balance
+	movers    int // threads that have moved in the last round
 
 	last    time.Duration // time of the previous round
 	base    time.Duration // CPU at the beginning
@@ -85,8 +87,12 @@ func (p *process) open() error {
 	p.image = image
 	p.space = p.sampler.profile.Space(p.PID, image.Executable(), image)
 	p.refresh = refreshing{}
+	p.balance.known = false
 	for _, t := range p.threads {
 		t.counted, t.know, t.bottom, t.top = false, moving, 0, 0
+	}
+	for _, t := range p.gone {
+		t.counted = false // its stack is in the space before
 	}
 	return nil
 }
@@ -123,6 +129,7 @@ func (p *process) enroll() {
 		return
 	}
 	p.gen, p.stale, p.unsettled = gen, false, true
+	p.balance.known = false
 	p.tids = append(p.tids[:0], p.Control.Threads()...)
 	slices.Sort(p.tids)
 	old := p.threads
@@ -181,14 +188,12 @@ func (p *process) lose(t *thread) {
 	p.bury(t)
 }
 
-// total returns the processor time of the process if it has to be settled: it is
-// read before the threads are, so that what the living have used in between counts
-// as theirs.
+// total returns the processor time of the process. It is read before the threads
+// are, so that what the living have used in between counts as theirs.
 func (p *process) total() (time.Duration, bool) {
-	if p.CPU == nil || !p.unsettled {
+	if p.CPU == nil {
 		return 0, false
 	}
-	p.unsettled = false
 	total, err := p.CPU()
 	return total, err == nil
 }
@@ -228,6 +233,7 @@ func (p *process) closeAccount() {
 	}
 	p.enroll()
 	total, ok := p.total()
+	ok = ok && p.unsettled
 	for _, t := range p.threads {
 		sched, err := t.files.SchedStat()
 		if err != nil || !t.counted || sched.Run <= t.run {

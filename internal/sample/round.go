@@ -17,12 +17,11 @@ func (p *process) round(ctx context.Context, now time.Duration) {
 		return
 	}
 	p.enroll()
-	total, unsettled := p.total()
+	total, known := p.total()
+	settle := known && p.unsettled
+	p.unsettled = false
 	p.looking.wanted = p.looking.wanted[:0]
-	// Backwards, since lose takes threads out.
-	for i := len(p.threads) - 1; i >= 0; i-- {
-		p.examine(p.threads[i])
-	}
+	p.examineAll(total, known)
 	if len(p.looking.wanted) > 0 {
 		if err := p.looking.look(ctx); err != nil {
 			p.over, p.err = true, err
@@ -34,7 +33,7 @@ func (p *process) round(ctx context.Context, now time.Duration) {
 	for _, t := range p.threads {
 		p.count(t, wall)
 	}
-	if unsettled {
+	if settle {
 		p.settle(total, wall)
 	}
 	if p.refresh.due(now) {
@@ -64,6 +63,9 @@ func (p *process) examine(t *thread) {
 	case err != nil && vanished(err):
 		p.lose(t)
 	case err != nil || call.Running:
+		if err == nil {
+			p.sampler.census.met()
+		}
 		// Where a thread waits may be hidden from us; then it is stopped like
 		// one that runs.
 		p.want(t)

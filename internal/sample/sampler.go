@@ -3,6 +3,7 @@ package sample
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"ptools/internal/profile"
@@ -20,8 +21,8 @@ type Options struct {
 	// targets do from then on counts. It may let go of a target that is held
 	// at a rendezvous. An error ends the sampling.
 	Begun func(context.Context) error
-	// Each is called with every sample, round by round in the order of pid
-	// arguments and tids. The Sample is valid during the call.
+	// Each is called with every sample, round by round, process by process,
+	// in the order of tids. The Sample is valid during the call.
 	Each func(*Sample)
 	// Progress is called after every round.
 	Progress func(*Progress)
@@ -59,6 +60,8 @@ type Sampler struct {
 	clock     Clock
 	sched     schedule
 	processes []*process
+	order     []*process // of a round
+	census    census
 	profile   *profile.Profile
 	cost      Cost
 
@@ -85,6 +88,7 @@ func New(sources []*Source, o *Options) *Sampler {
 	for _, src := range sources {
 		s.processes = append(s.processes, newProcess(src, s))
 	}
+	s.order = slices.Clone(s.processes)
 	return s
 }
 
@@ -95,6 +99,9 @@ func (s *Sampler) Run(ctx context.Context) error {
 	start := s.clock.Now()
 	s.profile.Start, s.profile.Period = time.Now(), s.opt.Period
 	s.sched = newSchedule(start, s.opt.Period)
+	if s.opt.Clock == nil {
+		s.census = newCensus()
+	}
 	defer s.finish(start)
 	for _, p := range s.processes {
 		if err := p.begin(start); err != nil && !p.ended() {
@@ -144,8 +151,10 @@ func (s *Sampler) whileAny(ctx context.Context) (_ context.Context, stop func())
 func (s *Sampler) round(ctx context.Context) {
 	now := s.clock.Now()
 	s.sched.take(now)
+	s.census.begin()
+	s.arrange()
 	threads := 0
-	for _, p := range s.processes {
+	for _, p := range s.order {
 		if p.ended() {
 			continue
 		}
@@ -158,6 +167,18 @@ func (s *Sampler) round(ctx context.Context) {
 			Samples: s.cost.Samples, Threads: threads,
 		})
 	}
+}
+
+// arrange puts the processes in the order of a round: those with threads that move
+// first, since whoever is known to run saves reading those who do not.
+func (s *Sampler) arrange() {
+	if len(s.order) < 2 {
+		return
+	}
+	for _, p := range s.order {
+		p.movers = p.moving()
+	}
+	slices.SortStableFunc(s.order, func(a, b *process) int { return b.movers - a.movers })
 }
 
 // alive reports whether any process is left.
@@ -207,6 +228,7 @@ func (s *Sampler) finish(start time.Duration) {
 		p.CPU += q.used()
 		q.close()
 	}
+	s.census.close()
 }
 
 // Profile returns what has been seen, after Run.

@@ -330,3 +330,30 @@ func heap() uint64 {
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
 }
+
+// TestExecAfterAnEnd: a thread that was found dead in the last round of one image is
+// settled in the first of the next, which knows nothing of its stack.
+func TestExecAfterAnEnd(t *testing.T) {
+	w := newWorld(30)
+	round := 0
+	c := &fakeClock{run: func(from, to time.Duration) {
+		switch round++; round {
+		case 5:
+			th := w.threads[129]
+			th.sched.Run += 1_000_000
+			w.exited += time.Duration(th.sched.Run)
+			delete(w.threads, 129)
+			th.dead = true // the controller does not know yet
+		case 6:
+			w.stale = true
+			w.gen++
+			for _, th := range w.threads {
+				th.block(202, 0x10)
+			}
+		}
+	}}
+	s := run(t, w, c, 10, nil)
+	if got := s.Profile().Total().CPU; got != 1_000_000 {
+		t.Errorf("%v of processor time, want 1ms", time.Duration(got))
+	}
+}

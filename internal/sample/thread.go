@@ -30,6 +30,7 @@ const (
 	taken                  // its stack is new
 	wanted                 // it has to be stopped
 	skipped                // it has ended
+	unread                 // nothing has been decided yet
 )
 
 // thread is one thread of a sampled process.
