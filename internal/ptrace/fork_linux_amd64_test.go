@@ -75,6 +75,25 @@ func TestExecError(t *testing.T) {
 	}
 }
 
+// TestTraceMe: a child that has asked to be traced (PTRACE_TRACEME) can be neither interrupted nor
+// seized: it is one of PTRACE_ATTACH for as long as it is traced.
+func TestTraceMe(t *testing.T) {
+	x := newTracer(t)
+	pid, err := syscall.ForkExec("/bin/true", []string{"true"}, &syscall.ProcAttr{Sys: &syscall.SysProcAttr{Ptrace: true}})
+	x.must(err)
+	defer Reap(pid)
+	defer unix.Kill(pid, unix.SIGKILL)
+	x.want(pid, KindSignal, syscall.SIGTRAP) // the exec, without an event
+	for name, err := range map[string]error{"interrupt": Interrupt(pid), "listen": Listen(pid)} {
+		if err != syscall.EIO {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := Seize(pid, 0); err != syscall.EPERM {
+		t.Errorf("seize: %v", err)
+	}
+}
+
 // manyFiles is more than the descriptors that a test binary has open: sources and places overlap.
 const manyFiles = 64
 
