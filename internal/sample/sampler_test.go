@@ -339,10 +339,10 @@ func TestExecAfterAnEnd(t *testing.T) {
 	c := &fakeClock{run: func(from, to time.Duration) {
 		switch round++; round {
 		case 5:
-			th := w.threads[129]
+			th := w.threads[100]
 			th.sched.Run += 1_000_000
 			w.exited += time.Duration(th.sched.Run)
-			delete(w.threads, 129)
+			delete(w.threads, 100)
 			th.dead = true // the controller does not know yet
 		case 6:
 			w.stale = true
