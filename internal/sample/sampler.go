@@ -3,6 +3,7 @@ package sample
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -101,6 +102,8 @@ func (s *Sampler) Run(ctx context.Context) error {
 	s.sched = newSchedule(start, s.opt.Period)
 	if s.opt.Clock == nil {
 		s.census = newCensus()
+		s.sched.random = rand.Int64N
+		s.sched.draw()
 	}
 	defer s.finish(start)
 	for _, p := range s.processes {

@@ -357,3 +357,29 @@ func TestExecAfterAnEnd(t *testing.T) {
 		t.Errorf("%v of processor time, want 1ms", time.Duration(got))
 	}
 }
+
+// TestTicksSeeEveryMoment: a program whose period is a fifth of the schedule's is
+// seen in each of its phases, once in every period of the schedule.
+func TestTicksSeeEveryMoment(t *testing.T) {
+	const period, rounds = time.Millisecond, 20_000
+	s := newSchedule(0, period)
+	s.random = rand.New(rand.NewPCG(3, 3)).Int64N
+	s.draw()
+	var seen [10]int
+	for n := range int64(rounds) {
+		due := s.due()
+		if begin := time.Duration(n) * period; due <= begin || due > begin+period {
+			t.Fatalf("tick %d is due at %v", n+1, due)
+		}
+		seen[due%(period/5)/(period/50)]++
+		s.take(due)
+	}
+	for i, n := range seen {
+		if n < rounds/10*9/10 || n > rounds/10*11/10 {
+			t.Errorf("phase %d of 10 was seen %d times in %d", i, n, rounds)
+		}
+	}
+	if s.taken != rounds || s.missed != 0 || s.late != 0 {
+		t.Errorf("%d taken, %d missed, %d late", s.taken, s.missed, s.late)
+	}
+}

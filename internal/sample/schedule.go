@@ -13,11 +13,17 @@ type Clock interface {
 	Until(ctx context.Context, t time.Duration) error
 }
 
-// schedule is the absolute sequence of ticks: tick n is due at start + n*period,
-// however late those before it were.
+// schedule is the absolute sequence of ticks, one in each period since start,
+// however late those before it were: tick n is due at start + (n-1)*period + phase.
+//
+// The phase is drawn anew for each tick where random is set. Every moment is then
+// seen with the same probability, also by a program that does the same every
+// millisecond, of which ticks at fixed intervals would see one part over and over.
 type schedule struct {
 	start, period time.Duration
-	next          int64 // number of the tick that comes next
+	next          int64         // number of the tick that comes next
+	phase         time.Duration // its phase, in (0, period]
+	random        func(n int64) int64
 
 	taken  int64 // ticks that became rounds
 	late   int64 // of those, begun more than half a period after they were due
@@ -25,13 +31,22 @@ type schedule struct {
 }
 
 func newSchedule(start, period time.Duration) schedule {
-	return schedule{start: start, period: period, next: 1}
+	return schedule{start: start, period: period, next: 1, phase: period}
 }
 
 // due returns when the next tick is due.
-func (s *schedule) due() time.Duration { return s.start + time.Duration(s.next)*s.period }
+func (s *schedule) due() time.Duration {
+	return s.start + time.Duration(s.next-1)*s.period + s.phase
+}
 
-// take makes a round of the last tick that is due at now; earlier ones that
+// draw chooses the phase of the next tick.
+func (s *schedule) draw() {
+	if s.random != nil {
+		s.phase = time.Duration(s.random(int64(s.period))) + 1
+	}
+}
+
+// take makes a round of the last tick whose period is over at now, or of the next; earlier ones that
 // were not taken are missed and are not made up for.
 func (s *schedule) take(now time.Duration) {
 	last := max(int64((now-s.start)/s.period), s.next)
@@ -42,6 +57,7 @@ func (s *schedule) take(now time.Duration) {
 	}
 	s.next++
 	s.taken++
+	s.draw()
 }
 
 // monotonic is the clock of the machine.
