@@ -84,13 +84,21 @@ func TestNaturalParentTakesStops(t *testing.T) {
 	}
 }
 
-// TestHostsWaitTakesStops: so is any thread that waits for it without __WNOTHREAD, even without
-// WUNTRACED: a program that waits for its child all the time takes the stops from whoever traces it.
+const cldTrapped = 4 // CLD_TRAPPED of waitid(2)
+
+// TestHostsWaitTakesStops: so is any thread that waits for it without __WNOTHREAD, even if it has asked
+// for its end alone, as os/exec does: a program that waits for its child all the time takes the stops
+// from whoever traces it, and believes that the child has ended.
 func TestHostsWaitTakesStops(t *testing.T) {
 	newTracer(t) // whose thread is the parent
 	c := fork(t, "/bin/true")
 	if traceElsewhere(t, c.PID, func() {
 		elsewhere(t, func() {
+			var info unix.Siginfo
+			err := unix.Waitid(unix.P_PID, c.PID, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+			if err != nil || info.Code != cldTrapped {
+				t.Errorf("waitid: code %d, %v", info.Code, err)
+			}
 			var ws unix.WaitStatus
 			if pid, err := unix.Wait4(c.PID, &ws, unix.WNOHANG, nil); pid != c.PID || !ws.Stopped() {
 				t.Errorf("wait4: %d, %#x, %v", pid, ws, err)
