@@ -51,7 +51,7 @@ func TestStepping(t *testing.T) {
 }
 
 func stepping(t *testing.T, names []string) {
-	n := ptest.Rounds(20, 60, 5000)
+	n := ptest.Rounds(20, 60, 2000)
 	c, out := run(t, &Options{Stop: notify.Create}, ptest.BuildC(t, "testdata/stepping.c"), strconv.Itoa(n))
 	breaks := map[string]*SymbolBreak{}
 	for _, name := range names {
@@ -144,7 +144,7 @@ func TestSteppingUnderSignals(t *testing.T) {
 	needX86(t)
 	const threads = 3
 	kinds := strings.Fields(kindsOfCalls)
-	n := ptest.Rounds(20, 100, 10000)
+	n := ptest.Rounds(20, 100, 3000)
 	alarmer := ptest.BuildC(t, "testdata/alarmer.c", "-shared", "-fPIC")
 	t.Setenv("LD_PRELOAD", alarmer)
 	argv := []string{ptest.BuildC(t, "calls.c"), "-t", strconv.Itoa(threads), "-f", "all", "-n", strconv.Itoa(n * threads * len(kinds))}
