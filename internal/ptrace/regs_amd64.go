@@ -25,6 +25,21 @@ func (r *Regs) SP() uint64 { return r.Rsp }
 // SetSP sets the stack pointer.
 func (r *Regs) SetSP(sp uint64) { r.Rsp = sp }
 
+// trapFlag is TF of the flags register.
+const trapFlag = 0x100
+
+// TrapFlag reports whether the program itself has ordered a trap after each
+// instruction.
+func (r *Regs) TrapFlag() bool { return r.Eflags&trapFlag != 0 }
+
+// SetTrapFlag sets or clears that.
+func (r *Regs) SetTrapFlag(on bool) {
+	r.Eflags &^= trapFlag
+	if on {
+		r.Eflags |= trapFlag
+	}
+}
+
 // FP returns the frame pointer register, whatever the program uses it for.
 func (r *Regs) FP() uint64 { return r.Rbp }
 

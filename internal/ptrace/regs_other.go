@@ -17,6 +17,12 @@ func (r *Regs) SP() uint64 { return 0 }
 // SetSP does nothing.
 func (r *Regs) SetSP(uint64) {}
 
+// TrapFlag reports false.
+func (r *Regs) TrapFlag() bool { return false }
+
+// SetTrapFlag does nothing.
+func (r *Regs) SetTrapFlag(bool) {}
+
 // FP returns 0.
 func (r *Regs) FP() uint64 { return 0 }
 

@@ -16,6 +16,7 @@ type step struct {
 	saved  bkpt.Saved
 	mask   uint64
 	masked bool // mask has to be put back
+	flag   bool // the thread's own trap flag, before
 }
 
 // mark remembers that a thread which stands at a breakpoint was reported and then
@@ -135,6 +136,7 @@ func (c *Controller) beginStep(t *thread) {
 			ptrace.SetSigMask(t.tid, mask|^uint64(synchronous))
 		}
 	}
+	s.flag = t.regs.TrapFlag()
 	c.flushRegs(t)
 	t.m.state, t.regOK = stateRunning, false
 	ptrace.SingleStep(t.tid, 0) // ESRCH: it is being killed, and reports that
@@ -153,6 +155,13 @@ func (c *Controller) stepped(t *thread, stop ptrace.Stop) {
 		t.dirty = true
 	}
 	trap := stop.Kind == ptrace.KindSignal && stop.Signal == syscall.SIGTRAP
+	if !done && t.regs.TrapFlag() != s.flag {
+		// In front of a popf the kernel takes the flag that it has set for a step to be
+		// the program's own (is_setting_trap_flag in arch/x86/kernel/step.c), and a step
+		// that did not come to it leaves it there.
+		t.regs.SetTrapFlag(s.flag)
+		t.dirty = true
+	}
 	if done && s.b.Plan().IsSyscall() && restarts(t, stop.Kind) {
 		t.mark(s.b.Addr)
 	}
@@ -163,8 +172,11 @@ func (c *Controller) stepped(t *thread, stop ptrace.Stop) {
 		t.over = s.b
 	case done && trap:
 		t.stepTrap = true // trapped takes it away
-	case done && stop.Kind == ptrace.KindEventStop && c.pending(t):
+	case stop.Kind == ptrace.KindEventStop && c.pending(t):
 		t.stepTrap = true // comes next
+		if !done {
+			t.over = s.b // after one turn of a repeated instruction
+		}
 	case !done && stop.Kind == ptrace.KindSignal:
 		c.originalFault(t)
 		if !isFault(stop.Signal) {
