@@ -171,6 +171,10 @@ func (c *Controller) nextPoint() {
 	if c.over {
 		return
 	}
+	if len(c.here) == 0 || c.held.Load() != 0 {
+		c.resumeAll() // an exec that was reported meanwhile has announced it
+		return
+	}
 	p := c.here[0]
 	c.here = c.here[1:]
 	c.held.Store(uint32(p))
