@@ -145,6 +145,7 @@ func (c *Creations) Run(ctx context.Context, d time.Duration, begun func(context
 	c.setOpen(false)
 	<-counted
 	for _, from := range c.targets {
+		from.space.ResolveAll()
 		from.image.Close()
 	}
 	return err

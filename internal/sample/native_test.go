@@ -305,3 +305,15 @@ func benchmarkRound(b *testing.B, g *ptest.Target) {
 		p.round(context.Background(), now)
 	}
 }
+
+// TestCompiledCodeIsNamed: code that was compiled at run time, though no name is asked for
+// before the sampling is over.
+func TestCompiledCodeIsNamed(t *testing.T) {
+	g := ptest.Start(t, ptest.BuildC(t, "jit.c"))
+	g.Ready()
+	s := sampleRounds(t, 200, time.Second/999, nil, attach(t, g.PID, nil))
+	if got := share(t, s, profile.CPU, "jit_hot"); got < 0.5 {
+		t.Errorf("%.0f %% of the time is in jit_hot\n%s", 100*got, folded(t, s, profile.CPU))
+	}
+	g.Finish()
+}

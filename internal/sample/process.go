@@ -267,6 +267,7 @@ func (p *process) close() {
 	}
 	p.threads = nil
 	if p.image != nil {
+		p.space.ResolveAll() // a list of functions compiled at run time is read only as long as it is open
 		p.image.Close()
 	}
 }
