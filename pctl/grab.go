@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"os"
+	"syscall"
 
+	"ptools/internal/procfs"
 	"ptools/pctl/control"
 	"ptools/pctl/handle"
 )
@@ -57,14 +59,12 @@ func (s *Session) grab(ctx context.Context, pid int, o *GrabOptions) (*Process, 
 	if pid <= 0 {
 		return nil, ErrNoProcess
 	}
-	var h *handle.Handle
-	var err error
-	if o.ReadOnly {
-		h, err = s.registry.Grab(ctx, pid)
-	} else {
-		h, err = s.registry.Control(ctx, pid, func(ctx context.Context) (handle.Controlled, error) {
-			return s.attach(ctx, pid, o)
-		})
+	h, err := s.take(ctx, pid, o)
+	for range execRetries {
+		if err == nil || !vanished(err) || !lives(pid) {
+			break
+		}
+		h, err = s.take(ctx, pid, o)
 	}
 	if err != nil {
 		return nil, explain(pid, err, o.ReadOnly)
@@ -75,6 +75,40 @@ func (s *Session) grab(ctx context.Context, pid int, o *GrabOptions) (*Process, 
 		}
 	}
 	return s.add(h, o.ReadOnly)
+}
+
+// execRetries is how often a grab is tried once more where a process seems to
+// be gone and lives. In an exec by another thread than the first the first is a
+// zombie, and then the other has its number and no longer its own (execve(2),
+// Effect on other processes; de_thread in fs/exec.c): whoever looks from one
+// thread to the next meanwhile can miss both. A process that is stuck in its end
+// lives, too, so the tries are counted.
+const execRetries = 20
+
+// take gets the handle, and with it control unless o asks for ReadOnly.
+func (s *Session) take(ctx context.Context, pid int, o *GrabOptions) (*handle.Handle, error) {
+	if o.ReadOnly {
+		return s.registry.Grab(ctx, pid)
+	}
+	return s.registry.Control(ctx, pid, func(ctx context.Context) (handle.Controlled, error) {
+		return s.attach(ctx, pid, o)
+	})
+}
+
+// vanished reports that err says that there is no process, or no more.
+func vanished(err error) bool {
+	return errors.Is(err, syscall.ESRCH) || errors.Is(err, ErrNoProcess) ||
+		errors.Is(err, ErrEnded) || errors.Is(err, ErrZombie)
+}
+
+// lives reports whether a thread of process pid has not ended.
+func lives(pid int) bool {
+	fd, err := procfs.OpenPIDFD(pid)
+	if err != nil {
+		return false
+	}
+	defer fd.Close()
+	return fd.Alive()
 }
 
 // attach takes control of a process that nobody in this Session controls.
