@@ -115,8 +115,7 @@ const (
 	TrapPerf  = 6    // a perf event with sigtrap
 )
 
-// GetSigInfo reads the siginfo of the stop a thread is in. It fails with EINVAL in a
-// group stop, by which kernels tell one from a signal-delivery-stop.
+// GetSigInfo reads the siginfo of the stop a thread is in.
 func GetSigInfo(tid int, si *SigInfo) error {
 	if _, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_GETSIGINFO, uintptr(tid), 0, uintptr(unsafe.Pointer(si)), 0, 0); e != 0 {
 		return e
