@@ -27,7 +27,8 @@ type Table struct {
 	sorted []*Breakpoint // ascending
 	lifted map[uint64]byte
 
-	scratch Scratch
+	scratch  Scratch
+	observer Observer
 
 	work       []*Breakpoint // work space of of
 	raw, shown []byte        // work space of window reads
@@ -41,6 +42,8 @@ func NewTable(mem Memory) *Table {
 		kinds:  []Trap{int3{}},
 		byAddr: make(map[uint64]*Breakpoint),
 		lifted: make(map[uint64]byte),
+
+		observer: nobody{},
 	}
 	t.scratch.table = t
 	return t

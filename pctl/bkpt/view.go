@@ -41,7 +41,12 @@ func (t *Table) Write(p []byte, addr uint64) error {
 		}
 	}
 	t.scratch.write(text, addr)
-	if err := writeFull(t.mem, text, addr); err != nil {
+	if err := t.plant(text, p, addr); err != nil {
+		for _, b := range in {
+			if b.armed {
+				t.observer.Planting(b.Addr, []byte{breakByte}, b.code[:1])
+			}
+		}
 		return err
 	}
 	for _, b := range in {
