@@ -67,7 +67,14 @@ func (c *Controller) await(patience int) {
 				pending = append(pending, t)
 			}
 		}
-		c.gather(pending, func(t *thread) bool { return t.awaited }, func() { c.parkStuck(patience) })
+		before := c.awaited
+		c.gather(pending, func(t *thread) bool { return t.awaited }, func() {
+			// As long as some stop, the others are only waiting for a processor.
+			if c.awaited == before {
+				c.parkStuck(patience)
+			}
+			before = c.awaited
+		})
 	}
 }
 

@@ -35,7 +35,13 @@ func (c *Controller) Look(ctx context.Context, tids []int, visit func(tid int, r
 			}
 		}
 		c.seen = pending
-		c.gather(pending, func(t *thread) bool { return t.look == &l }, func() { c.missUnresponsive(&l) })
+		before := l.pending
+		c.gather(pending, func(t *thread) bool { return t.look == &l }, func() {
+			if l.pending == before {
+				c.missUnresponsive(&l)
+			}
+			before = l.pending
+		})
 		if l.pending > 0 {
 			l.lost += l.pending // the target has ended
 		}
