@@ -14,9 +14,9 @@ import (
 )
 
 // TestMain runs the command itself where the test binary is called pgrab, so
-// that tests can start it as a process of its own.
+// that tests can start it as a process of its own, or is the guard of one.
 func TestMain(m *testing.M) {
-	if filepath.Base(os.Args[0]) == "pgrab" {
+	if name := filepath.Base(os.Args[0]); name == "pgrab" || name == "ptools-guard" {
 		main()
 		return
 	}
@@ -91,7 +91,8 @@ func expect(t *testing.T, g *ptest.Target, pid int, lines ...string) {
 func expectFree(t *testing.T, g *ptest.Target, states string) {
 	t.Helper()
 	if by := g.TracerPID(); by != 0 {
-		t.Errorf("process %d is still traced by %d", g.PID, by)
+		name, err := os.ReadFile("/proc/" + strconv.Itoa(by) + "/cmdline")
+		t.Errorf("process %d is still traced by %d (%q, %v)", g.PID, by, name, err)
 	}
 	g.WaitState(states)
 }
