@@ -60,16 +60,6 @@
 // last needs us alive: after our own SIGKILL nobody holds the process, and it
 // runs on.
 //
-// Breakpoints that are still in the text when we are killed would kill the
-// process. A program that calls Guard at the top of its main has a second,
-// small process, from the first breakpoint to the release of the last process,
-// which then writes the original bytes back. It is as fast as it can be, and
-// that is all it promises: the threads run on at the same moment, and one that
-// gets to a breakpoint before it dies of SIGTRAP, as does one that has hit a
-// breakpoint and not yet been let past it. A process that stands at a
-// rendezvous other than a hit has no breakpoints in its text and none to be
-// hit by anybody. What was forked off at that very moment keeps them.
-//
 // # Concurrency
 //
 // A Session and a Process may be used from any goroutine. Methods that wait

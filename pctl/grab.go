@@ -117,7 +117,7 @@ func (s *Session) attach(ctx context.Context, pid int, o *GrabOptions) (handle.C
 		return nil, err
 	}
 	c, err := control.Attach(ctx, pid, &control.Options{
-		Stop: o.Stop, Mode: o.Release, Linker: o.Linker, OnThreadStart: o.OnThreadStart, Files: s.files, Guard: active,
+		Stop: o.Stop, Mode: o.Release, Linker: o.Linker, OnThreadStart: o.OnThreadStart, Files: s.files,
 	})
 	if err != nil {
 		return nil, err

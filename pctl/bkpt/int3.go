@@ -61,12 +61,9 @@ func (t *Table) plantRun(run []*Breakpoint) error {
 	if n == 0 {
 		return nil
 	}
-	n = int(run[len(run)-1].Addr - start + 1)
-	t.observer.Planting(start, raw[:n], clean[:n])
 	if err := writeRun(t.mem, run, raw); err != nil {
 		for _, b := range run {
 			b.armed = false
-			t.observer.Lifted(b.Addr, 1)
 		}
 		return err
 	}
@@ -78,7 +75,6 @@ func (t *Table) liftRun(run []*Breakpoint) error {
 	switch {
 	case err != nil && len(run) == 1:
 		run[0].armed, run[0].dead = false, true
-		t.observer.Lifted(run[0].Addr, 1)
 		return nil
 	case err != nil:
 		return apart(run, t.liftRun)
@@ -88,7 +84,6 @@ func (t *Table) liftRun(run []*Breakpoint) error {
 			return err
 		}
 	}
-	t.observer.Lifted(run[0].Addr, run[len(run)-1].Addr-run[0].Addr+1)
 	for _, b := range run {
 		b.armed = false
 	}

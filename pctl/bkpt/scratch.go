@@ -99,7 +99,7 @@ func (s *Scratch) Place(b *Breakpoint) (addr uint64, direct bool, err error) {
 	if !l.live {
 		// The whole slot: an earlier copy may have been longer.
 		p := append(l.copy.Code[:len(l.copy.Code):len(l.copy.Code)], l.orig[len(l.copy.Code):]...)
-		if err := s.table.plant(p, l.orig, l.addr); err != nil {
+		if err := writeFull(s.table.mem, p, l.addr); err != nil {
 			return 0, false, fmt.Errorf("scratch slot: %w", err)
 		}
 		l.live = true
@@ -236,7 +236,6 @@ func (s *Scratch) restore(mem Memory) error {
 			errs = append(errs, err)
 			continue
 		}
-		s.table.observer.Lifted(a.slots[lo].addr, uint64(hi-lo)*SlotSize)
 		for i := lo; i < hi; i++ {
 			a.slots[i].live = false
 		}

@@ -27,8 +27,7 @@ type Table struct {
 	sorted []*Breakpoint // ascending
 	lifted map[uint64]byte
 
-	scratch  Scratch
-	observer Observer
+	scratch Scratch
 
 	work       []*Breakpoint // work space of of
 	raw, shown []byte        // work space of window reads
@@ -42,8 +41,6 @@ func NewTable(mem Memory) *Table {
 		kinds:  []Trap{int3{}},
 		byAddr: make(map[uint64]*Breakpoint),
 		lifted: make(map[uint64]byte),
-
-		observer: nobody{},
 	}
 	t.scratch.table = t
 	return t

@@ -41,12 +41,7 @@ func (t *Table) Write(p []byte, addr uint64) error {
 		}
 	}
 	t.scratch.write(text, addr)
-	if err := t.plant(text, p, addr); err != nil {
-		for _, b := range in {
-			if b.armed {
-				t.observer.Planting(b.Addr, []byte{breakByte}, b.code[:1])
-			}
-		}
+	if err := writeFull(t.mem, text, addr); err != nil {
 		return err
 	}
 	for _, b := range in {
