@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"ptools/internal/elfsym"
-	"ptools/internal/guard"
 	"ptools/internal/ptrace"
 	"ptools/pctl/bkpt"
 	"ptools/pctl/handle"
@@ -49,8 +48,6 @@ type Options struct {
 	Linker bool
 	// Files caches ELF files among controllers; nil for a cache of its own.
 	Files *elfsym.Cache
-	// Guard lifts our traps when we die; nil: nobody does.
-	Guard *guard.Guard
 	// Bus receives the events; nil for a new one.
 	Bus *notify.Bus
 	// OnThreadStart is called on the control goroutine while the creator is stopped
@@ -124,7 +121,6 @@ type Controller struct {
 
 	mem       memory
 	user      bkpt.Memory // the same as the target itself may use it
-	watch     *guard.Watch
 	table     *bkpt.Table
 	reserved  bool // the table has been given its scratch area, or there is none
 	breaks    map[uint64][]*Break
@@ -244,7 +240,6 @@ func (c *Controller) cleanup() {
 		c.detachAll()
 	}
 	c.closeMemory()
-	c.watch.Close()
 	for _, s := range c.retired {
 		s.Close()
 	}
@@ -256,7 +251,6 @@ func (c *Controller) abort() {
 		c.detachAll()
 	}
 	c.closeMemory()
-	c.watch.Close()
 	if s := c.Space(); s != nil {
 		s.Close()
 	}

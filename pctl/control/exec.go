@@ -60,15 +60,11 @@ func (c *Controller) openMemory() error {
 	}
 	c.closeMemory()
 	c.mem, c.user = m, m.User()
-	if c.watch == nil {
-		c.watch = c.opt.Guard.Watch(c.pid)
-	}
 	return nil
 }
 
 func (c *Controller) closeMemory() {
 	c.mem.Close()
-	c.watch.Forget()
 	c.mem, c.user = noMemory{}, noMemory{}
 }
 
