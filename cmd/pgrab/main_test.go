@@ -14,9 +14,9 @@ import (
 )
 
 // TestMain runs the command itself where the test binary is called pgrab, so
-// that tests can start it as a process of its own, or is the guard of one.
+// that tests can start it as a process of its own.
 func TestMain(m *testing.M) {
-	if name := filepath.Base(os.Args[0]); name == "pgrab" || name == "ptools-guard" {
+	if filepath.Base(os.Args[0]) == "pgrab" {
 		main()
 		return
 	}
