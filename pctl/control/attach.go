@@ -146,10 +146,8 @@ func (c *Controller) seizePass(tids []int, r *reaper) (found bool, err error) {
 		case errors.Is(err, syscall.EPERM):
 			switch c.whyNot(tid) {
 			case seizeOurs:
-				// Its creator's event is still to come, perhaps after its end.
 				found = true
-				c.early[tid] = roleThread
-				c.add(tid, roleThread, stateBorn).fresh = true
+				c.addOurs(tid)
 			case seizeDead:
 			case seizeAgain:
 				found = true
@@ -161,6 +159,19 @@ func (c *Controller) seizePass(tids []int, r *reaper) (found bool, err error) {
 		}
 	}
 	return found, nil
+}
+
+// addOurs puts a thread on the books that turns out to be ours already: it was born to
+// one that was seized before, whose event is still to come, perhaps after its end. Or
+// it is a thread that was seized under another number while it was in execve(2), which
+// has made it the leader.
+func (c *Controller) addOurs(tid int) {
+	if tid == c.pid {
+		c.add(tid, roleThread, stateRunning)
+		return
+	}
+	c.early[tid] = roleThread
+	c.add(tid, roleThread, stateBorn).fresh = true
 }
 
 // refusal is the meaning of an EPERM from PTRACE_SEIZE.

@@ -63,10 +63,13 @@ func (c *Controller) take(t *thread) {
 		}
 		return
 	}
-	if s, err := ptrace.WaitTID(t.tid, false); err == nil && s.Kind != ptrace.KindNone {
+	s, err := ptrace.WaitTID(t.tid, false)
+	switch {
+	case err == syscall.ECHILD && t.tid != c.pid:
+		c.drop(t) // an exec has ended it, or has given it the leader's number
+	case err == nil && s.Kind != ptrace.KindNone:
 		c.dispatch(s)
 	}
-	// ECHILD: an exec has taken it away, which the leader reports.
 }
 
 // waitFor sleeps until one thread has something to report. Whatever the others have
@@ -88,8 +91,11 @@ func (c *Controller) waitFor(t *thread, wanted func(*thread) bool, tick func()) 
 		}
 		c.drain()
 		if err == syscall.ECHILD && wanted(t) && c.threads[t.tid] == t {
-			// Only its end, or an exec, explains that.
-			c.report(c.wait())
+			if t.tid != c.pid {
+				c.drop(t)
+				return
+			}
+			c.report(c.wait()) // only its end explains that
 			return
 		}
 		if time.Since(start) > ringAgain {
