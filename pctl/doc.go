@@ -13,7 +13,16 @@
 // stray signal, no byte left patched, no system call interrupted that could
 // have been spared, never left stopped. The host program is not harmed either:
 // its own children are never reaped, its signals never eaten, and when a
-// Session is closed no goroutine, thread or descriptor remains.
+// Session is closed no goroutine, thread or descriptor remains. One thing the
+// host has to refrain from: while it controls a child of its own it must not sit
+// in a wait for it (os/exec's Wait), to which the kernel would hand the stops of
+// that child; when Process.Wait has returned, or Done is closed, the exit status
+// is there to be collected.
+//
+// Breakpoints are trap instructions in the text. Should this program be killed
+// while one is planted, it stays there, and the thread that runs into it ends the
+// process. Nothing is planted by a plain grab; breakpoints, the points after Exec,
+// and following the run-time linker plant some.
 //
 // # Reference counting
 //
