@@ -8,6 +8,7 @@ import (
 
 	"ptools/internal/procfs"
 	"ptools/internal/profile"
+	"ptools/pctl/control"
 )
 
 // process is the sampler's view of one source.
@@ -120,6 +121,15 @@ func (p *process) ended() bool {
 	default:
 	}
 	return p.over
+}
+
+// endedBy reports whether err says that the process is over. Control answers so from
+// the moment of the end, which is a little before Done.
+func (p *process) endedBy(err error) bool {
+	if errors.Is(err, control.ErrEnded) || errors.Is(err, control.ErrReleased) {
+		<-p.Control.Done()
+	}
+	return p.ended()
 }
 
 // enroll makes the list of threads that of the controller.

@@ -24,7 +24,9 @@ func (p *process) round(ctx context.Context, now time.Duration) {
 	p.examineAll(total, known)
 	if len(p.looking.wanted) > 0 {
 		if err := p.looking.look(ctx); err != nil {
-			p.over, p.err = true, err
+			if !p.endedBy(err) {
+				p.over, p.err = true, err
+			}
 			return
 		}
 	}

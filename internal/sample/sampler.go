@@ -107,7 +107,7 @@ func (s *Sampler) Run(ctx context.Context) error {
 	}
 	defer s.finish(start)
 	for _, p := range s.processes {
-		if err := p.begin(start); err != nil && !p.ended() {
+		if err := p.begin(start); err != nil && !p.endedBy(err) {
 			p.over, p.err = true, err
 		}
 	}
