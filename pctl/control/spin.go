@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// spinFor bounds the polling before a blocking wait.
-const spinFor = 30 * time.Microsecond
+// spinFor bounds the polling before a blocking wait. On a virtual machine that is
+// otherwise idle it takes a stopped thread this long to run again on its processor.
+const spinFor = 200 * time.Microsecond
 
 // spinner decides whether to poll for the next report before sleeping for it. After
 // a breakpoint hit the next one is often only microseconds away, and polling for it
