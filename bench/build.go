@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// tool builds a command of the module, once.
+// tool builds a command of the module as `make build` does, once.
 func (l *lab) tool(ctx context.Context, name string) (string, error) {
-	return l.build(ctx, name, "go", "build", "-o", l.path(name), "./cmd/"+name)
+	return l.build(ctx, name, "env", "CGO_ENABLED=0", "go", "build", "-o", l.path(name), "./cmd/"+name)
 }
 
 // c builds one of the test targets, or of bench's own sources, with gcc.
