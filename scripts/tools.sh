@@ -26,6 +26,7 @@ list() {
 		sqlite3 sqlite3
 		bash bash
 		busybox busybox-static
+		/usr/share/perl5/Devel/NYTProf/flamegraph.pl libdevel-nytprof-perl
 		EOF
 		;;
 	*) echo "tools.sh: unknown set $1" >&2; exit 2 ;;

@@ -12,10 +12,15 @@ import (
 // workloadEnv makes this program the workload that --demo profiles.
 const workloadEnv = "PSAMPLE_WORKLOAD"
 
-// demoLength is how long the workload is profiled without -t.
-const demoLength = 3 * time.Second
+// What the workload is profiled with where the flags do not say: long and often
+// enough for its shares to show.
+const (
+	demoLength = 3 * time.Second
+	demoRate   = 499
+)
 
-// demoCommand is this program again, as the workload. It dies with us.
+// demoCommand is this program again, as the workload. It dies with us. Its runtime
+// leaves the loops alone: no signals to preempt them.
 func demoCommand() (*pctl.Command, pctl.Mode, error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -24,7 +29,7 @@ func demoCommand() (*pctl.Command, pctl.Mode, error) {
 	return &pctl.Command{
 		Path:  exe,
 		Args:  []string{"psample-workload"},
-		Env:   append(os.Environ(), workloadEnv+"=1"),
+		Env:   append(os.Environ(), workloadEnv+"=1", "GODEBUG=asyncpreemptoff=1"),
 		Files: []*os.File{os.Stdin, os.Stdout, os.Stderr},
 	}, pctl.ModeKill, nil
 }

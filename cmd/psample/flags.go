@@ -37,7 +37,8 @@ Shows where the threads of a program spend their time.
                             FILE's ending: .txt .folded .pb.gz .speedscope.json
                             .json, else text)
   -q, --quiet               no progress and no closing line
-      --demo                profile a built-in workload
+      --demo                profile a built-in workload; for it the defaults are
+                            -t 3 -F 499 --value cpu
   -h, --help                print this help
 
 With a COMMAND the exit status is the command's. Shares are of the sampling
@@ -185,6 +186,8 @@ func (r *rawFlags) schedule(fs *pflag.FlagSet) error {
 	switch rated, timed := fs.Changed("rate"), fs.Changed("delta"); {
 	case rated && timed:
 		return badUsage("-F and -d are two names of one thing: give one of them")
+	case r.demo && !rated && !timed:
+		r.rate = demoRate
 	case timed:
 		if !(r.delta > 0) {
 			return badUsage("the interval must be more than 0 ms")
@@ -206,6 +209,9 @@ func (r *rawFlags) form(fs *pflag.FlagSet) error {
 	var ok bool
 	if r.config.value, ok = profile.ParseValue(r.value); !ok {
 		return badUsage("unknown value %q: samples, cpu or wall", r.value)
+	}
+	if r.demo && !fs.Changed("value") {
+		r.config.value = profile.CPU
 	}
 	if r.output == "-" || r.output == "/dev/stdout" {
 		r.output = ""

@@ -133,6 +133,36 @@ func TestSpeedscope(t *testing.T) {
 	}
 }
 
+// TestSpeedscopeFrames: a function is one frame, however many of its lines were
+// seen, unless lines are asked for; the thread that worked most comes first.
+func TestSpeedscopeFrames(t *testing.T) {
+	for _, test := range []struct {
+		o    Options
+		want int
+	}{{Options{}, 1}, {Options{Lines: true}, 3}} { // lines 1, 5 and 9 of leaf
+		var f speedscopeFile
+		if err := json.Unmarshal([]byte(write(t, fakeProfile(straight), Speedscope, &test.o)), &f); err != nil {
+			t.Fatal(err)
+		}
+		leaves := 0
+		for _, fr := range f.Shared.Frames {
+			if fr.Name == "leaf" {
+				leaves++
+			}
+		}
+		if leaves != test.want {
+			t.Errorf("lines %v: leaf is %d frames, not %d", test.o.Lines, leaves, test.want)
+		}
+		if got := f.Profiles[f.Active].Name; got != "app (tid 10)" {
+			t.Errorf("shows %s first", got)
+		}
+	}
+	lazy := []int{3} // a thread that waited has used its 5 ns in the library that called the kernel
+	if out := write(t, fakeProfile(lazy), Speedscope, &Options{Value: CPU}); strings.Contains(out, "futex") {
+		t.Errorf("waiting used processor time:\n%s", out)
+	}
+}
+
 func TestJSON(t *testing.T) {
 	out := write(t, fakeProfile(straight), JSON, nil)
 	var d Document

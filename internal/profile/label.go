@@ -41,20 +41,21 @@ type Options struct {
 
 // labels appends the labels of a stack to dst, innermost first.
 func (s *Space) labels(stack StackID, o *Options, dst []label) []label {
-	leaf := true
-	for ; stack != 0; stack = s.nodes[stack].caller {
-		n := s.nodes[stack]
-		l := &s.locs[n.loc]
-		// Waiting costs no processor time: what a thread used before it
-		// waited belongs to the function that called the kernel.
-		skip := leaf && l.addr.Kind == note && o.Value == CPU && n.caller != 0
-		leaf = false
-		if skip {
-			continue
-		}
-		dst = s.locationLabels(l, o, dst)
+	for stack = s.counted(stack, o); stack != 0; stack = s.nodes[stack].caller {
+		dst = s.locationLabels(&s.locs[s.nodes[stack].loc], o, dst)
 	}
 	return dst
+}
+
+// counted returns the part of a stack that a value counts on. Waiting costs no
+// processor time: what a thread used before it waited belongs to the function
+// that called the kernel.
+func (s *Space) counted(stack StackID, o *Options) StackID {
+	n := s.nodes[stack]
+	if o.Value == CPU && n.caller != 0 && s.locs[n.loc].addr.Kind == note {
+		return n.caller
+	}
+	return stack
 }
 
 func (s *Space) locationLabels(l *location, o *Options, dst []label) []label {

@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"slices"
@@ -13,6 +14,7 @@ type speedscopeFile struct {
 	Schema   string              `json:"$schema"`
 	Exporter string              `json:"exporter"`
 	Name     string              `json:"name"`
+	Active   int                 `json:"activeProfileIndex"` // shown first
 	Shared   speedscopeShared    `json:"shared"`
 	Profiles []speedscopeProfile `json:"profiles"`
 }
@@ -38,10 +40,14 @@ type speedscopeProfile struct {
 	Samples    [][]int  `json:"samples"`
 	Weights    []int64  `json:"weights"`
 	thread     ThreadID // whose it is
+	cpu        int64    // processor time in nanoseconds
 }
 
-// writeSpeedscope writes one profile per thread. Samples have no order in
-// time, they are the distinct stacks with what each of them counts.
+// writeSpeedscope writes one profile per thread, of which the one that used
+// most processor time is shown first. Samples have no order in time, they are
+// the distinct stacks with what each of them counts. Without Lines a function
+// is one frame, whichever of its lines was seen: the viewer tells frames apart
+// by everything that they hold.
 func (p *Profile) writeSpeedscope(w io.Writer, o *Options) error {
 	out := speedscopeFile{
 		Schema:   speedscopeSchema,
@@ -71,20 +77,26 @@ func (p *Profile) writeSpeedscope(w io.Writer, o *Options) error {
 				})
 			}
 			t := &out.Profiles[i]
-			t.Samples = append(t.Samples, s.speedscopeStack(c.stack, &out.Shared, frames))
+			t.Samples = append(t.Samples, s.speedscopeStack(c.stack, o, &out.Shared, frames))
 			t.Weights = append(t.Weights, n)
 			t.EndValue += n
+			t.cpu += c.CPU
 		}
 	}
 	slices.SortFunc(out.Profiles, func(a, b speedscopeProfile) int {
 		return compareThreads(p.threads[a.thread], p.threads[b.thread])
 	})
+	for i := range out.Profiles {
+		if out.Profiles[i].cpu > out.Profiles[out.Active].cpu {
+			out.Active = i
+		}
+	}
 	return json.NewEncoder(w).Encode(out)
 }
 
 // speedscopeStack returns the stack, outermost first, as indices of frames,
 // and adds those that are new.
-func (s *Space) speedscopeStack(stack StackID, shared *speedscopeShared, seen map[speedscopeFrame]int) []int {
+func (s *Space) speedscopeStack(stack StackID, o *Options, shared *speedscopeShared, seen map[speedscopeFrame]int) []int {
 	indices := []int{}
 	add := func(f speedscopeFrame) {
 		i, ok := seen[f]
@@ -95,13 +107,17 @@ func (s *Space) speedscopeStack(stack StackID, shared *speedscopeShared, seen ma
 		}
 		indices = append(indices, i)
 	}
-	for _, l := range s.path(stack, nil) {
+	for _, l := range s.path(s.counted(stack, o), nil) {
 		if len(l.lines) == 0 {
 			add(speedscopeFrame{Name: s.locationLabels(l, &Options{}, nil)[0].String()})
 		}
 		for _, n := range l.lines {
 			f := s.profile.functions[n.fn]
-			add(speedscopeFrame{Name: label{f.name, f.object}.String(), File: f.file, Line: n.line})
+			fr := speedscopeFrame{Name: cmp.Or(f.name, unknown), File: f.file}
+			if o.Lines {
+				fr.Line = n.line
+			}
+			add(fr)
 		}
 	}
 	slices.Reverse(indices)

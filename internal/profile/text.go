@@ -44,7 +44,8 @@ func (h *histogram) add(stack []label, n int64) {
 // function with its share as a leaf, with OnStack its share anywhere on the
 // stack, and its name, the largest first. Shares are of the rounds taken, so
 // two busy threads sum to 200 %; of processor time they are of the time that
-// the targets used, of wall time of the time that passed.
+// the targets used, of wall time of the time that passed. Of thread creations
+// they are of the threads created, and the leaf is who wanted the thread.
 func (p *Profile) writeText(w io.Writer, o *Options) error {
 	b := bufio.NewWriter(w)
 	total := p.Total()
@@ -62,7 +63,7 @@ func (p *Profile) writeText(w io.Writer, o *Options) error {
 		p.writeThreads(b, whole, o)
 	} else {
 		h := histogram{tallies: make(map[label]*tally)}
-		p.eachStack(o, func(_ thread, stack []label, n int64) { h.add(stack, n) })
+		p.eachCounted(o, func(_ thread, stack []label, n int64) { h.add(stack, n) })
 		h.write(b, whole, o)
 	}
 	return b.Flush()
@@ -81,14 +82,31 @@ func (p *Profile) whole(v Value, total Values) int64 {
 	return p.Rounds
 }
 
+// eachCounted is eachStack with what a histogram counts of each stack: of thread
+// creations, what is not the same in all of them.
+func (p *Profile) eachCounted(o *Options, f func(t thread, stack []label, n int64)) {
+	if p.Subject == ThreadCreate {
+		p.eachPart(o, (*Space).creator, f)
+		return
+	}
+	p.eachStack(o, f)
+}
+
 // eachStack calls f for each distinct stack of each thread that counts
 // anything in the value chosen. The slice is valid during the call.
 func (p *Profile) eachStack(o *Options, f func(t thread, stack []label, n int64)) {
+	p.eachPart(o, wholeStack, f)
+}
+
+func wholeStack(_ *Space, stack StackID) StackID { return stack }
+
+// eachPart is eachStack with the part of each stack that part returns.
+func (p *Profile) eachPart(o *Options, part func(*Space, StackID) StackID, f func(t thread, stack []label, n int64)) {
 	var stack []label
 	for _, s := range p.finish() {
 		for _, c := range s.ordered() {
 			if n := c.of(o.Value); n != 0 {
-				stack = s.labels(c.stack, o, stack[:0])
+				stack = s.labels(part(s, c.stack), o, stack[:0])
 				f(p.threads[c.thread], stack, n)
 			}
 		}
@@ -97,7 +115,7 @@ func (p *Profile) eachStack(o *Options, f func(t thread, stack []label, n int64)
 
 func (p *Profile) writeThreads(b *bufio.Writer, whole int64, o *Options) {
 	perThread := make(map[thread]*histogram)
-	p.eachStack(o, func(t thread, stack []label, n int64) {
+	p.eachCounted(o, func(t thread, stack []label, n int64) {
 		h := perThread[t]
 		if h == nil {
 			h = &histogram{tallies: make(map[label]*tally)}

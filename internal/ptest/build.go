@@ -51,12 +51,13 @@ func BuildGo(t testing.TB, src string, flags ...string) string {
 	return build(t, "go", src, flags)
 }
 
-// Need skips the test when a program is not installed, or fails it if the program should be.
+// Need skips the test when a program, by name or by path, is not installed, or fails it if the program
+// should be.
 func Need(t testing.TB, program string) {
 	t.Helper()
 	switch {
 	case installed(program):
-	case required(program):
+	case required(filepath.Base(program)):
 		t.Fatalf("%s is not installed", program)
 	default:
 		t.Skipf("%s is not installed", program)
