@@ -56,6 +56,16 @@ func (g *Target) Line() string {
 	return s
 }
 
+// Until reads lines up to one that holds text, and returns that.
+func (g *Target) Until(text string) string {
+	g.t.Helper()
+	for {
+		if line := g.Line(); strings.Contains(line, text) {
+			return line
+		}
+	}
+}
+
 // Ready waits for the line "ready".
 func (g *Target) Ready() {
 	g.t.Helper()

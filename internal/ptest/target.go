@@ -24,12 +24,14 @@ type Target struct {
 	Stdin io.WriteCloser // its end is the target's cue to finish
 	Truth *Truth         // the shared page, or nil
 
-	t     testing.TB
-	cmd   *exec.Cmd   // the target, or the starter whose child it is; leads the process group
-	self  *os.Process // the target
-	out   *lines
-	stop  sync.Once
-	state *os.ProcessState // set once it is reaped
+	t    testing.TB
+	cmd  *exec.Cmd   // the target, or the starter whose child it is; leads the process group
+	self *os.Process // the target
+	out  *lines
+	stop sync.Once
+
+	terminal bool             // leads the session of a terminal
+	state    *os.ProcessState // set once it is reaped
 }
 
 // Options says how to start a target. Nil and the zero value are valid.
@@ -38,6 +40,10 @@ type Options struct {
 	Dir   string               // working directory; the test's if empty
 	Truth *Truth               // page that the target publishes to
 	Attr  *syscall.SysProcAttr // how it is forked; nil: in a process group of its own
+
+	// Terminal makes the target the leader of a session that has this terminal, for its standard
+	// streams as well: Stdin types, Line reads the screen. Foreign and Attr do not go with it.
+	Terminal *Terminal
 
 	// Foreign makes the target the child of another process, which reaps it at once: most
 	// processes that a tool looks at are not its children. Wait and Finish still tell how it ended.
@@ -67,23 +73,15 @@ func StartWith(t testing.TB, o *Options, argv ...string) *Target {
 	}
 	stderr := new(strings.Builder)
 	cmd.Stderr = stderr
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd.Stdout = w
-	err = cmd.Start()
+	stdin, r, w := o.streams(t, cmd)
+	err := cmd.Start()
 	w.Close()
 	if err != nil {
 		stdin.Close()
 		r.Close()
 		t.Fatalf("ptest: %v", err)
 	}
-	g := &Target{Stdin: stdin, Truth: o.Truth, t: t, cmd: cmd, self: cmd.Process, out: readLines(r)}
+	g := &Target{Stdin: stdin, Truth: o.Truth, t: t, cmd: cmd, self: cmd.Process, out: readLines(r), terminal: o.Terminal != nil}
 	t.Cleanup(func() {
 		g.end()
 		if t.Failed() && stderr.Len() > 0 {
@@ -102,6 +100,25 @@ func StartWith(t testing.TB, o *Options, argv ...string) *Target {
 		}
 	}
 	return g
+}
+
+// streams connects the target: stdin is its input, r reads what it writes to w.
+func (o *Options) streams(t testing.TB, cmd *exec.Cmd) (stdin io.WriteCloser, r, w *os.File) {
+	t.Helper()
+	if m := o.Terminal; m != nil {
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = m.slave, m.slave, m.slave
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+		return m.keys, m.keys, m.slave
+	}
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, w, err = os.Pipe(); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdout = w
+	return stdin, r, w
 }
 
 // command returns what runs argv as the options say, without its standard streams.
@@ -129,6 +146,9 @@ func (g *Target) end() {
 	}
 	g.Stdin.Close()
 	killGroup(g.cmd.Process.Pid)
+	if g.terminal {
+		killSession(g.cmd.Process.Pid)
+	}
 	g.Kill()
 	g.reap()
 	g.out.close()

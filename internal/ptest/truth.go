@@ -80,6 +80,9 @@ func OpenTruth() *Truth {
 	return r
 }
 
+// Path names the page for a target that another target starts, in PTEST_TRUTH.
+func (r *Truth) Path() string { return r.path }
+
 func mapTruth(f *os.File) (*Truth, error) {
 	b, err := syscall.Mmap(int(f.Fd()), 0, truthSize, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
 	return &Truth{words: b}, err
