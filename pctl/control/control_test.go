@@ -147,3 +147,31 @@ func TestReleaseStopped(t *testing.T) {
 		g.AwaitWork(1)
 	}
 }
+
+// TestGroupStops: a stop is told once, though some threads report it when it is over,
+// because the control goroutine had other things to do meanwhile.
+func TestGroupStops(t *testing.T) {
+	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "spin.c"), "-t", "12")
+	g.Ready()
+	c := attach(t, g.PID, nil)
+	s := c.Bus().Subscribe(notify.GroupStop | notify.GroupContinue)
+	defer s.Close()
+	for range ptest.Rounds(5, 20, 2000) {
+		g.Signal(syscall.SIGSTOP)
+		if e := next(t, s); e.Kind != notify.GroupStop {
+			t.Fatalf("%v instead of a stop", e.Kind)
+		}
+		busy, leave, left := make(chan struct{}), make(chan struct{}), make(chan error)
+		go func() { left <- c.Do(bg, func() { close(busy); <-leave }) }()
+		<-busy
+		g.WaitFor("its stop", g.Stopped)
+		g.Signal(syscall.SIGCONT)
+		close(leave)
+		if err := <-left; err != nil {
+			t.Fatal(err)
+		}
+		if e := next(t, s); e.Kind != notify.GroupContinue {
+			t.Fatalf("%v instead of the end of the stop", e.Kind)
+		}
+	}
+}

@@ -106,6 +106,7 @@ type Controller struct {
 	holds   int            // reasons for everybody to stand still
 	awaited int            // held threads that have not stopped yet
 	stopped bool           // the process is in a group stop
+	resumed bool           // the last one is over, and no signal was delivered since that begins another
 	points  notify.Point   // rendezvous still wanted
 	seen    []*thread      // work space of Look
 	noted   []*thread      // their timeouts have to be watched

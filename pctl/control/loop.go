@@ -176,6 +176,7 @@ func (c *Controller) resume(t *thread) {
 	var err error
 	switch t.m.settle() {
 	case actCont:
+		c.resumed = c.resumed && !beginsStop(t.m.signal)
 		err = ptrace.Cont(t.tid, t.m.signal)
 	case actListen:
 		err = ptrace.Listen(t.tid)

@@ -25,10 +25,16 @@ func (c *Controller) signalled(t *thread) {
 	}
 }
 
-// groupStopped handles one thread's part in a group stop.
+// beginsStop tells the signals that stop a process unless it handles them.
+func beginsStop(sig syscall.Signal) bool {
+	return sig == syscall.SIGSTOP || sig == syscall.SIGTSTP || sig == syscall.SIGTTIN || sig == syscall.SIGTTOU
+}
+
+// groupStopped handles one thread's part in a group stop. Of a stop that is over its
+// report may come after another thread has told that: it then reports that as well.
 func (c *Controller) groupStopped(t *thread, sig syscall.Signal) {
 	t.inGroup = true
-	if t.role == roleThread && !c.stopped {
+	if t.role == roleThread && !c.stopped && !c.resumed {
 		c.stopped = true
 		if c.leaving {
 			return // the SIGSTOP is ours
@@ -47,7 +53,7 @@ func (c *Controller) eventStopped(t *thread) {
 	case t.inGroup:
 		t.inGroup = false
 		if t.role == roleThread && c.stopped {
-			c.stopped = false
+			c.stopped, c.resumed = false, true
 			c.publish(notify.Event{Kind: notify.GroupContinue, TID: t.tid, Signal: int(syscall.SIGCONT)})
 		}
 	default:

@@ -137,10 +137,10 @@ func TestBreakStorms(t *testing.T) {
 			if err := c.Continue(bg); err != nil {
 				t.Fatal(err)
 			}
+			<-c.Done()
 			if e := await(t, end, notify.Terminal); e.Kind != notify.Undead || !e.Exited || e.Code != 0 {
 				t.Errorf("ended: %+v", e)
 			}
-			<-c.Done()
 			if got := <-out; got != want {
 				t.Errorf("%d hits: printed\n%swant\n%s", hits, got, want)
 			}
@@ -177,12 +177,12 @@ func TestExact(t *testing.T) {
 			if err := c.Continue(bg); err != nil {
 				t.Fatal(err)
 			}
+			<-c.Done()
 			if e := await(t, s, notify.Terminal); !e.Exited || e.Code != 0 {
 				t.Errorf("ended: %+v\n%s", e, <-out)
 			}
 			stop()
 			wg.Wait()
-			<-c.Done()
 			if b.Hits() != uint64(n) {
 				t.Errorf("%d hits of %d calls", b.Hits(), n)
 			}
