@@ -45,8 +45,10 @@ var rooms = map[string][]string{
 	"internal/sample": {"internal/ptrace", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind",
 		"internal/profile", "pctl/notify", "pctl/handle", "pctl/control", "pctl"},
 
-	"cmd/pgrab":          {"pctl"},
-	"cmd/psample":        {"pctl", "internal/sample", "internal/profile"},
+	"internal/job": {"pctl"},
+
+	"cmd/pgrab":          {"pctl", "internal/job"},
+	"cmd/psample":        {"pctl", "internal/job", "internal/sample", "internal/profile"},
 	"examples/functrace": {"pctl"},
 	"bench":              {"internal/ptest", "internal/sample", "internal/profile", "pctl"},
 }

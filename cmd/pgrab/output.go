@@ -46,6 +46,10 @@ func (o *output) run() {
 			switch {
 			case r.reached != nil:
 				close(r.reached)
+			case r.then != nil:
+				o.write(b)
+				b = b[:0]
+				r.then()
 			case o.err == nil:
 				b = appendRecord(b, o.format, r)
 			}
@@ -95,6 +99,10 @@ func (o *output) named() {
 	o.put(r)
 	<-r.reached
 }
+
+// then has f called when every record put before has been written, on the
+// goroutine that writes.
+func (o *output) then(f func()) { o.put(&record{then: f}) }
 
 // offer queues a record if not too many wait already.
 func (o *output) offer(r *record) bool {

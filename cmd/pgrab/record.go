@@ -11,7 +11,8 @@ type record struct {
 	threads []*pctl.Thread // every thread, at a rendezvous
 	skipped uint64         // hits that were not printed before this
 	counts  []count        // the final table
-	reached chan struct{}  // nothing to print: closed when all before it is
+	reached chan struct{}  // nothing to print: closed when all before it is formatted
+	then    func()         // nothing to print: called when all before it is written
 }
 
 // count is a row of the final table.

@@ -70,7 +70,7 @@ func (t *target) stay(ctx context.Context) {
 	} else {
 		line = t.prompt.line()
 		if t.interactive {
-			t.note("held; Enter continues it")
+			t.out.then(func() { t.note("held; Enter continues it") })
 		}
 	}
 	select {

@@ -7,13 +7,13 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"sync"
 	"syscall"
 
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"ptools/internal/job"
 	"ptools/pctl"
 )
 
@@ -26,7 +26,14 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err != nil {
 		return err
 	}
-	ctx, stop := untilSignal(ctx)
+	g := &grabber{options: o, prompt: prompt{in: stdin}, stderr: stderr, interactive: isTerminal(stdin) && isTerminal(stderr)}
+	if len(o.command) != 0 {
+		g.job = job.NewCommand()
+		defer g.job.Close()
+	} else {
+		defer job.Stay(g.refuseStop)()
+	}
+	ctx, stop := untilSignal(ctx, g.job)
 	defer stop()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -39,12 +46,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if o.json {
 		f = jsonLines{named}
 	}
-	g := &grabber{
-		options: o, session: pctl.NewSession(&pctl.SessionOptions{QuietStops: true}),
-		out:    newOutput(stdout, f, func(error) { cancel() }),
-		prompt: prompt{in: stdin}, stderr: stderr,
-		interactive: isTerminal(stdin) && isTerminal(stderr),
-	}
+	g.session = pctl.NewSession(&pctl.SessionOptions{QuietStops: true})
+	g.out = newOutput(stdout, f, func(error) { cancel() })
 	if len(o.command) != 0 {
 		err = g.create(ctx)
 	} else {
@@ -63,29 +66,14 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return err
 }
 
-// untilSignal returns a context that ends with the first signal that asks us
-// to let go; a second one ends us at once. A SIGHUP that was ignored, as under
-// nohup, stays ignored. A reader that goes away is an error of writing and no
-// signal. Handlers, other than ignored signals, do not survive into a command.
-func untilSignal(ctx context.Context) (context.Context, func()) {
-	pipe := make(chan os.Signal, 1)
-	signal.Notify(pipe, syscall.SIGPIPE)
-	asked := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) {
-		asked = append(asked, syscall.SIGHUP)
-	}
-	ctx, stop := signal.NotifyContext(ctx, asked...)
-	context.AfterFunc(ctx, stop)
-	return ctx, func() { stop(); signal.Stop(pipe) }
-}
-
 // grabber is a run of the command: what its targets share.
 type grabber struct {
 	*options
 	session     *pctl.Session
 	out         *output
 	prompt      prompt
-	interactive bool // somebody sits there who can be told what is waited for
+	interactive bool         // somebody sits there who can be told what is waited for
+	job         *job.Command // nil without one
 
 	mu     sync.Mutex
 	stderr io.Writer
@@ -97,6 +85,11 @@ func (g *grabber) complain(err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	fmt.Fprintln(g.stderr, complaint(err))
+}
+
+// refuseStop says why ^Z does not stop us.
+func (g *grabber) refuseStop() {
+	g.complain(errors.New("not stopped: what is grabbed would stand still at its next signal; ^C lets it go"))
 }
 
 // note tells the user something about a process that is no event.
@@ -163,6 +156,7 @@ func (g *grabber) create(ctx context.Context) error {
 		}
 		return startError{err}
 	}
+	g.job.Follow(p)
 	end, err := newTarget(g, p).watch(ctx)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 
+	"ptools/internal/job"
 	"ptools/internal/profile"
 	"ptools/internal/sample"
 	"ptools/pctl"
@@ -21,10 +22,17 @@ type session struct {
 	targets        []*pctl.Process
 	creations      *sample.Creations // with --threadcreate
 	binds          []func(*sample.Source)
+	job            *job.Command // the command's, or the demo's; nil without one
 }
 
 // run samples and writes the profile. status is the command's exit status.
 func (s *session) run(ctx context.Context, status *int) (err error) {
+	if len(s.cfg.pids) == 0 {
+		s.job = job.NewCommand()
+		defer s.job.Close()
+	} else {
+		defer job.Stay(s.refuseStop)()
+	}
 	ctx, signals := catchSignals(ctx)
 	defer signals.close()
 	s.files = sample.NewFiles()
@@ -36,6 +44,9 @@ func (s *session) run(ctx context.Context, status *int) (err error) {
 	}
 	if err := s.acquire(ctx); err != nil {
 		return err
+	}
+	if s.job != nil {
+		s.job.Follow(s.targets[0])
 	}
 	signals.passOn = s.isCommand()
 	signals.pid.Store(int64(s.targets[0].PID()))
@@ -50,6 +61,11 @@ func (s *session) run(ctx context.Context, status *int) (err error) {
 		*status, err = s.await(signals.again)
 	}
 	return err
+}
+
+// refuseStop says why ^Z does not stop us.
+func (s *session) refuseStop() {
+	fmt.Fprintln(s.stderr, "psample: not stopped: what is sampled would stand still at its next signal; ^C ends the sampling")
 }
 
 func (s *session) isCommand() bool { return len(s.cfg.command) > 0 }

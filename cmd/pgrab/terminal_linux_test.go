@@ -1,0 +1,222 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"ptools/internal/ptest"
+)
+
+// shell is an interactive one on a terminal of its own.
+type shell struct {
+	*ptest.Target
+	*ptest.Terminal
+	t *testing.T
+}
+
+func startShell(t *testing.T) *shell {
+	t.Helper()
+	m := ptest.NewTerminal(t)
+	t.Setenv("PS1", "")
+	t.Setenv("PGRAB", pgrabPath(t))
+	s := &shell{ptest.StartWith(t, &ptest.Options{Terminal: m}, "sh", "-i"), m, t}
+	s.Type("PS1=; echo begin\n")
+	s.Until("begin")
+	return s
+}
+
+// child waits until the shell has a child whose name is comm, and returns its number.
+func (s *shell) child(comm string) (pid int) {
+	s.t.Helper()
+	s.WaitFor("a child that is called "+comm, func() bool {
+		pid = child(s.PID, comm)
+		return pid != 0
+	})
+	return pid
+}
+
+func child(of int, comm string) int {
+	dir := "/proc/" + strconv.Itoa(of) + "/task"
+	tids, _ := os.ReadDir(dir)
+	for _, tid := range tids {
+		b, _ := os.ReadFile(dir + "/" + tid.Name() + "/children")
+		for _, pid := range strings.Fields(string(b)) {
+			if name, _ := os.ReadFile("/proc/" + pid + "/comm"); string(name) == comm+"\n" {
+				n, _ := strconv.Atoi(pid)
+				return n
+			}
+		}
+	}
+	return 0
+}
+
+// has waits until a process group has the terminal.
+func (s *shell) has(group int) {
+	s.t.Helper()
+	s.WaitFor("the terminal of "+strconv.Itoa(group), func() bool { return s.Foreground() == group })
+}
+
+// TestTerminalOfTarget: a process that has the terminal keeps it while it is held and let
+// go, stops at ^Z as its shell wants it, goes on with fg, and ends by ^C.
+func TestTerminalOfTarget(t *testing.T) {
+	s := startShell(t)
+	s.Type("cat; echo status=$?\n")
+	cat := s.child("cat")
+	s.has(cat)
+	s.Type("one\n")
+	s.Until("one")
+	p := startPgrab(t, "-p", strconv.Itoa(cat))
+	expect(t, p, cat, "grabbed (1 thread), stopped at grab")
+	s.has(cat)
+	s.Type("two\n")
+	p.Stdin.Write([]byte("\n"))
+	expect(t, p, cat, "continued")
+	s.Until("two")
+	s.Type("\x1a")
+	expect(t, p, cat, "stopped by signal 20 (stopped)")
+	s.Until("status=148")
+	s.has(s.PID)
+	s.Type("fg\n")
+	expect(t, p, cat, "continued by a signal")
+	s.has(cat)
+	s.Type("three\n")
+	s.Until("three")
+	p.Signal(os.Interrupt)
+	if out, state := p.Finish(); !strings.HasSuffix(out, "released, running\n") || state.ExitCode() != 0 {
+		t.Errorf("pgrab ends with %q, %v", out, state)
+	}
+	s.has(cat)
+	s.Type("\x03")
+	s.has(s.PID)
+	s.Type("echo status=$?\n")
+	s.Until("status=130")
+}
+
+// TestTerminalOfCommand: what is typed is the command's, whoever else is in its process
+// group: it reads, it is stopped and goes on with the shell's fg, it decides about ^C.
+func TestTerminalOfCommand(t *testing.T) {
+	s := startShell(t)
+	s.Type("$PGRAB -q -s none -- cat; echo status=$?\n")
+	p := s.child("pgrab")
+	s.has(p)
+	s.Type("one\n")
+	s.Until("one")
+	for range ptest.Rounds(1, 3, 50) {
+		s.Type("\x1a")
+		s.Until("status=147")
+		s.has(s.PID)
+		s.Type("fg; echo status=$?\n")
+		s.has(p)
+		s.Type("two\n")
+		s.Until("two")
+	}
+	s.Type("\x03")
+	s.Until("status=130")
+	s.has(s.PID)
+	s.Type("$PGRAB -q -s none -- sh -c 'trap \"echo interrupted; exit 5\" INT; echo ready; read x'; echo status=$?\n")
+	s.Until("ready")
+	s.Type("\x03")
+	s.Until("interrupted")
+	s.Until("status=5")
+}
+
+// TestStoppedCommand: all of a command stands still when the terminal stops it, not only
+// the thread that takes the signal.
+func TestStoppedCommand(t *testing.T) {
+	truth := ptest.NewTruth(t)
+	t.Setenv("SPIN", ptest.BuildC(t, "spin.c"))
+	s := startShell(t)
+	s.Type(fmt.Sprintf("PTEST_TRUTH=%s $PGRAB -q -s none -- $SPIN -t 3; echo status=$?\n", truth.Path()))
+	s.Until("ready")
+	s.Truth = truth
+	for range ptest.Rounds(1, 3, 50) {
+		s.AwaitWork(1)
+		s.Type("\x1a")
+		s.Until("status=147")
+		before := truth.Work()
+		for range 1000 {
+			if now := truth.Work(); now != before {
+				t.Fatalf("counts on while it is stopped, from %d to %d", before, now)
+			}
+		}
+		s.Type("fg; echo status=$?\n")
+	}
+	s.AwaitWork(1)
+	s.Type("\x03")
+	s.Until("status=130")
+}
+
+// TestBackgroundCommand: a command that reads the terminal from the background is
+// stopped, with us, until the shell brings it to the front.
+func TestBackgroundCommand(t *testing.T) {
+	s := startShell(t)
+	s.Type("$PGRAB -q -s none -- cat &\n")
+	p := s.child("pgrab")
+	s.WaitFor("its stop", func() bool { return stat(p) == 'T' })
+	s.has(s.PID)
+	s.Type("fg; echo status=$?\n")
+	s.has(p)
+	s.Type("one\n")
+	s.Until("one")
+	s.Type("\x04")
+	s.Until("status=0")
+}
+
+// stat returns the state of a process.
+func stat(pid int) byte {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 'X'
+	}
+	_, rest, _ := strings.Cut(string(b), ") ")
+	return rest[0]
+}
+
+// TestBackgroundGrab: in the background there is nobody to wait for, and the process
+// that was grabbed is not kept.
+func TestBackgroundGrab(t *testing.T) {
+	g, _ := startSpin(t)
+	s := startShell(t)
+	s.Type(fmt.Sprintf("$PGRAB -p %d & wait $!; echo status=$?\n", g.PID))
+	s.Until(fmt.Sprintf("pid %d: grabbed (3 threads), stopped at grab", g.PID))
+	s.Until(fmt.Sprintf("pid %d: continued", g.PID))
+	g.AwaitWork(1)
+	s.has(s.PID)
+	g.Kill()
+	s.Until(fmt.Sprintf("pid %d: undead: killed by signal 9 (killed)", g.PID))
+	s.Until("status=0")
+}
+
+// TestPrompt: somebody who sits at a terminal is told what is waited for. ^Z does not
+// stop us, who would have to answer for the process; ^C lets it go.
+func TestPrompt(t *testing.T) {
+	g, _ := startSpin(t)
+	s := startShell(t)
+	s.Type(fmt.Sprintf("$PGRAB -p %d; echo status=$?\n", g.PID))
+	s.Until("stopped at grab")
+	s.Until(fmt.Sprintf("pgrab: %d: held; Enter continues it", g.PID))
+	p := s.child("pgrab")
+	s.has(p)
+	s.Type("\n")
+	s.Until("continued")
+	g.AwaitWork(1)
+	s.Type("\x1a")
+	s.Until("pgrab: not stopped: ")
+	g.AwaitWork(1)
+	s.has(p)
+	s.Type("\x03")
+	s.Until(fmt.Sprintf("pid %d: released, running", g.PID))
+	s.Until("status=0")
+	s.has(s.PID)
+	expectFree(t, g, "RS")
+
+	s.Type(fmt.Sprintf("$PGRAB -p %d; echo status=$?\n", g.PID))
+	s.Until("held; Enter continues it")
+	s.Type("\x03")
+	s.Until(fmt.Sprintf("pid %d: released, running", g.PID))
+	s.Until("status=0")
+	expectFree(t, g, "RS")
+}

@@ -1,0 +1,65 @@
+// Package job keeps a shell's job control whole for a program that traces.
+//
+// A process that is traced stops at every signal until its tracer has answered. So a tracer that
+// the terminal stops (^Z, or a read in the background) takes others with it that nobody has asked
+// to stop; and of a command that it runs only the one thread that takes the signal stands still.
+// Hence:
+//
+//   - A program that traces processes which it did not start is not stopped by the terminal: [Stay].
+//   - One that runs a command leaves the terminal's signals to that command, which it shares a
+//     process group with, and stops when the command has stopped, as the shell expects of its job:
+//     [Command].
+package job
+
+import (
+	"bytes"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// stops are the signals by which a terminal stops a process group.
+var stops = []os.Signal{syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU}
+
+// Stay keeps the terminal from stopping this program until stop is called. A read of the terminal
+// in the background then fails with EIO (termios(3), tcsetpgrp(3)). At a ^Z refused is called, on a
+// goroutine that ends with stop. Programs that are executed inherit the ignored signals.
+func Stay(refused func()) (stop func()) {
+	if signal.Ignored(syscall.SIGTSTP) {
+		refused = nil
+	}
+	signal.Ignore(stops[1:]...)
+	if refused == nil {
+		return func() {}
+	}
+	pressed := make(chan os.Signal, 1)
+	done := make(chan struct{})
+	signal.Notify(pressed, syscall.SIGTSTP)
+	go func() {
+		defer close(done)
+		for range pressed {
+			refused()
+		}
+	}()
+	return func() {
+		signal.Stop(pressed)
+		close(pressed)
+		<-done
+	}
+}
+
+// Foreground reports whether our process group has the terminal (proc_pid_stat(5), pgrp and
+// tpgid): whatever is typed there to interrupt is for the whole group.
+func Foreground() bool {
+	b, err := os.ReadFile("/proc/self/stat")
+	if err != nil {
+		return false
+	}
+	const pgrp, tpgid = 2, 5 // counted from the state, which follows the name
+	f := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
+	return len(f) > tpgid && bytes.Equal(f[pgrp], f[tpgid])
+}
+
+// suspend stops this program until somebody continues it. The signal is SIGSTOP because the Go
+// runtime keeps its handlers of the others once they have been installed.
+func suspend() { syscall.Kill(os.Getpid(), syscall.SIGSTOP) }
