@@ -164,7 +164,7 @@ func (b *hitBench) grabbed(ctx context.Context, h pctl.Handler) (rate float64, e
 		return 0, err
 	}
 	defer t.stop()
-	s := pctl.NewSession(&pctl.SessionOptions{QuietStops: true}) // no child of ours stops by itself
+	s := pctl.NewSession(&pctl.SessionOptions{QuietStops: true, KeepAwake: true}) // no child of ours stops by itself
 	defer s.Close()
 	p, err := s.Grab(ctx, t.pid, nil)
 	if err != nil {

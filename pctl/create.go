@@ -46,7 +46,7 @@ func (s *Session) create(ctx context.Context, cmd *Command, o *CreateOptions) (*
 	}
 	defer s.grabs.Done()
 	c, err := control.Start(ctx, cmd, &control.Options{
-		Stop: o.Stop, Mode: o.Release, Linker: o.Linker, OnThreadStart: o.OnThreadStart, Files: s.files,
+		Stop: o.Stop, Mode: o.Release, Linker: o.Linker, OnThreadStart: o.OnThreadStart, Files: s.files, KeepAwake: s.awake,
 	})
 	if err != nil {
 		return nil, err

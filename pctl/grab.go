@@ -118,6 +118,7 @@ func (s *Session) attach(ctx context.Context, pid int, o *GrabOptions) (handle.C
 	}
 	c, err := control.Attach(ctx, pid, &control.Options{
 		Stop: o.Stop, Mode: o.Release, Linker: o.Linker, OnThreadStart: o.OnThreadStart, Files: s.files,
+		KeepAwake: s.awake,
 	})
 	if err != nil {
 		return nil, err

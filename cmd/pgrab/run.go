@@ -46,7 +46,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if o.json {
 		f = jsonLines{named}
 	}
-	g.session = pctl.NewSession(&pctl.SessionOptions{QuietStops: true})
+	g.session = pctl.NewSession(&pctl.SessionOptions{QuietStops: true, KeepAwake: true})
 	g.out = newOutput(stdout, f, func(error) { cancel() })
 	if len(o.command) != 0 {
 		err = g.create(ctx)

@@ -56,7 +56,7 @@ func run(ctx context.Context, argv []string, stdout, stderr io.Writer) error {
 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	session := pctl.NewSession(nil)
+	session := pctl.NewSession(&pctl.SessionOptions{KeepAwake: true})
 	defer session.Close()
 	process, err := session.Grab(ctx, *pid, nil)
 	if err != nil {

@@ -88,6 +88,18 @@ func SetRegs(tid int, r *Regs) error {
 	return nil
 }
 
+// UpdateRegs is SetRegs for a thread whose registers were was in this stop. Where r
+// has but another program counter only that is written (PTRACE_POKEUSER), which
+// spares the kernel the segment registers and their checks.
+func UpdateRegs(tid int, was, r *Regs) error {
+	moved := *was
+	moved.Rip = r.Rip
+	if moved != *r {
+		return SetRegs(tid, r)
+	}
+	return call(unix.PTRACE_POKEUSR, tid, unsafe.Offsetof(r.Rip), uintptr(r.Rip))
+}
+
 // EventMsg returns the number that belongs to the event a thread is stopped at.
 func EventMsg(tid int) (uint64, error) {
 	var msg uint64

@@ -67,6 +67,37 @@ func poke(t *testing.T, g *ptest.Target, addr uint64, b byte) byte {
 	return old[0]
 }
 
+// TestUpdateRegs: what is written is what was changed, be it the program counter alone or not.
+func TestUpdateRegs(t *testing.T) {
+	g := startCat(t)
+	x := newTracer(t)
+	x.seize(g.PID, 0)
+	awaitCall(g, g.PID, unix.SYS_READ)
+	x.halt(g.PID)
+	before := *x.regs(g.PID)
+	was := before
+	for name, change := range map[string]func(*Regs){
+		"nothing":         func(*Regs) {},
+		"program counter": func(r *Regs) { r.Rip += 100 },
+		"another":         func(r *Regs) { r.R12++ },
+		"both":            func(r *Regs) { r.Rip++; r.Rdi-- },
+	} {
+		now := was
+		change(&now)
+		x.must(UpdateRegs(g.PID, &was, &now))
+		if got := *x.regs(g.PID); got != now {
+			t.Errorf("%s: %+v, want %+v", name, got, now)
+		}
+		was = now
+	}
+	x.must(UpdateRegs(g.PID, &was, &before))
+	x.must(Cont(g.PID, 0))
+	say(t, g)
+	if got := g.Line(); got != "hello" {
+		t.Errorf("cat answers %q", got)
+	}
+}
+
 // TestQuietStops: with SA_NOCLDSTOP the handler of SIGCHLD stays what it was.
 func TestQuietStops(t *testing.T) {
 	const saNoCldWait = 0x2

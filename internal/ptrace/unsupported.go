@@ -55,6 +55,7 @@ func Listen(tid int) error                              { return errNo }
 func Detach(tid int, sig syscall.Signal) error          { return errNo }
 func GetRegs(tid int, r *Regs) error                    { return errNo }
 func SetRegs(tid int, r *Regs) error                    { return errNo }
+func UpdateRegs(tid int, was, r *Regs) error            { return errNo }
 func EventMsg(tid int) (uint64, error)                  { return 0, errNo }
 func GetSigInfo(tid int, si *SigInfo) error             { return errNo }
 func SetSigInfo(tid int, si *SigInfo) error             { return errNo }

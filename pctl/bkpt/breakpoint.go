@@ -22,6 +22,7 @@ type Breakpoint struct {
 	code   [codeSize]byte
 	plan   Plan
 	slot   *slot // scratch slot given to it
+	bent   bool  // no free slot has a copy that comes back by itself
 }
 
 // Plan returns how threads get past the breakpoint.
@@ -70,7 +71,7 @@ func (b *Breakpoint) setCode(code []byte) error {
 	}
 	b.code = [codeSize]byte{}
 	copy(b.code[:], code)
-	b.plan = p
+	b.plan, b.bent = p, false
 	return nil
 }
 

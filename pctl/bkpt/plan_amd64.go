@@ -199,6 +199,21 @@ func (p *Plan) Len() int { return p.length }
 // exit, or never return.
 func (p *Plan) IsSyscall() bool { return p.system }
 
+// UsesMemory reports that emulating the instruction reads or writes the target's
+// memory, which costs a system call that a copy does not need.
+func (p *Plan) UsesMemory() bool {
+	if p.kind != Emulate {
+		return false
+	}
+	switch p.act.op {
+	case opPush, opPop, opLeave, opRet:
+		return true
+	case opMove, opMoveSX, opCmov, opALU, opTest:
+		return p.act.dst.kind == argMem || p.act.src.kind == argMem
+	}
+	return false
+}
+
 // IsTrap reports that the instruction is a trap of the program's own (int3,
 // int1, int n): the signal it raises when stepped belongs to the program.
 func (p *Plan) IsTrap() bool { return p.trap }

@@ -32,6 +32,9 @@ func (p *Plan) Len() int { return 0 }
 // IsSyscall reports false.
 func (p *Plan) IsSyscall() bool { return false }
 
+// UsesMemory reports false.
+func (p *Plan) UsesMemory() bool { return false }
+
 // IsTrap reports false.
 func (p *Plan) IsTrap() bool { return false }
 

@@ -107,6 +107,22 @@ func (s *Scratch) Place(b *Breakpoint) (addr uint64, direct bool, err error) {
 	return l.addr, l.copy.Direct, nil
 }
 
+// Direct is Place where the thread can be continued in the slot and comes back by
+// itself. It takes no slot for another kind of copy.
+func (s *Scratch) Direct(b *Breakpoint) (addr uint64, ok bool) {
+	if b.slot == nil {
+		if b.bent {
+			return 0, false
+		}
+		if l, err := s.choose(b); err != nil || !l.copy.Direct {
+			b.bent = true // slots become free, but seldom
+			return 0, false
+		}
+	}
+	addr, direct, err := s.Place(b)
+	return addr, direct && err == nil
+}
+
 // choose finds a free slot for b and makes the copy for it, preferring one that
 // the thread can be continued in, then one that needs no scratch register.
 func (s *Scratch) choose(b *Breakpoint) (*slot, error) {

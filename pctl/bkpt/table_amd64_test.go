@@ -339,6 +339,38 @@ func TestScratch(t *testing.T) {
 	m.check(t, orig)
 }
 
+// TestDirect: only an instruction that comes back by itself is given a slot.
+func TestDirect(t *testing.T) {
+	m := newText()
+	copy(m.b[32:], []byte{0xe8, 0, 0, 0, 0}) // call
+	orig := bytes.Clone(m.b)
+	tab := NewTable(m)
+	s := tab.Scratch()
+	must(t, s.Reserve(textBase+4096, 2*SlotSize))
+	push, leave, call := mustAdd(t, tab, textBase), mustAdd(t, tab, textBase+12), mustAdd(t, tab, textBase+32)
+	move, ret := mustAdd(t, tab, textBase+1), mustAdd(t, tab, textBase+13)
+	must(t, tab.Arm())
+	for b, want := range map[*Breakpoint]bool{push: true, leave: true, ret: true, move: false, call: false} {
+		if got := b.Plan().UsesMemory(); got != want {
+			t.Errorf("%#x uses memory: %t, want %t", b.Addr, got, want)
+		}
+	}
+	if at, ok := s.Direct(call); ok || s.Free() != 2 {
+		t.Errorf("a call goes through %#x, %d slots are left", at, s.Free())
+	}
+	for _, b := range []*Breakpoint{push, ret, push} {
+		at, ok := s.Direct(b)
+		if !ok || m.b[at-textBase] != b.Orig() {
+			t.Errorf("Direct(%#x) = %#x, %t", b.Addr, at, ok)
+		}
+	}
+	if at, ok := s.Direct(leave); ok {
+		t.Errorf("a third slot of two: %#x", at)
+	}
+	must(t, tab.Disarm())
+	m.check(t, orig)
+}
+
 func BenchmarkArm(b *testing.B) {
 	for _, n := range []int{1, 50, 1000} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {

@@ -7,20 +7,23 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// alarm rings the control goroutine out of a wait every millisecond while it is on, so
+// alarm rings the control goroutine out of a wait again and again while it is on, so
 // that a wait for threads which may not answer can look at them. Starts nest.
 type alarm struct {
+	every time.Duration
 	timer *time.Timer
 	stop  func()
 	on    atomic.Int32
 }
 
-// init makes the alarm ring bell. The timer's goroutines end by themselves.
-func (a *alarm) init(bell *ptrace.Bell) {
+// init makes the alarm ring bell at intervals of every. The timer's goroutines end by
+// themselves.
+func (a *alarm) init(bell *ptrace.Bell, every time.Duration) {
+	a.every = every
 	a.timer = time.AfterFunc(time.Hour, func() {
 		if a.on.Load() > 0 {
 			bell.Ring() // a ring too many only ends one wait early
-			a.timer.Reset(ringAgain)
+			a.timer.Reset(every)
 		}
 	})
 	a.timer.Stop()
@@ -34,7 +37,7 @@ func (a *alarm) init(bell *ptrace.Bell) {
 // start switches the alarm on until the function it returns is called.
 func (a *alarm) start() (stop func()) {
 	if a.on.Add(1) == 1 {
-		a.timer.Reset(ringAgain)
+		a.timer.Reset(a.every)
 	}
 	return a.stop
 }

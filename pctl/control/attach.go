@@ -75,7 +75,8 @@ func (c *Controller) firstImage() error {
 
 func (c *Controller) openBell() (err error) {
 	if c.bell, err = ptrace.NewBell(); err == nil {
-		c.alarm.init(c.bell)
+		c.alarm.init(c.bell, ringAgain)
+		c.awake.init(c.bell, c.opt.KeepAwake)
 	}
 	return err
 }

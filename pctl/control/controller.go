@@ -46,6 +46,9 @@ type Options struct {
 	// Linker follows the run-time linker from the start: Loaded and Unloaded events.
 	// Breakpoints by symbol switch it on by themselves.
 	Linker bool
+	// KeepAwake keeps the machine's idle processors from sleeping while breakpoints are
+	// hit often. See pctl.SessionOptions.
+	KeepAwake bool
 	// Files caches ELF files among controllers; nil for a cache of its own.
 	Files *elfsym.Cache
 	// Bus receives the events; nil for a new one.
@@ -118,6 +121,7 @@ type Controller struct {
 	over    bool
 	lastEnd ptrace.Stop // of a thread of the target
 	spin    spinner
+	awake   awake
 	alarm   alarm
 
 	mem       memory
@@ -194,6 +198,7 @@ func (c *Controller) main(start func(*Controller) error, started chan<- error, f
 	}
 	close(found)
 	defer c.end()
+	defer c.awake.close()
 	defer c.closeQueue(ErrReleased)
 	c.tid.Store(int64(ptrace.ThreadID()))
 	if err := start(c); err != nil {

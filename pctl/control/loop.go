@@ -77,6 +77,7 @@ func (c *Controller) waitOwn() (ptrace.Stop, error) {
 func (c *Controller) report(s ptrace.Stop, err error) {
 	switch {
 	case err == syscall.EINTR:
+		c.awake.check()
 	case err != nil:
 		c.lost(err)
 	case s.Kind != ptrace.KindNone:

@@ -85,12 +85,16 @@ func restarts(t *thread, kind ptrace.Kind) bool {
 func (c *Controller) stepOff(t *thread) bool {
 	b := t.over
 	t.over = nil
+	c.awake.hit()
 	if c.loadRegs(t) != nil || t.regs.PC() != b.Addr || !b.Armed() {
 		return true
 	}
 	if t.m.signal != 0 {
 		// The signal's handler runs first and comes back here.
 		t.mark(b.Addr)
+		return true
+	}
+	if b.Hits > hotHits && b.Plan().UsesMemory() && c.continueCopy(t, b) {
 		return true
 	}
 	if b.Plan().Kind() == bkpt.Emulate {
@@ -105,12 +109,35 @@ func (c *Controller) stepOff(t *thread) bool {
 	return t.step == nil && t.m.state == stateStopped
 }
 
-// displace starts the thread on a copy of the instruction elsewhere.
-func (c *Controller) displace(t *thread, b *bkpt.Breakpoint) bool {
+// hotHits is how often a breakpoint is hit before it is worth a scratch slot that its
+// instruction could do without.
+const hotHits = 64
+
+// continueCopy sends the thread through a copy of an instruction that could be
+// emulated as well. That needs a system call for its access to memory, which the
+// thread makes itself here: the copy comes back behind the instruction.
+func (c *Controller) continueCopy(t *thread, b *bkpt.Breakpoint) bool {
+	c.reserveScratch()
+	slot, ok := c.table.Scratch().Direct(b)
+	if !ok {
+		return false
+	}
+	b.Plan().Enter(&t.regs, slot)
+	t.dirty, t.inSlot = true, true // every stop looks
+	return true
+}
+
+// reserveScratch gives the table its scratch area when the first copy is wanted.
+func (c *Controller) reserveScratch() {
 	if !c.reserved {
 		c.reserved = true
 		c.findScratch()
 	}
+}
+
+// displace starts the thread on a copy of the instruction elsewhere.
+func (c *Controller) displace(t *thread, b *bkpt.Breakpoint) bool {
+	c.reserveScratch()
 	slot, direct, err := c.table.Scratch().Place(b)
 	if err != nil {
 		return false

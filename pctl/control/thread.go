@@ -44,7 +44,8 @@ type thread struct {
 	vfork   bool // waits in vfork(2) for its child
 	inGroup bool // was last seen in a group stop
 
-	regs  ptrace.Regs // valid while regsOK, in a stop
+	regs  ptrace.Regs // valid while regOK, in a stop
+	was   ptrace.Regs // what the kernel has, if regs were changed since
 	regOK bool
 	dirty bool // regs have to be written back before it runs
 
@@ -105,7 +106,7 @@ func (c *Controller) loadRegs(t *thread) error {
 	if err := ptrace.GetRegs(t.tid, &t.regs); err != nil {
 		return err
 	}
-	t.regOK = true
+	t.regOK, t.was = true, t.regs
 	return nil
 }
 
@@ -115,7 +116,9 @@ func (c *Controller) flushRegs(t *thread) error {
 		return nil
 	}
 	t.dirty = false
-	return ptrace.SetRegs(t.tid, &t.regs)
+	err := ptrace.UpdateRegs(t.tid, &t.was, &t.regs)
+	t.was = t.regs
+	return err
 }
 
 // Short uninterruptible sleeps are everyday: for a page, for a lock. A thread counts

@@ -1,0 +1,90 @@
+package control
+
+import (
+	"encoding/binary"
+	"os"
+	"time"
+
+	"ptools/internal/ptrace"
+)
+
+// latencyDevice takes the longest time, in µs as a 32-bit number, that waking a
+// processor may take (Documentation/power/pm_qos_interface.rst). The kernel forgets a
+// request when its descriptor is closed, so it does not outlive us.
+const latencyDevice = "/dev/cpu_dma_latency"
+
+// The request is made when hits come as often as this, and withdrawn when so many have
+// not come for as long.
+const (
+	oftenHits = 64
+	oftenTime = 64 * time.Millisecond
+)
+
+// awake keeps the idle processors of the machine from sleeping while breakpoints are
+// hit often. Each hit sends two threads to sleep in turn, ours and the one that hit,
+// and wakes the other; what that costs is mostly the way of its processor out of a
+// sleeping state, on a virtual machine the way through the hypervisor as well. A
+// processor that may not sleep polls for work instead (drivers/cpuidle/poll_state.c)
+// and has it at once. Unlike polling of ours, that keeps nobody from running. All
+// methods must be called from the control goroutine.
+type awake struct {
+	device *os.File // nil: not wanted, not permitted, or no such device
+	on     bool
+	hits   int       // since then
+	since  time.Time // when the last oftenHits were complete
+	alarm  alarm
+	stop   func() // of the alarm
+}
+
+// init opens the device if its use is wanted. It belongs to root; without it hits only
+// take longer.
+func (a *awake) init(bell *ptrace.Bell, wanted bool) {
+	if !wanted {
+		return
+	}
+	a.alarm.init(bell, oftenTime)
+	if f, err := os.OpenFile(latencyDevice, os.O_WRONLY, 0); err == nil {
+		a.device = f
+	}
+}
+
+// hit is called at each hit.
+func (a *awake) hit() {
+	if a.hits++; a.hits < oftenHits || a.device == nil {
+		return
+	}
+	now := time.Now()
+	often := now.Sub(a.since) < oftenTime
+	a.hits, a.since = 0, now
+	if often && !a.on && a.ask(0) {
+		a.on, a.stop = true, a.alarm.start()
+	}
+}
+
+// check is called when the alarm, or any other bell, has ended a wait.
+func (a *awake) check() {
+	if a.on && time.Since(a.since) > oftenTime {
+		a.on = false
+		a.stop()
+		a.ask(noLatency)
+	}
+}
+
+// noLatency is no request (PM_QOS_CPU_LATENCY_DEFAULT_VALUE).
+const noLatency = 2000 * 1000 * 1000
+
+func (a *awake) ask(micros uint32) bool {
+	var b [4]byte
+	binary.NativeEndian.PutUint32(b[:], micros)
+	_, err := a.device.Write(b[:])
+	return err == nil
+}
+
+// close withdraws the request.
+func (a *awake) close() {
+	if a.on {
+		a.on = false
+		a.stop()
+	}
+	a.device.Close() // nil: an error that says so
+}

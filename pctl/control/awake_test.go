@@ -1,0 +1,54 @@
+package control
+
+import (
+	"encoding/binary"
+	"os"
+	"runtime"
+	"testing"
+
+	"ptools/internal/ptest"
+	"ptools/pctl/notify"
+)
+
+// latency returns what the kernel lets the waking of a processor take, in µs.
+func latency(t *testing.T) uint32 {
+	t.Helper()
+	f, err := os.Open(latencyDevice)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var b [4]byte
+	if _, err := f.Read(b[:]); err != nil {
+		t.Fatal(err)
+	}
+	return binary.NativeEndian.Uint32(b[:])
+}
+
+// TestKeepAwake: processors are kept awake while hits come often, and no longer: neither
+// when they come no more nor when control ends meanwhile.
+func TestKeepAwake(t *testing.T) {
+	if runtime.GOOS != "linux" || os.Getuid() != 0 {
+		t.Skip("the device belongs to root on Linux")
+	}
+	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "calls.c"), "-t", "1", "-f", "push")
+	g.Ready()
+	asleep := func() bool { return latency(t) == noLatency }
+	g.WaitFor("nobody else to keep processors awake", asleep)
+	for _, how := range []string{"remove", "release"} {
+		c := attach(t, g.PID, &Options{KeepAwake: true, Bus: notify.NewBus()})
+		b, err := c.BreakSymbol(bg, "", "f_push", 0, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.WaitFor("processors to be kept awake", func() bool { return latency(t) == 0 })
+		if how == "remove" {
+			if err := b.Remove(bg); err != nil {
+				t.Fatal(err)
+			}
+			g.WaitFor("processors to sleep after the last hit", asleep)
+		}
+		release(t, c, ModeRun)
+		g.WaitFor("processors to sleep after control", asleep)
+	}
+}
