@@ -135,3 +135,23 @@ func BenchmarkLines(b *testing.B) {
 		buf = f.Lines(start+i, buf[:0])
 	}
 }
+
+// BenchmarkFirstLine looks up the position of one address, nothing cached, in
+// libc and its separate debug file, whose sections are compressed.
+func BenchmarkFirstLine(b *testing.B) {
+	const libc = "/lib/x86_64-linux-gnu/libc.so.6"
+	if _, err := os.Stat(libc); err != nil {
+		b.Skip(err)
+	}
+	b.ReportAllocs()
+	var f *File
+	for b.Loop() {
+		f = open(b, libc, &rootSource{dir: "/"})
+		malloc := f.ByName("malloc")
+		if len(malloc) == 0 || len(f.Lines(malloc[0].Addr+8, nil)) == 0 {
+			b.Skip("no debug file of libc (libc6-dbg)")
+		}
+	}
+	b.StopTimer()
+	b.ReportMetric(float64(kept(func() { f = nil }))/1e6, "MB-kept")
+}

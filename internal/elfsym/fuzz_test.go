@@ -247,9 +247,21 @@ func FuzzDecompress(f *testing.F) {
 			t.Fatalf("%d bytes", len(out))
 		}
 		head := le.AppendUint64(le.AppendUint64(le.AppendUint32(le.AppendUint32(nil, kind), 0), limit/2), 1)
+		raw := memView(append(head, b...))
 		s := section{flags: elf.SHF_COMPRESSED}
-		if v := decompress(&s, memView(append(head, b...)), limit); v.size > limit {
-			t.Fatalf("%d bytes", v.size)
+		var budget budget
+		whole, parts := inflate(&s, raw, &budget), inflate(&s, raw, &budget)
+		if whole == nil {
+			return
+		}
+		all := whole.first(limit / 2)
+		for n := uint64(1); n <= limit/2; n *= 4 {
+			if part := parts.first(n); all != nil && !bytes.Equal(part, all[:n]) {
+				t.Fatalf("the first %d bytes are not those of the whole", n)
+			}
+		}
+		if held := budget.held.Load(); held > limit {
+			t.Fatalf("%d bytes are held", held)
 		}
 	})
 }

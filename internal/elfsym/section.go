@@ -4,18 +4,30 @@ import (
 	"debug/elf"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
-// sectionCache holds the sections that were loaded whole, by name, and how
-// much they hold together.
+// sectionCache holds the sections that were loaded whole, by name.
 type sectionCache struct {
-	mu   sync.Mutex
-	m    map[string]view
-	held uint64
+	mu     sync.Mutex
+	m      map[string]view
+	budget budget
 }
+
+// A budget is how many bytes of sections one file may hold in memory.
+type budget struct{ held atomic.Uint64 }
 
 // maxHeld bounds what all loaded sections of one file hold together.
 const maxHeld = 192 << 20
+
+// take reports whether n more bytes may be held.
+func (b *budget) take(n uint64) bool {
+	if b.held.Add(n) > maxHeld {
+		b.held.Add(-n)
+		return false
+	}
+	return true
+}
 
 // Section returns a section's address and its bytes, decompressed. Sections
 // of names .debug_* that the file itself lacks come from its separate debug
@@ -57,14 +69,18 @@ func (f *File) section(name string) *section {
 }
 
 // sectionView returns the decompressed bytes of a section for piecewise
-// reading: only a compressed one is taken into memory.
+// reading: only of a compressed one something is taken into memory, as much as
+// is read.
 func (f *File) sectionView(name string) view {
 	s := f.section(name)
 	switch {
 	case s == nil:
 		return view{}
 	case s.compressed():
-		return f.loadSection(name)
+		if z := inflate(s, s.view(f.file), &f.loaded.budget); z != nil {
+			return view{z: z, size: z.size}
+		}
+		return view{}
 	}
 	return s.view(f.file)
 }
@@ -76,21 +92,17 @@ func (f *File) loadSection(name string) view {
 	if v, ok := f.loaded.m[name]; ok {
 		return v
 	}
-	var v view
-	if s := f.section(name); s != nil {
-		limit := min(maxLoad, maxHeld-f.loaded.held)
-		if s.compressed() {
-			v = decompress(s, s.view(f.file), limit)
-		} else {
-			v = s.view(f.file).load(limit)
-		}
+	v := f.sectionView(name)
+	if v.z != nil || v.size <= maxLoad && f.loaded.budget.take(v.size) {
+		v = v.load(maxLoad)
+	} else {
+		v = view{}
 	}
 	if f.loaded.m == nil {
 		f.loaded.m = make(map[string]view)
 	}
 	if len(f.loaded.m) < maxHeaders {
 		f.loaded.m[name] = v
-		f.loaded.held += v.size
 	}
 	return v
 }

@@ -18,11 +18,12 @@ const (
 
 var le = binary.LittleEndian
 
-// A view is a run of bytes of a file: read piece by piece through r, or held
-// in mem. The zero view is empty.
+// A view is a run of bytes of a file: read piece by piece through r, taken from
+// z, or held in mem. The zero view is empty.
 type view struct {
 	r    io.ReaderAt
-	off  int64
+	z    *inflated
+	off  int64 // in r or z
 	size uint64
 	mem  []byte
 }
@@ -41,6 +42,9 @@ func (v view) bytes(off, n uint64) ([]byte, bool) {
 	if v.mem != nil {
 		return v.mem[off : off+n : off+n], true
 	}
+	if v.z != nil {
+		return v.inflated(off, n)
+	}
 	b := make([]byte, n)
 	return b, v.readAt(b, off)
 }
@@ -55,8 +59,31 @@ func (v view) readAt(b []byte, off uint64) bool {
 		copy(b, v.mem[off:])
 		return true
 	}
+	if v.z != nil {
+		p, ok := v.inflated(off, n)
+		copy(b, p)
+		return ok
+	}
 	m, _ := v.r.ReadAt(b, v.off+int64(off))
 	return m == len(b)
+}
+
+// inflated returns n bytes from off of z.
+func (v view) inflated(off, n uint64) ([]byte, bool) {
+	off += uint64(v.off)
+	b := v.z.first(off + n)
+	if b == nil {
+		return nil, false
+	}
+	return b[off:], true
+}
+
+// reader returns a reader of a view that is not inflated.
+func (v view) reader() io.Reader {
+	if v.mem != nil || v.size == 0 {
+		return bytes.NewReader(v.mem)
+	}
+	return io.NewSectionReader(v.r, v.off, int64(v.size))
 }
 
 // upTo returns at most n bytes from off: fewer at the end of the view.
@@ -77,7 +104,7 @@ func (v view) sub(off, n uint64) view {
 	if v.mem != nil {
 		return memView(v.mem[off : off+n])
 	}
-	return view{r: v.r, off: v.off + int64(off), size: n}
+	return view{r: v.r, z: v.z, off: v.off + int64(off), size: n}
 }
 
 // load returns v with its bytes in memory, or the empty view if it is larger
