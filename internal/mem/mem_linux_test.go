@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -32,6 +33,13 @@ func TestMain(m *testing.M) {
 
 const targetEnv = "PTOOLS_MEM_TARGET"
 
+// The target talks on its first thread, so that this can leave the others behind.
+func init() {
+	if os.Getenv(targetEnv) != "" {
+		runtime.LockOSThread()
+	}
+}
+
 func target() {
 	b, err := syscall.Mmap(-1, 0, 6*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
 	if err != nil {
@@ -50,6 +58,8 @@ func target() {
 		switch in.Text() {
 		case "peek":
 			fmt.Println(b[4*page])
+		case "leave":
+			unix.RawSyscall(unix.SYS_EXIT, 0, 0, 0)
 		case "exec":
 			exe, _ := os.Executable()
 			panic(syscall.Exec(exe, os.Args, os.Environ()))

@@ -115,9 +115,11 @@ func (m *Memory) Close() error {
 func (m *Memory) Stale() bool {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	if m.fd < 0 {
-		return true
-	}
+	return m.fd < 0 || m.ended()
+}
+
+// ended is Stale for an open descriptor. m.mu is held.
+func (m *Memory) ended() bool {
 	var b [1]byte
 	for {
 		n, err := unix.Pread(m.fd, b[:], 0)
@@ -156,18 +158,19 @@ func (m *Memory) ReadAt(p []byte, addr int64) (int, error) {
 	return n + rest, nil
 }
 
-// redirect chooses another thread for process_vm_readv: the address space
-// lives, but the thread that was used so far has left it.
-func (m *Memory) redirect() {
+// redirect chooses another thread for process_vm_readv, and reports whether there
+// is one: the address space lives, but the thread that was used so far has left it.
+func (m *Memory) redirect() bool {
 	local := [1]unix.Iovec{{Base: new(byte)}}
 	local[0].SetLen(1)
 	remote := [1]unix.RemoteIovec{{Len: 1}}
 	for _, tid := range others(m.pid) {
 		if _, err := unix.ProcessVMReadv(tid, local[:], remote[:], 0); err == unix.EFAULT {
 			m.via.Store(int64(tid))
-			return
+			return true
 		}
 	}
+	return false
 }
 
 // pread reads all of p through the descriptor. m.mu is held.

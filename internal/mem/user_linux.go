@@ -40,6 +40,10 @@ func (u *User) transfer(nr uintptr, p []byte, addr int64) (int, error) {
 	remote := unix.RemoteIovec{Base: uintptr(addr), Len: len(p)}
 	n, _, e := unix.Syscall6(nr, uintptr(u.m.via.Load()), uintptr(unsafe.Pointer(&local)), 1,
 		uintptr(unsafe.Pointer(&remote)), 1, 0)
+	if e == unix.ESRCH && !u.m.ended() && u.m.redirect() {
+		n, _, e = unix.Syscall6(nr, uintptr(u.m.via.Load()), uintptr(unsafe.Pointer(&local)), 1,
+			uintptr(unsafe.Pointer(&remote)), 1, 0)
+	}
 	if e != 0 {
 		return 0, e
 	}

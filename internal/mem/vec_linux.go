@@ -80,6 +80,9 @@ func (m *Memory) readBatch(b *batch, dst [][]byte, addrs []uint64) (used, got in
 		return used, 0
 	}
 	got, err := unix.ProcessVMReadv(int(m.via.Load()), b.local[:vecs], b.remote[:vecs], 0)
+	if err == unix.ESRCH && !m.ended() && m.redirect() {
+		got, err = unix.ProcessVMReadv(int(m.via.Load()), b.local[:vecs], b.remote[:vecs], 0)
+	}
 	if err != nil {
 		return used, 0
 	}
