@@ -99,3 +99,9 @@ type Exit struct{}
 
 func ThreadExit() (*Exit, error) { return nil, errNo }
 func (e *Exit) Wait()            {}
+
+// Memory is the memory of a stopped thread.
+type Memory struct{ TID int }
+
+func (m Memory) ReadAt(p []byte, addr int64) (int, error)  { return 0, errNo }
+func (m Memory) WriteAt(p []byte, addr int64) (int, error) { return 0, errNo }

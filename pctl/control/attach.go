@@ -24,8 +24,9 @@ func (c *Controller) options(m Mode) ptrace.Options {
 
 // Attach takes control of a running process: every thread is seized, none is
 // stopped unless a rendezvous at notify.Grab is asked for, in which case the
-// process stands still when Attach returns. The error is the kernel's; ctx governs
-// the attaching only.
+// process stands still when Attach returns. The error is the kernel's. ctx bounds the
+// waiting for a process in the middle of an exec, except inside PTRACE_SEIZE itself, and
+// nothing after Attach has returned.
 func Attach(ctx context.Context, pid int, o *Options) (*Controller, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -34,10 +35,10 @@ func Attach(ctx context.Context, pid int, o *Options) (*Controller, error) {
 		if err := c.openBell(); err != nil {
 			return err
 		}
-		if err := c.seizeAll(); err != nil {
+		if err := c.seizeAll(ctx); err != nil {
 			return err
 		}
-		if err := c.firstImage(); err != nil {
+		if err := c.firstImage(ctx); err != nil {
 			return err
 		}
 		c.publish(notify.Event{Kind: notify.Grabbed, Threads: c.count()})
@@ -52,7 +53,7 @@ func Attach(ctx context.Context, pid int, o *Options) (*Controller, error) {
 // firstImage takes notice of the address space of a process whose threads are
 // seized, unless an exec of one of them has done so already: from now on every exec
 // is reported.
-func (c *Controller) firstImage() error {
+func (c *Controller) firstImage(ctx context.Context) error {
 	if c.imageNew {
 		return nil
 	}
@@ -62,10 +63,13 @@ func (c *Controller) firstImage() error {
 	}
 	if errors.Is(err, syscall.ESRCH) {
 		// It is in the middle of an exec, or of its end; either will be reported.
-		if c.until(func() bool { return c.imageNew }, nil) {
+		if !c.until(func() bool { return c.imageNew || ctx.Err() != nil }, func() {}) {
+			return ErrEnded
+		}
+		if c.imageNew {
 			return nil
 		}
-		return ErrEnded
+		return ctx.Err()
 	}
 	if err != nil {
 		return fmt.Errorf("address space: %w", err)
@@ -95,7 +99,7 @@ func (c *Controller) count() int {
 // seizeAll seizes every thread of the process. A seized thread's clones attach
 // themselves; those of the others are found by reading the task directory until two
 // passes in a row have found nobody new.
-func (c *Controller) seizeAll() error {
+func (c *Controller) seizeAll(ctx context.Context) error {
 	if st, err := procfs.ReadStat(c.pid); err == nil {
 		c.own = st.PPID == ptrace.ProcessID()
 	}
@@ -121,6 +125,9 @@ func (c *Controller) seizeAll() error {
 		c.drain()
 		if c.over {
 			return ErrEnded
+		}
+		if err := ctx.Err(); err != nil {
+			return err
 		}
 	}
 	if c.count() == 0 {

@@ -99,7 +99,7 @@ func (b *Break) Remove(ctx context.Context) error {
 
 // either runs f on the control goroutine, where the caller may be already.
 func (c *Controller) either(ctx context.Context, f func()) error {
-	if !c.onControl() {
+	if !c.OnControl() {
 		return c.do(ctx, f)
 	}
 	if c.over {

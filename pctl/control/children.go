@@ -99,11 +99,20 @@ func (c *Controller) announce(t *thread, child int, r role, kind ptrace.Kind) {
 // target, and detaches it before it has run an instruction.
 func (c *Controller) letGo(t *thread) {
 	c.drop(t)
-	if m, err := mem.Open(t.tid); err == nil {
-		c.table.Clean(m)
-		m.Close()
-	}
+	c.clean(t)
 	c.moveOut(t)
 	c.flushRegs(t)
 	ptrace.Detach(t.tid, t.m.signal)
+}
+
+// clean takes our breakpoints out of the memory of a forked process. Where no descriptor
+// can be had for that memory the traps leave it word by word.
+func (c *Controller) clean(t *thread) {
+	m, err := mem.Open(t.tid)
+	if err != nil {
+		c.table.Clean(ptrace.Memory{TID: t.tid})
+		return
+	}
+	c.table.Clean(m)
+	m.Close()
 }

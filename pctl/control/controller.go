@@ -144,12 +144,13 @@ type memory interface {
 	io.Closer
 }
 
-// noMemory stands for the memory of a process that has no program yet, or is gone.
-type noMemory struct{}
+// noMemory stands for memory that cannot be had: of a process that has no program yet,
+// or is gone, or has executed what we may not read.
+type noMemory struct{ err error }
 
-func (noMemory) ReadAt([]byte, int64) (int, error)  { return 0, syscall.ESRCH }
-func (noMemory) WriteAt([]byte, int64) (int, error) { return 0, syscall.ESRCH }
-func (noMemory) Close() error                       { return nil }
+func (m noMemory) ReadAt([]byte, int64) (int, error)  { return 0, m.err }
+func (m noMemory) WriteAt([]byte, int64) (int, error) { return 0, m.err }
+func (m noMemory) Close() error                       { return nil }
 
 // newController makes the goroutine and waits until start has succeeded or failed
 // on it.
@@ -157,10 +158,11 @@ func newController(pid int, o *Options, start func(c *Controller) error) (*Contr
 	if !ptrace.Supported {
 		return nil, errors.ErrUnsupported
 	}
+	none := noMemory{syscall.ESRCH}
 	c := &Controller{
 		pid: pid, done: make(chan struct{}), threads: map[int]*thread{}, early: map[int]role{},
-		roster: map[int]struct{}{}, breaks: map[uint64][]*Break{}, mem: noMemory{}, user: noMemory{},
-		table: bkpt.NewTable(noMemory{}),
+		roster: map[int]struct{}{}, breaks: map[uint64][]*Break{}, mem: none, user: none,
+		table: bkpt.NewTable(none),
 	}
 	if o != nil {
 		c.opt = *o
@@ -201,6 +203,7 @@ func (c *Controller) main(start func(*Controller) error, started chan<- error, f
 	defer c.awake.close()
 	defer c.closeQueue(ErrReleased)
 	c.tid.Store(int64(ptrace.ThreadID()))
+	defer c.tid.Store(0) // another thread may get the number
 	if err := start(c); err != nil {
 		c.abort()
 		started <- err
@@ -239,11 +242,13 @@ func fit() bool {
 	return ptrace.ThreadID() != ptrace.ProcessID() && !ptrace.HasChildren()
 }
 
-// cleanup runs when the control goroutine ends, also by a panic of a handler: then
-// the traps leave the text and every thread is detached first, and the panic goes on.
+// cleanup runs when the control goroutine ends, also by a panic or a runtime.Goexit
+// of a handler: then the traps leave the text and every thread is detached first. The
+// panic goes on; whoever waits for the end of this control is told in any case.
 func (c *Controller) cleanup() {
 	if !c.over {
 		c.detachAll()
+		c.free(ModeRun)
 	}
 	c.closeMemory()
 	for _, s := range c.retired {

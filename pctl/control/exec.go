@@ -1,9 +1,12 @@
 package control
 
 import (
+	"syscall"
+
 	"ptools/internal/mem"
 	"ptools/internal/procfs"
 	"ptools/internal/ptrace"
+	"ptools/pctl/handle"
 	"ptools/pctl/notify"
 )
 
@@ -63,19 +66,29 @@ func (c *Controller) openMemory() error {
 	return nil
 }
 
-func (c *Controller) closeMemory() {
+func (c *Controller) closeMemory() { c.noMemory(syscall.ESRCH) }
+
+// noMemory does without the target's memory; err is what its users get.
+func (c *Controller) noMemory(err error) {
 	c.mem.Close()
-	c.mem, c.user = noMemory{}, noMemory{}
+	c.mem, c.user = noMemory{err}, noMemory{err}
 }
 
 // newImage starts afresh after an exec: breakpoints are forgotten, not written back.
 func (c *Controller) newImage() {
 	c.stopped, c.imageNew = false, true
 	c.forgetBreaks()
-	if err := c.openMemory(); err != nil {
-		return // it has ended; the report is on its way
+	err := c.openMemory()
+	if err == nil {
+		err = c.followImage()
 	}
-	if err := c.followImage(); err != nil {
-		return // likewise
+	if err != nil {
+		// It has ended, and the report is on its way; or it has executed a file that it
+		// may not read itself, whose memory takes CAP_SYS_PTRACE (would_dump in
+		// fs/exec.c). Then it is controlled, but nothing is known of it.
+		c.noMemory(err)
+		c.table = bkptTable(c.mem)
+		c.linker = linker{none: true, slots: c.linker.slots}
+		c.useSpace(handle.Unreadable(c.pid, c.files))
 	}
 }

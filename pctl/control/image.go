@@ -20,9 +20,7 @@ func (c *Controller) followImage() error {
 	if err != nil {
 		return err
 	}
-	if old := c.space.Swap(space); old != nil {
-		c.retire(old)
-	}
+	c.useSpace(space)
 	if c.holds == 0 {
 		c.table.Arm()
 	}
@@ -35,6 +33,13 @@ func (c *Controller) followImage() error {
 	c.planPoints()
 	c.lookUp()
 	return nil
+}
+
+// useSpace makes a map the present one.
+func (c *Controller) useSpace(s *handle.Space) {
+	if old := c.space.Swap(s); old != nil {
+		c.retire(old)
+	}
 }
 
 // retire keeps the map of the program before an exec for a while.

@@ -104,6 +104,8 @@ func (c *Controller) Release(ctx context.Context, m Mode) error {
 }
 
 func (c *Controller) release(m Mode) {
+	// A program that is executed meanwhile is not stopped, and gets no traps.
+	c.points, c.here, c.symbolic, c.opt.Linker = 0, nil, nil, false
 	if m == ModeKill {
 		syscall.Kill(c.pid, syscall.SIGKILL)
 		c.until(func() bool { return false }, nil)
@@ -118,6 +120,11 @@ func (c *Controller) release(m Mode) {
 		}
 		c.detachAll()
 	}
+	c.free(m)
+}
+
+// free notes that the target has been let go.
+func (c *Controller) free(m Mode) {
 	if c.over {
 		return
 	}

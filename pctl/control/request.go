@@ -30,7 +30,7 @@ const ringAgain = time.Millisecond
 // do runs f on the control goroutine and waits for it. A request that has not begun
 // when ctx is done is withdrawn; one that has begun is waited for.
 func (c *Controller) do(ctx context.Context, f func()) error {
-	if c.onControl() {
+	if c.OnControl() {
 		return ErrOnControl
 	}
 	r := &request{f: f, done: make(chan struct{})}
@@ -64,9 +64,9 @@ func (c *Controller) do(ctx context.Context, f func()) error {
 	}
 }
 
-// onControl reports whether the caller is the control goroutine, which is the only
-// one on its OS thread.
-func (c *Controller) onControl() bool {
+// OnControl reports whether the caller is the control goroutine, which is the only
+// one on its OS thread: in a handler, or a function given to Pause, Do or Look.
+func (c *Controller) OnControl() bool {
 	return int64(ptrace.ThreadID()) == c.tid.Load()
 }
 

@@ -73,6 +73,14 @@ type blockedCall struct {
 	switches uint64 // the thread's voluntary context switches when it was last seen in it
 }
 
+// closing is close(2), the one call that must not be made again: whatever it returns
+// the descriptor is gone, and its number may be another file's by now (filp_close in
+// fs/open.c; a file system over the network or in user space can be interrupted there).
+const closing = 3
+
+// again reports whether a call with this result is made again.
+func again(nr, result int64) bool { return result == -int64(syscall.EINTR) && nr != closing }
+
 // rewind moves a thread back that our stop made return EINTR.
 func (c *Controller) rewind(t *thread) {
 	if c.loadRegs(t) != nil || t.rewound.pc != 0 && t.regs.AtSyscall(t.rewound.pc, t.rewound.nr) {
@@ -80,7 +88,7 @@ func (c *Controller) rewind(t *thread) {
 	}
 	t.rewound = rewound{}
 	nr, result, ok := t.regs.SyscallReturn()
-	if !ok || result != -int64(syscall.EINTR) {
+	if !ok || !again(nr, result) {
 		return
 	}
 	args := t.regs.SyscallArgs()

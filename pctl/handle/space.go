@@ -45,13 +45,21 @@ func NewSpace(pid int, files *elfsym.Cache) (*Space, error) {
 	if files == nil {
 		files = elfsym.NewCache(ownFiles)
 	}
-	s := &Space{pid: pid, files: files, source: src, jit: jitMap{pid: pid}}
-	s.now.Store(&snapshot{})
+	s := Unreadable(pid, files)
+	s.source = src
 	if err := s.Refresh(); err != nil {
 		src.close()
 		return nil, err
 	}
 	return s, nil
+}
+
+// Unreadable is the Space of a process whose map may not be read: it is empty until
+// a Refresh succeeds.
+func Unreadable(pid int, files *elfsym.Cache) *Space {
+	s := &Space{pid: pid, files: files, source: &source{pid: pid}, jit: jitMap{pid: pid}}
+	s.now.Store(&snapshot{})
+	return s
 }
 
 // PID is the process's number.
