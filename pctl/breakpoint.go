@@ -41,6 +41,11 @@ func (p *Process) Break(ctx context.Context, where Where, h Handler) (*Breakpoin
 	if err != nil {
 		return nil, err
 	}
+	if where.Symbol != "" && !c.OnControl() {
+		// What reads symbols for the first time takes long: not on the control
+		// goroutine, while threads that stop wait for it.
+		p.Space().ByName(where.Object, where.Symbol)
+	}
 	b := &Breakpoint{p: p, where: where}
 	var on control.Handler
 	if h != nil {
@@ -75,7 +80,7 @@ func (p *Process) Break(ctx context.Context, where Where, h Handler) (*Breakpoin
 	}
 	p.mu.Unlock()
 	if closed { // while it was set
-		b.b.Remove(ctx)
+		b.b.Remove(context.WithoutCancel(ctx))
 		return nil, p.open(op)
 	}
 	return b, nil
@@ -96,14 +101,14 @@ func (b *Breakpoint) Hits() uint64 { return b.b.Hits() }
 // again, or after the process has ended, is no error. It may be called from a
 // Handler.
 func (b *Breakpoint) Remove(ctx context.Context) error {
-	b.p.mu.Lock()
-	delete(b.p.breaks, b)
-	b.p.mu.Unlock()
 	err := b.b.Remove(ctx)
-	if errors.Is(err, ErrEnded) || errors.Is(err, ErrReleased) {
-		return nil
+	if err != nil && !errors.Is(err, ErrEnded) && !errors.Is(err, ErrReleased) {
+		return b.p.fail("remove "+b.where.String(), err)
 	}
-	return b.p.fail("remove "+b.where.String(), err)
+	b.p.mu.Lock()
+	defer b.p.mu.Unlock()
+	delete(b.p.breaks, b)
+	return nil
 }
 
 // Hit is a thread at a breakpoint. Its methods may be called only by the

@@ -36,7 +36,8 @@ type GrabOptions struct {
 // Grab returns a reference to a running process, controlled unless o asks for
 // ReadOnly. The error of one that cannot be grabbed is an *Error with a *Refusal
 // where a cause is known. ctx bounds the waiting for others who are grabbing
-// the same process.
+// the same process. A Handler cannot grab its own process while that is being
+// closed (ErrOnControl).
 func (s *Session) Grab(ctx context.Context, pid int, o *GrabOptions) (*Process, error) {
 	if o == nil {
 		o = new(GrabOptions)
@@ -152,7 +153,7 @@ func (s *Session) vet(h *handle.Handle) error {
 func explain(pid int, err error, readOnly bool) error {
 	var known *Refusal
 	switch {
-	case errors.As(err, &known), errors.Is(err, os.ErrClosed), errors.Is(err, errors.ErrUnsupported),
+	case errors.As(err, &known), errors.Is(err, os.ErrClosed), errors.Is(err, ErrOnControl), errors.Is(err, errors.ErrUnsupported),
 		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	}
@@ -164,6 +165,14 @@ type controlled struct {
 	*control.Controller
 	mode    Mode
 	created string // path of the program, if we started it
+}
+
+// MayAwait refuses those who run on the goroutine that is to end.
+func (c *controlled) MayAwait() error {
+	if c.OnControl() {
+		return ErrOnControl
+	}
+	return nil
 }
 
 // Release lets the process go when the last reference is dropped. The map of

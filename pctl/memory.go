@@ -11,6 +11,9 @@ import (
 // io.ReaderAt and may be called from any goroutine, also from Handlers and in a
 // Pause. What a running process writes meanwhile is seen in part.
 func (p *Process) ReadAt(b []byte, addr int64) (int, error) {
+	if err := p.open("read"); err != nil {
+		return 0, err
+	}
 	if p.c != nil {
 		n, err := p.c.ReadAt(b, addr)
 		if !errors.Is(err, ErrReleased) {

@@ -32,6 +32,9 @@ type Process struct {
 	mode     Mode                // of its release
 	walk     walker
 
+	once  sync.Once // of Close
+	index int       // in s.procs; guarded by s.mu
+
 	mu      sync.Mutex
 	closed  bool
 	streams map[*Events]struct{}     // nil until there is one
@@ -120,46 +123,33 @@ func (p *Process) Done() <-chan struct{} {
 // Close drops the reference: its breakpoints are removed and its streams of
 // events closed. The last reference lets the process go in the mode in which it
 // was grabbed, and then Close waits until it is free. To close again is no
-// error. A Handler must not close (ErrOnControl).
-func (p *Process) Close() error {
-	if err := p.removeBreaks(); err != nil {
-		return err
+// error, and waits as well. A Handler must not close (ErrOnControl).
+func (p *Process) Close() (err error) {
+	if p.c != nil && p.c.OnControl() {
+		return p.fail("close", ErrOnControl)
 	}
+	p.once.Do(func() { err = p.close() })
+	return err
+}
+
+func (p *Process) close() error {
 	p.mu.Lock()
-	if p.closed {
-		p.mu.Unlock()
-		return nil
-	}
 	p.closed = true
-	streams := p.streams
-	p.streams = nil
+	streams, breaks := p.streams, p.breaks
+	p.streams, p.breaks = nil, nil
 	p.mu.Unlock()
 	for e := range streams {
 		e.shut()
 	}
+	if len(breaks) > 0 {
+		// Of an ended process there is nothing to remove.
+		p.c.Do(context.Background(), func() {
+			for b := range breaks {
+				b.b.Remove(context.Background())
+			}
+		})
+	}
 	return p.s.release(p)
-}
-
-// removeBreaks removes the breakpoints of this reference; those of others
-// stay. It returns an error only on the control goroutine.
-func (p *Process) removeBreaks() error {
-	if p.c == nil || p.readOnly {
-		return nil
-	}
-	ctx := context.Background()
-	err := p.c.Do(ctx, func() {
-		p.mu.Lock()
-		breaks := p.breaks
-		p.breaks = nil
-		p.mu.Unlock()
-		for b := range breaks {
-			b.b.Remove(ctx)
-		}
-	})
-	if err == ErrOnControl {
-		return p.fail("close", err)
-	}
-	return nil // of an ended process there is nothing to remove
 }
 
 // Controller returns what controls the process, for tools that need more than

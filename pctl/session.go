@@ -3,6 +3,7 @@ package pctl
 import (
 	"errors"
 	"os"
+	"slices"
 	"sync"
 
 	"ptools/internal/elfsym"
@@ -50,7 +51,7 @@ type Session struct {
 
 	mu     sync.Mutex
 	closed bool
-	procs  map[*Process]struct{}
+	procs  []*Process     // each knows its index
 	vetted map[int]uint64 // start times of the processes that a read-only grab has checked
 }
 
@@ -75,21 +76,25 @@ func NewSession(o *SessionOptions) *Session {
 	}
 	return &Session{
 		files: files, registry: registry, awake: o.KeepAwake,
-		procs: make(map[*Process]struct{}), vetted: make(map[int]uint64),
+		vetted: make(map[int]uint64),
 	}
 }
 
 // Close closes every Process of the Session, which lets the controlled ones go
 // in their release modes, and gives back what idle handles and open files hold:
 // stacks that have not been named by then have no names. It returns when that is
-// done and when no grab is under way any more. To close again is no error.
+// done and when no grab is under way any more. To close again is no error. A
+// Handler must not close (ErrOnControl).
 func (s *Session) Close() error {
 	s.mu.Lock()
-	s.closed = true
-	procs := make([]*Process, 0, len(s.procs))
-	for p := range s.procs {
-		procs = append(procs, p)
+	for _, p := range s.procs {
+		if p.c != nil && p.c.OnControl() {
+			s.mu.Unlock()
+			return p.fail("close session", ErrOnControl)
+		}
 	}
+	procs := slices.Clone(s.procs)
+	s.closed = true
 	s.mu.Unlock()
 	errs := make([]error, len(procs))
 	var wg sync.WaitGroup
@@ -103,7 +108,7 @@ func (s *Session) Close() error {
 	return errors.Join(errs...)
 }
 
-// begin announces a grab or a creation; end has to follow.
+// begin announces a grab or a creation; grabs.Done has to follow.
 func (s *Session) begin() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +129,8 @@ func (s *Session) add(h *handle.Handle, readOnly bool) (*Process, error) {
 	s.mu.Lock()
 	closed := s.closed
 	if !closed {
-		s.procs[p] = struct{}{}
+		p.index = len(s.procs)
+		s.procs = append(s.procs, p)
 	}
 	s.mu.Unlock()
 	if closed {
@@ -133,10 +139,15 @@ func (s *Session) add(h *handle.Handle, readOnly bool) (*Process, error) {
 	return p, nil
 }
 
-// release drops a reference that has been closed.
+// release drops a reference that has been closed. Until that is done the Session
+// knows it: its Close waits.
 func (s *Session) release(p *Process) error {
+	err := p.h.Release()
 	s.mu.Lock()
-	delete(s.procs, p)
+	last := len(s.procs) - 1
+	moved := s.procs[last]
+	s.procs[p.index], s.procs[last] = moved, nil
+	s.procs, moved.index = s.procs[:last], p.index
 	s.mu.Unlock()
-	return p.fail("release", p.h.Release())
+	return p.fail("release", err)
 }

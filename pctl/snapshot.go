@@ -3,6 +3,7 @@ package pctl
 import (
 	"context"
 	"errors"
+	"runtime"
 
 	"ptools/pctl/control"
 )
@@ -23,7 +24,8 @@ type Snapshot struct {
 // stopped afterwards. f runs on the control goroutine: it should copy what it
 // needs and return, and must not make requests to the Process, which would
 // wait for itself and return ErrOnControl. Pause returns f's error, and panics
-// with what f panics with.
+// with what f panics with. If f ends its goroutine (runtime.Goexit, as FailNow of
+// a test does), the process is let go and the caller's goroutine ends instead.
 //
 // Threads that cannot be stopped are not waited for; they are shown as
 // Unstoppable and execute nothing meanwhile.
@@ -34,6 +36,7 @@ func (p *Process) Pause(ctx context.Context, f func(*Snapshot) error) error {
 	}
 	var own error // f's
 	var panicked any
+	called, returned := false, false
 	err = c.Pause(ctx, func(stopped *control.Stopped) error {
 		s := &Snapshot{p: p, stopped: stopped}
 		defer func() {
@@ -41,13 +44,18 @@ func (p *Process) Pause(ctx context.Context, f func(*Snapshot) error) error {
 			panicked = recover() // it goes on in the caller, the process runs
 		}()
 		s.fill()
+		called = true
 		own = f(s)
+		returned = true
 		return nil
 	})
-	if panicked != nil {
+	switch {
+	case panicked != nil:
 		panic(panicked)
-	}
-	if err != nil {
+	case called && !returned:
+		<-c.Done()
+		runtime.Goexit()
+	case err != nil:
 		return p.fail("pause", err)
 	}
 	return own

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -49,14 +50,15 @@ func (p *PIDFD) Alive() bool {
 	return p.fd >= 0 && !ended(p.fd)
 }
 
-// ended polls: a pidfd is readable once the thread group has died.
+// ended polls: a pidfd is readable once the thread group has died. The call does
+// not sleep, so the Go scheduler need not hear of it.
 func ended(fd int) bool {
 	for {
-		var fds [1]unix.PollFd
-		fds[0] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
-		n, err := unix.Poll(fds[:], 0)
-		if err != unix.EINTR {
-			return err != nil || n > 0
+		p := unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
+		var now unix.Timespec
+		n, _, errno := unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&p)), 1, uintptr(unsafe.Pointer(&now)), 0, 0, 0)
+		if errno != unix.EINTR {
+			return errno != 0 || n > 0
 		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 // A flight that fails leaves nothing behind: the next grab tries again.
 type flight struct {
 	pid     int
-	control bool // opens for control
-	ending  bool // ends control, and brings nobody a handle
+	control bool       // opens for control
+	ending  Controlled // what it ends, bringing nobody a handle; nil: it opens
 
 	// waiting counts those who take the handle that comes of it as it is: all
 	// who want a read-only one, and if it is for control those who want that.
@@ -25,7 +25,7 @@ type flight struct {
 }
 
 // suits reports whether what comes of the flight is what somebody wants.
-func (f *flight) suits(control bool) bool { return !f.ending && (f.control || !control) }
+func (f *flight) suits(control bool) bool { return f.ending == nil && (f.control || !control) }
 
 // board counts somebody who will wait. registry.mu is held.
 func (f *flight) board(control bool) {
@@ -88,6 +88,11 @@ func (r *Registry) land(f *flight, h *Handle, err error) (*Handle, error) {
 // error if what came of it is not what the caller wants, or says nothing about
 // what it wants: the caller looks again.
 func (r *Registry) await(ctx context.Context, f *flight, control bool) (*Handle, error) {
+	if f.ending != nil {
+		if err := f.ending.MayAwait(); err != nil {
+			return nil, err
+		}
+	}
 	select {
 	case <-f.done:
 	case <-ctx.Done():
@@ -146,18 +151,13 @@ func (r *Registry) release(h *Handle) error {
 		return nil
 	case h.control != nil:
 		return r.endControl(h)
-	case h.stale || r.closed || r.idle == nil:
+	case h.stale || r.closed || r.recent == nil:
 		r.forget(h)
 		r.mu.Unlock()
 		h.close()
 		return nil
 	}
-	var out *Handle
-	if r.idle.Len() == r.limit {
-		_, out, _ = r.idle.RemoveOldest()
-		r.forget(out)
-	}
-	r.idle.Add(h.pid, h)
+	out := r.rest(h)
 	r.mu.Unlock()
 	if out != nil {
 		out.close()
@@ -169,7 +169,7 @@ func (r *Registry) release(h *Handle) error {
 func (r *Registry) endControl(h *Handle) error {
 	r.forget(h)
 	if r.flights[h.pid] == nil {
-		f := &flight{pid: h.pid, ending: true, done: make(chan struct{})}
+		f := &flight{pid: h.pid, ending: h.control, done: make(chan struct{})}
 		r.flights[h.pid] = f
 		defer r.land(f, nil, nil)
 	}

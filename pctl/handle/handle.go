@@ -17,6 +17,9 @@ type Controlled interface {
 	Space() *Space
 	// Done is closed when control has ended, for whatever reason.
 	Done() <-chan struct{}
+	// MayAwait returns an error if the caller cannot wait for the end of control,
+	// because it is what has to end.
+	MayAwait() error
 	// Release ends control and returns when it has ended. It is called once,
 	// by whoever drops the last reference.
 	Release() error
@@ -43,6 +46,7 @@ type Handle struct {
 
 	// Guarded by registry.mu:
 	refs  int
+	idle  bool // in the cache, with no references
 	stale bool // has left the hash; never idle
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"sync"
 	"syscall"
@@ -24,15 +25,20 @@ var errGone error = syscall.ESRCH
 // goroutine may call its methods. What takes time (reading maps, attaching)
 // happens once for all who wait for it, and outside the lock.
 type Registry struct {
-	limit    int // of idle
+	limit    int // of idle handles
 	identify func(pid int) (id identity, start uint64, err error)
 	newSpace func(pid int) (*Space, error)
 
 	mu      sync.Mutex
-	hash    map[int]*Handle              // what a grab returns
-	flights map[int]*flight              // pids that somebody is working on
-	idle    *simplelru.LRU[int, *Handle] // those of hash without references; nil if the limit is 0
+	hash    map[int]*Handle // what a grab returns
+	flights map[int]*flight // pids that somebody is working on
 	closed  bool
+
+	// recent has those of hash that nobody holds, or has held since they were
+	// released: a handle that is used again keeps its entry, so that grabbing and
+	// releasing a cached process makes none. nil if the limit is 0.
+	recent *simplelru.LRU[int, *Handle]
+	idle   int // how many of recent nobody holds
 }
 
 // NewRegistry makes a Registry that keeps up to limit idle read-only handles
@@ -50,11 +56,11 @@ func NewRegistry(limit int, files *elfsym.Cache) (*Registry, error) {
 		flights:  map[int]*flight{},
 	}
 	if limit > 0 {
-		idle, err := simplelru.NewLRU[int, *Handle](limit, nil)
+		recent, err := simplelru.NewLRU[int, *Handle](math.MaxInt, nil) // rest holds it to the limit
 		if err != nil {
 			return nil, err
 		}
-		r.idle = idle
+		r.recent = recent
 	}
 	return r, nil
 }
@@ -136,10 +142,7 @@ func (r *Registry) obtain(ctx context.Context, pid int, control bool, open func(
 func (r *Registry) Len() (all, idle int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.idle != nil {
-		idle = r.idle.Len()
-	}
-	return len(r.hash), idle
+	return len(r.hash), r.idle
 }
 
 // Close gives back the idle handles, and makes later grabs fail with
@@ -149,9 +152,9 @@ func (r *Registry) Close() {
 	r.mu.Lock()
 	r.closed = true
 	var idle []*Handle
-	if r.idle != nil {
-		idle = r.idle.Values()
-		for _, h := range idle {
+	for _, h := range r.hash {
+		if h.idle {
+			idle = append(idle, h)
 			r.forget(h)
 		}
 	}
@@ -185,10 +188,31 @@ func (r *Registry) find(pid int, control bool) (h *Handle, f *flight, mine bool,
 
 // retain adds a reference. r.mu is held.
 func (r *Registry) retain(h *Handle) {
-	if h.refs == 0 && r.idle != nil {
-		r.idle.Remove(h.pid)
-	}
+	r.wake(h)
 	h.refs++
+}
+
+// rest makes a handle idle that nobody holds any more, and returns the one that
+// has to leave for it, or nil. r.mu is held.
+func (r *Registry) rest(h *Handle) (out *Handle) {
+	h.idle = true
+	r.idle++
+	r.recent.Add(h.pid, h)
+	for r.idle > r.limit {
+		// What is in use was only released before the others, and loses its entry.
+		if _, out, _ = r.recent.RemoveOldest(); out.idle {
+			r.forget(out)
+		}
+	}
+	return out
+}
+
+// wake undoes rest but for the entry. r.mu is held.
+func (r *Registry) wake(h *Handle) {
+	if h.idle {
+		h.idle = false
+		r.idle--
+	}
 }
 
 // usable checks a handle that was found. It reports false, and gives the
@@ -229,7 +253,7 @@ func (r *Registry) usable(h *Handle) (bool, error) {
 func (r *Registry) drop(h *Handle) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	idle := h.refs == 0 && r.hash[h.pid] == h
+	idle := h.idle
 	r.forget(h)
 	return idle
 }
@@ -241,9 +265,10 @@ func (r *Registry) forget(h *Handle) {
 	if r.hash[h.pid] != h {
 		return
 	}
+	r.wake(h)
 	delete(r.hash, h.pid)
-	if r.idle != nil {
-		r.idle.Remove(h.pid)
+	if r.recent != nil {
+		r.recent.Remove(h.pid)
 	}
 }
 

@@ -1,0 +1,157 @@
+package pctl
+
+import (
+	"errors"
+	"io"
+	"os"
+	"runtime"
+	"sync"
+	"testing"
+
+	"ptools/internal/ptest"
+)
+
+// TestCloseWaits: whoever closes, first or later, by itself or with the Session, returns when
+// the process is free.
+func TestCloseWaits(t *testing.T) {
+	g, _ := startSpin(t)
+	s := NewSession(nil)
+	p := grab(t, s, g.PID, nil)
+	busy, free := make(chan struct{}), make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() { p.c.Do(bg, func() { close(busy); <-free }) })
+	<-busy
+	closing := func(how string, f func() error) {
+		if err := f(); err != nil {
+			t.Errorf("%s: %v", how, err)
+		}
+		if by := g.TracerPID(); by != 0 {
+			t.Errorf("%s returned, and it is traced by %d", how, by)
+		}
+	}
+	wg.Go(func() { closing("Close", p.Close) })
+	g.WaitFor("Close", func() bool { return p.open("test") != nil })
+	wg.Go(func() { closing("second Close", p.Close) })
+	wg.Go(func() { closing("the Session's Close", s.Close) })
+	g.WaitFor("the Session's Close", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.closed
+	})
+	close(free)
+	wg.Wait()
+	g.AwaitWork(1)
+}
+
+// TestCloseOnControl: what would wait for the goroutine that it runs on is refused.
+func TestCloseOnControl(t *testing.T) {
+	g, _ := startSpin(t)
+	s := session(t, nil)
+	p := grab(t, s, g.PID, nil)
+	reader := grab(t, s, g.PID, &GrabOptions{ReadOnly: true})
+	err := p.Pause(bg, func(*Snapshot) error {
+		for what, err := range map[string]error{
+			"the Session's Close": s.Close(), "Close": p.Close(), "a reader's Close": reader.Close(),
+		} {
+			if !errors.Is(err, ErrOnControl) {
+				t.Errorf("%s in a Pause: %v", what, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader.Close()
+	var wg sync.WaitGroup
+	p.Pause(bg, func(*Snapshot) error {
+		wg.Go(func() {
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		g.WaitFor("Close", func() bool { all, _ := s.registry.Len(); return all == 0 })
+		if _, err := s.Grab(bg, g.PID, nil); !errors.Is(err, ErrOnControl) {
+			t.Errorf("Grab in a Pause of a process that is being closed: %v", err)
+		}
+		return nil
+	})
+	wg.Wait()
+	for what, err := range map[string]error{
+		"read":    func() error { _, err := p.ReadAt(make([]byte, 1), 0); return err }(),
+		"threads": func() error { _, err := p.Threads(); return err }(),
+		"pause":   p.Pause(bg, nil), "continue": p.Continue(bg), "release": p.Release(bg),
+	} {
+		if !errors.Is(err, os.ErrClosed) {
+			t.Errorf("%s after Close: %v", what, err)
+		}
+	}
+}
+
+// TestBreakWhileClosing: no breakpoint is left behind by a reference that is closed while it is
+// set.
+func TestBreakWhileClosing(t *testing.T) {
+	g, _ := startCalls(t)
+	s := session(t, nil)
+	holder := grab(t, s, g.PID, nil)
+	addr := symbol(t, holder, "f_push")
+	for range ptest.Rounds(50, 200, 5000) {
+		p := grab(t, s, g.PID, nil)
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if _, err := p.Break(bg, Where{Addr: addr}, nil); err != nil && !errors.Is(err, os.ErrClosed) {
+				t.Error(err)
+			}
+		})
+		wg.Go(func() { p.Close() })
+		wg.Wait()
+	}
+	ptest.TextIntact(t, g.PID)
+}
+
+// TestGoexit: a function that ends the control goroutine, as FailNow of a test does, ends control
+// and harms nobody.
+func TestGoexit(t *testing.T) {
+	t.Run("pause", func(t *testing.T) {
+		g, _ := startSpin(t)
+		p := grab(t, session(t, nil), g.PID, nil)
+		events := p.Events(&EventOptions{Kinds: KindReleased})
+		returned := false
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			p.Pause(bg, func(*Snapshot) error { runtime.Goexit(); return nil })
+			returned = true
+		}()
+		<-ended
+		if returned {
+			t.Error("Pause has returned")
+		}
+		wantReleased(t, g, events)
+	})
+	t.Run("handler", func(t *testing.T) {
+		g, _ := startCalls(t)
+		p := grab(t, session(t, nil), g.PID, nil)
+		events := p.Events(&EventOptions{Kinds: KindReleased})
+		if _, err := p.Break(bg, Where{Symbol: "f_push"}, func(*Hit) { runtime.Goexit() }); err != nil {
+			t.Fatal(err)
+		}
+		wantReleased(t, g, events)
+	})
+}
+
+func wantReleased(t *testing.T, g *ptest.Target, events *Events) {
+	t.Helper()
+	if e, err := events.Next(bg); err != nil || e.Kind != KindReleased {
+		t.Errorf("event %v, %v", e.Kind, err)
+	}
+	if _, err := events.Next(bg); err != io.EOF {
+		t.Errorf("after the end: %v", err)
+	}
+	<-events.p.Done()
+	if by := g.TracerPID(); by != 0 {
+		t.Errorf("still traced by %d", by)
+	}
+	ptest.TextIntact(t, g.PID)
+	g.AwaitWork(1)
+}
