@@ -1,17 +1,14 @@
 package handle
 
 import (
-	"bytes"
 	"debug/elf"
 	"errors"
-	"io"
 	"os"
 	"sync"
 	"sync/atomic"
 	"syscall"
 
 	"ptools/internal/elfsym"
-	"ptools/internal/mem"
 	"ptools/internal/procfs"
 	"ptools/internal/unwind"
 )
@@ -64,7 +61,7 @@ func transient(err error) bool {
 func (s *Space) open(o *object) (*elfsym.File, error) {
 	switch {
 	case o.id.special == vdsoName:
-		return openMemory(s.pid, o)
+		return openVDSO(s.pid, o)
 	case o.id.special != "":
 		return nil, elfsym.ErrFormat
 	}
@@ -73,24 +70,6 @@ func (s *Space) open(o *object) (*elfsym.File, error) {
 		return nil, err
 	}
 	return s.files.Open(f, o.path, s.source)
-}
-
-// maxVDSO bounds what is copied out of the target; the vDSO is two pages.
-const maxVDSO = 1 << 20
-
-// openMemory reads an object that is in no file.
-func openMemory(pid int, o *object) (*elfsym.File, error) {
-	m, err := mem.Open(pid)
-	if err != nil {
-		return nil, err
-	}
-	defer m.Close()
-	b := make([]byte, min(o.end-o.start, maxVDSO))
-	n, err := m.ReadAt(b, int64(o.start))
-	if n == 0 {
-		return nil, errors.Join(err, io.ErrUnexpectedEOF)
-	}
-	return elfsym.New(bytes.NewReader(b[:n]), int64(n), o.path, nil)
 }
 
 // bias returns what to subtract from addresses of the region for the file's

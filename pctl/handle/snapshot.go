@@ -48,8 +48,6 @@ type region struct {
 	code atomic.Pointer[unwind.Mapping]
 }
 
-const vdsoName = "[vdso]"
-
 // build makes a snapshot of a list of mappings. Images of files that were
 // there before are taken over, opened or not.
 func build(maps []procfs.Map, text []byte, old map[fileID]*image) *snapshot {

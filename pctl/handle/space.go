@@ -90,11 +90,24 @@ func (s *Space) Refresh() error {
 	}
 	snap := build(maps, text, old.images)
 	s.scratch = nil // it is the snapshot's now
-	if auxv, err := procfs.ReadAuxv(s.pid); err == nil {
-		snap.entry = auxv[procfs.AuxEntry]
-	}
+	snap.entry = s.entryOf(snap, old)
 	s.now.Store(snap)
 	return nil
+}
+
+// entryOf returns the entry point of the main program. It is the same in every
+// snapshot after the first that has it: only what has changed is read again.
+func (s *Space) entryOf(snap, old *snapshot) uint64 {
+	was, is := old.find(old.entry), snap.find(old.entry)
+	if was != nil && is != nil && was.object != nil && is.object != nil &&
+		was.object.id == is.object.id && was.object.start == is.object.start {
+		return old.entry
+	}
+	auxv, err := procfs.ReadAuxv(s.pid)
+	if err != nil {
+		return 0 // an empty map has no main program either
+	}
+	return auxv[procfs.AuxEntry]
 }
 
 // Close gives back what the Space holds on to in the process: later it opens

@@ -93,6 +93,11 @@ func TestVDSO(t *testing.T) {
 		if len(f) != 1 || !strings.Contains(f[0].Func, "clock_gettime") || f[0].Offset != 1 || f[0].Object != vdsoName {
 			t.Errorf("Symbolize in the vDSO = %+v", f)
 		}
+		// Another process has the same contents.
+		other := newSpace(t, ptest.Start(t, "sleep", "1000").PID).Named(vdsoName)
+		if len(other) != 1 || other[0].File != o.File {
+			t.Errorf("the vDSO of another process: %+v, ours %+v", other, o)
+		}
 		return
 	}
 	t.Error("there is no vDSO")
