@@ -43,6 +43,10 @@ func (r *Regs) SetTrapFlag(on bool) {
 // FP returns the frame pointer register, whatever the program uses it for.
 func (r *Regs) FP() uint64 { return r.Rbp }
 
+// ThreadPointer returns the address that a C library keeps a thread's own data at: above
+// the thread's stack, in the memory that has both, for all threads but the first.
+func (r *Regs) ThreadPointer() uint64 { return r.FsBase }
+
 // Args returns the first six integer arguments of a function that has just been
 // called, by the System V calling convention.
 func (r *Regs) Args() [6]uint64 {

@@ -26,6 +26,9 @@ func (r *Regs) SetTrapFlag(bool) {}
 // FP returns 0.
 func (r *Regs) FP() uint64 { return 0 }
 
+// ThreadPointer returns 0.
+func (r *Regs) ThreadPointer() uint64 { return 0 }
+
 // Args returns zeros.
 func (r *Regs) Args() [6]uint64 { return [6]uint64{} }
 

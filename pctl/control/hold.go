@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 
+	"ptools/internal/procfs"
 	"ptools/internal/ptrace"
 	"ptools/pctl/notify"
 )
@@ -44,17 +45,62 @@ func (c *Controller) park(t *thread) {
 // the text when all stand. Calls nest; resumeAll undoes one.
 func (c *Controller) stopAll() {
 	c.holds++
-	if c.holds == 1 {
-		for _, t := range c.threads {
-			if t.role != roleCopy {
-				c.hold(t)
-			}
+	if c.holds == 1 && len(c.threads) >= manyThreads {
+		c.stopSleepers()
+	}
+	c.stopRest()
+}
+
+// stopAtOnce is stopAll for a stop so short that asking who sleeps would take longer.
+func (c *Controller) stopAtOnce() {
+	c.holds++
+	c.stopRest()
+}
+
+func (c *Controller) stopRest() {
+	for _, t := range c.threads {
+		if t.role != roleCopy && t.m.holds == 0 {
+			c.hold(t)
 		}
 	}
 	c.await(stuckFor)
 	if !c.over {
 		c.disarm()
 	}
+}
+
+// manyThreads is from how many threads on it is worth asking which of them sleep.
+const manyThreads = 16
+
+// stopSleepers stops the threads that sleep, and returns when they stand: each has to
+// be woken for that, which those that run need not wait for. A thread that falls asleep
+// or wakes up meanwhile waits a little longer, or less. The others run on, over
+// breakpoints too, whose handlers may want to stop everybody themselves.
+func (c *Controller) stopSleepers() {
+	for _, t := range c.threads {
+		if t.role != roleThread || t.m.holds > 0 || t.m.state != stateRunning {
+			continue
+		}
+		if st, err := procfs.ReadTaskStat(c.pid, t.tid); err == nil && st.State != 'R' {
+			c.hold(t)
+		}
+	}
+	c.await(stuckFor)
+}
+
+// runnersFirst returns all threads, those that were stopped in a system call after
+// those that may have been executing code of their own and have to get on with it.
+func (c *Controller) runnersFirst() []*thread {
+	all := make([]*thread, 0, len(c.threads))
+	for _, called := range [...]bool{false, true} {
+		for _, t := range c.threads {
+			_, _, in := t.regs.SyscallReturn()
+			if (t.regOK && in) == called {
+				all = append(all, t)
+			}
+		}
+	}
+	return all
 }
 
 // await handles reports until no thread is waited for, or those that are left have
@@ -97,9 +143,8 @@ func (c *Controller) resumeAll() {
 		return
 	}
 	c.arm()
-	all := make([]*thread, 0, len(c.threads))
-	for _, t := range c.threads {
-		all = append(all, t)
+	all := c.runnersFirst()
+	for _, t := range all {
 		c.arrived(t)
 		if t.m.holds > 0 {
 			t.m.unhold()

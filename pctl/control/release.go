@@ -25,7 +25,7 @@ func (c *Controller) detachAll() {
 	}
 	c.await(stuckForLeaving)
 	c.until(func() bool { return !c.copies() }, nil)
-	for _, t := range c.threads {
+	for _, t := range c.runnersFirst() {
 		c.leave(t)
 	}
 	clear(c.threads)

@@ -255,7 +255,7 @@ func (c *Controller) originalFault(t *thread) {
 // stepInPlace is for the few instructions that can be neither emulated nor moved:
 // everybody stands still, the traps leave the text, and the thread steps.
 func (c *Controller) stepInPlace(t *thread, b *bkpt.Breakpoint) {
-	c.stopAll()
+	c.stopAtOnce()
 	defer c.resumeAll()
 	if c.over || c.threads[t.tid] != t || t.m.state != stateStopped {
 		return

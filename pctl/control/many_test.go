@@ -1,0 +1,77 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"testing"
+
+	"ptools/internal/ptest"
+	"ptools/pctl/notify"
+)
+
+// TestPauseOfMany: of many threads those that sleep are stopped before those that run.
+// What these run into meanwhile is reported, also where that stops everybody from
+// within; when all stand, all stand.
+func TestPauseOfMany(t *testing.T) {
+	needX86(t)
+	n := ptest.Rounds(200, 1500, 20000)
+	c, out := run(t, &Options{Stop: notify.Create}, ptest.BuildC(t, "busyidle.c"),
+		"-b", "2", "-t", strconv.Itoa(2*manyThreads), "-n", strconv.Itoa(n))
+	b, err := c.BreakSymbol(bg, "", "busy_round", 0, func(h *Hit) {
+		if h.Count()%50 == 0 {
+			h.Hold()
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(b.Addrs()) != 1 {
+		t.Fatalf("set at %x", b.Addrs())
+	}
+	s := c.Bus().Subscribe(notify.Stopped | notify.Terminal)
+	defer s.Close()
+	if err := c.Continue(bg); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(bg)
+	var wg sync.WaitGroup
+	wg.Go(func() { pauses(ctx, t, c, int64(b.Addrs()[0])) })
+	e := next(t, s)
+	for ; e.Kind&notify.Terminal == 0; e = next(t, s) {
+		if err := c.Continue(bg); err != nil && !errors.Is(err, ErrEnded) {
+			t.Error(err)
+		}
+	}
+	stop()
+	wg.Wait()
+	<-c.Done()
+	if !e.Exited || e.Code != 0 {
+		t.Errorf("ended: %+v\n%s", e, <-out)
+	}
+	if b.Hits() != uint64(2*n) {
+		t.Errorf("%d hits of %d calls", b.Hits(), 2*n)
+	}
+}
+
+// pauses stops everybody again and again until ctx is done, and looks whether everybody
+// stands and whether the text at addr is the program's own.
+func pauses(ctx context.Context, t *testing.T, c *Controller, addr int64) {
+	for ctx.Err() == nil {
+		c.Pause(ctx, func(s *Stopped) error {
+			var raw, shown [1]byte
+			c.mem.ReadAt(raw[:], addr)
+			s.ReadAt(shown[:], addr)
+			if raw != shown {
+				t.Errorf("the text has %#x in place of %#x", raw, shown)
+			}
+			for _, th := range s.Threads() {
+				if _, err := th.Regs(); err != nil && !th.Parked() {
+					t.Errorf("thread %d: %v", th.TID(), err)
+				}
+			}
+			return nil
+		})
+	}
+}
