@@ -74,8 +74,8 @@ type Events struct {
 }
 
 // Events opens a stream that begins with how things are: KindGrabbed or
-// KindCreated, and KindStopped if the process is held at a rendezvous, as far as these kinds
-// are asked for. What happens from then on follows in order. A process that was
+// KindCreated, KindStopped if the process is held at a rendezvous, and KindGroupStop if somebody
+// else has stopped it, as far as these kinds are asked for. What happens from then on follows in order. A process that was
 // grabbed read-only has one event, its end, with an unknown status.
 func (p *Process) Events(o *EventOptions) *Events {
 	kinds := notify.All
@@ -125,6 +125,9 @@ func (p *Process) present(kinds Kind) []Event {
 	events := []Event{origin}
 	if at, held := p.c.Held(); held {
 		events = append(events, Event{Time: now, PID: p.PID(), Kind: KindStopped, Point: at, Threads: origin.Threads})
+	}
+	if sig := p.c.GroupStop(); sig != 0 {
+		events = append(events, Event{Time: now, PID: p.PID(), Kind: KindGroupStop, TID: p.PID(), Signal: int(sig)})
 	}
 	wanted := events[:0]
 	for _, e := range events {

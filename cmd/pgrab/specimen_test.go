@@ -82,13 +82,20 @@ func TestSpecimens(t *testing.T) {
 				t.Errorf("pgrab prints %q, want %q", got, first)
 			}
 			p.Stdin.Close()
+			if s.state == "T" {
+				p.Until("stopped by signal 19 (stopped (signal))")
+			}
 			for line := p.Line(); line != "pid "+pid+": continued"; line = p.Line() {
 				if strings.Contains(line, "lost") || strings.Contains(line, "undead") {
 					t.Fatalf("pgrab prints %q", line)
 				}
 			}
+			left := "released, running\n"
+			if s.state == "T" {
+				left = "released, stopped\n"
+			}
 			p.Signal(os.Interrupt)
-			if out, state := p.Finish(); !strings.HasSuffix(out, "released, running\n") || state.ExitCode() != 0 {
+			if out, state := p.Finish(); !strings.HasSuffix(out, left) || state.ExitCode() != 0 {
 				t.Errorf("pgrab ends with %q, %v", out, state)
 			}
 			expectFree(t, g, s.state)

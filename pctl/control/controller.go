@@ -89,6 +89,7 @@ type Controller struct {
 	waiting atomic.Bool  // the control goroutine is in Wait, or about to be
 	gen     atomic.Uint64
 	held    atomic.Uint32 // notify.Point at which the target is held
+	stopped atomic.Uint32 // signal of the group stop that the target is in
 	space   atomic.Pointer[handle.Space]
 	tids    atomic.Pointer[[]int] // snapshot of the thread set, nil when it changed
 
@@ -108,7 +109,6 @@ type Controller struct {
 	stolen  []ptrace.Stop
 	holds   int            // reasons for everybody to stand still
 	awaited int            // held threads that have not stopped yet
-	stopped bool           // the process is in a group stop
 	resumed bool           // the last one is over, and no signal was delivered since that begins another
 	points  notify.Point   // rendezvous still wanted
 	seen    []*thread      // work space of Look
@@ -282,6 +282,9 @@ func (c *Controller) Held() (notify.Point, bool) {
 	p := notify.Point(c.held.Load())
 	return p, p != 0
 }
+
+// GroupStop returns the signal by which somebody else has stopped the target, or 0.
+func (c *Controller) GroupStop() syscall.Signal { return syscall.Signal(c.stopped.Load()) }
 
 // Space returns the map of the target's present address space. An exec replaces it,
 // and the old one is closed when the control goroutine ends. The last one stays open,

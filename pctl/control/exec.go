@@ -76,7 +76,8 @@ func (c *Controller) noMemory(err error) {
 
 // newImage starts afresh after an exec: breakpoints are forgotten, not written back.
 func (c *Controller) newImage() {
-	c.stopped, c.imageNew = false, true
+	c.stopped.Store(0)
+	c.imageNew = true
 	c.forgetBreaks()
 	err := c.openMemory()
 	if err == nil {

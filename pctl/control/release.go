@@ -129,6 +129,9 @@ func (c *Controller) free(m Mode) {
 		return
 	}
 	c.held.Store(0)
+	if c.stopped.Load() != 0 {
+		m = ModeStop // by whoever stopped it
+	}
 	c.publish(notify.Event{Kind: notify.Released, Mode: m.String()})
 	c.over = true
 	c.closeQueue(ErrReleased)
@@ -139,7 +142,7 @@ func (c *Controller) free(m Mode) {
 // detached, before they run.
 func (c *Controller) stopProcess() {
 	t := c.anyStopped()
-	if t == nil || c.stopped {
+	if t == nil || c.stopped.Load() != 0 {
 		return
 	}
 	if ptrace.Kill(c.pid, t.tid, syscall.SIGSTOP) != nil {

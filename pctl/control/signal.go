@@ -34,8 +34,8 @@ func beginsStop(sig syscall.Signal) bool {
 // report may come after another thread has told that: it then reports that as well.
 func (c *Controller) groupStopped(t *thread, sig syscall.Signal) {
 	t.inGroup = true
-	if t.role == roleThread && !c.stopped && !c.resumed {
-		c.stopped = true
+	if t.role == roleThread && c.stopped.Load() == 0 && !c.resumed {
+		c.stopped.Store(uint32(sig))
 		if c.leaving {
 			return // the SIGSTOP is ours
 		}
@@ -52,8 +52,9 @@ func (c *Controller) eventStopped(t *thread) {
 		c.moveOut(t)
 	case t.inGroup:
 		t.inGroup = false
-		if t.role == roleThread && c.stopped {
-			c.stopped, c.resumed = false, true
+		if t.role == roleThread && c.stopped.Load() != 0 {
+			c.resumed = true
+			c.stopped.Store(0)
 			c.publish(notify.Event{Kind: notify.GroupContinue, TID: t.tid, Signal: int(syscall.SIGCONT)})
 		}
 	default:
