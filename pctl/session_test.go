@@ -217,16 +217,12 @@ func TestHostsChildren(t *testing.T) {
 // TestManyProcesses controls many processes at once from several goroutines.
 func TestManyProcesses(t *testing.T) {
 	const processes = 64
-	rounds := 20
-	if testing.Short() {
-		rounds = 3
-	}
 	pids := make([]int, processes)
 	for i := range pids {
 		pids[i] = ptest.Start(t, "sleep", "1000").PID
 	}
 	s := session(t, nil)
-	for range rounds {
+	for range ptest.Rounds(3, 20, 100) {
 		var wg sync.WaitGroup
 		for half := range 2 {
 			for _, pid := range pids {

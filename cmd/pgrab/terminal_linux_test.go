@@ -150,19 +150,22 @@ func TestStoppedCommand(t *testing.T) {
 }
 
 // TestBackgroundCommand: a command that reads the terminal from the background is
-// stopped, with us, until the shell brings it to the front.
+// stopped, with us, until the shell brings it to the front; and so are we if it is we who
+// read.
 func TestBackgroundCommand(t *testing.T) {
 	s := startShell(t)
-	s.Type("$PGRAB -q -s none -- cat &\n")
-	p := s.child("pgrab")
-	s.WaitFor("its stop", func() bool { return stat(p) == 'T' })
-	s.has(s.PID)
-	s.Type("fg; echo status=$?\n")
-	s.has(p)
-	s.Type("one\n")
-	s.Until("one")
-	s.Type("\x04")
-	s.Until("status=0")
+	for _, first := range []struct{ flags, keys string }{{"-s none", ""}, {"-s create", "\n"}} {
+		s.Type("$PGRAB -q " + first.flags + " -- cat &\n")
+		p := s.child("pgrab")
+		s.WaitFor("its stop", func() bool { return stat(p) == 'T' })
+		s.has(s.PID)
+		s.Type("fg; echo status=$?\n")
+		s.has(p)
+		s.Type(first.keys + "one\n")
+		s.Until("one")
+		s.Type("\x04")
+		s.Until("status=0")
+	}
 }
 
 // stat returns the state of a process.

@@ -1,12 +1,10 @@
 package control
 
 import (
-	"context"
 	"errors"
 	"os"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"ptools/internal/ptest"
@@ -153,51 +151,3 @@ func TestBreakStorms(t *testing.T) {
 
 // hot are functions that the storms call all the time.
 var hot = []string{"write", "getpid", "fork", "vfork", "_exit", "execve", "in_vfork", "shared", "pthread_create", "clock_gettime", "sigaction"}
-
-// TestExact: every call of a function is one hit, whatever its first instruction is
-// and whoever else is at work on the process.
-func TestExact(t *testing.T) {
-	exe := ptest.BuildC(t, "calls.c")
-	for _, kind := range strings.Fields("push ret jcc ripmov call syscall nop endbr movss cpuid sse") {
-		t.Run(kind, func(t *testing.T) {
-			n := ptest.Rounds(500, 4000, 200000)
-			c, out := run(t, &Options{Stop: notify.Create}, exe, "-t", "8", "-f", kind, "-n", strconv.Itoa(n))
-			b, err := c.BreakSymbol(bg, "", "f_"+kind, 0, func(*Hit) {})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(b.Addrs()) != 1 {
-				t.Fatalf("set at %x", b.Addrs())
-			}
-			ctx, stop := context.WithCancel(bg)
-			var wg sync.WaitGroup
-			wg.Go(func() { meddle(ctx, c) })
-			s := c.Bus().Subscribe(0)
-			defer s.Close()
-			if err := c.Continue(bg); err != nil {
-				t.Fatal(err)
-			}
-			<-c.Done()
-			if e := await(t, s, notify.Terminal); !e.Exited || e.Code != 0 {
-				t.Errorf("ended: %+v\n%s", e, <-out)
-			}
-			stop()
-			wg.Wait()
-			if b.Hits() != uint64(n) {
-				t.Errorf("%d hits of %d calls", b.Hits(), n)
-			}
-		})
-	}
-}
-
-// meddle pauses, and sets and removes other breakpoints, until ctx is done.
-func meddle(ctx context.Context, c *Controller) {
-	for ctx.Err() == nil {
-		b, err := c.BreakSymbol(ctx, "", "getppid", 0, nil)
-		if err != nil {
-			return
-		}
-		c.Pause(ctx, func(*Stopped) error { return nil })
-		b.Remove(ctx)
-	}
-}
