@@ -1,11 +1,13 @@
 package unwind
 
 import (
-	"os/exec"
+	"os"
+	"path/filepath"
 	"slices"
 	"syscall"
 	"testing"
 
+	"ptools/internal/elfsym"
 	"ptools/internal/ptest"
 	"ptools/internal/ptrace"
 )
@@ -99,36 +101,91 @@ func perFrame(b *testing.B, frames int, ns int64) {
 	b.ReportMetric(float64(ns)/float64(frames), "cpu-ns/frame")
 }
 
-// BenchmarkFunction measures finding and compiling functions of a big executable: all
-// of gdb's, first new, then known.
-func BenchmarkFunction(b *testing.B) {
-	gdb, err := exec.LookPath("gdb")
-	if err != nil {
-		b.Skip("gdb is not installed")
-	}
-	o := openObject(b, gdb)
-	var pcs []uint64
-	x := newLinearIndex(&(&Table{obj: o}).frames().sec, (&Table{obj: o}).frames().cie)
-	for _, s := range x {
-		pcs = append(pcs, (s.start+s.end)/2)
-	}
-	b.Run("compile", func(b *testing.B) {
-		t := &Table{obj: o}
-		for i := 0; b.Loop(); i++ {
-			if i%len(pcs) == 0 {
-				t = &Table{obj: o}
+// big are executables and libraries with very many functions, as far as they are installed.
+func big(b *testing.B) map[string]*os.File {
+	found := map[string]*os.File{}
+	for name, pattern := range map[string]string{
+		"gdb":      "/usr/bin/gdb",
+		"node":     "/usr/bin/node",
+		"libLLVM":  "/usr/lib/x86_64-linux-gnu/libLLVM-*.so.1",
+		"chromium": "/usr/lib/chromium/chromium",
+	} {
+		if paths, _ := filepath.Glob(pattern); len(paths) > 0 {
+			f, err := os.Open(paths[0])
+			if err != nil {
+				b.Fatal(err)
 			}
-			t.function(pcs[i%len(pcs)])
+			b.Cleanup(func() { f.Close() })
+			found[name] = f
 		}
-	})
-	b.Run("find", func(b *testing.B) {
-		t := &Table{obj: o}
-		for _, pc := range pcs {
-			t.function(pc)
+	}
+	if len(found) == 0 {
+		b.Skip("none of the large files is installed")
+	}
+	return found
+}
+
+// openTable opens a file anew.
+func openTable(b *testing.B, file *os.File) *Table {
+	st, err := file.Stat()
+	if err != nil {
+		b.Fatal(err)
+	}
+	f, err := elfsym.New(file, st.Size(), file.Name(), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return NewTable(f)
+}
+
+// starts returns where the functions of a table begin.
+func starts(t *Table) []uint64 {
+	var pcs []uint64
+	switch x := t.frames().index.(type) {
+	case *searchTable:
+		for i := range x.len() {
+			pcs = append(pcs, x.field(2*i))
 		}
-		for i := 0; b.Loop(); i++ {
-			fn := t.function(pcs[i*7919%len(pcs)])
-			fn.row(fn.start)
+	case linearIndex:
+		for _, s := range x {
+			pcs = append(pcs, s.start)
 		}
-	})
+	}
+	return pcs
+}
+
+// BenchmarkFunction measures finding and compiling functions of big executables: the first one
+// of a file that was not open, others that are new, and those that are known.
+func BenchmarkFunction(b *testing.B) {
+	for name, file := range big(b) {
+		pcs := starts(openTable(b, file))
+		b.Run(name+"/first", func(b *testing.B) {
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				openTable(b, file).function(pcs[i*7919%len(pcs)])
+			}
+			b.ReportMetric(float64(len(pcs)), "functions")
+		})
+		b.Run(name+"/compile", func(b *testing.B) {
+			b.ReportAllocs()
+			var t *Table
+			for i := 0; b.Loop(); i++ {
+				if i%len(pcs) == 0 {
+					t = openTable(b, file)
+				}
+				t.function(pcs[i%len(pcs)])
+			}
+		})
+		b.Run(name+"/find", func(b *testing.B) {
+			t := openTable(b, file)
+			n := min(len(pcs), 10_000)
+			for _, pc := range pcs[:n] {
+				t.function(pc)
+			}
+			for i := 0; b.Loop(); i++ {
+				fn := t.function(pcs[i*7919%n])
+				fn.row(fn.start)
+			}
+		})
+	}
 }

@@ -126,4 +126,5 @@ type Counts struct {
 	Scan     uint64 // by searching the stack for a return address
 	Switches uint64 // changes of stack
 	Outside  uint64 // reads through Stack.Mem
+	Strays   uint64 // words, not of code, that were not in the copied stack
 }

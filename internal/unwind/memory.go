@@ -15,6 +15,7 @@ type view struct {
 	pages   [viewPages]page
 	next    int    // of pages, to be replaced
 	outside uint64 // reads through mem
+	strays  uint64 // words that were not in the copy
 }
 
 const (
@@ -49,6 +50,7 @@ func (v *view) far(addr uint64) (uint64, bool) {
 	if v.mem == nil {
 		return 0, false
 	}
+	v.strays++
 	off := int(addr % pageSize)
 	if off <= pageSize-8 {
 		p := v.page(addr - uint64(off))

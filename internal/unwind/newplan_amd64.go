@@ -14,6 +14,8 @@ func (u *Unwinder) newPlan(p *place) plan {
 		return cfiPlan(fn, link)
 	case u.atRestorer(p, fn):
 		return plan{way: waySignal}
+	case u.atBottom(p, fn):
+		return plan{way: wayTop}
 	case isGo:
 		if n, ok := u.goPlan(p, link, f); ok {
 			return n
@@ -43,6 +45,14 @@ func (u *Unwinder) atRestorer(p *place, fn *function) bool {
 	}
 	return isRestorer(u.readCode(&p.m, p.pc, len(restorer64))) ||
 		!p.ret && isRestorer(u.readCode(&p.m, p.pc-7, len(restorer64)))
+}
+
+// atBottom reports whether p is where a function begins, and behind no call: the address
+// that makecontext(3) and its like put on a new stack, for the stack's first function to
+// return to. Nothing has called it.
+func (u *Unwinder) atBottom(p *place, fn *function) bool {
+	link := p.pc - p.m.Bias
+	return p.ret && (fn == nil || link >= fn.end) && p.m.Table.begins(link) && !u.returns(p.pc)
 }
 
 // cfiPlan is the plan of a function with call frame information.

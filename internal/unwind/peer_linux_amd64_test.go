@@ -46,19 +46,46 @@ var programs = [][]string{
 	{"bc", "-q"},
 }
 
-// TestPeer compares whole stacks with eu-stack's, of the same process stopped at the
+// animals are more of them, which only make zoo installs and tries.
+var animals = [][]string{
+	{"ruby", "-e", "def f(n) n < 2 ? n : f(n-1) + f(n-2) end; loop { f(12); (1..100).map { |x| x.to_s }.sort; 'aab' =~ /a+b/ }"},
+	{"php", "-r", "while (1) { $a = range(1, 100); usort($a, fn($x, $y) => $y - $x); preg_replace('/a+b/', 'x', 'aaab'); json_encode($a); }"},
+	{"lua5.4", "-e", "while true do table.sort({3, 1, 2}, function(a, b) return a > b end); local s = ('x'):rep(100):gsub('x', string.upper) end"},
+	{"luajit", "-e", "local x = 0 while true do for i = 1, 1000 do x = x + i % 7 end; ('x'):rep(100):gsub('x', string.upper) end"},
+	{"sqlite3", ":memory:", "with recursive n(i) as (select 1 union all select i+1 from n) select count(*), sum(length(i)) from n"},
+	{"busybox", "sh", "-c", "while :; do x=$((x+1)); done"},
+	{"guile", "--no-auto-compile", "-c", "(let loop ((i 0)) (sort (iota 100) >) (number->string i) (loop (+ i 1)))"},
+	{"tclsh"},
+	{"zstd", "-c", "/dev/zero"},
+	{"md5sum", "/dev/zero"},
+	{"od", "-v", "/dev/zero"},
+	{"xxd", "/dev/zero"},
+	{"top", "-b", "-d", "0.01"},
+}
+
+// TestPeer compares whole stacks with eu-stack's and gdb's, of the same process stopped at the
 // same instruction.
 func TestPeer(t *testing.T) {
+	comparePeers(t, programs, ptest.Rounds(1, 3, 5), ptest.Rounds(0, 1, 5))
+}
+
+// TestPeerZoo does the same with more programs, more often.
+func TestPeerZoo(t *testing.T) {
+	ptest.Zoo(t)
+	comparePeers(t, slices.Concat(programs, animals), 5, 5)
+}
+
+// comparePeers stops each program some times, for the first of which it asks gdb too: that takes
+// longer than anything else here.
+func comparePeers(t *testing.T, programs [][]string, stops, debugged int) {
 	ptest.Need(t, "eu-stack")
-	stops := 5
-	if testing.Short() {
-		stops = 1
-	}
-	compared := 0
+	ptest.Need(t, "gdb")
+	compared := map[string]bool{}
 	for i, argv := range programs {
 		if _, err := exec.LookPath(argv[0]); err != nil {
 			continue
 		}
+		compared[argv[0]] = true
 		t.Run(fmt.Sprintf("%d-%s", i, argv[0]), func(t *testing.T) {
 			// Output goes nowhere, and nobody fills a pipe.
 			sh := append([]string{"sh", "-c", `exec 3>&1; exec >/dev/null; echo ready >&3; exec 3>&-; exec "$@"`, "sh"}, argv...)
@@ -69,19 +96,19 @@ func TestPeer(t *testing.T) {
 				return comm != "sh"
 			})
 			warmUp(target.PID)
-			for range stops {
-				comparePeer(t, target)
+			for i := range stops {
+				comparePeer(t, argv[0], target, i < debugged)
 			}
 		})
-		compared++
 	}
-	if compared < 10 {
-		t.Errorf("only %d of these programs are installed", compared)
+	t.Logf("%d different programs", len(compared))
+	if len(compared) < 10 {
+		t.Errorf("only %d of these programs are installed", len(compared))
 	}
 }
 
 // comparePeer stops the target, and lets it run again.
-func comparePeer(t *testing.T, target *ptest.Target) {
+func comparePeer(t *testing.T, program string, target *ptest.Target, debugged bool) {
 	await(target.PID)
 	target.Signal(syscall.SIGSTOP)
 	target.WaitFor("stop", target.Stopped)
@@ -90,6 +117,9 @@ func comparePeer(t *testing.T, target *ptest.Target) {
 	out, err := exec.Command("eu-stack", "-q", "-n", strconv.Itoa(MaxDepth), "-p", strconv.Itoa(target.PID)).Output()
 	theirs := parsePeer(out)
 	space := openSpace(t, target.PID)
+	if debugged {
+		compareGDB(t, program, space, target.PID, ours)
+	}
 	for tid, s := range ours {
 		p := theirs[tid]
 		ok := samePCs(s, p)

@@ -41,6 +41,15 @@ type route struct {
 	at  rule // at this address
 }
 
+// A madeRoute is the way out of code made at run time, behind a call.
+type madeRoute struct {
+	pc  uint64
+	out route
+}
+
+// madeCache is the number of these that are remembered.
+const madeCache = 1 << 8
+
 // A cached is a plan and what it is for.
 type cached struct {
 	table *Table

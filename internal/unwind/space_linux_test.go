@@ -46,6 +46,20 @@ func (s *testSpace) name(f Frame) string {
 	return fmt.Sprintf("%#x", pc)
 }
 
+// start returns the address of the function of a frame, as far as a symbol names it.
+func (s *testSpace) start(f Frame) (uint64, bool) {
+	pc := f.PC
+	if f.Return {
+		pc--
+	}
+	m, _ := s.Find(pc)
+	if file := s.files[m.Table]; file != nil {
+		sym, ok := file.Symbol(pc - m.Bias)
+		return sym.Addr + m.Bias, ok
+	}
+	return 0, false
+}
+
 // names returns the functions of a stack.
 func (s *testSpace) names(frames []Frame) []string {
 	var names []string
@@ -109,18 +123,24 @@ func openMapped(t testing.TB, pid int, m procfs.Map) *elfsym.File {
 	if m.Inode == 0 {
 		return nil
 	}
-	file, err := os.Open(m.Path)
+	// Also what has been deleted, or never was in a file system.
+	file, err := os.Open(fmt.Sprintf("/proc/%d/map_files/%x-%x", pid, m.Start, m.End))
 	if err != nil {
 		return nil
 	}
 	t.Cleanup(func() { file.Close() })
 	st, _ := file.Stat()
-	f, err := elfsym.New(file, st.Size(), m.Path, nil)
+	f, err := elfsym.New(file, st.Size(), m.Path, hostFiles{})
 	if err != nil {
 		return nil
 	}
 	return f
 }
+
+// hostFiles opens separate debug files.
+type hostFiles struct{}
+
+func (hostFiles) OpenDebug(path string) (*os.File, error) { return os.Open(path) }
 
 // bias returns the difference between the addresses of a mapping and those in the file.
 func bias(f *elfsym.File, m procfs.Map) uint64 {

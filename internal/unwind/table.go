@@ -80,3 +80,10 @@ func (t *Table) function(pc uint64) *function {
 	}
 	return t.debugFrames().function(pc)
 }
+
+// begins reports whether a function with call frame information begins at a link-time
+// address.
+func (t *Table) begins(pc uint64) bool {
+	fn := t.function(pc)
+	return fn != nil && fn.start == pc
+}

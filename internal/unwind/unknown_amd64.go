@@ -21,8 +21,8 @@ func (u *Unwinder) leaveUnknown(p *place, sp uint64, n *plan) (exit, End) {
 	switch {
 	case n.routes != nil:
 		r = *n.routes
-	case p.m.Table == nil && !p.ret:
-		r.out = u.walkOut(&p.m, p.pc, p.m.End)
+	case p.m.Table == nil:
+		r.out = u.generated(p)
 	}
 	if u.tryRoute(&r.in, sp) || u.tryRoute(&r.out, sp) {
 		u.counts.Guess++
@@ -31,6 +31,10 @@ func (u *Unwinder) leaveUnknown(p *place, sp uint64, n *plan) (exit, End) {
 	if u.tryPointer(sp) {
 		u.counts.Pointer++
 		return byReturn, 0
+	}
+	if end, ok := u.tryBottom(&r, sp); ok {
+		u.counts.Guess++
+		return byReturn, end
 	}
 	if p.ret {
 		return byReturn, u.findTop(sp)
@@ -46,6 +50,20 @@ func (u *Unwinder) leaveUnknown(p *place, sp uint64, n *plan) (exit, End) {
 		return byReturn, 0
 	}
 	return byReturn, NoRule
+}
+
+// generated is the way out of code made at run time. That of a caller is remembered: the
+// code may be replaced by other code, but then what is remembered does not lead to a return
+// address.
+func (u *Unwinder) generated(p *place) route {
+	if !p.ret {
+		return u.walkOut(&p.m, p.pc, p.m.End)
+	}
+	c := &u.made[(p.pc*0x9e3779b97f4a7c15)>>(64-8)]
+	if c.pc != p.pc {
+		c.pc, c.out = p.pc, u.walkOut(&p.m, p.pc, p.m.End)
+	}
+	return c.out
 }
 
 // leaveNowhere leaves an innermost frame whose program counter is not in code: a call
@@ -86,6 +104,30 @@ func (u *Unwinder) tryRoute(r *route, sp uint64) bool {
 	}
 	u.regs[regRSP], u.regs[regRIP] = cfa, pc
 	return true
+}
+
+// tryBottom takes a route that leads to the bottom of a stack: to zero, or to the address
+// that its first function was given to return to.
+func (u *Unwinder) tryBottom(r *routes, sp uint64) (End, bool) {
+	for _, r := range []*route{&r.in, &r.out} {
+		cfa, ok := u.address(r.cfa)
+		if !ok || !r.ok || cfa <= sp {
+			continue
+		}
+		pc, ok := u.mem.word(cfa - 8)
+		switch {
+		case !ok:
+		case pc == 0:
+			return Whole, true
+		default:
+			if m, ok := u.code.Find(pc); ok && m.Table != nil && m.Table.begins(pc-m.Bias) {
+				u.known &^= 1 << regRBP
+				u.regs[regRSP], u.regs[regRIP] = cfa, pc
+				return 0, true
+			}
+		}
+	}
+	return 0, false
 }
 
 func (u *Unwinder) setRBP(v uint64, ok bool) {

@@ -12,6 +12,7 @@ type Unwinder struct {
 	expr   evaluator
 	counts Counts
 	calls  [callCache]callsite
+	made   [madeCache]madeRoute
 	walker *walker // reads code; made when first needed
 
 	// The stack being unwound.
@@ -29,7 +30,7 @@ func New(code Code) *Unwinder { return &Unwinder{code: code} }
 // Counts returns what u has done so far.
 func (u *Unwinder) Counts() Counts {
 	c := u.counts
-	c.Outside = u.mem.outside
+	c.Outside, c.Strays = u.mem.outside, u.mem.strays
 	return c
 }
 

@@ -1,0 +1,112 @@
+package unwind
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"ptools/internal/ptest"
+	"ptools/internal/ptrace"
+)
+
+// deleted runs a program whose file is gone by the time it runs.
+func deleted(of func(testing.TB) []string) func(testing.TB) []string {
+	return func(t testing.TB) []string {
+		copied := filepath.Join(t.TempDir(), "copy")
+		return []string{"sh", "-c", `cp "$0" "$1"; exec 9<"$1"; rm "$1"; exec /proc/self/fd/9`, of(t)[0], copied}
+	}
+}
+
+// memfd runs a program that is in no file system.
+func memfd(of func(testing.TB) []string) func(testing.TB) []string {
+	return func(t testing.TB) []string {
+		ptest.Need(t, "python3")
+		return []string{"python3", "-c", `import os, sys
+fd = os.memfd_create("program")
+os.write(fd, open(sys.argv[1], "rb").read())
+os.execve(fd, ["program"], os.environ)`, of(t)[0]}
+	}
+}
+
+// unbound runs a program with whose procedure linkage table the run-time linker never gets done.
+func unbound(of func(testing.TB) []string) func(testing.TB) []string {
+	return func(t testing.TB) []string { return append([]string{"env", "LD_BIND_NOT=1"}, of(t)...) }
+}
+
+var (
+	fibreC = [][]string{{"outer", "inner", "work"}, {"main", "rounds"}}
+	coroCC = [][]string{{"main", "drive(task&)", "inner(int)"}}
+	bareC  = [][]string{{"main", "outer", "back"}, {"main", "outer", "framed"}, {"main", "outer", "pushing"},
+		{"main", "outer", "sizing"}, {"main", "outer", "jumping"}, {"main", "outer", "leaf"}}
+	lazyC   = [][]string{{"main", "outer", "inner", "choose"}, {"main", "outer", "inner", "one"}, {"inner", "memset"}, {"inner", "floor"}}
+	argsCC  = [][]string{{"main", "outer(long)", "middle(long)", "many(long, long, long, long, long, long, long, long, long)"}}
+	panicRS = [][]string{{"main", "panic::main", "panic::outer", "panic::middle", "panic::inner"}}
+	hardGo  = [][]string{{"main.main", "main.turn", "main.deferred"}, {"main.main", "main.turn", "main.allocate"},
+		{"main.turn", "main.fault"}, {"runtime.sigpanic", "main.fault.func1"}, {"main.turn", "runtime.Callers"}}
+	threadGo = [][]string{{"start", "cOuter", "crosscall2", "runtime.cgocallback", "main.goCallback"},
+		{"start", "cOuter", "cWork"}, {"main.goCallback", "runtime.cgocall", "runtime.asmcgocall", "cInner"}}
+	overflowC = [][]string{{"main", "recurse"}, {"main", "recurse", "handler", "nested"}}
+)
+
+// hard are stacks as few programs have them.
+var hard = []scenario{
+	// glibc describes swapcontext wrongly behind the instruction that loads the other stack pointer.
+	{"fibres", c("fibre.c"), fibreC, 30},
+	{"fibres-no-tables", c("fibre.c", "-g0", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-fno-omit-frame-pointer"), fibreC, 30},
+	{"overflow", c("overflow.c"), overflowC, 0},
+	{"coroutines", c("coroutine.cc", "-std=c++20"), coroCC, 0},
+	{"assembler", c("bare.c"), bareC, 0},
+	{"assembler-static", c("bare.c", "-static"), bareC, 0},
+	{"lazy", unbound(c("lazy.c", "-Wl,-z,lazy", "-fno-builtin", "-lm")), lazyC, 0},
+	{"static-irelative", c("lazy.c", "-static", "-fno-builtin", "-lm"), lazyC, 0},
+	{"args-size", c("args.cc", "-Os", "-mno-accumulate-outgoing-args"), argsCC, 0},
+	{"deleted", deleted(c("chain.c")), chainC, 0},
+	{"memfd", memfd(c("chain.c")), chainC, 0},
+	// Like throw.
+	{"rust-panics", rust("panic.rs", "-O"), panicRS, 40},
+	{"go-runtime", golang("hard.go"), hardGo, 0},
+	{"go-runtime-stripped", golang("hard.go", "-ldflags=-s -w"), hardGo, 0},
+	{"cgo-thread", golang("cgothread.go"), threadGo, 0},
+	{"cgo-stripped", golang("cgo.go", "-ldflags=-s -w"), nil, 0},
+}
+
+// TestHardStacks does what TestChains does with programs that change stacks, unwind themselves, or
+// have code that nothing describes.
+func TestHardStacks(t *testing.T) {
+	for _, s := range hard {
+		t.Run(s.name, func(t *testing.T) {
+			s.run(t, ptest.Rounds(200, 1000, 10_000))
+		})
+	}
+}
+
+// TestVforkChild looks at a child that runs on its parent's stack.
+func TestVforkChild(t *testing.T) {
+	target := ptest.Start(t, ptest.BuildC(t, "testdata/vforked.c"))
+	target.Ready()
+	children, err := os.ReadFile("/proc/" + strconv.Itoa(target.PID) + "/task/" + strconv.Itoa(target.PID) + "/children")
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, err := strconv.Atoi(strings.TrimSpace(string(children)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	space := openSpace(t, child)
+	r := seize(t, child)
+	defer r.release()
+	u := New(space)
+	for range 200 {
+		r.await(child)
+		r.look(child, func(regs *ptrace.Regs, stack Stack) {
+			frames, end := u.Unwind(regs, stack, nil)
+			names := space.names(frames)
+			if missing := checkChain(names, []string{"main", "launch", "outer", "work"}); end != Whole || missing != "" || !slices.Contains(names, "main") {
+				t.Errorf("%v, without %q: %v", end, missing, names)
+			}
+		})
+	}
+}
