@@ -5,6 +5,7 @@
 #   bench    side by side with the peers
 #   torture  the storms at full length
 #   zoo      the tools against real programs of the distribution, which it installs
+#   chains   how many stacks of which programs are followed to their end: a table
 #   clean    removes bin and what the tests compiled
 
 GO        ?= go
@@ -13,7 +14,7 @@ GO        ?= go
 JOBS      ?= 2
 TESTFLAGS ?= -race -shuffle=on
 
-.PHONY: build test check unit demo bench torture zoo clean tools
+.PHONY: build test check unit demo bench torture zoo chains clean tools
 
 # Nothing here needs cgo. Without it the binaries are static, so that they run in any container
 # and start without a dynamic linker (pgrab --help: two thirds of the time).
@@ -56,6 +57,10 @@ torture: tools
 zoo:
 	@./scripts/tools.sh test zoo
 	PTOOLS_REQUIRE="$$(./scripts/tools.sh -l test zoo)" PTOOLS_ZOO=1 $(GO) test -count=1 -v -p 1 -timeout 1h -run Zoo ./...
+
+chains:
+	@./scripts/tools.sh test zoo
+	PTOOLS_REQUIRE="$$(./scripts/tools.sh -l test zoo)" PTOOLS_TORTURE=1 PTOOLS_ZOO=1 $(GO) test -count=1 -v -timeout 1h -run TestWholeChains ./internal/sample
 
 clean:
 	rm -rf bin

@@ -23,6 +23,8 @@ list() {
 		ruby ruby
 		perl perl
 		lua5.4 lua5.4
+		luajit luajit
+		php php-cli
 		sqlite3 sqlite3
 		bash bash
 		busybox busybox-static

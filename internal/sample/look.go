@@ -22,6 +22,7 @@ type looking struct {
 	share  uint64 // bytes of arena for each
 	visits int
 	begun  time.Duration // when the stops were asked for
+	strict int           // so many stacks more are unwound while their thread stands still
 	visit  func(int, *ptrace.Regs)
 }
 
@@ -89,6 +90,9 @@ func (l *looking) visited(tid int, regs *ptrace.Regs) {
 	t.readStack(l.p.image, s, l.arena[uint64(l.visits)*l.share:][:l.share])
 	l.visits++
 	t.visited = l.visits
+	if s.unwound = l.strict > 0; s.unwound {
+		s.levels, s.end = l.p.image.Unwind(s, s.levels[:0])
+	}
 	s.seen = l.p.sampler.clock.Now()
 }
 
@@ -110,7 +114,13 @@ func (l *looking) taken(t *thread, s *Snapshot) {
 		levels = append(levels, p.note(nr))
 	}
 	notes := len(levels)
-	levels, end := p.image.Unwind(s, levels)
+	var end unwind.End
+	if s.unwound {
+		levels, end = append(levels, s.levels...), s.end
+	} else {
+		levels, end = p.image.Unwind(s, levels)
+	}
+	l.learnStrayed(s.Strayed)
 	if now := p.last; ranOut(end) && p.refresh.may(now) {
 		p.keepMapped(now)
 		levels, end = p.image.Unwind(s, levels[:notes])
@@ -127,6 +137,21 @@ func (l *looking) taken(t *thread, s *Snapshot) {
 	t.state, t.sched = 0, t.now
 	t.regs, t.partial, t.pc, t.sp = s.Regs, false, s.PC, s.SP
 	p.took(t, end)
+}
+
+// strictStacks is how many stacks of a process are unwound while their thread stands still, after
+// one whose unwinding has strayed: its threads change stacks, in handlers on alternate ones or
+// between Go and C, and what lies on the other is gone or half written when they run on.
+const strictStacks = 100
+
+// learnStrayed takes over whether the unwinding of a stack has strayed.
+func (l *looking) learnStrayed(strayed bool) {
+	switch {
+	case strayed:
+		l.strict = strictStacks
+	case l.strict > 0:
+		l.strict--
+	}
 }
 
 // refused takes what can be seen of a thread that could not be stopped: it may

@@ -119,10 +119,12 @@ func (n *native) Unwind(s *Snapshot, dst []profile.Addr) ([]profile.Addr, unwind
 		s.Regs.SetPC(s.PC)
 		s.Regs.SetSP(s.SP)
 	}
+	strays := n.unwinder.Counts().Strays
 	frames, end := n.unwinder.Unwind(&s.Regs, unwind.Stack{
 		Base: s.Base, Data: s.Stack, Mem: n.mem, Partial: s.Partial,
 	}, n.frames[:0])
 	n.frames = frames
+	s.Strayed = n.unwinder.Counts().Strays != strays
 	for _, f := range frames {
 		kind := profile.Exact
 		if f.Return {

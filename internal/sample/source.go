@@ -52,7 +52,8 @@ type Image interface {
 	// are not known.
 	StackAt(sp uint64) (bottom, top uint64)
 	// Unwind appends the program counters of a stack to dst, innermost
-	// first, and returns why they end.
+	// first, and returns why they end. It is called by one goroutine at a
+	// time: the sampler's, or the control goroutine during a look.
 	Unwind(s *Snapshot, dst []profile.Addr) ([]profile.Addr, unwind.End)
 	// Close gives up the memory of the process. Resolving goes on working.
 	Close() error
@@ -66,7 +67,14 @@ type Snapshot struct {
 	Base    uint64 // address of Stack[0], the red zone below SP
 	Stack   []byte // copy of the stack
 
-	seen time.Duration // when the copy was complete
+	// Strayed is set by Unwind: it needed memory that is not in Stack, as it
+	// is now and not as it was with Regs.
+	Strayed bool
+
+	seen    time.Duration // when the copy was complete
+	unwound bool          // levels and end are set
+	levels  []profile.Addr
+	end     unwind.End
 }
 
 // Source is a process to sample.
