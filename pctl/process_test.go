@@ -3,6 +3,7 @@ package pctl
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -215,6 +216,28 @@ func TestBreak(t *testing.T) {
 	}
 	if once == nil || once.Hits() != 1 {
 		t.Errorf("the breakpoint that removed itself: %+v", once)
+	}
+}
+
+// A call that stops have cut, and that the kernel goes on with by restart_syscall(2), keeps its name.
+func TestCutCallKeepsItsName(t *testing.T) {
+	g := ptest.Start(t, "sleep", "1000")
+	p := grab(t, session(t, nil), g.PID, nil)
+	for range 3 {
+		g.WaitFor("the call", func() bool {
+			call, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", g.PID))
+			return err == nil && string(call) != "running\n"
+		})
+		var name string
+		if err := p.Pause(bg, func(s *Snapshot) error {
+			name, _ = s.Threads()[0].Syscall()
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if name != "clock_nanosleep" {
+			t.Errorf("sleep is in %q", name)
+		}
 	}
 }
 

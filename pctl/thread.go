@@ -67,12 +67,21 @@ func (t *Thread) Name() string {
 	return t.name
 }
 
-// Syscall returns the name of the system call that the thread was in.
+// Syscall returns the name of the system call that the thread was in. One that a
+// stop had cut before, which is called restart_syscall then, has its own name if the
+// code that made the call, which is read from memory, tells it.
 func (t *Thread) Syscall() (name string, ok bool) {
 	if t.State != InSyscall {
 		return "", false
 	}
 	nr, _, _ := t.Registers.SyscallReturn()
+	if nr == ptrace.CallRestart {
+		var code [ptrace.CallWindow]byte
+		n, _ := t.p.userMemory(nothing{}).ReadAt(code[:], int64(t.Registers.PC())-ptrace.CallLength)
+		if own, ok := ptrace.RestartedCall(code[:n]); ok {
+			nr = own
+		}
+	}
 	return procfs.SyscallName(nr), true
 }
 

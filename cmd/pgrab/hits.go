@@ -74,7 +74,10 @@ func (t *target) placed(e pctl.Event) pctl.Event {
 		f = frames[len(frames)-1]
 		t.places[e.Addr] = f
 	}
-	e.Symbol, e.Offset, e.Object = f.Func, f.Offset, f.Object
+	e.Symbol, e.Object = f.Func, f.Object
+	if f.Func != "" {
+		e.Offset = f.Offset
+	}
 	return e
 }
 

@@ -143,7 +143,8 @@ func doing(t *pctl.Thread) string {
 //	#1  0x00007f2b4c0e1f30  start_thread+0x2f0 in libc.so.6 at pthread_create.c:442
 //
 // Frames of inlined functions have their caller's address. The line is there if
-// frames finds it.
+// frames finds it. Where the function is unknown, ?+0x64af is the address in the
+// file, which whoever has its debug information can look up.
 func (f text) appendStack(b []byte, t *pctl.Thread) []byte {
 	frames, err := f.frames(t)
 	for i, f := range frames {
@@ -152,9 +153,9 @@ func (f text) appendStack(b []byte, t *pctl.Thread) []byte {
 			b = append(b, '?')
 		} else {
 			b = append(b, clean(f.Func)...)
-			if !f.Inlined {
-				b = fmt.Appendf(b, "+%#x", f.Offset)
-			}
+		}
+		if !f.Inlined && (f.Func != "" || f.Offset != 0) {
+			b = fmt.Appendf(b, "+%#x", f.Offset)
 		}
 		if f.Object != "" {
 			b = append(append(b, " in "...), clean(base(f.Object))...)

@@ -52,3 +52,14 @@ func (r *Regs) SetSyscallResult(int64) {}
 
 // AtSyscall reports false.
 func (r *Regs) AtSyscall(uint64, int64) bool { return false }
+
+// CallRestart is no system call's number.
+const CallRestart = -1
+
+const (
+	CallLength = 0
+	CallWindow = 0
+)
+
+// RestartedCall reports false.
+func RestartedCall([]byte) (nr int64, ok bool) { return 0, false }

@@ -12,7 +12,7 @@ type Frame struct {
 	PC     uint64
 	Func   string // demangled; empty if unknown
 	Entry  uint64 // run-time address of the function that PC is in, not of one inlined there; 0 if unknown
-	Offset uint64 // PC - Entry
+	Offset uint64 // PC - Entry; if the function is unknown, PC as the file of Object counts addresses
 
 	File    string // of the source; empty without line information
 	Line    int
@@ -82,7 +82,7 @@ func (s *Space) jitFrame(snap *snapshot, pc, addr uint64) Frame {
 
 // frames looks the run-time address addr up in the file.
 func (l *loaded) frames(pc, addr, bias uint64, how How) []Frame {
-	f := Frame{PC: pc}
+	f := Frame{PC: pc, Offset: pc - bias}
 	if sym, ok := l.file.Symbol(addr - bias); ok {
 		f.Func, f.Entry = sym.Name, sym.Addr+bias
 		f.Offset = pc - f.Entry
