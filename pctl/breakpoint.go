@@ -2,7 +2,6 @@ package pctl
 
 import (
 	"context"
-	"errors"
 
 	"ptools/pctl/control"
 )
@@ -27,7 +26,7 @@ type Breakpoint struct {
 type breakpoint interface {
 	Addrs() []uint64
 	Hits() uint64
-	Remove(context.Context) error
+	remover
 }
 
 // Break sets a breakpoint. With a nil Handler hits are only counted. A place
@@ -70,18 +69,8 @@ func (p *Process) Break(ctx context.Context, where Where, h Handler) (*Breakpoin
 	if err != nil {
 		return nil, p.fail(op+" "+where.String(), err)
 	}
-	p.mu.Lock()
-	closed := p.closed
-	if !closed {
-		if p.breaks == nil {
-			p.breaks = make(map[*Breakpoint]struct{})
-		}
-		p.breaks[b] = struct{}{}
-	}
-	p.mu.Unlock()
-	if closed { // while it was set
-		b.b.Remove(context.WithoutCancel(ctx))
-		return nil, p.open(op)
+	if err := p.own(op, b.b); err != nil {
+		return nil, err
 	}
 	return b, nil
 }
@@ -101,14 +90,7 @@ func (b *Breakpoint) Hits() uint64 { return b.b.Hits() }
 // again, or after the process has ended, is no error. It may be called from a
 // Handler.
 func (b *Breakpoint) Remove(ctx context.Context) error {
-	err := b.b.Remove(ctx)
-	if err != nil && !errors.Is(err, ErrEnded) && !errors.Is(err, ErrReleased) {
-		return b.p.fail("remove "+b.where.String(), err)
-	}
-	b.p.mu.Lock()
-	defer b.p.mu.Unlock()
-	delete(b.p.breaks, b)
-	return nil
+	return b.p.disown(ctx, b.where.String(), b.b)
 }
 
 // Hit is a thread at a breakpoint. Its methods may be called only by the
@@ -143,9 +125,4 @@ func (h *Hit) Hold() { h.hit.Hold() }
 
 // Thread copies the thread's registers and stack, from which its call stack
 // can be had later, when it runs again.
-func (h *Hit) Thread() *Thread {
-	p := h.Breakpoint.p
-	t := &Thread{TID: h.TID, p: p, space: p.c.Space(), Registers: *h.hit.Regs()}
-	t.copyStack(p.userMemory(h.hit))
-	return t
-}
+func (h *Hit) Thread() *Thread { return h.Breakpoint.p.copyThread(h.TID, h.hit.Regs(), h.hit) }

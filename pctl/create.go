@@ -13,8 +13,9 @@ type Command = control.Command
 
 // CreateOptions of Session.Create. Nil means the zero value.
 type CreateOptions struct {
-	// Stop is the set of rendezvous points; zero: none. PointCreate holds the
-	// process before its first instruction.
+	// Stop is the set of rendezvous points, each reached once (Process.StopAt asks
+	// for more); zero: none. PointCreate holds the process before its first
+	// instruction.
 	Stop Point
 	// Release is what becomes of the process when the last reference is
 	// closed or we die. Until Create has returned, our death kills it.

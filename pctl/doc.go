@@ -31,8 +31,8 @@
 // Grab returns a Process of its own, which is one reference, and Close drops
 // it. Only when the last reference to a controlled process is dropped is the
 // process let go, in the mode of the grab that took control. Close may be
-// called again; every other method of a closed Process returns an error that
-// satisfies os.ErrClosed. A process is known by its pid and its start time
+// called again; every other method of a closed Process that returns an error
+// returns one that satisfies os.ErrClosed. A process is known by its pid and its start time
 // together, so a number that the kernel has given to a newer process never
 // stands for the old one.
 //
@@ -60,8 +60,9 @@
 // the text, and nothing moves until Continue or Close. A Pause is a rendezvous
 // of one's own making that ends when its function returns, also by a panic. A
 // breakpoint stops only the thread that hit it, for as long as its Handler
-// runs; memory read through a Process never shows a trap. A process that
-// somebody else has stopped stays stopped, also when it is let go.
+// runs; memory read through a Process never shows a trap. A signal is delivered
+// at once, unless a Catch looks at it first. A process that somebody else has
+// stopped stays stopped, also when it is let go.
 //
 // What is left of a process when it is let go, or when the program that holds
 // it dies, is its release mode: ModeRun lets it run on, ModeKill kills it (the

@@ -44,11 +44,13 @@ type Point = notify.Point
 const (
 	PointGrab     = notify.Grab      // a running process has been attached to
 	PointCreate   = notify.Create    // before the first instruction of a created one
-	PointExec     = notify.PointExec // the same after every later exec
+	PointExec     = notify.PointExec // the same after a later exec
 	PointPreinit  = notify.Preinit   // objects are linked, no initialiser has run
 	PointPostinit = notify.Postinit  // initialisers have run
 	PointMain     = notify.Main      // before main's first instruction
-	PointHit      = notify.PointHit  // where a Handler asked for one (Hit.Hold); needs no asking for
+	// Where a Handler or a Catch asked for one (Hold); these are not for asking.
+	PointHit    = notify.PointHit
+	PointSignal = notify.PointSignal
 )
 
 // Event is something that happened to a process. Which fields are set depends

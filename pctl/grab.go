@@ -17,8 +17,8 @@ import (
 type GrabOptions struct {
 	// ReadOnly grabs without control: nothing is attached to or stopped.
 	ReadOnly bool
-	// Stop is the set of rendezvous points; zero: none. PointGrab holds the
-	// process when Grab returns.
+	// Stop is the set of rendezvous points, each reached once (StopAt asks for
+	// more); zero: none. PointGrab holds the process when Grab returns.
 	Stop Point
 	// Release is what becomes of the process when the last reference is
 	// closed or we die; zero: ModeRun.

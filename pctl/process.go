@@ -31,14 +31,15 @@ type Process struct {
 	created  string              // path of the program, if we started it
 	mode     Mode                // of its release
 	walk     walker
+	returns  returns // of functions, that somebody waits for
 
 	once  sync.Once // of Close
 	index int       // in s.procs; guarded by s.mu
 
 	mu      sync.Mutex
 	closed  bool
-	streams map[*Events]struct{}     // nil until there is one
-	breaks  map[*Breakpoint]struct{} // the same
+	streams map[*Events]struct{} // nil until there is one
+	owned   map[remover]struct{} // the same
 }
 
 // PID returns the process's number in our pid namespace.
@@ -55,6 +56,18 @@ func (p *Process) Continue(ctx context.Context) error {
 		return err
 	}
 	return p.fail("continue", c.Continue(ctx))
+}
+
+// StopAt asks for further rendezvous points, as those of a grab each reached once.
+// PointExec, and of a program that is executed later PointPreinit, PointPostinit and
+// PointMain can so be asked for again and again, best while the process is held at
+// PointExec. It may be called from a Handler.
+func (p *Process) StopAt(ctx context.Context, points Point) error {
+	c, err := p.control("stop at")
+	if err != nil {
+		return err
+	}
+	return p.fail("stop at "+points.String(), c.StopAt(ctx, points))
 }
 
 // Held returns the rendezvous point at which the process is held, and whether
@@ -135,17 +148,17 @@ func (p *Process) Close() (err error) {
 func (p *Process) close() error {
 	p.mu.Lock()
 	p.closed = true
-	streams, breaks := p.streams, p.breaks
-	p.streams, p.breaks = nil, nil
+	streams, owned := p.streams, p.owned
+	p.streams, p.owned = nil, nil
 	p.mu.Unlock()
 	for e := range streams {
 		e.shut()
 	}
-	if len(breaks) > 0 {
+	if len(owned) > 0 {
 		// Of an ended process there is nothing to remove.
 		p.c.Do(context.Background(), func() {
-			for b := range breaks {
-				b.b.Remove(context.Background())
+			for r := range owned {
+				r.Remove(context.Background())
 			}
 		})
 	}

@@ -96,8 +96,10 @@ func (s *Snapshot) CopyStacks() {
 	}
 	s.copySmallStacks()
 	mem := s.p.userMemory(s.stopped)
+	fresh := false
 	for _, t := range s.threads {
 		t.copyStack(mem)
+		fresh = fresh || t.refresh()
 	}
 }
 

@@ -97,6 +97,25 @@ func (t *Thread) setRegisters(regs *Registers, err error) {
 	}
 }
 
+// copyThread copies a thread that stands still, with its stack.
+func (p *Process) copyThread(tid int, regs *Registers, mem io.ReaderAt) *Thread {
+	t := &Thread{TID: tid, p: p, space: p.c.Space(), Registers: *regs}
+	t.copyStack(p.userMemory(mem))
+	t.refresh()
+	return t
+}
+
+// refresh reads the map again if the thread is in an object that came after it was read.
+// It has to be called while the thread stands still: later the process may be gone. It
+// reports whether that was necessary.
+func (t *Thread) refresh() bool {
+	if t.State == Unstoppable || t.space.Knows(t.Registers.PC()) {
+		return false
+	}
+	t.space.Refresh() // of a process that is just being killed the last map stays
+	return true
+}
+
 const (
 	redZone   = 128       // bytes below the stack pointer that a leaf may use (System V ABI)
 	stackStep = 64 << 10  // bytes copied at once; most stacks end before

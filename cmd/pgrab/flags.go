@@ -32,7 +32,8 @@ examples:
   pgrab -w -s grab -H 0 -t 0 -p 4242   every thread's stack, and let go at once
   pgrab -s none -b malloc -t 10 -q -p 4242
                                        count calls of malloc for ten seconds
-  pgrab -s exec,main -H 0 -- make all  announce each program up to its main
+  pgrab -s preinit,main -H 1 -- ls     a second before and a second after its
+                                       libraries are initialised
   pgrab --json -s none -p 4242 | jq .  events for programs
 `
 

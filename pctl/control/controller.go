@@ -130,6 +130,7 @@ type Controller struct {
 	reserved  bool // the table has been given its scratch area, or there is none
 	breaks    map[uint64][]*Break
 	symbolic  []*SymbolBreak
+	catches   []*Catch
 	wantHold  bool // a handler has asked for a rendezvous
 	wantPoint bool // a rendezvous point was hit
 	imageNew  bool // an exec has been seen

@@ -30,7 +30,7 @@ func (c *Controller) followImage() error {
 	if c.linkerWanted() {
 		c.followLinker()
 	}
-	c.planPoints()
+	c.planPoints(c.points)
 	c.lookUp()
 	return nil
 }

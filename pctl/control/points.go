@@ -1,6 +1,7 @@
 package control
 
 import (
+	"context"
 	"debug/elf"
 
 	"ptools/internal/procfs"
@@ -11,6 +12,21 @@ import (
 )
 
 func bkptTable(m memory) *bkpt.Table { return bkpt.NewTable(m) }
+
+// StopAt asks for more rendezvous points, each of which is announced once, like those of
+// Options.Stop. Of Preinit, Postinit and Main those of the program are meant that has just
+// been executed, until it comes there, and else of the next one. It may be called from any
+// goroutine and from handlers.
+func (c *Controller) StopAt(ctx context.Context, points notify.Point) error {
+	return c.either(ctx, func() {
+		points &^= c.points
+		c.points |= points
+		if c.linkerWanted() {
+			c.followLinker()
+		}
+		c.planPoints(points)
+	})
+}
 
 // planPoints sets the breakpoints of the rendezvous points between exec and main.
 //
@@ -24,18 +40,18 @@ func bkptTable(m memory) *bkpt.Table { return bkpt.NewTable(m) }
 // first instructions. Some position-independent programs tell it only when the
 // linker has relocated them, others that the linker runs as a command only when it
 // has mapped them. A program that does not tell it at all has neither point.
-func (c *Controller) planPoints() {
+func (c *Controller) planPoints(points notify.Point) {
 	if !c.linker.fresh {
 		return
 	}
 	entry := c.linker.auxv[procfs.AuxEntry]
-	if c.points&notify.Preinit != 0 && c.linker.brk == nil {
+	if points&notify.Preinit != 0 && c.linker.brk == nil {
 		c.oneShot(entry, func() {
 			c.linker.fresh = false
 			c.announceHere(notify.Preinit)
 		})
 	}
-	if c.points&(notify.Postinit|notify.Main) == 0 || c.planMain(entry) {
+	if points&(notify.Postinit|notify.Main) == 0 || c.planMain(entry) {
 		return
 	}
 	if c.linker.noMain = true; c.linker.brk == nil {

@@ -21,7 +21,7 @@ func (c *Controller) signalled(t *thread) {
 		c.rewind(t)
 	}
 	if t.role == roleThread {
-		c.publish(notify.Event{Kind: notify.Signal, TID: t.tid, Signal: int(sig)})
+		c.caught(t)
 	}
 }
 

@@ -130,6 +130,10 @@ func (s *Space) Find(pc uint64) (unwind.Mapping, bool) {
 	return s.resolve(r), true
 }
 
+// Knows reports whether a program counter lies in memory that was mapped at the last
+// Refresh. It opens nothing.
+func (s *Space) Knows(pc uint64) bool { return s.now.Load().find(pc) != nil }
+
 // resolve opens the region's object and works out its bias.
 func (s *Space) resolve(r *region) unwind.Mapping {
 	m := unwind.Mapping{Start: r.Start, End: r.End}

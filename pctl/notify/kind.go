@@ -52,16 +52,17 @@ func (k Kind) String() string { return names(uint64(k), kindNames[:], "|") }
 type Point uint8
 
 const (
-	Grab      Point = 1 << iota // as soon as a running process is under control
-	Create                      // before a created process's first instruction
-	PointExec                   // before the first instruction of a new image
-	Preinit                     // objects are mapped and relocated, nothing of them has run
-	Postinit                    // their initialisers have run
-	Main                        // at the first instruction of main
-	PointHit                    // where a breakpoint's handler asked for it
+	Grab        Point = 1 << iota // as soon as a running process is under control
+	Create                        // before a created process's first instruction
+	PointExec                     // before the first instruction of a new image
+	Preinit                       // objects are mapped and relocated, nothing of them has run
+	Postinit                      // their initialisers have run
+	Main                          // at the first instruction of main
+	PointHit                      // where a breakpoint's handler asked for it
+	PointSignal                   // before the delivery of a signal, likewise
 )
 
-var pointNames = [...]string{"grab", "create", "exec", "preinit", "postinit", "main", "hit"}
+var pointNames = [...]string{"grab", "create", "exec", "preinit", "postinit", "main", "hit", "signal"}
 
 // String returns the name that pgrab's --stop takes, such as "grab"; a mask
 // is its names joined by ",", no point is "none".

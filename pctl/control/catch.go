@@ -1,0 +1,82 @@
+package control
+
+import (
+	"context"
+	"slices"
+	"syscall"
+
+	"ptools/internal/ptrace"
+	"ptools/pctl/notify"
+)
+
+// Catch is one client's interest in the signals that the target's threads receive.
+type Catch struct {
+	c *Controller
+	f func(*Delivery)
+}
+
+// Delivery is a signal that a thread is about to receive; the thread stands still, and
+// has not come to its handler. It is valid until the function that was given it returns.
+type Delivery struct {
+	c *Controller
+	t *thread
+}
+
+// Catch has f called on the control goroutine for every signal that a thread of the
+// target is about to receive, whatever its disposition; traps of ours are none. f must
+// copy and return. It may be called from any goroutine and from handlers.
+func (c *Controller) Catch(ctx context.Context, f func(*Delivery)) (*Catch, error) {
+	k := &Catch{c, f}
+	if err := c.either(ctx, func() { c.catches = append(c.catches, k) }); err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+// Remove ends the interest. Idempotent; may be called from handlers.
+func (k *Catch) Remove(ctx context.Context) error {
+	return k.c.either(ctx, func() {
+		k.c.catches = slices.DeleteFunc(slices.Clone(k.c.catches), func(x *Catch) bool { return x == k })
+	})
+}
+
+// TID returns the thread.
+func (d *Delivery) TID() int { return d.t.tid }
+
+// Signal returns the signal.
+func (d *Delivery) Signal() syscall.Signal { return d.t.m.signal }
+
+// Info returns the siginfo that comes with it; zero if the thread is being killed.
+func (d *Delivery) Info() (si ptrace.SigInfo) {
+	ptrace.GetSigInfo(d.t.tid, &si)
+	return si
+}
+
+// Regs returns the thread's registers, to be read until f returns; zero if the thread is
+// being killed.
+func (d *Delivery) Regs() *ptrace.Regs {
+	if d.c.loadRegs(d.t) != nil {
+		return new(ptrace.Regs)
+	}
+	return &d.t.regs
+}
+
+// ReadAt reads the target's memory without our traps in it.
+func (d *Delivery) ReadAt(p []byte, addr int64) (int, error) { return d.c.readAt(p, addr) }
+
+// Hold asks for a rendezvous when all have been told of the signal: the whole target then
+// stands still until Continue, which delivers it.
+func (d *Delivery) Hold() { d.c.wantHold = true }
+
+// caught tells the clients of a signal.
+func (c *Controller) caught(t *thread) {
+	for _, k := range c.catches {
+		k.f(&Delivery{c, t})
+	}
+	c.publish(notify.Event{Kind: notify.Signal, TID: t.tid, Signal: int(t.m.signal)})
+	if c.wantHold {
+		c.wantHold = false
+		c.here = append(c.here, notify.PointSignal)
+		c.nextPoint()
+	}
+}

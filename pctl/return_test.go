@@ -1,0 +1,89 @@
+package pctl
+
+import (
+	"errors"
+	"testing"
+
+	"ptools/internal/ptest"
+)
+
+// TestOnReturn: each call has its own return, with its own result, also where calls nest.
+func TestOnReturn(t *testing.T) {
+	g := ptest.Start(t, ptest.BuildC(t, "./testdata/nested.c"))
+	g.Ready()
+	p := grab(t, session(t, nil), g.PID, nil)
+	entries, deepest := 0, 0
+	wrong, failed := 0, 0
+	open := map[int]int{} // by thread
+	_, err := p.Break(bg, Where{Symbol: "nested"}, func(h *Hit) {
+		entries++
+		open[h.TID]++
+		deepest = max(deepest, open[h.TID])
+		n := h.Registers().Args()[0]
+		if err := h.OnReturn(func(h *Hit) {
+			open[h.TID]--
+			if h.Registers().Result() != n*(n+1)/2 {
+				wrong++
+			}
+		}); err != nil {
+			failed++
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Stdin.Close()
+	if e, err := p.Wait(bg); err != nil || !e.Exited || e.Code != 0 {
+		t.Errorf("it ends with %+v, %v", e, err)
+	}
+	<-p.Done()
+	if entries != 2*100*11 || deepest != 11 || wrong != 0 || failed != 0 {
+		t.Errorf("%d calls, %d deep; %d wrong results, %d not followed", entries, deepest, wrong, failed)
+	}
+	for tid, n := range open {
+		if n != 0 {
+			t.Errorf("thread %d: %d calls have not returned", tid, n)
+		}
+	}
+}
+
+// TestStopAt asks for the same point again and again.
+func TestStopAt(t *testing.T) {
+	s := session(t, nil)
+	const sh = "true; exec sh -c 'exec sh -c \"exit 5\"'"
+	p, err := s.Create(bg, &Command{Path: "/bin/sh", Args: []string{"sh", "-c", sh}}, &CreateOptions{Stop: PointCreate})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	events := p.Events(&EventOptions{Kinds: KindStopped})
+	var stops []Point
+	for e, err := range events.All(bg) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Kind != KindStopped {
+			if e.Code != 5 {
+				t.Errorf("it ends with %+v", e)
+			}
+			break
+		}
+		stops = append(stops, e.Point)
+		points := PointExec
+		if e.Point != PointMain {
+			points |= PointMain
+		}
+		if err := errors.Join(p.StopAt(bg, points), p.Continue(bg)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []Point{PointCreate, PointMain, PointExec, PointMain, PointExec, PointMain}
+	if len(stops) != len(want) {
+		t.Fatalf("stopped at %v, want %v", stops, want)
+	}
+	for i := range want {
+		if stops[i] != want[i] {
+			t.Errorf("stop %d at %v, want %v", i, stops[i], want[i])
+		}
+	}
+}
