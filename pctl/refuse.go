@@ -7,6 +7,8 @@ import (
 	"os"
 	"strconv"
 	"syscall"
+
+	"ptools/internal/procfs"
 )
 
 // facts is what can be known of a process and of ourselves before, or after,
@@ -85,15 +87,12 @@ func (f *facts) diagnose(err error, readOnly bool) error {
 	return err
 }
 
-// capSysPtrace is CAP_SYS_PTRACE's bit, capabilities(7).
-const capSysPtrace = 19
-
 // permission walks the kernel's own checks in their order (ptrace(2), Ptrace
 // access mode checking; Documentation/admin-guide/LSM/Yama.rst) to the first
 // that explains the refusal.
 func (f *facts) permission() error {
 	const asRoot = "run as root or with CAP_SYS_PTRACE"
-	capable := f.ourCaps>>capSysPtrace&1 != 0
+	capable := f.ourCaps>>procfs.CapSysPtrace&1 != 0
 	switch {
 	case f.yama >= 3:
 		return denied("it can be lifted only by a reboot",

@@ -4,14 +4,9 @@ import "encoding/binary"
 
 // Types of auxiliary vector entries (getauxval(3)).
 const (
-	AuxPhdr     = 3  // address of the program headers
-	AuxPhent    = 4  // size of one
-	AuxPhnum    = 5  // how many
 	AuxPageSize = 6  // bytes
 	AuxBase     = 7  // where the run-time linker is loaded; 0 without one
 	AuxEntry    = 9  // entry point of the program
-	AuxSecure   = 23 // set-id execution
-	AuxExecfn   = 31 // address of the program's name
 	AuxVDSO     = 33 // address of the vDSO's ELF header
 )
 

@@ -69,19 +69,6 @@ func YamaScope() (int, bool) {
 	return int(v), ok
 }
 
-// Capabilities whose absence explains a refusal (capabilities(7)).
-const (
-	CapSysPtrace         = 19
-	CapSysAdmin          = 21
-	CapPerfmon           = 38
-	CapCheckpointRestore = 40
-)
-
-// HasCapability reports whether the calling thread has the capability in its
-// effective set.
-func HasCapability(bit int) bool {
-	var p path
-	p.finish([]byte("/proc/thread-self/status"))
-	st, err := readStatus(p)
-	return err == nil && bit >= 0 && bit < 64 && st.CapEff>>bit&1 != 0
-}
+// CapSysPtrace is the capability whose absence explains a refusal, as a bit of
+// Status.CapEff (capabilities(7)).
+const CapSysPtrace = 19

@@ -2,11 +2,9 @@ package procfs
 
 import "bytes"
 
-// Flags of a task (Stat.Flags), from the kernel's include/linux/sched.h.
-const (
-	FlagExiting = 0x00000004 // PF_EXITING: the task is on its way out
-	FlagKthread = 0x00200000 // PF_KTHREAD: a kernel thread
-)
+// FlagKthread marks a kernel thread in Stat.Flags (PF_KTHREAD of the kernel's
+// include/linux/sched.h).
+const FlagKthread = 0x00200000
 
 // A Stat is /proc/PID/stat or /proc/PID/task/TID/stat (proc_pid_stat(5)).
 // UTime and STime are those of the whole process in the former and of the
