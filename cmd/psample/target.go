@@ -86,7 +86,8 @@ func startError(err error) error {
 	switch {
 	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist):
 		return statusError{exitNotFound, err}
-	case errors.Is(err, fs.ErrPermission):
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.ENOEXEC), errors.Is(err, syscall.EISDIR),
+		errors.Is(err, pctl.Err32Bit):
 		return statusError{exitNotExecutable, err}
 	}
 	return err
