@@ -16,7 +16,7 @@ const BellSignal = syscall.Signal(60)
 // A Bell wakes one OS thread out of Wait.
 //
 // The Go runtime installs every handler with SA_RESTART, under which wait4(2) goes
-// on waiting after a signal. The bell has a handler of its own, two instructions
+// on waiting after a signal. The bell has a handler of its own, one instruction
 // long, that runs on the signal stack Go gave the thread and restarts nothing, so
 // Wait returns EINTR and no Go code sees the signal. A ring that falls between the
 // caller's last look at its queue and the wait4 is lost: whoever rings does so again
