@@ -29,7 +29,8 @@ type breakpoint interface {
 	remover
 }
 
-// Break sets a breakpoint. With a nil Handler hits are only counted. A place
+// Break sets a breakpoint. With a nil Handler hits are only counted, by the kernel if
+// it can and nobody has asked for KindHit: then no thread is stopped. A place
 // named by a symbol is looked for in every object, those that will be loaded
 // later and those of programs that will be executed included, and may be at
 // several addresses. A place named by address is forgotten at an exec. It may
@@ -49,7 +50,10 @@ func (p *Process) Break(ctx context.Context, where Where, h Handler) (*Breakpoin
 	var on control.Handler
 	if h != nil {
 		on = func(hit *control.Hit) {
-			h(&Hit{TID: hit.TID(), Addr: hit.Addr(), Count: b.b.Hits(), Breakpoint: b, hit: hit})
+			h(&Hit{
+				TID: hit.TID(), Addr: hit.Addr(), Count: b.b.Hits(), Breakpoint: b,
+				Executed: hit.Executed(), Late: hit.Late(), hit: hit,
+			})
 		}
 	}
 	// On the control goroutine, so that b is whole before it is hit.
@@ -100,15 +104,23 @@ type Hit struct {
 	Addr       uint64 // of the breakpoint
 	Count      uint64 // hits of the breakpoint, this one included
 	Breakpoint *Breakpoint
+	// Executed reports that the instruction at Addr has run, by a kernel uprobe.
+	// Registers are shown as they were before, memory is as it has left it.
+	Executed bool
+	// Late reports that the thread has gone on since, because it blocked the signal
+	// of the uprobe: it stands elsewhere, with the registers that it has there.
+	Late bool
 
 	hit *control.Hit
 }
 
-// Registers returns the thread's registers, before the instruction at Addr.
+// Registers returns the thread's registers, before the instruction at Addr unless
+// the hit is Late.
 func (h *Hit) Registers() *Registers { return h.hit.Regs() }
 
 // SetRegisters changes them. With another program counter than Addr the thread
-// goes on there; otherwise it executes the instruction at Addr.
+// goes on there; otherwise it executes the instruction at Addr, once more if it was
+// Executed.
 func (h *Hit) SetRegisters(regs *Registers) { h.hit.SetRegs(regs) }
 
 // ReadAt reads the process's memory, without our traps in it. It implements

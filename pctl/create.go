@@ -20,8 +20,9 @@ type CreateOptions struct {
 	// Release is what becomes of the process when the last reference is
 	// closed or we die. Until Create has returned, our death kills it.
 	Release Mode
-	// Linker and OnThreadStart are those of GrabOptions.
+	// Linker, Trap and OnThreadStart are those of GrabOptions.
 	Linker        bool
+	Trap          Trap
 	OnThreadStart func(creator, child int, regs *Registers)
 }
 
@@ -47,7 +48,7 @@ func (s *Session) create(ctx context.Context, cmd *Command, o *CreateOptions) (*
 	}
 	defer s.grabs.Done()
 	c, err := control.Start(ctx, cmd, &control.Options{
-		Stop: o.Stop, Mode: o.Release, Linker: o.Linker, OnThreadStart: o.OnThreadStart, Files: s.files, KeepAwake: s.awake,
+		Stop: o.Stop, Mode: o.Release, Linker: o.Linker, Trap: o.Trap, OnThreadStart: o.OnThreadStart, Files: s.files, KeepAwake: s.awake,
 	})
 	if err != nil {
 		return nil, err

@@ -70,6 +70,8 @@ var (
 	ErrReleased = control.ErrReleased
 	// ErrNotHeld: Continue of a process that is not held at a rendezvous.
 	ErrNotHeld = control.ErrNotHeld
+	// ErrNoUprobe: TrapUprobe was asked for and no uprobe can be had.
+	ErrNoUprobe = control.ErrNoUprobe
 	// ErrOnControl: a Handler or a function given to Pause made a request
 	// that would wait for itself.
 	ErrOnControl = control.ErrOnControl

@@ -96,9 +96,15 @@ func (p *Process) Events(o *EventOptions) *Events {
 			e.first = p.present(kinds)
 			e.sub = p.c.Bus().Subscribe(kinds)
 		}
+		follow := func() {
+			open()
+			if kinds&KindHit != 0 {
+				p.c.FollowHits()
+			}
+		}
 		// On the control goroutine nothing happens in between. Where that is
 		// over, nothing happens any more.
-		if err := p.c.Do(context.Background(), open); err != nil {
+		if err := p.c.Do(context.Background(), follow); err != nil {
 			open()
 		}
 	}

@@ -27,6 +27,8 @@ type GrabOptions struct {
 	// KindUnloaded events; it takes a breakpoint of our own in the process.
 	// Zero: only once a breakpoint by symbol needs it.
 	Linker bool
+	// Trap is the means by which breakpoints stop threads; zero: TrapAuto.
+	Trap Trap
 	// OnThreadStart is called for each thread that the process creates, on the
 	// control goroutine while the creator stands still in its clone event, with
 	// its registers. It must copy and return. Nil: not called.
@@ -118,7 +120,7 @@ func (s *Session) attach(ctx context.Context, pid int, o *GrabOptions) (handle.C
 		return nil, err
 	}
 	c, err := control.Attach(ctx, pid, &control.Options{
-		Stop: o.Stop, Mode: o.Release, Linker: o.Linker, OnThreadStart: o.OnThreadStart, Files: s.files,
+		Stop: o.Stop, Mode: o.Release, Linker: o.Linker, Trap: o.Trap, OnThreadStart: o.OnThreadStart, Files: s.files,
 		KeepAwake: s.awake,
 	})
 	if err != nil {
@@ -153,7 +155,8 @@ func (s *Session) vet(h *handle.Handle) error {
 func explain(pid int, err error, readOnly bool) error {
 	var known *Refusal
 	switch {
-	case errors.As(err, &known), errors.Is(err, os.ErrClosed), errors.Is(err, ErrOnControl), errors.Is(err, errors.ErrUnsupported),
+	case errors.As(err, &known), errors.Is(err, os.ErrClosed), errors.Is(err, ErrOnControl), errors.Is(err, ErrNoUprobe),
+		errors.Is(err, errors.ErrUnsupported),
 		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	}

@@ -14,6 +14,23 @@ import (
 // Mode is what becomes of a process when it is let go.
 type Mode = control.Mode
 
+// Trap is the means by which threads are made to stop at breakpoints.
+type Trap = control.Trap
+
+// Traps.
+const (
+	// TrapAuto takes kernel uprobes where they can be had and are of use: where
+	// nobody stops at a breakpoint (no Handler, and no stream of KindHit), and in
+	// processes that are to live when we die. Elsewhere it takes int3 instructions.
+	TrapAuto = control.TrapAuto
+	// TrapInt3 takes int3 instructions only.
+	TrapInt3 = control.TrapInt3
+	// TrapUprobe takes kernel uprobes only, and fails with ErrNoUprobe where there
+	// can be none. Our own breakpoints (the run-time linker's and those of Points)
+	// are int3 instructions where the kernel cannot probe what stands there.
+	TrapUprobe = control.TrapUprobe
+)
+
 // Release modes.
 const (
 	ModeRun  = control.ModeRun  // it runs on, or stays stopped if somebody else stopped it

@@ -244,7 +244,7 @@ func TestCutCallKeepsItsName(t *testing.T) {
 // TestBreakHolds asks for a rendezvous from a handler.
 func TestBreakHolds(t *testing.T) {
 	g, truth := startCalls(t)
-	p := grab(t, session(t, nil), g.PID, nil)
+	p := grab(t, session(t, nil), g.PID, &GrabOptions{Trap: TrapInt3}) // uprobes stay in the text
 	events := p.Events(&EventOptions{Kinds: KindStopped})
 	b, err := p.Break(bg, Where{Symbol: "f_push"}, (*Hit).Hold)
 	if err != nil {

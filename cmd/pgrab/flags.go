@@ -47,6 +47,7 @@ type options struct {
 	breaks  []pctl.Where
 	stacks  bool
 	release pctl.Mode
+	trap    pctl.Trap
 	json    bool
 	quiet   bool
 	verbose bool
@@ -60,7 +61,7 @@ type usageError struct{ error }
 func parse(args []string, stdout io.Writer) (*options, error) {
 	o := &options{hold: -1, limit: -1}
 	var pids, stops, wheres []string
-	var hold, limit, release string
+	var hold, limit, release, trap string
 	f := pflag.NewFlagSet("pgrab", pflag.ContinueOnError)
 	f.SetInterspersed(false)
 	f.SetOutput(io.Discard)
@@ -73,6 +74,7 @@ func parse(args []string, stdout io.Writer) (*options, error) {
 	f.StringArrayVarP(&wheres, "break", "b", nil, "breakpoint `WHERE`: SYMBOL, OBJECT`SYMBOL, either with +OFFSET,\nor 0xADDRESS (repeatable)")
 	f.BoolVarP(&o.stacks, "where", "w", false, "every thread's stack at each rendezvous; with -b the hit\nthread's stack at each hit")
 	f.StringVarP(&release, "release", "e", "", "what becomes of the target when pgrab lets go or dies:\n`run|kill|stop` (default: run with -p, kill with a COMMAND)")
+	f.StringVar(&trap, "trap", "auto", "what breakpoints are: `auto|int3|uprobe` (the kernel's,\nharmless when pgrab is killed)")
 	f.BoolVar(&o.json, "json", false, "events as JSON lines on standard output")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no event lines, only results")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "also thread births and deaths, signals, source lines of stacks")
@@ -92,6 +94,7 @@ func parse(args []string, stdout io.Writer) (*options, error) {
 		setDuration(&o.limit, "time", limit),
 		o.setBreaks(wheres),
 		o.setRelease(release),
+		o.setTrap(trap),
 	)
 	if err == nil && o.quiet && o.verbose {
 		err = errors.New("--quiet and --verbose exclude each other")
@@ -185,6 +188,16 @@ func (o *options) setRelease(word string) error {
 		return fmt.Errorf("%q is no release mode: run, kill or stop", word)
 	}
 	return nil
+}
+
+func (o *options) setTrap(word string) error {
+	for _, t := range []pctl.Trap{pctl.TrapAuto, pctl.TrapInt3, pctl.TrapUprobe} {
+		if t.String() == word {
+			o.trap = t
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is no kind of trap: auto, int3 or uprobe", word)
 }
 
 // setDuration reads a duration; a bare number is seconds.

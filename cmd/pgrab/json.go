@@ -30,6 +30,7 @@ type object struct {
 	Object    string        `json:"object,omitempty"`
 	Namespace int           `json:"namespace,omitempty"`
 	Hits      *uint64       `json:"hits,omitempty"`
+	Late      bool          `json:"late,omitempty"`    // the thread has gone on since the hit
 	Skipped   uint64        `json:"skipped,omitempty"` // hits before this one that got no line
 	Child     int           `json:"child,omitempty"`
 	Mode      string        `json:"mode,omitempty"`
@@ -70,7 +71,7 @@ func (f jsonLines) event(b []byte, r *record) []byte {
 	case pctl.KindLoaded, pctl.KindUnloaded:
 		o.Object, o.Addr = r.Path, hex(r.Base)
 	case pctl.KindHit:
-		o.Symbol, o.Offset, o.Object, o.Addr, o.Hits = r.Symbol, r.Offset, r.Object, hex(r.Addr), &r.Hits
+		o.Symbol, o.Offset, o.Object, o.Addr, o.Hits, o.Late = r.Symbol, r.Offset, r.Object, hex(r.Addr), &r.Hits, r.Late
 	case pctl.KindSignal, pctl.KindGroupStop:
 		o.Signal = r.Signal
 	case pctl.KindUndead:

@@ -123,7 +123,7 @@ func (g *grabber) grabAll(ctx context.Context) error {
 }
 
 func (g *grabber) grab(ctx context.Context, pid int) error {
-	p, err := g.session.Grab(ctx, pid, &pctl.GrabOptions{Stop: g.stop, Release: g.release, Linker: !g.quiet})
+	p, err := g.session.Grab(ctx, pid, &pctl.GrabOptions{Stop: g.stop, Release: g.release, Linker: !g.quiet && g.limit != 0, Trap: g.trap})
 	if err != nil {
 		if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 			return nil // we were asked to let go before we had it
@@ -149,7 +149,7 @@ func (g *grabber) create(ctx context.Context) error {
 	stop := g.stop | pctl.PointCreate
 	p, err := g.session.Create(ctx,
 		&pctl.Command{Path: path, Args: g.command},
-		&pctl.CreateOptions{Stop: stop, Release: g.release, Linker: !g.quiet})
+		&pctl.CreateOptions{Stop: stop, Release: g.release, Linker: !g.quiet, Trap: g.trap})
 	if err != nil {
 		if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 			return nil

@@ -107,7 +107,11 @@ func appendHit(b []byte, r *record) []byte {
 	if r.Object != "" {
 		b = append(append(b, " in "...), clean(base(r.Object))...)
 	}
-	return fmt.Appendf(b, " (hit %d)", r.Hits)
+	late := ""
+	if r.Late {
+		late = ", late"
+	}
+	return fmt.Appendf(b, " (hit %d%s)", r.Hits, late)
 }
 
 func appendUndead(b []byte, r *record) []byte {

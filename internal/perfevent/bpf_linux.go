@@ -18,19 +18,20 @@ type instruction struct {
 
 // Opcodes used here.
 const (
-	bpfCall    = 0x85
-	bpfExit    = 0x95
-	bpfMovReg  = 0xbf
-	bpfMovImm  = 0xb7
-	bpfAddImm  = 0x07
-	bpfStoreW  = 0x63
-	bpfStoreDW = 0x7b
-	bpfLoadW   = 0x61
-	bpfLoadDW  = 0x79
-	bpfJumpNe  = 0x55
-	bpfLoad64  = 0x18 // of two instructions' size; src says what imm is
-	bpfJumpEq  = 0x15
-	bpfAtomic  = 0xdb // of 64 bits; imm 0 is add
+	bpfCall      = 0x85
+	bpfExit      = 0x95
+	bpfMovReg    = 0xbf
+	bpfMovImm    = 0xb7
+	bpfAddImm    = 0x07
+	bpfStoreW    = 0x63
+	bpfStoreDW   = 0x7b
+	bpfLoadW     = 0x61
+	bpfLoadDW    = 0x79
+	bpfJumpNe    = 0x55
+	bpfLoad64    = 0x18 // of two instructions' size; src says what imm is
+	bpfJumpEq    = 0x15
+	bpfJumpEqReg = 0x1d
+	bpfAtomic    = 0xdb // of 64 bits; imm 0 is add
 )
 
 // Helper functions of the kernel.
@@ -38,24 +39,24 @@ const (
 	helperMapLookup        = 1
 	helperMapUpdate        = 2
 	helperSendSignalThread = 117
+	helperPIDTGID          = 14
 	helperNSPIDTGID        = 120
 	helperAttachCookie     = 174
 )
 
-// countProgram adds one to the element of the map whose index is the cookie of
-// the instruction that was reached.
-func countProgram(mapFD int) []instruction {
+// ctxIP is the offset of the program counter in a program's context, struct
+// pt_regs.
+const ctxIP = 8 * 16
+
+// atCookie begins a program: it ends it, with nothing done, unless the thread
+// stands at the address that is the cookie of the link. A file may be mapped
+// several times. The context is then in register 6.
+func atCookie() []instruction {
 	return []instruction{
+		{op: bpfMovReg, dst: 6, src: 1},
 		{op: bpfCall, imm: helperAttachCookie},
-		{op: bpfStoreW, dst: 10, src: 0, off: -4},
-		{op: bpfLoad64, dst: 1, src: unix.BPF_PSEUDO_MAP_FD, imm: int32(mapFD)},
-		{},
-		{op: bpfMovReg, dst: 2, src: 10},
-		{op: bpfAddImm, dst: 2, imm: -4},
-		{op: bpfCall, imm: helperMapLookup},
-		{op: bpfJumpEq, dst: 0, off: 2},
-		{op: bpfMovImm, dst: 1, imm: 1},
-		{op: bpfAtomic, dst: 0, src: 1},
+		{op: bpfLoadDW, dst: 1, src: 6, off: ctxIP},
+		{op: bpfJumpEqReg, dst: 0, src: 1, off: 2},
 		{op: bpfMovImm, dst: 0},
 		{op: bpfExit},
 	}
@@ -118,29 +119,24 @@ func loadProgram(program []instruction) (int, error) {
 	return fd, err
 }
 
-// linkProbes attaches a program to offsets of a file in one process, with the
-// offsets' indices as cookies.
-func linkProbes(program int, path string, offs []uint64, pid int) (int, error) {
+// linkProbe attaches a program to an offset of a file in one process.
+func linkProbe(program int, path string, off, cookie uint64, pid int) (int, error) {
 	name, err := unix.BytePtrFromString(path)
 	if err != nil {
 		return -1, err
 	}
-	cookies := make([]uint64, len(offs))
-	for i := range cookies {
-		cookies[i] = uint64(i)
-	}
+	places := &struct{ off, cookie uint64 }{off, cookie}
 	attr := struct {
 		program, target, attach, flags uint32
 		path, offs, refs, cookies      uint64
 		count, multiFlags, pid, _      uint32
 	}{
 		program: uint32(program), attach: unix.BPF_TRACE_UPROBE_MULTI,
-		path: pointer(unsafe.Pointer(name)), offs: pointer(unsafe.Pointer(&offs[0])),
-		cookies: pointer(unsafe.Pointer(&cookies[0])), count: uint32(len(offs)), pid: uint32(pid),
+		path: pointer(unsafe.Pointer(name)), offs: pointer(unsafe.Pointer(&places.off)),
+		cookies: pointer(unsafe.Pointer(&places.cookie)), count: 1, pid: uint32(pid),
 	}
 	fd, err := bpf(unix.BPF_LINK_CREATE, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
 	runtime.KeepAlive(name)
-	runtime.KeepAlive(offs)
-	runtime.KeepAlive(cookies)
+	runtime.KeepAlive(places)
 	return fd, err
 }

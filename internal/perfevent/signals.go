@@ -6,6 +6,6 @@ const numRegs = 21
 
 // A Hit is a thread's last arrival at a probed instruction, before it ran.
 type Hit struct {
-	Index uint64          // of the offset
+	Count uint64          // arrivals of this thread, all told
 	Regs  [numRegs]uint64 // in the order of user_regs_struct, R15 to Ss
 }

@@ -4,39 +4,68 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"slices"
+	"sync/atomic"
+	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
 // Signals stop the threads of a process, those that there are and those that
-// come, at a number of instructions of one file: with a SIGTRAP to the thread
-// that is queued when it reaches the instruction, and arrives when the kernel has
-// executed that. Unlike an event's, the hit comes with the registers from before
-// the instruction. The signal is an ordinary one of the kernel's (si_code
-// SI_KERNEL): a thread that ignores it runs on, and ptrace reports it all the
-// same. The methods belong to one goroutine at a time.
+// come, at instructions of files: by a signal to the thread that is queued when
+// it reaches the instruction, and arrives when the kernel has executed that. A
+// hit comes with the registers from before the instruction. The signal is an
+// ordinary one of the kernel's (si_code SI_KERNEL): ptrace reports it also where
+// it is ignored, and a thread that ignores it runs on when there is no tracer.
+//
+// Take and Forget belong to one goroutine; Probe and Switch may be called from
+// any.
 type Signals struct {
-	link, hits int
-	key        uint32 // Take's: the kernel is given addresses of these,
-	hit        Hit    // which must not be on a stack, since that can move
+	pid               int
+	program, hits     int
+	state             int // the map of the word in mem, not zero: switched on
+	mem               []byte
+	key               uint32 // Take's: the kernel is given addresses of these,
+	hit               hit    // which must not be on a stack, since that can move
+	lookup, forgotten mapCall
+}
+
+// hit is what the kernel keeps of a thread, in the order in which the program
+// writes it.
+type hit struct {
+	count uint64 // arrivals of the thread
+	regs  [numRegs]uint64
+}
+
+// mapCall is what bpf(2) takes for the map commands.
+type mapCall struct {
+	fd         uint32
+	_          uint32
+	key, value uint64
+	flags      uint64
 }
 
 // Offsets from the frame pointer of the program's variables.
 const (
-	varKey  = -4   // the thread, which is the map's key
-	varPID  = -16  // struct bpf_pidns_info: thread, process
-	varHit  = -192 // the Hit
-	varRegs = varHit + 8
+	varKey = -4  // the thread, which is the map's key
+	varPID = -16 // struct bpf_pidns_info: thread, process
+	varHit = varPID - int16(unsafe.Sizeof(hit{}))
 )
 
-// signalProgram puts the thread's registers in the map and signals it. The thread
-// is known by its number in our PID namespace, which dev and ino name; a process
-// outside it is left alone.
-func signalProgram(mapFD int, dev, ino uint64) []instruction {
-	p := []instruction{
-		{op: bpfMovReg, dst: 6, src: 1}, // the context: struct pt_regs
+// hitRegs is the offset of the registers in a hit.
+const hitRegs = int16(unsafe.Offsetof(hit{}.regs))
+
+// threadNumber puts the current thread's number at varKey: the one it has in the
+// first PID namespace or, if dev and ino name another, in that, whose processes
+// alone have one.
+func threadNumber(dev, ino uint64) []instruction {
+	if ino == firstPIDNamespace {
+		return []instruction{
+			{op: bpfCall, imm: helperPIDTGID}, // process << 32 | thread
+			{op: bpfStoreW, dst: 10, src: 0, off: varKey},
+		}
+	}
+	return []instruction{
 		{op: bpfLoad64, dst: 1, imm: int32(dev)}, {imm: int32(dev >> 32)},
 		{op: bpfLoad64, dst: 2, imm: int32(ino)}, {imm: int32(ino >> 32)},
 		{op: bpfMovReg, dst: 3, src: 10},
@@ -48,101 +77,196 @@ func signalProgram(mapFD int, dev, ino uint64) []instruction {
 		{op: bpfExit},
 		{op: bpfLoadW, dst: 1, src: 10, off: varPID},
 		{op: bpfStoreW, dst: 10, src: 1, off: varKey},
-		{op: bpfMovReg, dst: 1, src: 6},
-		{op: bpfCall, imm: helperAttachCookie},
-		{op: bpfStoreDW, dst: 10, src: 0, off: varHit},
 	}
-	for i := range int16(numRegs) {
-		p = append(p, instruction{op: bpfLoadDW, dst: 1, src: 6, off: 8 * i},
-			instruction{op: bpfStoreDW, dst: 10, src: 1, off: varRegs + 8*i})
+}
+
+// find leaves the address of the thread's hit, or null, in register 0.
+func find(hits int) []instruction {
+	return []instruction{
+		{op: bpfLoad64, dst: 1, src: unix.BPF_PSEUDO_MAP_FD, imm: int32(hits)}, {},
+		{op: bpfMovReg, dst: 2, src: 10},
+		{op: bpfAddImm, dst: 2, imm: varKey},
+		{op: bpfCall, imm: helperMapLookup},
 	}
-	return append(p, []instruction{
-		{op: bpfLoad64, dst: 1, src: unix.BPF_PSEUDO_MAP_FD, imm: int32(mapFD)}, {},
+}
+
+// signalProgram counts the arrival, keeps the registers and signals the thread,
+// while the word in the map state is not zero.
+func signalProgram(state, hits int, sig syscall.Signal, dev, ino uint64) []instruction {
+	p := append(atCookie(), []instruction{
+		{op: bpfLoad64, dst: 1, src: unix.BPF_PSEUDO_MAP_VALUE, imm: int32(state)}, {},
+		{op: bpfLoadDW, dst: 1, src: 1},
+		{op: bpfJumpNe, dst: 1, off: 2},
+		{op: bpfMovImm, dst: 0},
+		{op: bpfExit},
+	}...)
+	p = append(p, threadNumber(dev, ino)...)
+	p = append(p, find(hits)...)
+
+	// A thread that is new here gets an empty hit.
+	insert := []instruction{{op: bpfMovImm, dst: 1}}
+	for off := varHit; off < varPID; off += 8 {
+		insert = append(insert, instruction{op: bpfStoreDW, dst: 10, src: 1, off: off})
+	}
+	insert = append(insert, []instruction{
+		{op: bpfLoad64, dst: 1, src: unix.BPF_PSEUDO_MAP_FD, imm: int32(hits)}, {},
 		{op: bpfMovReg, dst: 2, src: 10},
 		{op: bpfAddImm, dst: 2, imm: varKey},
 		{op: bpfMovReg, dst: 3, src: 10},
-		{op: bpfAddImm, dst: 3, imm: varHit},
+		{op: bpfAddImm, dst: 3, imm: int32(varHit)},
 		{op: bpfMovImm, dst: 4},
 		{op: bpfCall, imm: helperMapUpdate},
+	}...)
+	insert = append(insert, find(hits)...)
+	insert = append(insert, []instruction{
 		{op: bpfJumpNe, dst: 0, off: 2}, // no room: the thread is not stopped
-		{op: bpfMovImm, dst: 1, imm: int32(unix.SIGTRAP)},
+		{op: bpfMovImm, dst: 0},
+		{op: bpfExit},
+	}...)
+	p = append(p, instruction{op: bpfJumpNe, dst: 0, off: int16(len(insert))})
+	p = append(p, insert...)
+
+	p = append(p, []instruction{
+		{op: bpfMovReg, dst: 7, src: 0},
+		{op: bpfLoadDW, dst: 1, src: 7},
+		{op: bpfAddImm, dst: 1, imm: 1},
+		{op: bpfStoreDW, dst: 7, src: 1},
+	}...)
+	for i := range int16(numRegs) {
+		p = append(p, instruction{op: bpfLoadDW, dst: 1, src: 6, off: 8 * i},
+			instruction{op: bpfStoreDW, dst: 7, src: 1, off: hitRegs + 8*i})
+	}
+	return append(p, []instruction{
+		{op: bpfMovImm, dst: 1, imm: int32(sig)},
 		{op: bpfCall, imm: helperSendSignalThread},
 		{op: bpfMovImm, dst: 0},
 		{op: bpfExit},
 	}...)
 }
 
-// maxThreads bounds how many threads can be stopped at once.
+// maxThreads bounds how many threads can be told apart.
 const maxThreads = 1 << 16
 
 // newHash makes a table of hits by thread, whose memory is taken as it fills.
 func newHash() (int, error) {
 	attr := struct{ kind, keySize, valueSize, entries, flags uint32 }{
-		unix.BPF_MAP_TYPE_HASH, 4, uint32(unsafe.Sizeof(Hit{})), maxThreads, unix.BPF_F_NO_PREALLOC,
+		unix.BPF_MAP_TYPE_HASH, 4, uint32(unsafe.Sizeof(hit{})), maxThreads, unix.BPF_F_NO_PREALLOC,
 	}
 	return bpf(unix.BPF_MAP_CREATE, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
 }
 
-// OpenSignals starts to signal the threads of process pid at the offsets of the
-// file. Errors are those of [OpenCounters].
-func OpenSignals(path string, offs []uint64, pid int) (*Signals, error) {
-	if len(offs) == 0 {
-		return nil, unix.EINVAL
+// firstPIDNamespace is the number of the first PID namespace (PROC_PID_INIT_INO).
+const firstPIDNamespace = 0xEFFFFFFC
+
+// NewSignals makes ready to signal the threads of process pid with sig; there are
+// no probes yet, and it is switched on.
+//
+// Errors: EPERM without CAP_BPF and CAP_PERFMON (or CAP_SYS_ADMIN), EINVAL from a
+// kernel without such links, and an [errors.ErrUnsupported] for a process of
+// another PID namespace than ours, unless ours is the first.
+func NewSignals(pid int, sig syscall.Signal) (*Signals, error) {
+	s := &Signals{pid: pid, program: -1, hits: -1, state: -1}
+	if err := s.make(sig); err != nil {
+		s.Close()
+		return nil, fmt.Errorf("uprobes for process %d: %w", pid, err)
 	}
-	s, err := openSignals(path, offs, pid)
-	if err != nil {
-		return nil, fmt.Errorf("uprobes in %s: %w", path, err)
-	}
+	s.key = 0
+	s.lookup = mapCall{fd: uint32(s.hits), key: pointer(unsafe.Pointer(&s.key)), value: pointer(unsafe.Pointer(&s.hit))}
+	s.forgotten = mapCall{fd: uint32(s.hits), key: s.lookup.key}
+	s.Switch(true)
 	return s, nil
 }
 
-func openSignals(path string, offs []uint64, pid int) (*Signals, error) {
-	var ns unix.Stat_t
-	if err := unix.Stat("/proc/self/ns/pid", &ns); err != nil {
-		return nil, os.NewSyscallError("stat of PID namespace", err)
+func (s *Signals) make(sig syscall.Signal) error {
+	var ours, theirs unix.Stat_t
+	if err := unix.Stat("/proc/self/ns/pid", &ours); err != nil {
+		return os.NewSyscallError("stat of PID namespace", err)
 	}
-	hits, err := newHash()
-	if err != nil {
-		return nil, err
-	}
-	program, err := loadProgram(signalProgram(hits, ns.Dev, ns.Ino))
-	if err == nil {
-		defer unix.Close(program) // the link keeps it
-		var link int
-		if link, err = linkProbes(program, path, slices.Clone(offs), pid); err == nil {
-			return &Signals{link: link, hits: hits}, nil
+	if ours.Ino != firstPIDNamespace {
+		if err := unix.Stat(fmt.Sprintf("/proc/%d/ns/pid", s.pid), &theirs); err != nil {
+			return os.NewSyscallError("stat of PID namespace", err)
+		}
+		if ours.Ino != theirs.Ino {
+			return errOtherNamespace
 		}
 	}
-	unix.Close(hits)
-	return nil, err
+	var err error
+	if s.hits, err = newHash(); err != nil {
+		return err
+	}
+	if s.state, s.mem, err = newWord(); err != nil {
+		return err
+	}
+	s.program, err = loadProgram(signalProgram(s.state, s.hits, sig, ours.Dev, ours.Ino))
+	return err
 }
 
-// Take returns the hit that thread tid has been signalled for, and forgets it;
-// nil if there is none: the signal is somebody else's. The result is good until
-// the next call.
-func (s *Signals) Take(tid int) *Hit {
+// A Link is one probe. It is closed in tens of milliseconds; see [Closer].
+type Link struct{ fd int }
+
+// Probe signals threads that reach addr, which is offset off of the file at path.
+// The path is resolved in our own mount namespace and must not go through the
+// target's: /proc/self/fd and /proc/PID/map_files do. Where no private,
+// executable mapping has the place at addr it succeeds and does nothing.
+//
+// Errors: EINVAL or ENOTSUPP for an instruction that cannot be probed, ESRCH when
+// there is no such process, EMFILE when descriptors run out.
+func (s *Signals) Probe(path string, off, addr uint64) (*Link, error) {
+	fd, err := linkProbe(s.program, path, off, addr, s.pid)
+	if err != nil {
+		return nil, fmt.Errorf("uprobe at %s+%#x: %w", path, off, err)
+	}
+	return &Link{fd}, nil
+}
+
+// Close lifts the probe.
+func (l *Link) Close() error {
+	if err := unix.Close(l.fd); err != nil {
+		return fmt.Errorf("close of uprobe: %w", err)
+	}
+	return nil
+}
+
+// Switch turns all probes on or off, at once.
+func (s *Signals) Switch(on bool) {
+	var word uint64
+	if on {
+		word = 1
+	}
+	atomic.StoreUint64((*uint64)(unsafe.Pointer(&s.mem[0])), word)
+}
+
+// Take fills in the last hit of thread tid, which must be in a stop; false if it
+// has had none.
+func (s *Signals) Take(tid int, h *Hit) bool {
 	s.key = uint32(tid)
-	attr := struct {
-		fd         uint32
-		_          uint32
-		key, value uint64
-		flags      uint64
-	}{fd: uint32(s.hits), key: pointer(unsafe.Pointer(&s.key)), value: pointer(unsafe.Pointer(&s.hit))}
-	_, _, e := unix.RawSyscall(unix.SYS_BPF, unix.BPF_MAP_LOOKUP_AND_DELETE_ELEM, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
+	_, _, e := unix.RawSyscall(unix.SYS_BPF, unix.BPF_MAP_LOOKUP_ELEM, uintptr(unsafe.Pointer(&s.lookup)), unsafe.Sizeof(s.lookup))
 	runtime.KeepAlive(s)
 	if e != 0 {
-		return nil
+		return false
 	}
-	return &s.hit
+	h.Count, h.Regs = s.hit.count, s.hit.regs
+	return true
 }
 
-// Close lifts all probes. It blocks for a grace period; see [Closer]. Hits that
+// Forget drops the hits of a thread that has ended: its number may come again.
+func (s *Signals) Forget(tid int) {
+	s.key = uint32(tid)
+	// ENOENT: it has had none.
+	unix.RawSyscall(unix.SYS_BPF, unix.BPF_MAP_DELETE_ELEM, uintptr(unsafe.Pointer(&s.forgotten)), unsafe.Sizeof(s.forgotten))
+	runtime.KeepAlive(s)
+}
+
+// Close gives back what Signals hold; links have to be closed before. Hits that
 // were not taken are forgotten, but their signals arrive.
 func (s *Signals) Close() error {
-	err := unix.Close(s.link)
-	unix.Close(s.hits)
-	if err != nil {
-		return fmt.Errorf("close of uprobes: %w", err)
+	for _, fd := range []int{s.program, s.hits, s.state} {
+		if fd >= 0 {
+			unix.Close(fd)
+		}
+	}
+	if s.mem != nil {
+		unix.Munmap(s.mem)
 	}
 	return nil
 }

@@ -1,59 +1,103 @@
 package perfevent
 
 import (
-	"errors"
-	"io/fs"
+	"fmt"
+	"syscall"
 	"testing"
 )
+
+// signals makes Signals of SIGTRAP, which the target counts.
+func (p *probed) signals() *Signals {
+	p.t.Helper()
+	s, err := NewSignals(p.PID, syscall.SIGTRAP)
+	p.available(err)
+	p.t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func (p *probed) link(s *Signals, after uint64) *Link {
+	p.t.Helper()
+	l, err := s.Probe(p.path, p.off+after, p.addr+after)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return l
+}
 
 // TestSignals: each arrival is one signal, in every thread, and the last one's
 // registers are those before the instruction.
 func TestSignals(t *testing.T) {
 	p := startProbed(t)
-	s, err := OpenSignals(p.path, []uint64{p.off + 4, p.off}, p.PID)
-	if errors.Is(err, fs.ErrPermission) {
-		t.Skipf("%v: needs CAP_BPF and CAP_PERFMON", err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := p.signals()
+	second, first := p.link(s, 4), p.link(s, 0)
 	const calls = 500
-	if s.Take(p.PID) != nil {
+	var h Hit
+	if s.Take(p.PID, &h) {
 		t.Error("a hit before any call")
 	}
 	for _, line := range []string{"500", "t500"} {
-		if perf, other, _ := p.call(line); other != 2*calls || perf != 0 {
-			t.Errorf("%s calls over two probes: %d signals, want %d (and %d from perf)", line, other, 2*calls, perf)
+		if n := p.call(line); n != 2*calls {
+			t.Errorf("%s calls over two probes: %d signals, want %d", line, n, 2*calls)
 		}
 	}
-	h := s.Take(p.PID)
-	if h == nil {
+	if !s.Take(p.PID, &h) {
 		t.Fatal("no hit")
 	}
 	const rip = 16
-	if page := h.Regs[rip] % 4096; h.Index != 0 || page != (p.off+4)%4096 {
-		t.Errorf("last hit is of offset %d at %#x, want 0 at ...%03x", h.Index, h.Regs[rip], (p.off+4)%4096)
+	if h.Count != 2*calls || h.Regs[rip] != p.addr+4 {
+		t.Errorf("last hit has count %d, at %#x; want %d, %#x", h.Count, h.Regs[rip], 2*calls, p.addr+4)
 	}
-	if s.Take(p.PID) != nil {
-		t.Error("a hit taken twice")
+	s.Switch(false)
+	if n := p.call("10"); n != 0 {
+		t.Errorf("%d signals while switched off", n)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
+	s.Switch(true)
+	if n := p.call("10"); n != 20 {
+		t.Errorf("%d signals when switched on again, want 20", n)
 	}
-	if perf, other, _ := p.call("10"); perf+other != 0 {
-		t.Errorf("%d signals after Close", perf+other)
+	s.Forget(p.PID)
+	if s.Take(p.PID, &h) {
+		t.Error("a forgotten hit")
+	}
+	for _, l := range []*Link{first, second} {
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := p.call("10"); n != 0 {
+		t.Errorf("%d signals after Close", n)
 	}
 }
 
 func BenchmarkTake(b *testing.B) {
 	p := startProbed(b)
-	s, err := OpenSignals(p.path, []uint64{p.off}, p.PID)
-	if err != nil {
-		b.Skip(err)
-	}
-	defer s.Close()
+	s := p.signals()
+	var h Hit
 	b.ReportAllocs()
 	for b.Loop() {
-		s.Take(p.PID)
+		s.Take(p.PID, &h)
+	}
+}
+
+// BenchmarkClose closes some probes at the same time.
+func BenchmarkClose(b *testing.B) {
+	for _, n := range []int{1, 16} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			p := startProbed(b)
+			s := p.signals()
+			c := NewCloser()
+			for b.Loop() {
+				b.StopTimer()
+				var all []*Link
+				for range n {
+					all = append(all, p.link(s, 0))
+				}
+				b.StartTimer()
+				for _, l := range all {
+					c.Close(l)
+				}
+				c.Wait()
+			}
+		})
 	}
 }

@@ -2,16 +2,31 @@
 
 package perfevent
 
-// Signals do not exist on this platform.
-type Signals struct{}
+import "syscall"
 
-// OpenSignals fails with [ErrNoUprobes].
-func OpenSignals(path string, offs []uint64, pid int) (*Signals, error) {
-	return nil, ErrNoUprobes
-}
+// Signals do not exist on this platform, nor do their Links.
+type (
+	Signals struct{}
+	Link    struct{}
+)
 
-// Take returns nil.
-func (s *Signals) Take(tid int) *Hit { return nil }
+// NewSignals fails with [ErrNoUprobes].
+func NewSignals(pid int, sig syscall.Signal) (*Signals, error) { return nil, ErrNoUprobes }
+
+// Probe fails with [ErrNoUprobes].
+func (s *Signals) Probe(path string, off, cookie uint64) (*Link, error) { return nil, ErrNoUprobes }
+
+// Close fails with [ErrNoUprobes].
+func (l *Link) Close() error { return ErrNoUprobes }
+
+// Switch does nothing.
+func (s *Signals) Switch(on bool) {}
+
+// Take returns false.
+func (s *Signals) Take(tid int, h *Hit) bool { return false }
+
+// Forget does nothing.
+func (s *Signals) Forget(tid int) {}
 
 // Close fails with [ErrNoUprobes].
 func (s *Signals) Close() error { return ErrNoUprobes }

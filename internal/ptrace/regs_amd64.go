@@ -1,5 +1,7 @@
 package ptrace
 
+import "unsafe"
+
 // Regs are the user registers of a stopped x86-64 thread, in the layout of the
 // kernel's struct user_regs_struct.
 type Regs struct {
@@ -11,6 +13,12 @@ type Regs struct {
 
 	Rip, Cs, Eflags, Rsp, Ss       uint64
 	FsBase, GsBase, Ds, Es, Fs, Gs uint64
+}
+
+// SetSaved sets the registers that the kernel saves when a thread enters it (struct
+// pt_regs), which are the first.
+func (r *Regs) SetSaved(saved *[21]uint64) {
+	*(*[21]uint64)(unsafe.Pointer(r)) = *saved
 }
 
 // PC returns the address of the next instruction.

@@ -5,6 +5,9 @@ package ptrace
 // Regs has no fields on this architecture: no thread is ever stopped here.
 type Regs struct{}
 
+// SetSaved does nothing.
+func (r *Regs) SetSaved(saved *[21]uint64) {}
+
 // PC returns 0.
 func (r *Regs) PC() uint64 { return 0 }
 

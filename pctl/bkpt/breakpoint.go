@@ -40,8 +40,7 @@ func (b *Breakpoint) Owners() int { return b.owners }
 func (b *Breakpoint) Armed() bool { return b.armed }
 
 // After reports that a thread that has hit the breakpoint stands behind the
-// instruction, which has run: there is nothing to step off, and Plan.Undo says
-// what the registers were.
+// instruction, which has run: there is nothing to step off.
 func (b *Breakpoint) After() bool { return b.trap.Lasting() }
 
 // Dead reports that its text was gone when it was last to be planted or lifted

@@ -17,7 +17,7 @@ func (int3) Lasting() bool { return false }
 // was made is planned anew, text that is gone makes the breakpoint dead.
 func (int3) Plant(t *Table, bs []*Breakpoint) error {
 	var errs []error
-	for run := range windows(bs) {
+	for run := range t.windows(bs) {
 		if err := t.plantRun(run); err != nil {
 			errs = append(errs, err)
 		}
@@ -28,7 +28,7 @@ func (int3) Plant(t *Table, bs []*Breakpoint) error {
 // Lift writes the original byte wherever the trap is still there.
 func (int3) Lift(t *Table, bs []*Breakpoint) error {
 	var errs []error
-	for run := range windows(bs) {
+	for run := range t.windows(bs) {
 		if err := t.liftRun(run); err != nil {
 			errs = append(errs, err)
 		}

@@ -6,6 +6,3 @@ const breakByte = 0xcc
 // siKernel is the si_code of the SIGTRAP that int3 raises (SI_KERNEL); a
 // SIGTRAP that somebody sent has another.
 const siKernel = 0x80
-
-// trapPerf is the si_code of a perf event's SIGTRAP (TRAP_PERF).
-const trapPerf = 6

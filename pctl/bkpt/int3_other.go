@@ -7,5 +7,4 @@ package bkpt
 const (
 	breakByte = 0xcc
 	siKernel  = 0x80
-	trapPerf  = 6
 )

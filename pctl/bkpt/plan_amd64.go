@@ -214,6 +214,22 @@ func (p *Plan) UsesMemory() bool {
 	return false
 }
 
+// Probeable reports that the kernel may execute the instruction for its uprobes
+// without the program noticing. Those that it gets wrong, or whose faults it
+// moves elsewhere, are among the ones that are not emulated, but for these: popf
+// and pushf, which see the trap flag of its single step; xchg with rax, which Linux
+// 6.18 takes for a nop if the other is r8; and the nop of five bytes, which it replaces
+// by a call that writes to the red zone below the stack pointer.
+func (p *Plan) Probeable() bool {
+	switch p.act.op {
+	case opPushf, opPopf, opXchg:
+		return false
+	case opNop:
+		return p.length != 5
+	}
+	return p.kind == Emulate
+}
+
 // IsTrap reports that the instruction is a trap of the program's own (int3,
 // int1, int n): the signal it raises when stepped belongs to the program.
 func (p *Plan) IsTrap() bool { return p.trap }

@@ -43,8 +43,8 @@ func (p *Plan) Emulate(r *ptrace.Regs, m Memory) (ok bool, err error) {
 	return false, errors.ErrUnsupported
 }
 
-// Undo reports false.
-func (p *Plan) Undo(r *ptrace.Regs) (lost int, ok bool) { return -1, false }
+// Probeable reports false.
+func (p *Plan) Probeable() bool { return false }
 
 // Displaced fails with [errors.ErrUnsupported].
 func (p *Plan) Displaced(slot uint64) (Copy, error) {

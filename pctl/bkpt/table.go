@@ -26,6 +26,7 @@ type Table struct {
 	byAddr map[uint64]*Breakpoint
 	sorted []*Breakpoint // ascending
 	lifted map[uint64]byte
+	probed map[uint64]*probed // places of the kernel's traps, by address
 
 	scratch Scratch
 
@@ -41,6 +42,7 @@ func NewTable(mem Memory) *Table {
 		kinds:  []Trap{int3{}},
 		byAddr: make(map[uint64]*Breakpoint),
 		lifted: make(map[uint64]byte),
+		probed: make(map[uint64]*probed),
 	}
 	t.scratch.table = t
 	return t
@@ -53,8 +55,11 @@ func NewTable(mem Memory) *Table {
 // the caller to know.
 func (t *Table) Add(addr uint64) (*Breakpoint, error) { return t.AddTrap(addr, t.kinds[0]) }
 
+// Int3 returns the kind of trap that Add takes.
+func (t *Table) Int3() Trap { return t.kinds[0] }
+
 // AddTrap is Add with another kind of trap than int3. A breakpoint that exists
-// keeps the kind it has.
+// keeps the kind it has. A lasting trap is planted at once, armed or not.
 func (t *Table) AddTrap(addr uint64, k Trap) (*Breakpoint, error) {
 	if b := t.byAddr[addr]; b != nil {
 		if b.dead {
@@ -65,22 +70,30 @@ func (t *Table) AddTrap(addr uint64, k Trap) (*Breakpoint, error) {
 		b.owners++
 		return b, nil
 	}
+	if !k.Lasting() {
+		t.unprobe(addr)
+	}
 	b := &Breakpoint{Addr: addr, owners: 1, trap: k}
 	if err := b.read(t); err != nil {
 		return nil, fmt.Errorf("breakpoint: %w", err)
 	}
-	if t.armed {
+	if t.armed || k.Lasting() {
 		if err := t.plantNew(b); err != nil {
 			return nil, err
 		}
 	}
-	if !slices.Contains(t.kinds, k) {
-		t.kinds = append(t.kinds, k)
-	}
+	t.use(k)
 	i, _ := t.find(addr)
 	t.sorted = slices.Insert(t.sorted, i, b)
 	t.byAddr[addr] = b
 	return b, nil
+}
+
+// use makes a kind of trap known.
+func (t *Table) use(k Trap) {
+	if !slices.Contains(t.kinds, k) {
+		t.kinds = append(t.kinds, k)
+	}
 }
 
 // revive gives a dead breakpoint another life: something is mapped at its
@@ -123,7 +136,7 @@ func (t *Table) Remove(b *Breakpoint) error {
 	if b.armed {
 		err = b.trap.Lift(t, []*Breakpoint{b})
 	}
-	if !b.dead {
+	if !b.dead && !b.trap.Lasting() {
 		t.lifted[b.Addr] = b.orig()
 	}
 	delete(t.byAddr, b.Addr)
@@ -195,6 +208,7 @@ func (t *Table) Forget() {
 	}
 	clear(t.byAddr)
 	clear(t.lifted)
+	clear(t.probed)
 	t.sorted = nil
 	t.scratch.forget()
 }

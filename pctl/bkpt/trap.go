@@ -1,11 +1,12 @@
 package bkpt
 
-// A Stop is what a thread's signal-delivery-stop with SIGTRAP shows: the
-// si_code and si_perf_data of its siginfo, and its program counter.
+// A Stop is what a thread's signal-delivery-stop shows: of a SIGTRAP the si_code;
+// of the signal of a kernel probe the address that was probed; and the program
+// counter.
 type Stop struct {
-	Code int32
-	Data uint64
-	PC   uint64
+	Code   int32
+	Probed uint64
+	PC     uint64
 }
 
 // A Trap is a way to make threads stop at an address, or to count them there.

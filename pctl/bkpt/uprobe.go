@@ -4,79 +4,49 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 )
 
-// A Probe is the kernel's probe of one instruction on one thread.
-type Probe interface {
-	io.Closer
-	// Count returns how often the thread has reached the instruction.
-	Count() (uint64, error)
-}
-
-// Uprobes is the second kind of trap: kernel probes, one for each breakpoint and
-// thread, that signal the thread or only count. The kernel steps the
-// instruction, and lifts the probes when we are killed. All methods belong to
-// the control goroutine.
-//
-// A probe's signal carries the breakpoint's address in si_perf_data.
+// Uprobes is the second kind of trap: probes of the kernel, each of one
+// instruction in all threads of a process, that signal the thread or only count.
+// The kernel executes the instruction, and lifts the probes when we are killed.
+// All methods belong to the control goroutine.
 type Uprobes struct {
-	open    func(addr uint64, tid int) (Probe, error)
-	discard func(io.Closer)
-	threads map[int]bool
-	probes  map[uint64]map[int]Probe // by address and thread
-	past    map[uint64]uint64        // counts of probes given away, of every address ever planted
-	n       int
+	open    func(b *Breakpoint) (io.Closer, error)
+	discard func(io.Closer) (closed <-chan struct{})
+	probes  map[uint64]io.Closer
 }
 
-// NewUprobes returns a kind of trap without threads. open makes the probe of the
-// instruction at an address for a thread; discard takes over a probe that is no
-// longer wanted, and must not wait for it to be closed.
-func NewUprobes(open func(addr uint64, tid int) (Probe, error), discard func(io.Closer)) *Uprobes {
-	return &Uprobes{
-		open: open, discard: discard,
-		threads: make(map[int]bool),
-		probes:  make(map[uint64]map[int]Probe),
-		past:    make(map[uint64]uint64),
-	}
+// NewUprobes returns a kind of trap. open makes the probe of a breakpoint;
+// discard takes over one that is no longer wanted, and returns before it is
+// closed.
+func NewUprobes(open func(b *Breakpoint) (io.Closer, error), discard func(io.Closer) (closed <-chan struct{})) *Uprobes {
+	return &Uprobes{open: open, discard: discard, probes: make(map[uint64]io.Closer)}
 }
 
 // Lasting: the kernel keeps the probes.
 func (u *Uprobes) Lasting() bool { return true }
 
-// Recognise: the signal says which breakpoint it is of. A probe that was given
-// away signals until it is closed, long after the table has settled, so every
-// address that ever had one is ours for good.
-func (u *Uprobes) Recognise(s Stop) (addr uint64, ok bool) {
-	if s.Code != trapPerf {
-		return 0, false
-	}
-	_, ok = u.past[s.Data]
-	return s.Data, ok
-}
+// Recognise: the signal of a probe comes with the address that was probed.
+func (u *Uprobes) Recognise(s Stop) (addr uint64, ok bool) { return s.Probed, s.Probed != 0 }
 
-// Len returns the number of probes, each of which is a descriptor.
-func (u *Uprobes) Len() int { return u.n }
+// Has reports whether b is of this kind.
+func (u *Uprobes) Has(b *Breakpoint) bool { return b.trap == u }
 
-// Plant opens the probes of every thread. A breakpoint that some thread cannot
-// have is not planted at all.
+// Len returns the number of probes.
+func (u *Uprobes) Len() int { return len(u.probes) }
+
+// Plant opens the probes.
 func (u *Uprobes) Plant(t *Table, bs []*Breakpoint) error {
 	var errs []error
 	for _, b := range bs {
-		u.probes[b.Addr] = make(map[int]Probe, len(u.threads))
-		u.past[b.Addr] += 0
+		p, err := u.open(b)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("probe at %#x: %w", b.Addr, err))
+			continue
+		}
+		u.probes[b.Addr] = p
 		b.armed = true
-		for tid := range u.threads {
-			if err := u.probe(b.Addr, tid); err != nil {
-				errs = append(errs, err)
-				b.armed = false
-				break
-			}
-		}
-		if !b.armed {
-			u.drop(b.Addr)
-		}
+		t.probed[b.Addr] = &probed{orig: b.orig()}
 	}
 	return errors.Join(errs...)
 }
@@ -84,74 +54,107 @@ func (u *Uprobes) Plant(t *Table, bs []*Breakpoint) error {
 // Lift gives the probes of the breakpoints away.
 func (u *Uprobes) Lift(t *Table, bs []*Breakpoint) error {
 	for _, b := range bs {
-		u.drop(b.Addr)
+		if p, ok := u.probes[b.Addr]; ok {
+			delete(u.probes, b.Addr)
+			closed := u.discard(p)
+			if k := t.probed[b.Addr]; k != nil {
+				k.closed = closed
+			}
+		}
 		b.armed = false
 	}
 	return nil
 }
 
-func (u *Uprobes) drop(addr uint64) {
-	for _, p := range u.probes[addr] {
-		u.close(addr, p)
-	}
-	delete(u.probes, addr)
+// probed is what the table knows of a place where the kernel has a trap, or had
+// one a moment ago.
+type probed struct {
+	orig   byte
+	closed <-chan struct{} // nil while the probe is wanted
 }
 
-// Start covers a thread: those that exist before the first breakpoint, and every
-// new one before it runs. The error says which breakpoints it will run through
-// unseen, and why.
-func (u *Uprobes) Start(tid int) error {
-	if u.threads[tid] {
-		return nil
+// unprobe waits until the kernel's trap has left the text at addr. One that is
+// wanted stays.
+func (t *Table) unprobe(addr uint64) {
+	if p := t.probed[addr]; p != nil && p.closed != nil {
+		<-p.closed
+		delete(t.probed, addr)
 	}
-	u.threads[tid] = true
-	var errs []error
-	for _, addr := range slices.Sorted(maps.Keys(u.probes)) {
-		errs = append(errs, u.probe(addr, tid))
-	}
-	return errors.Join(errs...)
 }
 
-// Exit gives away the probes of a thread that has ended.
-func (u *Uprobes) Exit(tid int) {
-	delete(u.threads, tid)
-	for addr, byThread := range u.probes {
-		if p, ok := byThread[tid]; ok {
-			delete(byThread, tid)
-			u.close(addr, p)
+// unprobeRange takes the kernel's traps out of [addr, end) for good: wanted ones
+// become int3s.
+func (t *Table) unprobeRange(addr, end uint64) error {
+	for at := range t.probed {
+		if at >= end || at+codeSize <= addr {
+			continue
+		}
+		if b := t.byAddr[at]; b != nil && b.trap.Lasting() {
+			if err := t.Change(b, t.kinds[0]); err != nil {
+				return err
+			}
+		}
+		t.unprobe(at)
+	}
+	return nil
+}
+
+// Strange reports whether a trap stands at addr that the table knows nothing of.
+func (t *Table) Strange(addr uint64) bool {
+	p := []byte{0}
+	if readFull(t.mem, p, addr) != nil {
+		return false
+	}
+	t.Overlay(p, addr)
+	return p[0] == breakByte
+}
+
+// hideProbes replaces the kernel's traps in p, which was read at addr.
+func (t *Table) hideProbes(p []byte, addr uint64) {
+	for at, k := range t.probed {
+		if i := at - addr; i < uint64(len(p)) && p[i] == breakByte {
+			p[i] = k.orig
+		}
+		if k.closed == nil {
+			continue
+		}
+		select {
+		case <-k.closed:
+			delete(t.probed, at)
+		default:
 		}
 	}
 }
 
-// Count returns how often all threads together have reached the instruction at
-// addr since the breakpoint was first planted. The error is that of a probe
-// that could not be read; the sum is then of the others.
-func (u *Uprobes) Count(addr uint64) (uint64, error) {
-	n := u.past[addr]
-	var errs []error
-	for _, p := range u.probes[addr] {
-		c, err := p.Count()
-		n += c
-		errs = append(errs, err)
+// Change makes b another kind of trap, another probe or, of a probe, an int3. If
+// that cannot be planted b keeps the kind it has. For the time of a change to an
+// int3, which waits for the kernel, threads run past the breakpoint.
+func (t *Table) Change(b *Breakpoint, k Trap) error {
+	old, probe := b.trap.(*Uprobes)
+	switch {
+	case b.trap == k:
+		return nil
+	case !probe:
+		return errors.ErrUnsupported
+	case !b.armed:
+	case k.Lasting():
+		// The new one is there before the old one goes, and is the one that hides the
+		// trap, which is the same for both.
+		if err := k.Plant(t, []*Breakpoint{b}); err != nil {
+			return err
+		}
+		old.discard(old.probes[b.Addr])
+		delete(old.probes, b.Addr)
+	default:
+		if err := old.Lift(t, []*Breakpoint{b}); err != nil {
+			return err
+		}
+		t.unprobe(b.Addr)
+		if err := k.Plant(t, []*Breakpoint{b}); err != nil {
+			return err
+		}
 	}
-	return n, errors.Join(errs...)
-}
-
-func (u *Uprobes) probe(addr uint64, tid int) error {
-	p, err := u.open(addr, tid)
-	if err != nil {
-		return fmt.Errorf("probe at %#x for thread %d: %w", addr, tid, err)
-	}
-	u.probes[addr][tid] = p
-	u.n++
+	b.trap = k
+	t.use(k)
 	return nil
-}
-
-// close keeps a probe's count and gives it away.
-func (u *Uprobes) close(addr uint64, p Probe) {
-	if c, err := p.Count(); err == nil {
-		u.past[addr] += c
-	}
-	u.n--
-	u.discard(p)
 }

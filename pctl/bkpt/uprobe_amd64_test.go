@@ -5,126 +5,191 @@ import (
 	"errors"
 	"io"
 	"testing"
-
-	"ptools/internal/ptrace"
 )
 
-// fakeProbe counts what the test says.
+// fakeProbe is closed when the test says so.
 type fakeProbe struct {
 	addr   uint64
-	tid    int
-	n      uint64
-	closed bool
+	closed chan struct{}
 }
 
-func (p *fakeProbe) Count() (uint64, error) { return p.n, nil }
-func (p *fakeProbe) Close() error           { p.closed = true; return nil }
+func (p *fakeProbe) Close() error { close(p.closed); return nil }
 
-// kernel opens fake probes.
+// kernel opens fake probes, each of which shows a trap in the text.
 type kernel struct {
-	open   []*fakeProbe
-	refuse int // thread that gets none
+	text    *text
+	open    []*fakeProbe
+	refuse  uint64   // address that gets none
+	closing []func() // what discarded probes wait for, unless prompt
+	prompt  bool
 }
 
 var errRefused = errors.New("refused")
 
-func (k *kernel) probe(addr uint64, tid int) (Probe, error) {
-	if tid == k.refuse {
+func (k *kernel) probe(b *Breakpoint) (io.Closer, error) {
+	if b.Addr == k.refuse {
 		return nil, errRefused
 	}
-	p := &fakeProbe{addr: addr, tid: tid, n: 1}
+	p := &fakeProbe{addr: b.Addr, closed: make(chan struct{})}
 	k.open = append(k.open, p)
+	k.text.b[b.Addr-k.text.base] = breakByte
 	return p, nil
+}
+
+func (k *kernel) discard(c io.Closer) <-chan struct{} {
+	p := c.(*fakeProbe)
+	orig := newText().b[p.addr-k.text.base]
+	finish := func() {
+		k.text.b[p.addr-k.text.base] = orig
+		p.Close()
+	}
+	if k.prompt {
+		finish()
+	} else {
+		k.closing = append(k.closing, finish)
+	}
+	return p.closed
 }
 
 func (k *kernel) living() int {
 	n := 0
 	for _, p := range k.open {
-		if !p.closed {
+		select {
+		case <-p.closed:
+		default:
 			n++
 		}
 	}
 	return n
 }
 
-func newUprobes(k *kernel) *Uprobes {
-	return NewUprobes(k.probe, func(c io.Closer) { c.Close() })
-}
-
+// TestUprobes: the kernel's traps stay at a rendezvous, are hidden from readers
+// until they have left the text, and are left alone in forked children.
 func TestUprobes(t *testing.T) {
-	m, k := newText(), new(kernel)
+	m := newText()
+	k := &kernel{text: m}
 	orig := bytes.Clone(m.b)
-	tab, u := NewTable(m), newUprobes(k)
-	must(t, u.Start(1))
-	must(t, u.Start(2))
-	must(t, u.Start(2))
+	tab, u := NewTable(m), NewUprobes(k.probe, k.discard)
 	a, err := tab.AddTrap(textBase, u)
 	must(t, err)
 	b, err := tab.AddTrap(textBase+16, u)
 	must(t, err)
 	own := mustAdd(t, tab, textBase+32)
-	if u.Len() != 0 {
-		t.Fatalf("%d probes before Arm", u.Len())
+	if u.Len() != 2 || own.Armed() {
+		t.Fatalf("%d probes before Arm, int3 armed %t", u.Len(), own.Armed())
 	}
 	must(t, tab.Arm())
-	if k.living() != 4 || !a.Armed() || !a.After() || own.After() {
+	if k.living() != 2 || !a.Armed() || !a.After() || own.After() {
 		t.Fatalf("%d probes, armed %t, after %t", k.living(), a.Armed(), a.After())
 	}
-	m.b[0] = breakByte // the kernel writes it
-	p := bytes.Clone(m.b[:64])
-	tab.Overlay(p, textBase)
-	if !bytes.Equal(p, orig[:64]) {
-		t.Error("overlay shows the kernel's trap")
+	shown := func() []byte {
+		p := bytes.Clone(m.b[:64])
+		tab.Overlay(p, textBase)
+		return p
+	}
+	if !bytes.Equal(shown(), orig[:64]) {
+		t.Error("overlay shows a trap")
 	}
 	must(t, tab.Disarm())
-	if k.living() != 4 || m.b[32] != orig[32] {
+	if k.living() != 2 || m.b[32] != orig[32] {
 		t.Error("a rendezvous lifts int3s and keeps probes")
 	}
 	must(t, tab.Arm())
 
-	must(t, u.Start(3))
-	u.Exit(1)
-	if n := u.Len(); n != 4 || k.living() != 4 {
-		t.Errorf("%d probes, %d open, want 4", n, k.living())
-	}
-	if n, err := u.Count(a.Addr); n != 3 || err != nil {
-		t.Errorf("count %d, %v, want that of the ended thread too", n, err)
-	}
-
-	perf := Stop{Code: trapPerf, Data: b.Addr, PC: b.Addr + 1}
-	if got, addr, ok := tab.Recognise(perf); got != b || addr != b.Addr || !ok {
+	hit := Stop{Probed: b.Addr, PC: b.Addr + 1}
+	if got, addr, ok := tab.Recognise(hit); got != b || addr != b.Addr || !ok {
 		t.Errorf("Recognise = %v, %#x, %t", got, addr, ok)
 	}
 	if got, _, ok := tab.Recognise(Stop{Code: siKernel, PC: b.Addr + 1}); got != nil || ok {
 		t.Error("an int3 of the program's own at a probed address is taken for ours")
 	}
 	must(t, tab.Remove(b))
-	if got, addr, ok := tab.Recognise(perf); got != nil || addr != perf.PC || !ok {
+	if m.b[16] != breakByte {
+		t.Fatal("the kernel was faster than it says")
+	}
+	if !bytes.Equal(shown(), orig[:64]) {
+		t.Error("overlay shows a trap that is on its way out")
+	}
+	if got, addr, ok := tab.Recognise(hit); got != nil || addr != hit.PC || !ok {
 		t.Errorf("Recognise of a lifted probe = %v, %#x, %t: it must go on where it is", got, addr, ok)
-	}
-	tab.Settle()
-	if _, _, ok := tab.Recognise(perf); !ok {
-		t.Error("a probe that is still being closed is not ours after Settle: its signal would kill")
-	}
-	if _, _, ok := tab.Recognise(Stop{Code: trapPerf, Data: b.Addr + 1, PC: perf.PC}); ok {
-		t.Error("a perf event of the program's own is taken for ours")
 	}
 	child := &text{base: m.base, b: bytes.Clone(m.b)}
 	must(t, tab.Clean(child))
-	if child.b[0] != breakByte || child.b[32] != orig[32] {
+	if child.b[0] != breakByte || child.b[16] != breakByte || child.b[32] != orig[32] {
 		t.Error("Clean: the kernel's traps are the kernel's, ours are ours")
 	}
+	k.closing[0]()
+	if !bytes.Equal(shown(), orig[:64]) {
+		t.Error("text is not the program's own")
+	}
 	tab.Forget()
+	k.closing[1]()
 	if k.living() != 0 || u.Len() != 0 {
 		t.Errorf("%d probes after exec", k.living())
 	}
 }
 
+// TestWriteBetweenProbes: int3s on both sides of a kernel's trap are not written
+// in one go, which would put back what the kernel takes out meanwhile.
+func TestWriteBetweenProbes(t *testing.T) {
+	m := newText()
+	k := &kernel{text: m}
+	tab, u := NewTable(m), NewUprobes(k.probe, k.discard)
+	mustAdd(t, tab, textBase)
+	b, err := tab.AddTrap(textBase+16, u)
+	must(t, err)
+	mustAdd(t, tab, textBase+32)
+	runs := 0
+	for range tab.windows(tab.sorted) {
+		runs++
+	}
+	if runs != 1 {
+		t.Fatalf("%d runs of what is not planted", runs)
+	}
+	must(t, tab.Arm())
+	must(t, tab.Remove(b))
+	for run := range tab.windows(tab.sorted) {
+		if len(run) != 1 {
+			t.Errorf("a run of %d over a trap on its way out", len(run))
+		}
+	}
+}
+
+// TestChange: a breakpoint becomes another probe without a moment unprobed, and
+// an int3 when a client writes its instruction.
+func TestChange(t *testing.T) {
+	m := newText()
+	k := &kernel{text: m, prompt: true}
+	count, stop := NewUprobes(k.probe, k.discard), NewUprobes(k.probe, k.discard)
+	tab := NewTable(m)
+	must(t, tab.Arm())
+	b, err := tab.AddTrap(textBase, count)
+	must(t, err)
+	must(t, tab.Change(b, stop))
+	if k.living() != 1 || count.Len() != 0 || stop.Len() != 1 || !b.Armed() || !b.After() {
+		t.Errorf("%d probes, %d and %d, armed %t", k.living(), count.Len(), stop.Len(), b.Armed())
+	}
+	k.refuse = textBase
+	if err := tab.Change(b, count); !errors.Is(err, errRefused) || !b.Armed() || stop.Len() != 1 {
+		t.Errorf("Change: %v, armed %t, %d probes", err, b.Armed(), stop.Len())
+	}
+	must(t, tab.Write([]byte{0x90}, textBase))
+	if k.living() != 0 || b.After() || !b.Armed() || m.b[0] != breakByte || b.Orig() != 0x90 {
+		t.Errorf("written: %d probes, after %t, armed %t, byte %#x, original %#x", k.living(), b.After(), b.Armed(), m.b[0], b.Orig())
+	}
+	must(t, tab.Disarm())
+	if m.b[0] != 0x90 {
+		t.Errorf("byte %#x, want what was written", m.b[0])
+	}
+	if err := tab.Change(b, stop); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("Change of an int3: %v", err)
+	}
+}
+
 func TestUprobesRefused(t *testing.T) {
-	k := &kernel{refuse: 7}
-	tab, u := NewTable(newText()), newUprobes(k)
-	must(t, u.Start(1))
-	must(t, u.Start(7))
+	m := newText()
+	k := &kernel{text: m, refuse: textBase}
+	tab, u := NewTable(m), NewUprobes(k.probe, k.discard)
 	must(t, tab.Arm())
 	if _, err := tab.AddTrap(textBase, u); !errors.Is(err, errRefused) {
 		t.Errorf("AddTrap: %v", err)
@@ -132,44 +197,34 @@ func TestUprobesRefused(t *testing.T) {
 	if tab.Len() != 0 || k.living() != 0 || u.Len() != 0 {
 		t.Errorf("%d breakpoints, %d probes left", tab.Len(), k.living())
 	}
-	u.Exit(7)
-	b, err := tab.AddTrap(textBase, u)
-	must(t, err)
-	if err := u.Start(7); !errors.Is(err, errRefused) {
-		t.Errorf("Start: %v", err)
-	}
-	if !b.Armed() {
-		t.Error("the other threads lost their probes")
-	}
 }
 
-// TestUndo: what is lost is known; that the rest is exact the differential test
-// shows.
-func TestUndo(t *testing.T) {
+// TestProbeable: the instructions that the kernel must not be asked to execute.
+func TestProbeable(t *testing.T) {
 	for _, c := range []struct {
 		name, code string
-		lost       int
-		ok         bool
+		want       bool
 	}{
-		{"endbr64", "f30f1efa", -1, true},
-		{"push rbp", "55", -1, true},
-		{"sub rsp,8", "4883ec08", -1, true},
-		{"lea rsp,[rsp-8]", "488d6424f8", -1, true},
-		{"lea r10,[rsp+8]", "4c8d542408", 10, true},
-		{"mov rbp,rsp", "4889e5", rbp, true},
-		{"mov edi,edi", "89ff", rdi, true},
-		{"xor eax,eax", "31c0", rax, true},
-		{"cmp edi,5", "83ff05", -1, true},
-		{"test rdi,rdi", "4885ff", -1, true},
-		{"xchg eax,ebx", "93", -1, false},
-		{"cpuid", "0fa2", -1, false},
-		{"call", "e800000000", -1, true},
+		{"endbr64", "f30f1efa", true},
+		{"push rbp", "55", true},
+		{"sub rsp,8", "4883ec08", true},
+		{"mov edi,edi", "89ff", true},
+		{"call", "e800000000", true},
+		{"ret", "c3", true},
+		{"nop of 4 bytes", "0f1f4000", true},
+		{"nop of 5 bytes: replaced by a call that writes to the red zone", "0f1f440000", false},
+		{"pushf: would push the kernel's trap flag", "9c", false},
+		{"popf", "9d", false},
+		{"xchg rax,r8: taken for a nop", "4990", false},
+		{"syscall: cannot be interrupted while it is stepped", "0f05", false},
+		{"rep movsb: one hit each turn", "f3a4", false},
+		{"div: a SIGFPE elsewhere", "f7f1", false},
+		{"int3", "cc", false},
 	} {
 		p, err := MakePlan(code(t, c.code), textBase)
 		must(t, err)
-		r := ptrace.Regs{Rip: textBase + uint64(p.Len())}
-		if lost, ok := p.Undo(&r); lost != c.lost || ok != c.ok || ok && r.Rip != textBase {
-			t.Errorf("%s: lost %d, %t, rip %#x, want %d, %t", c.name, lost, ok, r.Rip, c.lost, c.ok)
+		if got := p.Probeable(); got != c.want {
+			t.Errorf("%s: %t", c.name, got)
 		}
 	}
 }

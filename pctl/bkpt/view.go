@@ -25,14 +25,21 @@ func (t *Table) Overlay(p []byte, addr uint64) {
 			}
 		}
 	}
+	if len(t.probed) > 0 {
+		t.hideProbes(p, addr)
+	}
 	t.scratch.overlay(p, addr)
 }
 
 // Write writes p to the target at addr as a client wants it: the traps in the
 // range stay planted, what they hide becomes p's bytes, and plans are made
 // anew. A breakpoint that no longer stands at an instruction is lifted and dead.
+// The kernel executes what the file has: a probe in the range becomes an int3.
 func (t *Table) Write(p []byte, addr uint64) error {
 	end := addr + uint64(len(p))
+	if err := t.unprobeRange(addr, end); err != nil {
+		return err
+	}
 	text := slices.Clone(p)
 	in := t.within(addr, end)
 	for _, b := range in {
@@ -79,7 +86,7 @@ func (t *Table) rewritten(b *Breakpoint) error {
 // kernel's to clean.
 func (t *Table) Clean(child Memory) error {
 	var errs []error
-	for run := range windows(t.sorted) {
+	for run := range t.windows(t.sorted) {
 		if run = slices.DeleteFunc(slices.Clone(run), (*Breakpoint).After); len(run) > 0 {
 			errs = append(errs, t.cleanRun(child, run))
 		}

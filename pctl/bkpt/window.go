@@ -9,12 +9,14 @@ import (
 // the next mapping may begin.
 const windowSize = 4096
 
-// windows splits breakpoints, in ascending order, into runs within one page.
-func windows(bs []*Breakpoint) iter.Seq[[]*Breakpoint] {
+// windows splits breakpoints, in ascending order, into runs within one page that
+// have none of the kernel's traps in between: the bytes of a run are written as
+// they were read a moment ago, and the kernel may lift a trap in that moment.
+func (t *Table) windows(bs []*Breakpoint) iter.Seq[[]*Breakpoint] {
 	return func(yield func([]*Breakpoint) bool) {
 		for len(bs) > 0 {
 			n := 1
-			for n < len(bs) && bs[n].Addr/windowSize == bs[0].Addr/windowSize {
+			for n < len(bs) && bs[n].Addr/windowSize == bs[0].Addr/windowSize && !t.probedBetween(bs[n-1].Addr, bs[n].Addr) {
 				n++
 			}
 			if !yield(bs[:n]) {
@@ -23,6 +25,16 @@ func windows(bs []*Breakpoint) iter.Seq[[]*Breakpoint] {
 			bs = bs[n:]
 		}
 	}
+}
+
+// probedBetween reports whether the kernel has a trap between two addresses.
+func (t *Table) probedBetween(lo, hi uint64) bool {
+	for addr := range t.probed {
+		if lo < addr && addr < hi {
+			return true
+		}
+	}
+	return false
 }
 
 // readRun reads the bytes from the first breakpoint of a run to the end of the

@@ -41,6 +41,9 @@ func Attach(ctx context.Context, pid int, o *Options) (*Controller, error) {
 		if err := c.firstImage(ctx); err != nil {
 			return err
 		}
+		if err := c.demandProbes(); err != nil {
+			return err
+		}
 		c.publish(notify.Event{Kind: notify.Grabbed, Threads: c.count()})
 		c.reach(notify.Grab)
 		if c.over {

@@ -37,12 +37,21 @@ func (h *Hit) Break() *Break { return h.b }
 // Count returns how often the breakpoint has been hit, this time included.
 func (h *Hit) Count() uint64 { return h.b.hits.Load() }
 
-// Regs returns the thread's registers, with the program counter at Addr. They may be
-// read until the handler returns; SetRegs changes them.
+// Regs returns the thread's registers, with the program counter at Addr unless the
+// hit is Late. They may be read until the handler returns; SetRegs changes them.
 func (h *Hit) Regs() *ptrace.Regs { return &h.t.regs }
 
+// Executed reports that the instruction at Addr has run: the trap is a kernel uprobe.
+// Registers are shown as they were before it, memory is as it has left it.
+func (h *Hit) Executed() bool { return h.b.bp != nil && h.b.bp.After() }
+
+// Late reports that the thread has gone on since and stands elsewhere, with the
+// registers that it has there: it blocked the signal of the uprobe.
+func (h *Hit) Late() bool { return h.Executed() && !h.t.arrival.behind }
+
 // SetRegs changes the registers. A program counter other than Addr is where the
-// thread goes on; otherwise it executes the instruction it stands at.
+// thread goes on; otherwise it executes the instruction it stands at, of a uprobe once
+// more.
 func (h *Hit) SetRegs(r *ptrace.Regs) { h.t.regs, h.t.dirty = *r, true }
 
 // ReadAt reads the target's memory without our traps in it.
@@ -64,6 +73,7 @@ type Break struct {
 	bp      *bkpt.Breakpoint // nil when removed
 	symbol  *SymbolBreak     // whose place it is, or nil
 	client  bool             // a client's: its hits are events
+	share   *share           // what the kernel has counted for it
 }
 
 // Addr returns the address in the target.
@@ -73,15 +83,16 @@ func (b *Break) Addr() uint64 { return b.addr }
 func (b *Break) Addrs() []uint64 { return []uint64{b.addr} }
 
 // Hits returns how often it has been hit. Any goroutine may call.
-func (b *Break) Hits() uint64 { return b.hits.Load() }
+func (b *Break) Hits() uint64 { return b.hits.Load() + b.share.count() }
 
-// Break sets a breakpoint at an address; a nil handler only counts. It may be called
-// from any goroutine and from handlers.
+// Break sets a breakpoint at an address; a nil handler only counts. Where nobody
+// subscribes to hits either, the kernel counts if it can, and no thread is stopped. It
+// may be called from any goroutine and from handlers.
 func (c *Controller) Break(ctx context.Context, addr uint64, h Handler) (*Break, error) {
 	var b *Break
 	var err error
 	if e := c.either(ctx, func() {
-		if b, err = c.addBreak(addr, h); err == nil {
+		if b, err = c.addBreak(addr, h, c.purposeOf(h)); err == nil {
 			b.client = true
 		}
 	}); e != nil {
@@ -110,15 +121,18 @@ func (c *Controller) either(ctx context.Context, f func()) error {
 }
 
 // addBreak and removeBreak run on the control goroutine.
-func (c *Controller) addBreak(addr uint64, h Handler) (*Break, error) {
+func (c *Controller) addBreak(addr uint64, h Handler, p purpose) (*Break, error) {
 	if c.over {
 		return nil, ErrEnded
 	}
-	bp, err := c.table.Add(addr)
+	bp, err := c.place(addr, p)
 	if err != nil {
 		return nil, err
 	}
 	b := &Break{c: c, addr: addr, handler: h, bp: bp}
+	if c.probes.count.Has(bp) {
+		b.share = newShare(c.probes.tallies[addr])
+	}
 	c.breaks[addr] = append(c.breaks[addr], b)
 	return b, nil
 }
@@ -127,6 +141,7 @@ func (c *Controller) removeBreak(b *Break) {
 	if b.bp == nil {
 		return
 	}
+	b.share.end()
 	c.table.Remove(b.bp)
 	b.bp = nil
 	left := slices.DeleteFunc(slices.Clone(c.breaks[b.addr]), func(x *Break) bool { return x == b })
@@ -253,7 +268,7 @@ func (c *Controller) hit(t *thread, bp *bkpt.Breakpoint) {
 }
 
 func (c *Controller) publishHit(t *thread, b *Break) {
-	e := notify.Event{Kind: notify.Hit, TID: t.tid, Addr: b.addr, Hits: b.hits.Load()}
+	e := notify.Event{Kind: notify.Hit, TID: t.tid, Addr: b.addr, Hits: b.hits.Load(), Late: (&Hit{c, t, b}).Late()}
 	if s := b.symbol; s != nil {
 		e.Symbol, e.Offset, e.Hits = s.symbol, s.off, s.hits.Load()
 		if o, ok := c.Space().Object(b.addr); ok {

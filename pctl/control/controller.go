@@ -49,6 +49,8 @@ type Options struct {
 	// KeepAwake keeps the machine's idle processors from sleeping while breakpoints are
 	// hit often. See pctl.SessionOptions.
 	KeepAwake bool
+	// Trap is the means of breakpoints.
+	Trap Trap
 	// Files caches ELF files among controllers; nil for a cache of its own.
 	Files *elfsym.Cache
 	// Bus receives the events; nil for a new one.
@@ -128,6 +130,7 @@ type Controller struct {
 	user      bkpt.Memory // the same as the target itself may use it
 	table     *bkpt.Table
 	reserved  bool // the table has been given its scratch area, or there is none
+	probes    probes
 	breaks    map[uint64][]*Break
 	symbolic  []*SymbolBreak
 	catches   []*Catch
@@ -176,6 +179,7 @@ func newController(pid int, o *Options, start func(c *Controller) error) (*Contr
 		c.files = elfsym.NewCache(keptFiles)
 	}
 	c.spin.init()
+	c.probes.init(c)
 	started := make(chan error, 1)
 	go c.main(start, started, make(chan struct{}))
 	if err := <-started; err != nil {
@@ -251,6 +255,7 @@ func (c *Controller) cleanup() {
 		c.detachAll()
 		c.free(ModeRun)
 	}
+	c.closeProbes()
 	c.closeMemory()
 	for _, s := range c.retired {
 		s.Close()
@@ -262,6 +267,7 @@ func (c *Controller) abort() {
 	if len(c.threads) > 0 {
 		c.detachAll()
 	}
+	c.closeProbes()
 	c.closeMemory()
 	if s := c.Space(); s != nil {
 		s.Close()

@@ -70,5 +70,9 @@ func (c *Controller) create(cmd *Command) error {
 	if c.over {
 		return ErrEnded
 	}
+	if err := c.demandProbes(); err != nil {
+		c.release(ModeKill)
+		return err
+	}
 	return nil
 }

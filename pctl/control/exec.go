@@ -79,6 +79,7 @@ func (c *Controller) newImage() {
 	c.stopped.Store(0)
 	c.imageNew = true
 	c.forgetBreaks()
+	c.probes.leaveImage()
 	err := c.openMemory()
 	if err == nil {
 		err = c.followImage()

@@ -37,7 +37,7 @@ func (s *SymbolBreak) followResolver(o handle.Object, sym elfsym.Sym) {
 		return
 	}
 	r := &resolver{s: s}
-	b, err := s.c.addBreak(addr, r.called)
+	b, err := s.c.addBreak(addr, r.called, forUs)
 	if err != nil {
 		return
 	}
@@ -56,7 +56,7 @@ func (r *resolver) called(h *Hit) {
 		return
 	}
 	ret := &resolverReturn{tid: h.TID(), sp: sp + uint64(len(word))}
-	b, err := r.s.c.addBreak(binary.LittleEndian.Uint64(word[:]), func(h *Hit) { r.returned(ret, h) })
+	b, err := r.s.c.addBreak(binary.LittleEndian.Uint64(word[:]), func(h *Hit) { r.returned(ret, h) }, forUs)
 	if err != nil {
 		return
 	}

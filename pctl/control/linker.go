@@ -34,7 +34,7 @@ func (c *Controller) followLinker() {
 		return
 	}
 	c.linker.at = at
-	c.linker.brk, _ = c.addBreak(at.Break, func(*Hit) { c.linkerCalled() })
+	c.linker.brk, _ = c.addBreak(at.Break, func(*Hit) { c.linkerCalled() }, forUs)
 	if at.Published {
 		c.knowObjects()
 	} else {

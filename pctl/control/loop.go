@@ -122,7 +122,7 @@ func (c *Controller) dispatch(s ptrace.Stop) {
 		return
 	}
 	t.m.stop(s.Kind, s.Signal)
-	t.regOK, t.dirty, t.parked, t.stuck = false, false, false, 0
+	t.regOK, t.dirty, t.parked, t.stuck, t.arrival.behind = false, false, false, 0, false
 	if t.role == roleCopy {
 		c.letGo(t)
 		return
@@ -156,6 +156,12 @@ func (c *Controller) settle(t *thread) {
 	}
 	if t.look != nil {
 		c.visit(t)
+	}
+	if t.arrival.due && t.m.holds == 0 {
+		c.reportArrival(t)
+		if t.m.state != stateStopped || c.threads[t.tid] != t {
+			return
+		}
 	}
 	if t.m.holds > 0 {
 		c.arrived(t)
@@ -210,6 +216,9 @@ func (c *Controller) threadEnded(t *thread, s ptrace.Stop) {
 // drop removes a thread and whatever waits for it.
 func (c *Controller) drop(t *thread) {
 	delete(c.threads, t.tid)
+	if c.probes.signals != nil {
+		c.probes.signals.Forget(t.tid)
+	}
 	c.arrived(t)
 	if t.look != nil {
 		t.look.missed(t)

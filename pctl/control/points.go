@@ -85,7 +85,7 @@ func (c *Controller) oneShot(addr uint64, f func()) bool {
 	b, err := c.addBreak(addr, func(*Hit) {
 		c.removeBreak(b)
 		f()
-	})
+	}, forUs)
 	return err == nil
 }
 

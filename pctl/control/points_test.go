@@ -18,8 +18,8 @@ var pointOrder = []notify.Point{notify.Create, notify.PointExec, notify.Preinit,
 
 // stops runs a program to each of its rendezvous points and to its end, and returns
 // the points with what it had printed when it stood there, and its whole output. The
-// text is the file's at each of them.
-func stops(t *testing.T, want notify.Point, argv ...string) (points []notify.Point, printed []string, all string) {
+// text is the file's at each of them, but for uprobes.
+func stops(t *testing.T, trap Trap, want notify.Point, argv ...string) (points []notify.Point, printed []string, all string) {
 	t.Helper()
 	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	if err != nil {
@@ -41,7 +41,7 @@ func stops(t *testing.T, want notify.Point, argv ...string) (points []notify.Poi
 	bus := notify.NewBus()
 	s := bus.Subscribe(notify.Stopped)
 	defer s.Close()
-	c, err := Start(bg, &Command{Path: argv[0], Args: argv, Files: []*os.File{null, out, os.Stderr}}, &Options{Stop: want, Bus: bus})
+	c, err := Start(bg, &Command{Path: argv[0], Args: argv, Files: []*os.File{null, out, os.Stderr}}, &Options{Stop: want, Bus: bus, Trap: trap})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,9 @@ func stops(t *testing.T, want notify.Point, argv ...string) (points []notify.Poi
 			return points, printed, soFar()
 		}
 		points, printed = append(points, e.Point), append(printed, soFar())
-		ptest.TextIntact(t, c.PID())
+		if trap == TrapInt3 {
+			ptest.TextIntact(t, c.PID())
+		}
 		if err := c.Continue(bg); err != nil {
 			t.Fatal(err)
 		}
@@ -66,11 +68,16 @@ func stops(t *testing.T, want notify.Point, argv ...string) (points []notify.Poi
 // between preinit and postinit.
 func checkStops(t *testing.T, initialisers string, argv ...string) {
 	t.Helper()
+	eachTrap(t, func(t *testing.T, trap Trap) { checkStopsBy(t, trap, initialisers, argv...) })
+}
+
+func checkStopsBy(t *testing.T, trap Trap, initialisers string, argv ...string) {
+	t.Helper()
 	alone, err := exec.Command(argv[0], argv[1:]...).Output()
 	if _, exited := err.(*exec.ExitError); err != nil && !exited {
 		t.Fatal(err)
 	}
-	points, printed, all := stops(t, everyPoint, argv...)
+	points, printed, all := stops(t, trap, everyPoint, argv...)
 	if all != string(alone) {
 		t.Errorf("printed %q, alone %q", all, alone)
 	}
@@ -82,7 +89,7 @@ func checkStops(t *testing.T, initialisers string, argv ...string) {
 	}
 	// One point alone is found as well as with the others.
 	for _, p := range pointOrder {
-		if points, _, _ := stops(t, p, argv...); !slices.Equal(points, []notify.Point{p}) {
+		if points, _, _ := stops(t, trap, p, argv...); !slices.Equal(points, []notify.Point{p}) {
 			t.Errorf("of %v alone: stopped at %v", p, points)
 		}
 	}

@@ -16,6 +16,7 @@ func (c *Controller) detachAll() {
 	if c.over {
 		return
 	}
+	c.takeArrivals()
 	c.liftAll()
 	for _, t := range c.threads {
 		if t.parked && !t.vfork {
@@ -111,7 +112,7 @@ func (c *Controller) release(m Mode) {
 		c.until(func() bool { return false }, nil)
 		return
 	}
-	if m == ModeRun && c.holds == 0 && c.table.Len() == 0 && !c.reserved {
+	if m == ModeRun && c.holds == 0 && c.table.Len() == 0 && !c.reserved && c.probes.signals == nil {
 		c.detachEach()
 	} else {
 		c.stopAll()

@@ -15,6 +15,9 @@ func (c *Controller) signalled(t *thread) {
 		t.m.signal = 0
 		return
 	}
+	if c.probed(t) {
+		return
+	}
 	c.moveOut(t)
 	c.undoRewind(t)
 	if c.wouldIgnore(t, sig) {
@@ -58,7 +61,7 @@ func (c *Controller) eventStopped(t *thread) {
 			c.publish(notify.Event{Kind: notify.GroupContinue, TID: t.tid, Signal: int(syscall.SIGCONT)})
 		}
 	default:
-		if c.trapPending(t) {
+		if c.trapPending(t) || c.arrivalPending(t) {
 			// It has executed a trap that the kernel reports after this stop.
 			c.awaitTrap(t)
 			return

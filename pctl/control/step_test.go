@@ -46,13 +46,15 @@ func TestStepping(t *testing.T) {
 		{"sigreturn"}, {"fork"}, {"vfork"}, {"clone"}, {"exit"}, {"load", "vector", "store", "illegal", "divide"},
 		{"fork", "vfork", "clone", "exit", "load", "vector", "store", "illegal", "divide", "sigreturn"},
 	} {
-		t.Run(strings.Join(names, " "), func(t *testing.T) { stepping(t, names) })
+		t.Run(strings.Join(names, " "), func(t *testing.T) {
+			eachTrap(t, func(t *testing.T, trap Trap) { stepping(t, trap, names) })
+		})
 	}
 }
 
-func stepping(t *testing.T, names []string) {
+func stepping(t *testing.T, trap Trap, names []string) {
 	n := ptest.Rounds(20, 60, 2000)
-	c, out := run(t, &Options{Stop: notify.Create}, ptest.BuildC(t, "testdata/stepping.c"), strconv.Itoa(n))
+	c, out := run(t, &Options{Stop: notify.Create, Trap: trap}, ptest.BuildC(t, "testdata/stepping.c"), strconv.Itoa(n))
 	breaks := map[string]*SymbolBreak{}
 	for _, name := range names {
 		b, err := c.BreakSymbol(bg, "", "at_"+name, 0, nil)
@@ -88,7 +90,7 @@ func checkHits(t *testing.T, breaks map[string]*SymbolBreak, out string) {
 }
 
 // TestSteppingOwnTraps: breakpoints on a program's own int3 and on the instructions
-// around its own single step.
+// around its own single step, which uprobes do not see behind a nop.
 func TestSteppingOwnTraps(t *testing.T) {
 	needX86(t)
 	n := ptest.Rounds(50, 200, 20000)
@@ -111,7 +113,7 @@ func TestSteppingOwnTraps(t *testing.T) {
 			if !state.Success() {
 				t.Fatalf("alone: %v", state)
 			}
-			c, out := run(t, &Options{Stop: notify.Create}, argv...)
+			c, out := run(t, &Options{Stop: notify.Create, Trap: TrapInt3}, argv...)
 			offs := []uint64{at.off}
 			want := uint64(n)
 			if at.off == 99 {
@@ -142,6 +144,10 @@ func TestSteppingOwnTraps(t *testing.T) {
 // reported for, in the middle of a repeated instruction, in a copy.
 func TestSteppingUnderSignals(t *testing.T) {
 	needX86(t)
+	eachTrap(t, steppingUnderSignals)
+}
+
+func steppingUnderSignals(t *testing.T, trap Trap) {
 	const threads = 3
 	kinds := strings.Fields(kindsOfCalls)
 	n := ptest.Rounds(20, 100, 3000)
@@ -151,7 +157,7 @@ func TestSteppingUnderSignals(t *testing.T) {
 	bus := notify.NewBus()
 	signals := bus.Subscribe(notify.Signal)
 	defer signals.Close()
-	c, out := run(t, &Options{Stop: notify.Create, Bus: bus}, argv...)
+	c, out := run(t, &Options{Stop: notify.Create, Bus: bus, Trap: trap}, argv...)
 	var breaks []*SymbolBreak
 	for _, k := range kinds {
 		b, err := c.BreakSymbol(bg, "", "f_"+k, 0, nil)

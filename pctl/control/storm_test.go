@@ -118,34 +118,38 @@ func disturb(c *Controller) error {
 func TestBreakStorms(t *testing.T) {
 	for _, s := range storms {
 		t.Run(s.name, func(t *testing.T) {
-			want, state := s.start(t).Finish()
-			if !state.Success() {
-				t.Fatalf("alone: %v, %s", state, want)
-			}
-			exe := ptest.BuildC(t, s.src, strings.Fields(s.flags)...)
-			c, out := run(t, &Options{Stop: notify.Create}, append([]string{exe}, s.argv()...)...)
-			hits := 0
-			for _, name := range hot {
-				if _, err := c.BreakSymbol(bg, "", name, 0, func(*Hit) { hits++ }); err != nil {
-					t.Error(err)
-				}
-			}
-			end := c.Bus().Subscribe(0)
-			defer end.Close()
-			if err := c.Continue(bg); err != nil {
-				t.Fatal(err)
-			}
-			<-c.Done()
-			if e := await(t, end, notify.Terminal); e.Kind != notify.Undead || !e.Exited || e.Code != 0 {
-				t.Errorf("ended: %+v", e)
-			}
-			if got := <-out; got != want {
-				t.Errorf("%d hits: printed\n%swant\n%s", hits, got, want)
-			}
-			if hits == 0 {
-				t.Error("no hits")
-			}
+			eachTrap(t, func(t *testing.T, trap Trap) { s.underBreakpoints(t, trap) })
 		})
+	}
+}
+
+func (s *storm) underBreakpoints(t *testing.T, trap Trap) {
+	want, state := s.start(t).Finish()
+	if !state.Success() {
+		t.Fatalf("alone: %v, %s", state, want)
+	}
+	exe := ptest.BuildC(t, s.src, strings.Fields(s.flags)...)
+	c, out := run(t, &Options{Stop: notify.Create, Trap: trap}, append([]string{exe}, s.argv()...)...)
+	hits := 0
+	for _, name := range hot {
+		if _, err := c.BreakSymbol(bg, "", name, 0, func(*Hit) { hits++ }); err != nil {
+			t.Error(err)
+		}
+	}
+	end := c.Bus().Subscribe(0)
+	defer end.Close()
+	if err := c.Continue(bg); err != nil {
+		t.Fatal(err)
+	}
+	<-c.Done()
+	if e := await(t, end, notify.Terminal); e.Kind != notify.Undead || !e.Exited || e.Code != 0 {
+		t.Errorf("ended: %+v", e)
+	}
+	if got := <-out; got != want {
+		t.Errorf("%d hits: printed\n%swant\n%s", hits, got, want)
+	}
+	if hits == 0 {
+		t.Error("no hits")
 	}
 }
 

@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 	"sync/atomic"
@@ -21,7 +22,9 @@ type SymbolBreak struct {
 	places         []*Break    // control goroutine's
 	resolvers      []*resolver // of indirect functions; likewise
 	removed        bool
-	hits           atomic.Uint64
+	err            error                    // why it could not be set at the last place where it could not
+	hits           atomic.Uint64            // that control has seen
+	shares         atomic.Pointer[[]*share] // what the kernel has counted, places that are gone included
 	addrs          atomic.Pointer[[]uint64]
 }
 
@@ -31,7 +34,13 @@ func (s *SymbolBreak) Symbol() string { return s.symbol }
 func (s *SymbolBreak) Offset() uint64 { return s.off }
 
 // Hits returns how often it has been hit at all its places. Any goroutine may call.
-func (s *SymbolBreak) Hits() uint64 { return s.hits.Load() }
+func (s *SymbolBreak) Hits() uint64 {
+	n := s.hits.Load()
+	for _, share := range *s.shares.Load() {
+		n += share.count()
+	}
+	return n
+}
 
 // Addrs returns the addresses at which it is set now; none: it waits for an object
 // that has the symbol. Any goroutine may call.
@@ -56,12 +65,17 @@ func (s *SymbolBreak) tell() {
 // from any goroutine and from handlers.
 func (c *Controller) BreakSymbol(ctx context.Context, object, symbol string, off uint64, h Handler) (*SymbolBreak, error) {
 	s := &SymbolBreak{c: c, object: object, symbol: symbol, off: off, handler: h}
+	s.shares.Store(new([]*share))
 	err := c.either(ctx, func() {
 		c.symbolic = append(c.symbolic, s)
 		c.followLinker()
 		c.Space().Refresh()
 		s.resolve(c.Space().Named(object))
 	})
+	if err == nil && errors.Is(s.err, ErrNoUprobe) {
+		s.Remove(context.WithoutCancel(ctx))
+		err = s.err
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -110,11 +124,16 @@ func (s *SymbolBreak) place(addr uint64) {
 	if slices.ContainsFunc(s.places, func(b *Break) bool { return b.addr == addr }) {
 		return
 	}
-	b, err := s.c.addBreak(addr, s.hit)
+	b, err := s.c.addBreak(addr, s.hit, s.c.purposeOf(s.handler))
 	if err != nil {
+		s.err = err
 		return // no instruction there: data of that name
 	}
 	b.symbol, b.client = s, true
+	if b.share != nil {
+		shares := append(slices.Clone(*s.shares.Load()), b.share)
+		s.shares.Store(&shares)
+	}
 	s.places = append(s.places, b)
 }
 

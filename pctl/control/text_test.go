@@ -17,7 +17,7 @@ import (
 const kindsOfCalls = "push ret jcc ripmov ripstore ripcmp riplea call callmem callreg jmp jmpmem jmpreg jrcxz syscall " +
 	"nop longnop endbr movss cpuid rdtsc sse pushf popf lockinc xchg movrr lea subrsp addflags fs pop leave retn repstos"
 
-// TestTextWhileHeld: breakpoints are gone from the text whenever the target is held,
+// TestTextWhileHeld: int3s are gone from the text whenever the target is held,
 // and when it has been let go, also those whose instructions run elsewhere; memory
 // read through us never shows them.
 func TestTextWhileHeld(t *testing.T) {
@@ -59,7 +59,7 @@ func held(t *testing.T, g *ptest.Target, functions []string) {
 	bus := notify.NewBus()
 	stops := bus.Subscribe(notify.Stopped)
 	defer stops.Close()
-	c := grab(t, g.PID, &Options{Bus: bus})
+	c := grab(t, g.PID, &Options{Bus: bus, Trap: TrapInt3})
 	defer release(t, c, ModeRun)
 	var breaks []*SymbolBreak
 	hits := 0

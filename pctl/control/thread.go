@@ -55,6 +55,7 @@ type thread struct {
 	stepTrap bool             // the SIGTRAP of a finished step is its next report
 	inSlot   bool             // was sent into a scratch slot, from which it comes back by itself
 	marks    []mark           // hits that are reported and will be made again
+	arrival  arrival          // at a uprobe
 	rewound  rewound
 	call     blockedCall
 }
@@ -112,6 +113,9 @@ func (c *Controller) loadRegs(t *thread) error {
 
 // flushRegs writes changed registers back.
 func (c *Controller) flushRegs(t *thread) error {
+	if t.arrival.behind {
+		c.leaveArrival(t)
+	}
 	if !t.dirty {
 		return nil
 	}

@@ -28,6 +28,7 @@ type Event struct {
 	Offset uint64 // Hit: of Addr in Symbol
 	Object string // Hit: file name of the object around it
 	Hits   uint64 // Hit: of this breakpoint so far, this one included
+	Late   bool   // Hit: the thread has gone on since and stands elsewhere
 
 	Child int    // Fork, Vfork: its PID; ThreadStart: its TID
 	Mode  string // Released: "running", "killed", "stopped"

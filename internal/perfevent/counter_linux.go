@@ -1,0 +1,84 @@
+package perfevent
+
+import (
+	"fmt"
+	"os"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Counter counts in the kernel how often the threads of a process reach an
+// instruction: those threads that there are and those that come. Nobody is
+// stopped. The count is read from shared memory. Count may be called from any
+// goroutine, not after Close.
+type Counter struct {
+	link *Link
+	mem  []byte
+}
+
+// countProgram adds one to the only word of the map counts.
+func countProgram(counts int) []instruction {
+	return append(atCookie(), []instruction{
+		{op: bpfLoad64, dst: 1, src: unix.BPF_PSEUDO_MAP_VALUE, imm: int32(counts)}, {},
+		{op: bpfMovImm, dst: 2, imm: 1},
+		{op: bpfAtomic, dst: 1, src: 2},
+		{op: bpfMovImm, dst: 0},
+		{op: bpfExit},
+	}...)
+}
+
+// OpenCounter counts arrivals of process pid at addr, which is offset off of the
+// file at path. A fork child is not counted. Errors are those of
+// [Signals.Probe] and [NewSignals].
+func OpenCounter(pid int, path string, off, addr uint64) (*Counter, error) {
+	c, err := openCounter(pid, path, off, addr)
+	if err != nil {
+		return nil, fmt.Errorf("uprobe at %s+%#x: %w", path, off, err)
+	}
+	return c, nil
+}
+
+func openCounter(pid int, path string, off, addr uint64) (*Counter, error) {
+	counts, mem, err := newWord()
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(counts) // the program and the mapping keep it
+	program, err := loadProgram(countProgram(counts))
+	if err == nil {
+		defer unix.Close(program) // the link keeps it
+		var fd int
+		if fd, err = linkProbe(program, path, off, addr, pid); err == nil {
+			return &Counter{&Link{fd}, mem}, nil
+		}
+	}
+	unix.Munmap(mem)
+	return nil, err
+}
+
+// newWord makes a map of one 64-bit word, zero, and maps it.
+func newWord() (fd int, mem []byte, err error) {
+	if fd, err = newArray(1); err != nil {
+		return -1, nil, err
+	}
+	mem, err = unix.Mmap(fd, 0, os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		unix.Close(fd)
+		return -1, nil, err
+	}
+	return fd, mem, nil
+}
+
+// Count returns the arrivals since OpenCounter.
+func (c *Counter) Count() uint64 {
+	return atomic.LoadUint64((*uint64)(unsafe.Pointer(&c.mem[0])))
+}
+
+// Close lifts the probe. It blocks for a grace period; see [Closer].
+func (c *Counter) Close() error {
+	err := c.link.Close()
+	unix.Munmap(c.mem)
+	return err
+}

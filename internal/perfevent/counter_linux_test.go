@@ -1,0 +1,124 @@
+package perfevent
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+	"testing"
+
+	"ptools/internal/ptest"
+)
+
+// TestCounter: threads that did not exist when counting began are counted too, and
+// several probes may be at one instruction.
+func TestCounter(t *testing.T) {
+	p := startProbed(t)
+	p.call("5")
+	a := p.counter()
+	p.call("1000")
+	b := p.counter()
+	if n := p.call("t234"); n != 0 {
+		t.Errorf("%d signals from counting", n)
+	}
+	if na, nb := a.Count(), b.Count(); na != 1234 || nb != 234 {
+		t.Errorf("counted %d and %d, want 1234 and 234", na, nb)
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	p.call("10")
+	if n := b.Count(); n != 244 {
+		t.Errorf("counted %d after the other was closed, want 244", n)
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestOtherMapping: arrivals elsewhere than at the address, where the file might be
+// mapped once more, are not counted.
+func TestOtherMapping(t *testing.T) {
+	p := startProbed(t)
+	c, err := OpenCounter(p.PID, p.path, p.off, p.addr+1<<20)
+	p.available(err)
+	defer c.Close()
+	p.call("10")
+	if n := c.Count(); n != 0 {
+		t.Errorf("counted %d arrivals at another address", n)
+	}
+}
+
+func TestProbeErrors(t *testing.T) {
+	p := startProbed(t)
+	p.counter().Close()
+	for _, c := range []struct {
+		name string
+		path string
+		pid  int
+		off  uint64
+		want error
+	}{
+		{"no process", p.path, 1 << 22, p.off, syscall.ESRCH},
+		{"no file", "/nonexistent", p.PID, p.off, fs.ErrNotExist},
+		{"zero byte in path", "a\x00b", p.PID, p.off, syscall.EINVAL},
+	} {
+		got, err := OpenCounter(c.pid, c.path, c.off, p.addr)
+		if !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, err, c.want)
+		}
+		if err == nil {
+			got.Close()
+		}
+	}
+}
+
+// TestCloser: what was closed counts no more, and the text is the file's again.
+func TestCloser(t *testing.T) {
+	p := startProbed(t)
+	c := NewCloser()
+	for range 5 {
+		c.Close(p.counter())
+	}
+	<-c.Close(p.counter())
+	if err := c.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	ptest.TextIntact(t, p.PID)
+	c.Close(failing{})
+	if err := c.Wait(); err != errFailing {
+		t.Errorf("Wait = %v", err)
+	}
+	if err := c.Wait(); err != nil {
+		t.Errorf("second Wait = %v", err)
+	}
+}
+
+var errFailing = errors.New("failing")
+
+type failing struct{}
+
+func (failing) Close() error { return errFailing }
+
+func TestNoUprobesIsUnsupported(t *testing.T) {
+	if !errors.Is(fmt.Errorf("open: %w", ErrNoUprobes), errors.ErrUnsupported) {
+		t.Error("ErrNoUprobes is not an errors.ErrUnsupported")
+	}
+}
+
+// BenchmarkHit is the price of a hit that is only counted.
+func BenchmarkHit(b *testing.B) {
+	b.Run("none", func(b *testing.B) {
+		p := startProbed(b)
+		b.ResetTimer()
+		p.call(fmt.Sprint(b.N))
+	})
+	b.Run("counter", func(b *testing.B) {
+		p := startProbed(b)
+		c := p.counter()
+		b.ResetTimer()
+		p.call(fmt.Sprint(b.N))
+		b.StopTimer()
+		c.Close()
+	})
+}

@@ -1,0 +1,83 @@
+package perfevent
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"testing"
+
+	"ptools/internal/ptest"
+)
+
+func TestMain(m *testing.M) { ptest.Main(m) }
+
+// probed is a target that calls the function at addr, offset off of its file, on
+// demand.
+type probed struct {
+	*ptest.Target
+	t         testing.TB
+	path      string
+	off, addr uint64
+}
+
+func startProbed(t testing.TB) *probed {
+	t.Helper()
+	// At a fixed address, and the first instruction is an endbr64, which the kernel
+	// need not step.
+	p := &probed{t: t, path: ptest.BuildC(t, "testdata/probed.c", "-fcf-protection=full", "-no-pie")}
+	f, err := elf.Open(p.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	syms, err := f.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range syms {
+		if s.Name != "probed" {
+			continue
+		}
+		for _, seg := range f.Progs {
+			if seg.Type == elf.PT_LOAD && s.Value >= seg.Vaddr && s.Value < seg.Vaddr+seg.Filesz {
+				p.addr, p.off = s.Value, s.Value-seg.Vaddr+seg.Off
+			}
+		}
+	}
+	p.Target = ptest.Start(t, p.path)
+	p.Ready()
+	return p
+}
+
+// available skips the test where uprobes cannot be had, and fails it for any other
+// error.
+func (p *probed) available(err error) {
+	p.t.Helper()
+	if errors.Is(err, fs.ErrPermission) {
+		p.t.Skipf("%v: needs CAP_BPF and CAP_PERFMON", err)
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *probed) counter() *Counter {
+	p.t.Helper()
+	c, err := OpenCounter(p.PID, p.path, p.off, p.addr)
+	p.available(err)
+	return c
+}
+
+// call sends the target a line and returns its answer: how many SIGTRAPs it got.
+func (p *probed) call(line string) (traps int) {
+	p.t.Helper()
+	if _, err := io.WriteString(p.Stdin, line+"\n"); err != nil {
+		p.t.Fatal(err)
+	}
+	if _, err := fmt.Sscan(p.Line(), &traps); err != nil {
+		p.t.Fatal(err)
+	}
+	return traps
+}

@@ -1,0 +1,17 @@
+package perfevent
+
+import "errors"
+
+// ErrNoUprobes says that there are no uprobes on this platform. It is an
+// [errors.ErrUnsupported].
+var ErrNoUprobes error = noUprobes{"kernel has no uprobes for BPF programs"}
+
+// errOtherNamespace: the kernel's program cannot learn the number that we know a
+// thread by.
+var errOtherNamespace error = noUprobes{"process is in another PID namespace than this program"}
+
+// noUprobes says why uprobes are unsupported.
+type noUprobes struct{ why string }
+
+func (e noUprobes) Error() string      { return e.why }
+func (noUprobes) Is(target error) bool { return target == errors.ErrUnsupported }

@@ -1,0 +1,176 @@
+package control
+
+import (
+	"ptools/internal/perfevent"
+	"ptools/internal/ptrace"
+	"ptools/pctl/bkpt"
+)
+
+// arrival is what is known of a thread and the probe it has run through.
+type arrival struct {
+	taken  uint64        // arrivals that have been dealt with
+	due    bool          // hit has still to be reported
+	hit    perfevent.Hit // the last one, with the registers from before the instruction
+	missed uint64        // arrivals before it that did not stop the thread
+
+	behind bool        // regs are those from before the instruction, which has run
+	addr   uint64      // of the instruction
+	after  ptrace.Regs // what the thread has really
+
+	unmasked bool // mask has to be put back
+	mask     uint64
+}
+
+// probed handles a signal that may be that of a probe. It reports true if it was.
+func (c *Controller) probed(t *thread) bool {
+	p := &c.probes
+	if p.signals == nil || t.m.signal != p.signal || !c.newArrival(t) {
+		return false
+	}
+	if t.arrival.unmasked {
+		t.arrival.unmasked = false
+		ptrace.SetSigMask(t.tid, t.arrival.mask)
+	}
+	var si ptrace.SigInfo
+	if ptrace.GetSigInfo(t.tid, &si) != nil || si.Code == ptrace.SIKernel {
+		t.m.signal = 0
+	} // else somebody else's, which was there before and took ours in
+	c.rewind(t)
+	if t.role != roleThread {
+		return true
+	}
+	a := &t.arrival
+	a.hit, a.due, a.missed = p.hit, true, p.hit.Count-a.taken-1
+	a.taken = p.hit.Count
+	c.spin.earn()
+	return true
+}
+
+// newArrival reports whether a stopped thread has reached a probe since it was last
+// asked; p.hit has it.
+func (c *Controller) newArrival(t *thread) bool {
+	p := &c.probes
+	return p.signals.Take(t.tid, &p.hit) && p.hit.Count != t.arrival.taken
+}
+
+// reportArrival reports the hit of a thread that nobody holds. Its registers are
+// shown as they were before the instruction.
+func (c *Controller) reportArrival(t *thread) {
+	a := &t.arrival
+	a.due = false
+	var before ptrace.Regs
+	if c.loadRegs(t) != nil {
+		return
+	}
+	before = t.regs
+	before.SetSaved(&a.hit.Regs)
+	b := c.table.At(before.PC())
+	if b == nil || !c.probes.stop.Has(b) {
+		return // removed since
+	}
+	a.addr = b.Addr
+	if c.stillThere(t, b, before) {
+		c.flushRegs(t)
+		a.behind, a.after, t.regs = true, t.regs, before
+		if t.unmark(b.Addr) {
+			t.regs, a.behind = a.after, false
+			return // a handler has changed the registers: it has run once more
+		}
+	}
+	c.countMissed(b, a.missed)
+	c.hit(t, b)
+}
+
+// countMissed counts hits of a thread that it was not stopped at.
+func (c *Controller) countMissed(bp *bkpt.Breakpoint, n uint64) {
+	if n == 0 {
+		return
+	}
+	bp.Hits += n
+	for _, b := range c.breaks[bp.Addr] {
+		b.hits.Add(n)
+		if b.symbol != nil {
+			b.symbol.hits.Add(n)
+		}
+	}
+}
+
+// stillThere reports whether a thread stands where the instruction has left it. One
+// that had the signal blocked is elsewhere.
+func (c *Controller) stillThere(t *thread, b *bkpt.Breakpoint, before ptrace.Regs) bool {
+	if t.arrival.missed > 0 {
+		return false
+	}
+	ok, err := b.Plan().Emulate(&before, readOnly{c.user})
+	return ok && err == nil && before.PC() == t.regs.PC() && before.SP() == t.regs.SP()
+}
+
+// readOnly is memory to which nothing is written: what an instruction has stored is
+// there.
+type readOnly struct{ bkpt.Memory }
+
+func (readOnly) WriteAt(p []byte, _ int64) (int, error) { return len(p), nil }
+
+// leaveArrival gives a thread back the registers it has really, unless a handler has
+// changed what it was shown: then those count, and at the breakpoint the instruction
+// is executed once more.
+func (c *Controller) leaveArrival(t *thread) {
+	t.arrival.behind = false
+	switch {
+	case !t.dirty:
+		t.regs = t.arrival.after
+	case t.regs.PC() == t.arrival.addr:
+		if b := c.table.At(t.arrival.addr); b != nil && b.Armed() {
+			t.mark(t.arrival.addr)
+		}
+	}
+}
+
+// arrivalPending reports whether an interrupted thread has reached a probe and the
+// signal is still to come, and can be let come without running the thread.
+func (c *Controller) arrivalPending(t *thread) bool {
+	p := &c.probes
+	if p.signals == nil || !c.newArrival(t) {
+		return false
+	}
+	if pending, err := ptrace.Pending(t.tid, p.signal); err != nil || !pending {
+		return false
+	}
+	mask, err := ptrace.SigMask(t.tid)
+	if err != nil {
+		return false
+	}
+	bit := uint64(1) << (p.signal - 1)
+	if mask&bit == 0 {
+		return true
+	}
+	if c.loadRegs(t) != nil {
+		return false
+	}
+	if _, _, in := t.regs.SyscallReturn(); in {
+		return false // a call that waits with a mask of its own has another to go back to
+	}
+	t.arrival.unmasked, t.arrival.mask = true, mask
+	return ptrace.SetSigMask(t.tid, mask&^bit) == nil
+}
+
+// takeArrivals lets threads that are about to be let go come to the signals of probes
+// that are on their way to them: nobody else must get those.
+func (c *Controller) takeArrivals() {
+	p := &c.probes
+	if p.signals == nil {
+		return
+	}
+	p.signals.Switch(false)
+	for _, t := range c.threads {
+		for !c.over && t.m.state == stateStopped && !t.m.group && c.arrivalPending(t) {
+			t.m.holds = 0
+			c.resume(t)
+			t.m.holds = 1
+			c.until(func() bool { return t.m.state == stateStopped || c.threads[t.tid] != t }, nil)
+			if c.threads[t.tid] != t {
+				break
+			}
+		}
+	}
+}

@@ -1,0 +1,260 @@
+package control
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+
+	"ptools/internal/perfevent"
+	"ptools/internal/procfs"
+	"ptools/pctl/bkpt"
+)
+
+// Uprobes are traps that the kernel plants and lifts. A thread that reaches one runs a
+// small program of ours in the kernel, which keeps the thread's registers and sends it
+// a signal that is ignored by default: traced, it stops; when we are dead, it runs on.
+// Nothing else has to be done to the target, and nothing is left in it.
+
+// probes are the uprobes of one address space. All but their closing is the control
+// goroutine's.
+type probes struct {
+	signals *perfevent.Signals // nil: not asked for yet, or refused
+	refused error
+	signal  syscall.Signal // what a thread is stopped by
+	stop    *bkpt.Uprobes  // the kind of trap that stops threads
+	count   *bkpt.Uprobes  // the kind that counts
+	tallies map[uint64]*tally
+	hit     perfevent.Hit // work space
+	closer  *perfevent.Closer
+	open    atomic.Int32 // probes that are not closed yet
+}
+
+// maxProbes bounds the probes of a process. Each is a descriptor and, when we are
+// killed, tens of milliseconds until the kernel has closed it.
+const maxProbes = 64
+
+var (
+	errTooManyProbes = fmt.Errorf("%d uprobes are in use", maxProbes)
+	errNotProbeable  = errors.New("the kernel cannot execute this instruction out of its place")
+	errNotFile       = errors.New("the text is not that of a file, or can be written")
+	errTextChanged   = errors.New("the text differs from its file")
+	errNotPlanted    = errors.New("the kernel has not planted it")
+	errBlocked       = errors.New("threads of the process block SIGWINCH and SIGURG")
+	errFirst         = errors.New("the first process cannot be signalled")
+)
+
+func (p *probes) init(c *Controller) {
+	p.stop = bkpt.NewUprobes(c.openStop, p.discard)
+	p.count = bkpt.NewUprobes(c.openCount, p.discard)
+	p.closer = perfevent.NewCloser()
+	p.tallies = map[uint64]*tally{}
+}
+
+// openProbes makes ready for uprobes in this address space, or says why there can be
+// none.
+func (c *Controller) openProbes() error {
+	p := &c.probes
+	if p.signals != nil || p.refused != nil {
+		return p.refused
+	}
+	p.signal, p.refused = c.chooseSignal()
+	if p.refused != nil {
+		return p.refused
+	}
+	p.signals, p.refused = perfevent.NewSignals(c.pid, p.signal)
+	if errors.Is(p.refused, os.ErrPermission) {
+		p.refused = fmt.Errorf("%w: needs CAP_BPF and CAP_PERFMON (be root)", p.refused)
+	}
+	return p.refused
+}
+
+// chooseSignal returns a signal that is ignored by default, that no thread blocks and,
+// if possible, that the program has no handler for: after our death, until the kernel
+// has closed the probes, one that has a handler gets some.
+func (c *Controller) chooseSignal() (syscall.Signal, error) {
+	if c.pid == 1 {
+		return 0, errFirst // bpf_send_signal_common: not to the first process
+	}
+	var blocked, caught uint64
+	for tid, t := range c.threads {
+		if t.role != roleThread {
+			continue
+		}
+		if st, err := procfs.ReadTaskStatus(c.pid, tid); err == nil {
+			blocked |= st.SigBlk
+			caught = st.SigCgt
+		}
+	}
+	signals := [...]syscall.Signal{syscall.SIGWINCH, syscall.SIGURG}
+	for _, avoid := range []uint64{blocked | caught, blocked} {
+		for _, s := range signals {
+			if avoid&(1<<(s-1)) == 0 {
+				return s, nil
+			}
+		}
+	}
+	return 0, errBlocked
+}
+
+// openStop makes the probe of a breakpoint that stops threads.
+func (c *Controller) openStop(b *bkpt.Breakpoint) (io.Closer, error) {
+	return c.openAt(b, func(path string, off uint64) (io.Closer, error) {
+		return c.probes.signals.Probe(path, off, b.Addr)
+	})
+}
+
+// openCount makes the probe of one that counts.
+func (c *Controller) openCount(b *bkpt.Breakpoint) (io.Closer, error) {
+	return c.openAt(b, func(path string, off uint64) (io.Closer, error) {
+		counter, err := perfevent.OpenCounter(c.pid, path, off, b.Addr)
+		if err != nil {
+			return nil, err
+		}
+		t := &tally{counter: counter}
+		c.probes.tallies[b.Addr] = t
+		return t, nil
+	})
+}
+
+// openAt finds the file that the text of a breakpoint is mapped from, has the probe
+// made, and looks whether the kernel has planted it: without an error it does not
+// where the mapping or the process is of a kind that it passes over.
+func (c *Controller) openAt(b *bkpt.Breakpoint, open func(path string, off uint64) (io.Closer, error)) (io.Closer, error) {
+	p := &c.probes
+	if p.open.Load() >= maxProbes {
+		return nil, errTooManyProbes
+	}
+	if !b.Plan().Probeable() {
+		return nil, errNotProbeable
+	}
+	f, off, err := c.textFile(b.Addr)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if err := c.sameText(b, f, off); err != nil {
+		return nil, err
+	}
+	probe, err := open("/proc/self/fd/"+strconv.Itoa(int(f.Fd())), off)
+	if err != nil {
+		return nil, err
+	}
+	p.open.Add(1)
+	var now [1]byte
+	if _, err := c.mem.ReadAt(now[:], int64(b.Addr)); err != nil || now[0] == b.Orig() {
+		p.discard(probe)
+		return nil, errNotPlanted
+	}
+	return probe, nil
+}
+
+// textFile opens the file that is mapped at addr, also if it was deleted or is in
+// another mount namespace, and returns the offset of addr in it.
+func (c *Controller) textFile(addr uint64) (*os.File, uint64, error) {
+	maps, err := procfs.Maps(c.pid)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, m := range maps {
+		if addr < m.Start || m.End <= addr {
+			continue
+		}
+		// What the kernel takes (valid_vma in kernel/events/uprobes.c).
+		if m.Inode == 0 || m.Perm&(procfs.Exec|procfs.Write|procfs.Shared) != procfs.Exec {
+			break
+		}
+		root, err := procfs.OpenRoot(c.pid)
+		if err != nil {
+			return nil, 0, err
+		}
+		defer root.Close()
+		f, err := root.OpenMapped(m)
+		return f, addr - m.Start + m.Off, err
+	}
+	return nil, 0, errNotFile
+}
+
+// sameText makes sure that what the target executes is what the file has: the kernel
+// executes what the file has.
+func (c *Controller) sameText(b *bkpt.Breakpoint, f *os.File, off uint64) error {
+	n := b.Plan().Len()
+	text, file := make([]byte, n), make([]byte, n)
+	if _, err := c.readAt(text, int64(b.Addr)); err != nil {
+		return err
+	}
+	if _, err := f.ReadAt(file, int64(off)); err != nil {
+		return err
+	}
+	if !bytes.Equal(text, file) {
+		return errTextChanged
+	}
+	return nil
+}
+
+// discard has a probe closed in the background.
+func (p *probes) discard(probe io.Closer) <-chan struct{} {
+	if t, ok := probe.(*tally); ok {
+		probe = t.freeze()
+	}
+	return p.closer.Close(counted{probe, &p.open})
+}
+
+// counted takes a probe off the books when it is closed.
+type counted struct {
+	io.Closer
+	open *atomic.Int32
+}
+
+func (c counted) Close() error {
+	defer c.open.Add(-1)
+	return c.Closer.Close()
+}
+
+// closeProbes closes what is left when control ends, and waits for that.
+func (c *Controller) closeProbes() {
+	c.forgetBreaks()
+	c.probes.forget()
+	c.probes.closer.Wait() // closing fails for no descriptor of ours
+}
+
+// demandProbes is openProbes where the client wants nothing else.
+func (c *Controller) demandProbes() error {
+	if c.opt.Trap != TrapUprobe {
+		return nil
+	}
+	if err := c.openProbes(); err != nil {
+		return fmt.Errorf("%w: %w", ErrNoUprobe, err)
+	}
+	return nil
+}
+
+// leaveImage is forget after an exec. A probe belongs to the process: where the new
+// program maps the same file the kernel plants the old one's probes, until they are
+// closed. That is waited for, so that nobody takes them for the program's own text.
+func (p *probes) leaveImage() {
+	p.forget()
+	if p.closing() {
+		p.closer.Wait()
+	}
+}
+
+// closing reports whether probes that were given up are not closed yet.
+func (p *probes) closing() bool {
+	return int(p.open.Load()) > p.stop.Len()+p.count.Len()
+}
+
+// forget drops what belongs to an address space, whose probes have been given away:
+// none of them stops anybody from now on.
+func (p *probes) forget() {
+	if p.signals != nil {
+		p.signals.Switch(false)
+		p.signals.Close()
+	}
+	p.signals, p.refused = nil, nil
+	clear(p.tallies)
+}

@@ -1,0 +1,123 @@
+package control
+
+import (
+	"errors"
+	"strconv"
+	"testing"
+
+	"ptools/internal/ptest"
+	"ptools/pctl/notify"
+)
+
+// TestProbesOfChildren: children that are forked, or share the memory, run over the
+// traps of uprobes in the text that they have, unharmed and uncounted, also when the
+// parent is let go.
+func TestProbesOfChildren(t *testing.T) {
+	needUprobes(t)
+	for _, s := range storms {
+		if s.name != "fork" && s.name != "vfork" && s.name != "spawn" && s.name != "clonevm" {
+			continue
+		}
+		t.Run(s.name, func(t *testing.T) {
+			want, state := s.start(t).Finish()
+			if !state.Success() {
+				t.Fatalf("alone: %v, %s", state, want)
+			}
+			g := s.start(t)
+			for range ptest.Rounds(3, 10, 100) {
+				c, err := Attach(bg, g.PID, &Options{Linker: true})
+				if err != nil {
+					break // it has ended
+				}
+				for _, name := range hot {
+					if _, err := c.BreakSymbol(bg, "", name, 0, func(*Hit) {}); err != nil && !errors.Is(err, ErrEnded) {
+						t.Error(err)
+					}
+				}
+				for range 20 {
+					disturb(c)
+				}
+				release(t, c, ModeRun)
+			}
+			if got, state := g.Finish(); !state.Success() || got != want {
+				t.Errorf("%v: printed\n%swant\n%s", state, got, want)
+			}
+		})
+	}
+}
+
+// TestCounting: what nobody stops at is counted by the kernel, for every owner from
+// when it came to when it went, and stops threads as soon as somebody wants that.
+func TestCounting(t *testing.T) {
+	needX86(t)
+	needUprobes(t)
+	const n = 3000
+	c, out := run(t, &Options{Stop: notify.Create}, ptest.BuildC(t, "calls.c"), "-t", "3", "-f", "push", "-n", strconv.Itoa(n))
+	set := func(h Handler) *SymbolBreak {
+		b, err := c.BreakSymbol(bg, "", "f_push", 0, h)
+		if err != nil || len(b.Addrs()) != 1 {
+			t.Fatal(b, err)
+		}
+		return b
+	}
+	first, second := set(nil), set(nil)
+	if c.probes.count.Len() != 1 || c.probes.stop.Len() != 1 { // the latter is the linker's
+		t.Errorf("%d probes count and %d stop, want 1 and 1", c.probes.count.Len(), c.probes.stop.Len())
+	}
+	if err := second.Remove(bg); err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	if err := c.Do(bg, func() {
+		b, err := c.Break(bg, first.Addrs()[0], func(*Hit) { seen++ })
+		if err != nil || !c.probes.stop.Has(b.bp) {
+			t.Error("threads are not stopped", err)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	finish(t, c, out)
+	if first.Hits() != n || second.Hits() != 0 || seen != n {
+		t.Errorf("hits %d and %d, handled %d; want %d, 0, %d", first.Hits(), second.Hits(), seen, n, n)
+	}
+}
+
+// TestArrivalRegisters: the handler of a uprobe sees the registers from before the
+// instruction, and what it changes counts.
+func TestArrivalRegisters(t *testing.T) {
+	needX86(t)
+	needUprobes(t)
+	const n = 1000
+	c, out := run(t, &Options{Stop: notify.Create, Trap: TrapUprobe}, ptest.BuildC(t, "calls.c"), "-t", "2", "-f", "push", "-n", strconv.Itoa(n))
+	hits := 0
+	b, err := c.BreakSymbol(bg, "", "f_push", 0, func(h *Hit) {
+		if hits++; h.Regs().PC() != h.Addr() || !h.Executed() || h.Late() {
+			t.Errorf("at %#x, executed %t, late %t", h.Regs().PC(), h.Executed(), h.Late())
+		}
+		// The result is made of the argument: the instruction is executed once more, with
+		// what the handler has set.
+		r := *h.Regs()
+		h.SetRegs(&r)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	finish(t, c, out) // checks the result of each call
+	if hits != n || b.Hits() != n {
+		t.Errorf("%d handled, %d hits of %d", hits, b.Hits(), n)
+	}
+}
+
+// TestNoUprobe: where uprobes are demanded and there can be none, the error says why.
+func TestNoUprobe(t *testing.T) {
+	needX86(t)
+	needUprobes(t)
+	c, out := run(t, &Options{Stop: notify.Create, Trap: TrapUprobe}, ptest.BuildC(t, "calls.c"), "-f", "cpuid", "-n", "10")
+	if _, err := c.BreakSymbol(bg, "", "f_cpuid", 0, nil); !errors.Is(err, ErrNoUprobe) || !errors.Is(err, errNotProbeable) {
+		t.Errorf("cpuid: %v", err)
+	}
+	if n := c.table.Len(); n != 1 { // the linker's
+		t.Errorf("%d breakpoints", n)
+	}
+	finish(t, c, out)
+}

@@ -1,0 +1,124 @@
+package control
+
+import (
+	"errors"
+	"fmt"
+
+	"ptools/pctl/bkpt"
+	"ptools/pctl/notify"
+)
+
+// Trap is the means by which threads are made to stop at breakpoints.
+type Trap uint8
+
+const (
+	// TrapAuto takes kernel uprobes where they can be had and are of use: for what
+	// nobody stops at (a nil Handler) and, of a target that is to live when we die,
+	// for everything else. It takes int3 instructions elsewhere.
+	TrapAuto Trap = iota
+	// TrapInt3 takes int3 instructions only.
+	TrapInt3
+	// TrapUprobe takes kernel uprobes only: where there can be none, attaching, or
+	// setting the breakpoint, fails with ErrNoUprobe. Those that we set for ourselves
+	// are int3 instructions where the kernel cannot probe the instruction.
+	TrapUprobe
+)
+
+var trapNames = [...]string{"auto", "int3", "uprobe"}
+
+// String returns the word for it.
+func (t Trap) String() string { return trapNames[t] }
+
+// ErrNoUprobe is the error of a breakpoint that has to be a uprobe and cannot be.
+var ErrNoUprobe = errors.New("no uprobe can be had")
+
+// purpose is what a breakpoint is for.
+type purpose uint8
+
+const (
+	toStop  purpose = iota // a handler is called, or an event published
+	toCount                // nobody wants to know of single hits
+	forUs                  // the run-time linker's, and the stop points'
+)
+
+// purposeOf returns what a client's breakpoint is for.
+func (c *Controller) purposeOf(h Handler) purpose {
+	if h == nil && !c.bus.Wants(notify.Hit) {
+		return toCount
+	}
+	return toStop
+}
+
+// place makes addr an owner's breakpoint, by the kind of trap that suits it. One that
+// is there keeps its kind, unless it only counts and threads have to stop.
+func (c *Controller) place(addr uint64, p purpose) (*bkpt.Breakpoint, error) {
+	if bp := c.table.At(addr); bp != nil {
+		if p != toCount {
+			if err := c.stopAt(bp); err != nil {
+				return nil, err
+			}
+		}
+		return c.table.Add(addr)
+	}
+	if c.probes.closing() && c.table.Strange(addr) {
+		c.probes.closer.Wait() // a file that was mapped elsewhere until a moment ago
+	}
+	var refused error
+	if c.probesSuit(p) {
+		kind := &c.probes.stop
+		if p == toCount {
+			kind = &c.probes.count
+		}
+		if refused = c.openProbes(); refused == nil {
+			var bp *bkpt.Breakpoint
+			if bp, refused = c.table.AddTrap(addr, *kind); refused == nil {
+				return bp, nil
+			}
+		}
+	}
+	if c.opt.Trap == TrapUprobe && p != forUs {
+		return nil, fmt.Errorf("%w: %w", ErrNoUprobe, refused)
+	}
+	return c.table.Add(addr)
+}
+
+// probesSuit reports whether uprobes are the first choice. A target that is killed
+// when we are has no use for their protection.
+func (c *Controller) probesSuit(p purpose) bool {
+	switch c.opt.Trap {
+	case TrapInt3:
+		return false
+	case TrapAuto:
+		return p == toCount || c.opt.Mode != ModeKill
+	}
+	return true
+}
+
+// stopAt makes a breakpoint that only counts stop threads.
+func (c *Controller) stopAt(bp *bkpt.Breakpoint) error {
+	if !c.probes.count.Has(bp) {
+		return nil
+	}
+	err := c.openProbes()
+	if err == nil {
+		err = c.table.Change(bp, c.probes.stop)
+	}
+	if err != nil && c.opt.Trap != TrapUprobe {
+		err = c.table.Change(bp, c.table.Int3())
+	}
+	return err
+}
+
+// FollowHits makes breakpoints that only count stop threads, so that each hit is
+// published: for a subscriber to hits that came after them. One that cannot be
+// changed, where int3s are excluded, goes on counting. Must be called on the control
+// goroutine.
+func (c *Controller) FollowHits() {
+	for _, bs := range c.breaks {
+		for _, b := range bs {
+			if b.client && b.bp != nil {
+				_ = c.stopAt(b.bp)
+			}
+		}
+	}
+}
