@@ -28,7 +28,8 @@ const (
 // and has it at once. Unlike polling of ours, that keeps nobody from running. All
 // methods must be called from the control goroutine.
 type awake struct {
-	device *os.File // nil: not wanted, not permitted, or no such device
+	wanted bool
+	device *os.File // nil: not needed yet
 	on     bool
 	hits   int       // since then
 	since  time.Time // when the last oftenHits were complete
@@ -36,29 +37,37 @@ type awake struct {
 	stop   func() // of the alarm
 }
 
-// init opens the device if its use is wanted. It belongs to root; without it hits only
-// take longer.
 func (a *awake) init(bell *ptrace.Bell, wanted bool) {
-	if !wanted {
-		return
-	}
-	a.alarm.init(bell, oftenTime)
-	if f, err := os.OpenFile(latencyDevice, os.O_WRONLY, 0); err == nil {
-		a.device = f
+	if a.wanted = wanted; wanted {
+		a.alarm.init(bell, oftenTime)
 	}
 }
 
 // hit is called at each hit.
 func (a *awake) hit() {
-	if a.hits++; a.hits < oftenHits || a.device == nil {
+	if a.hits++; a.hits < oftenHits || !a.wanted {
 		return
 	}
 	now := time.Now()
 	often := now.Sub(a.since) < oftenTime
 	a.hits, a.since = 0, now
-	if often && !a.on && a.ask(0) {
+	if often && !a.on && a.open() && a.ask(0) {
 		a.on, a.stop = true, a.alarm.start()
 	}
+}
+
+// open opens the device the first time: opening wakes every processor, too. It belongs
+// to root; without it hits only take longer.
+func (a *awake) open() bool {
+	if a.device == nil {
+		f, err := os.OpenFile(latencyDevice, os.O_WRONLY, 0)
+		if err != nil {
+			a.wanted = false
+			return false
+		}
+		a.device = f
+	}
+	return true
 }
 
 // check is called when the alarm, or any other bell, has ended a wait.
