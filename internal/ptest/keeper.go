@@ -10,9 +10,9 @@ import (
 )
 
 // The keeper is a second process of the test binary that outlives it by a moment: it knows every
-// target and kills those that are left when its standard input ends, that is when the test binary
-// has ended, even by SIGKILL. (PR_SET_PDEATHSIG will not do: it fires when the *thread* that forked
-// ends, and threads of a Go program that a goroutine had locked do end.)
+// target. When its standard input ends, that is when the test binary has ended, even by SIGKILL, it
+// kills those that are left and removes the temporary files. (PR_SET_PDEATHSIG will not do: it fires
+// when the *thread* that forked ends, and threads of a Go program that a goroutine had locked do end.)
 const keeperName = "ptest-keeper"
 
 var keeper struct {
@@ -93,5 +93,8 @@ func keep() {
 			killGroup(pid)
 			p.Kill()
 		}
+	}
+	if dir := os.Getenv(dirEnv); dir != "" {
+		os.RemoveAll(dir)
 	}
 }

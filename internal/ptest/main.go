@@ -27,9 +27,15 @@ func Main(m *testing.M) {
 	}
 	mainCalled = true
 	hurryRace()
+	dir, err := ownTemp()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "ptest: %v\n", err)
+		os.Exit(1)
+	}
 	before := observe()
 	code := m.Run()
 	stopKeeper()
+	os.RemoveAll(dir)
 	if leaks := before.leaks(); len(leaks) > 0 {
 		for _, leak := range leaks {
 			fmt.Fprintf(os.Stderr, "ptest: left behind: %s\n", leak)
@@ -39,6 +45,22 @@ func Main(m *testing.M) {
 		}
 	}
 	os.Exit(code)
+}
+
+// dirEnv names the directory of a test binary's temporary files for its keeper, which removes it when
+// the test binary is killed.
+const dirEnv = "PTEST_DIR"
+
+// ownTemp makes a directory for everything temporary of this test binary. Other users may go through
+// it: some tests become one.
+func ownTemp() (string, error) {
+	dir, err := os.MkdirTemp("", "ptools-test-")
+	if err != nil {
+		return "", err
+	}
+	os.Setenv("TMPDIR", dir)
+	os.Setenv(dirEnv, dir)
+	return dir, os.Chmod(dir, 0o711)
 }
 
 // hurryRace takes away the second that a program with the race detector sleeps before it exits, from

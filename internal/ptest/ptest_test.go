@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -75,11 +74,11 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// The keeper kills what a killed test binary leaves.
+// The keeper kills what a killed test binary leaves, and removes its temporary files.
 func TestKeeper(t *testing.T) {
 	if os.Getenv("PTEST_ORPHAN") != "" {
 		g := Start(t, "sleep", "1000")
-		println(g.PID)
+		println(g.PID, t.TempDir())
 		self, _ := os.FindProcess(os.Getpid())
 		self.Kill()
 		select {}
@@ -87,12 +86,16 @@ func TestKeeper(t *testing.T) {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestKeeper$")
 	cmd.Env = append(os.Environ(), "PTEST_ORPHAN=1")
 	out, _ := cmd.CombinedOutput() // it was killed
-	pid, err := strconv.Atoi(strings.TrimSpace(string(out)))
-	if err != nil {
-		t.Fatalf("printed %q", out)
+	var pid int
+	var dir string
+	if _, err := fmt.Sscan(string(out), &pid, &dir); err != nil {
+		t.Fatalf("printed %q: %v", out, err)
 	}
 	if !poll(Patience, func() bool { s := threadState(pid, pid); return s == 'X' || s == 'Z' }) {
 		t.Errorf("process %d of a killed test lives", pid)
+	}
+	if !poll(Patience, func() bool { _, err := os.Stat(dir); return os.IsNotExist(err) }) {
+		t.Errorf("%s of a killed test is there", dir)
 	}
 }
 
