@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -103,6 +104,7 @@ func (s *seconds) Set(text string) error {
 // rawFlags are the values of flags before they are checked.
 type rawFlags struct {
 	config
+	pid           []string
 	rate, delta   float64
 	length        seconds
 	value, format string
@@ -113,7 +115,7 @@ func (r *rawFlags) set() *pflag.FlagSet {
 	fs := pflag.NewFlagSet("psample", pflag.ContinueOnError)
 	fs.SetInterspersed(false) // flags behind the command are the command's
 	fs.Usage = func() {}      // run prints help
-	fs.IntSliceVarP(&r.pids, "pid", "p", nil, "")
+	fs.StringSliceVarP(&r.pid, "pid", "p", nil, "")
 	fs.Float64VarP(&r.rate, "rate", "F", 99, "")
 	fs.Float64VarP(&r.delta, "delta", "d", 0, "")
 	fs.VarP(&r.length, "time", "t", "")
@@ -156,7 +158,7 @@ func parse(args []string) (*config, error) {
 // targets wants exactly one of the three ways to name one.
 func (r *rawFlags) targets(*pflag.FlagSet) error {
 	ways := 0
-	for _, given := range []bool{len(r.pids) > 0, len(r.command) > 0, r.demo} {
+	for _, given := range []bool{len(r.pid) > 0, len(r.command) > 0, r.demo} {
 		if given {
 			ways++
 		}
@@ -167,15 +169,15 @@ func (r *rawFlags) targets(*pflag.FlagSet) error {
 	case ways > 1:
 		return badUsage("-p PID, a COMMAND and --demo exclude each other")
 	}
-	seen := make(map[int]bool)
-	for _, pid := range r.pids {
-		if pid <= 0 {
-			return badUsage("%d is not a process id", pid)
+	for _, text := range r.pid {
+		pid, err := strconv.Atoi(text)
+		if err != nil || pid <= 0 {
+			return badUsage("%q is not a process id", text)
 		}
-		if seen[pid] {
+		if slices.Contains(r.pids, pid) {
 			return badUsage("process %d is named twice", pid)
 		}
-		seen[pid] = true
+		r.pids = append(r.pids, pid)
 	}
 	return nil
 }

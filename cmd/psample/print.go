@@ -3,8 +3,10 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"reflect"
 	"strings"
 
@@ -61,12 +63,23 @@ func (p *printer) registers(s *sample.Sample) {
 	}
 }
 
+// errOutput says that standard output cannot be written to, and that no more should be.
+var errOutput = errors.New("write standard output")
+
+// outputError is err, of a write to standard output, without its other names.
+func outputError(err error) error {
+	if e, ok := errors.AsType[*os.PathError](err); ok {
+		err = e.Err
+	}
+	return fmt.Errorf("%w: %w", errOutput, err)
+}
+
 // flush is called after every round.
 func (p *printer) flush() {
 	if p == nil {
 		return
 	}
 	if err := p.out.Flush(); err != nil {
-		p.cancel(fmt.Errorf("write standard output: %w", err))
+		p.cancel(outputError(err))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
@@ -75,8 +76,16 @@ func report(stderr io.Writer, err error) int {
 	return exitFailure
 }
 
-// message puts the operation first and leaves out the library's name.
+// message puts the operation first and leaves out the library's name. Several
+// errors are one line.
 func message(err error) string {
+	if all, ok := err.(interface{ Unwrap() []error }); ok && strings.Contains(err.Error(), "\n") {
+		var lines []string
+		for _, e := range all.Unwrap() {
+			lines = append(lines, message(e))
+		}
+		return strings.Join(lines, "; ")
+	}
 	if e, ok := errors.AsType[*pctl.Error](err); ok {
 		return e.Subject() + ": " + e.Err.Error()
 	}

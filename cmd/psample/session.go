@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"ptools/internal/job"
 	"ptools/internal/profile"
@@ -51,7 +50,7 @@ func (s *session) run(ctx context.Context, status *int) (err error) {
 	signals.passOn = s.isCommand()
 	signals.pid.Store(int64(s.targets[0].PID()))
 	p, err := s.profile(ctx)
-	if p != nil {
+	if p != nil && (s.cfg.output != "" || !errors.Is(err, errOutput)) {
 		err = errors.Join(err, s.write(p))
 	}
 	if err != nil {
@@ -134,10 +133,7 @@ func (s *session) write(p *profile.Profile) error {
 		return profile.WriteFile(s.cfg.output, write)
 	}
 	if err := write(s.stdout); err != nil {
-		if pathErr, ok := errors.AsType[*os.PathError](err); ok {
-			err = pathErr.Err
-		}
-		return fmt.Errorf("write standard output: %w", err)
+		return outputError(err)
 	}
 	return nil
 }
