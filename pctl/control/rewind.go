@@ -28,6 +28,7 @@ const (
 	inTimespec               // the argument points to a struct timespec; null: none
 	inReceive                // SO_RCVTIMEO of the socket in the first argument
 	inSend                   // its SO_SNDTIMEO
+	inRing                   // in struct io_uring_getevents_arg, where the flags say so
 )
 
 // timeout describes a call whose relative timeout would begin again.
@@ -47,6 +48,7 @@ var timeouts = map[int64]timeout{
 	441: {inTimespec, 3, 0},                       // epoll_pwait2
 	208: {inTimespec, 4, 0},                       // io_getevents
 	333: {inTimespec, 4, 0},                       // io_pgetevents
+	426: {inRing, 4, -int64(syscall.ETIME)},       // io_uring_enter
 	220: {inTimespec, 3, eagain},                  // semtimedop
 	128: {inTimespec, 2, eagain},                  // rt_sigtimedwait
 	0:   {inReceive, 0, eagain},                   // read
@@ -160,9 +162,31 @@ func (c *Controller) timeoutOf(to timeout, args [6]uint64) (time.Duration, bool)
 		return time.Duration(ms) * time.Millisecond, ms >= 0
 	case inTimespec:
 		return c.timespec(args[to.arg])
+	case inRing:
+		return c.ringTimeout(args[3], args[to.arg])
 	}
 	d, err := procfs.SocketTimeout(c.pid, int(int32(args[to.arg])), to.source == inSend)
 	return d, err == nil && d > 0
+}
+
+// Flags of io_uring_enter(2).
+const (
+	ringArgument = 1 << 3 // IORING_ENTER_EXT_ARG: the argument is a struct io_uring_getevents_arg
+	ringAbsolute = 1 << 5 // IORING_ENTER_ABS_TIMER: its time is a moment, not a length
+	ringInRegion = 1 << 6 // IORING_ENTER_EXT_ARG_REG: it is in memory that was registered
+)
+
+// ringTimeout reads the timeout of an io_uring_enter.
+func (c *Controller) ringTimeout(flags, arg uint64) (time.Duration, bool) {
+	const tsAt = 16 // offset of the pointer to the struct timespec
+	if flags&(ringArgument|ringAbsolute|ringInRegion) != ringArgument {
+		return 0, false
+	}
+	ts, err := c.word(arg + tsAt)
+	if err != nil {
+		return 0, false
+	}
+	return c.timespec(ts)
 }
 
 // timespec reads a struct timespec of the target.

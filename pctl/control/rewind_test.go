@@ -3,6 +3,8 @@ package control
 import (
 	"syscall"
 	"testing"
+
+	"ptools/internal/ptest"
 )
 
 // TestAgain: of the calls that return EINTR only close(2) is left as it is. Whatever it returns,
@@ -23,5 +25,25 @@ func TestAgain(t *testing.T) {
 		if got := again(c.nr, c.result); got != c.want {
 			t.Errorf("call %d with %d: %v, want %v", c.nr, c.result, got, c.want)
 		}
+	}
+}
+
+// TestRingTimeout: a wait on an io_uring ends with its time, however often it is looked at.
+func TestRingTimeout(t *testing.T) {
+	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "testdata/uring.c"))
+	switch line := g.Line(); line {
+	case "ready":
+	case "none":
+		t.Skip("this system does without io_uring")
+	default:
+		t.Fatal(line)
+	}
+	c := attach(t, g.PID, nil)
+	pauses := 0
+	for c.Pause(bg, func(*Stopped) error { return nil }) == nil {
+		pauses++
+	}
+	if out, state := g.Finish(); !state.Success() {
+		t.Errorf("after %d pauses: %v: %s", pauses, state, out)
 	}
 }
