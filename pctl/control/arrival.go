@@ -77,6 +77,7 @@ func (c *Controller) reportArrival(t *thread) {
 			return // a handler has changed the registers: it has run once more
 		}
 	}
+	c.awake.hit()
 	c.countMissed(b, a.missed)
 	c.hit(t, b)
 }

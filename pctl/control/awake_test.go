@@ -37,7 +37,7 @@ func TestKeepAwake(t *testing.T) {
 	g.WaitFor("nobody else to keep processors awake", asleep)
 	for _, how := range []string{"remove", "release"} {
 		c := attach(t, g.PID, &Options{KeepAwake: true, Bus: notify.NewBus()})
-		b, err := c.BreakSymbol(bg, "", "f_push", 0, nil)
+		b, err := c.BreakSymbol(bg, "", "f_push", 0, func(*Hit) {})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,7 +15,9 @@ import (
 // however many threads call, and whoever else is at work on the process.
 func TestExact(t *testing.T) {
 	for _, kind := range strings.Fields("push ret jcc ripmov call syscall nop endbr movss cpuid sse many") {
-		t.Run(kind, func(t *testing.T) { exact(t, kind) })
+		t.Run(kind, func(t *testing.T) {
+			eachTrap(t, func(t *testing.T, trap Trap) { exact(t, trap, kind) })
+		})
 	}
 }
 
@@ -23,19 +25,21 @@ func TestExact(t *testing.T) {
 func TestExactUnderSignals(t *testing.T) {
 	t.Setenv("LD_PRELOAD", ptest.BuildC(t, "testdata/alarmer.c", "-shared", "-fPIC"))
 	for _, kind := range strings.Fields("push ret jcc ripmov call syscall many") {
-		t.Run(kind, func(t *testing.T) { exact(t, kind) })
+		t.Run(kind, func(t *testing.T) {
+			eachTrap(t, func(t *testing.T, trap Trap) { exact(t, trap, kind) })
+		})
 	}
 }
 
 // exact has 16 threads make calls of a kind, with a breakpoint at each of its functions.
-func exact(t *testing.T, kind string) {
+func exact(t *testing.T, trap Trap, kind string) {
 	n := ptest.Rounds(500, 4000, 1000000)
 	functions := []string{"f_" + kind}
 	if kind == "many" {
 		functions = names(kind)
 	}
 	argv := []string{ptest.BuildC(t, "calls.c"), "-t", "16", "-f", kind, "-n", strconv.Itoa(n)}
-	c, out := run(t, &Options{Stop: notify.Create}, argv...)
+	c, out := run(t, &Options{Stop: notify.Create, Trap: trap}, argv...)
 	var breaks []*SymbolBreak
 	for _, name := range functions {
 		b, err := c.BreakSymbol(bg, "", name, 0, func(*Hit) {})

@@ -17,7 +17,8 @@ import (
 func TestPauseOfMany(t *testing.T) {
 	needX86(t)
 	n := ptest.Rounds(200, 1500, 20000)
-	c, out := run(t, &Options{Stop: notify.Create}, ptest.BuildC(t, "busyidle.c"),
+	// An int3, which is gone from the text while all stand.
+	c, out := run(t, &Options{Stop: notify.Create, Trap: TrapInt3}, ptest.BuildC(t, "busyidle.c"),
 		"-b", "2", "-t", strconv.Itoa(2*manyThreads), "-n", strconv.Itoa(n))
 	b, err := c.BreakSymbol(bg, "", "busy_round", 0, func(h *Hit) {
 		if h.Count()%50 == 0 {
