@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"ptools/internal/ptest"
-	"ptools/pctl/notify"
 )
 
 // latency returns what the kernel lets the waking of a processor take, in µs.
@@ -35,20 +34,22 @@ func TestKeepAwake(t *testing.T) {
 	g.Ready()
 	asleep := func() bool { return latency(t) == noLatency }
 	g.WaitFor("nobody else to keep processors awake", asleep)
-	for _, how := range []string{"remove", "release"} {
-		c := attach(t, g.PID, &Options{KeepAwake: true, Bus: notify.NewBus()})
+	eachTrap(t, func(t *testing.T, trap Trap) {
+		c := attach(t, g.PID, &Options{KeepAwake: true, Trap: trap})
 		b, err := c.BreakSymbol(bg, "", "f_push", 0, func(*Hit) {})
 		if err != nil {
 			t.Fatal(err)
 		}
 		g.WaitFor("processors to be kept awake", func() bool { return latency(t) == 0 })
-		if how == "remove" {
-			if err := b.Remove(bg); err != nil {
-				t.Fatal(err)
-			}
-			g.WaitFor("processors to sleep after the last hit", asleep)
+		if err := b.Remove(bg); err != nil {
+			t.Fatal(err)
 		}
+		g.WaitFor("processors to sleep after the last hit", asleep)
+		if _, err := c.BreakSymbol(bg, "", "f_push", 0, func(*Hit) {}); err != nil {
+			t.Fatal(err)
+		}
+		g.WaitFor("processors to be kept awake again", func() bool { return latency(t) == 0 })
 		release(t, c, ModeRun)
 		g.WaitFor("processors to sleep after control", asleep)
-	}
+	})
 }
