@@ -34,13 +34,29 @@ func (t *target) rendezvous(ctx context.Context, e pctl.Event) {
 		r.threads = t.capture(ctx)
 	}
 	short := t.hold == 0 || stay.Err() != nil
-	if !short {
+	switch {
+	case !short:
 		t.print(r)
 		t.stay(stay)
+	case t.job != nil:
+		t.print(r)
+		t.shown(stay)
 	}
 	t.leave(ctx, stay)
-	if short {
+	if short && t.job == nil {
 		t.print(r) // naming the frames could wait until the process runs again
+	}
+}
+
+// shown returns when what was printed has been written: a command that has the
+// same output writes its own after that.
+func (t *target) shown(ctx context.Context) {
+	written := make(chan struct{})
+	t.out.then(func() { close(written) })
+	select {
+	case <-written:
+	case <-ctx.Done():
+	case <-t.p.Done():
 	}
 }
 
