@@ -48,7 +48,7 @@ type Process struct {
 	created  string              // path of the program, if we started it
 	mode     Mode                // of its release
 	walk     walker
-	returns  returns // of functions, that somebody waits for
+	returns  *returns // of functions, that somebody waits for; nil until there is one
 
 	once  sync.Once // of Close
 	index int       // in s.procs; guarded by s.mu

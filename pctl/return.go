@@ -39,9 +39,10 @@ func (h *Hit) OnReturn(f Handler) error {
 	if err != nil {
 		return p.fail("return", err)
 	}
-	r := &p.returns
-	if space := p.Space(); r.space != space {
-		*r = returns{space: space, at: map[uint64]*Breakpoint{}, calls: map[call]*awaited{}}
+	r := p.returns
+	if space := p.Space(); r == nil || r.space != space {
+		r = &returns{space: space, at: map[uint64]*Breakpoint{}, calls: map[call]*awaited{}}
+		p.returns = r
 	}
 	if r.at[addr] == nil {
 		b, err := p.Break(context.Background(), Where{Addr: addr}, p.returned)
