@@ -1,6 +1,10 @@
 package main
 
-import "context"
+import (
+	"context"
+
+	"ptools/pctl"
+)
 
 // counts is the row of hits that nobody wants to stop at: a kernel uprobe that counts, against a
 // breakpoint without a handler.
@@ -14,7 +18,7 @@ func counts(ctx context.Context, l *lab) ([]row, error) {
 	r.Series = interleave(ctx, l.repeats, []contender{
 		{"no tool", none, "", b.free},
 		{"bpftrace", peer, "bpftrace", b.under([]string{"bpftrace", "-e", probe + " { @ = count(); }", "-p"})},
-		{"pctl, no handler", ours, "", func(ctx context.Context) (float64, error) { return b.grabbed(ctx, nil) }},
+		{"pctl, no handler", ours, "", func(ctx context.Context) (float64, error) { return b.grabbed(ctx, pctl.TrapAuto, nil) }},
 	})
 	r.Goals = []goal{{Peers: []string{"bpftrace"}, AtLeast: 0.9}}
 	return []row{r}, nil

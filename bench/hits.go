@@ -42,7 +42,8 @@ func hits(f hot, threads int) func(context.Context, *lab) ([]row, error) {
 			{"gdb Python", peer, "gdb", b.under(python)},
 			{"ltrace", peer, "ltrace", b.under([]string{"ltrace", "-o", "/dev/null", "-x", f.symbol + "@MAIN", "-p"})},
 			{"C floor", floor, "", b.floor},
-			{"pctl", ours, "", b.pctl},
+			{"pctl", ours, "", b.counting(pctl.TrapAuto)},
+			{"pctl, int3", ours, "", b.counting(pctl.TrapInt3)},
 		})
 		r.Goals = []goal{
 			{Peers: []string{"gdb ignore", "gdb Python"}, AtLeast: 6},
@@ -151,14 +152,16 @@ func (b *hitBench) floor(ctx context.Context) (float64, error) {
 	return b.under(argv)(ctx)
 }
 
-// pctl measures a program that uses the package, this one.
-func (b *hitBench) pctl(ctx context.Context) (float64, error) {
+// counting returns the measurement of a program that uses the package, this one, and counts.
+func (b *hitBench) counting(trap pctl.Trap) func(context.Context) (float64, error) {
 	var n atomic.Uint64
-	return b.grabbed(ctx, func(*pctl.Hit) { n.Add(1) })
+	return func(ctx context.Context) (float64, error) {
+		return b.grabbed(ctx, trap, func(*pctl.Hit) { n.Add(1) })
+	}
 }
 
 // grabbed measures a breakpoint of package pctl.
-func (b *hitBench) grabbed(ctx context.Context, h pctl.Handler) (rate float64, err error) {
+func (b *hitBench) grabbed(ctx context.Context, trap pctl.Trap, h pctl.Handler) (rate float64, err error) {
 	t, err := b.l.start(ctx, b.argv...)
 	if err != nil {
 		return 0, err
@@ -166,7 +169,7 @@ func (b *hitBench) grabbed(ctx context.Context, h pctl.Handler) (rate float64, e
 	defer t.stop()
 	s := pctl.NewSession(&pctl.SessionOptions{QuietStops: true, KeepAwake: true}) // no child of ours stops by itself
 	defer s.Close()
-	p, err := s.Grab(ctx, t.pid, nil)
+	p, err := s.Grab(ctx, t.pid, &pctl.GrabOptions{Trap: trap})
 	if err != nil {
 		return 0, err
 	}
