@@ -35,8 +35,8 @@ type SessionOptions struct {
 	// of the Session are hit more than a thousand times a second (/dev/cpu_dma_latency;
 	// for those who may not write to it, which is anybody but root, nothing changes).
 	// Most of what a hit costs is the waking of a processor, of ours and of the
-	// thread's: without that, hits are two to ten times as fast. All processors of the
-	// machine draw more power meanwhile.
+	// thread's: without that, one thread makes two to four times as many hits on a
+	// virtual machine. All processors draw more power meanwhile.
 	KeepAwake bool
 }
 
