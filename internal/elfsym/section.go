@@ -52,6 +52,15 @@ func (f *File) Section(name string) (addr uint64, data []byte, ok bool) {
 	return 0, nil, false
 }
 
+// SectionAddr returns the address of a section of the file itself. It reads
+// nothing of it: code sections of a hundred megabytes are common.
+func (f *File) SectionAddr(name string) (addr uint64, ok bool) {
+	if s := f.section(name); s != nil {
+		return s.addr, true
+	}
+	return 0, false
+}
+
 // section returns the header of the first section of that name that has
 // bytes. Compressed sections in the old GNU form have a name of their own.
 func (f *File) section(name string) *section {

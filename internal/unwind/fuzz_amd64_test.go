@@ -31,6 +31,8 @@ func (o fuzzObject) ReadAddr(b []byte, addr uint64) bool {
 	return true
 }
 
+func (o fuzzObject) SectionAddr(string) (uint64, bool) { return fuzzBase, true }
+
 func (o fuzzObject) Entry() uint64 { return fuzzBase }
 
 func (o fuzzObject) golang() goTable { return fuzzGo{} }

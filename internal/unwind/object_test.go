@@ -27,6 +27,13 @@ func (o testObject) Section(name string) (uint64, []byte, bool) {
 	return s.Addr, b, err == nil
 }
 
+func (o testObject) SectionAddr(name string) (uint64, bool) {
+	if s := o.f.Section(name); s != nil {
+		return s.Addr, true
+	}
+	return 0, false
+}
+
 func (o testObject) ReadAddr(b []byte, addr uint64) bool {
 	for _, p := range o.f.Progs {
 		if p.Type == elf.PT_LOAD && addr >= p.Vaddr && addr-p.Vaddr < p.Filesz {

@@ -154,3 +154,44 @@ func bias(f *elfsym.File, m procfs.Map) uint64 {
 	}
 	return m.Start - m.Off
 }
+
+// A codeReader notes whether anything of a file's code is read.
+type codeReader struct {
+	*os.File
+	code elf.SectionHeader
+	read bool
+}
+
+func (r *codeReader) ReadAt(b []byte, off int64) (int, error) {
+	r.read = r.read || off < int64(r.code.Offset+r.code.Size) && off+int64(len(b)) > int64(r.code.Offset)
+	return r.File.ReadAt(b, off)
+}
+
+// TestTablesLeaveCodeAlone: the code of a browser or a compiler is a hundred megabytes.
+func TestTablesLeaveCodeAlone(t *testing.T) {
+	const libc = "/lib/x86_64-linux-gnu/libc.so.6"
+	file, err := os.Open(libc)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer file.Close()
+	e, err := elf.NewFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := file.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &codeReader{File: file, code: e.Section(".text").SectionHeader}
+	f, err := elfsym.New(r, st.Size(), libc, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if NewTable(f).function(r.code.Addr+r.code.Size/2) == nil {
+		t.Error("no call frame information in the middle of the C library")
+	}
+	if r.read {
+		t.Error("code was read")
+	}
+}

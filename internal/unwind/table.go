@@ -5,6 +5,7 @@ import "sync"
 // An object is what unwinding needs of an ELF file; *elfsym.File is the one there is.
 type object interface {
 	Section(name string) (addr uint64, data []byte, ok bool)
+	SectionAddr(name string) (addr uint64, ok bool)
 	ReadAddr(b []byte, addr uint64) bool
 	Entry() uint64
 	golang() goTable                               // nil: no Go code
@@ -69,7 +70,7 @@ func (t *Table) goFunction(pc uint64) (goFunction, bool) {
 // bases returns the addresses that pointers of .eh_frame can be relative to.
 func (t *Table) bases() bases {
 	var b bases
-	b.text, _, _ = t.obj.Section(".text")
+	b.text, _ = t.obj.SectionAddr(".text")
 	return b
 }
 
