@@ -18,8 +18,8 @@
 //   - for an innermost frame only, a search of the stack for a return address.
 //
 // The last three are guesses. A guess is taken only if it leads to an address in
-// executable code that stands behind a call instruction, and Counts tells how many
-// were.
+// executable code that stands behind a call instruction, to other code made at run time
+// from such code, or to the bottom of a stack; Counts tells how many were.
 //
 // # Laziness and caches
 //

@@ -13,9 +13,10 @@ const (
 
 // leaveUnknown leaves a function about which no table says anything. In order: what
 // the code from the function's start to here has done to the stack, what the code from
-// here to the return will do, the frame pointer, and for the innermost frame whatever
-// on the stack looks like a return address. Each result must be the address behind a
-// call.
+// here to the return will do, the frame pointer, the bottom of a stack, and for the
+// innermost frame whatever on the stack looks like a return address. Each result must be
+// the address behind a call, except between functions made at run time (isMade) and at
+// the bottom (tryBottom).
 func (u *Unwinder) leaveUnknown(p *place, sp uint64, n *plan) (exit, End) {
 	var r routes
 	switch {
@@ -24,11 +25,16 @@ func (u *Unwinder) leaveUnknown(p *place, sp uint64, n *plan) (exit, End) {
 	case p.m.Table == nil:
 		r.out = u.generated(p)
 	}
-	if u.tryRoute(&r.in, sp) || u.tryRoute(&r.out, sp) {
+	if u.tryRoute(&r.in, sp, u.returns) || u.tryRoute(&r.out, sp, u.returns) {
 		u.counts.Guess++
 		return byReturn, 0
 	}
-	if u.tryPointer(sp) {
+	made := p.m.Table == nil
+	if made && r.out.cfa.reg == regRSP && u.tryRoute(&r.out, sp, u.isMade) {
+		u.counts.Guess++
+		return byReturn, 0
+	}
+	if u.tryPointer(sp, u.returns) || made && u.tryPointer(sp, u.isMade) {
 		u.counts.Pointer++
 		return byReturn, 0
 	}
@@ -71,11 +77,11 @@ func (u *Unwinder) generated(p *place) route {
 func (u *Unwinder) leaveNowhere(sp uint64) End {
 	r := route{ok: true}
 	r.cfa, _ = registerRule(regRSP, 8)
-	if u.tryRoute(&r, sp) {
+	if u.tryRoute(&r, sp, u.returns) {
 		u.counts.Guess++
 		return 0
 	}
-	if u.tryPointer(sp) {
+	if u.tryPointer(sp, u.returns) {
 		u.counts.Pointer++
 		return 0
 	}
@@ -88,14 +94,22 @@ func (u *Unwinder) address(r rule) (uint64, bool) {
 	return v + uint64(int64(r.val)), ok
 }
 
+// isMade reports whether addr is in code made at run time. Between such functions that is
+// enough for a return address: interpreters that are made at run time push where they want
+// to go on, and jump.
+func (u *Unwinder) isMade(addr uint64) bool {
+	m, ok := u.code.Find(addr)
+	return ok && m.Table == nil
+}
+
 // tryRoute takes a route if it leads to a return address above sp.
-func (u *Unwinder) tryRoute(r *route, sp uint64) bool {
+func (u *Unwinder) tryRoute(r *route, sp uint64, returns func(uint64) bool) bool {
 	cfa, ok := u.address(r.cfa)
 	if !ok || !r.ok || cfa <= sp {
 		return false
 	}
 	pc, ok := u.mem.word(cfa - 8)
-	if !ok || !u.returns(pc) {
+	if !ok || !returns(pc) {
 		return false
 	}
 	if r.rbp {
@@ -139,13 +153,13 @@ func (u *Unwinder) setRBP(v uint64, ok bool) {
 }
 
 // tryPointer takes the frame that rbp points to, if it is one.
-func (u *Unwinder) tryPointer(sp uint64) bool {
+func (u *Unwinder) tryPointer(sp uint64, returns func(uint64) bool) bool {
 	fp, ok := u.register(regRBP)
 	if !ok || fp < sp || fp&7 != 0 {
 		return false
 	}
 	pc, ok := u.mem.word(fp + 8)
-	if !ok || !u.returns(pc) {
+	if !ok || !returns(pc) {
 		return false
 	}
 	u.setRBP(u.mem.word(fp))
