@@ -64,7 +64,9 @@ func (c *Controller) openProbes() error {
 	}
 	p.signal, p.refused = c.chooseSignal()
 	if p.refused != nil {
-		return p.refused
+		err := p.refused
+		p.refused = nil // may be another next time
+		return err
 	}
 	p.signals, p.refused = perfevent.NewSignals(c.pid, p.signal)
 	if errors.Is(p.refused, os.ErrPermission) {
@@ -72,6 +74,11 @@ func (c *Controller) openProbes() error {
 	}
 	return p.refused
 }
+
+// ofLibraries is signal 32, which C libraries keep for themselves and let no program
+// block. Where it is blocked everything is, for a moment: by glibc and musl in
+// pthread_create, on both sides, and at the end of a thread, and by Go's runtime.
+const ofLibraries = 1 << (32 - 1)
 
 // chooseSignal returns a signal that is ignored by default, that no thread blocks and,
 // if possible, that the program has no handler for: after our death, until the kernel
@@ -86,8 +93,10 @@ func (c *Controller) chooseSignal() (syscall.Signal, error) {
 			continue
 		}
 		if st, err := procfs.ReadTaskStatus(c.pid, tid); err == nil {
-			blocked |= st.SigBlk
 			caught = st.SigCgt
+			if st.SigBlk&ofLibraries == 0 {
+				blocked |= st.SigBlk
+			}
 		}
 	}
 	signals := [...]syscall.Signal{syscall.SIGWINCH, syscall.SIGURG}

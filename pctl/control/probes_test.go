@@ -121,3 +121,21 @@ func TestNoUprobe(t *testing.T) {
 	}
 	finish(t, c, out)
 }
+
+// TestProbesOfNewborns: the masks that a thread is born with and ends with, which block
+// everything for a moment, are no reason against uprobes.
+func TestProbesOfNewborns(t *testing.T) {
+	needUprobes(t)
+	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "threadstorm.c"), "-t", "4", "-n", "20000")
+	for range ptest.Rounds(5, 20, 200) {
+		c, err := Attach(bg, g.PID, &Options{Trap: TrapUprobe})
+		if err != nil {
+			if !gone(g.PID) {
+				t.Errorf("attach: %v", err)
+			}
+			break
+		}
+		release(t, c, ModeRun)
+	}
+	g.Kill()
+}
