@@ -32,8 +32,11 @@ func NewCommand() *Command {
 	}
 	go func() {
 		defer close(c.stopped)
-		for range c.pressed {
-			if !c.running() {
+		for sig := range c.pressed {
+			// A read in the background is made again, and is signalled again, until we
+			// stop: what is left of that in the foreground is out of date.
+			late := sig != syscall.SIGTSTP && Foreground()
+			if !late && !c.running() {
 				suspend() // nobody else can answer it
 			}
 		}
