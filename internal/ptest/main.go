@@ -51,8 +51,8 @@ func Main(m *testing.M) {
 // the test binary is killed.
 const dirEnv = "PTEST_DIR"
 
-// ownTemp makes a directory for everything temporary of this test binary. Other users may go through
-// it: some tests become one.
+// ownTemp makes a directory for everything temporary of this test binary. Like /tmp it is for every
+// user: some tests become another one.
 func ownTemp() (string, error) {
 	dir, err := os.MkdirTemp("", "ptools-test-")
 	if err != nil {
@@ -60,7 +60,7 @@ func ownTemp() (string, error) {
 	}
 	os.Setenv("TMPDIR", dir)
 	os.Setenv(dirEnv, dir)
-	return dir, os.Chmod(dir, 0o711)
+	return dir, os.Chmod(dir, 0o777|os.ModeSticky)
 }
 
 // hurryRace takes away the second that a program with the race detector sleeps before it exits, from
