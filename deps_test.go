@@ -30,6 +30,7 @@ var rooms = map[string][]string{
 	"internal/rtld":      {},
 	"internal/profile":   {},
 	"internal/ptest":     {},
+	"internal/guard":     {},
 	"pctl/notify":        {},
 	"pctl/bkpt":          {"internal/ptrace"},
 	"internal/unwind":    {"internal/ptrace", "internal/elfsym"},
@@ -37,9 +38,9 @@ var rooms = map[string][]string{
 	"pctl/handle": {"internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind"},
 
 	"pctl/control": {"internal/ptrace", "internal/procfs", "internal/mem", "internal/elfsym", "internal/rtld",
-		"internal/unwind", "internal/perfevent", "pctl/notify", "pctl/bkpt", "pctl/handle"},
+		"internal/unwind", "internal/perfevent", "internal/guard", "pctl/notify", "pctl/bkpt", "pctl/handle"},
 
-	"pctl": {"internal/ptrace", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind",
+	"pctl": {"internal/guard", "internal/ptrace", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind",
 		"pctl/notify", "pctl/bkpt", "pctl/handle", "pctl/control"},
 
 	"internal/sample": {"internal/ptrace", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind",

@@ -48,7 +48,8 @@ func (s *Session) create(ctx context.Context, cmd *Command, o *CreateOptions) (*
 	}
 	defer s.grabs.Done()
 	c, err := control.Start(ctx, cmd, &control.Options{
-		Stop: o.Stop, Mode: o.Release, Linker: o.Linker, Trap: o.Trap, OnThreadStart: o.OnThreadStart, Files: s.files, KeepAwake: s.awake,
+		Stop: o.Stop, Mode: o.Release, Linker: o.Linker, Trap: o.Trap, OnThreadStart: o.OnThreadStart,
+		Files: s.files, Guard: guarded.Load(), KeepAwake: s.awake,
 	})
 	if err != nil {
 		return nil, err

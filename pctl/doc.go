@@ -21,8 +21,13 @@
 //
 // Breakpoints are trap instructions in the text. Should this program be killed
 // while one is planted, it stays there, and the thread that runs into it ends the
-// process. Nothing is planted by a plain grab; breakpoints, the points after Exec,
-// and following the run-time linker plant some.
+// process. A program that calls Guard at the top of its main has a second process
+// that takes them out then. It is as fast as it can be, and that is all it
+// promises: the target runs on at the same moment, and a thread that gets to a
+// breakpoint first ends it, as does one that has hit a breakpoint and was not
+// answered yet. A process that stands at a rendezvous is safe. Nothing is planted
+// by a plain grab; breakpoints, the points after Exec, and following the run-time
+// linker plant some.
 //
 // # Reference counting
 //

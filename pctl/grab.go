@@ -120,8 +120,8 @@ func (s *Session) attach(ctx context.Context, pid int, o *GrabOptions) (handle.C
 		return nil, err
 	}
 	c, err := control.Attach(ctx, pid, &control.Options{
-		Stop: o.Stop, Mode: o.Release, Linker: o.Linker, Trap: o.Trap, OnThreadStart: o.OnThreadStart, Files: s.files,
-		KeepAwake: s.awake,
+		Stop: o.Stop, Mode: o.Release, Linker: o.Linker, Trap: o.Trap, OnThreadStart: o.OnThreadStart,
+		Files: s.files, Guard: guarded.Load(), KeepAwake: s.awake,
 	})
 	if err != nil {
 		return nil, err

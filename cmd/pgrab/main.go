@@ -31,9 +31,12 @@ package main
 import (
 	"context"
 	"os"
+
+	"ptools/pctl"
 )
 
 func main() {
+	pctl.Guard()
 	err := run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	os.Exit(report(os.Stderr, err))
 }

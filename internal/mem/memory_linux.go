@@ -94,6 +94,21 @@ func others(pid int) []int {
 // PID is the number that Open was given.
 func (m *Memory) PID() int { return m.pid }
 
+// File returns another descriptor of the /proc/PID/mem that is written to, for
+// another process perhaps. os.ErrClosed after Close.
+func (m *Memory) File() (*os.File, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if m.fd < 0 {
+		return nil, os.ErrClosed
+	}
+	fd, err := unix.FcntlInt(uintptr(m.fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("fcntl", err)
+	}
+	return os.NewFile(uintptr(fd), "/proc/"+strconv.Itoa(m.pid)+"/mem"), nil
+}
+
 // Close closes the descriptor. It waits for calls under way, and is
 // idempotent.
 func (m *Memory) Close() error {

@@ -2,7 +2,10 @@
 
 package mem
 
-import "errors"
+import (
+	"errors"
+	"os"
+)
 
 // A Memory cannot be opened on this platform.
 type Memory struct{ pid int }
@@ -17,6 +20,7 @@ func (m *Memory) ReadAt(p []byte, addr int64) (int, error)  { return 0, errors.E
 func (m *Memory) WriteAt(p []byte, addr int64) (int, error) { return 0, errors.ErrUnsupported }
 func (m *Memory) Uint64(addr uint64) (uint64, error)        { return 0, errors.ErrUnsupported }
 func (m *Memory) ReadVec([][]byte, []uint64) (int, error)   { return 0, errors.ErrUnsupported }
+func (m *Memory) File() (*os.File, error)                   { return nil, errors.ErrUnsupported }
 func (m *Memory) Close() error                              { return nil }
 
 // A User cannot be had on this platform.

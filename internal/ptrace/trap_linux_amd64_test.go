@@ -49,6 +49,73 @@ func TestTrapUnblocks(t *testing.T) {
 	}
 }
 
+// TestReportedSignalEndsWithTracer: of a thread that is stopped with a signal when its tracer ends, the
+// signal is dropped if the stop was waited for, and delivered if not (kernel/exit.c,
+// wait_task_stopped, takes it out of the thread's exit_code).
+func TestReportedSignalEndsWithTracer(t *testing.T) {
+	seen, unseen := startCat(t), startCat(t)
+	exits := make(chan *Exit, 1)
+	go func() {
+		defer close(exits)
+		lockFit(t) // and never unlocked: the thread ends with the goroutine
+		exit, err := ThreadExit()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if trapTwo(t, seen, unseen) {
+			exits <- exit
+		}
+	}()
+	exit := <-exits
+	if exit == nil {
+		t.FailNow()
+	}
+	exit.Wait()
+	if got := seen.Line(); got != "hello" {
+		t.Errorf("cat answers %q", got)
+	}
+	if s := unseen.Wait().Sys().(syscall.WaitStatus); !s.Signaled() || s.Signal() != syscall.SIGTRAP {
+		t.Errorf("the other one ended with %#x", s)
+	}
+}
+
+// trapTwo makes two targets run into an int3, of which the first is waited for and sent back to its
+// own instruction.
+func trapTwo(t *testing.T, seen, unseen *ptest.Target) bool {
+	for _, g := range []*ptest.Target{seen, unseen} {
+		awaitCall(g, g.PID, unix.SYS_READ)
+		var r Regs
+		if Seize(g.PID, 0) != nil || Interrupt(g.PID) != nil {
+			t.Errorf("target %d cannot be seized", g.PID)
+			return false
+		}
+		if _, err := WaitTID(g.PID, true); err != nil || GetRegs(g.PID, &r) != nil {
+			t.Errorf("wait for target %d: %v", g.PID, err)
+			return false
+		}
+		pc := r.PC()
+		old := poke(t, g, pc, 0xcc)
+		Cont(g.PID, 0)
+		say(t, g)
+		if g == unseen {
+			g.WaitFor("its trap", g.Stopped)
+			return true
+		}
+		s, err := WaitTID(g.PID, true)
+		if err != nil || s.Signal != syscall.SIGTRAP || GetRegs(g.PID, &r) != nil {
+			t.Errorf("target %d: %+v, %v", g.PID, s, err)
+			return false
+		}
+		poke(t, g, pc, old)
+		r.SetPC(pc)
+		if err := SetRegs(g.PID, &r); err != nil {
+			t.Error(err)
+		}
+	}
+	return false
+}
+
 // poke replaces a byte of the target's text, which /proc/PID/mem may write, and returns the old one.
 func poke(t *testing.T, g *ptest.Target, addr uint64, b byte) byte {
 	t.Helper()

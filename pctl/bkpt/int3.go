@@ -54,6 +54,7 @@ func (t *Table) plantRun(run []*Breakpoint) error {
 		if !b.refresh(t, clean[b.Addr-start:]) {
 			continue
 		}
+		t.observer.Planting(b.Addr, breakByte, b.orig())
 		raw[b.Addr-start] = breakByte
 		b.armed = true
 		n++
@@ -75,6 +76,7 @@ func (t *Table) liftRun(run []*Breakpoint) error {
 	switch {
 	case err != nil && len(run) == 1:
 		run[0].armed, run[0].dead = false, true
+		t.observer.Lifted(run[0].Addr)
 		return nil
 	case err != nil:
 		return apart(run, t.liftRun)

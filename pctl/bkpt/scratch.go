@@ -99,7 +99,7 @@ func (s *Scratch) Place(b *Breakpoint) (addr uint64, direct bool, err error) {
 	if !l.live {
 		// The whole slot: an earlier copy may have been longer.
 		p := append(l.copy.Code[:len(l.copy.Code):len(l.copy.Code)], l.orig[len(l.copy.Code):]...)
-		if err := writeFull(s.table.mem, p, l.addr); err != nil {
+		if err := s.table.replace(p, l.orig, l.addr); err != nil {
 			return 0, false, fmt.Errorf("scratch slot: %w", err)
 		}
 		l.live = true

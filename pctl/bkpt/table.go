@@ -28,7 +28,8 @@ type Table struct {
 	lifted map[uint64]byte
 	probed map[uint64]*probed // places of the kernel's traps, by address
 
-	scratch Scratch
+	scratch  Scratch
+	observer Observer
 
 	work       []*Breakpoint // work space of of
 	raw, shown []byte        // work space of window reads
@@ -43,6 +44,8 @@ func NewTable(mem Memory) *Table {
 		byAddr: make(map[uint64]*Breakpoint),
 		lifted: make(map[uint64]byte),
 		probed: make(map[uint64]*probed),
+
+		observer: nobody{},
 	}
 	t.scratch.table = t
 	return t
@@ -135,6 +138,9 @@ func (t *Table) Remove(b *Breakpoint) error {
 	var err error
 	if b.armed {
 		err = b.trap.Lift(t, []*Breakpoint{b})
+	}
+	if err == nil {
+		t.observer.Lifted(b.Addr)
 	}
 	if !b.dead && !b.trap.Lasting() {
 		t.lifted[b.Addr] = b.orig()

@@ -48,7 +48,7 @@ func (t *Table) Write(p []byte, addr uint64) error {
 		}
 	}
 	t.scratch.write(text, addr)
-	if err := writeFull(t.mem, text, addr); err != nil {
+	if err := t.replace(text, p, addr); err != nil {
 		return err
 	}
 	for _, b := range in {
@@ -73,6 +73,9 @@ func (t *Table) rewritten(b *Breakpoint) error {
 	var err error
 	if b.armed {
 		err = b.trap.Lift(t, []*Breakpoint{b})
+	}
+	if err == nil {
+		t.observer.Lifted(b.Addr)
 	}
 	b.dead = true
 	t.lifted[b.Addr] = b.orig()

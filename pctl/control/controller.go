@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ptools/internal/elfsym"
+	"ptools/internal/guard"
 	"ptools/internal/ptrace"
 	"ptools/pctl/bkpt"
 	"ptools/pctl/handle"
@@ -53,6 +54,8 @@ type Options struct {
 	Trap Trap
 	// Files caches ELF files among controllers; nil for a cache of its own.
 	Files *elfsym.Cache
+	// Guard lifts our traps when we die; nil: nobody does. In ModeKill nobody needs to.
+	Guard *guard.Guard
 	// Bus receives the events; nil for a new one.
 	Bus *notify.Bus
 	// OnThreadStart is called on the control goroutine while the creator is stopped
@@ -128,6 +131,7 @@ type Controller struct {
 
 	mem       memory
 	user      bkpt.Memory // the same as the target itself may use it
+	watch     *guard.Watch
 	table     *bkpt.Table
 	reserved  bool // the table has been given its scratch area, or there is none
 	probes    probes
@@ -177,6 +181,9 @@ func newController(pid int, o *Options, start func(c *Controller) error) (*Contr
 	}
 	if c.files == nil {
 		c.files = elfsym.NewCache(keptFiles)
+	}
+	if c.opt.Mode != ModeKill {
+		c.watch = c.opt.Guard.Watch()
 	}
 	c.spin.init()
 	c.probes.init(c)
@@ -257,6 +264,7 @@ func (c *Controller) cleanup() {
 	}
 	c.closeProbes()
 	c.closeMemory()
+	c.watch.Close()
 	for _, s := range c.retired {
 		s.Close()
 	}
@@ -269,6 +277,7 @@ func (c *Controller) abort() {
 	}
 	c.closeProbes()
 	c.closeMemory()
+	c.watch.Close()
 	if s := c.Space(); s != nil {
 		s.Close()
 	}

@@ -63,6 +63,7 @@ func (c *Controller) openMemory() error {
 	}
 	c.closeMemory()
 	c.mem, c.user = m, m.User()
+	c.watch.Bind(m)
 	return nil
 }
 
@@ -70,6 +71,7 @@ func (c *Controller) closeMemory() { c.noMemory(syscall.ESRCH) }
 
 // noMemory does without the target's memory; err is what its users get.
 func (c *Controller) noMemory(err error) {
+	c.watch.Bind(nil)
 	c.mem.Close()
 	c.mem, c.user = noMemory{err}, noMemory{err}
 }

@@ -66,6 +66,18 @@ func (c *Controller) stopRest() {
 	c.await(stuckFor)
 	if !c.over {
 		c.disarm()
+		c.steady()
+	}
+}
+
+// steady makes the kernel's registers of all stopped threads what they are to run on
+// with, as they would when we are killed: a thread that has hit a trap then makes its
+// instruction. The SIGTRAP itself is not delivered any more once it was reported.
+func (c *Controller) steady() {
+	for _, t := range c.threads {
+		if t.m.state == stateStopped {
+			c.flushRegs(t)
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ const keptSpaces = 4
 // symbol. After an exec, or when the target is seized.
 func (c *Controller) followImage() error {
 	c.table = bkptTable(c.mem)
+	c.table.Observe(c.watch)
 	c.linker = linker{fresh: c.started || c.imageNew, slots: c.linker.slots}
 	space, err := handle.NewSpace(c.pid, c.files)
 	if err != nil {

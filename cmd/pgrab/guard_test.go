@@ -1,0 +1,142 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"ptools/internal/ptest"
+)
+
+// scene is a target with breakpoints in it whose pgrab is killed.
+type scene struct {
+	name   string
+	target string // source and arguments
+	args   []string
+	after  string        // of pgrab's output; "": from its start on
+	within time.Duration // of that
+	sure   bool          // the target survives always
+}
+
+// The targets run until their standard input ends, and find out themselves whether all went well.
+var scenes = []scene{
+	{"100 hits a second", "hits.c -p 10000", []string{"-s", "none", "-b", "hot"}, "hot", 30 * time.Millisecond, false},
+	{"100 hits a second of 16 threads", "hits.c -t 16 -p 160000", []string{"-s", "none", "-b", "hot"}, "hot", 30 * time.Millisecond, false},
+	{"as many hits as there can be", "hits.c", []string{"-s", "none", "-b", "hot"}, "hot", 30 * time.Millisecond, false},
+	{"as many of 16 threads", "hits.c -t 16", []string{"-s", "none", "-b", "hot"}, "hot", 30 * time.Millisecond, false},
+	{"any moment", "hits.c -p 10000", []string{"-s", "none", "-b", "hot", "-t", "30ms"}, "", 80 * time.Millisecond, false},
+	{"Go", "gomix.go", []string{"-s", "none", "-b", "main.round"}, "main.round", 30 * time.Millisecond, false},
+	{"forks", "hits.c -t 2 -p 5000 -f 1", []string{"-s", "none", "-b", "hot"}, "hot", 30 * time.Millisecond, false},
+	{"vfork storm", "vforkstorm.c -t 2", []string{"-s", "none", "-b", "start_child"}, "start_child", 30 * time.Millisecond, false},
+	{"exec storm", "execstorm.c -t 2", []string{"-s", "none", "-b", "exec_again"}, "exec_again", 30 * time.Millisecond, false},
+	{"plain grab", "threadstorm.c -t 4", []string{"-s", "none"}, "grabbed", 30 * time.Millisecond, true},
+	{"rendezvous", "hits.c -t 4", []string{"-s", "grab", "-H", "1h", "-b", "hot"}, "stopped", 5 * time.Millisecond, true},
+}
+
+// TestKilled: a target with breakpoints outlives a SIGKILL of pgrab, ends as it does alone, and has
+// its own text again. A thread that comes to a breakpoint before the guard process does is lost,
+// and so is one that has run into it and was not answered; so where there are hits it is counted,
+// and not asserted, how many survive.
+func TestKilled(t *testing.T) {
+	for _, s := range scenes {
+		t.Run(s.name, func(t *testing.T) {
+			argv := strings.Fields(s.target)
+			argv[0] = buildTarget(t, argv[0])
+			random := ptest.Rand(t)
+			rounds, ends := ptest.Rounds(2, 10, 200), map[string]int{}
+			for range rounds {
+				state := s.kill(t, random, argv)
+				ends[state.String()]++
+				if s.sure && !state.Success() {
+					t.Errorf("the target did not survive: %v", state)
+				}
+			}
+			t.Logf("%d targets: %v", rounds, ends)
+		})
+	}
+}
+
+// kill does it once and returns how the target has ended.
+func (s *scene) kill(t *testing.T, random *rand.Rand, argv []string) *os.ProcessState {
+	t.Helper()
+	g := ptest.Start(t, argv...)
+	g.Ready()
+	p := startPgrab(t, append([]string{"-p", strconv.Itoa(g.PID)}, s.args...)...)
+	if s.after != "" {
+		for line := p.Line(); line != "" && !strings.Contains(line, s.after); line = p.Line() {
+		}
+	}
+	guard := guardOf(p.PID)
+	time.Sleep(time.Duration(random.Int64N(int64(s.within)))) // any moment will do
+	if guard == 0 {
+		guard = guardOf(p.PID)
+	}
+	p.Kill()
+	p.Wait()
+	p.WaitFor("the end of the guard", func() bool { return !isGuard(guard) })
+	ptest.TextIntact(t, g.PID)
+	_, state := g.Finish()
+	return state
+}
+
+// TestGuardEnds: a pgrab that lets go as usual leaves no guard process, and without a breakpoint it
+// has none.
+func TestGuardEnds(t *testing.T) {
+	g := ptest.Start(t, ptest.BuildC(t, "idle.c"))
+	g.Ready()
+	p := startPgrab(t, "-q", "-s", "none", "-b", "main", "-p", strconv.Itoa(g.PID))
+	guard := 0
+	g.WaitFor("the guard", func() bool { guard = guardOf(p.PID); return guard != 0 })
+	p.Signal(os.Interrupt)
+	if state := p.Wait(); !state.Success() {
+		t.Errorf("pgrab: %v", state)
+	}
+	if isGuard(guard) {
+		t.Errorf("the guard is still there")
+	}
+
+	p = startPgrab(t, "-q", "-s", "grab", "-p", strconv.Itoa(g.PID))
+	g.WaitFor("the rendezvous", g.Stopped)
+	if guard := guardOf(p.PID); guard != 0 {
+		t.Errorf("pgrab without a breakpoint has a guard, %d", guard)
+	}
+	p.Signal(os.Interrupt)
+	p.Wait()
+	if _, state := g.Finish(); !state.Success() {
+		t.Errorf("target: %v", state)
+	}
+}
+
+// buildTarget builds a target by its ending.
+func buildTarget(t *testing.T, src string) string {
+	t.Helper()
+	if strings.HasSuffix(src, ".go") {
+		return ptest.BuildGo(t, src)
+	}
+	return ptest.BuildC(t, src)
+}
+
+// guardOf returns the guard process of a pgrab, or 0.
+func guardOf(pid int) int {
+	children, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, file := range children {
+		b, _ := os.ReadFile(file) // empty when the thread has ended
+		for _, child := range strings.Fields(string(b)) {
+			if n, _ := strconv.Atoi(child); isGuard(n) {
+				return n
+			}
+		}
+	}
+	return 0
+}
+
+// isGuard reports whether a process is a guard that lives.
+func isGuard(pid int) bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && strings.Contains(string(b), " (ptools-guard) ") && !strings.Contains(string(b), ") Z ")
+}

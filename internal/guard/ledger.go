@@ -1,0 +1,84 @@
+package guard
+
+import (
+	"sync/atomic"
+	"unsafe"
+)
+
+// A patch is one byte of ours in a target's text.
+type patch struct {
+	mem        uint32 // descriptor of the target's /proc/PID/mem
+	addr       uint64
+	ours, orig byte
+}
+
+// The ledger lies in memory that is shared with the guard process: it is written without a system
+// call, and is whole at whatever instruction we die. Its first page has words of their own
+// (herald_linux.go, process_linux.go), then come records of two words: the address; all the rest,
+// whose highest bit says that the record is good.
+const (
+	firstRecord = 4096 / 8 // in words
+	recordWords = 2
+	topWord     = firstRecord - 1 // how many records were ever used
+	good        = 1 << 63
+	mostRecords = 1 << 20                                     // beyond that traps are not guarded
+	ledgerSize  = (firstRecord + mostRecords*recordWords) * 8 // in bytes
+	breakByte   = 0xCC                                        // what an int3 is
+)
+
+// A ledger is our side of it. It has no lock.
+type ledger struct {
+	raw   []byte
+	words []uint64 // the same
+	free  []int    // records that are void
+}
+
+func newLedger(raw []byte) ledger {
+	return ledger{raw: raw, words: unsafe.Slice((*uint64)(unsafe.Pointer(&raw[0])), len(raw)/8)}
+}
+
+// put adds a patch and returns the number of its record; ok is false if there is no room. When put
+// returns the guard would find it.
+func (l *ledger) put(p patch) (record int, ok bool) {
+	if n := len(l.free); n > 0 {
+		record, l.free = l.free[n-1], l.free[:n-1]
+	} else {
+		record = int(l.words[topWord])
+		if firstRecord+(record+1)*recordWords > len(l.words) {
+			return 0, false
+		}
+		atomic.StoreUint64(&l.words[topWord], uint64(record)+1)
+	}
+	w := l.words[firstRecord+record*recordWords:]
+	atomic.StoreUint64(&w[0], p.addr)
+	atomic.StoreUint64(&w[1], good|uint64(p.ours)<<40|uint64(p.orig)<<32|uint64(p.mem))
+	return record, true
+}
+
+// drop makes a record void.
+func (l *ledger) drop(record int) {
+	atomic.StoreUint64(&l.words[firstRecord+record*recordWords+1], 0)
+	l.free = append(l.free, record)
+}
+
+// top returns how many records there may be in the words of a ledger.
+//
+//go:norace
+//go:nosplit
+func top(words []uint64) int {
+	most := (len(words) - firstRecord) / recordWords
+	if n := words[topWord]; n < uint64(most) {
+		return int(n)
+	}
+	return most
+}
+
+// read returns what a record says; ok is false if it is void.
+//
+//go:norace
+//go:nosplit
+func read(words []uint64, record int) (p patch, ok bool) {
+	i := firstRecord + record*recordWords
+	rest := words[i+1]
+	return patch{uint32(rest), words[i], byte(rest >> 40), byte(rest >> 32)}, rest&good != 0
+}

@@ -1,0 +1,35 @@
+package bkpt
+
+// An Observer is told what stands in the text in place of the program's own
+// bytes, one byte at a time. Its methods are called on the control goroutine.
+type Observer interface {
+	// Planting is called before ours is written at addr, where orig is to
+	// stand otherwise. What was said of that address before is void. It is
+	// called again whenever a trap returns to the text.
+	Planting(addr uint64, ours, orig byte)
+	// Lifted is called when nothing of ours stands at addr any more, for
+	// good. Of traps that leave the text for the time of a stop nothing is
+	// said, nor of an exec (Forget).
+	Lifted(addr uint64)
+}
+
+// nobody observes a table by default.
+type nobody struct{}
+
+func (nobody) Planting(uint64, byte, byte) {}
+func (nobody) Lifted(uint64)               {}
+
+// Observe makes o the observer of a table in which nothing is planted yet.
+func (t *Table) Observe(o Observer) { t.observer = o }
+
+// replace writes ours to the target's text in place of orig.
+func (t *Table) replace(ours, orig []byte, addr uint64) error {
+	for i := range ours {
+		if a := addr + uint64(i); ours[i] != orig[i] {
+			t.observer.Planting(a, ours[i], orig[i])
+		} else {
+			t.observer.Lifted(a)
+		}
+	}
+	return writeFull(t.mem, ours, addr)
+}

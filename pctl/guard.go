@@ -1,0 +1,34 @@
+package pctl
+
+import (
+	"sync/atomic"
+
+	"ptools/internal/guard"
+)
+
+// guarded is the guard of all Sessions, nil without one.
+var guarded atomic.Pointer[guard.Guard]
+
+// Guard has breakpoints taken out of the text of controlled processes when this
+// program is killed, ends by a panic or in any other way that leaves no time for
+// it; see the package comment for what that cannot do. It is to be called before
+// a process is grabbed or created, first thing in main as a rule, and may be called
+// again.
+//
+// The guard is a small second process, a fork of this one, from the first
+// breakpoint to the release of the last process. It appears in no wait of this
+// program for its children, and has its descriptors: should this program be
+// killed, they are closed when the guard has done its work, which takes well under
+// a millisecond.
+func Guard() { guarded.CompareAndSwap(nil, new(guard.Guard)) }
+
+// GuardErr returns why a breakpoint that is set now would outlive this program, or
+// nil. The guard could not be made, or somebody has killed it; there is another one
+// when all processes have been released and a breakpoint is set again. Without a
+// call of Guard it returns nil.
+func GuardErr() error {
+	if g := guarded.Load(); g != nil {
+		return g.Err()
+	}
+	return nil
+}
