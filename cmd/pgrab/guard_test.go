@@ -84,6 +84,26 @@ func (s *scene) kill(t *testing.T, random *rand.Rand, argv []string) *os.Process
 	return state
 }
 
+// TestKilledAtPoint: a command that is held at a rendezvous, most of which are breakpoints that were
+// hit, goes on from there when pgrab is killed.
+func TestKilledAtPoint(t *testing.T) {
+	exe := ptest.BuildC(t, "hits.c")
+	for _, point := range []string{"exec", "preinit", "postinit", "main"} {
+		t.Run(point, func(t *testing.T) {
+			for range ptest.Rounds(1, 4, 50) {
+				p := startPgrab(t, "-e", "run", "-s", point, "-H", "1h", "--", exe, "-t", "2", "-n", "1000")
+				for line := p.Line(); !strings.Contains(line, "stopped at "+point); line = p.Line() {
+				}
+				p.Kill()
+				if out := p.Output(); out != "ready\ndone 2\n" {
+					t.Errorf("the command printed %q", out)
+				}
+				p.Wait()
+			}
+		})
+	}
+}
+
 // TestGuardEnds: a pgrab that lets go as usual leaves no guard process, and without a breakpoint it
 // has none.
 func TestGuardEnds(t *testing.T) {

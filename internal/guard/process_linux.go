@@ -13,7 +13,7 @@ import (
 // Words of the first page that are the guard process's.
 const (
 	byteWord    = 16 // a buffer of one byte
-	nameWord    = 17 // and the next: what ps(1) shows, padded with zeros
+	nameWord    = 17 // and the next: the name of its command, padded with zeros; its arguments are ours
 	ballastWord = 20 // start and end of ranges of memory it can do without; 0 ends them
 )
 
