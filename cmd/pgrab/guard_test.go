@@ -25,24 +25,24 @@ type scene struct {
 
 // The targets run until their standard input ends, and find out themselves whether all went well.
 var scenes = []scene{
-	{"100 hits a second", "hits.c -p 10000", []string{"-s", "none", "-b", "hot"}, "hot", 30 * time.Millisecond, false},
-	{"100 hits a second of 16 threads", "hits.c -t 16 -p 160000", []string{"-s", "none", "-b", "hot"}, "hot", 30 * time.Millisecond, false},
-	{"as many hits as there can be", "hits.c", []string{"-s", "none", "-b", "hot"}, "hot", 30 * time.Millisecond, false},
-	{"as many of 16 threads", "hits.c -t 16", []string{"-s", "none", "-b", "hot"}, "hot", 30 * time.Millisecond, false},
-	{"any moment", "hits.c -p 10000", []string{"-s", "none", "-b", "hot", "-t", "30ms"}, "", 80 * time.Millisecond, false},
-	{"Go", "gomix.go", []string{"-s", "none", "-b", "main.round"}, "main.round", 30 * time.Millisecond, false},
-	{"forks", "hits.c -t 2 -p 5000 -f 1", []string{"-s", "none", "-b", "hot"}, "hot", 30 * time.Millisecond, false},
-	{"vfork storm", "vforkstorm.c -t 2", []string{"-s", "none", "-b", "start_child"}, "start_child", 30 * time.Millisecond, false},
-	{"exec storm", "execstorm.c -t 2", []string{"-s", "none", "-b", "exec_again"}, "exec_again", 30 * time.Millisecond, false},
+	{"100 hits a second", "hits.c -p 10000", []string{"--trap", "int3", "-s", "none", "-b", "hot"}, "hot", 30 * time.Millisecond, false},
+	{"100 hits a second of 16 threads", "hits.c -t 16 -p 160000", []string{"--trap", "int3", "-s", "none", "-b", "hot"}, "hot", 30 * time.Millisecond, false},
+	{"as many hits as there can be", "hits.c", []string{"--trap", "int3", "-s", "none", "-b", "hot"}, "hot", 30 * time.Millisecond, false},
+	{"as many of 16 threads", "hits.c -t 16", []string{"--trap", "int3", "-s", "none", "-b", "hot"}, "hot", 30 * time.Millisecond, false},
+	{"any moment", "hits.c -p 10000", []string{"--trap", "int3", "-s", "none", "-b", "hot", "-t", "30ms"}, "", 80 * time.Millisecond, false},
+	{"Go", "gomix.go", []string{"--trap", "int3", "-s", "none", "-b", "main.round"}, "main.round", 30 * time.Millisecond, false},
+	{"forks", "hits.c -t 2 -p 5000 -f 1", []string{"--trap", "int3", "-s", "none", "-b", "hot"}, "hot", 30 * time.Millisecond, false},
+	{"vfork storm", "vforkstorm.c -t 2", []string{"--trap", "int3", "-s", "none", "-b", "start_child"}, "start_child", 30 * time.Millisecond, false},
+	{"exec storm", "execstorm.c -t 2", []string{"--trap", "int3", "-s", "none", "-b", "exec_again"}, "exec_again", 30 * time.Millisecond, false},
 	{"plain grab", "threadstorm.c -t 4", []string{"-s", "none"}, "grabbed", 30 * time.Millisecond, true},
-	{"rendezvous", "hits.c -t 4", []string{"-s", "grab", "-H", "1h", "-b", "hot"}, "stopped", 5 * time.Millisecond, true},
+	{"rendezvous", "hits.c -t 4", []string{"--trap", "int3", "-s", "grab", "-H", "1h", "-b", "hot"}, "stopped", 5 * time.Millisecond, true},
 }
 
-// TestKilled: a target with breakpoints outlives a SIGKILL of pgrab, ends as it does alone, and has
+// TestGuarded: a target with int3s outlives a SIGKILL of pgrab, ends as it does alone, and has
 // its own text again. A thread that comes to a breakpoint before the guard process does is lost,
 // and so is one that has run into it and was not answered; so where there are hits it is counted,
 // and not asserted, how many survive.
-func TestKilled(t *testing.T) {
+func TestGuarded(t *testing.T) {
 	for _, s := range scenes {
 		t.Run(s.name, func(t *testing.T) {
 			argv := strings.Fields(s.target)
@@ -84,14 +84,14 @@ func (s *scene) kill(t *testing.T, random *rand.Rand, argv []string) *os.Process
 	return state
 }
 
-// TestKilledAtPoint: a command that is held at a rendezvous, most of which are breakpoints that were
+// TestGuardedAtPoint: a command that is held at a rendezvous, most of which are breakpoints that were
 // hit, goes on from there when pgrab is killed.
-func TestKilledAtPoint(t *testing.T) {
+func TestGuardedAtPoint(t *testing.T) {
 	exe := ptest.BuildC(t, "hits.c")
 	for _, point := range []string{"exec", "preinit", "postinit", "main"} {
 		t.Run(point, func(t *testing.T) {
 			for range ptest.Rounds(1, 4, 50) {
-				p := startPgrab(t, "-e", "run", "-s", point, "-H", "1h", "--", exe, "-t", "2", "-n", "1000")
+				p := startPgrab(t, "--trap", "int3", "-e", "run", "-s", point, "-H", "1h", "--", exe, "-t", "2", "-n", "1000")
 				for line := p.Line(); !strings.Contains(line, "stopped at "+point); line = p.Line() {
 				}
 				p.Kill()
@@ -109,7 +109,7 @@ func TestKilledAtPoint(t *testing.T) {
 func TestGuardEnds(t *testing.T) {
 	g := ptest.Start(t, ptest.BuildC(t, "idle.c"))
 	g.Ready()
-	p := startPgrab(t, "-q", "-s", "none", "-b", "main", "-p", strconv.Itoa(g.PID))
+	p := startPgrab(t, "-q", "--trap", "int3", "-s", "none", "-b", "main", "-p", strconv.Itoa(g.PID))
 	guard := 0
 	g.WaitFor("the guard", func() bool { guard = guardOf(p.PID); return guard != 0 })
 	p.Signal(os.Interrupt)
