@@ -33,7 +33,7 @@ var scenes = []scene{
 	{"Go", "gomix.go", []string{"--trap", "int3", "-s", "none", "-b", "main.round"}, "main.round", 30 * time.Millisecond, false},
 	{"forks", "hits.c -t 2 -p 5000 -f 1", []string{"--trap", "int3", "-s", "none", "-b", "hot"}, "hot", 30 * time.Millisecond, false},
 	{"vfork storm", "vforkstorm.c -t 2", []string{"--trap", "int3", "-s", "none", "-b", "start_child"}, "start_child", 30 * time.Millisecond, false},
-	{"exec storm", "execstorm.c -t 2", []string{"--trap", "int3", "-s", "none", "-b", "exec_again"}, "exec_again", 30 * time.Millisecond, false},
+	{"exec storm", "execstorm.c -t 2", []string{"--trap", "int3", "-s", "none", "-b", "exec_again"}, "", 80 * time.Millisecond, false},
 	{"plain grab", "threadstorm.c -t 4", []string{"-s", "none"}, "grabbed", 30 * time.Millisecond, true},
 	{"rendezvous", "hits.c -t 4", []string{"--trap", "int3", "-s", "grab", "-H", "1h", "-b", "hot"}, "stopped", 5 * time.Millisecond, true},
 }
