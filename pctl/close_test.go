@@ -93,7 +93,7 @@ func TestCloseOnControl(t *testing.T) {
 func TestBreakWhileClosing(t *testing.T) {
 	g, _ := startCalls(t)
 	s := session(t, nil)
-	holder := grab(t, s, g.PID, nil)
+	holder := grab(t, s, g.PID, &GrabOptions{Trap: TrapInt3}) // a uprobe leaves the text later
 	addr := symbol(t, holder, "f_push")
 	for range ptest.Rounds(50, 200, 5000) {
 		p := grab(t, s, g.PID, nil)

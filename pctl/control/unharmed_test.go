@@ -23,7 +23,7 @@ func TestReleaseWhileExecuting(t *testing.T) {
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "execstorm.c"), "-n", "0", "-t", "2")
 	g.Ready()
 	for range ptest.Rounds(60, 400, 10000) {
-		c, err := Attach(bg, g.PID, &Options{Stop: notify.Preinit | notify.Main})
+		c, err := Attach(bg, g.PID, &Options{Stop: notify.Preinit | notify.Main, Trap: TrapInt3})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +41,7 @@ func TestForkWithoutDescriptors(t *testing.T) {
 	truth := ptest.NewTruth(t)
 	g := ptest.StartWith(t, &ptest.Options{Truth: truth, Foreign: true}, ptest.BuildC(t, "forkstorm.c"), "-n", "0", "-t", "2")
 	g.Ready()
-	c := attach(t, g.PID, nil)
+	c := attach(t, g.PID, &Options{Trap: TrapInt3})
 	b, err := c.BreakSymbol(bg, "", "in_child", 0, nil)
 	if err != nil || len(b.Addrs()) == 0 {
 		t.Fatalf("breakpoint at %#x: %v", b.Addrs(), err)
