@@ -87,17 +87,18 @@ func TestUnreadableProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	path := ptest.Copy(t, sleep)
-	for path, mode := range map[string]fs.FileMode{
-		path: 0o111, filepath.Dir(path): 0o755, filepath.Dir(filepath.Dir(path)): 0o755, dir: 0o755,
-	} {
+	dir, path := t.TempDir(), ptest.Copy(t, sleep)
+	modes := map[string]fs.FileMode{path: 0o111, dir: 0o777}
+	for d := filepath.Dir(path); len(d) >= len(os.TempDir()); d = filepath.Dir(d) {
+		modes[d] = 0o755
+	}
+	for path, mode := range modes {
 		if err := os.Chmod(path, mode); err != nil {
 			t.Fatal(err)
 		}
 	}
 	cmd := exec.Command("/proc/self/exe", "-test.run=^TestUnreadableProgram$", "-test.v")
-	cmd.Env = append(os.Environ(), unreadableEnv+"="+path)
+	cmd.Env = append(os.Environ(), unreadableEnv+"="+path, "TMPDIR="+dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "--- PASS") {
