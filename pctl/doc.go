@@ -19,15 +19,15 @@
 // that child; when Process.Wait has returned, or Done is closed, the exit status
 // is there to be collected.
 //
-// Breakpoints are trap instructions in the text. Should this program be killed
-// while one is planted, it stays there, and the thread that runs into it ends the
-// process. A program that calls Guard at the top of its main has a second process
-// that takes them out then. It is as fast as it can be, and that is all it
-// promises: the target runs on at the same moment, and a thread that gets to a
-// breakpoint first ends it, as does one that has hit a breakpoint and was not
-// answered yet. A process that stands at a rendezvous is safe. Nothing is planted
-// by a plain grab; breakpoints, the points after Exec, and following the run-time
-// linker plant some.
+// Breakpoints are kernel uprobes where those can be had (Trap), which the kernel lifts
+// when this program is killed, and int3 instructions elsewhere. An int3 stays in the
+// text then, and the thread that runs into it ends the process. A program that calls
+// Guard at the top of its main has a second process that takes int3s out then. It is
+// as fast as it can be, and that is all it promises: the target runs on at the same
+// moment, and a thread that gets to a breakpoint first ends it, as does one that has
+// hit a breakpoint and was not answered yet. A process that stands at a rendezvous is
+// safe. Nothing is planted by a plain grab; breakpoints, the points after Exec, and
+// following the run-time linker plant some.
 //
 // # Reference counting
 //
@@ -61,10 +61,10 @@
 // once. Forked children are let go with clean text; a child that shares the
 // target's memory is led past the breakpoints until it executes.
 //
-// At a rendezvous (Point) every thread stands still, the breakpoints have left
-// the text, and nothing moves until Continue or Close. A Pause is a rendezvous
-// of one's own making that ends when its function returns, also by a panic. A
-// breakpoint stops only the thread that hit it, for as long as its Handler
+// At a rendezvous (Point) every thread stands still, the int3s have left the text
+// (uprobes stay, hidden from reads through a Process), and nothing moves until
+// Continue or Close. A Pause is a rendezvous of one's own making that ends when its
+// function returns, also by a panic. A breakpoint stops only the thread that hit it, for as long as its Handler
 // runs; memory read through a Process never shows a trap. A signal is delivered
 // at once, unless a Catch looks at it first. A process that somebody else has
 // stopped stays stopped, also when it is let go.

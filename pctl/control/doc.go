@@ -30,7 +30,8 @@
 // the instruction does, by a copy of it elsewhere, or, for the very few that can be
 // neither, by a step in place with everybody stopped (step.go). At no moment can
 // another thread run past the breakpoint unseen. While the process stands still, no
-// trap is in its text.
+// int3 is in its text. A kernel uprobe (probes.go, arrival.go) stays there; its thread
+// stops behind the instruction, and needs no moving off.
 //
 // A hit is reported once for each execution of the instruction. An execution that a
 // signal puts off is remembered (mark) and not reported again, and so is a system call
