@@ -66,6 +66,62 @@ func TestTask(t *testing.T) {
 	}
 }
 
+// TestTaskStats: the kernel's sum over a process counts every time that any of its
+// threads is put on a processor, and goes on counting those that have ended.
+func TestTaskStats(t *testing.T) {
+	stats, err := OpenTaskStats(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stats.Close()
+	sum := func() uint64 {
+		s, err := stats.SchedStat()
+		if errors.Is(err, unix.EPERM) {
+			t.Skip("needs CAP_NET_ADMIN")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Slices
+	}
+	before := sum()
+	const naps = 50
+	napped := make(chan error)
+	go func() { // ends, and its thread with it
+		runtime.LockOSThread()
+		for range naps {
+			nap := unix.Timespec{Nsec: 1000}
+			if err := unix.Nanosleep(&nap, nil); err != nil && err != unix.EINTR {
+				napped <- err
+				return
+			}
+		}
+		napped <- nil
+	}()
+	if err := <-napped; err != nil {
+		t.Fatal(err)
+	}
+	if got := sum(); got < before+naps {
+		t.Errorf("%d in all, then one thread slept %d times, now %d", before, naps, got)
+	}
+	if _, err := gone(t).SchedStat(); !errors.Is(err, unix.ESRCH) {
+		t.Errorf("process that has ended: %v", err)
+	}
+}
+
+// gone is the TaskStats of a process that has ended.
+func gone(t *testing.T) *TaskStats {
+	cmd := sleeper(t)
+	stats, err := OpenTaskStats(cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stats.Close() })
+	cmd.Process.Kill()
+	cmd.Wait()
+	return stats
+}
+
 // TestTaskWithoutDescriptors lowers the limit until nothing may be kept, and
 // then until one file at a time can be open.
 func TestTaskWithoutDescriptors(t *testing.T) {

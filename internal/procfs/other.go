@@ -38,6 +38,16 @@ func (t *Task) Stat() (Stat, error)           { return Stat{}, errors.ErrUnsuppo
 func (t *Task) Comm() (string, error)         { return "", errors.ErrUnsupported }
 func (t *Task) Close() error                  { return nil }
 
+// A TaskStats cannot be opened on this platform.
+type TaskStats struct{}
+
+// OpenTaskStats is not supported on this platform.
+func OpenTaskStats(pid int) (*TaskStats, error) { return nil, errors.ErrUnsupported }
+
+// The methods of a TaskStats are those of Linux.
+func (t *TaskStats) SchedStat() (SchedStat, error) { return SchedStat{}, errors.ErrUnsupported }
+func (t *TaskStats) Close() error                  { return nil }
+
 // A Root cannot be opened on this platform.
 type Root struct{}
 
