@@ -44,6 +44,15 @@ func (r *Regs) SyscallReturn() (nr int64, result int64, ok bool) { return 0, 0, 
 // SyscallArgs returns zeros.
 func (r *Regs) SyscallArgs() [6]uint64 { return [6]uint64{} }
 
+// HandlerContext reports false.
+func (r *Regs) HandlerContext() (addr uint64, ok bool) { return 0, false }
+
+// ContextSize is 0.
+const ContextSize = 0
+
+// SetContext does nothing.
+func (r *Regs) SetContext(*[ContextSize]byte) {}
+
 // RestartSyscall reports false.
 func (r *Regs) RestartSyscall() bool { return false }
 

@@ -79,7 +79,7 @@ func (c *Controller) visit(t *thread) {
 	}
 	t.look = nil
 	l.pending--
-	l.visit(t.tid, &t.regs)
+	l.visit(t.tid, c.shown(t))
 }
 
 func (c *Controller) missUnresponsive(l *look) {
