@@ -7,10 +7,10 @@
 //
 //   - It has stayed blocked: its schedstat line (time on a processor, time
 //     waiting for one, times put on one) is what it was, so its stack is too.
-//     One pread, nothing of the target is touched.
-//     Not even that is needed of a thread that was blocked if the processor
-//     time of the process is explained by the threads that are read, and nobody
-//     else runs on the whole machine.
+//     One pread, nothing of the target is touched. Not even that is needed
+//     where the kernel may be asked, of a process, how often all its threads
+//     together were put on a processor (CAP_NET_ADMIN): if those that have
+//     moved lately explain the sum, no other has.
 //   - It has run and is blocked again: the kernel shows the stack pointer and
 //     the program counter of a blocked thread, and its stack is read from
 //     outside. Such a passive look is accepted if the schedstat line is the
@@ -20,7 +20,8 @@
 //     an interrupt can spoil.
 //   - It runs: it is stopped, together with the others that run, for its
 //     registers and one copy of its stack. Everything else happens when it
-//     runs again.
+//     runs again. One that stops at the end of a system call which takes less
+//     time than the interrupt is looked at a second time (brief.go).
 //
 // The time on a processor in schedstat is brought up to date only at scheduler
 // ticks and switches: a running thread shows the same line for up to 4 ms (with

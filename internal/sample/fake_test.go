@@ -99,6 +99,10 @@ type fakeWorld struct {
 	opened  int // images
 	looks   int
 	exited  time.Duration
+	slices  uint64 // of threads that have ended
+	sums    int    // how often the sum was asked for
+	onSum   func()
+	refuse  error // what asking for the sum says
 	onSched func(*fakeThread)
 	onLook  func()
 	miss    map[uint64]bool // program counters in no known mapping
@@ -124,6 +128,7 @@ func (w *fakeWorld) end(tid int) {
 	t := w.threads[tid]
 	t.dead = true
 	w.exited += time.Duration(t.sched.Run)
+	w.slices += t.sched.Slices
 	delete(w.threads, tid)
 	w.gen++
 }
@@ -150,8 +155,26 @@ func (w *fakeWorld) source() *Source {
 			}
 			return sum, nil
 		},
+		Sum: func() (Sum, error) { return fakeSum{w}, nil },
 	}
 }
+
+// fakeSum is the sum over a world.
+type fakeSum struct{ *fakeWorld }
+
+func (w fakeSum) SchedStat() (procfs.SchedStat, error) {
+	if w.onSum != nil {
+		w.onSum()
+	}
+	w.sums++
+	sum := procfs.SchedStat{Slices: w.slices}
+	for _, t := range w.threads {
+		sum.Slices += t.sched.Slices
+	}
+	return sum, w.refuse
+}
+
+func (w fakeSum) Close() error { return nil }
 
 func (w *fakeWorld) Threads() []int {
 	tids := make([]int, 0, len(w.threads))

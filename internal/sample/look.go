@@ -16,6 +16,8 @@ const maxArena = 16 << 20
 type looking struct {
 	p      *process
 	wanted []*thread
+	early  []*thread // that stopped before their moment
+	brief  int       // how often that was in question
 	tids   []int
 	snaps  []Snapshot
 	arena  []byte
@@ -34,15 +36,11 @@ func (l *looking) init(p *process) {
 // look stops the wanted threads and takes their stacks.
 func (l *looking) look(ctx context.Context) error {
 	p := l.p
-	cost := &p.sampler.cost
-	l.prepare()
-	l.begun = p.sampler.clock.Now()
-	_, err := p.Control.Look(ctx, l.tids, l.visit)
-	if err != nil {
+	if err := l.stop(ctx); err != nil {
 		return err
 	}
-	cost.Stops += int64(l.visits)
-	cost.Refused += int64(len(l.wanted) - l.visits)
+	p.sampler.cost.Refused += int64(len(l.wanted) - l.visits)
+	l.early = l.early[:0]
 	// A process that has exec'd meanwhile has been seen in either image.
 	replaced := p.image.Stale()
 	for _, t := range l.wanted {
@@ -54,10 +52,26 @@ func (l *looking) look(ctx context.Context) error {
 			t.know = moving
 			p.took(t, unwind.Unreadable)
 		default:
-			l.taken(t, &l.snaps[t.visited-1])
+			s := &l.snaps[t.visited-1]
+			if t.state == 0 && l.tooEarly(&s.Regs) {
+				l.early = append(l.early, t)
+			}
+			l.taken(t, s)
 		}
 	}
+	if len(l.early) > 0 {
+		return l.lookAgain(ctx)
+	}
 	return nil
+}
+
+// stop has the wanted threads visited.
+func (l *looking) stop(ctx context.Context) error {
+	l.prepare()
+	l.begun = l.p.sampler.clock.Now()
+	_, err := l.p.Control.Look(ctx, l.tids, l.visit)
+	l.p.sampler.cost.Stops += int64(l.visits)
+	return err
 }
 
 // prepare makes room for one snapshot per wanted thread.
@@ -102,7 +116,7 @@ func (l *looking) taken(t *thread, s *Snapshot) {
 	// The stop has brought the thread's processor time up to date.
 	if sched, err := t.files.SchedStat(); err == nil {
 		p.sampler.cost.pause(s.seen - l.begun - time.Duration(sched.Wait-t.now.Wait))
-		t.now = sched
+		p.saw(t, sched)
 	}
 	t.learnStack(p.image, s.SP) // for the next time
 	levels := p.levels[:0]

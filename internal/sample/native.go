@@ -32,6 +32,7 @@ func NewSource(c *control.Controller, files *Files, lines bool) *Source {
 		Thread:  func(tid int) (Thread, error) { return procfs.OpenTask(pid, tid) },
 		Image:   func() (Image, error) { return openNative(pid, files, lines) },
 		CPU:     func() (time.Duration, error) { return processorTime(pid) },
+		Sum:     func() (Sum, error) { return procfs.OpenTaskStats(pid) },
 	}
 }
 

@@ -16,7 +16,9 @@ func (p *process) passive(t *thread, call procfs.Syscall) {
 	for range passiveTries {
 		if call.PC == 0 && call.SP == 0 {
 			// A dead leader whose threads live on has no stack.
-			t.verdict = skipped
+			t.verdict, t.know = skipped, moving
+			p.leave(t)
+			p.stir(t)
 			return
 		}
 		state, end := p.readBlocked(t, call)
@@ -29,7 +31,7 @@ func (p *process) passive(t *thread, call procfs.Syscall) {
 			p.accept(t, call, state, end)
 			return
 		}
-		t.now = after
+		p.saw(t, after)
 		if call, err = t.files.Syscall(); err != nil || call.Running {
 			break
 		}

@@ -1,6 +1,7 @@
 package sample
 
 import (
+	"container/list"
 	"errors"
 	"slices"
 	"syscall"
@@ -26,8 +27,13 @@ type process struct {
 	// unsettled: threads came or went, so that some may have come and gone.
 	unsettled bool
 	names     map[int64]profile.Addr // notes of system calls
-	balance   balance
-	movers    int // threads that have moved in the last round
+
+	balance  balance
+	recent   list.List // the threads, who moved last first
+	examined []*thread // in this round
+	number   int64     // of this round
+	present  int       // threads that have a sample in each round
+	rounds   int64     // completed
 
 	last    time.Duration // time of the previous round
 	base    time.Duration // CPU at the beginning
@@ -63,6 +69,12 @@ func (p *process) begin(now time.Duration) error {
 		return err
 	}
 	p.last = now
+	if p.Sum != nil {
+		// Without it every round reads every thread.
+		if sum, err := p.Sum(); err == nil {
+			p.balance.sum = sum
+		}
+	}
 	p.enroll()
 	for _, t := range p.threads {
 		s, err := t.files.SchedStat()
@@ -81,6 +93,9 @@ func (p *process) begin(now time.Duration) error {
 
 // open takes up the present image and its address space.
 func (p *process) open() error {
+	for _, t := range p.threads {
+		p.leave(t)
+	}
 	image, err := p.Image()
 	if err != nil {
 		return err
@@ -91,6 +106,7 @@ func (p *process) open() error {
 	p.balance.known = false
 	for _, t := range p.threads {
 		t.counted, t.know, t.bottom, t.top = false, moving, 0, 0
+		p.stir(t)
 	}
 	for _, t := range p.gone {
 		t.counted = false // its stack is in the space before
@@ -139,7 +155,6 @@ func (p *process) enroll() {
 		return
 	}
 	p.gen, p.stale, p.unsettled = gen, false, true
-	p.balance.known = false
 	p.tids = append(p.tids[:0], p.Control.Threads()...)
 	slices.Sort(p.tids)
 	old := p.threads
@@ -175,11 +190,17 @@ func (p *process) meet(tid int) *thread {
 	t := &thread{tid: tid, files: files, id: p.sampler.profile.Thread(p.PID, tid, name)}
 	p.sampler.profile.Rename(t.id, name) // the tid may have been another's
 	p.byTID[tid] = t
+	t.place, t.moved = p.recent.PushFront(t), p.number
+	p.balance.known = false // it may have counted as one that has ended
 	return t
 }
 
 // bury forgets a thread that has ended.
 func (p *process) bury(t *thread) {
+	p.leave(t)
+	p.recent.Remove(t.place)
+	p.balance.seen -= int64(t.now.Slices)
+	p.balance.known = false // how often it was put on a processor in the end is not known
 	t.files.Close()
 	if p.byTID[t.tid] == t {
 		delete(p.byTID, t.tid)
@@ -208,74 +229,13 @@ func (p *process) total() (time.Duration, bool) {
 	return total, err == nil
 }
 
-// settle counts the processor time of threads that have ended since their last
-// sample: what the process had used at the beginning of the round less what its
-// samples have counted. It goes to where those threads were last seen, of each no
-// more than a round can hold, the rest, of threads that nobody saw, to a stack
-// "[exited]".
-func (p *process) settle(total, wall time.Duration) {
-	gone := p.gone
-	p.gone = gone[:0]
-	rest := int64(total-p.base) - p.charged
-	for i, t := range gone {
-		if !t.counted || rest <= 0 {
-			continue
-		}
-		ns := min(rest/int64(len(gone)-i), int64(wall))
-		p.space.Add(t.cell, profile.Values{CPU: ns})
-		p.charged += ns
-		rest -= ns
-	}
-	clear(gone)
-	if rest > 0 {
-		id := p.sampler.profile.Thread(p.PID, 0, "[exited]")
-		stack := p.space.Push(0, p.sampler.profile.Note("[exited]"))
-		p.space.Add(p.space.Cell(id, stack), profile.Values{CPU: rest})
-		p.charged += rest
-	}
-}
-
-// closeAccount counts what threads have used since the last round where they
-// were seen then, so that the samples add up to what the process used.
-func (p *process) closeAccount() {
-	if p.ended() {
-		return
-	}
-	p.enroll()
-	total, ok := p.total()
-	ok = ok && p.unsettled
-	for _, t := range p.threads {
-		sched, err := t.files.SchedStat()
-		if err != nil || !t.counted || sched.Run <= t.run {
-			continue
-		}
-		ns := int64(sched.Run - t.run)
-		t.run = sched.Run
-		p.space.Add(t.cell, profile.Values{CPU: ns})
-		p.charged += ns
-	}
-	if ok {
-		p.settle(total, p.sampler.opt.Period)
-	}
-}
-
-// used returns the processor time of the process since the beginning, as the
-// kernel counts it, or else as the samples do.
-func (p *process) used() time.Duration {
-	if p.CPU != nil {
-		if total, err := p.CPU(); err == nil && int64(total-p.base) > p.charged {
-			return total - p.base
-		}
-	}
-	return time.Duration(p.charged)
-}
-
 // close gives back what the sampling has opened.
 func (p *process) close() {
 	for _, t := range p.threads {
 		t.files.Close()
 	}
 	p.threads = nil
+	p.balance.close()
 	if p.image != nil {
 		p.space.ResolveAll() // a list of functions compiled at run time is read only as long as it is open
 		p.image.Close()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"ptools/internal/profile"
 	"ptools/internal/unwind"
 )
 
@@ -17,11 +16,14 @@ func (p *process) round(ctx context.Context, now time.Duration) {
 		return
 	}
 	p.enroll()
-	total, known := p.total()
-	settle := known && p.unsettled
+	settle := p.unsettled
+	var total time.Duration
+	if settle {
+		total, settle = p.total()
+	}
 	p.unsettled = false
 	p.looking.wanted = p.looking.wanted[:0]
-	p.examineAll(total, known)
+	p.examineAll()
 	if len(p.looking.wanted) > 0 {
 		if err := p.looking.look(ctx); err != nil {
 			if !p.endedBy(err) {
@@ -31,10 +33,7 @@ func (p *process) round(ctx context.Context, now time.Duration) {
 		}
 	}
 	wall := now - p.last
-	p.last = now
-	for _, t := range p.threads {
-		p.count(t, wall)
-	}
+	p.complete(now)
 	if settle {
 		p.settle(total, wall)
 	}
@@ -51,7 +50,9 @@ func (p *process) examine(t *thread) {
 		p.lose(t)
 		return
 	}
-	t.now, t.visited = sched, 0
+	p.saw(t, sched)
+	t.visited = 0
+	p.examined = append(p.examined, t)
 	if t.know == still && sched == t.sched {
 		t.verdict = keep
 		return
@@ -65,9 +66,6 @@ func (p *process) examine(t *thread) {
 	case err != nil && vanished(err):
 		p.lose(t)
 	case err != nil || call.Running:
-		if err == nil {
-			p.sampler.census.met()
-		}
 		// Where a thread waits may be hidden from us; then it is stopped like
 		// one that runs.
 		p.want(t)
@@ -87,50 +85,11 @@ func (p *process) want(t *thread) {
 // took gives a thread the stack in p.levels.
 func (p *process) took(t *thread, end unwind.End) {
 	p.sampler.cost.Ends[end]++
-	t.cut = ranOut(end)
+	t.cut, t.end = ranOut(end), end
 	p.refresh.needed = p.refresh.needed || t.cut
-	stack := p.space.Stack(p.levels)
 	t.verdict = taken
-	if !t.counted || stack != t.stack {
-		t.stack, t.counted = stack, true
-		t.cell = p.space.Cell(t.id, stack)
-	}
-}
-
-// count adds the sample of a thread to its cell.
-func (p *process) count(t *thread, wall time.Duration) {
-	if t.verdict == skipped || !t.counted {
-		return
-	}
-	s := p.sampler
-	s.cost.Samples++
-	if t.verdict == keep {
-		s.cost.Kept++
-	}
-	v := profile.Values{Samples: 1, Wall: int64(wall)}
-	if t.now.Run > t.run {
-		v.CPU = int64(t.now.Run - t.run)
-	}
-	if t.seen == 0 {
-		// Who calls exec takes over the number of the leader, with all the
-		// time that was counted under his own.
-		v.CPU = min(v.CPU, int64(wall))
-	}
-	t.run = t.now.Run
-	p.charged += v.CPU
-	p.space.Add(t.cell, v)
-	t.seen++
-	if t.renameDue() {
-		if name, err := t.files.Comm(); err == nil {
-			s.profile.Rename(t.id, name)
-		}
-	}
-	if s.opt.Each != nil {
-		s.opt.Each(&Sample{
-			PID: p.PID, TID: t.tid, Name: s.profile.ThreadName(t.id),
-			Space: p.space, Stack: t.stack, Regs: &t.regs, Partial: t.partial, PC: t.pc, SP: t.sp,
-		})
-	}
+	p.put(t, p.space.Stack(p.levels))
+	p.stir(t)
 }
 
 // refreshing says when to read the maps of the process again.
@@ -176,6 +135,7 @@ func (p *process) keepMapped(now time.Duration) {
 	for _, t := range p.threads {
 		if t.cut {
 			t.know = moving // it gets another chance
+			p.stir(t)
 		}
 	}
 }

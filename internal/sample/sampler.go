@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"ptools/internal/profile"
@@ -61,8 +60,6 @@ type Sampler struct {
 	clock     Clock
 	sched     schedule
 	processes []*process
-	order     []*process // of a round
-	census    census
 	profile   *profile.Profile
 	cost      Cost
 
@@ -89,7 +86,6 @@ func New(sources []*Source, o *Options) *Sampler {
 	for _, src := range sources {
 		s.processes = append(s.processes, newProcess(src, s))
 	}
-	s.order = slices.Clone(s.processes)
 	return s
 }
 
@@ -101,7 +97,6 @@ func (s *Sampler) Run(ctx context.Context) error {
 	s.profile.Start, s.profile.Period = time.Now(), s.opt.Period
 	s.sched = newSchedule(start, s.opt.Period)
 	if s.opt.Clock == nil {
-		s.census = newCensus()
 		s.sched.random = rand.Int64N
 		s.sched.draw()
 	}
@@ -154,10 +149,8 @@ func (s *Sampler) whileAny(ctx context.Context) (_ context.Context, stop func())
 func (s *Sampler) round(ctx context.Context) {
 	now := s.clock.Now()
 	s.sched.take(now)
-	s.census.begin()
-	s.arrange()
 	threads := 0
-	for _, p := range s.order {
+	for _, p := range s.processes {
 		if p.ended() {
 			continue
 		}
@@ -170,18 +163,6 @@ func (s *Sampler) round(ctx context.Context) {
 			Samples: s.cost.Samples, Threads: threads,
 		})
 	}
-}
-
-// arrange puts the processes in the order of a round: those with threads that move
-// first, since whoever is known to run saves reading those who do not.
-func (s *Sampler) arrange() {
-	if len(s.order) < 2 {
-		return
-	}
-	for _, p := range s.order {
-		p.movers = p.moving()
-	}
-	slices.SortStableFunc(s.order, func(a, b *process) int { return b.movers - a.movers })
 }
 
 // alive reports whether any process is left.
@@ -231,7 +212,6 @@ func (s *Sampler) finish(start time.Duration) {
 		p.CPU += q.used()
 		q.close()
 	}
-	s.census.close()
 }
 
 // Profile returns what has been seen, after Run.

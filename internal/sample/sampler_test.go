@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -113,6 +114,38 @@ func TestFragileCallsAreNotInterrupted(t *testing.T) {
 		}
 		if out := folded(t, s, profile.Samples); out != "["+name+"] 5\n" {
 			t.Errorf("%s: folded %q", name, out)
+		}
+	}
+}
+
+// TestEndOfABriefCall: a thread that stops there is looked at once more in that round,
+// but for one time in eight; at the end of any other call it is not.
+func TestEndOfABriefCall(t *testing.T) {
+	const rounds = 2 * keepBrief
+	for nr, again := range map[int64]int{228: rounds - rounds/keepBrief, 0: 0} {
+		w := newWorld(1)
+		th := w.threads[100]
+		behind := false
+		w.onLook = func() {
+			if behind {
+				th.spin(0x20)
+			}
+			behind = true
+		}
+		c := &fakeClock{run: func(_, _ time.Duration) {
+			behind = false
+			th.spin(0x10)
+			th.call.Nr = nr // at the end of it
+		}}
+		s := run(t, w, c, rounds, nil)
+		if th.stops != rounds+again {
+			t.Errorf("call %d: %d stops in %d rounds, want %d", nr, th.stops, rounds, rounds+again)
+		}
+		if got := s.Profile().Total().Samples; got != rounds {
+			t.Errorf("call %d: %d samples in %d rounds", nr, got, rounds)
+		}
+		if got := strings.Contains(folded(t, s, profile.Samples), "g1 "+strconv.Itoa(again)+"\n"); got != (again > 0) {
+			t.Errorf("call %d: folded\n%s", nr, folded(t, s, profile.Samples))
 		}
 	}
 }

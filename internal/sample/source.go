@@ -34,6 +34,13 @@ type Thread interface {
 	Close() error
 }
 
+// Sum is the sum of the SchedStats of all threads of a process, those that have ended
+// included; *procfs.TaskStats is one.
+type Sum interface {
+	SchedStat() (procfs.SchedStat, error)
+	Close() error
+}
+
 // Image is the address space of one image of a process, from exec to exec.
 // ReadStack may be called from any goroutine.
 type Image interface {
@@ -89,4 +96,6 @@ type Source struct {
 	// that of threads which have ended included. Nil, or an error, does
 	// without.
 	CPU func() (time.Duration, error)
+	// Sum opens the sum over all threads. Nil, or an error, does without.
+	Sum func() (Sum, error)
 }

@@ -1,11 +1,14 @@
 package sample
 
 import (
+	"container/list"
 	"math/bits"
+	"time"
 
 	"ptools/internal/procfs"
 	"ptools/internal/profile"
 	"ptools/internal/ptrace"
+	"ptools/internal/unwind"
 )
 
 // knowledge says what may be concluded from an unchanged schedstat line.
@@ -30,7 +33,6 @@ const (
 	taken                  // its stack is new
 	wanted                 // it has to be stopped
 	skipped                // it has ended
-	unread                 // nothing has been decided yet
 )
 
 // thread is one thread of a sampled process.
@@ -38,7 +40,9 @@ type thread struct {
 	tid   int
 	files Thread
 	id    profile.ThreadID
-	seen  uint64 // rounds it was seen in
+	seen  uint64 // samples that were not kept unread
+	place *list.Element
+	moved int64 // the round in which it got its stack
 
 	know    knowledge
 	sched   procfs.SchedStat // when the stack was taken
@@ -46,8 +50,13 @@ type thread struct {
 	state   byte             // its state if this round saw it blocked, else 0
 	stack   profile.StackID
 	cell    profile.Cell
-	counted bool   // stack and cell are set
-	cut     bool   // the stack ends where no code is known
+	counted bool  // stack is set
+	celled  bool  // cell is, for that stack
+	present bool  // it has a sample there in each round
+	rounds  int64 // completed when that began
+	since   time.Duration
+	cut     bool // the stack ends where no code is known
+	end     unwind.End
 	inTrace bool   // the last look found it in a tracing stop
 	bottom  uint64 // the mapping that holds the stack, if known
 	top     uint64

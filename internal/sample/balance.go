@@ -1,0 +1,127 @@
+package sample
+
+import (
+	"container/list"
+
+	"ptools/internal/procfs"
+)
+
+// balance tells whether a thread may have run that a round has not read.
+//
+// The kernel counts how often a thread is put on a processor, at the moment when it
+// is, and says at once how often that was for all threads of a process together,
+// those that have ended included. Less what the living were seen to have, those that
+// have ended are left, and they run no more. While that remains the same nobody has
+// run but those who have been read since.
+type balance struct {
+	sum   Sum   // nil: nobody says, and all are read
+	seen  int64 // how often the living threads were, as last read
+	ended int64 // how often those were that have ended; never more than the truth
+	known bool  // ended is known
+}
+
+// even reports whether what was seen explains the sum, which it returns. What was seen
+// must have been read before: a thread that is put on a processor between the two then
+// counts too much, and is looked for in vain, and never too little.
+func (b *balance) even() (ok bool, sum int64) {
+	if b.sum == nil {
+		return false, 0
+	}
+	all, err := b.sum.SchedStat()
+	if err != nil {
+		b.close() // not permitted, not in this kernel, or the process has ended
+		return false, 0
+	}
+	sum = int64(all.Slices)
+	return b.known && sum == b.seen+b.ended, sum
+}
+
+// learn sets ended when every thread has been read after sum. It is too little by
+// what threads were put on a processor in between; then the next round learns again.
+func (b *balance) learn(sum, seen int64) {
+	ended := sum - seen
+	if b.known {
+		ended = max(ended, b.ended)
+	}
+	b.ended, b.known = ended, b.sum != nil
+}
+
+func (b *balance) close() {
+	if b.sum != nil {
+		b.sum.Close()
+		b.sum, b.known = nil, false
+	}
+}
+
+// lately is for how many rounds a thread that has moved is read before it is known
+// whether anybody else has.
+const lately = 8
+
+// examineAll decides what the sample of each thread needs. Those that have moved
+// lately are read first. If nobody else has moved that was all. Otherwise the others
+// are read until the sum is explained, those who moved last first.
+func (p *process) examineAll() {
+	p.examined = p.examined[:0]
+	p.number++
+	e := p.recent.Front()
+	for e != nil && e.Value.(*thread).moved+lately >= p.number {
+		e = p.examineNext(e)
+	}
+	even, sum := p.balance.even()
+	if !even {
+		p.reread()
+		even, sum = p.balance.even()
+	}
+	if even {
+		return
+	}
+	p.reread()
+	later, looked := int64(0), false
+	for e != nil {
+		e = p.examineNext(e)
+		if p.balance.known && !looked && p.balance.seen+p.balance.ended == sum {
+			looked = true // once: whoever moves all the time need not be waited for
+			later = p.reread()
+			if even, _ := p.balance.even(); even {
+				return
+			}
+		}
+	}
+	p.balance.learn(sum, p.balance.seen-later)
+	p.balance.known = p.balance.known && !p.stale
+}
+
+// examineNext examines one thread and returns the next in the order of movement.
+func (p *process) examineNext(e *list.Element) *list.Element {
+	next := e.Next()
+	p.examine(e.Value.(*thread))
+	return next
+}
+
+// reread reads the threads that have been examined once more and returns how often
+// they were put on a processor since. Those who were are examined in the next round.
+func (p *process) reread() int64 {
+	if p.balance.sum == nil {
+		return 0
+	}
+	before := p.balance.seen
+	for _, t := range p.examined {
+		if sched, err := t.files.SchedStat(); err == nil && sched != t.now {
+			p.saw(t, sched)
+			p.stir(t)
+		}
+	}
+	return p.balance.seen - before
+}
+
+// saw takes note of what a thread has run.
+func (p *process) saw(t *thread, sched procfs.SchedStat) {
+	p.balance.seen += int64(sched.Slices - t.now.Slices)
+	t.now = sched
+}
+
+// stir puts a thread in front of those that are read first.
+func (p *process) stir(t *thread) {
+	t.moved = p.number
+	p.recent.MoveToFront(t.place)
+}
