@@ -11,8 +11,9 @@ import (
 )
 
 // A jitMap is the process's list of functions compiled at run time,
-// /tmp/perf-PID.map in its own root and by its own number there. It is read
-// when code in anonymous memory is first asked for, and again when it grows.
+// /tmp/perf-PID.map in its own root and by its own number there. It is opened
+// when code in anonymous memory is first met, read when its names are first
+// asked for, and again when it grows: also when the process has ended meanwhile.
 type jitMap struct {
 	pid int
 
@@ -36,6 +37,16 @@ func (j *jitMap) lookup(src *source, snap *snapshot, pc uint64) (elfsym.Sym, boo
 	}
 	j.mu.Unlock()
 	return j.list.Lookup(pc)
+}
+
+// hold opens the file if it is there, for a process that may have ended, and its mounts
+// be gone, by the time somebody asks for a name.
+func (j *jitMap) hold(src *source) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.file == nil && !j.closed {
+		j.file = j.open(src)
+	}
 }
 
 // open finds the file. Whoever may write to /tmp can put one there: it has

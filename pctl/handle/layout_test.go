@@ -209,6 +209,32 @@ func TestJIT(t *testing.T) {
 	}
 }
 
+// TestJITOutlived: who has met the code while the process lived names it afterwards.
+func TestJITOutlived(t *testing.T) {
+	g := ptest.Start(t, ptest.BuildC(t, "jit.c"))
+	g.Ready()
+	name := fmt.Sprintf("/tmp/perf-%d.map", g.PID)
+	list, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(name)
+	var at uint64
+	if _, err := fmt.Sscanf(string(list), "%x", &at); err != nil {
+		t.Fatal(err)
+	}
+	s := newSpace(t, g.PID)
+	if m, ok := s.Find(at); !ok || m.Special != unwind.Anonymous {
+		t.Errorf("Find = %+v, %v", m, ok)
+	}
+	os.Remove(name) // as its mount would be
+	g.Signal(syscall.SIGKILL)
+	g.Wait()
+	if f := s.Symbolize(at, 0, nil); f[0].Func != "jit_hot" {
+		t.Errorf("after the end: %+v", f)
+	}
+}
+
 // TestLookupWhileRefreshing has readers use a Space that changes all the time.
 func TestLookupWhileRefreshing(t *testing.T) {
 	s := newSpace(t, os.Getpid())

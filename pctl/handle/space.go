@@ -140,6 +140,7 @@ func (s *Space) resolve(r *region) unwind.Mapping {
 	final := true
 	if r.object == nil {
 		m.Special = unwind.Anonymous
+		s.jit.hold(s.source)
 	} else {
 		var l *loaded
 		l, final = s.load(r.object)
