@@ -154,6 +154,20 @@ func (s *Space) Resolve(max int) int {
 	return len(s.locs) - s.pending
 }
 
+// Len is how many distinct addresses the space has, Resolved how many of them, the
+// first ones, its resolver has been asked about.
+func (s *Space) Len() int      { return len(s.locs) }
+func (s *Space) Resolved() int { return s.pending }
+
+// Addrs returns the addresses of the space but the first n.
+func (s *Space) Addrs(n int) []Addr {
+	var addrs []Addr
+	for _, l := range s.locs[n:] {
+		addrs = append(addrs, l.addr)
+	}
+	return addrs
+}
+
 // ResolveAll resolves what is left.
 func (s *Space) ResolveAll() { s.Resolve(len(s.locs)) }
 

@@ -48,12 +48,29 @@ func (l *looking) tooEarly(regs *ptrace.Regs) bool {
 
 const eintr = 4
 
+// runPolls bounds the waiting for a thread to run: it takes as long as a processor
+// takes to wake, some ten readings.
+const runPolls = 50
+
+// awaitRun waits until a thread has been put on a processor after its stop. One that
+// is interrupted before that stops where it stood.
+func (p *process) awaitRun(t *thread) {
+	for n := 0; !t.ran && n < runPolls; n++ {
+		sched, err := t.files.SchedStat()
+		if err != nil {
+			return
+		}
+		t.ran = sched.Slices != t.now.Slices
+	}
+}
+
 // lookAgain looks at the threads that stopped too early. What was seen first stands for
 // those that cannot be stopped now.
 func (l *looking) lookAgain(ctx context.Context) error {
 	l.wanted, l.early = l.early, l.wanted[:0]
 	for _, t := range l.wanted {
 		t.visited = 0
+		l.p.awaitRun(t)
 	}
 	if err := l.stop(ctx); err != nil {
 		return err

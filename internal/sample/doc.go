@@ -37,6 +37,7 @@
 //
 // # Goroutines
 //
-// A [Sampler] belongs to the goroutine that runs it. The visits of a look run on
+// A [Sampler] belongs to the goroutine that runs it. Names are looked up on another one,
+// as files are read for that (namer.go). The visits of a look run on
 // the control goroutine of the target, while Look waits for them.
 package sample

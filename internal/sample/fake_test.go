@@ -223,6 +223,8 @@ func (m *fakeImage) Executable() string { return "/bin/fake" }
 func (m *fakeImage) Stale() bool        { return m.world.stale || m.number != m.world.opened }
 func (m *fakeImage) Close() error       { m.closed = true; return nil }
 
+func (m *fakeImage) Prepare(profile.Addr) {}
+
 func (m *fakeImage) Refresh() bool { m.world.miss = nil; return false }
 
 func (m *fakeImage) StackAt(sp uint64) (uint64, uint64) { return sp &^ 0xfff, sp&^0xfff + 0x1000 }

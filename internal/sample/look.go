@@ -116,6 +116,7 @@ func (l *looking) taken(t *thread, s *Snapshot) {
 	// The stop has brought the thread's processor time up to date.
 	if sched, err := t.files.SchedStat(); err == nil {
 		p.sampler.cost.pause(s.seen - l.begun - time.Duration(sched.Wait-t.now.Wait))
+		t.ran = sched.Slices != t.now.Slices
 		p.saw(t, sched)
 	}
 	t.learnStack(p.image, s.SP) // for the next time

@@ -136,15 +136,27 @@ func (n *native) Unwind(s *Snapshot, dst []profile.Addr) ([]profile.Addr, unwind
 	return dst, end
 }
 
+// lookup says how a is looked up.
+func (n *native) lookup(a profile.Addr) handle.How {
+	if a.Kind == profile.Return {
+		return n.how | handle.Return
+	}
+	return n.how
+}
+
+// Prepare has the names of a looked up; the Space remembers them.
+func (n *native) Prepare(a profile.Addr) {
+	var buf [8]handle.Frame
+	n.Symbolize(a.PC, n.lookup(a), buf[:0])
+}
+
 // Resolve implements profile.Resolver.
 func (n *native) Resolve(a profile.Addr, dst []profile.Frame) ([]profile.Frame, profile.Mapping) {
-	how := n.how
 	pc := a.PC
 	if a.Kind == profile.Return {
-		how |= handle.Return
 		pc--
 	}
-	n.resolved = n.Symbolize(a.PC, how, n.resolved[:0])
+	n.resolved = n.Symbolize(a.PC, n.lookup(a), n.resolved[:0])
 	for _, f := range n.resolved {
 		dst = append(dst, profile.Frame{
 			Func: f.Func, File: f.File, Line: f.Line, Object: f.Object, Inlined: f.Inlined,

@@ -18,6 +18,7 @@ type process struct {
 	sampler *Sampler
 	image   Image
 	space   *profile.Space
+	namer   *namer
 
 	threads []*thread // by tid
 	byTID   map[int]*thread
@@ -102,6 +103,7 @@ func (p *process) open() error {
 	}
 	p.image = image
 	p.space = p.sampler.profile.Space(p.PID, image.Executable(), image)
+	p.namer = newNamer(image)
 	p.refresh = refreshing{}
 	p.balance.known = false
 	for _, t := range p.threads {
@@ -117,10 +119,11 @@ func (p *process) open() error {
 // renew follows the process into another image. False means that it has none
 // any more; that is its end, of which the controller will tell.
 func (p *process) renew() bool {
-	old, space := p.image, p.space
+	old, space, namer := p.image, p.space, p.namer
 	if err := p.open(); err != nil {
 		return false
 	}
+	namer.stop()
 	space.Retire()
 	old.Close()
 	return true
@@ -237,6 +240,7 @@ func (p *process) close() {
 	p.threads = nil
 	p.balance.close()
 	if p.image != nil {
+		p.namer.stop()
 		p.space.ResolveAll() // a list of functions compiled at run time is read only as long as it is open
 		p.image.Close()
 	}

@@ -37,6 +37,7 @@ func (p *process) round(ctx context.Context, now time.Duration) {
 	if settle {
 		p.settle(total, wall)
 	}
+	p.namer.step(p.space)
 	if p.refresh.due(now) {
 		p.keepMapped(now)
 	}
@@ -125,9 +126,13 @@ func (r *refreshing) done(now time.Duration) {
 }
 
 // keepMapped reads the maps again. Stacks taken from then on are seen by the new
-// ones.
+// ones. As long as names are being looked up it leaves it at that: what was mapped
+// when they were met has to be known still.
 func (p *process) keepMapped(now time.Duration) {
-	p.space.ResolveAll() // while what was mapped is still known
+	if !p.namer.idle(p.space) {
+		return
+	}
+	p.space.ResolveAll()
 	if p.image.Refresh() {
 		p.space.Remap()
 	}

@@ -52,6 +52,8 @@ type Image interface {
 	// Refresh looks for code that has been mapped since, and reports whether
 	// code that was known is gone or replaced.
 	Refresh() (unmapped bool)
+	// Prepare does what takes time of resolving a, on any goroutine.
+	Prepare(a profile.Addr)
 	// ReadStack copies memory from addr upwards into p and returns how much
 	// of it could be read.
 	ReadStack(p []byte, addr uint64) int

@@ -64,7 +64,8 @@ type thread struct {
 	verdict verdict
 	run     uint64 // processor time of the last sample, ns
 	now     procfs.SchedStat
-	visited int // index+1 of its snapshot in this round's look
+	ran     bool // it was put on a processor after its stop
+	visited int  // index+1 of its snapshot in this round's look
 
 	regs    ptrace.Regs // when the stack was taken, unless partial
 	partial bool

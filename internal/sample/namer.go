@@ -1,0 +1,69 @@
+package sample
+
+import (
+	"sync/atomic"
+
+	"ptools/internal/profile"
+)
+
+// namer has the names of addresses looked up beside the rounds. Reading the symbols or
+// the line tables of a file for the first time takes up to a second; rounds do not
+// wait for that. It keeps nothing: what has been looked up once the image remembers.
+type namer struct {
+	image   Image
+	work    chan []profile.Addr
+	busy    atomic.Bool // a batch is under way
+	stopped atomic.Bool
+	done    chan struct{}
+	handed  int // addresses of the space that were handed in so far
+	warm    int // of those, that have been looked up
+}
+
+// namesPerRound bounds how many names a round takes over, about a microsecond each.
+const namesPerRound = 200
+
+func newNamer(image Image) *namer {
+	n := &namer{image: image, work: make(chan []profile.Addr, 1), done: make(chan struct{})}
+	go n.run() // ended and awaited by stop
+	return n
+}
+
+func (n *namer) run() {
+	defer close(n.done)
+	for batch := range n.work {
+		for _, a := range batch {
+			if n.stopped.Load() {
+				return
+			}
+			n.image.Prepare(a)
+		}
+		n.busy.Store(false)
+	}
+}
+
+// step hands in what is new in the space and takes over names that are there. It
+// never waits.
+func (n *namer) step(s *profile.Space) {
+	if n.busy.Load() {
+		return
+	}
+	n.warm = n.handed
+	s.Resolve(min(namesPerRound, n.warm-s.Resolved()))
+	if batch := s.Addrs(n.handed); len(batch) > 0 {
+		n.handed += len(batch)
+		n.busy.Store(true)
+		n.work <- batch // its only place is empty while nobody is busy
+	}
+}
+
+// idle reports whether every name of the space can be had without waiting.
+func (n *namer) idle(s *profile.Space) bool {
+	return !n.busy.Load() && n.handed == s.Len()
+}
+
+// stop ends the goroutine and waits for it.
+func (n *namer) stop() {
+	n.stopped.Store(true)
+	close(n.work)
+	<-n.done
+}
