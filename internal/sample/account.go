@@ -149,7 +149,7 @@ func (p *process) closeAccount() {
 	for _, t := range p.threads {
 		p.leave(t)
 	}
-	if p.ended() {
+	if p.image == nil || p.ended() {
 		return
 	}
 	p.enroll()

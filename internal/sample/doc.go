@@ -37,7 +37,7 @@
 //
 // # Goroutines
 //
-// A [Sampler] belongs to the goroutine that runs it. Names are looked up on another one,
-// as files are read for that (namer.go). The visits of a look run on
-// the control goroutine of the target, while Look waits for them.
+// A [Sampler] belongs to the goroutine that runs it. Names, for which files are read,
+// are looked up on another one (namer.go). The visits of a look run on the control
+// goroutine of the target, while Look waits for them.
 package sample

@@ -136,8 +136,7 @@ func (l *looking) taken(t *thread, s *Snapshot) {
 		levels, end = p.image.Unwind(s, levels)
 	}
 	l.learnStrayed(s.Strayed)
-	if now := p.last; ranOut(end) && p.refresh.may(now) {
-		p.keepMapped(now)
+	if now := p.last; ranOut(end) && p.refresh.may(now) && p.keepMapped(now) {
 		levels, end = p.image.Unwind(s, levels[:notes])
 		if !ranOut(end) {
 			p.refresh.backoff = 0

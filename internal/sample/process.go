@@ -66,9 +66,11 @@ func newProcess(src *Source, s *Sampler) *process {
 // begin opens the image and takes the first readings, which the first round's
 // values are counted from.
 func (p *process) begin(now time.Duration) error {
-	if err := p.open(); err != nil {
+	if err := p.open(); err != nil && !vanished(err) {
 		return err
 	}
+	// Without an image it has just ended, or stands between two images: the rounds
+	// will show.
 	p.last = now
 	if p.Sum != nil {
 		// Without it every round reads every thread.
@@ -122,6 +124,9 @@ func (p *process) renew() bool {
 	old, space, namer := p.image, p.space, p.namer
 	if err := p.open(); err != nil {
 		return false
+	}
+	if old == nil {
+		return true
 	}
 	namer.stop()
 	space.Retire()

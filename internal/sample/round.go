@@ -12,7 +12,7 @@ const maxStack = 64 << 10
 
 // round takes one sample of each thread.
 func (p *process) round(ctx context.Context, now time.Duration) {
-	if p.image.Stale() && !p.renew() {
+	if (p.image == nil || p.image.Stale()) && !p.renew() {
 		return
 	}
 	p.enroll()
@@ -127,10 +127,10 @@ func (r *refreshing) done(now time.Duration) {
 
 // keepMapped reads the maps again. Stacks taken from then on are seen by the new
 // ones. As long as names are being looked up it leaves it at that: what was mapped
-// when they were met has to be known still.
-func (p *process) keepMapped(now time.Duration) {
+// when they were met has to be known still. It reports whether it has read them.
+func (p *process) keepMapped(now time.Duration) bool {
 	if !p.namer.idle(p.space) {
-		return
+		return false
 	}
 	p.space.ResolveAll()
 	if p.image.Refresh() {
@@ -143,4 +143,5 @@ func (p *process) keepMapped(now time.Duration) {
 			p.stir(t)
 		}
 	}
+	return true
 }

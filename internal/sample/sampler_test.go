@@ -3,11 +3,13 @@ package sample
 import (
 	"bytes"
 	"context"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -229,6 +231,27 @@ func TestExec(t *testing.T) {
 	}
 }
 
+// TestBetweenImages: a process that has no image when the sampling begins, since it is
+// in the middle of an exec, is sampled as soon as it has one.
+func TestBetweenImages(t *testing.T) {
+	w := newWorld(1)
+	src := w.source()
+	image, tries := src.Image, 0
+	src.Image = func() (Image, error) {
+		if tries++; tries < 3 {
+			return nil, &fs.PathError{Op: "open", Path: "/proc/100/maps", Err: syscall.ESRCH}
+		}
+		return image()
+	}
+	s := New([]*Source{src}, &Options{Period: 10 * time.Millisecond, For: 100 * time.Millisecond, Clock: &fakeClock{}})
+	if err := s.Run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Profile().Total().Samples; got != 9 {
+		t.Errorf("%d samples in 10 rounds, the first of which had no image", got)
+	}
+}
+
 // TestNewCode: an address in no mapping makes the maps be read again, and the
 // stack of that very round is whole.
 func TestNewCode(t *testing.T) {
@@ -311,6 +334,7 @@ func TestWarmRoundDoesNotAllocate(t *testing.T) {
 	if err := p.begin(0); err != nil {
 		t.Fatal(err)
 	}
+	defer p.close()
 	ctx := context.Background()
 	tick := func() {
 		c.Until(ctx, s.sched.due())
