@@ -129,7 +129,8 @@ func killAt(t *testing.T, random *rand.Rand, g *ptest.Target, breaks []string) {
 	p.Finish()
 }
 
-// dispositions returns which signals a process blocks, ignores and catches.
+// dispositions returns which of the signals up to 31 a process ignores and catches; its
+// C library comes to catch others when it makes a thread.
 func dispositions(g *ptest.Target) string {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(g.PID) + "/status")
 	if err != nil {
@@ -138,7 +139,9 @@ func dispositions(g *ptest.Target) string {
 	var lines []string
 	for line := range strings.Lines(string(b)) {
 		if strings.HasPrefix(line, "SigIgn:") || strings.HasPrefix(line, "SigCgt:") {
-			lines = append(lines, strings.TrimSpace(line))
+			key, set, _ := strings.Cut(strings.TrimSpace(line), ":\t")
+			bits, _ := strconv.ParseUint(set, 16, 64)
+			lines = append(lines, fmt.Sprintf("%s %08x", key, bits&(1<<31-1)))
 		}
 	}
 	return strings.Join(lines, " ")
