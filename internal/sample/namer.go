@@ -56,10 +56,8 @@ func (n *namer) step(s *profile.Space) {
 	}
 }
 
-// idle reports whether every name of the space can be had without waiting.
-func (n *namer) idle(s *profile.Space) bool {
-	return !n.busy.Load() && n.handed == s.Len()
-}
+// idle reports whether nothing is being looked up. What this round has met may be left.
+func (n *namer) idle() bool { return !n.busy.Load() }
 
 // stop ends the goroutine and waits for it.
 func (n *namer) stop() {

@@ -37,10 +37,10 @@ func (p *process) round(ctx context.Context, now time.Duration) {
 	if settle {
 		p.settle(total, wall)
 	}
-	p.namer.step(p.space)
 	if p.refresh.due(now) {
 		p.keepMapped(now)
 	}
+	p.namer.step(p.space)
 }
 
 // examine decides what a thread's sample needs, and takes it unless the thread
@@ -129,7 +129,7 @@ func (r *refreshing) done(now time.Duration) {
 // ones. As long as names are being looked up it leaves it at that: what was mapped
 // when they were met has to be known still. It reports whether it has read them.
 func (p *process) keepMapped(now time.Duration) bool {
-	if !p.namer.idle(p.space) {
+	if !p.namer.idle() {
 		return false
 	}
 	p.space.ResolveAll()
