@@ -96,7 +96,9 @@ func newArray(n int) (int, error) {
 // license is what the kernel wants to hear; none of the helpers used cares.
 var license = []byte("BSD\x00")
 
-// loadProgram loads a program for uprobe_multi links.
+// loadProgram loads a program for uprobe_multi links. The kernel gives up the check of
+// a program, with EAGAIN, when it finds a signal for the thread (do_check in
+// kernel/bpf/verifier.c), which is handled on the way out.
 func loadProgram(program []instruction) (int, error) {
 	code := encode(program)
 	attr := struct {
@@ -115,6 +117,9 @@ func loadProgram(program []instruction) (int, error) {
 		name: [16]byte{'p', 't', 'o', 'o', 'l', 's'}, expected: unix.BPF_TRACE_UPROBE_MULTI,
 	}
 	fd, err := bpf(unix.BPF_PROG_LOAD, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+	for err == unix.EAGAIN {
+		fd, err = bpf(unix.BPF_PROG_LOAD, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+	}
 	runtime.KeepAlive(code)
 	return fd, err
 }

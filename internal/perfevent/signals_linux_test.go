@@ -2,8 +2,13 @@ package perfevent
 
 import (
 	"fmt"
+	"os"
+	"runtime"
+	"sync"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // signals makes Signals of SIGTRAP, which the target counts.
@@ -67,6 +72,38 @@ func TestSignals(t *testing.T) {
 	if n := p.call("10"); n != 0 {
 		t.Errorf("%d signals after Close", n)
 	}
+}
+
+// TestLoadUnderSignals: the kernel gives up the check of a program for a thread that
+// has a signal.
+func TestLoadUnderSignals(t *testing.T) {
+	p := startProbed(t)
+	p.signals()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	pid, tid := os.Getpid(), unix.Gettid()
+	done := make(chan struct{})
+	var sender sync.WaitGroup
+	sender.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+				unix.Tgkill(pid, tid, unix.SIGURG) // the runtime's own, which it expects
+			}
+		}
+	})
+	for range 200 {
+		s, err := NewSignals(p.PID, syscall.SIGTRAP)
+		if err != nil {
+			t.Error(err)
+			break
+		}
+		s.Close()
+	}
+	close(done)
+	sender.Wait()
 }
 
 func BenchmarkTake(b *testing.B) {
