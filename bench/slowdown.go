@@ -65,9 +65,9 @@ func stackLoop(ctx context.Context, pid string) (func() error, error) {
 	return func() error { close(enough); return <-done }, nil
 }
 
-// settle is how long a tool may take to start before it is observed: what starting costs is not the
-// question here.
-const settle = 300 * time.Millisecond
+// settle is how long a tool may take to start before it is observed: what starting costs, with every
+// processor busy and symbols to be read, is not the question here.
+const settle = time.Second
 
 // slowdowns is the row of how much longer the target takes for its work: its rate without a tool,
 // just before and just after, divided by the one with it.
