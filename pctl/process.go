@@ -31,6 +31,9 @@ const (
 	TrapUprobe = control.TrapUprobe
 )
 
+// Exposure is what becomes of a process's breakpoints when this program is killed.
+type Exposure = control.Exposure
+
 // Release modes.
 const (
 	ModeRun  = control.ModeRun  // it runs on, or stays stopped if somebody else stopped it
@@ -139,6 +142,16 @@ func (p *Process) Release(ctx context.Context) error {
 		return err
 	}
 	return p.fail("release", c.Release(ctx, p.mode))
+}
+
+// Exposure returns what a SIGKILL of this program would mean for the process, by the
+// breakpoints that were set in it: those of clients, the run-time linker's and those
+// of Points. It changes as breakpoints are set, and when the guard is lost.
+func (p *Process) Exposure() Exposure {
+	if p.c == nil {
+		return Exposure{}
+	}
+	return p.c.Exposure()
 }
 
 // Done is closed when control of the process has ended: it was let go, has

@@ -25,7 +25,9 @@ flags:
 A SYMBOL may be a raw or a demangled name. A number without a unit is seconds.
 While a process is held at a rendezvous, a line or the end of standard input
 continues it. SIGINT, SIGTERM and SIGHUP let go; what is typed at a terminal
-that a COMMAND has, as ^C and ^Z, is for the COMMAND.
+that a COMMAND has, as ^C and ^Z, is for the COMMAND. Where int3 instructions
+stand in for uprobes a line on standard error says why, and what that means if
+pgrab is killed.
 
 examples:
   pgrab -p 4242                        stop it, wait for Enter, then watch it

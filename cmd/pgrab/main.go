@@ -13,6 +13,9 @@
 //	                          +OFFSET, or 0xADDRESS (repeatable)
 //	-w, --where               stacks at each rendezvous and hit
 //	-e, --release run|kill|stop
+//	    --trap auto|int3|uprobe
+//	                          what breakpoints are; a line on standard error tells
+//	                          when int3s stand in for uprobes, and why
 //	    --json                events as JSON lines
 //	-q, --quiet               no event lines, only results
 //	-v, --verbose             also thread births and deaths, signals, and the

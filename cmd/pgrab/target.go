@@ -16,11 +16,13 @@ type target struct {
 	p       *pctl.Process
 	events  *pctl.Events
 	planted []*pctl.Breakpoint
-	first   *pctl.Event           // grabbed or created, until it is known whether it stopped
-	silent  bool                  // the next continued event is of a stop that nobody asked for
-	skipped uint64                // hits since the last that was printed
-	failed  bool                  // something has been complained about
-	places  map[uint64]pctl.Frame // what stands at addresses that were hit
+	first   *pctl.Event // grabbed or created, until it is known whether it stopped
+	silent  bool        // the next continued event is of a stop that nobody asked for
+	skipped uint64      // hits since the last that was printed
+	failed  bool        // something has been complained about
+
+	exposure pctl.Exposure         // that the user knows of
+	places   map[uint64]pctl.Frame // what stands at addresses that were hit
 
 	mu     sync.Mutex
 	copies map[hitKey]*pctl.Thread // of hits whose event has not come yet
@@ -55,6 +57,9 @@ func (o *options) kinds() pctl.Kind {
 	if len(o.breaks) != 0 && (!o.quiet || o.stacks) {
 		k |= pctl.KindHit
 	}
+	if len(o.breaks) != 0 {
+		k |= pctl.KindExec | pctl.KindLoaded // breakpoints may come with these (tellExposure)
+	}
 	return k
 }
 
@@ -70,6 +75,7 @@ func (t *target) watch(ctx context.Context) (end pctl.Event, err error) {
 		ctx = limited
 	}
 	for {
+		t.tellExposure()
 		if _, held := t.p.Held(); !held && ctx.Err() != nil {
 			// The rest, and how it ended, is still to come. This is not left
 			// to Next, which finds an event as long as there are any. From a

@@ -305,8 +305,12 @@ func (c *Controller) readAt(p []byte, addr int64) (int, error) {
 
 // writeAt writes the target's memory under the breakpoints.
 func (c *Controller) writeAt(p []byte, addr int64) (int, error) {
+	probes := c.probes.inUse()
 	if err := c.table.Write(p, uint64(addr)); err != nil {
 		return 0, err
+	}
+	if c.probes.inUse() < probes {
+		c.exposure.int3(errTextChanged)
 	}
 	return len(p), nil
 }

@@ -135,6 +135,7 @@ type Controller struct {
 	table     *bkpt.Table
 	reserved  bool // the table has been given its scratch area, or there is none
 	probes    probes
+	exposure  exposure
 	breaks    map[uint64][]*Break
 	symbolic  []*SymbolBreak
 	catches   []*Catch

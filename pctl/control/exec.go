@@ -81,6 +81,7 @@ func (c *Controller) newImage() {
 	c.stopped.Store(0)
 	c.imageNew = true
 	c.forgetBreaks()
+	c.exposure.reset()
 	c.probes.leaveImage()
 	err := c.openMemory()
 	if err == nil {

@@ -253,9 +253,10 @@ func (p *probes) leaveImage() {
 }
 
 // closing reports whether probes that were given up are not closed yet.
-func (p *probes) closing() bool {
-	return int(p.open.Load()) > p.stop.Len()+p.count.Len()
-}
+func (p *probes) closing() bool { return int(p.open.Load()) > p.inUse() }
+
+// inUse returns the number of probes that are breakpoints.
+func (p *probes) inUse() int { return p.stop.Len() + p.count.Len() }
 
 // forget drops what belongs to an address space, whose probes have been given away:
 // none of them stops anybody from now on.

@@ -79,7 +79,11 @@ func (c *Controller) place(addr uint64, p purpose) (*bkpt.Breakpoint, error) {
 	if c.opt.Trap == TrapUprobe && p != forUs {
 		return nil, fmt.Errorf("%w: %w", ErrNoUprobe, refused)
 	}
-	return c.table.Add(addr)
+	bp, err := c.table.Add(addr)
+	if err == nil {
+		c.exposure.int3(refused)
+	}
+	return bp, err
 }
 
 // probesSuit reports whether uprobes are the first choice. A target that is killed
@@ -103,8 +107,12 @@ func (c *Controller) stopAt(bp *bkpt.Breakpoint) error {
 	if err == nil {
 		err = c.table.Change(bp, c.probes.stop)
 	}
-	if err != nil && c.opt.Trap != TrapUprobe {
-		err = c.table.Change(bp, c.table.Int3())
+	if err == nil || c.opt.Trap == TrapUprobe {
+		return err
+	}
+	refused := err
+	if err = c.table.Change(bp, c.table.Int3()); err == nil {
+		c.exposure.int3(refused)
 	}
 	return err
 }

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"fmt"
+
+	"ptools/pctl"
+)
+
+// tellExposure tells the user what a SIGKILL of pgrab would do to the process, when
+// that is more than nothing and not what was asked for, and whenever it changes.
+func (t *target) tellExposure() {
+	e := t.p.Exposure()
+	if e == t.exposure {
+		return
+	}
+	t.exposure = e
+	if s := exposed(e); s != "" {
+		t.note(s)
+	}
+}
+
+// exposed says it. Int3s that were asked for, and are guarded, need no words.
+func exposed(e pctl.Exposure) string {
+	what := "breakpoints are int3 instructions"
+	if e.NoUprobe != nil {
+		what += fmt.Sprintf(", not uprobes (%v)", e.NoUprobe)
+	}
+	switch {
+	case !e.Int3s:
+		return ""
+	case e.NoGuard != nil:
+		return fmt.Sprintf("%s, and have no guard (%v): should pgrab be killed they stay, and end the process when it comes to one", what, e.NoGuard)
+	case e.NoUprobe != nil:
+		return what + ": should pgrab be killed its guard takes them out, but a thread that is at one just then ends the process"
+	}
+	return ""
+}

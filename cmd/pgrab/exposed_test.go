@@ -1,0 +1,64 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"ptools/internal/ptest"
+	"ptools/pctl"
+)
+
+func TestExposed(t *testing.T) {
+	no, gone := errors.New("no"), errors.New("gone")
+	for _, tt := range []struct {
+		e    pctl.Exposure
+		want string
+	}{
+		{pctl.Exposure{}, ""},
+		{pctl.Exposure{Int3s: true}, ""},
+		{pctl.Exposure{Int3s: true, NoUprobe: no}, "breakpoints are int3 instructions, not uprobes (no): " +
+			"should pgrab be killed its guard takes them out, but a thread that is at one just then ends the process"},
+		{pctl.Exposure{Int3s: true, NoGuard: gone}, "breakpoints are int3 instructions, and have no guard (gone): " +
+			"should pgrab be killed they stay, and end the process when it comes to one"},
+		{pctl.Exposure{Int3s: true, NoUprobe: no, NoGuard: gone}, "breakpoints are int3 instructions, not uprobes (no), " +
+			"and have no guard (gone): should pgrab be killed they stay, and end the process when it comes to one"},
+	} {
+		if got := exposed(tt.e); got != tt.want {
+			t.Errorf("%+v: %q, want %q", tt.e, got, tt.want)
+		}
+	}
+}
+
+// TestGuardLost: when somebody kills the guard the user is told at the next event, also of a quiet pgrab,
+// and once.
+func TestGuardLost(t *testing.T) {
+	for _, args := range [][]string{{"-b", "main"}, {"-b", "main", "-q"}, {}} { // the last has the linker's
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			g := ptest.Start(t, ptest.BuildC(t, "idle.c"))
+			g.Ready()
+			p := ptest.Start(t, append([]string{"sh", "-c", `exec "$0" "$@" 2>&1`, pgrabPath(t),
+				"--trap", "int3", "-s", "none", "-p", strconv.Itoa(g.PID)}, args...)...)
+			guard := 0
+			p.WaitFor("the guard", func() bool { guard = guardOf(p.PID); return guard != 0 })
+			if err := syscall.Kill(guard, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			p.WaitFor("its end", func() bool { return !isGuard(guard) })
+			for range 2 {
+				g.Signal(syscall.SIGSTOP)
+				g.WaitFor("its stop", g.Stopped)
+				g.Signal(syscall.SIGCONT)
+			}
+			p.Signal(os.Interrupt)
+			out, state := p.Finish()
+			const want = ": breakpoints are int3 instructions, and have no guard (the guard process has ended): "
+			if n := strings.Count(out, want); n != 1 || !state.Success() {
+				t.Errorf("%v, said %d times:\n%s", state, n, out)
+			}
+		})
+	}
+}

@@ -1,0 +1,64 @@
+package control
+
+import (
+	"errors"
+	"sync"
+)
+
+// Exposure is what becomes of the target's breakpoints when we are killed. Uprobes,
+// and a target that is killed with us, leave it zero.
+type Exposure struct {
+	// Int3s: some are int3 instructions. A thread that comes to one before it is out
+	// of the text, or has run into one and was not answered, ends the target.
+	Int3s bool
+	// NoUprobe is why one that was to be a uprobe is an int3; nil: none was.
+	NoUprobe error
+	// NoGuard is why nobody would take the int3s out of the text; nil: the guard would.
+	NoGuard error
+}
+
+var errNoGuard = errors.New("none was asked for")
+
+// exposure keeps it. Any goroutine may read.
+type exposure struct {
+	mu       sync.Mutex
+	int3s    bool
+	noUprobe error
+}
+
+// int3 notes a breakpoint that is an int3, because of refused if that is not nil. The
+// first reason is kept.
+func (x *exposure) int3(refused error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.int3s = true
+	if x.noUprobe == nil {
+		x.noUprobe = refused
+	}
+}
+
+// reset is for an address space without breakpoints.
+func (x *exposure) reset() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.int3s, x.noUprobe = false, nil
+}
+
+// Exposure returns what the breakpoints that were set in the present program mean for
+// it. Any goroutine may call, also when control has ended: then it tells what was.
+func (c *Controller) Exposure() Exposure {
+	x := &c.exposure
+	x.mu.Lock()
+	e := Exposure{Int3s: x.int3s, NoUprobe: x.noUprobe}
+	x.mu.Unlock()
+	switch {
+	case c.opt.Mode == ModeKill:
+		return Exposure{}
+	case !e.Int3s:
+	case c.opt.Guard == nil:
+		e.NoGuard = errNoGuard
+	default:
+		e.NoGuard = c.opt.Guard.Err()
+	}
+	return e
+}
