@@ -88,12 +88,12 @@ func TestKilled(t *testing.T) {
 			kills := ptest.Rounds(3, 10, 150)
 			for done := 0; done < kills; {
 				g := v.start(t)
-				before := dispositions(g)
+				before := dispositionsOf(g.PID)
 				for ; done < kills && living(g) > 0; done++ {
 					killAt(t, random, g, v.breaks)
 					ptest.TextIntact(t, g.PID)
 				}
-				if now := dispositions(g); !v.ends && now != before {
+				if now := dispositionsOf(g.PID); !v.ends && now != before {
 					t.Errorf("signals are %q, were %q", now, before)
 				}
 				if out, state := g.Finish(); !state.Success() || v.ends && out != want {
@@ -129,10 +129,10 @@ func killAt(t *testing.T, random *rand.Rand, g *ptest.Target, breaks []string) {
 	p.Finish()
 }
 
-// dispositions returns which of the signals up to 31 a process ignores and catches; its
+// dispositionsOf returns which of the signals up to 31 a process ignores and catches; its
 // C library comes to catch others when it makes a thread.
-func dispositions(g *ptest.Target) string {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(g.PID) + "/status")
+func dispositionsOf(pid int) string {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {
 		return ""
 	}

@@ -95,9 +95,12 @@ func TestAnotherUsersProcess(t *testing.T) {
 }
 
 // publicPgrab is the command where everybody may execute it.
-func publicPgrab(t *testing.T) string {
+func publicPgrab(t *testing.T) string { return publicCopy(t, pgrabPath(t)) }
+
+// publicCopy returns a copy of a program that everybody may execute.
+func publicCopy(t *testing.T, file string) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "pgrab-public")
+	dir, err := os.MkdirTemp("", "public")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,12 +108,12 @@ func publicPgrab(t *testing.T) string {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	from, err := os.Open(pgrabPath(t))
+	from, err := os.Open(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer from.Close()
-	to, err := os.OpenFile(filepath.Join(dir, "pgrab"), os.O_WRONLY|os.O_CREATE, 0o755)
+	to, err := os.OpenFile(filepath.Join(dir, filepath.Base(file)), os.O_WRONLY|os.O_CREATE, 0o755)
 	if err != nil {
 		t.Fatal(err)
 	}
