@@ -72,14 +72,13 @@ func buildRust(t *testing.T) string {
 func TestWholeChainsOfTheZoo(t *testing.T) {
 	var subjects []subject
 	for _, a := range ptest.Zoo(t) {
-		b := subject{name: a.Name, argv: func(*testing.T) []string { return a.Busy }, hot: a.Hot}
-		if a.Name == "luajit" {
-			b.least = 850 // its machine code neither returns nor keeps a frame pointer
-		}
-		subjects = append(subjects, b)
+		subjects = append(subjects, subject{name: a.Name, argv: func(*testing.T) []string { return a.Busy }, hot: a.Hot})
 	}
 	if _, err := exec.LookPath("java"); err == nil {
-		subjects = append(subjects, subject{name: "java", argv: java})
+		subjects = append(subjects, subject{name: "java", argv: java, least: 990})
+	}
+	if _, err := exec.LookPath("guile"); err == nil {
+		subjects = append(subjects, subject{name: "guile", argv: guile})
 	}
 	wholeChains(t, subjects, func(g *ptest.Target) {
 		g.WaitFor("work", func() bool {
@@ -100,6 +99,11 @@ func java(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	return []string{"java", src}
+}
+
+// guile compiles what it is given to run often.
+func guile(*testing.T) []string {
+	return []string{"guile", "--no-auto-compile", "-c", "(let loop ((i 0)) (sort (iota 100) >) (number->string i) (loop (+ i 1)))"}
 }
 
 // wholeChains samples each subject, once it is ready, and prints a table. Of thousands of stacks

@@ -1,6 +1,9 @@
 package unwind
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 func TestEndsInCall(t *testing.T) {
 	for _, test := range []struct {
@@ -65,6 +68,30 @@ func TestWalk(t *testing.T) {
 				t.Errorf("out: %s, want %s", got, test.out)
 			}
 		})
+	}
+}
+
+// TestWalkBack finds where a function begins that never returns, among others.
+func TestWalkBack(t *testing.T) {
+	const before = "\x53\x48\x83\xec\x20\x48\x83\xc4\x20\x5b\xc3" // a function that does
+	for _, test := range []struct {
+		name, code string
+		want       []string
+	}{
+		{"push and room", before + "\x41\x54\x53\x48\x83\xec\x18\xe8\x00\x00\x00\x00", []string{"r7+48"}},
+		{"behind a call", "\xe8\x00\x00\x00\x00\x48\x83\xec\x18\xe8\x00\x00\x00\x00", []string{"r7+32"}},
+		{"a push for a call", before + "\x53\xeb\x00\x55\xe8\x00\x00\x00\x00", []string{"r7+16 rbp r7+0", "r7+24 rbp r7+0"}},
+		{"no start", "\x90\x90\x90\x90\x90\x31\xc0\xe8\x00\x00\x00\x00", nil},
+	} {
+		code := append([]byte(test.code), 0xf4, 0xf4, 0xf4, 0xf4)
+		m := Mapping{Start: fuzzBase, End: fuzzBase + uint64(len(code)), Table: &Table{obj: fuzzObject{code: code}}}
+		var got []string
+		for _, r := range New(fuzzCode{m}).walkBack(&m, fuzzBase+uint64(len(test.code))) {
+			got = append(got, routeText(r))
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
 	}
 }
 

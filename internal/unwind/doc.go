@@ -15,9 +15,11 @@
 //   - the bytes of a signal trampoline, for C libraries that describe theirs nowhere;
 //   - the code between the program counter and the function's return;
 //   - the frame pointer;
+//   - the code from a prologue in front of the program counter, for functions that never return;
+//   - for code made at run time, a return address above from which tables lead to the end;
 //   - for an innermost frame only, a search of the stack for a return address.
 //
-// The last three are guesses. A guess is taken only if it leads to an address in
+// The last five are guesses. A guess is taken only if it leads to an address in
 // executable code that stands behind a call instruction, to other code made at run time
 // from such code, or to the bottom of a stack; Counts tells how many were.
 //

@@ -46,6 +46,7 @@ var (
 	panicRS = [][]string{{"main", "panic::main", "panic::outer", "panic::middle", "panic::inner"}}
 	hardGo  = [][]string{{"main.main", "main.turn", "main.deferred"}, {"main.main", "main.turn", "main.allocate"},
 		{"main.turn", "main.fault"}, {"runtime.sigpanic", "main.fault.func1"}, {"main.turn", "runtime.Callers"}}
+	madeC    = [][]string{{"main", "outer", "inner", "work"}}
 	threadGo = [][]string{{"start", "cOuter", "crosscall2", "runtime.cgocallback", "main.goCallback"},
 		{"start", "cOuter", "cWork"}, {"main.goCallback", "runtime.cgocall", "runtime.asmcgocall", "cInner"}}
 	overflowC = [][]string{{"main", "recurse"}, {"main", "recurse", "handler", "nested"}}
@@ -60,6 +61,8 @@ var hard = []scenario{
 	{"coroutines", c("coroutine.cc", "-std=c++20"), coroCC, 0},
 	{"assembler", c("bare.c"), bareC, 0},
 	{"assembler-static", c("bare.c", "-static"), bareC, 0},
+	{"jumped-to", c("made.c"), madeC, 0},
+	{"never-returning", c("forever.c", "-s", "-static", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"), nil, 0},
 	{"lazy", unbound(c("lazy.c", "-Wl,-z,lazy", "-fno-builtin", "-lm")), lazyC, 0},
 	{"static-irelative", c("lazy.c", "-static", "-fno-builtin", "-lm"), lazyC, 0},
 	{"args-size", c("args.cc", "-Os", "-mno-accumulate-outgoing-args"), argsCC, 0},

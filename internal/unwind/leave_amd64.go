@@ -19,6 +19,9 @@ func (u *Unwinder) leave(p *place, sp uint64) (exit, End) {
 // leaveCFI leaves by call frame information.
 func (u *Unwinder) leaveCFI(p *place, n *plan, sp uint64) (exit, End) {
 	u.counts.CFI++
+	if !p.ret && !n.fn.signal {
+		return byReturn, u.leaveInner(p, n, sp)
+	}
 	end := u.apply(n, p.m.Bias)
 	if end != 0 {
 		return byReturn, end
@@ -28,6 +31,39 @@ func (u *Unwinder) leaveCFI(p *place, n *plan, sp uint64) (exit, End) {
 		how = bySignal
 	}
 	return how, u.check(sp)
+}
+
+// leaveInner leaves an instruction that was interrupted. Tables by hand may be wrong there, in
+// the first and last instructions of a function (LuaJIT has one row for all of its interpreter,
+// glibc's swapcontext loads the stack pointer early). Where one leads to what is not code the code
+// itself is asked.
+func (u *Unwinder) leaveInner(p *place, n *plan, sp uint64) End {
+	regs, known := u.regs, u.known
+	end := u.apply(n, p.m.Bias)
+	if end == 0 {
+		end = u.check(sp)
+	}
+	if end == Whole || end == NoRegister || end == 0 && (u.regs[regRIP] == 0 || u.isCode(u.regs[regRIP])) {
+		return end
+	}
+	wrong, wrongKnown := u.regs, u.known
+	u.regs, u.known = regs, known
+	if n.routes == nil {
+		n.routes = u.newRoutes(p)
+	}
+	r := n.routes
+	if u.tryRoute(&r.in, sp, u.returns) || u.tryRoute(&r.out, sp, u.returns) || u.tryBack(p, sp, r) {
+		u.counts.Guess++
+		return 0
+	}
+	u.regs, u.known = wrong, wrongKnown
+	return end
+}
+
+// isCode reports whether addr is a possible return address.
+func (u *Unwinder) isCode(addr uint64) bool {
+	_, ok := u.code.Find(addr - 1)
+	return ok
 }
 
 // leaveOther leaves by anything but call frame information.

@@ -72,6 +72,9 @@ const (
 	nodeScript = `console.log("ready");
 		function f(n) { return n < 2 ? n : f(n-1) + f(n-2) }
 		for (;;) { f(15); [3,1,2].sort((a,b) => a-b); JSON.parse(JSON.stringify({a:[1,2,"x"]})); "aab".replace(/a+/, "b"); new Array(100).fill(0).map(x => ({x})) }`
+	luaScript = `print("ready") io.flush()
+		local x = 0
+		while true do for i = 1, 1000 do x = x + i % 7 end; ('x'):rep(100):gsub('x', string.upper) end`
 	pythonScript = `
 import re, json
 print("ready", flush=True)
@@ -105,6 +108,7 @@ var scenarios = []scenario{
 	{"rust", rust("chain.rs", "-O", "-g"), chainRS, 0},
 	{"rust-abort", rust("chain.rs", "-O", "-Cpanic=abort", "-Cstrip=debuginfo"), chainRS, 0},
 	{"node", program("node", "-e", nodeScript), nil, 0},
+	{"luajit", program("luajit", "-e", luaScript), nil, 0},
 	{"python", program("python3", "-c", pythonScript), nil, 0},
 }
 

@@ -71,5 +71,5 @@ func (u *Unwinder) newRoutes(p *place) *routes {
 	if !ok || start < p.m.Start || end > p.m.End {
 		return &routes{out: u.walkOut(&p.m, p.pc, p.m.End)}
 	}
-	return &routes{in: u.walkIn(&p.m, start, p.pc, end), out: u.walkOut(&p.m, p.pc, end)}
+	return &routes{in: u.walkIn(&p.m, start, p.pc, end), out: u.walkOut(&p.m, p.pc, end), walked: true}
 }

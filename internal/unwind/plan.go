@@ -25,12 +25,17 @@ type plan struct {
 	delta  int32
 	tls    int32   // where Go code keeps g, relative to the thread pointer
 	saves  bool    // a Go function called by C: it saved C's registers
-	routes *routes // wayNone: what the code says
+	routes *routes // what the code says: wayNone, or where fn is wrong
 }
 
 // routes are ways out of a function that its code shows: from its start to the
-// instruction, and from there to its return.
-type routes struct{ in, out route }
+// instruction, and from there to its return; and, looked for when these lead nowhere, from
+// what may be its start.
+type routes struct {
+	in, out route
+	back    []route
+	walked  bool // back has been looked for
+}
 
 // A route is the way out of a function without call frame information, read off its
 // code: where the return address is.

@@ -11,12 +11,12 @@ const (
 	entrySize = 64
 )
 
-// leaveUnknown leaves a function about which no table says anything. In order: what
-// the code from the function's start to here has done to the stack, what the code from
-// here to the return will do, the frame pointer, the bottom of a stack, and for the
-// innermost frame whatever on the stack looks like a return address. Each result must be
-// the address behind a call, except between functions made at run time (isMade) and at
-// the bottom (tryBottom).
+// leaveUnknown leaves a function about which no table says anything. In order: what the code
+// from the function's start to here has done to the stack, what the code from here to the return
+// will do, the frame pointer, what the code from where it may start to here has done, the bottom
+// of a stack, the nearest code of a file for code made at run time (land), and for the innermost
+// frame whatever on the stack looks like a return address. Each result must be the address behind
+// a call, except between functions made at run time (isMade) and at the bottom (tryBottom).
 func (u *Unwinder) leaveUnknown(p *place, sp uint64, n *plan) (exit, End) {
 	var r routes
 	switch {
@@ -38,24 +38,33 @@ func (u *Unwinder) leaveUnknown(p *place, sp uint64, n *plan) (exit, End) {
 		u.counts.Pointer++
 		return byReturn, 0
 	}
+	if n.routes != nil && u.tryBack(p, sp, n.routes) {
+		u.counts.Guess++
+		return byReturn, 0
+	}
 	if end, ok := u.tryBottom(&r, sp); ok {
 		u.counts.Guess++
 		return byReturn, end
 	}
-	if p.ret {
-		return byReturn, u.findTop(sp)
+	return byReturn, u.search(p, sp)
+}
+
+// search looks on the stack of a frame for a return address.
+func (u *Unwinder) search(p *place, sp uint64) End {
+	if p.m.Table != nil && p.ret {
+		return u.findTop(sp)
 	}
 	if p.m.Table != nil && u.isStart(&p.m, p.pc) {
-		return byReturn, Whole
+		return Whole
 	}
-	if u.known&(1<<regRBP) == 0 {
-		return byReturn, NoRegister // better stop the thread than guess
+	if u.partial && u.known&(1<<regRBP) == 0 {
+		return NoRegister // better stop the thread than guess
 	}
-	if u.scan(p, sp) {
+	if p.m.Table == nil && u.land(sp) || !p.ret && u.scan(p, sp) {
 		u.counts.Scan++
-		return byReturn, 0
+		return 0
 	}
-	return byReturn, NoRule
+	return NoRule
 }
 
 // generated is the way out of code made at run time. That of a caller is remembered: the

@@ -22,6 +22,8 @@ type Unwinder struct {
 	goSP  uint64 // system stack pointer below the last C to Go crossing, or 0
 	buf   [codeWindow]byte
 	hops  int // changes of stack
+
+	partial bool // only the program counter and the stack pointer were given
 }
 
 // New returns an Unwinder for a process whose executable memory code describes.
@@ -40,7 +42,7 @@ func (u *Unwinder) Counts() Counts {
 // enough and the functions have been seen before.
 func (u *Unwinder) Unwind(regs *ptrace.Regs, stack Stack, dst []Frame) ([]Frame, End) {
 	u.mem.reset(&stack)
-	u.known, u.goSP, u.hops = 0, 0, 0
+	u.known, u.goSP, u.hops, u.partial = 0, 0, 0, stack.Partial
 	if !u.load(regs, stack.Partial) {
 		return dst, Unsupported
 	}

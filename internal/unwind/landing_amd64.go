@@ -1,0 +1,96 @@
+package unwind
+
+// landingFrames is how many frames above a landing must agree with each other if the stack does
+// not end before.
+const landingFrames = 16
+
+// landingLeast is how many agree if what called them was made at run time too.
+const landingLeast = 2
+
+// land leaves code made at run time about which nothing else is known. Such code keeps its own
+// stack elsewhere and moves the stack pointer by what no instruction in sight tells; machine code
+// of traces does not return but jumps back into its interpreter. But it was entered from code of a
+// file, by a call whose return address is still on the stack, and from there tables lead on. A word
+// is taken for that address if they lead on to the end of the stack, for landingFrames frames, or
+// to a call in other code made at run time. One where a call above leads to another function than
+// the one that was left is an address from an earlier call that nothing has overwritten, or the
+// caller of a function that jumped on: it is taken if there is no better one. A nearer return
+// address in other code made at run time is taken at once: it cannot be tried.
+func (u *Unwinder) land(sp uint64) bool {
+	regs, known := u.regs, u.known
+	var doubtful uint64
+	for i := range uint64(scanWords) {
+		addr := sp + 8*i
+		pc, ok := u.mem.word(addr)
+		if !ok {
+			break
+		}
+		m, ok := u.code.Find(pc - 1)
+		if !ok || !u.returns(pc) {
+			continue
+		}
+		if m.Table == nil { // called by other code made at run time
+			u.regs, u.known = regs, known
+			u.regs[regRSP], u.regs[regRIP] = addr+8, pc
+			return true
+		}
+		leads, exact := u.tryLanding(addr, pc)
+		if leads && exact {
+			u.landAt(addr, pc)
+			return true
+		}
+		if leads && doubtful == 0 {
+			doubtful = addr
+		}
+	}
+	u.regs, u.known = regs, known
+	if doubtful == 0 {
+		return false
+	}
+	pc, _ := u.mem.word(doubtful)
+	u.landAt(doubtful, pc)
+	return true
+}
+
+// landAt sets the registers to what is known behind the return to pc that is at addr.
+func (u *Unwinder) landAt(addr, pc uint64) {
+	u.regs[regRSP], u.regs[regRIP] = addr+8, pc
+	u.known = 1<<regRSP | 1<<regRIP
+}
+
+// tryLanding unwinds from a possible return address by tables alone. It reports whether they lead
+// on, and whether each direct call on the way leads to the function that was left. It leaves u's
+// registers anyhow, and the counts as they were.
+func (u *Unwinder) tryLanding(addr, pc uint64) (leads, exact bool) {
+	counts, strays, hops := u.counts, u.mem.strays, u.hops
+	defer func() { u.counts, u.mem.strays, u.hops = counts, strays, hops }()
+	u.landAt(addr, pc)
+	exact = true
+	for i := range landingFrames {
+		at := place{pc: u.regs[regRIP], ret: true}
+		if at.m, at.ok = u.code.Find(at.lookup()); !at.ok || at.m.Table == nil {
+			return at.ok && i >= landingLeast, exact
+		}
+		n := u.plan(&at)
+		switch n.way {
+		case wayTop:
+			return true, exact
+		case wayCFI:
+		default:
+			return false, false
+		}
+		_, end := u.leaveCFI(&at, n, u.regs[regRSP])
+		if end != 0 {
+			return end == Whole, exact
+		}
+		target, ok := u.called(u.regs[regRIP])
+		if !ok {
+			return false, false
+		}
+		if m, ok := u.code.Find(target); ok && m.Table == at.m.Table {
+			link := target - m.Bias
+			exact = exact && link >= n.fn.start && link < n.fn.end
+		}
+	}
+	return true, exact
+}

@@ -1,0 +1,85 @@
+package unwind
+
+import "encoding/binary"
+
+const (
+	// backWindow is how far in front of an instruction its function's start is looked for.
+	backWindow = 16 << 10
+	// backStarts is how many starts are tried.
+	backStarts = 24
+	// backRoutes is how many different ways out of a function they may give.
+	backRoutes = 4
+	// openSize is how much of a start is looked at.
+	openSize = 4
+)
+
+// tryBack takes the way from where the function may begin.
+func (u *Unwinder) tryBack(p *place, sp uint64, r *routes) bool {
+	if !r.walked {
+		r.back, r.walked = u.walkBack(&p.m, p.pc), true
+	}
+	for i := range r.back {
+		if u.tryRoute(&r.back[i], sp, u.returns) {
+			return true
+		}
+	}
+	return false
+}
+
+// walkBack looks for the start of the function around pc, of which no symbol and no table knows,
+// and whose return cannot be found: it never returns. A start is where one begins to save
+// registers or to make room, behind something that ends a function. The nearest come first.
+func (u *Unwinder) walkBack(m *Mapping, pc uint64) []route {
+	from := m.Start
+	if pc-from > backWindow {
+		from = pc - backWindow
+	}
+	code := make([]byte, pc-from+openSize)
+	if !m.Table.obj.ReadAddr(code, from-m.Bias) {
+		return nil
+	}
+	var found []route
+	tried := 0
+	for i := int(pc - from); i > 0 && tried < backStarts && len(found) < backRoutes; i-- {
+		if !opensFrame(code[i:]) || !endsFlow(code[:i]) {
+			continue
+		}
+		tried++
+		r := u.walkIn(m, from+uint64(i), pc, m.End)
+		if r.ok && (len(found) == 0 || found[len(found)-1] != r) {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
+// opensFrame reports whether code begins as functions do that keep something on the stack: with
+// endbr64, a push of a register that belongs to the caller, or sub $n,%rsp. code has openSize bytes.
+func opensFrame(code []byte) bool {
+	switch code[0] {
+	case 0x53, 0x55: // push %rbx, %rbp
+		return true
+	case 0x41: // push %r12 to %r15
+		return code[1] >= 0x54 && code[1] <= 0x57
+	case 0x48:
+		return (code[1] == 0x83 || code[1] == 0x81) && code[2] == 0xec
+	}
+	return binary.LittleEndian.Uint32(code) == 0xfa1e0ff3
+}
+
+// endsFlow reports whether what is in front of a function may be the end of another: a return, a
+// jump, a call of what never returns, ud2, or padding.
+func endsFlow(code []byte) bool {
+	n := len(code)
+	if n < 5 {
+		return false
+	}
+	switch code[n-1] {
+	case 0xc3, 0x90, 0xcc: // ret, nop, int3
+		return true
+	}
+	return code[n-5] == 0xe9 || code[n-5] == 0xe8 || code[n-2] == 0xeb ||
+		code[n-2] == 0x0f && code[n-1] == 0x0b ||
+		string(code[n-3:]) == "\x0f\x1f\x00" || string(code[n-4:]) == "\x0f\x1f\x40\x00" || // nop
+		binary.LittleEndian.Uint16(code[n-2:]) == 0 // its longer forms
+}
