@@ -77,26 +77,23 @@ func awaitDeath(words []uint64) {
 	}
 }
 
-// lift writes the original bytes back wherever ours stand: first traps, which threads are on their
-// way to, then the rest, copies of instructions that a thread may be in. One byte at a time: the
-// threads run, and may write to what lies between.
+// lift writes the original bytes back wherever ours stand, one at a time: the threads run, and may
+// write to what lies between.
 //
 //go:norace
 //go:nosplit
 //go:nocheckptr
 func lift(words []uint64) {
 	b := (*byte)(unsafe.Pointer(&words[byteWord]))
-	for round := 0; round < 2; round++ {
-		for i := 0; i < top(words); i++ {
-			p, ok := read(words, i)
-			if !ok || (p.ours == breakByte) != (round == 0) {
-				continue
-			}
-			n, _ := raw(syscall.SYS_PREAD64, uintptr(p.mem), uintptr(unsafe.Pointer(b)), 1, uintptr(p.addr))
-			if n == 1 && *b == p.ours {
-				*b = p.orig
-				raw(syscall.SYS_PWRITE64, uintptr(p.mem), uintptr(unsafe.Pointer(b)), 1, uintptr(p.addr)) // or the text is gone
-			}
+	for i := 0; i < top(words); i++ {
+		p, ok := read(words, i)
+		if !ok {
+			continue
+		}
+		n, _ := raw(syscall.SYS_PREAD64, uintptr(p.mem), uintptr(unsafe.Pointer(b)), 1, uintptr(p.addr))
+		if n == 1 && *b == p.ours {
+			*b = p.orig
+			raw(syscall.SYS_PWRITE64, uintptr(p.mem), uintptr(unsafe.Pointer(b)), 1, uintptr(p.addr)) // or the text is gone
 		}
 	}
 }

@@ -17,16 +17,31 @@ import (
 // meanwhile: only a difference that is seen twice, under the same mappings, counts.
 func TextIntact(t testing.TB, pid int) {
 	t.Helper()
+	checkText(t, pid, anyByte)
+}
+
+// NoTraps is [TextIntact] of int3 instructions alone: copies of instructions, where no code of the
+// program's is, may be left.
+func NoTraps(t testing.TB, pid int) {
+	t.Helper()
+	checkText(t, pid, func(have byte) bool { return have == 0xCC })
+}
+
+func anyByte(byte) bool { return true }
+
+// checkText fails the test if a byte that matters differs.
+func checkText(t testing.TB, pid int, matters func(have byte) bool) {
+	t.Helper()
 	const tries = 50
 	for range tries {
-		text, found, err := textDiffers(pid)
+		text, found, err := textDiffers(pid, matters)
 		switch {
 		case err != nil || text == "":
 			return // it has ended: no text is left
 		case found == "":
 			return
 		}
-		if again, same, err := textDiffers(pid); err == nil && again == text && same == found {
+		if again, same, err := textDiffers(pid, matters); err == nil && again == text && same == found {
 			t.Errorf("ptest: process %d: %s", pid, found)
 			return
 		}
@@ -34,9 +49,9 @@ func TextIntact(t testing.TB, pid int) {
 	t.Logf("ptest: process %d changes its mappings too fast for its text to be compared", pid)
 }
 
-// textDiffers returns the executable mappings, and the first difference from their files. The error
-// says that the process has gone.
-func textDiffers(pid int) (text, found string, err error) {
+// textDiffers returns the executable mappings, and the first difference from their files that matters.
+// The error says that the process has gone.
+func textDiffers(pid int, matters func(have byte) bool) (text, found string, err error) {
 	proc := "/proc/" + strconv.Itoa(pid)
 	mem, err := os.Open(proc + "/mem") // stays with the address space of this moment
 	if err != nil {
@@ -54,7 +69,7 @@ func textDiffers(pid int) (text, found string, err error) {
 		}
 		text += line
 		if found == "" {
-			found = m.compare(proc, mem)
+			found = m.compare(proc, mem, matters)
 		}
 	}
 	return text, found, nil
@@ -77,9 +92,9 @@ func parseText(line string) (mapping, bool) {
 	return m, err == nil
 }
 
-// compare describes the first byte of the mapping that differs from the file. What cannot be read,
+// compare describes the first byte of the mapping that differs from the file and matters. What cannot be read,
 // because the mapping has gone or reaches past the end of the file, does not differ.
-func (m mapping) compare(proc string, mem *os.File) string {
+func (m mapping) compare(proc string, mem *os.File, matters func(have byte) bool) string {
 	f, err := os.Open(proc + "/map_files/" + m.rng) // the very file, also if it was deleted
 	if errors.Is(err, fs.ErrPermission) {
 		f, err = os.Open(proc + "/root" + m.path)
@@ -102,7 +117,7 @@ func (m mapping) compare(proc string, mem *os.File) string {
 			continue
 		}
 		for i := range n {
-			if want[i] != have[i] {
+			if want[i] != have[i] && matters(have[i]) {
 				return fmt.Sprintf("text of %s differs at %#x: %#02x in memory, %#02x in the file", m.path, addr+uint64(i), have[i], want[i])
 			}
 		}

@@ -1,6 +1,6 @@
 package bkpt
 
-// An Observer is told what stands in the text in place of the program's own
+// An Observer is told which traps stand in the text in place of the program's own
 // bytes, one byte at a time. Its methods are called on the control goroutine.
 type Observer interface {
 	// Planting is called before ours is written at addr, where orig is to

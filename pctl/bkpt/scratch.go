@@ -18,7 +18,10 @@ var ErrNoSlot = errors.New("no scratch slot is free")
 // one slot. The bytes that were there before are kept, come back on Disarm, and
 // are what Overlay shows.
 //
-// A slot given up is not given away before Settle: a thread may stand in it.
+// A slot given up is not given away before Settle: a thread may stand in it. For the
+// same reason the observer is not told of copies: whoever takes our traps out when we are
+// dead leaves them where they are. A thread finds its way out of most; nobody else comes
+// there.
 type Scratch struct {
 	table *Table
 	areas []*area
@@ -99,7 +102,7 @@ func (s *Scratch) Place(b *Breakpoint) (addr uint64, direct bool, err error) {
 	if !l.live {
 		// The whole slot: an earlier copy may have been longer.
 		p := append(l.copy.Code[:len(l.copy.Code):len(l.copy.Code)], l.orig[len(l.copy.Code):]...)
-		if err := s.table.replace(p, l.orig, l.addr); err != nil {
+		if err := writeFull(s.table.mem, p, l.addr); err != nil {
 			return 0, false, fmt.Errorf("scratch slot: %w", err)
 		}
 		l.live = true

@@ -204,6 +204,11 @@ func (c *Controller) trapped(t *thread) bool {
 	t.regs.SetPC(addr)
 	t.dirty = true
 	t.m.signal = 0
+	if c.opt.Mode != ModeKill {
+		// A handler may take its time. If we are killed meanwhile the kernel drops the
+		// signal, and the thread goes on from here.
+		c.flushRegs(t)
+	}
 	switch {
 	case b == nil || t.m.holds > 0:
 		// Lifted since, or about to be: the thread goes back in front of it.
