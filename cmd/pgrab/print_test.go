@@ -41,6 +41,10 @@ var printed = []struct {
 	{pctl.Event{Kind: pctl.KindUndead, Signal: 9}, "undead: killed by signal 9 (killed)", `"event":"undead","signal":9`},
 	{pctl.Event{Kind: pctl.KindLost, Err: errors.New("odd")}, "lost: odd", `"event":"lost","reason":"odd"`},
 	{pctl.Event{Kind: pctl.KindReleased, Mode: "running"}, "released, running", `"event":"released","mode":"running"`},
+	{pctl.Event{Kind: pctl.KindReleased, Mode: "stopped", Threads: 1}, "released, stopped (1 thread when it wakes)",
+		`"event":"released","threads":1,"mode":"stopped"`},
+	{pctl.Event{Kind: pctl.KindReleased, Mode: "stopped", Threads: 2}, "released, stopped (2 threads when they wake)",
+		`"event":"released","threads":2,"mode":"stopped"`},
 }
 
 func TestEventLines(t *testing.T) {

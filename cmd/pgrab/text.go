@@ -75,7 +75,14 @@ func appendEvent(b []byte, r *record) []byte {
 	case pctl.KindLost:
 		return append(append(b, "lost: "...), reason(r.Err)...)
 	case pctl.KindReleased:
-		return append(append(b, "released, "...), r.Mode...)
+		b = append(append(b, "released, "...), r.Mode...)
+		switch {
+		case r.Threads == 1:
+			b = append(b, " (1 thread when it wakes)"...)
+		case r.Threads > 1:
+			b = fmt.Appendf(b, " (%d threads when they wake)", r.Threads)
+		}
+		return b
 	}
 	return b
 }

@@ -156,7 +156,8 @@ func (c *Controller) arrivalPending(t *thread) bool {
 }
 
 // takeArrivals lets threads that are about to be let go come to the signals of probes
-// that are on their way to them: nobody else must get those.
+// that are on their way to them: nobody else must get those. One on its way into the
+// sleep of vfork(2) would not come to its signals before its child, which stands still.
 func (c *Controller) takeArrivals() {
 	p := &c.probes
 	if p.signals == nil {
@@ -164,7 +165,7 @@ func (c *Controller) takeArrivals() {
 	}
 	p.signals.Switch(false)
 	for _, t := range c.threads {
-		for !c.over && t.m.state == stateStopped && !t.m.group && c.arrivalPending(t) {
+		for !c.over && t.m.state == stateStopped && !t.m.group && !t.vfork && c.arrivalPending(t) {
 			t.m.holds = 0
 			c.resume(t)
 			t.m.holds = 1

@@ -122,6 +122,7 @@ type Controller struct {
 	ending  bool           // the target is gone, what was traced for its sake is let go
 	parting bool           // each thread is detached as soon as it stops
 	left    bool           // a thread could not be stopped to be detached
+	asleep  int            // so many of those sleep uninterruptibly
 	leaving bool           // being left stopped, by a SIGSTOP of ours
 	over    bool
 	lastEnd ptrace.Stop // of a thread of the target

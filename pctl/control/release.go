@@ -44,7 +44,7 @@ func (c *Controller) detachEach() {
 				c.part(t)
 				continue
 			case t.vfork:
-				c.left = true
+				c.abandon(t)
 				delete(c.threads, t.tid)
 				continue
 			}
@@ -54,7 +54,7 @@ func (c *Controller) detachEach() {
 		c.gather(pending, func(t *thread) bool { return c.threads[t.tid] == t }, func() {
 			for _, t := range c.threads {
 				if c.unresponsive(t, stuckForLeaving) {
-					c.left = true
+					c.abandon(t)
 					delete(c.threads, t.tid)
 				}
 			}
@@ -78,10 +78,18 @@ func (c *Controller) copies() bool {
 	return false
 }
 
+// abandon leaves a thread that cannot be stopped to the kernel.
+func (c *Controller) abandon(t *thread) {
+	c.left = true
+	if t.role == roleThread && (t.vfork || t.stuck > 0) {
+		c.asleep++
+	}
+}
+
 // leave detaches one stopped thread.
 func (c *Controller) leave(t *thread) {
 	if t.m.state != stateStopped {
-		c.left = true
+		c.abandon(t)
 		return
 	}
 	c.flushRegs(t)
@@ -116,8 +124,8 @@ func (c *Controller) release(m Mode) {
 		c.detachEach()
 	} else {
 		c.stopAll()
-		if m == ModeStop && !c.over {
-			c.stopProcess()
+		if m == ModeStop && !c.over && !c.stopProcess() {
+			m = ModeRun
 		}
 		c.detachAll()
 	}
@@ -133,34 +141,48 @@ func (c *Controller) free(m Mode) {
 	if c.stopped.Load() != 0 {
 		m = ModeStop // by whoever stopped it
 	}
-	c.publish(notify.Event{Kind: notify.Released, Mode: m.String()})
+	e := notify.Event{Kind: notify.Released, Mode: m.String()}
+	if m == ModeStop {
+		e.Threads = c.asleep
+	}
+	c.publish(e)
 	c.over = true
 	c.closeQueue(ErrReleased)
 }
 
 // stopProcess brings a held target into a group stop by a SIGSTOP of ours that one
 // thread receives while the others stand; the kernel stops those as they are
-// detached, before they run.
-func (c *Controller) stopProcess() {
-	t := c.anyStopped()
-	if t == nil || c.stopped.Load() != 0 {
-		return
+// detached, before they run, and those that sleep uninterruptibly when they wake. It
+// returns false if the target goes on: we may not signal it, or somebody has continued
+// it since.
+func (c *Controller) stopProcess() bool {
+	if c.stopped.Load() != 0 {
+		return true
 	}
-	if ptrace.Kill(c.pid, t.tid, syscall.SIGSTOP) != nil {
-		return
+	if syscall.Kill(c.pid, syscall.SIGSTOP) != nil {
+		return false
 	}
 	c.leaving = true
-	for c.threads[t.tid] == t && !t.m.group {
+	for t := c.anyStopped(); t != nil && c.stopped.Load() == 0; {
 		t.m.holds = 0
 		c.resume(t)
 		t.m.holds = 1
 		c.until(func() bool { return t.m.state == stateStopped || c.threads[t.tid] != t }, nil)
+		switch {
+		case c.threads[t.tid] != t: // it ended first, or was another's exec
+			t = c.anyStopped()
+		case t.m.signal == syscall.SIGCONT:
+			return false
+		}
 	}
+	return true // to be received by who wakes first, if nobody could be stopped
 }
 
+// anyStopped returns a thread that goes on to its signals as soon as it is resumed: not
+// one that is on its way into the sleep of vfork(2).
 func (c *Controller) anyStopped() *thread {
 	for _, t := range c.threads {
-		if t.role == roleThread && t.m.state == stateStopped {
+		if t.role == roleThread && t.m.state == stateStopped && !t.vfork {
 			return t
 		}
 	}

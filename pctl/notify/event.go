@@ -11,7 +11,7 @@ type Event struct {
 	TID  int // the thread concerned; 0 where it is the whole process
 	Kind Kind
 
-	Threads int   // Grabbed, Stopped: how many
+	Threads int   // Grabbed, Stopped: how many; Released: how many stop only when they wake
 	Point   Point // Stopped: where
 
 	Exited bool // Undead: by exit, with Code; otherwise by Signal

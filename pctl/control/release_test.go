@@ -1,0 +1,87 @@
+package control
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+	"testing"
+
+	"ptools/internal/ptest"
+	"ptools/pctl/notify"
+)
+
+// TestReleaseStoppedAsleep: a process that cannot be stopped, since all it has is a thread
+// in vfork(2), stops when that wakes, and it is told that it has not stopped yet.
+func TestReleaseStoppedAsleep(t *testing.T) {
+	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "../handle/testdata/vfork.c"))
+	g.Line() // of the child
+	c := attach(t, g.PID, nil)
+	s := c.Bus().Subscribe(notify.Released)
+	defer s.Close()
+	release(t, c, ModeStop)
+	if e := next(t, s); e.Kind != notify.Released || e.Mode != "stopped" || e.Threads != 1 {
+		t.Errorf("told %+v", e)
+	}
+	if state := g.State(); state != 'D' {
+		t.Errorf("state %c while its child runs", state)
+	}
+	fmt.Fprintln(g.Stdin)
+	g.Line() // of the child's program
+	g.WaitState("T")
+	g.Signal(syscall.SIGCONT)
+	if out, state := g.Finish(); !state.Success() {
+		t.Errorf("%v: %s", state, out)
+	}
+}
+
+// TestReleaseStoppedStorms: whatever the threads are about to do, the process is left
+// stopped, and the program notices nothing.
+func TestReleaseStoppedStorms(t *testing.T) {
+	for _, s := range storms {
+		switch s.name {
+		case "signals", "traps", "blockers": // they find out that there was a SIGCONT
+			continue
+		}
+		t.Run(s.name, func(t *testing.T) {
+			want, state := s.start(t).Finish()
+			if !state.Success() {
+				t.Fatalf("alone: %v, %s", state, want)
+			}
+			g := s.start(t)
+			rounds := stopAgain(t, g)
+			if got, state := g.Finish(); !state.Success() || got != want {
+				t.Errorf("%d rounds: %v, printed\n%swant\n%s", rounds, state, got, want)
+			}
+		})
+	}
+}
+
+// stopAgain grabs a process and leaves it stopped, then has it go on, until it ends, and
+// returns how often.
+func stopAgain(t *testing.T, g *ptest.Target) (rounds int) {
+	for ; ; rounds++ {
+		c, err := Attach(bg, g.PID, nil)
+		if err != nil {
+			if !gone(g.PID) && !errors.Is(err, ErrEnded) {
+				t.Errorf("round %d: attach: %v", rounds, err)
+			}
+			return rounds
+		}
+		s := c.Bus().Subscribe(0)
+		release(t, c, ModeStop)
+		e := next(t, s)
+		s.Close()
+		if e.Kind != notify.Released {
+			return rounds
+		}
+		if e.Mode != "stopped" {
+			t.Errorf("round %d: told %+v", rounds, e)
+		}
+		if e.Threads == 0 {
+			g.WaitFor("its stop", g.Stopped)
+		} else {
+			g.WaitState("TX")
+		}
+		g.Signal(syscall.SIGCONT)
+	}
+}
