@@ -2,6 +2,7 @@ package pctl
 
 import (
 	"errors"
+	"strconv"
 	"testing"
 
 	"ptools/internal/ptest"
@@ -44,6 +45,62 @@ func TestOnReturn(t *testing.T) {
 		if n != 0 {
 			t.Errorf("thread %d: %d calls have not returned", tid, n)
 		}
+	}
+}
+
+// TestOnReturnOfLeft: of functions that are left by a longjmp, an exception or the end of
+// their thread no return is told, and they are forgotten in time; it is told of one that
+// ends in another by a jump, and of those on two stacks of a thread at once.
+func TestOnReturnOfLeft(t *testing.T) {
+	for _, trap := range []Trap{TrapInt3, TrapAuto} {
+		t.Run(trap.String(), func(t *testing.T) { onReturnOfLeft(t, trap) })
+	}
+}
+
+func onReturnOfLeft(t *testing.T, trap Trap) {
+	n := ptest.Rounds(150, 1000, 20000)
+	g := ptest.Start(t, ptest.BuildC(t, "./testdata/left.cc"), strconv.Itoa(n))
+	g.Ready()
+	p := grab(t, session(t, nil), g.PID, &GrabOptions{Trap: trap})
+	want := map[string]struct{ entries, returns int }{
+		"by_return": {3 * n, 3 * n}, "by_jump": {n, n}, "across_stacks": {n, n},
+		"by_longjmp": {n, 0}, "by_throw": {n, 0}, "by_exit": {n, 0},
+	}
+	entries, returns, wrong, most := map[string]int{}, map[string]int{}, map[string]int{}, 0
+	for name := range want {
+		_, err := p.Break(bg, Where{Symbol: name}, func(h *Hit) {
+			entries[name]++
+			result := 2*h.Registers().Args()[0] + 1
+			if name == "across_stacks" {
+				result = h.Registers().Args()[0] + 7
+			}
+			if err := h.OnReturn(func(h *Hit) {
+				returns[name]++
+				if h.Registers().Result() != result {
+					wrong[name]++
+				}
+			}); err != nil {
+				wrong[name]++
+			}
+			most = max(most, len(p.returns.calls))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	g.Stdin.Close()
+	if e, err := p.Wait(bg); err != nil || !e.Exited || e.Code != 0 {
+		t.Errorf("it ends with %+v, %v", e, err)
+	}
+	<-p.Done()
+	for name, w := range want {
+		if entries[name] != w.entries || returns[name] != w.returns || wrong[name] != 0 {
+			t.Errorf("%s: entered %d times, %d returns told, %d wrong; want %d and %d", name,
+				entries[name], returns[name], wrong[name], w.entries, w.returns)
+		}
+	}
+	if most > 4*fewCalls {
+		t.Errorf("%d calls are waited for, and three are under way", most)
 	}
 }
 

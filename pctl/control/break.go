@@ -49,6 +49,16 @@ func (h *Hit) Executed() bool { return h.b.bp != nil && h.b.bp.After() }
 // registers that it has there: it blocked the signal of the uprobe.
 func (h *Hit) Late() bool { return h.Executed() && !h.t.arrival.behind }
 
+// After returns the registers that the thread goes on with unless SetRegs changes them:
+// those of Regs, or, behind an instruction that was Executed, those that it has left.
+// They may be read until the handler returns.
+func (h *Hit) After() *ptrace.Regs {
+	if h.t.arrival.behind {
+		return &h.t.arrival.after
+	}
+	return &h.t.regs
+}
+
 // SetRegs changes the registers. A program counter other than Addr is where the
 // thread goes on; otherwise it executes the instruction it stands at, of a uprobe once
 // more.
