@@ -72,6 +72,9 @@ var (
 	ErrNotHeld = control.ErrNotHeld
 	// ErrNoUprobe: TrapUprobe was asked for and no uprobe can be had.
 	ErrNoUprobe = control.ErrNoUprobe
+	// ErrRestartable: the breakpoint would be inside a restartable sequence (rseq(2)),
+	// which each hit would abort: set it in front of or behind the sequence.
+	ErrRestartable = control.ErrRestartable
 	// ErrOnControl: a Handler or a function given to Pause made a request
 	// that would wait for itself.
 	ErrOnControl = control.ErrOnControl

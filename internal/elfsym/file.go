@@ -38,6 +38,8 @@ type File struct {
 	other   lazy[*File] // separate debug file
 	mini    lazy[*File] // .gnu_debugdata
 
+	sequences lazy[[]span]
+
 	loaded sectionCache
 	byName nameCache
 }

@@ -98,6 +98,7 @@ func FuzzFile(f *testing.F) {
 // ask calls every method of a file.
 func ask(f *File) {
 	f.BuildID()
+	f.Restartable(f.Entry())
 	f.Interp()
 	f.Go()
 	addrs := []uint64{f.Entry(), 0, ^uint64(0)}

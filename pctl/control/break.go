@@ -96,8 +96,9 @@ func (b *Break) Addrs() []uint64 { return []uint64{b.addr} }
 func (b *Break) Hits() uint64 { return b.hits.Load() + b.share.count() }
 
 // Break sets a breakpoint at an address; a nil handler only counts. Where nobody
-// subscribes to hits either, the kernel counts if it can, and no thread is stopped. It
-// may be called from any goroutine and from handlers.
+// subscribes to hits either, the kernel counts if it can, and no thread is stopped. In a
+// restartable sequence it is refused (ErrRestartable). It may be called from any goroutine
+// and from handlers.
 func (c *Controller) Break(ctx context.Context, addr uint64, h Handler) (*Break, error) {
 	var b *Break
 	var err error

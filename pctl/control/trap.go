@@ -32,6 +32,18 @@ func (t Trap) String() string { return trapNames[t] }
 // ErrNoUprobe is the error of a breakpoint that has to be a uprobe and cannot be.
 var ErrNoUprobe = errors.New("no uprobe can be had")
 
+// ErrRestartable is the error of a breakpoint inside a restartable sequence (rseq(2)).
+var ErrRestartable = errors.New("inside a restartable sequence, which each hit would abort")
+
+// restartable reports whether an instruction is part of a restartable sequence that its
+// object lists. The kernel sends a thread that has been off its processor there to the
+// sequence's abort handler, so one that tries until it succeeds would try for ever; a
+// uprobe that the kernel steps over in a copy could lose the sequence its protection.
+func (c *Controller) restartable(addr uint64) bool {
+	o, ok := c.Space().Object(addr)
+	return ok && o.File != nil && o.File.Restartable(addr-o.Bias)
+}
+
 // purpose is what a breakpoint is for.
 type purpose uint8
 
@@ -59,6 +71,9 @@ func (c *Controller) place(addr uint64, p purpose) (*bkpt.Breakpoint, error) {
 			}
 		}
 		return c.table.Add(addr)
+	}
+	if p != forUs && c.restartable(addr) {
+		return nil, ErrRestartable
 	}
 	if c.probes.closing() && c.table.Strange(addr) {
 		c.probes.closer.Wait() // a file that was mapped elsewhere until a moment ago
