@@ -58,16 +58,20 @@ func (u *Unwinder) returns(addr uint64) bool {
 	return ok
 }
 
-// A callsite remembers what called found at an address of a file.
+// A callsite remembers what called found at an address.
 type callsite struct {
-	table  *Table
+	table  *Table // nil: code made at run time, of which it is believed for madeTrust stacks
 	addr   uint64 // link-time
 	target uint64
+	since  uint64 // number of the stack
 	ok     bool
 }
 
-// callCache is the number of call sites remembered.
-const callCache = 1 << 9
+const (
+	callCacheLg = 10
+	// callCache is the number of call sites remembered.
+	callCache = 1 << callCacheLg
+)
 
 // called is returns, and the target of a direct call.
 func (u *Unwinder) called(addr uint64) (target uint64, ok bool) {
@@ -75,19 +79,14 @@ func (u *Unwinder) called(addr uint64) (target uint64, ok bool) {
 	if !ok || addr-m.Start < maxCall {
 		return 0, false
 	}
-	if m.Table == nil {
-		code := u.readCode(&m, addr-maxCall, maxCall)
-		if len(code) < maxCall {
-			return 0, true
-		}
-		return endsInCall(code, addr)
-	}
 	link := addr - m.Bias
-	c := &u.calls[(link*0x9e3779b97f4a7c15)>>(64-9)]
-	if c.table != m.Table || c.addr != link {
-		*c = callsite{table: m.Table, addr: link}
+	c := &u.calls[(link*0x9e3779b97f4a7c15)>>(64-callCacheLg)]
+	if c.table != m.Table || c.addr != link || c.table == nil && u.stacks-c.since > madeTrust {
+		*c = callsite{table: m.Table, addr: link, since: u.stacks}
 		if code := u.readCode(&m, addr-maxCall, maxCall); len(code) == maxCall {
 			c.target, c.ok = endsInCall(code, link)
+		} else {
+			c.ok = m.Table == nil
 		}
 	}
 	if c.target == 0 {

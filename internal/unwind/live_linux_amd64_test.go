@@ -108,6 +108,7 @@ var scenarios = []scenario{
 	{"rust", rust("chain.rs", "-O", "-g"), chainRS, 0},
 	{"rust-abort", rust("chain.rs", "-O", "-Cpanic=abort", "-Cstrip=debuginfo"), chainRS, 0},
 	{"node", program("node", "-e", nodeScript), nil, 0},
+	{"java", program("java", "testdata/Works.java"), nil, 10},
 	{"luajit", program("luajit", "-e", luaScript), nil, 0},
 	{"python", program("python3", "-c", pythonScript), nil, 0},
 }

@@ -46,14 +46,20 @@ type route struct {
 	at  rule // at this address
 }
 
-// A madeRoute is the way out of code made at run time, behind a call.
+// A madeRoute is the way out of code made at run time.
 type madeRoute struct {
-	pc  uint64
-	out route
+	key   uint64 // address of the instruction, doubled, +1 for a return address
+	since uint64 // number of the stack that it was found for
+	out   route
 }
 
-// madeCache is the number of these that are remembered.
-const madeCache = 1 << 8
+const (
+	// madeCacheLg is the logarithm of the number of these that are remembered.
+	madeCacheLg = 10
+	madeCache   = 1 << madeCacheLg
+	// madeTrust is for how many stacks what was read of code made at run time is believed.
+	madeTrust = 10_000
+)
 
 // A cached is a plan and what it is for.
 type cached struct {

@@ -67,16 +67,16 @@ func (u *Unwinder) search(p *place, sp uint64) End {
 	return NoRule
 }
 
-// generated is the way out of code made at run time. That of a caller is remembered: the
-// code may be replaced by other code, but then what is remembered does not lead to a return
-// address.
+// generated is the way out of code made at run time. It is remembered for madeTrust stacks: the
+// code may be replaced by other code, but then what is remembered hardly leads to a return address.
 func (u *Unwinder) generated(p *place) route {
-	if !p.ret {
-		return u.walkOut(&p.m, p.pc, p.m.End)
+	key := p.pc << 1
+	if p.ret {
+		key |= 1
 	}
-	c := &u.made[(p.pc*0x9e3779b97f4a7c15)>>(64-8)]
-	if c.pc != p.pc {
-		c.pc, c.out = p.pc, u.walkOut(&p.m, p.pc, p.m.End)
+	c := &u.made[(key*0x9e3779b97f4a7c15)>>(64-madeCacheLg)]
+	if c.key != key || u.stacks-c.since > madeTrust {
+		*c = madeRoute{key: key, since: u.stacks, out: u.walkOut(&p.m, p.pc, p.m.End)}
 	}
 	return c.out
 }

@@ -14,6 +14,7 @@ type Unwinder struct {
 	calls  [callCache]callsite
 	made   [madeCache]madeRoute
 	walker *walker // reads code; made when first needed
+	stacks uint64  // how many have been unwound
 
 	// The stack being unwound.
 	regs  [columns]uint64
@@ -41,6 +42,7 @@ func (u *Unwinder) Counts() Counts {
 // thread need not be stopped any more. Unwind does not allocate once dst is large
 // enough and the functions have been seen before.
 func (u *Unwinder) Unwind(regs *ptrace.Regs, stack Stack, dst []Frame) ([]Frame, End) {
+	u.stacks++
 	u.mem.reset(&stack)
 	u.known, u.goSP, u.hops, u.partial = 0, 0, 0, stack.Partial
 	if !u.load(regs, stack.Partial) {
