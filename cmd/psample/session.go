@@ -83,6 +83,7 @@ func (s *session) profile(ctx context.Context) (*profile.Profile, error) {
 		for i, bind := range s.binds {
 			bind(sources[i])
 		}
+		defer newMeter(s.cfg, s.stderr).follow(s.creations)()
 		err := s.creations.Run(ctx, s.cfg.length, s.begin)
 		return s.creations.Profile(), err
 	}

@@ -43,3 +43,22 @@ func TestTerminal(t *testing.T) {
 	m.Type("\x03")
 	s.Until("status=0")
 }
+
+// TestProgress: a terminal shows how far the sampling has come, and how many threads are counted.
+func TestProgress(t *testing.T) {
+	t.Setenv("PS1", "")
+	t.Setenv("THREADCREATE", ptest.BuildC(t, "threadcreate.c"))
+	t.Setenv("PSAMPLE", psampleDir(t)+"/psample")
+	m := ptest.NewTerminal(t)
+	s := ptest.StartWith(t, &ptest.Options{Terminal: m}, "sh", "-i")
+	m.Type("stty opost ocrnl -onlcr\n") // what is overwritten is a line of its own
+	for _, test := range []struct{ flag, line string }{
+		{"-F 99", " samples, "},
+		{"--threadcreate", " threads created"},
+	} {
+		m.Type(fmt.Sprintf("$PSAMPLE %s -o /dev/null -- $THREADCREATE -n 1000000; echo status=$?\n", test.flag))
+		s.Until(test.line)
+		m.Type("\x03")
+		s.Until("status=130")
+	}
+}

@@ -23,6 +23,7 @@ type Creations struct {
 	mu      sync.Mutex
 	changed sync.Cond // of ready, free, open
 	open    bool      // hooks count
+	created int
 	ready   []*creation
 	free    []*creation
 	targets []*creator
@@ -88,6 +89,7 @@ func (c *Creations) copy(from *creator, tid int, regs *ptrace.Regs) {
 	s.PC, s.SP, s.Base = regs.PC(), regs.SP(), regs.SP()-redZone
 	s.Stack = n.buf[:image.ReadStack(n.buf[:], s.Base)]
 	c.mu.Lock()
+	c.created++
 	c.ready = append(c.ready, n)
 	c.mu.Unlock()
 	c.changed.Broadcast()
@@ -231,6 +233,14 @@ func (c *Creations) thread(n *creation) profile.ThreadID {
 		n.from.names[n.tid] = id
 	}
 	return id
+}
+
+// Created returns how many creations there have been since Run began. It may be called from
+// any goroutine, at any time.
+func (c *Creations) Created() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.created
 }
 
 // Profile returns what has been counted, after Run.
