@@ -23,6 +23,10 @@ const (
 	bpfMovReg    = 0xbf
 	bpfMovImm    = 0xb7
 	bpfAddImm    = 0x07
+	bpfAddReg    = 0x0f
+	bpfAndImm    = 0x57
+	bpfLeftImm   = 0x67
+	bpfRightImm  = 0x77
 	bpfStoreW    = 0x63
 	bpfStoreDW   = 0x7b
 	bpfLoadW     = 0x61
@@ -85,12 +89,24 @@ func bpf(command uintptr, attr unsafe.Pointer, size uintptr) (int, error) {
 	return int(fd), nil
 }
 
-// newArray makes an array of n 64-bit numbers that can be mapped.
-func newArray(n int) (int, error) {
+// wordsSize is the size of the memory that newWords makes.
+const wordsSize = 4096
+
+// newWords makes a map whose only value is an array of 64-bit words, zeros, and maps
+// it.
+func newWords() (fd int, mem []byte, err error) {
 	attr := struct{ kind, keySize, valueSize, entries, flags uint32 }{
-		unix.BPF_MAP_TYPE_ARRAY, 4, 8, uint32(n), unix.BPF_F_MMAPABLE,
+		unix.BPF_MAP_TYPE_ARRAY, 4, wordsSize, 1, unix.BPF_F_MMAPABLE,
 	}
-	return bpf(unix.BPF_MAP_CREATE, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+	if fd, err = bpf(unix.BPF_MAP_CREATE, unsafe.Pointer(&attr), unsafe.Sizeof(attr)); err != nil {
+		return -1, nil, err
+	}
+	mem, err = unix.Mmap(fd, 0, wordsSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		unix.Close(fd)
+		return -1, nil, err
+	}
+	return fd, mem, nil
 }
 
 // license is what the kernel wants to hear; none of the helpers used cares.

@@ -2,7 +2,6 @@ package perfevent
 
 import (
 	"fmt"
-	"os"
 	"sync/atomic"
 	"unsafe"
 
@@ -14,11 +13,11 @@ import (
 // stopped. The count is read from shared memory. Count may be called from any
 // goroutine, not after Close.
 type Counter struct {
-	link *Link
+	link int
 	mem  []byte
 }
 
-// countProgram adds one to the only word of the map counts.
+// countProgram adds one to the first word of the map counts.
 func countProgram(counts int) []instruction {
 	return append(atCookie(), []instruction{
 		{op: bpfLoad64, dst: 1, src: unix.BPF_PSEUDO_MAP_VALUE, imm: int32(counts)}, {},
@@ -41,7 +40,7 @@ func OpenCounter(pid int, path string, off, addr uint64) (*Counter, error) {
 }
 
 func openCounter(pid int, path string, off, addr uint64) (*Counter, error) {
-	counts, mem, err := newWord()
+	counts, mem, err := newWords()
 	if err != nil {
 		return nil, err
 	}
@@ -51,24 +50,11 @@ func openCounter(pid int, path string, off, addr uint64) (*Counter, error) {
 		defer unix.Close(program) // the link keeps it
 		var fd int
 		if fd, err = linkProbe(program, path, off, addr, pid); err == nil {
-			return &Counter{&Link{fd}, mem}, nil
+			return &Counter{fd, mem}, nil
 		}
 	}
 	unix.Munmap(mem)
 	return nil, err
-}
-
-// newWord makes a map of one 64-bit word, zero, and maps it.
-func newWord() (fd int, mem []byte, err error) {
-	if fd, err = newArray(1); err != nil {
-		return -1, nil, err
-	}
-	mem, err = unix.Mmap(fd, 0, os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-	if err != nil {
-		unix.Close(fd)
-		return -1, nil, err
-	}
-	return fd, mem, nil
 }
 
 // Count returns the arrivals since OpenCounter.
@@ -78,7 +64,7 @@ func (c *Counter) Count() uint64 {
 
 // Close lifts the probe. It blocks for a grace period; see [Closer].
 func (c *Counter) Close() error {
-	err := c.link.Close()
+	err := closeLink(c.link)
 	unix.Munmap(c.mem)
 	return err
 }

@@ -73,6 +73,30 @@ func TestProbeErrors(t *testing.T) {
 	}
 }
 
+// TestRedZone: a nop of five bytes that is probed becomes a call, which writes below the stack pointer,
+// where the x86-64 ABI lets a function keep its own (arch/x86/kernel/uprobes.c, Linux 6.18). From which
+// arrival on is the kernel's to say.
+func TestRedZone(t *testing.T) {
+	p := startAt(t, ptest.BuildC(t, "testdata/redzone.c", "-no-pie"), "probed_nop")
+	if n := p.call("1000"); n != 0 {
+		t.Fatalf("%d words lost without a probe", n)
+	}
+	c := p.counter()
+	lost := p.call("1000")
+	if n := c.Count(); n != 1000 {
+		t.Errorf("%d arrivals, want 1000", n)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if lost == 0 {
+		t.Error("no word was lost: this kernel may be let probe such nops")
+	}
+	if n := p.call("1000"); n != 0 {
+		t.Errorf("%d words lost when the probe was closed", n)
+	}
+}
+
 // TestCloser: what was closed counts no more, and the text is the file's again.
 func TestCloser(t *testing.T) {
 	p := startProbed(t)

@@ -26,7 +26,13 @@ func startProbed(t testing.TB) *probed {
 	t.Helper()
 	// At a fixed address, and the first instruction is an endbr64, which the kernel
 	// need not step.
-	p := &probed{t: t, path: ptest.BuildC(t, "testdata/probed.c", "-fcf-protection=full", "-no-pie")}
+	return startAt(t, ptest.BuildC(t, "testdata/probed.c", "-fcf-protection=full", "-no-pie"), "probed")
+}
+
+// startAt starts an executable that has a fixed address; the function is the symbol.
+func startAt(t testing.TB, path, symbol string) *probed {
+	t.Helper()
+	p := &probed{t: t, path: path}
 	f, err := elf.Open(p.path)
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +43,7 @@ func startProbed(t testing.TB) *probed {
 		t.Fatal(err)
 	}
 	for _, s := range syms {
-		if s.Name != "probed" {
+		if s.Name != symbol {
 			continue
 		}
 		for _, seg := range f.Progs {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"sync/atomic"
 	"syscall"
 	"unsafe"
 
@@ -18,13 +17,12 @@ import (
 // ordinary one of the kernel's (si_code SI_KERNEL): ptrace reports it also where
 // it is ignored, and a thread that ignores it runs on when there is no tracer.
 //
-// Take and Forget belong to one goroutine; Probe and Switch may be called from
-// any.
+// Take and Forget belong to one goroutine; the rest may be called from any.
 type Signals struct {
 	pid               int
 	program, hits     int
-	state             int // the map of the word in mem, not zero: switched on
-	mem               []byte
+	state             int // the map of the words in mem
+	words             switches
 	key               uint32 // Take's: the kernel is given addresses of these,
 	hit               hit    // which must not be on a stack, since that can move
 	lookup, forgotten mapCall
@@ -90,16 +88,36 @@ func find(hits int) []instruction {
 	}
 }
 
-// signalProgram counts the arrival, keeps the registers and signals the thread,
-// while the word in the map state is not zero.
-func signalProgram(state, hits int, sig syscall.Signal, dev, ino uint64) []instruction {
-	p := append(atCookie(), []instruction{
+// whileOn begins the program: it ends it, with nothing done, unless the first word of the
+// map state and that of the link are not zero, and the thread stands at the address of
+// the link. The cookie has both (cookie). The context is then in register 6.
+func whileOn(state int) []instruction {
+	return []instruction{
+		{op: bpfMovReg, dst: 6, src: 1},
+		{op: bpfCall, imm: helperAttachCookie},
+		{op: bpfMovReg, dst: 2, src: 0},
+		{op: bpfRightImm, dst: 2, imm: cookieAddr},
+		{op: bpfAndImm, dst: 2, imm: numSwitches - 1}, // so that the kernel can see it
+		{op: bpfLeftImm, dst: 2, imm: 3},
 		{op: bpfLoad64, dst: 1, src: unix.BPF_PSEUDO_MAP_VALUE, imm: int32(state)}, {},
-		{op: bpfLoadDW, dst: 1, src: 1},
-		{op: bpfJumpNe, dst: 1, off: 2},
+		{op: bpfLoadDW, dst: 3, src: 1},
+		{op: bpfJumpEq, dst: 3, off: 7},
+		{op: bpfAddReg, dst: 1, src: 2},
+		{op: bpfLoadDW, dst: 3, src: 1},
+		{op: bpfJumpEq, dst: 3, off: 4},
+		{op: bpfLeftImm, dst: 0, imm: 64 - cookieAddr},
+		{op: bpfRightImm, dst: 0, imm: 64 - cookieAddr},
+		{op: bpfLoadDW, dst: 1, src: 6, off: ctxIP},
+		{op: bpfJumpEqReg, dst: 0, src: 1, off: 2},
 		{op: bpfMovImm, dst: 0},
 		{op: bpfExit},
-	}...)
+	}
+}
+
+// signalProgram counts the arrival, keeps the registers and signals the thread, while
+// it is switched on.
+func signalProgram(state, hits int, sig syscall.Signal, dev, ino uint64) []instruction {
+	p := whileOn(state)
 	p = append(p, threadNumber(dev, ino)...)
 	p = append(p, find(hits)...)
 
@@ -194,7 +212,7 @@ func (s *Signals) make(sig syscall.Signal) error {
 	if s.hits, err = newHash(); err != nil {
 		return err
 	}
-	if s.state, s.mem, err = newWord(); err != nil {
+	if s.state, s.words.mem, err = newWords(); err != nil {
 		return err
 	}
 	s.program, err = loadProgram(signalProgram(s.state, s.hits, sig, ours.Dev, ours.Ino))
@@ -202,7 +220,11 @@ func (s *Signals) make(sig syscall.Signal) error {
 }
 
 // A Link is one probe. It is closed in tens of milliseconds; see [Closer].
-type Link struct{ fd int }
+type Link struct {
+	s    *Signals
+	fd   int
+	word int // its switch
+}
 
 // Probe signals threads that reach addr, which is offset off of the file at path.
 // The path is resolved in our own mount namespace and must not go through the
@@ -210,31 +232,40 @@ type Link struct{ fd int }
 // executable mapping has the place at addr it succeeds and does nothing.
 //
 // Errors: EINVAL or ENOTSUPP for an instruction that cannot be probed, ESRCH when
-// there is no such process, EMFILE when descriptors run out.
+// there is no such process, EMFILE when descriptors run out, or switches.
 func (s *Signals) Probe(path string, off, addr uint64) (*Link, error) {
-	fd, err := linkProbe(s.program, path, off, addr, s.pid)
+	l := &Link{s: s, fd: -1}
+	var err error
+	if l.word, err = s.words.take(); err == nil {
+		l.fd, err = linkProbe(s.program, path, off, cookie(addr, l.word), s.pid)
+	}
 	if err != nil {
+		s.words.put(l.word)
 		return nil, fmt.Errorf("uprobe at %s+%#x: %w", path, off, err)
 	}
-	return &Link{fd}, nil
+	l.Switch(true)
+	return l, nil
 }
+
+// Switch turns the probe on or off, at once; Probe returns it switched on.
+func (l *Link) Switch(on bool) { l.s.words.set(l.word, on) }
 
 // Close lifts the probe.
 func (l *Link) Close() error {
-	if err := unix.Close(l.fd); err != nil {
+	err := closeLink(l.fd)
+	l.s.words.put(l.word)
+	return err
+}
+
+func closeLink(fd int) error {
+	if err := unix.Close(fd); err != nil {
 		return fmt.Errorf("close of uprobe: %w", err)
 	}
 	return nil
 }
 
 // Switch turns all probes on or off, at once.
-func (s *Signals) Switch(on bool) {
-	var word uint64
-	if on {
-		word = 1
-	}
-	atomic.StoreUint64((*uint64)(unsafe.Pointer(&s.mem[0])), word)
-}
+func (s *Signals) Switch(on bool) { s.words.set(0, on) }
 
 // Take fills in the last hit of thread tid, which must be in a stop; false if it
 // has had none.
@@ -257,16 +288,14 @@ func (s *Signals) Forget(tid int) {
 	runtime.KeepAlive(s)
 }
 
-// Close gives back what Signals hold; links have to be closed before. Hits that
-// were not taken are forgotten, but their signals arrive.
+// Close gives back what Signals hold. Links that are not closed yet must be switched off,
+// or all; they are closed as before. Hits that were not taken are forgotten, but their signals arrive.
 func (s *Signals) Close() error {
 	for _, fd := range []int{s.program, s.hits, s.state} {
 		if fd >= 0 {
 			unix.Close(fd)
 		}
 	}
-	if s.mem != nil {
-		unix.Munmap(s.mem)
-	}
+	s.words.close()
 	return nil
 }

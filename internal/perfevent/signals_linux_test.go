@@ -74,6 +74,44 @@ func TestSignals(t *testing.T) {
 	}
 }
 
+// TestSwitchOfLink: of two probes at one instruction, as when one is being closed and another has been
+// opened, each is switched for itself; and none works after Signals are closed.
+func TestSwitchOfLink(t *testing.T) {
+	p := startProbed(t)
+	s := p.signals()
+	old, now := p.link(s, 0), p.link(s, 0)
+	arrivals := func() uint64 {
+		var h Hit
+		s.Take(p.PID, &h)
+		return h.Count
+	}
+	old.Switch(false)
+	p.call("10")
+	if n := arrivals(); n != 10 {
+		t.Errorf("%d arrivals, want 10", n)
+	}
+	old.Switch(true)
+	p.call("10")
+	if n := arrivals(); n != 30 {
+		t.Errorf("%d arrivals with both, want 30", n)
+	}
+	old.Switch(false)
+	now.Switch(false)
+	if n := p.call("10"); n != 0 {
+		t.Errorf("%d signals", n)
+	}
+	s.Close()
+	now.Switch(true)
+	if n := p.call("10"); n != 0 {
+		t.Errorf("%d signals after the end", n)
+	}
+	for _, l := range []*Link{old, now} {
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestLoadUnderSignals: the kernel gives up the check of a program for a thread that
 // has a signal.
 func TestLoadUnderSignals(t *testing.T) {
@@ -118,7 +156,7 @@ func BenchmarkTake(b *testing.B) {
 
 // BenchmarkClose closes some probes at the same time.
 func BenchmarkClose(b *testing.B) {
-	for _, n := range []int{1, 16} {
+	for _, n := range []int{1, 16, 64} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			p := startProbed(b)
 			s := p.signals()

@@ -16,6 +16,9 @@ func NewSignals(pid int, sig syscall.Signal) (*Signals, error) { return nil, Err
 // Probe fails with [ErrNoUprobes].
 func (s *Signals) Probe(path string, off, cookie uint64) (*Link, error) { return nil, ErrNoUprobes }
 
+// Switch does nothing.
+func (l *Link) Switch(on bool) {}
+
 // Close fails with [ErrNoUprobes].
 func (l *Link) Close() error { return ErrNoUprobes }
 

@@ -1,9 +1,11 @@
 package bkpt
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // Uprobes is the second kind of trap: probes of the kernel, each of one
@@ -46,7 +48,8 @@ func (u *Uprobes) Plant(t *Table, bs []*Breakpoint) error {
 		}
 		u.probes[b.Addr] = p
 		b.armed = true
-		t.probed[b.Addr] = &probed{orig: b.orig()}
+		k := t.probedAt(b.Addr, b.orig())
+		k.wanted = true
 	}
 	return errors.Join(errs...)
 }
@@ -56,10 +59,9 @@ func (u *Uprobes) Lift(t *Table, bs []*Breakpoint) error {
 	for _, b := range bs {
 		if p, ok := u.probes[b.Addr]; ok {
 			delete(u.probes, b.Addr)
-			closed := u.discard(p)
-			if k := t.probed[b.Addr]; k != nil {
-				k.closed = closed
-			}
+			k := t.probedAt(b.Addr, b.orig())
+			k.wanted = false
+			k.add(u.discard(p))
 		}
 		b.armed = false
 	}
@@ -69,17 +71,66 @@ func (u *Uprobes) Lift(t *Table, bs []*Breakpoint) error {
 // probed is what the table knows of a place where the kernel has a trap, or had
 // one a moment ago.
 type probed struct {
-	orig   byte
-	closed <-chan struct{} // nil while the probe is wanted
+	orig    byte
+	wanted  bool              // for a breakpoint
+	closing []<-chan struct{} // of probes that were given up
 }
+
+// probedAt returns what is known of addr, which begins with that if it is nothing.
+func (t *Table) probedAt(addr uint64, orig byte) *probed {
+	k := t.probed[addr]
+	if k == nil {
+		k = new(probed)
+		t.probed[addr] = k
+	}
+	k.orig = orig
+	return k
+}
+
+// add notes a probe that is being closed.
+func (k *probed) add(closed <-chan struct{}) {
+	if !slices.Contains(k.closing, closed) {
+		k.closing = append(k.closing, closed)
+	}
+}
+
+// gone reports that the kernel's trap has left the text.
+func (k *probed) gone() bool {
+	k.closing = slices.DeleteFunc(k.closing, func(closed <-chan struct{}) bool {
+		select {
+		case <-closed:
+			return true
+		default:
+			return false
+		}
+	})
+	return !k.wanted && len(k.closing) == 0
+}
+
+// Hide has Overlay show orig at addr, where the kernel has planted a trap of a probe
+// that is being closed: its file was mapped there meanwhile.
+func (t *Table) Hide(addr uint64, orig byte, closed <-chan struct{}) {
+	if k := t.probed[addr]; k != nil {
+		k.add(closed)
+		return
+	}
+	t.probedAt(addr, orig).add(closed)
+}
+
+// HasTrap reports whether a trap may stand in text.
+func HasTrap(text []byte) bool { return bytes.IndexByte(text, breakByte) >= 0 }
 
 // unprobe waits until the kernel's trap has left the text at addr. One that is
 // wanted stays.
 func (t *Table) unprobe(addr uint64) {
-	if p := t.probed[addr]; p != nil && p.closed != nil {
-		<-p.closed
-		delete(t.probed, addr)
+	k := t.probed[addr]
+	if k == nil || k.wanted {
+		return
 	}
+	for _, closed := range k.closing {
+		<-closed
+	}
+	delete(t.probed, addr)
 }
 
 // unprobeRange takes the kernel's traps out of [addr, end) for good: wanted ones
@@ -99,29 +150,14 @@ func (t *Table) unprobeRange(addr, end uint64) error {
 	return nil
 }
 
-// Strange reports whether a trap stands at addr that the table knows nothing of.
-func (t *Table) Strange(addr uint64) bool {
-	p := []byte{0}
-	if readFull(t.mem, p, addr) != nil {
-		return false
-	}
-	t.Overlay(p, addr)
-	return p[0] == breakByte
-}
-
 // hideProbes replaces the kernel's traps in p, which was read at addr.
 func (t *Table) hideProbes(p []byte, addr uint64) {
 	for at, k := range t.probed {
 		if i := at - addr; i < uint64(len(p)) && p[i] == breakByte {
 			p[i] = k.orig
 		}
-		if k.closed == nil {
-			continue
-		}
-		select {
-		case <-k.closed:
+		if k.gone() {
 			delete(t.probed, at)
-		default:
 		}
 	}
 }
@@ -143,7 +179,7 @@ func (t *Table) Change(b *Breakpoint, k Trap) error {
 		if err := k.Plant(t, []*Breakpoint{b}); err != nil {
 			return err
 		}
-		old.discard(old.probes[b.Addr])
+		t.probed[b.Addr].add(old.discard(old.probes[b.Addr]))
 		delete(old.probes, b.Addr)
 	default:
 		if err := old.Lift(t, []*Breakpoint{b}); err != nil {

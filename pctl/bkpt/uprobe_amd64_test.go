@@ -129,6 +129,50 @@ func TestUprobes(t *testing.T) {
 	}
 }
 
+// TestHide: a place is hidden until all probes that were there are closed, be they the table's own
+// or those of another table, and an int3 is planted only then.
+func TestHide(t *testing.T) {
+	m := newText()
+	k := &kernel{text: m}
+	tab, u := NewTable(m), NewUprobes(k.probe, k.discard)
+	orig := m.b[0]
+	shown := func() byte {
+		p := []byte{m.b[0]}
+		tab.Overlay(p, textBase)
+		return p[0]
+	}
+	elsewhere := make(chan struct{})
+	m.b[0] = breakByte
+	tab.Hide(textBase, orig, elsewhere)
+	tab.Hide(textBase, orig, elsewhere)
+	if shown() != orig {
+		t.Error("a trap that is hidden is shown")
+	}
+	b, err := tab.AddTrap(textBase, u)
+	must(t, err)
+	close(elsewhere)
+	must(t, tab.Remove(b))
+	b, err = tab.AddTrap(textBase, u)
+	must(t, err)
+	if b.Orig() != orig || shown() != orig {
+		t.Errorf("original byte %#x, shown %#x, want %#x", b.Orig(), shown(), orig)
+	}
+	must(t, tab.Remove(b))
+	k.closing[1]()
+	m.b[0] = breakByte // the first is still there
+	if shown() != orig || len(tab.probed) != 1 {
+		t.Errorf("shown %#x with one of two closed, %d places known", shown(), len(tab.probed))
+	}
+	k.closing[0]()
+	if shown() != orig || len(tab.probed) != 0 {
+		t.Errorf("shown %#x at the end, %d places known", shown(), len(tab.probed))
+	}
+	m.b[0] = breakByte
+	if p := []byte{breakByte}; shown() != breakByte || !HasTrap(p) || HasTrap(p[:0]) {
+		t.Error("an int3 of the program's own is hidden")
+	}
+}
+
 // TestWriteBetweenProbes: int3s on both sides of a kernel's trap are not written
 // in one go, which would put back what the kernel takes out meanwhile.
 func TestWriteBetweenProbes(t *testing.T) {

@@ -166,6 +166,7 @@ func (c *Controller) removeBreak(b *Break) {
 // arm and disarm plant and lift all traps; both do nothing the second time.
 func (c *Controller) arm() {
 	if !c.table.Armed() {
+		c.hideLeaving()
 		c.table.Arm()
 	}
 }
@@ -175,6 +176,7 @@ func (c *Controller) arm() {
 // recently lifted can be forgotten.
 func (c *Controller) disarm() {
 	if c.table.Armed() {
+		c.hideLeaving()
 		c.table.Disarm()
 	}
 	c.table.Settle()
@@ -316,12 +318,17 @@ func (c *Controller) WriteAt(p []byte, addr int64) (n int, err error) {
 func (c *Controller) readAt(p []byte, addr int64) (int, error) {
 	n, err := c.mem.ReadAt(p, addr)
 	c.table.Overlay(p[:n], uint64(addr))
+	if len(c.probes.leaving) > 0 && bkpt.HasTrap(p[:n]) {
+		c.hideLeaving()
+		c.table.Overlay(p[:n], uint64(addr))
+	}
 	return n, err
 }
 
 // writeAt writes the target's memory under the breakpoints.
 func (c *Controller) writeAt(p []byte, addr int64) (int, error) {
 	probes := c.probes.inUse()
+	c.hideLeaving()
 	if err := c.table.Write(p, uint64(addr)); err != nil {
 		return 0, err
 	}

@@ -108,6 +108,7 @@ func (c *Controller) letGo(t *thread) {
 // clean takes our breakpoints out of the memory of a forked process. Where no descriptor
 // can be had for that memory the traps leave it word by word.
 func (c *Controller) clean(t *thread) {
+	c.hideLeaving()
 	m, err := mem.Open(t.tid)
 	if err != nil {
 		c.table.Clean(ptrace.Memory{TID: t.tid})

@@ -82,7 +82,7 @@ func (c *Controller) newImage() {
 	c.imageNew = true
 	c.forgetBreaks()
 	c.exposure.reset()
-	c.probes.leaveImage()
+	c.probes.forget()
 	err := c.openMemory()
 	if err == nil {
 		err = c.followImage()

@@ -32,11 +32,16 @@ type probes struct {
 	hit     perfevent.Hit // work space
 	closer  *perfevent.Closer
 	open    atomic.Int32 // probes that are not closed yet
+	leaving []leaving    // some of which are closed
 }
 
-// maxProbes bounds the probes of a process. Each is a descriptor and, when we are
-// killed, tens of milliseconds until the kernel has closed it.
-const maxProbes = 64
+// maxProbes bounds the breakpoints of a process that are probes. Each is a descriptor
+// and, when we are killed, tens of milliseconds until the kernel has closed it. Of
+// those that are being closed there may be three times as many.
+const (
+	maxProbes  = 64
+	mostProbes = 4 * maxProbes
+)
 
 var (
 	errTooManyProbes = fmt.Errorf("%d uprobes are in use", maxProbes)
@@ -135,25 +140,27 @@ func (c *Controller) openCount(b *bkpt.Breakpoint) (io.Closer, error) {
 // where the mapping or the process is of a kind that it passes over.
 func (c *Controller) openAt(b *bkpt.Breakpoint, open func(path string, off uint64) (io.Closer, error)) (io.Closer, error) {
 	p := &c.probes
-	if p.open.Load() >= maxProbes {
+	if p.inUse() >= maxProbes || p.open.Load() >= mostProbes {
 		return nil, errTooManyProbes
 	}
 	if !b.Plan().Probeable() {
 		return nil, errNotProbeable
 	}
-	f, off, err := c.textFile(b.Addr)
+	f, at, err := c.textFile(b.Addr)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if err := c.sameText(b, f, off); err != nil {
+	if err := c.sameText(b, f, at.off); err != nil {
 		return nil, err
 	}
-	probe, err := open("/proc/self/fd/"+strconv.Itoa(int(f.Fd())), off)
+	made, err := open("/proc/self/fd/"+strconv.Itoa(int(f.Fd())), at.off)
 	if err != nil {
 		return nil, err
 	}
 	p.open.Add(1)
+	at.orig = b.Orig()
+	probe := placed{made, at}
 	var now [1]byte
 	if _, err := c.mem.ReadAt(now[:], int64(b.Addr)); err != nil || now[0] == b.Orig() {
 		p.discard(probe)
@@ -163,11 +170,11 @@ func (c *Controller) openAt(b *bkpt.Breakpoint, open func(path string, off uint6
 }
 
 // textFile opens the file that is mapped at addr, also if it was deleted or is in
-// another mount namespace, and returns the offset of addr in it.
-func (c *Controller) textFile(addr uint64) (*os.File, uint64, error) {
+// another mount namespace, and returns the place of addr in it.
+func (c *Controller) textFile(addr uint64) (*os.File, place, error) {
 	maps, err := procfs.Maps(c.pid)
 	if err != nil {
-		return nil, 0, err
+		return nil, place{}, err
 	}
 	for _, m := range maps {
 		if addr < m.Start || m.End <= addr {
@@ -179,13 +186,13 @@ func (c *Controller) textFile(addr uint64) (*os.File, uint64, error) {
 		}
 		root, err := procfs.OpenRoot(c.pid)
 		if err != nil {
-			return nil, 0, err
+			return nil, place{}, err
 		}
 		defer root.Close()
 		f, err := root.OpenMapped(m)
-		return f, addr - m.Start + m.Off, err
+		return f, place{major: m.Major, minor: m.Minor, inode: m.Inode, off: addr - m.Start + m.Off}, err
 	}
-	return nil, 0, errNotFile
+	return nil, place{}, errNotFile
 }
 
 // sameText makes sure that what the target executes is what the file has: the kernel
@@ -205,12 +212,18 @@ func (c *Controller) sameText(b *bkpt.Breakpoint, f *os.File, off uint64) error 
 	return nil
 }
 
-// discard has a probe closed in the background.
+// discard has a probe closed in the background. It stops, and counts, nobody any more.
 func (p *probes) discard(probe io.Closer) <-chan struct{} {
-	if t, ok := probe.(*tally); ok {
-		probe = t.freeze()
+	made := probe.(placed)
+	switch inner := made.Closer.(type) {
+	case *tally:
+		made.Closer = inner.freeze()
+	case *perfevent.Link:
+		inner.Switch(false)
 	}
-	return p.closer.Close(counted{probe, &p.open})
+	closed := p.closer.Close(counted{made.Closer, &p.open})
+	p.leaving = append(p.leaving, leaving{made.place, closed})
+	return closed
 }
 
 // counted takes a probe off the books when it is closed.
@@ -241,19 +254,6 @@ func (c *Controller) demandProbes() error {
 	}
 	return nil
 }
-
-// leaveImage is forget after an exec. A probe belongs to the process: where the new
-// program maps the same file the kernel plants the old one's probes, until they are
-// closed. That is waited for, so that nobody takes them for the program's own text.
-func (p *probes) leaveImage() {
-	p.forget()
-	if p.closing() {
-		p.closer.Wait()
-	}
-}
-
-// closing reports whether probes that were given up are not closed yet.
-func (p *probes) closing() bool { return int(p.open.Load()) > p.inUse() }
 
 // inUse returns the number of probes that are breakpoints.
 func (p *probes) inUse() int { return p.stop.Len() + p.count.Len() }

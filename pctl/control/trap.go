@@ -75,9 +75,7 @@ func (c *Controller) place(addr uint64, p purpose) (*bkpt.Breakpoint, error) {
 	if p != forUs && c.restartable(addr) {
 		return nil, ErrRestartable
 	}
-	if c.probes.closing() && c.table.Strange(addr) {
-		c.probes.closer.Wait() // a file that was mapped elsewhere until a moment ago
-	}
+	c.hideLeaving()
 	var refused error
 	if c.probesSuit(p) {
 		kind := &c.probes.stop

@@ -1,0 +1,72 @@
+package control
+
+import (
+	"io"
+	"slices"
+
+	"ptools/internal/procfs"
+)
+
+// The kernel needs tens of milliseconds to close a probe, and the control goroutine does
+// not wait for that. Until then the trap stands in the text: where the breakpoint was,
+// and wherever the process maps the same file meanwhile, after an exec for instance or
+// when a library is loaded again. It is hidden there, and does nothing.
+
+// place is where a probe is, in a file.
+type place struct {
+	major, minor uint32
+	inode, off   uint64
+	orig         byte // the file's own
+}
+
+// placed is a probe, a *perfevent.Link or a *tally, and its place.
+type placed struct {
+	io.Closer
+	place
+}
+
+// leaving is a probe that is being closed.
+type leaving struct {
+	place
+	closed <-chan struct{}
+}
+
+// in returns the address of a place in a mapping, if it is there.
+func (l place) in(m procfs.Map) (addr uint64, ok bool) {
+	same := m.Inode == l.inode && m.Major == l.major && m.Minor == l.minor && m.Perm&procfs.Exec != 0
+	return m.Start + l.off - m.Off, same && l.off >= m.Off && l.off-m.Off < m.End-m.Start
+}
+
+// hideLeaving has the table know the traps of probes that are being closed, wherever
+// they are in the text of now: before text is read or written. While there are any it
+// reads the map of the process.
+func (c *Controller) hideLeaving() {
+	p := &c.probes
+	p.forgetClosed()
+	if len(p.leaving) == 0 {
+		return
+	}
+	maps, err := procfs.Maps(c.pid)
+	if err != nil {
+		return // it has ended
+	}
+	for _, m := range maps {
+		for _, l := range p.leaving {
+			if addr, ok := l.in(m); ok {
+				c.table.Hide(addr, l.orig, l.closed)
+			}
+		}
+	}
+}
+
+// forgetClosed drops what is closed.
+func (p *probes) forgetClosed() {
+	p.leaving = slices.DeleteFunc(p.leaving, func(l leaving) bool {
+		select {
+		case <-l.closed:
+			return true
+		default:
+			return false
+		}
+	})
+}
