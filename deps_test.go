@@ -44,7 +44,7 @@ var rooms = map[string][]string{
 		"pctl/notify", "pctl/bkpt", "pctl/handle", "pctl/control"},
 
 	"internal/sample": {"internal/ptrace", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind",
-		"internal/profile", "pctl/notify", "pctl/handle", "pctl/control", "pctl"},
+		"internal/profile", "internal/perfevent", "pctl/notify", "pctl/handle", "pctl/control", "pctl"},
 
 	"internal/job": {"pctl"},
 

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"ptools/internal/profile"
+	"ptools/internal/sample"
 )
 
 // help is what --help prints; a test compares it with the flags.
@@ -32,6 +33,8 @@ Shows where the threads of a program spend their time.
       --value VALUE         what the text, folded and speedscope outputs count:
                             samples, cpu or wall (default samples)
       --threads             keep threads apart (by name and tid)
+      --timers WHEN         sample running threads by kernel timers, which stop
+                            nobody: auto (where permitted), off or only
       --threadcreate        where threads are created, instead of where time goes
   -o, --output FILE         write the profile to FILE (default: standard output)
   -O, --format FORMAT       text, folded, pprof, speedscope or json (default by
@@ -70,6 +73,7 @@ type config struct {
 	value        profile.Value
 	threads      bool
 	threadCreate bool
+	timers       sample.UseTimers
 	output       string // empty: standard output
 	format       profile.Format
 	quiet        bool
@@ -108,6 +112,7 @@ type rawFlags struct {
 	rate, delta   float64
 	length        seconds
 	value, format string
+	timers        string
 	help          bool
 }
 
@@ -125,6 +130,7 @@ func (r *rawFlags) set() *pflag.FlagSet {
 	fs.BoolVarP(&r.registers, "registers", "r", false, "")
 	fs.StringVar(&r.value, "value", "samples", "")
 	fs.BoolVar(&r.threads, "threads", false, "")
+	fs.StringVar(&r.timers, "timers", "auto", "")
 	fs.BoolVar(&r.threadCreate, "threadcreate", false, "")
 	fs.StringVarP(&r.output, "output", "o", "", "")
 	fs.StringVarP(&r.format, "format", "O", "", "")
@@ -215,6 +221,9 @@ func (r *rawFlags) form(fs *pflag.FlagSet) error {
 	if r.demo && !fs.Changed("value") {
 		r.config.value = profile.CPU
 	}
+	if r.config.timers, ok = sample.ParseUseTimers(r.timers); !ok {
+		return badUsage("unknown use of timers %q: auto, off or only", r.timers)
+	}
 	if r.output == "-" || r.output == "/dev/stdout" {
 		r.output = ""
 	}
@@ -235,7 +244,7 @@ func (r *rawFlags) creation(fs *pflag.FlagSet) error {
 	if !r.threadCreate {
 		return nil
 	}
-	for _, name := range []string{"rate", "delta", "functions", "registers", "value"} {
+	for _, name := range []string{"rate", "delta", "functions", "registers", "value", "timers"} {
 		if fs.Changed(name) {
 			return badUsage("--threadcreate counts creations and takes no samples: --%s means nothing", name)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 
 	"ptools/internal/job"
 	"ptools/internal/profile"
@@ -93,7 +94,7 @@ func (s *session) profile(ctx context.Context) (*profile.Profile, error) {
 func (s *session) sample(ctx context.Context, sources []*sample.Source) (*profile.Profile, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	o := &sample.Options{Period: s.cfg.period, For: s.cfg.length, Begun: s.begin}
+	o := &sample.Options{Period: s.cfg.period, For: s.cfg.length, Begun: s.begin, Timers: s.cfg.timers}
 	printer := newPrinter(s.cfg, s.stdout, cancel)
 	if printer != nil {
 		o.Each = printer.sample
@@ -103,6 +104,9 @@ func (s *session) sample(ctx context.Context, sources []*sample.Source) (*profil
 		printer.flush()
 		meter.show(p)
 	}
+	// The sampler sleeps on a processor of the runtime's (sample.Options.Clock); those who
+	// control the targets keep as many as they had.
+	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
 	sampler := sample.New(sources, o)
 	err := sampler.Run(ctx)
 	meter.clear()

@@ -66,23 +66,24 @@ func TestTask(t *testing.T) {
 	}
 }
 
-// TestTaskStats: the kernel's sum over a process counts every time that any of its
-// threads is put on a processor, and goes on counting those that have ended.
+// TestTaskStats: the kernel's sums over a process count every time that any of its
+// threads is put on a processor, and that it leaves one of its own accord, and go on
+// counting those that have ended.
 func TestTaskStats(t *testing.T) {
 	stats, err := OpenTaskStats(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer stats.Close()
-	sum := func() uint64 {
-		s, err := stats.SchedStat()
+	sum := func() TaskSum {
+		s, err := stats.Sum()
 		if errors.Is(err, unix.EPERM) {
 			t.Skip("needs CAP_NET_ADMIN")
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		return s.Slices
+		return s
 	}
 	before := sum()
 	const naps = 50
@@ -101,10 +102,10 @@ func TestTaskStats(t *testing.T) {
 	if err := <-napped; err != nil {
 		t.Fatal(err)
 	}
-	if got := sum(); got < before+naps {
-		t.Errorf("%d in all, then one thread slept %d times, now %d", before, naps, got)
+	if got := sum(); got.Slices < before.Slices+naps || got.Yields < before.Yields+naps {
+		t.Errorf("%+v in all, then one thread slept %d times, now %+v", before, naps, got)
 	}
-	if _, err := gone(t).SchedStat(); !errors.Is(err, unix.ESRCH) {
+	if _, err := gone(t).Sum(); !errors.Is(err, unix.ESRCH) {
 		t.Errorf("process that has ended: %v", err)
 	}
 }

@@ -45,8 +45,8 @@ type TaskStats struct{}
 func OpenTaskStats(pid int) (*TaskStats, error) { return nil, errors.ErrUnsupported }
 
 // The methods of a TaskStats are those of Linux.
-func (t *TaskStats) SchedStat() (SchedStat, error) { return SchedStat{}, errors.ErrUnsupported }
-func (t *TaskStats) Close() error                  { return nil }
+func (t *TaskStats) Sum() (TaskSum, error) { return TaskSum{}, errors.ErrUnsupported }
+func (t *TaskStats) Close() error          { return nil }
 
 // A Root cannot be opened on this platform.
 type Root struct{}

@@ -24,7 +24,7 @@ const (
 	taskstatsTGID      = 2 // TASKSTATS_CMD_ATTR_TGID
 	taskstatsStats     = 3 // TASKSTATS_TYPE_STATS
 	taskstatsAggrTGID  = 5 // TASKSTATS_TYPE_AGGR_TGID
-	taskstatsMinLength = 72
+	taskstatsMinLength = 280
 )
 
 var netlinkOrder = binary.NativeEndian
@@ -90,21 +90,32 @@ func parseFamily(b []byte) (uint16, error) {
 	return netlinkOrder.Uint16(id), nil
 }
 
+// TaskSum is what all threads of a process have done, those that have ended included.
+type TaskSum struct {
+	SchedStat
+	// Yields is how often they have left a processor because they had to wait for
+	// something, not for another thread.
+	Yields uint64
+}
+
 // parseTaskStats returns the sums in a reply about a process. The fields that are
-// needed have been in struct taskstats since its first version.
-func parseTaskStats(b []byte) (SchedStat, error) {
+// needed have been in struct taskstats since Linux 2.6.19.
+func parseTaskStats(b []byte) (TaskSum, error) {
 	attrs, err := parseReply(b)
 	if err != nil {
-		return SchedStat{}, err
+		return TaskSum{}, err
 	}
 	aggregate, ok := attribute(attrs, taskstatsAggrTGID)
 	stats, ok2 := attribute(aggregate, taskstatsStats)
 	if !ok || !ok2 || len(stats) < taskstatsMinLength {
-		return SchedStat{}, fmt.Errorf("netlink reply without struct taskstats")
+		return TaskSum{}, fmt.Errorf("netlink reply without struct taskstats")
 	}
-	return SchedStat{
-		Slices: netlinkOrder.Uint64(stats[16:]), // cpu_count
-		Wait:   netlinkOrder.Uint64(stats[24:]), // cpu_delay_total
-		Run:    netlinkOrder.Uint64(stats[64:]), // cpu_run_virtual_total
+	return TaskSum{
+		SchedStat: SchedStat{
+			Slices: netlinkOrder.Uint64(stats[16:]), // cpu_count
+			Wait:   netlinkOrder.Uint64(stats[24:]), // cpu_delay_total
+			Run:    netlinkOrder.Uint64(stats[64:]), // cpu_run_virtual_total
+		},
+		Yields: netlinkOrder.Uint64(stats[272:]), // nvcsw
 	}, nil
 }

@@ -68,13 +68,12 @@ func (t *TaskStats) ask() ([]byte, error) {
 	}
 }
 
-// SchedStat returns the sums of the SchedStats of all threads that the process has
-// or has had. A thread that is ending may be counted twice for a moment. ESRCH if
+// Sum returns the sums over all threads that the process has or has had. A thread that is ending may be counted twice for a moment. ESRCH if
 // the process is gone.
-func (t *TaskStats) SchedStat() (SchedStat, error) {
+func (t *TaskStats) Sum() (TaskSum, error) {
 	b, err := t.ask()
 	if err != nil {
-		return SchedStat{}, err
+		return TaskSum{}, err
 	}
 	return parseTaskStats(b)
 }

@@ -24,17 +24,18 @@ func reply(typ uint16, attrs []byte) []byte {
 }
 
 // taskstats is the reply about a process.
-func taskstats(sums SchedStat) []byte {
+func taskstats(sums TaskSum) []byte {
 	stats := make([]byte, 560)
 	binary.NativeEndian.PutUint64(stats[16:], sums.Slices)
 	binary.NativeEndian.PutUint64(stats[24:], sums.Wait)
 	binary.NativeEndian.PutUint64(stats[64:], sums.Run)
+	binary.NativeEndian.PutUint64(stats[272:], sums.Yields)
 	inner := append(attr(2, []byte{1, 0, 0, 0}), attr(taskstatsStats, stats)...)
 	return reply(31, attr(taskstatsAggrTGID|0x8000, inner))
 }
 
 func TestParseTaskStats(t *testing.T) {
-	want := SchedStat{Run: 1 << 63, Wait: 7, Slices: 119}
+	want := TaskSum{SchedStat{Run: 1 << 63, Wait: 7, Slices: 119}, 23}
 	whole := taskstats(want)
 	if got, err := parseTaskStats(whole); err != nil || got != want {
 		t.Errorf("%+v, %v; want %+v", got, err, want)
@@ -56,7 +57,7 @@ func TestParseTaskStats(t *testing.T) {
 }
 
 func FuzzParseTaskStats(f *testing.F) {
-	f.Add(taskstats(SchedStat{1, 2, 3}))
+	f.Add(taskstats(TaskSum{SchedStat{1, 2, 3}, 4}))
 	f.Add(reply(netlinkError, nil))
 	f.Add(reply(ctrlFamily, attr(ctrlFamilyID, []byte{31, 0})))
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -24,6 +24,38 @@ func (r *Regs) SetSaved(saved *[21]uint64) {
 	*(*[21]uint64)(unsafe.Pointer(r)) = *saved
 }
 
+// SetSampled sets the registers that a perf event samples of a thread of user code, in their
+// order there (arch/x86/include/uapi/asm/perf_regs.h, without DS to GS). The thread
+// is in no system call.
+func (r *Regs) SetSampled(v *[20]uint64) {
+	*r = Regs{
+		Rax: v[0], Rbx: v[1], Rcx: v[2], Rdx: v[3], Rsi: v[4], Rdi: v[5], Rbp: v[6], Rsp: v[7],
+		Rip: v[8], Eflags: v[9], Cs: v[10], Ss: v[11], R8: v[12], R9: v[13], R10: v[14], R11: v[15],
+		R12: v[16], R13: v[17], R14: v[18], R15: v[19], OrigRax: ^uint64(0),
+	}
+}
+
+// SyscallCode is how many bytes in front of a return address SyscallBefore needs.
+const SyscallCode = 7
+
+// SyscallBefore returns the number of the system call that code, which ends behind it, makes, if
+// the number is part of the instruction before: mov $nr, %eax or xor %eax, %eax; or ok false.
+func SyscallBefore(code *[SyscallCode]byte) (nr int64, ok bool) {
+	switch {
+	case code[5] != 0x0f || code[6] != 0x05:
+		return 0, false
+	case code[0] == 0xb8:
+		return int64(binary.LittleEndian.Uint32(code[1:])), true
+	}
+	return 0, code[3] == 0x31 && code[4] == 0xc0
+}
+
+// SetSyscall makes the thread one that is in a system call.
+func (r *Regs) SetSyscall(nr int64) { r.OrigRax = uint64(nr) }
+
+// SetThreadPointer sets what ThreadPointer returns.
+func (r *Regs) SetThreadPointer(addr uint64) { r.FsBase = addr }
+
 // PC returns the address of the next instruction.
 func (r *Regs) PC() uint64 { return r.Rip }
 

@@ -8,6 +8,21 @@ type Regs struct{}
 // SetSaved does nothing.
 func (r *Regs) SetSaved(saved *[21]uint64) {}
 
+// SetSampled does nothing.
+func (r *Regs) SetSampled(*[20]uint64) {}
+
+// SyscallCode is how many bytes SyscallBefore needs.
+const SyscallCode = 7
+
+// SyscallBefore reports false.
+func SyscallBefore(*[SyscallCode]byte) (nr int64, ok bool) { return 0, false }
+
+// SetSyscall does nothing.
+func (r *Regs) SetSyscall(int64) {}
+
+// SetThreadPointer does nothing.
+func (r *Regs) SetThreadPointer(uint64) {}
+
 // PC returns 0.
 func (r *Regs) PC() uint64 { return 0 }
 

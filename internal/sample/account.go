@@ -47,22 +47,25 @@ func (p *process) leave(t *thread) {
 
 // complete makes a round of what has been examined: every thread that has a stack
 // gets a sample in it.
-func (p *process) complete(now time.Duration) {
+func (p *process) complete(now time.Duration, ticks int64) {
 	wall := now - p.last
+	if ticks > 1 {
+		p.timers.spread(ticks, wall/time.Duration(ticks))
+	}
 	p.last = now
-	p.rounds++
+	p.rounds += ticks
 	s := p.sampler
-	s.cost.Samples += int64(p.present)
-	s.cost.Kept += int64(p.present)
+	s.cost.Samples += int64(p.present) * ticks
+	s.cost.Kept += int64(p.present) * ticks
 	for _, t := range p.examined {
 		if t.present && t.verdict != skipped {
 			p.charge(t, wall)
 			if t.verdict != keep {
-				s.cost.Kept--
+				s.cost.Kept -= ticks
 			}
 		}
 	}
-	if bits.OnesCount64(uint64(p.rounds)) == 1 {
+	if bits.OnesCount64(uint64(p.number)) == 1 {
 		p.rename() // threads may be named by others, in their sleep
 	}
 	if s.opt.Each != nil {
@@ -72,7 +75,9 @@ func (p *process) complete(now time.Duration) {
 
 // charge counts the processor time of a thread since its previous sample.
 func (p *process) charge(t *thread, wall time.Duration) {
-	if t.now.Run > t.run {
+	if t.timer != nil && p.looking.strict == 0 {
+		p.timers.charge(t)
+	} else if t.now.Run > t.run {
 		ns := int64(t.now.Run - t.run)
 		if t.seen == 0 {
 			// Who calls exec takes over the number of the leader, with all the
@@ -123,7 +128,7 @@ func (p *process) tell() {
 func (p *process) settle(total, wall time.Duration) {
 	gone := p.gone
 	p.gone = gone[:0]
-	rest := int64(total-p.base) - p.charged
+	rest := int64(total-p.base) - p.charged - p.timers.held()
 	for i, t := range gone {
 		if !t.counted || rest <= 0 {
 			continue
@@ -158,6 +163,11 @@ func (p *process) closeAccount() {
 	ok = ok && p.unsettled
 	for _, t := range p.threads {
 		sched, err := t.files.SchedStat()
+		if err == nil && t.timer != nil {
+			t.now = sched
+			p.timers.drain(t)
+			p.timers.charge(t)
+		}
 		if err != nil || !t.counted || sched.Run <= t.run {
 			continue
 		}

@@ -18,6 +18,8 @@ type balance struct {
 	seen  int64 // how often the living threads were, as last read
 	ended int64 // how often those were that have ended; never more than the truth
 	known bool  // ended is known
+
+	yields uint64 // how often threads have gone to wait, when the sum was last asked for
 }
 
 // even reports whether what was seen explains the sum, which it returns. What was seen
@@ -27,12 +29,12 @@ func (b *balance) even() (ok bool, sum int64) {
 	if b.sum == nil {
 		return false, 0
 	}
-	all, err := b.sum.SchedStat()
+	all, err := b.sum.Sum()
 	if err != nil {
 		b.close() // not permitted, not in this kernel, or the process has ended
 		return false, 0
 	}
-	sum = int64(all.Slices)
+	sum, b.yields = int64(all.Slices), all.Yields
 	return b.known && sum == b.seen+b.ended, sum
 }
 

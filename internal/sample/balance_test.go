@@ -140,7 +140,7 @@ func TestSumOfThreads(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stats.Close()
-	if _, err := stats.SchedStat(); err == syscall.EPERM {
+	if _, err := stats.Sum(); err == syscall.EPERM {
 		t.Skip("needs CAP_NET_ADMIN")
 	}
 	tids, err := procfs.Tasks(g.PID, nil)
@@ -165,7 +165,7 @@ func TestSumOfThreads(t *testing.T) {
 	var ended []uint64
 	for len(ended) < 5 {
 		before := living()
-		sum, err := stats.SchedStat()
+		sum, err := stats.Sum()
 		if err != nil {
 			t.Fatal(err)
 		}

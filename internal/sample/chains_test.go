@@ -110,12 +110,16 @@ func guile(*testing.T) []string {
 // 99.5 % must be whole; of a few hundred a few more may be cut, where a program is in the middle of
 // replacing its own code.
 func wholeChains(t *testing.T, subjects []subject, ready func(*ptest.Target)) {
+	bothWays(t, func(t *testing.T, use UseTimers) { wholeChainsBy(t, use, subjects, ready) })
+}
+
+func wholeChainsBy(t *testing.T, use UseTimers, subjects []subject, ready func(*ptest.Target)) {
 	table := []string{fmt.Sprintf("%-20s %8s %8s  %s", "target", "stacks", "whole", "cut short by")}
 	for _, b := range subjects {
 		t.Run(b.name, func(t *testing.T) {
 			g := ptest.Start(t, b.argv(t)...)
 			ready(g)
-			s := sampleRounds(t, int64(ptest.Rounds(100, 300, 5_000)), time.Second/999, nil, attach(t, g.PID, nil))
+			s := sampleBy(t, use, int64(ptest.Rounds(100, 300, 5_000)), time.Second/999, nil, attach(t, g.PID, nil))
 			taken, whole, cut := endings(s)
 			table = append(table, fmt.Sprintf("%-20s %8d %6.2f %%  %s", b.name, taken, 100*float64(whole)/float64(max(taken, 1)), cut))
 			least := cmp.Or(b.least, 995)

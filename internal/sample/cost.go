@@ -17,6 +17,7 @@ type Cost struct {
 	Kept    int64 // samples of threads that had not moved
 	Passive int64 // samples read from outside
 	Stops   int64 // threads stopped
+	Timed   int64 // samples of running threads that were not stopped
 	Refused int64 // threads that could not be stopped when they should have been
 
 	// The pause of a stop is measured from the request to the end of the visit,
@@ -31,8 +32,12 @@ type Cost struct {
 
 // String is the line that a user reads at the end.
 func (c *Cost) String() string {
-	return fmt.Sprintf("%d rounds (%d late, %d missed), %d stops, longest pause %v, total pause %v",
+	line := fmt.Sprintf("%d rounds (%d late, %d missed), %d stops, longest pause %v, total pause %v",
 		c.Rounds, c.Late, c.Missed, c.Stops, brief(c.LongestPause), brief(c.TotalPause))
+	if c.Timed > 0 {
+		line += fmt.Sprintf(", %d samples by timers", c.Timed)
+	}
+	return line
 }
 
 // brief rounds a duration to what a person wants to read.

@@ -18,10 +18,17 @@
 //   - Its passive look ends where the unwinder needs a register that the kernel
 //     does not show: it is stopped once, unless its system call is one that
 //     an interrupt can spoil.
-//   - It runs: it is stopped, together with the others that run, for its
+//   - It runs, and has a timer, a perf event of the kernel's: the oldest of the
+//     samples that the timer has taken, and that no round has shown, is taken
+//     over. Nobody is stopped (timer.go).
+//   - It runs without one, because we may not have any, or it is the first time:
+//     it is stopped, together with the others that run, for its
 //     registers and one copy of its stack. Everything else happens when it
 //     runs again. One that stops at the end of a system call which takes less
 //     time than the interrupt is looked at a second time (brief.go).
+//
+// At high rates, rounds in which nothing happens but that threads run are put off for up
+// to four milliseconds (leap.go).
 //
 // The time on a processor in schedstat is brought up to date only at scheduler
 // ticks and switches: a running thread shows the same line for up to 4 ms (with
@@ -31,7 +38,7 @@
 // # Values
 //
 // Each sample counts one; as processor time what the thread has used since its
-// previous sample; as wall time what has passed since the previous round. What
+// previous sample, which with a timer goes to the samples of the timer; as wall time what has passed since the previous round. What
 // threads used that died between rounds is found in the difference to the
 // processor time of the whole process.
 //

@@ -100,7 +100,13 @@ type fakeWorld struct {
 	looks   int
 	exited  time.Duration
 	slices  uint64 // of threads that have ended
-	sums    int    // how often the sum was asked for
+	yields  uint64
+	forbid  error // timers
+	timers  map[int]*fakeTimer
+	opening error      // what opening a timer says
+	seen    [][]uint64 // stacks that timers have met
+	stray   bool       // they lead to memory that is not in the copy
+	sums    int        // how often the sum was asked for
 	onSum   func()
 	refuse  error // what asking for the sum says
 	onSched func(*fakeThread)
@@ -155,19 +161,20 @@ func (w *fakeWorld) source() *Source {
 			}
 			return sum, nil
 		},
-		Sum: func() (Sum, error) { return fakeSum{w}, nil },
+		Sum:    func() (Sum, error) { return fakeSum{w}, nil },
+		Timers: func() (Timers, error) { return fakeTimers{w}, w.forbid },
 	}
 }
 
 // fakeSum is the sum over a world.
 type fakeSum struct{ *fakeWorld }
 
-func (w fakeSum) SchedStat() (procfs.SchedStat, error) {
+func (w fakeSum) Sum() (procfs.TaskSum, error) {
 	if w.onSum != nil {
 		w.onSum()
 	}
 	w.sums++
-	sum := procfs.SchedStat{Slices: w.slices}
+	sum := procfs.TaskSum{SchedStat: procfs.SchedStat{Slices: w.slices}, Yields: w.yields}
 	for _, t := range w.threads {
 		sum.Slices += t.sched.Slices
 	}
@@ -207,6 +214,7 @@ func (w *fakeWorld) Look(_ context.Context, tids []int, visit func(int, *ptrace.
 		r := &w.regs
 		r.SetPC(uint64(tid))
 		setRegister(r, "OrigRax", uint64(t.call.Nr))
+		setRegister(r, "FsBase", uint64(tid))
 		visit(tid, r)
 	}
 	return missed, nil
@@ -237,7 +245,14 @@ func (m *fakeImage) Unwind(s *Snapshot, dst []profile.Addr) ([]profile.Addr, unw
 		tid = int(s.SP >> 20)
 	}
 	t := m.world.threads[tid]
-	for i, pc := range t.stack {
+	var stack []uint64
+	if i := s.PC - firstSeen; i < uint64(len(m.world.seen)) { // a timer's
+		stack = m.world.seen[i]
+		s.Strayed = m.world.stray
+	} else {
+		stack = t.stack
+	}
+	for i, pc := range stack {
 		if m.world.miss[pc] {
 			return dst, unwind.NotCode
 		}

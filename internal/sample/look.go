@@ -148,8 +148,12 @@ func (l *looking) taken(t *thread, s *Snapshot) {
 	if t.state != 0 && inCall && nr == t.call.Nr {
 		t.know = disturbed
 	}
+	wasBlocked := t.state != 0
 	t.state, t.sched = 0, t.now
 	t.regs, t.partial, t.pc, t.sp = s.Regs, false, s.PC, s.SP
+	if t.tls = s.Regs.ThreadPointer(); !wasBlocked && t.timer == nil {
+		p.timers.start(t, firstTimerStack)
+	}
 	p.took(t, end)
 }
 

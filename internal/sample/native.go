@@ -6,6 +6,7 @@ import (
 
 	"ptools/internal/elfsym"
 	"ptools/internal/mem"
+	"ptools/internal/perfevent"
 	"ptools/internal/procfs"
 	"ptools/internal/profile"
 	"ptools/internal/unwind"
@@ -30,10 +31,24 @@ func NewSource(c *control.Controller, files *Files, lines bool) *Source {
 		PID:     pid,
 		Control: c,
 		Thread:  func(tid int) (Thread, error) { return procfs.OpenTask(pid, tid) },
+		Timers:  openTimers,
 		Image:   func() (Image, error) { return openNative(pid, files, lines) },
 		CPU:     func() (time.Duration, error) { return processorTime(pid) },
 		Sum:     func() (Sum, error) { return procfs.OpenTaskStats(pid) },
 	}
+}
+
+// nativeTimers are those of the kernel.
+type nativeTimers struct{ *perfevent.Timers }
+
+func openTimers() (Timers, error) {
+	t, err := perfevent.OpenTimers()
+	return nativeTimers{t}, err
+}
+
+// Open implements Timers.
+func (n nativeTimers) Open(tid int, period time.Duration, stack int) (Timer, error) {
+	return n.Timers.Open(tid, period, stack)
 }
 
 // native is the address space of a real process.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"ptools/internal/perfevent"
 	"ptools/internal/profile"
 	"ptools/internal/ptest"
 	"ptools/internal/ptrace"
@@ -51,8 +52,32 @@ func release(t testing.TB, c *control.Controller) {
 	}
 }
 
+// bothWays runs a test with timers, where they can be had, and without.
+func bothWays(t *testing.T, test func(*testing.T, UseTimers)) {
+	t.Run("timers", func(t *testing.T) {
+		needTimers(t)
+		test(t, TimersOnly)
+	})
+	t.Run("stops", func(t *testing.T) { test(t, TimersOff) })
+}
+
+// needTimers leaves the test out where there are no timers for us.
+func needTimers(t testing.TB) {
+	timers, err := perfevent.OpenTimers()
+	if err != nil {
+		t.Skip(err)
+	}
+	timers.Close()
+}
+
 // sampleRounds takes that many rounds of processes; each sees the samples.
 func sampleRounds(t testing.TB, rounds int64, period time.Duration, each func(*Sample), cs ...*control.Controller) *Sampler {
+	t.Helper()
+	return sampleBy(t, TimersAuto, rounds, period, each, cs...)
+}
+
+// sampleBy does so by the given means.
+func sampleBy(t testing.TB, use UseTimers, rounds int64, period time.Duration, each func(*Sample), cs ...*control.Controller) *Sampler {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -61,7 +86,7 @@ func sampleRounds(t testing.TB, rounds int64, period time.Duration, each func(*S
 	for _, c := range cs {
 		sources = append(sources, NewSource(c, files, false))
 	}
-	s := New(sources, &Options{Period: period, Each: each, Progress: func(p *Progress) {
+	s := New(sources, &Options{Period: period, Each: each, Timers: use, Progress: func(p *Progress) {
 		if p.Rounds >= rounds {
 			cancel()
 		}
@@ -92,7 +117,9 @@ func share(t testing.TB, s *Sampler, v profile.Value, name string) float64 {
 
 // TestShares compares samples and processor time with what the target itself
 // knows of its time.
-func TestShares(t *testing.T) {
+func TestShares(t *testing.T) { bothWays(t, testShares) }
+
+func testShares(t *testing.T, use UseTimers) {
 	truth := ptest.NewTruth(t)
 	g := ptest.StartWith(t, &ptest.Options{Truth: truth}, ptest.BuildC(t, "mix.c"))
 	g.Ready()
@@ -102,27 +129,28 @@ func TestShares(t *testing.T) {
 		before[i] = truth.Share(i)
 	}
 	rounds := ptest.Rounds(1500, 1500, 10_000)
-	s := sampleRounds(t, int64(rounds), time.Second/999, nil, attach(t, g.PID, nil))
+	s := sampleBy(t, use, int64(rounds), time.Second/999, nil, attach(t, g.PID, nil))
 	var spent [3]float64
 	sum := 0.0
 	for i := range spent {
 		spent[i] = float64(truth.Share(i) - before[i])
 		sum += spent[i]
 	}
-	inside := share(t, s, profile.Samples, "fifty") + share(t, s, profile.Samples, "thirty") + share(t, s, profile.Samples, "twenty")
+	// A thread that is kept waiting for a processor is at one place for many rounds. Its
+	// processor time is that of as many timer samples as fit in it.
+	value, n := profile.Samples, float64(rounds)
+	if use == TimersOnly {
+		value, n = profile.CPU, min(n, float64(s.Profile().CPU/(time.Second/999)))
+	}
+	inside := share(t, s, value, "fifty") + share(t, s, value, "thirty") + share(t, s, value, "twenty")
 	for i, name := range []string{"fifty", "thirty", "twenty"} {
 		want := spent[i] / sum
 		// Five standard deviations of a binomial share.
-		bound := 5 * math.Sqrt(want*(1-want)/float64(rounds))
-		for _, v := range []profile.Value{profile.Samples, profile.CPU} {
-			got := share(t, s, v, name)
-			if v == profile.Samples {
-				got /= inside // the target leaves its clock out of account
-			}
-			t.Logf("%s: %v share %.2f %%, truth %.2f %%", name, v, 100*got, 100*want)
-			if v == profile.Samples && math.Abs(got-want) > bound {
-				t.Errorf("%s: %v share %.2f %%, truth %.2f %% (bound %.2f)", name, v, 100*got, 100*want, 100*bound)
-			}
+		bound := 5 * math.Sqrt(want*(1-want)/n)
+		got := share(t, s, value, name) / inside // the target leaves its clock out of account
+		t.Logf("%s: %v share %.2f %%, truth %.2f %% (bound %.2f)", name, value, 100*got, 100*want, 100*bound)
+		if math.Abs(got-want) > bound {
+			t.Errorf("%s: %v share %.2f %%, truth %.2f %% (bound %.2f)", name, value, 100*got, 100*want, 100*bound)
 		}
 	}
 	taken := int64(0)
@@ -137,7 +165,9 @@ func TestShares(t *testing.T) {
 // TestColumns: processor time adds up to what the process used by the kernel's
 // account, that of threads that live microseconds included, and wall time to the
 // clock's, once for each thread.
-func TestColumns(t *testing.T) {
+func TestColumns(t *testing.T) { bothWays(t, testColumns) }
+
+func testColumns(t *testing.T, use UseTimers) {
 	for _, src := range []string{"mix.c", "threadstorm.c"} {
 		t.Run(strings.TrimSuffix(src, ".c"), func(t *testing.T) {
 			g := ptest.Start(t, ptest.BuildC(t, src), "-t", "2")
@@ -150,7 +180,7 @@ func TestColumns(t *testing.T) {
 				readings = append(readings, d)
 				return d, err
 			}
-			s := New([]*Source{source}, &Options{For: 2 * time.Second})
+			s := New([]*Source{source}, &Options{For: 2 * time.Second, Timers: use})
 			if err := s.Run(context.Background()); err != nil {
 				t.Fatal(err)
 			}
@@ -204,11 +234,13 @@ func TestWaitingThreads(t *testing.T) {
 // TestBlockingCallsSeeNoEINTR, of none of the kinds. Left out are those that wait
 // for children, whose SIGCHLD the kernel lets disturb a traced process even if it
 // is ignored.
-func TestBlockingCallsSeeNoEINTR(t *testing.T) {
+func TestBlockingCallsSeeNoEINTR(t *testing.T) { bothWays(t, testBlockingCalls) }
+
+func testBlockingCalls(t *testing.T, use UseTimers) {
 	truth := ptest.NewTruth(t)
 	g := ptest.StartWith(t, &ptest.Options{Truth: truth}, ptest.BuildC(t, "blockers.c"), "-x", "wait")
 	g.Ready()
-	s := sampleRounds(t, 500, time.Second/999, nil, attach(t, g.PID, nil))
+	s := sampleBy(t, use, 500, time.Second/999, nil, attach(t, g.PID, nil))
 	t.Logf("%+v", *s.Cost())
 	if n := truth.EINTR(); n != 0 {
 		for i := range 32 {
@@ -221,10 +253,12 @@ func TestBlockingCallsSeeNoEINTR(t *testing.T) {
 }
 
 // TestExecWhileSampling follows a program through its images.
-func TestExecWhileSampling(t *testing.T) {
+func TestExecWhileSampling(t *testing.T) { bothWays(t, testExec) }
+
+func testExec(t *testing.T, use UseTimers) {
 	g := ptest.Start(t, ptest.BuildC(t, "execstorm.c"), "-T", "-t", "2")
 	g.Ready()
-	s := sampleRounds(t, 300, time.Second/999, nil, attach(t, g.PID, nil))
+	s := sampleBy(t, use, 300, time.Second/999, nil, attach(t, g.PID, nil))
 	t.Logf("%v", s.Cost())
 	if s.Cost().Samples == 0 {
 		t.Error("no samples")
@@ -238,11 +272,13 @@ func TestExecWhileSampling(t *testing.T) {
 
 // TestHandlersAreNotShownWaiting: nobody is seen at the first instruction of a signal's
 // handler, where a thread comes to stand that has waited for its tracer.
-func TestHandlersAreNotShownWaiting(t *testing.T) {
+func TestHandlersAreNotShownWaiting(t *testing.T) { bothWays(t, testHandlers) }
+
+func testHandlers(t *testing.T, use UseTimers) {
 	g := ptest.Start(t, ptest.BuildC(t, "sigstorm.c"), "-n", "20000")
 	g.Ready()
 	seen, waiting := 0, 0
-	sampleRounds(t, 500, time.Second/999, func(s *Sample) {
+	sampleBy(t, use, 500, time.Second/999, func(s *Sample) {
 		if s.Partial {
 			return
 		}
@@ -309,19 +345,23 @@ func TestCreationsExact(t *testing.T) {
 func BenchmarkRoundIdle(b *testing.B) {
 	for _, threads := range []string{"100", "1000"} {
 		b.Run(threads, func(b *testing.B) {
-			benchmarkRound(b, ptest.Start(b, ptest.BuildC(b, "idle.c"), "-t", threads))
+			benchmarkRound(b, TimersAuto, ptest.Start(b, ptest.BuildC(b, "idle.c"), "-t", threads))
 		})
 	}
 }
 
 // BenchmarkRoundBusy is a round of two running threads beside waiting ones.
 func BenchmarkRoundBusy(b *testing.B) {
-	benchmarkRound(b, ptest.Start(b, ptest.BuildC(b, "busyidle.c"), "-b", "2", "-t", "100"))
+	for name, use := range map[string]UseTimers{"timers": TimersOnly, "stops": TimersOff} {
+		b.Run(name, func(b *testing.B) {
+			benchmarkRound(b, use, ptest.Start(b, ptest.BuildC(b, "busyidle.c"), "-b", "2", "-t", "100"))
+		})
+	}
 }
 
-func benchmarkRound(b *testing.B, g *ptest.Target) {
+func benchmarkRound(b *testing.B, use UseTimers, g *ptest.Target) {
 	g.Ready()
-	s := New([]*Source{NewSource(attach(b, g.PID, nil), openFiles(b), false)}, nil)
+	s := New([]*Source{NewSource(attach(b, g.PID, nil), openFiles(b), false)}, &Options{Timers: use})
 	p := s.processes[0]
 	if err := p.begin(0); err != nil {
 		b.Fatal(err)
@@ -331,16 +371,18 @@ func benchmarkRound(b *testing.B, g *ptest.Target) {
 	b.ReportAllocs()
 	for b.Loop() {
 		now += DefaultPeriod
-		p.round(context.Background(), now)
+		p.round(context.Background(), now, 1)
 	}
 }
 
 // TestCompiledCodeIsNamed: code that was compiled at run time, though no name is asked for
 // before the sampling is over.
-func TestCompiledCodeIsNamed(t *testing.T) {
+func TestCompiledCodeIsNamed(t *testing.T) { bothWays(t, testCompiledCode) }
+
+func testCompiledCode(t *testing.T, use UseTimers) {
 	g := ptest.Start(t, ptest.BuildC(t, "jit.c"))
 	g.Ready()
-	s := sampleRounds(t, 200, time.Second/999, nil, attach(t, g.PID, nil))
+	s := sampleBy(t, use, 200, time.Second/999, nil, attach(t, g.PID, nil))
 	if got := share(t, s, profile.CPU, "jit_hot"); got < 0.5 {
 		t.Errorf("%.0f %% of the time is in jit_hot\n%s", 100*got, folded(t, s, profile.CPU))
 	}

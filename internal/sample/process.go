@@ -35,6 +35,8 @@ type process struct {
 	number   int64     // of this round
 	present  int       // threads that have a sample in each round
 	rounds   int64     // completed
+	ticks    int64     // that this round may take
+	calm     bool      // it could take them all
 
 	last    time.Duration // time of the previous round
 	base    time.Duration // CPU at the beginning
@@ -44,6 +46,7 @@ type process struct {
 
 	refresh refreshing
 	looking looking
+	timers  timers
 	buf     []byte // stack of a passive look
 	snap    Snapshot
 	levels  []profile.Addr
@@ -60,6 +63,7 @@ func newProcess(src *Source, s *Sampler) *process {
 		buf:     make([]byte, maxStack),
 	}
 	p.looking.init(p)
+	p.timers.init(p)
 	return p
 }
 
@@ -67,6 +71,9 @@ func newProcess(src *Source, s *Sampler) *process {
 // values are counted from.
 func (p *process) begin(now time.Duration) error {
 	if err := p.open(); err != nil && !vanished(err) {
+		return err
+	}
+	if err := p.timers.prepare(p.sampler.opt.Timers); err != nil {
 		return err
 	}
 	// Without an image it has just ended, or stands between two images: the rounds
@@ -109,6 +116,7 @@ func (p *process) open() error {
 	p.refresh = refreshing{}
 	p.balance.known = false
 	for _, t := range p.threads {
+		p.timers.stop(t)
 		t.counted, t.know, t.bottom, t.top = false, moving, 0, 0
 		p.stir(t)
 	}
@@ -210,6 +218,7 @@ func (p *process) bury(t *thread) {
 	p.balance.seen -= int64(t.now.Slices)
 	p.balance.known = false // how often it was put on a processor in the end is not known
 	t.files.Close()
+	p.timers.stop(t)
 	if p.byTID[t.tid] == t {
 		delete(p.byTID, t.tid)
 	}
@@ -239,6 +248,7 @@ func (p *process) total() (time.Duration, bool) {
 
 // close gives back what the sampling has opened.
 func (p *process) close() {
+	p.timers.close()
 	for _, t := range p.threads {
 		t.files.Close()
 	}

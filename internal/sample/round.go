@@ -4,14 +4,17 @@ import (
 	"context"
 	"time"
 
+	"ptools/internal/profile"
 	"ptools/internal/unwind"
 )
 
 // maxStack is how much of a stack is copied.
 const maxStack = 64 << 10
 
-// round takes one sample of each thread.
-func (p *process) round(ctx context.Context, now time.Duration) {
+// round takes one sample of each thread for the last of some ticks, and for those before it
+// as well if nothing has happened that it does not know of.
+func (p *process) round(ctx context.Context, now time.Duration, ticks int64) {
+	p.calm, p.ticks = false, ticks
 	if (p.image == nil || p.image.Stale()) && !p.renew() {
 		return
 	}
@@ -23,7 +26,9 @@ func (p *process) round(ctx context.Context, now time.Duration) {
 	}
 	p.unsettled = false
 	p.looking.wanted = p.looking.wanted[:0]
+	before := p.balance
 	p.examineAll()
+	p.calm = !settle && p.isCalm(&before)
 	if len(p.looking.wanted) > 0 {
 		if err := p.looking.look(ctx); err != nil {
 			if !p.endedBy(err) {
@@ -33,7 +38,10 @@ func (p *process) round(ctx context.Context, now time.Duration) {
 		}
 	}
 	wall := now - p.last
-	p.complete(now)
+	if !p.calm {
+		ticks = 1
+	}
+	p.complete(now, ticks)
 	if settle {
 		p.settle(total, wall)
 	}
@@ -58,6 +66,9 @@ func (p *process) examine(t *thread) {
 		t.verdict = keep
 		return
 	}
+	if t.timer != nil {
+		p.timers.drain(t)
+	}
 	t.state = 0
 	call, err := t.files.Syscall()
 	if call.Nr == restartSyscall {
@@ -66,6 +77,7 @@ func (p *process) examine(t *thread) {
 	switch {
 	case err != nil && vanished(err):
 		p.lose(t)
+	case err == nil && call.Running && p.timers.runs(t):
 	case err != nil || call.Running:
 		// Where a thread waits may be hidden from us; then it is stopped like
 		// one that runs.
@@ -73,6 +85,9 @@ func (p *process) examine(t *thread) {
 	case t.know == disturbed && t.explained(call, sched):
 		t.know, t.sched, t.verdict = still, sched, keep
 	default:
+		if t.timer != nil {
+			t.timer.blocked()
+		}
 		p.passive(t, call)
 	}
 }
@@ -84,12 +99,15 @@ func (p *process) want(t *thread) {
 }
 
 // took gives a thread the stack in p.levels.
-func (p *process) took(t *thread, end unwind.End) {
+func (p *process) took(t *thread, end unwind.End) { p.show(t, p.space.Stack(p.levels), end) }
+
+// show gives a thread a stack.
+func (p *process) show(t *thread, stack profile.StackID, end unwind.End) {
 	p.sampler.cost.Ends[end]++
 	t.cut, t.end = ranOut(end), end
 	p.refresh.needed = p.refresh.needed || t.cut
 	t.verdict = taken
-	p.put(t, p.space.Stack(p.levels))
+	p.put(t, stack)
 	p.stir(t)
 }
 

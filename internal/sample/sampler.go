@@ -26,6 +26,8 @@ type Options struct {
 	Each func(*Sample)
 	// Progress is called after every round.
 	Progress func(*Progress)
+	// Timers says whether running threads are sampled by timers.
+	Timers UseTimers
 	// Clock replaces the machine's.
 	Clock Clock
 }
@@ -62,6 +64,7 @@ type Sampler struct {
 	processes []*process
 	profile   *profile.Profile
 	cost      Cost
+	calm      leaping
 
 	stopped, exec, notStopped profile.Addr
 }
@@ -69,7 +72,7 @@ type Sampler struct {
 // New returns a sampler of the sources, which must be controlled and must not be
 // held at a rendezvous once Run has called Begun.
 func New(sources []*Source, o *Options) *Sampler {
-	s := &Sampler{profile: profile.New()}
+	s := &Sampler{profile: profile.New(), calm: leaping{patience: minPatience}}
 	if o != nil {
 		s.opt = *o
 	}
@@ -149,14 +152,16 @@ func (s *Sampler) whileAny(ctx context.Context) (_ context.Context, stop func())
 func (s *Sampler) round(ctx context.Context) {
 	now := s.clock.Now()
 	s.sched.take(now)
-	threads := 0
+	threads, calm := 0, true
 	for _, p := range s.processes {
 		if p.ended() {
 			continue
 		}
-		p.round(ctx, now)
+		p.round(ctx, now, 1+s.sched.leapt)
 		threads += len(p.threads)
+		calm = calm && p.calm
 	}
+	s.leap(calm)
 	if s.opt.Progress != nil {
 		s.opt.Progress(&Progress{
 			Elapsed: now - s.sched.start, Rounds: s.sched.taken, Late: s.sched.late + s.sched.missed,

@@ -22,6 +22,7 @@ type Clock interface {
 type schedule struct {
 	start, period time.Duration
 	next          int64         // number of the tick that comes next
+	leapt         int64         // ticks before it that its round shall take too
 	phase         time.Duration // its phase, in (0, period]
 	random        func(n int64) int64
 
@@ -60,16 +61,33 @@ func (s *schedule) take(now time.Duration) {
 	s.draw()
 }
 
+// leap puts the next round off by n ticks, which it shall take too.
+func (s *schedule) leap(n int64) {
+	s.next += n
+	s.leapt = n
+}
+
+// landed says whether a round could take the ticks that it was put off by.
+func (s *schedule) landed(all bool) {
+	if all {
+		s.taken += s.leapt
+	} else {
+		s.missed += s.leapt
+	}
+	s.leapt = 0
+}
+
 // monotonic is the clock of the machine.
 type monotonic struct {
 	epoch time.Time
 	timer *time.Timer
+	nap   func(time.Duration)
 }
 
 func newMonotonic() *monotonic {
 	t := time.NewTimer(time.Hour)
 	t.Stop()
-	return &monotonic{epoch: time.Now(), timer: t}
+	return &monotonic{epoch: time.Now(), timer: t, nap: napping()}
 }
 
 func (m *monotonic) Now() time.Duration { return time.Since(m.epoch) }
@@ -78,16 +96,21 @@ func (m *monotonic) Until(ctx context.Context, t time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	d := t - m.Now()
-	if d <= 0 {
-		return nil
+	if d := t - m.Now(); d > 2*napLength {
+		m.timer.Reset(d - napLength)
+		select {
+		case <-m.timer.C:
+		case <-ctx.Done():
+			m.timer.Stop()
+			return ctx.Err()
+		}
 	}
-	m.timer.Reset(d)
-	select {
-	case <-m.timer.C:
-		return nil
-	case <-ctx.Done():
-		m.timer.Stop()
-		return ctx.Err()
+	for d := t - m.Now(); d > 0; d = t - m.Now() {
+		m.nap(d)
 	}
+	return ctx.Err()
 }
+
+// napLength bounds, with a factor of two, how long Until may sleep without looking at its
+// context.
+const napLength = 10 * time.Millisecond

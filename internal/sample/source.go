@@ -34,10 +34,10 @@ type Thread interface {
 	Close() error
 }
 
-// Sum is the sum of the SchedStats of all threads of a process, those that have ended
-// included; *procfs.TaskStats is one.
+// Sum asks for the sums over all threads of a process, those that have ended included;
+// *procfs.TaskStats is one.
 type Sum interface {
-	SchedStat() (procfs.SchedStat, error)
+	Sum() (procfs.TaskSum, error)
 	Close() error
 }
 
@@ -92,6 +92,8 @@ type Source struct {
 	Control Control
 	// Thread opens the files of a thread.
 	Thread func(tid int) (Thread, error)
+	// Timers prepares timers. Nil, or an error, does without.
+	Timers func() (Timers, error)
 	// Image opens the present address space.
 	Image func() (Image, error)
 	// CPU returns the processor time of the whole process since its start,

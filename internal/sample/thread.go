@@ -67,6 +67,10 @@ type thread struct {
 	ran     bool // it was put on a processor after its stop
 	visited int  // index+1 of its snapshot in this round's look
 
+	timer   *timed // nil: none
+	untimed bool   // it cannot have one
+	tls     uint64 // its thread pointer, as the last stop showed it
+
 	regs    ptrace.Regs // when the stack was taken, unless partial
 	partial bool
 	pc, sp  uint64

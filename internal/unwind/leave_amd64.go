@@ -132,6 +132,9 @@ func (u *Unwinder) apply(n *plan, bias uint64) End {
 	regs[regRSP] = cfa
 	hasRIP := false
 	for _, s := range n.fn.rules(r) {
+		if u.popped(s, cfa) {
+			continue
+		}
 		v, end := u.saved(s.rule, n.fn, cfa, bias)
 		hasRIP = hasRIP || s.column == regRIP
 		switch {
@@ -149,6 +152,16 @@ func (u *Unwinder) apply(n *plan, bias uint64) End {
 	}
 	u.regs, u.known = regs, known
 	return 0
+}
+
+// popped reports that a register has its caller's value again although a rule still says
+// where that is saved: below the stack pointer, where an epilogue has left it and nothing
+// is kept any more. Compilers do not bring the rules up to date for each pop. Where the
+// copied stack has the word, it holds the same.
+func (u *Unwinder) popped(s saved, cfa uint64) bool {
+	addr := cfa + uint64(int64(s.rule.val))
+	return s.rule.kind == ruleOffset && addr < u.regs[regRSP] && s.column != regRIP && s.column != regRSP &&
+		u.known&(1<<s.column) != 0 && !u.mem.covers(addr)
 }
 
 // saved computes one register of the caller. Whole stands for an undefined one:

@@ -1,0 +1,86 @@
+package sample
+
+import (
+	"time"
+
+	"ptools/internal/profile"
+)
+
+// As long as threads only run, seen by their timers, or rest, a round finds out nothing that
+// the next one would not: timers keep their samples, and who has not moved between the
+// first and the last of some ticks was where it is at each of them. Such rounds are left out,
+// a few at a time, and the next takes their ticks too. A round that finds that somebody has
+// gone to wait or woken since the last one takes one tick, and those before it are missed;
+// the more often that happens the longer it takes until one is put off again.
+
+// leaping says when to put off a round.
+type leaping struct {
+	rounds   int // calm ones since the last that was not
+	patience int // so many it takes
+}
+
+const (
+	maxLeap     = 4 * time.Millisecond // from round to round
+	minPatience = 8
+	maxPatience = 1024
+)
+
+// leap decides about the next round after one of which it is known whether it was calm.
+func (s *Sampler) leap(calm bool) {
+	l := &s.calm
+	if s.sched.leapt > 0 {
+		s.sched.landed(calm)
+		if !calm {
+			l.patience = min(2*l.patience, maxPatience)
+		}
+	}
+	if l.rounds++; !calm {
+		l.rounds = 0
+	}
+	n := int64(maxLeap/s.opt.Period) - 1
+	if n <= 0 || l.rounds < l.patience || len(s.processes) > 1 || s.opt.Each != nil {
+		return
+	}
+	if s.opt.For > 0 && s.sched.due()+time.Duration(n)*s.opt.Period > s.sched.start+s.opt.For {
+		return
+	}
+	s.sched.leap(n)
+}
+
+// isCalm reports whether nothing has happened since the last round but that threads ran, which
+// their timers have seen, or were kept waiting for a processor.
+func (p *process) isCalm(before *balance) bool {
+	b := &p.balance
+	if b.sum == nil || !b.known || b.yields != before.yields || p.stale || len(p.looking.wanted) > 0 {
+		return false
+	}
+	for _, t := range p.examined {
+		if t.verdict != keep && (t.timer == nil || t.timer.shown != p.number) {
+			return false
+		}
+	}
+	return true
+}
+
+// spread gives the ticks of a round that was put off, but one, to the samples that timers
+// have taken meanwhile, the oldest first; what is left goes to the last.
+func (c *timers) spread(ticks int64, wall time.Duration) {
+	p := c.p
+	for _, t := range p.examined {
+		k := t.timer
+		if k == nil || k.shown != p.number {
+			continue
+		}
+		done := int64(0)
+		for i := int64(1); i < ticks && len(k.waiting) > 0; i++ {
+			if k.waiting[0].stack == t.stack {
+				c.show(t)
+				continue
+			}
+			p.add(t, profile.Values{Samples: i - done, Wall: int64(wall) * (i - done)})
+			done = i
+			c.show(t)
+			t.rounds, t.since = p.rounds+done, p.last+time.Duration(done)*wall
+		}
+	}
+}
