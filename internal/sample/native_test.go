@@ -13,7 +13,6 @@ import (
 	"ptools/internal/profile"
 	"ptools/internal/ptest"
 	"ptools/internal/ptrace"
-	"ptools/internal/unwind"
 	"ptools/pctl/control"
 )
 
@@ -103,10 +102,7 @@ func share(t testing.TB, s *Sampler, v profile.Value, name string) float64 {
 	var with, all float64
 	for line := range strings.Lines(folded(t, s, v)) {
 		i := strings.LastIndexByte(line, ' ')
-		var n float64
-		for _, digit := range strings.TrimSpace(line[i:]) {
-			n = 10*n + float64(digit-'0')
-		}
+		n := number(line[i+1:])
 		all += n
 		if strings.Contains(";"+line[:i]+";", ";"+name+";") {
 			with += n
@@ -115,51 +111,12 @@ func share(t testing.TB, s *Sampler, v profile.Value, name string) float64 {
 	return with / all
 }
 
-// TestShares compares samples and processor time with what the target itself
-// knows of its time.
-func TestShares(t *testing.T) { bothWays(t, testShares) }
-
-func testShares(t *testing.T, use UseTimers) {
-	truth := ptest.NewTruth(t)
-	g := ptest.StartWith(t, &ptest.Options{Truth: truth}, ptest.BuildC(t, "mix.c"))
-	g.Ready()
-	g.AwaitWork(10)
-	var before [3]uint64
-	for i := range before {
-		before[i] = truth.Share(i)
+// number reads a line's count.
+func number(s string) (n float64) {
+	for _, digit := range strings.TrimSpace(s) {
+		n = 10*n + float64(digit-'0')
 	}
-	rounds := ptest.Rounds(1500, 1500, 10_000)
-	s := sampleBy(t, use, int64(rounds), time.Second/999, nil, attach(t, g.PID, nil))
-	var spent [3]float64
-	sum := 0.0
-	for i := range spent {
-		spent[i] = float64(truth.Share(i) - before[i])
-		sum += spent[i]
-	}
-	// A thread that is kept waiting for a processor is at one place for many rounds. Its
-	// processor time is that of as many timer samples as fit in it.
-	value, n := profile.Samples, float64(rounds)
-	if use == TimersOnly {
-		value, n = profile.CPU, min(n, float64(s.Profile().CPU/(time.Second/999)))
-	}
-	inside := share(t, s, value, "fifty") + share(t, s, value, "thirty") + share(t, s, value, "twenty")
-	for i, name := range []string{"fifty", "thirty", "twenty"} {
-		want := spent[i] / sum
-		// Five standard deviations of a binomial share.
-		bound := 5 * math.Sqrt(want*(1-want)/n)
-		got := share(t, s, value, name) / inside // the target leaves its clock out of account
-		t.Logf("%s: %v share %.2f %%, truth %.2f %% (bound %.2f)", name, value, 100*got, 100*want, 100*bound)
-		if math.Abs(got-want) > bound {
-			t.Errorf("%s: %v share %.2f %%, truth %.2f %% (bound %.2f)", name, value, 100*got, 100*want, 100*bound)
-		}
-	}
-	taken := int64(0)
-	for _, n := range s.Cost().Ends {
-		taken += n
-	}
-	if whole := s.Cost().Ends[unwind.Whole]; whole*1000 < taken*995 {
-		t.Errorf("%d of %d stacks are whole: %v", whole, taken, s.Cost().Ends)
-	}
+	return n
 }
 
 // TestColumns: processor time adds up to what the process used by the kernel's

@@ -1,0 +1,122 @@
+package sample
+
+import (
+	"bytes"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"ptools/internal/profile"
+	"ptools/internal/ptest"
+	"ptools/internal/unwind"
+)
+
+// A division is how a thread divides its time, by the target's own account.
+type division struct {
+	thread string
+	funcs  [3]string
+	page   int        // the first of its words on the page of truth
+	known  [3]float64 // or the shares, where the page has none
+}
+
+// TestShares compares shares with what the target itself knows of its time.
+func TestShares(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		build func(*testing.T) string
+		of    []division
+	}{
+		{"C", c("mix.c"), []division{{"mix", [3]string{"fifty", "thirty", "twenty"}, 0, [3]float64{}}}},
+		{"Go", golang("gomix.go"), []division{{"", [3]string{"main.fifty", "main.thirty", "main.twenty"}, 0, [3]float64{.5, .3, .2}}}},
+		{"two threads", c("mixthreads.c"), []division{
+			{"left", [3]string{"alpha", "beta", "gamma_"}, 0, [3]float64{}},
+			{"right", [3]string{"alpha", "beta", "gamma_"}, 3, [3]float64{}},
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bothWays(t, func(t *testing.T, use UseTimers) { shares(t, use, c.build(t), c.of) })
+		})
+	}
+}
+
+// spoiled is by how much the shares of functions that take some ten microseconds between system
+// calls may be wrong without timers: stops come to the end of the calls (brief.go).
+const spoiled = 0.02
+
+func shares(t *testing.T, use UseTimers, program string, of []division) {
+	truth := ptest.NewTruth(t)
+	g := ptest.StartWith(t, &ptest.Options{Truth: truth}, program)
+	g.Ready()
+	g.AwaitWork(10)
+	var before [6]uint64
+	for i := range before {
+		before[i] = truth.Share(i)
+	}
+	rounds := ptest.Rounds(500, 1000, 10_000)
+	s := sampleBy(t, use, int64(rounds), time.Second/999, nil, attach(t, g.PID, nil))
+	var spent [6]float64
+	for i := range spent {
+		spent[i] = float64(truth.Share(i) - before[i])
+	}
+	// A thread that is kept waiting for a processor is at one place for many rounds. Its
+	// processor time is that of as many timer samples as fit in it.
+	value, n := profile.Samples, float64(rounds)
+	if use == TimersOnly {
+		value, n = profile.CPU, min(n, float64(s.Profile().CPU/(time.Second/999))/float64(len(of)))
+	}
+	for _, d := range of {
+		want := d.known
+		if want == ([3]float64{}) {
+			want = [3]float64(spent[d.page:])
+		}
+		got := [3]float64{}
+		for i, f := range d.funcs {
+			got[i] = within(t, s, value, d.thread, f)
+		}
+		normalize(&want)
+		normalize(&got) // what is not theirs is not in the target's account
+		for i, f := range d.funcs {
+			// Five standard deviations of a binomial share.
+			bound := 5 * math.Sqrt(want[i]*(1-want[i])/n)
+			if use == TimersOff {
+				bound += spoiled
+			}
+			t.Logf("%s %s: %v share %.2f %%, truth %.2f %% (bound %.2f)", d.thread, f, value, 100*got[i], 100*want[i], 100*bound)
+			if !(math.Abs(got[i]-want[i]) < bound) {
+				t.Errorf("%s %s: share %.2f %%, truth %.2f %%", d.thread, f, 100*got[i], 100*want[i])
+			}
+		}
+	}
+	taken := int64(0)
+	for _, n := range s.Cost().Ends {
+		taken += n
+	}
+	if whole := s.Cost().Ends[unwind.Whole]; whole*1000 < taken*995 {
+		t.Errorf("%d of %d stacks are whole: %v", whole, taken, s.Cost().Ends)
+	}
+}
+
+func normalize(v *[3]float64) {
+	sum := v[0] + v[1] + v[2]
+	for i := range v {
+		v[i] /= sum
+	}
+}
+
+// within returns how much a value counts for a function anywhere on the stacks of a thread,
+// of all threads if that has no name.
+func within(t *testing.T, s *Sampler, v profile.Value, thread, function string) (sum float64) {
+	t.Helper()
+	var b bytes.Buffer
+	if err := s.Profile().Write(&b, profile.Folded, &profile.Options{Value: v, Threads: true}); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(b.String()) {
+		i := strings.LastIndexByte(line, ' ')
+		if strings.HasPrefix(line, thread) && strings.Contains(line[:i]+";", ";"+function+";") {
+			sum += number(line[i+1:])
+		}
+	}
+	return sum
+}
