@@ -151,6 +151,15 @@ func TestTextDiffers(t *testing.T) {
 	if _, found, _ := textDiffers(g.PID, anyByte); !strings.Contains(found, fmt.Sprintf("%#x", m.start)) {
 		t.Errorf("patched byte: %q", found)
 	}
+	if HasTraps(g.PID) {
+		t.Error("a byte that is no int3 is taken for one")
+	}
+	if _, err := mem.WriteAt([]byte{0xCC}, int64(m.start)); err != nil {
+		t.Fatal(err)
+	}
+	if !HasTraps(g.PID) {
+		t.Error("an int3 is not found")
+	}
 	if _, err := mem.WriteAt(b[:], int64(m.start)); err != nil {
 		t.Fatal(err)
 	}

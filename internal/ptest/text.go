@@ -17,37 +17,31 @@ import (
 // meanwhile: only a difference that is seen twice, under the same mappings, counts.
 func TextIntact(t testing.TB, pid int) {
 	t.Helper()
-	checkText(t, pid, anyByte)
-}
-
-// NoTraps is [TextIntact] of int3 instructions alone: copies of instructions, where no code of the
-// program's is, may be left.
-func NoTraps(t testing.TB, pid int) {
-	t.Helper()
-	checkText(t, pid, func(have byte) bool { return have == 0xCC })
-}
-
-func anyByte(byte) bool { return true }
-
-// checkText fails the test if a byte that matters differs.
-func checkText(t testing.TB, pid int, matters func(have byte) bool) {
-	t.Helper()
 	const tries = 50
 	for range tries {
-		text, found, err := textDiffers(pid, matters)
+		text, found, err := textDiffers(pid, anyByte)
 		switch {
 		case err != nil || text == "":
 			return // it has ended: no text is left
 		case found == "":
 			return
 		}
-		if again, same, err := textDiffers(pid, matters); err == nil && again == text && same == found {
+		if again, same, err := textDiffers(pid, anyByte); err == nil && again == text && same == found {
 			t.Errorf("ptest: process %d: %s", pid, found)
 			return
 		}
 	}
 	t.Logf("ptest: process %d changes its mappings too fast for its text to be compared", pid)
 }
+
+// HasTraps reports whether an int3 instruction that is not in its file stands in the text of a process.
+// Copies of instructions, where there is no code of the program's, do not count.
+func HasTraps(pid int) bool {
+	_, found, err := textDiffers(pid, func(have byte) bool { return have == 0xCC })
+	return err == nil && found != ""
+}
+
+func anyByte(byte) bool { return true }
 
 // textDiffers returns the executable mappings, and the first difference from their files that matters.
 // The error says that the process has gone.
