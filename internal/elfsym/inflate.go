@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
 )
@@ -19,33 +20,47 @@ func (s *section) compressed() bool {
 }
 
 // An inflated is a compressed section that is decompressed from its beginning
-// as far as anybody has asked for, and kept. Its method may be called from any
+// as far as anybody has asked for. The debug information of a large program is
+// hundreds of megabytes, of which few are needed: so many are kept, in pieces,
+// and what is asked for again when it has been dropped is decompressed from the
+// beginning again, a bounded number of times. Its method may be called from any
 // goroutine.
 type inflated struct {
 	size   uint64 // of the whole, as the section says
+	kind   elf.CompressionType
+	raw    view // what is to be decompressed
 	budget *budget
 
 	mu     sync.Mutex
-	r      io.Reader // nil at the end, and after an error
-	out    []byte
+	r      io.Reader // nil before the beginning, at the end, and after an error
 	closer io.Closer // of r; may be nil
+	starts int       // how often it has begun
+	next   uint64    // index of the piece that r continues with
+	end    uint64    // index behind the last piece, as far as is known
+	pieces *lru.Cache[uint64, []byte]
 }
 
-// packedBuffer is how much of a compressed section is read at a time.
-const packedBuffer = 16 << 10
+const (
+	// packedBuffer is how much of a compressed section is read at a time.
+	packedBuffer = 16 << 10
+	pieceSize    = 256 << 10
+	// maxPieces is how many pieces of one section are kept.
+	maxPieces = 32
+	// maxStarts is how often a section is decompressed from its beginning.
+	maxStarts = 4
+)
 
 // inflate returns a compressed section whose bytes in the file are raw, nil if
 // nothing is known of its compression.
 func inflate(s *section, raw view, b *budget) *inflated {
-	z := &inflated{budget: b}
-	kind := elf.COMPRESS_ZLIB
+	z := &inflated{budget: b, kind: elf.COMPRESS_ZLIB, end: ^uint64(0)}
 	if s.flags&elf.SHF_COMPRESSED != 0 {
 		h := raw.upTo(0, chdrSize)
 		if len(h) < chdrSize {
 			return nil
 		}
-		kind, z.size = elf.CompressionType(le.Uint32(h)), le.Uint64(h[8:])
-		raw = raw.sub(chdrSize, raw.size)
+		z.kind, z.size = elf.CompressionType(le.Uint32(h)), le.Uint64(h[8:])
+		z.raw = raw.sub(chdrSize, raw.size)
 	} else {
 		const head = 12
 		h := raw.upTo(0, head)
@@ -53,67 +68,114 @@ func inflate(s *section, raw view, b *budget) *inflated {
 			return nil
 		}
 		z.size = binary.BigEndian.Uint64(h[4:])
-		raw = raw.sub(head, raw.size)
+		z.raw = raw.sub(head, raw.size)
 	}
-	packed := bufio.NewReaderSize(raw.reader(), packedBuffer)
-	switch kind {
+	pieces, err := lru.New[uint64, []byte](maxPieces)
+	if err != nil || !z.start() {
+		return nil
+	}
+	z.pieces = pieces
+	return z
+}
+
+// start goes to the beginning.
+func (z *inflated) start() bool {
+	z.stop()
+	if z.starts == maxStarts {
+		return false
+	}
+	z.starts++
+	z.next = 0
+	packed := bufio.NewReaderSize(z.raw.reader(), packedBuffer)
+	switch z.kind {
 	case elf.COMPRESS_ZLIB:
 		r, err := zlib.NewReader(packed)
 		if err != nil {
-			return nil
+			return false
 		}
 		z.r = r
 	case elf.COMPRESS_ZSTD:
 		r, err := zstd.NewReader(packed, zstd.WithDecoderConcurrency(1),
 			zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxLoad))
 		if err != nil {
-			return nil
+			return false
 		}
 		z.r, z.closer = r, r.IOReadCloser()
-	default:
-		return nil
 	}
-	return z
+	return z.r != nil
 }
 
-// first returns the first n bytes, nil if there are not as many or if they are
-// more than may be kept. The caller must not change them.
-func (z *inflated) first(n uint64) []byte {
-	if n > z.size || n > maxLoad {
+func (z *inflated) stop() {
+	if z.closer != nil {
+		z.closer.Close() // gives memory back; there is nothing to fail
+	}
+	z.r, z.closer = nil, nil
+}
+
+// part returns n bytes from off, nil if there are not as many. The caller must
+// not change them.
+func (z *inflated) part(off, n uint64) []byte {
+	if n > z.size || off > z.size-n || n > maxLoad {
 		return nil
 	}
 	z.mu.Lock()
 	defer z.mu.Unlock()
-	for uint64(len(z.out)) < n && z.r != nil {
-		if !z.more() {
-			z.end()
+	var all []byte
+	for got := uint64(0); got < n; got = uint64(len(all)) {
+		b := z.piece((off + got) / pieceSize)
+		at := (off + got) % pieceSize
+		if at >= uint64(len(b)) {
+			return nil
 		}
+		b = b[at:min(uint64(len(b)), at+n-got)]
+		if uint64(len(b)) == n {
+			return b[:n:n]
+		}
+		all = append(all, b...) // as bytes arrive: what a header promises is not believed before that
 	}
-	if n > uint64(len(z.out)) {
+	return all
+}
+
+// piece returns the bytes from i*pieceSize to the next piece, fewer at the end.
+func (z *inflated) piece(i uint64) []byte {
+	if b, ok := z.pieces.Get(i); ok {
+		return b
+	}
+	if i >= z.end || (z.r == nil || i < z.next) && !z.start() {
 		return nil
 	}
-	return z.out[:n:n]
-}
-
-// more decompresses a piece and reports whether another may follow. Memory is
-// taken as the bytes arrive: what a header promises is not believed before that.
-func (z *inflated) more() bool {
-	n := len(z.out)
-	if n == cap(z.out) {
-		room := min(z.size, max(2*uint64(n), 4*packedBuffer))
-		if room <= uint64(n) || !z.budget.take(room-uint64(n)) {
-			return false
+	var b []byte
+	for z.next <= i {
+		if b == nil || cap(b) < pieceSize {
+			b = make([]byte, min(pieceSize, z.size-z.next*pieceSize))
 		}
-		z.out = append(make([]byte, 0, room), z.out...)
+		n, err := io.ReadFull(z.r, b[:min(pieceSize, z.size-z.next*pieceSize)])
+		b = b[:n]
+		at := z.next
+		z.next++
+		if err != nil {
+			z.end = z.next
+			z.stop()
+		}
+		if at == i {
+			z.keep(at, b)
+			return b
+		}
+		if err != nil {
+			return nil
+		}
+		if z.pieces.Len() < maxPieces && z.keep(at, b) {
+			b = nil
+		}
 	}
-	got, err := z.r.Read(z.out[n:cap(z.out)])
-	z.out = z.out[:n+got]
-	return err == nil
+	return b
 }
 
-func (z *inflated) end() {
-	z.r = nil
-	if z.closer != nil {
-		z.closer.Close() // gives memory back; there is nothing to fail
+// keep remembers a piece, in the place of another if there are many.
+func (z *inflated) keep(i uint64, b []byte) bool {
+	if z.pieces.Len() < maxPieces && !z.budget.take(pieceSize) {
+		return false
 	}
+	z.pieces.Add(i, b)
+	return true
 }

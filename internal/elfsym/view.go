@@ -70,12 +70,8 @@ func (v view) readAt(b []byte, off uint64) bool {
 
 // inflated returns n bytes from off of z.
 func (v view) inflated(off, n uint64) ([]byte, bool) {
-	off += uint64(v.off)
-	b := v.z.first(off + n)
-	if b == nil {
-		return nil, false
-	}
-	return b[off:], true
+	b := v.z.part(uint64(v.off)+off, n)
+	return b, b != nil
 }
 
 // reader returns a reader of a view that is not inflated.
