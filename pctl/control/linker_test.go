@@ -36,11 +36,11 @@ func TestLinkerChurn(t *testing.T) {
 		{"namespaces", ptest.BuildC, "plugin.c", "-m", 3, true, ""},
 		{"musl", ptest.BuildMusl, "plugin.c", "", 4, false, ""},
 	} {
-		t.Run(ch.name, ch.run)
+		t.Run(ch.name, func(t *testing.T) { eachTrap(t, ch.run) })
 	}
 }
 
-func (ch churn) run(t *testing.T) {
+func (ch churn) run(t *testing.T, trap Trap) {
 	n := ptest.Rounds(20, 150, 10000)
 	argv := []string{ch.build(t, "dlchurn.c"), "-t", strconv.Itoa(ch.threads), "-n", strconv.Itoa(n)}
 	argv = append(argv, strings.Fields(ch.args)...)
@@ -54,7 +54,7 @@ func (ch churn) run(t *testing.T) {
 	bus := notify.NewBus()
 	events := bus.Subscribe(notify.Loaded | notify.Unloaded)
 	defer events.Close()
-	c, out := run(t, &Options{Stop: notify.Create, Linker: true, Bus: bus}, argv...)
+	c, out := run(t, &Options{Stop: notify.Create, Linker: true, Bus: bus, Trap: trap}, argv...)
 	b, err := c.BreakSymbol(bg, filepath.Base(argv[len(argv)-1]), "plugin_call", 0, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -194,40 +194,44 @@ func TestLinkerPending(t *testing.T) {
 func TestLinkerExec(t *testing.T) {
 	for _, args := range [][]string{{"-t", "2"}, {"-t", "2", "-T"}} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
-			n := ptest.Rounds(50, 200, 5000)
-			argv := append([]string{ptest.BuildC(t, "execstorm.c"), "-n", strconv.Itoa(n)}, args...)
-			bus := notify.NewBus()
-			events := bus.Subscribe(notify.Exec)
-			defer events.Close()
-			c, out := run(t, &Options{Stop: notify.Create, Bus: bus}, argv...)
-			want := map[string]int{"main": n + 1, "exec_again": n, "execv": n}
-			breaks := map[string]*SymbolBreak{}
-			for name := range want {
-				b, err := c.BreakSymbol(bg, "", name, 0, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				breaks[name] = b
-			}
-			if err := c.Continue(bg); err != nil {
-				t.Fatal(err)
-			}
-			execs := 0
-			for e := next(t, events); e.Kind&notify.Terminal == 0; e = next(t, events) {
-				execs++
-			}
-			if got := <-out; !strings.Contains(got, "done "+strconv.Itoa(n)) {
-				t.Errorf("printed %q", got)
-			}
-			if execs != n {
-				t.Errorf("%d execs told of %d", execs, n)
-			}
-			for name, b := range breaks {
-				if b.Hits() != uint64(want[name]) {
-					t.Errorf("%s: %d hits, want %d", name, b.Hits(), want[name])
-				}
-			}
-			<-c.Done()
+			eachTrap(t, func(t *testing.T, trap Trap) { linkerExec(t, trap, args) })
 		})
 	}
+}
+
+func linkerExec(t *testing.T, trap Trap, args []string) {
+	n := ptest.Rounds(50, 200, 5000)
+	argv := append([]string{ptest.BuildC(t, "execstorm.c"), "-n", strconv.Itoa(n)}, args...)
+	bus := notify.NewBus()
+	events := bus.Subscribe(notify.Exec)
+	defer events.Close()
+	c, out := run(t, &Options{Stop: notify.Create, Bus: bus, Trap: trap}, argv...)
+	want := map[string]int{"main": n + 1, "exec_again": n, "execv": n}
+	breaks := map[string]*SymbolBreak{}
+	for name := range want {
+		b, err := c.BreakSymbol(bg, "", name, 0, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		breaks[name] = b
+	}
+	if err := c.Continue(bg); err != nil {
+		t.Fatal(err)
+	}
+	execs := 0
+	for e := next(t, events); e.Kind&notify.Terminal == 0; e = next(t, events) {
+		execs++
+	}
+	if got := <-out; !strings.Contains(got, "done "+strconv.Itoa(n)) {
+		t.Errorf("printed %q", got)
+	}
+	if execs != n {
+		t.Errorf("%d execs told of %d", execs, n)
+	}
+	for name, b := range breaks {
+		if b.Hits() != uint64(want[name]) {
+			t.Errorf("%s: %d hits, want %d", name, b.Hits(), want[name])
+		}
+	}
+	<-c.Done()
 }
