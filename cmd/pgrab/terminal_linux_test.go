@@ -10,53 +10,9 @@ import (
 	"ptools/internal/ptest"
 )
 
-// shell is an interactive one on a terminal of its own.
-type shell struct {
-	*ptest.Target
-	*ptest.Terminal
-	t *testing.T
-}
-
-func startShell(t *testing.T) *shell {
+func startShell(t *testing.T) *ptest.Shell {
 	t.Helper()
-	m := ptest.NewTerminal(t)
-	t.Setenv("PS1", "")
-	t.Setenv("PGRAB", pgrabPath(t))
-	s := &shell{ptest.StartWith(t, &ptest.Options{Terminal: m}, "sh", "-i"), m, t}
-	s.Type("PS1=; echo begin\n")
-	s.Until("begin")
-	return s
-}
-
-// child waits until the shell has a child whose name is comm, and returns its number.
-func (s *shell) child(comm string) (pid int) {
-	s.t.Helper()
-	s.WaitFor("a child that is called "+comm, func() bool {
-		pid = child(s.PID, comm)
-		return pid != 0
-	})
-	return pid
-}
-
-func child(of int, comm string) int {
-	dir := "/proc/" + strconv.Itoa(of) + "/task"
-	tids, _ := os.ReadDir(dir)
-	for _, tid := range tids {
-		b, _ := os.ReadFile(dir + "/" + tid.Name() + "/children")
-		for _, pid := range strings.Fields(string(b)) {
-			if name, _ := os.ReadFile("/proc/" + pid + "/comm"); string(name) == comm+"\n" {
-				n, _ := strconv.Atoi(pid)
-				return n
-			}
-		}
-	}
-	return 0
-}
-
-// has waits until a process group has the terminal.
-func (s *shell) has(group int) {
-	s.t.Helper()
-	s.WaitFor("the terminal of "+strconv.Itoa(group), func() bool { return s.Foreground() == group })
+	return ptest.StartShell(t, "PGRAB="+pgrabPath(t))
 }
 
 // TestTerminalOfTarget: a process that has the terminal keeps it while it is held and let
@@ -64,13 +20,13 @@ func (s *shell) has(group int) {
 func TestTerminalOfTarget(t *testing.T) {
 	s := startShell(t)
 	s.Type("cat; echo status=$?\n")
-	cat := s.child("cat")
-	s.has(cat)
+	cat := s.Child("cat")
+	s.Has(cat)
 	s.Type("one\n")
 	s.Until("one")
 	p := startPgrab(t, "-p", strconv.Itoa(cat))
 	expect(t, p, cat, "grabbed (1 thread), stopped at grab")
-	s.has(cat)
+	s.Has(cat)
 	s.Type("two\n")
 	p.Stdin.Write([]byte("\n"))
 	expect(t, p, cat, "continued")
@@ -78,19 +34,19 @@ func TestTerminalOfTarget(t *testing.T) {
 	s.Type("\x1a")
 	expect(t, p, cat, "stopped by signal 20 (stopped)")
 	s.Until("status=148")
-	s.has(s.PID)
+	s.Has(s.PID)
 	s.Type("fg\n")
 	expect(t, p, cat, "continued by a signal")
-	s.has(cat)
+	s.Has(cat)
 	s.Type("three\n")
 	s.Until("three")
 	p.Signal(os.Interrupt)
 	if out, state := p.Finish(); !strings.HasSuffix(out, "released, running\n") || state.ExitCode() != 0 {
 		t.Errorf("pgrab ends with %q, %v", out, state)
 	}
-	s.has(cat)
+	s.Has(cat)
 	s.Type("\x03")
-	s.has(s.PID)
+	s.Has(s.PID)
 	s.Type("echo status=$?\n")
 	s.Until("status=130")
 }
@@ -100,22 +56,22 @@ func TestTerminalOfTarget(t *testing.T) {
 func TestTerminalOfCommand(t *testing.T) {
 	s := startShell(t)
 	s.Type("$PGRAB -q -s none -- cat; echo status=$?\n")
-	p := s.child("pgrab")
-	s.has(p)
+	p := s.Child("pgrab")
+	s.Has(p)
 	s.Type("one\n")
 	s.Until("one")
 	for range ptest.Rounds(1, 3, 50) {
 		s.Type("\x1a")
 		s.Until("status=147")
-		s.has(s.PID)
+		s.Has(s.PID)
 		s.Type("fg; echo status=$?\n")
-		s.has(p)
+		s.Has(p)
 		s.Type("two\n")
 		s.Until("two")
 	}
 	s.Type("\x03")
 	s.Until("status=130")
-	s.has(s.PID)
+	s.Has(s.PID)
 	s.Type("$PGRAB -q -s none -- sh -c 'trap \"echo interrupted; exit 5\" INT; echo ready; read x'; echo status=$?\n")
 	s.Until("ready")
 	s.Type("\x03")
@@ -136,12 +92,7 @@ func TestStoppedCommand(t *testing.T) {
 		s.AwaitWork(1)
 		s.Type("\x1a")
 		s.Until("status=147")
-		before := truth.Work()
-		for range 1000 {
-			if now := truth.Work(); now != before {
-				t.Fatalf("counts on while it is stopped, from %d to %d", before, now)
-			}
-		}
+		s.StandsStill()
 		s.Type("fg; echo status=$?\n")
 	}
 	s.AwaitWork(1)
@@ -156,11 +107,11 @@ func TestBackgroundCommand(t *testing.T) {
 	s := startShell(t)
 	for _, first := range []struct{ flags, keys string }{{"-s none", ""}, {"-s create", "\n"}} {
 		s.Type("$PGRAB -q " + first.flags + " -- cat &\n")
-		p := s.child("pgrab")
+		p := s.Child("pgrab")
 		s.WaitFor("its stop", func() bool { return stat(p) == 'T' })
-		s.has(s.PID)
+		s.Has(s.PID)
 		s.Type("fg; echo status=$?\n")
-		s.has(p)
+		s.Has(p)
 		s.Type(first.keys + "one\n")
 		s.Until("one")
 		s.Type("\x04")
@@ -187,7 +138,7 @@ func TestBackgroundGrab(t *testing.T) {
 	s.Until(fmt.Sprintf("pid %d: grabbed (3 threads), stopped at grab", g.PID))
 	s.Until(fmt.Sprintf("pid %d: continued", g.PID))
 	g.AwaitWork(1)
-	s.has(s.PID)
+	s.Has(s.PID)
 	g.Kill()
 	s.Until(fmt.Sprintf("pid %d: undead: killed by signal 9 (killed)", g.PID))
 	s.Until("status=0")
@@ -201,19 +152,19 @@ func TestPrompt(t *testing.T) {
 	s.Type(fmt.Sprintf("$PGRAB -p %d; echo status=$?\n", g.PID))
 	s.Until("stopped at grab")
 	s.Until(fmt.Sprintf("pgrab: %d: held; Enter continues it", g.PID))
-	p := s.child("pgrab")
-	s.has(p)
+	p := s.Child("pgrab")
+	s.Has(p)
 	s.Type("\n")
 	s.Until("continued")
 	g.AwaitWork(1)
 	s.Type("\x1a")
 	s.Until("pgrab: not stopped: ")
 	g.AwaitWork(1)
-	s.has(p)
+	s.Has(p)
 	s.Type("\x03")
 	s.Until(fmt.Sprintf("pid %d: released, running", g.PID))
 	s.Until("status=0")
-	s.has(s.PID)
+	s.Has(s.PID)
 	expectFree(t, g, "RS")
 
 	s.Type(fmt.Sprintf("$PGRAB -p %d; echo status=$?\n", g.PID))

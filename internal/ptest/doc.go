@@ -22,7 +22,7 @@
 //	calls                                functions that begin with every kind of instruction
 //	threadcreate dlchurn plugin          threads and objects from known places
 //	ctors ctorsxx                        what runs before and after main
-//	leaderdead odd                       processes that a tool does not expect
+//	leaderdead odd rseq                  processes that a tool does not expect
 //
 // Leaks. [Main] is the body of a package's TestMain. After the tests it fails on children, tracees,
 // goroutines, descriptors and OS threads that were not there before.

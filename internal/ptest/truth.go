@@ -131,3 +131,15 @@ func (g *Target) AwaitWork(n uint64) {
 	goal := g.Truth.Work() + n
 	g.WaitFor("work", func() bool { return g.Truth.Work() >= goal })
 }
+
+// StandsStill looks at the target a thousand times, which takes a while, and in which it must not do
+// any work.
+func (g *Target) StandsStill() {
+	g.t.Helper()
+	before := g.Truth.Work()
+	for range 1000 {
+		if now := g.Truth.Work(); now != before {
+			g.t.Fatalf("ptest: target %d works on, from %d to %d, where it should stand still", g.PID, before, now)
+		}
+	}
+}
