@@ -3,6 +3,7 @@ package unwind
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"os/exec"
 	"slices"
@@ -135,7 +136,11 @@ func comparePeer(t *testing.T, program string, target *ptest.Target, debugged bo
 			t.Logf("%d frames, eu-stack %d, other from #%d %s: %s", len(s.frames), len(p), at, left, why)
 			continue
 		}
-		t.Errorf("thread %d, %v:\n%s\neu-stack (%v):\n%s", tid, s.end, list(space, s.frames), err, listPCs(space, p))
+		var said []byte
+		if e, ok := errors.AsType[*exec.ExitError](err); ok {
+			said = e.Stderr
+		}
+		t.Errorf("thread %d, %v:\n%s\neu-stack (%v, %q):\n%s", tid, s.end, list(space, s.frames), err, said, listPCs(space, p))
 	}
 	target.Signal(syscall.SIGCONT)
 	target.WaitFor("run", func() bool { return !target.Stopped() })
