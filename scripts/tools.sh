@@ -28,6 +28,11 @@ list() {
 		sqlite3 sqlite3
 		bash bash
 		busybox busybox-static
+		guile guile-3.0
+		tclsh tcl
+		zstd zstd
+		xxd xxd
+		top procps
 		/usr/share/perl5/Devel/NYTProf/flamegraph.pl libdevel-nytprof-perl
 		EOF
 		;;
