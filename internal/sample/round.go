@@ -66,7 +66,7 @@ func (p *process) examine(t *thread) {
 		t.verdict = keep
 		return
 	}
-	if t.timer != nil {
+	if t.timer != nil && p.timers.rests(t) {
 		p.timers.drain(t)
 	}
 	t.state = 0

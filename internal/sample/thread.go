@@ -69,6 +69,7 @@ type thread struct {
 
 	timer   *timed // nil: none
 	untimed bool   // it cannot have one
+	pace    pace
 	tls     uint64 // its thread pointer, as the last stop showed it
 
 	regs    ptrace.Regs // when the stack was taken, unless partial

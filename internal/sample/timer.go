@@ -127,7 +127,7 @@ type sighting struct {
 // start gives a thread a timer, if it can have one. Its thread pointer must be known.
 func (c *timers) start(t *thread, stack int) {
 	memory := perfevent.TimerMemory(stack)
-	if c.source == nil || c.full || t.untimed || c.open == maxTimers || c.memory+memory > maxTimerMemory {
+	if c.source == nil || c.full || t.untimed || c.isRestless(t) || c.open == maxTimers || c.memory+memory > maxTimerMemory {
 		return
 	}
 	timer, err := c.source.Open(t.tid, c.p.sampler.opt.Period, stack)
@@ -139,6 +139,7 @@ func (c *timers) start(t *thread, stack int) {
 		return
 	}
 	t.timer = &timed{Timer: timer, stack: stack}
+	t.pace.begin(c.p.number, t.now.Slices)
 	c.open++
 	c.memory += memory
 }

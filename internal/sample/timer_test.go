@@ -233,3 +233,30 @@ func TestWithoutTimers(t *testing.T) {
 		t.Errorf("timers only, which are not permitted: %v", err)
 	}
 }
+
+// TestRestlessThreads: a thread that is put on a processor again and again has no timer, until it
+// rests.
+func TestRestlessThreads(t *testing.T) {
+	const period, rounds = 10 * time.Millisecond, 3000
+	w := newWorld(1)
+	only, ticks, timed := w.sortedThreads()[0], 0, 0
+	c := &fakeClock{run: func(from, to time.Duration) {
+		w.tick(only, period, 0x21, 0x40)
+		if ticks++; ticks < rounds/2 {
+			only.sched.Slices += 10
+		}
+		if len(w.timers) > 0 && ticks < rounds/2 {
+			timed++
+		}
+	}}
+	s := runBy(t, w, c, period, rounds, nil)
+	if timed > 2*restlessRounds {
+		t.Errorf("restless for %d rounds, %d of them with a timer", rounds/2, timed)
+	}
+	if n := s.Cost().Timed; n < rounds/4 {
+		t.Errorf("resting for %d rounds: %d samples by a timer", rounds/2, n)
+	}
+	if total := s.Profile().Total(); total.CPU != int64(rounds*period) || total.Samples != rounds {
+		t.Errorf("%+v", total)
+	}
+}
