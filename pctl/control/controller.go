@@ -117,7 +117,6 @@ type Controller struct {
 	resumed bool           // the last one is over, and no signal was delivered since that begins another
 	points  notify.Point   // rendezvous still wanted
 	seen    []*thread      // work space of Look
-	noted   []*thread      // their timeouts have to be watched
 	here    []notify.Point // rendezvous due at this place
 	ending  bool           // the target is gone, what was traced for its sake is let go
 	parting bool           // each thread is detached as soon as it stops

@@ -14,9 +14,6 @@ import (
 // to tell, one report at a time.
 func (c *Controller) loop() {
 	for c.serve(); !c.over; c.serve() {
-		if c.holds == 0 && len(c.noted) > 0 {
-			c.noteSwitches()
-		}
 		s, err := c.poll()
 		if err == nil && s.Kind == ptrace.KindNone {
 			// Whoever queues a request from here on rings.

@@ -102,9 +102,9 @@ func (c *Controller) rewind(t *thread) {
 	c.watchTimeout(t, nr, args)
 }
 
-// watchTimeout ends a call whose time is up. How often the thread has slept tells
-// one call from the next of its kind; that is read from /proc, for the first time when
-// the thread runs again (see noteSwitches).
+// watchTimeout ends a call whose time is up. How often the thread has slept tells one call from
+// the next of its kind. That is read while it stands: as soon as it runs it may sleep again, and
+// one time more or less is what tells them apart.
 func (c *Controller) watchTimeout(t *thread, nr int64, args [6]uint64) {
 	to, timed := timeouts[nr]
 	if !timed {
@@ -112,41 +112,26 @@ func (c *Controller) watchTimeout(t *thread, nr int64, args [6]uint64) {
 		return
 	}
 	now := blockedCall{nr: nr, args: args, pc: t.regs.PC(), sp: t.regs.SP(), since: time.Now()}
-	if !t.call.same(&now) {
-		t.call = now
-		c.noted = append(c.noted, t)
-		return
-	}
+	before := t.call
+	t.call = blockedCall{}
 	st, err := procfs.ReadTaskStatus(c.pidOf(t), t.tid)
 	if err != nil {
 		return
 	}
-	// Since it was last seen the thread has slept for that stop and in the call: any
-	// other number of switches means that it has been elsewhere.
 	now.switches = st.VoluntarySwitches
-	if t.call.switches != 0 && now.switches-t.call.switches <= 2 {
-		now.since = t.call.since
+	// Since it was last seen in the call the thread has slept for that stop and in the call
+	// at most, or else it has been elsewhere.
+	if !before.same(&now) || now.switches-before.switches > 2 {
+		t.call = now
+		return
 	}
-	t.call = now
-	limit, ok := c.timeoutOf(to, args)
-	if ok && time.Since(now.since) >= limit {
+	if limit, ok := c.timeoutOf(to, args); ok && time.Since(before.since) >= limit {
 		t.regs.FinishSyscall(to.result)
-		t.rewound, t.call = rewound{}, blockedCall{}
+		t.rewound = rewound{}
+		return
 	}
-}
-
-// noteSwitches reads how often the threads have slept that were moved back to a call
-// with a timeout, after they were let go.
-func (c *Controller) noteSwitches() {
-	for i, t := range c.noted {
-		if c.threads[t.tid] == t && t.call.switches == 0 {
-			if st, err := procfs.ReadTaskStatus(c.pidOf(t), t.tid); err == nil {
-				t.call.switches = st.VoluntarySwitches
-			}
-		}
-		c.noted[i] = nil
-	}
-	c.noted = c.noted[:0]
+	now.since = before.since
+	t.call = now
 }
 
 func (b *blockedCall) same(o *blockedCall) bool {
