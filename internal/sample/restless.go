@@ -1,31 +1,48 @@
 package sample
 
+import (
+	"time"
+
+	"ptools/internal/procfs"
+)
+
 // A timer is set and cancelled whenever its thread is put on a processor and taken off it, which
 // costs some 12 us on a virtual machine: a program that does little else runs at a quarter of its
 // speed. For a thread to which that happens more often than restlessSlices times from round to
-// round, stops cost less.
+// round, and that runs for less than restlessRun at a time, stops cost less. One that is merely
+// pushed aside by others, us among them, runs for longer.
 const (
 	restlessSlices = 4
-	restlessRounds = 8    // measured over so many rounds
+	restlessRun    = 200 * time.Microsecond
+	restlessRounds = 8    // measured over so many rounds, and for restlessTime
 	minRestless    = 256  // then it has no timer for so many, twice as many the next time
 	maxRestless    = 8192 // up to this
+	// restlessTime is long enough for it not to matter that the time that a running thread
+	// has used is known up to the last scheduler tick only.
+	restlessTime = 32 * time.Millisecond
 )
+
+// measured is over how many rounds the pace of a thread is measured.
+func (c *timers) measured() int64 {
+	return max(restlessRounds, int64(restlessTime/c.p.sampler.opt.Period))
+}
 
 // pace is how often a thread is put on a processor.
 type pace struct {
-	since   int64  // the round from which that is counted
-	slices  uint64 // how often it had been until then
-	until   int64  // before this round the thread has no timer
-	penalty int64  // for how many rounds that was
+	since   int64            // the round from which that is counted
+	sched   procfs.SchedStat // what it had done until then
+	until   int64            // before this round the thread has no timer
+	penalty int64            // for how many rounds that was
 }
 
 // begin counts anew.
-func (p *pace) begin(round int64, slices uint64) { p.since, p.slices = round, slices }
+func (p *pace) begin(round int64, sched procfs.SchedStat) { p.since, p.sched = round, sched }
 
 // fast reports whether the thread was put on a processor too often since begin, and counts anew.
-func (p *pace) fast(round int64, slices uint64) bool {
-	fast := slices-p.slices > restlessSlices*uint64(round-p.since)
-	p.begin(round, slices)
+func (p *pace) fast(round int64, sched procfs.SchedStat) bool {
+	slices := sched.Slices - p.sched.Slices
+	fast := slices > restlessSlices*uint64(round-p.since) && sched.Run-p.sched.Run < slices*uint64(restlessRun)
+	p.begin(round, sched)
 	if fast {
 		p.penalty = min(max(2*p.penalty, minRestless), maxRestless)
 		p.until = round + p.penalty
@@ -42,17 +59,17 @@ func (c *timers) isRestless(t *thread) bool {
 		return true
 	case p.until == 0:
 		return false
-	case now-p.since > 2*restlessRounds:
-		p.begin(now, t.now.Slices)
-		p.until = now + restlessRounds
+	case now-p.since > 2*c.measured():
+		p.begin(now, t.now)
+		p.until = now + c.measured()
 		return true
 	}
-	return p.fast(now, t.now.Slices)
+	return p.fast(now, t.now)
 }
 
 // rests takes its timer away from a restless thread, and reports whether it has it still.
 func (c *timers) rests(t *thread) bool {
-	if c.p.number-t.pace.since >= restlessRounds && t.pace.fast(c.p.number, t.now.Slices) {
+	if c.p.number-t.pace.since >= c.measured() && t.pace.fast(c.p.number, t.now) {
 		c.stop(t)
 		return false
 	}

@@ -139,7 +139,7 @@ func (c *timers) start(t *thread, stack int) {
 		return
 	}
 	t.timer = &timed{Timer: timer, stack: stack}
-	t.pace.begin(c.p.number, t.now.Slices)
+	t.pace.begin(c.p.number, t.now)
 	c.open++
 	c.memory += memory
 }

@@ -243,7 +243,7 @@ func TestRestlessThreads(t *testing.T) {
 	c := &fakeClock{run: func(from, to time.Duration) {
 		w.tick(only, period, 0x21, 0x40)
 		if ticks++; ticks < rounds/2 {
-			only.sched.Slices += 10
+			only.sched.Slices += 100
 		}
 		if len(w.timers) > 0 && ticks < rounds/2 {
 			timed++
