@@ -59,6 +59,10 @@ func (b *balance) close() {
 // whether anybody else has.
 const lately = 8
 
+// firstReads bounds how many of them that are: of thousands, which have all moved when a sampling
+// begins, the first have again by the time that the last is read, and no sum is explained.
+const firstReads = 256
+
 // examineAll decides what the sample of each thread needs. Those that have moved
 // lately are read first. If nobody else has moved that was all. Otherwise the others
 // are read until the sum is explained, those who moved last first.
@@ -66,11 +70,11 @@ func (p *process) examineAll() {
 	p.examined = p.examined[:0]
 	p.number++
 	e := p.recent.Front()
-	for e != nil && e.Value.(*thread).moved+lately >= p.number {
+	for e != nil && e.Value.(*thread).moved+lately >= p.number && len(p.examined) < firstReads {
 		e = p.examineNext(e)
 	}
 	even, sum := p.balance.even()
-	if !even {
+	for n := p.tries(); !even && n > 0; n-- {
 		p.reread()
 		even, sum = p.balance.even()
 	}
@@ -92,6 +96,11 @@ func (p *process) examineAll() {
 	p.balance.learn(sum, p.balance.seen-later)
 	p.balance.known = p.balance.known && !p.stale
 }
+
+// tries is how often the threads that have moved lately are read once more, because they may have
+// done so again while the sum was made, before all others are: the more there are, the longer the
+// sum takes, and the longer they do.
+func (p *process) tries() int { return min(1+(len(p.threads)-len(p.examined))/250, 8) }
 
 // examineNext examines one thread and returns the next in the order of movement.
 func (p *process) examineNext(e *list.Element) *list.Element {
