@@ -114,6 +114,7 @@ func (p *process) open() error {
 	p.space = p.sampler.profile.Space(p.PID, image.Executable(), image)
 	p.namer = newNamer(image)
 	p.refresh = refreshing{}
+	clear(p.timers.calls)
 	p.balance.known = false
 	for _, t := range p.threads {
 		p.timers.stop(t)

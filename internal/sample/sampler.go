@@ -65,6 +65,7 @@ type Sampler struct {
 	profile   *profile.Profile
 	cost      Cost
 	calm      leaping
+	timers    int // that are open
 
 	stopped, exec, notStopped profile.Addr
 }

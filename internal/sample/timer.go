@@ -52,7 +52,8 @@ const (
 	// firstTimerStack is how much of a stack a timer copies at first: what it finds there
 	// costs the thread, in an interrupt.
 	firstTimerStack = 8 << 10
-	// maxTimers bounds the descriptors, and maxTimerMemory what the kernel sets aside.
+	// maxTimers bounds the descriptors of a sampler, and maxTimerMemory what the kernel sets
+	// aside for a process.
 	maxTimers      = 512
 	maxTimerMemory = 64 << 20
 	// backlog is how many samples wait for a round to show them, beside those of ticks that it
@@ -66,7 +67,6 @@ const (
 type timers struct {
 	p      *process
 	source Timers // nil: none can be had
-	open   int
 	memory int
 	full   bool // no more descriptors
 	tick   perfevent.Tick
@@ -127,7 +127,7 @@ type sighting struct {
 // start gives a thread a timer, if it can have one. Its thread pointer must be known.
 func (c *timers) start(t *thread, stack int) {
 	memory := perfevent.TimerMemory(stack)
-	if c.source == nil || c.full || t.untimed || c.isRestless(t) || c.open == maxTimers || c.memory+memory > maxTimerMemory {
+	if c.source == nil || c.full || t.untimed || c.isRestless(t) || c.p.sampler.timers == maxTimers || c.memory+memory > maxTimerMemory {
 		return
 	}
 	timer, err := c.source.Open(t.tid, c.p.sampler.opt.Period, stack)
@@ -140,7 +140,7 @@ func (c *timers) start(t *thread, stack int) {
 	}
 	t.timer = &timed{Timer: timer, stack: stack}
 	t.pace.begin(c.p.number, t.now)
-	c.open++
+	c.p.sampler.timers++
 	c.memory += memory
 }
 
@@ -150,7 +150,7 @@ func (c *timers) stop(t *thread) {
 		return
 	}
 	t.timer.Close()
-	c.open--
+	c.p.sampler.timers--
 	c.memory -= perfevent.TimerMemory(t.timer.stack)
 	t.timer = nil
 }
@@ -166,7 +166,8 @@ func (c *timers) grow(t *thread) {
 
 // drawAfter is how many samples a timer takes with one period. The next period is up to a
 // fifth shorter or longer, so that no program that does the same over and over is seen in one
-// place only for long. It is not drawn for each sample: the processor of the thread is interrupted for it.
+// place only for long. It is not drawn for each sample: the processor of the thread is
+// interrupted for it.
 const drawAfter = 16
 
 // draw gives a timer another period.
@@ -325,7 +326,7 @@ func (c *timers) charge(t *thread) {
 
 // held is the processor time of living threads that waits for a sample.
 func (c *timers) held() (ns int64) {
-	if c.open == 0 {
+	if c.p.sampler.timers == 0 {
 		return 0
 	}
 	for _, t := range c.p.threads {
