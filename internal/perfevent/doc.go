@@ -1,5 +1,6 @@
-// Package perfevent opens the kernel's uprobes: breakpoints that the kernel plants,
-// steps and lifts, also when we are killed.
+// Package perfevent opens the kernel's uprobes, breakpoints that the kernel plants,
+// steps and lifts, also when we are killed; and its timers, which sample a thread while
+// it runs ([Timer]).
 //
 // A probe is a BPF link of the uprobe_multi kind (Linux 6.6) at one instruction of
 // a file, in all threads of one process, those that come included; nothing has to
@@ -17,6 +18,6 @@
 // same time in the background. When we are killed the kernel closes them one after
 // the other.
 //
-// All of it needs CAP_BPF and CAP_PERFMON or CAP_SYS_ADMIN, and a private
+// Probes need CAP_BPF and CAP_PERFMON or CAP_SYS_ADMIN, and a private
 // file-backed mapping of the instruction.
 package perfevent

@@ -61,10 +61,13 @@ func OpenTimers() (*Timers, error) {
 	attr := timerAttr(time.Second, 0)
 	attr.Bits |= unix.PerfBitDisabled
 	fd, err := unix.PerfEventOpen(attr, 0, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
-	if err != nil {
-		return nil, fmt.Errorf("perf events: %w", err)
+	switch err {
+	case nil:
+		return &Timers{fd}, nil
+	case unix.EACCES, unix.EPERM:
+		return nil, fmt.Errorf("timers need root, CAP_PERFMON or kernel.perf_event_paranoid of at most 1: %w", err)
 	}
-	return &Timers{fd}, nil
+	return nil, fmt.Errorf("perf events: %w", err)
 }
 
 // Close gives up the readiness. Timers that are open stay so.
