@@ -3,6 +3,7 @@ package pctl
 import (
 	"context"
 
+	"ptools/internal/procfs"
 	"ptools/pctl/control"
 )
 
@@ -47,6 +48,9 @@ func (s *Session) create(ctx context.Context, cmd *Command, o *CreateOptions) (*
 		return nil, err
 	}
 	defer s.grabs.Done()
+	if err := procfs.CheckOwn(); err != nil {
+		return nil, noProc(err)
+	}
 	c, err := control.Start(ctx, cmd, &control.Options{
 		Stop: o.Stop, Mode: o.Release, Linker: o.Linker, Trap: o.Trap, OnThreadStart: o.OnThreadStart,
 		Files: s.files, Guard: guarded.Load(), KeepAwake: s.awake,

@@ -60,6 +60,9 @@ var (
 	ErrTraced = errors.New("process is traced")
 	// Err32Bit: the process runs 32-bit code. Satisfies errors.ErrUnsupported.
 	Err32Bit error = unsupported("32-bit process")
+	// ErrNoProc: /proc is not mounted, or shows another PID namespace than our
+	// own. Satisfies errors.ErrUnsupported.
+	ErrNoProc error = unsupported("no /proc of this PID namespace")
 	// ErrLost: control of a living process was lost, for instance because it
 	// executed a program that runs with another user's rights.
 	ErrLost = errors.New("control lost")

@@ -16,6 +16,8 @@ import (
 type facts struct {
 	pid, self int // the process asked for; our own
 
+	proc error // why what /proc shows is of others (procfs.CheckOwn)
+
 	tgid    int  // the process that pid is a thread of; 0: nothing runs there
 	state   byte // as in /proc/PID/stat
 	threads int
@@ -46,6 +48,8 @@ func (f *facts) zombie() bool {
 // of a traced one is in order: it stops nobody.
 func (f *facts) check(readOnly bool) error {
 	switch {
+	case f.proc != nil:
+		return noProc(f.proc)
 	case f.tgid == 0:
 		return ErrNoProcess
 	case f.tgid == f.self && !readOnly:
@@ -62,6 +66,15 @@ func (f *facts) check(readOnly bool) error {
 		return refuse(Err32Bit, "", "32-bit process: only 64-bit x86-64 processes are supported")
 	}
 	return nil
+}
+
+// noProc refuses everything where /proc does not show the processes that our
+// system calls are about: what would be read, and written, is another's memory.
+func noProc(cause error) error {
+	if errors.Is(cause, errors.ErrUnsupported) {
+		return cause
+	}
+	return refuse(ErrNoProc, "mount that of our own: mount -t proc proc /proc, or unshare --mount-proc", "%v", cause)
 }
 
 func (f *facts) traced() error {
@@ -135,7 +148,7 @@ func (f *facts) sameGroup() bool {
 // its zero value, which accuses nobody.
 func gather(pid int) *facts {
 	f := &facts{pid: pid, self: os.Getpid(), ourUID: os.Geteuid(), ourGID: os.Getegid()}
-	if pid <= 0 {
+	if f.proc = procfs.CheckOwn(); f.proc != nil || pid <= 0 {
 		return f
 	}
 	f.readTarget()

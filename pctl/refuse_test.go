@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"ptools/internal/procfs"
 )
 
 // ordinary is a process of our own user, with nothing against it.
@@ -29,6 +31,9 @@ func TestRefusals(t *testing.T) {
 		is     error
 		want   string // in the message
 	}{
+		{"platform", func(f *facts) { f.proc, f.tgid = errors.ErrUnsupported, 0 }, nil, errors.ErrUnsupported, "unsupported"},
+		{"no proc", func(f *facts) { f.proc, f.tgid = procfs.ErrNotMounted, 0 }, nil, ErrNoProc, "no /proc is mounted"},
+		{"others' proc", func(f *facts) { f.proc, f.tgid = procfs.ErrForeign, 0 }, syscall.ESRCH, ErrNoProc, "mount -t proc"},
 		{"nobody", func(f *facts) { f.tgid = 0 }, nil, ErrNoProcess, "no such process"},
 		{"self", func(f *facts) { f.self = 4242 }, nil, ErrSelf, "cannot grab itself"},
 		{"own thread", func(f *facts) { f.tgid, f.self = 4200, 4200 }, nil, ErrSelf, "cannot grab itself"},

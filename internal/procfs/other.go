@@ -14,6 +14,9 @@ func (p *path) read([]byte) ([]byte, error) { return nil, errors.ErrUnsupported 
 func (p *path) readlink() (string, error)   { return "", errors.ErrUnsupported }
 func (p *path) gone() error                 { return errors.ErrUnsupported }
 
+// CheckOwn returns errors.ErrUnsupported: there is no such /proc on this platform.
+func CheckOwn() error { return errors.ErrUnsupported }
+
 // SharesMemory is not supported on this platform.
 func SharesMemory(pid1, pid2 int) (bool, error) { return false, errors.ErrUnsupported }
 

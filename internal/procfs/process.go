@@ -56,6 +56,13 @@ func Exe(pid int) (string, error) {
 	return name, err
 }
 
+// What keeps /proc from telling about the processes that system calls of ours
+// are about (CheckOwn).
+var (
+	ErrNotMounted = errors.New("no /proc is mounted")
+	ErrForeign    = errors.New("/proc is that of another PID namespace")
+)
+
 // YamaScope returns kernel.yama.ptrace_scope (0 classic, 1 descendants only,
 // 2 with CAP_SYS_PTRACE only, 3 nobody), and whether Yama is there at all.
 func YamaScope() (int, bool) {
