@@ -85,17 +85,19 @@ func parse(args []string, stdout io.Writer) (*options, error) {
 		return nil, usageError{err}
 	}
 	if help, _ := f.GetBool("help"); help {
-		fmt.Fprintf(stdout, usage, f.FlagUsages())
+		if _, err := fmt.Fprintf(stdout, usage, f.FlagUsages()); err != nil {
+			return nil, writeError(err)
+		}
 		return nil, pflag.ErrHelp
 	}
 	o.command = f.Args()
 	err := errors.Join(
 		o.setTargets(pids),
 		o.setStop(stops),
-		setDuration(&o.hold, "hold", hold),
-		setDuration(&o.limit, "time", limit),
+		setDuration(f, &o.hold, "hold", hold),
+		setDuration(f, &o.limit, "time", limit),
 		o.setBreaks(wheres),
-		o.setRelease(release),
+		o.setRelease(f, release),
 		o.setTrap(trap),
 	)
 	if err == nil && o.quiet && o.verbose {
@@ -159,6 +161,12 @@ func (o *options) setStop(words []string) error {
 		}
 		o.stop |= p
 	}
+	switch {
+	case o.stop&pctl.PointCreate != 0 && len(o.command) == 0:
+		return errors.New("stop point create is only for a command")
+	case o.stop&pctl.PointGrab != 0 && len(o.command) != 0:
+		return errors.New("stop point grab is only for -p")
+	}
 	return nil
 }
 
@@ -173,7 +181,13 @@ func (o *options) setBreaks(wheres []string) error {
 	return nil
 }
 
-func (o *options) setRelease(word string) error {
+func (o *options) setRelease(f *pflag.FlagSet, word string) error {
+	if !f.Changed("release") {
+		word = "run"
+		if len(o.command) != 0 {
+			word = "kill"
+		}
+	}
 	switch word {
 	case "run":
 		o.release = pctl.ModeRun
@@ -181,11 +195,6 @@ func (o *options) setRelease(word string) error {
 		o.release = pctl.ModeKill
 	case "stop":
 		o.release = pctl.ModeStop
-	case "":
-		o.release = pctl.ModeRun
-		if len(o.command) != 0 {
-			o.release = pctl.ModeKill
-		}
 	default:
 		return fmt.Errorf("%q is no release mode: run, kill or stop", word)
 	}
@@ -202,9 +211,10 @@ func (o *options) setTrap(word string) error {
 	return fmt.Errorf("%q is no kind of trap: auto, int3 or uprobe", word)
 }
 
-// setDuration reads a duration; a bare number is seconds.
-func setDuration(d *time.Duration, name, s string) error {
-	if s == "" {
+// setDuration reads a duration, if the flag was given; a bare number is
+// seconds.
+func setDuration(f *pflag.FlagSet, d *time.Duration, name, s string) error {
+	if !f.Changed(name) {
 		return nil
 	}
 	v, err := time.ParseDuration(s)

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"io"
+	"os"
 	"sync"
 )
 
@@ -145,4 +148,13 @@ func (o *output) close() {
 func (o *output) wait() error {
 	<-o.done
 	return o.err
+}
+
+// writeError is an error of writing to standard output, without its other names.
+func writeError(err error) error {
+	var e *os.PathError
+	if errors.As(err, &e) {
+		err = e.Err
+	}
+	return fmt.Errorf("write standard output: %w", err)
 }

@@ -184,15 +184,23 @@ func TestUnusableOutput(t *testing.T) {
 	}
 	r.Close()
 	defer w.Close()
-	for name, out := range map[string]*os.File{"full": full, "closed pipe": w} {
+	for name, out := range map[string]*os.File{"no space left on device": full, "broken pipe": w} {
+		want := "pgrab: write standard output: " + name + "\n"
 		g := ptest.Start(t, "sleep", "1000")
 		var errs strings.Builder
 		cmd := exec.Command(pgrabPath(t), "-p", strconv.Itoa(g.PID))
 		cmd.Stdout, cmd.Stderr = out, &errs
 		cmd.Run()
-		if code := cmd.ProcessState.ExitCode(); code != 1 || !strings.HasPrefix(errs.String(), "pgrab: write: ") {
+		if code := cmd.ProcessState.ExitCode(); code != 1 || errs.String() != want {
 			t.Errorf("%s: exit status %d, stderr %q", name, code, errs.String())
 		}
 		expectFree(t, g, "S")
+	}
+	var errs strings.Builder
+	cmd := exec.Command(pgrabPath(t), "--help")
+	cmd.Stdout, cmd.Stderr = full, &errs
+	cmd.Run()
+	if code := cmd.ProcessState.ExitCode(); code != 1 || errs.String() != "pgrab: write standard output: no space left on device\n" {
+		t.Errorf("--help: exit status %d, stderr %q", code, errs.String())
 	}
 }

@@ -58,7 +58,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	g.out.close()
 	if werr := g.out.wait(); werr != nil {
-		err = fmt.Errorf("write: %w", werr)
+		err = writeError(werr)
 	}
 	if cerr := g.session.Close(); err == nil {
 		err = cerr
