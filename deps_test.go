@@ -25,7 +25,7 @@ var rooms = map[string][]string{
 	"internal/ptrace":    {unix},
 	"internal/procfs":    {unix},
 	"internal/mem":       {unix},
-	"internal/perfevent": {unix},
+	"internal/perfevent": {unix, "internal/ptrace"},
 	"internal/elfsym":    {},
 	"internal/rtld":      {},
 	"internal/profile":   {},

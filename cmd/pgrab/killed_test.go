@@ -86,23 +86,13 @@ func TestKilled(t *testing.T) {
 				want = out
 			}
 			kills := ptest.Rounds(3, 10, 150)
-			var left []int
 			for done := 0; done < kills; {
 				g := v.start(t)
 				before := dispositionsOf(g.PID)
-				for trap := false; !trap && done < kills && living(g) > 0; done++ {
-					leaks := kernelLeaks()
+				for ; done < kills && living(g) > 0; done++ {
 					killAt(t, random, g, v.breaks)
-					trap = ptest.HasTraps(g.PID)
-					switch {
-					case !trap:
-						ptest.TextIntact(t, g.PID)
-					case kernelLeaks() > leaks: // it does nothing; the next target has its own text
-						t.Log("the kernel could not take a trap out for the signal")
-						left = append(left, g.PID)
-					default:
-						t.Errorf("a trap is left in process %d", g.PID)
-					}
+					g.WaitFor("its own text", func() bool { return !ptest.HasTraps(g.PID) })
+					ptest.TextIntact(t, g.PID)
 				}
 				if now := dispositionsOf(g.PID); !v.ends && now != before {
 					t.Errorf("signals are %q, were %q", now, before)
@@ -111,7 +101,7 @@ func TestKilled(t *testing.T) {
 					t.Fatalf("after %d kills: %v, printed\n%swant\n%s", done, state, out, want)
 				}
 			}
-			t.Logf("%d kills survived of %d, %d left a trap", kills, kills, len(left))
+			t.Logf("%d kills survived of %d", kills, kills)
 		})
 	}
 }

@@ -15,8 +15,9 @@
 // The first probe in a while takes some 8 milliseconds to open and each further one
 // tens of microseconds. Closing one takes tens of milliseconds, nearly all of
 // which are waits for grace periods of the kernel, so a [Closer] closes all at the
-// same time in the background. When we are killed the kernel closes them one after
-// the other.
+// same time in the background. Each is closed by a process of its own: a thread that is
+// killed while it closes one leaves the trap in the text. When we are killed the kernel
+// closes them one after the other.
 //
 // Probes need CAP_BPF and CAP_PERFMON or CAP_SYS_ADMIN, and a private
 // file-backed mapping of the instruction.

@@ -8,6 +8,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"ptools/internal/ptrace"
 )
 
 // Signals stop the threads of a process, those that there are and those that
@@ -257,8 +259,10 @@ func (l *Link) Close() error {
 	return err
 }
 
+// closeLink closes the descriptor of a probe so that our being killed meanwhile cannot leave
+// the trap in the text.
 func closeLink(fd int) error {
-	if err := unix.Close(fd); err != nil {
+	if err := ptrace.CloseApart(fd); err != nil {
 		return fmt.Errorf("close of uprobe: %w", err)
 	}
 	return nil

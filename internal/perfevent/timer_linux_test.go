@@ -65,6 +65,7 @@ func TestTimer(t *testing.T) {
 	g := ptest.Start(t, ptest.BuildC(t, "mix.c"))
 	g.Ready()
 	const period, stack = time.Millisecond, 16 << 10
+	start := time.Now()
 	timer, err := timers.Open(g.PID, period, stack)
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +73,7 @@ func TestTimer(t *testing.T) {
 	defer timer.Close()
 	before := used(t, g.PID)
 	all := ticks(t, timer, stack, 300)
-	after := used(t, g.PID)
+	after, passed := used(t, g.PID), time.Since(start)
 	bottom, top := mapping(t, g.PID, "[stack]")
 	for i, k := range all {
 		sp := k.Regs[tickSP]
@@ -96,8 +97,10 @@ func TestTimer(t *testing.T) {
 		t.Errorf("the stack ends in %x, which is %x, %v", tail, now, err)
 	}
 	t.Logf("%d samples of %v in %v of processor time", len(all), period, after-before)
-	if n := int((after - before) / period); len(all) > n+20 {
-		t.Errorf("%d samples in %v", len(all), after-before)
+	// The event's clock goes on while the hypervisor runs something else, that of the
+	// scheduler does not.
+	if n := int(passed / period); len(all) > n+1 {
+		t.Errorf("%d samples in %v", len(all), passed)
 	}
 }
 

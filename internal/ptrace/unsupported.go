@@ -71,6 +71,7 @@ func Reap(pid int)                                      {}
 func HasChildren() bool                                 { return false }
 func ProcessID() int                                    { return 0 }
 func QuietStops() error                                 { return errNo }
+func CloseApart(fd int) error                           { return errNo }
 
 func NewBell() (*Bell, error)  { return nil, errNo }
 func (b *Bell) Install() error { return errNo }
