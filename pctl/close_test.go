@@ -88,6 +88,45 @@ func TestCloseOnControl(t *testing.T) {
 	}
 }
 
+// TestEventsOnControl: what would wait for an event in a Handler gets those that are there and
+// no more, because nothing happens meanwhile; a stream that is opened there has all that follow.
+func TestEventsOnControl(t *testing.T) {
+	g, _ := startCalls(t)
+	s := session(t, nil)
+	p := grab(t, s, g.PID, nil)
+	reader := grab(t, s, g.PID, &GrabOptions{ReadOnly: true})
+	counted, err := p.Break(bg, Where{Symbol: "f_push"}, nil) // by the kernel, if it can
+	if err != nil {
+		t.Fatal(err)
+	}
+	var hits *Events
+	err = p.Pause(bg, func(*Snapshot) error {
+		for what, p := range map[string]*Process{"process": p, "reader": reader} {
+			if _, err := p.Wait(bg); !errors.Is(err, ErrOnControl) {
+				t.Errorf("Wait of the %s in a Pause: %v", what, err)
+			}
+		}
+		stream := p.Events(nil)
+		defer stream.Close()
+		if e, err := stream.Next(bg); err != nil || e.Kind != KindGrabbed {
+			t.Errorf("first event in a Pause: %+v, %v", e, err)
+		}
+		if e, err := stream.Next(bg); !errors.Is(err, ErrOnControl) {
+			t.Errorf("second event in a Pause: %+v, %v", e, err)
+		}
+		hits = p.Events(&EventOptions{Kinds: KindHit})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		if e, err := hits.Next(bg); err != nil || e.Kind != KindHit || e.Addr != counted.Addrs()[0] {
+			t.Fatalf("a stream opened in a Pause: %+v, %v", e, err)
+		}
+	}
+}
+
 // TestBreakWhileClosing: no breakpoint is left behind by a reference that is closed while it is
 // set.
 func TestBreakWhileClosing(t *testing.T) {

@@ -104,7 +104,9 @@ func (p *Process) Events(o *EventOptions) *Events {
 		}
 		// On the control goroutine nothing happens in between. Where that is
 		// over, nothing happens any more.
-		if err := p.c.Do(context.Background(), follow); err != nil {
+		if p.c.OnControl() {
+			follow()
+		} else if err := p.c.Do(context.Background(), follow); err != nil {
 			open()
 		}
 	}
@@ -148,7 +150,9 @@ func (p *Process) present(kinds Kind) []Event {
 
 // Next waits for the next event. After the one that tells the end it returns
 // io.EOF, and after Close, of the stream or of the Process, an error that
-// satisfies os.ErrClosed.
+// satisfies os.ErrClosed. In a Handler, or a function given to Pause, it does not
+// wait, because nothing happens meanwhile: where there is no event it returns
+// ErrOnControl.
 func (e *Events) Next(ctx context.Context) (Event, error) {
 	if e.closed() {
 		return Event{}, e.p.fail("events", os.ErrClosed)
@@ -158,14 +162,28 @@ func (e *Events) Next(ctx context.Context) (Event, error) {
 		e.first = e.first[1:]
 		return next, nil
 	}
+	if e.p.c == nil || !e.p.c.OnControl() {
+		return e.await(ctx)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	cancel()
+	next, err := e.await(ctx)
+	if errors.Is(err, context.Canceled) {
+		err = e.p.fail("events", ErrOnControl)
+	}
+	return next, err
+}
+
+// await waits for the next event that has not happened yet.
+func (e *Events) await(ctx context.Context) (Event, error) {
 	if e.sub == nil {
 		return e.nextReadOnly(ctx)
 	}
 	next, err := e.sub.Next(ctx)
-	if err != nil && !errors.Is(err, io.EOF) {
-		err = e.p.fail("events", err)
+	if errors.Is(err, io.EOF) {
+		return next, err
 	}
-	return next, err
+	return next, e.p.fail("events", err)
 }
 
 // nextReadOnly waits for the end of a process that we do not control.
@@ -225,7 +243,8 @@ func (e *Events) closed() bool {
 }
 
 // Wait waits for the end of the process, of control of it, or of ctx, and
-// returns the last event: KindUndead, KindLost or KindReleased.
+// returns the last event: KindUndead, KindLost or KindReleased. A Handler cannot
+// wait for it (ErrOnControl).
 func (p *Process) Wait(ctx context.Context) (Event, error) {
 	events := p.Events(&EventOptions{Kinds: KindUndead | KindLost | KindReleased})
 	defer events.Close()
