@@ -19,14 +19,7 @@ func (f *facts) readTarget() {
 	dir := "/proc/" + strconv.Itoa(f.pid)
 	f.tgid, f.state, f.threads = st.Tgid, st.State, st.Threads
 	f.uid, f.gid, f.caps = st.UID, st.GID, st.CapEff
-	f.tracer = st.TracerPID
-	if f.tracer != 0 {
-		// The tracer may be a thread: its process's name is what people know.
-		if by, err := procfs.ReadStatus(f.tracer); err == nil {
-			f.tracer = by.Tgid
-			f.tracerName, _ = procfs.ReadComm(by.Tgid, by.Tgid)
-		}
-	}
+	f.traces(st.TracerPID)
 	if stat, err := procfs.ReadStat(f.pid); err == nil {
 		f.kernel = stat.Kthread()
 	}
@@ -38,6 +31,28 @@ func (f *facts) readTarget() {
 	}
 	f.class = classOf(dir + "/exe")
 	f.foreign = userMap(dir) != userMap("/proc/self")
+}
+
+// traces notes a TracerPid. It may be that of a thread: its process's name is what
+// people know.
+func (f *facts) traces(tracer int) {
+	f.tracer = tracer
+	if by, err := procfs.ReadStatus(tracer); tracer != 0 && err == nil {
+		f.tracer = by.Tgid
+		f.tracerName, _ = procfs.ReadComm(by.Tgid, by.Tgid)
+	}
+}
+
+// readTracers looks at the other threads, too: a tracer that attaches, or lets
+// go, does so with one after the other.
+func (f *facts) readTracers() {
+	tids, _ := procfs.Tasks(f.pid, nil)
+	for _, tid := range tids {
+		if st, err := procfs.ReadTaskStatus(f.pid, tid); err == nil && st.TracerPID != 0 {
+			f.traces(st.TracerPID)
+			return
+		}
+	}
 }
 
 // readOurselves reads what decides about us.

@@ -3,6 +3,7 @@ package pctl
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"syscall"
 
@@ -63,14 +64,12 @@ func (s *Session) grab(ctx context.Context, pid int, o *GrabOptions) (*Process, 
 		return nil, ErrNoProcess
 	}
 	h, err := s.take(ctx, pid, o)
-	for range execRetries {
-		if err == nil || !vanished(err) || !lives(pid) {
-			break
+	for tries := 1; err != nil; tries++ {
+		why := explain(pid, err, o.ReadOnly)
+		if !passing(pid, err, why, tries) {
+			return nil, why
 		}
 		h, err = s.take(ctx, pid, o)
-	}
-	if err != nil {
-		return nil, explain(pid, err, o.ReadOnly)
 	}
 	if o.ReadOnly && h.ReadOnly() {
 		if err := s.vet(h); err != nil {
@@ -80,13 +79,29 @@ func (s *Session) grab(ctx context.Context, pid int, o *GrabOptions) (*Process, 
 	return s.add(h, o.ReadOnly)
 }
 
-// execRetries is how often a grab is tried once more where a process seems to
-// be gone and lives. In an exec by another thread than the first the first is a
-// zombie, and then the other has its number and no longer its own (execve(2),
-// Effect on other processes; de_thread in fs/exec.c): whoever looks from one
-// thread to the next meanwhile can miss both. A process that is stuck in its end
-// lives, too, so the tries are counted.
-const execRetries = 20
+// passing reports whether an error of a grab, with the cause that was found for it,
+// may be of a moment that is over, so that it is worth another try after so many.
+func passing(pid int, err, cause error, tries int) bool {
+	if vanished(err) {
+		return tries <= execRetries && lives(pid)
+	}
+	var r *Refusal
+	return tries <= deniedRetries && errors.As(cause, &r) && r.Reason == byModule
+}
+
+const (
+	// execRetries is how often a grab is tried once more where a process seems to
+	// be gone and lives. In an exec by another thread than the first the first is a
+	// zombie, and then the other has its number and no longer its own (execve(2),
+	// Effect on other processes; de_thread in fs/exec.c): whoever looks from one
+	// thread to the next meanwhile can miss both. A process that is stuck in its end
+	// lives, too, so the tries are counted.
+	execRetries = 20
+	// deniedRetries is how often where it was denied and nothing speaks against it:
+	// another tracer may have held the process, and have let it go before we looked
+	// who it is. Each try may be a line in the audit log.
+	deniedRetries = 5
+)
 
 // take gets the handle, and with it control unless o asks for ReadOnly.
 func (s *Session) take(ctx context.Context, pid int, o *GrabOptions) (*handle.Handle, error) {
@@ -160,7 +175,11 @@ func explain(pid int, err error, readOnly bool) error {
 		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	}
-	return gather(pid).diagnose(err, readOnly)
+	f := gather(pid)
+	if f.tracer == 0 && errors.Is(err, fs.ErrPermission) {
+		f.readTracers()
+	}
+	return f.diagnose(err, readOnly)
 }
 
 // controlled is a Controller as a handle owns it.

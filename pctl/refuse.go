@@ -115,7 +115,7 @@ func (f *facts) permission() error {
 			"permission denied: the process is in another user namespace")
 	case capable:
 		return denied("look at the audit log, or give the container CAP_SYS_PTRACE and a seccomp profile that allows ptrace",
-			"permission denied by a security module or a seccomp filter")
+			byModule)
 	case !f.sameUser():
 		return denied("run as that user, as root or with CAP_SYS_PTRACE",
 			"permission denied: the process belongs to uid %d and this is uid %d", f.uid[1], f.ourUID)
@@ -131,8 +131,11 @@ func (f *facts) permission() error {
 		return denied("run as root or with CAP_SYS_PTRACE, or sysctl kernel.yama.ptrace_scope=0",
 			"permission denied: kernel.yama.ptrace_scope=1 allows only one's own descendants")
 	}
-	return denied("look at the audit log", "permission denied by a security module or a seccomp filter")
+	return denied("look at the audit log", byModule)
 }
+
+// byModule is the reason of a refusal that nothing else explains.
+const byModule = "permission denied by a security module or a seccomp filter"
 
 // sameUser is the kernel's test: our user must be the process's real,
 // effective and saved one.

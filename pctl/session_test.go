@@ -301,3 +301,30 @@ func TestCreateErrors(t *testing.T) {
 		t.Errorf("Grab after the end of its context: %v", err)
 	}
 }
+
+// TestTwoSessions: of two tracers that want the same process one is told of the other, however
+// short the time that either holds it.
+func TestTwoSessions(t *testing.T) {
+	g, _ := startSpin(t)
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			s := NewSession(nil)
+			defer s.Close()
+			for range ptest.Rounds(200, 1000, 20000) {
+				p, err := s.Grab(bg, g.PID, nil)
+				switch {
+				case err == nil:
+					err = p.Close()
+				case errors.Is(err, ErrTraced):
+					err = nil
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	g.AwaitWork(1)
+}
