@@ -2,6 +2,8 @@ package pctl
 
 import (
 	"slices"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -103,5 +105,44 @@ func TestCatchIsExact(t *testing.T) {
 	}
 	if err := k.Remove(bg); err != nil {
 		t.Errorf("Remove after the end: %v", err)
+	}
+}
+
+// TestHoldWhileStopping: a signal may ask for a rendezvous just when every thread is being
+// stopped, its own among them.
+func TestHoldWhileStopping(t *testing.T) {
+	g := ptest.Start(t, ptest.BuildC(t, "sigstorm.c"), "-n", "0")
+	g.Ready()
+	p := grab(t, session(t, nil), g.PID, nil)
+	events := p.Events(&EventOptions{Kinds: KindStopped})
+	if _, err := p.Catch(bg, (*Delivery).Hold); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	var over atomic.Bool
+	wg.Go(func() {
+		for !over.Load() {
+			if err := p.Pause(bg, func(*Snapshot) error { return nil }); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	for range ptest.Rounds(500, 2000, 50000) {
+		if e, err := events.Next(bg); err != nil || e.Point != PointSignal {
+			t.Fatalf("event %+v, %v", e, err)
+		}
+		if err := p.Continue(bg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	over.Store(true)
+	wg.Wait()
+	if err := p.Release(bg); err != nil {
+		t.Fatal(err)
+	}
+	out, state := g.Finish()
+	if !state.Success() {
+		t.Errorf("it ends with %v, %q", state, out)
 	}
 }

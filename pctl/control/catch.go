@@ -77,6 +77,9 @@ func (c *Controller) caught(t *thread) {
 	if c.wantHold {
 		c.wantHold = false
 		c.here = append(c.here, notify.PointSignal)
+		if t.m.holds > 0 {
+			return // everybody is being stopped, for this thread among others: see resumeAll
+		}
 		c.nextPoint()
 	}
 }

@@ -145,8 +145,10 @@ func (c *Controller) parkStuck(patience int) {
 	}
 }
 
-// resumeAll undoes one stopAll.
+// resumeAll undoes one stopAll. A rendezvous that was asked for while threads were being
+// stopped begins now.
 func (c *Controller) resumeAll() {
+	c.nextPoint()
 	if c.over {
 		return
 	}
