@@ -30,7 +30,7 @@ var rooms = map[string][]string{
 	"internal/rtld":      {},
 	"internal/profile":   {},
 	"internal/ptest":     {},
-	"internal/guard":     {},
+	"internal/guard":     {"internal/ptrace"},
 	"pctl/notify":        {},
 	"pctl/bkpt":          {"internal/ptrace"},
 	"internal/unwind":    {"internal/ptrace", "internal/elfsym"},

@@ -3,6 +3,8 @@ package guard
 import (
 	"syscall"
 	"unsafe"
+
+	"ptools/internal/ptrace"
 )
 
 // The guard process is a fork of this one that never comes back to Go: it has one thread, no
@@ -116,6 +118,7 @@ func goAhead() {
 	if e != 0 {
 		highest := -20
 		raw(syscall.SYS_SETPRIORITY, syscall.PRIO_PROCESS, 0, uintptr(highest), 0) // of this thread, in spite of the name
+		ptrace.Prompt()
 	}
 }
 

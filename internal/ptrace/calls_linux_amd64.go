@@ -232,8 +232,8 @@ func WaitTID(tid int, block bool) (Stop, error) {
 	return Decode(tid, uint32(status)), nil
 }
 
-// PeekWait blocks like Wait but leaves the report where it is, for this caller or
-// another to collect: for a target whose exit status belongs to somebody else.
+// PeekWait is Wait but leaves the report where it is, for this caller or another to
+// collect. A stop need not be collected: the thread can be resumed, and the report is gone.
 func PeekWait(block bool) (Stop, error) {
 	var si struct {
 		signo, errno, code int32
@@ -242,10 +242,12 @@ func PeekWait(block bool) (Stop, error) {
 		_                  [100]byte
 	}
 	flags := uintptr(unix.WEXITED | unix.WSTOPPED | unix.WNOWAIT | unix.WALL | unix.WNOTHREAD)
-	if !block {
-		flags |= unix.WNOHANG
+	var e syscall.Errno
+	if block {
+		_, _, e = unix.Syscall6(unix.SYS_WAITID, unix.P_ALL, 0, uintptr(unsafe.Pointer(&si)), flags, 0, 0)
+	} else {
+		_, _, e = unix.RawSyscall6(unix.SYS_WAITID, unix.P_ALL, 0, uintptr(unsafe.Pointer(&si)), flags|unix.WNOHANG, 0, 0)
 	}
-	_, _, e := unix.Syscall6(unix.SYS_WAITID, unix.P_ALL, 0, uintptr(unsafe.Pointer(&si)), flags, 0, 0)
 	if e != 0 {
 		return Stop{}, e
 	}

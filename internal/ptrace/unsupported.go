@@ -70,6 +70,7 @@ func ThreadID() int                                     { return 0 }
 func Reap(pid int)                                      {}
 func HasChildren() bool                                 { return false }
 func ProcessID() int                                    { return 0 }
+func Prompt()                                           {}
 func QuietStops() error                                 { return errNo }
 func CloseApart(fd int) error                           { return errNo }
 

@@ -268,3 +268,44 @@ func waitNoCollect(tid int) (Stop, error) {
 		}
 	}
 }
+
+// TestUnread: the signal of a stop whose report has only been looked at comes to the thread when its
+// tracer ends (ptrace_stop in kernel/signal.c, whose exit_code a wait takes); one that was read is gone.
+// A thread that is resumed takes an unread report with it.
+func TestUnread(t *testing.T) {
+	for _, read := range []bool{false, true} {
+		g := startCat(t)
+		var ok error
+		elsewhere(t, func() {
+			lockFit(t)
+			if ok = Seize(g.PID, 0); ok != nil {
+				return
+			}
+			g.Signal(syscall.SIGWINCH)
+			want := Stop{TID: g.PID, Kind: KindSignal, Signal: syscall.SIGWINCH}
+			if s, err := PeekWait(true); s != want || err != nil {
+				t.Errorf("peek: %+v, %v", s, err)
+			}
+			ok = Cont(g.PID, 0)
+			if s, err := PeekWait(false); s.Kind != KindNone || err != nil {
+				t.Errorf("a report that was left is found again: %+v, %v", s, err)
+			}
+			g.Signal(syscall.SIGTERM)
+			want.Signal = syscall.SIGTERM
+			if s, err := PeekWait(true); s != want || err != nil {
+				t.Errorf("peek: %+v, %v", s, err)
+			}
+			if read {
+				WaitTID(g.PID, true)
+			}
+		}) // and the tracer has ended
+		if ok != nil {
+			t.Fatal(ok)
+		}
+		if read {
+			echo(t, g)
+		} else if state := g.Wait(); state.String() != "signal: terminated" {
+			t.Errorf("%v, want its end by SIGTERM", state)
+		}
+	}
+}

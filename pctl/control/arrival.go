@@ -34,6 +34,7 @@ func (c *Controller) probed(t *thread) bool {
 	var si ptrace.SigInfo
 	if ptrace.GetSigInfo(t.tid, &si) != nil || si.Code == ptrace.SIKernel {
 		t.m.signal = 0
+		c.read() // nobody else gets it, whatever comes
 	} // else somebody else's, which was there before and took ours in
 	c.rewind(t)
 	if t.role != roleThread {

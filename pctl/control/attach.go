@@ -237,12 +237,5 @@ func (c *Controller) pollNow() (ptrace.Stop, error) {
 		c.stolen = c.stolen[1:]
 		return s, nil
 	}
-	if !c.own {
-		return ptrace.Wait(false)
-	}
-	s, err := ptrace.PeekWait(false)
-	if err != nil || s.Kind == ptrace.KindNone || s.TID == c.pid && s.Kind.Ended() {
-		return s, err
-	}
-	return ptrace.WaitTID(s.TID, false)
+	return c.hear(false)
 }

@@ -218,9 +218,10 @@ func (c *Controller) trapped(t *thread) bool {
 	t.dirty = true
 	t.m.signal = 0
 	if c.opt.Mode != ModeKill {
-		// A handler may take its time. If we are killed meanwhile the kernel drops the
-		// signal, and the thread goes on from here.
+		// A handler may take its time. If we are killed meanwhile the thread goes on from
+		// here, without the signal.
 		c.flushRegs(t)
+		c.read()
 	}
 	switch {
 	case b == nil || t.m.holds > 0:

@@ -102,6 +102,7 @@ func (c *Controller) letGo(t *thread) {
 	c.clean(t)
 	c.moveOut(t)
 	c.flushRegs(t)
+	c.resuming(t)
 	ptrace.Detach(t.tid, t.m.signal)
 }
 

@@ -112,6 +112,7 @@ type Controller struct {
 	threads map[int]*thread
 	early   map[int]role // seen before their creator's event announced them
 	stolen  []ptrace.Stop
+	unread  int            // thread whose report has been looked at only (hear)
 	holds   int            // reasons for everybody to stand still
 	awaited int            // held threads that have not stopped yet
 	resumed bool           // the last one is over, and no signal was delivered since that begins another
@@ -212,6 +213,7 @@ func (c *Controller) main(start func(*Controller) error, started chan<- error, f
 		return
 	}
 	close(found)
+	ptrace.Prompt()
 	defer c.end()
 	defer c.awake.close()
 	defer c.closeQueue(ErrReleased)

@@ -17,6 +17,7 @@ func (c *Controller) execed(t *thread) *thread {
 	if t.role != roleThread {
 		// A process that shared the target's memory has its own now.
 		c.drop(t)
+		c.resuming(t)
 		ptrace.Detach(t.tid, 0)
 		return nil
 	}

@@ -15,6 +15,7 @@ import (
 // one that was interrupted last, since the others will mostly have stopped by then;
 // then all of them, without sleeping.
 func (c *Controller) gather(threads []*thread, wanted func(*thread) bool, tick func()) {
+	c.read()
 	pending := threads
 	for polls := c.polls(len(threads)); !c.over; polls-- {
 		pending = c.sweep(pending, wanted)
@@ -80,7 +81,7 @@ func (c *Controller) waitFor(t *thread, wanted func(*thread) bool, tick func()) 
 		if c.own && t.tid == c.pid || len(c.stolen) > 0 {
 			c.drain()
 			if wanted(t) {
-				c.report(c.wait())
+				c.report(c.hear(true))
 			}
 			return
 		}
@@ -95,7 +96,7 @@ func (c *Controller) waitFor(t *thread, wanted func(*thread) bool, tick func()) 
 				c.drop(t)
 				return
 			}
-			c.report(c.wait()) // only its end explains that
+			c.report(c.hear(true)) // only its end explains that
 			return
 		}
 		if time.Since(start) > ringAgain {

@@ -19,7 +19,7 @@ func (c *Controller) loop() {
 			// Whoever queues a request from here on rings.
 			c.waiting.Store(true)
 			if !c.queued() {
-				s, err = c.wait()
+				s, err = c.hear(true)
 			}
 			c.waiting.Store(false)
 		}
@@ -37,7 +37,7 @@ func (c *Controller) poll() (ptrace.Stop, error) {
 		return ptrace.Stop{}, nil
 	}
 	for start := time.Now(); ; {
-		s, err := ptrace.Wait(false)
+		s, err := c.hear(false)
 		if err != nil || s.Kind != ptrace.KindNone {
 			c.spin.hit()
 			return s, err
@@ -52,25 +52,7 @@ func (c *Controller) poll() (ptrace.Stop, error) {
 	}
 }
 
-// wait sleeps until there is a report or the bell rings.
-func (c *Controller) wait() (ptrace.Stop, error) {
-	if c.own {
-		return c.waitOwn()
-	}
-	return ptrace.Wait(true)
-}
-
-// waitOwn is wait for a target whose exit status belongs to this program: it is
-// looked at and left for whoever waits for that child.
-func (c *Controller) waitOwn() (ptrace.Stop, error) {
-	s, err := ptrace.PeekWait(true)
-	if err != nil || s.TID == c.pid && s.Kind.Ended() {
-		return s, err
-	}
-	return ptrace.WaitTID(s.TID, false)
-}
-
-// report handles what wait returned.
+// report handles what hear returned.
 func (c *Controller) report(s ptrace.Stop, err error) {
 	switch {
 	case err == syscall.EINTR:
@@ -79,6 +61,7 @@ func (c *Controller) report(s ptrace.Stop, err error) {
 		c.lost(err)
 	case s.Kind != ptrace.KindNone:
 		c.dispatch(s)
+		c.read()
 	}
 }
 
@@ -86,6 +69,7 @@ func (c *Controller) report(s ptrace.Stop, err error) {
 // millisecond or so meanwhile. Requests stay queued. It returns false if the target
 // ended first.
 func (c *Controller) until(cond func() bool, tick func()) bool {
+	c.read()
 	ringing := false
 	for !c.over && !cond() {
 		if s, err := c.poll(); err != nil || s.Kind != ptrace.KindNone {
@@ -96,7 +80,7 @@ func (c *Controller) until(cond func() bool, tick func()) bool {
 			ringing = true
 			defer c.alarm.start()()
 		}
-		s, err := c.wait()
+		s, err := c.hear(true)
 		c.report(s, err)
 		if tick != nil && err == syscall.EINTR {
 			tick()
@@ -117,6 +101,9 @@ func (c *Controller) dispatch(s ptrace.Stop) {
 	if s.Kind.Ended() {
 		c.threadEnded(t, s)
 		return
+	}
+	if t.step != nil || t.stepTrap {
+		c.read() // ours, and it ends the target if it is left
 	}
 	t.m.stop(s.Kind, s.Signal)
 	t.regOK, t.dirty, t.parked, t.stuck, t.arrival.behind = false, false, false, 0, false
@@ -181,8 +168,10 @@ func (c *Controller) resume(t *thread) {
 	switch t.m.settle() {
 	case actCont:
 		c.resumed = c.resumed && !beginsStop(t.m.signal)
+		c.resuming(t)
 		err = ptrace.Cont(t.tid, t.m.signal)
 	case actListen:
+		c.resuming(t)
 		err = ptrace.Listen(t.tid)
 	}
 	// ESRCH: the thread is being killed; its end will be reported.

@@ -97,6 +97,7 @@ func (c *Controller) leave(t *thread) {
 	if t.m.group {
 		sig = 0
 	}
+	c.resuming(t)
 	ptrace.Detach(t.tid, sig)
 }
 

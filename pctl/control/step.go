@@ -166,6 +166,7 @@ func (c *Controller) beginStep(t *thread) {
 	s.flag = t.regs.TrapFlag()
 	c.flushRegs(t)
 	t.m.state, t.regOK = stateRunning, false
+	c.resuming(t)
 	ptrace.SingleStep(t.tid, 0) // ESRCH: it is being killed, and reports that
 }
 
@@ -336,5 +337,6 @@ func (c *Controller) trapPending(t *thread) bool {
 func (c *Controller) awaitTrap(t *thread) {
 	c.flushRegs(t)
 	t.m.state, t.regOK = stateRunning, false
+	c.resuming(t)
 	ptrace.Cont(t.tid, 0)
 }

@@ -1,0 +1,29 @@
+package main
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"ptools/internal/ptest"
+)
+
+// TestKilledBetweenSignals: a process that gets signals all the time, and would hang if it lost one,
+// gets every one although the pgrabs that trace it are killed.
+func TestKilledBetweenSignals(t *testing.T) {
+	random := ptest.Rand(t)
+	exe := ptest.BuildC(t, "sigstorm.c")
+	for left := ptest.Rounds(10, 40, 400); left > 0; {
+		g := ptest.StartWith(t, &ptest.Options{Foreign: true}, exe, "-n", "4000")
+		g.Ready()
+		for ; left > 0 && living(g) > 0; left-- {
+			p := startPgrab(t, "-q", "-s", "none", "-p", strconv.Itoa(g.PID))
+			time.Sleep(time.Duration(random.Int64N(int64(60 * time.Millisecond)))) // any moment will do
+			p.Kill()
+			p.Wait()
+		}
+		if out, state := g.Finish(); !state.Success() || out != "done 16000\n" {
+			t.Fatalf("%d kills before the end: %v, printed %q", left, state, out)
+		}
+	}
+}

@@ -1,0 +1,52 @@
+package control
+
+import "ptools/internal/ptrace"
+
+// A signal that a thread was stopped for is lost if we die between wait4(2), which takes the
+// report, and PTRACE_CONT: the kernel resumes the thread with what is left of the report. So
+// of a target that is to outlive us such a report is looked at and left where it is, and the
+// thread is resumed without its ever being read. One that has to stand still is read when
+// that is known.
+//
+// The SIGTRAP of an int3 is the other way round. Left unread it ends the target if we die,
+// read it vanishes, and the thread goes on behind the trap, in the middle of an instruction.
+// It is read as soon as the thread has been set back in front of it (trapped).
+
+// hear returns a report, or waits for one.
+func (c *Controller) hear(block bool) (ptrace.Stop, error) {
+	lives := c.opt.Mode != ModeKill
+	if !lives && !c.own {
+		return ptrace.Wait(block)
+	}
+	s, err := ptrace.PeekWait(block)
+	switch {
+	case err != nil || s.Kind == ptrace.KindNone:
+		return s, err
+	case c.own && s.TID == c.pid && s.Kind.Ended():
+		return s, nil // an exit status that is this program's own
+	case lives && s.Kind == ptrace.KindSignal:
+		c.unread = s.TID
+		return s, nil
+	}
+	return ptrace.WaitTID(s.TID, false)
+}
+
+// read takes the report that was left unread, which no wait for any thread must meet
+// again. Of a thread that has been killed since there is another one in its place.
+func (c *Controller) read() {
+	if c.unread == 0 {
+		return
+	}
+	tid := c.unread
+	c.unread = 0
+	if s, err := ptrace.WaitTID(tid, false); err == nil && s.Kind != ptrace.KindSignal && s.Kind != ptrace.KindNone {
+		c.stolen = append(c.stolen, s)
+	}
+}
+
+// resuming is called before a thread leaves its stop: the report goes with it.
+func (c *Controller) resuming(t *thread) {
+	if c.unread == t.tid {
+		c.unread = 0
+	}
+}
