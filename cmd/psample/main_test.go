@@ -72,6 +72,36 @@ func status(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
+// TestNothingSampled: an error before the first sample is an error, and no profile; one that is
+// there already stays.
+func TestNothingSampled(t *testing.T) {
+	ptest.Need(t, "setpriv")
+	if b, err := os.ReadFile("/proc/sys/kernel/perf_event_paranoid"); err != nil || strings.TrimSpace(string(b)) < "2" {
+		t.Skip("timers are for everybody here")
+	}
+	out := filepath.Join(t.TempDir(), "out.txt")
+	if err := os.WriteFile(out, []byte("before\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, flags := range [][]string{{"-o", out}, nil} {
+		// Without rights: psample may trace what it starts, and nothing else.
+		args := append([]string{"--bounding-set", "-all", filepath.Join(psampleDir(t), "psample"), "--timers", "only"}, flags...)
+		cmd := exec.Command("setpriv", append(args, "true")...)
+		var stdout, stderr strings.Builder
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+		err := cmd.Run()
+		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != exitFailure {
+			t.Errorf("%v: %v", flags, err)
+		}
+		if text := stderr.String(); stdout.Len() > 0 || !strings.HasPrefix(text, "psample: sample ") || strings.Count(text, "\n") != 1 {
+			t.Errorf("%v: output %q, error %q", flags, stdout.String(), text)
+		}
+	}
+	if b, err := os.ReadFile(out); err != nil || string(b) != "before\n" {
+		t.Errorf("the file is now %q, %v", b, err)
+	}
+}
+
 // TestHelp: every flag is in the help text as it is spelt.
 func TestHelp(t *testing.T) {
 	new(rawFlags).set().VisitAll(func(f *pflag.Flag) {

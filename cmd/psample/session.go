@@ -51,7 +51,10 @@ func (s *session) run(ctx context.Context, status *int) (err error) {
 	signals.passOn = s.isCommand()
 	signals.pid.Store(int64(s.targets[0].PID()))
 	p, err := s.profile(ctx)
-	if p != nil && (s.cfg.output != "" || !errors.Is(err, errOutput)) {
+	if err != nil && (p == nil || p.Total().Samples == 0) {
+		return err // an empty profile is no result, and replaces none
+	}
+	if s.cfg.output != "" || !errors.Is(err, errOutput) {
 		err = errors.Join(err, s.write(p))
 	}
 	if err != nil {

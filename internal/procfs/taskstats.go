@@ -114,7 +114,7 @@ func parseTaskStats(b []byte) (TaskSum, error) {
 		SchedStat: SchedStat{
 			Slices: netlinkOrder.Uint64(stats[16:]), // cpu_count
 			Wait:   netlinkOrder.Uint64(stats[24:]), // cpu_delay_total
-			Run:    netlinkOrder.Uint64(stats[64:]), // cpu_run_virtual_total
+			Run:    netlinkOrder.Uint64(stats[64:]), // cpu_run_real_total
 		},
 		Yields: netlinkOrder.Uint64(stats[272:]), // nvcsw
 	}, nil
