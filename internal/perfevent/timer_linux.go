@@ -39,11 +39,16 @@ type Tick struct {
 	Regs   [TimerRegs]uint64 // AX BX CX DX SI DI BP SP IP FLAGS CS SS R8 … R15
 	Kernel bool              // the thread was in the kernel
 	Stack  []byte            // from the stack pointer upwards
+	// Chain is the return addresses that the kernel has found by following the frame pointers
+	// from BP on, in whatever memory: from each frame the word above it, and on to where the
+	// frame itself points. It ends where that cannot be read, or after
+	// kernel.perf_event_max_stack addresses.
+	Chain []uint64
 }
 
 // MaxTimerStack is the most that a sample has of a stack: its length is a number of 16
-// bits, and the registers take their part.
-const MaxTimerStack = 65000
+// bits, and the registers and the chain take their part.
+const MaxTimerStack = 64000
 
 // heldTicks is how many samples fit in between two visits at least.
 const heldTicks = 7
@@ -109,17 +114,17 @@ func timerAttr(period time.Duration, stack int) *unix.PerfEventAttr {
 	return &unix.PerfEventAttr{
 		Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_CPU_CLOCK,
 		Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{})), Sample: uint64(period),
-		Sample_type:       unix.PERF_SAMPLE_REGS_USER | unix.PERF_SAMPLE_STACK_USER,
+		Sample_type:       unix.PERF_SAMPLE_CALLCHAIN | unix.PERF_SAMPLE_REGS_USER | unix.PERF_SAMPLE_STACK_USER,
 		Sample_regs_user:  timerRegs,
 		Sample_stack_user: uint32(min(max(stack, 8), MaxTimerStack) &^ 7),
-		Bits:              unix.PerfBitWatermark | removeOnExec,
+		Bits:              unix.PerfBitWatermark | unix.PerfBitExcludeCallchainKernel | removeOnExec,
 		Wakeup:            uint32(ringSize(stack)), // nobody waits
 	}
 }
 
 // ringSize is the power of two that holds heldTicks samples.
 func ringSize(stack int) int {
-	const header = 512 // and more than enough for the registers
+	const header = 512 // and more than enough for the registers and a chain of 30
 	return max(1<<bits.Len(uint(heldTicks*(stack+header)-1)), os.Getpagesize())
 }
 
@@ -152,15 +157,30 @@ func (t *Timer) header() (kind uint32, misc, size uint16) {
 	return uint32(word), uint16(word >> 32), uint16(word >> 48)
 }
 
-// parse reads the sample at tail: 8 bytes of header; what the registers are of, and
-// they; the length that the stack's room has, the room, and how much of it is
-// used. A thread without user registers has none of this.
+// parse reads the sample at tail: 8 bytes of header; the length of the chain, and the chain;
+// what the registers are of, and they; the length that the stack's room has, the room, and
+// how much of it is used. A thread without user registers has none of this.
 func (t *Timer) parse(k *Tick, size uint16) bool {
-	const regsAt, abi64 = 16, 2 // PERF_SAMPLE_REGS_ABI_64
-	const roomAt = regsAt + 8*TimerRegs
-	const stackAt = roomAt + 8
-	if size < stackAt || t.word(8) != abi64 {
+	const chainAt, abi64 = 8, 2 // PERF_SAMPLE_REGS_ABI_64
+	n := t.word(chainAt)
+	if n > uint64(size)/8 {
 		return false
+	}
+	abiAt := chainAt + 8 + 8*n
+	regsAt := abiAt + 8
+	roomAt := regsAt + 8*TimerRegs
+	stackAt := roomAt + 8
+	if uint64(size) < stackAt || t.word(abiAt) != abi64 {
+		return false
+	}
+	k.Chain = k.Chain[:0]
+	for i := range n {
+		if addr := t.word(chainAt + 8 + 8*i); addr < contextMax {
+			k.Chain = append(k.Chain, addr)
+		}
+	}
+	if len(k.Chain) > 0 {
+		k.Chain = k.Chain[1:] // the program counter
 	}
 	for i := range k.Regs {
 		k.Regs[i] = t.word(regsAt + uint64(i)*8)
@@ -171,10 +191,14 @@ func (t *Timer) parse(k *Tick, size uint16) bool {
 	}
 	k.Stack = k.Stack[:min(uint64(len(k.Stack)), used)]
 	at := (t.tail + stackAt) & uint64(len(t.ring)-1)
-	n := copy(k.Stack, t.ring[at:])
-	copy(k.Stack[n:], t.ring)
+	copied := copy(k.Stack, t.ring[at:])
+	copy(k.Stack[copied:], t.ring)
 	return true
 }
+
+// contextMax is PERF_CONTEXT_MAX: from there on a word of a chain says whose addresses follow,
+// which are always the user's.
+const contextMax = ^uint64(4095 - 1)
 
 // word reads the word that is off behind tail. Records and words are aligned to 8 bytes.
 func (t *Timer) word(off uint64) uint64 {

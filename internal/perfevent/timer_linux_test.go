@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 
 // Numbers of registers in a Tick.
 const (
+	tickBP = 6
 	tickSP = 7
 	tickIP = 8
 )
@@ -101,6 +103,44 @@ func TestTimer(t *testing.T) {
 	// scheduler does not.
 	if n := int(passed / period); len(all) > n+1 {
 		t.Errorf("%d samples in %v", len(all), passed)
+	}
+}
+
+// TestTimerChain: the kernel follows frame pointers from one stack to another.
+func TestTimerChain(t *testing.T) {
+	timers := openTimers(t)
+	g := ptest.Start(t, ptest.BuildC(t, "testdata/switched.c", "-fno-omit-frame-pointer"))
+	g.Ready()
+	const stack = 4 << 10
+	timer, err := timers.Open(g.PID, time.Millisecond, stack)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer timer.Close()
+	bottom, top := mapping(t, g.PID, "[stack]")
+	word := func(addr uint64) uint64 {
+		var b [8]byte
+		if n, err := readMemory(g.PID, b[:], addr); n != len(b) {
+			t.Fatalf("word at %#x: %v", addr, err)
+		}
+		return binary.LittleEndian.Uint64(b[:])
+	}
+	other := 0
+	for i, k := range ticks(t, timer, stack, 100) {
+		if sp := k.Regs[tickSP]; sp >= bottom && sp < top {
+			continue // it has just begun
+		}
+		other++
+		outer := word(k.Regs[tickBP])
+		if outer < bottom || outer >= top {
+			t.Fatalf("sample %d: the frame pointer leads to %#x, not into %#x-%#x", i, outer, bottom, top)
+		}
+		if want := []uint64{word(k.Regs[tickBP] + 8), word(outer + 8)}; len(k.Chain) < 2 || !slices.Equal(k.Chain[:2], want) {
+			t.Errorf("sample %d: %#x, not %#x", i, k.Chain, want)
+		}
+	}
+	if other < 50 {
+		t.Errorf("%d of 100 samples are on the other stack", other)
 	}
 }
 

@@ -14,13 +14,14 @@ type Timer struct{}
 const TimerRegs = 20
 
 // MaxTimerStack is what a Tick has of a stack at most.
-const MaxTimerStack = 65000
+const MaxTimerStack = 64000
 
 // Tick is one sample of a Timer.
 type Tick struct {
 	Regs   [TimerRegs]uint64
 	Kernel bool
 	Stack  []byte
+	Chain  []uint64
 }
 
 // Timers do not exist on this platform.

@@ -75,7 +75,7 @@ func (p *process) complete(now time.Duration, ticks int64) {
 
 // charge counts the processor time of a thread since its previous sample.
 func (p *process) charge(t *thread, wall time.Duration) {
-	if t.timer != nil && p.looking.strict == 0 {
+	if t.timer != nil && p.timers.trust.barred == 0 {
 		p.timers.charge(t)
 	} else if t.now.Run > t.run {
 		ns := int64(t.now.Run - t.run)

@@ -18,11 +18,13 @@ type Cost struct {
 	Passive int64 // samples read from outside
 	Stops   int64 // threads stopped
 	Timed   int64 // samples of running threads that were not stopped
+	Dropped int64 // samples that timers took and whose stacks cannot be told from them
 	Refused int64 // threads that could not be stopped when they should have been
 
 	// The pause of a stop is measured from the request to the end of the visit,
-	// less what the thread spent waiting for a processor in between. It went
-	// on running until the interrupt reached it, so it stood still for less.
+	// less what the thread spent waiting for a processor in between; it is no less than
+	// the visit. The thread went on running until the interrupt reached it, so it
+	// stood still for less.
 	// TotalPause is the sum over threads.
 	LongestPause time.Duration
 	TotalPause   time.Duration
@@ -52,7 +54,6 @@ func brief(d time.Duration) time.Duration {
 }
 
 func (c *Cost) pause(d time.Duration) {
-	d = max(d, 0)
 	c.TotalPause += d
 	c.LongestPause = max(c.LongestPause, d)
 }

@@ -105,7 +105,7 @@ type fakeWorld struct {
 	timers  map[int]*fakeTimer
 	opening error      // what opening a timer says
 	seen    [][]uint64 // stacks that timers have met
-	stray   bool       // they lead to memory that is not in the copy
+	stray   uint64     // one of so many leads to memory that is not in the copy; 0: none
 	sums    int        // how often the sum was asked for
 	onSum   func()
 	refuse  error // what asking for the sum says
@@ -248,7 +248,7 @@ func (m *fakeImage) Unwind(s *Snapshot, dst []profile.Addr) ([]profile.Addr, unw
 	var stack []uint64
 	if i := s.PC - firstSeen; i < uint64(len(m.world.seen)) { // a timer's
 		stack = m.world.seen[i]
-		s.Strayed = m.world.stray
+		s.Strayed = m.world.stray > 0 && i%m.world.stray == 0
 	} else {
 		stack = t.stack
 	}

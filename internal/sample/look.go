@@ -99,6 +99,7 @@ func (l *looking) visited(tid int, regs *ptrace.Regs) {
 		return
 	}
 	s := &l.snaps[l.visits]
+	s.visited = l.p.sampler.clock.Now()
 	s.Regs, s.Partial = *regs, false
 	s.PC, s.SP = regs.PC(), regs.SP()
 	t.readStack(l.p.image, s, l.arena[uint64(l.visits)*l.share:][:l.share])
@@ -115,7 +116,9 @@ func (l *looking) taken(t *thread, s *Snapshot) {
 	p := l.p
 	// The stop has brought the thread's processor time up to date.
 	if sched, err := t.files.SchedStat(); err == nil {
-		p.sampler.cost.pause(s.seen - l.begun - time.Duration(sched.Wait-t.now.Wait))
+		// Of the time for which it has waited for a processor some may have been before we
+		// asked. While it was visited it stood, at any rate.
+		p.sampler.cost.pause(max(s.seen-l.begun-time.Duration(sched.Wait-t.now.Wait), s.seen-s.visited))
 		t.ran = sched.Slices != t.now.Slices
 		p.saw(t, sched)
 	}
@@ -136,6 +139,7 @@ func (l *looking) taken(t *thread, s *Snapshot) {
 		levels, end = p.image.Unwind(s, levels)
 	}
 	l.learnStrayed(s.Strayed)
+	p.timers.trust.stopped()
 	if now := p.last; ranOut(end) && p.refresh.may(now) && p.keepMapped(now) {
 		levels, end = p.image.Unwind(s, levels[:notes])
 		if !ranOut(end) {

@@ -137,7 +137,7 @@ func (n *native) Unwind(s *Snapshot, dst []profile.Addr) ([]profile.Addr, unwind
 	}
 	strays := n.unwinder.Counts().Strays
 	frames, end := n.unwinder.Unwind(&s.Regs, unwind.Stack{
-		Base: s.Base, Data: s.Stack, Mem: n.mem, Partial: s.Partial,
+		Base: s.Base, Data: s.Stack, Mem: n.mem, Chain: s.Chain, Partial: s.Partial,
 	}, n.frames[:0])
 	n.frames = frames
 	s.Strayed = n.unwinder.Counts().Strays != strays

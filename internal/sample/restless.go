@@ -15,8 +15,8 @@ const (
 	restlessSlices = 4
 	restlessRun    = 200 * time.Microsecond
 	restlessRounds = 8    // measured over so many rounds, and for restlessTime
-	minRestless    = 256  // then it has no timer for so many, twice as many the next time
-	maxRestless    = 8192 // up to this
+	minRestless    = 32   // then it has no timer for so many, and until it is found to rest;
+	maxRestless    = 8192 // up to this, twice as many if it had its timer for no longer than that
 	// restlessTime is long enough for it not to matter that the time that a running thread
 	// has used is known up to the last scheduler tick only.
 	restlessTime = 32 * time.Millisecond
@@ -31,6 +31,7 @@ func (c *timers) measured() int64 {
 type pace struct {
 	since   int64            // the round from which that is counted
 	sched   procfs.SchedStat // what it had done until then
+	timed   int64            // the round in which it got its timer
 	until   int64            // before this round the thread has no timer
 	penalty int64            // for how many rounds that was
 }
@@ -43,10 +44,6 @@ func (p *pace) fast(round int64, sched procfs.SchedStat) bool {
 	slices := sched.Slices - p.sched.Slices
 	fast := slices > restlessSlices*uint64(round-p.since) && sched.Run-p.sched.Run < slices*uint64(restlessRun)
 	p.begin(round, sched)
-	if fast {
-		p.penalty = min(max(2*p.penalty, minRestless), maxRestless)
-		p.until = round + p.penalty
-	}
 	return fast
 }
 
@@ -64,14 +61,24 @@ func (c *timers) isRestless(t *thread) bool {
 		p.until = now + c.measured()
 		return true
 	}
-	return p.fast(now, t.now)
+	if p.fast(now, t.now) {
+		p.until = now + p.penalty
+		return true
+	}
+	return false
 }
 
 // rests takes its timer away from a restless thread, and reports whether it has it still.
 func (c *timers) rests(t *thread) bool {
-	if c.p.number-t.pace.since >= c.measured() && t.pace.fast(c.p.number, t.now) {
-		c.stop(t)
-		return false
+	p, now := &t.pace, c.p.number
+	if now-p.since < c.measured() || !p.fast(now, t.now) {
+		return true
 	}
-	return true
+	c.stop(t)
+	if now-p.timed > p.penalty {
+		p.penalty = minRestless / 2
+	}
+	p.penalty = min(2*p.penalty, maxRestless)
+	p.until = now + p.penalty
+	return false
 }

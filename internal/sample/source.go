@@ -75,11 +75,14 @@ type Snapshot struct {
 	PC, SP  uint64
 	Base    uint64 // address of Stack[0], the red zone below SP
 	Stack   []byte // copy of the stack
+	// Chain is the return addresses that frame pointers led to then, nil if they are not known.
+	Chain []uint64
 
 	// Strayed is set by Unwind: it needed memory that is not in Stack, as it
 	// is now and not as it was with Regs.
 	Strayed bool
 
+	visited time.Duration // when the thread stood
 	seen    time.Duration // when the copy was complete
 	unwound bool          // levels and end are set
 	levels  []profile.Addr

@@ -70,6 +70,7 @@ type timers struct {
 	source Timers // nil: none can be had
 	memory int
 	full   bool // no more descriptors
+	trust  trust
 	tick   perfevent.Tick
 	snap   Snapshot
 	buf    []byte
@@ -141,6 +142,7 @@ func (c *timers) start(t *thread, stack int) {
 	}
 	t.timer = &timed{Timer: timer, stack: stack}
 	t.pace.begin(c.p.number, t.now)
+	t.pace.timed = c.p.number
 	c.p.sampler.timers++
 	c.memory += memory
 }
@@ -185,37 +187,38 @@ func (c *timers) draw(k *timed) {
 
 // drain unwinds what a thread's timer has sampled since the last time.
 func (c *timers) drain(t *thread) {
-	full := false
+	short := false
 	for {
 		c.tick.Stack = c.buf[:cap(c.buf)]
 		if !t.timer.Next(&c.tick) {
 			break
 		}
 		c.draw(t.timer)
-		if c.p.looking.strict > 0 {
-			continue // they are taken by stops
-		}
-		if c.unwind(t) && len(c.tick.Stack) >= t.timer.stack {
-			full = true
+		switch {
+		case c.trust.barred > 0: // they are taken by stops
+		case c.unwind(t):
+			c.trust.won()
+		case len(c.tick.Stack) >= t.timer.stack && t.timer.stack < perfevent.MaxTimerStack:
+			short = true
+		default:
+			c.trust.lost()
+			c.p.sampler.cost.Dropped++
+			c.p.looking.strict = strictStacks
 		}
 	}
-	switch {
-	case !full:
-	case t.timer.stack < perfevent.MaxTimerStack:
+	if short {
 		c.grow(t)
-	default:
-		c.p.looking.strict = strictStacks
 	}
 }
 
-// unwind takes over the sample in tick. It reports whether the copied stack was not all that
-// was needed.
-func (c *timers) unwind(t *thread) (strayed bool) {
+// unwind takes over the sample in tick, unless its stack goes on where neither the copy nor the
+// chain tells how: what lies there now need not be what lay there then.
+func (c *timers) unwind(t *thread) bool {
 	p, s := c.p, &c.snap
 	s.Regs.SetSampled(&c.tick.Regs)
 	s.Regs.SetThreadPointer(t.tls)
 	s.PC, s.SP = s.Regs.PC(), s.Regs.SP()
-	s.Base, s.Stack, s.Partial = s.SP, c.tick.Stack, false
+	s.Base, s.Stack, s.Partial, s.Chain = s.SP, c.tick.Stack, false, c.tick.Chain
 	c.interrupted(s)
 	levels := c.levels[:0]
 	if c.tick.Kernel {
@@ -226,20 +229,18 @@ func (c *timers) unwind(t *thread) (strayed bool) {
 	}
 	levels, end := p.image.Unwind(s, levels)
 	c.levels = levels
-	if s.Strayed && len(s.Stack) < t.timer.stack {
-		// It was on another stack as well, of which there is no copy.
-		p.looking.strict = strictStacks
-		t.timer.current = false
-		return true
+	k := t.timer
+	if s.Strayed {
+		k.current = false
+		return false
 	}
 	id := p.space.Stack(levels)
-	k := t.timer
 	if len(k.waiting) == maxWaiting {
 		k.waiting = append(k.waiting[:0], k.waiting[1:]...)
 	}
 	k.waiting = append(k.waiting, sighting{id, end, s.Regs})
 	k.owed = append(k.owed, p.space.Cell(t.id, id))
-	return s.Strayed
+	return true
 }
 
 // syscall returns which system call a thread in the kernel has made if pc is where it will
@@ -268,13 +269,14 @@ func (c *timers) interrupted(s *Snapshot) {
 			return
 		}
 		s.Regs.SetContext((*[ptrace.ContextSize]byte)(s.Stack[off:]))
+		s.Chain = nil // it begins with the frame pointer that is no more
 		s.PC, s.SP = s.Regs.PC(), s.Regs.SP()
 	}
 }
 
 // runs takes the sample of a thread that runs from its timer, if that has one.
 func (c *timers) runs(t *thread) bool {
-	if c.p.looking.strict > 0 || t.timer == nil {
+	if c.trust.barred > 0 || t.timer == nil {
 		return false
 	}
 	k := t.timer

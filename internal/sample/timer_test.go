@@ -214,7 +214,7 @@ func TestWithoutTimers(t *testing.T) {
 	for name, change := range map[string]func(*fakeWorld){
 		"not permitted":  func(w *fakeWorld) { w.forbid = syscall.EACCES },
 		"no descriptors": func(w *fakeWorld) { w.opening = syscall.EMFILE },
-		"another stack":  func(w *fakeWorld) { w.stray = true },
+		"another stack":  func(w *fakeWorld) { w.stray = 1 },
 	} {
 		w := newWorld(2)
 		change(w)
@@ -231,6 +231,26 @@ func TestWithoutTimers(t *testing.T) {
 	s := New([]*Source{w.source()}, &Options{For: time.Second, Clock: &fakeClock{}, Timers: TimersOnly})
 	if err := s.Run(context.Background()); !errors.Is(err, syscall.EACCES) {
 		t.Errorf("timers only, which are not permitted: %v", err)
+	}
+}
+
+// TestTrust: where few of the stacks go on beyond what a timer copies, a stop is made for each of
+// those; where many do, nearly all samples are taken by stops.
+func TestTrust(t *testing.T) {
+	const period, rounds = time.Millisecond, 20_000
+	for _, c := range []struct {
+		stray       uint64
+		least, most int64 // stops
+	}{{0, 1, 1}, {300, rounds / 300, rounds / 200}, {10, rounds * 9 / 10, rounds}, {1, rounds - 2, rounds}} {
+		w := newWorld(1)
+		w.stray = c.stray
+		s := runBy(t, w, &fakeClock{run: w.spinning(rand.New(rand.NewPCG(6, 6)), 1, period)}, period, rounds, func(*Sample) {})
+		if n := s.Cost().Stops; n < c.least || n > c.most {
+			t.Errorf("one stray of %d: %d stops in %d rounds, not %d to %d", c.stray, n, rounds, c.least, c.most)
+		}
+		if total := s.Profile().Total(); total.CPU != int64(rounds*period) || total.Samples != rounds {
+			t.Errorf("one stray of %d: %+v", c.stray, total)
+		}
 	}
 }
 

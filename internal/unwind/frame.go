@@ -83,6 +83,10 @@ type Stack struct {
 	// what would need more ends as Unreadable. If the thread runs meanwhile,
 	// what Mem reads need not agree with Data.
 	Mem io.ReaderAt
+	// Chain is the return addresses that the frame pointers led to when Data was
+	// copied, from rbp on: of each frame the word above it, whatever memory it is in. Where
+	// Data ends in a function of Go, which keeps frame pointers, they tell its callers.
+	Chain []uint64
 	// Partial: only the program counter and the stack pointer of the registers
 	// are known, as /proc/PID/task/TID/syscall shows them.
 	Partial bool
@@ -126,5 +130,6 @@ type Counts struct {
 	Scan     uint64 // by searching the stack for a return address
 	Switches uint64 // changes of stack
 	Outside  uint64 // reads through Stack.Mem
-	Strays   uint64 // words, not of code, that were not in the copied stack
+	Strays   uint64 // words, not of code, that were neither in the copied stack nor in its chain
+	Chained  uint64 // stacks that were followed to their end by their chain
 }

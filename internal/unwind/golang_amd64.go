@@ -10,7 +10,7 @@ func (u *Unwinder) goPlan(p *place, link uint64, f goFunction) (plan, bool) {
 	if !ok {
 		return plan{}, false
 	}
-	n := plan{way: wayGo, delta: delta}
+	n := plan{way: wayGo, start: f.start, delta: delta}
 	switch f.name {
 	case "runtime.goexit", "runtime.mstart", "runtime.rt0_go", "runtime.gogo", "gogo":
 		n.way = wayTop
@@ -70,7 +70,7 @@ var crosscallSaves = [...]uint8{regRBX, regR12, regR13, regR14, regR15}
 func (u *Unwinder) leaveGo(p *place, n *plan) End {
 	switch n.way {
 	case wayGoFP:
-		return u.leaveGoFP()
+		return u.leaveGoFP(n)
 	case wayGoSwitch:
 		return u.leaveGoSwitch(n)
 	case wayGoC:
@@ -85,13 +85,19 @@ func (u *Unwinder) leaveGo(p *place, n *plan) End {
 // caller's rbp in its highest word.
 func (u *Unwinder) leaveGoFrame(n *plan, sp uint64) End {
 	cfa := sp + uint64(int64(n.delta)) + 8
-	pc, ok := u.mem.word(cfa - 8)
+	if n.delta < 8 {
+		pc, ok := u.mem.word(cfa - 8)
+		if !ok {
+			return Unreadable
+		}
+		u.regs[regRSP], u.regs[regRIP] = cfa, pc
+		return 0
+	}
+	pc, ok := u.returnAddress(n, cfa-8)
 	if !ok {
 		return Unreadable
 	}
-	if n.delta >= 8 {
-		u.setRBP(u.mem.word(cfa - 16))
-	}
+	u.callerRBP(cfa - 16)
 	if n.saves {
 		for i, r := range crosscallSaves {
 			if v, ok := u.mem.word(cfa - 8 - crosscallFrame + 8*uint64(i)); ok {
@@ -106,7 +112,7 @@ func (u *Unwinder) leaveGoFrame(n *plan, sp uint64) End {
 
 // leaveGoFP leaves the frame at rbp, which is reliable in Go code: also where a
 // function has changed to another stack, rbp still points into the one it came from.
-func (u *Unwinder) leaveGoFP() End {
+func (u *Unwinder) leaveGoFP(n *plan) End {
 	fp, ok := u.register(regRBP)
 	if !ok {
 		return NoRegister
@@ -114,20 +120,29 @@ func (u *Unwinder) leaveGoFP() End {
 	if fp == 0 {
 		return Whole // cleared at the bottom of a system stack
 	}
-	pc, ok := u.mem.word(fp + 8)
+	pc, ok := u.returnAddress(n, fp+8)
 	if !ok {
 		return Unreadable
 	}
-	u.setRBP(u.mem.word(fp))
+	u.callerRBP(fp)
 	u.regs[regRSP], u.regs[regRIP] = fp+16, pc
 	return 0
+}
+
+// callerRBP restores the frame pointer of the caller. A chain does not tell it.
+func (u *Unwinder) callerRBP(addr uint64) {
+	if u.chain.taken {
+		u.known &^= 1 << regRBP
+		return
+	}
+	u.setRBP(u.mem.word(addr))
 }
 
 // leaveGoSwitch goes from the system stack back to the goroutine that needed it, by
 // rbp, or to the place that the runtime saved in g.sched.
 func (u *Unwinder) leaveGoSwitch(n *plan) End {
 	before, known := u.regs, u.known
-	end := u.leaveGoFP()
+	end := u.leaveGoFP(n)
 	if end == 0 && u.returns(u.regs[regRIP]) {
 		return 0
 	}

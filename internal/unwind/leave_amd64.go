@@ -3,6 +3,9 @@ package unwind
 // leave makes u's registers those of the caller of the frame at p, whose stack
 // pointer is sp.
 func (u *Unwinder) leave(p *place, sp uint64) (exit, End) {
+	if u.chain.taken {
+		return byReturn, u.leaveChained(p, sp)
+	}
 	if !p.ok {
 		return byReturn, u.leaveNowhere(sp)
 	}

@@ -39,10 +39,18 @@ func (v *view) reset(s *Stack) {
 
 // word reads 8 bytes at an address.
 func (v *view) word(addr uint64) (uint64, bool) {
+	if w, ok := v.copied(addr); ok {
+		return w, true
+	}
+	return v.far(addr)
+}
+
+// copied reads 8 bytes of the copied stack.
+func (v *view) copied(addr uint64) (uint64, bool) {
 	if off := addr - v.base; off < uint64(len(v.data)) && uint64(len(v.data))-off >= 8 {
 		return binary.LittleEndian.Uint64(v.data[off:]), true
 	}
-	return v.far(addr)
+	return 0, false
 }
 
 // far reads a word that is not in the copy.

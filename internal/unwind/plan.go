@@ -22,6 +22,7 @@ type plan struct {
 	forced bool // the caller was interrupted by the runtime, and did not call
 	fn     *function
 	row    *row
+	start  uint64 // of a Go function, a link-time address
 	delta  int32
 	tls    int32   // where Go code keeps g, relative to the thread pointer
 	saves  bool    // a Go function called by C: it saved C's registers

@@ -9,6 +9,7 @@ type Unwinder struct {
 	code   Code
 	cache  [cacheSize]cached
 	mem    view
+	chain  chain
 	expr   evaluator
 	counts Counts
 	calls  [callCache]callsite
@@ -22,7 +23,8 @@ type Unwinder struct {
 	tls   uint64 // thread pointer, 0 if not known
 	goSP  uint64 // system stack pointer below the last C to Go crossing, or 0
 	buf   [codeWindow]byte
-	hops  int // changes of stack
+	hops  int    // changes of stack
+	begun uint64 // strays before
 
 	partial bool // only the program counter and the stack pointer were given
 }
@@ -44,15 +46,28 @@ func (u *Unwinder) Counts() Counts {
 func (u *Unwinder) Unwind(regs *ptrace.Regs, stack Stack, dst []Frame) ([]Frame, End) {
 	u.stacks++
 	u.mem.reset(&stack)
+	first := len(dst)
+	dst, end := u.start(regs, &stack, stack.Chain, dst)
+	if u.chain.taken && (end != Whole || u.mem.strays != u.begun) {
+		dst, end = u.start(regs, &stack, nil, dst[:first])
+	}
+	if u.chain.taken {
+		u.counts.Chained++
+	}
+	u.counts.Frames += uint64(len(dst) - first)
+	u.mem.data, u.mem.mem = nil, nil
+	return dst, end
+}
+
+// start unwinds a stack by a chain, or without one.
+func (u *Unwinder) start(regs *ptrace.Regs, stack *Stack, chain []uint64, dst []Frame) ([]Frame, End) {
 	u.known, u.goSP, u.hops, u.partial = 0, 0, 0, stack.Partial
+	u.begun = u.mem.strays
 	if !u.load(regs, stack.Partial) {
 		return dst, Unsupported
 	}
-	u.counts.Frames -= uint64(len(dst))
-	dst, end := u.walk(dst)
-	u.counts.Frames += uint64(len(dst))
-	u.mem.data, u.mem.mem = nil, nil
-	return dst, end
+	u.chain.begin(chain, u.regs[regRBP], u.regs[regRSP])
+	return u.walk(dst)
 }
 
 // walk goes from frame to frame.

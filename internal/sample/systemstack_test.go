@@ -1,0 +1,83 @@
+package sample
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"ptools/internal/profile"
+	"ptools/internal/ptest"
+)
+
+// TestSystemStack: of a Go program that works on its system stack for a large part of its time
+// nearly all timers' samples can be used, and they are what stops show: they consist of the same
+// calls, and who has one of the program's own functions on the stack has all its callers.
+func TestSystemStack(t *testing.T) {
+	needTimers(t)
+	g := ptest.Start(t, ptest.BuildGo(t, "../unwind/testdata/garbage.go"))
+	g.Ready()
+	rounds := int64(ptest.Rounds(500, 1500, 20_000))
+	byStops := sampleBy(t, TimersOff, rounds, time.Second/999, nil, attach(t, g.PID, nil))
+	known := make(map[string]bool)
+	eachCall(t, byStops, func(call string, _ float64) { known[call] = true })
+
+	g = ptest.Start(t, ptest.BuildGo(t, "../unwind/testdata/garbage.go"))
+	g.Ready()
+	s := sampleBy(t, TimersOnly, rounds, time.Second/999, nil, attach(t, g.PID, nil))
+	var all, unknown float64
+	eachCall(t, s, func(call string, n float64) {
+		all += n
+		if !known[call] {
+			unknown += n
+			t.Logf("%v samples with %s, which no stop has shown", n, call)
+		}
+	})
+	if unknown > all/50 {
+		t.Errorf("%v of %v calls were not seen by stops", unknown, all)
+	}
+	taken, whole, cut := endings(s)
+	cost := s.Cost()
+	t.Logf("%d rounds, %d stops (%d without timers), %d samples by timers, %d dropped; %d of %d stacks whole %s; system stack %.0f %%",
+		cost.Rounds, cost.Stops, byStops.Cost().Stops, cost.Timed, cost.Dropped, whole, taken, cut, 100*share(t, s, profile.Samples, "runtime.systemstack"))
+	// How many stops there are depends on how busy the machine is: threads that are switched
+	// all the time have no timer.
+	if cost.Timed == 0 || cost.Dropped*20 > cost.Timed+100 {
+		t.Errorf("%d samples by timers, %d dropped", cost.Timed, cost.Dropped)
+	}
+	for _, s := range []*Sampler{s, byStops} {
+		checkCallers(t, s)
+	}
+}
+
+// eachCall calls f for each caller and callee on the stacks of a profile, and how many samples are in it.
+func eachCall(t *testing.T, s *Sampler, f func(call string, n float64)) {
+	for line := range strings.Lines(folded(t, s, profile.Samples)) {
+		i := strings.LastIndexByte(line, ' ')
+		n := number(line[i+1:])
+		funcs := strings.Split(line[:i], ";")
+		for k := 1; k < len(funcs); k++ {
+			f(funcs[k-1]+";"+funcs[k], n)
+		}
+	}
+}
+
+// checkCallers demands that the program's functions have been called as they are.
+func checkCallers(t *testing.T, s *Sampler) {
+	var wrong, all float64
+	for line := range strings.Lines(folded(t, s, profile.Samples)) {
+		i := strings.LastIndexByte(line, ' ')
+		n := number(line[i+1:])
+		all += n
+		stack := ";" + line[:i]
+		for _, chain := range []string{"main.work;main.outer;main.middle;main.inner;main.tree;", "main.work;main.outer;main.middle;main.inner;"} {
+			last := strings.TrimSuffix(chain[strings.LastIndex(chain[:len(chain)-1], ";"):], ";")
+			if strings.Contains(stack, last) && !strings.Contains(stack+";", ";"+chain) {
+				wrong += n
+				t.Logf("%v × %s", n, line[:i])
+			}
+		}
+	}
+	if wrong > all/200 {
+		t.Errorf("%v of %v samples lack a caller", wrong, all)
+	}
+}
