@@ -12,10 +12,10 @@ import (
 // round, and that runs for less than restlessRun at a time, stops cost less. One that is merely
 // pushed aside by others, us among them, runs for longer.
 const (
-	restlessSlices = 4
+	restlessSlices = 10
 	restlessRun    = 200 * time.Microsecond
 	restlessRounds = 8    // measured over so many rounds, and for restlessTime
-	minRestless    = 32   // then it has no timer for so many, and until it is found to rest;
+	minRestless    = 8    // then it has no timer for so many, and until it is found to rest;
 	maxRestless    = 8192 // up to this, twice as many if it had its timer for no longer than that
 	// restlessTime is long enough for it not to matter that the time that a running thread
 	// has used is known up to the last scheduler tick only.

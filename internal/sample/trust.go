@@ -4,8 +4,8 @@ package sample
 // stack, in Go called by C, where the Go runtime moves a goroutine's stack. Their samples are
 // dropped, and the thread is stopped instead where it has no other. It is somewhere else then, so
 // these places have fewer samples than they should. Where that is more than one of
-// lostOf, the running threads of the process are stopped for a while: the more often it was in
-// vain, the longer.
+// lostOf, the running threads of the process are stopped for a while, and for twice as long if
+// the timers' samples were of use for no longer than that.
 const (
 	lostOf    = 100
 	trustSpan = 1000 // samples after which the past counts half
@@ -14,7 +14,7 @@ const (
 
 // trust is how much of what the timers of a process sample can be used.
 type trust struct {
-	taken, dropped int
+	taken, dropped int // since threads were last stopped for it
 	barred         int // so many stacks more are taken by stops
 	penalty        int // that was last, at its beginning
 }
@@ -22,18 +22,20 @@ type trust struct {
 // won counts a sample that can be used.
 func (t *trust) won() {
 	if t.taken++; t.taken >= trustSpan {
-		t.taken, t.dropped = t.taken/2, t.dropped/2
+		t.taken, t.dropped, t.penalty = t.taken/2, t.dropped/2, 0
 	}
 }
 
 // lost counts one that cannot. The first is forgiven.
 func (t *trust) lost() {
 	if t.dropped++; (t.dropped-1)*lostOf <= t.taken {
-		t.penalty = 0
 		return
 	}
+	if t.taken > t.penalty {
+		t.penalty = strictStacks / 2
+	}
 	t.penalty = min(max(2*t.penalty, strictStacks), maxBarred)
-	t.barred = t.penalty
+	t.taken, t.dropped, t.barred = 0, 0, t.penalty
 }
 
 // stopped counts a stack that was taken by a stop.
