@@ -21,27 +21,43 @@ type scene struct {
 	args   []string
 	after  string        // of pgrab's output; "": from its start on
 	within time.Duration // of that
-	plain  bool          // a trap that ends a thread ends the target
-	sure   bool          // the target survives always
+	fate   fate
 }
+
+// fate is what may become of the target.
+type fate uint8
+
+const (
+	lives   fate = 1 << iota // always
+	mayEnd                   // by a trap that nobody answered
+	mayFail                  // because a child of its own ended so, or its handler was told
+	ofUser                   // and both are an ordinary user's
+)
 
 // The targets run until their standard input ends, and find out themselves whether all went well.
 var scenes = []scene{
-	{"100 hits a second", "hits.c -p 10000", []string{"--trap", "int3", "-s", "none", "-b", "hot"}, "hot", 30 * time.Millisecond, true, false},
-	{"100 hits a second of 16 threads", "hits.c -t 16 -p 160000", []string{"--trap", "int3", "-s", "none", "-b", "hot"}, "hot", 30 * time.Millisecond, true, false},
-	{"as many hits as there can be", "hits.c", []string{"--trap", "int3", "-s", "none", "-b", "hot"}, "hot", 30 * time.Millisecond, true, false},
-	{"as many of 16 threads", "hits.c -t 16", []string{"--trap", "int3", "-s", "none", "-b", "hot"}, "hot", 30 * time.Millisecond, true, false},
-	{"attaching", "hits.c -t 4 -p 10000", []string{"--trap", "int3", "-s", "none", "-b", "hot"}, "", 20 * time.Millisecond, true, false},
-	{"releasing", "hits.c -t 4 -p 10000", []string{"--trap", "int3", "-s", "none", "-b", "hot", "-t", "5ms"}, "grabbed", 12 * time.Millisecond, true, false},
-	{"arming and disarming 200", "places.c -t 16", append([]string{"--trap", "int3", "-s", "none", "-t", "50ms"}, places(200)...), "", 100 * time.Millisecond, true, true},
-	{"thread storm", "threadstorm.c -t 4", []string{"--trap", "int3", "-s", "none", "-b", "pthread_create"}, "pthread_create", 30 * time.Millisecond, true, false},
-	{"any moment", "hits.c -p 10000", []string{"--trap", "int3", "-s", "none", "-b", "hot", "-t", "30ms"}, "", 80 * time.Millisecond, true, false},
-	{"Go", "gomix.go", []string{"--trap", "int3", "-s", "none", "-b", "main.round"}, "main.round", 30 * time.Millisecond, false, false},
-	{"forks", "hits.c -t 2 -p 5000 -f 1", []string{"--trap", "int3", "-s", "none", "-b", "hot"}, "hot", 30 * time.Millisecond, false, false},
-	{"vfork storm", "vforkstorm.c -t 2", []string{"--trap", "int3", "-s", "none", "-b", "start_child"}, "start_child", 30 * time.Millisecond, false, false},
-	{"exec storm", "execstorm.c -t 2", []string{"--trap", "int3", "-s", "none", "-b", "exec_again"}, "", 80 * time.Millisecond, true, false},
-	{"plain grab", "threadstorm.c -t 4", []string{"-s", "none"}, "grabbed", 30 * time.Millisecond, true, true},
-	{"rendezvous", "hits.c -t 4", []string{"--trap", "int3", "-s", "grab", "-H", "1h", "-b", "hot"}, "stopped", 5 * time.Millisecond, true, true},
+	{"100 hits a second", "hits.c -p 10000", at("hot"), "hot", 30 * time.Millisecond, mayEnd},
+	{"100 hits a second of 16 threads", "hits.c -t 16 -p 160000", at("hot"), "hot", 30 * time.Millisecond, mayEnd},
+	{"100 hits a second, ordinary user", "hits.c -p 10000", at("hot"), "hot", 30 * time.Millisecond, mayEnd | ofUser},
+	{"as many hits as there can be", "hits.c", at("hot"), "hot", 30 * time.Millisecond, mayEnd},
+	{"as many of 16 threads", "hits.c -t 16", at("hot"), "hot", 30 * time.Millisecond, mayEnd},
+	{"attaching", "hits.c -t 4 -p 10000", at("hot"), "", 20 * time.Millisecond, mayEnd},
+	{"attaching, ordinary user", "hits.c -t 4 -p 10000", at("hot"), "", 20 * time.Millisecond, mayEnd | ofUser},
+	{"releasing", "hits.c -t 4 -p 10000", at("hot", "-t", "5ms"), "grabbed", 12 * time.Millisecond, mayEnd},
+	{"arming and disarming 200", "places.c -t 16", append([]string{"--trap", "int3", "-s", "none", "-t", "50ms"}, places(200)...), "", 100 * time.Millisecond, lives},
+	{"thread storm", "threadstorm.c -t 4", at("pthread_create"), "pthread_create", 30 * time.Millisecond, mayEnd},
+	{"any moment", "hits.c -p 10000", at("hot", "-t", "30ms"), "", 80 * time.Millisecond, mayEnd},
+	{"Go", "gomix.go", at("main.round"), "main.round", 30 * time.Millisecond, mayFail},
+	{"forks", "hits.c -t 2 -p 5000 -f 1", at("hot"), "hot", 30 * time.Millisecond, mayFail},
+	{"vfork storm", "vforkstorm.c -t 2", at("start_child"), "start_child", 30 * time.Millisecond, mayFail},
+	{"exec storm", "execstorm.c -t 2", at("exec_again"), "", 80 * time.Millisecond, mayEnd},
+	{"plain grab", "threadstorm.c -t 4", []string{"-s", "none"}, "grabbed", 30 * time.Millisecond, lives},
+	{"rendezvous", "hits.c -t 4", []string{"--trap", "int3", "-s", "grab", "-H", "1h", "-b", "hot"}, "stopped", 5 * time.Millisecond, lives},
+}
+
+// at are int3s at functions, and further arguments.
+func at(function string, more ...string) []string {
+	return append([]string{"--trap", "int3", "-s", "none", "-b", function}, more...)
 }
 
 // places are breakpoints in places.c, which nobody comes to.
@@ -61,16 +77,23 @@ func TestGuarded(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			argv := strings.Fields(s.target)
 			argv[0] = buildTarget(t, argv[0])
+			pgrab := pgrabPath(t)
+			if s.fate&ofUser != 0 {
+				needOrdinary(t)
+				argv[0], pgrab = publicCopy(t, argv[0]), publicCopy(t, pgrab)
+			}
 			random := ptest.Rand(t)
 			rounds, ends := ptest.Rounds(2, 10, 200), map[string]int{}
 			for range rounds {
-				state := s.kill(t, random, argv)
+				state := s.kill(t, random, pgrab, argv)
 				ends[state.String()]++
-				if n := state.Sys().(syscall.WaitStatus); s.plain && !state.Success() && n.Signal() != syscall.SIGTRAP {
-					t.Errorf("the target was damaged: %v", state)
-				}
-				if s.sure && !state.Success() {
+				trapped := state.Sys().(syscall.WaitStatus).Signal() == syscall.SIGTRAP
+				switch {
+				case state.Success() || s.fate&mayFail != 0:
+				case s.fate&lives != 0:
 					t.Errorf("the target did not survive: %v", state)
+				case !trapped:
+					t.Errorf("the target was damaged: %v", state)
 				}
 			}
 			t.Logf("%d targets: %v", rounds, ends)
@@ -79,11 +102,15 @@ func TestGuarded(t *testing.T) {
 }
 
 // kill does it once and returns how the target has ended.
-func (s *scene) kill(t *testing.T, random *rand.Rand, argv []string) *os.ProcessState {
+func (s *scene) kill(t *testing.T, random *rand.Rand, pgrab string, argv []string) *os.ProcessState {
 	t.Helper()
-	g := ptest.Start(t, argv...)
+	o := new(ptest.Options)
+	if s.fate&ofUser != 0 {
+		o.Attr = asNobody()
+	}
+	g := ptest.StartWith(t, o, argv...)
 	g.Ready()
-	p := startPgrab(t, append([]string{"-p", strconv.Itoa(g.PID)}, s.args...)...)
+	p := ptest.StartWith(t, o, append([]string{pgrab, "-p", strconv.Itoa(g.PID)}, s.args...)...)
 	if s.after != "" {
 		for line := p.Line(); line != "" && !strings.Contains(line, s.after); line = p.Line() {
 		}

@@ -97,15 +97,21 @@ func onlyChild(t *testing.T, pid int) int {
 
 // startOfUser starts one of an ordinary user, whom pgrab belongs to as well.
 func startOfUser(t *testing.T) (*ptest.Target, int) {
+	needOrdinary(t)
+	g := ptest.StartWith(t, &ptest.Options{Attr: asNobody()}, publicCopy(t, ptest.BuildC(t, "wary.c")))
+	g.Ready()
+	return g, g.PID
+}
+
+// needOrdinary skips a test where no ordinary user can be had who may trace.
+func needOrdinary(t *testing.T) {
+	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can become somebody else")
 	}
 	if b, err := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope"); err == nil && string(b) != "0\n" {
 		t.Skip("Yama lets ordinary users trace their own children only")
 	}
-	g := ptest.StartWith(t, &ptest.Options{Attr: asNobody()}, publicCopy(t, ptest.BuildC(t, "wary.c")))
-	g.Ready()
-	return g, g.PID
 }
 
 func asNobody() *syscall.SysProcAttr {

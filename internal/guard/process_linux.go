@@ -57,6 +57,8 @@ func live(words []uint64) {
 	raw(syscall.SYS_PRCTL, prSetName, uintptr(unsafe.Pointer(&words[nameWord])), 0, 0)
 	goAhead()
 	dropBallast(words, uintptr(unsafe.Pointer(&root)))
+	lift(words[:firstRecord]) // of nothing, so that its pages are there
+	words[byteWord] = words[firstRecord]
 	awaitDeath(words)
 	lift(words)
 	for {
