@@ -19,7 +19,7 @@ type recording struct {
 	stack Stack
 }
 
-// record stops a program n times in the middle of its work.
+// record stops a program n times in the middle of its work, and sees what a timer of the kernel would.
 func record(b *testing.B, argv []string, n int) (*testSpace, []recording) {
 	target := ptest.Start(b, argv...)
 	target.Ready()
@@ -30,7 +30,7 @@ func record(b *testing.B, argv []string, n int) (*testSpace, []recording) {
 	for range n {
 		r.await(tid)
 		r.look(tid, func(regs *ptrace.Regs, s Stack) {
-			s.Data = slices.Clone(s.Data)
+			s.Data, s.Chain = slices.Clone(s.Data), r.pointers(regs)
 			rec = append(rec, recording{*regs, s})
 		})
 	}

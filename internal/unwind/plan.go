@@ -55,9 +55,11 @@ type madeRoute struct {
 }
 
 const (
-	// madeCacheLg is the logarithm of the number of these that are remembered.
-	madeCacheLg = 10
-	madeCache   = 1 << madeCacheLg
+	// madeSetsLg is the logarithm of the number of sets of these that are remembered. To find one
+	// costs microseconds, so that two which took the same place by turns would be what a
+	// stack costs.
+	madeSetsLg = 8
+	madeWays   = 4
 	// madeTrust is for how many stacks what was read of code made at run time is believed.
 	madeTrust = 10_000
 )
@@ -69,20 +71,25 @@ type cached struct {
 	plan  plan
 }
 
-// cacheSize is the number of plans kept: one for each program counter that the
-// stacks of a profile have in common, mostly.
-const cacheSize = 1 << 11
+// cacheSetsLg is the logarithm of the number of pairs of plans kept: one plan for each program
+// counter that the stacks of a profile have in common, mostly. They are kept in pairs because of a
+// hundred program counters some share a place, and would be planned anew for every stack.
+const cacheSetsLg = 10
 
-// plan returns how to leave p's function at p's instruction.
+// plan returns how to leave p's function at p's instruction. It is valid until the next call.
 func (u *Unwinder) plan(p *place) *plan {
 	t := p.m.Table
 	key := (p.lookup() - p.m.Bias) << 1
 	if p.ret {
 		key |= 1
 	}
-	slot := &u.cache[(key*0x9e3779b97f4a7c15)>>(64-11)]
-	if slot.table != t || slot.key != key {
-		*slot = cached{table: t, key: key, plan: u.newPlan(p)}
+	set := &u.cache[(key*0x9e3779b97f4a7c15)>>(64-cacheSetsLg)]
+	for i := range set {
+		if set[i].table == t && set[i].key == key {
+			return &set[i].plan
+		}
 	}
-	return &slot.plan
+	set[1] = set[0]
+	set[0] = cached{table: t, key: key, plan: u.newPlan(p)}
+	return &set[0].plan
 }

@@ -74,11 +74,19 @@ func (u *Unwinder) generated(p *place) route {
 	if p.ret {
 		key |= 1
 	}
-	c := &u.made[(key*0x9e3779b97f4a7c15)>>(64-madeCacheLg)]
-	if c.key != key || u.stacks-c.since > madeTrust {
-		*c = madeRoute{key: key, since: u.stacks, out: u.walkOut(&p.m, p.pc, p.m.End)}
+	set := &u.made[(key*0x9e3779b97f4a7c15)>>(64-madeSetsLg)]
+	oldest := 0
+	for i := range set {
+		c := &set[i]
+		if c.key == key && u.stacks-c.since <= madeTrust {
+			return c.out
+		}
+		if c.key == key || c.since < set[oldest].since && set[oldest].key != key {
+			oldest = i
+		}
 	}
-	return c.out
+	set[oldest] = madeRoute{key: key, since: u.stacks, out: u.walkOut(&p.m, p.pc, p.m.End)}
+	return set[oldest].out
 }
 
 // leaveNowhere leaves an innermost frame whose program counter is not in code: a call

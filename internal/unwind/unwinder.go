@@ -7,13 +7,13 @@ import "ptools/internal/ptrace"
 // the same time, but any number of Unwinders share Tables.
 type Unwinder struct {
 	code   Code
-	cache  [cacheSize]cached
+	cache  [1 << cacheSetsLg][2]cached
 	mem    view
 	chain  chain
 	expr   evaluator
 	counts Counts
 	calls  [callCache]callsite
-	made   [madeCache]madeRoute
+	made   [1 << madeSetsLg][madeWays]madeRoute
 	walker *walker // reads code; made when first needed
 	stacks uint64  // how many have been unwound
 
