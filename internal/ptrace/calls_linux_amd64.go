@@ -234,19 +234,24 @@ func WaitTID(tid int, block bool) (Stop, error) {
 
 // PeekWait is Wait but leaves the report where it is, for this caller or another to
 // collect. A stop need not be collected: the thread can be resumed, and the report is gone.
-func PeekWait(block bool) (Stop, error) {
+func PeekWait(block bool) (Stop, error) { return peek(unix.P_ALL, 0, unix.WNOTHREAD, block) }
+
+// PeekTID is PeekWait for one thread.
+func PeekTID(tid int, block bool) (Stop, error) { return peek(unix.P_PID, tid, 0, block) }
+
+func peek(kind, id int, flags uintptr, block bool) (Stop, error) {
 	var si struct {
 		signo, errno, code int32
 		_                  int32
 		pid, uid, status   int32
 		_                  [100]byte
 	}
-	flags := uintptr(unix.WEXITED | unix.WSTOPPED | unix.WNOWAIT | unix.WALL | unix.WNOTHREAD)
+	flags |= unix.WEXITED | unix.WSTOPPED | unix.WNOWAIT | unix.WALL
 	var e syscall.Errno
 	if block {
-		_, _, e = unix.Syscall6(unix.SYS_WAITID, unix.P_ALL, 0, uintptr(unsafe.Pointer(&si)), flags, 0, 0)
+		_, _, e = unix.Syscall6(unix.SYS_WAITID, uintptr(kind), uintptr(id), uintptr(unsafe.Pointer(&si)), flags, 0, 0)
 	} else {
-		_, _, e = unix.RawSyscall6(unix.SYS_WAITID, unix.P_ALL, 0, uintptr(unsafe.Pointer(&si)), flags|unix.WNOHANG, 0, 0)
+		_, _, e = unix.RawSyscall6(unix.SYS_WAITID, uintptr(kind), uintptr(id), uintptr(unsafe.Pointer(&si)), flags|unix.WNOHANG, 0, 0)
 	}
 	if e != 0 {
 		return Stop{}, e

@@ -65,6 +65,7 @@ func Pending(tid int, sig syscall.Signal) (bool, error) { return false, errNo }
 func Wait(block bool) (Stop, error)                     { return Stop{}, errNo }
 func WaitTID(tid int, block bool) (Stop, error)         { return Stop{}, errNo }
 func PeekWait(block bool) (Stop, error)                 { return Stop{}, errNo }
+func PeekTID(tid int, block bool) (Stop, error)         { return Stop{}, errNo }
 func Kill(pid, tid int, sig syscall.Signal) error       { return errNo }
 func ThreadID() int                                     { return 0 }
 func Reap(pid int)                                      {}

@@ -61,15 +61,17 @@ func (c *Controller) take(t *thread) {
 		// In order, and not the exit status that is somebody else's.
 		if s, err := c.pollNow(); err == nil && s.Kind != ptrace.KindNone {
 			c.dispatch(s)
+			c.read()
 		}
 		return
 	}
-	s, err := ptrace.WaitTID(t.tid, false)
+	s, err := c.hearFrom(t.tid, false)
 	switch {
 	case err == syscall.ECHILD && t.tid != c.pid:
 		c.drop(t) // an exec has ended it, or has given it the leader's number
 	case err == nil && s.Kind != ptrace.KindNone:
 		c.dispatch(s)
+		c.read()
 	}
 }
 
@@ -85,9 +87,10 @@ func (c *Controller) waitFor(t *thread, wanted func(*thread) bool, tick func()) 
 			}
 			return
 		}
-		s, err := ptrace.WaitTID(t.tid, true)
-		if err == nil {
+		s, err := c.hearFrom(t.tid, true)
+		if err == nil && s.Kind != ptrace.KindNone { // none: it was killed in its stop
 			c.dispatch(s)
+			c.read()
 			return
 		}
 		c.drain()

@@ -31,6 +31,23 @@ func (c *Controller) hear(block bool) (ptrace.Stop, error) {
 	return ptrace.WaitTID(s.TID, false)
 }
 
+// hearFrom is hear for one thread, which is being stopped. Unless there are breakpoints it
+// has nothing to report that would not be read at once.
+func (c *Controller) hearFrom(tid int, block bool) (ptrace.Stop, error) {
+	if c.opt.Mode == ModeKill || c.table.Len() == 0 {
+		return ptrace.WaitTID(tid, block)
+	}
+	s, err := ptrace.PeekTID(tid, block)
+	switch {
+	case err != nil || s.Kind == ptrace.KindNone:
+		return s, err
+	case s.Kind == ptrace.KindSignal:
+		c.unread = s.TID
+		return s, nil
+	}
+	return ptrace.WaitTID(tid, false)
+}
+
 // read takes the report that was left unread, which no wait for any thread must meet
 // again. Of a thread that has been killed since there is another one in its place.
 func (c *Controller) read() {
