@@ -60,7 +60,7 @@ func (u *Unwinder) returns(addr uint64) bool {
 
 // A callsite remembers what called found at an address.
 type callsite struct {
-	table  *Table // nil: code made at run time, of which it is believed for madeTrust stacks
+	table  *Table // nil: code made at run time, of which it is believed for a number of stacks
 	addr   uint64 // link-time
 	target uint64
 	since  uint64 // number of the stack
@@ -81,7 +81,7 @@ func (u *Unwinder) called(addr uint64) (target uint64, ok bool) {
 	}
 	link := addr - m.Bias
 	c := &u.calls[(link*0x9e3779b97f4a7c15)>>(64-callCacheLg)]
-	if c.table != m.Table || c.addr != link || c.table == nil && u.stacks-c.since > madeTrust {
+	if c.table != m.Table || c.addr != link || c.table == nil && u.outdated(c) {
 		*c = callsite{table: m.Table, addr: link, since: u.stacks}
 		if code := u.readCode(&m, addr-maxCall, maxCall); len(code) == maxCall {
 			c.target, c.ok = endsInCall(code, link)
@@ -93,4 +93,12 @@ func (u *Unwinder) called(addr uint64) (target uint64, ok bool) {
 		return 0, c.ok
 	}
 	return c.target + m.Bias, c.ok
+}
+
+// outdated reports whether code made at run time is to be read again.
+func (u *Unwinder) outdated(c *callsite) bool {
+	if c.ok {
+		return u.stacks-c.since > madeTrust
+	}
+	return u.stacks-c.since > madeDoubt
 }

@@ -60,8 +60,10 @@ const (
 	// stack costs.
 	madeSetsLg = 8
 	madeWays   = 4
-	// madeTrust is for how many stacks what was read of code made at run time is believed.
+	// madeTrust is for how many stacks what was read of code made at run time is believed, and
+	// madeDoubt for how many where it did not help.
 	madeTrust = 10_000
+	madeDoubt = 32
 )
 
 // A cached is a plan and what it is for.

@@ -23,7 +23,7 @@ func (u *Unwinder) leaveUnknown(p *place, sp uint64, n *plan) (exit, End) {
 	case n.routes != nil:
 		r = *n.routes
 	case p.m.Table == nil:
-		r.out = u.generated(p)
+		r.out = u.generated(p).out
 	}
 	if u.tryRoute(&r.in, sp, u.returns) || u.tryRoute(&r.out, sp, u.returns) {
 		u.counts.Guess++
@@ -37,6 +37,9 @@ func (u *Unwinder) leaveUnknown(p *place, sp uint64, n *plan) (exit, End) {
 	if u.tryPointer(sp, u.returns) || made && u.tryPointer(sp, u.isMade) {
 		u.counts.Pointer++
 		return byReturn, 0
+	}
+	if made && u.replaced(p) {
+		return u.leaveUnknown(p, sp, n)
 	}
 	if n.routes != nil && u.tryBack(p, sp, n.routes) {
 		u.counts.Guess++
@@ -67,9 +70,8 @@ func (u *Unwinder) search(p *place, sp uint64) End {
 	return NoRule
 }
 
-// generated is the way out of code made at run time. It is remembered for madeTrust stacks: the
-// code may be replaced by other code, but then what is remembered hardly leads to a return address.
-func (u *Unwinder) generated(p *place) route {
+// generated is the way out of code made at run time. It is remembered for madeTrust stacks.
+func (u *Unwinder) generated(p *place) *madeRoute {
 	key := p.pc << 1
 	if p.ret {
 		key |= 1
@@ -79,14 +81,26 @@ func (u *Unwinder) generated(p *place) route {
 	for i := range set {
 		c := &set[i]
 		if c.key == key && u.stacks-c.since <= madeTrust {
-			return c.out
+			return c
 		}
 		if c.key == key || c.since < set[oldest].since && set[oldest].key != key {
 			oldest = i
 		}
 	}
 	set[oldest] = madeRoute{key: key, since: u.stacks, out: u.walkOut(&p.m, p.pc, p.m.End)}
-	return set[oldest].out
+	return &set[oldest]
+}
+
+// replaced reads the code at p again where what is remembered of it has led nowhere: there is other
+// code now, or there was none yet. It reports whether there is another way out.
+func (u *Unwinder) replaced(p *place) bool {
+	c := u.generated(p)
+	if u.stacks-c.since < madeDoubt {
+		return false
+	}
+	before := c.out
+	c.since, c.out = u.stacks, u.walkOut(&p.m, p.pc, p.m.End)
+	return c.out != before
 }
 
 // leaveNowhere leaves an innermost frame whose program counter is not in code: a call

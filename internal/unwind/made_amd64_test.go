@@ -1,0 +1,57 @@
+package unwind
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+	"testing"
+
+	"ptools/internal/ptrace"
+)
+
+// madeCode is memory with code made at run time, at fuzzBase.
+type madeCode [512]byte
+
+func (m *madeCode) ReadAt(p []byte, addr int64) (int, error) {
+	const page = fuzzBase &^ (pageSize - 1)
+	whole := make([]byte, pageSize)
+	copy(whole[fuzzBase-page:], m[:])
+	if addr < page || addr >= page+pageSize {
+		return 0, io.EOF
+	}
+	return copy(p, whole[addr-page:]), nil
+}
+
+// TestMadeAnew: where code is not there yet, or has been replaced, the stacks of the code that is
+// there now are whole again soon.
+func TestMadeAnew(t *testing.T) {
+	const pc, caller = fuzzBase + 16, fuzzBase + 256
+	var code madeCode
+	u := New(fuzzCode{Mapping{Start: fuzzBase, End: fuzzBase + uint64(len(code)), Special: Anonymous}})
+	// frames returns how many frames are found of a function that has room for size bytes.
+	frames := func(size int) int {
+		words := make([]uint64, 64)
+		words[size/8] = caller
+		var stack bytes.Buffer
+		binary.Write(&stack, binary.LittleEndian, words)
+		got, end := u.Unwind(&ptrace.Regs{Rip: pc, Rsp: 1 << 32}, Stack{Base: 1 << 32, Data: stack.Bytes(), Mem: &code}, nil)
+		if end != Whole {
+			return 0
+		}
+		return len(got)
+	}
+	if n := frames(24); n != 0 {
+		t.Fatalf("%d frames without code", n)
+	}
+	copy(code[256-5:], "\xe8\x00\x00\x00\x00\x31\xc0\xc3") // call; xor %eax,%eax; ret
+	for _, size := range []int{24, 56, 8} {
+		copy(code[16:], []byte{0x48, 0x83, 0xc4, byte(size), 0xc3}) // add $size,%rsp; ret
+		last := 0
+		for range 2*madeDoubt + 2 {
+			last = frames(size)
+		}
+		if last != 2 {
+			t.Errorf("room for %d bytes: %d frames of 2", size, last)
+		}
+	}
+}
