@@ -22,7 +22,8 @@ func (a *alarm) init(bell *ptrace.Bell, every time.Duration) {
 	a.every = every
 	a.timer = time.AfterFunc(time.Hour, func() {
 		if a.on.Load() > 0 {
-			bell.Ring() // a ring too many only ends one wait early
+			bell.Install() // nobody who gets no answer may be there to do it (do)
+			bell.Ring()    // a ring too many only ends one wait early
 			a.timer.Reset(every)
 		}
 	})
