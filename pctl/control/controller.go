@@ -152,6 +152,7 @@ type memory interface {
 	io.ReaderAt
 	io.WriterAt
 	io.Closer
+	Stale() bool // nothing is in it any more
 }
 
 // noMemory stands for memory that cannot be had: of a process that has no program yet,
@@ -161,6 +162,7 @@ type noMemory struct{ err error }
 func (m noMemory) ReadAt([]byte, int64) (int, error)  { return 0, m.err }
 func (m noMemory) WriteAt([]byte, int64) (int, error) { return 0, m.err }
 func (m noMemory) Close() error                       { return nil }
+func (m noMemory) Stale() bool                        { return true }
 
 // newController makes the goroutine and waits until start has succeeded or failed
 // on it.

@@ -77,11 +77,22 @@ func (c *Controller) noMemory(err error) {
 	c.mem, c.user = noMemory{err}, noMemory{err}
 }
 
-// newImage starts afresh after an exec: breakpoints are forgotten, not written back.
+// newImage starts afresh after an exec: breakpoints are forgotten, not written back,
+// unless the address space that they are in is still in use. That is so where we have
+// attached just behind the point at which the exec has made the new one, and before its
+// report: then they are in the new one. And it is so where a child of vfork(2) goes on in
+// the old one.
 func (c *Controller) newImage() {
 	c.stopped.Store(0)
 	c.imageNew = true
+	armed := c.table.Armed()
+	if !c.mem.Stale() {
+		c.disarm()
+	}
 	c.forgetBreaks()
+	if armed {
+		c.arm()
+	}
 	c.exposure.reset()
 	c.probes.forget()
 	err := c.openMemory()
