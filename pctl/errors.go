@@ -78,6 +78,10 @@ var (
 	// ErrRestartable: the breakpoint would be inside a restartable sequence (rseq(2)),
 	// which each hit would abort: set it in front of or behind the sequence.
 	ErrRestartable = control.ErrRestartable
+	// ErrForeignTrap: where the breakpoint would be stands a trap that is neither ours
+	// nor in the file: another tracer's uprobe, or one that is being taken out, which
+	// takes some 50 ms, or a breakpoint that was left.
+	ErrForeignTrap = control.ErrForeignTrap
 	// ErrOnControl: a Handler or a function given to Pause made a request
 	// that would wait for itself.
 	ErrOnControl = control.ErrOnControl

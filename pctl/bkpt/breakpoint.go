@@ -75,12 +75,16 @@ func (b *Breakpoint) setCode(code []byte) error {
 }
 
 // refresh compares the breakpoint with the code now at its address and makes a
-// new plan if it is another. It reports false, and leaves the breakpoint dead,
-// if there is no instruction.
+// new plan if it is another. It reports false where nothing is to be planted: if
+// there is no instruction, which leaves the breakpoint dead, or a trap that was not
+// there before. That is another tracer's, who will put back what it has found.
 func (b *Breakpoint) refresh(t *Table, code []byte) bool {
 	n := b.size()
 	if len(code) >= n && string(code[:n]) == string(b.code[:n]) {
 		return true
+	}
+	if len(code) > 0 && code[0] == breakByte && b.orig() != breakByte {
+		return false
 	}
 	t.scratch.retire(b)
 	if err := b.read(t); err != nil {

@@ -1,6 +1,7 @@
 package bkpt
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 )
@@ -53,10 +54,31 @@ func (t *Table) readRun(mem Memory, run []*Breakpoint) ([]byte, error) {
 }
 
 // writeRun writes raw back from the first to the last breakpoint of a run. The
-// bytes between them are written as they were read a moment ago.
+// bytes between them are written as they were read a moment ago, unless one of
+// them may be a trap of somebody else's, who may lift it in that moment: a uprobe
+// of another tracer.
 func writeRun(mem Memory, run []*Breakpoint, raw []byte) error {
 	start := run[0].Addr
-	return writeFull(mem, raw[:run[len(run)-1].Addr-start+1], start)
+	if !strayTrap(run, raw) {
+		return writeFull(mem, raw[:run[len(run)-1].Addr-start+1], start)
+	}
+	var errs []error
+	for _, b := range run {
+		i := b.Addr - start
+		errs = append(errs, writeFull(mem, raw[i:i+1], b.Addr))
+	}
+	return errors.Join(errs...)
+}
+
+// strayTrap reports whether there is a trap between the breakpoints of a run.
+func strayTrap(run []*Breakpoint, raw []byte) bool {
+	for i, b := range run[1:] {
+		lo, hi := run[i].Addr-run[0].Addr+1, b.Addr-run[0].Addr
+		if HasTrap(raw[lo:hi]) {
+			return true
+		}
+	}
+	return false
 }
 
 // readFull reads all of p, or fails.

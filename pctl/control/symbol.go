@@ -72,7 +72,7 @@ func (c *Controller) BreakSymbol(ctx context.Context, object, symbol string, off
 		c.Space().Refresh()
 		s.resolve(c.Space().Named(object))
 	})
-	if err == nil && (errors.Is(s.err, ErrNoUprobe) || errors.Is(s.err, ErrRestartable)) {
+	if err == nil && (errors.Is(s.err, ErrNoUprobe) || errors.Is(s.err, ErrRestartable) || errors.Is(s.err, ErrForeignTrap)) {
 		s.Remove(context.WithoutCancel(ctx))
 		err = s.err
 	}

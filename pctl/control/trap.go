@@ -92,11 +92,35 @@ func (c *Controller) place(addr uint64, p purpose) (*bkpt.Breakpoint, error) {
 	if c.opt.Trap == TrapUprobe && p != forUs {
 		return nil, fmt.Errorf("%w: %w", ErrNoUprobe, refused)
 	}
+	if c.foreignTrap(addr) {
+		return nil, ErrForeignTrap
+	}
 	bp, err := c.table.Add(addr)
 	if err == nil {
 		c.exposure.int3(refused)
 	}
 	return bp, err
+}
+
+// ErrForeignTrap is the error of a breakpoint where another tracer's trap stands.
+var ErrForeignTrap = errors.New("a trap of somebody else's stands there")
+
+// foreignTrap reports whether a trap stands at addr that is neither ours nor in the file
+// that is mapped there: a uprobe of another tracer, or the int3 that one has left. The kernel
+// takes an int3 at a uprobe for its own; and whoever lifts a trap writes what it has found, which
+// must not be another's.
+func (c *Controller) foreignTrap(addr uint64) bool {
+	var text, file [1]byte
+	if _, err := c.readAt(text[:], int64(addr)); err != nil || !bkpt.HasTrap(text[:]) {
+		return false
+	}
+	f, at, err := c.textFile(addr)
+	if err != nil {
+		return false // made at run time: the program's own
+	}
+	defer f.Close()
+	_, err = f.ReadAt(file[:], int64(at.off))
+	return err == nil && file != text
 }
 
 // probesSuit reports whether uprobes are the first choice. A target that is killed

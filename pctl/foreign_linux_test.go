@@ -1,0 +1,69 @@
+package pctl
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"ptools/internal/ptest"
+)
+
+// TestInt3AfterSomebodysUprobe sets an int3 where another tracer's uprobe still stands, which
+// the kernel is taking out of the text: it is refused until that is done.
+func TestInt3AfterSomebodysUprobe(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, for uprobes")
+	}
+	g, _ := startOwnCalls(t)
+	ours, other := session(t, nil), session(t, nil)
+	for range ptest.Rounds(3, 10, 100) {
+		before := grab(t, other, g.PID, &GrabOptions{Trap: TrapUprobe})
+		if _, err := before.Break(bg, Where{Symbol: "f_push"}, nil); err != nil {
+			t.Fatal(err)
+		}
+		closed := make(chan error)
+		go func() { closed <- before.Close() }()
+		p, err := ours.Grab(bg, g.PID, &GrabOptions{Trap: TrapInt3})
+		for errors.Is(err, ErrTraced) {
+			p, err = ours.Grab(bg, g.PID, &GrabOptions{Trap: TrapInt3})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := p.Break(bg, Where{Symbol: "f_push"}, func(*Hit) {})
+		for errors.Is(err, ErrForeignTrap) {
+			b, err = p.Break(bg, Where{Symbol: "f_push"}, func(*Hit) {})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.WaitFor("hits", func() bool { return b.Hits() > 10 })
+		if err := <-closed; err != nil {
+			t.Error(err)
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+		ptest.TextIntact(t, g.PID)
+		g.AwaitWork(1)
+	}
+}
+
+// startOwnCalls is startCalls with a file that no other test has uprobes in: the kernel takes
+// an int3 at such a place for its own, in every process.
+func startOwnCalls(t *testing.T) (*ptest.Target, *ptest.Truth) {
+	t.Helper()
+	program, err := os.ReadFile(ptest.BuildC(t, "calls.c"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := filepath.Join(t.TempDir(), "calls")
+	if err := os.WriteFile(own, program, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	truth := ptest.NewTruth(t)
+	g := ptest.StartWith(t, &ptest.Options{Truth: truth}, own, "-t", "2", "-f", "push")
+	g.Ready()
+	return g, truth
+}
