@@ -64,7 +64,8 @@ func (c *Controller) stopRest() {
 		}
 	}
 	c.await(stuckFor)
-	if !c.over {
+	// Who was forked has our traps, and is cleaned of those that the table still knows.
+	if c.until(func() bool { return !c.copies() }, nil) {
 		c.disarm()
 		c.steady()
 	}
