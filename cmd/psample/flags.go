@@ -224,6 +224,9 @@ func (r *rawFlags) form(fs *pflag.FlagSet) error {
 	if r.config.timers, ok = sample.ParseUseTimers(r.timers); !ok {
 		return badUsage("unknown use of timers %q: auto, off or only", r.timers)
 	}
+	if fs.Changed("output") && r.output == "" {
+		return badUsage("-o wants a file; standard output is -")
+	}
 	if r.output == "-" || r.output == "/dev/stdout" {
 		r.output = ""
 	}

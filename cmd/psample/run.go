@@ -44,9 +44,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return status
 }
 
-// checkOutput refuses to write compressed bytes to a terminal.
+// checkOutput refuses to write compressed bytes to a terminal, and files that cannot be made.
 func (c *config) checkOutput(stdout io.Writer) error {
-	if c.output == "" && c.format == profile.Pprof && isTerminal(stdout) {
+	if c.output != "" {
+		return profile.CheckFile(c.output)
+	}
+	if c.format == profile.Pprof && isTerminal(stdout) {
 		return badUsage("pprof output is not for a terminal: give -o FILE")
 	}
 	return nil

@@ -48,7 +48,10 @@ func run(ctx context.Context, argv []string, stdout, stderr io.Writer) error {
 	flags.SetOutput(stderr)
 	pid := flags.Int("p", 0, "the process to trace")
 	nargs := flags.Int("args", 3, "how many arguments to print, at most 6")
-	if err := flags.Parse(argv); err != nil {
+	switch err := flags.Parse(argv); {
+	case errors.Is(err, flag.ErrHelp):
+		return nil
+	case err != nil:
 		return err
 	}
 	if *pid <= 0 || flags.NArg() == 0 || *nargs < 0 || *nargs > 6 {

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // WriteFile makes the file at path hold what write writes. A regular file
@@ -31,6 +32,30 @@ func WriteFile(path string, write func(io.Writer) error) error {
 		return err
 	}
 	return replaceFile(path, old.Mode().Perm(), write)
+}
+
+// CheckFile says whether WriteFile could make the file, as far as that is known before: so
+// that nothing is sampled for nothing. It leaves no trace.
+func CheckFile(path string) error {
+	old, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	case old.IsDir():
+		return &fs.PathError{Op: "open", Path: path, Err: syscall.EISDIR}
+	case !old.Mode().IsRegular():
+		return nil // opening a FIFO would wait for its reader
+	default:
+		if path, err = filepath.EvalSymlinks(path); err != nil {
+			return err
+		}
+	}
+	f, err := createTemp(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
 // writeDirectly opens a FIFO, which waits for a reader, or a device.

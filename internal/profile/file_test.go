@@ -115,3 +115,30 @@ func TestWriteFileFullDevice(t *testing.T) {
 		t.Errorf("error %v, want ENOSPC", err)
 	}
 }
+
+// TestCheckFile: what WriteFile could not make is known before, and nothing is left of the attempt.
+func TestCheckFile(t *testing.T) {
+	dir := t.TempDir()
+	old := filepath.Join(dir, "old")
+	if err := os.WriteFile(old, []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]error{
+		old:                             nil,
+		filepath.Join(dir, "new"):       nil,
+		"/dev/null":                     nil,
+		dir:                             syscall.EISDIR,
+		filepath.Join(dir, "none", "x"): fs.ErrNotExist,
+		filepath.Join(old, "x"):         syscall.ENOTDIR,
+	} {
+		if err := CheckFile(path); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", path, err, want)
+		}
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 1 {
+		t.Errorf("left behind: %v", left)
+	}
+	if b, err := os.ReadFile(old); string(b) != "old" {
+		t.Errorf("the file is %q, %v", b, err)
+	}
+}
