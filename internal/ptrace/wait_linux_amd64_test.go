@@ -276,7 +276,9 @@ func TestUnread(t *testing.T) {
 	for _, read := range []bool{false, true} {
 		g := startCat(t)
 		var ok error
-		elsewhere(t, func() {
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
 			lockFit(t)
 			if ok = Seize(g.PID, 0); ok != nil {
 				return
@@ -298,7 +300,8 @@ func TestUnread(t *testing.T) {
 			if read {
 				WaitTID(g.PID, true)
 			}
-		}) // and the tracer has ended
+		}()
+		<-ended
 		if ok != nil {
 			t.Fatal(ok)
 		}
