@@ -9,9 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// BellSignal interrupts a blocked Wait. It is a real-time signal that neither the C
-// libraries (32 to 34) nor the Go runtime use.
-const BellSignal = syscall.Signal(60)
+// BellSignal interrupts a blocked Wait. Neither the kernel nor the C libraries use it, and
+// package os/signal leaves it alone. It is none of the real-time signals: those are queued,
+// and fail with EAGAIN while the user has as many queued as RLIMIT_SIGPENDING allows, which
+// one target that is flooded with them, and stands still, is enough for.
+const BellSignal = syscall.SIGSTKFLT
 
 // A Bell wakes one OS thread out of Wait.
 //
@@ -54,8 +56,8 @@ func rtSigaction(sig syscall.Signal, set, old *sigaction) error {
 
 var bellMu sync.Mutex
 
-// Install puts the bell's handler in place, or back in place after the program has
-// called signal.Notify, Reset or Ignore for its signal. Any goroutine may call.
+// Install puts the bell's handler in place, or back in place if somebody has changed it
+// by sigaction(2). Any goroutine may call.
 func (b *Bell) Install() error {
 	bellMu.Lock()
 	defer bellMu.Unlock()

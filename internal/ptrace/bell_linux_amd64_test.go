@@ -71,37 +71,54 @@ func (x *tracer) ring() {
 }
 
 // TestBellAmongHandlers: the bell replaces the handler that the Go runtime installs for every signal,
-// with SA_RESTART, under which wait4 goes on. Only signal.Ignore takes the bell away, and
-// signal.Notify after it puts the runtime's handler back.
+// with SA_RESTART, under which wait4 goes on. Nothing in package os/signal takes it away.
 func TestBellAmongHandlers(t *testing.T) {
 	x := newTracer(t)
-	const saRestart, ignored = 0x10000000, 1
 	bell, _ := bellAddrs()
 	seen := make(chan os.Signal, 1)
 	for _, step := range []struct {
-		name    string
-		do      func()
-		rings   bool
-		restart bool
+		name string
+		do   func()
 	}{
-		{"NewBell", func() {}, true, false},
-		{"Notify", func() { signal.Notify(seen, BellSignal) }, true, false},
-		{"Stop", func() { signal.Stop(seen) }, true, false},
-		{"Reset", func() { signal.Reset(BellSignal) }, true, false},
-		{"Ignore", func() { signal.Ignore(BellSignal) }, false, false},
-		{"Notify after Ignore", func() { signal.Notify(seen, BellSignal) }, false, true},
-		{"Install", func() { signal.Stop(seen); x.must(x.bell.Install()) }, true, false},
+		{"NewBell", func() {}},
+		{"Notify", func() { signal.Notify(seen, BellSignal) }},
+		{"Stop", func() { signal.Stop(seen) }},
+		{"Reset", func() { signal.Reset(BellSignal) }},
+		{"Ignore", func() { signal.Ignore(BellSignal) }},
+		{"Notify after Ignore", func() { signal.Notify(seen, BellSignal) }},
 	} {
 		step.do()
 		var sa sigaction
 		x.must(rtSigaction(BellSignal, nil, &sa))
-		restart := sa.handler != ignored && sa.flags&saRestart != 0
-		if (sa.handler == bell) != step.rings || restart != step.restart {
+		if sa.handler != bell || sa.flags != saOnStack|saRestorer {
 			t.Errorf("after %s: %+v", step.name, sa)
 		}
-		if sa.handler != ignored && sa.flags&saOnStack == 0 {
-			t.Errorf("after %s: not on the signal stack: %+v", step.name, sa)
-		}
+	}
+	signal.Reset(BellSignal)
+	x.must(rtSigaction(BellSignal, &sigaction{handler: 1}, nil)) // ignored
+	x.must(x.bell.Install())
+	var sa sigaction
+	x.must(rtSigaction(BellSignal, nil, &sa))
+	if sa.handler != bell {
+		t.Errorf("after Install: %+v", sa)
+	}
+}
+
+// TestBellWithFullQueue: the bell works while no signal more can be queued for this user.
+func TestBellWithFullQueue(t *testing.T) {
+	g := startCat(t)
+	x := newTracer(t)
+	x.seize(g.PID, 0)
+	var limit unix.Rlimit
+	x.must(unix.Getrlimit(unix.RLIMIT_SIGPENDING, &limit))
+	x.must(unix.Setrlimit(unix.RLIMIT_SIGPENDING, &unix.Rlimit{Cur: 0, Max: limit.Max}))
+	defer unix.Setrlimit(unix.RLIMIT_SIGPENDING, &limit)
+	const realTime = 60
+	if err := Kill(ProcessID(), ThreadID(), realTime); err != syscall.EAGAIN {
+		t.Errorf("a real-time signal: %v", err)
+	}
+	for range 20 {
+		x.ring()
 	}
 }
 
