@@ -86,7 +86,7 @@ func TestNothingSampled(t *testing.T) {
 	for _, flags := range [][]string{{"-o", out}, nil} {
 		// Without rights: psample may trace what it starts, and nothing else.
 		args := append([]string{"--bounding-set", "-all", filepath.Join(psampleDir(t), "psample"), "--timers", "only"}, flags...)
-		cmd := exec.Command("setpriv", append(args, "true")...)
+		cmd := exec.Command("setpriv", append(args, "sleep", "1")...)
 		var stdout, stderr strings.Builder
 		cmd.Stdout, cmd.Stderr = &stdout, &stderr
 		err := cmd.Run()

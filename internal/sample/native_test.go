@@ -339,8 +339,9 @@ func TestCompiledCodeIsNamed(t *testing.T) { bothWays(t, testCompiledCode) }
 func testCompiledCode(t *testing.T, use UseTimers) {
 	g := ptest.Start(t, ptest.BuildC(t, "jit.c"))
 	g.Ready()
-	s := sampleBy(t, use, 200, time.Second/999, nil, attach(t, g.PID, nil))
-	if got := share(t, s, profile.CPU, "jit_hot"); got < 0.5 {
+	// On a busy machine a few samples have much of the time.
+	s := sampleBy(t, use, 1500, time.Second/999, nil, attach(t, g.PID, nil))
+	if got := share(t, s, profile.CPU, "jit_hot"); got < 0.5 { // it is 0.8
 		t.Errorf("%.0f %% of the time is in jit_hot\n%s", 100*got, folded(t, s, profile.CPU))
 	}
 	g.Finish()
