@@ -20,6 +20,9 @@ func CheckOwn() error { return errors.ErrUnsupported }
 // SharesMemory is not supported on this platform.
 func SharesMemory(pid1, pid2 int) (bool, error) { return false, errors.ErrUnsupported }
 
+// Children is not supported on this platform.
+func Children(pid, tid int) ([]int, error) { return nil, errors.ErrUnsupported }
+
 // SocketTimeout is not supported on this platform.
 func SocketTimeout(pid, fd int, send bool) (time.Duration, error) { return 0, errors.ErrUnsupported }
 

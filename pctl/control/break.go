@@ -330,6 +330,9 @@ func (c *Controller) readAt(p []byte, addr int64) (int, error) {
 func (c *Controller) writeAt(p []byte, addr int64) (int, error) {
 	probes := c.probes.inUse()
 	c.hideLeaving()
+	if probes > 0 && !c.siftOnce() {
+		return 0, ErrEnded
+	}
 	if err := c.table.Write(p, uint64(addr)); err != nil {
 		return 0, err
 	}

@@ -109,6 +109,7 @@ type Controller struct {
 	own     bool // a child of this program that it will want to wait for
 	created bool // by us
 	started bool // a created process has been through its first exec
+	sifted  bool // everybody who shares the target's memory, or is about to get a copy, is traced
 	threads map[int]*thread
 	early   map[int]role // seen before their creator's event announced them
 	stolen  []ptrace.Stop

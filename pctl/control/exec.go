@@ -84,7 +84,7 @@ func (c *Controller) noMemory(err error) {
 // the old one.
 func (c *Controller) newImage() {
 	c.stopped.Store(0)
-	c.imageNew = true
+	c.imageNew, c.sifted = true, true
 	armed := c.table.Armed()
 	if !c.mem.Stale() {
 		c.disarm()

@@ -64,6 +64,7 @@ func (c *Controller) stopRest() {
 		}
 	}
 	c.await(stuckFor)
+	c.sift()
 	// Who was forked has our traps, and is cleaned of those that the table still knows.
 	if c.until(func() bool { return !c.copies() }, nil) {
 		c.disarm()

@@ -114,6 +114,7 @@ func (c *Controller) dispatch(s ptrace.Stop) {
 	if t.step != nil {
 		c.stepped(t, s)
 	}
+	t.busy = true
 	switch s.Kind {
 	case ptrace.KindSignal:
 		c.signalled(t)
@@ -130,12 +131,13 @@ func (c *Controller) dispatch(s ptrace.Stop) {
 			return
 		}
 	}
+	t.busy = false
 	c.settle(t)
 }
 
 // settle is called when everything about a stop has been done but to leave it.
 func (c *Controller) settle(t *thread) {
-	if t.m.state != stateStopped || c.threads[t.tid] != t {
+	if t.busy || t.m.state != stateStopped || c.threads[t.tid] != t {
 		return
 	}
 	if t.look != nil {

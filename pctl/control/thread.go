@@ -49,6 +49,7 @@ type thread struct {
 	regOK bool
 	dirty bool // regs have to be written back before it runs
 
+	busy     bool             // its report is being handled, at the end of which it is settled
 	look     *look            // wants one look at this thread
 	over     *bkpt.Breakpoint // must be stepped off this one before it runs
 	step     *step            // a single step is under way

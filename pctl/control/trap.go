@@ -95,6 +95,9 @@ func (c *Controller) place(addr uint64, p purpose) (*bkpt.Breakpoint, error) {
 	if c.foreignTrap(addr) {
 		return nil, ErrForeignTrap
 	}
+	if !c.siftOnce() {
+		return nil, ErrEnded
+	}
 	bp, err := c.table.Add(addr)
 	if err == nil {
 		c.exposure.int3(refused)
@@ -148,6 +151,9 @@ func (c *Controller) stopAt(bp *bkpt.Breakpoint) error {
 		return err
 	}
 	refused := err
+	if !c.siftOnce() {
+		return ErrEnded
+	}
 	if err = c.table.Change(bp, c.table.Int3()); err == nil {
 		c.exposure.int3(refused)
 	}

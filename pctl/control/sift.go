@@ -1,0 +1,96 @@
+package control
+
+import (
+	"ptools/internal/procfs"
+	"ptools/internal/ptrace"
+)
+
+// Whether a new thread or process is traced the kernel decides when its creator enters the
+// system call (kernel_clone), which takes long enough for us to seize the creator, see nobody
+// new and write traps to the text meanwhile. A thread that appears later is then nobody's, and
+// a process has copied the traps: both would die of the first one that they meet. So before the
+// first int3 is planted everybody is stopped once. Who has stopped since he was seized makes
+// nobody any more without our knowledge.
+
+// sift is called when every thread of a process that was attached to stands, or is parked. It
+// seizes those that have appeared since.
+func (c *Controller) sift() {
+	if c.sifted {
+		return
+	}
+	r := newReaper()
+	defer r.close()
+	for found := true; found && !c.over; {
+		tids, err := procfs.Tasks(c.pid, nil)
+		if err != nil {
+			return // its end will be reported
+		}
+		if found, err = c.seizePass(tids, r); err != nil {
+			break // of another owner since
+		}
+		c.await(stuckFor)
+	}
+	for _, t := range c.threads {
+		if c.mayFork(t) {
+			return
+		}
+	}
+	c.sifted = true
+}
+
+// mayFork reports whether a thread that could not be stopped may be making another one.
+func (c *Controller) mayFork(t *thread) bool {
+	if t.role != roleThread || t.m.state == stateStopped || t.vfork {
+		return false
+	}
+	st, err := procfs.ReadTaskStat(c.pid, t.tid)
+	return err == nil && st.State != 'Z' && st.State != 'X'
+}
+
+// siftOnce makes sure, before an int3 is planted, that whoever meets it is traced: it stops
+// the process for a moment, once. It reports false if the process has ended.
+func (c *Controller) siftOnce() bool {
+	if c.sifted {
+		return !c.over
+	}
+	c.stopAtOnce()
+	if !c.sifted && !c.over {
+		c.siftParked()
+	}
+	c.resumeAll()
+	return !c.over
+}
+
+// siftParked is for threads that sleep uninterruptibly. One that waits in vfork(2) has a child
+// that uses its memory, and meets the traps in it. The others are given more time: they may be
+// on their way through a fork.
+func (c *Controller) siftParked() {
+	for _, t := range c.threads {
+		if !c.mayFork(t) || c.seizeSharer(t) {
+			continue
+		}
+		if !t.awaited {
+			t.awaited = true
+			c.awaited++
+		}
+	}
+	c.await(stuckForLeaving)
+	c.sift()
+	c.sifted = true
+}
+
+// seizeSharer takes over the child that a thread waits for in vfork(2) since before we came. It
+// reports false if there is none.
+func (c *Controller) seizeSharer(t *thread) bool {
+	children, _ := procfs.Children(c.pid, t.tid) // without CONFIG_PROC_CHILDREN: none is known
+	for _, child := range children {
+		if shares, err := procfs.SharesMemory(c.pid, child); err != nil || !shares || c.threads[child] != nil {
+			continue
+		}
+		if ptrace.Seize(child, c.options(c.opt.Mode)) == nil {
+			t.vfork = true
+			c.add(child, roleSharer, stateRunning)
+		}
+	}
+	return t.vfork
+}
