@@ -55,7 +55,7 @@ func TestLift(t *testing.T) {
 	}
 	dropped, _ := l.put(patch{fd, addrOf(text) + 3, 'X', 'd'})
 	l.drop(dropped)
-	lift(l.words)
+	lift(l.words, 0)
 	if string(text) != "abcXeX" {
 		t.Errorf("text is %s, want abcXeX", text)
 	}

@@ -7,29 +7,38 @@ import (
 	"sync/atomic"
 	"syscall"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
-// A herald is an OS thread that tells the guard process of our death, and waits for the guard's. It
-// owns a robust futex in the shared memory: when the thread ends, with all others or because the
-// program executes another one, the kernel marks the word and wakes the guard. That is one of the
-// first things that a thread does which is killed (kernel/exit.c, exit_mm), and the herald does it
-// before other threads where it may have a priority above theirs. The control thread comes to its
-// end, and lets its tracees go, whenever it is given a processor.
+// A herald tells the guard process of our death, and waits for the guard's. It is an OS thread for each
+// of a few processors, which owns a robust futex in the shared memory: when the thread ends, with all
+// others or because the program executes another one, the kernel marks the word and wakes the thread of
+// the guard that waits for it on the same processor. That is one of the first things that a thread does
+// which is killed (kernel/exit.c, exit_mm), and the herald does it before other threads where it may have
+// a priority above theirs. The control thread comes to its end, and lets its tracees go, whenever it is
+// given a processor.
+//
+// There is one for each processor because one that sleeps takes long to wake, up to milliseconds in a
+// virtual machine. On the processor that the SIGKILL comes from herald and guard run at once.
 type herald struct {
-	gone chan struct{} // closed when the guard process is gone, and the herald is about to
+	gone    chan struct{}  // closed when the guard process is gone, and the herald is about to
+	further sync.WaitGroup // the threads but the first
 
 	mu  sync.Mutex
 	pid int // of the guard process, 0 when it has been waited for
 }
 
-// Words of the shared memory that are the kernel's struct robust_list_head and its only entry. The
-// futex is the lower half of its word.
+// Words of a pair of threads. The first three are the kernel's struct robust_list_head, the fourth is
+// its only entry. The futex is the lower half of its word.
 const (
 	headNext = iota
 	headOffset
 	headPending
 	entryNext
 	futexWord
+	cpuWord // processor of both
+	pairWords
 )
 
 // Bits of a robust futex (futex(2)).
@@ -38,15 +47,19 @@ const (
 	futexOwnerDied = 1 << 30
 )
 
-// newHerald makes the thread and the guard process. The thread ends when the guard process does.
+// newHerald makes the threads and the guard process. They end when the guard process does.
 func newHerald(words []uint64) (*herald, error) {
 	h := &herald{gone: make(chan struct{})}
+	cpus := processors()
+	words[pairsWord] = uint64(len(cpus))
+	for i, cpu := range cpus {
+		pair(words, i)[cpuWord] = uint64(cpu)
+	}
 	forked := make(chan error)
 	go func() {
 		runtime.LockOSThread() // for good: the thread ends with the goroutine
 		defer close(h.gone)
-		goAhead()
-		defer own(words)()
+		defer own(pair(words, 0))()
 		setBallast(words)
 		pid, e := fork(words)
 		if e != 0 {
@@ -54,10 +67,37 @@ func newHerald(words []uint64) (*herald, error) {
 			return
 		}
 		h.pid = int(pid)
+		h.further.Add(len(cpus) - 1)
 		forked <- nil
 		h.wait()
 	}()
-	return h, <-forked
+	if err := <-forked; err != nil {
+		return h, err
+	}
+	for i := 1; i < len(cpus); i++ {
+		go func() {
+			runtime.LockOSThread()
+			defer h.further.Done()
+			defer own(pair(words, i))()
+			h.waitid(waitEnd | syscall.WNOWAIT)
+		}()
+	}
+	return h, nil
+}
+
+// processors returns those that have a herald.
+func processors() []int {
+	var set unix.CPUSet
+	if unix.SchedGetaffinity(0, &set) != nil {
+		return []int{0}
+	}
+	var cpus []int
+	for cpu := 0; cpu < 64*len(set) && len(cpus) < mostPairs; cpu++ {
+		if set.IsSet(cpu) {
+			cpus = append(cpus, cpu)
+		}
+	}
+	return cpus
 }
 
 // Arguments of waitid(2). Without __WALL a child that has no exit signal is not waited for.
@@ -66,21 +106,24 @@ const (
 	waitEnd = syscall.WEXITED | syscall.WALL
 )
 
-// wait returns when the guard process has ended. Its number stays taken until kill can know.
+// wait returns when the guard process has ended. Its number stays taken until kill, and the other
+// threads, can know.
 func (h *herald) wait() {
-	waitid := func(options uintptr) {
-		for {
-			_, _, e := syscall.Syscall6(syscall.SYS_WAITID, waitPID, uintptr(h.pid), 0, options, 0, 0)
-			if e != syscall.EINTR {
-				return
-			}
-		}
-	}
-	waitid(waitEnd | syscall.WNOWAIT)
+	h.waitid(waitEnd | syscall.WNOWAIT)
+	h.further.Wait()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	waitid(waitEnd)
+	h.waitid(waitEnd)
 	h.pid = 0
+}
+
+func (h *herald) waitid(options uintptr) {
+	for {
+		_, _, e := syscall.Syscall6(syscall.SYS_WAITID, waitPID, uintptr(h.pid), 0, options, 0, 0)
+		if e != syscall.EINTR {
+			return
+		}
+	}
 }
 
 // kill ends the guard process and the herald.
@@ -93,8 +136,11 @@ func (h *herald) kill() {
 	<-h.gone
 }
 
-// own makes the calling thread the owner of the futex. What it returns undoes that.
+// own makes the calling thread the owner of the futex of a pair, on its processor. What it returns
+// undoes the first.
 func own(words []uint64) func() {
+	moveTo(words[cpuWord])
+	goAhead(heraldLevel)
 	var old, size uintptr
 	syscall.RawSyscall(syscall.SYS_GET_ROBUST_LIST, 0, uintptr(unsafe.Pointer(&old)), uintptr(unsafe.Pointer(&size)))
 	address := func(word int) uint64 { return uint64(uintptr(unsafe.Pointer(&words[word]))) }

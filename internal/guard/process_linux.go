@@ -7,17 +7,28 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// The guard process is a fork of this one that never comes back to Go: it has one thread, no
-// runtime, and no lock can be relied on, so it makes system calls and nothing else. What it needs
-// is on its stack and in the shared memory; the rest of its memory, a copy of ours that grows as
+// The guard process is a fork of this one that never comes back to Go: it has no runtime, and
+// no lock can be relied on, so its threads make system calls and nothing else. What they need is on
+// their stacks and in the shared memory; the rest of its memory, a copy of ours that grows as
 // ours changes, it gives back (ballast).
 
 // Words of the first page that are the guard process's.
 const (
-	byteWord    = 16 // a buffer of one byte
-	nameWord    = 17 // and the next: the name of its command, padded with zeros; its arguments are ours
-	ballastWord = 20 // start and end of ranges of memory it can do without; 0 ends them
+	byteWord    = 0                              // a buffer of one byte for each pair
+	nameWord    = mostPairs                      // and the next: the name of its command, padded with zeros; its arguments are ours
+	pairsWord   = nameWord + 2                   // how many pairs of threads there are
+	pairWord    = pairsWord + 1                  // the first of them
+	ballastWord = pairWord + mostPairs*pairWords // start and end of ranges of memory it can do without; 0 ends them
 )
+
+// mostPairs bounds the threads, of this program and of the guard process.
+const mostPairs = 8
+
+// pair returns the words of a pair of threads.
+//
+//go:norace
+//go:nosplit
+func pair(words []uint64, i int) []uint64 { return words[pairWord+i*pairWords:][:pairWords] }
 
 // Bits and numbers of system calls that package syscall does not name.
 const (
@@ -55,12 +66,29 @@ func live(words []uint64) {
 	root := uint16('/')
 	raw(syscall.SYS_CHDIR, uintptr(unsafe.Pointer(&root)), 0, 0, 0)
 	raw(syscall.SYS_PRCTL, prSetName, uintptr(unsafe.Pointer(&words[nameWord])), 0, 0)
-	goAhead()
 	dropBallast(words, uintptr(unsafe.Pointer(&root)))
-	lift(words[:firstRecord]) // of nothing, so that its pages are there
-	words[byteWord] = words[firstRecord]
-	awaitDeath(words)
-	lift(words)
+	spawn(words)
+	watchOver(words, 0)
+}
+
+// watchOver is the life of one thread of the guard process. The first of them that learns of our death
+// does what is to be done; a second one that comes to the same work meanwhile does it once more.
+//
+//go:norace
+//go:nosplit
+//go:nocheckptr
+func watchOver(words []uint64, i int) {
+	p := pair(words, i)
+	moveTo(p[cpuWord])
+	goAhead(guardLevel)
+	// All that is needed then is to be in memory: what lift uses, and what the kernel writes to
+	// when a thread comes to a processor (rseq(2), which a C library has registered).
+	lift(words[:firstRecord], i)
+	words[byteWord+i] = words[firstRecord]
+	moment := syscall.Timespec{Nsec: 1}
+	raw(syscall.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&moment)), 0, 0, 0)
+	awaitDeath(p)
+	lift(words, i)
 	for {
 		raw(syscall.SYS_EXIT_GROUP, 0, 0, 0, 0)
 	}
@@ -71,31 +99,36 @@ func live(words []uint64) {
 //go:norace
 //go:nosplit
 //go:nocheckptr
-func awaitDeath(words []uint64) {
+func awaitDeath(p []uint64) {
 	for {
-		v := uint32(words[futexWord])
+		v := uint32(p[futexWord])
 		if v&futexOwnerDied != 0 {
 			return
 		}
-		raw(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(&words[futexWord])), futexWait, uintptr(v), 0)
+		raw(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(&p[futexWord])), futexWait, uintptr(v), 0)
 	}
 }
 
 // lift writes the original bytes back wherever ours stand, one at a time: the threads run, and may
-// write to what lies between.
+// write to what lies between. What was planted last, after the traps of our own, comes first; a second
+// thread begins at the other end, so that they do not meet at every page.
 //
 //go:norace
 //go:nosplit
 //go:nocheckptr
-func lift(words []uint64) {
-	b := (*byte)(unsafe.Pointer(&words[byteWord]))
-	for i := 0; i < top(words); i++ {
-		p, ok := read(words, i)
+func lift(words []uint64, i int) {
+	b := (*byte)(unsafe.Pointer(&words[byteWord+i]))
+	records := top(words)
+	for n := range records {
+		if i%2 == 0 {
+			n = records - 1 - n
+		}
+		p, ok := read(words, n)
 		if !ok {
 			continue
 		}
-		n, _ := raw(syscall.SYS_PREAD64, uintptr(p.mem), uintptr(unsafe.Pointer(b)), 1, uintptr(p.addr))
-		if n == 1 && *b == p.ours {
+		read, _ := raw(syscall.SYS_PREAD64, uintptr(p.mem), uintptr(unsafe.Pointer(b)), 1, uintptr(p.addr))
+		if read == 1 && *b == p.ours {
 			*b = p.orig
 			raw(syscall.SYS_PWRITE64, uintptr(p.mem), uintptr(unsafe.Pointer(b)), 1, uintptr(p.addr)) // or the text is gone
 		}
@@ -108,14 +141,32 @@ const (
 	schedResetOnFork = 1 << 30
 )
 
+// Levels of goAhead. A thread of the guard process that is woken by the end of its herald follows
+// it on the same processor; at the same level it would be sent to another one, which may be asleep.
+const (
+	heraldLevel = 1
+	guardLevel  = 2
+)
+
+// moveTo keeps the calling thread on a processor.
+//
+//go:norace
+//go:nosplit
+//go:nocheckptr
+func moveTo(cpu uint64) {
+	var set [1024 / 64]uint64
+	set[cpu/64%uint64(len(set))] = 1 << (cpu % 64)
+	raw(syscall.SYS_SCHED_SETAFFINITY, 0, unsafe.Sizeof(set), uintptr(unsafe.Pointer(&set)), 0)
+}
+
 // goAhead lets the calling thread run before all ordinary ones when it wakes, or before as many as
 // we may.
 //
 //go:norace
 //go:nosplit
 //go:nocheckptr
-func goAhead() {
-	priority := int32(1)
+func goAhead(level int32) {
+	priority := level
 	_, e := raw(syscall.SYS_SCHED_SETSCHEDULER, 0, schedFIFO|schedResetOnFork, uintptr(unsafe.Pointer(&priority)), 0)
 	if e != 0 {
 		highest := -20
