@@ -116,7 +116,7 @@ func (s *scene) kill(t *testing.T, random *rand.Rand, pgrab string, argv []strin
 		}
 	}
 	guard := guardOf(p.PID)
-	time.Sleep(time.Duration(random.Int64N(int64(s.within)))) // any moment will do
+	aMoment(time.Duration(random.Int64N(int64(s.within))))
 	if guard == 0 {
 		guard = guardOf(p.PID)
 	}
@@ -126,6 +126,16 @@ func (s *scene) kill(t *testing.T, random *rand.Rand, pgrab string, argv []strin
 	g.WaitFor("its own text", func() bool { return !ptest.HasTraps(g.PID) }) // of a guard that was not seen
 	_, state := g.Finish()
 	return state
+}
+
+// aMoment returns after d, which is any moment. The kernel lets timers that are due within some 50
+// us expire together (PR_SET_TIMERSLACK), so a sleep alone would mostly end with one of the target's,
+// just when that hits.
+func aMoment(d time.Duration) {
+	end := time.Now().Add(d)
+	time.Sleep(d - time.Millisecond)
+	for time.Now().Before(end) {
+	}
 }
 
 // TestGuardedAtPoint: a command that is held at a rendezvous, most of which are breakpoints that were

@@ -125,7 +125,7 @@ func killAt(t *testing.T, random *rand.Rand, g *ptest.Target, breaks []string) {
 		args = append(args, "-s", "grab", "-w", "-H", (after / 2).String())
 	}
 	p := startPgrab(t, args...)
-	time.Sleep(after) // that it comes at any moment is what is tested
+	aMoment(after) // that it comes at any moment is what is tested
 	p.Kill()
 	p.Finish()
 }
