@@ -240,12 +240,7 @@ func PeekWait(block bool) (Stop, error) { return peek(unix.P_ALL, 0, unix.WNOTHR
 func PeekTID(tid int, block bool) (Stop, error) { return peek(unix.P_PID, tid, 0, block) }
 
 func peek(kind, id int, flags uintptr, block bool) (Stop, error) {
-	var si struct {
-		signo, errno, code int32
-		_                  int32
-		pid, uid, status   int32
-		_                  [100]byte
-	}
+	var si waitInfo
 	flags |= unix.WEXITED | unix.WSTOPPED | unix.WNOWAIT | unix.WALL
 	var e syscall.Errno
 	if block {
@@ -256,10 +251,7 @@ func peek(kind, id int, flags uintptr, block bool) (Stop, error) {
 	if e != 0 {
 		return Stop{}, e
 	}
-	if si.pid == 0 {
-		return Stop{}, nil
-	}
-	return decodeInfo(int(si.pid), si.code, uint32(si.status)), nil
+	return si.stop(), nil
 }
 
 // decodeInfo classifies what waitid(2) says, whose status is unpacked already.

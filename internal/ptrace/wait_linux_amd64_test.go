@@ -84,8 +84,6 @@ func TestNaturalParentTakesStops(t *testing.T) {
 	}
 }
 
-const cldTrapped = 4 // CLD_TRAPPED of waitid(2)
-
 // TestHostsWaitTakesStops: so is any thread that waits for it without __WNOTHREAD, even if it has asked
 // for its end alone, as os/exec does: a program that waits for its child all the time takes the stops
 // from whoever traces it, and believes that the child has ended.

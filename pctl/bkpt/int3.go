@@ -37,6 +37,7 @@ func (int3) Lift(t *Table, bs []*Breakpoint) error {
 }
 
 func (t *Table) plantRun(run []*Breakpoint) error {
+	t.changed()
 	raw, err := t.readRun(t.mem, run)
 	switch {
 	case err != nil && len(run) == 1:
@@ -72,6 +73,7 @@ func (t *Table) plantRun(run []*Breakpoint) error {
 }
 
 func (t *Table) liftRun(run []*Breakpoint) error {
+	t.changed()
 	raw, err := t.readRun(t.mem, run)
 	switch {
 	case err != nil && len(run) == 1:

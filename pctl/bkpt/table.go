@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync/atomic"
+
+	"ptools/internal/ptrace"
 )
 
 // Memory is the memory of a target, at its own addresses (as int64 two's
@@ -20,13 +23,14 @@ var errShort = errors.New("short access")
 // A Table holds the breakpoints of one address space. It belongs to the control
 // goroutine and has no locks.
 type Table struct {
-	mem    Memory
-	kinds  []Trap // in use, the default first
-	armed  bool
-	byAddr map[uint64]*Breakpoint
-	sorted []*Breakpoint // ascending
-	lifted map[uint64]byte
-	probed map[uint64]*probed // places of the kernel's traps, by address
+	mem     Memory
+	kinds   []Trap // in use, the default first
+	armed   bool
+	version uint64 // changes when an int3 is planted or lifted
+	byAddr  map[uint64]*Breakpoint
+	sorted  []*Breakpoint // ascending
+	lifted  map[uint64]byte
+	probed  map[uint64]*probed // places of the kernel's traps, by address
 
 	scratch  Scratch
 	observer Observer
@@ -145,6 +149,7 @@ func (t *Table) Remove(b *Breakpoint) error {
 	if !b.dead && !b.trap.Lasting() {
 		t.lifted[b.Addr] = b.orig()
 	}
+	t.changed()
 	delete(t.byAddr, b.Addr)
 	if i, ok := t.find(b.Addr); ok {
 		t.sorted = slices.Delete(t.sorted, i, i+1)
@@ -185,6 +190,24 @@ func (t *Table) Recognise(s Stop) (b *Breakpoint, addr uint64, ok bool) {
 	return nil, 0, false
 }
 
+// Version changes when int3s are planted or lifted; no two tables have had the same.
+func (t *Table) Version() uint64 { return t.version }
+
+// AppendInt3s appends the int3s that stand in the text, in the order of their addresses.
+func (t *Table) AppendInt3s(s []ptrace.Int3) []ptrace.Int3 {
+	for _, b := range t.sorted {
+		if b.armed && b.trap == t.kinds[0] {
+			s = append(s, ptrace.Int3{Addr: b.Addr, Long: b.plan.Len() > 1})
+		}
+	}
+	return s
+}
+
+// changed is called when an int3 was planted or lifted.
+func (t *Table) changed() { t.version = versions.Add(1) }
+
+var versions atomic.Uint64
+
 // Lifted reports that a trap was recently lifted from addr: a thread's SIGTRAP
 // for it may still be on its way.
 func (t *Table) Lifted(addr uint64) bool {
@@ -212,6 +235,7 @@ func (t *Table) Forget() {
 	for _, b := range t.sorted {
 		b.armed, b.dead = false, true
 	}
+	t.changed()
 	clear(t.byAddr)
 	clear(t.lifted)
 	clear(t.probed)

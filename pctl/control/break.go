@@ -210,8 +210,12 @@ func (c *Controller) trapped(t *thread) bool {
 		t.stepTrap = false // the end of a step of ours
 		return true
 	}
-	b, addr, ok := c.table.Recognise(bkpt.Stop{Code: ptrace.SIKernel, PC: t.regs.PC()})
-	if !ok || !c.executedTrap(t, b) {
+	pc := t.regs.PC()
+	if t.back {
+		pc++
+	}
+	b, addr, ok := c.table.Recognise(bkpt.Stop{Code: ptrace.SIKernel, PC: pc})
+	if !ok || !t.back && !c.executedTrap(t, b) {
 		return false
 	}
 	t.regs.SetPC(addr)

@@ -131,21 +131,24 @@ type Controller struct {
 	awake   awake
 	alarm   alarm
 
-	mem       memory
-	user      bkpt.Memory // the same as the target itself may use it
-	watch     *guard.Watch
-	table     *bkpt.Table
-	reserved  bool // the table has been given its scratch area, or there is none
-	probes    probes
-	exposure  exposure
-	breaks    map[uint64][]*Break
-	symbolic  []*SymbolBreak
-	catches   []*Catch
-	wantHold  bool // a handler has asked for a rendezvous
-	wantPoint bool // a rendezvous point was hit
-	imageNew  bool // an exec has been seen
-	linker    linker
-	retired   []*handle.Space // of images before an exec
+	mem          memory
+	user         bkpt.Memory // the same as the target itself may use it
+	watch        *guard.Watch
+	table        *bkpt.Table
+	int3s        []ptrace.Int3 // those of the table when it had this version
+	int3sVersion uint64
+	backRegs     ptrace.Regs // of the last thread that was set back
+	reserved     bool        // the table has been given its scratch area, or there is none
+	probes       probes
+	exposure     exposure
+	breaks       map[uint64][]*Break
+	symbolic     []*SymbolBreak
+	catches      []*Catch
+	wantHold     bool // a handler has asked for a rendezvous
+	wantPoint    bool // a rendezvous point was hit
+	imageNew     bool // an exec has been seen
+	linker       linker
+	retired      []*handle.Space // of images before an exec
 }
 
 // memory is what the control goroutine needs of the target's address space.

@@ -70,7 +70,7 @@ func TestCreateFails(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	if n := countFiles(t); n != before {
+	if n := countFiles(t); n > before { // those of earlier tests may be closed meanwhile
 		t.Errorf("%d descriptors, had %d", n, before)
 	}
 }

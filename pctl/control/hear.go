@@ -10,7 +10,8 @@ import "ptools/internal/ptrace"
 //
 // The SIGTRAP of an int3 is the other way round. Left unread it ends the target if we die,
 // read it vanishes, and the thread goes on behind the trap, in the middle of an instruction.
-// It is read as soon as the thread has been set back in front of it (trapped).
+// It is read as soon as the thread has been set back in front of it: mostly by PeekWaitBack,
+// before anything else is done, and else in trapped.
 
 // hear returns a report, or waits for one.
 func (c *Controller) hear(block bool) (ptrace.Stop, error) {
@@ -18,9 +19,9 @@ func (c *Controller) hear(block bool) (ptrace.Stop, error) {
 	if !lives && !c.own {
 		return ptrace.Wait(block)
 	}
-	s, err := ptrace.PeekWait(block)
+	s, err := c.peek(block)
 	switch {
-	case err != nil || s.Kind == ptrace.KindNone:
+	case err != nil || s.Kind == ptrace.KindNone || s.Back:
 		return s, err
 	case c.own && s.TID == c.pid && s.Kind.Ended():
 		return s, nil // an exit status that is this program's own
@@ -29,6 +30,17 @@ func (c *Controller) hear(block bool) (ptrace.Stop, error) {
 		return s, nil
 	}
 	return ptrace.WaitTID(s.TID, false)
+}
+
+// peek looks at a report. A thread at an int3 is set back at once, and read.
+func (c *Controller) peek(block bool) (ptrace.Stop, error) {
+	if c.opt.Mode == ModeKill {
+		return ptrace.PeekWait(block)
+	}
+	if v := c.table.Version(); v != c.int3sVersion {
+		c.int3s, c.int3sVersion = c.table.AppendInt3s(c.int3s[:0]), v
+	}
+	return ptrace.PeekWaitBack(c.int3s, &c.backRegs, block)
 }
 
 // hearFrom is hear for one thread, which is being stopped. Unless there are breakpoints it
@@ -46,6 +58,18 @@ func (c *Controller) hearFrom(tid int, block bool) (ptrace.Stop, error) {
 		return s, nil
 	}
 	return ptrace.WaitTID(tid, false)
+}
+
+// wasSetBack takes the registers of a thread that peek has set back, and reports whether it is left
+// there. One that was making a step is looked at as it was.
+func (c *Controller) wasSetBack(t *thread) bool {
+	t.regs, t.was, t.regOK = c.backRegs, c.backRegs, true
+	if t.step == nil && !t.stepTrap {
+		return true
+	}
+	t.regs.SetPC(t.regs.PC() + 1)
+	t.dirty = true
+	return false
 }
 
 // read takes the report that was left unread, which no wait for any thread must meet

@@ -107,6 +107,7 @@ func (c *Controller) dispatch(s ptrace.Stop) {
 	}
 	t.m.stop(s.Kind, s.Signal)
 	t.regOK, t.dirty, t.parked, t.stuck, t.arrival.behind = false, false, false, 0, false
+	t.back = s.Back && c.wasSetBack(t)
 	if t.role == roleCopy {
 		c.letGo(t)
 		return

@@ -57,6 +57,7 @@ type thread struct {
 	inSlot   bool             // was sent into a scratch slot, from which it comes back by itself
 	marks    []mark           // hits that are reported and will be made again
 	arrival  arrival          // at a uprobe
+	back     bool             // has been set back in front of the int3 that it is stopped by
 	rewound  rewound
 	call     blockedCall
 }
