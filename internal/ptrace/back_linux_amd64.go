@@ -32,48 +32,60 @@ func (w *waitInfo) stop() Stop {
 }
 
 // PeekWaitBack is PeekWait for a tracer that has int3s in its tracees, in the order of their addresses.
-// A thread that was stopped by one of them has its program counter set back in front of it, and its
-// report is read, which Stop.Back tells; r has the registers then. If the tracer is killed from then on
-// the thread loses nothing. After a wait this is done on the way out of the system call, since it may
-// take the runtime tens of microseconds, in which it wakes other threads, until Go code runs again.
-func PeekWaitBack(int3s []Int3, r *Regs, block bool) (Stop, error) {
+// Threads that were stopped by one of them have their program counters set back in front of it, and
+// their reports are read: if the tracer is killed from then on they lose nothing. There are n of them,
+// with their registers, in backs; another report is looked at if there is none. After a wait this is
+// done on the way out of the system call, since it may take the runtime tens of microseconds, in which
+// it wakes other threads, until Go code runs again.
+func PeekWaitBack(int3s []Int3, backs []Back, block bool) (s Stop, n int, err error) {
 	var w waitInfo
 	var info SigInfo
-	var back bool
 	var e syscall.Errno
 	if block {
-		back, e = sleepBack(&w, &info, int3s, r)
+		n, e = sleepBack(&w, &info, int3s, backs)
 	} else {
-		back, e = waitBack(&w, &info, int3s, r, unix.WNOHANG)
+		n, e = waitBack(&w, &info, int3s, backs, unix.WNOHANG)
 	}
-	if e != 0 {
-		return Stop{}, e
+	switch {
+	case n > 0:
+		return Stop{}, n, nil
+	case e != 0:
+		return Stop{}, 0, e
 	}
-	s := w.stop()
-	s.Back = back
-	return s, nil
+	return w.stop(), 0, nil
 }
 
 //go:norace
 //go:nosplit
 //go:nocheckptr
-func sleepBack(w *waitInfo, info *SigInfo, int3s []Int3, r *Regs) (back bool, e syscall.Errno) {
+func sleepBack(w *waitInfo, info *SigInfo, int3s []Int3, backs []Back) (n int, e syscall.Errno) {
 	entersyscall()
-	back, e = waitBack(w, info, int3s, r, 0)
+	n, e = waitBack(w, info, int3s, backs, 0)
 	exitsyscall()
-	return back, e
+	return n, e
 }
 
+// waitBack waits for one report, and looks for more as long as threads are set back.
+//
 //go:norace
 //go:nosplit
 //go:nocheckptr
-func waitBack(w *waitInfo, info *SigInfo, int3s []Int3, r *Regs, flags uintptr) (back bool, e syscall.Errno) {
+func waitBack(w *waitInfo, info *SigInfo, int3s []Int3, backs []Back, flags uintptr) (n int, e syscall.Errno) {
 	flags |= unix.WEXITED | unix.WSTOPPED | unix.WNOWAIT | unix.WALL | unix.WNOTHREAD
-	_, _, e = syscall.RawSyscall6(unix.SYS_WAITID, unix.P_ALL, 0, uintptr(unsafe.Pointer(w)), flags, 0, 0)
-	if e == 0 && w.pid != 0 && w.code == cldTrapped && w.status == int32(unix.SIGTRAP) {
-		back = setBack(uintptr(w.pid), info, int3s, r)
+	for {
+		_, _, e = syscall.RawSyscall6(unix.SYS_WAITID, unix.P_ALL, 0, uintptr(unsafe.Pointer(w)), flags, 0, 0)
+		if e != 0 || w.pid == 0 || w.code != cldTrapped || w.status != int32(unix.SIGTRAP) || n == len(backs) {
+			return n, e
+		}
+		if !setBack(uintptr(w.pid), info, int3s, &backs[n].Regs) {
+			return n, e
+		}
+		backs[n].TID = int(w.pid)
+		if n++; n == len(backs) {
+			return n, e
+		}
+		flags |= unix.WNOHANG
 	}
-	return back, e
 }
 
 // cldTrapped is the code of a ptrace stop.

@@ -1,7 +1,9 @@
 package ptrace
 
 import (
+	"cmp"
 	"runtime"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -41,13 +43,18 @@ func TestPeekWaitBack(t *testing.T) {
 			}
 			x.must(Cont(g.PID, 0))
 			if tt.sent {
+				awaitCall(g, g.PID, unix.SYS_READ)
 				g.Signal(syscall.SIGTRAP)
 			} else {
 				say(t, g)
 			}
-			s, r := x.peekBack(tt.int3s(pc), tt.block)
-			if want := (Stop{TID: g.PID, Kind: KindSignal, Signal: syscall.SIGTRAP, Back: tt.back}); s != want {
-				t.Errorf("%+v, want %+v", s, want)
+			s, backs := x.peekBack(tt.int3s(pc), tt.block)
+			want, n := Stop{TID: g.PID, Kind: KindSignal, Signal: syscall.SIGTRAP}, 0
+			if tt.back {
+				want, n = Stop{}, 1
+			}
+			if s != want || len(backs) != n {
+				t.Fatalf("%+v and %d set back, want %+v and %d", s, len(backs), want, n)
 			}
 			at := pc
 			if !tt.back && !tt.sent {
@@ -58,8 +65,8 @@ func TestPeekWaitBack(t *testing.T) {
 				t.Errorf("it stands at %#x, want %#x", now.PC(), at)
 			}
 			if tt.back {
-				if *now != r {
-					t.Errorf("registers %+v, want %+v", r, *now)
+				if backs[0] != (Back{g.PID, *now}) {
+					t.Errorf("%+v, want %d with %+v", backs[0], g.PID, *now)
 				}
 				x.nothing()
 			} else {
@@ -82,16 +89,65 @@ func TestPeekWaitBack(t *testing.T) {
 }
 
 // peekBack waits for a report.
-func (x *tracer) peekBack(int3s []Int3, block bool) (Stop, Regs) {
+func (x *tracer) peekBack(int3s []Int3, block bool) (Stop, []Back) {
 	x.t.Helper()
 	alarm := time.AfterFunc(ptest.Patience, func() { x.bell.Ring() })
 	defer alarm.Stop()
-	var r Regs
-	s, err := PeekWaitBack(int3s, &r, block)
-	for err == nil && s.Kind == KindNone && !block {
+	backs := make([]Back, 2)
+	s, n, err := PeekWaitBack(int3s, backs, block)
+	for err == nil && n == 0 && s.Kind == KindNone && !block {
 		runtime.Gosched()
-		s, err = PeekWaitBack(int3s, &r, block)
+		s, n, err = PeekWaitBack(int3s, backs, block)
 	}
 	x.must(err)
-	return s, r
+	return s, backs[:n]
+}
+
+// TestPeekWaitBackAll: of threads that have stopped all are set back that there is room for.
+func TestPeekWaitBackAll(t *testing.T) {
+	const n = 3
+	var gs [n]*ptest.Target
+	for i := range gs {
+		gs[i] = startCat(t)
+	}
+	x := newTracer(t)
+	var int3s []Int3
+	var olds [n]byte
+	for i, g := range gs {
+		x.seize(g.PID, 0)
+		awaitCall(g, g.PID, unix.SYS_READ)
+		x.halt(g.PID)
+		pc := x.regs(g.PID).PC()
+		int3s = append(int3s, Int3{pc, true})
+		olds[i] = poke(t, g, pc, 0xcc)
+	}
+	for _, g := range gs {
+		x.must(Cont(g.PID, 0))
+		say(t, g)
+		awaitStopped(g, g.PID)
+	}
+	pcs := slices.Clone(int3s)
+	slices.SortFunc(int3s, func(a, b Int3) int { return cmp.Compare(a.Addr, b.Addr) })
+	backs := make([]Back, n-1)
+	seen := map[int]uint64{}
+	for _, want := range []int{n - 1, 1, 0} {
+		_, got, err := PeekWaitBack(int3s, backs, false)
+		if got != want || err != nil {
+			t.Fatalf("%d are set back, %v: want %d", got, err, want)
+		}
+		for _, b := range backs[:got] {
+			seen[b.TID] = b.Regs.PC()
+		}
+	}
+	x.nothing()
+	for i, g := range gs {
+		if seen[g.PID] != pcs[i].Addr {
+			t.Errorf("%d stands at %#x, want %#x", g.PID, seen[g.PID], pcs[i].Addr)
+		}
+		poke(t, g, pcs[i].Addr, olds[i])
+		x.must(Cont(g.PID, 0))
+		if got := g.Line(); got != "hello" {
+			t.Errorf("cat answers %q", got)
+		}
+	}
 }

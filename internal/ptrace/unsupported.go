@@ -46,35 +46,37 @@ type Bell struct{}
 
 var errNo = errors.ErrUnsupported
 
-func Seize(tid int, o Options) error                               { return errNo }
-func SetOptions(tid int, o Options) error                          { return errNo }
-func Interrupt(tid int) error                                      { return errNo }
-func Cont(tid int, sig syscall.Signal) error                       { return errNo }
-func SingleStep(tid int, sig syscall.Signal) error                 { return errNo }
-func Listen(tid int) error                                         { return errNo }
-func Detach(tid int, sig syscall.Signal) error                     { return errNo }
-func GetRegs(tid int, r *Regs) error                               { return errNo }
-func SetRegs(tid int, r *Regs) error                               { return errNo }
-func UpdateRegs(tid int, was, r *Regs) error                       { return errNo }
-func EventMsg(tid int) (uint64, error)                             { return 0, errNo }
-func GetSigInfo(tid int, si *SigInfo) error                        { return errNo }
-func SetSigInfo(tid int, si *SigInfo) error                        { return errNo }
-func SigMask(tid int) (uint64, error)                              { return 0, errNo }
-func SetSigMask(tid int, mask uint64) error                        { return errNo }
-func Pending(tid int, sig syscall.Signal) (bool, error)            { return false, errNo }
-func Wait(block bool) (Stop, error)                                { return Stop{}, errNo }
-func WaitTID(tid int, block bool) (Stop, error)                    { return Stop{}, errNo }
-func PeekWait(block bool) (Stop, error)                            { return Stop{}, errNo }
-func PeekWaitBack(int3s []Int3, r *Regs, block bool) (Stop, error) { return Stop{}, errNo }
-func PeekTID(tid int, block bool) (Stop, error)                    { return Stop{}, errNo }
-func Kill(pid, tid int, sig syscall.Signal) error                  { return errNo }
-func ThreadID() int                                                { return 0 }
-func Reap(pid int)                                                 {}
-func HasChildren() bool                                            { return false }
-func ProcessID() int                                               { return 0 }
-func Prompt()                                                      {}
-func QuietStops() error                                            { return errNo }
-func CloseApart(fd int) error                                      { return errNo }
+func Seize(tid int, o Options) error                    { return errNo }
+func SetOptions(tid int, o Options) error               { return errNo }
+func Interrupt(tid int) error                           { return errNo }
+func Cont(tid int, sig syscall.Signal) error            { return errNo }
+func SingleStep(tid int, sig syscall.Signal) error      { return errNo }
+func Listen(tid int) error                              { return errNo }
+func Detach(tid int, sig syscall.Signal) error          { return errNo }
+func GetRegs(tid int, r *Regs) error                    { return errNo }
+func SetRegs(tid int, r *Regs) error                    { return errNo }
+func UpdateRegs(tid int, was, r *Regs) error            { return errNo }
+func EventMsg(tid int) (uint64, error)                  { return 0, errNo }
+func GetSigInfo(tid int, si *SigInfo) error             { return errNo }
+func SetSigInfo(tid int, si *SigInfo) error             { return errNo }
+func SigMask(tid int) (uint64, error)                   { return 0, errNo }
+func SetSigMask(tid int, mask uint64) error             { return errNo }
+func Pending(tid int, sig syscall.Signal) (bool, error) { return false, errNo }
+func Wait(block bool) (Stop, error)                     { return Stop{}, errNo }
+func WaitTID(tid int, block bool) (Stop, error)         { return Stop{}, errNo }
+func PeekWait(block bool) (Stop, error)                 { return Stop{}, errNo }
+func PeekWaitBack(int3s []Int3, backs []Back, block bool) (s Stop, n int, err error) {
+	return Stop{}, 0, errNo
+}
+func PeekTID(tid int, block bool) (Stop, error)   { return Stop{}, errNo }
+func Kill(pid, tid int, sig syscall.Signal) error { return errNo }
+func ThreadID() int                               { return 0 }
+func Reap(pid int)                                {}
+func HasChildren() bool                           { return false }
+func ProcessID() int                              { return 0 }
+func Prompt()                                     {}
+func QuietStops() error                           { return errNo }
+func CloseApart(fd int) error                     { return errNo }
 
 func NewBell() (*Bell, error)  { return nil, errNo }
 func (b *Bell) Install() error { return errNo }

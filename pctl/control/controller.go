@@ -137,7 +137,9 @@ type Controller struct {
 	table        *bkpt.Table
 	int3s        []ptrace.Int3 // those of the table when it had this version
 	int3sVersion uint64
-	backRegs     ptrace.Regs // of the last thread that was set back
+	backs        []ptrace.Back // threads that were set back and are still to be reported, in backsRoom
+	backsRoom    [mostBacks]ptrace.Back
+	backRegs     ptrace.Regs // of the one that was reported last
 	reserved     bool        // the table has been given its scratch area, or there is none
 	probes       probes
 	exposure     exposure

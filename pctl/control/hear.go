@@ -1,6 +1,11 @@
 package control
 
-import "ptools/internal/ptrace"
+import (
+	"slices"
+	"syscall"
+
+	"ptools/internal/ptrace"
+)
 
 // A signal that a thread was stopped for is lost if we die between wait4(2), which takes the
 // report, and PTRACE_CONT: the kernel resumes the thread with what is left of the report. So
@@ -32,20 +37,48 @@ func (c *Controller) hear(block bool) (ptrace.Stop, error) {
 	return ptrace.WaitTID(s.TID, false)
 }
 
-// peek looks at a report. A thread at an int3 is set back at once, and read.
+// mostBacks bounds the threads that are set back at a time.
+const mostBacks = 16
+
+// peek looks at a report. Threads at int3s are set back at once, all that have stopped, and their
+// reports read; they are handed out one by one.
 func (c *Controller) peek(block bool) (ptrace.Stop, error) {
 	if c.opt.Mode == ModeKill {
 		return ptrace.PeekWait(block)
 	}
-	if v := c.table.Version(); v != c.int3sVersion {
-		c.int3s, c.int3sVersion = c.table.AppendInt3s(c.int3s[:0]), v
+	if len(c.backs) == 0 {
+		if v := c.table.Version(); v != c.int3sVersion {
+			c.int3s, c.int3sVersion = c.table.AppendInt3s(c.int3s[:0]), v
+		}
+		room := c.backsRoom[:max(1, min(len(c.threads), mostBacks))]
+		s, n, err := ptrace.PeekWaitBack(c.int3s, room, block)
+		if n == 0 {
+			return s, err
+		}
+		c.backs = room[:n]
 	}
-	return ptrace.PeekWaitBack(c.int3s, &c.backRegs, block)
+	return c.handOut(0), nil
+}
+
+// handOut takes a thread that was set back off the list, and makes its report.
+func (c *Controller) handOut(i int) ptrace.Stop {
+	b := c.backs[i]
+	c.backRegs = b.Regs
+	c.backs = slices.Delete(c.backs, i, i+1)
+	return ptrace.Stop{TID: b.TID, Kind: ptrace.KindSignal, Signal: syscall.SIGTRAP, Back: true}
+}
+
+// back returns the index of a thread in the list of those that were set back, or -1.
+func (c *Controller) back(tid int) int {
+	return slices.IndexFunc(c.backs, func(b ptrace.Back) bool { return b.TID == tid })
 }
 
 // hearFrom is hear for one thread, which is being stopped. Unless there are breakpoints it
 // has nothing to report that would not be read at once.
 func (c *Controller) hearFrom(tid int, block bool) (ptrace.Stop, error) {
+	if i := c.back(tid); i >= 0 {
+		return c.handOut(i), nil
+	}
 	if c.opt.Mode == ModeKill || c.table.Len() == 0 {
 		return ptrace.WaitTID(tid, block)
 	}

@@ -205,6 +205,9 @@ func (c *Controller) threadEnded(t *thread, s ptrace.Stop) {
 // drop removes a thread and whatever waits for it.
 func (c *Controller) drop(t *thread) {
 	delete(c.threads, t.tid)
+	if i := c.back(t.tid); i >= 0 {
+		c.handOut(i) // to nobody
+	}
 	if c.probes.signals != nil {
 		c.probes.signals.Forget(t.tid)
 	}
