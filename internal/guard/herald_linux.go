@@ -7,8 +7,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"unsafe"
-
-	"golang.org/x/sys/unix"
 )
 
 // A herald tells the guard process of our death, and waits for the guard's. It is an OS thread for each
@@ -85,15 +83,16 @@ func newHerald(words []uint64) (*herald, error) {
 	return h, nil
 }
 
-// processors returns those that have a herald.
+// processors returns those that have a herald, of those that this program may use.
 func processors() []int {
-	var set unix.CPUSet
-	if unix.SchedGetaffinity(0, &set) != nil {
+	var set [1024 / 64]uint64
+	_, _, e := syscall.RawSyscall(syscall.SYS_SCHED_GETAFFINITY, 0, unsafe.Sizeof(set), uintptr(unsafe.Pointer(&set)))
+	if e != 0 {
 		return []int{0}
 	}
 	var cpus []int
-	for cpu := 0; cpu < 64*len(set) && len(cpus) < mostPairs; cpu++ {
-		if set.IsSet(cpu) {
+	for cpu := range 64 * len(set) {
+		if set[cpu/64]>>(cpu%64)&1 != 0 && len(cpus) < mostPairs {
 			cpus = append(cpus, cpu)
 		}
 	}

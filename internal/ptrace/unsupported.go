@@ -76,6 +76,7 @@ func HasChildren() bool                           { return false }
 func ProcessID() int                              { return 0 }
 func Prompt()                                     {}
 func QuietStops() error                           { return errNo }
+func Spawn(stack, pc uintptr) bool                { return false }
 func CloseApart(fd int) error                     { return errNo }
 
 func NewBell() (*Bell, error)  { return nil, errNo }

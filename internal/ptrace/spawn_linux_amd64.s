@@ -4,10 +4,10 @@
 
 #define SYS_clone 56
 
-// func clone(flags, stack, pc uintptr) (tid uintptr)
+// func cloneThread(flags, stack, pc uintptr) (tid uintptr)
 // The new thread has a stack of its own. It has the registers that Go code expects, without a
 // goroutine, and calls what does not return.
-TEXT ·clone(SB), NOSPLIT|NOFRAME, $0-32
+TEXT ·cloneThread(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ  flags+0(FP), DI
 	MOVQ  stack+8(FP), SI
 	MOVQ  pc+16(FP), R12

@@ -1,8 +1,9 @@
 package guard
 
 import (
-	"syscall"
 	"unsafe"
+
+	"ptools/internal/ptrace"
 )
 
 // What the threads of the guard process but the first find: the address of the shared memory, which
@@ -13,10 +14,6 @@ var (
 	stacks    [mostPairs][8 << 10]byte
 )
 
-// A thread shares everything.
-const cloneThread = syscall.CLONE_VM | syscall.CLONE_FS | syscall.CLONE_FILES | syscall.CLONE_SIGHAND |
-	syscall.CLONE_THREAD | syscall.CLONE_SYSVSEM
-
 // spawn makes the threads of the guard process for all pairs but the first, as many as can be had.
 //
 //go:norace
@@ -26,16 +23,13 @@ func spawn(words []uint64) {
 	wordsAddr = uintptr(unsafe.Pointer(&words[0]))
 	f := enter
 	for i := 1; i < int(words[pairsWord]); i++ {
-		stack := uintptr(unsafe.Pointer(&stacks[i])) + unsafe.Sizeof(stacks[i])
-		clone(cloneThread, stack&^15, **(**uintptr)(unsafe.Pointer(&f)))
+		ptrace.Spawn(uintptr(unsafe.Pointer(&stacks[i]))+unsafe.Sizeof(stacks[i]), **(**uintptr)(unsafe.Pointer(&f)))
 	}
 }
 
-// clone makes a thread that runs the function which begins at pc.
-func clone(flags, stack, pc uintptr) (tid uintptr)
-
-// enter is called by clone. It has no arguments, so that it can be called by its address: a call by
-// name from assembly is led through code that tells the race detector, which is not there either.
+// enter is where a thread begins. It has no arguments, so that it can be called by its address: a
+// call by name from assembly is led through code that tells the race detector, which is not there
+// either.
 //
 //go:norace
 //go:nosplit
