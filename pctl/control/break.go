@@ -215,6 +215,9 @@ func (c *Controller) trapped(t *thread) bool {
 		pc++
 	}
 	b, addr, ok := c.table.Recognise(bkpt.Stop{Code: ptrace.SIKernel, PC: pc})
+	if !ok && t.back {
+		return true // of a breakpoint that was forgotten since, with its program
+	}
 	if !ok || !t.back && !c.executedTrap(t, b) {
 		return false
 	}
