@@ -37,7 +37,8 @@ const (
 // The targets run until their standard input ends, and find out themselves whether all went well.
 var scenes = []scene{
 	{"100 hits a second", "hits.c -p 10000", at("hot"), "hot", 30 * time.Millisecond, mayEnd},
-	{"100 hits a second of 16 threads", "hits.c -t 16 -p 160000", at("hot"), "hot", 30 * time.Millisecond, mayEnd},
+	{"100 hits a second of 16 threads", "hits.c -t 16 -p 160000 -s 1", at("hot"), "hot", 30 * time.Millisecond, mayEnd},
+	{"16 threads at the same time, 6 times a second", "hits.c -t 16 -p 160000", at("hot"), "hot", 30 * time.Millisecond, mayEnd},
 	{"100 hits a second, ordinary user", "hits.c -p 10000", at("hot"), "hot", 30 * time.Millisecond, mayEnd | ofUser},
 	{"as many hits as there can be", "hits.c", at("hot"), "hot", 30 * time.Millisecond, mayEnd},
 	{"as many of 16 threads", "hits.c -t 16", at("hot"), "hot", 30 * time.Millisecond, mayEnd},

@@ -144,8 +144,8 @@ const (
 // Levels of goAhead. A thread of the guard process that is woken by the end of its herald follows
 // it on the same processor; at the same level it would be sent to another one, which may be asleep.
 const (
-	heraldLevel = 1
-	guardLevel  = 2
+	heraldLevel = 2
+	guardLevel  = 3
 )
 
 // moveTo keeps the calling thread on a processor.

@@ -79,6 +79,13 @@ func QuietStops() error                           { return errNo }
 func Spawn(stack, pc uintptr) bool                { return false }
 func CloseApart(fd int) error                     { return errNo }
 
+// Alert is how a thread waits for what has to be answered soon.
+type Alert struct{}
+
+func (a *Alert) On()          {}
+func (a *Alert) Keep(cpu int) {}
+func (a *Alert) Off()         {}
+
 func NewBell() (*Bell, error)  { return nil, errNo }
 func (b *Bell) Install() error { return errNo }
 func (b *Bell) Ring() error    { return errNo }

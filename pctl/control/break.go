@@ -224,6 +224,8 @@ func (c *Controller) trapped(t *thread) bool {
 	t.regs.SetPC(addr)
 	t.dirty = true
 	t.m.signal = 0
+	c.alert.hit = t.tid
+	c.spin.earn()
 	if c.opt.Mode != ModeKill {
 		// A handler may take its time. If we are killed meanwhile the thread goes on from
 		// here, without the signal.
@@ -238,10 +240,9 @@ func (c *Controller) trapped(t *thread) bool {
 	default:
 		t.over = b
 		c.hit(t, b)
-		c.spin.earn()
+		c.stayAlert()
 		return !c.ownTrap(t, b)
 	}
-	c.spin.earn()
 	return true
 }
 
@@ -271,6 +272,7 @@ func (c *Controller) executedTrap(t *thread, b *bkpt.Breakpoint) bool {
 
 // hit reports a hit to the owners of the breakpoint.
 func (c *Controller) hit(t *thread, bp *bkpt.Breakpoint) {
+	c.alert.thread.Off()
 	bp.Hits++
 	for _, b := range c.breaks[bp.Addr] {
 		if b.bp == nil {

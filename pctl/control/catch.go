@@ -70,6 +70,7 @@ func (d *Delivery) Hold() { d.c.wantHold = true }
 
 // caught tells the clients of a signal.
 func (c *Controller) caught(t *thread) {
+	c.alert.thread.Off()
 	for _, k := range c.catches {
 		k.f(&Delivery{c, t})
 	}

@@ -129,6 +129,7 @@ type Controller struct {
 	lastEnd ptrace.Stop // of a thread of the target
 	spin    spinner
 	awake   awake
+	alert   alert
 	alarm   alarm
 
 	mem          memory

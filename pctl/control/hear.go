@@ -47,9 +47,7 @@ func (c *Controller) peek(block bool) (ptrace.Stop, error) {
 		return ptrace.PeekWait(block)
 	}
 	if len(c.backs) == 0 {
-		if v := c.table.Version(); v != c.int3sVersion {
-			c.int3s, c.int3sVersion = c.table.AppendInt3s(c.int3s[:0]), v
-		}
+		c.refreshInt3s()
 		room := c.backsRoom[:max(1, min(len(c.threads), mostBacks))]
 		s, n, err := ptrace.PeekWaitBack(c.int3s, room, block)
 		if n == 0 {
@@ -58,6 +56,13 @@ func (c *Controller) peek(block bool) (ptrace.Stop, error) {
 		c.backs = room[:n]
 	}
 	return c.handOut(0), nil
+}
+
+// refreshInt3s has c.int3s be what the table has.
+func (c *Controller) refreshInt3s() {
+	if v := c.table.Version(); v != c.int3sVersion {
+		c.int3s, c.int3sVersion = c.table.AppendInt3s(c.int3s[:0]), v
+	}
 }
 
 // handOut takes a thread that was set back off the list, and makes its report.

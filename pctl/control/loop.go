@@ -19,7 +19,9 @@ func (c *Controller) loop() {
 			// Whoever queues a request from here on rings.
 			c.waiting.Store(true)
 			if !c.queued() {
+				c.beAlert()
 				s, err = c.hear(true)
+				c.calmFor(s, err)
 			}
 			c.waiting.Store(false)
 		}
@@ -36,6 +38,7 @@ func (c *Controller) poll() (ptrace.Stop, error) {
 	if c.own || !c.spin.worthwhile() {
 		return ptrace.Stop{}, nil
 	}
+	c.alert.thread.Off()
 	for start := time.Now(); ; {
 		s, err := c.hear(false)
 		if err != nil || s.Kind != ptrace.KindNone {

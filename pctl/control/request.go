@@ -99,6 +99,7 @@ func (c *Controller) run(r *request) {
 		return
 	}
 	defer close(r.done)
+	c.alert.thread.Off()
 	r.f()
 }
 

@@ -17,6 +17,8 @@ const spinFor = 200 * time.Microsecond
 type spinner struct {
 	credit int
 	off    bool
+	last   time.Time // when a thread hit
+	often  bool      // and the one before that was a moment earlier
 }
 
 // maxSpinCredit bounds how many vain polls in a row are made.
@@ -24,12 +26,19 @@ const maxSpinCredit = 8
 
 func (s *spinner) init() { s.off = runtime.NumCPU() < 2 }
 
-// earn is called for an event that makes another soon likely.
+// earn is called at each hit. One that comes soon after another makes the next one likely
+// to.
 func (s *spinner) earn() {
-	if s.credit == 0 {
-		s.credit = 1
+	now := time.Now()
+	s.often = now.Sub(s.last) < 2*spinFor
+	s.last = now
+	if s.often {
+		s.expect()
 	}
 }
+
+// expect is called when a report is sure to come soon.
+func (s *spinner) expect() { s.credit = max(s.credit, 1) }
 
 func (s *spinner) worthwhile() bool { return s.credit > 0 && !s.off }
 func (s *spinner) hit()             { s.credit = min(s.credit+1, maxSpinCredit) }

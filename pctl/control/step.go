@@ -164,6 +164,7 @@ func (c *Controller) beginStep(t *thread) {
 		}
 	}
 	s.flag = t.regs.TrapFlag()
+	c.spin.expect()
 	c.flushRegs(t)
 	t.m.state, t.regOK = stateRunning, false
 	c.resuming(t)

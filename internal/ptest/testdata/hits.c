@@ -1,5 +1,6 @@
 /*
  * hits: -t threads call hot() -n times each, with a pause of -p microseconds after each call. With
+ * -s 1 they begin one after the other, spread over a pause; without, all at the same time. With
  * -f 1 every call is made by a forked child as well, which ends with what it got. Each thread
  * knows what the sum of all results must be; the checksum is how many sums were right.
  */
@@ -8,6 +9,7 @@
 
 static unsigned pause_us;
 static int forks;
+static int spread;
 static _Atomic int stop;
 
 NOINLINE uint64_t hot(uint64_t x)
@@ -50,6 +52,8 @@ static void extra(int letter, const char *value)
 		pause_us = (unsigned)atoi(value);
 	else if (letter == 'f')
 		forks = 1;
+	else if (letter == 's')
+		spread = 1;
 }
 
 int main(int argc, char **argv)
@@ -62,8 +66,11 @@ int main(int argc, char **argv)
 	if (threads > 64)
 		threads = 64;
 	ready();
-	for (i = 0; i < threads; i++)
+	for (i = 0; i < threads; i++) {
+		if (spread && i > 0)
+			usleep(pause_us / (unsigned)threads);
 		t[i] = spawn(call, &right[i]);
+	}
 	if (count == 0) {
 		await_end();
 		atomic_store(&stop, 1);
