@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -117,7 +116,7 @@ func (s *scene) kill(t *testing.T, random *rand.Rand, pgrab string, argv []strin
 		}
 	}
 	guard := guardOf(p.PID)
-	aMoment(time.Duration(random.Int64N(int64(s.within))))
+	ptest.AMoment(random, s.within)
 	if guard == 0 {
 		guard = guardOf(p.PID)
 	}
@@ -127,16 +126,6 @@ func (s *scene) kill(t *testing.T, random *rand.Rand, pgrab string, argv []strin
 	g.WaitFor("its own text", func() bool { return !ptest.HasTraps(g.PID) }) // of a guard that was not seen
 	_, state := g.Finish()
 	return state
-}
-
-// aMoment returns after d, which is any moment. The kernel lets timers that are due within some 50
-// us expire together (PR_SET_TIMERSLACK), so a sleep alone would mostly end with one of the target's,
-// just when that hits.
-func aMoment(d time.Duration) {
-	end := time.Now().Add(d)
-	time.Sleep(d - time.Millisecond)
-	for time.Now().Before(end) {
-	}
 }
 
 // TestGuardedAtPoint: a command that is held at a rendezvous, most of which are breakpoints that were
@@ -194,24 +183,4 @@ func buildTarget(t *testing.T, src string) string {
 		return ptest.BuildGo(t, src)
 	}
 	return ptest.BuildC(t, src)
-}
-
-// guardOf returns the guard process of a pgrab, or 0.
-func guardOf(pid int) int {
-	children, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
-	for _, file := range children {
-		b, _ := os.ReadFile(file) // empty when the thread has ended
-		for _, child := range strings.Fields(string(b)) {
-			if n, _ := strconv.Atoi(child); isGuard(n) {
-				return n
-			}
-		}
-	}
-	return 0
-}
-
-// isGuard reports whether a process is a guard that lives.
-func isGuard(pid int) bool {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	return err == nil && strings.Contains(string(b), " (ptools-guard) ") && !strings.Contains(string(b), ") Z ")
 }

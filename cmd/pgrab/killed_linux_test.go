@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -125,25 +124,7 @@ func killAt(t *testing.T, random *rand.Rand, g *ptest.Target, breaks []string) {
 		args = append(args, "-s", "grab", "-w", "-H", (after / 2).String())
 	}
 	p := startPgrab(t, args...)
-	aMoment(after) // that it comes at any moment is what is tested
+	ptest.Await(time.Now().Add(after)) // that it comes at any moment is what is tested
 	p.Kill()
 	p.Finish()
-}
-
-// dispositionsOf returns which of the signals up to 31 a process ignores and catches; its
-// C library comes to catch others when it makes a thread.
-func dispositionsOf(pid int) string {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
-	if err != nil {
-		return ""
-	}
-	var lines []string
-	for line := range strings.Lines(string(b)) {
-		if strings.HasPrefix(line, "SigIgn:") || strings.HasPrefix(line, "SigCgt:") {
-			key, set, _ := strings.Cut(strings.TrimSpace(line), ":\t")
-			bits, _ := strconv.ParseUint(set, 16, 64)
-			lines = append(lines, fmt.Sprintf("%s %08x", key, bits&(1<<31-1)))
-		}
-	}
-	return strings.Join(lines, " ")
 }

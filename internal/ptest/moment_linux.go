@@ -1,0 +1,31 @@
+package ptest
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// AMoment returns at any moment of a while, which has nothing to do with what the target does then. When
+// this processor has been taken away, by the target's thread or by the host of a virtual machine, all that
+// was due meanwhile happens at once: a moment that is missed is replaced by another one.
+func AMoment(random *rand.Rand, while time.Duration) {
+	for !Await(time.Now().Add(time.Duration(random.Int64N(int64(while))))) {
+	}
+}
+
+// Await returns at a moment, and reports whether it was not missed. The kernel lets timers that are due
+// within some 50 us expire together (PR_SET_TIMERSLACK), so another sleep would mostly end with one of the
+// target's, just when that hits; and whoever spins has a processor that others wait for.
+func Await(moment time.Time) bool {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	const prSetTimerSlack, least, usual = 29, 1, 0 // in ns
+	syscall.RawSyscall(syscall.SYS_PRCTL, prSetTimerSlack, least, 0)
+	defer syscall.RawSyscall(syscall.SYS_PRCTL, prSetTimerSlack, usual, 0)
+	rest := syscall.NsecToTimespec(max(0, int64(time.Until(moment))))
+	for syscall.Nanosleep(&rest, &rest) == syscall.EINTR {
+	}
+	return time.Since(moment) < 100*time.Microsecond // what waking takes
+}
