@@ -4,6 +4,8 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"syscall"
 
@@ -18,6 +20,7 @@ type Command struct {
 	cancel  context.CancelFunc
 	stopped chan struct{} // closed when the one that reads pressed has ended
 	ended   chan struct{} // closed when the one that reads events has ended; nil before Follow
+	mu      sync.Mutex    // one decides at a time whether this program is stopped
 }
 
 // NewCommand catches what stops this program, before the command exists. Close undoes it. A signal
@@ -33,12 +36,12 @@ func NewCommand() *Command {
 	go func() {
 		defer close(c.stopped)
 		for sig := range c.pressed {
-			// A read in the background is made again, and is signalled again, until we
-			// stop: what is left of that in the foreground is out of date.
-			late := sig != syscall.SIGTSTP && Foreground()
-			if !late && !c.running() {
-				suspend() // nobody else can answer it
-			}
+			c.stop(func() bool {
+				// A read in the background is made again, and is signalled again, until we
+				// stop: what is left of that in the foreground is out of date.
+				late := sig != syscall.SIGTSTP && Foreground()
+				return !late && !c.running() // nobody else can answer it
+			})
 		}
 	}()
 	return c
@@ -59,14 +62,24 @@ func (c *Command) Follow(p *pctl.Process) {
 			if err != nil {
 				return
 			}
-			switch syscall.Signal(e.Signal) {
-			case syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU:
-				if e.Kind == pctl.KindGroupStop {
-					suspend()
-				}
+			sig := syscall.Signal(e.Signal)
+			if e.Kind != pctl.KindGroupStop || !slices.Contains(stops, os.Signal(sig)) {
+				continue
 			}
+			// We may learn of it when it is over: while we were stopped ourselves the shell has
+			// continued both. In the foreground nobody is stopped for a read.
+			c.stop(func() bool { return sig == syscall.SIGTSTP || !Foreground() || !sameGroup(p.PID()) })
 		}
 	}()
+}
+
+// stop stops this program if that is called for when nobody else is about to.
+func (c *Command) stop(calledFor func() bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if calledFor() {
+		suspend()
+	}
 }
 
 // running reports that there is a command and that it is not held: a signal reaches it.

@@ -60,6 +60,8 @@ func Foreground() bool {
 	return len(f) > tpgid && bytes.Equal(f[pgrp], f[tpgid])
 }
 
-// suspend stops this program until somebody continues it. The signal is SIGSTOP because the Go
-// runtime keeps its handlers of the others once they have been installed.
-func suspend() { syscall.Kill(os.Getpid(), syscall.SIGSTOP) }
+// sameGroup reports whether a process is in our process group.
+func sameGroup(pid int) bool {
+	group, err := syscall.Getpgid(pid)
+	return err == nil && group == syscall.Getpgrp()
+}
