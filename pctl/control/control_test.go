@@ -175,3 +175,25 @@ func TestGroupStops(t *testing.T) {
 		}
 	}
 }
+
+// TestGroupStopAgain: a stop that begins before all threads have told the end of the one before is
+// told as well.
+func TestGroupStopAgain(t *testing.T) {
+	truth := ptest.NewTruth(t)
+	g := ptest.StartWith(t, &ptest.Options{Truth: truth, Foreign: true}, ptest.BuildC(t, "spin.c"), "-t", "3")
+	g.Ready()
+	c := attach(t, g.PID, nil)
+	is := func(sig syscall.Signal) func() bool { return func() bool { return c.GroupStop() == sig } }
+	for range ptest.Rounds(20, 100, 5000) {
+		g.Signal(syscall.SIGSTOP)
+		g.WaitFor("the stop to be told", is(syscall.SIGSTOP))
+		g.Signal(syscall.SIGCONT)
+		g.AwaitWork(1)
+		g.Signal(syscall.SIGSTOP)
+		g.WaitFor("its stop", g.Stopped)
+		g.WaitFor("the second stop to be told", is(syscall.SIGSTOP))
+		g.Signal(syscall.SIGCONT)
+		g.WaitFor("its end to be told", is(0))
+		g.AwaitWork(1)
+	}
+}

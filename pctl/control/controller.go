@@ -116,7 +116,8 @@ type Controller struct {
 	unread  int            // thread whose report has been looked at only (hear)
 	holds   int            // reasons for everybody to stand still
 	awaited int            // held threads that have not stopped yet
-	resumed bool           // the last one is over, and no signal was delivered since that begins another
+	resumed bool           // the last group stop is over, and no signal was delivered since that begins another
+	stops   uint64         // group stops that were told
 	points  notify.Point   // rendezvous still wanted
 	seen    []*thread      // work space of Look
 	here    []notify.Point // rendezvous due at this place

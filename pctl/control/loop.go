@@ -178,7 +178,9 @@ func (c *Controller) resume(t *thread) {
 		err = ptrace.Cont(t.tid, t.m.signal)
 	case actListen:
 		c.resuming(t)
-		err = ptrace.Listen(t.tid)
+		if err = ptrace.Listen(t.tid); err == nil {
+			c.listens(t)
+		}
 	}
 	// ESRCH: the thread is being killed; its end will be reported.
 	_ = err

@@ -4,6 +4,7 @@ import (
 	"syscall"
 
 	"ptools/internal/procfs"
+	"ptools/internal/ptrace"
 	"ptools/pctl/notify"
 )
 
@@ -33,17 +34,43 @@ func beginsStop(sig syscall.Signal) bool {
 	return sig == syscall.SIGSTOP || sig == syscall.SIGTSTP || sig == syscall.SIGTTIN || sig == syscall.SIGTTOU
 }
 
-// groupStopped handles one thread's part in a group stop. Of a stop that is over its
-// report may come after another thread has told that: it then reports that as well.
+// groupStopped handles one thread's part in a group stop. The report may come when the stop
+// is over, which shows when the thread goes on to listen (listens). Of one that does not,
+// because it is held, a stop is believed unless no signal has begun another since the last.
 func (c *Controller) groupStopped(t *thread, sig syscall.Signal) {
-	t.inGroup = true
-	if t.role == roleThread && c.stopped.Load() == 0 && !c.resumed {
-		c.stopped.Store(uint32(sig))
-		if c.leaving {
-			return // the SIGSTOP is ours
-		}
-		c.publish(notify.Event{Kind: notify.GroupStop, TID: t.tid, Signal: int(sig)})
+	t.inGroup, t.groupSignal, t.groupStop = true, sig, 0
+	if c.stopped.Load() != 0 || t.m.holds > 0 && !c.resumed {
+		c.joinStop(t)
 	}
+}
+
+// listens is called when a thread in a group stop has been told to wait for its end. If that
+// was before, the kernel has woken it, and it is on its way to its report of that or there.
+func (c *Controller) listens(t *thread) {
+	st, err := procfs.ReadTaskStat(c.pidOf(t), t.tid)
+	if err != nil || st.State != 't' {
+		return
+	}
+	if s, err := ptrace.PeekTID(t.tid, false); err == nil && s.Kind == ptrace.KindNone {
+		c.joinStop(t)
+	}
+}
+
+// joinStop notes a thread that takes part in a group stop, and tells of it if it is the first.
+// Another one may begin before all threads have told the end of this one. Where it began before
+// a thread listens, that reports it, and no end; so its end is of the stop that it has joined.
+func (c *Controller) joinStop(t *thread) {
+	if t.role != roleThread {
+		return
+	}
+	if c.stopped.Load() == 0 {
+		c.stopped.Store(uint32(t.groupSignal))
+		c.stops++
+		if !c.leaving { // else the SIGSTOP is ours
+			c.publish(notify.Event{Kind: notify.GroupStop, TID: t.tid, Signal: int(t.groupSignal)})
+		}
+	}
+	t.groupStop = c.stops
 }
 
 // eventStopped handles PTRACE_EVENT_STOP: a birth, our interrupt, or the end of a
@@ -55,7 +82,7 @@ func (c *Controller) eventStopped(t *thread) {
 		c.moveOut(t)
 	case t.inGroup:
 		t.inGroup = false
-		if t.role == roleThread && c.stopped.Load() != 0 {
+		if t.role == roleThread && c.stopped.Load() != 0 && t.groupStop == c.stops {
 			c.resumed = true
 			c.stopped.Store(0)
 			c.publish(notify.Event{Kind: notify.GroupContinue, TID: t.tid, Signal: int(syscall.SIGCONT)})

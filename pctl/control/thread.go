@@ -37,12 +37,14 @@ type thread struct {
 	role role
 	m    machine
 
-	fresh   bool // its first stop is still to come
-	awaited bool // counted in Controller.awaited
-	parked  bool // does not answer interrupts now: uninterruptible, or a dead leader
-	stuck   int  // how often in a row it was found like that
-	vfork   bool // waits in vfork(2) for its child
-	inGroup bool // was last seen in a group stop
+	fresh       bool           // its first stop is still to come
+	awaited     bool           // counted in Controller.awaited
+	parked      bool           // does not answer interrupts now: uninterruptible, or a dead leader
+	stuck       int            // how often in a row it was found like that
+	vfork       bool           // waits in vfork(2) for its child
+	inGroup     bool           // was last seen in a group stop
+	groupSignal syscall.Signal // that began it
+	groupStop   uint64         // which of Controller.stops
 
 	regs  ptrace.Regs // valid while regOK, in a stop
 	was   ptrace.Regs // what the kernel has, if regs were changed since
