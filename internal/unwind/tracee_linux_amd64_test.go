@@ -109,6 +109,9 @@ func (r *tracee) stop(tid int) bool {
 			}
 			continue
 		}
+		if s.TID == tid && ptrace.Interrupt(tid) != nil { // a stop for something else takes it away
+			return false
+		}
 		r.pass(s)
 	}
 }
