@@ -240,11 +240,10 @@ func (c *Controller) main(start func(*Controller) error, started chan<- error, f
 }
 
 // end tells that the control goroutine is done. Threads that could not be stopped to
-// be detached, or were not met because they were in execve(2), are let go by the kernel
-// when this OS thread exits: then that is waited for, so that nobody who has seen Done
-// finds them traced.
+// be detached are let go by the kernel when this OS thread exits: then that is waited
+// for, so that nobody who has seen Done finds them traced.
 func (c *Controller) end() {
-	if _, err := ptrace.PeekWait(false); !c.left && err == syscall.ECHILD {
+	if !c.left {
 		close(c.done)
 		return
 	}
