@@ -47,12 +47,10 @@ func TestGuardLost(t *testing.T) {
 			if err := syscall.Kill(guard, syscall.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
-			p.WaitFor("its end", func() bool { return !isGuard(guard) })
-			for range 2 {
-				g.Signal(syscall.SIGSTOP)
-				g.WaitFor("its stop", g.Stopped)
-				g.Signal(syscall.SIGCONT)
-			}
+			p.WaitFor("its end", func() bool { return syscall.Kill(guard, 0) == syscall.ESRCH })
+			g.Signal(syscall.SIGSTOP)
+			g.WaitFor("its stop", g.Stopped)
+			g.Signal(syscall.SIGCONT)
 			p.Signal(os.Interrupt)
 			out, state := p.Finish()
 			const want = ": breakpoints are int3 instructions, and have no guard (the guard process has ended): "

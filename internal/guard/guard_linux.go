@@ -29,12 +29,8 @@ type Guard struct {
 func (g *Guard) Err() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.herald != nil && g.err == nil {
-		select {
-		case <-g.herald.gone:
-			g.err = errGone
-		default:
-		}
+	if g.herald != nil && g.err == nil && g.herald.ended() {
+		g.err = errGone
 	}
 	return g.err
 }

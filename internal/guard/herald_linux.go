@@ -116,11 +116,21 @@ func (h *herald) wait() {
 	h.pid = 0
 }
 
-func (h *herald) waitid(options uintptr) {
+// ended reports whether the guard process has ended. The kernel is asked, who knows before the
+// herald does.
+func (h *herald) ended() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.pid == 0 || h.waitid(waitEnd|syscall.WNOWAIT|syscall.WNOHANG) != 0
+}
+
+// waitid returns the number of the guard process, or 0 if it has not ended.
+func (h *herald) waitid(options uintptr) (pid int32) {
+	var info [16]uint64 // siginfo_t; si_pid begins the third word
 	for {
-		_, _, e := syscall.Syscall6(syscall.SYS_WAITID, waitPID, uintptr(h.pid), 0, options, 0, 0)
+		_, _, e := syscall.Syscall6(syscall.SYS_WAITID, waitPID, uintptr(h.pid), uintptr(unsafe.Pointer(&info)), options, 0, 0)
 		if e != syscall.EINTR {
-			return
+			return int32(info[2])
 		}
 	}
 }
