@@ -142,8 +142,11 @@ func (c *Controller) seizeAll(ctx context.Context) error {
 // seizePass seizes those of tids that are new.
 func (c *Controller) seizePass(tids []int, r *reaper) (found bool, err error) {
 	for _, tid := range tids {
-		if c.threads[tid] != nil {
-			continue
+		if t := c.threads[tid]; t != nil {
+			if tid != c.pid || c.leaderIsOurs() {
+				continue
+			}
+			c.drop(t) // a thread that we had not seized yet has taken the number by execve(2)
 		}
 		r.enter()
 		err := ptrace.Seize(tid, c.options(c.opt.Mode))
@@ -170,6 +173,16 @@ func (c *Controller) seizePass(tids []int, r *reaper) (found bool, err error) {
 		}
 	}
 	return found, nil
+}
+
+// leaderIsOurs reports whether whoever has the leader's number is traced by this thread.
+func (c *Controller) leaderIsOurs() bool {
+	if !c.own {
+		_, err := ptrace.PeekTID(c.pid, false)
+		return err != syscall.ECHILD
+	}
+	st, err := procfs.ReadStatus(c.pid)
+	return err == nil && st.TracerPID == ptrace.ThreadID()
 }
 
 // addOurs puts a thread on the books that turns out to be ours already: it was born to
@@ -209,9 +222,14 @@ func (c *Controller) whyNot(tid int) refusal {
 }
 
 // permitted reports whether we may trace the target: its memory is guarded by the
-// same check (ptrace(2), Ptrace access mode checking).
+// same check (ptrace(2), Ptrace access mode checking), which it has passed also when it
+// gets another memory meanwhile.
 func (c *Controller) permitted() bool {
 	m, err := mem.Open(c.pid)
+	if err == syscall.ESRCH {
+		st, err := procfs.ReadStat(c.pid)
+		return err == nil && !st.Kthread()
+	}
 	if err != nil {
 		return false
 	}

@@ -33,3 +33,36 @@ func TestAttachDuringExec(t *testing.T) {
 		t.Errorf("it ends with %v, %q", state, out)
 	}
 }
+
+// TestReleaseDuringExec lets go of a program while a thread that is not its leader executes
+// it again, and so takes the leader's number, perhaps after the leader was let go: nobody is
+// traced when Release returns, and breakpoints that were there do no harm.
+func TestReleaseDuringExec(t *testing.T) {
+	for name, place := range map[string]string{"plain": "", "breakpoints": "write"} {
+		t.Run(name, func(t *testing.T) {
+			g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "execstorm.c"), "-T", "-t", "2", "-n", "0")
+			g.Ready()
+			for range ptest.Rounds(300, 1000, 20000) {
+				c, err := Attach(bg, g.PID, &Options{Trap: TrapInt3})
+				if errors.Is(err, syscall.ESRCH) {
+					continue // in the middle of an exec, between two leaders
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if place != "" {
+					if _, err := c.BreakSymbol(bg, "", place, 0, func(*Hit) {}); err != nil {
+						t.Error(err)
+					}
+				}
+				release(t, c, ModeRun)
+				if tracer := g.TracerPID(); tracer > 0 {
+					t.Fatalf("still traced by %d", tracer)
+				}
+			}
+			if out, state := g.Finish(); !state.Success() {
+				t.Errorf("it ends with %v, %q", state, out)
+			}
+		})
+	}
+}

@@ -102,8 +102,7 @@ func (c *Controller) letGo(t *thread) {
 	c.clean(t)
 	c.moveOut(t)
 	c.flushRegs(t)
-	c.resuming(t)
-	ptrace.Detach(t.tid, t.m.signal)
+	c.detach(t, t.m.signal)
 }
 
 // clean takes our breakpoints out of the memory of a forked process. Where no descriptor

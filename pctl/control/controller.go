@@ -123,7 +123,7 @@ type Controller struct {
 	here    []notify.Point // rendezvous due at this place
 	ending  bool           // the target is gone, what was traced for its sake is let go
 	parting bool           // each thread is detached as soon as it stops
-	left    bool           // a thread could not be stopped to be detached
+	left    bool           // a thread could not be detached
 	asleep  int            // so many of those sleep uninterruptibly
 	leaving bool           // being left stopped, by a SIGSTOP of ours
 	over    bool
@@ -239,9 +239,9 @@ func (c *Controller) main(start func(*Controller) error, started chan<- error, f
 	c.loop()
 }
 
-// end tells that the control goroutine is done. Threads that could not be stopped to
-// be detached are let go by the kernel when this OS thread exits: then that is waited
-// for, so that nobody who has seen Done finds them traced.
+// end tells that the control goroutine is done. Threads that could not be detached are
+// let go by the kernel when this OS thread exits: then that is waited for, so that nobody
+// who has seen Done finds them traced.
 func (c *Controller) end() {
 	if !c.left {
 		close(c.done)

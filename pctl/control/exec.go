@@ -17,8 +17,7 @@ func (c *Controller) execed(t *thread) *thread {
 	if t.role != roleThread {
 		// A process that shared the target's memory has its own now.
 		c.drop(t)
-		c.resuming(t)
-		ptrace.Detach(t.tid, 0)
+		c.detach(t, 0)
 		return nil
 	}
 	for _, other := range c.threads {
@@ -52,6 +51,25 @@ func (c *Controller) execed(t *thread) *thread {
 		c.reach(notify.PointExec)
 	}
 	return t
+}
+
+// vanished takes a thread that cannot be waited for any more off the books: an exec has
+// ended it, or has given it the leader's number. In either case whoever was the leader is
+// no more, even where it was held or had been let go before. The one that comes after it
+// is traced if it was, and reports the exec.
+func (c *Controller) vanished(t *thread) {
+	c.drop(t)
+	if t.role != roleThread || !c.leaderIsOurs() {
+		return
+	}
+	leader := c.threads[c.pid]
+	switch {
+	case leader == nil:
+		c.add(c.pid, roleThread, stateRunning)
+	case leader.m.state == stateStopped:
+		c.drop(leader)
+		c.add(c.pid, roleThread, stateRunning)
+	}
 }
 
 // openMemory binds to the address space that the target has now. The descriptor

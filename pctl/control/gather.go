@@ -68,7 +68,7 @@ func (c *Controller) take(t *thread) {
 	s, err := c.hearFrom(t.tid, false)
 	switch {
 	case err == syscall.ECHILD && t.tid != c.pid:
-		c.drop(t) // an exec has ended it, or has given it the leader's number
+		c.vanished(t)
 	case err == nil && s.Kind != ptrace.KindNone:
 		c.dispatch(s)
 		c.read()
@@ -96,7 +96,7 @@ func (c *Controller) waitFor(t *thread, wanted func(*thread) bool, tick func()) 
 		c.drain()
 		if err == syscall.ECHILD && wanted(t) && c.threads[t.tid] == t {
 			if t.tid != c.pid {
-				c.drop(t)
+				c.vanished(t)
 				return
 			}
 			c.report(c.hear(true)) // only its end explains that

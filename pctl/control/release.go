@@ -97,8 +97,17 @@ func (c *Controller) leave(t *thread) {
 	if t.m.group {
 		sig = 0
 	}
+	c.detach(t, sig)
+}
+
+// detach has a stopped thread go on untraced. One that is being killed has left its stop,
+// and is traced until it is gone: by a thread, for instance, that was let go before it and
+// is in execve(2).
+func (c *Controller) detach(t *thread, sig syscall.Signal) {
 	c.resuming(t)
-	ptrace.Detach(t.tid, sig)
+	if ptrace.Detach(t.tid, sig) != nil {
+		c.left = true
+	}
 }
 
 // Release lets the target go. Idempotent: of a target that was let go or has ended
