@@ -82,6 +82,9 @@ var (
 	// nor in the file: another tracer's uprobe, or one that is being taken out, which
 	// takes some 50 ms, or a breakpoint that was left.
 	ErrForeignTrap = control.ErrForeignTrap
+	// ErrShared: the breakpoint would be an int3 in memory that another process uses too
+	// (clone(2), CLONE_VM without CLONE_THREAD), which cannot be traced and would die of it.
+	ErrShared = control.ErrShared
 	// ErrOnControl: a Handler or a function given to Pause made a request
 	// that would wait for itself.
 	ErrOnControl = control.ErrOnControl

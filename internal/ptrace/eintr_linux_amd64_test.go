@@ -97,11 +97,16 @@ func (x *tracer) haltIn(g *ptest.Target, nr int) (int, *Regs) {
 			x.t.Fatalf("%+v, want an event stop of %d", s, tid)
 		}
 		regs := x.regs(tid)
-		if got, result, ok := regs.SyscallReturn(); ok && int(got) == nr && result < 0 {
+		if got, result, ok := regs.SyscallReturn(); ok && int(got) == nr && result < 0 && !timedOut(result) {
 			return tid, regs
 		}
 		x.must(Cont(tid, 0)) // it has come out of the call by itself meanwhile
 	}
+}
+
+// timedOut reports whether a call has ended since its time was over.
+func timedOut(result int64) bool {
+	return result == -int64(syscall.EAGAIN) || result == -int64(syscall.ETIMEDOUT)
 }
 
 // TestRewind: a call that returns EINTR at an interrupt is made again when the thread is moved back
@@ -164,7 +169,7 @@ func (x *tracer) signalIn(g *ptest.Target, nr int) (int, *Regs) {
 		x.must(Kill(g.PID, tid, syscall.SIGCHLD))
 		x.want(tid, KindSignal, syscall.SIGCHLD)
 		regs := x.regs(tid)
-		if got, result, ok := regs.SyscallReturn(); ok && int(got) == nr && result < 0 {
+		if got, result, ok := regs.SyscallReturn(); ok && int(got) == nr && result < 0 && !timedOut(result) {
 			return tid, regs
 		}
 		x.must(Cont(tid, 0))

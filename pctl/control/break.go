@@ -339,8 +339,10 @@ func (c *Controller) readAt(p []byte, addr int64) (int, error) {
 func (c *Controller) writeAt(p []byte, addr int64) (int, error) {
 	probes := c.probes.inUse()
 	c.hideLeaving()
-	if probes > 0 && !c.siftOnce() {
-		return 0, ErrEnded
+	if probes > 0 {
+		if err := c.siftOnce(); err != nil {
+			return 0, err
+		}
 	}
 	if err := c.table.Write(p, uint64(addr)); err != nil {
 		return 0, err

@@ -109,7 +109,8 @@ type Controller struct {
 	own     bool // a child of this program that it will want to wait for
 	created bool // by us
 	started bool // a created process has been through its first exec
-	sifted  bool // everybody who shares the target's memory, or is about to get a copy, is traced
+	sifted  bool // each thread of the target, and whoever is about to get a copy of its memory, is traced
+	alone   bool // so are the processes that share its memory, if any
 	threads map[int]*thread
 	early   map[int]role // seen before their creator's event announced them
 	stolen  []ptrace.Stop

@@ -102,7 +102,7 @@ func (c *Controller) noMemory(err error) {
 // the old one.
 func (c *Controller) newImage() {
 	c.stopped.Store(0)
-	c.imageNew, c.sifted = true, true
+	c.imageNew, c.sifted, c.alone = true, true, true
 	armed := c.table.Armed()
 	if !c.mem.Stale() {
 		c.disarm()

@@ -48,17 +48,23 @@ func (c *Controller) mayFork(t *thread) bool {
 }
 
 // siftOnce makes sure, before an int3 is planted, that whoever meets it is traced: it stops
-// the process for a moment, once. It reports false if the process has ended.
-func (c *Controller) siftOnce() bool {
-	if c.sifted {
-		return !c.over
+// the process for a moment, once. The error is ErrEnded, or ErrShared.
+func (c *Controller) siftOnce() (err error) {
+	if !c.sifted || !c.alone {
+		c.stopAtOnce()
+		if !c.sifted && !c.over {
+			c.siftParked()
+		}
+		if !c.alone && !c.over {
+			err = c.seizeSharers()
+			c.alone = err == nil
+		}
+		c.resumeAll()
 	}
-	c.stopAtOnce()
-	if !c.sifted && !c.over {
-		c.siftParked()
+	if c.over {
+		return ErrEnded
 	}
-	c.resumeAll()
-	return !c.over
+	return err
 }
 
 // siftParked is for threads that sleep uninterruptibly. One that waits in vfork(2) has a child

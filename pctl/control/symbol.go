@@ -72,7 +72,7 @@ func (c *Controller) BreakSymbol(ctx context.Context, object, symbol string, off
 		c.Space().Refresh()
 		s.resolve(c.Space().Named(object))
 	})
-	if err == nil && (errors.Is(s.err, ErrNoUprobe) || errors.Is(s.err, ErrRestartable) || errors.Is(s.err, ErrForeignTrap)) {
+	if err == nil && slices.ContainsFunc(refusals[:], func(r error) bool { return errors.Is(s.err, r) }) {
 		s.Remove(context.WithoutCancel(ctx))
 		err = s.err
 	}
@@ -81,6 +81,9 @@ func (c *Controller) BreakSymbol(ctx context.Context, object, symbol string, off
 	}
 	return s, nil
 }
+
+// refusals are the errors of places that would do for a breakpoint otherwise.
+var refusals = [...]error{ErrNoUprobe, ErrRestartable, ErrForeignTrap, ErrShared}
 
 // Remove takes the breakpoint away at all its places. Idempotent; may be called from
 // handlers.

@@ -95,8 +95,8 @@ func (c *Controller) place(addr uint64, p purpose) (*bkpt.Breakpoint, error) {
 	if c.foreignTrap(addr) {
 		return nil, ErrForeignTrap
 	}
-	if !c.siftOnce() {
-		return nil, ErrEnded
+	if err := c.siftOnce(); err != nil {
+		return nil, err
 	}
 	bp, err := c.table.Add(addr)
 	if err == nil {
@@ -151,8 +151,8 @@ func (c *Controller) stopAt(bp *bkpt.Breakpoint) error {
 		return err
 	}
 	refused := err
-	if !c.siftOnce() {
-		return ErrEnded
+	if err = c.siftOnce(); err != nil {
+		return err
 	}
 	if err = c.table.Change(bp, c.table.Int3()); err == nil {
 		c.exposure.int3(refused)

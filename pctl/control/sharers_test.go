@@ -1,0 +1,69 @@
+package control
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"testing"
+
+	"ptools/internal/ptest"
+)
+
+// TestSharers: a process that shares the target's memory since before the attaching, as its child or
+// its parent, passes the int3s in it, and so do its threads.
+func TestSharers(t *testing.T) {
+	needX86(t)
+	for _, threads := range []int{0, 2} {
+		for of, hitsOf := range map[string]int{"parent": 1, "child": 1 + threads} {
+			t.Run(fmt.Sprint(of, threads), func(t *testing.T) {
+				g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "sharers.c"), "-t", strconv.Itoa(threads))
+				pid, err := strconv.Atoi(g.Line())
+				if err != nil {
+					t.Fatal(err)
+				}
+				g.Ready()
+				if of == "parent" {
+					pid = g.PID
+				}
+				c := attach(t, pid, &Options{Trap: TrapInt3})
+				hits := 0
+				if _, err := c.BreakSymbol(bg, "", "shared", 0, func(*Hit) { hits++ }); err != nil {
+					t.Fatal(err)
+				}
+				out, state := g.Finish()
+				if !state.Success() {
+					t.Errorf("it ends with %v, %q", state, out)
+				}
+				<-c.Done()
+				if hits != hitsOf {
+					t.Errorf("%d hits, want the target's %d", hits, hitsOf)
+				}
+			})
+		}
+	}
+}
+
+// TestSharerRefused: where such a process cannot be traced there is no int3, and nobody is harmed.
+func TestSharerRefused(t *testing.T) {
+	needX86(t)
+	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "sharers.c"), "-t", "2")
+	pid, err := strconv.Atoi(g.Line())
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Ready()
+	other := attach(t, pid, nil)
+	c := attach(t, g.PID, &Options{Trap: TrapInt3})
+	for range 2 {
+		if _, err := c.BreakSymbol(bg, "", "shared", 0, func(*Hit) {}); !errors.Is(err, ErrShared) {
+			t.Errorf("error %v", err)
+		}
+	}
+	release(t, other, ModeRun)
+	if _, err := c.BreakSymbol(bg, "", "shared", 0, func(*Hit) {}); err != nil {
+		t.Error(err)
+	}
+	if out, state := g.Finish(); !state.Success() {
+		t.Errorf("it ends with %v, %q", state, out)
+	}
+}
