@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"testing"
 
+	"ptools/internal/procfs"
 	"ptools/internal/ptest"
 )
 
@@ -65,5 +66,37 @@ func TestSharerRefused(t *testing.T) {
 	}
 	if out, state := g.Finish(); !state.Success() {
 		t.Errorf("it ends with %v, %q", state, out)
+	}
+}
+
+// TestSharerAsleep: so does a parent that waits in vfork(2) for the target.
+func TestSharerAsleep(t *testing.T) {
+	needX86(t)
+	for _, let := range []string{"go", "end"} {
+		t.Run(let, func(t *testing.T) {
+			g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "vforkwait.c"), "-t", "2")
+			g.Ready()
+			var pid int
+			for _, tid := range g.Threads() {
+				if children, _ := procfs.Children(g.PID, tid); len(children) > 0 {
+					pid = children[0]
+				}
+			}
+			c := attach(t, pid, &Options{Trap: TrapInt3})
+			hits := 0
+			if _, err := c.BreakSymbol(bg, "", "_exit", 0, func(*Hit) { hits++ }); err != nil {
+				t.Fatal(err)
+			}
+			if let == "go" {
+				release(t, c, ModeRun)
+			}
+			if out, state := g.Finish(); !state.Success() {
+				t.Errorf("it ends with %v, %q", state, out)
+			}
+			<-c.Done()
+			if want := map[string]int{"go": 0, "end": 1}[let]; hits != want {
+				t.Errorf("%d hits, want %d", hits, want)
+			}
+		})
 	}
 }
