@@ -42,7 +42,7 @@ func TestReleaseDuringExec(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "execstorm.c"), "-T", "-t", "2", "-n", "0")
 			g.Ready()
-			for range ptest.Rounds(300, 1000, 20000) {
+			for range ptest.Rounds(200, 500, 20000) {
 				c, err := Attach(bg, g.PID, &Options{Trap: TrapInt3})
 				if errors.Is(err, syscall.ESRCH) {
 					continue // in the middle of an exec, between two leaders
