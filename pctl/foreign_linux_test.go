@@ -3,7 +3,6 @@ package pctl
 import (
 	"errors"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"ptools/internal/ptest"
@@ -54,14 +53,7 @@ func TestInt3AfterSomebodysUprobe(t *testing.T) {
 // an int3 at such a place for its own, in every process.
 func startOwnCalls(t *testing.T) (*ptest.Target, *ptest.Truth) {
 	t.Helper()
-	program, err := os.ReadFile(ptest.BuildC(t, "calls.c"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	own := filepath.Join(t.TempDir(), "calls")
-	if err := os.WriteFile(own, program, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	own := ptest.Copy(t, ptest.BuildC(t, "calls.c"))
 	truth := ptest.NewTruth(t)
 	g := ptest.StartWith(t, &ptest.Options{Truth: truth}, own, "-t", "2", "-f", "push")
 	g.Ready()

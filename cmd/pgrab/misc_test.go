@@ -103,9 +103,7 @@ func TestNamesOfTheTarget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(name, b, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	ptest.WriteProgram(t, name, b)
 	for _, format := range []string{"--json", "--verbose"} {
 		r := pgrab(t, nil, format, "-w", "-H", "0", "--", name, "0")
 		if r.status != 0 || !strings.Contains(r.stdout, "evil") {

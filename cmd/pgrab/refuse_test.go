@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -108,29 +107,18 @@ func publicCopy(t *testing.T, file string) string {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	from, err := os.Open(file)
+	b, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer from.Close()
-	to, err := os.OpenFile(filepath.Join(dir, filepath.Base(file)), os.O_WRONLY|os.O_CREATE, 0o755)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.Copy(to, from); err != nil {
-		t.Fatal(err)
-	}
-	if err := to.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return to.Name()
+	name := filepath.Join(dir, filepath.Base(file))
+	ptest.WriteProgram(t, name, b)
+	return name
 }
 
 func Test32BitProcess(t *testing.T) {
 	exe := filepath.Join(t.TempDir(), "pause32")
-	if err := os.WriteFile(exe, pause32(), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	ptest.WriteProgram(t, exe, pause32())
 	cmd := exec.Command(exe)
 	if err := cmd.Start(); err != nil {
 		t.Skipf("this kernel does not run 32-bit programs: %v", err)

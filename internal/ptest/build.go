@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 )
 
@@ -82,10 +83,21 @@ func Copy(t testing.TB, file string) string {
 		t.Fatal(err)
 	}
 	name := filepath.Join(t.TempDir(), filepath.Base(file))
-	if err := os.WriteFile(name, b, 0o755); err != nil {
+	WriteProgram(t, name, b)
+	return name
+}
+
+// WriteProgram writes a file that can be executed at once. Nobody forks meanwhile: a child that another
+// test is making has the descriptor until its exec, and as long as one is open for writing there is no
+// executing the file (ETXTBSY).
+func WriteProgram(t testing.TB, name string, program []byte) {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	err := os.WriteFile(name, program, 0o755)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
 		t.Fatal(err)
 	}
-	return name
 }
 
 // build returns the cached executable, which it compiles in a directory of its own and then renames:
