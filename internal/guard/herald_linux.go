@@ -49,6 +49,7 @@ const (
 func newHerald(words []uint64) (*herald, error) {
 	h := &herald{gone: make(chan struct{})}
 	cpus := processors()
+	words[pidWord] = uint64(syscall.Getpid())
 	words[pairsWord] = uint64(len(cpus))
 	for i, cpu := range cpus {
 		pair(words, i)[cpuWord] = uint64(cpu)

@@ -3,6 +3,8 @@ package guard
 import (
 	"sync/atomic"
 	"unsafe"
+
+	"ptools/internal/ptrace"
 )
 
 // A patch is one byte of ours in a target's text.
@@ -14,11 +16,11 @@ type patch struct {
 
 // The ledger lies in memory that is shared with the guard process: it is written without a system
 // call, and is whole at whatever instruction we die. Its first page has words of their own
-// (herald_linux.go, process_linux.go), then come records of two words: the address; all the rest,
-// whose highest bit says that the record is good.
+// (herald_linux.go, process_linux.go), then come records of three words: the address; what stands
+// there, where the highest bit says that the record is good; the thread that writes it.
 const (
 	firstRecord = 4096 / 8 // in words
-	recordWords = 2
+	recordWords = 3
 	topWord     = firstRecord - 1 // how many records were ever used
 	good        = 1 << 63
 	mostRecords = 1 << 20                                     // beyond that traps are not guarded
@@ -37,8 +39,8 @@ func newLedger(raw []byte) ledger {
 	return ledger{raw: raw, words: unsafe.Slice((*uint64)(unsafe.Pointer(&raw[0])), len(raw)/8)}
 }
 
-// put adds a patch and returns the number of its record; ok is false if there is no room. When put
-// returns the guard would find it.
+// put adds a patch, which the calling thread is about to write, and returns the number of its record; ok
+// is false if there is no room. When put returns the guard would find it.
 func (l *ledger) put(p patch) (record int, ok bool) {
 	if n := len(l.free); n > 0 {
 		record, l.free = l.free[n-1], l.free[:n-1]
@@ -51,6 +53,7 @@ func (l *ledger) put(p patch) (record int, ok bool) {
 	}
 	w := l.words[firstRecord+record*recordWords:]
 	atomic.StoreUint64(&w[0], p.addr)
+	atomic.StoreUint64(&w[2], uint64(ptrace.ThreadID()))
 	atomic.StoreUint64(&w[1], good|uint64(p.ours)<<40|uint64(p.orig)<<32|uint64(p.mem))
 	return record, true
 }
@@ -82,3 +85,9 @@ func read(words []uint64, record int) (p patch, ok bool) {
 	rest := words[i+1]
 	return patch{uint32(rest), words[i], byte(rest >> 40), byte(rest >> 32)}, rest&good != 0
 }
+
+// writer returns the thread of a record, void or not.
+//
+//go:norace
+//go:nosplit
+func writer(words []uint64, record int) uint64 { return words[firstRecord+record*recordWords+2] }

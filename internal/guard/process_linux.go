@@ -16,7 +16,8 @@ import (
 const (
 	byteWord    = 0                              // a buffer of one byte for each pair
 	nameWord    = mostPairs                      // and the next: the name of its command, padded with zeros; its arguments are ours
-	pairsWord   = nameWord + 2                   // how many pairs of threads there are
+	pidWord     = nameWord + 2                   // our number
+	pairsWord   = pidWord + 1                    // how many pairs of threads there are
 	pairWord    = pairsWord + 1                  // the first of them
 	ballastWord = pairWord + mostPairs*pairWords // start and end of ranges of memory it can do without; 0 ends them
 )
@@ -89,9 +90,37 @@ func watchOver(words []uint64, i int) {
 	raw(syscall.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&moment)), 0, 0, 0)
 	awaitDeath(p)
 	lift(words, i)
+	moment.Nsec = 1e6
+	for writing(words) {
+		raw(syscall.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&moment)), 0, 0, 0)
+		lift(words, i)
+	}
+	lift(words, i)
 	for {
 		raw(syscall.SYS_EXIT_GROUP, 0, 0, 0, 0)
 	}
+}
+
+// writing reports whether a thread is still there that has written traps. One that was killed in the
+// system call with which it writes, or on the way there, finishes that first: behind our back, if the
+// host has taken its processor away.
+//
+//go:norace
+//go:nosplit
+//go:nocheckptr
+func writing(words []uint64) bool {
+	known := uint64(0)
+	for n := range top(words) {
+		tid := writer(words, n)
+		if tid == known {
+			continue
+		}
+		known = tid
+		if _, e := raw(syscall.SYS_TGKILL, uintptr(words[pidWord]), uintptr(tid), 0, 0); e == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // awaitDeath returns when the owner of the futex has died.
