@@ -148,9 +148,7 @@ func (c *Controller) seizePass(tids []int, r *reaper) (found bool, err error) {
 			}
 			c.drop(t) // a thread that we had not seized yet has taken the number by execve(2)
 		}
-		r.enter()
-		err := ptrace.Seize(tid, c.options(c.opt.Mode))
-		c.stolen = append(c.stolen, r.leave(tid, err == nil)...)
+		err := c.seize(tid, r)
 		switch {
 		case err == nil:
 			found = true
@@ -173,6 +171,14 @@ func (c *Controller) seizePass(tids []int, r *reaper) (found bool, err error) {
 		}
 	}
 	return found, nil
+}
+
+// seize makes this thread the tracer of another one, and keeps what r has collected meanwhile.
+func (c *Controller) seize(tid int, r *reaper) error {
+	r.enter()
+	err := ptrace.Seize(tid, c.options(c.opt.Mode))
+	c.stolen = append(c.stolen, r.leave(tid, err == nil)...)
+	return err
 }
 
 // leaderIsOurs reports whether whoever has the leader's number is traced by this thread.

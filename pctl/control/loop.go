@@ -110,6 +110,7 @@ func (c *Controller) dispatch(s ptrace.Stop) {
 	}
 	t.m.stop(s.Kind, s.Signal)
 	t.regOK, t.dirty, t.parked, t.stuck, t.arrival.behind = false, false, false, 0, false
+	t.vfork = false // who waits there reports nothing before the end of that
 	t.back = s.Back && c.wasSetBack(t)
 	if t.role == roleCopy {
 		c.letGo(t)
@@ -128,8 +129,6 @@ func (c *Controller) dispatch(s ptrace.Stop) {
 		c.eventStopped(t)
 	case ptrace.KindClone, ptrace.KindFork, ptrace.KindVfork:
 		c.birth(t, s.Kind)
-	case ptrace.KindVforkDone:
-		t.vfork = false
 	case ptrace.KindExec:
 		if t = c.execed(t); t == nil {
 			return

@@ -29,7 +29,7 @@ func (c *Controller) seizeSharers() error {
 			}
 			known[pid] = true
 			if shares, err := procfs.SharesMemory(c.pid, pid); err != nil || !shares {
-				continue // gone, or of somebody else's, who shares nothing
+				continue // gone, or another user's, whom we may not ask
 			}
 			if err := c.seizeSharing(pid, r); err != nil {
 				return err
@@ -66,9 +66,7 @@ func (c *Controller) seizeSharing(pid int, r *reaper) error {
 			if c.threads[tid] != nil {
 				continue
 			}
-			r.enter()
-			err := ptrace.Seize(tid, c.options(c.opt.Mode))
-			c.stolen = append(c.stolen, r.leave(tid, err == nil)...)
+			err := c.seize(tid, r)
 			switch {
 			case err == nil:
 				found = true
