@@ -33,8 +33,9 @@ Shows where the threads of a program spend their time.
       --value VALUE         what the text, folded and speedscope outputs count:
                             samples, cpu or wall (default samples)
       --threads             keep threads apart (by name and tid)
-      --timers WHEN         sample running threads by kernel timers, which stop
-                            nobody: auto (where permitted), off or only
+      --kernel              kernel frames too (needs timers)
+      --timers WHEN         measure processor time by timers of the processors, which stop
+                            no thread: auto (where permitted), off or only
       --threadcreate        where threads are created, instead of where time goes
   -o, --output FILE         write the profile to FILE (default: standard output)
   -O, --format FORMAT       text, folded, pprof, speedscope or json (default by
@@ -74,6 +75,7 @@ type config struct {
 	threads      bool
 	threadCreate bool
 	timers       sample.UseTimers
+	kernel       bool
 	output       string // empty: standard output
 	format       profile.Format
 	quiet        bool
@@ -130,6 +132,7 @@ func (r *rawFlags) set() *pflag.FlagSet {
 	fs.BoolVarP(&r.registers, "registers", "r", false, "")
 	fs.StringVar(&r.value, "value", "samples", "")
 	fs.BoolVar(&r.threads, "threads", false, "")
+	fs.BoolVar(&r.kernel, "kernel", false, "")
 	fs.StringVar(&r.timers, "timers", "auto", "")
 	fs.BoolVar(&r.threadCreate, "threadcreate", false, "")
 	fs.StringVarP(&r.output, "output", "o", "", "")

@@ -20,6 +20,7 @@ type session struct {
 	pctl           *pctl.Session
 	files          *sample.Files
 	targets        []*pctl.Process
+	timers         *sample.Timers    // nil: running threads are stopped
 	creations      *sample.Creations // with --threadcreate
 	binds          []func(*sample.Source)
 	job            *job.Command // the command's, or the demo's; nil without one
@@ -41,7 +42,10 @@ func (s *session) run(ctx context.Context, status *int) (err error) {
 	defer func() { err = errors.Join(err, s.pctl.Close()) }()
 	if s.cfg.threadCreate {
 		s.creations = sample.NewCreations()
+	} else if s.timers, err = sample.OpenTimers(s.cfg.timers, s.cfg.period, s.cfg.kernel); err != nil {
+		return err
 	}
+	defer s.timers.Close()
 	if err := s.acquire(ctx); err != nil {
 		return err
 	}
@@ -77,11 +81,11 @@ func (s *session) isCommand() bool { return len(s.cfg.command) > 0 }
 func (s *session) profile(ctx context.Context) (*profile.Profile, error) {
 	var sources []*sample.Source
 	for _, t := range s.targets {
-		c, err := t.Controller()
+		src, err := s.source(ctx, t)
 		if err != nil {
 			return nil, err
 		}
-		sources = append(sources, sample.NewSource(c, s.files, s.cfg.wantsLines()))
+		sources = append(sources, src)
 	}
 	if s.creations != nil {
 		for i, bind := range s.binds {
@@ -94,10 +98,30 @@ func (s *session) profile(ctx context.Context) (*profile.Profile, error) {
 	return s.sample(ctx, sources)
 }
 
+// source is a target as the sampler sees it.
+func (s *session) source(ctx context.Context, t *pctl.Process) (*sample.Source, error) {
+	if t.ReadOnly() {
+		done := make(chan struct{})
+		go func() { // ends with the process, or with ctx
+			defer close(done)
+			t.Wait(ctx)
+		}()
+		return sample.Watch(t.PID(), done, s.files, s.cfg.wantsLines()), nil
+	}
+	c, err := t.Controller()
+	if err != nil {
+		return nil, err
+	}
+	return sample.NewSource(c, s.files, s.cfg.wantsLines()), nil
+}
+
 func (s *session) sample(ctx context.Context, sources []*sample.Source) (*profile.Profile, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	o := &sample.Options{Period: s.cfg.period, For: s.cfg.length, Begun: s.begin, Timers: s.cfg.timers}
+	o := &sample.Options{Period: s.cfg.period, For: s.cfg.length, Begun: s.begin}
+	if s.timers != nil {
+		o.Ticks, o.Kernel = s.timers, s.timers.KernelName
+	}
 	printer := newPrinter(s.cfg, s.stdout, cancel)
 	if printer != nil {
 		o.Each = printer.sample

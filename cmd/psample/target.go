@@ -28,13 +28,16 @@ func (s *session) acquire(ctx context.Context) error {
 		return s.start(ctx, s.userCommand)
 	}
 	for _, pid := range s.cfg.pids {
-		o := &pctl.GrabOptions{Release: pctl.ModeRun}
+		o := &pctl.GrabOptions{Release: pctl.ModeRun, ReadOnly: s.timers != nil}
 		o.OnThreadStart = s.hook()
 		p, err := s.pctl.Grab(ctx, pid, o)
 		if err != nil {
 			return err
 		}
 		s.targets = append(s.targets, p)
+		if err := s.timers.Want(pid); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -61,7 +64,7 @@ func (s *session) start(ctx context.Context, command func() (*pctl.Command, pctl
 		return startError(err)
 	}
 	s.targets = append(s.targets, p)
-	return nil
+	return s.timers.Want(p.PID())
 }
 
 // userCommand is the COMMAND with our terminal and descriptors. It survives us.

@@ -112,10 +112,15 @@ func newWords() (fd int, mem []byte, err error) {
 // license is what the kernel wants to hear; none of the helpers used cares.
 var license = []byte("BSD\x00")
 
-// loadProgram loads a program for uprobe_multi links. The kernel gives up the check of
-// a program, with EAGAIN, when it finds a signal for the thread (do_check in
+// loadProbe loads a program for uprobe_multi links.
+func loadProbe(program []instruction) (int, error) {
+	return loadProgram(program, unix.BPF_PROG_TYPE_KPROBE, unix.BPF_TRACE_UPROBE_MULTI)
+}
+
+// loadProgram loads a program of a type, for links of the expected kind where the type has kinds. The
+// kernel gives up the check of a program, with EAGAIN, when it finds a signal for the thread (do_check in
 // kernel/bpf/verifier.c), which is handled on the way out.
-func loadProgram(program []instruction) (int, error) {
+func loadProgram(program []instruction, kind, expected uint32) (int, error) {
 	code := encode(program)
 	attr := struct {
 		kind, count    uint32
@@ -128,9 +133,9 @@ func loadProgram(program []instruction) (int, error) {
 		ifindex        uint32
 		expected       uint32
 	}{
-		kind: unix.BPF_PROG_TYPE_KPROBE, count: uint32(len(program)),
+		kind: kind, count: uint32(len(program)),
 		code: pointer(unsafe.Pointer(&code[0])), license: pointer(unsafe.Pointer(&license[0])),
-		name: [16]byte{'p', 't', 'o', 'o', 'l', 's'}, expected: unix.BPF_TRACE_UPROBE_MULTI,
+		name: [16]byte{'p', 't', 'o', 'o', 'l', 's'}, expected: expected,
 	}
 	fd, err := bpf(unix.BPF_PROG_LOAD, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
 	for err == unix.EAGAIN {

@@ -45,7 +45,7 @@ func openCounter(pid int, path string, off, addr uint64) (*Counter, error) {
 		return nil, err
 	}
 	defer unix.Close(counts) // the program and the mapping keep it
-	program, err := loadProgram(countProgram(counts))
+	program, err := loadProbe(countProgram(counts))
 	if err == nil {
 		defer unix.Close(program) // the link keeps it
 		var fd int

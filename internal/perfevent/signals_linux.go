@@ -217,7 +217,7 @@ func (s *Signals) make(sig syscall.Signal) error {
 	if s.state, s.words.mem, err = newWords(); err != nil {
 		return err
 	}
-	s.program, err = loadProgram(signalProgram(s.state, s.hits, sig, ours.Dev, ours.Ino))
+	s.program, err = loadProbe(signalProgram(s.state, s.hits, sig, ours.Dev, ours.Ino))
 	return err
 }
 

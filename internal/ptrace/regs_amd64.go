@@ -110,6 +110,24 @@ func (r *Regs) SyscallReturn() (nr int64, result int64, ok bool) {
 	return int64(r.OrigRax), int64(r.Rax), true
 }
 
+// InterruptedResult reports whether the result of a system call, as it is at a stop, says that a signal or
+// a stop has cut it: the kernel's codes for the ways to make it again (include/linux/errno.h), or EINTR.
+func InterruptedResult(result int64) bool {
+	switch -result {
+	case eRestartSys, eRestartNoIntr, eRestartNoHand, eRestartBlock, eIntr:
+		return true
+	}
+	return false
+}
+
+const (
+	eIntr          = 4
+	eRestartSys    = 512
+	eRestartNoIntr = 513
+	eRestartNoHand = 514
+	eRestartBlock  = 516
+)
+
 // HandlerContext returns the address of the struct ucontext that a signal handler was
 // given, if the thread stands at the handler's first instruction. The kernel has put it
 // on top of the stack, above the return address and followed by the siginfo, and has

@@ -44,6 +44,9 @@ func (r *Regs) SetTrapFlag(bool) {}
 // FP returns 0.
 func (r *Regs) FP() uint64 { return 0 }
 
+// InterruptedResult returns false.
+func InterruptedResult(int64) bool { return false }
+
 // ThreadPointer returns 0.
 func (r *Regs) ThreadPointer() uint64 { return 0 }
 

@@ -128,6 +128,10 @@ func (p *process) reread() int64 {
 // saw takes note of what a thread has run.
 func (p *process) saw(t *thread, sched procfs.SchedStat) {
 	p.balance.seen += int64(sched.Slices - t.now.Slices)
+	if sched.Run > t.now.Run && !t.rebase {
+		t.used += sched.Run - t.now.Run
+	}
+	t.rebase = false
 	t.now = sched
 }
 

@@ -67,7 +67,7 @@ func (p *process) awaitRun(t *thread) {
 // lookAgain looks at the threads that stopped too early. What was seen first stands for
 // those that cannot be stopped now.
 func (l *looking) lookAgain(ctx context.Context) error {
-	l.wanted, l.early = l.early, l.wanted[:0]
+	l.wanted, l.early, l.maybe = l.early, l.wanted[:0], l.maybe[:0]
 	for _, t := range l.wanted {
 		t.visited = 0
 		l.p.awaitRun(t)

@@ -13,13 +13,15 @@ type Cost struct {
 	Late   int64 // of those, begun more than half a period late
 	Missed int64 // ticks for which there was no round
 
-	Samples int64
-	Kept    int64 // samples of threads that had not moved
-	Passive int64 // samples read from outside
-	Stops   int64 // threads stopped
-	Timed   int64 // samples of running threads that were not stopped
-	Dropped int64 // samples that timers took and whose stacks cannot be told from them
-	Refused int64 // threads that could not be stopped when they should have been
+	Samples  int64
+	Kept     int64 // samples of threads that had not moved
+	Passive  int64 // samples read from outside
+	Stops    int64 // threads stopped
+	Ticks    int64 // samples of running threads by timers, which stop no thread
+	Cut      int64 // of those, whose outer callers are not known
+	Lost     int64 // records of timers that found no room
+	Children int64 // processes that were started and are not sampled
+	Refused  int64 // threads that could not be stopped when they should have been
 
 	// The pause of a stop is measured from the request to the end of the visit,
 	// less what the thread spent waiting for a processor in between; it is no less than
@@ -36,8 +38,11 @@ type Cost struct {
 func (c *Cost) String() string {
 	line := fmt.Sprintf("%d rounds (%d late, %d missed), %d stops, longest pause %v, total pause %v",
 		c.Rounds, c.Late, c.Missed, c.Stops, brief(c.LongestPause), brief(c.TotalPause))
-	if c.Timed > 0 {
-		line += fmt.Sprintf(", %d samples by timers", c.Timed)
+	if c.Ticks > 0 {
+		line += fmt.Sprintf(", %d samples by timers", c.Ticks)
+	}
+	if c.Lost > 0 {
+		line += fmt.Sprintf(" (%d lost)", c.Lost)
 	}
 	return line
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"ptools/internal/perfevent"
 	"ptools/internal/procfs"
 	"ptools/internal/profile"
 	"ptools/internal/ptrace"
@@ -101,10 +102,9 @@ type fakeWorld struct {
 	exited  time.Duration
 	slices  uint64 // of threads that have ended
 	yields  uint64
-	forbid  error // timers
-	timers  map[int]*fakeTimer
-	opening error      // what opening a timer says
-	seen    [][]uint64 // stacks that timers have met
+	records []perfevent.Record
+	lost    int64
+	seen    [][]uint64 // stacks that ticks have met
 	stray   uint64     // one of so many leads to memory that is not in the copy; 0: none
 	sums    int        // how often the sum was asked for
 	onSum   func()
@@ -161,8 +161,7 @@ func (w *fakeWorld) source() *Source {
 			}
 			return sum, nil
 		},
-		Sum:    func() (Sum, error) { return fakeSum{w}, nil },
-		Timers: func() (Timers, error) { return fakeTimers{w}, w.forbid },
+		Sum: func() (Sum, error) { return fakeSum{w}, nil },
 	}
 }
 
@@ -194,7 +193,7 @@ func (w *fakeWorld) Threads() []int {
 func (w *fakeWorld) Generation() uint64    { return w.gen }
 func (w *fakeWorld) Done() <-chan struct{} { return w.done }
 
-func (w *fakeWorld) Look(_ context.Context, tids []int, visit func(int, *ptrace.Regs)) (int, error) {
+func (w *fakeWorld) LookIf(_ context.Context, tids []int, ready func(int) bool, visit func(int, *ptrace.Regs)) (int, error) {
 	w.looks++
 	if w.onLook != nil {
 		w.onLook()
@@ -202,7 +201,7 @@ func (w *fakeWorld) Look(_ context.Context, tids []int, visit func(int, *ptrace.
 	missed := 0
 	for _, tid := range tids {
 		t := w.threads[tid]
-		if t == nil || t.unmovable {
+		if t == nil || !ready(tid) || w.threads[tid] != t || t.unmovable {
 			missed++
 			continue
 		}
@@ -246,9 +245,13 @@ func (m *fakeImage) Unwind(s *Snapshot, dst []profile.Addr) ([]profile.Addr, unw
 	}
 	t := m.world.threads[tid]
 	var stack []uint64
-	if i := s.PC - firstSeen; i < uint64(len(m.world.seen)) { // a timer's
+	if i := s.PC - firstSeen; i < uint64(len(m.world.seen)) { // a tick's
 		stack = m.world.seen[i]
-		s.Strayed = m.world.stray > 0 && i%m.world.stray == 0
+		if s.Strayed = m.world.stray > 0 && i%m.world.stray == 0; s.Strayed {
+			dst = append(dst, profile.Addr{PC: stack[0]}, profile.Addr{PC: 0x66, Kind: profile.Return})
+			s.Beyond = 1
+			return dst, unwind.Unreadable
+		}
 	} else {
 		stack = t.stack
 	}

@@ -1,10 +1,6 @@
 package sample
 
-import (
-	"time"
-
-	"ptools/internal/profile"
-)
+import "time"
 
 // As long as threads only run, seen by their timers, or rest, a round finds out nothing that
 // the next one would not: timers keep their samples, and who has not moved between the
@@ -55,32 +51,9 @@ func (p *process) isCalm(before *balance) bool {
 		return false
 	}
 	for _, t := range p.examined {
-		if t.verdict != keep && (t.timer == nil || t.timer.shown != p.number) {
+		if t.verdict != keep && t.verdict != running {
 			return false
 		}
 	}
 	return true
-}
-
-// spread gives the ticks of a round that was put off, but one, to the samples that timers
-// have taken meanwhile, the oldest first; what is left goes to the last.
-func (c *timers) spread(ticks int64, wall time.Duration) {
-	p := c.p
-	for _, t := range p.examined {
-		k := t.timer
-		if k == nil || k.shown != p.number {
-			continue
-		}
-		done := int64(0)
-		for i := int64(1); i < ticks && len(k.waiting) > 0; i++ {
-			if k.waiting[0].stack == t.stack {
-				c.show(t)
-				continue
-			}
-			p.add(t, profile.Values{Samples: i - done, Wall: int64(wall) * (i - done)})
-			done = i
-			c.show(t)
-			t.rounds, t.since = p.rounds+done, p.last+time.Duration(done)*wall
-		}
-	}
 }

@@ -16,6 +16,8 @@ const maxArena = 16 << 20
 type looking struct {
 	p      *process
 	wanted []*thread
+	maybe  []*thread // that have run since the round before, and wait
+	over   bool      // no more threads can be wanted in this round
 	early  []*thread // that stopped before their moment
 	brief  int       // how often that was in question
 	tids   []int
@@ -26,11 +28,12 @@ type looking struct {
 	begun  time.Duration // when the stops were asked for
 	strict int           // so many stacks more are unwound while their thread stands still
 	visit  func(int, *ptrace.Regs)
+	ready  func(int) bool
 }
 
 func (l *looking) init(p *process) {
 	l.p = p
-	l.visit = l.visited
+	l.visit, l.ready = l.visited, l.runsStill
 }
 
 // look stops the wanted threads and takes their stacks.
@@ -39,13 +42,21 @@ func (l *looking) look(ctx context.Context) error {
 	if err := l.stop(ctx); err != nil {
 		return err
 	}
-	p.sampler.cost.Refused += int64(len(l.wanted) - l.visits)
-	l.early = l.early[:0]
+	l.early, l.over = l.early[:0], true
+	defer func() { l.over = false }()
+	for _, t := range l.maybe {
+		if t.visited != 0 {
+			l.wanted = append(l.wanted, t)
+		}
+	}
 	// A process that has exec'd meanwhile has been seen in either image.
 	replaced := p.image.Stale()
 	for _, t := range l.wanted {
 		switch {
+		case t.visited == 0 && t.waits:
+			p.passive(t, t.nowIn)
 		case t.visited == 0:
+			p.sampler.cost.Refused++
 			l.refused(t)
 		case replaced:
 			p.levels = append(p.levels[:0], p.sampler.exec)
@@ -69,16 +80,19 @@ func (l *looking) look(ctx context.Context) error {
 func (l *looking) stop(ctx context.Context) error {
 	l.prepare()
 	l.begun = l.p.sampler.clock.Now()
-	_, err := l.p.Control.Look(ctx, l.tids, l.visit)
+	_, err := l.p.Control.LookIf(ctx, l.tids, l.ready, l.visit)
 	l.p.sampler.cost.Stops += int64(l.visits)
 	return err
 }
 
 // prepare makes room for one snapshot per wanted thread.
 func (l *looking) prepare() {
-	n := len(l.wanted)
+	n := len(l.wanted) + len(l.maybe)
 	l.tids = l.tids[:0]
 	for _, t := range l.wanted {
+		l.tids = append(l.tids, t.tid)
+	}
+	for _, t := range l.maybe {
 		l.tids = append(l.tids, t.tid)
 	}
 	l.visits = 0
@@ -91,11 +105,32 @@ func (l *looking) prepare() {
 	}
 }
 
+// runsStill runs on the control goroutine right before a thread is interrupted: the moment that counts. What was
+// seen when the round began is up to a hundred microseconds old. A thread that waits now is left
+// alone, unless it is stopped for what it waits with.
+func (l *looking) runsStill(tid int) bool {
+	t := l.p.byTID[tid]
+	if t == nil || t.state != 0 && !t.recheck {
+		return t != nil
+	}
+	sched, err := t.files.SchedStat()
+	if err != nil {
+		return false
+	}
+	call, err := t.files.Syscall()
+	l.p.saw(t, sched)
+	if t.waits, t.nowIn = err == nil && !call.Running, call; t.waits {
+		return false
+	}
+	t.state = 0
+	return true
+}
+
 // visited runs on the control goroutine while the thread is stopped: one copy of
 // the registers, one read of the stack.
 func (l *looking) visited(tid int, regs *ptrace.Regs) {
 	t := l.p.byTID[tid]
-	if t == nil || t.visited != 0 || l.visits == len(l.wanted) {
+	if t == nil || t.visited != 0 || l.visits == len(l.tids) {
 		return
 	}
 	s := &l.snaps[l.visits]
@@ -120,6 +155,10 @@ func (l *looking) taken(t *thread, s *Snapshot) {
 		// asked. While it was visited it stood, at any rate.
 		p.sampler.cost.pause(max(s.seen-l.begun-time.Duration(sched.Wait-t.now.Wait), s.seen-s.visited))
 		t.ran = sched.Slices != t.now.Slices
+		t.burst += time.Duration(sched.Run - t.now.Run)
+		if t.state == 0 {
+			t.sighting = sightingOf(&s.Regs, t.burst, t.ran)
+		}
 		p.saw(t, sched)
 	}
 	t.learnStack(p.image, s.SP) // for the next time
@@ -139,7 +178,6 @@ func (l *looking) taken(t *thread, s *Snapshot) {
 		levels, end = p.image.Unwind(s, levels)
 	}
 	l.learnStrayed(s.Strayed)
-	p.timers.trust.stopped()
 	if now := p.last; ranOut(end) && p.refresh.may(now) && p.keepMapped(now) {
 		levels, end = p.image.Unwind(s, levels[:notes])
 		if !ranOut(end) {
@@ -152,12 +190,8 @@ func (l *looking) taken(t *thread, s *Snapshot) {
 	if t.state != 0 && inCall && nr == t.call.Nr {
 		t.know = disturbed
 	}
-	wasBlocked := t.state != 0
 	t.state, t.sched = 0, t.now
 	t.regs, t.partial, t.pc, t.sp = s.Regs, false, s.PC, s.SP
-	if t.tls = s.Regs.ThreadPointer(); !wasBlocked && t.timer == nil {
-		p.timers.start(t, firstTimerStack)
-	}
 	p.took(t, end)
 }
 
@@ -179,7 +213,11 @@ func (l *looking) learnStrayed(strayed bool) {
 // refused takes what can be seen of a thread that could not be stopped: it may
 // have gone to sleep where nothing wakes it.
 func (l *looking) refused(t *thread) {
-	p := l.p
+	l.p.notSeen(t)
+}
+
+// notSeen takes what can be seen from outside of a thread that is not stopped.
+func (p *process) notSeen(t *thread) {
 	if t.state != 0 {
 		t.state = 0
 		return // a passive look came before, and stands

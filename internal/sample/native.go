@@ -6,7 +6,6 @@ import (
 
 	"ptools/internal/elfsym"
 	"ptools/internal/mem"
-	"ptools/internal/perfevent"
 	"ptools/internal/procfs"
 	"ptools/internal/profile"
 	"ptools/internal/unwind"
@@ -26,29 +25,24 @@ func NewFiles() *Files { return elfsym.NewCache(keptFiles) }
 // NewSource returns the process that c controls. With lines, addresses are
 // resolved to source lines and inlined functions too.
 func NewSource(c *control.Controller, files *Files, lines bool) *Source {
-	pid := c.PID()
+	return newSource(c.PID(), c, files, lines)
+}
+
+// Watch returns a process that nothing is attached to, for a sampler with Ticks. done is closed when
+// the process has ended.
+func Watch(pid int, done <-chan struct{}, files *Files, lines bool) *Source {
+	return newSource(pid, watched{pid, done}, files, lines)
+}
+
+func newSource(pid int, c Control, files *Files, lines bool) *Source {
 	return &Source{
 		PID:     pid,
 		Control: c,
 		Thread:  func(tid int) (Thread, error) { return procfs.OpenTask(pid, tid) },
-		Timers:  openTimers,
 		Image:   func() (Image, error) { return openNative(pid, files, lines) },
 		CPU:     func() (time.Duration, error) { return processorTime(pid) },
 		Sum:     func() (Sum, error) { return procfs.OpenTaskStats(pid) },
 	}
-}
-
-// nativeTimers are those of the kernel.
-type nativeTimers struct{ *perfevent.Timers }
-
-func openTimers() (Timers, error) {
-	t, err := perfevent.OpenTimers()
-	return nativeTimers{t}, err
-}
-
-// Open implements Timers.
-func (n nativeTimers) Open(tid int, period time.Duration, stack int) (Timer, error) {
-	return n.Timers.Open(tid, period, stack)
 }
 
 // native is the address space of a real process.
@@ -136,11 +130,13 @@ func (n *native) Unwind(s *Snapshot, dst []profile.Addr) ([]profile.Addr, unwind
 		s.Regs.SetSP(s.SP)
 	}
 	strays := n.unwinder.Counts().Strays
-	frames, end := n.unwinder.Unwind(&s.Regs, unwind.Stack{
-		Base: s.Base, Data: s.Stack, Mem: n.mem, Chain: s.Chain, Partial: s.Partial,
-	}, n.frames[:0])
+	stack := unwind.Stack{Base: s.Base, Data: s.Stack, Mem: n.mem, Chain: s.Chain, Partial: s.Partial}
+	if s.Late {
+		stack.Mem = nil
+	}
+	frames, end := n.unwinder.Unwind(&s.Regs, stack, n.frames[:0])
 	n.frames = frames
-	s.Strayed = n.unwinder.Counts().Strays != strays
+	s.Strayed, s.Beyond = n.unwinder.Counts().Strays != strays, n.unwinder.Beyond()
 	for _, f := range frames {
 		kind := profile.Exact
 		if f.Return {

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"ptools/internal/perfevent"
 	"ptools/internal/profile"
 	"ptools/internal/ptest"
 	"ptools/internal/ptrace"
@@ -62,7 +61,7 @@ func bothWays(t *testing.T, test func(*testing.T, UseTimers)) {
 
 // needTimers leaves the test out where there are no timers for us.
 func needTimers(t testing.TB) {
-	timers, err := perfevent.OpenTimers()
+	timers, err := OpenTimers(TimersOnly, time.Second, false)
 	if err != nil {
 		t.Skip(err)
 	}
@@ -85,15 +84,36 @@ func sampleBy(t testing.TB, use UseTimers, rounds int64, period time.Duration, e
 	for _, c := range cs {
 		sources = append(sources, NewSource(c, files, false))
 	}
-	s := New(sources, &Options{Period: period, Each: each, Timers: use, Progress: func(p *Progress) {
+	o := &Options{Period: period, Each: each, Progress: func(p *Progress) {
 		if p.Rounds >= rounds {
 			cancel()
 		}
-	}})
+	}}
+	o.Ticks = wanting(t, use, period, sources...)
+	s := New(sources, o)
 	if err := s.Run(ctx); err != nil {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// wanting returns timers that want the sources, nil for none.
+func wanting(t testing.TB, use UseTimers, period time.Duration, sources ...*Source) Ticks {
+	t.Helper()
+	timers, err := OpenTimers(use, period, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if timers == nil {
+		return nil
+	}
+	t.Cleanup(func() { timers.Close() })
+	for _, src := range sources {
+		if err := timers.Want(src.PID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return timers
 }
 
 // share returns the share of a function anywhere on the stack, of all samples.
@@ -137,7 +157,7 @@ func testColumns(t *testing.T, use UseTimers) {
 				readings = append(readings, d)
 				return d, err
 			}
-			s := New([]*Source{source}, &Options{For: 2 * time.Second, Timers: use})
+			s := New([]*Source{source}, &Options{For: 2 * time.Second, Ticks: wanting(t, use, DefaultPeriod, source)})
 			if err := s.Run(context.Background()); err != nil {
 				t.Fatal(err)
 			}
@@ -318,7 +338,8 @@ func BenchmarkRoundBusy(b *testing.B) {
 
 func benchmarkRound(b *testing.B, use UseTimers, g *ptest.Target) {
 	g.Ready()
-	s := New([]*Source{NewSource(attach(b, g.PID, nil), openFiles(b), false)}, &Options{Timers: use})
+	source := NewSource(attach(b, g.PID, nil), openFiles(b), false)
+	s := New([]*Source{source}, &Options{Ticks: wanting(b, use, DefaultPeriod, source)})
 	p := s.processes[0]
 	if err := p.begin(0); err != nil {
 		b.Fatal(err)

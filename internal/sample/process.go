@@ -23,11 +23,8 @@ type process struct {
 	threads []*thread // by tid
 	byTID   map[int]*thread
 	gen     uint64
-	stale   bool      // threads must be matched with the controller's anew
-	gone    []*thread // ended since the last round
-	// unsettled: threads came or went, so that some may have come and gone.
-	unsettled bool
-	names     map[int64]profile.Addr // notes of system calls
+	stale   bool                   // threads must be matched with the controller's anew
+	names   map[int64]profile.Addr // notes of system calls
 
 	balance  balance
 	recent   list.List // the threads, who moved last first
@@ -38,15 +35,17 @@ type process struct {
 	ticks    int64     // that this round may take
 	calm     bool      // it could take them all
 
-	last    time.Duration // time of the previous round
-	base    time.Duration // CPU at the beginning
-	charged int64         // processor time that samples have counted, ns
-	over    bool          // it has ended, or can no longer be looked at
-	err     error         // why, if it had not ended
+	last       time.Duration // time of the previous round
+	base       time.Duration // CPU at the beginning
+	total      time.Duration // CPU when it was last read
+	sinceTotal time.Duration // what ticks have counted since then
+	totals     budget
+	over       bool  // it has ended, or can no longer be looked at
+	err        error // why, if it had not ended
 
 	refresh refreshing
 	looking looking
-	timers  timers
+	ticking ticking
 	buf     []byte // stack of a passive look
 	snap    Snapshot
 	levels  []profile.Addr
@@ -63,7 +62,7 @@ func newProcess(src *Source, s *Sampler) *process {
 		buf:     make([]byte, maxStack),
 	}
 	p.looking.init(p)
-	p.timers.init(p)
+	p.ticking.init(p)
 	return p
 }
 
@@ -71,9 +70,6 @@ func newProcess(src *Source, s *Sampler) *process {
 // values are counted from.
 func (p *process) begin(now time.Duration) error {
 	if err := p.open(); err != nil && !vanished(err) {
-		return err
-	}
-	if err := p.timers.prepare(p.sampler.opt.Timers); err != nil {
 		return err
 	}
 	// Without an image it has just ended, or stands between two images: the rounds
@@ -91,20 +87,22 @@ func (p *process) begin(now time.Duration) error {
 		if errors.Is(err, errors.ErrUnsupported) {
 			return err
 		}
-		t.run = s.Run
+		t.rebase = true
+		p.saw(t, s)
+		t.guess.from, t.guess.slices = t.used, s.Slices
 	}
 	if p.CPU != nil {
 		// Without it what dead threads used goes unseen, nothing else.
 		p.base, _ = p.CPU()
+		p.total = p.base
 	}
-	p.unsettled = false
 	return nil
 }
 
 // open takes up the present image and its address space.
 func (p *process) open() error {
 	for _, t := range p.threads {
-		p.leave(t)
+		p.settleThread(t)
 	}
 	image, err := p.Image()
 	if err != nil {
@@ -114,15 +112,11 @@ func (p *process) open() error {
 	p.space = p.sampler.profile.Space(p.PID, image.Executable(), image)
 	p.namer = newNamer(image)
 	p.refresh = refreshing{}
-	clear(p.timers.calls)
+	clear(p.ticking.calls)
 	p.balance.known = false
 	for _, t := range p.threads {
-		p.timers.stop(t)
 		t.counted, t.know, t.bottom, t.top = false, moving, 0, 0
 		p.stir(t)
-	}
-	for _, t := range p.gone {
-		t.counted = false // its stack is in the space before
 	}
 	return nil
 }
@@ -171,7 +165,7 @@ func (p *process) enroll() {
 	if gen == p.gen && !p.stale {
 		return
 	}
-	p.gen, p.stale, p.unsettled = gen, false, true
+	p.gen, p.stale = gen, false
 	p.tids = append(p.tids[:0], p.Control.Threads()...)
 	slices.Sort(p.tids)
 	old := p.threads
@@ -214,16 +208,34 @@ func (p *process) meet(tid int) *thread {
 
 // bury forgets a thread that has ended.
 func (p *process) bury(t *thread) {
-	p.leave(t)
+	p.settleThread(t)
 	p.recent.Remove(t.place)
 	p.balance.seen -= int64(t.now.Slices)
 	p.balance.known = false // how often it was put on a processor in the end is not known
 	t.files.Close()
-	p.timers.stop(t)
 	if p.byTID[t.tid] == t {
 		delete(p.byTID, t.tid)
 	}
-	p.gone = append(p.gone, t)
+}
+
+// settleThread counts what is under way of a thread that ends, or whose process gets another image.
+func (p *process) settleThread(t *thread) {
+	p.leave(t)
+	p.divide(t)
+	p.ticking.forgive(t)
+}
+
+// execed follows the process into the image that it has now. Whoever has called exec has taken over the
+// number of the first thread.
+func (p *process) execed() {
+	if p.image != nil && !p.image.Stale() {
+		return
+	}
+	p.stale = true
+	p.renew()
+	for _, t := range p.threads {
+		t.rebase, t.inexact = true, true
+	}
 }
 
 // lose buries a thread that turned out to have ended. Its tid may already be
@@ -237,19 +249,8 @@ func (p *process) lose(t *thread) {
 	p.bury(t)
 }
 
-// total returns the processor time of the process. It is read before the threads
-// are, so that what the living have used in between counts as theirs.
-func (p *process) total() (time.Duration, bool) {
-	if p.CPU == nil {
-		return 0, false
-	}
-	total, err := p.CPU()
-	return total, err == nil
-}
-
 // close gives back what the sampling has opened.
 func (p *process) close() {
-	p.timers.close()
 	for _, t := range p.threads {
 		t.files.Close()
 	}

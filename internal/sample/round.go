@@ -19,17 +19,11 @@ func (p *process) round(ctx context.Context, now time.Duration, ticks int64) {
 		return
 	}
 	p.enroll()
-	settle := p.unsettled
-	var total time.Duration
-	if settle {
-		total, settle = p.total()
-	}
-	p.unsettled = false
-	p.looking.wanted = p.looking.wanted[:0]
+	p.looking.wanted, p.looking.maybe = p.looking.wanted[:0], p.looking.maybe[:0]
 	before := p.balance
 	p.examineAll()
-	p.calm = !settle && p.isCalm(&before)
-	if len(p.looking.wanted) > 0 {
+	p.calm = p.isCalm(&before)
+	if len(p.looking.wanted)+len(p.looking.maybe) > 0 {
 		if err := p.looking.look(ctx); err != nil {
 			if !p.endedBy(err) {
 				p.over, p.err = true, err
@@ -37,14 +31,11 @@ func (p *process) round(ctx context.Context, now time.Duration, ticks int64) {
 			return
 		}
 	}
-	wall := now - p.last
 	if !p.calm {
 		ticks = 1
 	}
 	p.complete(now, ticks)
-	if settle {
-		p.settle(total, wall)
-	}
+	p.keepTotal(now)
 	if p.refresh.due(now) {
 		p.keepMapped(now)
 	}
@@ -66,10 +57,7 @@ func (p *process) examine(t *thread) {
 		t.verdict = keep
 		return
 	}
-	if t.timer != nil && p.timers.rests(t) {
-		p.timers.drain(t)
-	}
-	t.state = 0
+	t.state, t.burst, t.sighting, t.recheck, t.waits = 0, 0, noSighting, false, false
 	call, err := t.files.Syscall()
 	if call.Nr == restartSyscall {
 		call.Nr = p.restarted(t, call.PC, call.SP)
@@ -77,7 +65,8 @@ func (p *process) examine(t *thread) {
 	switch {
 	case err != nil && vanished(err):
 		p.lose(t)
-	case err == nil && call.Running && p.timers.runs(t):
+	case err == nil && call.Running && p.sampler.opt.Ticks != nil:
+		p.ticking.runs(t)
 	case err != nil || call.Running:
 		// Where a thread waits may be hidden from us; then it is stopped like
 		// one that runs.
@@ -85,15 +74,21 @@ func (p *process) examine(t *thread) {
 	case t.know == disturbed && t.explained(call, sched):
 		t.know, t.sched, t.verdict = still, sched, keep
 	default:
-		if t.timer != nil {
-			t.timer.blocked()
-		}
 		p.passive(t, call)
+		if t.verdict == taken && t.seen > 0 && p.sampler.opt.Ticks == nil {
+			t.recheck = true
+			p.looking.maybe = append(p.looking.maybe, t)
+		}
 	}
 }
 
-// want puts a thread on the list of those to stop.
+// want puts a thread on the list of those to stop. Where ticks are taken no thread is: what can be seen of it
+// without a stop stands.
 func (p *process) want(t *thread) {
+	if p.sampler.opt.Ticks != nil || p.looking.over {
+		p.notSeen(t)
+		return
+	}
 	t.verdict = wanted
 	p.looking.wanted = append(p.looking.wanted, t)
 }

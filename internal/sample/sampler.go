@@ -26,8 +26,10 @@ type Options struct {
 	Each func(*Sample)
 	// Progress is called after every round.
 	Progress func(*Progress)
-	// Timers says whether running threads are sampled by timers.
-	Timers UseTimers
+	// Ticks samples running threads; it must have been told of the sources. Nil: they are stopped.
+	Ticks Ticks
+	// Kernel names addresses in the kernel. Nil: ticks have none.
+	Kernel func(addr uint64) string
 	// Clock replaces the machine's.
 	Clock Clock
 }
@@ -62,18 +64,22 @@ type Sampler struct {
 	clock     Clock
 	sched     schedule
 	processes []*process
+	byPID     map[int]*process
 	profile   *profile.Profile
 	cost      Cost
 	calm      leaping
-	timers    int // that are open
+	kernel    map[uint64]profile.Addr // levels by address
 
-	stopped, exec, notStopped profile.Addr
+	stopped, exec, notStopped, unseen profile.Addr
 }
 
 // New returns a sampler of the sources, which must be controlled and must not be
 // held at a rendezvous once Run has called Begun.
 func New(sources []*Source, o *Options) *Sampler {
-	s := &Sampler{profile: profile.New(), calm: leaping{patience: minPatience}}
+	s := &Sampler{
+		profile: profile.New(), calm: leaping{patience: minPatience},
+		byPID: make(map[int]*process), kernel: make(map[uint64]profile.Addr),
+	}
 	if o != nil {
 		s.opt = *o
 	}
@@ -87,8 +93,11 @@ func New(sources []*Source, o *Options) *Sampler {
 	s.stopped = s.profile.Note("[stopped]")
 	s.exec = s.profile.Note("[exec]")
 	s.notStopped = s.profile.Note("[not stopped]")
+	s.unseen = s.profile.Note("[running]")
 	for _, src := range sources {
-		s.processes = append(s.processes, newProcess(src, s))
+		p := newProcess(src, s)
+		s.processes = append(s.processes, p)
+		s.byPID[p.PID] = p
 	}
 	return s
 }
@@ -153,6 +162,7 @@ func (s *Sampler) whileAny(ctx context.Context) (_ context.Context, stop func())
 func (s *Sampler) round(ctx context.Context) {
 	now := s.clock.Now()
 	s.sched.take(now)
+	s.drain()
 	threads, calm := 0, true
 	for _, p := range s.processes {
 		if p.ended() {
@@ -213,11 +223,31 @@ func (s *Sampler) finish(start time.Duration) {
 	p.Duration = s.clock.Now() - start
 	p.Rounds = s.sched.taken
 	s.cost.Rounds, s.cost.Late, s.cost.Missed = s.sched.taken, s.sched.late, s.sched.missed
+	s.drain()
 	for _, q := range s.processes {
 		q.closeAccount()
-		p.CPU += q.used()
+		q.reconcile()
 		q.close()
 	}
+	p.CPU = time.Duration(p.Total().CPU)
+}
+
+// tickPeriod is how much processor time a tick stands for, or would.
+func (s *Sampler) tickPeriod() time.Duration {
+	if s.opt.Ticks != nil {
+		return s.opt.Ticks.Period()
+	}
+	return s.opt.Period
+}
+
+// kernelNote returns the level that stands for an address in the kernel.
+func (s *Sampler) kernelNote(addr uint64) profile.Addr {
+	a, ok := s.kernel[addr]
+	if !ok {
+		a = s.profile.Note(s.opt.Kernel(addr) + "_[k]")
+		s.kernel[addr] = a
+	}
+	return a
 }
 
 // Profile returns what has been seen, after Run.

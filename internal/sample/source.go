@@ -17,10 +17,10 @@ type Control interface {
 	Threads() []int
 	// Generation changes when the set of threads does.
 	Generation() uint64
-	// Look stops the threads together, calls visit once for each as soon as
-	// it stops and lets it run again at once. missed counts those that could
-	// not be stopped.
-	Look(ctx context.Context, tids []int, visit func(tid int, regs *ptrace.Regs)) (missed int, err error)
+	// LookIf stops the threads together, calls visit once for each as soon as
+	// it stops and lets it run again at once. Right before a thread is interrupted ready is asked whether it
+	// is to be. missed counts those that were not stopped.
+	LookIf(ctx context.Context, tids []int, ready func(tid int) bool, visit func(tid int, regs *ptrace.Regs)) (missed int, err error)
 	// Done is closed when the process has ended or is no longer controlled.
 	Done() <-chan struct{}
 }
@@ -82,6 +82,12 @@ type Snapshot struct {
 	// is now and not as it was with Regs.
 	Strayed bool
 
+	// Late says that the memory of the process need not be what it was, or any more: only the copy counts.
+	Late bool
+	// Beyond is set by Unwind if Strayed: how many of the last levels come after the first word
+	// that was not in the copy.
+	Beyond int
+
 	visited time.Duration // when the thread stood
 	seen    time.Duration // when the copy was complete
 	unwound bool          // levels and end are set
@@ -95,8 +101,6 @@ type Source struct {
 	Control Control
 	// Thread opens the files of a thread.
 	Thread func(tid int) (Thread, error)
-	// Timers prepares timers. Nil, or an error, does without.
-	Timers func() (Timers, error)
 	// Image opens the present address space.
 	Image func() (Image, error)
 	// CPU returns the processor time of the whole process since its start,

@@ -33,6 +33,7 @@ const (
 	taken                  // its stack is new
 	wanted                 // it has to be stopped
 	skipped                // it has ended
+	running                // it runs; where, ticks tell
 )
 
 // thread is one thread of a sampled process.
@@ -62,15 +63,21 @@ type thread struct {
 	top     uint64
 
 	verdict verdict
-	run     uint64 // processor time of the last sample, ns
+	used    uint64 // processor time since the sampling began or it was born, ns, as far as read
+	rebase  bool   // the next reading does not count: what was before is not known
+	inexact bool   // used lacks something
 	now     procfs.SchedStat
-	ran     bool // it was put on a processor after its stop
-	visited int  // index+1 of its snapshot in this round's look
+	ran     bool           // it was put on a processor after its stop
+	recheck bool           // it waits, and is looked at once more right before the others are stopped
+	waits   bool           // it waited then
+	nowIn   procfs.Syscall // where
+	visited int            // index+1 of its snapshot in this round's look
 
-	timer   *timed // nil: none
-	untimed bool   // it cannot have one
-	pace    pace
-	tls     uint64 // its thread pointer, as the last stop showed it
+	debt     debt            // with ticks
+	guess    estimate        // without
+	sighting sighting        // of this round's stop
+	burst    time.Duration   // that of the sighting
+	shown    profile.StackID // where the last tick met it, if anybody wants to see samples
 
 	regs    ptrace.Regs // when the stack was taken, unless partial
 	partial bool

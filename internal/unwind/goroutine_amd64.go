@@ -25,13 +25,13 @@ func (u *Unwinder) goM(tls int32) (uint64, bool) {
 	return u.mem.word(g + gM)
 }
 
-// goG returns the g that runs on the thread, found in thread-local storage, if it is
-// plausible: its m has a g0 whose m it is.
+// goG returns the g that runs on the thread, found in thread-local storage, or else in the register that
+// Go code keeps it in, if it is plausible: its m has a g0 whose m it is.
 func (u *Unwinder) goG(tls int32) (uint64, bool) {
-	if u.tls == 0 {
-		return 0, false
+	g, ok := u.goReg, u.goReg%8 == 0
+	if u.tls != 0 {
+		g, ok = u.mem.word(u.tls + uint64(int64(tls)))
 	}
-	g, ok := u.mem.word(u.tls + uint64(int64(tls)))
 	if !ok || g == 0 {
 		return 0, false
 	}

@@ -26,6 +26,9 @@ func (u *Unwinder) leaveCFI(p *place, n *plan, sp uint64) (exit, End) {
 		return byReturn, u.leaveInner(p, n, sp)
 	}
 	end := u.apply(n, p.m.Bias)
+	if end == NoRegister {
+		end = u.applyFixed(p, n)
+	}
 	if end != 0 {
 		return byReturn, end
 	}
@@ -131,6 +134,12 @@ func (u *Unwinder) apply(n *plan, bias uint64) End {
 	default:
 		return BadRule
 	}
+	return u.applyAt(n, bias, cfa)
+}
+
+// applyAt is apply where the CFA is known.
+func (u *Unwinder) applyAt(n *plan, bias, cfa uint64) End {
+	r := n.row
 	regs, known := u.regs, u.known|1<<regRSP
 	regs[regRSP] = cfa
 	hasRIP := false

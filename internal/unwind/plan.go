@@ -27,6 +27,7 @@ type plan struct {
 	tls    int32   // where Go code keeps g, relative to the thread pointer
 	saves  bool    // a Go function called by C: it saved C's registers
 	routes *routes // what the code says: wayNone, or where fn is wrong
+	fixed  *route  // the same by the stack pointer alone: where the row needs rbp and that is not known
 }
 
 // routes are ways out of a function that its code shows: from its start to the

@@ -13,10 +13,10 @@ func (u *Unwinder) load(r *ptrace.Regs, partial bool) bool {
 		regRIP: r.Rip,
 	}
 	u.known = 1<<columns - 1
-	u.tls = r.FsBase
+	u.tls, u.goReg = r.FsBase, r.R14
 	if partial {
 		u.known = 1<<regRSP | 1<<regRIP
-		u.tls = 0
+		u.tls, u.goReg = 0, 0
 	}
 	return true
 }

@@ -34,6 +34,7 @@ type walker struct {
 	low   uint64 // bounds of the code to follow
 	limit uint64
 	goal  uint64 // where to stop; 0: at the return
+	fixed bool   // at the goal the frame must have a fixed size
 	forks [walkForks]track
 	nfork int
 	seen  [walkSeen]uint64
@@ -73,7 +74,7 @@ func (u *Unwinder) newWalker(m *Mapping, low, limit uint64) *walker {
 func (w *walker) run(u *Unwinder, t track) route {
 	for range walkSteps {
 		if w.goal != 0 && t.pc == w.goal {
-			if r := t.arrived(); r.ok {
+			if r := t.arrived(w.fixed); r.ok {
 				return r
 			}
 		}
@@ -162,11 +163,21 @@ func (w *walker) returned(t *track) route {
 	return r
 }
 
+// walkFixed walks from a function's start to pc, and returns the way out by the stack pointer alone.
+func (u *Unwinder) walkFixed(m *Mapping, start, pc, limit uint64) route {
+	w := u.newWalker(m, start, limit)
+	w.goal, w.fixed = pc, true
+	return w.run(u, track{pc: start, reg: regRSP})
+}
+
 // arrived is the route out of the function that a walk in began at, given the stack
 // at its goal. At the start the CFA is rsp+8.
-func (t *track) arrived() route {
+func (t *track) arrived(fixed bool) route {
 	base, off := uint8(regRSP), t.delta
 	switch {
+	case fixed && (t.lost || t.reg != regRSP):
+		return route{}
+	case fixed:
 	case t.fpSet:
 		base, off = regRBP, t.fpOff
 	case t.lost:

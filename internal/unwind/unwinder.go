@@ -18,13 +18,16 @@ type Unwinder struct {
 	stacks uint64  // how many have been unwound
 
 	// The stack being unwound.
-	regs  [columns]uint64
-	known uint32 // bit i: regs[i] is known
-	tls   uint64 // thread pointer, 0 if not known
-	goSP  uint64 // system stack pointer below the last C to Go crossing, or 0
-	buf   [codeWindow]byte
-	hops  int    // changes of stack
-	begun uint64 // strays before
+	regs   [columns]uint64
+	known  uint32 // bit i: regs[i] is known
+	tls    uint64 // thread pointer, 0 if not known
+	goReg  uint64 // the register in which Go code keeps its g, 0 if not known
+	goSP   uint64 // system stack pointer below the last C to Go crossing, or 0
+	buf    [codeWindow]byte
+	hops   int    // changes of stack
+	begun  uint64 // strays before
+	sure   int    // so many frames were found in the copy of the stack alone; -1: all until now
+	beyond int    // so many of the last stack were not
 
 	partial bool // only the program counter and the stack pointer were given
 }
@@ -55,14 +58,21 @@ func (u *Unwinder) Unwind(regs *ptrace.Regs, stack Stack, dst []Frame) ([]Frame,
 		u.counts.Chained++
 	}
 	u.counts.Frames += uint64(len(dst) - first)
+	if u.beyond = 0; u.sure >= 0 {
+		u.beyond = len(dst) - u.sure
+	}
 	u.mem.data, u.mem.mem = nil, nil
 	return dst, end
 }
 
+// Beyond returns how many frames of the last stack come after the first word that was not in the copy of the
+// stack.
+func (u *Unwinder) Beyond() int { return u.beyond }
+
 // start unwinds a stack by a chain, or without one.
 func (u *Unwinder) start(regs *ptrace.Regs, stack *Stack, chain []uint64, dst []Frame) ([]Frame, End) {
 	u.known, u.goSP, u.hops, u.partial = 0, 0, 0, stack.Partial
-	u.begun = u.mem.strays
+	u.begun, u.sure = u.mem.strays, -1
 	if !u.load(regs, stack.Partial) {
 		return dst, Unsupported
 	}
@@ -81,6 +91,9 @@ func (u *Unwinder) walk(dst []Frame) ([]Frame, End) {
 		sp := u.regs[regRSP]
 		dst = append(dst, Frame{PC: at.pc, SP: sp, Return: at.ret})
 		how, end := u.leave(&at, sp)
+		if u.sure < 0 && u.mem.strays != u.begun {
+			u.sure = len(dst)
+		}
 		if how == bySignal {
 			dst[len(dst)-1].Signal = true
 		}

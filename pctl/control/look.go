@@ -10,6 +10,7 @@ import (
 type look struct {
 	pending int
 	lost    int
+	ready   func(tid int) bool
 	visit   func(tid int, regs *ptrace.Regs)
 }
 
@@ -26,7 +27,13 @@ func (l *look) missed(t *thread) {
 // should copy and return. A thread that cannot be stopped now, has ended, or does
 // not exist, is counted in missed.
 func (c *Controller) Look(ctx context.Context, tids []int, visit func(tid int, regs *ptrace.Regs)) (missed int, err error) {
-	l := look{visit: visit}
+	return c.LookIf(ctx, tids, nil, visit)
+}
+
+// LookIf is Look at those threads for which ready, called on the control goroutine right before the interrupt,
+// returns true; the others are left alone, and counted in missed. A nil ready is always true.
+func (c *Controller) LookIf(ctx context.Context, tids []int, ready func(tid int) bool, visit func(tid int, regs *ptrace.Regs)) (missed int, err error) {
+	l := look{ready: ready, visit: visit}
 	err = c.do(ctx, func() {
 		pending := c.seen[:0]
 		for _, tid := range tids {
@@ -52,7 +59,7 @@ func (c *Controller) Look(ctx context.Context, tids []int, visit func(tid int, r
 // lookAt asks one thread to stop for a look, and returns it if it has to be waited for.
 func (c *Controller) lookAt(tid int, l *look) *thread {
 	t := c.threads[tid]
-	if t == nil || t.role != roleThread || t.look != nil {
+	if t == nil || t.role != roleThread || t.look != nil || l.ready != nil && !l.ready(tid) {
 		l.lost++
 		return nil
 	}

@@ -1,0 +1,129 @@
+package perfevent
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A filter lets samples of wanted processes through and drops all others. It is a BPF program
+// that a perf event runs in its interrupt, and a table of wanted processes by their numbers: the
+// kernel's own where our PID namespace is the first, which is the only one whose processes have numbers
+// elsewhere too; those of our namespace otherwise.
+type filter struct {
+	program, table int
+	ours           pidNamespace
+}
+
+// A pidNamespace is known by the device and inode of its file.
+type pidNamespace struct{ dev, ino uint64 }
+
+// maxWanted bounds how many processes can be wanted at the same time.
+const maxWanted = 1 << 13
+
+func newFilter() (*filter, error) {
+	f := &filter{program: -1, table: -1}
+	err := f.make()
+	if err != nil {
+		f.close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func (f *filter) make() (err error) {
+	if f.ours, err = namespaceOf("self"); err != nil {
+		return err
+	}
+	attr := struct{ kind, keySize, valueSize, entries, flags uint32 }{
+		unix.BPF_MAP_TYPE_HASH, 4, 4, maxWanted, 0, // programs in interrupts need it allocated before, before Linux 6.1
+	}
+	if f.table, err = bpf(unix.BPF_MAP_CREATE, unsafe.Pointer(&attr), unsafe.Sizeof(attr)); err != nil {
+		return err
+	}
+	f.program, err = loadProgram(filterProgram(f.table, f.ours), unix.BPF_PROG_TYPE_PERF_EVENT, 0)
+	return err
+}
+
+// namespaceOf returns the PID namespace of a process.
+func namespaceOf(pid string) (pidNamespace, error) {
+	var st unix.Stat_t
+	if err := unix.Stat("/proc/"+pid+"/ns/pid", &st); err != nil {
+		return pidNamespace{}, os.NewSyscallError("stat of PID namespace", err)
+	}
+	return pidNamespace{st.Dev, st.Ino}, nil
+}
+
+// filterProgram returns 1 for a thread of a process that the table has, and 0 for others.
+func filterProgram(table int, ours pidNamespace) []instruction {
+	const varProcess = varPID + 4 // struct bpf_pidns_info: thread, process
+	p := []instruction{
+		{op: bpfCall, imm: helperPIDTGID}, // process << 32 | thread
+		{op: bpfRightImm, dst: 0, imm: 32},
+		{op: bpfStoreW, dst: 10, src: 0, off: varKey},
+	}
+	if ours.ino != firstPIDNamespace {
+		p = []instruction{
+			{op: bpfLoad64, dst: 1, imm: int32(ours.dev)}, {imm: int32(ours.dev >> 32)},
+			{op: bpfLoad64, dst: 2, imm: int32(ours.ino)}, {imm: int32(ours.ino >> 32)},
+			{op: bpfMovReg, dst: 3, src: 10},
+			{op: bpfAddImm, dst: 3, imm: varPID},
+			{op: bpfMovImm, dst: 4, imm: 8},
+			{op: bpfCall, imm: helperNSPIDTGID},
+			{op: bpfJumpEq, dst: 0, off: 2},
+			{op: bpfMovImm, dst: 0},
+			{op: bpfExit},
+			{op: bpfLoadW, dst: 1, src: 10, off: varProcess},
+			{op: bpfStoreW, dst: 10, src: 1, off: varKey},
+		}
+	}
+	p = append(p, find(table)...)
+	return append(p, []instruction{
+		{op: bpfJumpEq, dst: 0, off: 1},
+		{op: bpfMovImm, dst: 0, imm: 1},
+		{op: bpfExit},
+	}...)
+}
+
+// want puts a process into the table.
+func (f *filter) want(pid int) error {
+	theirs, err := namespaceOf(fmt.Sprint(pid))
+	if err != nil {
+		return err
+	}
+	if f.ours.ino != firstPIDNamespace && theirs != f.ours {
+		return errOtherNamespace
+	}
+	return f.table4(unix.BPF_MAP_UPDATE_ELEM, pid)
+}
+
+// drop takes it out.
+func (f *filter) drop(pid int) {
+	f.table4(unix.BPF_MAP_DELETE_ELEM, pid) // ENOENT: it was not wanted
+}
+
+// table4 makes a call about the entry of a process, whose value is a word without meaning.
+func (f *filter) table4(command uintptr, pid int) error {
+	words := &[2]uint32{uint32(pid), 1}
+	call := &mapCall{fd: uint32(f.table), key: pointer(unsafe.Pointer(&words[0]))}
+	if command == unix.BPF_MAP_UPDATE_ELEM {
+		call.value = pointer(unsafe.Pointer(&words[1]))
+	}
+	_, _, e := unix.RawSyscall(unix.SYS_BPF, command, uintptr(unsafe.Pointer(call)), unsafe.Sizeof(*call))
+	runtime.KeepAlive(words)
+	if e != 0 {
+		return os.NewSyscallError("bpf", e)
+	}
+	return nil
+}
+
+func (f *filter) close() {
+	for _, fd := range []int{f.program, f.table} {
+		if fd >= 0 {
+			unix.Close(fd)
+		}
+	}
+}

@@ -1,0 +1,206 @@
+package perfevent
+
+import (
+	"encoding/binary"
+	"errors"
+	"os"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A ring is the event of one processor and the buffer of its records.
+type ring struct {
+	fd    int
+	mem   []byte // the control page and the buffer
+	page  *unix.PerfEventMmapPage
+	buf   []byte
+	tail  uint64
+	head  uint64 // as far as the present Read goes
+	time  uint64 // of the record at tail
+	lost  int64
+	taken int // samples since the period was set
+}
+
+// newRing maps the buffer of an event.
+func newRing(fd, size int) (*ring, error) {
+	mem, err := unix.Mmap(fd, 0, os.Getpagesize()+size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, err
+	}
+	return &ring{
+		fd: fd, mem: mem, buf: mem[os.Getpagesize():],
+		page: (*unix.PerfEventMmapPage)(unsafe.Pointer(&mem[0])),
+	}, nil
+}
+
+// attach sets the program that decides about samples, and starts the event.
+func (r *ring) attach(program int) error {
+	if err := unix.IoctlSetInt(r.fd, unix.PERF_EVENT_IOC_SET_BPF, program); err != nil {
+		return err
+	}
+	return unix.IoctlSetInt(r.fd, unix.PERF_EVENT_IOC_ENABLE, 0)
+}
+
+// setPeriod changes the period, which begins anew.
+func (r *ring) setPeriod(period time.Duration) {
+	ns := uint64(period)
+	// It fails for a period of zero only.
+	unix.Syscall(unix.SYS_IOCTL, uintptr(r.fd), unix.PERF_EVENT_IOC_PERIOD, uintptr(unsafe.Pointer(&ns)))
+}
+
+func (r *ring) close() error {
+	return errors.Join(unix.Munmap(r.mem), unix.Close(r.fd))
+}
+
+// begin takes note of what there is to read.
+func (r *ring) begin() {
+	r.head = atomic.LoadUint64(&r.page.Data_head)
+	r.time = r.timeAt()
+}
+
+// more reports whether there is another record.
+func (r *ring) more() bool { return r.tail < r.head }
+
+// word reads the word that is off behind tail. Records and words are aligned to 8 bytes.
+func (r *ring) word(off uint64) uint64 {
+	return binary.NativeEndian.Uint64(r.buf[(r.tail+off)&uint64(len(r.buf)-1):])
+}
+
+// header reads the header of the record at tail (struct perf_event_header).
+func (r *ring) header() (kind uint32, misc uint16, size uint64) {
+	word := r.word(0)
+	return uint32(word), uint16(word >> 32), word >> 48
+}
+
+// Offsets in a sample of tickerSample: the header, process and thread, time, the chain.
+const (
+	sampleTID   = 8
+	sampleTime  = 16
+	sampleChain = 24
+)
+
+// timeAt returns the time of the record at tail. What is no sample ends with the thread and the
+// time (PERF_SAMPLE_TID, PERF_SAMPLE_TIME; struct sample_id).
+func (r *ring) timeAt() uint64 {
+	if !r.more() {
+		return 0
+	}
+	kind, _, size := r.header()
+	switch {
+	case kind == unix.PERF_RECORD_SAMPLE:
+		return r.word(sampleTime)
+	case size >= 24:
+		return r.word(size - 8)
+	}
+	return 0
+}
+
+// take takes the record at tail; false if it is none that a Record can tell.
+func (r *ring) take(k *Record) bool {
+	kind, misc, size := r.header()
+	k.Time = time.Duration(r.time)
+	ok := false
+	switch {
+	case size < 8:
+		r.tail = r.head // not what a kernel writes
+		return false
+	case kind == unix.PERF_RECORD_SAMPLE:
+		r.taken++
+		k.InKernel = misc&unix.PERF_RECORD_MISC_CPUMODE_MASK == unix.PERF_RECORD_MISC_KERNEL
+		ok = r.sample(k, size)
+	case kind == unix.PERF_RECORD_FORK || kind == unix.PERF_RECORD_EXIT:
+		ok = size >= 24
+		r.task(k, kind)
+	case kind == unix.PERF_RECORD_COMM:
+		ok = size >= 16
+		k.Kind = Name
+		if misc&unix.PERF_RECORD_MISC_COMM_EXEC != 0 {
+			k.Kind = Exec
+		}
+		k.PID, k.TID = halves(r.word(8))
+	case kind == unix.PERF_RECORD_LOST && size >= 24:
+		r.lost += int64(r.word(16))
+	}
+	r.tail += size
+	atomic.StoreUint64(&r.page.Data_tail, r.tail)
+	r.time = r.timeAt()
+	return ok
+}
+
+// halves splits a word into two numbers.
+func halves(w uint64) (low, high int) { return int(uint32(w)), int(uint32(w >> 32)) }
+
+// task reads the record of a birth or an end: process, its parent, thread, its creator.
+func (r *ring) task(k *Record, kind uint32) {
+	k.Kind = Exit
+	if kind == unix.PERF_RECORD_FORK {
+		k.Kind = Fork
+	}
+	k.PID, k.Parent = halves(r.word(8))
+	k.TID, _ = halves(r.word(16))
+}
+
+// contextMax is PERF_CONTEXT_MAX: from there on a word of a chain says whose addresses follow.
+const (
+	contextMax    = ^uint64(4095 - 1)
+	contextKernel = ^uint64(128 - 1) // PERF_CONTEXT_KERNEL
+	contextUser   = ^uint64(512 - 1) // PERF_CONTEXT_USER
+)
+
+// sample reads the sample at tail: process and thread; time; the length of the chain, and the chain;
+// what the registers are of, and they; the length that the stack's room has, the room, and
+// how much of it is used. A thread without user registers has no sample.
+func (r *ring) sample(k *Record, size uint64) bool {
+	const abi64 = 2 // PERF_SAMPLE_REGS_ABI_64
+	if size < sampleChain+8 {
+		return false
+	}
+	n := r.word(sampleChain)
+	if n > size/8 {
+		return false
+	}
+	abiAt := sampleChain + 8 + 8*n
+	regsAt := abiAt + 8
+	roomAt := regsAt + 8*UserRegs
+	stackAt := roomAt + 8
+	if size < stackAt || r.word(abiAt) != abi64 {
+		return false
+	}
+	k.Kind = Tick
+	k.PID, k.TID = halves(r.word(sampleTID))
+	r.chains(k, n)
+	for i := range k.Regs {
+		k.Regs[i] = r.word(regsAt + uint64(i)*8)
+	}
+	used, room := uint64(0), r.word(roomAt)
+	if room > 0 && stackAt+room+8 <= size {
+		used = min(r.word(stackAt+room), room)
+	}
+	k.Stack = k.Stack[:min(uint64(len(k.Stack)), used)]
+	at := (r.tail + stackAt) & uint64(len(r.buf)-1)
+	copied := copy(k.Stack, r.buf[at:])
+	copy(k.Stack[copied:], r.buf)
+	return true
+}
+
+// chains takes the call chain apart. Of the user's part the first address is the program counter.
+func (r *ring) chains(k *Record, n uint64) {
+	k.Chain, k.KernelChain = k.Chain[:0], k.KernelChain[:0]
+	context := contextUser
+	for i := range n {
+		switch addr := r.word(sampleChain + 8 + 8*i); {
+		case addr >= contextMax:
+			context = addr
+		case context == contextKernel:
+			k.KernelChain = append(k.KernelChain, addr)
+		case context == contextUser:
+			k.Chain = append(k.Chain, addr)
+		}
+	}
+	if len(k.Chain) > 0 {
+		k.Chain = k.Chain[1:]
+	}
+}

@@ -1,0 +1,219 @@
+package perfevent
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Ticker samples the threads of wanted processes on every processor: a perf event of each
+// processor fires a period after the other, and its interrupt copies the registers and the top of the
+// stack of the thread that it meets into memory that we share with the kernel. A BPF
+// program (filter_linux.go) has the kernel drop the samples of all other processes before
+// anything is copied. No thread is stopped, nothing is done when threads are switched, and
+// threads to come need nothing.
+//
+// The same memory has records of forks, ends, execs and new names, of all processes of the
+// machine. A Ticker belongs to one goroutine.
+type Ticker struct {
+	period time.Duration
+	filter *filter
+	rings  []*ring
+	record Record
+	stack  []byte
+}
+
+// OpenTicker starts a Ticker on all processors that are online. No process is wanted yet.
+//
+// It needs CAP_PERFMON and CAP_BPF, or CAP_SYS_ADMIN, and Linux 5.9. The error says which of them is missing, and
+// is an [fs.ErrPermission] then.
+func OpenTicker(o TickerOptions) (*Ticker, error) {
+	if o.Period <= 0 || o.Stack < 0 || o.Stack > MaxStack {
+		return nil, fmt.Errorf("ticker of period %v and stacks of %d bytes: %w", o.Period, o.Stack, unix.EINVAL)
+	}
+	cpus, err := onlineCPUs()
+	if err != nil {
+		return nil, err
+	}
+	c := &Ticker{period: o.Period, stack: make([]byte, MaxStack+8)}
+	if err := c.open(cpus, &o); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *Ticker) open(cpus []int, o *TickerOptions) (err error) {
+	attr := tickerAttr(o)
+	size := ringSize(len(cpus))
+	for _, cpu := range cpus {
+		fd, err := unix.PerfEventOpen(attr, -1, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
+		if err == unix.ENODEV {
+			continue // it has gone offline
+		}
+		if err != nil {
+			return tickerError(fmt.Sprintf("perf event of processor %d", cpu), err)
+		}
+		r, err := newRing(fd, size)
+		if err != nil {
+			unix.Close(fd)
+			return fmt.Errorf("buffer of processor %d: %w", cpu, err)
+		}
+		c.rings = append(c.rings, r)
+	}
+	if c.filter, err = newFilter(); err != nil {
+		return tickerError("filter of perf events", err)
+	}
+	for _, r := range c.rings {
+		if err := r.attach(c.filter.program); err != nil {
+			return tickerError("filter of perf events", err)
+		}
+	}
+	return nil
+}
+
+// tickerError explains a refusal.
+func tickerError(what string, err error) error {
+	if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
+		return fmt.Errorf("timers of the processors need root, or CAP_PERFMON and CAP_BPF: %s: %w", what, err)
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// tickerRegs selects all registers but DS, ES, FS and GS.
+const tickerRegs = 0xff0fff
+
+// tickerSample is what a sample consists of.
+const tickerSample = unix.PERF_SAMPLE_TID | unix.PERF_SAMPLE_TIME | unix.PERF_SAMPLE_CALLCHAIN |
+	unix.PERF_SAMPLE_REGS_USER | unix.PERF_SAMPLE_STACK_USER
+
+// tickerAttr describes the event of one processor.
+func tickerAttr(o *TickerOptions) *unix.PerfEventAttr {
+	flags := uint64(unix.PerfBitDisabled | unix.PerfBitWatermark | unix.PerfBitComm | unix.PerfBitCommExec |
+		unix.PerfBitTask | unix.PerfBitSampleIDAll | unix.PerfBitUseClockID)
+	if !o.Kernel {
+		flags |= unix.PerfBitExcludeCallchainKernel
+	}
+	return &unix.PerfEventAttr{
+		Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_CPU_CLOCK,
+		Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{})), Sample: uint64(o.Period),
+		Sample_type:       tickerSample,
+		Sample_regs_user:  tickerRegs,
+		Sample_stack_user: uint32(max(o.Stack, 8) &^ 7),
+		Bits:              flags,
+		Clockid:           unix.CLOCK_MONOTONIC,
+		Wakeup:            1 << 31, // no reader waits
+	}
+}
+
+// ringSize is how large the buffer of each of n processors is: sixteen samples of the largest
+// size, less on machines of very many processors, but never less than four.
+func ringSize(n int) int {
+	const all = 64 << 20
+	return min(max(1<<(bits.Len(uint(all/max(n, 1)))-1), 256<<10), 1<<20)
+}
+
+// onlineCPUs returns the numbers of the processors that are online.
+func onlineCPUs() ([]int, error) {
+	text, err := os.ReadFile("/sys/devices/system/cpu/online")
+	if err != nil {
+		return nil, err
+	}
+	return parseCPUs(strings.TrimSpace(string(text)))
+}
+
+// parseCPUs reads a list like 0-3,8 (cpuset(7), List format).
+func parseCPUs(list string) ([]int, error) {
+	const most = 1 << 16
+	var cpus []int
+	for part := range strings.SplitSeq(list, ",") {
+		first, last, ranged := strings.Cut(part, "-")
+		from, err := strconv.Atoi(first)
+		to := from
+		if err == nil && ranged {
+			to, err = strconv.Atoi(last)
+		}
+		if err != nil || from < 0 || to < from || to > most || len(cpus) > most {
+			return nil, fmt.Errorf("list of processors %q: %w", list, unix.EINVAL)
+		}
+		for cpu := from; cpu <= to; cpu++ {
+			cpus = append(cpus, cpu)
+		}
+	}
+	return cpus, nil
+}
+
+// Want has the threads of process pid sampled from now on.
+//
+// Errors: ESRCH, and an [errors.ErrUnsupported] for a process whose number in the kernel is not
+// known: one of a PID namespace below ours, where ours is not the first.
+func (c *Ticker) Want(pid int) error { return c.filter.want(pid) }
+
+// Drop ends the sampling of process pid.
+func (c *Ticker) Drop(pid int) { c.filter.drop(pid) }
+
+// Period returns the time between two samples on one processor.
+func (c *Ticker) Period() time.Duration { return c.period }
+
+// Read calls f for all records that there are, in the order of their times, and returns how many
+// samples and other records were lost since the last Read, of whatever process.
+func (c *Ticker) Read(f func(*Record)) (lost int64) {
+	for _, r := range c.rings {
+		r.begin()
+	}
+	for {
+		var first *ring
+		for _, r := range c.rings {
+			if r.more() && (first == nil || r.time < first.time) {
+				first = r
+			}
+		}
+		if first == nil {
+			break
+		}
+		c.record.Stack = c.stack
+		if first.take(&c.record) {
+			f(&c.record)
+		}
+	}
+	for _, r := range c.rings {
+		lost += r.lost
+		r.lost = 0
+	}
+	return lost
+}
+
+// Redraw gives the processors that have taken some samples since they got their period another
+// one: up to a fifth shorter or longer, so that no program that does the same over and over is seen in
+// one place only. random returns a number below its argument. A processor is interrupted for
+// it, so one that takes no samples is left alone.
+func (c *Ticker) Redraw(random func(int64) int64) {
+	const after = 16
+	for _, r := range c.rings {
+		if r.taken < after {
+			continue
+		}
+		r.taken = 0
+		spread := int64(c.period) * 2 / 5
+		r.setPeriod(c.period - time.Duration(spread/2-random(spread)))
+	}
+}
+
+// Close ends the sampling.
+func (c *Ticker) Close() (err error) {
+	for _, r := range c.rings {
+		err = errors.Join(err, r.close())
+	}
+	c.rings = nil
+	if c.filter != nil {
+		c.filter.close()
+	}
+	return err
+}

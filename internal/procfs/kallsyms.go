@@ -1,0 +1,86 @@
+package procfs
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+)
+
+// KernelSymbols are the functions of the running kernel and its modules.
+type KernelSymbols struct {
+	addrs []uint64
+	names []string
+}
+
+// errNoAddresses is what kernel.kptr_restrict makes of the list.
+var errNoAddresses = errors.New("/proc/kallsyms shows no addresses (kernel.kptr_restrict, CAP_SYSLOG)")
+
+// ReadKernelSymbols reads /proc/kallsyms. It fails where that hides the addresses.
+func ReadKernelSymbols() (*KernelSymbols, error) {
+	f, err := os.Open("/proc/kallsyms")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return parseKallsyms(f)
+}
+
+// parseKallsyms reads lines of an address, a type and a name, and of modules' symbols also the
+// module. Only text counts.
+func parseKallsyms(r io.Reader) (*KernelSymbols, error) {
+	type symbol struct {
+		addr uint64
+		name string
+	}
+	var all []symbol
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		field := bytes.Fields(lines.Bytes())
+		if len(field) < 3 || len(field[1]) != 1 || !bytes.ContainsAny(field[1], "tTwW") {
+			continue
+		}
+		addr, err := strconv.ParseUint(string(field[0]), 16, 64)
+		if err != nil || addr == 0 {
+			continue
+		}
+		all = append(all, symbol{addr, string(field[2])})
+	}
+	if err := lines.Err(); err != nil {
+		return nil, err
+	}
+	if len(all) == 0 {
+		return nil, errNoAddresses
+	}
+	slices.SortStableFunc(all, func(a, b symbol) int {
+		if a.addr < b.addr {
+			return -1
+		} else if a.addr > b.addr {
+			return 1
+		}
+		return 0
+	})
+	k := new(KernelSymbols)
+	for _, s := range all {
+		if n := len(k.addrs); n > 0 && k.addrs[n-1] == s.addr {
+			continue // another name of the same
+		}
+		k.addrs, k.names = append(k.addrs, s.addr), append(k.names, s.name)
+	}
+	return k, nil
+}
+
+// Name returns the function that an address is in, "[unknown]" if it is before all of them.
+func (k *KernelSymbols) Name(addr uint64) string {
+	i, ok := slices.BinarySearch(k.addrs, addr)
+	if !ok {
+		i--
+	}
+	if i < 0 {
+		return "[unknown]"
+	}
+	return k.names[i]
+}

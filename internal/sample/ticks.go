@@ -1,0 +1,273 @@
+package sample
+
+import (
+	"slices"
+	"time"
+
+	"ptools/internal/perfevent"
+	"ptools/internal/profile"
+	"ptools/internal/ptrace"
+	"ptools/internal/unwind"
+)
+
+// Where the kernel may be asked for it, the processor time comes from timers of the
+// processors: perf events that sample whatever thread of a wanted process they meet, in the timer
+// interrupt (internal/perfevent.Ticker). The moment of a tick depends on nothing that a thread does, so the
+// ticks that meet a function are in proportion to the processor time that it uses. No thread is
+// stopped for it.
+//
+// A tick counts one period of processor time where it met the thread. In the end the sums are
+// reconciled with what the kernel says that each thread has used (reconcile.go).
+//
+// What a round has to tell of a thread that it finds running, a sample and the wall time since the
+// round before, goes to the ticks that have met that thread since then, or to the next one.
+
+// Ticks samples running threads; *perfevent.Ticker does.
+type Ticks interface {
+	// Read calls f for all that has happened since the last call, in order, and returns how many
+	// records were lost.
+	Read(f func(*perfevent.Record)) (lost int64)
+	// Redraw draws new periods.
+	Redraw(random func(int64) int64)
+	// Period is the time between the ticks of one processor.
+	Period() time.Duration
+}
+
+// UseTimers says whether timers of the processors are used.
+type UseTimers uint8
+
+const (
+	TimersAuto UseTimers = iota // where they can be had
+	TimersOff                   // never: running threads are stopped
+	TimersOnly                  // or else sampling fails
+)
+
+// ParseUseTimers returns what auto, off or only means.
+func ParseUseTimers(s string) (u UseTimers, ok bool) {
+	i := slices.Index([]string{TimersAuto: "auto", TimersOff: "off", TimersOnly: "only"}, s)
+	return UseTimers(max(i, 0)), i >= 0
+}
+
+// ticking is what a process needs to take ticks.
+type ticking struct {
+	p       *process
+	snap    Snapshot
+	levels  []profile.Addr
+	calls   map[uint64]int64         // system calls by the address behind the instruction
+	strange map[int]profile.ThreadID // threads that no round has met
+	met     []*thread                // by ticks of this round
+}
+
+func (k *ticking) init(p *process) {
+	k.p, k.calls, k.strange = p, make(map[uint64]int64), make(map[int]profile.ThreadID)
+}
+
+// debt is what rounds owe to the ticks of a thread.
+type debt struct {
+	values profile.Values
+	fresh  []profile.Cell // where ticks of this round met it
+	last   profile.Cell   // where the last tick met it, if ticked
+	ticked bool           // in the present space
+}
+
+// drain takes over what the timers have seen.
+func (s *Sampler) drain() {
+	if s.opt.Ticks == nil {
+		return
+	}
+	if lost := s.opt.Ticks.Read(s.heard); lost > 0 {
+		s.cost.Lost += lost
+		for _, p := range s.processes {
+			p.stale = true // what was lost may have been of its threads
+		}
+	}
+	if s.sched.random != nil {
+		s.opt.Ticks.Redraw(s.sched.random)
+	}
+}
+
+// heard takes one record.
+func (s *Sampler) heard(r *perfevent.Record) {
+	p := s.byPID[r.PID]
+	switch {
+	case p == nil:
+		if parent := s.byPID[r.Parent]; r.Kind == perfevent.Fork && parent != nil {
+			s.cost.Children++
+		}
+	case r.Kind == perfevent.Tick:
+		p.ticking.take(r)
+	case r.Kind == perfevent.Exec:
+		p.execed()
+	case r.Kind == perfevent.Name:
+		if t := p.byTID[r.TID]; t != nil {
+			p.readName(t)
+		}
+	default:
+		p.stale = true
+		if r.Kind == perfevent.Exit {
+			delete(p.ticking.strange, r.TID) // the number may come again
+		}
+	}
+}
+
+// take counts a tick.
+func (k *ticking) take(r *perfevent.Record) {
+	p := k.p
+	if p.image == nil {
+		return
+	}
+	k.unwind(r)
+	stack := p.space.Stack(k.levels)
+	p.sampler.cost.Ticks++
+	p.sinceTotal += p.sampler.opt.Ticks.Period()
+	period := profile.Values{CPU: int64(p.sampler.opt.Ticks.Period())}
+	t := p.byTID[r.TID]
+	if t == nil {
+		p.stale = true
+		p.space.Add(p.space.Cell(k.stranger(r.TID), stack), period)
+		return
+	}
+	cell := p.space.Cell(t.id, stack)
+	p.space.Add(cell, period)
+	if len(t.debt.fresh) == 0 {
+		k.met = append(k.met, t)
+		p.stir(t) // it has run
+	}
+	t.debt.fresh, t.debt.last, t.debt.ticked = append(t.debt.fresh, cell), cell, true
+	if p.sampler.opt.Each != nil {
+		t.regs, t.partial, t.pc, t.sp, t.shown = k.snap.Regs, false, k.snap.PC, k.snap.SP, stack
+	}
+}
+
+// stranger returns the entry of a thread that no round has met. Its name is that of the first
+// thread if it has ended.
+func (k *ticking) stranger(tid int) profile.ThreadID {
+	id, ok := k.strange[tid]
+	if ok {
+		return id
+	}
+	p, name := k.p, ""
+	if len(p.threads) > 0 {
+		name = p.sampler.profile.ThreadName(p.threads[0].id)
+	}
+	if t, err := p.Thread(tid); err == nil {
+		if comm, err := t.Comm(); err == nil {
+			name = comm
+		}
+		t.Close()
+	}
+	id = p.sampler.profile.Thread(p.PID, tid, name)
+	k.strange[tid] = id
+	return id
+}
+
+// unwind makes the levels of a tick.
+func (k *ticking) unwind(r *perfevent.Record) {
+	p, s := k.p, &k.snap
+	s.Regs.SetSampled(&r.Regs)
+	s.PC, s.SP = s.Regs.PC(), s.Regs.SP()
+	s.Base, s.Stack, s.Partial, s.Chain = s.SP, r.Stack, false, r.Chain
+	s.Late = p.image.Stale()
+	k.interrupted(s)
+	levels := k.levels[:0]
+	for _, addr := range r.KernelChain {
+		levels = append(levels, p.sampler.kernelNote(addr))
+	}
+	if r.InKernel {
+		if nr := k.syscall(s); nr >= 0 {
+			s.Regs.SetSyscall(nr)
+			levels = append(levels, p.note(nr))
+		}
+	}
+	var end unwind.End
+	levels, end = p.image.Unwind(s, levels)
+	if s.Strayed && end != unwind.Whole {
+		// Beyond the copy the memory is that of now. Where it does not lead to the end of the stack
+		// nothing of what it told is certain.
+		levels = levels[:len(levels)-s.Beyond]
+		p.sampler.cost.Cut++
+	}
+	p.sampler.cost.Ends[end]++
+	p.refresh.needed = p.refresh.needed || ranOut(end)
+	k.levels = levels
+}
+
+// syscall returns which system call a thread in the kernel has made if its program counter is where
+// it will return to; -1 for one that came by an interrupt or a fault.
+func (k *ticking) syscall(s *Snapshot) int64 {
+	nr, ok := k.calls[s.PC]
+	if !ok {
+		if s.Late {
+			return -1
+		}
+		nr = -1
+		var code [ptrace.SyscallCode]byte
+		if k.p.image.ReadStack(code[:], s.PC-ptrace.SyscallCode) == len(code) {
+			if n, ok := ptrace.SyscallBefore(&code); ok {
+				nr = n
+			}
+		}
+		k.calls[s.PC] = nr
+	}
+	return nr
+}
+
+// interrupted has a thread that the kernel is sending, or has just sent, into the handler of a
+// signal shown where the signal has met it, as a stop there would be.
+func (k *ticking) interrupted(s *Snapshot) {
+	for addr, ok := s.Regs.HandlerContext(); ok; addr, ok = s.Regs.HandlerContext() {
+		off := addr - s.Base
+		if off >= uint64(len(s.Stack)) || uint64(len(s.Stack))-off < ptrace.ContextSize {
+			return
+		}
+		s.Regs.SetContext((*[ptrace.ContextSize]byte)(s.Stack[off:]))
+		s.Chain = nil // it begins with the frame pointer that is no more
+		s.PC, s.SP = s.Regs.PC(), s.Regs.SP()
+	}
+}
+
+// runs notes that a round has found a thread running.
+func (k *ticking) runs(t *thread) {
+	p := k.p
+	p.leave(t)
+	t.verdict, t.know, t.state, t.sched = running, moving, 0, t.now
+	p.stir(t)
+}
+
+// pay gives what rounds owe to a thread's ticks to those that have come in this one.
+func (k *ticking) pay() {
+	for _, t := range k.met {
+		k.settle(t, t.debt.fresh)
+		t.debt.fresh = t.debt.fresh[:0]
+	}
+	k.met = k.met[:0]
+}
+
+// settle divides what is owed among some cells.
+func (k *ticking) settle(t *thread, cells []profile.Cell) {
+	d, n := &t.debt.values, int64(len(cells))
+	if d.Samples == 0 {
+		return
+	}
+	for i, cell := range cells {
+		i := int64(i)
+		k.p.space.Add(cell, profile.Values{
+			Samples: d.Samples*(i+1)/n - d.Samples*i/n,
+			Wall:    d.Wall*(i+1)/n - d.Wall*i/n,
+		})
+	}
+	*d = profile.Values{}
+}
+
+// forgive gives what is owed to a thread that no tick will meet any more, or not in this space, to
+// where the last one met it, or else to a stack of its own.
+func (k *ticking) forgive(t *thread) {
+	if t.debt.values.Samples > 0 {
+		cell := t.debt.last
+		if !t.debt.ticked {
+			cell = k.p.space.Cell(t.id, k.p.space.Push(0, k.p.sampler.unseen))
+		}
+		k.settle(t, []profile.Cell{cell})
+	}
+	t.debt.fresh, t.debt.ticked = t.debt.fresh[:0], false
+}

@@ -1,0 +1,73 @@
+package sample
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"ptools/internal/perfevent"
+	"ptools/internal/procfs"
+)
+
+// Timers are the timers of the machine's processors, as Ticks. Nil are none.
+type Timers struct {
+	*perfevent.Ticker
+	symbols *procfs.KernelSymbols
+}
+
+// OpenTimers starts the timers, unless use says not to, or says only where they can be had and they
+// cannot: then it returns nil. With kernel ticks have the addresses in the kernel.
+func OpenTimers(use UseTimers, period time.Duration, kernel bool) (*Timers, error) {
+	if use == TimersOff {
+		if kernel {
+			return nil, errors.New("kernel frames need timers")
+		}
+		return nil, nil
+	}
+	t := new(Timers)
+	var err error
+	if kernel {
+		if t.symbols, err = procfs.ReadKernelSymbols(); err != nil {
+			return nil, fmt.Errorf("kernel frames: %w", err)
+		}
+	}
+	t.Ticker, err = perfevent.OpenTicker(perfevent.TickerOptions{Period: tickPeriod(period), Stack: perfevent.MaxStack, Kernel: kernel})
+	switch {
+	case err == nil:
+		return t, nil
+	case use == TimersOnly || kernel:
+		return nil, err
+	}
+	return nil, nil
+}
+
+// The processor column is as exact as there are ticks of processor time, of which a thread that sleeps most of
+// the time has few. A tick costs much less than a round, so there are some for each.
+const (
+	ticksPerRound = 4
+	minTickPeriod = time.Second / 400 // unless rounds follow each other more closely
+)
+
+// tickPeriod is the time between ticks where that between rounds is period.
+func tickPeriod(period time.Duration) time.Duration {
+	return min(max(period/ticksPerRound, minTickPeriod), period)
+}
+
+// Want has a process sampled.
+func (t *Timers) Want(pid int) error {
+	if t == nil {
+		return nil
+	}
+	return t.Ticker.Want(pid)
+}
+
+// KernelName names an address in the kernel.
+func (t *Timers) KernelName(addr uint64) string { return t.symbols.Name(addr) }
+
+// Close ends the timers.
+func (t *Timers) Close() error {
+	if t == nil {
+		return nil
+	}
+	return t.Ticker.Close()
+}

@@ -1,0 +1,35 @@
+package sample
+
+import (
+	"context"
+	"errors"
+
+	"ptools/internal/procfs"
+	"ptools/internal/ptrace"
+)
+
+// watched is a process that is not controlled: everything about it is read from outside. Its threads
+// are those in /proc; when there are others, ticks tell.
+type watched struct {
+	pid  int
+	done <-chan struct{}
+}
+
+// Threads implements Control. There are none of a process that has ended.
+func (w watched) Threads() []int {
+	tids, _ := procfs.Tasks(w.pid, nil)
+	return tids
+}
+
+// Generation implements Control.
+func (w watched) Generation() uint64 { return 0 }
+
+var errWatched = errors.New("process is not controlled")
+
+// LookIf implements Control: no thread is ever stopped.
+func (w watched) LookIf(_ context.Context, tids []int, _ func(int) bool, _ func(int, *ptrace.Regs)) (int, error) {
+	return len(tids), errWatched
+}
+
+// Done implements Control.
+func (w watched) Done() <-chan struct{} { return w.done }

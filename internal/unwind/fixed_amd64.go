@@ -1,0 +1,28 @@
+package unwind
+
+// Of a thread that is blocked in a system call the kernel shows the stack pointer and the program counter,
+// and no other register. A function that keeps its frame by rbp, and calls others that do not save it, cannot be
+// left by its row then. If its frame has a fixed size, as nearly all have, the code between its start and
+// the call says how large that is.
+
+// applyFixed applies the row of a function whose frame pointer is not known. The code must lead to a return address.
+func (u *Unwinder) applyFixed(p *place, n *plan) End {
+	if n.row.cfa.kind != ruleRegister || n.row.cfa.reg != regRBP {
+		return NoRegister
+	}
+	if n.fixed == nil {
+		r := u.walkFixed(&p.m, n.fn.start+p.m.Bias, p.pc, n.fn.end+p.m.Bias)
+		n.fixed = &r
+	}
+	cfa, ok := u.address(n.fixed.cfa)
+	if !n.fixed.ok || !ok || cfa <= u.regs[regRSP] {
+		return NoRegister
+	}
+	regs, known := u.regs, u.known
+	if end := u.applyAt(n, p.m.Bias, cfa); end != 0 || !u.returns(u.regs[regRIP]) {
+		u.regs, u.known = regs, known
+		return NoRegister
+	}
+	u.counts.Guess++
+	return 0
+}
