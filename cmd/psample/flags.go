@@ -25,13 +25,15 @@ Shows where the threads of a program spend their time.
   -d, --delta MS            the same as an interval in milliseconds
   -t, --time DURATION       sample this long; a bare number is seconds
                             (default: until the target ends or ^C)
-  -s, --stacks              histogram: add the on-stack column;
-                            twice (-ss): also print every sample's stack
+  -s, --stacks              histogram: shares of the function itself and of the
+                            stacks it is on; twice (-ss): also print every
+                            sample's stack
   -f, --functions           print each sample's function as it is taken
   -l, --lines               file:line instead of functions
   -r, --registers           print each sample's registers
-      --value VALUE         what the text, folded and speedscope outputs count:
-                            samples, cpu or wall (default samples)
+      --value VALUE         samples, cpu or wall: what text is sorted by (default
+                            cpu), and what folded and speedscope count (default
+                            samples); pprof and json have all three
       --threads             keep threads apart (by name and tid)
       --kernel              kernel frames too (needs timers)
       --timers WHEN         measure processor time by timers of the processors, which stop
@@ -43,15 +45,15 @@ Shows where the threads of a program spend their time.
                             .json, else text)
   -q, --quiet               no progress and no closing line
       --demo                profile a built-in workload; for it the defaults are
-                            -t 3 -F 499 --value cpu
+                            -t 3 -F 499
   -h, --help                print this help
 
-With a COMMAND the exit status is the command's. Shares are of the sampling
-rounds: a process with two busy threads sums to 200 %.
+With a COMMAND the exit status is the command's. The text shows for each function its
+share of the processor time that was used, and of the wall time of all threads.
 
 examples:
   psample -t 10 -p 4242                  histogram of ten seconds
-  psample -s --value cpu -p 4242         with callers, processor time only
+  psample -s -p 4242                     with callers
   psample -o prof.pb.gz -- ./server -x   until it ends; go tool pprof prof.pb.gz
   psample -O folded -p 4242 >out.folded  for flame graph scripts
   psample --threadcreate -t 60 -p 4242   who starts all these threads?
@@ -221,9 +223,6 @@ func (r *rawFlags) form(fs *pflag.FlagSet) error {
 	if r.config.value, ok = profile.ParseValue(r.value); !ok {
 		return badUsage("unknown value %q: samples, cpu or wall", r.value)
 	}
-	if r.demo && !fs.Changed("value") {
-		r.config.value = profile.CPU
-	}
 	if r.config.timers, ok = sample.ParseUseTimers(r.timers); !ok {
 		return badUsage("unknown use of timers %q: auto, off or only", r.timers)
 	}
@@ -239,8 +238,8 @@ func (r *rawFlags) form(fs *pflag.FlagSet) error {
 			return badUsage("unknown format %q: text, folded, pprof, speedscope or json", r.format)
 		}
 	}
-	if f := r.config.format; fs.Changed("value") && (f == profile.JSON || f == profile.Pprof) {
-		return badUsage("%v output has all three values: --value is for the others", f)
+	if !fs.Changed("value") && (r.demo || r.config.format == profile.Text) {
+		r.config.value = profile.CPU
 	}
 	return nil
 }

@@ -93,7 +93,7 @@ func TestNothingSampled(t *testing.T) {
 		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != exitFailure {
 			t.Errorf("%v: %v", flags, err)
 		}
-		if text := stderr.String(); stdout.Len() > 0 || !strings.HasPrefix(text, "psample: sample ") || strings.Count(text, "\n") != 1 {
+		if text := stderr.String(); stdout.Len() > 0 || !strings.HasPrefix(text, "psample: timers of the processors need ") || strings.Count(text, "\n") != 1 {
 			t.Errorf("%v: output %q, error %q", flags, stdout.String(), text)
 		}
 	}

@@ -91,7 +91,7 @@ func TestSignalsEndTheSampling(t *testing.T) {
 				t.Errorf("exit status %d\n%s", status, &r.stderr)
 			}
 			data, err := os.ReadFile(file)
-			if err != nil || !strings.Contains(string(data), " samples (avg ") {
+			if err != nil || !strings.Contains(string(data), " samples at ") {
 				t.Errorf("profile %q, %v", data, err)
 			}
 			if pid := g.TracerPID(); pid != 0 {
@@ -127,7 +127,7 @@ func TestSecondSignalEndsTheWaiting(t *testing.T) {
 			t.Fatalf("%v\n%s", err, &r.stderr)
 		}
 		said += line
-		if strings.Contains(line, " samples (") {
+		if strings.Contains(line, " samples at ") {
 			break
 		}
 	}

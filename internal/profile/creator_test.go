@@ -53,9 +53,11 @@ func TestCreator(t *testing.T) {
 	add(1, 0x9001, 0x9003, 0x1004)
 	add(1, 0x9001)
 	want := `10 threads created
- 80.00%	 80.00%	fan_out
- 10.00%	 90.00%	main
- 10.00%	 10.00%	clone3
+
+created self  created total  function
+    80.00%      80.00%  fan_out
+    10.00%      90.00%  main
+    10.00%      10.00%  clone3
 `
 	if d := cmp.Diff(want, write(t, p, Text, &Options{OnStack: true})); d != "" {
 		t.Errorf("text output (-want +got):\n%s", d)

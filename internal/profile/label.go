@@ -11,6 +11,7 @@ import (
 type label struct {
 	name   string
 	object string // tells functions of one name apart
+	call   string // the system call that the function makes, if that says more
 }
 
 const unknown = "[unknown]"
@@ -20,14 +21,22 @@ func (l label) String() string {
 	if l.name == unknown {
 		return l.qualified()
 	}
-	return l.name
+	return l.calling(l.name)
 }
 
 func (l label) qualified() string {
 	if l.object == "" {
-		return l.name
+		return l.calling(l.name)
 	}
-	return fmt.Sprintf("%s (%s)", l.name, path.Base(l.object))
+	return l.calling(fmt.Sprintf("%s (%s)", l.name, path.Base(l.object)))
+}
+
+// calling adds the system call.
+func (l label) calling(name string) string {
+	if l.call == "" {
+		return name
+	}
+	return name + " " + l.call
 }
 
 // Options say how names and counts are shown. The zero value counts samples
@@ -63,7 +72,7 @@ func (s *Space) locationLabels(l *location, o *Options, dst []label) []label {
 		if l.mapping < 0 {
 			return append(dst, label{name: unknown})
 		}
-		return append(dst, label{unknown, s.mappings[l.mapping].Path})
+		return append(dst, label{name: unknown, object: s.mappings[l.mapping].Path})
 	}
 	for _, n := range l.lines {
 		f := s.profile.functions[n.fn]
@@ -74,7 +83,7 @@ func (s *Space) locationLabels(l *location, o *Options, dst []label) []label {
 		if f.name == "" {
 			f.name = unknown
 		}
-		dst = append(dst, label{f.name, f.object})
+		dst = append(dst, label{name: f.name, object: f.object})
 	}
 	return dst
 }

@@ -22,6 +22,7 @@ type Profile struct {
 	Period   time.Duration // interval between rounds
 	Rounds   int64         // rounds taken; shares of samples are of this
 	CPU      time.Duration // processor time the targets used meanwhile
+	Means    string        // how that was divided among stacks, for people
 
 	threads   []thread
 	threadIDs map[threadKey]ThreadID

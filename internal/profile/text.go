@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 )
 
 // tally is one line of a histogram.
 type tally struct {
-	leaf, onStack int64
-	last          int // the last stack that counted on it
+	self, total Values
+	last        int // the last stack that counted on it
 }
 
 // histogram counts labels over stacks.
@@ -20,9 +21,11 @@ type histogram struct {
 	stacks  int
 }
 
+func newHistogram() *histogram { return &histogram{tallies: make(map[label]*tally)} }
+
 // add counts one stack, innermost first. A function that recurses is on the
 // stack once.
-func (h *histogram) add(stack []label, n int64) {
+func (h *histogram) add(stack []label, v Values) {
 	h.stacks++
 	for i, l := range stack {
 		t := h.tallies[l]
@@ -31,106 +34,153 @@ func (h *histogram) add(stack []label, n int64) {
 			h.tallies[l] = t
 		}
 		if i == 0 {
-			t.leaf += n
+			t.self.add(v)
 		}
 		if t.last != h.stacks {
 			t.last = h.stacks
-			t.onStack += n
+			t.total.add(v)
 		}
 	}
 }
 
-// writeText writes the histogram: how many samples, then a line for each
-// function with its share as a leaf, with OnStack its share anywhere on the
-// stack, and its name, the largest first. Shares are of the rounds taken, so
-// two busy threads sum to 200 %; of processor time they are of the time that
-// the targets used, of wall time of the time that passed. Of thread creations
-// they are of the threads created, and the leaf is who wanted the thread.
+// writeText writes a header and the histogram: a line of column names, then a line for each function with its
+// share of the processor time and of the wall time, the largest first, by the value that is chosen. With
+// OnStack each share comes twice: of the function itself and of the stacks that it is on. Shares of
+// processor time are of what the targets have used, those of wall time of the time of all their threads.
 func (p *Profile) writeText(w io.Writer, o *Options) error {
 	b := bufio.NewWriter(w)
-	total := p.Total()
+	var columns []column
 	if p.Subject == ThreadCreate {
-		fmt.Fprintf(b, "%d threads created\n", total.Samples)
+		total := p.Total().Samples
+		fmt.Fprintf(b, "%d threads created\n\n", total)
+		columns = []column{{"created", total, func(v Values) int64 { return v.Samples }}}
 	} else {
-		avg := 0.0
-		if p.Rounds > 0 {
-			avg = float64(total.Samples) / float64(p.Rounds)
+		p.writeHeader(b)
+		total := p.Total()
+		columns = []column{
+			{"cpu", total.CPU, func(v Values) int64 { return v.CPU }},
+			{"wall", total.Wall, func(v Values) int64 { return v.Wall }},
 		}
-		fmt.Fprintf(b, "%d samples (avg %.1f threads)\n", p.Rounds, avg)
 	}
-	whole := p.whole(o.Value, total)
 	if o.Threads {
-		p.writeThreads(b, whole, o)
+		p.writeThreads(b, columns, o)
 	} else {
-		h := histogram{tallies: make(map[label]*tally)}
-		p.eachCounted(o, func(_ thread, stack []label, n int64) { h.add(stack, n) })
-		h.write(b, whole, o)
+		h := newHistogram()
+		p.eachCounted(o, func(_ thread, stack []label, v Values) { h.add(stack, v) })
+		h.write(b, columns, o)
 	}
 	return b.Flush()
 }
 
-// whole is what a share of 100 % stands for.
-func (p *Profile) whole(v Value, total Values) int64 {
-	switch {
-	case p.Subject == ThreadCreate:
-		return total.Samples
-	case v == CPU:
-		return cmp.Or(int64(p.CPU), total.CPU)
-	case v == Wall:
-		return cmp.Or(int64(p.Duration), total.Wall)
-	}
-	return p.Rounds
+// A column is one of the shares that a table shows.
+type column struct {
+	name  string
+	whole int64
+	of    func(Values) int64
 }
 
-// eachCounted is eachStack with what a histogram counts of each stack: of thread
-// creations, what is not the same in all of them.
-func (p *Profile) eachCounted(o *Options, f func(t thread, stack []label, n int64)) {
-	if p.Subject == ThreadCreate {
-		p.eachPart(o, (*Space).creator, f)
-		return
+// writeHeader says what was sampled and how.
+func (p *Profile) writeHeader(b *bufio.Writer) {
+	total := p.Total()
+	seconds := p.Duration.Seconds()
+	rate := 0.0
+	if p.Period > 0 {
+		rate = 1 / p.Period.Seconds()
 	}
-	p.eachStack(o, f)
+	threads := 0.0
+	if p.Rounds > 0 {
+		threads = float64(total.Samples) / float64(p.Rounds)
+	}
+	fmt.Fprintf(b, "%s: %.1f s, %d samples at %.0f Hz, %.1f threads on average\n", p.subjects(), seconds, p.Rounds, rate, threads)
+	used := float64(total.CPU) / 1e9
+	of := 0.0
+	if seconds > 0 {
+		of = 100 * used / seconds
+	}
+	fmt.Fprintf(b, "processor time: %.2f s, %.0f %% of one processor", used, of)
+	if p.Means != "" {
+		fmt.Fprintf(b, ", measured by %s", p.Means)
+	}
+	fmt.Fprintf(b, "\nwall time: %.1f s of all threads; name [call]: in that system call\n\n", float64(total.Wall)/1e9)
+}
+
+// subjects names what was sampled.
+func (p *Profile) subjects() string {
+	var names []string
+	last := make(map[int]string) // the program that a process has executed last
+	var pids []int
+	for _, s := range p.spaces {
+		if _, ok := last[s.pid]; !ok {
+			pids = append(pids, s.pid)
+		}
+		last[s.pid] = s.main
+	}
+	for _, pid := range pids {
+		name := Clean(last[pid][strings.LastIndexByte(last[pid], '/')+1:])
+		names = append(names, strings.TrimSpace(fmt.Sprintf("%s (pid %d)", name, pid)))
+	}
+	switch {
+	case len(names) == 0:
+		return "nothing"
+	case len(names) > 3:
+		return fmt.Sprintf("%d processes", len(names))
+	}
+	return strings.Join(names, ", ")
+}
+
+// eachCounted calls f for what a histogram counts of each stack of each thread: of thread
+// creations, what is not the same in all of them. The slice is valid during the call.
+func (p *Profile) eachCounted(o *Options, f func(t thread, stack []label, v Values)) {
+	part := wholeStack
+	if p.Subject == ThreadCreate {
+		part = (*Space).creator
+	}
+	var stack []label
+	for _, s := range p.finish() {
+		for _, c := range s.ordered() {
+			stack = s.merged(part(s, c.stack), o, stack[:0])
+			f(p.threads[c.thread], stack, c.Values)
+		}
+	}
 }
 
 // eachStack calls f for each distinct stack of each thread that counts
 // anything in the value chosen. The slice is valid during the call.
 func (p *Profile) eachStack(o *Options, f func(t thread, stack []label, n int64)) {
-	p.eachPart(o, wholeStack, f)
-}
-
-func wholeStack(_ *Space, stack StackID) StackID { return stack }
-
-// eachPart is eachStack with the part of each stack that part returns.
-func (p *Profile) eachPart(o *Options, part func(*Space, StackID) StackID, f func(t thread, stack []label, n int64)) {
 	var stack []label
 	for _, s := range p.finish() {
 		for _, c := range s.ordered() {
 			if n := c.of(o.Value); n != 0 {
-				stack = s.labels(part(s, c.stack), o, stack[:0])
+				stack = s.labels(c.stack, o, stack[:0])
 				f(p.threads[c.thread], stack, n)
 			}
 		}
 	}
 }
 
-func (p *Profile) writeThreads(b *bufio.Writer, whole int64, o *Options) {
+func wholeStack(_ *Space, stack StackID) StackID { return stack }
+
+func (p *Profile) writeThreads(b *bufio.Writer, columns []column, o *Options) {
 	perThread := make(map[thread]*histogram)
-	p.eachCounted(o, func(t thread, stack []label, n int64) {
+	p.eachCounted(o, func(t thread, stack []label, v Values) {
 		h := perThread[t]
 		if h == nil {
-			h = &histogram{tallies: make(map[label]*tally)}
+			h = newHistogram()
 			perThread[t] = h
 		}
-		h.add(stack, n)
+		h.add(stack, v)
 	})
 	threads := make([]thread, 0, len(perThread))
 	for t := range perThread {
 		threads = append(threads, t)
 	}
 	slices.SortFunc(threads, compareThreads)
-	for _, t := range threads {
-		fmt.Fprintf(b, "\n%s\n", t)
-		perThread[t].write(b, whole, o)
+	for i, t := range threads {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(b, "%s\n", t)
+		perThread[t].write(b, columns, o)
 	}
 }
 
@@ -142,36 +192,59 @@ func (t thread) String() string {
 	return fmt.Sprintf("%s (tid %d)", t.name, t.tid)
 }
 
-func (h *histogram) write(b *bufio.Writer, whole int64, o *Options) {
-	labels := make([]label, 0, len(h.tallies))
+// write writes the table.
+func (h *histogram) write(b *bufio.Writer, columns []column, o *Options) {
+	if o.OnStack {
+		for _, c := range columns {
+			fmt.Fprintf(b, "%10s  %10s  ", c.name+" self", c.name+" total")
+		}
+	} else {
+		for _, c := range columns {
+			fmt.Fprintf(b, "%7s  ", c.name)
+		}
+	}
+	fmt.Fprintln(b, "function")
 	homes := make(map[string]int) // how many functions share a name
+	for l := range h.tallies {
+		homes[l.name]++
+	}
+	for _, l := range h.sorted(o) {
+		t := h.tallies[l]
+		for _, c := range columns {
+			if o.OnStack {
+				fmt.Fprintf(b, "%9.2f%%  %9.2f%%  ", percent(c.of(t.self), c.whole), percent(c.of(t.total), c.whole))
+			} else {
+				fmt.Fprintf(b, "%6.2f%%  ", percent(c.of(t.self), c.whole))
+			}
+		}
+		name := l.String()
+		if homes[l.name] > 1 {
+			name = l.qualified()
+		}
+		fmt.Fprintf(b, "%s\n", name)
+	}
+}
+
+// sorted returns the labels that the table shows, in its order.
+func (h *histogram) sorted(o *Options) []label {
+	labels := make([]label, 0, len(h.tallies))
 	for l, t := range h.tallies {
-		if t.leaf != 0 || o.OnStack {
+		if o.OnStack || t.self != (Values{}) {
 			labels = append(labels, l)
-			homes[l.name]++
 		}
 	}
 	slices.SortFunc(labels, func(x, y label) int {
 		a, b := h.tallies[x], h.tallies[y]
 		return cmp.Or(
-			cmp.Compare(b.leaf, a.leaf),
-			cmp.Compare(b.onStack, a.onStack),
+			cmp.Compare(b.self.of(o.Value), a.self.of(o.Value)),
+			cmp.Compare(b.self.Wall, a.self.Wall),
+			cmp.Compare(b.total.of(o.Value), a.total.of(o.Value)),
+			cmp.Compare(b.total.Wall, a.total.Wall),
 			cmp.Compare(x.name, y.name),
 			cmp.Compare(x.object, y.object),
 		)
 	})
-	for _, l := range labels {
-		name := l.String()
-		if homes[l.name] > 1 {
-			name = l.qualified()
-		}
-		t := h.tallies[l]
-		fmt.Fprintf(b, "%6.2f%%\t", percent(t.leaf, whole))
-		if o.OnStack {
-			fmt.Fprintf(b, "%6.2f%%\t", percent(t.onStack, whole))
-		}
-		fmt.Fprintf(b, "%s\n", name)
-	}
+	return labels
 }
 
 func percent(n, whole int64) float64 {

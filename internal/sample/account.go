@@ -100,17 +100,16 @@ func (p *process) tell() {
 	s := p.sampler
 	for _, t := range p.threads {
 		stack := t.stack
-		if t.verdict == running && len(t.debt.fresh) > 0 {
+		switch {
+		case t.verdict == running && t.debt.paid == p.number:
 			stack = t.shown
-		} else if !t.present {
-			continue
+		case !t.present:
+			continue // where it runs is not known yet
 		}
-		{
-			s.opt.Each(&Sample{
-				PID: p.PID, TID: t.tid, Name: s.profile.ThreadName(t.id),
-				Space: p.space, Stack: stack, Regs: &t.regs, Partial: t.partial, PC: t.pc, SP: t.sp,
-			})
-		}
+		s.opt.Each(&Sample{
+			PID: p.PID, TID: t.tid, Name: s.profile.ThreadName(t.id),
+			Space: p.space, Stack: stack, Regs: &t.regs, Partial: t.partial, PC: t.pc, SP: t.sp,
+		})
 	}
 }
 

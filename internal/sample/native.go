@@ -1,6 +1,8 @@
 package sample
 
 import (
+	"fmt"
+	"path"
 	"strings"
 	"time"
 
@@ -147,6 +149,20 @@ func (n *native) Unwind(s *Snapshot, dst []profile.Addr) ([]profile.Addr, unwind
 	return dst, end
 }
 
+// unnamed makes a name for the function at pc that has none: its file, and the address at which it begins there, or that
+// of the instruction where no table says where functions begin.
+func (n *native) unnamed(pc uint64, object string) string {
+	m, ok := n.Find(pc)
+	if !ok || m.Table == nil {
+		return ""
+	}
+	at := pc - m.Bias
+	if start, ok := m.Table.Start(at); ok {
+		at = start
+	}
+	return fmt.Sprintf("%s+%#x", path.Base(object), at)
+}
+
 // lookup says how a is looked up.
 func (n *native) lookup(a profile.Addr) handle.How {
 	if a.Kind == profile.Return {
@@ -169,6 +185,9 @@ func (n *native) Resolve(a profile.Addr, dst []profile.Frame) ([]profile.Frame, 
 	}
 	n.resolved = n.Symbolize(a.PC, n.lookup(a), n.resolved[:0])
 	for _, f := range n.resolved {
+		if f.Func == "" && f.Object != "" {
+			f.Func = n.unnamed(pc, f.Object)
+		}
 		dst = append(dst, profile.Frame{
 			Func: f.Func, File: f.File, Line: f.Line, Object: f.Object, Inlined: f.Inlined,
 		})

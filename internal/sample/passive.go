@@ -36,7 +36,12 @@ func (p *process) passive(t *thread, call procfs.Syscall) {
 			break
 		}
 	}
-	if _, ok := fragile[call.Nr]; !ok || call.Running {
+	_, spoils := fragile[call.Nr]
+	switch {
+	case call.Running && p.sampler.opt.Ticks != nil:
+		p.ticking.runs(t)
+		return
+	case call.Running || !spoils && p.sampler.opt.Ticks == nil:
 		p.want(t)
 		return
 	}

@@ -49,6 +49,13 @@ func (p *process) reconcile() {
 		sum += counted[id]
 	}
 	rest -= p.stretch(loose, sum, rest, stretch)
+	if period := int64(p.sampler.tickPeriod()); rest <= 4*period && all > 0 {
+		for id := range counted {
+			loose[id] = true
+		}
+		p.sampler.profile.Stretch(p.PID, loose, total) // so little may be of threads that no tick has met
+		return
+	}
 	p.unattributed(rest)
 }
 

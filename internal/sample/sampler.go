@@ -3,6 +3,7 @@ package sample
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -230,6 +231,15 @@ func (s *Sampler) finish(start time.Duration) {
 		q.close()
 	}
 	p.CPU = time.Duration(p.Total().CPU)
+	p.Means = s.means()
+}
+
+// means says how the processor time was divided.
+func (s *Sampler) means() string {
+	if s.opt.Ticks == nil {
+		return fmt.Sprintf("%d stops of running threads", s.cost.Stops)
+	}
+	return fmt.Sprintf("%d samples of the processors' timers (%.0f Hz)", s.cost.Ticks, 1/s.opt.Ticks.Period().Seconds())
 }
 
 // tickPeriod is how much processor time a tick stands for, or would.

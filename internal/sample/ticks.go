@@ -68,6 +68,7 @@ type debt struct {
 	fresh  []profile.Cell // where ticks of this round met it
 	last   profile.Cell   // where the last tick met it, if ticked
 	ticked bool           // in the present space
+	paid   int64          // the last round in which ticks met it
 }
 
 // drain takes over what the timers have seen.
@@ -238,7 +239,7 @@ func (k *ticking) runs(t *thread) {
 func (k *ticking) pay() {
 	for _, t := range k.met {
 		k.settle(t, t.debt.fresh)
-		t.debt.fresh = t.debt.fresh[:0]
+		t.debt.fresh, t.debt.paid = t.debt.fresh[:0], k.p.number
 	}
 	k.met = k.met[:0]
 }

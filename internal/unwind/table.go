@@ -88,3 +88,12 @@ func (t *Table) begins(pc uint64) bool {
 	fn := t.function(pc)
 	return fn != nil && fn.start == pc
 }
+
+// Start returns the link-time address at which the function with call frame information at a link-time
+// address begins.
+func (t *Table) Start(pc uint64) (start uint64, ok bool) {
+	if fn := t.function(pc); fn != nil {
+		return fn.start, true
+	}
+	return 0, false
+}
