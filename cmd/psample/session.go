@@ -65,6 +65,7 @@ func (s *session) run(ctx context.Context, status *int) (err error) {
 		return err
 	}
 	if s.isCommand() {
+		s.tellWaiting(signals)
 		*status, err = s.await(signals.again)
 	}
 	return err

@@ -116,6 +116,39 @@ func TestSignalReachesTheCommand(t *testing.T) {
 	}
 }
 
+// TestInterruptEndsTheCommand when its profile is written.
+func TestInterruptEndsTheCommand(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "prof.txt")
+	cmd := exec.Command(filepath.Join(psampleDir(t), "psample"), "-t", "0.2", "-o", file, "--", "sleep", "1000")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // away from a terminal
+	pipe, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(pipe)
+	for {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(line, "still running") {
+			break
+		}
+	}
+	if _, err := os.Stat(file); err != nil {
+		t.Errorf("the profile is not written yet: %v", err)
+	}
+	cmd.Process.Signal(os.Interrupt)
+	io.Copy(io.Discard, lines)
+	cmd.Wait()
+	if status := cmd.ProcessState.ExitCode(); status != 128+2 {
+		t.Errorf("exit status %d", status)
+	}
+}
+
 // TestSecondSignalEndsTheWaiting for a command that takes no notice.
 func TestSecondSignalEndsTheWaiting(t *testing.T) {
 	r := startPsample(t, "-q", "--", "sh", "-c", "exec 2>/dev/null; trap '' INT; echo pid $$; while :; do :; done")

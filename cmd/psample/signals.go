@@ -6,6 +6,8 @@ import (
 	"os/signal"
 	"sync/atomic"
 	"syscall"
+
+	"ptools/internal/job"
 )
 
 // signals is what has been received of those that ask us to end. The first ends
@@ -16,6 +18,8 @@ type signals struct {
 	again  chan os.Signal // gets the second signal
 	pid    atomic.Int64   // of the command
 	passOn bool           // see pass
+	// waiting: the profile is written, and only the command's end is waited for.
+	waiting atomic.Bool
 
 	received chan os.Signal
 	pipe     chan os.Signal
@@ -56,9 +60,10 @@ func catchSignals(ctx context.Context) (context.Context, *signals) {
 }
 
 // pass hands a signal on to the command, which the sender may not know. That of
-// ^C reaches it from the terminal.
+// ^C reaches it from the terminal. An interrupt that is not the terminal's ends the sampling, and the command
+// when that is over.
 func (s *signals) pass(sig os.Signal) {
-	if !s.passOn || sig == os.Interrupt {
+	if !s.passOn || sig == os.Interrupt && (!s.waiting.Load() || job.Foreground()) {
 		return
 	}
 	if p, err := os.FindProcess(int(s.pid.Load())); err == nil {

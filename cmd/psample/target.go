@@ -7,8 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"syscall"
 
+	"ptools/internal/profile"
 	"ptools/pctl"
 )
 
@@ -94,6 +96,21 @@ func startError(err error) error {
 		return statusError{exitNotExecutable, err}
 	}
 	return err
+}
+
+// tellWaiting says that a command outlives its profile.
+func (s *session) tellWaiting(signals *signals) {
+	t := s.targets[0]
+	select {
+	case <-t.Done():
+		return
+	default:
+	}
+	signals.waiting.Store(true)
+	if !s.cfg.quiet {
+		fmt.Fprintf(s.stderr, "psample: %s (pid %d) is still running, waiting for it; ^C ends it\n",
+			profile.Clean(filepath.Base(s.cfg.command[0])), t.PID())
+	}
 }
 
 // await returns the exit status of the command once it has ended. A signal from
