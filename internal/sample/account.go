@@ -69,12 +69,12 @@ func (p *process) complete(now time.Duration, ticks int64) {
 		if t.sighting != noSighting {
 			p.see(t)
 		}
-		if t.renameDue() {
+		if s.opt.Ticks == nil && t.renameDue() {
 			p.readName(t)
 		}
 	}
 	p.ticking.pay()
-	if bits.OnesCount64(uint64(p.number)) == 1 {
+	if s.opt.Ticks == nil && bits.OnesCount64(uint64(p.number)) == 1 {
 		p.rename() // threads may be named by others, in their sleep
 	}
 	if s.opt.Each != nil {
@@ -117,7 +117,9 @@ func (p *process) tell() {
 func (p *process) closeAccount() {
 	if p.image != nil && !p.ended() {
 		p.enroll()
-		p.rename()
+		if p.sampler.opt.Ticks == nil {
+			p.rename()
+		}
 		for _, t := range p.threads {
 			if sched, err := t.files.SchedStat(); err == nil {
 				p.saw(t, sched)

@@ -2,6 +2,7 @@ package sample
 
 import (
 	"container/list"
+	"time"
 
 	"ptools/internal/procfs"
 )
@@ -73,6 +74,43 @@ func (p *process) examineAll() {
 	for e != nil && e.Value.(*thread).moved+lately >= p.number && len(p.examined) < firstReads {
 		e = p.examineNext(e)
 	}
+	if p.lookOn() {
+		return
+	}
+	begun := p.sampler.clock.Now()
+	if !p.sums.due(begun) {
+		return
+	}
+	p.examineOthers(e)
+	share := time.Duration(50)
+	if p.sampler.opt.Ticks == nil {
+		share = 5 // who runs is stopped only if it is read
+	}
+	p.sums.took(begun, p.sampler.clock.Now(), share)
+}
+
+// firstLooks bounds how many threads a round examines of a process whose threads have not all been looked at.
+const firstLooks = 1024
+
+// lookOn looks at threads that have not been looked at: at some in each round, so that ten thousand of them do not
+// keep a round from its time. It reports whether there were any.
+func (p *process) lookOn() bool {
+	n, before := 0, len(p.examined)
+	for ; n < len(p.unlooked) && len(p.examined) < firstLooks; n++ {
+		if t := p.unlooked[n]; !t.looked && p.byTID[t.tid] == t {
+			p.examine(t)
+		}
+	}
+	p.unlooked = p.unlooked[:copy(p.unlooked, p.unlooked[n:])]
+	if len(p.examined) == before {
+		return false
+	}
+	p.balance.known = false
+	return true
+}
+
+// examineOthers reads the threads that have not moved lately, from e on, as far as the sum asks for it.
+func (p *process) examineOthers(e *list.Element) {
 	even, sum := p.balance.even()
 	for n := p.tries(); !even && n > 0; n-- {
 		p.reread()

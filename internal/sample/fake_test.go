@@ -74,9 +74,11 @@ func (t *fakeThread) Syscall() (procfs.Syscall, error) {
 	return t.call, nil
 }
 
-func (t *fakeThread) Stat() (procfs.Stat, error) { return procfs.Stat{State: t.state}, nil }
-func (t *fakeThread) Comm() (string, error)      { return "fake", nil }
-func (t *fakeThread) Close() error               { return nil }
+func (t *fakeThread) Stat() (procfs.Stat, error) {
+	return procfs.Stat{State: t.state, Comm: "fake"}, nil
+}
+func (t *fakeThread) Comm() (string, error) { return "fake", nil }
+func (t *fakeThread) Close() error          { return nil }
 
 // block puts the thread into a system call.
 func (t *fakeThread) block(nr int64, stack ...uint64) {

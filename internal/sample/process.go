@@ -40,8 +40,10 @@ type process struct {
 	total      time.Duration // CPU when it was last read
 	sinceTotal time.Duration // what ticks have counted since then
 	totals     budget
-	over       bool  // it has ended, or can no longer be looked at
-	err        error // why, if it had not ended
+	sums       budget
+	unlooked   []*thread // that no round has looked at, and some that one has
+	over       bool      // it has ended, or can no longer be looked at
+	err        error     // why, if it had not ended
 
 	refresh refreshing
 	looking looking
@@ -193,14 +195,16 @@ func (p *process) meet(tid int) *thread {
 	if err != nil {
 		return nil
 	}
-	name, err := files.Comm()
+	stat, err := files.Stat()
 	if err != nil {
 		files.Close()
 		return nil
 	}
+	name := stat.Comm
 	t := &thread{tid: tid, files: files, id: p.sampler.profile.Thread(p.PID, tid, name)}
 	p.sampler.profile.Rename(t.id, name) // the tid may have been another's
 	p.byTID[tid] = t
+	p.unlooked = append(p.unlooked, t)
 	t.place, t.moved = p.recent.PushFront(t), p.number
 	p.balance.known = false // it may have counted as one that has ended
 	return t

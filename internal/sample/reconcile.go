@@ -92,7 +92,7 @@ func (p *process) keepTotal(now time.Duration) {
 	if total, err := p.CPU(); err == nil {
 		p.total, p.sinceTotal = total, 0
 	}
-	p.totals.took(begun, p.sampler.clock.Now())
+	p.totals.took(begun, p.sampler.clock.Now(), 50)
 }
 
 // usedTotal is the processor time of the process since the beginning: as the kernel counts it and, of what
@@ -111,10 +111,10 @@ func (p *process) usedTotal() time.Duration {
 	return max(p.total+p.sinceTotal-p.base, used)
 }
 
-// A budget bounds how much of the time something takes that need not be done in each round: to a
-// fiftieth.
+// A budget bounds how much of the time something takes that need not be done in each round.
 type budget struct{ next time.Duration }
 
 func (b *budget) due(now time.Duration) bool { return now >= b.next }
 
-func (b *budget) took(begun, ended time.Duration) { b.next = ended + 50*(ended-begun) }
+// took says when it has been done; so many times as long it is not due again.
+func (b *budget) took(begun, ended, times time.Duration) { b.next = ended + times*(ended-begun) }

@@ -51,6 +51,7 @@ func (p *process) examine(t *thread) {
 		return
 	}
 	p.saw(t, sched)
+	t.looked = true
 	t.visited = 0
 	p.examined = append(p.examined, t)
 	if t.know == still && sched == t.sched {

@@ -38,12 +38,13 @@ const (
 
 // thread is one thread of a sampled process.
 type thread struct {
-	tid   int
-	files Thread
-	id    profile.ThreadID
-	seen  uint64 // samples that were not kept unread
-	place *list.Element
-	moved int64 // the round in which it got its stack
+	tid    int
+	files  Thread
+	id     profile.ThreadID
+	looked bool   // a round has looked at it
+	seen   uint64 // samples that were not kept unread
+	place  *list.Element
+	moved  int64 // the round in which it got its stack
 
 	know    knowledge
 	sched   procfs.SchedStat // when the stack was taken
