@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -77,4 +79,20 @@ func cpuTime(pid int) (sum time.Duration) {
 		sum += time.Duration(ns)
 	}
 	return sum
+}
+
+// processTicks is what the kernel accounts to user and to kernel mode of a process, in ticks
+// (proc_pid_stat(5), utime and stime).
+func processTicks(pid int) (user, system float64, err error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, 0, err
+	}
+	const utime = 11 // of the fields behind the name
+	f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+	if len(f) < utime+2 {
+		return 0, 0, fmt.Errorf("/proc/%d/stat: %q", pid, b)
+	}
+	_, err = fmt.Sscan(f[utime]+" "+f[utime+1], &user, &system)
+	return user, system, err
 }
