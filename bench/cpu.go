@@ -59,12 +59,11 @@ func cpuShare(window time.Duration, argv ...string) func(context.Context) (float
 
 // observeCPU returns the share of one CPU that a process uses in a window, in percent.
 func observeCPU(ctx context.Context, pid int, window time.Duration) (float64, error) {
-	u0, t0 := cpuTime(pid), time.Now()
+	before := read(pid)
 	if err := sleep(ctx, window); err != nil {
 		return 0, err
 	}
-	used, passed := cpuTime(pid)-u0, time.Since(t0)
-	return 100 * used.Seconds() / passed.Seconds(), nil
+	return before.share(read(pid)), nil
 }
 
 // cpuTime is what the threads that a process has now have used, to the nanosecond; the process's own

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -69,32 +68,7 @@ func (l *lab) perfSpots(ctx context.Context, pids []int, rate int, window time.D
 	if _, err := finish(ctx, append(argv, "--", "sleep", fmt.Sprint(window.Seconds()))...); err != nil {
 		return nil, err
 	}
-	r, err := finish(ctx, "perf", "script", "-i", data, "-F", "pid,uregs")
-	if err != nil {
-		return nil, err
-	}
-	return parsePerfRegs(r.out, pids), nil
-}
-
-// parsePerfRegs reads what `perf script -F pid,uregs` prints: lines of "PID ABI:2 IP:0xADDR". A sample
-// of a task without user registers has the pid alone.
-func parsePerfRegs(b []byte, pids []int) (spots []spot) {
-	wanted := map[string]int{}
-	for _, pid := range pids {
-		wanted[strconv.Itoa(pid)] = pid
-	}
-	for line := range bytes.Lines(b) {
-		f := strings.Fields(string(line))
-		if len(f) == 0 || wanted[f[0]] == 0 {
-			continue
-		}
-		s := spot{pid: wanted[f[0]], weight: 1}
-		if hex, ok := strings.CutPrefix(f[len(f)-1], "IP:0x"); ok {
-			s.addr, _ = strconv.ParseUint(hex, 16, 64) // perf printed it
-		}
-		spots = append(spots, s)
-	}
-	return spots
+	return readPerfData(data, pids)
 }
 
 // psampleSpots profiles with ours.
