@@ -18,19 +18,14 @@ import (
 // A perf -a at the rate of ours is a contender too: what it shows is chance.
 func beside(p program) func(context.Context, *lab) ([]row, error) {
 	return func(ctx context.Context, l *lab) (rows []row, err error) {
-		for _, name := range append([]string{"perf"}, p.needs...) {
-			if why := missing(name); why != "" {
-				return nil, errors.New(why)
-			}
+		if why := missing("perf"); why != "" {
+			return nil, errors.New(why)
 		}
-		s := &stage{l: l}
+		s, err := p.on(ctx, l)
+		if err != nil {
+			return nil, err
+		}
 		defer func() { err = errors.Join(err, s.end()) }()
-		if err := p.start(ctx, s); err != nil {
-			return nil, err
-		}
-		if err := sleep(ctx, settle); err != nil { // caches fill, code is compiled
-			return nil, err
-		}
 		window := l.window(3*time.Second, 10*time.Second)
 		tools, err := l.spotters(ctx, 99, window)
 		if err != nil {

@@ -7,8 +7,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"os/user"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -24,6 +22,7 @@ type program struct {
 type stage struct {
 	l       *lab
 	running []*background // ended in the reverse order
+	targets []*target
 	pids    []int
 }
 
@@ -35,6 +34,25 @@ var (
 	node     = program{[]string{"node", "wrk"}, startNode}
 	python   = program{[]string{"python3"}, startPython}
 )
+
+// on starts the program and waits until it has warmed up: caches fill, code is compiled. The stage is to
+// be ended.
+func (p program) on(ctx context.Context, l *lab) (*stage, error) {
+	for _, name := range p.needs {
+		if why := missing(name); why != "" {
+			return nil, errors.New(why)
+		}
+	}
+	s := &stage{l: l}
+	err := p.start(ctx, s)
+	if err == nil {
+		err = sleep(ctx, settle)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.end())
+	}
+	return s, nil
+}
 
 // launch starts a process that end ends.
 func (s *stage) launch(ctx context.Context, argv ...string) (*background, error) {
@@ -48,6 +66,9 @@ func (s *stage) launch(ctx context.Context, argv ...string) (*background, error)
 // end ends what was started. Clients are told that their server has gone; they come last, so they go
 // first.
 func (s *stage) end() (err error) {
+	for _, t := range s.targets {
+		t.stop()
+	}
 	for i := len(s.running) - 1; i >= 0; i-- {
 		b := s.running[i]
 		if e := b.end(syscall.SIGTERM); e != nil && !errors.As(e, new(*exec.ExitError)) {
@@ -186,86 +207,4 @@ func startNginx(ctx context.Context, s *stage) error {
 	}
 	_, err = s.launch(ctx, "wrk", "-t1", "-c4", "-d600s", "-H", "Accept-Encoding: gzip", "http://127.0.0.1:"+port+"/page.txt")
 	return err
-}
-
-// postgresBin returns the directory with the server's programs.
-func postgresBin() (string, error) {
-	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb") // the pattern is well-formed
-	if len(found) > 0 {
-		return filepath.Dir(found[len(found)-1]), nil
-	}
-	initdb, err := exec.LookPath("initdb")
-	if err != nil {
-		return "", errors.New("postgres is not installed")
-	}
-	return filepath.Dir(initdb), nil
-}
-
-// startPostgres starts a server as an ordinary user: it refuses to be root.
-func startPostgres(ctx context.Context, s *stage) error {
-	bin, err := postgresBin()
-	if err != nil {
-		return err
-	}
-	dir, err := os.MkdirTemp("", "bench-postgres-")
-	if err != nil {
-		return err
-	}
-	s.l.litter = append(s.l.litter, dir)
-	argv := func(program string, args ...string) []string {
-		return append([]string{filepath.Join(bin, program)}, args...)
-	}
-	if os.Geteuid() == 0 {
-		u, err := user.Lookup("nobody")
-		if err != nil {
-			return err
-		}
-		uid, _ := strconv.Atoi(u.Uid) // a number on Linux
-		gid, _ := strconv.Atoi(u.Gid)
-		if err := os.Chown(dir, uid, gid); err != nil {
-			return err
-		}
-		plain := argv
-		argv = func(program string, args ...string) []string {
-			return append([]string{"setpriv", "--reuid=" + u.Uid, "--regid=" + u.Gid, "--clear-groups"}, plain(program, args...)...)
-		}
-	}
-	port, err := freePort()
-	if err != nil {
-		return err
-	}
-	data := filepath.Join(dir, "data")
-	if _, err := finish(ctx, argv("initdb", "-D", data, "-U", "bench", "-A", "trust", "--no-sync")...); err != nil {
-		return err
-	}
-	b, err := s.launch(ctx, argv("postgres", "-D", data, "-h", "127.0.0.1", "-p", port, "-k", dir, "-F")...)
-	if err != nil {
-		return err
-	}
-	if err := b.says(ctx, "ready to accept connections"); err != nil {
-		return err
-	}
-	if _, err := finish(ctx, argv("pgbench", "-h", "127.0.0.1", "-p", port, "-U", "bench", "-i", "-q", "postgres")...); err != nil {
-		return err
-	}
-	_, err = s.launch(ctx, argv("pgbench", "-h", "127.0.0.1", "-p", port, "-U", "bench", "-S", "-c", "2", "-T", "600", "postgres")...)
-	if err != nil {
-		return err
-	}
-	return await(ctx, "the server's processes for the clients", func() bool {
-		s.pids = backends(b.cmd.Process.Pid)
-		return len(s.pids) == 2
-	})
-}
-
-// backends returns the processes of a postgres that serve clients of the user bench.
-func backends(server int) (pids []int) {
-	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", server)) // await says that there are none
-	for _, f := range strings.Fields(string(b)) {
-		title, _ := os.ReadFile("/proc/" + f + "/cmdline")
-		if pid, err := strconv.Atoi(f); err == nil && strings.Contains(string(title), ": bench postgres 127.0.0.1") {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
 }

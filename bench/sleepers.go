@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -19,16 +20,17 @@ type sleeper struct {
 	threads int
 	every   int // one round in this many is measured by the target itself
 	parts   []string
-	others  int // processes that spin beside it
+	others  int      // processes that spin beside it
+	tracer  []string // that traces it; the pid is to be added
 	timers  float64
 	stops   float64
 }
 
 // Short runs are a sixth of their thread's time: as many threads as make a sixth a whole.
 var (
-	sleepSpin  = sleeper{"sleepers.c", "spin", 1, 16, []string{"spin"}, 0, 1.5, 8}
-	sleepShort = sleeper{"sleepers.c", "short", 6, 16, parts, 0, 1.5, 8}
-	sleepLong  = sleeper{"sleepers.c", "long", 1, 1, parts, 0, 1.5, 3}
+	sleepSpin  = sleeper{"sleepers.c", "spin", 1, 16, []string{"spin"}, 0, nil, 1.5, 8}
+	sleepShort = sleeper{"sleepers.c", "short", 6, 16, parts, 0, nil, 1.5, 8}
+	sleepLong  = sleeper{"sleepers.c", "long", 1, 1, parts, 0, nil, 1.5, 3}
 )
 
 func (s sleeper) golang() bool { return strings.HasSuffix(s.source, ".go") }
@@ -43,6 +45,12 @@ func (s sleeper) besideOthers() sleeper {
 	return s
 }
 
+// under has the target traced, which leaves no room for another tracer.
+func (s sleeper) under(tracer ...string) sleeper {
+	s.tracer, s.timers, s.stops = tracer, 3, 0
+	return s
+}
+
 // start starts the target and what runs beside it.
 func (s sleeper) start(ctx context.Context, l *lab) (t *target, stop func(), err error) {
 	build := func() (string, error) { return l.c(ctx, s.source) }
@@ -54,15 +62,43 @@ func (s sleeper) start(ctx context.Context, l *lab) (t *target, stop func(), err
 		return nil, nil, err
 	}
 	t, err = l.start(ctx, exe, "-k", s.kind, "-t", strconv.Itoa(s.threads), "-e", strconv.Itoa(s.every))
-	if err != nil || s.others == 0 {
-		return t, func() { t.stop() }, err
-	}
-	other, err := l.busyIdle(ctx, s.others, 0)
-	if err != nil {
-		t.stop()
+	switch {
+	case err != nil:
 		return nil, nil, err
+	case s.others > 0:
+		other, err := l.busyIdle(ctx, s.others, 0)
+		if err != nil {
+			t.stop()
+			return nil, nil, err
+		}
+		return t, func() { other.stop(); t.stop() }, nil
+	case s.tracer != nil:
+		tracer, err := traced(ctx, t.pid, s.tracer)
+		if err != nil {
+			t.stop()
+			return nil, nil, err
+		}
+		return t, func() { tracer.end(syscall.SIGINT); t.stop() }, nil
 	}
-	return t, func() { other.stop(); t.stop() }, nil
+	return t, t.stop, nil
+}
+
+// traced starts a tracer and waits until the target is traced.
+func traced(ctx context.Context, pid int, argv []string) (*background, error) {
+	if why := missing(argv[0]); why != "" {
+		return nil, errors.New(why)
+	}
+	b, err := launch(ctx, with(argv, strconv.Itoa(pid))...)
+	if err != nil {
+		return nil, err
+	}
+	status := fmt.Sprintf("/proc/%d/status", pid)
+	err = await(ctx, argv[0], func() bool { return field(status, "TracerPid") != "0" })
+	if err != nil {
+		b.end(syscall.SIGINT)
+		return nil, err
+	}
+	return b, nil
 }
 
 // sleeping are the rows of a sleeper: the largest difference, in points, between the share of processor
@@ -102,9 +138,10 @@ func sleeping(s sleeper) func(context.Context, *lab) ([]row, error) {
 		}
 		worst := row{Name: "of a profile", Unit: points, Note: "profiles of " + window.String()}
 		worst.Series = interleave(ctx, l.repeats, cs)
-		bias := row{Name: "of the medians", Unit: points, Goals: []goal{
-			{Tool: toolTimers, AtMost: s.timers}, {Tool: toolStops, AtMost: s.stops},
-		}}
+		bias := row{Name: "of the medians", Unit: points, Goals: []goal{{Tool: toolTimers, AtMost: s.timers}}}
+		if s.stops > 0 {
+			bias.Goals = append(bias.Goals, goal{Tool: toolStops, AtMost: s.stops})
+		}
 		for i, x := range worst.Series {
 			bias.Series = append(bias.Series, series{Tool: x.Tool, Role: x.Role, Note: x.Note})
 			if d := all[x.Tool]; len(d) > 0 {
