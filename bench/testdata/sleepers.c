@@ -1,6 +1,7 @@
 /*
  * sleepers: -t threads that run for a while and sleep, until standard input ends. The kinds, by -k:
- *	spin	spin(50000), then a sleep of 50 us
+ *	spin	spin(50000), which takes 15 to 130 us, then a sleep of 50 us
+ *	spin50	the same with as many turns as take 50 us
  *	short	fifty, thirty and twenty run 130, 78 and 52 us, a sleep of 20 us to 2 ms after each
  *	long	the same with runs of 2.5, 1.5 and 1 ms
  * The page's shares 0, 1 and 2 are the CPU nanoseconds of the functions (spin is the first). Asking the
@@ -13,8 +14,8 @@ enum { SHORTEST = 20000, OCTAVES = 7, LONGEST = 2000000 }; /* sleeps, ns */
 
 static _Atomic int stop;
 static uint64_t every = 16, clock_cost;
-static double per_us; /* iterations of a function's loop */
-static long unit;     /* iterations that take 1 % of a round */
+static long unit;          /* iterations of a function's loop that take 1 % of a round */
+static long turns = 50000; /* of spin */
 static const char *kind = "spin";
 
 struct worker {
@@ -75,7 +76,7 @@ static void spin_round(struct worker *w, int measured)
 	uint64_t t0 = measured ? cpu_now() : 0;
 
 	(void)w;
-	spin(50000);
+	spin(turns);
 	if (measured)
 		account(0, t0, cpu_now());
 	usleep(50);
@@ -98,7 +99,7 @@ static void mix_round(struct worker *w, int measured)
 
 static void *work(void *arg)
 {
-	void (*round)(struct worker *, int) = strcmp(kind, "spin") == 0 ? spin_round : mix_round;
+	void (*round)(struct worker *, int) = strncmp(kind, "spin", 4) == 0 ? spin_round : mix_round;
 	struct worker w = { 1, 88172645463325252u + (uintptr_t)arg * 7919 };
 	uint64_t n;
 
@@ -109,24 +110,32 @@ static void *work(void *arg)
 	return (void *)(uintptr_t)w.x;
 }
 
-/* Finds out what a microsecond of work is here, and what a look at the clock costs: the least of several. */
-static void calibrate(void)
+/* The least time that n iterations of the parts' loop, or of spin's, take in several attempts, ns. */
+static uint64_t cost(int of_spin, long n)
 {
 	uint64_t best = UINT64_MAX, t0, took;
 	int i;
 
-	clock_cost = UINT64_MAX;
 	for (i = 0; i < 20; i++) {
 		t0 = cpu_now();
-		loop(1, 1000000);
+		if (of_spin)
+			spin(n);
+		else
+			loop(1, n);
 		if ((took = cpu_now() - t0) < best)
 			best = took;
-		t0 = cpu_now();
-		if ((took = cpu_now() - t0) < clock_cost)
-			clock_cost = took;
 	}
-	per_us = 1e9 / (double)best;
-	unit = (long)(per_us * (strcmp(kind, "long") == 0 ? 50 : 2.6));
+	return best;
+}
+
+static void calibrate(void)
+{
+	const long n = 1000000;
+
+	clock_cost = cost(0, 0);
+	unit = (long)((double)n / (double)cost(0, n) * (strcmp(kind, "long") == 0 ? 50000 : 2600));
+	if (strcmp(kind, "spin50") == 0)
+		turns = (long)((double)n / (double)cost(1, n) * 50000);
 }
 
 static void *watch(void *arg)
