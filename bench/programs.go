@@ -113,7 +113,7 @@ func startNode(ctx context.Context, s *stage) error {
 	if err != nil {
 		return err
 	}
-	url, err := s.announced(ctx, "node", "--perf-basic-prof", file)
+	url, err := s.announced(ctx, "node", "--perf-basic-prof", "--no-logfile-per-isolate", "--logfile=+", file)
 	if err != nil {
 		return err
 	}
