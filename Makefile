@@ -3,6 +3,7 @@
 #   test     everything a change must pass; installs what it needs, or says what is missing
 #   demo     psample's built-in workload, profiled
 #   bench    side by side with the peers
+#   columns  the benchmarks of psample alone: are its columns true, what does it cost
 #   torture  the storms at full length
 #   zoo      the tools against real programs of the distribution, which it installs
 #   chains   how many stacks of which programs are followed to their end: a table
@@ -14,7 +15,7 @@ GO        ?= go
 JOBS      ?= 2
 TESTFLAGS ?= -race -shuffle=on
 
-.PHONY: build test check unit demo bench torture zoo chains clean tools
+.PHONY: build test check unit demo bench columns torture zoo chains clean tools
 
 # Nothing here needs cgo. Without it the binaries are static, so that they run in any container
 # and start without a dynamic linker (pgrab --help: two thirds of the time).
@@ -50,6 +51,10 @@ demo:
 
 bench:
 	$(GO) run ./bench
+
+# BENCHFLAGS=-quick takes a fifth of the time; BENCHFLAGS='-psample FILE' measures another psample.
+columns:
+	$(GO) run ./bench -run '^(share error|sum of|stops|slowdown|2 busy|first look|two threads|CPU of|spurious|whole)|beside perf' $(BENCHFLAGS)
 
 torture: tools
 	PTOOLS_REQUIRE="$$(./scripts/tools.sh -l test)" PTOOLS_TORTURE=1 $(GO) test -count=1 -v -p 1 -timeout 4h ./...

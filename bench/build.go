@@ -39,7 +39,7 @@ func (l *lab) testdata(room string) string { return filepath.Join(l.root, room, 
 
 // source finds a source among bench's own and the test targets.
 func (l *lab) source(name string) (string, error) {
-	for _, room := range []string{"bench", "internal/ptest"} {
+	for _, room := range []string{"bench", "internal/ptest", "internal/sample"} {
 		file := filepath.Join(l.testdata(room), name)
 		if exists(file) {
 			return file, nil

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -57,12 +59,11 @@ func cpuShare(window time.Duration, argv ...string) func(context.Context) (float
 
 // observeCPU returns the share of one CPU that a process uses in a window, in percent.
 func observeCPU(ctx context.Context, pid int, window time.Duration) (float64, error) {
-	u0, t0 := cpuTime(pid), time.Now()
+	before := read(pid)
 	if err := sleep(ctx, window); err != nil {
 		return 0, err
 	}
-	used, passed := cpuTime(pid)-u0, time.Since(t0)
-	return 100 * used.Seconds() / passed.Seconds(), nil
+	return before.share(read(pid)), nil
 }
 
 // cpuTime is what the threads that a process has now have used, to the nanosecond; the process's own
@@ -77,4 +78,20 @@ func cpuTime(pid int) (sum time.Duration) {
 		sum += time.Duration(ns)
 	}
 	return sum
+}
+
+// processTicks is what the kernel accounts to user and to kernel mode of a process, in ticks
+// (proc_pid_stat(5), utime and stime).
+func processTicks(pid int) (user, system float64, err error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, 0, err
+	}
+	const utime = 11 // of the fields behind the name
+	f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+	if len(f) < utime+2 {
+		return 0, 0, fmt.Errorf("/proc/%d/stat: %q", pid, b)
+	}
+	_, err = fmt.Sscan(f[utime]+" "+f[utime+1], &user, &system)
+	return user, system, err
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -35,12 +36,42 @@ var experiments = []experiment{
 	{"slowdown, 1 busy, 999 Hz", slowdowns(1, 0, 999, 1.03)},
 	{"slowdown, 2 busy + 100 idle, 99 Hz", slowdowns(2, 100, 99, 1.03)},
 	{"slowdown, 2 busy + 100 idle, 999 Hz", slowdowns(2, 100, 999, 1.10)},
+	{"slowdown by stops, 1 busy, 99 Hz", stopSlowdowns(1, 0, 99)},
+	{"slowdown by stops, 1 busy, 999 Hz", stopSlowdowns(1, 0, 999)},
+	{"slowdown by stops, 2 busy + 100 idle, 99 Hz", stopSlowdowns(2, 100, 99)},
+	{"slowdown by stops, 2 busy + 100 idle, 999 Hz", stopSlowdowns(2, 100, 999)},
+	{"2 busy + 10000 idle, 99 Hz", crowd},
+	{"first look at 10000 threads", firstLook},
+	{"two threads pass a byte", passes},
 	{"CPU of the sampler, 1000 idle threads, 99 Hz", idleCPU},
 	{"spurious EINTRs, 38 blocking calls, 999 Hz", interruptions},
 	{"share error, 50/30/20, 999 Hz", shares},
+	{"share error, spin(50000) and usleep(50), 99 Hz", sleeping(sleepSpin)},
+	{"share error, spin for 50 us and usleep(50), 99 Hz", sleeping(sleepSpin50)},
+	{"share error, runs of 50 to 130 us, C, 99 Hz", sleeping(sleepShort)},
+	{"share error, runs of 1 to 2.5 ms, C, 99 Hz", sleeping(sleepLong)},
+	{"share error, runs of 50 to 130 us, Go, 99 Hz", sleeping(sleepShort.inGo())},
+	{"share error, runs of 1 to 2.5 ms, Go, 99 Hz", sleeping(sleepLong.inGo())},
+	{"share error, spin for 50 us and usleep(50), 99 Hz, processors busy", sleeping(sleepSpin50.besideOthers())},
+	{"share error, runs of 50 to 130 us, C, 99 Hz, processors busy", sleeping(sleepShort.besideOthers())},
+	{"share error, runs of 1 to 2.5 ms, C, 99 Hz, processors busy", sleeping(sleepLong.besideOthers())},
+	{"sum of processor time, 1 thread, 99 Hz", sums("sleepers.c", "-k", "spin")},
+	{"sum of processor time, 100 threads, 99 Hz", sums("sleepers.c", "-k", "short", "-t", "100")},
+	{"sum of processor time, 2 busy + 10000 idle, 99 Hz", sums("busyidle.c", "-b", "2", "-t", "10000")},
+	{"sum of processor time, threads of microseconds, 99 Hz", sums("threadstorm.c", "-t", "2")},
+	{"sum of processor time, threads of milliseconds, 99 Hz", sums("briefs.c", "-t", "4")},
+	{"share error under strace -f, 99 Hz", sleeping(sleepLong.under("strace", "-f", "-o", "/dev/null", "-p"))},
+	{"share error under gdb, 99 Hz", sleeping(sleepLong.under(gdb("continue")...))},
+	{"stops where timers are permitted, 99 Hz", stopCounts},
 	{"whole chains, C without frame pointers", chains(chainC, "-fomit-frame-pointer")},
 	{"whole chains, C with frame pointers", chains(chainC, "-fno-omit-frame-pointer")},
 	{"whole chains, Go", chains(chainGo, "")},
+	{"Go HTTP server beside perf", beside(goServer)},
+	{"redis beside perf", beside(redis)},
+	{"postgres beside perf", beside(postgres)},
+	{"nginx beside perf", beside(nginx)},
+	{"node beside perf", beside(node)},
+	{"python beside perf", beside(python)},
 	{"cached read-only grab and release", cachedGrab},
 	{"start-up", startUp},
 	{"symbolized dump, 10000 threads", dumpMany},
@@ -67,6 +98,7 @@ type lab struct {
 	log     io.Writer
 	built   map[string]string // what is built, by what it was made of
 	pages   int
+	litter  []string // directories outside of dir
 }
 
 func newLab(ctx context.Context, c *config, log io.Writer) (*lab, error) {
@@ -78,13 +110,23 @@ func newLab(ctx context.Context, c *config, log io.Writer) (*lab, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &lab{
+	l := &lab{
 		root: strings.TrimSpace(string(out)), dir: dir, quick: c.quick, repeats: c.repeats,
 		log: log, built: map[string]string{},
-	}, nil
+	}
+	if c.psample != "" {
+		l.built["psample"] = c.psample
+	}
+	return l, nil
 }
 
-func (l *lab) close() error { return os.RemoveAll(l.dir) }
+func (l *lab) close() error {
+	err := os.RemoveAll(l.dir)
+	for _, dir := range l.litter {
+		err = errors.Join(err, os.RemoveAll(dir))
+	}
+	return err
+}
 
 // path returns the name of a file in the lab's directory.
 func (l *lab) path(name string) string { return filepath.Join(l.dir, name) }

@@ -33,6 +33,7 @@ type config struct {
 	repeats        int
 	rows           *regexp.Regexp
 	markdown, json string
+	psample        string
 }
 
 func parse(args []string, stderr io.Writer) (*config, error) {
@@ -44,6 +45,7 @@ func parse(args []string, stderr io.Writer) (*config, error) {
 	fs.IntVar(&c.repeats, "repeats", 0, "how often each contender is measured (default 5, with -quick 3)")
 	fs.StringVar(&c.markdown, "markdown", "", "write the tables to this file, as Markdown")
 	fs.StringVar(&c.json, "json", "", "write all values to this file, as JSON")
+	fs.StringVar(&c.psample, "psample", "", "measure this psample instead of the one that is built from this tree")
 	expr := fs.String("run", "", "only the rows whose name matches this regular expression")
 	if err := fs.Parse(args); err != nil {
 		return nil, err
@@ -55,7 +57,7 @@ func parse(args []string, stderr io.Writer) (*config, error) {
 		}
 	}
 	if fs.NArg() > 0 || c.repeats < 1 {
-		return nil, errors.New("usage: bench [-quick] [-repeats N] [-run REGEXP] [-markdown FILE] [-json FILE]")
+		return nil, errors.New("usage: bench [-quick] [-repeats N] [-run REGEXP] [-markdown FILE] [-json FILE] [-psample FILE]")
 	}
 	var err error
 	c.rows, err = regexp.Compile(*expr)

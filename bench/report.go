@@ -37,12 +37,15 @@ func (r *report) goals() (cells [][]string) {
 
 func (r *row) goalCells(g goal, v verdict) []string {
 	cells := []string{r.Name, "-", "-", "-", "-", r.wanted(g), "not measured"}
+	if g.Tool != "" {
+		cells[0] += " (" + g.Tool + ")"
+	}
 	if v.Peer != "" {
 		cells[1], cells[2] = v.Peer, r.Unit.format(v.Theirs)
 	} else if len(g.Peers) > 0 {
 		cells[1] = strings.Join(g.Peers, ", ")
 	}
-	if mine := r.ours(); mine != nil {
+	if mine := r.ours(g); mine != nil {
 		cells[3] = r.Unit.format(v.Ours)
 	}
 	if v.Known {

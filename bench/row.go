@@ -11,6 +11,8 @@ type row struct {
 
 // goal is what a number of ours shall be.
 type goal struct {
+	// Tool is the one of ours that is judged; empty: the first.
+	Tool string `json:"tool,omitempty"`
 	// Peers are the tools of which the best counts; without any our number itself is judged.
 	Peers []string `json:"peers,omitempty"`
 	// AtLeast or AtMost bounds the ratio of our median to that of the best peer.
@@ -40,8 +42,11 @@ func (r *row) find(tool string) *series {
 	return nil
 }
 
-// ours returns our series, or nil.
-func (r *row) ours() *series {
+// ours returns the series of ours that a goal judges, or nil.
+func (r *row) ours(g goal) *series {
+	if g.Tool != "" {
+		return r.find(g.Tool)
+	}
 	for i := range r.Series {
 		if r.Series[i].Role == ours && len(r.Series[i].Values) > 0 {
 			return &r.Series[i]
@@ -52,7 +57,7 @@ func (r *row) ours() *series {
 
 // judge holds a goal against what was measured.
 func (r *row) judge(g goal) (v verdict) {
-	mine := r.ours()
+	mine := r.ours(g)
 	if mine == nil {
 		return v
 	}

@@ -98,6 +98,7 @@ type sandwich struct {
 	t      *target
 	window time.Duration
 	before float64 // the rate of the last window without a tool; 0: none yet
+	rate   float64 // the last measured: with a tool, or with none where that is the contender
 }
 
 // between returns the measurement of a tool, or of no tool.
@@ -116,6 +117,7 @@ func (s *sandwich) between(x *sampler) func(context.Context) (float64, error) {
 		if with == 0 {
 			return 0, errors.New("the target stands still")
 		}
+		s.rate = with
 		before := s.before
 		s.before, err = s.t.rate(ctx, s.window)
 		return (before + s.before) / 2 / with, err

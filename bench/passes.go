@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// passes are the rows of two threads on one processor that pass a byte, the program that changes threads
+// as often as can be: what each change costs under a profiler.
+func passes(ctx context.Context, l *lab) ([]row, error) {
+	exe, err := l.c(ctx, "passes.c")
+	if err != nil {
+		return nil, err
+	}
+	t, err := l.start(ctx, exe)
+	if err != nil {
+		return nil, err
+	}
+	defer t.stop()
+	var tools []sampler
+	for _, rate := range []int{99, 999} {
+		argv, err := l.psample(ctx, rate)
+		if err != nil {
+			return nil, err
+		}
+		stops := with(argv[:len(argv)-1], "--timers", "off", "-p")
+		hz := ", " + strconv.Itoa(rate) + " Hz"
+		tools = append(tools,
+			sampler{toolTimers + hz, ours, "", untilInterrupted(argv...)},
+			sampler{toolStops + hz, ours, "", untilInterrupted(stops...)})
+	}
+	tools = append(tools,
+		sampler{"perf -p, 999 Hz", peer, "perf", untilInterrupted(l.perfRecord(999)...)},
+		sampler{"perf -a, 999 Hz", peer, "perf", l.perfEverywhere(999)})
+	s := &sandwich{t: t, window: l.window(500*time.Millisecond, 2*time.Second)}
+	rates := map[string][]float64{}
+	cs := []contender{{"no tool", none, "", s.between(nil)}}
+	for _, x := range tools {
+		cs = append(cs, contender{x.tool, x.role, x.program, s.between(&x)})
+	}
+	for i, c := range cs {
+		cs[i].measure = func(ctx context.Context) (float64, error) {
+			v, err := c.measure(ctx)
+			if err == nil {
+				rates[c.tool] = append(rates[c.tool], s.rate)
+			}
+			return v, err
+		}
+	}
+	slower := row{Name: "slowdown", Unit: factor, Series: interleave(ctx, l.repeats, cs)}
+	for _, rate := range []string{", 99 Hz", ", 999 Hz"} {
+		slower.Goals = append(slower.Goals, goal{Tool: toolTimers + rate, AtMost: 1.05})
+	}
+	speed := row{Name: "passes", Unit: perSecond}
+	for _, x := range slower.Series {
+		speed.Series = append(speed.Series, series{x.Tool, x.Role, rates[x.Tool], x.Note})
+	}
+	return []row{speed, slower}, nil
+}
+
+// perfEverywhere returns what starts a perf that samples all processes.
+func (l *lab) perfEverywhere(rate int) func(context.Context, string) (func() error, error) {
+	argv := l.perfRecord(rate)
+	argv[len(argv)-1] = "-a"
+	return func(ctx context.Context, _ string) (func() error, error) {
+		b, err := launch(ctx, argv...)
+		if err != nil {
+			return nil, err
+		}
+		return func() error { return b.end(syscall.SIGINT) }, nil
+	}
+}

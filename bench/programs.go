@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// program is a program that people run, at work.
+type program struct {
+	needs []string // what has to be installed
+	start func(context.Context, *stage) error
+}
+
+// stage is where a program is at work: what was started for it, and the processes that are looked at.
+type stage struct {
+	l       *lab
+	running []*background // ended in the reverse order
+	targets []*target
+	pids    []int
+}
+
+var (
+	goServer = program{nil, startGoServer}
+	redis    = program{[]string{"redis-server", "redis-benchmark"}, startRedis}
+	postgres = program{[]string{"pgbench", "setpriv"}, startPostgres}
+	nginx    = program{[]string{"nginx", "wrk"}, startNginx}
+	node     = program{[]string{"node", "wrk"}, startNode}
+	python   = program{[]string{"python3"}, startPython}
+)
+
+// on starts the program and waits until it has warmed up: caches fill, code is compiled. The stage is to
+// be ended.
+func (p program) on(ctx context.Context, l *lab) (*stage, error) {
+	for _, name := range p.needs {
+		if why := missing(name); why != "" {
+			return nil, errors.New(why)
+		}
+	}
+	s := &stage{l: l}
+	err := p.start(ctx, s)
+	if err == nil {
+		err = sleep(ctx, settle)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.end())
+	}
+	return s, nil
+}
+
+// launch starts a process that end ends.
+func (s *stage) launch(ctx context.Context, argv ...string) (*background, error) {
+	b, err := launch(ctx, argv...)
+	if err == nil {
+		s.running = append(s.running, b)
+	}
+	return b, err
+}
+
+// end ends what was started. Clients are told that their server has gone; they come last, so they go
+// first.
+func (s *stage) end() (err error) {
+	for _, t := range s.targets {
+		t.stop()
+	}
+	for i := len(s.running) - 1; i >= 0; i-- {
+		b := s.running[i]
+		if e := b.end(syscall.SIGTERM); e != nil && !errors.As(e, new(*exec.ExitError)) {
+			err = errors.Join(err, e)
+		}
+	}
+	return err
+}
+
+// announced starts a server that prints "at ADDRESS" and returns the address.
+func (s *stage) announced(ctx context.Context, argv ...string) (string, error) {
+	b, err := s.launch(ctx, argv...)
+	if err != nil {
+		return "", err
+	}
+	if err := b.says(ctx, "\n"); err != nil {
+		return "", err
+	}
+	_, address, ok := strings.Cut(string(b.out.bytes()), "at ")
+	if !ok {
+		return "", fmt.Errorf("%s says %q", argv[0], b.out.bytes())
+	}
+	s.pids = append(s.pids, b.cmd.Process.Pid)
+	return strings.TrimSpace(address), nil
+}
+
+func startGoServer(ctx context.Context, s *stage) error {
+	exe, err := s.l.gobuild(ctx, "goserver.go")
+	if err != nil {
+		return err
+	}
+	url, err := s.announced(ctx, exe)
+	if err != nil {
+		return err
+	}
+	_, err = s.launch(ctx, exe, "-clients", "4", "-url", url)
+	return err
+}
+
+func startNode(ctx context.Context, s *stage) error {
+	file, err := s.l.source("nodeserver.js")
+	if err != nil {
+		return err
+	}
+	url, err := s.announced(ctx, "node", "--perf-basic-prof", "--no-logfile-per-isolate", "--logfile=+", file)
+	if err != nil {
+		return err
+	}
+	_, err = s.launch(ctx, "wrk", "-t1", "-c4", "-d600s", url)
+	return err
+}
+
+func startPython(ctx context.Context, s *stage) error {
+	file, err := s.l.source("pyserver.py")
+	if err != nil {
+		return err
+	}
+	// What is found by that name may be a script that runs python3.
+	r, err := finish(ctx, "python3", "-c", "import sys; print(sys.executable)")
+	if err != nil {
+		return err
+	}
+	_, err = s.announced(ctx, strings.TrimSpace(string(r.out)), file)
+	return err
+}
+
+// freePort returns a port on which nothing listens.
+func freePort() (string, error) {
+	at, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer at.Close()
+	return strconv.Itoa(at.Addr().(*net.TCPAddr).Port), nil
+}
+
+// listens waits until something does on a port.
+func listens(ctx context.Context, port string) error {
+	return await(ctx, "a server on port "+port, func() bool {
+		c, err := net.Dial("tcp", "127.0.0.1:"+port)
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
+	})
+}
+
+func startRedis(ctx context.Context, s *stage) error {
+	port, err := freePort()
+	if err != nil {
+		return err
+	}
+	b, err := s.launch(ctx, "redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", s.l.dir)
+	if err != nil {
+		return err
+	}
+	s.pids = append(s.pids, b.cmd.Process.Pid)
+	if err := listens(ctx, port); err != nil {
+		return err
+	}
+	_, err = s.launch(ctx, "redis-benchmark", "-p", port, "-c", "8", "-t", "set", "-r", "10000", "-d", "64", "-n", "100000000", "-q")
+	return err
+}
+
+// nginxConfig is one process that compresses what it sends.
+const nginxConfig = `daemon off; master_process off; pid nginx.pid; error_log stderr crit;
+events { worker_connections 64; }
+http {
+	access_log off; gzip on; gzip_types text/plain; keepalive_requests 1000000;
+	client_body_temp_path tmp; proxy_temp_path tmp; fastcgi_temp_path tmp; uwsgi_temp_path tmp; scgi_temp_path tmp;
+	server { listen 127.0.0.1:%s; root %s; }
+}
+`
+
+func startNginx(ctx context.Context, s *stage) error {
+	port, err := freePort()
+	if err != nil {
+		return err
+	}
+	var page strings.Builder
+	for i := range 2000 {
+		fmt.Fprintf(&page, "line %d of a page\n", i*7919%2000)
+	}
+	config := fmt.Sprintf(nginxConfig, port, s.l.dir)
+	if err := errors.Join(os.WriteFile(s.l.path("page.txt"), []byte(page.String()), 0o644),
+		os.WriteFile(s.l.path("nginx.conf"), []byte(config), 0o644)); err != nil {
+		return err
+	}
+	b, err := s.launch(ctx, "nginx", "-p", s.l.dir, "-c", s.l.path("nginx.conf"))
+	if err != nil {
+		return err
+	}
+	s.pids = append(s.pids, b.cmd.Process.Pid)
+	if err := listens(ctx, port); err != nil {
+		return err
+	}
+	_, err = s.launch(ctx, "wrk", "-t1", "-c4", "-d600s", "-H", "Accept-Encoding: gzip", "http://127.0.0.1:"+port+"/page.txt")
+	return err
+}

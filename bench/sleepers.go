@@ -1,0 +1,262 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// sleeper is a target whose threads sleep and wake thousands of times a second, and how far a profile
+// of it may be from the truth.
+type sleeper struct {
+	source  string
+	kind    string
+	threads int
+	every   int // one round in this many is measured by the target itself
+	parts   []string
+	others  int      // processes that spin beside it
+	tracer  []string // that traces it; the pid is to be added
+	timers  float64
+	stops   float64
+}
+
+// Short runs are a sixth of their thread's time: as many threads as make a sixth a whole.
+var (
+	sleepSpin   = sleeper{"sleepers.c", "spin", 1, 16, []string{"spin"}, 0, nil, 1.5, 8}
+	sleepSpin50 = sleeper{"sleepers.c", "spin50", 1, 16, []string{"spin"}, 0, nil, 1.5, 8}
+	sleepShort  = sleeper{"sleepers.c", "short", 6, 16, parts, 0, nil, 1.5, 8}
+	sleepLong   = sleeper{"sleepers.c", "long", 1, 1, parts, 0, nil, 1.5, 3}
+)
+
+func (s sleeper) golang() bool { return strings.HasSuffix(s.source, ".go") }
+
+func (s sleeper) inGo() sleeper {
+	s.source = "gosleepers.go"
+	return s
+}
+
+func (s sleeper) besideOthers() sleeper {
+	s.others, s.timers, s.stops = 2, 3, 2*s.stops
+	return s
+}
+
+// under has the target traced, which leaves no room for another tracer.
+func (s sleeper) under(tracer ...string) sleeper {
+	s.tracer, s.timers, s.stops = tracer, 3, 0
+	return s
+}
+
+// start starts the target and what runs beside it.
+func (s sleeper) start(ctx context.Context, l *lab) (t *target, stop func(), err error) {
+	build := func() (string, error) { return l.c(ctx, s.source) }
+	if s.golang() {
+		build = func() (string, error) { return l.gobuild(ctx, s.source) }
+	}
+	exe, err := build()
+	if err != nil {
+		return nil, nil, err
+	}
+	t, err = l.start(ctx, exe, "-k", s.kind, "-t", strconv.Itoa(s.threads), "-e", strconv.Itoa(s.every))
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case s.others > 0:
+		other, err := l.busyIdle(ctx, s.others, 0)
+		if err != nil {
+			t.stop()
+			return nil, nil, err
+		}
+		return t, func() { other.stop(); t.stop() }, nil
+	case s.tracer != nil:
+		tracer, err := traced(ctx, t.pid, s.tracer)
+		if err != nil {
+			t.stop()
+			return nil, nil, err
+		}
+		return t, func() { tracer.end(syscall.SIGINT); t.stop() }, nil
+	}
+	return t, t.stop, nil
+}
+
+// traced starts a tracer and waits until the target is traced.
+func traced(ctx context.Context, pid int, argv []string) (*background, error) {
+	if why := missing(argv[0]); why != "" {
+		return nil, errors.New(why)
+	}
+	b, err := launch(ctx, with(argv, strconv.Itoa(pid))...)
+	if err != nil {
+		return nil, err
+	}
+	status := fmt.Sprintf("/proc/%d/status", pid)
+	err = await(ctx, argv[0], func() bool { return field(status, "TracerPid") != "0" })
+	if err != nil {
+		b.end(syscall.SIGINT)
+		return nil, err
+	}
+	return b, nil
+}
+
+// sleeping are the rows of a sleeper: the largest difference, in points, between the share of processor
+// time that a profile gives to a function, or to everything else, and the true one. Everything else is
+// the kernel's work for the calls that sleep and wake, and the way there. What is left to chance at 99 Hz
+// is in the first row; the second has the differences of the medians of all repeats, where a bias remains.
+//
+// The threads' own clocks around the functions say how the functions' time is divided. How much of all
+// time that is says the kernel's account of user mode, which in C is nearly nothing but the functions. It
+// is made at ticks. The scheduler's clock would be exact, but on a virtual machine of the kind used here it
+// has 10 to 17 us for each sleep that no sample finds, neither perf's nor the tick's. In Go, with a
+// runtime in user mode, there is no other choice than the scheduler's clock.
+func sleeping(s sleeper) func(context.Context, *lab) ([]row, error) {
+	return func(ctx context.Context, l *lab) ([]row, error) {
+		t, stop, err := s.start(ctx, l)
+		if err != nil {
+			return nil, err
+		}
+		defer stop()
+		window := l.window(3*time.Second, 10*time.Second)
+		tools, err := l.spotters(ctx, 99, window)
+		if err != nil {
+			return nil, err
+		}
+		named := newPlaces()
+		all := map[string][][]float64{}
+		var cs []contender
+		for _, x := range tools {
+			cs = append(cs, contender{x.tool, x.role, x.program, func(ctx context.Context) (float64, error) {
+				d, err := s.differences(ctx, t, named, x)
+				if err == nil {
+					all[x.tool] = append(all[x.tool], d)
+				}
+				return largest(d), err
+			}})
+		}
+		worst := row{Name: "of a profile", Unit: points, Note: "profiles of " + window.String()}
+		worst.Series = interleave(ctx, l.repeats, cs)
+		bias := row{Name: "of the medians", Unit: points, Goals: []goal{{Tool: toolTimers, AtMost: s.timers}}}
+		if s.stops > 0 {
+			bias.Goals = append(bias.Goals, goal{Tool: toolStops, AtMost: s.stops})
+		}
+		for i, x := range worst.Series {
+			bias.Series = append(bias.Series, series{Tool: x.Tool, Role: x.Role, Note: x.Note})
+			if d := all[x.Tool]; len(d) > 0 {
+				m := medians(d)
+				bias.Series[i].Values = []float64{largest(m)}
+				fmt.Fprintf(l.log, "\n   %s: %s", x.Tool, s.describe(m))
+			}
+		}
+		fmt.Fprintln(l.log)
+		return []row{worst, bias}, nil
+	}
+}
+
+// differences profiles once and returns, in points, the share of each function and of everything else,
+// less the true one.
+func (s sleeper) differences(ctx context.Context, t *target, named *places, x spotter) ([]float64, error) {
+	before, err := s.account(t)
+	if err != nil {
+		return nil, err
+	}
+	spots, err := x.spots(ctx, []int{t.pid})
+	if err != nil {
+		return nil, err
+	}
+	after, err := s.account(t)
+	if err != nil {
+		return nil, err
+	}
+	truth, err := s.truth(before, after)
+	if err != nil {
+		return nil, err
+	}
+	if len(spots) == 0 {
+		return nil, fmt.Errorf("%s saw nothing", x.tool)
+	}
+	d := make([]float64, len(s.parts)+1)
+	rest := 1.0
+	for name, share := range named.shares(spots) {
+		name, _, _ = strings.Cut(name, " (")
+		if i := slices.Index(s.parts, strings.TrimPrefix(name, "main.")); i >= 0 {
+			d[i] += 100 * share
+			rest -= share
+		}
+	}
+	d[len(s.parts)] = 100 * rest
+	for i := range d {
+		d[i] -= 100 * truth[i]
+	}
+	return d, nil
+}
+
+// account is what the kernel has accounted to a target so far.
+type account struct {
+	parts        []float64 // by the clocks of the threads, ns
+	all          float64   // by the clock of the process, ns
+	user, system float64   // by the ticks
+}
+
+func (s sleeper) account(t *target) (a account, err error) {
+	for i := range s.parts {
+		a.parts = append(a.parts, float64(t.page.share(i)))
+	}
+	sum, err := processTime(t.pid)
+	if err != nil {
+		return a, err
+	}
+	a.all = float64(sum)
+	a.user, a.system, err = processTicks(t.pid)
+	return a, err
+}
+
+// truth returns the shares of the functions and of everything else between two accounts.
+func (s sleeper) truth(before, after account) (shares []float64, err error) {
+	parts := since(before.parts, after.parts)
+	var sum float64
+	for _, x := range parts {
+		sum += x
+	}
+	user, system := after.user-before.user, after.system-before.system
+	if sum == 0 || user+system == 0 {
+		return nil, errors.New("the target stands still")
+	}
+	known := sum / (after.all - before.all)
+	if !s.golang() {
+		known = user / (user + system)
+	}
+	for _, x := range parts {
+		shares = append(shares, known*x/sum)
+	}
+	return append(shares, 1-known), nil
+}
+
+func (s sleeper) describe(differences []float64) string {
+	var b strings.Builder
+	for i, part := range append(slices.Clone(s.parts), "else") {
+		fmt.Fprintf(&b, "%s %+.1f  ", part, differences[i])
+	}
+	return strings.TrimSpace(b.String())
+}
+
+func largest(values []float64) (worst float64) {
+	for _, v := range values {
+		worst = max(worst, math.Abs(v))
+	}
+	return worst
+}
+
+// medians of the columns.
+func medians(rows [][]float64) (all []float64) {
+	for i := range rows[0] {
+		var column []float64
+		for _, r := range rows {
+			column = append(column, r[i])
+		}
+		all = append(all, median(column))
+	}
+	return all
+}

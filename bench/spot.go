@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// spot is a program counter in user mode and the processor time that a profile has there. Time in the
+// kernel belongs to the spot of the system call, the fault or the interrupt. Addr 0 is time without a
+// place.
+type spot struct {
+	pid    int
+	addr   uint64
+	weight float64
+}
+
+// spotter is a tool that finds out where processes use processor time.
+type spotter struct {
+	tool    string
+	role    role
+	program string
+	spots   func(ctx context.Context, pids []int) ([]spot, error)
+}
+
+// spotters are the tools that profile at a rate for a window.
+func (l *lab) spotters(ctx context.Context, rate int, window time.Duration) ([]spotter, error) {
+	psample, err := l.tool(ctx, "psample")
+	ours99 := func(timers string) func(context.Context, []int) ([]spot, error) {
+		return func(ctx context.Context, pids []int) ([]spot, error) {
+			return l.psampleSpots(ctx, pids, psample, "-F", strconv.Itoa(rate), "-t", window.String(), "--timers", timers)
+		}
+	}
+	return []spotter{
+		{"perf -p", peer, "perf", func(ctx context.Context, pids []int) ([]spot, error) {
+			return l.perfSpots(ctx, pids, rate, window, "-p", join(pids))
+		}},
+		{"perf -a", peer, "perf", func(ctx context.Context, pids []int) ([]spot, error) {
+			return l.perfSpots(ctx, pids, rate, window, "-a")
+		}},
+		{toolTimers, ours, "", ours99("auto")},
+		{toolStops, ours, "", ours99("off")},
+	}, err
+}
+
+// The two ways of psample to know processor time.
+const (
+	toolTimers = "psample"
+	toolStops  = "psample --timers off"
+)
+
+func join(pids []int) string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(pids), " ", ","), "[]")
+}
+
+// perfSpots records with perf. The user's registers are those of user mode wherever the sample was
+// taken, so samples in the kernel come with the place that called it.
+func (l *lab) perfSpots(ctx context.Context, pids []int, rate int, window time.Duration, whom ...string) ([]spot, error) {
+	l.pages++ // two may record at once
+	data := l.path(fmt.Sprintf("perf%d.data", l.pages))
+	defer os.Remove(data)
+	argv := append([]string{"perf", "record", "-q", "-e", "cpu-clock", "-F", strconv.Itoa(rate), "--user-regs=ip", "-o", data}, whom...)
+	if _, err := finish(ctx, append(argv, "--", "sleep", fmt.Sprint(window.Seconds()))...); err != nil {
+		return nil, err
+	}
+	return readPerfData(data, pids)
+}
+
+// psampleSpots profiles with ours.
+func (l *lab) psampleSpots(ctx context.Context, pids []int, argv ...string) ([]spot, error) {
+	p, err := l.psampleJSON(ctx, append(argv, "-p", join(pids))...)
+	if err != nil {
+		return nil, err
+	}
+	return p.spots()
+}
+
+// document is what is read of psample's JSON.
+type document struct {
+	Start    time.Time     `json:"start"`
+	Duration time.Duration `json:"duration_ns"`
+	Threads  []struct {
+		PID int `json:"pid"`
+	} `json:"threads"`
+	Locations []struct {
+		Address string `json:"address"`
+	} `json:"locations"`
+	Samples []struct {
+		Thread int     `json:"thread"`
+		Stack  []int   `json:"stack"`
+		CPU    float64 `json:"cpu_ns"`
+	} `json:"samples"`
+}
+
+// psampleJSON runs a psample that ends by itself.
+func (l *lab) psampleJSON(ctx context.Context, argv ...string) (*document, error) {
+	out := l.path("psample.json")
+	defer os.Remove(out)
+	if _, err := finish(ctx, with(argv[:1], with([]string{"-q", "-O", "json", "-o", out}, argv[1:]...)...)...); err != nil {
+		return nil, err
+	}
+	b, err := os.ReadFile(out)
+	if err != nil {
+		return nil, err
+	}
+	p := new(document)
+	return p, json.Unmarshal(b, p)
+}
+
+// cpu is the processor time of all samples.
+func (d *document) cpu() (sum float64) {
+	for _, s := range d.Samples {
+		sum += s.CPU
+	}
+	return sum
+}
+
+// spots are the innermost places with an address: the name of a system call has none.
+func (d *document) spots() (spots []spot, err error) {
+	for _, s := range d.Samples {
+		if s.CPU == 0 {
+			continue
+		}
+		x := spot{weight: s.CPU}
+		if s.Thread < len(d.Threads) {
+			x.pid = d.Threads[s.Thread].PID
+		}
+		for _, i := range s.Stack {
+			if i >= len(d.Locations) {
+				return nil, errors.New("psample: a stack names a location that is not there")
+			}
+			if hex := d.Locations[i].Address; hex != "" {
+				if x.addr, err = strconv.ParseUint(hex, 0, 64); err != nil {
+					return nil, err
+				}
+				break
+			}
+		}
+		spots = append(spots, x)
+	}
+	return spots, nil
+}

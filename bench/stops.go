@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// stopSlowdowns are the rows of psample without timers: how much longer the target takes, and what the
+// sampler itself uses meanwhile.
+func stopSlowdowns(busy, waiting, rate int) func(context.Context, *lab) ([]row, error) {
+	return func(ctx context.Context, l *lab) ([]row, error) {
+		t, err := l.busyIdle(ctx, busy, waiting)
+		if err != nil {
+			return nil, err
+		}
+		defer t.stop()
+		return l.costs(ctx, t, rate, l.window(500*time.Millisecond, 2*time.Second), nil)
+	}
+}
+
+// crowd are the same rows for 10,000 threads of which two work; the window contains the first look.
+func crowd(ctx context.Context, l *lab) ([]row, error) {
+	t, err := l.busyIdle(ctx, 2, 10000)
+	if err != nil {
+		return nil, err
+	}
+	defer t.stop()
+	return l.costs(ctx, t, 99, l.window(3*time.Second, 5*time.Second), []goal{{Tool: toolTimers, AtMost: 1.03}})
+}
+
+// costs measures both ways of psample.
+func (l *lab) costs(ctx context.Context, t *target, rate int, window time.Duration, goals []goal) ([]row, error) {
+	argv, err := l.psample(ctx, rate)
+	if err != nil {
+		return nil, err
+	}
+	s := &sandwich{t: t, window: window}
+	cs := []contender{{"no tool", none, "", s.between(nil)}}
+	own := row{Name: "CPU of the sampler", Unit: percent, Note: "of one CPU"}
+	used := map[string][]float64{}
+	for _, x := range [][2]string{{toolTimers, "auto"}, {toolStops, "off"}} {
+		tool := sampler{x[0], ours, "", func(ctx context.Context, target string) (func() error, error) {
+			b, err := launch(ctx, with(argv[:len(argv)-1], "--timers", x[1], "-p", target)...)
+			if err != nil {
+				return nil, err
+			}
+			pid := b.cmd.Process.Pid
+			started := make(chan reading, 1)
+			go func() { // ends with settle, before the window does
+				sleep(ctx, settle) // an interrupted run is not evaluated
+				started <- read(pid)
+			}()
+			return func() error {
+				used[x[0]] = append(used[x[0]], (<-started).share(read(pid)))
+				return b.end(syscall.SIGINT)
+			}, nil
+		}}
+		cs = append(cs, contender{x[0], ours, "", s.between(&tool)})
+	}
+	slower := row{Name: "slowdown", Unit: factor, Series: interleave(ctx, l.repeats, cs), Goals: goals}
+	for _, x := range slower.Series[1:] {
+		own.Series = append(own.Series, series{x.Tool, x.Role, used[x.Tool], x.Note})
+	}
+	return []row{slower, own}, nil
+}
+
+// reading is the processor time of a process at a moment.
+type reading struct {
+	used time.Duration
+	at   time.Time
+}
+
+func read(pid int) reading { return reading{cpuTime(pid), time.Now()} }
+
+// share is what was used from one reading to another, in percent of one CPU.
+func (a reading) share(b reading) float64 {
+	return 100 * (b.used - a.used).Seconds() / b.at.Sub(a.at).Seconds()
+}
+
+// firstLook is the row of how long it takes until every one of 10,000 threads was looked at: from the
+// start of a psample that samples for a moment to its end, the profile written. Each of them is in the
+// profile, or there is no value.
+func firstLook(ctx context.Context, l *lab) ([]row, error) {
+	const threads = 10000
+	psample, err := l.tool(ctx, "psample")
+	if err != nil {
+		return nil, err
+	}
+	var rows []row
+	for _, x := range []struct {
+		name  string
+		start func() (*target, error)
+	}{
+		{"2 busy", func() (*target, error) { return l.busyIdle(ctx, 2, threads) }},
+		{"all idle", func() (*target, error) { return l.idle(ctx, threads) }},
+	} {
+		series, err := l.looks(ctx, x.start, threads, psample)
+		if err != nil {
+			return rows, err
+		}
+		rows = append(rows, row{Name: x.name, Unit: seconds, Series: series,
+			Goals: []goal{{Tool: toolTimers, AtMost: 0.5}, {Tool: toolStops, AtMost: 0.5}}})
+	}
+	return rows, nil
+}
+
+// looks measures both ways of psample at a target of its own.
+func (l *lab) looks(ctx context.Context, start func() (*target, error), threads int, psample string) ([]series, error) {
+	const moment = 10 * time.Millisecond
+	t, err := start()
+	if err != nil {
+		return nil, err
+	}
+	defer t.stop()
+	var cs []contender
+	for _, x := range [][2]string{{toolTimers, "auto"}, {toolStops, "off"}} {
+		cs = append(cs, contender{x[0], ours, "", func(ctx context.Context) (float64, error) {
+			return l.look(ctx, t, threads, psample, "-q", "-F", "99", "-t", moment.String(), "--timers", x[1])
+		}})
+	}
+	return interleave(ctx, l.repeats, cs), nil
+}
+
+// look lets psample look at all threads of a target at least once and returns how long that takes.
+func (l *lab) look(ctx context.Context, t *target, threads int, argv ...string) (float64, error) {
+	out := l.path("look.folded")
+	r, err := finish(ctx, append(argv, "-O", "folded", "--value", "samples", "-o", out, "-p", strconv.Itoa(t.pid))...)
+	if err != nil {
+		return 0, err
+	}
+	b, err := os.ReadFile(out)
+	if err != nil {
+		return 0, err
+	}
+	var seen float64
+	for _, s := range parseFolded(b) {
+		seen += s.count
+	}
+	if seen < float64(threads) {
+		return 0, fmt.Errorf("psample looked %.0f times at %d threads", seen, threads)
+	}
+	return r.wall.Seconds(), nil
+}

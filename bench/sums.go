@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// sums is the row of the processor time of a whole profile against what the process used in the same
+// time by its own clock: the difference in percent. The profile says when it began and how long it is,
+// so neither start-up nor writing counts.
+func sums(source string, args ...string) func(context.Context, *lab) ([]row, error) {
+	return func(ctx context.Context, l *lab) ([]row, error) {
+		exe, err := l.c(ctx, source)
+		if err != nil {
+			return nil, err
+		}
+		t, err := l.start(ctx, append([]string{exe}, args...)...)
+		if err != nil {
+			return nil, err
+		}
+		defer t.stop()
+		psample, err := l.tool(ctx, "psample")
+		if err != nil {
+			return nil, err
+		}
+		window := l.window(3*time.Second, 10*time.Second)
+		var cs []contender
+		for _, x := range [][2]string{{toolTimers, "auto"}, {toolStops, "off"}} {
+			cs = append(cs, contender{x[0], ours, "", func(ctx context.Context) (float64, error) {
+				v, err := l.sum(ctx, t, psample, "-F", "99", "-t", window.String(), "--timers", x[1])
+				if err == nil {
+					fmt.Fprintf(l.log, "\n   %s: %+.2f %%", x[0], v)
+				}
+				return math.Abs(v), err
+			}})
+		}
+		r := row{Unit: percent, Note: "profiles of " + window.String(), Series: interleave(ctx, l.repeats, cs)}
+		r.Goals = []goal{{Tool: toolTimers, AtMost: 1}, {Tool: toolStops, AtMost: 1}}
+		fmt.Fprintln(l.log)
+		return []row{r}, nil
+	}
+}
+
+// sum profiles once.
+func (l *lab) sum(ctx context.Context, t *target, argv ...string) (float64, error) {
+	c := watchClock(t.pid)
+	p, err := l.psampleJSON(ctx, append(argv, "-p", strconv.Itoa(t.pid))...)
+	c.stop()
+	if err != nil {
+		return 0, err
+	}
+	used, err := c.between(p.Start, p.Start.Add(p.Duration))
+	if err != nil {
+		return 0, err
+	}
+	if used == 0 {
+		return 0, errors.New("the target has used no processor time")
+	}
+	return 100 * (p.cpu()/float64(used) - 1), nil
+}
+
+// clockWatch reads the processor time of a process again and again.
+type clockWatch struct {
+	times  []time.Time
+	used   []time.Duration
+	enough chan struct{}
+	done   chan struct{}
+}
+
+// watchClock begins to watch. To be stopped.
+func watchClock(pid int) *clockWatch {
+	c := &clockWatch{enough: make(chan struct{}), done: make(chan struct{})}
+	go func() { // stop ends and awaits it
+		defer close(c.done)
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		c.read(pid)
+		for {
+			select {
+			case <-tick.C:
+				c.read(pid)
+			case <-c.enough:
+				c.read(pid)
+				return
+			}
+		}
+	}()
+	return c
+}
+
+func (c *clockWatch) read(pid int) {
+	if used, err := processTime(pid); err == nil { // else it has ended, which between notices
+		c.times, c.used = append(c.times, time.Now()), append(c.used, used)
+	}
+}
+
+func (c *clockWatch) stop() {
+	close(c.enough)
+	<-c.done
+}
+
+// between returns what was used from one moment to another.
+func (c *clockWatch) between(from, to time.Time) (time.Duration, error) {
+	a, err := c.at(from)
+	if err != nil {
+		return 0, err
+	}
+	b, err := c.at(to)
+	return b - a, err
+}
+
+// at interpolates between two readings.
+func (c *clockWatch) at(moment time.Time) (time.Duration, error) {
+	i, found := slices.BinarySearchFunc(c.times, moment, time.Time.Compare)
+	if found {
+		return c.used[i], nil
+	}
+	if i == 0 || i == len(c.times) {
+		return 0, fmt.Errorf("the profile says that it was taken at %v, which is not so", moment)
+	}
+	part := moment.Sub(c.times[i-1]).Seconds() / c.times[i].Sub(c.times[i-1]).Seconds()
+	return c.used[i-1] + time.Duration(part*float64(c.used[i]-c.used[i-1])), nil
+}
