@@ -20,6 +20,18 @@ func CheckOwn() error { return errors.ErrUnsupported }
 // SharesMemory is not supported on this platform.
 func SharesMemory(pid1, pid2 int) (bool, error) { return false, errors.ErrUnsupported }
 
+// ErrUnknown is not returned on this platform.
+var ErrUnknown = errors.ErrUnsupported
+
+// CompareMemory is not supported on this platform.
+func CompareMemory(pid1, pid2 int) (bool, error) { return false, errors.ErrUnsupported }
+
+// WithMemory is not supported on this platform.
+func WithMemory(pid int) (tid int, err error) { return 0, errors.ErrUnsupported }
+
+// Processes is not supported on this platform.
+func Processes() ([]int, error) { return nil, errors.ErrUnsupported }
+
 // Children is not supported on this platform.
 func Children(pid, tid int) ([]int, error) { return nil, errors.ErrUnsupported }
 
