@@ -29,6 +29,7 @@ const (
 	KindLoaded        = notify.Loaded        // Path, Base, Namespace
 	KindUnloaded      = notify.Unloaded      // Path, Base, Namespace
 	KindHit           = notify.Hit           // of a breakpoint: TID, Addr, Symbol, Offset, Object, Hits
+	KindBreakEnd      = notify.BreakEnd      // its text is gone: Addr, Symbol, Offset, Hits, Err
 	KindSignal        = notify.Signal        // delivered: TID, Signal
 	KindGroupStop     = notify.GroupStop     // by job control or a SIGSTOP: Signal
 	KindGroupContinue = notify.GroupContinue // by a SIGCONT

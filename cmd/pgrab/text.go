@@ -64,6 +64,8 @@ func appendEvent(b []byte, r *record) []byte {
 		return appendObject(append(b, "unloaded "...), r)
 	case pctl.KindHit:
 		return appendHit(b, r)
+	case pctl.KindBreakEnd:
+		return fmt.Appendf(appendPlace(append(b, "breakpoint "...), r), " ended: %s", reason(r.Err))
 	case pctl.KindSignal:
 		return fmt.Appendf(b, "tid %d received signal %s", r.TID, signalName(r.Signal))
 	case pctl.KindGroupStop:
@@ -103,14 +105,7 @@ func appendObject(b []byte, r *record) []byte {
 }
 
 func appendHit(b []byte, r *record) []byte {
-	b = fmt.Appendf(b, "tid %d hit ", r.TID)
-	if r.Symbol != "" {
-		b = append(b, clean(r.Symbol)...)
-		b = append(b, '+')
-		b = strconv.AppendUint(b, r.Offset, 10)
-	} else {
-		b = fmt.Appendf(b, "%#x", r.Addr)
-	}
+	b = appendPlace(fmt.Appendf(b, "tid %d hit ", r.TID), r)
 	if r.Object != "" {
 		b = append(append(b, " in "...), clean(base(r.Object))...)
 	}
@@ -119,6 +114,15 @@ func appendHit(b []byte, r *record) []byte {
 		late = ", late"
 	}
 	return fmt.Appendf(b, " (hit %d%s)", r.Hits, late)
+}
+
+// appendPlace appends where a breakpoint is.
+func appendPlace(b []byte, r *record) []byte {
+	if r.Symbol == "" {
+		return fmt.Appendf(b, "%#x", r.Addr)
+	}
+	b = append(append(b, clean(r.Symbol)...), '+')
+	return strconv.AppendUint(b, r.Offset, 10)
 }
 
 func appendUndead(b []byte, r *record) []byte {

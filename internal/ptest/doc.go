@@ -21,6 +21,7 @@
 //	sigstorm groupstop selftrap altstack signals, counted to the last one with their siginfo
 //	blockers                             38 kinds of blocking calls that notice an EINTR
 //	calls                                functions that begin with every kind of instruction
+//	remap                                code whose mapping changes
 //	threadcreate dlchurn plugin          threads and objects from known places
 //	ctors ctorsxx                        what runs before and after main
 //	leaderdead odd rseq                  processes that a tool does not expect

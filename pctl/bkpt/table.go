@@ -24,6 +24,7 @@ var errShort = errors.New("short access")
 // goroutine and has no locks.
 type Table struct {
 	mem     Memory
+	ground  Ground // nil: all memory is text
 	kinds   []Trap // in use, the default first
 	armed   bool
 	version uint64 // changes when an int3 is planted or lifted
@@ -35,7 +36,10 @@ type Table struct {
 	scratch  Scratch
 	observer Observer
 
+	ended []Ended // and not told
+
 	work       []*Breakpoint // work space of of
+	left       []*Breakpoint // work space of standing
 	raw, shown []byte        // work space of window reads
 }
 
@@ -84,6 +88,11 @@ func (t *Table) AddTrap(addr uint64, k Trap) (*Breakpoint, error) {
 	if err := b.read(t); err != nil {
 		return nil, fmt.Errorf("breakpoint: %w", err)
 	}
+	if !k.Lasting() {
+		if err := t.stand(b); err != nil {
+			return nil, err
+		}
+	}
 	if t.armed || k.Lasting() {
 		if err := t.plantNew(b); err != nil {
 			return nil, err
@@ -109,7 +118,13 @@ func (t *Table) revive(b *Breakpoint) error {
 	if err := b.read(t); err != nil {
 		return fmt.Errorf("breakpoint: %w", err)
 	}
+	if !b.trap.Lasting() {
+		if err := t.stand(b); err != nil {
+			return err
+		}
+	}
 	b.dead = false
+	t.forgetEnded(b)
 	if t.armed {
 		return t.plantNew(b)
 	}
@@ -149,6 +164,7 @@ func (t *Table) Remove(b *Breakpoint) error {
 	if !b.dead && !b.trap.Lasting() {
 		t.lifted[b.Addr] = b.orig()
 	}
+	t.forgetEnded(b)
 	t.changed()
 	delete(t.byAddr, b.Addr)
 	if i, ok := t.find(b.Addr); ok {
@@ -239,7 +255,7 @@ func (t *Table) Forget() {
 	clear(t.byAddr)
 	clear(t.lifted)
 	clear(t.probed)
-	t.sorted = nil
+	t.sorted, t.ended = nil, nil
 	t.scratch.forget()
 }
 

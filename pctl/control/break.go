@@ -168,6 +168,7 @@ func (c *Controller) arm() {
 	if !c.table.Armed() {
 		c.hideLeaving()
 		c.table.Arm()
+		c.tellEnded()
 	}
 }
 
@@ -178,6 +179,7 @@ func (c *Controller) disarm() {
 	if c.table.Armed() {
 		c.hideLeaving()
 		c.table.Disarm()
+		c.tellEnded()
 	}
 	c.table.Settle()
 }

@@ -58,7 +58,11 @@ func (c *Controller) classify(child, tid int, regs *ptrace.Regs) role {
 		return roleThread
 	}
 	flags, err := regs.CloneFlags(ptrace.Memory{TID: tid})
-	if err == nil && flags&ptrace.CloneVM == 0 {
+	shares := flags&ptrace.CloneVM != 0
+	if err != nil { // the arguments of clone3(2) are not there any more, or it is being killed
+		shares, err = c.compare(child)
+	}
+	if err == nil && !shares {
 		return roleCopy
 	}
 	return roleSharer

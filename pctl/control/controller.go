@@ -138,6 +138,7 @@ type Controller struct {
 	mem          memory
 	user         bkpt.Memory // the same as the target itself may use it
 	watch        *guard.Watch
+	ground       ground
 	table        *bkpt.Table
 	int3s        []ptrace.Int3 // those of the table when it had this version
 	int3sVersion uint64

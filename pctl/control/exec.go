@@ -82,6 +82,7 @@ func (c *Controller) openMemory() error {
 	}
 	c.closeMemory()
 	c.mem, c.user = m, m.User()
+	c.ground.pid = c.pid
 	c.watch.Bind(m)
 	return nil
 }
@@ -91,6 +92,7 @@ func (c *Controller) closeMemory() { c.noMemory(syscall.ESRCH) }
 // noMemory does without the target's memory; err is what its users get.
 func (c *Controller) noMemory(err error) {
 	c.watch.Bind(nil)
+	c.ground.close()
 	c.mem.Close()
 	c.mem, c.user = noMemory{err}, noMemory{err}
 }
@@ -122,7 +124,7 @@ func (c *Controller) newImage() {
 		// may not read itself, whose memory takes CAP_SYS_PTRACE (would_dump in
 		// fs/exec.c). Then it is controlled, but nothing is known of it.
 		c.noMemory(err)
-		c.table = bkptTable(c.mem)
+		c.table = c.newTable()
 		c.linker = linker{none: true, slots: c.linker.slots}
 		c.useSpace(handle.Unreadable(c.pid, c.files))
 	}

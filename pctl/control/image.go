@@ -14,7 +14,7 @@ const keptSpaces = 4
 // its run-time linker, the places where it has to be stopped, and the breakpoints by
 // symbol. After an exec, or when the target is seized.
 func (c *Controller) followImage() error {
-	c.table = bkptTable(c.mem)
+	c.table = c.newTable()
 	c.table.Observe(c.watch)
 	c.linker = linker{fresh: c.started || c.imageNew, slots: c.linker.slots}
 	space, err := handle.NewSpace(c.pid, c.files)

@@ -83,7 +83,7 @@ func (c *Controller) BreakSymbol(ctx context.Context, object, symbol string, off
 }
 
 // refusals are the errors of places that would do for a breakpoint otherwise.
-var refusals = [...]error{ErrNoUprobe, ErrRestartable, ErrForeignTrap, ErrShared}
+var refusals = [...]error{ErrNoUprobe, ErrRestartable, ErrForeignTrap, ErrShared, ErrSharedText}
 
 // Remove takes the breakpoint away at all its places. Idempotent; may be called from
 // handlers.
