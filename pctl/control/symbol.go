@@ -129,7 +129,9 @@ func (s *SymbolBreak) place(addr uint64) {
 	}
 	b, err := s.c.addBreak(addr, s.hit, s.c.purposeOf(s.handler))
 	if err != nil {
-		s.err = err
+		if !s.c.executing() { // else it is looked up in the new image
+			s.err = err
+		}
 		return // no instruction there: data of that name
 	}
 	b.symbol, b.client = s, true
