@@ -60,3 +60,41 @@ func TestGuardLost(t *testing.T) {
 		})
 	}
 }
+
+// TestKilledWithGuard: pgrab without breakpoints, of an ordinary user, who can have no uprobes, has no int3 in the process:
+// it outlives a kill of all that belongs to pgrab. That loaded objects are not shown is said once.
+func TestKilledWithGuard(t *testing.T) {
+	needOrdinary(t)
+	exe := publicCopy(t, ptest.BuildC(t, "dlchurn.c", "-ldl"))
+	plugin := publicCopy(t, ptest.BuildC(t, "plugin.c", "-shared", "-fPIC"))
+	o := &ptest.Options{Attr: asNobody()}
+	g := ptest.StartWith(t, o, exe, "-p", plugin)
+	g.Ready()
+	p := ptest.StartWith(t, o, "sh", "-c", `exec "$0" "$@" 2>&1`, publicPgrab(t), "-s", "none", "-p", strconv.Itoa(g.PID))
+	out := ""
+	until := func(text string) {
+		for line := ""; !strings.Contains(line, text); out += line + "\n" {
+			line = p.Line()
+		}
+	}
+	until("grabbed")
+	g.Signal(syscall.SIGSTOP)
+	until("stopped by signal")
+	if ptest.HasTraps(g.PID) {
+		t.Error("there is an int3 in the process")
+	}
+	g.Signal(syscall.SIGCONT)
+	until("continued by a signal")
+	if guard := guardOf(p.PID); guard != 0 {
+		t.Error("there is a guard")
+		syscall.Kill(guard, syscall.SIGKILL)
+	}
+	p.Kill()
+	p.Wait()
+	if n := strings.Count(out, "objects that are loaded from now on are not shown"); n != 1 {
+		t.Errorf("said %d times that objects are not shown:\n%s", n, out)
+	}
+	if out, state := g.Finish(); !state.Success() {
+		t.Errorf("the process ends with %v, %q", state, out)
+	}
+}

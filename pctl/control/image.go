@@ -54,6 +54,9 @@ func (c *Controller) retire(s *handle.Space) {
 
 // linkerWanted reports whether anybody needs to know what the linker does. If not,
 // no trap is planted for it.
-func (c *Controller) linkerWanted() bool {
-	return c.opt.Linker || len(c.symbolic) > 0 || c.linker.fresh && c.points&notify.Preinit != 0
+func (c *Controller) linkerWanted() bool { return c.opt.Linker || c.linkerNeeded() }
+
+// linkerNeeded reports whether that is for more than events of it.
+func (c *Controller) linkerNeeded() bool {
+	return len(c.symbolic) > 0 || c.linker.noMain || c.linker.fresh && c.points&notify.Preinit != 0
 }
