@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
@@ -96,5 +97,34 @@ func TestKilledWithGuard(t *testing.T) {
 	}
 	if out, state := g.Finish(); !state.Success() {
 		t.Errorf("the process ends with %v, %q", state, out)
+	}
+}
+
+// TestWithheld: a set-user-ID program that is executed under control of an ordinary user lacks the rights of its file,
+// which its event says.
+func TestWithheld(t *testing.T) {
+	needOrdinary(t)
+	id, err := exec.LookPath("id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	exe := publicCopy(t, id)
+	if err := os.Chmod(exe, 0o755|os.ModeSetuid); err != nil {
+		t.Fatal(err)
+	}
+	o := &ptest.Options{Attr: asNobody()}
+	if out, _ := ptest.StartWith(t, o, exe, "-u").Finish(); out != "0\n" {
+		t.Skip("the file system is mounted nosuid")
+	}
+	for _, argv := range [][]string{{exe, "-u"}, {"sh", "-c", `exec "$0" -u`, exe}} {
+		p := ptest.StartWith(t, o, append([]string{publicPgrab(t), "-s", "none", "--"}, argv...)...)
+		out, state := p.Finish()
+		if !state.Success() || !strings.Contains(out, exe+", without the rights of its file") || !strings.Contains(out, "\n65534\n") {
+			t.Errorf("%v, %v, printed\n%s", argv, state, out)
+		}
+	}
+	p := startPgrab(t, "-s", "none", "--", "setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", exe, "-u")
+	if out, _ := p.Finish(); strings.Contains(out, "without the rights") || !strings.Contains(out, "\n0\n") {
+		t.Errorf("under root's control: %s", out)
 	}
 }

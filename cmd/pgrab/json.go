@@ -68,6 +68,9 @@ func (f jsonLines) event(b []byte, r *record) []byte {
 	switch r.Kind {
 	case pctl.KindExec, pctl.KindCreated:
 		o.Object = r.Path
+		if r.Err != nil {
+			o.Reason = reason(r.Err)
+		}
 	case pctl.KindLoaded, pctl.KindUnloaded:
 		o.Object, o.Addr = r.Path, hex(r.Base)
 	case pctl.KindHit:

@@ -42,14 +42,14 @@ func appendEvent(b []byte, r *record) []byte {
 		b = fmt.Appendf(b, "grabbed (%s)", plural(r.Threads, "thread"))
 		return appendStopped(b, ", stopped at ", r.Point)
 	case pctl.KindCreated:
-		b = append(append(b, "created "...), clean(r.Path)...)
+		b = appendProgram(append(b, "created "...), r)
 		return appendStopped(b, ", stopped at ", r.Point)
 	case pctl.KindStopped:
 		return appendStopped(b, "stopped at ", r.Point)
 	case pctl.KindContinued:
 		return append(b, "continued"...)
 	case pctl.KindExec:
-		return append(append(b, "exec "...), clean(r.Path)...)
+		return appendProgram(append(b, "exec "...), r)
 	case pctl.KindFork:
 		return fmt.Appendf(b, "forked pid %d", r.Child)
 	case pctl.KindVfork:
@@ -94,6 +94,15 @@ func appendStopped(b []byte, before string, p pctl.Point) []byte {
 		return b
 	}
 	return append(append(b, before...), p.String()...)
+}
+
+// appendProgram appends what was executed, and what it lacks.
+func appendProgram(b []byte, r *record) []byte {
+	b = append(b, clean(r.Path)...)
+	if r.Err != nil {
+		b = append(append(b, ", "...), reason(r.Err)...)
+	}
+	return b
 }
 
 func appendObject(b []byte, r *record) []byte {

@@ -24,7 +24,7 @@
 //	remap                                code whose mapping changes
 //	threadcreate dlchurn plugin          threads and objects from known places
 //	ctors ctorsxx                        what runs before and after main
-//	leaderdead odd rseq                  processes that a tool does not expect
+//	leaderdead odd rseq untraced         processes that a tool does not expect
 //	without                              execs a program where some system calls are denied
 //
 // Leaks. [Main] is the body of a package's TestMain. After the tests it fails on children, tracees,

@@ -90,13 +90,14 @@ type Controller struct {
 	bell  *ptrace.Bell
 	done  chan struct{}
 
-	tid     atomic.Int64 // OS thread of the control goroutine
-	waiting atomic.Bool  // the control goroutine is in Wait, or about to be
-	gen     atomic.Uint64
-	held    atomic.Uint32 // notify.Point at which the target is held
-	stopped atomic.Uint32 // signal of the group stop that the target is in
-	space   atomic.Pointer[handle.Space]
-	tids    atomic.Pointer[[]int] // snapshot of the thread set, nil when it changed
+	tid      atomic.Int64 // OS thread of the control goroutine
+	waiting  atomic.Bool  // the control goroutine is in Wait, or about to be
+	gen      atomic.Uint64
+	held     atomic.Uint32 // notify.Point at which the target is held
+	stopped  atomic.Uint32 // signal of the group stop that the target is in
+	space    atomic.Pointer[handle.Space]
+	withheld atomic.Bool           // rights of the file of a created process
+	tids     atomic.Pointer[[]int] // snapshot of the thread set, nil when it changed
 
 	mu     sync.Mutex
 	queue  []*request
@@ -317,6 +318,14 @@ func (c *Controller) Held() (notify.Point, bool) {
 
 // GroupStop returns the signal by which somebody else has stopped the target, or 0.
 func (c *Controller) GroupStop() syscall.Signal { return syscall.Signal(c.stopped.Load()) }
+
+// Withheld returns what the program of a created process lacked when it began, since it is traced, or nil.
+func (c *Controller) Withheld() error {
+	if c.withheld.Load() {
+		return errWithheld
+	}
+	return nil
+}
 
 // Space returns the map of the target's present address space. An exec replaces it,
 // and the old one is closed when the control goroutine ends. The last one stays open,

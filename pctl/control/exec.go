@@ -45,10 +45,12 @@ func (c *Controller) execed(t *thread) *thread {
 	}
 	path, _ := procfs.Exe(c.pid)
 	if first {
-		c.publish(notify.Event{Kind: notify.Created, Path: path, Threads: 1})
+		err := withheld(c.pid)
+		c.withheld.Store(err != nil)
+		c.publish(notify.Event{Kind: notify.Created, Path: path, Threads: 1, Err: err})
 		c.reach(notify.Create, notify.PointExec)
 	} else {
-		c.publish(notify.Event{Kind: notify.Exec, Path: path})
+		c.publish(notify.Event{Kind: notify.Exec, Path: path, Err: withheld(c.pid)})
 		c.reach(notify.PointExec)
 	}
 	return t

@@ -32,5 +32,5 @@ type Event struct {
 
 	Child int    // Fork, Vfork: its PID; ThreadStart: its TID
 	Mode  string // Released: "running", "killed", "stopped"
-	Err   error  // Lost, BreakEnd: why
+	Err   error  // Lost, BreakEnd: why; Exec, Created: what the program lacks, since it is traced
 }
