@@ -30,8 +30,8 @@ var ErrUnknown = errors.New("nothing tells whether two processes use the same me
 // because a filter of system calls denies it or one of them is another user's.
 // The high-water mark of the address space is another one in most processes.
 // Where it is the same, the core dump filter of pid1 is changed for a moment:
-// it belongs to the memory, so whoever shares that shows the change. The bit
-// that is changed is about files of DAX devices that are mapped shared.
+// it belongs to the memory, so a process that shares that shows the change. The
+// bit that is changed is about files of DAX devices that are mapped shared.
 // ESRCH: one of them has no memory any more.
 func CompareMemory(pid1, pid2 int) (bool, error) {
 	shares, errno := SharesMemory(pid1, pid2)
@@ -44,8 +44,8 @@ func CompareMemory(pid1, pid2 int) (bool, error) {
 	}
 	peak, err := memoryPeak(pid2)
 	if errors.Is(err, fs.ErrPermission) {
-		// It is hidden (hidepid in proc(5)): we may not trace it. Who changes its ids while it
-		// shares its memory makes that inaccessible for all (commit_creds in kernel/cred.c).
+		// It is hidden (hidepid in proc(5)): we may not trace it. A process that changes its ids
+		// makes its memory inaccessible for all that share it (commit_creds in kernel/cred.c).
 		return false, nil
 	}
 	if err != nil {

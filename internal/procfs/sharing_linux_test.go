@@ -2,6 +2,8 @@ package procfs
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"strconv"
@@ -76,5 +78,31 @@ func TestWithMemory(t *testing.T) {
 	})
 	if tid, err := WithMemory(zombie.Process.Pid); !errors.Is(err, syscall.ESRCH) {
 		t.Errorf("zombie: %d, %v", tid, err)
+	}
+}
+
+var _ = ptest.Helper("compare", func() {
+	var pids [2]int
+	for i := range pids {
+		pids[i], _ = strconv.Atoi(os.Args[i+1])
+	}
+	shares, err := CompareMemory(pids[0], pids[1])
+	fmt.Println(shares, errors.Is(err, ErrUnknown), errors.Is(err, fs.ErrPermission))
+})
+
+// TestCompareMemoryUnknown: where nothing may be asked or changed the answer is that nothing tells, not one of the two.
+func TestCompareMemoryUnknown(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can become somebody else")
+	}
+	shell := ptest.Start(t, "/bin/sh", "-c", "exec 3<&0; (read a <&3; :) & (read a <&3; :) & echo ready; wait")
+	shell.Ready()
+	var copies []int
+	shell.WaitFor("its children", func() bool { copies, _ = Children(shell.PID, shell.PID); return len(copies) == 2 })
+	cmd := exec.Command("/proc/self/exe", strconv.Itoa(copies[0]), strconv.Itoa(copies[1]))
+	cmd.Env = append(os.Environ(), "PTEST_HELPER=compare")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "false true true\n" {
+		t.Errorf("%v, %s", err, out)
 	}
 }

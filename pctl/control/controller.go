@@ -90,14 +90,13 @@ type Controller struct {
 	bell  *ptrace.Bell
 	done  chan struct{}
 
-	tid      atomic.Int64 // OS thread of the control goroutine
-	waiting  atomic.Bool  // the control goroutine is in Wait, or about to be
-	gen      atomic.Uint64
-	held     atomic.Uint32 // notify.Point at which the target is held
-	stopped  atomic.Uint32 // signal of the group stop that the target is in
-	space    atomic.Pointer[handle.Space]
-	withheld atomic.Bool           // rights of the file of a created process
-	tids     atomic.Pointer[[]int] // snapshot of the thread set, nil when it changed
+	tid     atomic.Int64 // OS thread of the control goroutine
+	waiting atomic.Bool  // the control goroutine is in Wait, or about to be
+	gen     atomic.Uint64
+	held    atomic.Uint32 // notify.Point at which the target is held
+	stopped atomic.Uint32 // signal of the group stop that the target is in
+	space   atomic.Pointer[handle.Space]
+	tids    atomic.Pointer[[]int] // snapshot of the thread set, nil when it changed
 
 	mu     sync.Mutex
 	queue  []*request
@@ -105,41 +104,44 @@ type Controller struct {
 	endErr error // why requests are refused, once closed
 	roster map[int]struct{}
 
+	withheld atomic.Bool // rights of the file of a created process
+
 	// The rest belongs to the control goroutine.
-	opt       Options
-	own       bool         // a child of this program that it will want to wait for
-	created   bool         // by us
-	started   bool         // a created process has been through its first exec
-	sifted    bool         // each thread of the target, and whoever is about to get a copy of its memory, is traced
-	alone     bool         // so are the processes that share its memory, if any
-	strangers map[int]bool // processes that are known not to
-	threads   map[int]*thread
-	early     map[int]role // seen before their creator's event announced them
-	stolen    []ptrace.Stop
-	unread    int            // thread whose report has been looked at only (hear)
-	holds     int            // reasons for everybody to stand still
-	awaited   int            // held threads that have not stopped yet
-	resumed   bool           // the last group stop is over, and no signal was delivered since that begins another
-	stops     uint64         // group stops that were told
-	points    notify.Point   // rendezvous still wanted
-	seen      []*thread      // work space of Look
-	here      []notify.Point // rendezvous due at this place
-	ending    bool           // the target is gone, what was traced for its sake is let go
-	parting   bool           // each thread is detached as soon as it stops
-	left      bool           // a thread could not be detached
-	asleep    int            // so many of those sleep uninterruptibly
-	leaving   bool           // being left stopped, by a SIGSTOP of ours
-	over      bool
-	lastEnd   ptrace.Stop // of a thread of the target
-	spin      spinner
-	awake     awake
-	alert     alert
-	alarm     alarm
+	strangers map[int]bool // processes that are known not to share the target's memory (survey)
+	ground    ground
+
+	opt     Options
+	own     bool // a child of this program that it will want to wait for
+	created bool // by us
+	started bool // a created process has been through its first exec
+	sifted  bool // each thread of the target, and whoever is about to get a copy of its memory, is traced
+	alone   bool // so are the processes that share its memory, if any
+	threads map[int]*thread
+	early   map[int]role // seen before their creator's event announced them
+	stolen  []ptrace.Stop
+	unread  int            // thread whose report has been looked at only (hear)
+	holds   int            // reasons for everybody to stand still
+	awaited int            // held threads that have not stopped yet
+	resumed bool           // the last group stop is over, and no signal was delivered since that begins another
+	stops   uint64         // group stops that were told
+	points  notify.Point   // rendezvous still wanted
+	seen    []*thread      // work space of Look
+	here    []notify.Point // rendezvous due at this place
+	ending  bool           // the target is gone, what was traced for its sake is let go
+	parting bool           // each thread is detached as soon as it stops
+	left    bool           // a thread could not be detached
+	asleep  int            // so many of those sleep uninterruptibly
+	leaving bool           // being left stopped, by a SIGSTOP of ours
+	over    bool
+	lastEnd ptrace.Stop // of a thread of the target
+	spin    spinner
+	awake   awake
+	alert   alert
+	alarm   alarm
 
 	mem          memory
 	user         bkpt.Memory // the same as the target itself may use it
 	watch        *guard.Watch
-	ground       ground
 	table        *bkpt.Table
 	int3s        []ptrace.Int3 // those of the table when it had this version
 	int3sVersion uint64

@@ -38,8 +38,8 @@ func (c *Controller) survey() {
 	}
 }
 
-// seizeSharers seizes, while the target stands, the processes that share its memory, whoever has made
-// them. What these make from then on is traced.
+// seizeSharers seizes, while the target stands, the processes that share its memory, whatever their
+// parents are. What these make from then on is traced.
 func (c *Controller) seizeSharers() error {
 	r := newReaper()
 	defer r.close()
@@ -68,8 +68,8 @@ func (c *Controller) seizeSharers() error {
 	return nil
 }
 
-// sharedWith reports whether another process uses the memory of the target, which stands. Whoever has ended
-// does not, nor does a process that is hidden from us (proc(5), hidepid): what may be traced is not.
+// sharedWith reports whether another process uses the memory of the target, which stands. One that has ended
+// does not, nor does one that is hidden from us (proc(5), hidepid): what may be traced is not.
 func (c *Controller) sharedWith(pid int) (bool, error) {
 	shares, err := c.compare(pid)
 	switch {
