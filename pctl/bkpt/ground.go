@@ -51,6 +51,24 @@ type place struct {
 	anon bool
 }
 
+// lifted is a trap that was taken out lately.
+type lifted struct {
+	orig  byte
+	place place
+}
+
+// has reports whether p may still be at addr. Only another mapping says that it is not.
+func (g *ground) has(addr uint64, p place) bool {
+	now, err := g.at(addr)
+	switch {
+	case err == nil:
+		return now == p
+	case errors.Is(err, ErrTextGone), errors.Is(err, ErrNotText), errors.Is(err, ErrSharedText):
+		return false
+	}
+	return true
+}
+
 // ground remembers the last mapping of one pass over breakpoints in ascending order.
 type ground struct {
 	of   Ground
@@ -126,7 +144,7 @@ func (t *Table) standing(bs []*Breakpoint) []*Breakpoint {
 func (t *Table) end(b *Breakpoint, why error) {
 	if b.armed {
 		b.armed = false
-		t.lifted[b.Addr] = b.orig() // a thread may have run into it before
+		t.lifted[b.Addr] = lifted{b.orig(), b.place} // a thread may have run into it before
 		t.changed()
 	}
 	t.observer.Lifted(b.Addr)

@@ -85,6 +85,32 @@ func TestGroundRefused(t *testing.T) {
 	m.check(t, orig)
 }
 
+// TestGroundOfChild: nor is anything changed in a forked child that has other memory there.
+func TestGroundOfChild(t *testing.T) {
+	for _, removed := range []bool{false, true} {
+		m, g := newText(), &oneMapping{m: Mapping{Start: textBase, End: textBase + 1<<20, File: File{8, 1, 77}, Exec: true}, ok: true}
+		orig := bytes.Clone(m.b)
+		tab := NewTable(m)
+		tab.SetGround(g)
+		must(t, tab.Arm())
+		b := mustAdd(t, tab, textBase)
+		child := newText()
+		copy(child.b, m.b)
+		if removed {
+			must(t, tab.Remove(b))
+		}
+		armed := bytes.Clone(child.b)
+		other := *g
+		other.m.File.Inode++
+		must(t, tab.Clean(child, &other))
+		child.check(t, armed)
+		must(t, tab.Clean(child, &oneMapping{}))
+		child.check(t, armed)
+		must(t, tab.Clean(child, g))
+		child.check(t, orig)
+	}
+}
+
 // TestGroundAskedOnce: neighbours are in one mapping.
 func TestGroundAskedOnce(t *testing.T) {
 	g := &oneMapping{m: Mapping{Start: textBase, End: textBase + 1<<20, Exec: true}, ok: true}

@@ -30,7 +30,7 @@ type Table struct {
 	version uint64 // changes when an int3 is planted or lifted
 	byAddr  map[uint64]*Breakpoint
 	sorted  []*Breakpoint // ascending
-	lifted  map[uint64]byte
+	lifted  map[uint64]lifted
 	probed  map[uint64]*probed // places of the kernel's traps, by address
 
 	scratch  Scratch
@@ -50,7 +50,7 @@ func NewTable(mem Memory) *Table {
 		mem:    mem,
 		kinds:  []Trap{int3{}},
 		byAddr: make(map[uint64]*Breakpoint),
-		lifted: make(map[uint64]byte),
+		lifted: make(map[uint64]lifted),
 		probed: make(map[uint64]*probed),
 
 		observer: nobody{},
@@ -162,7 +162,7 @@ func (t *Table) Remove(b *Breakpoint) error {
 		t.observer.Lifted(b.Addr)
 	}
 	if !b.dead && !b.trap.Lasting() {
-		t.lifted[b.Addr] = b.orig()
+		t.lifted[b.Addr] = lifted{b.orig(), b.place}
 	}
 	t.forgetEnded(b)
 	t.changed()

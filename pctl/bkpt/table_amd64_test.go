@@ -184,11 +184,11 @@ func TestClean(t *testing.T) {
 	child := &text{base: m.base, b: bytes.Clone(m.b)} // fork
 	must(t, tab.Remove(early))
 	child.b[100] = 0xcc // its own
-	must(t, tab.Clean(child))
+	must(t, tab.Clean(child, nil))
 	orig[100] = 0xcc
 	child.check(t, orig)
 	must(t, tab.Disarm())
-	must(t, tab.Clean(child))
+	must(t, tab.Clean(child, nil))
 	child.check(t, orig)
 }
 

@@ -135,11 +135,13 @@ func (c *Controller) letGo(t *thread) {
 // can be had for that memory the traps leave it word by word.
 func (c *Controller) clean(t *thread) {
 	c.hideLeaving()
+	g := &ground{pid: t.tid}
+	defer g.close()
 	m, err := mem.Open(t.tid)
 	if err != nil {
-		c.table.Clean(ptrace.Memory{TID: t.tid})
+		c.table.Clean(ptrace.Memory{TID: t.tid}, g)
 		return
 	}
-	c.table.Clean(m)
+	c.table.Clean(m, g)
 	m.Close()
 }
