@@ -85,6 +85,11 @@ var (
 	// ErrShared: the breakpoint would be an int3 in memory that another process uses too
 	// (clone(2), CLONE_VM without CLONE_THREAD), which cannot be traced and would die of it.
 	ErrShared = control.ErrShared
+	// ErrSharedText: the breakpoint would be an int3 in memory that is mapped MAP_SHARED. It
+	// would be written to the file, and other processes that map it would die of it.
+	ErrSharedText = control.ErrSharedText
+	// ErrNotText: the address of the breakpoint is in memory that is not executable.
+	ErrNotText = control.ErrNotText
 	// ErrOnControl: a Handler or a function given to Pause made a request
 	// that would wait for itself.
 	ErrOnControl = control.ErrOnControl

@@ -18,10 +18,10 @@ type Kind = notify.Kind
 // Kinds of events. KindUndead, KindLost and KindReleased end a stream.
 const (
 	KindGrabbed       = notify.Grabbed       // Threads
-	KindCreated       = notify.Created       // Path
+	KindCreated       = notify.Created       // Path, Err
 	KindStopped       = notify.Stopped       // at a rendezvous: Point
 	KindContinued     = notify.Continued     // from it
-	KindExec          = notify.Exec          // Path
+	KindExec          = notify.Exec          // Path, Err
 	KindFork          = notify.Fork          // Child
 	KindVfork         = notify.Vfork         // Child, also of posix_spawn(3)
 	KindThreadStart   = notify.ThreadStart   // TID
@@ -29,6 +29,7 @@ const (
 	KindLoaded        = notify.Loaded        // Path, Base, Namespace
 	KindUnloaded      = notify.Unloaded      // Path, Base, Namespace
 	KindHit           = notify.Hit           // of a breakpoint: TID, Addr, Symbol, Offset, Object, Hits
+	KindBreakEnd      = notify.BreakEnd      // its text is gone: Addr, Symbol, Offset, Hits, Err
 	KindSignal        = notify.Signal        // delivered: TID, Signal
 	KindGroupStop     = notify.GroupStop     // by job control or a SIGSTOP: Signal
 	KindGroupContinue = notify.GroupContinue // by a SIGCONT
@@ -130,7 +131,7 @@ func (p *Process) present(kinds Kind) []Event {
 	now := time.Now()
 	origin := Event{Time: now, PID: p.PID(), Kind: KindGrabbed, Threads: len(p.c.Threads())}
 	if p.created != "" {
-		origin.Kind, origin.Path = KindCreated, p.created
+		origin.Kind, origin.Path, origin.Err = KindCreated, p.created, p.c.Withheld()
 	}
 	events := []Event{origin}
 	if at, held := p.c.Held(); held {

@@ -25,7 +25,8 @@ type GrabOptions struct {
 	// closed or we die; zero: ModeRun.
 	Release Mode
 	// Linker follows the run-time linker from the start, for KindLoaded and
-	// KindUnloaded events; it takes a breakpoint of our own in the process.
+	// KindUnloaded events; it takes a breakpoint of our own in the process. With
+	// TrapAuto that is no int3 in a process that is to outlive us (Exposure.NoLoads).
 	// Zero: only once a breakpoint by symbol needs it.
 	Linker bool
 	// Trap is the means by which breakpoints stop threads; zero: TrapAuto.

@@ -10,12 +10,15 @@ import (
 // that is more than nothing and not what was asked for, and whenever it changes.
 func (t *target) tellExposure() {
 	e := t.p.Exposure()
-	if e == t.exposure {
+	if e == t.exposure || len(t.breaks) != 0 && t.planted == nil {
 		return
 	}
 	t.exposure = e
 	if s := exposed(e); s != "" {
 		t.note(s)
+	}
+	if e.NoLoads != nil && !t.quiet {
+		t.note(fmt.Sprintf("objects that are loaded from now on are not shown (%v); --trap int3 shows them, by an int3 instruction", e.NoLoads))
 	}
 }
 

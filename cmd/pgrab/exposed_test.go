@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
@@ -58,5 +59,72 @@ func TestGuardLost(t *testing.T) {
 				t.Errorf("%v, said %d times:\n%s", state, n, out)
 			}
 		})
+	}
+}
+
+// TestKilledWithGuard: pgrab without breakpoints, of an ordinary user, who can have no uprobes, has no int3 in the process:
+// it outlives a kill of all that belongs to pgrab. That loaded objects are not shown is said once.
+func TestKilledWithGuard(t *testing.T) {
+	needOrdinary(t)
+	exe := publicCopy(t, ptest.BuildC(t, "dlchurn.c", "-ldl"))
+	plugin := publicCopy(t, ptest.BuildC(t, "plugin.c", "-shared", "-fPIC"))
+	o := &ptest.Options{Attr: asNobody()}
+	g := ptest.StartWith(t, o, exe, "-p", plugin)
+	g.Ready()
+	p := ptest.StartWith(t, o, "sh", "-c", `exec "$0" "$@" 2>&1`, publicPgrab(t), "-s", "none", "-p", strconv.Itoa(g.PID))
+	out := ""
+	until := func(text string) {
+		for line := ""; !strings.Contains(line, text); out += line + "\n" {
+			line = p.Line()
+		}
+	}
+	until("grabbed")
+	g.Signal(syscall.SIGSTOP)
+	until("stopped by signal")
+	if ptest.HasTraps(g.PID) {
+		t.Error("there is an int3 in the process")
+	}
+	g.Signal(syscall.SIGCONT)
+	until("continued by a signal")
+	if guard := guardOf(p.PID); guard != 0 {
+		t.Error("there is a guard")
+		syscall.Kill(guard, syscall.SIGKILL)
+	}
+	p.Kill()
+	p.Wait()
+	if n := strings.Count(out, "objects that are loaded from now on are not shown"); n != 1 {
+		t.Errorf("said %d times that objects are not shown:\n%s", n, out)
+	}
+	if out, state := g.Finish(); !state.Success() {
+		t.Errorf("the process ends with %v, %q", state, out)
+	}
+}
+
+// TestWithheld: a set-user-ID program that is executed under control of an ordinary user lacks the rights of its file,
+// which its event says.
+func TestWithheld(t *testing.T) {
+	needOrdinary(t)
+	id, err := exec.LookPath("id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	exe := publicCopy(t, id)
+	if err := os.Chmod(exe, 0o755|os.ModeSetuid); err != nil {
+		t.Fatal(err)
+	}
+	o := &ptest.Options{Attr: asNobody()}
+	if out, _ := ptest.StartWith(t, o, exe, "-u").Finish(); out != "0\n" {
+		t.Skip("the file system is mounted nosuid")
+	}
+	for _, argv := range [][]string{{exe, "-u"}, {"sh", "-c", `exec "$0" -u`, exe}} {
+		p := ptest.StartWith(t, o, append([]string{publicPgrab(t), "-s", "none", "--"}, argv...)...)
+		out, state := p.Finish()
+		if !state.Success() || !strings.Contains(out, exe+", without the rights of its file") || !strings.Contains(out, "\n65534\n") {
+			t.Errorf("%v, %v, printed\n%s", argv, state, out)
+		}
+	}
+	p := startPgrab(t, "-s", "none", "--", "setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", exe, "-u")
+	if out, _ := p.Finish(); strings.Contains(out, "without the rights") || !strings.Contains(out, "\n0\n") {
+		t.Errorf("under root's control: %s", out)
 	}
 }

@@ -68,10 +68,15 @@ func (f jsonLines) event(b []byte, r *record) []byte {
 	switch r.Kind {
 	case pctl.KindExec, pctl.KindCreated:
 		o.Object = r.Path
+		if r.Err != nil {
+			o.Reason = reason(r.Err)
+		}
 	case pctl.KindLoaded, pctl.KindUnloaded:
 		o.Object, o.Addr = r.Path, hex(r.Base)
 	case pctl.KindHit:
 		o.Symbol, o.Offset, o.Object, o.Addr, o.Hits, o.Late = r.Symbol, r.Offset, r.Object, hex(r.Addr), &r.Hits, r.Late
+	case pctl.KindBreakEnd:
+		o.Symbol, o.Offset, o.Addr, o.Hits, o.Reason = r.Symbol, r.Offset, hex(r.Addr), &r.Hits, reason(r.Err)
 	case pctl.KindSignal, pctl.KindGroupStop:
 		o.Signal = r.Signal
 	case pctl.KindUndead:

@@ -59,6 +59,7 @@ func (o *options) kinds() pctl.Kind {
 	}
 	if len(o.breaks) != 0 {
 		k |= pctl.KindExec | pctl.KindLoaded // breakpoints may come with these (tellExposure)
+		k |= pctl.KindBreakEnd
 	}
 	return k
 }
@@ -118,6 +119,8 @@ func (t *target) event(ctx context.Context, e pctl.Event) {
 		t.rendezvous(ctx, e)
 	case e.Kind == pctl.KindHit:
 		t.hit(e)
+	case e.Kind == pctl.KindBreakEnd && t.quiet:
+		t.note(string(appendEvent(nil, &record{Event: e})))
 	case e.Kind == pctl.KindContinued && t.silent:
 		t.silent = false
 	default:

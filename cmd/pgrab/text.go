@@ -42,14 +42,14 @@ func appendEvent(b []byte, r *record) []byte {
 		b = fmt.Appendf(b, "grabbed (%s)", plural(r.Threads, "thread"))
 		return appendStopped(b, ", stopped at ", r.Point)
 	case pctl.KindCreated:
-		b = append(append(b, "created "...), clean(r.Path)...)
+		b = appendProgram(append(b, "created "...), r)
 		return appendStopped(b, ", stopped at ", r.Point)
 	case pctl.KindStopped:
 		return appendStopped(b, "stopped at ", r.Point)
 	case pctl.KindContinued:
 		return append(b, "continued"...)
 	case pctl.KindExec:
-		return append(append(b, "exec "...), clean(r.Path)...)
+		return appendProgram(append(b, "exec "...), r)
 	case pctl.KindFork:
 		return fmt.Appendf(b, "forked pid %d", r.Child)
 	case pctl.KindVfork:
@@ -64,6 +64,8 @@ func appendEvent(b []byte, r *record) []byte {
 		return appendObject(append(b, "unloaded "...), r)
 	case pctl.KindHit:
 		return appendHit(b, r)
+	case pctl.KindBreakEnd:
+		return fmt.Appendf(appendPlace(append(b, "breakpoint "...), r), " ended: %s", reason(r.Err))
 	case pctl.KindSignal:
 		return fmt.Appendf(b, "tid %d received signal %s", r.TID, signalName(r.Signal))
 	case pctl.KindGroupStop:
@@ -94,6 +96,15 @@ func appendStopped(b []byte, before string, p pctl.Point) []byte {
 	return append(append(b, before...), p.String()...)
 }
 
+// appendProgram appends what was executed, and what it lacks.
+func appendProgram(b []byte, r *record) []byte {
+	b = append(b, clean(r.Path)...)
+	if r.Err != nil {
+		b = append(append(b, ", "...), reason(r.Err)...)
+	}
+	return b
+}
+
 func appendObject(b []byte, r *record) []byte {
 	b = append(b, clean(r.Path)...)
 	if r.Namespace != 0 {
@@ -103,14 +114,7 @@ func appendObject(b []byte, r *record) []byte {
 }
 
 func appendHit(b []byte, r *record) []byte {
-	b = fmt.Appendf(b, "tid %d hit ", r.TID)
-	if r.Symbol != "" {
-		b = append(b, clean(r.Symbol)...)
-		b = append(b, '+')
-		b = strconv.AppendUint(b, r.Offset, 10)
-	} else {
-		b = fmt.Appendf(b, "%#x", r.Addr)
-	}
+	b = appendPlace(fmt.Appendf(b, "tid %d hit ", r.TID), r)
 	if r.Object != "" {
 		b = append(append(b, " in "...), clean(base(r.Object))...)
 	}
@@ -119,6 +123,15 @@ func appendHit(b []byte, r *record) []byte {
 		late = ", late"
 	}
 	return fmt.Appendf(b, " (hit %d%s)", r.Hits, late)
+}
+
+// appendPlace appends where a breakpoint is.
+func appendPlace(b []byte, r *record) []byte {
+	if r.Symbol == "" {
+		return fmt.Appendf(b, "%#x", r.Addr)
+	}
+	b = append(append(b, clean(r.Symbol)...), '+')
+	return strconv.AppendUint(b, r.Offset, 10)
 }
 
 func appendUndead(b []byte, r *record) []byte {

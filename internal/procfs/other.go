@@ -20,6 +20,28 @@ func CheckOwn() error { return errors.ErrUnsupported }
 // SharesMemory is not supported on this platform.
 func SharesMemory(pid1, pid2 int) (bool, error) { return false, errors.ErrUnsupported }
 
+// ErrUnknown is not returned on this platform.
+var ErrUnknown = errors.ErrUnsupported
+
+// CompareMemory is not supported on this platform.
+func CompareMemory(pid1, pid2 int) (bool, error) { return false, errors.ErrUnsupported }
+
+// WithMemory is not supported on this platform.
+func WithMemory(pid int) (tid int, err error) { return 0, errors.ErrUnsupported }
+
+// Processes is not supported on this platform.
+func Processes() ([]int, error) { return nil, errors.ErrUnsupported }
+
+// Mappings cannot be opened on this platform.
+type Mappings struct{}
+
+// OpenMappings is not supported on this platform.
+func OpenMappings(pid int) (*Mappings, error) { return nil, errors.ErrUnsupported }
+
+// The methods of Mappings are those of Linux.
+func (m *Mappings) At(addr uint64) (Map, bool, error) { return Map{}, false, errors.ErrUnsupported }
+func (m *Mappings) Close() error                      { return nil }
+
 // Children is not supported on this platform.
 func Children(pid, tid int) ([]int, error) { return nil, errors.ErrUnsupported }
 

@@ -73,15 +73,3 @@ func vanished(errno syscall.Errno) syscall.Errno {
 	}
 	return errno
 }
-
-// SharesMemory reports whether two processes run in the same address space,
-// as a vfork child and its parent do (kcmp(2), KCMP_VM). It needs the
-// permission PTRACE_MODE_READ on both.
-func SharesMemory(pid1, pid2 int) (bool, error) {
-	const kcmpVM = 1
-	r, _, errno := unix.Syscall6(unix.SYS_KCMP, uintptr(pid1), uintptr(pid2), kcmpVM, 0, 0, 0)
-	if errno != 0 {
-		return false, errno
-	}
-	return r == 0, nil
-}

@@ -6,6 +6,9 @@ import "bytes"
 // include/linux/sched.h).
 const FlagKthread = 0x00200000
 
+// FlagExiting marks a thread that is ending (PF_EXITING).
+const FlagExiting = 0x4
+
 // A Stat is /proc/PID/stat or /proc/PID/task/TID/stat (proc_pid_stat(5)).
 // UTime and STime are those of the whole process in the former and of the
 // one thread in the latter, in ticks of 10 ms (USER_HZ is 100 for programs on

@@ -14,8 +14,10 @@ type Status struct {
 	SigBlk          uint64
 	SigIgn, SigCgt  uint64
 	CapEff          uint64 // effective capabilities, bit n for capability n
-	NSpid           []int  // the PID in each pid namespace from the reader's to the task's own
-	Seccomp         int    // 0 off, 1 strict, 2 filter
+	CapPrm, CapBnd  uint64 // permitted, bounding set
+	NoNewPrivs      bool
+	NSpid           []int // the PID in each pid namespace from the reader's to the task's own
+	Seccomp         int   // 0 off, 1 strict, 2 filter
 	Threads         int
 	// VoluntarySwitches counts the times the task gave up its processor by itself:
 	// sleeps, and stops.
@@ -103,6 +105,12 @@ func (st *Status) set(key string, s *scanner) {
 		st.VoluntarySwitches = s.uint(10)
 	case "CapEff":
 		st.CapEff = s.uint(16)
+	case "CapPrm":
+		st.CapPrm = s.uint(16)
+	case "CapBnd":
+		st.CapBnd = s.uint(16)
+	case "NoNewPrivs":
+		st.NoNewPrivs = s.int() != 0
 	}
 }
 

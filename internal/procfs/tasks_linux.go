@@ -14,6 +14,18 @@ import (
 // as long as any thread lives, even after it has ended itself.
 func Tasks(pid int, buf []int) ([]int, error) {
 	p := processPath(pid, "task")
+	return p.numbers(buf)
+}
+
+// Processes returns the ids of all processes that /proc shows.
+func Processes() ([]int, error) {
+	var p path
+	p.finish([]byte("/proc"))
+	return p.numbers(nil)
+}
+
+// numbers returns the names in a directory that are numbers.
+func (p *path) numbers(buf []int) ([]int, error) {
 	fd, errno := p.open(unix.O_RDONLY | unix.O_DIRECTORY)
 	if errno != 0 {
 		return nil, p.fail("open", errno)

@@ -17,12 +17,15 @@
 //	idle busyidle vforkwait              threads that wait, also where nothing can interrupt them
 //	threadstorm forkstorm vforkstorm     threads and children that live microseconds
 //	spawnstorm clonevm sharers execstorm posix_spawn, system, popen, CLONE_VM, exec from any thread
+//	births                               processes by every system call that makes one
 //	sigstorm groupstop selftrap altstack signals, counted to the last one with their siginfo
 //	blockers                             38 kinds of blocking calls that notice an EINTR
 //	calls                                functions that begin with every kind of instruction
+//	remap                                code whose mapping changes
 //	threadcreate dlchurn plugin          threads and objects from known places
 //	ctors ctorsxx                        what runs before and after main
-//	leaderdead odd rseq                  processes that a tool does not expect
+//	leaderdead odd rseq untraced         processes that a tool does not expect
+//	without                              execs a program where some system calls are denied
 //
 // Leaks. [Main] is the body of a package's TestMain. After the tests it fails on children, tracees,
 // goroutines, descriptors and OS threads that were not there before.

@@ -33,6 +33,8 @@ var alones = []alone{
 	{"busyidle.c", "-n 100 -t 20", `done 200`},
 	{"threadstorm.c", "-n 200 -t 3", `done 179700`},
 	{"forkstorm.c", "-n 12 -t 3", `done 36`},
+	{"births.c", "-n 10 -t 3", `done 90`},
+	{"births.c", "-n 10 -t 3 -l", `done 90`},
 	{"vforkstorm.c", "-n 12 -t 3", `done 36`},
 	{"spawnstorm.c", "-n 8 -t 3", `done 24`},
 	{"spawnstorm.c", "-s -n 8 -t 3", `done 24`},

@@ -2,6 +2,11 @@
 
 package ptrace
 
+import (
+	"errors"
+	"io"
+)
+
 // Regs has no fields on this architecture: no thread is ever stopped here.
 type Regs struct{}
 
@@ -93,3 +98,9 @@ const (
 
 // RestartedCall reports false.
 func RestartedCall([]byte) (nr int64, ok bool) { return 0, false }
+
+// CloneVM is a flag of clone(2).
+const CloneVM = 0x100
+
+// CloneFlags returns errors.ErrUnsupported.
+func (r *Regs) CloneFlags(io.ReaderAt) (uint64, error) { return 0, errors.ErrUnsupported }

@@ -17,8 +17,9 @@ type Breakpoint struct {
 
 	trap   Trap
 	owners int
-	armed  bool // a trap stands in the text
-	dead   bool // the text is gone
+	armed  bool  // a trap stands in the text
+	dead   bool  // the text is gone
+	place  place // what it was planned for
 	code   [codeSize]byte
 	plan   Plan
 	slot   *slot // scratch slot given to it
@@ -74,10 +75,10 @@ func (b *Breakpoint) setCode(code []byte) error {
 	return nil
 }
 
-// refresh compares the breakpoint with the code now at its address and makes a
-// new plan if it is another. It reports false where nothing is to be planted: if
-// there is no instruction, which leaves the breakpoint dead, or a trap that was not
-// there before. That is another tracer's, who will put back what it has found.
+// refresh compares the breakpoint with the code now at its address. It reports false
+// where nothing is to be planted: if that is another instruction, which leaves the
+// breakpoint dead, or a trap that was not there before. That is another tracer's, who
+// will put back what it has found.
 func (b *Breakpoint) refresh(t *Table, code []byte) bool {
 	n := b.size()
 	if len(code) >= n && string(code[:n]) == string(b.code[:n]) {
@@ -86,10 +87,6 @@ func (b *Breakpoint) refresh(t *Table, code []byte) bool {
 	if len(code) > 0 && code[0] == breakByte && b.orig() != breakByte {
 		return false
 	}
-	t.scratch.retire(b)
-	if err := b.read(t); err != nil {
-		b.dead = true
-		return false
-	}
-	return true
+	t.end(b, ErrTextRewritten)
+	return false
 }

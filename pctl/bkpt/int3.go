@@ -13,11 +13,10 @@ func (int3) Recognise(s Stop) (addr uint64, ok bool) {
 // Lasting: nobody but us takes an int3 out again.
 func (int3) Lasting() bool { return false }
 
-// Plant verifies before it writes: text that has changed since the breakpoint
-// was made is planned anew, text that is gone makes the breakpoint dead.
+// Plant verifies before it writes: a breakpoint whose text is gone, or another, is dead.
 func (int3) Plant(t *Table, bs []*Breakpoint) error {
 	var errs []error
-	for run := range t.windows(bs) {
+	for run := range t.windows(t.standing(bs)) {
 		if err := t.plantRun(run); err != nil {
 			errs = append(errs, err)
 		}
@@ -25,10 +24,10 @@ func (int3) Plant(t *Table, bs []*Breakpoint) error {
 	return errors.Join(errs...)
 }
 
-// Lift writes the original byte wherever the trap is still there.
+// Lift writes the original byte wherever the trap is still there, in the text that it was planted in.
 func (int3) Lift(t *Table, bs []*Breakpoint) error {
 	var errs []error
-	for run := range t.windows(bs) {
+	for run := range t.windows(t.standing(bs)) {
 		if err := t.liftRun(run); err != nil {
 			errs = append(errs, err)
 		}
@@ -41,7 +40,7 @@ func (t *Table) plantRun(run []*Breakpoint) error {
 	raw, err := t.readRun(t.mem, run)
 	switch {
 	case err != nil && len(run) == 1:
-		run[0].dead = true
+		t.end(run[0], ErrTextGone)
 		return nil
 	case err != nil:
 		return apart(run, t.plantRun)
@@ -77,8 +76,7 @@ func (t *Table) liftRun(run []*Breakpoint) error {
 	raw, err := t.readRun(t.mem, run)
 	switch {
 	case err != nil && len(run) == 1:
-		run[0].armed, run[0].dead = false, true
-		t.observer.Lifted(run[0].Addr)
+		t.end(run[0], ErrTextGone)
 		return nil
 	case err != nil:
 		return apart(run, t.liftRun)

@@ -58,6 +58,10 @@ func (s *Scratch) Reserve(start, size uint64) error {
 	if end <= start {
 		return nil
 	}
+	g := ground{of: s.table.ground}
+	if _, err := g.at(start); err != nil {
+		return fmt.Errorf("scratch area: %w", err)
+	}
 	a := &area{start: start, orig: make([]byte, end-start)}
 	if err := readFull(s.table.mem, a.orig, start); err != nil {
 		return fmt.Errorf("scratch area: %w", err)

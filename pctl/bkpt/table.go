@@ -24,18 +24,22 @@ var errShort = errors.New("short access")
 // goroutine and has no locks.
 type Table struct {
 	mem     Memory
+	ground  Ground // nil: all memory is text
 	kinds   []Trap // in use, the default first
 	armed   bool
 	version uint64 // changes when an int3 is planted or lifted
 	byAddr  map[uint64]*Breakpoint
 	sorted  []*Breakpoint // ascending
-	lifted  map[uint64]byte
+	lifted  map[uint64]lifted
 	probed  map[uint64]*probed // places of the kernel's traps, by address
 
 	scratch  Scratch
 	observer Observer
 
+	ended []Ended // and not told
+
 	work       []*Breakpoint // work space of of
+	left       []*Breakpoint // work space of standing
 	raw, shown []byte        // work space of window reads
 }
 
@@ -46,7 +50,7 @@ func NewTable(mem Memory) *Table {
 		mem:    mem,
 		kinds:  []Trap{int3{}},
 		byAddr: make(map[uint64]*Breakpoint),
-		lifted: make(map[uint64]byte),
+		lifted: make(map[uint64]lifted),
 		probed: make(map[uint64]*probed),
 
 		observer: nobody{},
@@ -84,6 +88,11 @@ func (t *Table) AddTrap(addr uint64, k Trap) (*Breakpoint, error) {
 	if err := b.read(t); err != nil {
 		return nil, fmt.Errorf("breakpoint: %w", err)
 	}
+	if !k.Lasting() {
+		if err := t.stand(b); err != nil {
+			return nil, err
+		}
+	}
 	if t.armed || k.Lasting() {
 		if err := t.plantNew(b); err != nil {
 			return nil, err
@@ -109,7 +118,13 @@ func (t *Table) revive(b *Breakpoint) error {
 	if err := b.read(t); err != nil {
 		return fmt.Errorf("breakpoint: %w", err)
 	}
+	if !b.trap.Lasting() {
+		if err := t.stand(b); err != nil {
+			return err
+		}
+	}
 	b.dead = false
+	t.forgetEnded(b)
 	if t.armed {
 		return t.plantNew(b)
 	}
@@ -147,8 +162,9 @@ func (t *Table) Remove(b *Breakpoint) error {
 		t.observer.Lifted(b.Addr)
 	}
 	if !b.dead && !b.trap.Lasting() {
-		t.lifted[b.Addr] = b.orig()
+		t.lifted[b.Addr] = lifted{b.orig(), b.place}
 	}
+	t.forgetEnded(b)
 	t.changed()
 	delete(t.byAddr, b.Addr)
 	if i, ok := t.find(b.Addr); ok {
@@ -239,7 +255,7 @@ func (t *Table) Forget() {
 	clear(t.byAddr)
 	clear(t.lifted)
 	clear(t.probed)
-	t.sorted = nil
+	t.sorted, t.ended = nil, nil
 	t.scratch.forget()
 }
 

@@ -98,19 +98,23 @@ func TestTextGone(t *testing.T) {
 	}
 }
 
-// TestTextReplaced maps other code where a breakpoint is, as dlclose and dlopen
-// do behind our back.
+// TestTextReplaced maps other code where breakpoints are, as dlclose and dlopen
+// do behind our back: no trap returns to it.
 func TestTextReplaced(t *testing.T) {
 	m := newText()
 	tab := NewTable(m)
 	b, gone := mustAdd(t, tab, textBase), mustAdd(t, tab, textBase+16)
+	stays := mustAdd(t, tab, textBase+32)
 	m.b[0], m.b[16] = 0xc3, 0x06
 	must(t, tab.Arm())
-	if !b.Armed() || b.Orig() != 0xc3 || b.Plan().Len() != 1 {
-		t.Errorf("plan is of the old text: %#x", b.Orig())
+	if !b.Dead() || m.b[0] != 0xc3 || !gone.Dead() || m.b[16] != 0x06 || !stays.Armed() {
+		t.Error("trap planted in other text")
 	}
-	if !gone.Dead() || m.b[16] != 0x06 {
-		t.Error("trap planted where no instruction is")
+	if e := tab.TakeEnded(); len(e) != 2 || e[0].Breakpoint != b || e[0].Why != ErrTextRewritten {
+		t.Errorf("ended: %+v", e)
+	}
+	if again := mustAdd(t, tab, textBase); again != b || b.Orig() != 0xc3 || b.Plan().Len() != 1 {
+		t.Errorf("plan is of the old text: %#x", b.Orig())
 	}
 	m.b[0] = 0x55 // replaced while armed: the trap went with the old text
 	must(t, tab.Disarm())
@@ -180,11 +184,11 @@ func TestClean(t *testing.T) {
 	child := &text{base: m.base, b: bytes.Clone(m.b)} // fork
 	must(t, tab.Remove(early))
 	child.b[100] = 0xcc // its own
-	must(t, tab.Clean(child))
+	must(t, tab.Clean(child, nil))
 	orig[100] = 0xcc
 	child.check(t, orig)
 	must(t, tab.Disarm())
-	must(t, tab.Clean(child))
+	must(t, tab.Clean(child, nil))
 	child.check(t, orig)
 }
 

@@ -167,6 +167,11 @@ func (t *Table) hideProbes(p []byte, addr uint64) {
 // int3, which waits for the kernel, threads run past the breakpoint.
 func (t *Table) Change(b *Breakpoint, k Trap) error {
 	old, probe := b.trap.(*Uprobes)
+	if probe && !k.Lasting() {
+		if err := t.stand(b); err != nil {
+			return err
+		}
+	}
 	switch {
 	case b.trap == k:
 		return nil

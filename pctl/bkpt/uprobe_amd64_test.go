@@ -114,7 +114,7 @@ func TestUprobes(t *testing.T) {
 		t.Errorf("Recognise of a lifted probe = %v, %#x, %t: it must go on where it is", got, addr, ok)
 	}
 	child := &text{base: m.base, b: bytes.Clone(m.b)}
-	must(t, tab.Clean(child))
+	must(t, tab.Clean(child, nil))
 	if child.b[0] != breakByte || child.b[16] != breakByte || child.b[32] != orig[32] {
 		t.Error("Clean: the kernel's traps are the kernel's, ours are ours")
 	}

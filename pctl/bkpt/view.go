@@ -78,7 +78,7 @@ func (t *Table) rewritten(b *Breakpoint) error {
 		t.observer.Lifted(b.Addr)
 	}
 	b.dead = true
-	t.lifted[b.Addr] = b.orig()
+	t.lifted[b.Addr] = lifted{b.orig(), b.place}
 	return err
 }
 
@@ -86,16 +86,20 @@ func (t *Table) rewritten(b *Breakpoint) error {
 // wherever a trap of ours stands, now or recently, and the original bytes of
 // scratch slots. To be called while the child is stopped, before it first runs.
 // Not for a vfork child, whose memory is its parent's. Lasting traps are the
-// kernel's to clean.
-func (t *Table) Clean(child Memory) error {
+// kernel's to clean. What is mapped in the child, of tells; nil: what was planned for.
+func (t *Table) Clean(child Memory, of Ground) error {
 	var errs []error
+	g := ground{of: of}
+	keeps := func(b *Breakpoint) bool { return b.After() || of != nil && !g.has(b.Addr, b.place) }
 	for run := range t.windows(t.sorted) {
-		if run = slices.DeleteFunc(slices.Clone(run), (*Breakpoint).After); len(run) > 0 {
+		if run = slices.DeleteFunc(slices.Clone(run), keeps); len(run) > 0 {
 			errs = append(errs, t.cleanRun(child, run))
 		}
 	}
-	for addr, orig := range t.lifted {
-		errs = append(errs, cleanByte(child, addr, orig))
+	for addr, l := range t.lifted {
+		if of == nil || g.has(addr, l.place) {
+			errs = append(errs, cleanByte(child, addr, l.orig))
+		}
 	}
 	errs = append(errs, t.scratch.clean(child))
 	return errors.Join(errs...)

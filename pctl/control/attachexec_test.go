@@ -34,6 +34,56 @@ func TestAttachDuringExec(t *testing.T) {
 	}
 }
 
+// TestBreakDuringExec: breakpoints of a program that executes itself all the time are not refused because the text
+// that they are planned for goes just then: they wait for the new one.
+func TestBreakDuringExec(t *testing.T) {
+	for _, trap := range []Trap{TrapUprobe, TrapInt3} {
+		t.Run(trap.String(), func(t *testing.T) {
+			if trap == TrapUprobe {
+				needUprobes(t)
+			}
+			for _, args := range [][]string{{"-t", "2"}, {"-T", "-t", "2"}} {
+				g := ptest.StartWith(t, &ptest.Options{Foreign: true}, append([]string{ptest.BuildC(t, "execstorm.c"), "-n", "0"}, args...)...)
+				g.Ready()
+				for range ptest.Rounds(12, 25, 5000) {
+					breakDuringExec(t, g.PID, trap)
+				}
+				if out, state := g.Finish(); !state.Success() {
+					t.Errorf("it ends with %v, %q", state, out)
+				}
+			}
+		})
+	}
+}
+
+func breakDuringExec(t *testing.T, pid int, trap Trap) {
+	c, err := Attach(bg, pid, &Options{Trap: trap})
+	if errors.Is(err, syscall.ESRCH) && !errors.Is(err, ErrNoUprobe) {
+		return // between two leaders
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release(t, c, ModeRun)
+	hit := make(chan struct{}, 1)
+	b, err := c.BreakSymbol(bg, "", "main", 0, func(*Hit) {
+		select {
+		case hit <- struct{}{}:
+		default:
+		}
+	})
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	<-hit                                   // of one of the programs to come
+	if addrs := b.Addrs(); len(addrs) > 0 { // the next program has its text elsewhere, most likely
+		if _, err := c.Break(bg, addrs[0], nil); errors.Is(err, syscall.ESRCH) {
+			t.Error(err)
+		}
+	}
+}
+
 // TestReleaseDuringExec lets go of a program while a thread that is not its leader executes
 // it again, and so takes the leader's number, perhaps after the leader was let go: nobody is
 // traced when Release returns, and breakpoints that were there do no harm.

@@ -97,13 +97,18 @@ func (b *Break) Hits() uint64 { return b.hits.Load() + b.share.count() }
 
 // Break sets a breakpoint at an address; a nil handler only counts. Where nobody
 // subscribes to hits either, the kernel counts if it can, and no thread is stopped. In a
-// restartable sequence it is refused (ErrRestartable). It may be called from any goroutine
+// restartable sequence it is refused (ErrRestartable). In the middle of an exec it waits for the new
+// program. It may be called from any goroutine
 // and from handlers.
 func (c *Controller) Break(ctx context.Context, addr uint64, h Handler) (*Break, error) {
 	var b *Break
 	var err error
 	if e := c.either(ctx, func() {
-		if b, err = c.addBreak(addr, h, c.purposeOf(h)); err == nil {
+		b, err = c.addBreak(addr, h, c.purposeOf(h))
+		for err != nil && c.awaitImage() {
+			b, err = c.addBreak(addr, h, c.purposeOf(h))
+		}
+		if err == nil {
 			b.client = true
 		}
 	}); e != nil {
@@ -168,6 +173,7 @@ func (c *Controller) arm() {
 	if !c.table.Armed() {
 		c.hideLeaving()
 		c.table.Arm()
+		c.tellEnded()
 	}
 }
 
@@ -178,6 +184,7 @@ func (c *Controller) disarm() {
 	if c.table.Armed() {
 		c.hideLeaving()
 		c.table.Disarm()
+		c.tellEnded()
 	}
 	c.table.Settle()
 }

@@ -1,6 +1,8 @@
 package control
 
 import (
+	"syscall"
+
 	"ptools/internal/mem"
 	"ptools/internal/procfs"
 	"ptools/internal/ptrace"
@@ -37,7 +39,9 @@ func (c *Controller) adopt(s ptrace.Stop) *thread {
 		c.early[s.TID] = roleCopy
 		return nil
 	}
-	r := c.classify(s.TID)
+	var regs ptrace.Regs
+	_ = ptrace.GetRegs(s.TID, &regs) // ESRCH: being killed, so it runs no code
+	r := c.classify(s.TID, s.TID, &regs)
 	c.early[s.TID] = r
 	t := c.add(s.TID, r, stateBorn)
 	t.fresh = true
@@ -45,17 +49,36 @@ func (c *Controller) adopt(s ptrace.Stop) *thread {
 }
 
 // classify finds out what a new thread is: one of the target's, or of another
-// process, which shares the target's memory or has a copy of it.
-func (c *Controller) classify(tid int) role {
-	if ptrace.Kill(c.pid, tid, 0) == nil {
+// process, which shares the target's memory or has a copy of it. regs are those of the
+// stopped thread tid, the creator or the new thread itself: they show the system call.
+// kcmp(2) would tell as well, but filters of system calls deny it, and it takes the
+// memory of a dead leader for another one.
+func (c *Controller) classify(child, tid int, regs *ptrace.Regs) role {
+	if c.isThread(child) {
 		return roleThread
 	}
-	if shares, err := procfs.SharesMemory(c.pid, tid); err != nil || shares {
-		// Without kcmp(2) sharing is assumed: then it is kept until it execs or ends,
-		// which a copy survives as well.
-		return roleSharer
+	flags, err := regs.CloneFlags(ptrace.Memory{TID: tid})
+	shares := flags&ptrace.CloneVM != 0
+	if err != nil { // the arguments of clone3(2) are not there any more, or it is being killed
+		shares, err = c.compare(child)
 	}
-	return roleCopy
+	if err == nil && !shares {
+		return roleCopy
+	}
+	return roleSharer
+}
+
+// isThread reports whether a living thread belongs to the target. EPERM, of a target that we may trace
+// and not signal, is the answer for one that does.
+func (c *Controller) isThread(tid int) bool {
+	switch ptrace.Kill(c.pid, tid, 0) {
+	case nil:
+		return true
+	case syscall.ESRCH:
+		return false
+	}
+	_, err := procfs.ReadTaskStat(c.pid, tid)
+	return err == nil
 }
 
 // birth handles the event of a thread that has made another thread or process.
@@ -69,7 +92,10 @@ func (c *Controller) birth(t *thread, kind ptrace.Kind) {
 	if early {
 		delete(c.early, child)
 	} else {
-		r = c.classify(child)
+		if c.loadRegs(t) != nil {
+			return // being killed: the child tells what it is
+		}
+		r = c.classify(child, t.tid, &t.regs)
 		c.add(child, r, stateBorn).fresh = true
 	}
 	if kind == ptrace.KindVfork {
@@ -109,11 +135,13 @@ func (c *Controller) letGo(t *thread) {
 // can be had for that memory the traps leave it word by word.
 func (c *Controller) clean(t *thread) {
 	c.hideLeaving()
+	g := &ground{pid: t.tid}
+	defer g.close()
 	m, err := mem.Open(t.tid)
 	if err != nil {
-		c.table.Clean(ptrace.Memory{TID: t.tid})
+		c.table.Clean(ptrace.Memory{TID: t.tid}, g)
 		return
 	}
-	c.table.Clean(m)
+	c.table.Clean(m, g)
 	m.Close()
 }

@@ -104,7 +104,12 @@ type Controller struct {
 	endErr error // why requests are refused, once closed
 	roster map[int]struct{}
 
+	withheld atomic.Bool // rights of the file of a created process
+
 	// The rest belongs to the control goroutine.
+	strangers map[int]bool // processes that are known not to share the target's memory (survey)
+	ground    ground
+
 	opt     Options
 	own     bool // a child of this program that it will want to wait for
 	created bool // by us
@@ -315,6 +320,14 @@ func (c *Controller) Held() (notify.Point, bool) {
 
 // GroupStop returns the signal by which somebody else has stopped the target, or 0.
 func (c *Controller) GroupStop() syscall.Signal { return syscall.Signal(c.stopped.Load()) }
+
+// Withheld returns what the program of a created process lacked when it began, since it is traced, or nil.
+func (c *Controller) Withheld() error {
+	if c.withheld.Load() {
+		return errWithheld
+	}
+	return nil
+}
 
 // Space returns the map of the target's present address space. An exec replaces it,
 // and the old one is closed when the control goroutine ends. The last one stays open,

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"maps"
 	"syscall"
 
 	"ptools/internal/mem"
@@ -44,13 +45,63 @@ func (c *Controller) execed(t *thread) *thread {
 	}
 	path, _ := procfs.Exe(c.pid)
 	if first {
-		c.publish(notify.Event{Kind: notify.Created, Path: path, Threads: 1})
+		err := withheld(c.pid)
+		c.withheld.Store(err != nil)
+		c.publish(notify.Event{Kind: notify.Created, Path: path, Threads: 1, Err: err})
 		c.reach(notify.Create, notify.PointExec)
 	} else {
-		c.publish(notify.Event{Kind: notify.Exec, Path: path})
+		c.publish(notify.Event{Kind: notify.Exec, Path: path, Err: withheld(c.pid)})
 		c.reach(notify.PointExec)
 	}
 	return t
+}
+
+// executing reports whether the target has left the address space that is known of it, by an exec or its end which
+// is still to be reported: what cannot be had there need not be had. The old address space may live on, in
+// another process or while the kernel looks through it for uprobes, so the auxiliary vectors are
+// compared: that of a new program is empty at first, and then has other addresses.
+func (c *Controller) executing() bool {
+	if _, none := c.mem.(noMemory); none || c.over {
+		return false
+	}
+	now, err := procfs.ReadAuxv(c.pid)
+	return err == nil && (len(now) == 0 || !maps.Equal(now, c.linker.auxv)) || c.mem.Stale() || c.inExec()
+}
+
+// inExec reports whether a thread is in an execve(2) that has ended the leader already.
+func (c *Controller) inExec() bool {
+	st, err := procfs.ReadTaskStat(c.pid, c.pid)
+	if err == nil && st.State != 'Z' && st.State != 'X' && st.Flags&procfs.FlagExiting == 0 {
+		return false
+	}
+	for tid, t := range c.threads {
+		if t.role != roleThread || tid == c.pid {
+			continue
+		}
+		task, err := procfs.OpenTask(c.pid, tid)
+		if err != nil {
+			continue
+		}
+		in, err := task.Syscall()
+		task.Close()
+		if err == nil && (in.Nr == callExecve || in.Nr == callExecveat) {
+			return true
+		}
+	}
+	return false
+}
+
+// Numbers of system calls of x86-64.
+const (
+	callExecve   = 59
+	callExecveat = 322
+)
+
+// awaitImage waits for the report of an exec that is under way. It reports false if there is none, or if there
+// is something else to do.
+func (c *Controller) awaitImage() bool {
+	old := c.mem
+	return c.executing() && c.until(func() bool { return c.mem != old || c.queued() }, func() {}) && c.mem != old
 }
 
 // vanished takes a thread that cannot be waited for any more off the books: an exec has
@@ -82,6 +133,7 @@ func (c *Controller) openMemory() error {
 	}
 	c.closeMemory()
 	c.mem, c.user = m, m.User()
+	c.ground.pid = c.pid
 	c.watch.Bind(m)
 	return nil
 }
@@ -91,6 +143,7 @@ func (c *Controller) closeMemory() { c.noMemory(syscall.ESRCH) }
 // noMemory does without the target's memory; err is what its users get.
 func (c *Controller) noMemory(err error) {
 	c.watch.Bind(nil)
+	c.ground.close()
 	c.mem.Close()
 	c.mem, c.user = noMemory{err}, noMemory{err}
 }
@@ -122,7 +175,7 @@ func (c *Controller) newImage() {
 		// may not read itself, whose memory takes CAP_SYS_PTRACE (would_dump in
 		// fs/exec.c). Then it is controlled, but nothing is known of it.
 		c.noMemory(err)
-		c.table = bkptTable(c.mem)
+		c.table = c.newTable()
 		c.linker = linker{none: true, slots: c.linker.slots}
 		c.useSpace(handle.Unreadable(c.pid, c.files))
 	}

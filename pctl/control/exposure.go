@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Exposure is what becomes of the target's breakpoints when we are killed. Uprobes,
-// and a target that is killed with us, leave it zero.
+// Exposure is what becomes of the target's breakpoints when we are killed, and what was not done because of that.
+// Uprobes, and a target that is killed with us, leave it zero.
 type Exposure struct {
 	// Int3s: some are int3 instructions. A thread that comes to one before it is out
 	// of the text, or has run into one and was not answered, ends the target.
@@ -15,6 +15,9 @@ type Exposure struct {
 	NoUprobe error
 	// NoGuard is why nobody would take the int3s out of the text; nil: the guard would.
 	NoGuard error
+	// NoLoads is why objects that are loaded and unloaded are not told, although that was asked for: it
+	// would take an int3. nil: they are.
+	NoLoads error
 }
 
 var errNoGuard = errors.New("none was asked for")
@@ -24,6 +27,16 @@ type exposure struct {
 	mu       sync.Mutex
 	int3s    bool
 	noUprobe error
+	noLoads  error
+}
+
+// unseen notes that the run-time linker is not followed, if refused is not nil.
+func (x *exposure) unseen(refused error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.noLoads == nil || refused == nil || x.noLoads.Error() != refused.Error() { // else nothing has changed
+		x.noLoads = refused
+	}
 }
 
 // int3 notes a breakpoint that is an int3, because of refused if that is not nil. The
@@ -49,11 +62,11 @@ func (x *exposure) reset() {
 func (c *Controller) Exposure() Exposure {
 	x := &c.exposure
 	x.mu.Lock()
-	e := Exposure{Int3s: x.int3s, NoUprobe: x.noUprobe}
+	e := Exposure{Int3s: x.int3s, NoUprobe: x.noUprobe, NoLoads: x.noLoads}
 	x.mu.Unlock()
 	switch {
 	case c.opt.Mode == ModeKill:
-		return Exposure{}
+		return Exposure{NoLoads: e.NoLoads}
 	case !e.Int3s:
 	case c.opt.Guard == nil:
 		e.NoGuard = errNoGuard

@@ -48,3 +48,24 @@ func TestChildOfVfork(t *testing.T) {
 		})
 	}
 }
+
+// TestReleaseWithoutKcmp: forked children have no traps also where kcmp(2) is denied, as in containers.
+func TestReleaseWithoutKcmp(t *testing.T) {
+	if !ptest.Without(t, "kcmp") {
+		return
+	}
+	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "forkstorm.c"), "-t", "3", "-n", "0")
+	g.Ready()
+	for range ptest.Rounds(50, 100, 5000) {
+		c := attach(t, g.PID, &Options{Trap: TrapInt3})
+		for _, name := range []string{"in_child", "_exit", "write"} {
+			if _, err := c.BreakSymbol(bg, "", name, 0, func(*Hit) {}); err != nil {
+				t.Error(err)
+			}
+		}
+		release(t, c, ModeRun)
+	}
+	if out, state := g.Finish(); !state.Success() {
+		t.Errorf("it ends with %v, %q", state, out)
+	}
+}

@@ -14,7 +14,7 @@ const keptSpaces = 4
 // its run-time linker, the places where it has to be stopped, and the breakpoints by
 // symbol. After an exec, or when the target is seized.
 func (c *Controller) followImage() error {
-	c.table = bkptTable(c.mem)
+	c.table = c.newTable()
 	c.table.Observe(c.watch)
 	c.linker = linker{fresh: c.started || c.imageNew, slots: c.linker.slots}
 	space, err := handle.NewSpace(c.pid, c.files)
@@ -54,6 +54,9 @@ func (c *Controller) retire(s *handle.Space) {
 
 // linkerWanted reports whether anybody needs to know what the linker does. If not,
 // no trap is planted for it.
-func (c *Controller) linkerWanted() bool {
-	return c.opt.Linker || len(c.symbolic) > 0 || c.linker.fresh && c.points&notify.Preinit != 0
+func (c *Controller) linkerWanted() bool { return c.opt.Linker || c.linkerNeeded() }
+
+// linkerNeeded reports whether that is for more than events of it.
+func (c *Controller) linkerNeeded() bool {
+	return len(c.symbolic) > 0 || c.linker.noMain || c.linker.fresh && c.points&notify.Preinit != 0
 }

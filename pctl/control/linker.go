@@ -34,7 +34,13 @@ func (c *Controller) followLinker() {
 		return
 	}
 	c.linker.at = at
-	c.linker.brk, _ = c.addBreak(at.Break, func(*Hit) { c.linkerCalled() }, forUs)
+	p := forEvents
+	if c.linkerNeeded() {
+		p = forUs
+	}
+	var refused error
+	c.linker.brk, refused = c.addBreak(at.Break, func(*Hit) { c.linkerCalled() }, p)
+	c.exposure.unseen(refused)
 	if at.Published {
 		c.knowObjects()
 	} else {

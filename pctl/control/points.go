@@ -11,7 +11,12 @@ import (
 	"ptools/pctl/notify"
 )
 
-func bkptTable(m memory) *bkpt.Table { return bkpt.NewTable(m) }
+// newTable is for the present address space.
+func (c *Controller) newTable() *bkpt.Table {
+	t := bkpt.NewTable(c.mem)
+	t.SetGround(&c.ground)
+	return t
+}
 
 // StopAt asks for more rendezvous points, each of which is announced once, like those of
 // Options.Stop. Of Preinit, Postinit and Main those of the program are meant that has just

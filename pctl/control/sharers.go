@@ -3,55 +3,95 @@ package control
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"syscall"
 
 	"ptools/internal/procfs"
 	"ptools/internal/ptrace"
 )
 
-// The target's memory may be that of another process too, since before we came: of a child that was
-// made by clone(CLONE_VM) without CLONE_VFORK, or of the process whose child the target is. Such a
-// process meets our int3s as a child of vfork(2) does, and dies of them unless it is traced.
+// The target's memory may be that of another process too, since before we came: by clone(CLONE_VM)
+// without CLONE_VFORK. That may be any process that /proc shows: a child, the parent, a sibling
+// (CLONE_PARENT), or one whose parent has ended. It meets our int3s as a child of vfork(2) does, and dies of
+// them unless it is traced.
 
 // ErrShared is the error of an int3 in memory that is another process's too, which cannot be traced.
 var ErrShared = errors.New("another process uses the same memory and cannot be traced")
 
-// seizeSharers seizes, while the target stands, the processes that share its memory and are its
-// relatives: parent, children, and theirs. What these make from then on is traced.
+// survey finds, while the target runs, the processes that do not use its memory. That remains so: a
+// process comes to share memory at its birth only. What is left to be asked while the target stands are
+// the few that are born meanwhile.
+func (c *Controller) survey() {
+	c.strangers = nil
+	strangers := map[int]bool{}
+	tid, err := procfs.WithMemory(c.pid)
+	if err != nil {
+		return
+	}
+	pids, _ := procfs.Processes()
+	for _, pid := range pids {
+		shares, err := c.compare(pid)
+		strangers[pid] = err == nil && !shares || errors.Is(err, syscall.ESRCH) // a kernel thread
+	}
+	if now, err := procfs.WithMemory(c.pid); err == nil && now == tid {
+		c.strangers = strangers // else it was a dead thread's memory that was compared
+	}
+}
+
+// seizeSharers seizes, while the target stands, the processes that share its memory, whatever their
+// parents are. What these make from then on is traced.
 func (c *Controller) seizeSharers() error {
 	r := newReaper()
 	defer r.close()
-	known := map[int]bool{c.pid: true, ptrace.ProcessID(): true, 0: true}
-	for all := []int{c.pid}; len(all) > 0 && !c.over; all = all[1:] {
-		for _, pid := range relatives(all[0]) {
-			if known[pid] {
+	known := map[int]bool{c.pid: true, ptrace.ProcessID(): true}
+	for found := true; found && !c.over; {
+		found = false
+		pids, err := procfs.Processes()
+		if err != nil {
+			return fmt.Errorf("%w: or may: %w", ErrShared, err)
+		}
+		for _, pid := range pids {
+			if known[pid] || c.strangers[pid] {
 				continue
 			}
-			known[pid] = true
-			if shares, err := procfs.SharesMemory(c.pid, pid); err != nil || !shares {
-				continue // gone, or another user's, whom we may not ask
+			shares, err := c.sharedWith(pid)
+			if err == nil && shares {
+				found = true
+				err = c.seizeSharing(pid, r)
 			}
-			if err := c.seizeSharing(pid, r); err != nil {
+			if err != nil {
 				return err
 			}
-			all = append(all, pid)
+			known[pid] = true
 		}
 	}
 	return nil
 }
 
-// relatives returns the parent and the children of a process that there are, in no order.
-func relatives(pid int) []int {
-	var all []int
-	if st, err := procfs.ReadStat(pid); err == nil {
-		all = append(all, st.PPID)
+// sharedWith reports whether another process uses the memory of the target, which stands. One that has ended
+// does not, nor does one that is hidden from us (proc(5), hidepid): what may be traced is not.
+func (c *Controller) sharedWith(pid int) (bool, error) {
+	shares, err := c.compare(pid)
+	switch {
+	case err == nil:
+		return shares, nil
+	case errors.Is(err, procfs.ErrUnknown):
+	case errors.Is(err, syscall.ESRCH), errors.Is(err, fs.ErrPermission):
+		return false, nil
 	}
-	tids, _ := procfs.Tasks(pid, nil)
-	for _, tid := range tids {
-		children, _ := procfs.Children(pid, tid) // without CONFIG_PROC_CHILDREN: none is known
-		all = append(all, children...)
+	return false, fmt.Errorf("%w: perhaps %d: %w", ErrShared, pid, err)
+}
+
+func (c *Controller) compare(pid int) (bool, error) {
+	tid, err := procfs.WithMemory(c.pid)
+	if err != nil {
+		return false, err
 	}
-	return all
+	other, err := procfs.WithMemory(pid)
+	if err != nil {
+		return false, err
+	}
+	return procfs.CompareMemory(tid, other)
 }
 
 // seizeSharing seizes and stops the threads of another process, until there is nobody new.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 
 	"ptools/internal/procfs"
@@ -41,6 +42,43 @@ func TestSharers(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestStrangersShare: so does one that is no relative: a sibling, or one whose parent has ended.
+func TestStrangersShare(t *testing.T) { strangersShare(t) }
+
+// TestStrangersShareWithoutKcmp: also where kcmp(2) is denied, as in containers.
+func TestStrangersShareWithoutKcmp(t *testing.T) {
+	if ptest.Without(t, "kcmp") {
+		strangersShare(t)
+	}
+}
+
+func strangersShare(t *testing.T) {
+	needX86(t)
+	for args, calls := range map[string]int{
+		"-k sibling -t 0": 2, "-k sibling -t 2": 4, "-k orphan -t 0": 2, "-k orphan -t 2": 4,
+		"-k orphan -t 2 -l": 3, "-k child -t 2 -l": 3, // their leaders have ended
+	} {
+		t.Run(args, func(t *testing.T) {
+			g := ptest.StartWith(t, &ptest.Options{Foreign: true}, append([]string{ptest.BuildC(t, "sharers.c")}, strings.Fields(args)...)...)
+			g.Line()
+			g.Ready()
+			c := attach(t, g.PID, &Options{Trap: TrapInt3})
+			hits := 0
+			if _, err := c.BreakSymbol(bg, "", "shared", 0, func(*Hit) { hits++ }); err != nil {
+				t.Fatal(err)
+			}
+			out, state := g.Finish()
+			if out != fmt.Sprintf("done %d\n", calls) || !state.Success() {
+				t.Errorf("it ends with %v, %q, want %d calls", state, out, calls)
+			}
+			<-c.Done()
+			if hits != 1 {
+				t.Errorf("%d hits, want the target's", hits)
+			}
+		})
 	}
 }
 

@@ -51,6 +51,9 @@ func (c *Controller) mayFork(t *thread) bool {
 // the process for a moment, once. The error is ErrEnded, or ErrShared.
 func (c *Controller) siftOnce() (err error) {
 	if !c.sifted || !c.alone {
+		if !c.alone {
+			c.survey()
+		}
 		c.stopAtOnce()
 		if !c.sifted && !c.over {
 			c.siftParked()
@@ -90,8 +93,8 @@ func (c *Controller) siftParked() {
 func (c *Controller) seizeSharer(t *thread) bool {
 	children, _ := procfs.Children(c.pid, t.tid) // without CONFIG_PROC_CHILDREN: none is known
 	for _, child := range children {
-		if shares, err := procfs.SharesMemory(c.pid, child); err != nil || !shares || c.threads[child] != nil {
-			continue
+		if shares, err := c.sharedWith(child); err != nil || !shares || c.threads[child] != nil {
+			continue // seizeSharers comes to it, or refuses
 		}
 		if ptrace.Seize(child, c.options(c.opt.Mode)) == nil {
 			t.vfork = true

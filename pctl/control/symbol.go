@@ -83,7 +83,7 @@ func (c *Controller) BreakSymbol(ctx context.Context, object, symbol string, off
 }
 
 // refusals are the errors of places that would do for a breakpoint otherwise.
-var refusals = [...]error{ErrNoUprobe, ErrRestartable, ErrForeignTrap, ErrShared}
+var refusals = [...]error{ErrNoUprobe, ErrRestartable, ErrForeignTrap, ErrShared, ErrSharedText}
 
 // Remove takes the breakpoint away at all its places. Idempotent; may be called from
 // handlers.
@@ -129,7 +129,9 @@ func (s *SymbolBreak) place(addr uint64) {
 	}
 	b, err := s.c.addBreak(addr, s.hit, s.c.purposeOf(s.handler))
 	if err != nil {
-		s.err = err
+		if !s.c.executing() { // else it is looked up in the new image
+			s.err = err
+		}
 		return // no instruction there: data of that name
 	}
 	b.symbol, b.client = s, true

@@ -14,7 +14,8 @@ type Trap uint8
 const (
 	// TrapAuto takes kernel uprobes where they can be had and are of use: for what
 	// nobody stops at (a nil Handler) and, of a target that is to live when we die,
-	// for everything else. It takes int3 instructions elsewhere.
+	// for everything else. It takes int3 instructions elsewhere, but not where they
+	// would only tell of loaded objects: no process is put at risk for that.
 	TrapAuto Trap = iota
 	// TrapInt3 takes int3 instructions only.
 	TrapInt3
@@ -48,9 +49,10 @@ func (c *Controller) restartable(addr uint64) bool {
 type purpose uint8
 
 const (
-	toStop  purpose = iota // a handler is called, or an event published
-	toCount                // nobody wants to know of single hits
-	forUs                  // the run-time linker's, and the stop points'
+	toStop    purpose = iota // a handler is called, or an event published
+	toCount                  // nobody wants to know of single hits
+	forUs                    // the run-time linker's, and the stop points'
+	forEvents                // the run-time linker's, where nothing but events comes of it
 )
 
 // purposeOf returns what a client's breakpoint is for.
@@ -72,7 +74,7 @@ func (c *Controller) place(addr uint64, p purpose) (*bkpt.Breakpoint, error) {
 		}
 		return c.table.Add(addr)
 	}
-	if p != forUs && c.restartable(addr) {
+	if p < forUs && c.restartable(addr) {
 		return nil, ErrRestartable
 	}
 	c.hideLeaving()
@@ -89,7 +91,7 @@ func (c *Controller) place(addr uint64, p purpose) (*bkpt.Breakpoint, error) {
 			}
 		}
 	}
-	if c.opt.Trap == TrapUprobe && p != forUs {
+	if c.opt.Trap == TrapUprobe && p < forUs || p == forEvents && c.probesSuit(p) && c.opt.Mode != ModeKill {
 		return nil, fmt.Errorf("%w: %w", ErrNoUprobe, refused)
 	}
 	if c.foreignTrap(addr) {

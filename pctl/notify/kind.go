@@ -23,6 +23,7 @@ const (
 	Loaded                         // the run-time linker mapped an object
 	Unloaded                       // and unmapped one
 	Hit                            // a thread ran into a breakpoint
+	BreakEnd                       // a breakpoint is no more: its text is gone
 	Signal                         // a signal is delivered
 	GroupStop                      // job control stopped the process
 	GroupContinue                  // and continued it
@@ -40,7 +41,7 @@ const All = kinds - 1
 
 var kindNames = [...]string{
 	"grabbed", "created", "stopped", "continued", "exec", "fork", "vfork", "thread-start", "thread-exit",
-	"loaded", "unloaded", "hit", "signal", "group-stop", "group-continue", "undead", "lost", "released",
+	"loaded", "unloaded", "hit", "break-end", "signal", "group-stop", "group-continue", "undead", "lost", "released",
 }
 
 // String returns the name that pgrab's JSON uses, such as "thread-start"; a

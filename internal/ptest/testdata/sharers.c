@@ -1,7 +1,9 @@
 /*
  * sharers: a process that shares our memory and is no thread (clone(CLONE_VM) without CLONE_VFORK), and -t
  * threads of it, wait for the end of standard input as we do; its number is the first line. Then all
- * of us call shared(), which counts in the memory; the checksum is the count.
+ * of us call shared(), which counts in the memory; the checksum is the count. It is our child or, with -k
+ * sibling, that of our parent (CLONE_PARENT), or, with -k orphan, of a process that has ended; with -l its
+ * leader ends before its threads.
  */
 #include "ptest.h"
 #include "children.h"
@@ -9,6 +11,9 @@
 
 static _Atomic uint64_t counted;
 static _Atomic int ended;
+static _Atomic int orphan;
+static int leaderless;
+static const char *kind = "child";
 
 NOINLINE void shared(void) { atomic_fetch_add(&counted, 1); }
 
@@ -25,7 +30,8 @@ static void wait_and_share(void)
 static int thread(void *arg)
 {
 	wait_and_share();
-	atomic_fetch_add(&ended, 1);
+	if (atomic_fetch_add(&ended, 1) == threads - 1 && leaderless)
+		syscall(SYS_exit_group, 7);
 	syscall(SYS_exit, 0);
 	return arg != NULL;
 }
@@ -47,6 +53,8 @@ static int child(void *arg)
 	for (i = 0; i < threads; i++)
 		if (clone(thread, stack(), CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD, NULL) < 0)
 			syscall(SYS_exit_group, 3);
+	if (leaderless)
+		syscall(SYS_exit, 7);
 	wait_and_share();
 	while (atomic_load(&ended) != threads)
 		__asm__ volatile("pause" ::: "memory");
@@ -54,18 +62,45 @@ static int child(void *arg)
 	return arg != NULL;
 }
 
+/* Has another child than itself, and ends. */
+static int between(void *arg)
+{
+	atomic_store(&orphan, clone(child, stack(), CLONE_VM | SIGCHLD, NULL));
+	syscall(SYS_exit_group, 7);
+	return arg != NULL;
+}
+
+static void extra(int letter, const char *value)
+{
+	if (letter == 'k')
+		kind = value;
+	leaderless |= letter == 'l';
+}
+
 int main(int argc, char **argv)
 {
 	pid_t pid;
+	int i;
 
-	start(argc, argv, NULL);
-	pid = clone(child, stack(), CLONE_VM | SIGCHLD, NULL);
+	start(argc, argv, extra);
+	if (strcmp(kind, "orphan") == 0) {
+		if ((pid = clone(between, stack(), CLONE_VM | SIGCHLD, NULL)) < 0)
+			die("clone");
+		reap(pid, 7);
+		pid = atomic_load(&orphan);
+	} else {
+		pid = clone(child, stack(), CLONE_VM | SIGCHLD | (strcmp(kind, "sibling") == 0 ? CLONE_PARENT : 0), NULL);
+	}
 	if (pid < 0)
 		die("clone");
 	printf("%d\n", (int)pid);
 	ready();
 	await_end();
 	shared();
-	reap(pid, 7);
+	if (strcmp(kind, "child") == 0)
+		reap(pid, 7);
+	else
+		for (i = 0; i < 5000 && atomic_load(&counted) < (uint64_t)(1 + !leaderless + threads); i++)
+			usleep(1000); /* another process's child: its end is not ours to see */
 	return done(atomic_load(&counted));
 }

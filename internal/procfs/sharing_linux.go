@@ -1,0 +1,160 @@
+package procfs
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// SharesMemory reports whether two processes run in the same address space,
+// as a vfork child and its parent do (kcmp(2), KCMP_VM). It needs the
+// permission PTRACE_MODE_READ on both. A leader that has ended has no memory,
+// whatever its threads have.
+func SharesMemory(pid1, pid2 int) (bool, error) {
+	const kcmpVM = 1
+	r, _, errno := unix.Syscall6(unix.SYS_KCMP, uintptr(pid1), uintptr(pid2), kcmpVM, 0, 0, 0)
+	if errno != 0 {
+		return false, errno
+	}
+	return r == 0, nil
+}
+
+// ErrUnknown is the error of CompareMemory where nothing tells.
+var ErrUnknown = errors.New("nothing tells whether two processes use the same memory")
+
+// CompareMemory is SharesMemory for processes that may not be asked by kcmp(2),
+// because a filter of system calls denies it or one of them is another user's.
+// The high-water mark of the address space is another one in most processes.
+// Where it is the same, the core dump filter of pid1 is changed for a moment:
+// it belongs to the memory, so a process that shares that shows the change. The
+// bit that is changed is about files of DAX devices that are mapped shared.
+// ESRCH: one of them has no memory any more.
+func CompareMemory(pid1, pid2 int) (bool, error) {
+	shares, errno := SharesMemory(pid1, pid2)
+	if errno == nil || errno == syscall.ESRCH {
+		return shares, errno
+	}
+	before, err := memoryPeak(pid1)
+	if err != nil {
+		return false, err
+	}
+	peak, err := memoryPeak(pid2)
+	if errors.Is(err, fs.ErrPermission) {
+		// It is hidden (hidepid in proc(5)): we may not trace it. A process that changes its ids
+		// makes its memory inaccessible for all that share it (commit_creds in kernel/cred.c).
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	after, err := memoryPeak(pid1)
+	if err != nil {
+		return false, err
+	}
+	if peak < before || after < peak {
+		return false, nil
+	}
+	shares, err = compareFilters(pid1, pid2)
+	if err != nil && !errors.Is(err, syscall.ESRCH) {
+		err = fmt.Errorf("%w: kcmp: %w; %w", ErrUnknown, errno, err)
+	}
+	return shares, err
+}
+
+// memoryPeak returns the greatest size that the address space has had, in KiB.
+func memoryPeak(pid int) (uint64, error) {
+	p := processPath(pid, "status")
+	var buf [2048]byte
+	b, err := p.read(buf[:0])
+	if err != nil {
+		return 0, err
+	}
+	_, line, ok := bytes.Cut(b, []byte("\nVmPeak:"))
+	if !ok {
+		return 0, p.gone()
+	}
+	s := scanner{text: line}
+	return s.uint(10), nil
+}
+
+// filterBit is MMF_DUMP_DAX_SHARED (core(5)).
+const filterBit = 1 << 8
+
+// compareFilters changes the core dump filter of one process, looks at that of
+// the other, and changes it back.
+func compareFilters(pid1, pid2 int) (bool, error) {
+	p := processPath(pid1, "coredump_filter")
+	fd, errno := p.open(unix.O_RDWR)
+	if errno != 0 {
+		return false, p.fail("open", errno)
+	}
+	defer unix.Close(fd)
+	was, err := readFilter(pid1)
+	if err != nil {
+		return false, err
+	}
+	if other, err := readFilter(pid2); err != nil || other != was {
+		return false, err
+	}
+	if err := writeFilter(fd, was^filterBit); err != nil {
+		return false, p.fail("write", err.(syscall.Errno))
+	}
+	other, err := readFilter(pid2)
+	if err := writeFilter(fd, was); err != nil {
+		return false, p.fail("write", err.(syscall.Errno))
+	}
+	return other != was, err
+}
+
+func readFilter(pid int) (uint64, error) {
+	p := processPath(pid, "coredump_filter")
+	var buf [32]byte
+	b, err := p.read(buf[:0])
+	if err != nil {
+		return 0, err
+	}
+	v, ok := parseUint(bytes.TrimSpace(b), 16)
+	if !ok {
+		return 0, p.gone() // it has no memory: the file is empty
+	}
+	return v, nil
+}
+
+func writeFilter(fd int, v uint64) error {
+	for {
+		_, err := unix.Pwrite(fd, fmt.Appendf(nil, "%#x\n", v), 0)
+		if err != unix.EINTR {
+			return err
+		}
+	}
+}
+
+// WithMemory returns the leader of a process or, if that has ended, a thread
+// that has not. ESRCH where none has any memory, as in a zombie and in a kernel
+// thread.
+func WithMemory(pid int) (tid int, err error) {
+	p := processPath(pid, "statm")
+	if err = p.hasMemory(); err == nil || !errors.Is(err, syscall.ESRCH) {
+		return pid, err
+	}
+	viaThread(pid, func(t int) bool {
+		p := taskPath(pid, t, "statm")
+		tid, err = t, p.hasMemory()
+		return err == nil
+	})
+	return tid, err
+}
+
+// hasMemory returns nil if the statm of a thread shows a size.
+func (p *path) hasMemory() error {
+	var buf [128]byte
+	b, err := p.read(buf[:0])
+	if err == nil && (len(b) == 0 || b[0] == '0') {
+		err = p.gone()
+	}
+	return err
+}

@@ -1,0 +1,76 @@
+package control
+
+import (
+	"slices"
+
+	"ptools/internal/procfs"
+	"ptools/pctl/bkpt"
+	"ptools/pctl/notify"
+)
+
+// Errors of int3s, besides ErrShared and ErrForeignTrap.
+var (
+	ErrSharedText = bkpt.ErrSharedText
+	ErrNotText    = bkpt.ErrNotText
+)
+
+// ground tells what is mapped in the target, from the first int3 on. Before int3s return to the text, or leave it,
+// they are compared with it: the program may have mapped something else there.
+type ground struct {
+	pid  int
+	maps *procfs.Mappings // nil: not asked yet
+}
+
+// Mapping implements bkpt.Ground.
+func (g *ground) Mapping(addr uint64) (bkpt.Mapping, bool, error) {
+	if g.maps == nil {
+		maps, err := procfs.OpenMappings(g.pid)
+		if err != nil {
+			return bkpt.Mapping{}, false, err
+		}
+		g.maps = maps
+	}
+	m, ok, err := g.maps.At(addr)
+	return bkpt.Mapping{
+		Start: m.Start, End: m.End, Off: m.Off,
+		File:   bkpt.File{Major: m.Major, Minor: m.Minor, Inode: m.Inode},
+		Shared: m.Perm&procfs.Shared != 0, Exec: m.Perm&procfs.Exec != 0,
+	}, ok, err
+}
+
+func (g *ground) close() {
+	if g.maps != nil {
+		g.maps.Close()
+		g.maps = nil
+	}
+}
+
+// tellEnded publishes the breakpoints whose text was found to be gone, and drops them. Of an address space that
+// is gone, by an exec or the end of the process, that will be told.
+func (c *Controller) tellEnded() {
+	ended := c.table.TakeEnded()
+	if len(ended) == 0 || c.mem.Stale() {
+		return
+	}
+	for _, e := range ended {
+		for _, b := range slices.Clone(c.breaks[e.Breakpoint.Addr]) {
+			if b.client {
+				c.publish(endOf(b, e.Why))
+			}
+			c.removeBreak(b)
+			if s := b.symbol; s != nil {
+				s.places = slices.DeleteFunc(s.places, func(x *Break) bool { return x == b })
+				s.tell()
+			}
+		}
+	}
+}
+
+// endOf is the event of a breakpoint that has ended.
+func endOf(b *Break, why error) notify.Event {
+	e := notify.Event{Kind: notify.BreakEnd, Addr: b.addr, Hits: b.hits.Load(), Err: why}
+	if s := b.symbol; s != nil {
+		e.Symbol, e.Offset = s.symbol, s.off
+	}
+	return e
+}
