@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"ptools/internal/procfs"
+	"ptools/pctl/control"
 )
 
 // facts is what can be known of a process and of ourselves before, or after,
@@ -91,7 +92,10 @@ func (f *facts) diagnose(err error, readOnly bool) error {
 	if cause := f.check(readOnly); cause != nil {
 		return cause
 	}
+	var filter *control.FilterError
 	switch {
+	case errors.As(err, &filter):
+		return byFilter(filter)
 	case errors.Is(err, fs.ErrPermission):
 		return f.permission()
 	case errors.Is(err, syscall.ESRCH), errors.Is(err, fs.ErrNotExist):
@@ -132,6 +136,12 @@ func (f *facts) permission() error {
 			"permission denied: kernel.yama.ptrace_scope=1 allows only one's own descendants")
 	}
 	return denied("look at the audit log", byModule)
+}
+
+// byFilter refuses where ptrace(2) itself may not be called, for any process.
+func byFilter(e *control.FilterError) error {
+	return denied("give the container or service a seccomp profile that allows ptrace",
+		"permission denied: a seccomp filter refuses ptrace(2) (%v)", e.Errno)
 }
 
 // byModule is the reason of a refusal that nothing else explains.
