@@ -52,3 +52,67 @@ func TestFilteredPtrace(t *testing.T) {
 	}
 	expectFree(t, g, "S")
 }
+
+// capSysPtrace is the number of the capability.
+const capSysPtrace = 19
+
+// ptraceAlone runs a command line as another user whose only capability is CAP_SYS_PTRACE.
+func ptraceAlone(t *testing.T, argv ...string) result {
+	t.Helper()
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Credential:  &syscall.Credential{Uid: nobody, Gid: nobody},
+		AmbientCaps: []uintptr{capSysPtrace},
+	}
+	return runCommand(t, cmd)
+}
+
+// ordinaryUser runs it as an ordinary user.
+func ordinaryUser(t *testing.T, argv ...string) result {
+	t.Helper()
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.SysProcAttr = asNobody()
+	return runCommand(t, cmd)
+}
+
+// TestPtraceAlone: CAP_SYS_PTRACE is enough to look at root's processes and to set breakpoints in them,
+// also where seccomp denies perf_event_open, bpf and kcmp, and a user's own need no capability. The target is
+// unharmed. Where /proc/PID/mem may not be opened the guard cannot write to it, which is said.
+func TestPtraceAlone(t *testing.T) {
+	needOrdinary(t)
+	exe := publicCopy(t, ptest.BuildC(t, "hits.c"))
+	filter := refuse(t, syscall.EPERM, "perf_event_open", "bpf", "kcmp")
+	for _, tt := range []struct {
+		name  string
+		attr  *syscall.SysProcAttr // of the target
+		run   func(t *testing.T, argv ...string) result
+		argv  []string
+		guard bool
+	}{
+		{"capability", nil, ptraceAlone, nil, false},
+		{"capability and filter", nil, ptraceAlone, filter, false},
+		{"own process", asNobody(), ordinaryUser, nil, true},
+		{"own process and filter", asNobody(), ordinaryUser, filter, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			const threads = 3
+			g := ptest.StartWith(t, &ptest.Options{Attr: tt.attr}, exe, "-t", strconv.Itoa(threads), "-p", "2000")
+			g.Ready()
+			argv := append(append([]string{}, tt.argv...), publicPgrab(t), "-p", strconv.Itoa(g.PID))
+			r := tt.run(t, append(argv, "-w", "-H", "0", "-t", "0")...)
+			if n := strings.Count(r.stdout, "start_thread"); r.status != 0 || n != threads || !strings.Contains(r.stdout, " main+") {
+				t.Errorf("-w: exit status %d, %d of %d threads with a stack", r.status, n, threads)
+			}
+			r = tt.run(t, append(argv, "-s", "none", "-b", "hot", "-t", "300ms")...)
+			if n := strings.Count(r.stdout, " hit hot+0 in hits "); r.status != 0 || n < 10 {
+				t.Errorf("-b: exit status %d, %d hits", r.status, n)
+			}
+			if guarded := !strings.Contains(r.stderr, "have no guard (/proc/PID/mem may not be opened"); guarded != tt.guard {
+				t.Errorf("there is a guard: %v, want %v", guarded, tt.guard)
+			}
+			if out, state := g.Finish(); !state.Success() || out != fmt.Sprintf("done %d\n", threads) {
+				t.Errorf("ended with %v, printed %q", state, out)
+			}
+		})
+	}
+}

@@ -17,13 +17,17 @@ type Exposure struct {
 	NoGuard error
 }
 
-var errNoGuard = errors.New("none was asked for")
+var (
+	errNoGuard    = errors.New("none was asked for")
+	errUnwritable = errors.New("/proc/PID/mem may not be opened: needs CAP_DAC_OVERRIDE beside CAP_SYS_PTRACE")
+)
 
 // exposure keeps it. Any goroutine may read.
 type exposure struct {
 	mu       sync.Mutex
 	int3s    bool
 	noUprobe error
+	noGuard  error // why the guard cannot write to the target
 }
 
 // int3 notes a breakpoint that is an int3, because of refused if that is not nil. The
@@ -34,6 +38,16 @@ func (x *exposure) int3(refused error) {
 	x.int3s = true
 	if x.noUprobe == nil {
 		x.noUprobe = refused
+	}
+}
+
+// writable notes whether the guard could write to the present address space.
+func (x *exposure) writable(ok bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.noGuard = nil
+	if !ok {
+		x.noGuard = errUnwritable
 	}
 }
 
@@ -50,6 +64,7 @@ func (c *Controller) Exposure() Exposure {
 	x := &c.exposure
 	x.mu.Lock()
 	e := Exposure{Int3s: x.int3s, NoUprobe: x.noUprobe}
+	noGuard := x.noGuard
 	x.mu.Unlock()
 	switch {
 	case c.opt.Mode == ModeKill:
@@ -57,6 +72,8 @@ func (c *Controller) Exposure() Exposure {
 	case !e.Int3s:
 	case c.opt.Guard == nil:
 		e.NoGuard = errNoGuard
+	case noGuard != nil:
+		e.NoGuard = noGuard
 	default:
 		e.NoGuard = c.opt.Guard.Err()
 	}
