@@ -75,9 +75,14 @@ func open(pid, tid int, name string) (*Memory, error) {
 	m.via.Store(int64(tid))
 	var err error
 	m.fd, err = openFile(name, unix.O_RDWR)
-	if err == unix.EACCES && mayRead(tid) {
-		m.kind = mapsFile
-		m.fd, err = openFile(strings.TrimSuffix(name, "mem")+"maps", unix.O_RDONLY)
+	if err == unix.EACCES {
+		switch {
+		case mayRead(tid):
+			m.kind = mapsFile
+			m.fd, err = openFile(strings.TrimSuffix(name, "mem")+"maps", unix.O_RDONLY)
+		case !mayRead(os.Getpid()):
+			err = ErrFiltered
+		}
 	}
 	if err == unix.ENOENT {
 		return nil, unix.ESRCH

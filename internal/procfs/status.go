@@ -13,7 +13,7 @@ type Status struct {
 	SigPnd, ShdPnd  uint64 // pending for the thread, for the process
 	SigBlk          uint64
 	SigIgn, SigCgt  uint64
-	CapEff          uint64 // effective capabilities, bit n for capability n
+	CapPrm, CapEff  uint64 // permitted and effective capabilities, bit n for capability n
 	NSpid           []int  // the PID in each pid namespace from the reader's to the task's own
 	Seccomp         int    // 0 off, 1 strict, 2 filter
 	Threads         int
@@ -101,6 +101,8 @@ func (st *Status) set(key string, s *scanner) {
 		st.SigCgt = s.uint(16)
 	case "voluntary_ctxt_switches":
 		st.VoluntarySwitches = s.uint(10)
+	case "CapPrm":
+		st.CapPrm = s.uint(16)
 	case "CapEff":
 		st.CapEff = s.uint(16)
 	}
