@@ -105,15 +105,16 @@ func (c *Controller) letGo(t *thread) {
 	c.detach(t, t.m.signal)
 }
 
-// clean takes our breakpoints out of the memory of a forked process. Where no descriptor
-// can be had for that memory the traps leave it word by word.
+// clean takes our breakpoints out of the memory of a forked process. Where there is no
+// descriptor to write to that memory the traps leave it word by word.
 func (c *Controller) clean(t *thread) {
 	c.hideLeaving()
-	m, err := mem.Open(t.tid)
-	if err != nil {
-		c.table.Clean(ptrace.Memory{TID: t.tid})
-		return
+	if m, err := mem.Open(t.tid); err == nil {
+		defer m.Close()
+		if m.Writable() {
+			c.table.Clean(m)
+			return
+		}
 	}
-	c.table.Clean(m)
-	m.Close()
+	c.table.Clean(ptrace.Memory{TID: t.tid})
 }

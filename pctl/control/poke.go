@@ -21,11 +21,22 @@ type pokedMemory struct {
 // errUnreached is the error of writing where every thread sleeps uninterruptibly.
 var errUnreached = errors.New("no thread of the process can be stopped, through which its memory could be written")
 
+// ReadAt reads through a thread that stands where the target has ended, and another process that shared
+// its memory has not.
+func (m pokedMemory) ReadAt(p []byte, addr int64) (int, error) {
+	n, err := m.Memory.ReadAt(p, addr)
+	if err != syscall.ESRCH {
+		return n, err
+	}
+	t := m.c.standing()
+	if t == nil {
+		return n, err
+	}
+	return ptrace.Memory{TID: t.tid}.ReadAt(p, addr)
+}
+
 // WriteAt writes through a thread that stands.
 func (m pokedMemory) WriteAt(p []byte, addr int64) (int, error) {
-	if m.Stale() {
-		return 0, syscall.ESRCH
-	}
 	t := m.c.standing()
 	if t == nil {
 		return 0, errUnreached
