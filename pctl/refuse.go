@@ -73,7 +73,7 @@ func (f *facts) check(readOnly bool) error {
 // noProc refuses everything where /proc does not show the processes that our
 // system calls are about: what would be read, and written, is another's memory.
 func noProc(cause error) error {
-	if errors.Is(cause, errors.ErrUnsupported) {
+	if !errors.Is(cause, procfs.ErrNotMounted) && !errors.Is(cause, procfs.ErrForeign) {
 		return cause
 	}
 	return refuse(ErrNoProc, "mount that of our own: mount -t proc proc /proc, or unshare --mount-proc", "%v", cause)

@@ -110,3 +110,25 @@ func TestDenied(t *testing.T) {
 		})
 	}
 }
+
+// TestFewDescriptors: where there are not enough descriptors that is the reason which is given, however
+// many are missing.
+func TestFewDescriptors(t *testing.T) {
+	g := ptest.Start(t, "sleep", "1000")
+	path, refused := pgrabPath(t), 0
+	for limit := 10; limit <= 14; limit++ { // with fewer Go ends in epoll_create
+		r := runCommand(t, exec.Command("sh", "-c", `ulimit -n "$1" && exec "$0" -q -s none -t 0 -p "$2"`,
+			path, strconv.Itoa(limit), strconv.Itoa(g.PID)))
+		switch {
+		case r.status == 0:
+		case r.status != 1 || !strings.Contains(r.stderr, "too many open files"):
+			t.Errorf("with %d descriptors: exit status %d, %q", limit, r.status, r.stderr)
+		default:
+			refused++
+		}
+	}
+	if refused == 0 {
+		t.Error("none was refused")
+	}
+	expectFree(t, g, "S")
+}
