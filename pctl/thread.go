@@ -160,8 +160,8 @@ type Frame = handle.Frame
 // lines and inlined functions where debug information has them. Without a copy
 // of the stack (Snapshot.CopyStacks, Hit.Thread) it reads the memory as it is
 // now, which is right only while the thread stands still. A stack that could
-// not be followed to its end is returned as far as it goes, with an error that
-// satisfies ErrCut and says why.
+// not be followed to its end, or named for want of descriptors, is returned as far as
+// it goes, with an error that satisfies ErrCut and says why.
 func (t *Thread) Stack() ([]Frame, error) { return t.frames(handle.Lines) }
 
 // Calls is Stack without source lines and inlined functions: one frame for
@@ -187,6 +187,7 @@ type walker struct {
 func (w *walker) stack(t *Thread, how handle.How) ([]Frame, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	_ = t.space.Lack() // of others
 	end := w.unwind(t)
 	if !t.stuck && len(w.frames) > 0 && end == unwind.NotCode {
 		// Perhaps in an object that came after the maps were read.
@@ -204,6 +205,9 @@ func (w *walker) stack(t *Thread, how handle.How) ([]Frame, error) {
 	}
 	if t.stuck {
 		return frames, fmt.Errorf("%w: %w", ErrCut, errStuck)
+	}
+	if err := t.space.Lack(); err != nil {
+		return frames, fmt.Errorf("%w: %w", ErrCut, err)
 	}
 	if end == unwind.Whole {
 		return frames, nil
