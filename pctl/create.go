@@ -2,6 +2,7 @@ package pctl
 
 import (
 	"context"
+	"errors"
 
 	"ptools/internal/procfs"
 	"ptools/pctl/control"
@@ -55,6 +56,10 @@ func (s *Session) create(ctx context.Context, cmd *Command, o *CreateOptions) (*
 		Stop: o.Stop, Mode: o.Release, Linker: o.Linker, Trap: o.Trap, OnThreadStart: o.OnThreadStart,
 		Files: s.files, Guard: guarded.Load(), KeepAwake: s.awake,
 	})
+	var filter *control.FilterError
+	if errors.As(err, &filter) {
+		return nil, byFilter(filter)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -18,19 +18,35 @@ func (f *facts) readTarget() {
 	}
 	dir := "/proc/" + strconv.Itoa(f.pid)
 	f.tgid, f.state, f.threads = st.Tgid, st.State, st.Threads
-	f.uid, f.gid, f.caps = st.UID, st.GID, st.CapEff
+	f.uid, f.gid, f.caps = st.UID, st.GID, st.CapPrm
 	f.traces(st.TracerPID)
 	if stat, err := procfs.ReadStat(f.pid); err == nil {
 		f.kernel = stat.Kthread()
 	}
-	f.owner = st.UID[1]
-	if fi, err := os.Stat(dir); err == nil {
-		if uid, ok := ownerOf(fi); ok {
-			f.owner = uid
-		}
-	}
+	f.owner = fileOwner(f.pid, st.UID[1])
 	f.class = classOf(dir + "/exe")
 	f.foreign = userMap(dir) != userMap("/proc/self")
+}
+
+// fileOwner returns the user that the files in /proc/PID belong to. The directory itself always belongs to
+// the effective user; of a process that is not dumpable the files are root's (task_dump_owner in
+// fs/proc/base.c). So are those of a thread that has no memory any more: the leader, if it has ended.
+func fileOwner(pid, otherwise int) int {
+	tids, _ := procfs.Tasks(pid, nil)
+	for _, tid := range tids {
+		fi, err := os.Stat("/proc/" + strconv.Itoa(pid) + "/task/" + strconv.Itoa(tid) + "/status")
+		if err != nil {
+			continue
+		}
+		st, err := procfs.ReadTaskStatus(pid, tid)
+		if err != nil || st.State == 'Z' || st.State == 'X' {
+			continue
+		}
+		if uid, ok := ownerOf(fi); ok {
+			return uid
+		}
+	}
+	return otherwise
 }
 
 // traces notes a TracerPid. It may be that of a thread: its process's name is what

@@ -8,7 +8,9 @@ import (
 	"strconv"
 	"syscall"
 
+	"ptools/internal/mem"
 	"ptools/internal/procfs"
+	"ptools/pctl/control"
 )
 
 // facts is what can be known of a process and of ourselves before, or after,
@@ -29,8 +31,8 @@ type facts struct {
 	class elf.Class // of the executable; ELFCLASSNONE where it cannot be read
 
 	uid, gid     [4]int // real, effective, saved, file system
-	owner        int    // of /proc/PID: another than uid[1] if the process is not dumpable
-	caps         uint64 // its effective capabilities
+	owner        int    // of the files in /proc/PID: another than uid[1] if the process is not dumpable
+	caps         uint64 // its permitted capabilities
 	ourUID       int    // effective
 	ourGID       int
 	ourCaps      uint64
@@ -71,7 +73,7 @@ func (f *facts) check(readOnly bool) error {
 // noProc refuses everything where /proc does not show the processes that our
 // system calls are about: what would be read, and written, is another's memory.
 func noProc(cause error) error {
-	if errors.Is(cause, errors.ErrUnsupported) {
+	if !errors.Is(cause, procfs.ErrNotMounted) && !errors.Is(cause, procfs.ErrForeign) {
 		return cause
 	}
 	return refuse(ErrNoProc, "mount that of our own: mount -t proc proc /proc, or unshare --mount-proc", "%v", cause)
@@ -91,7 +93,12 @@ func (f *facts) diagnose(err error, readOnly bool) error {
 	if cause := f.check(readOnly); cause != nil {
 		return cause
 	}
+	var filter *control.FilterError
 	switch {
+	case errors.Is(err, mem.ErrFiltered):
+		return f.unread()
+	case errors.As(err, &filter):
+		return byFilter(filter)
 	case errors.Is(err, fs.ErrPermission):
 		return f.permission()
 	case errors.Is(err, syscall.ESRCH), errors.Is(err, fs.ErrNotExist):
@@ -116,13 +123,19 @@ func (f *facts) permission() error {
 	case capable:
 		return denied("look at the audit log, or give the container CAP_SYS_PTRACE and a seccomp profile that allows ptrace",
 			byModule)
+	case !f.sameUser() && f.uid[1] == f.ourUID:
+		return denied(asRoot, "permission denied: the process has changed its user (real %d, effective %d, saved %d)",
+			f.uid[0], f.uid[1], f.uid[2])
 	case !f.sameUser():
 		return denied("run as that user, as root or with CAP_SYS_PTRACE",
 			"permission denied: the process belongs to uid %d and this is uid %d", f.uid[1], f.ourUID)
+	case !f.sameGroup() && f.gid[1] == f.ourGID:
+		return denied(asRoot, "permission denied: the process has changed its group (real %d, effective %d, saved %d)",
+			f.gid[0], f.gid[1], f.gid[2])
 	case !f.sameGroup():
 		return denied(asRoot, "permission denied: the process runs with gid %d and this is gid %d", f.gid[1], f.ourGID)
 	case f.owner != f.uid[1]:
-		return denied(asRoot, "permission denied: the process is not dumpable (it is set-id, or asked for it with prctl)")
+		return denied(asRoot, "permission denied: the process is not dumpable (its program is set-id or may not be read, or it asked for that by prctl)")
 	case f.caps&^f.ourCaps != 0:
 		return denied(asRoot, "permission denied: the process has capabilities that this one lacks")
 	case f.yama == 2:
@@ -132,6 +145,18 @@ func (f *facts) permission() error {
 			"permission denied: kernel.yama.ptrace_scope=1 allows only one's own descendants")
 	}
 	return denied("look at the audit log", byModule)
+}
+
+// byFilter refuses where ptrace(2) itself may not be called, for any process.
+func byFilter(e *control.FilterError) error {
+	return denied("give the container or service a seccomp profile that allows ptrace",
+		"permission denied: a seccomp filter refuses ptrace(2) (%v)", e.Errno)
+}
+
+// unread refuses a process whose memory may not be read although it may be traced.
+func (f *facts) unread() error {
+	return denied("give the container a seccomp profile that allows process_vm_readv, or run as root with CAP_DAC_OVERRIDE",
+		"permission denied: a seccomp filter refuses process_vm_readv(2), and /proc/%d/mem is for uid %d only", f.pid, f.owner)
 }
 
 // byModule is the reason of a refusal that nothing else explains.

@@ -88,51 +88,6 @@ func (s *Snapshot) Thread(tid int) *Thread {
 	return nil
 }
 
-// CopyStacks copies the stacks of all threads, 64 KiB at 3 to 5 µs each where
-// they are that deep, so that Thread.Stack can be called when they run again.
-func (s *Snapshot) CopyStacks() {
-	if s.stopped == nil {
-		return
-	}
-	s.copySmallStacks()
-	mem := s.p.userMemory(s.stopped)
-	fresh := false
-	for _, t := range s.threads {
-		t.copyStack(mem)
-		fresh = fresh || t.refresh()
-	}
-}
-
-// copySmallStacks copies, at once, the stacks whose ends are known: a thread of a C
-// library has its own data behind its stack, and its frames end before.
-func (s *Snapshot) copySmallStacks() {
-	mem, err := s.p.h.Memory()
-	if err != nil {
-		return
-	}
-	var small []*Thread
-	var addrs []uint64
-	total := 0
-	for _, t := range s.threads {
-		base := t.Registers.SP() - redZone
-		if n := t.Registers.ThreadPointer() - base; t.State != Unstoppable && t.stack == nil && n <= stackStep {
-			small, addrs, total = append(small, t), append(addrs, base), total+int(n)
-		}
-	}
-	all := make([]byte, total)
-	dst := make([][]byte, len(small))
-	for i, t := range small {
-		n := int(t.Registers.ThreadPointer() - addrs[i])
-		dst[i], all = all[:n:n], all[n:]
-	}
-	_, _ = mem.ReadVec(dst, addrs) // a short one is read again, on its own
-	for i, t := range small {
-		if len(dst[i]) == cap(dst[i]) {
-			t.base, t.stack = addrs[i], dst[i]
-		}
-	}
-}
-
 // SetRegisters changes the registers of a thread, from when it runs again.
 func (s *Snapshot) SetRegisters(tid int, regs *Registers) error {
 	if s.stopped == nil {

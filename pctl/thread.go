@@ -50,6 +50,7 @@ type Thread struct {
 	space *handle.Space // of the address space that the thread was in
 	base  uint64        // address of stack[0]
 	stack []byte        // nil until it is copied
+	stuck bool          // its memory did not come while it was to be copied
 
 	named bool
 	name  string
@@ -125,25 +126,29 @@ const (
 // scratchStacks are buffers for reading a stack whose size is not yet known.
 var scratchStacks = sync.Pool{New: func() any { return new([stackStep]byte) }}
 
-// copyStack copies the stack from a little below the stack pointer to its end,
-// or to stackMax. It has to be called while the thread stands still. mem reads
-// what the process itself may read: the stack ends at its neighbour's guard
-// page.
+// copyStack copies the stack. It has to be called while the thread stands still. mem reads
+// what the process itself may read.
 func (t *Thread) copyStack(mem io.ReaderAt) {
 	if t.State == Unstoppable || t.stack != nil {
 		return
 	}
 	t.base = t.Registers.SP() - redZone
+	t.stack = readStack(mem, t.base)
+}
+
+// readStack copies a stack to its end, which its neighbour's guard page is, or up to stackMax.
+func readStack(mem io.ReaderAt, base uint64) []byte {
 	buf := scratchStacks.Get().(*[stackStep]byte)
 	defer scratchStacks.Put(buf)
-	t.stack = []byte{}
-	for len(t.stack) < stackMax {
-		n, err := mem.ReadAt(buf[:], int64(t.base)+int64(len(t.stack)))
-		t.stack = append(t.stack, buf[:n]...)
+	stack := []byte{}
+	for len(stack) < stackMax {
+		n, err := mem.ReadAt(buf[:], int64(base)+int64(len(stack)))
+		stack = append(stack, buf[:n]...)
 		if err != nil || n < len(buf) {
-			return // the end of the mapping
+			break // the end of the mapping
 		}
 	}
+	return stack
 }
 
 // Frame is one function of a stack or of an address: its name, where in it,
@@ -155,8 +160,8 @@ type Frame = handle.Frame
 // lines and inlined functions where debug information has them. Without a copy
 // of the stack (Snapshot.CopyStacks, Hit.Thread) it reads the memory as it is
 // now, which is right only while the thread stands still. A stack that could
-// not be followed to its end is returned as far as it goes, with an error that
-// satisfies ErrCut and says why.
+// not be followed to its end, or named for want of descriptors, is returned as far as
+// it goes, with an error that satisfies ErrCut and says why.
 func (t *Thread) Stack() ([]Frame, error) { return t.frames(handle.Lines) }
 
 // Calls is Stack without source lines and inlined functions: one frame for
@@ -182,8 +187,9 @@ type walker struct {
 func (w *walker) stack(t *Thread, how handle.How) ([]Frame, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	_ = t.space.Lack() // of others
 	end := w.unwind(t)
-	if len(w.frames) > 0 && end == unwind.NotCode {
+	if !t.stuck && len(w.frames) > 0 && end == unwind.NotCode {
 		// Perhaps in an object that came after the maps were read.
 		if t.space.Refresh() == nil {
 			end = w.unwind(t)
@@ -196,6 +202,12 @@ func (w *walker) stack(t *Thread, how handle.How) ([]Frame, error) {
 			at |= handle.Return
 		}
 		frames = t.space.Symbolize(f.PC, at, frames)
+	}
+	if t.stuck {
+		return frames, fmt.Errorf("%w: %w", ErrCut, errStuck)
+	}
+	if err := t.space.Lack(); err != nil {
+		return frames, fmt.Errorf("%w: %w", ErrCut, err)
 	}
 	if end == unwind.Whole {
 		return frames, nil
@@ -213,8 +225,11 @@ func (w *walker) unwind(t *Thread) unwind.End {
 	if w.space != t.space {
 		w.space, w.unwinder = t.space, unwind.New(t.space)
 	}
+	var mem io.ReaderAt = nothing{}
+	if !t.stuck {
+		mem = t.p.userMemory(mem)
+	}
 	var end unwind.End
-	w.frames, end = w.unwinder.Unwind(&t.Registers,
-		unwind.Stack{Base: t.base, Data: t.stack, Mem: t.p.userMemory(nothing{})}, w.frames[:0])
+	w.frames, end = w.unwinder.Unwind(&t.Registers, unwind.Stack{Base: t.base, Data: t.stack, Mem: mem}, w.frames[:0])
 	return end
 }

@@ -24,9 +24,12 @@ type startError struct{ error }
 func (e startError) Unwrap() error { return e.error }
 
 // status is what a shell would say: 127 if there is no such program, 126 if
-// there is but it cannot be executed.
+// there is but it cannot be executed. That it cannot be traced is a failure of ours.
 func (e startError) status() int {
+	var r *pctl.Refusal
 	switch {
+	case errors.As(e.error, &r):
+		return 1
 	case errors.Is(e.error, exec.ErrNotFound), errors.Is(e.error, fs.ErrNotExist):
 		return 127
 	case errors.Is(e.error, fs.ErrPermission), errors.Is(e.error, syscall.ENOEXEC),

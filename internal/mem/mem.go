@@ -10,7 +10,17 @@ import (
 	"bytes"
 	"encoding/binary"
 	"io"
+	"io/fs"
 )
+
+// ErrFiltered is the error of Open where the mode of /proc/PID/mem keeps us from it and a seccomp filter
+// from process_vm_readv(2), of our own memory too. Satisfies fs.ErrPermission.
+var ErrFiltered error = filtered{}
+
+type filtered struct{}
+
+func (filtered) Error() string        { return "a seccomp filter refuses process_vm_readv(2)" }
+func (filtered) Is(target error) bool { return target == fs.ErrPermission }
 
 // ReadUint64 reads a little-endian 64-bit word.
 func ReadUint64(r io.ReaderAt, addr uint64) (uint64, error) {

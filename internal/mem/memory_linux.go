@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -17,6 +18,10 @@ import (
 // rest is read through /proc/PID/mem. Writing goes through /proc/PID/mem,
 // whose FOLL_FORCE reaches read-only text: private pages are copied, the file
 // stays as it is.
+//
+// /proc/PID/mem has a file mode, which CAP_SYS_PTRACE alone does not get past. Where it may not
+// be opened, and process_vm_readv may be called, the Memory reads what the process itself may read,
+// and writes nothing: a thread in a ptrace stop has to be written through (PTRACE_POKEDATA).
 //
 // The two differ at an exec: process_vm_readv goes by pid and follows the
 // process into its new image, the descriptor stays bound to the address
@@ -34,9 +39,18 @@ type Memory struct {
 	// living thread once the leader has ended before the others.
 	via atomic.Int64
 
-	mu sync.RWMutex // held for reading across each call: Close waits for them
-	fd int          // /proc/PID/mem; -1 when closed
+	mu   sync.RWMutex // held for reading across each call: Close waits for them
+	fd   int          // /proc/PID/mem, or maps where that may not be opened; -1 when closed
+	kind file
 }
+
+// A file is what a Memory has open.
+type file uint8
+
+const (
+	memFile  file = iota // reads and writes
+	mapsFile             // tells whether the address space is there, nothing else
+)
 
 // Open binds to the present address space of a process. ESRCH also for a
 // zombie and a kernel thread: they have none. A process whose leader has
@@ -57,9 +71,18 @@ func Open(pid int) (*Memory, error) {
 }
 
 func open(pid, tid int, name string) (*Memory, error) {
-	fd, err := unix.Open(name, unix.O_RDWR|unix.O_CLOEXEC, 0)
-	for err == unix.EINTR {
-		fd, err = unix.Open(name, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	m := &Memory{pid: pid}
+	m.via.Store(int64(tid))
+	var err error
+	m.fd, err = openFile(name, unix.O_RDWR)
+	if err == unix.EACCES {
+		switch {
+		case mayRead(tid):
+			m.kind = mapsFile
+			m.fd, err = openFile(strings.TrimSuffix(name, "mem")+"maps", unix.O_RDONLY)
+		case !mayRead(os.Getpid()):
+			err = ErrFiltered
+		}
 	}
 	if err == unix.ENOENT {
 		return nil, unix.ESRCH
@@ -67,13 +90,30 @@ func open(pid, tid int, name string) (*Memory, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Memory{pid: pid, fd: fd}
-	m.via.Store(int64(tid))
 	if m.Stale() {
 		m.Close()
 		return nil, unix.ESRCH
 	}
 	return m, nil
+}
+
+func openFile(name string, mode int) (int, error) {
+	for {
+		fd, err := unix.Open(name, mode|unix.O_CLOEXEC, 0)
+		if err != unix.EINTR {
+			return fd, err
+		}
+	}
+}
+
+// mayRead reports whether process_vm_readv may be used on a thread: the kernel looks at the
+// permission first and at the address, where nothing is, second.
+func mayRead(tid int) bool {
+	local := [1]unix.Iovec{{Base: new(byte)}}
+	local[0].SetLen(1)
+	remote := [1]unix.RemoteIovec{{Len: 1}}
+	_, err := unix.ProcessVMReadv(tid, local[:], remote[:], 0)
+	return err == unix.EFAULT
 }
 
 // others lists the threads of a process but its leader.
@@ -94,13 +134,20 @@ func others(pid int) []int {
 // PID is the number that Open was given.
 func (m *Memory) PID() int { return m.pid }
 
+// Writable reports whether WriteAt may be used: /proc/PID/mem is open.
+func (m *Memory) Writable() bool { return m.kind == memFile }
+
 // File returns another descriptor of the /proc/PID/mem that is written to, for
-// another process perhaps. os.ErrClosed after Close.
+// another process perhaps. os.ErrClosed after Close; EACCES where it may not be
+// opened.
 func (m *Memory) File() (*os.File, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	if m.fd < 0 {
 		return nil, os.ErrClosed
+	}
+	if m.kind != memFile {
+		return nil, &os.PathError{Op: "open", Path: "/proc/" + strconv.Itoa(m.pid) + "/mem", Err: unix.EACCES}
 	}
 	fd, err := unix.FcntlInt(uintptr(m.fd), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
@@ -133,12 +180,17 @@ func (m *Memory) Stale() bool {
 	return m.fd < 0 || m.ended()
 }
 
-// ended is Stale for an open descriptor. m.mu is held.
+// ended is Stale for an open descriptor. m.mu is held. maps has a first line as long as there
+// is an address space, and is ESRCH when the process is no more.
 func (m *Memory) ended() bool {
 	var b [1]byte
 	for {
 		n, err := unix.Pread(m.fd, b[:], 0)
-		if err != unix.EINTR {
+		switch {
+		case err == unix.EINTR:
+		case m.kind == mapsFile:
+			return n != 1
+		default:
 			return n == 0 && err == nil
 		}
 	}
@@ -176,11 +228,8 @@ func (m *Memory) ReadAt(p []byte, addr int64) (int, error) {
 // redirect chooses another thread for process_vm_readv, and reports whether there
 // is one: the address space lives, but the thread that was used so far has left it.
 func (m *Memory) redirect() bool {
-	local := [1]unix.Iovec{{Base: new(byte)}}
-	local[0].SetLen(1)
-	remote := [1]unix.RemoteIovec{{Len: 1}}
 	for _, tid := range others(m.pid) {
-		if _, err := unix.ProcessVMReadv(tid, local[:], remote[:], 0); err == unix.EFAULT {
+		if mayRead(tid) {
 			m.via.Store(int64(tid))
 			return true
 		}
@@ -190,6 +239,9 @@ func (m *Memory) redirect() bool {
 
 // pread reads all of p through the descriptor. m.mu is held.
 func (m *Memory) pread(p []byte, addr int64) (done int, errno syscall.Errno) {
+	if m.kind != memFile {
+		return m.call(unix.SYS_PROCESS_VM_READV, p, addr)
+	}
 	for done < len(p) {
 		n, err := unix.Pread(m.fd, p[done:], addr+int64(done))
 		switch {
@@ -208,12 +260,15 @@ func (m *Memory) pread(p []byte, addr int64) (done int, errno syscall.Errno) {
 // WriteAt writes len(p) bytes, also to text that the process itself may not
 // write. A short write returns what was written and an error. It allocates
 // nothing. Another thread of the process that runs meanwhile may see part of
-// it; a single byte, or an aligned word, is seen whole.
+// it; a single byte, or an aligned word, is seen whole. EACCES unless Writable.
 func (m *Memory) WriteAt(p []byte, addr int64) (int, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	if m.fd < 0 {
 		return 0, os.ErrClosed
+	}
+	if m.kind != memFile {
+		return 0, unix.EACCES // process_vm_writev goes by number, into the next program too
 	}
 	done := 0
 	for done < len(p) {

@@ -2,6 +2,7 @@ package mem
 
 import (
 	"os"
+	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -32,23 +33,38 @@ func (u *User) transfer(nr uintptr, p []byte, addr int64) (int, error) {
 	if u.m.fd < 0 {
 		return 0, os.ErrClosed
 	}
-	if len(p) == 0 {
-		return 0, nil
+	n, errno := u.m.call(nr, p, addr)
+	if errno != 0 {
+		return n, errno
 	}
+	return n, nil
+}
+
+// call moves all of p by process_vm_readv or process_vm_writev. m.mu is held, and there is a
+// descriptor.
+func (m *Memory) call(nr uintptr, p []byte, addr int64) (int, syscall.Errno) {
+	if len(p) == 0 {
+		return 0, 0
+	}
+	n, e := m.move(nr, p, addr)
+	if e == unix.ESRCH && !m.ended() && m.redirect() {
+		n, e = m.move(nr, p, addr)
+	}
+	if e == 0 && n < len(p) {
+		e = unix.EFAULT
+	}
+	return n, e
+}
+
+// move is the call itself.
+func (m *Memory) move(nr uintptr, p []byte, addr int64) (int, syscall.Errno) {
 	local := unix.Iovec{Base: &p[0]}
 	local.SetLen(len(p))
 	remote := unix.RemoteIovec{Base: uintptr(addr), Len: len(p)}
-	n, _, e := unix.Syscall6(nr, uintptr(u.m.via.Load()), uintptr(unsafe.Pointer(&local)), 1,
+	n, _, e := unix.Syscall6(nr, uintptr(m.via.Load()), uintptr(unsafe.Pointer(&local)), 1,
 		uintptr(unsafe.Pointer(&remote)), 1, 0)
-	if e == unix.ESRCH && !u.m.ended() && u.m.redirect() {
-		n, _, e = unix.Syscall6(nr, uintptr(u.m.via.Load()), uintptr(unsafe.Pointer(&local)), 1,
-			uintptr(unsafe.Pointer(&remote)), 1, 0)
-	}
 	if e != 0 {
 		return 0, e
 	}
-	if int(n) < len(p) {
-		return int(n), unix.EFAULT
-	}
-	return int(n), nil
+	return int(n), 0
 }

@@ -1,6 +1,10 @@
 package procfs
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"errors"
+	"syscall"
+)
 
 // Types of auxiliary vector entries (getauxval(3)).
 const (
@@ -42,8 +46,14 @@ func ParseAuxv(b []byte, width int) (Auxv, error) {
 // ReadAuxv reads /proc/PID/auxv, of a 64-bit or of a 32-bit program. It is
 // the vector of the last exec; a process whose memory is gone (a zombie, a
 // kernel thread) has an empty one, which is syscall.ESRCH here.
+//
+// Where the file's mode keeps us from it, as with CAP_SYS_PTRACE alone, the copy is read that the
+// kernel has left on the stack of a 64-bit program, which the program may have overwritten.
 func ReadAuxv(pid int) (Auxv, error) {
 	b, err := readShared(pid, "auxv", nil)
+	if errors.Is(err, syscall.EACCES) {
+		return stackAuxv(pid, err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -55,4 +65,49 @@ func ReadAuxv(pid int) (Auxv, error) {
 		return a, nil
 	}
 	return ParseAuxv(b, 4)
+}
+
+// mostStart bounds what is read of a new program's stack: the pointers to its arguments and its
+// environment, and the vector.
+const mostStart = 4 << 20
+
+// stackAuxv finds the vector where execve(2) puts it (System V ABI, initial process stack): behind
+// the number of arguments, a pointer to each, a null, a pointer to each variable of the environment, a
+// null. denied is the error if that may not be read either.
+func stackAuxv(pid int, denied error) (Auxv, error) {
+	st, err := ReadStat(pid)
+	if err != nil {
+		return nil, err
+	}
+	if st.StartStack == 0 || st.ArgStart <= st.StartStack {
+		return nil, denied // hidden from us
+	}
+	b := make([]byte, min(st.ArgStart-st.StartStack, mostStart))
+	n := readMemory(pid, b, st.StartStack)
+	if n < 8 {
+		return nil, denied
+	}
+	return initialAuxv(b[:n])
+}
+
+// initialAuxv returns the vector on a stack as execve(2) leaves it.
+func initialAuxv(stack []byte) (Auxv, error) {
+	word := func(i uint64) (uint64, bool) {
+		if i >= uint64(len(stack))/8 {
+			return 0, false
+		}
+		return binary.LittleEndian.Uint64(stack[8*i:]), true
+	}
+	args, _ := word(0)
+	if args < uint64(len(stack)) {
+		for i := args + 2; ; i++ {
+			switch v, ok := word(i); {
+			case !ok:
+				return nil, malformed("initial stack", stack)
+			case v == 0:
+				return ParseAuxv(stack[8*(i+1):], 8)
+			}
+		}
+	}
+	return nil, malformed("initial stack", stack)
 }

@@ -155,6 +155,55 @@ func TestTaskWithoutDescriptors(t *testing.T) {
 	}
 }
 
+// TestTasksLeaveRoom: where there are few descriptors Tasks keep none that others need, however many
+// Tasks there are and whoever has the descriptors.
+func TestTasksLeaveRoom(t *testing.T) {
+	for _, free := range []int{16, 64, 256} {
+		var old unix.Rlimit
+		if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &old); err != nil {
+			t.Fatal(err)
+		}
+		next, err := unix.Open("/", unix.O_PATH|unix.O_CLOEXEC, 0) // the lowest free number
+		if err != nil {
+			t.Fatal(err)
+		}
+		unix.Close(next)
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: uint64(next + free), Max: old.Max}); err != nil {
+			t.Fatal(err)
+		}
+		var errs []error
+		for range 300 {
+			task, err := OpenTask(os.Getpid(), os.Getpid())
+			if err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			defer task.Close()
+			_, errSched := task.SchedStat()
+			_, errSyscall := task.Syscall()
+			errs = append(errs, errSched, errSyscall)
+		}
+		var others []int
+		for range free {
+			if fd, err := unix.Open("/", unix.O_PATH|unix.O_CLOEXEC, 0); err == nil {
+				others = append(others, fd)
+			}
+		}
+		for _, fd := range others {
+			unix.Close(fd)
+		}
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &old); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(errs...); err != nil {
+			t.Errorf("%d free: %v", free, err)
+		}
+		if len(others) < min(free/4+room, free-2) { // a number above the first may have been taken
+			t.Errorf("%d free: %d left to others", free, len(others))
+		}
+	}
+}
+
 // sleeper starts a process that lives until it is killed at the test's end.
 func sleeper(t testing.TB) *exec.Cmd {
 	t.Helper()

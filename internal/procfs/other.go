@@ -14,6 +14,8 @@ func (p *path) read([]byte) ([]byte, error) { return nil, errors.ErrUnsupported 
 func (p *path) readlink() (string, error)   { return "", errors.ErrUnsupported }
 func (p *path) gone() error                 { return errors.ErrUnsupported }
 
+func readMemory(pid int, b []byte, addr uint64) int { return 0 }
+
 // CheckOwn returns errors.ErrUnsupported: there is no such /proc on this platform.
 func CheckOwn() error { return errors.ErrUnsupported }
 

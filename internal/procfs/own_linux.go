@@ -1,7 +1,12 @@
 package procfs
 
+import (
+	"errors"
+	"syscall"
+)
+
 // CheckOwn returns nil if the numbers of processes in /proc are those of our own PID namespace, and
-// one of the errors above if they are not: the process that a system call of ours finds under a
+// ErrNotMounted or ErrForeign if they are not: the process that a system call of ours finds under a
 // number is another one than /proc shows there. /proc shows the namespace of whoever has mounted it;
 // in /proc/self/status the line NSpid then has our number there, and one for each namespace from
 // there to our own (pid_namespaces(7)).
@@ -9,7 +14,10 @@ func CheckOwn() error {
 	var p path
 	p.finish([]byte("/proc/self/status"))
 	st, err := readStatus(p)
-	if err != nil {
+	switch {
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ENOMEM):
+		return err
+	case err != nil:
 		// Nothing is mounted, or something that does not show us at all.
 		return ErrNotMounted
 	}

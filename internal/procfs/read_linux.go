@@ -73,3 +73,16 @@ func vanished(errno syscall.Errno) syscall.Errno {
 	}
 	return errno
 }
+
+// readMemory reads a process's memory from addr on, as far as it may be read, and returns how
+// much that is. It needs the permission PTRACE_MODE_ATTACH.
+func readMemory(pid int, b []byte, addr uint64) int {
+	local := [1]unix.Iovec{{Base: &b[0]}}
+	local[0].SetLen(len(b))
+	remote := [1]unix.RemoteIovec{{Base: uintptr(addr), Len: len(b)}}
+	n, err := unix.ProcessVMReadv(pid, local[:], remote[:], 0)
+	if err != nil {
+		return 0
+	}
+	return n
+}

@@ -56,7 +56,7 @@ const statusText = "Name:\ttwo\\nlines: x\n" +
 	"Uid:\t1000\t1001\t1002\t1003\nGid:\t1\t2\t3\t4\nFDSize:\t64\nGroups:\t4 24 \nNStgid:\t77\t7\nNSpid:\t78\t8\t1\n" +
 	"Kthread:\t0\nVmPeak:\t    9000 kB\nThreads:\t3\nSigQ:\t1/100\nSigPnd:\t0000000000000400\nShdPnd:\t0000000000000001\n" +
 	"SigBlk:\t8000000000000000\nSigIgn:\t0000000000001000\nSigCgt:\tffffffffffffffff\nCapInh:\t0000000000000000\n" +
-	"CapEff:\t000001ffffffffff\nSeccomp:\t2\nSpeculation_Store_Bypass:\tthread vulnerable\nCpus_allowed:\t3\n"
+	"CapPrm:\t000001ffffffffff\nCapEff:\t00000000000001ff\nSeccomp:\t2\nSpeculation_Store_Bypass:\tthread vulnerable\nCpus_allowed:\t3\n"
 
 func TestParseStatus(t *testing.T) {
 	got, err := ParseStatus([]byte(statusText))
@@ -64,7 +64,7 @@ func TestParseStatus(t *testing.T) {
 		Name: "two\nlines: x", State: 't', Tgid: 77, PID: 78, PPID: 5, TracerPID: 99,
 		UID: [4]int{1000, 1001, 1002, 1003}, GID: [4]int{1, 2, 3, 4},
 		SigPnd: 0x400, ShdPnd: 1, SigBlk: 1 << 63, SigIgn: 0x1000, SigCgt: 1<<64 - 1,
-		CapEff: 0x1ffffffffff, NSpid: []int{78, 8, 1}, Seccomp: 2, Threads: 3,
+		CapPrm: 0x1ffffffffff, CapEff: 0x1ff, NSpid: []int{78, 8, 1}, Seccomp: 2, Threads: 3,
 	}
 	if err != nil {
 		t.Fatal(err)

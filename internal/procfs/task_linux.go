@@ -3,7 +3,6 @@ package procfs
 import (
 	"bytes"
 	"errors"
-	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -11,9 +10,9 @@ import (
 
 // A Task reads the files of one thread again and again, through descriptors
 // that are opened on first use and kept. A kept descriptor is bound to that
-// very thread: when the tid is used again, reading still says ESRCH. All
-// Tasks together keep at most three quarters of the descriptors that the
-// process may have; beyond that a file is opened for the one call, by name.
+// very thread: when the tid is used again, reading still says ESRCH. A file is
+// kept only as long as there is room for others' (mayKeep); beyond that it is
+// opened for the one call, by name.
 //
 // A warm call allocates nothing. One goroutine at a time may use a Task.
 type Task struct {
@@ -102,14 +101,15 @@ func (t *Task) Comm() (string, error) {
 	return t.comm, nil
 }
 
-// kept counts the descriptors of all Tasks.
-var kept atomic.Int64
+// room is how many descriptors are left to the rest of the program, beside a quarter of all.
+const room = 32
 
-// mayKeep reports whether one more descriptor may stay open.
-func mayKeep() bool {
+// mayKeep reports whether a new descriptor may stay open. The kernel gives out the lowest number
+// that is free, so the number tells how many are in use, whoever has them.
+func mayKeep(fd int) bool {
 	var limit unix.Rlimit
 	err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit)
-	return err == nil && uint64(kept.Load()) < limit.Cur/4*3
+	return err == nil && uint64(fd)+room < limit.Cur/4*3
 }
 
 // read fills buf with the file from its beginning. The kernel makes the text
@@ -130,12 +130,11 @@ func (t *Task) read(f taskFile, buf []byte) ([]byte, syscall.Errno) {
 	if errno != 0 {
 		return nil, errno
 	}
-	if !mayKeep() {
+	if !mayKeep(fd) {
 		defer unix.Close(fd)
 		return pread(fd, buf)
 	}
 	t.files[f] = fd + 1
-	kept.Add(1)
 	return pread(fd, buf)
 }
 
@@ -157,7 +156,6 @@ func (t *Task) drop() {
 		if fd != 0 {
 			unix.Close(fd - 1)
 			t.files[f] = 0
-			kept.Add(-1)
 		}
 	}
 }

@@ -47,6 +47,7 @@ type Bell struct{}
 var errNo = errors.ErrUnsupported
 
 func Seize(tid int, o Options) error                    { return errNo }
+func Filtered() error                                   { return nil }
 func SetOptions(tid int, o Options) error               { return errNo }
 func Interrupt(tid int) error                           { return errNo }
 func Cont(tid int, sig syscall.Signal) error            { return errNo }

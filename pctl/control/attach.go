@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"syscall"
 
 	"ptools/internal/mem"
@@ -101,7 +102,7 @@ func (c *Controller) count() int {
 
 // seizeAll seizes every thread of the process. A seized thread's clones attach
 // themselves; those of the others are found by reading the task directory until two
-// passes in a row have found nobody new.
+// passes in a row have found nobody new. A refusal by a seccomp filter is a *FilterError.
 func (c *Controller) seizeAll(ctx context.Context) error {
 	if st, err := procfs.ReadStat(c.pid); err == nil {
 		c.own = st.PPID == ptrace.ProcessID()
@@ -119,7 +120,7 @@ func (c *Controller) seizeAll(ctx context.Context) error {
 		}
 		found, err := c.seizePass(tids, r)
 		if err != nil {
-			return err
+			return filtered(err)
 		}
 		quiet++
 		if found {
@@ -162,6 +163,7 @@ func (c *Controller) seizePass(tids []int, r *reaper) (found bool, err error) {
 				c.addOurs(tid)
 			case seizeDead:
 			case seizeAgain:
+				c.changes++
 				found = true
 			default:
 				return found, err
@@ -221,10 +223,34 @@ func (c *Controller) whyNot(tid int) refusal {
 		return seizeDead
 	case st.TracerPID == ptrace.ThreadID(): // the kernel names the tracing thread
 		return seizeOurs
-	case st.TracerPID == 0 && c.permitted():
+	case tid == c.pid && st.TracerPID == 0 && c.changes < mostReplaced && ptrace.Filtered() == nil && c.permitted():
 		return seizeAgain
 	}
 	return seizeDenied
+}
+
+// mostReplaced bounds how often the leader may have been replaced while it was seized. Each
+// time takes a whole execve(2) of another thread; a security module that allows the
+// memory and denies the tracing looks the same.
+const mostReplaced = 16
+
+// FilterError is the error of a ptrace(2) that a seccomp filter answers. It satisfies
+// fs.ErrPermission, whatever the errno that the filter has chosen.
+type FilterError struct{ Errno error }
+
+func (e *FilterError) Error() string {
+	return fmt.Sprintf("a seccomp filter refuses ptrace(2): %v", e.Errno)
+}
+
+// Is implements errors.Is.
+func (e *FilterError) Is(target error) bool { return target == fs.ErrPermission }
+
+// filtered returns the error of PTRACE_SEIZE, or a *FilterError if that is not the kernel's.
+func filtered(err error) error {
+	if errno := ptrace.Filtered(); errno != nil {
+		return &FilterError{errno}
+	}
+	return err
 }
 
 // permitted reports whether we may trace the target: its memory is guarded by the

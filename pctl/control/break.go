@@ -141,8 +141,8 @@ func (c *Controller) addBreak(addr uint64, h Handler, p purpose) (*Break, error)
 	if c.over {
 		return nil, ErrEnded
 	}
-	bp, err := c.place(addr, p)
-	if err != nil {
+	var bp *bkpt.Breakpoint
+	if err := c.still(func() (err error) { bp, err = c.place(addr, p); return err }); err != nil {
 		return nil, err
 	}
 	b := &Break{c: c, addr: addr, handler: h, bp: bp}
@@ -158,7 +158,7 @@ func (c *Controller) removeBreak(b *Break) {
 		return
 	}
 	b.share.end()
-	c.table.Remove(b.bp)
+	c.stillAtLast(func() { c.table.Remove(b.bp) })
 	b.bp = nil
 	left := slices.DeleteFunc(slices.Clone(c.breaks[b.addr]), func(x *Break) bool { return x == b })
 	if len(left) == 0 {
@@ -351,7 +351,7 @@ func (c *Controller) writeAt(p []byte, addr int64) (int, error) {
 			return 0, err
 		}
 	}
-	if err := c.table.Write(p, uint64(addr)); err != nil {
+	if err := c.still(func() error { return c.table.Write(p, uint64(addr)) }); err != nil {
 		return 0, err
 	}
 	if c.probes.inUse() < probes {

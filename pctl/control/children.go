@@ -131,17 +131,18 @@ func (c *Controller) letGo(t *thread) {
 	c.detach(t, t.m.signal)
 }
 
-// clean takes our breakpoints out of the memory of a forked process. Where no descriptor
-// can be had for that memory the traps leave it word by word.
+// clean takes our breakpoints out of the memory of a forked process. Where there is no
+// descriptor to write to that memory the traps leave it word by word.
 func (c *Controller) clean(t *thread) {
 	c.hideLeaving()
 	g := &ground{pid: t.tid}
 	defer g.close()
-	m, err := mem.Open(t.tid)
-	if err != nil {
-		c.table.Clean(ptrace.Memory{TID: t.tid}, g)
-		return
+	if m, err := mem.Open(t.tid); err == nil {
+		defer m.Close()
+		if m.Writable() {
+			c.table.Clean(m, g)
+			return
+		}
 	}
-	c.table.Clean(m, g)
-	m.Close()
+	c.table.Clean(ptrace.Memory{TID: t.tid}, g)
 }

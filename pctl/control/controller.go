@@ -118,6 +118,7 @@ type Controller struct {
 	alone   bool // so are the processes that share its memory, if any
 	threads map[int]*thread
 	early   map[int]role // seen before their creator's event announced them
+	changes int          // how often the leader seems to have been replaced while it was seized
 	stolen  []ptrace.Stop
 	unread  int            // thread whose report has been looked at only (hear)
 	holds   int            // reasons for everybody to stand still

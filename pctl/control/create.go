@@ -21,7 +21,7 @@ type Command struct {
 // instruction. It waits between fork and exec until it has been seized with
 // PTRACE_O_EXITKILL, and ends by itself should this program die before that: no
 // moment of our death leaves anybody behind. The error of an execve that failed is
-// the kernel's.
+// the kernel's; where ptrace(2) is refused by a seccomp filter it is a *FilterError.
 func Start(ctx context.Context, cmd *Command, o *Options) (*Controller, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func (c *Controller) create(cmd *Command) error {
 	// command gets the signal mask that this program was given.
 	child, err := ptrace.Fork(pc)
 	if err != nil {
-		return err
+		return filtered(err)
 	}
 	c.pid, c.created, c.sifted, c.alone = child.PID, true, true, true
 	if err := c.openBell(); err != nil {
@@ -57,7 +57,7 @@ func (c *Controller) create(cmd *Command) error {
 	if err := ptrace.Seize(child.PID, c.options(ModeKill)); err != nil {
 		child.Abandon()
 		ptrace.Reap(child.PID)
-		return err
+		return filtered(err)
 	}
 	c.add(child.PID, roleThread, stateRunning)
 	if err := child.Exec(); err != nil {

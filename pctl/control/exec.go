@@ -125,7 +125,7 @@ func (c *Controller) vanished(t *thread) {
 
 // openMemory binds to the address space that the target has now. The descriptor
 // comes first: what is read about the address space afterwards can then be no older
-// than the memory that is written to.
+// than the memory that is written to. Without a descriptor it is written by ptrace(2).
 func (c *Controller) openMemory() error {
 	m, err := mem.Open(c.pid)
 	if err != nil {
@@ -134,6 +134,10 @@ func (c *Controller) openMemory() error {
 	c.closeMemory()
 	c.mem, c.user = m, m.User()
 	c.ground.pid = c.pid
+	if !m.Writable() {
+		c.mem = pokedMemory{m, c}
+	}
+	c.exposure.writable(m.Writable())
 	c.watch.Bind(m)
 	return nil
 }

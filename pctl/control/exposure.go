@@ -20,7 +20,10 @@ type Exposure struct {
 	NoLoads error
 }
 
-var errNoGuard = errors.New("none was asked for")
+var (
+	errNoGuard    = errors.New("none was asked for")
+	errUnwritable = errors.New("/proc/PID/mem may not be opened: needs CAP_DAC_OVERRIDE beside CAP_SYS_PTRACE")
+)
 
 // exposure keeps it. Any goroutine may read.
 type exposure struct {
@@ -28,6 +31,7 @@ type exposure struct {
 	int3s    bool
 	noUprobe error
 	noLoads  error
+	noGuard  error // why the guard cannot write to the target
 }
 
 // unseen notes that the run-time linker is not followed, if refused is not nil.
@@ -50,6 +54,16 @@ func (x *exposure) int3(refused error) {
 	}
 }
 
+// writable notes whether the guard could write to the present address space.
+func (x *exposure) writable(ok bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.noGuard = nil
+	if !ok {
+		x.noGuard = errUnwritable
+	}
+}
+
 // reset is for an address space without breakpoints.
 func (x *exposure) reset() {
 	x.mu.Lock()
@@ -63,6 +77,7 @@ func (c *Controller) Exposure() Exposure {
 	x := &c.exposure
 	x.mu.Lock()
 	e := Exposure{Int3s: x.int3s, NoUprobe: x.noUprobe, NoLoads: x.noLoads}
+	noGuard := x.noGuard
 	x.mu.Unlock()
 	switch {
 	case c.opt.Mode == ModeKill:
@@ -70,6 +85,8 @@ func (c *Controller) Exposure() Exposure {
 	case !e.Int3s:
 	case c.opt.Guard == nil:
 		e.NoGuard = errNoGuard
+	case noGuard != nil:
+		e.NoGuard = noGuard
 	default:
 		e.NoGuard = c.opt.Guard.Err()
 	}

@@ -17,6 +17,7 @@ func (c *Controller) detachAll() {
 		return
 	}
 	c.takeArrivals()
+	c.awaitStanding()
 	c.liftAll()
 	for _, t := range c.threads {
 		if t.parked && !t.vfork {

@@ -68,9 +68,14 @@ func (c *Controller) BreakSymbol(ctx context.Context, object, symbol string, off
 	s.shares.Store(new([]*share))
 	err := c.either(ctx, func() {
 		c.symbolic = append(c.symbolic, s)
-		c.followLinker()
-		c.Space().Refresh()
-		s.resolve(c.Space().Named(object))
+		if e := c.still(func() error { // once for all places; their errors are told one by one
+			c.followLinker()
+			c.Space().Refresh()
+			s.resolve(c.Space().Named(object))
+			return nil
+		}); e != nil {
+			s.err = e
+		}
 	})
 	if err == nil && slices.ContainsFunc(refusals[:], func(r error) bool { return errors.Is(s.err, r) }) {
 		s.Remove(context.WithoutCancel(ctx))
@@ -83,7 +88,7 @@ func (c *Controller) BreakSymbol(ctx context.Context, object, symbol string, off
 }
 
 // refusals are the errors of places that would do for a breakpoint otherwise.
-var refusals = [...]error{ErrNoUprobe, ErrRestartable, ErrForeignTrap, ErrShared, ErrSharedText}
+var refusals = [...]error{ErrNoUprobe, ErrRestartable, ErrForeignTrap, ErrShared, ErrSharedText, errUnreached}
 
 // Remove takes the breakpoint away at all its places. Idempotent; may be called from
 // handlers.

@@ -43,6 +43,7 @@ func (s *Space) load(o *object) (*loaded, bool) {
 	if err == nil {
 		l.file, l.table = file, tableOf(file)
 	} else if transient(err) {
+		s.lack.Store(&err)
 		return l, false
 	}
 	o.image.state.Store(l)

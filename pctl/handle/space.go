@@ -26,6 +26,7 @@ type Space struct {
 	source *source
 	jit    jitMap
 	now    atomic.Pointer[snapshot]
+	lack   atomic.Pointer[error] // of the last object that could not be opened for want of something
 
 	mu      sync.Mutex // one Refresh at a time
 	scratch []byte     // of Refresh, so that finding no change allocates nothing
@@ -60,6 +61,15 @@ func Unreadable(pid int, files *elfsym.Cache) *Space {
 	s := &Space{pid: pid, files: files, source: &source{pid: pid}, jit: jitMap{pid: pid}}
 	s.now.Store(&snapshot{})
 	return s
+}
+
+// Lack returns why an object could not be opened since it was last asked, if that was for want of
+// descriptors or memory, and nil otherwise. The object is tried again when it is needed next.
+func (s *Space) Lack() error {
+	if err := s.lack.Swap(nil); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // PID is the process's number.

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"ptools/internal/ptest"
+)
+
+// refuse is the beginning of a command line under a seccomp filter that answers the calls with errno.
+func refuse(t *testing.T, errno syscall.Errno, calls ...string) []string {
+	argv := []string{publicCopy(t, ptest.BuildC(t, "refuse.c"))}
+	for _, call := range calls {
+		argv = append(argv, fmt.Sprintf("%s=%d", call, errno))
+	}
+	return append(argv, "--")
+}
+
+// confined runs a command line, and kills it when it takes so long that it must be stuck.
+func confined(t *testing.T, argv ...string) result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	r := runCommand(t, exec.CommandContext(ctx, argv[0], argv[1:]...))
+	if ctx.Err() != nil {
+		t.Errorf("%q does not end", argv)
+	}
+	return r
+}
+
+// TestFilteredPtrace: where a seccomp filter answers ptrace(2), as those of containers do, a grab ends
+// at once and says so, whatever the errno is.
+func TestFilteredPtrace(t *testing.T) {
+	g := ptest.Start(t, "sleep", "1000")
+	for _, errno := range []syscall.Errno{syscall.EPERM, syscall.EACCES, syscall.ENOSYS, syscall.ENOENT} {
+		why := fmt.Sprintf("permission denied: a seccomp filter refuses ptrace(2) (%v)"+
+			" (give the container or service a seccomp profile that allows ptrace)", errno)
+		t.Run(strings.ReplaceAll(errno.Error(), " ", "_"), func(t *testing.T) {
+			argv := append(refuse(t, errno, "ptrace"), pgrabPath(t), "-s", "none")
+			expectRefusal(t, confined(t, append(argv, "-p", strconv.Itoa(g.PID))...), g.PID, why)
+			r := confined(t, append(argv, "--", "/bin/true")...)
+			if want := "pgrab: create /bin/true: " + why + "\n"; r.stderr != want || r.status != 1 {
+				t.Errorf("exit status %d, stderr %q; want 1 and %q", r.status, r.stderr, want)
+			}
+		})
+	}
+	expectFree(t, g, "S")
+}
+
+// capSysPtrace is the number of the capability.
+const capSysPtrace = 19
+
+// ptraceAlone runs a command line as another user whose only capability is CAP_SYS_PTRACE.
+func ptraceAlone(t *testing.T, argv ...string) result {
+	t.Helper()
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Credential:  &syscall.Credential{Uid: nobody, Gid: nobody},
+		AmbientCaps: []uintptr{capSysPtrace},
+	}
+	return runCommand(t, cmd)
+}
+
+// ordinaryUser runs it as an ordinary user.
+func ordinaryUser(t *testing.T, argv ...string) result {
+	t.Helper()
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.SysProcAttr = asNobody()
+	return runCommand(t, cmd)
+}
+
+// TestPtraceAlone: CAP_SYS_PTRACE is enough to look at root's processes and to set breakpoints in them,
+// also where seccomp denies perf_event_open, bpf and kcmp, and a user's own need no capability. The target is
+// unharmed. Where /proc/PID/mem may not be opened the guard cannot write to it, which is said.
+func TestPtraceAlone(t *testing.T) {
+	needOrdinary(t)
+	exe := publicCopy(t, ptest.BuildC(t, "hits.c"))
+	filter := refuse(t, syscall.EPERM, "perf_event_open", "bpf", "kcmp")
+	forks := []string{"-f", "1"}
+	for _, tt := range []struct {
+		name  string
+		attr  *syscall.SysProcAttr // of the target
+		run   func(t *testing.T, argv ...string) result
+		argv  []string
+		forks []string // without kcmp(2) a child cannot be told from one that shares the memory
+		guard bool
+	}{
+		{"capability", nil, ptraceAlone, nil, forks, false},
+		{"capability and filter", nil, ptraceAlone, filter, nil, false},
+		{"own process", asNobody(), ordinaryUser, nil, forks, true},
+		{"own process and filter", asNobody(), ordinaryUser, filter, nil, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			const threads = 3
+			g := ptest.StartWith(t, &ptest.Options{Attr: tt.attr},
+				append([]string{exe, "-t", strconv.Itoa(threads), "-p", "2000"}, tt.forks...)...)
+			g.Ready()
+			argv := append(append([]string{}, tt.argv...), publicPgrab(t), "-p", strconv.Itoa(g.PID))
+			r := tt.run(t, append(argv, "-w", "-H", "0", "-t", "0")...)
+			if n := strings.Count(r.stdout, "start_thread"); r.status != 0 || n != threads || !strings.Contains(r.stdout, " main+") {
+				t.Errorf("-w: exit status %d, %d of %d threads with a stack", r.status, n, threads)
+			}
+			r = tt.run(t, append(argv, "-s", "none", "-b", "hot", "-t", "300ms")...)
+			if n := strings.Count(r.stdout, " hit hot+0 in hits "); r.status != 0 || n < 10 {
+				t.Errorf("-b: exit status %d, %d hits", r.status, n)
+			}
+			if guarded := !strings.Contains(r.stderr, "have no guard (/proc/PID/mem may not be opened"); guarded != tt.guard {
+				t.Errorf("there is a guard: %v, want %v", guarded, tt.guard)
+			}
+			if out, state := g.Finish(); !state.Success() || out != fmt.Sprintf("done %d\n", threads) {
+				t.Errorf("ended with %v, printed %q", state, out)
+			}
+		})
+	}
+}

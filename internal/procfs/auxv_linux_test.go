@@ -1,0 +1,68 @@
+package procfs
+
+import (
+	"encoding/binary"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+)
+
+// TestStackAuxv: with CAP_SYS_PTRACE alone, and another user's access to files, the vector is found on
+// the stack: of a program with any number of arguments and variables.
+func TestStackAuxv(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can become somebody else")
+	}
+	long := make([]string, 5000)
+	for i := range long {
+		long[i] = "V" + strings.Repeat("x", 20)
+	}
+	for name, env := range map[string][]string{"no variables": {}, "some": {"A=1", "B="}, "many": long} {
+		t.Run(name, func(t *testing.T) {
+			cmd := exec.Command("sleep", "1000")
+			cmd.Env = env
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer cmd.Wait()
+			defer cmd.Process.Kill()
+			pid := cmd.Process.Pid
+			want, err := ReadAuxv(pid)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got Auxv
+			var readable bool
+			done := make(chan error)
+			go func() {
+				runtime.LockOSThread() // for good: the thread ends
+				_, err := unix.SetfsuidRetUid(65534)
+				if err == nil {
+					p := processPath(pid, "auxv")
+					_, denied := p.read(nil)
+					readable = denied == nil
+					got, err = ReadAuxv(pid)
+				}
+				done <- err
+			}()
+			if err := <-done; err != nil || readable || !cmp.Equal(got, want) {
+				t.Errorf("%v, %v, want %v; the file is readable: %v", got, err, want, readable)
+			}
+		})
+	}
+}
+
+func FuzzInitialAuxv(f *testing.F) {
+	f.Add(binary.LittleEndian.AppendUint64(nil, 1<<63))
+	f.Add(make([]byte, 64))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if a, err := initialAuxv(b); err == nil && len(a) > len(b)/16 {
+			t.Errorf("%d entries of %d bytes", len(a), len(b))
+		}
+	})
+}

@@ -1,0 +1,206 @@
+package pctl
+
+import (
+	"errors"
+	"os"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"ptools/internal/mem"
+	"ptools/internal/procfs"
+	"ptools/internal/ptrace"
+)
+
+// Reading the memory of a process may sleep until somebody brings the page: the process itself
+// (userfaultfd(2)), which stands still because we hold it, or a file system that does not answer. So
+// stacks are read by another goroutine, which is left behind if it gets stuck: its call returns when the
+// process runs again.
+
+const (
+	// stuckAfter is how long a read may sleep.
+	stuckAfter = 50 * time.Millisecond
+	// stuckMost is how many reads may get stuck in one stop; then the stacks that are left
+	// are not copied.
+	stuckMost = 8
+)
+
+var errStuck = errors.New("its pages did not come while the process stood still")
+
+// CopyStacks copies the stacks of all threads, 64 KiB at 3 to 5 µs each where they are that deep, so
+// that Thread.Stack can be called when they run again. A stack whose pages somebody else has to bring, and
+// does not within 50 ms, is left out: Thread.Stack says so. It waits for 8 of those at most.
+func (s *Snapshot) CopyStacks() {
+	if s.stopped == nil {
+		return
+	}
+	if m, err := s.p.h.Memory(); err == nil {
+		s.copyApart(m)
+	} else {
+		for _, t := range s.threads {
+			t.copyStack(s.stopped)
+		}
+	}
+	for _, t := range s.threads {
+		t.refresh()
+	}
+}
+
+// copyApart has the stacks read by other goroutines, one after the other if one gets stuck.
+func (s *Snapshot) copyApart(m *mem.Memory) {
+	var todo []*Thread
+	for _, t := range s.threads {
+		if t.State != Unstoppable && t.stack == nil {
+			todo = append(todo, t)
+		}
+	}
+	together := true // the small ones are read at once
+	for stuck := 0; len(todo) > 0; {
+		c := startCopy(m, todo, together)
+		for got := range c.results() {
+			t := todo[got.index]
+			t.base, t.stack = got.base, got.stack
+		}
+		left := todo[:0:0]
+		for _, t := range todo {
+			if t.stack == nil {
+				left = append(left, t)
+			}
+		}
+		todo = left
+		if len(todo) == 0 {
+			return
+		}
+		if stuck++; !together || stuck == stuckMost {
+			todo[0].leaveOut() // they are read in this order
+			todo = todo[1:]
+		}
+		together = false
+		if stuck == stuckMost {
+			for _, t := range todo {
+				t.leaveOut()
+			}
+			return
+		}
+	}
+}
+
+// leaveOut is for a thread whose stack cannot be copied.
+func (t *Thread) leaveOut() {
+	t.base, t.stack, t.stuck = t.Registers.SP()-redZone, []byte{}, true
+}
+
+// A stackCopy is one goroutine that reads stacks. It may be stuck for as long as the process stands
+// still, and ends after that; closing the Memory waits for it. What it has done it sends, and nothing else
+// of it is looked at.
+type stackCopy struct {
+	tid  atomic.Int64 // its OS thread
+	done chan copiedStack
+}
+
+// copiedStack is the stack of the index-th thread.
+type copiedStack struct {
+	index int
+	base  uint64
+	stack []byte
+}
+
+// A stackPlace is where a stack is: a thread of a C library has its own data behind it, and its
+// frames end before.
+type stackPlace struct{ base, end uint64 }
+
+// small reports whether the end is known and near.
+func (p stackPlace) small() bool { return p.end-p.base <= stackStep }
+
+// startCopy starts one, which reads the small ones at once if they are to be read together.
+func startCopy(m *mem.Memory, threads []*Thread, together bool) *stackCopy {
+	places := make([]stackPlace, len(threads))
+	for i, t := range threads {
+		places[i] = stackPlace{t.Registers.SP() - redZone, t.Registers.ThreadPointer()}
+	}
+	c := &stackCopy{done: make(chan copiedStack, len(threads))}
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		defer close(c.done)
+		c.tid.Store(int64(ptrace.ThreadID()))
+		step := 1
+		if together {
+			step = max(1, len(places))
+		}
+		for i := 0; i < len(places); i += step {
+			c.read(m, places[i:min(i+step, len(places))], i)
+		}
+	}()
+	return c
+}
+
+// read reads the stacks at places, the first of which is the index-th: the small ones
+// with one call, then the others, and those that were short, each on its own.
+func (c *stackCopy) read(m *mem.Memory, places []stackPlace, index int) {
+	dst := make([][]byte, len(places))
+	addrs := make([]uint64, len(places))
+	total := uint64(0)
+	for _, p := range places {
+		if p.small() {
+			total += p.end - p.base
+		}
+	}
+	all := make([]byte, total)
+	for i, p := range places {
+		if addrs[i] = p.base; p.small() {
+			n := p.end - p.base
+			dst[i], all = all[:n:n], all[n:]
+		}
+	}
+	_, _ = m.ReadVec(dst, addrs)
+	for i, p := range places {
+		if !p.small() || uint64(len(dst[i])) < p.end-p.base {
+			dst[i] = readStack(m.User(), p.base)
+		}
+		c.done <- copiedStack{index + i, p.base, dst[i]}
+	}
+}
+
+// results yields what is copied until all is, or the goroutine sleeps too long.
+func (c *stackCopy) results() func(yield func(copiedStack) bool) {
+	return func(yield func(copiedStack) bool) {
+		timer := time.NewTimer(stuckAfter)
+		defer timer.Stop()
+		for {
+			select {
+			case got, ok := <-c.done:
+				if !ok || !yield(got) {
+					return
+				}
+				timer.Reset(stuckAfter)
+			case <-timer.C:
+				if c.sleeps() && len(c.done) == 0 {
+					return
+				}
+				timer.Reset(stuckAfter)
+			}
+		}
+	}
+}
+
+// sleeps reports whether the goroutine's thread sleeps in one of the calls that read memory: it
+// is not just waiting for a processor, or for Go's runtime.
+func (c *stackCopy) sleeps() bool {
+	tid := int(c.tid.Load())
+	if tid == 0 {
+		return false // not begun
+	}
+	task, err := procfs.OpenTask(os.Getpid(), tid)
+	if err != nil {
+		return false
+	}
+	defer task.Close()
+	call, err := task.Syscall()
+	if err != nil { // we are not dumpable: only the state is to be seen
+		st, err := task.Stat()
+		return err == nil && st.State != 'R'
+	}
+	name := procfs.SyscallName(call.Nr)
+	return !call.Running && (name == "process_vm_readv" || name == "pread64")
+}

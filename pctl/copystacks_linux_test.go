@@ -1,0 +1,61 @@
+package pctl
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"testing"
+
+	"ptools/internal/ptest"
+)
+
+// TestLazyPages: a stack whose pages another thread of the process has to bring, while that stands
+// still, keeps nobody waiting. It is left out, and said to be; the others are whole. What was being read is
+// brought when the process runs again.
+func TestLazyPages(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("userfaultfd serves the faults of the kernel for root only")
+	}
+	for _, kind := range []string{"served", "plain"} {
+		t.Run(kind, func(t *testing.T) {
+			g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "lazypages.c"), "-k", kind)
+			g.Ready()
+			g.WaitFor("all threads asleep", func() bool {
+				return !slices.ContainsFunc(g.Threads(), func(tid int) bool { return g.ThreadState(tid) != 'S' })
+			})
+			s := session(t, nil)
+			p := grab(t, s, g.PID, nil)
+			var threads []*Thread
+			if err := p.Pause(bg, func(s *Snapshot) error {
+				s.CopyStacks()
+				threads = s.Threads()
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+			cut := 0
+			for _, th := range threads {
+				frames, err := th.Calls()
+				if errors.Is(err, errStuck) {
+					cut++
+					if len(frames) == 0 || !errors.Is(err, ErrCut) {
+						t.Errorf("%d frames, %v", len(frames), err)
+					}
+					continue
+				}
+				if !slices.ContainsFunc(frames, func(f Frame) bool { return f.Func == "main" || f.Func == "serve" || f.Func == "below" }) {
+					t.Errorf("thread %d: %v, %v", th.TID, frames, err)
+				}
+			}
+			if want := map[string]int{"served": 1, "plain": 0}[kind]; cut != want {
+				t.Errorf("%d of %d stacks are left out, want %d", cut, len(threads), want)
+			}
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+			if out, state := g.Finish(); !state.Success() {
+				t.Errorf("it ends with %v, %q", state, out)
+			}
+		})
+	}
+}
