@@ -111,8 +111,8 @@ func (c *Child) Abandon()             {}
 // Exit waits for the end of one OS thread.
 type Exit struct{}
 
-func ThreadExit() (*Exit, error) { return nil, errNo }
-func (e *Exit) Wait()            {}
+func ThreadExit() *Exit { return nil }
+func (e *Exit) Wait()   {}
 
 // Memory is the memory of a stopped thread.
 type Memory struct{ TID int }

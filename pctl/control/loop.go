@@ -273,7 +273,7 @@ func (c *Controller) finish(err error) {
 	c.held.Store(0)
 	c.ending = true
 	if len(c.threads) > 0 {
-		c.detachAll()
+		c.letAllGo()
 	}
 	c.over = true
 	c.closeQueue(err)

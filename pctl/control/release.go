@@ -4,6 +4,7 @@ import (
 	"context"
 	"syscall"
 
+	"ptools/internal/procfs"
 	"ptools/internal/ptrace"
 	"ptools/pctl/notify"
 )
@@ -32,10 +33,28 @@ func (c *Controller) detachAll() {
 	clear(c.threads)
 }
 
-// detachEach lets each thread go as soon as it stops: where there are no traps, nobody
-// has to wait for the others.
+// letAllGo ends the tracing of everything that is traced.
+func (c *Controller) letAllGo() {
+	if c.untouched() {
+		c.detachEach()
+	} else {
+		c.detachAll()
+	}
+}
+
+// untouched reports whether no thread can be at a trap of ours, in a scratch area, or about to
+// receive a signal of ours, and nobody has to stand still.
+func (c *Controller) untouched() bool {
+	return c.holds == 0 && c.table.Len() == 0 && !c.reserved && c.probes.signals == nil
+}
+
+// detachEach lets each thread go by itself: where there are no traps, nobody has to wait
+// for the others. To be detached a thread has to be stopped, and a stop ends what its
+// system call was transferring. So a thread that needs no detaching is left to the kernel,
+// which lets go of it without waking it when this OS thread ends (exit_ptrace).
 func (c *Controller) detachEach() {
 	c.parting = true
+	c.drain()
 	for len(c.threads) > 0 && !c.over {
 		pending := make([]*thread, 0, len(c.threads))
 		for _, t := range c.threads {
@@ -43,7 +62,7 @@ func (c *Controller) detachEach() {
 			case t.m.state == stateStopped:
 				c.part(t)
 				continue
-			case t.vfork:
+			case t.vfork, c.kernelMay(t):
 				c.abandon(t)
 				delete(c.threads, t.tid)
 				continue
@@ -60,6 +79,23 @@ func (c *Controller) detachEach() {
 			}
 		})
 	}
+}
+
+// kernelMay reports whether a thread that is not stopped may be left to the kernel. Not one
+// that would be killed with us (PTRACE_O_EXITKILL); nor one that was interrupted, whose call
+// may have to be made again; nor one that is to make its call again and has not begun: a
+// signal has to give it its EINTR.
+func (c *Controller) kernelMay(t *thread) bool {
+	switch {
+	case c.opt.Mode == ModeKill || c.created && !c.started:
+		return false
+	case t.m.asked:
+		return false
+	case t.rewound.pc == 0:
+		return true
+	}
+	call, err := procfs.ReadSyscall(c.pidOf(t), t.tid)
+	return err == nil && !call.Running
 }
 
 // part detaches one thread and forgets it.
@@ -130,11 +166,11 @@ func (c *Controller) release(m Mode) {
 		c.until(func() bool { return false }, nil)
 		return
 	}
-	if m == ModeRun && c.holds == 0 && c.table.Len() == 0 && !c.reserved && c.probes.signals == nil {
-		c.detachEach()
+	if m == ModeRun {
+		c.letAllGo()
 	} else {
 		c.stopAll()
-		if m == ModeStop && !c.over && !c.stopProcess() {
+		if !c.over && !c.stopProcess() {
 			m = ModeRun
 		}
 		c.detachAll()
