@@ -4,15 +4,18 @@ import (
 	"context"
 	"syscall"
 
-	"ptools/internal/procfs"
 	"ptools/internal/ptrace"
 	"ptools/pctl/notify"
 )
 
 // detachAll lets go of everything that is traced: traps leave the text, then each
 // thread is detached with the signal that it was about to receive. A thread that
-// cannot be stopped is let go by the kernel when this OS thread ends, moments later.
+// cannot be stopped, or sleeps in a system call, is let go by the kernel when this OS
+// thread ends, moments later.
 func (c *Controller) detachAll() {
+	if c.holds == 0 {
+		c.stopAwake()
+	}
 	c.stopAll()
 	if c.over {
 		return
@@ -31,71 +34,6 @@ func (c *Controller) detachAll() {
 		c.leave(t)
 	}
 	clear(c.threads)
-}
-
-// letAllGo ends the tracing of everything that is traced.
-func (c *Controller) letAllGo() {
-	if c.untouched() {
-		c.detachEach()
-	} else {
-		c.detachAll()
-	}
-}
-
-// untouched reports whether no thread can be at a trap of ours, in a scratch area, or about to
-// receive a signal of ours, and nobody has to stand still.
-func (c *Controller) untouched() bool {
-	return c.holds == 0 && c.table.Len() == 0 && !c.reserved && c.probes.signals == nil
-}
-
-// detachEach lets each thread go by itself: where there are no traps, nobody has to wait
-// for the others. To be detached a thread has to be stopped, and a stop ends what its
-// system call was transferring. So a thread that needs no detaching is left to the kernel,
-// which lets go of it without waking it when this OS thread ends (exit_ptrace).
-func (c *Controller) detachEach() {
-	c.parting = true
-	c.drain()
-	for len(c.threads) > 0 && !c.over {
-		pending := make([]*thread, 0, len(c.threads))
-		for _, t := range c.threads {
-			switch {
-			case t.m.state == stateStopped:
-				c.part(t)
-				continue
-			case t.vfork, c.kernelMay(t):
-				c.abandon(t)
-				delete(c.threads, t.tid)
-				continue
-			}
-			c.interrupt(t, t.m.ask())
-			pending = append(pending, t)
-		}
-		c.gather(pending, func(t *thread) bool { return c.threads[t.tid] == t }, func() {
-			for _, t := range c.threads {
-				if c.unresponsive(t, stuckForLeaving) {
-					c.abandon(t)
-					delete(c.threads, t.tid)
-				}
-			}
-		})
-	}
-}
-
-// kernelMay reports whether a thread that is not stopped may be left to the kernel. Not one
-// that would be killed with us (PTRACE_O_EXITKILL); nor one that was interrupted, whose call
-// may have to be made again; nor one that is to make its call again and has not begun: a
-// signal has to give it its EINTR.
-func (c *Controller) kernelMay(t *thread) bool {
-	switch {
-	case c.opt.Mode == ModeKill || c.created && !c.started:
-		return false
-	case t.m.asked:
-		return false
-	case t.rewound.pc == 0:
-		return true
-	}
-	call, err := procfs.ReadSyscall(c.pidOf(t), t.tid)
-	return err == nil && !call.Running
 }
 
 // part detaches one thread and forgets it.

@@ -53,3 +53,37 @@ func tracerOf(t *testing.T, pid, tid int) int {
 	}
 	return st.TracerPID
 }
+
+// TestReleaseWithTraps: a thread that sleeps is not interrupted while traps are taken out of the text.
+// One that is just running may be.
+func TestReleaseWithTraps(t *testing.T) {
+	needX86(t)
+	needUprobes(t)
+	const kinds = 12
+	for _, trap := range []Trap{TrapInt3, TrapUprobe} {
+		t.Run(trap.String(), func(t *testing.T) {
+			g := startTransfers(t, "-x", "random")
+			rounds, cut := ptest.Rounds(3, 5, 500), uint64(0)
+			for range rounds {
+				c, err := Attach(bg, g.PID, &Options{Trap: trap})
+				if err != nil {
+					t.Fatal(err)
+				}
+				b, err := c.BreakSymbol(bg, "", "transfer", 0, func(*Hit) {})
+				if err != nil || len(b.Addrs()) == 0 {
+					t.Errorf("breakpoint at %#x: %v", b.Addrs(), err)
+				}
+				g.AwaitWork(3 * kinds) // what setting it has cut is counted
+				before := shorts(g)
+				release(t, c, ModeRun)
+				g.AwaitWork(3 * kinds)
+				cut += shorts(g) - before
+			}
+			ptest.TextIntact(t, g.PID)
+			t.Logf("letting go %d times cut %d calls short", rounds, cut)
+			if cut > uint64(rounds*kinds/3) {
+				t.Errorf("letting go %d times cut %d calls short", rounds, cut)
+			}
+		})
+	}
+}

@@ -3,7 +3,8 @@
  * what it has moved so far if it is interrupted. Each makes its call -n times (0: until standard input
  * ends), while another thread gives or takes a little every millisecond. A call that returns less than
  * was asked for is counted (the page's kinds), and so is one that returns EINTR or the like. A program that is
- * left alone sees neither. With -k NAME only that kind runs. The checksum is the number of kinds times
+ * left alone sees neither. With -k NAME only that kind runs; with -x WORD those
+ * with it in their name do not. The checksum is the number of kinds times
  * n; kinds that came out short are printed before it.
  */
 #include "ptest.h"
@@ -253,7 +254,7 @@ enum { NWAYS = sizeof ways / sizeof ways[0] };
 _Static_assert((int)NWAYS <= (int)KINDS, "the page holds all kinds");
 
 static struct transfer transfers[NWAYS];
-static const char *only;
+static const char *only, *without;
 static _Atomic int stop;
 
 static void *transfer(void *arg)
@@ -302,6 +303,8 @@ static void extra(int letter, const char *value)
 {
 	if (letter == 'k')
 		only = value;
+	if (letter == 'x')
+		without = value;
 }
 
 int main(int argc, char **argv)
@@ -312,6 +315,8 @@ int main(int argc, char **argv)
 	start(argc, argv, extra);
 	for (i = 0; i < NWAYS; i++) {
 		if (only != NULL && strcmp(only, ways[i].name) != 0)
+			continue;
+		if (without != NULL && strstr(ways[i].name, without) != NULL)
 			continue;
 		transfers[i].way = &ways[i];
 		transfers[i].index = i;
