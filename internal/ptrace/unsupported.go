@@ -5,6 +5,7 @@ package ptrace
 import (
 	"errors"
 	"syscall"
+	"time"
 )
 
 // Supported reports whether this platform has the calls of this package.
@@ -119,3 +120,7 @@ type Memory struct{ TID int }
 
 func (m Memory) ReadAt(p []byte, addr int64) (int, error)  { return 0, errNo }
 func (m Memory) WriteAt(p []byte, addr int64) (int, error) { return 0, errNo }
+
+func Note(tid int) (uint64, error)       { return 0, errNo }
+func SetNote(tid int, note uint64) error { return errNo }
+func Doze(d time.Duration)               {}

@@ -168,6 +168,7 @@ func (c *Controller) resume(t *thread) {
 	if t.over != nil && !c.stepOff(t) {
 		return // a single step is under way
 	}
+	lent := c.grant(t)
 	c.flushRegs(t)
 	var err error
 	switch t.m.settle() {
@@ -175,6 +176,7 @@ func (c *Controller) resume(t *thread) {
 		c.resumed = c.resumed && !beginsStop(t.m.signal)
 		c.resuming(t)
 		err = ptrace.Cont(t.tid, t.m.signal)
+		c.repay(t, lent)
 	case actListen:
 		c.resuming(t)
 		if err = ptrace.Listen(t.tid); err == nil {

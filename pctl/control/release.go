@@ -66,12 +66,14 @@ func (c *Controller) leave(t *thread) {
 		c.abandon(t)
 		return
 	}
+	lent := c.grant(t)
 	c.flushRegs(t)
 	sig := t.m.signal
 	if t.m.group {
 		sig = 0
 	}
 	c.detach(t, sig)
+	c.repay(t, lent)
 }
 
 // detach has a stopped thread go on untraced. One that is being killed has left its stop,
