@@ -156,6 +156,9 @@ func (c *Controller) settle(t *thread) {
 		c.arrived(t)
 		return
 	}
+	if t.child != nil {
+		return
+	}
 	if c.parting {
 		c.part(t)
 		return
@@ -227,6 +230,10 @@ func (c *Controller) drop(t *thread) {
 	if t.role == roleThread {
 		c.strike(t.tid)
 	}
+	if t.child != nil {
+		t.child.creator = nil
+	}
+	c.childGone(t.creator)
 }
 
 // lost is called when there is nothing left to wait for although the target was not

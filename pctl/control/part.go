@@ -34,6 +34,8 @@ func (c *Controller) detachEach() {
 		pending := make([]*thread, 0, len(c.threads))
 		for _, t := range c.threads {
 			switch {
+			case t.child != nil:
+				continue // parts when the child is gone
 			case t.m.state == stateStopped:
 				c.part(t)
 				continue
@@ -60,14 +62,14 @@ func (c *Controller) detachEach() {
 }
 
 // kernelMay reports whether a thread that is not stopped may be left to the kernel. Not one
-// that would be killed with us (PTRACE_O_EXITKILL); nor one that was interrupted, whose call
-// may have to be made again; nor one that is to make its call again and has not begun: a
+// that would be killed with us (PTRACE_O_EXITKILL); nor a child whose creator waits for its end
+// of tracing; nor one that was interrupted, whose call may have to be made again; nor one that is to make its call again and has not begun: a
 // signal has to give it its EINTR.
 func (c *Controller) kernelMay(t *thread) bool {
 	switch {
 	case c.opt.Mode == ModeKill || c.created && !c.started:
 		return false
-	case t.m.asked:
+	case t.m.asked, t.creator != nil:
 		return false
 	case t.rewound.pc == 0:
 		return true

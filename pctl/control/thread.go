@@ -37,6 +37,8 @@ type thread struct {
 	role role
 	m    machine
 
+	child       *thread        // process that it has made and that is still to be let go
+	creator     *thread        // who waits for that
 	fresh       bool           // its first stop is still to come
 	awaited     bool           // counted in Controller.awaited
 	parked      bool           // does not answer interrupts now: uninterruptible, or a dead leader
