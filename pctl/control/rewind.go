@@ -1,6 +1,10 @@
 package control
 
-import "syscall"
+import (
+	"syscall"
+
+	"ptools/internal/procfs"
+)
 
 // A system call that is interrupted by a tracer's stop is restarted by the kernel,
 // except for a few that return EINTR to the program whatever interrupted them
@@ -19,6 +23,28 @@ import "syscall"
 // fs/open.c; a file system over the network or in user space can be interrupted there).
 const closing = 3
 
+// recvmmsg(2) leaves the error that has ended it to the next call on the socket, if it has received
+// anything before. It does so with the number by which the kernel restarts calls, which then comes
+// to the program, as errno 512 (do_recvmmsg in net/socket.c).
+const (
+	recvmmsg    = 299
+	messagesArg = 2
+)
+
+// clearError takes the error that our stop has left behind out of a socket.
+func (c *Controller) clearError(t *thread, result int64) {
+	args := t.regs.SyscallArgs()
+	if result <= 0 || result >= int64(args[messagesArg]) {
+		return
+	}
+	s, err := procfs.OpenSocket(c.pidOf(t), int(int32(args[0])))
+	if err != nil {
+		return
+	}
+	defer s.Close()
+	_, _ = s.TakeError() // what ended it was the stop; another error just then would be lost
+}
+
 // again reports whether a call with this result is made again.
 func again(nr, result int64) bool { return result == -int64(syscall.EINTR) && nr != closing }
 
@@ -29,7 +55,13 @@ func (c *Controller) rewind(t *thread) {
 	}
 	t.rewound = rewound{}
 	nr, result, ok := t.regs.SyscallReturn()
-	if !ok || !again(nr, result) {
+	if !ok {
+		return
+	}
+	if nr == recvmmsg {
+		c.clearError(t, result)
+	}
+	if !again(nr, result) {
 		return
 	}
 	args := t.regs.SyscallArgs()

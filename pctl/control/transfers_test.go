@@ -87,3 +87,18 @@ func TestReleaseWithTraps(t *testing.T) {
 		})
 	}
 }
+
+// TestSocketsHaveNoErrorOfOurs: a recvmmsg that a stop cuts short leaves no error in its socket.
+func TestSocketsHaveNoErrorOfOurs(t *testing.T) {
+	g := startTransfers(t, "-k", "recvmmsg")
+	c := attach(t, g.PID, nil)
+	for shorts(g) < 20 {
+		if err := c.Pause(bg, func(*Stopped) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		g.AwaitWork(1)
+	}
+	if n := g.Truth.EINTR(); n != 0 || g.Truth.Errors() != 0 {
+		t.Errorf("of %d calls, %d of which came out short, %d returned an error", g.Truth.Work(), shorts(g), n)
+	}
+}
