@@ -128,7 +128,8 @@ type Controller struct {
 	asleep  int            // so many of those sleep uninterruptibly
 	leaving bool           // being left stopped, by a SIGSTOP of ours
 	over    bool
-	lastEnd ptrace.Stop // of a thread of the target
+	freed   notify.Event // that tells of the release, when nobody is traced any more
+	lastEnd ptrace.Stop  // of a thread of the target
 	spin    spinner
 	awake   awake
 	alert   alert
@@ -253,6 +254,7 @@ func (c *Controller) end() {
 	exit := ptrace.ThreadExit()
 	go func() {
 		exit.Wait()
+		c.publish(c.freed)
 		c.close()
 		close(c.done)
 	}()
@@ -274,6 +276,9 @@ func (c *Controller) cleanup() {
 	if !c.over {
 		c.letAllGo()
 		c.free(ModeRun)
+	}
+	if !c.left {
+		c.publish(c.freed)
 	}
 }
 

@@ -55,6 +55,7 @@ func (c *Controller) detachEach() {
 				if c.unresponsive(t, stuckForLeaving) {
 					c.abandon(t)
 					delete(c.threads, t.tid)
+					c.childGone(t.creator)
 				}
 			}
 		})

@@ -131,7 +131,7 @@ func (c *Controller) free(m Mode) {
 	if m == ModeStop {
 		e.Threads = c.asleep
 	}
-	c.publish(e)
+	c.freed = e
 	c.over = true
 	c.closeQueue(ErrReleased)
 }
