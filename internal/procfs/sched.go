@@ -53,3 +53,15 @@ func ParseSyscall(b []byte) (Syscall, error) {
 	}
 	return c, nil
 }
+
+// ReadSyscall reads /proc/PID/task/TID/syscall. It needs the permission
+// PTRACE_MODE_ATTACH.
+func ReadSyscall(pid, tid int) (Syscall, error) {
+	p := taskPath(pid, tid, "syscall")
+	var buf [256]byte
+	b, err := p.read(buf[:0])
+	if err != nil {
+		return Syscall{}, err
+	}
+	return ParseSyscall(b)
+}

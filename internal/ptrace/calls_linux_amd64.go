@@ -2,6 +2,7 @@ package ptrace
 
 import (
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -307,23 +308,31 @@ func HasChildren() bool {
 }
 
 // An Exit waits for the end of one OS thread of this program.
-type Exit struct{ pidfd int }
+type Exit struct{ tid, pidfd int }
 
 // pidfdThread is PIDFD_THREAD (Linux 6.9): a descriptor for one thread.
 const pidfdThread = unix.O_EXCL
 
 // ThreadExit returns an Exit for the calling OS thread.
-func ThreadExit() (*Exit, error) {
-	fd, err := unix.PidfdOpen(ThreadID(), pidfdThread)
-	if err != nil {
-		return nil, err
+func ThreadExit() *Exit {
+	e := &Exit{tid: ThreadID(), pidfd: -1}
+	if fd, err := unix.PidfdOpen(e.tid, pidfdThread); err == nil {
+		e.pidfd = fd
 	}
-	return &Exit{fd}, nil
+	return e
 }
 
 // Wait returns when the thread has exited: the kernel has then let go of all that it
-// traced. To be called once, from another thread.
+// traced. To be called once, from another thread. Where there is no descriptor to wait
+// for, before Linux 6.9 or because there are too many, it asks for the thread again and
+// again: nothing else tells of an end that comes after the tracees were let go.
 func (e *Exit) Wait() {
+	for e.pidfd < 0 {
+		if Kill(ProcessID(), e.tid, 0) != nil {
+			return
+		}
+		time.Sleep(20 * time.Microsecond)
+	}
 	fds := []unix.PollFd{{Fd: int32(e.pidfd), Events: unix.POLLIN}}
 	for {
 		if _, err := unix.Poll(fds, -1); err != unix.EINTR {

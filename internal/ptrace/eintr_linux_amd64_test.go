@@ -196,3 +196,49 @@ func TestRestartNeedsACall(t *testing.T) {
 		t.Errorf("undone: %+v, want %+v", r, before)
 	}
 }
+
+// TestRemainderIsWritten: a nanosleep that a stop interrupts writes what is left, and goes on and succeeds.
+func TestRemainderIsWritten(t *testing.T) {
+	g := ptest.StartWith(t, &ptest.Options{Foreign: true, Truth: ptest.NewTruth(t)}, ptest.BuildC(t, "naps.c"))
+	g.Ready()
+	g.AwaitWork(3)
+	if n := g.Truth.Kind(0); n != 0 {
+		t.Errorf("alone, %d calls have written what is left", n)
+	}
+	x := newTracer(t)
+	x.seize(g.PID, 0)
+	g.WaitFor("a remainder", func() bool {
+		x.halt(g.PID)
+		x.must(Cont(g.PID, 0))
+		return g.Truth.Kind(0) > 0
+	})
+	if n := g.Truth.EINTR(); n != 0 {
+		t.Errorf("%d EINTRs", n)
+	}
+}
+
+// TestRequeuedFutex: a thread that was moved to another futex waits, after a stop, on the one that its
+// call names.
+func TestRequeuedFutex(t *testing.T) {
+	for _, stop := range []bool{false, true} {
+		g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "requeue.c"))
+		g.Ready()
+		want := "1 0"
+		if stop {
+			want = "0 1"
+			x := newTracer(t)
+			for _, tid := range g.Threads() {
+				if tid != g.PID {
+					x.seize(tid, 0)
+					x.halt(tid)
+					x.must(Cont(tid, 0))
+					awaitCall(g, tid, unix.SYS_FUTEX)
+				}
+			}
+		}
+		g.Stdin.Close()
+		if got := g.Line(); got != want {
+			t.Errorf("stopped: %v: woken on the second and the first futex: %s, want %s", stop, got, want)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package ptrace
 
 import (
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -29,4 +30,11 @@ func Prompt() {
 	attr.Flags |= unix.SCHED_FLAG_RESET_ON_FORK
 	attr.Runtime = shortSlice
 	syscall.RawSyscall(unix.SYS_SCHED_SETATTR, 0, uintptr(unsafe.Pointer(&attr)), 0)
+}
+
+// Doze sleeps for a moment without telling the Go scheduler, which might have other plans for
+// the thread when it wakes.
+func Doze(d time.Duration) {
+	ts := unix.NsecToTimespec(int64(d))
+	unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&ts)), 0, 0)
 }

@@ -83,6 +83,17 @@ func (r *Regs) SetTrapFlag(on bool) {
 	}
 }
 
+// The flags that arithmetic sets. No instruction that does leaves all of them set: a result
+// that is zero is not negative.
+const arithmetic = 0x8d5 // CF, PF, AF, ZF, SF, OF
+
+// Mark marks a thread that is about to make a system call. The mark is there until the thread
+// has come back from the call and has computed something; no program looks for flags there.
+func (r *Regs) Mark() { r.Eflags |= arithmetic }
+
+// Marked reports whether a thread has a mark.
+func (r *Regs) Marked() bool { return r.Eflags&arithmetic == arithmetic }
+
 // FP returns the frame pointer register, whatever the program uses it for.
 func (r *Regs) FP() uint64 { return r.Rbp }
 
@@ -156,8 +167,17 @@ func (r *Regs) SyscallArgs() [6]uint64 {
 	return [6]uint64{r.Rdi, r.Rsi, r.Rdx, r.R10, r.R8, r.R9}
 }
 
+// SetSyscallArg changes argument i of the system call that the thread is about to make.
+func (r *Regs) SetSyscallArg(i int, v uint64) {
+	*[...]*uint64{&r.Rdi, &r.Rsi, &r.Rdx, &r.R10, &r.R8, &r.R9}[i] = v
+}
+
 // syscallLen is the length of the SYSCALL and INT 0x80 instructions.
 const syscallLen = 2
+
+// SyscallLength is how far a thread that has made a system call stands behind one that is
+// about to make it.
+const SyscallLength = syscallLen
 
 // user64 is the code segment selector of 64-bit user code.
 const user64 = 0x33

@@ -46,6 +46,12 @@ func (r *Regs) TrapFlag() bool { return false }
 // SetTrapFlag does nothing.
 func (r *Regs) SetTrapFlag(bool) {}
 
+// Mark does nothing.
+func (r *Regs) Mark() {}
+
+// Marked reports false.
+func (r *Regs) Marked() bool { return false }
+
 // FP returns 0.
 func (r *Regs) FP() uint64 { return 0 }
 
@@ -67,6 +73,9 @@ func (r *Regs) SyscallReturn() (nr int64, result int64, ok bool) { return 0, 0, 
 // SyscallArgs returns zeros.
 func (r *Regs) SyscallArgs() [6]uint64 { return [6]uint64{} }
 
+// SetSyscallArg does nothing.
+func (r *Regs) SetSyscallArg(int, uint64) {}
+
 // HandlerContext reports false.
 func (r *Regs) HandlerContext() (addr uint64, ok bool) { return 0, false }
 
@@ -87,6 +96,9 @@ func (r *Regs) SetSyscallResult(int64) {}
 
 // AtSyscall reports false.
 func (r *Regs) AtSyscall(uint64, int64) bool { return false }
+
+// SyscallLength is 0.
+const SyscallLength = 0
 
 // CallRestart is no system call's number.
 const CallRestart = -1

@@ -5,6 +5,7 @@ package ptrace
 import (
 	"errors"
 	"syscall"
+	"time"
 )
 
 // Supported reports whether this platform has the calls of this package.
@@ -112,11 +113,15 @@ func (c *Child) Abandon()             {}
 // Exit waits for the end of one OS thread.
 type Exit struct{}
 
-func ThreadExit() (*Exit, error) { return nil, errNo }
-func (e *Exit) Wait()            {}
+func ThreadExit() *Exit { return nil }
+func (e *Exit) Wait()   {}
 
 // Memory is the memory of a stopped thread.
 type Memory struct{ TID int }
 
 func (m Memory) ReadAt(p []byte, addr int64) (int, error)  { return 0, errNo }
 func (m Memory) WriteAt(p []byte, addr int64) (int, error) { return 0, errNo }
+
+func Note(tid int) (uint64, error)       { return 0, errNo }
+func SetNote(tid int, note uint64) error { return errNo }
+func Doze(d time.Duration)               {}

@@ -177,6 +177,28 @@ func TestDeadLeader(t *testing.T) {
 	g.AwaitWork(1)
 }
 
+// TestThreadExitWithoutDescriptor: where no descriptor is to be had the end of a thread is seen as well,
+// and not before its tracees are free.
+func TestThreadExitWithoutDescriptor(t *testing.T) {
+	cat := startCat(t)
+	for range 50 {
+		exits := make(chan *Exit)
+		go func() {
+			lockFit(t)
+			exit := &Exit{tid: ThreadID(), pidfd: -1}
+			if err := Seize(cat.PID, 0); err != nil {
+				t.Error(err)
+			}
+			exits <- exit
+		}()
+		(<-exits).Wait()
+		if tid := cat.TracerPID(); tid != 0 {
+			t.Fatalf("traced by %d, which has ended", tid)
+		}
+	}
+	echo(t, cat)
+}
+
 // TestTracerThreadEnds: when a tracing thread ends, the kernel lets go of what it traced, or kills it
 // if it was told so, before the thread's descriptor is ready (PIDFD_THREAD).
 func TestTracerThreadEnds(t *testing.T) {
@@ -184,10 +206,8 @@ func TestTracerThreadEnds(t *testing.T) {
 	exits, errs := make(chan *Exit, 1), make(chan error, 1)
 	go func() {
 		lockFit(t) // and never unlocked: the thread ends with the goroutine
-		exit, err := ThreadExit()
-		if err == nil {
-			err = Seize(free.PID, 0)
-		}
+		exit := ThreadExit()
+		err := Seize(free.PID, 0)
 		if err == nil {
 			err = Seize(doomed.PID, OptExitKill)
 		}

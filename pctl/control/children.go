@@ -96,7 +96,11 @@ func (c *Controller) birth(t *thread, kind ptrace.Kind) {
 			return // being killed: the child tells what it is
 		}
 		r = c.classify(child, t.tid, &t.regs)
-		c.add(child, r, stateBorn).fresh = true
+		born := c.add(child, r, stateBorn)
+		born.fresh = true
+		if r == roleCopy {
+			t.child, born.creator = born, t
+		}
 	}
 	if kind == ptrace.KindVfork {
 		t.vfork = true
@@ -124,11 +128,23 @@ func (c *Controller) announce(t *thread, child int, r role, kind ptrace.Kind) {
 // letGo lifts our breakpoints out of the memory of a process that was forked off the
 // target, and detaches it before it has run an instruction.
 func (c *Controller) letGo(t *thread) {
+	creator := t.creator
+	t.creator = nil
 	c.drop(t)
 	c.clean(t)
 	c.moveOut(t)
 	c.flushRegs(t)
 	c.detach(t, t.m.signal)
+	c.childGone(creator)
+}
+
+// childGone lets the creator of a process go on, which stands in the event of its birth until the
+// child is let go: it may trace its children itself, and there is but one tracer at a time.
+func (c *Controller) childGone(creator *thread) {
+	if creator != nil {
+		creator.child = nil
+		c.settle(creator)
+	}
 }
 
 // clean takes our breakpoints out of the memory of a forked process. Where there is no

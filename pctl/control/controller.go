@@ -134,11 +134,13 @@ type Controller struct {
 	asleep  int            // so many of those sleep uninterruptibly
 	leaving bool           // being left stopped, by a SIGSTOP of ours
 	over    bool
-	lastEnd ptrace.Stop // of a thread of the target
+	freed   notify.Event // that tells of the release, when nobody is traced any more
+	lastEnd ptrace.Stop  // of a thread of the target
 	spin    spinner
 	awake   awake
 	alert   alert
 	alarm   alarm
+	clocks  clocks
 
 	mem          memory
 	user         bkpt.Memory // the same as the target itself may use it
@@ -246,21 +248,20 @@ func (c *Controller) main(start func(*Controller) error, started chan<- error, f
 	c.loop()
 }
 
-// end tells that the control goroutine is done. Threads that could not be detached are
-// let go by the kernel when this OS thread exits: then that is waited for, so that nobody
-// who has seen Done finds them traced.
+// end tells that the control goroutine is done, when what it had is closed. Threads that
+// were not detached are let go by the kernel when this OS thread exits: that is waited for,
+// so that nobody who has seen Done finds them traced, and nothing delays it.
 func (c *Controller) end() {
 	if !c.left {
+		c.close()
 		close(c.done)
 		return
 	}
-	exit, err := ptrace.ThreadExit()
-	if err != nil { // no descriptors, or Linux before 6.9: moments later
-		close(c.done)
-		return
-	}
+	exit := ptrace.ThreadExit()
 	go func() {
 		exit.Wait()
+		c.publish(c.freed)
+		c.close()
 		close(c.done)
 	}()
 }
@@ -279,26 +280,30 @@ func fit() bool {
 // panic goes on; whoever waits for the end of this control is told in any case.
 func (c *Controller) cleanup() {
 	if !c.over {
-		c.detachAll()
+		c.letAllGo()
 		c.free(ModeRun)
 	}
-	c.closeProbes()
-	c.closeMemory()
-	c.watch.Close()
-	for _, s := range c.retired {
-		s.Close()
+	if !c.left {
+		c.publish(c.freed)
 	}
 }
 
 // abort lets go of what a failed start has seized.
 func (c *Controller) abort() {
 	if len(c.threads) > 0 {
-		c.detachAll()
+		c.letAllGo()
 	}
+	if s := c.Space(); s != nil {
+		c.retired = append(c.retired, s)
+	}
+}
+
+// close closes what control had, when it is over.
+func (c *Controller) close() {
 	c.closeProbes()
 	c.closeMemory()
 	c.watch.Close()
-	if s := c.Space(); s != nil {
+	for _, s := range c.retired {
 		s.Close()
 	}
 }

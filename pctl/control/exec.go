@@ -117,10 +117,18 @@ func (c *Controller) vanished(t *thread) {
 	switch {
 	case leader == nil:
 		c.add(c.pid, roleThread, stateRunning)
-	case leader.m.state == stateStopped:
+	case leader.m.state == stateStopped && !c.stands(leader):
 		c.drop(leader)
 		c.add(c.pid, roleThread, stateRunning)
 	}
+}
+
+// stands reports whether a thread is in the stop that it has reported. One that has taken its number
+// by execve(2) runs, or has its own report to make.
+func (c *Controller) stands(t *thread) bool {
+	var regs ptrace.Regs
+	s, err := ptrace.PeekTID(t.tid, false)
+	return err == nil && s.Kind == ptrace.KindNone && ptrace.GetRegs(t.tid, &regs) == nil
 }
 
 // openMemory binds to the address space that the target has now. The descriptor

@@ -10,7 +10,11 @@ import (
 
 // hold makes one thread stop and stay.
 func (c *Controller) hold(t *thread) {
-	c.interrupt(t, t.m.hold())
+	a := t.m.hold()
+	if a == actInterrupt {
+		c.noteSleep(t)
+	}
+	c.interrupt(t, a)
 	if t.m.state != stateStopped && !t.awaited {
 		t.awaited = true
 		c.awaited++

@@ -156,6 +156,9 @@ func (c *Controller) settle(t *thread) {
 		c.arrived(t)
 		return
 	}
+	if t.child != nil {
+		return
+	}
 	if c.parting {
 		c.part(t)
 		return
@@ -168,6 +171,7 @@ func (c *Controller) resume(t *thread) {
 	if t.over != nil && !c.stepOff(t) {
 		return // a single step is under way
 	}
+	lent := c.grant(t)
 	c.flushRegs(t)
 	var err error
 	switch t.m.settle() {
@@ -175,6 +179,7 @@ func (c *Controller) resume(t *thread) {
 		c.resumed = c.resumed && !beginsStop(t.m.signal)
 		c.resuming(t)
 		err = ptrace.Cont(t.tid, t.m.signal)
+		c.repay(t, lent)
 	case actListen:
 		c.resuming(t)
 		if err = ptrace.Listen(t.tid); err == nil {
@@ -225,6 +230,10 @@ func (c *Controller) drop(t *thread) {
 	if t.role == roleThread {
 		c.strike(t.tid)
 	}
+	if t.child != nil {
+		t.child.creator = nil
+	}
+	c.childGone(t.creator)
 }
 
 // lost is called when there is nothing left to wait for although the target was not
@@ -273,7 +282,7 @@ func (c *Controller) finish(err error) {
 	c.held.Store(0)
 	c.ending = true
 	if len(c.threads) > 0 {
-		c.detachAll()
+		c.letAllGo()
 	}
 	c.over = true
 	c.closeQueue(err)

@@ -10,8 +10,12 @@ import (
 
 // detachAll lets go of everything that is traced: traps leave the text, then each
 // thread is detached with the signal that it was about to receive. A thread that
-// cannot be stopped is let go by the kernel when this OS thread ends, moments later.
+// cannot be stopped, or sleeps in a system call, is let go by the kernel when this OS
+// thread ends, moments later.
 func (c *Controller) detachAll() {
+	if c.holds == 0 {
+		c.stopAwake()
+	}
 	c.stopAll()
 	if c.over {
 		return
@@ -31,36 +35,6 @@ func (c *Controller) detachAll() {
 		c.leave(t)
 	}
 	clear(c.threads)
-}
-
-// detachEach lets each thread go as soon as it stops: where there are no traps, nobody
-// has to wait for the others.
-func (c *Controller) detachEach() {
-	c.parting = true
-	for len(c.threads) > 0 && !c.over {
-		pending := make([]*thread, 0, len(c.threads))
-		for _, t := range c.threads {
-			switch {
-			case t.m.state == stateStopped:
-				c.part(t)
-				continue
-			case t.vfork:
-				c.abandon(t)
-				delete(c.threads, t.tid)
-				continue
-			}
-			c.interrupt(t, t.m.ask())
-			pending = append(pending, t)
-		}
-		c.gather(pending, func(t *thread) bool { return c.threads[t.tid] == t }, func() {
-			for _, t := range c.threads {
-				if c.unresponsive(t, stuckForLeaving) {
-					c.abandon(t)
-					delete(c.threads, t.tid)
-				}
-			}
-		})
-	}
 }
 
 // part detaches one thread and forgets it.
@@ -93,12 +67,14 @@ func (c *Controller) leave(t *thread) {
 		c.abandon(t)
 		return
 	}
+	lent := c.grant(t)
 	c.flushRegs(t)
 	sig := t.m.signal
 	if t.m.group {
 		sig = 0
 	}
 	c.detach(t, sig)
+	c.repay(t, lent)
 }
 
 // detach has a stopped thread go on untraced. One that is being killed has left its stop,
@@ -131,11 +107,11 @@ func (c *Controller) release(m Mode) {
 		c.until(func() bool { return false }, nil)
 		return
 	}
-	if m == ModeRun && c.holds == 0 && c.table.Len() == 0 && !c.reserved && c.probes.signals == nil {
-		c.detachEach()
+	if m == ModeRun {
+		c.letAllGo()
 	} else {
 		c.stopAll()
-		if m == ModeStop && !c.over && !c.stopProcess() {
+		if !c.over && !c.stopProcess() {
 			m = ModeRun
 		}
 		c.detachAll()
@@ -156,7 +132,7 @@ func (c *Controller) free(m Mode) {
 	if m == ModeStop {
 		e.Threads = c.asleep
 	}
-	c.publish(e)
+	c.freed = e
 	c.over = true
 	c.closeQueue(ErrReleased)
 }

@@ -37,6 +37,8 @@ type thread struct {
 	role role
 	m    machine
 
+	child       *thread        // process that it has made and that is still to be let go
+	creator     *thread        // who waits for that
 	fresh       bool           // its first stop is still to come
 	awaited     bool           // counted in Controller.awaited
 	parked      bool           // does not answer interrupts now: uninterruptible, or a dead leader
@@ -61,6 +63,7 @@ type thread struct {
 	arrival  arrival          // at a uprobe
 	back     bool             // has been set back in front of the int3 that it is stopped by
 	rewound  rewound
+	slept    seen // before it was interrupted
 	call     blockedCall
 }
 

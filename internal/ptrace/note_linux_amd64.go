@@ -1,0 +1,36 @@
+package ptrace
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A thread's debug status register (DR6) is a word of the kernel's that only tracers see. It
+// is written by them and at a debug exception of the thread, and read when the next tracer
+// asks. So it keeps a note about a stopped thread, from one tracer to the next. The bits that
+// the processor sets are left as they are without an exception: some debuggers look at them.
+const (
+	debugStatus = 848 + 6*8 // offset of u_debugreg[6] in struct user
+	noteUnused  = 0xffff
+	noteIdle    = 0x0ff0
+)
+
+// NoteBits is how much of a note there is room for: the upper bits of a word.
+const NoteBits = 48
+
+// Note returns the note about a stopped thread: the lower 16 bits are 0.
+func Note(tid int) (uint64, error) {
+	var word uint64
+	// The system call stores the word where the C library would return it.
+	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_PEEKUSR, uintptr(tid), debugStatus, uintptr(unsafe.Pointer(&word)), 0, 0)
+	if e != 0 {
+		return 0, e
+	}
+	return word &^ noteUnused, nil
+}
+
+// SetNote makes a note about a stopped thread. It stays when the thread is let go.
+func SetNote(tid int, note uint64) error {
+	return call(unix.PTRACE_POKEUSR, tid, debugStatus, uintptr(note&^noteUnused|noteIdle))
+}

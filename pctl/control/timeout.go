@@ -1,0 +1,393 @@
+package control
+
+import (
+	"encoding/binary"
+	"syscall"
+	"time"
+
+	"ptools/internal/procfs"
+	"ptools/internal/ptrace"
+)
+
+// A call that is made again is given what is left of its timeout, so that it ends when it
+// would have ended:
+//
+//   - When the wait began is known from the scheduler: when the thread was on a processor last
+//     before we interrupted it. Of a call that was made again that was the last visit, perhaps
+//     another tracer's, so a note of its end is left with the thread (ptrace.SetNote).
+//   - A timeout that is an argument is changed in the register, which a call may spoil by the
+//     calling convention. One that lies in memory, or is the socket's, is changed until the
+//     thread is in its call again, some ten microseconds, and is then as it was.
+//
+// Where that is not possible, in memory that the target may not write to for instance, the
+// call gets its full time, and the result of a timeout if it is met again when its time is up.
+// What is lent is at least 10 ms (leastLent).
+
+// source says where the relative timeout of a call is found.
+type source uint8
+
+const (
+	inMillis   source = iota // the argument itself, in ms; negative: none
+	inTimespec               // the argument points to a struct timespec; null: none
+	inReceive                // SO_RCVTIMEO of the socket in the first argument
+	inSend                   // its SO_SNDTIMEO
+	inRing                   // in struct io_uring_getevents_arg, where the flags say so
+)
+
+// timeout describes a call whose relative timeout would begin again.
+type timeout struct {
+	source source
+	arg    int
+	result int64 // what the call returns when its time is up
+}
+
+const eagain = -int64(syscall.EAGAIN)
+
+// timeouts has the calls of x86-64 that return EINTR at any interruption and have a
+// relative timeout. The calls on sockets do so only where the socket has one.
+var timeouts = map[int64]timeout{
+	232: {inMillis, 3, 0},                         // epoll_wait
+	281: {inMillis, 3, 0},                         // epoll_pwait
+	441: {inTimespec, 3, 0},                       // epoll_pwait2
+	208: {inTimespec, 4, 0},                       // io_getevents
+	333: {inTimespec, 4, 0},                       // io_pgetevents
+	426: {inRing, 4, -int64(syscall.ETIME)},       // io_uring_enter
+	220: {inTimespec, 3, eagain},                  // semtimedop
+	128: {inTimespec, 2, eagain},                  // rt_sigtimedwait
+	0:   {inReceive, 0, eagain},                   // read
+	19:  {inReceive, 0, eagain},                   // readv
+	45:  {inReceive, 0, eagain},                   // recvfrom
+	47:  {inReceive, 0, eagain},                   // recvmsg
+	299: {inReceive, 0, eagain},                   // recvmmsg
+	43:  {inReceive, 0, eagain},                   // accept
+	288: {inReceive, 0, eagain},                   // accept4
+	1:   {inSend, 0, eagain},                      // write
+	20:  {inSend, 0, eagain},                      // writev
+	44:  {inSend, 0, eagain},                      // sendto
+	46:  {inSend, 0, eagain},                      // sendmsg
+	307: {inSend, 0, eagain},                      // sendmmsg
+	42:  {inSend, 0, -int64(syscall.EINPROGRESS)}, // connect
+}
+
+// option returns the socket option that a timeout is.
+func (to timeout) option() int {
+	if to.source == inSend {
+		return procfs.SendTimeout
+	}
+	return procfs.ReceiveTimeout
+}
+
+// blockedCall is a call with a timeout that a thread was moved back to.
+type blockedCall struct {
+	timeout
+	nr       int64
+	args     [6]uint64 // as the program has them
+	pc, sp   uint64
+	limit    time.Duration // how long the call waits by its present arguments
+	deadline time.Duration // when it ends, by CLOCK_MONOTONIC; the latest it can be while slept is set
+	slept    seen          // its wait, if that gives the deadline
+}
+
+// seen is what is known of a sleeping thread from before it was interrupted.
+type seen struct {
+	at  time.Duration // when that was
+	run procfs.LastRun
+}
+
+// noteSleep is called before a thread is interrupted: for how long has it slept in a call
+// with a timeout?
+func (c *Controller) noteSleep(t *thread) {
+	t.slept = seen{}
+	pid := c.pidOf(t)
+	call, err := procfs.ReadSyscall(pid, t.tid)
+	if err != nil || call.Running {
+		return
+	}
+	to, timed := timeouts[call.Nr]
+	if !timed {
+		return
+	}
+	if _, timed = c.timeoutOf(to, call.Args); !timed {
+		return
+	}
+	if run, err := procfs.ReadLastRun(pid, t.tid); err == nil {
+		t.slept = seen{procfs.Monotonic(), run}
+	}
+}
+
+// settleDeadline finds out when a call ends whose wait was seen. It may take as long as a
+// processor is busy, so it is done when the thread is about to run.
+func (c *Controller) settleDeadline(b *blockedCall) {
+	slept := b.slept
+	b.slept = seen{}
+	if slept.at == 0 {
+		return
+	}
+	if ahead, err := c.clocks.ahead(slept.run.CPU); err == nil {
+		begun := min(slept.run.At+ahead, slept.at)
+		b.deadline = min(max(begun+b.limit, slept.at), b.deadline)
+	}
+}
+
+// clocks keeps what was found out about the clocks of processors for a while: they drift.
+type clocks map[int]cpuClock
+
+type cpuClock struct{ asked, ahead time.Duration }
+
+const clockGood = 50 * time.Millisecond
+
+func (k *clocks) ahead(cpu int) (time.Duration, error) {
+	now := procfs.Monotonic()
+	if e, ok := (*k)[cpu]; ok && now-e.asked < clockGood {
+		return e.ahead, nil
+	}
+	ahead, err := procfs.CPUClock(cpu)
+	if err != nil {
+		return 0, err
+	}
+	if *k == nil {
+		*k = clocks{}
+	}
+	(*k)[cpu] = cpuClock{now, ahead}
+	return ahead, nil
+}
+
+// noteTimeout finds out when a call that is made again is to end. One that was made again
+// before is told from another of its kind by the mark in the thread's flags, which nothing but
+// such a call has.
+func (c *Controller) noteTimeout(t *thread, nr int64, args [6]uint64) {
+	before, slept, now := t.call, t.slept, procfs.Monotonic()
+	t.call, t.slept = blockedCall{}, seen{}
+	to, timed := timeouts[nr]
+	if !timed {
+		return
+	}
+	limit, timed := c.timeoutOf(to, args)
+	if !timed {
+		return
+	}
+	b := blockedCall{timeout: to, nr: nr, args: args, pc: t.regs.PC(), sp: t.regs.SP(), limit: limit}
+	again := t.regs.Marked()
+	if again && before.same(&b) {
+		b.deadline, b.slept, b.args = before.deadline, before.slept, before.args
+	} else if end, ok := b.noted(t.tid, now); again && ok {
+		b.deadline = end
+	} else {
+		b.deadline, b.slept = now+limit, slept
+	}
+	t.call = b
+}
+
+// same reports whether o is the same call, met again.
+func (b *blockedCall) same(o *blockedCall) bool {
+	return b.deadline != 0 && b.nr == o.nr && b.fixed() == o.fixed() && b.pc == o.pc && b.sp == o.sp
+}
+
+// fixed returns the arguments that stay when the call is given what is left.
+func (b *blockedCall) fixed() [6]uint64 {
+	args := b.args
+	if b.source == inMillis {
+		args[b.arg] = 0
+	}
+	return args
+}
+
+// A note has the end of a call in milliseconds, as many bits as there are, and says by a
+// checksum which call that is.
+const (
+	noteEnd = 32
+	noteTag = 16
+)
+
+// tag returns the checksum of a call.
+func (b *blockedCall) tag() uint64 {
+	args := b.fixed()
+	h := uint64(14695981039346656037) // FNV-1a, by words
+	for _, v := range append(args[:], b.pc, b.sp, uint64(b.nr)) {
+		h = (h ^ v) * 1099511628211
+	}
+	return h >> (64 - noteTag) << (noteEnd - noteTag)
+}
+
+// note leaves the end of a call with its thread.
+func (b *blockedCall) note(tid int) {
+	ms := (b.deadline + time.Millisecond - 1) / time.Millisecond
+	ptrace.SetNote(tid, uint64(uint32(ms))<<noteEnd|b.tag())
+}
+
+// noted returns the end of a call that another tracer has left with its thread.
+func (b *blockedCall) noted(tid int, now time.Duration) (time.Duration, bool) {
+	note, err := ptrace.Note(tid)
+	if err != nil || note&(1<<noteEnd-1) != b.tag() {
+		return 0, false
+	}
+	ms := now / time.Millisecond
+	end := (ms + time.Duration(int32(uint32(note>>noteEnd)-uint32(ms)))) * time.Millisecond
+	return end, end <= now+b.limit+time.Millisecond // it waits no longer than that
+}
+
+// takeBack gives a call that is not made again its own arguments.
+func (b *blockedCall) takeBack(r *ptrace.Regs) {
+	if b.deadline != 0 && b.source == inMillis {
+		r.SetSyscallArg(b.arg, b.args[b.arg])
+	}
+}
+
+// leastLent is the shortest time that is lent: the loan has to be repaid before the call returns
+// and the program can see it.
+const leastLent = 10 * time.Millisecond
+
+// loan is a timeout that was changed until a thread is in its call.
+type loan struct{ repay func() }
+
+// grant gives a call that is about to be made again what is left of its time. repay has to be
+// called when the thread runs.
+func (c *Controller) grant(t *thread) loan {
+	b := &t.call
+	if t.rewound.pc == 0 || b.deadline == 0 || c.loadRegs(t) != nil || !t.regs.AtSyscall(t.rewound.pc, t.rewound.nr) {
+		return loan{}
+	}
+	c.settleDeadline(b)
+	b.note(t.tid)
+	t.regs.Mark()
+	t.dirty = true
+	left := max(b.deadline-procfs.Monotonic(), 0)
+	if b.source == inMillis {
+		t.regs.SetSyscallArg(b.arg, uint64((left+time.Millisecond-1)/time.Millisecond))
+		return loan{}
+	}
+	if left == 0 {
+		t.regs.FinishSyscall(b.result)
+		t.rewound = rewound{}
+		return loan{}
+	}
+	left = max(left, leastLent)
+	var back func()
+	switch b.source {
+	case inTimespec:
+		back = c.lendTimespec(b.args[b.arg], left)
+	case inRing:
+		back = c.lendTimespec(c.ringTimespec(b.args[3], b.args[b.arg]), left)
+	default:
+		back = c.lendSocket(b, left)
+	}
+	if back != nil {
+		c.alert.thread.On() // it is to be repaid before the call returns
+	}
+	return loan{back}
+}
+
+// lendTimespec changes a struct timespec of the target, and returns what undoes that; nil if it
+// cannot be changed.
+func (c *Controller) lendTimespec(addr uint64, left time.Duration) (back func()) {
+	var own, lent [16]byte
+	if _, err := c.user.ReadAt(own[:], int64(addr)); err != nil {
+		return nil
+	}
+	binary.LittleEndian.PutUint64(lent[:], uint64(left/time.Second))
+	binary.LittleEndian.PutUint64(lent[8:], uint64(left%time.Second))
+	if n, err := c.user.WriteAt(lent[:], int64(addr)); err != nil {
+		if n > 0 {
+			c.user.WriteAt(own[:n], int64(addr))
+		}
+		return nil
+	}
+	user := c.user
+	return func() { user.WriteAt(own[:], int64(addr)) }
+}
+
+// lendSocket changes the timeout of the socket.
+func (c *Controller) lendSocket(b *blockedCall, left time.Duration) (back func()) {
+	s, err := procfs.OpenSocket(c.pid, int(int32(b.args[b.arg])))
+	if err != nil {
+		return nil
+	}
+	own, err := s.Timeout(b.option())
+	if err != nil || own == 0 || s.SetTimeout(b.option(), left) != nil {
+		s.Close()
+		return nil
+	}
+	return func() {
+		s.SetTimeout(b.option(), own)
+		s.Close()
+	}
+}
+
+// repaySoon bounds the wait for a thread that does not get a processor.
+const repaySoon = 50 * time.Millisecond
+
+// repay takes back what a thread was lent, when it is in its call or elsewhere.
+func (c *Controller) repay(t *thread, l loan) {
+	if l.repay == nil {
+		return
+	}
+	defer c.alert.thread.Off()
+	defer l.repay()
+	pid, after := c.pidOf(t), t.call.pc+ptrace.SyscallLength
+	for start := procfs.Monotonic(); procfs.Monotonic()-start < repaySoon; {
+		call, err := procfs.ReadSyscall(pid, t.tid)
+		if err != nil || !call.Running && call.PC != t.call.pc {
+			if err != nil || call.PC != after || call.Nr != t.call.nr {
+				return // it has ended, or been in the call and come back
+			}
+			if st, err := procfs.ReadTaskStat(pid, t.tid); err != nil || st.State == 'S' {
+				return
+			}
+		}
+		ptrace.Doze(20 * time.Microsecond)
+	}
+}
+
+// timeoutOf returns how long the call was to wait; ok is false for a wait without
+// end.
+func (c *Controller) timeoutOf(to timeout, args [6]uint64) (time.Duration, bool) {
+	switch to.source {
+	case inMillis:
+		ms := int32(args[to.arg])
+		return time.Duration(ms) * time.Millisecond, ms >= 0
+	case inTimespec:
+		return c.timespec(args[to.arg])
+	case inRing:
+		return c.timespec(c.ringTimespec(args[3], args[to.arg]))
+	}
+	s, err := procfs.OpenSocket(c.pid, int(int32(args[to.arg])))
+	if err != nil {
+		return 0, false
+	}
+	defer s.Close()
+	d, err := s.Timeout(to.option())
+	return d, err == nil && d > 0
+}
+
+// Flags of io_uring_enter(2).
+const (
+	ringArgument = 1 << 3 // IORING_ENTER_EXT_ARG: the argument is a struct io_uring_getevents_arg
+	ringAbsolute = 1 << 5 // IORING_ENTER_ABS_TIMER: its time is a moment, not a length
+	ringInRegion = 1 << 6 // IORING_ENTER_EXT_ARG_REG: it is in memory that was registered
+)
+
+// ringTimespec returns where an io_uring_enter has its timeout, 0 if it has none.
+func (c *Controller) ringTimespec(flags, arg uint64) uint64 {
+	const tsAt = 16 // offset of the pointer to the struct timespec
+	if flags&(ringArgument|ringAbsolute|ringInRegion) != ringArgument {
+		return 0
+	}
+	ts, _ := c.word(arg + tsAt)
+	return ts
+}
+
+// timespec reads a struct timespec of the target.
+func (c *Controller) timespec(addr uint64) (time.Duration, bool) {
+	var b [16]byte
+	if addr == 0 {
+		return 0, false
+	}
+	if _, err := c.mem.ReadAt(b[:], int64(addr)); err != nil {
+		return 0, false
+	}
+	sec, nsec := binary.LittleEndian.Uint64(b[:]), binary.LittleEndian.Uint64(b[8:])
+	if sec > 1<<31 || nsec >= 1e9 {
+		return 0, false
+	}
+	return time.Duration(sec)*time.Second + time.Duration(nsec), true
+}

@@ -1,0 +1,60 @@
+package control
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"ptools/internal/ptest"
+)
+
+// timedCalls is what timed.c waits in. The timeout of the last one cannot be changed.
+var timedCalls = []string{"epoll_wait", "epoll_pwait2", "sigtimedwait", "semtimedop", "io_getevents", "recv SO_RCVTIMEO", "read SO_RCVTIMEO", "unwritable"}
+
+// TestTimeoutsUnderVisits: a call with a relative timeout ends with its time, however often it is
+// visited, by one tracer or by one after the other.
+func TestTimeoutsUnderVisits(t *testing.T) {
+	needX86(t)
+	const wait = 400 * time.Millisecond
+	nothing := func(*Stopped) error { return nil }
+	for _, test := range []struct {
+		name  string
+		visit func(t *testing.T, pid int) func() bool
+	}{
+		{"one tracer", func(t *testing.T, pid int) func() bool {
+			c := attach(t, pid, nil)
+			return func() bool { return c.Pause(bg, nothing) == nil }
+		}},
+		{"many tracers", func(t *testing.T, pid int) func() bool {
+			return func() bool {
+				c, err := Attach(bg, pid, nil)
+				if err != nil {
+					return false
+				}
+				defer release(t, c, ModeRun)
+				return c.Pause(bg, nothing) == nil
+			}
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			truth := ptest.NewTruth(t)
+			g := ptest.StartWith(t, &ptest.Options{Foreign: true, Truth: truth}, ptest.BuildC(t, "timed.c"), "-t", strconv.Itoa(int(wait/time.Millisecond)), "-n", "3")
+			g.Ready()
+			visits, visit := 0, test.visit(t, g.PID)
+			ticks := time.NewTicker(35 * time.Millisecond)
+			defer ticks.Stop()
+			for begun := time.Now(); time.Since(begun) < 30*wait && visit(); visits++ {
+				<-ticks.C
+			}
+			if out, state := g.Finish(); !state.Success() {
+				t.Errorf("%v: %s", state, out)
+			}
+			for i, name := range timedCalls {
+				excess := time.Duration(truth.Share(i))
+				if excess > wait/2 {
+					t.Errorf("%s: %v longer than %v in %d visits", name, excess, wait, visits)
+				}
+			}
+		})
+	}
+}
