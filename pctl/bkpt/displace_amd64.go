@@ -108,8 +108,9 @@ func (p *Plan) Leave(r *ptrace.Regs, slot uint64, saved Saved, m Memory) (done b
 		return false
 	case after:
 		r.Rip = p.next
-		if p.class == syscalls {
-			// Not sigreturn, which would have restored another rip.
+		if p.class == syscalls && r.Rcx == after {
+			// Not sigreturn, which would have restored another rip, nor a processor with
+			// FRED, whose system calls leave both registers alone.
 			r.Rcx = p.next
 			r.R11 &^= flagTF // of the single step
 		}
