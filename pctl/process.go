@@ -132,6 +132,15 @@ func (p *Process) Lookup(pc uint64) []Frame {
 	return p.Space().Symbolize(pc, handle.Lines, nil)
 }
 
+// Near returns at most n names of functions that resemble the symbol of where, the
+// nearest first, in the objects that it names. It looks at all their symbols.
+func (p *Process) Near(where Where, n int) []string {
+	if where.Symbol == "" {
+		return nil
+	}
+	return p.Space().Near(where.Object, where.Symbol, n)
+}
+
 // Release lets the process go now, in the mode in which it was grabbed,
 // whoever else holds references: they are told (KindReleased, or KindUndead if
 // it was killed). The references stay valid and have to be closed. It returns

@@ -1,6 +1,9 @@
 package handle
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"strings"
 
 	"ptools/internal/elfsym"
@@ -137,6 +140,26 @@ func (s *Space) ByName(object, symbol string) []Symbol {
 		}
 	}
 	return found
+}
+
+// Near returns at most n names of functions that resemble symbol, the nearest first, in
+// the objects of a name. It passes over all their symbols.
+func (s *Space) Near(object, symbol string, n int) []string {
+	best := map[string]int{}
+	for _, o := range s.Named(object) {
+		if o.File == nil {
+			continue
+		}
+		o.File.Near(symbol, func(near elfsym.Near) {
+			if d, ok := best[near.Name]; !ok || near.Distance < d {
+				best[near.Name] = near.Distance
+			}
+		})
+	}
+	names := slices.SortedFunc(maps.Keys(best), func(a, b string) int {
+		return cmp.Or(cmp.Compare(best[a], best[b]), cmp.Compare(a, b))
+	})
+	return names[:min(n, len(names))]
 }
 
 // called reports whether the object goes by a name.
