@@ -155,7 +155,7 @@ func (o *options) setStop(words []string) error {
 	for _, w := range words {
 		p, ok := points[w]
 		if !ok {
-			return fmt.Errorf("%q is no stop point", w)
+			return fmt.Errorf("%q is no stop point: grab, create, exec, preinit, postinit, main or none", w)
 		}
 		if p == 0 && len(words) > 1 {
 			return errors.New("stop point none stands alone")

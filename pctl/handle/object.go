@@ -162,11 +162,16 @@ func (s *Space) Near(object, symbol string, n int) []string {
 	return names[:min(n, len(names))]
 }
 
-// called reports whether the object goes by a name.
+// called reports whether the object goes by a name. The kernel's own goes by the one that
+// the run-time linker has for it as well.
 func (o *object) called(name string) bool {
 	if name == "" || name == o.path || name == o.name {
 		return true
 	}
-	rest, ok := strings.CutPrefix(o.name, name)
-	return ok && (strings.HasPrefix(rest, ".so") || strings.HasSuffix(name, ".so") && strings.HasPrefix(rest, "."))
+	own := o.name
+	if o.id.special == vdsoName {
+		own = vdsoLinkName
+	}
+	rest, ok := strings.CutPrefix(own, name)
+	return ok && (rest == "" || strings.HasPrefix(rest, ".so") || strings.HasSuffix(name, ".so") && strings.HasPrefix(rest, "."))
 }
