@@ -37,7 +37,7 @@ type Exposure = control.Exposure
 // Release modes.
 const (
 	ModeRun  = control.ModeRun  // it runs on, or stays stopped if somebody else stopped it
-	ModeKill = control.ModeKill // it is killed, by the kernel if we die first
+	ModeKill = control.ModeKill // it is killed, by the kernel if we die first; if somebody else stopped it it stays stopped
 	ModeStop = control.ModeStop // it is left stopped, as by SIGSTOP, while we live to do it
 )
 

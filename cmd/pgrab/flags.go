@@ -76,7 +76,7 @@ func parse(args []string, stdout io.Writer) (*options, error) {
 	f.StringVarP(&limit, "time", "t", "", "let go after `DURATION` (default: when the target ends)")
 	f.StringArrayVarP(&wheres, "break", "b", nil, "breakpoint `WHERE`: SYMBOL, OBJECT`SYMBOL, either with +OFFSET,\nor 0xADDRESS (repeatable)")
 	f.BoolVarP(&o.stacks, "where", "w", false, "every thread's stack at each rendezvous; with -b the hit\nthread's stack at each hit")
-	f.StringVarP(&release, "release", "e", "", "what becomes of the target when pgrab lets go or dies:\n`run|kill|stop` (default: run with -p, kill with a COMMAND)")
+	f.StringVarP(&release, "release", "e", "", "what becomes of the target when pgrab lets go or dies:\n`run|kill|stop` (default: run with -p, kill with a COMMAND);\nwhat somebody else has stopped stays stopped")
 	f.StringVar(&trap, "trap", "auto", "what breakpoints are: `auto|int3|uprobe` (the kernel's,\nharmless when pgrab is killed)")
 	f.BoolVar(&o.json, "json", false, "events as JSON lines on standard output")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no event lines, only results")

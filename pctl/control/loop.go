@@ -176,6 +176,7 @@ func (c *Controller) resume(t *thread) {
 		c.resuming(t)
 		err = ptrace.Cont(t.tid, t.m.signal)
 	case actListen:
+		c.spare(t)
 		c.resuming(t)
 		if err = ptrace.Listen(t.tid); err == nil {
 			c.listens(t)
