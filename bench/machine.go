@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"runtime"
 	"strings"
+
+	"ptools/internal/ptest"
 )
 
 // machine is where it was measured.
@@ -26,7 +28,7 @@ var peers = [][2]string{{"gdb", "--version"}, {"eu-stack", "--version"}, {"strac
 
 func describe() machine {
 	m := machine{
-		CPU: field("/proc/cpuinfo", "model name"), CPUs: runtime.NumCPU(), Memory: field("/proc/meminfo", "MemTotal"),
+		CPU: ptest.Processor(), CPUs: runtime.NumCPU(), Memory: field("/proc/meminfo", "MemTotal"),
 		Go: runtime.Version(), LoadBefore: loadAverage(),
 	}
 	if b, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {

@@ -71,7 +71,7 @@
 //
 // What is left of a process when it is let go, or when the program that holds
 // it dies, is its release mode: ModeRun lets it run on, ModeKill kills it (the
-// kernel does, if we cannot), ModeStop leaves it stopped for another tool. The
+// kernel does, if we cannot) unless somebody else has stopped it, ModeStop leaves it stopped for another tool. The
 // last needs us alive: after our own SIGKILL nobody holds the process, and it
 // runs on.
 //

@@ -33,6 +33,7 @@ const (
 	KindSignal        = notify.Signal        // delivered: TID, Signal
 	KindGroupStop     = notify.GroupStop     // by job control or a SIGSTOP: Signal
 	KindGroupContinue = notify.GroupContinue // by a SIGCONT
+	KindBreakRefused  = notify.BreakRefused  // a breakpoint could not be set at its symbol: Addr, Symbol, Offset, Object, Err
 	KindUndead        = notify.Undead        // the process has ended: Exited and Code, or Signal and Core
 	KindLost          = notify.Lost          // control has ended, the process perhaps not: Err
 	KindReleased      = notify.Released      // we have let it go: Mode

@@ -37,7 +37,7 @@ type Exposure = control.Exposure
 // Release modes.
 const (
 	ModeRun  = control.ModeRun  // it runs on, or stays stopped if somebody else stopped it
-	ModeKill = control.ModeKill // it is killed, by the kernel if we die first
+	ModeKill = control.ModeKill // it is killed, by the kernel if we die first; if somebody else stopped it it stays stopped
 	ModeStop = control.ModeStop // it is left stopped, as by SIGSTOP, while we live to do it
 )
 
@@ -130,6 +130,15 @@ func (p *Process) Maps() ([]Map, error) {
 // is known there is one frame with PC alone.
 func (p *Process) Lookup(pc uint64) []Frame {
 	return p.Space().Symbolize(pc, handle.Lines, nil)
+}
+
+// Near returns at most n names of functions that resemble the symbol of where, the
+// nearest first, in the objects that it names. It looks at all their symbols.
+func (p *Process) Near(where Where, n int) []string {
+	if where.Symbol == "" {
+		return nil
+	}
+	return p.Space().Near(where.Object, where.Symbol, n)
 }
 
 // Release lets the process go now, in the mode in which it was grabbed,

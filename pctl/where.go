@@ -18,7 +18,8 @@ type Where struct {
 
 // ParseWhere reads SYMBOL, OBJECT`SYMBOL, either followed by +OFFSET, or
 // 0xADDRESS. Offsets are decimal, or hexadecimal after 0x. A plus sign that no
-// number follows belongs to the symbol, as in C++'s operator+.
+// number follows belongs to the symbol, as in C++'s operator+. FILE:LINE and patterns
+// (mall*) are refused: as symbols they would never be found.
 func ParseWhere(s string) (Where, error) {
 	if digits, ok := cutHex(s); ok {
 		addr, err := strconv.ParseUint(digits, 16, 64)
@@ -45,8 +46,29 @@ func ParseWhere(s string) (Where, error) {
 	if name == "" {
 		return Where{}, fmt.Errorf("%q names no symbol", s)
 	}
+	switch {
+	case isLine(name):
+		return Where{}, fmt.Errorf("%q is a source line; a breakpoint takes SYMBOL, SYMBOL+OFFSET or 0xADDRESS", s)
+	case isPattern(name):
+		return Where{}, fmt.Errorf("%q is a pattern; a breakpoint takes the name of one symbol", s)
+	}
 	w.Symbol = name
 	return w, nil
+}
+
+// isLine reports FILE:LINE. In symbols colons come in pairs, and no number follows.
+func isLine(name string) bool {
+	i := strings.LastIndexByte(name, ':')
+	if i <= 0 || i == len(name)-1 || name[i-1] == ':' {
+		return false
+	}
+	return strings.Trim(name[i+1:], "0123456789") == ""
+}
+
+// isPattern reports a glob. Demangled names have asterisks too: after operator, and
+// beside parentheses, brackets or spaces.
+func isPattern(name string) bool {
+	return strings.ContainsAny(name, "*?") && !strings.ContainsAny(name, "()<>[]{} &,") && !strings.Contains(name, "operator")
 }
 
 // cutHex returns what follows the 0x of an address.

@@ -20,13 +20,20 @@ func TestParseWhere(t *testing.T) {
 		{"main.(*T).Run", Where{Symbol: "main.(*T).Run"}},
 		{"memcpy@GLIBC_2.14", Where{Symbol: "memcpy@GLIBC_2.14"}},
 		{"+4", Where{Symbol: "+4"}},
+		{"operator*", Where{Symbol: "operator*"}},
+		{"ns::Vec::operator*=", Where{Symbol: "ns::Vec::operator*="}},
+		{"f(char*, int)", Where{Symbol: "f(char*, int)"}},
+		{"main.sum[go.shape.*uint8]", Where{Symbol: "main.sum[go.shape.*uint8]"}},
+		{"foo::{closure#0}", Where{Symbol: "foo::{closure#0}"}},
+		{"ns::f", Where{Symbol: "ns::f"}},
 	} {
 		got, err := ParseWhere(tt.in)
 		if err != nil || got != tt.want {
 			t.Errorf("ParseWhere(%q) = %+v, %v; want %+v", tt.in, got, err, tt.want)
 		}
 	}
-	for _, in := range []string{"", "0x", "0x12+4", "0xzz", "0x11112222333344445", "`f", "lib`", "f+0x11112222333344445"} {
+	for _, in := range []string{"", "0x", "0x12+4", "0xzz", "0x11112222333344445", "`f", "lib`", "f+0x11112222333344445",
+		"main.c:42", "src/main.go:7", "a.out`x.rs:1", "mall*", "*alloc", "a.out`f?o", "ns::*"} {
 		if got, err := ParseWhere(in); err == nil {
 			t.Errorf("ParseWhere(%q) = %+v; want an error", in, got)
 		}

@@ -44,11 +44,14 @@ func report(stderr io.Writer, err error) int {
 	var s status
 	var usage usageError
 	var start startError
+	var write outputError
 	switch {
 	case err == nil:
 		return 0
 	case errors.As(err, &s):
 		return int(s)
+	case errors.As(err, &write) && errors.Is(err, syscall.EPIPE):
+		return 128 + int(syscall.SIGPIPE) // the reader has seen enough
 	case errors.As(err, &usage):
 		fmt.Fprintf(stderr, "pgrab: %s\ntry 'pgrab --help'\n", clean(err.Error()))
 		return 2

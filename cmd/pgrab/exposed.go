@@ -24,17 +24,17 @@ func (t *target) tellExposure() {
 
 // exposed says it. Int3s that were asked for, and are guarded, need no words.
 func exposed(e pctl.Exposure) string {
-	what := "breakpoints are int3 instructions"
+	what := "breakpoints are int3s"
 	if e.NoUprobe != nil {
-		what += fmt.Sprintf(", not uprobes (%v)", e.NoUprobe)
+		what += fmt.Sprintf(" (%v)", e.NoUprobe)
 	}
 	switch {
 	case !e.Int3s:
 		return ""
 	case e.NoGuard != nil:
-		return fmt.Sprintf("%s, and have no guard (%v): should pgrab be killed they stay, and end the process when it comes to one", what, e.NoGuard)
+		return fmt.Sprintf("%s without a guard (%v): should SIGKILL end pgrab they stay, and end the process when it comes to one", what, e.NoGuard)
 	case e.NoUprobe != nil:
-		return what + ": should pgrab be killed its guard takes them out, but a thread that is at one just then ends the process"
+		return what + ": harmless unless SIGKILL ends pgrab; its guard then removes them, rarely too late"
 	}
 	return ""
 }

@@ -21,12 +21,12 @@ func TestExposed(t *testing.T) {
 	}{
 		{pctl.Exposure{}, ""},
 		{pctl.Exposure{Int3s: true}, ""},
-		{pctl.Exposure{Int3s: true, NoUprobe: no}, "breakpoints are int3 instructions, not uprobes (no): " +
-			"should pgrab be killed its guard takes them out, but a thread that is at one just then ends the process"},
-		{pctl.Exposure{Int3s: true, NoGuard: gone}, "breakpoints are int3 instructions, and have no guard (gone): " +
-			"should pgrab be killed they stay, and end the process when it comes to one"},
-		{pctl.Exposure{Int3s: true, NoUprobe: no, NoGuard: gone}, "breakpoints are int3 instructions, not uprobes (no), " +
-			"and have no guard (gone): should pgrab be killed they stay, and end the process when it comes to one"},
+		{pctl.Exposure{Int3s: true, NoUprobe: no}, "breakpoints are int3s (no): " +
+			"harmless unless SIGKILL ends pgrab; its guard then removes them, rarely too late"},
+		{pctl.Exposure{Int3s: true, NoGuard: gone}, "breakpoints are int3s without a guard (gone): " +
+			"should SIGKILL end pgrab they stay, and end the process when it comes to one"},
+		{pctl.Exposure{Int3s: true, NoUprobe: no, NoGuard: gone}, "breakpoints are int3s (no) without a guard (gone): " +
+			"should SIGKILL end pgrab they stay, and end the process when it comes to one"},
 	} {
 		if got := exposed(tt.e); got != tt.want {
 			t.Errorf("%+v: %q, want %q", tt.e, got, tt.want)
@@ -54,7 +54,7 @@ func TestGuardLost(t *testing.T) {
 			g.Signal(syscall.SIGCONT)
 			p.Signal(os.Interrupt)
 			out, state := p.Finish()
-			const want = ": breakpoints are int3 instructions, and have no guard (the guard process has ended): "
+			const want = ": breakpoints are int3s without a guard (the guard process has ended): "
 			if n := strings.Count(out, want); n != 1 || !state.Success() {
 				t.Errorf("%v, said %d times:\n%s", state, n, out)
 			}

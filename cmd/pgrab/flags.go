@@ -22,12 +22,13 @@ look, continue them, watch their events, and let them go unharmed.
 
 flags:
 %s
-A SYMBOL may be a raw or a demangled name. A number without a unit is seconds.
-While a process is held at a rendezvous, a line or the end of standard input
-continues it. SIGINT, SIGTERM and SIGHUP let go; what is typed at a terminal
-that a COMMAND has, as ^C and ^Z, is for the COMMAND. Where int3 instructions
-stand in for uprobes a line on standard error says why, and what that means if
-pgrab is killed.
+A SYMBOL may be a raw or a demangled name. One that no object has is waited
+for; if none comes, that is said and the exit status is 1. A number without a
+unit is seconds. While a process is held at a rendezvous, a line or the end of
+standard input continues it. SIGINT, SIGTERM, SIGHUP and SIGQUIT let go; what is
+typed at a terminal that a COMMAND has, as ^C, ^\ and ^Z, is for the COMMAND.
+Where int3 instructions stand in for uprobes a line on standard error says why,
+and what that means if pgrab is killed.
 
 examples:
   pgrab -p 4242                        stop it, wait for Enter, then watch it
@@ -75,7 +76,7 @@ func parse(args []string, stdout io.Writer) (*options, error) {
 	f.StringVarP(&limit, "time", "t", "", "let go after `DURATION` (default: when the target ends)")
 	f.StringArrayVarP(&wheres, "break", "b", nil, "breakpoint `WHERE`: SYMBOL, OBJECT`SYMBOL, either with +OFFSET,\nor 0xADDRESS (repeatable)")
 	f.BoolVarP(&o.stacks, "where", "w", false, "every thread's stack at each rendezvous; with -b the hit\nthread's stack at each hit")
-	f.StringVarP(&release, "release", "e", "", "what becomes of the target when pgrab lets go or dies:\n`run|kill|stop` (default: run with -p, kill with a COMMAND)")
+	f.StringVarP(&release, "release", "e", "", "what becomes of the target when pgrab lets go or dies:\n`run|kill|stop` (default: run with -p, kill with a COMMAND);\nwhat somebody else has stopped stays stopped")
 	f.StringVar(&trap, "trap", "auto", "what breakpoints are: `auto|int3|uprobe` (the kernel's,\nharmless when pgrab is killed)")
 	f.BoolVar(&o.json, "json", false, "events as JSON lines on standard output")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no event lines, only results")
@@ -154,7 +155,7 @@ func (o *options) setStop(words []string) error {
 	for _, w := range words {
 		p, ok := points[w]
 		if !ok {
-			return fmt.Errorf("%q is no stop point", w)
+			return fmt.Errorf("%q is no stop point: grab, create, exec, preinit, postinit, main or none", w)
 		}
 		if p == 0 && len(words) > 1 {
 			return errors.New("stop point none stands alone")

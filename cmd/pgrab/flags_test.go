@@ -74,6 +74,19 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
+// TestUnknownPoint: every word of --stop is in the error of an unknown one.
+func TestUnknownPoint(t *testing.T) {
+	_, err := parse([]string{"-s", "bogus", "-p", "1"}, io.Discard)
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for word := range points {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("%v: %s is not told", err, word)
+		}
+	}
+}
+
 func TestHelp(t *testing.T) {
 	for _, arg := range []string{"-h", "--help"} {
 		var out strings.Builder

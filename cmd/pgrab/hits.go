@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strings"
 
 	"ptools/pctl"
 )
@@ -26,6 +27,33 @@ func (t *target) plant(ctx context.Context) {
 		if len(b.Addrs()) == 0 && !t.quiet && len(t.pids) != 0 {
 			t.note("no object that is loaded has " + w.String() + " yet; waiting for one")
 		}
+	}
+}
+
+// refused tells of a place where a breakpoint could not be set.
+func (t *target) refused(e pctl.Event) {
+	t.failed = true
+	t.print(&record{Event: e})
+	if t.quiet {
+		t.note(string(appendRefused(nil, &record{Event: e})))
+	}
+}
+
+// nearest is how many names are proposed for one that was not found.
+const nearest = 3
+
+// tellUnset tells of the breakpoints whose symbol no object had.
+func (t *target) tellUnset() {
+	for _, b := range t.planted {
+		if b.Found() {
+			continue
+		}
+		t.failed = true
+		text := "breakpoint " + b.Where().String() + " was never set: no object that was loaded has such a function"
+		if names := t.p.Near(b.Where(), nearest); len(names) != 0 {
+			text += " (similar: " + strings.Join(names, ", ") + ")"
+		}
+		t.note(text)
 	}
 }
 
@@ -81,8 +109,9 @@ func (t *target) placed(e pctl.Event) pctl.Event {
 	return e
 }
 
-// count adds the counts of the breakpoints to the final table.
+// count tells what was not set, and adds the counts of the breakpoints to the final table.
 func (t *target) count() {
+	t.tellUnset()
 	rows := make([]count, len(t.planted))
 	for i, b := range t.planted {
 		rows[i] = count{pid: t.p.PID(), where: b.Where(), addrs: b.Addrs(), hits: b.Hits()}

@@ -77,6 +77,8 @@ func (f jsonLines) event(b []byte, r *record) []byte {
 		o.Symbol, o.Offset, o.Object, o.Addr, o.Hits, o.Late = r.Symbol, r.Offset, r.Object, hex(r.Addr), &r.Hits, r.Late
 	case pctl.KindBreakEnd:
 		o.Symbol, o.Offset, o.Addr, o.Hits, o.Reason = r.Symbol, r.Offset, hex(r.Addr), &r.Hits, reason(r.Err)
+	case pctl.KindBreakRefused:
+		o.Symbol, o.Offset, o.Object, o.Addr, o.Reason = r.Symbol, r.Offset, r.Object, hex(r.Addr), reason(r.Err)
 	case pctl.KindSignal, pctl.KindGroupStop:
 		o.Signal = r.Signal
 	case pctl.KindUndead:

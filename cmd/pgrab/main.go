@@ -26,7 +26,7 @@
 // event "breakpoint", where and hits.
 //
 // The exit status is 0; 1 if something went wrong with one of the processes or
-// with the output; 2 for a usage error; with a COMMAND its own, 128 plus the
+// with the output, or a breakpoint was never set; 2 for a usage error; with a COMMAND its own, 128 plus the
 // signal that killed it, 127 if it was not found and 126 if it cannot be
 // executed.
 package main

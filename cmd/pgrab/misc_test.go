@@ -131,11 +131,12 @@ func TestExecIsFollowed(t *testing.T) {
 	}
 }
 
-// TestUnresolvedBreakpoint says that it waits.
+// TestUnresolvedBreakpoint says that it waits, and that it has waited in vain.
 func TestUnresolvedBreakpoint(t *testing.T) {
 	g := ptest.Start(t, "sleep", "1000")
 	r := pgrab(t, nil, "-s", "none", "-t", "0", "-b", "no_such_function", "-p", strconv.Itoa(g.PID))
-	if r.status != 0 || !strings.Contains(r.stderr, "no_such_function yet; waiting for one") ||
+	if r.status != 1 || !strings.Contains(r.stderr, "no_such_function yet; waiting for one") ||
+		!strings.Contains(r.stderr, "no_such_function was never set") ||
 		!strings.HasSuffix(r.stdout, "0        -  no_such_function\n") {
 		t.Errorf("exit status %d", r.status)
 	}

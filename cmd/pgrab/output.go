@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"sync"
@@ -150,11 +149,17 @@ func (o *output) wait() error {
 	return o.err
 }
 
-// writeError is an error of writing to standard output, without its other names.
+// outputError is an error of writing to standard output.
+type outputError struct{ error }
+
+func (e outputError) Error() string { return "write standard output: " + e.error.Error() }
+func (e outputError) Unwrap() error { return e.error }
+
+// writeError is an outputError without the other names of standard output.
 func writeError(err error) error {
 	var e *os.PathError
 	if errors.As(err, &e) {
 		err = e.Err
 	}
-	return fmt.Errorf("write standard output: %w", err)
+	return outputError{err}
 }

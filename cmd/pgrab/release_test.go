@@ -148,3 +148,36 @@ func TestTargetDiesWhileHeld(t *testing.T) {
 		t.Errorf("pgrab ends with %v", state)
 	}
 }
+
+// TestKilledWhileStopped: a target that the kernel is to kill with pgrab is not killed while somebody
+// else has it stopped, and is again when it was continued.
+func TestKilledWhileStopped(t *testing.T) {
+	for _, continued := range []bool{false, true} {
+		g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "idle.c"), "-t", "0")
+		g.Ready()
+		p := startPgrab(t, "-s", "none", "-e", "kill", "-p", strconv.Itoa(g.PID))
+		expect(t, p, g.PID, "grabbed (1 thread)")
+		g.Signal(syscall.SIGSTOP)
+		expect(t, p, g.PID, "stopped by signal 19 (stopped (signal))")
+		g.WaitFor("its stop", g.Stopped)
+		if continued {
+			g.Signal(syscall.SIGCONT)
+			expect(t, p, g.PID, "continued by a signal")
+			g.WaitState("S")
+		}
+		p.Kill()
+		p.Wait()
+		if continued {
+			g.WaitState("X")
+			continue
+		}
+		g.WaitFor("freedom", func() bool { return g.TracerPID() == 0 })
+		if state := g.State(); state != 'T' {
+			t.Errorf("state %c after pgrab's end", state)
+		}
+		g.Signal(syscall.SIGCONT)
+		if out, state := g.Finish(); !state.Success() {
+			t.Errorf("%v: %s", state, out)
+		}
+	}
+}

@@ -33,7 +33,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	} else {
 		defer job.Stay(g.refuseStop)()
 	}
-	ctx, stop := untilSignal(ctx, g.job)
+	ctx, stop := untilSignal(ctx, g.job, g.leave)
 	defer stop()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -74,6 +74,7 @@ type grabber struct {
 	prompt      prompt
 	interactive bool         // somebody sits there who can be told what is waited for
 	job         *job.Command // nil without one
+	left        bool         // leave has said so
 
 	mu     sync.Mutex
 	stderr io.Writer
@@ -90,6 +91,15 @@ func (g *grabber) complain(err error) {
 // refuseStop says why ^Z does not stop us.
 func (g *grabber) refuseStop() {
 	g.complain(errors.New("not stopped: what is grabbed would stand still at its next signal; ^C lets it go"))
+}
+
+// leave says that a signal does not end us. A command that sends it again need not be told
+// of again.
+func (g *grabber) leave(sig os.Signal) {
+	if !g.left {
+		g.left = true
+		g.complain(fmt.Errorf("%v: left to the command; SIGTERM is for pgrab", sig))
+	}
 }
 
 // note tells the user something about a process that is no event.

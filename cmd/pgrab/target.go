@@ -58,8 +58,8 @@ func (o *options) kinds() pctl.Kind {
 		k |= pctl.KindHit
 	}
 	if len(o.breaks) != 0 {
-		k |= pctl.KindExec | pctl.KindLoaded // breakpoints may come with these (tellExposure)
-		k |= pctl.KindBreakEnd
+		// Breakpoints may come with these (tellExposure), and not come, and end.
+		k |= pctl.KindExec | pctl.KindLoaded | pctl.KindBreakRefused | pctl.KindBreakEnd
 	}
 	return k
 }
@@ -121,6 +121,8 @@ func (t *target) event(ctx context.Context, e pctl.Event) {
 		t.hit(e)
 	case e.Kind == pctl.KindBreakEnd && t.quiet:
 		t.note(string(appendEvent(nil, &record{Event: e})))
+	case e.Kind == pctl.KindBreakRefused:
+		t.refused(e)
 	case e.Kind == pctl.KindContinued && t.silent:
 		t.silent = false
 	default:

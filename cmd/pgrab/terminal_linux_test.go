@@ -77,6 +77,16 @@ func TestTerminalOfCommand(t *testing.T) {
 	s.Type("\x03")
 	s.Until("interrupted")
 	s.Until("status=5")
+	for _, tt := range []struct{ script, status string }{
+		{"ulimit -c 0; echo ready; read x", "status=131"},
+		{`trap \"echo quit; exit 6\" QUIT; echo ready; read x`, "status=6"},
+	} {
+		s.Type("$PGRAB -q -s none -- sh -c \"" + tt.script + "\"; echo status=$?\n")
+		s.Until("ready")
+		s.Type("\x1c")
+		s.Until(tt.status)
+		s.Has(s.PID)
+	}
 }
 
 // TestStoppedCommand: all of a command stands still when the terminal stops it, not only
@@ -145,7 +155,7 @@ func TestBackgroundGrab(t *testing.T) {
 }
 
 // TestPrompt: somebody who sits at a terminal is told what is waited for. ^Z does not
-// stop us, who would have to answer for the process; ^C lets it go.
+// stop us, who would have to answer for the process; ^C lets it go, and ^\ does.
 func TestPrompt(t *testing.T) {
 	g, _ := startSpin(t)
 	s := startShell(t)
@@ -167,10 +177,12 @@ func TestPrompt(t *testing.T) {
 	s.Has(s.PID)
 	expectFree(t, g, "RS")
 
-	s.Type(fmt.Sprintf("$PGRAB -p %d; echo status=$?\n", g.PID))
-	s.Until("held; Enter continues it")
-	s.Type("\x03")
-	s.Until(fmt.Sprintf("pid %d: released, running", g.PID))
-	s.Until("status=0")
-	expectFree(t, g, "RS")
+	for _, key := range []string{"\x03", "\x1c"} {
+		s.Type(fmt.Sprintf("$PGRAB -p %d; echo status=$?\n", g.PID))
+		s.Until("held; Enter continues it")
+		s.Type(key)
+		s.Until(fmt.Sprintf("pid %d: released, running", g.PID))
+		s.Until("status=0")
+		expectFree(t, g, "RS")
+	}
 }

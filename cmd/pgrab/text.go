@@ -72,6 +72,8 @@ func appendEvent(b []byte, r *record) []byte {
 		return fmt.Appendf(b, "stopped by signal %s", signalName(r.Signal))
 	case pctl.KindGroupContinue:
 		return append(b, "continued by a signal"...)
+	case pctl.KindBreakRefused:
+		return appendRefused(b, r)
 	case pctl.KindUndead:
 		return appendUndead(b, r)
 	case pctl.KindLost:
@@ -132,6 +134,14 @@ func appendPlace(b []byte, r *record) []byte {
 	}
 	b = append(append(b, clean(r.Symbol)...), '+')
 	return strconv.AppendUint(b, r.Offset, 10)
+}
+
+func appendRefused(b []byte, r *record) []byte {
+	b = fmt.Appendf(b, "breakpoint %s not set at %#x", clean(r.Symbol), r.Addr)
+	if r.Object != "" {
+		b = append(append(b, " in "...), clean(base(r.Object))...)
+	}
+	return append(append(b, ": "...), reason(r.Err)...)
 }
 
 func appendUndead(b []byte, r *record) []byte {

@@ -23,7 +23,7 @@ var wary = []struct {
 	{"own SIGWINCH", waryKind("winch"), false, ""},
 	{"own SIGURG", waryKind("urg"), false, ""},
 	{"own SIGWINCH and SIGURG", waryKind("both"), false, ""},
-	{"blocked signals", waryKind("masked"), false, "threads of the process block SIGWINCH and SIGURG"},
+	{"blocked signals", waryKind("masked"), false, "a thread blocks SIGWINCH and SIGURG"},
 	{"seccomp strict", waryKind("strict"), false, ""},
 	{"seccomp filter", waryKind("filter"), false, ""},
 	{"deleted", startDeleted, false, ""},
@@ -225,7 +225,7 @@ func (v *visit) counts(uprobesWanted bool, why string) {
 	warnings := 0
 	if uprobesWanted && why != "" {
 		warnings = 1
-		if !strings.Contains(said, why+"): should pgrab be killed its guard takes them out, ") {
+		if !strings.Contains(said, why+"): harmless unless SIGKILL ends pgrab; its guard then removes them, ") {
 			v.t.Errorf("it is not said that %s", why)
 		}
 	}

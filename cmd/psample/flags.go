@@ -232,7 +232,10 @@ func (r *rawFlags) form(fs *pflag.FlagSet) error {
 	if r.output == "-" || r.output == "/dev/stdout" {
 		r.output = ""
 	}
-	r.config.format = profile.FormatOf(r.output)
+	r.config.format, ok = profile.FormatOf(r.output)
+	if !ok && !fs.Changed("format") {
+		return badUsage("the ending of %s is no format's: .txt, .folded, .pb.gz, .speedscope.json or .json; or give -O", r.output)
+	}
 	if fs.Changed("format") {
 		if r.config.format, ok = profile.ParseFormat(r.format); !ok {
 			return badUsage("unknown format %q: text, folded, pprof, speedscope or json", r.format)

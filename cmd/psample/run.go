@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
@@ -20,6 +21,7 @@ import (
 const (
 	exitFailure = 1
 	exitUsage   = 2
+	exitPipe    = 128 + int(syscall.SIGPIPE) // the reader of our output has seen enough
 )
 
 // run is the whole command; it returns the exit status.
@@ -67,6 +69,9 @@ func (e statusError) Unwrap() error { return e.error }
 func report(stderr io.Writer, err error) int {
 	if err == nil {
 		return 0
+	}
+	if message(err) == message(outputError(syscall.EPIPE)) {
+		return exitPipe
 	}
 	fmt.Fprintf(stderr, "psample: %s\n", profile.Clean(message(err)))
 	if _, ok := errors.AsType[usageError](err); ok {

@@ -34,7 +34,7 @@ func (s *session) run(ctx context.Context, status *int) (err error) {
 	} else {
 		defer job.Stay(s.refuseStop)()
 	}
-	ctx, signals := catchSignals(ctx)
+	ctx, signals := catchSignals(ctx, s.job)
 	defer signals.close()
 	s.files = sample.NewFiles()
 	defer s.files.Close()

@@ -13,8 +13,9 @@ import (
 // signals is what has been received of those that ask us to end. The first ends
 // the sampling, and the profile is written; the second ends the waiting for the
 // command; a third, and thereby one that comes while a write hangs, is as if
-// nobody had caught it.
+// nobody had caught it. What the command has sent to its process group is none.
 type signals struct {
+	job    *job.Command   // nil without a command
 	again  chan os.Signal // gets the second signal
 	pid    atomic.Int64   // of the command
 	passOn bool           // see pass
@@ -27,15 +28,16 @@ type signals struct {
 }
 
 // catchSignals returns a context that the first signal ends.
-func catchSignals(ctx context.Context) (context.Context, *signals) {
+func catchSignals(ctx context.Context, command *job.Command) (context.Context, *signals) {
 	ctx, cancel := context.WithCancel(ctx)
 	s := &signals{
+		job:      command,
 		again:    make(chan os.Signal, 1),
 		received: make(chan os.Signal, 4),
 		pipe:     make(chan os.Signal, 1),
 		done:     make(chan struct{}),
 	}
-	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+	for _, sig := range command.Signals() {
 		if !signal.Ignored(sig) { // as nohup wants it
 			signal.Notify(s.received, sig)
 		}
@@ -45,18 +47,29 @@ func catchSignals(ctx context.Context) (context.Context, *signals) {
 	go func() { // ended by close, which waits for it
 		defer close(s.done)
 		defer cancel()
-		if sig, ok := <-s.received; ok {
+		if sig, ok := s.next(); ok {
 			s.pass(sig)
 			cancel()
 		}
-		if sig, ok := <-s.received; ok {
+		if sig, ok := s.next(); ok {
 			s.again <- sig
 			signal.Reset(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-			for range s.received {
+			if sig, ok := s.next(); ok {
+				os.Exit(128 + int(sig.(syscall.Signal))) // the default action would be the runtime's dump
 			}
 		}
 	}()
 	return ctx, s
+}
+
+// next returns the next signal that is for us. ^C is, also where the command has it too.
+func (s *signals) next() (os.Signal, bool) {
+	for sig := range s.received {
+		if s.job == nil || sig == os.Interrupt || !s.job.Has(sig) {
+			return sig, true
+		}
+	}
+	return nil, false
 }
 
 // pass hands a signal on to the command, which the sender may not know. That of

@@ -33,6 +33,16 @@ func TestTerminal(t *testing.T) {
 	g.AwaitWork(1)
 	s.Type("\x03")
 	s.Until("status=0")
+
+	s.Type(fmt.Sprintf("$PSAMPLE -f -q -o /dev/null -p %d; echo status=$?\n", g.PID))
+	s.Until(fmt.Sprintf("(tid %d)", g.PID))
+	s.Type("\x1c")
+	s.Until("status=0")
+	s.Type("$PSAMPLE -q -- sh -c 'ulimit -c 0; echo ready; read x'; echo status=$?\n")
+	s.Until("ready")
+	s.Type("\x1c")
+	s.Until(" samples")
+	s.Until("status=131")
 }
 
 // TestProgress: a terminal shows how far the sampling has come, and how many threads are counted.

@@ -23,6 +23,21 @@ type Command struct {
 	mu      sync.Mutex    // one decides at a time whether this program is stopped
 }
 
+// aborts are the signals at which the Go runtime prints what all goroutines do, and ends the program.
+// Faults of our own are not among what [signal.Notify] gets: the kernel says who has sent a signal.
+var aborts = []os.Signal{syscall.SIGQUIT, syscall.SIGABRT, syscall.SIGTRAP, syscall.SIGILL, syscall.SIGBUS,
+	syscall.SIGFPE, syscall.SIGSEGV, syscall.SIGSYS}
+
+// Signals returns what a program with this command, or with none (nil), has to catch: what asks it to
+// end, and what a command may send to its process group.
+func (c *Command) Signals() []os.Signal {
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
+	if c == nil {
+		return append(ends, syscall.SIGQUIT)
+	}
+	return append(ends, aborts...)
+}
+
 // NewCommand catches what stops this program, before the command exists. Close undoes it. A signal
 // that is ignored stays so, for the command too.
 func NewCommand() *Command {
@@ -92,10 +107,17 @@ func (c *Command) running() bool {
 	return !held
 }
 
-// Has reports that the command decides about an interrupt that we have got: it was typed at the
-// terminal, so the command has it too.
+// Has reports that the command decides about a signal that we have got. An interrupt or ^\ was typed
+// at the terminal, so the command has it too. A signal that aborts is not sent to a tracer alone: the
+// command has sent it to its process group, which is ours.
 func (c *Command) Has(sig os.Signal) bool {
-	return (sig == os.Interrupt || sig == syscall.SIGQUIT) && c.running() && Foreground()
+	switch {
+	case !c.running():
+		return false
+	case sig == os.Interrupt:
+		return Foreground()
+	}
+	return slices.Contains(aborts, sig)
 }
 
 // Close ends the following.

@@ -89,8 +89,8 @@ func TestRedZone(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if lost == 0 {
-		t.Error("no word was lost: this kernel may be let probe such nops")
+	if lost == 0 { // before Linux 6.18, or without the processor's or the configuration's help
+		t.Log("no word was lost: this kernel leaves such nops as they are")
 	}
 	if n := p.call("1000"); n != 0 {
 		t.Errorf("%d words lost when the probe was closed", n)

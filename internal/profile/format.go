@@ -42,15 +42,15 @@ func ParseFormat(name string) (f Format, ok bool) {
 }
 
 // FormatOf returns the format that the ending of a file name asks for, Text
-// if it asks for none.
-func FormatOf(file string) Format {
+// if there is none; ok is false for an unknown one.
+func FormatOf(file string) (f Format, ok bool) {
 	base := path.Base(file)
 	for f := range formats {
 		if strings.HasSuffix(base, formats[f].ending) {
-			return Format(f)
+			return Format(f), true
 		}
 	}
-	return Text
+	return Text, file == "" || path.Ext(base) == ""
 }
 
 // Write writes the profile to w. A nil Options is the zero one.

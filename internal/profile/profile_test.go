@@ -347,10 +347,15 @@ func FuzzClean(f *testing.F) {
 func TestFormatNames(t *testing.T) {
 	for name, want := range map[string]Format{
 		"x.txt": Text, "x": Text, "a/b.folded": Folded, "x.pb.gz": Pprof,
-		"x.speedscope.json": Speedscope, "x.json": JSON, ".json/x": Text,
+		"x.speedscope.json": Speedscope, "x.json": JSON, ".json/x": Text, "": Text, "a.b/x": Text,
 	} {
-		if got := FormatOf(name); got != want {
-			t.Errorf("FormatOf(%q) = %v, want %v", name, got, want)
+		if got, ok := FormatOf(name); got != want || !ok {
+			t.Errorf("FormatOf(%q) = %v, %t, want %v", name, got, ok, want)
+		}
+	}
+	for _, name := range []string{"x.svg", "x.folded.gz", "x.txt.old", "x."} {
+		if got, ok := FormatOf(name); ok {
+			t.Errorf("FormatOf(%q) = %v", name, got)
 		}
 	}
 	for f := range Format(len(formats)) {

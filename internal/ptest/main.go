@@ -44,6 +44,9 @@ func Main(m *testing.M) {
 			code = 1
 		}
 	}
+	if code != 0 {
+		fmt.Fprintf(os.Stderr, "ptest: on %s, Linux %s\n", Processor(), kernel())
+	}
 	os.Exit(code)
 }
 

@@ -14,19 +14,34 @@ import (
 // when the child is made. One whose creator was seized in between is nobody's, and no event tells of
 // it. It is there when its creator stops for the first time; all that come later are traced.
 func TestForkInFlight(t *testing.T) {
-	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "slowfork.c"))
-	g.Ready()
-	x := newTracer(t)
-	for range 100 {
+	// The more memory, the longer the fork: the moment must be longer than what it takes us to be given a
+	// processor, which the load of the machine decides.
+	for _, mb := range []string{"512", "2048", "8192"} {
+		met := false
+		t.Run(mb, func(t *testing.T) {
+			g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "slowfork.c"), "-m", mb)
+			g.Ready()
+			met = newTracer(t).meetsFork(g)
+		})
+		if met || t.Failed() {
+			return
+		}
+	}
+	t.Error("the moment between a fork's beginning and the child's appearance was never met")
+}
+
+// meetsFork reports whether a few forks were enough to seize a process in the midst of one.
+func (x *tracer) meetsFork(g *ptest.Target) bool {
+	for range 20 {
 		child, inFlight := x.forkInFlight(g)
 		x.must(unix.Kill(child, unix.SIGKILL))
 		if inFlight {
 			x.forkTraced(g)
-			return
+			return true
 		}
 		x.must(Detach(g.PID, 0))
 	}
-	t.Error("the moment between a fork's beginning and the child's appearance was never met")
+	return false
 }
 
 // beginFork has the target fork.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"ptools/internal/ptest"
 	"ptools/internal/ptrace"
 )
 
@@ -48,7 +49,7 @@ func TestDifferential(t *testing.T) {
 	if testing.Short() {
 		n = min(n, 10)
 	}
-	t.Logf("seed %d", s)
+	t.Logf("seed %d on %s", s, ptest.Processor())
 	d := dice{rand.New(rand.NewPCG(s, 0))}
 	var count struct{ all, emulated, declined, displaced, direct, faults int }
 	for _, f := range forms() {

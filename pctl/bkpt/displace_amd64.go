@@ -102,16 +102,20 @@ func (p *Plan) Leave(r *ptrace.Regs, slot uint64, saved Saved, m Memory) (done b
 	switch r.Rip {
 	case slot:
 		r.Rip = p.addr
+		if p.class == calls || p.class == relCalls {
+			p.fixFaulted(r, after, m)
+		}
 		return false
 	case after:
 		r.Rip = p.next
-		if p.class == syscalls {
-			// Not sigreturn, which would have restored another rip.
+		if p.class == syscalls && r.Rcx == after {
+			// Not sigreturn, which would have restored another rip, nor a processor with
+			// FRED, whose system calls leave both registers alone.
 			r.Rcx = p.next
 			r.R11 &^= flagTF // of the single step
 		}
 		if p.class == relCalls { // to the next instruction
-			p.fixReturn(r, m)
+			p.fixReturn(r.Rsp, m)
 		}
 		return true
 	}
@@ -120,16 +124,27 @@ func (p *Plan) Leave(r *ptrace.Regs, slot uint64, saved Saved, m Memory) (done b
 		r.Rip += p.addr - slot
 	}
 	if p.class == calls || p.class == relCalls {
-		p.fixReturn(r, m)
+		p.fixReturn(r.Rsp, m)
 	}
 	return true
 }
 
-// fixReturn corrects the return address that a copied call has just pushed. The
+// fixFaulted corrects what a copied call that has faulted may have left below the
+// stack pointer. A call to a non-canonical address faults before it writes its return
+// address on AMD's processors, after that on Intel's (TestFaultingCall). The slot's
+// address, after, is there only in the second case: no copy leaves it behind.
+func (p *Plan) fixFaulted(r *ptrace.Regs, after uint64, m Memory) {
+	n, _ := m.ReadAt(p.buf[:], int64(r.Rsp-8))
+	if n == len(p.buf) && binary.LittleEndian.Uint64(p.buf[:]) == after {
+		p.fixReturn(r.Rsp-8, m)
+	}
+}
+
+// fixReturn corrects the return address at sp that a copied call has just written. The
 // slot could be returned to, it ends in a jump, but the program can look.
-func (p *Plan) fixReturn(r *ptrace.Regs, m Memory) {
+func (p *Plan) fixReturn(sp uint64, m Memory) {
 	binary.LittleEndian.PutUint64(p.buf[:], p.next)
 	// The page was written a moment ago. If it has been unmapped since, the
 	// program faults on it as it would have.
-	_, _ = m.WriteAt(p.buf[:], int64(r.Rsp))
+	_, _ = m.WriteAt(p.buf[:], int64(sp))
 }

@@ -92,6 +92,9 @@ func (b *Break) Addr() uint64 { return b.addr }
 // Addrs returns the address, as those of SymbolBreak do.
 func (b *Break) Addrs() []uint64 { return []uint64{b.addr} }
 
+// Found reports, as that of SymbolBreak does, that there was something to set it on.
+func (b *Break) Found() bool { return true }
+
 // Hits returns how often it has been hit. Any goroutine may call.
 func (b *Break) Hits() uint64 { return b.hits.Load() + b.share.count() }
 

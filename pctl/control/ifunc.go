@@ -39,8 +39,10 @@ func (s *SymbolBreak) followResolver(o handle.Object, sym elfsym.Sym) {
 	r := &resolver{s: s}
 	b, err := s.c.addBreak(addr, r.called, forUs)
 	if err != nil {
+		s.refuse(addr, err)
 		return
 	}
+	s.found.Store(true)
 	r.entry = b
 	s.resolvers = append(s.resolvers, r)
 	for _, addr := range s.c.implementations(o, sym) {
@@ -56,8 +58,10 @@ func (r *resolver) called(h *Hit) {
 		return
 	}
 	ret := &resolverReturn{tid: h.TID(), sp: sp + uint64(len(word))}
-	b, err := r.s.c.addBreak(binary.LittleEndian.Uint64(word[:]), func(h *Hit) { r.returned(ret, h) }, forUs)
+	to := binary.LittleEndian.Uint64(word[:])
+	b, err := r.s.c.addBreak(to, func(h *Hit) { r.returned(ret, h) }, forUs)
 	if err != nil {
+		r.s.refuse(to, err)
 		return
 	}
 	ret.Break = b

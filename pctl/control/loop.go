@@ -181,6 +181,7 @@ func (c *Controller) resume(t *thread) {
 		err = ptrace.Cont(t.tid, t.m.signal)
 		c.repay(t, lent)
 	case actListen:
+		c.spare(t)
 		c.resuming(t)
 		if err = ptrace.Listen(t.tid); err == nil {
 			c.listens(t)

@@ -49,7 +49,7 @@ var (
 	errNotFile       = errors.New("the text is not that of a file, or can be written")
 	errTextChanged   = errors.New("the text differs from its file")
 	errNotPlanted    = errors.New("the kernel has not planted it")
-	errBlocked       = errors.New("threads of the process block SIGWINCH and SIGURG")
+	errBlocked       = errors.New("a thread blocks SIGWINCH and SIGURG")
 	errFirst         = errors.New("the first process cannot be signalled")
 )
 

@@ -2,7 +2,9 @@ package control
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
+	"sync/atomic"
 	"testing"
 
 	"ptools/internal/ptest"
@@ -43,6 +45,47 @@ func TestProbesOfChildren(t *testing.T) {
 				t.Errorf("%v: printed\n%swant\n%s", state, got, want)
 			}
 		})
+	}
+}
+
+// TestCountingOfBlocked: where a thread blocks the signals of uprobes, what nobody stops at is
+// counted by the kernel all the same; what somebody stops at is an int3.
+func TestCountingOfBlocked(t *testing.T) {
+	needX86(t)
+	needUprobes(t)
+	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "wary.c"), "-k", "masked")
+	g.Ready()
+	c := attach(t, g.PID, nil)
+	set := func(h Handler) (*SymbolBreak, bool) {
+		b, err := c.BreakSymbol(bg, "", "hot", 0, h)
+		if err != nil || len(b.Addrs()) != 1 {
+			t.Fatal(b, err)
+		}
+		counted := false
+		if err := c.Do(bg, func() { counted = c.probes.count.Has(c.table.At(b.Addrs()[0])) }); err != nil {
+			t.Fatal(err)
+		}
+		return b, counted
+	}
+	b, counted := set(nil)
+	fmt.Fprintln(g.Stdin)
+	g.Line()
+	if n := b.Hits(); n == 0 || !counted {
+		t.Errorf("%d hits, by the kernel: %t", n, counted)
+	}
+	var stopped atomic.Uint64
+	h, counted := set(func(*Hit) { stopped.Add(1) })
+	if counted {
+		t.Error("threads are not stopped")
+	}
+	fmt.Fprintln(g.Stdin)
+	g.Line()
+	if n := h.Hits(); n == 0 || stopped.Load() != n {
+		t.Errorf("%d hits, %d of which stopped", n, stopped.Load())
+	}
+	release(t, c, ModeRun)
+	if out, state := g.Finish(); !state.Success() {
+		t.Errorf("%v: %s", state, out)
 	}
 }
 

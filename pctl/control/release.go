@@ -102,6 +102,9 @@ func (c *Controller) Release(ctx context.Context, m Mode) error {
 func (c *Controller) release(m Mode) {
 	// A program that is executed meanwhile is not stopped, and gets no traps.
 	c.points, c.here, c.symbolic, c.catches, c.opt.Linker = 0, nil, nil, nil, false
+	if m == ModeKill && c.stopped.Load() != 0 {
+		m = ModeStop // by somebody else, who decides about it
+	}
 	if m == ModeKill {
 		syscall.Kill(c.pid, syscall.SIGKILL)
 		c.until(func() bool { return false }, nil)

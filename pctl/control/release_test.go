@@ -34,6 +34,44 @@ func TestReleaseStoppedAsleep(t *testing.T) {
 	}
 }
 
+// TestReleaseKillOfStopped: a process that is to be killed when it is let go, and that somebody else
+// has stopped, stays stopped; when it was continued it is killed.
+func TestReleaseKillOfStopped(t *testing.T) {
+	for _, continued := range []bool{false, true} {
+		g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "idle.c"), "-t", "3")
+		g.Ready()
+		c := attach(t, g.PID, &Options{Mode: ModeKill})
+		s := c.Bus().Subscribe(notify.GroupStop | notify.GroupContinue | notify.Terminal)
+		defer s.Close()
+		g.Signal(syscall.SIGSTOP)
+		if e := next(t, s); e.Kind != notify.GroupStop {
+			t.Fatalf("told %+v", e)
+		}
+		if continued {
+			g.Signal(syscall.SIGCONT)
+			if e := next(t, s); e.Kind != notify.GroupContinue {
+				t.Fatalf("told %+v", e)
+			}
+		}
+		release(t, c, ModeKill)
+		e := next(t, s)
+		if continued {
+			if e.Kind != notify.Undead || e.Signal != int(syscall.SIGKILL) {
+				t.Errorf("continued: told %+v", e)
+			}
+			continue
+		}
+		if e.Kind != notify.Released || e.Mode != "stopped" {
+			t.Errorf("told %+v", e)
+		}
+		g.WaitFor("its stop", g.Stopped)
+		g.Signal(syscall.SIGCONT)
+		if out, state := g.Finish(); !state.Success() {
+			t.Errorf("%v: %s", state, out)
+		}
+	}
+}
+
 // TestReleaseStoppedStorms: whatever the threads are about to do, the process is left
 // stopped, and the program notices nothing.
 func TestReleaseStoppedStorms(t *testing.T) {

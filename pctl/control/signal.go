@@ -82,6 +82,7 @@ func (c *Controller) eventStopped(t *thread) {
 		c.moveOut(t)
 	case t.inGroup:
 		t.inGroup = false
+		c.unspare(t)
 		if t.role == roleThread && c.stopped.Load() != 0 && t.groupStop == c.stops {
 			c.resumed = true
 			c.stopped.Store(0)
@@ -95,6 +96,21 @@ func (c *Controller) eventStopped(t *thread) {
 		}
 		c.moveOut(t)
 		c.rewind(t)
+	}
+}
+
+// spare keeps our death from killing a thread of a process that somebody else has stopped, for
+// as long as the group stop lasts: whoever stopped it decides about it. unspare ends that before
+// the thread runs.
+func (c *Controller) spare(t *thread) {
+	if c.opt.Mode == ModeKill && t.role == roleThread {
+		ptrace.SetOptions(t.tid, c.options(ModeRun)) // ESRCH: it is being killed
+	}
+}
+
+func (c *Controller) unspare(t *thread) {
+	if c.opt.Mode == ModeKill && t.role == roleThread {
+		ptrace.SetOptions(t.tid, c.options(ModeKill))
 	}
 }
 

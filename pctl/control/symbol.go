@@ -9,6 +9,7 @@ import (
 
 	"ptools/internal/elfsym"
 	"ptools/pctl/handle"
+	"ptools/pctl/notify"
 )
 
 // SymbolBreak is a breakpoint at every function of a name. It waits for objects that
@@ -22,7 +23,9 @@ type SymbolBreak struct {
 	places         []*Break    // control goroutine's
 	resolvers      []*resolver // of indirect functions; likewise
 	removed        bool
+	asking         bool                     // BreakSymbol has not returned
 	err            error                    // why it could not be set at the last place where it could not
+	found          atomic.Bool              // an object had the symbol
 	hits           atomic.Uint64            // that control has seen
 	shares         atomic.Pointer[[]*share] // what the kernel has counted, places that are gone included
 	addrs          atomic.Pointer[[]uint64]
@@ -51,6 +54,10 @@ func (s *SymbolBreak) Addrs() []uint64 {
 	return nil
 }
 
+// Found reports whether an object has had a function of that name so far, if only one
+// where the breakpoint could not be set. Any goroutine may call.
+func (s *SymbolBreak) Found() bool { return s.found.Load() }
+
 // tell makes the present places known to other goroutines.
 func (s *SymbolBreak) tell() {
 	addrs := make([]uint64, 0, len(s.places))
@@ -62,9 +69,10 @@ func (s *SymbolBreak) tell() {
 
 // BreakSymbol sets a breakpoint at off bytes into every function called symbol, in
 // object (a path or file name; "" for all), present and to come. It may be called
-// from any goroutine and from handlers.
+// from any goroutine and from handlers. A place that comes later and cannot be had is an
+// event, notify.BreakRefused.
 func (c *Controller) BreakSymbol(ctx context.Context, object, symbol string, off uint64, h Handler) (*SymbolBreak, error) {
-	s := &SymbolBreak{c: c, object: object, symbol: symbol, off: off, handler: h}
+	s := &SymbolBreak{c: c, object: object, symbol: symbol, off: off, handler: h, asking: true}
 	s.shares.Store(new([]*share))
 	err := c.either(ctx, func() {
 		c.symbolic = append(c.symbolic, s)
@@ -76,8 +84,9 @@ func (c *Controller) BreakSymbol(ctx context.Context, object, symbol string, off
 		}); e != nil {
 			s.err = e
 		}
+		s.asking = false
 	})
-	if err == nil && slices.ContainsFunc(refusals[:], func(r error) bool { return errors.Is(s.err, r) }) {
+	if err == nil && isRefusal(s.err) {
 		s.Remove(context.WithoutCancel(ctx))
 		err = s.err
 	}
@@ -135,16 +144,40 @@ func (s *SymbolBreak) place(addr uint64) {
 	b, err := s.c.addBreak(addr, s.hit, s.c.purposeOf(s.handler))
 	if err != nil {
 		if !s.c.executing() { // else it is looked up in the new image
-			s.err = err
+			s.refuse(addr, err)
 		}
-		return // no instruction there: data of that name
+		return
 	}
+	s.found.Store(true)
 	b.symbol, b.client = s, true
 	if b.share != nil {
 		shares := append(slices.Clone(*s.shares.Load()), b.share)
 		s.shares.Store(&shares)
 	}
 	s.places = append(s.places, b)
+}
+
+// refuse notes that the breakpoint cannot be set at addr, and tells the clients unless
+// BreakSymbol will. Data of that name is no place.
+func (s *SymbolBreak) refuse(addr uint64, err error) {
+	s.err = err
+	if !s.c.isText(addr) {
+		return
+	}
+	s.found.Store(true)
+	if s.asking && isRefusal(err) {
+		return
+	}
+	e := notify.Event{Kind: notify.BreakRefused, Addr: addr, Symbol: s.symbol, Offset: s.off, Err: err}
+	if o, ok := s.c.Space().Object(addr); ok {
+		e.Object = o.Name
+	}
+	s.c.publish(e)
+}
+
+// isRefusal reports an error of a place that would do for a breakpoint otherwise.
+func isRefusal(err error) bool {
+	return slices.ContainsFunc(refusals[:], func(r error) bool { return errors.Is(err, r) })
 }
 
 func (s *SymbolBreak) hit(h *Hit) {

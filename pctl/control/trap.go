@@ -84,7 +84,10 @@ func (c *Controller) place(addr uint64, p purpose) (*bkpt.Breakpoint, error) {
 		if p == toCount {
 			kind = &c.probes.count
 		}
-		if refused = c.openProbes(); refused == nil {
+		if refused = c.openProbes(); errors.Is(refused, errBlocked) && p == toCount {
+			refused = nil // what counts sends no signal
+		}
+		if refused == nil {
 			var bp *bkpt.Breakpoint
 			if bp, refused = c.table.AddTrap(addr, *kind); refused == nil {
 				return bp, nil

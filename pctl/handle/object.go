@@ -1,6 +1,9 @@
 package handle
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"strings"
 
 	"ptools/internal/elfsym"
@@ -139,11 +142,36 @@ func (s *Space) ByName(object, symbol string) []Symbol {
 	return found
 }
 
-// called reports whether the object goes by a name.
+// Near returns at most n names of functions that resemble symbol, the nearest first, in
+// the objects of a name. It passes over all their symbols.
+func (s *Space) Near(object, symbol string, n int) []string {
+	best := map[string]int{}
+	for _, o := range s.Named(object) {
+		if o.File == nil {
+			continue
+		}
+		o.File.Near(symbol, func(near elfsym.Near) {
+			if d, ok := best[near.Name]; !ok || near.Distance < d {
+				best[near.Name] = near.Distance
+			}
+		})
+	}
+	names := slices.SortedFunc(maps.Keys(best), func(a, b string) int {
+		return cmp.Or(cmp.Compare(best[a], best[b]), cmp.Compare(a, b))
+	})
+	return names[:min(n, len(names))]
+}
+
+// called reports whether the object goes by a name. The kernel's own goes by the one that
+// the run-time linker has for it as well.
 func (o *object) called(name string) bool {
 	if name == "" || name == o.path || name == o.name {
 		return true
 	}
-	rest, ok := strings.CutPrefix(o.name, name)
-	return ok && (strings.HasPrefix(rest, ".so") || strings.HasSuffix(name, ".so") && strings.HasPrefix(rest, "."))
+	own := o.name
+	if o.id.special == vdsoName {
+		own = vdsoLinkName
+	}
+	rest, ok := strings.CutPrefix(own, name)
+	return ok && (rest == "" || strings.HasPrefix(rest, ".so") || strings.HasSuffix(name, ".so") && strings.HasPrefix(rest, "."))
 }

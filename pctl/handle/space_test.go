@@ -94,6 +94,11 @@ func TestVDSO(t *testing.T) {
 			t.Errorf("Symbolize in the vDSO = %+v", f)
 		}
 		// Another process has the same contents.
+		for _, name := range []string{"linux-vdso.so.1", "linux-vdso.so", "linux-vdso"} {
+			if n := len(s.Named(name)); n != 1 {
+				t.Errorf("%d objects are called %s", n, name)
+			}
+		}
 		other := newSpace(t, ptest.Start(t, "sleep", "1000").PID).Named(vdsoName)
 		if len(other) != 1 || other[0].File != o.File {
 			t.Errorf("the vDSO of another process: %+v, ours %+v", other, o)

@@ -12,6 +12,9 @@ import (
 
 const vdsoName = "[vdso]"
 
+// vdsoLinkName is its DT_SONAME, by which the run-time linker and its events know it.
+const vdsoLinkName = "linux-vdso.so.1"
+
 // maxVDSO bounds what is copied out of the target; the vDSO is two pages.
 const maxVDSO = 1 << 20
 

@@ -23,14 +23,14 @@ type Event struct {
 	Base      uint64 // Loaded, Unloaded: its load bias (l_addr)
 	Namespace int    // Loaded, Unloaded: of the run-time linker; 0 is the main one
 
-	Addr   uint64 // Hit, BreakEnd: of the breakpoint
-	Symbol string // Hit, BreakEnd: function around it
-	Offset uint64 // Hit, BreakEnd: of Addr in Symbol
-	Object string // Hit: file name of the object around it
+	Addr   uint64 // Hit, BreakEnd, BreakRefused: of the breakpoint
+	Symbol string // Hit, BreakEnd, BreakRefused: function around it
+	Offset uint64 // Hit, BreakEnd, BreakRefused: of Addr in Symbol
+	Object string // Hit, BreakRefused: file name of the object around it
 	Hits   uint64 // Hit, BreakEnd: of this breakpoint so far, this one included
 	Late   bool   // Hit: the thread has gone on since and stands elsewhere
 
 	Child int    // Fork, Vfork: its PID; ThreadStart: its TID
 	Mode  string // Released: "running", "killed", "stopped"
-	Err   error  // Lost, BreakEnd: why; Exec, Created: what the program lacks, since it is traced
+	Err   error  // Lost, BreakEnd, BreakRefused: why; Exec, Created: what the program lacks, since it is traced
 }

@@ -27,6 +27,7 @@ const (
 	Signal                         // a signal is delivered
 	GroupStop                      // job control stopped the process
 	GroupContinue                  // and continued it
+	BreakRefused                   // a breakpoint could not be set where its symbol came to be
 	Undead                         // the process is dead; its wait status is known
 	Lost                           // control is lost, the process may live
 	Released                       // the process was let go
@@ -41,7 +42,7 @@ const All = kinds - 1
 
 var kindNames = [...]string{
 	"grabbed", "created", "stopped", "continued", "exec", "fork", "vfork", "thread-start", "thread-exit",
-	"loaded", "unloaded", "hit", "break-end", "signal", "group-stop", "group-continue", "undead", "lost", "released",
+	"loaded", "unloaded", "hit", "break-end", "signal", "group-stop", "group-continue", "break-refused", "undead", "lost", "released",
 }
 
 // String returns the name that pgrab's JSON uses, such as "thread-start"; a

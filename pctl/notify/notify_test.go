@@ -15,8 +15,8 @@ func TestNames(t *testing.T) {
 	for k, want := range map[Kind]string{
 		Grabbed: "grabbed", Created: "created", Stopped: "stopped", Continued: "continued", Exec: "exec", Fork: "fork",
 		Vfork: "vfork", ThreadStart: "thread-start", ThreadExit: "thread-exit", Loaded: "loaded", Unloaded: "unloaded",
-		Hit: "hit", Signal: "signal", GroupStop: "group-stop", GroupContinue: "group-continue", Undead: "undead",
-		Lost: "lost", Released: "released", 0: "none", Terminal: "undead|lost|released", kinds: "bit18",
+		Hit: "hit", BreakEnd: "break-end", Signal: "signal", GroupStop: "group-stop", GroupContinue: "group-continue", BreakRefused: "break-refused", Undead: "undead",
+		Lost: "lost", Released: "released", 0: "none", Terminal: "undead|lost|released", kinds: "bit20",
 	} {
 		if got := k.String(); got != want {
 			t.Errorf("Kind(%#x) is %q, want %q", uint32(k), got, want)

@@ -1,14 +1,20 @@
 /*
  * slowfork: forks with so much memory that the copying of its page tables can be seen from outside. For
- * each line on standard input "forking" is printed and a child is made, which waits to be killed. In the
- * end the number of children is printed.
+ * each line on standard input "forking" is printed and a child is made, which waits to be killed. -m MB
+ * is how much address space it has. In the end the number of children is printed.
  */
 #include "ptest.h"
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-enum { SIZE = 512 << 20 };
+static size_t size = 512 << 20;
+
+static void extra(int letter, const char *value)
+{
+	if (letter == 'm')
+		size = (size_t)atoi(value) << 20;
+}
 
 int main(int argc, char **argv)
 {
@@ -16,13 +22,13 @@ int main(int argc, char **argv)
 	char *p;
 	uint64_t n = 0;
 
-	start(argc, argv, NULL);
+	start(argc, argv, extra);
 	/* Of a page that is only read there is one, of zeros, and a table entry for each address. */
-	p = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (p == MAP_FAILED || madvise(p, SIZE, MADV_NOHUGEPAGE))
+	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (p == MAP_FAILED || madvise(p, size, MADV_NOHUGEPAGE))
 		die("mmap");
 	p[0] = 1; /* memory without a page of its own is not copied */
-	for (size_t i = 4096; i < SIZE; i += 4096)
+	for (size_t i = 4096; i < size; i += 4096)
 		(void)*(volatile char *)(p + i);
 	ready();
 	while (fgets(line, sizeof line, stdin)) {
