@@ -5,7 +5,7 @@
 //	psample [flags] -- COMMAND [ARG…]
 //	psample --demo
 //
-// It attaches once, stops only threads that run, and those for microseconds;
+// Where timers of the processors may be used it stops nothing; elsewhere it stops threads that run, for microseconds;
 // threads that wait are read from outside. Three values come from one pass:
 // samples, processor time and wall time. psample --help lists the flags.
 //

@@ -204,9 +204,12 @@ func (h *histogram) write(b *bufio.Writer, columns []column, o *Options) {
 		}
 	}
 	fmt.Fprintln(b, "function")
-	homes := make(map[string]int) // how many functions share a name
+	homes, seen := make(map[string]int), make(map[label]bool) // how many functions share a name
 	for l := range h.tallies {
-		homes[l.name]++
+		if l.call = ""; !seen[l] {
+			seen[l] = true
+			homes[l.name]++
+		}
 	}
 	for _, l := range h.sorted(o) {
 		t := h.tallies[l]
