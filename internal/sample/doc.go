@@ -16,13 +16,11 @@
 //     outside. Such a passive look is accepted if the schedstat line is the
 //     same before and after.
 //   - Its passive look ends where the unwinder needs a register that the kernel
-//     does not show: it is stopped once, unless its system call is one that
+//     does not show: without timers it is stopped once, unless its system call is one that
 //     an interrupt can spoil.
-//   - It runs, and has a timer, a perf event of the kernel's: the oldest of the
-//     samples that the timer has taken, and that no round has shown, is taken
-//     over. Nobody is stopped (timer.go).
-//   - It runs without one, because we may not have any, or it is the first time:
-//     it is stopped, together with the others that run, for its
+//   - It runs, and timers of the processors are used: they have met it, or will, and what the round
+//     has to tell of it goes to those ticks. No thread is stopped (ticks.go).
+//   - It runs, and there are no timers: it is stopped, together with the others that run, for its
 //     registers and one copy of its stack. Everything else happens when it
 //     runs again. One that stops at the end of a system call which takes less
 //     time than the interrupt is looked at a second time (brief.go).
@@ -37,10 +35,9 @@
 //
 // # Values
 //
-// Each sample counts one; as processor time what the thread has used since its
-// previous sample, which with a timer goes to the samples of the timer; as wall time what has passed since the previous round. What
-// threads used that died between rounds is found in the difference to the
-// processor time of the whole process.
+// Each sample counts one, and as wall time what has passed since the previous round. Processor time goes to where timers have
+// met the thread (ticks.go), or to where stops have met it running (estimate.go), and is reconciled in the end
+// with what the kernel says that the threads and the process have used (reconcile.go).
 //
 // # Goroutines
 //
