@@ -110,7 +110,7 @@ func TestPtraceAlone(t *testing.T) {
 			if n := strings.Count(r.stdout, " hit hot+0 in hits "); r.status != 0 || n < 10 {
 				t.Errorf("-b: exit status %d, %d hits", r.status, n)
 			}
-			if guarded := !strings.Contains(r.stderr, "have no guard (/proc/PID/mem may not be opened"); guarded != tt.guard {
+			if guarded := !strings.Contains(r.stderr, "without a guard (/proc/PID/mem may not be opened"); guarded != tt.guard {
 				t.Errorf("there is a guard: %v, want %v", guarded, tt.guard)
 			}
 			if out, state := g.Finish(); !state.Success() || out != fmt.Sprintf("done %d\n", threads) {

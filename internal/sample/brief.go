@@ -72,7 +72,7 @@ func (l *looking) lookAgain(ctx context.Context) error {
 		t.visited = 0
 		l.p.awaitRun(t)
 	}
-	if err := l.stop(ctx); err != nil {
+	if err := l.stop(ctx, nil); err != nil {
 		return err
 	}
 	replaced := l.p.image.Stale()

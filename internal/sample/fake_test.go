@@ -203,7 +203,7 @@ func (w *fakeWorld) LookIf(_ context.Context, tids []int, ready func(int) bool, 
 	missed := 0
 	for _, tid := range tids {
 		t := w.threads[tid]
-		if t == nil || !ready(tid) || w.threads[tid] != t || t.unmovable {
+		if t == nil || ready != nil && !ready(tid) || w.threads[tid] != t || t.unmovable {
 			missed++
 			continue
 		}

@@ -39,7 +39,7 @@ func (l *looking) init(p *process) {
 // look stops the wanted threads and takes their stacks.
 func (l *looking) look(ctx context.Context) error {
 	p := l.p
-	if err := l.stop(ctx); err != nil {
+	if err := l.stop(ctx, l.ready); err != nil {
 		return err
 	}
 	l.early, l.over = l.early[:0], true
@@ -76,11 +76,11 @@ func (l *looking) look(ctx context.Context) error {
 	return nil
 }
 
-// stop has the wanted threads visited.
-func (l *looking) stop(ctx context.Context) error {
+// stop has the wanted threads visited, those that are ready.
+func (l *looking) stop(ctx context.Context, ready func(int) bool) error {
 	l.prepare()
 	l.begun = l.p.sampler.clock.Now()
-	_, err := l.p.Control.LookIf(ctx, l.tids, l.ready, l.visit)
+	_, err := l.p.Control.LookIf(ctx, l.tids, ready, l.visit)
 	l.p.sampler.cost.Stops += int64(l.visits)
 	return err
 }

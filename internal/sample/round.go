@@ -86,8 +86,14 @@ func (p *process) examine(t *thread) {
 // want puts a thread on the list of those to stop. Where ticks are taken no thread is: what can be seen of it
 // without a stop stands.
 func (p *process) want(t *thread) {
-	if p.sampler.opt.Ticks != nil || p.looking.over {
+	if p.sampler.opt.Ticks != nil {
 		p.notSeen(t)
+		return
+	}
+	if p.looking.over {
+		p.notSeen(t) // stands if it cannot be stopped
+		t.ran = true
+		p.looking.early = append(p.looking.early, t)
 		return
 	}
 	t.verdict = wanted
