@@ -30,7 +30,7 @@ func (m *meter) show(p *sample.Progress) {
 	}
 	m.next = p.Elapsed.Truncate(time.Second) + time.Second
 	fmt.Fprintf(m.w, "\r%v: %d samples, %d threads, %d late rounds\x1b[K",
-		p.Elapsed.Truncate(time.Second), p.Samples, p.Threads, p.Late)
+		p.Elapsed.Truncate(time.Second), p.Rounds, p.Threads, p.Late)
 }
 
 // clear takes the line away.

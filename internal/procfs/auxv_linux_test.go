@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
@@ -32,6 +33,15 @@ func TestStackAuxv(t *testing.T) {
 			defer cmd.Wait()
 			defer cmd.Process.Kill()
 			pid := cmd.Process.Pid
+			// Start returns while the execve that makes the stack is still under way.
+			for deadline := time.Now().Add(30 * time.Second); ; runtime.Gosched() {
+				if st, err := ReadStat(pid); err == nil && st.State == 'S' && st.Comm == "sleep" {
+					break
+				}
+				if time.Now().After(deadline) {
+					t.Fatal("sleep does not sleep")
+				}
+			}
 			want, err := ReadAuxv(pid)
 			if err != nil {
 				t.Fatal(err)
