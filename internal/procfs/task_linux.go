@@ -104,12 +104,17 @@ func (t *Task) Comm() (string, error) {
 // room is how many descriptors are left to the rest of the program, beside a quarter of all.
 const room = 32
 
-// mayKeep reports whether a new descriptor may stay open. The kernel gives out the lowest number
-// that is free, so the number tells how many are in use, whoever has them.
-func mayKeep(fd int) bool {
+// mayKeep reports whether a new descriptor of a file may stay open. The kernel gives out the lowest number
+// that is free, so the number tells how many are in use, whoever has them. Of very many threads only the
+// schedstats are kept, which are read again and again to see whether the other files have changed.
+func mayKeep(fd int, f taskFile) bool {
 	var limit unix.Rlimit
 	err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit)
-	return err == nil && uint64(fd)+room < limit.Cur/4*3
+	part := limit.Cur / 4
+	if f == schedstatFile {
+		part *= 3
+	}
+	return err == nil && uint64(fd)+room < part
 }
 
 // read fills buf with the file from its beginning. The kernel makes the text
@@ -130,7 +135,7 @@ func (t *Task) read(f taskFile, buf []byte) ([]byte, syscall.Errno) {
 	if errno != 0 {
 		return nil, errno
 	}
-	if !mayKeep(fd) {
+	if !mayKeep(fd, f) {
 		defer unix.Close(fd)
 		return pread(fd, buf)
 	}

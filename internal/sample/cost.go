@@ -44,6 +44,9 @@ func (c *Cost) String() string {
 	if c.Lost > 0 {
 		line += fmt.Sprintf(" (%d lost)", c.Lost)
 	}
+	if c.Children > 0 {
+		line += fmt.Sprintf(", %d child processes not sampled", c.Children)
+	}
 	return line
 }
 

@@ -276,6 +276,21 @@ func TestTicksAcrossExec(t *testing.T) {
 	}
 }
 
+// TestChildrenAreCounted: processes that a sampled one starts are not sampled, and that is said.
+func TestChildrenAreCounted(t *testing.T) {
+	const period = time.Millisecond
+	w, n := newWorld(1), 0
+	c := &fakeClock{run: func(_, _ time.Duration) {
+		if n++; n <= 3 {
+			w.records = append(w.records, perfevent.Record{Kind: perfevent.Fork, PID: 200 + n, TID: 200 + n, Parent: 100})
+		}
+	}}
+	s := runTicks(t, w, c, period, 10, nil)
+	if got := s.Cost().String(); s.Cost().Children != 3 || !strings.HasSuffix(got, ", 3 child processes not sampled") {
+		t.Errorf("%d children: %q", s.Cost().Children, got)
+	}
+}
+
 // TestUncertainCallers: of a stack that leads to memory beyond the copy, and there to nothing, the part
 // that is certain is shown.
 func TestUncertainCallers(t *testing.T) {
