@@ -96,10 +96,14 @@ func (c *Controller) birth(t *thread, kind ptrace.Kind) {
 			return // being killed: the child tells what it is
 		}
 		r = c.classify(child, t.tid, &t.regs)
-		born := c.add(child, r, stateBorn)
-		born.fresh = true
-		if r == roleCopy {
-			t.child, born.creator = born, t
+		if _, err := ptrace.PeekTID(child, false); err == syscall.ECHILD {
+			c.takeUnattached(child, r)
+		} else {
+			born := c.add(child, r, stateBorn)
+			born.fresh = true
+			if r == roleCopy {
+				t.child, born.creator = born, t
+			}
 		}
 	}
 	if kind == ptrace.KindVfork {
@@ -107,6 +111,24 @@ func (c *Controller) birth(t *thread, kind ptrace.Kind) {
 	}
 	if t.role == roleThread {
 		c.announce(t, child, r, kind)
+	}
+}
+
+// takeUnattached is for a new thread or process that is not traced although its creator reports it. The kernel
+// decides that there will be an event when the creator enters the call, whether the new one is attached in the middle of it, and
+// whom the event is for at its end. Another tracer may have let go between the first two, and we have
+// seized the creator before the third (kernel_clone, ptrace_init_task). A copy has no traps then: there
+// are none before the creator has stopped.
+func (c *Controller) takeUnattached(child int, r role) {
+	switch r {
+	case roleThread:
+		r := newReaper()
+		defer r.close()
+		c.seizePass([]int{child}, r) // refused: of another owner since, as in sift
+	case roleSharer:
+		if ptrace.Seize(child, c.options(c.opt.Mode)) == nil { // otherwise seizeSharers refuses
+			c.add(child, roleSharer, stateRunning)
+		}
 	}
 }
 
