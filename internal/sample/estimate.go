@@ -112,7 +112,7 @@ func (p *process) divide(t *thread) {
 }
 
 // weights returns what each sighting counts for: one, and those in the youngest part of a burst
-// an equal part of what was lost. total and bursts are the processor time and the number of bursts in
+// an equal part of what was lost, up to another one each unless there are too few. total and bursts are the processor time and the number of bursts in
 // which all this was seen.
 func (e *estimate) weights(total time.Duration, bursts uint64) []float64 {
 	w := make([]float64, len(e.met))
@@ -128,7 +128,8 @@ func (e *estimate) weights(total time.Duration, bursts uint64) []float64 {
 		order[i] = i
 	}
 	slices.SortFunc(order, func(a, b int) int { return int(e.met[a].burst - e.met[b].burst) })
-	n := 1
+	// At least as many share what was lost as were lost: few must not count for many.
+	n := min(e.lost, len(order))
 	for n < len(order) && e.met[order[n]].burst < young {
 		n++
 	}
