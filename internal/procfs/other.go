@@ -94,6 +94,7 @@ func (t *Task) SchedStat() (SchedStat, error) { return SchedStat{}, errors.ErrUn
 func (t *Task) Syscall() (Syscall, error)     { return Syscall{}, errors.ErrUnsupported }
 func (t *Task) Stat() (Stat, error)           { return Stat{}, errors.ErrUnsupported }
 func (t *Task) Comm() (string, error)         { return "", errors.ErrUnsupported }
+func (t *Task) WaitChannel() (string, error)  { return "", errors.ErrUnsupported }
 func (t *Task) Close() error                  { return nil }
 
 // A TaskStats cannot be opened on this platform.

@@ -3,6 +3,7 @@ package procfs
 import (
 	"bytes"
 	"errors"
+	"strconv"
 	"strings"
 	"syscall"
 )
@@ -35,6 +36,13 @@ func ReadComm(pid, tid int) (string, error) {
 		return "", err
 	}
 	return string(bytes.TrimSuffix(b, []byte{'\n'})), nil
+}
+
+// OpenedFile returns what a descriptor of a process refers to: the path of a file, or a word such as pipe:[1234].
+// It needs the permission PTRACE_MODE_READ, and the right to search the directory.
+func OpenedFile(pid int, fd uint32) (string, error) {
+	p := processPath(pid, "fd/"+strconv.FormatUint(uint64(fd), 10))
+	return p.readlink()
 }
 
 // Exe returns the target of the link /proc/PID/exe, the executed file's name

@@ -29,10 +29,11 @@ const (
 	syscallFile
 	statFile
 	commFile
+	waitFile
 	taskFiles
 )
 
-var taskFileNames = [taskFiles]string{"schedstat", "syscall", "stat", "comm"}
+var taskFileNames = [taskFiles]string{"schedstat", "syscall", "stat", "comm", "wchan"}
 
 // OpenTask returns the Task of a thread of the process, or ESRCH.
 func OpenTask(pid, tid int) (*Task, error) {
@@ -99,6 +100,21 @@ func (t *Task) Comm() (string, error) {
 		t.comm = string(b)
 	}
 	return t.comm, nil
+}
+
+// WaitChannel returns the function of the kernel that the thread sleeps in, "" if it runs or the kernel does not
+// tell. It needs the permission PTRACE_MODE_READ, but no right to the file, which everybody may open.
+func (t *Task) WaitChannel() (string, error) {
+	var buf [128]byte
+	b, errno := t.read(waitFile, buf[:])
+	if errno != 0 {
+		return "", errno
+	}
+	if string(b) == "0" {
+		return "", nil
+	}
+	name, _, _ := bytes.Cut(b, []byte{'.'}) // what a compiler adds: poll_schedule_timeout.constprop.0
+	return string(name), nil
 }
 
 // room is how many descriptors are left to the rest of the program, beside a quarter of all.

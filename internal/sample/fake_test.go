@@ -52,6 +52,8 @@ type fakeThread struct {
 	unmovable bool     // a stop does not reach it
 	hidden    bool     // unwinding needs a register that passive looks lack
 	dead      bool
+	secret    bool // the system call may not be read
+	where     string
 	stops     int
 	reads     int // of schedstat
 }
@@ -71,6 +73,9 @@ func (t *fakeThread) Syscall() (procfs.Syscall, error) {
 	if t.dead {
 		return procfs.Syscall{}, syscall.ESRCH
 	}
+	if t.secret {
+		return procfs.Syscall{}, syscall.EACCES
+	}
 	return t.call, nil
 }
 
@@ -78,7 +83,10 @@ func (t *fakeThread) Stat() (procfs.Stat, error) {
 	return procfs.Stat{State: t.state, Comm: "fake"}, nil
 }
 func (t *fakeThread) Comm() (string, error) { return "fake", nil }
-func (t *fakeThread) Close() error          { return nil }
+func (t *fakeThread) WaitChannel() (string, error) {
+	return t.where, nil
+}
+func (t *fakeThread) Close() error { return nil }
 
 // block puts the thread into a system call.
 func (t *fakeThread) block(nr int64, stack ...uint64) {

@@ -53,6 +53,8 @@ func (l *looking) look(ctx context.Context) error {
 	replaced := p.image.Stale()
 	for _, t := range l.wanted {
 		switch {
+		case t.visited == 0 && t.waits && t.nowIn == concealed:
+			p.examineHidden(t)
 		case t.visited == 0 && t.waits:
 			p.passive(t, t.nowIn)
 		case t.visited == 0:
@@ -110,16 +112,19 @@ func (l *looking) prepare() {
 // alone, unless it is stopped for what it waits with.
 func (l *looking) runsStill(tid int) bool {
 	t := l.p.byTID[tid]
-	if t == nil || t.state != 0 && !t.recheck {
-		return t != nil
+	switch {
+	case t == nil:
+		return false
+	case t.state != 0 && !t.recheck:
+		return t.stillThere()
 	}
 	sched, err := t.files.SchedStat()
 	if err != nil {
 		return false
 	}
-	call, err := t.files.Syscall()
+	call, asleep := t.nowAsleep()
 	l.p.saw(t, sched)
-	if t.waits, t.nowIn = err == nil && !call.Running, call; t.waits {
+	if t.waits, t.nowIn = asleep, call; t.waits {
 		return false
 	}
 	t.state = 0
@@ -187,7 +192,7 @@ func (l *looking) taken(t *thread, s *Snapshot) {
 	p.levels = levels
 	// It stood in a call that we knew of, and will again.
 	t.know = moving
-	if t.state != 0 && inCall && nr == t.call.Nr {
+	if t.state != 0 && inCall && (nr == t.call.Nr || t.call == concealed) {
 		t.know = disturbed
 	}
 	t.state, t.sched = 0, t.now

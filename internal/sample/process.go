@@ -23,8 +23,9 @@ type process struct {
 	threads []*thread // by tid
 	byTID   map[int]*thread
 	gen     uint64
-	stale   bool                   // threads must be matched with the controller's anew
-	names   map[int64]profile.Addr // notes of system calls
+	stale   bool                    // threads must be matched with the controller's anew
+	names   map[int64]profile.Addr  // notes of system calls
+	waits   map[string]profile.Addr // notes of functions of the kernel
 
 	balance  balance
 	recent   list.List // the threads, who moved last first
@@ -60,6 +61,7 @@ func newProcess(src *Source, s *Sampler) *process {
 		sampler: s,
 		byTID:   make(map[int]*thread),
 		names:   make(map[int64]profile.Addr),
+		waits:   make(map[string]profile.Addr),
 		stale:   true,
 		buf:     make([]byte, maxStack),
 	}

@@ -68,18 +68,25 @@ func (p *process) examine(t *thread) {
 		p.lose(t)
 	case err == nil && call.Running && p.sampler.opt.Ticks != nil:
 		p.ticking.runs(t)
-	case err != nil || call.Running:
-		// Where a thread waits may be hidden from us; then it is stopped like
-		// one that runs.
+	case err != nil:
+		p.examineHidden(t)
+		p.maybeRuns(t)
+	case call.Running:
 		p.want(t)
 	case t.know == disturbed && t.explained(call, sched):
 		t.know, t.sched, t.verdict = still, sched, keep
 	default:
 		p.passive(t, call)
-		if t.verdict == taken && t.seen > 0 && p.sampler.opt.Ticks == nil {
-			t.recheck = true
-			p.looking.maybe = append(p.looking.maybe, t)
-		}
+		p.maybeRuns(t)
+	}
+}
+
+// maybeRuns has a thread that has run since the round before, and waits, looked at once more before others are
+// stopped.
+func (p *process) maybeRuns(t *thread) {
+	if t.verdict == taken && t.seen > 0 && p.sampler.opt.Ticks == nil {
+		t.recheck = true
+		p.looking.maybe = append(p.looking.maybe, t)
 	}
 }
 
@@ -158,7 +165,7 @@ func (p *process) keepMapped(now time.Duration) bool {
 	}
 	p.refresh.done(now)
 	for _, t := range p.threads {
-		if t.cut {
+		if t.cut && t.call != concealed { // another chance of that would be another stop
 			t.know = moving // it gets another chance
 			p.stir(t)
 		}

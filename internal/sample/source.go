@@ -31,6 +31,7 @@ type Thread interface {
 	Syscall() (procfs.Syscall, error)
 	Stat() (procfs.Stat, error)
 	Comm() (string, error)
+	WaitChannel() (string, error)
 	Close() error
 }
 

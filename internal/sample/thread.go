@@ -49,6 +49,7 @@ type thread struct {
 	know    knowledge
 	sched   procfs.SchedStat // when the stack was taken
 	call    procfs.Syscall   // where the thread was blocked then
+	where   string           // the same as a function of the kernel, if call is concealed
 	state   byte             // its state if this round saw it blocked, else 0
 	stack   profile.StackID
 	cell    profile.Cell

@@ -1,0 +1,139 @@
+package sample
+
+import (
+	"ptools/internal/procfs"
+	"ptools/internal/profile"
+	"ptools/internal/unwind"
+)
+
+// The kernel shows the system call of a thread only to the owner of the file
+// /proc/PID/task/TID/syscall, and to a reader that may read the files of others. A sampler with
+// CAP_SYS_PTRACE and nothing else is neither. Everybody may read the thread's
+// state, its schedstat line and, with the right to trace, the kernel function that it sleeps in.
+// A blocked thread of which no more is known shows that function. It is stopped, once, only if
+// the function belongs to calls of which a stop takes nothing.
+
+// unharmed lists functions of the kernel, from Linux 4.19 to 6.18, in which a thread sleeps for a call that
+// starts again by itself, and has moved nothing yet.
+var unharmed = map[string]bool{
+	"futex_wait_queue_me": true, "futex_wait_queue": true, "futex_do_wait": true, "futex_wait_multiple": true,
+	"hrtimer_nanosleep": true, "do_nanosleep": true, "common_nsleep": true,
+	"__do_sys_pause": true, "__x64_sys_pause": true, "sigsuspend": true,
+	"poll_schedule_timeout": true, "do_sys_poll": true, "do_select": true,
+	"do_wait": true, "kernel_wait4": true, "do_wait4": true,
+	"pipe_read": true, "anon_pipe_read": true,
+}
+
+// concealed is the system call of a thread that is blocked in one that may not be read.
+var concealed = procfs.Syscall{Nr: -1}
+
+// examineHidden takes what can be seen of a thread whose system call may not be read.
+func (p *process) examineHidden(t *thread) {
+	for range passiveTries {
+		stat, err := t.files.Stat()
+		if err != nil {
+			p.lose(t)
+			return
+		}
+		asleep := asleepIn(stat.State)
+		where := ""
+		if asleep {
+			where, _ = t.files.WaitChannel() // without it less is shown
+		}
+		after, err := t.files.SchedStat()
+		switch {
+		case err != nil:
+			p.lose(t)
+			return
+		case stat.State == 'Z' || stat.State == 'X':
+			t.verdict, t.know = skipped, moving // a dead leader whose threads live on
+			p.leave(t)
+			p.stir(t)
+			return
+		case !asleep && p.sampler.opt.Ticks != nil:
+			p.ticking.runs(t)
+			return
+		case !asleep:
+			p.want(t)
+			return
+		case after == t.now:
+			p.acceptHidden(t, stat.State, where)
+			return
+		}
+		p.saw(t, after)
+	}
+	p.levels = append(p.levels[:0], p.waiting(""))
+	t.know, t.call = moving, concealed
+	p.took(t, unwind.Unreadable)
+}
+
+// asleepIn reports whether a thread in this state is blocked.
+func asleepIn(state byte) bool {
+	switch state {
+	case 'S', 'D', 'T', 't', 'I', 'P':
+		return true
+	}
+	return false
+}
+
+// acceptHidden makes a function of the kernel the thread's stack, or has the thread stopped for its own.
+func (p *process) acceptHidden(t *thread, state byte, where string) {
+	if t.know == disturbed && t.where == where && t.explained(t.call, t.now) {
+		t.know, t.sched, t.verdict = still, t.now, keep
+		return
+	}
+	t.call, t.state, t.where = concealed, state, where
+	t.sched, t.know = t.now, still
+	if state == 't' && !t.inTrace {
+		t.know = moving // see halted
+	}
+	level := p.waiting(where)
+	if state == 'T' || t.halted(state) {
+		level = p.sampler.stopped
+	}
+	t.inTrace = state == 't'
+	t.partial, t.pc, t.sp = true, 0, 0
+	p.levels = append(p.levels[:0], level)
+	p.sampler.cost.Passive++
+	p.took(t, unwind.Unreadable)
+	if state == 'S' && unharmed[where] && p.sampler.opt.Ticks == nil && !p.looking.over {
+		t.know = moving // what is known stands until the look succeeds
+		p.want(t)
+	}
+}
+
+// waiting returns the level that stands for sleeping in a function of the kernel, "" if it is not known.
+func (p *process) waiting(where string) profile.Addr {
+	a, ok := p.waits[where]
+	if !ok {
+		text := "[waiting]"
+		if where != "" {
+			text = "[waiting: " + where + "]"
+		}
+		a = p.sampler.profile.Note(text)
+		p.waits[where] = a
+	}
+	return a
+}
+
+// stillThere reports whether a blocked thread that is about to be stopped still sleeps where a stop takes nothing.
+func (t *thread) stillThere() bool {
+	if t.call == concealed {
+		if where, err := t.files.WaitChannel(); err != nil || where != t.where {
+			return false
+		}
+	}
+	sched, err := t.files.SchedStat()
+	return err == nil && sched == t.now
+}
+
+// nowAsleep is Syscall for a thread that is about to be stopped because it runs. Where the call may not be read,
+// the state tells whether there is one.
+func (t *thread) nowAsleep() (call procfs.Syscall, asleep bool) {
+	call, err := t.files.Syscall()
+	if err == nil {
+		return call, !call.Running
+	}
+	stat, err := t.files.Stat()
+	return concealed, err == nil && asleepIn(stat.State)
+}
