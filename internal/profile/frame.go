@@ -37,9 +37,10 @@ type Mapping struct {
 
 // A Resolver knows the code of one address space.
 type Resolver interface {
-	// Resolve appends to dst the functions at a, innermost first, nothing
-	// if it has none, and returns the mapping that holds a, the zero
-	// Mapping if it is in no file.
+	// Resolve appends to dst the functions at a, innermost first, and returns
+	// the mapping that holds a, the zero Mapping if it is in no file. Of code
+	// without a name it may append a frame without one. It appends nothing
+	// and returns the zero Mapping if it knows of no code at a.
 	Resolve(a Addr, dst []Frame) ([]Frame, Mapping)
 }
 

@@ -170,6 +170,30 @@ type resolverFunc func(Addr, []Frame) ([]Frame, Mapping)
 
 func (f resolverFunc) Resolve(a Addr, dst []Frame) ([]Frame, Mapping) { return f(a, dst) }
 
+// TestCodeLearnedLater: an address that was met before its code was known is named once that is, in the
+// samples of before too; one in no code at all stays unknown.
+func TestCodeLearnedLater(t *testing.T) {
+	p := New()
+	mapped := false
+	s := p.Space(1, "", resolverFunc(func(a Addr, dst []Frame) ([]Frame, Mapping) {
+		if !mapped || a.PC != 0x1000 {
+			return dst, Mapping{}
+		}
+		return append(dst, Frame{Func: "late"}), Mapping{Start: 0x1000, Limit: 0x2000, Path: "/lib/late.so"}
+	}))
+	for range 3 {
+		for _, pc := range []uint64{0x1000, 0x5000} {
+			s.Add(s.Cell(p.Thread(1, 1, "x"), s.Stack([]Addr{{pc, Exact}})), Values{Samples: 1})
+		}
+		s.ResolveAll()
+		mapped = true
+		s.Learned()
+	}
+	if d := cmp.Diff("[unknown] 3\nlate 3\n", write(t, p, Folded, nil)); d != "" {
+		t.Errorf("folded output (-want +got):\n%s", d)
+	}
+}
+
 func TestFolded(t *testing.T) {
 	const want = `[unknown] 1
 main;[unknown] (libblind.so);[futex] 50

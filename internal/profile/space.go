@@ -1,5 +1,7 @@
 package profile
 
+import "slices"
+
 // Space is the address space of one image of a process: its stacks, its
 // counters and what its program counters mean.
 type Space struct {
@@ -10,7 +12,8 @@ type Space struct {
 
 	locs    []location
 	locIDs  map[Addr]uint32
-	pending int // locations before this one are resolved
+	pending int      // locations before this one are resolved
+	foreign []uint32 // resolved ones in no code that the resolver knew of
 
 	nodes   []node // 0 is the root, the empty stack
 	nodeIDs map[node]StackID
@@ -148,10 +151,18 @@ func (s *Space) location(a Addr) uint32 {
 // asked about, and returns how many remain.
 func (s *Space) Resolve(max int) int {
 	for ; max > 0 && s.pending < len(s.locs); max-- {
-		s.resolve(&s.locs[s.pending])
+		if !s.resolve(&s.locs[s.pending]) {
+			s.foreign = append(s.foreign, uint32(s.pending))
+		}
 		s.pending++
 	}
 	return len(s.locs) - s.pending
+}
+
+// Learned says that the resolver may know more code than before. A thread may have been
+// seen in code that was mapped a moment earlier: what no code was known for is asked about again.
+func (s *Space) Learned() {
+	s.foreign = slices.DeleteFunc(s.foreign, func(id uint32) bool { return s.resolve(&s.locs[id]) })
 }
 
 // Len is how many distinct addresses the space has, Resolved how many of them, the
@@ -171,11 +182,12 @@ func (s *Space) Addrs(n int) []Addr {
 // ResolveAll resolves what is left.
 func (s *Space) ResolveAll() { s.Resolve(len(s.locs)) }
 
-func (s *Space) resolve(l *location) {
+// resolve asks about a location. False means that it lies in no code that the resolver knows of.
+func (s *Space) resolve(l *location) bool {
 	if l.addr.Kind == note {
 		fn := s.profile.function(function{name: s.profile.notes[l.addr.PC]})
 		l.lines = []line{{fn: fn}}
-		return
+		return true
 	}
 	frames, m := s.resolver.Resolve(l.addr, s.frames[:0])
 	s.frames = frames
@@ -195,6 +207,7 @@ func (s *Space) resolve(l *location) {
 	if !known {
 		l.lines = nil
 	}
+	return len(frames) > 0 || m != (Mapping{})
 }
 
 func (s *Space) mapping(m Mapping) int32 {

@@ -183,6 +183,9 @@ func (n *native) Resolve(a profile.Addr, dst []profile.Frame) ([]profile.Frame, 
 	if a.Kind == profile.Return {
 		pc--
 	}
+	if !n.Knows(pc) {
+		return dst, profile.Mapping{}
+	}
 	n.resolved = n.Symbolize(a.PC, n.lookup(a), n.resolved[:0])
 	for _, f := range n.resolved {
 		if f.Func == "" && f.Object != "" {

@@ -163,6 +163,7 @@ func (p *process) keepMapped(now time.Duration) bool {
 	if p.image.Refresh() {
 		p.space.Remap()
 	}
+	p.space.Learned()
 	p.refresh.done(now)
 	for _, t := range p.threads {
 		if t.cut && t.call != concealed { // another chance of that would be another stop
