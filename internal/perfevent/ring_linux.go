@@ -186,17 +186,25 @@ func (r *ring) sample(k *Record, size uint64) bool {
 	return true
 }
 
-// chains takes the call chain apart. Of the user's part the first address is the program counter.
+// chains takes the call chain apart: the kernel's addresses and then the user's, each behind a word that says so. Of the
+// user's part the first address is the program counter. What follows is what frame pointers led to, which may be any word: one
+// that looks like the beginning of a part is none there, and no address either.
 func (r *ring) chains(k *Record, n uint64) {
 	k.Chain, k.KernelChain = k.Chain[:0], k.KernelChain[:0]
-	context := contextUser
+	context := uint64(0)
 	for i := range n {
-		switch addr := r.word(sampleChain + 8 + 8*i); {
-		case addr >= contextMax:
+		addr := r.word(sampleChain + 8 + 8*i)
+		if addr >= contextMax && context != contextUser {
 			context = addr
-		case context == contextKernel:
+			continue
+		}
+		if addr >= contextMax {
+			break
+		}
+		switch context {
+		case contextKernel:
 			k.KernelChain = append(k.KernelChain, addr)
-		case context == contextUser:
+		case contextUser:
 			k.Chain = append(k.Chain, addr)
 		}
 	}

@@ -310,6 +310,31 @@ func TestTickerErrors(t *testing.T) {
 	}
 }
 
+// TestHostileChain: a word on the target's stack that looks like the beginning of the kernel's part of a chain
+// does not make what follows it addresses of the kernel.
+func TestHostileChain(t *testing.T) {
+	for _, c := range []struct {
+		words        []uint64
+		user, kernel []uint64
+	}{
+		{[]uint64{contextUser, 0x1000, 0x1001, 0x1002}, []uint64{0x1001, 0x1002}, nil},
+		{[]uint64{contextUser, 0x1000, 0x1001, contextKernel, 0x1002}, []uint64{0x1001}, nil},
+		{[]uint64{contextKernel, 1 << 63, 1<<63 + 1, contextUser, 0x1000, 0x1001, contextKernel, 0x1002}, []uint64{0x1001}, []uint64{1 << 63, 1<<63 + 1}},
+		{[]uint64{contextUser, 0x1000, contextUser, 0x1002, ^uint64(0)}, nil, nil},
+		{nil, nil, nil},
+	} {
+		r := &ring{buf: make([]byte, 256)}
+		for i, w := range c.words {
+			binary.NativeEndian.PutUint64(r.buf[sampleChain+8+8*i:], w)
+		}
+		var k Record
+		r.chains(&k, uint64(len(c.words)))
+		if len(k.Chain)+len(c.user) > 0 && !slices.Equal(k.Chain, c.user) || !slices.Equal(k.KernelChain, c.kernel) {
+			t.Errorf("%#x: %#x and %#x in the kernel", c.words, k.Chain, k.KernelChain)
+		}
+	}
+}
+
 // TestParseCPUs reads the kernel's lists.
 func TestParseCPUs(t *testing.T) {
 	for list, want := range map[string][]int{"0": {0}, "0-2": {0, 1, 2}, "0-1,4,6-7": {0, 1, 4, 6, 7}} {
