@@ -21,6 +21,7 @@ type Cost struct {
 	Cut      int64 // of those, whose outer callers are not known
 	Lost     int64 // records of timers that found no room
 	Children int64 // processes that were started and are not sampled
+	Spared   int64 // samples of running threads that were not stopped because of the calls that they make (wary.go)
 	Refused  int64 // threads that could not be stopped when they should have been
 
 	// The pause of a stop is measured from the request to the end of the visit,
@@ -43,6 +44,9 @@ func (c *Cost) String() string {
 	}
 	if c.Lost > 0 {
 		line += fmt.Sprintf(" (%d lost)", c.Lost)
+	}
+	if c.Spared > 0 {
+		line += fmt.Sprintf(", %d samples [not stopped] (a stop cuts what they transfer)", c.Spared)
 	}
 	if c.Children > 0 {
 		line += fmt.Sprintf(", %d child processes not sampled", c.Children)

@@ -164,6 +164,9 @@ func (w *fakeWorld) source() *Source {
 			w.opened++
 			return &fakeImage{world: w, number: w.opened}, nil
 		},
+		File: func(fd uint32) (string, error) {
+			return map[uint32]string{3: "/dev/pts/0", 4: "pipe:[1]"}[fd], nil
+		},
 		CPU: func() (time.Duration, error) {
 			sum := w.exited
 			for _, t := range w.threads {

@@ -96,7 +96,7 @@ func (p *process) acceptHidden(t *thread, state byte, where string) {
 	p.levels = append(p.levels[:0], level)
 	p.sampler.cost.Passive++
 	p.took(t, unwind.Unreadable)
-	if state == 'S' && unharmed[where] && p.sampler.opt.Ticks == nil && !p.looking.over {
+	if state == 'S' && unharmed[where] && p.sampler.opt.Ticks == nil && !p.looking.over && !p.waryOf(t) {
 		t.know = moving // what is known stands until the look succeeds
 		p.want(t)
 	}

@@ -168,8 +168,9 @@ func (l *looking) taken(t *thread, s *Snapshot) {
 	}
 	t.learnStack(p.image, s.SP) // for the next time
 	levels := p.levels[:0]
-	nr, _, inCall := s.Regs.SyscallReturn()
+	nr, result, inCall := s.Regs.SyscallReturn()
 	if inCall {
+		p.stoppedIn(t, nr, result, s.Regs.SyscallArgs())
 		if nr == restartSyscall {
 			nr = p.restarted(t, s.PC, s.SP)
 		}

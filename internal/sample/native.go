@@ -41,6 +41,7 @@ func newSource(pid int, c Control, files *Files, lines bool) *Source {
 		PID:     pid,
 		Control: c,
 		Thread:  func(tid int) (Thread, error) { return procfs.OpenTask(pid, tid) },
+		File:    func(fd uint32) (string, error) { return procfs.OpenedFile(pid, fd) },
 		Image:   func() (Image, error) { return openNative(pid, files, lines) },
 		CPU:     func() (time.Duration, error) { return processorTime(pid) },
 		Sum:     func() (Sum, error) { return procfs.OpenTaskStats(pid) },

@@ -22,6 +22,7 @@ func (p *process) passive(t *thread, call procfs.Syscall) {
 			return
 		}
 		state, end := p.readBlocked(t, call)
+		p.metIn(t, &call, state)
 		after, err := t.files.SchedStat()
 		if err != nil {
 			p.lose(t)
@@ -36,7 +37,7 @@ func (p *process) passive(t *thread, call procfs.Syscall) {
 			break
 		}
 	}
-	_, spoils := fragile[call.Nr]
+	spoils := p.spoils(&call)
 	switch {
 	case call.Running && p.sampler.opt.Ticks != nil:
 		p.ticking.runs(t)
@@ -85,8 +86,7 @@ func (p *process) accept(t *thread, call procfs.Syscall, state byte, end unwind.
 	}
 	t.inTrace = state == 't'
 	t.partial, t.pc, t.sp = true, call.PC, call.SP
-	_, spoils := fragile[call.Nr]
-	stop := end == unwind.NoRegister && !spoils && state != 'D' && !t.inTrace
+	stop := end == unwind.NoRegister && p.sampler.opt.Ticks == nil && !p.spoils(&call) && !p.waryOf(t) && state != 'D' && !t.inTrace
 	if !stop {
 		p.sampler.cost.Passive++
 		p.took(t, end)

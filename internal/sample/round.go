@@ -84,7 +84,7 @@ func (p *process) examine(t *thread) {
 // maybeRuns has a thread that has run since the round before, and waits, looked at once more before others are
 // stopped.
 func (p *process) maybeRuns(t *thread) {
-	if t.verdict == taken && t.seen > 0 && p.sampler.opt.Ticks == nil {
+	if t.verdict == taken && t.seen > 0 && p.sampler.opt.Ticks == nil && !p.waryOf(t) {
 		t.recheck = true
 		p.looking.maybe = append(p.looking.maybe, t)
 	}
@@ -93,8 +93,12 @@ func (p *process) maybeRuns(t *thread) {
 // want puts a thread on the list of those to stop. Where ticks are taken no thread is: what can be seen of it
 // without a stop stands.
 func (p *process) want(t *thread) {
-	if p.sampler.opt.Ticks != nil {
+	switch {
+	case p.sampler.opt.Ticks != nil:
 		p.notSeen(t)
+		return
+	case p.waryOf(t):
+		p.leaveRunning(t)
 		return
 	}
 	if p.looking.over {

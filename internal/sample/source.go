@@ -102,6 +102,8 @@ type Source struct {
 	Control Control
 	// Thread opens the files of a thread.
 	Thread func(tid int) (Thread, error)
+	// File says what a descriptor refers to, as /proc/PID/fd does. Nil, or an error: it may be a terminal.
+	File func(fd uint32) (string, error)
 	// Image opens the present address space.
 	Image func() (Image, error)
 	// CPU returns the processor time of the whole process since its start,

@@ -64,6 +64,7 @@ type thread struct {
 	bottom  uint64 // the mapping that holds the stack, if known
 	top     uint64
 
+	wary    wariness
 	verdict verdict
 	used    uint64 // processor time since the sampling began or it was born, ns, as far as read
 	rebase  bool   // the next reading does not count: what was before is not known

@@ -1,0 +1,105 @@
+package sample
+
+import (
+	"strings"
+	"time"
+
+	"ptools/internal/procfs"
+	"ptools/internal/ptrace"
+)
+
+// A stop makes some system calls return less than they were asked for (ptrace.ShortAtStop). A thread that is blocked
+// in one is never stopped. Of a thread that runs nothing tells whether it is in one: its file shows a call only
+// while it sleeps there. But threads that move much do so again and again, and are met asleep
+// in between. So a thread that was met in such a call lately is not stopped while it runs: it shows as
+// [not stopped]. Where a stop itself has come to the end of such a call, the thread is left alone for longer each
+// time: it seldom sleeps in it, and would not be met.
+type wariness struct {
+	until time.Duration
+	next  time.Duration // how long it is left alone after the next stop in such a call
+}
+
+const (
+	waryFor  = 10 * time.Second // after it was met asleep in such a call, or stopped in one
+	waryMost = 10 * time.Minute // after many stops in one
+)
+
+// slept says that the thread was met asleep in a call that a stop makes return early.
+func (w *wariness) slept(now time.Duration) { w.until = max(w.until, now+waryFor) }
+
+// stopped says that a stop has come to the end of one.
+func (w *wariness) stopped(now time.Duration) {
+	w.next = min(max(2*w.next, waryFor), waryMost)
+	w.until = max(w.until, now+w.next)
+}
+
+// waryOf reports whether a thread that runs is not to be stopped.
+func (p *process) waryOf(t *thread) bool { return p.sampler.clock.Now() < t.wary.until }
+
+// spoils reports whether a stop harms a call: it returns EINTR, its timeout begins again, or it returns less than
+// it was asked for.
+func (p *process) spoils(call *procfs.Syscall) bool {
+	_, spoils := fragile[call.Nr]
+	return spoils || p.shortens(call.Nr, call.Args)
+}
+
+// shortens reports whether a stop makes a call return less than it was asked for.
+func (p *process) shortens(nr int64, args [6]uint64) bool {
+	switch ptrace.ShortAtStop(nr, args) {
+	case ptrace.PerhapsShort:
+		return true
+	case ptrace.ShortOfTerminal:
+		return p.mayBeTerminal(args[0])
+	}
+	return false
+}
+
+// mayBeTerminal reports whether a descriptor may be a terminal, or another device that hands out what it has so far.
+func (p *process) mayBeTerminal(fd uint64) bool {
+	if p.File == nil {
+		return true
+	}
+	name, err := p.File(uint32(fd))
+	if err != nil {
+		return true
+	}
+	// A terminal of another mount namespace is seen without the directory.
+	return strings.HasPrefix(name, "/dev/") || strings.Trim(name, "/0123456789") == ""
+}
+
+// metIn takes note of the call that a thread sleeps in. What sleeps for a disk (state D) no stop cuts.
+func (p *process) metIn(t *thread, call *procfs.Syscall, state byte) {
+	if state == 'S' && p.sampler.opt.Ticks == nil && p.shortens(call.Nr, call.Args) {
+		t.wary.slept(p.sampler.clock.Now())
+	}
+}
+
+// stoppedIn takes note of the call that a stop has come to the end of.
+func (p *process) stoppedIn(t *thread, nr, result int64, args [6]uint64) {
+	if result >= 0 && fellShort(nr, uint64(result), args) && p.shortens(nr, args) {
+		t.wary.stopped(p.sampler.clock.Now())
+	}
+}
+
+// fellShort reports whether a call may have returned less than it was asked for.
+func fellShort(nr int64, result uint64, args [6]uint64) bool {
+	switch nr {
+	case 0, 1, 17, 18, 44, 45, 299, 307: // read, write, pread64, pwrite64, sendto, recvfrom, recvmmsg, sendmmsg
+		return result < args[2]
+	case 208, 318, 333: // io_getevents, getrandom, io_pgetevents
+		return result < args[1]
+	case 40: // sendfile
+		return result < args[3]
+	}
+	return true
+}
+
+// leaveRunning takes what is known of a thread that runs and is not stopped because of the calls that it makes.
+func (p *process) leaveRunning(t *thread) {
+	p.sampler.cost.Spared++
+	ran := t.state == 0
+	p.notSeen(t)
+	if ran && t.state == 0 && t.know == moving {
+		t.sighting, t.burst = metRunning, 0 // what it uses is shown there
+	}
+}
