@@ -22,6 +22,7 @@ type Cost struct {
 	Lost     int64 // records of timers that found no room
 	Children int64 // processes that were started and are not sampled
 	Spared   int64 // samples of running threads that were not stopped because of the calls that they make (wary.go)
+	Unread   int64 // threads that could not be read at the end, for want of descriptors
 	Refused  int64 // threads that could not be stopped when they should have been
 
 	// The pause of a stop is measured from the request to the end of the visit,
@@ -47,6 +48,9 @@ func (c *Cost) String() string {
 	}
 	if c.Spared > 0 {
 		line += fmt.Sprintf(", %d samples [not stopped] (a stop cuts what they transfer)", c.Spared)
+	}
+	if c.Unread > 0 {
+		line += fmt.Sprintf(", %d threads could not be read (too many open files: raise ulimit -n)", c.Unread)
 	}
 	if c.Children > 0 {
 		line += fmt.Sprintf(", %d child processes not sampled", c.Children)

@@ -42,6 +42,7 @@ type process struct {
 	sinceTotal time.Duration // what ticks have counted since then
 	totals     budget
 	sums       budget
+	unread     unread
 	unlooked   []*thread // that no round has looked at, and some that one has
 	over       bool      // it has ended, or can no longer be looked at
 	err        error     // why, if it had not ended
@@ -170,6 +171,7 @@ func (p *process) enroll() {
 		return
 	}
 	p.gen, p.stale = gen, false
+	p.unread = unread{}
 	p.tids = append(p.tids[:0], p.Control.Threads()...)
 	slices.Sort(p.tids)
 	old := p.threads
@@ -195,10 +197,12 @@ func (p *process) enroll() {
 func (p *process) meet(tid int) *thread {
 	files, err := p.Thread(tid)
 	if err != nil {
+		p.cannotRead(err)
 		return nil
 	}
 	stat, err := files.Stat()
 	if err != nil {
+		p.cannotRead(err)
 		files.Close()
 		return nil
 	}

@@ -136,6 +136,9 @@ func (s *Sampler) Run(ctx context.Context) error {
 		}
 		s.round(unbroken)
 	}
+	for _, p := range s.processes {
+		p.sayUnread()
+	}
 	return s.err()
 }
 
