@@ -2,7 +2,9 @@ package handle
 
 import (
 	"os"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -50,7 +52,7 @@ func (j *jitMap) hold(src *source) {
 }
 
 // open finds the file. Whoever may write to /tmp can put one there: it has
-// to be the process's user's, or root's.
+// to be the process's user's, or root's, and no link.
 func (j *jitMap) open(src *source) *os.File {
 	st, err := procfs.ReadStatus(j.pid)
 	if err != nil {
@@ -61,11 +63,12 @@ func (j *jitMap) open(src *source) *os.File {
 		pids = append(pids, j.pid) // written by an agent outside
 	}
 	for _, pid := range pids {
-		f, err := src.OpenDebug("/tmp/perf-" + strconv.Itoa(pid) + ".map")
+		name := "perf-" + strconv.Itoa(pid) + ".map"
+		f, err := src.OpenDebug("/tmp/" + name)
 		if err != nil {
 			continue
 		}
-		if info, err := f.Stat(); err == nil {
+		if info, err := f.Stat(); err == nil && isNamed(f, name) {
 			owner, ok := info.Sys().(*syscall.Stat_t)
 			if ok && (owner.Uid == 0 || int(owner.Uid) == st.UID[1]) {
 				return f
@@ -74,6 +77,13 @@ func (j *jitMap) open(src *source) *os.File {
 		f.Close()
 	}
 	return nil
+}
+
+// isNamed reports whether an open file has the name by which it was opened, and was not reached through a
+// symbolic link of that name, which any user may have made to a file of root's.
+func isNamed(f *os.File, name string) bool {
+	path, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(int(f.Fd())))
+	return err == nil && filepath.Base(strings.TrimSuffix(path, " (deleted)")) == name
 }
 
 func (j *jitMap) close() {
