@@ -106,7 +106,7 @@ func TestSignalsEndTheSampling(t *testing.T) {
 // gets its status.
 func TestSignalReachesTheCommand(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "prof.txt")
-	r := startPsample(t, "-q", "-o", file, "--", "sh", "-c", "while :; do :; done")
+	r := startPsample(t, "-q", "-o", file, "--", "sh", "-c", "i=0; while [ $i -lt 100000000 ]; do i=$((i+1)); done")
 	r.signal(syscall.SIGTERM)
 	if status := r.end(); status != 128+15 {
 		t.Errorf("exit status %d\n%s", status, &r.stderr)
@@ -151,7 +151,7 @@ func TestInterruptEndsTheCommand(t *testing.T) {
 
 // TestSecondSignalEndsTheWaiting for a command that takes no notice.
 func TestSecondSignalEndsTheWaiting(t *testing.T) {
-	r := startPsample(t, "-q", "--", "sh", "-c", "exec 2>/dev/null; trap '' INT; echo pid $$; while :; do :; done")
+	r := startPsample(t, "-q", "--", "sh", "-c", "exec 2>/dev/null; trap '' INT; echo pid $$; i=0; while [ $i -lt 100000000 ]; do i=$((i+1)); done")
 	r.signal(os.Interrupt)
 	said := r.head
 	for { // the profile tells that the first signal has been taken
