@@ -1,9 +1,12 @@
 package ptest
 
 import (
+	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -94,6 +97,7 @@ func StartWith(t testing.TB, o *Options, argv ...string) *Target {
 	if g.PID, err = pid(); err != nil {
 		t.Fatalf("ptest: starter: %v", err)
 	}
+	awaitProgram(g.PID)
 	if o.Foreign {
 		if g.self, err = os.FindProcess(g.PID); err != nil {
 			t.Fatal(err)
@@ -193,4 +197,18 @@ func (g *Target) Finish() (string, *os.ProcessState) {
 	g.Stdin.Close()
 	out := g.Output()
 	return out, g.Wait()
+}
+
+// awaitProgram waits until a process that has just been started has its program: Start returns as soon as the execve
+// closes descriptors, which is before it maps the run-time linker and writes the stack.
+func awaitProgram(pid int) {
+	for deadline := time.Now().Add(Patience); time.Now().Before(deadline); runtime.Gosched() {
+		// Without an auxiliary vector it has no stack: yet, or any more. An error is of one that is gone, or
+		// that we may not read.
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/auxv", pid))
+		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil || len(b) > 0 || bytes.Contains(stat, []byte(") Z ")) || bytes.Contains(stat, []byte(") X ")) {
+			return
+		}
+	}
 }
