@@ -82,7 +82,7 @@ func CPUClock(cpu int) (ahead time.Duration, err error) {
 	return ahead, err
 }
 
-func cpuClock(cpu int) (ahead time.Duration, err error) {
+func cpuClock(cpu int) (time.Duration, error) {
 	var usual, one unix.CPUSet
 	runtime.LockOSThread()
 	if err := unix.SchedGetaffinity(0, &usual); err != nil {
@@ -99,24 +99,8 @@ func cpuClock(cpu int) (ahead time.Duration, err error) {
 			runtime.UnlockOSThread() // else the thread ends with the goroutine
 		}
 	}()
-	// This thread may lose the processor in between. The later of the two moments makes a wait seem to have begun
-	// later than it has, which gives it too much time and never too little.
-	for range clockTries {
-		before := Monotonic()
-		clock(unix.CLOCK_THREAD_CPUTIME_ID) // brings se.exec_start up to date
-		at, err := execStart(taskPath(unix.Getpid(), unix.Gettid(), "sched"))
-		if err != nil {
-			return 0, err
-		}
-		after := Monotonic()
-		if ahead = after - at; after-before < clockError {
-			break
-		}
-	}
-	return ahead, nil
+	now := Monotonic()
+	clock(unix.CLOCK_THREAD_CPUTIME_ID) // brings se.exec_start up to date
+	at, err := execStart(taskPath(unix.Getpid(), unix.Gettid(), "sched"))
+	return now - at, err
 }
-
-const (
-	clockTries = 5
-	clockError = 300 * time.Microsecond
-)

@@ -123,22 +123,22 @@ func (c *Controller) settleDeadline(b *blockedCall) {
 	if slept.at == 0 {
 		return
 	}
-	if ahead, err := c.clocks.ahead(slept.run.CPU, slept.at); err == nil {
+	if ahead, err := c.clocks.ahead(slept.run.CPU); err == nil {
 		begun := min(slept.run.At+ahead, slept.at)
 		b.deadline = min(max(begun+b.limit, slept.at), b.deadline)
 	}
 }
 
-// clocks keeps what was found out about the clocks of processors, for the threads that are let go together: they fall
-// behind whenever an interrupt or the host takes the processor. Asked since a wait was seen they can only have fallen further behind
-// than they were when it began, and it is given too much time rather than too little.
+// clocks keeps what was found out about the clocks of processors for a while: they drift.
 type clocks map[int]cpuClock
 
 type cpuClock struct{ asked, ahead time.Duration }
 
-func (k *clocks) ahead(cpu int, since time.Duration) (time.Duration, error) {
+const clockGood = 50 * time.Millisecond
+
+func (k *clocks) ahead(cpu int) (time.Duration, error) {
 	now := procfs.Monotonic()
-	if e, ok := (*k)[cpu]; ok && e.asked >= since {
+	if e, ok := (*k)[cpu]; ok && now-e.asked < clockGood {
 		return e.ahead, nil
 	}
 	ahead, err := procfs.CPUClock(cpu)
@@ -156,7 +156,7 @@ func (k *clocks) ahead(cpu int, since time.Duration) (time.Duration, error) {
 // before is told from another of its kind by the mark in the thread's flags, which nothing but
 // such a call has.
 func (c *Controller) noteTimeout(t *thread, nr int64, args [6]uint64) {
-	before, now := t.call, procfs.Monotonic()
+	before, slept, now := t.call, t.slept, procfs.Monotonic()
 	t.call, t.slept = blockedCall{}, seen{}
 	to, timed := timeouts[nr]
 	if !timed {
@@ -173,7 +173,7 @@ func (c *Controller) noteTimeout(t *thread, nr int64, args [6]uint64) {
 	} else if end, ok := b.noted(t.tid, now); again && ok {
 		b.deadline = end
 	} else {
-		b.deadline = now + limit
+		b.deadline, b.slept = now+limit, slept
 	}
 	t.call = b
 }
