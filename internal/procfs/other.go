@@ -63,20 +63,8 @@ func (s *Socket) Timeout(which int) (time.Duration, error)    { return 0, errors
 func (s *Socket) SetTimeout(which int, d time.Duration) error { return errors.ErrUnsupported }
 func (s *Socket) TakeError() (int, error)                     { return 0, errors.ErrUnsupported }
 
-// LastRun is when a thread that sleeps was on a processor last.
-type LastRun struct {
-	CPU int
-	At  time.Duration
-}
-
 // Monotonic is not supported on this platform.
 func Monotonic() time.Duration { return 0 }
-
-// ReadLastRun is not supported on this platform.
-func ReadLastRun(pid, tid int) (LastRun, error) { return LastRun{}, errors.ErrUnsupported }
-
-// CPUClock is not supported on this platform.
-func CPUClock(cpu int) (time.Duration, error) { return 0, errors.ErrUnsupported }
 
 // Tasks is not supported on this platform.
 func Tasks(pid int, buf []int) ([]int, error) { return nil, errors.ErrUnsupported }

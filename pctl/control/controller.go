@@ -140,7 +140,6 @@ type Controller struct {
 	awake   awake
 	alert   alert
 	alarm   alarm
-	clocks  clocks
 
 	mem          memory
 	user         bkpt.Memory // the same as the target itself may use it

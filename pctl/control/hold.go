@@ -11,9 +11,6 @@ import (
 // hold makes one thread stop and stay.
 func (c *Controller) hold(t *thread) {
 	a := t.m.hold()
-	if a == actInterrupt {
-		c.noteSleep(t)
-	}
 	c.interrupt(t, a)
 	if t.m.state != stateStopped && !t.awaited {
 		t.awaited = true

@@ -44,9 +44,6 @@ func (c *Controller) detachEach() {
 				delete(c.threads, t.tid)
 				continue
 			}
-			if t.m.state == stateRunning {
-				c.noteSleep(t)
-			}
 			c.interrupt(t, t.m.ask())
 			pending = append(pending, t)
 		}

@@ -63,7 +63,6 @@ type thread struct {
 	arrival  arrival          // at a uprobe
 	back     bool             // has been set back in front of the int3 that it is stopped by
 	rewound  rewound
-	slept    seen // before it was interrupted
 	call     blockedCall
 }
 

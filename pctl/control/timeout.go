@@ -9,12 +9,12 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// A call that is made again is given what is left of its timeout, so that it ends when it
-// would have ended:
+// A call that is made again is given what is left of its timeout, so that it ends when it would have ended if it had
+// begun when it was met first:
 //
-//   - When the wait began is known from the scheduler: when the thread was on a processor last
-//     before we interrupted it. Of a call that was made again that was the last visit, perhaps
-//     another tracer's, so a note of its end is left with the thread (ptrace.SetNote).
+//   - Of a call that was made again that was an earlier visit, perhaps another tracer's, so a note of its end is left with
+//     the thread (ptrace.SetNote). When the wait itself began cannot be told: the scheduler's clock, in
+//     se.exec_start, leaves out what the host of a virtual machine takes, and calls ended too early by it.
 //   - A timeout that is an argument is changed in the register, which a call may spoil by the
 //     calling convention. One that lies in memory, or is the socket's, is changed until the
 //     thread is in its call again, some ten microseconds, and is then as it was.
@@ -84,80 +84,15 @@ type blockedCall struct {
 	args     [6]uint64 // as the program has them
 	pc, sp   uint64
 	limit    time.Duration // how long the call waits by its present arguments
-	deadline time.Duration // when it ends, by CLOCK_MONOTONIC; the latest it can be while slept is set
-	slept    seen          // its wait, if that gives the deadline
-}
-
-// seen is what is known of a sleeping thread from before it was interrupted.
-type seen struct {
-	at  time.Duration // when that was
-	run procfs.LastRun
-}
-
-// noteSleep is called before a thread is interrupted: for how long has it slept in a call
-// with a timeout?
-func (c *Controller) noteSleep(t *thread) {
-	t.slept = seen{}
-	pid := c.pidOf(t)
-	call, err := procfs.ReadSyscall(pid, t.tid)
-	if err != nil || call.Running {
-		return
-	}
-	to, timed := timeouts[call.Nr]
-	if !timed {
-		return
-	}
-	if _, timed = c.timeoutOf(to, call.Args); !timed {
-		return
-	}
-	if run, err := procfs.ReadLastRun(pid, t.tid); err == nil {
-		t.slept = seen{procfs.Monotonic(), run}
-	}
-}
-
-// settleDeadline finds out when a call ends whose wait was seen. It may take as long as a
-// processor is busy, so it is done when the thread is about to run.
-func (c *Controller) settleDeadline(b *blockedCall) {
-	slept := b.slept
-	b.slept = seen{}
-	if slept.at == 0 {
-		return
-	}
-	if ahead, err := c.clocks.ahead(slept.run.CPU); err == nil {
-		begun := min(slept.run.At+ahead, slept.at)
-		b.deadline = min(max(begun+b.limit, slept.at), b.deadline)
-	}
-}
-
-// clocks keeps what was found out about the clocks of processors for a while: they drift.
-type clocks map[int]cpuClock
-
-type cpuClock struct{ asked, ahead time.Duration }
-
-const clockGood = 50 * time.Millisecond
-
-func (k *clocks) ahead(cpu int) (time.Duration, error) {
-	now := procfs.Monotonic()
-	if e, ok := (*k)[cpu]; ok && now-e.asked < clockGood {
-		return e.ahead, nil
-	}
-	ahead, err := procfs.CPUClock(cpu)
-	if err != nil {
-		return 0, err
-	}
-	if *k == nil {
-		*k = clocks{}
-	}
-	(*k)[cpu] = cpuClock{now, ahead}
-	return ahead, nil
+	deadline time.Duration // when it ends, by CLOCK_MONOTONIC
 }
 
 // noteTimeout finds out when a call that is made again is to end. One that was made again
 // before is told from another of its kind by the mark in the thread's flags, which nothing but
 // such a call has.
 func (c *Controller) noteTimeout(t *thread, nr int64, args [6]uint64) {
-	before, slept, now := t.call, t.slept, procfs.Monotonic()
-	t.call, t.slept = blockedCall{}, seen{}
+	before, now := t.call, procfs.Monotonic()
+	t.call = blockedCall{}
 	to, timed := timeouts[nr]
 	if !timed {
 		return
@@ -169,11 +104,11 @@ func (c *Controller) noteTimeout(t *thread, nr int64, args [6]uint64) {
 	b := blockedCall{timeout: to, nr: nr, args: args, pc: t.regs.PC(), sp: t.regs.SP(), limit: limit}
 	again := t.regs.Marked()
 	if again && before.same(&b) {
-		b.deadline, b.slept, b.args = before.deadline, before.slept, before.args
+		b.deadline, b.args = before.deadline, before.args
 	} else if end, ok := b.noted(t.tid, now); again && ok {
 		b.deadline = end
 	} else {
-		b.deadline, b.slept = now+limit, slept
+		b.deadline = now + limit
 	}
 	t.call = b
 }
@@ -247,7 +182,6 @@ func (c *Controller) grant(t *thread) loan {
 	if t.rewound.pc == 0 || b.deadline == 0 || c.loadRegs(t) != nil || !t.regs.AtSyscall(t.rewound.pc, t.rewound.nr) {
 		return loan{}
 	}
-	c.settleDeadline(b)
 	b.note(t.tid)
 	t.regs.Mark()
 	t.dirty = true
