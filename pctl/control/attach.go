@@ -105,7 +105,7 @@ func (c *Controller) count() int {
 // passes in a row have found nobody new. A refusal by a seccomp filter is a *FilterError.
 func (c *Controller) seizeAll(ctx context.Context) error {
 	if st, err := procfs.ReadStat(c.pid); err == nil {
-		c.own = st.PPID == ptrace.ProcessID()
+		c.own, c.start = st.PPID == ptrace.ProcessID(), st.StartTime
 	}
 	r := newReaper()
 	defer r.close()

@@ -111,11 +111,12 @@ type Controller struct {
 	ground    ground
 
 	opt     Options
-	own     bool // a child of this program that it will want to wait for
-	created bool // by us
-	started bool // a created process has been through its first exec
-	sifted  bool // each thread of the target, and whoever is about to get a copy of its memory, is traced
-	alone   bool // so are the processes that share its memory, if any
+	start   uint64 // of the target that was attached to, in ticks since boot
+	own     bool   // a child of this program that it will want to wait for
+	created bool   // by us
+	started bool   // a created process has been through its first exec
+	sifted  bool   // each thread of the target, and whoever is about to get a copy of its memory, is traced
+	alone   bool   // so are the processes that share its memory, if any
 	threads map[int]*thread
 	early   map[int]role // seen before their creator's event announced them
 	changes int          // how often the leader seems to have been replaced while it was seized

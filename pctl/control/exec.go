@@ -1,6 +1,7 @@
 package control
 
 import (
+	"context"
 	"maps"
 	"syscall"
 
@@ -21,23 +22,11 @@ func (c *Controller) execed(t *thread) *thread {
 		c.detach(t, 0)
 		return nil
 	}
-	for _, other := range c.threads {
-		if other.role == roleThread {
-			c.drop(other)
-			if other.tid != c.pid {
-				c.publish(notify.Event{Kind: notify.ThreadExit, TID: other.tid})
-			}
-		}
-	}
-	for tid, r := range c.early {
-		if r == roleThread {
-			delete(c.early, tid)
-		}
-	}
+	c.dropThreads()
 	t = c.add(c.pid, roleThread, stateRunning)
 	t.m.stop(ptrace.KindExec, 0)
 	c.arrived(t)
-	c.newImage()
+	c.newImage(true)
 	first := c.created && !c.started
 	if first {
 		c.started = true
@@ -54,6 +43,46 @@ func (c *Controller) execed(t *thread) *thread {
 		c.reach(notify.PointExec)
 	}
 	return t
+}
+
+// dropThreads takes the threads off the books that an exec has ended.
+func (c *Controller) dropThreads() {
+	for _, other := range c.threads {
+		if other.role == roleThread {
+			c.drop(other)
+			if other.tid != c.pid {
+				c.publish(notify.Event{Kind: notify.ThreadExit, TID: other.tid})
+			}
+		}
+	}
+	for tid, r := range c.early {
+		if r == roleThread {
+			delete(c.early, tid)
+		}
+	}
+}
+
+// regain takes control anew of a target that lives although nobody of it is traced any more: a thread that
+// was made untraced (sift) has executed a program, which has ended all others. That program has run a
+// little way already. It reports false if there is nothing to regain.
+func (c *Controller) regain() bool {
+	st, err := procfs.ReadStat(c.pid)
+	if c.parting || c.leaving || err != nil || st.StartTime != c.start || st.State == 'Z' || st.State == 'X' {
+		return false
+	}
+	c.dropThreads()
+	old := c.mem
+	if c.seizeAll(context.Background()) != nil || c.over {
+		return false
+	}
+	if c.mem != old {
+		return true // it has executed another one meanwhile, and reported that
+	}
+	c.newImage(false)
+	path, _ := procfs.Exe(c.pid)
+	c.publish(notify.Event{Kind: notify.Exec, Path: path, Err: withheld(c.pid)})
+	c.reach(notify.PointExec)
+	return true
 }
 
 // executing reports whether the target has left the address space that is known of it, by an exec or its end which
@@ -164,10 +193,10 @@ func (c *Controller) noMemory(err error) {
 // unless the address space that they are in is still in use. That is so where we have
 // attached just behind the point at which the exec has made the new one, and before its
 // report: then they are in the new one. And it is so where a child of vfork(2) goes on in
-// the old one.
-func (c *Controller) newImage() {
+// the old one. alone says that nobody can have got the new one without our knowledge.
+func (c *Controller) newImage(alone bool) {
 	c.stopped.Store(0)
-	c.imageNew, c.sifted, c.alone = true, true, true
+	c.imageNew, c.sifted, c.alone = true, alone, alone
 	armed := c.table.Armed()
 	if !c.mem.Stale() {
 		c.disarm()

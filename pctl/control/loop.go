@@ -245,6 +245,9 @@ func (c *Controller) lost(err error) {
 		c.over = true
 		return
 	}
+	if c.regain() {
+		return
+	}
 	if e, ok := c.endUnseen(); ok {
 		c.publish(e)
 	} else {
