@@ -46,6 +46,9 @@ const (
 	helperPIDTGID          = 14
 	helperNSPIDTGID        = 120
 	helperAttachCookie     = 174
+	helperReadKernel       = 113
+	helperSeqWrite         = 127
+	helperTaskRegs         = 175
 )
 
 // ctxIP is the offset of the program counter in a program's context, struct
@@ -109,18 +112,18 @@ func newWords() (fd int, mem []byte, err error) {
 	return fd, mem, nil
 }
 
-// license is what the kernel wants to hear; none of the helpers used cares.
-var license = []byte("BSD\x00")
+// license is what the kernel wants to hear: programs for its own types have to be under the GPL too.
+var license = []byte("Dual BSD/GPL\x00")
 
 // loadProbe loads a program for uprobe_multi links.
 func loadProbe(program []instruction) (int, error) {
-	return loadProgram(program, unix.BPF_PROG_TYPE_KPROBE, unix.BPF_TRACE_UPROBE_MULTI)
+	return loadProgram(program, unix.BPF_PROG_TYPE_KPROBE, unix.BPF_TRACE_UPROBE_MULTI, 0)
 }
 
-// loadProgram loads a program of a type, for links of the expected kind where the type has kinds. The
-// kernel gives up the check of a program, with EAGAIN, when it finds a signal for the thread (do_check in
+// loadProgram loads a program of a type, for links of the expected kind where the type has kinds, to
+// the function of the kernel with that number among its types, if any. The kernel gives up the check of a program, with EAGAIN, when it finds a signal for the thread (do_check in
 // kernel/bpf/verifier.c), which is handled on the way out.
-func loadProgram(program []instruction, kind, expected uint32) (int, error) {
+func loadProgram(program []instruction, kind, expected, function uint32) (int, error) {
 	code := encode(program)
 	attr := struct {
 		kind, count    uint32
@@ -132,10 +135,13 @@ func loadProgram(program []instruction, kind, expected uint32) (int, error) {
 		name           [16]byte
 		ifindex        uint32
 		expected       uint32
+		_              [9]uint32 // types and lines of the program
+		function       uint32
+		_              uint32
 	}{
 		kind: kind, count: uint32(len(program)),
 		code: pointer(unsafe.Pointer(&code[0])), license: pointer(unsafe.Pointer(&license[0])),
-		name: [16]byte{'p', 't', 'o', 'o', 'l', 's'}, expected: expected,
+		name: [16]byte{'p', 't', 'o', 'o', 'l', 's'}, expected: expected, function: function,
 	}
 	fd, err := bpf(unix.BPF_PROG_LOAD, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
 	for err == unix.EAGAIN {

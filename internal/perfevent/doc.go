@@ -1,6 +1,6 @@
 // Package perfevent opens the kernel's uprobes, breakpoints that the kernel plants,
 // steps and lifts, also when we are killed; and timers of the processors, which sample the threads of wanted
-// processes while they run ([Ticker]).
+// processes while they run ([Ticker]); and what the kernel knows of all threads of a process at once ([Tasks]).
 //
 // A probe is a BPF link of the uprobe_multi kind (Linux 6.6) at one instruction of
 // a file, in all threads of one process, those that come included; nothing has to

@@ -44,7 +44,7 @@ func (f *filter) make() (err error) {
 	if f.table, err = bpf(unix.BPF_MAP_CREATE, unsafe.Pointer(&attr), unsafe.Sizeof(attr)); err != nil {
 		return err
 	}
-	f.program, err = loadProgram(filterProgram(f.table, f.ours), unix.BPF_PROG_TYPE_PERF_EVENT, 0)
+	f.program, err = loadProgram(filterProgram(f.table, f.ours), unix.BPF_PROG_TYPE_PERF_EVENT, 0, 0)
 	return err
 }
 

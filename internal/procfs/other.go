@@ -75,9 +75,13 @@ type Task struct{ pid, tid int }
 // OpenTask is not supported on this platform.
 func OpenTask(pid, tid int) (*Task, error) { return nil, errors.ErrUnsupported }
 
+// UnopenedTask returns a Task that nothing can be read of.
+func UnopenedTask(pid, tid int) *Task { return &Task{pid: pid, tid: tid} }
+
 // The methods of a Task are those of Linux.
 func (t *Task) PID() int                      { return t.pid }
 func (t *Task) TID() int                      { return t.tid }
+func (t *Task) Bound() bool                   { return false }
 func (t *Task) SchedStat() (SchedStat, error) { return SchedStat{}, errors.ErrUnsupported }
 func (t *Task) Syscall() (Syscall, error)     { return Syscall{}, errors.ErrUnsupported }
 func (t *Task) Stat() (Stat, error)           { return Stat{}, errors.ErrUnsupported }

@@ -46,6 +46,13 @@ func OpenTask(pid, tid int) (*Task, error) {
 	return t, nil
 }
 
+// UnopenedTask returns the Task of a thread that is known to be there. Until the first of its files is opened
+// nothing binds it to that thread: whoever asked for it has to see that the thread has not ended.
+func UnopenedTask(pid, tid int) *Task { return &Task{pid: pid, tid: tid} }
+
+// Bound reports whether a file that is open binds the Task to its thread.
+func (t *Task) Bound() bool { return t.files != [taskFiles]int{} }
+
 // PID and TID are the numbers that OpenTask was given.
 func (t *Task) PID() int { return t.pid }
 func (t *Task) TID() int { return t.tid }

@@ -120,11 +120,13 @@ func (p *process) closeAccount() {
 		if p.sampler.opt.Ticks == nil {
 			p.rename()
 		}
+		p.crowd.read(len(p.threads))
 		for _, t := range p.threads {
-			if sched, err := t.files.SchedStat(); err == nil {
+			if sched, err := p.crowd.schedStat(t); err == nil {
 				p.saw(t, sched)
 			}
 		}
+		p.crowd.forget()
 	}
 	for _, t := range p.threads {
 		p.settleThread(t)

@@ -82,7 +82,7 @@ func (p *process) examineAll() {
 		return
 	}
 	p.examineOthers(e)
-	share := time.Duration(50)
+	share := time.Duration(100)
 	if p.sampler.opt.Ticks == nil {
 		share = 5 // who runs is stopped only if it is read
 	}
@@ -90,18 +90,31 @@ func (p *process) examineAll() {
 }
 
 // firstLooks bounds how many threads a round examines of a process whose threads have not all been looked at.
-const firstLooks = 1024
+// firstLooksAtOnce is that of threads that are read all at once.
+const (
+	firstLooks       = 1024
+	firstLooksAtOnce = 16384
+)
 
 // lookOn looks at threads that have not been looked at: at some in each round, so that ten thousand of them do not
 // keep a round from its time. It reports whether there were any.
 func (p *process) lookOn() bool {
-	n, before := 0, len(p.examined)
-	for ; n < len(p.unlooked) && len(p.examined) < firstLooks; n++ {
+	before := len(p.examined)
+	most := firstLooks - before
+	if p.crowd.reads() {
+		most = firstLooksAtOnce
+	}
+	var batch []*thread
+	n := 0
+	for ; n < len(p.unlooked) && len(batch) < most; n++ {
 		if t := p.unlooked[n]; !t.looked && p.byTID[t.tid] == t {
-			p.examine(t)
+			batch = append(batch, t)
 		}
 	}
 	p.unlooked = p.unlooked[:copy(p.unlooked, p.unlooked[n:])]
+	for _, t := range p.crowd.look(batch) {
+		p.examine(t)
+	}
 	if len(p.examined) == before {
 		return false
 	}
@@ -120,6 +133,8 @@ func (p *process) examineOthers(e *list.Element) {
 		return
 	}
 	p.reread()
+	p.crowd.read(len(p.threads) - len(p.examined))
+	defer p.crowd.forget()
 	later, looked := int64(0), false
 	for e != nil {
 		e = p.examineNext(e)
@@ -177,4 +192,10 @@ func (p *process) saw(t *thread, sched procfs.SchedStat) {
 func (p *process) stir(t *thread) {
 	t.moved = p.number
 	p.recent.MoveToFront(t.place)
+}
+
+// rest puts a thread behind those that are read first.
+func (p *process) rest(t *thread) {
+	t.moved = p.number - lately - 1
+	p.recent.MoveToBack(t.place)
 }

@@ -11,6 +11,8 @@
 //     where the kernel may be asked, of a process, how often all its threads
 //     together were put on a processor (CAP_NET_ADMIN): if those that have
 //     moved lately explain the sum, no other has.
+//     A process of more than some hundred threads has all of them read at once at the first look, where
+//     BPF programs are permitted; of a thread that only sleeps no file is ever opened (crowd.go).
 //   - It has run and is blocked again: the kernel shows the stack pointer and
 //     the program counter of a blocked thread, and its stack is read from
 //     outside. Such a passive look is accepted if the schedstat line is the

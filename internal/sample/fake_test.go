@@ -56,6 +56,7 @@ type fakeThread struct {
 	where     string
 	stops     int
 	reads     int // of schedstat
+	born      uint64
 }
 
 func (t *fakeThread) SchedStat() (procfs.SchedStat, error) {
@@ -123,6 +124,8 @@ type fakeWorld struct {
 	onLook  func()
 	miss    map[uint64]bool // program counters in no known mapping
 	regs    ptrace.Regs
+	atOnce  int // readings of all threads
+	onTasks func()
 }
 
 func newWorld(threads int) *fakeWorld {
@@ -134,7 +137,7 @@ func newWorld(threads int) *fakeWorld {
 }
 
 func (w *fakeWorld) start(tid int) *fakeThread {
-	t := &fakeThread{world: w, tid: tid}
+	t := &fakeThread{world: w, tid: tid, born: 1}
 	w.threads[tid] = t
 	w.gen++
 	return t
@@ -253,7 +256,7 @@ func (m *fakeImage) ReadStack(p []byte, sp uint64) int { return min(len(p), 4096
 
 func (m *fakeImage) Unwind(s *Snapshot, dst []profile.Addr) ([]profile.Addr, unwind.End) {
 	tid := int(s.PC) // a stop
-	if s.Partial {
+	if s.Partial || s.SP>>20 != 0 {
 		tid = int(s.SP >> 20)
 	}
 	t := m.world.threads[tid]

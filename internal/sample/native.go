@@ -8,6 +8,7 @@ import (
 
 	"ptools/internal/elfsym"
 	"ptools/internal/mem"
+	"ptools/internal/perfevent"
 	"ptools/internal/procfs"
 	"ptools/internal/profile"
 	"ptools/internal/unwind"
@@ -38,13 +39,15 @@ func Watch(pid int, done <-chan struct{}, files *Files, lines bool) *Source {
 
 func newSource(pid int, c Control, files *Files, lines bool) *Source {
 	return &Source{
-		PID:     pid,
-		Control: c,
-		Thread:  func(tid int) (Thread, error) { return procfs.OpenTask(pid, tid) },
-		File:    func(fd uint32) (string, error) { return procfs.OpenedFile(pid, fd) },
-		Image:   func() (Image, error) { return openNative(pid, files, lines) },
-		CPU:     func() (time.Duration, error) { return processorTime(pid) },
-		Sum:     func() (Sum, error) { return procfs.OpenTaskStats(pid) },
+		PID:      pid,
+		Control:  c,
+		Thread:   func(tid int) (Thread, error) { return procfs.OpenTask(pid, tid) },
+		File:     func(fd uint32) (string, error) { return procfs.OpenedFile(pid, fd) },
+		Image:    func() (Image, error) { return openNative(pid, files, lines) },
+		CPU:      func() (time.Duration, error) { return processorTime(pid) },
+		Sum:      func() (Sum, error) { return procfs.OpenTaskStats(pid) },
+		Tasks:    func() (Tasks, error) { return perfevent.OpenTasks(pid) },
+		Unopened: func(tid int) Thread { return procfs.UnopenedTask(pid, tid) },
 	}
 }
 

@@ -64,6 +64,11 @@ func (p *process) readBlocked(t *thread, call procfs.Syscall) (state byte, end u
 	if stat, err := t.files.Stat(); err == nil {
 		state = stat.State
 	}
+	return state, p.unwindBlocked(t, s, call, state)
+}
+
+// unwindBlocked unwinds a blocked thread's stack, which s has, into p.levels.
+func (p *process) unwindBlocked(t *thread, s *Snapshot, call procfs.Syscall, state byte) (end unwind.End) {
 	p.levels = p.levels[:0]
 	switch {
 	case state == 'T' || t.halted(state):
@@ -72,7 +77,7 @@ func (p *process) readBlocked(t *thread, call procfs.Syscall) (state byte, end u
 		p.levels = append(p.levels, p.note(call.Nr))
 	}
 	p.levels, end = p.image.Unwind(s, p.levels)
-	return state, end
+	return end
 }
 
 // accept makes what readBlocked saw the thread's stack, and has the thread

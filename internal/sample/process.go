@@ -50,6 +50,7 @@ type process struct {
 	refresh refreshing
 	looking looking
 	ticking ticking
+	crowd   crowd
 	buf     []byte // stack of a passive look
 	snap    Snapshot
 	levels  []profile.Addr
@@ -67,6 +68,7 @@ func newProcess(src *Source, s *Sampler) *process {
 		buf:     make([]byte, maxStack),
 	}
 	p.looking.init(p)
+	p.crowd.p = p
 	p.ticking.init(p)
 	return p
 }
@@ -86,9 +88,13 @@ func (p *process) begin(now time.Duration) error {
 			p.balance.sum = sum
 		}
 	}
-	p.enroll()
+	p.enrollAll()
+	defer p.crowd.forget()
+	if p.crowd.records == nil {
+		p.crowd.read(len(p.threads))
+	}
 	for _, t := range p.threads {
-		s, err := t.files.SchedStat()
+		s, err := p.crowd.schedStat(t)
 		if errors.Is(err, errors.ErrUnsupported) {
 			return err
 		}
@@ -166,6 +172,12 @@ func (p *process) endedBy(err error) bool {
 
 // enroll makes the list of threads that of the controller.
 func (p *process) enroll() {
+	p.enrollAll()
+	p.crowd.forget()
+}
+
+// enrollAll is enroll. What it has read of all threads at once is as it was when they were listed.
+func (p *process) enrollAll() {
 	gen := p.Control.Generation()
 	if gen == p.gen && !p.stale {
 		return
@@ -175,9 +187,14 @@ func (p *process) enroll() {
 	p.tids = append(p.tids[:0], p.Control.Threads()...)
 	slices.Sort(p.tids)
 	old := p.threads
+	if fresh := len(p.tids) - len(old); p.crowd.reads() {
+		p.crowd.read(len(p.tids))
+	} else {
+		p.crowd.read(fresh)
+	}
 	p.threads = make([]*thread, 0, len(p.tids))
 	for _, tid := range p.tids {
-		for len(old) > 0 && old[0].tid < tid {
+		for len(old) > 0 && (old[0].tid < tid || old[0].tid == tid && p.crowd.another(old[0])) {
 			p.bury(old[0])
 			old = old[1:]
 		}
@@ -195,23 +212,33 @@ func (p *process) enroll() {
 
 // meet opens a new thread; nil if it has gone again.
 func (p *process) meet(tid int) *thread {
-	files, err := p.Thread(tid)
-	if err != nil {
-		p.cannotRead(err)
-		return nil
+	var files Thread
+	var name string
+	var born uint64
+	if r := p.crowd.record(tid); r != nil {
+		files, name, born = p.Unopened(tid), r.Name(), r.Start
+	} else {
+		var err error
+		if files, err = p.Thread(tid); err != nil {
+			p.cannotRead(err)
+			return nil
+		}
+		stat, err := files.Stat()
+		if err != nil {
+			p.cannotRead(err)
+			files.Close()
+			return nil
+		}
+		name = stat.Comm
 	}
-	stat, err := files.Stat()
-	if err != nil {
-		p.cannotRead(err)
-		files.Close()
-		return nil
-	}
-	name := stat.Comm
-	t := &thread{tid: tid, files: files, id: p.sampler.profile.Thread(p.PID, tid, name)}
+	t := &thread{tid: tid, files: files, born: born, id: p.sampler.profile.Thread(p.PID, tid, name)}
 	p.sampler.profile.Rename(t.id, name) // the tid may have been another's
 	p.byTID[tid] = t
 	p.unlooked = append(p.unlooked, t)
 	t.place, t.moved = p.recent.PushFront(t), p.number
+	if born != 0 {
+		p.rest(t) // it will be looked at with the others
+	}
 	p.balance.known = false // it may have counted as one that has ended
 	return t
 }
@@ -266,6 +293,7 @@ func (p *process) close() {
 	}
 	p.threads = nil
 	p.balance.close()
+	p.crowd.close()
 	if p.image != nil {
 		p.namer.stop()
 		p.space.ResolveAll() // a list of functions compiled at run time is read only as long as it is open

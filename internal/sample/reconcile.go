@@ -92,7 +92,7 @@ func (p *process) keepTotal(now time.Duration) {
 	if total, err := p.CPU(); err == nil {
 		p.total, p.sinceTotal = total, 0
 	}
-	p.totals.took(begun, p.sampler.clock.Now(), 50)
+	p.totals.took(begun, p.sampler.clock.Now(), 100)
 }
 
 // usedTotal is the processor time of the process since the beginning: as the kernel counts it and, of what

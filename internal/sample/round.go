@@ -45,7 +45,7 @@ func (p *process) round(ctx context.Context, now time.Duration, ticks int64) {
 // examine decides what a thread's sample needs, and takes it unless the thread
 // has to be stopped.
 func (p *process) examine(t *thread) {
-	sched, err := t.files.SchedStat()
+	sched, err := p.crowd.schedStat(t)
 	if err != nil {
 		p.lose(t)
 		return

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"ptools/internal/perfevent"
 	"ptools/internal/procfs"
 	"ptools/internal/profile"
 	"ptools/internal/ptrace"
@@ -39,6 +40,12 @@ type Thread interface {
 // *procfs.TaskStats is one.
 type Sum interface {
 	Sum() (procfs.TaskSum, error)
+	Close() error
+}
+
+// Tasks reads all threads of a process at once; *perfevent.Tasks is one.
+type Tasks interface {
+	Read() ([]perfevent.TaskRecord, error)
 	Close() error
 }
 
@@ -112,4 +119,8 @@ type Source struct {
 	CPU func() (time.Duration, error)
 	// Sum opens the sum over all threads. Nil, or an error, does without.
 	Sum func() (Sum, error)
+	// Tasks opens what reads all threads at once, and Unopened returns the files of a thread that was read so,
+	// of which none is open yet. Nil, or an error, does without.
+	Tasks    func() (Tasks, error)
+	Unopened func(tid int) Thread
 }

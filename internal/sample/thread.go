@@ -40,6 +40,7 @@ const (
 type thread struct {
 	tid    int
 	files  Thread
+	born   uint64 // its identity, with tid, if it was read with all others; else its files are
 	id     profile.ThreadID
 	looked bool   // a round has looked at it
 	seen   uint64 // samples that were not kept unread

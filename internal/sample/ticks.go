@@ -106,8 +106,20 @@ func (s *Sampler) heard(r *perfevent.Record) {
 	default:
 		p.stale = true
 		if r.Kind == perfevent.Exit {
-			delete(p.ticking.strange, r.TID) // the number may come again
+			p.exited(r.TID)
 		}
+	}
+}
+
+// exited takes note of the end of a thread, whose number may come again.
+func (p *process) exited(tid int) {
+	delete(p.ticking.strange, tid)
+	t := p.byTID[tid]
+	if t == nil || tid == p.PID {
+		return
+	}
+	if f, ok := t.files.(interface{ Bound() bool }); ok && !f.Bound() {
+		p.lose(t) // its files would be those of the next
 	}
 }
 

@@ -1,0 +1,29 @@
+package perfevent
+
+import (
+	"bytes"
+
+	"ptools/internal/ptrace"
+)
+
+// TaskRecord is what the kernel knows of one thread, at one moment.
+type TaskRecord struct {
+	TID  int
+	name [16]byte
+	// State is that of proc(5): R, S, D, T or t. A thread that is on its way to sleep, on a processor still, has R.
+	State byte
+	// Run, Wait and Slices are those of schedstat: nanoseconds on a processor, nanoseconds waiting for one, and how
+	// often it was put on one.
+	Run, Wait, Slices uint64
+	// Start is when the thread was made, in nanoseconds since boot: with TID it is the thread's identity.
+	Start uint64
+	// Regs are the registers with which the thread goes on in user mode, if State is not R. They lack the bases
+	// and selectors of segments that the kernel does not save when it is entered.
+	Regs ptrace.Regs
+}
+
+// Name returns the thread's name.
+func (r *TaskRecord) Name() string {
+	name, _, _ := bytes.Cut(r.name[:], []byte{0})
+	return string(name)
+}
