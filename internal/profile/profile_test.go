@@ -89,11 +89,21 @@ func write(t *testing.T, p *Profile, f Format, o *Options) string {
 }
 
 // textHeader is that of fakeProfile.
-const textHeader = `app (pid 4): 2.0 s, 60 samples at 100 Hz, 2.0 threads on average
+const textHeader = `app (pid 4): 2.0 s, 60 samples at 100 Hz, 0.0 threads on average
 processor time: 0.00 s, 0 % of one processor, measured by chance
 wall time: 0.0 s of all threads; name [call]: in that system call
 
 `
+
+// TestThreadsOnAverage: by time, not by rounds, of which there are fewer while many threads keep the processors.
+func TestThreadsOnAverage(t *testing.T) {
+	p := fakeProfile(straight)
+	s := p.Space(5, "/bin/other", fakeCode{})
+	s.Add(s.Cell(p.Thread(5, 5, "other"), s.Stack([]Addr{{0x3001, Exact}})), Values{Samples: 1, Wall: 5e9})
+	if text := write(t, p, Text, nil); !strings.Contains(text, " 2.5 threads on average") {
+		t.Errorf("%s", text)
+	}
+}
 
 func TestText(t *testing.T) {
 	for _, test := range []struct {

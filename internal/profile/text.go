@@ -88,8 +88,8 @@ func (p *Profile) writeHeader(b *bufio.Writer) {
 		rate = 1 / p.Period.Seconds()
 	}
 	threads := 0.0
-	if p.Rounds > 0 {
-		threads = float64(total.Samples) / float64(p.Rounds)
+	if seconds > 0 { // not by samples: there are fewer rounds while many threads run
+		threads = float64(total.Wall) / 1e9 / seconds
 	}
 	fmt.Fprintf(b, "%s: %.1f s, %d samples at %.0f Hz, %.1f threads on average\n", p.subjects(), seconds, p.Rounds, rate, threads)
 	used := float64(total.CPU) / 1e9
