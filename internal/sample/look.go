@@ -26,6 +26,7 @@ type looking struct {
 	share  uint64 // bytes of arena for each
 	visits int
 	begun  time.Duration // when the stops were asked for
+	moment time.Duration // not before
 	strict int           // so many stacks more are unwound while their thread stands still
 	visit  func(int, *ptrace.Regs)
 	ready  func(int) bool
@@ -82,9 +83,32 @@ func (l *looking) look(ctx context.Context) error {
 func (l *looking) stop(ctx context.Context, ready func(int) bool) error {
 	l.prepare()
 	l.begun = l.p.sampler.clock.Now()
+	l.moment = l.begun + l.apart()
 	_, err := l.p.Control.LookIf(ctx, l.tids, ready, l.visit)
 	l.p.sampler.cost.Stops += int64(l.visits)
 	return err
+}
+
+// longestApart bounds how long a look waits for a moment of its own.
+const longestApart = 250 * time.Microsecond
+
+// apart returns how long to wait, on the processor, before threads are looked at that sleep and wake often. The
+// interrupt that wakes us for a round also runs the timers of others that are due on that processor but have been left to
+// come with another one (timerslack_ns, 50 us): it wakes a thread that sleeps for as long, and for microseconds the
+// thread does what it does after each sleep. Sleeping once more would do it again.
+func (l *looking) apart() time.Duration {
+	random := l.p.sampler.sched.random
+	if random == nil || l.over {
+		return 0
+	}
+	for _, list := range [...][]*thread{l.wanted, l.maybe} {
+		for _, t := range list {
+			if t.now.Slices-t.sched.Slices >= 2 {
+				return time.Duration(random(int64(min(longestApart, l.p.sampler.opt.Period/8))))
+			}
+		}
+	}
+	return 0
 }
 
 // prepare makes room for one snapshot per wanted thread.
@@ -111,6 +135,9 @@ func (l *looking) prepare() {
 // seen when the round began is up to a hundred microseconds old. A thread that waits now is left
 // alone, unless it is stopped for what it waits with.
 func (l *looking) runsStill(tid int) bool {
+	for l.begun < l.moment {
+		l.begun = l.p.sampler.clock.Now()
+	}
 	t := l.p.byTID[tid]
 	switch {
 	case t == nil:
