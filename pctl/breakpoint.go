@@ -34,8 +34,8 @@ type breakpoint interface {
 // it can and nobody has asked for KindHit: then no thread is stopped. A place
 // named by a symbol is looked for in every object, those that will be loaded
 // later and those of programs that will be executed included, and may be at
-// several addresses. Where one that comes later cannot be had KindBreakRefused tells
-// why. A place named by address is forgotten at an exec. One inside a restartable
+// several addresses. Where one that comes later cannot be had, or an object cannot be
+// read for want of descriptors or memory, KindBreakRefused tells why. A place named by address is forgotten at an exec. One inside a restartable
 // sequence (rseq(2)) that its file lists is refused with ErrRestartable; a sequence
 // that is listed nowhere is aborted by each hit in it. It may be called from a Handler.
 func (p *Process) Break(ctx context.Context, where Where, h Handler) (*Breakpoint, error) {
@@ -89,7 +89,8 @@ func (b *Breakpoint) Where() Where { return b.where }
 // no loaded object has its symbol.
 func (b *Breakpoint) Addrs() []uint64 { return b.b.Addrs() }
 
-// Found reports whether an object has had a function of its symbol so far. A
+// Found reports whether an object has had a function of its symbol so far, or could not be
+// read for want of descriptors or memory. A
 // breakpoint that was never set anywhere may be a mistyped name (Process.Near).
 func (b *Breakpoint) Found() bool { return b.b.Found() }
 

@@ -78,7 +78,10 @@ func (f jsonLines) event(b []byte, r *record) []byte {
 	case pctl.KindBreakEnd:
 		o.Symbol, o.Offset, o.Addr, o.Hits, o.Reason = r.Symbol, r.Offset, hex(r.Addr), &r.Hits, reason(r.Err)
 	case pctl.KindBreakRefused:
-		o.Symbol, o.Offset, o.Object, o.Addr, o.Reason = r.Symbol, r.Offset, r.Object, hex(r.Addr), reason(r.Err)
+		o.Symbol, o.Offset, o.Object, o.Reason = r.Symbol, r.Offset, r.Object, reason(r.Err)
+		if r.Addr != 0 {
+			o.Addr = hex(r.Addr)
+		}
 	case pctl.KindSignal, pctl.KindGroupStop:
 		o.Signal = r.Signal
 	case pctl.KindUndead:

@@ -137,7 +137,10 @@ func appendPlace(b []byte, r *record) []byte {
 }
 
 func appendRefused(b []byte, r *record) []byte {
-	b = fmt.Appendf(b, "breakpoint %s not set at %#x", clean(r.Symbol), r.Addr)
+	b = fmt.Appendf(b, "breakpoint %s not set", clean(r.Symbol))
+	if r.Addr != 0 {
+		b = fmt.Appendf(b, " at %#x", r.Addr)
+	}
 	if r.Object != "" {
 		b = append(append(b, " in "...), clean(base(r.Object))...)
 	}

@@ -25,18 +25,19 @@ type identity struct {
 	mtime      time.Time
 }
 
-// cached is a File and the descriptor it reads. The first who asks reads the
+// cached is a File and what it reads. The first that asks reads the
 // headers, outside the lock of the cache.
 type cached struct {
 	once sync.Once
 	file *File
 	err  error
-	os   *os.File
+	held held
 }
 
-// NewCache returns a cache of at most limit files, which is also how many
-// descriptors it keeps open. A file that falls out stays usable for those who
-// hold it; its descriptor is closed when the last of them is gone.
+// NewCache returns a cache of at most limit files. A file that falls out stays
+// usable for those that hold it; it is closed when the last of them is gone.
+// All files of a program together keep a quarter of its descriptors open at
+// most, where files can be mapped (hold).
 func NewCache(limit int) *Cache {
 	files, err := lru.New[identity, *cached](max(limit, 1))
 	if err != nil {
@@ -67,7 +68,7 @@ func (c *Cache) Open(file *os.File, path string, src Source) (*File, error) {
 	c.mu.Lock()
 	e, ok := c.files.Get(id)
 	if !ok {
-		e = &cached{os: file}
+		e = &cached{held: hold(file, id.size)}
 		c.files.Add(id, e)
 	}
 	c.mu.Unlock()
@@ -75,9 +76,9 @@ func (c *Cache) Open(file *os.File, path string, src Source) (*File, error) {
 		file.Close()
 	}
 	e.once.Do(func() {
-		e.file, e.err = New(e.os, id.size, path, src)
+		e.file, e.err = New(e.held, id.size, path, src)
 		if e.err != nil {
-			e.os.Close()
+			e.held.Close()
 		}
 	})
 	return e.file, e.err
@@ -86,7 +87,7 @@ func (c *Cache) Open(file *os.File, path string, src Source) (*File, error) {
 // Len returns the number of files held.
 func (c *Cache) Len() int { return c.files.Len() }
 
-// Close forgets all files and closes their descriptors. Files that are still
+// Close forgets all files and closes them. Files that are still
 // in use answer only from what they have read. The cache stays usable.
 func (c *Cache) Close() {
 	c.mu.Lock()
@@ -95,7 +96,7 @@ func (c *Cache) Close() {
 	c.mu.Unlock()
 	for _, e := range held {
 		e.once.Do(func() { e.err = os.ErrClosed })
-		e.os.Close()
+		e.held.Close()
 		if e.file != nil {
 			e.file.closeDebug()
 		}

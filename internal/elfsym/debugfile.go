@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"hash/crc32"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 )
@@ -100,21 +99,25 @@ func (f *File) openDebug(path string, belongs func(o *File) bool) *File {
 	if err != nil || file == nil {
 		return nil
 	}
-	if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
-		o, err := New(file, info.Size(), path, nil)
-		if err == nil && o.hdr.machine == f.hdr.machine && belongs(o) {
-			o.debug = true
-			return o
-		}
+	info, err := file.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		file.Close()
+		return nil
 	}
-	file.Close()
+	h := hold(file, info.Size())
+	o, err := New(h, info.Size(), path, nil)
+	if err == nil && o.hdr.machine == f.hdr.machine && belongs(o) {
+		o.debug = true
+		return o
+	}
+	h.Close()
 	return nil
 }
 
 // closeDebug closes the separate debug file, if one was opened.
 func (f *File) closeDebug() {
 	if o := f.other.get(func() *File { return nil }); o != nil {
-		o.file.r.(*os.File).Close()
+		o.file.r.(held).Close()
 	}
 }
 

@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"sync/atomic"
@@ -55,7 +56,7 @@ func (s *SymbolBreak) Addrs() []uint64 {
 }
 
 // Found reports whether an object has had a function of that name so far, if only one
-// where the breakpoint could not be set. Any goroutine may call.
+// where the breakpoint could not be set, or one that could not be opened. Any goroutine may call.
 func (s *SymbolBreak) Found() bool { return s.found.Load() }
 
 // tell makes the present places known to other goroutines.
@@ -69,8 +70,8 @@ func (s *SymbolBreak) tell() {
 
 // BreakSymbol sets a breakpoint at off bytes into every function called symbol, in
 // object (a path or file name; "" for all), present and to come. It may be called
-// from any goroutine and from handlers. A place that comes later and cannot be had is an
-// event, notify.BreakRefused.
+// from any goroutine and from handlers. A place that comes later and cannot be had, and an object
+// that cannot be opened for want of descriptors or memory, is an event, notify.BreakRefused.
 func (c *Controller) BreakSymbol(ctx context.Context, object, symbol string, off uint64, h Handler) (*SymbolBreak, error) {
 	s := &SymbolBreak{c: c, object: object, symbol: symbol, off: off, handler: h, asking: true}
 	s.shares.Store(new([]*share))
@@ -118,7 +119,11 @@ func (s *SymbolBreak) resolve(objects []handle.Object) {
 	// An exec has made away with the breakpoints themselves.
 	s.places = slices.DeleteFunc(s.places, func(b *Break) bool { return b.bp == nil })
 	s.resolvers = slices.DeleteFunc(s.resolvers, func(r *resolver) bool { return r.entry.bp == nil })
+	var unread []handle.Object
 	for _, o := range objects {
+		if o.Lack != nil {
+			unread = append(unread, o)
+		}
 		if o.File == nil {
 			continue
 		}
@@ -133,6 +138,20 @@ func (s *SymbolBreak) resolve(objects []handle.Object) {
 		}
 	}
 	s.tell()
+	s.tellUnread(unread)
+}
+
+// tellUnread tells the clients of objects that could not be opened, and may have the symbol.
+func (s *SymbolBreak) tellUnread(objects []handle.Object) {
+	if len(objects) == 0 {
+		return
+	}
+	s.found.Store(true) // perhaps
+	err := objects[0].Lack
+	if n := len(objects) - 1; n > 0 {
+		err = fmt.Errorf("%w (the same for other objects: %d)", err, n)
+	}
+	s.c.publish(notify.Event{Kind: notify.BreakRefused, Symbol: s.symbol, Offset: s.off, Object: objects[0].Name, Err: err})
 }
 
 // place sets the breakpoint in the function at addr.

@@ -138,3 +138,36 @@ func unreadable(t *testing.T, path string) {
 		t.Error(err)
 	}
 }
+
+// TestBreakWithoutDescriptors: objects that cannot be opened are told, for they may have the symbol, and are
+// opened later.
+func TestBreakWithoutDescriptors(t *testing.T) {
+	g := ptest.Start(t, ptest.BuildC(t, "idle.c"))
+	g.Ready()
+	c := attach(t, g.PID, &Options{Trap: TrapInt3})
+	s := c.Bus().Subscribe(notify.BreakRefused)
+	defer s.Close()
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	none := limit
+	none.Cur = 3
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &none); err != nil {
+		t.Fatal(err)
+	}
+	b, err := c.BreakSymbol(bg, "libc.so.6", "malloc", 0, nil)
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if err != nil || !b.Found() || len(b.Addrs()) != 0 {
+		t.Fatalf("without descriptors: %v, %v", b, err)
+	}
+	e := next(t, s)
+	if !errors.Is(e.Err, syscall.EMFILE) || e.Addr != 0 || e.Symbol != "malloc" || e.Object != "libc.so.6" {
+		t.Errorf("event %+v", e)
+	}
+	if b, err = c.BreakSymbol(bg, "libc.so.6", "malloc", 0, nil); err != nil || len(b.Addrs()) != 1 {
+		t.Errorf("with descriptors: %v, %v", b, err)
+	}
+}

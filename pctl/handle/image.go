@@ -27,16 +27,16 @@ type loaded struct {
 	table *unwind.Table
 }
 
-// load opens the object's image. It reports false if that failed for a
+// load opens the object's image. It returns an error if that failed for a
 // reason that may pass, such as a lack of descriptors.
-func (s *Space) load(o *object) (*loaded, bool) {
+func (s *Space) load(o *object) (*loaded, error) {
 	if l := o.image.state.Load(); l != nil {
-		return l, true
+		return l, nil
 	}
 	o.image.mu.Lock()
 	defer o.image.mu.Unlock()
 	if l := o.image.state.Load(); l != nil {
-		return l, true
+		return l, nil
 	}
 	l := new(loaded)
 	file, err := s.open(o)
@@ -44,10 +44,10 @@ func (s *Space) load(o *object) (*loaded, bool) {
 		l.file, l.table = file, tableOf(file)
 	} else if transient(err) {
 		s.lack.Store(&err)
-		return l, false
+		return l, err
 	}
 	o.image.state.Store(l)
-	return l, true
+	return l, nil
 }
 
 func transient(err error) bool {

@@ -18,6 +18,7 @@ type Object struct {
 	Bias       uint64 // run-time minus link-time address
 	BuildID    string // lower-case hexadecimal; empty without one
 	File       *elfsym.File
+	Lack       error // why it could not be opened, for want of descriptors or memory; File is nil then
 }
 
 // A Symbol is a symbol at its run-time address.
@@ -103,9 +104,9 @@ func (s *snapshot) main() *object {
 }
 
 func (s *Space) object(o *object) Object {
-	l, _ := s.load(o)
+	l, err := s.load(o)
 	v := o.mapped()
-	v.File = l.file
+	v.File, v.Lack = l.file, err
 	if l.file != nil {
 		v.BuildID = l.file.BuildID()
 		v.Bias, _ = o.bias(l)

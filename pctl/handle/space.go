@@ -153,7 +153,9 @@ func (s *Space) resolve(r *region) unwind.Mapping {
 		s.jit.hold(s.source)
 	} else {
 		var l *loaded
-		l, final = s.load(r.object)
+		var err error
+		l, err = s.load(r.object)
+		final = err == nil
 		if r.object.id.special == vdsoName {
 			m.Special = unwind.VDSO
 		}

@@ -55,7 +55,7 @@ func (s *Space) Symbolize(pc uint64, how How, dst []Frame) []Frame {
 	if r.object == nil {
 		return append(dst, s.jitFrame(snap, pc, addr))
 	}
-	l, final := s.load(r.object)
+	l, err := s.load(r.object)
 	bias, ok := l.bias(r)
 	if !ok {
 		f := s.jitFrame(snap, pc, addr) // a JIT that maps its code from a memfd
@@ -66,7 +66,7 @@ func (s *Space) Symbolize(pc uint64, how How, dst []Frame) []Frame {
 	for i := range frames {
 		frames[i].Object, frames[i].BuildID = r.object.path, l.file.BuildID()
 	}
-	if final {
+	if err == nil {
 		names.put(pc, how, frames)
 	}
 	return append(dst, frames...)

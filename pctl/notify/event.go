@@ -23,7 +23,7 @@ type Event struct {
 	Base      uint64 // Loaded, Unloaded: its load bias (l_addr)
 	Namespace int    // Loaded, Unloaded: of the run-time linker; 0 is the main one
 
-	Addr   uint64 // Hit, BreakEnd, BreakRefused: of the breakpoint
+	Addr   uint64 // Hit, BreakEnd, BreakRefused: of the breakpoint; 0: refused in an Object that could not be read
 	Symbol string // Hit, BreakEnd, BreakRefused: function around it
 	Offset uint64 // Hit, BreakEnd, BreakRefused: of Addr in Symbol
 	Object string // Hit, BreakRefused: file name of the object around it
