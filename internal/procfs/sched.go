@@ -19,6 +19,17 @@ func ParseSchedStat(b []byte) (SchedStat, error) {
 	return st, nil
 }
 
+// ReadTaskSchedStat reads /proc/PID/task/TID/schedstat.
+func ReadTaskSchedStat(pid, tid int) (SchedStat, error) {
+	var buf [128]byte
+	p := taskPath(pid, tid, "schedstat")
+	b, err := p.read(buf[:0])
+	if err != nil {
+		return SchedStat{}, err
+	}
+	return ParseSchedStat(b)
+}
+
 // A Syscall is /proc/PID/task/TID/syscall: where a thread that is not
 // running stands. Nr is -1 if it is not in a system call (stopped, or
 // preempted in user mode); Args are then zero.

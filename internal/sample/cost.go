@@ -24,6 +24,7 @@ type Cost struct {
 	Spared   int64 // samples of running threads that were not stopped because of the calls that they make (wary.go)
 	Unread   int64 // threads that could not be read at the end, for want of descriptors
 	Refused  int64 // threads that could not be stopped when they should have been
+	Starved  int64 // of those, that were given no processor in the time that a round waits
 
 	// The pause of a stop is measured from the request to the end of the visit,
 	// less what the thread spent waiting for a processor in between; it is no less than
@@ -48,6 +49,9 @@ func (c *Cost) String() string {
 	}
 	if c.Spared > 0 {
 		line += fmt.Sprintf(", %d samples [not stopped] (a stop cuts what they transfer)", c.Spared)
+	}
+	if c.Starved > 0 {
+		line += fmt.Sprintf(", %d samples [not stopped] (their threads were given no processor)", c.Starved)
 	}
 	if c.Unread > 0 {
 		line += fmt.Sprintf(", %d threads could not be read (too many open files: raise ulimit -n)", c.Unread)

@@ -209,7 +209,7 @@ func (w *fakeWorld) Threads() []int {
 func (w *fakeWorld) Generation() uint64    { return w.gen }
 func (w *fakeWorld) Done() <-chan struct{} { return w.done }
 
-func (w *fakeWorld) LookIf(_ context.Context, tids []int, ready func(int) bool, visit func(int, *ptrace.Regs)) (int, error) {
+func (w *fakeWorld) LookIf(_ context.Context, tids []int, ready func(int) bool, _ func() bool, visit func(int, *ptrace.Regs)) (int, error) {
 	w.looks++
 	if w.onLook != nil {
 		w.onLook()

@@ -12,6 +12,25 @@ import (
 // threads each gets less than maxStack.
 const maxArena = 16 << 20
 
+// A thread that waits for a processor stops when it is given one. A round waits no longer than longestLook for
+// that, and at the end of the sampling, when its time is over, than lastLook.
+const (
+	longestLook = 100 * time.Millisecond
+	lastLook    = 20 * time.Millisecond
+)
+
+// patience is how long a round that begins now may wait for threads.
+func (s *Sampler) patience() time.Duration {
+	if s.opt.For <= 0 {
+		return longestLook
+	}
+	left := s.sched.start + s.opt.For - s.clock.Now()
+	return min(max(left, lastLook), longestLook)
+}
+
+// isLate reports that a round has waited long enough for threads to stop.
+func (l *looking) isLate() bool { return l.p.sampler.clock.Now() >= l.until }
+
 // looking is what a process needs to stop threads without allocating.
 type looking struct {
 	p      *process
@@ -30,16 +49,19 @@ type looking struct {
 	strict int           // so many stacks more are unwound while their thread stands still
 	visit  func(int, *ptrace.Regs)
 	ready  func(int) bool
+	until  time.Duration // when the round waits no longer
+	late   func() bool
 }
 
 func (l *looking) init(p *process) {
 	l.p = p
-	l.visit, l.ready = l.visited, l.runsStill
+	l.visit, l.ready, l.late = l.visited, l.runsStill, l.isLate
 }
 
 // look stops the wanted threads and takes their stacks.
 func (l *looking) look(ctx context.Context) error {
 	p := l.p
+	l.until = p.sampler.clock.Now() + p.sampler.patience()
 	if err := l.stop(ctx, l.ready); err != nil {
 		return err
 	}
@@ -59,7 +81,6 @@ func (l *looking) look(ctx context.Context) error {
 		case t.visited == 0 && t.waits:
 			p.passive(t, t.nowIn)
 		case t.visited == 0:
-			p.sampler.cost.Refused++
 			l.refused(t)
 		case replaced:
 			p.levels = append(p.levels[:0], p.sampler.exec)
@@ -84,7 +105,7 @@ func (l *looking) stop(ctx context.Context, ready func(int) bool) error {
 	l.prepare()
 	l.begun = l.p.sampler.clock.Now()
 	l.moment = l.begun + l.apart()
-	_, err := l.p.Control.LookIf(ctx, l.tids, ready, l.visit)
+	_, err := l.p.Control.LookIf(ctx, l.tids, ready, l.late, l.visit)
 	l.p.sampler.cost.Stops += int64(l.visits)
 	return err
 }
@@ -244,8 +265,15 @@ func (l *looking) learnStrayed(strayed bool) {
 }
 
 // refused takes what can be seen of a thread that could not be stopped: it may
-// have gone to sleep where nothing wakes it.
+// have gone to sleep where nothing wakes it, or, if the time for it was over, have been given no processor.
 func (l *looking) refused(t *thread) {
+	cost := &l.p.sampler.cost
+	cost.Refused++
+	if l.isLate() {
+		if stat, err := t.files.Stat(); err == nil && stat.State == 'R' {
+			cost.Starved++
+		}
+	}
 	l.p.notSeen(t)
 }
 

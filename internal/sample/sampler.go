@@ -125,7 +125,7 @@ func (s *Sampler) Run(ctx context.Context) error {
 			return err
 		}
 	}
-	// A look is never abandoned halfway: it is short, and its visits write
+	// A look is never abandoned halfway: it is short (longestLook), and its visits write
 	// into our buffers.
 	unbroken := context.WithoutCancel(ctx)
 	ctx, stop := s.whileAny(ctx)

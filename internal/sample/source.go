@@ -20,8 +20,8 @@ type Control interface {
 	Generation() uint64
 	// LookIf stops the threads together, calls visit once for each as soon as
 	// it stops and lets it run again at once. Right before a thread is interrupted ready is asked whether it
-	// is to be. missed counts those that were not stopped.
-	LookIf(ctx context.Context, tids []int, ready func(tid int) bool, visit func(tid int, regs *ptrace.Regs)) (missed int, err error)
+	// is to be. missed counts those that were not stopped, or had not when over, asked every millisecond, returned true.
+	LookIf(ctx context.Context, tids []int, ready func(tid int) bool, over func() bool, visit func(tid int, regs *ptrace.Regs)) (missed int, err error)
 	// Done is closed when the process has ended or is no longer controlled.
 	Done() <-chan struct{}
 }

@@ -27,7 +27,7 @@ func (w watched) Generation() uint64 { return 0 }
 var errWatched = errors.New("process is not controlled")
 
 // LookIf implements Control: no thread is ever stopped.
-func (w watched) LookIf(_ context.Context, tids []int, _ func(int) bool, _ func(int, *ptrace.Regs)) (int, error) {
+func (w watched) LookIf(_ context.Context, tids []int, _ func(int) bool, _ func() bool, _ func(int, *ptrace.Regs)) (int, error) {
 	return len(tids), errWatched
 }
 

@@ -27,12 +27,14 @@ func (l *look) missed(t *thread) {
 // should copy and return. A thread that cannot be stopped now, has ended, or does
 // not exist, is counted in missed.
 func (c *Controller) Look(ctx context.Context, tids []int, visit func(tid int, regs *ptrace.Regs)) (missed int, err error) {
-	return c.LookIf(ctx, tids, nil, visit)
+	return c.LookIf(ctx, tids, nil, nil, visit)
 }
 
 // LookIf is Look at those threads for which ready, called on the control goroutine right before the interrupt,
-// returns true; the others are left alone, and counted in missed. A nil ready is always true.
-func (c *Controller) LookIf(ctx context.Context, tids []int, ready func(tid int) bool, visit func(tid int, regs *ptrace.Regs)) (missed int, err error) {
+// returns true; the others are left alone, and counted in missed. A nil ready is always true. While the look
+// waits, over is asked every millisecond or so, and when it returns true the threads that have not stopped are missed: a
+// thread that is given no processor does not stop before it is. A nil over is never true.
+func (c *Controller) LookIf(ctx context.Context, tids []int, ready func(tid int) bool, over func() bool, visit func(tid int, regs *ptrace.Regs)) (missed int, err error) {
 	l := look{ready: ready, visit: visit}
 	err = c.do(ctx, func() {
 		pending := c.seen[:0]
@@ -44,7 +46,10 @@ func (c *Controller) LookIf(ctx context.Context, tids []int, ready func(tid int)
 		c.seen = pending
 		before := l.pending
 		c.gather(pending, func(t *thread) bool { return t.look == &l }, func() {
-			if l.pending == before {
+			switch {
+			case over != nil && over():
+				c.missPending(&l)
+			case l.pending == before:
 				c.missUnresponsive(&l)
 			}
 			before = l.pending
@@ -87,6 +92,15 @@ func (c *Controller) visit(t *thread) {
 	t.look = nil
 	l.pending--
 	l.visit(t.tid, c.shown(t))
+}
+
+// missPending ends a look: threads that stop later run on at once.
+func (c *Controller) missPending(l *look) {
+	for _, t := range c.threads {
+		if t.look == l {
+			l.missed(t)
+		}
+	}
 }
 
 func (c *Controller) missUnresponsive(l *look) {

@@ -32,6 +32,7 @@ func (c *Controller) detachEach() {
 	c.drain()
 	for len(c.threads) > 0 && !c.over {
 		pending := make([]*thread, 0, len(c.threads))
+		sampled := make(map[*thread]bool) // interrupted before, for a look
 		for _, t := range c.threads {
 			switch {
 			case t.child != nil:
@@ -44,12 +45,13 @@ func (c *Controller) detachEach() {
 				delete(c.threads, t.tid)
 				continue
 			}
+			sampled[t] = t.m.asked
 			c.interrupt(t, t.m.ask())
 			pending = append(pending, t)
 		}
 		c.gather(pending, func(t *thread) bool { return c.threads[t.tid] == t }, func() {
 			for _, t := range c.threads {
-				if c.unresponsive(t, stuckForLeaving) {
+				if c.unresponsive(t, stuckForLeaving) || sampled[t] && c.starved(t) {
 					c.abandon(t)
 					delete(c.threads, t.tid)
 					c.childGone(t.creator)
@@ -74,6 +76,32 @@ func (c *Controller) kernelMay(t *thread) bool {
 	}
 	call, err := procfs.ReadSyscall(c.pidOf(t), t.tid)
 	return err == nil && !call.Running
+}
+
+// starvedForLeaving is how often in a row, at intervals of a millisecond, a thread is found waiting for a
+// processor before it is left to the kernel.
+const starvedForLeaving = 200
+
+// starved reports whether a thread that was interrupted for a look has been given no processor for so long that it
+// is left to the kernel. A look interrupts threads that run, and it has not run since: all that it may lose is the rest of
+// a call in which the kernel had preempted it. One that would be killed with us is waited for.
+func (c *Controller) starved(t *thread) bool {
+	if !t.m.asked || t.m.state != stateRunning || c.opt.Mode == ModeKill {
+		return false
+	}
+	pid := c.pidOf(t)
+	st, err := procfs.ReadTaskStat(pid, t.tid)
+	if err != nil || st.State != 'R' {
+		t.starved = 0
+		return false
+	}
+	sched, err := procfs.ReadTaskSchedStat(pid, t.tid)
+	if err != nil || sched != t.sched {
+		t.starved, t.sched = 0, sched
+		return false
+	}
+	t.starved++
+	return t.starved >= starvedForLeaving
 }
 
 // stopAwake stops all threads but those that sleep in a system call, takes the traps out of

@@ -37,12 +37,14 @@ type thread struct {
 	role role
 	m    machine
 
-	child       *thread        // process that it has made and that is still to be let go
-	creator     *thread        // who waits for that
-	fresh       bool           // its first stop is still to come
-	awaited     bool           // counted in Controller.awaited
-	parked      bool           // does not answer interrupts now: uninterruptible, or a dead leader
-	stuck       int            // how often in a row it was found like that
+	child       *thread // process that it has made and that is still to be let go
+	creator     *thread // who waits for that
+	fresh       bool    // its first stop is still to come
+	awaited     bool    // counted in Controller.awaited
+	parked      bool    // does not answer interrupts now: uninterruptible, or a dead leader
+	stuck       int     // how often in a row it was found like that
+	starved     int     // how often in a row it was found waiting for a processor, with the same sched
+	sched       procfs.SchedStat
 	vfork       bool           // waits in vfork(2) for its child
 	inGroup     bool           // was last seen in a group stop
 	groupSignal syscall.Signal // that began it
