@@ -58,8 +58,9 @@ var (
 	// ErrTraced: another debugger or tracer holds the process; the kernel
 	// allows one.
 	ErrTraced = errors.New("process is traced")
-	// Err32Bit: the process runs 32-bit code. Satisfies errors.ErrUnsupported.
-	Err32Bit error = unsupported("32-bit process")
+	// Err32Bit: the process runs 32-bit code. Satisfies errors.ErrUnsupported. Of a process that
+	// executes a 32-bit program while it is grabbed it is the Err of KindExec.
+	Err32Bit = control.Err32Bit
 	// ErrNoProc: /proc is not mounted, or shows another PID namespace than our
 	// own. Satisfies errors.ErrUnsupported.
 	ErrNoProc error = unsupported("no /proc of this PID namespace")

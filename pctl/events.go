@@ -132,7 +132,7 @@ func (p *Process) present(kinds Kind) []Event {
 	now := time.Now()
 	origin := Event{Time: now, PID: p.PID(), Kind: KindGrabbed, Threads: len(p.c.Threads())}
 	if p.created != "" {
-		origin.Kind, origin.Path, origin.Err = KindCreated, p.created, p.c.Withheld()
+		origin.Kind, origin.Path, origin.Err = KindCreated, p.created, p.c.Lacked()
 	}
 	events := []Event{origin}
 	if at, held := p.c.Held(); held {

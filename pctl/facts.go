@@ -1,9 +1,6 @@
 package pctl
 
 import (
-	"bytes"
-	"debug/elf"
-	"io"
 	"os"
 	"strconv"
 
@@ -24,7 +21,7 @@ func (f *facts) readTarget() {
 		f.kernel = stat.Kthread()
 	}
 	f.owner = fileOwner(f.pid, st.UID[1])
-	f.class = classOf(dir + "/exe")
+	f.class = procfs.ExeClass(f.pid)
 	f.foreign = userMap(dir) != userMap("/proc/self")
 }
 
@@ -87,20 +84,6 @@ func (f *facts) readOurselves() {
 			return
 		}
 	}
-}
-
-// classOf reads the ELF class of an executable.
-func classOf(path string) elf.Class {
-	exe, err := os.Open(path)
-	if err != nil {
-		return elf.ELFCLASSNONE
-	}
-	defer exe.Close()
-	var ident [elf.EI_NIDENT]byte
-	if _, err := io.ReadFull(exe, ident[:]); err != nil || !bytes.HasPrefix(ident[:], []byte(elf.ELFMAG)) {
-		return elf.ELFCLASSNONE
-	}
-	return elf.Class(ident[elf.EI_CLASS])
 }
 
 // userMap is the uid map of a process's user namespace as seen from ours; it

@@ -68,7 +68,7 @@ func (t *Thread) Name() string {
 	return t.name
 }
 
-// Syscall returns the name of the system call that the thread was in. One that a
+// Syscall returns the name of the system call that the thread was in, behind "i386 " for one of 32-bit code. One that a
 // stop had cut before, which is called restart_syscall then, has its own name if the
 // code that made the call, which is read from memory, tells it.
 func (t *Thread) Syscall() (name string, ok bool) {
@@ -76,6 +76,9 @@ func (t *Thread) Syscall() (name string, ok bool) {
 		return "", false
 	}
 	nr, _, _ := t.Registers.SyscallReturn()
+	if t.Registers.Is32Bit() {
+		return "i386 " + procfs.SyscallName32(nr), true
+	}
 	if nr == ptrace.CallRestart {
 		var code [ptrace.CallWindow]byte
 		n, _ := t.p.userMemory(nothing{}).ReadAt(code[:], int64(t.Registers.PC())-ptrace.CallLength)

@@ -142,6 +142,9 @@ func (s *session) sample(ctx context.Context, sources []*sample.Source) (*profil
 		err = errors.Join(err, cause)
 	}
 	if err == nil && !s.cfg.quiet {
+		for _, program := range sampler.Cost().Programs32 {
+			fmt.Fprintf(s.stderr, "psample: %v\n", program)
+		}
 		fmt.Fprintf(s.stderr, "psample: %v\n", sampler.Cost())
 	}
 	return sampler.Profile(), err

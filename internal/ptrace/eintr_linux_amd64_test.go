@@ -176,11 +176,11 @@ func (x *tracer) signalIn(g *ptest.Target, nr int) (int, *Regs) {
 	}
 }
 
-// TestRestartNeedsACall: outside a system call, and in 32-bit code, there is nothing to restart.
+// TestRestartNeedsACall: outside a system call, and in code that is none of a program, there is nothing to restart.
 func TestRestartNeedsACall(t *testing.T) {
 	for name, r := range map[string]Regs{
-		"no call":     {OrigRax: ^uint64(0), Cs: user64, Rip: 100},
-		"32-bit code": {OrigRax: 7, Cs: 0x23, Rip: 100},
+		"no call": {OrigRax: ^uint64(0), Cs: user64, Rip: 100},
+		"kernel":  {OrigRax: 7, Cs: 0x10, Rip: 100},
 	} {
 		before := r
 		if r.RestartSyscall() || r != before {

@@ -179,14 +179,22 @@ const syscallLen = 2
 // about to make it.
 const SyscallLength = syscallLen
 
-// user64 is the code segment selector of 64-bit user code.
-const user64 = 0x33
+// Code segment selectors of 64-bit and of 32-bit user code.
+const (
+	user64 = 0x33
+	user32 = 0x23
+)
+
+// Is32Bit reports whether the thread runs 32-bit code: its system calls have other numbers.
+func (r *Regs) Is32Bit() bool { return r.Cs == user32 }
 
 // RestartSyscall moves a thread that is leaving a system call back in front of it,
 // so that it makes the same call once more when it runs. It reports false, and does
-// nothing, for a thread that is not in 64-bit code.
+// nothing, for a thread that is in neither 64-bit nor 32-bit code. A 32-bit program's way into the kernel by
+// SYSENTER or SYSCALL has an INT 0x80 of the same length in front of the place that it returns to
+// (arch/x86/entry/vdso/vdso32/system_call.S).
 func (r *Regs) RestartSyscall() bool {
-	if int64(r.OrigRax) < 0 || r.Cs != user64 {
+	if int64(r.OrigRax) < 0 || r.Cs != user64 && r.Cs != user32 {
 		return false
 	}
 	r.Rip -= syscallLen

@@ -85,6 +85,9 @@ const ContextSize = 0
 // SetContext does nothing.
 func (r *Regs) SetContext(*[ContextSize]byte) {}
 
+// Is32Bit reports false.
+func (r *Regs) Is32Bit() bool { return false }
+
 // RestartSyscall reports false.
 func (r *Regs) RestartSyscall() bool { return false }
 

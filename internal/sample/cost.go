@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"ptools/internal/profile"
 	"ptools/internal/unwind"
 )
 
@@ -26,6 +27,8 @@ type Cost struct {
 	Refused  int64 // threads that could not be stopped when they should have been
 	Starved  int64 // of those, that were given no processor in the time that a round waits
 
+	Programs32 []Program32 // that were executed
+
 	// The pause of a stop is measured from the request to the end of the visit,
 	// less what the thread spent waiting for a processor in between; it is no less than
 	// the visit. The thread went on running until the interrupt reached it, so it
@@ -35,6 +38,17 @@ type Cost struct {
 	TotalPause   time.Duration
 
 	Ends [unwind.Unsupported + 1]int64 // new stacks by why they end
+}
+
+// Program32 is a 32-bit program that a process has executed.
+type Program32 struct {
+	PID  int
+	Path string
+}
+
+func (p Program32) String() string {
+	return fmt.Sprintf("%d: %s is a 32-bit program: its calls are shown as [i386 ...], its stacks are not unwound, and it is not stopped",
+		p.PID, profile.Clean(p.Path))
 }
 
 // String is the line that a user reads at the end.

@@ -122,6 +122,7 @@ type fakeWorld struct {
 	refuse  error // what asking for the sum says
 	onSched func(*fakeThread)
 	onLook  func()
+	is32Bit bool
 	miss    map[uint64]bool // program counters in no known mapping
 	regs    ptrace.Regs
 	atOnce  int // readings of all threads
@@ -242,6 +243,7 @@ type fakeImage struct {
 	closed bool
 }
 
+func (m *fakeImage) Is32Bit() bool      { return m.world.is32Bit }
 func (m *fakeImage) Executable() string { return "/bin/fake" }
 func (m *fakeImage) Stale() bool        { return m.world.stale || m.number != m.world.opened }
 func (m *fakeImage) Close() error       { m.closed = true; return nil }

@@ -1,6 +1,7 @@
 package sample
 
 import (
+	"debug/elf"
 	"fmt"
 	"path"
 	"strings"
@@ -57,6 +58,7 @@ type native struct {
 	mem        *mem.Memory
 	unwinder   *unwind.Unwinder
 	executable string
+	class      elf.Class
 	how        handle.How
 	named      map[uint64]profile.Mapping // that Resolve returned, by Start
 	stacks     stackMap
@@ -82,6 +84,7 @@ func openNative(pid int, files *Files, lines bool) (Image, error) {
 	n := &native{
 		Space: space, mem: m, unwinder: unwind.New(space),
 		named: make(map[uint64]profile.Mapping), stacks: stackMap{pid: pid},
+		class: procfs.ExeClass(pid),
 	}
 	if lines {
 		n.how = handle.Lines
@@ -93,6 +96,7 @@ func openNative(pid int, files *Files, lines bool) (Image, error) {
 }
 
 func (n *native) Executable() string { return n.executable }
+func (n *native) Is32Bit() bool      { return n.class == elf.ELFCLASS32 }
 func (n *native) Stale() bool        { return n.mem.Stale() }
 
 // Close lets go of the process. What is open still resolves.

@@ -119,7 +119,10 @@ func (p *process) open() error {
 	if err != nil {
 		return err
 	}
-	p.image = image
+	if p.image = image; image.Is32Bit() {
+		p.sampler.cost.Programs32 = append(p.sampler.cost.Programs32, Program32{p.PID, image.Executable()})
+	}
+	clear(p.names)
 	p.space = p.sampler.profile.Space(p.PID, image.Executable(), image)
 	p.namer = newNamer(image)
 	p.refresh = refreshing{}
@@ -305,7 +308,11 @@ func (p *process) close() {
 func (p *process) note(nr int64) profile.Addr {
 	a, ok := p.names[nr]
 	if !ok {
-		a = p.sampler.profile.Note("[" + procfs.SyscallName(nr) + "]")
+		name := procfs.SyscallName(nr)
+		if p.image.Is32Bit() {
+			name = "i386 " + procfs.SyscallName32(nr)
+		}
+		a = p.sampler.profile.Note("[" + name + "]")
 		p.names[nr] = a
 	}
 	return a

@@ -12,6 +12,9 @@ const restartSyscall = ptrace.CallRestart
 // or the one that the code in front of pc asks for. If neither is known it is
 // restartSyscall.
 func (p *process) restarted(t *thread, pc, sp uint64) int64 {
+	if p.image.Is32Bit() {
+		return restartSyscall // it is another call there
+	}
 	if t.call.SP == sp && t.call.Nr > 0 && (t.call.PC == pc || t.call.PC == pc+2) {
 		return t.call.Nr
 	}

@@ -55,6 +55,8 @@ type Image interface {
 	profile.Resolver
 	// Executable is the path of the program.
 	Executable() string
+	// Is32Bit reports a 32-bit program, whose system calls have other numbers.
+	Is32Bit() bool
 	// Stale reports that the process has another image now, or none.
 	Stale() bool
 	// Refresh looks for code that has been mapped since, and reports whether

@@ -34,7 +34,10 @@ func (w *wariness) stopped(now time.Duration) {
 }
 
 // waryOf reports whether a thread that runs is not to be stopped.
-func (p *process) waryOf(t *thread) bool { return p.sampler.clock.Now() < t.wary.until }
+// A 32-bit program is not stopped: what its calls bear is not known here.
+func (p *process) waryOf(t *thread) bool {
+	return p.image.Is32Bit() || p.sampler.clock.Now() < t.wary.until
+}
 
 // spoils reports whether a stop harms a call: it returns EINTR, its timeout begins again, or it returns less than
 // it was asked for.
@@ -96,7 +99,9 @@ func fellShort(nr int64, result uint64, args [6]uint64) bool {
 
 // leaveRunning takes what is known of a thread that runs and is not stopped because of the calls that it makes.
 func (p *process) leaveRunning(t *thread) {
-	p.sampler.cost.Spared++
+	if !p.image.Is32Bit() {
+		p.sampler.cost.Spared++
+	}
 	ran := t.state == 0
 	p.notSeen(t)
 	if ran && t.state == 0 && t.know == moving {

@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"debug/elf"
 	"errors"
 	"fmt"
 	"io"
@@ -104,7 +105,8 @@ type Controller struct {
 	endErr error // why requests are refused, once closed
 	roster map[int]struct{}
 
-	withheld atomic.Bool // rights of the file of a created process
+	lacking atomic.Pointer[error] // what the program of a created process lacked when it began
+	class   elf.Class             // of the program that the target has executed last
 
 	// The rest belongs to the control goroutine.
 	strangers map[int]bool // processes that are known not to share the target's memory (survey)
@@ -327,10 +329,10 @@ func (c *Controller) Held() (notify.Point, bool) {
 // GroupStop returns the signal by which somebody else has stopped the target, or 0.
 func (c *Controller) GroupStop() syscall.Signal { return syscall.Signal(c.stopped.Load()) }
 
-// Withheld returns what the program of a created process lacked when it began, since it is traced, or nil.
-func (c *Controller) Withheld() error {
-	if c.withheld.Load() {
-		return errWithheld
+// Lacked returns what the program of a created process lacked when it began, as Event.Err of Created, or nil.
+func (c *Controller) Lacked() error {
+	if err := c.lacking.Load(); err != nil {
+		return *err
 	}
 	return nil
 }

@@ -34,12 +34,12 @@ func (c *Controller) execed(t *thread) *thread {
 	}
 	path, _ := procfs.Exe(c.pid)
 	if first {
-		err := withheld(c.pid)
-		c.withheld.Store(err != nil)
+		err := c.lacks()
+		c.lacking.Store(&err)
 		c.publish(notify.Event{Kind: notify.Created, Path: path, Threads: 1, Err: err})
 		c.reach(notify.Create, notify.PointExec)
 	} else {
-		c.publish(notify.Event{Kind: notify.Exec, Path: path, Err: withheld(c.pid)})
+		c.publish(notify.Event{Kind: notify.Exec, Path: path, Err: c.lacks()})
 		c.reach(notify.PointExec)
 	}
 	return t
@@ -80,7 +80,7 @@ func (c *Controller) regain() bool {
 	}
 	c.newImage(false)
 	path, _ := procfs.Exe(c.pid)
-	c.publish(notify.Event{Kind: notify.Exec, Path: path, Err: withheld(c.pid)})
+	c.publish(notify.Event{Kind: notify.Exec, Path: path, Err: c.lacks()})
 	c.reach(notify.PointExec)
 	return true
 }

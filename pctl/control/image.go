@@ -16,6 +16,7 @@ const keptSpaces = 4
 func (c *Controller) followImage() error {
 	c.table = c.newTable()
 	c.table.Observe(c.watch)
+	c.class = procfs.ExeClass(c.pid)
 	c.linker = linker{fresh: c.started || c.imageNew, slots: c.linker.slots}
 	space, err := handle.NewSpace(c.pid, c.files)
 	if err != nil {

@@ -58,6 +58,10 @@ func (c *Controller) rewind(t *thread) {
 	if !ok {
 		return
 	}
+	if t.regs.Is32Bit() {
+		c.rewind32(t, nr, result)
+		return
+	}
 	if nr == recvmmsg {
 		c.clearError(t, result)
 	}
@@ -71,6 +75,19 @@ func (c *Controller) rewind(t *thread) {
 	t.dirty = true
 	t.rewound = rewound{pc: t.regs.PC(), nr: nr}
 	c.noteTimeout(t, nr, args)
+}
+
+// closing32 is close(2) of 32-bit code.
+const closing32 = 6
+
+// rewind32 is rewind for 32-bit code. The call is given its full time.
+func (c *Controller) rewind32(t *thread, nr, result int64) {
+	t.call = blockedCall{}
+	if nr == closing32 || result != -int64(syscall.EINTR) || !t.regs.RestartSyscall() {
+		return
+	}
+	t.dirty = true
+	t.rewound = rewound{pc: t.regs.PC(), nr: nr}
 }
 
 // undoRewind gives a thread its EINTR back if a signal reaches it before it has made

@@ -74,6 +74,9 @@ func (c *Controller) place(addr uint64, p purpose) (*bkpt.Breakpoint, error) {
 		}
 		return c.table.Add(addr)
 	}
+	if c.is32Bit() {
+		return nil, Err32Bit
+	}
 	if p < forUs && c.restartable(addr) {
 		return nil, ErrRestartable
 	}

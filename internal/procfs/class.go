@@ -1,0 +1,24 @@
+package procfs
+
+import (
+	"bytes"
+	"debug/elf"
+	"io"
+	"os"
+	"strconv"
+)
+
+// ExeClass reads the ELF class of the program that a process has executed last; ELFCLASSNONE
+// where it cannot be read.
+func ExeClass(pid int) elf.Class {
+	exe, err := os.Open("/proc/" + strconv.Itoa(pid) + "/exe")
+	if err != nil {
+		return elf.ELFCLASSNONE
+	}
+	defer exe.Close()
+	var ident [elf.EI_NIDENT]byte
+	if _, err := io.ReadFull(exe, ident[:]); err != nil || !bytes.HasPrefix(ident[:], []byte(elf.ELFMAG)) {
+		return elf.ELFCLASSNONE
+	}
+	return elf.Class(ident[elf.EI_CLASS])
+}

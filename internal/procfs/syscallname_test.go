@@ -1,0 +1,15 @@
+package procfs
+
+import "testing"
+
+// TestSyscallName32 compares some names with the kernel's table for 32-bit code.
+func TestSyscallName32(t *testing.T) {
+	for nr, want := range map[int64]string{
+		0: "restart_syscall", 3: "read", 6: "close", 162: "nanosleep", 223: "syscall_223", 240: "futex", 256: "epoll_wait",
+		407: "clock_nanosleep_time64", 435: "clone3", -1: "syscall_-1", 1 << 40: "syscall_1099511627776",
+	} {
+		if got := SyscallName32(nr); got != want {
+			t.Errorf("%d: %s, want %s", nr, got, want)
+		}
+	}
+}

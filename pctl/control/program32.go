@@ -1,0 +1,35 @@
+package control
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+)
+
+// Err32Bit: the target runs a 32-bit program. It is controlled as any other, its stacks are not unwound, and
+// it bears no breakpoints, since instructions are decoded as 64-bit code. Satisfies errors.ErrUnsupported.
+var Err32Bit error = program32{}
+
+type program32 struct{}
+
+func (program32) Error() string {
+	return "a 32-bit program: its stacks are not unwound, and no breakpoint is set in it"
+}
+
+func (program32) Is(target error) bool { return target == errors.ErrUnsupported }
+
+// is32Bit reports whether the target has executed a 32-bit program.
+func (c *Controller) is32Bit() bool { return c.class == elf.ELFCLASS32 }
+
+// lacks returns what the program that the target has just executed lacks: rights, since it is
+// traced, and what this package does for 64-bit programs.
+func (c *Controller) lacks() error {
+	err := withheld(c.pid)
+	switch {
+	case !c.is32Bit():
+		return err
+	case err == nil:
+		return Err32Bit
+	}
+	return fmt.Errorf("%w; %w", Err32Bit, err)
+}

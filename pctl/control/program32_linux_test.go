@@ -1,0 +1,49 @@
+package control
+
+import (
+	"errors"
+	"testing"
+
+	"ptools/internal/ptest"
+	"ptools/pctl/notify"
+)
+
+// TestProgram32: a 32-bit program that the target executes is told of, visits cut none of its calls short, and it
+// bears no breakpoints.
+func TestProgram32(t *testing.T) {
+	needX86(t)
+	exe := ptest.BuildC(t, "program32.S", "-m32", "-nostdlib", "-static")
+	c, _ := run(t, nil, "/bin/sh", "-c", "exec "+exe)
+	s := c.Bus().Subscribe(notify.Exec | notify.Undead)
+	defer s.Close()
+	if e := await(t, s, notify.Exec); !errors.Is(e.Err, Err32Bit) || !errors.Is(e.Err, errors.ErrUnsupported) {
+		t.Errorf("told of: %v", e.Err)
+	}
+	var pc uint64
+	for range 30 {
+		err := c.Pause(bg, func(s *Stopped) error {
+			regs, err := s.Thread(c.PID()).Regs()
+			if err != nil {
+				return err
+			}
+			if pc = regs.PC(); !regs.Is32Bit() {
+				t.Errorf("registers of 64-bit code: %+v", *regs)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := c.Break(bg, pc, nil); !errors.Is(err, Err32Bit) {
+		t.Errorf("breakpoint: %v", err)
+	}
+	if e := await(t, s, notify.Undead); !e.Exited || e.Code != 7 {
+		t.Errorf("ended with %+v", e)
+	}
+
+	c, _ = run(t, nil, exe)
+	if err := c.Lacked(); !errors.Is(err, Err32Bit) {
+		t.Errorf("created: %v", err)
+	}
+}
