@@ -23,6 +23,7 @@ type Profile struct {
 	Rounds   int64         // rounds taken; shares of samples are of this
 	CPU      time.Duration // processor time the targets used meanwhile
 	Means    string        // how that was divided among stacks, for people
+	Existing int64         // threads that existed before thread creations were counted; among the samples
 
 	threads   []thread
 	threadIDs map[threadKey]ThreadID

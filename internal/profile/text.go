@@ -52,7 +52,11 @@ func (p *Profile) writeText(w io.Writer, o *Options) error {
 	var columns []column
 	if p.Subject == ThreadCreate {
 		total := p.Total().Samples
-		fmt.Fprintf(b, "%d threads created\n\n", total)
+		fmt.Fprintf(b, "%d threads created", total-p.Existing)
+		if p.Existing > 0 {
+			fmt.Fprintf(b, ", %d existed before", p.Existing)
+		}
+		fmt.Fprint(b, "\n\n")
 		columns = []column{{"created", total, func(v Values) int64 { return v.Samples }}}
 	} else {
 		p.writeHeader(b)

@@ -14,15 +14,17 @@ import (
 // creation counts, with the creator's stack.
 //
 // The controllers call its hooks while the creating thread stands in its clone
-// event. A hook copies registers and stack; a goroutine of Run unwinds. When the
-// copies that wait for that are too many, the hook waits too, and the creators
+// event. A hook unwinds the stack: later the process may have ended, and of the objects
+// that it has loaded since nothing could be known any more. A goroutine of Run counts. When the
+// creations that wait for that are too many, the hook waits too, and the creators
 // with it: no creation is dropped.
 type Creations struct {
 	profile *profile.Profile
 
 	mu      sync.Mutex
-	changed sync.Cond // of ready, free, open
+	changed sync.Cond // of ready, free, open, busy
 	open    bool      // hooks count
+	busy    int       // hooks that are about to add to ready
 	created int
 	ready   []*creation
 	free    []*creation
@@ -31,24 +33,29 @@ type Creations struct {
 
 // creation is one clone event.
 type creation struct {
-	from *creator
-	tid  int
-	snap Snapshot
-	buf  [creationStack]byte
+	from   *creator
+	image  Image // that the stack is of
+	tid    int
+	name   string // of the creating thread, when it created for the first time
+	levels []profile.Addr
 }
 
 // creator is a process whose threads create threads.
 type creator struct {
 	source *Source
-	image  Image
-	space  *profile.Space
-	levels []profile.Addr
-	names  map[int]profile.ThreadID
+	image  Image          // present; the hook's while Run runs
+	snap   Snapshot       // the hook's
+	buf    []byte         // the hook's
+	named  map[int]string // the hook's: the threads that have created
+	before map[int]bool   // threads that existed when Run began; under Creations.mu
+	known  int            // how many; likewise
+	taken  Image          // that is being counted
+	space  *profile.Space // of that
 }
 
 const (
 	creationStack  = 32 << 10 // bytes of the creator's stack that are copied
-	creationsQueue = 256      // copies that may wait
+	creationsQueue = 256      // creations that may wait
 )
 
 // NewCreations returns a profile that is empty and does not count yet.
@@ -66,8 +73,8 @@ func NewCreations() *Creations {
 // process that is created (control.Options.OnThreadStart). It does nothing until
 // a source has been bound to it and Run runs.
 func (c *Creations) Hook() (hook func(creator, child int, regs *ptrace.Regs), bind func(*Source)) {
-	from := &creator{names: make(map[int]profile.ThreadID)}
-	hook = func(tid, _ int, regs *ptrace.Regs) { c.copy(from, tid, regs) }
+	from := &creator{buf: make([]byte, creationStack), named: make(map[int]string)}
+	hook = func(tid, child int, regs *ptrace.Regs) { c.take(from, tid, child, regs) }
 	bind = func(src *Source) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -77,34 +84,31 @@ func (c *Creations) Hook() (hook func(creator, child int, regs *ptrace.Regs), bi
 	return hook, bind
 }
 
-// copy runs on a control goroutine.
-func (c *Creations) copy(from *creator, tid int, regs *ptrace.Regs) {
-	n, image := c.room(from)
+// take runs on a control goroutine.
+func (c *Creations) take(from *creator, tid, child int, regs *ptrace.Regs) {
+	n := c.room(from, child)
 	if n == nil {
 		return
 	}
-	n.from, n.tid = from, tid
-	s := &n.snap
-	s.Regs = *regs
-	s.PC, s.SP, s.Base = regs.PC(), regs.SP(), regs.SP()-redZone
-	s.Stack = n.buf[:image.ReadStack(n.buf[:], s.Base)]
+	from.unwind(n, regs)
+	from.name(n, tid)
 	c.mu.Lock()
 	c.created++
+	c.busy--
 	c.ready = append(c.ready, n)
 	c.mu.Unlock()
 	c.changed.Broadcast()
 }
 
-// room returns an unused creation, and the image to read the stack by; nil if
-// nobody counts.
-func (c *Creations) room(from *creator) (*creation, Image) {
+// room returns an unused creation; nil if nobody counts.
+func (c *Creations) room(from *creator, child int) *creation {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for c.open && len(c.free) == 0 {
 		c.changed.Wait()
 	}
 	if !c.open || from.image == nil {
-		return nil, nil
+		return nil
 	}
 	last := len(c.free) - 1
 	n := c.free[last]
@@ -112,7 +116,47 @@ func (c *Creations) room(from *creator) (*creation, Image) {
 	if n == nil {
 		n = new(creation)
 	}
-	return n, from.image
+	c.busy++
+	if from.before[child] { // it has stopped before its creator told of it
+		delete(from.before, child)
+		from.known--
+	}
+	n.from = from
+	return n
+}
+
+// unwind takes the stack of the thread that stands with these registers.
+func (from *creator) unwind(n *creation, regs *ptrace.Regs) {
+	if from.image.Stale() {
+		if image, err := from.source.Image(); err == nil {
+			from.image = image // the old one is closed when all of it has been counted
+		}
+	}
+	s := &from.snap
+	s.Regs = *regs
+	s.PC, s.SP, s.Base = regs.PC(), regs.SP(), regs.SP()-redZone
+	s.Stack = from.buf[:from.image.ReadStack(from.buf, s.Base)]
+	var end unwind.End
+	n.levels, end = from.image.Unwind(s, n.levels[:0])
+	if ranOut(end) {
+		from.image.Refresh()
+		n.levels, _ = from.image.Unwind(s, n.levels[:0])
+	}
+	n.image = from.image
+}
+
+// name reads the name of a thread when it first creates.
+func (from *creator) name(n *creation, tid int) {
+	n.tid = tid
+	name, ok := from.named[tid]
+	if !ok {
+		if t, err := from.source.Thread(tid); err == nil {
+			name, _ = t.Comm()
+			t.Close()
+		}
+		from.named[tid] = name
+	}
+	n.name = name
 }
 
 // Run counts until d has passed (0: for ever), every process has ended, or ctx is
@@ -132,7 +176,7 @@ func (c *Creations) Run(ctx context.Context, d time.Duration, begun func(context
 		ctx, cancel = context.WithTimeout(ctx, d)
 		defer cancel()
 	}
-	c.setOpen(true)
+	c.begin()
 	err := begun(ctx)
 	counted := make(chan struct{})
 	go func() { // ends after setOpen(false), awaited below
@@ -147,8 +191,9 @@ func (c *Creations) Run(ctx context.Context, d time.Duration, begun func(context
 	c.setOpen(false)
 	<-counted
 	for _, from := range c.targets {
+		c.countBefore(from)
 		from.space.ResolveAll()
-		from.image.Close()
+		from.taken.Close()
 	}
 	return err
 }
@@ -163,6 +208,47 @@ func (c *Creations) wait(ctx context.Context) {
 	}
 }
 
+// begin has hooks count, and takes down the threads that exist already. A process's first thread was created by
+// none.
+func (c *Creations) begin() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open = true
+	for _, from := range c.targets {
+		from.before = make(map[int]bool)
+		for _, tid := range from.source.Control.Threads() {
+			if tid != from.source.PID {
+				from.before[tid] = true
+			}
+		}
+		from.known = len(from.before)
+	}
+	time.AfterFunc(reportedSoon, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, from := range c.targets {
+			from.before = nil // the numbers may come again
+		}
+	})
+}
+
+// reportedSoon is the longest time from the first stop of a new thread to its creator's event.
+const reportedSoon = time.Second
+
+// countBefore counts the threads that existed before.
+func (c *Creations) countBefore(from *creator) {
+	c.mu.Lock()
+	n := int64(from.known)
+	c.mu.Unlock()
+	if n == 0 {
+		return
+	}
+	c.profile.Existing += n
+	id := c.profile.Thread(from.source.PID, 0, "[created before]")
+	stack := from.space.Push(0, c.profile.Note("[created before]"))
+	from.space.Add(from.space.Cell(id, stack), profile.Values{Samples: n})
+}
+
 func (c *Creations) setOpen(open bool) {
 	c.mu.Lock()
 	c.open = open
@@ -170,7 +256,7 @@ func (c *Creations) setOpen(open bool) {
 	c.changed.Broadcast()
 }
 
-// attend takes up the present image of a process.
+// attend takes up the first image of a process.
 func (c *Creations) attend(from *creator) error {
 	image, err := from.source.Image()
 	if err != nil {
@@ -179,8 +265,14 @@ func (c *Creations) attend(from *creator) error {
 	c.mu.Lock()
 	from.image = image
 	c.mu.Unlock()
-	from.space = c.profile.Space(from.source.PID, image.Executable(), image)
+	c.follow(from, image)
 	return nil
+}
+
+// follow begins to count for an image.
+func (c *Creations) follow(from *creator, image Image) {
+	from.taken = image
+	from.space = c.profile.Space(from.source.PID, image.Executable(), image)
 }
 
 // next waits for a creation; nil after the end, when none is left.
@@ -188,7 +280,7 @@ func (c *Creations) next() *creation {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for len(c.ready) == 0 {
-		if !c.open {
+		if !c.open && c.busy == 0 {
 			return nil
 		}
 		c.changed.Wait()
@@ -198,41 +290,20 @@ func (c *Creations) next() *creation {
 	return n
 }
 
-// count unwinds a creation and gives its copy back.
+// count counts a creation and gives its room back.
 func (c *Creations) count(n *creation) {
 	from := n.from
-	if old, space := from.image, from.space; old.Stale() && c.attend(from) == nil {
+	if old, space := from.taken, from.space; n.image != old {
+		c.follow(from, n.image)
 		space.Retire()
 		old.Close()
 	}
-	var end unwind.End
-	from.levels, end = from.image.Unwind(&n.snap, from.levels[:0])
-	if ranOut(end) {
-		from.image.Refresh()
-		from.levels, _ = from.image.Unwind(&n.snap, from.levels[:0])
-	}
-	stack := from.space.Stack(from.levels)
-	from.space.Add(from.space.Cell(c.thread(n), stack), profile.Values{Samples: 1})
+	id := c.profile.Thread(from.source.PID, n.tid, n.name)
+	from.space.Add(from.space.Cell(id, from.space.Stack(n.levels)), profile.Values{Samples: 1})
 	c.mu.Lock()
 	c.free = append(c.free, n)
 	c.mu.Unlock()
 	c.changed.Broadcast()
-}
-
-// thread returns the entry of the creator, whose name is read when it first
-// creates.
-func (c *Creations) thread(n *creation) profile.ThreadID {
-	id, ok := n.from.names[n.tid]
-	if !ok {
-		name := ""
-		if t, err := n.from.source.Thread(n.tid); err == nil {
-			name, _ = t.Comm() // a creator that has ended by now has no name
-			t.Close()
-		}
-		id = c.profile.Thread(n.from.source.PID, n.tid, name)
-		n.from.names[n.tid] = id
-	}
-	return id
 }
 
 // Created returns how many creations there have been since Run began. It may be called from
