@@ -39,6 +39,15 @@ func (t *target) refused(e pctl.Event) {
 	}
 }
 
+// ended tells of a place whose text is gone: what runs there from then on is not counted.
+func (t *target) ended(e pctl.Event) {
+	t.failed = true
+	t.print(&record{Event: e})
+	if t.quiet {
+		t.note(string(appendEvent(nil, &record{Event: e})))
+	}
+}
+
 // nearest is how many names are proposed for one that was not found.
 const nearest = 3
 

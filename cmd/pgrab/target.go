@@ -119,8 +119,8 @@ func (t *target) event(ctx context.Context, e pctl.Event) {
 		t.rendezvous(ctx, e)
 	case e.Kind == pctl.KindHit:
 		t.hit(e)
-	case e.Kind == pctl.KindBreakEnd && t.quiet:
-		t.note(string(appendEvent(nil, &record{Event: e})))
+	case e.Kind == pctl.KindBreakEnd:
+		t.ended(e)
 	case e.Kind == pctl.KindBreakRefused:
 		t.refused(e)
 	case e.Kind == pctl.KindContinued && t.silent:

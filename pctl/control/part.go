@@ -125,6 +125,7 @@ func (c *Controller) stopAwake() {
 	if c.table.Armed() {
 		c.hideLeaving()
 		c.table.Disarm()
+		c.tellEnded()
 	}
 	for _, t := range c.threads {
 		if t.m.holds == 0 && c.restful(t) {
