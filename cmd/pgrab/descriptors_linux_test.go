@@ -37,3 +37,16 @@ func TestManyObjects(t *testing.T) {
 	expectFree(t, g, "S")
 	g.Finish()
 }
+
+// TestTooFewDescriptors: where even the runtime cannot have its descriptors one line says so.
+func TestTooFewDescriptors(t *testing.T) {
+	g, _ := startSpin(t)
+	for limit := 6; limit <= 12; limit++ {
+		script := `exec "$0" -q -s none -t 0.01 -p "$1"`
+		cmd := exec.Command("/bin/sh", "-c", "ulimit -n "+strconv.Itoa(limit)+"; "+script, pgrabPath(t), strconv.Itoa(g.PID))
+		r := runCommand(t, cmd)
+		if r.status > 1 || strings.Count(r.stderr, "\n") != r.status || r.status == 1 && !strings.Contains(r.stderr, "too many open files") {
+			t.Errorf("limit %d: exit status %d, %q", limit, r.status, r.stderr)
+		}
+	}
+}

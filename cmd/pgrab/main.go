@@ -26,7 +26,7 @@
 // event "breakpoint", where and hits.
 //
 // The exit status is 0; 1 if something went wrong with one of the processes or
-// with the output, or a breakpoint was never set; 2 for a usage error; with a COMMAND its own, 128 plus the
+// with the output, or a breakpoint was never set, or its text went away; 2 for a usage error; with a COMMAND its own, 128 plus the
 // signal that killed it, 127 if it was not found and 126 if it cannot be
 // executed.
 package main
@@ -35,10 +35,14 @@ import (
 	"context"
 	"os"
 
+	"ptools/internal/job"
 	"ptools/pctl"
 )
 
 func main() {
+	if err := job.TakeDescriptors(); err != nil {
+		os.Exit(report(os.Stderr, err))
+	}
 	pctl.Guard()
 	err := run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	os.Exit(report(os.Stderr, err))

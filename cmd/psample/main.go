@@ -17,11 +17,16 @@ package main
 import (
 	"context"
 	"os"
+
+	"ptools/internal/job"
 )
 
 func main() {
 	if os.Getenv(workloadEnv) != "" {
 		workload()
+	}
+	if err := job.TakeDescriptors(); err != nil {
+		os.Exit(report(os.Stderr, err))
 	}
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 }

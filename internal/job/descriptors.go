@@ -1,0 +1,35 @@
+package job
+
+import (
+	"fmt"
+	"syscall"
+	"time"
+)
+
+// runtimeDescriptors is how many descriptors the Go runtime takes for itself, when a timer or a pipe is used first.
+// Where it cannot have them it ends the program with a trace of all goroutines.
+const runtimeDescriptors = 2
+
+// TakeDescriptors has the runtime take its descriptors now, or returns an error if there are too few. It is to be
+// called first of all in main.
+func TakeDescriptors() error {
+	if err := free(runtimeDescriptors); err != nil {
+		return err
+	}
+	time.AfterFunc(time.Hour, func() {}).Stop()
+	return nil
+}
+
+// free returns an error if n descriptors cannot be had.
+func free(n int) error {
+	for range n {
+		fd, err := syscall.Open("/dev/null", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+		if err == syscall.EMFILE || err == syscall.ENFILE {
+			return fmt.Errorf("%w, before any was opened (raise ulimit -n)", err)
+		}
+		if err == nil {
+			defer syscall.Close(fd) // when all have been opened
+		}
+	}
+	return nil
+}
