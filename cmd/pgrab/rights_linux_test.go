@@ -119,3 +119,19 @@ func TestPtraceAlone(t *testing.T) {
 		})
 	}
 }
+
+// TestLeaderGoneOfUser: an ordinary user grabs a process of the same user's whose first thread has ended, though
+// the files of that thread in /proc are root's.
+func TestLeaderGoneOfUser(t *testing.T) {
+	needOrdinary(t)
+	g := ptest.StartWith(t, &ptest.Options{Attr: asNobody()}, publicCopy(t, ptest.BuildC(t, "leaderdead.c")))
+	g.Ready()
+	r := ordinaryUser(t, publicPgrab(t), "-w", "-t", "0", "-p", strconv.Itoa(g.PID))
+	if r.status != 0 || r.stderr != "" || !strings.Contains(r.stdout, " survivor+") {
+		t.Errorf("exit status %d, %q, %q", r.status, r.stdout, r.stderr)
+	}
+	expectFree(t, g, "Z")
+	if _, state := g.Finish(); !state.Success() {
+		t.Errorf("it ends with %v", state)
+	}
+}

@@ -58,6 +58,13 @@ const (
 func Open(pid int) (*Memory, error) {
 	dir := "/proc/" + strconv.Itoa(pid)
 	m, err := open(pid, pid, dir+"/mem")
+	if err == unix.EACCES {
+		// The files of a zombie are root's, whose process it ever was. In an execve(2) by another thread the
+		// leader is one for a moment, before that thread has its number.
+		if err = unix.ESRCH; hasMemory(dir) {
+			m, err = open(pid, pid, dir+"/mem")
+		}
+	}
 	if err != unix.ESRCH {
 		return m, err
 	}
@@ -95,6 +102,13 @@ func open(pid, tid int, name string) (*Memory, error) {
 		return nil, unix.ESRCH
 	}
 	return m, nil
+}
+
+// hasMemory reports whether the task of a directory in /proc may have an address space: its statm, which
+// anybody may read, shows a size.
+func hasMemory(dir string) bool {
+	b, err := os.ReadFile(dir + "/statm")
+	return err != nil || len(b) > 0 && b[0] != '0'
 }
 
 func openFile(name string, mode int) (int, error) {

@@ -8,13 +8,19 @@ import (
 // A leader that has ended before its threads stays as a zombie without
 // memory, root or executable, while the process goes on: /proc/PID/maps is
 // empty then and the links are broken, but the files of every other thread
-// still show what the threads share.
+// still show what the threads share. Its own are root's, whose process it ever
+// was (task_dump_owner in fs/proc/base.c): those with mode 0400 may not be opened.
 
 // readShared reads a file that shows something all threads share: from the
 // leader, or where the leader has nothing to show, from any thread that has.
 func readShared(pid int, file string, buf []byte) ([]byte, error) {
 	p := processPath(pid, file)
 	b, err := p.read(buf)
+	if errors.Is(err, syscall.EACCES) {
+		if leader := processPath(pid, "statm"); errors.Is(leader.hasMemory(), syscall.ESRCH) {
+			err = p.gone()
+		}
+	}
 	if err == nil && len(b) > 0 || err != nil && !errors.Is(err, syscall.ESRCH) {
 		return b, err
 	}
@@ -43,4 +49,30 @@ func viaThread(pid int, try func(tid int) bool) bool {
 		}
 	}
 	return false
+}
+
+// WithMemory returns the leader of a process or, if that has ended, a thread
+// that has not. ESRCH where none has any memory, as in a zombie and in a kernel
+// thread.
+func WithMemory(pid int) (tid int, err error) {
+	p := processPath(pid, "statm")
+	if err = p.hasMemory(); err == nil || !errors.Is(err, syscall.ESRCH) {
+		return pid, err
+	}
+	viaThread(pid, func(t int) bool {
+		p := taskPath(pid, t, "statm")
+		tid, err = t, p.hasMemory()
+		return err == nil
+	})
+	return tid, err
+}
+
+// hasMemory returns nil if the statm of a thread shows a size.
+func (p *path) hasMemory() error {
+	var buf [128]byte
+	b, err := p.read(buf[:0])
+	if err == nil && (len(b) == 0 || b[0] == '0') {
+		err = p.gone()
+	}
+	return err
 }

@@ -28,9 +28,6 @@ var ErrUnknown = errors.ErrUnsupported
 // CompareMemory is not supported on this platform.
 func CompareMemory(pid1, pid2 int) (bool, error) { return false, errors.ErrUnsupported }
 
-// WithMemory is not supported on this platform.
-func WithMemory(pid int) (tid int, err error) { return 0, errors.ErrUnsupported }
-
 // Processes is not supported on this platform.
 func Processes() ([]int, error) { return nil, errors.ErrUnsupported }
 

@@ -127,8 +127,9 @@ var errNotRegular = errors.New("not a regular file")
 // CAP_SYS_ADMIN; then by name once more, accepting the inode alone, because
 // btrfs and overlayfs show another device in maps than in stat(2).
 //
-// fs.ErrNotExist means that no file is mapped there, or that it has gone and
-// map_files may not be used.
+// fs.ErrNotExist means that no file is mapped there, fs.ErrPermission that it has
+// gone and map_files may not be used. A lack of descriptors or memory is the error
+// where it has kept any of these from being tried.
 func (r *Root) OpenMapped(m Map) (*os.File, error) {
 	if m.Inode == 0 {
 		return nil, &fs.PathError{Op: "open", Path: m.Path, Err: fs.ErrNotExist}
@@ -136,7 +137,8 @@ func (r *Root) OpenMapped(m Map) (*os.File, error) {
 	sameFile := func(st *unix.Stat_t) bool {
 		return st.Ino == m.Inode && st.Dev == unix.Mkdev(m.Major, m.Minor)
 	}
-	if f := r.openNamed(m, sameFile); f != nil {
+	f, lack := r.openNamed(m, sameFile)
+	if f != nil {
 		return f, nil
 	}
 	f, err := r.openMapFile(m)
@@ -144,16 +146,33 @@ func (r *Root) OpenMapped(m Map) (*os.File, error) {
 		return f, nil
 	}
 	sameInode := func(st *unix.Stat_t) bool { return st.Ino == m.Inode }
-	if f := r.openNamed(m, sameInode); f != nil {
+	f, again := r.openNamed(m, sameInode)
+	switch {
+	case f != nil:
 		return f, nil
+	case lack != nil:
+		return nil, lack
+	case again != nil:
+		return nil, again
 	}
 	return nil, err
 }
 
+// lacking returns err if it tells of a lack of descriptors or memory, and nil otherwise.
+func lacking(err error) error {
+	for _, errno := range []error{unix.EMFILE, unix.ENFILE, unix.ENOMEM} {
+		if errors.Is(err, errno) {
+			return err
+		}
+	}
+	return nil
+}
+
 // openNamed tries the names that the mapping's path may stand for, in the
 // target's root and then in ours: maps shows a path relative to the reader's
-// root where that is above the target's.
-func (r *Root) openNamed(m Map, accept func(*unix.Stat_t) bool) *os.File {
+// root where that is above the target's. It returns neither file nor error where none
+// of them stands for an accepted file, and an error if that was for want of something.
+func (r *Root) openNamed(m Map, accept func(*unix.Stat_t) bool) (*os.File, error) {
 	names := []string{m.Path}
 	if m.Deleted {
 		names = append(names, m.Path+deletedSuffix)
@@ -165,32 +184,34 @@ func (r *Root) openNamed(m Map, accept func(*unix.Stat_t) bool) *os.File {
 		if !strings.HasPrefix(name, "/") {
 			continue
 		}
-		if fd, err := r.look(name); err == nil {
-			if f := openAccepted(fd, name, accept); f != nil {
-				return f
+		for _, look := range []func(string) (int, error){r.look, lookHere} {
+			fd, err := look(name)
+			var f *os.File
+			if err == nil {
+				f, err = openAccepted(fd, name, accept)
 			}
-		}
-		if fd, err := lookAt(unix.AT_FDCWD, name, unix.RESOLVE_NO_MAGICLINKS); err == nil {
-			if f := openAccepted(fd, name, accept); f != nil {
-				return f
+			if err = lacking(err); f != nil || err != nil {
+				return f, err
 			}
 		}
 	}
-	return nil
+	return nil, nil
 }
 
-// openAccepted consumes the O_PATH descriptor fd.
-func openAccepted(fd int, name string, accept func(*unix.Stat_t) bool) *os.File {
+// lookHere is look in our own root.
+func lookHere(name string) (int, error) {
+	return lookAt(unix.AT_FDCWD, name, unix.RESOLVE_NO_MAGICLINKS)
+}
+
+// openAccepted consumes the O_PATH descriptor fd. It returns neither file nor error where the file
+// is not accepted.
+func openAccepted(fd int, name string, accept func(*unix.Stat_t) bool) (*os.File, error) {
 	defer unix.Close(fd)
 	var st unix.Stat_t
-	if unix.Fstat(fd, &st) != nil || !accept(&st) {
-		return nil
+	if err := unix.Fstat(fd, &st); err != nil || !accept(&st) {
+		return nil, err
 	}
-	f, err := reopen(fd, &st, name)
-	if err != nil {
-		return nil
-	}
-	return f
+	return reopen(fd, &st, name)
 }
 
 // openMapFile goes by the link that the kernel keeps for each mapping. The

@@ -132,29 +132,3 @@ func writeFilter(fd int, v uint64) error {
 		}
 	}
 }
-
-// WithMemory returns the leader of a process or, if that has ended, a thread
-// that has not. ESRCH where none has any memory, as in a zombie and in a kernel
-// thread.
-func WithMemory(pid int) (tid int, err error) {
-	p := processPath(pid, "statm")
-	if err = p.hasMemory(); err == nil || !errors.Is(err, syscall.ESRCH) {
-		return pid, err
-	}
-	viaThread(pid, func(t int) bool {
-		p := taskPath(pid, t, "statm")
-		tid, err = t, p.hasMemory()
-		return err == nil
-	})
-	return tid, err
-}
-
-// hasMemory returns nil if the statm of a thread shows a size.
-func (p *path) hasMemory() error {
-	var buf [128]byte
-	b, err := p.read(buf[:0])
-	if err == nil && (len(b) == 0 || b[0] == '0') {
-		err = p.gone()
-	}
-	return err
-}
