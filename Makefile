@@ -6,6 +6,7 @@
 #   columns  the benchmarks of psample alone: are its columns true, what does it cost
 #   torture  the storms at full length
 #   zoo      the tools against real programs of the distribution, which it installs
+#   confined the tests with the rights that a container gives, by scripts/confined.sh; for root
 #   chains   how many stacks of which programs are followed to their end: a table
 #   clean    removes bin and what the tests compiled
 
@@ -15,7 +16,7 @@ GO        ?= go
 JOBS      ?= 2
 TESTFLAGS ?= -race -shuffle=on
 
-.PHONY: build test check unit demo bench columns torture zoo chains clean tools
+.PHONY: build test check unit demo bench columns torture zoo chains confined clean tools
 
 # Nothing here needs cgo. Without it the binaries are static, so that they run in any container
 # and start without a dynamic linker (pgrab --help: two thirds of the time).
@@ -64,6 +65,11 @@ torture: tools
 zoo:
 	@./scripts/tools.sh test zoo
 	PTOOLS_REQUIRE="$$(./scripts/tools.sh -l test zoo)" PTOOLS_ZOO=1 $(GO) test -count=1 -v -p 1 -timeout 1h -run Zoo ./...
+
+# CONFINED='-p user ./pctl/...' chooses the profile and the packages, FLAGS=-test.short what is tested of them.
+confined:
+	@./scripts/tools.sh test
+	FLAGS='$(FLAGS)' ./scripts/confined.sh $(CONFINED)
 
 chains:
 	@./scripts/tools.sh test zoo

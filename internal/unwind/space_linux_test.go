@@ -3,7 +3,9 @@ package unwind
 import (
 	"bytes"
 	"debug/elf"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"sort"
 	"strings"
@@ -123,8 +125,16 @@ func openMapped(t testing.TB, pid int, m procfs.Map) *elfsym.File {
 	if m.Inode == 0 {
 		return nil
 	}
-	// Also what has been deleted, or never was in a file system.
-	file, err := os.Open(fmt.Sprintf("/proc/%d/map_files/%x-%x", pid, m.Start, m.End))
+	root, err := procfs.OpenRoot(pid)
+	if err != nil {
+		return nil
+	}
+	defer root.Close()
+	// Also what has been deleted, or never was in a file system, where we have the right to.
+	file, err := root.OpenMapped(m)
+	if m.Deleted && errors.Is(err, fs.ErrPermission) {
+		t.Skip(err)
+	}
 	if err != nil {
 		return nil
 	}

@@ -2,6 +2,7 @@ package control
 
 import (
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ func TestTimeoutsUnderVisits(t *testing.T) {
 	needX86(t)
 	const wait = 400 * time.Millisecond
 	nothing := func(*Stopped) error { return nil }
+	noSockets := sockets(t)
 	for _, test := range []struct {
 		name  string
 		visit func(t *testing.T, pid int) func() bool
@@ -51,6 +53,10 @@ func TestTimeoutsUnderVisits(t *testing.T) {
 			}
 			for i, name := range timedCalls {
 				excess := time.Duration(truth.Share(i))
+				if strings.Contains(name, "_RCVTIMEO") && noSockets != nil {
+					t.Logf("%s: %v longer, as the socket's timeout is not ours to change: %v", name, excess, noSockets)
+					continue
+				}
 				if excess > wait/2 {
 					t.Errorf("%s: %v longer than %v in %d visits", name, excess, wait, visits)
 				}

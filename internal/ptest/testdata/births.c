@@ -60,12 +60,18 @@ static void *storm(void *arg)
 			case 0: pid = in_call(SYS_fork, 0, 0, code); break;
 			case 1: pid = in_call(SYS_clone, SIGCHLD, 0, code); break;
 			case 2: pid = in_call(SYS_clone, 0, 0, code); break;
-			case 3: pid = in_call(SYS_clone3, (long)&a, sizeof a, code); break;
+			case 3:
+				pid = in_call(SYS_clone3, (long)&a, sizeof a, code);
+				if (pid == -ENOSYS) /* of a container's filter, which cannot see the flags */
+					pid = in_call(SYS_clone, SIGCHLD, 0, code);
+				break;
 			case 4: pid = in_call(SYS_clone, CLONE_VM_ | SIGCHLD, top, code); break;
 			case 5: pid = in_call(SYS_clone, CLONE_VM_ | CLONE_VFORK_, top, code); break;
 			default:
 				a.flags = CLONE_VM_;
 				pid = in_call(SYS_clone3, (long)&a, sizeof a, code);
+				if (pid == -ENOSYS)
+					pid = in_call(SYS_clone, CLONE_VM_ | SIGCHLD, top, code);
 			}
 			if (pid < 0)
 				die("no child");
