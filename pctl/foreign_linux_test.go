@@ -2,7 +2,6 @@ package pctl
 
 import (
 	"errors"
-	"os"
 	"testing"
 
 	"ptools/internal/ptest"
@@ -11,9 +10,7 @@ import (
 // TestInt3AfterSomebodysUprobe sets an int3 where another tracer's uprobe still stands, which
 // the kernel is taking out of the text: it is refused until that is done.
 func TestInt3AfterSomebodysUprobe(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root, for uprobes")
-	}
+	needUprobes(t)
 	g, _ := startOwnCalls(t)
 	ours, other := session(t, nil), session(t, nil)
 	for range ptest.Rounds(3, 10, 100) {

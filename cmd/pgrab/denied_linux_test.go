@@ -37,7 +37,7 @@ var denials = []struct {
 	{"permitted capabilities", "the process has capabilities that this one lacks", startSecretive(withNetRaw(), "dropped")},
 	{"user namespace", "the process is in another user namespace",
 		func(t *testing.T) (int, func(*testing.T, ...string) result) {
-			needNamespaces(t)
+			ptest.NeedNamespaces(t, "-Ur")
 			return ptest.Start(t, "sleep", "1000").PID, func(t *testing.T, argv ...string) result {
 				return runCommand(t, exec.Command("unshare", append([]string{"-Ur", "--"}, argv...)...))
 			}

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strconv"
 	"testing"
 	"time"
@@ -70,9 +69,7 @@ var _ = ptest.Helper("ticks", func() {
 // TestKilled: with uprobes a process survives the SIGKILL of pgrab at whatever moment it
 // comes, and is then as if pgrab had never been there.
 func TestKilled(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("uprobes are for root")
-	}
+	needUprobes(t)
 	random := ptest.Rand(t)
 	for _, v := range victims {
 		t.Run(v.name, func(t *testing.T) {

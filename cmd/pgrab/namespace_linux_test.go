@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -16,9 +15,7 @@ import (
 // which still has the /proc of ours.
 func inNewNamespace(t *testing.T, script string, args ...string) result {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("only root can make a PID namespace")
-	}
+	needNamespaces(t)
 	cmd := exec.Command("sh", append([]string{"-c", script, "sh"}, args...)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}
 	return runCommand(t, cmd)

@@ -13,9 +13,7 @@ import (
 // own traps once, and none of ours, also where a breakpoint is at its own int3. That one cannot be a
 // uprobe, which is said.
 func TestOwnTraps(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("uprobes are for root")
-	}
+	needUprobes(t)
 	exe := ptest.BuildC(t, "selftrap.c")
 	const why = "the kernel cannot execute this instruction out of its place"
 	for _, tt := range []struct {

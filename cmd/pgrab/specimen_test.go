@@ -122,10 +122,7 @@ func living(g *ptest.Target) int {
 
 // TestOtherNamespaces grabs a process in a pid and mount namespace of its own.
 func TestOtherNamespaces(t *testing.T) {
-	ptest.Need(t, "unshare")
-	if os.Geteuid() != 0 {
-		t.Skip("only root can make pid namespaces")
-	}
+	needNamespaces(t)
 	outer := ptest.Start(t, "unshare", "-pfm", "--kill-child", "sh", "-c", "echo ready; read x")
 	outer.Ready()
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(outer.PID) + "/task/" + strconv.Itoa(outer.PID) + "/children")

@@ -39,6 +39,9 @@ const (
 
 func waryKind(kind string) func(*testing.T) (*ptest.Target, int) {
 	return func(t *testing.T) (*ptest.Target, int) {
+		if kind == "strict" {
+			ptest.NeedStrict(t)
+		}
 		g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "wary.c"), "-k", kind)
 		g.Ready()
 		return g, g.PID
@@ -76,10 +79,7 @@ func startInside(t *testing.T) (*ptest.Target, int) {
 
 func needNamespaces(t *testing.T) {
 	t.Helper()
-	ptest.Need(t, "unshare")
-	if os.Geteuid() != 0 {
-		t.Skip("only root can make namespaces")
-	}
+	ptest.NeedNamespaces(t, "-pfm")
 }
 
 func onlyChild(t *testing.T, pid int) int {
@@ -122,9 +122,6 @@ func asNobody() *syscall.SysProcAttr {
 // is left of us when it is let go or pgrab is killed. Where there can be no uprobe one line says why,
 // and what is left.
 func TestWary(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("uprobes are for root")
-	}
 	for _, w := range wary {
 		for _, trap := range []string{"auto", "int3", "uprobe"} {
 			if testing.Short() && trap == "uprobe" && w.why == "" {
@@ -132,6 +129,9 @@ func TestWary(t *testing.T) {
 			}
 			t.Run(w.name+"/"+trap, func(t *testing.T) {
 				t.Parallel() // most of it is waiting, for grace periods of the kernel
+				if trap != "int3" {
+					needUprobes(t)
+				}
 				g, pid := w.start(t)
 				before := dispositionsOf(pid)
 				v := visit{t: t, g: g, pid: pid, trap: trap, user: w.user, int3: trap == "int3" || w.why != ""}

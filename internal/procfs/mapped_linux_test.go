@@ -1,10 +1,7 @@
 package procfs
 
 import (
-	"errors"
-	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"unsafe"
+
+	"ptools/internal/ptest"
 )
 
 // TestOpenMapped maps files whose names or fates are awkward and opens each
@@ -40,7 +39,7 @@ func TestOpenMapped(t *testing.T) {
 			want := "content of " + c.name
 			start := mapFile(t, path, want)
 			if c.fate != nil {
-				needMapFiles(t)
+				ptest.NeedMapFiles(t)
 				if err := c.fate(path); err != nil {
 					t.Fatal(err)
 				}
@@ -49,19 +48,6 @@ func TestOpenMapped(t *testing.T) {
 				t.Errorf("opened %q through the mapping, want %q", got, want)
 			}
 		})
-	}
-}
-
-// needMapFiles skips a test where what has no name any more cannot be opened.
-func needMapFiles(t *testing.T) {
-	t.Helper()
-	maps, err := Maps(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = os.Stat(fmt.Sprintf("/proc/self/map_files/%x-%x", maps[0].Start, maps[0].End))
-	if errors.Is(err, fs.ErrPermission) {
-		t.Skip(err)
 	}
 }
 

@@ -124,8 +124,9 @@ var errNotRegular = errors.New("not a regular file")
 // deleted or replaced, was mapped before a chroot, or has no name at all
 // (memfd). It goes by name, accepting what has the mapping's device and
 // inode; then by /proc/PID/map_files, which needs CAP_CHECKPOINT_RESTORE or
-// CAP_SYS_ADMIN; then by name once more, accepting the inode alone, because
-// btrfs and overlayfs show another device in maps than in stat(2).
+// CAP_SYS_ADMIN; then by /proc/PID/exe, for the executed program; then by name
+// once more, accepting the inode alone, because btrfs and overlayfs show another
+// device in maps than in stat(2).
 //
 // fs.ErrNotExist means that no file is mapped there, fs.ErrPermission that it has
 // gone and map_files may not be used. A lack of descriptors or memory is the error
@@ -141,8 +142,12 @@ func (r *Root) OpenMapped(m Map) (*os.File, error) {
 	if f != nil {
 		return f, nil
 	}
-	f, err := r.openMapFile(m)
+	dir := "/proc/" + strconv.Itoa(r.pid)
+	f, err := openLink(dir+"/map_files/"+strconv.FormatUint(m.Start, 16)+"-"+strconv.FormatUint(m.End, 16), m)
 	if err == nil {
+		return f, nil
+	}
+	if f, err := openLink(dir+"/exe", m); err == nil {
 		return f, nil
 	}
 	sameInode := func(st *unix.Stat_t) bool { return st.Ino == m.Inode }
@@ -214,12 +219,10 @@ func openAccepted(fd int, name string, accept func(*unix.Stat_t) bool) (*os.File
 	return reopen(fd, &st, name)
 }
 
-// openMapFile goes by the link that the kernel keeps for each mapping. The
+// openLink goes by a link of the kernel's: those in map_files, one for each mapping, or exe. The
 // mapping may have gone since, and another file may be mapped at the same
 // addresses, so the inode is compared.
-func (r *Root) openMapFile(m Map) (*os.File, error) {
-	link := "/proc/" + strconv.Itoa(r.pid) + "/map_files/" +
-		strconv.FormatUint(m.Start, 16) + "-" + strconv.FormatUint(m.End, 16)
+func openLink(link string, m Map) (*os.File, error) {
 	fd, err := unix.Open(link, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: link, Err: err}

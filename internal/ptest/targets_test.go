@@ -195,6 +195,12 @@ func TestOdd(t *testing.T) {
 	}
 	for _, args := range []string{"-k zombie", "-k undumpable", "-k undumpable -u 65534", "-k seccomp", "-k user -u 65534", "-k userns"} {
 		t.Run(args, func(t *testing.T) {
+			switch args {
+			case "-k seccomp":
+				NeedStrict(t)
+			case "-k userns":
+				NeedNamespaces(t, "-U")
+			}
 			g := Start(t, append([]string{BuildC(t, "odd.c")}, strings.Fields(args)...)...)
 			line := g.Line()
 			if strings.Contains(args, "zombie") {

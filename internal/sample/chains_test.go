@@ -79,6 +79,9 @@ func TestWholeChains(t *testing.T) {
 // buildRust compiles the Rust target.
 func buildRust(t *testing.T) string {
 	ptest.Need(t, "rustc")
+	if out, err := exec.Command("rustc", "--version").CombinedOutput(); err != nil {
+		t.Skipf("rustc: %v, %s", err, out) // rustup's, of another user
+	}
 	exe := filepath.Join(t.TempDir(), "sorts")
 	if out, err := exec.Command("rustc", "-O", "-o", exe, "testdata/sorts.rs").CombinedOutput(); err != nil {
 		t.Fatalf("rustc: %v\n%s", err, out)

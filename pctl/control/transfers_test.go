@@ -95,7 +95,7 @@ func TestReleaseWithTraps(t *testing.T) {
 // sockets returns why sockets of other processes cannot be had, as where a seccomp filter refuses pidfd_getfd(2).
 func sockets(t *testing.T) error {
 	t.Helper()
-	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

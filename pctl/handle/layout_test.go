@@ -104,6 +104,7 @@ func TestTwoPlaces(t *testing.T) {
 		t.Errorf("the two places are %+v and %+v", before, other)
 	}
 
+	ptest.NeedMapFiles(t)
 	late := copied(t, plugin, "late one.so")
 	fmt.Fprintln(g.Stdin, late)
 	third := address(t, g.Line())

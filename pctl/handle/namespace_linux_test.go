@@ -39,9 +39,7 @@ var _ = ptest.Helper("hidden", func() {
 // where the process sees them, and another file of that name outside is left
 // alone.
 func TestOtherNamespace(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Skip("needs root, to make a mount name space")
-	}
+	ptest.NeedNamespaces(t, "-pfm")
 	dir := t.TempDir()
 	outside := filepath.Join(dir, "hidden")
 	if err := os.WriteFile(outside, []byte("not a program"), 0o600); err != nil {

@@ -1,0 +1,41 @@
+package ptest
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"testing"
+)
+
+// NeedNamespaces skips the test where new namespaces may not be made, by these flags of unshare(1).
+func NeedNamespaces(t testing.TB, flags ...string) {
+	t.Helper()
+	Need(t, "unshare")
+	if out, err := exec.Command("unshare", append(flags, "true")...).CombinedOutput(); err != nil {
+		t.Skipf("unshare %q: %v, %s", flags, err, bytes.TrimSpace(out))
+	}
+}
+
+// NeedMapFiles skips the test where /proc/PID/map_files may not be followed, by which files are opened that
+// have no name any more.
+func NeedMapFiles(t testing.TB) {
+	t.Helper()
+	const dir = "/proc/self/map_files"
+	maps, err := os.ReadDir(dir)
+	if err == nil && len(maps) > 0 {
+		_, err = os.Stat(dir + "/" + maps[0].Name())
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		t.Skip(err)
+	}
+}
+
+// NeedStrict skips the test where no process can have seccomp's strict mode: behind a filter.
+func NeedStrict(t testing.TB) {
+	t.Helper()
+	if statusNumber(os.Getpid(), os.Getpid(), "Seccomp:") != 0 {
+		t.Skip("a seccomp filter is in force, which strict mode cannot follow")
+	}
+}
