@@ -76,7 +76,7 @@ func (c *Cache) Open(file *os.File, path string, src Source) (*File, error) {
 		file.Close()
 	}
 	e.once.Do(func() {
-		e.file, e.err = New(e.held, id.size, path, src)
+		e.file, e.err = New(NewPatient(e.held), id.size, path, src)
 		if e.err != nil {
 			e.held.Close()
 		}

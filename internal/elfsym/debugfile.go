@@ -105,7 +105,7 @@ func (f *File) openDebug(path string, belongs func(o *File) bool) *File {
 		return nil
 	}
 	h := hold(file, info.Size())
-	o, err := New(h, info.Size(), path, nil)
+	o, err := New(NewPatient(h), info.Size(), path, nil)
 	if err == nil && o.hdr.machine == f.hdr.machine && belongs(o) {
 		o.debug = true
 		return o
@@ -117,7 +117,7 @@ func (f *File) openDebug(path string, belongs func(o *File) bool) *File {
 // closeDebug closes the separate debug file, if one was opened.
 func (f *File) closeDebug() {
 	if o := f.other.get(func() *File { return nil }); o != nil {
-		o.file.r.(held).Close()
+		o.file.r.(*Patient).f.Close()
 	}
 }
 

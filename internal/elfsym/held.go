@@ -108,8 +108,11 @@ func (m *mapped) ReadAt(b []byte, off int64) (int, error) {
 	return m.own.ReadAt(b, int64(uintptr(unsafe.Pointer(unsafe.SliceData(m.data))))+off)
 }
 
+// Close unmaps the file; if a read is under way, which its file system may keep for ever, the runtime does so later.
 func (m *mapped) Close() error {
-	m.mu.Lock()
+	if !m.mu.TryLock() {
+		return nil
+	}
 	defer m.mu.Unlock()
 	if m.data != nil {
 		m.cleanup.Stop()

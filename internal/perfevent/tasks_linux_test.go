@@ -54,7 +54,8 @@ func TestTasks(t *testing.T) {
 			t.Errorf("thread %d: name %q, want %q", r.TID, r.Name(), want)
 		}
 		fields := strings.Fields(file(t, dir+"syscall"))
-		got := fmt.Sprintf("%d %#x %#x", r.Regs.OrigRax, r.Regs.SP(), r.Regs.PC())
+		nr, _, _ := r.Regs.SyscallReturn()
+		got := fmt.Sprintf("%d %#x %#x", nr, r.Regs.SP(), r.Regs.PC())
 		if want := strings.Join([]string{fields[0], fields[7], fields[8]}, " "); got != want {
 			t.Errorf("thread %d: %q, want %q", r.TID, got, want)
 		}

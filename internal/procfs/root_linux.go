@@ -20,8 +20,10 @@ import (
 type Root struct {
 	pid int
 
-	mu sync.RWMutex
-	fd int // O_PATH descriptor of /proc/PID/root; -1 when closed
+	mu     sync.Mutex
+	fd     int // O_PATH descriptor of /proc/PID/root; -1 when closed
+	users  int // of fd: a file system may keep one waiting for ever, and Close does not wait
+	closed bool
 }
 
 // OpenRoot binds to the present root directory of the process. It needs the
@@ -46,22 +48,44 @@ func OpenRoot(pid int) (*Root, error) {
 func (r *Root) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.fd >= 0 {
+	r.closed = true
+	r.closeUnused()
+	return nil
+}
+
+// closeUnused closes the descriptor if the Root is closed and nobody uses it. r.mu is held.
+func (r *Root) closeUnused() {
+	if r.closed && r.users == 0 && r.fd >= 0 {
 		unix.Close(r.fd)
 		r.fd = -1
 	}
-	return nil
+}
+
+// use returns the descriptor, or -1 of a closed Root, and what is to be called when it is used no more.
+func (r *Root) use() (fd int, done func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return -1, func() {}
+	}
+	r.users++
+	return r.fd, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.users--
+		r.closeUnused()
+	}
 }
 
 // Ours reports whether the root is this process's own root directory, in the
 // same mount namespace: a directory of the same mount, since a namespace has
 // its own mounts even of the same file systems.
 func (r *Root) Ours() bool {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
+	fd, done := r.use()
+	defer done()
 	const mask = unix.STATX_INO | unix.STATX_MNT_ID
 	var theirs, ours unix.Statx_t
-	return r.fd >= 0 && unix.Statx(r.fd, "", unix.AT_EMPTY_PATH, mask, &theirs) == nil &&
+	return fd >= 0 && unix.Statx(fd, "", unix.AT_EMPTY_PATH, mask, &theirs) == nil &&
 		unix.Statx(unix.AT_FDCWD, "/", 0, mask, &ours) == nil &&
 		theirs.Mask&mask == mask && theirs.Mnt_id == ours.Mnt_id && theirs.Ino == ours.Ino
 }
@@ -83,12 +107,12 @@ func (r *Root) Open(name string) (*os.File, error) {
 // look returns an O_PATH descriptor, which grants nothing but looking at what
 // the name stands for.
 func (r *Root) look(name string) (int, error) {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	if r.fd < 0 {
+	fd, done := r.use()
+	defer done()
+	if fd < 0 {
 		return -1, &fs.PathError{Op: "open", Path: name, Err: os.ErrClosed}
 	}
-	return lookAt(r.fd, name, unix.RESOLVE_IN_ROOT|unix.RESOLVE_NO_MAGICLINKS)
+	return lookAt(fd, name, unix.RESOLVE_IN_ROOT|unix.RESOLVE_NO_MAGICLINKS)
 }
 
 func lookAt(dirfd int, name string, resolve uint64) (int, error) {
@@ -113,6 +137,12 @@ func reopen(fd int, st *unix.Stat_t, name string) (*os.File, error) {
 	self := "/proc/self/fd/" + strconv.Itoa(fd)
 	n, err := unix.Open(self, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
 	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	// Go's poller takes a non-blocking file of a FUSE file system, which has a poll of its own, and closing such a
+	// file waits for the reads under way.
+	if err := unix.SetNonblock(n, false); err != nil {
+		unix.Close(n)
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
 	return os.NewFile(uintptr(n), name), nil

@@ -25,6 +25,7 @@
 //	threadcreate dlchurn plugin          threads and objects from known places
 //	ctors ctorsxx                        what runs before and after main
 //	leaderdead odd rseq untraced         processes that a tool does not expect
+//	hungfs farsymbols                    a file system that stops answering, and a program for it
 //	without                              execs a program where some system calls are denied
 //
 // Leaks. [Main] is the body of a package's TestMain. After the tests it fails on children, tracees,

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"ptools/internal/elfsym"
 	"ptools/internal/perfevent"
 	"ptools/internal/procfs"
 	"ptools/pctl/bkpt"
@@ -184,12 +185,14 @@ func (c *Controller) textFile(addr uint64) (*os.File, place, error) {
 		if m.Inode == 0 || m.Perm&(procfs.Exec|procfs.Write|procfs.Shared) != procfs.Exec {
 			break
 		}
-		root, err := procfs.OpenRoot(c.pid)
-		if err != nil {
-			return nil, place{}, err
-		}
-		defer root.Close()
-		f, err := root.OpenMapped(m)
+		f, err := procfs.Patiently(func() (*os.File, error) {
+			root, err := procfs.OpenRoot(c.pid)
+			if err != nil {
+				return nil, err
+			}
+			defer root.Close()
+			return root.OpenMapped(m)
+		}, func(f *os.File) { f.Close() })
 		return f, place{major: m.Major, minor: m.Minor, inode: m.Inode, off: addr - m.Start + m.Off}, err
 	}
 	return nil, place{}, errNotFile
@@ -203,7 +206,8 @@ func (c *Controller) sameText(b *bkpt.Breakpoint, f *os.File, off uint64) error 
 	if _, err := c.readAt(text, int64(b.Addr)); err != nil {
 		return err
 	}
-	if _, err := f.ReadAt(file, int64(off)); err != nil {
+	// The kernel reads the same page, and could not be left behind.
+	if _, err := elfsym.NewPatient(f).ReadAt(file, int64(off)); err != nil {
 		return err
 	}
 	if !bytes.Equal(text, file) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"ptools/internal/elfsym"
 	"ptools/pctl/bkpt"
 	"ptools/pctl/notify"
 )
@@ -130,7 +131,7 @@ func (c *Controller) foreignTrap(addr uint64) bool {
 		return false // made at run time: the program's own
 	}
 	defer f.Close()
-	_, err = f.ReadAt(file[:], int64(at.off))
+	_, err = elfsym.NewPatient(f).ReadAt(file[:], int64(at.off))
 	return err == nil && file != text
 }
 

@@ -25,7 +25,13 @@ type image struct {
 type loaded struct {
 	file  *elfsym.File
 	table *unwind.Table
+	hung  bool // its file system did not answer when it was to be opened
 }
+
+// answers reports whether all that was asked of the file has been answered.
+func (l *loaded) answers() bool { return !l.hung && (l.file == nil || !l.file.Hung()) }
+
+var errHung error = procfs.ErrHung
 
 // load opens the object's image. It returns an error if that failed for a
 // reason that may pass, such as a lack of descriptors.
@@ -45,6 +51,8 @@ func (s *Space) load(o *object) (*loaded, error) {
 	} else if transient(err) {
 		s.lack.Store(&err)
 		return l, err
+	} else if errors.Is(err, procfs.ErrHung) || errors.Is(err, elfsym.ErrHung) {
+		l.hung = true
 	}
 	o.image.state.Store(l)
 	return l, nil
@@ -66,11 +74,13 @@ func (s *Space) open(o *object) (*elfsym.File, error) {
 	case o.id.special != "":
 		return nil, elfsym.ErrFormat
 	}
-	f, err := s.source.openMapped(o.maps[0])
-	if err != nil {
-		return nil, err
-	}
-	return s.files.Open(f, o.path, s.source)
+	return procfs.Patiently(func() (*elfsym.File, error) {
+		f, err := s.source.openMapped(o.maps[0])
+		if err != nil {
+			return nil, err
+		}
+		return s.files.Open(f, o.path, s.source)
+	}, func(*elfsym.File) {}) // the cache has it
 }
 
 // bias returns what to subtract from addresses of the region for the file's

@@ -111,6 +111,9 @@ func (s *Space) object(o *object) Object {
 		v.BuildID = l.file.BuildID()
 		v.Bias, _ = o.bias(l)
 	}
+	if !l.answers() {
+		s.lack.Store(&errHung)
+	}
 	return v
 }
 

@@ -36,6 +36,10 @@ func newSource(pid int) (*source, error) {
 
 // OpenDebug opens a regular file by an absolute path.
 func (s *source) OpenDebug(path string) (*os.File, error) {
+	return procfs.Patiently(func() (*os.File, error) { return s.openDebug(path) }, func(f *os.File) { f.Close() })
+}
+
+func (s *source) openDebug(path string) (*os.File, error) {
 	if root := s.held(); root != nil {
 		f, err := root.Open(path)
 		if !errors.Is(err, os.ErrClosed) {

@@ -56,6 +56,11 @@ func (s *Space) Symbolize(pc uint64, how How, dst []Frame) []Frame {
 		return append(dst, s.jitFrame(snap, pc, addr))
 	}
 	l, err := s.load(r.object)
+	defer func() {
+		if !l.answers() {
+			s.lack.Store(&errHung)
+		}
+	}()
 	bias, ok := l.bias(r)
 	if !ok {
 		f := s.jitFrame(snap, pc, addr) // a JIT that maps its code from a memfd
@@ -66,7 +71,7 @@ func (s *Space) Symbolize(pc uint64, how How, dst []Frame) []Frame {
 	for i := range frames {
 		frames[i].Object, frames[i].BuildID = r.object.path, l.file.BuildID()
 	}
-	if err == nil {
+	if err == nil && l.answers() {
 		names.put(pc, how, frames)
 	}
 	return append(dst, frames...)

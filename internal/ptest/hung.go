@@ -1,0 +1,46 @@
+package ptest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// A Hanging is a file system that stops answering (hungfs.c), with one program in it.
+type Hanging struct {
+	Program string // its path
+	server  *Target
+}
+
+// NewHanging mounts a file system with a copy of a program, and unmounts it when the test ends, which ends all
+// that waits for it. It skips the test where none may be mounted.
+func NewHanging(t testing.TB, exe string) *Hanging {
+	t.Helper()
+	f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	f.Close()
+	NeedNamespaces(t, "-m") // who may do that may mount
+	dir := filepath.Join(t.TempDir(), "hanging")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	h := &Hanging{Program: filepath.Join(dir, filepath.Base(exe)), server: Start(t, BuildC(t, "hungfs.c"), dir, exe, filepath.Base(exe))}
+	h.server.Ready()
+	t.Cleanup(func() {
+		if _, state := h.server.Finish(); !state.Success() {
+			t.Errorf("the file system ends with %v", state)
+		}
+	})
+	return h
+}
+
+// Hang leaves every read of the program's file unanswered from now on.
+func (h *Hanging) Hang() {
+	fmt.Fprintln(h.server.Stdin, "hang")
+	if got := h.server.Line(); got != "hangs" {
+		h.server.t.Fatalf("hungfs says %q", got)
+	}
+}
