@@ -31,7 +31,7 @@ type cached struct {
 	once sync.Once
 	file *File
 	err  error
-	held held
+	held *Patient
 }
 
 // NewCache returns a cache of at most limit files. A file that falls out stays
@@ -76,9 +76,9 @@ func (c *Cache) Open(file *os.File, path string, src Source) (*File, error) {
 		file.Close()
 	}
 	e.once.Do(func() {
-		e.file, e.err = New(NewPatient(e.held), id.size, path, src)
+		e.file, e.err = New(e.held, id.size, path, src)
 		if e.err != nil {
-			e.held.Close()
+			e.held.f.Close()
 		}
 	})
 	return e.file, e.err
@@ -96,7 +96,7 @@ func (c *Cache) Close() {
 	c.mu.Unlock()
 	for _, e := range held {
 		e.once.Do(func() { e.err = os.ErrClosed })
-		e.held.Close()
+		e.held.f.Close()
 		if e.file != nil {
 			e.file.closeDebug()
 		}

@@ -105,12 +105,12 @@ func (f *File) openDebug(path string, belongs func(o *File) bool) *File {
 		return nil
 	}
 	h := hold(file, info.Size())
-	o, err := New(NewPatient(h), info.Size(), path, nil)
+	o, err := New(h, info.Size(), path, nil)
 	if err == nil && o.hdr.machine == f.hdr.machine && belongs(o) {
 		o.debug = true
 		return o
 	}
-	h.Close()
+	h.f.Close()
 	return nil
 }
 

@@ -24,7 +24,12 @@ var openFiles atomic.Int64
 // hold takes over a regular file of size bytes. Files take a quarter of the descriptors that the program may
 // have. The others are mapped: a mapping takes none, and refers to the same file even if that is deleted.
 // A file that cannot be mapped is held by its descriptor.
-func hold(file *os.File, size int64) held {
+func hold(file *os.File, size int64) *Patient {
+	sure := local(file)
+	return &Patient{f: holdBy(file, size), local: sure}
+}
+
+func holdBy(file *os.File, size int64) held {
 	if openFiles.Add(1) <= share() {
 		return newOpened(file)
 	}

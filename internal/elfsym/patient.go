@@ -2,6 +2,7 @@ package elfsym
 
 import (
 	"errors"
+	"os"
 	"sync/atomic"
 	"time"
 )
@@ -17,22 +18,26 @@ const (
 	piece = 256 << 10
 )
 
-// A Patient is a file that is read by goroutines of its own. One that its file system keeps waiting is
-// left behind, and ends when the file system answers or is unmounted; every read fails from then on. Safe for
-// concurrent use.
+// A Patient is a file that is read by goroutines of its own, unless its file system answers for sure. A goroutine
+// that the file system keeps waiting is left behind, and ends when it answers or is unmounted; every read fails from
+// then on. Safe for concurrent use.
 type Patient struct {
-	f    held
-	hung atomic.Bool
+	f     held
+	local bool
+	hung  atomic.Bool
 }
 
 // NewPatient returns the Patient of a file, which it does not close.
-func NewPatient(f held) *Patient { return &Patient{f: f} }
+func NewPatient(f *os.File) *Patient { return &Patient{f: f, local: local(f)} }
 
 // Hung reports that a read has got no answer.
 func (p *Patient) Hung() bool { return p.hung.Load() }
 
 // ReadAt implements io.ReaderAt. ErrHung where the file system does not answer.
 func (p *Patient) ReadAt(b []byte, off int64) (n int, err error) {
+	if p.local {
+		return p.f.ReadAt(b, off)
+	}
 	for n < len(b) && err == nil {
 		var m int
 		m, err = p.read(b[n:min(n+piece, len(b))], off+int64(n))
