@@ -40,6 +40,7 @@ type process struct {
 	base       time.Duration // CPU at the beginning
 	total      time.Duration // CPU when it was last read
 	sinceTotal time.Duration // what ticks have counted since then
+	exact      bool          // the last reading is of the end
 	totals     budget
 	sums       budget
 	unread     unread
@@ -73,8 +74,7 @@ func newProcess(src *Source, s *Sampler) *process {
 	return p
 }
 
-// begin opens the image and takes the first readings, which the first round's
-// values are counted from.
+// begin opens the image and the threads.
 func (p *process) begin(now time.Duration) error {
 	if err := p.open(); err != nil && !vanished(err) {
 		return err
@@ -90,24 +90,30 @@ func (p *process) begin(now time.Duration) error {
 	}
 	p.enrollAll()
 	defer p.crowd.forget()
-	if p.crowd.records == nil {
-		p.crowd.read(len(p.threads))
-	}
 	for _, t := range p.threads {
-		s, err := p.crowd.schedStat(t)
-		if errors.Is(err, errors.ErrUnsupported) {
+		if _, err := p.crowd.schedStat(t); errors.Is(err, errors.ErrUnsupported) {
 			return err
 		}
-		t.rebase = true
-		p.saw(t, s)
-		t.guess.from, t.guess.slices = t.used, s.Slices
 	}
+	return nil
+}
+
+// zero takes the first readings, which the first round's values are counted from.
+func (p *process) zero(now time.Duration) {
+	p.last = now
 	if p.CPU != nil {
 		// Without it what dead threads used goes unseen, nothing else.
 		p.base, _ = p.CPU()
 		p.total = p.base
 	}
-	return nil
+	p.crowd.read(len(p.threads))
+	defer p.crowd.forget()
+	for _, t := range p.threads {
+		s, _ := p.crowd.schedStat(t) // the first round buries it if it has ended
+		t.rebase = true
+		p.saw(t, s)
+		t.guess.from, t.guess.slices = t.used, s.Slices
+	}
 }
 
 // open takes up the present image and its address space.

@@ -89,24 +89,35 @@ func (p *process) keepTotal(now time.Duration) {
 		return
 	}
 	begun := p.sampler.clock.Now()
-	if total, err := p.CPU(); err == nil {
+	p.readTotal()
+	p.totals.took(begun, p.sampler.clock.Now(), 100)
+}
+
+// readTotal reads what the process has used. It reports false if that is not known: it may have ended.
+func (p *process) readTotal() bool {
+	if p.CPU == nil {
+		return false
+	}
+	total, err := p.CPU()
+	if err == nil {
 		p.total, p.sinceTotal = total, 0
 	}
-	p.totals.took(begun, p.sampler.clock.Now(), 100)
+	p.exact = err == nil
+	return p.exact
 }
 
 // usedTotal is the processor time of the process since the beginning: as the kernel counts it and, of what
 // came after it was last asked, as ticks do.
 func (p *process) usedTotal() time.Duration {
+	if p.exact {
+		return p.total - p.base
+	}
 	used := time.Duration(0)
 	for _, t := range p.threads {
 		used += time.Duration(t.used)
 	}
 	if p.CPU == nil {
 		return used
-	}
-	if total, err := p.CPU(); err == nil {
-		p.total, p.sinceTotal = total, 0
 	}
 	return max(p.total+p.sinceTotal-p.base, used)
 }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"ptools/internal/perfevent"
 	"ptools/internal/profile"
 	"ptools/internal/ptrace"
 )
@@ -107,19 +108,8 @@ func New(sources []*Source, o *Options) *Sampler {
 // none of these is an error. What has been seen can be had from Profile in any
 // case. To be called once.
 func (s *Sampler) Run(ctx context.Context) error {
-	start := s.clock.Now()
-	s.profile.Start, s.profile.Period = time.Now(), s.opt.Period
-	s.sched = newSchedule(start, s.opt.Period)
-	if s.opt.Clock == nil {
-		s.sched.random = rand.Int64N
-		s.sched.draw()
-	}
+	start := s.begin()
 	defer s.finish(start)
-	for _, p := range s.processes {
-		if err := p.begin(start); err != nil && !p.endedBy(err) {
-			p.over, p.err = true, err
-		}
-	}
 	if s.opt.Begun != nil {
 		if err := s.opt.Begun(ctx); err != nil {
 			return err
@@ -140,6 +130,35 @@ func (s *Sampler) Run(ctx context.Context) error {
 		p.sayUnread()
 	}
 	return s.err()
+}
+
+// begin opens everything, which takes a while where threads are many, and then takes the first readings, which do
+// not. It returns when that was.
+func (s *Sampler) begin() (start time.Duration) {
+	opened := s.clock.Now()
+	for _, p := range s.processes {
+		if err := p.begin(opened); err != nil && !p.endedBy(err) {
+			p.over, p.err = true, err
+		}
+	}
+	if s.opt.Ticks != nil { // those that have come before do not count
+		s.opt.Ticks.Read(func(r *perfevent.Record) {
+			if r.Kind != perfevent.Tick {
+				s.heard(r)
+			}
+		})
+	}
+	start = s.clock.Now()
+	s.profile.Start, s.profile.Period = time.Now(), s.opt.Period
+	s.sched = newSchedule(start, s.opt.Period)
+	if s.opt.Clock == nil {
+		s.sched.random = rand.Int64N
+		s.sched.draw()
+	}
+	for _, p := range s.processes {
+		p.zero(start)
+	}
+	return start
 }
 
 // whileAny returns a context that is done with ctx or when every process has
@@ -223,11 +242,14 @@ func (e *ProcessError) Unwrap() error { return e.Err }
 
 // finish completes the profile.
 func (s *Sampler) finish(start time.Duration) {
+	s.drain()
+	for _, q := range s.processes {
+		q.readTotal()
+	}
 	p := s.profile
 	p.Duration = s.clock.Now() - start
 	p.Rounds = s.sched.taken
 	s.cost.Rounds, s.cost.Late, s.cost.Missed = s.sched.taken, s.sched.late, s.sched.missed
-	s.drain()
 	for _, q := range s.processes {
 		q.closeAccount()
 		q.reconcile()
