@@ -54,7 +54,7 @@ func (s *Session) create(ctx context.Context, cmd *Command, o *CreateOptions) (*
 	}
 	c, err := control.Start(ctx, cmd, &control.Options{
 		Stop: o.Stop, Mode: o.Release, Linker: o.Linker, Trap: o.Trap, OnThreadStart: o.OnThreadStart,
-		Files: s.files, Guard: guarded.Load(), KeepAwake: s.awake,
+		Files: s.files, Guard: guarded.Load(), KeepAwake: s.awake, Trace: s.newTrace(),
 	})
 	var filter *control.FilterError
 	if errors.As(err, &filter) {

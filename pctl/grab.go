@@ -137,7 +137,7 @@ func (s *Session) attach(ctx context.Context, pid int, o *GrabOptions) (handle.C
 	}
 	c, err := control.Attach(ctx, pid, &control.Options{
 		Stop: o.Stop, Mode: o.Release, Linker: o.Linker, Trap: o.Trap, OnThreadStart: o.OnThreadStart,
-		Files: s.files, Guard: guarded.Load(), KeepAwake: s.awake,
+		Files: s.files, Guard: guarded.Load(), KeepAwake: s.awake, Trace: s.newTrace(),
 	})
 	if err != nil {
 		return nil, err

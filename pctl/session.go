@@ -2,12 +2,14 @@ package pctl
 
 import (
 	"errors"
+	"io"
 	"os"
 	"slices"
 	"sync"
 
 	"ptools/internal/elfsym"
 	"ptools/internal/ptrace"
+	"ptools/pctl/control"
 	"ptools/pctl/handle"
 )
 
@@ -38,6 +40,12 @@ type SessionOptions struct {
 	// thread's: without that, one thread makes two to four times as many hits on a
 	// virtual machine. All processors draw more power meanwhile.
 	KeepAwake bool
+	// Trace receives what the kernel said about each controlled process and what was
+	// done to it, as text, when control of that process ends: one Write for each, also
+	// at the same time. It is for those who look for a mistake in this package. Nil:
+	// nothing is recorded, unless the environment variable PTOOLS_TRACE is set; then
+	// the text goes to standard error.
+	Trace io.Writer
 }
 
 // Session is a set of grabbed processes and what they share: handles, and the
@@ -46,6 +54,7 @@ type SessionOptions struct {
 type Session struct {
 	files    *elfsym.Cache
 	awake    bool // SessionOptions.KeepAwake
+	trace    io.Writer
 	registry *handle.Registry
 	grabs    sync.WaitGroup // grabs and creations under way
 
@@ -75,7 +84,7 @@ func NewSession(o *SessionOptions) *Session {
 		panic(err) // the only error is a negative limit
 	}
 	return &Session{
-		files: files, registry: registry, awake: o.KeepAwake,
+		files: files, registry: registry, awake: o.KeepAwake, trace: o.Trace,
 		vetted: make(map[int]uint64),
 	}
 }
@@ -117,6 +126,14 @@ func (s *Session) begin() error {
 	}
 	s.grabs.Add(1)
 	return nil
+}
+
+// newTrace returns the trace of one more process, or nil.
+func (s *Session) newTrace() *control.Trace {
+	if s.trace == nil {
+		return nil
+	}
+	return control.NewTrace(0, s.trace)
 }
 
 // add makes the reference that a grab returns. If the Session was closed

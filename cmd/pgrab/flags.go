@@ -54,6 +54,7 @@ type options struct {
 	json    bool
 	quiet   bool
 	verbose bool
+	debug   bool
 }
 
 // usageError is a command line that cannot be understood.
@@ -81,6 +82,7 @@ func parse(args []string, stdout io.Writer) (*options, error) {
 	f.BoolVar(&o.json, "json", false, "events as JSON lines on standard output")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no event lines, only results")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "also thread births and deaths, signals, source lines of stacks")
+	f.BoolVar(&o.debug, "debug", false, "when pgrab has let go, a trace on standard error: each wait\nstatus and each ptrace request, with the thread's state")
 	f.BoolP("help", "h", false, "print this text")
 	if err := f.Parse(args); err != nil {
 		return nil, usageError{err}

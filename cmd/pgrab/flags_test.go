@@ -36,6 +36,7 @@ func TestParse(t *testing.T) {
 		{"--json -v -e run -- -odd", options{
 			command: []string{"-odd"}, stop: pctl.PointCreate, hold: forever, limit: forever, json: true, verbose: true,
 		}},
+		{"-s none --debug -p 1", options{pids: []int{1}, hold: forever, limit: forever, debug: true}},
 	} {
 		got, err := parse(strings.Fields(tt.args), io.Discard)
 		if err != nil {

@@ -20,6 +20,8 @@
 //	-q, --quiet               no event lines, only results
 //	-v, --verbose             also thread births and deaths, signals, and the
 //	                          source lines of stacks
+//	    --debug               a trace of wait statuses and ptrace requests on
+//	                          standard error, when pgrab has let go
 //
 // With --json a thread's stack at a rendezvous is an object of its own: event
 // "stopped" with tid, name, state and stack. The final counts are objects with

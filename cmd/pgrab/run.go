@@ -46,7 +46,11 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if o.json {
 		f = jsonLines{named}
 	}
-	g.session = pctl.NewSession(&pctl.SessionOptions{QuietStops: true, KeepAwake: true})
+	so := &pctl.SessionOptions{QuietStops: true, KeepAwake: true}
+	if o.debug {
+		so.Trace = tracer{g}
+	}
+	g.session = pctl.NewSession(so)
 	g.out = newOutput(stdout, f, func(error) { cancel() })
 	if len(o.command) != 0 {
 		err = g.create(ctx)
@@ -86,6 +90,15 @@ func (g *grabber) complain(err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	fmt.Fprintln(g.stderr, complaint(err))
+}
+
+// tracer writes the traces of --debug.
+type tracer struct{ *grabber }
+
+func (t tracer) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.stderr.Write(p)
 }
 
 // refuseStop says why ^Z does not stop us.

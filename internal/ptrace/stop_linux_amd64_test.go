@@ -94,6 +94,23 @@ func TestAnyStopClearsInterrupt(t *testing.T) {
 	x.nothing()
 }
 
+// TestInterruptOfAStop: an interrupt that finds the thread in a stop which has not been collected is
+// reported when the thread is resumed from it.
+func TestInterruptOfAStop(t *testing.T) {
+	g := startCat(t)
+	x := newTracer(t)
+	x.seize(g.PID, 0)
+	g.Signal(syscall.SIGUSR1)
+	g.WaitFor("its stop", func() bool { return g.State() == 't' })
+	x.must(Interrupt(g.PID))
+	x.want(g.PID, KindSignal, syscall.SIGUSR1)
+	x.must(Cont(g.PID, 0)) // without the signal, which would kill it
+	x.want(g.PID, KindEventStop, 0)
+	x.must(Cont(g.PID, 0))
+	echo(t, g)
+	x.nothing()
+}
+
 // TestInterruptComesFirst: of an interrupt and a signal that are both due, the interrupt is reported
 // first. Pending tells that the signal is still to come.
 func TestInterruptComesFirst(t *testing.T) {

@@ -33,7 +33,7 @@ func (c *Controller) probed(t *thread) bool {
 	}
 	var si ptrace.SigInfo
 	if ptrace.GetSigInfo(t.tid, &si) != nil || si.Code == ptrace.SIKernel {
-		t.m.signal = 0
+		c.takeSignal(t)
 		c.read() // nobody else gets it, whatever comes
 	} // else somebody else's, which was there before and took ours in
 	c.rewind(t)
@@ -167,9 +167,7 @@ func (c *Controller) takeArrivals() {
 	p.signals.Switch(false)
 	for _, t := range c.threads {
 		for !c.over && t.m.state == stateStopped && !t.m.group && !t.vfork && c.arrivalPending(t) {
-			t.m.holds = 0
-			c.resume(t)
-			t.m.holds = 1
+			c.runOn(t)
 			c.until(func() bool { return t.m.state == stateStopped || c.threads[t.tid] != t }, nil)
 			if c.threads[t.tid] != t {
 				break

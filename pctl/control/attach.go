@@ -178,8 +178,14 @@ func (c *Controller) seizePass(tids []int, r *reaper) (found bool, err error) {
 // seize makes this thread the tracer of another one, and keeps what r has collected meanwhile.
 func (c *Controller) seize(tid int, r *reaper) error {
 	r.enter()
-	err := ptrace.Seize(tid, c.options(c.opt.Mode))
+	err := c.seizeOne(tid)
 	c.stolen = append(c.stolen, r.leave(tid, err == nil)...)
+	return err
+}
+
+func (c *Controller) seizeOne(tid int) error {
+	err := ptrace.Seize(tid, c.options(c.opt.Mode))
+	c.trace.about(tid, deedSeize, 0, err)
 	return err
 }
 

@@ -153,6 +153,7 @@ func (c *Controller) addBreak(addr uint64, h Handler, p purpose) (*Break, error)
 		b.share = newShare(c.probes.tallies[addr])
 	}
 	c.breaks[addr] = append(c.breaks[addr], b)
+	c.trace.about(c.pid, deedPlant, addr, nil)
 	return b, nil
 }
 
@@ -162,6 +163,7 @@ func (c *Controller) removeBreak(b *Break) {
 	}
 	b.share.end()
 	c.stillAtLast(func() { c.table.Remove(b.bp) })
+	c.trace.about(c.pid, deedLift, b.addr, nil)
 	b.bp = nil
 	left := slices.DeleteFunc(slices.Clone(c.breaks[b.addr]), func(x *Break) bool { return x == b })
 	if len(left) == 0 {
@@ -175,6 +177,7 @@ func (c *Controller) removeBreak(b *Break) {
 func (c *Controller) arm() {
 	if !c.table.Armed() {
 		c.hideLeaving()
+		c.trace.about(c.pid, deedArm, 0, nil)
 		c.table.Arm()
 		c.tellEnded()
 	}
@@ -186,6 +189,7 @@ func (c *Controller) arm() {
 func (c *Controller) disarm() {
 	if c.table.Armed() {
 		c.hideLeaving()
+		c.trace.about(c.pid, deedDisarm, 0, nil)
 		c.table.Disarm()
 		c.tellEnded()
 	}
@@ -233,7 +237,7 @@ func (c *Controller) trapped(t *thread) bool {
 	}
 	t.regs.SetPC(addr)
 	t.dirty = true
-	t.m.signal = 0
+	c.takeSignal(t)
 	c.alert.hit = t.tid
 	c.spin.earn()
 	if c.opt.Mode != ModeKill {
@@ -266,6 +270,7 @@ func (c *Controller) ownTrap(t *thread, b *bkpt.Breakpoint) bool {
 	t.regs.SetPC(b.Addr + 1)
 	t.dirty = true
 	t.m.signal = syscall.SIGTRAP
+	c.trace.did(t, deedGive, uint64(syscall.SIGTRAP), nil)
 	return true
 }
 

@@ -13,6 +13,7 @@ import (
 func (c *Controller) add(tid int, r role, s state) *thread {
 	t := &thread{tid: tid, role: r, m: machine{state: s}}
 	c.threads[tid] = t
+	c.trace.did(t, deedAdd, uint64(r), nil)
 	if r == roleThread {
 		c.enlist(tid)
 	}
@@ -30,12 +31,14 @@ func (c *Controller) adopt(s ptrace.Stop) *thread {
 		// The leader was dead when we came, and another thread has taken its number
 		// by execve(2), or the last of the others has ended.
 		if s.Kind.Ended() {
+			c.trace.heard(nil, s)
 			c.threadEnded(&thread{tid: c.pid}, s)
 			return nil
 		}
 		return c.add(c.pid, roleThread, stateRunning)
 	}
 	if s.Kind.Ended() {
+		c.trace.heard(nil, s)
 		c.early[s.TID] = roleCopy
 		return nil
 	}
@@ -126,7 +129,7 @@ func (c *Controller) takeUnattached(child int, r role) {
 		defer r.close()
 		c.seizePass([]int{child}, r) // refused: of another owner since, as in sift
 	case roleSharer:
-		if ptrace.Seize(child, c.options(c.opt.Mode)) == nil { // otherwise seizeSharers refuses
+		if c.seizeOne(child) == nil { // otherwise seizeSharers refuses
 			c.add(child, roleSharer, stateRunning)
 		}
 	}

@@ -59,6 +59,8 @@ type Options struct {
 	Guard *guard.Guard
 	// Bus receives the events; nil for a new one.
 	Bus *notify.Bus
+	// Trace records what happens; nil: nothing is recorded, unless the environment has PTOOLS_TRACE.
+	Trace *Trace
 	// OnThreadStart is called on the control goroutine while the creator is stopped
 	// in its clone event, with its registers. nil: not called.
 	OnThreadStart func(creator, child int, regs *ptrace.Regs)
@@ -113,6 +115,7 @@ type Controller struct {
 	ground    ground
 
 	opt     Options
+	trace   *Trace // nil: off
 	start   uint64 // of the target that was attached to, in ticks since boot
 	own     bool   // a child of this program that it will want to wait for
 	created bool   // by us
@@ -205,6 +208,10 @@ func newController(pid int, o *Options, start func(c *Controller) error) (*Contr
 	if c.files == nil {
 		c.files = elfsym.NewCache(keptFiles)
 	}
+	if c.trace = c.opt.Trace; c.trace == nil {
+		c.trace = traceFromEnv()
+	}
+	c.trace.begin(pid)
 	if c.opt.Mode != ModeKill {
 		c.watch = c.opt.Guard.Watch()
 	}
@@ -302,6 +309,7 @@ func (c *Controller) abort() {
 
 // close closes what control had, when it is over.
 func (c *Controller) close() {
+	c.trace.end()
 	c.closeProbes()
 	c.closeMemory()
 	c.watch.Close()
@@ -344,6 +352,9 @@ func (c *Controller) Space() *handle.Space { return c.space.Load() }
 
 // publish stamps an event and hands it to the bus, which never blocks.
 func (c *Controller) publish(e notify.Event) {
+	if e.Kind != 0 {
+		c.trace.about(c.pid, deedEvent, uint64(e.Kind), nil)
+	}
 	if c.bus.Wants(e.Kind) {
 		e.Time, e.PID = time.Now(), c.pid
 		c.bus.Publish(e)

@@ -59,6 +59,8 @@ func (c *Controller) create(cmd *Command) error {
 		ptrace.Reap(child.PID)
 		return filtered(err)
 	}
+	c.trace.begin(c.pid)
+	c.trace.about(c.pid, deedSeize, 0, nil)
 	c.add(child.PID, roleThread, stateRunning)
 	if err := child.Exec(); err != nil {
 		child.Abandon()

@@ -38,6 +38,14 @@
 // that the kernel is sure to make again; one that a handler's SA_RESTART decides about
 // is an execution of its own.
 //
+// # Trace
+//
+// A [Trace] records each wait status and each ptrace request with the states of the thread
+// before and after (trace.go). It is off by default: then an entry is a comparison with nil. It
+// is a ring in memory that becomes text when control ends: writing meanwhile would
+// move the races that it is read for. The tests print it when they fail; PTOOLS_TRACE=1 and
+// pgrab --debug print it to standard error. Lines of a trace are a scenario (testdata/*.trace).
+//
 // # What the target notices
 //
 // Signals arrive once, with their siginfo. An interrupted system call is made again,

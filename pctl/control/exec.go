@@ -25,6 +25,7 @@ func (c *Controller) execed(t *thread) *thread {
 	c.dropThreads()
 	t = c.add(c.pid, roleThread, stateRunning)
 	t.m.stop(ptrace.KindExec, 0)
+	c.trace.did(t, deedExec, 0, nil)
 	c.arrived(t)
 	c.newImage(true)
 	first := c.created && !c.started

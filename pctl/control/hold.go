@@ -11,6 +11,7 @@ import (
 // hold makes one thread stop and stay.
 func (c *Controller) hold(t *thread) {
 	a := t.m.hold()
+	c.trace.did(t, deedHold, 0, nil)
 	c.interrupt(t, a)
 	if t.m.state != stateStopped && !t.awaited {
 		t.awaited = true
@@ -23,7 +24,8 @@ func (c *Controller) hold(t *thread) {
 
 func (c *Controller) interrupt(t *thread, a action) {
 	if a == actInterrupt {
-		ptrace.Interrupt(t.tid) // ESRCH: it is going, its end will be reported
+		err := ptrace.Interrupt(t.tid) // ESRCH: it is going, its end will be reported
+		c.trace.did(t, deedInterrupt, 0, err)
 	}
 }
 
@@ -39,6 +41,7 @@ func (c *Controller) arrived(t *thread) {
 // own, and the interrupt that was sent stops it before it does.
 func (c *Controller) park(t *thread) {
 	t.parked = true
+	c.trace.did(t, deedPark, 0, nil)
 	c.arrived(t)
 }
 
@@ -165,12 +168,22 @@ func (c *Controller) resumeAll() {
 		c.arrived(t)
 		if t.m.holds > 0 {
 			t.m.unhold()
+			c.trace.did(t, deedUnhold, 0, nil)
 		}
 	}
 	// Stepping one of them off its breakpoint may stop all once more.
 	for _, t := range all {
 		c.settle(t)
 	}
+}
+
+// runOn resumes a held thread, which is held again at its next stop.
+func (c *Controller) runOn(t *thread) {
+	t.m.loose()
+	c.trace.did(t, deedUnhold, 0, nil)
+	c.resume(t)
+	t.m.rehold()
+	c.trace.did(t, deedRehold, 0, nil)
 }
 
 // Stopped is the target standing still. It is valid until the function that was

@@ -102,6 +102,7 @@ func (c *Controller) dispatch(s ptrace.Stop) {
 		}
 	}
 	if s.Kind.Ended() {
+		c.trace.heard(t, s)
 		c.threadEnded(t, s)
 		return
 	}
@@ -109,6 +110,7 @@ func (c *Controller) dispatch(s ptrace.Stop) {
 		c.read() // ours, and it ends the target if it is left
 	}
 	t.m.stop(s.Kind, s.Signal)
+	c.trace.heard(t, s)
 	t.regOK, t.dirty, t.parked, t.stuck, t.arrival.behind = false, false, false, 0, false
 	t.vfork = false // who waits there reports nothing before the end of that
 	t.back = s.Back && c.wasSetBack(t)
@@ -179,11 +181,14 @@ func (c *Controller) resume(t *thread) {
 		c.resumed = c.resumed && !beginsStop(t.m.signal)
 		c.resuming(t)
 		err = ptrace.Cont(t.tid, t.m.signal)
+		c.trace.did(t, deedCont, uint64(t.m.signal), err)
 		c.repay(t, lent)
 	case actListen:
 		c.spare(t)
 		c.resuming(t)
-		if err = ptrace.Listen(t.tid); err == nil {
+		err = ptrace.Listen(t.tid)
+		c.trace.did(t, deedListen, 0, err)
+		if err == nil {
 			c.listens(t)
 		}
 	}
@@ -215,6 +220,7 @@ func (c *Controller) threadEnded(t *thread, s ptrace.Stop) {
 // drop removes a thread and whatever waits for it.
 func (c *Controller) drop(t *thread) {
 	delete(c.threads, t.tid)
+	c.trace.did(t, deedDrop, 0, nil)
 	if i := c.back(t.tid); i >= 0 {
 		c.handOut(i) // to nobody
 	}

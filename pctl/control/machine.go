@@ -79,6 +79,10 @@ func (m *machine) unhold() {
 	m.holds--
 }
 
+// loose lets a held thread run to its next stop, at which rehold has it held again.
+func (m *machine) loose()  { m.holds = 0 }
+func (m *machine) rehold() { m.holds = 1 }
+
 // stop notes a stop. Any stop uses up an interrupt that is under way: the kernel
 // clears it on entry to every trap (kernel/signal.c, ptrace_stop).
 func (m *machine) stop(kind ptrace.Kind, sig syscall.Signal) {

@@ -51,10 +51,14 @@ func replay(t *testing.T, file string) {
 	}
 }
 
-var kinds = map[string]ptrace.Kind{
-	"clone": ptrace.KindClone, "fork": ptrace.KindFork, "exec": ptrace.KindExec, "event": ptrace.KindEventStop,
-	"group": ptrace.KindGroupStop, "signal": ptrace.KindSignal, "vfork-done": ptrace.KindVforkDone,
-}
+// kinds are the stops of scenarios by their names.
+var kinds = func() map[string]ptrace.Kind {
+	m := map[string]ptrace.Kind{}
+	for kind, name := range stopNames {
+		m[name] = kind
+	}
+	return m
+}()
 
 func apply(t *testing.T, m *machine, event []string) action {
 	switch event[0] {

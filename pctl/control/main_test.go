@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,12 +15,33 @@ func TestMain(m *testing.M) { ptest.Main(m) }
 // attach grabs a target for the test and lets it go when the test ends.
 func attach(t testing.TB, pid int, o *Options) *Controller {
 	t.Helper()
-	c, err := Attach(context.Background(), pid, o)
+	c, err := Attach(context.Background(), pid, traced(t, o))
 	if err != nil {
 		t.Fatalf("attach %d: %v", pid, err)
 	}
 	t.Cleanup(func() { release(t, c, ModeRun) })
 	return c
+}
+
+// testEntries is how much of the trace a failed test prints.
+const testEntries = 2000
+
+// traced returns options with a trace that is printed if the test fails.
+func traced(t testing.TB, o *Options) *Options {
+	with := Options{Trace: NewTrace(testEntries, nil)}
+	if o != nil {
+		trace := with.Trace
+		with = *o
+		with.Trace = trace
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			var text strings.Builder
+			with.Trace.WriteTo(&text)
+			t.Log(text.String())
+		}
+	})
+	return &with
 }
 
 func release(t testing.TB, c *Controller, m Mode) {

@@ -124,6 +124,7 @@ func (c *Controller) stopAwake() {
 	}
 	if c.table.Armed() {
 		c.hideLeaving()
+		c.trace.about(c.pid, deedDisarm, 0, nil)
 		c.table.Disarm()
 		c.tellEnded()
 	}

@@ -56,6 +56,7 @@ func (c *Controller) copies() bool {
 // abandon leaves a thread that cannot be stopped to the kernel.
 func (c *Controller) abandon(t *thread) {
 	c.left = true
+	c.trace.did(t, deedAbandon, 0, nil)
 	if t.role == roleThread && (t.vfork || t.stuck > 0) {
 		c.asleep++
 	}
@@ -82,7 +83,9 @@ func (c *Controller) leave(t *thread) {
 // is in execve(2).
 func (c *Controller) detach(t *thread, sig syscall.Signal) {
 	c.resuming(t)
-	if ptrace.Detach(t.tid, sig) != nil {
+	err := ptrace.Detach(t.tid, sig)
+	c.trace.did(t, deedDetach, uint64(sig), err)
+	if err != nil {
 		c.left = true
 	}
 }
@@ -154,9 +157,7 @@ func (c *Controller) stopProcess() bool {
 	}
 	c.leaving = true
 	for t := c.anyStopped(); t != nil && c.stopped.Load() == 0; {
-		t.m.holds = 0
-		c.resume(t)
-		t.m.holds = 1
+		c.runOn(t)
 		c.until(func() bool { return t.m.state == stateStopped || c.threads[t.tid] != t }, nil)
 		switch {
 		case c.threads[t.tid] != t: // it ended first, or was another's exec

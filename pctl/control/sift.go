@@ -1,9 +1,6 @@
 package control
 
-import (
-	"ptools/internal/procfs"
-	"ptools/internal/ptrace"
-)
+import "ptools/internal/procfs"
 
 // Whether a new thread or process is traced the kernel decides when its creator enters the
 // system call (kernel_clone), which takes long enough for us to seize the creator, see nobody
@@ -96,7 +93,7 @@ func (c *Controller) seizeSharer(t *thread) bool {
 		if shares, err := c.sharedWith(child); err != nil || !shares || c.threads[child] != nil {
 			continue // seizeSharers comes to it, or refuses
 		}
-		if ptrace.Seize(child, c.options(c.opt.Mode)) == nil {
+		if c.seizeOne(child) == nil {
 			t.vfork = true
 			c.add(child, roleSharer, stateRunning)
 		}

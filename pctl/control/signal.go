@@ -13,7 +13,7 @@ import (
 func (c *Controller) signalled(t *thread) {
 	sig := t.m.signal
 	if sig == syscall.SIGTRAP && c.trapped(t) {
-		t.m.signal = 0
+		c.takeSignal(t)
 		return
 	}
 	if c.probed(t) {
@@ -26,6 +26,14 @@ func (c *Controller) signalled(t *thread) {
 	}
 	if t.role == roleThread {
 		c.caught(t)
+	}
+}
+
+// takeSignal keeps a signal of ours from the thread that is stopped for it.
+func (c *Controller) takeSignal(t *thread) {
+	if sig := t.m.signal; sig != 0 {
+		t.m.signal = 0
+		c.trace.did(t, deedTake, uint64(sig), nil)
 	}
 }
 

@@ -168,7 +168,8 @@ func (c *Controller) beginStep(t *thread) {
 	c.flushRegs(t)
 	t.m.state, t.regOK = stateRunning, false
 	c.resuming(t)
-	ptrace.SingleStep(t.tid, 0) // ESRCH: it is being killed, and reports that
+	err := ptrace.SingleStep(t.tid, 0) // ESRCH: it is being killed, and reports that
+	c.trace.did(t, deedStep, 0, err)
 }
 
 // stepped looks at a stop of a thread that was making a step: whatever it is, the
@@ -339,5 +340,6 @@ func (c *Controller) awaitTrap(t *thread) {
 	c.flushRegs(t)
 	t.m.state, t.regOK = stateRunning, false
 	c.resuming(t)
-	ptrace.Cont(t.tid, 0)
+	err := ptrace.Cont(t.tid, 0)
+	c.trace.did(t, deedPass, 0, err)
 }

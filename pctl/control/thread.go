@@ -23,6 +23,10 @@ const (
 	roleCopy
 )
 
+var roleNames = [...]string{"thread", "sharer", "copy"}
+
+func (r role) String() string { return roleNames[r] }
+
 // rewound remembers that a system call was moved back to be made again, so that it
 // can be undone while the thread has not run (see rewind.go).
 type rewound struct {
@@ -129,6 +133,7 @@ func (c *Controller) flushRegs(t *thread) error {
 	}
 	t.dirty = false
 	err := ptrace.UpdateRegs(t.tid, &t.was, &t.regs)
+	c.trace.did(t, deedSetRegs, t.regs.PC(), err)
 	t.was = t.regs
 	return err
 }
