@@ -1,29 +1,38 @@
 package pctl
 
 import (
+	"debug/elf"
 	"os"
 	"strconv"
 
 	"ptools/internal/procfs"
 )
 
-// readTarget reads what /proc shows of the process.
+// readTarget reads what /proc shows of the process, as far as check asks for it.
 func (f *facts) readTarget() {
 	st, err := procfs.ReadStatus(f.pid)
 	if err != nil {
 		return
 	}
-	dir := "/proc/" + strconv.Itoa(f.pid)
 	f.tgid, f.state, f.threads = st.Tgid, st.State, st.Threads
 	f.uid, f.gid, f.caps = st.UID, st.GID, st.CapPrm
 	f.traces(st.TracerPID)
+	if f.class = procfs.ExeClass(f.pid); f.class != elf.ELFCLASSNONE {
+		return // a kernel thread has no executable
+	}
 	if stat, err := procfs.ReadStat(f.pid); err == nil {
 		f.kernel = stat.Kthread()
 	}
-	f.owner = fileOwner(f.pid, st.UID[1])
-	f.class = procfs.ExeClass(f.pid)
-	f.foreign = userMap(dir) != userMap("/proc/self")
 }
+
+// readReasons reads what explains why the kernel has refused us.
+func (f *facts) readReasons() {
+	f.owner = fileOwner(f.pid, f.uid[1])
+	f.foreign = userMap(f.dir()) != userMap("/proc/self")
+	f.readOurselves()
+}
+
+func (f *facts) dir() string { return "/proc/" + strconv.Itoa(f.pid) }
 
 // fileOwner returns the user that the files in /proc/PID belong to. The directory itself always belongs to
 // the effective user; of a process that is not dumpable the files are root's (task_dump_owner in
@@ -50,7 +59,10 @@ func fileOwner(pid, otherwise int) int {
 // people know.
 func (f *facts) traces(tracer int) {
 	f.tracer = tracer
-	if by, err := procfs.ReadStatus(tracer); tracer != 0 && err == nil {
+	if tracer == 0 {
+		return
+	}
+	if by, err := procfs.ReadStatus(tracer); err == nil {
 		f.tracer = by.Tgid
 		f.tracerName, _ = procfs.ReadComm(by.Tgid, by.Tgid)
 	}

@@ -132,7 +132,7 @@ func lives(pid int) bool {
 
 // attach takes control of a process that nobody in this Session controls.
 func (s *Session) attach(ctx context.Context, pid int, o *GrabOptions) (handle.Controlled, error) {
-	if err := gather(pid).check(false); err != nil {
+	if err := glance(pid).check(false); err != nil {
 		return nil, err
 	}
 	c, err := control.Attach(ctx, pid, &control.Options{
@@ -155,7 +155,7 @@ func (s *Session) vet(h *handle.Handle) error {
 	if ok && start == h.StartTime() {
 		return nil
 	}
-	if err := gather(pid).check(true); err != nil {
+	if err := glance(pid).check(true); err != nil {
 		return err
 	}
 	s.mu.Lock()

@@ -172,14 +172,22 @@ func (f *facts) sameGroup() bool {
 	return f.gid[0] == f.ourGID && f.gid[1] == f.ourGID && f.gid[2] == f.ourGID
 }
 
-// gather collects the facts about pid from /proc. What cannot be read keeps
-// its zero value, which accuses nobody.
+// gather collects the facts about pid from /proc that check and diagnose ask for. What cannot
+// be read keeps its zero value, which accuses nobody.
 func gather(pid int) *facts {
+	f := glance(pid)
+	if f.tgid != 0 {
+		f.readReasons()
+	}
+	return f
+}
+
+// glance collects those that check asks for: before every grab, of which few are refused.
+func glance(pid int) *facts {
 	f := &facts{pid: pid, self: os.Getpid(), ourUID: os.Geteuid(), ourGID: os.Getegid()}
 	if f.proc = procfs.CheckOwn(); f.proc != nil || pid <= 0 {
 		return f
 	}
 	f.readTarget()
-	f.readOurselves()
 	return f
 }

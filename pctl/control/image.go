@@ -28,7 +28,7 @@ func (c *Controller) followImage() error {
 	}
 	// Without it, in the middle of an exec or of its end, there is no linker to follow
 	// and no point to plan; either will be reported.
-	c.linker.auxv, _ = procfs.ReadAuxv(c.pid)
+	c.linker.auxv = space.Auxv()
 	if c.linkerWanted() {
 		c.followLinker()
 	}

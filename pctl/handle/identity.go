@@ -54,10 +54,12 @@ func identify(pid int) (*process, error) {
 		return nil, err
 	}
 	p := &process{pid: pid, fd: fd}
-	st, err := procfs.ReadStat(pid)
+	image, err := procfs.OpenImage(pid)
 	if err == nil {
+		var st procfs.Stat
+		st, err = procfs.ReadStat(pid)
 		p.start = st.StartTime
-		err = p.renew()
+		p.take(image, &st)
 	}
 	if err == nil && !fd.Alive() {
 		err = syscall.ESRCH
@@ -97,11 +99,18 @@ func (p *process) renew() error {
 	if err != nil {
 		return err
 	}
+	st, _ := procfs.ReadStat(p.pid)
+	p.take(image, &st)
+	return nil
+}
+
+// take makes an image the one to compare with. st was read after it was opened, or is zero.
+func (p *process) take(image *procfs.Image, st *procfs.Stat) {
 	var frame layout
-	if st, err := procfs.ReadStat(p.pid); err == nil {
+	if st.PID != 0 {
 		// A vfork child that has not exec'd yet: its exec leaves this image alive.
 		if shared, err := procfs.SharesMemory(p.pid, st.PPID); err == nil && shared {
-			frame = layoutOf(&st)
+			frame = layoutOf(st)
 		}
 	}
 	p.mu.Lock()
@@ -110,7 +119,6 @@ func (p *process) renew() error {
 		p.image.Close()
 	}
 	p.image, p.frame = image, frame
-	return nil
 }
 
 func (p *process) close() {

@@ -97,7 +97,7 @@ func (s *Space) Main() (Object, bool) {
 }
 
 func (s *snapshot) main() *object {
-	if r := s.find(s.entry); r != nil && s.entry != 0 {
+	if r := s.find(s.entry()); r != nil && s.entry() != 0 {
 		return r.object
 	}
 	return nil

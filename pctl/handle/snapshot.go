@@ -16,10 +16,13 @@ type snapshot struct {
 	text    []byte   // of /proc/PID/maps, to see whether anything has changed
 	regions []region // executable memory and all of the objects that have some, by address
 	objects []*object
-	entry   uint64 // of the main program; 0 if unknown
+	auxv    procfs.Auxv // of the main program; nil if unknown
 	images  map[fileID]*image
 	names   atomic.Pointer[frameCache]
 }
+
+// entry is the entry point of the main program; 0 if unknown.
+func (s *snapshot) entry() uint64 { return s.auxv[procfs.AuxEntry] }
 
 // A fileID is the identity of a mapped file. The name is not part of it: a
 // file that is renamed or deleted while it is mapped remains what it is.

@@ -101,24 +101,28 @@ func (s *Space) Refresh() error {
 	}
 	snap := build(maps, text, old.images)
 	s.scratch = nil // it is the snapshot's now
-	snap.entry = s.entryOf(snap, old)
+	snap.auxv = s.auxvOf(snap, old)
 	s.now.Store(snap)
 	return nil
 }
 
-// entryOf returns the entry point of the main program. It is the same in every
+// Auxv returns the auxiliary vector of the program, as it was read for the first map that has its
+// main object. It may not be changed. Nil if it could not be read.
+func (s *Space) Auxv() procfs.Auxv { return s.now.Load().auxv }
+
+// auxvOf returns the auxiliary vector of the main program. It is the same in every
 // snapshot after the first that has it: only what has changed is read again.
-func (s *Space) entryOf(snap, old *snapshot) uint64 {
-	was, is := old.find(old.entry), snap.find(old.entry)
+func (s *Space) auxvOf(snap, old *snapshot) procfs.Auxv {
+	was, is := old.find(old.entry()), snap.find(old.entry())
 	if was != nil && is != nil && was.object != nil && is.object != nil &&
 		was.object.id == is.object.id && was.object.start == is.object.start {
-		return old.entry
+		return old.auxv
 	}
 	auxv, err := procfs.ReadAuxv(s.pid)
 	if err != nil {
-		return 0 // an empty map has no main program either
+		return nil // an empty map has no main program either
 	}
-	return auxv[procfs.AuxEntry]
+	return auxv
 }
 
 // Close gives back what the Space holds on to in the process: later it opens
