@@ -1,6 +1,7 @@
 package ptest
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -10,7 +11,7 @@ import (
 // right. It ends after a number of rounds, which take it a fraction of a second.
 type Storm struct {
 	Name string
-	argv string // the source, and arguments
+	argv string // the source, and arguments, the last of which is the number of rounds
 }
 
 // Storms are what a tool is tried on that must not be noticed.
@@ -38,6 +39,9 @@ func (s Storm) Alone(t testing.TB) (argv []string, out string) {
 	t.Helper()
 	argv = strings.Fields(s.argv)
 	argv[0] = BuildC(t, argv[0])
+	if n, err := strconv.Atoi(argv[len(argv)-1]); err == nil {
+		argv[len(argv)-1] = strconv.Itoa(Rounds(n/4, n, n))
+	}
 	out, state := Start(t, argv...).Finish()
 	if !state.Success() {
 		t.Fatalf("alone: %v, printed %q", state, out)

@@ -157,7 +157,9 @@ func testColumns(t *testing.T, use UseTimers) {
 				readings = append(readings, d)
 				return d, err
 			}
-			s := New([]*Source{source}, &Options{For: 2 * time.Second, Ticks: wanting(t, use, DefaultPeriod, source)})
+			s := New([]*Source{source}, &Options{
+				For: time.Duration(ptest.Rounds(1, 2, 2)) * time.Second, Ticks: wanting(t, use, DefaultPeriod, source),
+			})
 			if err := s.Run(context.Background()); err != nil {
 				t.Fatal(err)
 			}
