@@ -67,20 +67,12 @@ func dumps(threads int, limit float64) func(context.Context, *lab) ([]row, error
 
 // idle starts a target with that many threads, all of which wait.
 func (l *lab) idle(ctx context.Context, threads int) (*target, error) {
-	exe, err := l.c(ctx, "idle.c")
-	if err != nil {
-		return nil, err
-	}
-	return l.start(ctx, exe, "-t", strconv.Itoa(threads-1)) // and the first thread
+	return l.startC(ctx, "idle.c", "-t", strconv.Itoa(threads-1)) // and the first thread
 }
 
 // busyIdle starts a target with threads that spin and threads that wait, besides the first one.
 func (l *lab) busyIdle(ctx context.Context, busy, waiting int) (*target, error) {
-	exe, err := l.c(ctx, "busyidle.c")
-	if err != nil {
-		return nil, err
-	}
-	return l.start(ctx, exe, "-b", strconv.Itoa(busy), "-t", strconv.Itoa(waiting))
+	return l.startC(ctx, "busyidle.c", "-b", strconv.Itoa(busy), "-t", strconv.Itoa(waiting))
 }
 
 // dumpMany is the row of a process with very many threads. The peers need minutes.

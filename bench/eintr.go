@@ -9,11 +9,7 @@ import (
 // interruptions is the row of system calls that return EINTR because of a sampler, in a target that
 // makes every kind of blocking call.
 func interruptions(ctx context.Context, l *lab) ([]row, error) {
-	exe, err := l.c(ctx, "blockers.c")
-	if err != nil {
-		return nil, err
-	}
-	t, err := l.start(ctx, exe)
+	t, err := l.startC(ctx, "blockers.c")
 	if err != nil {
 		return nil, err
 	}

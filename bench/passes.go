@@ -10,11 +10,7 @@ import (
 // passes are the rows of two threads on one processor that pass a byte, the program that changes threads
 // as often as can be: what each change costs under a profiler.
 func passes(ctx context.Context, l *lab) ([]row, error) {
-	exe, err := l.c(ctx, "passes.c")
-	if err != nil {
-		return nil, err
-	}
-	t, err := l.start(ctx, exe)
+	t, err := l.startC(ctx, "passes.c")
 	if err != nil {
 		return nil, err
 	}

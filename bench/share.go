@@ -15,11 +15,7 @@ var parts = []string{"fifty", "thirty", "twenty"}
 // shares is the row of how far a profile is from the truth: the largest difference, in percentage
 // points, between the share of a function and what the kernel accounts to it.
 func shares(ctx context.Context, l *lab) ([]row, error) {
-	exe, err := l.c(ctx, "mix.c")
-	if err != nil {
-		return nil, err
-	}
-	t, err := l.start(ctx, exe)
+	t, err := l.startC(ctx, "mix.c")
 	if err != nil {
 		return nil, err
 	}

@@ -15,11 +15,7 @@ import (
 // so neither start-up nor writing counts.
 func sums(source string, args ...string) func(context.Context, *lab) ([]row, error) {
 	return func(ctx context.Context, l *lab) ([]row, error) {
-		exe, err := l.c(ctx, source)
-		if err != nil {
-			return nil, err
-		}
-		t, err := l.start(ctx, append([]string{exe}, args...)...)
+		t, err := l.startC(ctx, source, args...)
 		if err != nil {
 			return nil, err
 		}

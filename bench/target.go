@@ -22,6 +22,15 @@ type target struct {
 	ended chan struct{} // closed when it is reaped
 }
 
+// startC builds a target that is a C program, and starts it.
+func (l *lab) startC(ctx context.Context, source string, args ...string) (*target, error) {
+	exe, err := l.c(ctx, source)
+	if err != nil {
+		return nil, err
+	}
+	return l.start(ctx, append([]string{exe}, args...)...)
+}
+
 // start starts a target and waits until it says that it is ready. It is to be stopped.
 func (l *lab) start(ctx context.Context, argv ...string) (*target, error) {
 	l.pages++
