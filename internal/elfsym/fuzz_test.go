@@ -152,10 +152,7 @@ func FuzzPerfMap(f *testing.F) {
 	f.Add("1000 100 first\n1080 10 LazyCompile:~f /a b.js:3\n", 7)
 	f.Add("ffffffffffffff00 200 wraps\n0x1 0x2 x\n\n \n1 1", 3)
 	f.Fuzz(func(t *testing.T, text string, cut int) {
-		whole, err := ReadPerfMap(strings.NewReader(text + "\n"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		whole := readPerfMap(t, text+"\n")
 		var parts PerfMap
 		for _, size := range []int{min(max(cut, 0), len(text)), len(text) + 1} {
 			if _, err := parts.Refresh(strings.NewReader(text+"\n"), int64(size)); err != nil {

@@ -34,22 +34,6 @@ type perfEntry struct {
 	name        string
 }
 
-// ReadPerfMap reads a whole map.
-func ReadPerfMap(r io.Reader) (*PerfMap, error) {
-	b, err := io.ReadAll(io.LimitReader(r, maxPerfBytes))
-	if err != nil {
-		return nil, err
-	}
-	if n := len(b); n > 0 && b[n-1] != '\n' {
-		b = append(b, '\n')
-	}
-	m := new(PerfMap)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.add(b)
-	return m, nil
-}
-
 // Refresh reads what has been added to the file of size bytes behind r since
 // the last call, up to the end of its last whole line, and reports whether
 // there was anything. A file that has shrunk is read from its start, and what

@@ -16,11 +16,8 @@ func perfName(m *PerfMap, pc uint64) string {
 }
 
 func TestPerfMap(t *testing.T) {
-	m, err := ReadPerfMap(strings.NewReader("1000 100 first\nnonsense\n0x1080 10 LazyCompile:~f /a b.js:3\n" +
-		"1200 0 empty\nffffffffffffff00 200 wraps\n1300 20\n1400 8 last"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := readPerfMap(t, "1000 100 first\nnonsense\n0x1080 10 LazyCompile:~f /a b.js:3\n"+
+		"1200 0 empty\nffffffffffffff00 200 wraps\n1300 20\n1400 8 last\n")
 	for pc, want := range map[uint64]string{
 		0xfff: "", 0x1000: "first", 0x107f: "first", 0x1080: "LazyCompile:~f /a b.js:3", 0x108f: "LazyCompile:~f /a b.js:3",
 		0x1090: "first", 0x10ff: "first", 0x1100: "", 0x1200: "", 0x1300: "", 0x1407: "last", ^uint64(0): "",
@@ -93,4 +90,14 @@ func TestPerfMapCompacts(t *testing.T) {
 	if m.Len() != 2 || perfName(&m, 3) != "5" || perfName(&m, 16) != "99" {
 		t.Errorf("%d entries, %q %q", m.Len(), perfName(&m, 3), perfName(&m, 16))
 	}
+}
+
+// readPerfMap reads a whole map.
+func readPerfMap(t *testing.T, text string) *PerfMap {
+	t.Helper()
+	m := new(PerfMap)
+	if _, err := m.Refresh(strings.NewReader(text), int64(len(text))); err != nil {
+		t.Fatal(err)
+	}
+	return m
 }

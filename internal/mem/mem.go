@@ -31,15 +31,6 @@ func ReadUint64(r io.ReaderAt, addr uint64) (uint64, error) {
 	return binary.LittleEndian.Uint64(b[:]), nil
 }
 
-// ReadUint32 reads a little-endian 32-bit word.
-func ReadUint32(r io.ReaderAt, addr uint64) (uint32, error) {
-	var b [4]byte
-	if _, err := readFull(r, b[:], addr); err != nil {
-		return 0, err
-	}
-	return binary.LittleEndian.Uint32(b[:]), nil
-}
-
 // readFull is r.ReadAt, which may return io.EOF with a whole buffer.
 func readFull(r io.ReaderAt, p []byte, addr uint64) (int, error) {
 	n, err := r.ReadAt(p, int64(addr))

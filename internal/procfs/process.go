@@ -4,28 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"strconv"
-	"strings"
 	"syscall"
 )
-
-// ParseCmdline splits the text of /proc/PID/cmdline at its NULs. A program
-// may overwrite the text with anything; a missing last NUL ends an argument
-// too.
-func ParseCmdline(b []byte) []string {
-	if len(b) == 0 {
-		return nil
-	}
-	return strings.Split(string(bytes.TrimSuffix(b, []byte{0})), "\x00")
-}
-
-// ReadCmdline reads /proc/PID/cmdline: none for a zombie or a kernel thread.
-func ReadCmdline(pid int) ([]string, error) {
-	b, err := readShared(pid, "cmdline", nil)
-	if err != nil {
-		return nil, err
-	}
-	return ParseCmdline(b), nil
-}
 
 // ReadComm reads /proc/PID/task/TID/comm, the thread's name.
 func ReadComm(pid, tid int) (string, error) {

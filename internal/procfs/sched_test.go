@@ -88,20 +88,6 @@ func FuzzParseAuxv(f *testing.F) {
 	})
 }
 
-func TestParseCmdline(t *testing.T) {
-	for text, want := range map[string][]string{
-		"":                nil,
-		"a\x00":           {"a"},
-		"a\x00\x00b\x00":  {"a", "", "b"},
-		"no end":          {"no end"},
-		"postgres: x\x00": {"postgres: x"},
-	} {
-		if got := ParseCmdline([]byte(text)); !cmp.Equal(got, want) {
-			t.Errorf("ParseCmdline(%q) = %q, want %q", text, got, want)
-		}
-	}
-}
-
 func TestSyscallName(t *testing.T) {
 	for nr, want := range map[int64]string{
 		0: "read", 202: "futex", 232: "epoll_wait", 281: "epoll_pwait", 334: "rseq", 435: "clone3",

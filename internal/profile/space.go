@@ -165,9 +165,8 @@ func (s *Space) Learned() {
 	s.foreign = slices.DeleteFunc(s.foreign, func(id uint32) bool { return s.resolve(&s.locs[id]) })
 }
 
-// Len is how many distinct addresses the space has, Resolved how many of them, the
-// first ones, its resolver has been asked about.
-func (s *Space) Len() int      { return len(s.locs) }
+// Resolved is how many of the distinct addresses of the space, the first ones, its resolver has
+// been asked about.
 func (s *Space) Resolved() int { return s.pending }
 
 // Addrs returns the addresses of the space but the first n.

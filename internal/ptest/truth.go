@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 	"unsafe"
 )
 
@@ -98,23 +97,11 @@ func (r *Truth) Work() uint64 { return r.load(wordWork) }
 // AddWork counts n units of work.
 func (r *Truth) AddWork(n uint64) { atomic.AddUint64(r.word(wordWork), n) }
 
-// Gap returns the longest time that a spinning thread of the target did not run.
-func (r *Truth) Gap() time.Duration { return time.Duration(r.load(wordGap)) }
-
-// ResetGap forgets the longest gap.
-func (r *Truth) ResetGap() { atomic.StoreUint64(r.word(wordGap), 0) }
-
 // EINTR returns how many system calls of the target have returned EINTR.
 func (r *Truth) EINTR() uint64 { return r.load(wordEINTR) }
 
-// Signals returns how many signals the target has handled.
-func (r *Truth) Signals() uint64 { return r.load(wordSignals) }
-
 // Errors returns how often the target found something wrong by its own account.
 func (r *Truth) Errors() uint64 { return r.load(wordErrors) }
-
-// Stretch returns the worst excess of a timed wait over its timeout.
-func (r *Truth) Stretch() time.Duration { return time.Duration(r.load(wordStretch)) }
 
 // Share returns word i of the shares.
 func (r *Truth) Share(i int) uint64 { return r.load(wordShares + i%Shares) }
