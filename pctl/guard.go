@@ -21,14 +21,3 @@ var guarded atomic.Pointer[guard.Guard]
 // killed, they are closed when the guard has done its work, which takes well under
 // a millisecond.
 func Guard() { guarded.CompareAndSwap(nil, new(guard.Guard)) }
-
-// GuardErr returns why a breakpoint that is set now would outlive this program, or
-// nil. The guard could not be made, or somebody has killed it; there is another one
-// when all processes have been released and a breakpoint is set again. Without a
-// call of Guard it returns nil.
-func GuardErr() error {
-	if g := guarded.Load(); g != nil {
-		return g.Err()
-	}
-	return nil
-}
