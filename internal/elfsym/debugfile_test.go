@@ -180,8 +180,8 @@ func TestHeadless(t *testing.T) {
 	bin := inlineProgram(t, "-rdynamic")
 	whole := open(t, bin, nil)
 	f := open(t, withoutSections(t, bin), nil)
-	if f.BuildID() != whole.BuildID() || f.Interp() != whole.Interp() || f.Interp() == "" {
-		t.Errorf("build id %q, interpreter %q", f.BuildID(), f.Interp())
+	if f.BuildID() != whole.BuildID() || f.BuildID() == "" {
+		t.Errorf("build id %q", f.BuildID())
 	}
 	for _, name := range []string{"plain", "main", "_ZN2ns5outerEl", "ns::outer"} {
 		want, got := whole.ByName(name), f.ByName(name)

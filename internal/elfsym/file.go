@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 )
 
@@ -91,18 +90,6 @@ func (f *File) Entry() uint64 { return f.hdr.entry }
 // Segments returns the loadable segments in the order of the program headers.
 // The caller must not change them.
 func (f *File) Segments() []Segment { return f.segments }
-
-// Interp returns the path of the run-time linker (PT_INTERP), empty for
-// static executables and libraries.
-func (f *File) Interp() string {
-	p, ok := f.prog(elf.PT_INTERP)
-	if !ok {
-		return ""
-	}
-	s := string(f.file.upTo(p.Off, min(p.Filesz, 4096)))
-	s, _, _ = strings.Cut(s, "\x00")
-	return s
-}
 
 func (f *File) prog(kind elf.ProgType) (Segment, bool) {
 	for _, p := range f.hdr.progs {

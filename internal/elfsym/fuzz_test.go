@@ -99,7 +99,6 @@ func FuzzFile(f *testing.F) {
 func ask(f *File) {
 	f.BuildID()
 	f.Restartable(f.Entry())
-	f.Interp()
 	f.Go()
 	addrs := []uint64{f.Entry(), 0, ^uint64(0)}
 	for _, s := range f.text {

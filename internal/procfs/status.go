@@ -22,7 +22,6 @@ type Status struct {
 	// VoluntarySwitches counts the times the task gave up its processor by itself:
 	// sleeps, and stops.
 	VoluntarySwitches uint64
-	Kthread           bool // needs Linux 6.8; Stat.Kthread is right everywhere
 }
 
 // InnerPID is the process's number in its own pid namespace.
@@ -87,8 +86,6 @@ func (st *Status) set(key string, s *scanner) {
 		}
 	case "Threads":
 		st.Threads = int(s.int())
-	case "Kthread":
-		st.Kthread = s.int() != 0
 	case "Seccomp":
 		st.Seccomp = int(s.int())
 	case "SigPnd":
