@@ -118,7 +118,7 @@ var scenarios = []scenario{
 func TestChains(t *testing.T) {
 	samples := 1500
 	if testing.Short() {
-		samples = 300
+		samples = 100
 	}
 	for _, s := range scenarios {
 		t.Run(s.name, func(t *testing.T) {
