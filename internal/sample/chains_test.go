@@ -3,6 +3,7 @@ package sample
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -127,9 +128,7 @@ func guile(*testing.T) []string {
 	return []string{"guile", "--no-auto-compile", "-c", "(let loop ((i 0)) (sort (iota 100) >) (number->string i) (loop (+ i 1)))"}
 }
 
-// wholeChains samples each subject, once it is ready, and prints a table. Of thousands of stacks
-// 99.5 % must be whole; of a few hundred a few more may be cut, where a program is in the middle of
-// replacing its own code.
+// wholeChains samples each subject, once it is ready, and prints a table.
 func wholeChains(t *testing.T, subjects []subject, ready func(*ptest.Target)) {
 	bothWays(t, func(t *testing.T, use UseTimers) { wholeChainsBy(t, use, subjects, ready) })
 }
@@ -143,11 +142,7 @@ func wholeChainsBy(t *testing.T, use UseTimers, subjects []subject, ready func(*
 			s := sampleBy(t, use, int64(ptest.Rounds(100, 300, 5_000)), time.Second/999, nil, attach(t, g.PID, nil))
 			taken, whole, cut := endings(s)
 			table = append(table, fmt.Sprintf("%-20s %8d %6.2f %%  %s", b.name, taken, 100*float64(whole)/float64(max(taken, 1)), cut))
-			least := b.leastBy(use)
-			if taken < 1000 {
-				least -= 25
-			}
-			if taken == 0 || whole*1000 < taken*least {
+			if taken == 0 || float64(whole) < leastOf(taken, b.leastBy(use)) {
 				t.Errorf("%d of %d stacks are whole; %s", whole, taken, cut)
 			}
 			if b.hot != "" && named(t, s, b.hot) < 0.1 {
@@ -156,6 +151,13 @@ func wholeChainsBy(t *testing.T, use UseTimers, subjects []subject, ready func(*
 		})
 	}
 	t.Logf("\n%s", strings.Join(table, "\n"))
+}
+
+// leastOf returns how many of n stacks must be whole if so many of a thousand are: four standard deviations fewer may
+// be by chance.
+func leastOf(n, ofThousand int64) float64 {
+	share := float64(ofThousand) / 1000
+	return float64(n)*share - 4*math.Sqrt(float64(n)*share*(1-share))
 }
 
 // endings counts the stacks that were taken, those that are whole, and says why the others are not.
