@@ -30,6 +30,7 @@ var rooms = map[string][]string{
 	"internal/rtld":      {},
 	"internal/profile":   {},
 	"internal/ptest":     {},
+	"internal/clean":     {},
 	"internal/guard":     {"internal/ptrace"},
 	"pctl/notify":        {},
 	"pctl/bkpt":          {"internal/ptrace"},
@@ -40,16 +41,16 @@ var rooms = map[string][]string{
 	"pctl/control": {"internal/ptrace", "internal/procfs", "internal/mem", "internal/elfsym", "internal/rtld",
 		"internal/unwind", "internal/perfevent", "internal/guard", "pctl/notify", "pctl/bkpt", "pctl/handle"},
 
-	"pctl": {"internal/guard", "internal/ptrace", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind",
+	"pctl": {"internal/clean", "internal/guard", "internal/ptrace", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind",
 		"pctl/notify", "pctl/bkpt", "pctl/handle", "pctl/control"},
 
 	"internal/sample": {"internal/ptrace", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind",
-		"internal/profile", "internal/perfevent", "pctl/notify", "pctl/handle", "pctl/control", "pctl"},
+		"internal/profile", "internal/perfevent", "pctl/notify", "pctl/handle", "pctl/control"},
 
 	"internal/job": {"pctl"},
 
-	"cmd/pgrab":          {"pctl", "internal/job"},
-	"cmd/psample":        {"pctl", "internal/job", "internal/sample", "internal/profile"},
+	"cmd/pgrab":          {"pctl", "internal/job", "internal/clean"},
+	"cmd/psample":        {"pctl", "internal/job", "internal/sample", "internal/profile", "internal/ptrace"},
 	"examples/functrace": {"pctl"},
 	"bench":              {"internal/ptest", "internal/sample", "internal/profile", "pctl"},
 }

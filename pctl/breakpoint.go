@@ -124,12 +124,12 @@ type Hit struct {
 
 // Registers returns the thread's registers, before the instruction at Addr unless
 // the hit is Late.
-func (h *Hit) Registers() *Registers { return h.hit.Regs() }
+func (h *Hit) Registers() *Registers { return (*Registers)(h.hit.Regs()) }
 
 // SetRegisters changes them. With another program counter than Addr the thread
 // goes on there; otherwise it executes the instruction at Addr, once more if it was
 // Executed.
-func (h *Hit) SetRegisters(regs *Registers) { h.hit.SetRegs(regs) }
+func (h *Hit) SetRegisters(regs *Registers) { h.hit.SetRegs(regs.kernel()) }
 
 // ReadAt reads the process's memory, without our traps in it. It implements
 // io.ReaderAt; an address is given as a signed number (two's complement).

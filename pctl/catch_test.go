@@ -20,7 +20,7 @@ func TestCatchCrash(t *testing.T) {
 	g := ptest.Start(t, ptest.BuildC(t, "./testdata/crash.c"))
 	g.Ready()
 	p := grab(t, session(t, nil), g.PID, nil)
-	events := p.Events(&EventOptions{Kinds: KindSignal | KindStopped})
+	events := p.Events(&EventOptions{Kinds: []Kind{KindSignal, KindStopped}})
 	var at *Thread
 	var fault Delivery
 	_, err := p.Catch(bg, func(d *Delivery) {
@@ -114,7 +114,7 @@ func TestHoldWhileStopping(t *testing.T) {
 	g := ptest.Start(t, ptest.BuildC(t, "sigstorm.c"), "-n", "4000") // a longer queue can lose what is known of a signal
 	g.Ready()
 	p := grab(t, session(t, nil), g.PID, nil)
-	events := p.Events(&EventOptions{Kinds: KindStopped})
+	events := p.Events(&EventOptions{Kinds: []Kind{KindStopped}})
 	if _, err := p.Catch(bg, (*Delivery).Hold); err != nil {
 		t.Fatal(err)
 	}

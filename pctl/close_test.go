@@ -114,7 +114,7 @@ func TestEventsOnControl(t *testing.T) {
 		if e, err := stream.Next(bg); !errors.Is(err, ErrOnControl) {
 			t.Errorf("second event in a Pause: %+v, %v", e, err)
 		}
-		hits = p.Events(&EventOptions{Kinds: KindHit})
+		hits = p.Events(&EventOptions{Kinds: []Kind{KindHit}})
 		return nil
 	})
 	if err != nil {
@@ -154,7 +154,7 @@ func TestGoexit(t *testing.T) {
 	t.Run("pause", func(t *testing.T) {
 		g, _ := startSpin(t)
 		p := grab(t, session(t, nil), g.PID, nil)
-		events := p.Events(&EventOptions{Kinds: KindReleased})
+		events := p.Events(&EventOptions{Kinds: []Kind{KindReleased}})
 		returned := false
 		ended := make(chan struct{})
 		go func() {
@@ -171,7 +171,7 @@ func TestGoexit(t *testing.T) {
 	t.Run("handler", func(t *testing.T) {
 		g, _ := startCalls(t)
 		p := grab(t, session(t, nil), g.PID, nil)
-		events := p.Events(&EventOptions{Kinds: KindReleased})
+		events := p.Events(&EventOptions{Kinds: []Kind{KindReleased}})
 		if _, err := p.Break(bg, Where{Symbol: "f_push"}, func(*Hit) { runtime.Goexit() }); err != nil {
 			t.Fatal(err)
 		}

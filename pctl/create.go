@@ -3,22 +3,27 @@ package pctl
 import (
 	"context"
 	"errors"
+	"os"
 
 	"ptools/internal/procfs"
 	"ptools/pctl/control"
 )
 
-// Command is a program to be created under control: its path, for which no
-// search is made, its arguments with argv[0], its environment, directory and
-// descriptors. What is not given is our own.
-type Command = control.Command
+// Command is a program to be created under control.
+type Command struct {
+	Path  string     // the executable; no search is made
+	Args  []string   // argv, with argv[0]; nil: Path alone
+	Env   []string   // nil: this program's environment
+	Dir   string     // "": this program's directory
+	Files []*os.File // descriptors 0, 1, …; what it does not have here it has from this program, unless that is close-on-exec
+}
 
 // CreateOptions of Session.Create. Nil means the zero value.
 type CreateOptions struct {
-	// Stop is the set of rendezvous points, each reached once (Process.StopAt asks
-	// for more); zero: none. PointCreate holds the process before its first
+	// Stop are the rendezvous points, each reached once (Process.StopAt asks
+	// for more); nil: none. PointCreate holds the process before its first
 	// instruction.
-	Stop Point
+	Stop []Point
 	// Release is what becomes of the process when the last reference is
 	// closed or we die. Until Create has returned, our death kills it.
 	Release Mode
@@ -52,8 +57,8 @@ func (s *Session) create(ctx context.Context, cmd *Command, o *CreateOptions) (*
 	if err := procfs.CheckOwn(); err != nil {
 		return nil, noProc(err)
 	}
-	c, err := control.Start(ctx, cmd, &control.Options{
-		Stop: o.Stop, Mode: o.Release, Linker: o.Linker, Trap: o.Trap, OnThreadStart: o.OnThreadStart,
+	c, err := control.Start(ctx, (*control.Command)(cmd), &control.Options{
+		Stop: places(o.Stop), Mode: control.Mode(o.Release), Linker: o.Linker, Trap: control.Trap(o.Trap), OnThreadStart: kernelHook(o.OnThreadStart),
 		Files: s.files, Guard: guarded.Load(), KeepAwake: s.awake, Trace: s.newTrace(),
 	})
 	var filter *control.FilterError

@@ -6,63 +6,17 @@ import (
 	"io"
 	"iter"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
 	"ptools/pctl/notify"
 )
 
-// Kind is a set of kinds of events; each is one bit.
-type Kind = notify.Kind
-
-// Kinds of events. KindUndead, KindLost and KindReleased end a stream.
-const (
-	KindGrabbed       = notify.Grabbed       // Threads
-	KindCreated       = notify.Created       // Path, Err
-	KindStopped       = notify.Stopped       // at a rendezvous: Point
-	KindContinued     = notify.Continued     // from it
-	KindExec          = notify.Exec          // Path, Err
-	KindFork          = notify.Fork          // Child
-	KindVfork         = notify.Vfork         // Child, also of posix_spawn(3)
-	KindThreadStart   = notify.ThreadStart   // TID
-	KindThreadExit    = notify.ThreadExit    // TID
-	KindLoaded        = notify.Loaded        // Path, Base, Namespace
-	KindUnloaded      = notify.Unloaded      // Path, Base, Namespace
-	KindHit           = notify.Hit           // of a breakpoint: TID, Addr, Symbol, Offset, Object, Hits
-	KindBreakEnd      = notify.BreakEnd      // its text is gone: Addr, Symbol, Offset, Hits, Err
-	KindSignal        = notify.Signal        // delivered: TID, Signal
-	KindGroupStop     = notify.GroupStop     // by job control or a SIGSTOP: Signal
-	KindGroupContinue = notify.GroupContinue // by a SIGCONT
-	KindBreakRefused  = notify.BreakRefused  // a breakpoint could not be set at its symbol: Addr, Symbol, Offset, Object, Err
-	KindUndead        = notify.Undead        // the process has ended: Exited and Code, or Signal and Core
-	KindLost          = notify.Lost          // control has ended, the process perhaps not: Err
-	KindReleased      = notify.Released      // we have let it go: Mode
-)
-
-// Point is a set of rendezvous points; each is one bit.
-type Point = notify.Point
-
-// Rendezvous points.
-const (
-	PointGrab     = notify.Grab      // a running process has been attached to
-	PointCreate   = notify.Create    // before the first instruction of a created one
-	PointExec     = notify.PointExec // the same after a later exec
-	PointPreinit  = notify.Preinit   // objects are linked, no initialiser has run
-	PointPostinit = notify.Postinit  // initialisers have run
-	PointMain     = notify.Main      // before main's first instruction
-	// Where a Handler or a Catch asked for one (Hold); these are not for asking.
-	PointHit    = notify.PointHit
-	PointSignal = notify.PointSignal
-)
-
-// Event is something that happened to a process. Which fields are set depends
-// on its Kind.
-type Event = notify.Event
-
 // EventOptions of Process.Events. Nil means the zero value.
 type EventOptions struct {
-	// Kinds to be told of; zero: all. The end is always told.
-	Kinds Kind
+	// Kinds to be told of; none: all. The end is always told.
+	Kinds []Kind
 }
 
 // Events is a stream of what happens to a process. It holds whatever has not
@@ -82,10 +36,7 @@ type Events struct {
 // else has stopped it, as far as these kinds are asked for. What happens from then on follows in order. A process that was
 // grabbed read-only has one event, its end, with an unknown status.
 func (p *Process) Events(o *EventOptions) *Events {
-	kinds := notify.All
-	if o != nil && o.Kinds != 0 {
-		kinds = o.Kinds
-	}
+	kinds := wanted(o)
 	e := &Events{p: p, done: make(chan struct{})}
 	e.shut = sync.OnceFunc(func() {
 		close(e.done)
@@ -96,11 +47,11 @@ func (p *Process) Events(o *EventOptions) *Events {
 	if p.c != nil && !p.readOnly {
 		open := func() {
 			e.first = p.present(kinds)
-			e.sub = p.c.Bus().Subscribe(kinds)
+			e.sub = p.c.Bus().Subscribe(kinds...)
 		}
 		follow := func() {
 			open()
-			if kinds&KindHit != 0 {
+			if slices.Contains(kinds, notify.Hit) {
 				p.c.FollowHits()
 			}
 		}
@@ -127,8 +78,22 @@ func (p *Process) Events(o *EventOptions) *Events {
 	return e
 }
 
+// wanted are the kinds that are asked for.
+func wanted(o *EventOptions) (kinds []notify.Kind) {
+	if o != nil && len(o.Kinds) > 0 {
+		for _, k := range o.Kinds {
+			kinds = append(kinds, notify.Kind(k))
+		}
+		return kinds
+	}
+	for k := notify.Grabbed; k <= notify.Released; k++ {
+		kinds = append(kinds, k)
+	}
+	return kinds
+}
+
 // present is how things are, as events.
-func (p *Process) present(kinds Kind) []Event {
+func (p *Process) present(kinds []notify.Kind) []Event {
 	now := time.Now()
 	origin := Event{Time: now, PID: p.PID(), Kind: KindGrabbed, Threads: len(p.c.Threads())}
 	if p.created != "" {
@@ -136,18 +101,12 @@ func (p *Process) present(kinds Kind) []Event {
 	}
 	events := []Event{origin}
 	if at, held := p.c.Held(); held {
-		events = append(events, Event{Time: now, PID: p.PID(), Kind: KindStopped, Point: at, Threads: origin.Threads})
+		events = append(events, Event{Time: now, PID: p.PID(), Kind: KindStopped, Point: Point(at), Threads: origin.Threads})
 	}
 	if sig := p.c.GroupStop(); sig != 0 {
 		events = append(events, Event{Time: now, PID: p.PID(), Kind: KindGroupStop, TID: p.PID(), Signal: int(sig)})
 	}
-	wanted := events[:0]
-	for _, e := range events {
-		if e.Kind&kinds != 0 {
-			wanted = append(wanted, e)
-		}
-	}
-	return wanted
+	return slices.DeleteFunc(events, func(e Event) bool { return !slices.Contains(kinds, notify.Kind(e.Kind)) })
 }
 
 // Next waits for the next event. After the one that tells the end it returns
@@ -183,9 +142,9 @@ func (e *Events) await(ctx context.Context) (Event, error) {
 	}
 	next, err := e.sub.Next(ctx)
 	if errors.Is(err, io.EOF) {
-		return next, err
+		return Event{}, err
 	}
-	return next, e.p.fail("events", err)
+	return eventOf(next), e.p.fail("events", err)
 }
 
 // nextReadOnly waits for the end of a process that we do not control.
@@ -248,7 +207,7 @@ func (e *Events) closed() bool {
 // returns the last event: KindUndead, KindLost or KindReleased. A Handler cannot
 // wait for it (ErrOnControl).
 func (p *Process) Wait(ctx context.Context) (Event, error) {
-	events := p.Events(&EventOptions{Kinds: KindUndead | KindLost | KindReleased})
+	events := p.Events(&EventOptions{Kinds: []Kind{KindUndead, KindLost, KindReleased}})
 	defer events.Close()
 	e, err := events.Next(ctx)
 	if errors.Is(err, io.EOF) {

@@ -18,7 +18,7 @@ func ExampleProcess_Catch() {
 	ctx := context.Background()
 	p, err := s.Create(ctx,
 		&pctl.Command{Path: "/bin/sh", Args: []string{"sh", "-c", "kill -SEGV $$"}},
-		&pctl.CreateOptions{Stop: pctl.PointCreate})
+		&pctl.CreateOptions{Stop: []pctl.Point{pctl.PointCreate}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func ExampleHit_OnReturn() {
 	ctx := context.Background()
 	p, err := s.Create(ctx,
 		&pctl.Command{Path: "/bin/sh", Args: []string{"sh", "-c", "echo hello >/dev/null"}},
-		&pctl.CreateOptions{Stop: pctl.PointCreate})
+		&pctl.CreateOptions{Stop: []pctl.Point{pctl.PointCreate}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -85,13 +85,13 @@ func ExampleProcess_StopAt() {
 	ctx := context.Background()
 	p, err := s.Create(ctx,
 		&pctl.Command{Path: "/bin/sh", Args: []string{"sh", "-c", "exec env env true"}},
-		&pctl.CreateOptions{Stop: pctl.PointCreate})
+		&pctl.CreateOptions{Stop: []pctl.Point{pctl.PointCreate}})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer p.Close()
 
-	for e, err := range p.Events(&pctl.EventOptions{Kinds: pctl.KindExec | pctl.KindStopped}).All(ctx) {
+	for e, err := range p.Events(&pctl.EventOptions{Kinds: []pctl.Kind{pctl.KindExec, pctl.KindStopped}}).All(ctx) {
 		switch {
 		case err != nil:
 			log.Fatal(err)

@@ -55,14 +55,14 @@ func ExampleSession_Create() {
 	ctx := context.Background()
 	p, err := s.Create(ctx,
 		&pctl.Command{Path: "/bin/sh", Args: []string{"sh", "-c", "exit 3"}},
-		&pctl.CreateOptions{Stop: pctl.PointCreate})
+		&pctl.CreateOptions{Stop: []pctl.Point{pctl.PointCreate}})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer p.Close()
 
 	events := p.Events(&pctl.EventOptions{
-		Kinds: pctl.KindCreated | pctl.KindStopped | pctl.KindContinued,
+		Kinds: []pctl.Kind{pctl.KindCreated, pctl.KindStopped, pctl.KindContinued},
 	})
 	for e, err := range events.All(ctx) {
 		if err != nil {
@@ -94,7 +94,7 @@ func ExampleProcess_Break() {
 	ctx := context.Background()
 	p, err := s.Create(ctx,
 		&pctl.Command{Path: "/bin/sh", Args: []string{"sh", "-c", "exit 7"}},
-		&pctl.CreateOptions{Stop: pctl.PointCreate})
+		&pctl.CreateOptions{Stop: []pctl.Point{pctl.PointCreate}})
 	if err != nil {
 		log.Fatal(err)
 	}

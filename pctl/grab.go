@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"ptools/internal/procfs"
+	"ptools/internal/ptrace"
 	"ptools/pctl/control"
 	"ptools/pctl/handle"
 )
@@ -18,9 +19,9 @@ import (
 type GrabOptions struct {
 	// ReadOnly grabs without control: nothing is attached to or stopped.
 	ReadOnly bool
-	// Stop is the set of rendezvous points, each reached once (StopAt asks for
-	// more); zero: none. PointGrab holds the process when Grab returns.
-	Stop Point
+	// Stop are the rendezvous points, each reached once (StopAt asks for
+	// more); nil: none. PointGrab holds the process when Grab returns.
+	Stop []Point
 	// Release is what becomes of the process when the last reference is
 	// closed or we die; zero: ModeRun.
 	Release Mode
@@ -136,7 +137,7 @@ func (s *Session) attach(ctx context.Context, pid int, o *GrabOptions) (handle.C
 		return nil, err
 	}
 	c, err := control.Attach(ctx, pid, &control.Options{
-		Stop: o.Stop, Mode: o.Release, Linker: o.Linker, Trap: o.Trap, OnThreadStart: o.OnThreadStart,
+		Stop: places(o.Stop), Mode: control.Mode(o.Release), Linker: o.Linker, Trap: control.Trap(o.Trap), OnThreadStart: kernelHook(o.OnThreadStart),
 		Files: s.files, Guard: guarded.Load(), KeepAwake: s.awake, Trace: s.newTrace(),
 	})
 	if err != nil {
@@ -190,6 +191,14 @@ type controlled struct {
 	created string // path of the program, if we started it
 }
 
+// kernelHook is a function of GrabOptions.OnThreadStart as control calls it.
+func kernelHook(f func(creator, child int, regs *Registers)) func(creator, child int, regs *ptrace.Regs) {
+	if f == nil {
+		return nil
+	}
+	return func(creator, child int, regs *ptrace.Regs) { f(creator, child, (*Registers)(regs)) }
+}
+
 // MayAwait refuses those who run on the goroutine that is to end.
 func (c *controlled) MayAwait() error {
 	if c.OnControl() {
@@ -202,7 +211,7 @@ func (c *controlled) MayAwait() error {
 // its address space has been kept until then, for stacks that were copied
 // before.
 func (c *controlled) Release() error {
-	err := c.Controller.Release(context.Background(), c.mode)
+	err := c.Controller.Release(context.Background(), control.Mode(c.mode))
 	if space := c.Space(); space != nil {
 		space.Close()
 	}

@@ -11,36 +11,6 @@ import (
 	"ptools/pctl/handle"
 )
 
-// Mode is what becomes of a process when it is let go.
-type Mode = control.Mode
-
-// Trap is the means by which threads are made to stop at breakpoints.
-type Trap = control.Trap
-
-// Traps.
-const (
-	// TrapAuto takes kernel uprobes where they can be had and are of use: where
-	// nobody stops at a breakpoint (no Handler, and no stream of KindHit), and in
-	// processes that are to live when we die. Elsewhere it takes int3 instructions.
-	TrapAuto = control.TrapAuto
-	// TrapInt3 takes int3 instructions only.
-	TrapInt3 = control.TrapInt3
-	// TrapUprobe takes kernel uprobes only, and fails with ErrNoUprobe where there
-	// can be none. Our own breakpoints (the run-time linker's and those of Points)
-	// are int3 instructions where the kernel cannot probe what stands there.
-	TrapUprobe = control.TrapUprobe
-)
-
-// Exposure is what becomes of a process's breakpoints when this program is killed.
-type Exposure = control.Exposure
-
-// Release modes.
-const (
-	ModeRun  = control.ModeRun  // it runs on, or stays stopped if somebody else stopped it
-	ModeKill = control.ModeKill // it is killed, by the kernel if we die first; if somebody else stopped it it stays stopped
-	ModeStop = control.ModeStop // it is left stopped, as by SIGSTOP, while we live to do it
-)
-
 // Process is one reference to a grabbed or created process. Its methods may be
 // called from any goroutine; see the package comment for what Handlers may do.
 type Process struct {
@@ -82,12 +52,12 @@ func (p *Process) Continue(ctx context.Context) error {
 // PointExec, and of a program that is executed later PointPreinit, PointPostinit and
 // PointMain can so be asked for again and again, best while the process is held at
 // PointExec. It may be called from a Handler.
-func (p *Process) StopAt(ctx context.Context, points Point) error {
+func (p *Process) StopAt(ctx context.Context, points ...Point) error {
 	c, err := p.control("stop at")
 	if err != nil {
 		return err
 	}
-	return p.fail("stop at "+points.String(), c.StopAt(ctx, points))
+	return p.fail("stop at "+names(points), c.StopAt(ctx, places(points)...))
 }
 
 // Held returns the rendezvous point at which the process is held, and whether
@@ -96,7 +66,8 @@ func (p *Process) Held() (Point, bool) {
 	if p.c == nil {
 		return 0, false
 	}
-	return p.c.Held()
+	at, held := p.c.Held()
+	return Point(at), held
 }
 
 // Threads returns the numbers of the process's threads, in no particular
@@ -112,24 +83,11 @@ func (p *Process) Threads() ([]int, error) {
 	return tids, p.fail("threads", err)
 }
 
-// Map is a mapping of the process's address space.
-type Map = procfs.Map
-
-// Maps returns the process's mappings in ascending order, as the kernel shows
-// them now.
-func (p *Process) Maps() ([]Map, error) {
-	if err := p.open("maps"); err != nil {
-		return nil, err
-	}
-	maps, err := procfs.Maps(p.PID())
-	return maps, p.fail("maps", err)
-}
-
 // Lookup returns what stands at an address: the function, its source line
 // where that is known, and before it the functions inlined there. Where nothing
 // is known there is one frame with PC alone.
 func (p *Process) Lookup(pc uint64) []Frame {
-	return p.Space().Symbolize(pc, handle.Lines, nil)
+	return framesOf(p.Space().Symbolize(pc, handle.Lines, nil))
 }
 
 // Near returns at most n names of functions that resemble the symbol of where, the
@@ -150,17 +108,7 @@ func (p *Process) Release(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.fail("release", c.Release(ctx, p.mode))
-}
-
-// Exposure returns what a SIGKILL of this program would mean for the process, by the
-// breakpoints that were set in it: those of clients, the run-time linker's and those
-// of Points. It changes as breakpoints are set, and when the guard is lost.
-func (p *Process) Exposure() Exposure {
-	if p.c == nil {
-		return Exposure{}
-	}
-	return p.c.Exposure()
+	return p.fail("release", c.Release(ctx, control.Mode(p.mode)))
 }
 
 // Done is closed when control of the process has ended: it was let go, has

@@ -99,8 +99,8 @@ func TestPauseFails(t *testing.T) {
 // TestHeldAtGrab: streams begin with how things are, and Continue continues.
 func TestHeldAtGrab(t *testing.T) {
 	g, _ := startSpin(t)
-	p := grab(t, session(t, nil), g.PID, &GrabOptions{Stop: PointGrab})
-	events := p.Events(&EventOptions{Kinds: KindGrabbed | KindStopped | KindContinued})
+	p := grab(t, session(t, nil), g.PID, &GrabOptions{Stop: []Point{PointGrab}})
+	events := p.Events(&EventOptions{Kinds: []Kind{KindGrabbed, KindStopped, KindContinued}})
 	for _, want := range []Event{
 		{Kind: KindGrabbed, Threads: 3},
 		{Kind: KindStopped, Point: PointGrab, Threads: 3},
@@ -135,10 +135,10 @@ func TestHeldAtGrab(t *testing.T) {
 func TestEndIsToldToEverybody(t *testing.T) {
 	g, _ := startSpin(t)
 	p := grab(t, session(t, nil), g.PID, nil)
-	early := p.Events(&EventOptions{Kinds: KindUndead})
+	early := p.Events(&EventOptions{Kinds: []Kind{KindUndead}})
 	g.Signal(syscall.SIGKILL)
 	<-p.Done()
-	late := p.Events(&EventOptions{Kinds: KindUndead})
+	late := p.Events(&EventOptions{Kinds: []Kind{KindUndead}})
 	for name, events := range map[string]*Events{"early": early, "late": late} {
 		n := 0
 		for e, err := range events.All(bg) {
@@ -245,7 +245,7 @@ func TestCutCallKeepsItsName(t *testing.T) {
 func TestBreakHolds(t *testing.T) {
 	g, truth := startCalls(t)
 	p := grab(t, session(t, nil), g.PID, &GrabOptions{Trap: TrapInt3}) // uprobes stay in the text
-	events := p.Events(&EventOptions{Kinds: KindStopped})
+	events := p.Events(&EventOptions{Kinds: []Kind{KindStopped}})
 	b, err := p.Break(bg, Where{Symbol: "f_push"}, (*Hit).Hold)
 	if err != nil {
 		t.Fatal(err)

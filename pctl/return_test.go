@@ -108,12 +108,12 @@ func onReturnOfLeft(t *testing.T, trap Trap) {
 func TestStopAt(t *testing.T) {
 	s := session(t, nil)
 	const sh = "true; exec sh -c 'exec sh -c \"exit 5\"'"
-	p, err := s.Create(bg, &Command{Path: "/bin/sh", Args: []string{"sh", "-c", sh}}, &CreateOptions{Stop: PointCreate})
+	p, err := s.Create(bg, &Command{Path: "/bin/sh", Args: []string{"sh", "-c", sh}}, &CreateOptions{Stop: []Point{PointCreate}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	events := p.Events(&EventOptions{Kinds: KindStopped})
+	events := p.Events(&EventOptions{Kinds: []Kind{KindStopped}})
 	var stops []Point
 	for e, err := range events.All(bg) {
 		if err != nil {
@@ -126,11 +126,11 @@ func TestStopAt(t *testing.T) {
 			break
 		}
 		stops = append(stops, e.Point)
-		points := PointExec
+		points := []Point{PointExec}
 		if e.Point != PointMain {
-			points |= PointMain
+			points = append(points, PointMain)
 		}
-		if err := errors.Join(p.StopAt(bg, points), p.Continue(bg)); err != nil {
+		if err := errors.Join(p.StopAt(bg, points...), p.Continue(bg)); err != nil {
 			t.Fatal(err)
 		}
 	}

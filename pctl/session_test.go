@@ -227,7 +227,7 @@ func TestManyProcesses(t *testing.T) {
 		for half := range 2 {
 			for _, pid := range pids {
 				wg.Go(func() {
-					p, err := s.Grab(bg, pid, &GrabOptions{Stop: PointGrab})
+					p, err := s.Grab(bg, pid, &GrabOptions{Stop: []Point{PointGrab}})
 					if err != nil {
 						t.Error(err)
 						return
@@ -256,7 +256,7 @@ func TestManyProcesses(t *testing.T) {
 func TestSessionClose(t *testing.T) {
 	g, _ := startSpin(t)
 	s := NewSession(nil)
-	p := grab(t, s, g.PID, &GrabOptions{Stop: PointGrab})
+	p := grab(t, s, g.PID, &GrabOptions{Stop: []Point{PointGrab}})
 	events := p.Events(nil)
 	for range 2 {
 		if err := s.Close(); err != nil {

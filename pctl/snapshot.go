@@ -97,7 +97,7 @@ func (s *Snapshot) SetRegisters(tid int, regs *Registers) error {
 	if t == nil {
 		return s.fail("set registers", tid, errNoThread)
 	}
-	if err := t.SetRegs(regs); err != nil {
+	if err := t.SetRegs(regs.kernel()); err != nil {
 		return s.fail("set registers", tid, ErrUnstoppable)
 	}
 	if own := s.Thread(tid); own != nil {

@@ -12,10 +12,6 @@ import (
 	"ptools/pctl/handle"
 )
 
-// Registers are the user registers of a thread, in the layout of the kernel's
-// struct user_regs_struct. Their methods name those that every machine has.
-type Registers = ptrace.Regs
-
 // State says what a thread was doing when it was stopped.
 type State uint8
 
@@ -75,8 +71,8 @@ func (t *Thread) Syscall() (name string, ok bool) {
 	if t.State != InSyscall {
 		return "", false
 	}
-	nr, _, _ := t.Registers.SyscallReturn()
-	if t.Registers.Is32Bit() {
+	nr, _, _ := t.Registers.Syscall()
+	if t.Registers.kernel().Is32Bit() {
 		return "i386 " + procfs.SyscallName32(nr), true
 	}
 	if nr == ptrace.CallRestart {
@@ -90,20 +86,20 @@ func (t *Thread) Syscall() (name string, ok bool) {
 }
 
 // setRegisters takes over what was read of a stopped thread.
-func (t *Thread) setRegisters(regs *Registers, err error) {
+func (t *Thread) setRegisters(regs *ptrace.Regs, err error) {
 	if err != nil {
 		t.State = Unstoppable
 		return
 	}
-	t.Registers = *regs
+	t.Registers = Registers(*regs)
 	if _, _, in := regs.SyscallReturn(); in {
 		t.State = InSyscall
 	}
 }
 
 // copyThread copies a thread that stands still, with its stack.
-func (p *Process) copyThread(tid int, regs *Registers, mem io.ReaderAt) *Thread {
-	t := &Thread{TID: tid, p: p, space: p.c.Space(), Registers: *regs}
+func (p *Process) copyThread(tid int, regs *ptrace.Regs, mem io.ReaderAt) *Thread {
+	t := &Thread{TID: tid, p: p, space: p.c.Space(), Registers: Registers(*regs)}
 	t.copyStack(p.userMemory(mem))
 	t.refresh()
 	return t
@@ -154,11 +150,6 @@ func readStack(mem io.ReaderAt, base uint64) []byte {
 	return stack
 }
 
-// Frame is one function of a stack or of an address: its name, where in it,
-// where in its source. A function that the compiler has inlined is a frame of
-// its own, before the one that contains it.
-type Frame = handle.Frame
-
 // Stack returns the thread's call stack, innermost frame first, with source
 // lines and inlined functions where debug information has them. Without a copy
 // of the stack (Snapshot.CopyStacks, Hit.Thread) it reads the memory as it is
@@ -185,6 +176,7 @@ type walker struct {
 	space    *handle.Space
 	unwinder *unwind.Unwinder
 	frames   []unwind.Frame
+	names    []handle.Frame
 }
 
 func (w *walker) stack(t *Thread, how handle.How) ([]Frame, error) {
@@ -198,14 +190,15 @@ func (w *walker) stack(t *Thread, how handle.How) ([]Frame, error) {
 			end = w.unwind(t)
 		}
 	}
-	frames := make([]Frame, 0, len(w.frames)+len(w.frames)/4)
+	w.names = w.names[:0]
 	for _, f := range w.frames {
 		at := how
 		if f.Return {
 			at |= handle.Return
 		}
-		frames = t.space.Symbolize(f.PC, at, frames)
+		w.names = t.space.Symbolize(f.PC, at, w.names)
 	}
+	frames := framesOf(w.names)
 	if t.stuck {
 		return frames, fmt.Errorf("%w: %w", ErrCut, errStuck)
 	}
@@ -233,6 +226,6 @@ func (w *walker) unwind(t *Thread) unwind.End {
 		mem = t.p.userMemory(mem)
 	}
 	var end unwind.End
-	w.frames, end = w.unwinder.Unwind(&t.Registers, unwind.Stack{Base: t.base, Data: t.stack, Mem: mem}, w.frames[:0])
+	w.frames, end = w.unwinder.Unwind(t.Registers.kernel(), unwind.Stack{Base: t.base, Data: t.stack, Mem: mem}, w.frames[:0])
 	return end
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 
+	"ptools/internal/clean"
 	"ptools/pctl"
 )
 
@@ -53,7 +54,7 @@ func report(stderr io.Writer, err error) int {
 	case errors.As(err, &write) && errors.Is(err, syscall.EPIPE):
 		return 128 + int(syscall.SIGPIPE) // the reader has seen enough
 	case errors.As(err, &usage):
-		fmt.Fprintf(stderr, "pgrab: %s\ntry 'pgrab --help'\n", clean(err.Error()))
+		fmt.Fprintf(stderr, "pgrab: %s\ntry 'pgrab --help'\n", clean.Text(err.Error()))
 		return 2
 	case errors.As(err, &start):
 		fmt.Fprintln(stderr, complaint(err))
@@ -70,7 +71,7 @@ func complaint(err error) string {
 	if errors.As(err, &e) {
 		return "pgrab: " + e.Subject() + ": " + reason(e.Err)
 	}
-	return "pgrab: " + clean(strings.TrimPrefix(err.Error(), "pctl: "))
+	return "pgrab: " + clean.Text(strings.TrimPrefix(err.Error(), "pctl: "))
 }
 
 // exitStatus is a command's exit status as a shell reports it.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"ptools/internal/clean"
 	"ptools/pctl"
 )
 
@@ -44,7 +45,7 @@ examples:
 type options struct {
 	pids    []int
 	command []string
-	stop    pctl.Point
+	stop    []pctl.Point
 	hold    time.Duration // negative: until a line arrives
 	limit   time.Duration // negative: until the target ends
 	breaks  []pctl.Where
@@ -134,7 +135,7 @@ func (o *options) setTargets(pids []string) error {
 	case len(o.pids) == 0 && len(o.command) == 0:
 		return errors.New("a process id or a command is needed")
 	case len(o.pids) != 0 && len(o.command) != 0:
-		return fmt.Errorf("-p and a command (%s) exclude each other", clean(o.command[0]))
+		return fmt.Errorf("-p and a command (%s) exclude each other", clean.Text(o.command[0]))
 	}
 	return nil
 }
@@ -148,9 +149,9 @@ var points = map[string]pctl.Point{
 
 func (o *options) setStop(words []string) error {
 	if words == nil {
-		o.stop = pctl.PointGrab
+		o.stop = []pctl.Point{pctl.PointGrab}
 		if len(o.command) != 0 {
-			o.stop = pctl.PointCreate
+			o.stop = []pctl.Point{pctl.PointCreate}
 		}
 		return nil
 	}
@@ -159,15 +160,17 @@ func (o *options) setStop(words []string) error {
 		if !ok {
 			return fmt.Errorf("%q is no stop point: grab, create, exec, preinit, postinit, main or none", w)
 		}
-		if p == 0 && len(words) > 1 {
+		switch {
+		case p != 0:
+			o.stop = append(o.stop, p)
+		case len(words) > 1:
 			return errors.New("stop point none stands alone")
 		}
-		o.stop |= p
 	}
 	switch {
-	case o.stop&pctl.PointCreate != 0 && len(o.command) == 0:
+	case slices.Contains(o.stop, pctl.PointCreate) && len(o.command) == 0:
 		return errors.New("stop point create is only for a command")
-	case o.stop&pctl.PointGrab != 0 && len(o.command) != 0:
+	case slices.Contains(o.stop, pctl.PointGrab) && len(o.command) != 0:
 		return errors.New("stop point grab is only for -p")
 	}
 	return nil

@@ -20,21 +20,21 @@ func TestParse(t *testing.T) {
 		args string
 		want options
 	}{
-		{"-p 1", options{pids: []int{1}, stop: pctl.PointGrab, hold: forever, limit: forever}},
-		{"-p1,2 --pid=3 -p 2", options{pids: []int{1, 2, 3}, stop: pctl.PointGrab, hold: forever, limit: forever}},
+		{"-p 1", options{pids: []int{1}, stop: []pctl.Point{pctl.PointGrab}, hold: forever, limit: forever}},
+		{"-p1,2 --pid=3 -p 2", options{pids: []int{1, 2, 3}, stop: []pctl.Point{pctl.PointGrab}, hold: forever, limit: forever}},
 		{"-s none -t 0 -p 1", options{pids: []int{1}, hold: forever}},
-		{"-H 500ms -t 1.5 -p 1", options{pids: []int{1}, stop: pctl.PointGrab, hold: 500 * time.Millisecond, limit: 1500 * time.Millisecond}},
+		{"-H 500ms -t 1.5 -p 1", options{pids: []int{1}, stop: []pctl.Point{pctl.PointGrab}, hold: 500 * time.Millisecond, limit: 1500 * time.Millisecond}},
 		{"-s exec,main --stop preinit -e stop -p 1", options{
-			pids: []int{1}, stop: pctl.PointExec | pctl.PointMain | pctl.PointPreinit,
+			pids: []int{1}, stop: []pctl.Point{pctl.PointExec, pctl.PointMain, pctl.PointPreinit},
 			hold: forever, limit: forever, release: pctl.ModeStop,
 		}},
 		{"-b malloc -b libc.so.6`free+4 -wqp 1", options{
-			pids: []int{1}, stop: pctl.PointGrab, hold: forever, limit: forever, stacks: true, quiet: true,
+			pids: []int{1}, stop: []pctl.Point{pctl.PointGrab}, hold: forever, limit: forever, stacks: true, quiet: true,
 			breaks: []pctl.Where{{Symbol: "malloc"}, {Object: "libc.so.6", Symbol: "free", Offset: 4}},
 		}},
-		{"ls -l -p", options{command: []string{"ls", "-l", "-p"}, stop: pctl.PointCreate, hold: forever, limit: forever, release: pctl.ModeKill}},
+		{"ls -l -p", options{command: []string{"ls", "-l", "-p"}, stop: []pctl.Point{pctl.PointCreate}, hold: forever, limit: forever, release: pctl.ModeKill}},
 		{"--json -v -e run -- -odd", options{
-			command: []string{"-odd"}, stop: pctl.PointCreate, hold: forever, limit: forever, json: true, verbose: true,
+			command: []string{"-odd"}, stop: []pctl.Point{pctl.PointCreate}, hold: forever, limit: forever, json: true, verbose: true,
 		}},
 		{"-s none --debug -p 1", options{pids: []int{1}, hold: forever, limit: forever, debug: true}},
 	} {

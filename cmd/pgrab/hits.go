@@ -35,7 +35,7 @@ func (t *target) refused(e pctl.Event) {
 	t.failed = true
 	t.print(&record{Event: e})
 	if t.quiet {
-		t.note(string(appendRefused(nil, &record{Event: e})))
+		t.note(what(e))
 	}
 }
 
@@ -44,7 +44,7 @@ func (t *target) ended(e pctl.Event) {
 	t.failed = true
 	t.print(&record{Event: e})
 	if t.quiet {
-		t.note(string(appendEvent(nil, &record{Event: e})))
+		t.note(what(e))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"ptools/internal/clean"
 	"ptools/pctl"
 )
 
@@ -148,7 +149,7 @@ func appendObjectLine(b []byte, o *object) []byte {
 	if err != nil {
 		panic(err)
 	}
-	return append(append(b, cleanJSON(line)...), '\n')
+	return append(append(b, clean.JSON(line)...), '\n')
 }
 
 func stamp(t time.Time) string { return t.Format(time.RFC3339Nano) }

@@ -21,7 +21,7 @@ func (t *target) rendezvous(ctx context.Context, e pctl.Event) {
 	if t.planted == nil {
 		t.plant(ctx)
 	}
-	if e.Point != 0 && t.stop&e.Point == 0 {
+	if e.Point != 0 && !slices.Contains(t.stop, e.Point) {
 		t.silent = true // a stop of our own, only for the breakpoints
 		t.leave(ctx, stay)
 		return

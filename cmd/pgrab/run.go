@@ -7,12 +7,14 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"syscall"
 
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"ptools/internal/clean"
 	"ptools/internal/job"
 	"ptools/pctl"
 )
@@ -119,7 +121,7 @@ func (g *grabber) leave(sig os.Signal) {
 func (t *target) note(text string) {
 	t.grabber.mu.Lock()
 	defer t.grabber.mu.Unlock()
-	fmt.Fprintf(t.stderr, "pgrab: %d: %s\n", t.p.PID(), clean(text))
+	fmt.Fprintf(t.stderr, "pgrab: %d: %s\n", t.p.PID(), clean.Text(text))
 }
 
 // grabAll grabs every process of -p and stays with it until its end.
@@ -154,7 +156,7 @@ func (g *grabber) grab(ctx context.Context, pid int) error {
 		return err
 	}
 	t := newTarget(g, p)
-	if g.stop&pctl.PointGrab == 0 {
+	if !slices.Contains(g.stop, pctl.PointGrab) {
 		t.plant(ctx)
 	}
 	_, err = t.watch(ctx)
@@ -169,7 +171,7 @@ func (g *grabber) create(ctx context.Context) error {
 	}
 	// Breakpoints have to be there, and the stream of events open, before the
 	// first instruction.
-	stop := g.stop | pctl.PointCreate
+	stop := append([]pctl.Point{pctl.PointCreate}, g.stop...)
 	p, err := g.session.Create(ctx,
 		&pctl.Command{Path: path, Args: g.command},
 		&pctl.CreateOptions{Stop: stop, Release: g.release, Linker: !g.quiet, Trap: g.trap})

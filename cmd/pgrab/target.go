@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"sync"
 
 	"ptools/pctl"
@@ -45,21 +46,21 @@ func newTarget(g *grabber, p *pctl.Process) *target {
 
 // kinds are the events that this run needs: those it prints and those it acts
 // upon.
-func (o *options) kinds() pctl.Kind {
-	k := pctl.KindGrabbed | pctl.KindCreated | pctl.KindStopped
+func (o *options) kinds() []pctl.Kind {
+	k := []pctl.Kind{pctl.KindGrabbed, pctl.KindCreated, pctl.KindStopped}
 	if !o.quiet {
-		k |= pctl.KindContinued | pctl.KindExec | pctl.KindFork | pctl.KindVfork | pctl.KindLoaded | pctl.KindUnloaded |
-			pctl.KindGroupStop | pctl.KindGroupContinue
+		k = append(k, pctl.KindContinued, pctl.KindExec, pctl.KindFork, pctl.KindVfork, pctl.KindLoaded, pctl.KindUnloaded,
+			pctl.KindGroupStop, pctl.KindGroupContinue)
 	}
 	if o.verbose {
-		k |= pctl.KindThreadStart | pctl.KindThreadExit | pctl.KindSignal
+		k = append(k, pctl.KindThreadStart, pctl.KindThreadExit, pctl.KindSignal)
 	}
 	if len(o.breaks) != 0 && (!o.quiet || o.stacks) {
-		k |= pctl.KindHit
+		k = append(k, pctl.KindHit)
 	}
 	if len(o.breaks) != 0 {
 		// Breakpoints may come with these (tellExposure), and not come, and end.
-		k |= pctl.KindExec | pctl.KindLoaded | pctl.KindBreakRefused | pctl.KindBreakEnd
+		k = append(k, pctl.KindExec, pctl.KindLoaded, pctl.KindBreakRefused, pctl.KindBreakEnd)
 	}
 	return k
 }
@@ -133,8 +134,8 @@ func (t *target) event(ctx context.Context, e pctl.Event) {
 // stopFollows reports whether e is the first event and shares a line with the
 // stop that comes next.
 func (t *target) stopFollows(e pctl.Event) bool {
-	return !t.json && (e.Kind == pctl.KindGrabbed && t.stop&pctl.PointGrab != 0 ||
-		e.Kind == pctl.KindCreated && t.stop&pctl.PointCreate != 0)
+	return !t.json && (e.Kind == pctl.KindGrabbed && slices.Contains(t.stop, pctl.PointGrab) ||
+		e.Kind == pctl.KindCreated && slices.Contains(t.stop, pctl.PointCreate))
 }
 
 // print queues a record, unless it is a mere event line and those are not

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"ptools/internal/profile"
+	"ptools/internal/ptrace"
 	"ptools/pctl"
 )
 
@@ -51,7 +52,7 @@ func (s *session) hook() func(creator, child int, regs *pctl.Registers) {
 	}
 	hook, bind := s.creations.Hook()
 	s.binds = append(s.binds, bind)
-	return hook
+	return func(creator, child int, regs *pctl.Registers) { hook(creator, child, (*ptrace.Regs)(regs)) }
 }
 
 func (s *session) start(ctx context.Context, command func() (*pctl.Command, pctl.Mode, error)) error {
@@ -59,7 +60,7 @@ func (s *session) start(ctx context.Context, command func() (*pctl.Command, pctl
 	if err != nil {
 		return err
 	}
-	o := &pctl.CreateOptions{Stop: pctl.PointCreate, Release: release}
+	o := &pctl.CreateOptions{Stop: []pctl.Point{pctl.PointCreate}, Release: release}
 	o.OnThreadStart = s.hook()
 	p, err := s.pctl.Create(ctx, cmd, o)
 	if err != nil {

@@ -67,7 +67,7 @@ func NewCommand() *Command {
 // called once.
 func (c *Command) Follow(p *pctl.Process) {
 	c.p.Store(p)
-	events := p.Events(&pctl.EventOptions{Kinds: pctl.KindGroupStop})
+	events := p.Events(&pctl.EventOptions{Kinds: []pctl.Kind{pctl.KindGroupStop}})
 	c.ended = make(chan struct{})
 	go func() {
 		defer close(c.ended)

@@ -7,9 +7,6 @@ import (
 	"io"
 )
 
-// Regs has no fields on this architecture: no thread is ever stopped here.
-type Regs struct{}
-
 // SetSaved does nothing.
 func (r *Regs) SetSaved(saved *[21]uint64) {}
 

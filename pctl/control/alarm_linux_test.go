@@ -30,7 +30,7 @@ func TestAlarmIgnored(t *testing.T) {
 		}
 	})
 	for range ptest.Rounds(5, 20, 200) {
-		c, err := Attach(bg, g.PID, &Options{Stop: notify.Grab})
+		c, err := Attach(bg, g.PID, &Options{Stop: []notify.Point{notify.Grab}})
 		if err != nil {
 			t.Fatal(err)
 		}

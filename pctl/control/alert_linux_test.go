@@ -50,7 +50,7 @@ func TestAlert(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			g := ptest.Start(t, exe, "-p", tt.pause)
 			g.Ready()
-			c := attach(t, g.PID, &Options{Trap: TrapInt3, Mode: tt.mode, Guard: new(guard.Guard), Stop: notify.Grab})
+			c := attach(t, g.PID, &Options{Trap: TrapInt3, Mode: tt.mode, Guard: new(guard.Guard), Stop: []notify.Point{notify.Grab}})
 			if err := c.Continue(bg); err != nil {
 				t.Fatal(err)
 			}

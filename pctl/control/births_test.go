@@ -26,17 +26,17 @@ func births(t *testing.T) {
 	for _, args := range []string{"-t 3", "-t 3 -l"} {
 		t.Run(args, func(t *testing.T) {
 			argv := append(strings.Fields(args), "-n", strconv.Itoa(rounds))
-			c, out := run(t, &Options{Stop: notify.Create, Trap: TrapInt3}, append([]string{ptest.BuildC(t, "births.c")}, argv...)...)
+			c, out := run(t, &Options{Stop: []notify.Point{notify.Create}, Trap: TrapInt3}, append([]string{ptest.BuildC(t, "births.c")}, argv...)...)
 			if _, err := c.BreakSymbol(bg, "", "in_child", 0, func(*Hit) {}); err != nil {
 				t.Fatal(err)
 			}
-			end := c.Bus().Subscribe(0)
+			end := c.Bus().Subscribe()
 			defer end.Close()
 			if err := c.Continue(bg); err != nil {
 				t.Fatal(err)
 			}
 			<-c.Done()
-			if e := await(t, end, notify.Terminal); e.Kind != notify.Undead || !e.Exited || e.Code != 0 {
+			if e := await(t, end); e.Kind != notify.Undead || !e.Exited || e.Code != 0 {
 				t.Errorf("ended: %+v", e)
 			}
 			if got, want := <-out, "ready\ndone "+strconv.Itoa(3*3*rounds)+"\n"; got != want {

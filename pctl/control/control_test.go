@@ -40,7 +40,7 @@ func TestHeld(t *testing.T) {
 	truth := ptest.NewTruth(t)
 	g := ptest.StartWith(t, &ptest.Options{Truth: truth, Foreign: true}, ptest.BuildC(t, "spin.c"))
 	g.Ready()
-	c := attach(t, g.PID, &Options{Stop: notify.Grab})
+	c := attach(t, g.PID, &Options{Stop: []notify.Point{notify.Grab}})
 	if p, ok := c.Held(); !ok || p != notify.Grab {
 		t.Fatalf("held at %v, %v", p, ok)
 	}
@@ -107,7 +107,7 @@ func TestUndead(t *testing.T) {
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "spin.c"))
 	g.Ready()
 	c := attach(t, g.PID, nil)
-	s := c.Bus().Subscribe(0)
+	s := c.Bus().Subscribe()
 	defer s.Close()
 	g.Signal(syscall.SIGKILL)
 	e := next(t, s)
@@ -126,7 +126,7 @@ func TestReleaseStopped(t *testing.T) {
 	g := ptest.StartWith(t, &ptest.Options{Truth: truth, Foreign: true}, ptest.BuildC(t, "spin.c"))
 	g.Ready()
 	for range 20 {
-		c, err := Attach(bg, g.PID, &Options{Stop: notify.Grab})
+		c, err := Attach(bg, g.PID, &Options{Stop: []notify.Point{notify.Grab}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,7 +154,7 @@ func TestGroupStops(t *testing.T) {
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "spin.c"), "-t", "12")
 	g.Ready()
 	c := attach(t, g.PID, nil)
-	s := c.Bus().Subscribe(notify.GroupStop | notify.GroupContinue)
+	s := c.Bus().Subscribe(notify.GroupStop, notify.GroupContinue)
 	defer s.Close()
 	for range ptest.Rounds(5, 20, 2000) {
 		g.Signal(syscall.SIGSTOP)

@@ -40,8 +40,8 @@ func (m Mode) String() string { return modeNames[m] }
 
 // Options of Attach and Start. The zero value of each field is the default.
 type Options struct {
-	// Stop is the set of rendezvous points. Each is announced once.
-	Stop notify.Point
+	// Stop are the rendezvous points. Each is announced once.
+	Stop []notify.Point
 	// Mode is what the kernel is told for the case that we die: ModeKill arms
 	// PTRACE_O_EXITKILL. Release may still choose otherwise.
 	Mode Mode
@@ -131,7 +131,7 @@ type Controller struct {
 	awaited int            // held threads that have not stopped yet
 	resumed bool           // the last group stop is over, and no signal was delivered since that begins another
 	stops   uint64         // group stops that were told
-	points  notify.Point   // rendezvous still wanted
+	points  notify.Points  // rendezvous still wanted
 	seen    []*thread      // work space of Look
 	here    []notify.Point // rendezvous due at this place
 	ending  bool           // the target is gone, what was traced for its sake is let go
@@ -201,7 +201,7 @@ func newController(pid int, o *Options, start func(c *Controller) error) (*Contr
 	if o != nil {
 		c.opt = *o
 	}
-	c.bus, c.files, c.points = c.opt.Bus, c.opt.Files, c.opt.Stop
+	c.bus, c.files, c.points = c.opt.Bus, c.opt.Files, notify.PointsOf(c.opt.Stop...)
 	if c.bus == nil {
 		c.bus = notify.NewBus()
 	}

@@ -35,8 +35,8 @@ func run(t testing.TB, o *Options, argv ...string) (*Controller, <-chan string) 
 }
 
 func TestCreate(t *testing.T) {
-	c, out := run(t, &Options{Stop: notify.Create | notify.PointExec}, "/bin/sh", "-c", "echo hello; exec /bin/echo again")
-	s := c.Bus().Subscribe(notify.All)
+	c, out := run(t, &Options{Stop: []notify.Point{notify.Create, notify.PointExec}}, "/bin/sh", "-c", "echo hello; exec /bin/echo again")
+	s := c.Bus().Subscribe(notify.Exec)
 	defer s.Close()
 	for _, want := range []notify.Point{notify.Create, notify.PointExec} {
 		if p, _ := c.Held(); p != want {
@@ -88,7 +88,7 @@ func countFiles(t *testing.T) int {
 // os/exec sees, and no descriptor of ours.
 func TestCreateInherits(t *testing.T) {
 	c, out := run(t, nil, "/bin/sh", "-c", "ulimit -n; grep -E 'Sig(Blk|Ign)' /proc/self/status; ls /proc/self/fd")
-	s := c.Bus().Subscribe(0)
+	s := c.Bus().Subscribe()
 	defer s.Close()
 	await(t, s, notify.Undead)
 	got := <-out

@@ -39,7 +39,7 @@ func exact(t *testing.T, trap Trap, kind string) {
 		functions = names(kind)
 	}
 	argv := []string{ptest.BuildC(t, "calls.c"), "-t", "16", "-f", kind, "-n", strconv.Itoa(n)}
-	c, out := run(t, &Options{Stop: notify.Create, Trap: trap}, argv...)
+	c, out := run(t, &Options{Stop: []notify.Point{notify.Create}, Trap: trap}, argv...)
 	var breaks []*SymbolBreak
 	for _, name := range functions {
 		b, err := c.BreakSymbol(bg, "", name, 0, func(*Hit) {})

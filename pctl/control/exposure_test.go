@@ -30,7 +30,7 @@ func TestExposure(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			g := ptest.StartWith(t, &ptest.Options{Foreign: true}, exe, "-f", "all")
 			g.Ready()
-			tt.o.Stop = notify.Grab
+			tt.o.Stop = []notify.Point{notify.Grab}
 			c := attach(t, g.PID, &tt.o)
 			if err := c.Continue(bg); err != nil {
 				t.Fatal(err)
@@ -80,7 +80,7 @@ func TestExposureAfterExec(t *testing.T) {
 	bus := notify.NewBus()
 	stops := bus.Subscribe(notify.Stopped)
 	defer stops.Close()
-	c, out := run(t, &Options{Stop: notify.Create, Trap: TrapInt3, Bus: bus}, "/bin/sh", "-c", "exec true")
+	c, out := run(t, &Options{Stop: []notify.Point{notify.Create}, Trap: TrapInt3, Bus: bus}, "/bin/sh", "-c", "exec true")
 	next(t, stops)
 	var pc uint64
 	if err := c.Pause(bg, func(s *Stopped) error {

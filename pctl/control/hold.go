@@ -236,8 +236,7 @@ func (c *Controller) Do(ctx context.Context, f func()) error { return c.do(ctx, 
 // meanwhile.
 func (c *Controller) reach(points ...notify.Point) {
 	for _, p := range points {
-		if c.points&p != 0 {
-			c.points &^= p
+		if c.points.Take(p) {
 			c.here = append(c.here, p)
 		}
 	}

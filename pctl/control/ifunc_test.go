@@ -38,7 +38,7 @@ func TestIndirect(t *testing.T) {
 			hits.check(t, out)
 		})
 		t.Run(l.name+" created", func(t *testing.T) {
-			c, out := run(t, &Options{Stop: notify.Create}, exe, strconv.Itoa(indirectCalls), "at once")
+			c, out := run(t, &Options{Stop: []notify.Point{notify.Create}}, exe, strconv.Itoa(indirectCalls), "at once")
 			hits := countIndirect(t, c)
 			if err := c.Continue(bg); err != nil {
 				t.Fatal(err)
@@ -88,7 +88,7 @@ func (a argCounts) check(t *testing.T, out string) {
 // TestIndirectVersions: a version that is named is the only one that is hit.
 func TestIndirectVersions(t *testing.T) {
 	exe := ptest.BuildC(t, "testdata/ifunc.c", "-fno-builtin")
-	c, out := run(t, &Options{Stop: notify.Create}, exe, strconv.Itoa(indirectCalls), "at once")
+	c, out := run(t, &Options{Stop: []notify.Point{notify.Create}}, exe, strconv.Itoa(indirectCalls), "at once")
 	hits := map[string]map[uint64]int{}
 	for _, name := range []string{"memcpy@GLIBC_2.14", "memcpy@@GLIBC_2.14", "memcpy@GLIBC_2.2.5", "memcpy"} {
 		args := map[uint64]int{}
@@ -117,7 +117,7 @@ func TestIndirectVersions(t *testing.T) {
 func TestIndirectExec(t *testing.T) {
 	const n = 10
 	exe := ptest.BuildC(t, "execstorm.c", "-static")
-	c, out := run(t, &Options{Stop: notify.Create}, exe, "-n", strconv.Itoa(n), "-t", "0")
+	c, out := run(t, &Options{Stop: []notify.Point{notify.Create}}, exe, "-n", strconv.Itoa(n), "-t", "0")
 	var images, last int
 	execs := 0
 	if _, err := c.BreakSymbol(bg, "", "strchrnul", 0, func(*Hit) {

@@ -59,5 +59,5 @@ func (c *Controller) linkerWanted() bool { return c.opt.Linker || c.linkerNeeded
 
 // linkerNeeded reports whether that is for more than events of it.
 func (c *Controller) linkerNeeded() bool {
-	return len(c.symbolic) > 0 || c.linker.noMain || c.linker.fresh && c.points&notify.Preinit != 0
+	return len(c.symbolic) > 0 || c.linker.noMain || c.linker.fresh && c.points.Has(notify.Preinit)
 }

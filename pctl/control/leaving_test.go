@@ -19,7 +19,7 @@ func TestSetAgain(t *testing.T) {
 	needUprobes(t)
 	const places = 50
 	n := ptest.Rounds(2000, 20000, 1000000)
-	c, out := run(t, &Options{Stop: notify.Create, Mode: ModeRun}, ptest.BuildC(t, "calls.c"), "-t", "2", "-f", "many", "-n", strconv.Itoa(n))
+	c, out := run(t, &Options{Stop: []notify.Point{notify.Create}, Mode: ModeRun}, ptest.BuildC(t, "calls.c"), "-t", "2", "-f", "many", "-n", strconv.Itoa(n))
 	hits, turns := 0, 0
 	var breaks []*SymbolBreak
 	set := func() {
@@ -44,7 +44,7 @@ func TestSetAgain(t *testing.T) {
 	if err := c.Do(bg, set); err != nil {
 		t.Fatal(err)
 	}
-	end := c.Bus().Subscribe(0)
+	end := c.Bus().Subscribe()
 	defer end.Close()
 	if err := c.Continue(bg); err != nil {
 		t.Fatal(err)
@@ -55,7 +55,7 @@ func TestSetAgain(t *testing.T) {
 		}
 	}
 	<-c.Done()
-	if e := await(t, end, notify.Terminal); !e.Exited || e.Code != 0 {
+	if e := await(t, end); !e.Exited || e.Code != 0 {
 		t.Errorf("ended: %+v\n%s", e, <-out)
 	}
 	var counted uint64
@@ -78,7 +78,7 @@ func TestExecWhileClosing(t *testing.T) {
 	stops := bus.Subscribe(notify.Stopped)
 	defer stops.Close()
 	n := ptest.Rounds(5, 20, 500)
-	c, _ := run(t, &Options{Stop: notify.Create, Linker: true, Bus: bus}, ptest.BuildC(t, "execstorm.c"), "-n", strconv.Itoa(n+1), "-t", "0")
+	c, _ := run(t, &Options{Stop: []notify.Point{notify.Create}, Linker: true, Bus: bus}, ptest.BuildC(t, "execstorm.c"), "-n", strconv.Itoa(n+1), "-t", "0")
 	for range n {
 		next(t, stops)
 		compareLinker(t, c)

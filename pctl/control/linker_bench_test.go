@@ -23,7 +23,7 @@ func BenchmarkExec(b *testing.B) {
 // benchmarkToEnd runs a target for b.N rounds.
 func benchmarkToEnd(b *testing.B, argv ...string) {
 	argv = append(argv, "-n", strconv.Itoa(b.N))
-	c, out := run(b, &Options{Stop: notify.Create, Linker: true}, argv...)
+	c, out := run(b, &Options{Stop: []notify.Point{notify.Create}, Linker: true}, argv...)
 	for i := range 50 {
 		if _, err := c.BreakSymbol(bg, "", "no_such_function_"+strconv.Itoa(i), 0, nil); err != nil {
 			b.Fatal(err)

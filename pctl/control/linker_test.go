@@ -52,9 +52,9 @@ func (ch churn) run(t *testing.T, trap Trap) {
 	}
 	seen := map[notify.Kind]map[string]int{notify.Loaded: {}, notify.Unloaded: {}}
 	bus := notify.NewBus()
-	events := bus.Subscribe(notify.Loaded | notify.Unloaded)
+	events := bus.Subscribe(notify.Loaded, notify.Unloaded)
 	defer events.Close()
-	c, out := run(t, &Options{Stop: notify.Create, Linker: true, Bus: bus, Trap: trap}, argv...)
+	c, out := run(t, &Options{Stop: []notify.Point{notify.Create}, Linker: true, Bus: bus, Trap: trap}, argv...)
 	b, err := c.BreakSymbol(bg, filepath.Base(argv[len(argv)-1]), "plugin_call", 0, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +72,7 @@ func (ch churn) run(t *testing.T, trap Trap) {
 	}
 	for {
 		e := next(t, events)
-		if e.Kind&notify.Terminal != 0 {
+		if e.Kind.Terminal() {
 			if e.Kind != notify.Undead || !e.Exited || e.Code != 0 {
 				t.Errorf("ended: %+v", e)
 			}
@@ -122,7 +122,7 @@ func TestLinkerAttach(t *testing.T) {
 	g.Ready()
 	for range ptest.Rounds(5, 30, 1000) {
 		bus := notify.NewBus()
-		events := bus.Subscribe(notify.Loaded | notify.Unloaded)
+		events := bus.Subscribe(notify.Loaded, notify.Unloaded)
 		c := grab(t, g.PID, &Options{Linker: true, Bus: bus})
 		var hits atomic.Int64
 		if _, err := c.BreakSymbol(bg, "", "plugin_call", 0, func(*Hit) { hits.Add(1) }); err != nil {
@@ -205,7 +205,7 @@ func linkerExec(t *testing.T, trap Trap, args []string) {
 	bus := notify.NewBus()
 	events := bus.Subscribe(notify.Exec)
 	defer events.Close()
-	c, out := run(t, &Options{Stop: notify.Create, Bus: bus, Trap: trap}, argv...)
+	c, out := run(t, &Options{Stop: []notify.Point{notify.Create}, Bus: bus, Trap: trap}, argv...)
 	want := map[string]int{"main": n + 1, "exec_again": n, "execv": n}
 	breaks := map[string]*SymbolBreak{}
 	for name := range want {
@@ -219,7 +219,7 @@ func linkerExec(t *testing.T, trap Trap, args []string) {
 		t.Fatal(err)
 	}
 	execs := 0
-	for e := next(t, events); e.Kind&notify.Terminal == 0; e = next(t, events) {
+	for e := next(t, events); !e.Kind.Terminal(); e = next(t, events) {
 		execs++
 	}
 	if got := <-out; !strings.Contains(got, "done "+strconv.Itoa(n)) {

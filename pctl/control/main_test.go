@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,11 +65,11 @@ func next(t testing.TB, s *notify.Subscription) notify.Event {
 	return e
 }
 
-// until returns the first event of one of the kinds.
-func await(t testing.TB, s *notify.Subscription, kinds notify.Kind) notify.Event {
+// await returns the first event of one of the kinds; without any, the last event.
+func await(t testing.TB, s *notify.Subscription, kinds ...notify.Kind) notify.Event {
 	t.Helper()
 	for {
-		if e := next(t, s); e.Kind&kinds != 0 {
+		if e := next(t, s); slices.Contains(kinds, e.Kind) || len(kinds) == 0 && e.Kind.Terminal() {
 			return e
 		}
 	}

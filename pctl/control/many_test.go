@@ -21,7 +21,7 @@ func TestPauseOfMany(t *testing.T) {
 
 func pauseOfMany(t *testing.T, trap Trap) {
 	n := ptest.Rounds(200, 1500, 20000)
-	c, out := run(t, &Options{Stop: notify.Create, Trap: trap}, ptest.BuildC(t, "busyidle.c"),
+	c, out := run(t, &Options{Stop: []notify.Point{notify.Create}, Trap: trap}, ptest.BuildC(t, "busyidle.c"),
 		"-b", "2", "-t", strconv.Itoa(2*manyThreads), "-n", strconv.Itoa(n))
 	b, err := c.BreakSymbol(bg, "", "busy_round", 0, func(h *Hit) {
 		if h.Count()%50 == 0 {
@@ -34,7 +34,7 @@ func pauseOfMany(t *testing.T, trap Trap) {
 	if len(b.Addrs()) != 1 {
 		t.Fatalf("set at %x", b.Addrs())
 	}
-	s := c.Bus().Subscribe(notify.Stopped | notify.Terminal)
+	s := c.Bus().Subscribe(notify.Stopped)
 	defer s.Close()
 	if err := c.Continue(bg); err != nil {
 		t.Fatal(err)
@@ -43,7 +43,7 @@ func pauseOfMany(t *testing.T, trap Trap) {
 	var wg sync.WaitGroup
 	wg.Go(func() { pauses(ctx, t, c, int64(b.Addrs()[0])) })
 	e := next(t, s)
-	for ; e.Kind&notify.Terminal == 0; e = next(t, s) {
+	for ; !e.Kind.Terminal(); e = next(t, s) {
 		if err := c.Continue(bg); err != nil && !errors.Is(err, ErrEnded) {
 			t.Error(err)
 		}

@@ -22,14 +22,14 @@ func (c *Controller) newTable() *bkpt.Table {
 // Options.Stop. Of Preinit, Postinit and Main those of the program are meant that has just
 // been executed, until it comes there, and else of the next one. It may be called from any
 // goroutine and from handlers.
-func (c *Controller) StopAt(ctx context.Context, points notify.Point) error {
+func (c *Controller) StopAt(ctx context.Context, points ...notify.Point) error {
 	return c.either(ctx, func() {
-		points &^= c.points
-		c.points |= points
+		more := notify.PointsOf(points...) &^ c.points
+		c.points |= more
 		if c.linkerWanted() {
 			c.followLinker()
 		}
-		c.planPoints(points)
+		c.planPoints(more)
 	})
 }
 
@@ -45,18 +45,18 @@ func (c *Controller) StopAt(ctx context.Context, points notify.Point) error {
 // first instructions. Some position-independent programs tell it only when the
 // linker has relocated them, others that the linker runs as a command only when it
 // has mapped them. A program that does not tell it at all has neither point.
-func (c *Controller) planPoints(points notify.Point) {
+func (c *Controller) planPoints(points notify.Points) {
 	if !c.linker.fresh {
 		return
 	}
 	entry := c.linker.auxv[procfs.AuxEntry]
-	if points&notify.Preinit != 0 && c.linker.brk == nil {
+	if points.Has(notify.Preinit) && c.linker.brk == nil {
 		c.oneShot(entry, func() {
 			c.linker.fresh = false
 			c.announceHere(notify.Preinit)
 		})
 	}
-	if points&(notify.Postinit|notify.Main) == 0 || c.planMain(entry) {
+	if !points.Has(notify.Postinit) && !points.Has(notify.Main) || c.planMain(entry) {
 		return
 	}
 	if c.linker.noMain = true; c.linker.brk == nil {
@@ -98,8 +98,7 @@ func (c *Controller) oneShot(addr uint64, f func()) bool {
 // this hit have returned.
 func (c *Controller) announceHere(points ...notify.Point) {
 	for _, p := range points {
-		if c.points&p != 0 {
-			c.points &^= p
+		if c.points.Take(p) {
 			c.here = append(c.here, p)
 			c.wantPoint = true
 		}

@@ -12,14 +12,12 @@ import (
 	"ptools/pctl/notify"
 )
 
-const everyPoint = notify.Create | notify.PointExec | notify.Preinit | notify.Postinit | notify.Main
-
-var pointOrder = []notify.Point{notify.Create, notify.PointExec, notify.Preinit, notify.Postinit, notify.Main}
+var everyPoint = []notify.Point{notify.Create, notify.PointExec, notify.Preinit, notify.Postinit, notify.Main}
 
 // stops runs a program to each of its rendezvous points and to its end, and returns
 // the points with what it had printed when it stood there, and its whole output. The
 // text is the file's at each of them, but for uprobes.
-func stops(t *testing.T, trap Trap, want notify.Point, argv ...string) (points []notify.Point, printed []string, all string) {
+func stops(t *testing.T, trap Trap, want []notify.Point, argv ...string) (points []notify.Point, printed []string, all string) {
 	t.Helper()
 	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	if err != nil {
@@ -48,7 +46,7 @@ func stops(t *testing.T, trap Trap, want notify.Point, argv ...string) (points [
 	defer release(t, c, ModeKill)
 	for {
 		e := next(t, s)
-		if e.Kind&notify.Terminal != 0 {
+		if e.Kind.Terminal() {
 			if e.Kind != notify.Undead || !e.Exited {
 				t.Errorf("ended: %+v", e)
 			}
@@ -81,15 +79,15 @@ func checkStopsBy(t *testing.T, trap Trap, initialisers string, argv ...string) 
 	if all != string(alone) {
 		t.Errorf("printed %q, alone %q", all, alone)
 	}
-	if !slices.Equal(points, pointOrder) {
-		t.Fatalf("stopped at %v, want %v", points, pointOrder)
+	if !slices.Equal(points, everyPoint) {
+		t.Fatalf("stopped at %v, want %v", points, everyPoint)
 	}
 	if want := []string{"", "", "", initialisers, initialisers}; !slices.Equal(printed, want) {
 		t.Errorf("printed by then: %q, want %q", printed, want)
 	}
 	// One point alone is found as well as with the others.
-	for _, p := range pointOrder {
-		if points, _, _ := stops(t, trap, p, argv...); !slices.Equal(points, []notify.Point{p}) {
+	for _, p := range everyPoint {
+		if points, _, _ := stops(t, trap, []notify.Point{p}, argv...); !slices.Equal(points, []notify.Point{p}) {
 			t.Errorf("of %v alone: stopped at %v", p, points)
 		}
 	}

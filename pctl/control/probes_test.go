@@ -95,7 +95,7 @@ func TestCounting(t *testing.T) {
 	needX86(t)
 	needUprobes(t)
 	const n = 3000
-	c, out := run(t, &Options{Stop: notify.Create}, ptest.BuildC(t, "calls.c"), "-t", "3", "-f", "push", "-n", strconv.Itoa(n))
+	c, out := run(t, &Options{Stop: []notify.Point{notify.Create}}, ptest.BuildC(t, "calls.c"), "-t", "3", "-f", "push", "-n", strconv.Itoa(n))
 	set := func(h Handler) *SymbolBreak {
 		b, err := c.BreakSymbol(bg, "", "f_push", 0, h)
 		if err != nil || len(b.Addrs()) != 1 {
@@ -131,7 +131,7 @@ func TestArrivalRegisters(t *testing.T) {
 	needX86(t)
 	needUprobes(t)
 	const n = 1000
-	c, out := run(t, &Options{Stop: notify.Create, Trap: TrapUprobe}, ptest.BuildC(t, "calls.c"), "-t", "2", "-f", "push", "-n", strconv.Itoa(n))
+	c, out := run(t, &Options{Stop: []notify.Point{notify.Create}, Trap: TrapUprobe}, ptest.BuildC(t, "calls.c"), "-t", "2", "-f", "push", "-n", strconv.Itoa(n))
 	hits := 0
 	b, err := c.BreakSymbol(bg, "", "f_push", 0, func(h *Hit) {
 		if hits++; h.Regs().PC() != h.Addr() || !h.Executed() || h.Late() {
@@ -155,7 +155,7 @@ func TestArrivalRegisters(t *testing.T) {
 func TestNoUprobe(t *testing.T) {
 	needX86(t)
 	needUprobes(t)
-	c, out := run(t, &Options{Stop: notify.Create, Trap: TrapUprobe}, ptest.BuildC(t, "calls.c"), "-f", "cpuid", "-n", "10")
+	c, out := run(t, &Options{Stop: []notify.Point{notify.Create}, Trap: TrapUprobe}, ptest.BuildC(t, "calls.c"), "-f", "cpuid", "-n", "10")
 	if _, err := c.BreakSymbol(bg, "", "f_cpuid", 0, nil); !errors.Is(err, ErrNoUprobe) || !errors.Is(err, errNotProbeable) {
 		t.Errorf("cpuid: %v", err)
 	}

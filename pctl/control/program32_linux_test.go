@@ -14,7 +14,7 @@ func TestProgram32(t *testing.T) {
 	needX86(t)
 	exe := ptest.BuildC(t, "program32.S", "-m32", "-nostdlib", "-static")
 	c, _ := run(t, nil, "/bin/sh", "-c", "exec "+exe)
-	s := c.Bus().Subscribe(notify.Exec | notify.Undead)
+	s := c.Bus().Subscribe(notify.Exec)
 	defer s.Close()
 	if e := await(t, s, notify.Exec); !errors.Is(e.Err, Err32Bit) || !errors.Is(e.Err, errors.ErrUnsupported) {
 		t.Errorf("told of: %v", e.Err)

@@ -41,7 +41,7 @@ func TestReleaseKillOfStopped(t *testing.T) {
 		g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "idle.c"), "-t", "3")
 		g.Ready()
 		c := attach(t, g.PID, &Options{Mode: ModeKill})
-		s := c.Bus().Subscribe(notify.GroupStop | notify.GroupContinue | notify.Terminal)
+		s := c.Bus().Subscribe(notify.GroupStop, notify.GroupContinue)
 		defer s.Close()
 		g.Signal(syscall.SIGSTOP)
 		if e := next(t, s); e.Kind != notify.GroupStop {
@@ -105,7 +105,7 @@ func stopAgain(t *testing.T, g *ptest.Target) (rounds int) {
 			}
 			return rounds
 		}
-		s := c.Bus().Subscribe(0)
+		s := c.Bus().Subscribe()
 		release(t, c, ModeStop)
 		e := next(t, s)
 		s.Close()

@@ -23,13 +23,13 @@ func needX86(t *testing.T) {
 // returns its output.
 func finish(t *testing.T, c *Controller, out <-chan string) string {
 	t.Helper()
-	end := c.Bus().Subscribe(0)
+	end := c.Bus().Subscribe()
 	defer end.Close()
 	if err := c.Continue(bg); err != nil {
 		t.Fatal(err)
 	}
 	<-c.Done()
-	e := await(t, end, notify.Terminal)
+	e := await(t, end)
 	got := <-out
 	if e.Kind != notify.Undead || !e.Exited || e.Code != 0 {
 		t.Errorf("ended: %+v\n%s", e, got)
@@ -54,7 +54,7 @@ func TestStepping(t *testing.T) {
 
 func stepping(t *testing.T, trap Trap, names []string) {
 	n := ptest.Rounds(20, 60, 2000)
-	c, out := run(t, &Options{Stop: notify.Create, Trap: trap}, ptest.BuildC(t, "testdata/stepping.c"), strconv.Itoa(n))
+	c, out := run(t, &Options{Stop: []notify.Point{notify.Create}, Trap: trap}, ptest.BuildC(t, "testdata/stepping.c"), strconv.Itoa(n))
 	breaks := map[string]*SymbolBreak{}
 	for _, name := range names {
 		b, err := c.BreakSymbol(bg, "", "at_"+name, 0, nil)
@@ -113,7 +113,7 @@ func TestSteppingOwnTraps(t *testing.T) {
 			if !state.Success() {
 				t.Fatalf("alone: %v", state)
 			}
-			c, out := run(t, &Options{Stop: notify.Create, Trap: TrapInt3}, argv...)
+			c, out := run(t, &Options{Stop: []notify.Point{notify.Create}, Trap: TrapInt3}, argv...)
 			offs := []uint64{at.off}
 			want := uint64(n)
 			if at.off == 99 {
@@ -157,7 +157,7 @@ func steppingUnderSignals(t *testing.T, trap Trap) {
 	bus := notify.NewBus()
 	signals := bus.Subscribe(notify.Signal)
 	defer signals.Close()
-	c, out := run(t, &Options{Stop: notify.Create, Bus: bus, Trap: trap}, argv...)
+	c, out := run(t, &Options{Stop: []notify.Point{notify.Create}, Bus: bus, Trap: trap}, argv...)
 	var breaks []*SymbolBreak
 	for _, k := range kinds {
 		b, err := c.BreakSymbol(bg, "", "f_"+k, 0, nil)

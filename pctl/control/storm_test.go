@@ -129,20 +129,20 @@ func (s *storm) underBreakpoints(t *testing.T, trap Trap) {
 		t.Fatalf("alone: %v, %s", state, want)
 	}
 	exe := ptest.BuildC(t, s.src, strings.Fields(s.flags)...)
-	c, out := run(t, &Options{Stop: notify.Create, Trap: trap}, append([]string{exe}, s.argv()...)...)
+	c, out := run(t, &Options{Stop: []notify.Point{notify.Create}, Trap: trap}, append([]string{exe}, s.argv()...)...)
 	hits := 0
 	for _, name := range hot {
 		if _, err := c.BreakSymbol(bg, "", name, 0, func(*Hit) { hits++ }); err != nil {
 			t.Error(err)
 		}
 	}
-	end := c.Bus().Subscribe(0)
+	end := c.Bus().Subscribe()
 	defer end.Close()
 	if err := c.Continue(bg); err != nil {
 		t.Fatal(err)
 	}
 	<-c.Done()
-	if e := await(t, end, notify.Terminal); e.Kind != notify.Undead || !e.Exited || e.Code != 0 {
+	if e := await(t, end); e.Kind != notify.Undead || !e.Exited || e.Code != 0 {
 		t.Errorf("ended: %+v", e)
 	}
 	if got := <-out; got != want {

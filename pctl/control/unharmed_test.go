@@ -23,7 +23,7 @@ func TestReleaseWhileExecuting(t *testing.T) {
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "execstorm.c"), "-n", "0", "-t", "2")
 	g.Ready()
 	for range ptest.Rounds(60, 400, 10000) {
-		c, err := Attach(bg, g.PID, &Options{Stop: notify.Preinit | notify.Main, Trap: TrapInt3})
+		c, err := Attach(bg, g.PID, &Options{Stop: []notify.Point{notify.Preinit, notify.Main}, Trap: TrapInt3})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +108,7 @@ func TestUnreadableProgram(t *testing.T) {
 
 func unreadable(t *testing.T, path string) {
 	c, err := Start(bg, &Command{Path: path, Args: []string{"sleep", "1000"}},
-		&Options{Stop: notify.Create | notify.Main, Mode: ModeKill, Linker: true})
+		&Options{Stop: []notify.Point{notify.Create, notify.Main}, Mode: ModeKill, Linker: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ import (
 // A Bus distributes the events of one process. Any goroutine may call its
 // methods; none of them blocks.
 type Bus struct {
-	wanted atomic.Uint32 // union of the masks of subs: what Publish need not drop
+	wanted atomic.Uint32 // union of the sets of subs: what Publish need not drop
 
 	mu   sync.Mutex
 	subs []*Subscription // nil after the end
@@ -30,13 +30,13 @@ type Bus struct {
 // NewBus returns a Bus without subscriptions.
 func NewBus() *Bus {
 	b := new(Bus)
-	b.wanted.Store(uint32(Terminal))
+	b.wanted.Store(uint32(terminal))
 	return b
 }
 
-// Wants reports whether an event of a kind in the mask would reach anybody,
-// so that nobody goes to the trouble of composing one that would not.
-func (b *Bus) Wants(k Kind) bool { return b.wanted.Load()&uint32(k) != 0 }
+// Wants reports whether an event of a kind would reach a subscription, so that
+// one that would not need not be composed.
+func (b *Bus) Wants(k Kind) bool { return set(b.wanted.Load()).has(k) }
 
 // Publish queues an event for every subscription that wants its kind. A zero
 // Time becomes the present. After a terminal event nothing is accepted any
@@ -54,12 +54,12 @@ func (b *Bus) Publish(e Event) {
 		return
 	}
 	for _, s := range b.subs {
-		if s.mask&e.Kind != 0 {
+		if s.kinds.has(e.Kind) {
 			s.queue.push(e)
 			s.ring()
 		}
 	}
-	if e.Kind&Terminal != 0 {
+	if e.Kind.Terminal() {
 		end := e // a copy, so that other events stay off the heap
 		b.end = &end
 		b.subs = nil
@@ -67,11 +67,11 @@ func (b *Bus) Publish(e Event) {
 	}
 }
 
-// Subscribe begins a subscription to the kinds of the mask; the terminal
-// kinds are always among them. It sees what is published from now on, or,
+// Subscribe begins a subscription to some kinds; the terminal kinds are always
+// among them. It sees what is published from now on, or,
 // after the end, the terminal event alone.
-func (b *Bus) Subscribe(mask Kind) *Subscription {
-	s := &Subscription{bus: b, mask: mask | Terminal, bell: make(chan struct{}, 1)}
+func (b *Bus) Subscribe(kinds ...Kind) *Subscription {
+	s := &Subscription{bus: b, kinds: setOf(kinds), bell: make(chan struct{}, 1)}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.end != nil {
@@ -80,7 +80,7 @@ func (b *Bus) Subscribe(mask Kind) *Subscription {
 		return s
 	}
 	b.subs = append(b.subs, s)
-	b.wanted.Or(uint32(s.mask))
+	b.wanted.Or(uint32(s.kinds))
 	return s
 }
 
@@ -90,9 +90,9 @@ func (b *Bus) remove(s *Subscription) {
 		return
 	}
 	b.subs = slices.DeleteFunc(b.subs, func(o *Subscription) bool { return o == s })
-	mask := Terminal
+	wanted := terminal
 	for _, o := range b.subs {
-		mask |= o.mask
+		wanted |= o.kinds
 	}
-	b.wanted.Store(uint32(mask))
+	b.wanted.Store(uint32(wanted))
 }

@@ -6,29 +6,49 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 )
+
+// allKinds is every kind there is.
+var allKinds = func() (all []Kind) {
+	for k := Grabbed; k <= Released; k++ {
+		all = append(all, k)
+	}
+	return all
+}()
 
 func TestNames(t *testing.T) {
 	for k, want := range map[Kind]string{
 		Grabbed: "grabbed", Created: "created", Stopped: "stopped", Continued: "continued", Exec: "exec", Fork: "fork",
 		Vfork: "vfork", ThreadStart: "thread-start", ThreadExit: "thread-exit", Loaded: "loaded", Unloaded: "unloaded",
 		Hit: "hit", BreakEnd: "break-end", Signal: "signal", GroupStop: "group-stop", GroupContinue: "group-continue", BreakRefused: "break-refused", Undead: "undead",
-		Lost: "lost", Released: "released", 0: "none", Terminal: "undead|lost|released", kinds: "bit20",
+		Lost: "lost", Released: "released", 0: "none", Released + 1: "kind21",
 	} {
 		if got := k.String(); got != want {
-			t.Errorf("Kind(%#x) is %q, want %q", uint32(k), got, want)
+			t.Errorf("Kind(%d) is %q, want %q", uint8(k), got, want)
 		}
 	}
 	for p, want := range map[Point]string{
 		Grab: "grab", Create: "create", PointExec: "exec", Preinit: "preinit", Postinit: "postinit", Main: "main",
-		0: "none", Grab | Main: "grab,main",
+		PointHit: "hit", PointSignal: "signal", 0: "none", PointSignal + 1: "point9",
 	} {
 		if got := p.String(); got != want {
-			t.Errorf("Point(%#x) is %q, want %q", uint8(p), got, want)
+			t.Errorf("Point(%d) is %q, want %q", uint8(p), got, want)
 		}
+	}
+}
+
+// TestPoints: a point is taken out of a set once.
+func TestPoints(t *testing.T) {
+	s := PointsOf(Grab, Main)
+	if !s.Has(Grab) || s.Has(Create) || !s.Has(Main) || s.Has(0) {
+		t.Errorf("PointsOf(Grab, Main) = %b", s)
+	}
+	if s.Take(Create) || !s.Take(Main) || s.Take(Main) || s != PointsOf(Grab) {
+		t.Errorf("Take leaves %b", s)
 	}
 }
 
@@ -52,7 +72,7 @@ func wantError(t *testing.T, s *Subscription, want error) {
 
 func TestMaskAndOrder(t *testing.T) {
 	b := NewBus()
-	all, hits, none := b.Subscribe(All), b.Subscribe(Hit), b.Subscribe(0)
+	all, hits, none := b.Subscribe(allKinds...), b.Subscribe(Hit), b.Subscribe()
 	const n = 1000
 	for i := range uint64(n) {
 		b.Publish(Event{Kind: Hit, Hits: i})
@@ -77,7 +97,7 @@ func TestFirstTerminalEndsIt(t *testing.T) {
 		b.Publish(Event{Kind: k, Hits: 1})
 		b.Publish(Event{Kind: Released, Hits: 2})
 		b.Publish(Event{Kind: Hit, Hits: 3})
-		for _, s := range []*Subscription{early, b.Subscribe(All), b.Subscribe(0)} {
+		for _, s := range []*Subscription{early, b.Subscribe(allKinds...), b.Subscribe()} {
 			want(t, s, k, 1)
 			wantError(t, s, io.EOF)
 			s.Close()
@@ -88,10 +108,12 @@ func TestFirstTerminalEndsIt(t *testing.T) {
 
 func TestWants(t *testing.T) {
 	b := NewBus()
-	if b.Wants(All &^ Terminal) {
-		t.Error("nobody subscribed, and something is wanted")
+	for _, k := range allKinds {
+		if b.Wants(k) != k.Terminal() {
+			t.Errorf("without a subscription Wants(%v) is %v", k, b.Wants(k))
+		}
 	}
-	s, other := b.Subscribe(Hit|Fork), b.Subscribe(Fork)
+	s, other := b.Subscribe(Hit, Fork), b.Subscribe(Fork)
 	if !b.Wants(Hit) || b.Wants(Exec) {
 		t.Error("Wants does not follow Subscribe")
 	}
@@ -100,7 +122,8 @@ func TestWants(t *testing.T) {
 		t.Error("Wants does not follow Close")
 	}
 	other.Close()
-	if b.Publish(Event{Kind: Lost}); b.Wants(All) {
+	b.Publish(Event{Kind: Lost})
+	if slices.ContainsFunc(allKinds, b.Wants) {
 		t.Error("something is wanted after the end")
 	}
 }
@@ -139,7 +162,7 @@ func TestCloseWakes(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			b := NewBus()
-			s := b.Subscribe(All)
+			s := b.Subscribe(allKinds...)
 			const waiters = 5
 			errs := make(chan error, waiters)
 			for range waiters {
@@ -189,11 +212,11 @@ func TestPublishSubscribeStorm(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, uint64(n)))
 		wg.Go(func() {
 			for range random.IntN(20) { // short ones first
-				s := b.Subscribe(All)
+				s := b.Subscribe(allKinds...)
 				follow(t, s, random.IntN(50))
 				s.Close()
 			}
-			end := follow(t, b.Subscribe(All), -1)
+			end := follow(t, b.Subscribe(allKinds...), -1)
 			ends <- end
 		})
 	}
@@ -205,7 +228,7 @@ func TestPublishSubscribeStorm(t *testing.T) {
 			t.Errorf("one subscription ended with %+v, another with %+v", first, e)
 		}
 	}
-	late := b.Subscribe(0)
+	late := b.Subscribe()
 	if end := follow(t, late, -1); end.TID != first.TID {
 		t.Errorf("a late subscription ended with %+v, want %+v", end, first)
 	}
@@ -219,7 +242,7 @@ func follow(t *testing.T, s *Subscription, limit int) (end Event) {
 		e, err := s.Next(context.Background())
 		switch {
 		case errors.Is(err, io.EOF):
-			if end.Kind&Terminal == 0 {
+			if !end.Kind.Terminal() {
 				t.Error("EOF without a terminal event")
 			}
 			return end
@@ -228,7 +251,7 @@ func follow(t *testing.T, s *Subscription, limit int) (end Event) {
 			return end
 		case end.Kind != 0:
 			t.Errorf("%v after the terminal %v", e, end)
-		case e.Kind&Terminal != 0:
+		case e.Kind.Terminal():
 			end = e
 		default:
 			if l, seen := last[e.TID]; seen && e.Hits != l+1 {

@@ -9,8 +9,8 @@ import (
 // A Subscription is one client's view of a [Bus]. Any goroutine may call its
 // methods; where several call Next, each event goes to one of them.
 type Subscription struct {
-	bus  *Bus
-	mask Kind
+	bus   *Bus
+	kinds set
 
 	// bell holds a token whenever a caller of Next may have something to
 	// find. Who takes the token and leaves something behind puts it back.
@@ -56,7 +56,7 @@ func (s *Subscription) take() (e Event, found bool, err error) {
 		return Event{}, false, io.EOF
 	}
 	e, found = s.queue.pop()
-	s.ended = found && e.Kind&Terminal != 0
+	s.ended = found && e.Kind.Terminal()
 	if s.ended || s.queue.first != nil {
 		s.ring()
 	}

@@ -1,4 +1,5 @@
-package main
+// Package clean makes what comes from a target fit for a terminal.
+package clean
 
 import (
 	"strconv"
@@ -7,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// clean makes a name from the target fit for a terminal: whatever could move
+// Text makes a name from the target fit for a terminal: whatever could move
 // the cursor, ring, reorder text or break the line is shown as an escape.
-func clean(s string) string {
+func Text(s string) string {
 	if isClean(s) {
 		return s
 	}
@@ -44,9 +45,9 @@ func hex2(c byte) string {
 	return string([]byte{digits[c>>4], digits[c&15]})
 }
 
-// cleanJSON does the same for encoded JSON, in which such runes can stand only
+// JSON does the same for encoded JSON, in which such runes can stand only
 // within strings: they become \u escapes, which mean the same to a program.
-func cleanJSON(b []byte) []byte {
+func JSON(b []byte) []byte {
 	if isClean(b) {
 		return b
 	}
@@ -79,3 +80,6 @@ func appendEscape(out []byte, r rune) []byte {
 	unit(r)
 	return out
 }
+
+// Base returns the last element of a path inside a target.
+func Base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }

@@ -1,4 +1,4 @@
-package main
+package clean
 
 import (
 	"encoding/json"
@@ -18,8 +18,8 @@ func TestClean(t *testing.T) {
 		"del\x7f":             `del\x7f`,
 		"tag\U000e0041hidden": `tag\U000e0041hidden`,
 	} {
-		if got := clean(in); got != want {
-			t.Errorf("clean(%q) = %q, want %q", in, got, want)
+		if got := Text(in); got != want {
+			t.Errorf("Text(%q) = %q, want %q", in, got, want)
 		}
 	}
 }
@@ -29,19 +29,19 @@ func FuzzClean(f *testing.F) {
 	f.Add("\x1b]0;title\x07")
 	f.Add("\u009b\u202e\xff\U000e0041")
 	f.Fuzz(func(t *testing.T, s string) {
-		for _, r := range clean(s) {
+		for _, r := range Text(s) {
 			if !unicode.IsPrint(r) {
-				t.Fatalf("clean(%q) holds %U", s, r)
+				t.Fatalf("Text(%q) holds %U", s, r)
 			}
 		}
 		plain, err := json.Marshal(s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := cleanJSON(plain)
+		b := JSON(plain)
 		for _, r := range string(b) {
 			if !unicode.IsPrint(r) {
-				t.Fatalf("cleanJSON(%q) holds %U", s, r)
+				t.Fatalf("JSON(%q) holds %U", s, r)
 			}
 		}
 		var want, got string

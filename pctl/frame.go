@@ -1,0 +1,29 @@
+package pctl
+
+import "ptools/pctl/handle"
+
+// Frame is one function of a stack or of an address: its name, where in it,
+// where in its source. A function that the compiler has inlined is a frame of
+// its own, before the one that contains it.
+type Frame struct {
+	PC     uint64
+	Func   string // demangled; empty if unknown
+	Entry  uint64 // run-time address of the function that PC is in, not of one inlined there; 0 if unknown
+	Offset uint64 // PC - Entry; if the function is unknown, PC as the file of Object counts addresses
+
+	File    string // of the source; empty without line information
+	Line    int
+	Inlined bool // Func was inlined into the next Frame's
+
+	Object  string // path of the object; empty for code in no file
+	BuildID string
+}
+
+// framesOf are frames as a map of an address space has them.
+func framesOf(list []handle.Frame) []Frame {
+	frames := make([]Frame, len(list))
+	for i, f := range list {
+		frames[i] = Frame(f)
+	}
+	return frames
+}
