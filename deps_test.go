@@ -31,6 +31,7 @@ var rooms = map[string][]string{
 	"internal/profile":   {},
 	"internal/ptest":     {},
 	"internal/clean":     {},
+	"internal/inner":     {},
 	"internal/guard":     {"internal/ptrace"},
 	"pctl/notify":        {},
 	"pctl/bkpt":          {"internal/ptrace"},
@@ -41,16 +42,16 @@ var rooms = map[string][]string{
 	"pctl/control": {"internal/ptrace", "internal/procfs", "internal/mem", "internal/elfsym", "internal/rtld",
 		"internal/unwind", "internal/perfevent", "internal/guard", "pctl/notify", "pctl/bkpt", "pctl/handle"},
 
-	"pctl": {"internal/clean", "internal/guard", "internal/ptrace", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind",
+	"pctl": {"internal/clean", "internal/guard", "internal/inner", "internal/ptrace", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind",
 		"pctl/notify", "pctl/bkpt", "pctl/handle", "pctl/control"},
 
-	"internal/sample": {"internal/ptrace", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind",
+	"internal/sample": {"internal/inner", "internal/ptrace", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind",
 		"internal/profile", "internal/perfevent", "pctl/notify", "pctl/handle", "pctl/control"},
 
 	"internal/job": {"pctl"},
 
 	"cmd/pgrab":          {"pctl", "internal/job", "internal/clean"},
-	"cmd/psample":        {"pctl", "internal/job", "internal/sample", "internal/profile", "internal/ptrace"},
+	"cmd/psample":        {"pctl", "internal/job", "internal/sample", "internal/profile"},
 	"examples/functrace": {"pctl"},
 	"bench":              {"internal/ptest", "internal/sample", "internal/profile", "pctl"},
 }

@@ -38,7 +38,7 @@ func benchmarkArming(b *testing.B, pid int, trap Trap, n int) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		first := p.Space().ByName("", "places")
+		first := p.space().ByName("", "places")
 		if len(first) != 1 {
 			b.Fatalf("places is at %v", first)
 		}

@@ -27,10 +27,7 @@ func BenchmarkGrabCached(b *testing.B) {
 // BenchmarkRequest is a request to the controller of a running process.
 func BenchmarkRequest(b *testing.B) {
 	g := ptest.Start(b, "sleep", "1000")
-	c, err := grab(b, session(b, nil), g.PID, nil).Controller()
-	if err != nil {
-		b.Fatal(err)
-	}
+	c := grab(b, session(b, nil), g.PID, nil).c
 	for b.Loop() {
 		if err := c.Do(bg, func() {}); err != nil {
 			b.Fatal(err)
@@ -85,7 +82,7 @@ func BenchmarkLookup(b *testing.B) {
 	g.Ready()
 	p := grab(b, session(b, nil), g.PID, &GrabOptions{ReadOnly: true})
 	var main uint64
-	for _, s := range p.Space().ByName("", "main") {
+	for _, s := range p.space().ByName("", "main") {
 		main = s.Addr
 	}
 	b.ReportAllocs()

@@ -14,7 +14,8 @@ import (
 // before the panic goes on.
 type Handler func(*Hit)
 
-// Breakpoint is a place where threads are stopped, or only counted.
+// Breakpoint is a place where threads are stopped, or only counted. It belongs to the
+// Process it was set through, which removes it when it is closed.
 type Breakpoint struct {
 	p     *Process
 	where Where
@@ -22,7 +23,7 @@ type Breakpoint struct {
 }
 
 // breakpoint is what control offers of a breakpoint, be it by address or by
-// symbol.
+// symbol. Control removes it when control ends, not when a reference is closed.
 type breakpoint interface {
 	Addrs() []uint64
 	Hits() uint64
@@ -47,7 +48,7 @@ func (p *Process) Break(ctx context.Context, where Where, h Handler) (*Breakpoin
 	if where.Symbol != "" && !c.OnControl() {
 		// What reads symbols for the first time takes long: not on the control
 		// goroutine, while threads that stop wait for it.
-		p.Space().ByName(where.Object, where.Symbol)
+		p.space().ByName(where.Object, where.Symbol)
 	}
 	b := &Breakpoint{p: p, where: where}
 	var on control.Handler
@@ -119,6 +120,7 @@ type Hit struct {
 	// of the uprobe: it stands elsewhere, with the registers that it has there.
 	Late bool
 
+	// hit is gone when the Handler has returned; the fields above may be kept.
 	hit *control.Hit
 }
 

@@ -9,7 +9,8 @@ import (
 	"ptools/pctl/control"
 )
 
-// Catch is a function that is called for signals.
+// Catch is a function that is called for signals. It belongs to the Process it was set
+// through, which removes it when it is closed; control's own ends with control.
 type Catch struct {
 	p *Process
 	c *control.Catch
@@ -28,7 +29,7 @@ type Delivery struct {
 	Addr uint64
 
 	p *Process
-	d *control.Delivery
+	d *control.Delivery // gone when the function has returned; the fields above may be kept
 }
 
 // Catch has f called for every signal that a thread is about to receive, whatever

@@ -68,7 +68,7 @@ func (s *Session) create(ctx context.Context, cmd *Command, o *CreateOptions) (*
 	if err != nil {
 		return nil, err
 	}
-	h, err := s.registry.Adopt(ctx, c.PID(), &controlled{Controller: c, mode: o.Release, created: cmd.Path})
+	h, err := s.registry.Adopt(ctx, c.PID(), &controlled{Controller: c, stop: o.Stop, mode: o.Release, linker: o.Linker, trap: o.Trap, created: cmd.Path})
 	if err != nil {
 		return nil, err
 	}

@@ -94,6 +94,10 @@ var (
 	// ErrOnControl: a Handler or a function given to Pause made a request
 	// that would wait for itself.
 	ErrOnControl = control.ErrOnControl
+	// ErrOptions: the process is under control in this Session already, and the grab
+	// asked for options that control was not given. Grab it without them, and ask for
+	// points with Process.StopAt; or grab it in another order.
+	ErrOptions = errors.New("process is under control already, without these options")
 	// ErrReadOnly: the operation needs control, and the grab was ReadOnly.
 	ErrReadOnly = errors.New("process is grabbed read-only")
 	// ErrResumed: what can be changed only while a thread stands still was

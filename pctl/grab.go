@@ -3,8 +3,11 @@ package pctl
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
+	"slices"
+	"strings"
 	"syscall"
 
 	"ptools/internal/procfs"
@@ -13,9 +16,9 @@ import (
 	"ptools/pctl/handle"
 )
 
-// GrabOptions of Session.Grab. Nil means the zero value. Where the process is
-// under control in this Session already, its options are those of the grab that
-// took control, and only ReadOnly has an effect.
+// GrabOptions of Session.Grab. Nil means the zero value. Where the process is under
+// control in this Session already, its options are those of the grab that took control.
+// A grab that asks for others is refused with ErrOptions; fields that are zero ask for none.
 type GrabOptions struct {
 	// ReadOnly grabs without control: nothing is attached to or stopped.
 	ReadOnly bool
@@ -65,13 +68,18 @@ func (s *Session) grab(ctx context.Context, pid int, o *GrabOptions) (*Process, 
 	if pid <= 0 {
 		return nil, ErrNoProcess
 	}
-	h, err := s.take(ctx, pid, o)
+	h, mine, err := s.take(ctx, pid, o)
 	for tries := 1; err != nil; tries++ {
 		why := explain(pid, err, o.ReadOnly)
 		if !passing(pid, err, why, tries) {
 			return nil, why
 		}
-		h, err = s.take(ctx, pid, o)
+		h, mine, err = s.take(ctx, pid, o)
+	}
+	if held, ok := h.Control().(*controlled); ok && !mine && !o.ReadOnly {
+		if err := held.share(o); err != nil {
+			return nil, errors.Join(err, h.Release())
+		}
 	}
 	if o.ReadOnly && h.ReadOnly() {
 		if err := s.vet(h); err != nil {
@@ -105,14 +113,18 @@ const (
 	deniedRetries = 5
 )
 
-// take gets the handle, and with it control unless o asks for ReadOnly.
-func (s *Session) take(ctx context.Context, pid int, o *GrabOptions) (*handle.Handle, error) {
+// take gets the handle, and with it control unless o asks for ReadOnly. mine reports
+// that this call took control, rather than share it.
+func (s *Session) take(ctx context.Context, pid int, o *GrabOptions) (h *handle.Handle, mine bool, err error) {
 	if o.ReadOnly {
-		return s.registry.Grab(ctx, pid)
+		h, err = s.registry.Grab(ctx, pid)
+		return h, false, err
 	}
-	return s.registry.Control(ctx, pid, func(ctx context.Context) (handle.Controlled, error) {
+	h, err = s.registry.Control(ctx, pid, func(ctx context.Context) (handle.Controlled, error) {
+		mine = true
 		return s.attach(ctx, pid, o)
 	})
+	return h, mine, err
 }
 
 // vanished reports that err says that there is no process, or no more.
@@ -143,7 +155,7 @@ func (s *Session) attach(ctx context.Context, pid int, o *GrabOptions) (handle.C
 	if err != nil {
 		return nil, err
 	}
-	return &controlled{Controller: c, mode: o.Release}, nil
+	return &controlled{Controller: c, stop: o.Stop, mode: o.Release, linker: o.Linker, trap: o.Trap}, nil
 }
 
 // vet refuses to read processes that have nothing to be read, once for each:
@@ -187,8 +199,34 @@ func explain(pid int, err error, readOnly bool) error {
 // controlled is a Controller as a handle owns it.
 type controlled struct {
 	*control.Controller
+	stop    []Point
 	mode    Mode
+	linker  bool
+	trap    Trap
 	created string // path of the program, if we started it
+}
+
+// share refuses a grab that asks for what this control was not given.
+func (c *controlled) share(o *GrabOptions) error {
+	var others []string
+	for _, option := range []struct {
+		name    string
+		differs bool
+	}{
+		{"Stop", slices.ContainsFunc(o.Stop, func(p Point) bool { return !slices.Contains(c.stop, p) })},
+		{"Release", o.Release != 0 && o.Release != c.mode},
+		{"Linker", o.Linker && !c.linker},
+		{"Trap", o.Trap != 0 && o.Trap != c.trap},
+		{"OnThreadStart", o.OnThreadStart != nil},
+	} {
+		if option.differs {
+			others = append(others, option.name)
+		}
+	}
+	if others == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", ErrOptions, strings.Join(others, ", "))
 }
 
 // kernelHook is a function of GrabOptions.OnThreadStart as control calls it.

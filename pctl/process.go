@@ -6,6 +6,7 @@ import (
 	"os"
 	"sync"
 
+	"ptools/internal/inner"
 	"ptools/internal/procfs"
 	"ptools/pctl/control"
 	"ptools/pctl/handle"
@@ -87,7 +88,7 @@ func (p *Process) Threads() ([]int, error) {
 // where that is known, and before it the functions inlined there. Where nothing
 // is known there is one frame with PC alone.
 func (p *Process) Lookup(pc uint64) []Frame {
-	return framesOf(p.Space().Symbolize(pc, handle.Lines, nil))
+	return framesOf(p.space().Symbolize(pc, handle.Lines, nil))
 }
 
 // Near returns at most n names of functions that resemble the symbol of where, the
@@ -96,7 +97,16 @@ func (p *Process) Near(where Where, n int) []string {
 	if where.Symbol == "" {
 		return nil
 	}
-	return p.Space().Near(where.Object, where.Symbol, n)
+	return p.space().Near(where.Object, where.Symbol, n)
+}
+
+// Lack returns why an object that may have the symbol of where could not be read, as on a file
+// system that does not answer; nil if all could.
+func (p *Process) Lack(where Where) error {
+	space := p.space()
+	_ = space.Lack() // of others
+	space.Named(where.Object)
+	return space.Lack()
 }
 
 // Release lets the process go now, in the mode in which it was grabbed,
@@ -152,14 +162,13 @@ func (p *Process) close() error {
 	return p.s.release(p)
 }
 
-// Controller returns what controls the process, for tools that need more than
-// this package offers: looks at single threads, generations of the thread set.
-// ErrReadOnly without control.
-func (p *Process) Controller() (*control.Controller, error) { return p.control("control") }
+func init() {
+	inner.Controller = func(p any) (any, error) { return p.(*Process).control("control") }
+}
 
-// Space returns the map of the address space that the process has now. An exec
+// space returns the map of the address space that the process has now. An exec
 // replaces it.
-func (p *Process) Space() *handle.Space { return p.h.Space() }
+func (p *Process) space() *handle.Space { return p.h.Space() }
 
 // control returns the controller for an operation.
 func (p *Process) control(op string) (*control.Controller, error) {

@@ -319,7 +319,7 @@ func TestClosingRemovesItsBreakpoints(t *testing.T) {
 // symbol returns the address of a function of the process.
 func symbol(t *testing.T, p *Process, name string) uint64 {
 	t.Helper()
-	for _, s := range p.Space().ByName("", name) {
+	for _, s := range p.space().ByName("", name) {
 		return s.Addr
 	}
 	t.Fatalf("no symbol %s", name)

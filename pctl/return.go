@@ -54,7 +54,7 @@ func (h *Hit) OnReturn(f Handler) error {
 		return p.fail("return", err)
 	}
 	r := p.returns
-	if space := p.Space(); r == nil || r.space != space {
+	if space := p.space(); r == nil || r.space != space {
 		r = &returns{space: space, at: map[uint64]*Breakpoint{}, calls: map[uint64][]awaited{}, sweep: fewCalls}
 		p.returns = r
 	}

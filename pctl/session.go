@@ -27,15 +27,16 @@ type SessionOptions struct {
 	// are kept when nobody references them any more; zero: DefaultCacheLimit,
 	// negative: none.
 	CacheLimit int
-	// QuietStops keeps the kernel from sending this program SIGCHLD for every
-	// stop of a controlled thread, each of which runs the Go runtime's handler;
-	// hits and pauses are cheaper for it. It changes the whole program, for good,
-	// and is not for one that wants to hear of job-control stops of its own
-	// children. Their ends are told as before.
+	// QuietStops acts on the whole program, for good, also when the Session is closed:
+	// the kernel sends it no SIGCHLD any more for stops of its children and of
+	// controlled threads (SA_NOCLDSTOP). Each of those runs the Go runtime's handler;
+	// hits and pauses are cheaper without. It is not for a program that wants to hear of
+	// job-control stops of its own children. Their ends are told as before.
 	QuietStops bool
-	// KeepAwake keeps the machine's idle processors from sleeping while breakpoints
-	// of the Session are hit more than a thousand times a second (/dev/cpu_dma_latency;
-	// for those who may not write to it, which is anybody but root, nothing changes).
+	// KeepAwake acts on the whole machine: its idle processors do not sleep while
+	// breakpoints of the Session are hit more than a thousand times a second
+	// (/dev/cpu_dma_latency; where that may not be written to, as by anybody but root,
+	// nothing changes).
 	// Most of what a hit costs is the waking of a processor, of ours and of the
 	// thread's: without that, one thread makes two to four times as many hits on a
 	// virtual machine. All processors draw more power meanwhile.

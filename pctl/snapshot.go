@@ -15,7 +15,8 @@ var errNoThread = errors.New("no such thread")
 // Threads it has handed out stay valid after that.
 type Snapshot struct {
 	p       *Process
-	stopped *control.Stopped // nil when the threads run again
+	stopped *control.Stopped // the live threads; nil when they run again
+	// threads are copies, which outlive the stop.
 	threads []*Thread
 }
 

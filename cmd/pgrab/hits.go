@@ -59,7 +59,7 @@ func (t *target) tellUnset() {
 		}
 		t.failed = true
 		text := "breakpoint " + b.Where().String() + " was never set: no object that was loaded has such a function"
-		if why := t.hung(b.Where()); why != nil {
+		if why := t.p.Lack(b.Where()); why != nil {
 			text = "breakpoint " + b.Where().String() + " was never set: an object cannot be read: " + why.Error()
 		}
 		if names := t.p.Near(b.Where(), nearest); len(names) != 0 {
@@ -131,11 +131,4 @@ func (t *target) count() {
 	t.grabber.mu.Lock()
 	defer t.grabber.mu.Unlock()
 	t.counts = append(t.counts, rows...)
-}
-
-// hung returns why an object that may have the function of a breakpoint could not be read.
-func (t *target) hung(where pctl.Where) error {
-	_ = t.p.Space().Lack() // of others
-	t.p.Space().Named(where.Object)
-	return t.p.Space().Lack()
 }

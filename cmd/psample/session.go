@@ -109,11 +109,7 @@ func (s *session) source(ctx context.Context, t *pctl.Process) (*sample.Source, 
 		}()
 		return sample.Watch(t.PID(), done, s.files, s.cfg.wantsLines()), nil
 	}
-	c, err := t.Controller()
-	if err != nil {
-		return nil, err
-	}
-	return sample.NewSource(c, s.files, s.cfg.wantsLines()), nil
+	return sample.Controlled(t, s.files, s.cfg.wantsLines())
 }
 
 func (s *session) sample(ctx context.Context, sources []*sample.Source) (*profile.Profile, error) {

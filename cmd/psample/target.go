@@ -11,7 +11,7 @@ import (
 	"syscall"
 
 	"ptools/internal/profile"
-	"ptools/internal/ptrace"
+	"ptools/internal/sample"
 	"ptools/pctl"
 )
 
@@ -52,7 +52,7 @@ func (s *session) hook() func(creator, child int, regs *pctl.Registers) {
 	}
 	hook, bind := s.creations.Hook()
 	s.binds = append(s.binds, bind)
-	return func(creator, child int, regs *pctl.Registers) { hook(creator, child, (*ptrace.Regs)(regs)) }
+	return func(creator, child int, regs *pctl.Registers) { hook(creator, child, (*sample.Registers)(regs)) }
 }
 
 func (s *session) start(ctx context.Context, command func() (*pctl.Command, pctl.Mode, error)) error {

@@ -69,10 +69,13 @@ func NewCreations() *Creations {
 	return c
 }
 
+// Registers are those of a thread, in the layout of *pctl.Registers.
+type Registers = ptrace.Regs
+
 // Hook returns the function that a controller has to call for each thread of its
 // process that is created (control.Options.OnThreadStart). It does nothing until
 // a source has been bound to it and Run runs.
-func (c *Creations) Hook() (hook func(creator, child int, regs *ptrace.Regs), bind func(*Source)) {
+func (c *Creations) Hook() (hook func(creator, child int, regs *Registers), bind func(*Source)) {
 	from := &creator{buf: make([]byte, creationStack), named: make(map[int]string)}
 	hook = func(tid, child int, regs *ptrace.Regs) { c.take(from, tid, child, regs) }
 	bind = func(src *Source) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ptools/internal/elfsym"
+	"ptools/internal/inner"
 	"ptools/internal/mem"
 	"ptools/internal/perfevent"
 	"ptools/internal/procfs"
@@ -30,6 +31,15 @@ func NewFiles() *Files { return elfsym.NewCache(keptFiles) }
 // resolved to source lines and inlined functions too.
 func NewSource(c *control.Controller, files *Files, lines bool) *Source {
 	return newSource(c.PID(), c, files, lines)
+}
+
+// Controlled is NewSource of a *pctl.Process, with the error of one that is not controlled.
+func Controlled(process any, files *Files, lines bool) (*Source, error) {
+	c, err := inner.Controller(process)
+	if err != nil {
+		return nil, err
+	}
+	return NewSource(c.(*control.Controller), files, lines), nil
 }
 
 // Watch returns a process that nothing is attached to, for a sampler with Ticks. done is closed when

@@ -31,9 +31,6 @@ func (h *Hit) TID() int { return h.t.tid }
 // Addr returns the address of the breakpoint.
 func (h *Hit) Addr() uint64 { return h.b.addr }
 
-// Break returns the breakpoint.
-func (h *Hit) Break() *Break { return h.b }
-
 // Count returns how often the breakpoint has been hit, this time included.
 func (h *Hit) Count() uint64 { return h.b.hits.Load() }
 

@@ -105,9 +105,6 @@ func (t *Thread) SetRegs(r *ptrace.Regs) error {
 // the dead leader of a living process. It stops before it runs again.
 func (t *Thread) Parked() bool { return t.t.m.state != stateStopped }
 
-// Signal returns the signal that will be delivered to the thread when it runs, or 0.
-func (t *Thread) Signal() syscall.Signal { return t.t.m.signal }
-
 // loadRegs reads the registers of a stopped thread once per stop.
 func (c *Controller) loadRegs(t *thread) error {
 	if t.regOK {
