@@ -48,6 +48,8 @@ var rooms = map[string][]string{
 	"internal/sample": {"internal/inner", "internal/ptrace", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind",
 		"internal/profile", "internal/perfevent", "pctl/notify", "pctl/handle", "pctl/control"},
 
+	"pctl/sample": {"internal/sample", "internal/profile", "pctl"},
+
 	"internal/job": {"pctl"},
 
 	"cmd/pgrab":          {"pctl", "internal/job", "internal/clean"},

@@ -34,6 +34,9 @@ type Options struct {
 	Kernel func(addr uint64) string
 	// Clock replaces the machine's.
 	Clock Clock
+	// Shared says that the program has other work than this. Waiting for the next round takes none of the Go
+	// runtime's processors from it then, and costs more (napping).
+	Shared bool
 }
 
 // Sample is one thread in one round.
@@ -90,7 +93,7 @@ func New(sources []*Source, o *Options) *Sampler {
 	}
 	s.clock = s.opt.Clock
 	if s.clock == nil {
-		s.clock = newMonotonic()
+		s.clock = newMonotonic(s.opt.Shared)
 	}
 	s.stopped = s.profile.Note("[stopped]")
 	s.exec = s.profile.Note("[exec]")

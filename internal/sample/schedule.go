@@ -84,10 +84,14 @@ type monotonic struct {
 	nap   func(time.Duration)
 }
 
-func newMonotonic() *monotonic {
+func newMonotonic(shared bool) *monotonic {
 	t := time.NewTimer(time.Hour)
 	t.Stop()
-	return &monotonic{epoch: time.Now(), timer: t, nap: napping()}
+	m := &monotonic{epoch: time.Now(), timer: t, nap: time.Sleep}
+	if !shared {
+		m.nap = napping()
+	}
+	return m
 }
 
 func (m *monotonic) Now() time.Duration { return time.Since(m.epoch) }

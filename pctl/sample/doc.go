@@ -1,0 +1,13 @@
+// Package sample profiles processes of any language: where their threads spend processor time and wall time.
+//
+//	p, err := sample.Run(ctx, 4242, &sample.Options{For: 10 * time.Second})
+//	if err != nil { … }
+//	err = p.WriteText(os.Stdout)
+//
+// It is what psample does, for programs. Where the timers of the processors may be used (perf_event_open(2) and
+// BPF programs, which root may) no thread is stopped and nothing is attached. Elsewhere threads that run are stopped
+// for some microseconds, and the process is under control meanwhile, so no other tracer may hold it.
+//
+// The target is not harmed by either; what cannot be seen without harm is counted as [not stopped].
+// The processor time of a profile adds up to what the process has used, as the kernel counts it.
+package sample

@@ -1,0 +1,76 @@
+package sample
+
+import (
+	"io"
+	"time"
+
+	"ptools/internal/profile"
+)
+
+// Profile is what has been seen of a process. Its methods may be called from any goroutine, one at a time.
+type Profile struct {
+	p    *profile.Profile
+	cost string
+}
+
+// Values is what is counted of a stack or a function.
+type Values struct {
+	Samples int64
+	CPU     time.Duration // on a processor
+	Wall    time.Duration // of all threads: two that wait for a second are two seconds
+}
+
+// Function is what was counted of one function.
+type Function struct {
+	Name   string // demangled; "[unknown]" where there is none, "[futex]" for a system call whose caller is not known
+	Object string // path of the file that holds the code; empty for code in no file
+	Call   string // the system call that it made then, in brackets; empty: none, or Name says it
+	Self   Values // while it was the innermost function
+	Total  Values // while it was on the stack
+}
+
+// Start returns when sampling began.
+func (p *Profile) Start() time.Time { return p.p.Start }
+
+// Duration returns how long it went on.
+func (p *Profile) Duration() time.Duration { return p.p.Duration }
+
+// Total returns the sum over all stacks.
+func (p *Profile) Total() Values { return valuesOf(p.p.Total()) }
+
+// Functions returns every function that was seen on a stack, those with the most processor time of their own first.
+func (p *Profile) Functions() []Function {
+	list := p.p.Functions(&profile.Options{Value: profile.CPU})
+	functions := make([]Function, len(list))
+	for i, f := range list {
+		functions[i] = Function{f.Name, f.Object, f.Call, valuesOf(f.Self), valuesOf(f.Total)}
+	}
+	return functions
+}
+
+// Cost says in one line what sampling has cost the process, and what was missed.
+func (p *Profile) Cost() string { return p.cost }
+
+// WriteText writes a table of functions, with their shares of processor time and wall time.
+func (p *Profile) WriteText(w io.Writer) error { return p.write(w, profile.Text) }
+
+// WriteFolded writes a line for each stack, as flame graph scripts read it, with processor time in nanoseconds.
+func (p *Profile) WriteFolded(w io.Writer) error { return p.write(w, profile.Folded) }
+
+// WritePprof writes a gzipped profile.proto, which go tool pprof reads.
+func (p *Profile) WritePprof(w io.Writer) error { return p.write(w, profile.Pprof) }
+
+// WriteSpeedscope writes the format of speedscope.app, with processor time.
+func (p *Profile) WriteSpeedscope(w io.Writer) error { return p.write(w, profile.Speedscope) }
+
+// WriteJSON writes everything that is known: threads, functions, mappings, locations and stacks, as
+// psample -O json does.
+func (p *Profile) WriteJSON(w io.Writer) error { return p.write(w, profile.JSON) }
+
+func (p *Profile) write(w io.Writer, f profile.Format) error {
+	return p.p.Write(w, f, &profile.Options{Value: profile.CPU})
+}
+
+func valuesOf(v profile.Values) Values {
+	return Values{v.Samples, time.Duration(v.CPU), time.Duration(v.Wall)}
+}

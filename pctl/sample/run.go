@@ -1,0 +1,141 @@
+package sample
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"ptools/internal/sample"
+	"ptools/pctl"
+)
+
+// Options of Run and RunProcess. Nil means the zero value.
+type Options struct {
+	// Period is the time between samples of a thread; zero: 99 samples a second.
+	Period time.Duration
+	// For ends the sampling after that time; zero: it ends with the process or the context.
+	For time.Duration
+	// Timers says how running threads are sampled; zero: TimersAuto.
+	Timers Timers
+	// Kernel has stacks begin in the kernel where timers met a thread there. It needs timers and the right to
+	// read /proc/kallsyms. False: they begin with the system call.
+	Kernel bool
+	// Lines resolves addresses to source lines and inlined functions, which pprof, speedscope and JSON show.
+	// It reads the debug information of each file once. False: functions only.
+	Lines bool
+}
+
+// Timers says whether timers of the processors sample threads that run.
+type Timers uint8
+
+const (
+	// TimersAuto uses them where they can be had, and stops threads elsewhere.
+	TimersAuto Timers = Timers(sample.TimersAuto)
+	// TimersOff stops threads.
+	TimersOff Timers = Timers(sample.TimersOff)
+	// TimersOnly uses timers, or fails.
+	TimersOnly Timers = Timers(sample.TimersOnly)
+)
+
+// Run samples the process until o.For has passed, the process has ended, or ctx is done, none of which is an
+// error. It may return a profile together with an error: what was seen until then. The error of a process that
+// cannot be grabbed is that of pctl's Session.Grab.
+func Run(ctx context.Context, pid int, o *Options) (_ *Profile, err error) {
+	if o == nil {
+		o = new(Options)
+	}
+	r, err := open(o)
+	if err != nil {
+		return nil, err
+	}
+	defer r.close()
+	s := pctl.NewSession(&pctl.SessionOptions{CacheLimit: -1})
+	defer func() { err = errors.Join(err, s.Close()) }()
+	p, err := s.Grab(ctx, pid, &pctl.GrabOptions{ReadOnly: r.timers != nil})
+	if err != nil {
+		return nil, err
+	}
+	return r.run(ctx, p)
+}
+
+// RunProcess is Run for a process that is grabbed or created already. One that is held at a rendezvous is continued
+// when sampling begins, so that a created one is sampled from its first instruction. One that was grabbed
+// read-only can be sampled by timers only; without them the error satisfies pctl.ErrReadOnly.
+func RunProcess(ctx context.Context, p *pctl.Process, o *Options) (*Profile, error) {
+	if o == nil {
+		o = new(Options)
+	}
+	r, err := open(o)
+	if err != nil {
+		return nil, err
+	}
+	defer r.close()
+	return r.run(ctx, p)
+}
+
+// runner is one run.
+type runner struct {
+	*Options
+	timers *sample.Timers // nil: threads are stopped
+	files  *sample.Files
+}
+
+func open(o *Options) (*runner, error) {
+	period := o.Period
+	if period <= 0 {
+		period = sample.DefaultPeriod
+	}
+	timers, err := sample.OpenTimers(sample.UseTimers(o.Timers), period, o.Kernel)
+	if err != nil {
+		return nil, err
+	}
+	return &runner{Options: o, timers: timers, files: sample.NewFiles()}, nil
+}
+
+func (r *runner) close() {
+	r.timers.Close()
+	r.files.Close()
+}
+
+func (r *runner) run(ctx context.Context, p *pctl.Process) (*Profile, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	source, watch, err := r.source(ctx, p)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	defer func() { cancel(); <-watch }()
+	if err := r.timers.Want(p.PID()); err != nil {
+		return nil, err
+	}
+	o := &sample.Options{Period: r.Period, For: r.For, Shared: true, Begun: func(ctx context.Context) error {
+		if _, held := p.Held(); held {
+			return p.Continue(ctx)
+		}
+		return nil
+	}}
+	if r.timers != nil {
+		o.Ticks, o.Kernel = r.timers, r.timers.KernelName
+	}
+	sampler := sample.New([]*sample.Source{source}, o)
+	err = sampler.Run(ctx)
+	taken := sampler.Profile()
+	taken.Resolve() // while its files are open
+	return &Profile{p: taken, cost: sampler.Cost().String()}, err
+}
+
+// source is the process as the sampler sees it. What it has started has ended when watch is closed, which it
+// is after ctx.
+func (r *runner) source(ctx context.Context, p *pctl.Process) (_ *sample.Source, watch chan struct{}, err error) {
+	watch = make(chan struct{})
+	if !p.ReadOnly() || r.timers == nil {
+		close(watch)
+		source, err := sample.Controlled(p, r.files, r.Lines)
+		return source, watch, err
+	}
+	go func() { // ends with the process, or with ctx
+		defer close(watch)
+		p.Wait(ctx)
+	}()
+	return sample.Watch(p.PID(), watch, r.files, r.Lines), watch, nil
+}
