@@ -23,6 +23,18 @@
 // interrupt; it runs no code of its own either. It is parked: nobody waits for it, and
 // it stops before it runs again.
 //
+// # Re-entry
+//
+// Reports are also dispatched while another one is being handled: what needs everybody to stand, or one
+// thread to make a step, waits for reports itself (until, await and gather, and with them stopAll, resumeAll, hit,
+// nextPoint and resume). The rules for what comes after such a wait:
+//
+//   - The process may be over: c.over is looked at first.
+//   - A thread may have ended or executed a program: its record counts while c.threads[t.tid] is t.
+//   - A thread may have stopped and run again: what was read of it counts while t.regOK does.
+//   - The thread whose report is being handled is busy, and is settled only at the end of that.
+//   - Requests wait: only the loop serves them. What a handler asks for is done when the handler has returned.
+//
 // # Breakpoints
 //
 // A hit stops the thread that hit; its handler runs on the control goroutine with the
