@@ -30,7 +30,7 @@ type GrabOptions struct {
 	Release Mode
 	// Linker follows the run-time linker from the start, for KindLoaded and
 	// KindUnloaded events; it takes a breakpoint of our own in the process. With
-	// TrapAuto that is no int3 in a process that is to outlive us (Exposure.NoLoads).
+	// TrapAuto that is no int3 in a process that is to outlive us (KillRisk.NoLoads).
 	// Zero: only once a breakpoint by symbol needs it.
 	Linker bool
 	// Trap is the means by which breakpoints stop threads; zero: TrapAuto.

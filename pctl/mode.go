@@ -35,9 +35,9 @@ const (
 // String returns the name that pgrab's --trap takes: "auto", "int3", "uprobe".
 func (t Trap) String() string { return control.Trap(t).String() }
 
-// Exposure is what becomes of a process's breakpoints when this program is killed, and what was not done
+// KillRisk is what becomes of a process's breakpoints when this program is killed, and what was not done
 // because of that. Uprobes, and a process that is killed with us, leave it zero.
-type Exposure struct {
+type KillRisk struct {
 	// Int3s: some are int3 instructions. A thread that comes to one before it is out
 	// of the text, or has run into one and was not answered, ends the process.
 	Int3s bool
@@ -50,12 +50,12 @@ type Exposure struct {
 	NoLoads error
 }
 
-// Exposure returns what a SIGKILL of this program would mean for the process, by the
+// KillRisk returns what a SIGKILL of this program would mean for the process, by the
 // breakpoints that were set in it: those of clients, the run-time linker's and those
 // of Points. It changes as breakpoints are set, and when the guard is lost.
-func (p *Process) Exposure() Exposure {
+func (p *Process) KillRisk() KillRisk {
 	if p.c == nil {
-		return Exposure{}
+		return KillRisk{}
 	}
-	return Exposure(p.c.Exposure())
+	return KillRisk(p.c.KillRisk())
 }

@@ -6,14 +6,14 @@ import (
 	"ptools/pctl"
 )
 
-// tellExposure tells the user what a SIGKILL of pgrab would do to the process, when
+// tellKillRisk tells the user what a SIGKILL of pgrab would do to the process, when
 // that is more than nothing and not what was asked for, and whenever it changes.
-func (t *target) tellExposure() {
-	e := t.p.Exposure()
-	if e == t.exposure || len(t.breaks) != 0 && t.planted == nil {
+func (t *target) tellKillRisk() {
+	e := t.p.KillRisk()
+	if e == t.killRisk || len(t.breaks) != 0 && t.planted == nil {
 		return
 	}
-	t.exposure = e
+	t.killRisk = e
 	if s := exposed(e); s != "" {
 		t.note(s)
 	}
@@ -23,7 +23,7 @@ func (t *target) tellExposure() {
 }
 
 // exposed says it. Int3s that were asked for, and are guarded, need no words.
-func exposed(e pctl.Exposure) string {
+func exposed(e pctl.KillRisk) string {
 	what := "breakpoints are int3s"
 	if e.NoUprobe != nil {
 		what += fmt.Sprintf(" (%v)", e.NoUprobe)

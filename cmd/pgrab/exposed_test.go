@@ -16,16 +16,16 @@ import (
 func TestExposed(t *testing.T) {
 	no, gone := errors.New("no"), errors.New("gone")
 	for _, tt := range []struct {
-		e    pctl.Exposure
+		e    pctl.KillRisk
 		want string
 	}{
-		{pctl.Exposure{}, ""},
-		{pctl.Exposure{Int3s: true}, ""},
-		{pctl.Exposure{Int3s: true, NoUprobe: no}, "breakpoints are int3s (no): " +
+		{pctl.KillRisk{}, ""},
+		{pctl.KillRisk{Int3s: true}, ""},
+		{pctl.KillRisk{Int3s: true, NoUprobe: no}, "breakpoints are int3s (no): " +
 			"harmless unless SIGKILL ends pgrab; its guard then removes them, rarely too late"},
-		{pctl.Exposure{Int3s: true, NoGuard: gone}, "breakpoints are int3s without a guard (gone): " +
+		{pctl.KillRisk{Int3s: true, NoGuard: gone}, "breakpoints are int3s without a guard (gone): " +
 			"should SIGKILL end pgrab they stay, and end the process when it comes to one"},
-		{pctl.Exposure{Int3s: true, NoUprobe: no, NoGuard: gone}, "breakpoints are int3s (no) without a guard (gone): " +
+		{pctl.KillRisk{Int3s: true, NoUprobe: no, NoGuard: gone}, "breakpoints are int3s (no) without a guard (gone): " +
 			"should SIGKILL end pgrab they stay, and end the process when it comes to one"},
 	} {
 		if got := exposed(tt.e); got != tt.want {

@@ -162,7 +162,7 @@ func TestOneOfSeveralIsRefused(t *testing.T) {
 }
 
 // exposures are the lines that say what there is instead of uprobes, where there are none.
-var exposures = regexp.MustCompile(`(?m)^pgrab: \d+: (objects that are loaded from now on are not shown|breakpoints are int3s) .*\n`)
+var killRisks = regexp.MustCompile(`(?m)^pgrab: \d+: (objects that are loaded from now on are not shown|breakpoints are int3s) .*\n`)
 
 func TestUnusableOutput(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
@@ -189,7 +189,7 @@ func TestUnusableOutput(t *testing.T) {
 		cmd := exec.Command(pgrabPath(t), "-p", strconv.Itoa(g.PID))
 		cmd.Stdout, cmd.Stderr = tt.out, &errs
 		cmd.Run()
-		got := exposures.ReplaceAllString(errs.String(), "")
+		got := killRisks.ReplaceAllString(errs.String(), "")
 		if code := cmd.ProcessState.ExitCode(); code != tt.status || got != tt.stderr {
 			t.Errorf("exit status %d, want %d; stderr %q, want %q", code, tt.status, got, tt.stderr)
 		}

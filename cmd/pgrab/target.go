@@ -22,7 +22,7 @@ type target struct {
 	skipped uint64      // hits since the last that was printed
 	failed  bool        // something has been complained about
 
-	exposure pctl.Exposure         // that the user knows of
+	killRisk pctl.KillRisk         // that the user knows of
 	places   map[uint64]pctl.Frame // what stands at addresses that were hit
 
 	mu     sync.Mutex
@@ -59,7 +59,7 @@ func (o *options) kinds() []pctl.Kind {
 		k = append(k, pctl.KindHit)
 	}
 	if len(o.breaks) != 0 {
-		// Breakpoints may come with these (tellExposure), and not come, and end.
+		// Breakpoints may come with these (tellKillRisk), and not come, and end.
 		k = append(k, pctl.KindExec, pctl.KindLoaded, pctl.KindBreakRefused, pctl.KindBreakEnd)
 	}
 	return k
@@ -77,7 +77,7 @@ func (t *target) watch(ctx context.Context) (end pctl.Event, err error) {
 		ctx = limited
 	}
 	for {
-		t.tellExposure()
+		t.tellKillRisk()
 		if _, held := t.p.Held(); !held && ctx.Err() != nil {
 			// The rest, and how it ended, is still to come. This is not left
 			// to Next, which finds an event as long as there are any. From a

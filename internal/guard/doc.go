@@ -11,7 +11,7 @@
 // a target that has executed another program, or a number that belongs to another process, is not
 // written to. A byte that is not the one that was noted stays.
 //
-// That we die is told by threads of ours, the herald (herald_linux.go), which are woken ahead of
+// That we die is told by threads of ours, the death watch (deathwatch_linux.go), which are woken ahead of
 // others where we may arrange that. The threads of the target and the guard then run at the same
 // time. A thread that reaches a trap before the guard does dies, and so does one that has executed a
 // trap which nobody has taken notice of yet. A process that was forked off the target and not yet

@@ -16,11 +16,11 @@ var (
 // A Guard has the guard process and the ledger. The zero value is ready. It may be used from any
 // goroutine.
 type Guard struct {
-	mu      sync.Mutex
-	watches int // not yet closed
-	err     error
-	herald  *herald // nil while there is no guard process
-	ledger  ledger
+	mu         sync.Mutex
+	watches    int // not yet closed
+	err        error
+	deathWatch *deathWatch // nil while there is no guard process
+	ledger     ledger
 }
 
 // Err returns why traps that are planted now would outlive us, or nil if the guard is there or is
@@ -29,7 +29,7 @@ type Guard struct {
 func (g *Guard) Err() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.herald != nil && g.err == nil && g.herald.ended() {
+	if g.deathWatch != nil && g.err == nil && g.deathWatch.ended() {
 		g.err = errGone
 	}
 	return g.err
@@ -57,10 +57,10 @@ func (g *Guard) part() {
 func (g *Guard) put(p patch) (record int, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.herald == nil && g.err == nil {
+	if g.deathWatch == nil && g.err == nil {
 		g.err = g.start()
 	}
-	if g.herald == nil {
+	if g.deathWatch == nil {
 		return 0, false
 	}
 	record, ok = g.ledger.put(p)
@@ -85,7 +85,7 @@ func (g *Guard) start() error {
 	}
 	copy(b[8*nameWord:], "ptools-guard")
 	g.ledger = newLedger(b)
-	if g.herald, err = newHerald(g.ledger.words); err != nil {
+	if g.deathWatch, err = newDeathWatch(g.ledger.words); err != nil {
 		g.stop()
 	}
 	return err
@@ -93,9 +93,9 @@ func (g *Guard) start() error {
 
 // stop undoes start.
 func (g *Guard) stop() {
-	if g.herald != nil {
-		g.herald.kill()
-		g.herald = nil
+	if g.deathWatch != nil {
+		g.deathWatch.kill()
+		g.deathWatch = nil
 	}
 	if g.ledger.raw != nil {
 		_ = syscall.Munmap(g.ledger.raw) // it is what Mmap returned

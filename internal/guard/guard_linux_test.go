@@ -104,9 +104,9 @@ func patchOther(g *Guard, pid int, addr uint64) *Watch {
 
 // pid returns the number of the guard process.
 func (g *Guard) pid() int {
-	g.herald.mu.Lock()
-	defer g.herald.mu.Unlock()
-	return g.herald.pid
+	g.deathWatch.mu.Lock()
+	defer g.deathWatch.mu.Unlock()
+	return g.deathWatch.pid
 }
 
 // waits tells what a program learns of its children that waits for any.
@@ -189,7 +189,7 @@ func TestGuardKilled(t *testing.T) {
 	}
 	pid := g.pid()
 	syscall.Kill(pid, syscall.SIGKILL)
-	<-g.herald.gone
+	<-g.deathWatch.gone
 	if err := g.Err(); err != errGone {
 		t.Errorf("error %v", err)
 	}
@@ -230,7 +230,7 @@ func TestNobodyGuarded(t *testing.T) {
 	var g Guard
 	w = g.Watch()
 	w.Planting(1, 2, 3) // of no memory
-	if g.herald != nil || g.Err() != nil {
+	if g.deathWatch != nil || g.Err() != nil {
 		t.Errorf("a guard of nothing: %v", g.Err())
 	}
 	w.Close()

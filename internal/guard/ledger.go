@@ -16,7 +16,7 @@ type patch struct {
 
 // The ledger lies in memory that is shared with the guard process: it is written without a system
 // call, and is whole at whatever instruction we die. Its first page has words of their own
-// (herald_linux.go, process_linux.go), then come records of three words: the address; what stands
+// (deathwatch_linux.go, process_linux.go), then come records of three words: the address; what stands
 // there, where the highest bit says that the record is good; the thread that writes it.
 const (
 	firstRecord = 4096 / 8 // in words

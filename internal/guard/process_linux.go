@@ -170,11 +170,11 @@ const (
 	schedResetOnFork = 1 << 30
 )
 
-// Levels of goAhead. A thread of the guard process that is woken by the end of its herald follows
+// Levels of goAhead. A thread of the guard process that is woken by the end of its death watch follows
 // it on the same processor; at the same level it would be sent to another one, which may be asleep.
 const (
-	heraldLevel = 2
-	guardLevel  = 3
+	deathWatchLevel = 2
+	guardLevel      = 3
 )
 
 // moveTo keeps the calling thread on a processor.

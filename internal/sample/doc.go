@@ -25,10 +25,10 @@
 //   - It runs, and there are no timers: it is stopped, together with the others that run, for its
 //     registers and one copy of its stack. Everything else happens when it
 //     runs again. One that stops at the end of a system call which takes less
-//     time than the interrupt is looked at a second time (brief.go).
+//     time than the interrupt is looked at a second time (shortcalls.go).
 //
 // At high rates, rounds in which nothing happens but that threads run are put off for up
-// to four milliseconds (leap.go).
+// to four milliseconds (coalesce.go).
 //
 // The time on a processor in schedstat is brought up to date only at scheduler
 // ticks and switches: a running thread shows the same line for up to 4 ms (with

@@ -27,7 +27,7 @@ type process struct {
 	names   map[int64]profile.Addr  // notes of system calls
 	waits   map[string]profile.Addr // notes of functions of the kernel
 
-	balance  balance
+	switches switchCounts
 	recent   list.List // the threads, who moved last first
 	examined []*thread // in this round
 	number   int64     // of this round
@@ -85,7 +85,7 @@ func (p *process) begin(now time.Duration) error {
 	if p.Sum != nil {
 		// Without it every round reads every thread.
 		if sum, err := p.Sum(); err == nil {
-			p.balance.sum = sum
+			p.switches.sum = sum
 		}
 	}
 	p.enrollAll()
@@ -133,7 +133,7 @@ func (p *process) open() error {
 	p.namer = newNamer(image)
 	p.refresh = refreshing{}
 	clear(p.ticking.calls)
-	p.balance.known = false
+	p.switches.known = false
 	for _, t := range p.threads {
 		t.counted, t.know, t.bottom, t.top = false, moving, 0, 0
 		p.stir(t)
@@ -248,7 +248,7 @@ func (p *process) meet(tid int) *thread {
 	if born != 0 {
 		p.rest(t) // it will be looked at with the others
 	}
-	p.balance.known = false // it may have counted as one that has ended
+	p.switches.known = false // it may have counted as one that has ended
 	return t
 }
 
@@ -256,8 +256,8 @@ func (p *process) meet(tid int) *thread {
 func (p *process) bury(t *thread) {
 	p.settleThread(t)
 	p.recent.Remove(t.place)
-	p.balance.seen -= int64(t.now.Slices)
-	p.balance.known = false // how often it was put on a processor in the end is not known
+	p.switches.seen -= int64(t.now.Slices)
+	p.switches.known = false // how often it was put on a processor in the end is not known
 	t.files.Close()
 	if p.byTID[t.tid] == t {
 		delete(p.byTID, t.tid)
@@ -301,7 +301,7 @@ func (p *process) close() {
 		t.files.Close()
 	}
 	p.threads = nil
-	p.balance.close()
+	p.switches.close()
 	p.crowd.close()
 	if p.image != nil {
 		p.namer.stop()

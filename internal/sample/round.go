@@ -20,7 +20,7 @@ func (p *process) round(ctx context.Context, now time.Duration, ticks int64) {
 	}
 	p.enroll()
 	p.looking.wanted, p.looking.maybe = p.looking.wanted[:0], p.looking.maybe[:0]
-	before := p.balance
+	before := p.switches
 	p.examineAll()
 	p.calm = p.isCalm(&before)
 	if len(p.looking.wanted)+len(p.looking.maybe) > 0 {

@@ -72,7 +72,7 @@ type Sampler struct {
 	byPID     map[int]*process
 	profile   *profile.Profile
 	cost      Cost
-	calm      leaping
+	calm      coalescing
 	kernel    map[uint64]profile.Addr // levels by address
 
 	stopped, exec, notStopped, unseen profile.Addr
@@ -82,7 +82,7 @@ type Sampler struct {
 // held at a rendezvous once Run has called Begun.
 func New(sources []*Source, o *Options) *Sampler {
 	s := &Sampler{
-		profile: profile.New(), calm: leaping{patience: minPatience},
+		profile: profile.New(), calm: coalescing{patience: minPatience},
 		byPID: make(map[int]*process), kernel: make(map[uint64]profile.Addr),
 	}
 	if o != nil {
@@ -194,11 +194,11 @@ func (s *Sampler) round(ctx context.Context) {
 		if p.ended() {
 			continue
 		}
-		p.round(ctx, now, 1+s.sched.leapt)
+		p.round(ctx, now, 1+s.sched.coalesced)
 		threads += len(p.threads)
 		calm = calm && p.calm
 	}
-	s.leap(calm)
+	s.coalesce(calm)
 	if s.opt.Progress != nil {
 		s.opt.Progress(&Progress{
 			Elapsed: now - s.sched.start, Rounds: s.sched.taken, Late: s.sched.late + s.sched.missed,

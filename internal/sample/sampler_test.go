@@ -98,9 +98,9 @@ func TestOneStopForAHiddenRegister(t *testing.T) {
 	}
 }
 
-// TestFragileCallsAreNotInterrupted: whatever it would tell.
-func TestFragileCallsAreNotInterrupted(t *testing.T) {
-	for nr, name := range fragile {
+// TestCallsThatGiveEINTRAreNotInterrupted: whatever it would tell.
+func TestCallsThatGiveEINTRAreNotInterrupted(t *testing.T) {
+	for nr, name := range givesEINTR {
 		w := newWorld(1)
 		th := w.threads[100]
 		th.block(nr, 0x10, 0x11)

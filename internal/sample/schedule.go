@@ -22,7 +22,7 @@ type Clock interface {
 type schedule struct {
 	start, period time.Duration
 	next          int64         // number of the tick that comes next
-	leapt         int64         // ticks before it that its round shall take too
+	coalesced     int64         // ticks before it that its round shall take too
 	phase         time.Duration // its phase, in (0, period]
 	random        func(n int64) int64
 
@@ -61,20 +61,20 @@ func (s *schedule) take(now time.Duration) {
 	s.draw()
 }
 
-// leap puts the next round off by n ticks, which it shall take too.
-func (s *schedule) leap(n int64) {
+// coalesce puts the next round off by n ticks, which it shall take too.
+func (s *schedule) coalesce(n int64) {
 	s.next += n
-	s.leapt = n
+	s.coalesced = n
 }
 
 // landed says whether a round could take the ticks that it was put off by.
 func (s *schedule) landed(all bool) {
 	if all {
-		s.taken += s.leapt
+		s.taken += s.coalesced
 	} else {
-		s.missed += s.leapt
+		s.missed += s.coalesced
 	}
-	s.leapt = 0
+	s.coalesced = 0
 }
 
 // monotonic is the clock of the machine.

@@ -41,7 +41,7 @@ func TestShares(t *testing.T) {
 
 // spoiled is by how much the shares of functions that take some ten microseconds between system
 // calls, as mix makes them to ask for its CPU time, may be wrong without timers: stops come to the
-// end of the calls (brief.go).
+// end of the calls (shortcalls.go).
 const spoiled = 0.02
 
 func shares(t *testing.T, use UseTimers, program string, of []division) {

@@ -201,8 +201,8 @@ func TestReconcile(t *testing.T) {
 	}
 }
 
-// TestLeapChangesNothing: rounds that were put off give the profile that all rounds give.
-func TestLeapChangesNothing(t *testing.T) {
+// TestCoalescingChangesNothing: rounds that were put off give the profile that all rounds give.
+func TestCoalescingChangesNothing(t *testing.T) {
 	const period, rounds = time.Millisecond, 1001
 	profileOf := func(each func(*Sample)) (string, string, int) {
 		w := newWorld(20)
@@ -225,9 +225,9 @@ func TestLeapChangesNothing(t *testing.T) {
 	}
 }
 
-// TestLeapOverAWakeUp: where a thread has woken in between, ticks of the schedule are missed, and counted as
+// TestCoalesceOverAWakeUp: where a thread has woken in between, ticks of the schedule are missed, and counted as
 // that; after some times rounds are hardly put off any more.
-func TestLeapOverAWakeUp(t *testing.T) {
+func TestCoalesceOverAWakeUp(t *testing.T) {
 	const period, rounds = time.Millisecond, 4000
 	w := newWorld(20)
 	spin := w.spinning(rand.New(rand.NewPCG(5, 5)), 1, period)

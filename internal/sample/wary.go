@@ -42,7 +42,7 @@ func (p *process) waryOf(t *thread) bool {
 // spoils reports whether a stop harms a call: it returns EINTR, its timeout begins again, or it returns less than
 // it was asked for.
 func (p *process) spoils(call *procfs.Syscall) bool {
-	_, spoils := fragile[call.Nr]
+	_, spoils := givesEINTR[call.Nr]
 	return spoils || p.shortens(call.Nr, call.Args)
 }
 

@@ -84,7 +84,7 @@ func (c *Controller) firstImage(ctx context.Context) error {
 func (c *Controller) openBell() (err error) {
 	if c.bell, err = ptrace.NewBell(); err == nil {
 		c.alarm.init(c.bell, ringAgain)
-		c.awake.init(c.bell, c.opt.KeepAwake)
+		c.latency.init(c.bell, c.opt.KeepAwake)
 	}
 	return err
 }
@@ -293,5 +293,5 @@ func (c *Controller) pollNow() (ptrace.Stop, error) {
 		c.stolen = c.stolen[1:]
 		return s, nil
 	}
-	return c.hear(false)
+	return c.wait(false)
 }

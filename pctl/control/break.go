@@ -44,14 +44,14 @@ func (h *Hit) Executed() bool { return h.b.bp != nil && h.b.bp.After() }
 
 // Late reports that the thread has gone on since and stands elsewhere, with the
 // registers that it has there: it blocked the signal of the uprobe.
-func (h *Hit) Late() bool { return h.Executed() && !h.t.arrival.behind }
+func (h *Hit) Late() bool { return h.Executed() && !h.t.uprobe.behind }
 
 // After returns the registers that the thread goes on with unless SetRegs changes them:
 // those of Regs, or, behind an instruction that was Executed, those that it has left.
 // They may be read until the handler returns.
 func (h *Hit) After() *ptrace.Regs {
-	if h.t.arrival.behind {
-		return &h.t.arrival.after
+	if h.t.uprobe.behind {
+		return &h.t.uprobe.after
 	}
 	return &h.t.regs
 }
@@ -352,7 +352,7 @@ func (c *Controller) writeAt(p []byte, addr int64) (int, error) {
 	probes := c.probes.inUse()
 	c.hideLeaving()
 	if probes > 0 {
-		if err := c.siftOnce(); err != nil {
+		if err := c.seizeNewbornOnce(); err != nil {
 			return 0, err
 		}
 	}
@@ -360,7 +360,7 @@ func (c *Controller) writeAt(p []byte, addr int64) (int, error) {
 		return 0, err
 	}
 	if c.probes.inUse() < probes {
-		c.exposure.int3(errTextChanged)
+		c.killRisk.int3(errTextChanged)
 	}
 	return len(p), nil
 }

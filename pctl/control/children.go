@@ -127,7 +127,7 @@ func (c *Controller) takeUnattached(child int, r role) {
 	case roleThread:
 		r := newReaper()
 		defer r.close()
-		c.seizePass([]int{child}, r) // refused: of another owner since, as in sift
+		c.seizePass([]int{child}, r) // refused: of another owner since, as in seizeNewborn
 	case roleSharer:
 		if c.seizeOne(child) == nil { // otherwise seizeSharers refuses
 			c.add(child, roleSharer, stateRunning)

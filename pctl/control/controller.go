@@ -114,38 +114,38 @@ type Controller struct {
 	strangers map[int]bool // processes that are known not to share the target's memory (survey)
 	ground    ground
 
-	opt     Options
-	trace   *Trace // nil: off
-	start   uint64 // of the target that was attached to, in ticks since boot
-	own     bool   // a child of this program that it will want to wait for
-	created bool   // by us
-	started bool   // a created process has been through its first exec
-	sifted  bool   // each thread of the target, and whoever is about to get a copy of its memory, is traced
-	alone   bool   // so are the processes that share its memory, if any
-	threads map[int]*thread
-	early   map[int]role // seen before their creator's event announced them
-	changes int          // how often the leader seems to have been replaced while it was seized
-	stolen  []ptrace.Stop
-	unread  int            // thread whose report has been looked at only (hear)
-	holds   int            // reasons for everybody to stand still
-	awaited int            // held threads that have not stopped yet
-	resumed bool           // the last group stop is over, and no signal was delivered since that begins another
-	stops   uint64         // group stops that were told
-	points  notify.Points  // rendezvous still wanted
-	seen    []*thread      // work space of Look
-	here    []notify.Point // rendezvous due at this place
-	ending  bool           // the target is gone, what was traced for its sake is let go
-	parting bool           // each thread is detached as soon as it stops
-	left    bool           // a thread could not be detached
-	asleep  int            // so many of those sleep uninterruptibly
-	leaving bool           // being left stopped, by a SIGSTOP of ours
-	over    bool
-	freed   notify.Event // that tells of the release, when nobody is traced any more
-	lastEnd ptrace.Stop  // of a thread of the target
-	spin    spinner
-	awake   awake
-	alert   alert
-	alarm   alarm
+	opt           Options
+	trace         *Trace // nil: off
+	start         uint64 // of the target that was attached to, in ticks since boot
+	own           bool   // a child of this program that it will want to wait for
+	created       bool   // by us
+	started       bool   // a created process has been through its first exec
+	newbornSeized bool   // each thread of the target, and whoever is about to get a copy of its memory, is traced
+	alone         bool   // so are the processes that share its memory, if any
+	threads       map[int]*thread
+	early         map[int]role // seen before their creator's event announced them
+	changes       int          // how often the leader seems to have been replaced while it was seized
+	stolen        []ptrace.Stop
+	unread        int            // thread whose report has been looked at only (wait.go)
+	holds         int            // reasons for everybody to stand still
+	awaited       int            // held threads that have not stopped yet
+	resumed       bool           // the last group stop is over, and no signal was delivered since that begins another
+	stops         uint64         // group stops that were told
+	points        notify.Points  // rendezvous still wanted
+	seen          []*thread      // work space of Look
+	here          []notify.Point // rendezvous due at this place
+	ending        bool           // the target is gone, what was traced for its sake is let go
+	parting       bool           // each thread is detached as soon as it stops
+	left          bool           // a thread could not be detached
+	asleep        int            // so many of those sleep uninterruptibly
+	leaving       bool           // being left stopped, by a SIGSTOP of ours
+	over          bool
+	freed         notify.Event // that tells of the release, when nobody is traced any more
+	lastEnd       ptrace.Stop  // of a thread of the target
+	spin          spinner
+	latency       cpuLatency
+	alert         alert
+	alarm         alarm
 
 	mem          memory
 	user         bkpt.Memory // the same as the target itself may use it
@@ -158,7 +158,7 @@ type Controller struct {
 	backRegs     ptrace.Regs // of the one that was reported last
 	reserved     bool        // the table has been given its scratch area, or there is none
 	probes       probes
-	exposure     exposure
+	killRisk     killRisk
 	breaks       map[uint64][]*Break
 	symbolic     []*SymbolBreak
 	catches      []*Catch
@@ -243,7 +243,7 @@ func (c *Controller) main(start func(*Controller) error, started chan<- error, f
 	close(found)
 	ptrace.Prompt()
 	defer c.end()
-	defer c.awake.close()
+	defer c.latency.close()
 	defer c.closeQueue(ErrReleased)
 	c.tid.Store(int64(ptrace.ThreadID()))
 	defer c.tid.Store(0) // another thread may get the number

@@ -49,7 +49,7 @@ func (c *Controller) create(cmd *Command) error {
 	if err != nil {
 		return filtered(err)
 	}
-	c.pid, c.created, c.sifted, c.alone = child.PID, true, true, true
+	c.pid, c.created, c.newbornSeized, c.alone = child.PID, true, true, true
 	if err := c.openBell(); err != nil {
 		child.Abandon()
 		return err

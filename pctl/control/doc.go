@@ -26,7 +26,7 @@
 // # Re-entry
 //
 // Reports are also dispatched while another one is being handled: what needs everybody to stand, or one
-// thread to make a step, waits for reports itself (until, await and gather, and with them stopAll, resumeAll, hit,
+// thread to make a step, waits for reports itself (until, await and collect, and with them stopAll, resumeAll, hit,
 // nextPoint and resume). The rules for what comes after such a wait:
 //
 //   - The process may be over: c.over is looked at first.
@@ -42,7 +42,7 @@
 // the instruction does, by a copy of it elsewhere, or, for the very few that can be
 // neither, by a step in place with everybody stopped (step.go). At no moment can
 // another thread run past the breakpoint unseen. While the process stands still, no
-// int3 is in its text. A kernel uprobe (probes.go, arrival.go) stays there; its thread
+// int3 is in its text. A kernel uprobe (probes.go, uprobehit.go) stays there; its thread
 // stops behind the instruction, and needs no moving off.
 //
 // A hit is reported once for each execution of the instruction. An execution that a

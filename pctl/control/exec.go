@@ -64,7 +64,7 @@ func (c *Controller) dropThreads() {
 }
 
 // regain takes control anew of a target that lives although nobody of it is traced any more: a thread that
-// was made untraced (sift) has executed a program, which has ended all others. That program has run a
+// was made untraced (newborn.go) has executed a program, which has ended all others. That program has run a
 // little way already. It reports false if there is nothing to regain.
 func (c *Controller) regain() bool {
 	st, err := procfs.ReadStat(c.pid)
@@ -175,7 +175,7 @@ func (c *Controller) openMemory() error {
 	if !m.Writable() {
 		c.mem = pokedMemory{m, c}
 	}
-	c.exposure.writable(m.Writable())
+	c.killRisk.writable(m.Writable())
 	c.watch.Bind(m)
 	return nil
 }
@@ -197,7 +197,7 @@ func (c *Controller) noMemory(err error) {
 // the old one. alone says that nobody can have got the new one without our knowledge.
 func (c *Controller) newImage(alone bool) {
 	c.stopped.Store(0)
-	c.imageNew, c.sifted, c.alone = true, alone, alone
+	c.imageNew, c.newbornSeized, c.alone = true, alone, alone
 	armed := c.table.Armed()
 	if !c.mem.Stale() {
 		c.disarm()
@@ -206,7 +206,7 @@ func (c *Controller) newImage(alone bool) {
 	if armed {
 		c.arm()
 	}
-	c.exposure.reset()
+	c.killRisk.reset()
 	c.probes.forget()
 	err := c.openMemory()
 	if err == nil {

@@ -32,7 +32,7 @@ func TestSetAgain(t *testing.T) {
 			breaks = append(breaks, b)
 		}
 		if n := c.probes.stop.Len(); n != places+1 { // one is the linker's
-			t.Errorf("%d probes, want %d: %+v", n, places+1, c.Exposure())
+			t.Errorf("%d probes, want %d: %+v", n, places+1, c.KillRisk())
 		}
 	}
 	again := func() {

@@ -40,7 +40,7 @@ func (c *Controller) followLinker() {
 	}
 	var refused error
 	c.linker.brk, refused = c.addBreak(at.Break, func(*Hit) { c.linkerCalled() }, p)
-	c.exposure.unseen(refused)
+	c.killRisk.unseen(refused)
 	if at.Published {
 		c.knowObjects()
 	} else {

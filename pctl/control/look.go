@@ -45,7 +45,7 @@ func (c *Controller) LookIf(ctx context.Context, tids []int, ready func(tid int)
 		}
 		c.seen = pending
 		before := l.pending
-		c.gather(pending, func(t *thread) bool { return t.look == &l }, func() {
+		c.collect(pending, func(t *thread) bool { return t.look == &l }, func() {
 			switch {
 			case over != nil && over():
 				c.missPending(&l)

@@ -20,7 +20,7 @@ func (c *Controller) loop() {
 			c.waiting.Store(true)
 			if !c.queued() {
 				c.beAlert()
-				s, err = c.hear(true)
+				s, err = c.wait(true)
 				c.calmFor(s, err)
 			}
 			c.waiting.Store(false)
@@ -40,7 +40,7 @@ func (c *Controller) poll() (ptrace.Stop, error) {
 	}
 	c.alert.thread.Off()
 	for start := time.Now(); ; {
-		s, err := c.hear(false)
+		s, err := c.wait(false)
 		if err != nil || s.Kind != ptrace.KindNone {
 			c.spin.hit()
 			return s, err
@@ -55,11 +55,11 @@ func (c *Controller) poll() (ptrace.Stop, error) {
 	}
 }
 
-// report handles what hear returned.
+// report handles what wait returned.
 func (c *Controller) report(s ptrace.Stop, err error) {
 	switch {
 	case err == syscall.EINTR:
-		c.awake.check()
+		c.latency.check()
 	case err != nil:
 		c.lost(err)
 	case s.Kind != ptrace.KindNone:
@@ -83,7 +83,7 @@ func (c *Controller) until(cond func() bool, tick func()) bool {
 			ringing = true
 			defer c.alarm.start()()
 		}
-		s, err := c.hear(true)
+		s, err := c.wait(true)
 		c.report(s, err)
 		if tick != nil && err == syscall.EINTR {
 			tick()
@@ -111,7 +111,7 @@ func (c *Controller) dispatch(s ptrace.Stop) {
 	}
 	t.m.stop(s.Kind, s.Signal)
 	c.trace.heard(t, s)
-	t.regOK, t.dirty, t.parked, t.stuck, t.arrival.behind = false, false, false, 0, false
+	t.regOK, t.dirty, t.parked, t.stuck, t.uprobe.behind = false, false, false, 0, false
 	t.vfork = false // who waits there reports nothing before the end of that
 	t.back = s.Back && c.wasSetBack(t)
 	if t.role == roleCopy {
@@ -148,8 +148,8 @@ func (c *Controller) settle(t *thread) {
 	if t.look != nil {
 		c.visit(t)
 	}
-	if t.arrival.due && t.m.holds == 0 {
-		c.reportArrival(t)
+	if t.uprobe.due && t.m.holds == 0 {
+		c.reportUprobeHit(t)
 		if t.m.state != stateStopped || c.threads[t.tid] != t {
 			return
 		}

@@ -49,7 +49,7 @@ func (c *Controller) detachEach() {
 			c.interrupt(t, t.m.ask())
 			pending = append(pending, t)
 		}
-		c.gather(pending, func(t *thread) bool { return c.threads[t.tid] == t }, func() {
+		c.collect(pending, func(t *thread) bool { return c.threads[t.tid] == t }, func() {
 			for _, t := range c.threads {
 				if c.unresponsive(t, stuckForLeaving) || sampled[t] && c.starved(t) {
 					c.abandon(t)
@@ -109,7 +109,7 @@ func (c *Controller) starved(t *thread) bool {
 // trap that was not dealt with, and meets none any more.
 func (c *Controller) stopAwake() {
 	c.holds++
-	c.sifted = true // no trap is planted any more
+	c.newbornSeized = true // no trap is planted any more
 	if c.probes.signals != nil {
 		c.probes.signals.Switch(false)
 	}
@@ -139,7 +139,7 @@ func (c *Controller) stopAwake() {
 // restful reports whether a thread sleeps in a system call of its own making, and none of our
 // signals waits for it: it can be left to the kernel when the traps are out of the text.
 func (c *Controller) restful(t *thread) bool {
-	if t.m.state != stateRunning || t.step != nil || t.stepTrap || t.inSlot || t.arrival.unmasked || !c.kernelMay(t) {
+	if t.m.state != stateRunning || t.step != nil || t.stepTrap || t.inSlot || t.uprobe.unmasked || !c.kernelMay(t) {
 		return false
 	}
 	pid := c.pidOf(t)

@@ -20,7 +20,7 @@ func (c *Controller) detachAll() {
 	if c.over {
 		return
 	}
-	c.takeArrivals()
+	c.takeUprobeHits()
 	c.awaitStanding()
 	c.liftAll()
 	for _, t := range c.threads {

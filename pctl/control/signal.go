@@ -97,7 +97,7 @@ func (c *Controller) eventStopped(t *thread) {
 			c.publish(notify.Event{Kind: notify.GroupContinue, TID: t.tid, Signal: int(syscall.SIGCONT)})
 		}
 	default:
-		if c.trapPending(t) || c.arrivalPending(t) {
+		if c.trapPending(t) || c.uprobeHitPending(t) {
 			// It has executed a trap that the kernel reports after this stop.
 			c.awaitTrap(t)
 			return

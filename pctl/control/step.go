@@ -85,7 +85,7 @@ func restarts(t *thread, kind ptrace.Kind) bool {
 func (c *Controller) stepOff(t *thread) bool {
 	b := t.over
 	t.over = nil
-	c.awake.hit()
+	c.latency.hit()
 	if c.loadRegs(t) != nil || t.regs.PC() != b.Addr || !b.Armed() {
 		return true
 	}

@@ -66,7 +66,7 @@ type thread struct {
 	stepTrap bool             // the SIGTRAP of a finished step is its next report
 	inSlot   bool             // was sent into a scratch slot, from which it comes back by itself
 	marks    []mark           // hits that are reported and will be made again
-	arrival  arrival          // at a uprobe
+	uprobe   uprobeHit        // at a uprobe
 	back     bool             // has been set back in front of the int3 that it is stopped by
 	rewound  rewound
 	call     blockedCall
@@ -122,8 +122,8 @@ func (c *Controller) loadRegs(t *thread) error {
 
 // flushRegs writes changed registers back.
 func (c *Controller) flushRegs(t *thread) error {
-	if t.arrival.behind {
-		c.leaveArrival(t)
+	if t.uprobe.behind {
+		c.leaveUprobeHit(t)
 	}
 	if !t.dirty {
 		return nil

@@ -104,12 +104,12 @@ func (c *Controller) place(addr uint64, p purpose) (*bkpt.Breakpoint, error) {
 	if c.foreignTrap(addr) {
 		return nil, ErrForeignTrap
 	}
-	if err := c.siftOnce(); err != nil {
+	if err := c.seizeNewbornOnce(); err != nil {
 		return nil, err
 	}
 	bp, err := c.table.Add(addr)
 	if err == nil {
-		c.exposure.int3(refused)
+		c.killRisk.int3(refused)
 	}
 	return bp, err
 }
@@ -160,11 +160,11 @@ func (c *Controller) stopAt(bp *bkpt.Breakpoint) error {
 		return err
 	}
 	refused := err
-	if err = c.siftOnce(); err != nil {
+	if err = c.seizeNewbornOnce(); err != nil {
 		return err
 	}
 	if err = c.table.Change(bp, c.table.Int3()); err == nil {
-		c.exposure.int3(refused)
+		c.killRisk.int3(refused)
 	}
 	return err
 }

@@ -1,12 +1,12 @@
 package sample
 
-// fragile lists the x86-64 system calls that a thread is not taken out of: an
+// givesEINTR lists the x86-64 system calls that a thread is not taken out of: an
 // interrupt, even one without a signal handler, makes them return EINTR instead
 // of restarting (signal(7), "Interruption of system calls and library functions
 // by stop signals"). A controller can put a thread back in front of such a call,
 // but its relative timeout then begins again. For a thread that waits in one of
 // these, what a passive look shows is all that is shown.
-var fragile = map[int64]string{
+var givesEINTR = map[int64]string{
 	232: "epoll_wait",  // ep_poll returns -EINTR
 	281: "epoll_pwait", // the same
 	441: "epoll_pwait2",

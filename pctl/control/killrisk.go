@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// Exposure is what becomes of the target's breakpoints when we are killed, and what was not done because of that.
+// KillRisk is what becomes of the target's breakpoints when we are killed, and what was not done because of that.
 // Uprobes, and a target that is killed with us, leave it zero.
-type Exposure struct {
+type KillRisk struct {
 	// Int3s: some are int3 instructions. A thread that comes to one before it is out
 	// of the text, or has run into one and was not answered, ends the target.
 	Int3s bool
@@ -25,8 +25,8 @@ var (
 	errUnwritable = errors.New("/proc/PID/mem may not be opened: needs CAP_DAC_OVERRIDE beside CAP_SYS_PTRACE")
 )
 
-// exposure keeps it. Any goroutine may read.
-type exposure struct {
+// killRisk keeps it. Any goroutine may read.
+type killRisk struct {
 	mu       sync.Mutex
 	int3s    bool
 	noUprobe error
@@ -35,7 +35,7 @@ type exposure struct {
 }
 
 // unseen notes that the run-time linker is not followed, if refused is not nil.
-func (x *exposure) unseen(refused error) {
+func (x *killRisk) unseen(refused error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.noLoads == nil || refused == nil || x.noLoads.Error() != refused.Error() { // else nothing has changed
@@ -45,7 +45,7 @@ func (x *exposure) unseen(refused error) {
 
 // int3 notes a breakpoint that is an int3, because of refused if that is not nil. The
 // first reason is kept.
-func (x *exposure) int3(refused error) {
+func (x *killRisk) int3(refused error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.int3s = true
@@ -55,7 +55,7 @@ func (x *exposure) int3(refused error) {
 }
 
 // writable notes whether the guard could write to the present address space.
-func (x *exposure) writable(ok bool) {
+func (x *killRisk) writable(ok bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.noGuard = nil
@@ -65,23 +65,23 @@ func (x *exposure) writable(ok bool) {
 }
 
 // reset is for an address space without breakpoints.
-func (x *exposure) reset() {
+func (x *killRisk) reset() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.int3s, x.noUprobe = false, nil
 }
 
-// Exposure returns what the breakpoints that were set in the present program mean for
+// KillRisk returns what the breakpoints that were set in the present program mean for
 // it. Any goroutine may call, also when control has ended: then it tells what was.
-func (c *Controller) Exposure() Exposure {
-	x := &c.exposure
+func (c *Controller) KillRisk() KillRisk {
+	x := &c.killRisk
 	x.mu.Lock()
-	e := Exposure{Int3s: x.int3s, NoUprobe: x.noUprobe, NoLoads: x.noLoads}
+	e := KillRisk{Int3s: x.int3s, NoUprobe: x.noUprobe, NoLoads: x.noLoads}
 	noGuard := x.noGuard
 	x.mu.Unlock()
 	switch {
 	case c.opt.Mode == ModeKill:
-		return Exposure{NoLoads: e.NoLoads}
+		return KillRisk{NoLoads: e.NoLoads}
 	case !e.Int3s:
 	case c.opt.Guard == nil:
 		e.NoGuard = errNoGuard

@@ -18,8 +18,8 @@ import (
 // It is read as soon as the thread has been set back in front of it: mostly by PeekWaitBack,
 // before anything else is done, and else in trapped.
 
-// hear returns a report, or waits for one.
-func (c *Controller) hear(block bool) (ptrace.Stop, error) {
+// wait returns a report, or waits for one.
+func (c *Controller) wait(block bool) (ptrace.Stop, error) {
 	lives := c.opt.Mode != ModeKill
 	if !lives && !c.own {
 		return ptrace.Wait(block)
@@ -78,9 +78,9 @@ func (c *Controller) back(tid int) int {
 	return slices.IndexFunc(c.backs, func(b ptrace.Back) bool { return b.TID == tid })
 }
 
-// hearFrom is hear for one thread, which is being stopped. Unless there are breakpoints it
+// waitTID is wait for one thread, which is being stopped. Unless there are breakpoints it
 // has nothing to report that would not be read at once.
-func (c *Controller) hearFrom(tid int, block bool) (ptrace.Stop, error) {
+func (c *Controller) waitTID(tid int, block bool) (ptrace.Stop, error) {
 	if i := c.back(tid); i >= 0 {
 		return c.handOut(i), nil
 	}

@@ -68,7 +68,7 @@ func (c *Controller) stopRest() {
 		}
 	}
 	c.await(stuckFor)
-	c.sift()
+	c.seizeNewborn()
 	// Who was forked has our traps, and is cleaned of those that the table still knows.
 	if c.until(func() bool { return !c.copies() }, nil) {
 		c.disarm()
@@ -132,7 +132,7 @@ func (c *Controller) await(patience int) {
 			}
 		}
 		before := c.awaited
-		c.gather(pending, func(t *thread) bool { return t.awaited }, func() {
+		c.collect(pending, func(t *thread) bool { return t.awaited }, func() {
 			// As long as some stop, the others are only waiting for a processor.
 			if c.awaited == before {
 				c.parkStuck(patience)

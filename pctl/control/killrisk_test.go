@@ -9,23 +9,23 @@ import (
 	"ptools/pctl/notify"
 )
 
-// TestExposure: it is told why a breakpoint is no uprobe and that nobody guards, of the present program
+// TestKillRisk: it is told why a breakpoint is no uprobe and that nobody guards, of the present program
 // and where it matters.
-func TestExposure(t *testing.T) {
+func TestKillRisk(t *testing.T) {
 	needX86(t)
 	needUprobes(t)
 	exe := ptest.BuildC(t, "calls.c")
 	for _, tt := range []struct {
 		name, symbol string
 		o            Options
-		want         Exposure
+		want         KillRisk
 	}{
-		{"uprobe", "f_push", Options{}, Exposure{}},
-		{"no breakpoint", "", Options{Trap: TrapInt3, Guard: new(guard.Guard)}, Exposure{}},
-		{"int3", "f_push", Options{Trap: TrapInt3, Guard: new(guard.Guard)}, Exposure{Int3s: true}},
-		{"int3 without guard", "f_push", Options{Trap: TrapInt3}, Exposure{Int3s: true, NoGuard: errNoGuard}},
-		{"int3 instead", "f_cpuid", Options{}, Exposure{Int3s: true, NoUprobe: errNotProbeable, NoGuard: errNoGuard}},
-		{"killed with us", "f_cpuid", Options{Mode: ModeKill}, Exposure{}},
+		{"uprobe", "f_push", Options{}, KillRisk{}},
+		{"no breakpoint", "", Options{Trap: TrapInt3, Guard: new(guard.Guard)}, KillRisk{}},
+		{"int3", "f_push", Options{Trap: TrapInt3, Guard: new(guard.Guard)}, KillRisk{Int3s: true}},
+		{"int3 without guard", "f_push", Options{Trap: TrapInt3}, KillRisk{Int3s: true, NoGuard: errNoGuard}},
+		{"int3 instead", "f_cpuid", Options{}, KillRisk{Int3s: true, NoUprobe: errNotProbeable, NoGuard: errNoGuard}},
+		{"killed with us", "f_cpuid", Options{Mode: ModeKill}, KillRisk{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			g := ptest.StartWith(t, &ptest.Options{Foreign: true}, exe, "-f", "all")
@@ -40,7 +40,7 @@ func TestExposure(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			got := c.Exposure()
+			got := c.KillRisk()
 			if got.Int3s != tt.want.Int3s || !errors.Is(got.NoUprobe, tt.want.NoUprobe) || !errors.Is(got.NoGuard, tt.want.NoGuard) {
 				t.Errorf("%+v, want %+v", got, tt.want)
 			}
@@ -48,8 +48,8 @@ func TestExposure(t *testing.T) {
 	}
 }
 
-// TestExposureOfText: a probe in text that a client writes to becomes an int3.
-func TestExposureOfText(t *testing.T) {
+// TestKillRiskOfText: a probe in text that a client writes to becomes an int3.
+func TestKillRiskOfText(t *testing.T) {
 	needX86(t)
 	needUprobes(t)
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "calls.c"), "-f", "push")
@@ -59,7 +59,7 @@ func TestExposureOfText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e := c.Exposure(); e.Int3s {
+	if e := c.KillRisk(); e.Int3s {
 		t.Errorf("before: %+v", e)
 	}
 	at, text := int64(b.Addrs()[0]), make([]byte, 4)
@@ -69,13 +69,13 @@ func TestExposureOfText(t *testing.T) {
 	if _, err := c.WriteAt(text, at); err != nil {
 		t.Fatal(err)
 	}
-	if e := c.Exposure(); !e.Int3s || !errors.Is(e.NoUprobe, errTextChanged) {
+	if e := c.KillRisk(); !e.Int3s || !errors.Is(e.NoUprobe, errTextChanged) {
 		t.Errorf("after: %+v", e)
 	}
 }
 
-// TestExposureAfterExec: the breakpoints of another program are no danger to this one.
-func TestExposureAfterExec(t *testing.T) {
+// TestKillRiskAfterExec: the breakpoints of another program are no danger to this one.
+func TestKillRiskAfterExec(t *testing.T) {
 	needX86(t)
 	bus := notify.NewBus()
 	stops := bus.Subscribe(notify.Stopped)
@@ -95,7 +95,7 @@ func TestExposureAfterExec(t *testing.T) {
 	if _, err := c.Break(bg, pc, nil); err != nil {
 		t.Fatal(err)
 	}
-	if e := c.Exposure(); !e.Int3s || e.NoGuard == nil {
+	if e := c.KillRisk(); !e.Int3s || e.NoGuard == nil {
 		t.Errorf("before: %+v", e)
 	}
 	if err := c.StopAt(bg, notify.PointExec); err != nil {
@@ -107,7 +107,7 @@ func TestExposureAfterExec(t *testing.T) {
 	if e := next(t, stops); e.Point != notify.PointExec {
 		t.Fatalf("%+v", e)
 	}
-	if e := c.Exposure(); e != (Exposure{}) {
+	if e := c.KillRisk(); e != (KillRisk{}) {
 		t.Errorf("after: %+v", e)
 	}
 	finish(t, c, out)

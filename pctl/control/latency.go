@@ -20,14 +20,14 @@ const (
 	oftenTime = 64 * time.Millisecond
 )
 
-// awake keeps the idle processors of the machine from sleeping while breakpoints are
+// cpuLatency keeps the idle processors of the machine from sleeping while breakpoints are
 // hit often. Each hit sends two threads to sleep in turn, ours and the one that hit,
 // and wakes the other; what that costs is mostly the way of its processor out of a
 // sleeping state, on a virtual machine the way through the hypervisor as well. A
 // processor that may not sleep polls for work instead (drivers/cpuidle/poll_state.c)
 // and has it at once. Unlike polling of ours, that keeps nobody from running. All
 // methods must be called from the control goroutine.
-type awake struct {
+type cpuLatency struct {
 	wanted bool
 	device *os.File // nil: not needed yet
 	on     bool
@@ -37,14 +37,14 @@ type awake struct {
 	stop   func() // of the alarm
 }
 
-func (a *awake) init(bell *ptrace.Bell, wanted bool) {
+func (a *cpuLatency) init(bell *ptrace.Bell, wanted bool) {
 	if a.wanted = wanted; wanted {
 		a.alarm.init(bell, oftenTime)
 	}
 }
 
 // hit is called at each hit.
-func (a *awake) hit() {
+func (a *cpuLatency) hit() {
 	if a.hits++; a.hits < oftenHits || !a.wanted {
 		return
 	}
@@ -58,7 +58,7 @@ func (a *awake) hit() {
 
 // open opens the device the first time: opening wakes every processor, too. It belongs
 // to root; without it hits only take longer.
-func (a *awake) open() bool {
+func (a *cpuLatency) open() bool {
 	if a.device == nil {
 		f, err := os.OpenFile(latencyDevice, os.O_WRONLY, 0)
 		if err != nil {
@@ -71,7 +71,7 @@ func (a *awake) open() bool {
 }
 
 // check is called when the alarm, or any other bell, has ended a wait.
-func (a *awake) check() {
+func (a *cpuLatency) check() {
 	if a.on && time.Since(a.since) > oftenTime {
 		a.on = false
 		a.stop()
@@ -82,7 +82,7 @@ func (a *awake) check() {
 // noLatency is no request (PM_QOS_CPU_LATENCY_DEFAULT_VALUE).
 const noLatency = 2000 * 1000 * 1000
 
-func (a *awake) ask(micros uint32) bool {
+func (a *cpuLatency) ask(micros uint32) bool {
 	var b [4]byte
 	binary.NativeEndian.PutUint32(b[:], micros)
 	_, err := a.device.Write(b[:])
@@ -90,7 +90,7 @@ func (a *awake) ask(micros uint32) bool {
 }
 
 // close withdraws the request.
-func (a *awake) close() {
+func (a *cpuLatency) close() {
 	if a.on {
 		a.on = false
 		a.stop()

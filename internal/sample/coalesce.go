@@ -9,22 +9,22 @@ import "time"
 // gone to wait or woken since the last one takes one tick, and those before it are missed;
 // the more often that happens the longer it takes until one is put off again.
 
-// leaping says when to put off a round.
-type leaping struct {
+// coalescing says when to put off a round.
+type coalescing struct {
 	rounds   int // calm ones since the last that was not
 	patience int // so many it takes
 }
 
 const (
-	maxLeap     = 4 * time.Millisecond // from round to round
-	minPatience = 8
-	maxPatience = 1024
+	maxCoalesced = 4 * time.Millisecond // from round to round
+	minPatience  = 8
+	maxPatience  = 1024
 )
 
-// leap decides about the next round after one of which it is known whether it was calm.
-func (s *Sampler) leap(calm bool) {
+// coalesce decides about the next round after one of which it is known whether it was calm.
+func (s *Sampler) coalesce(calm bool) {
 	l := &s.calm
-	if s.sched.leapt > 0 {
+	if s.sched.coalesced > 0 {
 		s.sched.landed(calm)
 		if !calm {
 			l.patience = min(2*l.patience, maxPatience)
@@ -33,20 +33,20 @@ func (s *Sampler) leap(calm bool) {
 	if l.rounds++; !calm {
 		l.rounds = 0
 	}
-	n := int64(maxLeap/s.opt.Period) - 1
+	n := int64(maxCoalesced/s.opt.Period) - 1
 	if n <= 0 || l.rounds < l.patience || len(s.processes) > 1 || s.opt.Each != nil {
 		return
 	}
 	if s.opt.For > 0 && s.sched.due()+time.Duration(n)*s.opt.Period > s.sched.start+s.opt.For {
 		return
 	}
-	s.sched.leap(n)
+	s.sched.coalesce(n)
 }
 
 // isCalm reports whether nothing has happened since the last round but that threads ran, which
 // their timers have seen, or were kept waiting for a processor.
-func (p *process) isCalm(before *balance) bool {
-	b := &p.balance
+func (p *process) isCalm(before *switchCounts) bool {
+	b := &p.switches
 	if b.sum == nil || !b.known || b.yields != before.yields || p.stale || len(p.looking.wanted) > 0 {
 		return false
 	}

@@ -7,14 +7,14 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// gather handles reports until none of threads is wanted any more. tick is called
+// collect handles reports until none of threads is wanted any more. tick is called
 // every millisecond or so.
 //
 // wait4(2) for any thread looks at every tracee, which makes stopping n threads cost
 // n² looks. These threads are known, so each is asked for by its number: first the
 // one that was interrupted last, since the others will mostly have stopped by then;
 // then all of them, without sleeping.
-func (c *Controller) gather(threads []*thread, wanted func(*thread) bool, tick func()) {
+func (c *Controller) collect(threads []*thread, wanted func(*thread) bool, tick func()) {
 	c.read()
 	pending := threads
 	for polls := c.polls(len(threads)); !c.over; polls-- {
@@ -65,7 +65,7 @@ func (c *Controller) take(t *thread) {
 		}
 		return
 	}
-	s, err := c.hearFrom(t.tid, false)
+	s, err := c.waitTID(t.tid, false)
 	switch {
 	case err == syscall.ECHILD && t.tid != c.pid:
 		c.vanished(t)
@@ -83,11 +83,11 @@ func (c *Controller) waitFor(t *thread, wanted func(*thread) bool, tick func()) 
 		if c.own && t.tid == c.pid || len(c.stolen) > 0 {
 			c.drain()
 			if wanted(t) {
-				c.report(c.hear(true))
+				c.report(c.wait(true))
 			}
 			return
 		}
-		s, err := c.hearFrom(t.tid, true)
+		s, err := c.waitTID(t.tid, true)
 		if err == nil && s.Kind != ptrace.KindNone { // none: it was killed in its stop
 			c.dispatch(s)
 			c.read()
@@ -99,7 +99,7 @@ func (c *Controller) waitFor(t *thread, wanted func(*thread) bool, tick func()) 
 				c.vanished(t)
 				return
 			}
-			c.report(c.hear(true)) // only its end explains that
+			c.report(c.wait(true)) // only its end explains that
 			return
 		}
 		if time.Since(start) > ringAgain {

@@ -6,8 +6,8 @@ import (
 	"ptools/pctl/bkpt"
 )
 
-// arrival is what is known of a thread and the probe it has run through.
-type arrival struct {
+// uprobeHit is what is known of a thread and the probe it has run through.
+type uprobeHit struct {
 	taken  uint64        // arrivals that have been dealt with
 	due    bool          // hit has still to be reported
 	hit    perfevent.Hit // the last one, with the registers from before the instruction
@@ -24,12 +24,12 @@ type arrival struct {
 // probed handles a signal that may be that of a probe. It reports true if it was.
 func (c *Controller) probed(t *thread) bool {
 	p := &c.probes
-	if p.signals == nil || t.m.signal != p.signal || !c.newArrival(t) {
+	if p.signals == nil || t.m.signal != p.signal || !c.newUprobeHit(t) {
 		return false
 	}
-	if t.arrival.unmasked {
-		t.arrival.unmasked = false
-		ptrace.SetSigMask(t.tid, t.arrival.mask)
+	if t.uprobe.unmasked {
+		t.uprobe.unmasked = false
+		ptrace.SetSigMask(t.tid, t.uprobe.mask)
 	}
 	var si ptrace.SigInfo
 	if ptrace.GetSigInfo(t.tid, &si) != nil || si.Code == ptrace.SIKernel {
@@ -40,24 +40,24 @@ func (c *Controller) probed(t *thread) bool {
 	if t.role != roleThread {
 		return true
 	}
-	a := &t.arrival
+	a := &t.uprobe
 	a.hit, a.due, a.missed = p.hit, true, p.hit.Count-a.taken-1
 	a.taken = p.hit.Count
 	c.spin.earn()
 	return true
 }
 
-// newArrival reports whether a stopped thread has reached a probe since it was last
+// newUprobeHit reports whether a stopped thread has reached a probe since it was last
 // asked; p.hit has it.
-func (c *Controller) newArrival(t *thread) bool {
+func (c *Controller) newUprobeHit(t *thread) bool {
 	p := &c.probes
-	return p.signals.Take(t.tid, &p.hit) && p.hit.Count != t.arrival.taken
+	return p.signals.Take(t.tid, &p.hit) && p.hit.Count != t.uprobe.taken
 }
 
-// reportArrival reports the hit of a thread that nobody holds. Its registers are
+// reportUprobeHit reports the hit of a thread that nobody holds. Its registers are
 // shown as they were before the instruction.
-func (c *Controller) reportArrival(t *thread) {
-	a := &t.arrival
+func (c *Controller) reportUprobeHit(t *thread) {
+	a := &t.uprobe
 	a.due = false
 	var before ptrace.Regs
 	if c.loadRegs(t) != nil {
@@ -78,7 +78,7 @@ func (c *Controller) reportArrival(t *thread) {
 			return // a handler has changed the registers: it has run once more
 		}
 	}
-	c.awake.hit()
+	c.latency.hit()
 	c.countMissed(b, a.missed)
 	c.hit(t, b)
 }
@@ -100,7 +100,7 @@ func (c *Controller) countMissed(bp *bkpt.Breakpoint, n uint64) {
 // stillThere reports whether a thread stands where the instruction has left it. One
 // that had the signal blocked is elsewhere.
 func (c *Controller) stillThere(t *thread, b *bkpt.Breakpoint, before ptrace.Regs) bool {
-	if t.arrival.missed > 0 {
+	if t.uprobe.missed > 0 {
 		return false
 	}
 	ok, err := b.Plan().Emulate(&before, readOnly{c.user})
@@ -113,26 +113,26 @@ type readOnly struct{ bkpt.Memory }
 
 func (readOnly) WriteAt(p []byte, _ int64) (int, error) { return len(p), nil }
 
-// leaveArrival gives a thread back the registers it has really, unless a handler has
+// leaveUprobeHit gives a thread back the registers it has really, unless a handler has
 // changed what it was shown: then those count, and at the breakpoint the instruction
 // is executed once more.
-func (c *Controller) leaveArrival(t *thread) {
-	t.arrival.behind = false
+func (c *Controller) leaveUprobeHit(t *thread) {
+	t.uprobe.behind = false
 	switch {
 	case !t.dirty:
-		t.regs = t.arrival.after
-	case t.regs.PC() == t.arrival.addr:
-		if b := c.table.At(t.arrival.addr); b != nil && b.Armed() {
-			t.mark(t.arrival.addr)
+		t.regs = t.uprobe.after
+	case t.regs.PC() == t.uprobe.addr:
+		if b := c.table.At(t.uprobe.addr); b != nil && b.Armed() {
+			t.mark(t.uprobe.addr)
 		}
 	}
 }
 
-// arrivalPending reports whether an interrupted thread has reached a probe and the
+// uprobeHitPending reports whether an interrupted thread has reached a probe and the
 // signal is still to come, and can be let come without running the thread.
-func (c *Controller) arrivalPending(t *thread) bool {
+func (c *Controller) uprobeHitPending(t *thread) bool {
 	p := &c.probes
-	if p.signals == nil || !c.newArrival(t) {
+	if p.signals == nil || !c.newUprobeHit(t) {
 		return false
 	}
 	if pending, err := ptrace.Pending(t.tid, p.signal); err != nil || !pending {
@@ -152,21 +152,21 @@ func (c *Controller) arrivalPending(t *thread) bool {
 	if _, _, in := t.regs.SyscallReturn(); in {
 		return false // a call that waits with a mask of its own has another to go back to
 	}
-	t.arrival.unmasked, t.arrival.mask = true, mask
+	t.uprobe.unmasked, t.uprobe.mask = true, mask
 	return ptrace.SetSigMask(t.tid, mask&^bit) == nil
 }
 
-// takeArrivals lets threads that are about to be let go come to the signals of probes
+// takeUprobeHits lets threads that are about to be let go come to the signals of probes
 // that are on their way to them: nobody else must get those. One on its way into the
 // sleep of vfork(2) would not come to its signals before its child, which stands still.
-func (c *Controller) takeArrivals() {
+func (c *Controller) takeUprobeHits() {
 	p := &c.probes
 	if p.signals == nil {
 		return
 	}
 	p.signals.Switch(false)
 	for _, t := range c.threads {
-		for !c.over && t.m.state == stateStopped && !t.m.group && !t.vfork && c.arrivalPending(t) {
+		for !c.over && t.m.state == stateStopped && !t.m.group && !t.vfork && c.uprobeHitPending(t) {
 			c.runOn(t)
 			c.until(func() bool { return t.m.state == stateStopped || c.threads[t.tid] != t }, nil)
 			if c.threads[t.tid] != t {

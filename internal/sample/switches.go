@@ -7,14 +7,14 @@ import (
 	"ptools/internal/procfs"
 )
 
-// balance tells whether a thread may have run that a round has not read.
+// switchCounts tells whether a thread may have run that a round has not read.
 //
 // The kernel counts how often a thread is put on a processor, at the moment when it
 // is, and says at once how often that was for all threads of a process together,
 // those that have ended included. Less what the living were seen to have, those that
 // have ended are left, and they run no more. While that remains the same nobody has
 // run but those who have been read since.
-type balance struct {
+type switchCounts struct {
 	sum   Sum   // nil: nobody says, and all are read
 	seen  int64 // how often the living threads were, as last read
 	ended int64 // how often those were that have ended; never more than the truth
@@ -26,7 +26,7 @@ type balance struct {
 // even reports whether what was seen explains the sum, which it returns. What was seen
 // must have been read before: a thread that is put on a processor between the two then
 // counts too much, and is looked for in vain, and never too little.
-func (b *balance) even() (ok bool, sum int64) {
+func (b *switchCounts) even() (ok bool, sum int64) {
 	if b.sum == nil {
 		return false, 0
 	}
@@ -41,7 +41,7 @@ func (b *balance) even() (ok bool, sum int64) {
 
 // learn sets ended when every thread has been read after sum. It is too little by
 // what threads were put on a processor in between; then the next round learns again.
-func (b *balance) learn(sum, seen int64) {
+func (b *switchCounts) learn(sum, seen int64) {
 	ended := sum - seen
 	if b.known {
 		ended = max(ended, b.ended)
@@ -49,7 +49,7 @@ func (b *balance) learn(sum, seen int64) {
 	b.ended, b.known = ended, b.sum != nil
 }
 
-func (b *balance) close() {
+func (b *switchCounts) close() {
 	if b.sum != nil {
 		b.sum.Close()
 		b.sum, b.known = nil, false
@@ -118,16 +118,16 @@ func (p *process) lookOn() bool {
 	if len(p.examined) == before {
 		return false
 	}
-	p.balance.known = false
+	p.switches.known = false
 	return true
 }
 
 // examineOthers reads the threads that have not moved lately, from e on, as far as the sum asks for it.
 func (p *process) examineOthers(e *list.Element) {
-	even, sum := p.balance.even()
+	even, sum := p.switches.even()
 	for n := p.tries(); !even && n > 0; n-- {
 		p.reread()
-		even, sum = p.balance.even()
+		even, sum = p.switches.even()
 	}
 	if even {
 		return
@@ -138,16 +138,16 @@ func (p *process) examineOthers(e *list.Element) {
 	later, looked := int64(0), false
 	for e != nil {
 		e = p.examineNext(e)
-		if p.balance.known && !looked && p.balance.seen+p.balance.ended == sum {
+		if p.switches.known && !looked && p.switches.seen+p.switches.ended == sum {
 			looked = true // once: whoever moves all the time need not be waited for
 			later = p.reread()
-			if even, _ := p.balance.even(); even {
+			if even, _ := p.switches.even(); even {
 				return
 			}
 		}
 	}
-	p.balance.learn(sum, p.balance.seen-later)
-	p.balance.known = p.balance.known && !p.stale
+	p.switches.learn(sum, p.switches.seen-later)
+	p.switches.known = p.switches.known && !p.stale
 }
 
 // tries is how often the threads that have moved lately are read once more, because they may have
@@ -165,22 +165,22 @@ func (p *process) examineNext(e *list.Element) *list.Element {
 // reread reads the threads that have been examined once more and returns how often
 // they were put on a processor since. Those who were are examined in the next round.
 func (p *process) reread() int64 {
-	if p.balance.sum == nil {
+	if p.switches.sum == nil {
 		return 0
 	}
-	before := p.balance.seen
+	before := p.switches.seen
 	for _, t := range p.examined {
 		if sched, err := t.files.SchedStat(); err == nil && sched != t.now {
 			p.saw(t, sched)
 			p.stir(t)
 		}
 	}
-	return p.balance.seen - before
+	return p.switches.seen - before
 }
 
 // saw takes note of what a thread has run.
 func (p *process) saw(t *thread, sched procfs.SchedStat) {
-	p.balance.seen += int64(sched.Slices - t.now.Slices)
+	p.switches.seen += int64(sched.Slices - t.now.Slices)
 	if sched.Run > t.now.Run && !t.rebase {
 		t.used += sched.Run - t.now.Run
 	}

@@ -9,10 +9,10 @@ import "ptools/internal/procfs"
 // first int3 is planted everybody is stopped once. Who has stopped since he was seized makes
 // nobody any more without our knowledge.
 
-// sift is called when every thread of a process that was attached to stands, or is parked. It
+// seizeNewborn is called when every thread of a process that was attached to stands, or is parked. It
 // seizes those that have appeared since.
-func (c *Controller) sift() {
-	if c.sifted {
+func (c *Controller) seizeNewborn() {
+	if c.newbornSeized {
 		return
 	}
 	r := newReaper()
@@ -32,7 +32,7 @@ func (c *Controller) sift() {
 			return
 		}
 	}
-	c.sifted = true
+	c.newbornSeized = true
 }
 
 // mayFork reports whether a thread that could not be stopped may be making another one.
@@ -44,16 +44,16 @@ func (c *Controller) mayFork(t *thread) bool {
 	return err == nil && st.State != 'Z' && st.State != 'X'
 }
 
-// siftOnce makes sure, before an int3 is planted, that whoever meets it is traced: it stops
+// seizeNewbornOnce makes sure, before an int3 is planted, that whoever meets it is traced: it stops
 // the process for a moment, once. The error is ErrEnded, or ErrShared.
-func (c *Controller) siftOnce() (err error) {
-	if !c.sifted || !c.alone {
+func (c *Controller) seizeNewbornOnce() (err error) {
+	if !c.newbornSeized || !c.alone {
 		if !c.alone {
 			c.survey()
 		}
 		c.stopAtOnce()
-		if !c.sifted && !c.over {
-			c.siftParked()
+		if !c.newbornSeized && !c.over {
+			c.seizeNewbornOfParked()
 		}
 		if !c.alone && !c.over {
 			err = c.seizeSharers()
@@ -67,10 +67,10 @@ func (c *Controller) siftOnce() (err error) {
 	return err
 }
 
-// siftParked is for threads that sleep uninterruptibly. One that waits in vfork(2) has a child
+// seizeNewbornOfParked is for threads that sleep uninterruptibly. One that waits in vfork(2) has a child
 // that uses its memory, and meets the traps in it. The others are given more time: they may be
 // on their way through a fork.
-func (c *Controller) siftParked() {
+func (c *Controller) seizeNewbornOfParked() {
 	for _, t := range c.threads {
 		if !c.mayFork(t) || c.seizeSharer(t) {
 			continue
@@ -81,8 +81,8 @@ func (c *Controller) siftParked() {
 		}
 	}
 	c.await(stuckForLeaving)
-	c.sift()
-	c.sifted = true
+	c.seizeNewborn()
+	c.newbornSeized = true
 }
 
 // seizeSharer takes over the child that a thread waits for in vfork(2) since before we came. It

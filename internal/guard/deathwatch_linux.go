@@ -9,18 +9,18 @@ import (
 	"unsafe"
 )
 
-// A herald tells the guard process of our death, and waits for the guard's. It is an OS thread for each
+// A death watch tells the guard process of our death, and waits for the guard's. It is an OS thread for each
 // of a few processors, which owns a robust futex in the shared memory: when the thread ends, with all
 // others or because the program executes another one, the kernel marks the word and wakes the thread of
 // the guard that waits for it on the same processor. That is one of the first things that a thread does
-// which is killed (kernel/exit.c, exit_mm), and the herald does it before other threads where it may have
+// which is killed (kernel/exit.c, exit_mm), and the death watch does it before other threads where it may have
 // a priority above theirs. The control thread comes to its end, and lets its tracees go, whenever it is
 // given a processor.
 //
 // There is one for each processor because one that sleeps takes long to wake, up to milliseconds in a
-// virtual machine. On the processor that the SIGKILL comes from herald and guard run at once.
-type herald struct {
-	gone    chan struct{}  // closed when the guard process is gone, and the herald is about to
+// virtual machine. On the processor that the SIGKILL comes from death watch and guard run at once.
+type deathWatch struct {
+	gone    chan struct{}  // closed when the guard process is gone, and the death watch is about to
 	further sync.WaitGroup // the threads but the first
 
 	mu  sync.Mutex
@@ -45,9 +45,9 @@ const (
 	futexOwnerDied = 1 << 30
 )
 
-// newHerald makes the threads and the guard process. They end when the guard process does.
-func newHerald(words []uint64) (*herald, error) {
-	h := &herald{gone: make(chan struct{})}
+// newDeathWatch makes the threads and the guard process. They end when the guard process does.
+func newDeathWatch(words []uint64) (*deathWatch, error) {
+	h := &deathWatch{gone: make(chan struct{})}
 	cpus := processors()
 	words[pidWord] = uint64(syscall.Getpid())
 	words[pairsWord] = uint64(len(cpus))
@@ -84,7 +84,7 @@ func newHerald(words []uint64) (*herald, error) {
 	return h, nil
 }
 
-// processors returns those that have a herald, of those that this program may use.
+// processors returns those that have a death watch, of those that this program may use.
 func processors() []int {
 	var set [1024 / 64]uint64
 	_, _, e := syscall.RawSyscall(syscall.SYS_SCHED_GETAFFINITY, 0, unsafe.Sizeof(set), uintptr(unsafe.Pointer(&set)))
@@ -108,7 +108,7 @@ const (
 
 // wait returns when the guard process has ended. Its number stays taken until kill, and the other
 // threads, can know.
-func (h *herald) wait() {
+func (h *deathWatch) wait() {
 	h.waitid(waitEnd | syscall.WNOWAIT)
 	h.further.Wait()
 	h.mu.Lock()
@@ -118,15 +118,15 @@ func (h *herald) wait() {
 }
 
 // ended reports whether the guard process has ended. The kernel is asked, who knows before the
-// herald does.
-func (h *herald) ended() bool {
+// deathWatch does.
+func (h *deathWatch) ended() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.pid == 0 || h.waitid(waitEnd|syscall.WNOWAIT|syscall.WNOHANG) != 0
 }
 
 // waitid returns the number of the guard process, or 0 if it has not ended.
-func (h *herald) waitid(options uintptr) (pid int32) {
+func (h *deathWatch) waitid(options uintptr) (pid int32) {
 	var info [16]uint64 // siginfo_t; si_pid begins the third word
 	for {
 		_, _, e := syscall.Syscall6(syscall.SYS_WAITID, waitPID, uintptr(h.pid), uintptr(unsafe.Pointer(&info)), options, 0, 0)
@@ -136,8 +136,8 @@ func (h *herald) waitid(options uintptr) (pid int32) {
 	}
 }
 
-// kill ends the guard process and the herald.
-func (h *herald) kill() {
+// kill ends the guard process and the death watch.
+func (h *deathWatch) kill() {
 	h.mu.Lock()
 	if h.pid != 0 {
 		syscall.Kill(h.pid, syscall.SIGKILL)
@@ -150,7 +150,7 @@ func (h *herald) kill() {
 // undoes the first.
 func own(words []uint64) func() {
 	moveTo(words[cpuWord])
-	goAhead(heraldLevel)
+	goAhead(deathWatchLevel)
 	var old, size uintptr
 	syscall.RawSyscall(syscall.SYS_GET_ROBUST_LIST, 0, uintptr(unsafe.Pointer(&old)), uintptr(unsafe.Pointer(&size)))
 	address := func(word int) uint64 { return uint64(uintptr(unsafe.Pointer(&words[word]))) }
