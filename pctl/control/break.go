@@ -32,7 +32,7 @@ func (h *Hit) TID() int { return h.t.tid }
 func (h *Hit) Addr() uint64 { return h.b.addr }
 
 // Count returns how often the breakpoint has been hit, this time included.
-func (h *Hit) Count() uint64 { return h.b.hits.Load() }
+func (h *Hit) Count() uint64 { return h.b.Hits() }
 
 // Regs returns the thread's registers, with the program counter at Addr unless the
 // hit is Late. They may be read until the handler returns; SetRegs changes them.
@@ -308,9 +308,9 @@ func (c *Controller) hit(t *thread, bp *bkpt.Breakpoint) {
 }
 
 func (c *Controller) publishHit(t *thread, b *Break) {
-	e := notify.Event{Kind: notify.Hit, TID: t.tid, Addr: b.addr, Hits: b.hits.Load(), Late: (&Hit{c, t, b}).Late()}
+	e := notify.Event{Kind: notify.Hit, TID: t.tid, Addr: b.addr, Hits: b.Hits(), Late: (&Hit{c, t, b}).Late()}
 	if s := b.symbol; s != nil {
-		e.Symbol, e.Offset, e.Hits = s.symbol, s.off, s.hits.Load()
+		e.Symbol, e.Offset, e.Hits = s.symbol, s.off, s.Hits()
 		if o, ok := c.Space().Object(b.addr); ok {
 			e.Object = o.Name
 		}

@@ -89,6 +89,33 @@ func TestCountingOfBlocked(t *testing.T) {
 	}
 }
 
+// TestHitsAfterCounting: the hits that are told of go on where the kernel's count has ended.
+func TestHitsAfterCounting(t *testing.T) {
+	needX86(t)
+	needUprobes(t)
+	bus := notify.NewBus()
+	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "wary.c"), "-k", "masked")
+	g.Ready()
+	c := attach(t, g.PID, &Options{Bus: bus})
+	b, err := c.BreakSymbol(bg, "", "hot", 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintln(g.Stdin)
+	g.Line()
+	counted := b.Hits()
+	events := bus.Subscribe(notify.Hit)
+	defer events.Close()
+	if err := c.Do(bg, c.FollowHits); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintln(g.Stdin)
+	if e := await(t, events, notify.Hit); counted == 0 || e.Hits != counted+1 {
+		t.Errorf("the first hit that is told of is number %d, after %d", e.Hits, counted)
+	}
+	g.Line()
+}
+
 // TestCounting: what nobody stops at is counted by the kernel, for every owner from
 // when it came to when it went, and stops threads as soon as somebody wants that.
 func TestCounting(t *testing.T) {
