@@ -3,7 +3,9 @@ package ptest
 import (
 	"fmt"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -27,6 +29,7 @@ func Main(m *testing.M) {
 	}
 	mainCalled = true
 	hurryRace()
+	defaultSignals()
 	dir, err := ownTemp()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "ptest: %v\n", err)
@@ -70,6 +73,17 @@ func ownTemp() (string, error) {
 // the test binary's own copies that a test starts by the hundred.
 func hurryRace() {
 	os.Setenv("GORACE", strings.TrimSpace("atexit_sleep_ms=0 "+os.Getenv("GORACE")))
+}
+
+// defaultSignals gives the programs that tests start the default dispositions of signals that end them: what a
+// program ignores, as nohup(1) and the background jobs of shells do, those that it starts ignore as well, and the
+// tools respect that.
+func defaultSignals() {
+	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
+		if signal.Ignored(sig) {
+			signal.Notify(make(chan os.Signal, 1), sig) // whoever is executed has the default for a handler
+		}
+	}
 }
 
 // mainCalled is set before the tests run; targets need it, because the keeper is a helper.
