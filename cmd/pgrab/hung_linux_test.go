@@ -12,14 +12,20 @@ import (
 	"ptools/internal/ptest"
 )
 
-// startHung starts a program on a file system that does not answer any more.
+// startHung starts a program on a file system that answers no read any more.
 func startHung(t *testing.T) *ptest.Target {
+	h, g := startHanging(t)
+	h.Hang()
+	return g
+}
+
+// startHanging starts a program on a file system that may stop answering.
+func startHanging(t *testing.T) (*ptest.Hanging, *ptest.Target) {
 	h := ptest.NewHanging(t, ptest.BuildC(t, "farsymbols.c"))
 	g := ptest.StartWith(t, &ptest.Options{Truth: ptest.NewTruth(t)}, h.Program)
 	g.Ready()
 	g.AwaitWork(10)
-	h.Hang()
-	return g
+	return h, g
 }
 
 // within runs pgrab, which has to end by itself: a file system keeps it waiting for some seconds at most.
@@ -59,4 +65,50 @@ func TestHungFileSystem(t *testing.T) {
 	}
 	expectFree(t, g, "R")
 	g.AwaitWork(10)
+}
+
+// TestHungOpen: where the file system does not answer open(2), which no signal breaks off then, the process is detached
+// when its time is over and at ^C. The threads of pgrab that wait for the file end with the file system.
+func TestHungOpen(t *testing.T) {
+	for _, c := range []struct {
+		args   []string
+		stop   func(p *ptest.Target)
+		status int
+		says   string
+	}{
+		{[]string{"-w", "-t", "0"}, nil, 0, "its file system does not answer"},
+		{[]string{"-s", "none", "-b", "outer"}, func(p *ptest.Target) { p.Signal(os.Interrupt) }, 1, "released"},
+	} {
+		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
+			h, g := startHanging(t)
+			h.HangOpen()
+			p := startPgrab(t, append(c.args, "-p", strconv.Itoa(g.PID))...)
+			if c.stop != nil {
+				p.Until("grabbed")
+				c.stop(p)
+			}
+			p.WaitFor("the end of all threads that can end", func() bool { return onlyStuck(p) })
+			expectFree(t, g, "R")
+			g.AwaitWork(10)
+			h.End()
+			if out, state := p.Finish(); state.ExitCode() != c.status || !strings.Contains(out, c.says) {
+				t.Errorf("%v, %q", state, out)
+			}
+		})
+	}
+}
+
+// onlyStuck reports whether threads of an ended process are left in a wait that SIGKILL does not end.
+func onlyStuck(p *ptest.Target) bool {
+	stuck := false
+	for _, tid := range p.Threads() {
+		switch p.ThreadState(tid) {
+		case 'D':
+			stuck = true
+		case 'Z', 'X':
+		default:
+			return false
+		}
+	}
+	return stuck
 }

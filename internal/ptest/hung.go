@@ -38,8 +38,17 @@ func NewHanging(t testing.TB, exe string) *Hanging {
 }
 
 // Hang leaves every read of the program's file unanswered from now on.
-func (h *Hanging) Hang() {
-	fmt.Fprintln(h.server.Stdin, "hang")
+func (h *Hanging) Hang() { h.order("hang") }
+
+// HangOpen leaves every open(2) of the program's file unanswered from now on, which not even SIGKILL ends.
+func (h *Hanging) HangOpen() { h.order("hang open") }
+
+// End unmounts the file system: all that waits for it fails.
+func (h *Hanging) End() { h.server.Stdin.Close() }
+
+func (h *Hanging) order(line string) {
+	h.server.t.Helper()
+	fmt.Fprintln(h.server.Stdin, line)
 	if got := h.server.Line(); got != "hangs" {
 		h.server.t.Fatalf("hungfs says %q", got)
 	}

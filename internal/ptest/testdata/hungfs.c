@@ -1,7 +1,7 @@
 /*
  * hungfs DIR FILE NAME: mounts a file system at DIR in which FILE is to be read under NAME, prints "ready", and
- * from a line on standard input on leaves every read of the file unanswered. When standard input ends the file system is
- * unmounted and whatever waits for it fails.
+ * from the line "hang" on standard input on leaves every read of the file unanswered, from "hang open" on every open(2)
+ * instead. When standard input ends the file system is unmounted and whatever waits for it fails.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -21,7 +21,7 @@ static int fuse, file;
 static const char *name;
 static struct stat st;
 static char request[1 << 18], data[1 << 18];
-static int hangs;
+static uint32_t hangs; /* the operation that is left unanswered, or 0 */
 
 static void cannot(const char *what)
 {
@@ -58,7 +58,7 @@ static void answer(const struct fuse_in_header *in, const void *arg)
 {
 	switch (in->opcode) {
 	case FUSE_INIT: {
-		/* Without readahead nothing would end the wait of a reader, not even SIGKILL. */
+		/* SIGKILL ends the wait of a reader for what is read by readahead. */
 		struct fuse_init_out out = { .major = FUSE_KERNEL_VERSION, .minor = 31, .max_readahead = 1 << 16,
 			.flags = FUSE_ASYNC_READ, .max_write = 1 << 17, .max_background = 16 };
 
@@ -116,7 +116,7 @@ static void serve(void)
 
 	if (n < (ssize_t)sizeof *in)
 		return; /* ENOENT: taken back */
-	if (hangs && in->opcode == FUSE_READ)
+	if (in->opcode == hangs)
 		return;
 	answer(in, request + sizeof *in);
 }
@@ -128,7 +128,7 @@ static int obey(void)
 
 	if (fgets(line, sizeof line, stdin) == NULL)
 		return 0;
-	hangs = 1;
+	hangs = strcmp(line, "hang open\n") == 0 ? FUSE_OPEN : FUSE_READ;
 	puts("hangs");
 	return 1;
 }
