@@ -2,6 +2,7 @@ package mem
 
 import (
 	"encoding/binary"
+	"errors"
 	"os"
 	"strconv"
 	"strings"
@@ -57,24 +58,28 @@ const (
 // ended is opened through one of its other threads.
 func Open(pid int) (*Memory, error) {
 	dir := "/proc/" + strconv.Itoa(pid)
-	m, err := open(pid, pid, dir+"/mem")
-	if err == unix.EACCES {
-		// The files of a zombie are root's, whose process it ever was. In an execve(2) by another thread the
-		// leader is one for a moment, before that thread has its number.
-		if err = unix.ESRCH; hasMemory(dir) {
-			m, err = open(pid, pid, dir+"/mem")
-		}
-	}
-	if err != unix.ESRCH {
-		return m, err
-	}
-	for _, tid := range others(pid) {
-		m, err := open(pid, tid, dir+"/task/"+strconv.Itoa(tid)+"/mem")
+	for {
+		m, err := open(pid, pid, dir+"/mem")
 		if err != unix.ESRCH {
 			return m, err
 		}
+		gone := false
+		for _, tid := range others(pid) {
+			task := dir + "/task/" + strconv.Itoa(tid)
+			m, err := open(pid, tid, task+"/mem")
+			if err != unix.ESRCH {
+				return m, err
+			}
+			gone = gone || unix.Access(task, unix.F_OK) == unix.ENOENT
+		}
+		// In an execve(2) by another thread the leader is a zombie, until that thread has its number: the thread
+		// has gone then, or has the leader's memory.
+		if has, lack := hasMemory(dir); lack != nil {
+			return nil, lack
+		} else if !has && !gone {
+			return nil, err
+		}
 	}
-	return nil, err
 }
 
 func open(pid, tid int, name string) (*Memory, error) {
@@ -83,11 +88,16 @@ func open(pid, tid int, name string) (*Memory, error) {
 	var err error
 	m.fd, err = openFile(name, unix.O_RDWR)
 	if err == unix.EACCES {
-		switch {
-		case mayRead(tid):
-			m.kind = mapsFile
-			m.fd, err = openFile(strings.TrimSuffix(name, "mem")+"maps", unix.O_RDONLY)
-		case !mayRead(os.Getpid()):
+		switch access := probe(tid); {
+		case access == unix.ESRCH:
+			err = unix.ESRCH // the files of a zombie are root's, whatever user's process it is
+		case access == unix.EFAULT:
+			// It may have been a zombie, and have memory since, by an execve(2) of another thread.
+			if m.fd, err = openFile(name, unix.O_RDWR); err == unix.EACCES {
+				m.kind = mapsFile
+				m.fd, err = openFile(strings.TrimSuffix(name, "mem")+"maps", unix.O_RDONLY)
+			}
+		case probe(os.Getpid()) != unix.EFAULT:
 			err = ErrFiltered
 		}
 	}
@@ -104,11 +114,17 @@ func open(pid, tid int, name string) (*Memory, error) {
 	return m, nil
 }
 
-// hasMemory reports whether the task of a directory in /proc may have an address space: its statm, which
-// anybody may read, shows a size.
-func hasMemory(dir string) bool {
+// hasMemory reports whether the statm of a directory in /proc, which anybody may read, shows a size. ESRCH
+// where there is none.
+func hasMemory(dir string) (bool, error) {
 	b, err := os.ReadFile(dir + "/statm")
-	return err != nil || len(b) > 0 && b[0] != '0'
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return false, unix.ESRCH
+	case err != nil:
+		return false, errors.Unwrap(err)
+	}
+	return len(b) > 0 && b[0] != '0', nil
 }
 
 func openFile(name string, mode int) (int, error) {
@@ -120,14 +136,14 @@ func openFile(name string, mode int) (int, error) {
 	}
 }
 
-// mayRead reports whether process_vm_readv may be used on a thread: the kernel looks at the
-// permission first and at the address, where nothing is, second.
-func mayRead(tid int) bool {
+// probe returns how process_vm_readv fails on a thread: EFAULT where it may be used, since the kernel looks at the
+// permission first and at the address, where nothing is, second; ESRCH where there is no memory; EPERM where it is denied.
+func probe(tid int) error {
 	local := [1]unix.Iovec{{Base: new(byte)}}
 	local[0].SetLen(1)
 	remote := [1]unix.RemoteIovec{{Len: 1}}
 	_, err := unix.ProcessVMReadv(tid, local[:], remote[:], 0)
-	return err == unix.EFAULT
+	return err
 }
 
 // others lists the threads of a process but its leader.
@@ -243,7 +259,7 @@ func (m *Memory) ReadAt(p []byte, addr int64) (int, error) {
 // is one: the address space lives, but the thread that was used so far has left it.
 func (m *Memory) redirect() bool {
 	for _, tid := range others(m.pid) {
-		if mayRead(tid) {
+		if probe(tid) == unix.EFAULT {
 			m.via.Store(int64(tid))
 			return true
 		}

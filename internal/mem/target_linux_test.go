@@ -14,6 +14,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"ptools/internal/ptest"
 )
 
 const page = 4096
@@ -26,7 +28,7 @@ func TestMain(m *testing.M) {
 		target()
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	ptest.Main(m)
 }
 
 const targetEnv = "PTOOLS_MEM_TARGET"

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"syscall"
 	"testing"
 )
 
@@ -15,6 +16,20 @@ func NeedNamespaces(t testing.TB, flags ...string) {
 	Need(t, "unshare")
 	if out, err := exec.Command("unshare", append(flags, "true")...).CombinedOutput(); err != nil {
 		t.Skipf("unshare %q: %v, %s", flags, err, bytes.TrimSpace(out))
+	}
+}
+
+// Nobody is the number of the ordinary user that tests become.
+const Nobody = 65534
+
+// NeedUsers skips the test where no process may be started as an ordinary user: without CAP_SETUID and CAP_SETGID.
+func NeedUsers(t testing.TB) {
+	t.Helper()
+	Need(t, "true")
+	cmd := exec.Command("true")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: Nobody, Gid: Nobody}}
+	if err := cmd.Run(); errors.Is(err, fs.ErrPermission) {
+		t.Skipf("a process of user %d: %v", Nobody, err)
 	}
 }
 
