@@ -84,9 +84,7 @@ func TestTracedBySomebodyElse(t *testing.T) {
 }
 
 func TestAnotherUsersProcess(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root can become somebody else")
-	}
+	ptest.NeedUsers(t)
 	g := ptest.Start(t, "sleep", "1000")
 	cmd := exec.Command(publicPgrab(t), "-p", strconv.Itoa(g.PID))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}

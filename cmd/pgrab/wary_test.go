@@ -106,9 +106,7 @@ func startOfUser(t *testing.T) (*ptest.Target, int) {
 // needOrdinary skips a test where no ordinary user can be had who may trace.
 func needOrdinary(t *testing.T) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("only root can become somebody else")
-	}
+	ptest.NeedUsers(t)
 	if b, err := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope"); err == nil && string(b) != "0\n" {
 		t.Skip("Yama lets ordinary users trace their own children only")
 	}

@@ -36,9 +36,7 @@ func copyOf(t *testing.T) string {
 // sleep are stopped once, not in each round.
 func TestPtraceRightAlone(t *testing.T) {
 	ptest.Need(t, "setpriv")
-	if os.Geteuid() != 0 {
-		t.Skip("needs root, to give rights away")
-	}
+	ptest.NeedUsers(t)
 	const threads = 20
 	g := ptest.Start(t, ptest.BuildC(t, "idle.c"), "-t", fmt.Sprint(threads))
 	g.Ready()

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"ptools/internal/ptest"
 )
 
 // TestFileMode: with CAP_SYS_PTRACE alone /proc/PID/mem of another user's process is not opened, because
@@ -71,9 +73,7 @@ func TestFileMode(t *testing.T) {
 // asAnother calls f on a thread that has another user's access to files, and root's to processes.
 func asAnother(t *testing.T, f func()) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("only root can become somebody else")
-	}
+	ptest.NeedUsers(t)
 	done := make(chan struct{})
 	go func() {
 		runtime.LockOSThread() // for good: the thread ends

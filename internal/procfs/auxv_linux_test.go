@@ -2,7 +2,6 @@ package procfs
 
 import (
 	"encoding/binary"
-	"os"
 	"os/exec"
 	"runtime"
 	"strings"
@@ -11,14 +10,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"ptools/internal/ptest"
 )
 
 // TestStackAuxv: with CAP_SYS_PTRACE alone, and another user's access to files, the vector is found on
 // the stack: of a program with any number of arguments and variables.
 func TestStackAuxv(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root can become somebody else")
-	}
+	ptest.NeedUsers(t)
 	long := make([]string, 5000)
 	for i := range long {
 		long[i] = "V" + strings.Repeat("x", 20)

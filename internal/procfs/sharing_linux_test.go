@@ -92,9 +92,7 @@ var _ = ptest.Helper("compare", func() {
 
 // TestCompareMemoryUnknown: where nothing may be asked or changed the answer is that nothing tells, not one of the two.
 func TestCompareMemoryUnknown(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root can become somebody else")
-	}
+	ptest.NeedUsers(t)
 	shell := ptest.Start(t, "/bin/sh", "-c", "exec 3<&0; (read a <&3; :) & (read a <&3; :) & echo ready; wait")
 	shell.Ready()
 	var copies []int

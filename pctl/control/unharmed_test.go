@@ -80,9 +80,7 @@ func TestUnreadableProgram(t *testing.T) {
 		unreadable(t, path)
 		return
 	}
-	if os.Getuid() != 0 {
-		t.Skip("only root can become another user")
-	}
+	ptest.NeedUsers(t)
 	sleep, err := exec.LookPath("sleep")
 	if err != nil {
 		t.Fatal(err)
