@@ -79,7 +79,7 @@ func startSetID(mode os.FileMode) func(*testing.T) (int, func(*testing.T, ...str
 		g := ptest.StartWith(t, &ptest.Options{Attr: asNobody()}, exe)
 		g.Ready()
 		if st, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", g.PID)); err != nil || !strings.Contains(string(st), "\t65534\t1\t1\t1\n") {
-			t.Skipf("%s is on a file system that is mounted nosuid", filepath.Dir(exe))
+			t.Skipf("set-ID has no effect: %s is mounted nosuid, or no_new_privs is set", filepath.Dir(exe))
 		}
 		return g.PID, ordinaryUser
 	}

@@ -114,7 +114,7 @@ func TestWithheld(t *testing.T) {
 	}
 	o := &ptest.Options{Attr: asNobody()}
 	if out, _ := ptest.StartWith(t, o, exe, "-u").Finish(); out != "0\n" {
-		t.Skip("the file system is mounted nosuid")
+		t.Skip("set-user-ID has no effect: the file system is mounted nosuid, or no_new_privs is set")
 	}
 	for _, argv := range [][]string{{exe, "-u"}, {"sh", "-c", `exec "$0" -u`, exe}} {
 		p := ptest.StartWith(t, o, append([]string{publicPgrab(t), "-s", "none", "--"}, argv...)...)
