@@ -226,7 +226,17 @@ func BenchmarkGrab(b *testing.B) {
 
 // TestGrabOfVforkChild: the address space that the child is grabbed in lives on
 // with the parent when the child executes a program.
-func TestGrabOfVforkChild(t *testing.T) {
+func TestGrabOfVforkChild(t *testing.T) { grabVforkChild(t) }
+
+// TestGrabOfVforkChildWithoutKcmp: also where nothing tells that the memory is shared.
+func TestGrabOfVforkChildWithoutKcmp(t *testing.T) {
+	if ptest.Without(t, "kcmp") {
+		grabVforkChild(t)
+	}
+}
+
+func grabVforkChild(t *testing.T) {
+	t.Helper()
 	g := ptest.Start(t, ptest.BuildC(t, "testdata/vfork.c"))
 	var pid int
 	if _, err := fmt.Sscan(g.Line(), &pid); err != nil {

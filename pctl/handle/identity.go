@@ -35,7 +35,7 @@ type process struct {
 
 	mu    sync.RWMutex
 	image *procfs.Image
-	frame layout // of the image if it was shared, else zero
+	frame layout // of the image if it was shared or that is unknown, else zero
 }
 
 // A layout is where exec put things in the address space. It tells images
@@ -108,8 +108,9 @@ func (p *process) renew() error {
 func (p *process) take(image *procfs.Image, st *procfs.Stat) {
 	var frame layout
 	if st.PID != 0 {
-		// A vfork child that has not exec'd yet: its exec leaves this image alive.
-		if shared, err := procfs.SharesMemory(p.pid, st.PPID); err == nil && shared {
+		// A vfork child that has not exec'd yet: its exec leaves this image alive. So it may be one where
+		// kcmp(2) is denied.
+		if shared, err := procfs.SharesMemory(p.pid, st.PPID); err != nil || shared {
 			frame = layoutOf(st)
 		}
 	}
