@@ -124,9 +124,15 @@ func (p *process) closeAccount() {
 		for _, t := range p.threads {
 			if sched, err := p.crowd.schedStat(t); err == nil {
 				p.saw(t, sched)
+			} else {
+				t.inexact = true
 			}
 		}
 		p.crowd.forget()
+	} else {
+		for _, t := range p.threads {
+			t.inexact = true // what it has used since the last round is not known
+		}
 	}
 	for _, t := range p.threads {
 		p.settleThread(t)

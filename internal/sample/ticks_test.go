@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -306,5 +307,39 @@ func TestUncertainCallers(t *testing.T) {
 	}
 	if total := s.Profile().Total(); total.CPU != int64(rounds*period) || total.Samples != rounds {
 		t.Errorf("%+v", total)
+	}
+}
+
+// TestTicksOfTheEnd: a process has ended before a round could read what its thread has used: what ticks have counted
+// stands.
+func TestTicksOfTheEnd(t *testing.T) {
+	const period = 2 * time.Millisecond
+	w, c := newWorld(1), &fakeClock{}
+	src := w.source()
+	cpu := src.CPU
+	src.CPU = func() (time.Duration, error) {
+		if len(w.threads) == 0 {
+			return 0, syscall.ESRCH
+		}
+		return cpu()
+	}
+	c.run = func(_, to time.Duration) {
+		if to == 5*period {
+			for range 40 {
+				w.tick(w.threads[100], period, 0x20, 0x30)
+			}
+			w.end(100)
+			close(w.done)
+		}
+	}
+	s := New([]*Source{src}, &Options{Period: period, For: 20 * period, Clock: c, Ticks: fakeTicks{w, period}})
+	if err := s.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := time.Duration(s.Profile().Total().CPU), 40*period; got != want {
+		t.Errorf("processor time %v, want %v\n%s", got, want, folded(t, s, profile.CPU))
+	}
+	if got := share(t, s, profile.CPU, "[not sampled]"); got > 0 {
+		t.Errorf("%.1f %% is not attributed", 100*got)
 	}
 }
