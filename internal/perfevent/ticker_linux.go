@@ -62,6 +62,9 @@ func (c *Ticker) open(cpus []int, o *TickerOptions) (err error) {
 			return tickerError(fmt.Sprintf("perf event of processor %d", cpu), err)
 		}
 		r, err := newRing(fd, size)
+		for ; err == unix.EPERM && size > leastRing; r, err = newRing(fd, size) {
+			size /= 2 // more than this user may lock (kernel.perf_event_mlock_kb, RLIMIT_MEMLOCK)
+		}
 		if err != nil {
 			unix.Close(fd)
 			return fmt.Errorf("buffer of processor %d: %w", cpu, err)
@@ -113,11 +116,18 @@ func tickerAttr(o *TickerOptions) *unix.PerfEventAttr {
 	}
 }
 
-// ringSize is how large the buffer of each of n processors is: sixteen samples of the largest
-// size, less on machines of very many processors, but never less than four.
+// The buffer of a processor holds 64 samples of the largest size, those of 160 ms at 400 Hz: whoever reads them may
+// be given no processor for as long, or read the symbols of a file that was mapped just then. On machines of many
+// processors it is smaller, but never less than four samples.
+const (
+	mostRing  = 4 << 20
+	leastRing = 256 << 10
+	allRings  = 64 << 20
+)
+
+// ringSize is how large the buffer of each of n processors is.
 func ringSize(n int) int {
-	const all = 64 << 20
-	return min(max(1<<(bits.Len(uint(all/max(n, 1)))-1), 256<<10), 1<<20)
+	return min(max(1<<(bits.Len(uint(allRings/max(n, 1)))-1), leastRing), mostRing)
 }
 
 // onlineCPUs returns the numbers of the processors that are online.
