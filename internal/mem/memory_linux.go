@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -63,8 +64,8 @@ func Open(pid int) (*Memory, error) {
 		if err != unix.ESRCH {
 			return m, err
 		}
-		gone := false
-		for _, tid := range others(pid) {
+		gone, tried := false, others(pid)
+		for _, tid := range tried {
 			task := dir + "/task/" + strconv.Itoa(tid)
 			m, err := open(pid, tid, task+"/mem")
 			if err != unix.ESRCH {
@@ -76,8 +77,8 @@ func Open(pid int) (*Memory, error) {
 		// has gone then, or has the leader's memory.
 		if has, lack := hasMemory(dir); lack != nil {
 			return nil, lack
-		} else if !has && !gone {
-			return nil, err
+		} else if !has && !gone && !slices.ContainsFunc(others(pid), func(tid int) bool { return !slices.Contains(tried, tid) }) {
+			return nil, err // neither has there been anybody whom the list has missed, in another such execve
 		}
 	}
 }
