@@ -69,6 +69,9 @@
 // at once, unless a Catch looks at it first. A process that somebody else has
 // stopped stays stopped, also when it is let go.
 //
+// One thread can be made to stand by itself, and to go on instruction by instruction (StopThread, Step): the
+// others run, or stand at their rendezvous.
+//
 // What is left of a process when it is let go, or when the program that holds
 // it dies, is its release mode: ModeRun lets it run on, ModeKill kills it (the
 // kernel does, if we cannot) unless somebody else has stopped it, ModeStop leaves it stopped for another tool. The

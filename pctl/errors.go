@@ -72,6 +72,12 @@ var (
 	// ErrReleased: the process has been let go, by Release or by a Session's
 	// Close.
 	ErrReleased = control.ErrReleased
+	// ErrNoThread: the process has no such thread, or no more: it has ended, or an exec has ended it.
+	ErrNoThread = control.ErrNoThread
+	// ErrStopped: StopThread of a thread that has been stopped so already.
+	ErrStopped = control.ErrAlone
+	// ErrRuns: a thread was to be stepped, or let run, that runs.
+	ErrRuns = control.ErrRuns
 	// ErrNotHeld: Continue of a process that is not held at a rendezvous.
 	ErrNotHeld = control.ErrNotHeld
 	// ErrNoUprobe: TrapUprobe was asked for and no uprobe can be had.
@@ -105,7 +111,7 @@ var (
 	ErrResumed = errors.New("the thread runs again")
 	// ErrUnstoppable: a thread had no registers to read, because it sleeps
 	// uninterruptibly or has ended.
-	ErrUnstoppable = errors.New("the thread could not be stopped")
+	ErrUnstoppable = control.ErrNoStop
 	// ErrCut: a stack is known only in part; the error says why.
 	ErrCut = errors.New("stack cut short")
 )

@@ -108,7 +108,7 @@ func (s *Snapshot) SetRegisters(tid int, regs *Registers) error {
 }
 
 func (s *Snapshot) fail(op string, tid int, err error) error {
-	return &Error{Op: op, PID: s.p.PID(), TID: tid, Err: err}
+	return s.p.failThread(op, tid, err)
 }
 
 // ReadAt reads the process's memory, without our traps in it. It implements

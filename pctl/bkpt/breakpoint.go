@@ -26,6 +26,14 @@ type Breakpoint struct {
 	bent   bool  // no free slot has a copy that comes back by itself
 }
 
+// Instruction returns the instruction at addr as a breakpoint that is in no table and never armed, so that
+// a thread can make a step there. Code that is no instruction is one that is like any other.
+func Instruction(addr uint64, code []byte) *Breakpoint {
+	b := &Breakpoint{Addr: addr}
+	_ = b.setCode(code)
+	return b
+}
+
 // Plan returns how threads get past the breakpoint.
 func (b *Breakpoint) Plan() *Plan { return &b.plan }
 

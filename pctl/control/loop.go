@@ -148,6 +148,10 @@ func (c *Controller) settle(t *thread) {
 	if t.look != nil {
 		c.visit(t)
 	}
+	if t.lone != nil && c.holds > 0 && t.m.holds == 0 {
+		t.m.rehold() // it has made a step while everybody stands
+		c.trace.did(t, deedRehold, 0, nil)
+	}
 	if t.uprobe.due && t.m.holds == 0 {
 		c.reportUprobeHit(t)
 		if t.m.state != stateStopped || c.threads[t.tid] != t {
@@ -156,16 +160,19 @@ func (c *Controller) settle(t *thread) {
 	}
 	if t.m.holds > 0 {
 		c.arrived(t)
-		return
+		if t.lone == nil || c.parting {
+			return
+		}
 	}
-	if t.child != nil {
-		return
-	}
-	if c.parting {
+	switch {
+	case t.child != nil:
+	case c.parting:
 		c.part(t)
-		return
+	case t.lone != nil:
+		c.settleLone(t)
+	default:
+		c.resume(t)
 	}
-	c.resume(t)
 }
 
 // resume lets a stopped thread run, off the breakpoint it stands on first.
@@ -230,6 +237,9 @@ func (c *Controller) drop(t *thread) {
 	c.arrived(t)
 	if t.look != nil {
 		t.look.missed(t)
+	}
+	if t.lone != nil {
+		t.lone.tell(nil, ErrNoThread)
 	}
 	if t.step != nil {
 		c.abandonStep(t)

@@ -154,10 +154,10 @@ func (c *Controller) displace(t *thread, b *bkpt.Breakpoint) bool {
 }
 
 // beginStep sets the thread going for one instruction. Signals from outside wait for
-// the end of it, except of a system call, which must be open to them.
+// the end of it, except of a system call, which must be open to them, and of a step that was asked for.
 func (c *Controller) beginStep(t *thread) {
 	s := t.step
-	if !s.b.Plan().IsSyscall() && !s.masked {
+	if !s.b.Plan().IsSyscall() && !s.masked && s.b.Owners() > 0 {
 		if mask, err := ptrace.SigMask(t.tid); err == nil {
 			s.mask, s.masked = mask, true
 			ptrace.SetSigMask(t.tid, mask|^uint64(synchronous))
@@ -185,6 +185,7 @@ func (c *Controller) stepped(t *thread, stop ptrace.Stop) {
 		t.dirty = true
 	}
 	trap := stop.Kind == ptrace.KindSignal && stop.Signal == syscall.SIGTRAP
+	turned := false // a repeated string instruction has made one turn
 	if !done && t.regs.TrapFlag() != s.flag {
 		// In front of a popf the kernel takes the flag that it has set for a step to be
 		// the program's own (is_setting_trap_flag in arch/x86/kernel/step.c), and a step
@@ -197,7 +198,7 @@ func (c *Controller) stepped(t *thread, stop ptrace.Stop) {
 	}
 	switch {
 	case !done && trap && c.stepTrapped(t):
-		// One turn of a repeated string instruction: it goes on, and was reported.
+		turned = true // it goes on, and was reported
 		t.stepTrap = true
 		t.over = s.b
 	case done && trap:
@@ -205,18 +206,22 @@ func (c *Controller) stepped(t *thread, stop ptrace.Stop) {
 	case stop.Kind == ptrace.KindEventStop && c.pending(t):
 		t.stepTrap = true // comes next
 		if !done {
-			t.over = s.b // after one turn of a repeated instruction
+			turned = true
+			t.over = s.b
 		}
 	case !done && stop.Kind == ptrace.KindSignal:
 		c.originalFault(t)
-		if !isFault(stop.Signal) {
+		if !isFault(stop.Signal) && s.b.Owners() > 0 {
 			t.mark(s.b.Addr)
 		}
-	case !done && s.slot == 0:
+	case !done && s.slot == 0 && t.lone == nil:
 		c.beginStep(t) // interrupted before the step: again
 		return
 	case !done:
 		t.over = s.b
+	}
+	if turned && t.lone != nil {
+		t.lone.turned()
 	}
 	c.endStep(t)
 }

@@ -61,6 +61,7 @@ type thread struct {
 
 	busy     bool             // its report is being handled, at the end of which it is settled
 	look     *look            // wants one look at this thread
+	lone     *Lone            // has to stand by itself
 	over     *bkpt.Breakpoint // must be stepped off this one before it runs
 	step     *step            // a single step is under way
 	stepTrap bool             // the SIGTRAP of a finished step is its next report

@@ -1,0 +1,291 @@
+package control
+
+import (
+	"context"
+	"errors"
+
+	"ptools/internal/ptrace"
+	"ptools/pctl/bkpt"
+)
+
+// Errors of requests for one thread.
+var (
+	// ErrNoThread: the target has no such thread, or it has ended, or another thread's exec has ended it.
+	ErrNoThread = errors.New("no such thread")
+	// ErrAlone: the thread is stopped by itself already, by another request.
+	ErrAlone = errors.New("thread is stopped already")
+	// ErrRuns: the thread is not stopped by itself.
+	ErrRuns = errors.New("thread is not stopped")
+	// ErrNoStop: the thread sleeps uninterruptibly, or has ended as the first one of a living process.
+	ErrNoStop = errors.New("the thread could not be stopped")
+)
+
+// errReplaced is for a requester whose request another one has ended.
+var errReplaced = errors.New("another request has taken the place of this one")
+
+// Lone is a thread that is stopped by itself, on request: the others run. Its methods may be called from any
+// goroutine.
+type Lone struct {
+	c     *Controller
+	tid   int
+	phase lonePhase
+	from  uint64 // where the present step began
+	// wanted is the request that waits for the thread to stand; nil: none.
+	wanted *loneRequest
+}
+
+// loneRequest is one who waits for a thread to stand.
+type loneRequest struct {
+	visit func(*ptrace.Regs)
+	done  chan error // of capacity 1
+}
+
+// lonePhase is what is due for a thread that is stopped by itself.
+type lonePhase uint8
+
+const (
+	// loneStands: to stand, or to stop first.
+	loneStands lonePhase = iota
+	// loneSteps: one instruction is still to be executed.
+	loneSteps
+	// loneStepped: it has been, or it was one turn of a repeated one.
+	loneStepped
+)
+
+var lonePhases = [...]string{"stands", "steps", "stepped"}
+
+func (p lonePhase) String() string { return lonePhases[p] }
+
+// turned notes that a step which is under way was one turn of a repeated instruction.
+func (l *Lone) turned() {
+	if l.phase == loneSteps {
+		l.phase = loneStepped
+	}
+}
+
+// tell ends the wait of the one who wants the thread.
+func (l *Lone) tell(regs *ptrace.Regs, err error) {
+	w := l.wanted
+	if w == nil {
+		return
+	}
+	l.wanted = nil
+	if err == nil {
+		w.visit(regs)
+	}
+	w.done <- err
+}
+
+// StopThread stops one thread until Run and leaves the others alone. When it stands visit is called on the
+// control goroutine with its registers, to copy what it wants. While the thread stands, Pause, Look and
+// rendezvous see it as they see others. It runs on when the target is released, and an exec ends the stop.
+// ErrNoThread, ErrAlone, ErrNoStop, or the error of ctx: then it is not stopped.
+func (c *Controller) StopThread(ctx context.Context, tid int, visit func(*ptrace.Regs)) (*Lone, error) {
+	w := &loneRequest{visit, make(chan error, 1)}
+	l := &Lone{c: c, tid: tid, wanted: w}
+	return l, l.await(ctx, w, func() error {
+		t := c.threads[tid]
+		switch {
+		case t == nil || t.role != roleThread:
+			return ErrNoThread
+		case t.lone != nil:
+			return ErrAlone
+		case t.vfork || t.parked || c.unresponsive(t, 1):
+			return ErrNoStop
+		}
+		t.lone = l
+		if t.m.state == stateStopped {
+			c.settle(t)
+		} else {
+			c.interrupt(t, t.m.ask())
+		}
+		return nil
+	}, func(t *thread) {
+		t.lone = nil
+		c.settle(t)
+	})
+}
+
+// thread returns the record of the thread, on the control goroutine.
+func (l *Lone) thread() (*thread, error) {
+	t := l.c.threads[l.tid]
+	switch {
+	case t == nil || t.role != roleThread:
+		return nil, ErrNoThread
+	case t.lone != l:
+		return nil, ErrRuns
+	}
+	return t, nil
+}
+
+// Step has the thread execute one instruction, or one turn of a repeated one, and calls visit as StopThread
+// does. A signal that it is about to receive is delivered first: then the step ends in front of its
+// handler's first instruction. A breakpoint that the thread has not been reported at yet is reported, as if it
+// ran. When ctx is done first, as in a system call that blocks, the thread goes on with the step and stands at its end;
+// the next Step waits for that one. ErrRuns, ErrNoThread.
+func (l *Lone) Step(ctx context.Context, visit func(*ptrace.Regs)) error {
+	w := &loneRequest{visit, make(chan error, 1)}
+	return l.await(ctx, w, func() error {
+		t, err := l.thread()
+		if err != nil {
+			return err
+		}
+		if l.phase != loneSteps {
+			if err := l.c.loadRegs(t); err != nil {
+				return err
+			}
+			l.phase, l.from = loneSteps, t.regs.PC()
+		}
+		l.tell(nil, errReplaced)
+		l.wanted = w
+		l.c.settle(t)
+		return nil
+	}, func(*thread) {})
+}
+
+// Run lets the thread run. It may be called by handlers. ErrRuns, ErrNoThread.
+func (l *Lone) Run(ctx context.Context) error {
+	var err error
+	if e := l.c.either(ctx, func() {
+		var t *thread
+		if t, err = l.thread(); err != nil {
+			return
+		}
+		t.lone = nil
+		l.tell(nil, ErrRuns)
+		l.c.settle(t)
+	}); e != nil {
+		return e
+	}
+	return err
+}
+
+// await makes a request on the control goroutine, and waits for the thread to stand. withdraw is called there if
+// ctx is done first.
+func (l *Lone) await(ctx context.Context, w *loneRequest, begin func() error, withdraw func(*thread)) error {
+	var err error
+	if e := l.c.do(ctx, func() { err = begin() }); e != nil {
+		return e
+	}
+	if err != nil {
+		return err
+	}
+	select {
+	case err := <-w.done:
+		return err
+	case <-l.c.done:
+		return l.c.Err()
+	case <-ctx.Done():
+	}
+	err = ctx.Err()
+	if e := l.c.do(context.Background(), func() {
+		select {
+		case err = <-w.done:
+			return
+		default:
+		}
+		if t, lack := l.thread(); lack == nil && l.wanted == w {
+			l.wanted = nil
+			withdraw(t)
+		}
+	}); e != nil {
+		return e
+	}
+	return err
+}
+
+// settleLone goes on with a thread that has to stand by itself and has stopped. In a group stop it
+// waits for the end of that before it makes a step. While everybody has to stand it waits for that, too, unless
+// the target is held at a rendezvous.
+func (c *Controller) settleLone(t *thread) {
+	l := t.lone
+	if t.inSlot {
+		c.moveOut(t)
+	}
+	if c.loadRegs(t) != nil {
+		return // it is being killed
+	}
+	if l.phase == loneSteps && t.regs.PC() != l.from {
+		l.phase = loneStepped
+	}
+	switch {
+	case l.phase != loneSteps:
+		l.phase = loneStands
+		l.tell(&t.regs, nil)
+	case t.m.group:
+		if t.m.holds == 0 {
+			c.resume(t)
+			return
+		}
+	case t.m.holds == 0 || c.held.Load() != 0 && c.holds == 1:
+		c.makeStep(t)
+		return
+	}
+	c.flushRegs(t)
+}
+
+// makeStep has a thread that stands by itself execute its instruction. It is called again when the thread has
+// stopped for something else first.
+func (c *Controller) makeStep(t *thread) {
+	if t.m.holds > 0 {
+		t.m.loose() // settle has it held again
+		c.trace.did(t, deedUnhold, 0, nil)
+	}
+	pc := t.regs.PC()
+	switch b := c.table.At(pc); {
+	case t.m.signal != 0:
+		c.stepInto(t)
+	case t.over != nil && t.over.Armed() && t.over.Addr == pc:
+		c.stepPast(t)
+	case b != nil && b.Armed() && !b.After():
+		c.awaitTrap(t) // reported there
+	default:
+		t.over = nil
+		t.step = &step{b: c.instruction(pc)}
+		c.beginStep(t)
+	}
+}
+
+// stepInto has a thread take its signal, and stop in front of the handler's first instruction.
+func (c *Controller) stepInto(t *thread) {
+	if t.over != nil {
+		t.mark(t.over.Addr)
+		t.over = nil
+	}
+	t.step = &step{b: c.instruction(t.regs.PC()), flag: t.regs.TrapFlag()}
+	c.flushRegs(t)
+	sig := t.m.signal
+	t.m.state, t.regOK = stateRunning, false
+	c.resuming(t)
+	err := ptrace.SingleStep(t.tid, sig) // ESRCH: it is being killed, and reports that
+	c.trace.did(t, deedStep, uint64(sig), err)
+}
+
+// stepPast has a thread execute the instruction that the breakpoint stands on which it was stopped by. A copy that would
+// come back by itself is left after the instruction, for moveOut.
+func (c *Controller) stepPast(t *thread) {
+	b := t.over
+	t.over = nil
+	if b.Plan().Kind() == bkpt.Emulate {
+		if ok, _ := b.Plan().Emulate(&t.regs, c.user); ok {
+			t.dirty, t.lone.phase = true, loneStepped
+			c.settle(t)
+			return
+		}
+	}
+	if b.Plan().Kind() == bkpt.StepAll || !c.displace(t, b) {
+		c.stepInPlace(t, b)
+		return
+	}
+	if t.step == nil { // a copy that comes back by itself
+		t.step = &step{b: b}
+		c.beginStep(t)
+	}
+}
+
+// instruction returns what stands at pc as a breakpoint that is in no table, for a step.
+func (c *Controller) instruction(pc uint64) *bkpt.Breakpoint {
+	var code [16]byte
+	n, _ := c.readAt(code[:], int64(pc))
+	return bkpt.Instruction(pc, code[:n])
+}
