@@ -167,7 +167,10 @@ func (b *hitBench) grabbed(ctx context.Context, trap pctl.Trap, h pctl.Handler) 
 		return 0, err
 	}
 	defer t.stop()
-	s := pctl.NewSession(&pctl.SessionOptions{QuietStops: true, KeepAwake: true}) // no child of ours stops by itself
+	if err := pctl.QuietStops(); err != nil { // no child of ours stops by itself
+		return 0, err
+	}
+	s := pctl.NewSession(&pctl.SessionOptions{KeepAwake: true})
 	defer s.Close()
 	p, err := s.Grab(ctx, t.pid, &pctl.GrabOptions{Trap: trap})
 	if err != nil {

@@ -145,6 +145,9 @@ func (h *Hit) WriteAt(b []byte, addr int64) (int, error) { return h.hit.WriteAt(
 // whole process stands still, this thread at Addr, until Continue.
 func (h *Hit) Hold() { h.hit.Hold() }
 
+// Attach has the KindHit of this hit carry v, so that who reads the events gets what the Handler has seen.
+func (h *Hit) Attach(v any) { h.hit.Attach(v) }
+
 // Thread copies the thread's registers and stack, from which its call stack
 // can be had later, when it runs again.
 func (h *Hit) Thread() *Thread { return h.Breakpoint.p.copyThread(h.TID, h.hit.Regs(), h.hit) }

@@ -38,6 +38,8 @@ type Event struct {
 	Hits   uint64 // KindHit, KindBreakEnd: of this breakpoint so far, this one included
 	Late   bool   // KindHit: the thread has gone on since and stands elsewhere
 
+	Attached any // KindHit: what the Handler of the breakpoint gave to Hit.Attach; nil: nothing
+
 	Child int    // KindFork, KindVfork: its PID; KindThreadStart: its TID
 	Mode  string // KindReleased: "running", "killed", "stopped"
 	Err   error  // KindLost, KindBreakEnd, KindBreakRefused: why; KindExec, KindCreated: what the program lacks, since it is traced
@@ -50,7 +52,7 @@ func eventOf(e notify.Event) Event {
 		Threads: e.Threads, Point: Point(e.Point),
 		Exited: e.Exited, Code: e.Code, Signal: e.Signal, Core: e.Core,
 		Path: e.Path, Base: e.Base, Namespace: e.Namespace,
-		Addr: e.Addr, Symbol: e.Symbol, Offset: e.Offset, Object: e.Object, Hits: e.Hits, Late: e.Late,
+		Addr: e.Addr, Symbol: e.Symbol, Offset: e.Offset, Object: e.Object, Hits: e.Hits, Late: e.Late, Attached: e.Attached,
 		Child: e.Child, Mode: e.Mode, Err: e.Err,
 	}
 }

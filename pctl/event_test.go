@@ -24,6 +24,10 @@ func TestEventOf(t *testing.T) {
 			f.SetString(fmt.Sprint(i))
 		case reflect.Bool:
 			f.SetBool(true)
+		case reflect.Interface:
+			if v.Type().Field(i).Name == "Attached" {
+				f.Set(reflect.ValueOf("what a handler has seen"))
+			}
 		}
 	}
 	got := reflect.ValueOf(eventOf(e))

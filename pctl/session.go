@@ -27,12 +27,6 @@ type SessionOptions struct {
 	// are kept when nobody references them any more; zero: DefaultCacheLimit,
 	// negative: none.
 	CacheLimit int
-	// QuietStops acts on the whole program, for good, also when the Session is closed:
-	// the kernel sends it no SIGCHLD any more for stops of its children and of
-	// controlled threads (SA_NOCLDSTOP). Each of those runs the Go runtime's handler;
-	// hits and pauses are cheaper without. It is not for a program that wants to hear of
-	// job-control stops of its own children. Their ends are told as before.
-	QuietStops bool
 	// KeepAwake acts on the whole machine: its idle processors do not sleep while
 	// breakpoints of the Session are hit more than a thousand times a second
 	// (/dev/cpu_dma_latency; where that may not be written to, as by anybody but root,
@@ -48,6 +42,12 @@ type SessionOptions struct {
 	// the text goes to standard error.
 	Trace io.Writer
 }
+
+// QuietStops has the kernel send the calling program no SIGCHLD any more for stops of its children and of
+// controlled threads (SA_NOCLDSTOP), until it ends. Each of those runs the Go runtime's handler; hits and pauses are
+// cheaper without. It is not for a program that wants to hear of job-control stops of its own children. Their
+// ends are told as before. Any goroutine may call it.
+func QuietStops() error { return ptrace.QuietStops() }
 
 // Session is a set of grabbed processes and what they share: handles, and the
 // symbols of files, each read once however many processes map it. Programs
@@ -73,11 +73,6 @@ func NewSession(o *SessionOptions) *Session {
 	limit := DefaultCacheLimit
 	if o.CacheLimit != 0 {
 		limit = max(o.CacheLimit, 0)
-	}
-	if o.QuietStops && ptrace.Supported {
-		if err := ptrace.QuietStops(); err != nil {
-			panic(err) // sigaction(2) fails for no signal that exists
-		}
 	}
 	files := elfsym.NewCache(cachedFiles)
 	registry, err := handle.NewRegistry(limit, files)

@@ -73,14 +73,9 @@ func (t *target) tellUnset() {
 // control goroutine while the thread stands still, so it copies and returns.
 // If the output cannot follow, the hit will get no line and needs no stack.
 func (t *target) keep(h *pctl.Hit) {
-	if t.out.full() {
-		return
-	}
-	copied := h.Thread()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.copies) < queued {
-		t.copies[hitKey{h.Addr, h.Count}] = copied
+	if !t.out.full() && t.copies.Load() < queued {
+		t.copies.Add(1)
+		h.Attach(h.Thread())
 	}
 }
 
@@ -88,12 +83,9 @@ func (t *target) keep(h *pctl.Hit) {
 // than they can be printed are counted: the process is not held up by output.
 func (t *target) hit(e pctl.Event) {
 	r := &record{Event: t.placed(e), skipped: t.skipped}
-	if t.options.stacks {
-		key := hitKey{e.Addr, e.Hits}
-		t.mu.Lock()
-		r.thread = t.copies[key]
-		delete(t.copies, key)
-		t.mu.Unlock()
+	if copied, ok := e.Attached.(*pctl.Thread); ok {
+		t.copies.Add(-1)
+		r.thread = copied
 	}
 	if t.out.offer(r) {
 		t.skipped = 0

@@ -48,7 +48,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if o.json {
 		f = jsonLines{named}
 	}
-	so := &pctl.SessionOptions{QuietStops: true, KeepAwake: true}
+	if err := pctl.QuietStops(); err != nil {
+		return err
+	}
+	so := &pctl.SessionOptions{KeepAwake: len(o.breaks) != 0}
 	if o.debug {
 		so.Trace = tracer{g}
 	}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"io"
 	"slices"
-	"sync"
+	"sync/atomic"
 
 	"ptools/pctl"
 )
@@ -25,14 +25,7 @@ type target struct {
 	killRisk pctl.KillRisk         // that the user knows of
 	places   map[uint64]pctl.Frame // what stands at addresses that were hit
 
-	mu     sync.Mutex
-	copies map[hitKey]*pctl.Thread // of hits whose event has not come yet
-}
-
-// hitKey tells a hit from every other.
-type hitKey struct {
-	addr  uint64
-	count uint64
+	copies atomic.Int64 // of threads, of hits whose event has not come yet
 }
 
 // newTarget opens the stream of events, before anything is done that causes
@@ -40,7 +33,7 @@ type hitKey struct {
 func newTarget(g *grabber, p *pctl.Process) *target {
 	return &target{
 		grabber: g, p: p, events: p.Events(&pctl.EventOptions{Kinds: g.kinds()}),
-		copies: make(map[hitKey]*pctl.Thread), places: make(map[uint64]pctl.Frame),
+		places: make(map[uint64]pctl.Frame),
 	}
 }
 

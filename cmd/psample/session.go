@@ -38,7 +38,10 @@ func (s *session) run(ctx context.Context, status *int) (err error) {
 	defer signals.close()
 	s.files = sample.NewFiles()
 	defer s.files.Close()
-	s.pctl = pctl.NewSession(&pctl.SessionOptions{QuietStops: true})
+	if err := pctl.QuietStops(); err != nil {
+		return err
+	}
+	s.pctl = pctl.NewSession(nil)
 	defer func() { err = errors.Join(err, s.pctl.Close()) }()
 	if s.cfg.threadCreate {
 		s.creations = sample.NewCreations()

@@ -20,10 +20,14 @@ type Handler func(*Hit)
 
 // Hit is one thread at a breakpoint. It is valid until the handler returns.
 type Hit struct {
-	c *Controller
-	t *thread
-	b *Break
+	c        *Controller
+	t        *thread
+	b        *Break
+	attached any
 }
+
+// Attach has the event of this hit carry v.
+func (h *Hit) Attach(v any) { h.attached = v }
 
 // TID returns the thread that hit.
 func (h *Hit) TID() int { return h.t.tid }
@@ -291,11 +295,14 @@ func (c *Controller) hit(t *thread, bp *bkpt.Breakpoint) {
 			continue // removed by a handler before it
 		}
 		b.hits.Add(1)
+		var attached any
 		if b.handler != nil {
-			b.handler(&Hit{c, t, b})
+			h := &Hit{c: c, t: t, b: b}
+			b.handler(h)
+			attached = h.attached
 		}
 		if b.client && c.bus.Wants(notify.Hit) {
-			c.publishHit(t, b)
+			c.publishHit(t, b, attached)
 		}
 	}
 	if c.wantHold {
@@ -307,8 +314,8 @@ func (c *Controller) hit(t *thread, bp *bkpt.Breakpoint) {
 	}
 }
 
-func (c *Controller) publishHit(t *thread, b *Break) {
-	e := notify.Event{Kind: notify.Hit, TID: t.tid, Addr: b.addr, Hits: b.Hits(), Late: (&Hit{c, t, b}).Late()}
+func (c *Controller) publishHit(t *thread, b *Break, attached any) {
+	e := notify.Event{Kind: notify.Hit, TID: t.tid, Addr: b.addr, Hits: b.Hits(), Late: (&Hit{c: c, t: t, b: b}).Late(), Attached: attached}
 	if s := b.symbol; s != nil {
 		e.Symbol, e.Offset, e.Hits = s.symbol, s.off, s.Hits()
 		if o, ok := c.Space().Object(b.addr); ok {

@@ -30,6 +30,8 @@ type Event struct {
 	Hits   uint64 // Hit, BreakEnd: of this breakpoint so far, this one included
 	Late   bool   // Hit: the thread has gone on since and stands elsewhere
 
+	Attached any // Hit: what the handler of the breakpoint has attached
+
 	Child int    // Fork, Vfork: its PID; ThreadStart: its TID
 	Mode  string // Released: "running", "killed", "stopped"
 	Err   error  // Lost, BreakEnd, BreakRefused: why; Exec, Created: what the program lacks, since it is traced
