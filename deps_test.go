@@ -31,6 +31,7 @@ var rooms = map[string][]string{
 	"internal/profile":   {},
 	"internal/ptest":     {},
 	"internal/clean":     {},
+	"internal/futex":     {},
 	"internal/inner":     {},
 	"internal/guard":     {"internal/ptrace"},
 	"pctl/notify":        {},
@@ -42,7 +43,7 @@ var rooms = map[string][]string{
 	"pctl/control": {"internal/ptrace", "internal/procfs", "internal/mem", "internal/elfsym", "internal/rtld",
 		"internal/unwind", "internal/perfevent", "internal/guard", "pctl/notify", "pctl/bkpt", "pctl/handle"},
 
-	"pctl": {"internal/clean", "internal/guard", "internal/inner", "internal/ptrace", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind",
+	"pctl": {"internal/clean", "internal/futex", "internal/guard", "internal/inner", "internal/ptrace", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind",
 		"pctl/notify", "pctl/bkpt", "pctl/handle", "pctl/control"},
 
 	"internal/sample": {"internal/inner", "internal/ptrace", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind",

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"ptools/internal/futex"
 	"ptools/internal/mem"
 	"ptools/internal/procfs"
 	"ptools/internal/ptrace"
@@ -27,7 +28,7 @@ const (
 
 var errStuck = errors.New("its pages did not come while the process stood still")
 
-// CopyStacks copies the stacks of all threads, 64 KiB at 3 to 5 µs each where they are that deep, so
+// CopyStacks copies the stacks of all threads, and of those that wait for a lock what is known of it (Thread.Wait): 64 KiB at 3 to 5 µs each where they are that deep, so
 // that Thread.Stack can be called when they run again. A stack whose pages somebody else has to bring, and
 // does not within 50 ms, is left out: Thread.Stack says so. It waits for 8 of those at most.
 func (s *Snapshot) CopyStacks() {
@@ -39,6 +40,9 @@ func (s *Snapshot) CopyStacks() {
 	} else {
 		for _, t := range s.threads {
 			t.copyStack(s.stopped)
+			if call, ok := t.futexCall(); ok {
+				t.lock = readFutex(s.stopped, call.Addr)
+			}
 		}
 	}
 	for _, t := range s.threads {
@@ -59,7 +63,7 @@ func (s *Snapshot) copyApart(m *mem.Memory) {
 		c := startCopy(m, todo, together)
 		for got := range c.results() {
 			t := todo[got.index]
-			t.base, t.stack = got.base, got.stack
+			t.base, t.stack, t.lock = got.base, got.stack, got.lock
 		}
 		left := todo[:0:0]
 		for _, t := range todo {
@@ -103,11 +107,12 @@ type copiedStack struct {
 	index int
 	base  uint64
 	stack []byte
+	lock  futex.Memory // around the futex that the thread waits for
 }
 
 // A stackPlace is where a stack is: a thread of a C library has its own data behind it, and its
-// frames end before.
-type stackPlace struct{ base, end uint64 }
+// frames end before. futex is the address that it waits at in futex(2), or 0.
+type stackPlace struct{ base, end, futex uint64 }
 
 // small reports whether the end is known and near.
 func (p stackPlace) small() bool { return p.end-p.base <= stackStep }
@@ -116,7 +121,10 @@ func (p stackPlace) small() bool { return p.end-p.base <= stackStep }
 func startCopy(m *mem.Memory, threads []*Thread, together bool) *stackCopy {
 	places := make([]stackPlace, len(threads))
 	for i, t := range threads {
-		places[i] = stackPlace{t.Registers.SP() - redZone, t.Registers.ThreadPointer()}
+		places[i] = stackPlace{base: t.Registers.SP() - redZone, end: t.Registers.ThreadPointer()}
+		if call, ok := t.futexCall(); ok {
+			places[i].futex = call.Addr
+		}
 	}
 	c := &stackCopy{done: make(chan copiedStack, len(threads))}
 	go func() {
@@ -158,7 +166,7 @@ func (c *stackCopy) read(m *mem.Memory, places []stackPlace, index int) {
 		if !p.small() || uint64(len(dst[i])) < p.end-p.base {
 			dst[i] = readStack(m.User(), p.base)
 		}
-		c.done <- copiedStack{index + i, p.base, dst[i]}
+		c.done <- copiedStack{index + i, p.base, dst[i], readFutex(m.User(), p.futex)}
 	}
 }
 

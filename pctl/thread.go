@@ -3,9 +3,11 @@ package pctl
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"sync"
 
+	"ptools/internal/futex"
 	"ptools/internal/procfs"
 	"ptools/internal/ptrace"
 	"ptools/internal/unwind"
@@ -47,6 +49,13 @@ type Thread struct {
 	base  uint64        // address of stack[0]
 	stack []byte        // nil until it is copied
 	stuck bool          // its memory did not come while it was to be copied
+	lock  futex.Memory  // around the futex that it waits for
+
+	// The stack as it was followed last.
+	walked    bool
+	walkedHow handle.How
+	walkedTo  []Frame
+	walkedErr error
 
 	named bool
 	name  string
@@ -167,7 +176,14 @@ func (t *Thread) frames(how handle.How) ([]Frame, error) {
 	if t.State == Unstoppable {
 		return nil, &Error{Op: "stack", PID: t.p.PID(), TID: t.TID, Err: ErrUnstoppable}
 	}
-	return t.p.walk.stack(t, how)
+	if t.stack == nil {
+		return t.p.walk.stack(t, how)
+	}
+	if !t.walked || t.walkedHow != how {
+		t.walked, t.walkedHow = true, how
+		t.walkedTo, t.walkedErr = t.p.walk.stack(t, how)
+	}
+	return slices.Clone(t.walkedTo), t.walkedErr
 }
 
 // walker unwinds and symbolizes the stacks of one process.

@@ -42,6 +42,8 @@ type object struct {
 	Syscall   string        `json:"syscall,omitempty"`
 	Stack     []objectFrame `json:"stack,omitempty"`
 	Cut       string        `json:"cut,omitempty"` // why the stack is not whole
+	Wait      *objectWait   `json:"wait,omitempty"`
+	Deadlock  []int         `json:"deadlock,omitempty"` // threads, each of which waits for the next
 }
 
 // objectFrame is a frame, innermost first; an inlined function precedes the
@@ -107,6 +109,53 @@ func (f jsonLines) thread(b []byte, r *record, t *pctl.Thread) []byte {
 	o.Point = r.Point.String()
 	o.TID = t.TID
 	o.setStack(f.frames, t)
+	o.Wait = newObjectWait(r.waits[t.TID])
+	return appendObjectLine(b, o)
+}
+
+// objectWait is what a thread waits for.
+type objectWait struct {
+	Kind   string       `json:"kind"`
+	Lock   string       `json:"lock,omitempty"` // what kind of lock
+	Addr   string       `json:"addr,omitempty"`
+	Symbol string       `json:"symbol,omitempty"`
+	Object string       `json:"object,omitempty"`
+	Owner  int          `json:"owner,omitempty"` // tid
+	Gone   bool         `json:"owner_ended,omitempty"`
+	Why    string       `json:"owner_unknown,omitempty"`
+	FD     *int         `json:"fd,omitempty"`
+	Path   string       `json:"path,omitempty"`
+	Peers  []objectPeer `json:"peers,omitempty"`
+	Child  int          `json:"child,omitempty"`
+}
+
+type objectPeer struct {
+	PID  int    `json:"pid"`
+	Name string `json:"name"`
+}
+
+func newObjectWait(w pctl.Wait) *objectWait {
+	if w.Kind == pctl.WaitNothing {
+		return nil
+	}
+	o := &objectWait{Kind: w.Kind.String(), Child: w.Child}
+	switch w.Kind {
+	case pctl.WaitLock, pctl.WaitThread, pctl.WaitFutex:
+		o.Lock, o.Addr, o.Symbol, o.Object = w.Lock.Kind, hex(w.Lock.Addr), w.Lock.Symbol, w.Lock.Object
+		o.Owner, o.Gone, o.Why = w.Lock.Owner, w.Lock.Gone, w.Lock.Why
+	case pctl.WaitFile:
+		o.FD, o.Path = &w.File.FD, w.File.Path
+		for _, p := range w.File.Peers {
+			o.Peers = append(o.Peers, objectPeer(p))
+		}
+	}
+	return o
+}
+
+// deadlock prints threads that wait for each other.
+func (jsonLines) deadlock(b []byte, r *record, cycle []int) []byte {
+	o := newObject(r)
+	o.Event, o.Deadlock = "deadlock", cycle
 	return appendObjectLine(b, o)
 }
 

@@ -9,10 +9,11 @@ type record struct {
 	pctl.Event
 	thread  *pctl.Thread   // the thread that hit, with its registers and stack
 	threads []*pctl.Thread // every thread, at a rendezvous
-	skipped uint64         // hits that were not printed before this
-	counts  []count        // the final table
-	reached chan struct{}  // nothing to print: closed when all before it is formatted
-	then    func()         // nothing to print: called when all before it is written
+	waits   map[int]pctl.Wait
+	skipped uint64        // hits that were not printed before this
+	counts  []count       // the final table
+	reached chan struct{} // nothing to print: closed when all before it is formatted
+	then    func()        // nothing to print: called when all before it is written
 }
 
 // count is a row of the final table.
@@ -27,6 +28,7 @@ type count struct {
 type format interface {
 	event(b []byte, r *record) []byte
 	thread(b []byte, r *record, t *pctl.Thread) []byte
+	deadlock(b []byte, r *record, cycle []int) []byte
 	counts(b []byte, rows []count) []byte
 }
 
@@ -40,8 +42,12 @@ func appendRecord(b []byte, f format, r *record) []byte {
 		return f.counts(b, r.counts)
 	}
 	b = f.event(b, r)
+	r.waits = pctl.Waits(r.threads)
 	for _, t := range r.threads {
 		b = f.thread(b, r, t)
+	}
+	for _, cycle := range pctl.Deadlocks(r.waits) {
+		b = f.deadlock(b, r, cycle)
 	}
 	return b
 }

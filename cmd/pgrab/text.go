@@ -38,7 +38,36 @@ func what(e pctl.Event) string {
 // thread prints a thread's name and state, and its stack below.
 func (f text) thread(b []byte, r *record, t *pctl.Thread) []byte {
 	b = fmt.Appendf(b, "pid %d: tid %d (%s) %s\n", r.PID, t.TID, clean.Text(t.Name()), doing(t))
+	if text := waiting(r.waits[t.TID]); text != "" {
+		b = append(append(append(b, "    "...), text...), '\n')
+	}
 	return f.appendStack(b, t)
+}
+
+// waiting is what a thread waits for, where that says more than the name of its call: "waits for mutex …".
+func waiting(w pctl.Wait) string {
+	switch w.Kind {
+	case pctl.WaitLock, pctl.WaitThread, pctl.WaitFutex, pctl.WaitChild:
+		return "waits for " + w.String()
+	case pctl.WaitFile:
+		if w.File.Write {
+			return "waits to write to " + w.String()
+		}
+		return "waits to read from " + w.String()
+	}
+	return ""
+}
+
+// deadlock prints threads that wait for each other.
+func (text) deadlock(b []byte, r *record, cycle []int) []byte {
+	b = fmt.Appendf(b, "pid %d: deadlock of %s:", r.PID, plural(len(cycle), "thread"))
+	for i, tid := range cycle {
+		if i > 0 {
+			b = append(b, ';')
+		}
+		b = fmt.Appendf(b, " tid %d waits for %s", tid, r.waits[tid])
+	}
+	return append(b, '\n')
 }
 
 // doing is a thread's state: "running", "in futex", "uninterruptible".

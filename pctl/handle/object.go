@@ -87,6 +87,32 @@ func (s *Space) Object(addr uint64) (Object, bool) {
 	return Object{}, false
 }
 
+// Data is Object for an address of data, which may lie in memory behind the file's own: where its
+// variables are that begin as zero.
+func (s *Space) Data(addr uint64) (Object, bool) {
+	if o, ok := s.Object(addr); ok {
+		return o, true
+	}
+	snap := s.now.Load()
+	i := slices.IndexFunc(snap.objects, func(o *object) bool { return o.mapped().End > addr })
+	if i < 0 {
+		i = len(snap.objects)
+	}
+	if i == 0 {
+		return Object{}, false
+	}
+	o := s.object(snap.objects[i-1])
+	if o.File == nil {
+		return Object{}, false
+	}
+	for _, seg := range o.File.Segments() {
+		if at := addr - o.Bias; at >= seg.Vaddr && at < seg.Vaddr+seg.Memsz {
+			return o, true
+		}
+	}
+	return Object{}, false
+}
+
 // Main returns the object of the executed program, as opposed to libraries
 // and the run-time linker: the one that has the entry point.
 func (s *Space) Main() (Object, bool) {

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"encoding/json"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"ptools/internal/ptest"
+)
+
+// TestDeadlock: pgrab -w says what each thread waits for and who has it, and names the cycle.
+func TestDeadlock(t *testing.T) {
+	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "waits.c"), "deadlock", "3")
+	g.Ready()
+	r := pgrab(t, nil, "-w", "-t", "0", "-p", strconv.Itoa(g.PID))
+	lines := regexp.MustCompile(`(?m)^    waits for mutex 0x\w+ \(ring(\+\d+)? in waits.*\) held by tid \d+$`).FindAllString(r.stdout, -1)
+	if len(lines) != 3 {
+		t.Errorf("%d threads wait for a mutex:\n%s", len(lines), r.stdout)
+	}
+	all := regexp.MustCompile(`(?m)^pid \d+: deadlock of 3 threads:( tid \d+ waits for mutex [^;\n]* held by tid \d+;?){3}$`)
+	if !all.MatchString(r.stdout) {
+		t.Errorf("no deadlock:\n%s", r.stdout)
+	}
+
+	r = pgrab(t, nil, "-w", "-t", "0", "--json", "-p", strconv.Itoa(g.PID))
+	found := 0
+	for line := range strings.Lines(r.stdout) {
+		var o object
+		if err := json.Unmarshal([]byte(line), &o); err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case len(o.Deadlock) == 3:
+			found++
+		case o.Wait != nil && o.Wait.Kind == "lock":
+			if o.Wait.Lock != "mutex" || o.Wait.Owner == 0 || o.Wait.Symbol != "ring" {
+				t.Errorf("%s", line)
+			}
+			found++
+		}
+	}
+	if found != 4 {
+		t.Errorf("%d lines of four:\n%s", found, r.stdout)
+	}
+}
