@@ -22,7 +22,8 @@ const (
 // golang.org/x/sys/unix.
 var rooms = map[string][]string{
 	"":                   {},
-	"internal/ptrace":    {unix},
+	"internal/x86":       {},
+	"internal/ptrace":    {unix, "internal/x86"},
 	"internal/procfs":    {unix},
 	"internal/mem":       {unix},
 	"internal/perfevent": {unix, "internal/ptrace"},
@@ -35,18 +36,18 @@ var rooms = map[string][]string{
 	"internal/inner":     {},
 	"internal/guard":     {"internal/ptrace"},
 	"pctl/notify":        {},
-	"pctl/bkpt":          {"internal/ptrace"},
-	"internal/unwind":    {"internal/ptrace", "internal/elfsym"},
+	"pctl/bkpt":          {"internal/ptrace", "internal/x86"},
+	"internal/unwind":    {"internal/ptrace", "internal/x86", "internal/elfsym"},
 
 	"pctl/handle": {"internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind"},
 
-	"pctl/control": {"internal/ptrace", "internal/procfs", "internal/mem", "internal/elfsym", "internal/rtld",
+	"pctl/control": {"internal/ptrace", "internal/x86", "internal/procfs", "internal/mem", "internal/elfsym", "internal/rtld",
 		"internal/unwind", "internal/perfevent", "internal/guard", "pctl/notify", "pctl/bkpt", "pctl/handle"},
 
-	"pctl": {"internal/clean", "internal/futex", "internal/guard", "internal/inner", "internal/ptrace", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind",
+	"pctl": {"internal/clean", "internal/futex", "internal/guard", "internal/inner", "internal/ptrace", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind", "internal/x86",
 		"pctl/notify", "pctl/bkpt", "pctl/handle", "pctl/control"},
 
-	"internal/sample": {"internal/inner", "internal/ptrace", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind",
+	"internal/sample": {"internal/inner", "internal/ptrace", "internal/x86", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind",
 		"internal/profile", "internal/perfevent", "pctl/notify", "pctl/handle", "pctl/control"},
 
 	"pctl/sample": {"internal/sample", "internal/profile", "pctl"},
@@ -60,7 +61,7 @@ var rooms = map[string][]string{
 }
 
 // machineRooms are the rooms whose files may depend on the processor, in files named _amd64.
-var machineRooms = []string{"internal/ptrace", "pctl/bkpt", "internal/unwind"}
+var machineRooms = []string{"internal/ptrace", "internal/x86", "pctl/bkpt", "internal/unwind"}
 
 // pkg is what the test reads of go list's output.
 type pkg struct {

@@ -126,7 +126,7 @@ type Hit struct {
 
 // Registers returns the thread's registers, before the instruction at Addr unless
 // the hit is Late.
-func (h *Hit) Registers() *Registers { return (*Registers)(h.hit.Regs()) }
+func (h *Hit) Registers() *Registers { return (*Registers)(&h.hit.Regs().Regs) }
 
 // SetRegisters changes them. With another program counter than Addr the thread
 // goes on there; otherwise it executes the instruction at Addr, once more if it was

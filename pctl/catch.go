@@ -69,7 +69,7 @@ func (p *Process) delivery(d *control.Delivery) *Delivery {
 func (k *Catch) Remove(ctx context.Context) error { return k.p.disown(ctx, "catch", k.c) }
 
 // Registers returns the thread's registers.
-func (d *Delivery) Registers() *Registers { return (*Registers)(d.d.Regs()) }
+func (d *Delivery) Registers() *Registers { return (*Registers)(&d.d.Regs().Regs) }
 
 // ReadAt reads the process's memory, without our traps in it. It implements
 // io.ReaderAt; an address is given as a signed number (two's complement).

@@ -234,7 +234,7 @@ func kernelHook(f func(creator, child int, regs *Registers)) func(creator, child
 	if f == nil {
 		return nil
 	}
-	return func(creator, child int, regs *ptrace.Regs) { f(creator, child, (*Registers)(regs)) }
+	return func(creator, child int, regs *ptrace.Regs) { f(creator, child, (*Registers)(&regs.Regs)) }
 }
 
 // MayAwait refuses those who run on the goroutine that is to end.

@@ -1,6 +1,9 @@
 package pctl
 
-import "ptools/internal/ptrace"
+import (
+	"ptools/internal/ptrace"
+	"ptools/internal/x86"
+)
 
 // Registers are the user registers of a thread, in the layout of the kernel's
 // struct user_regs_struct. The methods are for what every machine has.
@@ -15,39 +18,43 @@ type Registers struct {
 	FsBase, GsBase, Ds, Es, Fs, Gs uint64
 }
 
-// kernel is r as ptrace(2) has it.
-func (r *Registers) kernel() *ptrace.Regs { return (*ptrace.Regs)(r) }
+// kernel is a copy of r as ptrace(2) has it.
+func (r *Registers) kernel() *ptrace.Regs { return &ptrace.Regs{Regs: x86.Regs(*r)} }
+
+// machine is r as the processor has it.
+func (r *Registers) machine() *x86.Regs { return (*x86.Regs)(r) }
 
 // PC returns the address of the next instruction.
-func (r *Registers) PC() uint64 { return r.kernel().PC() }
+func (r *Registers) PC() uint64 { return r.machine().PC() }
 
 // SetPC sets the address of the next instruction.
-func (r *Registers) SetPC(pc uint64) { r.kernel().SetPC(pc) }
+func (r *Registers) SetPC(pc uint64) { r.machine().SetPC(pc) }
 
 // SP returns the stack pointer.
-func (r *Registers) SP() uint64 { return r.kernel().SP() }
+func (r *Registers) SP() uint64 { return r.machine().SP() }
 
 // SetSP sets the stack pointer.
-func (r *Registers) SetSP(sp uint64) { r.kernel().SetSP(sp) }
+func (r *Registers) SetSP(sp uint64) { r.machine().SetSP(sp) }
 
 // FP returns the frame pointer register, whatever the program uses it for.
-func (r *Registers) FP() uint64 { return r.kernel().FP() }
+func (r *Registers) FP() uint64 { return r.machine().FP() }
 
 // ThreadPointer returns the address that a C library keeps a thread's own data at: above
 // the thread's stack, in the memory that has both, for all threads but the first.
-func (r *Registers) ThreadPointer() uint64 { return r.kernel().ThreadPointer() }
+func (r *Registers) ThreadPointer() uint64 { return r.machine().ThreadPointer() }
 
 // Args returns the first six integer arguments of a function that has just been
 // called, by the System V calling convention.
-func (r *Registers) Args() [6]uint64 { return r.kernel().Args() }
+func (r *Registers) Args() [6]uint64 { return r.machine().Args() }
 
 // Result returns what a function that has just returned hands back, if that is an
 // integer or a pointer.
-func (r *Registers) Result() uint64 { return r.kernel().Result() }
+func (r *Registers) Result() uint64 { return r.machine().Result() }
 
 // Syscall returns the number and the arguments of the system call that the thread is
 // in; ok is false if it is in none.
 func (r *Registers) Syscall() (nr int64, args [6]uint64, ok bool) {
-	nr, _, ok = r.kernel().SyscallReturn()
-	return nr, r.kernel().SyscallArgs(), ok
+	k := r.kernel()
+	nr, _, ok = k.SyscallReturn()
+	return nr, k.SyscallArgs(), ok
 }

@@ -100,7 +100,7 @@ func (t *Thread) setRegisters(regs *ptrace.Regs, err error) {
 		t.State = Unstoppable
 		return
 	}
-	t.Registers = Registers(*regs)
+	t.Registers = Registers(regs.Regs)
 	if _, _, in := regs.SyscallReturn(); in {
 		t.State = InSyscall
 	}
@@ -108,7 +108,7 @@ func (t *Thread) setRegisters(regs *ptrace.Regs, err error) {
 
 // copyThread copies a thread that stands still, with its stack.
 func (p *Process) copyThread(tid int, regs *ptrace.Regs, mem io.ReaderAt) *Thread {
-	t := &Thread{TID: tid, p: p, space: p.c.Space(), Registers: Registers(*regs)}
+	t := &Thread{TID: tid, p: p, space: p.c.Space(), Registers: Registers(regs.Regs)}
 	t.copyStack(p.userMemory(mem))
 	t.refresh()
 	return t

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ptools/internal/ptest"
+	"ptools/internal/x86"
 )
 
 // What a system call leaves in rax for the kernel's own eyes when a signal or a stop interrupts it
@@ -178,16 +179,18 @@ func (x *tracer) signalIn(g *ptest.Target, nr int) (int, *Regs) {
 
 // TestRestartNeedsACall: outside a system call, and in code that is none of a program, there is nothing to restart.
 func TestRestartNeedsACall(t *testing.T) {
-	for name, r := range map[string]Regs{
+	const user64 = 0x33 // code segment
+	for name, own := range map[string]x86.Regs{
 		"no call": {OrigRax: ^uint64(0), Cs: user64, Rip: 100},
 		"kernel":  {OrigRax: 7, Cs: 0x10, Rip: 100},
 	} {
+		r := Regs{own}
 		before := r
 		if r.RestartSyscall() || r != before {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}
-	r := Regs{OrigRax: 7, Cs: user64, Rip: 100, Rax: uint64(1<<64 - 4)}
+	r := Regs{x86.Regs{OrigRax: 7, Cs: user64, Rip: 100, Rax: uint64(1<<64 - 4)}}
 	before := r
 	if !r.RestartSyscall() || !r.AtSyscall(98, 7) {
 		t.Errorf("restarted: %+v", r)

@@ -1,14 +1,28 @@
 package ptrace
 
-// Regs are the user registers of a stopped x86-64 thread, in the layout of the
-// kernel's struct user_regs_struct. On other machines they are never read.
-type Regs struct {
-	R15, R14, R13, R12, Rbp, Rbx, R11, R10 uint64
-	R9, R8, Rax, Rcx, Rdx, Rsi, Rdi        uint64
+import (
+	"unsafe"
 
-	// OrigRax is the number of the system call the thread is in, or all ones.
-	OrigRax uint64
+	"ptools/internal/x86"
+)
 
-	Rip, Cs, Eflags, Rsp, Ss       uint64
-	FsBase, GsBase, Ds, Es, Fs, Gs uint64
+// Regs are the registers of a stopped thread. The methods are for what the kernel does
+// with them: system calls, signal frames, samples. Those of the processor are x86's.
+type Regs struct{ x86.Regs }
+
+// SetSaved sets the registers that the kernel saves when a thread enters it (struct
+// pt_regs), which are the first.
+func (r *Regs) SetSaved(saved *[21]uint64) {
+	*(*[21]uint64)(unsafe.Pointer(r)) = *saved
+}
+
+// SetSampled sets the registers that a perf event samples of a thread of user code, in their
+// order there (arch/x86/include/uapi/asm/perf_regs.h, without DS to GS). The thread
+// is in no system call.
+func (r *Regs) SetSampled(v *[20]uint64) {
+	r.Regs = x86.Regs{
+		Rax: v[0], Rbx: v[1], Rcx: v[2], Rdx: v[3], Rsi: v[4], Rdi: v[5], Rbp: v[6], Rsp: v[7],
+		Rip: v[8], Eflags: v[9], Cs: v[10], Ss: v[11], R8: v[12], R9: v[13], R10: v[14], R11: v[15],
+		R12: v[16], R13: v[17], R14: v[18], R15: v[19], OrigRax: ^uint64(0),
+	}
 }

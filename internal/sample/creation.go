@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"ptools/internal/profile"
-	"ptools/internal/ptrace"
 	"ptools/internal/unwind"
+	"ptools/internal/x86"
 )
 
 // Creations profiles where threads are created. It does not sample: every
@@ -70,14 +70,14 @@ func NewCreations() *Creations {
 }
 
 // Registers are those of a thread, in the layout of *pctl.Registers.
-type Registers = ptrace.Regs
+type Registers = x86.Regs
 
 // Hook returns the function that a controller has to call for each thread of its
 // process that is created (control.Options.OnThreadStart). It does nothing until
 // a source has been bound to it and Run runs.
 func (c *Creations) Hook() (hook func(creator, child int, regs *Registers), bind func(*Source)) {
 	from := &creator{buf: make([]byte, creationStack), named: make(map[int]string)}
-	hook = func(tid, child int, regs *ptrace.Regs) { c.take(from, tid, child, regs) }
+	hook = func(tid, child int, regs *Registers) { c.take(from, tid, child, regs) }
 	bind = func(src *Source) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -88,7 +88,7 @@ func (c *Creations) Hook() (hook func(creator, child int, regs *Registers), bind
 }
 
 // take runs on a control goroutine.
-func (c *Creations) take(from *creator, tid, child int, regs *ptrace.Regs) {
+func (c *Creations) take(from *creator, tid, child int, regs *Registers) {
 	n := c.room(from, child)
 	if n == nil {
 		return
@@ -129,14 +129,14 @@ func (c *Creations) room(from *creator, child int) *creation {
 }
 
 // unwind takes the stack of the thread that stands with these registers.
-func (from *creator) unwind(n *creation, regs *ptrace.Regs) {
+func (from *creator) unwind(n *creation, regs *Registers) {
 	if from.image.Stale() {
 		if image, err := from.source.Image(); err == nil {
 			from.image = image // the old one is closed when all of it has been counted
 		}
 	}
 	s := &from.snap
-	s.Regs = *regs
+	s.Regs.Regs = *regs
 	s.PC, s.SP, s.Base = regs.PC(), regs.SP(), regs.SP()-redZone
 	s.Stack = from.buf[:from.image.ReadStack(from.buf, s.Base)]
 	var end unwind.End

@@ -1,6 +1,10 @@
 package unwind
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"ptools/internal/x86"
+)
 
 // codeWindow is how much code is read at a time.
 const codeWindow = 256
@@ -34,20 +38,11 @@ func endsInCall(code []byte, after uint64) (target uint64, ok bool) {
 	}
 	// call r/m64 is FF /2; how long it is follows from ModRM and SIB.
 	for size := 2; size <= 7 && size <= n; size++ {
-		if code[n-size] == 0xff && callLength(code[n-size+1:]) == size-1 {
+		if call := code[n-size:]; call[0] == 0xff && call[1]>>3&7 == 2 && x86.Length(call) == size {
 			return 0, true
 		}
 	}
 	return 0, false
-}
-
-// callLength returns the length of ModRM, SIB and displacement of an FF /2, or 0 if
-// it is another instruction.
-func callLength(b []byte) int {
-	if b[0]>>3&7 != 2 || b[0]>>6 != 3 && b[0]&7 == 4 && len(b) < 2 {
-		return 0
-	}
-	return operandLength(b)
 }
 
 // returns reports whether addr is a return address as far as can be seen: in

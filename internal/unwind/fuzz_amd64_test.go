@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"ptools/internal/ptrace"
+	"ptools/internal/x86"
 )
 
 // fuzzCode is an address space of one mapping, with or without a table.
@@ -102,5 +103,5 @@ func FuzzUnwind(f *testing.F) {
 
 // unwindFrom unwinds with the registers that matter.
 func unwindFrom(u *Unwinder, pc, fp uint64, s Stack) ([]Frame, End) {
-	return u.Unwind(&ptrace.Regs{Rip: pc, Rsp: s.Base, Rbp: fp, Rbx: fp, R12: pc, FsBase: 0x5000}, s, nil)
+	return u.Unwind(&ptrace.Regs{Regs: x86.Regs{Rip: pc, Rsp: s.Base, Rbp: fp, Rbx: fp, R12: pc, FsBase: 0x5000}}, s, nil)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"ptools/internal/ptrace"
+	"ptools/internal/x86"
 )
 
 // madeCode is memory with code made at run time, at fuzzBase.
@@ -34,7 +35,7 @@ func TestMadeAnew(t *testing.T) {
 		words[size/8] = caller
 		var stack bytes.Buffer
 		binary.Write(&stack, binary.LittleEndian, words)
-		got, end := u.Unwind(&ptrace.Regs{Rip: pc, Rsp: 1 << 32}, Stack{Base: 1 << 32, Data: stack.Bytes(), Mem: &code}, nil)
+		got, end := u.Unwind(&ptrace.Regs{Regs: x86.Regs{Rip: pc, Rsp: 1 << 32}}, Stack{Base: 1 << 32, Data: stack.Bytes(), Mem: &code}, nil)
 		if end != Whole {
 			return 0
 		}

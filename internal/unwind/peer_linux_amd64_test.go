@@ -15,6 +15,7 @@ import (
 	"ptools/internal/procfs"
 	"ptools/internal/ptest"
 	"ptools/internal/ptrace"
+	"ptools/internal/x86"
 )
 
 // programs are what the distribution has: interpreters with deep stacks, just-in-time
@@ -258,7 +259,7 @@ func stacksOf(t *testing.T, pid int) map[int]endedStack {
 func checkPartial(t *testing.T, u *Unwinder, regs *ptrace.Regs, stack Stack, want []Frame) {
 	t.Helper()
 	stack.Partial = true
-	got, end := u.Unwind(&ptrace.Regs{Rip: regs.Rip, Rsp: regs.Rsp}, stack, nil)
+	got, end := u.Unwind(&ptrace.Regs{Regs: x86.Regs{Rip: regs.Rip, Rsp: regs.Rsp}}, stack, nil)
 	if end == NoRegister && len(got) <= len(want) {
 		want = want[:len(got)]
 	}

@@ -1,6 +1,10 @@
 package unwind
 
-import "golang.org/x/arch/x86/x86asm"
+import (
+	"golang.org/x/arch/x86/x86asm"
+
+	"ptools/internal/x86"
+)
 
 // follow accounts for an instruction that is no branch. It reports false for one that
 // nothing follows.
@@ -111,59 +115,11 @@ func (t *track) setRBP(in *x86asm.Inst) {
 	}
 }
 
-// vectorLength returns the length of an AVX or AVX-512 instruction, which the decoder
+// vectorLength returns the length of an AVX or AVX-512 instruction, which x86asm
 // does not know, or 0 if code begins with another. None of them touches rsp.
 func vectorLength(code []byte) int {
-	if len(code) < maxInst {
+	if len(code) == 0 || code[0] != 0xc5 && code[0] != 0xc4 && code[0] != 0x62 {
 		return 0
 	}
-	var prefix int
-	var opmap byte
-	switch code[0] {
-	case 0xc5:
-		prefix, opmap = 2, 1
-	case 0xc4:
-		prefix, opmap = 3, code[1]&0x1f
-	case 0x62:
-		prefix, opmap = 4, code[1]&0x07
-	default:
-		return 0
-	}
-	op := code[prefix]
-	n := prefix + 1
-	if opmap == 1 && op == 0x77 { // vzeroupper
-		return n
-	}
-	n += operandLength(code[n:])
-	imm := opmap == 3
-	if opmap == 1 {
-		imm = op >= 0x70 && op <= 0x73 || op == 0xc2 || op >= 0xc4 && op <= 0xc6
-	}
-	if imm {
-		n++
-	}
-	return n
-}
-
-// operandLength returns the length of ModRM, SIB and displacement. EVEX changes
-// what a short displacement counts, not its length.
-func operandLength(b []byte) int {
-	mod, rm := b[0]>>6, b[0]&7
-	n := 1
-	if mod == 3 {
-		return n
-	}
-	if rm == 4 {
-		n++
-		if mod == 0 && b[1]&7 == 5 {
-			return n + 4
-		}
-	}
-	switch {
-	case mod == 1:
-		return n + 1
-	case mod == 2, mod == 0 && rm == 5:
-		return n + 4
-	}
-	return n
+	return x86.Length(code)
 }

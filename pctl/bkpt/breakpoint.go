@@ -1,6 +1,10 @@
 package bkpt
 
-import "fmt"
+import (
+	"fmt"
+
+	"ptools/internal/x86"
+)
 
 // codeSize is how much text is kept with a breakpoint: more than the longest
 // instruction.
@@ -21,7 +25,7 @@ type Breakpoint struct {
 	dead   bool  // the text is gone
 	place  place // what it was planned for
 	code   [codeSize]byte
-	plan   Plan
+	plan   x86.Plan
 	slot   *slot // scratch slot given to it
 	bent   bool  // no free slot has a copy that comes back by itself
 }
@@ -35,7 +39,7 @@ func Instruction(addr uint64, code []byte) *Breakpoint {
 }
 
 // Plan returns how threads get past the breakpoint.
-func (b *Breakpoint) Plan() *Plan { return &b.plan }
+func (b *Breakpoint) Plan() *x86.Plan { return &b.plan }
 
 // Orig returns the byte of the program's own that the trap stands in place of.
 func (b *Breakpoint) Orig() byte { return b.code[0] }
@@ -73,7 +77,7 @@ func (b *Breakpoint) read(t *Table) error {
 }
 
 func (b *Breakpoint) setCode(code []byte) error {
-	p, err := MakePlan(code, b.Addr)
+	p, err := x86.MakePlan(code, b.Addr)
 	if err != nil {
 		return err
 	}

@@ -15,24 +15,11 @@
 // # Getting past
 //
 // Lifting a trap to step over it would let other threads run past the
-// breakpoint unseen. So the trap stays, and each breakpoint has a [Plan]:
-//
-//   - emulate: the effect of the instruction on registers, flags and memory is
-//     computed, and the thread continues behind it;
-//   - displace: the thread runs a copy of the instruction in a scratch slot. Most
-//     copies end in a jump back and need no single step (Copy.Direct); branches,
-//     calls and system calls are stepped, and what they got wrong by running
-//     elsewhere is put right;
-//   - step all: what can only run in its own place (far branches, mov ss, xbegin,
-//     the program's own int3) is stepped there with everybody else stopped.
+// breakpoint unseen. So the trap stays, and each breakpoint has an [x86.Plan]: its
+// instruction is emulated, or a copy of it runs in a slot of [Scratch]. What can only
+// run in its own place is stepped there with all other threads stopped.
 //
 // An emulated instruction that would fault is not emulated but run, so that the
 // fault is the processor's own; a fault in a copy is moved to the original
 // address.
-//
-// # Limits
-//
-// The x87 instruction pointer that fnstenv and fxsave store is the address of
-// the copy if the last x87 instruction ran displaced. Memory protection keys are
-// not looked at when an instruction is emulated.
 package bkpt

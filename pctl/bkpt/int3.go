@@ -2,6 +2,13 @@ package bkpt
 
 import "errors"
 
+// breakByte is the int3 instruction.
+const breakByte = 0xcc
+
+// siKernel is the si_code of the SIGTRAP that int3 raises (SI_KERNEL); a
+// SIGTRAP that somebody sent has another.
+const siKernel = 0x80
+
 // int3 plants one-byte trap instructions in the text.
 type int3 struct{}
 

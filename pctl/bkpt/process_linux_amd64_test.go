@@ -10,6 +10,7 @@ import (
 
 	"ptools/internal/mem"
 	"ptools/internal/ptest"
+	"ptools/internal/x86"
 )
 
 // libcText starts a process that waits for its input and returns its memory and
@@ -49,9 +50,9 @@ func spread(t testing.TB, tab *Table, m Memory, n int, start, end uint64) {
 	}
 	gap := (end - start) / uint64(n+1)
 	next := uint64(0)
-	for i := uint64(0); i < end-start-maxLen && tab.Len() < n; {
-		in, err := decode(code[i:])
-		if err != nil || in.unknown {
+	for i := uint64(0); i < end-start-codeSize && tab.Len() < n; {
+		length := x86.Length(code[i:])
+		if length == 0 {
 			i++
 			continue
 		}
@@ -61,7 +62,7 @@ func spread(t testing.TB, tab *Table, m Memory, n int, start, end uint64) {
 			}
 			next += gap
 		}
-		i += uint64(len(in.code))
+		i += uint64(length)
 	}
 }
 
@@ -78,7 +79,7 @@ func TestProcessText(t *testing.T) {
 	must(t, tab.Arm())
 	displaced := 0
 	for addr := start; addr < end; addr++ {
-		if b := tab.At(addr); b != nil && b.Plan().Kind() == Displace {
+		if b := tab.At(addr); b != nil && b.Plan().Kind() == x86.Displace {
 			if _, direct, err := tab.Scratch().Place(b); err == nil && direct {
 				displaced++
 			}

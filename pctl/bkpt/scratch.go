@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 
-	"ptools/internal/ptrace"
+	"ptools/internal/x86"
 )
 
 // ErrNoSlot is the error when every scratch slot is taken, or the table has no
 // scratch area: the breakpoint's instruction has to be stepped in its own place.
 var ErrNoSlot = errors.New("no scratch slot is free")
+
+// SlotSize is the size and alignment of a scratch slot.
+const SlotSize = x86.SlotSize
 
 // Scratch is executable memory of the target, in slots of SlotSize bytes, where
 // copies of instructions run. A breakpoint keeps its slot, and the copy in it,
@@ -36,10 +39,10 @@ type area struct {
 
 type slot struct {
 	addr    uint64
-	orig    []byte // in area.orig
-	copy    Copy   // what was last written
-	plan    Plan   // of the instruction that copy is of
-	from    uint64 // and its address
+	orig    []byte   // in area.orig
+	copy    x86.Copy // what was last written
+	plan    x86.Plan // of the instruction that copy is of
+	from    uint64   // and its address
 	owner   *Breakpoint
 	live    bool // copy stands in the target
 	retired bool // without owner, but a thread may be in it
@@ -93,7 +96,7 @@ func (l *slot) free() bool { return l.owner == nil && !l.retired }
 
 // Place puts the copy of b's instruction in a slot, unless it is there, and
 // returns the slot's address. Direct says whether the thread may be continued
-// in it rather than stepped. The error is [ErrNoSlot], [ErrNotDisplaceable], or
+// in it rather than stepped. The error is [ErrNoSlot], [x86.ErrNotDisplaceable], or
 // says why the target could not be written.
 func (s *Scratch) Place(b *Breakpoint) (addr uint64, direct bool, err error) {
 	l := b.slot
@@ -134,7 +137,7 @@ func (s *Scratch) Direct(b *Breakpoint) (addr uint64, ok bool) {
 // the thread can be continued in, then one that needs no scratch register.
 func (s *Scratch) choose(b *Breakpoint) (*slot, error) {
 	var best *slot
-	var bestCopy Copy
+	var bestCopy x86.Copy
 	for _, a := range s.areas {
 		l := a.free()
 		if l == nil {
@@ -144,7 +147,7 @@ func (s *Scratch) choose(b *Breakpoint) (*slot, error) {
 		if err != nil {
 			return nil, err
 		}
-		if best == nil || c.better(bestCopy) {
+		if best == nil || better(c, bestCopy) {
 			best, bestCopy = l, c
 		}
 	}
@@ -155,7 +158,7 @@ func (s *Scratch) choose(b *Breakpoint) (*slot, error) {
 	return best, nil
 }
 
-func (c Copy) better(than Copy) bool {
+func better(c, than x86.Copy) bool {
 	if c.Direct != than.Direct {
 		return c.Direct
 	}
@@ -201,7 +204,7 @@ func (s *Scratch) Origin(pc uint64) (addr uint64, ok bool) {
 // nothing, and reports inSlot false, elsewhere. done is false if the
 // instruction has not run: the thread is at the breakpoint's address, which it
 // has already hit, and must be moved off again without counting.
-func (s *Scratch) Relocate(r *ptrace.Regs, saved Saved, m Memory) (inSlot, done bool) {
+func (s *Scratch) Relocate(r *x86.Regs, saved x86.Saved, m Memory) (inSlot, done bool) {
 	l := s.at(r.PC())
 	if l == nil || len(l.copy.Code) == 0 {
 		return false, true
@@ -211,7 +214,7 @@ func (s *Scratch) Relocate(r *ptrace.Regs, saved Saved, m Memory) (inSlot, done 
 
 // Leave is Plan.Leave for the instruction whose copy is in the slot, which may
 // no longer be the one at the breakpoint.
-func (s *Scratch) Leave(r *ptrace.Regs, addr uint64, saved Saved, m Memory) (done bool) {
+func (s *Scratch) Leave(r *x86.Regs, addr uint64, saved x86.Saved, m Memory) (done bool) {
 	l := s.at(addr)
 	if l == nil {
 		return true

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"ptools/internal/ptrace"
+	"ptools/internal/x86"
 	"ptools/pctl/bkpt"
 )
 
@@ -266,14 +267,14 @@ func (c *Controller) stepInto(t *thread) {
 func (c *Controller) stepPast(t *thread) {
 	b := t.over
 	t.over = nil
-	if b.Plan().Kind() == bkpt.Emulate {
-		if ok, _ := b.Plan().Emulate(&t.regs, c.user); ok {
+	if b.Plan().Kind() == x86.Emulate {
+		if ok, _ := b.Plan().Emulate(&t.regs.Regs, c.user); ok {
 			t.dirty, t.lone.phase = true, loneStepped
 			c.settle(t)
 			return
 		}
 	}
-	if b.Plan().Kind() == bkpt.StepAll || !c.displace(t, b) {
+	if b.Plan().Kind() == x86.StepAll || !c.displace(t, b) {
 		c.stepInPlace(t, b)
 		return
 	}

@@ -6,6 +6,7 @@ import (
 
 	"ptools/internal/procfs"
 	"ptools/internal/ptrace"
+	"ptools/internal/x86"
 	"ptools/pctl/bkpt"
 )
 
@@ -13,7 +14,7 @@ import (
 type step struct {
 	b      *bkpt.Breakpoint
 	slot   uint64 // 0: in the instruction's own place
-	saved  bkpt.Saved
+	saved  x86.Saved
 	mask   uint64
 	masked bool // mask has to be put back
 	flag   bool // the thread's own trap flag, before
@@ -97,13 +98,13 @@ func (c *Controller) stepOff(t *thread) bool {
 	if b.Hits > hotHits && b.Plan().UsesMemory() && c.continueCopy(t, b) {
 		return true
 	}
-	if b.Plan().Kind() == bkpt.Emulate {
-		if ok, _ := b.Plan().Emulate(&t.regs, c.user); ok {
+	if b.Plan().Kind() == x86.Emulate {
+		if ok, _ := b.Plan().Emulate(&t.regs.Regs, c.user); ok {
 			t.dirty = true
 			return true
 		}
 	}
-	if b.Plan().Kind() == bkpt.StepAll || !c.displace(t, b) {
+	if b.Plan().Kind() == x86.StepAll || !c.displace(t, b) {
 		c.stepInPlace(t, b)
 	}
 	return t.step == nil && t.m.state == stateStopped
@@ -122,7 +123,7 @@ func (c *Controller) continueCopy(t *thread, b *bkpt.Breakpoint) bool {
 	if !ok {
 		return false
 	}
-	b.Plan().Enter(&t.regs, slot)
+	b.Plan().Enter(&t.regs.Regs, slot)
 	t.dirty, t.inSlot = true, true // every stop looks
 	return true
 }
@@ -142,7 +143,7 @@ func (c *Controller) displace(t *thread, b *bkpt.Breakpoint) bool {
 	if err != nil {
 		return false
 	}
-	saved := b.Plan().Enter(&t.regs, slot)
+	saved := b.Plan().Enter(&t.regs.Regs, slot)
 	t.dirty = true
 	if direct {
 		t.inSlot = true // it comes back by itself; every stop looks
@@ -181,7 +182,7 @@ func (c *Controller) stepped(t *thread, stop ptrace.Stop) {
 	}
 	done := t.regs.PC() != s.b.Addr
 	if s.slot != 0 {
-		done = c.table.Scratch().Leave(&t.regs, s.slot, s.saved, c.mem)
+		done = c.table.Scratch().Leave(&t.regs.Regs, s.slot, s.saved, c.mem)
 		t.dirty = true
 	}
 	trap := stop.Kind == ptrace.KindSignal && stop.Signal == syscall.SIGTRAP
@@ -279,7 +280,7 @@ func (c *Controller) moveOut(t *thread) {
 	if c.table.Len() == 0 || c.loadRegs(t) != nil {
 		return
 	}
-	in, done := c.table.Scratch().Relocate(&t.regs, bkpt.Saved{}, c.mem)
+	in, done := c.table.Scratch().Relocate(&t.regs.Regs, x86.Saved{}, c.mem)
 	if !in {
 		return
 	}

@@ -103,7 +103,7 @@ func (c *Controller) stillThere(t *thread, b *bkpt.Breakpoint, before ptrace.Reg
 	if t.uprobe.missed > 0 {
 		return false
 	}
-	ok, err := b.Plan().Emulate(&before, readOnly{c.user})
+	ok, err := b.Plan().Emulate(&before.Regs, readOnly{c.user})
 	return ok && err == nil && before.PC() == t.regs.PC() && before.SP() == t.regs.SP()
 }
 

@@ -1,4 +1,4 @@
-package bkpt
+package x86
 
 import (
 	"debug/elf"
@@ -149,12 +149,12 @@ func TestCorpus(t *testing.T) {
 
 // ends plans the two ends of a function. text starts with it.
 func (s *shares) ends(text []byte, fn function) {
-	at := func(i uint64) []byte { return text[i:min(i+codeSize, uint64(len(text)))] }
+	at := func(i uint64) []byte { return text[i:min(i+maxLen+1, uint64(len(text)))] }
 	s.add(at(0), fn.start)
 	size := fn.end - fn.start
 	for i := uint64(0); i < size; {
 		in, err := decode(at(i))
-		if err != nil || in.unknown {
+		if err != nil {
 			return // a table in the text
 		}
 		n := uint64(len(in.code))

@@ -1,4 +1,4 @@
-package bkpt
+package x86_test
 
 import (
 	"bytes"
@@ -11,17 +11,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ptools/internal/ptest"
-	"ptools/internal/ptrace"
+	"ptools/internal/x86"
 )
 
 var (
-	rounds = flag.Int("bkpt.rounds", 20, "random values for each opcode of the differential test")
-	seed   = flag.Uint64("bkpt.seed", 0, "seed of the differential test; 0: a new one")
+	rounds = flag.Int("x86.rounds", 20, "random values for each opcode of the differential test")
+	seed   = flag.Uint64("x86.seed", 0, "seed of the differential test; 0: a new one")
 )
 
 // outcome is everything an instruction can change.
 type outcome struct {
-	regs ptrace.Regs
+	regs x86.Regs
 	sig  syscall.Signal
 	data [labHalf]byte
 	x    xstate
@@ -30,8 +30,8 @@ type outcome struct {
 // trial is one instruction with one set of values.
 type trial struct {
 	l      *lab
-	in     insn
-	plan   Plan
+	in     x86.Sample
+	plan   x86.Plan
 	before outcome
 	native outcome
 }
@@ -50,16 +50,10 @@ func TestDifferential(t *testing.T) {
 		n = min(n, 10)
 	}
 	t.Logf("seed %d on %s", s, ptest.Processor())
-	d := dice{rand.New(rand.NewPCG(s, 0))}
+	d := x86.Dice{Rand: rand.New(rand.NewPCG(s, 0)), Code: labCode, Data: labData, Size: labHalf}
 	var count struct{ all, emulated, declined, displaced, direct, faults int }
-	for _, f := range forms() {
-		more := n
-		if f.enc != legacy {
-			more = (n + 7) / 8
-		} else if f.mp == mapOne {
-			more = 4 * n
-		}
-		for range more {
+	for _, f := range x86.Forms() {
+		for range f.Share(n) {
 			tr, ok := newTrial(l, d, f)
 			if !ok {
 				continue
@@ -74,7 +68,7 @@ func TestDifferential(t *testing.T) {
 				t.Fatalf("seed %d: %s emulated: %s", s, tr, err)
 			case ok:
 				count.emulated++
-			case tr.plan.Kind() == Emulate && tr.native.sig == syscall.SIGTRAP:
+			case tr.plan.Kind() == x86.Emulate && tr.native.sig == syscall.SIGTRAP:
 				count.declined++
 			}
 			for _, slot := range [...]uint64{labNearSlot, labFarSlot} {
@@ -96,23 +90,23 @@ func TestDifferential(t *testing.T) {
 	}
 }
 
-func newTrial(l *lab, d dice, f form) (*trial, bool) {
-	in, err := decode(d.instruction(f))
-	if err != nil || in.unknown {
+func newTrial(l *lab, d x86.Dice, f x86.Form) (*trial, bool) {
+	in, ok := d.Sample(f)
+	if !ok {
 		return nil, false
 	}
-	d.aim(&in, labCode)
 	tr := &trial{l: l, in: in}
-	if tr.plan, err = MakePlan(in.code, labCode); err != nil {
-		l.t.Fatalf("% x: decoded, but %v", in.code, err)
+	var err error
+	if tr.plan, err = x86.MakePlan(in.Code(), labCode); err != nil {
+		l.t.Fatalf("% x: decoded, but %v", in.Code(), err)
 	}
-	if tr.plan.Kind() == StepAll || tr.plan.IsSyscall() || stores87(&in) {
+	if tr.plan.Kind() == x86.StepAll || tr.plan.IsSyscall() || in.Stores87() {
 		return nil, false
 	}
 	b := &tr.before
-	b.regs = d.registers(&in, l.base)
+	b.regs = d.Registers(&in, l.base)
 	for i := 0; i < len(b.data); i += 8 {
-		v := d.number()
+		v := d.Number()
 		for j := range 8 {
 			b.data[i+j] = byte(v >> (8 * j))
 		}
@@ -128,14 +122,8 @@ func newTrial(l *lab, d dice, f form) (*trial, bool) {
 	return tr, true
 }
 
-// stores87 reports fnstenv and fnsave: they store where the last x87
-// instruction ran.
-func stores87(in *insn) bool {
-	return in.enc == legacy && in.mp == mapOne && (in.op == 0xd9 || in.op == 0xdd) && in.ext() == 6 && in.mod() != 3
-}
-
 func (tr *trial) String() string {
-	return fmt.Sprintf("% x (%v, class %d)", tr.in.code, tr.plan.kind, tr.plan.class)
+	return fmt.Sprintf("% x (%v)", tr.in.Code(), tr.plan.Kind())
 }
 
 // start restores what was before.
@@ -145,30 +133,25 @@ func (tr *trial) start() {
 }
 
 // end takes the outcome of a run that ended with r and sig.
-func (tr *trial) end(o *outcome, r ptrace.Regs, sig syscall.Signal) {
+func (tr *trial) end(o *outcome, r x86.Regs, sig syscall.Signal) {
 	o.regs, o.sig = r, sig
 	// PTRACE_SETREGS can neither set nor clear ID, so a popf's stays for good.
 	o.regs.Eflags &^= flagRF | flagID
 	copy(o.data[:], tr.l.data())
 	o.x = tr.l.readXState()
 	o.x.settle()
-	if tr.is(0x9d) {
+	if tr.in.Is(0x9d) {
 		tr.l.calm()
 	}
 }
 
-// is reports an opcode of the one-byte map.
-func (tr *trial) is(op byte) bool {
-	return tr.in.enc == legacy && tr.in.mp == mapOne && tr.in.op == op
-}
-
 func (tr *trial) runNative() {
 	tr.start()
-	tr.l.put(tr.in.code, labCode)
+	tr.l.put(tr.in.Code(), labCode)
 	r := tr.before.regs
 	sig := tr.l.step(&r)
 	tr.end(&tr.native, r, sig)
-	if tr.is(0x9c) && sig == syscall.SIGTRAP {
+	if tr.in.Is(0x9c) && sig == syscall.SIGTRAP {
 		// The processor pushed the single step's TF with the flags.
 		i := r.Rsp - labData
 		tr.native.data[i+1] &^= flagTF >> 8
@@ -177,7 +160,7 @@ func (tr *trial) runNative() {
 
 // emulate reports whether the plan could emulate, and what differs.
 func (tr *trial) emulate() (bool, string) {
-	if tr.plan.Kind() != Emulate {
+	if tr.plan.Kind() != x86.Emulate {
 		return false, ""
 	}
 	copy(tr.l.data(), tr.before.data[:])
@@ -202,7 +185,7 @@ func (tr *trial) emulate() (bool, string) {
 	return true, ""
 }
 
-func (tr *trial) compare(r *ptrace.Regs, data []byte) string {
+func (tr *trial) compare(r *x86.Regs, data []byte) string {
 	if *r != tr.native.regs {
 		return "registers: " + cmp.Diff(tr.native.regs, *r) + cmp.Diff(tr.before.regs, tr.native.regs)
 	}
@@ -227,7 +210,7 @@ func (tr *trial) displace(slot uint64) string {
 	done := tr.plan.Leave(&r, slot, saved, tr.l)
 	var o outcome
 	tr.end(&o, r, sig)
-	if tr.is(0x9c) && done {
+	if tr.in.Is(0x9c) && done {
 		o.data[r.Rsp-labData+1] &^= flagTF >> 8
 	}
 	if o.sig != tr.native.sig {
@@ -256,7 +239,7 @@ func (tr *trial) direct() (bool, string) {
 	}
 	tr.start()
 	tr.l.put(c.Code, labNearSlot)
-	tr.l.put([]byte{breakByte}, next)
+	tr.l.put([]byte{int3}, next)
 	r := tr.before.regs
 	r.Rip = labNearSlot
 	sig := tr.l.run(&r)

@@ -1,17 +1,47 @@
-package bkpt
+package x86
 
 import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"syscall"
 	"testing"
 
 	"golang.org/x/arch/x86/x86asm"
-
-	"ptools/internal/ptrace"
 )
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// space is memory at a base address.
+type space struct {
+	base uint64
+	b    []byte
+}
+
+func (m *space) ReadAt(p []byte, off int64) (int, error) {
+	q, err := m.span(len(p), off)
+	return copy(p, q), err
+}
+
+func (m *space) WriteAt(p []byte, off int64) (int, error) {
+	q, err := m.span(len(p), off)
+	return copy(q, p), err
+}
+
+func (m *space) span(n int, off int64) ([]byte, error) {
+	i := uint64(off) - m.base
+	if i > uint64(len(m.b)) || uint64(n) > uint64(len(m.b))-i {
+		return nil, io.ErrUnexpectedEOF
+	}
+	return m.b[i:][:n], nil
+}
 
 func code(t testing.TB, s string) []byte {
 	t.Helper()
@@ -128,22 +158,51 @@ func TestPlanQuestions(t *testing.T) {
 	for _, c := range []struct {
 		code          string
 		syscall, trap bool
-		shadowed      Kind
 	}{
-		{"0f05", true, false, Displace},
-		{"66cd80", true, false, Displace},
-		{"cd03", false, true, StepAll},
-		{"cc", false, true, StepAll},
-		{"e811000000", false, false, StepAll},
-		{"ffd0", false, false, StepAll},
-		{"c3", false, false, Displace},
-		{"55", false, false, Emulate},
-		{"c4e27bf6c3", false, false, Displace},
+		{"0f05", true, false},
+		{"66cd80", true, false},
+		{"cd03", false, true},
+		{"cc", false, true},
+		{"e811000000", false, false},
+		{"ffd0", false, false},
+		{"c3", false, false},
+		{"55", false, false},
+		{"c4e27bf6c3", false, false},
 	} {
 		p, err := MakePlan(code(t, c.code), 0x401000)
 		must(t, err)
-		if p.IsSyscall() != c.syscall || p.IsTrap() != c.trap || p.Shadowed() != c.shadowed {
-			t.Errorf("%s: syscall %t, trap %t, shadowed %v", c.code, p.IsSyscall(), p.IsTrap(), p.Shadowed())
+		if p.IsSyscall() != c.syscall || p.IsTrap() != c.trap {
+			t.Errorf("%s: syscall %t, trap %t", c.code, p.IsSyscall(), p.IsTrap())
+		}
+	}
+}
+
+// TestProbeable: the instructions that the kernel must not be asked to execute.
+func TestProbeable(t *testing.T) {
+	for _, c := range []struct {
+		name, code string
+		want       bool
+	}{
+		{"endbr64", "f30f1efa", true},
+		{"push rbp", "55", true},
+		{"sub rsp,8", "4883ec08", true},
+		{"mov edi,edi", "89ff", true},
+		{"call", "e800000000", true},
+		{"ret", "c3", true},
+		{"nop of 4 bytes", "0f1f4000", true},
+		{"nop of 5 bytes: replaced by a call that writes to the red zone", "0f1f440000", false},
+		{"pushf: would push the kernel's trap flag", "9c", false},
+		{"popf", "9d", false},
+		{"xchg rax,r8: taken for a nop", "4990", false},
+		{"syscall: cannot be interrupted while it is stepped", "0f05", false},
+		{"rep movsb: one hit each turn", "f3a4", false},
+		{"div: a SIGFPE elsewhere", "f7f1", false},
+		{"int3", "cc", false},
+	} {
+		p, err := MakePlan(code(t, c.code), 0x401000)
+		must(t, err)
+		if got := p.Probeable(); got != c.want {
+			t.Errorf("%s: %t", c.name, got)
 		}
 	}
 }
@@ -197,19 +256,19 @@ func (m refuse) WriteAt([]byte, int64) (int, error) { return 0, m.err }
 // TestDecline: where the processor would fault or trap, nothing is emulated and
 // nothing changes.
 func TestDecline(t *testing.T) {
-	stack := &text{base: 0x1000, b: make([]byte, 2*pageSize)}
+	stack := &space{base: 0x1000, b: make([]byte, 2*pageSize)}
 	for _, c := range []struct {
 		name, code string
 		m          Memory
-		regs       ptrace.Regs
+		regs       Regs
 	}{
-		{"stack gone", "55", refuse{syscall.EFAULT}, ptrace.Regs{Rsp: 0x2000}},
-		{"single-stepping itself", "90", stack, ptrace.Regs{Eflags: flagTF}},
-		{"alignment checks", "55", stack, ptrace.Regs{Rsp: 0x2000, Eflags: flagAC}},
-		{"stack in no space", "55", stack, ptrace.Regs{Rsp: 1 << 63}},
-		{"half a store", "55", stack, ptrace.Regs{Rsp: 0x2004}},
-		{"jump to no space", "ffe0", stack, ptrace.Regs{Rax: 1 << 47}},
-		{"torn store", "488903", stack, ptrace.Regs{Rbx: 0x1001}},
+		{"stack gone", "55", refuse{syscall.EFAULT}, Regs{Rsp: 0x2000}},
+		{"single-stepping itself", "90", stack, Regs{Eflags: flagTF}},
+		{"alignment checks", "55", stack, Regs{Rsp: 0x2000, Eflags: flagAC}},
+		{"stack in no space", "55", stack, Regs{Rsp: 1 << 63}},
+		{"half a store", "55", stack, Regs{Rsp: 0x2004}},
+		{"jump to no space", "ffe0", stack, Regs{Rax: 1 << 47}},
+		{"torn store", "488903", stack, Regs{Rbx: 0x1001}},
 	} {
 		p, err := MakePlan(code(t, c.code), 0x401000)
 		must(t, err)
@@ -221,9 +280,27 @@ func TestDecline(t *testing.T) {
 	}
 	p, err := MakePlan([]byte{0x55}, 0x401000)
 	must(t, err)
-	r := ptrace.Regs{Rsp: 0x2000}
+	r := Regs{Rsp: 0x2000}
 	if ok, err := p.Emulate(&r, refuse{fmt.Errorf("write: %w", syscall.ESRCH)}); ok || !errors.Is(err, syscall.ESRCH) {
 		t.Errorf("process gone: %t, %v", ok, err)
+	}
+}
+
+// TestSyscallKeepsRegisters: with FRED a system call changes neither rcx nor r11
+// (arch/x86/entry/entry_fred.c), so what a program has in them is not a return address.
+func TestSyscallKeepsRegisters(t *testing.T) {
+	const at, slot = 0x401000, 0x402000
+	p, err := MakePlan([]byte{0x0f, 0x05}, at)
+	must(t, err)
+	for _, rcx := range []uint64{0, at, slot, slot + 2} {
+		r := Regs{Rip: slot + 2, Rcx: rcx, R11: flagTF | flagCF}
+		want := Regs{Rip: at + 2, Rcx: rcx, R11: flagTF | flagCF}
+		if rcx == slot+2 { // without FRED
+			want.Rcx, want.R11 = at+2, flagCF
+		}
+		if !p.Leave(&r, slot, Saved{}, refuse{syscall.EFAULT}) || r != want {
+			t.Errorf("rcx %#x before: %+v, want %+v", rcx, r, want)
+		}
 	}
 }
 
@@ -256,7 +333,7 @@ func FuzzMakePlan(f *testing.F) {
 			if q, err := MakePlan(c.Code, slot); err == nil && q.Len() != p.Len() {
 				t.Fatalf("% x: the copy % x has length %d", b, c.Code, q.Len())
 			}
-			r := ptrace.Regs{Rip: addr}
+			r := Regs{Rip: addr}
 			p.Leave(&r, slot, p.Enter(&r, slot), refuse{syscall.EFAULT})
 			if r.Rip != addr {
 				t.Fatalf("% x: came back to %#x", b, r.Rip)
@@ -266,4 +343,35 @@ func FuzzMakePlan(f *testing.F) {
 			}
 		}
 	})
+}
+
+func BenchmarkEmulate(b *testing.B) {
+	for _, c := range []struct{ name, code string }{
+		{"endbr64", "f30f1efa"}, {"push", "55"}, {"sub", "4883ec08"}, {"call", "e811000000"}, {"mov-mem", "488b0511000000"},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			p, err := MakePlan(code(b, c.code), 0x401000)
+			if err != nil {
+				b.Fatal(err)
+			}
+			m := &space{base: 0x401000, b: make([]byte, 8192)}
+			r := Regs{}
+			b.ReportAllocs()
+			for b.Loop() {
+				r.Rip, r.Rsp = 0x401000, 0x401000+4096+512
+				if ok, err := p.Emulate(&r, m); !ok || err != nil {
+					b.Fatal(ok, err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkMakePlan(b *testing.B) {
+	c := code(b, "4883ec08 4889e5 488d0511000000")
+	for b.Loop() {
+		if _, err := MakePlan(c, 0x401000); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

@@ -1,13 +1,19 @@
-package bkpt
+package x86
 
 import (
 	"encoding/binary"
 	"errors"
+	"io"
 	"math/bits"
 	"syscall"
-
-	"ptools/internal/ptrace"
 )
+
+// Memory is what the instruction of a target reads and writes, at the target's own
+// addresses (as int64 two's complement).
+type Memory interface {
+	io.ReaderAt
+	io.WriterAt
+}
 
 // errDecline says that the instruction must be run by the processor after all.
 var errDecline = errors.New("cannot be emulated now")
@@ -31,7 +37,7 @@ const pageSize = 4096
 //
 // Emulate does not allocate, and makes at most one access to memory except for
 // calls and pushes of a memory operand, which make two.
-func (p *Plan) Emulate(r *ptrace.Regs, m Memory) (ok bool, err error) {
+func (p *Plan) Emulate(r *Regs, m Memory) (ok bool, err error) {
 	if p.kind != Emulate || r.Eflags&(flagTF|flagAC) != 0 {
 		return false, nil
 	}
@@ -45,7 +51,7 @@ func (p *Plan) Emulate(r *ptrace.Regs, m Memory) (ok bool, err error) {
 	return false, nil
 }
 
-func (p *Plan) run(r *ptrace.Regs, m Memory) error {
+func (p *Plan) run(r *Regs, m Memory) error {
 	a := &p.act
 	switch a.op {
 	case opNop:
@@ -92,7 +98,7 @@ func (p *Plan) run(r *ptrace.Regs, m Memory) error {
 }
 
 // runMove runs the moves between registers, memory and immediates.
-func (p *Plan) runMove(r *ptrace.Regs, m Memory) error {
+func (p *Plan) runMove(r *Regs, m Memory) error {
 	a := &p.act
 	v, err := p.value(r, m, a.src)
 	if err != nil {
@@ -116,7 +122,7 @@ func (p *Plan) runMove(r *ptrace.Regs, m Memory) error {
 }
 
 // runArith runs what computes flags. A memory operand is only ever read.
-func (p *Plan) runArith(r *ptrace.Regs, m Memory) error {
+func (p *Plan) runArith(r *Regs, m Memory) error {
 	a := &p.act
 	d, err := p.value(r, m, a.dst)
 	if err != nil {
@@ -131,7 +137,7 @@ func (p *Plan) runArith(r *ptrace.Regs, m Memory) error {
 	res, fl, keep := d, uint64(0), false
 	switch a.op {
 	case opTest:
-		fl, keep = flagsLogic(d&s, a.dst.w), true
+		fl, keep = flagsResult(d&s, a.dst.w), true
 	case opInc:
 		res, fl = add(d, 1, 0, a.dst.w)
 		fl = fl&^flagCF | r.Eflags&flagCF
@@ -152,7 +158,7 @@ func (p *Plan) runArith(r *ptrace.Regs, m Memory) error {
 	return nil
 }
 
-func (p *Plan) runStack(r *ptrace.Regs, m Memory) error {
+func (p *Plan) runStack(r *Regs, m Memory) error {
 	a := &p.act
 	switch a.op {
 	case opPush, opPushf:
@@ -197,7 +203,7 @@ func (p *Plan) runStack(r *ptrace.Regs, m Memory) error {
 	return nil
 }
 
-func (p *Plan) runBranch(r *ptrace.Regs, m Memory) error {
+func (p *Plan) runBranch(r *Regs, m Memory) error {
 	a := &p.act
 	to, sp := a.imm, r.Rsp
 	var err error
@@ -234,7 +240,7 @@ func (p *Plan) runBranch(r *ptrace.Regs, m Memory) error {
 }
 
 // runLoop runs loopne, loope, loop and jrcxz, numbered 0 to 3.
-func (p *Plan) runLoop(r *ptrace.Regs) error {
+func (p *Plan) runLoop(r *Regs) error {
 	n, taken := r.Rcx-1, r.Rcx != 1
 	switch p.act.sub {
 	case 0:

@@ -1,4 +1,4 @@
-package bkpt
+package x86
 
 import "math/bits"
 
@@ -22,7 +22,8 @@ const (
 	flagsUser  = flagsArith | flagDF // what an emulated popf changes
 )
 
-// flagsResult are the flags that depend on the result alone.
+// flagsResult are the flags that depend on the result alone: all of them for and, or, xor
+// and test. AF is undefined in the manuals there; every processor clears it.
 func flagsResult(v uint64, w uint8) uint64 {
 	var f uint64
 	if v&mask(w) == 0 {
@@ -36,10 +37,6 @@ func flagsResult(v uint64, w uint8) uint64 {
 	}
 	return f
 }
-
-// flagsLogic are the flags of and, or, xor and test. AF is undefined in the
-// manuals; every processor clears it.
-func flagsLogic(v uint64, w uint8) uint64 { return flagsResult(v, w) }
 
 // add returns a+b+carry in w bytes, and the flags.
 func add(a, b, carry uint64, w uint8) (uint64, uint64) {
@@ -84,7 +81,7 @@ func alu(kind uint8, a, b, carry uint64, w uint8) (uint64, uint64) {
 	case aluXor:
 		a ^= b
 	}
-	return a, flagsLogic(a, w)
+	return a, flagsResult(a, w)
 }
 
 // condition evaluates condition code cc of jcc, setcc and cmovcc.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strconv"
 	"testing"
+
+	"ptools/internal/x86"
 )
 
 func TestArmDisarm(t *testing.T) {
@@ -297,6 +299,35 @@ func TestDirect(t *testing.T) {
 	}
 	must(t, tab.Disarm())
 	m.check(t, orig)
+}
+
+// TestRelocate: a thread anywhere in a slot is moved to where it would be
+// without, whatever has become of the breakpoint.
+func TestRelocate(t *testing.T) {
+	m := newText()
+	tab := NewTable(m)
+	s := tab.Scratch()
+	must(t, s.Reserve(textBase+4096, 128))
+	b := mustAdd(t, tab, textBase+10)
+	must(t, tab.Arm())
+	slot, _, err := s.Place(b)
+	must(t, err)
+	must(t, tab.Remove(b))
+	for _, c := range []struct {
+		pc, want     uint64
+		inSlot, done bool
+	}{
+		{slot, b.Addr, true, false},
+		{slot + 2, b.Addr + 2, true, true},
+		{slot + SlotSize, slot + SlotSize, false, true},
+		{b.Addr, b.Addr, false, true},
+	} {
+		r := x86.Regs{Rip: c.pc}
+		in, done := s.Relocate(&r, x86.Saved{}, m)
+		if in != c.inSlot || done != c.done || r.Rip != c.want {
+			t.Errorf("Relocate at %#x: %t, %t, %#x, want %t, %t, %#x", c.pc, in, done, r.Rip, c.inSlot, c.done, c.want)
+		}
+	}
 }
 
 func BenchmarkArm(b *testing.B) {

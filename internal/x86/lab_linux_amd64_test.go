@@ -1,4 +1,4 @@
-package bkpt
+package x86_test
 
 import (
 	"io"
@@ -11,9 +11,22 @@ import (
 
 	"ptools/internal/ptest"
 	"ptools/internal/ptrace"
+	"ptools/internal/x86"
 )
 
 func TestMain(m *testing.M) { ptest.Main(m) }
+
+// int3 is the instruction.
+const int3 = 0xcc
+
+// Bits of rflags.
+const (
+	flagCF = 1 << 0
+	flagTF = 1 << 8
+	flagRF = 1 << 16
+	flagAC = 1 << 18
+	flagID = 1 << 21
+)
 
 // The lab's memory, as testdata/lab.c maps it.
 const (
@@ -32,7 +45,7 @@ type lab struct {
 	t     testing.TB
 	pid   int
 	file  []byte // the shared file: code, then data
-	base  ptrace.Regs
+	base  x86.Regs
 	clean xstate
 	early map[int]ptrace.Stop
 }
@@ -72,7 +85,7 @@ func newLab(t testing.TB) *lab {
 	if s := l.wait(l.pid); s.Kind != ptrace.KindEventStop {
 		t.Fatalf("first stop is %v", s.Kind)
 	}
-	l.must(ptrace.GetRegs(l.pid, &l.base))
+	l.base = l.regs(l.pid)
 	l.base.OrigRax = ^uint64(0)
 	l.clean = l.readXState()
 	return l
@@ -102,19 +115,33 @@ func (l *lab) wait(tid int) ptrace.Stop {
 	}
 }
 
+// regs reads the registers of a stopped thread.
+func (l *lab) regs(tid int) x86.Regs {
+	l.t.Helper()
+	var r ptrace.Regs
+	l.must(ptrace.GetRegs(tid, &r))
+	return r.Regs
+}
+
+// setRegs writes those of the lab's thread.
+func (l *lab) setRegs(r *x86.Regs) {
+	l.t.Helper()
+	l.must(ptrace.SetRegs(l.pid, &ptrace.Regs{Regs: *r}))
+}
+
 // step sets the registers, runs one instruction and reads them back. It returns
 // the signal that stopped the thread: SIGTRAP if the instruction ran.
-func (l *lab) step(r *ptrace.Regs) syscall.Signal {
+func (l *lab) step(r *x86.Regs) syscall.Signal {
 	l.t.Helper()
-	l.must(ptrace.SetRegs(l.pid, r))
+	l.setRegs(r)
 	l.must(ptrace.SingleStep(l.pid, 0))
 	return l.stopped(r)
 }
 
 // run continues the thread to its next stop.
-func (l *lab) run(r *ptrace.Regs) syscall.Signal {
+func (l *lab) run(r *x86.Regs) syscall.Signal {
 	l.t.Helper()
-	l.must(ptrace.SetRegs(l.pid, r))
+	l.setRegs(r)
 	l.must(ptrace.Cont(l.pid, 0))
 	return l.stopped(r)
 }
@@ -124,20 +151,20 @@ func (l *lab) run(r *ptrace.Regs) syscall.Signal {
 // enable_single_step).
 func (l *lab) calm() {
 	l.t.Helper()
-	l.put([]byte{breakByte}, labCode)
+	l.put([]byte{int3}, labCode)
 	r := l.base
 	r.Rip = labCode
 	l.run(&r)
 }
 
 // stopped waits for a signal and reads the registers.
-func (l *lab) stopped(r *ptrace.Regs) syscall.Signal {
+func (l *lab) stopped(r *x86.Regs) syscall.Signal {
 	l.t.Helper()
 	s := l.wait(l.pid)
 	if s.Kind != ptrace.KindSignal {
 		l.t.Fatalf("stop is %v", s.Kind)
 	}
-	l.must(ptrace.GetRegs(l.pid, r))
+	*r = l.regs(l.pid)
 	r.OrigRax = l.base.OrigRax
 	return s.Signal
 }

@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"io"
 	"testing"
+
+	"ptools/internal/ptest"
 )
+
+func TestMain(m *testing.M) { ptest.Main(m) }
 
 // text is a target's memory in tests: bytes at a base address.
 type text struct {

@@ -242,33 +242,3 @@ func TestUprobesRefused(t *testing.T) {
 		t.Errorf("%d breakpoints, %d probes left", tab.Len(), k.living())
 	}
 }
-
-// TestProbeable: the instructions that the kernel must not be asked to execute.
-func TestProbeable(t *testing.T) {
-	for _, c := range []struct {
-		name, code string
-		want       bool
-	}{
-		{"endbr64", "f30f1efa", true},
-		{"push rbp", "55", true},
-		{"sub rsp,8", "4883ec08", true},
-		{"mov edi,edi", "89ff", true},
-		{"call", "e800000000", true},
-		{"ret", "c3", true},
-		{"nop of 4 bytes", "0f1f4000", true},
-		{"nop of 5 bytes: replaced by a call that writes to the red zone", "0f1f440000", false},
-		{"pushf: would push the kernel's trap flag", "9c", false},
-		{"popf", "9d", false},
-		{"xchg rax,r8: taken for a nop", "4990", false},
-		{"syscall: cannot be interrupted while it is stepped", "0f05", false},
-		{"rep movsb: one hit each turn", "f3a4", false},
-		{"div: a SIGFPE elsewhere", "f7f1", false},
-		{"int3", "cc", false},
-	} {
-		p, err := MakePlan(code(t, c.code), textBase)
-		must(t, err)
-		if got := p.Probeable(); got != c.want {
-			t.Errorf("%s: %t", c.name, got)
-		}
-	}
-}

@@ -1,4 +1,4 @@
-package bkpt
+package x86
 
 // An op is what an emulated instruction does. It is chosen once, when the plan
 // is made; Emulate only dispatches on it.
@@ -81,73 +81,37 @@ type action struct {
 	imm      uint64
 }
 
-// Register numbers in instruction encoding.
-const (
-	rax = iota
-	rcx
-	rdx
-	rbx
-	rsp
-	rbp
-	rsi
-	rdi
-)
+// storable reports whether a store may be made from outside. A copy by the
+// kernel moves whole aligned words in one piece, narrower operands not on
+// every processor: another thread could see half a store. On the stack nobody
+// looks.
+func (a *action) storable() bool {
+	return a.dst.kind != argMem || a.dst.w == 8 || a.ea.onStack()
+}
 
-// width is the operand size of an opcode whose w bit is set.
-func (in *insn) width() uint8 {
-	switch {
-	case in.rex&rexW != 0:
-		return 8
-	case in.opSize:
-		return 2
+// onStack reports an operand in the frame.
+func (e *ea) onStack() bool { return e.base == rsp || e.base == rbp }
+
+// usesMemory reports that emulation reads or writes memory.
+func (a *action) usesMemory() bool {
+	switch a.op {
+	case opPush, opPop, opLeave, opRet:
+		return true
+	case opMove, opMoveSX, opCmov, opALU, opTest:
+		return a.dst.kind == argMem || a.src.kind == argMem
 	}
-	return 4
+	return false
 }
 
-// byteOr is the operand size of a pair of opcodes whose even one works on bytes.
-func (in *insn) byteOr() uint8 {
-	if in.op&1 == 0 {
-		return 1
-	}
-	return in.width()
-}
-
-// regArg is register n of width w. Without REX the byte registers 4 to 7 are
-// the second bytes of the first four.
-func (in *insn) regArg(n, w uint8) arg {
-	if w == 1 && in.rex == 0 && n >= 4 {
-		return arg{kind: argHigh, n: n - 4, w: 1}
-	}
-	return arg{kind: argReg, n: n, w: w}
-}
-
-// modReg is the operand in ModRM.reg.
-func (in *insn) modReg(w uint8) arg {
-	return in.regArg(in.ext()|in.rex&rexR<<1, w)
-}
-
-// modRM is the operand in ModRM.rm; a memory operand's place goes to a.ea.
-func (in *insn) modRM(a *action, w uint8, next uint64) arg {
-	if in.mod() == 3 {
-		return in.regArg(in.modrm&7|in.rex&rexB<<3, w)
-	}
-	a.ea = in.address(next)
-	return arg{kind: argMem, w: w}
-}
-
-// opReg is the operand in the low bits of the opcode.
-func (in *insn) opReg(w uint8) arg {
-	return in.regArg(in.op&7|in.rex&rexB<<3, w)
-}
-
-// address is the memory operand of ModRM, SIB and displacement.
-func (in *insn) address(next uint64) ea {
+// address is the memory operand of ModRM, SIB and displacement; next is the address
+// behind the instruction.
+func (in *inst) address(next uint64) ea {
 	e := ea{base: noReg, index: noReg, seg: in.seg, disp: uint64(int64(in.disp))}
 	if in.ripRel() {
 		e.disp += next
 		return e
 	}
-	if !in.hasSIB {
+	if !in.hasSIB() {
 		e.base = in.modrm&7 | in.rex&rexB<<3
 		return e
 	}
@@ -159,4 +123,28 @@ func (in *insn) address(next uint64) ea {
 		e.base = in.sib&7 | in.rex&rexB<<3
 	}
 	return e
+}
+
+// offset is the operand's address without its segment's base.
+func (e *ea) offset(r *Regs) uint64 {
+	addr := e.disp
+	if e.base != noReg {
+		addr += *r.gpr(e.base)
+	}
+	if e.index != noReg {
+		addr += *r.gpr(e.index) << e.shift
+	}
+	return addr
+}
+
+// linear is the operand's address.
+func (e *ea) linear(r *Regs) uint64 {
+	addr := e.offset(r)
+	switch e.seg {
+	case 0x64:
+		addr += r.FsBase
+	case 0x65:
+		addr += r.GsBase
+	}
+	return addr
 }

@@ -39,12 +39,12 @@ func (r *Regs) CloneFlags(mem io.ReaderAt) (flags uint64, err error) {
 
 // clone3Flags reads the flags of clone3(2), which has the same number in 64-bit and in 32-bit code.
 func (r *Regs) clone3Flags(mem io.ReaderAt) (uint64, error) {
-	var code [syscallLen]byte
-	if _, err := mem.ReadAt(code[:], int64(r.Rip-syscallLen)); err != nil {
+	var code [SyscallLength]byte
+	if _, err := mem.ReadAt(code[:], int64(r.Rip-SyscallLength)); err != nil {
 		return 0, fmt.Errorf("arguments of clone3: %w", err)
 	}
 	addr := r.Rdi
-	if code == [syscallLen]byte{0xcd, 0x80} {
+	if code == [SyscallLength]byte{0xcd, 0x80} {
 		addr = uint64(uint32(r.Rbx))
 	}
 	var flags [8]byte

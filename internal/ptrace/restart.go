@@ -11,7 +11,7 @@ const CallRestart = 219
 // CallWindow how many in all.
 const (
 	CallLength = 7
-	CallWindow = CallLength + syscallLen
+	CallWindow = CallLength + SyscallLength
 )
 
 // RestartedCall returns the number of the call that a thread in restart_syscall has begun with.
@@ -20,7 +20,7 @@ const (
 // libraries write it; the kernel, or RestartSyscall, may have moved the thread in front of the
 // system call instruction.
 func RestartedCall(code []byte) (nr int64, ok bool) {
-	for end := CallLength; end <= CallWindow && end <= len(code); end += syscallLen {
+	for end := CallLength; end <= CallWindow && end <= len(code); end += SyscallLength {
 		c := code[end-CallLength : end]
 		if c[0] == 0xb8 && c[5] == 0x0f && c[6] == 0x05 {
 			return int64(binary.LittleEndian.Uint32(c[1:])), true

@@ -1,4 +1,4 @@
-package bkpt
+package x86_test
 
 import (
 	"encoding/binary"
@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"ptools/internal/ptest"
-	"ptools/internal/ptrace"
+	"ptools/internal/x86"
 )
 
 // nowhere is no address: its upper bits are neither all clear nor all set, with
@@ -30,10 +30,8 @@ func TestFaultingCall(t *testing.T) {
 		{0x67, 0xff, 0x93, 0x20, 0, 0, 0},      // [ebx+32]
 		{0xf2, 0xff, 0x13}, {0x40, 0xff, 0x13}, // prefixes
 	} {
-		p, err := MakePlan(b, labCode)
-		if err != nil || p.class != calls {
-			t.Fatalf("% x: class %d, %v", b, p.class, err)
-		}
+		p, err := x86.MakePlan(b, labCode)
+		l.must(err)
 		f := faulting{l: l, plan: p, code: b}
 		f.runNative(t)
 		t.Logf("% x on %s: return address written: %t", b, ptest.Processor(), f.writes)
@@ -50,7 +48,7 @@ func TestFaultingCall(t *testing.T) {
 // faulting is a call that faults.
 type faulting struct {
 	l      *lab
-	plan   Plan
+	plan   x86.Plan
 	code   []byte
 	writes bool // this processor writes the return address first
 }
@@ -62,7 +60,7 @@ const (
 
 // prepare sets memory, and returns registers that lead every form of the call to
 // nowhere.
-func (f *faulting) prepare() ptrace.Regs {
+func (f *faulting) prepare() x86.Regs {
 	data := f.l.data()
 	for i := 0x100; i < 0x200; i += 8 {
 		binary.LittleEndian.PutUint64(data[i:], nowhere)
@@ -75,6 +73,9 @@ func (f *faulting) prepare() ptrace.Regs {
 	}
 	return r
 }
+
+// next is the return address.
+func (f *faulting) next() uint64 { return labCode + uint64(f.plan.Len()) }
 
 func (f *faulting) below() uint64 {
 	return binary.LittleEndian.Uint64(f.l.data()[faultSP-8-labData:])
@@ -90,7 +91,7 @@ func (f *faulting) runNative(t *testing.T) {
 	}
 	switch v := f.below(); v {
 	case faultWord:
-	case f.plan.next:
+	case f.next():
 		f.writes = true
 	default:
 		t.Fatalf("% x: %#x below the stack pointer", f.code, v)
@@ -119,7 +120,7 @@ func (f *faulting) runCopy(slot uint64, other bool) string {
 	done := f.plan.Leave(&r, slot, saved, f.l)
 	want := uint64(faultWord)
 	if writes {
-		want = f.plan.next
+		want = f.next()
 	}
 	r.Eflags = before.Eflags
 	switch v := f.below(); {

@@ -1,4 +1,4 @@
-package bkpt
+package x86
 
 // The formats of the opcode maps, a letter an opcode:
 //
@@ -48,7 +48,7 @@ const twoByte = "" +
 	"mmmmmmmmmmmmmmm?" //   F0
 
 // format returns the letter of the instruction's opcode.
-func (in *insn) format() byte {
+func (in *inst) format() byte {
 	switch {
 	case in.enc == xop && in.mp == 8:
 		return 'B'
@@ -70,7 +70,7 @@ func (in *insn) format() byte {
 
 // vectorFormat is the format in VEX and EVEX map 1: shifts by a count,
 // compares and word inserts have an immediate, vzeroupper has nothing.
-func (in *insn) vectorFormat() byte {
+func (in *inst) vectorFormat() byte {
 	switch in.op {
 	case 0x70, 0x71, 0x72, 0x73, 0xc2, 0xc4, 0xc5, 0xc6:
 		return 'B'
@@ -82,65 +82,54 @@ func (in *insn) vectorFormat() byte {
 	return 'm'
 }
 
-func formatModRM(f byte) bool {
-	switch f {
-	case 'm', 'r', 'B', 'Z', '3', '4', 's':
-		return true
-	}
-	return false
-}
-
 // immediate returns the number of immediate bytes of format f. The ModRM byte
 // has been read.
-func (in *insn) immediate(f byte) int {
+func (in *inst) immediate(f byte) (int, error) {
 	full := 4
-	if in.opSize && in.rex&rexW == 0 {
+	if in.has(prefixOpSize) && !in.wide() {
 		full = 2
 	}
 	switch f {
 	case 'b', 'B':
-		return 1
+		return 1, nil
 	case 'w':
-		return 2
+		return 2, nil
 	case 'e':
-		return 3
+		return 3, nil
 	case 'z', 'Z':
-		if in.enc == legacy {
-			return full
+		if in.enc != legacy {
+			return 4, nil
 		}
-		return 4
+		return full, nil
 	case 'v':
-		if in.rex&rexW != 0 {
-			return 8
+		if in.wide() {
+			return 8, nil
 		}
-		return full
+		return full, nil
 	case 'o':
-		if in.adSize {
-			return 4
+		if in.has(prefixAdSize) {
+			return 4, nil
 		}
-		return 8
+		return 8, nil
 	case 'j':
 		// Intel ignores 66 here, AMD reads a rel16 and cuts rip to 16 bits;
 		// with REX.W both read a rel32.
-		in.unknown = full == 2
-		return 4
-	case '3', '4':
-		return in.testImmediate(f, full)
+		if full == 2 {
+			return 0, errUnknown
+		}
+		return 4, nil
+	case '3', '4': // of group 3 only test has one
+		switch {
+		case in.ext() > 1:
+			return 0, nil
+		case f == '3':
+			return 1, nil
+		}
+		return full, nil
 	case 's':
-		if in.opSize || in.rep == 0xf2 {
-			return 2 // extrq and insertq of SSE4a
+		if in.has(prefixOpSize) || in.rep == 0xf2 {
+			return 2, nil // extrq and insertq of SSE4a
 		}
 	}
-	return 0
-}
-
-// testImmediate is the immediate of group 3, where only test has one.
-func (in *insn) testImmediate(f byte, full int) int {
-	switch {
-	case in.ext() > 1:
-		return 0
-	case f == '3':
-		return 1
-	}
-	return full
+	return 0, nil
 }

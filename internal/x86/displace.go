@@ -1,11 +1,9 @@
-package bkpt
+package x86
 
 import (
 	"encoding/binary"
 	"errors"
 	"math"
-
-	"ptools/internal/ptrace"
 )
 
 // SlotSize is the size and alignment of a scratch slot: the longest instruction
@@ -21,26 +19,80 @@ const (
 // run in its own place.
 var ErrNotDisplaceable = errors.New("instruction cannot run elsewhere")
 
+// A Copy is an instruction made ready to run in a scratch slot.
+type Copy struct {
+	// Code is what the slot holds, SlotSize bytes at most. After the
+	// instruction comes a jump to the instruction that follows the
+	// original, if that is within reach.
+	Code []byte
+	// Direct: the thread may simply be continued in the slot and comes back
+	// by itself. Not so for calls, relative branches, system calls, copies
+	// with a scratch register, and where the jump does not reach; those are
+	// single-stepped, and Leave puts their registers right.
+	Direct bool
+	// Scratch is the register that holds the address of the operand, in the
+	// processor's numbering; -1 if none is needed.
+	Scratch int
+}
+
+// Saved is what Enter changed and Leave has to put back: per thread, from the
+// one to the other.
+type Saved struct {
+	reg   uint8
+	used  bool
+	value uint64
+}
+
+// relative is a RIP-relative operand, and what writing it anew needs.
+type relative struct {
+	dispPos int // 0: there is none
+	disp    int32
+	modPos  int
+	extPos  int
+	extBit  byte // the bit of code[extPos] that extends ModRM.rm
+	extSet  byte // and what it is when the extension is off
+	scratch uint8
+}
+
+// relative returns the RIP-relative operand.
+func (in *inst) relative() relative {
+	if !in.ripRel() {
+		return relative{}
+	}
+	r := relative{dispPos: in.dispPos, disp: in.disp, modPos: in.modPos, extPos: in.extPos, extBit: rexB, scratch: in.scratchReg()}
+	if in.enc != legacy {
+		r.extBit, r.extSet = 1<<5, 1<<5 // stored inverted
+	}
+	return r
+}
+
+// scratchReg chooses a register that the instruction does not use. With a
+// memory operand in ModRM, registers come from ModRM.reg and vvvv; of rsi, rdi
+// and rbx only rbx is also used implicitly (cmpxchg16b), where ModRM.reg is no
+// register, so that rsi is free.
+func (in *inst) scratchReg() uint8 {
+	reg := in.ext() | in.rex&rexR<<1
+	for _, n := range [...]uint8{rsi, rdi} {
+		if n != reg && n != in.vvvv {
+			return n
+		}
+	}
+	return rbx
+}
+
 // near returns the displacement from one address to another if it fits rel32.
 func near(from, to uint64) (int32, bool) {
 	d := int64(to - from)
 	return int32(d), d >= math.MinInt32 && d <= math.MaxInt32
 }
 
-// operandNear returns the displacement of the RIP-relative operand as seen
-// from a copy in slot.
-func (p *Plan) operandNear(slot uint64) (int32, bool) {
-	return near(slot+uint64(p.length), p.next+uint64(int64(p.disp)))
-}
+// target is the address of the RIP-relative operand.
+func (p *Plan) target() uint64 { return p.next + uint64(int64(p.rel.disp)) }
 
-// needScratch reports that a copy in slot cannot reach the operand relative to
-// itself.
-func (p *Plan) needScratch(slot uint64) bool {
-	if !p.ripRel {
-		return false
-	}
-	_, ok := p.operandNear(slot)
-	return !ok
+// targetNear returns the operand's displacement as seen from a copy in slot, or ok false
+// where the copy cannot reach it relative to itself.
+func (p *Plan) targetNear(slot uint64) (disp int32, ok bool) {
+	return near(slot+uint64(p.length), p.target())
 }
 
 // Displaced returns the copy of the instruction for a slot of the target's
@@ -52,33 +104,35 @@ func (p *Plan) Displaced(slot uint64) (Copy, error) {
 	}
 	c := Copy{Code: make([]byte, 0, SlotSize), Scratch: -1}
 	c.Code = append(c.Code, p.code[:p.length]...)
-	if p.ripRel {
-		d, ok := p.operandNear(slot)
+	if r := &p.rel; r.dispPos > 0 {
+		d, ok := p.targetNear(slot)
 		if !ok {
 			d = 0
-			c.Scratch = int(p.scratch)
+			c.Scratch = int(r.scratch)
 			// The register takes the place of rip: mod 2, rm the register.
-			c.Code[p.modPos] = c.Code[p.modPos]&0x38 | 0x80 | p.scratch
-			if p.extPos >= 0 {
-				c.Code[p.extPos] = c.Code[p.extPos]&^p.extBit | p.extSet
+			c.Code[r.modPos] = c.Code[r.modPos]&0x38 | 0x80 | r.scratch
+			if r.extPos >= 0 {
+				c.Code[r.extPos] = c.Code[r.extPos]&^r.extBit | r.extSet
 			}
 		}
-		binary.LittleEndian.PutUint32(c.Code[p.dispPos:], uint32(d))
+		binary.LittleEndian.PutUint32(c.Code[r.dispPos:], uint32(d))
 	}
 	if d, ok := near(slot+uint64(p.length)+jumpLen, p.next); ok {
 		c.Code = append(c.Code, jumpOp)
 		c.Code = binary.LittleEndian.AppendUint32(c.Code, uint32(d))
-		c.Direct = c.Scratch < 0 && (p.class == plain || p.class == jumps) && !p.IsSyscall()
+		c.Direct = c.Scratch < 0 && (p.class == plain || p.class == jumps) && !p.system
 	}
 	return c, nil
 }
 
 // Enter moves a thread that stands at the breakpoint to the copy in slot.
-func (p *Plan) Enter(r *ptrace.Regs, slot uint64) (saved Saved) {
-	if p.needScratch(slot) {
-		x := gpr(r, p.scratch)
-		saved = Saved{reg: p.scratch, used: true, value: *x}
-		*x = p.next + uint64(int64(p.disp))
+func (p *Plan) Enter(r *Regs, slot uint64) (saved Saved) {
+	if p.rel.dispPos > 0 {
+		if _, ok := p.targetNear(slot); !ok {
+			x := r.gpr(p.rel.scratch)
+			saved = Saved{reg: p.rel.scratch, used: true, value: *x}
+			*x = p.target()
+		}
 	}
 	r.Rip = slot
 	return saved
@@ -94,15 +148,15 @@ func (p *Plan) Enter(r *ptrace.Regs, slot uint64) (saved Saved) {
 //
 // It also serves a thread that the stepped instruction has cloned, with a zero
 // Saved.
-func (p *Plan) Leave(r *ptrace.Regs, slot uint64, saved Saved, m Memory) (done bool) {
+func (p *Plan) Leave(r *Regs, slot uint64, saved Saved, m Memory) (done bool) {
 	if saved.used {
-		*gpr(r, saved.reg) = saved.value
+		*r.gpr(saved.reg) = saved.value
 	}
 	after := slot + uint64(p.length)
 	switch r.Rip {
 	case slot:
 		r.Rip = p.addr
-		if p.class == calls || p.class == relCalls {
+		if p.class.calls() {
 			p.fixFaulted(r, after, m)
 		}
 		return false
@@ -119,11 +173,10 @@ func (p *Plan) Leave(r *ptrace.Regs, slot uint64, saved Saved, m Memory) (done b
 		}
 		return true
 	}
-	switch p.class {
-	case branches, relCalls:
+	if p.class == branches || p.class == relCalls {
 		r.Rip += p.addr - slot
 	}
-	if p.class == calls || p.class == relCalls {
+	if p.class.calls() {
 		p.fixReturn(r.Rsp, m)
 	}
 	return true
@@ -133,7 +186,7 @@ func (p *Plan) Leave(r *ptrace.Regs, slot uint64, saved Saved, m Memory) (done b
 // stack pointer. A call to a non-canonical address faults before it writes its return
 // address on AMD's processors, after that on Intel's (TestFaultingCall). The slot's
 // address, after, is there only in the second case: no copy leaves it behind.
-func (p *Plan) fixFaulted(r *ptrace.Regs, after uint64, m Memory) {
+func (p *Plan) fixFaulted(r *Regs, after uint64, m Memory) {
 	n, _ := m.ReadAt(p.buf[:], int64(r.Rsp-8))
 	if n == len(p.buf) && binary.LittleEndian.Uint64(p.buf[:]) == after {
 		p.fixReturn(r.Rsp-8, m)

@@ -1,0 +1,119 @@
+package x86
+
+// Regs are the user registers of a thread, in the layout of Linux's struct
+// user_regs_struct. On other machines they are never read.
+type Regs struct {
+	R15, R14, R13, R12, Rbp, Rbx, R11, R10 uint64
+	R9, R8, Rax, Rcx, Rdx, Rsi, Rdi        uint64
+
+	// OrigRax is the number of the system call the thread is in, or all ones.
+	OrigRax uint64
+
+	Rip, Cs, Eflags, Rsp, Ss       uint64
+	FsBase, GsBase, Ds, Es, Fs, Gs uint64
+}
+
+// Register numbers in instruction encoding.
+const (
+	rax = iota
+	rcx
+	rdx
+	rbx
+	rsp
+	rbp
+	rsi
+	rdi
+)
+
+// gpr returns general register n, numbered as instructions do.
+func (r *Regs) gpr(n uint8) *uint64 {
+	switch n & 15 {
+	case rax:
+		return &r.Rax
+	case rcx:
+		return &r.Rcx
+	case rdx:
+		return &r.Rdx
+	case rbx:
+		return &r.Rbx
+	case rsp:
+		return &r.Rsp
+	case rbp:
+		return &r.Rbp
+	case rsi:
+		return &r.Rsi
+	case rdi:
+		return &r.Rdi
+	case 8:
+		return &r.R8
+	case 9:
+		return &r.R9
+	case 10:
+		return &r.R10
+	case 11:
+		return &r.R11
+	case 12:
+		return &r.R12
+	case 13:
+		return &r.R13
+	case 14:
+		return &r.R14
+	}
+	return &r.R15
+}
+
+// PC returns the address of the next instruction.
+func (r *Regs) PC() uint64 { return r.Rip }
+
+// SetPC sets the address of the next instruction.
+func (r *Regs) SetPC(pc uint64) { r.Rip = pc }
+
+// SP returns the stack pointer.
+func (r *Regs) SP() uint64 { return r.Rsp }
+
+// SetSP sets the stack pointer.
+func (r *Regs) SetSP(sp uint64) { r.Rsp = sp }
+
+// FP returns the frame pointer register, whatever the program uses it for.
+func (r *Regs) FP() uint64 { return r.Rbp }
+
+// ThreadPointer returns the address that a C library keeps a thread's own data at: above
+// the thread's stack, in the memory that has both, for all threads but the first.
+func (r *Regs) ThreadPointer() uint64 { return r.FsBase }
+
+// SetThreadPointer sets what ThreadPointer returns.
+func (r *Regs) SetThreadPointer(addr uint64) { r.FsBase = addr }
+
+// TrapFlag reports whether the program itself has ordered a trap after each
+// instruction.
+func (r *Regs) TrapFlag() bool { return r.Eflags&flagTF != 0 }
+
+// SetTrapFlag sets or clears that.
+func (r *Regs) SetTrapFlag(on bool) {
+	r.Eflags &^= flagTF
+	if on {
+		r.Eflags |= flagTF
+	}
+}
+
+// Args returns the first six integer arguments of a function that has just been
+// called, by the System V calling convention.
+func (r *Regs) Args() [6]uint64 {
+	return [6]uint64{r.Rdi, r.Rsi, r.Rdx, r.Rcx, r.R8, r.R9}
+}
+
+// Result returns what a function that has just returned hands back, if that is an
+// integer or a pointer.
+func (r *Regs) Result() uint64 { return r.Rax }
+
+// user32 is the code segment selector of 32-bit user code, user64 that of 64-bit.
+const (
+	user32 = 0x23
+	user64 = 0x33
+)
+
+// Is32Bit reports whether the thread runs 32-bit code: its system calls have other numbers.
+func (r *Regs) Is32Bit() bool { return r.Cs == user32 }
+
+// Is64Bit reports whether it runs 64-bit code.
+func (r *Regs) Is64Bit() bool { return r.Cs == user64 }
