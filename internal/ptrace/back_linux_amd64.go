@@ -31,20 +31,20 @@ func (w *waitInfo) stop() Stop {
 	return decodeInfo(int(w.pid), w.code, uint32(w.status))
 }
 
-// PeekWaitBack is PeekWait for a tracer that has int3s in its tracees, in the order of their addresses.
-// Threads that were stopped by one of them have their program counters set back in front of it, and
+// PeekWaitBack is PeekWait for a tracer that has traps in its tracees. rules are in the order of After.
+// Threads that were stopped as one of them says have their program counters set back, and
 // their reports are read: if the tracer is killed from then on they lose nothing. There are n of them,
 // with their registers, in backs; another report is looked at if there is none. After a wait this is
 // done on the way out of the system call, since it may take the runtime tens of microseconds, in which
 // it wakes other threads, until Go code runs again.
-func PeekWaitBack(int3s []Int3, backs []Back, block bool) (s Stop, n int, err error) {
+func PeekWaitBack(rules []SetBack, backs []Back, block bool) (s Stop, n int, err error) {
 	var w waitInfo
 	var info SigInfo
 	var e syscall.Errno
 	if block {
-		n, e = sleepBack(&w, &info, int3s, backs)
+		n, e = sleepBack(&w, &info, rules, backs)
 	} else {
-		n, e = waitBack(&w, &info, int3s, backs, unix.WNOHANG)
+		n, e = waitBack(&w, &info, rules, backs, unix.WNOHANG)
 	}
 	switch {
 	case n > 0:
@@ -58,9 +58,9 @@ func PeekWaitBack(int3s []Int3, backs []Back, block bool) (s Stop, n int, err er
 //go:norace
 //go:nosplit
 //go:nocheckptr
-func sleepBack(w *waitInfo, info *SigInfo, int3s []Int3, backs []Back) (n int, e syscall.Errno) {
+func sleepBack(w *waitInfo, info *SigInfo, rules []SetBack, backs []Back) (n int, e syscall.Errno) {
 	entersyscall()
-	n, e = waitBack(w, info, int3s, backs, 0)
+	n, e = waitBack(w, info, rules, backs, 0)
 	exitsyscall()
 	return n, e
 }
@@ -70,17 +70,16 @@ func sleepBack(w *waitInfo, info *SigInfo, int3s []Int3, backs []Back) (n int, e
 //go:norace
 //go:nosplit
 //go:nocheckptr
-func waitBack(w *waitInfo, info *SigInfo, int3s []Int3, backs []Back, flags uintptr) (n int, e syscall.Errno) {
+func waitBack(w *waitInfo, info *SigInfo, rules []SetBack, backs []Back, flags uintptr) (n int, e syscall.Errno) {
 	flags |= unix.WEXITED | unix.WSTOPPED | unix.WNOWAIT | unix.WALL | unix.WNOTHREAD
 	for {
 		_, _, e = syscall.RawSyscall6(unix.SYS_WAITID, unix.P_ALL, 0, uintptr(unsafe.Pointer(w)), flags, 0, 0)
 		if e != 0 || w.pid == 0 || w.code != cldTrapped || w.status != int32(unix.SIGTRAP) || n == len(backs) {
 			return n, e
 		}
-		if !setBack(uintptr(w.pid), info, int3s, &backs[n].Regs) {
+		if !setBack(uintptr(w.pid), info, rules, &backs[n]) {
 			return n, e
 		}
-		backs[n].TID = int(w.pid)
 		if n++; n == len(backs) {
 			return n, e
 		}
@@ -91,45 +90,46 @@ func waitBack(w *waitInfo, info *SigInfo, int3s []Int3, backs []Back, flags uint
 // cldTrapped is the code of a ptrace stop.
 const cldTrapped = 4
 
-// setBack sets a thread back that has executed one of int3s, and reads its report.
+// setBack sets a thread back that one of rules is about, and reads its report.
 //
 //go:norace
 //go:nosplit
 //go:nocheckptr
-func setBack(tid uintptr, info *SigInfo, int3s []Int3, r *Regs) bool {
+func setBack(tid uintptr, info *SigInfo, rules []SetBack, b *Back) bool {
+	r := &b.Regs
 	_, _, e := syscall.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_GETREGS, tid, 0, uintptr(unsafe.Pointer(r)), 0, 0)
 	if e != 0 {
 		return false
 	}
-	at := r.Rip - 1
-	i := search(int3s, at)
-	if i == len(int3s) || int3s[i].Addr != at {
+	i := search(rules, r.Rip)
+	if i == len(rules) || rules[i].After != r.Rip {
 		return false
 	}
-	if !int3s[i].Long {
+	rule := &rules[i]
+	if rule.Code != 0 {
 		_, _, e = syscall.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_GETSIGINFO, tid, 0, uintptr(unsafe.Pointer(info)), 0, 0)
-		if e != 0 || info.Code != SIKernel {
+		if e != 0 || info.Code != rule.Code {
 			return false // somebody's signal
 		}
 	}
-	_, _, e = syscall.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_POKEUSR, tid, unsafe.Offsetof(r.Rip), uintptr(at), 0, 0)
+	_, _, e = syscall.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_POKEUSR, tid, unsafe.Offsetof(r.Rip), uintptr(rule.To), 0, 0)
 	if e != 0 {
 		return false
 	}
-	r.Rip = at
+	b.TID, b.After, r.Rip = int(tid), rule.After, rule.To
 	syscall.RawSyscall6(unix.SYS_WAIT4, tid, 0, unix.WALL|unix.WNOHANG, 0, 0, 0) // or it was killed
 	return true
 }
 
-// search returns the index of the first int3 that is not below addr.
+// search returns the index of the first rule whose After is not below pc.
 //
 //go:norace
 //go:nosplit
-func search(int3s []Int3, addr uint64) int {
-	low, high := 0, len(int3s)
+func search(rules []SetBack, pc uint64) int {
+	low, high := 0, len(rules)
 	for low < high {
 		middle := int(uint(low+high) / 2)
-		if int3s[middle].Addr < addr {
+		if rules[middle].After < pc {
 			low = middle + 1
 		} else {
 			high = middle

@@ -13,22 +13,32 @@ import (
 	"ptools/internal/ptest"
 )
 
+// rule is that of an int3 at addr; where that stands for a longer instruction only a thread that
+// has executed it can be behind it.
+func rule(addr uint64, long bool) SetBack {
+	r := SetBack{After: addr + 1, To: addr}
+	if !long {
+		r.Code = SIKernel
+	}
+	return r
+}
+
 // TestPeekWaitBack: a thread that has executed an int3 of the list stands in front of it, and its
 // report has been read; whatever else a SIGTRAP is for, nothing is done.
 func TestPeekWaitBack(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
-		int3s func(pc uint64) []Int3
+		rules func(pc uint64) []SetBack
 		block bool
 		back  bool
 		sent  bool // the SIGTRAP is somebody's
 	}{
-		{"short", func(pc uint64) []Int3 { return []Int3{{pc - 9, false}, {pc, false}, {pc + 7, true}} }, true, true, false},
-		{"long", func(pc uint64) []Int3 { return []Int3{{pc - 1, false}, {pc, true}, {pc + 1, true}} }, true, true, false},
-		{"polled", func(pc uint64) []Int3 { return []Int3{{pc, true}} }, false, true, false},
-		{"not of the list", func(pc uint64) []Int3 { return []Int3{{pc - 1, true}, {pc + 1, true}} }, true, false, false},
-		{"no list", func(uint64) []Int3 { return nil }, true, false, false},
-		{"sent", func(pc uint64) []Int3 { return []Int3{{pc - 1, false}} }, true, false, true},
+		{"short", func(pc uint64) []SetBack { return []SetBack{rule(pc-9, false), rule(pc, false), rule(pc+7, true)} }, true, true, false},
+		{"long", func(pc uint64) []SetBack { return []SetBack{rule(pc-1, false), rule(pc, true), rule(pc+1, true)} }, true, true, false},
+		{"polled", func(pc uint64) []SetBack { return []SetBack{rule(pc, true)} }, false, true, false},
+		{"not of the list", func(pc uint64) []SetBack { return []SetBack{rule(pc-1, true), rule(pc+1, true)} }, true, false, false},
+		{"no list", func(uint64) []SetBack { return nil }, true, false, false},
+		{"sent", func(pc uint64) []SetBack { return []SetBack{rule(pc-1, false)} }, true, false, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			g := startCat(t)
@@ -48,7 +58,7 @@ func TestPeekWaitBack(t *testing.T) {
 			} else {
 				say(t, g)
 			}
-			s, backs := x.peekBack(tt.int3s(pc), tt.block)
+			s, backs := x.peekBack(tt.rules(pc), tt.block)
 			want, n := Stop{TID: g.PID, Kind: KindSignal, Signal: syscall.SIGTRAP}, 0
 			if tt.back {
 				want, n = Stop{}, 1
@@ -65,7 +75,7 @@ func TestPeekWaitBack(t *testing.T) {
 				t.Errorf("it stands at %#x, want %#x", now.PC(), at)
 			}
 			if tt.back {
-				if backs[0] != (Back{g.PID, *now}) {
+				if backs[0] != (Back{g.PID, pc + 1, *now}) {
 					t.Errorf("%+v, want %d with %+v", backs[0], g.PID, *now)
 				}
 				x.nothing()
@@ -89,15 +99,15 @@ func TestPeekWaitBack(t *testing.T) {
 }
 
 // peekBack waits for a report.
-func (x *tracer) peekBack(int3s []Int3, block bool) (Stop, []Back) {
+func (x *tracer) peekBack(rules []SetBack, block bool) (Stop, []Back) {
 	x.t.Helper()
 	alarm := time.AfterFunc(ptest.Patience, func() { x.bell.Ring() })
 	defer alarm.Stop()
 	backs := make([]Back, 2)
-	s, n, err := PeekWaitBack(int3s, backs, block)
+	s, n, err := PeekWaitBack(rules, backs, block)
 	for err == nil && n == 0 && s.Kind == KindNone && !block {
 		runtime.Gosched()
-		s, n, err = PeekWaitBack(int3s, backs, block)
+		s, n, err = PeekWaitBack(rules, backs, block)
 	}
 	x.must(err)
 	return s, backs[:n]
@@ -111,14 +121,14 @@ func TestPeekWaitBackAll(t *testing.T) {
 		gs[i] = startCat(t)
 	}
 	x := newTracer(t)
-	var int3s []Int3
+	var rules []SetBack
 	var olds [n]byte
 	for i, g := range gs {
 		x.seize(g.PID, 0)
 		awaitCall(g, g.PID, unix.SYS_READ)
 		x.halt(g.PID)
 		pc := x.regs(g.PID).PC()
-		int3s = append(int3s, Int3{pc, true})
+		rules = append(rules, rule(pc, true))
 		olds[i] = poke(t, g, pc, 0xcc)
 	}
 	for _, g := range gs {
@@ -126,12 +136,12 @@ func TestPeekWaitBackAll(t *testing.T) {
 		say(t, g)
 		awaitStopped(g, g.PID)
 	}
-	pcs := slices.Clone(int3s)
-	slices.SortFunc(int3s, func(a, b Int3) int { return cmp.Compare(a.Addr, b.Addr) })
+	pcs := slices.Clone(rules)
+	slices.SortFunc(rules, func(a, b SetBack) int { return cmp.Compare(a.After, b.After) })
 	backs := make([]Back, n-1)
 	seen := map[int]uint64{}
 	for _, want := range []int{n - 1, 1, 0} {
-		_, got, err := PeekWaitBack(int3s, backs, false)
+		_, got, err := PeekWaitBack(rules, backs, false)
 		if got != want || err != nil {
 			t.Fatalf("%d are set back, %v: want %d", got, err, want)
 		}
@@ -141,10 +151,10 @@ func TestPeekWaitBackAll(t *testing.T) {
 	}
 	x.nothing()
 	for i, g := range gs {
-		if seen[g.PID] != pcs[i].Addr {
-			t.Errorf("%d stands at %#x, want %#x", g.PID, seen[g.PID], pcs[i].Addr)
+		if seen[g.PID] != pcs[i].To {
+			t.Errorf("%d stands at %#x, want %#x", g.PID, seen[g.PID], pcs[i].To)
 		}
-		poke(t, g, pcs[i].Addr, olds[i])
+		poke(t, g, pcs[i].To, olds[i])
 		x.must(Cont(g.PID, 0))
 		if got := g.Line(); got != "hello" {
 			t.Errorf("cat answers %q", got)

@@ -122,7 +122,7 @@ type SigInfo struct {
 
 // Codes of a SIGTRAP's siginfo.
 const (
-	SIKernel  = 0x80 // the INT3 instruction
+	SIKernel  = 0x80 // the kernel: an instruction that traps, a probe
 	TrapBrkpt = 1    // a single step that ended in a system call
 	TrapTrace = 2    // a single step
 	TrapPerf  = 6    // a perf event with sigtrap

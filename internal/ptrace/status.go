@@ -68,19 +68,7 @@ type Stop struct {
 	Signal syscall.Signal // KindSignal, KindGroupStop, KindKilled
 	Code   int            // KindExited
 	Core   bool           // KindKilled: a core was dumped
-	Back   bool           // KindSignal: has been set back in front of an int3, and read (PeekWaitBack)
-}
-
-// Int3 is an int3 instruction that the tracer has planted.
-type Int3 struct {
-	Addr uint64
-	Long bool // over an instruction of more bytes: who stands behind the first has executed the int3
-}
-
-// Back is a thread that has been set back in front of the int3 that stopped it.
-type Back struct {
-	TID  int
-	Regs Regs
+	Back   bool           // KindSignal: the thread has been set back, and the report read (PeekWaitBack)
 }
 
 // Event numbers of ptrace(2), in bits 16 and up of a wait status.

@@ -67,7 +67,7 @@ func Pending(tid int, sig syscall.Signal) (bool, error) { return false, errNo }
 func Wait(block bool) (Stop, error)                     { return Stop{}, errNo }
 func WaitTID(tid int, block bool) (Stop, error)         { return Stop{}, errNo }
 func PeekWait(block bool) (Stop, error)                 { return Stop{}, errNo }
-func PeekWaitBack(int3s []Int3, backs []Back, block bool) (s Stop, n int, err error) {
+func PeekWaitBack(rules []SetBack, backs []Back, block bool) (s Stop, n int, err error) {
 	return Stop{}, 0, errNo
 }
 func PeekTID(tid int, block bool) (Stop, error)   { return Stop{}, errNo }

@@ -1,9 +1,17 @@
 package bkpt
 
-import "errors"
+import (
+	"errors"
 
-// breakByte is the int3 instruction.
-const breakByte = 0xcc
+	"ptools/internal/ptrace"
+)
+
+// breakByte is the int3 instruction, breakLen its length: a thread that has executed it
+// stands so far behind its address.
+const (
+	breakByte = 0xcc
+	breakLen  = 1
+)
 
 // siKernel is the si_code of the SIGTRAP that int3 raises (SI_KERNEL); a
 // SIGTRAP that somebody sent has another.
@@ -11,11 +19,6 @@ const siKernel = 0x80
 
 // int3 plants one-byte trap instructions in the text.
 type int3 struct{}
-
-// Recognise: int3 leaves the program counter behind itself.
-func (int3) Recognise(s Stop) (addr uint64, ok bool) {
-	return s.PC - 1, s.Code == siKernel
-}
 
 // Lasting: nobody but us takes an int3 out again.
 func (int3) Lasting() bool { return false }
@@ -40,6 +43,45 @@ func (int3) Lift(t *Table, bs []*Breakpoint) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// TrapCode is the si_code that tells the SIGTRAP of a trap from one that was sent, where a thread can
+// stand behind the trap without having executed it: over an instruction as short as the trap, or one that
+// is not known (nil) any more. 0: it cannot.
+func (b *Breakpoint) TrapCode() int32 {
+	if b != nil && b.plan.Len() > breakLen {
+		return 0
+	}
+	return siKernel
+}
+
+// Trapped returns the breakpoint whose trap a thread with the program counter after has run into, if
+// it has stopped with SIGTRAP: that is to be asked of TrapCode. The thread must go back to addr. With ok and
+// a nil breakpoint the trap was lifted meanwhile. Without ok the signal is the target's own.
+func (t *Table) Trapped(after uint64) (b *Breakpoint, addr uint64, ok bool) {
+	addr = after - breakLen
+	b, ok = t.TrapAt(addr)
+	return b, addr, ok
+}
+
+// TrapAt is Trapped for a thread that has been set back to addr (AppendSetBacks).
+func (t *Table) TrapAt(addr uint64) (b *Breakpoint, ok bool) {
+	if b = t.byAddr[addr]; b != nil && b.trap == t.kinds[0] {
+		return b, true
+	}
+	_, ok = t.lifted[addr]
+	return nil, ok
+}
+
+// AppendSetBacks appends a rule for each trap in the text that threads have to be set back from, in
+// ascending order.
+func (t *Table) AppendSetBacks(s []ptrace.SetBack) []ptrace.SetBack {
+	for _, b := range t.sorted {
+		if b.armed && b.trap == t.kinds[0] {
+			s = append(s, ptrace.SetBack{After: b.Addr + breakLen, To: b.Addr, Code: b.TrapCode()})
+		}
+	}
+	return s
 }
 
 func (t *Table) plantRun(run []*Breakpoint) error {

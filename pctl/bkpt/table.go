@@ -7,8 +7,6 @@ import (
 	"io"
 	"slices"
 	"sync/atomic"
-
-	"ptools/internal/ptrace"
 )
 
 // Memory is the memory of a target, at its own addresses (as int64 two's
@@ -66,8 +64,8 @@ func NewTable(mem Memory) *Table {
 // the caller to know.
 func (t *Table) Add(addr uint64) (*Breakpoint, error) { return t.AddTrap(addr, t.kinds[0]) }
 
-// Int3 returns the kind of trap that Add takes.
-func (t *Table) Int3() Trap { return t.kinds[0] }
+// Default returns the kind of trap that Add takes.
+func (t *Table) Default() Trap { return t.kinds[0] }
 
 // AddTrap is Add with another kind of trap than int3. A breakpoint that exists
 // keeps the kind it has. A lasting trap is planted at once, armed or not.
@@ -187,49 +185,13 @@ func (t *Table) At(addr uint64) *Breakpoint { return t.byAddr[addr] }
 // Len returns the number of breakpoints.
 func (t *Table) Len() int { return len(t.sorted) }
 
-// Recognise returns the breakpoint that a SIGTRAP stop belongs to. With ok and
-// a nil breakpoint the trap was lifted after the thread had run into it: the
-// thread must go back to addr. Without ok the signal is the target's own.
-func (t *Table) Recognise(s Stop) (b *Breakpoint, addr uint64, ok bool) {
-	for _, k := range slices.Backward(t.kinds) { // int3, which is sure of the least, last
-		if addr, ok = k.Recognise(s); !ok {
-			continue
-		}
-		if b = t.byAddr[addr]; b != nil && b.trap == k {
-			return b, addr, true
-		}
-		if k.Lasting() {
-			return nil, s.PC, true // it has nothing to go back for
-		}
-		return nil, addr, t.Lifted(addr)
-	}
-	return nil, 0, false
-}
-
-// Version changes when int3s are planted or lifted; no two tables have had the same.
+// Version changes with what AppendSetBacks appends; no two tables have had the same.
 func (t *Table) Version() uint64 { return t.version }
-
-// AppendInt3s appends the int3s that stand in the text, in the order of their addresses.
-func (t *Table) AppendInt3s(s []ptrace.Int3) []ptrace.Int3 {
-	for _, b := range t.sorted {
-		if b.armed && b.trap == t.kinds[0] {
-			s = append(s, ptrace.Int3{Addr: b.Addr, Long: b.plan.Len() > 1})
-		}
-	}
-	return s
-}
 
 // changed is called when an int3 was planted or lifted.
 func (t *Table) changed() { t.version = versions.Add(1) }
 
 var versions atomic.Uint64
-
-// Lifted reports that a trap was recently lifted from addr: a thread's SIGTRAP
-// for it may still be on its way.
-func (t *Table) Lifted(addr uint64) bool {
-	_, ok := t.lifted[addr]
-	return ok
-}
 
 // Settle forgets the recently lifted and makes their scratch slots free. To be
 // called when every thread has been seen in a stop since, with its scratch slot

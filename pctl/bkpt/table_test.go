@@ -3,9 +3,11 @@ package bkpt
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"strconv"
 	"testing"
 
+	"ptools/internal/ptrace"
 	"ptools/internal/x86"
 )
 
@@ -47,23 +49,44 @@ func TestOwners(t *testing.T) {
 		t.Fatalf("two Adds: %p %p, %d owners, armed %t, byte %#x", a, b, a.Owners(), a.Armed(), m.b[0])
 	}
 	must(t, tab.Remove(a))
-	if tab.At(textBase) != a || m.b[0] != 0xcc || tab.Lifted(textBase) {
-		t.Fatal("lifted with an owner left")
+	if got, addr, ok := tab.Trapped(textBase + breakLen); got != a || addr != textBase || !ok || m.b[0] != 0xcc {
+		t.Fatalf("with an owner left: Trapped = %v, %#x, %t", got, addr, ok)
 	}
 	must(t, tab.Remove(b))
 	m.check(t, orig)
-	if tab.At(textBase) != nil || !tab.Lifted(textBase) {
-		t.Fatal("not on the list of recently lifted")
-	}
-	stop := Stop{Code: siKernel, PC: textBase + 1}
-	if got, addr, ok := tab.Recognise(stop); got != nil || addr != textBase || !ok {
-		t.Errorf("Recognise of a lifted trap = %v, %#x, %t", got, addr, ok)
+	if got, addr, ok := tab.Trapped(textBase + breakLen); got != nil || addr != textBase || !ok || tab.At(textBase) != nil {
+		t.Errorf("Trapped by a lifted trap = %v, %#x, %t", got, addr, ok)
 	}
 	tab.Settle()
-	if _, _, ok := tab.Recognise(stop); ok || tab.Lifted(textBase) {
+	if _, _, ok := tab.Trapped(textBase + breakLen); ok {
 		t.Error("Settle forgot nothing")
 	}
 	must(t, tab.Remove(b)) // once too often does nothing
+}
+
+// TestSetBacks: the rules are those of the traps in the text. A thread behind a longer instruction's first byte
+// has executed the trap; behind a short instruction the signal tells.
+func TestSetBacks(t *testing.T) {
+	tab := NewTable(newText())
+	long, short := mustAdd(t, tab, textBase+1), mustAdd(t, tab, textBase) // mov rbp,rsp; push rbp
+	version := tab.Version()
+	if got := tab.AppendSetBacks(nil); got != nil {
+		t.Errorf("not armed: %+v", got)
+	}
+	must(t, tab.Arm())
+	want := []ptrace.SetBack{{After: textBase + 1, To: textBase, Code: ptrace.SIKernel}, {After: textBase + 2, To: textBase + 1}}
+	if got := tab.AppendSetBacks(nil); !slices.Equal(got, want) || tab.Version() == version {
+		t.Errorf("armed: %+v, want %+v; version %d, was %d", got, want, tab.Version(), version)
+	}
+	for i, b := range []*Breakpoint{short, long} {
+		if got, ok := tab.TrapAt(want[i].To); got != b || !ok || b.TrapCode() != want[i].Code {
+			t.Errorf("TrapAt %#x = %v, %t, code %#x", want[i].To, got, ok, b.TrapCode())
+		}
+	}
+	var gone *Breakpoint
+	if gone.TrapCode() != ptrace.SIKernel {
+		t.Error("of a breakpoint that is gone any SIGTRAP is ours")
+	}
 }
 
 func TestAddErrors(t *testing.T) {

@@ -28,9 +28,6 @@ func NewUprobes(open func(b *Breakpoint) (io.Closer, error), discard func(io.Clo
 // Lasting: the kernel keeps the probes.
 func (u *Uprobes) Lasting() bool { return true }
 
-// Recognise: the signal of a probe comes with the address that was probed.
-func (u *Uprobes) Recognise(s Stop) (addr uint64, ok bool) { return s.Probed, s.Probed != 0 }
-
 // Has reports whether b is of this kind.
 func (u *Uprobes) Has(b *Breakpoint) bool { return b.trap == u }
 

@@ -7,9 +7,9 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// alert has the control thread answer int3s of a target that is to outlive us as soon as can
+// alert has the control thread answer traps of a target that is to outlive us as soon as can
 // be: it waits on the processor of the thread that hit last, and goes ahead of ordinary
-// threads. From the int3 to the setting back our death is the target's, and most of that time
+// threads. From the trap to the setting back our death is the target's, and most of that time
 // this thread only waits for a processor. While hits follow each other closely it polls for
 // them, and has to be elsewhere. Functions of clients, and what may take long, run as usual.
 type alert struct {
@@ -20,8 +20,8 @@ type alert struct {
 
 // stayAlert reports whether this thread is to be alert, and makes it.
 func (c *Controller) stayAlert() bool {
-	c.refreshInt3s()
-	if c.watch == nil || c.spin.often || len(c.int3s) == 0 {
+	c.refreshSetBacks()
+	if c.watch == nil || c.spin.often || len(c.setBacks) == 0 {
 		return false
 	}
 	c.alert.thread.On()

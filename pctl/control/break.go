@@ -225,11 +225,7 @@ func (c *Controller) trapped(t *thread) bool {
 		t.stepTrap = false // the end of a step of ours
 		return true
 	}
-	pc := t.regs.PC()
-	if t.back {
-		pc++
-	}
-	b, addr, ok := c.table.Recognise(bkpt.Stop{Code: ptrace.SIKernel, PC: pc})
+	b, addr, ok := c.trapOf(t)
 	if !ok && t.back {
 		return true // of a breakpoint that was forgotten since, with its program
 	}
@@ -261,7 +257,16 @@ func (c *Controller) trapped(t *thread) bool {
 	return true
 }
 
-// ownTrap lets a thread have the SIGTRAP of an int3 that is the program's own and
+// trapOf returns the breakpoint that a thread may have run into, and where.
+func (c *Controller) trapOf(t *thread) (b *bkpt.Breakpoint, addr uint64, ok bool) {
+	if t.back {
+		b, ok = c.table.TrapAt(t.regs.PC())
+		return b, t.regs.PC(), ok
+	}
+	return c.table.Trapped(t.regs.PC())
+}
+
+// ownTrap lets a thread have the SIGTRAP of a trap that is the program's own and
 // that a breakpoint was set on: it is as if the thread had executed it.
 func (c *Controller) ownTrap(t *thread, b *bkpt.Breakpoint) bool {
 	if t.over == nil || !b.Plan().IsTrap() || b.Plan().Len() != 1 || t.regs.PC() != b.Addr {
@@ -275,15 +280,15 @@ func (c *Controller) ownTrap(t *thread, b *bkpt.Breakpoint) bool {
 	return true
 }
 
-// executedTrap tells an int3 of ours from a SIGTRAP that somebody sent to a thread
-// which happens to stand behind one. Only where the instruction is one byte long
-// can a thread be there without having run into the trap.
+// executedTrap tells a trap of ours from a SIGTRAP that somebody sent to a thread
+// which happens to stand behind one.
 func (c *Controller) executedTrap(t *thread, b *bkpt.Breakpoint) bool {
-	if b != nil && b.Plan().Len() > 1 {
+	code := b.TrapCode()
+	if code == 0 {
 		return true
 	}
 	var si ptrace.SigInfo
-	return ptrace.GetSigInfo(t.tid, &si) == nil && si.Code == ptrace.SIKernel
+	return ptrace.GetSigInfo(t.tid, &si) == nil && si.Code == code
 }
 
 // hit reports a hit to the owners of the breakpoint.

@@ -147,26 +147,26 @@ type Controller struct {
 	alert         alert
 	alarm         alarm
 
-	mem          memory
-	user         bkpt.Memory // the same as the target itself may use it
-	watch        *guard.Watch
-	table        *bkpt.Table
-	int3s        []ptrace.Int3 // those of the table when it had this version
-	int3sVersion uint64
-	backs        []ptrace.Back // threads that were set back and are still to be reported, in backsRoom
-	backsRoom    [mostBacks]ptrace.Back
-	backRegs     ptrace.Regs // of the one that was reported last
-	reserved     bool        // the table has been given its scratch area, or there is none
-	probes       probes
-	killRisk     killRisk
-	breaks       map[uint64][]*Break
-	symbolic     []*SymbolBreak
-	catches      []*Catch
-	wantHold     bool // a handler has asked for a rendezvous
-	wantPoint    bool // a rendezvous point was hit
-	imageNew     bool // an exec has been seen
-	linker       linker
-	retired      []*handle.Space // of images before an exec
+	mem        memory
+	user       bkpt.Memory // the same as the target itself may use it
+	watch      *guard.Watch
+	table      *bkpt.Table
+	setBacks   []ptrace.SetBack // those of the table when it had this version
+	setBacksOf uint64
+	backs      []ptrace.Back // threads that were set back and are still to be reported, in backsRoom
+	backsRoom  [mostBacks]ptrace.Back
+	lastBack   ptrace.Back // the one that was reported last
+	reserved   bool        // the table has been given its scratch area, or there is none
+	probes     probes
+	killRisk   killRisk
+	breaks     map[uint64][]*Break
+	symbolic   []*SymbolBreak
+	catches    []*Catch
+	wantHold   bool // a handler has asked for a rendezvous
+	wantPoint  bool // a rendezvous point was hit
+	imageNew   bool // an exec has been seen
+	linker     linker
+	retired    []*handle.Space // of images before an exec
 }
 
 // memory is what the control goroutine needs of the target's address space.

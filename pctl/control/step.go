@@ -336,7 +336,7 @@ func (c *Controller) trapPending(t *thread) bool {
 	if c.loadRegs(t) != nil {
 		return false
 	}
-	_, _, ok := c.table.Recognise(bkpt.Stop{Code: ptrace.SIKernel, PC: t.regs.PC()})
+	_, _, ok := c.table.Trapped(t.regs.PC())
 	return ok && c.pending(t)
 }
 

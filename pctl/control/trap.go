@@ -163,7 +163,7 @@ func (c *Controller) stopAt(bp *bkpt.Breakpoint) error {
 	if err = c.seizeNewbornOnce(); err != nil {
 		return err
 	}
-	if err = c.table.Change(bp, c.table.Int3()); err == nil {
+	if err = c.table.Change(bp, c.table.Default()); err == nil {
 		c.killRisk.int3(refused)
 	}
 	return err

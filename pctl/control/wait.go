@@ -13,7 +13,7 @@ import (
 // thread is resumed without its ever being read. One that has to stand still is read when
 // that is known.
 //
-// The SIGTRAP of an int3 is the other way round. Left unread it ends the target if we die,
+// The SIGTRAP of a trap of ours is the other way round. Left unread it ends the target if we die,
 // read it vanishes, and the thread goes on behind the trap, in the middle of an instruction.
 // It is read as soon as the thread has been set back in front of it: mostly by PeekWaitBack,
 // before anything else is done, and else in trapped.
@@ -40,16 +40,16 @@ func (c *Controller) wait(block bool) (ptrace.Stop, error) {
 // mostBacks bounds the threads that are set back at a time.
 const mostBacks = 16
 
-// peek looks at a report. Threads at int3s are set back at once, all that have stopped, and their
+// peek looks at a report. Threads at traps are set back at once, all that have stopped, and their
 // reports read; they are handed out one by one.
 func (c *Controller) peek(block bool) (ptrace.Stop, error) {
 	if c.opt.Mode == ModeKill {
 		return ptrace.PeekWait(block)
 	}
 	if len(c.backs) == 0 {
-		c.refreshInt3s()
+		c.refreshSetBacks()
 		room := c.backsRoom[:max(1, min(len(c.threads), mostBacks))]
-		s, n, err := ptrace.PeekWaitBack(c.int3s, room, block)
+		s, n, err := ptrace.PeekWaitBack(c.setBacks, room, block)
 		if n == 0 {
 			return s, err
 		}
@@ -58,17 +58,17 @@ func (c *Controller) peek(block bool) (ptrace.Stop, error) {
 	return c.handOut(0), nil
 }
 
-// refreshInt3s has c.int3s be what the table has.
-func (c *Controller) refreshInt3s() {
-	if v := c.table.Version(); v != c.int3sVersion {
-		c.int3s, c.int3sVersion = c.table.AppendInt3s(c.int3s[:0]), v
+// refreshSetBacks has c.setBacks be what the table has.
+func (c *Controller) refreshSetBacks() {
+	if v := c.table.Version(); v != c.setBacksOf {
+		c.setBacks, c.setBacksOf = c.table.AppendSetBacks(c.setBacks[:0]), v
 	}
 }
 
 // handOut takes a thread that was set back off the list, and makes its report.
 func (c *Controller) handOut(i int) ptrace.Stop {
 	b := c.backs[i]
-	c.backRegs = b.Regs
+	c.lastBack = b
 	c.backs = slices.Delete(c.backs, i, i+1)
 	return ptrace.Stop{TID: b.TID, Kind: ptrace.KindSignal, Signal: syscall.SIGTRAP, Back: true}
 }
@@ -101,11 +101,11 @@ func (c *Controller) waitTID(tid int, block bool) (ptrace.Stop, error) {
 // wasSetBack takes the registers of a thread that peek has set back, and reports whether it is left
 // there. One that was making a step is looked at as it was.
 func (c *Controller) wasSetBack(t *thread) bool {
-	t.regs, t.was, t.regOK = c.backRegs, c.backRegs, true
+	t.regs, t.was, t.regOK = c.lastBack.Regs, c.lastBack.Regs, true
 	if t.step == nil && !t.stepTrap {
 		return true
 	}
-	t.regs.SetPC(t.regs.PC() + 1)
+	t.regs.SetPC(c.lastBack.After)
 	t.dirty = true
 	return false
 }
