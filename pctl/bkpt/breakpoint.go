@@ -44,8 +44,6 @@ func (b *Breakpoint) Plan() *x86.Plan { return &b.plan }
 // Orig returns the byte of the program's own that the trap stands in place of.
 func (b *Breakpoint) Orig() byte { return b.code[0] }
 
-func (b *Breakpoint) orig() byte { return b.code[0] }
-
 // Owners returns how many Adds are not yet followed by their Remove.
 func (b *Breakpoint) Owners() int { return b.owners }
 
@@ -96,7 +94,7 @@ func (b *Breakpoint) refresh(t *Table, code []byte) bool {
 	if len(code) >= n && string(code[:n]) == string(b.code[:n]) {
 		return true
 	}
-	if len(code) > 0 && code[0] == breakByte && b.orig() != breakByte {
+	if len(code) > 0 && code[0] == breakByte && b.Orig() != breakByte {
 		return false
 	}
 	t.end(b, ErrTextRewritten)

@@ -144,7 +144,7 @@ func (t *Table) standing(bs []*Breakpoint) []*Breakpoint {
 func (t *Table) end(b *Breakpoint, why error) {
 	if b.armed {
 		b.armed = false
-		t.lifted[b.Addr] = lifted{b.orig(), b.place} // a thread may have run into it before
+		t.lifted[b.Addr] = lifted{b.Orig(), b.place} // a thread may have run into it before
 		t.changed()
 	}
 	t.observer.Lifted(b.Addr)

@@ -1,10 +1,6 @@
 package bkpt
 
-import (
-	"errors"
-
-	"ptools/internal/ptrace"
-)
+import "ptools/internal/ptrace"
 
 // breakByte is the int3 instruction, breakLen its length: a thread that has executed it
 // stands so far behind its address.
@@ -25,25 +21,15 @@ func (int3) Lasting() bool { return false }
 
 // Plant verifies before it writes: a breakpoint whose text is gone, or another, is dead.
 func (int3) Plant(t *Table, bs []*Breakpoint) error {
-	var errs []error
-	for run := range t.windows(t.standing(bs)) {
-		if err := t.plantRun(run); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
+	return t.eachRun(t.mem, t.standing(bs), t.plantRun, t.textGone)
 }
 
 // Lift writes the original byte wherever the trap is still there, in the text that it was planted in.
 func (int3) Lift(t *Table, bs []*Breakpoint) error {
-	var errs []error
-	for run := range t.windows(t.standing(bs)) {
-		if err := t.liftRun(run); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
+	return t.eachRun(t.mem, t.standing(bs), t.liftRun, t.textGone)
 }
+
+func (t *Table) textGone(b *Breakpoint) { t.end(b, ErrTextGone) }
 
 // TrapCode is the si_code that tells the SIGTRAP of a trap from one that was sent, where a thread can
 // stand behind the trap without having executed it: over an instruction as short as the trap, or one that
@@ -84,16 +70,8 @@ func (t *Table) AppendSetBacks(s []ptrace.SetBack) []ptrace.SetBack {
 	return s
 }
 
-func (t *Table) plantRun(run []*Breakpoint) error {
+func (t *Table) plantRun(run []*Breakpoint, raw []byte) error {
 	t.changed()
-	raw, err := t.readRun(t.mem, run)
-	switch {
-	case err != nil && len(run) == 1:
-		t.end(run[0], ErrTextGone)
-		return nil
-	case err != nil:
-		return apart(run, t.plantRun)
-	}
 	clean := append(t.shown[:0], raw...)
 	t.shown = clean
 	start := run[0].Addr
@@ -103,7 +81,7 @@ func (t *Table) plantRun(run []*Breakpoint) error {
 		if !b.refresh(t, clean[b.Addr-start:]) {
 			continue
 		}
-		t.observer.Planting(b.Addr, breakByte, b.orig())
+		t.observer.Planting(b.Addr, breakByte, b.Orig())
 		raw[b.Addr-start] = breakByte
 		b.armed = true
 		n++
@@ -111,25 +89,17 @@ func (t *Table) plantRun(run []*Breakpoint) error {
 	if n == 0 {
 		return nil
 	}
-	if err := writeRun(t.mem, run, raw); err != nil {
+	err := writeRun(t.mem, run, raw)
+	if err != nil {
 		for _, b := range run {
 			b.armed = false
 		}
-		return err
 	}
-	return nil
+	return err
 }
 
-func (t *Table) liftRun(run []*Breakpoint) error {
+func (t *Table) liftRun(run []*Breakpoint, raw []byte) error {
 	t.changed()
-	raw, err := t.readRun(t.mem, run)
-	switch {
-	case err != nil && len(run) == 1:
-		t.end(run[0], ErrTextGone)
-		return nil
-	case err != nil:
-		return apart(run, t.liftRun)
-	}
 	if hide(run, raw) {
 		if err := writeRun(t.mem, run, raw); err != nil {
 			return err
@@ -146,19 +116,10 @@ func (t *Table) liftRun(run []*Breakpoint) error {
 func hide(run []*Breakpoint, raw []byte) bool {
 	found := false
 	for _, b := range run {
-		if i := b.Addr - run[0].Addr; raw[i] == breakByte && b.orig() != breakByte {
-			raw[i] = b.orig()
+		if i := b.Addr - run[0].Addr; raw[i] == breakByte && b.Orig() != breakByte {
+			raw[i] = b.Orig()
 			found = true
 		}
 	}
 	return found
-}
-
-// apart does f with each breakpoint of a run that could not be handled as one.
-func apart(run []*Breakpoint, f func([]*Breakpoint) error) error {
-	var errs []error
-	for i := range run {
-		errs = append(errs, f(run[i:i+1]))
-	}
-	return errors.Join(errs...)
 }

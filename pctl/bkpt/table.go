@@ -1,7 +1,6 @@
 package bkpt
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -26,10 +25,9 @@ type Table struct {
 	kinds   []Trap // in use, the default first
 	armed   bool
 	version uint64 // changes when an int3 is planted or lifted
-	byAddr  map[uint64]*Breakpoint
-	sorted  []*Breakpoint // ascending
-	lifted  map[uint64]lifted
-	probed  map[uint64]*probed // places of the kernel's traps, by address
+	index
+	lifted map[uint64]lifted
+	probed places
 
 	scratch  Scratch
 	observer Observer
@@ -47,9 +45,9 @@ func NewTable(mem Memory) *Table {
 	t := &Table{
 		mem:    mem,
 		kinds:  []Trap{int3{}},
-		byAddr: make(map[uint64]*Breakpoint),
+		index:  index{byAddr: make(map[uint64]*Breakpoint)},
 		lifted: make(map[uint64]lifted),
-		probed: make(map[uint64]*probed),
+		probed: make(places),
 
 		observer: nobody{},
 	}
@@ -80,7 +78,7 @@ func (t *Table) AddTrap(addr uint64, k Trap) (*Breakpoint, error) {
 		return b, nil
 	}
 	if !k.Lasting() {
-		t.unprobe(addr)
+		t.probed.await(addr)
 	}
 	b := &Breakpoint{Addr: addr, owners: 1, trap: k}
 	if err := b.read(t); err != nil {
@@ -97,9 +95,7 @@ func (t *Table) AddTrap(addr uint64, k Trap) (*Breakpoint, error) {
 		}
 	}
 	t.use(k)
-	i, _ := t.find(addr)
-	t.sorted = slices.Insert(t.sorted, i, b)
-	t.byAddr[addr] = b
+	t.insert(b)
 	return b, nil
 }
 
@@ -160,30 +156,14 @@ func (t *Table) Remove(b *Breakpoint) error {
 		t.observer.Lifted(b.Addr)
 	}
 	if !b.dead && !b.trap.Lasting() {
-		t.lifted[b.Addr] = lifted{b.orig(), b.place}
+		t.lifted[b.Addr] = lifted{b.Orig(), b.place}
 	}
 	t.forgetEnded(b)
 	t.changed()
-	delete(t.byAddr, b.Addr)
-	if i, ok := t.find(b.Addr); ok {
-		t.sorted = slices.Delete(t.sorted, i, i+1)
-	}
+	t.remove(b)
 	t.scratch.retire(b)
 	return err
 }
-
-// find returns the index of addr in t.sorted, or where it would be.
-func (t *Table) find(addr uint64) (int, bool) {
-	return slices.BinarySearchFunc(t.sorted, addr, func(b *Breakpoint, a uint64) int {
-		return cmp.Compare(b.Addr, a)
-	})
-}
-
-// At returns the breakpoint at addr, or nil.
-func (t *Table) At(addr uint64) *Breakpoint { return t.byAddr[addr] }
-
-// Len returns the number of breakpoints.
-func (t *Table) Len() int { return len(t.sorted) }
 
 // Version changes with what AppendSetBacks appends; no two tables have had the same.
 func (t *Table) Version() uint64 { return t.version }
@@ -259,11 +239,6 @@ func (t *Table) Disarm() error {
 // of returns the living breakpoints of one kind that are armed, or not. The
 // result is good until the next call.
 func (t *Table) of(k Trap, armed bool) []*Breakpoint {
-	t.work = t.work[:0]
-	for _, b := range t.sorted {
-		if b.trap == k && b.armed == armed && !b.dead {
-			t.work = append(t.work, b)
-		}
-	}
+	t.work = t.appendOf(t.work[:0], k, armed)
 	return t.work
 }

@@ -45,7 +45,7 @@ func (u *Uprobes) Plant(t *Table, bs []*Breakpoint) error {
 		}
 		u.probes[b.Addr] = p
 		b.armed = true
-		k := t.probedAt(b.Addr, b.orig())
+		k := t.probed.at(b.Addr, b.Orig())
 		k.wanted = true
 	}
 	return errors.Join(errs...)
@@ -56,7 +56,7 @@ func (u *Uprobes) Lift(t *Table, bs []*Breakpoint) error {
 	for _, b := range bs {
 		if p, ok := u.probes[b.Addr]; ok {
 			delete(u.probes, b.Addr)
-			k := t.probedAt(b.Addr, b.orig())
+			k := t.probed.at(b.Addr, b.Orig())
 			k.wanted = false
 			k.add(u.discard(p))
 		}
@@ -71,17 +71,6 @@ type probed struct {
 	orig    byte
 	wanted  bool              // for a breakpoint
 	closing []<-chan struct{} // of probes that were given up
-}
-
-// probedAt returns what is known of addr, which begins with that if it is nothing.
-func (t *Table) probedAt(addr uint64, orig byte) *probed {
-	k := t.probed[addr]
-	if k == nil {
-		k = new(probed)
-		t.probed[addr] = k
-	}
-	k.orig = orig
-	return k
 }
 
 // add notes a probe that is being closed.
@@ -104,35 +93,71 @@ func (k *probed) gone() bool {
 	return !k.wanted && len(k.closing) == 0
 }
 
-// Hide has Overlay show orig at addr, where the kernel has planted a trap of a probe
-// that is being closed: its file was mapped there meanwhile.
-func (t *Table) Hide(addr uint64, orig byte, closed <-chan struct{}) {
-	if k := t.probed[addr]; k != nil {
-		k.add(closed)
-		return
+// places are those of the kernel's traps, by address.
+type places map[uint64]*probed
+
+// at returns what is known of addr, which begins with that if it is nothing.
+func (ps places) at(addr uint64, orig byte) *probed {
+	k := ps[addr]
+	if k == nil {
+		k = new(probed)
+		ps[addr] = k
 	}
-	t.probedAt(addr, orig).add(closed)
+	k.orig = orig
+	return k
 }
 
-// HasTrap reports whether a trap may stand in text.
-func HasTrap(text []byte) bool { return bytes.IndexByte(text, breakByte) >= 0 }
+// between reports whether the kernel has a trap between two addresses.
+func (ps places) between(lo, hi uint64) bool {
+	for addr := range ps {
+		if lo < addr && addr < hi {
+			return true
+		}
+	}
+	return false
+}
 
-// unprobe waits until the kernel's trap has left the text at addr. One that is
+// await waits until the kernel's trap has left the text at addr. One that is
 // wanted stays.
-func (t *Table) unprobe(addr uint64) {
-	k := t.probed[addr]
+func (ps places) await(addr uint64) {
+	k := ps[addr]
 	if k == nil || k.wanted {
 		return
 	}
 	for _, closed := range k.closing {
 		<-closed
 	}
-	delete(t.probed, addr)
+	delete(ps, addr)
 }
 
-// unprobeRange takes the kernel's traps out of [addr, end) for good: wanted ones
+// overlay replaces the kernel's traps in p, which was read at addr.
+func (ps places) overlay(p []byte, addr uint64) {
+	for at, k := range ps {
+		if i := at - addr; i < uint64(len(p)) && p[i] == breakByte {
+			p[i] = k.orig
+		}
+		if k.gone() {
+			delete(ps, at)
+		}
+	}
+}
+
+// HasTrap reports whether a trap may stand in text.
+func HasTrap(text []byte) bool { return bytes.IndexByte(text, breakByte) >= 0 }
+
+// Hide has Overlay show orig at addr, where the kernel has planted a trap of a probe
+// that is being closed: its file was mapped there meanwhile.
+func (t *Table) Hide(addr uint64, orig byte, closed <-chan struct{}) {
+	k := t.probed[addr]
+	if k == nil {
+		k = t.probed.at(addr, orig)
+	}
+	k.add(closed)
+}
+
+// unprobe takes the kernel's traps out of [addr, end) for good: wanted ones
 // become int3s.
-func (t *Table) unprobeRange(addr, end uint64) error {
+func (t *Table) unprobe(addr, end uint64) error {
 	for at := range t.probed {
 		if at >= end || at+codeSize <= addr {
 			continue
@@ -142,21 +167,9 @@ func (t *Table) unprobeRange(addr, end uint64) error {
 				return err
 			}
 		}
-		t.unprobe(at)
+		t.probed.await(at)
 	}
 	return nil
-}
-
-// hideProbes replaces the kernel's traps in p, which was read at addr.
-func (t *Table) hideProbes(p []byte, addr uint64) {
-	for at, k := range t.probed {
-		if i := at - addr; i < uint64(len(p)) && p[i] == breakByte {
-			p[i] = k.orig
-		}
-		if k.gone() {
-			delete(t.probed, at)
-		}
-	}
 }
 
 // Change makes b another kind of trap, another probe or, of a probe, an int3. If
@@ -187,7 +200,7 @@ func (t *Table) Change(b *Breakpoint, k Trap) error {
 		if err := old.Lift(t, []*Breakpoint{b}); err != nil {
 			return err
 		}
-		t.unprobe(b.Addr)
+		t.probed.await(b.Addr)
 		if err := k.Plant(t, []*Breakpoint{b}); err != nil {
 			return err
 		}

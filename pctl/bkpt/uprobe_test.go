@@ -176,19 +176,13 @@ func TestWriteBetweenProbes(t *testing.T) {
 	b, err := tab.AddTrap(textBase+16, u)
 	must(t, err)
 	mustAdd(t, tab, textBase+32)
-	runs := 0
-	for range tab.windows(tab.sorted) {
-		runs++
-	}
-	if runs != 1 {
-		t.Fatalf("%d runs of what is not planted", runs)
+	if n := tab.probed.run(tab.sorted); n != 3 {
+		t.Fatalf("a run of %d where nothing is planted", n)
 	}
 	must(t, tab.Arm())
 	must(t, tab.Remove(b))
-	for run := range tab.windows(tab.sorted) {
-		if len(run) != 1 {
-			t.Errorf("a run of %d over a trap on its way out", len(run))
-		}
+	if n := tab.probed.run(tab.sorted); n != 1 {
+		t.Errorf("a run of %d over a trap on its way out", n)
 	}
 }
 

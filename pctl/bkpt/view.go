@@ -5,29 +5,17 @@ import (
 	"slices"
 )
 
-// within returns the breakpoints in [addr, end).
-func (t *Table) within(addr, end uint64) []*Breakpoint {
-	i, _ := t.find(addr)
-	j := i
-	for j < len(t.sorted) && t.sorted[j].Addr < end {
-		j++
-	}
-	return t.sorted[i:j]
-}
-
 // Overlay replaces in p, which has just been read from the target at addr, the
 // traps and scratch slots by the program's own bytes.
 func (t *Table) Overlay(p []byte, addr uint64) {
 	if len(t.sorted) > 0 {
 		for _, b := range t.within(addr, addr+uint64(len(p))) {
 			if i := b.Addr - addr; b.armed && p[i] == breakByte {
-				p[i] = b.orig()
+				p[i] = b.Orig()
 			}
 		}
 	}
-	if len(t.probed) > 0 {
-		t.hideProbes(p, addr)
-	}
+	t.probed.overlay(p, addr)
 	t.scratch.overlay(p, addr)
 }
 
@@ -37,7 +25,7 @@ func (t *Table) Overlay(p []byte, addr uint64) {
 // The kernel executes what the file has: a probe in the range becomes an int3.
 func (t *Table) Write(p []byte, addr uint64) error {
 	end := addr + uint64(len(p))
-	if err := t.unprobeRange(addr, end); err != nil {
+	if err := t.unprobe(addr, end); err != nil {
 		return err
 	}
 	text := slices.Clone(p)
@@ -78,7 +66,7 @@ func (t *Table) rewritten(b *Breakpoint) error {
 		t.observer.Lifted(b.Addr)
 	}
 	b.dead = true
-	t.lifted[b.Addr] = lifted{b.orig(), b.place}
+	t.lifted[b.Addr] = lifted{b.Orig(), b.place}
 	return err
 }
 
@@ -88,14 +76,18 @@ func (t *Table) rewritten(b *Breakpoint) error {
 // Not for a vfork child, whose memory is its parent's. Lasting traps are the
 // kernel's to clean. What is mapped in the child, of tells; nil: what was planned for.
 func (t *Table) Clean(child Memory, of Ground) error {
-	var errs []error
 	g := ground{of: of}
-	keeps := func(b *Breakpoint) bool { return b.After() || of != nil && !g.has(b.Addr, b.place) }
-	for run := range t.windows(t.sorted) {
-		if run = slices.DeleteFunc(slices.Clone(run), keeps); len(run) > 0 {
-			errs = append(errs, t.cleanRun(child, run))
+	bs := slices.DeleteFunc(slices.Clone(t.sorted), func(b *Breakpoint) bool {
+		return b.After() || of != nil && !g.has(b.Addr, b.place)
+	})
+	clean := func(run []*Breakpoint, raw []byte) error {
+		if !hide(run, raw) {
+			return nil
 		}
+		return writeRun(child, run, raw)
 	}
+	unmapped := func(*Breakpoint) {} // in the child: nothing to clean
+	errs := []error{t.eachRun(child, bs, clean, unmapped)}
 	for addr, l := range t.lifted {
 		if of == nil || g.has(addr, l.place) {
 			errs = append(errs, cleanByte(child, addr, l.orig))
@@ -103,20 +95,6 @@ func (t *Table) Clean(child Memory, of Ground) error {
 	}
 	errs = append(errs, t.scratch.clean(child))
 	return errors.Join(errs...)
-}
-
-// cleanRun restores the breakpoints of one page.
-func (t *Table) cleanRun(child Memory, run []*Breakpoint) error {
-	raw, err := t.readRun(child, run)
-	switch {
-	case err != nil && len(run) == 1:
-		return nil // not mapped in the child, nothing to clean
-	case err != nil:
-		return apart(run, func(one []*Breakpoint) error { return t.cleanRun(child, one) })
-	case !hide(run, raw):
-		return nil
-	}
-	return writeRun(child, run, raw)
 }
 
 // cleanByte puts orig where a trap stands. What cannot be read is not mapped in

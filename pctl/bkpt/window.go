@@ -3,39 +3,45 @@ package bkpt
 import (
 	"errors"
 	"fmt"
-	"iter"
 )
 
 // windowSize bounds what one read and one write cover: a page, beyond which
 // the next mapping may begin.
 const windowSize = 4096
 
-// windows splits breakpoints, in ascending order, into runs within one page that
-// have none of the kernel's traps in between: the bytes of a run are written as
-// they were read a moment ago, and the kernel may lift a trap in that moment.
-func (t *Table) windows(bs []*Breakpoint) iter.Seq[[]*Breakpoint] {
-	return func(yield func([]*Breakpoint) bool) {
-		for len(bs) > 0 {
-			n := 1
-			for n < len(bs) && bs[n].Addr/windowSize == bs[0].Addr/windowSize && !t.probedBetween(bs[n-1].Addr, bs[n].Addr) {
-				n++
-			}
-			if !yield(bs[:n]) {
-				return
-			}
-			bs = bs[n:]
-		}
+// run returns how many of bs, in ascending order, are within one page and have none of
+// the kernel's traps in between: the bytes of a run are written as they were read
+// a moment ago, and the kernel may lift a trap in that moment.
+func (ps places) run(bs []*Breakpoint) int {
+	n := 1
+	for n < len(bs) && bs[n].Addr/windowSize == bs[0].Addr/windowSize && !ps.between(bs[n-1].Addr, bs[n].Addr) {
+		n++
 	}
+	return n
 }
 
-// probedBetween reports whether the kernel has a trap between two addresses.
-func (t *Table) probedBetween(lo, hi uint64) bool {
-	for addr := range t.probed {
-		if lo < addr && addr < hi {
-			return true
+// eachRun reads the text of each run of bs from mem for do. Of a run that cannot be read as one that
+// is done breakpoint by breakpoint, and gone is called for those that cannot be read.
+func (t *Table) eachRun(mem Memory, bs []*Breakpoint, do func(run []*Breakpoint, raw []byte) error, gone func(*Breakpoint)) error {
+	var errs []error
+	for len(bs) > 0 {
+		run := bs[:t.probed.run(bs)]
+		bs = bs[len(run):]
+		if raw, err := t.readRun(mem, run); err == nil {
+			if err := do(run, raw); err != nil {
+				errs = append(errs, err)
+			}
+			continue
+		}
+		for i := range run {
+			if raw, err := t.readRun(mem, run[i:i+1]); err != nil {
+				gone(run[i])
+			} else {
+				errs = append(errs, do(run[i:i+1], raw))
+			}
 		}
 	}
-	return false
+	return errors.Join(errs...)
 }
 
 // readRun reads the bytes from the first breakpoint of a run to the end of the
