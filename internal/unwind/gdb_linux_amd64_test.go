@@ -120,7 +120,7 @@ var differences = []difference{
 	{"luajit", unnamed, "the same"},
 	{"guile", unnamed, "the same, but it comes to the interpreter's C code in the end"},
 	{"busybox", untabled, "it has no table for its own functions, only for those of the C library"},
-	{"", "clone3", "a new thread is at its first instruction, which has no table because nothing called it; eu-stack takes what is on its stack, the function it will call, for its caller"},
+	{"", "clone", "a new thread is at its first instruction, in clone or clone3, which has no table because nothing called it; eu-stack takes the function it will call, or what its frame pointer shows, for its caller"},
 	{"", "_start", "in the run-time linker, which starts as programs do but says so in no table, gdb takes the count of arguments for a return address"},
 }
 

@@ -43,7 +43,7 @@ var programs = [][]string{
 	{"tail", "-f", "/dev/null"},
 	{"sed", "s/a/b/"},
 	{"tr", "a", "b"},
-	{"git", "cat-file", "--batch"},
+	{"git", "stripspace"},
 	{"ssh-agent", "-D"},
 	{"bc", "-q"},
 }

@@ -45,6 +45,9 @@ func (u *Unwinder) leaveUnknown(p *place, sp uint64, n *plan) (exit, End) {
 		u.counts.Guess++
 		return byReturn, 0
 	}
+	if !p.ret && !made && u.isStart(&p.m, p.pc) {
+		return byReturn, Whole // what is on top of a new thread's stack is no return address
+	}
 	if end, ok := u.tryBottom(&r, sp); ok {
 		u.counts.Guess++
 		return byReturn, end
@@ -56,9 +59,6 @@ func (u *Unwinder) leaveUnknown(p *place, sp uint64, n *plan) (exit, End) {
 func (u *Unwinder) search(p *place, sp uint64) End {
 	if p.m.Table != nil && p.ret {
 		return u.findTop(sp)
-	}
-	if p.m.Table != nil && u.isStart(&p.m, p.pc) {
-		return Whole
 	}
 	if u.partial && u.known&(1<<regRBP) == 0 {
 		return NoRegister // better stop the thread than guess
