@@ -23,6 +23,7 @@
 //	calls                                functions that begin with every kind of instruction
 //	remap                                code whose mapping changes
 //	threadcreate dlchurn plugin          threads and objects from known places
+//	briefcreator endingcreator           a thread is created, and the process ends
 //	ctors ctorsxx                        what runs before and after main
 //	leaderdead odd rseq untraced         processes that a tool does not expect
 //	hungfs farsymbols                    a file system that stops answering, and a program for it

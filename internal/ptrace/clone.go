@@ -9,8 +9,9 @@ import (
 
 // Flags of clone(2).
 const (
-	CloneVM    = 0x100
-	cloneVfork = 0x4000
+	CloneVM       = 0x100
+	CloneUntraced = 0x800000
+	cloneVfork    = 0x4000
 )
 
 // x32Bit marks the numbers of the x32 calls.

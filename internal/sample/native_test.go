@@ -320,6 +320,30 @@ func TestCreationsExact(t *testing.T) {
 	}
 }
 
+// TestThreadThatEnds: a creation counts with its creator's stack also if the new thread ends the process at once, and
+// would before control is given a processor.
+func TestThreadThatEnds(t *testing.T) {
+	exe := ptest.BuildC(t, "endingcreator.c")
+	for range 40 {
+		g := ptest.Start(t, exe)
+		g.Ready()
+		profiled := NewCreations()
+		hook, bind := profiled.Hook()
+		c := attach(t, g.PID, &control.Options{OnThreadStart: hook})
+		bind(NewSource(c, openFiles(t), false))
+		if err := profiled.Run(context.Background(), 0, func(context.Context) error { return g.Stdin.Close() }); err != nil {
+			t.Fatal(err)
+		}
+		out := folded(t, &Sampler{profile: profiled.Profile()}, profile.Samples)
+		if !strings.Contains(out, ";main;make;") || !strings.HasSuffix(out, " 1\n") {
+			t.Errorf("%q", out)
+		}
+		if _, state := g.Finish(); !state.Success() {
+			t.Errorf("ended with %v", state)
+		}
+	}
+}
+
 // BenchmarkRoundIdle is a round of waiting threads.
 func BenchmarkRoundIdle(b *testing.B) {
 	for _, threads := range []string{"100", "1000"} {

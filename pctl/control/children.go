@@ -115,6 +115,9 @@ func (c *Controller) birth(t *thread, kind ptrace.Kind) {
 	if t.role == roleThread {
 		c.announce(t, child, r, kind)
 	}
+	if early {
+		c.announced(child)
+	}
 }
 
 // takeUnattached is for a new thread or process that is not traced although its creator reports it. The kernel

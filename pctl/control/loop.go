@@ -165,7 +165,7 @@ func (c *Controller) settle(t *thread) {
 		}
 	}
 	switch {
-	case t.child != nil:
+	case t.child != nil, c.unannounced(t):
 	case c.parting:
 		c.part(t)
 	case t.lone != nil:
