@@ -42,10 +42,15 @@ func TestTimeoutsUnderVisits(t *testing.T) {
 			truth := ptest.NewTruth(t)
 			g := ptest.StartWith(t, &ptest.Options{Foreign: true, Truth: truth}, ptest.BuildC(t, "timed.c"), "-t", strconv.Itoa(int(wait/time.Millisecond)), "-n", "3")
 			g.Ready()
-			visits, visit := 0, test.visit(t, g.PID)
+			visits, visit, longest := 0, test.visit(t, g.PID), time.Duration(0)
 			ticks := time.NewTicker(35 * time.Millisecond)
 			defer ticks.Stop()
-			for begun := time.Now(); time.Since(begun) < 30*wait && visit(); visits++ {
+			for begun := time.Now(); time.Since(begun) < 30*wait; visits++ {
+				visited := time.Now()
+				if !visit() {
+					break
+				}
+				longest = max(longest, time.Since(visited))
 				<-ticks.C
 			}
 			if out, state := g.Finish(); !state.Success() {
@@ -57,8 +62,8 @@ func TestTimeoutsUnderVisits(t *testing.T) {
 					t.Logf("%s: %v longer, as the socket's timeout is not ours to change: %v", name, excess, noSockets)
 					continue
 				}
-				if excess > wait/2 {
-					t.Errorf("%s: %v longer than %v in %d visits", name, excess, wait, visits)
+				if excess > wait/2+longest { // its time may be up during a visit
+					t.Errorf("%s: %v longer than %v in %d visits, of at most %v", name, excess, wait, visits, longest)
 				}
 			}
 		})
