@@ -121,7 +121,7 @@ func (n *native) Refresh() (unmapped bool) {
 		return false // it has ended, or will be found stale
 	}
 	for _, m := range n.named {
-		if o, ok := n.Object(m.Start); !ok || o.Start != m.Start || o.Path != m.Path {
+		if now, ok := n.mapping(m.Start); !ok || now.Start != m.Start || now.Offset != m.Offset || now.Path != m.Path {
 			clear(n.named)
 			return true
 		}
@@ -213,11 +213,20 @@ func (n *native) Resolve(a profile.Addr, dst []profile.Frame) ([]profile.Frame, 
 			Func: f.Func, File: f.File, Line: f.Line, Object: f.Object, Inlined: f.Inlined,
 		})
 	}
-	o, ok := n.Object(pc)
-	if !ok {
-		return dst, profile.Mapping{}
+	m, ok := n.mapping(pc)
+	if ok {
+		n.named[m.Start] = m
 	}
-	m := profile.Mapping{Start: o.Start, Limit: o.End, Path: o.Path, BuildID: o.BuildID}
-	n.named[m.Start] = m
 	return dst, m
+}
+
+// mapping returns the mapping of an object that has an address, its segment: readers of profiles look for a segment with
+// that offset in the file.
+func (n *native) mapping(addr uint64) (profile.Mapping, bool) {
+	o, isObject := n.Object(addr)
+	seg, ok := n.Segment(addr)
+	if !isObject || !ok {
+		return profile.Mapping{}, false
+	}
+	return profile.Mapping{Start: seg.Start, Limit: seg.End, Offset: seg.Off, Path: o.Path, BuildID: o.BuildID}, true
 }

@@ -329,7 +329,7 @@ func TestThreadThatEnds(t *testing.T) {
 		g.Ready()
 		profiled := NewCreations()
 		hook, bind := profiled.Hook()
-		c := attach(t, g.PID, &control.Options{OnThreadStart: hook})
+		c := attach(t, g.PID, &control.Options{OnThreadStart: func(creator, child int, regs *ptrace.Regs) { hook(creator, child, &regs.Regs) }})
 		bind(NewSource(c, openFiles(t), false))
 		if err := profiled.Run(context.Background(), 0, func(context.Context) error { return g.Stdin.Close() }); err != nil {
 			t.Fatal(err)

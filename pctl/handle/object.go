@@ -113,6 +113,14 @@ func (s *Space) Data(addr uint64) (Object, bool) {
 	return Object{}, false
 }
 
+// Segment returns the mapping that has an address.
+func (s *Space) Segment(addr uint64) (procfs.Map, bool) {
+	if r := s.now.Load().find(addr); r != nil {
+		return r.Map, true
+	}
+	return procfs.Map{}, false
+}
+
 // Main returns the object of the executed program, as opposed to libraries
 // and the run-time linker: the one that has the entry point.
 func (s *Space) Main() (Object, bool) {
