@@ -38,7 +38,9 @@ Shows where the threads of a program spend their time.
       --kernel              kernel frames too (needs timers)
       --timers WHEN         measure processor time by timers of the processors, which stop
                             no thread: auto (where permitted), off or only
-      --threadcreate        where threads are created, instead of where time goes
+      --threadcreate        where threads are created, instead of where time goes;
+                            with -O threadcreate in Go's text form: a line for each
+                            stack, its count and addresses
   -o, --output FILE         write the profile to FILE (default: standard output)
   -O, --format FORMAT       text, folded, pprof, speedscope or json (default by
                             FILE's ending: .txt .folded .pb.gz .speedscope.json
@@ -249,8 +251,13 @@ func (r *rawFlags) form(fs *pflag.FlagSet) error {
 
 // creation refuses the flags of sampling where nothing is sampled.
 func (r *rawFlags) creation(fs *pflag.FlagSet) error {
-	if !r.threadCreate {
+	switch {
+	case !r.threadCreate && r.config.format == profile.Creations:
+		return badUsage("-O threadcreate is a form of --threadcreate, which is not given")
+	case !r.threadCreate:
 		return nil
+	case r.config.format == profile.Creations && len(r.pids) > 1:
+		return badUsage("-O threadcreate has the addresses of one process: give one PID, or another format")
 	}
 	for _, name := range []string{"rate", "delta", "functions", "registers", "value", "timers"} {
 		if fs.Changed(name) {

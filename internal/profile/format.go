@@ -15,6 +15,7 @@ const (
 	Pprof                    // gzipped profile.proto
 	Speedscope               // speedscope's own format, a profile per thread
 	JSON                     // see [Document]
+	Creations                // text of a ThreadCreate profile, as Go's own
 )
 
 var formats = [...]struct {
@@ -26,6 +27,7 @@ var formats = [...]struct {
 	Pprof:      {"pprof", ".pb.gz", (*Profile).writePprof},
 	Speedscope: {"speedscope", ".speedscope.json", (*Profile).writeSpeedscope},
 	JSON:       {"json", ".json", (*Profile).writeJSON},
+	Creations:  {"threadcreate", ".threadcreate", (*Profile).writeThreadCreate},
 }
 
 // String returns the name that [ParseFormat] takes.
