@@ -43,7 +43,7 @@ for p in $packages; do
 	$GO test -c -o "$(binary "$p")" "$p"
 done
 
-# The copy is no work tree of git, which go build would ask.
+# The copy is no work tree of git, which go build would ask. rustup looks for its compilers where it was installed.
 run() { # PROFILE DIRECTORY: the tests of one package
 	home=$dir/home-$1
 	if ! test -d "$home"; then
@@ -51,7 +51,7 @@ run() { # PROFILE DIRECTORY: the tests of one package
 		test "$1" != user || chown -R 65534:65534 "$home"
 	fi
 	(cd "$dir/tree${2#"$root"}" && exec env -u XDG_CACHE_HOME HOME="$home" TMPDIR="$home/tmp" GOCACHE="$home/go" GOFLAGS=-buildvcs=false \
-		PTOOLS_REQUIRE="$require" "$dir/confine" "$1" "$(binary "$2")" -test.timeout 14m ${FLAGS-} 2>&1)
+		RUSTUP_HOME="${RUSTUP_HOME:-$HOME/.rustup}" CARGO_HOME="${CARGO_HOME:-$HOME/.cargo}" PTOOLS_REQUIRE="$require" "$dir/confine" "$1" "$(binary "$2")" -test.timeout 14m ${FLAGS-} 2>&1)
 }
 
 status=0
