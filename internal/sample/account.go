@@ -11,131 +11,126 @@ import (
 // each round adds one to those that are under way, and costs nothing for a thread that
 // does not move.
 
+// account counts the samples of a process's threads.
+type account struct {
+	p       *process
+	present int           // threads that have a sample in each round
+	rounds  int64         // completed
+	last    time.Duration // time of the previous round
+}
+
 // put begins to count for a thread in a stack.
-func (p *process) put(t *thread, stack profile.StackID) {
-	if t.counted && t.present && stack == t.stack {
+func (a *account) put(t *thread, stack profile.StackID) {
+	if t.view.counted && t.view.present && stack == t.view.stack {
 		return
 	}
-	p.leave(t)
-	if !t.counted || stack != t.stack {
-		t.stack, t.counted, t.celled = stack, true, false
+	a.leave(t)
+	if !t.view.counted || stack != t.view.stack {
+		t.view.stack, t.view.counted, t.view.celled = stack, true, false
 	}
-	t.present, t.rounds, t.since = true, p.rounds, p.last
-	p.present++
+	t.view.present, t.view.rounds, t.view.since = true, a.rounds, a.last
+	a.present++
 }
 
 // add counts v for a thread in its stack.
-func (p *process) add(t *thread, v profile.Values) {
-	if !t.celled {
-		t.cell, t.celled = p.space.Cell(t.id, t.stack), true
+func (a *account) add(t *thread, v profile.Values) {
+	if !t.view.celled {
+		t.view.cell, t.view.celled = a.p.space.Cell(t.id, t.view.stack), true
 	}
-	p.space.Add(t.cell, v)
+	a.p.space.Add(t.view.cell, v)
 }
 
 // leave counts what a thread's samples of the rounds so far are, and no more until
 // it is put somewhere again.
-func (p *process) leave(t *thread) {
-	if !t.present {
+func (a *account) leave(t *thread) {
+	if !t.view.present {
 		return
 	}
-	t.present = false
-	p.present--
-	if n := p.rounds - t.rounds; n > 0 {
-		p.add(t, profile.Values{Samples: n, Wall: int64(p.last - t.since)})
+	t.view.present = false
+	a.present--
+	if n := a.rounds - t.view.rounds; n > 0 {
+		a.add(t, profile.Values{Samples: n, Wall: int64(a.last - t.view.since)})
 	}
 }
 
 // complete makes a round of what has been examined: every thread that has a stack
 // gets a sample in it.
-func (p *process) complete(now time.Duration, ticks int64) {
-	wall := now - p.last
-	p.last = now
-	p.rounds += ticks
-	s := p.sampler
-	s.cost.Samples += int64(p.present) * ticks
-	s.cost.Kept += int64(p.present) * ticks
-	for _, t := range p.examined {
+func (a *account) complete(now time.Duration, ticks int64) {
+	wall := now - a.last
+	a.last = now
+	a.rounds += ticks
+	s := a.p.sampler
+	s.cost.Samples += int64(a.present) * ticks
+	s.cost.Kept += int64(a.present) * ticks
+	for _, t := range a.p.activity.examined {
 		switch {
-		case t.verdict == running:
+		case t.turn.verdict == running:
 			t.debt.values.Samples += ticks
 			t.debt.values.Wall += int64(wall)
 			s.cost.Samples += ticks
-		case t.present && t.verdict != skipped && t.verdict != keep:
+		case t.view.present && t.turn.verdict != skipped && t.turn.verdict != keep:
 			s.cost.Kept -= ticks
 		default:
 			continue
 		}
 		t.seen++
-		if t.sighting != noSighting {
-			p.see(t)
+		if t.turn.sighting != noSighting {
+			a.p.spending.see(t)
 		}
 		if s.opt.Ticks == nil && t.renameDue() {
-			p.readName(t)
+			a.p.roster.readName(t)
 		}
 	}
-	p.ticking.pay()
-	if s.opt.Ticks == nil && bits.OnesCount64(uint64(p.number)) == 1 {
-		p.rename() // threads may be named by others, in their sleep
+	a.p.ticking.pay()
+	if s.opt.Ticks == nil && bits.OnesCount64(uint64(a.p.activity.number)) == 1 {
+		a.p.roster.rename() // threads may be named by others, in their sleep
 	}
 	if s.opt.Each != nil {
-		p.tell()
-	}
-}
-
-// rename reads the names of all threads.
-func (p *process) rename() {
-	for _, t := range p.threads {
-		p.readName(t)
-	}
-}
-
-func (p *process) readName(t *thread) {
-	if name, err := t.files.Comm(); err == nil {
-		p.sampler.profile.Rename(t.id, name)
+		a.tell()
 	}
 }
 
 // tell shows the samples of a round to whoever wants to see each.
-func (p *process) tell() {
-	s := p.sampler
-	for _, t := range p.threads {
-		stack := t.stack
+func (a *account) tell() {
+	s := a.p.sampler
+	for _, t := range a.p.roster.threads {
+		stack := t.view.stack
 		switch {
-		case t.verdict == running && t.debt.paid == p.number:
+		case t.turn.verdict == running && t.debt.paid == a.p.activity.number:
 			stack = t.shown
-		case !t.present:
+		case !t.view.present:
 			continue // where it runs is not known yet
 		}
 		s.opt.Each(&Sample{
-			PID: p.PID, TID: t.tid, Name: s.profile.ThreadName(t.id),
-			Space: p.space, Stack: stack, Regs: &t.regs, Partial: t.partial, PC: t.pc, SP: t.sp,
+			PID: a.p.PID, TID: t.tid, Name: s.profile.ThreadName(t.id),
+			Space: a.p.space, Stack: stack, Regs: &t.lastRegs.regs, Partial: t.lastRegs.partial, PC: t.lastRegs.pc, SP: t.lastRegs.sp,
 		})
 	}
 }
 
-// closeAccount counts what is under way, and reads what the threads have used.
-func (p *process) closeAccount() {
-	if p.image != nil && !p.ended() {
-		p.enroll()
-		if p.sampler.opt.Ticks == nil {
-			p.rename()
+// close counts what is under way, and reads what the threads have used.
+func (a *account) close() {
+	if a.p.image != nil && !a.p.ended() {
+		a.p.roster.enroll()
+		if a.p.sampler.opt.Ticks == nil {
+			a.p.roster.rename()
 		}
-		p.crowd.read(len(p.threads))
-		for _, t := range p.threads {
-			if sched, err := p.crowd.schedStat(t); err == nil {
-				p.saw(t, sched)
+		a.p.crowd.read(len(a.p.roster.threads))
+		for _, t := range a.p.roster.threads {
+			if sched, err := a.p.crowd.schedStat(t); err == nil {
+				a.p.activity.saw(t, sched)
 			} else {
-				t.inexact = true
+				t.usage.inexact = true
 			}
 		}
-		p.crowd.forget()
+		a.p.crowd.forget()
 	} else {
-		for _, t := range p.threads {
-			t.inexact = true // what it has used since the last round is not known
+		for _, t := range a.p.roster.threads {
+			t.usage.inexact = true // what it has used since the last round is not known
 		}
 	}
-	for _, t := range p.threads {
-		p.settleThread(t)
+	for _, t := range a.p.roster.threads {
+		a.p.settleThread(t)
 	}
-	p.ticking.pay()
+	a.p.ticking.pay()
 }

@@ -35,18 +35,18 @@ func TestApart(t *testing.T) {
 	}
 	t.Cleanup(p.close)
 	l := &p.looking
-	l.maybe = append(l.maybe, p.threads...)
+	l.maybe = append(l.maybe, p.roster.threads...)
 	for _, th := range l.maybe {
-		th.sched = th.now
+		th.blocked.sched = th.usage.now
 	}
 	if d := l.apart(); d != 0 {
 		t.Errorf("threads that sleep: %v", d)
 	}
-	l.maybe[3].now.Slices++
+	l.maybe[3].usage.now.Slices++
 	if d := l.apart(); d != 0 {
 		t.Errorf("a thread that has woken once: %v", d)
 	}
-	l.maybe[3].now.Slices++
+	l.maybe[3].usage.now.Slices++
 	if d, want := l.apart(), longestApart-1; d != want {
 		t.Errorf("a thread that wakes often: %v, want %v", d, want)
 	}

@@ -45,13 +45,13 @@ func (s *Sampler) coalesce(calm bool) {
 
 // isCalm reports whether nothing has happened since the last round but that threads ran, which
 // their timers have seen, or were kept waiting for a processor.
-func (p *process) isCalm(before *switchCounts) bool {
-	b := &p.switches
-	if b.sum == nil || !b.known || b.yields != before.yields || p.stale || len(p.looking.wanted) > 0 {
+func (a *activity) isCalm(before *switchCounts) bool {
+	b := &a.switches
+	if b.sum == nil || !b.known || b.yields != before.yields || a.p.roster.stale || len(a.p.looking.wanted) > 0 {
 		return false
 	}
-	for _, t := range p.examined {
-		if t.verdict != keep && t.verdict != running {
+	for _, t := range a.examined {
+		if t.turn.verdict != keep && t.turn.verdict != running {
 			return false
 		}
 	}

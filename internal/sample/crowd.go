@@ -142,14 +142,14 @@ func (c *crowd) look(threads []*thread) []*thread {
 	for i := range c.met {
 		m := &c.met[i]
 		t := m.t
-		p.saw(t, m.sched)
-		t.looked, t.visited = true, 0
-		t.burst, t.sighting, t.recheck, t.waits = 0, noSighting, false, false
-		p.examined = append(p.examined, t)
-		p.levels = append(p.levels[:0], c.levels[m.from:m.to]...)
-		p.accept(t, m.call, m.state, m.end)
-		t.regs, t.partial = m.record.Regs, false
-		p.rest(t)
+		p.activity.saw(t, m.sched)
+		t.looked, t.turn.visited = true, 0
+		t.turn.burst, t.turn.sighting, t.turn.recheck, t.turn.waits = 0, noSighting, false, false
+		p.activity.examined = append(p.activity.examined, t)
+		p.outside.levels = append(p.outside.levels[:0], c.levels[m.from:m.to]...)
+		p.outside.accept(t, m.call, m.state, m.end)
+		t.lastRegs.regs, t.lastRegs.partial = m.record.Regs, false
+		p.activity.rest(t)
 	}
 	clear(c.met)
 	return left
@@ -160,15 +160,15 @@ func (c *crowd) meet(t *thread, r *perfevent.TaskRecord) {
 	p := c.p
 	call := callOf(r)
 	if call.Nr == restartSyscall {
-		call.Nr = p.restarted(t, call.PC, call.SP)
+		call.Nr = p.outside.restarted(t, call.PC, call.SP)
 	}
-	s := &p.snap
+	s := &p.outside.snap
 	s.Partial, s.Regs, s.PC, s.SP = false, r.Regs, call.PC, call.SP
 	t.learnStack(p.image, s.SP)
-	t.readStack(p.image, s, p.buf)
-	end := p.unwindBlocked(t, s, call, r.State)
+	t.readStack(p.image, s, p.outside.buf)
+	end := p.outside.unwindBlocked(t, s, call, r.State)
 	from := len(c.levels)
-	c.levels = append(c.levels, p.levels...)
+	c.levels = append(c.levels, p.outside.levels...)
 	c.met = append(c.met, sleeper{t, schedOf(r), call, r.State, end, from, len(c.levels), *r})
 }
 

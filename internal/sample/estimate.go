@@ -70,31 +70,31 @@ type estimate struct {
 const estimateAfter = 256
 
 // see adds what a round has seen of a thread.
-func (p *process) see(t *thread) {
+func (s *spending) see(t *thread) {
 	e := &t.guess
 	e.stops++
-	switch t.sighting {
+	switch t.turn.sighting {
 	case metAsleep:
 		e.lost++
 	case metRunning:
-		p.add(t, profile.Values{}) // it has a cell now
-		e.met = append(e.met, met{t.cell, t.burst})
+		s.p.account.add(t, profile.Values{}) // it has a cell now
+		e.met = append(e.met, met{t.view.cell, t.turn.burst})
 	}
-	t.sighting = noSighting
+	t.turn.sighting = noSighting
 	if len(e.met) >= estimateAfter {
-		p.divide(t)
+		s.divide(t)
 	}
 }
 
 // divide divides the processor time that a thread has used since the last time among its sightings.
 // Without any it waits for the next.
-func (p *process) divide(t *thread) {
+func (s *spending) divide(t *thread) {
 	e := &t.guess
-	total := int64(t.used - e.from)
+	total := int64(t.usage.used - e.from)
 	if len(e.met) == 0 || total <= 0 {
 		return
 	}
-	weights, sum := e.weights(time.Duration(total), t.now.Slices-e.slices-min(e.stops, t.now.Slices-e.slices)), 0.0
+	weights, sum := e.weights(time.Duration(total), t.usage.now.Slices-e.slices-min(e.stops, t.usage.now.Slices-e.slices)), 0.0
 	for _, w := range weights {
 		sum += w
 	}
@@ -105,10 +105,10 @@ func (p *process) divide(t *thread) {
 		if i == len(e.met)-1 {
 			share = total - given
 		}
-		p.space.Add(m.cell, profile.Values{CPU: share})
+		s.p.space.Add(m.cell, profile.Values{CPU: share})
 		given += share
 	}
-	*e = estimate{met: e.met[:0], from: t.used, slices: t.now.Slices}
+	*e = estimate{met: e.met[:0], from: t.usage.used, slices: t.usage.now.Slices}
 }
 
 // weights returns what each sighting counts for: one, and those in the youngest part of a burst

@@ -51,8 +51,7 @@ type fakeThread struct {
 	stack     []uint64 // program counters, innermost first
 	unmovable bool     // a stop does not reach it
 	hidden    bool     // unwinding needs a register that passive looks lack
-	dead      bool
-	secret    bool // the system call may not be read
+	secret    bool     // the system call may not be read
 	where     string
 	stops     int
 	reads     int // of schedstat
@@ -60,7 +59,7 @@ type fakeThread struct {
 }
 
 func (t *fakeThread) SchedStat() (procfs.SchedStat, error) {
-	if t.dead {
+	if t.state == 'X' {
 		return procfs.SchedStat{}, syscall.ESRCH
 	}
 	t.reads++
@@ -71,7 +70,7 @@ func (t *fakeThread) SchedStat() (procfs.SchedStat, error) {
 }
 
 func (t *fakeThread) Syscall() (procfs.Syscall, error) {
-	if t.dead {
+	if t.state == 'X' {
 		return procfs.Syscall{}, syscall.ESRCH
 	}
 	if t.secret {
@@ -146,7 +145,7 @@ func (w *fakeWorld) start(tid int) *fakeThread {
 
 func (w *fakeWorld) end(tid int) {
 	t := w.threads[tid]
-	t.dead = true
+	t.state = 'X'
 	w.exited += time.Duration(t.sched.Run)
 	w.slices += t.sched.Slices
 	delete(w.threads, tid)

@@ -28,11 +28,11 @@ var unharmed = map[string]bool{
 var concealed = procfs.Syscall{Nr: -1}
 
 // examineHidden takes what can be seen of a thread whose system call may not be read.
-func (p *process) examineHidden(t *thread) {
+func (o *outside) examineHidden(t *thread) {
 	for range passiveTries {
 		stat, err := t.files.Stat()
 		if err != nil {
-			p.lose(t)
+			o.p.roster.lose(t)
 			return
 		}
 		asleep := asleepIn(stat.State)
@@ -43,28 +43,28 @@ func (p *process) examineHidden(t *thread) {
 		after, err := t.files.SchedStat()
 		switch {
 		case err != nil:
-			p.lose(t)
+			o.p.roster.lose(t)
 			return
 		case stat.State == 'Z' || stat.State == 'X':
-			t.verdict, t.know = skipped, moving // a dead leader whose threads live on
-			p.leave(t)
-			p.stir(t)
+			t.turn.verdict, t.blocked.know = skipped, moving // a dead leader whose threads live on
+			o.p.account.leave(t)
+			o.p.activity.stir(t)
 			return
-		case !asleep && p.sampler.opt.Ticks != nil:
-			p.ticking.runs(t)
+		case !asleep && o.p.sampler.opt.Ticks != nil:
+			o.p.ticking.runs(t)
 			return
 		case !asleep:
-			p.want(t)
+			o.p.want(t)
 			return
-		case after == t.now:
-			p.acceptHidden(t, stat.State, where)
+		case after == t.usage.now:
+			o.acceptHidden(t, stat.State, where)
 			return
 		}
-		p.saw(t, after)
+		o.p.activity.saw(t, after)
 	}
-	p.levels = append(p.levels[:0], p.waiting(""))
-	t.know, t.call = moving, concealed
-	p.took(t, unwind.Unreadable)
+	o.levels = append(o.levels[:0], o.waiting(""))
+	t.blocked.know, t.blocked.call = moving, concealed
+	o.p.took(t, unwind.Unreadable)
 }
 
 // asleepIn reports whether a thread in this state is blocked.
@@ -77,54 +77,54 @@ func asleepIn(state byte) bool {
 }
 
 // acceptHidden makes a function of the kernel the thread's stack, or has the thread stopped for its own.
-func (p *process) acceptHidden(t *thread, state byte, where string) {
-	if t.know == disturbed && t.where == where && t.explained(t.call, t.now) {
-		t.know, t.sched, t.verdict = still, t.now, keep
+func (o *outside) acceptHidden(t *thread, state byte, where string) {
+	if t.blocked.know == disturbed && t.blocked.where == where && t.explained(t.blocked.call, t.usage.now) {
+		t.blocked.know, t.blocked.sched, t.turn.verdict = still, t.usage.now, keep
 		return
 	}
-	t.call, t.state, t.where = concealed, state, where
-	t.sched, t.know = t.now, still
-	if state == 't' && !t.inTrace {
-		t.know = moving // see halted
+	t.blocked.call, t.blocked.state, t.blocked.where = concealed, state, where
+	t.blocked.sched, t.blocked.know = t.usage.now, still
+	if state == 't' && !t.blocked.inTrace {
+		t.blocked.know = moving // see halted
 	}
-	level := p.waiting(where)
+	level := o.waiting(where)
 	if state == 'T' || t.halted(state) {
-		level = p.sampler.stopped
+		level = o.p.sampler.stopped
 	}
-	t.inTrace = state == 't'
-	t.partial, t.pc, t.sp = true, 0, 0
-	p.levels = append(p.levels[:0], level)
-	p.sampler.cost.Passive++
-	p.took(t, unwind.Unreadable)
-	if state == 'S' && unharmed[where] && p.sampler.opt.Ticks == nil && !p.looking.over && !p.waryOf(t) {
-		t.know = moving // what is known stands until the look succeeds
-		p.want(t)
+	t.blocked.inTrace = state == 't'
+	t.lastRegs.partial, t.lastRegs.pc, t.lastRegs.sp = true, 0, 0
+	o.levels = append(o.levels[:0], level)
+	o.p.sampler.cost.Passive++
+	o.p.took(t, unwind.Unreadable)
+	if state == 'S' && unharmed[where] && o.p.sampler.opt.Ticks == nil && !o.p.looking.over && !o.p.looking.waryOf(t) {
+		t.blocked.know = moving // what is known stands until the look succeeds
+		o.p.want(t)
 	}
 }
 
 // waiting returns the level that stands for sleeping in a function of the kernel, "" if it is not known.
-func (p *process) waiting(where string) profile.Addr {
-	a, ok := p.waits[where]
+func (o *outside) waiting(where string) profile.Addr {
+	a, ok := o.waits[where]
 	if !ok {
 		text := "[waiting]"
 		if where != "" {
 			text = "[waiting: " + where + "]"
 		}
-		a = p.sampler.profile.Note(text)
-		p.waits[where] = a
+		a = o.p.sampler.profile.Note(text)
+		o.waits[where] = a
 	}
 	return a
 }
 
 // stillThere reports whether a blocked thread that is about to be stopped still sleeps where a stop takes nothing.
 func (t *thread) stillThere() bool {
-	if t.call == concealed {
-		if where, err := t.files.WaitChannel(); err != nil || where != t.where {
+	if t.blocked.call == concealed {
+		if where, err := t.files.WaitChannel(); err != nil || where != t.blocked.where {
 			return false
 		}
 	}
 	sched, err := t.files.SchedStat()
-	return err == nil && sched == t.now
+	return err == nil && sched == t.usage.now
 }
 
 // nowAsleep is Syscall for a thread that is about to be stopped because it runs. Where the call may not be read,

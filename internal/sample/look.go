@@ -68,7 +68,7 @@ func (l *looking) look(ctx context.Context) error {
 	l.early, l.over = l.early[:0], true
 	defer func() { l.over = false }()
 	for _, t := range l.maybe {
-		if t.visited != 0 {
+		if t.turn.visited != 0 {
 			l.wanted = append(l.wanted, t)
 		}
 	}
@@ -76,19 +76,19 @@ func (l *looking) look(ctx context.Context) error {
 	replaced := p.image.Stale()
 	for _, t := range l.wanted {
 		switch {
-		case t.visited == 0 && t.waits && t.nowIn == concealed:
-			p.examineHidden(t)
-		case t.visited == 0 && t.waits:
-			p.passive(t, t.nowIn)
-		case t.visited == 0:
+		case t.turn.visited == 0 && t.turn.waits && t.turn.nowIn == concealed:
+			p.outside.examineHidden(t)
+		case t.turn.visited == 0 && t.turn.waits:
+			p.outside.passive(t, t.turn.nowIn)
+		case t.turn.visited == 0:
 			l.refused(t)
 		case replaced:
-			p.levels = append(p.levels[:0], p.sampler.exec)
-			t.know = moving
+			p.outside.levels = append(p.outside.levels[:0], p.sampler.exec)
+			t.blocked.know = moving
 			p.took(t, unwind.Unreadable)
 		default:
-			s := &l.snaps[t.visited-1]
-			if t.state == 0 && l.tooEarly(&s.Regs) {
+			s := &l.snaps[t.turn.visited-1]
+			if t.blocked.state == 0 && l.tooEarly(&s.Regs) {
 				l.early = append(l.early, t)
 			}
 			l.taken(t, s)
@@ -124,7 +124,7 @@ func (l *looking) apart() time.Duration {
 	}
 	for _, list := range [...][]*thread{l.wanted, l.maybe} {
 		for _, t := range list {
-			if t.now.Slices-t.sched.Slices >= 2 {
+			if t.usage.now.Slices-t.blocked.sched.Slices >= 2 {
 				return time.Duration(random(int64(min(longestApart, l.p.sampler.opt.Period/8))))
 			}
 		}
@@ -159,11 +159,11 @@ func (l *looking) runsStill(tid int) bool {
 	for l.begun < l.moment {
 		l.begun = l.p.sampler.clock.Now()
 	}
-	t := l.p.byTID[tid]
+	t := l.p.roster.byTID[tid]
 	switch {
 	case t == nil:
 		return false
-	case t.state != 0 && !t.recheck:
+	case t.blocked.state != 0 && !t.turn.recheck:
 		return t.stillThere()
 	}
 	sched, err := t.files.SchedStat()
@@ -171,32 +171,32 @@ func (l *looking) runsStill(tid int) bool {
 		return false
 	}
 	call, asleep := t.nowAsleep()
-	l.p.saw(t, sched)
-	if t.waits, t.nowIn = asleep, call; t.waits {
+	l.p.activity.saw(t, sched)
+	if t.turn.waits, t.turn.nowIn = asleep, call; t.turn.waits {
 		return false
 	}
-	t.state = 0
+	t.blocked.state = 0
 	return true
 }
 
 // visited runs on the control goroutine while the thread is stopped: one copy of
 // the registers, one read of the stack.
 func (l *looking) visited(tid int, regs *ptrace.Regs) {
-	t := l.p.byTID[tid]
-	if t == nil || t.visited != 0 || l.visits == len(l.tids) {
+	t := l.p.roster.byTID[tid]
+	if t == nil || t.turn.visited != 0 || l.visits == len(l.tids) {
 		return
 	}
 	s := &l.snaps[l.visits]
-	s.visited = l.p.sampler.clock.Now()
+	s.visit.visited = l.p.sampler.clock.Now()
 	s.Regs, s.Partial = *regs, false
 	s.PC, s.SP = regs.PC(), regs.SP()
 	t.readStack(l.p.image, s, l.arena[uint64(l.visits)*l.share:][:l.share])
 	l.visits++
-	t.visited = l.visits
-	if s.unwound = l.strict > 0; s.unwound {
-		s.levels, s.end = l.p.image.Unwind(s, s.levels[:0])
+	t.turn.visited = l.visits
+	if s.visit.unwound = l.strict > 0; s.visit.unwound {
+		s.visit.levels, s.visit.end = l.p.image.Unwind(s, s.visit.levels[:0])
 	}
-	s.seen = l.p.sampler.clock.Now()
+	s.visit.seen = l.p.sampler.clock.Now()
 }
 
 // taken unwinds a snapshot. The thread runs on meanwhile.
@@ -206,46 +206,46 @@ func (l *looking) taken(t *thread, s *Snapshot) {
 	if sched, err := t.files.SchedStat(); err == nil {
 		// Of the time for which it has waited for a processor some may have been before we
 		// asked. While it was visited it stood, at any rate.
-		p.sampler.cost.pause(max(s.seen-l.begun-time.Duration(sched.Wait-t.now.Wait), s.seen-s.visited))
-		t.ran = sched.Slices != t.now.Slices
-		t.burst += time.Duration(sched.Run - t.now.Run)
-		if t.state == 0 {
-			t.sighting = sightingOf(&s.Regs, t.burst, t.ran)
+		p.sampler.cost.pause(max(s.visit.seen-l.begun-time.Duration(sched.Wait-t.usage.now.Wait), s.visit.seen-s.visit.visited))
+		t.turn.ran = sched.Slices != t.usage.now.Slices
+		t.turn.burst += time.Duration(sched.Run - t.usage.now.Run)
+		if t.blocked.state == 0 {
+			t.turn.sighting = sightingOf(&s.Regs, t.turn.burst, t.turn.ran)
 		}
-		p.saw(t, sched)
+		p.activity.saw(t, sched)
 	}
 	t.learnStack(p.image, s.SP) // for the next time
-	levels := p.levels[:0]
+	levels := p.outside.levels[:0]
 	nr, result, inCall := s.Regs.SyscallReturn()
 	if inCall {
-		p.stoppedIn(t, nr, result, s.Regs.SyscallArgs())
+		p.looking.stoppedIn(t, nr, result, s.Regs.SyscallArgs())
 		if nr == restartSyscall {
-			nr = p.restarted(t, s.PC, s.SP)
+			nr = p.outside.restarted(t, s.PC, s.SP)
 		}
-		levels = append(levels, p.note(nr))
+		levels = append(levels, p.outside.note(nr))
 	}
 	notes := len(levels)
 	var end unwind.End
-	if s.unwound {
-		levels, end = append(levels, s.levels...), s.end
+	if s.visit.unwound {
+		levels, end = append(levels, s.visit.levels...), s.visit.end
 	} else {
 		levels, end = p.image.Unwind(s, levels)
 	}
 	l.learnStrayed(s.Strayed)
-	if now := p.last; ranOut(end) && p.refresh.may(now) && p.keepMapped(now) {
+	if now := p.account.last; ranOut(end) && p.refresh.may(now) && p.keepMapped(now) {
 		levels, end = p.image.Unwind(s, levels[:notes])
 		if !ranOut(end) {
 			p.refresh.backoff = 0
 		}
 	}
-	p.levels = levels
+	p.outside.levels = levels
 	// It stood in a call that we knew of, and will again.
-	t.know = moving
-	if t.state != 0 && inCall && (nr == t.call.Nr || t.call == concealed) {
-		t.know = disturbed
+	t.blocked.know = moving
+	if t.blocked.state != 0 && inCall && (nr == t.blocked.call.Nr || t.blocked.call == concealed) {
+		t.blocked.know = disturbed
 	}
-	t.state, t.sched = 0, t.now
-	t.regs, t.partial, t.pc, t.sp = s.Regs, false, s.PC, s.SP
+	t.blocked.state, t.blocked.sched = 0, t.usage.now
+	t.lastRegs.regs, t.lastRegs.partial, t.lastRegs.pc, t.lastRegs.sp = s.Regs, false, s.PC, s.SP
 	p.took(t, end)
 }
 
@@ -274,24 +274,24 @@ func (l *looking) refused(t *thread) {
 			cost.Starved++
 		}
 	}
-	l.p.notSeen(t)
+	l.p.outside.notSeen(t)
 }
 
 // notSeen takes what can be seen from outside of a thread that is not stopped.
-func (p *process) notSeen(t *thread) {
-	if t.state != 0 {
-		t.state = 0
+func (o *outside) notSeen(t *thread) {
+	if t.blocked.state != 0 {
+		t.blocked.state = 0
 		return // a passive look came before, and stands
 	}
 	if call, err := t.files.Syscall(); err == nil && !call.Running && call.PC != 0 {
-		state, end := p.readBlocked(t, call)
-		if after, err := t.files.SchedStat(); err == nil && after == t.now {
-			t.call, t.state, t.sched, t.know = call, state, after, still
-			p.took(t, end)
+		state, end := o.readBlocked(t, call)
+		if after, err := t.files.SchedStat(); err == nil && after == t.usage.now {
+			t.blocked.call, t.blocked.state, t.blocked.sched, t.blocked.know = call, state, after, still
+			o.p.took(t, end)
 			return
 		}
 	}
-	p.levels = append(p.levels[:0], p.sampler.notStopped)
-	t.know = moving
-	p.took(t, unwind.Unreadable)
+	o.levels = append(o.levels[:0], o.p.sampler.notStopped)
+	t.blocked.know = moving
+	o.p.took(t, unwind.Unreadable)
 }

@@ -2,6 +2,7 @@ package sample
 
 import (
 	"ptools/internal/procfs"
+	"ptools/internal/profile"
 	"ptools/internal/unwind"
 )
 
@@ -9,97 +10,126 @@ import (
 // outside in one round.
 const passiveTries = 2
 
+// outside looks at threads without stopping them.
+type outside struct {
+	p      *process
+	buf    []byte // stack of a passive look
+	snap   Snapshot
+	levels []profile.Addr
+	names  map[int64]profile.Addr  // notes of system calls
+	waits  map[string]profile.Addr // notes of functions of the kernel
+}
+
+func (o *outside) init(p *process) {
+	o.p, o.buf = p, make([]byte, maxStack)
+	o.names, o.waits = make(map[int64]profile.Addr), make(map[string]profile.Addr)
+}
+
+// note returns the level that stands for a system call.
+func (o *outside) note(nr int64) profile.Addr {
+	a, ok := o.names[nr]
+	if !ok {
+		name := procfs.SyscallName(nr)
+		if o.p.image.Is32Bit() {
+			name = "i386 " + procfs.SyscallName32(nr)
+		}
+		a = o.p.sampler.profile.Note("[" + name + "]")
+		o.names[nr] = a
+	}
+	return a
+}
+
 // passive takes the stack of a blocked thread without stopping it. The thread
 // was not running when the kernel wrote call, so t.now, read before that, holds
 // for the stack if it holds after it was read.
-func (p *process) passive(t *thread, call procfs.Syscall) {
+func (o *outside) passive(t *thread, call procfs.Syscall) {
 	for range passiveTries {
 		if call.PC == 0 && call.SP == 0 {
 			// A dead leader whose threads live on has no stack.
-			t.verdict, t.know = skipped, moving
-			p.leave(t)
-			p.stir(t)
+			t.turn.verdict, t.blocked.know = skipped, moving
+			o.p.account.leave(t)
+			o.p.activity.stir(t)
 			return
 		}
-		state, end := p.readBlocked(t, call)
-		p.metIn(t, &call, state)
+		state, end := o.readBlocked(t, call)
+		o.p.looking.metIn(t, &call, state)
 		after, err := t.files.SchedStat()
 		if err != nil {
-			p.lose(t)
+			o.p.roster.lose(t)
 			return
 		}
-		if after == t.now {
-			p.accept(t, call, state, end)
+		if after == t.usage.now {
+			o.accept(t, call, state, end)
 			return
 		}
-		p.saw(t, after)
+		o.p.activity.saw(t, after)
 		if call, err = t.files.Syscall(); err != nil || call.Running {
 			break
 		}
 	}
-	spoils := p.spoils(&call)
+	spoils := o.p.looking.spoils(&call)
 	switch {
-	case call.Running && p.sampler.opt.Ticks != nil:
-		p.ticking.runs(t)
+	case call.Running && o.p.sampler.opt.Ticks != nil:
+		o.p.ticking.runs(t)
 		return
-	case call.Running || !spoils && p.sampler.opt.Ticks == nil:
-		p.want(t)
+	case call.Running || !spoils && o.p.sampler.opt.Ticks == nil:
+		o.p.want(t)
 		return
 	}
 	// It is never stopped and never sits still: of this moment only the
 	// system call is certain.
-	p.levels = append(p.levels[:0], p.note(call.Nr))
-	t.know, t.call = moving, call
-	p.took(t, unwind.Unreadable)
+	o.levels = append(o.levels[:0], o.note(call.Nr))
+	t.blocked.know, t.blocked.call = moving, call
+	o.p.took(t, unwind.Unreadable)
 }
 
 // readBlocked unwinds a blocked thread's stack into p.levels and returns its
 // state.
-func (p *process) readBlocked(t *thread, call procfs.Syscall) (state byte, end unwind.End) {
-	s := &p.snap
+func (o *outside) readBlocked(t *thread, call procfs.Syscall) (state byte, end unwind.End) {
+	s := &o.snap
 	s.Partial, s.PC, s.SP = true, call.PC, call.SP
-	t.learnStack(p.image, s.SP)
-	t.readStack(p.image, s, p.buf)
+	t.learnStack(o.p.image, s.SP)
+	t.readStack(o.p.image, s, o.buf)
 	state = 'S'
 	if stat, err := t.files.Stat(); err == nil {
 		state = stat.State
 	}
-	return state, p.unwindBlocked(t, s, call, state)
+	return state, o.unwindBlocked(t, s, call, state)
 }
 
 // unwindBlocked unwinds a blocked thread's stack, which s has, into p.levels.
-func (p *process) unwindBlocked(t *thread, s *Snapshot, call procfs.Syscall, state byte) (end unwind.End) {
-	p.levels = p.levels[:0]
+func (o *outside) unwindBlocked(t *thread, s *Snapshot, call procfs.Syscall, state byte) (end unwind.End) {
+	o.levels = o.levels[:0]
 	switch {
 	case state == 'T' || t.halted(state):
-		p.levels = append(p.levels, p.sampler.stopped)
+		o.levels = append(o.levels, o.p.sampler.stopped)
 	case call.Nr >= 0:
-		p.levels = append(p.levels, p.note(call.Nr))
+		o.levels = append(o.levels, o.note(call.Nr))
 	}
-	p.levels, end = p.image.Unwind(s, p.levels)
+	o.levels, end = o.p.image.Unwind(s, o.levels)
 	return end
 }
 
 // accept makes what readBlocked saw the thread's stack, and has the thread
 // stopped if that is worth it and does no harm: registers that the kernel does
 // not show are needed, its call restarts by itself, and it will answer.
-func (p *process) accept(t *thread, call procfs.Syscall, state byte, end unwind.End) {
-	t.call, t.state = call, state
-	t.sched, t.know = t.now, still
-	if state == 't' && !t.inTrace {
-		t.know = moving // see halted
+func (o *outside) accept(t *thread, call procfs.Syscall, state byte, end unwind.End) {
+	t.blocked.call, t.blocked.state = call, state
+	t.blocked.sched, t.blocked.know = t.usage.now, still
+	if state == 't' && !t.blocked.inTrace {
+		t.blocked.know = moving // see halted
 	}
-	t.inTrace = state == 't'
-	t.partial, t.pc, t.sp = true, call.PC, call.SP
-	stop := end == unwind.NoRegister && p.sampler.opt.Ticks == nil && !p.spoils(&call) && !p.waryOf(t) && state != 'D' && !t.inTrace
+	t.blocked.inTrace = state == 't'
+	t.lastRegs.partial, t.lastRegs.pc, t.lastRegs.sp = true, call.PC, call.SP
+	stop := end == unwind.NoRegister && o.p.sampler.opt.Ticks == nil && !o.p.looking.spoils(&call) && !o.p.looking.waryOf(t) && state != 'D' && !t.blocked.inTrace
 	if !stop {
-		p.sampler.cost.Passive++
-		p.took(t, end)
+		o.p.sampler.cost.Passive++
+		o.p.took(t, end)
 		return
 	}
 	// What is known stands until the look succeeds.
-	p.took(t, end)
-	p.sampler.cost.Ends[end]--
-	t.know = moving
-	p.want(t)
+	o.p.took(t, end)
+	o.p.sampler.cost.Ends[end]--
+	t.blocked.know = moving
+	o.p.want(t)
 }

@@ -24,23 +24,33 @@ const (
 	maxStretch = 4  // for all threads of a process together
 )
 
+// spending is the processor time of a process.
+type spending struct {
+	p          *process
+	base       time.Duration // at the beginning
+	total      time.Duration // when it was last read
+	sinceTotal time.Duration // what ticks have counted since then
+	exact      bool          // the last reading is of the end
+	totals     budget
+}
+
 // reconcile makes the processor time that was counted what the process has used.
-func (p *process) reconcile() {
-	total := int64(p.usedTotal())
-	counted := p.sampler.profile.Counted(p.PID)
+func (s *spending) reconcile() {
+	total := int64(s.usedTotal())
+	counted := s.p.sampler.profile.Counted(s.p.PID)
 	all := int64(0)
 	for _, ns := range counted {
 		all += ns
 	}
 	stretch := min(max(float64(total)/float64(max(all, 1)), 1), maxStretch)
-	firm := firmTicks * int64(p.sampler.tickPeriod())
+	firm := firmTicks * int64(s.p.sampler.tickPeriod())
 	rest, loose := total, make(map[profile.ThreadID]bool)
 	for id, ns := range counted {
 		loose[id] = ns > 0
 	}
-	for _, t := range p.threads {
-		if used := int64(t.used); counted[t.id] >= firm && used <= rest && !t.inexact {
-			rest -= p.stretch(map[profile.ThreadID]bool{t.id: true}, counted[t.id], used, stretch)
+	for _, t := range s.p.roster.threads {
+		if used := int64(t.usage.used); counted[t.id] >= firm && used <= rest && !t.usage.inexact {
+			rest -= s.stretch(map[profile.ThreadID]bool{t.id: true}, counted[t.id], used, stretch)
 			delete(loose, t.id)
 		}
 	}
@@ -48,78 +58,78 @@ func (p *process) reconcile() {
 	for id := range loose {
 		sum += counted[id]
 	}
-	rest -= p.stretch(loose, sum, rest, stretch)
-	if period := int64(p.sampler.tickPeriod()); rest <= 4*period && all > 0 {
+	rest -= s.stretch(loose, sum, rest, stretch)
+	if period := int64(s.p.sampler.tickPeriod()); rest <= 4*period && all > 0 {
 		for id := range counted {
 			loose[id] = true
 		}
-		p.sampler.profile.Stretch(p.PID, loose, total) // so little may be of threads that no tick has met
+		s.p.sampler.profile.Stretch(s.p.PID, loose, total) // so little may be of threads that no tick has met
 		return
 	}
-	p.unattributed(rest)
+	s.unattributed(rest)
 }
 
 // stretch makes the processor time of some threads, counted until now, what they have used, or as much of
 // it as they can have. It returns how much that is.
-func (p *process) stretch(threads map[profile.ThreadID]bool, counted, used int64, by float64) int64 {
+func (s *spending) stretch(threads map[profile.ThreadID]bool, counted, used int64, by float64) int64 {
 	if counted == 0 {
 		return 0
 	}
-	period := float64(p.sampler.tickPeriod())
+	period := float64(s.p.sampler.tickPeriod())
 	chance := 4*math.Sqrt(float64(counted)*period) + 4*period // four standard deviations, and four ticks
 	used = max(min(used, int64(float64(counted)*by+chance)), 0)
-	p.sampler.profile.Stretch(p.PID, threads, used)
+	s.p.sampler.profile.Stretch(s.p.PID, threads, used)
 	return used
 }
 
 // unattributed counts processor time of which nothing else is known.
-func (p *process) unattributed(ns int64) {
-	if ns <= 0 || p.space == nil {
+func (s *spending) unattributed(ns int64) {
+	if ns <= 0 || s.p.space == nil {
 		return
 	}
-	id := p.sampler.profile.Thread(p.PID, 0, "[not sampled]")
-	stack := p.space.Push(0, p.sampler.profile.Note("[not sampled]"))
-	p.space.Add(p.space.Cell(id, stack), profile.Values{CPU: ns})
+	id := s.p.sampler.profile.Thread(s.p.PID, 0, "[not sampled]")
+	stack := s.p.space.Push(0, s.p.sampler.profile.Note("[not sampled]"))
+	s.p.space.Add(s.p.space.Cell(id, stack), profile.Values{CPU: ns})
 }
 
 // keepTotal reads what the process has used, so that it is known when the process has ended. It takes
 // the longer the more threads there are, so it is not done in each round where it takes long.
-func (p *process) keepTotal(now time.Duration) {
-	if p.CPU == nil || !p.totals.due(now) {
+func (s *spending) keepTotal(now time.Duration) {
+	if s.p.CPU == nil || !s.totals.due(now) {
 		return
 	}
-	begun := p.sampler.clock.Now()
-	p.readTotal()
-	p.totals.took(begun, p.sampler.clock.Now(), 100)
+	begun := s.p.sampler.clock.Now()
+	s.readTotal()
+	s.totals.took(begun, s.p.sampler.clock.Now(), 100)
 }
 
 // readTotal reads what the process has used. It reports false if that is not known: it may have ended.
-func (p *process) readTotal() bool {
-	if p.CPU == nil {
+func (s *spending) readTotal() bool {
+	if s.p.CPU == nil {
 		return false
 	}
-	total, err := p.CPU()
+	total, err := s.p.CPU()
 	if err == nil {
-		p.total, p.sinceTotal = total, 0
+		s.total, s.sinceTotal = total, 0
 	}
-	p.exact = err == nil
-	return p.exact
+	s.exact = err == nil
+	return s.exact
 }
 
 // usedTotal is the processor time of the process since the beginning: as the kernel counts it and, of what
 // came after it was last asked, as ticks do.
-func (p *process) usedTotal() time.Duration {
-	if p.exact {
-		return p.total - p.base
+func (s *spending) usedTotal() time.Duration {
+	if s.exact {
+		return s.total - s.base
 	}
 	used := time.Duration(0)
-	for _, t := range p.threads {
-		used += time.Duration(t.used)
+	for _, t := range s.p.roster.threads {
+		used += time.Duration(t.usage.used)
 	}
-	if p.CPU == nil {
+	if s.p.CPU == nil {
 		return used
 	}
-	return max(p.total+p.sinceTotal-p.base, used)
+	return max(s.total+s.sinceTotal-s.base, used)
 }
 
 // A budget bounds how much of the time something takes that need not be done in each round.

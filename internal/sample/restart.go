@@ -11,15 +11,15 @@ const restartSyscall = ptrace.CallRestart
 // with stack pointer sp, has begun with: the one it was seen in at the same place,
 // or the one that the code in front of pc asks for. If neither is known it is
 // restartSyscall.
-func (p *process) restarted(t *thread, pc, sp uint64) int64 {
-	if p.image.Is32Bit() {
+func (o *outside) restarted(t *thread, pc, sp uint64) int64 {
+	if o.p.image.Is32Bit() {
 		return restartSyscall // it is another call there
 	}
-	if t.call.SP == sp && t.call.Nr > 0 && (t.call.PC == pc || t.call.PC == pc+2) {
-		return t.call.Nr
+	if t.blocked.call.SP == sp && t.blocked.call.Nr > 0 && (t.blocked.call.PC == pc || t.blocked.call.PC == pc+2) {
+		return t.blocked.call.Nr
 	}
 	var code [ptrace.CallWindow]byte
-	n := p.image.ReadStack(code[:], pc-ptrace.CallLength)
+	n := o.p.image.ReadStack(code[:], pc-ptrace.CallLength)
 	if nr, ok := ptrace.RestartedCall(code[:n]); ok {
 		return nr
 	}

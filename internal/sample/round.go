@@ -18,11 +18,11 @@ func (p *process) round(ctx context.Context, now time.Duration, ticks int64) {
 	if (p.image == nil || p.image.Stale()) && !p.renew() {
 		return
 	}
-	p.enroll()
+	p.roster.enroll()
 	p.looking.wanted, p.looking.maybe = p.looking.wanted[:0], p.looking.maybe[:0]
-	before := p.switches
-	p.examineAll()
-	p.calm = p.isCalm(&before)
+	before := p.activity.switches
+	p.activity.examineAll()
+	p.calm = p.activity.isCalm(&before)
 	if len(p.looking.wanted)+len(p.looking.maybe) > 0 {
 		if err := p.looking.look(ctx); err != nil {
 			if !p.endedBy(err) {
@@ -34,8 +34,8 @@ func (p *process) round(ctx context.Context, now time.Duration, ticks int64) {
 	if !p.calm {
 		ticks = 1
 	}
-	p.complete(now, ticks)
-	p.keepTotal(now)
+	p.account.complete(now, ticks)
+	p.spending.keepTotal(now)
 	if p.refresh.due(now) {
 		p.keepMapped(now)
 	}
@@ -47,36 +47,36 @@ func (p *process) round(ctx context.Context, now time.Duration, ticks int64) {
 func (p *process) examine(t *thread) {
 	sched, err := p.crowd.schedStat(t)
 	if err != nil {
-		p.lose(t)
+		p.roster.lose(t)
 		return
 	}
-	p.saw(t, sched)
+	p.activity.saw(t, sched)
 	t.looked = true
-	t.visited = 0
-	p.examined = append(p.examined, t)
-	if t.know == still && sched == t.sched {
-		t.verdict = keep
+	t.turn.visited = 0
+	p.activity.examined = append(p.activity.examined, t)
+	if t.blocked.know == still && sched == t.blocked.sched {
+		t.turn.verdict = keep
 		return
 	}
-	t.state, t.burst, t.sighting, t.recheck, t.waits = 0, 0, noSighting, false, false
+	t.blocked.state, t.turn.burst, t.turn.sighting, t.turn.recheck, t.turn.waits = 0, 0, noSighting, false, false
 	call, err := t.files.Syscall()
 	if call.Nr == restartSyscall {
-		call.Nr = p.restarted(t, call.PC, call.SP)
+		call.Nr = p.outside.restarted(t, call.PC, call.SP)
 	}
 	switch {
 	case err != nil && vanished(err):
-		p.lose(t)
+		p.roster.lose(t)
 	case err == nil && call.Running && p.sampler.opt.Ticks != nil:
 		p.ticking.runs(t)
 	case err != nil:
-		p.examineHidden(t)
+		p.outside.examineHidden(t)
 		p.maybeRuns(t)
 	case call.Running:
 		p.want(t)
-	case t.know == disturbed && t.explained(call, sched):
-		t.know, t.sched, t.verdict = still, sched, keep
+	case t.blocked.know == disturbed && t.explained(call, sched):
+		t.blocked.know, t.blocked.sched, t.turn.verdict = still, sched, keep
 	default:
-		p.passive(t, call)
+		p.outside.passive(t, call)
 		p.maybeRuns(t)
 	}
 }
@@ -84,8 +84,8 @@ func (p *process) examine(t *thread) {
 // maybeRuns has a thread that has run since the round before, and waits, looked at once more before others are
 // stopped.
 func (p *process) maybeRuns(t *thread) {
-	if t.verdict == taken && t.seen > 0 && p.sampler.opt.Ticks == nil && !p.waryOf(t) {
-		t.recheck = true
+	if t.turn.verdict == taken && t.seen > 0 && p.sampler.opt.Ticks == nil && !p.looking.waryOf(t) {
+		t.turn.recheck = true
 		p.looking.maybe = append(p.looking.maybe, t)
 	}
 }
@@ -95,33 +95,33 @@ func (p *process) maybeRuns(t *thread) {
 func (p *process) want(t *thread) {
 	switch {
 	case p.sampler.opt.Ticks != nil:
-		p.notSeen(t)
+		p.outside.notSeen(t)
 		return
-	case p.waryOf(t):
-		p.leaveRunning(t)
+	case p.looking.waryOf(t):
+		p.looking.leaveRunning(t)
 		return
 	}
 	if p.looking.over {
-		p.notSeen(t) // stands if it cannot be stopped
-		t.ran = true
+		p.outside.notSeen(t) // stands if it cannot be stopped
+		t.turn.ran = true
 		p.looking.early = append(p.looking.early, t)
 		return
 	}
-	t.verdict = wanted
+	t.turn.verdict = wanted
 	p.looking.wanted = append(p.looking.wanted, t)
 }
 
 // took gives a thread the stack in p.levels.
-func (p *process) took(t *thread, end unwind.End) { p.show(t, p.space.Stack(p.levels), end) }
+func (p *process) took(t *thread, end unwind.End) { p.show(t, p.space.Stack(p.outside.levels), end) }
 
 // show gives a thread a stack.
 func (p *process) show(t *thread, stack profile.StackID, end unwind.End) {
 	p.sampler.cost.Ends[end]++
-	t.cut, t.end = ranOut(end), end
-	p.refresh.needed = p.refresh.needed || t.cut
-	t.verdict = taken
-	p.put(t, stack)
-	p.stir(t)
+	t.view.end = end
+	p.refresh.needed = p.refresh.needed || ranOut(end)
+	t.turn.verdict = taken
+	p.account.put(t, stack)
+	p.activity.stir(t)
 }
 
 // refreshing says when to read the maps of the process again.
@@ -169,10 +169,10 @@ func (p *process) keepMapped(now time.Duration) bool {
 	}
 	p.space.Learned()
 	p.refresh.done(now)
-	for _, t := range p.threads {
-		if t.cut && t.call != concealed { // another chance of that would be another stop
-			t.know = moving // it gets another chance
-			p.stir(t)
+	for _, t := range p.roster.threads {
+		if ranOut(t.view.end) && t.blocked.call != concealed { // another chance of that would be another stop
+			t.blocked.know = moving // it gets another chance
+			p.activity.stir(t)
 		}
 	}
 	return true

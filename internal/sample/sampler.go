@@ -130,7 +130,7 @@ func (s *Sampler) Run(ctx context.Context) error {
 		s.round(unbroken)
 	}
 	for _, p := range s.processes {
-		p.sayUnread()
+		p.roster.sayUnread()
 	}
 	return s.err()
 }
@@ -195,7 +195,7 @@ func (s *Sampler) round(ctx context.Context) {
 			continue
 		}
 		p.round(ctx, now, 1+s.sched.coalesced)
-		threads += len(p.threads)
+		threads += len(p.roster.threads)
 		calm = calm && p.calm
 	}
 	s.coalesce(calm)
@@ -247,15 +247,15 @@ func (e *ProcessError) Unwrap() error { return e.Err }
 func (s *Sampler) finish(start time.Duration) {
 	s.drain()
 	for _, q := range s.processes {
-		q.readTotal()
+		q.spending.readTotal()
 	}
 	p := s.profile
 	p.Duration = s.clock.Now() - start
 	p.Rounds = s.sched.taken
 	s.cost.Rounds, s.cost.Late, s.cost.Missed = s.sched.taken, s.sched.late, s.sched.missed
 	for _, q := range s.processes {
-		q.closeAccount()
-		q.reconcile()
+		q.account.close()
+		q.spending.reconcile()
 		q.close()
 	}
 	p.CPU = time.Duration(p.Total().CPU)

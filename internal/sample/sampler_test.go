@@ -397,7 +397,7 @@ func TestExecAfterAnEnd(t *testing.T) {
 			th.sched.Run += 1_000_000
 			w.exited += time.Duration(th.sched.Run)
 			delete(w.threads, 100)
-			th.dead = true // the controller does not know yet
+			th.state = 'X' // the controller does not know yet
 		case 6:
 			w.stale = true
 			w.gen++

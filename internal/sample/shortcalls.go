@@ -54,13 +54,13 @@ const runPolls = 50
 
 // awaitRun waits until a thread has been put on a processor after its stop. One that
 // is interrupted before that stops where it stood.
-func (p *process) awaitRun(t *thread) {
-	for n := 0; !t.ran && n < runPolls; n++ {
+func (l *looking) awaitRun(t *thread) {
+	for n := 0; !t.turn.ran && n < runPolls; n++ {
 		sched, err := t.files.SchedStat()
 		if err != nil {
 			return
 		}
-		t.ran = sched.Slices != t.now.Slices
+		t.turn.ran = sched.Slices != t.usage.now.Slices
 	}
 }
 
@@ -69,17 +69,17 @@ func (p *process) awaitRun(t *thread) {
 func (l *looking) lookAgain(ctx context.Context) error {
 	l.wanted, l.early, l.maybe = l.early, l.wanted[:0], l.maybe[:0]
 	for _, t := range l.wanted {
-		t.visited = 0
-		l.p.awaitRun(t)
+		t.turn.visited = 0
+		l.p.looking.awaitRun(t)
 	}
 	if err := l.stop(ctx, nil); err != nil {
 		return err
 	}
 	replaced := l.p.image.Stale()
 	for _, t := range l.wanted {
-		if t.visited != 0 && !replaced {
-			l.p.sampler.cost.Ends[t.end]--
-			l.taken(t, &l.snaps[t.visited-1])
+		if t.turn.visited != 0 && !replaced {
+			l.p.sampler.cost.Ends[t.view.end]--
+			l.taken(t, &l.snaps[t.turn.visited-1])
 		}
 	}
 	return nil

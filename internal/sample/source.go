@@ -98,6 +98,11 @@ type Snapshot struct {
 	// that was not in the copy.
 	Beyond int
 
+	visit visit
+}
+
+// visit is what looking keeps of the visit in which a snapshot was taken.
+type visit struct {
 	visited time.Duration // when the thread stood
 	seen    time.Duration // when the copy was complete
 	unwound bool          // levels and end are set

@@ -56,6 +56,16 @@ func (b *switchCounts) close() {
 	}
 }
 
+// activity is what is known of which threads of a process have moved.
+type activity struct {
+	p        *process
+	switches switchCounts
+	recent   list.List // the threads, those that moved last first
+	examined []*thread // in this round
+	number   int64     // of this round
+	sums     budget
+}
+
 // lately is for how many rounds a thread that has moved is read before it is known
 // whether anybody else has.
 const lately = 8
@@ -67,26 +77,26 @@ const firstReads = 256
 // examineAll decides what the sample of each thread needs. Those that have moved
 // lately are read first. If nobody else has moved that was all. Otherwise the others
 // are read until the sum is explained, those who moved last first.
-func (p *process) examineAll() {
-	p.examined = p.examined[:0]
-	p.number++
-	e := p.recent.Front()
-	for e != nil && e.Value.(*thread).moved+lately >= p.number && len(p.examined) < firstReads {
-		e = p.examineNext(e)
+func (a *activity) examineAll() {
+	a.examined = a.examined[:0]
+	a.number++
+	e := a.recent.Front()
+	for e != nil && e.Value.(*thread).moved+lately >= a.number && len(a.examined) < firstReads {
+		e = a.examineNext(e)
 	}
-	if p.lookOn() {
+	if a.lookOn() {
 		return
 	}
-	begun := p.sampler.clock.Now()
-	if !p.sums.due(begun) {
+	begun := a.p.sampler.clock.Now()
+	if !a.sums.due(begun) {
 		return
 	}
-	p.examineOthers(e)
+	a.examineOthers(e)
 	share := time.Duration(100)
-	if p.sampler.opt.Ticks == nil {
+	if a.p.sampler.opt.Ticks == nil {
 		share = 5 // who runs is stopped only if it is read
 	}
-	p.sums.took(begun, p.sampler.clock.Now(), share)
+	a.sums.took(begun, a.p.sampler.clock.Now(), share)
 }
 
 // firstLooks bounds how many threads a round examines of a process whose threads have not all been looked at.
@@ -98,104 +108,104 @@ const (
 
 // lookOn looks at threads that have not been looked at: at some in each round, so that ten thousand of them do not
 // keep a round from its time. It reports whether there were any.
-func (p *process) lookOn() bool {
-	before := len(p.examined)
+func (a *activity) lookOn() bool {
+	before := len(a.examined)
 	most := firstLooks - before
-	if p.crowd.reads() {
+	if a.p.crowd.reads() {
 		most = firstLooksAtOnce
 	}
 	var batch []*thread
 	n := 0
-	for ; n < len(p.unlooked) && len(batch) < most; n++ {
-		if t := p.unlooked[n]; !t.looked && p.byTID[t.tid] == t {
+	for ; n < len(a.p.roster.unlooked) && len(batch) < most; n++ {
+		if t := a.p.roster.unlooked[n]; !t.looked && a.p.roster.byTID[t.tid] == t {
 			batch = append(batch, t)
 		}
 	}
-	p.unlooked = p.unlooked[:copy(p.unlooked, p.unlooked[n:])]
-	for _, t := range p.crowd.look(batch) {
-		p.examine(t)
+	a.p.roster.unlooked = a.p.roster.unlooked[:copy(a.p.roster.unlooked, a.p.roster.unlooked[n:])]
+	for _, t := range a.p.crowd.look(batch) {
+		a.p.examine(t)
 	}
-	if len(p.examined) == before {
+	if len(a.examined) == before {
 		return false
 	}
-	p.switches.known = false
+	a.switches.known = false
 	return true
 }
 
 // examineOthers reads the threads that have not moved lately, from e on, as far as the sum asks for it.
-func (p *process) examineOthers(e *list.Element) {
-	even, sum := p.switches.even()
-	for n := p.tries(); !even && n > 0; n-- {
-		p.reread()
-		even, sum = p.switches.even()
+func (a *activity) examineOthers(e *list.Element) {
+	even, sum := a.switches.even()
+	for n := a.tries(); !even && n > 0; n-- {
+		a.reread()
+		even, sum = a.switches.even()
 	}
 	if even {
 		return
 	}
-	p.reread()
-	p.crowd.read(len(p.threads) - len(p.examined))
-	defer p.crowd.forget()
+	a.reread()
+	a.p.crowd.read(len(a.p.roster.threads) - len(a.examined))
+	defer a.p.crowd.forget()
 	later, looked := int64(0), false
 	for e != nil {
-		e = p.examineNext(e)
-		if p.switches.known && !looked && p.switches.seen+p.switches.ended == sum {
+		e = a.examineNext(e)
+		if a.switches.known && !looked && a.switches.seen+a.switches.ended == sum {
 			looked = true // once: whoever moves all the time need not be waited for
-			later = p.reread()
-			if even, _ := p.switches.even(); even {
+			later = a.reread()
+			if even, _ := a.switches.even(); even {
 				return
 			}
 		}
 	}
-	p.switches.learn(sum, p.switches.seen-later)
-	p.switches.known = p.switches.known && !p.stale
+	a.switches.learn(sum, a.switches.seen-later)
+	a.switches.known = a.switches.known && !a.p.roster.stale
 }
 
 // tries is how often the threads that have moved lately are read once more, because they may have
 // done so again while the sum was made, before all others are: the more there are, the longer the
 // sum takes, and the longer they do.
-func (p *process) tries() int { return min(1+(len(p.threads)-len(p.examined))/250, 8) }
+func (a *activity) tries() int { return min(1+(len(a.p.roster.threads)-len(a.examined))/250, 8) }
 
 // examineNext examines one thread and returns the next in the order of movement.
-func (p *process) examineNext(e *list.Element) *list.Element {
+func (a *activity) examineNext(e *list.Element) *list.Element {
 	next := e.Next()
-	p.examine(e.Value.(*thread))
+	a.p.examine(e.Value.(*thread))
 	return next
 }
 
 // reread reads the threads that have been examined once more and returns how often
 // they were put on a processor since. Those who were are examined in the next round.
-func (p *process) reread() int64 {
-	if p.switches.sum == nil {
+func (a *activity) reread() int64 {
+	if a.switches.sum == nil {
 		return 0
 	}
-	before := p.switches.seen
-	for _, t := range p.examined {
-		if sched, err := t.files.SchedStat(); err == nil && sched != t.now {
-			p.saw(t, sched)
-			p.stir(t)
+	before := a.switches.seen
+	for _, t := range a.examined {
+		if sched, err := t.files.SchedStat(); err == nil && sched != t.usage.now {
+			a.saw(t, sched)
+			a.stir(t)
 		}
 	}
-	return p.switches.seen - before
+	return a.switches.seen - before
 }
 
 // saw takes note of what a thread has run.
-func (p *process) saw(t *thread, sched procfs.SchedStat) {
-	p.switches.seen += int64(sched.Slices - t.now.Slices)
-	if sched.Run > t.now.Run && !t.rebase {
-		t.used += sched.Run - t.now.Run
+func (a *activity) saw(t *thread, sched procfs.SchedStat) {
+	a.switches.seen += int64(sched.Slices - t.usage.now.Slices)
+	if sched.Run > t.usage.now.Run && !t.usage.rebase {
+		t.usage.used += sched.Run - t.usage.now.Run
 	}
-	t.rebase = false
-	t.now = sched
+	t.usage.rebase = false
+	t.usage.now = sched
 }
 
 // stir puts a thread in front of those that are read first.
-func (p *process) stir(t *thread) {
-	t.moved = p.number
-	p.recent.MoveToFront(t.place)
+func (a *activity) stir(t *thread) {
+	t.moved = a.number
+	a.recent.MoveToFront(t.place)
 }
 
 // rest puts a thread behind those that are read first.
-func (p *process) rest(t *thread) {
-	t.moved = p.number - lately - 1
-	p.recent.MoveToBack(t.place)
+func (a *activity) rest(t *thread) {
+	t.moved = a.number - lately - 1
+	a.recent.MoveToBack(t.place)
 }

@@ -47,11 +47,19 @@ type thread struct {
 	place  *list.Element
 	moved  int64 // the round in which it got its stack
 
-	know    knowledge
-	sched   procfs.SchedStat // when the stack was taken
-	call    procfs.Syscall   // where the thread was blocked then
-	where   string           // the same as a function of the kernel, if call is concealed
-	state   byte             // its state if this round saw it blocked, else 0
+	view     view
+	blocked  blocked
+	usage    usage
+	turn     turn
+	wary     wariness
+	debt     debt            // with ticks
+	guess    estimate        // without
+	shown    profile.StackID // where the last tick met it, if anybody wants to see samples
+	lastRegs lastRegs
+}
+
+// view is the stack that a thread is shown in.
+type view struct {
 	stack   profile.StackID
 	cell    profile.Cell
 	counted bool  // stack is set
@@ -59,31 +67,44 @@ type thread struct {
 	present bool  // it has a sample there in each round
 	rounds  int64 // completed when that began
 	since   time.Duration
-	cut     bool // the stack ends where no code is known
 	end     unwind.End
-	inTrace bool   // the last look found it in a tracing stop
-	bottom  uint64 // the mapping that holds the stack, if known
-	top     uint64
+}
 
-	wary    wariness
-	verdict verdict
-	used    uint64 // processor time since the sampling began or it was born, ns, as far as read
+// blocked is where a thread was blocked when its stack was taken, and what follows from that.
+type blocked struct {
+	know    knowledge
+	sched   procfs.SchedStat // when the stack was taken
+	call    procfs.Syscall   // where the thread was blocked then
+	where   string           // the same as a function of the kernel, if call is concealed
+	state   byte             // its state if this round saw it blocked, else 0
+	inTrace bool             // the last look found it in a tracing stop
+	bottom  uint64           // the mapping that holds the stack, if known
+	top     uint64
+}
+
+// usage is the processor time of a thread.
+type usage struct {
+	used    uint64 // since the sampling began or it was born, ns, as far as read
 	rebase  bool   // the next reading does not count: what was before is not known
 	inexact bool   // used lacks something
 	now     procfs.SchedStat
-	ran     bool           // it was put on a processor after its stop
-	recheck bool           // it waits, and is looked at once more right before the others are stopped
-	waits   bool           // it waited then
-	nowIn   procfs.Syscall // where
-	visited int            // index+1 of its snapshot in this round's look
+}
 
-	debt     debt            // with ticks
-	guess    estimate        // without
-	sighting sighting        // of this round's stop
-	burst    time.Duration   // that of the sighting
-	shown    profile.StackID // where the last tick met it, if anybody wants to see samples
+// turn is what one round finds out about a thread.
+type turn struct {
+	verdict  verdict
+	ran      bool           // it was put on a processor after its stop
+	recheck  bool           // it waits, and is looked at once more right before the others are stopped
+	waits    bool           // it waited then
+	nowIn    procfs.Syscall // where
+	visited  int            // index+1 of its snapshot in this round's look
+	sighting sighting       // of this round's stop
+	burst    time.Duration  // that of the sighting
+}
 
-	regs    ptrace.Regs // when the stack was taken, unless partial
+// lastRegs are the registers when the stack was taken.
+type lastRegs struct {
+	regs    ptrace.Regs // unless partial
 	partial bool
 	pc, sp  uint64
 }
@@ -98,16 +119,16 @@ const (
 // explained reports whether our last stop explains all that has changed since:
 // the thread is in the same call with the same arguments and has hardly run.
 func (t *thread) explained(call procfs.Syscall, now procfs.SchedStat) bool {
-	return call == t.call &&
-		now.Run-t.sched.Run < ownStopRun &&
-		now.Slices-t.sched.Slices <= ownStopSlices
+	return call == t.blocked.call &&
+		now.Run-t.blocked.sched.Run < ownStopRun &&
+		now.Slices-t.blocked.sched.Slices <= ownStopSlices
 }
 
 // halted tells a thread in a group stop, which a tracer keeps in a tracing stop
 // (ptrace(2), PTRACE_LISTEN), from one that stands in such a stop for the moment
 // it takes our controller to answer: it has not moved since the round before.
 func (t *thread) halted(state byte) bool {
-	return state == 't' && t.inTrace && t.now == t.sched
+	return state == 't' && t.blocked.inTrace && t.usage.now == t.blocked.sched
 }
 
 // renameDue reports whether the name should be read again: at the first
@@ -123,15 +144,15 @@ const redZone = 128
 // stack of another.
 func (t *thread) readStack(m Image, s *Snapshot, buf []byte) {
 	s.Base = s.SP - redZone
-	if s.SP >= t.bottom && s.SP < t.top && t.top-s.Base < uint64(len(buf)) {
-		buf = buf[:t.top-s.Base]
+	if s.SP >= t.blocked.bottom && s.SP < t.blocked.top && t.blocked.top-s.Base < uint64(len(buf)) {
+		buf = buf[:t.blocked.top-s.Base]
 	}
 	s.Stack = buf[:m.ReadStack(buf, s.Base)]
 }
 
 // learnStack finds out where the stack ends that sp points into.
 func (t *thread) learnStack(m Image, sp uint64) {
-	if sp < t.bottom || sp >= t.top {
-		t.bottom, t.top = m.StackAt(sp)
+	if sp < t.blocked.bottom || sp >= t.blocked.top {
+		t.blocked.bottom, t.blocked.top = m.StackAt(sp)
 	}
 }

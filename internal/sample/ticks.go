@@ -79,7 +79,7 @@ func (s *Sampler) drain() {
 	if lost := s.opt.Ticks.Read(s.heard); lost > 0 {
 		s.cost.Lost += lost
 		for _, p := range s.processes {
-			p.stale = true // what was lost may have been of its threads
+			p.roster.stale = true // what was lost may have been of its threads
 		}
 	}
 	if s.sched.random != nil {
@@ -100,26 +100,14 @@ func (s *Sampler) heard(r *perfevent.Record) {
 	case r.Kind == perfevent.Exec:
 		p.execed()
 	case r.Kind == perfevent.Name:
-		if t := p.byTID[r.TID]; t != nil {
-			p.readName(t)
+		if t := p.roster.byTID[r.TID]; t != nil {
+			p.roster.readName(t)
 		}
 	default:
-		p.stale = true
+		p.roster.stale = true
 		if r.Kind == perfevent.Exit {
-			p.exited(r.TID)
+			p.roster.exited(r.TID)
 		}
-	}
-}
-
-// exited takes note of the end of a thread, whose number may come again.
-func (p *process) exited(tid int) {
-	delete(p.ticking.strange, tid)
-	t := p.byTID[tid]
-	if t == nil || tid == p.PID {
-		return
-	}
-	if f, ok := t.files.(interface{ Bound() bool }); ok && !f.Bound() {
-		p.lose(t) // its files would be those of the next
 	}
 }
 
@@ -132,11 +120,11 @@ func (k *ticking) take(r *perfevent.Record) {
 	k.unwind(r)
 	stack := p.space.Stack(k.levels)
 	p.sampler.cost.Ticks++
-	p.sinceTotal += p.sampler.opt.Ticks.Period()
+	p.spending.sinceTotal += p.sampler.opt.Ticks.Period()
 	period := profile.Values{CPU: int64(p.sampler.opt.Ticks.Period())}
-	t := p.byTID[r.TID]
+	t := p.roster.byTID[r.TID]
 	if t == nil {
-		p.stale = true
+		p.roster.stale = true
 		p.space.Add(p.space.Cell(k.stranger(r.TID), stack), period)
 		return
 	}
@@ -144,11 +132,11 @@ func (k *ticking) take(r *perfevent.Record) {
 	p.space.Add(cell, period)
 	if len(t.debt.fresh) == 0 {
 		k.met = append(k.met, t)
-		p.stir(t) // it has run
+		p.activity.stir(t) // it has run
 	}
 	t.debt.fresh, t.debt.last, t.debt.ticked = append(t.debt.fresh, cell), cell, true
 	if p.sampler.opt.Each != nil {
-		t.regs, t.partial, t.pc, t.sp, t.shown = k.snap.Regs, false, k.snap.PC, k.snap.SP, stack
+		t.lastRegs.regs, t.lastRegs.partial, t.lastRegs.pc, t.lastRegs.sp, t.shown = k.snap.Regs, false, k.snap.PC, k.snap.SP, stack
 	}
 }
 
@@ -160,8 +148,8 @@ func (k *ticking) stranger(tid int) profile.ThreadID {
 		return id
 	}
 	p, name := k.p, ""
-	if len(p.threads) > 0 {
-		name = p.sampler.profile.ThreadName(p.threads[0].id)
+	if len(p.roster.threads) > 0 {
+		name = p.sampler.profile.ThreadName(p.roster.threads[0].id)
 	}
 	if t, err := p.Thread(tid); err == nil {
 		if comm, err := t.Comm(); err == nil {
@@ -189,7 +177,7 @@ func (k *ticking) unwind(r *perfevent.Record) {
 	if r.InKernel {
 		if nr := k.syscall(s); nr >= 0 {
 			s.Regs.SetSyscall(nr)
-			levels = append(levels, p.note(nr))
+			levels = append(levels, p.outside.note(nr))
 		}
 	}
 	var end unwind.End
@@ -242,16 +230,16 @@ func (k *ticking) interrupted(s *Snapshot) {
 // runs notes that a round has found a thread running.
 func (k *ticking) runs(t *thread) {
 	p := k.p
-	p.leave(t)
-	t.verdict, t.know, t.state, t.sched = running, moving, 0, t.now
-	p.stir(t)
+	p.account.leave(t)
+	t.turn.verdict, t.blocked.know, t.blocked.state, t.blocked.sched = running, moving, 0, t.usage.now
+	p.activity.stir(t)
 }
 
 // pay gives what rounds owe to a thread's ticks to those that have come in this one.
 func (k *ticking) pay() {
 	for _, t := range k.met {
 		k.settle(t, t.debt.fresh)
-		t.debt.fresh, t.debt.paid = t.debt.fresh[:0], k.p.number
+		t.debt.fresh, t.debt.paid = t.debt.fresh[:0], k.p.activity.number
 	}
 	k.met = k.met[:0]
 }

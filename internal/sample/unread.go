@@ -9,19 +9,19 @@ type unread struct {
 }
 
 // cannotRead counts a thread whose files cannot be opened. It is tried again in the next round.
-func (p *process) cannotRead(err error) {
+func (r *roster) cannotRead(err error) {
 	if vanished(err) {
 		return // it has ended
 	}
-	p.unread.threads++
-	p.unread.err = err
-	p.stale = true
+	r.unread.threads++
+	r.unread.err = err
+	r.stale = true
 }
 
 // sayUnread makes it an error if no thread could be read.
-func (p *process) sayUnread() {
-	p.sampler.cost.Unread += int64(p.unread.threads)
-	if p.unread.threads > 0 && len(p.threads) == 0 && p.err == nil {
-		p.err = fmt.Errorf("none of its %d threads can be read: %w", p.unread.threads, p.unread.err)
+func (r *roster) sayUnread() {
+	r.p.sampler.cost.Unread += int64(r.unread.threads)
+	if r.unread.threads > 0 && len(r.threads) == 0 && r.p.err == nil {
+		r.p.err = fmt.Errorf("none of its %d threads can be read: %w", r.unread.threads, r.unread.err)
 	}
 }

@@ -35,34 +35,34 @@ func (w *wariness) stopped(now time.Duration) {
 
 // waryOf reports whether a thread that runs is not to be stopped.
 // A 32-bit program is not stopped: what its calls bear is not known here.
-func (p *process) waryOf(t *thread) bool {
-	return p.image.Is32Bit() || p.sampler.clock.Now() < t.wary.until
+func (l *looking) waryOf(t *thread) bool {
+	return l.p.image.Is32Bit() || l.p.sampler.clock.Now() < t.wary.until
 }
 
 // spoils reports whether a stop harms a call: it returns EINTR, its timeout begins again, or it returns less than
 // it was asked for.
-func (p *process) spoils(call *procfs.Syscall) bool {
+func (l *looking) spoils(call *procfs.Syscall) bool {
 	_, spoils := givesEINTR[call.Nr]
-	return spoils || p.shortens(call.Nr, call.Args)
+	return spoils || l.shortens(call.Nr, call.Args)
 }
 
 // shortens reports whether a stop makes a call return less than it was asked for.
-func (p *process) shortens(nr int64, args [6]uint64) bool {
+func (l *looking) shortens(nr int64, args [6]uint64) bool {
 	switch ptrace.ShortAtStop(nr, args) {
 	case ptrace.PerhapsShort:
 		return true
 	case ptrace.ShortOfTerminal:
-		return p.mayBeTerminal(args[0])
+		return l.mayBeTerminal(args[0])
 	}
 	return false
 }
 
 // mayBeTerminal reports whether a descriptor may be a terminal, or another device that hands out what it has so far.
-func (p *process) mayBeTerminal(fd uint64) bool {
-	if p.File == nil {
+func (l *looking) mayBeTerminal(fd uint64) bool {
+	if l.p.File == nil {
 		return true
 	}
-	name, err := p.File(uint32(fd))
+	name, err := l.p.File(uint32(fd))
 	if err != nil {
 		return true
 	}
@@ -71,16 +71,16 @@ func (p *process) mayBeTerminal(fd uint64) bool {
 }
 
 // metIn takes note of the call that a thread sleeps in. What sleeps for a disk (state D) no stop cuts.
-func (p *process) metIn(t *thread, call *procfs.Syscall, state byte) {
-	if state == 'S' && p.sampler.opt.Ticks == nil && p.shortens(call.Nr, call.Args) {
-		t.wary.slept(p.sampler.clock.Now())
+func (l *looking) metIn(t *thread, call *procfs.Syscall, state byte) {
+	if state == 'S' && l.p.sampler.opt.Ticks == nil && l.shortens(call.Nr, call.Args) {
+		t.wary.slept(l.p.sampler.clock.Now())
 	}
 }
 
 // stoppedIn takes note of the call that a stop has come to the end of.
-func (p *process) stoppedIn(t *thread, nr, result int64, args [6]uint64) {
-	if result >= 0 && fellShort(nr, uint64(result), args) && p.shortens(nr, args) {
-		t.wary.stopped(p.sampler.clock.Now())
+func (l *looking) stoppedIn(t *thread, nr, result int64, args [6]uint64) {
+	if result >= 0 && fellShort(nr, uint64(result), args) && l.shortens(nr, args) {
+		t.wary.stopped(l.p.sampler.clock.Now())
 	}
 }
 
@@ -98,13 +98,13 @@ func fellShort(nr int64, result uint64, args [6]uint64) bool {
 }
 
 // leaveRunning takes what is known of a thread that runs and is not stopped because of the calls that it makes.
-func (p *process) leaveRunning(t *thread) {
-	if !p.image.Is32Bit() {
-		p.sampler.cost.Spared++
+func (l *looking) leaveRunning(t *thread) {
+	if !l.p.image.Is32Bit() {
+		l.p.sampler.cost.Spared++
 	}
-	ran := t.state == 0
-	p.notSeen(t)
-	if ran && t.state == 0 && t.know == moving {
-		t.sighting, t.burst = metRunning, 0 // what it uses is shown there
+	ran := t.blocked.state == 0
+	l.p.outside.notSeen(t)
+	if ran && t.blocked.state == 0 && t.blocked.know == moving {
+		t.turn.sighting, t.turn.burst = metRunning, 0 // what it uses is shown there
 	}
 }

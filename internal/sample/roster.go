@@ -1,0 +1,136 @@
+package sample
+
+import "slices"
+
+// roster is the threads of a process that are sampled.
+type roster struct {
+	p        *process
+	threads  []*thread // by tid
+	byTID    map[int]*thread
+	gen      uint64
+	stale    bool // threads must be matched with the controller's anew
+	unread   unread
+	unlooked []*thread // that no round has looked at, and some that one has
+	tids     []int
+}
+
+// enroll makes the list of threads that of the controller.
+func (r *roster) enroll() {
+	r.enrollAll()
+	r.p.crowd.forget()
+}
+
+// enrollAll is enroll. What it has read of all threads at once is as it was when they were listed.
+func (r *roster) enrollAll() {
+	gen := r.p.Control.Generation()
+	if gen == r.gen && !r.stale {
+		return
+	}
+	r.gen, r.stale = gen, false
+	r.unread = unread{}
+	r.tids = append(r.tids[:0], r.p.Control.Threads()...)
+	slices.Sort(r.tids)
+	old := r.threads
+	if fresh := len(r.tids) - len(old); r.p.crowd.reads() {
+		r.p.crowd.read(len(r.tids))
+	} else {
+		r.p.crowd.read(fresh)
+	}
+	r.threads = make([]*thread, 0, len(r.tids))
+	for _, tid := range r.tids {
+		for len(old) > 0 && (old[0].tid < tid || old[0].tid == tid && r.p.crowd.another(old[0])) {
+			r.bury(old[0])
+			old = old[1:]
+		}
+		if len(old) > 0 && old[0].tid == tid {
+			r.threads = append(r.threads, old[0])
+			old = old[1:]
+		} else if t := r.meet(tid); t != nil {
+			r.threads = append(r.threads, t)
+		}
+	}
+	for _, t := range old {
+		r.bury(t)
+	}
+}
+
+// meet opens a new thread; nil if it has gone again.
+func (r *roster) meet(tid int) *thread {
+	var files Thread
+	var name string
+	var born uint64
+	if rec := r.p.crowd.record(tid); rec != nil {
+		files, name, born = r.p.Unopened(tid), rec.Name(), rec.Start
+	} else {
+		var err error
+		if files, err = r.p.Thread(tid); err != nil {
+			r.cannotRead(err)
+			return nil
+		}
+		stat, err := files.Stat()
+		if err != nil {
+			r.cannotRead(err)
+			files.Close()
+			return nil
+		}
+		name = stat.Comm
+	}
+	t := &thread{tid: tid, files: files, born: born, id: r.p.sampler.profile.Thread(r.p.PID, tid, name)}
+	r.p.sampler.profile.Rename(t.id, name) // the tid may have been another's
+	r.byTID[tid] = t
+	r.unlooked = append(r.unlooked, t)
+	t.place, t.moved = r.p.activity.recent.PushFront(t), r.p.activity.number
+	if born != 0 {
+		r.p.activity.rest(t) // it will be looked at with the others
+	}
+	r.p.activity.switches.known = false // it may have counted as one that has ended
+	return t
+}
+
+// bury forgets a thread that has ended.
+func (r *roster) bury(t *thread) {
+	r.p.settleThread(t)
+	r.p.activity.recent.Remove(t.place)
+	r.p.activity.switches.seen -= int64(t.usage.now.Slices)
+	r.p.activity.switches.known = false // how often it was put on a processor in the end is not known
+	t.files.Close()
+	if r.byTID[t.tid] == t {
+		delete(r.byTID, t.tid)
+	}
+}
+
+// lose buries a thread that turned out to have ended. Its tid may already be
+// another thread's, so the list is made anew at the next round.
+func (r *roster) lose(t *thread) {
+	t.turn.verdict = skipped
+	r.stale = true
+	if i := slices.Index(r.threads, t); i >= 0 {
+		r.threads = slices.Delete(r.threads, i, i+1)
+	}
+	r.bury(t)
+}
+
+// exited takes note of the end of a thread, whose number may come again.
+func (r *roster) exited(tid int) {
+	delete(r.p.ticking.strange, tid)
+	t := r.byTID[tid]
+	if t == nil || tid == r.p.PID {
+		return
+	}
+	if f, ok := t.files.(interface{ Bound() bool }); ok && !f.Bound() {
+		r.lose(t) // its files would be those of the next
+	}
+}
+
+// rename reads the names of all threads.
+func (r *roster) rename() {
+	for _, t := range r.threads {
+		r.readName(t)
+	}
+}
+
+func (r *roster) readName(t *thread) {
+	if name, err := t.files.Comm(); err == nil {
+		r.p.sampler.profile.Rename(t.id, name)
+	}
+}
