@@ -57,7 +57,7 @@ func (p *printer) registers(s *sample.Sample) {
 		fmt.Fprintf(p.out, " pc=%#x sp=%#x", s.PC, s.SP)
 		return
 	}
-	regs := reflect.ValueOf(s.Regs).Elem()
+	regs := reflect.ValueOf(&s.Regs.Regs).Elem()
 	for i := range regs.NumField() {
 		fmt.Fprintf(p.out, " %s=%#x", strings.ToLower(regs.Type().Field(i).Name), regs.Field(i).Uint())
 	}

@@ -319,7 +319,7 @@ func (w *fakeWorld) sortedThreads() []*fakeThread {
 
 // setRegister sets a register by name, where the architecture has it.
 func setRegister(r *ptrace.Regs, name string, v uint64) {
-	if f := reflect.ValueOf(r).Elem().FieldByName(name); f.IsValid() {
+	if f := reflect.ValueOf(&r.Regs).Elem().FieldByName(name); f.IsValid() {
 		f.SetUint(v)
 	}
 }

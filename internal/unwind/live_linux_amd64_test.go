@@ -64,8 +64,9 @@ var (
 	throwCC = [][]string{{"main", "outer(int)", "middle(int)", "inner(int)"}}
 	busyGo  = [][]string{{"runtime.main", "main.main", "main.outer", "main.middle", "main.inner"}}
 	chainRS = [][]string{{"main", "chain::main", "chain::outer", "chain::middle", "chain::inner"}}
-	cgoGo   = [][]string{{"runtime.main", "main.main", "main.outer", "runtime.cgocall", "runtime.asmcgocall"},
-		{"runtime.asmcgocall", "cOuter", "crosscall2", "runtime.cgocallback", "main.goCallback"}}
+	// The runtime goes through asmcgocall by itself, too, for a new thread.
+	cgoGo = [][]string{{"runtime.main", "main.main", "main.outer", "runtime.cgocall"}, {"runtime.asmcgocall", "cOuter"},
+		{"runtime.cgocall", "cOuter", "crosscall2", "runtime.cgocallback", "main.goCallback"}}
 )
 
 const (
