@@ -1,402 +1,116 @@
 package procfs
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
 
 // SyscallName returns the name of an x86-64 system call by its number, as in
 // the kernel's syscall_64.tbl ("futex", "epoll_wait"), or "syscall_N".
-func SyscallName(nr int64) string {
-	if nr >= 0 && nr < int64(len(syscallNames)) && syscallNames[nr] != "" {
-		return syscallNames[nr]
+func SyscallName(nr int64) string { return nameOf(nr, syscallNames) }
+
+// SyscallName32 returns the name of a system call of 32-bit code (i386) by its number, as in the
+// kernel's syscall_32.tbl, or "syscall_N".
+func SyscallName32(nr int64) string { return nameOf(nr, syscallNames32) }
+
+func nameOf(nr int64, names []string) string {
+	if nr >= 0 && nr < int64(len(names)) && names[nr] != "-" {
+		return names[nr]
 	}
 	return "syscall_" + strconv.FormatInt(nr, 10)
 }
 
-// syscallNames has a hole from 337 to 423, the numbers that only other
-// architectures use.
-var syscallNames = [...]string{
-	0:   "read",
-	1:   "write",
-	2:   "open",
-	3:   "close",
-	4:   "stat",
-	5:   "fstat",
-	6:   "lstat",
-	7:   "poll",
-	8:   "lseek",
-	9:   "mmap",
-	10:  "mprotect",
-	11:  "munmap",
-	12:  "brk",
-	13:  "rt_sigaction",
-	14:  "rt_sigprocmask",
-	15:  "rt_sigreturn",
-	16:  "ioctl",
-	17:  "pread64",
-	18:  "pwrite64",
-	19:  "readv",
-	20:  "writev",
-	21:  "access",
-	22:  "pipe",
-	23:  "select",
-	24:  "sched_yield",
-	25:  "mremap",
-	26:  "msync",
-	27:  "mincore",
-	28:  "madvise",
-	29:  "shmget",
-	30:  "shmat",
-	31:  "shmctl",
-	32:  "dup",
-	33:  "dup2",
-	34:  "pause",
-	35:  "nanosleep",
-	36:  "getitimer",
-	37:  "alarm",
-	38:  "setitimer",
-	39:  "getpid",
-	40:  "sendfile",
-	41:  "socket",
-	42:  "connect",
-	43:  "accept",
-	44:  "sendto",
-	45:  "recvfrom",
-	46:  "sendmsg",
-	47:  "recvmsg",
-	48:  "shutdown",
-	49:  "bind",
-	50:  "listen",
-	51:  "getsockname",
-	52:  "getpeername",
-	53:  "socketpair",
-	54:  "setsockopt",
-	55:  "getsockopt",
-	56:  "clone",
-	57:  "fork",
-	58:  "vfork",
-	59:  "execve",
-	60:  "exit",
-	61:  "wait4",
-	62:  "kill",
-	63:  "uname",
-	64:  "semget",
-	65:  "semop",
-	66:  "semctl",
-	67:  "shmdt",
-	68:  "msgget",
-	69:  "msgsnd",
-	70:  "msgrcv",
-	71:  "msgctl",
-	72:  "fcntl",
-	73:  "flock",
-	74:  "fsync",
-	75:  "fdatasync",
-	76:  "truncate",
-	77:  "ftruncate",
-	78:  "getdents",
-	79:  "getcwd",
-	80:  "chdir",
-	81:  "fchdir",
-	82:  "rename",
-	83:  "mkdir",
-	84:  "rmdir",
-	85:  "creat",
-	86:  "link",
-	87:  "unlink",
-	88:  "symlink",
-	89:  "readlink",
-	90:  "chmod",
-	91:  "fchmod",
-	92:  "chown",
-	93:  "fchown",
-	94:  "lchown",
-	95:  "umask",
-	96:  "gettimeofday",
-	97:  "getrlimit",
-	98:  "getrusage",
-	99:  "sysinfo",
-	100: "times",
-	101: "ptrace",
-	102: "getuid",
-	103: "syslog",
-	104: "getgid",
-	105: "setuid",
-	106: "setgid",
-	107: "geteuid",
-	108: "getegid",
-	109: "setpgid",
-	110: "getppid",
-	111: "getpgrp",
-	112: "setsid",
-	113: "setreuid",
-	114: "setregid",
-	115: "getgroups",
-	116: "setgroups",
-	117: "setresuid",
-	118: "getresuid",
-	119: "setresgid",
-	120: "getresgid",
-	121: "getpgid",
-	122: "setfsuid",
-	123: "setfsgid",
-	124: "getsid",
-	125: "capget",
-	126: "capset",
-	127: "rt_sigpending",
-	128: "rt_sigtimedwait",
-	129: "rt_sigqueueinfo",
-	130: "rt_sigsuspend",
-	131: "sigaltstack",
-	132: "utime",
-	133: "mknod",
-	134: "uselib",
-	135: "personality",
-	136: "ustat",
-	137: "statfs",
-	138: "fstatfs",
-	139: "sysfs",
-	140: "getpriority",
-	141: "setpriority",
-	142: "sched_setparam",
-	143: "sched_getparam",
-	144: "sched_setscheduler",
-	145: "sched_getscheduler",
-	146: "sched_get_priority_max",
-	147: "sched_get_priority_min",
-	148: "sched_rr_get_interval",
-	149: "mlock",
-	150: "munlock",
-	151: "mlockall",
-	152: "munlockall",
-	153: "vhangup",
-	154: "modify_ldt",
-	155: "pivot_root",
-	156: "_sysctl",
-	157: "prctl",
-	158: "arch_prctl",
-	159: "adjtimex",
-	160: "setrlimit",
-	161: "chroot",
-	162: "sync",
-	163: "acct",
-	164: "settimeofday",
-	165: "mount",
-	166: "umount2",
-	167: "swapon",
-	168: "swapoff",
-	169: "reboot",
-	170: "sethostname",
-	171: "setdomainname",
-	172: "iopl",
-	173: "ioperm",
-	174: "create_module",
-	175: "init_module",
-	176: "delete_module",
-	177: "get_kernel_syms",
-	178: "query_module",
-	179: "quotactl",
-	180: "nfsservctl",
-	181: "getpmsg",
-	182: "putpmsg",
-	183: "afs_syscall",
-	184: "tuxcall",
-	185: "security",
-	186: "gettid",
-	187: "readahead",
-	188: "setxattr",
-	189: "lsetxattr",
-	190: "fsetxattr",
-	191: "getxattr",
-	192: "lgetxattr",
-	193: "fgetxattr",
-	194: "listxattr",
-	195: "llistxattr",
-	196: "flistxattr",
-	197: "removexattr",
-	198: "lremovexattr",
-	199: "fremovexattr",
-	200: "tkill",
-	201: "time",
-	202: "futex",
-	203: "sched_setaffinity",
-	204: "sched_getaffinity",
-	205: "set_thread_area",
-	206: "io_setup",
-	207: "io_destroy",
-	208: "io_getevents",
-	209: "io_submit",
-	210: "io_cancel",
-	211: "get_thread_area",
-	212: "lookup_dcookie",
-	213: "epoll_create",
-	214: "epoll_ctl_old",
-	215: "epoll_wait_old",
-	216: "remap_file_pages",
-	217: "getdents64",
-	218: "set_tid_address",
-	219: "restart_syscall",
-	220: "semtimedop",
-	221: "fadvise64",
-	222: "timer_create",
-	223: "timer_settime",
-	224: "timer_gettime",
-	225: "timer_getoverrun",
-	226: "timer_delete",
-	227: "clock_settime",
-	228: "clock_gettime",
-	229: "clock_getres",
-	230: "clock_nanosleep",
-	231: "exit_group",
-	232: "epoll_wait",
-	233: "epoll_ctl",
-	234: "tgkill",
-	235: "utimes",
-	236: "vserver",
-	237: "mbind",
-	238: "set_mempolicy",
-	239: "get_mempolicy",
-	240: "mq_open",
-	241: "mq_unlink",
-	242: "mq_timedsend",
-	243: "mq_timedreceive",
-	244: "mq_notify",
-	245: "mq_getsetattr",
-	246: "kexec_load",
-	247: "waitid",
-	248: "add_key",
-	249: "request_key",
-	250: "keyctl",
-	251: "ioprio_set",
-	252: "ioprio_get",
-	253: "inotify_init",
-	254: "inotify_add_watch",
-	255: "inotify_rm_watch",
-	256: "migrate_pages",
-	257: "openat",
-	258: "mkdirat",
-	259: "mknodat",
-	260: "fchownat",
-	261: "futimesat",
-	262: "newfstatat",
-	263: "unlinkat",
-	264: "renameat",
-	265: "linkat",
-	266: "symlinkat",
-	267: "readlinkat",
-	268: "fchmodat",
-	269: "faccessat",
-	270: "pselect6",
-	271: "ppoll",
-	272: "unshare",
-	273: "set_robust_list",
-	274: "get_robust_list",
-	275: "splice",
-	276: "tee",
-	277: "sync_file_range",
-	278: "vmsplice",
-	279: "move_pages",
-	280: "utimensat",
-	281: "epoll_pwait",
-	282: "signalfd",
-	283: "timerfd_create",
-	284: "eventfd",
-	285: "fallocate",
-	286: "timerfd_settime",
-	287: "timerfd_gettime",
-	288: "accept4",
-	289: "signalfd4",
-	290: "eventfd2",
-	291: "epoll_create1",
-	292: "dup3",
-	293: "pipe2",
-	294: "inotify_init1",
-	295: "preadv",
-	296: "pwritev",
-	297: "rt_tgsigqueueinfo",
-	298: "perf_event_open",
-	299: "recvmmsg",
-	300: "fanotify_init",
-	301: "fanotify_mark",
-	302: "prlimit64",
-	303: "name_to_handle_at",
-	304: "open_by_handle_at",
-	305: "clock_adjtime",
-	306: "syncfs",
-	307: "sendmmsg",
-	308: "setns",
-	309: "getcpu",
-	310: "process_vm_readv",
-	311: "process_vm_writev",
-	312: "kcmp",
-	313: "finit_module",
-	314: "sched_setattr",
-	315: "sched_getattr",
-	316: "renameat2",
-	317: "seccomp",
-	318: "getrandom",
-	319: "memfd_create",
-	320: "kexec_file_load",
-	321: "bpf",
-	322: "execveat",
-	323: "userfaultfd",
-	324: "membarrier",
-	325: "mlock2",
-	326: "copy_file_range",
-	327: "preadv2",
-	328: "pwritev2",
-	329: "pkey_mprotect",
-	330: "pkey_alloc",
-	331: "pkey_free",
-	332: "statx",
-	333: "io_pgetevents",
-	334: "rseq",
-	335: "uretprobe",
-	336: "uprobe",
-	424: "pidfd_send_signal",
-	425: "io_uring_setup",
-	426: "io_uring_enter",
-	427: "io_uring_register",
-	428: "open_tree",
-	429: "move_mount",
-	430: "fsopen",
-	431: "fsconfig",
-	432: "fsmount",
-	433: "fspick",
-	434: "pidfd_open",
-	435: "clone3",
-	436: "close_range",
-	437: "openat2",
-	438: "pidfd_getfd",
-	439: "faccessat2",
-	440: "process_madvise",
-	441: "epoll_pwait2",
-	442: "mount_setattr",
-	443: "quotactl_fd",
-	444: "landlock_create_ruleset",
-	445: "landlock_add_rule",
-	446: "landlock_restrict_self",
-	447: "memfd_secret",
-	448: "process_mrelease",
-	449: "futex_waitv",
-	450: "set_mempolicy_home_node",
-	451: "cachestat",
-	452: "fchmodat2",
-	453: "map_shadow_stack",
-	454: "futex_wake",
-	455: "futex_wait",
-	456: "futex_requeue",
-	457: "statmount",
-	458: "listmount",
-	459: "lsm_get_self_attr",
-	460: "lsm_set_self_attr",
-	461: "lsm_list_modules",
-	462: "mseal",
-	463: "setxattrat",
-	464: "getxattrat",
-	465: "listxattrat",
-	466: "removexattrat",
-	467: "open_tree_attr",
-	468: "file_getattr",
-	469: "file_setattr",
-	470: "listns",
-	471: "rseq_slice_yield",
-}
+// noNames are the numbers from 337 to 423, which only other architectures use.
+var noNames = slices.Repeat([]string{"-"}, 424-337)
+
+// The names in the order of their numbers, "-" where there is none.
+var syscallNames = slices.Concat(strings.Fields(`
+read write open close stat fstat lstat poll lseek mmap mprotect munmap brk rt_sigaction rt_sigprocmask
+rt_sigreturn ioctl pread64 pwrite64 readv writev access pipe select sched_yield mremap msync mincore madvise
+shmget shmat shmctl dup dup2 pause nanosleep getitimer alarm setitimer getpid sendfile socket connect accept
+sendto recvfrom sendmsg recvmsg shutdown bind listen getsockname getpeername socketpair setsockopt getsockopt
+clone fork vfork execve exit wait4 kill uname semget semop semctl shmdt msgget msgsnd msgrcv msgctl fcntl
+flock fsync fdatasync truncate ftruncate getdents getcwd chdir fchdir rename mkdir rmdir creat link unlink
+symlink readlink chmod fchmod chown fchown lchown umask gettimeofday getrlimit getrusage sysinfo times ptrace
+getuid syslog getgid setuid setgid geteuid getegid setpgid getppid getpgrp setsid setreuid setregid getgroups
+setgroups setresuid getresuid setresgid getresgid getpgid setfsuid setfsgid getsid capget capset rt_sigpending
+rt_sigtimedwait rt_sigqueueinfo rt_sigsuspend sigaltstack utime mknod uselib personality ustat statfs fstatfs
+sysfs getpriority setpriority sched_setparam sched_getparam sched_setscheduler sched_getscheduler
+sched_get_priority_max sched_get_priority_min sched_rr_get_interval mlock munlock mlockall munlockall vhangup
+modify_ldt pivot_root _sysctl prctl arch_prctl adjtimex setrlimit chroot sync acct settimeofday mount umount2
+swapon swapoff reboot sethostname setdomainname iopl ioperm create_module init_module delete_module
+get_kernel_syms query_module quotactl nfsservctl getpmsg putpmsg afs_syscall tuxcall security gettid readahead
+setxattr lsetxattr fsetxattr getxattr lgetxattr fgetxattr listxattr llistxattr flistxattr removexattr
+lremovexattr fremovexattr tkill time futex sched_setaffinity sched_getaffinity set_thread_area io_setup
+io_destroy io_getevents io_submit io_cancel get_thread_area lookup_dcookie epoll_create epoll_ctl_old
+epoll_wait_old remap_file_pages getdents64 set_tid_address restart_syscall semtimedop fadvise64 timer_create
+timer_settime timer_gettime timer_getoverrun timer_delete clock_settime clock_gettime clock_getres
+clock_nanosleep exit_group epoll_wait epoll_ctl tgkill utimes vserver mbind set_mempolicy get_mempolicy
+mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr kexec_load waitid add_key request_key
+keyctl ioprio_set ioprio_get inotify_init inotify_add_watch inotify_rm_watch migrate_pages openat mkdirat
+mknodat fchownat futimesat newfstatat unlinkat renameat linkat symlinkat readlinkat fchmodat faccessat
+pselect6 ppoll unshare set_robust_list get_robust_list splice tee sync_file_range vmsplice move_pages
+utimensat epoll_pwait signalfd timerfd_create eventfd fallocate timerfd_settime timerfd_gettime accept4
+signalfd4 eventfd2 epoll_create1 dup3 pipe2 inotify_init1 preadv pwritev rt_tgsigqueueinfo perf_event_open
+recvmmsg fanotify_init fanotify_mark prlimit64 name_to_handle_at open_by_handle_at clock_adjtime syncfs
+sendmmsg setns getcpu process_vm_readv process_vm_writev kcmp finit_module sched_setattr sched_getattr
+renameat2 seccomp getrandom memfd_create kexec_file_load bpf execveat userfaultfd membarrier mlock2
+copy_file_range preadv2 pwritev2 pkey_mprotect pkey_alloc pkey_free statx io_pgetevents rseq uretprobe uprobe
+`), noNames, strings.Fields(`
+pidfd_send_signal io_uring_setup io_uring_enter io_uring_register open_tree move_mount fsopen fsconfig fsmount
+fspick pidfd_open clone3 close_range openat2 pidfd_getfd faccessat2 process_madvise epoll_pwait2 mount_setattr
+quotactl_fd landlock_create_ruleset landlock_add_rule landlock_restrict_self memfd_secret process_mrelease
+futex_waitv set_mempolicy_home_node cachestat fchmodat2 map_shadow_stack futex_wake futex_wait futex_requeue
+statmount listmount lsm_get_self_attr lsm_set_self_attr lsm_list_modules mseal setxattrat getxattrat
+listxattrat removexattrat open_tree_attr file_getattr file_setattr listns rseq_slice_yield
+`))
+
+// The same for 32-bit code.
+var syscallNames32 = strings.Fields(`
+restart_syscall exit fork read write open close waitpid creat link unlink execve chdir time mknod chmod lchown
+break oldstat lseek getpid mount umount setuid getuid stime ptrace alarm oldfstat pause utime stty gtty access
+nice ftime sync kill rename mkdir rmdir dup pipe times prof brk setgid getgid signal geteuid getegid acct
+umount2 lock ioctl fcntl mpx setpgid ulimit oldolduname umask chroot ustat dup2 getppid getpgrp setsid
+sigaction sgetmask ssetmask setreuid setregid sigsuspend sigpending sethostname setrlimit getrlimit getrusage
+gettimeofday settimeofday getgroups setgroups select symlink oldlstat readlink uselib swapon reboot readdir
+mmap munmap truncate ftruncate fchmod fchown getpriority setpriority profil statfs fstatfs ioperm socketcall
+syslog setitimer getitimer stat lstat fstat olduname iopl vhangup idle vm86old wait4 swapoff sysinfo ipc fsync
+sigreturn clone setdomainname uname modify_ldt adjtimex mprotect sigprocmask create_module init_module
+delete_module get_kernel_syms quotactl getpgid fchdir bdflush sysfs personality afs_syscall setfsuid setfsgid
+_llseek getdents _newselect flock msync readv writev getsid fdatasync _sysctl mlock munlock mlockall
+munlockall sched_setparam sched_getparam sched_setscheduler sched_getscheduler sched_yield
+sched_get_priority_max sched_get_priority_min sched_rr_get_interval nanosleep mremap setresuid getresuid vm86
+query_module poll nfsservctl setresgid getresgid prctl rt_sigreturn rt_sigaction rt_sigprocmask rt_sigpending
+rt_sigtimedwait rt_sigqueueinfo rt_sigsuspend pread64 pwrite64 chown getcwd capget capset sigaltstack sendfile
+getpmsg putpmsg vfork ugetrlimit mmap2 truncate64 ftruncate64 stat64 lstat64 fstat64 lchown32 getuid32
+getgid32 geteuid32 getegid32 setreuid32 setregid32 getgroups32 setgroups32 fchown32 setresuid32 getresuid32
+setresgid32 getresgid32 chown32 setuid32 setgid32 setfsuid32 setfsgid32 pivot_root mincore madvise getdents64
+fcntl64 - - gettid readahead setxattr lsetxattr fsetxattr getxattr lgetxattr fgetxattr listxattr llistxattr
+flistxattr removexattr lremovexattr fremovexattr tkill sendfile64 futex sched_setaffinity sched_getaffinity
+set_thread_area get_thread_area io_setup io_destroy io_getevents io_submit io_cancel fadvise64 - exit_group
+lookup_dcookie epoll_create epoll_ctl epoll_wait remap_file_pages set_tid_address timer_create timer_settime
+timer_gettime timer_getoverrun timer_delete clock_settime clock_gettime clock_getres clock_nanosleep statfs64
+fstatfs64 tgkill utimes fadvise64_64 vserver mbind get_mempolicy set_mempolicy mq_open mq_unlink mq_timedsend
+mq_timedreceive mq_notify mq_getsetattr kexec_load waitid - add_key request_key keyctl ioprio_set ioprio_get
+inotify_init inotify_add_watch inotify_rm_watch migrate_pages openat mkdirat mknodat fchownat futimesat
+fstatat64 unlinkat renameat linkat symlinkat readlinkat fchmodat faccessat pselect6 ppoll unshare
+set_robust_list get_robust_list splice sync_file_range tee vmsplice move_pages getcpu epoll_pwait utimensat
+signalfd timerfd_create eventfd fallocate timerfd_settime timerfd_gettime signalfd4 eventfd2 epoll_create1
+dup3 pipe2 inotify_init1 preadv pwritev rt_tgsigqueueinfo perf_event_open recvmmsg fanotify_init fanotify_mark
+prlimit64 name_to_handle_at open_by_handle_at clock_adjtime syncfs sendmmsg setns process_vm_readv
+process_vm_writev kcmp finit_module sched_setattr sched_getattr renameat2 seccomp getrandom memfd_create bpf
+execveat socket socketpair bind connect listen accept4 getsockopt setsockopt getsockname getpeername sendto
+sendmsg recvfrom recvmsg shutdown userfaultfd membarrier mlock2 copy_file_range preadv2 pwritev2 pkey_mprotect
+pkey_alloc pkey_free statx arch_prctl io_pgetevents rseq - - - - - - semget semctl shmget shmctl shmat shmdt
+msgget msgsnd msgrcv msgctl clock_gettime64 clock_settime64 clock_adjtime64 clock_getres_time64
+clock_nanosleep_time64 timer_gettime64 timer_settime64 timerfd_gettime64 timerfd_settime64 utimensat_time64
+pselect6_time64 ppoll_time64 - io_pgetevents_time64 recvmmsg_time64 mq_timedsend_time64 mq_timedreceive_time64
+semtimedop_time64 rt_sigtimedwait_time64 futex_time64 sched_rr_get_interval_time64 pidfd_send_signal
+io_uring_setup io_uring_enter io_uring_register open_tree move_mount fsopen fsconfig fsmount fspick pidfd_open
+clone3 close_range openat2 pidfd_getfd faccessat2 process_madvise epoll_pwait2 mount_setattr quotactl_fd
+landlock_create_ruleset landlock_add_rule landlock_restrict_self memfd_secret process_mrelease futex_waitv
+set_mempolicy_home_node cachestat fchmodat2 map_shadow_stack futex_wake futex_wait futex_requeue statmount
+listmount lsm_get_self_attr lsm_set_self_attr lsm_list_modules mseal setxattrat getxattrat listxattrat
+removexattrat open_tree_attr file_getattr file_setattr listns rseq_slice_yield
+`)
