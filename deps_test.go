@@ -27,7 +27,8 @@ var rooms = map[string][]string{
 	"internal/procfs":    {unix},
 	"internal/mem":       {unix},
 	"internal/perfevent": {unix, "internal/ptrace"},
-	"internal/elfsym":    {},
+	"internal/cursor":    {},
+	"internal/elfsym":    {"internal/cursor"},
 	"internal/rtld":      {},
 	"internal/profile":   {},
 	"internal/ptest":     {},
@@ -37,7 +38,7 @@ var rooms = map[string][]string{
 	"internal/guard":     {"internal/ptrace"},
 	"pctl/notify":        {},
 	"pctl/bkpt":          {"internal/ptrace", "internal/x86"},
-	"internal/unwind":    {"internal/ptrace", "internal/x86", "internal/elfsym"},
+	"internal/unwind":    {"internal/ptrace", "internal/x86", "internal/elfsym", "internal/cursor"},
 
 	"pctl/handle": {"internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind"},
 

@@ -1,5 +1,7 @@
 package elfsym
 
+import "ptools/internal/cursor"
+
 // Constants of DWARF 5 (and of GNU's extensions to DWARF 4) by the names of
 // the standard, section 7.
 const (
@@ -114,29 +116,29 @@ func (t *abbrevTable) get(code uint64) *abbrev {
 // to that code.
 func readAbbrevs(v view, off, only uint64, u *unit) *abbrevTable {
 	for n := uint64(512); ; n *= 8 {
-		c := cursor{b: v.upTo(off, min(n, maxAbbrevBytes))}
+		c := cursor.Cursor{B: v.upTo(off, min(n, maxAbbrevBytes))}
 		t, ok := parseAbbrevs(&c, only, u)
 		if ok {
 			return t
 		}
-		if uint64(len(c.b)) < n || n >= maxAbbrevBytes {
+		if uint64(len(c.B)) < n || n >= maxAbbrevBytes {
 			return nil
 		}
 	}
 }
 
-func parseAbbrevs(c *cursor, only uint64, u *unit) (*abbrevTable, bool) {
+func parseAbbrevs(c *cursor.Cursor, only uint64, u *unit) (*abbrevTable, bool) {
 	t := &abbrevTable{dense: make([]abbrev, 1, 64)}
 	for n := 0; n < maxAbbrevs; n++ {
-		code := c.uleb()
+		code := c.Uleb()
 		if code == 0 {
-			return t, !c.bad
+			return t, !c.Bad
 		}
-		a := abbrev{tag: uint32(c.uleb()), children: c.u8() != 0}
-		for !c.bad {
-			at := abbrevAttr{name: uint32(c.uleb()), form: uint32(c.uleb())}
+		a := abbrev{tag: uint32(c.Uleb()), children: c.U8() != 0}
+		for !c.Bad {
+			at := abbrevAttr{name: uint32(c.Uleb()), form: uint32(c.Uleb())}
 			if at.form == formImplicitConst {
-				at.implicit = c.sleb()
+				at.implicit = c.Sleb()
 			}
 			if at.name == 0 && at.form == 0 {
 				break
@@ -150,7 +152,7 @@ func parseAbbrevs(c *cursor, only uint64, u *unit) (*abbrevTable, bool) {
 			a.wanted = a.wanted || at.name == atSibling
 			a.attrs = append(a.attrs, at)
 		}
-		if c.bad {
+		if c.Bad {
 			return nil, false
 		}
 		switch a.tag {

@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	lru "github.com/hashicorp/golang-lru/v2"
+
+	"ptools/internal/cursor"
 )
 
 // A dwarfFile finds lines and inlined calls in the debug sections of one file.
@@ -128,25 +130,25 @@ func sortRanges(rs []unitRange) []unitRange {
 // dropped is at address 0 there.
 func (d *dwarfFile) readAranges() []unitRange {
 	var rs []unitRange
-	c := cursor{b: d.arangeView.load(maxUnitBytes).mem}
-	for c.left() > 0 && len(rs) < maxUnitRanges {
-		start := c.off
-		n, offSize := c.length()
-		body := cursor{b: c.take(n)}
-		if c.bad {
+	c := cursor.Cursor{B: d.arangeView.load(maxUnitBytes).mem}
+	for c.Left() > 0 && len(rs) < maxUnitRanges {
+		start := c.Off
+		n, offSize := c.Length()
+		body := cursor.Cursor{B: c.Bytes(n)}
+		if c.Bad {
 			break
 		}
-		body.skip(2)
-		off := body.uint(offSize)
-		size := uint64(body.u8())
-		if body.u8() != 0 || size != 4 && size != 8 {
+		body.Skip(2)
+		off := body.Uint(offSize)
+		size := uint64(body.U8())
+		if body.U8() != 0 || size != 4 && size != 8 {
 			continue
 		}
-		head := c.off - n - start + body.off
-		body.skip((2*size - head%(2*size)) % (2 * size))
-		for !body.bad && len(rs) < maxUnitRanges {
-			addr, length := body.uint(size), body.uint(size)
-			if addr == 0 && length == 0 || body.bad {
+		head := c.Off - n - start + body.Off
+		body.Skip((2*size - head%(2*size)) % (2 * size))
+		for !body.Bad && len(rs) < maxUnitRanges {
+			addr, length := body.Uint(size), body.Uint(size)
+			if addr == 0 && length == 0 || body.Bad {
 				break
 			}
 			if _, ok := d.f.textEnd(addr); ok && addr+length > addr {

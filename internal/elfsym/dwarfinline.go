@@ -1,5 +1,7 @@
 package elfsym
 
+import "ptools/internal/cursor"
+
 // A unitTable is what is kept of a unit: its lines, and its functions with the
 // calls that were inlined into them.
 type unitTable struct {
@@ -59,7 +61,7 @@ func (t *unitTable) readNodes() {
 		return
 	}
 	var (
-		c      = cursor{b: data}
+		c      = cursor.Cursor{B: data}
 		e      die
 		parent [maxDepth]uint32 // innermost node by depth
 		depth  = 0
@@ -67,7 +69,7 @@ func (t *unitTable) readNodes() {
 		spans  []span
 	)
 	parent[0] = unowned
-	for c.left() > 0 && len(t.nodes) < maxNodes && len(claims) < maxClaims {
+	for c.Left() > 0 && len(t.nodes) < maxNodes && len(claims) < maxClaims {
 		a, more := u.peek(&c, abbrevs)
 		if a == nil {
 			if !more {
@@ -80,8 +82,8 @@ func (t *unitTable) readNodes() {
 		}
 		node := parent[depth]
 		if !a.wanted && a.fixed >= 0 {
-			c.uleb()
-			c.skip(uint64(a.fixed))
+			c.Uleb()
+			c.Skip(uint64(a.fixed))
 		} else if !u.entry(&c, u.entries, abbrevs, &e) {
 			break
 		} else if a.tag == tagSubprogram || a.tag == tagInlinedSubroutine {
@@ -91,8 +93,8 @@ func (t *unitTable) readNodes() {
 					claims = append(claims, claim{s.start, s.end, node})
 				}
 			}
-		} else if a.children && e.sibling > u.entries+c.off && e.sibling < u.end && skippable(a.tag) {
-			c.off = e.sibling - u.entries
+		} else if a.children && e.sibling > u.entries+c.Off && e.sibling < u.end && skippable(a.tag) {
+			c.Off = e.sibling - u.entries
 			continue
 		}
 		if a.children {
@@ -109,10 +111,10 @@ func (t *unitTable) readNodes() {
 // peek returns the layout of the entry under the cursor without moving it; at
 // the end of siblings nil, the cursor moved past the mark; on an error nil and
 // false.
-func (u *unit) peek(c *cursor, t *abbrevTable) (*abbrev, bool) {
+func (u *unit) peek(c *cursor.Cursor, t *abbrevTable) (*abbrev, bool) {
 	at := *c
-	code := at.uleb()
-	if at.bad {
+	code := at.Uleb()
+	if at.Bad {
 		return nil, false
 	}
 	if code == 0 {
@@ -194,8 +196,8 @@ func (u *unit) functionName(off uint64) string {
 			}
 		}
 		var e die
-		c := cursor{b: d.info.upTo(off, min(u.end-off, 2048))}
-		code := (&cursor{b: c.b}).uleb()
+		c := cursor.Cursor{B: d.info.upTo(off, min(u.end-off, 2048))}
+		code := (&cursor.Cursor{B: c.B}).Uleb()
 		t := readAbbrevs(d.abbrev, u.abbrevOff, code, u)
 		if code == 0 || t == nil || !u.entry(&c, off, t, &e) {
 			break

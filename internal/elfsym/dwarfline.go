@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"ptools/internal/cursor"
 )
 
 // A lineTable is the line program of one unit, run (DWARF 5, 6.2).
@@ -57,32 +59,32 @@ func (u *unit) readLines() *lineTable {
 	if !u.hasLines {
 		return t
 	}
-	head := cursor{b: u.d.line.upTo(u.stmtList, 12)}
-	n, offSize := head.length()
-	if head.bad || n > maxLineProgram {
+	head := cursor.Cursor{B: u.d.line.upTo(u.stmtList, 12)}
+	n, offSize := head.Length()
+	if head.Bad || n > maxLineProgram {
 		return t
 	}
-	c := cursor{b: u.d.line.upTo(u.stmtList+head.off, n)}
-	if uint64(len(c.b)) < n {
+	c := cursor.Cursor{B: u.d.line.upTo(u.stmtList+head.Off, n)}
+	if uint64(len(c.B)) < n {
 		return t
 	}
-	h := lineHeader{version: c.u16()}
+	h := lineHeader{version: c.U16()}
 	if h.version < 2 || h.version > 5 {
 		return t
 	}
 	if h.version == 5 {
-		c.skip(2) // sizes of addresses and segment selectors
+		c.Skip(2) // sizes of addresses and segment selectors
 	}
-	length := c.uint(offSize)
-	program := c.off + length
-	h.minInst = uint64(c.u8())
+	length := c.Uint(offSize)
+	program := c.Off + length
+	h.minInst = uint64(c.U8())
 	if h.version >= 4 {
-		c.skip(1) // operations per instruction, for VLIW machines
+		c.Skip(1) // operations per instruction, for VLIW machines
 	}
-	c.skip(1) // whether rows are statements by default
-	h.lineBase, h.lineRange, h.opcodeBase = int64(int8(c.u8())), uint64(c.u8()), c.u8()
-	h.operands = c.take(uint64(max(h.opcodeBase, 1) - 1))
-	if c.bad || h.lineRange == 0 || program > uint64(len(c.b)) {
+	c.Skip(1) // whether rows are statements by default
+	h.lineBase, h.lineRange, h.opcodeBase = int64(int8(c.U8())), uint64(c.U8()), c.U8()
+	h.operands = c.Bytes(uint64(max(h.opcodeBase, 1) - 1))
+	if c.Bad || h.lineRange == 0 || program > uint64(len(c.B)) {
 		return t
 	}
 	if h.version == 5 {
@@ -90,7 +92,7 @@ func (u *unit) readLines() *lineTable {
 	} else {
 		u.lineFiles(&c, t)
 	}
-	run := cursor{b: c.b, off: program}
+	run := cursor.Cursor{B: c.B, Off: program}
 	h.run(&run, u, t)
 	slices.SortFunc(t.seqs, func(a, b lineSeq) int { return cmp.Compare(a.start, b.start) })
 	t.rows = slices.Clip(t.rows)
@@ -99,24 +101,24 @@ func (u *unit) readLines() *lineTable {
 
 // lineFiles reads the directories and files of DWARF 2 to 4. Directory 0 is
 // the compilation's, file numbers start at 1.
-func (u *unit) lineFiles(c *cursor, t *lineTable) {
+func (u *unit) lineFiles(c *cursor.Cursor, t *lineTable) {
 	t.first = 1
 	t.dirs = append(t.dirs, u.compDir)
-	for !c.bad && len(t.dirs) < maxLineFiles {
-		s := c.cstring()
+	for !c.Bad && len(t.dirs) < maxLineFiles {
+		s := c.CString(maxName)
 		if s == "" {
 			break
 		}
 		t.dirs = append(t.dirs, s)
 	}
-	for !c.bad && len(t.files) < maxLineFiles {
-		s := c.cstring()
+	for !c.Bad && len(t.files) < maxLineFiles {
+		s := c.CString(maxName)
 		if s == "" {
 			break
 		}
-		t.files = append(t.files, lineFile{s, c.uleb()})
-		c.uleb() // time of modification
-		c.uleb() // size
+		t.files = append(t.files, lineFile{s, c.Uleb()})
+		c.Uleb() // time of modification
+		c.Uleb() // size
 	}
 	t.named = make([]string, len(t.files))
 }
@@ -128,7 +130,7 @@ const (
 
 // lineFiles5 reads those of DWARF 5: two tables that say what their columns
 // are.
-func (u *unit) lineFiles5(c *cursor, offSize uint64, t *lineTable) {
+func (u *unit) lineFiles5(c *cursor.Cursor, offSize uint64, t *lineTable) {
 	at := *u
 	at.offSize = offSize
 	at.lineTable(c, func(f lineFile) { t.dirs = append(t.dirs, f.name) })
@@ -136,20 +138,20 @@ func (u *unit) lineFiles5(c *cursor, offSize uint64, t *lineTable) {
 	t.named = make([]string, len(t.files))
 }
 
-func (u *unit) lineTable(c *cursor, add func(f lineFile)) {
+func (u *unit) lineTable(c *cursor.Cursor, add func(f lineFile)) {
 	var columns [16][2]uint64
-	n := int(c.u8())
+	n := int(c.U8())
 	if n > len(columns) {
-		c.bad = true
+		c.Bad = true
 	}
-	for i := 0; i < n && !c.bad; i++ {
-		columns[i] = [2]uint64{c.uleb(), c.uleb()}
+	for i := 0; i < n && !c.Bad; i++ {
+		columns[i] = [2]uint64{c.Uleb(), c.Uleb()}
 	}
-	rows := c.uleb()
+	rows := c.Uleb()
 	if n == 0 {
 		return
 	}
-	for i := uint64(0); i < rows && i < maxLineFiles && !c.bad; i++ {
+	for i := uint64(0); i < rows && i < maxLineFiles && !c.Bad; i++ {
 		var f lineFile
 		for _, col := range columns[:n] {
 			v := u.attr(c, uint32(col[1]), 0)
@@ -160,7 +162,7 @@ func (u *unit) lineTable(c *cursor, add func(f lineFile)) {
 				f.dir = v.v
 			}
 		}
-		if !c.bad {
+		if !c.Bad {
 			add(f)
 		}
 	}

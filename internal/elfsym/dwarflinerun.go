@@ -1,6 +1,10 @@
 package elfsym
 
-import "slices"
+import (
+	"slices"
+
+	"ptools/internal/cursor"
+)
 
 // Standard and extended opcodes of line programs.
 const (
@@ -23,10 +27,10 @@ type lineState struct {
 }
 
 // run runs the program and fills t with rows.
-func (h *lineHeader) run(c *cursor, u *unit, t *lineTable) {
+func (h *lineHeader) run(c *cursor.Cursor, u *unit, t *lineTable) {
 	s := lineState{file: 1, line: 1}
-	for c.left() > 0 && !c.bad && len(t.rows) < maxLineRows {
-		op := c.u8()
+	for c.Left() > 0 && !c.Bad && len(t.rows) < maxLineRows {
+		op := c.U8()
 		if op >= h.opcodeBase {
 			adjusted := uint64(op - h.opcodeBase)
 			s.addr += adjusted / h.lineRange * h.minInst
@@ -40,34 +44,34 @@ func (h *lineHeader) run(c *cursor, u *unit, t *lineTable) {
 		case lnsCopy:
 			s.row(t)
 		case lnsAdvancePC:
-			s.addr += c.uleb() * h.minInst
+			s.addr += c.Uleb() * h.minInst
 		case lnsAdvanceLine:
-			s.line += uint64(c.sleb())
+			s.line += uint64(c.Sleb())
 		case lnsSetFile:
-			s.file = c.uleb()
+			s.file = c.Uleb()
 		case lnsConstAddPC:
 			s.addr += uint64(255-h.opcodeBase) / h.lineRange * h.minInst
 		case lnsFixedAdvancePC:
-			s.addr += uint64(c.u16())
+			s.addr += uint64(c.U16())
 		default:
 			// Flags and columns; what is unknown says how long it is.
 			for range h.operands[op-1] {
-				c.uleb()
+				c.Uleb()
 			}
 		}
 	}
 	t.rows = t.rows[:s.from] // a sequence that did not end
 }
 
-func (h *lineHeader) extended(c *cursor, u *unit, t *lineTable, s *lineState) {
-	n := c.uleb()
-	body := cursor{b: c.take(n)}
-	switch body.u8() {
+func (h *lineHeader) extended(c *cursor.Cursor, u *unit, t *lineTable, s *lineState) {
+	n := c.Uleb()
+	body := cursor.Cursor{B: c.Bytes(n)}
+	switch body.U8() {
 	case lneEndSequence:
 		s.end(u, t)
 	case lneSetAddress:
-		if size := body.left(); size == 4 || size == 8 {
-			s.addr = body.uint(size)
+		if size := body.Left(); size == 4 || size == 8 {
+			s.addr = body.Uint(size)
 		}
 	}
 }

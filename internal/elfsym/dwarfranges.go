@@ -1,5 +1,7 @@
 package elfsym
 
+import "ptools/internal/cursor"
+
 // maxRanges bounds the entries of range lists that are read for one question.
 const maxRanges = 1 << 22
 
@@ -24,9 +26,9 @@ func (u *unit) spans(e *die, buf []span) []span {
 		if e.ranges.v >= maxLoad {
 			return buf
 		}
-		c := cursor{b: u.d.rnglists.upTo(u.rnglistsBase+e.ranges.v*u.offSize, u.offSize)}
-		off := c.uint(u.offSize)
-		if c.bad {
+		c := cursor.Cursor{B: u.d.rnglists.upTo(u.rnglistsBase+e.ranges.v*u.offSize, u.offSize)}
+		off := c.Uint(u.offSize)
+		if c.Bad {
 			return buf
 		}
 		return u.newRanges(u.rnglistsBase+off, buf)
@@ -39,15 +41,15 @@ func (u *unit) spans(e *die, buf []span) []span {
 func (u *unit) oldRanges(off uint64, buf []span) []span {
 	base, largest := u.lowPC, uint64(1)<<(8*u.addrSize-1)*2-1
 	v := u.d.ranges
-	var c cursor
+	var c cursor.Cursor
 	for ; u.d.steps < maxRanges; u.d.steps++ {
-		if c.left() < 2*u.addrSize {
-			c = cursor{b: v.upTo(off, 512)}
+		if c.Left() < 2*u.addrSize {
+			c = cursor.Cursor{B: v.upTo(off, 512)}
 		}
-		a, b := c.uint(u.addrSize), c.uint(u.addrSize)
+		a, b := c.Uint(u.addrSize), c.Uint(u.addrSize)
 		off += 2 * u.addrSize
 		switch {
-		case c.bad || a == 0 && b == 0:
+		case c.Bad || a == 0 && b == 0:
 			return buf
 		case a == largest:
 			base = b
@@ -73,41 +75,41 @@ const (
 func (u *unit) newRanges(off uint64, buf []span) []span {
 	const longest = 1 + 2*10 // bytes of an entry
 	base := u.lowPC
-	c := cursor{b: u.d.rnglists.upTo(off, 512)}
+	c := cursor.Cursor{B: u.d.rnglists.upTo(off, 512)}
 	indexed := func(i uint64) uint64 {
 		a, ok := u.address(value{form: formAddrx, v: i})
-		c.bad = c.bad || !ok
+		c.Bad = c.Bad || !ok
 		return a
 	}
 	for ; u.d.steps < maxRanges; u.d.steps++ {
-		if c.left() < longest {
-			off += c.off
-			c = cursor{b: u.d.rnglists.upTo(off, 512)}
+		if c.Left() < longest {
+			off += c.Off
+			c = cursor.Cursor{B: u.d.rnglists.upTo(off, 512)}
 		}
 		var s span
-		switch kind := c.u8(); kind {
+		switch kind := c.U8(); kind {
 		case rleBaseAddressx:
-			base = indexed(c.uleb())
+			base = indexed(c.Uleb())
 			continue
 		case rleBaseAddress:
-			base = c.uint(u.addrSize)
+			base = c.Uint(u.addrSize)
 			continue
 		case rleStartxEndx:
-			s.start, s.end = indexed(c.uleb()), indexed(c.uleb())
+			s.start, s.end = indexed(c.Uleb()), indexed(c.Uleb())
 		case rleStartxLength:
-			s.start = indexed(c.uleb())
-			s.end = s.start + c.uleb()
+			s.start = indexed(c.Uleb())
+			s.end = s.start + c.Uleb()
 		case rleOffsetPair:
-			s.start, s.end = base+c.uleb(), base+c.uleb()
+			s.start, s.end = base+c.Uleb(), base+c.Uleb()
 		case rleStartEnd:
-			s.start, s.end = c.uint(u.addrSize), c.uint(u.addrSize)
+			s.start, s.end = c.Uint(u.addrSize), c.Uint(u.addrSize)
 		case rleStartLength:
-			s.start = c.uint(u.addrSize)
-			s.end = s.start + c.uleb()
+			s.start = c.Uint(u.addrSize)
+			s.end = s.start + c.Uleb()
 		default: // rleEndOfList, or unknown
 			return buf
 		}
-		if c.bad {
+		if c.Bad {
 			return buf
 		}
 		if s.start < s.end {

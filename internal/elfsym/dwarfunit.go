@@ -1,5 +1,7 @@
 package elfsym
 
+import "ptools/internal/cursor"
+
 // A unit is one unit of .debug_info.
 type unit struct {
 	d         *dwarfFile
@@ -30,34 +32,34 @@ const (
 
 // unitAt reads the header of the unit at off.
 func (d *dwarfFile) unitAt(off uint64) (*unit, bool) {
-	c := cursor{b: d.info.upTo(off, 48)}
-	n, offSize := c.length()
+	c := cursor.Cursor{B: d.info.upTo(off, 48)}
+	n, offSize := c.Length()
 	u := &unit{d: d, off: off, offSize: offSize}
-	start := c.off
-	if c.bad || n > d.info.size-off-start {
+	start := c.Off
+	if c.Bad || n > d.info.size-off-start {
 		return nil, false
 	}
 	u.end = off + start + n
-	u.version = c.u16()
+	u.version = c.U16()
 	switch {
 	case u.version < 2 || u.version > 5:
 		return u, false
 	case u.version == 5:
-		kind := c.u8()
-		u.addrSize = uint64(c.u8())
-		u.abbrevOff = c.uint(offSize)
+		kind := c.U8()
+		u.addrSize = uint64(c.U8())
+		u.abbrevOff = c.Uint(offSize)
 		switch kind {
 		case unitSkeleton, unitSplitCompile:
-			c.skip(8)
+			c.Skip(8)
 		case unitType, unitSplitType:
-			c.skip(8 + offSize)
+			c.Skip(8 + offSize)
 		}
 	default:
-		u.abbrevOff = c.uint(offSize)
-		u.addrSize = uint64(c.u8())
+		u.abbrevOff = c.Uint(offSize)
+		u.addrSize = uint64(c.U8())
 	}
-	u.entries = off + c.off
-	return u, !c.bad && (u.addrSize == 4 || u.addrSize == 8) && u.entries <= u.end
+	u.entries = off + c.Off
+	return u, !c.Bad && (u.addrSize == 4 || u.addrSize == 8) && u.entries <= u.end
 }
 
 // value is what an attribute says. Strings are kept as where they are.
@@ -88,15 +90,15 @@ type die struct {
 
 // entry reads the entry under the cursor, whose data begin at the offset base
 // of .debug_info. It returns false at the end of the siblings and on an error.
-func (u *unit) entry(c *cursor, base uint64, t *abbrevTable, e *die) bool {
-	*e = die{off: base + c.off}
-	code := c.uleb()
-	if code == 0 || c.bad {
+func (u *unit) entry(c *cursor.Cursor, base uint64, t *abbrevTable, e *die) bool {
+	*e = die{off: base + c.Off}
+	code := c.Uleb()
+	if code == 0 || c.Bad {
 		return false
 	}
 	e.abbrev = t.get(code)
 	if e.abbrev == nil {
-		c.bad = true
+		c.Bad = true
 		return false
 	}
 	for i := range e.abbrev.attrs {
@@ -133,47 +135,47 @@ func (u *unit) entry(c *cursor, base uint64, t *abbrevTable, e *die) bool {
 			e.rnglists = v
 		}
 	}
-	return !c.bad
+	return !c.Bad
 }
 
 // attr reads one attribute.
-func (u *unit) attr(c *cursor, form uint32, implicit int64) value {
+func (u *unit) attr(c *cursor.Cursor, form uint32, implicit int64) value {
 	if form == formIndirect {
-		form = uint32(c.uleb())
+		form = uint32(c.Uleb())
 		if form == formIndirect || form == formImplicitConst {
-			c.bad = true
+			c.Bad = true
 			return value{}
 		}
 	}
 	v := value{form: form}
 	switch form {
 	case formUdata, formRefUdata, formStrx, formAddrx, formLoclistx, formRnglistx, formGNUAddrIndex, formGNUStrIndex:
-		v.v = c.uleb()
+		v.v = c.Uleb()
 	case formSdata:
-		v.v = uint64(c.sleb())
+		v.v = uint64(c.Sleb())
 	case formImplicitConst:
 		v.v = uint64(implicit)
 	case formFlagPresent:
 		v.v = 1
 	case formString:
-		v.text = c.cstring()
+		v.text = c.CString(maxName)
 	case formBlock1:
-		c.skip(uint64(c.u8()))
+		c.Skip(uint64(c.U8()))
 	case formBlock2:
-		c.skip(uint64(c.u16()))
+		c.Skip(uint64(c.U16()))
 	case formBlock4:
-		c.skip(uint64(c.u32()))
+		c.Skip(uint64(c.U32()))
 	case formBlock, formExprloc:
-		c.skip(c.uleb())
+		c.Skip(c.Uleb())
 	case formData16:
-		c.skip(16)
+		c.Skip(16)
 	default:
 		n := u.formSize(form)
 		if n < 0 {
-			c.bad = true
+			c.Bad = true
 			return value{}
 		}
-		v.v = c.uint(uint64(n))
+		v.v = c.Uint(uint64(n))
 	}
 	return v
 }
@@ -196,8 +198,8 @@ func (u *unit) reference(v value) uint64 {
 func (u *unit) readRoot() (die, bool) {
 	var e die
 	n := min(u.end-u.entries, 1024)
-	c := cursor{b: u.d.info.upTo(u.entries, n)}
-	code := (&cursor{b: c.b}).uleb()
+	c := cursor.Cursor{B: u.d.info.upTo(u.entries, n)}
+	code := (&cursor.Cursor{B: c.B}).Uleb()
 	t := readAbbrevs(u.d.abbrev, u.abbrevOff, code, u)
 	if code == 0 || t == nil || !u.entry(&c, u.entries, t, &e) {
 		return e, false
@@ -228,8 +230,8 @@ func (u *unit) str(v value) string {
 		s, _ = u.d.lineStr.cstring(v.v)
 	case formStrx, formStrx1, formStrx2, formStrx3, formStrx4, formGNUStrIndex:
 		if v.v < maxLoad {
-			b := cursor{b: u.d.strOffs.upTo(u.strOffsets+v.v*u.offSize, u.offSize)}
-			if off := b.uint(u.offSize); !b.bad {
+			b := cursor.Cursor{B: u.d.strOffs.upTo(u.strOffsets+v.v*u.offSize, u.offSize)}
+			if off := b.Uint(u.offSize); !b.Bad {
 				s, _ = u.d.str.cstring(off)
 			}
 		}
@@ -244,9 +246,9 @@ func (u *unit) address(v value) (uint64, bool) {
 		return v.v, true
 	case formAddrx, formAddrx1, formAddrx2, formAddrx3, formAddrx4, formGNUAddrIndex:
 		if v.v < maxLoad {
-			b := cursor{b: u.d.addr.upTo(u.addrBase+v.v*u.addrSize, u.addrSize)}
-			a := b.uint(u.addrSize)
-			return a, !b.bad
+			b := cursor.Cursor{B: u.d.addr.upTo(u.addrBase+v.v*u.addrSize, u.addrSize)}
+			a := b.Uint(u.addrSize)
+			return a, !b.Bad
 		}
 	}
 	return 0, false

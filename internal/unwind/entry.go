@@ -3,6 +3,9 @@ package unwind
 import (
 	"errors"
 	"fmt"
+	"math"
+
+	"ptools/internal/cursor"
 )
 
 // A section is the bytes of .eh_frame or .debug_frame, and where they are.
@@ -43,8 +46,7 @@ var (
 type entry struct {
 	isCIE  bool
 	cieOff int64 // of an FDE: where its CIE is in the section
-	body   cursor
-	wide   bool  // 64-bit DWARF
+	body   cursor.Cursor
 	next   int64 // offset of the entry after this one
 }
 
@@ -53,39 +55,28 @@ func (s *section) entryAt(off int64) (entry, error) {
 	if off < 0 || off >= int64(len(s.data)) {
 		return entry{}, errCorrupt
 	}
-	c := cursor{data: s.data, off: int(off), addr: s.addr}
+	c := cursor.Cursor{B: s.data, Off: uint64(off), Addr: s.addr}
 	var e entry
-	n := uint64(c.u32())
-	if n == 0xffffffff {
-		e.wide = true
-		n = c.u64()
+	n, offsetSize := c.Length()
+	if n == 0 && !c.Bad {
+		return entry{next: int64(c.Off)}, errTerminator
 	}
-	if n == 0 && !c.bad {
-		return entry{next: int64(c.off)}, errTerminator
-	}
-	if c.bad || n > uint64(c.rest()) {
+	if c.Bad || n > c.Left() {
 		return entry{}, errCorrupt
 	}
-	e.next = int64(c.off) + int64(n)
-	c.data = c.data[:e.next]
+	e.next = int64(c.Off) + int64(n)
+	c.B = c.B[:e.next]
 
 	// The id of an .eh_frame entry has 4 bytes also where the length has 12.
-	at := int64(c.off)
-	switch {
-	case s.eh:
-		id := c.u32()
-		e.isCIE = id == 0
-		e.cieOff = at - int64(id)
-	case e.wide:
-		id := c.u64()
-		e.isCIE = id == ^uint64(0)
-		e.cieOff = int64(id)
-	default:
-		id := c.u32()
-		e.isCIE = id == 0xffffffff
-		e.cieOff = int64(id)
+	at := int64(c.Off)
+	if s.eh {
+		id := c.U32()
+		e.isCIE, e.cieOff = id == 0, at-int64(id)
+	} else {
+		id := c.Uint(offsetSize)
+		e.isCIE, e.cieOff = id == uint64(1)<<(8*offsetSize)-1, int64(id)
 	}
-	if c.bad {
+	if c.Bad {
 		return entry{next: e.next}, errCorrupt
 	}
 	e.body = c
@@ -103,13 +94,13 @@ func (s *section) cieAt(off int64) (*cie, error) {
 	}
 	c := e.body
 	ci := &cie{fdeEnc: encAbsptr, addrSize: 8}
-	version := c.u8()
-	augmentation := c.str()
+	version := c.U8()
+	augmentation := c.CString(math.MaxInt)
 	switch version {
 	case 1, 3:
 	case 4:
-		ci.addrSize = c.u8()
-		if segment := c.u8(); segment != 0 {
+		ci.addrSize = c.U8()
+		if segment := c.U8(); segment != 0 {
 			return nil, errors.New("segmented addresses")
 		}
 	default:
@@ -122,62 +113,62 @@ func (s *section) cieAt(off int64) (*cie, error) {
 		ci.fdeEnc = encUdata4
 	}
 	if len(augmentation) >= 2 && augmentation[:2] == "eh" {
-		c.u64() // exception table of gcc 2
+		c.U64() // exception table of gcc 2
 		augmentation = augmentation[2:]
 	}
-	ci.codeAlign = c.uleb()
-	ci.dataAlign = c.sleb()
+	ci.codeAlign = c.Uleb()
+	ci.dataAlign = c.Sleb()
 	if version == 1 {
-		ci.ra = uint64(c.u8())
+		ci.ra = uint64(c.U8())
 	} else {
-		ci.ra = c.uleb()
+		ci.ra = c.Uleb()
 	}
 	if err := ci.augment(&c, augmentation, s.base); err != nil {
 		return nil, err
 	}
-	if c.bad {
+	if c.Bad {
 		return nil, errCorrupt
 	}
-	ci.program = c.data[c.off:]
+	ci.program = c.Rest()
 	return ci, nil
 }
 
 // augment reads the augmentation data of a CIE, and leaves c at its instructions.
-func (ci *cie) augment(c *cursor, letters string, b bases) error {
+func (ci *cie) augment(c *cursor.Cursor, letters string, b bases) error {
 	if letters == "" {
 		return nil
 	}
-	end := -1
+	end := uint64(0) // 0: not known
 	if letters[0] == 'z' {
 		ci.augmented = true
-		n := c.uleb()
-		if c.bad || n > uint64(c.rest()) {
+		n := c.Uleb()
+		if c.Bad || n > c.Left() {
 			return errCorrupt
 		}
-		end = c.off + int(n)
+		end = c.Off + n
 		letters = letters[1:]
 	}
 	for _, l := range letters {
 		switch l {
 		case 'R':
-			ci.fdeEnc = c.u8()
+			ci.fdeEnc = c.U8()
 		case 'P':
-			c.pointer(c.u8(), b)
+			pointer(c, c.U8(), b)
 		case 'L':
-			c.u8()
+			c.U8()
 		case 'S':
 			ci.signal = true
 		case 'B', 'G': // AArch64 only, without data
 		default:
-			if end < 0 {
+			if end == 0 {
 				return fmt.Errorf("augmentation %q", letters)
 			}
-			c.off = end // what follows is unknown, but its length is not
+			c.Off = end // what follows is unknown, but its length is not
 			return nil
 		}
 	}
-	if end >= 0 {
-		c.off = end
+	if end > 0 {
+		c.Off = end
 	}
 	return nil
 }
@@ -205,15 +196,15 @@ func (s *section) fde(e entry, cies func(off int64) (*cie, error)) (fde, error) 
 	if ci.fdeEnc == encOmit || ci.fdeEnc&encIndirect != 0 {
 		return fde{}, errCorrupt
 	}
-	f.start = c.pointer(ci.fdeEnc, s.base)
-	f.end = f.start + c.value(ci.fdeEnc)
+	f.start = pointer(&c, ci.fdeEnc, s.base)
+	f.end = f.start + value(&c, ci.fdeEnc)
 	if ci.augmented {
-		c.bytes(c.uleb())
+		c.Bytes(c.Uleb())
 	}
-	if c.bad || f.end < f.start {
+	if c.Bad || f.end < f.start {
 		return fde{}, errCorrupt
 	}
-	f.addr = c.pos()
-	f.program = c.data[c.off:]
+	f.addr = c.Pos()
+	f.program = c.Rest()
 	return f, nil
 }

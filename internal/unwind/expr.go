@@ -1,5 +1,7 @@
 package unwind
 
+import "ptools/internal/cursor"
+
 // DWARF expression operations (DWARF 5, section 7.7.1) that can occur in call frame
 // information: section 6.4.2 leaves out those that need a frame, a CFA or an entry.
 const (
@@ -107,15 +109,15 @@ func (e *evaluator) eval(expr []byte, m machine, bias uint64, cfa *uint64) (uint
 	if cfa != nil {
 		e.push(*cfa)
 	}
-	c := cursor{data: expr}
-	for steps := 0; c.rest() > 0; steps++ {
+	c := cursor.Cursor{B: expr}
+	for steps := 0; c.Left() > 0; steps++ {
 		if steps == maxExprSteps {
 			return 0, BadRule
 		}
 		if end := e.step(&c, m, bias); end != 0 {
 			return 0, end
 		}
-		if e.bad || c.bad {
+		if e.bad || c.Bad {
 			return 0, BadRule
 		}
 	}
@@ -127,14 +129,14 @@ func (e *evaluator) eval(expr []byte, m machine, bias uint64, cfa *uint64) (uint
 }
 
 // step executes one operation.
-func (e *evaluator) step(c *cursor, m machine, bias uint64) End {
-	op := c.u8()
+func (e *evaluator) step(c *cursor.Cursor, m machine, bias uint64) End {
+	op := c.U8()
 	switch {
 	case op >= opLit0 && op <= opLit31:
 		e.push(uint64(op - opLit0))
 		return 0
 	case op >= opBreg0 && op <= opBreg31:
-		return e.breg(uint64(op-opBreg0), c.sleb(), m)
+		return e.breg(uint64(op-opBreg0), c.Sleb(), m)
 	case op >= opConst1u && op <= opConsts:
 		e.push(constant(op, c))
 		return 0
@@ -147,16 +149,16 @@ func (e *evaluator) step(c *cursor, m machine, bias uint64) End {
 	}
 	switch op {
 	case opAddr:
-		e.push(c.u64() + bias)
+		e.push(c.U64() + bias)
 	case opDeref, opDerefSize:
 		size := uint8(8)
 		if op == opDerefSize {
-			size = c.u8()
+			size = c.U8()
 		}
 		return e.deref(size, m)
 	case opBregx:
-		reg := c.uleb()
-		return e.breg(reg, c.sleb(), m)
+		reg := c.Uleb()
+		return e.breg(reg, c.Sleb(), m)
 	case opDup:
 		e.push(e.pick(0))
 	case opDrop:
@@ -164,7 +166,7 @@ func (e *evaluator) step(c *cursor, m machine, bias uint64) End {
 	case opOver:
 		e.push(e.pick(1))
 	case opPick:
-		e.push(e.pick(int(c.u8())))
+		e.push(e.pick(int(c.U8())))
 	case opSwap:
 		a, b := e.pop(), e.pop()
 		e.push(a)
@@ -175,7 +177,7 @@ func (e *evaluator) step(c *cursor, m machine, bias uint64) End {
 		e.push(d)
 		e.push(b)
 	case opSkip, opBra:
-		by := int(int16(c.u16()))
+		by := int(int16(c.U16()))
 		if op == opSkip || e.pop() != 0 {
 			e.jump(c, by)
 		}
@@ -186,13 +188,13 @@ func (e *evaluator) step(c *cursor, m machine, bias uint64) End {
 	return 0
 }
 
-func (e *evaluator) jump(c *cursor, by int) {
-	to := c.off + by
-	if to < 0 || to > len(c.data) {
+func (e *evaluator) jump(c *cursor.Cursor, by int) {
+	to := int(c.Off) + by
+	if to < 0 || to > len(c.B) {
 		e.bad = true
 		return
 	}
-	c.off = to
+	c.Off = uint64(to)
 }
 
 func (e *evaluator) breg(reg uint64, off int64, m machine) End {
@@ -236,30 +238,30 @@ func (e *evaluator) deref(size uint8, m machine) End {
 }
 
 // constant reads the operand of the operations that push one.
-func constant(op uint8, c *cursor) uint64 {
+func constant(op uint8, c *cursor.Cursor) uint64 {
 	switch op {
 	case opConst1u:
-		return uint64(c.u8())
+		return uint64(c.U8())
 	case opConst1s:
-		return uint64(int8(c.u8()))
+		return uint64(int8(c.U8()))
 	case opConst2u:
-		return uint64(c.u16())
+		return uint64(c.U16())
 	case opConst2s:
-		return uint64(int16(c.u16()))
+		return uint64(int16(c.U16()))
 	case opConst4u:
-		return uint64(c.u32())
+		return uint64(c.U32())
 	case opConst4s:
-		return uint64(int32(c.u32()))
+		return uint64(int32(c.U32()))
 	case opConst8u, opConst8s:
-		return c.u64()
+		return c.U64()
 	case opConstu:
-		return c.uleb()
+		return c.Uleb()
 	}
-	return uint64(c.sleb())
+	return uint64(c.Sleb())
 }
 
 // arithmetic executes the operations from OpAbs to OpXor.
-func (e *evaluator) arithmetic(op uint8, c *cursor) {
+func (e *evaluator) arithmetic(op uint8, c *cursor.Cursor) {
 	b := e.pop()
 	switch op {
 	case opAbs:
@@ -275,7 +277,7 @@ func (e *evaluator) arithmetic(op uint8, c *cursor) {
 		e.push(^b)
 		return
 	case opPlusUconst:
-		e.push(b + c.uleb())
+		e.push(b + c.Uleb())
 		return
 	}
 	a := e.pop()

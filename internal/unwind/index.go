@@ -3,6 +3,8 @@ package unwind
 import (
 	"encoding/binary"
 	"sort"
+
+	"ptools/internal/cursor"
 )
 
 // An index finds the FDE that may cover an address. The FDE itself says whether it
@@ -29,31 +31,31 @@ type searchTable struct {
 // newSearchTable reads the header of .eh_frame_hdr. It returns nil for a header
 // without a table, or with one in a form that cannot be searched.
 func newSearchTable(addr uint64, data []byte, frame uint64) *searchTable {
-	c := cursor{data: data, addr: addr}
-	version, ptrEnc, countEnc, enc := c.u8(), c.u8(), c.u8(), c.u8()
-	if c.bad || version != 1 || countEnc == encOmit || enc == encOmit {
+	c := cursor.Cursor{B: data, Addr: addr}
+	version, ptrEnc, countEnc, enc := c.U8(), c.U8(), c.U8(), c.U8()
+	if c.Bad || version != 1 || countEnc == encOmit || enc == encOmit {
 		return nil
 	}
 	b := bases{data: addr}
-	c.pointer(ptrEnc, b)
-	count := c.pointer(countEnc, b)
+	pointer(&c, ptrEnc, b)
+	count := pointer(&c, countEnc, b)
 	t := &searchTable{enc: enc, size: encodedSize(enc), frame: frame}
 	switch {
-	case c.bad || t.size == 0:
+	case c.Bad || t.size == 0:
 		return nil
 	case enc&encRelative == encDataRel:
 		t.base = addr
 	case enc&encRelative != encAbsptr:
 		return nil
 	}
-	if room := uint64(c.rest()) / uint64(2*t.size); count > room {
+	if room := c.Left() / uint64(2*t.size); count > room {
 		count = room // cut short: search what is there
 	}
 	if count == 0 {
 		return nil
 	}
 	t.n = int(count)
-	t.data = data[c.off : c.off+t.n*2*t.size]
+	t.data = c.Bytes(uint64(t.n * 2 * t.size))
 	return t
 }
 

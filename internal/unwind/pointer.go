@@ -1,5 +1,7 @@
 package unwind
 
+import "ptools/internal/cursor"
+
 // Pointer encodings of exception-handling data (Linux Standard Base, Core, 10.5
 // "DWARF Extensions"): a format in the low four bits, what the value is relative to
 // in the next three, and a flag for a pointer to the pointer.
@@ -37,18 +39,18 @@ type bases struct {
 // pointer reads one encoded pointer. Indirect pointers are followed by nobody here:
 // those of functions never are, and those of personality routines are not used, so
 // the address of the pointer is what is returned for them.
-func (c *cursor) pointer(enc uint8, b bases) uint64 {
+func pointer(c *cursor.Cursor, enc uint8, b bases) uint64 {
 	if enc == encOmit {
 		return 0
 	}
 	if enc&encRelative == encAligned {
-		if pad := c.pos() & 7; pad != 0 {
-			c.bytes(8 - pad)
+		if pad := c.Pos() & 7; pad != 0 {
+			c.Bytes(8 - pad)
 		}
-		return c.u64()
+		return c.U64()
 	}
-	here := c.pos()
-	v := c.value(enc)
+	here := c.Pos()
+	v := value(c, enc)
 	if v == 0 {
 		return 0 // a null pointer is null whatever it would be relative to
 	}
@@ -63,30 +65,30 @@ func (c *cursor) pointer(enc uint8, b bases) uint64 {
 	case encFuncRel:
 		v += b.function
 	default:
-		c.bad = true
+		c.Bad = true
 	}
 	return v
 }
 
 // value reads a number in the format of enc, sign-extended where that is signed.
-func (c *cursor) value(enc uint8) uint64 {
+func value(c *cursor.Cursor, enc uint8) uint64 {
 	switch enc & encFormat {
 	case encAbsptr, encUdata8, encSigned, encSdata8:
-		return c.u64()
+		return c.U64()
 	case encUleb128:
-		return c.uleb()
+		return c.Uleb()
 	case encSleb128:
-		return uint64(c.sleb())
+		return uint64(c.Sleb())
 	case encUdata2:
-		return uint64(c.u16())
+		return uint64(c.U16())
 	case encSdata2:
-		return uint64(int16(c.u16()))
+		return uint64(int16(c.U16()))
 	case encUdata4:
-		return uint64(c.u32())
+		return uint64(c.U32())
 	case encSdata4:
-		return uint64(int32(c.u32()))
+		return uint64(int32(c.U32()))
 	}
-	c.bad = true
+	c.Bad = true
 	return 0
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"ptools/internal/cursor"
 )
 
 // Instructions of call frame programs: DWARF 5, section 6.4.2 and 7.24, and those
@@ -99,12 +101,12 @@ func compile(f *fde, b bases) (*function, error) {
 
 // run executes one program.
 func (c *compiler) run(program []byte, addr uint64) error {
-	p := cursor{data: program, addr: addr}
-	for p.rest() > 0 {
+	p := cursor.Cursor{B: program, Addr: addr}
+	for p.Left() > 0 {
 		if err := c.instruction(&p); err != nil {
 			return err
 		}
-		if p.bad {
+		if p.Bad {
 			return errCorrupt
 		}
 	}
@@ -112,14 +114,14 @@ func (c *compiler) run(program []byte, addr uint64) error {
 }
 
 // instruction executes the instruction at p.
-func (c *compiler) instruction(p *cursor) error {
-	op := p.u8()
+func (c *compiler) instruction(p *cursor.Cursor) error {
+	op := p.U8()
 	low := uint64(op & 0x3f)
 	switch op & 0xc0 {
 	case cfaAdvanceLoc:
 		return c.advance(low)
 	case cfaOffset:
-		return c.offset(low, int64(p.uleb()), ruleOffset)
+		return c.offset(low, int64(p.Uleb()), ruleOffset)
 	case cfaRestore:
 		c.restore(low)
 		return nil
@@ -143,7 +145,7 @@ func (c *compiler) instruction(p *cursor) error {
 		c.stack = c.stack[:len(c.stack)-1]
 		return nil
 	case cfaGNUArgsSize:
-		p.uleb() // of the callee's arguments: matters to exceptions only
+		p.Uleb() // of the callee's arguments: matters to exceptions only
 		return nil
 	case cfaDefCFA, cfaDefCFASF, cfaDefCFARegister, cfaDefCFAOffset, cfaDefCFAOffsetSF, cfaDefCFAExpression:
 		return c.define(op, p)
@@ -152,22 +154,22 @@ func (c *compiler) instruction(p *cursor) error {
 }
 
 // move executes the instructions that begin a new row.
-func (c *compiler) move(op uint8, p *cursor) error {
+func (c *compiler) move(op uint8, p *cursor.Cursor) error {
 	switch op {
 	case cfaSetLoc:
-		to := p.pointer(c.cie.fdeEnc, c.base)
-		if p.bad || to < c.loc || to > c.out.end {
+		to := pointer(p, c.cie.fdeEnc, c.base)
+		if p.Bad || to < c.loc || to > c.out.end {
 			return errCorrupt
 		}
 		return c.moveTo(to)
 	case cfaAdvanceLoc1:
-		return c.advance(uint64(p.u8()))
+		return c.advance(uint64(p.U8()))
 	case cfaAdvanceLoc2:
-		return c.advance(uint64(p.u16()))
+		return c.advance(uint64(p.U16()))
 	case cfaAdvanceLoc4:
-		return c.advance(uint64(p.u32()))
+		return c.advance(uint64(p.U32()))
 	}
-	return c.advance(p.u64())
+	return c.advance(p.U64())
 }
 
 func (c *compiler) advance(units uint64) error {
@@ -192,13 +194,13 @@ func (c *compiler) moveTo(loc uint64) error {
 }
 
 // define executes the instructions that say what the CFA is.
-func (c *compiler) define(op uint8, p *cursor) error {
+func (c *compiler) define(op uint8, p *cursor.Cursor) error {
 	reg, off := uint64(c.state.cfa.reg), int64(c.state.cfa.val)
 	switch op {
 	case cfaDefCFA:
-		reg, off = p.uleb(), int64(p.uleb())
+		reg, off = p.Uleb(), int64(p.Uleb())
 	case cfaDefCFASF:
-		reg, off = p.uleb(), p.sleb()*c.cie.dataAlign
+		reg, off = p.Uleb(), p.Sleb()*c.cie.dataAlign
 	case cfaDefCFAExpression:
 		return c.expression(&c.state.cfa, ruleValExpr, p)
 	default:
@@ -207,11 +209,11 @@ func (c *compiler) define(op uint8, p *cursor) error {
 		}
 		switch op {
 		case cfaDefCFARegister:
-			reg = p.uleb()
+			reg = p.Uleb()
 		case cfaDefCFAOffset:
-			off = int64(p.uleb())
+			off = int64(p.Uleb())
 		case cfaDefCFAOffsetSF:
-			off = p.sleb() * c.cie.dataAlign
+			off = p.Sleb() * c.cie.dataAlign
 		}
 	}
 	if reg >= columns || off != int64(int32(off)) {
@@ -222,19 +224,19 @@ func (c *compiler) define(op uint8, p *cursor) error {
 }
 
 // register executes the instructions that say where a register of the caller is.
-func (c *compiler) register(op uint8, p *cursor) error {
-	reg := p.uleb()
+func (c *compiler) register(op uint8, p *cursor.Cursor) error {
+	reg := p.Uleb()
 	switch op {
 	case cfaOffsetExtended:
-		return c.offset(reg, int64(p.uleb()), ruleOffset)
+		return c.offset(reg, int64(p.Uleb()), ruleOffset)
 	case cfaOffsetExtendedSF:
-		return c.offset(reg, p.sleb(), ruleOffset)
+		return c.offset(reg, p.Sleb(), ruleOffset)
 	case cfaGNUNegOffset:
-		return c.offset(reg, -int64(p.uleb()), ruleOffset)
+		return c.offset(reg, -int64(p.Uleb()), ruleOffset)
 	case cfaValOffset:
-		return c.offset(reg, int64(p.uleb()), ruleValOffset)
+		return c.offset(reg, int64(p.Uleb()), ruleValOffset)
 	case cfaValOffsetSF:
-		return c.offset(reg, p.sleb(), ruleValOffset)
+		return c.offset(reg, p.Sleb(), ruleValOffset)
 	case cfaRestoreExtended:
 		c.restore(reg)
 		return nil
@@ -245,7 +247,7 @@ func (c *compiler) register(op uint8, p *cursor) error {
 		c.set(reg, rule{})
 		return nil
 	case cfaRegister:
-		from := p.uleb()
+		from := p.Uleb()
 		if from >= columns {
 			c.set(reg, rule{kind: ruleUndefined}) // kept where we do not look
 			return nil
@@ -299,9 +301,9 @@ func (c *compiler) offset(reg uint64, units int64, kind ruleKind) error {
 }
 
 // expression reads a block and makes r a rule that evaluates it.
-func (c *compiler) expression(r *rule, kind ruleKind, p *cursor) error {
-	b := p.bytes(p.uleb())
-	if p.bad {
+func (c *compiler) expression(r *rule, kind ruleKind, p *cursor.Cursor) error {
+	b := p.Bytes(p.Uleb())
+	if p.Bad {
 		return errCorrupt
 	}
 	if len(c.out.exprs) == maxExprs {
