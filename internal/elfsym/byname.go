@@ -1,7 +1,6 @@
 package elfsym
 
 import (
-	"bytes"
 	"debug/elf"
 	"slices"
 	"strings"
@@ -166,20 +165,14 @@ func nameable(s *rawSym) bool {
 func (t *symTable) places(name string) map[uint32]bool {
 	places := make(map[uint32]bool)
 	pat := []byte(name)
-	t.names.scanOverlap(uint64(len(pat)+1), func(off uint64, b []byte) bool {
-		for p := 0; ; p++ {
-			i := bytes.Index(b[p:], pat)
-			if i < 0 {
-				return true
+	t.names.find(pat, func(off uint64, b []byte, p int) bool {
+		if end := p + len(pat); end < len(b) && (b[end] == 0 || b[end] == '@') {
+			if len(places) >= maxPlaces {
+				return false
 			}
-			p += i
-			if end := p + len(pat); end < len(b) && (b[end] == 0 || b[end] == '@') {
-				if len(places) >= maxPlaces {
-					return false
-				}
-				places[uint32(off)+uint32(p)] = true
-			}
+			places[uint32(off)+uint32(p)] = true
 		}
+		return true
 	})
 	return places
 }

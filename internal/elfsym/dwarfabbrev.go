@@ -1,34 +1,13 @@
 package elfsym
 
-import "ptools/internal/cursor"
+import (
+	"debug/dwarf"
 
-// Constants of DWARF 5 (and of GNU's extensions to DWARF 4) by the names of
-// the standard, section 7.
-const (
-	tagCompileUnit       = 0x11
-	tagInlinedSubroutine = 0x1d
-	tagSubprogram        = 0x2e
-	tagPartialUnit       = 0x3c
-	tagSkeletonUnit      = 0x4a
-
-	atSibling        = 0x01
-	atName           = 0x03
-	atStmtList       = 0x10
-	atLowPC          = 0x11
-	atHighPC         = 0x12
-	atCompDir        = 0x1b
-	atAbstractOrigin = 0x31
-	atSpecification  = 0x47
-	atRanges         = 0x55
-	atCallFile       = 0x58
-	atCallLine       = 0x59
-	atLinkageName    = 0x6e
-	atStrOffsetsBase = 0x72
-	atAddrBase       = 0x73
-	atRnglistsBase   = 0x74
-	atMIPSLinkage    = 0x2007
+	"ptools/internal/cursor"
 )
 
+// Forms of DWARF 5 (and of GNU's extensions to DWARF 4) by the names of the
+// standard, section 7.5.6. debug/dwarf has the tags and most attributes.
 const (
 	formAddr          = 0x01
 	formBlock2        = 0x03
@@ -79,9 +58,12 @@ const (
 	formGNUStrpAlt    = 0x1f21
 )
 
+// attrMIPSLinkage is what compilers called DW_AT_linkage_name before DWARF 4.
+const attrMIPSLinkage dwarf.Attr = 0x2007
+
 // An abbrev says how entries with one code are laid out.
 type abbrev struct {
-	tag      uint32
+	tag      dwarf.Tag
 	children bool
 	wanted   bool // the entry has something we look at
 	fixed    int  // length of all attributes, -1 if it varies
@@ -89,8 +71,9 @@ type abbrev struct {
 }
 
 type abbrevAttr struct {
-	name, form uint32
-	implicit   int64
+	name     dwarf.Attr
+	form     uint32
+	implicit int64
 }
 
 const (
@@ -134,9 +117,9 @@ func parseAbbrevs(c *cursor.Cursor, only uint64, u *unit) (*abbrevTable, bool) {
 		if code == 0 {
 			return t, !c.Bad
 		}
-		a := abbrev{tag: uint32(c.Uleb()), children: c.U8() != 0}
+		a := abbrev{tag: dwarf.Tag(c.Uleb()), children: c.U8() != 0}
 		for !c.Bad {
-			at := abbrevAttr{name: uint32(c.Uleb()), form: uint32(c.Uleb())}
+			at := abbrevAttr{name: dwarf.Attr(c.Uleb()), form: uint32(c.Uleb())}
 			if at.form == formImplicitConst {
 				at.implicit = c.Sleb()
 			}
@@ -149,14 +132,14 @@ func parseAbbrevs(c *cursor.Cursor, only uint64, u *unit) (*abbrevTable, bool) {
 			} else {
 				a.fixed = -1
 			}
-			a.wanted = a.wanted || at.name == atSibling
+			a.wanted = a.wanted || at.name == dwarf.AttrSibling
 			a.attrs = append(a.attrs, at)
 		}
 		if c.Bad {
 			return nil, false
 		}
 		switch a.tag {
-		case tagSubprogram, tagInlinedSubroutine:
+		case dwarf.TagSubprogram, dwarf.TagInlinedSubroutine:
 			a.wanted = true
 		}
 		if code == uint64(len(t.dense)) {

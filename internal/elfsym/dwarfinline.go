@@ -1,6 +1,10 @@
 package elfsym
 
-import "ptools/internal/cursor"
+import (
+	"debug/dwarf"
+
+	"ptools/internal/cursor"
+)
 
 // A unitTable is what is kept of a unit: its lines, and its functions with the
 // calls that were inlined into them.
@@ -86,7 +90,7 @@ func (t *unitTable) readNodes() {
 			c.Skip(uint64(a.fixed))
 		} else if !u.entry(&c, u.entries, abbrevs, &e) {
 			break
-		} else if a.tag == tagSubprogram || a.tag == tagInlinedSubroutine {
+		} else if a.tag == dwarf.TagSubprogram || a.tag == dwarf.TagInlinedSubroutine {
 			if spans = u.spans(&e, spans[:0]); len(spans) > 0 {
 				node = t.addNode(&e, parent[depth])
 				for _, s := range spans {
@@ -127,9 +131,9 @@ func (u *unit) peek(c *cursor.Cursor, t *abbrevTable) (*abbrev, bool) {
 
 // skippable reports whether an entry with that tag holds no functions of its
 // own unit's code: types and their members.
-func skippable(tag uint32) bool {
+func skippable(tag dwarf.Tag) bool {
 	switch tag {
-	case 0x01, 0x04, 0x15, 0x17: // array, enumeration, function type, union
+	case dwarf.TagArrayType, dwarf.TagEnumerationType, dwarf.TagSubroutineType, dwarf.TagUnionType:
 		return true
 	}
 	return false
@@ -137,7 +141,7 @@ func skippable(tag uint32) bool {
 
 func (t *unitTable) addNode(e *die, parent uint32) uint32 {
 	n := inlineNode{off: e.off, parent: unowned}
-	if e.abbrev.tag == tagInlinedSubroutine {
+	if e.abbrev.tag == dwarf.TagInlinedSubroutine {
 		n.parent = parent
 		n.callFile, n.callLine = uint32(e.callFile), uint32(e.callLine)
 	}

@@ -1,6 +1,10 @@
 package elfsym
 
-import "ptools/internal/cursor"
+import (
+	"debug/dwarf"
+
+	"ptools/internal/cursor"
+)
 
 // A unit is one unit of .debug_info.
 type unit struct {
@@ -105,33 +109,33 @@ func (u *unit) entry(c *cursor.Cursor, base uint64, t *abbrevTable, e *die) bool
 		a := &e.abbrev.attrs[i]
 		v := u.attr(c, a.form, a.implicit)
 		switch a.name {
-		case atSibling:
+		case dwarf.AttrSibling:
 			e.sibling = u.reference(v)
-		case atLowPC:
+		case dwarf.AttrLowpc:
 			e.low = v
-		case atHighPC:
+		case dwarf.AttrHighpc:
 			e.high = v
-		case atRanges:
+		case dwarf.AttrRanges:
 			e.ranges = v
-		case atName:
+		case dwarf.AttrName:
 			e.name = v
-		case atLinkageName, atMIPSLinkage:
+		case dwarf.AttrLinkageName, attrMIPSLinkage:
 			e.linkage = v
-		case atAbstractOrigin, atSpecification:
+		case dwarf.AttrAbstractOrigin, dwarf.AttrSpecification:
 			e.origin = v
-		case atCallFile:
+		case dwarf.AttrCallFile:
 			e.callFile = v.v
-		case atCallLine:
+		case dwarf.AttrCallLine:
 			e.callLine = v.v
-		case atStmtList:
+		case dwarf.AttrStmtList:
 			e.stmtList = v
-		case atCompDir:
+		case dwarf.AttrCompDir:
 			e.compDir = v
-		case atStrOffsetsBase:
+		case dwarf.AttrStrOffsetsBase:
 			e.strOffsets = v
-		case atAddrBase:
+		case dwarf.AttrAddrBase:
 			e.addrBase = v
-		case atRnglistsBase:
+		case dwarf.AttrRnglistsBase:
 			e.rnglists = v
 		}
 	}
@@ -205,7 +209,7 @@ func (u *unit) readRoot() (die, bool) {
 		return e, false
 	}
 	switch e.abbrev.tag {
-	case tagCompileUnit, tagSkeletonUnit, tagPartialUnit:
+	case dwarf.TagCompileUnit, dwarf.TagSkeletonUnit, dwarf.TagPartialUnit:
 	default:
 		return e, false
 	}

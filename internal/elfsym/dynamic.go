@@ -7,7 +7,7 @@ type dynamic map[elf.DynTag]uint64
 
 const maxDynamic = 4096 // entries
 
-func (f *File) dyn() dynamic {
+func (f *image) dyn() dynamic {
 	return f.dynamic.get(func() dynamic {
 		p, ok := f.prog(elf.PT_DYNAMIC)
 		if !ok || f.debug {
@@ -30,7 +30,7 @@ func (f *File) dyn() dynamic {
 
 // dynView returns the bytes from the address that a dynamic entry holds: n of
 // them, or what its segment holds.
-func (f *File) dynView(tag elf.DynTag, n uint64) view {
+func (f *image) dynView(tag elf.DynTag, n uint64) view {
 	addr, ok := f.dyn()[tag]
 	if !ok {
 		return view{}

@@ -184,7 +184,7 @@ func FuzzLines(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, info, abbrev, line, rnglists, ranges, aranges []byte, entry uint64) {
-		file := &File{hdr: &headers{}, text: []span{{0x1000, 0x500000}}}
+		file := &File{image: image{hdr: &headers{}, text: []span{{0x1000, 0x500000}}}}
 		d := newDwarfFile(file)
 		d.info, d.abbrev, d.line = memView(info), memView(abbrev), memView(line)
 		d.rnglists, d.ranges, d.arangeView = memView(rnglists), memView(ranges), memView(aranges)
@@ -209,7 +209,7 @@ func FuzzPLT(f *testing.F) {
 		}
 		all := append(bytes.Clone(code), relocs...)
 		n := uint64(len(code))
-		file := &File{file: view{r: bytes.NewReader(all), size: uint64(len(all))}}
+		file := &File{image: image{file: view{r: bytes.NewReader(all), size: uint64(len(all))}}}
 		file.hdr = &headers{machine: elf.EM_X86_64, sections: []section{
 			{name: ".plt", kind: elf.SHT_PROGBITS, flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, addr: addr, size: n, entsize: entsize},
 			{name: ".rela.plt", kind: elf.SHT_RELA, flags: elf.SHF_ALLOC, off: n, size: uint64(len(relocs))},

@@ -305,12 +305,12 @@ func layout(magic uint32, entry uint64) []byte {
 // goTableFile is a file of nothing but a table, at address 0x5000, for code from
 // 0x1000 on.
 func goTableFile(table []byte) *File {
-	return &File{
+	return &File{image: image{
 		hdr:      &headers{},
 		text:     []span{{0x1000, 0x100000}},
 		file:     view{r: bytes.NewReader(table), size: uint64(len(table))},
 		segments: []Segment{{Vaddr: 0x5000, Filesz: uint64(len(table))}},
-	}
+	}}
 }
 
 // TestGoLayouts reads tables as all releases since Go 1.2 lay them out.

@@ -54,21 +54,11 @@ func (f *File) scanGoTable(s Segment) *GoTable {
 	var found *GoTable
 	v := f.file.sub(s.Off, min(s.Filesz, maxGoScan))
 	tail := []byte{0xff, 0xff, 0xff, 0, 0} // common to all versions, after the first byte
-	v.scanOverlap(8, func(off uint64, b []byte) bool {
-		for p := 0; ; p++ {
-			i := bytes.Index(b[p:], tail)
-			if i < 0 {
-				return true
-			}
-			p += i
-			at := off + uint64(p) - 1
-			if p == 0 || (s.Vaddr+at)%8 != 0 {
-				continue
-			}
-			if found = openGoTable(f, v.sub(at, maxLoad), s.Vaddr+at); found != nil {
-				return false
-			}
+	v.find(tail, func(off uint64, _ []byte, p int) bool {
+		if at := off + uint64(p) - 1; p > 0 && (s.Vaddr+at)%8 == 0 {
+			found = openGoTable(f, v.sub(at, maxLoad), s.Vaddr+at)
 		}
+		return found == nil
 	})
 	return found
 }
@@ -118,17 +108,9 @@ func (g *GoTable) readModule() goModule {
 
 func (g *GoTable) scanModule(s Segment) (m goModule, ok bool) {
 	pat := binary.LittleEndian.AppendUint64(nil, g.addr)
-	g.file.file.sub(s.Off, min(s.Filesz, maxGoScan)).scanOverlap(8, func(off uint64, b []byte) bool {
-		for p := 0; ; p++ {
-			i := bytes.Index(b[p:], pat)
-			if i < 0 {
-				return true
-			}
-			p += i
-			if m, ok = g.moduleAt(s.Vaddr + off + uint64(p)); ok {
-				return false
-			}
-		}
+	g.file.file.sub(s.Off, min(s.Filesz, maxGoScan)).find(pat, func(off uint64, _ []byte, p int) bool {
+		m, ok = g.moduleAt(s.Vaddr + off + uint64(p))
+		return !ok
 	})
 	return m, ok
 }

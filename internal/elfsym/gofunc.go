@@ -1,7 +1,6 @@
 package elfsym
 
 import (
-	"bytes"
 	"encoding/binary"
 	"sort"
 	"strings"
@@ -82,21 +81,11 @@ func (g *GoTable) at(pc uint64) *goFunc {
 	if !ok {
 		return nil
 	}
-	p := g.cache[i/pageLen].Load()
-	if p == nil {
-		p = new(goPage)
-		if !g.cache[i/pageLen].CompareAndSwap(nil, p) {
-			p = g.cache[i/pageLen].Load()
-		}
+	f := g.cache.slot(int(i))
+	if f.Load() == nil {
+		f.CompareAndSwap(nil, g.read(i))
 	}
-	f := p[i%pageLen].Load()
-	if f == nil {
-		f = g.read(i)
-		if !p[i%pageLen].CompareAndSwap(nil, f) {
-			f = p[i%pageLen].Load()
-		}
-	}
-	return f
+	return f.Load()
 }
 
 // Offsets in a function's record after its entry.
@@ -214,18 +203,12 @@ func (g *GoTable) byName(name string) []Sym {
 	}
 	at := uint32(0)
 	pat := []byte(name + "\x00")
-	g.names.scanOverlap(uint64(len(pat)+1), func(off uint64, b []byte) bool {
-		for p := 0; ; p++ {
-			i := bytes.Index(b[p:], pat)
-			if i < 0 {
-				return true
-			}
-			p += i
-			if p == 0 && off == 0 || p > 0 && b[p-1] == 0 {
-				at = uint32(off) + uint32(p)
-				return false
-			}
+	g.names.find(pat, func(off uint64, b []byte, p int) bool {
+		if p == 0 && off == 0 || p > 0 && b[p-1] == 0 {
+			at = uint32(off) + uint32(p)
+			return false
 		}
+		return true
 	})
 	if at == 0 {
 		return nil

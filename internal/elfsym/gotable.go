@@ -1,9 +1,5 @@
 package elfsym
 
-import (
-	"sync/atomic"
-)
-
 // A GoTable is the function table of a Go program (pclntab), which the runtime
 // needs and which is therefore in stripped programs too. Known are the layouts
 // of Go 1.2, 1.16, 1.18 and 1.20 (runtime/symtab.go, internal/abi/symtab.go);
@@ -25,7 +21,7 @@ type GoTable struct {
 	ftab  []byte
 
 	module lazy[goModule]
-	cache  []atomic.Pointer[goPage]
+	cache  pages[goFunc]
 }
 
 type goVersion uint8
@@ -36,8 +32,6 @@ const (
 	go118
 	go120
 )
-
-type goPage [pageLen]atomic.Pointer[goFunc]
 
 // goMagics are the first four bytes of the table by version.
 var goMagics = map[uint32]goVersion{
@@ -93,7 +87,7 @@ func openGoTable(f *File, v view, addr uint64) *GoTable {
 	if !g.loadFuncs(v) || !g.findText() {
 		return nil
 	}
-	g.cache = make([]atomic.Pointer[goPage], (int(g.nfunc)+pageLen-1)/pageLen)
+	g.cache = newPages[goFunc](int(g.nfunc))
 	return g
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"debug/elf"
 	"slices"
-	"sync/atomic"
 )
 
 // An addrIndex finds the symbols that cover an address. Addresses are cut
@@ -16,7 +15,7 @@ type addrIndex struct {
 	cover           // owners are the first place of a group in refs
 	refs   []uint32 // symbols by address: table, number, whether the group goes on
 
-	cache []atomic.Pointer[symPage] // what was resolved, by segment
+	cache pages[Sym] // what was resolved, by segment
 }
 
 const (
@@ -24,12 +23,9 @@ const (
 	refLabel   = 1 << 30 // no function; only while the index is built
 	refTable   = 28      // shift of the 2-bit table number
 	refSymbol  = 1<<refTable - 1
-	pageLen    = 256
 	maxAliases = 256     // symbols at one address that are looked at
 	maxIndexed = 4 << 20 // symbols in an index, which bounds its memory
 )
-
-type symPage [pageLen]atomic.Pointer[Sym]
 
 // located is a symbol while the index is built.
 type located struct {
@@ -78,10 +74,7 @@ func newAddrIndex(f *File, tables []*symTable) *addrIndex {
 		}
 	})
 	slices.SortFunc(all, func(a, b located) int {
-		if a.addr != b.addr {
-			return cmp.Compare(a.addr, b.addr)
-		}
-		return cmp.Compare(a.ref, b.ref)
+		return cmp.Or(cmp.Compare(a.addr, b.addr), cmp.Compare(a.ref, b.ref))
 	})
 	x.refs = make([]uint32, len(all))
 	x.starts, x.owners = make([]uint64, 0, len(all)), make([]uint32, 0, len(all))
@@ -107,7 +100,7 @@ func newAddrIndex(f *File, tables []*symTable) *addrIndex {
 	}
 	w.closeUntil(^uint64(0))
 	x.clip()
-	x.cache = make([]atomic.Pointer[symPage], (len(x.starts)+pageLen-1)/pageLen)
+	x.cache = newPages[Sym](len(x.starts))
 	return x
 }
 
@@ -174,19 +167,11 @@ func (w *sweep) closeUntil(addr uint64) {
 
 // at returns the symbol of segment i, resolved at most a few times.
 func (x *addrIndex) at(i int) *Sym {
-	p := x.cache[i/pageLen].Load()
-	if p == nil {
-		p = new(symPage)
-		if !x.cache[i/pageLen].CompareAndSwap(nil, p) {
-			p = x.cache[i/pageLen].Load()
-		}
+	s := x.cache.slot(i)
+	if s.Load() == nil {
+		s.CompareAndSwap(nil, x.resolve(i))
 	}
-	if s := p[i%pageLen].Load(); s != nil {
-		return s
-	}
-	s := x.resolve(i)
-	p[i%pageLen].Store(s)
-	return s
+	return s.Load()
 }
 
 // resolve reads the aliases of segment i and chooses one.

@@ -21,7 +21,7 @@ func (f *File) BuildID() string {
 
 // note returns the description of the first note of that name and type: from
 // the note segments, or from the sections where there are no segments.
-func (f *File) note(name string, kind uint32) []byte {
+func (f *image) note(name string, kind uint32) []byte {
 	for _, p := range f.hdr.progs {
 		if p.kind == elf.PT_NOTE {
 			if d := findNote(f.file.upTo(p.Off, min(p.Filesz, maxNotes)), name, kind); d != nil {

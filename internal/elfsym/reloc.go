@@ -12,7 +12,7 @@ type reloc struct {
 
 // relocs calls f with the dynamic relocations in the order of the file until
 // it returns false.
-func (f *File) relocs(fn func(r reloc) bool) {
+func (f *image) relocs(fn func(r reloc) bool) {
 	for _, v := range f.relocViews() {
 		more := true
 		v.scan(relaSize, func(_ uint64, b []byte) bool {
@@ -30,7 +30,7 @@ func (f *File) relocs(fn func(r reloc) bool) {
 
 // relocViews returns the tables the run-time linker (or a static program's
 // start-up code) works through; in static programs only sections show them.
-func (f *File) relocViews() []view {
+func (f *image) relocViews() []view {
 	var vs []view
 	for i := range f.hdr.sections {
 		if s := &f.hdr.sections[i]; s.kind == elf.SHT_RELA && s.flags&elf.SHF_ALLOC != 0 {
@@ -45,7 +45,7 @@ func (f *File) relocViews() []view {
 
 // relocated fills b with what is at addr once the base relocations have been
 // applied for a load bias of 0. A linker may leave their places zero.
-func (f *File) relocated(b []byte, addr uint64) bool {
+func (f *image) relocated(b []byte, addr uint64) bool {
 	if !f.ReadAddr(b, addr) {
 		return false
 	}

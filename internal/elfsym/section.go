@@ -54,7 +54,7 @@ func (f *File) Section(name string) (addr uint64, data []byte, ok bool) {
 
 // SectionAddr returns the address of a section of the file itself. It reads
 // nothing of it: code sections of a hundred megabytes are common.
-func (f *File) SectionAddr(name string) (addr uint64, ok bool) {
+func (f *image) SectionAddr(name string) (addr uint64, ok bool) {
 	if s := f.section(name); s != nil {
 		return s.addr, true
 	}
@@ -63,7 +63,7 @@ func (f *File) SectionAddr(name string) (addr uint64, ok bool) {
 
 // section returns the header of the first section of that name that has
 // bytes. Compressed sections in the old GNU form have a name of their own.
-func (f *File) section(name string) *section {
+func (f *image) section(name string) *section {
 	zname := ""
 	if rest, ok := strings.CutPrefix(name, ".debug_"); ok {
 		zname = ".zdebug_" + rest
@@ -80,7 +80,7 @@ func (f *File) section(name string) *section {
 // sectionView returns the decompressed bytes of a section for piecewise
 // reading: only of a compressed one something is taken into memory, as much as
 // is read.
-func (f *File) sectionView(name string) view {
+func (f *image) sectionView(name string) view {
 	s := f.section(name)
 	switch {
 	case s == nil:
@@ -95,7 +95,7 @@ func (f *File) sectionView(name string) view {
 }
 
 // loadSection returns a section in memory, the same each time.
-func (f *File) loadSection(name string) view {
+func (f *image) loadSection(name string) view {
 	f.loaded.mu.Lock()
 	defer f.loaded.mu.Unlock()
 	if v, ok := f.loaded.m[name]; ok {
@@ -118,7 +118,7 @@ func (f *File) loadSection(name string) view {
 
 // ehFrame finds the unwind tables of a file without section headers. The end
 // of .eh_frame is not known then: its terminator ends it.
-func (f *File) ehFrame(name string) (uint64, []byte, bool) {
+func (f *image) ehFrame(name string) (uint64, []byte, bool) {
 	p, ok := f.prog(elf.PT_GNU_EH_FRAME)
 	if !ok {
 		return 0, nil, false

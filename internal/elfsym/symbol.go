@@ -18,24 +18,13 @@ const (
 	JIT                    // code made at run time, known from a perf map
 )
 
+var kindNames = [...]string{"none", "func", "ifunc", "plt", "object", "label", "go", "jit"}
+
 func (k Kind) String() string {
-	switch k {
-	case Func:
-		return "func"
-	case IFunc:
-		return "ifunc"
-	case PLT:
-		return "plt"
-	case Object:
-		return "object"
-	case Label:
-		return "label"
-	case Go:
-		return "go"
-	case JIT:
-		return "jit"
+	if int(k) >= len(kindNames) {
+		k = 0
 	}
-	return "none"
+	return kindNames[k]
 }
 
 // A Sym is one symbol.

@@ -24,7 +24,7 @@ func newDynNames(f *File, t *symTable) *dynNames {
 
 // tagged returns the section of that type, or what the dynamic section points
 // to where there are no sections.
-func (f *File) tagged(kind elf.SectionType, tag elf.DynTag) view {
+func (f *image) tagged(kind elf.SectionType, tag elf.DynTag) view {
 	for i := range f.hdr.sections {
 		if s := &f.hdr.sections[i]; s.kind == kind {
 			return s.view(f.file)

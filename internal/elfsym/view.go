@@ -151,20 +151,31 @@ func (v view) scan(unit uint64, f func(off uint64, b []byte) bool) {
 	}
 }
 
-// scanOverlap calls f with consecutive pieces of v that overlap by what a
-// pattern of n bytes needs to be seen whole in one of them.
-func (v view) scanOverlap(n uint64, f func(off uint64, b []byte) bool) {
-	if v.mem != nil {
-		f(0, v.mem)
-		return
+// find calls f with every place p of a pattern in pieces b of v from off on, until f returns false.
+// What is just before the pattern and what is just behind it are in the piece, if they are in v.
+func (v view) find(pattern []byte, f func(off uint64, b []byte, p int) bool) {
+	overlap := uint64(len(pattern))
+	buf := v.mem
+	if buf == nil {
+		buf = make([]byte, min(max(scanChunk, 2*overlap+2), v.size))
 	}
-	buf := make([]byte, min(max(scanChunk, 2*n), v.size))
-	for off := uint64(0); off < v.size; {
+	for off := uint64(0); off < v.size; off += uint64(len(buf)) - overlap {
 		b := buf[:min(uint64(len(buf)), v.size-off)]
-		if !v.readAt(b, off) || !f(off, b) || off+uint64(len(b)) >= v.size {
+		if v.mem == nil && !v.readAt(b, off) {
 			return
 		}
-		off += uint64(len(b)) - (n - 1)
+		for p := 0; ; p++ {
+			i := bytes.Index(b[p:], pattern)
+			if i < 0 {
+				break
+			}
+			if p += i; !f(off, b, p) {
+				return
+			}
+		}
+		if off+uint64(len(b)) >= v.size {
+			return
+		}
 	}
 }
 
