@@ -13,22 +13,6 @@ const codeWindow = 256
 // REX, opcode, ModRM, SIB, 32-bit displacement.
 const maxCall = 8
 
-// readCode fills u.buf with up to n bytes of the target's code from an address on and
-// returns them, fewer at the end of a segment, none where it cannot be read.
-func (u *Unwinder) readCode(m *Mapping, addr uint64, n int) []byte {
-	for ; n > 0; n /= 2 {
-		b := u.buf[:n]
-		if m.Table != nil {
-			if m.Table.obj.ReadAddr(b, addr-m.Bias) {
-				return b
-			}
-		} else if u.mem.bytes(b, addr) {
-			return b
-		}
-	}
-	return nil
-}
-
 // endsInCall reports whether the last instruction in code may be a call, and its
 // target where that is part of the instruction. after is the address behind it.
 func endsInCall(code []byte, after uint64) (target uint64, ok bool) {
@@ -48,8 +32,8 @@ func endsInCall(code []byte, after uint64) (target uint64, ok bool) {
 // returns reports whether addr is a return address as far as can be seen: in
 // executable code, behind a call. Code that cannot be read is given the benefit of
 // the doubt.
-func (u *Unwinder) returns(addr uint64) bool {
-	_, ok := u.called(addr)
+func (r *codeReader) returns(addr uint64) bool {
+	_, ok := r.called(addr)
 	return ok
 }
 
@@ -69,16 +53,16 @@ const (
 )
 
 // called is returns, and the target of a direct call.
-func (u *Unwinder) called(addr uint64) (target uint64, ok bool) {
-	m, ok := u.code.Find(addr - 1)
+func (r *codeReader) called(addr uint64) (target uint64, ok bool) {
+	m, ok := r.code.Find(addr - 1)
 	if !ok || addr-m.Start < maxCall {
 		return 0, false
 	}
 	link := addr - m.Bias
-	c := &u.calls[(link*0x9e3779b97f4a7c15)>>(64-callCacheLg)]
-	if c.table != m.Table || c.addr != link || c.table == nil && u.outdated(c) {
-		*c = callsite{table: m.Table, addr: link, since: u.stacks}
-		if code := u.readCode(&m, addr-maxCall, maxCall); len(code) == maxCall {
+	c := &r.calls[(link*0x9e3779b97f4a7c15)>>(64-callCacheLg)]
+	if c.table != m.Table || c.addr != link || c.table == nil && r.outdated(c) {
+		*c = callsite{table: m.Table, addr: link, since: r.stacks}
+		if code := r.readCode(&m, addr-maxCall, maxCall); len(code) == maxCall {
 			c.target, c.ok = endsInCall(code, link)
 		} else {
 			c.ok = m.Table == nil
@@ -91,9 +75,37 @@ func (u *Unwinder) called(addr uint64) (target uint64, ok bool) {
 }
 
 // outdated reports whether code made at run time is to be read again.
-func (u *Unwinder) outdated(c *callsite) bool {
+func (r *codeReader) outdated(c *callsite) bool {
 	if c.ok {
-		return u.stacks-c.since > madeTrust
+		return r.stacks-c.since > madeTrust
 	}
-	return u.stacks-c.since > madeDoubt
+	return r.stacks-c.since > madeDoubt
+}
+
+// isCallOf reports whether pc is behind a call, of the function at start if it says of which.
+func (r *codeReader) isCallOf(pc, start uint64) bool {
+	target, ok := r.called(pc)
+	if !ok || target == 0 {
+		return ok
+	}
+	m, _ := r.code.Find(pc - 1)
+	return target-m.Bias == start || r.jumpsTo(&m, target-m.Bias, start)
+}
+
+// jumpsTo reports whether a function at from does hardly more than jump to start: a wrapper for
+// another calling convention, one of the many entries of the write barrier.
+func (r *codeReader) jumpsTo(m *Mapping, from, start uint64) bool {
+	const most, size = 48, 5 // jmp rel32
+	f, ok := m.Table.goFunction(from)
+	if !ok || f.start != from {
+		return false
+	}
+	code := r.readCode(m, from+m.Bias, int(min(f.end-from, most)))
+	for i := 0; i+size <= len(code); i++ {
+		to := from + uint64(i+size) + uint64(int64(int32(binary.LittleEndian.Uint32(code[i+1:]))))
+		if code[i] == 0xe9 && to == start {
+			return true
+		}
+	}
+	return false
 }

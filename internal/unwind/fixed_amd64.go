@@ -18,9 +18,9 @@ func (u *Unwinder) applyFixed(p *place, n *plan) End {
 	if !n.fixed.ok || !ok || cfa <= u.regs[regRSP] {
 		return NoRegister
 	}
-	regs, known := u.regs, u.known
+	before := u.registers
 	if end := u.applyAt(n, p.m.Bias, cfa); end != 0 || !u.returns(u.regs[regRIP]) {
-		u.regs, u.known = regs, known
+		u.registers = before
 		return NoRegister
 	}
 	u.counts.Guess++

@@ -17,7 +17,7 @@ const landingLeast = 2
 // caller of a function that jumped on: it is taken if there is no better one. A nearer return
 // address in other code made at run time is taken at once: it cannot be tried.
 func (u *Unwinder) land(sp uint64) bool {
-	regs, known := u.regs, u.known
+	before := u.registers
 	var doubtful uint64
 	for i := range uint64(scanWords) {
 		addr := sp + 8*i
@@ -30,7 +30,7 @@ func (u *Unwinder) land(sp uint64) bool {
 			continue
 		}
 		if m.Table == nil { // called by other code made at run time
-			u.regs, u.known = regs, known
+			u.registers = before
 			u.regs[regRSP], u.regs[regRIP] = addr+8, pc
 			return true
 		}
@@ -43,7 +43,7 @@ func (u *Unwinder) land(sp uint64) bool {
 			doubtful = addr
 		}
 	}
-	u.regs, u.known = regs, known
+	u.registers = before
 	if doubtful == 0 {
 		return false
 	}

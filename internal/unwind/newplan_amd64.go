@@ -1,7 +1,7 @@
 package unwind
 
 // newPlan finds out how to leave p's function at p's instruction.
-func (u *Unwinder) newPlan(p *place) plan {
+func (l *planner) newPlan(p *place) plan {
 	t := p.m.Table
 	link := p.lookup() - p.m.Bias
 	f, isGo := t.goFunction(link)
@@ -12,28 +12,28 @@ func (u *Unwinder) newPlan(p *place) plan {
 	switch {
 	case fn != nil && fn.signal:
 		return cfiPlan(fn, link)
-	case u.atRestorer(p, fn):
+	case l.atRestorer(p, fn):
 		return plan{way: waySignal}
-	case u.atBottom(p, fn):
+	case l.atBottom(p, fn):
 		return plan{way: wayTop}
 	case isGo:
-		if n, ok := u.goPlan(p, link, f); ok {
+		if n, ok := l.goPlan(p, link, f); ok {
 			return n
 		}
 	}
 	if fn != nil {
 		return cfiPlan(fn, link)
 	}
-	if p.ret && u.isStart(&p.m, p.pc) {
+	if p.ret && l.isStart(&p.m, p.pc) {
 		return plan{way: wayTop}
 	}
-	return plan{routes: u.newRoutes(p)}
+	return plan{routes: l.newRoutes(p)}
 }
 
 // atRestorer reports whether p is in a signal trampoline. A trampoline is entered by a
 // return, at its first byte, and what is in front of it is another function, or
 // nothing. One that runs may be at its second instruction.
-func (u *Unwinder) atRestorer(p *place, fn *function) bool {
+func (l *planner) atRestorer(p *place, fn *function) bool {
 	link := p.pc - p.m.Bias
 	switch {
 	case fn == nil:
@@ -43,16 +43,16 @@ func (u *Unwinder) atRestorer(p *place, fn *function) bool {
 	case link < fn.end:
 		return false
 	}
-	return isRestorer(u.readCode(&p.m, p.pc, len(restorer64))) ||
-		!p.ret && isRestorer(u.readCode(&p.m, p.pc-7, len(restorer64)))
+	return isRestorer(l.readCode(&p.m, p.pc, len(restorer64))) ||
+		!p.ret && isRestorer(l.readCode(&p.m, p.pc-7, len(restorer64)))
 }
 
 // atBottom reports whether p is where a function begins, and behind no call: the address
 // that makecontext(3) and its like put on a new stack, for the stack's first function to
 // return to. Nothing has called it.
-func (u *Unwinder) atBottom(p *place, fn *function) bool {
+func (l *planner) atBottom(p *place, fn *function) bool {
 	link := p.pc - p.m.Bias
-	return p.ret && (fn == nil || link >= fn.end) && p.m.Table.begins(link) && !u.returns(p.pc)
+	return p.ret && (fn == nil || link >= fn.end) && p.m.Table.begins(link) && !l.returns(p.pc)
 }
 
 // cfiPlan is the plan of a function with call frame information.
@@ -65,11 +65,11 @@ func cfiPlan(fn *function, link uint64) plan {
 }
 
 // newRoutes reads the code around p for ways out.
-func (u *Unwinder) newRoutes(p *place) *routes {
+func (l *planner) newRoutes(p *place) *routes {
 	start, end, ok := p.m.Table.obj.extent(p.lookup() - p.m.Bias)
 	start, end = start+p.m.Bias, end+p.m.Bias
 	if !ok || start < p.m.Start || end > p.m.End {
-		return &routes{out: u.walkOut(&p.m, p.pc, p.m.End)}
+		return &routes{out: l.walkOut(&p.m, p.pc, p.m.End)}
 	}
-	return &routes{in: u.walkIn(&p.m, start, p.pc, end), out: u.walkOut(&p.m, p.pc, end), walked: true}
+	return &routes{in: l.walkIn(&p.m, start, p.pc, end), out: l.walkOut(&p.m, p.pc, end), walked: true}
 }

@@ -5,7 +5,7 @@ package unwind
 import "ptools/internal/ptrace"
 
 // load reports that there is no unwinding on this machine.
-func (u *Unwinder) load(*ptrace.Regs, bool) bool { return false }
+func (a *activation) load(*ptrace.Regs, bool) bool { return false }
 
 // leave is never reached: load refuses.
 func (u *Unwinder) leave(*place, uint64) (exit, End) { return byReturn, Unsupported }
@@ -23,4 +23,4 @@ type callsite struct{}
 type walker struct{}
 
 // newPlan is never reached.
-func (u *Unwinder) newPlan(*place) plan { return plan{} }
+func (l *planner) newPlan(*place) plan { return plan{} }

@@ -79,20 +79,28 @@ type cached struct {
 // hundred program counters some share a place, and would be planned anew for every stack.
 const cacheSetsLg = 10
 
+// A planner finds out how functions are left, and remembers it.
+type planner struct {
+	codeReader
+	cache  [1 << cacheSetsLg][2]cached
+	made   [1 << madeSetsLg][madeWays]madeRoute
+	walker *walker // made when first needed
+}
+
 // plan returns how to leave p's function at p's instruction. It is valid until the next call.
-func (u *Unwinder) plan(p *place) *plan {
+func (l *planner) plan(p *place) *plan {
 	t := p.m.Table
 	key := (p.lookup() - p.m.Bias) << 1
 	if p.ret {
 		key |= 1
 	}
-	set := &u.cache[(key*0x9e3779b97f4a7c15)>>(64-cacheSetsLg)]
+	set := &l.cache[(key*0x9e3779b97f4a7c15)>>(64-cacheSetsLg)]
 	for i := range set {
 		if set[i].table == t && set[i].key == key {
 			return &set[i].plan
 		}
 	}
 	set[1] = set[0]
-	set[0] = cached{table: t, key: key, plan: u.newPlan(p)}
+	set[0] = cached{table: t, key: key, plan: l.newPlan(p)}
 	return &set[0].plan
 }

@@ -4,19 +4,19 @@ import "ptools/internal/ptrace"
 
 // load takes over the registers of a stopped thread. It reports false where there
 // is no unwinding for the machine.
-func (u *Unwinder) load(r *ptrace.Regs, partial bool) bool {
-	u.regs = [columns]uint64{
+func (a *activation) load(r *ptrace.Regs, partial bool) bool {
+	a.regs = [columns]uint64{
 		regRAX: r.Rax, regRDX: r.Rdx, regRCX: r.Rcx, regRBX: r.Rbx,
 		regRSI: r.Rsi, regRDI: r.Rdi, regRBP: r.Rbp, regRSP: r.Rsp,
 		regR8: r.R8, regR9: r.R9, regR10: r.R10, regR11: r.R11,
 		regR12: r.R12, regR13: r.R13, regR14: r.R14, regR15: r.R15,
 		regRIP: r.Rip,
 	}
-	u.known = 1<<columns - 1
-	u.tls, u.goReg = r.FsBase, r.R14
+	a.known = 1<<columns - 1
+	a.tls, a.goReg = r.FsBase, r.R14
 	if partial {
-		u.known = 1<<regRSP | 1<<regRIP
-		u.tls, u.goReg = 0, 0
+		a.known = 1<<regRSP | 1<<regRIP
+		a.tls, a.goReg = 0, 0
 	}
 	return true
 }
@@ -33,18 +33,18 @@ var sigcontext = [columns]uint64{
 }
 
 // leaveSignal restores the registers that a signal interrupted.
-func (u *Unwinder) leaveSignal() End {
-	sp := u.regs[regRSP]
+func (a *activation) leaveSignal() End {
+	sp := a.regs[regRSP]
 	var regs [columns]uint64
 	for i, off := range sigcontext {
-		v, ok := u.mem.word(sp + off)
+		v, ok := a.mem.word(sp + off)
 		if !ok {
 			return Unreadable
 		}
 		regs[i] = v
 	}
-	u.regs = regs
-	u.known = 1<<columns - 1
+	a.regs = regs
+	a.known = 1<<columns - 1
 	return 0
 }
 

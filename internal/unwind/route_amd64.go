@@ -30,24 +30,25 @@ const (
 // return. The first way that it finds is as good as any: compilers leave the stack
 // the same at the end of every path. What is found is checked against the stack.
 type walker struct {
-	m     Mapping
-	low   uint64 // bounds of the code to follow
-	limit uint64
-	goal  uint64 // where to stop; 0: at the return
-	fixed bool   // at the goal the frame must have a fixed size
-	forks [walkForks]track
-	nfork int
-	seen  [walkSeen]uint64
-	maybe route // the stack at an indirect jump, perhaps a tail call
-	code  []byte
-	at    uint64 // address of code[0]
+	reader *codeReader
+	m      Mapping
+	low    uint64 // bounds of the code to follow
+	limit  uint64
+	goal   uint64 // where to stop; 0: at the return
+	fixed  bool   // at the goal the frame must have a fixed size
+	forks  [walkForks]track
+	nfork  int
+	seen   [walkSeen]uint64
+	maybe  route // the stack at an indirect jump, perhaps a tail call
+	code   []byte
+	at     uint64 // address of code[0]
 }
 
 // walkOut walks from pc to the return of its function: the stack pointer there says
 // where the return address is, as seen from pc.
-func (u *Unwinder) walkOut(m *Mapping, pc, limit uint64) route {
-	w := u.newWalker(m, m.Start, limit)
-	r := w.run(u, track{pc: pc, reg: regRSP})
+func (l *planner) walkOut(m *Mapping, pc, limit uint64) route {
+	w := l.newWalker(m, m.Start, limit)
+	r := w.run(track{pc: pc, reg: regRSP})
 	if !r.ok {
 		r = w.maybe
 	}
@@ -55,30 +56,30 @@ func (u *Unwinder) walkOut(m *Mapping, pc, limit uint64) route {
 }
 
 // walkIn walks from a function's start to pc.
-func (u *Unwinder) walkIn(m *Mapping, start, pc, limit uint64) route {
-	w := u.newWalker(m, start, limit)
+func (l *planner) walkIn(m *Mapping, start, pc, limit uint64) route {
+	w := l.newWalker(m, start, limit)
 	w.goal = pc
-	return w.run(u, track{pc: start, reg: regRSP})
+	return w.run(track{pc: start, reg: regRSP})
 }
 
-func (u *Unwinder) newWalker(m *Mapping, low, limit uint64) *walker {
-	if u.walker == nil {
-		u.walker = new(walker)
+func (l *planner) newWalker(m *Mapping, low, limit uint64) *walker {
+	if l.walker == nil {
+		l.walker = new(walker)
 	}
-	w := u.walker
-	*w = walker{m: *m, low: low, limit: limit}
+	w := l.walker
+	*w = walker{reader: &l.codeReader, m: *m, low: low, limit: limit}
 	return w
 }
 
 // run follows all tracks, the newest first.
-func (w *walker) run(u *Unwinder, t track) route {
+func (w *walker) run(t track) route {
 	for range walkSteps {
 		if w.goal != 0 && t.pc == w.goal {
 			if r := t.arrived(w.fixed); r.ok {
 				return r
 			}
 		}
-		r, alive := w.step(u, &t)
+		r, alive := w.step(&t)
 		if r.ok {
 			return r
 		}
@@ -95,12 +96,12 @@ func (w *walker) run(u *Unwinder, t track) route {
 }
 
 // step follows one instruction. It reports false at the end of a track.
-func (w *walker) step(u *Unwinder, t *track) (route, bool) {
+func (w *walker) step(t *track) (route, bool) {
 	if t.pc < w.low || t.pc >= w.limit || !w.visit(t.pc) {
 		return route{}, false
 	}
 	if t.pc-w.at+maxInst > uint64(len(w.code)) {
-		w.code, w.at = u.readCode(&w.m, t.pc, codeWindow), t.pc
+		w.code, w.at = w.reader.readCode(&w.m, t.pc, codeWindow), t.pc
 	}
 	code := w.code[min(t.pc-w.at, uint64(len(w.code))):]
 	if n := vectorLength(code); n > 0 {
@@ -164,10 +165,10 @@ func (w *walker) returned(t *track) route {
 }
 
 // walkFixed walks from a function's start to pc, and returns the way out by the stack pointer alone.
-func (u *Unwinder) walkFixed(m *Mapping, start, pc, limit uint64) route {
-	w := u.newWalker(m, start, limit)
+func (l *planner) walkFixed(m *Mapping, start, pc, limit uint64) route {
+	w := l.newWalker(m, start, limit)
 	w.goal, w.fixed = pc, true
-	return w.run(u, track{pc: start, reg: regRSP})
+	return w.run(track{pc: start, reg: regRSP})
 }
 
 // arrived is the route out of the function that a walk in began at, given the stack

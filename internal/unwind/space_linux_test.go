@@ -165,14 +165,14 @@ func bias(f *elfsym.File, m procfs.Map) uint64 {
 	return m.Start - m.Off
 }
 
-// A codeReader notes whether anything of a file's code is read.
-type codeReader struct {
+// A textReader notes whether anything of a file's code is read.
+type textReader struct {
 	*os.File
 	code elf.SectionHeader
 	read bool
 }
 
-func (r *codeReader) ReadAt(b []byte, off int64) (int, error) {
+func (r *textReader) ReadAt(b []byte, off int64) (int, error) {
 	r.read = r.read || off < int64(r.code.Offset+r.code.Size) && off+int64(len(b)) > int64(r.code.Offset)
 	return r.File.ReadAt(b, off)
 }
@@ -193,7 +193,7 @@ func TestTablesLeaveCodeAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &codeReader{File: file, code: e.Section(".text").SectionHeader}
+	r := &textReader{File: file, code: e.Section(".text").SectionHeader}
 	f, err := elfsym.New(r, st.Size(), libc, nil)
 	if err != nil {
 		t.Fatal(err)

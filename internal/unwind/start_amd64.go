@@ -29,7 +29,7 @@ func (u *Unwinder) tryBack(p *place, sp uint64, r *routes) bool {
 // walkBack looks for the start of the function around pc, of which no symbol and no table knows,
 // and whose return cannot be found: it never returns. A start is where one begins to save
 // registers or to make room, behind something that ends a function. The nearest come first.
-func (u *Unwinder) walkBack(m *Mapping, pc uint64) []route {
+func (l *planner) walkBack(m *Mapping, pc uint64) []route {
 	from := m.Start
 	if pc-from > backWindow {
 		from = pc - backWindow
@@ -45,7 +45,7 @@ func (u *Unwinder) walkBack(m *Mapping, pc uint64) []route {
 			continue
 		}
 		tried++
-		r := u.walkIn(m, from+uint64(i), pc, m.End)
+		r := l.walkIn(m, from+uint64(i), pc, m.End)
 		if r.ok && (len(found) == 0 || found[len(found)-1] != r) {
 			found = append(found, r)
 		}

@@ -70,39 +70,6 @@ func (u *Unwinder) search(p *place, sp uint64) End {
 	return NoRule
 }
 
-// generated is the way out of code made at run time. It is remembered for madeTrust stacks.
-func (u *Unwinder) generated(p *place) *madeRoute {
-	key := p.pc << 1
-	if p.ret {
-		key |= 1
-	}
-	set := &u.made[(key*0x9e3779b97f4a7c15)>>(64-madeSetsLg)]
-	oldest := 0
-	for i := range set {
-		c := &set[i]
-		if c.key == key && u.stacks-c.since <= madeTrust {
-			return c
-		}
-		if c.key == key || c.since < set[oldest].since && set[oldest].key != key {
-			oldest = i
-		}
-	}
-	set[oldest] = madeRoute{key: key, since: u.stacks, out: u.walkOut(&p.m, p.pc, p.m.End)}
-	return &set[oldest]
-}
-
-// replaced reads the code at p again where what is remembered of it has led nowhere: there is other
-// code now, or there was none yet. It reports whether there is another way out.
-func (u *Unwinder) replaced(p *place) bool {
-	c := u.generated(p)
-	if u.stacks-c.since < madeDoubt {
-		return false
-	}
-	before := c.out
-	c.since, c.out = u.stacks, u.walkOut(&p.m, p.pc, p.m.End)
-	return c.out != before
-}
-
 // leaveNowhere leaves an innermost frame whose program counter is not in code: a call
 // through a bad pointer, whose return address is on top of the stack.
 func (u *Unwinder) leaveNowhere(sp uint64) End {
@@ -117,20 +84,6 @@ func (u *Unwinder) leaveNowhere(sp uint64) End {
 		return 0
 	}
 	return NotCode
-}
-
-// address returns what a ruleRegister computes.
-func (u *Unwinder) address(r rule) (uint64, bool) {
-	v, ok := u.register(r.reg)
-	return v + uint64(int64(r.val)), ok
-}
-
-// isMade reports whether addr is in code made at run time. Between such functions that is
-// enough for a return address: interpreters that are made at run time push where they want
-// to go on, and jump.
-func (u *Unwinder) isMade(addr uint64) bool {
-	m, ok := u.code.Find(addr)
-	return ok && m.Table == nil
 }
 
 // tryRoute takes a route if it leads to a return address above sp.
@@ -166,21 +119,13 @@ func (u *Unwinder) tryBottom(r *routes, sp uint64) (End, bool) {
 			return Whole, true
 		default:
 			if m, ok := u.code.Find(pc); ok && m.Table != nil && m.Table.begins(pc-m.Bias) {
-				u.known &^= 1 << regRBP
+				u.forget(regRBP)
 				u.regs[regRSP], u.regs[regRIP] = cfa, pc
 				return 0, true
 			}
 		}
 	}
 	return 0, false
-}
-
-func (u *Unwinder) setRBP(v uint64, ok bool) {
-	u.regs[regRBP] = v
-	u.known &^= 1 << regRBP
-	if ok {
-		u.known |= 1 << regRBP
-	}
 }
 
 // tryPointer takes the frame that rbp points to, if it is one.
@@ -254,23 +199,4 @@ func (u *Unwinder) scan(p *place, sp uint64) bool {
 	}
 	u.regs[regRSP], u.regs[regRIP] = best+8, bestPC
 	return true
-}
-
-// isStart reports whether pc is in the code that the kernel starts a program or a
-// thread with: at the entry point, or in front of exit(2), which a thread's first
-// function calls where a return would lead nowhere.
-func (u *Unwinder) isStart(m *Mapping, pc uint64) bool {
-	if entry := m.Table.obj.Entry(); entry != 0 && pc-m.Bias-entry < entrySize {
-		return true
-	}
-	code := u.readCode(m, pc, 32)
-	for i := 2; i+1 < len(code); i++ {
-		if code[i] != 0x0f || code[i+1] != 0x05 {
-			continue
-		}
-		const exit = 60
-		return code[i-1] == exit && code[i-2] == 0xb0 || // mov $60,%al; syscall
-			i >= 5 && string(code[i-5:i]) == "\xb8\x3c\x00\x00\x00" // mov $60,%eax; syscall
-	}
-	return false
 }

@@ -5,25 +5,18 @@ import "ptools/internal/ptrace"
 // An Unwinder finds the frames of stacks, one after the other. It remembers how it
 // left each program counter it has seen; no two goroutines may use one Unwinder at
 // the same time, but any number of Unwinders share Tables.
+//
+// Its parts are a codeReader, which looks at code; a planner, which finds out how a function is left and
+// remembers that; and an activation, which is what is known of the thread at the frame it has come to. Its own
+// methods leave frames: leave chooses the way.
 type Unwinder struct {
-	code   Code
-	cache  [1 << cacheSetsLg][2]cached
-	mem    view
+	planner
+	activation
 	chain  chain
-	expr   evaluator
 	counts Counts
-	calls  [callCache]callsite
-	made   [1 << madeSetsLg][madeWays]madeRoute
-	walker *walker // reads code; made when first needed
-	stacks uint64  // how many have been unwound
 
 	// The stack being unwound.
-	regs   [columns]uint64
-	known  uint32 // bit i: regs[i] is known
-	tls    uint64 // thread pointer, 0 if not known
-	goReg  uint64 // the register in which Go code keeps its g, 0 if not known
 	goSP   uint64 // system stack pointer below the last C to Go crossing, or 0
-	buf    [codeWindow]byte
 	hops   int    // changes of stack
 	begun  uint64 // strays before
 	sure   int    // so many frames were found in the copy of the stack alone; -1: all until now
@@ -33,7 +26,11 @@ type Unwinder struct {
 }
 
 // New returns an Unwinder for a process whose executable memory code describes.
-func New(code Code) *Unwinder { return &Unwinder{code: code} }
+func New(code Code) *Unwinder {
+	u := new(Unwinder)
+	u.codeReader = codeReader{code: code, other: &u.mem}
+	return u
+}
 
 // Counts returns what u has done so far.
 func (u *Unwinder) Counts() Counts {
@@ -141,11 +138,3 @@ const (
 	byInterrupt             // its callee was forced upon it
 	bySignal                // the same, and the callee is a signal trampoline
 )
-
-// register returns a register of the current frame.
-func (u *Unwinder) register(column uint8) (uint64, bool) {
-	return u.regs[column], u.known&(1<<column) != 0
-}
-
-// word reads the target's memory.
-func (u *Unwinder) word(addr uint64) (uint64, bool) { return u.mem.word(addr) }

@@ -1,63 +1,5 @@
 package unwind
 
-import "strings"
-
-// goPlan is the plan for a Go function. Frame sizes come from the linker's table;
-// the functions that change stacks are known by name, as runtime/traceback.go knows
-// them by number.
-func (u *Unwinder) goPlan(p *place, link uint64, f goFunction) (plan, bool) {
-	delta, ok := p.m.Table.goTable().delta(link)
-	if !ok {
-		return plan{}, false
-	}
-	n := plan{way: wayGo, start: f.start, delta: delta}
-	switch f.name {
-	case "runtime.goexit", "runtime.mstart", "runtime.rt0_go", "runtime.gogo", "gogo":
-		n.way = wayTop
-	case "runtime.clone":
-		if p.ret {
-			n.way = wayTop
-		}
-	case "runtime.mcall":
-		if p.ret { // the goroutine has been left behind
-			n.way = wayTop
-		} else if delta > 0 {
-			n.way = wayGoFP
-		}
-	case "runtime.morestack":
-		n.way = wayGoGrow
-		n.tls = u.goTLS(p, f)
-	case "runtime.cgocallback":
-		n.way = wayGoC
-		n.tls = u.goTLS(p, f)
-	case "runtime.systemstack", "runtime.asmcgocall":
-		if delta > 0 {
-			n.way = wayGoSwitch
-			n.tls = u.goTLS(p, f)
-		}
-	case "runtime.sigtramp", "runtime.cgoSigtramp":
-		// Top frames to the runtime; they return to the signal trampoline.
-	case "crosscall2":
-		n.saves = delta >= crosscallFrame
-	case "runtime.sigpanic", "runtime.sigpanic0", "runtime.asyncPreempt", "runtime.debugCallV2":
-		n.forced = true // a signal handler pushed the program counter
-	default:
-		switch {
-		case f.top || strings.HasPrefix(f.name, "_rt0_"):
-			n.way = wayTop
-		case f.spWrite && delta > 0:
-			n.way = wayGoFP
-		}
-	}
-	if n.way == wayGoFP || n.way == wayGoSwitch {
-		const setFP = "\x48\x89\xe5" // mov %rsp,%rbp: is still to come
-		if !p.ret && string(u.readCode(&p.m, p.pc, len(setFP))) == setFP {
-			n.way = wayGo
-		}
-	}
-	return n, true
-}
-
 // crosscallFrame is the frame size of runtime/cgo's crosscall2 once it has saved the
 // registers that belong to its C caller (runtime/cgo/abi_amd64.h): six words below
 // the frame pointer, from rbx at the lowest address to rbp.
@@ -101,8 +43,7 @@ func (u *Unwinder) leaveGoFrame(n *plan, sp uint64) End {
 	if n.saves {
 		for i, r := range crosscallSaves {
 			if v, ok := u.mem.word(cfa - 8 - crosscallFrame + 8*uint64(i)); ok {
-				u.regs[r] = v
-				u.known |= 1 << r
+				u.set(r, v)
 			}
 		}
 	}
@@ -132,7 +73,7 @@ func (u *Unwinder) leaveGoFP(n *plan) End {
 // callerRBP restores the frame pointer of the caller. A chain does not tell it.
 func (u *Unwinder) callerRBP(addr uint64) {
 	if u.chain.taken {
-		u.known &^= 1 << regRBP
+		u.forget(regRBP)
 		return
 	}
 	u.setRBP(u.mem.word(addr))
@@ -141,12 +82,12 @@ func (u *Unwinder) callerRBP(addr uint64) {
 // leaveGoSwitch goes from the system stack back to the goroutine that needed it, by
 // rbp, or to the place that the runtime saved in g.sched.
 func (u *Unwinder) leaveGoSwitch(n *plan) End {
-	before, known := u.regs, u.known
+	before := u.registers
 	end := u.leaveGoFP(n)
 	if end == 0 && u.returns(u.regs[regRIP]) {
 		return 0
 	}
-	u.regs, u.known = before, known
+	u.registers = before
 	g, ok := u.goCurrent(n.tls)
 	if !ok {
 		return max(end, BadRule)
@@ -160,7 +101,7 @@ func (u *Unwinder) leaveGoSwitch(n *plan) End {
 // goroutine went into C, and on the system stack, where C called it. The second is
 // the truth; where it cannot be found the first leaves out no Go function.
 func (u *Unwinder) leaveGoC(n *plan) End {
-	before, known := u.regs, u.known
+	before := u.registers
 	end := u.leaveGoFrame(n, u.regs[regRSP])
 	if end == 0 && u.isCrosscall(u.regs[regRIP]) {
 		return 0 // on the system stack already
@@ -174,24 +115,14 @@ func (u *Unwinder) leaveGoC(n *plan) End {
 		g0, _ := u.mem.word(m)
 		sp, _ = u.mem.word(g0 + gSchedSP)
 	}
-	after, afterKnown := u.regs, u.known
-	u.regs, u.known = before, known
+	after := u.registers
+	u.registers = before
 	if u.leaveGoFrame(n, sp) != 0 || !u.isCrosscall(u.regs[regRIP]) {
-		u.regs, u.known = after, afterKnown
+		u.registers = after
 		return end
 	}
 	u.goSP, _ = u.mem.word(sp) // cgocallback keeps the one before there
 	return 0
-}
-
-// isCrosscall reports whether pc is in crosscall2, the only caller of cgocallback.
-func (u *Unwinder) isCrosscall(pc uint64) bool {
-	m, ok := u.code.Find(pc - 1)
-	if !ok || m.Table == nil {
-		return false
-	}
-	f, ok := m.Table.goFunction(pc - 1 - m.Bias)
-	return ok && f.name == "crosscall2"
 }
 
 // leaveGoGrow leaves morestack, which runs on the system stack, for the function
@@ -211,7 +142,7 @@ func (u *Unwinder) leaveGoGrow(p *place, n *plan) End {
 	if !ok1 || !ok2 {
 		return Unreadable
 	}
-	u.known &^= 1 << regRBP
+	u.forget(regRBP)
 	u.regs[regRSP], u.regs[regRIP] = sp, pc
 	return 0
 }

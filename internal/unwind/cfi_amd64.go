@@ -1,0 +1,140 @@
+package unwind
+
+// leaveCFI leaves by call frame information.
+func (u *Unwinder) leaveCFI(p *place, n *plan, sp uint64) (exit, End) {
+	u.counts.CFI++
+	if !p.ret && !n.fn.signal {
+		return byReturn, u.leaveInner(p, n, sp)
+	}
+	end := u.apply(n, p.m.Bias)
+	if end == NoRegister {
+		end = u.applyFixed(p, n)
+	}
+	if end != 0 {
+		return byReturn, end
+	}
+	how := byReturn
+	if n.fn.signal {
+		how = bySignal
+	}
+	return how, u.check(sp)
+}
+
+// leaveInner leaves an instruction that was interrupted. Tables by hand may be wrong there, in
+// the first and last instructions of a function (LuaJIT has one row for all of its interpreter,
+// glibc's swapcontext loads the stack pointer early). Where one leads to what is not code the code
+// itself is asked.
+func (u *Unwinder) leaveInner(p *place, n *plan, sp uint64) End {
+	before := u.registers
+	end := u.apply(n, p.m.Bias)
+	if end == 0 {
+		end = u.check(sp)
+	}
+	if end == Whole || end == NoRegister || end == 0 && (u.regs[regRIP] == 0 || u.isCode(u.regs[regRIP])) {
+		return end
+	}
+	wrong := u.registers
+	u.registers = before
+	if n.routes == nil {
+		n.routes = u.newRoutes(p)
+	}
+	r := n.routes
+	if u.tryRoute(&r.in, sp, u.returns) || u.tryRoute(&r.out, sp, u.returns) || u.tryBack(p, sp, r) {
+		u.counts.Guess++
+		return 0
+	}
+	u.registers = wrong
+	return end
+}
+
+// apply computes the caller's registers from a row.
+func (a *activation) apply(n *plan, bias uint64) End {
+	r := n.row
+	var cfa uint64
+	switch r.cfa.kind {
+	case ruleRegister:
+		v, ok := a.register(r.cfa.reg)
+		if !ok {
+			return NoRegister
+		}
+		cfa = v + uint64(int64(r.cfa.val))
+	case ruleValExpr:
+		v, end := a.expr.eval(n.fn.exprs[r.cfa.val], a, bias, nil)
+		if end != 0 {
+			return end
+		}
+		cfa = v
+	default:
+		return BadRule
+	}
+	return a.applyAt(n, bias, cfa)
+}
+
+// applyAt is apply where the CFA is known.
+func (a *activation) applyAt(n *plan, bias, cfa uint64) End {
+	r := n.row
+	next := a.registers
+	next.set(regRSP, cfa)
+	hasRIP := false
+	for _, s := range n.fn.rules(r) {
+		if a.popped(s, cfa) {
+			continue
+		}
+		v, end := a.saved(s.rule, n.fn, cfa, bias)
+		hasRIP = hasRIP || s.column == regRIP
+		switch {
+		case end == 0:
+			next.set(s.column, v)
+		case s.column == regRIP || s.column == regRSP:
+			return end
+		default:
+			next.forget(s.column) // matters only if somebody asks for it
+		}
+	}
+	if !hasRIP {
+		return BadRule
+	}
+	a.registers = next
+	return 0
+}
+
+// popped reports that a register has its caller's value again although a rule still says
+// where that is saved: below the stack pointer, where an epilogue has left it and nothing
+// is kept any more. Compilers do not bring the rules up to date for each pop. Where the
+// copied stack has the word, it holds the same.
+func (a *activation) popped(s saved, cfa uint64) bool {
+	addr := cfa + uint64(int64(s.rule.val))
+	return s.rule.kind == ruleOffset && addr < a.regs[regRSP] && s.column != regRIP && s.column != regRSP &&
+		a.known&(1<<s.column) != 0 && !a.mem.covers(addr)
+}
+
+// saved computes one register of the caller. Whole stands for an undefined one:
+// a return address that is undefined has nowhere to return to.
+func (a *activation) saved(r rule, fn *function, cfa, bias uint64) (uint64, End) {
+	addr := cfa + uint64(int64(r.val))
+	switch r.kind {
+	case ruleOffset:
+	case ruleValOffset:
+		return addr, 0
+	case ruleRegister:
+		if v, ok := a.register(r.reg); ok {
+			return v, 0
+		}
+		return 0, NoRegister
+	case ruleExpr, ruleValExpr:
+		v, end := a.expr.eval(fn.exprs[r.val], a, bias, &cfa)
+		if end != 0 || r.kind == ruleValExpr {
+			return v, end
+		}
+		addr = v
+	case ruleUndefined:
+		return 0, Whole
+	default:
+		return 0, BadRule
+	}
+	v, ok := a.mem.word(addr)
+	if !ok {
+		return 0, Unreadable
+	}
+	return v, 0
+}

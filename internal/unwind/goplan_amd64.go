@@ -1,0 +1,88 @@
+package unwind
+
+import (
+	"encoding/binary"
+	"strings"
+)
+
+// goPlan is the plan for a Go function. Frame sizes come from the linker's table;
+// the functions that change stacks are known by name, as runtime/traceback.go knows
+// them by number.
+func (l *planner) goPlan(p *place, link uint64, f goFunction) (plan, bool) {
+	delta, ok := p.m.Table.goTable().delta(link)
+	if !ok {
+		return plan{}, false
+	}
+	n := plan{way: wayGo, start: f.start, delta: delta}
+	switch f.name {
+	case "runtime.goexit", "runtime.mstart", "runtime.rt0_go", "runtime.gogo", "gogo":
+		n.way = wayTop
+	case "runtime.clone":
+		if p.ret {
+			n.way = wayTop
+		}
+	case "runtime.mcall":
+		if p.ret { // the goroutine has been left behind
+			n.way = wayTop
+		} else if delta > 0 {
+			n.way = wayGoFP
+		}
+	case "runtime.morestack":
+		n.way = wayGoGrow
+		n.tls = l.goTLS(p, f)
+	case "runtime.cgocallback":
+		n.way = wayGoC
+		n.tls = l.goTLS(p, f)
+	case "runtime.systemstack", "runtime.asmcgocall":
+		if delta > 0 {
+			n.way = wayGoSwitch
+			n.tls = l.goTLS(p, f)
+		}
+	case "runtime.sigtramp", "runtime.cgoSigtramp":
+		// Top frames to the runtime; they return to the signal trampoline.
+	case "crosscall2":
+		n.saves = delta >= crosscallFrame
+	case "runtime.sigpanic", "runtime.sigpanic0", "runtime.asyncPreempt", "runtime.debugCallV2":
+		n.forced = true // a signal handler pushed the program counter
+	default:
+		switch {
+		case f.top || strings.HasPrefix(f.name, "_rt0_"):
+			n.way = wayTop
+		case f.spWrite && delta > 0:
+			n.way = wayGoFP
+		}
+	}
+	if n.way == wayGoFP || n.way == wayGoSwitch {
+		const setFP = "\x48\x89\xe5" // mov %rsp,%rbp: is still to come
+		if !p.ret && string(l.readCode(&p.m, p.pc, len(setFP))) == setFP {
+			n.way = wayGo
+		}
+	}
+	return n, true
+}
+
+// goTLS returns where the runtime keeps g, relative to the thread pointer. It is -8
+// in what the Go linker alone made; the C linker may put it elsewhere, and the
+// functions that change stacks all load g first.
+func (l *planner) goTLS(p *place, f goFunction) int32 {
+	const usual = -8
+	n := min(f.end-f.start, codeWindow)
+	code := l.readCode(&p.m, f.start+p.m.Bias, int(n))
+	for i := 0; i+9 <= len(code); i++ {
+		// mov %fs:disp32,%reg
+		if code[i] == 0x64 && code[i+1]&^0x04 == 0x48 && code[i+2] == 0x8b &&
+			code[i+3]&0xc7 == 0x04 && code[i+4] == 0x25 {
+			return int32(binary.LittleEndian.Uint32(code[i+5:]))
+		}
+		// mov disp32(%rip),%reg, the offset from the global offset table;
+		// then mov %fs:(%reg),%reg
+		if code[i]&^0x04 == 0x48 && code[i+1] == 0x8b && code[i+2]&0xc7 == 0x05 &&
+			i+11 <= len(code) && code[i+7] == 0x64 {
+			at := f.start + p.m.Bias + uint64(i) + 7 + uint64(int64(int32(binary.LittleEndian.Uint32(code[i+3:]))))
+			if v, ok := l.other.word(at); ok && v == uint64(int64(int32(v))) {
+				return int32(v)
+			}
+		}
+	}
+	return usual
+}
