@@ -16,8 +16,8 @@ import (
 // window, which samples ten times as often as the contenders. Processor time is that of both modes;
 // what is spent in the kernel belongs to the function in user mode that called it, for perf as for us.
 // A perf -a at the rate of ours is a contender too: what it shows is chance.
-func beside(p program) func(context.Context, *lab) ([]row, error) {
-	return func(ctx context.Context, l *lab) (rows []row, err error) {
+func beside(p program) trial {
+	return func(ctx context.Context, l *lab) (_ []row, err error) {
 		if why := missing("perf"); why != "" {
 			return nil, errors.New(why)
 		}
@@ -31,40 +31,51 @@ func beside(p program) func(context.Context, *lab) ([]row, error) {
 		if err != nil {
 			return nil, err
 		}
+		tools = slices.DeleteFunc(tools, func(x spotter) bool { return x.tool == "perf -p" }) // a timer for each thread is another load
 		named := newPlaces()
-		all := map[string][]map[string]float64{}
-		var cs []contender
-		for _, x := range tools {
-			if x.tool == "perf -p" {
-				continue // a timer for each thread is another load
-			}
-			cs = append(cs, contender{x.tool, x.role, x.program, func(ctx context.Context) (float64, error) {
-				d, err := l.compare(ctx, s.pids, named, x, window)
-				if err == nil {
-					all[x.tool] = append(all[x.tool], d)
-				}
-				return largest(slices.Collect(maps.Values(d))), err
-			}})
+		compare := func(ctx context.Context, x spotter) (differences, error) {
+			return l.compare(ctx, s.pids, named, x, window)
 		}
-		worst := row{Name: "of a profile", Unit: points, Note: "profiles of " + window.String()}
-		worst.Series = interleave(ctx, l.repeats, cs)
-		bias := row{Name: "of the medians", Unit: points, Goals: []goal{{Tool: toolTimers, AtMost: 2}}}
-		for i, x := range worst.Series {
-			bias.Series = append(bias.Series, series{Tool: x.Tool, Role: x.Role, Note: x.Note})
-			if d := all[x.Tool]; len(d) > 0 {
-				name, value := worstFunction(d)
-				bias.Series[i].Values = []float64{math.Abs(value)}
-				fmt.Fprintf(l.log, "\n   %s: %+.1f %s", x.Tool, value, name)
-			}
-		}
-		fmt.Fprintln(l.log)
-		return []row{worst, bias}, nil
+		return l.biases(ctx, tools, window, compare, goal{Tool: toolTimers, AtMost: 2}), nil
 	}
+}
+
+// differences are in points: the share that a profile gives to a function, less the true one.
+type differences map[string]float64
+
+// biases are the rows of the largest difference in a profile, and of the largest of the medians of all
+// repeats, where chance has gone and a bias remains.
+func (l *lab) biases(ctx context.Context, tools []spotter, window time.Duration,
+	compare func(context.Context, spotter) (differences, error), goals ...goal) []row {
+	all := map[string][]differences{}
+	cs := each(tools, func(x spotter) measure {
+		return func(ctx context.Context) (float64, error) {
+			d, err := compare(ctx, x)
+			if err == nil {
+				all[x.tool] = append(all[x.tool], d)
+			}
+			_, worst := d.worst()
+			return math.Abs(worst), err
+		}
+	})
+	worst := row{Name: "of a profile", Unit: points, Note: "profiles of " + window.String()}
+	worst.Series = interleave(ctx, l.repeats, cs)
+	bias := row{Name: "of the medians", Unit: points, Goals: goals}
+	for i, x := range worst.Series {
+		bias.Series = append(bias.Series, series{Tool: x.Tool, Role: x.Role, Note: x.Note})
+		if d := all[x.Tool]; len(d) > 0 {
+			name, value := medians(d).worst()
+			bias.Series[i].Values = []float64{math.Abs(value)}
+			fmt.Fprintf(l.log, "\n   %s: %+.1f %s", x.Tool, value, name)
+		}
+	}
+	fmt.Fprintln(l.log)
+	return []row{worst, bias}
 }
 
 // compare lets a tool and a faster perf profile at the same time and returns the difference, in points,
 // at each of perf's ten hottest functions.
-func (l *lab) compare(ctx context.Context, pids []int, named *places, x spotter, window time.Duration) (map[string]float64, error) {
+func (l *lab) compare(ctx context.Context, pids []int, named *places, x spotter, window time.Duration) (differences, error) {
 	const rate = 997
 	type answer struct {
 		spots []spot
@@ -75,7 +86,7 @@ func (l *lab) compare(ctx context.Context, pids []int, named *places, x spotter,
 		spots, err := l.perfSpots(ctx, pids, rate, window, "-a")
 		reference <- answer{spots, err}
 	}()
-	mine, err := x.spots(ctx, pids)
+	mine, err := x.do(ctx, pids)
 	theirs := <-reference
 	if err := errors.Join(err, theirs.err); err != nil {
 		return nil, err
@@ -86,25 +97,33 @@ func (l *lab) compare(ctx context.Context, pids []int, named *places, x spotter,
 	ours, perfs := named.shares(mine), named.shares(theirs.spots)
 	delete(perfs, "") // no function
 	hottest := slices.SortedFunc(maps.Keys(perfs), func(a, b string) int { return cmp.Or(cmp.Compare(perfs[b], perfs[a]), cmp.Compare(a, b)) })
-	d := map[string]float64{}
+	d := differences{}
 	for _, name := range hottest[:min(10, len(hottest))] {
 		d[name] = 100 * (ours[name] - perfs[name])
 	}
 	return d, nil
 }
 
-// worstFunction returns the function whose median difference is the largest, and that difference. A
-// function need not be among the ten hottest every time.
-func worstFunction(repeats []map[string]float64) (worst string, value float64) {
+// medians of each function. One need not be in all repeats.
+func medians(repeats []differences) differences {
 	values := map[string][]float64{}
-	for _, r := range repeats {
-		for name, v := range r {
+	for _, d := range repeats {
+		for name, v := range d {
 			values[name] = append(values[name], v)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if v := median(values[name]); math.Abs(v) > math.Abs(value) {
-			worst, value = name, v
+	m := differences{}
+	for name, v := range values {
+		m[name] = median(v)
+	}
+	return m
+}
+
+// worst returns the function with the largest difference, and that.
+func (d differences) worst() (worst string, value float64) {
+	for _, name := range slices.Sorted(maps.Keys(d)) {
+		if math.Abs(d[name]) > math.Abs(value) {
+			worst, value = name, d[name]
 		}
 	}
 	return worst, value

@@ -11,12 +11,7 @@ import (
 )
 
 // cachedGrab is the row of a read-only grab and release of a process that is in the cache.
-func cachedGrab(ctx context.Context, l *lab) ([]row, error) {
-	t, err := l.idle(ctx, 10)
-	if err != nil {
-		return nil, err
-	}
-	defer t.stop()
+func cachedGrab(ctx context.Context, l *lab, t *target) ([]row, error) {
 	s := pctl.NewSession(nil)
 	defer s.Close()
 	grab := func() error {

@@ -22,37 +22,20 @@ var (
 
 // chains is the row of how many of the stacks that begin in a part of the target are whole: they
 // have its caller, and go on to the program's beginning.
-func chains(c chain, flag string) func(context.Context, *lab) ([]row, error) {
-	return func(ctx context.Context, l *lab) ([]row, error) {
-		exe, err := c.build(ctx, l, flag)
-		if err != nil {
-			return nil, err
-		}
-		t, err := l.start(ctx, exe)
-		if err != nil {
-			return nil, err
-		}
-		defer t.stop()
+func chains(c chain, flags ...string) trial {
+	return on(built(c.source, flags), func(ctx context.Context, l *lab, t *target) ([]row, error) {
 		profilers, err := l.profilers(ctx, 999, l.window(700*time.Millisecond, 3*time.Second))
 		if err != nil {
 			return nil, err
 		}
-		var cs []contender
-		for _, p := range profilers {
-			cs = append(cs, contender{p.tool, p.role, p.program, func(ctx context.Context) (float64, error) {
-				stacks, err := p.profile(ctx, strconv.Itoa(t.pid))
+		cs := each(profilers, func(p profiler) measure {
+			return func(ctx context.Context) (float64, error) {
+				stacks, err := p.do(ctx, strconv.Itoa(t.pid))
 				return c.whole(stacks), err
-			}})
-		}
+			}
+		})
 		return []row{{Unit: percent, Series: interleave(ctx, l.repeats, cs), Goals: []goal{{AtLeast: 99.5}}}}, nil
-	}
-}
-
-func (c chain) build(ctx context.Context, l *lab, flag string) (string, error) {
-	if flag == "" {
-		return l.gobuild(ctx, c.source)
-	}
-	return l.c(ctx, c.source, flag)
+	})
 }
 
 // whole returns the percentage of stacks that begin in a part of the target and are whole.

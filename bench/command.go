@@ -45,9 +45,9 @@ func finish(ctx context.Context, argv ...string) (*result, error) {
 	err := cmd.Run()
 	r := &result{time.Since(t0), stdout.Bytes(), stderr.Bytes()}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w%s", argv[0], err, lastLine(r.err))
+		err = fmt.Errorf("%s: %w%s", argv[0], err, lastLine(r.err))
 	}
-	return r, nil
+	return r, err
 }
 
 // lastLine returns the last line of a tool's complaint, to be put behind an error.
@@ -84,6 +84,9 @@ func launch(ctx context.Context, argv ...string) (*background, error) {
 func (b *background) says(ctx context.Context, text string) error {
 	return await(ctx, fmt.Sprintf("%q from %s", text, b.cmd.Path), func() bool { return b.out.contains(text) })
 }
+
+// interrupt ends a tool that then says what it has seen.
+func (b *background) interrupt() error { return b.end(syscall.SIGINT) }
 
 // end sends a signal and waits for the end of the command, which is killed if that takes too long.
 func (b *background) end(sig syscall.Signal) error {

@@ -1,6 +1,9 @@
 package main
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
 // role is what a contender is in the comparison.
 type role string
@@ -12,12 +15,56 @@ const (
 	ours  role = "ours"
 )
 
-// contender is one of the tools that a row compares.
-type contender struct {
+// competitor is one of the tools that a row compares, and what it does there.
+type competitor[F any] struct {
 	tool    string
 	role    role
 	program string // that must be installed
-	measure func(context.Context) (float64, error)
+	do      F
+}
+
+// measure makes one measurement, in the unit of the row.
+type measure = func(context.Context) (float64, error)
+
+// contender is a competitor that can be measured.
+type contender = competitor[measure]
+
+// each makes contenders of competitors.
+func each[F any](all []competitor[F], measured func(x competitor[F]) measure) (cs []contender) {
+	for _, x := range all {
+		cs = append(cs, contender{x.tool, x.role, x.program, measured(x)})
+	}
+	return cs
+}
+
+// noTool is what goes first where a row shows the target without any.
+func noTool(m measure, others []contender) []contender {
+	return append([]contender{{"no tool", none, "", m}}, others...)
+}
+
+// The two ways of psample to know processor time.
+const (
+	toolTimers = "psample"
+	toolStops  = "psample --timers off"
+)
+
+// bothWays makes contenders of them; timers is the flag's value.
+func bothWays(measured func(tool, timers string) measure) []contender {
+	return []contender{{toolTimers, ours, "", measured(toolTimers, "auto")}, {toolStops, ours, "", measured(toolStops, "off")}}
+}
+
+// wall measures how long a command takes.
+func wall(argv ...string) measure {
+	return func(ctx context.Context) (float64, error) {
+		r, err := finish(ctx, argv...)
+		return r.wall.Seconds(), err
+	}
+}
+
+// during is what f returns while something goes on, which end ends.
+func during(end func() error, f func() (float64, error)) (float64, error) {
+	v, err := f()
+	return v, errors.Join(err, end())
 }
 
 // series is what was measured of a contender.
@@ -41,7 +88,7 @@ func interleave(ctx context.Context, repeats int, cs []contender) []series {
 			if s.Note != "" || ctx.Err() != nil {
 				continue
 			}
-			v, err := c.measure(ctx)
+			v, err := c.do(ctx)
 			if err != nil {
 				s.Note = err.Error()
 				continue

@@ -12,7 +12,7 @@ import (
 // TestInterleave shows the order of the measurements, and that who fails is left out.
 func TestInterleave(t *testing.T) {
 	var order []string
-	measure := func(name string, fails int) func(context.Context) (float64, error) {
+	measure := func(name string, fails int) measure {
 		return func(context.Context) (float64, error) {
 			order = append(order, name)
 			if fails--; fails == 0 {

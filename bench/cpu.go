@@ -8,17 +8,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 )
 
 // idleCPU is the row of what a sampler itself uses for a process in which nothing happens.
-func idleCPU(ctx context.Context, l *lab) ([]row, error) {
-	t, err := l.idle(ctx, 1000)
-	if err != nil {
-		return nil, err
-	}
-	defer t.stop()
+func idleCPU(ctx context.Context, l *lab, t *target) ([]row, error) {
 	psample, err := l.psample(ctx, 99)
 	if err != nil {
 		return nil, err
@@ -41,29 +35,21 @@ func idleCPU(ctx context.Context, l *lab) ([]row, error) {
 
 // cpuShare returns the measurement of the CPU time that a command uses while it runs, in percent of
 // one CPU.
-func cpuShare(window time.Duration, argv ...string) func(context.Context) (float64, error) {
-	return func(ctx context.Context) (share float64, err error) {
+func cpuShare(window time.Duration, argv ...string) measure {
+	return func(ctx context.Context) (float64, error) {
 		b, err := launch(ctx, argv...)
 		if err != nil {
 			return 0, err
 		}
-		if err = sleep(ctx, settle); err == nil {
-			share, err = observeCPU(ctx, b.cmd.Process.Pid, window)
-		}
-		if endErr := b.end(syscall.SIGINT); err == nil {
-			err = endErr
-		}
-		return share, err
+		return during(b.interrupt, func() (float64, error) {
+			if err := sleep(ctx, settle); err != nil {
+				return 0, err
+			}
+			before := read(b.cmd.Process.Pid)
+			err := sleep(ctx, window)
+			return before.share(read(b.cmd.Process.Pid)), err
+		})
 	}
-}
-
-// observeCPU returns the share of one CPU that a process uses in a window, in percent.
-func observeCPU(ctx context.Context, pid int, window time.Duration) (float64, error) {
-	before := read(pid)
-	if err := sleep(ctx, window); err != nil {
-		return 0, err
-	}
-	return before.share(read(pid)), nil
 }
 
 // cpuTime is what the threads that a process has now have used, to the nanosecond; the process's own

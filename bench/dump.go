@@ -4,98 +4,62 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 )
 
-// dumper is a tool that prints the stacks of all threads of a process.
-type dumper struct {
-	tool    string
-	role    role
-	program string
-	argv    []string // the pid follows
-	mark    string   // what its output has once for each thread
-}
+// dumper prints the stacks of all threads of a process and returns how long it took. It must show that many.
+type dumper = competitor[func(ctx context.Context, t *target, threads int) (time.Duration, error)]
 
 // dumpers returns the tools of that kind.
 func (l *lab) dumpers(ctx context.Context) ([]dumper, error) {
 	pgrab, err := l.tool(ctx, "pgrab")
 	return []dumper{
-		{"eu-stack", peer, "eu-stack", []string{"eu-stack", "-p"}, "TID "},
-		{"gdb", peer, "gdb", gdb("thread apply all bt"), "Thread "},
-		{"pgrab -w", ours, "", []string{pgrab, "-w", "-s", "grab", "-H", "0", "-t", "0", "-p"}, "tid "},
+		{"eu-stack", peer, "eu-stack", dump("TID ", "eu-stack", "-p")},
+		{"gdb", peer, "gdb", dump("Thread ", gdb("thread apply all bt")...)},
+		{"pgrab -w", ours, "", dump("tid ", pgrab, "-w", "-s", "grab", "-H", "0", "-t", "0", "-p")},
 	}, err
 }
 
-// dump runs the tool, checks that it has seen every thread, and returns how long it took.
-func (d *dumper) dump(ctx context.Context, t *target, threads int) (time.Duration, error) {
-	r, err := finish(ctx, with(d.argv, strconv.Itoa(t.pid))...)
-	if err != nil {
-		return 0, err
+// dump runs a tool whose arguments end with the pid, and whose output has the mark once for each thread.
+func dump(mark string, argv ...string) func(context.Context, *target, int) (time.Duration, error) {
+	return func(ctx context.Context, t *target, threads int) (time.Duration, error) {
+		r, err := finish(ctx, with(argv, strconv.Itoa(t.pid))...)
+		if n := bytes.Count(r.out, []byte(mark)); err == nil && n < threads {
+			err = fmt.Errorf("it shows %d of %d threads", n, threads)
+		}
+		return r.wall, err
 	}
-	if n := bytes.Count(r.out, []byte(d.mark)); n < threads {
-		return 0, fmt.Errorf("it shows %d of %d threads", n, threads)
-	}
-	return r.wall, nil
 }
 
 // dumps is the row of the time that a symbolized dump takes, from the start of the tool to its end.
-func dumps(threads int, limit float64) func(context.Context, *lab) ([]row, error) {
-	return func(ctx context.Context, l *lab) ([]row, error) {
-		t, err := l.idle(ctx, threads)
-		if err != nil {
-			return nil, err
-		}
-		defer t.stop()
+func dumps(threads int, goals ...goal) trial {
+	return on(idle(threads), func(ctx context.Context, l *lab, t *target) ([]row, error) {
 		tools, err := l.dumpers(ctx)
 		if err != nil {
 			return nil, err
 		}
-		var cs []contender
-		for _, d := range tools {
-			cs = append(cs, contender{d.tool, d.role, d.program, func(ctx context.Context) (float64, error) {
-				wall, err := d.dump(ctx, t, threads)
-				return wall.Seconds(), err
-			}})
+		repeats := l.repeats
+		if threads >= 10000 { // the peers need minutes
+			repeats = min(repeats, 3)
+			if l.quick {
+				tools = slices.DeleteFunc(tools, func(d dumper) bool { return d.role != ours })
+			}
 		}
-		return []row{{
-			Unit: seconds, Series: interleave(ctx, l.repeats, cs),
-			Goals: []goal{{Peers: []string{"eu-stack"}, AtMost: limit}},
-		}}, nil
-	}
+		return []row{{Unit: seconds, Goals: goals, Series: interleave(ctx, repeats, each(tools, func(d dumper) measure {
+			return func(ctx context.Context) (float64, error) {
+				wall, err := d.do(ctx, t, threads)
+				return wall.Seconds(), err
+			}
+		}))}}, nil
+	})
 }
 
 // idle starts a target with that many threads, all of which wait.
-func (l *lab) idle(ctx context.Context, threads int) (*target, error) {
-	return l.startC(ctx, "idle.c", "-t", strconv.Itoa(threads-1)) // and the first thread
-}
+func idle(threads int) starter { return cTarget("idle.c", "-t", strconv.Itoa(threads-1)) } // and the first thread
 
 // busyIdle starts a target with threads that spin and threads that wait, besides the first one.
-func (l *lab) busyIdle(ctx context.Context, busy, waiting int) (*target, error) {
-	return l.startC(ctx, "busyidle.c", "-b", strconv.Itoa(busy), "-t", strconv.Itoa(waiting))
-}
-
-// dumpMany is the row of a process with very many threads. The peers need minutes.
-func dumpMany(ctx context.Context, l *lab) ([]row, error) {
-	const threads = 10000
-	t, err := l.idle(ctx, threads)
-	if err != nil {
-		return nil, err
-	}
-	defer t.stop()
-	tools, err := l.dumpers(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var cs []contender
-	for _, d := range tools {
-		if l.quick && d.role != ours {
-			continue
-		}
-		cs = append(cs, contender{d.tool, d.role, d.program, func(ctx context.Context) (float64, error) {
-			wall, err := d.dump(ctx, t, threads)
-			return wall.Seconds(), err
-		}})
-	}
-	return []row{{Unit: seconds, Series: interleave(ctx, min(l.repeats, 3), cs)}}, nil
+func busyIdle(busy, waiting int) starter {
+	return cTarget("busyidle.c", "-b", strconv.Itoa(busy), "-t", strconv.Itoa(waiting))
 }

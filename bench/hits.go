@@ -27,7 +27,7 @@ var (
 
 // hits is the row of breakpoint hits per second: the target's own count of its calls. A handler
 // that counts is called at each.
-func hits(f hot, threads int) func(context.Context, *lab) ([]row, error) {
+func hits(f hot, threads int) trial {
 	return func(ctx context.Context, l *lab) ([]row, error) {
 		b, err := newHitBench(ctx, l, f, threads)
 		if err != nil {
@@ -121,7 +121,7 @@ func (b *hitBench) free(ctx context.Context) (float64, error) {
 }
 
 // under returns the measurement of a tool whose arguments end with the pid.
-func (b *hitBench) under(argv []string) func(context.Context) (float64, error) {
+func (b *hitBench) under(argv []string) measure {
 	return func(ctx context.Context) (float64, error) {
 		t, err := b.l.start(ctx, b.argv...)
 		if err != nil {
@@ -153,7 +153,7 @@ func (b *hitBench) floor(ctx context.Context) (float64, error) {
 }
 
 // counting returns the measurement of a program that uses the package, this one, and counts.
-func (b *hitBench) counting(trap pctl.Trap) func(context.Context) (float64, error) {
+func (b *hitBench) counting(trap pctl.Trap) measure {
 	var n atomic.Uint64
 	return func(ctx context.Context) (float64, error) {
 		return b.grabbed(ctx, trap, func(*pctl.Hit) { n.Add(1) })
@@ -176,7 +176,7 @@ func (b *hitBench) grabbed(ctx context.Context, trap pctl.Trap, h pctl.Handler) 
 	if err != nil {
 		return 0, err
 	}
-	w0 := t.page.work()
+	w0 := t.page.Work()
 	bp, err := p.Break(ctx, pctl.Where{Symbol: b.f.symbol}, h)
 	if err != nil {
 		return 0, err
@@ -184,8 +184,8 @@ func (b *hitBench) grabbed(ctx context.Context, trap pctl.Trap, h pctl.Handler) 
 	if rate, err = b.hindered(ctx, t); err != nil {
 		return 0, err
 	}
-	if hits := bp.Hits(); hits == 0 || hits > t.page.work()-w0+uint64(1000) {
-		return 0, fmt.Errorf("%d hits in %d calls", hits, t.page.work()-w0)
+	if hits := bp.Hits(); hits == 0 || hits > t.page.Work()-w0+uint64(1000) {
+		return 0, fmt.Errorf("%d hits in %d calls", hits, t.page.Work()-w0)
 	}
 	return rate, nil
 }
@@ -196,8 +196,8 @@ func (b *hitBench) hindered(ctx context.Context, t *target) (float64, error) {
 	if err := await(ctx, "the breakpoint", func() bool { return b.planted(t) || !t.alive() }); err != nil {
 		return 0, err
 	}
-	w := t.page.work()
-	if err := await(ctx, "calls", func() bool { return t.page.work() > w+10 || !t.alive() }); err != nil {
+	w := t.page.Work()
+	if err := await(ctx, "calls", func() bool { return t.page.Work() > w+10 || !t.alive() }); err != nil {
 		return 0, err
 	}
 	rate, err := t.rate(ctx, b.window)

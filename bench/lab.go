@@ -16,7 +16,25 @@ import (
 // experiment makes one row of the table, or a family of rows that have names within it.
 type experiment struct {
 	name string
-	run  func(context.Context, *lab) ([]row, error)
+	run  trial
+}
+
+// trial makes rows. starter starts a target, which is to be stopped.
+type (
+	trial   = func(context.Context, *lab) ([]row, error)
+	starter = func(context.Context, *lab) (*target, error)
+)
+
+// on is a trial with one target.
+func on(start starter, run func(context.Context, *lab, *target) ([]row, error)) trial {
+	return func(ctx context.Context, l *lab) ([]row, error) {
+		t, err := start(ctx, l)
+		if err != nil {
+			return nil, err
+		}
+		defer t.stop()
+		return run(ctx, l, t)
+	}
 }
 
 // experiments are all of them, in the order of the table.
@@ -26,8 +44,8 @@ var experiments = []experiment{
 	{"breakpoint hits, 8 threads", hits(hotPush, 8)},
 	{"breakpoint hits, displaced entry, 1 thread", hits(hotDisplaced, 1)},
 	{"hits only counted, 1 thread", counts},
-	{"symbolized dump, 100 threads", dumps(100, 0.3)},
-	{"symbolized dump, 1000 threads", dumps(1000, 0.15)},
+	{"symbolized dump, 100 threads", dumps(100, goal{Peers: []string{"eu-stack"}, AtMost: 0.3})},
+	{"symbolized dump, 1000 threads", dumps(1000, goal{Peers: []string{"eu-stack"}, AtMost: 0.15})},
 	{"longest pause of the dump, 100 threads", pauses(100, 2*time.Millisecond)},
 	{"longest pause of the dump, 1000 threads", pauses(1000, 15*time.Millisecond)},
 	{"attach and detach, 1 thread", attaches(1)},
@@ -40,12 +58,12 @@ var experiments = []experiment{
 	{"slowdown by stops, 1 busy, 999 Hz", stopSlowdowns(1, 0, 999)},
 	{"slowdown by stops, 2 busy + 100 idle, 99 Hz", stopSlowdowns(2, 100, 99)},
 	{"slowdown by stops, 2 busy + 100 idle, 999 Hz", stopSlowdowns(2, 100, 999)},
-	{"2 busy + 10000 idle, 99 Hz", crowd},
+	{"2 busy + 10000 idle, 99 Hz", on(busyIdle(2, 10000), crowd)},
 	{"first look at 10000 threads", firstLook},
-	{"two threads pass a byte", passes},
-	{"CPU of the sampler, 1000 idle threads, 99 Hz", idleCPU},
-	{"spurious EINTRs, 38 blocking calls, 999 Hz", interruptions},
-	{"share error, 50/30/20, 999 Hz", shares},
+	{"two threads pass a byte", on(cTarget("passes.c"), passes)},
+	{"CPU of the sampler, 1000 idle threads, 99 Hz", on(idle(1000), idleCPU)},
+	{"spurious EINTRs, 38 blocking calls, 999 Hz", on(cTarget("blockers.c"), interruptions)},
+	{"share error, 50/30/20, 999 Hz", on(cTarget("mix.c"), shares)},
 	{"share error, spin(50000) and usleep(50), 99 Hz", sleeping(sleepSpin)},
 	{"share error, spin for 50 us and usleep(50), 99 Hz", sleeping(sleepSpin50)},
 	{"share error, runs of 50 to 130 us, C, 99 Hz", sleeping(sleepShort)},
@@ -65,16 +83,16 @@ var experiments = []experiment{
 	{"stops where timers are permitted, 99 Hz", stopCounts},
 	{"whole chains, C without frame pointers", chains(chainC, "-fomit-frame-pointer")},
 	{"whole chains, C with frame pointers", chains(chainC, "-fno-omit-frame-pointer")},
-	{"whole chains, Go", chains(chainGo, "")},
+	{"whole chains, Go", chains(chainGo)},
 	{"Go HTTP server beside perf", beside(goServer)},
 	{"redis beside perf", beside(redis)},
 	{"postgres beside perf", beside(postgres)},
 	{"nginx beside perf", beside(nginx)},
 	{"node beside perf", beside(node)},
 	{"python beside perf", beside(python)},
-	{"cached read-only grab and release", cachedGrab},
+	{"cached read-only grab and release", on(idle(10), cachedGrab)},
 	{"start-up", startUp},
-	{"symbolized dump, 10000 threads", dumpMany},
+	{"symbolized dump, 10000 threads", dumps(10000)},
 	{"50 processes of 10 idle threads, 99 Hz", manyProcesses},
 	{"size", sizes},
 }

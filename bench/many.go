@@ -12,7 +12,7 @@ func manyProcesses(ctx context.Context, l *lab) ([]row, error) {
 	const n = 50
 	var pids []string
 	for range n {
-		t, err := l.idle(ctx, 10)
+		t, err := idle(10)(ctx, l)
 		if err != nil {
 			return nil, err
 		}

@@ -3,18 +3,12 @@ package main
 import (
 	"context"
 	"strconv"
-	"syscall"
 	"time"
 )
 
 // passes are the rows of two threads on one processor that pass a byte, the program that changes threads
 // as often as can be: what each change costs under a profiler.
-func passes(ctx context.Context, l *lab) ([]row, error) {
-	t, err := l.startC(ctx, "passes.c")
-	if err != nil {
-		return nil, err
-	}
-	defer t.stop()
+func passes(ctx context.Context, l *lab, t *target) ([]row, error) {
 	var tools []sampler
 	for _, rate := range []int{99, 999} {
 		argv, err := l.psample(ctx, rate)
@@ -32,19 +26,15 @@ func passes(ctx context.Context, l *lab) ([]row, error) {
 		sampler{"perf -a, 999 Hz", peer, "perf", l.perfEverywhere(999)})
 	s := &sandwich{t: t, window: l.window(500*time.Millisecond, 2*time.Second)}
 	rates := map[string][]float64{}
-	cs := []contender{{"no tool", none, "", s.between(nil)}}
-	for _, x := range tools {
-		cs = append(cs, contender{x.tool, x.role, x.program, s.between(&x)})
-	}
-	for i, c := range cs {
-		cs[i].measure = func(ctx context.Context) (float64, error) {
-			v, err := c.measure(ctx)
+	cs := each(s.contenders(tools), func(c contender) measure {
+		return func(ctx context.Context) (float64, error) {
+			v, err := c.do(ctx)
 			if err == nil {
 				rates[c.tool] = append(rates[c.tool], s.rate)
 			}
 			return v, err
 		}
-	}
+	})
 	slower := row{Name: "slowdown", Unit: factor, Series: interleave(ctx, l.repeats, cs)}
 	for _, rate := range []string{", 99 Hz", ", 999 Hz"} {
 		slower.Goals = append(slower.Goals, goal{Tool: toolTimers + rate, AtMost: 1.05})
@@ -65,6 +55,6 @@ func (l *lab) perfEverywhere(rate int) func(context.Context, string) (func() err
 		if err != nil {
 			return nil, err
 		}
-		return func() error { return b.end(syscall.SIGINT) }, nil
+		return b.interrupt, nil
 	}
 }

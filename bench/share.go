@@ -14,28 +14,22 @@ var parts = []string{"fifty", "thirty", "twenty"}
 
 // shares is the row of how far a profile is from the truth: the largest difference, in percentage
 // points, between the share of a function and what the kernel accounts to it.
-func shares(ctx context.Context, l *lab) ([]row, error) {
-	t, err := l.startC(ctx, "mix.c")
-	if err != nil {
-		return nil, err
-	}
-	defer t.stop()
+func shares(ctx context.Context, l *lab, t *target) ([]row, error) {
 	window := l.window(3*time.Second, 10*time.Second)
 	profilers, err := l.profilers(ctx, 999, window)
 	if err != nil {
 		return nil, err
 	}
-	var cs []contender
-	for _, p := range profilers {
-		cs = append(cs, contender{p.tool, p.role, p.program, func(ctx context.Context) (float64, error) {
+	cs := each(profilers, func(p profiler) measure {
+		return func(ctx context.Context) (float64, error) {
 			before := readShares(t)
-			stacks, err := p.profile(ctx, strconv.Itoa(t.pid))
+			stacks, err := p.do(ctx, strconv.Itoa(t.pid))
 			if err != nil {
 				return 0, err
 			}
 			return shareError(leaves(stacks), since(before, readShares(t)))
-		}})
-	}
+		}
+	})
 	return []row{{
 		Unit: points, Note: "profiles of " + window.String(),
 		Series: interleave(ctx, l.repeats, cs), Goals: []goal{{AtMost: 1}},
@@ -44,7 +38,7 @@ func shares(ctx context.Context, l *lab) ([]row, error) {
 
 func readShares(t *target) (all []float64) {
 	for i := range parts {
-		all = append(all, float64(t.page.share(i)))
+		all = append(all, float64(t.page.Share(i)))
 	}
 	return all
 }

@@ -26,7 +26,7 @@ func sizes(ctx context.Context, l *lab) ([]row, error) {
 
 // size makes the rows of one process. The first thread waits too.
 func (l *lab) size(ctx context.Context, threads, busy int) ([]row, error) {
-	t, err := l.busyIdle(ctx, busy, threads-1)
+	t, err := busyIdle(busy, threads-1)(ctx, l)
 	if err != nil {
 		return nil, err
 	}
@@ -53,31 +53,29 @@ func (l *lab) size(ctx context.Context, threads, busy int) ([]row, error) {
 	}
 	s := &sandwich{t: t, window: window}
 	slow, err := l.psample(ctx, 99)
-	x := sampler{start: untilInterrupted(slow...)}
+	tools := []sampler{{"psample", ours, "", untilInterrupted(slow...)}}
 	return append(rows, row{
-		Name: name + ", slowdown at 99 Hz", Unit: factor,
-		Series: interleave(ctx, repeats, []contender{
-			{"no tool", none, "", s.between(nil)},
-			{"psample", ours, "", s.between(&x)},
-		}),
+		Name: name + ", slowdown at 99 Hz", Unit: factor, Series: interleave(ctx, repeats, s.contenders(tools)),
 	}), err
 }
 
-// closing is the line that psample prints at the end.
-var closing = regexp.MustCompile(`(\d+) rounds`)
-
 // roundRate returns the measurement of how many rounds a second a psample gets done.
-func roundRate(window time.Duration, psample []string) func(context.Context) (float64, error) {
+func roundRate(window time.Duration, psample []string) measure {
 	return func(ctx context.Context) (float64, error) {
-		r, err := finish(ctx, with(psample, "-t", window.String())...)
-		if err != nil {
-			return 0, err
-		}
-		m := closing.FindSubmatch(r.err)
-		if m == nil {
-			return 0, fmt.Errorf("no count of rounds in %q", r.err)
-		}
-		n, err := strconv.ParseFloat(string(m[1]), 64)
+		n, err := closing(ctx, "rounds", with(psample, "-t", window.String()))
 		return n / window.Seconds(), err
 	}
+}
+
+// closing runs a psample that ends by itself, and returns a number of the line that it prints at the end.
+func closing(ctx context.Context, what string, psample []string) (float64, error) {
+	r, err := finish(ctx, psample...)
+	if err != nil {
+		return 0, err
+	}
+	m := regexp.MustCompile(`(\d+) ` + what).FindSubmatch(r.err)
+	if m == nil {
+		return 0, fmt.Errorf("no count of %s in %q", what, r.err)
+	}
+	return strconv.ParseFloat(string(m[1]), 64)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,20 +53,12 @@ func (s sleeper) under(tracer ...string) sleeper {
 
 // start starts the target and what runs beside it.
 func (s sleeper) start(ctx context.Context, l *lab) (t *target, stop func(), err error) {
-	build := func() (string, error) { return l.c(ctx, s.source) }
-	if s.golang() {
-		build = func() (string, error) { return l.gobuild(ctx, s.source) }
-	}
-	exe, err := build()
-	if err != nil {
-		return nil, nil, err
-	}
-	t, err = l.start(ctx, exe, "-k", s.kind, "-t", strconv.Itoa(s.threads), "-e", strconv.Itoa(s.every))
+	t, err = built(s.source, nil, "-k", s.kind, "-t", strconv.Itoa(s.threads), "-e", strconv.Itoa(s.every))(ctx, l)
 	switch {
 	case err != nil:
 		return nil, nil, err
 	case s.others > 0:
-		other, err := l.busyIdle(ctx, s.others, 0)
+		other, err := busyIdle(s.others, 0)(ctx, l)
 		if err != nil {
 			t.stop()
 			return nil, nil, err
@@ -112,7 +103,7 @@ func traced(ctx context.Context, pid int, argv []string) (*background, error) {
 // is made at ticks. The scheduler's clock would be exact, but on a virtual machine of the kind used here it
 // has 10 to 17 us for each sleep that no sample finds, neither perf's nor the tick's. In Go, with a
 // runtime in user mode, there is no other choice than the scheduler's clock.
-func sleeping(s sleeper) func(context.Context, *lab) ([]row, error) {
+func sleeping(s sleeper) trial {
 	return func(ctx context.Context, l *lab) ([]row, error) {
 		t, stop, err := s.start(ctx, l)
 		if err != nil {
@@ -125,44 +116,23 @@ func sleeping(s sleeper) func(context.Context, *lab) ([]row, error) {
 			return nil, err
 		}
 		named := newPlaces()
-		all := map[string][][]float64{}
-		var cs []contender
-		for _, x := range tools {
-			cs = append(cs, contender{x.tool, x.role, x.program, func(ctx context.Context) (float64, error) {
-				d, err := s.differences(ctx, t, named, x)
-				if err == nil {
-					all[x.tool] = append(all[x.tool], d)
-				}
-				return largest(d), err
-			}})
-		}
-		worst := row{Name: "of a profile", Unit: points, Note: "profiles of " + window.String()}
-		worst.Series = interleave(ctx, l.repeats, cs)
-		bias := row{Name: "of the medians", Unit: points, Goals: []goal{{Tool: toolTimers, AtMost: s.timers}}}
+		compare := func(ctx context.Context, x spotter) (differences, error) { return s.differences(ctx, t, named, x) }
+		goals := []goal{{Tool: toolTimers, AtMost: s.timers}}
 		if s.stops > 0 {
-			bias.Goals = append(bias.Goals, goal{Tool: toolStops, AtMost: s.stops})
+			goals = append(goals, goal{Tool: toolStops, AtMost: s.stops})
 		}
-		for i, x := range worst.Series {
-			bias.Series = append(bias.Series, series{Tool: x.Tool, Role: x.Role, Note: x.Note})
-			if d := all[x.Tool]; len(d) > 0 {
-				m := medians(d)
-				bias.Series[i].Values = []float64{largest(m)}
-				fmt.Fprintf(l.log, "\n   %s: %s", x.Tool, s.describe(m))
-			}
-		}
-		fmt.Fprintln(l.log)
-		return []row{worst, bias}, nil
+		return l.biases(ctx, tools, window, compare, goals...), nil
 	}
 }
 
 // differences profiles once and returns, in points, the share of each function and of everything else,
 // less the true one.
-func (s sleeper) differences(ctx context.Context, t *target, named *places, x spotter) ([]float64, error) {
+func (s sleeper) differences(ctx context.Context, t *target, named *places, x spotter) (differences, error) {
 	before, err := s.account(t)
 	if err != nil {
 		return nil, err
 	}
-	spots, err := x.spots(ctx, []int{t.pid})
+	spots, err := x.do(ctx, []int{t.pid})
 	if err != nil {
 		return nil, err
 	}
@@ -177,18 +147,16 @@ func (s sleeper) differences(ctx context.Context, t *target, named *places, x sp
 	if len(spots) == 0 {
 		return nil, fmt.Errorf("%s saw nothing", x.tool)
 	}
-	d := make([]float64, len(s.parts)+1)
-	rest := 1.0
+	d := differences{"everything else": 100}
+	for i, part := range append(slices.Clone(s.parts), "everything else") {
+		d[part] -= 100 * truth[i]
+	}
 	for name, share := range named.shares(spots) {
 		name, _, _ = strings.Cut(name, " (")
-		if i := slices.Index(s.parts, strings.TrimPrefix(name, "main.")); i >= 0 {
-			d[i] += 100 * share
-			rest -= share
+		if name = strings.TrimPrefix(name, "main."); slices.Contains(s.parts, name) {
+			d[name] += 100 * share
+			d["everything else"] -= 100 * share
 		}
-	}
-	d[len(s.parts)] = 100 * rest
-	for i := range d {
-		d[i] -= 100 * truth[i]
 	}
 	return d, nil
 }
@@ -202,7 +170,7 @@ type account struct {
 
 func (s sleeper) account(t *target) (a account, err error) {
 	for i := range s.parts {
-		a.parts = append(a.parts, float64(t.page.share(i)))
+		a.parts = append(a.parts, float64(t.page.Share(i)))
 	}
 	sum, err := processTime(t.pid)
 	if err != nil {
@@ -232,31 +200,4 @@ func (s sleeper) truth(before, after account) (shares []float64, err error) {
 		shares = append(shares, known*x/sum)
 	}
 	return append(shares, 1-known), nil
-}
-
-func (s sleeper) describe(differences []float64) string {
-	var b strings.Builder
-	for i, part := range append(slices.Clone(s.parts), "else") {
-		fmt.Fprintf(&b, "%s %+.1f  ", part, differences[i])
-	}
-	return strings.TrimSpace(b.String())
-}
-
-func largest(values []float64) (worst float64) {
-	for _, v := range values {
-		worst = max(worst, math.Abs(v))
-	}
-	return worst
-}
-
-// medians of the columns.
-func medians(rows [][]float64) (all []float64) {
-	for i := range rows[0] {
-		var column []float64
-		for _, r := range rows {
-			column = append(column, r[i])
-		}
-		all = append(all, median(column))
-	}
-	return all
 }

@@ -4,17 +4,11 @@ import (
 	"context"
 	"errors"
 	"strconv"
-	"syscall"
 	"time"
 )
 
-// sampler is a tool that samples a process until it is told to end.
-type sampler struct {
-	tool    string
-	role    role
-	program string
-	start   func(ctx context.Context, pid string) (ended func() error, err error)
-}
+// sampler samples a process until it is told to end.
+type sampler = competitor[func(ctx context.Context, pid string) (ended func() error, err error)]
 
 // samplers returns the tools that sample at that rate.
 func (l *lab) samplers(ctx context.Context, rate int) ([]sampler, error) {
@@ -38,7 +32,7 @@ func untilInterrupted(argv ...string) func(context.Context, string) (func() erro
 		if err != nil {
 			return nil, err
 		}
-		return func() error { return b.end(syscall.SIGINT) }, nil
+		return b.interrupt, nil
 	}
 }
 
@@ -71,26 +65,17 @@ const settle = time.Second
 
 // slowdowns is the row of how much longer the target takes for its work: its rate without a tool,
 // just before and just after, divided by the one with it.
-func slowdowns(busy, waiting, rate int, limit float64) func(context.Context, *lab) ([]row, error) {
-	return func(ctx context.Context, l *lab) ([]row, error) {
-		t, err := l.busyIdle(ctx, busy, waiting)
-		if err != nil {
-			return nil, err
-		}
-		defer t.stop()
+func slowdowns(busy, waiting, rate int, limit float64) trial {
+	return on(busyIdle(busy, waiting), func(ctx context.Context, l *lab, t *target) ([]row, error) {
 		tools, err := l.samplers(ctx, rate)
 		if err != nil {
 			return nil, err
 		}
 		s := &sandwich{t: t, window: l.window(500*time.Millisecond, 2*time.Second)}
-		cs := []contender{{"no tool", none, "", s.between(nil)}}
-		for _, x := range tools {
-			cs = append(cs, contender{x.tool, x.role, x.program, s.between(&x)})
-		}
 		return []row{{
-			Unit: factor, Series: interleave(ctx, l.repeats, cs), Goals: []goal{{AtMost: limit}},
+			Unit: factor, Series: interleave(ctx, l.repeats, s.contenders(tools)), Goals: []goal{{AtMost: limit}},
 		}}, nil
-	}
+	})
 }
 
 // sandwich compares windows with a tool with those without one around them.
@@ -101,8 +86,13 @@ type sandwich struct {
 	rate   float64 // the last measured: with a tool, or with none where that is the contender
 }
 
+// contenders are the target without a tool, and with each.
+func (s *sandwich) contenders(tools []sampler) []contender {
+	return noTool(s.between(nil), each(tools, func(x sampler) measure { return s.between(&x) }))
+}
+
 // between returns the measurement of a tool, or of no tool.
-func (s *sandwich) between(x *sampler) func(context.Context) (float64, error) {
+func (s *sandwich) between(x *sampler) measure {
 	return func(ctx context.Context) (float64, error) {
 		var err error
 		if s.before == 0 {
@@ -128,15 +118,14 @@ func (s *sandwich) with(ctx context.Context, x *sampler) (rate float64, err erro
 	if x == nil {
 		return s.t.rate(ctx, s.window)
 	}
-	end, err := x.start(ctx, strconv.Itoa(s.t.pid))
+	end, err := x.do(ctx, strconv.Itoa(s.t.pid))
 	if err != nil {
 		return 0, err
 	}
-	if err = sleep(ctx, settle); err == nil {
-		rate, err = s.t.rate(ctx, s.window)
-	}
-	if endErr := end(); err == nil {
-		err = endErr
-	}
-	return rate, err
+	return during(end, func() (float64, error) {
+		if err := sleep(ctx, settle); err != nil {
+			return 0, err
+		}
+		return s.t.rate(ctx, s.window)
+	})
 }

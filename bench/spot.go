@@ -20,13 +20,8 @@ type spot struct {
 	weight float64
 }
 
-// spotter is a tool that finds out where processes use processor time.
-type spotter struct {
-	tool    string
-	role    role
-	program string
-	spots   func(ctx context.Context, pids []int) ([]spot, error)
-}
+// spotter finds out where processes use processor time.
+type spotter = competitor[func(ctx context.Context, pids []int) ([]spot, error)]
 
 // spotters are the tools that profile at a rate for a window.
 func (l *lab) spotters(ctx context.Context, rate int, window time.Duration) ([]spotter, error) {
@@ -47,12 +42,6 @@ func (l *lab) spotters(ctx context.Context, rate int, window time.Duration) ([]s
 		{toolStops, ours, "", ours99("off")},
 	}, err
 }
-
-// The two ways of psample to know processor time.
-const (
-	toolTimers = "psample"
-	toolStops  = "psample --timers off"
-)
 
 func join(pids []int) string {
 	return strings.Trim(strings.ReplaceAll(fmt.Sprint(pids), " ", ","), "[]")

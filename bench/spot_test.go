@@ -99,12 +99,12 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-func TestMedianColumns(t *testing.T) {
-	if got := medians([][]float64{{1, -9}, {2, 5}, {30, 4}}); !slices.Equal(got, []float64{2, 4}) || largest(got) != 4 {
-		t.Errorf("%v", got)
-	}
-	name, v := worstFunction([]map[string]float64{{"f": 1, "g": -3}, {"f": 2, "g": -5}, {"g": 1}})
+func TestMedians(t *testing.T) {
+	name, v := medians([]differences{{"f": 1, "g": -3}, {"f": 2, "g": -5}, {"g": 1}}).worst()
 	if name != "g" || v != -3 {
 		t.Errorf("%s %v", name, v)
+	}
+	if name, v := (differences{}).worst(); name != "" || v != 0 {
+		t.Errorf("of nothing: %s %v", name, v)
 	}
 }

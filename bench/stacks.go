@@ -23,13 +23,8 @@ func (s *stack) leaf() string {
 	return s.functions[len(s.functions)-1]
 }
 
-// profiler is a tool that samples for a while and then knows stacks.
-type profiler struct {
-	tool    string
-	role    role
-	program string
-	profile func(ctx context.Context, pid string) ([]stack, error)
-}
+// profiler samples for a while and then knows stacks.
+type profiler = competitor[func(ctx context.Context, pid string) ([]stack, error)]
 
 func (l *lab) profilers(ctx context.Context, rate int, window time.Duration) ([]profiler, error) {
 	psample, err := l.tool(ctx, "psample")

@@ -3,10 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"regexp"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -23,15 +19,7 @@ var (
 
 // target starts one of the test targets.
 func (s *stage) target(ctx context.Context, source string, args ...string) error {
-	build := func() (string, error) { return s.l.c(ctx, source) }
-	if strings.HasSuffix(source, ".go") {
-		build = func() (string, error) { return s.l.gobuild(ctx, source) }
-	}
-	exe, err := build()
-	if err != nil {
-		return err
-	}
-	return s.keep(s.l.start(ctx, append([]string{exe}, args...)...))
+	return s.keep(built(source, nil, args...)(ctx, s.l))
 }
 
 // compiled returns what starts a target that a compiler makes.
@@ -68,9 +56,6 @@ func startJava(ctx context.Context, s *stage) error {
 	return err
 }
 
-// stopsDone is the part of psample's closing line that counts its stops.
-var stopsDone = regexp.MustCompile(`(\d+) stops`)
-
 // stopCounts are the rows of how often psample stops programs at work where it may use timers.
 func stopCounts(ctx context.Context, l *lab) ([]row, error) {
 	var rows []row
@@ -90,7 +75,7 @@ func stopCounts(ctx context.Context, l *lab) ([]row, error) {
 }
 
 func (l *lab) stopCount(ctx context.Context, p program) (r row, err error) {
-	psample, err := l.tool(ctx, "psample")
+	psample, err := l.psample(ctx, 99)
 	if err != nil {
 		return r, err
 	}
@@ -102,14 +87,6 @@ func (l *lab) stopCount(ctx context.Context, p program) (r row, err error) {
 	window := l.window(2*time.Second, 5*time.Second)
 	return row{Unit: count, Note: "in " + window.String(), Goals: []goal{{None: true}},
 		Series: interleave(ctx, l.repeats, []contender{{toolTimers, ours, "", func(ctx context.Context) (float64, error) {
-			got, err := finish(ctx, psample, "-F", "99", "-t", window.String(), "-O", "folded", "-o", "/dev/null", "-p", join(s.pids))
-			if err != nil {
-				return 0, err
-			}
-			m := stopsDone.FindSubmatch(got.err)
-			if m == nil {
-				return 0, fmt.Errorf("no count of stops in %q", got.err)
-			}
-			return strconv.ParseFloat(string(m[1]), 64)
+			return closing(ctx, "stops", with(psample, join(s.pids), "-t", window.String()))
 		}}})}, nil
 }

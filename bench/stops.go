@@ -5,30 +5,19 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"syscall"
 	"time"
 )
 
 // stopSlowdowns are the rows of psample without timers: how much longer the target takes, and what the
 // sampler itself uses meanwhile.
-func stopSlowdowns(busy, waiting, rate int) func(context.Context, *lab) ([]row, error) {
-	return func(ctx context.Context, l *lab) ([]row, error) {
-		t, err := l.busyIdle(ctx, busy, waiting)
-		if err != nil {
-			return nil, err
-		}
-		defer t.stop()
+func stopSlowdowns(busy, waiting, rate int) trial {
+	return on(busyIdle(busy, waiting), func(ctx context.Context, l *lab, t *target) ([]row, error) {
 		return l.costs(ctx, t, rate, l.window(500*time.Millisecond, 2*time.Second), nil)
-	}
+	})
 }
 
 // crowd are the same rows for 10,000 threads of which two work; the window contains the first look.
-func crowd(ctx context.Context, l *lab) ([]row, error) {
-	t, err := l.busyIdle(ctx, 2, 10000)
-	if err != nil {
-		return nil, err
-	}
-	defer t.stop()
+func crowd(ctx context.Context, l *lab, t *target) ([]row, error) {
 	return l.costs(ctx, t, 99, l.window(3*time.Second, 5*time.Second), []goal{{Tool: toolTimers, AtMost: 1.03}})
 }
 
@@ -39,12 +28,10 @@ func (l *lab) costs(ctx context.Context, t *target, rate int, window time.Durati
 		return nil, err
 	}
 	s := &sandwich{t: t, window: window}
-	cs := []contender{{"no tool", none, "", s.between(nil)}}
-	own := row{Name: "CPU of the sampler", Unit: percent, Note: "of one CPU"}
 	used := map[string][]float64{}
-	for _, x := range [][2]string{{toolTimers, "auto"}, {toolStops, "off"}} {
-		tool := sampler{x[0], ours, "", func(ctx context.Context, target string) (func() error, error) {
-			b, err := launch(ctx, with(argv[:len(argv)-1], "--timers", x[1], "-p", target)...)
+	cs := noTool(s.between(nil), bothWays(func(tool, timers string) measure {
+		return s.between(&sampler{do: func(ctx context.Context, target string) (func() error, error) {
+			b, err := launch(ctx, with(argv[:len(argv)-1], "--timers", timers, "-p", target)...)
 			if err != nil {
 				return nil, err
 			}
@@ -55,13 +42,13 @@ func (l *lab) costs(ctx context.Context, t *target, rate int, window time.Durati
 				started <- read(pid)
 			}()
 			return func() error {
-				used[x[0]] = append(used[x[0]], (<-started).share(read(pid)))
-				return b.end(syscall.SIGINT)
+				used[tool] = append(used[tool], (<-started).share(read(pid)))
+				return b.interrupt()
 			}, nil
-		}}
-		cs = append(cs, contender{x[0], ours, "", s.between(&tool)})
-	}
+		}})
+	}))
 	slower := row{Name: "slowdown", Unit: factor, Series: interleave(ctx, l.repeats, cs), Goals: goals}
+	own := row{Name: "CPU of the sampler", Unit: percent, Note: "of one CPU"}
 	for _, x := range slower.Series[1:] {
 		own.Series = append(own.Series, series{x.Tool, x.Role, used[x.Tool], x.Note})
 	}
@@ -93,36 +80,23 @@ func firstLook(ctx context.Context, l *lab) ([]row, error) {
 	var rows []row
 	for _, x := range []struct {
 		name  string
-		start func() (*target, error)
-	}{
-		{"2 busy", func() (*target, error) { return l.busyIdle(ctx, 2, threads) }},
-		{"all idle", func() (*target, error) { return l.idle(ctx, threads) }},
-	} {
-		series, err := l.looks(ctx, x.start, threads, psample)
+		start starter
+	}{{"2 busy", busyIdle(2, threads)}, {"all idle", idle(threads)}} {
+		got, err := on(x.start, func(ctx context.Context, l *lab, t *target) ([]row, error) {
+			cs := bothWays(func(_, timers string) measure {
+				return func(ctx context.Context) (float64, error) {
+					return l.look(ctx, t, threads, psample, "-q", "-F", "99", "-t", "10ms", "--timers", timers)
+				}
+			})
+			return []row{{Name: x.name, Unit: seconds, Series: interleave(ctx, l.repeats, cs),
+				Goals: []goal{{Tool: toolTimers, AtMost: 0.5}, {Tool: toolStops, AtMost: 0.5}}}}, nil
+		})(ctx, l)
 		if err != nil {
 			return rows, err
 		}
-		rows = append(rows, row{Name: x.name, Unit: seconds, Series: series,
-			Goals: []goal{{Tool: toolTimers, AtMost: 0.5}, {Tool: toolStops, AtMost: 0.5}}})
+		rows = append(rows, got...)
 	}
 	return rows, nil
-}
-
-// looks measures both ways of psample at a target of its own.
-func (l *lab) looks(ctx context.Context, start func() (*target, error), threads int, psample string) ([]series, error) {
-	const moment = 10 * time.Millisecond
-	t, err := start()
-	if err != nil {
-		return nil, err
-	}
-	defer t.stop()
-	var cs []contender
-	for _, x := range [][2]string{{toolTimers, "auto"}, {toolStops, "off"}} {
-		cs = append(cs, contender{x[0], ours, "", func(ctx context.Context) (float64, error) {
-			return l.look(ctx, t, threads, psample, "-q", "-F", "99", "-t", moment.String(), "--timers", x[1])
-		}})
-	}
-	return interleave(ctx, l.repeats, cs), nil
 }
 
 // look lets psample look at all threads of a target at least once and returns how long that takes.

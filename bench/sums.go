@@ -13,33 +13,27 @@ import (
 // sums is the row of the processor time of a whole profile against what the process used in the same
 // time by its own clock: the difference in percent. The profile says when it began and how long it is,
 // so neither start-up nor writing counts.
-func sums(source string, args ...string) func(context.Context, *lab) ([]row, error) {
-	return func(ctx context.Context, l *lab) ([]row, error) {
-		t, err := l.startC(ctx, source, args...)
-		if err != nil {
-			return nil, err
-		}
-		defer t.stop()
+func sums(source string, args ...string) trial {
+	return on(cTarget(source, args...), func(ctx context.Context, l *lab, t *target) ([]row, error) {
 		psample, err := l.tool(ctx, "psample")
 		if err != nil {
 			return nil, err
 		}
 		window := l.window(3*time.Second, 10*time.Second)
-		var cs []contender
-		for _, x := range [][2]string{{toolTimers, "auto"}, {toolStops, "off"}} {
-			cs = append(cs, contender{x[0], ours, "", func(ctx context.Context) (float64, error) {
-				v, err := l.sum(ctx, t, psample, "-F", "99", "-t", window.String(), "--timers", x[1])
+		cs := bothWays(func(tool, timers string) measure {
+			return func(ctx context.Context) (float64, error) {
+				v, err := l.sum(ctx, t, psample, "-F", "99", "-t", window.String(), "--timers", timers)
 				if err == nil {
-					fmt.Fprintf(l.log, "\n   %s: %+.2f %%", x[0], v)
+					fmt.Fprintf(l.log, "\n   %s: %+.2f %%", tool, v)
 				}
 				return math.Abs(v), err
-			}})
-		}
+			}
+		})
 		r := row{Unit: percent, Note: "profiles of " + window.String(), Series: interleave(ctx, l.repeats, cs)}
 		r.Goals = []goal{{Tool: toolTimers, AtMost: 1}, {Tool: toolStops, AtMost: 1}}
 		fmt.Fprintln(l.log)
 		return []row{r}, nil
-	}
+	})
 }
 
 // sum profiles once.

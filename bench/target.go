@@ -10,36 +10,46 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"ptools/internal/ptest"
 )
 
 // target is a process that is looked at. It ends when its standard input does, so none outlives us.
 type target struct {
 	pid   int
-	page  *page
-	file  string // of the page
+	page  *ptest.Truth
 	cmd   *exec.Cmd
 	stdin io.Closer
 	ended chan struct{} // closed when it is reaped
 }
 
-// startC builds a target that is a C program, and starts it.
-func (l *lab) startC(ctx context.Context, source string, args ...string) (*target, error) {
-	exe, err := l.c(ctx, source)
-	if err != nil {
-		return nil, err
+// cTarget starts a target that is a C program.
+func cTarget(source string, args ...string) starter { return built(source, nil, args...) }
+
+// built builds a target, in C with those flags or in Go, and starts it.
+func built(source string, flags []string, args ...string) starter {
+	return func(ctx context.Context, l *lab) (*target, error) {
+		build := func() (string, error) { return l.c(ctx, source, flags...) }
+		if strings.HasSuffix(source, ".go") {
+			build = func() (string, error) { return l.gobuild(ctx, source) }
+		}
+		exe, err := build()
+		if err != nil {
+			return nil, err
+		}
+		return l.start(ctx, append([]string{exe}, args...)...)
 	}
-	return l.start(ctx, append([]string{exe}, args...)...)
 }
 
 // start starts a target and waits until it says that it is ready. It is to be stopped.
 func (l *lab) start(ctx context.Context, argv ...string) (*target, error) {
 	l.pages++
 	file := l.path(fmt.Sprint("page", l.pages))
-	p, err := newPage(file)
+	p, err := ptest.MakeTruth(file)
 	if err != nil {
 		return nil, err
 	}
-	t := &target{page: p, file: file, cmd: exec.Command(argv[0], argv[1:]...), ended: make(chan struct{})}
+	t := &target{page: p, cmd: exec.Command(argv[0], argv[1:]...), ended: make(chan struct{})}
 	t.cmd.Env = append(os.Environ(), "PTEST_TRUTH="+file)
 	t.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // ^C is for us
 	t.stdin, err = t.cmd.StdinPipe()
@@ -96,8 +106,8 @@ func (t *target) discard() {
 	if t.stdin != nil {
 		t.stdin.Close()
 	}
-	t.page.close()
-	os.Remove(t.file)
+	t.page.Close()
+	os.Remove(t.page.Path())
 }
 
 // alive reports whether the target has survived so far.
@@ -112,11 +122,11 @@ func (t *target) alive() bool {
 
 // rate observes how many units of work the target does in a second.
 func (t *target) rate(ctx context.Context, window time.Duration) (float64, error) {
-	w0, t0 := t.page.work(), time.Now()
+	w0, t0 := t.page.Work(), time.Now()
 	if err := sleep(ctx, window); err != nil {
 		return 0, err
 	}
-	rate := float64(t.page.work()-w0) / time.Since(t0).Seconds()
+	rate := float64(t.page.Work()-w0) / time.Since(t0).Seconds()
 	if !t.alive() {
 		return 0, fmt.Errorf("the target has died")
 	}

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 	"unsafe"
 )
 
@@ -42,23 +43,31 @@ const (
 // NewTruth makes a page that lives as long as the test. Give it to a target with [Options].
 func NewTruth(t testing.TB) *Truth {
 	t.Helper()
-	p := filepath.Join(t.TempDir(), "truth")
-	f, err := os.Create(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if err := f.Truncate(truthSize); err != nil {
-		t.Fatal(err)
-	}
-	r, err := mapTruth(f)
+	r, err := MakeTruth(filepath.Join(t.TempDir(), "truth"))
 	if err != nil {
 		t.Fatalf("ptest: truth page: %v", err)
 	}
-	r.path = p
-	t.Cleanup(func() { syscall.Munmap(r.words) })
+	t.Cleanup(r.Close)
 	return r
 }
+
+// MakeTruth makes a page in a file that does not exist yet, for what is no test. It is to be closed.
+func MakeTruth(path string) (*Truth, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if err := f.Truncate(truthSize); err != nil {
+		return nil, err
+	}
+	r, err := mapTruth(f)
+	r.path = path
+	return r, err
+}
+
+// Close unmaps a page that MakeTruth has made.
+func (r *Truth) Close() { syscall.Munmap(r.words) }
 
 // OpenTruth maps the page that the environment names; for helpers. Without one it returns a page of
 // its own, so that a helper also runs alone.
@@ -105,6 +114,9 @@ func (r *Truth) Errors() uint64 { return r.load(wordErrors) }
 
 // Share returns word i of the shares.
 func (r *Truth) Share(i int) uint64 { return r.load(wordShares + i%Shares) }
+
+// TakeGap returns the longest time since the last call that a spinning thread did not run.
+func (r *Truth) TakeGap() time.Duration { return time.Duration(atomic.SwapUint64(r.word(wordGap), 0)) }
 
 // Kind returns word i of the kinds.
 func (r *Truth) Kind(i int) uint64 { return r.load(wordKinds + i%Kinds) }
