@@ -44,13 +44,6 @@ func (p *Process) WriteAt(b []byte, addr int64) (int, error) {
 // ReadUint64 reads a word at an address from a Process, Snapshot, Hit or Delivery.
 func ReadUint64(r io.ReaderAt, addr uint64) (uint64, error) { return mem.ReadUint64(r, addr) }
 
-// ReadString reads a string that ends with a zero byte; a longer one is cut after
-// limit bytes. The bytes are the target's own: whoever prints them has to escape
-// them.
-func ReadString(r io.ReaderAt, addr uint64, limit int) (string, error) {
-	return mem.ReadString(r, addr, limit)
-}
-
 // userMemory is the memory as the process itself may read it, or else what
 // reads all of it. There are no breakpoints on stacks, which it is for.
 func (p *Process) userMemory(all io.ReaderAt) io.ReaderAt {

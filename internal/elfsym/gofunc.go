@@ -11,16 +11,12 @@ import (
 const (
 	GoTopFrame = 1 << iota // the stack ends here: goexit, mstart, …
 	GoSPWrite              // sets SP to what no table says
-	GoAsm                  // written in assembler
 )
 
 // A GoFunc is a function of a Go program.
 type GoFunc struct {
 	Name       string
 	Entry, End uint64 // link-time addresses
-	StartLine  int    // of the func keyword; 0 before Go 1.20
-	Args       int32  // bytes of arguments and results on the stack
-	FuncID     uint8  // which special function of the runtime it is; numbered anew in each release
 	Flags      uint8  // GoTopFrame, …; 0 before Go 1.17
 }
 
@@ -91,7 +87,6 @@ func (g *GoTable) at(pc uint64) *goFunc {
 // Offsets in a function's record after its entry.
 const (
 	recName    = 0
-	recArgs    = 4
 	recPCSP    = 12
 	recPCFile  = 16
 	recPCLn    = 20
@@ -117,18 +112,14 @@ func (g *GoTable) read(i uint32) *goFunc {
 		return f
 	}
 	f.Name, _ = g.names.cstring(uint64(le.Uint32(b[recName:])))
-	f.Args = int32(le.Uint32(b[recArgs:]))
 	f.pcsp, f.pcfile, f.pcln = le.Uint32(b[recPCSP:]), le.Uint32(b[recPCFile:]), le.Uint32(b[recPCLn:])
 	if g.version >= go116 {
 		f.cu = le.Uint32(b[recCU:])
 	}
-	if g.version >= go120 {
-		f.StartLine = int(int32(le.Uint32(b[recCU+4:])))
-	}
 	if g.version == go12 {
 		return f
 	}
-	f.FuncID, f.Flags = b[tail], b[tail+1]
+	f.Flags = b[tail+1]
 	if g.version >= go118 {
 		npc, nfd := uint64(le.Uint32(b[recNPCData:])), uint64(b[tail+3])
 		arrays := g.record(i) + g.field() + uint64(tail) + 4

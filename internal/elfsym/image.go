@@ -22,9 +22,6 @@ type image struct {
 // Type returns the file's type: ET_EXEC, ET_DYN, …
 func (f *image) Type() elf.Type { return f.hdr.kind }
 
-// Machine returns the processor the file is for.
-func (f *image) Machine() elf.Machine { return f.hdr.machine }
-
 // Entry returns the address at which execution starts, 0 if there is none.
 func (f *image) Entry() uint64 { return f.hdr.entry }
 

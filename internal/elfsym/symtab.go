@@ -7,7 +7,6 @@ import (
 // A symTable is a symbol table in the file, .symtab or .dynsym. It holds no
 // symbols, it reads them.
 type symTable struct {
-	file  *File // in which it is
 	syms  view
 	count uint32
 	names view
@@ -105,7 +104,7 @@ func (f *File) sectionTable(kind elf.SectionType) *symTable {
 		if s.compressed() || syms.size < symSize || names.size == 0 {
 			continue
 		}
-		return &symTable{file: f, syms: syms, count: uint32(min(syms.size/symSize, maxSymbols)), names: names}
+		return &symTable{syms: syms, count: uint32(min(syms.size/symSize, maxSymbols)), names: names}
 	}
 	return nil
 }
@@ -115,7 +114,6 @@ func (f *File) sectionTable(kind elf.SectionType) *symTable {
 func (f *File) dynamicTable() *symTable {
 	strsz := f.dyn()[elf.DT_STRSZ]
 	t := &symTable{
-		file:  f,
 		syms:  f.dynView(elf.DT_SYMTAB, maxSymbols*symSize),
 		names: f.dynView(elf.DT_STRTAB, strsz),
 	}

@@ -59,7 +59,7 @@ func newDeathWatch(words []uint64) (*deathWatch, error) {
 		runtime.LockOSThread() // for good: the thread ends with the goroutine
 		defer close(h.gone)
 		defer own(pair(words, 0))()
-		setBallast(words)
+		listDontNeed(words)
 		pid, e := fork(words)
 		if e != 0 {
 			forked <- fmt.Errorf("guard process: %w", e)

@@ -10,16 +10,16 @@ import (
 // The guard process is a fork of this one that never comes back to Go: it has no runtime, and
 // no lock can be relied on, so its threads make system calls and nothing else. What they need is on
 // their stacks and in the shared memory; the rest of its memory, a copy of ours that grows as
-// ours changes, it gives back (ballast).
+// ours changes, it gives back (MADV_DONTNEED).
 
 // Words of the first page that are the guard process's.
 const (
-	byteWord    = 0                              // a buffer of one byte for each pair
-	nameWord    = mostPairs                      // and the next: the name of its command, padded with zeros; its arguments are ours
-	pidWord     = nameWord + 2                   // our number
-	pairsWord   = pidWord + 1                    // how many pairs of threads there are
-	pairWord    = pairsWord + 1                  // the first of them
-	ballastWord = pairWord + mostPairs*pairWords // start and end of ranges of memory it can do without; 0 ends them
+	byteWord     = 0                              // a buffer of one byte for each pair
+	nameWord     = mostPairs                      // and the next: the name of its command, padded with zeros; its arguments are ours
+	pidWord      = nameWord + 2                   // our number
+	pairsWord    = pidWord + 1                    // how many pairs of threads there are
+	pairWord     = pairsWord + 1                  // the first of them
+	dontNeedWord = pairWord + mostPairs*pairWords // start and end of ranges of memory it can do without; 0 ends them
 )
 
 // mostPairs bounds the threads, of this program and of the guard process.
@@ -67,7 +67,7 @@ func live(words []uint64) {
 	root := uint16('/')
 	raw(syscall.SYS_CHDIR, uintptr(unsafe.Pointer(&root)), 0, 0, 0)
 	raw(syscall.SYS_PRCTL, prSetName, uintptr(unsafe.Pointer(&words[nameWord])), 0, 0)
-	dropBallast(words, uintptr(unsafe.Pointer(&root)))
+	dontNeed(words, uintptr(unsafe.Pointer(&root)))
 	spawn(words)
 	watchOver(words, 0)
 }

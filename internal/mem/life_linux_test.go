@@ -109,7 +109,7 @@ func TestLeaderLeaves(t *testing.T) {
 	for name, read := range reads {
 		t.Run(name, func(t *testing.T) {
 			c := start(t)
-			pid := c.mem.PID()
+			pid := c.mem.pid
 			c.say("leave")
 			for stat := []byte(nil); !bytes.Contains(stat, []byte(") Z ")); {
 				var err error

@@ -1,7 +1,6 @@
 package mem
 
 import (
-	"encoding/binary"
 	"errors"
 	"os"
 	"slices"
@@ -161,9 +160,6 @@ func others(pid int) []int {
 	}
 	return tids
 }
-
-// PID is the number that Open was given.
-func (m *Memory) PID() int { return m.pid }
 
 // Writable reports whether WriteAt may be used: /proc/PID/mem is open.
 func (m *Memory) Writable() bool { return m.kind == memFile }
@@ -325,13 +321,4 @@ func fault(err error) syscall.Errno {
 		return unix.EFAULT
 	}
 	return errno
-}
-
-// Uint64 is ReadUint64 without its allocation.
-func (m *Memory) Uint64(addr uint64) (uint64, error) {
-	var b [8]byte
-	if _, err := m.ReadAt(b[:], int64(addr)); err != nil {
-		return 0, err
-	}
-	return binary.LittleEndian.Uint64(b[:]), nil
 }

@@ -22,7 +22,7 @@ func TestFileMode(t *testing.T) {
 			t.Fatalf("%s was opened", name)
 		}
 		c.mem.Close()
-		m, err := Open(c.mem.PID())
+		m, err := Open(c.mem.pid)
 		if err != nil {
 			t.Fatal(err)
 		}

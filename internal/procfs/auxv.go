@@ -8,10 +8,9 @@ import (
 
 // Types of auxiliary vector entries (getauxval(3)).
 const (
-	AuxPageSize = 6  // bytes
-	AuxBase     = 7  // where the run-time linker is loaded; 0 without one
-	AuxEntry    = 9  // entry point of the program
-	AuxVDSO     = 33 // address of the vDSO's ELF header
+	AuxBase  = 7  // where the run-time linker is loaded; 0 without one
+	AuxEntry = 9  // entry point of the program
+	AuxVDSO  = 33 // address of the vDSO's ELF header
 )
 
 // An Auxv maps the types of a process's auxiliary vector to their values.

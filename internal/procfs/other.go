@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"syscall"
 	"time"
 )
 
@@ -76,8 +75,6 @@ func OpenTask(pid, tid int) (*Task, error) { return nil, errors.ErrUnsupported }
 func UnopenedTask(pid, tid int) *Task { return &Task{pid: pid, tid: tid} }
 
 // The methods of a Task are those of Linux.
-func (t *Task) PID() int                      { return t.pid }
-func (t *Task) TID() int                      { return t.tid }
 func (t *Task) Bound() bool                   { return false }
 func (t *Task) SchedStat() (SchedStat, error) { return SchedStat{}, errors.ErrUnsupported }
 func (t *Task) Syscall() (Syscall, error)     { return Syscall{}, errors.ErrUnsupported }
@@ -109,17 +106,15 @@ func (r *Root) Ours() bool                         { return false }
 func (r *Root) Close() error                       { return nil }
 
 // A PIDFD cannot be opened on this platform.
-type PIDFD struct{ pid int }
+type PIDFD struct{}
 
 // OpenPIDFD is not supported on this platform.
 func OpenPIDFD(pid int) (*PIDFD, error) { return nil, errors.ErrUnsupported }
 
 // The methods of a PIDFD are those of Linux.
-func (p *PIDFD) PID() int                            { return p.pid }
-func (p *PIDFD) Alive() bool                         { return false }
-func (p *PIDFD) SendSignal(sig syscall.Signal) error { return errors.ErrUnsupported }
-func (p *PIDFD) Wait(ctx context.Context) error      { return errors.ErrUnsupported }
-func (p *PIDFD) Close() error                        { return nil }
+func (p *PIDFD) Alive() bool                    { return false }
+func (p *PIDFD) Wait(ctx context.Context) error { return errors.ErrUnsupported }
+func (p *PIDFD) Close() error                   { return nil }
 
 // An Image cannot be opened on this platform.
 type Image struct{}

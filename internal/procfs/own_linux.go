@@ -13,7 +13,7 @@ import (
 func CheckOwn() error {
 	var p path
 	p.finish([]byte("/proc/self/status"))
-	st, err := readStatus(p)
+	st, err := parsed(p, ParseStatus)
 	switch {
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ENOMEM):
 		return err

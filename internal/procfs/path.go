@@ -39,4 +39,13 @@ func (p *path) finish(b []byte) {
 	p.buf[p.n] = 0
 }
 
+// parsed reads a file and parses it.
+func parsed[T any](p path, parse func([]byte) (T, error)) (v T, err error) {
+	b, err := p.read(nil)
+	if err != nil {
+		return v, err
+	}
+	return parse(b)
+}
+
 func (p *path) String() string { return string(p.buf[:p.n]) }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"sync"
-	"syscall"
 	"time"
 	"unsafe"
 
@@ -15,8 +14,6 @@ import (
 // the descriptor stands for the process that had it when it was opened.
 // Safe for concurrent use.
 type PIDFD struct {
-	pid int
-
 	mu sync.RWMutex
 	fd int // -1 when closed
 }
@@ -27,7 +24,7 @@ func OpenPIDFD(pid int) (*PIDFD, error) {
 	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
 	switch err {
 	case nil:
-		return &PIDFD{pid: pid, fd: fd}, nil
+		return &PIDFD{fd: fd}, nil
 	case unix.ENOENT:
 		return nil, unix.ESRCH
 	case unix.EINVAL:
@@ -37,9 +34,6 @@ func OpenPIDFD(pid int) (*PIDFD, error) {
 	}
 	return nil, err
 }
-
-// PID is the number that OpenPIDFD was given.
-func (p *PIDFD) PID() int { return p.pid }
 
 // Alive reports whether any thread of the process is still there. A zombie
 // leader with living threads is alive; a process that is dead but not yet
@@ -61,17 +55,6 @@ func ended(fd int) bool {
 			return errno != 0 || n > 0
 		}
 	}
-}
-
-// SendSignal sends a signal to the process; ESRCH if it has been reaped,
-// os.ErrClosed after Close.
-func (p *PIDFD) SendSignal(sig syscall.Signal) error {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	if p.fd < 0 {
-		return os.ErrClosed
-	}
-	return unix.PidfdSendSignal(p.fd, sig, nil, 0)
 }
 
 // Wait blocks until the process has died and returns nil, or until ctx is

@@ -21,13 +21,7 @@ func ParseSchedStat(b []byte) (SchedStat, error) {
 
 // ReadTaskSchedStat reads /proc/PID/task/TID/schedstat.
 func ReadTaskSchedStat(pid, tid int) (SchedStat, error) {
-	var buf [128]byte
-	p := taskPath(pid, tid, "schedstat")
-	b, err := p.read(buf[:0])
-	if err != nil {
-		return SchedStat{}, err
-	}
-	return ParseSchedStat(b)
+	return parsed(taskPath(pid, tid, "schedstat"), ParseSchedStat)
 }
 
 // A Syscall is /proc/PID/task/TID/syscall: where a thread that is not
@@ -68,11 +62,5 @@ func ParseSyscall(b []byte) (Syscall, error) {
 // ReadSyscall reads /proc/PID/task/TID/syscall. It needs the permission
 // PTRACE_MODE_ATTACH.
 func ReadSyscall(pid, tid int) (Syscall, error) {
-	p := taskPath(pid, tid, "syscall")
-	var buf [256]byte
-	b, err := p.read(buf[:0])
-	if err != nil {
-		return Syscall{}, err
-	}
-	return ParseSyscall(b)
+	return parsed(taskPath(pid, tid, "syscall"), ParseSyscall)
 }

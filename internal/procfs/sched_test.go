@@ -56,8 +56,8 @@ func FuzzParseSched(f *testing.F) {
 }
 
 func TestParseAuxv(t *testing.T) {
-	words := []uint64{AuxEntry, 0x401000, AuxVDSO, 0x7fff0000, AuxPageSize, 4096, 0, 0, 99, 99}
-	want := Auxv{AuxEntry: 0x401000, AuxVDSO: 0x7fff0000, AuxPageSize: 4096}
+	words := []uint64{AuxEntry, 0x401000, AuxVDSO, 0x7fff0000, 6, 4096, 0, 0, 99, 99}
+	want := Auxv{AuxEntry: 0x401000, AuxVDSO: 0x7fff0000, 6: 4096}
 	var wide, narrow []byte
 	for _, w := range words {
 		wide = binary.LittleEndian.AppendUint64(wide, w)

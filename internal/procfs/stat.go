@@ -17,13 +17,9 @@ type Stat struct {
 	PID                int
 	Comm               string // unescaped
 	State              byte   // R, S, D, T (stopped), t (traced), Z, X, I
-	PPID, PGRP         int
-	Session, TTY       int
-	TPGID              int
+	PPID               int
 	Flags              uint32
-	MinFlt, MajFlt     uint64
 	UTime, STime       uint64 // ticks
-	NumThreads         int
 	StartTime          uint64 // ticks since boot
 	VSize              uint64 // bytes
 	StartCode          uint64 // 0 or 1 without permission PTRACE_MODE_READ
@@ -62,19 +58,14 @@ func parseStat(b []byte, known string) (Stat, error) {
 	} else {
 		s.bad = true
 	}
-	st.PPID, st.PGRP = int(s.int()), int(s.int())
-	st.Session, st.TTY, st.TPGID = int(s.int()), int(s.int()), int(s.int())
+	st.PPID = int(s.int())
+	s.skip(4) // pgrp session tty_nr tpgid
 	st.Flags = uint32(s.uint(10))
-	st.MinFlt = s.uint(10)
-	s.skip(1) // cminflt
-	st.MajFlt = s.uint(10)
-	s.skip(1) // cmajflt
+	s.skip(4) // minflt cminflt majflt cmajflt
 	st.UTime, st.STime = s.uint(10), s.uint(10)
-	s.skip(4) // cutime cstime priority nice
-	st.NumThreads = int(s.int())
-	s.skip(1) // itrealvalue
-	st.StartTime, st.VSize = s.uint(10), s.uint(10)
-	s.skip(2) // rss rsslim
+	s.skip(6) // cutime cstime priority nice num_threads itrealvalue
+	st.StartTime = s.uint(10)
+	s.skip(3) // vsize rss rsslim
 	st.StartCode = s.uint(10)
 	s.skip(1) // endcode
 	st.StartStack = s.uint(10)
@@ -117,19 +108,10 @@ func unescapeComm(b []byte) string {
 
 // ReadStat reads /proc/PID/stat.
 func ReadStat(pid int) (Stat, error) {
-	return readStat(processPath(pid, "stat"))
+	return parsed(processPath(pid, "stat"), ParseStat)
 }
 
 // ReadTaskStat reads /proc/PID/task/TID/stat.
 func ReadTaskStat(pid, tid int) (Stat, error) {
-	return readStat(taskPath(pid, tid, "stat"))
-}
-
-func readStat(p path) (Stat, error) {
-	var buf [1024]byte
-	b, err := p.read(buf[:0])
-	if err != nil {
-		return Stat{}, err
-	}
-	return ParseStat(b)
+	return parsed(taskPath(pid, tid, "stat"), ParseStat)
 }

@@ -5,23 +5,18 @@ import "bytes"
 // A Status is /proc/PID/status or /proc/PID/task/TID/status
 // (proc_pid_status(5)). Signal sets have bit n-1 for signal n.
 type Status struct {
-	Name            string // unescaped
-	State           byte   // as in Stat
-	Tgid, PID, PPID int
-	TracerPID       int    // 0 where nobody traces the task
-	UID, GID        [4]int // real, effective, saved, file system
-	SigPnd, ShdPnd  uint64 // pending for the thread, for the process
-	SigBlk          uint64
-	SigIgn, SigCgt  uint64
-	CapEff          uint64 // effective capabilities, bit n for capability n
-	CapPrm, CapBnd  uint64 // permitted, bounding set
-	NoNewPrivs      bool
-	NSpid           []int // the PID in each pid namespace from the reader's to the task's own
-	Seccomp         int   // 0 off, 1 strict, 2 filter
-	Threads         int
-	// VoluntarySwitches counts the times the task gave up its processor by itself:
-	// sleeps, and stops.
-	VoluntarySwitches uint64
+	State          byte // as in Stat
+	Tgid, PID      int
+	TracerPID      int    // 0 where nobody traces the task
+	UID, GID       [4]int // real, effective, saved, file system
+	SigPnd         uint64 // pending for the thread
+	SigBlk         uint64
+	SigIgn, SigCgt uint64
+	CapEff         uint64 // effective capabilities, bit n for capability n
+	CapPrm, CapBnd uint64 // permitted, bounding set
+	NoNewPrivs     bool
+	NSpid          []int // the PID in each pid namespace from the reader's to the task's own
+	Threads        int
 }
 
 // InnerPID is the process's number in its own pid namespace.
@@ -58,8 +53,6 @@ func ParseStatus(b []byte) (Status, error) {
 
 func (st *Status) set(key string, s *scanner) {
 	switch key {
-	case "Name":
-		st.Name = unescapeComm(bytes.TrimPrefix(s.rest(), []byte{'\t'}))
 	case "State":
 		if f := s.field(); len(f) == 1 {
 			st.State = f[0]
@@ -68,8 +61,6 @@ func (st *Status) set(key string, s *scanner) {
 		st.Tgid = int(s.int())
 	case "Pid":
 		st.PID = int(s.int())
-	case "PPid":
-		st.PPID = int(s.int())
 	case "TracerPid":
 		st.TracerPID = int(s.int())
 	case "Uid":
@@ -86,20 +77,14 @@ func (st *Status) set(key string, s *scanner) {
 		}
 	case "Threads":
 		st.Threads = int(s.int())
-	case "Seccomp":
-		st.Seccomp = int(s.int())
 	case "SigPnd":
 		st.SigPnd = s.uint(16)
-	case "ShdPnd":
-		st.ShdPnd = s.uint(16)
 	case "SigBlk":
 		st.SigBlk = s.uint(16)
 	case "SigIgn":
 		st.SigIgn = s.uint(16)
 	case "SigCgt":
 		st.SigCgt = s.uint(16)
-	case "voluntary_ctxt_switches":
-		st.VoluntarySwitches = s.uint(10)
 	case "CapEff":
 		st.CapEff = s.uint(16)
 	case "CapPrm":
@@ -113,19 +98,10 @@ func (st *Status) set(key string, s *scanner) {
 
 // ReadStatus reads /proc/PID/status.
 func ReadStatus(pid int) (Status, error) {
-	return readStatus(processPath(pid, "status"))
+	return parsed(processPath(pid, "status"), ParseStatus)
 }
 
 // ReadTaskStatus reads /proc/PID/task/TID/status.
 func ReadTaskStatus(pid, tid int) (Status, error) {
-	return readStatus(taskPath(pid, tid, "status"))
-}
-
-func readStatus(p path) (Status, error) {
-	var buf [2048]byte
-	b, err := p.read(buf[:0])
-	if err != nil {
-		return Status{}, err
-	}
-	return ParseStatus(b)
+	return parsed(taskPath(pid, tid, "status"), ParseStatus)
 }

@@ -53,10 +53,6 @@ func UnopenedTask(pid, tid int) *Task { return &Task{pid: pid, tid: tid} }
 // Bound reports whether a file that is open binds the Task to its thread.
 func (t *Task) Bound() bool { return t.files != [taskFiles]int{} }
 
-// PID and TID are the numbers that OpenTask was given.
-func (t *Task) PID() int { return t.pid }
-func (t *Task) TID() int { return t.tid }
-
 // SchedStat reads the thread's schedstat; errors.ErrUnsupported means that
 // the kernel was built without it.
 func (t *Task) SchedStat() (SchedStat, error) {

@@ -73,9 +73,6 @@ func (s *Space) Lack() error {
 	return nil
 }
 
-// PID is the process's number.
-func (s *Space) PID() int { return s.pid }
-
 // Refresh reads the map again. Objects that are still there keep what is
 // known about them; a map that has not changed costs reading it and nothing
 // else. Of a process that has ended the last map stays, and the error

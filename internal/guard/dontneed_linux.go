@@ -12,15 +12,15 @@ import (
 // every page that we change as it was.
 
 const (
-	mostBallast  = 200
-	leastBallast = 1 << 20 // bytes: what is smaller is not worth a call
-	nearStack    = 64 << 10
-	madvDontNeed = 4
+	mostDontNeed  = 200
+	leastDontNeed = 1 << 20 // bytes: what is smaller is not worth a call
+	nearStack     = 64 << 10
+	madvDontNeed  = 4
 )
 
-// setBallast writes down the large ranges of private memory without a file. A list that is too long
+// listDontNeed writes down the large ranges of private memory without a file. A list that is too long
 // is cut short.
-func setBallast(words []uint64) {
+func listDontNeed(words []uint64) {
 	maps, err := os.ReadFile("/proc/self/maps")
 	if err != nil {
 		return // it costs memory
@@ -32,22 +32,22 @@ func setBallast(words []uint64) {
 		if _, err := fmt.Sscanf(line, "%x-%x %s %x %s %d", &start, &end, &perms, &off, &dev, &inode); err != nil {
 			continue
 		}
-		if inode == 0 && strings.HasPrefix(perms, "rw-p") && end-start >= leastBallast && n < mostBallast {
-			words[ballastWord+2*n], words[ballastWord+2*n+1] = start, end
+		if inode == 0 && strings.HasPrefix(perms, "rw-p") && end-start >= leastDontNeed && n < mostDontNeed {
+			words[dontNeedWord+2*n], words[dontNeedWord+2*n+1] = start, end
 			n++
 		}
 	}
-	words[ballastWord+2*n] = 0
+	words[dontNeedWord+2*n] = 0
 }
 
-// dropBallast gives the ranges back, but for what lies near an address in the caller's stack: Go's
+// dontNeed gives the ranges back, but for what lies near an address in the caller's stack: Go's
 // stacks are in its heap.
 //
 //go:norace
 //go:nosplit
 //go:nocheckptr
-func dropBallast(words []uint64, stack uintptr) {
-	for w := words[ballastWord:]; w[0] != 0; w = w[2:] {
+func dontNeed(words []uint64, stack uintptr) {
+	for w := words[dontNeedWord:]; w[0] != 0; w = w[2:] {
 		start, end := uintptr(w[0]), uintptr(w[1])
 		below, above := (stack-nearStack)&^4095, (stack+nearStack)&^4095
 		if end <= below || start >= above {
