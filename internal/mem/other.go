@@ -8,18 +8,16 @@ import (
 )
 
 // A Memory cannot be opened on this platform.
-type Memory struct{ pid int }
+type Memory struct{}
 
 // Open is not supported on this platform.
 func Open(pid int) (*Memory, error) { return nil, errors.ErrUnsupported }
 
 // The methods of a Memory are those of Linux.
-func (m *Memory) PID() int                                  { return m.pid }
 func (m *Memory) Stale() bool                               { return true }
 func (m *Memory) Writable() bool                            { return false }
 func (m *Memory) ReadAt(p []byte, addr int64) (int, error)  { return 0, errors.ErrUnsupported }
 func (m *Memory) WriteAt(p []byte, addr int64) (int, error) { return 0, errors.ErrUnsupported }
-func (m *Memory) Uint64(addr uint64) (uint64, error)        { return 0, errors.ErrUnsupported }
 func (m *Memory) ReadVec([][]byte, []uint64) (int, error)   { return 0, errors.ErrUnsupported }
 func (m *Memory) File() (*os.File, error)                   { return nil, errors.ErrUnsupported }
 func (m *Memory) Close() error                              { return nil }

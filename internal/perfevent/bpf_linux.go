@@ -92,16 +92,19 @@ func bpf(command uintptr, attr unsafe.Pointer, size uintptr) (int, error) {
 	return int(fd), nil
 }
 
+// newMap makes a map with keys of 32 bits.
+func newMap(kind uint32, valueSize uintptr, entries, flags uint32) (int, error) {
+	attr := struct{ kind, keySize, valueSize, entries, flags uint32 }{kind, 4, uint32(valueSize), entries, flags}
+	return bpf(unix.BPF_MAP_CREATE, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+}
+
 // wordsSize is the size of the memory that newWords makes.
 const wordsSize = 4096
 
 // newWords makes a map whose only value is an array of 64-bit words, zeros, and maps
 // it.
 func newWords() (fd int, mem []byte, err error) {
-	attr := struct{ kind, keySize, valueSize, entries, flags uint32 }{
-		unix.BPF_MAP_TYPE_ARRAY, 4, wordsSize, 1, unix.BPF_F_MMAPABLE,
-	}
-	if fd, err = bpf(unix.BPF_MAP_CREATE, unsafe.Pointer(&attr), unsafe.Sizeof(attr)); err != nil {
+	if fd, err = newMap(unix.BPF_MAP_TYPE_ARRAY, wordsSize, 1, unix.BPF_F_MMAPABLE); err != nil {
 		return -1, nil, err
 	}
 	mem, err = unix.Mmap(fd, 0, wordsSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)

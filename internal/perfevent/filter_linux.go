@@ -26,8 +26,7 @@ const maxWanted = 1 << 13
 
 func newFilter() (*filter, error) {
 	f := &filter{program: -1, table: -1}
-	err := f.make()
-	if err != nil {
+	if err := f.make(); err != nil {
 		f.close()
 		return nil, err
 	}
@@ -38,10 +37,8 @@ func (f *filter) make() (err error) {
 	if f.ours, err = namespaceOf("self"); err != nil {
 		return err
 	}
-	attr := struct{ kind, keySize, valueSize, entries, flags uint32 }{
-		unix.BPF_MAP_TYPE_HASH, 4, 4, maxWanted, 0, // programs in interrupts need it allocated before, before Linux 6.1
-	}
-	if f.table, err = bpf(unix.BPF_MAP_CREATE, unsafe.Pointer(&attr), unsafe.Sizeof(attr)); err != nil {
+	// Before Linux 6.1 programs in interrupts need its memory allocated before.
+	if f.table, err = newMap(unix.BPF_MAP_TYPE_HASH, 4, maxWanted, 0); err != nil {
 		return err
 	}
 	f.program, err = loadProgram(filterProgram(f.table, f.ours), unix.BPF_PROG_TYPE_PERF_EVENT, 0, 0)
@@ -59,28 +56,7 @@ func namespaceOf(pid string) (pidNamespace, error) {
 
 // filterProgram returns 1 for a thread of a process that the table has, and 0 for others.
 func filterProgram(table int, ours pidNamespace) []instruction {
-	const varProcess = varPID + 4 // struct bpf_pidns_info: thread, process
-	p := []instruction{
-		{op: bpfCall, imm: helperPIDTGID}, // process << 32 | thread
-		{op: bpfRightImm, dst: 0, imm: 32},
-		{op: bpfStoreW, dst: 10, src: 0, off: varKey},
-	}
-	if ours.ino != firstPIDNamespace {
-		p = []instruction{
-			{op: bpfLoad64, dst: 1, imm: int32(ours.dev)}, {imm: int32(ours.dev >> 32)},
-			{op: bpfLoad64, dst: 2, imm: int32(ours.ino)}, {imm: int32(ours.ino >> 32)},
-			{op: bpfMovReg, dst: 3, src: 10},
-			{op: bpfAddImm, dst: 3, imm: varPID},
-			{op: bpfMovImm, dst: 4, imm: 8},
-			{op: bpfCall, imm: helperNSPIDTGID},
-			{op: bpfJumpEq, dst: 0, off: 2},
-			{op: bpfMovImm, dst: 0},
-			{op: bpfExit},
-			{op: bpfLoadW, dst: 1, src: 10, off: varProcess},
-			{op: bpfStoreW, dst: 10, src: 1, off: varKey},
-		}
-	}
-	p = append(p, find(table)...)
+	p := append(keyNumber(ofProcess, ours), find(table)...)
 	return append(p, []instruction{
 		{op: bpfJumpEq, dst: 0, off: 1},
 		{op: bpfMovImm, dst: 0, imm: 1},

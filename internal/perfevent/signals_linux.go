@@ -2,8 +2,8 @@ package perfevent
 
 import (
 	"fmt"
-	"os"
 	"runtime"
+	"strconv"
 	"syscall"
 	"unsafe"
 
@@ -55,19 +55,27 @@ const (
 // hitRegs is the offset of the registers in a hit.
 const hitRegs = int16(unsafe.Offsetof(hit{}.regs))
 
-// threadNumber puts the current thread's number at varKey: the one it has in the
-// first PID namespace or, if dev and ino name another, in that, whose processes
-// alone have one.
-func threadNumber(dev, ino uint64) []instruction {
-	if ino == firstPIDNamespace {
+// A number is one that the kernel has for the current thread.
+type number struct {
+	shift int32 // in what helperPIDTGID returns: process << 32 | thread
+	off   int16 // in struct bpf_pidns_info, at varPID
+}
+
+var ofThread, ofProcess = number{0, varPID}, number{32, varPID + 4}
+
+// keyNumber puts a number of the current thread at varKey: the one in the first PID namespace or, if ours
+// is another, in that, whose processes alone have one. The program ends where it has none.
+func keyNumber(n number, ours pidNamespace) []instruction {
+	if ours.ino == firstPIDNamespace {
 		return []instruction{
-			{op: bpfCall, imm: helperPIDTGID}, // process << 32 | thread
+			{op: bpfCall, imm: helperPIDTGID},
+			{op: bpfRightImm, dst: 0, imm: n.shift},
 			{op: bpfStoreW, dst: 10, src: 0, off: varKey},
 		}
 	}
 	return []instruction{
-		{op: bpfLoad64, dst: 1, imm: int32(dev)}, {imm: int32(dev >> 32)},
-		{op: bpfLoad64, dst: 2, imm: int32(ino)}, {imm: int32(ino >> 32)},
+		{op: bpfLoad64, dst: 1, imm: int32(ours.dev)}, {imm: int32(ours.dev >> 32)},
+		{op: bpfLoad64, dst: 2, imm: int32(ours.ino)}, {imm: int32(ours.ino >> 32)},
 		{op: bpfMovReg, dst: 3, src: 10},
 		{op: bpfAddImm, dst: 3, imm: varPID},
 		{op: bpfMovImm, dst: 4, imm: 8},
@@ -75,7 +83,7 @@ func threadNumber(dev, ino uint64) []instruction {
 		{op: bpfJumpEq, dst: 0, off: 2},
 		{op: bpfMovImm, dst: 0},
 		{op: bpfExit},
-		{op: bpfLoadW, dst: 1, src: 10, off: varPID},
+		{op: bpfLoadW, dst: 1, src: 10, off: n.off},
 		{op: bpfStoreW, dst: 10, src: 1, off: varKey},
 	}
 }
@@ -118,9 +126,9 @@ func whileOn(state int) []instruction {
 
 // signalProgram counts the arrival, keeps the registers and signals the thread, while
 // it is switched on.
-func signalProgram(state, hits int, sig syscall.Signal, dev, ino uint64) []instruction {
+func signalProgram(state, hits int, sig syscall.Signal, ours pidNamespace) []instruction {
 	p := whileOn(state)
-	p = append(p, threadNumber(dev, ino)...)
+	p = append(p, keyNumber(ofThread, ours)...)
 	p = append(p, find(hits)...)
 
 	// A thread that is new here gets an empty hit.
@@ -167,14 +175,6 @@ func signalProgram(state, hits int, sig syscall.Signal, dev, ino uint64) []instr
 // maxThreads bounds how many threads can be told apart.
 const maxThreads = 1 << 16
 
-// newHash makes a table of hits by thread, whose memory is taken as it fills.
-func newHash() (int, error) {
-	attr := struct{ kind, keySize, valueSize, entries, flags uint32 }{
-		unix.BPF_MAP_TYPE_HASH, 4, uint32(unsafe.Sizeof(hit{})), maxThreads, unix.BPF_F_NO_PREALLOC,
-	}
-	return bpf(unix.BPF_MAP_CREATE, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
-}
-
 // firstPIDNamespace is the number of the first PID namespace (PROC_PID_INIT_INO).
 const firstPIDNamespace = 0xEFFFFFFC
 
@@ -198,26 +198,25 @@ func NewSignals(pid int, sig syscall.Signal) (*Signals, error) {
 }
 
 func (s *Signals) make(sig syscall.Signal) error {
-	var ours, theirs unix.Stat_t
-	if err := unix.Stat("/proc/self/ns/pid", &ours); err != nil {
-		return os.NewSyscallError("stat of PID namespace", err)
+	ours, err := namespaceOf("self")
+	if err != nil {
+		return err
 	}
-	if ours.Ino != firstPIDNamespace {
-		if err := unix.Stat(fmt.Sprintf("/proc/%d/ns/pid", s.pid), &theirs); err != nil {
-			return os.NewSyscallError("stat of PID namespace", err)
-		}
-		if ours.Ino != theirs.Ino {
+	if ours.ino != firstPIDNamespace {
+		if theirs, err := namespaceOf(strconv.Itoa(s.pid)); err != nil {
+			return err
+		} else if ours.ino != theirs.ino {
 			return errOtherNamespace
 		}
 	}
-	var err error
-	if s.hits, err = newHash(); err != nil {
+	// A table of hits by thread, whose memory is taken as it fills.
+	if s.hits, err = newMap(unix.BPF_MAP_TYPE_HASH, unsafe.Sizeof(hit{}), maxThreads, unix.BPF_F_NO_PREALLOC); err != nil {
 		return err
 	}
 	if s.state, s.words.mem, err = newWords(); err != nil {
 		return err
 	}
-	s.program, err = loadProbe(signalProgram(s.state, s.hits, sig, ours.Dev, ours.Ino))
+	s.program, err = loadProbe(signalProgram(s.state, s.hits, sig, ours))
 	return err
 }
 
