@@ -58,7 +58,7 @@ var rooms = map[string][]string{
 	"cmd/pgrab":          {"pctl", "internal/job", "internal/clean"},
 	"cmd/psample":        {"pctl", "internal/job", "internal/sample", "internal/profile"},
 	"examples/functrace": {"pctl"},
-	"bench":              {"internal/ptest", "internal/sample", "internal/profile", "pctl"},
+	"bench":              {"internal/ptest", "internal/procfs", "internal/elfsym", "internal/unwind", "pctl"},
 }
 
 // machineRooms are the rooms whose files may depend on the processor, in files named _amd64.

@@ -1,13 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"fmt"
-	"os"
-	"path/filepath"
+	"ptools/internal/procfs"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -55,29 +51,10 @@ func cpuShare(window time.Duration, argv ...string) measure {
 // cpuTime is what the threads that a process has now have used, to the nanosecond; the process's own
 // account counts ticks.
 func cpuTime(pid int) (sum time.Duration) {
-	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid)) // the pattern is well-formed
-	for _, file := range files {
-		var ns int64
-		if b, err := os.ReadFile(file); err == nil { // else the thread has ended
-			fmt.Sscan(string(b), &ns)
-		}
-		sum += time.Duration(ns)
+	tids, _ := procfs.Tasks(pid, nil) // none: it has ended
+	for _, tid := range tids {
+		st, _ := procfs.ReadTaskSchedStat(pid, tid) // else the thread has ended
+		sum += time.Duration(st.Run)
 	}
 	return sum
-}
-
-// processTicks is what the kernel accounts to user and to kernel mode of a process, in ticks
-// (proc_pid_stat(5), utime and stime).
-func processTicks(pid int) (user, system float64, err error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, 0, err
-	}
-	const utime = 11 // of the fields behind the name
-	f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
-	if len(f) < utime+2 {
-		return 0, 0, fmt.Errorf("/proc/%d/stat: %q", pid, b)
-	}
-	_, err = fmt.Sscan(f[utime]+" "+f[utime+1], &user, &system)
-	return user, system, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"ptools/internal/procfs"
 	"slices"
 	"strconv"
 	"strings"
@@ -177,7 +178,8 @@ func (s sleeper) account(t *target) (a account, err error) {
 		return a, err
 	}
 	a.all = float64(sum)
-	a.user, a.system, err = processTicks(t.pid)
+	st, err := procfs.ReadStat(t.pid)
+	a.user, a.system = float64(st.UTime), float64(st.STime)
 	return a, err
 }
 

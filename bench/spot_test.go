@@ -2,9 +2,12 @@ package main
 
 import (
 	"bytes"
+	"debug/elf"
 	"encoding/binary"
+	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"testing"
 )
@@ -76,26 +79,36 @@ func TestDocumentSpots(t *testing.T) {
 
 // TestPlaces finds functions by address, in files with and without symbols, and in code without a file.
 func TestPlaces(t *testing.T) {
-	entries := []entry{{10, 0, "a"}, {20, 25, "b"}}
-	for addr, want := range map[uint64]string{9: "", 10: "a", 19: "a", 20: "b", 24: "b", 25: ""} {
-		if got := at(entries, addr); got != want {
-			t.Errorf("at %d: %q, want %q", addr, got, want)
-		}
+	p, pid := newPlaces(), os.Getpid()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
 	}
-	file := filepath.Join(t.TempDir(), "perf.map")
+	here := uint64(reflect.ValueOf(TestPlaces).Pointer())
+	if got, want := p.name(spot{pid: pid, addr: here}), "ptools/bench.TestPlaces ("+filepath.Base(exe)+")"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	f, err := elf.Open("/bin/sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	text, found := f.Section(".text"), map[string]bool{}
+	for off := range text.Size {
+		found[p.inFile("/bin/sh", text.Offset+off)] = true
+	}
+	if len(found) < 50 {
+		t.Errorf("%d functions in a stripped file", len(found))
+	}
+	file := fmt.Sprintf("/tmp/perf-%d.map", pid)
+	defer os.Remove(file)
 	if err := os.WriteFile(file, []byte("20 10 second\n10 8 first one\n20 8 third\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := readJIT(file), []entry{{0x10, 0x18, "first one"}, {0x20, 0x28, "third"}}; !slices.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
-	}
-	libc := readEntries("/lib/x86_64-linux-gnu/libc.so.6")
-	if !slices.ContainsFunc(libc, func(e entry) bool { return e.name == "malloc" }) {
-		t.Errorf("no malloc among the %d functions of the C library", len(libc))
-	}
-	stripped := readEntries("/bin/sh")
-	if len(stripped) < 50 {
-		t.Errorf("%d functions in a stripped file", len(stripped))
+	for addr, want := range map[uint64]string{0: "", 8: "[anonymous]", 0x10: "first one", 0x18: "[anonymous]", 0x27: "third"} {
+		if got := p.name(spot{pid: pid, addr: addr}); got != want {
+			t.Errorf("at %#x: %q, want %q", addr, got, want)
+		}
 	}
 }
 

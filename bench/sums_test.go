@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"ptools/internal/procfs"
 	"testing"
 	"time"
 )
@@ -34,12 +35,12 @@ func TestProcessTime(t *testing.T) {
 	if err != nil || last < used || c.used[0] > used {
 		t.Errorf("used %v, by the readings %v to %v, %v", used, c.used[0], last, err)
 	}
-	user, system, err := processTicks(pid)
+	st, err := procfs.ReadStat(pid)
 	if err != nil {
 		t.Error(err)
 	}
 	const tick = 10 * time.Millisecond
-	if ticks := time.Duration(user+system) * tick; ticks > last+10*tick || ticks < last-2*tick {
+	if ticks := time.Duration(st.UTime+st.STime) * tick; ticks > last+10*tick || ticks < last-2*tick {
 		t.Errorf("%v by the ticks, %v by the clock", ticks, last)
 	}
 }
