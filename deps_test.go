@@ -30,7 +30,7 @@ var rooms = map[string][]string{
 	"internal/cursor":    {},
 	"internal/elfsym":    {"internal/cursor"},
 	"internal/rtld":      {},
-	"internal/profile":   {},
+	"internal/profile":   {"internal/clean"},
 	"internal/ptest":     {},
 	"internal/clean":     {},
 	"internal/futex":     {},
@@ -54,6 +54,8 @@ var rooms = map[string][]string{
 	"pctl/sample": {"internal/sample", "internal/profile", "pctl"},
 
 	"internal/job": {"pctl"},
+
+	"internal/ptest/uprobe": {"internal/perfevent"},
 
 	"cmd/pgrab":          {"pctl", "internal/job", "internal/clean"},
 	"cmd/psample":        {"pctl", "internal/job", "internal/sample", "internal/profile"},

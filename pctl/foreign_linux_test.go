@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"ptools/internal/ptest"
+	"ptools/internal/ptest/uprobe"
 )
 
 // TestInt3AfterSomebodysUprobe sets an int3 where another tracer's uprobe still stands, which
 // the kernel is taking out of the text: it is refused until that is done.
 func TestInt3AfterSomebodysUprobe(t *testing.T) {
-	needUprobes(t)
+	uprobe.Need(t)
 	g, _ := startOwnCalls(t)
 	ours, other := session(t, nil), session(t, nil)
 	for range ptest.Rounds(3, 10, 100) {

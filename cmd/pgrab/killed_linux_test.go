@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ptools/internal/ptest"
+	"ptools/internal/ptest/uprobe"
 )
 
 // victims are processes that pgrab is killed on, with the functions that they call all
@@ -69,7 +70,7 @@ var _ = ptest.Helper("ticks", func() {
 // TestKilled: with uprobes a process survives the SIGKILL of pgrab at whatever moment it
 // comes, and is then as if pgrab had never been there.
 func TestKilled(t *testing.T) {
-	needUprobes(t)
+	uprobe.Need(t)
 	random := ptest.Rand(t)
 	for _, v := range victims {
 		t.Run(v.name, func(t *testing.T) {

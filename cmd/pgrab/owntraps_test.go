@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"ptools/internal/ptest"
+	"ptools/internal/ptest/uprobe"
 )
 
 // TestOwnTraps: a process that has a handler of SIGTRAP and executes int3 instructions gets each of its
 // own traps once, and none of ours, also where a breakpoint is at its own int3. That one cannot be a
 // uprobe, which is said.
 func TestOwnTraps(t *testing.T) {
-	needUprobes(t)
+	uprobe.Need(t)
 	exe := ptest.BuildC(t, "selftrap.c")
 	const why = "the kernel cannot execute this instruction out of its place"
 	for _, tt := range []struct {

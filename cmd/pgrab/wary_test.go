@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"ptools/internal/ptest"
+	"ptools/internal/ptest/uprobe"
 )
 
 // wary are processes, or circumstances, in which a trap may do harm or cannot be had. All run wary.c.
@@ -128,7 +129,7 @@ func TestWary(t *testing.T) {
 			t.Run(w.name+"/"+trap, func(t *testing.T) {
 				t.Parallel() // most of it is waiting, for grace periods of the kernel
 				if trap != "int3" {
-					needUprobes(t)
+					uprobe.Need(t)
 				}
 				g, pid := w.start(t)
 				before := dispositionsOf(pid)

@@ -18,10 +18,10 @@ func Text(s string) string {
 	for i := 0; i < len(s); {
 		r, size := utf8.DecodeRuneInString(s[i:])
 		switch {
-		case r == utf8.RuneError && size == 1:
-			b.WriteString(`\x` + hex2(s[i]))
-		case unicode.IsPrint(r):
+		case unicode.IsPrint(r) && (r != utf8.RuneError || size > 1):
 			b.WriteString(s[i : i+size])
+		case size == 1: // ASCII, or no UTF-8
+			b.WriteString(`\x` + hex2(s[i]))
 		default:
 			q := strconv.QuoteRuneToASCII(r)
 			b.WriteString(q[1 : len(q)-1])

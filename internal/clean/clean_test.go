@@ -11,7 +11,7 @@ func TestClean(t *testing.T) {
 		"malloc":              "malloc",
 		"/tmp/größe":          "/tmp/größe",
 		"\x1b[2Jgone":         `\x1b[2Jgone`,
-		"a\nb\tc\r":           `a\nb\tc\r`,
+		"a\nb\tc\r":           `a\x0ab\x09c\x0d`,
 		"\u202egnp.exe":       `\u202egnp.exe`,
 		"csi\u009b2J":         `csi\u009b2J`,
 		"bad\xff\xfeutf8":     `bad\xff\xfeutf8`,

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -369,7 +371,7 @@ func FuzzClean(f *testing.F) {
 	f.Add("\xff\u202e")
 	f.Fuzz(func(t *testing.T, s string) {
 		c := Clean(s)
-		if firstUnsafe(c) >= 0 {
+		if strings.ContainsFunc(c, func(r rune) bool { return !unicode.IsPrint(r) }) || !utf8.ValidString(c) {
 			t.Errorf("Clean(%q) = %q is not clean", s, c)
 		}
 		if Clean(c) != c {

@@ -3,7 +3,6 @@ package rtld
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -91,12 +90,6 @@ func TestReadName(t *testing.T) {
 	last := memory{base, append(make([]byte, 4096-8), "libx.so\x00"...)}
 	if s, err := readName(last, base+4096-8, new([nameStep]byte)); err != nil || s != "libx.so" {
 		t.Errorf("%q, %v", s, err)
-	}
-}
-
-func TestStateString(t *testing.T) {
-	if s := fmt.Sprint(Consistent, Add, Delete, State(9)); s != "RT_CONSISTENT RT_ADD RT_DELETE r_state 9" {
-		t.Error(s)
 	}
 }
 

@@ -17,18 +17,6 @@ const (
 	Delete                  // an object is about to be removed
 )
 
-func (s State) String() string {
-	switch s {
-	case Consistent:
-		return "RT_CONSISTENT"
-	case Add:
-		return "RT_ADD"
-	case Delete:
-		return "RT_DELETE"
-	}
-	return fmt.Sprintf("r_state %d", int32(s))
-}
-
 // Object is one link map: an object that the linker has mapped, or is about to map or unmap when the
 // state is not Consistent.
 type Object struct {

@@ -1,13 +1,9 @@
 package control
 
 import (
-	"errors"
-	"io/fs"
-	"os"
-	"syscall"
 	"testing"
 
-	"ptools/internal/perfevent"
+	"ptools/internal/ptest/uprobe"
 )
 
 // eachTrap runs a test with int3s, and with uprobes wherever the kernel can probe.
@@ -24,14 +20,4 @@ func eachTrap(t *testing.T, f func(t *testing.T, trap Trap)) {
 }
 
 // needUprobes skips a test where the kernel refuses them.
-func needUprobes(t testing.TB) {
-	t.Helper()
-	s, err := perfevent.NewSignals(os.Getpid(), syscall.SIGWINCH)
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Close()
-}
+var needUprobes = uprobe.Need

@@ -1,4 +1,5 @@
-package pctl
+// Package uprobe says where tests may use uprobes. It is apart from ptest, which the tests of perfevent use.
+package uprobe
 
 import (
 	"errors"
@@ -10,8 +11,8 @@ import (
 	"ptools/internal/perfevent"
 )
 
-// needUprobes skips a test where the kernel refuses them.
-func needUprobes(t testing.TB) {
+// Need skips a test where the kernel refuses them.
+func Need(t testing.TB) {
 	t.Helper()
 	s, err := perfevent.NewSignals(os.Getpid(), syscall.SIGWINCH)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported) {
