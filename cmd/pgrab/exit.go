@@ -4,12 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os/exec"
 	"strings"
 	"syscall"
 
 	"ptools/internal/clean"
+	"ptools/internal/job"
 	"ptools/pctl"
 )
 
@@ -23,22 +22,6 @@ func (s status) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 type startError struct{ error }
 
 func (e startError) Unwrap() error { return e.error }
-
-// status is what a shell would say: 127 if there is no such program, 126 if
-// there is but it cannot be executed. That it cannot be traced is a failure of ours.
-func (e startError) status() int {
-	var r *pctl.Refusal
-	switch {
-	case errors.As(e.error, &r):
-		return 1
-	case errors.Is(e.error, exec.ErrNotFound), errors.Is(e.error, fs.ErrNotExist):
-		return 127
-	case errors.Is(e.error, fs.ErrPermission), errors.Is(e.error, syscall.ENOEXEC),
-		errors.Is(e.error, syscall.EISDIR), errors.Is(e.error, pctl.Err32Bit):
-		return 126
-	}
-	return 1
-}
 
 // report prints the line that an error deserves and returns the exit status.
 func report(stderr io.Writer, err error) int {
@@ -58,7 +41,7 @@ func report(stderr io.Writer, err error) int {
 		return 2
 	case errors.As(err, &start):
 		fmt.Fprintln(stderr, complaint(err))
-		return start.status()
+		return job.StartStatus(err)
 	}
 	fmt.Fprintln(stderr, complaint(err))
 	return 1
@@ -72,15 +55,4 @@ func complaint(err error) string {
 		return "pgrab: " + e.Subject() + ": " + reason(e.Err)
 	}
 	return "pgrab: " + clean.Text(strings.TrimPrefix(err.Error(), "pctl: "))
-}
-
-// exitStatus is a command's exit status as a shell reports it.
-func exitStatus(e pctl.Event) error {
-	switch {
-	case e.Exited && e.Code == 0:
-		return nil
-	case e.Exited:
-		return status(e.Code)
-	}
-	return status(128 + e.Signal)
 }

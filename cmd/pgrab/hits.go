@@ -30,17 +30,9 @@ func (t *target) plant(ctx context.Context) {
 	}
 }
 
-// refused tells of a place where a breakpoint could not be set.
-func (t *target) refused(e pctl.Event) {
-	t.failed = true
-	t.print(&record{Event: e})
-	if t.quiet {
-		t.note(what(e))
-	}
-}
-
-// ended tells of a place whose text is gone: what runs there from then on is not counted.
-func (t *target) ended(e pctl.Event) {
+// lacks tells of a place where a breakpoint could not be set, or whose text is gone: what runs there from then on is
+// not counted.
+func (t *target) lacks(e pctl.Event) {
 	t.failed = true
 	t.print(&record{Event: e})
 	if t.quiet {

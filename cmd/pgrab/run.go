@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"slices"
 	"sync"
 	"syscall"
 
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 
 	"ptools/internal/clean"
 	"ptools/internal/job"
@@ -28,7 +26,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err != nil {
 		return err
 	}
-	g := &grabber{options: o, prompt: prompt{in: stdin}, stderr: stderr, interactive: isTerminal(stdin) && isTerminal(stderr)}
+	g := &grabber{options: o, prompt: prompt{in: stdin}, stderr: stderr, interactive: job.IsTerminal(stdin) && job.IsTerminal(stderr)}
 	if len(o.command) != 0 {
 		g.job = job.NewCommand()
 		defer g.job.Close()
@@ -168,9 +166,9 @@ func (g *grabber) grab(ctx context.Context, pid int) error {
 
 // create starts the command and returns its exit status.
 func (g *grabber) create(ctx context.Context) error {
-	path, err := exec.LookPath(g.command[0])
-	if err != nil && !errors.Is(err, exec.ErrDot) {
-		return startError{&pctl.Error{Op: "create " + g.command[0], Err: pathCause(err)}}
+	path, err := job.LookPath(g.command[0])
+	if err != nil {
+		return startError{&pctl.Error{Op: "create " + g.command[0], Err: err}}
 	}
 	// Breakpoints have to be there, and the stream of events open, before the
 	// first instruction.
@@ -190,27 +188,12 @@ func (g *grabber) create(ctx context.Context) error {
 		return err
 	}
 	switch {
-	case end.Kind == pctl.KindUndead:
-		return exitStatus(end)
+	case end.Kind == pctl.KindUndead && job.EndStatus(end) != 0:
+		return status(job.EndStatus(end))
 	case end.Kind == pctl.KindReleased && g.release == pctl.ModeKill:
 		return status(128 + int(syscall.SIGKILL))
 	case end.Kind == pctl.KindLost:
 		return status(1)
 	}
 	return nil
-}
-
-// pathCause is what stands behind the error of looking for a program.
-func pathCause(err error) error {
-	var e *exec.Error
-	if errors.As(err, &e) {
-		return e.Err
-	}
-	return err
-}
-
-// isTerminal reports whether a stream is a terminal.
-func isTerminal(stream any) bool {
-	f, ok := stream.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }

@@ -114,9 +114,9 @@ func (t *target) event(ctx context.Context, e pctl.Event) {
 	case e.Kind == pctl.KindHit:
 		t.hit(e)
 	case e.Kind == pctl.KindBreakEnd:
-		t.ended(e)
+		t.lacks(e)
 	case e.Kind == pctl.KindBreakRefused:
-		t.refused(e)
+		t.lacks(e)
 	case e.Kind == pctl.KindContinued && t.silent:
 		t.silent = false
 	default:

@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"ptools/internal/job"
 	"ptools/internal/sample"
 )
 
@@ -17,7 +18,7 @@ type meter struct {
 
 // newMeter returns nil where nobody would see it.
 func newMeter(cfg *config, w io.Writer) *meter {
-	if cfg.quiet || !isTerminal(w) {
+	if cfg.quiet || !job.IsTerminal(w) {
 		return nil
 	}
 	return &meter{w: w, next: time.Second}

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 
+	"ptools/internal/job"
 	"ptools/internal/profile"
 	"ptools/internal/sample"
 	"ptools/pctl"
@@ -51,7 +50,7 @@ func (c *config) checkOutput(stdout io.Writer) error {
 	if c.output != "" {
 		return profile.CheckFile(c.output)
 	}
-	if c.format == profile.Pprof && isTerminal(stdout) {
+	if c.format == profile.Pprof && job.IsTerminal(stdout) {
 		return badUsage("pprof output is not for a terminal: give -o FILE")
 	}
 	return nil
@@ -101,9 +100,4 @@ func message(err error) string {
 		return fmt.Sprintf("sample %d: %v", e.PID, e.Err)
 	}
 	return err.Error()
-}
-
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }

@@ -2,23 +2,15 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"syscall"
 
+	"ptools/internal/job"
 	"ptools/internal/profile"
 	"ptools/internal/sample"
 	"ptools/pctl"
-)
-
-// Exit statuses of a command that could not be started, as of a shell.
-const (
-	exitNotExecutable = 126
-	exitNotFound      = 127
 )
 
 // acquire grabs the processes, or starts the command, which then waits before its
@@ -64,7 +56,7 @@ func (s *session) start(ctx context.Context, command func() (*pctl.Command, pctl
 	o.OnThreadStart = s.hook()
 	p, err := s.pctl.Create(ctx, cmd, o)
 	if err != nil {
-		return startError(err)
+		return statusError{job.StartStatus(err), err}
 	}
 	s.targets = append(s.targets, p)
 	return s.timers.Want(p.PID())
@@ -73,30 +65,15 @@ func (s *session) start(ctx context.Context, command func() (*pctl.Command, pctl
 // userCommand is the COMMAND with our terminal and descriptors. It survives us.
 func (s *session) userCommand() (*pctl.Command, pctl.Mode, error) {
 	name := s.cfg.command[0]
-	path, err := exec.LookPath(name)
-	if err != nil && !errors.Is(err, exec.ErrDot) {
-		if e, ok := errors.AsType[*exec.Error](err); ok {
-			err = e.Err
-		}
-		return nil, 0, startError(fmt.Errorf("create %s: %w", name, err))
+	path, err := job.LookPath(name)
+	if err != nil {
+		return nil, 0, statusError{job.StartStatus(err), fmt.Errorf("create %s: %w", name, err)}
 	}
 	return &pctl.Command{
 		Path:  path,
 		Args:  s.cfg.command,
 		Files: []*os.File{os.Stdin, os.Stdout, os.Stderr},
 	}, pctl.ModeRun, nil
-}
-
-// startError gives an error the status that a shell would give it.
-func startError(err error) error {
-	switch {
-	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist):
-		return statusError{exitNotFound, err}
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.ENOEXEC), errors.Is(err, syscall.EISDIR),
-		errors.Is(err, pctl.Err32Bit):
-		return statusError{exitNotExecutable, err}
-	}
-	return err
 }
 
 // tellWaiting says that a command outlives its profile.
@@ -134,10 +111,8 @@ func (s *session) await(again <-chan os.Signal) (int, error) {
 		return 0, err
 	case e.Kind == pctl.KindLost:
 		return 0, fmt.Errorf("sample %d: %w", e.PID, e.Err)
-	case e.Exited:
-		return e.Code, nil
 	}
-	return 128 + e.Signal, nil
+	return job.EndStatus(e), nil
 }
 
 // signalled is the signal that has ended a waiting.

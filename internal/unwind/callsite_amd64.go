@@ -97,10 +97,10 @@ func (r *codeReader) isCallOf(pc, start uint64) bool {
 func (r *codeReader) jumpsTo(m *Mapping, from, start uint64) bool {
 	const most, size = 48, 5 // jmp rel32
 	f, ok := m.Table.goFunction(from)
-	if !ok || f.start != from {
+	if !ok || f.Entry != from {
 		return false
 	}
-	code := r.readCode(m, from+m.Bias, int(min(f.end-from, most)))
+	code := r.readCode(m, from+m.Bias, int(min(f.End-from, most)))
 	for i := 0; i+size <= len(code); i++ {
 		to := from + uint64(i+size) + uint64(int64(int32(binary.LittleEndian.Uint32(code[i+1:]))))
 		if code[i] == 0xe9 && to == start {

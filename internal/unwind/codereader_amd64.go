@@ -1,5 +1,7 @@
 package unwind
 
+import "ptools/internal/elfsym"
+
 // readCode fills r.buf with up to n bytes of the target's code from an address on and
 // returns them, fewer at the end of a segment, none where it cannot be read.
 func (r *codeReader) readCode(m *Mapping, addr uint64, n int) []byte {
@@ -50,7 +52,7 @@ func (r *codeReader) isStart(m *Mapping, pc uint64) bool {
 }
 
 // goCaller returns the Go function that a return address is in, and the link-time address in front of that.
-func (r *codeReader) goCaller(pc uint64) (f goFunction, link uint64, ok bool) {
+func (r *codeReader) goCaller(pc uint64) (f elfsym.GoFunc, link uint64, ok bool) {
 	m, ok := r.code.Find(pc - 1)
 	if !ok || m.Table == nil {
 		return f, 0, false
@@ -64,11 +66,11 @@ func (r *codeReader) goCaller(pc uint64) (f goFunction, link uint64, ok bool) {
 // instruction, of one byte, of a function that nothing calls (runtime.newproc1).
 func (r *codeReader) isGoexit(pc uint64) bool {
 	f, link, ok := r.goCaller(pc)
-	return ok && f.top && link == f.start
+	return ok && f.Flags&elfsym.GoTopFrame != 0 && link == f.Entry
 }
 
 // isCrosscall reports whether pc is in crosscall2, the only caller of cgocallback.
 func (r *codeReader) isCrosscall(pc uint64) bool {
 	f, _, ok := r.goCaller(pc)
-	return ok && f.name == "crosscall2"
+	return ok && f.Name == "crosscall2"
 }

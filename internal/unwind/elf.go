@@ -13,7 +13,7 @@ func (o elfObject) golang() goTable {
 	if !ok {
 		return nil
 	}
-	return goFunctions{t}
+	return t
 }
 
 func (o elfObject) extent(pc uint64) (start, end uint64, ok bool) {
@@ -23,20 +23,3 @@ func (o elfObject) extent(pc uint64) (start, end uint64, ok bool) {
 	}
 	return s.Addr, s.Addr + s.Size, true
 }
-
-// goFunctions is the function table of a Go program as a goTable.
-type goFunctions struct{ t *elfsym.GoTable }
-
-func (g goFunctions) function(pc uint64) (goFunction, bool) {
-	f, ok := g.t.Func(pc)
-	if !ok {
-		return goFunction{}, false
-	}
-	return goFunction{
-		name: f.Name, start: f.Entry, end: f.End,
-		top:     f.Flags&elfsym.GoTopFrame != 0,
-		spWrite: f.Flags&elfsym.GoSPWrite != 0,
-	}, true
-}
-
-func (g goFunctions) delta(pc uint64) (int32, bool) { return g.t.SPDelta(pc) }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"testing"
 
+	"ptools/internal/elfsym"
 	"ptools/internal/ptrace"
 	"ptools/internal/x86"
 )
@@ -46,13 +47,13 @@ func (o fuzzObject) extent(pc uint64) (start, end uint64, ok bool) {
 // fuzzGo makes every other 256 bytes a Go function, of all kinds.
 type fuzzGo struct{}
 
-func (fuzzGo) function(pc uint64) (goFunction, bool) {
+func (fuzzGo) Func(pc uint64) (elfsym.GoFunc, bool) {
 	names := []string{"runtime.systemstack", "runtime.cgocallback", "runtime.morestack", "crosscall2", "runtime.asyncPreempt", "main.f"}
 	start := pc &^ 0xff
-	return goFunction{name: names[pc>>9%uint64(len(names))], start: start, end: start + 0x100, spWrite: pc&0x400 != 0}, pc&0x100 != 0
+	return elfsym.GoFunc{Name: names[pc>>9%uint64(len(names))], Entry: start, End: start + 0x100, Flags: uint8(pc>>10&1) * elfsym.GoSPWrite}, pc&0x100 != 0
 }
 
-func (fuzzGo) delta(pc uint64) (int32, bool) { return int32(pc & 0x78), true }
+func (fuzzGo) SPDelta(pc uint64) (int32, bool) { return int32(pc & 0x78), true }
 
 // fuzzMemory answers every read with a pattern made of its address.
 type fuzzMemory struct{ seed byte }

@@ -3,18 +3,20 @@ package unwind
 import (
 	"encoding/binary"
 	"strings"
+
+	"ptools/internal/elfsym"
 )
 
 // goPlan is the plan for a Go function. Frame sizes come from the linker's table;
 // the functions that change stacks are known by name, as runtime/traceback.go knows
 // them by number.
-func (l *planner) goPlan(p *place, link uint64, f goFunction) (plan, bool) {
-	delta, ok := p.m.Table.goTable().delta(link)
+func (l *planner) goPlan(p *place, link uint64, f elfsym.GoFunc) (plan, bool) {
+	delta, ok := p.m.Table.goTable().SPDelta(link)
 	if !ok {
 		return plan{}, false
 	}
-	n := plan{way: wayGo, start: f.start, delta: delta}
-	switch f.name {
+	n := plan{way: wayGo, start: f.Entry, delta: delta}
+	switch f.Name {
 	case "runtime.goexit", "runtime.mstart", "runtime.rt0_go", "runtime.gogo", "gogo":
 		n.way = wayTop
 	case "runtime.clone":
@@ -46,9 +48,9 @@ func (l *planner) goPlan(p *place, link uint64, f goFunction) (plan, bool) {
 		n.forced = true // a signal handler pushed the program counter
 	default:
 		switch {
-		case f.top || strings.HasPrefix(f.name, "_rt0_"):
+		case f.Flags&elfsym.GoTopFrame != 0 || strings.HasPrefix(f.Name, "_rt0_"):
 			n.way = wayTop
-		case f.spWrite && delta > 0:
+		case f.Flags&elfsym.GoSPWrite != 0 && delta > 0:
 			n.way = wayGoFP
 		}
 	}
@@ -64,10 +66,10 @@ func (l *planner) goPlan(p *place, link uint64, f goFunction) (plan, bool) {
 // goTLS returns where the runtime keeps g, relative to the thread pointer. It is -8
 // in what the Go linker alone made; the C linker may put it elsewhere, and the
 // functions that change stacks all load g first.
-func (l *planner) goTLS(p *place, f goFunction) int32 {
+func (l *planner) goTLS(p *place, f elfsym.GoFunc) int32 {
 	const usual = -8
-	n := min(f.end-f.start, codeWindow)
-	code := l.readCode(&p.m, f.start+p.m.Bias, int(n))
+	n := min(f.End-f.Entry, codeWindow)
+	code := l.readCode(&p.m, f.Entry+p.m.Bias, int(n))
 	for i := 0; i+9 <= len(code); i++ {
 		// mov %fs:disp32,%reg
 		if code[i] == 0x64 && code[i+1]&^0x04 == 0x48 && code[i+2] == 0x8b &&
@@ -78,7 +80,7 @@ func (l *planner) goTLS(p *place, f goFunction) int32 {
 		// then mov %fs:(%reg),%reg
 		if code[i]&^0x04 == 0x48 && code[i+1] == 0x8b && code[i+2]&0xc7 == 0x05 &&
 			i+11 <= len(code) && code[i+7] == 0x64 {
-			at := f.start + p.m.Bias + uint64(i) + 7 + uint64(int64(int32(binary.LittleEndian.Uint32(code[i+3:]))))
+			at := f.Entry + p.m.Bias + uint64(i) + 7 + uint64(int64(int32(binary.LittleEndian.Uint32(code[i+3:]))))
 			if v, ok := l.other.word(at); ok && v == uint64(int64(int32(v))) {
 				return int32(v)
 			}

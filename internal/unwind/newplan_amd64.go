@@ -37,7 +37,7 @@ func (l *planner) atRestorer(p *place, fn *function) bool {
 	link := p.pc - p.m.Bias
 	switch {
 	case fn == nil:
-		if f, ok := p.m.Table.goFunction(link); ok && link != f.start && p.ret {
+		if f, ok := p.m.Table.goFunction(link); ok && link != f.Entry && p.ret {
 			return false
 		}
 	case link < fn.end:

@@ -1,6 +1,10 @@
 package unwind
 
-import "sync"
+import (
+	"sync"
+
+	"ptools/internal/elfsym"
+)
 
 // An object is what unwinding needs of an ELF file; *elfsym.File is the one there is.
 type object interface {
@@ -10,6 +14,13 @@ type object interface {
 	Entry() uint64
 	golang() goTable                               // nil: no Go code
 	extent(pc uint64) (start, end uint64, ok bool) // of the function symbol at pc
+}
+
+// A goTable is the Go linker's table of functions; *elfsym.GoTable is the one there is.
+type goTable interface {
+	Func(pc uint64) (elfsym.GoFunc, bool)
+	// SPDelta is the distance from the stack pointer at pc to the return address.
+	SPDelta(pc uint64) (int32, bool)
 }
 
 // A Table knows how to leave the functions of one ELF file. It holds nothing of the
@@ -60,11 +71,11 @@ func (t *Table) goTable() goTable {
 }
 
 // goFunction returns the Go function at a link-time address.
-func (t *Table) goFunction(pc uint64) (goFunction, bool) {
+func (t *Table) goFunction(pc uint64) (elfsym.GoFunc, bool) {
 	if g := t.goTable(); g != nil {
-		return g.function(pc)
+		return g.Func(pc)
 	}
-	return goFunction{}, false
+	return elfsym.GoFunc{}, false
 }
 
 // bases returns the addresses that pointers of .eh_frame can be relative to.

@@ -1,0 +1,60 @@
+package job
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"syscall"
+
+	"golang.org/x/term"
+
+	"ptools/pctl"
+)
+
+// LookPath is exec.LookPath, but for programs in the current directory, which it finds too if PATH says so.
+// Its error is the cause alone.
+func LookPath(name string) (string, error) {
+	path, err := exec.LookPath(name)
+	if errors.Is(err, exec.ErrDot) {
+		return path, nil
+	}
+	if e, ok := errors.AsType[*exec.Error](err); ok {
+		err = e.Err
+	}
+	return path, err
+}
+
+// StartStatus is what a shell would say of a command that could not be started: 127 if there is no such program,
+// 126 if there is but it cannot be executed. That it cannot be traced is a failure of ours, 1, as is all else.
+func StartStatus(err error) int {
+	if _, ok := errors.AsType[*pctl.Refusal](err); ok {
+		return 1
+	}
+	for _, x := range []struct {
+		err    error
+		status int
+	}{
+		{exec.ErrNotFound, 127}, {fs.ErrNotExist, 127},
+		{fs.ErrPermission, 126}, {syscall.ENOEXEC, 126}, {syscall.EISDIR, 126}, {pctl.Err32Bit, 126},
+	} {
+		if errors.Is(err, x.err) {
+			return x.status
+		}
+	}
+	return 1
+}
+
+// EndStatus is a command's exit status as a shell reports it. The event is its end.
+func EndStatus(e pctl.Event) int {
+	if e.Exited {
+		return e.Code
+	}
+	return 128 + e.Signal
+}
+
+// IsTerminal reports whether a stream is a terminal.
+func IsTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
