@@ -24,11 +24,12 @@ var rooms = map[string][]string{
 	"":                   {},
 	"internal/x86":       {},
 	"internal/ptrace":    {unix, "internal/x86"},
-	"internal/procfs":    {unix},
+	"internal/procfs":    {unix, "internal/patience"},
 	"internal/mem":       {unix},
 	"internal/perfevent": {unix, "internal/ptrace"},
 	"internal/cursor":    {},
-	"internal/elfsym":    {"internal/cursor"},
+	"internal/patience":  {},
+	"internal/elfsym":    {"internal/cursor", "internal/patience"},
 	"internal/rtld":      {},
 	"internal/profile":   {"internal/clean"},
 	"internal/ptest":     {},
@@ -40,9 +41,9 @@ var rooms = map[string][]string{
 	"pctl/bkpt":          {"internal/ptrace", "internal/x86"},
 	"internal/unwind":    {"internal/ptrace", "internal/x86", "internal/elfsym", "internal/cursor"},
 
-	"pctl/handle": {"internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind"},
+	"pctl/handle": {"internal/patience", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind"},
 
-	"pctl/control": {"internal/ptrace", "internal/x86", "internal/procfs", "internal/mem", "internal/elfsym", "internal/rtld",
+	"pctl/control": {"internal/patience", "internal/ptrace", "internal/x86", "internal/procfs", "internal/mem", "internal/elfsym", "internal/rtld",
 		"internal/unwind", "internal/perfevent", "internal/guard", "pctl/notify", "pctl/bkpt", "pctl/handle"},
 
 	"pctl": {"internal/clean", "internal/futex", "internal/guard", "internal/inner", "internal/ptrace", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind", "internal/x86",

@@ -199,11 +199,8 @@ func (u *unit) functionName(off uint64) string {
 				break
 			}
 		}
-		var e die
-		c := cursor.Cursor{B: d.info.upTo(off, min(u.end-off, 2048))}
-		code := (&cursor.Cursor{B: c.B}).Uleb()
-		t := readAbbrevs(d.abbrev, u.abbrevOff, code, u)
-		if code == 0 || t == nil || !u.entry(&c, off, t, &e) {
+		e, ok := u.entryAt(off)
+		if !ok {
 			break
 		}
 		if s := u.str(e.linkage); s != "" {

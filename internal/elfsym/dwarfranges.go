@@ -23,12 +23,8 @@ func (u *unit) spans(e *die, buf []span) []span {
 	case u.version < 5:
 		return u.oldRanges(e.ranges.v, buf)
 	case e.ranges.form == formRnglistx:
-		if e.ranges.v >= maxLoad {
-			return buf
-		}
-		c := cursor.Cursor{B: u.d.rnglists.upTo(u.rnglistsBase+e.ranges.v*u.offSize, u.offSize)}
-		off := c.Uint(u.offSize)
-		if c.Bad {
+		off, ok := u.d.rnglists.element(u.rnglistsBase, e.ranges.v, u.offSize)
+		if !ok {
 			return buf
 		}
 		return u.newRanges(u.rnglistsBase+off, buf)

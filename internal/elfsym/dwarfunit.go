@@ -198,14 +198,18 @@ func (u *unit) reference(v value) uint64 {
 	return 0
 }
 
-// readRoot reads the unit's first entry.
-func (u *unit) readRoot() (die, bool) {
-	var e die
-	n := min(u.end-u.entries, 1024)
-	c := cursor.Cursor{B: u.d.info.upTo(u.entries, n)}
+// entryAt reads the entry at an offset of .debug_info alone.
+func (u *unit) entryAt(off uint64) (e die, ok bool) {
+	c := cursor.Cursor{B: u.d.info.upTo(off, min(u.end-off, 2048))}
 	code := (&cursor.Cursor{B: c.B}).Uleb()
 	t := readAbbrevs(u.d.abbrev, u.abbrevOff, code, u)
-	if code == 0 || t == nil || !u.entry(&c, u.entries, t, &e) {
+	return e, code != 0 && t != nil && u.entry(&c, off, t, &e)
+}
+
+// readRoot reads the unit's first entry.
+func (u *unit) readRoot() (die, bool) {
+	e, ok := u.entryAt(u.entries)
+	if !ok {
 		return e, false
 	}
 	switch e.abbrev.tag {
@@ -233,11 +237,8 @@ func (u *unit) str(v value) string {
 	case formLineStrp:
 		s, _ = u.d.lineStr.cstring(v.v)
 	case formStrx, formStrx1, formStrx2, formStrx3, formStrx4, formGNUStrIndex:
-		if v.v < maxLoad {
-			b := cursor.Cursor{B: u.d.strOffs.upTo(u.strOffsets+v.v*u.offSize, u.offSize)}
-			if off := b.Uint(u.offSize); !b.Bad {
-				s, _ = u.d.str.cstring(off)
-			}
+		if off, ok := u.d.strOffs.element(u.strOffsets, v.v, u.offSize); ok {
+			s, _ = u.d.str.cstring(off)
 		}
 	}
 	return s
@@ -249,11 +250,7 @@ func (u *unit) address(v value) (uint64, bool) {
 	case formAddr:
 		return v.v, true
 	case formAddrx, formAddrx1, formAddrx2, formAddrx3, formAddrx4, formGNUAddrIndex:
-		if v.v < maxLoad {
-			b := cursor.Cursor{B: u.d.addr.upTo(u.addrBase+v.v*u.addrSize, u.addrSize)}
-			a := b.Uint(u.addrSize)
-			return a, !b.Bad
-		}
+		return u.d.addr.element(u.addrBase, v.v, u.addrSize)
 	}
 	return 0, false
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"io"
+
+	"ptools/internal/cursor"
 )
 
 const (
@@ -198,6 +200,16 @@ func (v view) scanStrings(f func(off uint64, b []byte) bool) {
 		}
 		off += uint64(end)
 	}
+}
+
+// element returns element i of a table at off, of numbers of 4 or 8 bytes.
+func (v view) element(off, i, size uint64) (uint64, bool) {
+	if i >= maxLoad {
+		return 0, false
+	}
+	c := cursor.Cursor{B: v.upTo(off+i*size, size)}
+	n := c.Uint(size)
+	return n, !c.Bad
 }
 
 func (v view) u32(off uint64) (uint32, bool) {

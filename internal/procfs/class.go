@@ -6,12 +6,14 @@ import (
 	"io"
 	"os"
 	"strconv"
+
+	"ptools/internal/patience"
 )
 
 // ExeClass reads the ELF class of the program that a process has executed last; ELFCLASSNONE
 // where it cannot be read.
 func ExeClass(pid int) elf.Class {
-	class, err := Patiently(func() (elf.Class, error) {
+	class, err := patience.Do(func() (elf.Class, error) {
 		exe, err := os.Open("/proc/" + strconv.Itoa(pid) + "/exe")
 		if err != nil {
 			return elf.ELFCLASSNONE, err

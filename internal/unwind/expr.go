@@ -140,11 +140,12 @@ func (e *evaluator) step(c *cursor.Cursor, m machine, bias uint64) End {
 	case op >= opConst1u && op <= opConsts:
 		e.push(constant(op, c))
 		return 0
-	case op >= opAbs && op <= opXor:
-		e.arithmetic(op, c)
-		return 0
-	case op >= opEq && op <= opNe:
-		e.compare(op)
+	case int(op) < len(binaryOps) && binaryOps[op] != nil:
+		b, a := e.pop(), e.pop()
+		if e.bad || b == 0 && (op == opDiv || op == opMod) {
+			return BadRule
+		}
+		e.push(binaryOps[op](a, b))
 		return 0
 	}
 	switch op {
@@ -159,6 +160,18 @@ func (e *evaluator) step(c *cursor.Cursor, m machine, bias uint64) End {
 	case opBregx:
 		reg := c.Uleb()
 		return e.breg(reg, c.Sleb(), m)
+	case opAbs:
+		v := e.pop()
+		if int64(v) < 0 {
+			v = -v
+		}
+		e.push(v)
+	case opNeg:
+		e.push(-e.pop())
+	case opNot:
+		e.push(^e.pop())
+	case opPlusUconst:
+		e.push(e.pop() + c.Uleb())
 	case opDup:
 		e.push(e.pick(0))
 	case opDrop:
@@ -237,103 +250,49 @@ func (e *evaluator) deref(size uint8, m machine) End {
 	return 0
 }
 
-// constant reads the operand of the operations that push one.
+// constant reads the operand of the operations that push one: of 1, 2, 4 and 8 bytes, then LEB128, each
+// unsigned and signed.
 func constant(op uint8, c *cursor.Cursor) uint64 {
 	switch op {
-	case opConst1u:
-		return uint64(c.U8())
-	case opConst1s:
-		return uint64(int8(c.U8()))
-	case opConst2u:
-		return uint64(c.U16())
-	case opConst2s:
-		return uint64(int16(c.U16()))
-	case opConst4u:
-		return uint64(c.U32())
-	case opConst4s:
-		return uint64(int32(c.U32()))
-	case opConst8u, opConst8s:
-		return c.U64()
 	case opConstu:
 		return c.Uleb()
+	case opConsts:
+		return uint64(c.Sleb())
 	}
-	return uint64(c.Sleb())
+	size := uint64(1) << ((op - opConst1u) / 2)
+	v := c.Uint(size)
+	if unused := 64 - 8*size; (op-opConst1u)%2 == 1 {
+		v = uint64(int64(v<<unused) >> unused)
+	}
+	return v
 }
 
-// arithmetic executes the operations from OpAbs to OpXor.
-func (e *evaluator) arithmetic(op uint8, c *cursor.Cursor) {
-	b := e.pop()
-	switch op {
-	case opAbs:
-		if int64(b) < 0 {
-			b = -b
-		}
-		e.push(b)
-		return
-	case opNeg:
-		e.push(-b)
-		return
-	case opNot:
-		e.push(^b)
-		return
-	case opPlusUconst:
-		e.push(b + c.Uleb())
-		return
-	}
-	a := e.pop()
-	switch op {
-	case opAnd:
-		a &= b
-	case opOr:
-		a |= b
-	case opXor:
-		a ^= b
-	case opPlus:
-		a += b
-	case opMinus:
-		a -= b
-	case opMul:
-		a *= b
-	case opShl:
-		a <<= b // by 64 and more: zero, as Go has it
-	case opShr:
-		a >>= b
-	case opShra:
-		a = uint64(int64(a) >> b)
-	case opDiv, opMod:
-		switch {
-		case b == 0:
-			e.bad = true
-		case op == opDiv:
-			a = uint64(int64(a) / int64(b))
-		default:
-			a %= b
-		}
-	}
-	e.push(a)
+// binaryOps are the operations that replace the two topmost entries, b above a.
+var binaryOps = [...]func(a, b uint64) uint64{
+	opAnd:   func(a, b uint64) uint64 { return a & b },
+	opOr:    func(a, b uint64) uint64 { return a | b },
+	opXor:   func(a, b uint64) uint64 { return a ^ b },
+	opPlus:  func(a, b uint64) uint64 { return a + b },
+	opMinus: func(a, b uint64) uint64 { return a - b },
+	opMul:   func(a, b uint64) uint64 { return a * b },
+	opDiv:   func(a, b uint64) uint64 { return uint64(int64(a) / int64(b)) },
+	opMod:   func(a, b uint64) uint64 { return a % b },
+	opShl:   func(a, b uint64) uint64 { return a << b }, // by 64 and more: zero, as Go has it
+	opShr:   func(a, b uint64) uint64 { return a >> b },
+	opShra:  func(a, b uint64) uint64 { return uint64(int64(a) >> b) },
+
+	// On signed numbers.
+	opEq: func(a, b uint64) uint64 { return truth(a == b) },
+	opNe: func(a, b uint64) uint64 { return truth(a != b) },
+	opGe: func(a, b uint64) uint64 { return truth(int64(a) >= int64(b)) },
+	opGt: func(a, b uint64) uint64 { return truth(int64(a) > int64(b)) },
+	opLe: func(a, b uint64) uint64 { return truth(int64(a) <= int64(b)) },
+	opLt: func(a, b uint64) uint64 { return truth(int64(a) < int64(b)) },
 }
 
-// compare executes the operations from OpEq to OpNe, on signed numbers.
-func (e *evaluator) compare(op uint8) {
-	b, a := int64(e.pop()), int64(e.pop())
-	var is bool
-	switch op {
-	case opEq:
-		is = a == b
-	case opGe:
-		is = a >= b
-	case opGt:
-		is = a > b
-	case opLe:
-		is = a <= b
-	case opLt:
-		is = a < b
-	case opNe:
-		is = a != b
-	}
+func truth(is bool) uint64 {
 	if is {
-		e.push(1)
-	} else {
-		e.push(0)
+		return 1
 	}
+	return 0
 }

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"ptools/internal/elfsym"
+	"ptools/internal/patience"
 	"ptools/internal/perfevent"
 	"ptools/internal/procfs"
 	"ptools/pctl/bkpt"
@@ -185,7 +186,7 @@ func (c *Controller) textFile(addr uint64) (*os.File, place, error) {
 		if m.Inode == 0 || m.Perm&(procfs.Exec|procfs.Write|procfs.Shared) != procfs.Exec {
 			break
 		}
-		f, err := procfs.Patiently(func() (*os.File, error) {
+		f, err := patience.Do(func() (*os.File, error) {
 			root, err := procfs.OpenRoot(c.pid)
 			if err != nil {
 				return nil, err

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"ptools/internal/elfsym"
+	"ptools/internal/patience"
 	"ptools/internal/procfs"
 	"ptools/internal/unwind"
 )
@@ -31,7 +32,7 @@ type loaded struct {
 // answers reports whether all that was asked of the file has been answered.
 func (l *loaded) answers() bool { return !l.hung && (l.file == nil || !l.file.Hung()) }
 
-var errHung error = procfs.ErrHung
+var errHung error = patience.ErrHung
 
 // load opens the object's image. It returns an error if that failed for a
 // reason that may pass, such as a lack of descriptors.
@@ -51,7 +52,7 @@ func (s *Space) load(o *object) (*loaded, error) {
 	} else if transient(err) {
 		s.lack.Store(&err)
 		return l, err
-	} else if errors.Is(err, procfs.ErrHung) || errors.Is(err, elfsym.ErrHung) {
+	} else if errors.Is(err, patience.ErrHung) {
 		l.hung = true
 	}
 	o.image.state.Store(l)
@@ -74,7 +75,7 @@ func (s *Space) open(o *object) (*elfsym.File, error) {
 	case o.id.special != "":
 		return nil, elfsym.ErrFormat
 	}
-	return procfs.Patiently(func() (*elfsym.File, error) {
+	return patience.Do(func() (*elfsym.File, error) {
 		f, err := s.source.openMapped(o.maps[0])
 		if err != nil {
 			return nil, err

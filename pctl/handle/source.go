@@ -6,6 +6,7 @@ import (
 	"os"
 	"sync"
 
+	"ptools/internal/patience"
 	"ptools/internal/procfs"
 )
 
@@ -36,7 +37,7 @@ func newSource(pid int) (*source, error) {
 
 // OpenDebug opens a regular file by an absolute path.
 func (s *source) OpenDebug(path string) (*os.File, error) {
-	return procfs.Patiently(func() (*os.File, error) { return s.openDebug(path) }, func(f *os.File) { f.Close() })
+	return patience.Do(func() (*os.File, error) { return s.openDebug(path) }, func(f *os.File) { f.Close() })
 }
 
 func (s *source) openDebug(path string) (*os.File, error) {
