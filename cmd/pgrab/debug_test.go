@@ -29,7 +29,7 @@ func TestDebug(t *testing.T) {
 		if !strings.HasPrefix(r.stderr, fmt.Sprintf("# trace of %d,", g.PID)) {
 			t.Errorf("standard error is %q", r.stderr)
 		}
-		for _, want := range []string{`seize`, `interrupt +running asked holds=1`, `stop event +running asked holds=1 -> stopped holds=1`,
+		for _, want := range []string{`seize`, `interrupt +running asked holds=1 awaited`, `stop event +running asked holds=1 awaited -> stopped holds=1 awaited`,
 			`event stopped`, `event released`} {
 			if !regexp.MustCompile(`(?m)^ *\d+\.\d{6} +\d+ ` + want + `$`).MatchString(r.stderr) {
 				t.Errorf("no %s in\n%s", want, r.stderr)

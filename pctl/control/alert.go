@@ -19,23 +19,23 @@ type alert struct {
 }
 
 // stayAlert reports whether this thread is to be alert, and makes it.
-func (c *Controller) stayAlert() bool {
-	c.refreshSetBacks()
-	if c.watch == nil || c.spin.often || len(c.setBacks) == 0 {
+func (w *waiter) stayAlert() bool {
+	w.g.reports.refreshSetBacks()
+	if w.g.memory.watch == nil || w.g.spin.often || len(w.g.reports.setBacks) == 0 {
 		return false
 	}
-	c.alert.thread.On()
+	w.g.alert.thread.On()
 	return true
 }
 
 // beAlert is called before a wait.
-func (c *Controller) beAlert() {
-	a := &c.alert
-	if !c.stayAlert() {
+func (w *waiter) beAlert() {
+	a := &w.g.alert
+	if !w.stayAlert() {
 		return
 	}
 	if a.hit != 0 {
-		if st, err := procfs.ReadTaskStat(c.pid, a.hit); err == nil {
+		if st, err := procfs.ReadTaskStat(w.g.pid, a.hit); err == nil {
 			a.cpu = st.Processor
 		}
 		a.hit = 0
@@ -44,13 +44,13 @@ func (c *Controller) beAlert() {
 }
 
 // calmFor ends it for a report that is not dealt with at once.
-func (c *Controller) calmFor(s ptrace.Stop, err error) {
+func (w *waiter) calmFor(s ptrace.Stop, err error) {
 	switch {
 	case err != nil:
 	case s.Kind == ptrace.KindSignal && s.Signal == syscall.SIGTRAP,
-		s.Kind == ptrace.KindClone && c.opt.OnThreadStart == nil,
+		s.Kind == ptrace.KindClone && !w.slowBirth,
 		s.Kind == ptrace.KindEventStop:
 		return
 	}
-	c.alert.thread.Off()
+	w.g.alert.thread.Off()
 }

@@ -48,13 +48,13 @@ func (h *Hit) Executed() bool { return h.b.bp != nil && h.b.bp.After() }
 
 // Late reports that the thread has gone on since and stands elsewhere, with the
 // registers that it has there: it blocked the signal of the uprobe.
-func (h *Hit) Late() bool { return h.Executed() && !h.t.uprobe.behind }
+func (h *Hit) Late() bool { return h.Executed() && h.t.uprobe.state != uprobeBehind }
 
 // After returns the registers that the thread goes on with unless SetRegs changes them:
 // those of Regs, or, behind an instruction that was Executed, those that it has left.
 // They may be read until the handler returns.
 func (h *Hit) After() *ptrace.Regs {
-	if h.t.uprobe.behind {
+	if h.t.uprobe.state == uprobeBehind {
 		return &h.t.uprobe.after
 	}
 	return &h.t.regs
@@ -63,17 +63,17 @@ func (h *Hit) After() *ptrace.Regs {
 // SetRegs changes the registers. A program counter other than Addr is where the
 // thread goes on; otherwise it executes the instruction it stands at, of a uprobe once
 // more.
-func (h *Hit) SetRegs(r *ptrace.Regs) { h.t.regs, h.t.dirty = *r, true }
+func (h *Hit) SetRegs(r *ptrace.Regs) { h.t.setRegs(r) }
 
 // ReadAt reads the target's memory without our traps in it.
-func (h *Hit) ReadAt(p []byte, addr int64) (int, error) { return h.c.readAt(p, addr) }
+func (h *Hit) ReadAt(p []byte, addr int64) (int, error) { return h.c.traps.readAt(p, addr) }
 
 // WriteAt writes the target's memory; breakpoints in the range stay.
-func (h *Hit) WriteAt(p []byte, addr int64) (int, error) { return h.c.writeAt(p, addr) }
+func (h *Hit) WriteAt(p []byte, addr int64) (int, error) { return h.c.traps.writeAt(p, addr) }
 
 // Hold asks for a rendezvous when the handlers of this hit have returned: the whole
 // target then stands still, with this thread at Addr, until Continue.
-func (h *Hit) Hold() { h.c.wantHold = true }
+func (h *Hit) Hold() { h.c.rendezvous.wantHold = true }
 
 // Break is one client's breakpoint at one address.
 type Break struct {
@@ -108,9 +108,9 @@ func (c *Controller) Break(ctx context.Context, addr uint64, h Handler) (*Break,
 	var b *Break
 	var err error
 	if e := c.either(ctx, func() {
-		b, err = c.addBreak(addr, h, c.purposeOf(h))
-		for err != nil && c.awaitImage() {
-			b, err = c.addBreak(addr, h, c.purposeOf(h))
+		b, err = c.traps.addBreak(addr, h, c.traps.purposeOf(h))
+		for err != nil && c.image.awaitImage() {
+			b, err = c.traps.addBreak(addr, h, c.traps.purposeOf(h))
 		}
 		if err == nil {
 			b.client = true
@@ -125,15 +125,15 @@ func (c *Controller) Break(ctx context.Context, addr uint64, h Handler) (*Break,
 // reported yet goes on as if it had never been there. Idempotent; may be called from
 // handlers.
 func (b *Break) Remove(ctx context.Context) error {
-	return b.c.either(ctx, func() { b.c.removeBreak(b) })
+	return b.c.either(ctx, func() { b.c.traps.removeBreak(b) })
 }
 
 // either runs f on the control goroutine, where the caller may be already.
 func (c *Controller) either(ctx context.Context, f func()) error {
-	if !c.OnControl() {
-		return c.do(ctx, f)
+	if !c.tracees.requests.onControl() {
+		return c.tracees.requests.do(ctx, f)
 	}
-	if c.over {
+	if c.tracees.phase.over() {
 		return ErrEnded
 	}
 	f()
@@ -141,148 +141,152 @@ func (c *Controller) either(ctx context.Context, f func()) error {
 }
 
 // addBreak and removeBreak run on the control goroutine.
-func (c *Controller) addBreak(addr uint64, h Handler, p purpose) (*Break, error) {
-	if c.over {
+func (x *traps) addBreak(addr uint64, h Handler, p purpose) (*Break, error) {
+	if x.g.phase.over() {
 		return nil, ErrEnded
 	}
 	var bp *bkpt.Breakpoint
-	if err := c.still(func() (err error) { bp, err = c.place(addr, p); return err }); err != nil {
+	if err := x.still(func() (err error) { bp, err = x.place(addr, p); return err }); err != nil {
 		return nil, err
 	}
-	b := &Break{c: c, addr: addr, handler: h, bp: bp}
-	if c.probes.count.Has(bp) {
-		b.share = newShare(c.probes.tallies[addr])
+	b := &Break{c: x.c, addr: addr, handler: h, bp: bp}
+	if x.probes.count.Has(bp) {
+		b.share = newShare(x.probes.tallies[addr])
 	}
-	c.breaks[addr] = append(c.breaks[addr], b)
-	c.trace.about(c.pid, deedPlant, addr, nil)
+	x.breaks[addr] = append(x.breaks[addr], b)
+	x.g.trace.about(x.g.pid, deedPlant, addr, nil)
 	return b, nil
 }
 
-func (c *Controller) removeBreak(b *Break) {
+func (x *traps) removeBreak(b *Break) {
 	if b.bp == nil {
 		return
 	}
 	b.share.end()
-	c.stillAtLast(func() { c.table.Remove(b.bp) })
-	c.trace.about(c.pid, deedLift, b.addr, nil)
+	x.stillAtLast(func() { x.table.Remove(b.bp) })
+	x.g.trace.about(x.g.pid, deedLift, b.addr, nil)
 	b.bp = nil
-	left := slices.DeleteFunc(slices.Clone(c.breaks[b.addr]), func(x *Break) bool { return x == b })
+	left := slices.DeleteFunc(slices.Clone(x.breaks[b.addr]), func(x *Break) bool { return x == b })
 	if len(left) == 0 {
-		delete(c.breaks, b.addr)
+		delete(x.breaks, b.addr)
 	} else {
-		c.breaks[b.addr] = left
+		x.breaks[b.addr] = left
 	}
 }
 
 // arm and disarm plant and lift all traps; both do nothing the second time.
-func (c *Controller) arm() {
-	if !c.table.Armed() {
-		c.hideLeaving()
-		c.trace.about(c.pid, deedArm, 0, nil)
-		c.table.Arm()
-		c.tellEnded()
+func (x *traps) arm() {
+	if !x.table.Armed() {
+		x.hideLeaving()
+		x.g.trace.about(x.g.pid, deedArm, 0, nil)
+		x.table.Arm()
+		x.tellEnded()
 	}
 }
 
 // disarm is called when every thread stands, or runs no user code and will stop
 // before it does. Each has been seen off its trap and its scratch slot, so the
 // recently lifted can be forgotten.
-func (c *Controller) disarm() {
-	if c.table.Armed() {
-		c.hideLeaving()
-		c.trace.about(c.pid, deedDisarm, 0, nil)
-		c.table.Disarm()
-		c.tellEnded()
+func (x *traps) disarm() {
+	if x.table.Armed() {
+		x.hideLeaving()
+		x.g.trace.about(x.g.pid, deedDisarm, 0, nil)
+		x.table.Disarm()
+		x.tellEnded()
 	}
-	c.table.Settle()
+	x.table.Settle()
 }
 
 // liftAll takes all traps away for good.
-func (c *Controller) liftAll() {
-	c.disarm()
-	c.forgetBreaks()
+func (x *traps) liftAll() {
+	x.disarm()
+	x.forgetBreaks()
 }
 
 // forgetBreaks drops every breakpoint without writing anything.
-func (c *Controller) forgetBreaks() {
-	for _, bs := range c.breaks {
+func (x *traps) forgetBreaks() {
+	for _, bs := range x.breaks {
 		for _, b := range bs {
 			b.bp = nil
 		}
 	}
-	clear(c.breaks)
-	c.table.Forget()
-	c.reserved = false
+	clear(x.breaks)
+	x.table.Forget()
+	x.stepper.reserved = false
 }
 
 // trapped handles a SIGTRAP. It reports true if the trap was ours, or was meant for
 // nobody: then the thread gets no signal.
-func (c *Controller) trapped(t *thread) bool {
-	if c.loadRegs(t) != nil {
+func (x *traps) trapped(t *thread) bool {
+	if x.g.loadRegs(t) != nil {
 		return false
 	}
-	if t.stepTrap {
-		t.stepTrap = false // the end of a step of ours
+	if t.m.position == posTrapDue { // the end of a step of ours
+		x.stepper.putAt(t, t.at)
 		return true
 	}
-	b, addr, ok := c.trapOf(t)
-	if !ok && t.back {
+	back := t.m.position == posSetBack
+	b, addr, ok := x.trapOf(t)
+	if !ok && back {
 		return true // of a breakpoint that was forgotten since, with its program
 	}
-	if !ok || !t.back && !c.executedTrap(t, b) {
+	if !ok || !back && !x.executedTrap(t, b) {
 		return false
 	}
 	t.regs.SetPC(addr)
-	t.dirty = true
-	c.takeSignal(t)
-	c.alert.hit = t.tid
-	c.spin.earn()
-	if c.opt.Mode != ModeKill {
+	t.known = regsChanged
+	x.g.takeSignal(t)
+	x.g.alert.hit = t.tid
+	x.g.spin.earn()
+	if x.c.opt.Mode != ModeKill {
 		// A handler may take its time. If we are killed meanwhile the thread goes on from
 		// here, without the signal.
-		c.flushRegs(t)
-		c.read()
+		x.g.flushRegs(t)
+		x.g.reports.read()
 	}
 	switch {
 	case b == nil || t.m.holds > 0:
-		// Lifted since, or about to be: the thread goes back in front of it.
+		x.stepper.putAt(t, nil) // lifted since, or about to be: the thread goes back in front of it
 	case t.role != roleThread || t.unmark(addr):
-		t.over = b
+		x.stepper.putAt(t, b)
 	default:
-		t.over = b
-		c.hit(t, b)
-		c.stayAlert()
-		return !c.ownTrap(t, b)
+		x.stepper.putAt(t, b)
+		x.hit(t, b)
+		x.g.waiter.stayAlert()
+		return !x.ownTrap(t, b)
 	}
 	return true
 }
 
 // trapOf returns the breakpoint that a thread may have run into, and where.
-func (c *Controller) trapOf(t *thread) (b *bkpt.Breakpoint, addr uint64, ok bool) {
-	if t.back {
-		b, ok = c.table.TrapAt(t.regs.PC())
+func (x *traps) trapOf(t *thread) (b *bkpt.Breakpoint, addr uint64, ok bool) {
+	if t.m.position == posSetBack {
+		b, ok = x.table.TrapAt(t.regs.PC())
 		return b, t.regs.PC(), ok
 	}
-	return c.table.Trapped(t.regs.PC())
+	return x.table.Trapped(t.regs.PC())
 }
 
 // ownTrap lets a thread have the SIGTRAP of a trap that is the program's own and
 // that a breakpoint was set on: it is as if the thread had executed it.
-func (c *Controller) ownTrap(t *thread, b *bkpt.Breakpoint) bool {
-	if t.over == nil || !b.Plan().IsTrap() || b.Plan().Len() != 1 || t.regs.PC() != b.Addr {
+func (x *traps) ownTrap(t *thread, b *bkpt.Breakpoint) bool {
+	if t.at == nil || !b.Plan().IsTrap() || b.Plan().Len() != 1 || t.regs.PC() != b.Addr {
 		return false
 	}
-	t.over = nil
+	x.stepper.putAt(t, nil)
 	t.regs.SetPC(b.Addr + 1)
-	t.dirty = true
-	t.m.signal = syscall.SIGTRAP
-	c.trace.did(t, deedGive, uint64(syscall.SIGTRAP), nil)
+	t.known = regsChanged
+	if !t.m.give(syscall.SIGTRAP) {
+		x.g.refused(t, deedGive)
+		return false
+	}
+	x.g.trace.did(t, deedGive, uint64(syscall.SIGTRAP), nil)
 	return true
 }
 
 // executedTrap tells a trap of ours from a SIGTRAP that somebody sent to a thread
 // which happens to stand behind one.
-func (c *Controller) executedTrap(t *thread, b *bkpt.Breakpoint) bool {
+func (x *traps) executedTrap(t *thread, b *bkpt.Breakpoint) bool {
 	code := b.TrapCode()
 	if code == 0 {
 		return true
@@ -292,48 +296,48 @@ func (c *Controller) executedTrap(t *thread, b *bkpt.Breakpoint) bool {
 }
 
 // hit reports a hit to the owners of the breakpoint.
-func (c *Controller) hit(t *thread, bp *bkpt.Breakpoint) {
-	c.alert.thread.Off()
+func (x *traps) hit(t *thread, bp *bkpt.Breakpoint) {
+	x.g.alert.thread.Off()
 	bp.Hits++
-	for _, b := range c.breaks[bp.Addr] {
+	for _, b := range x.breaks[bp.Addr] {
 		if b.bp == nil {
 			continue // removed by a handler before it
 		}
 		b.hits.Add(1)
 		var attached any
 		if b.handler != nil {
-			h := &Hit{c: c, t: t, b: b}
+			h := &Hit{c: x.c, t: t, b: b}
 			b.handler(h)
 			attached = h.attached
 		}
-		if b.client && c.bus.Wants(notify.Hit) {
-			c.publishHit(t, b, attached)
+		if b.client && x.c.bus.Wants(notify.Hit) {
+			x.publishHit(t, b, attached)
 		}
 	}
-	if c.wantHold {
-		c.here = append(c.here, notify.PointHit)
+	if x.c.rendezvous.wantHold {
+		x.c.rendezvous.here = append(x.c.rendezvous.here, notify.PointHit)
 	}
-	if c.wantHold || c.wantPoint {
-		c.wantHold, c.wantPoint = false, false
-		c.nextPoint()
+	if x.c.rendezvous.wantHold || x.c.rendezvous.wantPoint {
+		x.c.rendezvous.wantHold, x.c.rendezvous.wantPoint = false, false
+		x.c.rendezvous.nextPoint()
 	}
 }
 
-func (c *Controller) publishHit(t *thread, b *Break, attached any) {
-	e := notify.Event{Kind: notify.Hit, TID: t.tid, Addr: b.addr, Hits: b.Hits(), Late: (&Hit{c: c, t: t, b: b}).Late(), Attached: attached}
+func (x *traps) publishHit(t *thread, b *Break, attached any) {
+	e := notify.Event{Kind: notify.Hit, TID: t.tid, Addr: b.addr, Hits: b.Hits(), Late: (&Hit{c: x.c, t: t, b: b}).Late(), Attached: attached}
 	if s := b.symbol; s != nil {
 		e.Symbol, e.Offset, e.Hits = s.symbol, s.off, s.Hits()
-		if o, ok := c.Space().Object(b.addr); ok {
+		if o, ok := x.c.Space().Object(b.addr); ok {
 			e.Object = o.Name
 		}
 	}
-	c.publish(e)
+	x.c.publish(e)
 }
 
 // ReadAt reads the target's memory, running or not, without our traps in it. It may
 // be called from any goroutine and from handlers.
 func (c *Controller) ReadAt(p []byte, addr int64) (n int, err error) {
-	if e := c.either(context.Background(), func() { n, err = c.readAt(p, addr) }); e != nil {
+	if e := c.either(context.Background(), func() { n, err = c.traps.readAt(p, addr) }); e != nil {
 		return 0, e
 	}
 	return n, err
@@ -342,43 +346,43 @@ func (c *Controller) ReadAt(p []byte, addr int64) (n int, err error) {
 // WriteAt writes the target's memory; breakpoints in the range stay. It may be called
 // from any goroutine and from handlers.
 func (c *Controller) WriteAt(p []byte, addr int64) (n int, err error) {
-	if e := c.either(context.Background(), func() { n, err = c.writeAt(p, addr) }); e != nil {
+	if e := c.either(context.Background(), func() { n, err = c.traps.writeAt(p, addr) }); e != nil {
 		return 0, e
 	}
 	return n, err
 }
 
 // readAt reads the target's memory as if it had no breakpoints.
-func (c *Controller) readAt(p []byte, addr int64) (int, error) {
-	n, err := c.mem.ReadAt(p, addr)
-	c.table.Overlay(p[:n], uint64(addr))
-	if len(c.probes.leaving) > 0 && bkpt.HasTrap(p[:n]) {
-		c.hideLeaving()
-		c.table.Overlay(p[:n], uint64(addr))
+func (x *traps) readAt(p []byte, addr int64) (int, error) {
+	n, err := x.g.memory.mem.ReadAt(p, addr)
+	x.table.Overlay(p[:n], uint64(addr))
+	if len(x.probes.leaving) > 0 && bkpt.HasTrap(p[:n]) {
+		x.hideLeaving()
+		x.table.Overlay(p[:n], uint64(addr))
 	}
 	return n, err
 }
 
 // writeAt writes the target's memory under the breakpoints.
-func (c *Controller) writeAt(p []byte, addr int64) (int, error) {
-	probes := c.probes.inUse()
-	c.hideLeaving()
+func (x *traps) writeAt(p []byte, addr int64) (int, error) {
+	probes := x.probes.inUse()
+	x.hideLeaving()
 	if probes > 0 {
-		if err := c.seizeNewbornOnce(); err != nil {
+		if err := x.g.seizer.seizeNewbornOnce(); err != nil {
 			return 0, err
 		}
 	}
-	if err := c.still(func() error { return c.table.Write(p, uint64(addr)) }); err != nil {
+	if err := x.still(func() error { return x.table.Write(p, uint64(addr)) }); err != nil {
 		return 0, err
 	}
-	if c.probes.inUse() < probes {
-		c.killRisk.int3(errTextChanged)
+	if x.probes.inUse() < probes {
+		x.killRisk.int3(errTextChanged)
 	}
 	return len(p), nil
 }
 
 // ReadAt reads the target's memory without our traps in it.
-func (s *Stopped) ReadAt(p []byte, addr int64) (int, error) { return s.c.readAt(p, addr) }
+func (s *Stopped) ReadAt(p []byte, addr int64) (int, error) { return s.c.traps.readAt(p, addr) }
 
 // WriteAt writes the target's memory; breakpoints in the range stay.
-func (s *Stopped) WriteAt(p []byte, addr int64) (int, error) { return s.c.writeAt(p, addr) }
+func (s *Stopped) WriteAt(p []byte, addr int64) (int, error) { return s.c.traps.writeAt(p, addr) }

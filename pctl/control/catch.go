@@ -55,32 +55,32 @@ func (d *Delivery) Info() (si ptrace.SigInfo) {
 // Regs returns the thread's registers, to be read until f returns; zero if the thread is
 // being killed.
 func (d *Delivery) Regs() *ptrace.Regs {
-	if d.c.loadRegs(d.t) != nil {
+	if d.c.tracees.loadRegs(d.t) != nil {
 		return new(ptrace.Regs)
 	}
 	return &d.t.regs
 }
 
 // ReadAt reads the target's memory without our traps in it.
-func (d *Delivery) ReadAt(p []byte, addr int64) (int, error) { return d.c.readAt(p, addr) }
+func (d *Delivery) ReadAt(p []byte, addr int64) (int, error) { return d.c.traps.readAt(p, addr) }
 
 // Hold asks for a rendezvous when all have been told of the signal: the whole target then
 // stands still until Continue, which delivers it.
-func (d *Delivery) Hold() { d.c.wantHold = true }
+func (d *Delivery) Hold() { d.c.rendezvous.wantHold = true }
 
 // caught tells the clients of a signal.
 func (c *Controller) caught(t *thread) {
-	c.alert.thread.Off()
+	c.tracees.alert.thread.Off()
 	for _, k := range c.catches {
 		k.f(&Delivery{c, t})
 	}
 	c.publish(notify.Event{Kind: notify.Signal, TID: t.tid, Signal: int(t.m.signal)})
-	if c.wantHold {
-		c.wantHold = false
-		c.here = append(c.here, notify.PointSignal)
+	if c.rendezvous.wantHold {
+		c.rendezvous.wantHold = false
+		c.rendezvous.here = append(c.rendezvous.here, notify.PointSignal)
 		if t.m.holds > 0 {
 			return // everybody is being stopped, for this thread among others: see resumeAll
 		}
-		c.nextPoint()
+		c.rendezvous.nextPoint()
 	}
 }

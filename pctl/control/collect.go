@@ -14,24 +14,24 @@ import (
 // n² looks. These threads are known, so each is asked for by its number: first the
 // one that was interrupted last, since the others will mostly have stopped by then;
 // then all of them, without sleeping.
-func (c *Controller) collect(threads []*thread, wanted func(*thread) bool, tick func()) {
-	c.read()
+func (w *waiter) collect(threads []*thread, wanted func(*thread) bool, tick func()) {
+	w.g.reports.read()
 	pending := threads
-	for polls := c.polls(len(threads)); !c.over; polls-- {
-		pending = c.sweep(pending, wanted)
+	for polls := w.polls(len(threads)); !w.g.phase.over(); polls-- {
+		pending = w.sweep(pending, wanted)
 		if len(pending) == 0 {
 			return
 		}
 		if polls <= 0 {
-			c.waitFor(pending[len(pending)-1], wanted, tick)
+			w.waitFor(pending[len(pending)-1], wanted, tick)
 		}
 	}
 }
 
 // polls returns how many sweeps are worth making before sleeping: a thread that runs
 // on another processor stops within microseconds, and being woken costs as much.
-func (c *Controller) polls(n int) int {
-	if c.spin.off || n > 4 {
+func (w *waiter) polls(n int) int {
+	if w.g.spin.off || n > 4 {
 		return 1
 	}
 	return 40
@@ -39,14 +39,14 @@ func (c *Controller) polls(n int) int {
 
 // sweep takes the reports that are there from the threads that are wanted, and
 // returns those that are wanted still. It reuses the slice.
-func (c *Controller) sweep(threads []*thread, wanted func(*thread) bool) []*thread {
+func (w *waiter) sweep(threads []*thread, wanted func(*thread) bool) []*thread {
 	left := threads[:0]
 	for _, t := range threads {
-		if c.over {
+		if w.g.phase.over() {
 			return nil
 		}
 		if wanted(t) {
-			c.take(t)
+			w.take(t)
 		}
 		if wanted(t) {
 			left = append(left, t)
@@ -56,54 +56,81 @@ func (c *Controller) sweep(threads []*thread, wanted func(*thread) bool) []*thre
 }
 
 // take handles the report of one thread if there is one.
-func (c *Controller) take(t *thread) {
-	if len(c.stolen) > 0 || c.own && t.tid == c.pid {
+func (w *waiter) take(t *thread) {
+	if len(w.g.reports.stolen) > 0 || w.g.reports.own && t.tid == w.g.pid {
 		// In order, and not the exit status that is somebody else's.
-		if s, err := c.pollNow(); err == nil && s.Kind != ptrace.KindNone {
-			c.dispatch(s)
-			c.read()
+		if s, err := w.g.reports.pollNow(); err == nil && s.Kind != ptrace.KindNone {
+			w.g.dispatch(s)
+			w.g.reports.read()
 		}
 		return
 	}
-	s, err := c.waitTID(t.tid, false)
+	s, err := w.g.reports.waitTID(t.tid, false)
 	switch {
-	case err == syscall.ECHILD && t.tid != c.pid:
-		c.vanished(t)
+	case err == syscall.ECHILD && t.tid != w.g.pid:
+		w.vanished(t)
 	case err == nil && s.Kind != ptrace.KindNone:
-		c.dispatch(s)
-		c.read()
+		w.g.dispatch(s)
+		w.g.reports.read()
 	}
 }
 
 // waitFor sleeps until one thread has something to report. Whatever the others have
 // to say is listened to when that takes long: they may be what it waits for.
-func (c *Controller) waitFor(t *thread, wanted func(*thread) bool, tick func()) {
-	defer c.alarm.start()()
-	for start := time.Now(); !c.over && wanted(t); {
-		if c.own && t.tid == c.pid || len(c.stolen) > 0 {
-			c.drain()
+func (w *waiter) waitFor(t *thread, wanted func(*thread) bool, tick func()) {
+	defer w.g.alarm.start()()
+	for start := time.Now(); !w.g.phase.over() && wanted(t); {
+		if w.g.reports.own && t.tid == w.g.pid || len(w.g.reports.stolen) > 0 {
+			w.drain()
 			if wanted(t) {
-				c.report(c.wait(true))
+				w.report(w.g.reports.wait(true))
 			}
 			return
 		}
-		s, err := c.waitTID(t.tid, true)
+		s, err := w.g.reports.waitTID(t.tid, true)
 		if err == nil && s.Kind != ptrace.KindNone { // none: it was killed in its stop
-			c.dispatch(s)
-			c.read()
+			w.g.dispatch(s)
+			w.g.reports.read()
 			return
 		}
-		c.drain()
-		if err == syscall.ECHILD && wanted(t) && c.threads[t.tid] == t {
-			if t.tid != c.pid {
-				c.vanished(t)
+		w.drain()
+		if err == syscall.ECHILD && wanted(t) && w.g.threads[t.tid] == t {
+			if t.tid != w.g.pid {
+				w.vanished(t)
 				return
 			}
-			c.report(c.wait(true)) // only its end explains that
+			w.report(w.g.reports.wait(true)) // only its end explains that
 			return
 		}
 		if time.Since(start) > ringAgain {
 			tick()
 		}
 	}
+}
+
+// vanished takes a thread that cannot be waited for any more off the books: an exec has
+// ended it, or has given it the leader's number. In either case whoever was the leader is
+// no more, even where it was held or had been let go before. The one that comes after it
+// is traced if it was, and reports the exec.
+func (w *waiter) vanished(t *thread) {
+	w.g.drop(t)
+	if t.role != roleThread || !w.g.seizer.leaderIsOurs() {
+		return
+	}
+	leader := w.g.threads[w.g.pid]
+	switch {
+	case leader == nil:
+		w.g.add(w.g.pid, roleThread, stateRunning)
+	case leader.m.state == stateStopped && !w.stands(leader):
+		w.g.drop(leader)
+		w.g.add(w.g.pid, roleThread, stateRunning)
+	}
+}
+
+// stands reports whether a thread is in the stop that it has reported. One that has taken its number
+// by execve(2) runs, or has its own report to make.
+func (w *waiter) stands(t *thread) bool {
+	var regs ptrace.Regs
+	s, err := ptrace.PeekTID(t.tid, false)
+	return err == nil && s.Kind == ptrace.KindNone && ptrace.GetRegs(t.tid, &regs) == nil
 }

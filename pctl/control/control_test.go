@@ -75,7 +75,7 @@ func TestLook(t *testing.T) {
 	c := attach(t, g.PID, nil)
 	for range 200 {
 		seen := map[int]bool{}
-		missed, err := c.Look(bg, c.Threads(), func(tid int, r *ptrace.Regs) { seen[tid] = r.PC() != 0 })
+		missed, err := c.LookIf(bg, c.Threads(), nil, nil, func(tid int, r *ptrace.Regs) { seen[tid] = r.PC() != 0 })
 		if err != nil || missed != 0 {
 			t.Fatalf("missed %d: %v", missed, err)
 		}
@@ -83,7 +83,7 @@ func TestLook(t *testing.T) {
 			t.Fatalf("saw %d of %d", len(seen), len(c.Threads()))
 		}
 	}
-	if missed, err := c.Look(bg, []int{1 << 30}, nil); missed != 1 || err != nil {
+	if missed, err := c.LookIf(bg, []int{1 << 30}, nil, nil, nil); missed != 1 || err != nil {
 		t.Errorf("a thread that does not exist: missed %d, %v", missed, err)
 	}
 }

@@ -49,31 +49,32 @@ func (c *Controller) create(cmd *Command) error {
 	if err != nil {
 		return filtered(err)
 	}
-	c.pid, c.created, c.newbornSeized, c.alone = child.PID, true, true, true
+	c.tracees.pid, c.tracees.seizer.told, c.tracees.seizer.newbornSeized, c.tracees.seizer.alone = child.PID, ModeKill, true, true
+	c.tracees.enter(phaseStarting)
 	if err := c.openBell(); err != nil {
 		child.Abandon()
 		return err
 	}
-	if err := ptrace.Seize(child.PID, c.options(ModeKill)); err != nil {
+	if err := ptrace.Seize(child.PID, c.tracees.seizer.options(ModeKill)); err != nil {
 		child.Abandon()
 		ptrace.Reap(child.PID)
 		return filtered(err)
 	}
-	c.trace.begin(c.pid)
-	c.trace.about(c.pid, deedSeize, 0, nil)
-	c.add(child.PID, roleThread, stateRunning)
+	c.tracees.trace.begin(c.tracees.pid)
+	c.tracees.trace.about(c.tracees.pid, deedSeize, 0, nil)
+	c.tracees.add(child.PID, roleThread, stateRunning)
 	if err := child.Exec(); err != nil {
 		child.Abandon()
 	}
-	c.until(func() bool { return c.started }, nil)
+	c.tracees.waiter.until(func() bool { return c.tracees.phase != phaseStarting }, nil)
 	if err := child.ExecError(); err != nil {
 		return err
 	}
-	if c.over {
+	if c.tracees.phase.over() {
 		return ErrEnded
 	}
-	if err := c.demandProbes(); err != nil {
-		c.release(ModeKill)
+	if err := c.traps.probes.demandProbes(); err != nil {
+		c.parting.release(ModeKill)
 		return err
 	}
 	return nil

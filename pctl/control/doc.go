@@ -29,9 +29,9 @@
 // thread to make a step, waits for reports itself (until, await and collect, and with them stopAll, resumeAll, hit,
 // nextPoint and resume). The rules for what comes after such a wait:
 //
-//   - The process may be over: c.over is looked at first.
+//   - The process may be over: c.phase.over() is looked at first.
 //   - A thread may have ended or executed a program: its record counts while c.threads[t.tid] is t.
-//   - A thread may have stopped and run again: what was read of it counts while t.regOK does.
+//   - A thread may have stopped and run again: what was read of it counts until t.known is regsUnread.
 //   - The thread whose report is being handled is busy, and is settled only at the end of that.
 //   - Requests wait: only the loop serves them. What a handler asks for is done when the handler has returned.
 //
@@ -61,7 +61,7 @@
 // # What the target notices
 //
 // Signals arrive once, with their siginfo. An interrupted system call is made again,
-// also those that return EINTR at any interruption (rewind.go). What is left:
+// also those that return EINTR at any interruption (restart.go). What is left:
 //
 //   - SIGCHLD and other signals that a program ignores are not sent to it by the
 //     kernel, except when it is traced. Such a signal wakes one thread, and if another

@@ -3,9 +3,7 @@ package control
 import (
 	"context"
 	"maps"
-	"syscall"
 
-	"ptools/internal/mem"
 	"ptools/internal/procfs"
 	"ptools/internal/ptrace"
 	"ptools/pctl/handle"
@@ -18,47 +16,48 @@ import (
 func (c *Controller) execed(t *thread) *thread {
 	if t.role != roleThread {
 		// A process that shared the target's memory has its own now.
-		c.drop(t)
-		c.detach(t, 0)
+		c.tracees.drop(t)
+		c.tracees.leaver.detach(t, 0)
 		return nil
 	}
-	c.dropThreads()
-	t = c.add(c.pid, roleThread, stateRunning)
-	t.m.stop(ptrace.KindExec, 0)
-	c.trace.did(t, deedExec, 0, nil)
-	c.arrived(t)
-	c.newImage(true)
-	first := c.created && !c.started
+	c.parting.dropThreads()
+	t = c.tracees.add(c.tracees.pid, roleThread, stateRunning)
+	t.m.stop(ptrace.Stop{TID: c.tracees.pid, Kind: ptrace.KindExec})
+	c.tracees.trace.did(t, deedExec, 0, nil)
+	c.tracees.arrived(t)
+	c.image.newImage(true)
+	first := c.tracees.phase == phaseStarting
 	if first {
-		c.started = true
-		ptrace.SetOptions(t.tid, c.options(c.opt.Mode))
+		c.tracees.enter(phaseRunning)
+		c.tracees.seizer.told = c.opt.Mode
+		ptrace.SetOptions(t.tid, c.tracees.seizer.options(c.tracees.seizer.told))
 	}
-	path, _ := procfs.Exe(c.pid)
+	path, _ := procfs.Exe(c.tracees.pid)
 	if first {
-		err := c.lacks()
-		c.lacking.Store(&err)
+		err := c.image.lacks()
+		c.image.lacking.Store(&err)
 		c.publish(notify.Event{Kind: notify.Created, Path: path, Threads: 1, Err: err})
-		c.reach(notify.Create, notify.PointExec)
+		c.rendezvous.reach(notify.Create, notify.PointExec)
 	} else {
-		c.publish(notify.Event{Kind: notify.Exec, Path: path, Err: c.lacks()})
-		c.reach(notify.PointExec)
+		c.publish(notify.Event{Kind: notify.Exec, Path: path, Err: c.image.lacks()})
+		c.rendezvous.reach(notify.PointExec)
 	}
 	return t
 }
 
 // dropThreads takes the threads off the books that an exec has ended.
-func (c *Controller) dropThreads() {
-	for _, other := range c.threads {
+func (p *parting) dropThreads() {
+	for _, other := range p.g.threads {
 		if other.role == roleThread {
-			c.drop(other)
-			if other.tid != c.pid {
-				c.publish(notify.Event{Kind: notify.ThreadExit, TID: other.tid})
+			p.g.drop(other)
+			if other.tid != p.g.pid {
+				p.c.publish(notify.Event{Kind: notify.ThreadExit, TID: other.tid})
 			}
 		}
 	}
-	for tid, r := range c.early {
+	for tid, r := range p.g.births.early {
 		if r == roleThread {
-			delete(c.early, tid)
+			delete(p.g.births.early, tid)
 		}
 	}
 }
@@ -66,23 +65,23 @@ func (c *Controller) dropThreads() {
 // regain takes control anew of a target that lives although nobody of it is traced any more: a thread that
 // was made untraced (newborn.go) has executed a program, which has ended all others. That program has run a
 // little way already. It reports false if there is nothing to regain.
-func (c *Controller) regain() bool {
-	st, err := procfs.ReadStat(c.pid)
-	if c.parting || c.leaving || err != nil || st.StartTime != c.start || st.State == 'Z' || st.State == 'X' {
+func (p *parting) regain() bool {
+	st, err := procfs.ReadStat(p.g.pid)
+	if p.g.phase >= phaseStopping || err != nil || st.StartTime != p.g.seizer.start || st.State == 'Z' || st.State == 'X' {
 		return false
 	}
-	c.dropThreads()
-	old := c.mem
-	if c.seizeAll(context.Background()) != nil || c.over {
+	p.dropThreads()
+	old := p.g.memory.mem
+	if p.g.seizer.seizeAll(context.Background()) != nil || p.g.phase.over() {
 		return false
 	}
-	if c.mem != old {
+	if p.g.memory.mem != old {
 		return true // it has executed another one meanwhile, and reported that
 	}
-	c.newImage(false)
-	path, _ := procfs.Exe(c.pid)
-	c.publish(notify.Event{Kind: notify.Exec, Path: path, Err: c.lacks()})
-	c.reach(notify.PointExec)
+	p.c.image.newImage(false)
+	path, _ := procfs.Exe(p.g.pid)
+	p.c.publish(notify.Event{Kind: notify.Exec, Path: path, Err: p.c.image.lacks()})
+	p.c.rendezvous.reach(notify.PointExec)
 	return true
 }
 
@@ -90,104 +89,19 @@ func (c *Controller) regain() bool {
 // is still to be reported: what cannot be had there need not be had. The old address space may live on, in
 // another process or while the kernel looks through it for uprobes, so the auxiliary vectors are
 // compared: that of a new program is empty at first, and then has other addresses.
-func (c *Controller) executing() bool {
-	if _, none := c.mem.(noMemory); none || c.over {
+func (i *image) executing() bool {
+	if _, none := i.g.memory.mem.(noMemory); none || i.g.phase.over() {
 		return false
 	}
-	now, err := procfs.ReadAuxv(c.pid)
-	return err == nil && (len(now) == 0 || !maps.Equal(now, c.linker.auxv)) || c.mem.Stale() || c.inExec()
+	now, err := procfs.ReadAuxv(i.g.pid)
+	return err == nil && (len(now) == 0 || !maps.Equal(now, i.linker.auxv)) || i.g.memory.mem.Stale() || i.g.seizer.inExec()
 }
-
-// inExec reports whether a thread is in an execve(2) that has ended the leader already.
-func (c *Controller) inExec() bool {
-	st, err := procfs.ReadTaskStat(c.pid, c.pid)
-	if err == nil && st.State != 'Z' && st.State != 'X' && st.Flags&procfs.FlagExiting == 0 {
-		return false
-	}
-	for tid, t := range c.threads {
-		if t.role != roleThread || tid == c.pid {
-			continue
-		}
-		task, err := procfs.OpenTask(c.pid, tid)
-		if err != nil {
-			continue
-		}
-		in, err := task.Syscall()
-		task.Close()
-		if err == nil && (in.Nr == callExecve || in.Nr == callExecveat) {
-			return true
-		}
-	}
-	return false
-}
-
-// Numbers of system calls of x86-64.
-const (
-	callExecve   = 59
-	callExecveat = 322
-)
 
 // awaitImage waits for the report of an exec that is under way. It reports false if there is none, or if there
 // is something else to do.
-func (c *Controller) awaitImage() bool {
-	old := c.mem
-	return c.executing() && c.until(func() bool { return c.mem != old || c.queued() }, func() {}) && c.mem != old
-}
-
-// vanished takes a thread that cannot be waited for any more off the books: an exec has
-// ended it, or has given it the leader's number. In either case whoever was the leader is
-// no more, even where it was held or had been let go before. The one that comes after it
-// is traced if it was, and reports the exec.
-func (c *Controller) vanished(t *thread) {
-	c.drop(t)
-	if t.role != roleThread || !c.leaderIsOurs() {
-		return
-	}
-	leader := c.threads[c.pid]
-	switch {
-	case leader == nil:
-		c.add(c.pid, roleThread, stateRunning)
-	case leader.m.state == stateStopped && !c.stands(leader):
-		c.drop(leader)
-		c.add(c.pid, roleThread, stateRunning)
-	}
-}
-
-// stands reports whether a thread is in the stop that it has reported. One that has taken its number
-// by execve(2) runs, or has its own report to make.
-func (c *Controller) stands(t *thread) bool {
-	var regs ptrace.Regs
-	s, err := ptrace.PeekTID(t.tid, false)
-	return err == nil && s.Kind == ptrace.KindNone && ptrace.GetRegs(t.tid, &regs) == nil
-}
-
-// openMemory binds to the address space that the target has now. The descriptor
-// comes first: what is read about the address space afterwards can then be no older
-// than the memory that is written to. Without a descriptor it is written by ptrace(2).
-func (c *Controller) openMemory() error {
-	m, err := mem.Open(c.pid)
-	if err != nil {
-		return err
-	}
-	c.closeMemory()
-	c.mem, c.user = m, m.User()
-	c.ground.pid = c.pid
-	if !m.Writable() {
-		c.mem = pokedMemory{m, c}
-	}
-	c.killRisk.writable(m.Writable())
-	c.watch.Bind(m)
-	return nil
-}
-
-func (c *Controller) closeMemory() { c.noMemory(syscall.ESRCH) }
-
-// noMemory does without the target's memory; err is what its users get.
-func (c *Controller) noMemory(err error) {
-	c.watch.Bind(nil)
-	c.ground.close()
-	c.mem.Close()
-	c.mem, c.user = noMemory{err}, noMemory{err}
+func (i *image) awaitImage() bool {
+	old := i.g.memory.mem
+	return i.executing() && i.g.waiter.until(func() bool { return i.g.memory.mem != old || i.g.requests.queued() }, func() {}) && i.g.memory.mem != old
 }
 
 // newImage starts afresh after an exec: breakpoints are forgotten, not written back,
@@ -195,30 +109,31 @@ func (c *Controller) noMemory(err error) {
 // attached just behind the point at which the exec has made the new one, and before its
 // report: then they are in the new one. And it is so where a child of vfork(2) goes on in
 // the old one. alone says that nobody can have got the new one without our knowledge.
-func (c *Controller) newImage(alone bool) {
-	c.stopped.Store(0)
-	c.imageNew, c.newbornSeized, c.alone = true, alone, alone
-	armed := c.table.Armed()
-	if !c.mem.Stale() {
-		c.disarm()
+func (i *image) newImage(alone bool) {
+	i.g.group.stopSignal.Store(0)
+	i.imageNew, i.g.seizer.newbornSeized, i.g.seizer.alone = true, alone, alone
+	armed := i.c.traps.table.Armed()
+	if !i.g.memory.mem.Stale() {
+		i.c.traps.disarm()
 	}
-	c.forgetBreaks()
+	i.c.traps.forgetBreaks()
 	if armed {
-		c.arm()
+		i.c.traps.arm()
 	}
-	c.killRisk.reset()
-	c.probes.forget()
-	err := c.openMemory()
+	i.c.traps.killRisk.reset()
+	i.c.traps.probes.forget()
+	err := i.g.memory.openMemory()
 	if err == nil {
-		err = c.followImage()
+		i.c.traps.killRisk.writable(!i.g.memory.pokes())
+		err = i.followImage()
 	}
 	if err != nil {
 		// It has ended, and the report is on its way; or it has executed a file that it
 		// may not read itself, whose memory takes CAP_SYS_PTRACE (would_dump in
 		// fs/exec.c). Then it is controlled, but nothing is known of it.
-		c.noMemory(err)
-		c.table = c.newTable()
-		c.linker = linker{none: true, slots: c.linker.slots}
-		c.useSpace(handle.Unreadable(c.pid, c.files))
+		i.g.memory.noMemory(err)
+		i.c.traps.table = i.c.traps.newTable()
+		i.linker = linker{none: true, slots: i.linker.slots}
+		i.useSpace(handle.Unreadable(i.g.pid, i.files))
 	}
 }

@@ -47,17 +47,17 @@ func (g *ground) close() {
 
 // tellEnded publishes the breakpoints whose text was found to be gone, and drops them. Of an address space that
 // is gone, by an exec or the end of the process, that will be told.
-func (c *Controller) tellEnded() {
-	ended := c.table.TakeEnded()
-	if len(ended) == 0 || c.mem.Stale() {
+func (x *traps) tellEnded() {
+	ended := x.table.TakeEnded()
+	if len(ended) == 0 || x.g.memory.mem.Stale() {
 		return
 	}
 	for _, e := range ended {
-		for _, b := range slices.Clone(c.breaks[e.Breakpoint.Addr]) {
+		for _, b := range slices.Clone(x.breaks[e.Breakpoint.Addr]) {
 			if b.client {
-				c.publish(endOf(b, e.Why))
+				x.c.publish(endOf(b, e.Why))
 			}
-			c.removeBreak(b)
+			x.removeBreak(b)
 			if s := b.symbol; s != nil {
 				s.places = slices.DeleteFunc(s.places, func(x *Break) bool { return x == b })
 				s.tell()

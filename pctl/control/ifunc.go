@@ -37,7 +37,7 @@ func (s *SymbolBreak) followResolver(o handle.Object, sym elfsym.Sym) {
 		return
 	}
 	r := &resolver{s: s}
-	b, err := s.c.addBreak(addr, r.called, forUs)
+	b, err := s.c.traps.addBreak(addr, r.called, forUs)
 	if err != nil {
 		s.refuse(addr, err)
 		return
@@ -45,7 +45,7 @@ func (s *SymbolBreak) followResolver(o handle.Object, sym elfsym.Sym) {
 	s.found.Store(true)
 	r.entry = b
 	s.resolvers = append(s.resolvers, r)
-	for _, addr := range s.c.implementations(o, sym) {
+	for _, addr := range s.c.image.implementations(o, sym) {
 		s.place(addr)
 	}
 }
@@ -59,7 +59,7 @@ func (r *resolver) called(h *Hit) {
 	}
 	ret := &resolverReturn{tid: h.TID(), sp: sp + uint64(len(word))}
 	to := binary.LittleEndian.Uint64(word[:])
-	b, err := r.s.c.addBreak(to, func(h *Hit) { r.returned(ret, h) }, forUs)
+	b, err := r.s.c.traps.addBreak(to, func(h *Hit) { r.returned(ret, h) }, forUs)
 	if err != nil {
 		r.s.refuse(to, err)
 		return
@@ -73,9 +73,9 @@ func (r *resolver) returned(ret *resolverReturn, h *Hit) {
 	if h.TID() != ret.tid || h.Regs().SP() != ret.sp {
 		return // another thread, another call
 	}
-	r.s.c.removeBreak(ret.Break)
+	r.s.c.traps.removeBreak(ret.Break)
 	r.returns = slices.DeleteFunc(r.returns, func(x *resolverReturn) bool { return x == ret })
-	if addr := h.Regs().Result(); r.s.c.isText(addr) {
+	if addr := h.Regs().Result(); r.s.c.image.isText(addr) {
 		r.s.place(addr)
 		r.s.tell()
 	}
@@ -86,9 +86,9 @@ func (r *resolver) drop(start, end uint64) bool {
 	if r.entry.addr < start || r.entry.addr >= end {
 		return false
 	}
-	r.s.c.removeBreak(r.entry)
+	r.s.c.traps.removeBreak(r.entry)
 	for _, ret := range r.returns {
-		r.s.c.removeBreak(ret.Break)
+		r.s.c.traps.removeBreak(ret.Break)
 	}
 	r.returns = nil
 	return true
@@ -96,19 +96,19 @@ func (r *resolver) drop(start, end uint64) bool {
 
 // implementations returns the functions that callers of an indirect function of o
 // have been bound to.
-func (c *Controller) implementations(o handle.Object, sym elfsym.Sym) []uint64 {
+func (i *image) implementations(o handle.Object, sym elfsym.Sym) []uint64 {
 	var found []uint64
-	for _, caller := range c.Space().Objects() {
+	for _, caller := range i.c.Space().Objects() {
 		if caller.File == nil {
 			continue
 		}
-		for slot := range c.linker.slots.of(caller.File) {
+		for slot := range i.linker.slots.of(caller.File) {
 			byName := slot.Name != "" && slot.Name == sym.Raw
 			if !byName && (slot.Resolver != sym.Addr || caller.Start != o.Start) {
 				continue
 			}
-			addr, err := c.word(caller.Bias + slot.Addr)
-			if err == nil && addr != o.Bias+sym.Addr && c.implements(o, addr) && !slices.Contains(found, addr) {
+			addr, err := i.g.memory.word(caller.Bias + slot.Addr)
+			if err == nil && addr != o.Bias+sym.Addr && i.implements(o, addr) && !slices.Contains(found, addr) {
 				found = append(found, addr)
 			}
 		}
@@ -118,24 +118,17 @@ func (c *Controller) implementations(o handle.Object, sym elfsym.Sym) []uint64 {
 
 // implements reports whether the content of a slot is a function of o, and not a stub
 // that has still to be bound.
-func (c *Controller) implements(o handle.Object, addr uint64) bool {
-	if addr < o.Start || addr >= o.End || !c.isText(addr) {
+func (i *image) implements(o handle.Object, addr uint64) bool {
+	if addr < o.Start || addr >= o.End || !i.isText(addr) {
 		return false
 	}
 	sym, ok := o.File.Symbol(addr - o.Bias)
 	return !ok || sym.Kind != elfsym.PLT
 }
 
-func (c *Controller) isText(addr uint64) bool {
-	_, ok := c.Space().Find(addr)
+func (i *image) isText(addr uint64) bool {
+	_, ok := i.c.Space().Find(addr)
 	return ok
-}
-
-// word reads an address out of the target.
-func (c *Controller) word(addr uint64) (uint64, error) {
-	var b [8]byte
-	_, err := c.mem.ReadAt(b[:], int64(addr))
-	return binary.LittleEndian.Uint64(b[:]), err
 }
 
 // slotCache has the function slots of files, as far as they were asked for.

@@ -1,10 +1,34 @@
 package control
 
 import (
+	"debug/elf"
+	"sync/atomic"
+
+	"ptools/internal/elfsym"
 	"ptools/internal/procfs"
 	"ptools/pctl/handle"
 	"ptools/pctl/notify"
 )
+
+// image is the program that the target has executed last: its objects, symbols and linker, and what is set by them.
+type image struct {
+	c        *Controller
+	g        *tracees
+	files    *elfsym.Cache
+	space    atomic.Pointer[handle.Space]
+	class    elf.Class
+	lacking  atomic.Pointer[error] // what the program of a created process lacked when it began
+	linker   linker
+	symbolic []*SymbolBreak
+	imageNew bool            // an exec has been seen
+	retired  []*handle.Space // of images before an exec
+}
+
+func (i *image) init(c *Controller) {
+	if i.c, i.g, i.files = c, &c.tracees, c.opt.Files; i.files == nil {
+		i.files = elfsym.NewCache(keptFiles)
+	}
+}
 
 // keptSpaces is how many maps of programs before an exec stay open, for stacks that
 // were taken in them and have still to be symbolized.
@@ -13,51 +37,51 @@ const keptSpaces = 4
 // followImage takes notice of the address space that the target has now: its map,
 // its run-time linker, the places where it has to be stopped, and the breakpoints by
 // symbol. After an exec, or when the target is seized.
-func (c *Controller) followImage() error {
-	c.table = c.newTable()
-	c.table.Observe(c.watch)
-	c.class = procfs.ExeClass(c.pid)
-	c.linker = linker{fresh: c.started || c.imageNew, slots: c.linker.slots}
-	space, err := handle.NewSpace(c.pid, c.files)
+func (i *image) followImage() error {
+	i.c.traps.table = i.c.traps.newTable()
+	i.c.traps.table.Observe(i.g.memory.watch)
+	i.class = procfs.ExeClass(i.g.pid)
+	i.linker = linker{fresh: i.imageNew, slots: i.linker.slots}
+	space, err := handle.NewSpace(i.g.pid, i.files)
 	if err != nil {
 		return err
 	}
-	c.useSpace(space)
-	if c.holds == 0 {
-		c.table.Arm()
+	i.useSpace(space)
+	if i.g.holds == 0 {
+		i.c.traps.table.Arm()
 	}
 	// Without it, in the middle of an exec or of its end, there is no linker to follow
 	// and no point to plan; either will be reported.
-	c.linker.auxv = space.Auxv()
-	if c.linkerWanted() {
-		c.followLinker()
+	i.linker.auxv = space.Auxv()
+	if i.linkerWanted() {
+		i.followLinker()
 	}
-	c.planPoints(c.points)
-	c.lookUp()
+	i.planPoints(i.c.rendezvous.points)
+	i.lookUp()
 	return nil
 }
 
 // useSpace makes a map the present one.
-func (c *Controller) useSpace(s *handle.Space) {
-	if old := c.space.Swap(s); old != nil {
-		c.retire(old)
+func (i *image) useSpace(s *handle.Space) {
+	if old := i.space.Swap(s); old != nil {
+		i.retire(old)
 	}
 }
 
 // retire keeps the map of the program before an exec for a while.
-func (c *Controller) retire(s *handle.Space) {
-	if len(c.retired) == keptSpaces {
-		c.retired[0].Close()
-		c.retired = append(c.retired[:0], c.retired[1:]...)
+func (i *image) retire(s *handle.Space) {
+	if len(i.retired) == keptSpaces {
+		i.retired[0].Close()
+		i.retired = append(i.retired[:0], i.retired[1:]...)
 	}
-	c.retired = append(c.retired, s)
+	i.retired = append(i.retired, s)
 }
 
 // linkerWanted reports whether anybody needs to know what the linker does. If not,
 // no trap is planted for it.
-func (c *Controller) linkerWanted() bool { return c.opt.Linker || c.linkerNeeded() }
+func (i *image) linkerWanted() bool { return i.c.opt.Linker || i.linkerNeeded() }
 
 // linkerNeeded reports whether that is for more than events of it.
-func (c *Controller) linkerNeeded() bool {
-	return len(c.symbolic) > 0 || c.linker.noMain || c.linker.fresh && c.points.Has(notify.Preinit)
+func (i *image) linkerNeeded() bool {
+	return len(i.symbolic) > 0 || i.linker.noMain || i.linker.fresh && i.c.rendezvous.points.Has(notify.Preinit)
 }

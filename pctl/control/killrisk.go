@@ -74,7 +74,7 @@ func (x *killRisk) reset() {
 // KillRisk returns what the breakpoints that were set in the present program mean for
 // it. Any goroutine may call, also when control has ended: then it tells what was.
 func (c *Controller) KillRisk() KillRisk {
-	x := &c.killRisk
+	x := &c.traps.killRisk
 	x.mu.Lock()
 	e := KillRisk{Int3s: x.int3s, NoUprobe: x.noUprobe, NoLoads: x.noLoads}
 	noGuard := x.noGuard

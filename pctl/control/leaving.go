@@ -40,20 +40,20 @@ func (l place) in(m procfs.Map) (addr uint64, ok bool) {
 // hideLeaving has the table know the traps of probes that are being closed, wherever
 // they are in the text of now: before text is read or written. While there are any it
 // reads the map of the process.
-func (c *Controller) hideLeaving() {
-	p := &c.probes
+func (x *traps) hideLeaving() {
+	p := &x.probes
 	p.forgetClosed()
 	if len(p.leaving) == 0 {
 		return
 	}
-	maps, err := procfs.Maps(c.pid)
+	maps, err := procfs.Maps(x.g.pid)
 	if err != nil {
 		return // it has ended
 	}
 	for _, m := range maps {
 		for _, l := range p.leaving {
 			if addr, ok := l.in(m); ok {
-				c.table.Hide(addr, l.orig, l.closed)
+				x.table.Hide(addr, l.orig, l.closed)
 			}
 		}
 	}

@@ -31,7 +31,7 @@ func TestSetAgain(t *testing.T) {
 			}
 			breaks = append(breaks, b)
 		}
-		if n := c.probes.stop.Len(); n != places+1 { // one is the linker's
+		if n := c.traps.probes.stop.Len(); n != places+1 { // one is the linker's
 			t.Errorf("%d probes, want %d: %+v", n, places+1, c.KillRisk())
 		}
 	}
@@ -50,7 +50,7 @@ func TestSetAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	for turns < ptest.Rounds(5, 20, 500) && c.Do(bg, again) == nil {
-		for turns++; c.probes.open.Load() > 3*places; { // beyond mostProbes they are int3s
+		for turns++; c.traps.probes.open.Load() > 3*places; { // beyond mostProbes they are int3s
 			runtime.Gosched()
 		}
 	}

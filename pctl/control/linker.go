@@ -24,38 +24,38 @@ type linker struct {
 }
 
 // followLinker sets the breakpoint at the place that the linker calls.
-func (c *Controller) followLinker() {
-	if c.linker.brk != nil || c.linker.none {
+func (i *image) followLinker() {
+	if i.linker.brk != nil || i.linker.none {
 		return
 	}
-	at, err := rtld.Find(c.mem, c.linker.auxv, c.interpreterSymbol)
+	at, err := rtld.Find(i.g.memory.mem, i.linker.auxv, i.interpreterSymbol)
 	if err != nil {
-		c.linker.none = errors.Is(err, rtld.ErrNoLinker)
+		i.linker.none = errors.Is(err, rtld.ErrNoLinker)
 		return
 	}
-	c.linker.at = at
+	i.linker.at = at
 	p := forEvents
-	if c.linkerNeeded() {
+	if i.linkerNeeded() {
 		p = forUs
 	}
 	var refused error
-	c.linker.brk, refused = c.addBreak(at.Break, func(*Hit) { c.linkerCalled() }, p)
-	c.killRisk.unseen(refused)
+	i.linker.brk, refused = i.c.traps.addBreak(at.Break, func(*Hit) { i.linkerCalled() }, p)
+	i.c.traps.killRisk.unseen(refused)
 	if at.Published {
-		c.knowObjects()
+		i.knowObjects()
 	} else {
-		c.linker.known = true // there is nothing yet
+		i.linker.known = true // there is nothing yet
 	}
 }
 
 // interpreterSymbol looks a symbol up in the run-time linker, which is the
 // executable itself if it was run as a command.
-func (c *Controller) interpreterSymbol(name string) (uint64, bool) {
-	base := c.linker.auxv[procfs.AuxBase]
+func (i *image) interpreterSymbol(name string) (uint64, bool) {
+	base := i.linker.auxv[procfs.AuxBase]
 	if base == 0 {
-		base = c.linker.auxv[procfs.AuxEntry]
+		base = i.linker.auxv[procfs.AuxEntry]
 	}
-	o, ok := c.Space().Object(base)
+	o, ok := i.c.Space().Object(base)
 	if !ok || o.File == nil {
 		return 0, false
 	}
@@ -68,49 +68,49 @@ func (c *Controller) interpreterSymbol(name string) (uint64, bool) {
 // knowObjects takes the linker's list as known: what is mapped already is not news.
 // Of a running process the list may be in disorder; then it is read at the linker's
 // next call.
-func (c *Controller) knowObjects() {
-	if _, objects, err := rtld.Read(c.mem, c.linker.at.Debug); err == nil {
-		c.linker.objects, c.linker.known = objects, true
+func (i *image) knowObjects() {
+	if _, objects, err := rtld.Read(i.g.memory.mem, i.linker.at.Debug); err == nil {
+		i.linker.objects, i.linker.known = objects, true
 	}
 }
 
 // linkerCalled is called with one thread at the linker's breakpoint, which holds the
 // linker's lock: nobody else changes the list. It is whole only when the linker says
 // so.
-func (c *Controller) linkerCalled() {
-	if c.linker.at.Debug == 0 && !c.findDebug() {
+func (i *image) linkerCalled() {
+	if i.linker.at.Debug == 0 && !i.findDebug() {
 		return
 	}
-	if !c.linker.known {
-		c.knowObjects()
+	if !i.linker.known {
+		i.knowObjects()
 	}
-	state, err := rtld.ReadState(c.mem, c.linker.at.Debug)
+	state, err := rtld.ReadState(i.g.memory.mem, i.linker.at.Debug)
 	if err != nil || state != rtld.Consistent {
 		return
 	}
-	_, objects, err := rtld.Read(c.mem, c.linker.at.Debug)
+	_, objects, err := rtld.Read(i.g.memory.mem, i.linker.at.Debug)
 	if err != nil {
 		return
 	}
-	loaded, unloaded := difference(c.linker.objects, objects)
-	c.linker.objects = objects
+	loaded, unloaded := difference(i.linker.objects, objects)
+	i.linker.objects = objects
 	if len(loaded)+len(unloaded) > 0 {
-		c.objectsChanged(loaded, unloaded)
+		i.objectsChanged(loaded, unloaded)
 	}
-	if c.linker.noMain {
-		c.planMainByLinker()
+	if i.linker.noMain {
+		i.planMainByLinker()
 	}
-	if c.linker.fresh {
-		c.linker.fresh = false
-		c.announceHere(notify.Preinit)
+	if i.linker.fresh {
+		i.linker.fresh = false
+		i.c.rendezvous.announceHere(notify.Preinit)
 	}
 }
 
 // findDebug finds the linker's list, whose address musl fills in only as it starts.
-func (c *Controller) findDebug() bool {
-	at, err := rtld.Find(c.mem, c.linker.auxv, c.interpreterSymbol)
+func (i *image) findDebug() bool {
+	at, err := rtld.Find(i.g.memory.mem, i.linker.auxv, i.interpreterSymbol)
 	if err == nil {
-		c.linker.at.Debug = at.Debug
+		i.linker.at.Debug = at.Debug
 	}
-	return c.linker.at.Debug != 0
+	return i.linker.at.Debug != 0
 }

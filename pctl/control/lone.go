@@ -85,31 +85,31 @@ func (c *Controller) StopThread(ctx context.Context, tid int, visit func(*ptrace
 	w := &loneRequest{visit, make(chan error, 1)}
 	l := &Lone{c: c, tid: tid, wanted: w}
 	return l, l.await(ctx, w, func() error {
-		t := c.threads[tid]
+		t := c.tracees.threads[tid]
 		switch {
 		case t == nil || t.role != roleThread:
 			return ErrNoThread
 		case t.lone != nil:
 			return ErrAlone
-		case t.vfork || t.parked || c.unresponsive(t, 1):
+		case t.m.awaits == awaitVfork || t.m.awaits == awaitParked || c.tracees.unresponsive(t, 1):
 			return ErrNoStop
 		}
 		t.lone = l
 		if t.m.state == stateStopped {
-			c.settle(t)
+			c.tracees.settle(t)
 		} else {
-			c.interrupt(t, t.m.ask())
+			c.tracees.interrupt(t, t.m.ask())
 		}
 		return nil
 	}, func(t *thread) {
 		t.lone = nil
-		c.settle(t)
+		c.tracees.settle(t)
 	})
 }
 
 // thread returns the record of the thread, on the control goroutine.
 func (l *Lone) thread() (*thread, error) {
-	t := l.c.threads[l.tid]
+	t := l.c.tracees.threads[l.tid]
 	switch {
 	case t == nil || t.role != roleThread:
 		return nil, ErrNoThread
@@ -132,14 +132,14 @@ func (l *Lone) Step(ctx context.Context, visit func(*ptrace.Regs)) error {
 			return err
 		}
 		if l.phase != loneSteps {
-			if err := l.c.loadRegs(t); err != nil {
+			if err := l.c.tracees.loadRegs(t); err != nil {
 				return err
 			}
 			l.phase, l.from = loneSteps, t.regs.PC()
 		}
 		l.tell(nil, errReplaced)
 		l.wanted = w
-		l.c.settle(t)
+		l.c.tracees.settle(t)
 		return nil
 	}, func(*thread) {})
 }
@@ -154,7 +154,7 @@ func (l *Lone) Run(ctx context.Context) error {
 		}
 		t.lone = nil
 		l.tell(nil, ErrRuns)
-		l.c.settle(t)
+		l.c.tracees.settle(t)
 	}); e != nil {
 		return e
 	}
@@ -165,7 +165,7 @@ func (l *Lone) Run(ctx context.Context) error {
 // ctx is done first.
 func (l *Lone) await(ctx context.Context, w *loneRequest, begin func() error, withdraw func(*thread)) error {
 	var err error
-	if e := l.c.do(ctx, func() { err = begin() }); e != nil {
+	if e := l.c.tracees.requests.do(ctx, func() { err = begin() }); e != nil {
 		return e
 	}
 	if err != nil {
@@ -175,11 +175,11 @@ func (l *Lone) await(ctx context.Context, w *loneRequest, begin func() error, wi
 	case err := <-w.done:
 		return err
 	case <-l.c.done:
-		return l.c.Err()
+		return l.c.tracees.requests.err()
 	case <-ctx.Done():
 	}
 	err = ctx.Err()
-	if e := l.c.do(context.Background(), func() {
+	if e := l.c.tracees.requests.do(context.Background(), func() {
 		select {
 		case err = <-w.done:
 			return
@@ -198,12 +198,12 @@ func (l *Lone) await(ctx context.Context, w *loneRequest, begin func() error, wi
 // settleLone goes on with a thread that has to stand by itself and has stopped. In a group stop it
 // waits for the end of that before it makes a step. While everybody has to stand it waits for that, too, unless
 // the target is held at a rendezvous.
-func (c *Controller) settleLone(t *thread) {
+func (o *stepper) settleLone(t *thread) {
 	l := t.lone
-	if t.inSlot {
-		c.moveOut(t)
+	if t.m.position == posInSlot {
+		o.moveOut(t)
 	}
-	if c.loadRegs(t) != nil {
+	if o.g.loadRegs(t) != nil {
 		return // it is being killed
 	}
 	if l.phase == loneSteps && t.regs.PC() != l.from {
@@ -215,78 +215,83 @@ func (c *Controller) settleLone(t *thread) {
 		l.tell(&t.regs, nil)
 	case t.m.group:
 		if t.m.holds == 0 {
-			c.resume(t)
+			o.g.resume(t)
 			return
 		}
-	case t.m.holds == 0 || c.held.Load() != 0 && c.holds == 1:
-		c.makeStep(t)
+	case t.m.holds == 0 || o.c.rendezvous.held.Load() != 0 && o.g.holds == 1:
+		o.makeStep(t)
 		return
 	}
-	c.flushRegs(t)
+	o.g.flushRegs(t)
 }
 
 // makeStep has a thread that stands by itself execute its instruction. It is called again when the thread has
 // stopped for something else first.
-func (c *Controller) makeStep(t *thread) {
+func (o *stepper) makeStep(t *thread) {
 	if t.m.holds > 0 {
-		t.m.loose() // settle has it held again
-		c.trace.did(t, deedUnhold, 0, nil)
+		o.g.change(t, deedUnhold, t.m.unhold()) // settles has it held again
 	}
 	pc := t.regs.PC()
-	switch b := c.table.At(pc); {
+	switch b := o.c.traps.table.At(pc); {
 	case t.m.signal != 0:
-		c.stepInto(t)
-	case t.over != nil && t.over.Armed() && t.over.Addr == pc:
-		c.stepPast(t)
+		o.stepInto(t)
+	case t.at != nil && t.at.Armed() && t.at.Addr == pc:
+		o.stepPast(t)
 	case b != nil && b.Armed() && !b.After():
-		c.awaitTrap(t) // reported there
+		o.awaitTrap(t) // reported there
 	default:
-		t.over = nil
-		t.step = &step{b: c.instruction(pc)}
-		c.beginStep(t)
+		o.putAt(t, nil)
+		t.step = &step{b: o.instruction(pc)}
+		o.beginStep(t)
 	}
 }
 
 // stepInto has a thread take its signal, and stop in front of the handler's first instruction.
-func (c *Controller) stepInto(t *thread) {
-	if t.over != nil {
-		t.mark(t.over.Addr)
-		t.over = nil
+func (o *stepper) stepInto(t *thread) {
+	if t.at != nil {
+		t.mark(t.at.Addr)
+		t.at = nil
 	}
-	t.step = &step{b: c.instruction(t.regs.PC()), flag: t.regs.TrapFlag()}
-	c.flushRegs(t)
+	t.step = &step{b: o.instruction(t.regs.PC()), flag: t.regs.TrapFlag()}
+	o.g.flushRegs(t)
 	sig := t.m.signal
-	t.m.state, t.regOK = stateRunning, false
-	c.resuming(t)
+	t.known = regsUnread
+	if !t.m.step() {
+		o.g.refused(t, deedStep)
+		o.endStep(t, nil)
+		return
+	}
+	o.g.reports.resuming(t)
 	err := ptrace.SingleStep(t.tid, sig) // ESRCH: it is being killed, and reports that
-	c.trace.did(t, deedStep, uint64(sig), err)
+	o.g.trace.did(t, deedStep, uint64(sig), err)
 }
 
 // stepPast has a thread execute the instruction that the breakpoint stands on which it was stopped by. A copy that would
 // come back by itself is left after the instruction, for moveOut.
-func (c *Controller) stepPast(t *thread) {
-	b := t.over
-	t.over = nil
+func (o *stepper) stepPast(t *thread) {
+	b := t.at
+	t.at = nil
 	if b.Plan().Kind() == x86.Emulate {
-		if ok, _ := b.Plan().Emulate(&t.regs.Regs, c.user); ok {
-			t.dirty, t.lone.phase = true, loneStepped
-			c.settle(t)
+		if ok, _ := b.Plan().Emulate(&t.regs.Regs, o.g.memory.user); ok {
+			t.known, t.lone.phase = regsChanged, loneStepped
+			o.putAt(t, nil)
+			o.g.settle(t)
 			return
 		}
 	}
-	if b.Plan().Kind() == x86.StepAll || !c.displace(t, b) {
-		c.stepInPlace(t, b)
+	if b.Plan().Kind() == x86.StepAll || !o.displace(t, b) {
+		o.stepInPlace(t, b)
 		return
 	}
 	if t.step == nil { // a copy that comes back by itself
-		t.step = &step{b: b}
-		c.beginStep(t)
+		t.step = &step{b: b, direct: true}
+		o.beginStep(t)
 	}
 }
 
 // instruction returns what stands at pc as a breakpoint that is in no table, for a step.
-func (c *Controller) instruction(pc uint64) *bkpt.Breakpoint {
+func (o *stepper) instruction(pc uint64) *bkpt.Breakpoint {
 	var code [16]byte
-	n, _ := c.readAt(code[:], int64(pc))
+	n, _ := o.c.traps.readAt(code[:], int64(pc))
 	return bkpt.Instruction(pc, code[:n])
 }

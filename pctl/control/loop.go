@@ -1,309 +1,228 @@
 package control
 
 import (
-	"fmt"
 	"syscall"
 	"time"
 
-	"ptools/internal/procfs"
 	"ptools/internal/ptrace"
-	"ptools/pctl/notify"
 )
 
-// loop is the life of the control goroutine: requests, then whatever the kernel has
-// to tell, one report at a time.
-func (c *Controller) loop() {
-	for c.serve(); !c.over; c.serve() {
-		s, err := c.poll()
-		if err == nil && s.Kind == ptrace.KindNone {
-			// Whoever queues a request from here on rings.
-			c.waiting.Store(true)
-			if !c.queued() {
-				c.beAlert()
-				s, err = c.wait(true)
-				c.calmFor(s, err)
-			}
-			c.waiting.Store(false)
-		}
-		c.report(s, err)
-	}
+// waiter waits for reports and has them dealt with.
+type waiter struct {
+	g         *tracees
+	slowBirth bool // a client is called at each birth of a thread
 }
 
 // poll returns a report that is there already or, where that has paid lately, comes
 // within the next moment.
-func (c *Controller) poll() (ptrace.Stop, error) {
-	if len(c.stolen) > 0 {
-		return c.pollNow()
+func (w *waiter) poll() (ptrace.Stop, error) {
+	if len(w.g.reports.stolen) > 0 {
+		return w.g.reports.pollNow()
 	}
-	if c.own || !c.spin.worthwhile() {
+	if w.g.reports.own || !w.g.spin.worthwhile() {
 		return ptrace.Stop{}, nil
 	}
-	c.alert.thread.Off()
+	w.g.alert.thread.Off()
 	for start := time.Now(); ; {
-		s, err := c.wait(false)
+		s, err := w.g.reports.wait(false)
 		if err != nil || s.Kind != ptrace.KindNone {
-			c.spin.hit()
+			w.g.spin.hit()
 			return s, err
 		}
-		if c.queued() {
+		if w.g.requests.queued() {
 			return s, nil
 		}
 		if time.Since(start) > spinFor {
-			c.spin.miss()
+			w.g.spin.miss()
 			return s, nil
 		}
 	}
 }
 
 // report handles what wait returned.
-func (c *Controller) report(s ptrace.Stop, err error) {
+func (w *waiter) report(s ptrace.Stop, err error) {
 	switch {
 	case err == syscall.EINTR:
-		c.latency.check()
+		w.g.latency.check()
 	case err != nil:
-		c.lost(err)
+		w.g.news.lost(err)
 	case s.Kind != ptrace.KindNone:
-		c.dispatch(s)
-		c.read()
+		w.g.dispatch(s)
+		w.g.reports.read()
 	}
 }
 
 // until handles reports until cond holds. tick, unless nil, is called every
 // millisecond or so meanwhile. Requests stay queued. It returns false if the target
 // ended first.
-func (c *Controller) until(cond func() bool, tick func()) bool {
-	c.read()
+func (w *waiter) until(cond func() bool, tick func()) bool {
+	w.g.reports.read()
 	ringing := false
-	for !c.over && !cond() {
-		if s, err := c.poll(); err != nil || s.Kind != ptrace.KindNone {
-			c.report(s, err)
+	for !w.g.phase.over() && !cond() {
+		if s, err := w.poll(); err != nil || s.Kind != ptrace.KindNone {
+			w.report(s, err)
 			continue
 		}
 		if tick != nil && !ringing {
 			ringing = true
-			defer c.alarm.start()()
+			defer w.g.alarm.start()()
 		}
-		s, err := c.wait(true)
-		c.report(s, err)
+		s, err := w.g.reports.wait(true)
+		w.report(s, err)
 		if tick != nil && err == syscall.EINTR {
 			tick()
 		}
 	}
-	return !c.over
+	return !w.g.phase.over()
 }
 
 // dispatch gives one report to the method that knows its kind, then lets the thread
 // go on unless somebody holds it.
-func (c *Controller) dispatch(s ptrace.Stop) {
-	t := c.threads[s.TID]
+func (g *tracees) dispatch(s ptrace.Stop) {
+	t := g.threads[s.TID]
 	if t == nil {
-		if t = c.adopt(s); t == nil {
+		if t = g.births.adopt(s); t == nil {
 			return
 		}
 	}
 	if s.Kind.Ended() {
-		c.trace.heard(t, s)
-		c.threadEnded(t, s)
+		g.trace.heard(t, s)
+		g.news.ended(t, s)
 		return
 	}
-	if t.step != nil || t.stepTrap {
-		c.read() // ours, and it ends the target if it is left
+	if t.m.position == posStepping || t.m.position == posTrapDue {
+		g.reports.read() // ours, and it ends the target if it is left
 	}
-	t.m.stop(s.Kind, s.Signal)
-	c.trace.heard(t, s)
-	t.regOK, t.dirty, t.parked, t.stuck, t.uprobe.behind = false, false, false, 0, false
-	t.vfork = false // who waits there reports nothing before the end of that
-	t.back = s.Back && c.wasSetBack(t)
+	means := t.m.stop(s)
+	g.trace.heard(t, s)
+	t.known, t.stuck = regsUnread, 0
+	if s.Back {
+		g.reports.takeBack(t)
+	}
 	if t.role == roleCopy {
-		c.letGo(t)
+		g.up.copied(t)
 		return
 	}
-	if t.step != nil {
-		c.stepped(t, s)
-	}
+	g.up.stopped(t, s)
 	t.busy = true
+	if means == meansBorn {
+		g.up.begins(t)
+	}
 	switch s.Kind {
 	case ptrace.KindSignal:
-		c.signalled(t)
+		g.up.signalled(t)
 	case ptrace.KindGroupStop:
-		c.groupStopped(t, s.Signal)
+		g.group.groupStopped(t, s.Signal)
 	case ptrace.KindEventStop:
-		c.eventStopped(t)
+		g.eventStopped(t, means)
 	case ptrace.KindClone, ptrace.KindFork, ptrace.KindVfork:
-		c.birth(t, s.Kind)
+		g.births.birth(t, s.Kind)
 	case ptrace.KindExec:
-		if t = c.execed(t); t == nil {
+		if t = g.news.execed(t); t == nil {
 			return
 		}
 	}
 	t.busy = false
-	c.settle(t)
+	g.settle(t)
 }
 
 // settle is called when everything about a stop has been done but to leave it.
-func (c *Controller) settle(t *thread) {
-	if t.busy || t.m.state != stateStopped || c.threads[t.tid] != t {
+func (g *tracees) settle(t *thread) {
+	if t.busy || t.m.state != stateStopped || g.threads[t.tid] != t {
 		return
 	}
 	if t.look != nil {
-		c.visit(t)
+		g.looks.visit(t)
 	}
-	if t.lone != nil && c.holds > 0 && t.m.holds == 0 {
-		t.m.rehold() // it has made a step while everybody stands
-		c.trace.did(t, deedRehold, 0, nil)
+	if !g.up.settles(t) {
+		return
 	}
-	if t.uprobe.due && t.m.holds == 0 {
-		c.reportUprobeHit(t)
-		if t.m.state != stateStopped || c.threads[t.tid] != t {
-			return
-		}
-	}
-	if t.m.holds > 0 {
-		c.arrived(t)
-		if t.lone == nil || c.parting {
-			return
-		}
+	held := t.m.holds > 0
+	if held {
+		g.arrived(t)
 	}
 	switch {
-	case t.child != nil, c.unannounced(t):
-	case c.parting:
-		c.part(t)
-	case t.lone != nil:
-		c.settleLone(t)
+	case t.child != nil, held && g.phase.detaches(), g.births.unannounced(t):
+	case g.phase.detaches():
+		g.leaver.part(t)
+	case g.up.standsAlone(t), held:
 	default:
-		c.resume(t)
+		g.resume(t)
 	}
 }
 
-// resume lets a stopped thread run, off the breakpoint it stands on first.
-func (c *Controller) resume(t *thread) {
-	if t.over != nil && !c.stepOff(t) {
+// resume lets a stopped thread run that nobody holds.
+func (g *tracees) resume(t *thread) { g.run(t, (*machine).settle) }
+
+// runOn resumes a stopped thread to its next stop, where it stays if it is held.
+func (g *tracees) runOn(t *thread) { g.run(t, (*machine).pass) }
+
+// run resumes a stopped thread, off the breakpoint it stands on first.
+func (g *tracees) run(t *thread, next func(*machine) action) {
+	if t.m.position == posAtTrap && !g.up.resumes(t) {
 		return // a single step is under way
 	}
-	lent := c.grant(t)
-	c.flushRegs(t)
+	lent := g.calls.grant(t)
+	g.flushRegs(t)
 	var err error
-	switch t.m.settle() {
+	switch next(&t.m) {
 	case actCont:
-		c.resumed = c.resumed && !beginsStop(t.m.signal)
-		c.resuming(t)
+		g.group.resumed = g.group.resumed && !beginsStop(t.m.signal)
+		g.reports.resuming(t)
 		err = ptrace.Cont(t.tid, t.m.signal)
-		c.trace.did(t, deedCont, uint64(t.m.signal), err)
-		c.repay(t, lent)
+		d := deedCont
+		if t.m.holds > 0 {
+			d = deedPass
+		}
+		g.trace.did(t, d, uint64(t.m.signal), err)
+		g.calls.repay(t, lent)
 	case actListen:
-		c.spare(t)
-		c.resuming(t)
+		g.group.spare(t)
+		g.reports.resuming(t)
 		err = ptrace.Listen(t.tid)
-		c.trace.did(t, deedListen, 0, err)
+		g.trace.did(t, deedListen, 0, err)
 		if err == nil {
-			c.listens(t)
+			g.group.listens(t)
 		}
 	}
 	// ESRCH: the thread is being killed; its end will be reported.
 	_ = err
-	t.regOK = false
+	t.known = regsUnread
 }
 
-// threadEnded takes a thread that is gone off the books.
-func (c *Controller) threadEnded(t *thread, s ptrace.Stop) {
-	c.drop(t)
-	if t.role != roleThread {
-		return
+// drain handles the reports that are there.
+func (w *waiter) drain() {
+	for !w.g.phase.over() {
+		s, err := w.g.reports.pollNow()
+		if err != nil || s.Kind == ptrace.KindNone {
+			return
+		}
+		w.report(s, nil)
 	}
-	c.lastEnd = s
-	if t.tid != c.pid {
-		c.publish(notify.Event{Kind: notify.ThreadExit, TID: t.tid, Code: s.Code, Signal: int(s.Signal)})
-		return
-	}
-	for _, other := range c.threads {
-		if other.role == roleThread {
-			c.drop(other)
+}
+
+// eventStopped handles PTRACE_EVENT_STOP: a birth, our interrupt, or the end of a
+// group stop.
+func (g *tracees) eventStopped(t *thread, means meaning) {
+	switch means {
+	case meansBorn:
+	case meansContinued:
+		g.group.unspare(t)
+		if t.role == roleThread && g.group.stopSignal.Load() != 0 && t.groupStop == g.group.stopCount {
+			g.group.resumed = true
+			g.group.stopSignal.Store(0)
+			g.news.groupStop(t, syscall.SIGCONT)
+		}
+	default:
+		if g.up.interrupted(t) {
+			g.calls.rewind(t)
 		}
 	}
-	c.publish(undead(s))
-	c.finish(ErrEnded)
 }
 
-// drop removes a thread and whatever waits for it.
-func (c *Controller) drop(t *thread) {
-	delete(c.threads, t.tid)
-	c.trace.did(t, deedDrop, 0, nil)
-	if i := c.back(t.tid); i >= 0 {
-		c.handOut(i) // to nobody
+// takeSignal keeps a signal of ours from the thread that is stopped for it.
+func (g *tracees) takeSignal(t *thread) {
+	if sig := t.m.take(); sig != 0 {
+		g.trace.did(t, deedTake, uint64(sig), nil)
 	}
-	if c.probes.signals != nil {
-		c.probes.signals.Forget(t.tid)
-	}
-	c.arrived(t)
-	if t.look != nil {
-		t.look.missed(t)
-	}
-	if t.lone != nil {
-		t.lone.tell(nil, ErrNoThread)
-	}
-	if t.step != nil {
-		c.abandonStep(t)
-	}
-	if t.role == roleThread {
-		c.strike(t.tid)
-	}
-	if t.child != nil {
-		t.child.creator = nil
-	}
-	c.childGone(t.creator)
-}
-
-// lost is called when there is nothing left to wait for although the target was not
-// seen to end: its leader was dead when we came and the last thread has ended, or
-// somebody else has collected its status.
-func (c *Controller) lost(err error) {
-	if c.ending {
-		c.over = true
-		return
-	}
-	if c.regain() {
-		return
-	}
-	if e, ok := c.endUnseen(); ok {
-		c.publish(e)
-	} else {
-		c.publish(notify.Event{Kind: notify.Lost, Err: fmt.Errorf("nothing left to wait for: %w", err)})
-	}
-	c.finish(ErrEnded)
-}
-
-// endUnseen finds out how a process ended whose leader we could not seize because it
-// was dead already. The kernel gives every thread that exit_group(2) or a signal
-// ends the status of the process; otherwise it is that of the leader.
-func (c *Controller) endUnseen() (notify.Event, bool) {
-	st, err := procfs.ReadStat(c.pid)
-	if err == nil && st.State != 'Z' && st.State != 'X' {
-		return notify.Event{}, false
-	}
-	last := c.lastEnd
-	if err == nil {
-		last = ptrace.Decode(c.pid, uint32(st.ExitCode))
-	} else if last.Kind == ptrace.KindNone {
-		return notify.Event{}, false
-	}
-	return undead(last), true
-}
-
-func undead(s ptrace.Stop) notify.Event {
-	return notify.Event{
-		Kind: notify.Undead, TID: s.TID, Exited: s.Kind == ptrace.KindExited, Code: s.Code,
-		Signal: int(s.Signal), Core: s.Core,
-	}
-}
-
-// finish ends control: the target is gone. Processes that shared its memory, or were
-// just forked, are let go.
-func (c *Controller) finish(err error) {
-	c.held.Store(0)
-	c.ending = true
-	if len(c.threads) > 0 {
-		c.letAllGo()
-	}
-	c.over = true
-	c.closeQueue(err)
 }

@@ -36,13 +36,26 @@ func traced(t testing.TB, o *Options) *Options {
 		with.Trace = trace
 	}
 	t.Cleanup(func() {
+		var text strings.Builder
+		with.Trace.WriteTo(&text)
+		if strings.Contains(text.String(), " "+deedRefused.String()+" ") {
+			t.Error("a change of state was refused")
+		}
 		if t.Failed() {
-			var text strings.Builder
-			with.Trace.WriteTo(&text)
 			t.Log(text.String())
 		}
 	})
 	return &with
+}
+
+// alive reports that control has not ended.
+func alive(c *Controller) bool {
+	select {
+	case <-c.Done():
+		return false
+	default:
+		return true
+	}
 }
 
 func release(t testing.TB, c *Controller, m Mode) {

@@ -65,7 +65,7 @@ func pauses(ctx context.Context, t *testing.T, c *Controller, addr int64) {
 	for ctx.Err() == nil {
 		c.Pause(ctx, func(s *Stopped) error {
 			var raw, shown [1]byte
-			c.mem.ReadAt(raw[:], addr)
+			c.tracees.memory.mem.ReadAt(raw[:], addr)
 			s.ReadAt(shown[:], addr)
 			if raw != shown && c.opt.Trap == TrapInt3 { // a uprobe stays
 				t.Errorf("the text has %#x in place of %#x", raw, shown)

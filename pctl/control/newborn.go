@@ -11,57 +11,57 @@ import "ptools/internal/procfs"
 
 // seizeNewborn is called when every thread of a process that was attached to stands, or is parked. It
 // seizes those that have appeared since.
-func (c *Controller) seizeNewborn() {
-	if c.newbornSeized {
+func (s *seizer) seizeNewborn() {
+	if s.newbornSeized {
 		return
 	}
 	r := newReaper()
 	defer r.close()
-	for found := true; found && !c.over; {
-		tids, err := procfs.Tasks(c.pid, nil)
+	for found := true; found && !s.g.phase.over(); {
+		tids, err := procfs.Tasks(s.g.pid, nil)
 		if err != nil {
 			return // its end will be reported
 		}
-		if found, err = c.seizePass(tids, r); err != nil {
+		if found, err = s.seizePass(tids, r); err != nil {
 			break // of another owner since
 		}
-		c.await(stuckFor)
+		s.g.await(stuckFor)
 	}
-	for _, t := range c.threads {
-		if c.mayFork(t) {
+	for _, t := range s.g.threads {
+		if s.mayFork(t) {
 			return
 		}
 	}
-	c.newbornSeized = true
+	s.newbornSeized = true
 }
 
 // mayFork reports whether a thread that could not be stopped may be making another one.
-func (c *Controller) mayFork(t *thread) bool {
-	if t.role != roleThread || t.m.state == stateStopped || t.vfork {
+func (s *seizer) mayFork(t *thread) bool {
+	if t.role != roleThread || t.m.state == stateStopped || t.m.awaits == awaitVfork {
 		return false
 	}
-	st, err := procfs.ReadTaskStat(c.pid, t.tid)
+	st, err := procfs.ReadTaskStat(s.g.pid, t.tid)
 	return err == nil && st.State != 'Z' && st.State != 'X'
 }
 
 // seizeNewbornOnce makes sure, before an int3 is planted, that whoever meets it is traced: it stops
 // the process for a moment, once. The error is ErrEnded, or ErrShared.
-func (c *Controller) seizeNewbornOnce() (err error) {
-	if !c.newbornSeized || !c.alone {
-		if !c.alone {
-			c.survey()
+func (s *seizer) seizeNewbornOnce() (err error) {
+	if !s.newbornSeized || !s.alone {
+		if !s.alone {
+			s.survey()
 		}
-		c.stopAtOnce()
-		if !c.newbornSeized && !c.over {
-			c.seizeNewbornOfParked()
+		s.g.stopAtOnce()
+		if !s.newbornSeized && !s.g.phase.over() {
+			s.seizeNewbornOfParked()
 		}
-		if !c.alone && !c.over {
-			err = c.seizeSharers()
-			c.alone = err == nil
+		if !s.alone && !s.g.phase.over() {
+			err = s.seizeSharers()
+			s.alone = err == nil
 		}
-		c.resumeAll()
+		s.g.resumeAll()
 	}
-	if c.over {
+	if s.g.phase.over() {
 		return ErrEnded
 	}
 	return err
@@ -70,33 +70,30 @@ func (c *Controller) seizeNewbornOnce() (err error) {
 // seizeNewbornOfParked is for threads that sleep uninterruptibly. One that waits in vfork(2) has a child
 // that uses its memory, and meets the traps in it. The others are given more time: they may be
 // on their way through a fork.
-func (c *Controller) seizeNewbornOfParked() {
-	for _, t := range c.threads {
-		if !c.mayFork(t) || c.seizeSharer(t) {
+func (s *seizer) seizeNewbornOfParked() {
+	for _, t := range s.g.threads {
+		if !s.mayFork(t) || s.seizeSharer(t) {
 			continue
 		}
-		if !t.awaited {
-			t.awaited = true
-			c.awaited++
-		}
+		s.g.expect(t)
 	}
-	c.await(stuckForLeaving)
-	c.seizeNewborn()
-	c.newbornSeized = true
+	s.g.await(stuckForLeaving)
+	s.seizeNewborn()
+	s.newbornSeized = true
 }
 
 // seizeSharer takes over the child that a thread waits for in vfork(2) since before we came. It
 // reports false if there is none.
-func (c *Controller) seizeSharer(t *thread) bool {
-	children, _ := procfs.Children(c.pid, t.tid) // without CONFIG_PROC_CHILDREN: none is known
+func (s *seizer) seizeSharer(t *thread) bool {
+	children, _ := procfs.Children(s.g.pid, t.tid) // without CONFIG_PROC_CHILDREN: none is known
 	for _, child := range children {
-		if shares, err := c.sharedWith(child); err != nil || !shares || c.threads[child] != nil {
+		if shares, err := s.sharedWith(child); err != nil || !shares || s.g.threads[child] != nil {
 			continue // seizeSharers comes to it, or refuses
 		}
-		if c.seizeOne(child) == nil {
-			t.vfork = true
-			c.add(child, roleSharer, stateRunning)
+		if s.seizeOne(child) == nil {
+			s.g.waitsInVfork(t)
+			s.g.add(child, roleSharer, stateRunning)
 		}
 	}
-	return t.vfork
+	return t.m.awaits == awaitVfork
 }

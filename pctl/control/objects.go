@@ -35,35 +35,35 @@ func difference(before, after []rtld.Object) (loaded, unloaded []rtld.Object) {
 }
 
 // objectsChanged brings symbols and breakpoints up to date and tells the clients.
-func (c *Controller) objectsChanged(loaded, unloaded []rtld.Object) {
-	if c.Space().Refresh() == nil {
-		c.lookUp()
+func (i *image) objectsChanged(loaded, unloaded []rtld.Object) {
+	if i.c.Space().Refresh() == nil {
+		i.lookUp()
 	}
 	for _, o := range unloaded {
-		c.publishObject(notify.Unloaded, o)
+		i.publishObject(notify.Unloaded, o)
 	}
 	for _, o := range loaded {
-		c.publishObject(notify.Loaded, o)
+		i.publishObject(notify.Loaded, o)
 	}
 }
 
-func (c *Controller) publishObject(k notify.Kind, o rtld.Object) {
-	if list := c.linker.objects; len(list) > 0 && list[0].LinkMap == o.LinkMap {
+func (i *image) publishObject(k notify.Kind, o rtld.Object) {
+	if list := i.linker.objects; len(list) > 0 && list[0].LinkMap == o.LinkMap {
 		return // the executable, which is always the first: its exec was announced
 	}
-	c.publish(notify.Event{Kind: k, Path: o.Name, Base: o.Base, Namespace: o.Namespace})
+	i.c.publish(notify.Event{Kind: k, Path: o.Name, Base: o.Base, Namespace: o.Namespace})
 }
 
 // lookUp looks the breakpoints by symbol up in what has been mapped since the last
 // time, and removes those that were in what is mapped no more: something else may
 // come to be at their addresses. The map is that of the last Refresh, whoever made
 // it.
-func (c *Controller) lookUp() {
-	now := c.Space().Mapped()
-	come, gone := mappedChanges(c.linker.mapped, now)
-	c.linker.mapped = now
+func (i *image) lookUp() {
+	now := i.c.Space().Mapped()
+	come, gone := mappedChanges(i.linker.mapped, now)
+	i.linker.mapped = now
 	for _, o := range gone {
-		for _, s := range c.symbolic {
+		for _, s := range i.symbolic {
 			s.drop(o.Start, o.End)
 		}
 	}
@@ -71,10 +71,10 @@ func (c *Controller) lookUp() {
 		return
 	}
 	byName := map[string][]handle.Object{}
-	for _, s := range c.symbolic {
+	for _, s := range i.symbolic {
 		objects, ok := byName[s.object]
 		if !ok {
-			objects = c.openNamed(s.object, come)
+			objects = i.openNamed(s.object, come)
 			byName[s.object] = objects
 		}
 		s.resolve(objects)
@@ -82,8 +82,8 @@ func (c *Controller) lookUp() {
 }
 
 // openNamed returns those of the objects that go by a name, opened.
-func (c *Controller) openNamed(name string, among []handle.Object) []handle.Object {
-	return slices.DeleteFunc(c.Space().Named(name), func(o handle.Object) bool {
+func (i *image) openNamed(name string, among []handle.Object) []handle.Object {
+	return slices.DeleteFunc(i.c.Space().Named(name), func(o handle.Object) bool {
 		i, ok := slices.BinarySearchFunc(among, o.Start, byStart)
 		return !ok || !sameObject(among[i], o)
 	})

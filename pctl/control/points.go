@@ -1,37 +1,13 @@
 package control
 
 import (
-	"context"
 	"debug/elf"
 
 	"ptools/internal/procfs"
 	"ptools/internal/rtld"
-	"ptools/pctl/bkpt"
 	"ptools/pctl/handle"
 	"ptools/pctl/notify"
 )
-
-// newTable is for the present address space.
-func (c *Controller) newTable() *bkpt.Table {
-	t := bkpt.NewTable(c.mem)
-	t.SetGround(&c.ground)
-	return t
-}
-
-// StopAt asks for more rendezvous points, each of which is announced once, like those of
-// Options.Stop. Of Preinit, Postinit and Main those of the program are meant that has just
-// been executed, until it comes there, and else of the next one. It may be called from any
-// goroutine and from handlers.
-func (c *Controller) StopAt(ctx context.Context, points ...notify.Point) error {
-	return c.either(ctx, func() {
-		more := notify.PointsOf(points...) &^ c.points
-		c.points |= more
-		if c.linkerWanted() {
-			c.followLinker()
-		}
-		c.planPoints(more)
-	})
-}
 
 // planPoints sets the breakpoints of the rendezvous points between exec and main.
 //
@@ -45,71 +21,60 @@ func (c *Controller) StopAt(ctx context.Context, points ...notify.Point) error {
 // first instructions. Some position-independent programs tell it only when the
 // linker has relocated them, others that the linker runs as a command only when it
 // has mapped them. A program that does not tell it at all has neither point.
-func (c *Controller) planPoints(points notify.Points) {
-	if !c.linker.fresh {
+func (i *image) planPoints(points notify.Points) {
+	if !i.linker.fresh {
 		return
 	}
-	entry := c.linker.auxv[procfs.AuxEntry]
-	if points.Has(notify.Preinit) && c.linker.brk == nil {
-		c.oneShot(entry, func() {
-			c.linker.fresh = false
-			c.announceHere(notify.Preinit)
+	entry := i.linker.auxv[procfs.AuxEntry]
+	if points.Has(notify.Preinit) && i.linker.brk == nil {
+		i.oneShot(entry, func() {
+			i.linker.fresh = false
+			i.c.rendezvous.announceHere(notify.Preinit)
 		})
 	}
-	if !points.Has(notify.Postinit) && !points.Has(notify.Main) || c.planMain(entry) {
+	if !points.Has(notify.Postinit) && !points.Has(notify.Main) || i.planMain(entry) {
 		return
 	}
-	if c.linker.noMain = true; c.linker.brk == nil {
-		c.followLinker()
+	if i.linker.noMain = true; i.linker.brk == nil {
+		i.followLinker()
 	}
 }
 
 // planMainByLinker is planMain when the linker has relocated the program.
-func (c *Controller) planMainByLinker() {
-	c.linker.noMain = false
-	if c.planMain(c.linker.auxv[procfs.AuxEntry]) || len(c.linker.objects) == 0 {
+func (i *image) planMainByLinker() {
+	i.linker.noMain = false
+	if i.planMain(i.linker.auxv[procfs.AuxEntry]) || len(i.linker.objects) == 0 {
 		return
 	}
 	// The first on the list is the program, also when the linker was run as a command.
-	first := c.linker.objects[0]
-	if o, ok := c.Space().Object(first.Dynamic); ok && o.File != nil {
-		c.planMain(first.Base + o.File.Entry())
+	first := i.linker.objects[0]
+	if o, ok := i.c.Space().Object(first.Dynamic); ok && o.File != nil {
+		i.planMain(first.Base + o.File.Entry())
 	}
 }
 
 // planMain sets the breakpoint at main of the program that begins at entry, and
 // reports whether it could be found.
-func (c *Controller) planMain(entry uint64) bool {
-	addr, ok := c.mainFunction(entry)
-	return ok && c.oneShot(addr, func() { c.announceHere(notify.Postinit, notify.Main) })
+func (i *image) planMain(entry uint64) bool {
+	addr, ok := i.mainFunction(entry)
+	return ok && i.oneShot(addr, func() { i.c.rendezvous.announceHere(notify.Postinit, notify.Main) })
 }
 
 // oneShot sets a breakpoint that goes when it is hit.
-func (c *Controller) oneShot(addr uint64, f func()) bool {
+func (i *image) oneShot(addr uint64, f func()) bool {
 	var b *Break
-	b, err := c.addBreak(addr, func(*Hit) {
-		c.removeBreak(b)
+	b, err := i.c.traps.addBreak(addr, func(*Hit) {
+		i.c.traps.removeBreak(b)
 		f()
 	}, forUs)
 	return err == nil
 }
 
-// announceHere makes rendezvous of those points that are wanted, when the handlers of
-// this hit have returned.
-func (c *Controller) announceHere(points ...notify.Point) {
-	for _, p := range points {
-		if c.points.Take(p) {
-			c.here = append(c.here, p)
-			c.wantPoint = true
-		}
-	}
-}
-
 // mainFunction returns the address of the function in which the program proper
 // begins: main, or main.main of a Go program; of a stripped one, what its first
 // instructions hand to the C library.
-func (c *Controller) mainFunction(entry uint64) (uint64, bool) {
-	exe, ok := c.Space().Object(entry)
+func (i *image) mainFunction(entry uint64) (uint64, bool) {
+	exe, ok := i.c.Space().Object(entry)
 	if !ok || exe.File == nil {
 		return 0, false
 	}
@@ -121,7 +86,7 @@ func (c *Controller) mainFunction(entry uint64) (uint64, bool) {
 	if addr, ok := function(exe, "main"); ok {
 		return addr, true
 	}
-	addr, ok := rtld.MainFromEntry(c, entry) // c shows the text without our traps
+	addr, ok := rtld.MainFromEntry(i.c, entry) // c shows the text without our traps
 	return addr, ok && exe.Start <= addr && addr < exe.End && inText(exe, addr-exe.Bias)
 }
 

@@ -25,6 +25,8 @@ import (
 // probes are the uprobes of one address space. All but their closing is the control
 // goroutine's.
 type probes struct {
+	c       *Controller
+	g       *tracees
 	signals *perfevent.Signals // nil: not asked for yet, or refused
 	refused error
 	signal  syscall.Signal // what a thread is stopped by
@@ -56,26 +58,26 @@ var (
 )
 
 func (p *probes) init(c *Controller) {
-	p.stop = bkpt.NewUprobes(c.openStop, p.discard)
-	p.count = bkpt.NewUprobes(c.openCount, p.discard)
+	p.c, p.g = c, &c.tracees
+	p.stop = bkpt.NewUprobes(c.traps.probes.openStop, p.discard)
+	p.count = bkpt.NewUprobes(c.traps.probes.openCount, p.discard)
 	p.closer = perfevent.NewCloser()
 	p.tallies = map[uint64]*tally{}
 }
 
 // openProbes makes ready for uprobes in this address space, or says why there can be
 // none.
-func (c *Controller) openProbes() error {
-	p := &c.probes
+func (p *probes) openProbes() error {
 	if p.signals != nil || p.refused != nil {
 		return p.refused
 	}
-	p.signal, p.refused = c.chooseSignal()
+	p.signal, p.refused = p.chooseSignal()
 	if p.refused != nil {
 		err := p.refused
 		p.refused = nil // may be another next time
 		return err
 	}
-	p.signals, p.refused = perfevent.NewSignals(c.pid, p.signal)
+	p.signals, p.refused = perfevent.NewSignals(p.g.pid, p.signal)
 	if errors.Is(p.refused, os.ErrPermission) {
 		p.refused = fmt.Errorf("%w: needs CAP_BPF and CAP_PERFMON (be root)", p.refused)
 	}
@@ -90,16 +92,16 @@ const ofLibraries = 1 << (32 - 1)
 // chooseSignal returns a signal that is ignored by default, that no thread blocks and,
 // if possible, that the program has no handler for: after our death, until the kernel
 // has closed the probes, one that has a handler gets some.
-func (c *Controller) chooseSignal() (syscall.Signal, error) {
-	if c.pid == 1 {
+func (p *probes) chooseSignal() (syscall.Signal, error) {
+	if p.g.pid == 1 {
 		return 0, errFirst // bpf_send_signal_common: not to the first process
 	}
 	var blocked, caught uint64
-	for tid, t := range c.threads {
+	for tid, t := range p.g.threads {
 		if t.role != roleThread {
 			continue
 		}
-		if st, err := procfs.ReadTaskStatus(c.pid, tid); err == nil {
+		if st, err := procfs.ReadTaskStatus(p.g.pid, tid); err == nil {
 			caught = st.SigCgt
 			if st.SigBlk&ofLibraries == 0 {
 				blocked |= st.SigBlk
@@ -118,21 +120,21 @@ func (c *Controller) chooseSignal() (syscall.Signal, error) {
 }
 
 // openStop makes the probe of a breakpoint that stops threads.
-func (c *Controller) openStop(b *bkpt.Breakpoint) (io.Closer, error) {
-	return c.openAt(b, func(path string, off uint64) (io.Closer, error) {
-		return c.probes.signals.Probe(path, off, b.Addr)
+func (p *probes) openStop(b *bkpt.Breakpoint) (io.Closer, error) {
+	return p.openAt(b, func(path string, off uint64) (io.Closer, error) {
+		return p.c.traps.probes.signals.Probe(path, off, b.Addr)
 	})
 }
 
 // openCount makes the probe of one that counts.
-func (c *Controller) openCount(b *bkpt.Breakpoint) (io.Closer, error) {
-	return c.openAt(b, func(path string, off uint64) (io.Closer, error) {
-		counter, err := perfevent.OpenCounter(c.pid, path, off, b.Addr)
+func (p *probes) openCount(b *bkpt.Breakpoint) (io.Closer, error) {
+	return p.openAt(b, func(path string, off uint64) (io.Closer, error) {
+		counter, err := perfevent.OpenCounter(p.g.pid, path, off, b.Addr)
 		if err != nil {
 			return nil, err
 		}
 		t := &tally{counter: counter}
-		c.probes.tallies[b.Addr] = t
+		p.c.traps.probes.tallies[b.Addr] = t
 		return t, nil
 	})
 }
@@ -140,20 +142,19 @@ func (c *Controller) openCount(b *bkpt.Breakpoint) (io.Closer, error) {
 // openAt finds the file that the text of a breakpoint is mapped from, has the probe
 // made, and looks whether the kernel has planted it: without an error it does not
 // where the mapping or the process is of a kind that it passes over.
-func (c *Controller) openAt(b *bkpt.Breakpoint, open func(path string, off uint64) (io.Closer, error)) (io.Closer, error) {
-	p := &c.probes
+func (p *probes) openAt(b *bkpt.Breakpoint, open func(path string, off uint64) (io.Closer, error)) (io.Closer, error) {
 	if p.inUse() >= maxProbes || p.open.Load() >= mostProbes {
 		return nil, errTooManyProbes
 	}
 	if !b.Plan().Probeable() {
 		return nil, errNotProbeable
 	}
-	f, at, err := c.textFile(b.Addr)
+	f, at, err := p.textFile(b.Addr)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if err := c.sameText(b, f, at.off); err != nil {
+	if err := p.sameText(b, f, at.off); err != nil {
 		return nil, err
 	}
 	made, err := open("/proc/self/fd/"+strconv.Itoa(int(f.Fd())), at.off)
@@ -164,7 +165,7 @@ func (c *Controller) openAt(b *bkpt.Breakpoint, open func(path string, off uint6
 	at.orig = b.Orig()
 	probe := placed{made, at}
 	var now [1]byte
-	if _, err := c.mem.ReadAt(now[:], int64(b.Addr)); err != nil || now[0] == b.Orig() {
+	if _, err := p.g.memory.mem.ReadAt(now[:], int64(b.Addr)); err != nil || now[0] == b.Orig() {
 		p.discard(probe)
 		return nil, errNotPlanted
 	}
@@ -173,8 +174,8 @@ func (c *Controller) openAt(b *bkpt.Breakpoint, open func(path string, off uint6
 
 // textFile opens the file that is mapped at addr, also if it was deleted or is in
 // another mount namespace, and returns the place of addr in it.
-func (c *Controller) textFile(addr uint64) (*os.File, place, error) {
-	maps, err := procfs.Maps(c.pid)
+func (p *probes) textFile(addr uint64) (*os.File, place, error) {
+	maps, err := procfs.Maps(p.g.pid)
 	if err != nil {
 		return nil, place{}, err
 	}
@@ -187,7 +188,7 @@ func (c *Controller) textFile(addr uint64) (*os.File, place, error) {
 			break
 		}
 		f, err := patience.Do(func() (*os.File, error) {
-			root, err := procfs.OpenRoot(c.pid)
+			root, err := procfs.OpenRoot(p.g.pid)
 			if err != nil {
 				return nil, err
 			}
@@ -201,10 +202,10 @@ func (c *Controller) textFile(addr uint64) (*os.File, place, error) {
 
 // sameText makes sure that what the target executes is what the file has: the kernel
 // executes what the file has.
-func (c *Controller) sameText(b *bkpt.Breakpoint, f *os.File, off uint64) error {
+func (p *probes) sameText(b *bkpt.Breakpoint, f *os.File, off uint64) error {
 	n := b.Plan().Len()
 	text, file := make([]byte, n), make([]byte, n)
-	if _, err := c.readAt(text, int64(b.Addr)); err != nil {
+	if _, err := p.c.traps.readAt(text, int64(b.Addr)); err != nil {
 		return err
 	}
 	// The kernel reads the same page, and could not be left behind.
@@ -243,18 +244,18 @@ func (c counted) Close() error {
 }
 
 // closeProbes closes what is left when control ends, and waits for that.
-func (c *Controller) closeProbes() {
-	c.forgetBreaks()
-	c.probes.forget()
-	c.probes.closer.Wait() // closing fails for no descriptor of ours
+func (p *probes) closeProbes() {
+	p.c.traps.forgetBreaks()
+	p.c.traps.probes.forget()
+	p.c.traps.probes.closer.Wait() // closing fails for no descriptor of ours
 }
 
 // demandProbes is openProbes where the client wants nothing else.
-func (c *Controller) demandProbes() error {
-	if c.opt.Trap != TrapUprobe {
+func (p *probes) demandProbes() error {
+	if p.c.opt.Trap != TrapUprobe {
 		return nil
 	}
-	if err := c.openProbes(); err != nil {
+	if err := p.openProbes(); err != nil {
 		return fmt.Errorf("%w: %w", ErrNoUprobe, err)
 	}
 	return nil

@@ -62,7 +62,7 @@ func TestCountingOfBlocked(t *testing.T) {
 			t.Fatal(b, err)
 		}
 		counted := false
-		if err := c.Do(bg, func() { counted = c.probes.count.Has(c.table.At(b.Addrs()[0])) }); err != nil {
+		if err := c.Do(bg, func() { counted = c.traps.probes.count.Has(c.traps.table.At(b.Addrs()[0])) }); err != nil {
 			t.Fatal(err)
 		}
 		return b, counted
@@ -131,8 +131,8 @@ func TestCounting(t *testing.T) {
 		return b
 	}
 	first, second := set(nil), set(nil)
-	if c.probes.count.Len() != 1 || c.probes.stop.Len() != 1 { // the latter is the linker's
-		t.Errorf("%d probes count and %d stop, want 1 and 1", c.probes.count.Len(), c.probes.stop.Len())
+	if c.traps.probes.count.Len() != 1 || c.traps.probes.stop.Len() != 1 { // the latter is the linker's
+		t.Errorf("%d probes count and %d stop, want 1 and 1", c.traps.probes.count.Len(), c.traps.probes.stop.Len())
 	}
 	if err := second.Remove(bg); err != nil {
 		t.Fatal(err)
@@ -140,7 +140,7 @@ func TestCounting(t *testing.T) {
 	seen := 0
 	if err := c.Do(bg, func() {
 		b, err := c.Break(bg, first.Addrs()[0], func(*Hit) { seen++ })
-		if err != nil || !c.probes.stop.Has(b.bp) {
+		if err != nil || !c.traps.probes.stop.Has(b.bp) {
 			t.Error("threads are not stopped", err)
 		}
 	}); err != nil {
@@ -186,7 +186,7 @@ func TestNoUprobe(t *testing.T) {
 	if _, err := c.BreakSymbol(bg, "", "f_cpuid", 0, nil); !errors.Is(err, ErrNoUprobe) || !errors.Is(err, errNotProbeable) {
 		t.Errorf("cpuid: %v", err)
 	}
-	if n := c.table.Len(); n != 1 { // the linker's
+	if n := c.traps.table.Len(); n != 1 { // the linker's
 		t.Errorf("%d breakpoints", n)
 	}
 	finish(t, c, out)

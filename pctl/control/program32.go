@@ -19,14 +19,14 @@ func (program32) Error() string {
 func (program32) Is(target error) bool { return target == errors.ErrUnsupported }
 
 // is32Bit reports whether the target has executed a 32-bit program.
-func (c *Controller) is32Bit() bool { return c.class == elf.ELFCLASS32 }
+func (i *image) is32Bit() bool { return i.class == elf.ELFCLASS32 }
 
 // lacks returns what the program that the target has just executed lacks: rights, since it is
 // traced, and what this package does for 64-bit programs.
-func (c *Controller) lacks() error {
-	err := withheld(c.pid)
+func (i *image) lacks() error {
+	err := withheld(i.g.pid)
 	switch {
-	case !c.is32Bit():
+	case !i.is32Bit():
 		return err
 	case err == nil:
 		return Err32Bit

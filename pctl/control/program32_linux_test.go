@@ -13,9 +13,10 @@ import (
 func TestProgram32(t *testing.T) {
 	needX86(t)
 	exe := ptest.BuildC(t, "program32.S", "-m32", "-nostdlib", "-static")
-	c, _ := run(t, nil, "/bin/sh", "-c", "exec "+exe)
-	s := c.Bus().Subscribe(notify.Exec)
+	bus := notify.NewBus()
+	s := bus.Subscribe(notify.Exec)
 	defer s.Close()
+	c, _ := run(t, &Options{Bus: bus}, "/bin/sh", "-c", "exec "+exe)
 	if e := await(t, s, notify.Exec); !errors.Is(e.Err, Err32Bit) || !errors.Is(e.Err, errors.ErrUnsupported) {
 		t.Errorf("told of: %v", e.Err)
 	}

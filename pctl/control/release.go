@@ -4,96 +4,51 @@ import (
 	"context"
 	"syscall"
 
+	"ptools/internal/procfs"
 	"ptools/internal/ptrace"
 	"ptools/pctl/notify"
 )
+
+// parting is the end of control: the target is let go, or has ended.
+type parting struct {
+	c       *Controller
+	g       *tracees
+	freed   notify.Event // that tells of the release, when nothing is traced any more
+	lastEnd ptrace.Stop  // of a thread of the target
+}
 
 // detachAll lets go of everything that is traced: traps leave the text, then each
 // thread is detached with the signal that it was about to receive. A thread that
 // cannot be stopped, or sleeps in a system call, is let go by the kernel when this OS
 // thread ends, moments later.
-func (c *Controller) detachAll() {
-	if c.holds == 0 {
-		c.stopAwake()
+func (p *parting) detachAll() {
+	if p.g.holds == 0 {
+		p.stopAwake()
 	}
-	c.stopAll()
-	if c.over {
+	p.g.stopAll()
+	if p.g.phase.over() {
 		return
 	}
-	c.takeUprobeHits()
-	c.awaitStanding()
-	c.liftAll()
-	for _, t := range c.threads {
-		if t.parked && !t.vfork {
-			t.awaited = true
-			c.awaited++
+	p.c.traps.probes.takeUprobeHits()
+	p.c.traps.awaitStanding()
+	p.c.traps.liftAll()
+	for _, t := range p.g.threads {
+		if t.m.awaits == awaitParked {
+			p.g.expect(t)
 		}
 	}
-	c.await(stuckForLeaving)
-	c.until(func() bool { return !c.copies() }, nil)
-	for _, t := range c.runnersFirst() {
-		c.leave(t)
+	p.g.await(stuckForLeaving)
+	p.g.waiter.until(func() bool { return !p.g.copies() }, nil)
+	for _, t := range p.g.runnersFirst() {
+		p.g.leaver.leave(t)
 	}
-	clear(c.threads)
-}
-
-// part detaches one thread and forgets it.
-func (c *Controller) part(t *thread) {
-	c.leave(t)
-	delete(c.threads, t.tid)
-}
-
-// copies reports whether a forked process is still to be cleaned and let go.
-func (c *Controller) copies() bool {
-	for _, t := range c.threads {
-		if t.role == roleCopy {
-			return true
-		}
-	}
-	return false
-}
-
-// abandon leaves a thread that cannot be stopped to the kernel.
-func (c *Controller) abandon(t *thread) {
-	c.left = true
-	c.trace.did(t, deedAbandon, 0, nil)
-	if t.role == roleThread && (t.vfork || t.stuck > 0) {
-		c.asleep++
-	}
-}
-
-// leave detaches one stopped thread.
-func (c *Controller) leave(t *thread) {
-	if t.m.state != stateStopped {
-		c.abandon(t)
-		return
-	}
-	lent := c.grant(t)
-	c.flushRegs(t)
-	sig := t.m.signal
-	if t.m.group {
-		sig = 0
-	}
-	c.detach(t, sig)
-	c.repay(t, lent)
-}
-
-// detach has a stopped thread go on untraced. One that is being killed has left its stop,
-// and is traced until it is gone: by a thread, for instance, that was let go before it and
-// is in execve(2).
-func (c *Controller) detach(t *thread, sig syscall.Signal) {
-	c.resuming(t)
-	err := ptrace.Detach(t.tid, sig)
-	c.trace.did(t, deedDetach, uint64(sig), err)
-	if err != nil {
-		c.left = true
-	}
+	clear(p.g.threads)
 }
 
 // Release lets the target go. Idempotent: of a target that was let go or has ended
 // it returns nil. ctx bounds the wait for the control goroutine to begin.
 func (c *Controller) Release(ctx context.Context, m Mode) error {
-	err := c.do(ctx, func() { c.release(m) })
+	err := c.tracees.requests.do(ctx, func() { c.parting.release(m) })
 	switch err {
 	case nil, ErrReleased, ErrEnded:
 		<-c.done
@@ -102,80 +57,129 @@ func (c *Controller) Release(ctx context.Context, m Mode) error {
 	return err
 }
 
-func (c *Controller) release(m Mode) {
+func (p *parting) release(m Mode) {
 	// A program that is executed meanwhile is not stopped, and gets no traps.
-	c.points, c.here, c.symbolic, c.catches, c.opt.Linker = 0, nil, nil, nil, false
-	if m == ModeKill && c.stopped.Load() != 0 {
+	p.c.rendezvous.points, p.c.rendezvous.here, p.c.image.symbolic, p.c.catches, p.c.opt.Linker = 0, nil, nil, nil, false
+	if m == ModeKill && p.g.group.stopSignal.Load() != 0 {
 		m = ModeStop // by somebody else, who decides about it
 	}
 	if m == ModeKill {
-		syscall.Kill(c.pid, syscall.SIGKILL)
-		c.until(func() bool { return false }, nil)
+		syscall.Kill(p.g.pid, syscall.SIGKILL)
+		p.g.waiter.until(func() bool { return false }, nil)
 		return
 	}
 	if m == ModeRun {
-		c.letAllGo()
+		p.letAllGo()
 	} else {
-		c.stopAll()
-		if !c.over && !c.stopProcess() {
+		p.g.stopAll()
+		if !p.g.phase.over() && !p.g.leaver.stopProcess() {
 			m = ModeRun
 		}
-		c.detachAll()
+		p.detachAll()
 	}
-	c.free(m)
+	p.free(m)
 }
 
 // free notes that the target has been let go.
-func (c *Controller) free(m Mode) {
-	if c.over {
+func (p *parting) free(m Mode) {
+	if p.g.phase.over() {
 		return
 	}
-	c.held.Store(0)
-	if c.stopped.Load() != 0 {
+	p.c.rendezvous.held.Store(0)
+	if p.g.group.stopSignal.Load() != 0 {
 		m = ModeStop // by whoever stopped it
 	}
 	e := notify.Event{Kind: notify.Released, Mode: m.String()}
 	if m == ModeStop {
-		e.Threads = c.asleep
+		e.Threads = p.g.leaver.asleep
 	}
-	c.freed = e
-	c.over = true
-	c.closeQueue(ErrReleased)
+	p.freed = e
+	if m == ModeStop {
+		p.g.enter(phaseLeftStopped)
+	} else {
+		p.g.enter(phaseReleased)
+	}
+	p.g.requests.closeQueue(ErrReleased)
 }
 
-// stopProcess brings a held target into a group stop by a SIGSTOP of ours that one
-// thread receives while the others stand; the kernel stops those as they are
-// detached, before they run, and those that sleep uninterruptibly when they wake. It
-// returns false if the target goes on: we may not signal it, or somebody has continued
-// it since.
-func (c *Controller) stopProcess() bool {
-	if c.stopped.Load() != 0 {
-		return true
+// finish ends control: the target is gone. Processes that shared its memory, or were
+// just forked, are let go.
+func (p *parting) finish(err error) {
+	p.c.rendezvous.held.Store(0)
+	if p.g.phase.detaches() {
+		p.g.enter(phaseEndDetaching)
+	} else {
+		p.g.enter(phaseEnding)
 	}
-	if syscall.Kill(c.pid, syscall.SIGSTOP) != nil {
+	if len(p.g.threads) > 0 {
+		p.letAllGo()
+	}
+	p.g.enter(phaseEnded)
+	p.g.requests.closeQueue(err)
+}
+
+// letAllGo ends the tracing of everything that is traced.
+func (p *parting) letAllGo() {
+	if p.untouched() {
+		p.g.leaver.detachEach()
+	} else {
+		p.detachAll()
+	}
+}
+
+// untouched reports whether no thread can be at a trap of ours, in a scratch area, or about to
+// receive a signal of ours, and nobody has to stand still.
+func (p *parting) untouched() bool {
+	return p.g.holds == 0 && p.c.traps.table.Len() == 0 && !p.c.traps.stepper.reserved && p.c.traps.probes.signals == nil
+}
+
+// stopAwake stops all threads but those that sleep in a system call, takes the traps out of
+// the text and leaves those that still sleep to the kernel. One that sleeps then has met no
+// trap that was not dealt with, and meets none any more.
+func (p *parting) stopAwake() {
+	p.g.holds++
+	p.g.seizer.newbornSeized = true // no trap is planted any more
+	if p.c.traps.probes.signals != nil {
+		p.c.traps.probes.signals.Switch(false)
+	}
+	for _, t := range p.g.threads {
+		if t.role != roleCopy && t.m.holds == 0 && !p.restful(t) {
+			p.g.hold(t)
+		}
+	}
+	p.g.await(stuckFor)
+	if !p.g.waiter.until(func() bool { return !p.g.copies() }, nil) {
+		return
+	}
+	if p.c.traps.table.Armed() {
+		p.c.traps.hideLeaving()
+		p.g.trace.about(p.g.pid, deedDisarm, 0, nil)
+		p.c.traps.table.Disarm()
+		p.c.traps.tellEnded()
+	}
+	for _, t := range p.g.threads {
+		if t.m.holds == 0 && p.restful(t) {
+			p.g.leaver.abandon(t)
+			delete(p.g.threads, t.tid)
+		}
+	}
+}
+
+// restful reports whether a thread sleeps in a system call of its own making, and none of our
+// signals waits for it: it can be left to the kernel when the traps are out of the text.
+func (p *parting) restful(t *thread) bool {
+	if t.m.state != stateRunning || t.m.position != posFree || t.uprobe.unmasked || !p.g.leaver.kernelMay(t) {
 		return false
 	}
-	c.leaving = true
-	for t := c.anyStopped(); t != nil && c.stopped.Load() == 0; {
-		c.runOn(t)
-		c.until(func() bool { return t.m.state == stateStopped || c.threads[t.tid] != t }, nil)
-		switch {
-		case c.threads[t.tid] != t: // it ended first, or was another's exec
-			t = c.anyStopped()
-		case t.m.signal == syscall.SIGCONT:
-			return false
-		}
+	pid := p.g.pidOf(t)
+	call, err := procfs.ReadSyscall(pid, t.tid)
+	if err != nil || call.Running || call.Nr < 0 {
+		return false
 	}
-	return true // to be received by who wakes first, if nobody could be stopped
-}
-
-// anyStopped returns a thread that goes on to its signals as soon as it is resumed: not
-// one that is on its way into the sleep of vfork(2).
-func (c *Controller) anyStopped() *thread {
-	for _, t := range c.threads {
-		if t.role == roleThread && t.m.state == stateStopped && !t.vfork {
-			return t
-		}
+	ours := uint64(1) << (syscall.SIGTRAP - 1)
+	if p.c.traps.probes.signals != nil {
+		ours |= 1 << (p.c.traps.probes.signal - 1)
 	}
-	return nil
+	st, err := procfs.ReadTaskStatus(pid, t.tid)
+	return err == nil && st.State == 'S' && st.SigPnd&ours == 0
 }

@@ -2,11 +2,38 @@ package control
 
 import (
 	"context"
+	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"ptools/internal/ptrace"
 )
+
+// Errors of requests.
+var (
+	// ErrOnControl is returned to a handler or a Pause function that makes a request
+	// which only another goroutine may make: it would wait for itself.
+	ErrOnControl = errors.New("called on the control goroutine, which would wait for itself")
+	// ErrReleased: the target has been let go.
+	ErrReleased = errors.New("process has been released")
+	// ErrEnded: the target is no more.
+	ErrEnded = errors.New("process has ended")
+	// ErrNotHeld: Continue without a rendezvous.
+	ErrNotHeld = errors.New("process is not stopped at a rendezvous")
+)
+
+// requests are closures that other goroutines hand to the control goroutine, and the bell that wakes it.
+type requests struct {
+	bell    *ptrace.Bell
+	tid     atomic.Int64 // OS thread of the control goroutine
+	waiting atomic.Bool  // the control goroutine is in wait4(2), or about to be
+
+	mu     sync.Mutex
+	queue  []*request
+	closed bool
+	endErr error // why requests are refused, once closed
+}
 
 // request is a closure on its way to the control goroutine.
 type request struct {
@@ -29,19 +56,19 @@ const ringAgain = time.Millisecond
 
 // do runs f on the control goroutine and waits for it. A request that has not begun
 // when ctx is done is withdrawn; one that has begun is waited for.
-func (c *Controller) do(ctx context.Context, f func()) error {
-	if c.OnControl() {
+func (q *requests) do(ctx context.Context, f func()) error {
+	if q.onControl() {
 		return ErrOnControl
 	}
 	r := &request{f: f, done: make(chan struct{})}
-	c.mu.Lock()
-	if c.closed {
-		defer c.mu.Unlock()
-		return c.endErr
+	q.mu.Lock()
+	if q.closed {
+		defer q.mu.Unlock()
+		return q.endErr
 	}
-	c.queue = append(c.queue, r)
-	c.mu.Unlock()
-	c.ring()
+	q.queue = append(q.queue, r)
+	q.mu.Unlock()
+	q.ring()
 	again := time.NewTimer(ringAgain)
 	defer again.Stop()
 	cancelled := ctx.Done()
@@ -56,73 +83,97 @@ func (c *Controller) do(ctx context.Context, f func()) error {
 			cancelled = nil
 		case <-again.C:
 			if r.state.Load() == reqQueued {
-				c.bell.Install()
+				q.bell.Install()
 			}
-			c.ring()
+			q.ring()
 			again.Reset(ringAgain)
 		}
 	}
 }
 
-// OnControl reports whether the caller is the control goroutine, which is the only
-// one on its OS thread: in a handler, or a function given to Pause, Do or Look.
-func (c *Controller) OnControl() bool {
-	return int64(ptrace.ThreadID()) == c.tid.Load()
+func (q *requests) onControl() bool {
+	return int64(ptrace.ThreadID()) == q.tid.Load()
 }
 
 // ring wakes the control goroutine if it may be waiting.
-func (c *Controller) ring() {
-	if c.waiting.Load() {
-		c.bell.Ring() // ESRCH: it has ended, and releases its requesters
+func (q *requests) ring() {
+	if q.waiting.Load() {
+		q.bell.Ring() // ESRCH: it has ended, and releases its requesters
 	}
 }
 
 // serve runs what is queued.
-func (c *Controller) serve() {
-	for !c.over {
-		c.mu.Lock()
-		if len(c.queue) == 0 {
-			c.mu.Unlock()
+func (w *waiter) serve() {
+	for !w.g.phase.over() {
+		w.g.requests.mu.Lock()
+		if len(w.g.requests.queue) == 0 {
+			w.g.requests.mu.Unlock()
 			return
 		}
-		r := c.queue[0]
-		c.queue[0] = nil
-		c.queue = c.queue[1:]
-		c.mu.Unlock()
-		c.run(r)
+		r := w.g.requests.queue[0]
+		w.g.requests.queue[0] = nil
+		w.g.requests.queue = w.g.requests.queue[1:]
+		w.g.requests.mu.Unlock()
+		w.runRequest(r)
 	}
 }
 
-// run runs one request; its requester is released also if it panics.
-func (c *Controller) run(r *request) {
+// runRequest runs one request; its requester is released also if it panics.
+func (w *waiter) runRequest(r *request) {
 	if !r.state.CompareAndSwap(reqQueued, reqStarted) {
 		return
 	}
 	defer close(r.done)
-	c.alert.thread.Off()
+	w.g.alert.thread.Off()
 	r.f()
 }
 
+// err returns why requests are refused, or nil.
+func (q *requests) err() error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.endErr
+}
+
 // queued reports whether a request waits.
-func (c *Controller) queued() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.queue) > 0
+func (q *requests) queued() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.queue) > 0
 }
 
 // closeQueue refuses all further requests and releases those who wait.
-func (c *Controller) closeQueue(err error) {
-	c.mu.Lock()
-	if !c.closed {
-		c.closed, c.endErr = true, err
+func (q *requests) closeQueue(err error) {
+	q.mu.Lock()
+	if !q.closed {
+		q.closed, q.endErr = true, err
 	}
-	queue := c.queue
-	c.queue = nil
-	c.mu.Unlock()
+	queue := q.queue
+	q.queue = nil
+	q.mu.Unlock()
 	for _, r := range queue {
 		if r.state.CompareAndSwap(reqQueued, reqStarted) {
-			r.err = c.endErr
+			r.err = q.endErr
 			close(r.done)
 		}
+	}
+}
+
+// loop is the life of the control goroutine: requests, then whatever the kernel has
+// to tell, one report at a time.
+func (w *waiter) loop() {
+	for w.serve(); !w.g.phase.over(); w.serve() {
+		s, err := w.poll()
+		if err == nil && s.Kind == ptrace.KindNone {
+			// Whoever queues a request from here on rings.
+			w.g.requests.waiting.Store(true)
+			if !w.g.requests.queued() {
+				w.beAlert()
+				s, err = w.g.reports.wait(true)
+				w.calmFor(s, err)
+			}
+			w.g.requests.waiting.Store(false)
+		}
+		w.report(s, err)
 	}
 }

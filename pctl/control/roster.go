@@ -1,37 +1,48 @@
 package control
 
-// Generation changes whenever a thread is born or ends.
-func (c *Controller) Generation() uint64 { return c.gen.Load() }
+import (
+	"sync"
+	"sync/atomic"
+)
 
-// Threads returns the numbers of the target's threads, in no particular order. The
-// slice must not be changed.
-func (c *Controller) Threads() []int {
-	if p := c.tids.Load(); p != nil {
+// roster has the numbers of the target's threads, for other goroutines.
+type roster struct {
+	mu   sync.Mutex
+	set  map[int]struct{}
+	tids atomic.Pointer[[]int] // snapshot of the set, nil when it has changed
+	gen  atomic.Uint64
+}
+
+// numbers returns the numbers of the threads. The slice must not be changed.
+func (r *roster) numbers() []int {
+	if p := r.tids.Load(); p != nil {
 		return *p
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	tids := make([]int, 0, len(c.roster))
-	for tid := range c.roster {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	tids := make([]int, 0, len(r.set))
+	for tid := range r.set {
 		tids = append(tids, tid)
 	}
-	c.tids.Store(&tids)
+	r.tids.Store(&tids)
 	return tids
 }
 
-// enlist and strike keep the roster that other goroutines may read.
-func (c *Controller) enlist(tid int) {
-	c.mu.Lock()
-	c.roster[tid] = struct{}{}
-	c.tids.Store(nil)
-	c.gen.Add(1)
-	c.mu.Unlock()
+func (r *roster) enlist(tid int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.set[tid] = struct{}{}
+	r.changed()
 }
 
-func (c *Controller) strike(tid int) {
-	c.mu.Lock()
-	delete(c.roster, tid)
-	c.tids.Store(nil)
-	c.gen.Add(1)
-	c.mu.Unlock()
+func (r *roster) strike(tid int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.set, tid)
+	r.changed()
+}
+
+func (r *roster) changed() {
+	r.tids.Store(nil)
+	r.gen.Add(1)
 }

@@ -21,39 +21,39 @@ const (
 // objects that are never unmapped have it: the main program, the run-time linker, and
 // the libraries that they were started with. One of them is near to whatever has
 // breakpoints. It reports whether there is any room.
-func (c *Controller) findScratch() bool {
-	scratch := c.table.Scratch()
-	base, entry := c.linker.auxv[procfs.AuxBase], c.linker.auxv[procfs.AuxEntry]
+func (s *stepper) findScratch() bool {
+	scratch := s.c.traps.table.Scratch()
+	base, entry := s.c.image.linker.auxv[procfs.AuxBase], s.c.image.linker.auxv[procfs.AuxEntry]
 	for _, addr := range []uint64{entry, base} {
-		if o, ok := c.Space().Object(addr); ok {
-			c.reservePaddingOf(o)
+		if o, ok := s.c.Space().Object(addr); ok {
+			s.reservePaddingOf(o)
 		}
 	}
 	// The linker's list begins with the program, then has what that needs, with the
 	// linker itself among or behind it, then what was loaded later.
-	for _, l := range c.startObjects() {
+	for _, l := range s.startObjects() {
 		if l.Namespace != 0 || l.Base == base || scratch.Free() >= enoughSlots {
 			break
 		}
-		o, ok := c.Space().Object(l.Dynamic)
-		if !ok || o.Start <= entry && entry < o.End || o.Start == c.linker.auxv[procfs.AuxVDSO] {
+		o, ok := s.c.Space().Object(l.Dynamic)
+		if !ok || o.Start <= entry && entry < o.End || o.Start == s.c.image.linker.auxv[procfs.AuxVDSO] {
 			continue
 		}
-		c.reservePaddingOf(o)
+		s.reservePaddingOf(o)
 	}
 	return scratch.Free() > 0
 }
 
 // startObjects returns the linker's list, in its order, or nil if there is none.
-func (c *Controller) startObjects() []rtld.Object {
-	if c.linker.known {
-		return c.linker.objects
+func (s *stepper) startObjects() []rtld.Object {
+	if s.c.image.linker.known {
+		return s.c.image.linker.objects
 	}
-	at, err := rtld.Find(c.mem, c.linker.auxv, nil)
+	at, err := rtld.Find(s.g.memory.mem, s.c.image.linker.auxv, nil)
 	if err != nil {
 		return nil
 	}
-	_, objects, err := rtld.Read(c.mem, at.Debug)
+	_, objects, err := rtld.Read(s.g.memory.mem, at.Debug)
 	if err != nil {
 		return nil // it is changing
 	}
@@ -61,20 +61,20 @@ func (c *Controller) startObjects() []rtld.Object {
 }
 
 // reservePaddingOf makes scratch slots of what follows the text of an object.
-func (c *Controller) reservePaddingOf(o handle.Object) {
+func (s *stepper) reservePaddingOf(o handle.Object) {
 	if o.File == nil {
 		return
 	}
-	for _, s := range o.File.Segments() {
-		if s.Flags&elf.PF_X == 0 || s.Filesz == 0 || s.Filesz != s.Memsz {
+	for _, seg := range o.File.Segments() {
+		if seg.Flags&elf.PF_X == 0 || seg.Filesz == 0 || seg.Filesz != seg.Memsz {
 			continue
 		}
-		end := o.Bias + s.Vaddr + s.Filesz
+		end := o.Bias + seg.Vaddr + seg.Filesz
 		size := (end+pageSize-1)&^(pageSize-1) - end
 		if size < minPadding {
 			continue
 		}
-		if err := c.table.Scratch().Reserve(end, min(size, mostPadding)); err != nil {
+		if err := s.c.traps.table.Scratch().Reserve(end, min(size, mostPadding)); err != nil {
 			continue // not mapped: a file that was cut short
 		}
 	}

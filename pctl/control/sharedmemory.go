@@ -21,43 +21,43 @@ var ErrShared = errors.New("another process uses the same memory and cannot be t
 // survey finds, while the target runs, the processes that do not use its memory. That remains so: a
 // process comes to share memory at its birth only. What is left to be asked while the target stands are
 // the few that are born meanwhile.
-func (c *Controller) survey() {
-	c.strangers = nil
+func (s *seizer) survey() {
+	s.strangers = nil
 	strangers := map[int]bool{}
-	tid, err := procfs.WithMemory(c.pid)
+	tid, err := procfs.WithMemory(s.g.pid)
 	if err != nil {
 		return
 	}
 	pids, _ := procfs.Processes()
 	for _, pid := range pids {
-		shares, err := c.compare(pid)
+		shares, err := s.compare(pid)
 		strangers[pid] = err == nil && !shares || errors.Is(err, syscall.ESRCH) // a kernel thread
 	}
-	if now, err := procfs.WithMemory(c.pid); err == nil && now == tid {
-		c.strangers = strangers // else it was a dead thread's memory that was compared
+	if now, err := procfs.WithMemory(s.g.pid); err == nil && now == tid {
+		s.strangers = strangers // else it was a dead thread's memory that was compared
 	}
 }
 
 // seizeSharers seizes, while the target stands, the processes that share its memory, whatever their
 // parents are. What these make from then on is traced.
-func (c *Controller) seizeSharers() error {
+func (s *seizer) seizeSharers() error {
 	r := newReaper()
 	defer r.close()
-	known := map[int]bool{c.pid: true, ptrace.ProcessID(): true}
-	for found := true; found && !c.over; {
+	known := map[int]bool{s.g.pid: true, ptrace.ProcessID(): true}
+	for found := true; found && !s.g.phase.over(); {
 		found = false
 		pids, err := procfs.Processes()
 		if err != nil {
 			return fmt.Errorf("%w: or may: %w", ErrShared, err)
 		}
 		for _, pid := range pids {
-			if known[pid] || c.strangers[pid] {
+			if known[pid] || s.strangers[pid] {
 				continue
 			}
-			shares, err := c.sharedWith(pid)
+			shares, err := s.sharedWith(pid)
 			if err == nil && shares {
 				found = true
-				err = c.seizeSharing(pid, r)
+				err = s.seizeSharing(pid, r)
 			}
 			if err != nil {
 				return err
@@ -70,8 +70,8 @@ func (c *Controller) seizeSharers() error {
 
 // sharedWith reports whether another process uses the memory of the target, which stands. One that has ended
 // does not, nor does one that is hidden from us (proc(5), hidepid): what may be traced is not.
-func (c *Controller) sharedWith(pid int) (bool, error) {
-	shares, err := c.compare(pid)
+func (s *seizer) sharedWith(pid int) (bool, error) {
+	shares, err := s.compare(pid)
 	switch {
 	case err == nil:
 		return shares, nil
@@ -82,8 +82,8 @@ func (c *Controller) sharedWith(pid int) (bool, error) {
 	return false, fmt.Errorf("%w: perhaps %d: %w", ErrShared, pid, err)
 }
 
-func (c *Controller) compare(pid int) (bool, error) {
-	tid, err := procfs.WithMemory(c.pid)
+func (s *seizer) compare(pid int) (bool, error) {
+	tid, err := procfs.WithMemory(s.g.pid)
 	if err != nil {
 		return false, err
 	}
@@ -95,22 +95,22 @@ func (c *Controller) compare(pid int) (bool, error) {
 }
 
 // seizeSharing seizes and stops the threads of another process, until there is nobody new.
-func (c *Controller) seizeSharing(pid int, r *reaper) error {
-	for found := true; found && !c.over; c.await(stuckFor) {
+func (s *seizer) seizeSharing(pid int, r *reaper) error {
+	for found := true; found && !s.g.phase.over(); s.g.await(stuckFor) {
 		found = false
 		tids, err := procfs.Tasks(pid, nil)
 		if err != nil {
 			return nil // it has ended
 		}
 		for _, tid := range tids {
-			if c.threads[tid] != nil {
+			if s.g.threads[tid] != nil {
 				continue
 			}
-			err := c.seize(tid, r)
+			err := s.seize(tid, r)
 			switch {
 			case err == nil:
 				found = true
-				c.add(tid, roleSharer, stateRunning)
+				s.g.add(tid, roleSharer, stateRunning)
 			case errors.Is(err, syscall.ESRCH) || errors.Is(err, syscall.EPERM) && needless(pid, tid):
 			default:
 				return fmt.Errorf("%w: %d: %w", ErrShared, pid, err)

@@ -4,20 +4,36 @@ import (
 	"slices"
 	"syscall"
 
-	"ptools/internal/procfs"
 	"ptools/internal/ptrace"
 	"ptools/internal/x86"
 	"ptools/pctl/bkpt"
 )
 
+// stepper gets threads past breakpoints.
+type stepper struct {
+	c        *Controller
+	g        *tracees
+	reserved bool // the table has been given its scratch area, or there is none
+}
+
 // step is a single step that a thread is making.
 type step struct {
 	b      *bkpt.Breakpoint
-	slot   uint64 // 0: in the instruction's own place
+	slot   uint64 // 0: in the instruction's own place, or direct
+	direct bool   // in a slot from which the thread would come back by itself
 	saved  x86.Saved
 	mask   uint64
 	masked bool // mask has to be put back
 	flag   bool // the thread's own trap flag, before
+}
+
+// threadTraps is what traps know of a thread.
+type threadTraps struct {
+	at     *bkpt.Breakpoint // of posAtTrap, and where the thread will be after posTrapDue, or nil
+	step   *step            // of posStepping
+	marks  []mark           // hits that are reported and will be made again
+	uprobe uprobeHit        // at a uprobe
+	lone   *Lone            // has to stand by itself
 }
 
 // mark remembers that a thread which stands at a breakpoint was reported and then
@@ -83,29 +99,32 @@ func restarts(t *thread, kind ptrace.Kind) bool {
 // stepOff gets a thread that is about to run past the breakpoint it stands at, so
 // that no other thread can run past it meanwhile. It reports false if that takes a
 // step, which has begun.
-func (c *Controller) stepOff(t *thread) bool {
-	b := t.over
-	t.over = nil
-	c.latency.hit()
-	if c.loadRegs(t) != nil || t.regs.PC() != b.Addr || !b.Armed() {
+func (o *stepper) stepOff(t *thread) bool {
+	b := t.at
+	t.at = nil
+	o.g.latency.hit()
+	if o.g.loadRegs(t) != nil || t.regs.PC() != b.Addr || !b.Armed() {
+		o.putAt(t, nil)
 		return true
 	}
 	if t.m.signal != 0 {
 		// The signal's handler runs first and comes back here.
 		t.mark(b.Addr)
+		o.putAt(t, nil)
 		return true
 	}
-	if b.Hits > hotHits && b.Plan().UsesMemory() && c.continueCopy(t, b) {
+	if b.Hits > hotHits && b.Plan().UsesMemory() && o.continueCopy(t, b) {
 		return true
 	}
 	if b.Plan().Kind() == x86.Emulate {
-		if ok, _ := b.Plan().Emulate(&t.regs.Regs, c.user); ok {
-			t.dirty = true
+		if ok, _ := b.Plan().Emulate(&t.regs.Regs, o.g.memory.user); ok {
+			t.known = regsChanged
+			o.putAt(t, nil)
 			return true
 		}
 	}
-	if b.Plan().Kind() == x86.StepAll || !c.displace(t, b) {
-		c.stepInPlace(t, b)
+	if b.Plan().Kind() == x86.StepAll || !o.displace(t, b) {
+		o.stepInPlace(t, b)
 	}
 	return t.step == nil && t.m.state == stateStopped
 }
@@ -117,46 +136,47 @@ const hotHits = 64
 // continueCopy sends the thread through a copy of an instruction that could be
 // emulated as well. That needs a system call for its access to memory, which the
 // thread makes itself here: the copy comes back behind the instruction.
-func (c *Controller) continueCopy(t *thread, b *bkpt.Breakpoint) bool {
-	c.reserveScratch()
-	slot, ok := c.table.Scratch().Direct(b)
+func (o *stepper) continueCopy(t *thread, b *bkpt.Breakpoint) bool {
+	o.reserveScratch()
+	slot, ok := o.c.traps.table.Scratch().Direct(b)
 	if !ok {
 		return false
 	}
 	b.Plan().Enter(&t.regs.Regs, slot)
-	t.dirty, t.inSlot = true, true // every stop looks
+	t.known = regsChanged
+	o.g.move(t, posInSlot) // every stop looks
 	return true
 }
 
 // reserveScratch gives the table its scratch area when the first copy is wanted.
-func (c *Controller) reserveScratch() {
-	if !c.reserved {
-		c.reserved = true
-		c.findScratch()
+func (o *stepper) reserveScratch() {
+	if !o.reserved {
+		o.reserved = true
+		o.findScratch()
 	}
 }
 
 // displace starts the thread on a copy of the instruction elsewhere.
-func (c *Controller) displace(t *thread, b *bkpt.Breakpoint) bool {
-	c.reserveScratch()
-	slot, direct, err := c.table.Scratch().Place(b)
+func (o *stepper) displace(t *thread, b *bkpt.Breakpoint) bool {
+	o.reserveScratch()
+	slot, direct, err := o.c.traps.table.Scratch().Place(b)
 	if err != nil {
 		return false
 	}
 	saved := b.Plan().Enter(&t.regs.Regs, slot)
-	t.dirty = true
+	t.known = regsChanged
 	if direct {
-		t.inSlot = true // it comes back by itself; every stop looks
+		o.g.move(t, posInSlot) // it comes back by itself; every stop looks
 		return true
 	}
 	t.step = &step{b: b, slot: slot, saved: saved}
-	c.beginStep(t)
+	o.beginStep(t)
 	return true
 }
 
 // beginStep sets the thread going for one instruction. Signals from outside wait for
 // the end of it, except of a system call, which must be open to them, and of a step that was asked for.
-func (c *Controller) beginStep(t *thread) {
+func (o *stepper) beginStep(t *thread) {
 	s := t.step
 	if !s.b.Plan().IsSyscall() && !s.masked && s.b.Owners() > 0 {
 		if mask, err := ptrace.SigMask(t.tid); err == nil {
@@ -165,71 +185,76 @@ func (c *Controller) beginStep(t *thread) {
 		}
 	}
 	s.flag = t.regs.TrapFlag()
-	c.spin.expect()
-	c.flushRegs(t)
-	t.m.state, t.regOK = stateRunning, false
-	c.resuming(t)
+	o.g.spin.expect()
+	o.g.flushRegs(t)
+	t.known = regsUnread
+	if !t.m.step() {
+		o.g.refused(t, deedStep)
+		o.endStep(t, nil)
+		return
+	}
+	o.g.reports.resuming(t)
 	err := ptrace.SingleStep(t.tid, 0) // ESRCH: it is being killed, and reports that
-	c.trace.did(t, deedStep, 0, err)
+	o.g.trace.did(t, deedStep, 0, err)
 }
 
 // stepped looks at a stop of a thread that was making a step: whatever it is, the
 // thread has executed the instruction or has not.
-func (c *Controller) stepped(t *thread, stop ptrace.Stop) {
+func (o *stepper) stepped(t *thread, stop ptrace.Stop) {
 	s := t.step
-	if c.loadRegs(t) != nil {
+	if o.g.loadRegs(t) != nil {
 		return
 	}
 	done := t.regs.PC() != s.b.Addr
 	if s.slot != 0 {
-		done = c.table.Scratch().Leave(&t.regs.Regs, s.slot, s.saved, c.mem)
-		t.dirty = true
+		done = o.c.traps.table.Scratch().Leave(&t.regs.Regs, s.slot, s.saved, o.g.memory.mem)
+		t.known = regsChanged
+	}
+	if s.direct {
+		var in bool
+		if in, done = o.c.traps.table.Scratch().Relocate(&t.regs.Regs, x86.Saved{}, o.g.memory.mem); in { // else it has come back
+			t.known = regsChanged
+		}
 	}
 	trap := stop.Kind == ptrace.KindSignal && stop.Signal == syscall.SIGTRAP
-	turned := false // a repeated string instruction has made one turn
 	if !done && t.regs.TrapFlag() != s.flag {
 		// In front of a popf the kernel takes the flag that it has set for a step to be
 		// the program's own (is_setting_trap_flag in arch/x86/kernel/step.c), and a step
 		// that did not come to it leaves it there.
 		t.regs.SetTrapFlag(s.flag)
-		t.dirty = true
+		t.known = regsChanged
 	}
 	if done && s.b.Plan().IsSyscall() && restarts(t, stop.Kind) {
 		t.mark(s.b.Addr)
 	}
+	at := s.b
+	if done {
+		at = nil
+	}
 	switch {
-	case !done && trap && c.stepTrapped(t):
-		turned = true // it goes on, and was reported
-		t.stepTrap = true
-		t.over = s.b
-	case done && trap:
-		t.stepTrap = true // trapped takes it away
-	case stop.Kind == ptrace.KindEventStop && c.pending(t):
-		t.stepTrap = true // comes next
-		if !done {
-			turned = true
-			t.over = s.b
-		}
+	case !done && trap && o.stepTrapped(t), // one turn of a repeated string instruction: it goes on, and was reported
+		done && trap, // trapped takes it away
+		stop.Kind == ptrace.KindEventStop && o.pending(t): // comes next
+		o.g.move(t, posTrapDue)
 	case !done && stop.Kind == ptrace.KindSignal:
-		c.originalFault(t)
+		o.originalFault(t)
 		if !isFault(stop.Signal) && s.b.Owners() > 0 {
 			t.mark(s.b.Addr)
 		}
-	case !done && s.slot == 0 && t.lone == nil:
-		c.beginStep(t) // interrupted before the step: again
+		at = nil
+	case !done && s.slot == 0 && !s.direct && t.lone == nil:
+		o.beginStep(t) // interrupted before the step: again
 		return
-	case !done:
-		t.over = s.b
 	}
-	if turned && t.lone != nil {
+	if !done && t.m.position == posTrapDue && t.lone != nil {
 		t.lone.turned()
 	}
-	c.endStep(t)
+	o.endStep(t, at)
 }
 
 // stepTrapped reports whether the SIGTRAP that a thread is stopped with is the end of
 // a single step.
-func (c *Controller) stepTrapped(t *thread) bool {
+func (o *stepper) stepTrapped(t *thread) bool {
 	var si ptrace.SigInfo
 	if ptrace.GetSigInfo(t.tid, &si) != nil {
 		return false
@@ -237,25 +262,37 @@ func (c *Controller) stepTrapped(t *thread) bool {
 	return si.Code == ptrace.TrapTrace || si.Code == ptrace.TrapBrkpt
 }
 
-// endStep puts the thread's signal mask back.
-func (c *Controller) endStep(t *thread) {
+// endStep puts the thread's signal mask back. The thread is at a breakpoint, or at none, as soon as the SIGTRAP
+// that may be due has come.
+func (o *stepper) endStep(t *thread, at *bkpt.Breakpoint) {
 	if t.step.masked {
 		ptrace.SetSigMask(t.tid, t.step.mask)
 	}
 	t.step = nil
+	if t.m.position == posTrapDue {
+		t.at = at
+		return
+	}
+	o.putAt(t, at)
 }
 
-// abandonStep is endStep for a thread that is gone.
-func (c *Controller) abandonStep(t *thread) { t.step = nil }
+// putAt notes that a thread stands at a breakpoint which it has to get past; nil: at none.
+func (o *stepper) putAt(t *thread, b *bkpt.Breakpoint) {
+	if t.at = b; b != nil {
+		o.g.move(t, posAtTrap)
+	} else {
+		o.g.move(t, posFree)
+	}
+}
 
 // originalFault changes the address of a fault in a scratch slot to that of the
 // instruction the slot has a copy of.
-func (c *Controller) originalFault(t *thread) {
+func (o *stepper) originalFault(t *thread) {
 	var si ptrace.SigInfo
 	if !isFault(t.m.signal) || ptrace.GetSigInfo(t.tid, &si) != nil || si.Code <= 0 {
 		return
 	}
-	if addr, ok := c.table.Scratch().Origin(si.Fields[0]); ok {
+	if addr, ok := o.c.traps.table.Scratch().Origin(si.Fields[0]); ok {
 		si.Fields[0] = addr
 		ptrace.SetSigInfo(t.tid, &si)
 	}
@@ -263,64 +300,47 @@ func (c *Controller) originalFault(t *thread) {
 
 // stepInPlace is for the few instructions that can be neither emulated nor moved:
 // everybody stands still, the traps leave the text, and the thread steps.
-func (c *Controller) stepInPlace(t *thread, b *bkpt.Breakpoint) {
-	c.stopAtOnce()
-	defer c.resumeAll()
-	if c.over || c.threads[t.tid] != t || t.m.state != stateStopped {
+func (o *stepper) stepInPlace(t *thread, b *bkpt.Breakpoint) {
+	o.g.stopAtOnce()
+	defer o.g.resumeAll()
+	if o.g.phase.over() || o.g.threads[t.tid] != t || t.m.state != stateStopped {
+		o.putAt(t, nil)
 		return
 	}
 	t.step = &step{b: b}
-	c.beginStep(t)
-	c.until(func() bool { return t.step == nil || c.threads[t.tid] != t }, nil)
+	o.beginStep(t)
+	o.g.waiter.until(func() bool { return t.step == nil || o.g.threads[t.tid] != t }, nil)
 }
 
 // moveOut moves a thread that stands in a scratch slot to where it would be without.
-func (c *Controller) moveOut(t *thread) {
-	t.inSlot = false
-	if c.table.Len() == 0 || c.loadRegs(t) != nil {
+func (o *stepper) moveOut(t *thread) {
+	if t.m.position == posInSlot {
+		o.g.move(t, posFree)
+	}
+	if o.c.traps.table.Len() == 0 || o.g.loadRegs(t) != nil {
 		return
 	}
-	in, done := c.table.Scratch().Relocate(&t.regs.Regs, x86.Saved{}, c.mem)
+	in, done := o.c.traps.table.Scratch().Relocate(&t.regs.Regs, x86.Saved{}, o.g.memory.mem)
 	if !in {
 		return
 	}
-	t.dirty = true
-	c.originalFault(t)
-	if !done {
-		t.over = c.table.At(t.regs.PC())
-		if t.m.signal != 0 && t.over != nil {
-			if !isFault(t.m.signal) {
-				t.mark(t.regs.PC())
-			}
-			t.over = nil
+	t.known = regsChanged
+	o.originalFault(t)
+	if done {
+		return
+	}
+	b := o.c.traps.table.At(t.regs.PC())
+	if t.m.signal != 0 && b != nil {
+		if !isFault(t.m.signal) {
+			t.mark(t.regs.PC())
 		}
+		b = nil
 	}
-}
-
-// inScratch reports whether a thread that does not answer may stand in a scratch
-// slot, waiting for a page that its operand is on.
-func (c *Controller) inScratch(t *thread) bool {
-	if t.step != nil {
-		return t.step.slot != 0
-	}
-	if !t.inSlot {
-		return false
-	}
-	task, err := procfs.OpenTask(c.pidOf(t), t.tid)
-	if err != nil {
-		return false
-	}
-	defer task.Close()
-	sc, err := task.Syscall()
-	if err != nil || sc.Running {
-		return true
-	}
-	_, in := c.table.Scratch().Origin(sc.PC)
-	return in
+	o.putAt(t, b)
 }
 
 // pending reports whether a SIGTRAP is queued for a stopped thread.
-func (c *Controller) pending(t *thread) bool {
+func (o *stepper) pending(t *thread) bool {
 	p, err := ptrace.Pending(t.tid, syscall.SIGTRAP)
 	return err == nil && p
 }
@@ -329,23 +349,26 @@ func (c *Controller) pending(t *thread) bool {
 // the kernel has not reported yet: of two stops that are due at the same time the
 // interrupt comes first. Left like that it would be in a trap that is about to
 // leave the text.
-func (c *Controller) trapPending(t *thread) bool {
-	if t.stepTrap {
+func (o *stepper) trapPending(t *thread) bool {
+	if t.m.position == posTrapDue {
 		return true
 	}
-	if c.loadRegs(t) != nil {
+	if o.g.loadRegs(t) != nil {
 		return false
 	}
-	_, _, ok := c.table.Trapped(t.regs.PC())
-	return ok && c.pending(t)
+	_, _, ok := o.c.traps.table.Trapped(t.regs.PC())
+	return ok && o.pending(t)
 }
 
 // awaitTrap lets an interrupted thread go on to the report of its trap, which is its
 // next stop: it executes nothing before.
-func (c *Controller) awaitTrap(t *thread) {
-	c.flushRegs(t)
-	t.m.state, t.regOK = stateRunning, false
-	c.resuming(t)
+func (o *stepper) awaitTrap(t *thread) {
+	o.g.flushRegs(t)
+	t.known = regsUnread
+	if t.m.pass() != actCont {
+		return // it does not stand
+	}
+	o.g.reports.resuming(t)
 	err := ptrace.Cont(t.tid, 0)
-	c.trace.did(t, deedPass, 0, err)
+	o.g.trace.did(t, deedPass, 0, err)
 }

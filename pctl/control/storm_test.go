@@ -110,7 +110,7 @@ func disturb(c *Controller) error {
 	}); err != nil {
 		return err
 	}
-	_, err := c.Look(bg, c.Threads(), func(int, *ptrace.Regs) {})
+	_, err := c.LookIf(bg, c.Threads(), nil, nil, func(int, *ptrace.Regs) {})
 	return err
 }
 

@@ -76,9 +76,9 @@ func (c *Controller) BreakSymbol(ctx context.Context, object, symbol string, off
 	s := &SymbolBreak{c: c, object: object, symbol: symbol, off: off, handler: h, asking: true}
 	s.shares.Store(new([]*share))
 	err := c.either(ctx, func() {
-		c.symbolic = append(c.symbolic, s)
-		if e := c.still(func() error { // once for all places; their errors are told one by one
-			c.followLinker()
+		c.image.symbolic = append(c.image.symbolic, s)
+		if e := c.traps.still(func() error { // once for all places; their errors are told one by one
+			c.image.followLinker()
 			c.Space().Refresh()
 			s.resolve(c.Space().Named(object))
 			return nil
@@ -109,7 +109,7 @@ func (s *SymbolBreak) Remove(ctx context.Context) error {
 		}
 		s.removed = true
 		s.drop(0, math.MaxUint64)
-		s.c.symbolic = slices.DeleteFunc(slices.Clone(s.c.symbolic), func(x *SymbolBreak) bool { return x == s })
+		s.c.image.symbolic = slices.DeleteFunc(slices.Clone(s.c.image.symbolic), func(x *SymbolBreak) bool { return x == s })
 	})
 }
 
@@ -160,9 +160,9 @@ func (s *SymbolBreak) place(addr uint64) {
 	if slices.ContainsFunc(s.places, func(b *Break) bool { return b.addr == addr }) {
 		return
 	}
-	b, err := s.c.addBreak(addr, s.hit, s.c.purposeOf(s.handler))
+	b, err := s.c.traps.addBreak(addr, s.hit, s.c.traps.purposeOf(s.handler))
 	if err != nil {
-		if !s.c.executing() { // else it is looked up in the new image
+		if !s.c.image.executing() { // else it is looked up in the new image
 			s.refuse(addr, err)
 		}
 		return
@@ -180,7 +180,7 @@ func (s *SymbolBreak) place(addr uint64) {
 // BreakSymbol will. Data of that name is no place.
 func (s *SymbolBreak) refuse(addr uint64, err error) {
 	s.err = err
-	if !s.c.isText(addr) {
+	if !s.c.image.isText(addr) {
 		return
 	}
 	s.found.Store(true)
@@ -213,7 +213,7 @@ func (s *SymbolBreak) drop(start, end uint64) {
 		if b.addr < start || b.addr >= end {
 			return false
 		}
-		s.c.removeBreak(b)
+		s.c.traps.removeBreak(b)
 		return true
 	})
 	s.resolvers = slices.DeleteFunc(s.resolvers, func(r *resolver) bool { return r.drop(start, end) })

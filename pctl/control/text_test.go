@@ -91,7 +91,7 @@ func held(t *testing.T, g *ptest.Target, functions []string) {
 	}
 	through := make([]byte, len(own))
 	if err := c.Do(bg, func() {
-		if bytes.Equal(text(t, g.PID, addr), own) && c.held.Load() == 0 {
+		if bytes.Equal(text(t, g.PID, addr), own) && c.rendezvous.held.Load() == 0 {
 			t.Error("a running target has no trap: the test shows nothing")
 		}
 	}); err != nil {

@@ -5,7 +5,6 @@ import (
 
 	"ptools/internal/procfs"
 	"ptools/internal/ptrace"
-	"ptools/pctl/bkpt"
 )
 
 // role says what a traced thread is to the target.
@@ -28,7 +27,7 @@ var roleNames = [...]string{"thread", "sharer", "copy"}
 func (r role) String() string { return roleNames[r] }
 
 // rewound remembers that a system call was moved back to be made again, so that it
-// can be undone while the thread has not run (see rewind.go).
+// can be undone while the thread has not run (see restart.go).
 type rewound struct {
 	pc uint64
 	nr int64
@@ -43,72 +42,39 @@ type thread struct {
 
 	child       *thread // process that it has made and that is still to be let go
 	creator     *thread // who waits for that
-	fresh       bool    // its first stop is still to come
-	awaited     bool    // counted in Controller.awaited
-	parked      bool    // does not answer interrupts now: uninterruptible, or a dead leader
-	stuck       int     // how often in a row it was found like that
+	stuck       int     // how often in a row it was found in uninterruptible sleep
 	starved     int     // how often in a row it was found waiting for a processor, with the same sched
 	sched       procfs.SchedStat
-	vfork       bool           // waits in vfork(2) for its child
-	inGroup     bool           // was last seen in a group stop
-	groupSignal syscall.Signal // that began it
-	groupStop   uint64         // which of Controller.stops
+	groupSignal syscall.Signal // that began the group stop in which it was seen last
+	groupStop   uint64         // which it was, by stopCount
 
-	regs  ptrace.Regs // valid while regOK, in a stop
+	regs  ptrace.Regs // unless known is regsUnread, in a stop
 	was   ptrace.Regs // what the kernel has, if regs were changed since
-	regOK bool
-	dirty bool // regs have to be written back before it runs
+	known known
 
-	busy     bool             // its report is being handled, at the end of which it is settled
-	look     *look            // wants one look at this thread
-	lone     *Lone            // has to stand by itself
-	over     *bkpt.Breakpoint // must be stepped off this one before it runs
-	step     *step            // a single step is under way
-	stepTrap bool             // the SIGTRAP of a finished step is its next report
-	inSlot   bool             // was sent into a scratch slot, from which it comes back by itself
-	marks    []mark           // hits that are reported and will be made again
-	uprobe   uprobeHit        // at a uprobe
-	back     bool             // has been set back in front of the int3 that it is stopped by
-	rewound  rewound
-	call     blockedCall
+	busy    bool  // its report is being handled, at the end of which it is settled
+	look    *look // wants one look at this thread
+	rewound rewound
+	call    blockedCall
+
+	threadTraps
 }
 
-// Thread is a thread of a stopped target. It is valid until the function that was
-// given it returns, and only on the control goroutine.
-type Thread struct {
-	c *Controller
-	t *thread
-}
+// known says what is known of a thread's registers.
+type known uint8
 
-// TID returns the thread's number.
-func (t *Thread) TID() int { return t.t.tid }
+const (
+	regsUnread  known = iota
+	regsRead          // as the kernel has them
+	regsChanged       // to be written back before the thread runs
+)
 
-// Regs returns the registers. They may be read, not changed. ESRCH for a thread that
-// could not be stopped (Parked) or is dying.
-func (t *Thread) Regs() (*ptrace.Regs, error) {
-	if err := t.c.loadRegs(t.t); err != nil {
-		return nil, err
-	}
-	return &t.t.regs, nil
-}
-
-// SetRegs changes the registers; they take effect when the thread runs.
-func (t *Thread) SetRegs(r *ptrace.Regs) error {
-	if err := t.c.loadRegs(t.t); err != nil {
-		return err
-	}
-	t.t.regs, t.t.dirty = *r, true
-	return nil
-}
-
-// Parked reports that the thread runs no code of its own although it has not
-// stopped: it sleeps uninterruptibly (a parent in vfork(2), a dead file server) or is
-// the dead leader of a living process. It stops before it runs again.
-func (t *Thread) Parked() bool { return t.t.m.state != stateStopped }
+// setRegs changes registers that are known.
+func (t *thread) setRegs(r *ptrace.Regs) { t.regs, t.known = *r, regsChanged }
 
 // loadRegs reads the registers of a stopped thread once per stop.
-func (c *Controller) loadRegs(t *thread) error {
-	if t.regOK {
+func (g *tracees) loadRegs(t *thread) error {
+	if t.known != regsUnread {
 		return nil
 	}
 	if t.m.state != stateStopped {
@@ -117,54 +83,42 @@ func (c *Controller) loadRegs(t *thread) error {
 	if err := ptrace.GetRegs(t.tid, &t.regs); err != nil {
 		return err
 	}
-	t.regOK, t.was = true, t.regs
+	t.known, t.was = regsRead, t.regs
 	return nil
 }
 
 // flushRegs writes changed registers back.
-func (c *Controller) flushRegs(t *thread) error {
-	if t.uprobe.behind {
-		c.leaveUprobeHit(t)
-	}
-	if !t.dirty {
+func (g *tracees) flushRegs(t *thread) error {
+	g.up.flushes(t)
+	if t.known != regsChanged {
 		return nil
 	}
-	t.dirty = false
+	t.known = regsRead
 	err := ptrace.UpdateRegs(t.tid, &t.was, &t.regs)
-	c.trace.did(t, deedSetRegs, t.regs.PC(), err)
+	g.trace.did(t, deedSetRegs, t.regs.PC(), err)
 	t.was = t.regs
 	return err
 }
 
-// Short uninterruptible sleeps are everyday: for a page, for a lock. A thread counts
-// as stuck when it is found in one so often in a row, at intervals of a millisecond.
-// Before it is left behind for good it is given more time: an interrupt that is on its
-// way when the kernel lets go of it could end its system call.
-const (
-	stuckFor        = 4
-	stuckForLeaving = 100
-)
-
-// unresponsive reports whether a thread that was interrupted cannot answer now, and
-// may be left alone until it can.
-func (c *Controller) unresponsive(t *thread, patience int) bool {
-	if c.inScratch(t) {
-		return false
-	}
-	pid := c.pid
-	if t.role != roleThread {
-		pid = t.tid
-	}
-	st, err := procfs.ReadTaskStat(pid, t.tid)
+// move changes the position of a thread.
+func (g *tracees) move(t *thread, to position) {
 	switch {
-	case err != nil: // gone: its wait status comes
-		return false
-	case st.State == 'Z' || st.State == 'X':
-		return true
-	case st.State == 'D':
-		t.stuck++
-		return t.stuck >= patience
+	case t.m.position == to:
+	case t.m.move(to):
+		g.trace.did(t, deedMove, uint64(to), nil)
+	default:
+		g.refused(t, deedMove)
 	}
-	t.stuck = 0
-	return false
 }
+
+// change records what was done to the machine of a thread, or that it has refused that.
+func (g *tracees) change(t *thread, d deed, ok bool) {
+	if !ok {
+		g.refused(t, d)
+		return
+	}
+	g.trace.did(t, d, 0, nil)
+}
+
+// refused records a change that the machine of a thread has refused.
+func (g *tracees) refused(t *thread, d deed) { g.trace.did(t, deedRefused, uint64(d), nil) }

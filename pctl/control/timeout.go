@@ -90,14 +90,14 @@ type blockedCall struct {
 // noteTimeout finds out when a call that is made again is to end. One that was made again
 // before is told from another of its kind by the mark in the thread's flags, which nothing but
 // such a call has.
-func (c *Controller) noteTimeout(t *thread, nr int64, args [6]uint64) {
+func (k *calls) noteTimeout(t *thread, nr int64, args [6]uint64) {
 	before, now := t.call, procfs.Monotonic()
 	t.call = blockedCall{}
 	to, timed := timeouts[nr]
 	if !timed {
 		return
 	}
-	limit, timed := c.timeoutOf(to, args)
+	limit, timed := k.timeoutOf(to, args)
 	if !timed {
 		return
 	}
@@ -177,14 +177,14 @@ type loan struct{ repay func() }
 
 // grant gives a call that is about to be made again what is left of its time. repay has to be
 // called when the thread runs.
-func (c *Controller) grant(t *thread) loan {
+func (k *calls) grant(t *thread) loan {
 	b := &t.call
-	if t.rewound.pc == 0 || b.deadline == 0 || c.loadRegs(t) != nil || !t.regs.AtSyscall(t.rewound.pc, t.rewound.nr) {
+	if t.rewound.pc == 0 || b.deadline == 0 || k.g.loadRegs(t) != nil || !t.regs.AtSyscall(t.rewound.pc, t.rewound.nr) {
 		return loan{}
 	}
 	b.note(t.tid)
 	t.regs.Mark()
-	t.dirty = true
+	t.known = regsChanged
 	left := max(b.deadline-procfs.Monotonic(), 0)
 	if b.source == inMillis {
 		t.regs.SetSyscallArg(b.arg, uint64((left+time.Millisecond-1)/time.Millisecond))
@@ -199,40 +199,40 @@ func (c *Controller) grant(t *thread) loan {
 	var back func()
 	switch b.source {
 	case inTimespec:
-		back = c.lendTimespec(b.args[b.arg], left)
+		back = k.lendTimespec(b.args[b.arg], left)
 	case inRing:
-		back = c.lendTimespec(c.ringTimespec(b.args[3], b.args[b.arg]), left)
+		back = k.lendTimespec(k.ringTimespec(b.args[3], b.args[b.arg]), left)
 	default:
-		back = c.lendSocket(b, left)
+		back = k.lendSocket(b, left)
 	}
 	if back != nil {
-		c.alert.thread.On() // it is to be repaid before the call returns
+		k.g.alert.thread.On() // it is to be repaid before the call returns
 	}
 	return loan{back}
 }
 
 // lendTimespec changes a struct timespec of the target, and returns what undoes that; nil if it
 // cannot be changed.
-func (c *Controller) lendTimespec(addr uint64, left time.Duration) (back func()) {
+func (k *calls) lendTimespec(addr uint64, left time.Duration) (back func()) {
 	var own, lent [16]byte
-	if _, err := c.user.ReadAt(own[:], int64(addr)); err != nil {
+	if _, err := k.g.memory.user.ReadAt(own[:], int64(addr)); err != nil {
 		return nil
 	}
 	binary.LittleEndian.PutUint64(lent[:], uint64(left/time.Second))
 	binary.LittleEndian.PutUint64(lent[8:], uint64(left%time.Second))
-	if n, err := c.user.WriteAt(lent[:], int64(addr)); err != nil {
+	if n, err := k.g.memory.user.WriteAt(lent[:], int64(addr)); err != nil {
 		if n > 0 {
-			c.user.WriteAt(own[:n], int64(addr))
+			k.g.memory.user.WriteAt(own[:n], int64(addr))
 		}
 		return nil
 	}
-	user := c.user
+	user := k.g.memory.user
 	return func() { user.WriteAt(own[:], int64(addr)) }
 }
 
 // lendSocket changes the timeout of the socket.
-func (c *Controller) lendSocket(b *blockedCall, left time.Duration) (back func()) {
-	s, err := procfs.OpenSocket(c.pid, int(int32(b.args[b.arg])))
+func (k *calls) lendSocket(b *blockedCall, left time.Duration) (back func()) {
+	s, err := procfs.OpenSocket(k.g.pid, int(int32(b.args[b.arg])))
 	if err != nil {
 		return nil
 	}
@@ -251,13 +251,13 @@ func (c *Controller) lendSocket(b *blockedCall, left time.Duration) (back func()
 const repaySoon = 50 * time.Millisecond
 
 // repay takes back what a thread was lent, when it is in its call or elsewhere.
-func (c *Controller) repay(t *thread, l loan) {
+func (k *calls) repay(t *thread, l loan) {
 	if l.repay == nil {
 		return
 	}
-	defer c.alert.thread.Off()
+	defer k.g.alert.thread.Off()
 	defer l.repay()
-	pid, after := c.pidOf(t), t.call.pc+ptrace.SyscallLength
+	pid, after := k.g.pidOf(t), t.call.pc+ptrace.SyscallLength
 	for start := procfs.Monotonic(); procfs.Monotonic()-start < repaySoon; {
 		call, err := procfs.ReadSyscall(pid, t.tid)
 		if err != nil || !call.Running && call.PC != t.call.pc {
@@ -274,17 +274,17 @@ func (c *Controller) repay(t *thread, l loan) {
 
 // timeoutOf returns how long the call was to wait; ok is false for a wait without
 // end.
-func (c *Controller) timeoutOf(to timeout, args [6]uint64) (time.Duration, bool) {
+func (k *calls) timeoutOf(to timeout, args [6]uint64) (time.Duration, bool) {
 	switch to.source {
 	case inMillis:
 		ms := int32(args[to.arg])
 		return time.Duration(ms) * time.Millisecond, ms >= 0
 	case inTimespec:
-		return c.timespec(args[to.arg])
+		return k.timespec(args[to.arg])
 	case inRing:
-		return c.timespec(c.ringTimespec(args[3], args[to.arg]))
+		return k.timespec(k.ringTimespec(args[3], args[to.arg]))
 	}
-	s, err := procfs.OpenSocket(c.pid, int(int32(args[to.arg])))
+	s, err := procfs.OpenSocket(k.g.pid, int(int32(args[to.arg])))
 	if err != nil {
 		return 0, false
 	}
@@ -301,22 +301,22 @@ const (
 )
 
 // ringTimespec returns where an io_uring_enter has its timeout, 0 if it has none.
-func (c *Controller) ringTimespec(flags, arg uint64) uint64 {
+func (k *calls) ringTimespec(flags, arg uint64) uint64 {
 	const tsAt = 16 // offset of the pointer to the struct timespec
 	if flags&(ringArgument|ringAbsolute|ringInRegion) != ringArgument {
 		return 0
 	}
-	ts, _ := c.word(arg + tsAt)
+	ts, _ := k.g.memory.word(arg + tsAt)
 	return ts
 }
 
 // timespec reads a struct timespec of the target.
-func (c *Controller) timespec(addr uint64) (time.Duration, bool) {
+func (k *calls) timespec(addr uint64) (time.Duration, bool) {
 	var b [16]byte
 	if addr == 0 {
 		return 0, false
 	}
-	if _, err := c.mem.ReadAt(b[:], int64(addr)); err != nil {
+	if _, err := k.g.memory.mem.ReadAt(b[:], int64(addr)); err != nil {
 		return 0, false
 	}
 	sec, nsec := binary.LittleEndian.Uint64(b[:]), binary.LittleEndian.Uint64(b[8:])

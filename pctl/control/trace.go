@@ -65,11 +65,16 @@ const (
 	deedDrop                  // taken off the books
 	deedHold                  // has to stand
 	deedUnhold                // need not any more
-	deedRehold                // runs to its next stop and stands there
+	deedStand                 // has stopped, or is waited for no more
+	deedExpect                // is waited for again
+	deedVfork                 // waits in vfork(2), or is about to
+	deedMove                  // has another position
+	deedRefused               // what was refused, because it cannot be
+	deedPhase                 // the process has another phase
 	deedInterrupt             // PTRACE_INTERRUPT
 	deedCont                  // PTRACE_CONT with a signal
 	deedListen                // PTRACE_LISTEN
-	deedPass                  // PTRACE_CONT to a trap that is due
+	deedPass                  // PTRACE_CONT to a signal that is due
 	deedStep                  // PTRACE_SINGLESTEP
 	deedDetach                // PTRACE_DETACH with a signal
 	deedAbandon               // left to the kernel, which detaches it when the tracer's thread ends
@@ -84,7 +89,7 @@ const (
 )
 
 var deedNames = [...]string{
-	"stop", "event", "seize", "add", "exec", "drop", "hold", "unhold", "rehold", "interrupt", "cont", "listen", "pass", "step",
+	"stop", "event", "seize", "add", "exec", "drop", "hold", "unhold", "stand", "expect", "vfork", "move", "refused", "phase", "interrupt", "cont", "listen", "pass", "step",
 	"detach", "abandon", "park", "take", "give", "setregs", "plant", "lift", "arm", "disarm",
 }
 
@@ -93,7 +98,7 @@ func (d deed) String() string { return deedNames[d] }
 // entry is one line. The states are those of the thread's machine, nil where it has none: it is not
 // on the books, or the entry is about the process.
 type entry struct {
-	at            time.Duration
+	when          time.Duration
 	tid           int
 	deed          deed
 	arg           uint64 // signal, role, kind of event, address or program counter
@@ -124,7 +129,7 @@ func (r *Trace) about(tid int, d deed, arg uint64, err error) {
 }
 
 func (r *Trace) add(t *thread, e entry) {
-	e.at = time.Since(r.start)
+	e.when = time.Since(r.start)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if t != nil {
@@ -196,7 +201,7 @@ func (e *entry) String() string {
 	if e.err != nil {
 		what += fmt.Sprintf(" (%v)", e.err)
 	}
-	s := fmt.Sprintf("%11.6f %7d %s", e.at.Seconds(), e.tid, what)
+	s := fmt.Sprintf("%11.6f %7d %s", e.when.Seconds(), e.tid, what)
 	if e.before == nil && e.after == nil {
 		return s
 	}
@@ -223,11 +228,17 @@ func (e *entry) what() string {
 		return "event " + notify.Kind(e.arg).String()
 	case deedAdd:
 		return "add " + role(e.arg).String()
+	case deedMove:
+		return "move " + position(e.arg).String()
+	case deedPhase:
+		return "phase " + phase(e.arg).String()
+	case deedRefused:
+		return "refused " + deed(e.arg).String()
 	case deedSetRegs:
 		return fmt.Sprintf("setregs pc=%#x", e.arg)
 	case deedPlant, deedLift:
 		return fmt.Sprintf("%v %#x", e.deed, e.arg)
-	case deedCont, deedDetach, deedTake, deedGive:
+	case deedCont, deedPass, deedDetach, deedTake, deedGive:
 		if e.arg != 0 {
 			return fmt.Sprintf("%v %d", e.deed, e.arg)
 		}

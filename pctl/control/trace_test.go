@@ -2,6 +2,7 @@ package control
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -42,8 +43,8 @@ func TestRecordedTraces(t *testing.T) {
 func TestTraceReplays(t *testing.T) {
 	for _, s := range []storm{
 		{"threads", "threadstorm.c", "-t 4 -n %n", 400, ""},
-		{"spawn", "spawnstorm.c", "-t 3 -n %n", 20, ""},
-		{"exec-thread", "execstorm.c", "-T -n %n -t 2", 30, ""},
+		{"spawn", "spawnstorm.c", "-t 3 -n %n", 400, ""},
+		{"exec-thread", "execstorm.c", "-T -n %n -t 2", 400, ""},
 		{"signals", "sigstorm.c", "-n %n", 100, ""},
 	} {
 		t.Run(s.name, func(t *testing.T) {
@@ -58,7 +59,7 @@ func TestTraceReplays(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			for i := 0; i < 200 && c.Err() == nil; i++ {
+			for i := 0; i < 200 && alive(c); i++ {
 				disturb(c) // until it ends
 			}
 			release(t, c, ModeRun)
@@ -137,36 +138,39 @@ func (m *replayed) do(what []string, state string) error {
 		}
 	case "hold":
 		m.due = m.hold()
-	case "unhold":
-		m.unhold()
-	case "rehold":
-		m.rehold()
 	case "interrupt":
 		want, got, m.due = actInterrupt, m.due, actNone
 		if got == actNone {
 			got = m.ask()
 		}
 	case "stop":
-		kind, ok := kinds[what[1]]
-		if !ok {
-			return fmt.Errorf("unknown stop %q", what[1])
+		s, err := stopOf(what[1:])
+		if err != nil {
+			return err
 		}
-		m.stop(kind, number(what[2:]))
+		m.stop(s)
 	case "exec":
-		m.stop(ptrace.KindExec, 0)
-	case "take":
-		m.signal = 0
-	case "give":
-		m.signal = number(what[1:])
+		m.stop(ptrace.Stop{Kind: ptrace.KindExec})
+	case "setregs", "abandon", "exited", "killed":
 	case "cont":
 		want, got = actCont, m.settle()
 		if m.signal != number(what[1:]) {
 			return fmt.Errorf("signal %d is due", m.signal)
 		}
 	case "listen":
-		want, got = actListen, m.settle()
-	case "pass", "step":
-		m.state = stateRunning
+		if want, got = actListen, m.settle(); got == actNone && m.holds > 0 {
+			got = m.pass()
+		}
+	case "pass":
+		want, got = actCont, m.pass()
+	default:
+		_, ok, err := deedOf(&m.machine, what)
+		switch {
+		case err != nil:
+			return err
+		case !ok:
+			return errors.New("the machine refuses")
+		}
 	}
 	if got != want {
 		return fmt.Errorf("the machine says %v", got)
@@ -212,7 +216,7 @@ func TestTraceRing(t *testing.T) {
 func BenchmarkTrace(b *testing.B) {
 	for name, r := range map[string]*Trace{"off": nil, "on": NewTrace(0, nil)} {
 		b.Run(name, func(b *testing.B) {
-			c := &Controller{trace: r}
+			c := &tracees{trace: r}
 			th := &thread{tid: 1}
 			c.trace.did(th, deedAdd, 0, nil)
 			for b.Loop() {
@@ -239,7 +243,7 @@ func BenchmarkTracedLook(b *testing.B) {
 			defer release(b, c, ModeRun)
 			tids := c.Threads()[:1]
 			for b.Loop() {
-				c.Look(bg, tids, func(int, *ptrace.Regs) {})
+				c.LookIf(bg, tids, nil, nil, func(int, *ptrace.Regs) {})
 			}
 		})
 	}

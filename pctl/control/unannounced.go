@@ -5,11 +5,11 @@ import "ptools/internal/ptrace"
 // unannounced reports whether a new thread has to wait for its creator's event: OnThreadStart is told of it while
 // the process is there, which the new thread could end (internal/sample, TestThreadThatEnds). The kernel wakes the new
 // thread first, and its stop may be reported first. The event comes, or both are killed.
-func (c *Controller) unannounced(t *thread) bool {
-	if c.opt.OnThreadStart == nil || t.role != roleThread || c.parting {
+func (b *newborns) unannounced(t *thread) bool {
+	if !b.g.waiter.slowBirth || t.role != roleThread || b.g.phase.detaches() {
 		return false
 	}
-	if _, early := c.early[t.tid]; !early || c.loadRegs(t) != nil {
+	if _, early := b.early[t.tid]; !early || b.g.loadRegs(t) != nil {
 		return false
 	}
 	flags, err := t.regs.CloneFlags(ptrace.Memory{TID: t.tid})
@@ -17,8 +17,8 @@ func (c *Controller) unannounced(t *thread) bool {
 }
 
 // announced lets a new thread run that has waited for its creator's event.
-func (c *Controller) announced(child int) {
-	if t := c.threads[child]; t != nil && t.role == roleThread {
-		c.settle(t)
+func (b *newborns) announced(child int) {
+	if t := b.g.threads[child]; t != nil && t.role == roleThread {
+		b.g.settle(t)
 	}
 }

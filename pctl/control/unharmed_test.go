@@ -56,7 +56,7 @@ func TestForkWithoutDescriptors(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = os.Open("/dev/null")
-	for from := truth.Kind(0); truth.Kind(0) < from+20 && truth.Errors() == 0 && c.Err() == nil; {
+	for from := truth.Kind(0); truth.Kind(0) < from+20 && truth.Errors() == 0 && alive(c); {
 		runtime.Gosched()
 	}
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {

@@ -8,23 +8,30 @@ import (
 
 // uprobeHit is what is known of a thread and the probe it has run through.
 type uprobeHit struct {
-	taken  uint64        // arrivals that have been dealt with
-	due    bool          // hit has still to be reported
+	taken  uint64 // arrivals that have been dealt with
+	state  uprobeState
 	hit    perfevent.Hit // the last one, with the registers from before the instruction
 	missed uint64        // arrivals before it that did not stop the thread
 
-	behind bool        // regs are those from before the instruction, which has run
-	addr   uint64      // of the instruction
-	after  ptrace.Regs // what the thread has really
+	addr  uint64      // of the instruction
+	after ptrace.Regs // what the thread has really
 
 	unmasked bool // mask has to be put back
 	mask     uint64
 }
 
+// uprobeState says what is to be done about a thread's last hit of a probe.
+type uprobeState uint8
+
+const (
+	uprobeDone   uprobeState = iota
+	uprobeDue                // it has still to be reported
+	uprobeBehind             // the registers are those from before the instruction, which has run
+)
+
 // probed handles a signal that may be that of a probe. It reports true if it was.
-func (c *Controller) probed(t *thread) bool {
-	p := &c.probes
-	if p.signals == nil || t.m.signal != p.signal || !c.newUprobeHit(t) {
+func (p *probes) probed(t *thread) bool {
+	if p.signals == nil || t.m.signal != p.signal || !p.newUprobeHit(t) {
 		return false
 	}
 	if t.uprobe.unmasked {
@@ -33,63 +40,62 @@ func (c *Controller) probed(t *thread) bool {
 	}
 	var si ptrace.SigInfo
 	if ptrace.GetSigInfo(t.tid, &si) != nil || si.Code == ptrace.SIKernel {
-		c.takeSignal(t)
-		c.read() // nobody else gets it, whatever comes
+		p.g.takeSignal(t)
+		p.g.reports.read() // nobody else gets it, whatever comes
 	} // else somebody else's, which was there before and took ours in
-	c.rewind(t)
+	p.g.calls.rewind(t)
 	if t.role != roleThread {
 		return true
 	}
 	a := &t.uprobe
-	a.hit, a.due, a.missed = p.hit, true, p.hit.Count-a.taken-1
+	a.hit, a.state, a.missed = p.hit, uprobeDue, p.hit.Count-a.taken-1
 	a.taken = p.hit.Count
-	c.spin.earn()
+	p.g.spin.earn()
 	return true
 }
 
 // newUprobeHit reports whether a stopped thread has reached a probe since it was last
 // asked; p.hit has it.
-func (c *Controller) newUprobeHit(t *thread) bool {
-	p := &c.probes
+func (p *probes) newUprobeHit(t *thread) bool {
 	return p.signals.Take(t.tid, &p.hit) && p.hit.Count != t.uprobe.taken
 }
 
 // reportUprobeHit reports the hit of a thread that nobody holds. Its registers are
 // shown as they were before the instruction.
-func (c *Controller) reportUprobeHit(t *thread) {
+func (p *probes) reportUprobeHit(t *thread) {
 	a := &t.uprobe
-	a.due = false
+	a.state = uprobeDone
 	var before ptrace.Regs
-	if c.loadRegs(t) != nil {
+	if p.g.loadRegs(t) != nil {
 		return
 	}
 	before = t.regs
 	before.SetSaved(&a.hit.Regs)
-	b := c.table.At(before.PC())
-	if b == nil || !c.probes.stop.Has(b) {
+	b := p.c.traps.table.At(before.PC())
+	if b == nil || !p.c.traps.probes.stop.Has(b) {
 		return // removed since
 	}
 	a.addr = b.Addr
-	if c.stillThere(t, b, before) {
-		c.flushRegs(t)
-		a.behind, a.after, t.regs = true, t.regs, before
+	if p.stillThere(t, b, before) {
+		p.g.flushRegs(t)
+		a.state, a.after, t.regs = uprobeBehind, t.regs, before
 		if t.unmark(b.Addr) {
-			t.regs, a.behind = a.after, false
+			t.regs, a.state = a.after, uprobeDone
 			return // a handler has changed the registers: it has run once more
 		}
 	}
-	c.latency.hit()
-	c.countMissed(b, a.missed)
-	c.hit(t, b)
+	p.g.latency.hit()
+	p.countMissed(b, a.missed)
+	p.c.traps.hit(t, b)
 }
 
 // countMissed counts hits of a thread that it was not stopped at.
-func (c *Controller) countMissed(bp *bkpt.Breakpoint, n uint64) {
+func (p *probes) countMissed(bp *bkpt.Breakpoint, n uint64) {
 	if n == 0 {
 		return
 	}
 	bp.Hits += n
-	for _, b := range c.breaks[bp.Addr] {
+	for _, b := range p.c.traps.breaks[bp.Addr] {
 		b.hits.Add(n)
 		if b.symbol != nil {
 			b.symbol.hits.Add(n)
@@ -99,11 +105,11 @@ func (c *Controller) countMissed(bp *bkpt.Breakpoint, n uint64) {
 
 // stillThere reports whether a thread stands where the instruction has left it. One
 // that had the signal blocked is elsewhere.
-func (c *Controller) stillThere(t *thread, b *bkpt.Breakpoint, before ptrace.Regs) bool {
+func (p *probes) stillThere(t *thread, b *bkpt.Breakpoint, before ptrace.Regs) bool {
 	if t.uprobe.missed > 0 {
 		return false
 	}
-	ok, err := b.Plan().Emulate(&before.Regs, readOnly{c.user})
+	ok, err := b.Plan().Emulate(&before.Regs, readOnly{p.g.memory.user})
 	return ok && err == nil && before.PC() == t.regs.PC() && before.SP() == t.regs.SP()
 }
 
@@ -116,13 +122,13 @@ func (readOnly) WriteAt(p []byte, _ int64) (int, error) { return len(p), nil }
 // leaveUprobeHit gives a thread back the registers it has really, unless a handler has
 // changed what it was shown: then those count, and at the breakpoint the instruction
 // is executed once more.
-func (c *Controller) leaveUprobeHit(t *thread) {
-	t.uprobe.behind = false
+func (p *probes) leaveUprobeHit(t *thread) {
+	t.uprobe.state = uprobeDone
 	switch {
-	case !t.dirty:
+	case t.known != regsChanged:
 		t.regs = t.uprobe.after
 	case t.regs.PC() == t.uprobe.addr:
-		if b := c.table.At(t.uprobe.addr); b != nil && b.Armed() {
+		if b := p.c.traps.table.At(t.uprobe.addr); b != nil && b.Armed() {
 			t.mark(t.uprobe.addr)
 		}
 	}
@@ -130,9 +136,8 @@ func (c *Controller) leaveUprobeHit(t *thread) {
 
 // uprobeHitPending reports whether an interrupted thread has reached a probe and the
 // signal is still to come, and can be let come without running the thread.
-func (c *Controller) uprobeHitPending(t *thread) bool {
-	p := &c.probes
-	if p.signals == nil || !c.newUprobeHit(t) {
+func (p *probes) uprobeHitPending(t *thread) bool {
+	if p.signals == nil || !p.newUprobeHit(t) {
 		return false
 	}
 	if pending, err := ptrace.Pending(t.tid, p.signal); err != nil || !pending {
@@ -146,7 +151,7 @@ func (c *Controller) uprobeHitPending(t *thread) bool {
 	if mask&bit == 0 {
 		return true
 	}
-	if c.loadRegs(t) != nil {
+	if p.g.loadRegs(t) != nil {
 		return false
 	}
 	if _, _, in := t.regs.SyscallReturn(); in {
@@ -159,17 +164,16 @@ func (c *Controller) uprobeHitPending(t *thread) bool {
 // takeUprobeHits lets threads that are about to be let go come to the signals of probes
 // that are on their way to them: nobody else must get those. One on its way into the
 // sleep of vfork(2) would not come to its signals before its child, which stands still.
-func (c *Controller) takeUprobeHits() {
-	p := &c.probes
+func (p *probes) takeUprobeHits() {
 	if p.signals == nil {
 		return
 	}
 	p.signals.Switch(false)
-	for _, t := range c.threads {
-		for !c.over && t.m.state == stateStopped && !t.m.group && !t.vfork && c.uprobeHitPending(t) {
-			c.runOn(t)
-			c.until(func() bool { return t.m.state == stateStopped || c.threads[t.tid] != t }, nil)
-			if c.threads[t.tid] != t {
+	for _, t := range p.g.threads {
+		for !p.g.phase.over() && t.m.state == stateStopped && !t.m.group && t.m.awaits != awaitVfork && p.uprobeHitPending(t) {
+			p.g.runOn(t)
+			p.g.waiter.until(func() bool { return t.m.state == stateStopped || p.g.threads[t.tid] != t }, nil)
+			if p.g.threads[t.tid] != t {
 				break
 			}
 		}

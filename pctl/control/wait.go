@@ -18,20 +18,35 @@ import (
 // It is read as soon as the thread has been set back in front of it: mostly by PeekWaitBack,
 // before anything else is done, and else in trapped.
 
+// reports is where wait statuses come from.
+type reports struct {
+	g      *tracees
+	own    bool // the target is a child of this program that it will want to wait for
+	unread int  // thread whose report has been looked at only
+	stolen []ptrace.Stop
+	text   trapText
+
+	setBacks   []ptrace.SetBack // those of text when it had this version
+	setBacksOf uint64
+	backs      []ptrace.Back // threads that were set back and are still to be reported, in backsRoom
+	backsRoom  [mostBacks]ptrace.Back
+	lastBack   ptrace.Back // the one that was reported last
+}
+
 // wait returns a report, or waits for one.
-func (c *Controller) wait(block bool) (ptrace.Stop, error) {
-	lives := c.opt.Mode != ModeKill
-	if !lives && !c.own {
+func (r *reports) wait(block bool) (ptrace.Stop, error) {
+	lives := r.g.mode != ModeKill
+	if !lives && !r.own {
 		return ptrace.Wait(block)
 	}
-	s, err := c.peek(block)
+	s, err := r.peek(block)
 	switch {
 	case err != nil || s.Kind == ptrace.KindNone || s.Back:
 		return s, err
-	case c.own && s.TID == c.pid && s.Kind.Ended():
+	case r.own && s.TID == r.g.pid && s.Kind.Ended():
 		return s, nil // an exit status that is this program's own
 	case lives && s.Kind == ptrace.KindSignal:
-		c.unread = s.TID
+		r.unread = s.TID
 		return s, nil
 	}
 	return ptrace.WaitTID(s.TID, false)
@@ -42,49 +57,49 @@ const mostBacks = 16
 
 // peek looks at a report. Threads at traps are set back at once, all that have stopped, and their
 // reports read; they are handed out one by one.
-func (c *Controller) peek(block bool) (ptrace.Stop, error) {
-	if c.opt.Mode == ModeKill {
+func (r *reports) peek(block bool) (ptrace.Stop, error) {
+	if r.g.mode == ModeKill {
 		return ptrace.PeekWait(block)
 	}
-	if len(c.backs) == 0 {
-		c.refreshSetBacks()
-		room := c.backsRoom[:max(1, min(len(c.threads), mostBacks))]
-		s, n, err := ptrace.PeekWaitBack(c.setBacks, room, block)
+	if len(r.backs) == 0 {
+		r.refreshSetBacks()
+		room := r.backsRoom[:max(1, min(len(r.g.threads), mostBacks))]
+		s, n, err := ptrace.PeekWaitBack(r.setBacks, room, block)
 		if n == 0 {
 			return s, err
 		}
-		c.backs = room[:n]
+		r.backs = room[:n]
 	}
-	return c.handOut(0), nil
+	return r.handOut(0), nil
 }
 
-// refreshSetBacks has c.setBacks be what the table has.
-func (c *Controller) refreshSetBacks() {
-	if v := c.table.Version(); v != c.setBacksOf {
-		c.setBacks, c.setBacksOf = c.table.AppendSetBacks(c.setBacks[:0]), v
+// refreshSetBacks has c.int3s be what stands in the text.
+func (r *reports) refreshSetBacks() {
+	if v := r.text.Version(); v != r.setBacksOf {
+		r.setBacks, r.setBacksOf = r.text.AppendSetBacks(r.setBacks[:0]), v
 	}
 }
 
 // handOut takes a thread that was set back off the list, and makes its report.
-func (c *Controller) handOut(i int) ptrace.Stop {
-	b := c.backs[i]
-	c.lastBack = b
-	c.backs = slices.Delete(c.backs, i, i+1)
+func (r *reports) handOut(i int) ptrace.Stop {
+	b := r.backs[i]
+	r.lastBack = b
+	r.backs = slices.Delete(r.backs, i, i+1)
 	return ptrace.Stop{TID: b.TID, Kind: ptrace.KindSignal, Signal: syscall.SIGTRAP, Back: true}
 }
 
 // back returns the index of a thread in the list of those that were set back, or -1.
-func (c *Controller) back(tid int) int {
-	return slices.IndexFunc(c.backs, func(b ptrace.Back) bool { return b.TID == tid })
+func (r *reports) back(tid int) int {
+	return slices.IndexFunc(r.backs, func(b ptrace.Back) bool { return b.TID == tid })
 }
 
 // waitTID is wait for one thread, which is being stopped. Unless there are breakpoints it
 // has nothing to report that would not be read at once.
-func (c *Controller) waitTID(tid int, block bool) (ptrace.Stop, error) {
-	if i := c.back(tid); i >= 0 {
-		return c.handOut(i), nil
+func (r *reports) waitTID(tid int, block bool) (ptrace.Stop, error) {
+	if i := r.back(tid); i >= 0 {
+		return r.handOut(i), nil
 	}
-	if c.opt.Mode == ModeKill || c.table.Len() == 0 {
+	if r.g.mode == ModeKill || r.text.Len() == 0 {
 		return ptrace.WaitTID(tid, block)
 	}
 	s, err := ptrace.PeekTID(tid, block)
@@ -92,40 +107,48 @@ func (c *Controller) waitTID(tid int, block bool) (ptrace.Stop, error) {
 	case err != nil || s.Kind == ptrace.KindNone:
 		return s, err
 	case s.Kind == ptrace.KindSignal:
-		c.unread = s.TID
+		r.unread = s.TID
 		return s, nil
 	}
 	return ptrace.WaitTID(tid, false)
 }
 
-// wasSetBack takes the registers of a thread that peek has set back, and reports whether it is left
-// there. One that was making a step is looked at as it was.
-func (c *Controller) wasSetBack(t *thread) bool {
-	t.regs, t.was, t.regOK = c.lastBack.Regs, c.lastBack.Regs, true
-	if t.step == nil && !t.stepTrap {
-		return true
+// takeBack takes the registers of a thread that peek has set back. One that was making a step is looked
+// at as it was.
+func (r *reports) takeBack(t *thread) {
+	t.regs, t.was, t.known = r.lastBack.Regs, r.lastBack.Regs, regsRead
+	if t.m.position != posSetBack {
+		t.regs.SetPC(r.lastBack.After)
+		t.known = regsChanged
 	}
-	t.regs.SetPC(c.lastBack.After)
-	t.dirty = true
-	return false
 }
 
 // read takes the report that was left unread, which no wait for any thread must meet
 // again. Of a thread that has been killed since there is another one in its place.
-func (c *Controller) read() {
-	if c.unread == 0 {
+func (r *reports) read() {
+	if r.unread == 0 {
 		return
 	}
-	tid := c.unread
-	c.unread = 0
+	tid := r.unread
+	r.unread = 0
 	if s, err := ptrace.WaitTID(tid, false); err == nil && s.Kind != ptrace.KindSignal && s.Kind != ptrace.KindNone {
-		c.stolen = append(c.stolen, s)
+		r.stolen = append(r.stolen, s)
 	}
 }
 
 // resuming is called before a thread leaves its stop: the report goes with it.
-func (c *Controller) resuming(t *thread) {
-	if c.unread == t.tid {
-		c.unread = 0
+func (r *reports) resuming(t *thread) {
+	if r.unread == t.tid {
+		r.unread = 0
 	}
+}
+
+// pollNow returns a report that is there.
+func (r *reports) pollNow() (ptrace.Stop, error) {
+	if n := len(r.stolen); n > 0 {
+		s := r.stolen[0]
+		r.stolen = r.stolen[1:]
+		return s, nil
+	}
+	return r.wait(false)
 }

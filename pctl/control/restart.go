@@ -18,6 +18,9 @@ import (
 //   - A relative timeout would start again from full. The call is given what is left
 //     (timeout.go).
 
+// calls are the system calls that stops of ours interrupt.
+type calls struct{ g *tracees }
+
 // closing is close(2), the one call that must not be made again: whatever it returns
 // the descriptor is gone, and its number may be another file's by now (filp_close in
 // fs/open.c; a file system over the network or in user space can be interrupted there).
@@ -32,12 +35,12 @@ const (
 )
 
 // clearError takes the error that our stop has left behind out of a socket.
-func (c *Controller) clearError(t *thread, result int64) {
+func (k *calls) clearError(t *thread, result int64) {
 	args := t.regs.SyscallArgs()
 	if result <= 0 || result >= int64(args[messagesArg]) {
 		return
 	}
-	s, err := procfs.OpenSocket(c.pidOf(t), int(int32(args[0])))
+	s, err := procfs.OpenSocket(k.g.pidOf(t), int(int32(args[0])))
 	if err != nil {
 		return
 	}
@@ -49,8 +52,8 @@ func (c *Controller) clearError(t *thread, result int64) {
 func again(nr, result int64) bool { return result == -int64(syscall.EINTR) && nr != closing }
 
 // rewind moves a thread back that our stop made return EINTR.
-func (c *Controller) rewind(t *thread) {
-	if c.loadRegs(t) != nil || t.rewound.pc != 0 && t.regs.AtSyscall(t.rewound.pc, t.rewound.nr) {
+func (k *calls) rewind(t *thread) {
+	if k.g.loadRegs(t) != nil || t.rewound.pc != 0 && t.regs.AtSyscall(t.rewound.pc, t.rewound.nr) {
 		return // has not run since it was moved back
 	}
 	t.rewound = rewound{}
@@ -59,11 +62,11 @@ func (c *Controller) rewind(t *thread) {
 		return
 	}
 	if t.regs.Is32Bit() {
-		c.rewind32(t, nr, result)
+		k.rewind32(t, nr, result)
 		return
 	}
 	if nr == recvmmsg {
-		c.clearError(t, result)
+		k.clearError(t, result)
 	}
 	if !again(nr, result) {
 		return
@@ -72,33 +75,58 @@ func (c *Controller) rewind(t *thread) {
 	if !t.regs.RestartSyscall() {
 		return
 	}
-	t.dirty = true
+	t.known = regsChanged
 	t.rewound = rewound{pc: t.regs.PC(), nr: nr}
-	c.noteTimeout(t, nr, args)
+	k.noteTimeout(t, nr, args)
 }
 
 // closing32 is close(2) of 32-bit code.
 const closing32 = 6
 
 // rewind32 is rewind for 32-bit code. The call is given its full time.
-func (c *Controller) rewind32(t *thread, nr, result int64) {
+func (k *calls) rewind32(t *thread, nr, result int64) {
 	t.call = blockedCall{}
 	if nr == closing32 || result != -int64(syscall.EINTR) || !t.regs.RestartSyscall() {
 		return
 	}
-	t.dirty = true
+	t.known = regsChanged
 	t.rewound = rewound{pc: t.regs.PC(), nr: nr}
 }
 
 // undoRewind gives a thread its EINTR back if a signal reaches it before it has made
 // the call again.
-func (c *Controller) undoRewind(t *thread) {
+func (k *calls) undoRewind(t *thread) {
 	r := t.rewound
 	t.rewound = rewound{}
-	if r.pc == 0 || c.loadRegs(t) != nil || !t.regs.AtSyscall(r.pc, r.nr) {
+	if r.pc == 0 || k.g.loadRegs(t) != nil || !t.regs.AtSyscall(r.pc, r.nr) {
 		return
 	}
 	t.regs.FinishSyscall(-int64(syscall.EINTR))
 	t.call.takeBack(&t.regs)
-	t.dirty = true
+	t.known = regsChanged
+}
+
+// wouldIgnore reports whether the target would not have noticed the signal if it
+// were not traced. The kernel reports ignored signals to a tracer and wakes the
+// thread for them.
+func (k *calls) wouldIgnore(t *thread, sig syscall.Signal) bool {
+	if k.g.loadRegs(t) != nil {
+		return false
+	}
+	if _, result, ok := t.regs.SyscallReturn(); !ok || result != -int64(syscall.EINTR) {
+		return false // nothing was interrupted that the kernel will not restart
+	}
+	st, err := procfs.ReadTaskStatus(k.g.pidOf(t), t.tid)
+	if err != nil {
+		return false
+	}
+	bit := uint64(1) << (sig - 1)
+	if st.SigIgn&bit != 0 {
+		return true
+	}
+	switch sig {
+	case syscall.SIGCHLD, syscall.SIGURG, syscall.SIGWINCH, syscall.SIGCONT:
+		return st.SigCgt&bit == 0
+	}
+	return false
 }

@@ -41,8 +41,8 @@ var ErrRestartable = errors.New("inside a restartable sequence, which each hit w
 // object lists. The kernel sends a thread that has been off its processor there to the
 // sequence's abort handler, so one that tries until it succeeds would try for ever; a
 // uprobe that the kernel steps over in a copy could lose the sequence its protection.
-func (c *Controller) restartable(addr uint64) bool {
-	o, ok := c.Space().Object(addr)
+func (x *traps) restartable(addr uint64) bool {
+	o, ok := x.c.Space().Object(addr)
 	return ok && o.File != nil && o.File.Restartable(addr-o.Bias)
 }
 
@@ -57,8 +57,8 @@ const (
 )
 
 // purposeOf returns what a client's breakpoint is for.
-func (c *Controller) purposeOf(h Handler) purpose {
-	if h == nil && !c.bus.Wants(notify.Hit) {
+func (x *traps) purposeOf(h Handler) purpose {
+	if h == nil && !x.c.bus.Wants(notify.Hit) {
 		return toCount
 	}
 	return toStop
@@ -66,50 +66,50 @@ func (c *Controller) purposeOf(h Handler) purpose {
 
 // place makes addr an owner's breakpoint, by the kind of trap that suits it. One that
 // is there keeps its kind, unless it only counts and threads have to stop.
-func (c *Controller) place(addr uint64, p purpose) (*bkpt.Breakpoint, error) {
-	if bp := c.table.At(addr); bp != nil {
+func (x *traps) place(addr uint64, p purpose) (*bkpt.Breakpoint, error) {
+	if bp := x.table.At(addr); bp != nil {
 		if p != toCount {
-			if err := c.stopAt(bp); err != nil {
+			if err := x.stopAt(bp); err != nil {
 				return nil, err
 			}
 		}
-		return c.table.Add(addr)
+		return x.table.Add(addr)
 	}
-	if c.is32Bit() {
+	if x.c.image.is32Bit() {
 		return nil, Err32Bit
 	}
-	if p < forUs && c.restartable(addr) {
+	if p < forUs && x.restartable(addr) {
 		return nil, ErrRestartable
 	}
-	c.hideLeaving()
+	x.hideLeaving()
 	var refused error
-	if c.probesSuit(p) {
-		kind := &c.probes.stop
+	if x.probesSuit(p) {
+		kind := &x.probes.stop
 		if p == toCount {
-			kind = &c.probes.count
+			kind = &x.probes.count
 		}
-		if refused = c.openProbes(); errors.Is(refused, errBlocked) && p == toCount {
+		if refused = x.probes.openProbes(); errors.Is(refused, errBlocked) && p == toCount {
 			refused = nil // what counts sends no signal
 		}
 		if refused == nil {
 			var bp *bkpt.Breakpoint
-			if bp, refused = c.table.AddTrap(addr, *kind); refused == nil {
+			if bp, refused = x.table.AddTrap(addr, *kind); refused == nil {
 				return bp, nil
 			}
 		}
 	}
-	if c.opt.Trap == TrapUprobe && p < forUs || p == forEvents && c.probesSuit(p) && c.opt.Mode != ModeKill {
+	if x.c.opt.Trap == TrapUprobe && p < forUs || p == forEvents && x.probesSuit(p) && x.c.opt.Mode != ModeKill {
 		return nil, fmt.Errorf("%w: %w", ErrNoUprobe, refused)
 	}
-	if c.foreignTrap(addr) {
+	if x.foreignTrap(addr) {
 		return nil, ErrForeignTrap
 	}
-	if err := c.seizeNewbornOnce(); err != nil {
+	if err := x.g.seizer.seizeNewbornOnce(); err != nil {
 		return nil, err
 	}
-	bp, err := c.table.Add(addr)
+	bp, err := x.table.Add(addr)
 	if err == nil {
-		c.killRisk.int3(refused)
+		x.killRisk.int3(refused)
 	}
 	return bp, err
 }
@@ -121,12 +121,12 @@ var ErrForeignTrap = errors.New("a trap of somebody else's stands there")
 // that is mapped there: a uprobe of another tracer, or the int3 that one has left. The kernel
 // takes an int3 at a uprobe for its own; and whoever lifts a trap writes what it has found, which
 // must not be another's.
-func (c *Controller) foreignTrap(addr uint64) bool {
+func (x *traps) foreignTrap(addr uint64) bool {
 	var text, file [1]byte
-	if _, err := c.readAt(text[:], int64(addr)); err != nil || !bkpt.HasTrap(text[:]) {
+	if _, err := x.readAt(text[:], int64(addr)); err != nil || !bkpt.HasTrap(text[:]) {
 		return false
 	}
-	f, at, err := c.textFile(addr)
+	f, at, err := x.probes.textFile(addr)
 	if err != nil {
 		return false // made at run time: the program's own
 	}
@@ -137,34 +137,34 @@ func (c *Controller) foreignTrap(addr uint64) bool {
 
 // probesSuit reports whether uprobes are the first choice. A target that is killed
 // when we are has no use for their protection.
-func (c *Controller) probesSuit(p purpose) bool {
-	switch c.opt.Trap {
+func (x *traps) probesSuit(p purpose) bool {
+	switch x.c.opt.Trap {
 	case TrapInt3:
 		return false
 	case TrapAuto:
-		return p == toCount || c.opt.Mode != ModeKill
+		return p == toCount || x.c.opt.Mode != ModeKill
 	}
 	return true
 }
 
 // stopAt makes a breakpoint that only counts stop threads.
-func (c *Controller) stopAt(bp *bkpt.Breakpoint) error {
-	if !c.probes.count.Has(bp) {
+func (x *traps) stopAt(bp *bkpt.Breakpoint) error {
+	if !x.probes.count.Has(bp) {
 		return nil
 	}
-	err := c.openProbes()
+	err := x.probes.openProbes()
 	if err == nil {
-		err = c.table.Change(bp, c.probes.stop)
+		err = x.table.Change(bp, x.probes.stop)
 	}
-	if err == nil || c.opt.Trap == TrapUprobe {
+	if err == nil || x.c.opt.Trap == TrapUprobe {
 		return err
 	}
 	refused := err
-	if err = c.seizeNewbornOnce(); err != nil {
+	if err = x.g.seizer.seizeNewbornOnce(); err != nil {
 		return err
 	}
-	if err = c.table.Change(bp, c.table.Default()); err == nil {
-		c.killRisk.int3(refused)
+	if err = x.table.Change(bp, x.table.Default()); err == nil {
+		x.killRisk.int3(refused)
 	}
 	return err
 }
@@ -174,10 +174,10 @@ func (c *Controller) stopAt(bp *bkpt.Breakpoint) error {
 // changed, where int3s are excluded, goes on counting. Must be called on the control
 // goroutine.
 func (c *Controller) FollowHits() {
-	for _, bs := range c.breaks {
+	for _, bs := range c.traps.breaks {
 		for _, b := range bs {
 			if b.client && b.bp != nil {
-				_ = c.stopAt(b.bp)
+				_ = c.traps.stopAt(b.bp)
 			}
 		}
 	}

@@ -1,0 +1,186 @@
+package control
+
+import (
+	"context"
+	"ptools/internal/ptrace"
+	"ptools/pctl/notify"
+	"sync/atomic"
+)
+
+// rendezvous holds the target at the points where its clients want to meet it.
+type rendezvous struct {
+	c         *Controller
+	g         *tracees
+	held      atomic.Uint32  // notify.Point at which the target is held
+	points    notify.Points  // still wanted
+	here      []notify.Point // due at this place
+	wantHold  bool           // a handler has asked for one
+	wantPoint bool           // a rendezvous point was hit
+}
+
+// reach brings the target to a rendezvous for each of points that is wanted, in
+// order: it stands still until Continue or Release, and requests are served
+// meanwhile.
+func (v *rendezvous) reach(points ...notify.Point) {
+	for _, p := range points {
+		if v.points.Take(p) {
+			v.here = append(v.here, p)
+		}
+	}
+	v.nextPoint()
+}
+
+// nextPoint announces the next rendezvous at this place, if there is one.
+func (v *rendezvous) nextPoint() {
+	if len(v.here) == 0 || v.held.Load() != 0 || v.g.phase.over() {
+		return
+	}
+	v.g.stopAll()
+	if v.g.phase.over() {
+		return
+	}
+	if len(v.here) == 0 || v.held.Load() != 0 {
+		v.g.resumeAll() // an exec that was reported meanwhile has announced it
+		return
+	}
+	p := v.here[0]
+	v.here = v.here[1:]
+	v.held.Store(uint32(p))
+	v.c.publish(notify.Event{Kind: notify.Stopped, Point: p, Threads: v.g.count()})
+}
+
+// Continue lets a target go on that is held at a rendezvous. ErrNotHeld if it is not.
+func (c *Controller) Continue(ctx context.Context) error {
+	var err error
+	if e := c.tracees.requests.do(ctx, func() {
+		if c.rendezvous.held.Load() == 0 {
+			err = ErrNotHeld
+			return
+		}
+		c.rendezvous.held.Store(0)
+		c.publish(notify.Event{Kind: notify.Continued})
+		c.rendezvous.nextPoint() // holds again before the present hold ends
+		c.tracees.resumeAll()
+	}); e != nil {
+		return e
+	}
+	return err
+}
+
+// Stopped is the target standing still. It is valid until the function that was
+// given it returns, and only on the control goroutine.
+type Stopped struct{ c *Controller }
+
+// Threads returns the target's threads, in no particular order.
+func (s *Stopped) Threads() []*Thread {
+	ts := make([]*Thread, 0, len(s.c.tracees.threads))
+	for _, t := range s.c.tracees.threads {
+		if t.role == roleThread {
+			ts = append(ts, &Thread{s.c, t})
+		}
+	}
+	return ts
+}
+
+// Thread returns the thread with number tid, or nil.
+func (s *Stopped) Thread(tid int) *Thread {
+	if t := s.c.tracees.threads[tid]; t != nil && t.role == roleThread {
+		return &Thread{s.c, t}
+	}
+	return nil
+}
+
+// Pause stops every thread, calls f on the control goroutine and lets them run on,
+// unless the target is held at a rendezvous. It returns what f returns. f must not
+// make requests of this controller that wait (they return ErrOnControl).
+func (c *Controller) Pause(ctx context.Context, f func(*Stopped) error) error {
+	var err error
+	if e := c.tracees.requests.do(ctx, func() {
+		c.tracees.stopAll()
+		if c.tracees.phase.over() {
+			err = ErrEnded
+			return
+		}
+		defer c.tracees.resumeAll()
+		err = f(&Stopped{c})
+	}); e != nil {
+		return e
+	}
+	return err
+}
+
+// Do calls f on the control goroutine without stopping the target.
+func (c *Controller) Do(ctx context.Context, f func()) error { return c.tracees.requests.do(ctx, f) }
+
+// announceHere makes rendezvous of those points that are wanted, when the handlers of
+// this hit have returned.
+func (v *rendezvous) announceHere(points ...notify.Point) {
+	for _, p := range points {
+		if v.points.Take(p) {
+			v.here = append(v.here, p)
+			v.wantPoint = true
+		}
+	}
+}
+
+// StopAt asks for more rendezvous points, each of which is announced once, like those of
+// Options.Stop. Of Preinit, Postinit and Main those of the program are meant that has just
+// been executed, until it comes there, and else of the next one. It may be called from any
+// goroutine and from handlers.
+func (c *Controller) StopAt(ctx context.Context, points ...notify.Point) error {
+	return c.either(ctx, func() {
+		more := notify.PointsOf(points...) &^ c.rendezvous.points
+		c.rendezvous.points |= more
+		if c.image.linkerWanted() {
+			c.image.followLinker()
+		}
+		c.image.planPoints(more)
+	})
+}
+
+// Thread is a thread of a stopped target. It is valid until the function that was
+// given it returns, and only on the control goroutine.
+type Thread struct {
+	c *Controller
+	t *thread
+}
+
+// TID returns the thread's number.
+func (t *Thread) TID() int { return t.t.tid }
+
+// Regs returns the registers. They may be read, not changed. ESRCH for a thread that
+// could not be stopped (Parked) or is dying.
+func (t *Thread) Regs() (*ptrace.Regs, error) {
+	if err := t.c.tracees.loadRegs(t.t); err != nil {
+		return nil, err
+	}
+	return &t.t.regs, nil
+}
+
+// SetRegs changes the registers; they take effect when the thread runs.
+func (t *Thread) SetRegs(r *ptrace.Regs) error {
+	if err := t.c.tracees.loadRegs(t.t); err != nil {
+		return err
+	}
+	t.t.setRegs(r)
+	return nil
+}
+
+// Parked reports that the thread runs no code of its own although it has not
+// stopped: it sleeps uninterruptibly (a parent in vfork(2), a dead file server) or is
+// the dead leader of a living process. It stops before it runs again.
+func (t *Thread) Parked() bool { return t.t.m.state != stateStopped }
+
+// LookIf interrupts the threads tids together and calls visit for each as soon as it
+// has stopped, on the control goroutine, with its registers; the thread runs on when
+// visit returns. No thread waits for another. visit must not make requests and
+// should copy and return. A thread that cannot be stopped now, has ended, or does
+// not exist, is counted in missed; so is one for which ready, called on the control goroutine right before the
+// interrupt, returns false, which is left alone. A nil ready is always true. While the look
+// waits, over is asked every millisecond or so, and when it returns true the threads that have not stopped are missed: a
+// thread that is given no processor does not stop before it is. A nil over is never true.
+func (c *Controller) LookIf(ctx context.Context, tids []int, ready func(tid int) bool, over func() bool, visit func(tid int, regs *ptrace.Regs)) (missed int, err error) {
+	l := look{ready: ready, over: over, visit: visit}
+	err = c.tracees.requests.do(ctx, func() { c.tracees.looks.all(tids, &l) })
+	return l.lost, err
+}
