@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"ptools/internal/elfsym"
 	"ptools/pctl/bkpt"
 	"ptools/pctl/notify"
 )
@@ -101,7 +100,7 @@ func (x *traps) place(addr uint64, p purpose) (*bkpt.Breakpoint, error) {
 	if x.c.opt.Trap == TrapUprobe && p < forUs || p == forEvents && x.probesSuit(p) && x.c.opt.Mode != ModeKill {
 		return nil, fmt.Errorf("%w: %w", ErrNoUprobe, refused)
 	}
-	if x.foreignTrap(addr) {
+	if x.probes.foreignTrap(addr) {
 		return nil, ErrForeignTrap
 	}
 	if err := x.g.seizer.seizeNewbornOnce(); err != nil {
@@ -116,24 +115,6 @@ func (x *traps) place(addr uint64, p purpose) (*bkpt.Breakpoint, error) {
 
 // ErrForeignTrap is the error of a breakpoint where another tracer's trap stands.
 var ErrForeignTrap = errors.New("a trap of somebody else's stands there")
-
-// foreignTrap reports whether a trap stands at addr that is neither ours nor in the file
-// that is mapped there: a uprobe of another tracer, or the int3 that one has left. The kernel
-// takes an int3 at a uprobe for its own; and whoever lifts a trap writes what it has found, which
-// must not be another's.
-func (x *traps) foreignTrap(addr uint64) bool {
-	var text, file [1]byte
-	if _, err := x.readAt(text[:], int64(addr)); err != nil || !bkpt.HasTrap(text[:]) {
-		return false
-	}
-	f, at, err := x.probes.textFile(addr)
-	if err != nil {
-		return false // made at run time: the program's own
-	}
-	defer f.Close()
-	_, err = elfsym.NewPatient(f).ReadAt(file[:], int64(at.off))
-	return err == nil && file != text
-}
 
 // probesSuit reports whether uprobes are the first choice. A target that is killed
 // when we are has no use for their protection.

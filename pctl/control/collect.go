@@ -94,7 +94,7 @@ func (w *waiter) waitFor(t *thread, wanted func(*thread) bool, tick func()) {
 			return
 		}
 		w.drain()
-		if err == syscall.ECHILD && wanted(t) && w.g.threads[t.tid] == t {
+		if err == syscall.ECHILD && wanted(t) && w.g.has(t) {
 			if t.tid != w.g.pid {
 				w.vanished(t)
 				return

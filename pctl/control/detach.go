@@ -45,7 +45,7 @@ func (l *leaver) detachEach() {
 			l.g.interrupt(t, t.m.ask())
 			pending = append(pending, t)
 		}
-		l.g.waiter.collect(pending, func(t *thread) bool { return l.g.threads[t.tid] == t }, func() {
+		l.g.waiter.collect(pending, func(t *thread) bool { return l.g.has(t) }, func() {
 			for _, t := range l.g.threads {
 				if l.g.unresponsive(t, stuckForLeaving) || sampled[t] && l.starved(t) {
 					l.abandon(t)
@@ -142,9 +142,8 @@ func (l *leaver) stopProcess() bool {
 	l.g.enter(phaseStopping)
 	for t := l.anyStopped(); t != nil && l.g.group.stopSignal.Load() == 0; {
 		l.g.runOn(t)
-		l.g.waiter.until(func() bool { return t.m.state == stateStopped || l.g.threads[t.tid] != t }, nil)
 		switch {
-		case l.g.threads[t.tid] != t: // it ended first, or was another's exec
+		case !l.g.has(t): // it ended first, or was another's exec
 			t = l.anyStopped()
 		case t.m.signal == syscall.SIGCONT:
 			return false

@@ -10,18 +10,31 @@
 // that does not block (package notify). A closure or a handler that runs on it and
 // makes a request which would wait for it is refused with [ErrOnControl].
 //
+// # Rooms
+//
+// The tracees are the threads that the control goroutine traces: they are seized, waited for, stopped, resumed and
+// detached (tracees.go). They know no breakpoint. What happens at one is the matter of traps (traps.go), the program of
+// the last exec that of image (image.go), the places where the target is held that of rendezvous, and its release or end
+// that of parting (release.go). Tracees call these through hooks and news (hooks.go). The Controller puts them together.
+//
 // # Stops
 //
 // Every wait status is dispatched by its kind (loop.go): what it means for the process
-// is dealt with at once, and then the thread is left in the stop if somebody holds it,
+// is dealt with at once, and then the thread is left in the stop if it is held,
 // or resumed. What has to be done to a thread is said by a pure state machine
-// (machine.go). There is one way to make threads stand, stopAll, and whoever wants
-// that calls it: Pause, a rendezvous, a release, an instruction that can be stepped
+// (machine.go). stopAll is the one way to make all threads stand: for
+// Pause, a rendezvous, a release, an instruction that can be stepped
 // only in place. Its calls nest.
 //
 // A thread that sleeps uninterruptibly, as the parent does in vfork(2), answers no
-// interrupt; it runs no code of its own either. It is parked: nobody waits for it, and
-// it stops before it runs again.
+// interrupt; it runs no code of its own either. It is parked: it is not waited for, and
+// it stops before it runs again (parked.go).
+//
+// # State
+//
+// How far control has come is a phase (phase.go). A thread has a state, a position as to breakpoints, and something that
+// is awaited of it (machine.go). Each is changed in one place, which refuses what cannot be: nothing is done then, and
+// the trace has the refusal. What the kernel says is never refused. A test fails if its trace has a refusal.
 //
 // # Re-entry
 //
@@ -29,8 +42,8 @@
 // thread to make a step, waits for reports itself (until, await and collect, and with them stopAll, resumeAll, hit,
 // nextPoint and resume). The rules for what comes after such a wait:
 //
-//   - The process may be over: c.phase.over() is looked at first.
-//   - A thread may have ended or executed a program: its record counts while c.threads[t.tid] is t.
+//   - Control may be over: phase.over is looked at first.
+//   - A thread may have ended or executed a program: its record counts while tracees.has it.
 //   - A thread may have stopped and run again: what was read of it counts until t.known is regsUnread.
 //   - The thread whose report is being handled is busy, and is settled only at the end of that.
 //   - Requests wait: only the loop serves them. What a handler asks for is done when the handler has returned.

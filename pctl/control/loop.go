@@ -128,7 +128,7 @@ func (g *tracees) dispatch(s ptrace.Stop) {
 
 // settle is called when everything about a stop has been done but to leave it.
 func (g *tracees) settle(t *thread) {
-	if t.busy || t.m.state != stateStopped || g.threads[t.tid] != t {
+	if t.busy || t.m.state != stateStopped || !g.has(t) {
 		return
 	}
 	if t.look != nil {
@@ -151,11 +151,14 @@ func (g *tracees) settle(t *thread) {
 	}
 }
 
-// resume lets a stopped thread run that nobody holds.
+// resume lets a stopped thread run that is not held.
 func (g *tracees) resume(t *thread) { g.run(t, (*machine).settle) }
 
-// runOn resumes a stopped thread to its next stop, where it stays if it is held.
-func (g *tracees) runOn(t *thread) { g.run(t, (*machine).pass) }
+// runOn resumes a stopped thread to its next stop, where it stays if it is held, and waits for that, or its end.
+func (g *tracees) runOn(t *thread) {
+	g.run(t, (*machine).pass)
+	g.waiter.until(func() bool { return t.m.state == stateStopped || !g.has(t) }, nil)
+}
 
 // run resumes a stopped thread, off the breakpoint it stands on first.
 func (g *tracees) run(t *thread, next func(*machine) action) {

@@ -122,12 +122,12 @@ type machine struct {
 	group    bool           // this stop is a group stop
 	joined   bool           // it was in a group stop, whose end it has still to report
 	asked    bool           // PTRACE_INTERRUPT is under way
-	holds    int            // how many want the thread to stay stopped
+	holds    int            // reasons for the thread to stand
 	position position
 	awaits   awaits
 }
 
-// hold adds one who wants the thread stopped.
+// hold adds a reason for the thread to stand.
 func (m *machine) hold() action {
 	m.holds++
 	if m.state != stateStopped && m.awaits != awaitVfork {
@@ -156,7 +156,7 @@ func (m *machine) unhold() bool {
 }
 
 // stand notes that a thread which was waited for stands, or is waited for no more. It returns false
-// if nobody waited for it.
+// if it was not waited for.
 func (m *machine) stand() bool {
 	if m.awaits != awaitStop {
 		return false
@@ -216,7 +216,7 @@ func (m *machine) stop(s ptrace.Stop) meaning {
 	return means
 }
 
-// settle resumes a stopped thread that nobody holds.
+// settle resumes a stopped thread that is not held.
 func (m *machine) settle() action {
 	if m.state != stateStopped || m.holds > 0 {
 		return actNone

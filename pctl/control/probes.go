@@ -274,3 +274,21 @@ func (p *probes) forget() {
 	p.signals, p.refused = nil, nil
 	clear(p.tallies)
 }
+
+// foreignTrap reports whether a trap stands at addr that is neither ours nor in the file
+// that is mapped there: a uprobe of another tracer, or the int3 that one has left. The kernel
+// takes an int3 at a uprobe for its own; and whoever lifts a trap writes what it has found, which
+// must not be another's.
+func (p *probes) foreignTrap(addr uint64) bool {
+	var text, file [1]byte
+	if _, err := p.c.traps.readAt(text[:], int64(addr)); err != nil || !bkpt.HasTrap(text[:]) {
+		return false
+	}
+	f, at, err := p.textFile(addr)
+	if err != nil {
+		return false // made at run time: the program's own
+	}
+	defer f.Close()
+	_, err = elfsym.NewPatient(f).ReadAt(file[:], int64(at.off))
+	return err == nil && file != text
+}

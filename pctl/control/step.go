@@ -303,13 +303,13 @@ func (o *stepper) originalFault(t *thread) {
 func (o *stepper) stepInPlace(t *thread, b *bkpt.Breakpoint) {
 	o.g.stopAtOnce()
 	defer o.g.resumeAll()
-	if o.g.phase.over() || o.g.threads[t.tid] != t || t.m.state != stateStopped {
+	if o.g.phase.over() || !o.g.has(t) || t.m.state != stateStopped {
 		o.putAt(t, nil)
 		return
 	}
 	t.step = &step{b: b}
 	o.beginStep(t)
-	o.g.waiter.until(func() bool { return t.step == nil || o.g.threads[t.tid] != t }, nil)
+	o.g.waiter.until(func() bool { return t.step == nil || !o.g.has(t) }, nil)
 }
 
 // moveOut moves a thread that stands in a scratch slot to where it would be without.

@@ -56,7 +56,7 @@ func (g *tracees) stopRest() {
 	}
 	g.await(stuckFor)
 	g.seizer.seizeNewborn()
-	// Who was forked has our traps, and is cleaned of those that the table still knows.
+	// A forked process has our traps, and is cleaned of those that the table still knows.
 	if g.waiter.until(func() bool { return !g.copies() }, nil) {
 		g.up.allStopped()
 		g.steady()

@@ -72,6 +72,9 @@ func (g *tracees) add(tid int, r role, s state) *thread {
 	return t
 }
 
+// has reports whether a thread is still on the books: it may have ended, or executed a program, since it was looked up.
+func (g *tracees) has(t *thread) bool { return g.threads[t.tid] == t }
+
 // drop removes a thread and whatever waits for it.
 func (g *tracees) drop(t *thread) {
 	delete(g.threads, t.tid)

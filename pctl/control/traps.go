@@ -114,7 +114,7 @@ func (x *traps) settles(t *thread) bool {
 		return true
 	}
 	x.probes.reportUprobeHit(t)
-	return t.m.state == stateStopped && x.g.threads[t.tid] == t
+	return t.m.state == stateStopped && x.g.has(t)
 }
 
 // standsAlone goes on with a thread that has to stand by itself.

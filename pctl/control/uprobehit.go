@@ -172,8 +172,7 @@ func (p *probes) takeUprobeHits() {
 	for _, t := range p.g.threads {
 		for !p.g.phase.over() && t.m.state == stateStopped && !t.m.group && t.m.awaits != awaitVfork && p.uprobeHitPending(t) {
 			p.g.runOn(t)
-			p.g.waiter.until(func() bool { return t.m.state == stateStopped || p.g.threads[t.tid] != t }, nil)
-			if p.g.threads[t.tid] != t {
+			if !p.g.has(t) {
 				break
 			}
 		}
