@@ -32,6 +32,9 @@ func Attach(ctx context.Context, pid int, o *Options) (*Controller, error) {
 		if err := c.traps.probes.demandProbes(); err != nil {
 			return err
 		}
+		if c.tracees.phase.over() {
+			return ErrEnded // while it was stopped for its first breakpoint
+		}
 		c.tracees.enter(phaseRunning)
 		c.publish(notify.Event{Kind: notify.Grabbed, Threads: c.tracees.count()})
 		c.rendezvous.reach(notify.Grab)
