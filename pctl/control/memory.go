@@ -7,7 +7,6 @@ import (
 	"ptools/internal/guard"
 	"ptools/internal/mem"
 	"ptools/internal/ptrace"
-	"ptools/pctl/bkpt"
 	"syscall"
 )
 
@@ -15,7 +14,7 @@ import (
 type targetMemory struct {
 	g     *tracees
 	mem   memory
-	user  bkpt.Memory // the same as the target itself may use it
+	user  words // the same as the target itself may use it
 	watch *guard.Watch
 }
 
@@ -47,10 +46,15 @@ func (m *targetMemory) noMemory(err error) {
 
 // memory is what the control goroutine needs of the target's address space.
 type memory interface {
-	io.ReaderAt
-	io.WriterAt
+	words
 	io.Closer
 	Stale() bool // nothing is in it any more
+}
+
+// words is memory to be read and written.
+type words interface {
+	io.ReaderAt
+	io.WriterAt
 }
 
 // noMemory stands for memory that cannot be had: of a process that has no program yet,

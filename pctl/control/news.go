@@ -11,8 +11,8 @@ import (
 
 // publish stamps an event and hands it to the bus, which never blocks.
 func (c *Controller) publish(e notify.Event) {
-	if e.Kind != 0 {
-		c.tracees.trace.about(c.tracees.pid, deedEvent, uint64(e.Kind), nil)
+	if e.Kind != 0 && c.tracees.trace != nil {
+		c.tracees.trace.told(c.tracees.pid, e.Kind.String())
 	}
 	if c.bus.Wants(e.Kind) {
 		e.Time, e.PID = time.Now(), c.tracees.pid

@@ -49,7 +49,12 @@ func TestRooms(t *testing.T) {
 	if len(below) != len(tracing) {
 		t.Fatalf("%d of %d files", len(below), len(tracing))
 	}
-	for _, f := range below {
+	for name, f := range below {
+		for _, i := range f.Imports {
+			if strings.HasPrefix(i.Path.Value, `"ptools/pctl`) {
+				t.Errorf("%s imports %s", name, i.Path.Value)
+			}
+		}
 		skip := map[*ast.Ident]bool{} // names of methods and fields
 		ast.Inspect(f, func(n ast.Node) bool {
 			switch n := n.(type) {

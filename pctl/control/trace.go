@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"ptools/internal/ptrace"
-	"ptools/pctl/notify"
 )
 
 // traceEnv is the environment variable that has each controlled process traced on standard error.
@@ -101,7 +100,8 @@ type entry struct {
 	when          time.Duration
 	tid           int
 	deed          deed
-	arg           uint64 // signal, role, kind of event, address or program counter
+	arg           uint64 // signal, role, address or program counter
+	name          string // kind of event
 	stop          ptrace.Stop
 	err           error
 	before, after *machine
@@ -127,6 +127,9 @@ func (r *Trace) about(tid int, d deed, arg uint64, err error) {
 		r.add(nil, entry{tid: tid, deed: d, arg: arg, err: err})
 	}
 }
+
+// told records an event that is published.
+func (r *Trace) told(pid int, kind string) { r.add(nil, entry{tid: pid, deed: deedEvent, name: kind}) }
 
 func (r *Trace) add(t *thread, e entry) {
 	e.when = time.Since(r.start)
@@ -225,7 +228,7 @@ func (e *entry) what() string {
 	case deedStop:
 		return stopText(e.stop)
 	case deedEvent:
-		return "event " + notify.Kind(e.arg).String()
+		return "event " + e.name
 	case deedAdd:
 		return "add " + role(e.arg).String()
 	case deedMove:
