@@ -21,7 +21,6 @@ type Stat struct {
 	Flags              uint32
 	UTime, STime       uint64 // ticks
 	StartTime          uint64 // ticks since boot
-	VSize              uint64 // bytes
 	StartCode          uint64 // 0 or 1 without permission PTRACE_MODE_READ
 	StartStack         uint64 // address of argc; 0 without that permission
 	Processor          int
