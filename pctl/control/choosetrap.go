@@ -17,7 +17,8 @@ const (
 	// for everything else. It takes int3 instructions elsewhere, but not where they
 	// would only tell of loaded objects: no process is put at risk for that.
 	TrapAuto Trap = iota
-	// TrapInt3 takes int3 instructions only.
+	// TrapInt3 takes int3 instructions only. Where another program places a uprobe later the kernel takes
+	// the int3 for its own: it stops no thread until that uprobe is gone and the process has been stopped once.
 	TrapInt3
 	// TrapUprobe takes kernel uprobes only: where there can be none, attaching, or
 	// setting the breakpoint, fails with ErrNoUprobe. Those that we set for ourselves
