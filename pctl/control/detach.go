@@ -1,9 +1,10 @@
 package control
 
 import (
+	"syscall"
+
 	"ptools/internal/procfs"
 	"ptools/internal/ptrace"
-	"syscall"
 )
 
 // To be detached a thread has to be stopped, and a stop ends what its system call was

@@ -4,10 +4,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"syscall"
+
 	"ptools/internal/guard"
 	"ptools/internal/mem"
 	"ptools/internal/ptrace"
-	"syscall"
 )
 
 // targetMemory is the target's memory.

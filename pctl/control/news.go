@@ -2,11 +2,12 @@ package control
 
 import (
 	"fmt"
+	"syscall"
+	"time"
+
 	"ptools/internal/procfs"
 	"ptools/internal/ptrace"
 	"ptools/pctl/notify"
-	"syscall"
-	"time"
 )
 
 // publish stamps an event and hands it to the bus, which never blocks.

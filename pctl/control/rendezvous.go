@@ -2,9 +2,10 @@ package control
 
 import (
 	"context"
+	"sync/atomic"
+
 	"ptools/internal/ptrace"
 	"ptools/pctl/notify"
-	"sync/atomic"
 )
 
 // rendezvous holds the target at the points where its clients want to meet it.

@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"syscall"
+
 	"ptools/internal/mem"
 	"ptools/internal/procfs"
 	"ptools/internal/ptrace"
-	"syscall"
 )
 
 // seizer makes this thread the tracer of all that is to be traced.

@@ -1,11 +1,12 @@
 package control
 
 import (
+	"syscall"
+
 	"ptools/internal/mem"
 	"ptools/internal/procfs"
 	"ptools/internal/ptrace"
 	"ptools/pctl/bkpt"
-	"syscall"
 )
 
 // traps are the breakpoints of the target's present program, of whatever kind, and what becomes of threads at them.
@@ -55,7 +56,7 @@ func (x *traps) resumes(t *thread) bool { return t.at == nil || x.stepper.stepOf
 // slot, waiting for a page that its operand is on.
 func (x *traps) answers(t *thread) bool {
 	if t.step != nil {
-		return t.step.slot != 0
+		return t.step.slot != 0 || t.step.direct
 	}
 	if t.m.position != posInSlot {
 		return false
