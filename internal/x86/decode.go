@@ -23,21 +23,19 @@ func Length(code []byte) int {
 }
 
 // decode finds the shape of the instruction at the start of code.
-func decode(code []byte) (inst, error) {
-	d := decoder{inst: inst{extPos: -1}, text: code}
-	if err := d.opcode(); err != nil {
-		return d.inst, err
+func decode(code []byte) (in inst, err error) {
+	in.extPos = -1
+	d := decoder{inst: &in, text: code}
+	if err = d.opcode(); err == nil {
+		err = d.operands()
 	}
-	if err := d.operands(); err != nil {
-		return d.inst, err
-	}
-	d.code = code[:d.pos]
-	return d.inst, nil
+	in.code = code[:d.pos]
+	return in, err
 }
 
 // decoder walks over text and fills in inst.
 type decoder struct {
-	inst
+	*inst
 	text []byte
 	pos  int
 }

@@ -21,15 +21,15 @@ func (int3) Lasting() bool { return false }
 
 // Plant verifies before it writes: a breakpoint whose text is gone, or another, is dead.
 func (int3) Plant(t *Table, bs []*Breakpoint) error {
-	return t.eachRun(t.mem, t.standing(bs), t.plantRun, t.textGone)
+	return t.eachRun(t.mem, t.standing(bs), plantRun, textGone)
 }
 
 // Lift writes the original byte wherever the trap is still there, in the text that it was planted in.
 func (int3) Lift(t *Table, bs []*Breakpoint) error {
-	return t.eachRun(t.mem, t.standing(bs), t.liftRun, t.textGone)
+	return t.eachRun(t.mem, t.standing(bs), liftRun, textGone)
 }
 
-func (t *Table) textGone(b *Breakpoint) { t.end(b, ErrTextGone) }
+func textGone(t *Table, b *Breakpoint) { t.end(b, ErrTextGone) }
 
 // TrapCode is the si_code that tells the SIGTRAP of a trap from one that was sent, where a thread can
 // stand behind the trap without having executed it: over an instruction as short as the trap, or one that
@@ -70,7 +70,7 @@ func (t *Table) AppendSetBacks(s []ptrace.SetBack) []ptrace.SetBack {
 	return s
 }
 
-func (t *Table) plantRun(run []*Breakpoint, raw []byte) error {
+func plantRun(t *Table, run []*Breakpoint, raw []byte) error {
 	t.changed()
 	clean := append(t.shown[:0], raw...)
 	t.shown = clean
@@ -98,7 +98,7 @@ func (t *Table) plantRun(run []*Breakpoint, raw []byte) error {
 	return err
 }
 
-func (t *Table) liftRun(run []*Breakpoint, raw []byte) error {
+func liftRun(t *Table, run []*Breakpoint, raw []byte) error {
 	t.changed()
 	if hide(run, raw) {
 		if err := writeRun(t.mem, run, raw); err != nil {

@@ -15,7 +15,9 @@ func (t *Table) Overlay(p []byte, addr uint64) {
 			}
 		}
 	}
-	t.probed.overlay(p, addr)
+	if len(t.probed) > 0 {
+		t.probed.overlay(p, addr)
+	}
 	t.scratch.overlay(p, addr)
 }
 
@@ -80,13 +82,13 @@ func (t *Table) Clean(child Memory, of Ground) error {
 	bs := slices.DeleteFunc(slices.Clone(t.sorted), func(b *Breakpoint) bool {
 		return b.After() || of != nil && !g.has(b.Addr, b.place)
 	})
-	clean := func(run []*Breakpoint, raw []byte) error {
+	clean := func(_ *Table, run []*Breakpoint, raw []byte) error {
 		if !hide(run, raw) {
 			return nil
 		}
 		return writeRun(child, run, raw)
 	}
-	unmapped := func(*Breakpoint) {} // in the child: nothing to clean
+	unmapped := func(*Table, *Breakpoint) {} // in the child: nothing to clean
 	errs := []error{t.eachRun(child, bs, clean, unmapped)}
 	for addr, l := range t.lifted {
 		if of == nil || g.has(addr, l.place) {

@@ -14,7 +14,7 @@ const windowSize = 4096
 // a moment ago, and the kernel may lift a trap in that moment.
 func (ps places) run(bs []*Breakpoint) int {
 	n := 1
-	for n < len(bs) && bs[n].Addr/windowSize == bs[0].Addr/windowSize && !ps.between(bs[n-1].Addr, bs[n].Addr) {
+	for n < len(bs) && bs[n].Addr/windowSize == bs[0].Addr/windowSize && (len(ps) == 0 || !ps.between(bs[n-1].Addr, bs[n].Addr)) {
 		n++
 	}
 	return n
@@ -22,22 +22,22 @@ func (ps places) run(bs []*Breakpoint) int {
 
 // eachRun reads the text of each run of bs from mem for do. Of a run that cannot be read as one that
 // is done breakpoint by breakpoint, and gone is called for those that cannot be read.
-func (t *Table) eachRun(mem Memory, bs []*Breakpoint, do func(run []*Breakpoint, raw []byte) error, gone func(*Breakpoint)) error {
+func (t *Table) eachRun(mem Memory, bs []*Breakpoint, do func(t *Table, run []*Breakpoint, raw []byte) error, gone func(*Table, *Breakpoint)) error {
 	var errs []error
 	for len(bs) > 0 {
 		run := bs[:t.probed.run(bs)]
 		bs = bs[len(run):]
 		if raw, err := t.readRun(mem, run); err == nil {
-			if err := do(run, raw); err != nil {
+			if err := do(t, run, raw); err != nil {
 				errs = append(errs, err)
 			}
 			continue
 		}
 		for i := range run {
 			if raw, err := t.readRun(mem, run[i:i+1]); err != nil {
-				gone(run[i])
+				gone(t, run[i])
 			} else {
-				errs = append(errs, do(run[i:i+1], raw))
+				errs = append(errs, do(t, run[i:i+1], raw))
 			}
 		}
 	}
