@@ -232,11 +232,9 @@ func (l *looking) taken(t *thread, s *Snapshot) {
 		levels, end = p.image.Unwind(s, levels)
 	}
 	l.learnStrayed(s.Strayed)
-	if now := p.account.last; ranOut(end) && p.refresh.may(now) && p.keepMapped(now) {
+	if p.learnt(end) {
 		levels, end = p.image.Unwind(s, levels[:notes])
-		if !ranOut(end) {
-			p.refresh.backoff = 0
-		}
+		p.refresh.helped(end)
 	}
 	p.outside.levels = levels
 	// It stood in a call that we knew of, and will again.

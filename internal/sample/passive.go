@@ -114,6 +114,10 @@ func (o *outside) unwindBlocked(t *thread, s *Snapshot, call procfs.Syscall, sta
 // stopped if that is worth it and does no harm: registers that the kernel does
 // not show are needed, its call restarts by itself, and it will answer.
 func (o *outside) accept(t *thread, call procfs.Syscall, state byte, end unwind.End) {
+	if o.p.learnt(end) {
+		end = o.unwindBlocked(t, &o.snap, call, state)
+		o.p.refresh.helped(end)
+	}
 	t.blocked.call, t.blocked.state = call, state
 	t.blocked.sched, t.blocked.know = t.usage.now, still
 	if state == 't' && !t.blocked.inTrace {

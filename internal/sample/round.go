@@ -156,6 +156,19 @@ func (r *refreshing) done(now time.Duration) {
 	r.after = now + r.backoff
 }
 
+// helped takes over how a stack ends that was unwound again.
+func (r *refreshing) helped(end unwind.End) {
+	if !ranOut(end) {
+		r.backoff = 0
+	}
+}
+
+// learnt has the maps read again if a stack ended where no code is known, and reports whether it is to be unwound
+// again: there may be no other round in which its thread is met.
+func (p *process) learnt(end unwind.End) bool {
+	return ranOut(end) && p.refresh.may(p.account.last) && p.keepMapped(p.account.last)
+}
+
 // keepMapped reads the maps again. Stacks taken from then on are seen by the new
 // ones. As long as names are being looked up it leaves it at that: what was mapped
 // when they were met has to be known still. It reports whether it has read them.

@@ -252,12 +252,19 @@ func TestBetweenImages(t *testing.T) {
 // TestNewCode: an address in no mapping makes the maps be read again, and the
 // stack of that very round is whole.
 func TestNewCode(t *testing.T) {
-	w := newWorld(1)
-	w.threads[100].spin(0x10, 0x77)
-	w.miss = map[uint64]bool{0x77: true}
-	s := run(t, w, &fakeClock{}, 5, nil)
-	if out := folded(t, s, profile.Samples); strings.Count(out, "\n") != 1 || !strings.Contains(out, ";") {
-		t.Errorf("folded %q", out)
+	for name, begin := range map[string]func(*fakeThread){
+		"running": func(f *fakeThread) { f.spin(0x10, 0x77) },
+		"waiting": func(f *fakeThread) { f.block(1, 0x10, 0x77) },
+	} {
+		for _, rounds := range []int{1, 5} {
+			w := newWorld(1)
+			begin(w.threads[100])
+			w.miss = map[uint64]bool{0x77: true}
+			s := run(t, w, &fakeClock{}, rounds, nil)
+			if out := folded(t, s, profile.Samples); strings.Count(out, "\n") != 1 || !strings.HasPrefix(out, "p1;q1") {
+				t.Errorf("%s, %d rounds: folded %q", name, rounds, out)
+			}
+		}
 	}
 }
 
