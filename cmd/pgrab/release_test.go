@@ -130,7 +130,7 @@ func TestHold(t *testing.T) {
 // TestTimedHold holds for a time and lets go after another.
 func TestTimedHold(t *testing.T) {
 	g, _ := startSpin(t)
-	p := startPgrab(t, "-H", "100ms", "-t", "200ms", "-p", strconv.Itoa(g.PID))
+	p := startPgrab(t, "-H", "50ms", "-t", "1s", "-p", strconv.Itoa(g.PID))
 	expect(t, p, g.PID, "grabbed (3 threads), stopped at grab")
 	expect(t, p, g.PID, "continued", "released, running")
 	g.AwaitWork(1)
