@@ -35,6 +35,7 @@ const (
 	bpfLoad64    = 0x18 // of two instructions' size; src says what imm is
 	bpfJumpEq    = 0x15
 	bpfJumpEqReg = 0x1d
+	bpfJumpNeReg = 0x5d
 	bpfAtomic    = 0xdb // of 64 bits; imm 0 is add
 )
 
@@ -42,6 +43,8 @@ const (
 const (
 	helperMapLookup        = 1
 	helperMapUpdate        = 2
+	helperMapDelete        = 3
+	helperRingOutput       = 130
 	helperSendSignalThread = 117
 	helperPIDTGID          = 14
 	helperNSPIDTGID        = 120

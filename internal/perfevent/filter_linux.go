@@ -16,13 +16,14 @@ import (
 type filter struct {
 	program, table int
 	ours           pidNamespace
+	follower       *follower // nil: children are not followed in the kernel
 }
 
 // A pidNamespace is known by the device and inode of its file.
 type pidNamespace struct{ dev, ino uint64 }
 
 // maxWanted bounds how many processes can be wanted at the same time.
-const maxWanted = 1 << 13
+const maxWanted = 1 << 15
 
 func newFilter() (*filter, error) {
 	f := &filter{program: -1, table: -1}
@@ -38,7 +39,7 @@ func (f *filter) make() (err error) {
 		return err
 	}
 	// Before Linux 6.1 programs in interrupts need its memory allocated before.
-	if f.table, err = newMap(unix.BPF_MAP_TYPE_HASH, 4, maxWanted, 0); err != nil {
+	if f.table, err = newMap(unix.BPF_MAP_TYPE_HASH, 8, maxWanted, 0); err != nil {
 		return err
 	}
 	f.program, err = loadProgram(filterProgram(f.table, f.ours), unix.BPF_PROG_TYPE_PERF_EVENT, 0, 0)
@@ -81,12 +82,15 @@ func (f *filter) drop(pid int) {
 	f.table4(unix.BPF_MAP_DELETE_ELEM, pid) // ENOENT: it was not wanted
 }
 
-// table4 makes a call about the entry of a process, whose value is a word without meaning.
+// table4 makes a call about the entry of a process. Its value is the time when the process was made, 0 if that is not known.
 func (f *filter) table4(command uintptr, pid int) error {
-	words := &[2]uint32{uint32(pid), 1}
-	call := &mapCall{fd: uint32(f.table), key: pointer(unsafe.Pointer(&words[0]))}
+	words := &struct {
+		start uint64
+		pid   uint32
+	}{pid: uint32(pid)}
+	call := &mapCall{fd: uint32(f.table), key: pointer(unsafe.Pointer(&words.pid))}
 	if command == unix.BPF_MAP_UPDATE_ELEM {
-		call.value = pointer(unsafe.Pointer(&words[1]))
+		call.value = pointer(unsafe.Pointer(&words.start))
 	}
 	_, _, e := unix.RawSyscall(unix.SYS_BPF, command, uintptr(unsafe.Pointer(call)), unsafe.Sizeof(*call))
 	runtime.KeepAlive(words)
@@ -97,6 +101,9 @@ func (f *filter) table4(command uintptr, pid int) error {
 }
 
 func (f *filter) close() {
+	if f.follower != nil {
+		f.follower.close()
+	}
 	for _, fd := range []int{f.program, f.table} {
 		if fd >= 0 {
 			unix.Close(fd)

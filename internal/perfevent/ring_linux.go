@@ -13,15 +13,17 @@ import (
 
 // A ring is the event of one processor and the buffer of its records.
 type ring struct {
-	fd    int
-	mem   []byte // the control page and the buffer
-	page  *unix.PerfEventMmapPage
-	buf   []byte
-	tail  uint64
-	head  uint64 // as far as the present Read goes
-	time  uint64 // of the record at tail
-	lost  int64
-	taken int // samples since the period was set
+	fd     int
+	follow bool   // records of maps and of ending threads are told
+	mem    []byte // the control page and the buffer
+	page   *unix.PerfEventMmapPage
+	buf    []byte
+	tail   uint64
+	head   uint64 // as far as the present Read goes
+	time   uint64 // of the record at tail
+	lost   int64
+	taken  int    // samples since the period was set
+	chars  []byte // scratch of text
 }
 
 // newRing maps the buffer of an event.
@@ -121,6 +123,15 @@ func (r *ring) take(k *Record) bool {
 			k.Kind = Exec
 		}
 		k.PID, k.TID = halves(r.word(8))
+		k.Comm = ""
+		if r.follow {
+			k.Comm = r.text(16, size)
+		}
+	case kind == unix.PERF_RECORD_MMAP2:
+		ok = r.follow && size >= mapPath
+		if ok {
+			r.mapped(k, size)
+		}
 	case kind == unix.PERF_RECORD_LOST && size >= 24:
 		r.lost += int64(r.word(16))
 	}
@@ -141,6 +152,39 @@ func (r *ring) task(k *Record, kind uint32) {
 	}
 	k.PID, k.Parent = halves(r.word(8))
 	k.TID, _ = halves(r.word(16))
+}
+
+// Offsets in a record of a mapping: the header, process and thread, address, length, offset, device, inode, its
+// generation, protection and flags, the path.
+const (
+	mapAddr = 16
+	mapDev  = 40
+	mapNode = 48
+	mapPath = 72
+)
+
+// mapped reads the record of a mapping (PERF_RECORD_MMAP2).
+func (r *ring) mapped(k *Record, size uint64) {
+	k.Kind = Map
+	k.PID, k.TID = halves(r.word(8))
+	major, minor := halves(r.word(mapDev))
+	k.Mapped = Mapped{
+		Addr: r.word(mapAddr), Len: r.word(mapAddr + 8), Off: r.word(mapAddr + 16),
+		Major: uint32(major), Minor: uint32(minor), Inode: r.word(mapNode), Path: r.text(mapPath, size),
+	}
+}
+
+// text reads the text at an offset of the record at tail, which ends with a zero byte.
+func (r *ring) text(from, size uint64) string {
+	r.chars = r.chars[:0]
+	for at := from; at < size; at++ {
+		c := r.buf[(r.tail+at)&uint64(len(r.buf)-1)]
+		if c == 0 {
+			break
+		}
+		r.chars = append(r.chars, c)
+	}
+	return string(r.chars)
 }
 
 // contextMax is PERF_CONTEXT_MAX: from there on a word of a chain says whose addresses follow.
@@ -166,11 +210,19 @@ func (r *ring) sample(k *Record, size uint64) bool {
 	regsAt := abiAt + 8
 	roomAt := regsAt + 8*UserRegs
 	stackAt := roomAt + 8
+	k.PID, k.TID = halves(r.word(sampleTID))
+	if size >= roomAt-8*UserRegs && r.word(abiAt) == 0 && r.follow {
+		if uint32(k.PID) == ^uint32(0) {
+			return false // it has been waited for, and has no number any more
+		}
+		k.Kind = Ending
+		r.chains(k, n)
+		return true
+	}
 	if size < stackAt || r.word(abiAt) != abi64 {
 		return false
 	}
 	k.Kind = Tick
-	k.PID, k.TID = halves(r.word(sampleTID))
 	r.chains(k, n)
 	for i := range k.Regs {
 		k.Regs[i] = r.word(regsAt + uint64(i)*8)

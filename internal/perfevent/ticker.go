@@ -10,6 +10,38 @@ type TickerOptions struct {
 	Stack int
 	// Kernel has the call chain of the kernel in each sample.
 	Kernel bool
+	// Follow has the children of wanted processes sampled too, and theirs, and tells of what processes map.
+	Follow Follow
+}
+
+// Follow says whether and how children of wanted processes come to be wanted.
+type Follow uint8
+
+const (
+	// FollowNone: they do not.
+	FollowNone Follow = iota
+	// FollowAuto: the kernel's program takes a child into the filter while fork(2) makes it, before its first
+	// instruction. Where that cannot be had it is as FollowRecords.
+	FollowAuto
+	// FollowRecords: the reader of the records calls Want when it reads of a birth. What the child did before
+	// is not sampled.
+	FollowRecords
+)
+
+// An End is the end of a thread of a followed process.
+type End struct {
+	PID, TID int
+	Start    time.Duration // when the process was made, CLOCK_MONOTONIC: with PID its identity
+	CPU      time.Duration // of the thread
+	Last     bool          // no thread of the process runs any more, unless it is ending too
+}
+
+// Mapped is the memory of a [Map] record: executable, and new in its process.
+type Mapped struct {
+	Addr, Len, Off uint64
+	Major, Minor   uint32
+	Inode          uint64 // 0: no file
+	Path           string
 }
 
 // MaxStack is the most that a sample has of a stack: its length is a number of 16
@@ -34,9 +66,13 @@ const (
 	Exec
 	// Name is a thread's new name.
 	Name
+	// Map is executable memory that a process has mapped. Only with Follow.
+	Map
+	// Ending is a sample of a thread of a wanted process that has given up its memory: it is ending. Only with Follow.
+	Ending
 )
 
-var recordKinds = [...]string{Tick: "tick", Fork: "fork", Exit: "exit", Exec: "exec", Name: "name"}
+var recordKinds = [...]string{Tick: "tick", Fork: "fork", Exit: "exit", Exec: "exec", Name: "name", Map: "map", Ending: "ending"}
 
 func (k RecordKind) String() string { return recordKinds[k] }
 
@@ -47,6 +83,8 @@ type Record struct {
 	PID, TID int
 	Parent   int           // of a Fork: the process that made it
 	Time     time.Duration // CLOCK_MONOTONIC
+	Comm     string        // of an Exec or a Name
+	Mapped   Mapped        // of a Map
 
 	// Of a Tick. The slices are valid until the next record is read.
 	Regs     [UserRegs]uint64 // AX BX CX DX SI DI BP SP IP FLAGS CS SS R8 … R15

@@ -3,6 +3,7 @@ package perfevent
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/bits"
 	"os"
 	"strconv"
@@ -24,6 +25,7 @@ import (
 // machine. A Ticker belongs to one goroutine.
 type Ticker struct {
 	period time.Duration
+	follow Follow
 	filter *filter
 	rings  []*ring
 	record Record
@@ -42,7 +44,7 @@ func OpenTicker(o TickerOptions) (*Ticker, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Ticker{period: o.Period, stack: make([]byte, MaxStack+8)}
+	c := &Ticker{period: o.Period, follow: o.Follow, stack: make([]byte, MaxStack+8)}
 	if err := c.open(cpus, &o); err != nil {
 		c.Close()
 		return nil, err
@@ -74,7 +76,13 @@ func (c *Ticker) open(cpus []int, o *TickerOptions) (err error) {
 	if c.filter, err = newFilter(); err != nil {
 		return tickerError("filter of perf events", err)
 	}
+	if o.Follow == FollowAuto {
+		if c.filter.follower, err = newFollower(c.filter.table, c.filter.ours); err != nil {
+			c.follow = FollowRecords
+		}
+	}
 	for _, r := range c.rings {
+		r.follow = o.Follow != FollowNone
 		if err := r.attach(c.filter.program); err != nil {
 			return tickerError("filter of perf events", err)
 		}
@@ -101,6 +109,9 @@ const tickerSample = unix.PERF_SAMPLE_TID | unix.PERF_SAMPLE_TIME | unix.PERF_SA
 func tickerAttr(o *TickerOptions) *unix.PerfEventAttr {
 	flags := uint64(unix.PerfBitDisabled | unix.PerfBitWatermark | unix.PerfBitComm | unix.PerfBitCommExec |
 		unix.PerfBitTask | unix.PerfBitSampleIDAll | unix.PerfBitUseClockID)
+	if o.Follow != FollowNone {
+		flags |= unix.PerfBitMmap | unix.PerfBitMmap2
+	}
 	if !o.Kernel {
 		flags |= unix.PerfBitExcludeCallchainKernel
 	}
@@ -172,16 +183,59 @@ func (c *Ticker) Drop(pid int) { c.filter.drop(pid) }
 // Period returns the time between two samples on one processor.
 func (c *Ticker) Period() time.Duration { return c.period }
 
+// Follows says how children of wanted processes are followed.
+func (c *Ticker) Follows() Follow { return c.follow }
+
+// Ends calls f for each followed process that has ended and been waited for since the last call. There is nothing to
+// tell unless Follows is FollowAuto.
+func (c *Ticker) Ends(f func(*End)) {
+	if follower := c.filter.follower; follower != nil {
+		follower.each(f)
+	}
+}
+
+// NoRoom returns how many children could not be followed because too many processes were wanted at that moment.
+func (c *Ticker) NoRoom() int64 {
+	if follower := c.filter.follower; follower != nil {
+		return follower.noRoom()
+	}
+	return 0
+}
+
+// settled is after what time a record is certain to be in its buffer. Births and what follows from them are written by
+// several processors, so records of children are read in their order only if all buffers have been written up to
+// the same moment.
+const settled = 3 * time.Millisecond
+
 // Read calls f for all records that there are, in the order of their times, and returns how many
-// samples and other records were lost since the last Read, of whatever process.
+// samples and other records were lost since the last Read, of whatever process. With Follow those of the last three
+// milliseconds are left to the next call.
 func (c *Ticker) Read(f func(*Record)) (lost int64) {
+	until := uint64(math.MaxUint64)
+	if c.follow != FollowNone {
+		until = now() - uint64(settled)
+	}
+	return c.read(f, until)
+}
+
+// ReadAll is Read of all records, the last ones too.
+func (c *Ticker) ReadAll(f func(*Record)) (lost int64) { return c.read(f, math.MaxUint64) }
+
+// now returns the time of CLOCK_MONOTONIC.
+func now() uint64 {
+	var ts unix.Timespec
+	unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) // it cannot fail
+	return uint64(ts.Nano())
+}
+
+func (c *Ticker) read(f func(*Record), until uint64) (lost int64) {
 	for _, r := range c.rings {
 		r.begin()
 	}
 	for {
 		var first *ring
 		for _, r := range c.rings {
-			if r.more() && (first == nil || r.time < first.time) {
+			if r.more() && r.time <= until && (first == nil || r.time < first.time) {
 				first = r
 			}
 		}

@@ -1,0 +1,323 @@
+package perfevent
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A follower keeps the table of a filter, by BPF programs at tracepoints of the scheduler:
+//
+//   - sched_process_fork is in fork(2), when the child is complete and has not run. The child of a process that the
+//     table has is put into it. So no instruction of the child goes unsampled.
+//   - sched_switch is where a thread that has ended gives up its processor for the last time. Its identity and processor time
+//     go into a buffer that we read, and a process whose last thread it was is taken out of the table. The program
+//     looks at one word of other threads. Earlier the time is not final: the kernel adds to it at switches and scheduler ticks, and gives
+//     back the memory of a process behind sched_process_exit.
+//
+// They need the kernel's types, and the first PID namespace: the numbers that they see are those of that one.
+type follower struct {
+	fds   []int  // links, programs, maps
+	words []byte // the first word counts children for which the table had no room, the second ends that were lost
+	ends  ringBuffer
+}
+
+// Words of follower.words.
+const (
+	wordNoRoom = iota
+	wordLostEnds
+)
+
+// toOut is the offset of a jump to the end of a program.
+const toOut = math.MinInt16
+
+// finish appends the end of a program and has jumps lead there.
+func finish(p []instruction) []instruction {
+	for i := range p {
+		if p[i].off == toOut {
+			p[i].off = int16(len(p) - i - 1)
+		}
+	}
+	return append(p, instruction{op: bpfMovImm, dst: 0}, instruction{op: bpfExit})
+}
+
+// newFollower starts to keep the table.
+func newFollower(table int, ours pidNamespace) (_ *follower, err error) {
+	if ours.ino != firstPIDNamespace {
+		return nil, errOtherNamespace
+	}
+	types, err := readBTF()
+	if err != nil {
+		return nil, err
+	}
+	f := new(follower)
+	defer func() {
+		if err != nil {
+			f.close()
+		}
+	}()
+	words, mem, err := newWords()
+	if err != nil {
+		return nil, err
+	}
+	f.fds, f.words = append(f.fds, words), mem
+	ends, err := f.ends.open()
+	if err != nil {
+		return nil, err
+	}
+	f.fds = append(f.fds, ends)
+	forks, err := forkProgram(types, table, words)
+	if err != nil {
+		return nil, err
+	}
+	deaths, err := deathProgram(types, table, ends, words)
+	if err != nil {
+		return nil, err
+	}
+	// Ends first: what is put into the table is taken out again.
+	if err := f.attach(types, "sched_switch", deaths); err != nil {
+		return nil, err
+	}
+	return f, f.attach(types, "sched_process_fork", forks)
+}
+
+// attach loads a program and has a tracepoint run it.
+func (f *follower) attach(types *btf, tracepoint string, code []instruction) error {
+	id := types.find(btfTypedef, "btf_trace_"+tracepoint)
+	if id == 0 {
+		return fmt.Errorf("%w: no tracepoint %s", errBTF, tracepoint)
+	}
+	program, err := loadProgram(code, unix.BPF_PROG_TYPE_TRACING, unix.BPF_TRACE_RAW_TP, id)
+	if err != nil {
+		return os.NewSyscallError("bpf(BPF_PROG_LOAD)", err)
+	}
+	f.fds = append(f.fds, program)
+	attr := struct {
+		name       uint64
+		program, _ uint32
+	}{program: uint32(program)}
+	link, err := bpf(unix.BPF_RAW_TRACEPOINT_OPEN, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+	if err != nil {
+		return os.NewSyscallError("bpf(BPF_RAW_TRACEPOINT_OPEN)", err)
+	}
+	f.fds = append(f.fds, link)
+	return nil
+}
+
+// Offsets from the frame pointer of the programs' variables: the number of a process is at varKey.
+const (
+	varStart = -16
+	varEnd   = -56 // struct end
+)
+
+// end is what deathProgram writes.
+type end struct{ pid, tid, start, cpu, live uint64 }
+
+// fields finds members of structures.
+func fields(types *btf, paths map[*field][2]string) error {
+	for f, path := range paths {
+		m, err := types.member(path[0], path[1])
+		if err != nil {
+			return err
+		}
+		*f = m
+	}
+	return nil
+}
+
+// count adds one to a word.
+func count(words, word int) []instruction {
+	return []instruction{
+		{op: bpfLoad64, dst: 1, src: unix.BPF_PSEUDO_MAP_VALUE, imm: int32(words)}, {imm: int32(8 * word)},
+		{op: bpfMovImm, dst: 2, imm: 1},
+		{op: bpfAtomic, dst: 1, src: 2},
+	}
+}
+
+// forkProgram is for sched_process_fork(parent, child).
+func forkProgram(types *btf, table, words int) ([]instruction, error) {
+	var tgid, start field
+	if err := fields(types, map[*field][2]string{
+		&tgid: {"task_struct", "tgid"}, &start: {"task_struct", "start_time"},
+	}); err != nil {
+		return nil, err
+	}
+	p := []instruction{
+		{op: bpfLoadDW, dst: 7, src: 1},
+		{op: bpfLoadDW, dst: 8, src: 1, off: 8},
+		{op: bpfLoadW, dst: 1, src: 7, off: int16(tgid.off)},
+		{op: bpfLoadW, dst: 9, src: 8, off: int16(tgid.off)},
+		{op: bpfJumpEqReg, dst: 1, src: 9, off: toOut}, // a thread
+		{op: bpfStoreW, dst: 10, src: 1, off: varKey},
+	}
+	p = append(p, find(table)...)
+	p = append(p, []instruction{
+		{op: bpfJumpEq, dst: 0, off: toOut},
+		{op: bpfStoreW, dst: 10, src: 9, off: varKey},
+		{op: bpfLoadDW, dst: 1, src: 8, off: int16(start.off)},
+		{op: bpfStoreDW, dst: 10, src: 1, off: varStart},
+		{op: bpfLoad64, dst: 1, src: unix.BPF_PSEUDO_MAP_FD, imm: int32(table)}, {},
+		{op: bpfMovReg, dst: 2, src: 10},
+		{op: bpfAddImm, dst: 2, imm: varKey},
+		{op: bpfMovReg, dst: 3, src: 10},
+		{op: bpfAddImm, dst: 3, imm: varStart},
+		{op: bpfMovImm, dst: 4},
+		{op: bpfCall, imm: helperMapUpdate},
+		{op: bpfJumpEq, dst: 0, off: toOut},
+	}...)
+	return finish(append(p, count(words, wordNoRoom)...)), nil
+}
+
+// taskDead is TASK_DEAD of task_struct.__state.
+const taskDead = 0x80
+
+// deathProgram is for sched_switch(preempt, previous, next). A number that is another process's by now stays in the
+// table: a process may be waited for, and its number given to another, before its last thread is switched away.
+func deathProgram(types *btf, table, ends, words int) ([]instruction, error) {
+	var state, tgid, pid, start, leader, signal, live, own field
+	if err := fields(types, map[*field][2]string{
+		&state: {"task_struct", "__state"}, &tgid: {"task_struct", "tgid"}, &pid: {"task_struct", "pid"},
+		&start: {"task_struct", "start_time"}, &leader: {"task_struct", "group_leader"},
+		&signal: {"task_struct", "signal"}, &live: {"signal_struct", "live"},
+		&own: {"task_struct", "se.sum_exec_runtime"},
+	}); err != nil {
+		return nil, err
+	}
+	p := []instruction{
+		{op: bpfLoadDW, dst: 6, src: 1, off: 8},
+		{op: bpfLoadW, dst: 1, src: 6, off: int16(state.off)},
+		{op: bpfJumpNe, dst: 1, imm: taskDead, off: toOut},
+		{op: bpfLoadW, dst: 7, src: 6, off: int16(tgid.off)},
+		{op: bpfStoreW, dst: 10, src: 7, off: varKey},
+	}
+	p = append(p, find(table)...)
+	p = append(p, []instruction{
+		{op: bpfJumpEq, dst: 0, off: toOut},
+		{op: bpfLoadDW, dst: 1, src: 0},
+		{op: bpfLoadDW, dst: 2, src: 6, off: int16(leader.off)},
+		{op: bpfLoadDW, dst: 8, src: 2, off: int16(start.off)},
+		{op: bpfJumpEq, dst: 1, off: 1}, // put into the table by its number
+		{op: bpfJumpNeReg, dst: 1, src: 8, off: toOut},
+		{op: bpfStoreDW, dst: 10, src: 7, off: varEnd},
+		{op: bpfLoadW, dst: 1, src: 6, off: int16(pid.off)},
+		{op: bpfStoreDW, dst: 10, src: 1, off: varEnd + 8},
+		{op: bpfStoreDW, dst: 10, src: 8, off: varEnd + 16},
+		{op: bpfLoadDW, dst: 1, src: 6, off: int16(own.off)},
+		{op: bpfStoreDW, dst: 10, src: 1, off: varEnd + 24},
+		{op: bpfLoadDW, dst: 1, src: 6, off: int16(signal.off)},
+		{op: bpfLoadW, dst: 9, src: 1, off: int16(live.off)},
+		{op: bpfStoreDW, dst: 10, src: 9, off: varEnd + 32},
+		{op: bpfJumpNe, dst: 9, off: 5},
+		{op: bpfLoad64, dst: 1, src: unix.BPF_PSEUDO_MAP_FD, imm: int32(table)}, {},
+		{op: bpfMovReg, dst: 2, src: 10},
+		{op: bpfAddImm, dst: 2, imm: varKey},
+		{op: bpfCall, imm: helperMapDelete},
+		{op: bpfLoad64, dst: 1, src: unix.BPF_PSEUDO_MAP_FD, imm: int32(ends)}, {},
+		{op: bpfMovReg, dst: 2, src: 10},
+		{op: bpfAddImm, dst: 2, imm: varEnd},
+		{op: bpfMovImm, dst: 3, imm: int32(unsafe.Sizeof(end{}))},
+		{op: bpfMovImm, dst: 4, imm: ringNoWakeup},
+		{op: bpfCall, imm: helperRingOutput},
+		{op: bpfJumpEq, dst: 0, off: toOut},
+	}...)
+	return finish(append(p, count(words, wordLostEnds)...)), nil
+}
+
+// noRoom returns how many children could not be followed.
+func (f *follower) noRoom() int64 { return f.word(wordNoRoom) }
+
+func (f *follower) word(i int) int64 {
+	return int64(atomic.LoadUint64((*uint64)(unsafe.Pointer(&f.words[8*i]))))
+}
+
+func (f *follower) close() {
+	for i := len(f.fds) - 1; i >= 0; i-- { // links first
+		unix.Close(f.fds[i])
+	}
+	f.fds = nil
+	if f.words != nil {
+		unix.Munmap(f.words)
+		f.words = nil
+	}
+	f.ends.close()
+}
+
+// ringNoWakeup is BPF_RB_NO_WAKEUP: nobody waits for what is written.
+const ringNoWakeup = 1
+
+// ringBuffer is the memory of a BPF ring buffer (Documentation/bpf/ringbuf.rst): a page with how far we have read, one with how far
+// the kernel has written, and the data, twice, so that a record is never in two parts.
+type ringBuffer struct {
+	consumer, data []byte
+}
+
+const ringBufferSize = 1 << 20
+
+func (b *ringBuffer) open() (fd int, err error) {
+	attr := struct{ kind, keySize, valueSize, entries, flags uint32 }{kind: unix.BPF_MAP_TYPE_RINGBUF, entries: ringBufferSize}
+	if fd, err = bpf(unix.BPF_MAP_CREATE, unsafe.Pointer(&attr), unsafe.Sizeof(attr)); err != nil {
+		return -1, os.NewSyscallError("bpf(BPF_MAP_CREATE)", err)
+	}
+	page := os.Getpagesize()
+	if b.consumer, err = unix.Mmap(fd, 0, page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err == nil {
+		b.data, err = unix.Mmap(fd, int64(page), page+2*ringBufferSize, unix.PROT_READ, unix.MAP_SHARED)
+	}
+	if err != nil {
+		unix.Close(fd)
+		b.close()
+		return -1, err
+	}
+	return fd, nil
+}
+
+// read calls f with each record.
+func (b *ringBuffer) read(f func([]byte)) {
+	const (
+		header  = 8
+		busy    = 1 << 31
+		discard = 1 << 30
+	)
+	page := os.Getpagesize()
+	at, read := (*uint64)(unsafe.Pointer(&b.consumer[0])), uint64(0)
+	written := atomic.LoadUint64((*uint64)(unsafe.Pointer(&b.data[0])))
+	for read = atomic.LoadUint64(at); read < written; {
+		from := uint64(page) + read&(ringBufferSize-1)
+		size := atomic.LoadUint32((*uint32)(unsafe.Pointer(&b.data[from])))
+		if size&busy != 0 {
+			break
+		}
+		n := uint64(size &^ discard)
+		if size&discard == 0 && from+header+n <= uint64(len(b.data)) {
+			f(b.data[from+header : from+header+n])
+		}
+		read += (header + n + 7) &^ 7
+		atomic.StoreUint64(at, read)
+	}
+}
+
+func (b *ringBuffer) close() {
+	for _, m := range []*[]byte{&b.consumer, &b.data} {
+		if *m != nil {
+			unix.Munmap(*m)
+			*m = nil
+		}
+	}
+}
+
+// each calls f for each end that there is to read.
+func (f *follower) each(tell func(*End)) {
+	var e End
+	f.ends.read(func(b []byte) {
+		if len(b) < int(unsafe.Sizeof(end{})) {
+			return
+		}
+		r := (*end)(unsafe.Pointer(&b[0]))
+		e = End{PID: int(r.pid), TID: int(r.tid), Start: time.Duration(r.start), CPU: time.Duration(r.cpu), Last: r.live == 0}
+		tell(&e)
+	})
+}

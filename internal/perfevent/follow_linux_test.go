@@ -1,0 +1,140 @@
+package perfevent
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"ptools/internal/ptest"
+)
+
+// family is what a run of the target has shown.
+type family struct {
+	ticks map[int]int           // by process
+	cpu   map[int]time.Duration // by process, as wait4 says
+	ends  map[int]time.Duration // as the kernel's program says
+	execs int
+	maps  int
+}
+
+// follow runs a family and reads what there is each 10 ms.
+func follow(t *testing.T, how Follow, children, micros int) *family {
+	const period = time.Millisecond
+	c := openTicker(t, TickerOptions{Period: period, Stack: 4096, Follow: how})
+	if c.Follows() != how {
+		t.Skipf("children are followed by %v", c.Follows())
+	}
+	g := ptest.Start(t, ptest.BuildC(t, "family.c"), "-n", fmt.Sprint(children), "-u", fmt.Sprint(micros))
+	g.Ready()
+	want(t, c, g.PID)
+	f := &family{map[int]int{}, map[int]time.Duration{}, map[int]time.Duration{}, 0, 0}
+	kin := map[int]bool{g.PID: true}
+	heard := func(r *Record) {
+		switch {
+		case r.Kind == Fork && r.PID != r.Parent && kin[r.Parent]:
+			kin[r.PID] = true
+			if how == FollowRecords {
+				c.Want(r.PID) // it may have ended
+			}
+		case !kin[r.PID] && r.Kind != Fork && r.Kind != Map && r.Kind != Exec && r.Kind != Name && r.Kind != Exit:
+			t.Errorf("%v of process %d, which is none of the family", r.Kind, r.PID)
+		case r.Kind == Tick || r.Kind == Ending:
+			f.ticks[r.PID]++
+		case kin[r.PID] && r.PID != g.PID && r.Kind == Exec:
+			f.execs++
+		case kin[r.PID] && r.PID != g.PID && r.Kind == Map && strings.HasSuffix(r.Mapped.Path, "family"):
+			f.maps++
+		}
+	}
+	g.Stdin.Write([]byte("\n"))
+	var lines []string
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			line := g.Line()
+			lines = append(lines, line)
+			if strings.HasPrefix(line, "done") {
+				return
+			}
+		}
+	}()
+	for reading := true; reading; {
+		select {
+		case <-done:
+			reading = false
+		case <-time.After(10 * time.Millisecond):
+		}
+		c.Read(heard)
+	}
+	for _, line := range lines {
+		var pid int
+		var ns int64
+		var name string
+		if n, _ := fmt.Sscanf(line, "child %d %s %d", &pid, &name, &ns); n == 3 {
+			f.cpu[pid] = time.Duration(ns)
+		}
+	}
+	for deadline := time.Now().Add(10 * time.Second); len(f.ends) < children && how == FollowAuto; time.Sleep(10 * time.Millisecond) {
+		c.Ends(func(e *End) { f.ends[e.PID] += e.CPU })
+		if time.Now().After(deadline) {
+			for pid := range f.cpu {
+				if _, ok := f.ends[pid]; !ok {
+					t.Logf("process %d has no end, %d ticks", pid, f.ticks[pid])
+				}
+			}
+			t.Fatalf("%d ends of %d, %d lost", len(f.ends), children, c.filter.follower.word(wordLostEnds))
+		}
+	}
+	c.ReadAll(heard)
+	if c.NoRoom() != 0 {
+		t.Errorf("no room for %d", c.NoRoom())
+	}
+	return f
+}
+
+// sum adds what children have, and returns it with the processor time that wait4 says they have used.
+func (f *family) sum() (ticks int, used, told time.Duration) {
+	for pid, ns := range f.cpu {
+		ticks += f.ticks[pid]
+		used += ns
+		told += f.ends[pid]
+	}
+	return ticks, used, told
+}
+
+// TestFollow: children of 3 ms are sampled from their first instruction on, where they are followed in the
+// kernel, and their processor time is what wait4(2) says. A reader that puts them into the table when it reads of their
+// birth comes too late for most of it.
+func TestFollow(t *testing.T) {
+	const children, micros = 300, 3000
+	f := follow(t, FollowAuto, children, micros)
+	ticks, used, told := f.sum()
+	t.Logf("%d children: %d samples of a millisecond, wait4 %v, ends %v, %d execs, %d mappings of the program", len(f.cpu), ticks, used, told, f.execs, f.maps)
+	if len(f.cpu) != children || f.execs != children/2 || f.maps < children/2 {
+		t.Errorf("%d children, %d execs, %d mappings", len(f.cpu), f.execs, f.maps)
+	}
+	if share := float64(ticks) * float64(time.Millisecond) / float64(used); share < 0.8 || share > 1.2 {
+		t.Errorf("samples show %.2f of the processor time", share)
+	}
+	if off := float64(told)/float64(used) - 1; off < -0.005 || off > 0.02 {
+		t.Errorf("processor time is off by %.2f %%", 100*off)
+	}
+	for pid, ns := range f.cpu {
+		if off := f.ends[pid] - ns; off < -100*time.Microsecond || off > 500*time.Microsecond {
+			t.Errorf("process %d: %v, wait4 says %v", pid, f.ends[pid], ns)
+		}
+	}
+}
+
+// TestFollowRecords: the other way, and what it misses.
+func TestFollowRecords(t *testing.T) {
+	f := follow(t, FollowRecords, 100, 30_000)
+	ticks, used, _ := f.sum()
+	share := float64(ticks) * float64(time.Millisecond) / float64(used)
+	t.Logf("%d children of 30 ms: samples show %.2f of the processor time", len(f.cpu), share)
+	if share < 0.4 || share > 0.9 {
+		t.Errorf("samples show %.2f of the processor time", share)
+	}
+}

@@ -1,0 +1,86 @@
+/*
+ * family: after a byte on standard input it makes -n children one after the other and waits for each. A child burns -u microseconds
+ * of processor time: those of even number in young(), under that name, the others execute this program again and do it in
+ * grown(). For each child a line says its number, its name and the nanoseconds that wait4(2) says it has used. With -d
+ * each child is made by another one, which ends before it, so that it is nobody's descendant by the time it runs; only the
+ * number of such is printed.
+ */
+#include "ptest.h"
+#include "burn.h"
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+static uint64_t each = 1000;
+static int orphans;
+
+NOINLINE static uint64_t young(uint64_t x, uint64_t until)
+{
+	while (cpu_now() < until)
+		x = burn(x, 5);
+	return x;
+}
+
+NOINLINE static uint64_t grown(uint64_t x, uint64_t until)
+{
+	while (cpu_now() < until)
+		x = burn(x, 5);
+	return x;
+}
+
+static void extra(int letter, const char *value)
+{
+	if (letter == 'u')
+		each = strtoull(value, NULL, 0);
+	if (letter == 'd')
+		orphans = 1;
+}
+
+static void child(uint64_t n, const char *self)
+{
+	char text[32];
+	char *argv[] = { (char *)self, "grown", text, NULL };
+
+	if (n % 2 == 0) {
+		prctl(PR_SET_NAME, "young");
+		_exit(young(n, each * 1000) == 1);
+	}
+	snprintf(text, sizeof text, "%llu", (unsigned long long)each);
+	execv(self, argv);
+	_exit(97);
+}
+
+static uint64_t used(const struct rusage *r)
+{
+	return ((uint64_t)r->ru_utime.tv_sec + (uint64_t)r->ru_stime.tv_sec) * 1000000000u +
+	       ((uint64_t)r->ru_utime.tv_usec + (uint64_t)r->ru_stime.tv_usec) * 1000u;
+}
+
+int main(int argc, char **argv)
+{
+	struct rusage r;
+	uint64_t n;
+	int status;
+	pid_t pid;
+
+	if (argc == 3 && strcmp(argv[1], "grown") == 0) {
+		prctl(PR_SET_NAME, "grown");
+		_exit(grown(1, strtoull(argv[2], NULL, 0) * 1000) == 1);
+	}
+	start(argc, argv, extra);
+	ready();
+	getchar();
+	for (n = 0; n < count; n++) {
+		if ((pid = fork()) == 0) {
+			if (orphans && fork() != 0)
+				_exit(0);
+			child(n, argv[0]);
+		}
+		if (pid < 0 || wait4(pid, &status, 0, &r) != pid)
+			die("wait4");
+		if (!orphans)
+			printf("child %d %s %llu\n", pid, n % 2 ? "grown" : "young", (unsigned long long)used(&r));
+	}
+	printf("done %llu\n", (unsigned long long)n);
+	return 0;
+}
