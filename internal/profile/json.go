@@ -16,7 +16,9 @@ type Document struct {
 	DurationNS int64         `json:"duration_ns"`
 	PeriodNS   int64         `json:"period_ns"`
 	Rounds     int64         `json:"rounds"`
-	CPUNS      int64         `json:"cpu_ns"` // what the targets used, sampled or not
+	CPUNS      int64         `json:"cpu_ns"`              // what the targets used, sampled or not
+	Processes  []DocProcess  `json:"processes,omitempty"` // of a tree
+	Commands   []DocCommand  `json:"commands,omitempty"`  // of a tree
 	Threads    []DocThread   `json:"threads"`
 	Functions  []DocFunction `json:"functions"`
 	Mappings   []DocMapping  `json:"mappings"`
@@ -29,6 +31,25 @@ type DocThread struct {
 	PID  int    `json:"pid"`
 	TID  int    `json:"tid"`
 	Name string `json:"name"`
+	// Process is the index of its process in a profile of a tree, where several processes may have had the same number.
+	Process *int `json:"process,omitempty"`
+}
+
+// DocProcess is a process of a tree, PID 0 all those beyond the first 65536.
+type DocProcess struct {
+	PID    int    `json:"pid"`
+	PPID   int    `json:"ppid"`
+	Comm   string `json:"comm"` // the last name of its first thread
+	CPUNS  int64  `json:"cpu_ns"`
+	WallNS int64  `json:"wall_ns"`
+}
+
+// DocCommand is the sum over the processes of a tree that had a name.
+type DocCommand struct {
+	Comm      string `json:"comm"`
+	Processes int64  `json:"processes"`
+	CPUNS     int64  `json:"cpu_ns"`
+	WallNS    int64  `json:"wall_ns"`
 }
 
 // DocFunction is a function, or a system call that threads wait in: "[futex]".
@@ -38,7 +59,7 @@ type DocFunction struct {
 	Object string `json:"object,omitempty"` // path of the file that holds the code
 }
 
-// DocMapping is a file mapped in a process.
+// DocMapping is a file mapped in a process; PID 0: in several processes of a tree, at an address that is none of theirs.
 type DocMapping struct {
 	PID     int    `json:"pid"`
 	Path    string `json:"path"`
@@ -99,6 +120,14 @@ func (p *Profile) document() *Document {
 		out:       d,
 		threads:   make(map[ThreadID]int),
 		functions: make(map[uint32]int),
+	}
+	for _, q := range p.processes {
+		d.Processes = append(d.Processes, DocProcess{q.PID, q.PPID, q.Command, int64(q.CPU), int64(q.Wall)})
+	}
+	if p.IsTree() {
+		for _, c := range p.Commands() {
+			d.Commands = append(d.Commands, DocCommand{c.Name, c.Processes, int64(c.CPU), int64(c.Wall)})
+		}
 	}
 	for _, s := range p.finish() {
 		b.space(s)
@@ -169,7 +198,12 @@ func (b *docBuilder) thread(id ThreadID) int {
 		t := b.profile.threads[id]
 		i = len(b.out.Threads)
 		b.threads[id] = i
-		b.out.Threads = append(b.out.Threads, DocThread{t.pid, t.tid, t.name})
+		doc := DocThread{PID: t.pid, TID: t.tid, Name: t.name}
+		if t.process != 0 {
+			process := int(t.process - 1)
+			doc.Process = &process
+		}
+		b.out.Threads = append(b.out.Threads, doc)
 	}
 	return i
 }

@@ -46,6 +46,7 @@ type Options struct {
 	OnStack bool  // text: the second column, functions that are not leaves too
 	Lines   bool  // file:line instead of functions
 	Threads bool  // text, folded: keep threads apart
+	By      By    // folded, speedscope: how processes of a tree are told apart
 }
 
 // labels appends the labels of a stack to dst, innermost first.

@@ -11,7 +11,7 @@ import (
 // writePprof writes a gzipped profile.proto. A profile of time has the sample
 // types samples/count, cpu/nanoseconds (the default) and wall/nanoseconds, one
 // of thread creations has threadcreate/count. Each sample has the labels
-// thread and tid, of several processes also pid.
+// thread and tid, of several processes also pid, of a tree also comm and ppid.
 func (p *Profile) writePprof(w io.Writer, _ *Options) error {
 	return p.pprof().Write(w)
 }
@@ -70,8 +70,12 @@ func (b *pprofBuilder) space(s *Space) {
 		if b.profile.Subject == ThreadCreate {
 			sample.Value = sample.Value[:1]
 		}
-		if len(pids) > 1 {
+		if len(pids) > 1 || t.process != 0 {
 			sample.NumLabel["pid"] = []int64{int64(t.pid)}
+		}
+		if t.process != 0 {
+			q := &b.profile.processes[t.process-1]
+			sample.Label["comm"], sample.NumLabel["ppid"] = []string{q.Command}, []int64{int64(q.PPID)}
 		}
 		path = s.path(c.stack, path[:0])
 		for _, l := range path {

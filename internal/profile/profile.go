@@ -25,6 +25,10 @@ type Profile struct {
 	Means    string        // how that was divided among stacks, for people
 	Existing int64         // threads that existed before thread creations were counted; among the samples
 
+	// Others has what those processes of a tree have used, by name, that Process has not told apart.
+	Others map[string]Command
+
+	processes []Process // of a tree, by ProcessID less one
 	threads   []thread
 	threadIDs map[threadKey]ThreadID
 	functions []function
@@ -37,7 +41,10 @@ type Profile struct {
 // ThreadID names a thread within its profile.
 type ThreadID uint32
 
-type threadKey struct{ pid, tid int }
+type threadKey struct {
+	pid, tid int
+	process  ProcessID // of a tree; a number may be that of several
+}
 
 type thread struct {
 	threadKey
@@ -64,7 +71,10 @@ func New() *Profile {
 // Thread returns the entry of a thread, a new one if the profile has none of
 // this pid and tid. The name is that of the first call; see [Profile.Rename].
 func (p *Profile) Thread(pid, tid int, name string) ThreadID {
-	k := threadKey{pid, tid}
+	return p.threadOf(threadKey{pid, tid, 0}, name)
+}
+
+func (p *Profile) threadOf(k threadKey, name string) ThreadID {
 	if id, ok := p.threadIDs[k]; ok {
 		return id
 	}

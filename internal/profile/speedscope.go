@@ -44,7 +44,7 @@ type speedscopeProfile struct {
 }
 
 // writeSpeedscope writes one profile per thread, of which the one that used
-// most processor time is shown first. Samples have no order in time, they are
+// most processor time is shown first; of a tree one of all processes, unless they are not told apart. Samples have no order in time, they are
 // the distinct stacks with what each of them counts. Without Lines a function
 // is one frame, whichever of its lines was seen: the viewer tells frames apart
 // by everything that they hold.
@@ -68,16 +68,21 @@ func (p *Profile) writeSpeedscope(w io.Writer, o *Options) error {
 			if n == 0 {
 				continue
 			}
-			i, ok := profiles[c.thread]
+			thread, name := c.thread, p.threads[c.thread].String()
+			root := p.root(p.threads[c.thread], o, nil)
+			if len(root) > 0 {
+				thread, name = 0, "all processes"
+			}
+			i, ok := profiles[thread]
 			if !ok {
 				i = len(out.Profiles)
-				profiles[c.thread] = i
+				profiles[thread] = i
 				out.Profiles = append(out.Profiles, speedscopeProfile{
-					Type: "sampled", Name: p.threads[c.thread].String(), Unit: unit, thread: c.thread,
+					Type: "sampled", Name: name, Unit: unit, thread: thread,
 				})
 			}
 			t := &out.Profiles[i]
-			t.Samples = append(t.Samples, s.speedscopeStack(c.stack, o, &out.Shared, frames))
+			t.Samples = append(t.Samples, s.speedscopeStack(root, c.stack, o, &out.Shared, frames))
 			t.Weights = append(t.Weights, n)
 			t.EndValue += n
 			t.cpu += c.CPU
@@ -94,9 +99,9 @@ func (p *Profile) writeSpeedscope(w io.Writer, o *Options) error {
 	return json.NewEncoder(w).Encode(out)
 }
 
-// speedscopeStack returns the stack, outermost first, as indices of frames,
+// speedscopeStack returns the stack below root, outermost first, as indices of frames,
 // and adds those that are new.
-func (s *Space) speedscopeStack(stack StackID, o *Options, shared *speedscopeShared, seen map[speedscopeFrame]int) []int {
+func (s *Space) speedscopeStack(root []label, stack StackID, o *Options, shared *speedscopeShared, seen map[speedscopeFrame]int) []int {
 	indices := []int{}
 	add := func(f speedscopeFrame) {
 		i, ok := seen[f]
@@ -119,6 +124,9 @@ func (s *Space) speedscopeStack(stack StackID, o *Options, shared *speedscopeSha
 			}
 			add(fr)
 		}
+	}
+	for _, l := range root {
+		add(speedscopeFrame{Name: l.String()})
 	}
 	slices.Reverse(indices)
 	return indices

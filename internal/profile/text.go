@@ -60,6 +60,7 @@ func (p *Profile) writeText(w io.Writer, o *Options) error {
 		columns = []column{{"created", total, func(v Values) int64 { return v.Samples }}}
 	} else {
 		p.writeHeader(b)
+		p.writeCommands(b)
 		total := p.Total()
 		columns = []column{
 			{"cpu", total.CPU, func(v Values) int64 { return v.CPU }},
@@ -110,6 +111,9 @@ func (p *Profile) writeHeader(b *bufio.Writer) {
 
 // subjects names what was sampled.
 func (p *Profile) subjects() string {
+	if p.IsTree() {
+		return p.tree()
+	}
 	var names []string
 	last := make(map[int]string) // the program that a process has executed last
 	var pids []int
@@ -149,13 +153,14 @@ func (p *Profile) eachCounted(o *Options, f func(t thread, stack []label, v Valu
 }
 
 // eachStack calls f for each distinct stack of each thread that counts
-// anything in the value chosen. The slice is valid during the call.
+// anything in the value chosen. Of a tree the outermost label may be the process. The slice is valid during the call.
 func (p *Profile) eachStack(o *Options, f func(t thread, stack []label, n int64)) {
 	var stack []label
 	for _, s := range p.finish() {
 		for _, c := range s.ordered() {
 			if n := c.of(o.Value); n != 0 {
 				stack = s.labels(c.stack, o, stack[:0])
+				stack = p.root(p.threads[c.thread], o, stack)
 				f(p.threads[c.thread], stack, n)
 			}
 		}

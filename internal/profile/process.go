@@ -1,0 +1,191 @@
+package profile
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// ProcessID names a process of a tree within its profile. 0 is none: a process that was sampled by itself.
+type ProcessID uint32
+
+// Process is one process of a tree that was sampled with all its descendants.
+type Process struct {
+	PID, PPID int
+	Command   string        // the name of its first thread, the last that it had
+	CPU       time.Duration // of all its threads
+	Wall      time.Duration // that it lived while it was sampled
+}
+
+// Command is what all processes of a tree that had the same name have used.
+type Command struct {
+	Name      string
+	Processes int64
+	CPU       time.Duration
+	Wall      time.Duration
+}
+
+// By says what stands at the root of stacks in the outputs that know only names, of a profile of a tree.
+type By uint8
+
+const (
+	ByProcess By = iota // name and number of the process
+	ByCommand           // its name
+	ByNone              // nothing: processes are not told apart
+)
+
+var byNames = [...]string{ByProcess: "process", ByCommand: "command", ByNone: "none"}
+
+// ParseBy returns what process, command or none means.
+func ParseBy(name string) (b By, ok bool) {
+	i := slices.Index(byNames[:], name)
+	return By(max(i, 0)), i >= 0
+}
+
+// maxProcesses bounds the processes that are told apart. Those beyond share an entry without a number.
+const maxProcesses = 1 << 16
+
+// Process adds a process of a tree.
+func (p *Profile) Process(pid, ppid int) ProcessID {
+	if len(p.processes) < maxProcesses {
+		p.processes = append(p.processes, Process{PID: pid, PPID: ppid})
+	} else if len(p.processes) == maxProcesses {
+		p.processes = append(p.processes, Process{Command: "[other processes]"})
+	}
+	return ProcessID(len(p.processes))
+}
+
+// SetProcess says what has become known of a process of a tree.
+func (p *Profile) SetProcess(id ProcessID, command string, cpu, wall time.Duration) {
+	q := &p.processes[id-1]
+	if q.PID == 0 {
+		q.CPU, q.Wall = q.CPU+cpu, q.Wall+wall
+		return
+	}
+	q.Command, q.CPU, q.Wall = Clean(command), cpu, wall
+}
+
+// ThreadOf is Thread for a thread of a process of a tree.
+func (p *Profile) ThreadOf(id ProcessID, tid int, name string) ThreadID {
+	if id == 0 {
+		panic("profile: thread of no process")
+	}
+	return p.threadOf(threadKey{p.processes[id-1].PID, tid, id}, name)
+}
+
+// Commands returns a line for each command of a tree, those with the most processor time first.
+func (p *Profile) Commands() []Command {
+	byName := make(map[string]*Command)
+	for name, c := range p.Others {
+		byName[name] = &Command{Clean(name), c.Processes, c.CPU, c.Wall}
+	}
+	for _, q := range p.processes {
+		if q.PID == 0 {
+			continue // Others has them by name
+		}
+		c := byName[q.Command]
+		if c == nil {
+			c = &Command{Name: q.Command}
+			byName[q.Command] = c
+		}
+		c.Processes++
+		c.CPU += q.CPU
+		c.Wall += q.Wall
+	}
+	commands := make([]Command, 0, len(byName))
+	for _, c := range byName {
+		commands = append(commands, *c)
+	}
+	slices.SortFunc(commands, func(a, b Command) int {
+		return cmp.Or(cmp.Compare(b.CPU, a.CPU), cmp.Compare(b.Processes, a.Processes), cmp.Compare(a.Name, b.Name))
+	})
+	return commands
+}
+
+// IsTree reports whether the profile is of a tree of processes.
+func (p *Profile) IsTree() bool { return len(p.processes) > 0 }
+
+// root appends what stands at the root of a thread's stacks.
+func (p *Profile) root(t thread, o *Options, dst []label) []label {
+	if t.process == 0 || o.By == ByNone {
+		return dst
+	}
+	q := &p.processes[t.process-1]
+	name := cmp.Or(q.Command, unknown)
+	if o.By == ByProcess && q.PID != 0 {
+		name = fmt.Sprintf("%s (pid %d)", name, q.PID)
+	}
+	return append(dst, label{name: name})
+}
+
+// writeCommands writes the table of commands of a tree.
+func (p *Profile) writeCommands(b *bufio.Writer) {
+	if !p.IsTree() {
+		return
+	}
+	fmt.Fprintf(b, "%9s  %9s  %9s  command\n", "processes", "cpu s", "wall s")
+	for _, c := range p.Commands() {
+		fmt.Fprintf(b, "%9d  %9.2f  %9.2f  %s\n", c.Processes, c.CPU.Seconds(), c.Wall.Seconds(), cmp.Or(c.Name, unknown))
+	}
+	b.WriteByte('\n')
+}
+
+// tree names what was sampled of a tree.
+func (p *Profile) tree() string {
+	n := int64(0)
+	for _, c := range p.Commands() {
+		n += c.Processes
+	}
+	first := p.processes[0]
+	name := fmt.Sprintf("%s (pid %d)", first.Command, first.PID)
+	switch n {
+	case 1:
+		return name
+	case 2:
+		return name + " and 1 process"
+	}
+	return fmt.Sprintf("%s and %d processes", name, n-1)
+}
+
+// Apportion makes the processor time that was counted what it is by groups of threads: group returns the number of a thread's
+// group, or a negative one of a thread that keeps what it has. In each group the proportions stay. It returns what every group
+// had counted before; a group that has counted nothing gets nothing.
+func (p *Profile) Apportion(totals []int64, group func(ThreadID) int) []int64 {
+	sums := p.Sums(len(totals), group)
+	until, given := make([]int64, len(totals)), make([]int64, len(totals))
+	for _, s := range p.spaces {
+		for i := range s.cells {
+			c := &s.cells[i]
+			g := group(c.thread)
+			if g < 0 || c.CPU == 0 {
+				continue
+			}
+			until[g] += c.CPU
+			share := int64(float64(until[g])*(float64(totals[g])/float64(sums[g]))) - given[g]
+			if until[g] == sums[g] {
+				share = totals[g] - given[g]
+			}
+			c.CPU = share
+			given[g] += share
+		}
+	}
+	return sums
+}
+
+// Sums returns what n groups of threads have counted as processor time.
+func (p *Profile) Sums(n int, group func(ThreadID) int) []int64 {
+	sums := make([]int64, n)
+	for _, s := range p.spaces {
+		for i := range s.cells {
+			if g := group(s.cells[i].thread); g >= 0 {
+				sums[g] += s.cells[i].CPU
+			}
+		}
+	}
+	return sums
+}
+
+// ProcessOf returns the process of a tree that a thread belongs to, or 0.
+func (p *Profile) ProcessOf(id ThreadID) ProcessID { return p.threads[id].process }
