@@ -35,6 +35,10 @@ Shows where the threads of a program spend their time.
                             cpu), and what folded and speedscope count (default
                             samples); pprof and json have all three
       --threads             keep threads apart (by name and tid)
+      --follow              also the processes that the targets start, until all have
+                            ended (needs timers)
+      --by WHAT             with --follow, what folded and speedscope have at the root of
+                            stacks: process (default), command or none
       --kernel              kernel frames too (needs timers)
       --timers WHEN         measure processor time by timers of the processors, which stop
                             no thread: auto (where permitted), off or only
@@ -58,6 +62,7 @@ examples:
   psample -s -p 4242                     with callers
   psample -o prof.pb.gz -- ./server -x   until it ends; go tool pprof prof.pb.gz
   psample -O folded -p 4242 >out.folded  for flame graph scripts
+  psample --follow -o make.txt -- make   all processes of a build, by command
   psample --threadcreate -t 60 -p 4242   who starts all these threads?
 `
 
@@ -77,6 +82,8 @@ type config struct {
 
 	value        profile.Value
 	threads      bool
+	follow       bool
+	by           profile.By
 	threadCreate bool
 	timers       sample.UseTimers
 	kernel       bool
@@ -118,7 +125,7 @@ type rawFlags struct {
 	rate, delta   float64
 	length        seconds
 	value, format string
-	timers        string
+	timers, by    string
 	help          bool
 }
 
@@ -136,6 +143,8 @@ func (r *rawFlags) set() *pflag.FlagSet {
 	fs.BoolVarP(&r.registers, "registers", "r", false, "")
 	fs.StringVar(&r.value, "value", "samples", "")
 	fs.BoolVar(&r.threads, "threads", false, "")
+	fs.BoolVar(&r.follow, "follow", false, "")
+	fs.StringVar(&r.by, "by", "process", "")
 	fs.BoolVar(&r.kernel, "kernel", false, "")
 	fs.StringVar(&r.timers, "timers", "auto", "")
 	fs.BoolVar(&r.threadCreate, "threadcreate", false, "")
@@ -228,6 +237,15 @@ func (r *rawFlags) form(fs *pflag.FlagSet) error {
 	if r.config.timers, ok = sample.ParseUseTimers(r.timers); !ok {
 		return badUsage("unknown use of timers %q: auto, off or only", r.timers)
 	}
+	if r.config.by, ok = profile.ParseBy(r.by); !ok {
+		return badUsage("unknown root of stacks %q: process, command or none", r.by)
+	}
+	if fs.Changed("by") && !r.follow {
+		return badUsage("--by tells processes apart that --follow samples: it means nothing without")
+	}
+	if r.follow && r.config.timers == sample.TimersOff {
+		return badUsage("--follow needs the timers of the processors: it cannot be had with --timers off")
+	}
 	if fs.Changed("output") && r.output == "" {
 		return badUsage("-o wants a file; standard output is -")
 	}
@@ -259,7 +277,7 @@ func (r *rawFlags) creation(fs *pflag.FlagSet) error {
 	case r.config.format == profile.Creations && len(r.pids) > 1:
 		return badUsage("-O threadcreate has the addresses of one process: give one PID, or another format")
 	}
-	for _, name := range []string{"rate", "delta", "functions", "registers", "value", "timers"} {
+	for _, name := range []string{"rate", "delta", "functions", "registers", "value", "timers", "follow"} {
 		if fs.Changed(name) {
 			return badUsage("--threadcreate counts creations and takes no samples: --%s means nothing", name)
 		}
@@ -272,7 +290,12 @@ func (r *rawFlags) creation(fs *pflag.FlagSet) error {
 
 // options are those of the profile's output.
 func (c *config) options() *profile.Options {
-	return &profile.Options{Value: c.value, OnStack: c.stacks > 0, Lines: c.lines, Threads: c.threads}
+	return &profile.Options{Value: c.value, OnStack: c.stacks > 0, Lines: c.lines, Threads: c.threads, By: c.by}
+}
+
+// timersOptions are those of the timers.
+func (c *config) timersOptions() sample.TimersOptions {
+	return sample.TimersOptions{Period: c.period, Kernel: c.kernel, Follow: c.follow}
 }
 
 // wantsLines reports whether addresses must be resolved to source lines.

@@ -45,7 +45,7 @@ func (s *session) run(ctx context.Context, status *int) (err error) {
 	defer func() { err = errors.Join(err, s.pctl.Close()) }()
 	if s.cfg.threadCreate {
 		s.creations = sample.NewCreations()
-	} else if s.timers, err = sample.OpenTimers(s.cfg.timers, s.cfg.period, s.cfg.kernel); err != nil {
+	} else if s.timers, err = sample.OpenTimers(s.cfg.timers, s.cfg.timersOptions()); err != nil {
 		return err
 	}
 	defer s.timers.Close()
@@ -122,6 +122,9 @@ func (s *session) sample(ctx context.Context, sources []*sample.Source) (*profil
 	if s.timers != nil {
 		o.Ticks, o.Kernel = s.timers, s.timers.KernelName
 	}
+	if s.cfg.follow {
+		o.Follow, o.Alone = s.follow(), s.tellAlone
+	}
 	printer := newPrinter(s.cfg, s.stdout, cancel)
 	if printer != nil {
 		o.Each = printer.sample
@@ -147,6 +150,23 @@ func (s *session) sample(ctx context.Context, sources []*sample.Source) (*profil
 		fmt.Fprintf(s.stderr, "psample: %v\n", sampler.Cost())
 	}
 	return sampler.Profile(), err
+}
+
+// follow says how descendants of the targets are sampled.
+func (s *session) follow() *sample.Follow {
+	return &sample.Follow{
+		Source: func(pid int, done <-chan struct{}) *sample.Source {
+			return sample.Watch(pid, done, s.files, s.cfg.wantsLines())
+		},
+		Files: s.files, Lines: s.cfg.wantsLines(),
+	}
+}
+
+// tellAlone says why sampling goes on when the targets have ended.
+func (s *session) tellAlone(processes int) {
+	if !s.cfg.quiet {
+		fmt.Fprintf(s.stderr, "psample: what was to be sampled has ended, %d of its descendants have not; ^C ends the sampling\n", processes)
+	}
 }
 
 // begin lets the command go that has waited for us.

@@ -20,22 +20,29 @@ type (
 // Nothing can be opened; the methods are those of Linux.
 func NewSignals(pid int, sig syscall.Signal) (*Signals, error)             { return nil, ErrNoUprobes }
 func OpenCounter(pid int, path string, off, addr uint64) (*Counter, error) { return nil, ErrNoUprobes }
-func OpenTicker(TickerOptions) (*Ticker, error)                            { return nil, errors.ErrUnsupported }
-func OpenTasks(int) (*Tasks, error)                                        { return nil, errors.ErrUnsupported }
-func (s *Signals) Probe(path string, off, cookie uint64) (*Link, error)    { return nil, ErrNoUprobes }
-func (s *Signals) Switch(on bool)                                          {}
-func (s *Signals) Take(tid int, h *Hit) bool                               { return false }
-func (s *Signals) Forget(tid int)                                          {}
-func (s *Signals) Close() error                                            { return ErrNoUprobes }
-func (l *Link) Switch(on bool)                                             {}
-func (l *Link) Close() error                                               { return ErrNoUprobes }
-func (c *Counter) Count() uint64                                           { return 0 }
-func (c *Counter) Close() error                                            { return ErrNoUprobes }
-func (c *Ticker) Want(int) error                                           { return errors.ErrUnsupported }
-func (c *Ticker) Drop(int)                                                 {}
-func (c *Ticker) Read(func(*Record)) (lost int64)                          { return 0 }
-func (c *Ticker) Redraw(func(int64) int64)                                 {}
-func (c *Ticker) Period() time.Duration                                    { return 0 }
-func (c *Ticker) Close() error                                             { return errors.ErrUnsupported }
-func (t *Tasks) Read() ([]TaskRecord, error)                               { return nil, errors.ErrUnsupported }
-func (t *Tasks) Close() error                                              { return nil }
+
+// Now returns 0.
+func Now() time.Duration                                                { return 0 }
+func OpenTicker(TickerOptions) (*Ticker, error)                         { return nil, errors.ErrUnsupported }
+func OpenTasks(int) (*Tasks, error)                                     { return nil, errors.ErrUnsupported }
+func (s *Signals) Probe(path string, off, cookie uint64) (*Link, error) { return nil, ErrNoUprobes }
+func (s *Signals) Switch(on bool)                                       {}
+func (s *Signals) Take(tid int, h *Hit) bool                            { return false }
+func (s *Signals) Forget(tid int)                                       {}
+func (s *Signals) Close() error                                         { return ErrNoUprobes }
+func (l *Link) Switch(on bool)                                          {}
+func (l *Link) Close() error                                            { return ErrNoUprobes }
+func (c *Counter) Count() uint64                                        { return 0 }
+func (c *Counter) Close() error                                         { return ErrNoUprobes }
+func (c *Ticker) Want(int) error                                        { return errors.ErrUnsupported }
+func (c *Ticker) Drop(int)                                              {}
+func (c *Ticker) Read(func(*Record)) (lost int64)                       { return 0 }
+func (c *Ticker) ReadAll(func(*Record)) (lost int64)                    { return 0 }
+func (c *Ticker) Follows() Follow                                       { return FollowNone }
+func (c *Ticker) Ends(func(*End))                                       {}
+func (c *Ticker) NoRoom() int64                                         { return 0 }
+func (c *Ticker) Redraw(func(int64) int64)                              {}
+func (c *Ticker) Period() time.Duration                                 { return 0 }
+func (c *Ticker) Close() error                                          { return errors.ErrUnsupported }
+func (t *Tasks) Read() ([]TaskRecord, error)                            { return nil, errors.ErrUnsupported }
+func (t *Tasks) Close() error                                           { return nil }

@@ -213,7 +213,7 @@ const settled = 3 * time.Millisecond
 func (c *Ticker) Read(f func(*Record)) (lost int64) {
 	until := uint64(math.MaxUint64)
 	if c.follow != FollowNone {
-		until = now() - uint64(settled)
+		until = uint64(Now() - settled)
 	}
 	return c.read(f, until)
 }
@@ -221,11 +221,11 @@ func (c *Ticker) Read(f func(*Record)) (lost int64) {
 // ReadAll is Read of all records, the last ones too.
 func (c *Ticker) ReadAll(f func(*Record)) (lost int64) { return c.read(f, math.MaxUint64) }
 
-// now returns the time of CLOCK_MONOTONIC.
-func now() uint64 {
+// Now returns the time of CLOCK_MONOTONIC, which that of records is.
+func Now() time.Duration {
 	var ts unix.Timespec
 	unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) // it cannot fail
-	return uint64(ts.Nano())
+	return time.Duration(ts.Nano())
 }
 
 func (c *Ticker) read(f func(*Record), until uint64) (lost int64) {

@@ -1,5 +1,7 @@
 package profile
 
+import "slices"
+
 // archive is where the spaces of a process end up that are not its present one:
 // a space without a resolver whose addresses count from the beginning of the
 // file's mapping. A program that executes itself a thousand times a second, each
@@ -36,12 +38,7 @@ func (s *Space) Retire() {
 		c := &s.cells[i]
 		a.Add(a.Cell(c.thread, stacks[c.stack]), c.Values)
 	}
-	for i, other := range p.spaces {
-		if other == s {
-			p.spaces = append(p.spaces[:i], p.spaces[i+1:]...)
-			break
-		}
-	}
+	s.remove()
 }
 
 // archive returns the archive of a space's process, before the space in order.
@@ -82,4 +79,41 @@ func (a *archive) take(s *Space, l *location) uint32 {
 		a.ids[k] = id
 	}
 	return id
+}
+
+// MoveTo adds what the space has counted to another one, in which the same code is at other addresses: translate tells at which. Nothing
+// is looked up. The space must not be used any more.
+func (s *Space) MoveTo(dst *Space, translate func(Addr) Addr) {
+	stacks := make([]StackID, len(s.nodes))
+	for id := 1; id < len(s.nodes); id++ { // a caller's number is smaller than its callees'
+		a := s.locs[s.nodes[id].loc].addr
+		if a.Kind != note {
+			a = translate(a)
+		}
+		stacks[id] = dst.Push(stacks[s.nodes[id].caller], a)
+	}
+	for i := range s.cells {
+		c := &s.cells[i]
+		dst.Add(dst.Cell(c.thread, stacks[c.stack]), c.Values)
+	}
+	s.remove()
+}
+
+// remove takes the space out of its profile.
+func (s *Space) remove() {
+	p := s.profile
+	if i := slices.Index(p.spaces, s); i >= 0 {
+		p.spaces = slices.Delete(p.spaces, i, i+1)
+	}
+}
+
+// Code returns the distinct addresses of the space that are code.
+func (s *Space) Code() []Addr {
+	var addrs []Addr
+	for _, l := range s.locs {
+		if l.addr.Kind != note {
+			addrs = append(addrs, l.addr)
+		}
+	}
+	return addrs
 }

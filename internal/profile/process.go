@@ -57,11 +57,16 @@ func (p *Profile) Process(pid, ppid int) ProcessID {
 	return ProcessID(len(p.processes))
 }
 
-// SetProcess says what has become known of a process of a tree.
+// SetProcess says what is known of a process of a tree in the end. To be called once for each.
 func (p *Profile) SetProcess(id ProcessID, command string, cpu, wall time.Duration) {
 	q := &p.processes[id-1]
 	if q.PID == 0 {
 		q.CPU, q.Wall = q.CPU+cpu, q.Wall+wall
+		if p.others == nil {
+			p.others = make(map[string]Command)
+		}
+		c := p.others[Clean(command)]
+		p.others[Clean(command)] = Command{Clean(command), c.Processes + 1, c.CPU + cpu, c.Wall + wall}
 		return
 	}
 	q.Command, q.CPU, q.Wall = Clean(command), cpu, wall
@@ -78,12 +83,12 @@ func (p *Profile) ThreadOf(id ProcessID, tid int, name string) ThreadID {
 // Commands returns a line for each command of a tree, those with the most processor time first.
 func (p *Profile) Commands() []Command {
 	byName := make(map[string]*Command)
-	for name, c := range p.Others {
-		byName[name] = &Command{Clean(name), c.Processes, c.CPU, c.Wall}
+	for name, c := range p.others {
+		byName[name] = &c
 	}
 	for _, q := range p.processes {
 		if q.PID == 0 {
-			continue // Others has them by name
+			continue // others has them by name
 		}
 		c := byName[q.Command]
 		if c == nil {
@@ -103,6 +108,9 @@ func (p *Profile) Commands() []Command {
 	})
 	return commands
 }
+
+// Processes returns the processes of a tree, that of ProcessID 1 first. They may not be changed.
+func (p *Profile) Processes() []Process { return p.processes }
 
 // IsTree reports whether the profile is of a tree of processes.
 func (p *Profile) IsTree() bool { return len(p.processes) > 0 }

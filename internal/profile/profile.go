@@ -25,10 +25,8 @@ type Profile struct {
 	Means    string        // how that was divided among stacks, for people
 	Existing int64         // threads that existed before thread creations were counted; among the samples
 
-	// Others has what those processes of a tree have used, by name, that Process has not told apart.
-	Others map[string]Command
-
-	processes []Process // of a tree, by ProcessID less one
+	processes []Process          // of a tree, by ProcessID less one
+	others    map[string]Command // what the processes beyond have used, by name
 	threads   []thread
 	threadIDs map[threadKey]ThreadID
 	functions []function

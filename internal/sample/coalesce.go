@@ -34,7 +34,7 @@ func (s *Sampler) coalesce(calm bool) {
 		l.rounds = 0
 	}
 	n := int64(maxCoalesced/s.opt.Period) - 1
-	if n <= 0 || l.rounds < l.patience || len(s.processes) > 1 || s.opt.Each != nil {
+	if n <= 0 || l.rounds < l.patience || len(s.processes) > 1 || s.tree != nil || s.opt.Each != nil {
 		return
 	}
 	if s.opt.For > 0 && s.sched.due()+time.Duration(n)*s.opt.Period > s.sched.start+s.opt.For {

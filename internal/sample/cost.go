@@ -22,6 +22,7 @@ type Cost struct {
 	Cut      int64 // of those, whose outer callers are not known
 	Lost     int64 // records of timers that found no room
 	Children int64 // processes that were started and are not sampled
+	Followed Followed
 	Spared   int64 // samples of running threads that were not stopped because of the calls that they make (wary.go)
 	Unread   int64 // threads that could not be read at the end, for want of descriptors
 	Refused  int64 // threads that could not be stopped when they should have been
@@ -71,7 +72,32 @@ func (c *Cost) String() string {
 		line += fmt.Sprintf(", %d threads could not be read (too many open files: raise ulimit -n)", c.Unread)
 	}
 	if c.Children > 0 {
-		line += fmt.Sprintf(", %d child processes not sampled", c.Children)
+		line += fmt.Sprintf(", %d child processes not sampled (--follow samples them)", c.Children)
+	}
+	return line + c.Followed.String()
+}
+
+// String is the part of the line about descendants, empty where none were to be followed.
+func (f Followed) String() string {
+	if f.Processes == 0 {
+		return ""
+	}
+	line := fmt.Sprintf(", %d processes followed", f.Processes)
+	for _, c := range []struct {
+		n    int64
+		what string
+	}{
+		{f.NoRoom, "not followed (too many at a time)"},
+		{f.Unlooked, "seen by timers only (too many at a time)"},
+		{f.Refused, "seen by timers only (they may not be read)"},
+		{f.Unsure, "whose processor time is that of their samples"},
+	} {
+		if c.n > 0 {
+			line += fmt.Sprintf(", %d %s", c.n, c.what)
+		}
+	}
+	if f.Unread > 0 {
+		line += fmt.Sprintf(", %d files gone before their symbols were read", f.Unread)
 	}
 	return line
 }

@@ -10,7 +10,7 @@ import (
 // the line tables of a file for the first time takes up to a second; rounds do not
 // wait for that. It keeps nothing: what has been looked up once the image remembers.
 type namer struct {
-	image   Image
+	image   preparer
 	work    chan []profile.Addr
 	busy    atomic.Bool // a batch is under way
 	stopped atomic.Bool
@@ -22,7 +22,10 @@ type namer struct {
 // namesPerRound bounds how many names a round takes over, about a microsecond each.
 const namesPerRound = 200
 
-func newNamer(image Image) *namer {
+// preparer is the part of an Image that looks up names.
+type preparer interface{ Prepare(profile.Addr) }
+
+func newNamer(image preparer) *namer {
 	n := &namer{image: image, work: make(chan []profile.Addr, 1), done: make(chan struct{})}
 	go n.run() // ended and awaited by stop
 	return n

@@ -171,11 +171,18 @@ func (n *native) Unwind(s *Snapshot, dst []profile.Addr) ([]profile.Addr, unwind
 // of the instruction where no table says where functions begin.
 func (n *native) unnamed(pc uint64, object string) string {
 	m, ok := n.Find(pc)
-	if !ok || m.Table == nil {
+	if !ok {
 		return ""
 	}
-	at := pc - m.Bias
-	if start, ok := m.Table.Start(at); ok {
+	return unnamedAt(m.Table, pc-m.Bias, object)
+}
+
+// unnamedAt is unnamed for an address as the file counts them.
+func unnamedAt(t *unwind.Table, at uint64, object string) string {
+	if t == nil {
+		return ""
+	}
+	if start, ok := t.Start(at); ok {
 		at = start
 	}
 	return fmt.Sprintf("%s+%#x", path.Base(object), at)

@@ -61,7 +61,7 @@ func bothWays(t *testing.T, test func(*testing.T, UseTimers)) {
 
 // needTimers leaves the test out where there are no timers for us.
 func needTimers(t testing.TB) {
-	timers, err := OpenTimers(TimersOnly, time.Second, false)
+	timers, err := OpenTimers(TimersOnly, TimersOptions{Period: time.Second})
 	if err != nil {
 		t.Skip(err)
 	}
@@ -100,7 +100,7 @@ func sampleBy(t testing.TB, use UseTimers, rounds int64, period time.Duration, e
 // wanting returns timers that want the sources, nil for none.
 func wanting(t testing.TB, use UseTimers, period time.Duration, sources ...*Source) Ticks {
 	t.Helper()
-	timers, err := OpenTimers(use, period, false)
+	timers, err := OpenTimers(use, TimersOptions{Period: period})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,6 +27,7 @@ type process struct {
 	crowd    crowd
 	refresh  refreshing
 
+	kin   *kin  // it as a member of a tree; nil without one
 	ticks int64 // that this round may take
 	calm  bool  // it could take them all
 	over  bool  // it has ended, or can no longer be looked at
@@ -181,6 +182,14 @@ func (p *process) close() {
 		p.space.ResolveAll() // a list of functions compiled at run time is read only as long as it is open
 		p.image.Close()
 	}
+}
+
+// threadID returns the entry of a thread in the profile.
+func (p *process) threadID(tid int, name string) profile.ThreadID {
+	if p.kin != nil {
+		return p.sampler.profile.ThreadOf(p.kin.id, tid, name)
+	}
+	return p.sampler.profile.Thread(p.PID, tid, name)
 }
 
 // vanished reports the error of reading a thread that has ended.

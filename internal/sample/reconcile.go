@@ -87,7 +87,7 @@ func (s *spending) unattributed(ns int64) {
 	if ns <= 0 || s.p.space == nil {
 		return
 	}
-	id := s.p.sampler.profile.Thread(s.p.PID, 0, "[not sampled]")
+	id := s.p.threadID(0, "[not sampled]")
 	stack := s.p.space.Push(0, s.p.sampler.profile.Note("[not sampled]"))
 	s.p.space.Add(s.p.space.Cell(id, stack), profile.Values{CPU: ns})
 }

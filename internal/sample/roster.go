@@ -75,7 +75,7 @@ func (r *roster) meet(tid int) *thread {
 		}
 		name = stat.Comm
 	}
-	t := &thread{tid: tid, files: files, born: born, id: r.p.sampler.profile.Thread(r.p.PID, tid, name)}
+	t := &thread{tid: tid, files: files, born: born, id: r.p.threadID(tid, name)}
 	r.p.sampler.profile.Rename(t.id, name) // the tid may have been another's
 	r.byTID[tid] = t
 	r.unlooked = append(r.unlooked, t)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"ptools/internal/perfevent"
@@ -32,6 +33,10 @@ type Options struct {
 	Ticks Ticks
 	// Kernel names addresses in the kernel. Nil: ticks have none.
 	Kernel func(addr uint64) string
+	// Follow has the descendants of the sources sampled too; Ticks must follow them. Nil: they are not.
+	Follow *Follow
+	// Alone is called once with Follow, when the sources have ended a second ago and descendants have not.
+	Alone func(processes int)
 	// Clock replaces the machine's.
 	Clock Clock
 	// Shared says that the program has other work than this. Waiting for the next round takes none of the Go
@@ -74,8 +79,10 @@ type Sampler struct {
 	cost      Cost
 	calm      coalescing
 	kernel    map[uint64]profile.Addr // levels by address
+	tree      *tree                   // nil unless descendants are followed
+	ending    bool                    // nothing that is still to be read will be left to a later reading
 
-	stopped, exec, notStopped, unseen profile.Addr
+	stopped, exec, exit, notStopped, unseen profile.Addr
 }
 
 // New returns a sampler of the sources, which must be controlled and must not be
@@ -97,12 +104,16 @@ func New(sources []*Source, o *Options) *Sampler {
 	}
 	s.stopped = s.profile.Note("[stopped]")
 	s.exec = s.profile.Note("[exec]")
+	s.exit = s.profile.Note("[exit]")
 	s.notStopped = s.profile.Note("[not stopped]")
 	s.unseen = s.profile.Note("[running]")
 	for _, src := range sources {
 		p := newProcess(src, s)
 		s.processes = append(s.processes, p)
 		s.byPID[p.PID] = p
+	}
+	if s.opt.Follow != nil {
+		s.tree = newTree(s)
 	}
 	return s
 }
@@ -139,6 +150,9 @@ func (s *Sampler) Run(ctx context.Context) error {
 // not. It returns when that was.
 func (s *Sampler) begin() (start time.Duration) {
 	opened := s.clock.Now()
+	if s.tree != nil {
+		s.tree.begin()
+	}
 	for _, p := range s.processes {
 		if err := p.begin(opened); err != nil && !p.endedBy(err) {
 			p.over, p.err = true, err
@@ -146,7 +160,7 @@ func (s *Sampler) begin() (start time.Duration) {
 	}
 	if s.opt.Ticks != nil { // those that have come before do not count
 		s.opt.Ticks.Read(func(r *perfevent.Record) {
-			if r.Kind != perfevent.Tick {
+			if r.Kind != perfevent.Tick && r.Kind != perfevent.Ending {
 				s.heard(r)
 			}
 		})
@@ -161,6 +175,9 @@ func (s *Sampler) begin() (start time.Duration) {
 	for _, p := range s.processes {
 		p.zero(start)
 	}
+	if s.tree != nil {
+		s.tree.zero()
+	}
 	return start
 }
 
@@ -168,6 +185,9 @@ func (s *Sampler) begin() (start time.Duration) {
 // ended. stop ends and awaits the goroutine that watches.
 func (s *Sampler) whileAny(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
+	if s.tree != nil {
+		return ctx, cancel // the rounds find that the last has ended
+	}
 	watched := make(chan struct{})
 	processes := s.processes
 	go func() { // ended and awaited by stop
@@ -198,6 +218,9 @@ func (s *Sampler) round(ctx context.Context) {
 		threads += len(p.roster.threads)
 		calm = calm && p.calm
 	}
+	if s.tree != nil {
+		s.tree.round(now)
+	}
 	s.coalesce(calm)
 	if s.opt.Progress != nil {
 		s.opt.Progress(&Progress{
@@ -214,7 +237,7 @@ func (s *Sampler) alive() bool {
 			return true
 		}
 	}
-	return false
+	return s.tree != nil && s.tree.alive()
 }
 
 // err returns why processes could no longer be sampled that have not ended.
@@ -245,7 +268,11 @@ func (e *ProcessError) Unwrap() error { return e.Err }
 
 // finish completes the profile.
 func (s *Sampler) finish(start time.Duration) {
+	s.ending = true
 	s.drain()
+	if s.tree != nil {
+		s.tree.awaitEnds()
+	}
 	for _, q := range s.processes {
 		q.spending.readTotal()
 	}
@@ -253,10 +280,16 @@ func (s *Sampler) finish(start time.Duration) {
 	p.Duration = s.clock.Now() - start
 	p.Rounds = s.sched.taken
 	s.cost.Rounds, s.cost.Late, s.cost.Missed = s.sched.taken, s.sched.late, s.sched.missed
-	for _, q := range s.processes {
+	for _, q := range slices.Clone(s.processes) {
+		if q.kin != nil && !q.kin.source {
+			continue // the tree does it
+		}
 		q.account.close()
 		q.spending.reconcile()
 		q.close()
+	}
+	if s.tree != nil {
+		s.tree.finish()
 	}
 	p.CPU = time.Duration(p.Total().CPU)
 	p.Means = s.means()

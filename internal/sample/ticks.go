@@ -76,10 +76,20 @@ func (s *Sampler) drain() {
 	if s.opt.Ticks == nil {
 		return
 	}
-	if lost := s.opt.Ticks.Read(s.heard); lost > 0 {
+	read := s.opt.Ticks.Read
+	if s.tree != nil {
+		defer s.tree.settleEnds()
+		if s.ending {
+			read = s.tree.ticks.ReadAll
+		}
+	}
+	if lost := read(s.heard); lost > 0 {
 		s.cost.Lost += lost
 		for _, p := range s.processes {
 			p.roster.stale = true // what was lost may have been of its threads
+		}
+		if s.tree != nil {
+			s.tree.missed = true
 		}
 	}
 	if s.sched.random != nil {
@@ -89,7 +99,15 @@ func (s *Sampler) drain() {
 
 // heard takes one record.
 func (s *Sampler) heard(r *perfevent.Record) {
-	p := s.byPID[r.PID]
+	if s.tree != nil {
+		s.tree.heard(r)
+		return
+	}
+	s.heardOf(s.byPID[r.PID], r)
+}
+
+// heardOf takes one record of a process.
+func (s *Sampler) heardOf(p *process, r *perfevent.Record) {
 	switch {
 	case p == nil:
 		if parent := s.byPID[r.Parent]; r.Kind == perfevent.Fork && parent != nil {
@@ -97,6 +115,10 @@ func (s *Sampler) heard(r *perfevent.Record) {
 		}
 	case r.Kind == perfevent.Tick:
 		p.ticking.take(r)
+	case r.Kind == perfevent.Ending:
+		p.ticking.takeEnding(r)
+	case r.Kind == perfevent.Map:
+		// Its map is read when a stack leads to where none is known.
 	case r.Kind == perfevent.Exec:
 		p.execed()
 	case r.Kind == perfevent.Name:
@@ -140,6 +162,22 @@ func (k *ticking) take(r *perfevent.Record) {
 	}
 }
 
+// takeEnding counts a tick of a thread that has given up its memory.
+func (k *ticking) takeEnding(r *perfevent.Record) {
+	p := k.p
+	if p.image == nil {
+		return
+	}
+	id := p.threadID(r.TID, "")
+	if t := p.roster.byTID[r.TID]; t != nil {
+		id = t.id
+	}
+	p.sampler.cost.Ticks++
+	p.spending.sinceTotal += p.sampler.opt.Ticks.Period()
+	stack := p.space.Push(0, p.sampler.exit)
+	p.space.Add(p.space.Cell(id, stack), profile.Values{CPU: int64(p.sampler.opt.Ticks.Period())})
+}
+
 // stranger returns the entry of a thread that no round has met. Its name is that of the first
 // thread if it has ended.
 func (k *ticking) stranger(tid int) profile.ThreadID {
@@ -157,44 +195,64 @@ func (k *ticking) stranger(tid int) profile.ThreadID {
 		}
 		t.Close()
 	}
-	id = p.sampler.profile.Thread(p.PID, tid, name)
+	id = p.threadID(tid, name)
 	k.strange[tid] = id
 	return id
 }
 
 // unwind makes the levels of a tick.
 func (k *ticking) unwind(r *perfevent.Record) {
-	p, s := k.p, &k.snap
-	s.Regs.SetSampled(&r.Regs)
-	s.PC, s.SP = s.Regs.PC(), s.Regs.SP()
-	s.Base, s.Stack, s.Partial, s.Chain = s.SP, r.Stack, false, r.Chain
-	s.Late = p.image.Stale()
-	k.interrupted(s)
-	levels := k.levels[:0]
-	for _, addr := range r.KernelChain {
-		levels = append(levels, p.sampler.kernelNote(addr))
-	}
-	if r.InKernel {
-		if nr := k.syscall(s); nr >= 0 {
-			s.Regs.SetSyscall(nr)
-			levels = append(levels, p.outside.note(nr))
-		}
-	}
+	k.snap.Late = k.p.image.Stale()
 	var end unwind.End
-	levels, end = p.image.Unwind(s, levels)
-	if s.Strayed && end != unwind.Whole {
-		// Beyond the copy the memory is that of now. Where it does not lead to the end of the stack
-		// nothing of what it told is certain.
-		levels = levels[:len(levels)-s.Beyond]
-		p.sampler.cost.Cut++
-	}
-	p.sampler.cost.Ends[end]++
-	p.refresh.needed = p.refresh.needed || ranOut(end)
-	k.levels = levels
+	k.levels, end = k.p.sampler.unwindTick(r, &k.snap, k, k.levels[:0])
+	k.p.refresh.needed = k.p.refresh.needed || ranOut(end)
 }
 
-// syscall returns which system call a thread in the kernel has made if its program counter is where
-// it will return to; -1 for one that came by an interrupt or a fault.
+// tickImage is what the stack of a tick is unwound by.
+type tickImage interface {
+	// Unwind is that of Image.
+	Unwind(s *Snapshot, dst []profile.Addr) ([]profile.Addr, unwind.End)
+	// syscall returns which system call a thread in the kernel has made if its program counter is where
+	// it will return to; -1 for one that came by an interrupt or a fault.
+	syscall(s *Snapshot) int64
+	// note returns the level that stands for a system call.
+	note(nr int64) profile.Addr
+}
+
+// unwindTick appends the levels of a tick. It fills in s but for s.Late.
+func (s *Sampler) unwindTick(r *perfevent.Record, snap *Snapshot, image tickImage, levels []profile.Addr) ([]profile.Addr, unwind.End) {
+	snap.Regs.SetSampled(&r.Regs)
+	snap.PC, snap.SP = snap.Regs.PC(), snap.Regs.SP()
+	snap.Base, snap.Stack, snap.Partial, snap.Chain = snap.SP, r.Stack, false, r.Chain
+	interrupted(snap)
+	for _, addr := range r.KernelChain {
+		levels = append(levels, s.kernelNote(addr))
+	}
+	if r.InKernel {
+		if nr := image.syscall(snap); nr >= 0 {
+			snap.Regs.SetSyscall(nr)
+			levels = append(levels, image.note(nr))
+		}
+	}
+	levels, end := image.Unwind(snap, levels)
+	if snap.Strayed && end != unwind.Whole {
+		// Beyond the copy the memory is that of now. Where it does not lead to the end of the stack
+		// nothing of what it told is certain.
+		levels = levels[:len(levels)-snap.Beyond]
+		s.cost.Cut++
+	}
+	s.cost.Ends[end]++
+	return levels, end
+}
+
+// Unwind implements tickImage.
+func (k *ticking) Unwind(s *Snapshot, dst []profile.Addr) ([]profile.Addr, unwind.End) {
+	return k.p.image.Unwind(s, dst)
+}
+
+func (k *ticking) note(nr int64) profile.Addr { return k.p.outside.note(nr) }
+
+// syscall implements tickImage.
 func (k *ticking) syscall(s *Snapshot) int64 {
 	nr, ok := k.calls[s.PC]
 	if !ok {
@@ -215,7 +273,7 @@ func (k *ticking) syscall(s *Snapshot) int64 {
 
 // interrupted has a thread that the kernel is sending, or has just sent, into the handler of a
 // signal shown where the signal has met it, as a stop there would be.
-func (k *ticking) interrupted(s *Snapshot) {
+func interrupted(s *Snapshot) {
 	for addr, ok := s.Regs.HandlerContext(); ok; addr, ok = s.Regs.HandlerContext() {
 		off := addr - s.Base
 		if off >= uint64(len(s.Stack)) || uint64(len(s.Stack))-off < ptrace.ContextSize {

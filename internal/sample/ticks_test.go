@@ -287,7 +287,7 @@ func TestChildrenAreCounted(t *testing.T) {
 		}
 	}}
 	s := runTicks(t, w, c, period, 10, nil)
-	if got := s.Cost().String(); s.Cost().Children != 3 || !strings.HasSuffix(got, ", 3 child processes not sampled") {
+	if got := s.Cost().String(); s.Cost().Children != 3 || !strings.HasSuffix(got, ", 3 child processes not sampled (--follow samples them)") {
 		t.Errorf("%d children: %q", s.Cost().Children, got)
 	}
 }

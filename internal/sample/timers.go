@@ -15,14 +15,28 @@ type Timers struct {
 	symbols *procfs.KernelSymbols
 }
 
+// TimersOptions say what timers are to do.
+type TimersOptions struct {
+	Period time.Duration // between rounds
+	Kernel bool          // ticks have the addresses in the kernel
+	Follow bool          // descendants are met too
+}
+
 // OpenTimers starts the timers, unless use says not to, or says only where they can be had and they
-// cannot: then it returns nil. With kernel ticks have the addresses in the kernel.
-func OpenTimers(use UseTimers, period time.Duration, kernel bool) (*Timers, error) {
+// cannot: then it returns nil, or an error if what is asked for takes timers.
+func OpenTimers(use UseTimers, o TimersOptions) (*Timers, error) {
 	if use == TimersOff {
-		if kernel {
+		switch {
+		case o.Kernel:
 			return nil, errors.New("kernel frames need timers")
+		case o.Follow:
+			return nil, errors.New("following processes needs timers")
 		}
 		return nil, nil
+	}
+	kernel, follow := o.Kernel, perfevent.FollowNone
+	if o.Follow {
+		follow = perfevent.FollowAuto
 	}
 	t := new(Timers)
 	var err error
@@ -31,10 +45,12 @@ func OpenTimers(use UseTimers, period time.Duration, kernel bool) (*Timers, erro
 			return nil, fmt.Errorf("kernel frames: %w", err)
 		}
 	}
-	t.Ticker, err = perfevent.OpenTicker(perfevent.TickerOptions{Period: tickPeriod(period), Stack: perfevent.MaxStack, Kernel: kernel})
+	t.Ticker, err = perfevent.OpenTicker(perfevent.TickerOptions{Period: tickPeriod(o.Period), Stack: perfevent.MaxStack, Kernel: kernel, Follow: follow})
 	switch {
 	case err == nil:
 		return t, nil
+	case o.Follow:
+		return nil, fmt.Errorf("following processes: %w", err)
 	case use == TimersOnly || kernel:
 		return nil, err
 	}

@@ -85,7 +85,7 @@ func open(o *Options) (*runner, error) {
 	if period <= 0 {
 		period = sample.DefaultPeriod
 	}
-	timers, err := sample.OpenTimers(sample.UseTimers(o.Timers), period, o.Kernel)
+	timers, err := sample.OpenTimers(sample.UseTimers(o.Timers), sample.TimersOptions{Period: period, Kernel: o.Kernel})
 	if err != nil {
 		return nil, err
 	}

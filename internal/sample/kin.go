@@ -1,0 +1,138 @@
+package sample
+
+import (
+	"time"
+
+	"ptools/internal/perfevent"
+	"ptools/internal/procfs"
+	"ptools/internal/profile"
+)
+
+// kin is one process of a tree: a source, or a descendant of one.
+type kin struct {
+	tree      *tree
+	pid, ppid int
+	id        profile.ProcessID
+	comm      string
+	threads   int // that have not ended
+	names     map[int]profile.ThreadID
+	maps      codeMap
+
+	born   time.Duration // CLOCK_MONOTONIC; of one that was there before, when sampling began
+	died   time.Duration // 0: it lives
+	before time.Duration // processor time at born, of those threads that lived then
+	used   time.Duration // processor time of threads that have ended
+	ticked time.Duration // what ticks have counted
+	shown  time.Duration // wall time that stands in stacks
+	clock  time.Duration // processor time at born, of threads that had ended too
+	last   time.Duration // when the end of the last thread was read
+	final  bool          // used is all of it
+
+	proc    *process // looked at in rounds; nil: only ticks tell
+	source  bool     // proc is one of the sampler's sources
+	refused bool     // it cannot be looked at
+	since   time.Duration
+	done    chan struct{} // closed when the process has ended
+}
+
+// threadID returns the entry of a thread in the profile.
+func (k *kin) threadID(tid int) profile.ThreadID {
+	id, ok := k.names[tid]
+	if !ok {
+		id = k.tree.sampler.profile.ThreadOf(k.id, tid, k.comm)
+		if k.names == nil {
+			k.names = make(map[int]profile.ThreadID, 1)
+		}
+		k.names[tid] = id
+	}
+	return id
+}
+
+// heard takes a record about the process.
+func (k *kin) heard(r *perfevent.Record) {
+	switch r.Kind {
+	case perfevent.Fork:
+		k.threads++
+	case perfevent.Exec:
+		k.threads = 1
+		k.comm = r.Comm
+		k.maps.clear()
+		k.tree.unlook(k)
+		k.rename(r.TID)
+	case perfevent.Name:
+		if r.TID == k.pid {
+			k.comm = r.Comm
+		}
+		if id, ok := k.names[r.TID]; ok && k.proc == nil {
+			k.tree.sampler.profile.Rename(id, r.Comm)
+		}
+	case perfevent.Map:
+		k.maps.add(mapOf(&r.Mapped))
+	case perfevent.Tick, perfevent.Ending:
+		k.ticked += k.tree.ticks.Period()
+		if k.proc == nil {
+			k.tree.take(k, r)
+		}
+	}
+	if k.proc != nil {
+		k.tree.sampler.heardOf(k.proc, r)
+	}
+	if r.Kind == perfevent.Exit {
+		delete(k.names, r.TID) // the number may come again
+		if k.threads--; k.threads <= 0 {
+			k.tree.died(k, r.Time)
+		}
+	}
+}
+
+// rename gives the first thread the name that the process has now.
+func (k *kin) rename(tid int) {
+	if id, ok := k.names[tid]; ok {
+		k.tree.sampler.profile.Rename(id, k.comm)
+	}
+}
+
+// readMaps takes over the executable memory that the process has.
+func (k *kin) readMaps() {
+	maps, err := procfs.Maps(k.pid)
+	if err != nil {
+		return // it has ended, or may not be read: what records tell is all that is known
+	}
+	k.maps.clear()
+	for _, m := range maps {
+		if m.Perm&procfs.Exec != 0 {
+			k.maps.add(m)
+		}
+	}
+}
+
+// readThreads counts the threads that there are and what they have used.
+func (k *kin) readThreads() {
+	k.clock, _ = processorTime(k.pid) // 0 if it has ended
+	tids, _ := procfs.Tasks(k.pid, nil)
+	k.threads, k.before = max(len(tids), 1), 0
+	for _, tid := range tids {
+		if t, err := procfs.OpenTask(k.pid, tid); err == nil {
+			if s, err := t.SchedStat(); err == nil {
+				k.before += time.Duration(s.Run)
+			}
+			t.Close()
+		}
+	}
+}
+
+// cpu is the processor time that the process has used while it was sampled.
+func (k *kin) cpu() time.Duration {
+	if k.final {
+		return max(k.used-k.before, 0)
+	}
+	return k.ticked
+}
+
+// life is how long the process was sampled until a moment.
+func (k *kin) life(until time.Duration) time.Duration {
+	if k.died != 0 {
+		until = k.died
+	}
+	return max(until-k.born, 0)
+}

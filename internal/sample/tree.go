@@ -1,0 +1,342 @@
+package sample
+
+import (
+	"slices"
+	"time"
+
+	"ptools/internal/perfevent"
+	"ptools/internal/procfs"
+	"ptools/internal/profile"
+)
+
+// A tree is the sources of a sampler and all their descendants, the future ones too. Nothing is attached to them.
+//
+// Whom ticks meet the kernel decides: a child is taken into the filter before it runs (perfevent.Follow). Records tell the
+// sampler of births, names, programs, mappings and ends, so the ticks of a process that has ended are as good as those
+// of one that lives. Stacks of all such processes are in one space, where each file has one place (treemap.go).
+//
+// A process that lives for some rounds is looked at in rounds as any other, for what it waits for: it gets files and a
+// space of its own, which it gives back when it ends or executes another program. How much time that may take is bounded, and
+// so is how many there are. What was not looked at has its wall time as [not sampled].
+
+// Follow says how descendants are sampled. Sources must be told of to Ticks before sampling begins.
+type Follow struct {
+	// Source returns a descendant as rounds look at it. done is closed when it has ended.
+	Source func(pid int, done <-chan struct{}) *Source
+	Files  *Files
+	Lines  bool
+}
+
+// FollowingTicks are Ticks that follow descendants; *perfevent.Ticker does.
+type FollowingTicks interface {
+	Ticks
+	// ReadAll is Read of the last records too.
+	ReadAll(f func(*perfevent.Record)) (lost int64)
+	// Follows says how.
+	Follows() perfevent.Follow
+	// Ends calls f for each thread that has ended since the last call.
+	Ends(f func(*perfevent.End))
+	// NoRoom returns how many children could not be followed.
+	NoRoom() int64
+	// Want and Drop put a process into the filter and take it out.
+	Want(pid int) error
+	Drop(pid int)
+}
+
+// Followed is what has become of the descendants.
+type Followed struct {
+	Processes int64 // that were followed, sources included
+	Unlooked  int64 // of those, that were never looked at for want of room
+	Refused   int64 // of those, that may not be read
+	NoRoom    int64 // children that were not followed because there were too many at the same time
+	Unread    int64 // files that had gone when a sample needed them
+	Unsure    int64 // processes whose processor time is that of their samples
+}
+
+type tree struct {
+	sampler  *Sampler
+	ticks    FollowingTicks
+	living   map[int]*kin
+	dead     map[int][]*kin // whose processor time is not final
+	ends     []unclaimed    // of processes whose birth was not read yet
+	start    time.Duration  // CLOCK_MONOTONIC
+	missed   bool           // records were lost
+	swept    time.Duration  // when living was last compared with /proc
+	looked   int            // processes
+	alone    time.Duration  // since when the sources have ended; -1: that was told
+	opens    budget
+	closers  chan struct{} // has a place for each image that is being closed
+	files    *treeFiles
+	space    *profile.Space
+	namer    *namer
+	unwinder kinUnwinder
+	owed     owed
+	roots    map[profile.ProcessID]bool
+}
+
+// unclaimed is the end of a thread, and when it was read.
+type unclaimed struct {
+	perfevent.End
+	at time.Duration
+}
+
+// owed is the part of a sample that ticks and ends have not made up yet.
+type owed struct{ ticks, rest time.Duration }
+
+// take adds a time and returns how many samples it makes.
+func take(of *time.Duration, d, period time.Duration) int64 {
+	*of += d
+	n := int64(*of / period)
+	*of -= time.Duration(n) * period
+	return n
+}
+
+func newTree(s *Sampler) *tree {
+	f := s.opt.Follow
+	t := &tree{
+		sampler: s, ticks: s.opt.Ticks.(FollowingTicks), living: make(map[int]*kin), dead: make(map[int][]*kin),
+		files: newTreeFiles(f.Files, f.Lines), roots: make(map[profile.ProcessID]bool),
+		closers: make(chan struct{}, maxLooked),
+	}
+	t.space = s.profile.Space(0, "", t.files)
+	t.namer = newNamer(t.files)
+	t.unwinder.init(t)
+	for _, p := range s.processes {
+		k := t.add(p.PID, 0)
+		k.proc, k.source, p.kin = p, true, k
+		t.roots[k.id] = true
+	}
+	return t
+}
+
+func (t *tree) add(pid, ppid int) *kin {
+	k := &kin{tree: t, pid: pid, ppid: ppid, id: t.sampler.profile.Process(pid, ppid)}
+	t.living[pid] = k
+	t.sampler.cost.Followed.Processes++
+	return k
+}
+
+// begin takes up the sources and the descendants that they have already. Each is wanted before its children are listed:
+// those that come after that are born into the filter.
+func (t *tree) begin() {
+	t.start = perfevent.Now()
+	var pids []int
+	for _, p := range t.sampler.processes {
+		if stat, err := procfs.ReadStat(p.PID); err == nil {
+			t.living[p.PID].ppid = stat.PPID
+		}
+		pids = append(pids, p.PID)
+	}
+	for again := true; again; {
+		again = false
+		for i := 0; i < len(pids); i++ {
+			for _, child := range childrenOf(pids[i]) {
+				if t.living[child] == nil && t.ticks.Want(child) == nil {
+					t.add(child, pids[i])
+					pids, again = append(pids, child), true
+				}
+			}
+		}
+	}
+	for _, k := range t.living {
+		t.meet(k)
+	}
+}
+
+// meet reads what there is to know of a process that was there before.
+func (t *tree) meet(k *kin) {
+	k.born = t.start
+	k.comm, _ = procfs.ReadComm(k.pid, k.pid)
+	k.readMaps()
+}
+
+// childrenOf returns the processes that a process has made.
+func childrenOf(pid int) (children []int) {
+	tids, _ := procfs.Tasks(pid, nil)
+	for _, tid := range tids {
+		more, _ := procfs.Children(pid, tid)
+		children = append(children, more...)
+	}
+	return children
+}
+
+// zero takes the first readings of those that are there.
+func (t *tree) zero() {
+	t.start = perfevent.Now()
+	for _, k := range t.living {
+		k.born, k.ticked, k.shown = t.start, 0, 0
+		k.readThreads()
+	}
+}
+
+// heard takes one record.
+func (t *tree) heard(r *perfevent.Record) {
+	k := t.living[r.PID]
+	if r.Kind == perfevent.Fork && r.PID != r.Parent {
+		if parent := t.living[r.Parent]; parent != nil && k == nil {
+			t.birth(parent, r)
+		}
+		return
+	}
+	if k != nil {
+		k.heard(r)
+	}
+}
+
+// birth takes up a child.
+func (t *tree) birth(parent *kin, r *perfevent.Record) {
+	if t.ticks.Follows() == perfevent.FollowRecords {
+		if t.ticks.Want(r.PID) != nil {
+			t.sampler.cost.Followed.Unsure++
+		}
+	}
+	k := t.add(r.PID, parent.pid)
+	k.comm, k.threads, k.born = parent.comm, 1, r.Time
+	k.maps = parent.maps.copyOf()
+}
+
+// died takes note of the end of the last thread of a process.
+func (t *tree) died(k *kin, at time.Duration) {
+	if k.died != 0 {
+		return
+	}
+	k.died = at
+	if t.ticks.Follows() == perfevent.FollowRecords {
+		if used, err := processorTime(k.pid); err == nil { // it was not waited for yet
+			k.used, k.final = used, true
+		}
+		t.ticks.Drop(k.pid)
+	}
+	t.unlook(k)
+	delete(t.living, k.pid)
+	if k.final || t.ticks.Follows() == perfevent.FollowRecords {
+		t.bury(k)
+		return
+	}
+	t.dead[k.pid] = append(t.dead[k.pid], k)
+}
+
+// settleEnds takes over what processes have used that have ended.
+func (t *tree) settleEnds() {
+	now := perfevent.Now()
+	t.ticks.Ends(func(e *perfevent.End) { t.ends = append(t.ends, unclaimed{*e, now}) })
+	t.ends = slices.DeleteFunc(t.ends, func(e unclaimed) bool { return t.ended(&e) || now-e.at > longestUnread })
+	for pid, list := range t.dead {
+		list = slices.DeleteFunc(list, func(k *kin) bool {
+			k.final = k.last != 0 && now-k.last > othersEnd
+			over := k.final || now-k.died > longestUnread // its end was lost
+			if over {
+				t.bury(k)
+			}
+			return over
+		})
+		if t.dead[pid] = list; len(list) == 0 {
+			delete(t.dead, pid)
+		}
+	}
+	t.sweep()
+}
+
+const (
+	// longestUnread is after what time a record that has not come will not come.
+	longestUnread = 2 * time.Second
+	// othersEnd is in what time the other threads that were ending with the last have ended.
+	othersEnd = 5 * time.Millisecond
+)
+
+// ended takes the end of a thread. It reports false if the birth of its process was not read yet.
+func (t *tree) ended(e *unclaimed) bool {
+	k := t.living[e.PID]
+	for _, other := range t.dead[e.PID] {
+		// A process was made right before the record of its birth.
+		if other.born >= e.Start && (k == nil || other.born < k.born) {
+			k = other
+			break
+		}
+	}
+	if k == nil || k.born < e.Start {
+		return false
+	}
+	k.used += e.CPU
+	if e.Last {
+		k.last = e.at
+	}
+	return true
+}
+
+// bury counts what a process has used that is looked at no more.
+func (t *tree) bury(k *kin) {
+	now := perfevent.Now()
+	wall := k.life(now)
+	if k.proc == nil {
+		t.rest(k, wall-k.shown)
+	}
+	cpu := k.cpu()
+	if !k.final && k.died != 0 {
+		t.sampler.cost.Followed.Unsure++
+	}
+	t.sampler.profile.SetProcess(k.id, k.comm, cpu, wall)
+}
+
+// rest counts the wall time of a process that no tick and no round has seen.
+func (t *tree) rest(k *kin, wall time.Duration) {
+	if wall <= 0 {
+		return
+	}
+	s := t.sampler
+	n := take(&t.owed.rest, wall, s.opt.Period)
+	stack := t.space.Push(0, s.unsampled())
+	t.space.Add(t.space.Cell(k.threadID(k.pid), stack), profile.Values{Samples: n, Wall: int64(wall)})
+	s.cost.Samples += n
+}
+
+// unsampled is the level of what was not sampled.
+func (s *Sampler) unsampled() profile.Addr { return s.profile.Note("[not sampled]") }
+
+// take counts a tick of a process that is not looked at.
+func (t *tree) take(k *kin, r *perfevent.Record) {
+	s := t.sampler
+	s.cost.Ticks++
+	period := t.ticks.Period()
+	levels := t.unwinder.levels[:0]
+	if r.Kind == perfevent.Ending {
+		levels = append(levels, s.exit)
+	} else {
+		t.unwinder.kin = k
+		levels, _ = s.unwindTick(r, &t.unwinder.snap, &t.unwinder, levels)
+	}
+	t.unwinder.levels = levels
+	k.shown += period
+	cell := t.space.Cell(k.threadID(r.TID), t.space.Stack(levels))
+	t.space.Add(cell, profile.Values{
+		Samples: take(&t.owed.ticks, period, s.opt.Period), CPU: int64(period), Wall: int64(period),
+	})
+}
+
+// alive reports whether any process is left.
+func (t *tree) alive() bool {
+	for _, k := range t.living {
+		if !k.source {
+			return true
+		}
+	}
+	return false
+}
+
+// sweep looks for processes whose end was lost.
+func (t *tree) sweep() {
+	now := perfevent.Now()
+	if !t.missed || now-t.swept < time.Second {
+		return
+	}
+	t.missed, t.swept = false, now
+	for _, k := range t.living {
+		if stat, err := procfs.ReadStat(k.pid); err == nil && stat.State != 'Z' && stat.State != 'X' {
+			continue
+		}
+		if k.source {
+			continue // its control tells
+		}
+		t.died(k, now)
+	}
+}

@@ -1,0 +1,282 @@
+package sample
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"ptools/internal/perfevent"
+	"ptools/internal/procfs"
+	"ptools/internal/profile"
+	"ptools/internal/ptest"
+)
+
+// followed samples a target and its descendants until all have ended. Before it begins with that it calls begun.
+func followed(t *testing.T, how perfevent.Follow, g *ptest.Target, begun func()) *Sampler {
+	t.Helper()
+	ticker, err := perfevent.OpenTicker(perfevent.TickerOptions{Period: 2 * time.Millisecond, Stack: 16 << 10, Follow: how})
+	if err != nil {
+		t.Skip(err) // needs root
+	}
+	t.Cleanup(func() { ticker.Close() })
+	if ticker.Follows() != how {
+		t.Skip("the kernel does not follow")
+	}
+	if err := ticker.Want(g.PID); err != nil {
+		t.Fatal(err)
+	}
+	files, done := openFiles(t), make(chan struct{})
+	go func() { // ends with the target
+		defer close(done)
+		if p, err := procfs.OpenPIDFD(g.PID); err == nil {
+			p.Wait(context.Background())
+			p.Close()
+		}
+	}()
+	s := New([]*Source{Watch(g.PID, done, files, false)}, &Options{
+		Period: 10 * time.Millisecond, Ticks: ticker,
+		Follow: &Follow{Files: files, Source: func(pid int, done <-chan struct{}) *Source { return Watch(pid, done, files, false) }},
+		Begun:  func(context.Context) error { begun(); return nil },
+	})
+	if err := s.Run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// relatives is what a family says that wait4 says of its children.
+type relatives struct {
+	count map[string]int64
+	cpu   map[string]time.Duration
+}
+
+// relate reads what a family prints.
+func relate(g *ptest.Target) relatives {
+	r := relatives{map[string]int64{}, map[string]time.Duration{}}
+	for line := range strings.Lines(g.Output()) {
+		var pid int
+		var name string
+		var ns int64
+		if n, _ := fmt.Sscanf(line, "child %d %s %d", &pid, &name, &ns); n == 3 {
+			r.count[name]++
+			r.cpu[name] += time.Duration(ns)
+		}
+	}
+	return r
+}
+
+// commands are the commands of a tree by name.
+func commands(p *profile.Profile) map[string]profile.Command {
+	byName := make(map[string]profile.Command)
+	for _, c := range p.Commands() {
+		byName[c.Name] = c
+	}
+	return byName
+}
+
+// underRoot returns the processor time of stacks that have a function, below each root.
+func underRoot(t *testing.T, p *profile.Profile, by profile.By, function string) (with, all map[string]int64) {
+	t.Helper()
+	var b strings.Builder
+	if err := p.Write(&b, profile.Folded, &profile.Options{Value: profile.CPU, By: by}); err != nil {
+		t.Fatal(err)
+	}
+	with, all = make(map[string]int64), make(map[string]int64)
+	for line := range strings.Lines(b.String()) {
+		i := strings.LastIndexByte(line, ' ')
+		var n int64
+		fmt.Sscan(line[i:], &n)
+		root, rest, _ := strings.Cut(line[:i], ";")
+		all[root] += n
+		if strings.Contains(";"+rest+";", ";"+function+";") {
+			with[root] += n
+		}
+	}
+	return with, all
+}
+
+// TestFollow: children that live for five milliseconds, of which half execute another program, are all there, each command with
+// the processor time that wait4 says, and with its functions.
+func TestFollow(t *testing.T) {
+	const children = 200
+	g := ptest.Start(t, ptest.BuildC(t, "family.c"), "-n", fmt.Sprint(children), "-u", "5000")
+	g.Ready()
+	s := followed(t, perfevent.FollowAuto, g, func() { g.Stdin.Write([]byte("\n")) })
+	truth, p := relate(g), s.Profile()
+	if n := s.Cost().Followed.Processes; n != children+1 {
+		t.Errorf("%d processes", n)
+	}
+	got := commands(p)
+	for _, name := range []string{"young", "grown"} {
+		c := got[name]
+		with, all := underRoot(t, p, profile.ByCommand, name)
+		off, share := float64(c.CPU)/float64(truth.cpu[name])-1, float64(with[name])/float64(all[name])
+		t.Logf("%s: %d processes, %v, wait4 %v (%+.2f %%), wall %v, %.1f %% in %s()", name, c.Processes, c.CPU, truth.cpu[name], 100*off, c.Wall, 100*share, name)
+		if c.Processes != truth.count[name] || off < -0.02 || off > 0.02 || share < 0.8 {
+			t.Errorf("%s: wrong", name)
+		}
+		if sum := time.Duration(all[name]); sum < c.CPU*98/100 || sum > c.CPU*102/100 {
+			t.Errorf("%s: stacks have %v of %v", name, sum, c.CPU)
+		}
+		if c.Wall < c.CPU || c.Wall > 20*c.CPU {
+			t.Errorf("%s: wall time %v", name, c.Wall)
+		}
+	}
+	_, all := underRoot(t, p, profile.ByProcess, "main")
+	if len(all) < children/2 {
+		t.Errorf("%d processes at the roots of stacks", len(all))
+	}
+	with, _ := underRoot(t, p, profile.ByNone, "main")
+	if len(with) > 3 {
+		t.Errorf("roots %v", with)
+	}
+	t.Log(s.Cost())
+}
+
+// TestFollowByRecords: without the kernel's help the processes are all there, and what they did right after their birth is missing from
+// the samples only.
+func TestFollowByRecords(t *testing.T) {
+	const children = 20
+	g := ptest.Start(t, ptest.BuildC(t, "family.c"), "-n", fmt.Sprint(children), "-u", "30000")
+	g.Ready()
+	s := followed(t, perfevent.FollowRecords, g, func() { g.Stdin.Write([]byte("\n")) })
+	truth, got := relate(g), commands(s.Profile())
+	for _, name := range []string{"young", "grown"} {
+		if c := got[name]; c.Processes != truth.count[name] || c.CPU < truth.cpu[name]/2 || c.CPU > truth.cpu[name]*11/10 {
+			t.Errorf("%s: %+v, want %d processes and less than %v", name, c, truth.count[name], truth.cpu[name])
+		}
+	}
+	if !strings.Contains(s.Cost().String(), " whose processor time is that of their samples") {
+		t.Error(s.Cost())
+	}
+}
+
+// TestFollowOrphans: processes whose parent has ended before they work are followed.
+func TestFollowOrphans(t *testing.T) {
+	const children = 60
+	g := ptest.Start(t, ptest.BuildC(t, "family.c"), "-n", fmt.Sprint(children), "-u", "10000", "-d", "1")
+	g.Ready()
+	s := followed(t, perfevent.FollowAuto, g, func() { g.Stdin.Write([]byte("\n")) })
+	g.Output()
+	got := commands(s.Profile())
+	for _, name := range []string{"young", "grown"} {
+		if c := got[name]; c.Processes != children/2 || c.CPU < children/2*10*time.Millisecond || c.CPU > children/2*16*time.Millisecond {
+			t.Errorf("%s: %+v", name, c)
+		}
+	}
+	if n := s.Cost().Followed.Processes; n != 2*children+1 {
+		t.Errorf("%d processes", n)
+	}
+}
+
+// TestFollowExisting: descendants that are there when sampling begins are followed, with what they use from then on, and what they
+// wait for.
+func TestFollowExisting(t *testing.T) {
+	mix := ptest.BuildC(t, "mix.c")
+	g := ptest.Start(t, "sh", "-c", `"$0" -n 2000 & (sleep 1.5; true) & echo ready; wait`, mix)
+	g.Ready()
+	s := followed(t, perfevent.FollowAuto, g, func() {})
+	g.Output()
+	p := s.Profile()
+	got := commands(p)
+	if c := got["mix"]; c.Processes != 1 || c.CPU < 100*time.Millisecond {
+		t.Errorf("mix: %+v", c)
+	}
+	with, all := underRoot(t, p, profile.ByCommand, "mix_round")
+	if with["mix"] < all["mix"]*9/10 {
+		t.Errorf("%d of %d ns are in mix_round", with["mix"], all["mix"])
+	}
+	if c := got["sh"]; c.Processes < 2 {
+		t.Errorf("sh: %+v", c)
+	}
+	var b strings.Builder
+	p.Write(&b, profile.Folded, &profile.Options{Value: profile.Wall, By: profile.ByCommand})
+	if !strings.Contains(b.String(), ";[clock_nanosleep] ") || !strings.Contains(b.String(), ";[wait4] ") {
+		t.Errorf("waiting is not shown:\n%s", b.String())
+	}
+}
+
+// TestFollowStorm: what thousands of processes leave behind is bounded.
+func TestFollowStorm(t *testing.T) {
+	children := 3000
+	if testing.Short() {
+		children = 300
+	}
+	g := ptest.Start(t, ptest.BuildC(t, "family.c"), "-n", fmt.Sprint(children), "-u", "10")
+	g.Ready()
+	before, most := openFDs(t), 0
+	s := followed(t, perfevent.FollowAuto, g, func() {
+		before = openFDs(t)
+		g.Stdin.Write([]byte("\n"))
+	})
+	most = openFDs(t)
+	truth, got := relate(g), commands(s.Profile())
+	for name, n := range truth.count {
+		c := got[name]
+		off := float64(c.CPU)/float64(truth.cpu[name]) - 1
+		t.Logf("%s: %d processes, %v, wait4 %v (%+.2f %%)", name, c.Processes, c.CPU, truth.cpu[name], 100*off)
+		if c.Processes != n || off < -0.05 || off > 0.05 {
+			t.Errorf("%s: %d processes of %d, %v of %v", name, c.Processes, n, c.CPU, truth.cpu[name])
+		}
+	}
+	if most > before+20 {
+		t.Errorf("%d descriptors, %d before", most, before)
+	}
+	if tr := s.tree; len(tr.living) > 1 || len(tr.dead) > 0 || len(s.processes) != 1 || len(tr.ends) > 0 {
+		t.Errorf("left: %d living, %d dead, %d processes, %d ends", len(tr.living), len(tr.dead), len(s.processes), len(tr.ends))
+	}
+	t.Log(s.Cost())
+}
+
+func openFDs(t *testing.T) int {
+	t.Helper()
+	list, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(list)
+}
+
+// TestCodeMap: a mapping replaces what was there, and what it leaves of others keeps its place in the file.
+func TestCodeMap(t *testing.T) {
+	var c codeMap
+	text := func() string {
+		var b strings.Builder
+		for _, m := range c.maps {
+			fmt.Fprintf(&b, "%d-%d %s+%d ", m.Start, m.End, m.Path, m.Off)
+		}
+		if len(c.codes) != len(c.maps) {
+			t.Errorf("%d codes for %d maps", len(c.codes), len(c.maps))
+		}
+		return strings.TrimSpace(b.String())
+	}
+	for _, step := range []struct {
+		start, end uint64
+		path, want string
+	}{
+		{10, 20, "a", "10-20 a+0"},
+		{30, 40, "b", "10-20 a+0 30-40 b+0"},
+		{20, 25, "c", "10-20 a+0 20-25 c+0 30-40 b+0"},
+		{18, 22, "d", "10-18 a+0 18-22 d+0 22-25 c+2 30-40 b+0"},
+		{33, 35, "e", "10-18 a+0 18-22 d+0 22-25 c+2 30-33 b+0 33-35 e+0 35-40 b+5"},
+		{5, 32, "f", "5-32 f+0 32-33 b+2 33-35 e+0 35-40 b+5"},
+		{35, 40, "g", "5-32 f+0 32-33 b+2 33-35 e+0 35-40 g+0"},
+	} {
+		c.add(procfs.Map{Start: step.start, End: step.end, Path: step.path})
+		if got := text(); got != step.want {
+			t.Fatalf("%s: %s, want %s", step.path, got, step.want)
+		}
+	}
+	before := text()
+	child := c.copyOf()
+	child.add(procfs.Map{Start: 1, End: 100, Path: "h"})
+	if got := text(); got != before || len(child.maps) != 1 {
+		t.Errorf("%s: a child has changed it", got)
+	}
+	if c.find(32) != 1 || c.find(4) != -1 || c.find(40) != -1 || c.find(39) != 3 {
+		t.Errorf("find: %d %d %d %d", c.find(32), c.find(4), c.find(40), c.find(39))
+	}
+}

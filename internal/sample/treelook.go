@@ -1,0 +1,155 @@
+package sample
+
+import (
+	"slices"
+	"time"
+
+	"ptools/internal/profile"
+)
+
+const (
+	// maxLooked bounds how many descendants are looked at in rounds at the same time.
+	maxLooked = 512
+	// lookAfter is for how many rounds a process lives before it is looked at.
+	lookAfter = 2
+	// leastAge is for how long, whatever the rate.
+	leastAge = 20 * time.Millisecond
+)
+
+// round begins to look at processes that have lived for a while.
+func (t *tree) round(now time.Duration) {
+	t.namer.step(t.space)
+	t.sayAlone(now)
+	if !t.opens.due(now) {
+		return
+	}
+	s := t.sampler
+	age := max(lookAfter*s.opt.Period, leastAge)
+	latest := t.start + now - s.sched.start - age // the moment before which it must have been born
+	begun, opened := s.clock.Now(), false
+	for _, k := range t.living {
+		if k.proc != nil || k.refused || k.born > latest && k.born != t.start {
+			continue
+		}
+		if t.looked >= maxLooked {
+			t.sampler.cost.Followed.Unlooked = max(t.sampler.cost.Followed.Unlooked, int64(len(t.living)-t.looked))
+			break
+		}
+		t.look(k, now)
+		opened = true
+		if s.clock.Now()-begun > s.opt.Period/4 {
+			break
+		}
+	}
+	if opened {
+		t.opens.took(begun, s.clock.Now(), 20)
+	}
+}
+
+// sayAlone tells when the sources have ended and others go on.
+func (t *tree) sayAlone(now time.Duration) {
+	s := t.sampler
+	if s.opt.Alone == nil || t.alone < 0 {
+		return
+	}
+	for _, p := range s.processes {
+		if p.kin.source && !p.ended() {
+			return
+		}
+	}
+	switch {
+	case t.alone == 0:
+		t.alone = now
+	case now-t.alone > time.Second:
+		t.alone = -1
+		s.opt.Alone(len(t.living))
+	}
+}
+
+// look has a process looked at in rounds.
+func (t *tree) look(k *kin, now time.Duration) {
+	s := t.sampler
+	k.done = make(chan struct{})
+	p := newProcess(s.opt.Follow.Source(k.pid, k.done), s)
+	p.kin = k
+	err := p.begin(now)
+	if err != nil || p.image == nil {
+		close(k.done)
+		t.abandon(p)
+		if err != nil {
+			k.refused = true
+			s.cost.Followed.Refused++
+		}
+		return
+	}
+	p.zero(now)
+	k.proc, k.since = p, now
+	t.looked++
+	s.processes = append(s.processes, p)
+}
+
+// abandon gives back what begin has opened where it has failed.
+func (t *tree) abandon(p *process) {
+	if p.image != nil {
+		t.move(p.kin, p.space)
+	}
+	p.close()
+}
+
+// unlook ends the looking at a process that has ended, or has another program.
+func (t *tree) unlook(k *kin) {
+	p := k.proc
+	if p == nil || k.source {
+		return
+	}
+	s := t.sampler
+	if k.died != 0 {
+		close(k.done)
+	}
+	for _, th := range p.roster.threads {
+		p.settleThread(th)
+		th.files.Close()
+	}
+	p.roster.threads, p.over = nil, true
+	p.ticking.pay()
+	p.activity.switches.close()
+	p.crowd.close()
+	k.shown += p.account.last - k.since
+	t.move(k, p.space)
+	t.closeImage(p.image, p.namer)
+	if i := slices.Index(s.processes, p); i >= 0 {
+		s.processes = slices.Delete(s.processes, i, i+1)
+	}
+	k.proc = nil
+	t.looked--
+}
+
+// closeImage ends the looking up of names of an image, which may be in the middle of reading a file, and closes it. finish waits for it.
+func (t *tree) closeImage(image Image, names *namer) {
+	t.closers <- struct{}{}
+	go func() { // ends when the file is read
+		defer func() { <-t.closers }()
+		names.stop()
+		image.Close()
+	}()
+}
+
+// move adds the stacks of a process to those of the tree. One that has run code in no file is different: only its own image
+// knows the names.
+func (t *tree) move(k *kin, s *profile.Space) {
+	for _, a := range s.Code() {
+		if i := k.maps.find(lookedUp(a)); i >= 0 && t.files.of(&k.maps.maps[i]) == nil {
+			s.Retire()
+			return
+		}
+	}
+	s.MoveTo(t.space, func(a profile.Addr) profile.Addr { return t.unwinder.place(k, a) })
+}
+
+// awaitEnds waits until the processor time of all processes that have ended is known, or will not be.
+func (t *tree) awaitEnds() {
+	for deadline := time.Now().Add(100 * time.Millisecond); len(t.dead) > 0 && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+		t.settleEnds()
+	}
+}

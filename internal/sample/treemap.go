@@ -1,0 +1,253 @@
+package sample
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"ptools/internal/elfsym"
+	"ptools/internal/perfevent"
+	"ptools/internal/procfs"
+	"ptools/internal/profile"
+	"ptools/internal/unwind"
+	"ptools/pctl/handle"
+)
+
+// A process of a tree may have ended before anything of it could be read. What it has mapped the kernel's records
+// tell. So addresses of all its processes are translated to one address space, in which each file has one place, and
+// what a file needs to be read for is needed once for all processes.
+
+// placeBits is how much room each file has in the space of a tree.
+const placeBits = 40
+
+// treeFiles is the files that the processes of a tree have mapped. Its methods may be called from any goroutine.
+type treeFiles struct {
+	cache *Files
+	how   handle.How
+
+	mu     sync.Mutex
+	byID   map[fileID]*treeFile
+	placed []*treeFile // by place; place 0 is code in no file
+	lost   int64       // files that could not be opened when a sample needed them
+}
+
+// fileID is the identity of a mapped file.
+type fileID struct {
+	major, minor uint32
+	inode        uint64
+	path         string // of what is no file, such as the vDSO
+}
+
+// treeFile is one file.
+type treeFile struct {
+	place  uint64
+	path   string
+	opened *handle.Mapped // nil: not needed yet
+}
+
+func newTreeFiles(cache *Files, lines bool) *treeFiles {
+	f := &treeFiles{cache: cache, byID: make(map[fileID]*treeFile), placed: make([]*treeFile, 1)}
+	if lines {
+		f.how = handle.Lines
+	}
+	return f
+}
+
+// of returns the file of a mapping, nil for code in no file.
+func (f *treeFiles) of(m *procfs.Map) *treeFile {
+	id := fileID{major: m.Major, minor: m.Minor, inode: m.Inode}
+	if m.Inode == 0 {
+		if m.Path != "[vdso]" {
+			return nil
+		}
+		id.path = m.Path
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	file := f.byID[id]
+	if file == nil {
+		file = &treeFile{place: uint64(len(f.placed)), path: m.Path}
+		f.byID[id] = file
+		f.placed = append(f.placed, file)
+	}
+	return file
+}
+
+// open opens the file of a mapping of one of some processes. The vDSO is in no file: it is tried again where no
+// process could show it.
+func (f *treeFiles) open(file *treeFile, m *procfs.Map, pids ...int) *handle.Mapped {
+	if file.opened == nil || m.Inode == 0 && file.opened.File() == nil {
+		opened := handle.OpenMapped(*m, f.cache, pids...)
+		f.mu.Lock()
+		if file.opened == nil && opened.File() == nil && m.Inode != 0 {
+			f.lost++
+		}
+		file.opened = opened
+		f.mu.Unlock()
+	}
+	return file.opened
+}
+
+// at returns the file at a place of the space and what it was opened as, nil for code in no file.
+func (f *treeFiles) at(addr uint64) (*treeFile, *handle.Mapped) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	i := addr >> placeBits
+	if i == 0 || i >= uint64(len(f.placed)) {
+		return nil, nil
+	}
+	return f.placed[i], f.placed[i].opened
+}
+
+// symbolize looks up an address of the space.
+func (f *treeFiles) symbolize(a profile.Addr, dst []handle.Frame) ([]handle.Frame, *treeFile, *handle.Mapped) {
+	file, opened := f.at(a.PC)
+	if opened == nil {
+		return dst, file, nil
+	}
+	how := f.how
+	if a.Kind == profile.Return {
+		how |= handle.Return
+	}
+	return opened.Symbolize(a.PC&(1<<placeBits-1), how, dst), file, opened
+}
+
+// Prepare has the names of an address looked up; the files remember them.
+func (f *treeFiles) Prepare(a profile.Addr) {
+	var buf [8]handle.Frame
+	f.symbolize(a, buf[:0])
+}
+
+// Resolve implements profile.Resolver.
+func (f *treeFiles) Resolve(a profile.Addr, dst []profile.Frame) ([]profile.Frame, profile.Mapping) {
+	var buf [8]handle.Frame
+	frames, file, opened := f.symbolize(a, buf[:0])
+	if file == nil {
+		return dst, profile.Mapping{}
+	}
+	base := file.place << placeBits
+	m := profile.Mapping{Start: base, Limit: base + 1<<placeBits, Path: file.path}
+	var elf *elfsym.File
+	if opened != nil {
+		elf = opened.File()
+	}
+	if elf == nil {
+		return append(dst, profile.Frame{Object: file.path}), m
+	}
+	m.BuildID = elf.BuildID()
+	m.Start, m.Limit = bounds(base, elf.Segments())
+	for _, r := range frames {
+		if r.Func == "" {
+			r.Func = nameless(opened, a, file.path)
+		}
+		dst = append(dst, profile.Frame{Func: r.Func, File: r.File, Line: r.Line, Object: r.Object, Inlined: r.Inlined})
+	}
+	return dst, m
+}
+
+// bounds is where a file lies that is mapped at base.
+func bounds(base uint64, segments []elfsym.Segment) (start, limit uint64) {
+	start, limit = base+1<<placeBits-1, base
+	for _, s := range segments {
+		start, limit = min(start, base+s.Vaddr&^0xfff), max(limit, base+s.Vaddr+s.Memsz)
+	}
+	return start, limit
+}
+
+// nameless makes a name for a function that has none; see native.unnamed.
+func nameless(file *handle.Mapped, a profile.Addr, object string) string {
+	pc := a.PC & (1<<placeBits - 1)
+	if a.Kind == profile.Return {
+		pc--
+	}
+	return unnamedAt(file.Table(), pc, object)
+}
+
+// codeMap is the executable memory of one process, by address.
+type codeMap struct {
+	maps   []procfs.Map
+	codes  []*unwind.Mapping // of each, nil: not needed yet
+	shared bool              // with another process, until either maps something
+}
+
+// copyOf returns the map of a forked child.
+func (c *codeMap) copyOf() codeMap {
+	c.shared = true
+	return *c
+}
+
+// clear forgets all, at an exec.
+func (c *codeMap) clear() { *c = codeMap{} }
+
+// add adds a mapping, which replaces those that were there.
+func (c *codeMap) add(m procfs.Map) {
+	if c.shared {
+		c.maps, c.codes, c.shared = slices.Clone(c.maps), slices.Clone(c.codes), false
+	}
+	from, _ := slices.BinarySearchFunc(c.maps, m.Start, func(m procfs.Map, at uint64) int {
+		if m.End <= at {
+			return -1
+		}
+		return 1
+	})
+	to := from
+	for to < len(c.maps) && c.maps[to].Start < m.End {
+		to++
+	}
+	if to-from == 1 && c.maps[from].Start < m.Start && c.maps[from].End > m.End { // a hole in one
+		rest := c.maps[from]
+		c.cut(from, rest.Start, m.Start)
+		c.maps, c.codes = slices.Insert(c.maps, from+1, trimmed(rest, m.End, rest.End)), slices.Insert(c.codes, from+1, nil)
+		from, to = from+1, from+1
+	}
+	if from < to && c.maps[from].Start < m.Start {
+		c.cut(from, c.maps[from].Start, m.Start)
+		from++
+	}
+	if from < to && c.maps[to-1].End > m.End {
+		c.cut(to-1, m.End, c.maps[to-1].End)
+		to--
+	}
+	c.maps = slices.Replace(c.maps, from, to, m)
+	c.codes = slices.Replace(c.codes, from, to, nil)
+}
+
+func (c *codeMap) cut(i int, start, end uint64) {
+	c.maps[i], c.codes[i] = trimmed(c.maps[i], start, end), nil
+}
+
+// trimmed is the part of a mapping from start to end.
+func trimmed(m procfs.Map, start, end uint64) procfs.Map {
+	m.Off += start - m.Start
+	m.Start, m.End = start, end
+	return m
+}
+
+// find returns the index of the mapping that has an address, or -1.
+func (c *codeMap) find(addr uint64) int {
+	i, _ := slices.BinarySearchFunc(c.maps, addr, func(m procfs.Map, at uint64) int {
+		if m.End <= at {
+			return -1
+		}
+		return 1
+	})
+	if i < len(c.maps) && c.maps[i].Start <= addr {
+		return i
+	}
+	return -1
+}
+
+// mapOf makes the mapping of a record.
+func mapOf(r *perfevent.Mapped) procfs.Map {
+	m := procfs.Map{
+		Start: r.Addr, End: r.Addr + r.Len, Off: r.Off, Perm: procfs.Read | procfs.Exec,
+		Major: r.Major, Minor: r.Minor, Inode: r.Inode, Path: r.Path,
+	}
+	if path, ok := strings.CutSuffix(m.Path, " (deleted)"); ok && m.Inode != 0 {
+		m.Path, m.Deleted = path, true
+	}
+	if m.Inode == 0 && m.Path != "[vdso]" {
+		m.Path = "" // anonymous memory has a name in records
+	}
+	return m
+}

@@ -1,0 +1,126 @@
+package sample
+
+import (
+	"ptools/internal/procfs"
+	"ptools/internal/profile"
+	"ptools/internal/ptrace"
+	"ptools/internal/unwind"
+)
+
+// kinUnwinder makes the stacks of ticks that met processes which are not looked at: by what records have told of their
+// mappings, and the files. What it remembers of a file serves all processes.
+type kinUnwinder struct {
+	tree     *tree
+	kin      *kin // of the present tick
+	unwinder *unwind.Unwinder
+	snap     Snapshot
+	frames   []unwind.Frame
+	levels   []profile.Addr
+	calls    map[uint64]int64 // system calls by the address in the tree's space
+	notes    map[int64]profile.Addr
+}
+
+func (u *kinUnwinder) init(t *tree) {
+	u.tree, u.calls, u.notes = t, make(map[uint64]int64), make(map[int64]profile.Addr)
+	u.unwinder = unwind.New(u)
+}
+
+// Find implements unwind.Code for the process of the present tick.
+func (u *kinUnwinder) Find(pc uint64) (unwind.Mapping, bool) {
+	i := u.kin.maps.find(pc)
+	if i < 0 {
+		return unwind.Mapping{}, false
+	}
+	return *u.code(u.kin, i), true
+}
+
+// code describes a mapping of a process, and opens its file.
+func (u *kinUnwinder) code(k *kin, i int) *unwind.Mapping {
+	if c := k.maps.codes[i]; c != nil {
+		return c
+	}
+	m := &k.maps.maps[i]
+	c := &unwind.Mapping{Start: m.Start, End: m.End, Special: unwind.Anonymous}
+	if file := u.tree.files.of(m); file != nil {
+		*c = u.tree.files.open(file, m, k.pid, k.ppid).Code(m)
+	}
+	k.maps.codes[i] = c
+	return c
+}
+
+// lookedUp is the address of the code that a level means.
+func lookedUp(a profile.Addr) uint64 {
+	if a.Kind == profile.Return {
+		return a.PC - 1
+	}
+	return a.PC
+}
+
+// place returns a level of a process as it is in the space of the tree.
+func (u *kinUnwinder) place(k *kin, a profile.Addr) profile.Addr {
+	const offset = 1<<placeBits - 1
+	i := k.maps.find(lookedUp(a))
+	if i < 0 {
+		return profile.Addr{PC: a.PC & offset, Kind: a.Kind}
+	}
+	m, c := &k.maps.maps[i], u.code(k, i)
+	file := u.tree.files.of(m)
+	switch {
+	case file == nil:
+		return profile.Addr{PC: a.PC & offset, Kind: a.Kind}
+	case c.Table == nil:
+		return profile.Addr{PC: file.place<<placeBits | (a.PC-m.Start+m.Off)&offset, Kind: a.Kind}
+	}
+	return profile.Addr{PC: file.place<<placeBits | (a.PC-c.Bias)&offset, Kind: a.Kind}
+}
+
+// Unwind implements tickImage.
+func (u *kinUnwinder) Unwind(s *Snapshot, dst []profile.Addr) ([]profile.Addr, unwind.End) {
+	if len(u.kin.maps.maps) == 0 {
+		return append(dst, u.tree.sampler.exec), unwind.Unreadable
+	}
+	frames, end := u.unwinder.Unwind(&s.Regs, unwind.Stack{Base: s.Base, Data: s.Stack, Chain: s.Chain}, u.frames[:0])
+	u.frames, s.Strayed = frames, false
+	for _, f := range frames {
+		kind := profile.Exact
+		if f.Return {
+			kind = profile.Return
+		}
+		dst = append(dst, u.place(u.kin, profile.Addr{PC: f.PC, Kind: kind}))
+	}
+	return dst, end
+}
+
+// syscall implements tickImage.
+func (u *kinUnwinder) syscall(s *Snapshot) int64 {
+	i := u.kin.maps.find(s.PC)
+	if i < 0 {
+		return -1
+	}
+	at := u.place(u.kin, profile.Addr{PC: s.PC}).PC
+	nr, ok := u.calls[at]
+	if ok {
+		return nr
+	}
+	nr = -1
+	if file, opened := u.tree.files.at(at); file != nil && opened != nil && opened.File() != nil {
+		var code [ptrace.SyscallCode]byte
+		if opened.File().ReadAddr(code[:], at&(1<<placeBits-1)-ptrace.SyscallCode) {
+			if n, ok := ptrace.SyscallBefore(&code); ok {
+				nr = n
+			}
+		}
+	}
+	u.calls[at] = nr
+	return nr
+}
+
+// note implements tickImage.
+func (u *kinUnwinder) note(nr int64) profile.Addr {
+	a, ok := u.notes[nr]
+	if !ok {
+		a = u.tree.sampler.profile.Note("[" + procfs.SyscallName(nr) + "]")
+		u.notes[nr] = a
+	}
+	return a
+}
