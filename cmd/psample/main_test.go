@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"ptools/internal/ptest"
+	"ptools/internal/sample"
 )
 
 // TestMain is psample itself where the test binary is called by that name, or is
@@ -50,8 +52,19 @@ func TestScripts(t *testing.T) {
 			e.Setenv("THREADCREATE", create)
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": status},
+		Condition: condition,
+		Cmds:      map[string]func(*testscript.TestScript, bool, []string){"status": status},
 	})
+}
+
+// condition says what scripts ask about the machine.
+func condition(name string) (bool, error) {
+	if name != "timers" {
+		return false, fmt.Errorf("unknown condition %q", name)
+	}
+	timers, err := sample.OpenTimers(sample.TimersOnly, sample.TimersOptions{Period: sample.DefaultPeriod})
+	timers.Close()
+	return err == nil, nil
 }
 
 // status runs a program that must exit with the status given:
