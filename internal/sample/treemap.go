@@ -135,7 +135,7 @@ func (f *treeFiles) Resolve(a profile.Addr, dst []profile.Frame) ([]profile.Fram
 		return append(dst, profile.Frame{Object: file.path}), m
 	}
 	m.BuildID = elf.BuildID()
-	m.Start, m.Limit = bounds(base, elf.Segments())
+	m.Start, m.Limit, m.Offset = segmentAt(base, elf.Segments(), placed(a))
 	for _, r := range frames {
 		if r.Func == "" {
 			r.Func = nameless(opened, a, file.path)
@@ -145,22 +145,24 @@ func (f *treeFiles) Resolve(a profile.Addr, dst []profile.Frame) ([]profile.Fram
 	return dst, m
 }
 
-// bounds is where a file lies that is mapped at base.
-func bounds(base uint64, segments []elfsym.Segment) (start, limit uint64) {
-	start, limit = base+1<<placeBits-1, base
+// segmentAt is the segment that has an address, of a file whose place is base, in whole pages, and where it begins in the
+// file.
+func segmentAt(base uint64, segments []elfsym.Segment, addr uint64) (start, limit, off uint64) {
+	const page = 0xfff
 	for _, s := range segments {
-		start, limit = min(start, base+s.Vaddr&^0xfff), max(limit, base+s.Vaddr+s.Memsz)
+		if addr >= s.Vaddr && addr < s.Vaddr+s.Memsz {
+			return base + s.Vaddr&^page, base + (s.Vaddr+s.Memsz+page)&^page, s.Off &^ page
+		}
 	}
-	return start, limit
+	return base, base + 1<<placeBits, 0
 }
+
+// placed is the address of the code that a level of the tree's space means, as its file counts them.
+func placed(a profile.Addr) uint64 { return lookedUp(a) & (1<<placeBits - 1) }
 
 // nameless makes a name for a function that has none; see native.unnamed.
 func nameless(file *handle.Mapped, a profile.Addr, object string) string {
-	pc := a.PC & (1<<placeBits - 1)
-	if a.Kind == profile.Return {
-		pc--
-	}
-	return unnamedAt(file.Table(), pc, object)
+	return unnamedAt(file.Table(), placed(a), object)
 }
 
 // codeMap is the executable memory of one process, by address.

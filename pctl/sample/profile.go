@@ -29,6 +29,41 @@ type Function struct {
 	Total  Values // while it was on the stack
 }
 
+// Process is one process of a profile that was taken with Options.Follow.
+type Process struct {
+	PID, PPID int
+	Command   string        // the last name of its first thread
+	CPU       time.Duration // of all its threads, as the kernel counts it
+	Wall      time.Duration // that it lived while it was sampled
+}
+
+// Command is the sum over the processes that had one name.
+type Command struct {
+	Name      string
+	Processes int64
+	CPU, Wall time.Duration
+}
+
+// Processes returns the processes of a profile that was taken with Options.Follow, in the order of their births as far as
+// they were seen: at most 65,536, and one without a number for all those beyond.
+func (p *Profile) Processes() []Process {
+	list := make([]Process, len(p.p.Processes()))
+	for i, q := range p.p.Processes() {
+		list[i] = Process(q)
+	}
+	return list
+}
+
+// Commands returns the sums by command of a profile that was taken with Options.Follow, those with the most processor time first.
+func (p *Profile) Commands() []Command {
+	commands := p.p.Commands()
+	list := make([]Command, len(commands))
+	for i, c := range commands {
+		list[i] = Command(c)
+	}
+	return list
+}
+
 // Start returns when sampling began.
 func (p *Profile) Start() time.Time { return p.p.Start }
 

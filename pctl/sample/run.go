@@ -23,6 +23,9 @@ type Options struct {
 	// Lines resolves addresses to source lines and inlined functions, which pprof, speedscope and JSON show.
 	// It reads the debug information of each file once. False: functions only.
 	Lines bool
+	// Follow samples all descendants of the process too, until all have ended: those that there are and those to come. It
+	// needs timers. False: the process alone.
+	Follow bool
 }
 
 // Timers says whether timers of the processors sample threads that run.
@@ -85,7 +88,7 @@ func open(o *Options) (*runner, error) {
 	if period <= 0 {
 		period = sample.DefaultPeriod
 	}
-	timers, err := sample.OpenTimers(sample.UseTimers(o.Timers), sample.TimersOptions{Period: period, Kernel: o.Kernel})
+	timers, err := sample.OpenTimers(sample.UseTimers(o.Timers), sample.TimersOptions{Period: period, Kernel: o.Kernel, Follow: o.Follow})
 	if err != nil {
 		return nil, err
 	}
@@ -114,6 +117,11 @@ func (r *runner) run(ctx context.Context, p *pctl.Process) (*Profile, error) {
 		}
 		return nil
 	}}
+	if r.Follow {
+		o.Follow = &sample.Follow{Files: r.files, Lines: r.Lines, Source: func(pid int, done <-chan struct{}) *sample.Source {
+			return sample.Watch(pid, done, r.files, r.Lines)
+		}}
+	}
 	if r.timers != nil {
 		o.Ticks, o.Kernel = r.timers, r.timers.KernelName
 	}
