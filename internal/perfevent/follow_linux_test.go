@@ -130,11 +130,11 @@ func TestFollow(t *testing.T) {
 
 // TestFollowRecords: the other way, and what it misses.
 func TestFollowRecords(t *testing.T) {
-	f := follow(t, FollowRecords, 100, 30_000)
+	f := follow(t, FollowRecords, 40, 30_000)
 	ticks, used, _ := f.sum()
 	share := float64(ticks) * float64(time.Millisecond) / float64(used)
 	t.Logf("%d children of 30 ms: samples show %.2f of the processor time", len(f.cpu), share)
-	if share < 0.4 || share > 0.9 {
+	if share < 0.3 || share > 1.1 { // more on a busy machine, where the children live longer
 		t.Errorf("samples show %.2f of the processor time", share)
 	}
 }
