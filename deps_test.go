@@ -31,7 +31,8 @@ var rooms = map[string][]string{
 	"internal/patience":  {},
 	"internal/elfsym":    {"internal/cursor", "internal/patience"},
 	"internal/rtld":      {},
-	"internal/profile":   {"internal/clean"},
+	"internal/flame":     {},
+	"internal/profile":   {"internal/clean", "internal/flame"},
 	"internal/ptest":     {},
 	"internal/clean":     {},
 	"internal/futex":     {},
@@ -122,6 +123,21 @@ func TestImports(t *testing.T) {
 			}
 			if len(p.CgoFiles) > 0 {
 				t.Errorf("%s uses cgo", p.ImportPath)
+			}
+		}
+	}
+}
+
+// TestLinked: what only tests use is in no program.
+func TestLinked(t *testing.T) {
+	for _, cmd := range []string{"./cmd/pgrab", "./cmd/psample"} {
+		out, err := exec.Command("go", "list", "-deps", cmd).Output()
+		if err != nil {
+			t.Fatalf("go list: %v", err)
+		}
+		for dep := range strings.Lines(string(out)) {
+			if strings.HasPrefix(dep, "github.com/chromedp/") {
+				t.Errorf("%s links %s", cmd, dep)
 			}
 		}
 	}

@@ -16,6 +16,7 @@ list() {
 		eu-stack elfutils
 		strace strace
 		python3 python3
+		chromium-headless-shell chromium-headless-shell
 		EOF
 		;;
 	zoo) cat <<-'EOF'

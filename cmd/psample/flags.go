@@ -31,9 +31,10 @@ Shows where the threads of a program spend their time.
   -f, --functions           print each sample's function as it is taken
   -l, --lines               file:line instead of functions
   -r, --registers           print each sample's registers
-      --value VALUE         samples, cpu or wall: what text is sorted by (default
-                            cpu), and what folded and speedscope count (default
-                            samples); pprof and json have all three
+      --value VALUE         samples, cpu or wall: what text is sorted by, what html
+                            shows first and svg shows (default cpu), and what
+                            folded and speedscope count (default samples); html,
+                            pprof and json have all three
       --threads             keep threads apart (by name and tid)
       --follow              also the processes that the targets start, until all have
                             ended (needs timers)
@@ -46,9 +47,10 @@ Shows where the threads of a program spend their time.
                             with -O threadcreate in Go's text form: a line for each
                             stack, its count and addresses
   -o, --output FILE         write the profile to FILE (default: standard output)
-  -O, --format FORMAT       text, folded, pprof, speedscope or json (default by
+  -O, --format FORMAT       text, folded, pprof, speedscope, json, html (a page
+                            with flame graphs) or svg (a flame graph); default by
                             FILE's ending: .txt .folded .pb.gz .speedscope.json
-                            .json, else text)
+                            .json .html .svg, else text
   -q, --quiet               no progress and no closing line
       --demo                profile a built-in workload; for it the defaults are
                             -t 3 -F 499
@@ -60,6 +62,7 @@ share of the processor time that was used, and of the wall time of all threads.
 examples:
   psample -t 10 -p 4242                  histogram of ten seconds
   psample -s -p 4242                     with callers
+  psample -t 10 -o prof.html -p 4242     flame graphs, for a browser
   psample -o prof.pb.gz -- ./server -x   until it ends; go tool pprof prof.pb.gz
   psample -O folded -p 4242 >out.folded  for flame graph scripts
   psample --follow -o make.txt -- make   all processes of a build, by command
@@ -254,14 +257,14 @@ func (r *rawFlags) form(fs *pflag.FlagSet) error {
 	}
 	r.config.format, ok = profile.FormatOf(r.output)
 	if !ok && !fs.Changed("format") {
-		return badUsage("the ending of %s is no format's: .txt, .folded, .pb.gz, .speedscope.json or .json; or give -O", r.output)
+		return badUsage("the ending of %s is no format's: %s; or give -O", r.output, profile.FormatEndings())
 	}
 	if fs.Changed("format") {
 		if r.config.format, ok = profile.ParseFormat(r.format); !ok {
-			return badUsage("unknown format %q: text, folded, pprof, speedscope or json", r.format)
+			return badUsage("unknown format %q: %s", r.format, profile.FormatNames())
 		}
 	}
-	if !fs.Changed("value") && (r.demo || r.config.format == profile.Text) {
+	if !fs.Changed("value") && (r.demo || r.config.format.ForPeople()) {
 		r.config.value = profile.CPU
 	}
 	return nil

@@ -16,6 +16,8 @@ const (
 	Speedscope               // speedscope's own format, a profile per thread
 	JSON                     // see [Document]
 	Creations                // text of a ThreadCreate profile, as Go's own
+	HTML                     // a page with flame graphs
+	SVG                      // a flame graph for documents
 )
 
 var formats = [...]struct {
@@ -28,6 +30,8 @@ var formats = [...]struct {
 	Speedscope: {"speedscope", ".speedscope.json", (*Profile).writeSpeedscope},
 	JSON:       {"json", ".json", (*Profile).writeJSON},
 	Creations:  {"threadcreate", ".threadcreate", (*Profile).writeThreadCreate},
+	HTML:       {"html", ".html", (*Profile).writeHTML},
+	SVG:        {"svg", ".svg", (*Profile).writeSVG},
 }
 
 // String returns the name that [ParseFormat] takes.
@@ -41,6 +45,25 @@ func ParseFormat(name string) (f Format, ok bool) {
 		}
 	}
 	return 0, false
+}
+
+// ForPeople reports whether people look at the output itself: it shows processor time unless they say otherwise.
+func (f Format) ForPeople() bool { return f == Text || f == HTML || f == SVG }
+
+// FormatNames returns the names of all formats, and FormatEndings the endings of files that ask for one, both for
+// people.
+func FormatNames() string { return alternatives(func(f Format) string { return formats[f].name }) }
+
+// FormatEndings: see [FormatNames].
+func FormatEndings() string { return alternatives(func(f Format) string { return formats[f].ending }) }
+
+func alternatives(of func(Format) string) string {
+	var names []string
+	for f := range formats {
+		names = append(names, of(Format(f)))
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
 // FormatOf returns the format that the ending of a file name asks for, Text

@@ -383,13 +383,13 @@ func FuzzClean(f *testing.F) {
 func TestFormatNames(t *testing.T) {
 	for name, want := range map[string]Format{
 		"x.txt": Text, "x": Text, "a/b.folded": Folded, "x.pb.gz": Pprof,
-		"x.speedscope.json": Speedscope, "x.json": JSON, ".json/x": Text, "": Text, "a.b/x": Text,
+		"x.speedscope.json": Speedscope, "x.json": JSON, "x.html": HTML, "x.svg": SVG, ".json/x": Text, "": Text, "a.b/x": Text,
 	} {
 		if got, ok := FormatOf(name); got != want || !ok {
 			t.Errorf("FormatOf(%q) = %v, %t, want %v", name, got, ok, want)
 		}
 	}
-	for _, name := range []string{"x.svg", "x.folded.gz", "x.txt.old", "x."} {
+	for _, name := range []string{"x.png", "x.folded.gz", "x.txt.old", "x."} {
 		if got, ok := FormatOf(name); ok {
 			t.Errorf("FormatOf(%q) = %v", name, got)
 		}
@@ -399,8 +399,8 @@ func TestFormatNames(t *testing.T) {
 			t.Errorf("ParseFormat(%q) = %v, %v", f, got, ok)
 		}
 	}
-	if _, ok := ParseFormat("svg"); ok {
-		t.Error("ParseFormat took svg")
+	if _, ok := ParseFormat("png"); ok {
+		t.Error("ParseFormat took png")
 	}
 	for v := range Value(len(valueNames)) {
 		if got, ok := ParseValue(v.String()); !ok || got != v {

@@ -50,18 +50,13 @@ func (h *histogram) add(stack []label, v Values) {
 func (p *Profile) writeText(w io.Writer, o *Options) error {
 	b := bufio.NewWriter(w)
 	var columns []column
+	total := p.Total()
+	p.writeHead(b)
+	fmt.Fprintln(b)
 	if p.Subject == ThreadCreate {
-		total := p.Total().Samples
-		fmt.Fprintf(b, "%d threads created", total-p.Existing)
-		if p.Existing > 0 {
-			fmt.Fprintf(b, ", %d existed before", p.Existing)
-		}
-		fmt.Fprint(b, "\n\n")
-		columns = []column{{"created", total, func(v Values) int64 { return v.Samples }}}
+		columns = []column{{"created", total.Samples, func(v Values) int64 { return v.Samples }}}
 	} else {
-		p.writeHeader(b)
 		p.writeCommands(b)
-		total := p.Total()
 		columns = []column{
 			{"cpu", total.CPU, func(v Values) int64 { return v.CPU }},
 			{"wall", total.Wall, func(v Values) int64 { return v.Wall }},
@@ -84,9 +79,17 @@ type column struct {
 	of    func(Values) int64
 }
 
-// writeHeader says what was sampled and how.
-func (p *Profile) writeHeader(b *bufio.Writer) {
+// writeHead says in some lines what was sampled and how.
+func (p *Profile) writeHead(b io.Writer) {
 	total := p.Total()
+	if p.Subject == ThreadCreate {
+		fmt.Fprintf(b, "%d threads created", total.Samples-p.Existing)
+		if p.Existing > 0 {
+			fmt.Fprintf(b, ", %d existed before", p.Existing)
+		}
+		fmt.Fprintln(b)
+		return
+	}
 	seconds := p.Duration.Seconds()
 	rate := 0.0
 	if p.Period > 0 {
@@ -106,7 +109,7 @@ func (p *Profile) writeHeader(b *bufio.Writer) {
 	if p.Means != "" {
 		fmt.Fprintf(b, ", measured by %s", p.Means)
 	}
-	fmt.Fprintf(b, "\nwall time: %.1f s of all threads; name [call]: in that system call\n\n", float64(total.Wall)/1e9)
+	fmt.Fprintf(b, "\nwall time: %.1f s of all threads; name [call]: in that system call\n", float64(total.Wall)/1e9)
 }
 
 // subjects names what was sampled.

@@ -1,0 +1,127 @@
+package flame
+
+import (
+	"cmp"
+	"slices"
+)
+
+// document is the data of the page, as compact as JSON allows: a string table, and the tree as arrays in
+// depth-first order, where the depths alone say what is below what. Cells are sorted by node, and say by how
+// much the node's number is larger than the one before.
+type document struct {
+	Title     string      `json:"title"`
+	About     []string    `json:"about"`
+	Values    []docValue  `json:"values"`
+	Initial   int         `json:"initial"`
+	Strings   []string    `json:"strings"`
+	Frames    []int       `json:"frames"` // name, object, kind of each; strings by index
+	Rows      []int       `json:"rows"`   // function, call of each; frames by index, -1 for none
+	Depths    []int       `json:"depths"` // of each node but the root
+	Nodes     []int       `json:"nodes"`  // frame of each
+	Calls     []int       `json:"calls"`  // node, row of each that has a row of its own
+	Threads   []docThread `json:"threads"`
+	CellNodes []int       `json:"cellNodes"`
+	CellOf    []int       `json:"cellThreads"`
+	Counts    [][]int64   `json:"counts"` // of each value, by cell
+}
+
+type docValue struct {
+	Name string `json:"name"`
+	Time bool   `json:"time"` // in nanoseconds
+}
+
+type docThread struct {
+	PID     int    `json:"pid"`
+	TID     int    `json:"tid"`
+	Name    string `json:"name"`
+	Process string `json:"process"`
+}
+
+// document numbers everything by the order of names, so that it is a function of the contents alone.
+func (g *Graph) document() *document {
+	d := &document{
+		Title: g.Title, About: append([]string{}, g.About...), Initial: g.Initial,
+		Values: []docValue{}, Strings: []string{}, Frames: []int{}, Rows: []int{}, Depths: []int{}, Nodes: []int{},
+		Calls: []int{}, Threads: []docThread{}, CellNodes: []int{}, CellOf: []int{},
+		Counts: make([][]int64, len(g.Values)),
+	}
+	for i, v := range g.Values {
+		d.Values = append(d.Values, docValue{v.Name, v.Unit == Nanoseconds})
+		d.Counts[i] = []int64{}
+	}
+	for _, t := range g.threads {
+		d.Threads = append(d.Threads, docThread(t))
+	}
+	rank := g.frameRanks()
+	d.addFrames(g, rank)
+	place := d.addNodes(g, rank)
+	d.addCells(g, place)
+	return d
+}
+
+func (d *document) addFrames(g *Graph, rank []int) {
+	strings := make(map[string]int)
+	str := func(s string) int {
+		i, ok := strings[s]
+		if !ok {
+			i = len(d.Strings)
+			d.Strings = append(d.Strings, s)
+			strings[s] = i
+		}
+		return i
+	}
+	sorted := make([]Frame, len(g.frames))
+	for i, f := range g.frames {
+		sorted[rank[i]] = f
+	}
+	for _, f := range sorted {
+		d.Frames = append(d.Frames, str(f.Name), str(f.Object), int(f.Kind))
+	}
+}
+
+// addNodes returns the number of each node in the document.
+func (d *document) addNodes(g *Graph, rank []int) []int {
+	place := make([]int, len(g.nodes))
+	rows := make(map[int32]int)
+	nodes, depths := g.ordered()
+	for i, id := range nodes {
+		n := g.nodes[id]
+		place[id] = i + 1
+		d.Nodes = append(d.Nodes, rank[n.frame])
+		if n.row < 0 {
+			continue
+		}
+		row, ok := rows[n.row]
+		if !ok {
+			row = len(d.Rows) / 2
+			rows[n.row] = row
+			call := -1
+			if c := g.rows[n.row].call; c >= 0 {
+				call = rank[c]
+			}
+			d.Rows = append(d.Rows, rank[g.rows[n.row].function], call)
+		}
+		d.Calls = append(d.Calls, i+1, row)
+	}
+	d.Depths = append(d.Depths, depths...)
+	return place
+}
+
+func (d *document) addCells(g *Graph, place []int) {
+	cells := make([]*cell, len(g.cells))
+	for i := range g.cells {
+		cells[i] = &g.cells[i]
+	}
+	slices.SortFunc(cells, func(a, b *cell) int {
+		return cmp.Or(cmp.Compare(place[a.node], place[b.node]), cmp.Compare(a.thread, b.thread))
+	})
+	last := 0
+	for _, c := range cells {
+		d.CellNodes = append(d.CellNodes, place[c.node]-last)
+		last = place[c.node]
+		d.CellOf = append(d.CellOf, c.thread)
+		for v, n := range c.values {
+			d.Counts[v] = append(d.Counts[v], n)
+		}
+	}
+}

@@ -1,0 +1,25 @@
+// Package flame draws profiles: as a page for browsers, which is one file that
+// needs no network, and as a picture for documents.
+//
+// # Graph
+//
+// A [Graph] is a tree of functions from the outermost callers to the leaves,
+// and what each thread counts at its nodes. It knows nothing of processes or
+// addresses: stacks of several processes that name the same functions share
+// nodes.
+//
+// # Picture
+//
+// [Graph.SVG] writes a flame graph for documents.
+//
+// # Page
+//
+// [Graph.HTML] writes page.html with its style sheet and script in it. The data
+// is a block of JSON, which browsers do not execute, and the script shows names
+// as text and on a canvas only. The page's content security policy allows this
+// script and this style, by their hashes, and no request at all.
+//
+// The script has four parts, in the order in which they are put together:
+// model.js reads the data and makes trees of it, paint.js draws them,
+// table.js is the list of functions, page.js is what the user does.
+package flame

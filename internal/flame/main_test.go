@@ -1,0 +1,9 @@
+package flame_test
+
+import (
+	"testing"
+
+	"ptools/internal/ptest"
+)
+
+func TestMain(m *testing.M) { ptest.Main(m) }

@@ -1,0 +1,143 @@
+package profile
+
+import (
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"ptools/internal/flame"
+)
+
+// writeHTML writes a page with flame graphs, which shows all values.
+func (p *Profile) writeHTML(w io.Writer, o *Options) error { return p.graph(o).HTML(w) }
+
+// graphValues are those of a profile of time, in the order in which they are offered.
+var graphValues = []Value{CPU, Wall, Samples}
+
+// writeSVG writes a flame graph of one value.
+func (p *Profile) writeSVG(w io.Writer, o *Options) error { return p.graph(o).SVG(w) }
+
+// graph returns the profile as a tree of functions. A system call is a function there, and counts in tables as the
+// text output has it: as part of its caller.
+func (p *Profile) graph(o *Options) *flame.Graph {
+	g := flame.New()
+	g.Title, g.About = p.about()
+	shown := graphValues
+	g.Values = []flame.Value{{Name: "processor", Unit: flame.Nanoseconds}, {Name: "wall", Unit: flame.Nanoseconds}, {Name: "samples"}}
+	if p.Subject == ThreadCreate {
+		shown, g.Values = []Value{Samples}, []flame.Value{{Name: "threads created"}}
+	}
+	g.Initial = max(slices.Index(shown, o.Value), 0)
+	b := graphBuilder{profile: p, options: o, graph: g, shown: shown, threads: make(map[ThreadID]int), processes: p.programs()}
+	for _, s := range p.finish() {
+		b.space(s)
+	}
+	return g
+}
+
+// about says what was sampled, and in the lines after that how.
+func (p *Profile) about() (title string, lines []string) {
+	var b strings.Builder
+	p.writeHead(&b)
+	title = p.subjects()
+	return title, strings.Split(strings.TrimSpace(strings.TrimPrefix(b.String(), title+": ")), "\n")
+}
+
+type graphBuilder struct {
+	profile   *Profile
+	options   *Options
+	graph     *flame.Graph
+	shown     []Value
+	threads   map[ThreadID]int
+	processes map[int]string
+}
+
+// level is a location as the graph has it.
+type level struct {
+	frames []flame.Frame // outermost first
+	labels []label       // innermost first
+	call   string        // the system call that it stands for
+}
+
+func (b *graphBuilder) space(s *Space) {
+	levels := make([]*level, len(s.locs))
+	nodes := make([]flame.Node, len(s.nodes))
+	var counts []int64
+	for _, c := range s.ordered() {
+		node := b.node(s, c.stack, levels, nodes)
+		if node == 0 {
+			node = b.graph.Child(0, flame.Frame{Name: unknown, Kind: flame.Unknown}, nil)
+		}
+		counts = counts[:0]
+		for _, v := range b.shown {
+			counts = append(counts, c.of(v))
+		}
+		b.graph.Add(node, b.thread(c.thread), counts)
+	}
+}
+
+// node returns the node of a stack.
+func (b *graphBuilder) node(s *Space, stack StackID, levels []*level, nodes []flame.Node) flame.Node {
+	if stack == 0 || nodes[stack] != 0 {
+		return nodes[stack]
+	}
+	n := s.nodes[stack]
+	at := b.node(s, n.caller, levels, nodes)
+	l := b.level(s, n.loc, levels)
+	var row *flame.Row
+	if l.call != "" && n.caller != 0 {
+		if caller := b.level(s, s.nodes[n.caller].loc, levels); caller.call == "" {
+			row = &flame.Row{Function: caller.frames[len(caller.frames)-1]}
+			if !sameCall(caller.labels[0].name, l.call) {
+				row.Call = l.frames[0]
+			}
+		}
+	}
+	for _, f := range l.frames {
+		at = b.graph.Child(at, f, row)
+	}
+	nodes[stack] = at
+	return at
+}
+
+func (b *graphBuilder) level(s *Space, loc uint32, levels []*level) *level {
+	if levels[loc] != nil {
+		return levels[loc]
+	}
+	l := &s.locs[loc]
+	v := &level{labels: s.locationLabels(l, b.options, nil), call: s.callNote(l)}
+	for i := len(v.labels) - 1; i >= 0; i-- {
+		f := flame.Frame{Name: v.labels[i].name, Object: v.labels[i].object}
+		switch {
+		case v.call != "":
+			f.Kind = flame.Call
+		case l.addr.Kind == note:
+			f.Kind = flame.Kernel
+		case f.Name == unknown:
+			f.Kind = flame.Unknown
+		}
+		v.frames = append(v.frames, f)
+	}
+	levels[loc] = v
+	return v
+}
+
+func (b *graphBuilder) thread(id ThreadID) int {
+	i, ok := b.threads[id]
+	if !ok {
+		t := b.profile.threads[id]
+		i = b.graph.Thread(flame.Thread{PID: t.pid, TID: t.tid, Name: t.name, Process: b.processes[t.pid]})
+		b.threads[id] = i
+	}
+	return i
+}
+
+// programs returns the name of the program that each process has executed last.
+func (p *Profile) programs() map[int]string {
+	names := make(map[int]string)
+	for _, s := range p.spaces {
+		names[s.pid] = Clean(path.Base(s.main))
+	}
+	return names
+}
