@@ -118,7 +118,7 @@ func (s *session) source(ctx context.Context, t *pctl.Process) (*sample.Source, 
 func (s *session) sample(ctx context.Context, sources []*sample.Source) (*profile.Profile, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	o := &sample.Options{Period: s.cfg.period, For: s.cfg.length, Begun: s.begin}
+	o := &sample.Options{Period: s.cfg.period, For: s.cfg.length, Begun: s.begin, Timeline: s.cfg.format.Timeline()}
 	if s.timers != nil {
 		o.Ticks, o.Kernel = s.timers, s.timers.KernelName
 	}

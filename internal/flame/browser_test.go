@@ -14,6 +14,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
@@ -204,4 +205,11 @@ func (b *browser) click(selector string, x, y float64) {
 		y += box[3]
 	}
 	b.do(chromedp.MouseClickXY(box[0]+x, box[1]+y))
+}
+
+// move moves the mouse over an element.
+func (b *browser) move(selector string, x, y float64) {
+	b.t.Helper()
+	box := value[[]float64](b, fmt.Sprintf("(r => [r.x, r.y])(document.querySelector(%q).getBoundingClientRect())", selector))
+	b.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, box[0]+x, box[1]+y))
 }

@@ -2,6 +2,7 @@ package flame
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 )
 
@@ -23,6 +24,7 @@ type document struct {
 	CellNodes []int       `json:"cellNodes"`
 	CellOf    []int       `json:"cellThreads"`
 	Counts    [][]int64   `json:"counts"` // of each value, by cell
+	Timeline  []docLane   `json:"timeline,omitempty"`
 }
 
 type docValue struct {
@@ -35,6 +37,13 @@ type docThread struct {
 	TID     int    `json:"tid"`
 	Name    string `json:"name"`
 	Process string `json:"process"`
+}
+
+// docLane is the time of a thread. Of each span it has the microseconds since the one before, its length, and twice
+// its node, one more if the thread ran.
+type docLane struct {
+	Thread int   `json:"thread"`
+	Spans  []int `json:"spans"`
 }
 
 // document numbers everything by the order of names, so that it is a function of the contents alone.
@@ -56,6 +65,7 @@ func (g *Graph) document() *document {
 	d.addFrames(g, rank)
 	place := d.addNodes(g, rank)
 	d.addCells(g, place)
+	d.addTimeline(g, place)
 	return d
 }
 
@@ -123,5 +133,24 @@ func (d *document) addCells(g *Graph, place []int) {
 		for v, n := range c.values {
 			d.Counts[v] = append(d.Counts[v], n)
 		}
+	}
+}
+
+func (d *document) addTimeline(g *Graph, place []int) {
+	for _, thread := range slices.Sorted(maps.Keys(g.spans)) {
+		lane, last := docLane{Thread: thread, Spans: []int{}}, 0
+		for _, s := range g.spans[thread] {
+			from, to := max(int(s.From.Microseconds()), last), int(s.To.Microseconds())
+			if to <= from {
+				continue
+			}
+			what := 2 * place[s.Node]
+			if s.Ran {
+				what++
+			}
+			lane.Spans = append(lane.Spans, from-last, to-from, what)
+			last = to
+		}
+		d.Timeline = append(d.Timeline, lane)
 	}
 }

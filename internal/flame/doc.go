@@ -19,7 +19,7 @@
 // as text and on a canvas only. The page's content security policy allows this
 // script and this style, by their hashes, and no request at all.
 //
-// The script has four parts, in the order in which they are put together:
+// The script has five parts, in the order in which they are put together:
 // model.js reads the data and makes trees of it, paint.js draws them,
-// table.js is the list of functions, page.js is what the user does.
+// table.js is the list of functions, timeline.js shows threads over time, page.js is what the user does.
 package flame

@@ -3,6 +3,7 @@ package flame
 import (
 	"cmp"
 	"slices"
+	"time"
 )
 
 // Kind says what a frame is; it decides on the colour.
@@ -68,6 +69,7 @@ type Graph struct {
 	rowIDs   map[rowIDs]int32
 	cells    []cell
 	cellIDs  map[cellKey]int
+	spans    map[int][]Span  // by thread
 	goFiles  map[string]bool // see isGo
 }
 
@@ -165,6 +167,21 @@ func (g *Graph) Add(n Node, thread int, values []int64) {
 	for v, n := range values {
 		g.cells[i].values[v] += n
 	}
+}
+
+// Span is a time that a thread has spent in one stack.
+type Span struct {
+	Node     Node
+	From, To time.Duration // since the start
+	Ran      bool          // or was ready to; else it waited
+}
+
+// Span adds a time of a thread. Those of a thread are added in their order.
+func (g *Graph) Span(thread int, s Span) {
+	if g.spans == nil {
+		g.spans = make(map[int][]Span)
+	}
+	g.spans[thread] = append(g.spans[thread], s)
 }
 
 // sums returns what each node and those below it count of a value.

@@ -26,6 +26,9 @@ var paintJS string
 //go:embed page/table.js
 var tableJS string
 
+//go:embed page/timeline.js
+var timelineJS string
+
 //go:embed page/page.js
 var pageJS string
 
@@ -35,7 +38,7 @@ func (g *Graph) HTML(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	script := strings.Join([]string{"\n'use strict'\n", modelJS, paintJS, tableJS, pageJS}, "\n")
+	script := strings.Join([]string{"\n'use strict'\n", modelJS, paintJS, tableJS, timelineJS, pageJS}, "\n")
 	style := "\n" + pageCSS
 	policy := "default-src 'none'; img-src data:; script-src '" + hash(script) + "'; style-src '" + hash(style) +
 		"'; base-uri 'none'; form-action 'none'"

@@ -276,7 +276,7 @@ func TestPictures(t *testing.T) {
 	b := newBrowser(t)
 	b.visit("file://" + file)
 	t.Logf("drawn after %.0f ms", value[float64](b, "performance.getEntriesByName('drawn')[0].startTime"))
-	for _, view := range []string{"flame", "icicle", "sandwich"} {
+	for _, view := range []string{"flame", "icicle", "sandwich", "timeline"} {
 		b.keys(view[:1])
 		b.shot("light-" + view)
 		b.keys("d")

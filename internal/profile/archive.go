@@ -34,10 +34,13 @@ func (s *Space) Retire() {
 	for id := 1; id < len(s.nodes); id++ {
 		stacks[id] = a.child(stacks[s.nodes[id].caller], locs[s.nodes[id].loc])
 	}
+	cells := make([]Cell, len(s.cells))
 	for i := range s.cells {
 		c := &s.cells[i]
-		a.Add(a.Cell(c.thread, stacks[c.stack]), c.Values)
+		cells[i] = a.Cell(c.thread, stacks[c.stack])
+		a.Add(cells[i], c.Values)
 	}
+	s.moveSpans(a.Space, cells)
 	s.remove()
 }
 

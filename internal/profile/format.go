@@ -50,6 +50,9 @@ func ParseFormat(name string) (f Format, ok bool) {
 // ForPeople reports whether people look at the output itself: it shows processor time unless they say otherwise.
 func (f Format) ForPeople() bool { return f == Text || f == HTML || f == SVG }
 
+// Timeline reports whether the output shows when threads were in which stack.
+func (f Format) Timeline() bool { return f == HTML }
+
 // FormatNames returns the names of all formats, and FormatEndings the endings of files that ask for one, both for
 // people.
 func FormatNames() string { return alternatives(func(f Format) string { return formats[f].name }) }

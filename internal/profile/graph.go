@@ -75,6 +75,13 @@ func (b *graphBuilder) space(s *Space) {
 		}
 		b.graph.Add(node, b.thread(c.thread), counts)
 	}
+	s.sortSpans()
+	for _, sp := range s.spans {
+		c := &s.cells[sp.cell]
+		if node := b.node(s, c.stack, levels, nodes); node != 0 {
+			b.graph.Span(b.thread(c.thread), flame.Span{Node: node, From: sp.from, To: sp.to, Ran: s.runs(&sp)})
+		}
+	}
 }
 
 // node returns the node of a stack.

@@ -24,6 +24,7 @@ type Profile struct {
 	CPU      time.Duration // processor time the targets used meanwhile
 	Means    string        // how that was divided among stacks, for people
 	Existing int64         // threads that existed before thread creations were counted; among the samples
+	Timeline bool          // keep when threads were in which stack
 
 	processes []Process          // of a tree, by ProcessID less one
 	others    map[string]Command // what the processes beyond have used, by name
@@ -34,6 +35,7 @@ type Profile struct {
 	notes     []string
 	spaces    []*Space
 	archives  map[int]*archive // by pid
+	spanned   int              // spans of all spaces
 }
 
 // ThreadID names a thread within its profile.

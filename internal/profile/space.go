@@ -21,6 +21,9 @@ type Space struct {
 	cells   []cell
 	cellIDs map[cellKey]Cell
 
+	spans     []span
+	lastSpans []int32 // of each cell, -1 for none
+
 	mappings   []Mapping
 	mappingIDs map[Mapping]int32
 	frames     []Frame // scratch of Resolve

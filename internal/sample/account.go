@@ -49,7 +49,10 @@ func (a *account) leave(t *thread) {
 	t.view.present = false
 	a.present--
 	if n := a.rounds - t.view.rounds; n > 0 {
-		a.add(t, profile.Values{Samples: n, Wall: int64(a.last - t.view.since)})
+		a.add(t, profile.Values{})
+		start := a.p.sampler.sched.start
+		v := profile.Values{Samples: n, Wall: int64(a.last - t.view.since)}
+		a.p.space.AddDuring(t.view.cell, v, t.view.since-start, a.last-start, false)
 	}
 }
 

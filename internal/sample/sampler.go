@@ -37,6 +37,8 @@ type Options struct {
 	Follow *Follow
 	// Alone is called once with Follow, when the sources have ended a second ago and descendants have not.
 	Alone func(processes int)
+	// Timeline keeps when threads were in which stack (profile.Profile.Timeline).
+	Timeline bool
 	// Clock replaces the machine's.
 	Clock Clock
 	// Shared says that the program has other work than this. Waiting for the next round takes none of the Go
@@ -98,6 +100,7 @@ func New(sources []*Source, o *Options) *Sampler {
 	if s.opt.Period <= 0 {
 		s.opt.Period = DefaultPeriod
 	}
+	s.profile.Timeline = s.opt.Timeline
 	s.clock = s.opt.Clock
 	if s.clock == nil {
 		s.clock = newMonotonic(s.opt.Shared)

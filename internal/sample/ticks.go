@@ -308,12 +308,12 @@ func (k *ticking) settle(t *thread, cells []profile.Cell) {
 	if d.Samples == 0 {
 		return
 	}
+	begun := k.p.account.last - k.p.sampler.sched.start - time.Duration(d.Wall)
 	for i, cell := range cells {
 		i := int64(i)
-		k.p.space.Add(cell, profile.Values{
-			Samples: d.Samples*(i+1)/n - d.Samples*i/n,
-			Wall:    d.Wall*(i+1)/n - d.Wall*i/n,
-		})
+		from, to := d.Wall*i/n, d.Wall*(i+1)/n
+		v := profile.Values{Samples: d.Samples*(i+1)/n - d.Samples*i/n, Wall: to - from}
+		k.p.space.AddDuring(cell, v, begun+time.Duration(from), begun+time.Duration(to), true)
 	}
 	*d = profile.Values{}
 }

@@ -12,19 +12,21 @@ const KEYS = [
   ['/', 'search; text, or /a regular expression/'],
   ['Space', 'sandwich of the selection'],
   ['g', 'next way to tell threads apart'],
+  ['+ −', 'timeline: less or more time; also dragging, and the wheel with Shift'],
   ['d', 'dark or light'],
 ]
 
 const GROUPS = {none: 'together', process: 'by process', name: 'by name', thread: 'apart'}
 
 class Page {
-  constructor(model) {
+  constructor(model, timeline) {
     this.model = model
     this.view = 'flame'
     this.group = 'none'
     this.function = -1
     this.matches = null
     this.flames = new Flames($('canvas'), $('flames'), model)
+    this.timeline = timeline && new Timeline($('times'), $('lanes'), this.flames, model, timeline)
     this.table = new Table($('rows'), $('head'), model, row => this.choose(row))
     this.value = model.values.length > 0 ? model.initial : 0
   }
@@ -47,6 +49,7 @@ class Page {
       option.textContent = text
       $('groups').append(option)
     }
+    $('views').lastElementChild.hidden = !this.timeline
     this.listen()
     this.setTheme(matchMedia('(prefers-color-scheme: dark)').matches)
     this.refresh()
@@ -56,7 +59,7 @@ class Page {
     for (const b of $('views').children) b.addEventListener('click', () => this.setView(b.dataset.view))
     $('groups').addEventListener('change', () => this.setGroup($('groups').value))
     $('search').addEventListener('input', () => this.search($('search').value))
-    $('reset').addEventListener('click', () => this.zoomTo(null))
+    $('reset').addEventListener('click', () => this.unzoom())
     $('theme').addEventListener('click', () => this.setTheme(!this.dark))
     $('help').addEventListener('click', () => this.help())
     $('keys').addEventListener('click', () => $('keys').close())
@@ -73,6 +76,33 @@ class Page {
     canvas.addEventListener('mousemove', e => this.hover(under(e), e))
     canvas.addEventListener('mouseleave', () => this.hover(null))
     document.addEventListener('keydown', e => this.key(e))
+    if (this.timeline) this.listenTimes($('times'))
+  }
+
+  listenTimes(canvas) {
+    const {timeline} = this
+    new ResizeObserver(() => timeline.resize()).observe($('lanes'))
+    $('lanes').addEventListener('scroll', () => { this.tip(null); timeline.draw() })
+    canvas.addEventListener('wheel', e => {
+      if (!e.ctrlKey && !e.shiftKey) return
+      e.preventDefault()
+      timeline.zoom(e.deltaY + e.deltaX > 0 ? 1.25 : 0.8, timeline.time(e.offsetX))
+    }, {passive: false})
+    canvas.addEventListener('pointerdown', e => { this.from = e.offsetX })
+    canvas.addEventListener('pointermove', e => {
+      timeline.dragged = e.buttons === 1 && this.from !== undefined ? [Math.min(this.from, e.offsetX), Math.max(this.from, e.offsetX)] : null
+      if (e.buttons === 1) timeline.draw()
+      const at = timeline.at(e.offsetX, e.offsetY)
+      const what = at && timeline.describe(at)
+      this.showTip(what && [['b', what.name], ['div', what.text], ...what.stack.map(name => ['span', name])], e)
+      $('status').textContent = what ? `${what.text}  ${what.name}` : ''
+    })
+    canvas.addEventListener('pointerup', () => {
+      if (timeline.dragged && timeline.dragged[1] - timeline.dragged[0] > 4) timeline.show(...timeline.dragged.map(x => timeline.time(x)))
+      timeline.dragged = null
+      timeline.draw()
+    })
+    canvas.addEventListener('mouseleave', () => this.tip(null))
   }
 
   get whole() { return this.model.tree.totals(this.value)[0] }
@@ -83,7 +113,9 @@ class Page {
     for (const b of $('views').children) b.setAttribute('aria-pressed', String(b.dataset.view === view))
     ;[...$('values').children].forEach((b, i) => b.setAttribute('aria-pressed', String(i === value)))
     $('groups').value = this.group
-    $('groups').disabled = view === 'sandwich'
+    $('groups').disabled = view === 'sandwich' || view === 'timeline'
+    $('flames').hidden = view === 'timeline'
+    $('lanes').hidden = view !== 'timeline'
     let layers
     if (view === 'sandwich') {
       if (this.function < 0) this.function = this.hottest()
@@ -107,7 +139,7 @@ class Page {
     this.count()
     this.legend()
     this.tell(null)
-    $('reset').disabled = true
+    $('reset').disabled = view !== 'timeline'
   }
 
   hottest() {
@@ -145,6 +177,7 @@ class Page {
     this.dark = dark
     document.documentElement.dataset.theme = dark ? 'dark' : 'light'
     this.flames.theme()
+    this.timeline?.draw()
     this.legend()
   }
 
@@ -164,6 +197,12 @@ class Page {
     flames.draw()
     this.fillTable()
     this.tell(at)
+  }
+
+  // unzoom shows the whole profile.
+  unzoom() {
+    if (this.view === 'timeline') this.timeline.reset()
+    else this.zoomTo(null)
   }
 
   hover(at, event) {
@@ -197,16 +236,20 @@ class Page {
   }
 
   tip(at, event) {
-    const tip = $('tip')
-    tip.hidden = !at
-    if (!at) return
+    if (!at) return this.showTip(null)
     const {name, text, object} = this.describe(at)
-    const line = (tag, content) => {
+    this.showTip([['b', name.slice(0, 2000)], ['div', text], ['span', object.slice(0, 1000)]], event)
+  }
+
+  showTip(lines, event) {
+    const tip = $('tip')
+    tip.hidden = !lines
+    if (!lines) return
+    tip.replaceChildren(...lines.map(([tag, content]) => {
       const e = document.createElement(tag)
       e.textContent = content
       return e
-    }
-    tip.replaceChildren(line('b', name.slice(0, 2000)), line('div', text), line('span', object.slice(0, 1000)))
+    }))
     const x = Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8)
     const y = event.clientY + 18 + tip.offsetHeight > innerHeight ? event.clientY - tip.offsetHeight - 12 : event.clientY + 18
     tip.style.left = `${Math.max(x, 4)}px`
@@ -234,6 +277,7 @@ class Page {
     this.matches = test && Uint8Array.from(this.model.labels, name => test(name) ? 1 : 0)
     this.flames.matches = this.matches
     this.flames.draw()
+    this.timeline?.search(this.matches)
     this.fillTable()
     this.count()
   }
@@ -291,7 +335,7 @@ class Page {
         $('search').value = ''
         this.search('')
       }
-      if (e.key === 'Escape' || e.key === 'Enter') $('flames').focus()
+      if (e.key === 'Escape' || e.key === 'Enter') $(this.view === 'timeline' ? 'lanes' : 'flames').focus()
       return
     }
     if (e.target.tagName === 'SELECT') return
@@ -310,7 +354,8 @@ class Page {
     if (button) return () => this.setView(views[key])
     if (/^[1-9]$/.test(key)) return () => this.setValue(+key - 1)
     const moves = {ArrowUp: [0, 1], ArrowDown: [0, -1], ArrowLeft: [-1, 0], ArrowRight: [1, 0]}
-    if (moves[key]) return () => this.move(...moves[key])
+    if (moves[key]) return () => this.view === 'timeline' ? this.timeline.move(...moves[key]) : this.move(...moves[key])
+    if (this.view === 'timeline' && (key === '+' || key === '-')) return () => this.timeline.zoom(key === '+' ? 0.7 : 1.4)
     switch (key) {
       case '/': return () => { $('search').focus(); $('search').select() }
       case '?': return () => this.help()
@@ -320,7 +365,7 @@ class Page {
       case ' ': return () => this.sandwichOf(flames.selected)
       case 'Backspace': return () => this.zoomOut()
       case 'Escape': return () => {
-        if (!this.matches) return this.zoomTo(null)
+        if (!this.matches) return this.unzoom()
         $('search').value = ''
         this.search('')
       }
@@ -390,5 +435,6 @@ class Page {
   }
 }
 
-const page = new Page(new Model(JSON.parse($('data').textContent)))
+const data = JSON.parse($('data').textContent)
+const page = new Page(new Model(data), data.timeline)
 page.begin()
