@@ -32,9 +32,9 @@ Shows where the threads of a program spend their time.
   -l, --lines               file:line instead of functions
   -r, --registers           print each sample's registers
       --value VALUE         samples, cpu or wall: what text is sorted by, what html
-                            shows first and svg shows (default cpu), and what
-                            folded and speedscope count (default samples); html,
-                            pprof and json have all three
+                            shows first, what svg and perf show (default cpu),
+                            and what folded, speedscope and firefox count (default
+                            samples); html, pprof and json have all three
       --threads             keep threads apart (by name and tid)
       --follow              also the processes that the targets start, until all have
                             ended (needs timers)
@@ -47,10 +47,11 @@ Shows where the threads of a program spend their time.
                             with -O threadcreate in Go's text form: a line for each
                             stack, its count and addresses
   -o, --output FILE         write the profile to FILE (default: standard output)
-  -O, --format FORMAT       text, folded, pprof, speedscope, json, html (a page
-                            with flame graphs) or svg (a flame graph); default by
-                            FILE's ending: .txt .folded .pb.gz .speedscope.json
-                            .json .html .svg, else text
+  -O, --format FORMAT       text, folded, pprof, speedscope, firefox, json, perf
+                            (what perf script prints), html (a page with flame
+                            graphs) or svg (a flame graph); default by FILE's
+                            ending: .txt .folded .pb.gz .speedscope.json
+                            .firefox.json .json .perf .html .svg, else text
   -q, --quiet               no progress and no closing line
       --demo                profile a built-in workload; for it the defaults are
                             -t 3 -F 499
@@ -264,7 +265,9 @@ func (r *rawFlags) form(fs *pflag.FlagSet) error {
 			return badUsage("unknown format %q: %s", r.format, profile.FormatNames())
 		}
 	}
-	if !fs.Changed("value") && (r.demo || r.config.format.ForPeople()) {
+	if !fs.Changed("value") && !r.demo {
+		r.config.value = r.config.format.Value()
+	} else if !fs.Changed("value") {
 		r.config.value = profile.CPU
 	}
 	return nil

@@ -14,8 +14,10 @@ const (
 	Folded                   // a line per stack, as flame graph scripts read it
 	Pprof                    // gzipped profile.proto
 	Speedscope               // speedscope's own format, a profile per thread
+	Firefox                  // the processed profile format of the Firefox Profiler
 	JSON                     // see [Document]
 	Creations                // text of a ThreadCreate profile, as Go's own
+	Perf                     // what perf script prints
 	HTML                     // a page with flame graphs
 	SVG                      // a flame graph for documents
 )
@@ -28,8 +30,10 @@ var formats = [...]struct {
 	Folded:     {"folded", ".folded", (*Profile).writeFolded},
 	Pprof:      {"pprof", ".pb.gz", (*Profile).writePprof},
 	Speedscope: {"speedscope", ".speedscope.json", (*Profile).writeSpeedscope},
+	Firefox:    {"firefox", ".firefox.json", (*Profile).writeFirefox},
 	JSON:       {"json", ".json", (*Profile).writeJSON},
 	Creations:  {"threadcreate", ".threadcreate", (*Profile).writeThreadCreate},
+	Perf:       {"perf", ".perf", (*Profile).writePerf},
 	HTML:       {"html", ".html", (*Profile).writeHTML},
 	SVG:        {"svg", ".svg", (*Profile).writeSVG},
 }
@@ -47,11 +51,18 @@ func ParseFormat(name string) (f Format, ok bool) {
 	return 0, false
 }
 
-// ForPeople reports whether people look at the output itself: it shows processor time unless they say otherwise.
-func (f Format) ForPeople() bool { return f == Text || f == HTML || f == SVG }
+// Value returns what the format shows or counts if nothing is said: where people look at it, and where it stands
+// for what a profiler of the processor writes, processor time.
+func (f Format) Value() Value {
+	switch f {
+	case Text, HTML, SVG, Perf:
+		return CPU
+	}
+	return Samples
+}
 
 // Timeline reports whether the output shows when threads were in which stack.
-func (f Format) Timeline() bool { return f == HTML }
+func (f Format) Timeline() bool { return f == HTML || f == Firefox || f == Perf }
 
 // FormatNames returns the names of all formats, and FormatEndings the endings of files that ask for one, both for
 // people.

@@ -18,6 +18,11 @@ var graphValues = []Value{CPU, Wall, Samples}
 // writeSVG writes a flame graph of one value.
 func (p *Profile) writeSVG(w io.Writer, o *Options) error { return p.graph(o).SVG(w) }
 
+// writeFirefox writes the format of the Firefox Profiler: one value, in the order of time.
+func (p *Profile) writeFirefox(w io.Writer, o *Options) error {
+	return p.graph(o).Firefox(w, p.Start, p.Period)
+}
+
 // graph returns the profile as a tree of functions. A system call is a function there, and counts in tables as the
 // text output has it: as part of its caller.
 func (p *Profile) graph(o *Options) *flame.Graph {

@@ -383,7 +383,7 @@ func FuzzClean(f *testing.F) {
 func TestFormatNames(t *testing.T) {
 	for name, want := range map[string]Format{
 		"x.txt": Text, "x": Text, "a/b.folded": Folded, "x.pb.gz": Pprof,
-		"x.speedscope.json": Speedscope, "x.json": JSON, "x.html": HTML, "x.svg": SVG, ".json/x": Text, "": Text, "a.b/x": Text,
+		"x.speedscope.json": Speedscope, "x.json": JSON, "x.html": HTML, "x.perf": Perf, "x.firefox.json": Firefox, "x.svg": SVG, ".json/x": Text, "": Text, "a.b/x": Text,
 	} {
 		if got, ok := FormatOf(name); got != want || !ok {
 			t.Errorf("FormatOf(%q) = %v, %t, want %v", name, got, ok, want)

@@ -1,0 +1,102 @@
+package profile
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+// perfRecord is one event of perf script.
+type perfRecord struct {
+	at     time.Duration // since the start
+	thread ThreadID
+	stack  string // its lines, innermost first
+	period int64
+}
+
+// perfStep is how much processor time a record stands for. Many tools count records, whatever their periods.
+const perfStep = int64(time.Millisecond)
+
+// writePerf writes what perf script prints of a recording: an event for each millisecond of processor time, each
+// period of wall time or each sample. The periods add up to what the stacks count. The events lie in the times at which
+// a thread was in the stack, as far as these are known.
+func (p *Profile) writePerf(w io.Writer, o *Options) error {
+	event, step := "samples", int64(1)
+	switch o.Value {
+	case CPU:
+		event, step = "cpu-clock", perfStep
+	case Wall:
+		event, step = "wall-clock", max(int64(p.Period), perfStep)
+	}
+	var records []perfRecord
+	for _, s := range p.finish() {
+		times := make(map[Cell][]span)
+		for _, sp := range s.spans {
+			times[sp.cell] = append(times[sp.cell], sp)
+		}
+		for _, c := range s.ordered() {
+			if n := c.of(o.Value); n > 0 {
+				r := perfRecord{thread: c.thread, stack: s.perfStack(c.stack, o)}
+				records = r.divide(records, n, step, times[s.cellIDs[c.cellKey]])
+			}
+		}
+	}
+	slices.SortStableFunc(records, func(a, b perfRecord) int { return cmp.Compare(a.at, b.at) })
+	b := bufio.NewWriter(w)
+	start := time.Duration(0)
+	if !p.Start.IsZero() {
+		start = time.Duration(p.Start.UnixNano())
+	}
+	for _, r := range records {
+		t, at := p.threads[r.thread], start+r.at
+		fmt.Fprintf(b, "%s %d/%d %d.%06d: %d %s:\n%s\n", t.name, t.pid, t.tid,
+			at/time.Second, at%time.Second/time.Microsecond, r.period, event, r.stack)
+	}
+	return b.Flush()
+}
+
+// divide appends the records of a stack that counts n.
+func (r perfRecord) divide(records []perfRecord, n, step int64, times []span) []perfRecord {
+	all := time.Duration(0)
+	for _, sp := range times {
+		all += sp.to - sp.from
+	}
+	count := max((n+step/2)/step, 1)
+	i, before := 0, time.Duration(0) // the span that a record is in, and the time of those before it
+	for k := range count {
+		r.period = n*(k+1)/count - n*k/count
+		if at := time.Duration(float64(all) * float64(k) / float64(count)); all > 0 {
+			for i < len(times)-1 && at >= before+times[i].to-times[i].from {
+				before += times[i].to - times[i].from
+				i++
+			}
+			r.at = times[i].from + at - before
+		}
+		records = append(records, r)
+	}
+	return records
+}
+
+// perfStack is a stack as perf script prints it: address, function and file of each level.
+func (s *Space) perfStack(stack StackID, o *Options) string {
+	var b strings.Builder
+	var labels []label
+	for _, l := range s.path(s.counted(stack, o), nil) {
+		labels = s.locationLabels(l, o, labels[:0])
+		for i, label := range labels {
+			object, addr := cmp.Or(label.object, "[unknown]"), l.addr.PC
+			if l.addr.Kind == note {
+				object, addr = "[kernel.kallsyms]", ^uint64(0)
+			}
+			if i < len(l.lines) && l.lines[i].inlined {
+				object = "inlined"
+			}
+			fmt.Fprintf(&b, "\t%16x %s (%s)\n", addr, label.name, object)
+		}
+	}
+	return b.String()
+}
