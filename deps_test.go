@@ -55,12 +55,14 @@ var rooms = map[string][]string{
 
 	"pctl/sample": {"internal/sample", "internal/profile", "pctl"},
 
+	"internal/live": {"internal/profile"},
+
 	"internal/job": {"pctl"},
 
 	"internal/ptest/uprobe": {"internal/perfevent"},
 
 	"cmd/pgrab":          {"pctl", "internal/job", "internal/clean"},
-	"cmd/psample":        {"pctl", "internal/job", "internal/sample", "internal/profile"},
+	"cmd/psample":        {"pctl", "internal/job", "internal/live", "internal/sample", "internal/profile"},
 	"examples/functrace": {"pctl"},
 	"bench":              {"internal/ptest", "internal/procfs", "internal/elfsym", "internal/unwind", "pctl"},
 }

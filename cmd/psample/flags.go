@@ -46,6 +46,8 @@ Shows where the threads of a program spend their time.
       --threadcreate        where threads are created, instead of where time goes;
                             with -O threadcreate in Go's text form: a line for each
                             stack, its count and addresses
+      --top                 live view on a terminal: ? lists its keys; elsewhere a
+                            table a second; the profile is written with -o only
   -o, --output FILE         write the profile to FILE (default: standard output)
   -O, --format FORMAT       text, folded, pprof, speedscope, firefox, json, perf
                             (what perf script prints), html (a page with flame
@@ -67,6 +69,7 @@ examples:
   psample -o prof.pb.gz -- ./server -x   until it ends; go tool pprof prof.pb.gz
   psample -O folded -p 4242 >out.folded  for flame graph scripts
   psample --follow -o make.txt -- make   all processes of a build, by command
+  psample --top -p 4242                  what is it doing?
   psample --threadcreate -t 60 -p 4242   who starts all these threads?
 `
 
@@ -83,6 +86,7 @@ type config struct {
 	functions bool
 	lines     bool
 	registers bool
+	top       bool
 
 	value        profile.Value
 	threads      bool
@@ -154,6 +158,7 @@ func (r *rawFlags) set() *pflag.FlagSet {
 	fs.BoolVar(&r.threadCreate, "threadcreate", false, "")
 	fs.StringVarP(&r.output, "output", "o", "", "")
 	fs.StringVarP(&r.format, "format", "O", "", "")
+	fs.BoolVar(&r.top, "top", false, "")
 	fs.BoolVarP(&r.quiet, "quiet", "q", false, "")
 	fs.BoolVar(&r.demo, "demo", false, "")
 	fs.BoolVarP(&r.help, "help", "h", false, "")
@@ -173,7 +178,7 @@ func parse(args []string) (*config, error) {
 	}
 	r.command = fs.Args()
 	r.config.length = time.Duration(r.length)
-	for _, check := range []func(*pflag.FlagSet) error{r.targets, r.schedule, r.form, r.creation} {
+	for _, check := range []func(*pflag.FlagSet) error{r.targets, r.schedule, r.form, r.creation, r.live} {
 		if err := check(fs); err != nil {
 			return nil, err
 		}
@@ -290,6 +295,26 @@ func (r *rawFlags) creation(fs *pflag.FlagSet) error {
 	}
 	if r.stacks > 1 {
 		return badUsage("--threadcreate counts creations and takes no samples: -ss means nothing")
+	}
+	return nil
+}
+
+// live refuses what cannot be beside a live view.
+func (r *rawFlags) live(fs *pflag.FlagSet) error {
+	if !r.top {
+		return nil
+	}
+	if len(r.command) > 0 {
+		return badUsage("--top shows a running process: a COMMAND would write on the same terminal; give -p")
+	}
+	if r.functions || r.registers || r.stacks > 1 || r.threadCreate {
+		return badUsage("--top prints no samples: -f, -r, -ss and --threadcreate mean nothing")
+	}
+	if fs.Changed("format") && r.output == "" {
+		return badUsage("--top uses standard output: give -o FILE for the profile")
+	}
+	if !fs.Changed("value") {
+		r.config.value = profile.CPU
 	}
 	return nil
 }

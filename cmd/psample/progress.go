@@ -18,7 +18,7 @@ type meter struct {
 
 // newMeter returns nil where nobody would see it.
 func newMeter(cfg *config, w io.Writer) *meter {
-	if cfg.quiet || !job.IsTerminal(w) {
+	if cfg.quiet || cfg.top || !job.IsTerminal(w) {
 		return nil
 	}
 	return &meter{w: w, next: time.Second}

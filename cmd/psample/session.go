@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"runtime"
+	"strings"
 
 	"ptools/internal/job"
 	"ptools/internal/profile"
@@ -130,18 +132,29 @@ func (s *session) sample(ctx context.Context, sources []*sample.Source) (*profil
 		o.Each = printer.sample
 	}
 	meter := newMeter(s.cfg, s.stderr)
+	top, err := startTop(s.cfg, s.title(), s.stdout, cancel)
+	if err != nil {
+		return nil, err
+	}
+	defer top.close()
+	var sampler *sample.Sampler
 	o.Progress = func(p *sample.Progress) {
 		printer.flush()
 		meter.show(p)
+		top.progress(sampler, p, s.cfg.options())
 	}
 	// The sampler sleeps on a processor of the runtime's (sample.Options.Clock); those who
 	// control the targets keep as many as they had.
 	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
-	sampler := sample.New(sources, o)
-	err := sampler.Run(ctx)
+	sampler = sample.New(sources, o)
+	err = sampler.Run(ctx)
 	meter.clear()
+	top.close()
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 		err = errors.Join(err, cause)
+	}
+	if s.cfg.top && !s.cfg.quiet {
+		s.tellEnded()
 	}
 	if err == nil && !s.cfg.quiet {
 		for _, program := range sampler.Cost().Programs32 {
@@ -169,6 +182,28 @@ func (s *session) tellAlone(processes int) {
 	}
 }
 
+// tellEnded says which of the processes have ended, after a view that is no more.
+func (s *session) tellEnded() {
+	for _, t := range s.targets {
+		select {
+		case <-t.Done():
+			fmt.Fprintf(s.stderr, "psample: process %d has ended\n", t.PID())
+		default:
+		}
+	}
+}
+
+// title names what is sampled.
+func (s *session) title() string {
+	var names []string
+	for _, t := range s.targets {
+		comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", t.PID())) // without it there is the number
+		name := profile.Clean(strings.TrimSuffix(string(comm), "\n"))
+		names = append(names, strings.TrimSpace(fmt.Sprintf("%s (pid %d)", name, t.PID())))
+	}
+	return strings.Join(names, ", ")
+}
+
 // begin lets the command go that has waited for us.
 func (s *session) begin(ctx context.Context) error {
 	for _, t := range s.targets {
@@ -183,6 +218,9 @@ func (s *session) begin(ctx context.Context) error {
 
 // write puts the profile where it belongs.
 func (s *session) write(p *profile.Profile) error {
+	if s.cfg.top && s.cfg.output == "" {
+		return nil
+	}
 	write := func(w io.Writer) error { return p.Write(w, s.cfg.format, s.cfg.options()) }
 	if s.cfg.output != "" {
 		return profile.WriteFile(s.cfg.output, write)

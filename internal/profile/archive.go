@@ -41,6 +41,7 @@ func (s *Space) Retire() {
 		a.Add(cells[i], c.Values)
 	}
 	s.moveSpans(a.Space, cells)
+	p.window.moved(s, a.Space, cells)
 	s.remove()
 }
 

@@ -1,0 +1,235 @@
+// Package live is a view of a profile while it is taken, as lines of text: what
+// the functions or threads of the last second have used, in the order that the
+// user chooses. It knows nothing of terminals but their size.
+package live
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"ptools/internal/profile"
+)
+
+// Subject says what the lines are about.
+type Subject uint8
+
+const (
+	Functions Subject = iota
+	Threads
+)
+
+// Order is what lines are sorted by.
+type Order uint8
+
+const (
+	ByCPU Order = iota
+	ByWall
+	BySamples
+	ByName
+)
+
+var orderNames = [...]string{ByCPU: "processor", ByWall: "wall", BySamples: "samples", ByName: "name"}
+
+// View is what the user sees and has chosen.
+type View struct {
+	Title   string
+	Subject Subject
+	Order   Order
+	Waiting bool   // show also what used no processor time
+	Paused  bool   // keep what is shown
+	Search  string // only lines that have this in them; case does not matter
+	typing  bool   // keys go to Search
+	help    bool
+	top     int // the first line that is shown
+
+	interval *profile.Interval
+	length   time.Duration
+	rows     []row
+}
+
+// row is one line: times in nanoseconds.
+type row struct {
+	name        string
+	self, total profile.Values
+}
+
+// Show takes what has been seen in a time.
+func (v *View) Show(in *profile.Interval, length time.Duration) {
+	if v.Paused {
+		return
+	}
+	v.interval, v.length = in, length
+	v.arrange()
+}
+
+// arrange makes the rows anew.
+func (v *View) arrange() {
+	v.rows = v.rows[:0]
+	if v.interval == nil {
+		return
+	}
+	if v.Subject == Functions {
+		v.rows = functionRows(v.rows, v.interval.Functions)
+	} else {
+		for _, t := range v.interval.Threads {
+			name := fmt.Sprintf("%7d  %-16s %s", t.TID, t.Name, t.Function)
+			v.rows = append(v.rows, row{name, t.Values, t.Values})
+		}
+	}
+	search := strings.ToLower(v.Search)
+	v.rows = slices.DeleteFunc(v.rows, func(r row) bool {
+		hidden := !v.Waiting && r.total.CPU == 0
+		return hidden || search != "" && !strings.Contains(strings.ToLower(r.name), search)
+	})
+	slices.SortFunc(v.rows, v.compare)
+	v.top = max(min(v.top, len(v.rows)-1), 0)
+}
+
+func functionRows(rows []row, functions []profile.Function) []row {
+	homes := make(map[string]map[string]bool) // the files that have a function of a name
+	for _, f := range functions {
+		if homes[f.Name] == nil {
+			homes[f.Name] = make(map[string]bool)
+		}
+		homes[f.Name][f.Object] = true
+	}
+	for _, f := range functions {
+		name := f.Name
+		if f.Object != "" && (name == "[unknown]" || len(homes[name]) > 1) {
+			name += " (" + f.Object[strings.LastIndexByte(f.Object, '/')+1:] + ")"
+		}
+		if f.Call != "" {
+			name += " " + f.Call
+		}
+		rows = append(rows, row{name, f.Self, f.Total})
+	}
+	return rows
+}
+
+func (v *View) compare(a, b row) int {
+	byName := cmp.Compare(a.name, b.name)
+	switch v.Order {
+	case ByWall:
+		return cmp.Or(cmp.Compare(b.self.Wall, a.self.Wall), cmp.Compare(b.total.Wall, a.total.Wall), byName)
+	case BySamples:
+		return cmp.Or(cmp.Compare(b.self.Samples, a.self.Samples), cmp.Compare(b.total.Samples, a.total.Samples), byName)
+	case ByName:
+		return byName
+	}
+	return cmp.Or(cmp.Compare(b.self.CPU, a.self.CPU), cmp.Compare(b.total.CPU, a.total.CPU), byName)
+}
+
+const keysLine = "q quit  space pause  s sort  1 2 3 processor wall samples  t threads  w waiting  / search  ? help"
+
+var helpLines = []string{
+	"q, ^C        quit",
+	"space        pause, and go on",
+	"s            sort by processor time, wall time, samples, name",
+	"1 2 3        sort by processor time, wall time, samples",
+	"t            threads, and functions again",
+	"w            also what waits: uses no processor time",
+	"/            search: only names with this text; Enter keeps it, Escape drops it",
+	"up down page up page down home   scroll",
+	"",
+	"Shares are of one processor, and of one thread: two busy threads are 200 %.",
+	"self is the function itself, total the stacks that it is on.",
+}
+
+// Lines returns what is shown on a screen, at most height lines of at most width characters.
+func (v *View) Lines(width, height int) []string {
+	lines := append(v.Head(), v.Columns())
+	body := height - len(lines) - 1
+	if v.help {
+		lines = append(lines, helpLines[:min(len(helpLines), max(body, 0))]...)
+	} else {
+		for i := v.top; i < len(v.rows) && i < v.top+body; i++ {
+			lines = append(lines, v.line(&v.rows[i]))
+		}
+	}
+	for len(lines) < height-1 {
+		lines = append(lines, "")
+	}
+	lines = append(lines, v.foot())
+	lines = lines[:min(len(lines), max(height, 0))]
+	for i, l := range lines {
+		lines[i] = clip(l, width)
+	}
+	return lines
+}
+
+// Head says what is shown.
+func (v *View) Head() []string {
+	second := ""
+	switch {
+	case v.interval == nil:
+		second = "waiting for the first second"
+	default:
+		t := v.interval.Total
+		second = fmt.Sprintf("processor %.0f %%, %.1f threads on average, %d samples in %.1f s", v.share(t.CPU), v.share(t.Wall)/100, t.Samples, v.length.Seconds())
+	}
+	state := ""
+	if v.Paused {
+		state = "   [paused]"
+	}
+	return []string{v.Title + state, second}
+}
+
+// Columns names the columns.
+func (v *View) Columns() string {
+	name := "function"
+	if v.Subject == Threads {
+		name = "    tid  name             function"
+	}
+	return fmt.Sprintf("%9s %9s %9s %9s  %s", mark("cpu self", v.Order == ByCPU), "total", mark("wall self", v.Order == ByWall), "total", mark(name, v.Order == ByName))
+}
+
+func mark(name string, chosen bool) string {
+	if chosen {
+		return name + "*"
+	}
+	return name
+}
+
+func (v *View) line(r *row) string {
+	return fmt.Sprintf("%7.1f %% %7.1f %% %7.1f %% %7.1f %%  %s",
+		v.share(r.self.CPU), v.share(r.total.CPU), v.share(r.self.Wall), v.share(r.total.Wall), r.name)
+}
+
+// share is of the time that has passed.
+func (v *View) share(ns int64) float64 {
+	if v.length <= 0 {
+		return 0
+	}
+	return 100 * float64(ns) / float64(v.length)
+}
+
+// Table returns the first lines without a screen: header, columns and rows.
+func (v *View) Table(rows int) []string {
+	lines := append(v.Head(), v.Columns())
+	for i := range min(rows, len(v.rows)) {
+		lines = append(lines, v.line(&v.rows[i]))
+	}
+	return lines
+}
+
+func (v *View) foot() string {
+	switch {
+	case v.typing:
+		return "/" + v.Search + "_"
+	case v.Search != "":
+		return fmt.Sprintf("%d lines with %q, sorted by %s   %s", len(v.rows), v.Search, orderNames[v.Order], keysLine)
+	}
+	return keysLine
+}
+
+// clip cuts a line to a width.
+func clip(line string, width int) string {
+	if utf8.RuneCountInString(line) <= width {
+		return line
+	}
+	return string([]rune(line)[:max(width, 0)])
+}

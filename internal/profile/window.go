@@ -1,0 +1,108 @@
+package profile
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Window says what has been added to a profile since the look before.
+type Window struct {
+	p      *Profile
+	before map[*Space][]Values // of the cells
+}
+
+// Interval is what was added between two looks.
+type Interval struct {
+	Functions []Function
+	Threads   []ThreadValues // those that counted anything, by number
+	Total     Values
+}
+
+// ThreadValues is what one thread counted, and where most of it.
+type ThreadValues struct {
+	PID, TID int
+	Name     string
+	Values   Values
+	Function string // innermost function of the stack with the most processor time, or else wall time
+	most     Values
+}
+
+// Window begins with what is there: the first Next counts from now on. A profile has one window.
+func (p *Profile) Window() *Window {
+	w := &Window{p: p, before: make(map[*Space][]Values)}
+	p.window = w
+	w.Next(nil)
+	return w
+}
+
+// Next returns what was added since it was called last. It resolves the stacks that were met. Nil options count nothing.
+func (w *Window) Next(o *Options) *Interval {
+	in := &Interval{}
+	h := newHistogram()
+	threads := make(map[ThreadID]*ThreadValues)
+	var stack []label
+	for _, s := range w.p.spaces {
+		before := w.before[s]
+		for i := range s.cells {
+			c := &s.cells[i]
+			if i == len(before) {
+				before = append(before, Values{})
+			}
+			v := c.Values
+			v.sub(before[i])
+			before[i] = c.Values
+			if v == (Values{}) || o == nil {
+				continue
+			}
+			s.ResolveAll()
+			stack = s.merged(c.stack, o, stack[:0])
+			h.add(stack, v)
+			in.Total.add(v)
+			w.thread(threads, c.thread, stack, v)
+		}
+		w.before[s] = before
+	}
+	for l, t := range h.tallies {
+		in.Functions = append(in.Functions, Function{Name: l.name, Object: l.object, Call: l.call, Self: t.self, Total: t.total})
+	}
+	for _, t := range threads {
+		in.Threads = append(in.Threads, *t)
+	}
+	slices.SortFunc(in.Threads, func(a, b ThreadValues) int { return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.TID, b.TID)) })
+	return in
+}
+
+func (w *Window) thread(threads map[ThreadID]*ThreadValues, id ThreadID, stack []label, v Values) {
+	t := threads[id]
+	if t == nil {
+		of := w.p.threads[id]
+		t = &ThreadValues{PID: of.pid, TID: of.tid, Name: of.name}
+		threads[id] = t
+	}
+	t.Values.add(v)
+	if len(stack) > 0 && cmp.Or(cmp.Compare(v.CPU, t.most.CPU), cmp.Compare(v.Wall, t.most.Wall)) > 0 {
+		t.most, t.Function = v, stack[0].String()
+	}
+}
+
+// moved says that the cells of a space have gone to another, under other numbers.
+func (w *Window) moved(from, to *Space, cells []Cell) {
+	if w == nil {
+		return
+	}
+	before := w.before[to]
+	for len(before) < len(to.cells) {
+		before = append(before, Values{})
+	}
+	for i, v := range w.before[from] {
+		before[cells[i]].add(v)
+	}
+	w.before[to] = before
+	delete(w.before, from)
+}
+
+func (v *Values) sub(w Values) {
+	v.Samples -= w.Samples
+	v.CPU -= w.CPU
+	v.Wall -= w.Wall
+}
