@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strconv"
 	"time"
@@ -48,6 +49,9 @@ Shows where the threads of a program spend their time.
                             stack, its count and addresses
       --top                 live view on a terminal: ? lists its keys; elsewhere a
                             table a second; the profile is written with -o only
+      --http ADDR           when sampling has ended, serve the page with flame graphs,
+                            and at /pprof/ pprof's own pages; ADDR is HOST:PORT,
+                            without HOST on this machine only
   -o, --output FILE         write the profile to FILE (default: standard output)
   -O, --format FORMAT       text, folded, pprof, speedscope, firefox, json, perf
                             (what perf script prints), html (a page with flame
@@ -98,6 +102,7 @@ type config struct {
 	output       string // empty: standard output
 	format       profile.Format
 	quiet        bool
+	http         string // address to serve the profile at; empty: not served
 }
 
 // usageError is a command line that cannot be understood.
@@ -159,6 +164,7 @@ func (r *rawFlags) set() *pflag.FlagSet {
 	fs.StringVarP(&r.output, "output", "o", "", "")
 	fs.StringVarP(&r.format, "format", "O", "", "")
 	fs.BoolVar(&r.top, "top", false, "")
+	fs.StringVar(&r.http, "http", "", "")
 	fs.BoolVarP(&r.quiet, "quiet", "q", false, "")
 	fs.BoolVar(&r.demo, "demo", false, "")
 	fs.BoolVarP(&r.help, "help", "h", false, "")
@@ -255,6 +261,14 @@ func (r *rawFlags) form(fs *pflag.FlagSet) error {
 	if r.follow && r.config.timers == sample.TimersOff {
 		return badUsage("--follow needs the timers of the processors: it cannot be had with --timers off")
 	}
+	if fs.Changed("http") {
+		if _, _, err := net.SplitHostPort(r.http); err != nil {
+			return badUsage("--http wants HOST:PORT or :PORT, not %q", r.http)
+		}
+		if fs.Changed("format") && r.output == "" {
+			return badUsage("--http serves all formats it has: give -o FILE for another")
+		}
+	}
 	if fs.Changed("output") && r.output == "" {
 		return badUsage("-o wants a file; standard output is -")
 	}
@@ -270,7 +284,7 @@ func (r *rawFlags) form(fs *pflag.FlagSet) error {
 			return badUsage("unknown format %q: %s", r.format, profile.FormatNames())
 		}
 	}
-	if !fs.Changed("value") && !r.demo {
+	if !fs.Changed("value") && !r.demo && r.http == "" {
 		r.config.value = r.config.format.Value()
 	} else if !fs.Changed("value") {
 		r.config.value = profile.CPU
@@ -331,5 +345,5 @@ func (c *config) timersOptions() sample.TimersOptions {
 
 // wantsLines reports whether addresses must be resolved to source lines.
 func (c *config) wantsLines() bool {
-	return c.lines || c.format != profile.Text && c.format != profile.Folded
+	return c.lines || c.http != "" || c.format != profile.Text && c.format != profile.Folded
 }

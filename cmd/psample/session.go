@@ -25,6 +25,7 @@ type session struct {
 	timers         *sample.Timers    // nil: running threads are stopped
 	creations      *sample.Creations // with --threadcreate
 	binds          []func(*sample.Source)
+	server         *server      // with --http
 	job            *job.Command // the command's, or the demo's; nil without one
 }
 
@@ -38,6 +39,10 @@ func (s *session) run(ctx context.Context, status *int) (err error) {
 	}
 	ctx, signals := catchSignals(ctx, s.job)
 	defer signals.close()
+	if s.server, err = listen(s.cfg.http); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.server.close()) }()
 	s.files = sample.NewFiles()
 	defer s.files.Close()
 	if err := pctl.QuietStops(); err != nil {
@@ -72,6 +77,9 @@ func (s *session) run(ctx context.Context, status *int) (err error) {
 	if s.isCommand() {
 		s.tellWaiting(signals)
 		*status, err = s.await(signals.again)
+	}
+	if err == nil && s.server != nil {
+		err = s.serve(ctx, p, signals.again)
 	}
 	return err
 }
@@ -120,7 +128,7 @@ func (s *session) source(ctx context.Context, t *pctl.Process) (*sample.Source, 
 func (s *session) sample(ctx context.Context, sources []*sample.Source) (*profile.Profile, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	o := &sample.Options{Period: s.cfg.period, For: s.cfg.length, Begun: s.begin, Timeline: s.cfg.format.Timeline()}
+	o := &sample.Options{Period: s.cfg.period, For: s.cfg.length, Begun: s.begin, Timeline: s.cfg.format.Timeline() || s.server != nil}
 	if s.timers != nil {
 		o.Ticks, o.Kernel = s.timers, s.timers.KernelName
 	}
@@ -218,7 +226,7 @@ func (s *session) begin(ctx context.Context) error {
 
 // write puts the profile where it belongs.
 func (s *session) write(p *profile.Profile) error {
-	if s.cfg.top && s.cfg.output == "" {
+	if (s.cfg.top || s.server != nil) && s.cfg.output == "" {
 		return nil
 	}
 	write := func(w io.Writer) error { return p.Write(w, s.cfg.format, s.cfg.options()) }
