@@ -1,5 +1,6 @@
 # Targets:
 #   build    bin/pgrab, bin/psample, bin/functrace
+#   install  the tools, their man pages and completions, below PREFIX (/usr/local), of DESTDIR if that is set
 #   test     everything a change must pass; installs what it needs, or says what is missing
 #   demo     psample's built-in workload, profiled
 #   bench    side by side with the peers
@@ -16,7 +17,7 @@ GO        ?= go
 JOBS      ?= 2
 TESTFLAGS ?= -race -shuffle=on
 
-.PHONY: build test check unit demo bench columns torture zoo chains confined clean tools
+.PHONY: install build test check unit demo bench columns torture zoo chains confined clean tools
 
 # Nothing here needs cgo. Without it the binaries are static, so that they run in any container
 # and start without a dynamic linker (pgrab --help: two thirds of the time).
@@ -24,6 +25,22 @@ build:
 	CGO_ENABLED=0 $(GO) build -o bin/pgrab ./cmd/pgrab
 	CGO_ENABLED=0 $(GO) build -o bin/psample ./cmd/psample
 	CGO_ENABLED=0 $(GO) build -o bin/functrace ./examples/functrace
+
+PREFIX ?= /usr/local
+
+install: build
+	@for tool in pgrab psample; do \
+		install -D -m 755 bin/$$tool "$(DESTDIR)$(PREFIX)/bin/$$tool" && \
+		bin/$$tool --print man >bin/$$tool.1 && \
+		install -D -m 644 bin/$$tool.1 "$(DESTDIR)$(PREFIX)/share/man/man1/$$tool.1" && \
+		bin/$$tool --print bash >bin/$$tool.bash && \
+		install -D -m 644 bin/$$tool.bash "$(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$tool" && \
+		bin/$$tool --print zsh >bin/$$tool.zsh && \
+		install -D -m 644 bin/$$tool.zsh "$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_$$tool" && \
+		bin/$$tool --print fish >bin/$$tool.fish && \
+		install -D -m 644 bin/$$tool.fish "$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/$$tool.fish" || exit 1; \
+	done
+	@echo "installed below $(DESTDIR)$(PREFIX)"
 
 # One recipe, so that it stops at the first failure whatever -j says.
 test: tools

@@ -57,12 +57,13 @@ var rooms = map[string][]string{
 
 	"internal/live": {"internal/profile"},
 
-	"internal/job": {"pctl"},
+	"internal/usage": {},
+	"internal/job":   {"pctl"},
 
 	"internal/ptest/uprobe": {"internal/perfevent"},
 
-	"cmd/pgrab":          {"pctl", "internal/job", "internal/clean"},
-	"cmd/psample":        {"pctl", "internal/job", "internal/live", "internal/sample", "internal/profile"},
+	"cmd/pgrab":          {"pctl", "internal/job", "internal/clean", "internal/usage"},
+	"cmd/psample":        {"pctl", "internal/job", "internal/live", "internal/sample", "internal/profile", "internal/usage"},
 	"examples/functrace": {"pctl"},
 	"bench":              {"internal/ptest", "internal/procfs", "internal/elfsym", "internal/unwind", "pctl"},
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"ptools/internal/clean"
+	clihelp "ptools/internal/usage"
 	"ptools/pctl"
 )
 
@@ -61,6 +62,34 @@ type options struct {
 // usageError is a command line that cannot be understood.
 type usageError struct{ error }
 
+// about prints what is asked for of the command itself, and returns pflag.ErrHelp if it has.
+func about(f *pflag.FlagSet, stdout io.Writer) (done bool, err error) {
+	help := fmt.Sprintf(usage, f.FlagUsages())
+	if yes, _ := f.GetBool("help"); yes {
+		_, err = io.WriteString(stdout, help)
+	} else if yes, _ := f.GetBool("version"); yes {
+		_, err = io.WriteString(stdout, clihelp.Version("pgrab"))
+	} else if f.Changed("print") {
+		what, _ := f.GetString("print")
+		var known bool
+		known, err = clihelp.Print(stdout, what, help, map[string][]string{
+			"stop":    {"grab", "create", "exec", "preinit", "postinit", "main", "none"},
+			"release": {"run", "kill", "stop"},
+			"trap":    {"auto", "int3", "uprobe"},
+			"print":   {"man", "bash", "zsh", "fish"},
+		})
+		if !known {
+			return false, usageError{fmt.Errorf("--print knows %s, not %q", clihelp.Kinds, what)}
+		}
+	} else {
+		return false, nil
+	}
+	if err != nil {
+		return false, writeError(err)
+	}
+	return true, pflag.ErrHelp
+}
+
 // parse reads the arguments. For --help it prints the usage and returns
 // pflag.ErrHelp.
 func parse(args []string, stdout io.Writer) (*options, error) {
@@ -84,15 +113,14 @@ func parse(args []string, stdout io.Writer) (*options, error) {
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no event lines, only results")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "also thread births and deaths, signals, source lines of stacks")
 	f.BoolVar(&o.debug, "debug", false, "when pgrab has let go, a trace on standard error: each wait\nstatus and each ptrace request, with the thread's state")
+	f.Bool("version", false, "print version and commit")
+	f.String("print", "", "print `WHAT`: man (a man page), or the completion of bash, zsh\nor fish")
 	f.BoolP("help", "h", false, "print this text")
 	if err := f.Parse(args); err != nil {
 		return nil, usageError{err}
 	}
-	if help, _ := f.GetBool("help"); help {
-		if _, err := fmt.Fprintf(stdout, usage, f.FlagUsages()); err != nil {
-			return nil, writeError(err)
-		}
-		return nil, pflag.ErrHelp
+	if done, err := about(f, stdout); done || err != nil {
+		return nil, err
 	}
 	o.command = f.Args()
 	err := errors.Join(

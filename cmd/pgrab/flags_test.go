@@ -104,3 +104,18 @@ func TestHelp(t *testing.T) {
 		}
 	}
 }
+
+// TestAbout: version, man page and completions.
+func TestAbout(t *testing.T) {
+	for args, want := range map[string]string{
+		"--version": "pgrab ", "--print=man": "\n.TH PGRAB 1", "--print=bash": "-e|--release) COMPREPLY=($(compgen -W \"run kill stop\"", "--print=fish": "-l trap",
+	} {
+		var out strings.Builder
+		if _, err := parse([]string{args}, &out); !errors.Is(err, pflag.ErrHelp) || !strings.Contains("\n"+out.String(), want) {
+			t.Errorf("%s: %v, %s", args, err, out.String())
+		}
+	}
+	if _, err := parse([]string{"--print", "csh"}, nil); err == nil || !strings.Contains(err.Error(), `not "csh"`) {
+		t.Errorf("csh: %v", err)
+	}
+}

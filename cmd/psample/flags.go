@@ -6,12 +6,14 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"ptools/internal/profile"
 	"ptools/internal/sample"
+	"ptools/internal/usage"
 )
 
 // help is what --help prints; a test compares it with the flags.
@@ -61,6 +63,9 @@ Shows where the threads of a program spend their time.
   -q, --quiet               no progress and no closing line
       --demo                profile a built-in workload; for it the defaults are
                             -t 3 -F 499
+      --version             print version and commit
+      --print WHAT          print a man page (man), or the completion of a shell:
+                            bash, zsh or fish
   -h, --help                print this help
 
 With a COMMAND the exit status is the command's. The text shows for each function its
@@ -139,7 +144,8 @@ type rawFlags struct {
 	length        seconds
 	value, format string
 	timers, by    string
-	help          bool
+	print         string
+	version, help bool
 }
 
 func (r *rawFlags) set() *pflag.FlagSet {
@@ -167,20 +173,26 @@ func (r *rawFlags) set() *pflag.FlagSet {
 	fs.StringVar(&r.http, "http", "", "")
 	fs.BoolVarP(&r.quiet, "quiet", "q", false, "")
 	fs.BoolVar(&r.demo, "demo", false, "")
+	fs.BoolVar(&r.version, "version", false, "")
+	fs.StringVar(&r.print, "print", "", "")
 	fs.BoolVarP(&r.help, "help", "h", false, "")
 	return fs
 }
 
-// parse reads the command line. Errors are usageErrors; pflag.ErrHelp asks for
-// help.
+// parse reads the command line. Errors are usageErrors, or an aboutError that is to be printed.
 func parse(args []string) (*config, error) {
 	var r rawFlags
 	fs := r.set()
 	if err := fs.Parse(args); err != nil {
 		return nil, usageError{err}
 	}
-	if r.help {
-		return nil, pflag.ErrHelp
+	switch {
+	case r.help:
+		return nil, aboutError(help)
+	case r.version:
+		return nil, aboutError(usage.Version("psample"))
+	case fs.Changed("print"):
+		return nil, r.about()
 	}
 	r.command = fs.Args()
 	r.config.length = time.Duration(r.length)
@@ -190,6 +202,26 @@ func parse(args []string) (*config, error) {
 		}
 	}
 	return &r.config, nil
+}
+
+// aboutError is a text about the command itself, which is asked for instead of a profile.
+type aboutError string
+
+func (aboutError) Error() string { return "psample about itself" }
+
+// about returns a man page or a completion as an aboutError.
+func (r *rawFlags) about() error {
+	var b strings.Builder
+	known, _ := usage.Print(&b, r.print, help, map[string][]string{
+		"format": strings.Split(strings.Replace(profile.FormatNames(), " or ", ", ", 1), ", "),
+		"value":  {"samples", "cpu", "wall"},
+		"timers": {"auto", "off", "only"},
+		"print":  {"man", "bash", "zsh", "fish"},
+	})
+	if !known {
+		return badUsage("--print knows %s, not %q", usage.Kinds, r.print)
+	}
+	return aboutError(b.String())
 }
 
 // targets wants exactly one of the three ways to name one.

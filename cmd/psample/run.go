@@ -8,8 +8,6 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/spf13/pflag"
-
 	"ptools/internal/job"
 	"ptools/internal/profile"
 	"ptools/internal/sample"
@@ -26,8 +24,8 @@ const (
 // run is the whole command; it returns the exit status.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	cfg, err := parse(args)
-	if errors.Is(err, pflag.ErrHelp) {
-		_, err = io.WriteString(stdout, help)
+	if about, ok := errors.AsType[aboutError](err); ok {
+		_, err = io.WriteString(stdout, string(about))
 		return report(stderr, err)
 	}
 	if err == nil {
