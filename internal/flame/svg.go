@@ -33,7 +33,7 @@ func (g *Graph) SVG(w io.Writer) error {
 		`font-family="DejaVu Sans Mono, Menlo, Consolas, monospace" font-size="11">`+"\n", svgWidth, height)
 	fmt.Fprintf(b, `<rect width="100%%" height="100%%" fill="#ffffff"/>`+"\n")
 	fmt.Fprintf(b, `<text x="%d" y="18" font-size="13" font-weight="bold" fill="#1f2328">%s</text>`+"\n", svgMargin, escape(cut(g.Title, 140)))
-	about := strings.Join(g.About, "; ")
+	about := strings.Join(g.About[:min(len(g.About), 2)], "; ")
 	fmt.Fprintf(b, `<text x="%d" y="34" fill="#656d76">%s</text>`+"\n", svgMargin, escape(cut(about, 176)))
 	for i := range s.boxes {
 		s.box(b, &s.boxes[i], height)
@@ -108,10 +108,13 @@ func (s *svg) box(b io.Writer, box *svgBox, height int) {
 	fmt.Fprintln(b, "</g>")
 }
 
-// fit cuts a name to a number of letters. In Go the package goes first: its colour shows it.
+// fit cuts a name to a number of letters. In Go the package goes first, whose colour shows it, then the receiver.
 func (s *svg) fit(f Frame, name string, room int) string {
 	if utf8.RuneCountInString(name) > room {
 		name = strings.TrimPrefix(name, s.graph.home(f)+".")
+	}
+	if receiver, method, ok := strings.Cut(name, ")."); ok && room < 12 && strings.HasPrefix(receiver, "(") && utf8.RuneCountInString(name) > room {
+		name = method
 	}
 	return cut(name, room)
 }
