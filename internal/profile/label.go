@@ -62,7 +62,7 @@ func (s *Space) labels(stack StackID, o *Options, dst []label) []label {
 // that called the kernel.
 func (s *Space) counted(stack StackID, o *Options) StackID {
 	n := s.nodes[stack]
-	if o.Value == CPU && n.caller != 0 && s.locs[n.loc].addr.Kind == note {
+	if o.Value == CPU && n.caller != 0 && s.callNote(&s.locs[n.loc]) != "" {
 		return n.caller
 	}
 	return stack
