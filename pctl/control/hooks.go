@@ -21,6 +21,8 @@ type hooks interface {
 	interrupted(t *thread) bool
 	// answers reports whether a thread that does not answer has to be waited for all the same.
 	answers(t *thread) bool
+	// trapDue reports whether a thread that has not stopped may have met a trap, or be on its way past one.
+	trapDue(t *thread) bool
 	// settles is called for a stopped thread before it is left there or resumed. False: it has left the stop meanwhile.
 	settles(t *thread) bool
 	// standsAlone reports that a thread is not to be resumed although it is not held, and goes on with what it stands for.

@@ -176,10 +176,6 @@ func (p *parting) restful(t *thread) bool {
 	if err != nil || call.Running || call.Nr < 0 {
 		return false
 	}
-	ours := uint64(1) << (syscall.SIGTRAP - 1)
-	if p.c.traps.probes.signals != nil {
-		ours |= 1 << (p.c.traps.probes.signal - 1)
-	}
-	st, err := procfs.ReadTaskStatus(pid, t.tid)
-	return err == nil && st.State == 'S' && st.SigPnd&ours == 0
+	st, err := procfs.ReadTaskStat(pid, t.tid)
+	return err == nil && st.State == 'S' && !p.c.traps.signalDue(t)
 }

@@ -168,7 +168,7 @@ func (t *Thread) SetRegs(r *ptrace.Regs) error {
 }
 
 // Parked reports that the thread runs no code of its own although it has not
-// stopped: it sleeps uninterruptibly (a parent in vfork(2), a dead file server) or is
+// stopped: it sleeps uninterruptibly (a parent in vfork(2), a dead file server), is given no processor, or is
 // the dead leader of a living process. It stops before it runs again.
 func (t *Thread) Parked() bool { return t.t.m.state != stateStopped }
 

@@ -2,6 +2,7 @@ package control
 
 import (
 	"syscall"
+	"time"
 
 	"ptools/internal/procfs"
 	"ptools/internal/ptrace"
@@ -40,10 +41,10 @@ type thread struct {
 	role role
 	m    machine
 
-	child       *thread // process that it has made and that is still to be let go
-	creator     *thread // who waits for that
-	stuck       int     // how often in a row it was found in uninterruptible sleep
-	starved     int     // how often in a row it was found waiting for a processor, with the same sched
+	child       *thread       // process that it has made and that is still to be let go
+	creator     *thread       // who waits for that
+	stuck       int           // how often in a row it was found in uninterruptible sleep
+	starved     time.Duration // since when it has been found waiting for a processor, with the same sched
 	sched       procfs.SchedStat
 	groupSignal syscall.Signal // that began the group stop in which it was seen last
 	groupStop   uint64         // which it was, by stopCount

@@ -52,6 +52,22 @@ func (x *traps) stopped(t *thread, s ptrace.Stop) {
 // resumes is called before a thread that is at a breakpoint runs. It reports false if a step has begun instead.
 func (x *traps) resumes(t *thread) bool { return t.at == nil || x.stepper.stepOff(t) }
 
+// trapDue reports whether a thread that has not stopped may have met a trap that it has not reported, or be on its way
+// past one.
+func (x *traps) trapDue(t *thread) bool {
+	return len(x.table.AppendSetBacks(nil)) > 0 || t.m.position != posFree || t.uprobe.unmasked || x.signalDue(t)
+}
+
+// signalDue reports whether the signal of a trap of ours may be waiting for a thread.
+func (x *traps) signalDue(t *thread) bool {
+	ours := uint64(1) << (syscall.SIGTRAP - 1)
+	if x.probes.signals != nil {
+		ours |= 1 << (x.probes.signal - 1)
+	}
+	st, err := procfs.ReadTaskStatus(x.g.pidOf(t), t.tid)
+	return err != nil || st.SigPnd&ours != 0
+}
+
 // answers reports whether a thread that does not answer now has to be waited for: it may stand in a scratch
 // slot, waiting for a page that its operand is on.
 func (x *traps) answers(t *thread) bool {
