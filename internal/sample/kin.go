@@ -20,19 +20,25 @@ type kin struct {
 
 	born   time.Duration // CLOCK_MONOTONIC; of one that was there before, when sampling began
 	died   time.Duration // 0: it lives
-	before time.Duration // processor time at born, of those threads that lived then
-	used   time.Duration // processor time of threads that have ended
 	ticked time.Duration // what ticks have counted
 	shown  time.Duration // wall time that stands in stacks
-	clock  time.Duration // processor time at born, of threads that had ended too
-	last   time.Duration // when the end of the last thread was read
-	final  bool          // used is all of it
 
+	kinCPU
 	proc    *process // looked at in rounds; nil: only ticks tell
 	source  bool     // proc is one of the sampler's sources
+	gone    bool     // sweep has found that it has ended
 	refused bool     // it cannot be looked at
 	since   time.Duration
 	done    chan struct{} // closed when the process has ended
+}
+
+// kinCPU is the processor time of a process of a tree.
+type kinCPU struct {
+	before time.Duration // processor time at born, of those threads that lived then
+	used   time.Duration // processor time of threads that have ended
+	clock  time.Duration // processor time at born, of threads that had ended too
+	last   time.Duration // when the end of the last thread was read
+	final  bool          // used is all of it
 }
 
 // threadID returns the entry of a thread in the profile.
@@ -50,6 +56,9 @@ func (k *kin) threadID(tid int) profile.ThreadID {
 
 // heard takes a record about the process.
 func (k *kin) heard(r *perfevent.Record) {
+	if k.born == k.tree.start && r.Time < k.born && (r.Kind == perfevent.Fork || r.Kind == perfevent.Exit) {
+		return // readThreads has counted it
+	}
 	switch r.Kind {
 	case perfevent.Fork:
 		k.threads++

@@ -315,18 +315,16 @@ func (t *tree) take(k *kin, r *perfevent.Record) {
 
 // alive reports whether any process is left.
 func (t *tree) alive() bool {
-	for _, k := range t.living {
-		if !k.source {
-			return true
-		}
-	}
-	return false
+	return len(t.living) > 0 // a source has ended when its record says so: births before that have been read then
 }
+
+// fewLiving is how many processes are compared with /proc each second also if no record was lost.
+const fewLiving = 200
 
 // sweep looks for processes whose end was lost.
 func (t *tree) sweep() {
 	now := perfevent.Now()
-	if !t.missed || now-t.swept < time.Second {
+	if now-t.swept < time.Second || !t.missed && len(t.living) > fewLiving {
 		return
 	}
 	t.missed, t.swept = false, now
@@ -334,9 +332,9 @@ func (t *tree) sweep() {
 		if stat, err := procfs.ReadStat(k.pid); err == nil && stat.State != 'Z' && stat.State != 'X' {
 			continue
 		}
-		if k.source {
-			continue // its control tells
+		if k.gone { // for a second: its record would have been read
+			t.died(k, now)
 		}
-		t.died(k, now)
+		k.gone = true
 	}
 }
