@@ -67,12 +67,13 @@ type level struct {
 
 func (b *graphBuilder) space(s *Space) {
 	levels := make([]*level, len(s.locs))
-	nodes := make([]flame.Node, len(s.nodes))
+	roots := make(map[flame.Node][]flame.Node) // the nodes of stacks, by what stands at their root
 	var counts []int64
 	for _, c := range s.ordered() {
+		nodes := b.rooted(s, c.thread, roots)
 		node := b.node(s, c.stack, levels, nodes)
-		if node == 0 {
-			node = b.graph.Child(0, flame.Frame{Name: unknown, Kind: flame.Unknown}, nil)
+		if c.stack == 0 {
+			node = b.graph.Child(node, flame.Frame{Name: unknown, Kind: flame.Unknown}, nil)
 		}
 		counts = counts[:0]
 		for _, v := range b.shown {
@@ -83,10 +84,25 @@ func (b *graphBuilder) space(s *Space) {
 	s.sortSpans()
 	for _, sp := range s.spans {
 		c := &s.cells[sp.cell]
-		if node := b.node(s, c.stack, levels, nodes); node != 0 {
+		if node := b.node(s, c.stack, levels, b.rooted(s, c.thread, roots)); c.stack != 0 {
 			b.graph.Span(b.thread(c.thread), flame.Span{Node: node, From: sp.from, To: sp.to, Ran: s.runs(&sp)})
 		}
 	}
+}
+
+// rooted returns the nodes of a space's stacks with the root of a thread: its process or command, in a profile of a tree.
+func (b *graphBuilder) rooted(s *Space, id ThreadID, roots map[flame.Node][]flame.Node) []flame.Node {
+	var at flame.Node
+	for _, l := range b.profile.root(b.profile.threads[id], b.options, nil) {
+		at = b.graph.Child(at, flame.Frame{Name: l.name}, nil)
+	}
+	nodes := roots[at]
+	if nodes == nil {
+		nodes = make([]flame.Node, len(s.nodes))
+		nodes[0] = at // of no stack
+		roots[at] = nodes
+	}
+	return nodes
 }
 
 // node returns the node of a stack.
@@ -139,7 +155,11 @@ func (b *graphBuilder) thread(id ThreadID) int {
 	i, ok := b.threads[id]
 	if !ok {
 		t := b.profile.threads[id]
-		i = b.graph.Thread(flame.Thread{PID: t.pid, TID: t.tid, Name: t.name, Process: b.processes[t.pid]})
+		process := b.processes[t.pid]
+		if t.process != 0 {
+			process = b.profile.processes[t.process-1].Command
+		}
+		i = b.graph.Thread(flame.Thread{PID: t.pid, TID: t.tid, Name: t.name, Process: process})
 		b.threads[id] = i
 	}
 	return i
