@@ -12,7 +12,7 @@ import (
 // writeFolded writes one line per distinct stack: the functions, outermost
 // first, with ; between them, a space and the count. With Threads the
 // outermost level is the thread.
-func (p *Profile) writeFolded(w io.Writer, o *Options) error {
+func writeFolded(p *Profile, w io.Writer, o *Options) error {
 	lines := make(map[string]int64)
 	var b strings.Builder
 	p.eachStack(o, func(t thread, stack []label, n int64) {

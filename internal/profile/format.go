@@ -26,16 +26,16 @@ var formats = [...]struct {
 	name, ending string
 	write        func(*Profile, io.Writer, *Options) error
 }{
-	Text:       {"text", ".txt", (*Profile).writeText},
-	Folded:     {"folded", ".folded", (*Profile).writeFolded},
-	Pprof:      {"pprof", ".pb.gz", (*Profile).writePprof},
-	Speedscope: {"speedscope", ".speedscope.json", (*Profile).writeSpeedscope},
-	Firefox:    {"firefox", ".firefox.json", (*Profile).writeFirefox},
-	JSON:       {"json", ".json", (*Profile).writeJSON},
-	Creations:  {"threadcreate", ".threadcreate", (*Profile).writeThreadCreate},
-	Perf:       {"perf", ".perf", (*Profile).writePerf},
-	HTML:       {"html", ".html", (*Profile).writeHTML},
-	SVG:        {"svg", ".svg", (*Profile).writeSVG},
+	Text:       {"text", ".txt", writeText},
+	Folded:     {"folded", ".folded", writeFolded},
+	Pprof:      {"pprof", ".pb.gz", writePprof},
+	Speedscope: {"speedscope", ".speedscope.json", writeSpeedscope},
+	Firefox:    {"firefox", ".firefox.json", writeFirefox},
+	JSON:       {"json", ".json", writeJSON},
+	Creations:  {"threadcreate", ".threadcreate", writeThreadCreate},
+	Perf:       {"perf", ".perf", writePerf},
+	HTML:       {"html", ".html", writeHTML},
+	SVG:        {"svg", ".svg", writeSVG},
 }
 
 // String returns the name that [ParseFormat] takes.

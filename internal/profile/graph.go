@@ -10,16 +10,16 @@ import (
 )
 
 // writeHTML writes a page with flame graphs, which shows all values.
-func (p *Profile) writeHTML(w io.Writer, o *Options) error { return p.graph(o).HTML(w) }
+func writeHTML(p *Profile, w io.Writer, o *Options) error { return p.graph(o).HTML(w) }
 
 // graphValues are those of a profile of time, in the order in which they are offered.
 var graphValues = []Value{CPU, Wall, Samples}
 
 // writeSVG writes a flame graph of one value.
-func (p *Profile) writeSVG(w io.Writer, o *Options) error { return p.graph(o).SVG(w) }
+func writeSVG(p *Profile, w io.Writer, o *Options) error { return p.graph(o).SVG(w) }
 
 // writeFirefox writes the format of the Firefox Profiler: one value, in the order of time.
-func (p *Profile) writeFirefox(w io.Writer, o *Options) error {
+func writeFirefox(p *Profile, w io.Writer, o *Options) error {
 	return p.graph(o).Firefox(w, p.Start, p.Period)
 }
 
@@ -44,7 +44,7 @@ func (p *Profile) graph(o *Options) *flame.Graph {
 // about says what was sampled, and in the lines after that how.
 func (p *Profile) about() (title string, lines []string) {
 	var b strings.Builder
-	p.writeHead(&b)
+	writeHead(p, &b)
 	title = p.subjects()
 	return title, strings.Split(strings.TrimSpace(strings.TrimPrefix(b.String(), title+": ")), "\n")
 }

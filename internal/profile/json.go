@@ -96,7 +96,7 @@ type DocSample struct {
 
 var subjectNames = [...]string{Time: "time", ThreadCreate: "threadcreate"}
 
-func (p *Profile) writeJSON(w io.Writer, _ *Options) error {
+func writeJSON(p *Profile, w io.Writer, _ *Options) error {
 	return json.NewEncoder(w).Encode(p.document())
 }
 

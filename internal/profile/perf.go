@@ -24,7 +24,7 @@ const perfStep = int64(time.Millisecond)
 // writePerf writes what perf script prints of a recording: an event for each millisecond of processor time, each
 // period of wall time or each sample. The periods add up to what the stacks count. The events lie in the times at which
 // a thread was in the stack, as far as these are known.
-func (p *Profile) writePerf(w io.Writer, o *Options) error {
+func writePerf(p *Profile, w io.Writer, o *Options) error {
 	event, step := "samples", int64(1)
 	switch o.Value {
 	case CPU:

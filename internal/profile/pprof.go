@@ -12,7 +12,7 @@ import (
 // types samples/count, cpu/nanoseconds (the default) and wall/nanoseconds, one
 // of thread creations has threadcreate/count. Each sample has the labels
 // thread and tid, of several processes also pid, of a tree also comm and ppid.
-func (p *Profile) writePprof(w io.Writer, _ *Options) error {
+func writePprof(p *Profile, w io.Writer, _ *Options) error {
 	return p.pprof().Write(w)
 }
 

@@ -129,7 +129,7 @@ func (p *Profile) root(t thread, o *Options, dst []label) []label {
 }
 
 // writeCommands writes the table of commands of a tree.
-func (p *Profile) writeCommands(b *bufio.Writer) {
+func writeCommands(p *Profile, b *bufio.Writer) {
 	if !p.IsTree() {
 		return
 	}

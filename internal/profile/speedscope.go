@@ -48,7 +48,7 @@ type speedscopeProfile struct {
 // the distinct stacks with what each of them counts. Without Lines a function
 // is one frame, whichever of its lines was seen: the viewer tells frames apart
 // by everything that they hold.
-func (p *Profile) writeSpeedscope(w io.Writer, o *Options) error {
+func writeSpeedscope(p *Profile, w io.Writer, o *Options) error {
 	out := speedscopeFile{
 		Schema:   speedscopeSchema,
 		Exporter: "psample",

@@ -47,23 +47,23 @@ func (h *histogram) add(stack []label, v Values) {
 // share of the processor time and of the wall time, the largest first, by the value that is chosen. With
 // OnStack each share comes twice: of the function itself and of the stacks that it is on. Shares of
 // processor time are of what the targets have used, those of wall time of the time of all their threads.
-func (p *Profile) writeText(w io.Writer, o *Options) error {
+func writeText(p *Profile, w io.Writer, o *Options) error {
 	b := bufio.NewWriter(w)
 	var columns []column
 	total := p.Total()
-	p.writeHead(b)
+	writeHead(p, b)
 	fmt.Fprintln(b)
 	if p.Subject == ThreadCreate {
 		columns = []column{{"created", total.Samples, func(v Values) int64 { return v.Samples }}}
 	} else {
-		p.writeCommands(b)
+		writeCommands(p, b)
 		columns = []column{
 			{"cpu", total.CPU, func(v Values) int64 { return v.CPU }},
 			{"wall", total.Wall, func(v Values) int64 { return v.Wall }},
 		}
 	}
 	if o.Threads {
-		p.writeThreads(b, columns, o)
+		writeThreads(p, b, columns, o)
 	} else {
 		h := newHistogram()
 		p.eachCounted(o, func(_ thread, stack []label, v Values) { h.add(stack, v) })
@@ -80,7 +80,7 @@ type column struct {
 }
 
 // writeHead says in some lines what was sampled and how.
-func (p *Profile) writeHead(b io.Writer) {
+func writeHead(p *Profile, b io.Writer) {
 	total := p.Total()
 	if p.Subject == ThreadCreate {
 		fmt.Fprintf(b, "%d threads created", total.Samples-p.Existing)
@@ -172,7 +172,7 @@ func (p *Profile) eachStack(o *Options, f func(t thread, stack []label, n int64)
 
 func wholeStack(_ *Space, stack StackID) StackID { return stack }
 
-func (p *Profile) writeThreads(b *bufio.Writer, columns []column, o *Options) {
+func writeThreads(p *Profile, b *bufio.Writer, columns []column, o *Options) {
 	perThread := make(map[thread]*histogram)
 	p.eachCounted(o, func(t thread, stack []label, v Values) {
 		h := perThread[t]

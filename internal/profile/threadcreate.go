@@ -20,7 +20,7 @@ type creation struct {
 // Go program does: a line for each stack, the count and its addresses, innermost first, and behind it comments with the
 // names. At the end are the mappings. go tool pprof reads it. Addresses mean something in one image of one process only: threads
 // that were created in another one are told of by a comment.
-func (p *Profile) writeThreadCreate(w io.Writer, _ *Options) error {
+func writeThreadCreate(p *Profile, w io.Writer, _ *Options) error {
 	b := bufio.NewWriter(w)
 	total := p.Total().Samples
 	fmt.Fprintf(b, "# thread creation profile: %d threads", total)
