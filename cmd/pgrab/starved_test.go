@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"os/exec"
 	"strconv"
@@ -27,13 +28,18 @@ func TestStarved(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), ptest.Patience)
 			defer cancel()
 			cmd := exec.CommandContext(ctx, pgrabPath(t), test.args...)
+			var out bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &out, &out
+			begun := time.Now()
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
 			if test.name == "interrupt" {
 				time.AfterFunc(time.Second, func() { cmd.Process.Signal(syscall.SIGINT) })
 			}
-			begun := time.Now()
-			out, err := cmd.CombinedOutput()
+			err := cmd.Wait()
 			if took := time.Since(begun); err != nil || took > 8*time.Second {
-				t.Errorf("%v after %v: %s", err, took, out)
+				t.Errorf("%v after %v: %s", err, took, out.String())
 			}
 			if tracer := g.TracerPID(); tracer != 0 {
 				t.Errorf("traced by %d", tracer)

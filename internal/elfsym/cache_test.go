@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"ptools/internal/patience"
 )
 
 func mustOpen(t *testing.T, path string) *os.File {
@@ -138,5 +140,14 @@ func TestCacheErrors(t *testing.T) {
 		if n := descriptors(t); n != before {
 			t.Errorf("%s: %d descriptors, %d before", path, n, before)
 		}
+	}
+}
+
+// TestHungHeaders: of a file whose headers do not come it is not said that they are wrong.
+func TestHungHeaders(t *testing.T) {
+	p := new(Patient)
+	p.hung.Store(true)
+	if _, err := New(p, 4096, "hung", nil); !errors.Is(err, patience.ErrHung) {
+		t.Errorf("error %v", err)
 	}
 }

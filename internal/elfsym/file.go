@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"sync"
+
+	"ptools/internal/patience"
 )
 
 // A Source finds separate debug files. The profiler's opens paths inside the
@@ -55,6 +57,9 @@ func (l *lazy[T]) get(f func() T) T {
 func New(r io.ReaderAt, size int64, path string, src Source) (*File, error) {
 	file := fileView(r, size)
 	h, err := readHeaders(file)
+	if p, ok := r.(*Patient); err != nil && ok && p.Hung() {
+		err = patience.ErrHung // not what is missing because of that
+	}
 	if err != nil {
 		return nil, fmt.Errorf("elfsym: %s: %w", path, err)
 	}
