@@ -3,7 +3,6 @@ package pctl
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"sync"
 
@@ -164,7 +163,7 @@ func readStack(mem io.ReaderAt, base uint64) []byte {
 // of the stack (Snapshot.CopyStacks, Hit.Thread) it reads the memory as it is
 // now, which is right only while the thread stands still. A stack that could
 // not be followed to its end, or named for want of descriptors, is returned as far as
-// it goes, with an error that satisfies ErrCut and says why.
+// it goes, with an error that satisfies ErrCut and says why. The slice may be kept, not changed.
 func (t *Thread) Stack() ([]Frame, error) { return t.frames(handle.Lines) }
 
 // Calls is Stack without source lines and inlined functions: one frame for
@@ -183,7 +182,7 @@ func (t *Thread) frames(how handle.How) ([]Frame, error) {
 		t.walked, t.walkedHow = true, how
 		t.walkedTo, t.walkedErr = t.p.walk.stack(t, how)
 	}
-	return slices.Clone(t.walkedTo), t.walkedErr
+	return t.walkedTo, t.walkedErr
 }
 
 // walker unwinds and symbolizes the stacks of one process.

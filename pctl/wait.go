@@ -122,7 +122,7 @@ func Waits(threads []*Thread) map[int]Wait {
 	if len(threads) == 0 {
 		return waits
 	}
-	q := inquiry{p: threads[0].p, owners: make(map[int]owner)}
+	q := inquiry{p: threads[0].p, owners: make(map[int]owner), places: make(map[uint64]lockPlace)}
 	for _, t := range threads {
 		waits[t.TID] = q.wait(t)
 	}
@@ -132,7 +132,9 @@ func Waits(threads []*Thread) map[int]Wait {
 // inquiry is what is found out for the waits of several threads.
 type inquiry struct {
 	p      *Process
-	owners map[int]owner     // by the process's own numbers
+	owners map[int]owner // by the process's own numbers
+	places map[uint64]lockPlace
+	ends   procfs.Pipes      // nil until they are asked for
 	inside map[int]int       // our numbers of its threads by its own, where it is in another PID namespace
 	asked  bool              // whether it is
 	pipes  map[string][]Peer // by name and direction
@@ -208,7 +210,12 @@ func (q *inquiry) waitFutex(t *Thread) Wait {
 			w.Lock.Owner, w.Lock.Gone = l.Owner, true
 		}
 	}
-	t.placeLock(&w.Lock)
+	where, ok := q.places[w.Lock.Addr]
+	if !ok {
+		where = t.place(w.Lock.Addr)
+		q.places[w.Lock.Addr] = where
+	}
+	w.Lock.Symbol, w.Lock.Offset, w.Lock.Object = where.symbol, where.offset, where.object
 	return w
 }
 
@@ -223,19 +230,24 @@ func (t *Thread) waitingFunction() futex.Kind {
 	return futex.Unknown
 }
 
-// placeLock finds the variable or object that a lock lies in.
-func (t *Thread) placeLock(l *Lock) {
-	o, ok := t.space.Data(l.Addr)
+// lockPlace is the variable or object that a lock lies in.
+type lockPlace struct {
+	symbol, object string
+	offset         uint64
+}
+
+// place finds where a lock lies.
+func (t *Thread) place(addr uint64) lockPlace {
+	o, ok := t.space.Data(addr)
 	if !ok {
-		return
+		return lockPlace{}
 	}
-	l.Object, l.Offset = o.Path, l.Addr-o.Bias
-	if o.File == nil {
-		return
+	if o.File != nil {
+		if s, ok := o.File.Variable(addr - o.Bias); ok {
+			return lockPlace{s.Name, o.Path, addr - o.Bias - s.Addr}
+		}
 	}
-	if s, ok := o.File.Variable(l.Addr - o.Bias); ok {
-		l.Symbol, l.Offset = s.Name, l.Addr-o.Bias-s.Addr
-	}
+	return lockPlace{object: o.Path, offset: addr - o.Bias}
 }
 
 // owner returns the living thread that the process knows by a number, or nothing.
@@ -292,7 +304,10 @@ func (q *inquiry) openFile(fd int, write bool) OpenFile {
 	key := strconv.FormatBool(write) + f.Path
 	peers, ok := q.pipes[key]
 	if !ok {
-		for _, pid := range procfs.PipeEnds(f.Path, !write, q.p.PID()) {
+		if q.ends == nil {
+			q.ends = procfs.FindPipes()
+		}
+		for _, pid := range q.ends.Holders(f.Path, !write, q.p.PID()) {
 			name, _ := procfs.ReadComm(pid, pid)
 			peers = append(peers, Peer{pid, name})
 		}

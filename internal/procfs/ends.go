@@ -3,7 +3,9 @@ package procfs
 import (
 	"bytes"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 )
 
 // FileName returns what a descriptor of a process is, as /proc/PID/fd has it: a path, "pipe:[4711]", "socket:[99]".
@@ -11,25 +13,50 @@ func FileName(pid, fd int) (string, error) {
 	return os.Readlink("/proc/" + strconv.Itoa(pid) + "/fd/" + strconv.Itoa(fd))
 }
 
-// PipeEnds returns the processes that have an end of a pipe, which is given by its name in /proc/PID/fd:
-// those that can write to it, or those that can read. besides is left out, unless it is the only one. Processes whose descriptors
-// may not be read are missing.
-func PipeEnds(name string, writers bool, besides int) []int {
-	all, err := Processes()
-	if err != nil {
-		return nil
+// Pipes are the ends of all pipes at one moment, by their names in /proc/PID/fd. Processes whose descriptors may not be
+// read are missing.
+type Pipes map[string][]pipeEnd
+
+// pipeEnd is a descriptor of a pipe.
+type pipeEnd struct {
+	pid int
+	fd  string
+}
+
+// FindPipes looks at the descriptors of all processes, some microseconds each.
+func FindPipes() Pipes {
+	ends := make(Pipes)
+	all, _ := Processes() // without /proc there are none
+	for _, pid := range all {
+		dir := "/proc/" + strconv.Itoa(pid) + "/fd"
+		d, err := os.Open(dir)
+		if err != nil {
+			continue
+		}
+		names, _ := d.Readdirnames(-1)
+		d.Close()
+		for _, fd := range names {
+			if link, err := os.Readlink(dir + "/" + fd); err == nil && strings.HasPrefix(link, "pipe:[") {
+				ends[link] = append(ends[link], pipeEnd{pid, fd})
+			}
+		}
 	}
+	return ends
+}
+
+// Holders returns the processes that can write to a pipe, or those that can read from it, each once. besides is left out,
+// unless it is the only one.
+func (p Pipes) Holders(name string, writers bool, besides int) []int {
 	var pids []int
 	own := false
-	for _, pid := range all {
-		if !hasEnd(pid, name, writers) {
-			continue
-		}
-		if pid == besides {
+	for _, end := range p[name] {
+		switch {
+		case slices.Contains(pids, end.pid) || end.pid == besides && own || !end.opens(writers):
+		case end.pid == besides:
 			own = true
-			continue
+		default:
+			pids = append(pids, end.pid)
 		}
-		pids = append(pids, pid)
 	}
 	if len(pids) == 0 && own {
 		return []int{besides}
@@ -37,25 +64,10 @@ func PipeEnds(name string, writers bool, besides int) []int {
 	return pids
 }
 
-// hasEnd reports whether a process has the end of a pipe.
-func hasEnd(pid int, name string, writer bool) bool {
-	dir := "/proc/" + strconv.Itoa(pid)
-	d, err := os.Open(dir + "/fd")
-	if err != nil {
-		return false
-	}
-	defer d.Close()
-	names, _ := d.Readdirnames(-1)
-	for _, fd := range names {
-		if link, err := os.Readlink(dir + "/fd/" + fd); err != nil || link != name {
-			continue
-		}
-		info, err := os.ReadFile(dir + "/fdinfo/" + fd)
-		if err == nil && opensFor(info, writer) {
-			return true
-		}
-	}
-	return false
+// opens reports whether it is an end to write, or to read.
+func (e pipeEnd) opens(write bool) bool {
+	info, err := os.ReadFile("/proc/" + strconv.Itoa(e.pid) + "/fdinfo/" + e.fd)
+	return err == nil && opensFor(info, write)
 }
 
 // opensFor reports whether the flags in a fdinfo, in octal, are those of a descriptor to write, or to read.
