@@ -58,7 +58,7 @@ _Static_assert((int)NWAYS <= (int)SHARES && (int)NWAYS <= (int)KINDS, "the page 
 
 static struct blocker blockers[NWAYS];
 static const char *only;
-static const char *without;
+static const char *without[4]; /* the last ones that were given */
 static _Atomic int stop;
 static pthread_barrier_t prepared;
 
@@ -133,14 +133,17 @@ static void extra(int letter, const char *value)
 {
 	if (letter == 'k')
 		only = value;
-	if (letter == 'x')
-		without = value;
+	if (letter == 'x') {
+		memmove(without + 1, without, sizeof without - sizeof without[0]);
+		without[0] = value;
+	}
 }
 
 static int selected(int i)
 {
-	if (without != NULL && strncmp(without, ways[i].name, strlen(without)) == 0)
-		return 0;
+	for (size_t x = 0; x < sizeof without / sizeof without[0]; x++)
+		if (without[x] != NULL && strncmp(without[x], ways[i].name, strlen(without[x])) == 0)
+			return 0;
 	return only == NULL || strcmp(only, ways[i].name) == 0;
 }
 
