@@ -42,16 +42,18 @@ var storms = []storm{
 // start starts a storm that is somebody else's child.
 func (s *storm) start(t *testing.T) *ptest.Target {
 	t.Helper()
-	argv := append([]string{ptest.BuildC(t, s.src, strings.Fields(s.flags)...)}, s.argv()...)
-	if s.name == "blockers" && sockets(t) != nil {
-		argv = append(argv, "-x", "recv SO_RCVTIMEO") // each stop would begin its time anew, for ever
-	}
+	argv := append([]string{ptest.BuildC(t, s.src, strings.Fields(s.flags)...)}, s.argv(t)...)
 	return ptest.StartWith(t, &ptest.Options{Foreign: true}, argv...)
 }
 
-func (s *storm) argv() []string {
+func (s *storm) argv(t *testing.T) []string {
+	t.Helper()
 	n := ptest.Rounds(max(1, s.n/4), s.n, s.n*50)
-	return strings.Fields(strings.ReplaceAll(s.args, "%n", strconv.Itoa(n)))
+	argv := strings.Fields(strings.ReplaceAll(s.args, "%n", strconv.Itoa(n)))
+	if s.name == "blockers" && sockets(t) != nil {
+		argv = append(argv, "-x", "recv SO_RCVTIMEO") // each stop would begin its time anew, for ever
+	}
+	return argv
 }
 
 // TestStorms: whatever the target does, being grabbed, looked at, paused and let go
@@ -132,7 +134,7 @@ func (s *storm) underBreakpoints(t *testing.T, trap Trap) {
 		t.Fatalf("alone: %v, %s", state, want)
 	}
 	exe := ptest.BuildC(t, s.src, strings.Fields(s.flags)...)
-	c, out := run(t, &Options{Stop: []notify.Point{notify.Create}, Trap: trap}, append([]string{exe}, s.argv()...)...)
+	c, out := run(t, &Options{Stop: []notify.Point{notify.Create}, Trap: trap}, append([]string{exe}, s.argv(t)...)...)
 	hits := 0
 	for _, name := range hot {
 		if _, err := c.BreakSymbol(bg, "", name, 0, func(*Hit) { hits++ }); err != nil {
