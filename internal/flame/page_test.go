@@ -156,7 +156,7 @@ func TestHostileNames(t *testing.T) {
 		}
 		b.keys(kb.Enter)
 	}
-	if got := value[string](b, "document.title"); got != "<b>\"' onload=alert(1)><x> (pid 1)" {
+	if got := value[string](b, "document.title"); got != "<script>document.title='owned'</script> (<b>\"' onload=alert(1)><x>, pid 1)" {
 		t.Errorf("title %q", got)
 	}
 	b.keys(kb.Escape)

@@ -2,7 +2,6 @@ package profile
 
 import (
 	"io"
-	"path"
 	"slices"
 	"strings"
 
@@ -34,7 +33,10 @@ func (p *Profile) graph(o *Options) *flame.Graph {
 		shown, g.Values = []Value{Samples}, []flame.Value{{Name: "threads created"}}
 	}
 	g.Initial = max(slices.Index(shown, o.Value), 0)
-	b := graphBuilder{profile: p, options: o, graph: g, shown: shown, threads: make(map[ThreadID]int), processes: p.programs()}
+	b := graphBuilder{profile: p, options: o, graph: g, shown: shown, threads: make(map[ThreadID]int), processes: make(map[int]string)}
+	for _, pr := range p.programs() {
+		b.processes[pr.pid] = pr.name()
+	}
 	for _, s := range p.finish() {
 		b.space(s)
 	}
@@ -163,13 +165,4 @@ func (b *graphBuilder) thread(id ThreadID) int {
 		b.threads[id] = i
 	}
 	return i
-}
-
-// programs returns the name of the program that each process has executed last.
-func (p *Profile) programs() map[int]string {
-	names := make(map[int]string)
-	for _, s := range p.spaces {
-		names[s.pid] = Clean(path.Base(s.main))
-	}
-	return names
 }

@@ -118,17 +118,8 @@ func (p *Profile) subjects() string {
 		return p.tree()
 	}
 	var names []string
-	last := make(map[int]string) // the program that a process has executed last
-	var pids []int
-	for _, s := range p.spaces {
-		if _, ok := last[s.pid]; !ok {
-			pids = append(pids, s.pid)
-		}
-		last[s.pid] = s.main
-	}
-	for _, pid := range pids {
-		name := Clean(last[pid][strings.LastIndexByte(last[pid], '/')+1:])
-		names = append(names, strings.TrimSpace(fmt.Sprintf("%s (pid %d)", name, pid)))
+	for _, pr := range p.programs() {
+		names = append(names, pr.String())
 	}
 	switch {
 	case len(names) == 0:

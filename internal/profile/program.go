@@ -1,0 +1,53 @@
+package profile
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// program is what a process runs.
+type program struct {
+	pid  int
+	comm string // name of the first thread, as ps(1) has it; empty if that was not met
+	file string // base name of the file that the process has executed last
+}
+
+// programs returns those of all processes, in the order in which they were added.
+func (p *Profile) programs() []program {
+	var all []program
+	for _, s := range p.spaces {
+		file := Clean(path.Base(s.main))
+		if s.main == "" {
+			file = ""
+		}
+		i := slices.IndexFunc(all, func(pr program) bool { return pr.pid == s.pid })
+		if i < 0 {
+			i = len(all)
+			all = append(all, program{pid: s.pid})
+		}
+		all[i].file = file
+		if id, ok := p.threadIDs[threadKey{s.pid, s.pid, 0}]; ok {
+			all[i].comm = p.threads[id].name
+		}
+	}
+	return all
+}
+
+// name is the one that users know: the name of the file, unless the process goes by another. The kernel cuts that to 15
+// bytes, and a symbolic link may lead to a file of a longer name: "python3" is python3.11.
+func (pr program) name() string {
+	if strings.HasPrefix(pr.file, pr.comm) {
+		return pr.file
+	}
+	return pr.comm
+}
+
+// String is the name, and where that is not the file's, the file, too.
+func (pr program) String() string {
+	if name := pr.name(); name != pr.file && pr.file != "" {
+		return fmt.Sprintf("%s (%s, pid %d)", name, pr.file, pr.pid)
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s (pid %d)", pr.name(), pr.pid))
+}
