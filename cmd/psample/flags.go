@@ -62,7 +62,7 @@ Shows where the threads of a program spend their time.
                             .firefox.json .json .perf .html .svg, else text
   -q, --quiet               no progress and no closing line
       --demo                profile a built-in workload; for it the defaults are
-                            -t 3 -F 499
+                            -t 3 (not with --top) and -F 499
       --version             print version and commit
       --print WHAT          print a man page (man), or the completion of a shell:
                             bash, zsh or fish
@@ -269,7 +269,7 @@ func (r *rawFlags) schedule(fs *pflag.FlagSet) error {
 		return badUsage("the rate must be more than 0 and at most %d samples a second", maxRate)
 	}
 	r.period = time.Duration(float64(time.Second) / r.rate)
-	if r.demo && r.config.length == 0 {
+	if r.demo && r.config.length == 0 && !r.top {
 		r.config.length = demoLength
 	}
 	return nil
