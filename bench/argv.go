@@ -22,9 +22,8 @@ func (l *lab) perfRecord(rate int) []string {
 }
 
 // psample returns ours; it is built if need be. What it has seen is written to nowhere.
-func (l *lab) psample(ctx context.Context, rate int) ([]string, error) {
-	exe, err := l.tool(ctx, "psample")
-	return []string{exe, "-F", strconv.Itoa(rate), "-O", "folded", "-o", "/dev/null", "-p"}, err
+func (l *lab) psample(ctx context.Context, rate int) []string {
+	return []string{l.tool(ctx, "psample"), "-F", strconv.Itoa(rate), "-O", "folded", "-o", "/dev/null", "-p"}
 }
 
 // with returns a command line with more arguments; the original stays as it is.

@@ -17,27 +17,18 @@ import (
 // what is spent in the kernel belongs to the function in user mode that called it, for perf as for us.
 // A perf -a at the rate of ours is a contender too: what it shows is chance.
 func beside(p program) trial {
-	return func(ctx context.Context, l *lab) (_ []row, err error) {
-		if why := missing("perf"); why != "" {
-			return nil, errors.New(why)
-		}
-		s, err := p.on(ctx, l)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { err = errors.Join(err, s.end()) }()
-		window := l.window(3*time.Second, 10*time.Second)
-		tools, err := l.spotters(ctx, 99, window)
-		if err != nil {
-			return nil, err
-		}
-		tools = slices.DeleteFunc(tools, func(x spotter) bool { return x.tool == "perf -p" }) // a timer for each thread is another load
-		named := newPlaces()
-		compare := func(ctx context.Context, x spotter) (differences, error) {
-			return l.compare(ctx, s.pids, named, x, window)
-		}
-		return l.biases(ctx, tools, window, compare, goal{Tool: toolTimers, AtMost: 2}), nil
+	return func(ctx context.Context, l *lab) {
+		need("perf")
+		p.on(ctx, l, func(s *stage) { l.besidePerf(ctx, s) })
 	}
+}
+
+func (l *lab) besidePerf(ctx context.Context, s *stage) {
+	window := l.window(3*time.Second, 10*time.Second)
+	tools := slices.DeleteFunc(l.spotters(ctx, 99, window), func(x spotter) bool { return x.tool == "perf -p" }) // a timer for each thread is another load
+	named := newPlaces()
+	compare := func(ctx context.Context, x spotter) differences { return l.compare(ctx, s.pids, named, x, window) }
+	l.biases(ctx, tools, window, compare, goal{Tool: toolTimers, AtMost: 2})
 }
 
 // differences are in points: the share that a profile gives to a function, less the true one.
@@ -46,17 +37,13 @@ type differences map[string]float64
 // biases are the rows of the largest difference in a profile, and of the largest of the medians of all
 // repeats, where chance has gone and a bias remains.
 func (l *lab) biases(ctx context.Context, tools []spotter, window time.Duration,
-	compare func(context.Context, spotter) (differences, error), goals ...goal) []row {
+	compare func(context.Context, spotter) differences, goals ...goal) {
 	all := map[string][]differences{}
-	cs := each(tools, func(x spotter) measure {
-		return func(ctx context.Context) (float64, error) {
-			d, err := compare(ctx, x)
-			if err == nil {
-				all[x.tool] = append(all[x.tool], d)
-			}
-			_, worst := d.worst()
-			return math.Abs(worst), err
-		}
+	cs := each(tools, func(ctx context.Context, x spotter) float64 {
+		d := compare(ctx, x)
+		all[x.tool] = append(all[x.tool], d)
+		_, worst := d.worst()
+		return math.Abs(worst)
 	})
 	worst := row{Name: "of a profile", Unit: points, Note: "profiles of " + window.String()}
 	worst.Series = interleave(ctx, l.repeats, cs)
@@ -70,38 +57,31 @@ func (l *lab) biases(ctx context.Context, tools []spotter, window time.Duration,
 		}
 	}
 	fmt.Fprintln(l.log)
-	return []row{worst, bias}
+	l.add(worst, bias)
 }
 
 // compare lets a tool and a faster perf profile at the same time and returns the difference, in points,
 // at each of perf's ten hottest functions.
-func (l *lab) compare(ctx context.Context, pids []int, named *places, x spotter, window time.Duration) (differences, error) {
+func (l *lab) compare(ctx context.Context, pids []int, named *places, x spotter, window time.Duration) differences {
 	const rate = 997
-	type answer struct {
-		spots []spot
-		err   error
-	}
-	reference := make(chan answer, 1)
+	var mine, theirs []spot
+	reference := make(chan error, 1)
 	go func() { // ends with the window; received below
-		spots, err := l.perfSpots(ctx, pids, rate, window, "-a")
-		reference <- answer{spots, err}
+		reference <- attempt(func() { theirs = l.perfSpots(ctx, pids, rate, window, "-a") })
 	}()
-	mine, err := x.do(ctx, pids)
-	theirs := <-reference
-	if err := errors.Join(err, theirs.err); err != nil {
-		return nil, err
+	err := attempt(func() { mine = x.do(ctx, pids) })
+	check(errors.Join(err, <-reference))
+	if len(mine) == 0 || len(theirs) == 0 {
+		fail("%s saw %d places, perf %d", x.tool, len(mine), len(theirs))
 	}
-	if len(mine) == 0 || len(theirs.spots) == 0 {
-		return nil, fmt.Errorf("%s saw %d places, perf %d", x.tool, len(mine), len(theirs.spots))
-	}
-	ours, perfs := named.shares(mine), named.shares(theirs.spots)
+	ours, perfs := named.shares(mine), named.shares(theirs)
 	delete(perfs, "") // no function
 	hottest := slices.SortedFunc(maps.Keys(perfs), func(a, b string) int { return cmp.Or(cmp.Compare(perfs[b], perfs[a]), cmp.Compare(a, b)) })
 	d := differences{}
 	for _, name := range hottest[:min(10, len(hottest))] {
 		d[name] = 100 * (ours[name] - perfs[name])
 	}
-	return d, nil
+	return d
 }
 
 // medians of each function. One need not be in all repeats.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"flag"
-	"fmt"
 	"testing"
 	"time"
 
@@ -11,7 +10,7 @@ import (
 )
 
 // cachedGrab is the row of a read-only grab and release of a process that is in the cache.
-func cachedGrab(ctx context.Context, l *lab, t *target) ([]row, error) {
+func cachedGrab(ctx context.Context, l *lab, t *target) {
 	s := pctl.NewSession(nil)
 	defer s.Close()
 	grab := func() error {
@@ -21,15 +20,11 @@ func cachedGrab(ctx context.Context, l *lab, t *target) ([]row, error) {
 		}
 		return p.Close()
 	}
-	if err := grab(); err != nil {
-		return nil, err
-	}
+	check(grab())
 	testing.Init()
-	if err := flag.Set("test.benchtime", l.window(200*time.Millisecond, time.Second).String()); err != nil {
-		return nil, err
-	}
+	check(flag.Set("test.benchtime", l.window(200*time.Millisecond, time.Second).String()))
 	var allocations []float64
-	times := interleave(ctx, l.repeats, []contender{{"pctl", ours, "", func(context.Context) (float64, error) {
+	times := interleave(ctx, l.repeats, []contender{{"pctl", ours, "", func(context.Context) float64 {
 		var failed error
 		r := testing.Benchmark(func(b *testing.B) {
 			b.ReportAllocs()
@@ -40,15 +35,11 @@ func cachedGrab(ctx context.Context, l *lab, t *target) ([]row, error) {
 				}
 			}
 		})
-		if failed != nil {
-			return 0, fmt.Errorf("grab: %w", failed)
-		}
+		check(failed)
 		allocations = append(allocations, float64(r.AllocsPerOp()))
-		return float64(r.T.Nanoseconds()) / float64(r.N) / 1e9, nil
+		return float64(r.T.Nanoseconds()) / float64(r.N) / 1e9
 	}}})
-	return []row{
-		{Unit: seconds, Series: times, Goals: []goal{{AtMost: 2e-6}}},
-		{Name: "allocations", Unit: count, Note: "one is the handle",
-			Series: []series{{Tool: "pctl", Role: ours, Values: allocations}}, Goals: []goal{{AtMost: 1}}},
-	}, nil
+	l.add(row{Unit: seconds, Series: times, Goals: []goal{{AtMost: 2e-6}}},
+		row{Name: "allocations", Unit: count, Note: "one is the handle",
+			Series: []series{{Tool: "pctl", Role: ours, Values: allocations}}, Goals: []goal{{AtMost: 1}}})
 }

@@ -23,18 +23,10 @@ var (
 // chains is the row of how many of the stacks that begin in a part of the target are whole: they
 // have its caller, and go on to the program's beginning.
 func chains(c chain, flags ...string) trial {
-	return on(built(c.source, flags), func(ctx context.Context, l *lab, t *target) ([]row, error) {
-		profilers, err := l.profilers(ctx, 999, l.window(700*time.Millisecond, 3*time.Second))
-		if err != nil {
-			return nil, err
-		}
-		cs := each(profilers, func(p profiler) measure {
-			return func(ctx context.Context) (float64, error) {
-				stacks, err := p.do(ctx, strconv.Itoa(t.pid))
-				return c.whole(stacks), err
-			}
-		})
-		return []row{{Unit: percent, Series: interleave(ctx, l.repeats, cs), Goals: []goal{{AtLeast: 99.5}}}}, nil
+	return on(built(c.source, flags), func(ctx context.Context, l *lab, t *target) {
+		profilers := l.profilers(ctx, 999, l.window(700*time.Millisecond, 3*time.Second))
+		cs := each(profilers, func(ctx context.Context, p profiler) float64 { return c.whole(p.do(ctx, strconv.Itoa(t.pid))) })
+		l.add(row{Unit: percent, Series: interleave(ctx, l.repeats, cs), Goals: []goal{{AtLeast: 99.5}}})
 	})
 }
 

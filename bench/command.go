@@ -144,6 +144,15 @@ func exists(file string) bool {
 	return err == nil
 }
 
+// need ends a measurement for which a program is not installed.
+func need(programs ...string) {
+	for _, name := range programs {
+		if why := missing(name); why != "" {
+			fail("%s", why)
+		}
+	}
+}
+
 // missing returns a word on a program that is not installed, else "".
 func missing(program string) string {
 	if program == "" {

@@ -24,15 +24,15 @@ type competitor[F any] struct {
 }
 
 // measure makes one measurement, in the unit of the row.
-type measure = func(context.Context) (float64, error)
+type measure = func(context.Context) float64
 
 // contender is a competitor that can be measured.
 type contender = competitor[measure]
 
 // each makes contenders of competitors.
-func each[F any](all []competitor[F], measured func(x competitor[F]) measure) (cs []contender) {
+func each[F any](all []competitor[F], measured func(ctx context.Context, x competitor[F]) float64) (cs []contender) {
 	for _, x := range all {
-		cs = append(cs, contender{x.tool, x.role, x.program, measured(x)})
+		cs = append(cs, contender{x.tool, x.role, x.program, func(ctx context.Context) float64 { return measured(ctx, x) }})
 	}
 	return cs
 }
@@ -49,22 +49,23 @@ const (
 )
 
 // bothWays makes contenders of them; timers is the flag's value.
-func bothWays(measured func(tool, timers string) measure) []contender {
-	return []contender{{toolTimers, ours, "", measured(toolTimers, "auto")}, {toolStops, ours, "", measured(toolStops, "off")}}
+func bothWays(measured func(ctx context.Context, tool, timers string) float64) []contender {
+	way := func(tool, timers string) contender {
+		return contender{tool, ours, "", func(ctx context.Context) float64 { return measured(ctx, tool, timers) }}
+	}
+	return []contender{way(toolTimers, "auto"), way(toolStops, "off")}
 }
 
 // wall measures how long a command takes.
 func wall(argv ...string) measure {
-	return func(ctx context.Context) (float64, error) {
-		r, err := finish(ctx, argv...)
-		return r.wall.Seconds(), err
-	}
+	return func(ctx context.Context) float64 { return must(finish(ctx, argv...)).wall.Seconds() }
 }
 
 // during is what f returns while something goes on, which end ends.
-func during(end func() error, f func() (float64, error)) (float64, error) {
-	v, err := f()
-	return v, errors.Join(err, end())
+func during(end func() error, f func() float64) (v float64) {
+	err := attempt(func() { v = f() })
+	check(errors.Join(err, end()))
+	return v
 }
 
 // series is what was measured of a contender.
@@ -88,12 +89,9 @@ func interleave(ctx context.Context, repeats int, cs []contender) []series {
 			if s.Note != "" || ctx.Err() != nil {
 				continue
 			}
-			v, err := c.do(ctx)
-			if err != nil {
+			if err := attempt(func() { s.Values = append(s.Values, c.do(ctx)) }); err != nil {
 				s.Note = err.Error()
-				continue
 			}
-			s.Values = append(s.Values, v)
 		}
 	}
 	return all

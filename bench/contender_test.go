@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
 	"regexp"
 	"slices"
@@ -13,12 +12,12 @@ import (
 func TestInterleave(t *testing.T) {
 	var order []string
 	measure := func(name string, fails int) measure {
-		return func(context.Context) (float64, error) {
+		return func(context.Context) float64 {
 			order = append(order, name)
 			if fails--; fails == 0 {
-				return 0, errors.New("broken")
+				fail("broken")
 			}
-			return 1, nil
+			return 1
 		}
 	}
 	got := interleave(context.Background(), 3, []contender{
@@ -37,14 +36,32 @@ func TestInterleave(t *testing.T) {
 func TestInterleaveEndsWithContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	n := 0
-	interleave(ctx, 100, []contender{{"a", peer, "", func(context.Context) (float64, error) {
+	interleave(ctx, 100, []contender{{"a", peer, "", func(context.Context) float64 {
 		n++
 		cancel()
-		return 0, nil
+		return 0
 	}}})
 	if n != 1 {
 		t.Errorf("%d measurements after the end", n-1)
 	}
+}
+
+// TestAttempt shows that a failure ends what fails, and that no other panic is taken for one.
+func TestAttempt(t *testing.T) {
+	went := false
+	err := attempt(func() { fail("no %s", "luck"); went = true })
+	if err == nil || err.Error() != "no luck" || went {
+		t.Errorf("%v, went on: %v", err, went)
+	}
+	if v := 0; attempt(func() { v = must(7, nil) }) != nil || v != 7 {
+		t.Errorf("%d of a success", v)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a bug is taken for a failure")
+		}
+	}()
+	attempt(func() { panic("a bug") })
 }
 
 // TestNames finds two experiments of one name, which -run could not tell apart.

@@ -8,18 +8,15 @@ import (
 
 // counts is the row of hits that nobody wants to stop at: a kernel uprobe that counts, against a
 // breakpoint without a handler.
-func counts(ctx context.Context, l *lab) ([]row, error) {
-	b, err := newHitBench(ctx, l, hotPush, 1)
-	if err != nil {
-		return nil, err
-	}
+func counts(ctx context.Context, l *lab) {
+	b := newHitBench(ctx, l, hotPush, 1)
 	probe := "uprobe:" + b.argv[0] + ":" + b.f.symbol
 	r := row{Unit: perSecond}
 	r.Series = interleave(ctx, l.repeats, []contender{
 		{"no tool", none, "", b.free},
 		{"bpftrace", peer, "bpftrace", b.under([]string{"bpftrace", "-e", probe + " { @ = count(); }", "-p"})},
-		{"pctl, no handler", ours, "", func(ctx context.Context) (float64, error) { return b.grabbed(ctx, pctl.TrapAuto, nil) }},
+		{"pctl, no handler", ours, "", func(ctx context.Context) float64 { return b.grabbed(ctx, pctl.TrapAuto, nil) }},
 	})
 	r.Goals = []goal{{Peers: []string{"bpftrace"}, AtLeast: 0.9}}
-	return []row{r}, nil
+	l.add(r)
 }

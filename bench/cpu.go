@@ -8,15 +8,9 @@ import (
 )
 
 // idleCPU is the row of what a sampler itself uses for a process in which nothing happens.
-func idleCPU(ctx context.Context, l *lab, t *target) ([]row, error) {
-	psample, err := l.psample(ctx, 99)
-	if err != nil {
-		return nil, err
-	}
-	naive, err := l.c(ctx, "naive.c")
-	if err != nil {
-		return nil, err
-	}
+func idleCPU(ctx context.Context, l *lab, t *target) {
+	psample := l.psample(ctx, 99)
+	naive := l.c(ctx, "naive.c")
 	pid := strconv.Itoa(t.pid)
 	window := l.window(time.Second, 5*time.Second)
 	r := row{Unit: percent, Note: "of one CPU"}
@@ -26,24 +20,19 @@ func idleCPU(ctx context.Context, l *lab, t *target) ([]row, error) {
 		{"psample", ours, "", cpuShare(window, with(psample, pid)...)},
 	})
 	r.Goals = []goal{{AtMost: 8}}
-	return []row{r}, nil
+	l.add(r)
 }
 
 // cpuShare returns the measurement of the CPU time that a command uses while it runs, in percent of
 // one CPU.
 func cpuShare(window time.Duration, argv ...string) measure {
-	return func(ctx context.Context) (float64, error) {
-		b, err := launch(ctx, argv...)
-		if err != nil {
-			return 0, err
-		}
-		return during(b.interrupt, func() (float64, error) {
-			if err := sleep(ctx, settle); err != nil {
-				return 0, err
-			}
+	return func(ctx context.Context) float64 {
+		b := must(launch(ctx, argv...))
+		return during(b.interrupt, func() float64 {
+			check(sleep(ctx, settle))
 			before := read(b.cmd.Process.Pid)
-			err := sleep(ctx, window)
-			return before.share(read(b.cmd.Process.Pid)), err
+			check(sleep(ctx, window))
+			return before.share(read(b.cmd.Process.Pid))
 		})
 	}
 }

@@ -3,43 +3,39 @@ package main
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"time"
 )
 
 // dumper prints the stacks of all threads of a process and returns how long it took. It must show that many.
-type dumper = competitor[func(ctx context.Context, t *target, threads int) (time.Duration, error)]
+type dumper = competitor[func(ctx context.Context, t *target, threads int) time.Duration]
 
 // dumpers returns the tools of that kind.
-func (l *lab) dumpers(ctx context.Context) ([]dumper, error) {
-	pgrab, err := l.tool(ctx, "pgrab")
+func (l *lab) dumpers(ctx context.Context) []dumper {
+	pgrab := l.tool(ctx, "pgrab")
 	return []dumper{
 		{"eu-stack", peer, "eu-stack", dump("TID ", "eu-stack", "-p")},
 		{"gdb", peer, "gdb", dump("Thread ", gdb("thread apply all bt")...)},
 		{"pgrab -w", ours, "", dump("tid ", pgrab, "-w", "-s", "grab", "-H", "0", "-t", "0", "-p")},
-	}, err
+	}
 }
 
 // dump runs a tool whose arguments end with the pid, and whose output has the mark once for each thread.
-func dump(mark string, argv ...string) func(context.Context, *target, int) (time.Duration, error) {
-	return func(ctx context.Context, t *target, threads int) (time.Duration, error) {
-		r, err := finish(ctx, with(argv, strconv.Itoa(t.pid))...)
-		if n := bytes.Count(r.out, []byte(mark)); err == nil && n < threads {
-			err = fmt.Errorf("it shows %d of %d threads", n, threads)
+func dump(mark string, argv ...string) func(context.Context, *target, int) time.Duration {
+	return func(ctx context.Context, t *target, threads int) time.Duration {
+		r := must(finish(ctx, with(argv, strconv.Itoa(t.pid))...))
+		if n := bytes.Count(r.out, []byte(mark)); n < threads {
+			fail("it shows %d of %d threads", n, threads)
 		}
-		return r.wall, err
+		return r.wall
 	}
 }
 
 // dumps is the row of the time that a symbolized dump takes, from the start of the tool to its end.
 func dumps(threads int, goals ...goal) trial {
-	return on(idle(threads), func(ctx context.Context, l *lab, t *target) ([]row, error) {
-		tools, err := l.dumpers(ctx)
-		if err != nil {
-			return nil, err
-		}
+	return on(idle(threads), func(ctx context.Context, l *lab, t *target) {
+		tools := l.dumpers(ctx)
 		repeats := l.repeats
 		if threads >= 10000 { // the peers need minutes
 			repeats = min(repeats, 3)
@@ -47,12 +43,9 @@ func dumps(threads int, goals ...goal) trial {
 				tools = slices.DeleteFunc(tools, func(d dumper) bool { return d.role != ours })
 			}
 		}
-		return []row{{Unit: seconds, Goals: goals, Series: interleave(ctx, repeats, each(tools, func(d dumper) measure {
-			return func(ctx context.Context) (float64, error) {
-				wall, err := d.do(ctx, t, threads)
-				return wall.Seconds(), err
-			}
-		}))}}, nil
+		l.add(row{Unit: seconds, Goals: goals, Series: interleave(ctx, repeats, each(tools, func(ctx context.Context, d dumper) float64 {
+			return d.do(ctx, t, threads).Seconds()
+		}))})
 	})
 }
 

@@ -9,27 +9,20 @@ import (
 
 // interruptions is the row of system calls that return EINTR because of a sampler, in a target that
 // makes every kind of blocking call.
-func interruptions(ctx context.Context, l *lab, t *target) ([]row, error) {
-	tools, err := l.samplers(ctx, 999)
-	if err != nil {
-		return nil, err
-	}
+func interruptions(ctx context.Context, l *lab, t *target) {
+	tools := l.samplers(ctx, 999)
 	window := l.window(500*time.Millisecond, 4*time.Second)
-	cs := noTool(func(ctx context.Context) (float64, error) {
+	cs := noTool(func(ctx context.Context) float64 {
 		before := t.page.EINTR()
-		err := sleep(ctx, window)
-		return float64(t.page.EINTR() - before), err
-	}, each(tools, func(x sampler) measure {
-		return func(ctx context.Context) (float64, error) {
-			before := t.page.EINTR()
-			end, err := x.do(ctx, strconv.Itoa(t.pid))
-			if err == nil {
-				err = errors.Join(sleep(ctx, settle+window), end())
-			}
-			return float64(t.page.EINTR() - before), err
-		}
+		check(sleep(ctx, window))
+		return float64(t.page.EINTR() - before)
+	}, each(tools, func(ctx context.Context, x sampler) float64 {
+		before := t.page.EINTR()
+		end := x.do(ctx, strconv.Itoa(t.pid))
+		check(errors.Join(sleep(ctx, settle+window), end()))
+		return float64(t.page.EINTR() - before)
 	}))
-	return []row{{
+	l.add(row{
 		Unit: count, Series: interleave(ctx, l.repeats, cs), Goals: []goal{{None: true}},
-	}}, nil
+	})
 }

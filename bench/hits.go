@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"debug/elf"
-	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -28,11 +27,8 @@ var (
 // hits is the row of breakpoint hits per second: the target's own count of its calls. A handler
 // that counts is called at each.
 func hits(f hot, threads int) trial {
-	return func(ctx context.Context, l *lab) ([]row, error) {
-		b, err := newHitBench(ctx, l, f, threads)
-		if err != nil {
-			return nil, err
-		}
+	return func(ctx context.Context, l *lab) {
+		b := newHitBench(ctx, l, f, threads)
 		ignore := gdb("break *"+f.symbol, "ignore 1 2000000000", "continue")
 		python := gdb("python\n" + fmt.Sprintf(gdbScript, f.symbol))
 		r := row{Unit: perSecond}
@@ -49,7 +45,7 @@ func hits(f hot, threads int) trial {
 			{Peers: []string{"gdb ignore", "gdb Python"}, AtLeast: 6},
 			{Peers: []string{"C floor"}, AtLeast: 0.9},
 		}
-		return []row{r}, nil
+		l.add(r)
 	}
 }
 
@@ -74,80 +70,54 @@ type hitBench struct {
 	window    time.Duration
 }
 
-func newHitBench(ctx context.Context, l *lab, f hot, threads int) (*hitBench, error) {
+func newHitBench(ctx context.Context, l *lab, f hot, threads int) *hitBench {
 	// At a fixed address: the C floor knows nothing of mappings.
-	exe, err := l.c(ctx, "hot.c", "-no-pie")
-	if err != nil {
-		return nil, err
+	exe := l.c(ctx, "hot.c", "-no-pie")
+	return &hitBench{
+		l: l, f: f, argv: []string{exe, "-f", f.symbol, "-t", strconv.Itoa(threads)}, tracer: l.c(ctx, "floor.c"),
+		window: l.window(300*time.Millisecond, 2*time.Second), addresses: functions(exe),
 	}
-	tracer, err := l.c(ctx, "floor.c")
-	if err != nil {
-		return nil, err
-	}
-	b := &hitBench{
-		l: l, f: f, argv: []string{exe, "-f", f.symbol, "-t", strconv.Itoa(threads)}, tracer: tracer,
-		window: l.window(300*time.Millisecond, 2*time.Second),
-	}
-	b.addresses, err = functions(exe)
-	return b, err
 }
 
 // functions returns the addresses of the symbols of an executable.
-func functions(exe string) (map[string]uint64, error) {
-	f, err := elf.Open(exe)
-	if err != nil {
-		return nil, err
-	}
+func functions(exe string) map[string]uint64 {
+	f := must(elf.Open(exe))
 	defer f.Close()
-	symbols, err := f.Symbols()
-	if err != nil {
-		return nil, err
-	}
 	addresses := map[string]uint64{}
-	for _, s := range symbols {
+	for _, s := range must(f.Symbols()) {
 		addresses[s.Name] = s.Value
 	}
-	return addresses, nil
+	return addresses
 }
 
 // free is the rate of calls without any tool.
-func (b *hitBench) free(ctx context.Context) (float64, error) {
-	t, err := b.l.start(ctx, b.argv...)
-	if err != nil {
-		return 0, err
-	}
+func (b *hitBench) free(ctx context.Context) float64 {
+	t := b.l.start(ctx, b.argv...)
 	defer t.stop()
 	return t.rate(ctx, b.window)
 }
 
 // under returns the measurement of a tool whose arguments end with the pid.
 func (b *hitBench) under(argv []string) measure {
-	return func(ctx context.Context) (float64, error) {
-		t, err := b.l.start(ctx, b.argv...)
-		if err != nil {
-			return 0, err
-		}
+	return func(ctx context.Context) float64 {
+		t := b.l.start(ctx, b.argv...)
 		defer t.stop()
 		return b.observe(ctx, t, with(argv, strconv.Itoa(t.pid)))
 	}
 }
 
 // observe measures the target under a tool, which is killed then: so is the target.
-func (b *hitBench) observe(ctx context.Context, t *target, argv []string) (float64, error) {
-	tool, err := launch(ctx, argv...)
-	if err != nil {
-		return 0, err
-	}
+func (b *hitBench) observe(ctx context.Context, t *target, argv []string) (rate float64) {
+	tool := must(launch(ctx, argv...))
 	defer tool.end(syscall.SIGKILL)
-	rate, err := b.hindered(ctx, t)
-	if err != nil {
-		err = fmt.Errorf("%w%s", err, lastLine(tool.out.bytes()))
+	if err := attempt(func() { rate = b.hindered(ctx, t) }); err != nil {
+		fail("%w%s", err, lastLine(tool.out.bytes()))
 	}
-	return rate, err
+	return rate
 }
 
 // floor measures the C tracer.
-func (b *hitBench) floor(ctx context.Context) (float64, error) {
+func (b *hitBench) floor(ctx context.Context) float64 {
 	argv := []string{b.tracer, fmt.Sprint(b.addresses[b.f.symbol]), fmt.Sprint(b.addresses[b.f.copy])}
 	return b.under(argv)(ctx)
 }
@@ -155,56 +125,39 @@ func (b *hitBench) floor(ctx context.Context) (float64, error) {
 // counting returns the measurement of a program that uses the package, this one, and counts.
 func (b *hitBench) counting(trap pctl.Trap) measure {
 	var n atomic.Uint64
-	return func(ctx context.Context) (float64, error) {
+	return func(ctx context.Context) float64 {
 		return b.grabbed(ctx, trap, func(*pctl.Hit) { n.Add(1) })
 	}
 }
 
 // grabbed measures a breakpoint of package pctl.
-func (b *hitBench) grabbed(ctx context.Context, trap pctl.Trap, h pctl.Handler) (rate float64, err error) {
-	t, err := b.l.start(ctx, b.argv...)
-	if err != nil {
-		return 0, err
-	}
+func (b *hitBench) grabbed(ctx context.Context, trap pctl.Trap, h pctl.Handler) float64 {
+	t := b.l.start(ctx, b.argv...)
 	defer t.stop()
-	if err := pctl.QuietStops(); err != nil { // no child of ours stops by itself
-		return 0, err
-	}
+	check(pctl.QuietStops()) // no child of ours stops by itself
 	s := pctl.NewSession(&pctl.SessionOptions{KeepAwake: true})
 	defer s.Close()
-	p, err := s.Grab(ctx, t.pid, &pctl.GrabOptions{Trap: trap})
-	if err != nil {
-		return 0, err
-	}
+	p := must(s.Grab(ctx, t.pid, &pctl.GrabOptions{Trap: trap}))
 	w0 := t.page.Work()
-	bp, err := p.Break(ctx, pctl.Where{Symbol: b.f.symbol}, h)
-	if err != nil {
-		return 0, err
-	}
-	if rate, err = b.hindered(ctx, t); err != nil {
-		return 0, err
-	}
+	bp := must(p.Break(ctx, pctl.Where{Symbol: b.f.symbol}, h))
+	rate := b.hindered(ctx, t)
 	if hits := bp.Hits(); hits == 0 || hits > t.page.Work()-w0+uint64(1000) {
-		return 0, fmt.Errorf("%d hits in %d calls", hits, t.page.Work()-w0)
+		fail("%d hits in %d calls", hits, t.page.Work()-w0)
 	}
-	return rate, nil
+	return rate
 }
 
 // hindered waits until the breakpoint is in the target's text and the target runs, and observes it
 // then.
-func (b *hitBench) hindered(ctx context.Context, t *target) (float64, error) {
-	if err := await(ctx, "the breakpoint", func() bool { return b.planted(t) || !t.alive() }); err != nil {
-		return 0, err
-	}
+func (b *hitBench) hindered(ctx context.Context, t *target) float64 {
+	check(await(ctx, "the breakpoint", func() bool { return b.planted(t) || !t.alive() }))
 	w := t.page.Work()
-	if err := await(ctx, "calls", func() bool { return t.page.Work() > w+10 || !t.alive() }); err != nil {
-		return 0, err
+	check(await(ctx, "calls", func() bool { return t.page.Work() > w+10 || !t.alive() }))
+	rate := t.rate(ctx, b.window)
+	if !b.planted(t) {
+		fail("the breakpoint has gone")
 	}
-	rate, err := t.rate(ctx, b.window)
-	if err == nil && !b.planted(t) {
-		err = errors.New("the breakpoint has gone")
-	}
-	return rate, err
+	return rate
 }
 
 // planted reports whether the first byte of the function is not the program's own. A uprobe is seen

@@ -19,21 +19,18 @@ type experiment struct {
 	run  trial
 }
 
-// trial makes rows. starter starts a target, which is to be stopped.
+// trial adds rows to the lab's. starter starts a target, which is to be stopped.
 type (
-	trial   = func(context.Context, *lab) ([]row, error)
-	starter = func(context.Context, *lab) (*target, error)
+	trial   = func(context.Context, *lab)
+	starter = func(context.Context, *lab) *target
 )
 
 // on is a trial with one target.
-func on(start starter, run func(context.Context, *lab, *target) ([]row, error)) trial {
-	return func(ctx context.Context, l *lab) ([]row, error) {
-		t, err := start(ctx, l)
-		if err != nil {
-			return nil, err
-		}
+func on(start starter, run func(context.Context, *lab, *target)) trial {
+	return func(ctx context.Context, l *lab) {
+		t := start(ctx, l)
 		defer t.stop()
-		return run(ctx, l, t)
+		run(ctx, l, t)
 	}
 }
 
@@ -115,6 +112,7 @@ type lab struct {
 	repeats int
 	log     io.Writer
 	built   map[string]string // what is built, by what it was made of
+	rows    []row             // of the experiment that is being done
 	pages   int
 	litter  []string // directories outside of dir
 }
@@ -146,6 +144,9 @@ func (l *lab) close() error {
 	return err
 }
 
+// add adds rows to those of the experiment.
+func (l *lab) add(rows ...row) { l.rows = append(l.rows, rows...) }
+
 // path returns the name of a file in the lab's directory.
 func (l *lab) path(name string) string { return filepath.Join(l.dir, name) }
 
@@ -163,18 +164,19 @@ func (l *lab) perform(ctx context.Context, chosen []experiment) (rows []row) {
 	for i, x := range chosen {
 		start := time.Now()
 		fmt.Fprintf(l.log, "%2d/%d %s ", i+1, len(chosen), x.name)
-		got, err := x.run(ctx, l)
+		l.rows = nil
+		err := attempt(func() { x.run(ctx, l) })
 		if ctx.Err() != nil {
 			fmt.Fprintln(l.log, "interrupted")
 			return rows
 		}
 		if err != nil {
-			got = append(got, row{Note: err.Error()})
+			l.add(row{Note: err.Error()})
 		}
-		for i := range got {
-			got[i].Name = strings.TrimSuffix(x.name+", "+got[i].Name, ", ")
+		for _, r := range l.rows {
+			r.Name = strings.TrimSuffix(x.name+", "+r.Name, ", ")
+			rows = append(rows, r)
 		}
-		rows = append(rows, got...)
 		fmt.Fprintf(l.log, "(%.1f s)\n", time.Since(start).Seconds())
 	}
 	return rows

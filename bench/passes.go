@@ -8,13 +8,10 @@ import (
 
 // passes are the rows of two threads on one processor that pass a byte, the program that changes threads
 // as often as can be: what each change costs under a profiler.
-func passes(ctx context.Context, l *lab, t *target) ([]row, error) {
+func passes(ctx context.Context, l *lab, t *target) {
 	var tools []sampler
 	for _, rate := range []int{99, 999} {
-		argv, err := l.psample(ctx, rate)
-		if err != nil {
-			return nil, err
-		}
+		argv := l.psample(ctx, rate)
 		stops := with(argv[:len(argv)-1], "--timers", "off", "-p")
 		hz := ", " + strconv.Itoa(rate) + " Hz"
 		tools = append(tools,
@@ -26,14 +23,10 @@ func passes(ctx context.Context, l *lab, t *target) ([]row, error) {
 		sampler{"perf -a, 999 Hz", peer, "perf", l.perfEverywhere(999)})
 	s := &sandwich{t: t, window: l.window(500*time.Millisecond, 2*time.Second)}
 	rates := map[string][]float64{}
-	cs := each(s.contenders(tools), func(c contender) measure {
-		return func(ctx context.Context) (float64, error) {
-			v, err := c.do(ctx)
-			if err == nil {
-				rates[c.tool] = append(rates[c.tool], s.rate)
-			}
-			return v, err
-		}
+	cs := each(s.contenders(tools), func(ctx context.Context, c contender) float64 {
+		v := c.do(ctx)
+		rates[c.tool] = append(rates[c.tool], s.rate)
+		return v
 	})
 	slower := row{Name: "slowdown", Unit: factor, Series: interleave(ctx, l.repeats, cs)}
 	for _, rate := range []string{", 99 Hz", ", 999 Hz"} {
@@ -43,18 +36,12 @@ func passes(ctx context.Context, l *lab, t *target) ([]row, error) {
 	for _, x := range slower.Series {
 		speed.Series = append(speed.Series, series{x.Tool, x.Role, rates[x.Tool], x.Note})
 	}
-	return []row{speed, slower}, nil
+	l.add(speed, slower)
 }
 
 // perfEverywhere returns what starts a perf that samples all processes.
-func (l *lab) perfEverywhere(rate int) func(context.Context, string) (func() error, error) {
+func (l *lab) perfEverywhere(rate int) func(context.Context, string) func() error {
 	argv := l.perfRecord(rate)
 	argv[len(argv)-1] = "-a"
-	return func(ctx context.Context, _ string) (func() error, error) {
-		b, err := launch(ctx, argv...)
-		if err != nil {
-			return nil, err
-		}
-		return b.interrupt, nil
-	}
+	return func(ctx context.Context, _ string) func() error { return must(launch(ctx, argv...)).interrupt }
 }

@@ -15,7 +15,7 @@ import (
 // program is a program that people run, at work.
 type program struct {
 	needs []string // what has to be installed
-	start func(context.Context, *stage) error
+	start func(context.Context, *stage)
 }
 
 // stage is where a program is at work: what was started for it, and the processes that are looked at.
@@ -35,32 +35,24 @@ var (
 	python   = program{[]string{"python3"}, startPython}
 )
 
-// on starts the program and waits until it has warmed up: caches fill, code is compiled. The stage is to
-// be ended.
-func (p program) on(ctx context.Context, l *lab) (*stage, error) {
-	for _, name := range p.needs {
-		if why := missing(name); why != "" {
-			return nil, errors.New(why)
-		}
-	}
+// on starts the program, waits until it has warmed up (caches fill, code is compiled), runs what looks at it and
+// ends it.
+func (p program) on(ctx context.Context, l *lab, run func(*stage)) {
+	need(p.needs...)
 	s := &stage{l: l}
-	err := p.start(ctx, s)
-	if err == nil {
-		err = sleep(ctx, settle)
-	}
-	if err != nil {
-		return nil, errors.Join(err, s.end())
-	}
-	return s, nil
+	err := attempt(func() {
+		p.start(ctx, s)
+		check(sleep(ctx, settle))
+		run(s)
+	})
+	check(errors.Join(err, s.end()))
 }
 
 // launch starts a process that end ends.
-func (s *stage) launch(ctx context.Context, argv ...string) (*background, error) {
-	b, err := launch(ctx, argv...)
-	if err == nil {
-		s.running = append(s.running, b)
-	}
-	return b, err
+func (s *stage) launch(ctx context.Context, argv ...string) *background {
+	b := must(launch(ctx, argv...))
+	s.running = append(s.running, b)
+	return b
 }
 
 // end ends what was started. Clients are told that their server has gone; they come last, so they go
@@ -79,98 +71,58 @@ func (s *stage) end() (err error) {
 }
 
 // announced starts a server that prints "at ADDRESS" and returns the address.
-func (s *stage) announced(ctx context.Context, argv ...string) (string, error) {
-	b, err := s.launch(ctx, argv...)
-	if err != nil {
-		return "", err
-	}
-	if err := b.says(ctx, "\n"); err != nil {
-		return "", err
-	}
+func (s *stage) announced(ctx context.Context, argv ...string) string {
+	b := s.launch(ctx, argv...)
+	check(b.says(ctx, "\n"))
 	_, address, ok := strings.Cut(string(b.out.bytes()), "at ")
 	if !ok {
-		return "", fmt.Errorf("%s says %q", argv[0], b.out.bytes())
+		fail("%s says %q", argv[0], b.out.bytes())
 	}
 	s.pids = append(s.pids, b.cmd.Process.Pid)
-	return strings.TrimSpace(address), nil
+	return strings.TrimSpace(address)
 }
 
-func startGoServer(ctx context.Context, s *stage) error {
-	exe, err := s.l.gobuild(ctx, "goserver.go")
-	if err != nil {
-		return err
-	}
-	url, err := s.announced(ctx, exe)
-	if err != nil {
-		return err
-	}
-	_, err = s.launch(ctx, exe, "-clients", "4", "-url", url)
-	return err
+func startGoServer(ctx context.Context, s *stage) {
+	exe := s.l.gobuild(ctx, "goserver.go")
+	url := s.announced(ctx, exe)
+	s.launch(ctx, exe, "-clients", "4", "-url", url)
 }
 
-func startNode(ctx context.Context, s *stage) error {
-	file, err := s.l.source("nodeserver.js")
-	if err != nil {
-		return err
-	}
-	url, err := s.announced(ctx, "node", "--perf-basic-prof", "--no-logfile-per-isolate", "--logfile=+", file)
-	if err != nil {
-		return err
-	}
-	_, err = s.launch(ctx, "wrk", "-t1", "-c4", "-d600s", url)
-	return err
+func startNode(ctx context.Context, s *stage) {
+	url := s.announced(ctx, "node", "--perf-basic-prof", "--no-logfile-per-isolate", "--logfile=+", s.l.source("nodeserver.js"))
+	s.launch(ctx, "wrk", "-t1", "-c4", "-d600s", url)
 }
 
-func startPython(ctx context.Context, s *stage) error {
-	file, err := s.l.source("pyserver.py")
-	if err != nil {
-		return err
-	}
+func startPython(ctx context.Context, s *stage) {
 	// What is found by that name may be a script that runs python3.
-	r, err := finish(ctx, "python3", "-c", "import sys; print(sys.executable)")
-	if err != nil {
-		return err
-	}
-	_, err = s.announced(ctx, strings.TrimSpace(string(r.out)), file)
-	return err
+	r := must(finish(ctx, "python3", "-c", "import sys; print(sys.executable)"))
+	s.announced(ctx, strings.TrimSpace(string(r.out)), s.l.source("pyserver.py"))
 }
 
 // freePort returns a port on which nothing listens.
-func freePort() (string, error) {
-	at, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
+func freePort() string {
+	at := must(net.Listen("tcp", "127.0.0.1:0"))
 	defer at.Close()
-	return strconv.Itoa(at.Addr().(*net.TCPAddr).Port), nil
+	return strconv.Itoa(at.Addr().(*net.TCPAddr).Port)
 }
 
 // listens waits until something does on a port.
-func listens(ctx context.Context, port string) error {
-	return await(ctx, "a server on port "+port, func() bool {
+func listens(ctx context.Context, port string) {
+	check(await(ctx, "a server on port "+port, func() bool {
 		c, err := net.Dial("tcp", "127.0.0.1:"+port)
 		if err == nil {
 			c.Close()
 		}
 		return err == nil
-	})
+	}))
 }
 
-func startRedis(ctx context.Context, s *stage) error {
-	port, err := freePort()
-	if err != nil {
-		return err
-	}
-	b, err := s.launch(ctx, "redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", s.l.dir)
-	if err != nil {
-		return err
-	}
+func startRedis(ctx context.Context, s *stage) {
+	port := freePort()
+	b := s.launch(ctx, "redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", s.l.dir)
 	s.pids = append(s.pids, b.cmd.Process.Pid)
-	if err := listens(ctx, port); err != nil {
-		return err
-	}
-	_, err = s.launch(ctx, "redis-benchmark", "-p", port, "-c", "8", "-t", "set", "-r", "10000", "-d", "64", "-n", "100000000", "-q")
-	return err
+	listens(ctx, port)
+	s.launch(ctx, "redis-benchmark", "-p", port, "-c", "8", "-t", "set", "-r", "10000", "-d", "64", "-n", "100000000", "-q")
 }
 
 // nginxConfig is one process that compresses what it sends.
@@ -183,28 +135,17 @@ http {
 }
 `
 
-func startNginx(ctx context.Context, s *stage) error {
-	port, err := freePort()
-	if err != nil {
-		return err
-	}
+func startNginx(ctx context.Context, s *stage) {
+	port := freePort()
 	var page strings.Builder
 	for i := range 2000 {
 		fmt.Fprintf(&page, "line %d of a page\n", i*7919%2000)
 	}
 	config := fmt.Sprintf(nginxConfig, port, s.l.dir)
-	if err := errors.Join(os.WriteFile(s.l.path("page.txt"), []byte(page.String()), 0o644),
-		os.WriteFile(s.l.path("nginx.conf"), []byte(config), 0o644)); err != nil {
-		return err
-	}
-	b, err := s.launch(ctx, "nginx", "-p", s.l.dir, "-c", s.l.path("nginx.conf"))
-	if err != nil {
-		return err
-	}
+	check(os.WriteFile(s.l.path("page.txt"), []byte(page.String()), 0o644))
+	check(os.WriteFile(s.l.path("nginx.conf"), []byte(config), 0o644))
+	b := s.launch(ctx, "nginx", "-p", s.l.dir, "-c", s.l.path("nginx.conf"))
 	s.pids = append(s.pids, b.cmd.Process.Pid)
-	if err := listens(ctx, port); err != nil {
-		return err
-	}
-	_, err = s.launch(ctx, "wrk", "-t1", "-c4", "-d600s", "-H", "Accept-Encoding: gzip", "http://127.0.0.1:"+port+"/page.txt")
-	return err
+	listens(ctx, port)
+	s.launch(ctx, "wrk", "-t1", "-c4", "-d600s", "-H", "Accept-Encoding: gzip", "http://127.0.0.1:"+port+"/page.txt")
 }

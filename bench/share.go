@@ -14,26 +14,18 @@ var parts = []string{"fifty", "thirty", "twenty"}
 
 // shares is the row of how far a profile is from the truth: the largest difference, in percentage
 // points, between the share of a function and what the kernel accounts to it.
-func shares(ctx context.Context, l *lab, t *target) ([]row, error) {
+func shares(ctx context.Context, l *lab, t *target) {
 	window := l.window(3*time.Second, 10*time.Second)
-	profilers, err := l.profilers(ctx, 999, window)
-	if err != nil {
-		return nil, err
-	}
-	cs := each(profilers, func(p profiler) measure {
-		return func(ctx context.Context) (float64, error) {
-			before := readShares(t)
-			stacks, err := p.do(ctx, strconv.Itoa(t.pid))
-			if err != nil {
-				return 0, err
-			}
-			return shareError(leaves(stacks), since(before, readShares(t)))
-		}
+	profilers := l.profilers(ctx, 999, window)
+	cs := each(profilers, func(ctx context.Context, p profiler) float64 {
+		before := readShares(t)
+		stacks := p.do(ctx, strconv.Itoa(t.pid))
+		return must(shareError(leaves(stacks), since(before, readShares(t))))
 	})
-	return []row{{
+	l.add(row{
 		Unit: points, Note: "profiles of " + window.String(),
 		Series: interleave(ctx, l.repeats, cs), Goals: []goal{{AtMost: 1}},
-	}}, nil
+	})
 }
 
 func readShares(t *target) (all []float64) {

@@ -10,26 +10,17 @@ import (
 
 // sizes are the rows of cost against size: rounds a second that psample reaches of the 999 that it is
 // asked for, and the slowdown at 99 Hz where something runs.
-func sizes(ctx context.Context, l *lab) ([]row, error) {
-	var rows []row
+func sizes(ctx context.Context, l *lab) {
 	for _, threads := range []int{1, 10, 100, 1000, 10000} {
 		for _, busy := range []int{0, 2} {
-			got, err := l.size(ctx, threads, busy)
-			if err != nil {
-				return rows, err
-			}
-			rows = append(rows, got...)
+			l.size(ctx, threads, busy)
 		}
 	}
-	return rows, nil
 }
 
 // size makes the rows of one process. The first thread waits too.
-func (l *lab) size(ctx context.Context, threads, busy int) ([]row, error) {
-	t, err := busyIdle(busy, threads-1)(ctx, l)
-	if err != nil {
-		return nil, err
-	}
+func (l *lab) size(ctx context.Context, threads, busy int) {
+	t := busyIdle(busy, threads-1)(ctx, l)
 	defer t.stop()
 	window := l.window(500*time.Millisecond, 2*time.Second)
 	if threads >= 1000 {
@@ -40,42 +31,34 @@ func (l *lab) size(ctx context.Context, threads, busy int) ([]row, error) {
 		repeats = 1
 	}
 	name := fmt.Sprintf("%d idle + %d busy", threads, busy)
-	fast, err := l.psample(ctx, 999)
-	if err != nil {
-		return nil, err
-	}
+	fast := l.psample(ctx, 999)
 	rounds := contender{"psample", ours, "", roundRate(window, with(fast, strconv.Itoa(t.pid)))}
-	rows := []row{{
+	l.add(row{
 		Name: name + ", rounds at 999 Hz", Unit: perSecond, Series: interleave(ctx, repeats, []contender{rounds}),
-	}}
+	})
 	if busy == 0 {
-		return rows, nil
+		return
 	}
 	s := &sandwich{t: t, window: window}
-	slow, err := l.psample(ctx, 99)
-	tools := []sampler{{"psample", ours, "", untilInterrupted(slow...)}}
-	return append(rows, row{
+	tools := []sampler{{"psample", ours, "", untilInterrupted(l.psample(ctx, 99)...)}}
+	l.add(row{
 		Name: name + ", slowdown at 99 Hz", Unit: factor, Series: interleave(ctx, repeats, s.contenders(tools)),
-	}), err
+	})
 }
 
 // roundRate returns the measurement of how many rounds a second a psample gets done.
 func roundRate(window time.Duration, psample []string) measure {
-	return func(ctx context.Context) (float64, error) {
-		n, err := closing(ctx, "rounds", with(psample, "-t", window.String()))
-		return n / window.Seconds(), err
+	return func(ctx context.Context) float64 {
+		return closing(ctx, "rounds", with(psample, "-t", window.String())) / window.Seconds()
 	}
 }
 
 // closing runs a psample that ends by itself, and returns a number of the line that it prints at the end.
-func closing(ctx context.Context, what string, psample []string) (float64, error) {
-	r, err := finish(ctx, psample...)
-	if err != nil {
-		return 0, err
-	}
+func closing(ctx context.Context, what string, psample []string) float64 {
+	r := must(finish(ctx, psample...))
 	m := regexp.MustCompile(`(\d+) ` + what).FindSubmatch(r.err)
 	if m == nil {
-		return 0, fmt.Errorf("no count of %s in %q", what, r.err)
+		fail("no count of %s in %q", what, r.err)
 	}
-	return strconv.ParseFloat(string(m[1]), 64)
+	return must(strconv.ParseFloat(string(m[1]), 64))
 }

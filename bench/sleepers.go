@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"ptools/internal/procfs"
 	"slices"
@@ -52,46 +51,28 @@ func (s sleeper) under(tracer ...string) sleeper {
 	return s
 }
 
-// start starts the target and what runs beside it.
-func (s sleeper) start(ctx context.Context, l *lab) (t *target, stop func(), err error) {
-	t, err = built(s.source, nil, "-k", s.kind, "-t", strconv.Itoa(s.threads), "-e", strconv.Itoa(s.every))(ctx, l)
+// company starts what runs beside the target and returns what ends that.
+func (s sleeper) company(ctx context.Context, l *lab, t *target) (end func()) {
 	switch {
-	case err != nil:
-		return nil, nil, err
 	case s.others > 0:
-		other, err := busyIdle(s.others, 0)(ctx, l)
-		if err != nil {
-			t.stop()
-			return nil, nil, err
-		}
-		return t, func() { other.stop(); t.stop() }, nil
+		return busyIdle(s.others, 0)(ctx, l).stop
 	case s.tracer != nil:
-		tracer, err := traced(ctx, t.pid, s.tracer)
-		if err != nil {
-			t.stop()
-			return nil, nil, err
-		}
-		return t, func() { tracer.end(syscall.SIGINT); t.stop() }, nil
+		tracer := traced(ctx, t.pid, s.tracer)
+		return func() { tracer.end(syscall.SIGINT) }
 	}
-	return t, t.stop, nil
+	return func() {}
 }
 
 // traced starts a tracer and waits until the target is traced.
-func traced(ctx context.Context, pid int, argv []string) (*background, error) {
-	if why := missing(argv[0]); why != "" {
-		return nil, errors.New(why)
-	}
-	b, err := launch(ctx, with(argv, strconv.Itoa(pid))...)
-	if err != nil {
-		return nil, err
-	}
+func traced(ctx context.Context, pid int, argv []string) *background {
+	need(argv[0])
+	b := must(launch(ctx, with(argv, strconv.Itoa(pid))...))
 	status := fmt.Sprintf("/proc/%d/status", pid)
-	err = await(ctx, argv[0], func() bool { return field(status, "TracerPid") != "0" })
-	if err != nil {
+	if err := await(ctx, argv[0], func() bool { return field(status, "TracerPid") != "0" }); err != nil {
 		b.end(syscall.SIGINT)
-		return nil, err
+		check(err)
 	}
-	return b, nil
+	return b
 }
 
 // sleeping are the rows of a sleeper: the largest difference, in points, between the share of processor
@@ -105,48 +86,29 @@ func traced(ctx context.Context, pid int, argv []string) (*background, error) {
 // has 10 to 17 us for each sleep that no sample finds, neither perf's nor the tick's. In Go, with a
 // runtime in user mode, there is no other choice than the scheduler's clock.
 func sleeping(s sleeper) trial {
-	return func(ctx context.Context, l *lab) ([]row, error) {
-		t, stop, err := s.start(ctx, l)
-		if err != nil {
-			return nil, err
-		}
-		defer stop()
+	start := built(s.source, nil, "-k", s.kind, "-t", strconv.Itoa(s.threads), "-e", strconv.Itoa(s.every))
+	return on(start, func(ctx context.Context, l *lab, t *target) {
+		defer s.company(ctx, l, t)()
 		window := l.window(3*time.Second, 10*time.Second)
-		tools, err := l.spotters(ctx, 99, window)
-		if err != nil {
-			return nil, err
-		}
+		tools := l.spotters(ctx, 99, window)
 		named := newPlaces()
-		compare := func(ctx context.Context, x spotter) (differences, error) { return s.differences(ctx, t, named, x) }
+		compare := func(ctx context.Context, x spotter) differences { return s.differences(ctx, t, named, x) }
 		goals := []goal{{Tool: toolTimers, AtMost: s.timers}}
 		if s.stops > 0 {
 			goals = append(goals, goal{Tool: toolStops, AtMost: s.stops})
 		}
-		return l.biases(ctx, tools, window, compare, goals...), nil
-	}
+		l.biases(ctx, tools, window, compare, goals...)
+	})
 }
 
 // differences profiles once and returns, in points, the share of each function and of everything else,
 // less the true one.
-func (s sleeper) differences(ctx context.Context, t *target, named *places, x spotter) (differences, error) {
-	before, err := s.account(t)
-	if err != nil {
-		return nil, err
-	}
-	spots, err := x.do(ctx, []int{t.pid})
-	if err != nil {
-		return nil, err
-	}
-	after, err := s.account(t)
-	if err != nil {
-		return nil, err
-	}
-	truth, err := s.truth(before, after)
-	if err != nil {
-		return nil, err
-	}
+func (s sleeper) differences(ctx context.Context, t *target, named *places, x spotter) differences {
+	before := s.account(t)
+	spots := x.do(ctx, []int{t.pid})
+	truth := s.truth(before, s.account(t))
 	if len(spots) == 0 {
-		return nil, fmt.Errorf("%s saw nothing", x.tool)
+		fail("%s saw nothing", x.tool)
 	}
 	d := differences{"everything else": 100}
 	for i, part := range append(slices.Clone(s.parts), "everything else") {
@@ -159,7 +121,7 @@ func (s sleeper) differences(ctx context.Context, t *target, named *places, x sp
 			d["everything else"] -= 100 * share
 		}
 	}
-	return d, nil
+	return d
 }
 
 // account is what the kernel has accounted to a target so far.
@@ -169,22 +131,18 @@ type account struct {
 	user, system float64   // by the ticks
 }
 
-func (s sleeper) account(t *target) (a account, err error) {
+func (s sleeper) account(t *target) (a account) {
 	for i := range s.parts {
 		a.parts = append(a.parts, float64(t.page.Share(i)))
 	}
-	sum, err := processTime(t.pid)
-	if err != nil {
-		return a, err
-	}
-	a.all = float64(sum)
-	st, err := procfs.ReadStat(t.pid)
+	a.all = float64(must(processTime(t.pid)))
+	st := must(procfs.ReadStat(t.pid))
 	a.user, a.system = float64(st.UTime), float64(st.STime)
-	return a, err
+	return a
 }
 
 // truth returns the shares of the functions and of everything else between two accounts.
-func (s sleeper) truth(before, after account) (shares []float64, err error) {
+func (s sleeper) truth(before, after account) (shares []float64) {
 	parts := since(before.parts, after.parts)
 	var sum float64
 	for _, x := range parts {
@@ -192,7 +150,7 @@ func (s sleeper) truth(before, after account) (shares []float64, err error) {
 	}
 	user, system := after.user-before.user, after.system-before.system
 	if sum == 0 || user+system == 0 {
-		return nil, errors.New("the target stands still")
+		fail("the target stands still")
 	}
 	known := sum / (after.all - before.all)
 	if !s.golang() {
@@ -201,5 +159,5 @@ func (s sleeper) truth(before, after account) (shares []float64, err error) {
 	for _, x := range parts {
 		shares = append(shares, known*x/sum)
 	}
-	return append(shares, 1-known), nil
+	return append(shares, 1-known)
 }

@@ -2,43 +2,33 @@ package main
 
 import (
 	"context"
-	"errors"
 	"strconv"
 	"time"
 )
 
 // sampler samples a process until it is told to end.
-type sampler = competitor[func(ctx context.Context, pid string) (ended func() error, err error)]
+type sampler = competitor[func(ctx context.Context, pid string) (end func() error)]
 
 // samplers returns the tools that sample at that rate.
-func (l *lab) samplers(ctx context.Context, rate int) ([]sampler, error) {
-	psample, err := l.psample(ctx, rate)
-	if err != nil {
-		return nil, err
-	}
-	naive, err := l.c(ctx, "naive.c")
+func (l *lab) samplers(ctx context.Context, rate int) []sampler {
 	return []sampler{
 		{"perf dwarf", peer, "perf", untilInterrupted(l.perfRecord(rate)...)},
 		{"eu-stack loop", peer, "eu-stack", stackLoop},
-		{"naive ptrace in C", peer, "", untilInterrupted(naive, strconv.Itoa(rate))},
-		{"psample", ours, "", untilInterrupted(psample...)},
-	}, err
+		{"naive ptrace in C", peer, "", untilInterrupted(l.c(ctx, "naive.c"), strconv.Itoa(rate))},
+		{"psample", ours, "", untilInterrupted(l.psample(ctx, rate)...)},
+	}
 }
 
 // untilInterrupted returns what starts a tool whose arguments end with the pid.
-func untilInterrupted(argv ...string) func(context.Context, string) (func() error, error) {
-	return func(ctx context.Context, pid string) (func() error, error) {
-		b, err := launch(ctx, with(argv, pid)...)
-		if err != nil {
-			return nil, err
-		}
-		return b.interrupt, nil
+func untilInterrupted(argv ...string) func(context.Context, string) func() error {
+	return func(ctx context.Context, pid string) func() error {
+		return must(launch(ctx, with(argv, pid)...)).interrupt
 	}
 }
 
 // stackLoop runs eu-stack again and again. The last one is awaited: killed, it would leave a SIGSTOP
 // behind.
-func stackLoop(ctx context.Context, pid string) (func() error, error) {
+func stackLoop(ctx context.Context, pid string) func() error {
 	enough := make(chan struct{})
 	done := make(chan error, 1)
 	go func() { // ended and awaited by the function that is returned
@@ -56,7 +46,7 @@ func stackLoop(ctx context.Context, pid string) (func() error, error) {
 			}
 		}
 	}()
-	return func() error { close(enough); return <-done }, nil
+	return func() error { close(enough); return <-done }
 }
 
 // settle is how long a tool may take to start before it is observed: what starting costs, with every
@@ -66,15 +56,12 @@ const settle = time.Second
 // slowdowns is the row of how much longer the target takes for its work: its rate without a tool,
 // just before and just after, divided by the one with it.
 func slowdowns(busy, waiting, rate int, limit float64) trial {
-	return on(busyIdle(busy, waiting), func(ctx context.Context, l *lab, t *target) ([]row, error) {
-		tools, err := l.samplers(ctx, rate)
-		if err != nil {
-			return nil, err
-		}
+	return on(busyIdle(busy, waiting), func(ctx context.Context, l *lab, t *target) {
+		tools := l.samplers(ctx, rate)
 		s := &sandwich{t: t, window: l.window(500*time.Millisecond, 2*time.Second)}
-		return []row{{
+		l.add(row{
 			Unit: factor, Series: interleave(ctx, l.repeats, s.contenders(tools)), Goals: []goal{{AtMost: limit}},
-		}}, nil
+		})
 	})
 }
 
@@ -88,44 +75,33 @@ type sandwich struct {
 
 // contenders are the target without a tool, and with each.
 func (s *sandwich) contenders(tools []sampler) []contender {
-	return noTool(s.between(nil), each(tools, func(x sampler) measure { return s.between(&x) }))
+	return noTool(s.between(s.alone), each(tools, func(ctx context.Context, x sampler) float64 { return s.between(s.under(x))(ctx) }))
 }
 
-// between returns the measurement of a tool, or of no tool.
-func (s *sandwich) between(x *sampler) measure {
-	return func(ctx context.Context) (float64, error) {
-		var err error
+// between compares what the rate is, with or without a tool, to those around it.
+func (s *sandwich) between(rate measure) measure {
+	return func(ctx context.Context) float64 {
 		if s.before == 0 {
-			if s.before, err = s.t.rate(ctx, s.window); err != nil {
-				return 0, err
-			}
+			s.before = s.t.rate(ctx, s.window)
 		}
-		with, err := s.with(ctx, x)
-		if err != nil {
-			return 0, err
+		if s.rate = rate(ctx); s.rate == 0 {
+			fail("the target stands still")
 		}
-		if with == 0 {
-			return 0, errors.New("the target stands still")
-		}
-		s.rate = with
 		before := s.before
-		s.before, err = s.t.rate(ctx, s.window)
-		return (before + s.before) / 2 / with, err
+		s.before = s.t.rate(ctx, s.window)
+		return (before + s.before) / 2 / s.rate
 	}
 }
 
-func (s *sandwich) with(ctx context.Context, x *sampler) (rate float64, err error) {
-	if x == nil {
-		return s.t.rate(ctx, s.window)
+// alone is the rate without a tool.
+func (s *sandwich) alone(ctx context.Context) float64 { return s.t.rate(ctx, s.window) }
+
+// under is the rate with one.
+func (s *sandwich) under(x sampler) measure {
+	return func(ctx context.Context) float64 {
+		return during(x.do(ctx, strconv.Itoa(s.t.pid)), func() float64 {
+			check(sleep(ctx, settle))
+			return s.t.rate(ctx, s.window)
+		})
 	}
-	end, err := x.do(ctx, strconv.Itoa(s.t.pid))
-	if err != nil {
-		return 0, err
-	}
-	return during(end, func() (float64, error) {
-		if err := sleep(ctx, settle); err != nil {
-			return 0, err
-		}
-		return s.t.rate(ctx, s.window)
-	})
 }

@@ -21,26 +21,26 @@ type spot struct {
 }
 
 // spotter finds out where processes use processor time.
-type spotter = competitor[func(ctx context.Context, pids []int) ([]spot, error)]
+type spotter = competitor[func(ctx context.Context, pids []int) []spot]
 
 // spotters are the tools that profile at a rate for a window.
-func (l *lab) spotters(ctx context.Context, rate int, window time.Duration) ([]spotter, error) {
-	psample, err := l.tool(ctx, "psample")
-	ours99 := func(timers string) func(context.Context, []int) ([]spot, error) {
-		return func(ctx context.Context, pids []int) ([]spot, error) {
+func (l *lab) spotters(ctx context.Context, rate int, window time.Duration) []spotter {
+	psample := l.tool(ctx, "psample")
+	ours99 := func(timers string) func(context.Context, []int) []spot {
+		return func(ctx context.Context, pids []int) []spot {
 			return l.psampleSpots(ctx, pids, psample, "-F", strconv.Itoa(rate), "-t", window.String(), "--timers", timers)
 		}
 	}
 	return []spotter{
-		{"perf -p", peer, "perf", func(ctx context.Context, pids []int) ([]spot, error) {
+		{"perf -p", peer, "perf", func(ctx context.Context, pids []int) []spot {
 			return l.perfSpots(ctx, pids, rate, window, "-p", join(pids))
 		}},
-		{"perf -a", peer, "perf", func(ctx context.Context, pids []int) ([]spot, error) {
+		{"perf -a", peer, "perf", func(ctx context.Context, pids []int) []spot {
 			return l.perfSpots(ctx, pids, rate, window, "-a")
 		}},
 		{toolTimers, ours, "", ours99("auto")},
 		{toolStops, ours, "", ours99("off")},
-	}, err
+	}
 }
 
 func join(pids []int) string {
@@ -49,24 +49,18 @@ func join(pids []int) string {
 
 // perfSpots records with perf. The user's registers are those of user mode wherever the sample was
 // taken, so samples in the kernel come with the place that called it.
-func (l *lab) perfSpots(ctx context.Context, pids []int, rate int, window time.Duration, whom ...string) ([]spot, error) {
+func (l *lab) perfSpots(ctx context.Context, pids []int, rate int, window time.Duration, whom ...string) []spot {
 	l.pages++ // two may record at once
 	data := l.path(fmt.Sprintf("perf%d.data", l.pages))
 	defer os.Remove(data)
 	argv := append([]string{"perf", "record", "-q", "-e", "cpu-clock", "-F", strconv.Itoa(rate), "--user-regs=ip", "-o", data}, whom...)
-	if _, err := finish(ctx, append(argv, "--", "sleep", fmt.Sprint(window.Seconds()))...); err != nil {
-		return nil, err
-	}
-	return readPerfData(data, pids)
+	must(finish(ctx, append(argv, "--", "sleep", fmt.Sprint(window.Seconds()))...))
+	return must(readPerfData(data, pids))
 }
 
 // psampleSpots profiles with ours.
-func (l *lab) psampleSpots(ctx context.Context, pids []int, argv ...string) ([]spot, error) {
-	p, err := l.psampleJSON(ctx, append(argv, "-p", join(pids))...)
-	if err != nil {
-		return nil, err
-	}
-	return p.spots()
+func (l *lab) psampleSpots(ctx context.Context, pids []int, argv ...string) []spot {
+	return must(l.psampleJSON(ctx, append(argv, "-p", join(pids))...).spots())
 }
 
 // document is what is read of psample's JSON.
@@ -87,18 +81,13 @@ type document struct {
 }
 
 // psampleJSON runs a psample that ends by itself.
-func (l *lab) psampleJSON(ctx context.Context, argv ...string) (*document, error) {
+func (l *lab) psampleJSON(ctx context.Context, argv ...string) *document {
 	out := l.path("psample.json")
 	defer os.Remove(out)
-	if _, err := finish(ctx, with(argv[:1], with([]string{"-q", "-O", "json", "-o", out}, argv[1:]...)...)...); err != nil {
-		return nil, err
-	}
-	b, err := os.ReadFile(out)
-	if err != nil {
-		return nil, err
-	}
+	must(finish(ctx, with(argv[:1], with([]string{"-q", "-O", "json", "-o", out}, argv[1:]...)...)...))
 	p := new(document)
-	return p, json.Unmarshal(b, p)
+	check(json.Unmarshal(must(os.ReadFile(out)), p))
+	return p
 }
 
 // cpu is the processor time of all samples.

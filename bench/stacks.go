@@ -24,41 +24,30 @@ func (s *stack) leaf() string {
 }
 
 // profiler samples for a while and then knows stacks.
-type profiler = competitor[func(ctx context.Context, pid string) ([]stack, error)]
+type profiler = competitor[func(ctx context.Context, pid string) []stack]
 
-func (l *lab) profilers(ctx context.Context, rate int, window time.Duration) ([]profiler, error) {
-	psample, err := l.tool(ctx, "psample")
-	perf := func(mode string) func(context.Context, string) ([]stack, error) {
-		return func(ctx context.Context, pid string) ([]stack, error) { return l.perf(ctx, mode, pid, rate, window) }
+func (l *lab) profilers(ctx context.Context, rate int, window time.Duration) []profiler {
+	psample := l.tool(ctx, "psample")
+	perf := func(mode string) func(context.Context, string) []stack {
+		return func(ctx context.Context, pid string) []stack { return l.perf(ctx, mode, pid, rate, window) }
 	}
 	return []profiler{
 		{"perf fp", peer, "perf", perf("fp")},
 		{"perf dwarf", peer, "perf", perf("dwarf")},
-		{"psample", ours, "", func(ctx context.Context, pid string) ([]stack, error) {
+		{"psample", ours, "", func(ctx context.Context, pid string) []stack {
 			out := l.path("psample.folded")
-			_, err := finish(ctx, psample, "-q", "-F", strconv.Itoa(rate), "-t", window.String(), "-o", out, "-p", pid)
-			if err != nil {
-				return nil, err
-			}
-			b, err := os.ReadFile(out)
-			return parseFolded(b), err
+			must(finish(ctx, psample, "-q", "-F", strconv.Itoa(rate), "-t", window.String(), "-o", out, "-p", pid))
+			return parseFolded(must(os.ReadFile(out)))
 		}},
-	}, err
+	}
 }
 
 // perf records and prints what it has recorded. Whatever runs in the kernel has no stack of its own.
-func (l *lab) perf(ctx context.Context, mode, pid string, rate int, window time.Duration) ([]stack, error) {
+func (l *lab) perf(ctx context.Context, mode, pid string, rate int, window time.Duration) []stack {
 	data := l.path("perf.data")
-	_, err := finish(ctx, "perf", "record", "-q", "-e", "cpu-clock:u", "-F", strconv.Itoa(rate),
-		"--call-graph", mode, "-o", data, "-p", pid, "--", "sleep", fmt.Sprint(window.Seconds()))
-	if err != nil {
-		return nil, err
-	}
-	r, err := finish(ctx, "perf", "script", "-i", data, "-F", "ip,sym", "--no-inline")
-	if err != nil {
-		return nil, err
-	}
-	return parsePerfScript(r.out), nil
+	must(finish(ctx, "perf", "record", "-q", "-e", "cpu-clock:u", "-F", strconv.Itoa(rate),
+		"--call-graph", mode, "-o", data, "-p", pid, "--", "sleep", fmt.Sprint(window.Seconds())))
+	return parsePerfScript(must(finish(ctx, "perf", "script", "-i", data, "-F", "ip,sym", "--no-inline")).out)
 }
 
 // parseFolded reads lines of functions with ; between them, outermost first, and a count.

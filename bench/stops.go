@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"strconv"
 	"time"
@@ -11,30 +10,24 @@ import (
 // stopSlowdowns are the rows of psample without timers: how much longer the target takes, and what the
 // sampler itself uses meanwhile.
 func stopSlowdowns(busy, waiting, rate int) trial {
-	return on(busyIdle(busy, waiting), func(ctx context.Context, l *lab, t *target) ([]row, error) {
-		return l.costs(ctx, t, rate, l.window(500*time.Millisecond, 2*time.Second), nil)
+	return on(busyIdle(busy, waiting), func(ctx context.Context, l *lab, t *target) {
+		l.costs(ctx, t, rate, l.window(500*time.Millisecond, 2*time.Second), nil)
 	})
 }
 
 // crowd are the same rows for 10,000 threads of which two work; the window contains the first look.
-func crowd(ctx context.Context, l *lab, t *target) ([]row, error) {
-	return l.costs(ctx, t, 99, l.window(3*time.Second, 5*time.Second), []goal{{Tool: toolTimers, AtMost: 1.03}})
+func crowd(ctx context.Context, l *lab, t *target) {
+	l.costs(ctx, t, 99, l.window(3*time.Second, 5*time.Second), []goal{{Tool: toolTimers, AtMost: 1.03}})
 }
 
 // costs measures both ways of psample.
-func (l *lab) costs(ctx context.Context, t *target, rate int, window time.Duration, goals []goal) ([]row, error) {
-	argv, err := l.psample(ctx, rate)
-	if err != nil {
-		return nil, err
-	}
+func (l *lab) costs(ctx context.Context, t *target, rate int, window time.Duration, goals []goal) {
+	argv := l.psample(ctx, rate)
 	s := &sandwich{t: t, window: window}
 	used := map[string][]float64{}
-	cs := noTool(s.between(nil), bothWays(func(tool, timers string) measure {
-		return s.between(&sampler{do: func(ctx context.Context, target string) (func() error, error) {
-			b, err := launch(ctx, with(argv[:len(argv)-1], "--timers", timers, "-p", target)...)
-			if err != nil {
-				return nil, err
-			}
+	cs := noTool(s.between(s.alone), bothWays(func(ctx context.Context, tool, timers string) float64 {
+		return s.between(s.under(sampler{do: func(ctx context.Context, target string) func() error {
+			b := must(launch(ctx, with(argv[:len(argv)-1], "--timers", timers, "-p", target)...))
 			pid := b.cmd.Process.Pid
 			started := make(chan reading, 1)
 			go func() { // ends with settle, before the window does
@@ -44,15 +37,15 @@ func (l *lab) costs(ctx context.Context, t *target, rate int, window time.Durati
 			return func() error {
 				used[tool] = append(used[tool], (<-started).share(read(pid)))
 				return b.interrupt()
-			}, nil
-		}})
+			}
+		}}))(ctx)
 	}))
 	slower := row{Name: "slowdown", Unit: factor, Series: interleave(ctx, l.repeats, cs), Goals: goals}
 	own := row{Name: "CPU of the sampler", Unit: percent, Note: "of one CPU"}
 	for _, x := range slower.Series[1:] {
 		own.Series = append(own.Series, series{x.Tool, x.Role, used[x.Tool], x.Note})
 	}
-	return []row{slower, own}, nil
+	l.add(slower, own)
 }
 
 // reading is the processor time of a process at a moment.
@@ -71,51 +64,33 @@ func (a reading) share(b reading) float64 {
 // firstLook is the row of how long it takes until every one of 10,000 threads was looked at: from the
 // start of a psample that samples for a moment to its end, the profile written. Each of them is in the
 // profile, or there is no value.
-func firstLook(ctx context.Context, l *lab) ([]row, error) {
+func firstLook(ctx context.Context, l *lab) {
 	const threads = 10000
-	psample, err := l.tool(ctx, "psample")
-	if err != nil {
-		return nil, err
-	}
-	var rows []row
+	psample := l.tool(ctx, "psample")
 	for _, x := range []struct {
 		name  string
 		start starter
 	}{{"2 busy", busyIdle(2, threads)}, {"all idle", idle(threads)}} {
-		got, err := on(x.start, func(ctx context.Context, l *lab, t *target) ([]row, error) {
-			cs := bothWays(func(_, timers string) measure {
-				return func(ctx context.Context) (float64, error) {
-					return l.look(ctx, t, threads, psample, "-q", "-F", "99", "-t", "10ms", "--timers", timers)
-				}
+		on(x.start, func(ctx context.Context, l *lab, t *target) {
+			cs := bothWays(func(ctx context.Context, _, timers string) float64 {
+				return l.look(ctx, t, threads, psample, "-q", "-F", "99", "-t", "10ms", "--timers", timers)
 			})
-			return []row{{Name: x.name, Unit: seconds, Series: interleave(ctx, l.repeats, cs),
-				Goals: []goal{{Tool: toolTimers, AtMost: 0.5}, {Tool: toolStops, AtMost: 0.5}}}}, nil
+			l.add(row{Name: x.name, Unit: seconds, Series: interleave(ctx, l.repeats, cs),
+				Goals: []goal{{Tool: toolTimers, AtMost: 0.5}, {Tool: toolStops, AtMost: 0.5}}})
 		})(ctx, l)
-		if err != nil {
-			return rows, err
-		}
-		rows = append(rows, got...)
 	}
-	return rows, nil
 }
 
 // look lets psample look at all threads of a target at least once and returns how long that takes.
-func (l *lab) look(ctx context.Context, t *target, threads int, argv ...string) (float64, error) {
+func (l *lab) look(ctx context.Context, t *target, threads int, argv ...string) float64 {
 	out := l.path("look.folded")
-	r, err := finish(ctx, append(argv, "-O", "folded", "--value", "samples", "-o", out, "-p", strconv.Itoa(t.pid))...)
-	if err != nil {
-		return 0, err
-	}
-	b, err := os.ReadFile(out)
-	if err != nil {
-		return 0, err
-	}
+	r := must(finish(ctx, append(argv, "-O", "folded", "--value", "samples", "-o", out, "-p", strconv.Itoa(t.pid))...))
 	var seen float64
-	for _, s := range parseFolded(b) {
+	for _, s := range parseFolded(must(os.ReadFile(out))) {
 		seen += s.count
 	}
 	if seen < float64(threads) {
-		return 0, fmt.Errorf("psample looked %.0f times at %d threads", seen, threads)
+		fail("psample looked %.0f times at %d threads", seen, threads)
 	}
-	return r.wall.Seconds(), nil
+	return r.wall.Seconds()
 }

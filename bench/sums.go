@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -14,44 +13,33 @@ import (
 // time by its own clock: the difference in percent. The profile says when it began and how long it is,
 // so neither start-up nor writing counts.
 func sums(source string, args ...string) trial {
-	return on(cTarget(source, args...), func(ctx context.Context, l *lab, t *target) ([]row, error) {
-		psample, err := l.tool(ctx, "psample")
-		if err != nil {
-			return nil, err
-		}
+	return on(cTarget(source, args...), func(ctx context.Context, l *lab, t *target) {
+		psample := l.tool(ctx, "psample")
 		window := l.window(3*time.Second, 10*time.Second)
-		cs := bothWays(func(tool, timers string) measure {
-			return func(ctx context.Context) (float64, error) {
-				v, err := l.sum(ctx, t, psample, "-F", "99", "-t", window.String(), "--timers", timers)
-				if err == nil {
-					fmt.Fprintf(l.log, "\n   %s: %+.2f %%", tool, v)
-				}
-				return math.Abs(v), err
-			}
+		cs := bothWays(func(ctx context.Context, tool, timers string) float64 {
+			v := l.sum(ctx, t, psample, "-F", "99", "-t", window.String(), "--timers", timers)
+			fmt.Fprintf(l.log, "\n   %s: %+.2f %%", tool, v)
+			return math.Abs(v)
 		})
 		r := row{Unit: percent, Note: "profiles of " + window.String(), Series: interleave(ctx, l.repeats, cs)}
 		r.Goals = []goal{{Tool: toolTimers, AtMost: 1}, {Tool: toolStops, AtMost: 1}}
 		fmt.Fprintln(l.log)
-		return []row{r}, nil
+		l.add(r)
 	})
 }
 
 // sum profiles once.
-func (l *lab) sum(ctx context.Context, t *target, argv ...string) (float64, error) {
+func (l *lab) sum(ctx context.Context, t *target, argv ...string) float64 {
 	c := watchClock(t.pid)
-	p, err := l.psampleJSON(ctx, append(argv, "-p", strconv.Itoa(t.pid))...)
+	var p *document
+	err := attempt(func() { p = l.psampleJSON(ctx, append(argv, "-p", strconv.Itoa(t.pid))...) })
 	c.stop()
-	if err != nil {
-		return 0, err
-	}
-	used, err := c.between(p.Start, p.Start.Add(p.Duration))
-	if err != nil {
-		return 0, err
-	}
+	check(err)
+	used := must(c.between(p.Start, p.Start.Add(p.Duration)))
 	if used == 0 {
-		return 0, errors.New("the target has used no processor time")
+		fail("the target has used no processor time")
 	}
-	return 100 * (p.cpu()/float64(used) - 1), nil
+	return 100 * (p.cpu()/float64(used) - 1)
 }
 
 // clockWatch reads the processor time of a process again and again.

@@ -28,30 +28,26 @@ func cTarget(source string, args ...string) starter { return built(source, nil, 
 
 // built builds a target, in C with those flags or in Go, and starts it.
 func built(source string, flags []string, args ...string) starter {
-	return func(ctx context.Context, l *lab) (*target, error) {
-		build := func() (string, error) { return l.c(ctx, source, flags...) }
+	return func(ctx context.Context, l *lab) *target {
+		var exe string
 		if strings.HasSuffix(source, ".go") {
-			build = func() (string, error) { return l.gobuild(ctx, source) }
-		}
-		exe, err := build()
-		if err != nil {
-			return nil, err
+			exe = l.gobuild(ctx, source)
+		} else {
+			exe = l.c(ctx, source, flags...)
 		}
 		return l.start(ctx, append([]string{exe}, args...)...)
 	}
 }
 
 // start starts a target and waits until it says that it is ready. It is to be stopped.
-func (l *lab) start(ctx context.Context, argv ...string) (*target, error) {
+func (l *lab) start(ctx context.Context, argv ...string) *target {
 	l.pages++
 	file := l.path(fmt.Sprint("page", l.pages))
-	p, err := ptest.MakeTruth(file)
-	if err != nil {
-		return nil, err
-	}
+	p := must(ptest.MakeTruth(file))
 	t := &target{page: p, cmd: exec.Command(argv[0], argv[1:]...), ended: make(chan struct{})}
 	t.cmd.Env = append(os.Environ(), "PTEST_TRUTH="+file)
 	t.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // ^C is for us
+	var err error
 	t.stdin, err = t.cmd.StdinPipe()
 	var stdout io.Reader
 	if err == nil {
@@ -62,7 +58,7 @@ func (l *lab) start(ctx context.Context, argv ...string) (*target, error) {
 	}
 	if err != nil {
 		t.discard()
-		return nil, err
+		check(err)
 	}
 	t.pid = t.cmd.Process.Pid
 	ready := make(chan bool, 1)
@@ -76,9 +72,9 @@ func (l *lab) start(ctx context.Context, argv ...string) (*target, error) {
 	}()
 	if err := t.awaitReady(ctx, ready); err != nil {
 		t.stop()
-		return nil, err
+		check(err)
 	}
-	return t, nil
+	return t
 }
 
 func (t *target) awaitReady(ctx context.Context, ready <-chan bool) error {
@@ -121,14 +117,12 @@ func (t *target) alive() bool {
 }
 
 // rate observes how many units of work the target does in a second.
-func (t *target) rate(ctx context.Context, window time.Duration) (float64, error) {
+func (t *target) rate(ctx context.Context, window time.Duration) float64 {
 	w0, t0 := t.page.Work(), time.Now()
-	if err := sleep(ctx, window); err != nil {
-		return 0, err
-	}
+	check(sleep(ctx, window))
 	rate := float64(t.page.Work()-w0) / time.Since(t0).Seconds()
 	if !t.alive() {
-		return 0, fmt.Errorf("the target has died")
+		fail("the target has died")
 	}
-	return rate, nil
+	return rate
 }
