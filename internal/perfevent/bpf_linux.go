@@ -2,6 +2,7 @@ package perfevent
 
 import (
 	"encoding/binary"
+	"math"
 	"runtime"
 	"unsafe"
 
@@ -66,9 +67,51 @@ func atCookie() []instruction {
 		{op: bpfMovReg, dst: 6, src: 1},
 		{op: bpfCall, imm: helperAttachCookie},
 		{op: bpfLoadDW, dst: 1, src: 6, off: ctxIP},
-		{op: bpfJumpEqReg, dst: 0, src: 1, off: 2},
-		{op: bpfMovImm, dst: 0},
-		{op: bpfExit},
+		{op: bpfJumpNeReg, dst: 0, src: 1, off: toOut},
+	}
+}
+
+// toOut is the offset of a jump to the end of a program, where it returns 0.
+const toOut = math.MinInt16
+
+// finish appends that end and has the jumps lead there.
+func finish(p []instruction) []instruction {
+	for i := range p {
+		if p[i].off == toOut {
+			p[i].off = int16(len(p) - i - 1)
+		}
+	}
+	return append(p, instruction{op: bpfMovImm, dst: 0}, instruction{op: bpfExit})
+}
+
+// onTable calls a helper with a table, the key at varKey and what else is in the registers from 3 on.
+func onTable(helper int32, table int) []instruction {
+	return []instruction{
+		{op: bpfLoad64, dst: 1, src: unix.BPF_PSEUDO_MAP_FD, imm: int32(table)}, {},
+		{op: bpfMovReg, dst: 2, src: 10},
+		{op: bpfAddImm, dst: 2, imm: varKey},
+		{op: bpfCall, imm: helper},
+	}
+}
+
+// insert puts the variable at an offset from the frame pointer into a table.
+func insert(table int, variable int32) []instruction {
+	return append([]instruction{
+		{op: bpfMovReg, dst: 3, src: 10},
+		{op: bpfAddImm, dst: 3, imm: variable},
+		{op: bpfMovImm, dst: 4},
+	}, onTable(helperMapUpdate, table)...)
+}
+
+// find leaves the address of a table's value, or null, in register 0.
+func find(table int) []instruction { return onTable(helperMapLookup, table) }
+
+// count adds one to a word of a map that newWords has made.
+func count(words, word int) []instruction {
+	return []instruction{
+		{op: bpfLoad64, dst: 1, src: unix.BPF_PSEUDO_MAP_VALUE, imm: int32(words)}, {imm: int32(8 * word)},
+		{op: bpfMovImm, dst: 2, imm: 1},
+		{op: bpfAtomic, dst: 1, src: 2},
 	}
 }
 

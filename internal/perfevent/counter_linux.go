@@ -19,13 +19,7 @@ type Counter struct {
 
 // countProgram adds one to the first word of the map counts.
 func countProgram(counts int) []instruction {
-	return append(atCookie(), []instruction{
-		{op: bpfLoad64, dst: 1, src: unix.BPF_PSEUDO_MAP_VALUE, imm: int32(counts)}, {},
-		{op: bpfMovImm, dst: 2, imm: 1},
-		{op: bpfAtomic, dst: 1, src: 2},
-		{op: bpfMovImm, dst: 0},
-		{op: bpfExit},
-	}...)
+	return finish(append(atCookie(), count(counts, 0)...))
 }
 
 // OpenCounter counts arrivals of process pid at addr, which is offset off of the

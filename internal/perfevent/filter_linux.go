@@ -58,11 +58,11 @@ func namespaceOf(pid string) (pidNamespace, error) {
 // filterProgram returns 1 for a thread of a process that the table has, and 0 for others.
 func filterProgram(table int, ours pidNamespace) []instruction {
 	p := append(keyNumber(ofProcess, ours), find(table)...)
-	return append(p, []instruction{
-		{op: bpfJumpEq, dst: 0, off: 1},
+	return finish(append(p, []instruction{
+		{op: bpfJumpEq, dst: 0, off: toOut},
 		{op: bpfMovImm, dst: 0, imm: 1},
 		{op: bpfExit},
-	}...)
+	}...))
 }
 
 // want puts a process into the table.
@@ -100,13 +100,18 @@ func (f *filter) table4(command uintptr, pid int) error {
 	return nil
 }
 
-func (f *filter) close() {
-	if f.follower != nil {
-		f.follower.close()
-	}
-	for _, fd := range []int{f.program, f.table} {
+// closeAll closes descriptors but those that are negative.
+func closeAll(fds ...int) {
+	for _, fd := range fds {
 		if fd >= 0 {
 			unix.Close(fd)
 		}
 	}
+}
+
+func (f *filter) close() {
+	if f.follower != nil {
+		f.follower.close()
+	}
+	closeAll(f.program, f.table)
 }

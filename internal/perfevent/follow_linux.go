@@ -2,7 +2,6 @@ package perfevent
 
 import (
 	"fmt"
-	"math"
 	"os"
 	"sync/atomic"
 	"time"
@@ -32,19 +31,6 @@ const (
 	wordNoRoom = iota
 	wordLostEnds
 )
-
-// toOut is the offset of a jump to the end of a program.
-const toOut = math.MinInt16
-
-// finish appends the end of a program and has jumps lead there.
-func finish(p []instruction) []instruction {
-	for i := range p {
-		if p[i].off == toOut {
-			p[i].off = int16(len(p) - i - 1)
-		}
-	}
-	return append(p, instruction{op: bpfMovImm, dst: 0}, instruction{op: bpfExit})
-}
 
 // newFollower starts to keep the table.
 func newFollower(table int, ours pidNamespace) (_ *follower, err error) {
@@ -130,15 +116,6 @@ func fields(types *btf, paths map[*field][2]string) error {
 	return nil
 }
 
-// count adds one to a word.
-func count(words, word int) []instruction {
-	return []instruction{
-		{op: bpfLoad64, dst: 1, src: unix.BPF_PSEUDO_MAP_VALUE, imm: int32(words)}, {imm: int32(8 * word)},
-		{op: bpfMovImm, dst: 2, imm: 1},
-		{op: bpfAtomic, dst: 1, src: 2},
-	}
-}
-
 // forkProgram is for sched_process_fork(parent, child).
 func forkProgram(types *btf, table, words int) ([]instruction, error) {
 	var tgid, start field
@@ -161,15 +138,9 @@ func forkProgram(types *btf, table, words int) ([]instruction, error) {
 		{op: bpfStoreW, dst: 10, src: 9, off: varKey},
 		{op: bpfLoadDW, dst: 1, src: 8, off: int16(start.off)},
 		{op: bpfStoreDW, dst: 10, src: 1, off: varStart},
-		{op: bpfLoad64, dst: 1, src: unix.BPF_PSEUDO_MAP_FD, imm: int32(table)}, {},
-		{op: bpfMovReg, dst: 2, src: 10},
-		{op: bpfAddImm, dst: 2, imm: varKey},
-		{op: bpfMovReg, dst: 3, src: 10},
-		{op: bpfAddImm, dst: 3, imm: varStart},
-		{op: bpfMovImm, dst: 4},
-		{op: bpfCall, imm: helperMapUpdate},
-		{op: bpfJumpEq, dst: 0, off: toOut},
 	}...)
+	p = append(p, insert(table, varStart)...)
+	p = append(p, instruction{op: bpfJumpEq, dst: 0, off: toOut})
 	return finish(append(p, count(words, wordNoRoom)...)), nil
 }
 
@@ -212,11 +183,10 @@ func deathProgram(types *btf, table, ends, words int) ([]instruction, error) {
 		{op: bpfLoadDW, dst: 1, src: 6, off: int16(signal.off)},
 		{op: bpfLoadW, dst: 9, src: 1, off: int16(live.off)},
 		{op: bpfStoreDW, dst: 10, src: 9, off: varEnd + 32},
-		{op: bpfJumpNe, dst: 9, off: 5},
-		{op: bpfLoad64, dst: 1, src: unix.BPF_PSEUDO_MAP_FD, imm: int32(table)}, {},
-		{op: bpfMovReg, dst: 2, src: 10},
-		{op: bpfAddImm, dst: 2, imm: varKey},
-		{op: bpfCall, imm: helperMapDelete},
+	}...)
+	remove := onTable(helperMapDelete, table)
+	p = append(p, instruction{op: bpfJumpNe, dst: 9, off: int16(len(remove))})
+	p = append(append(p, remove...), []instruction{
 		{op: bpfLoad64, dst: 1, src: unix.BPF_PSEUDO_MAP_FD, imm: int32(ends)}, {},
 		{op: bpfMovReg, dst: 2, src: 10},
 		{op: bpfAddImm, dst: 2, imm: varEnd},

@@ -80,21 +80,9 @@ func keyNumber(n number, ours pidNamespace) []instruction {
 		{op: bpfAddImm, dst: 3, imm: varPID},
 		{op: bpfMovImm, dst: 4, imm: 8},
 		{op: bpfCall, imm: helperNSPIDTGID},
-		{op: bpfJumpEq, dst: 0, off: 2},
-		{op: bpfMovImm, dst: 0},
-		{op: bpfExit},
+		{op: bpfJumpNe, dst: 0, off: toOut},
 		{op: bpfLoadW, dst: 1, src: 10, off: n.off},
 		{op: bpfStoreW, dst: 10, src: 1, off: varKey},
-	}
-}
-
-// find leaves the address of the thread's hit, or null, in register 0.
-func find(hits int) []instruction {
-	return []instruction{
-		{op: bpfLoad64, dst: 1, src: unix.BPF_PSEUDO_MAP_FD, imm: int32(hits)}, {},
-		{op: bpfMovReg, dst: 2, src: 10},
-		{op: bpfAddImm, dst: 2, imm: varKey},
-		{op: bpfCall, imm: helperMapLookup},
 	}
 }
 
@@ -111,16 +99,14 @@ func whileOn(state int) []instruction {
 		{op: bpfLeftImm, dst: 2, imm: 3},
 		{op: bpfLoad64, dst: 1, src: unix.BPF_PSEUDO_MAP_VALUE, imm: int32(state)}, {},
 		{op: bpfLoadDW, dst: 3, src: 1},
-		{op: bpfJumpEq, dst: 3, off: 7},
+		{op: bpfJumpEq, dst: 3, off: toOut},
 		{op: bpfAddReg, dst: 1, src: 2},
 		{op: bpfLoadDW, dst: 3, src: 1},
-		{op: bpfJumpEq, dst: 3, off: 4},
+		{op: bpfJumpEq, dst: 3, off: toOut},
 		{op: bpfLeftImm, dst: 0, imm: 64 - cookieAddr},
 		{op: bpfRightImm, dst: 0, imm: 64 - cookieAddr},
 		{op: bpfLoadDW, dst: 1, src: 6, off: ctxIP},
-		{op: bpfJumpEqReg, dst: 0, src: 1, off: 2},
-		{op: bpfMovImm, dst: 0},
-		{op: bpfExit},
+		{op: bpfJumpNeReg, dst: 0, src: 1, off: toOut},
 	}
 }
 
@@ -132,27 +118,15 @@ func signalProgram(state, hits int, sig syscall.Signal, ours pidNamespace) []ins
 	p = append(p, find(hits)...)
 
 	// A thread that is new here gets an empty hit.
-	insert := []instruction{{op: bpfMovImm, dst: 1}}
+	empty := []instruction{{op: bpfMovImm, dst: 1}}
 	for off := varHit; off < varPID; off += 8 {
-		insert = append(insert, instruction{op: bpfStoreDW, dst: 10, src: 1, off: off})
+		empty = append(empty, instruction{op: bpfStoreDW, dst: 10, src: 1, off: off})
 	}
-	insert = append(insert, []instruction{
-		{op: bpfLoad64, dst: 1, src: unix.BPF_PSEUDO_MAP_FD, imm: int32(hits)}, {},
-		{op: bpfMovReg, dst: 2, src: 10},
-		{op: bpfAddImm, dst: 2, imm: varKey},
-		{op: bpfMovReg, dst: 3, src: 10},
-		{op: bpfAddImm, dst: 3, imm: int32(varHit)},
-		{op: bpfMovImm, dst: 4},
-		{op: bpfCall, imm: helperMapUpdate},
-	}...)
-	insert = append(insert, find(hits)...)
-	insert = append(insert, []instruction{
-		{op: bpfJumpNe, dst: 0, off: 2}, // no room: the thread is not stopped
-		{op: bpfMovImm, dst: 0},
-		{op: bpfExit},
-	}...)
-	p = append(p, instruction{op: bpfJumpNe, dst: 0, off: int16(len(insert))})
-	p = append(p, insert...)
+	empty = append(empty, insert(hits, int32(varHit))...)
+	empty = append(empty, find(hits)...)
+	empty = append(empty, instruction{op: bpfJumpEq, dst: 0, off: toOut}) // no room: the thread is not stopped
+	p = append(p, instruction{op: bpfJumpNe, dst: 0, off: int16(len(empty))})
+	p = append(p, empty...)
 
 	p = append(p, []instruction{
 		{op: bpfMovReg, dst: 7, src: 0},
@@ -164,12 +138,10 @@ func signalProgram(state, hits int, sig syscall.Signal, ours pidNamespace) []ins
 		p = append(p, instruction{op: bpfLoadDW, dst: 1, src: 6, off: 8 * i},
 			instruction{op: bpfStoreDW, dst: 7, src: 1, off: hitRegs + 8*i})
 	}
-	return append(p, []instruction{
+	return finish(append(p, []instruction{
 		{op: bpfMovImm, dst: 1, imm: int32(sig)},
 		{op: bpfCall, imm: helperSendSignalThread},
-		{op: bpfMovImm, dst: 0},
-		{op: bpfExit},
-	}...)
+	}...))
 }
 
 // maxThreads bounds how many threads can be told apart.
@@ -294,11 +266,7 @@ func (s *Signals) Forget(tid int) {
 // Close gives back what Signals hold. Links that are not closed yet must be switched off,
 // or all; they are closed as before. Hits that were not taken are forgotten, but their signals arrive.
 func (s *Signals) Close() error {
-	for _, fd := range []int{s.program, s.hits, s.state} {
-		if fd >= 0 {
-			unix.Close(fd)
-		}
-	}
+	closeAll(s.program, s.hits, s.state)
 	s.words.close()
 	return nil
 }

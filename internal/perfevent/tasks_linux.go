@@ -100,27 +100,19 @@ func linkTasks(program, pid int) (int, error) {
 // taskProgram writes the record of each thread of the process.
 func taskProgram(types *btf, pid int) ([]instruction, error) {
 	var off struct{ task, meta, seq, tgid, name, word field }
-	for f, path := range map[*field][2]string{
+	if err := fields(types, map[*field][2]string{
 		&off.task: {"bpf_iter__task", "task"}, &off.meta: {"bpf_iter__task", "meta"},
 		&off.seq: {"bpf_iter_meta", "seq"}, &off.tgid: {"task_struct", "tgid"}, &off.name: {"task_struct", "comm"},
-	} {
-		m, err := types.member(path[0], path[1])
-		if err != nil {
-			return nil, err
-		}
-		*f = m
+	}); err != nil {
+		return nil, err
 	}
 	at := func(word int) int32 { return int32(word-taskWords) * 8 } // below the frame pointer, register 10
 	p := []instruction{
 		{op: bpfMovReg, dst: 8, src: 1},
 		{op: bpfLoadDW, dst: 6, src: 1, off: int16(off.task.off)},
-		{op: bpfJumpNe, dst: 6, off: 2}, // none: the end
-		{op: bpfMovImm, dst: 0},
-		{op: bpfExit},
+		{op: bpfJumpEq, dst: 6, off: toOut}, // none: the end
 		{op: bpfLoadW, dst: 1, src: 6, off: int16(off.tgid.off)},
-		{op: bpfJumpEq, dst: 1, imm: int32(pid), off: 2},
-		{op: bpfMovImm, dst: 0},
-		{op: bpfExit},
+		{op: bpfJumpNe, dst: 1, imm: int32(pid), off: toOut},
 		{op: bpfLoadDW, dst: 7, src: 8, off: int16(off.meta.off)},
 		{op: bpfLoadDW, dst: 7, src: 7, off: int16(off.seq.off)},
 	}
@@ -141,7 +133,7 @@ func taskProgram(types *btf, pid int) ([]instruction, error) {
 			instruction{op: op, dst: 1, src: 6, off: int16(m.off)},
 			instruction{op: bpfStoreDW, dst: 10, src: 1, off: int16(at(word))})
 	}
-	return append(p, []instruction{
+	return finish(append(p, []instruction{
 		{op: bpfMovReg, dst: 3, src: 6},
 		{op: bpfAddImm, dst: 3, imm: int32(off.name.off)},
 		{op: bpfMovReg, dst: 1, src: 10},
@@ -160,9 +152,7 @@ func taskProgram(types *btf, pid int) ([]instruction, error) {
 		{op: bpfAddImm, dst: 2, imm: at(0)},
 		{op: bpfMovImm, dst: 3, imm: taskSize},
 		{op: bpfCall, imm: helperSeqWrite},
-		{op: bpfMovImm, dst: 0},
-		{op: bpfExit},
-	}...), nil
+	}...)), nil
 }
 
 // Read returns a record of each thread that the process has, in no particular order. The slice is valid until the
@@ -237,11 +227,7 @@ func (r *TaskRecord) set(b []byte) {
 
 // Close closes what has been opened.
 func (t *Tasks) Close() error {
-	for _, fd := range []int{t.link, t.program} {
-		if fd >= 0 {
-			unix.Close(fd)
-		}
-	}
+	closeAll(t.link, t.program)
 	t.link, t.program = -1, -1
 	return nil
 }
