@@ -112,17 +112,20 @@ func (r *Root) look(name string) (int, error) {
 	if fd < 0 {
 		return -1, &fs.PathError{Op: "open", Path: name, Err: os.ErrClosed}
 	}
-	return lookAt(fd, name, unix.RESOLVE_IN_ROOT|unix.RESOLVE_NO_MAGICLINKS)
+	return lookAt(fd, name)
 }
 
-func lookAt(dirfd int, name string, resolve uint64) (int, error) {
-	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: resolve}
+// lookAt has dirfd for the root directory of the name.
+func lookAt(dirfd int, name string) (int, error) {
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
 	for {
 		fd, err := unix.Openat2(dirfd, name, &how)
 		switch err {
 		case nil:
 			return fd, nil
 		case unix.EINTR, unix.EAGAIN: // EAGAIN: a rename or mount raced with a ".." (openat2(2))
+		case unix.ENOSYS, unix.EPERM:
+			return walk(dirfd, name)
 		default:
 			return -1, &fs.PathError{Op: "open", Path: name, Err: err}
 		}
@@ -235,7 +238,12 @@ func (r *Root) openNamed(m Map, accept func(*unix.Stat_t) bool) (*os.File, error
 
 // lookHere is look in our own root.
 func lookHere(name string) (int, error) {
-	return lookAt(unix.AT_FDCWD, name, unix.RESOLVE_NO_MAGICLINKS)
+	root, err := unix.Open("/", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	defer unix.Close(root)
+	return lookAt(root, name)
 }
 
 // openAccepted consumes the O_PATH descriptor fd. It returns neither file nor error where the file
