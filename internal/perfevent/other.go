@@ -42,6 +42,9 @@ func (c *Ticker) Follows() Follow                                       { return
 func (c *Ticker) Ends(func(*End))                                       {}
 func (c *Ticker) NoRoom() int64                                         { return 0 }
 func (c *Ticker) Redraw(func(int64) int64)                              {}
+func (c *Ticker) Pause() error                                          { return errors.ErrUnsupported }
+func (c *Ticker) Resume() error                                         { return errors.ErrUnsupported }
+func (c *Ticker) SetPeriod(time.Duration)                               {}
 func (c *Ticker) Period() time.Duration                                 { return 0 }
 func (c *Ticker) Close() error                                          { return errors.ErrUnsupported }
 func (t *Tasks) Read() ([]TaskRecord, error)                            { return nil, errors.ErrUnsupported }

@@ -281,3 +281,26 @@ func (c *Ticker) Close() (err error) {
 	}
 	return err
 }
+
+// Pause has no samples taken and no records written until Resume: what is not paused costs a processor an interrupt
+// each period, whether a process is wanted or not. A new Ticker is not paused.
+func (c *Ticker) Pause() error { return c.each(unix.PERF_EVENT_IOC_DISABLE) }
+
+// Resume ends a Pause.
+func (c *Ticker) Resume() error { return c.each(unix.PERF_EVENT_IOC_ENABLE) }
+
+func (c *Ticker) each(request uint) (err error) {
+	for _, r := range c.rings {
+		err = errors.Join(err, os.NewSyscallError("ioctl", unix.IoctlSetInt(r.fd, request, 0)))
+	}
+	return err
+}
+
+// SetPeriod changes the time between two samples on one processor.
+func (c *Ticker) SetPeriod(period time.Duration) {
+	c.period = period
+	for _, r := range c.rings {
+		r.taken = 0
+		r.setPeriod(period)
+	}
+}

@@ -41,7 +41,9 @@ func (s *Space) Retire() {
 		a.Add(cells[i], c.Values)
 	}
 	s.moveSpans(a.Space, cells)
-	p.window.moved(s, a.Space, cells)
+	for _, m := range p.marks {
+		m.moved(s, a.Space, cells)
+	}
 	s.remove()
 }
 

@@ -36,7 +36,7 @@ type Profile struct {
 	spaces    []*Space
 	archives  map[int]*archive // by pid
 	spanned   int              // spans of all spaces
-	window    *Window          // nil for none
+	marks     []*Mark          // that have not been released
 }
 
 // ThreadID names a thread within its profile.

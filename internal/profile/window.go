@@ -6,10 +6,7 @@ import (
 )
 
 // Window says what has been added to a profile since the look before.
-type Window struct {
-	p      *Profile
-	before map[*Space][]Values // of the cells
-}
+type Window struct{ *Mark }
 
 // Interval is what was added between two looks.
 type Interval struct {
@@ -27,13 +24,8 @@ type ThreadValues struct {
 	most     Values
 }
 
-// Window begins with what is there: the first Next counts from now on. A profile has one window.
-func (p *Profile) Window() *Window {
-	w := &Window{p: p, before: make(map[*Space][]Values)}
-	p.window = w
-	w.Next(nil)
-	return w
-}
+// Window begins with what is there: the first Next counts from now on.
+func (p *Profile) Window() *Window { return &Window{p.Mark()} }
 
 // Next returns what was added since it was called last. It resolves the stacks that were met. Nil options count nothing.
 func (w *Window) Next(o *Options) *Interval {
@@ -83,26 +75,4 @@ func (w *Window) thread(threads map[ThreadID]*ThreadValues, id ThreadID, stack [
 	if len(stack) > 0 && cmp.Or(cmp.Compare(v.CPU, t.most.CPU), cmp.Compare(v.Wall, t.most.Wall)) > 0 {
 		t.most, t.Function = v, stack[0].String()
 	}
-}
-
-// moved says that the cells of a space have gone to another, under other numbers.
-func (w *Window) moved(from, to *Space, cells []Cell) {
-	if w == nil {
-		return
-	}
-	before := w.before[to]
-	for len(before) < len(to.cells) {
-		before = append(before, Values{})
-	}
-	for i, v := range w.before[from] {
-		before[cells[i]].add(v)
-	}
-	w.before[to] = before
-	delete(w.before, from)
-}
-
-func (v *Values) sub(w Values) {
-	v.Samples -= w.Samples
-	v.CPU -= w.CPU
-	v.Wall -= w.Wall
 }

@@ -56,6 +56,16 @@ func (a *account) leave(t *thread) {
 	}
 }
 
+// flush counts what the samples of the rounds so far are.
+func (a *account) flush() {
+	for _, t := range a.p.roster.threads {
+		if stack := t.view.stack; t.view.present {
+			a.leave(t)
+			a.put(t, stack)
+		}
+	}
+}
+
 // complete makes a round of what has been examined: every thread that has a stack
 // gets a sample in it.
 func (a *account) complete(now time.Duration, ticks int64) {

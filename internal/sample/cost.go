@@ -117,3 +117,19 @@ func (c *Cost) pause(d time.Duration) {
 	c.TotalPause += d
 	c.LongestPause = max(c.LongestPause, d)
 }
+
+// Add adds what another sampling has cost. Lists and what is about descendants are not added.
+func (c *Cost) Add(d *Cost) {
+	for _, n := range []struct{ sum, more *int64 }{
+		{&c.Rounds, &d.Rounds}, {&c.Late, &d.Late}, {&c.Missed, &d.Missed}, {&c.Samples, &d.Samples}, {&c.Kept, &d.Kept},
+		{&c.Passive, &d.Passive}, {&c.Stops, &d.Stops}, {&c.Ticks, &d.Ticks}, {&c.Cut, &d.Cut}, {&c.Lost, &d.Lost},
+		{&c.Spared, &d.Spared}, {&c.Unread, &d.Unread}, {&c.Refused, &d.Refused}, {&c.Starved, &d.Starved},
+	} {
+		*n.sum += *n.more
+	}
+	c.LongestPause = max(c.LongestPause, d.LongestPause)
+	c.TotalPause += d.TotalPause
+	for i, n := range d.Ends {
+		c.Ends[i] += n
+	}
+}

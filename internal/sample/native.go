@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"strings"
+	"sync"
 	"time"
 
 	"ptools/internal/elfsym"
@@ -70,13 +71,15 @@ type native struct {
 	executable string
 	class      elf.Class
 	how        handle.How
-	named      map[uint64]profile.Mapping // that Resolve returned, by Start
 	stacks     stackMap
 
-	frames   []unwind.Frame // scratch of Unwind
-	resolved []handle.Frame // scratch of Resolve
-	buf      [1][]byte      // scratch of ReadStack
-	addr     [1]uint64
+	mu       sync.Mutex                 // of those that resolve: the sampler, and readers of what was copied from its profile
+	named    map[uint64]profile.Mapping // that Resolve returned, by Start
+	resolved []handle.Frame             // scratch of Resolve
+
+	frames []unwind.Frame // scratch of Unwind
+	buf    [1][]byte      // scratch of ReadStack
+	addr   [1]uint64
 }
 
 func openNative(pid int, files *Files, lines bool) (Image, error) {
@@ -120,6 +123,8 @@ func (n *native) Refresh() (unmapped bool) {
 	if n.Space.Refresh() != nil {
 		return false // it has ended, or will be found stale
 	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	for _, m := range n.named {
 		if now, ok := n.mapping(m.Start); !ok || now.Start != m.Start || now.Offset != m.Offset || now.Path != m.Path {
 			clear(n.named)
@@ -202,8 +207,10 @@ func (n *native) Prepare(a profile.Addr) {
 	n.Symbolize(a.PC, n.lookup(a), buf[:0])
 }
 
-// Resolve implements profile.Resolver.
+// Resolve implements profile.Resolver. It may be called from any goroutine.
 func (n *native) Resolve(a profile.Addr, dst []profile.Frame) ([]profile.Frame, profile.Mapping) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	pc := a.PC
 	if a.Kind == profile.Return {
 		pc--

@@ -116,6 +116,13 @@ func (s *spending) readTotal() bool {
 	return s.exact
 }
 
+// keep is readTotal that adds what ticks have counted if the process has ended.
+func (s *spending) keep() {
+	if !s.readTotal() {
+		s.total, s.sinceTotal = s.total+s.sinceTotal, 0
+	}
+}
+
 // usedTotal is the processor time of the process since the beginning: as the kernel counts it and, of what
 // came after it was last asked, as ticks do.
 func (s *spending) usedTotal() time.Duration {

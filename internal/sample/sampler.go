@@ -41,6 +41,8 @@ type Options struct {
 	Timeline bool
 	// Clock replaces the machine's.
 	Clock Clock
+	// Marked says that the profile is read by marks while it grows: its processor time is not reconciled in the end.
+	Marked bool
 	// Shared says that the program has other work than this. Waiting for the next round takes none of the Go
 	// runtime's processors from it then, and costs more (napping).
 	Shared bool
@@ -288,7 +290,9 @@ func (s *Sampler) finish(start time.Duration) {
 			continue // the tree does it
 		}
 		q.account.close()
-		q.spending.reconcile()
+		if !s.opt.Marked {
+			q.spending.reconcile()
+		}
 		q.close()
 	}
 	if s.tree != nil {

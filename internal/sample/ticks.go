@@ -221,13 +221,18 @@ type tickImage interface {
 
 // unwindTick appends the levels of a tick. It fills in s but for s.Late.
 func (s *Sampler) unwindTick(r *perfevent.Record, snap *Snapshot, image tickImage, levels []profile.Addr) ([]profile.Addr, unwind.End) {
+	for _, addr := range r.KernelChain {
+		levels = append(levels, s.kernelNote(addr))
+	}
+	return unwindUser(&s.cost, r, snap, image, levels)
+}
+
+// unwindUser is unwindTick without the levels in the kernel.
+func unwindUser(cost *Cost, r *perfevent.Record, snap *Snapshot, image tickImage, levels []profile.Addr) ([]profile.Addr, unwind.End) {
 	snap.Regs.SetSampled(&r.Regs)
 	snap.PC, snap.SP = snap.Regs.PC(), snap.Regs.SP()
 	snap.Base, snap.Stack, snap.Partial, snap.Chain = snap.SP, r.Stack, false, r.Chain
 	interrupted(snap)
-	for _, addr := range r.KernelChain {
-		levels = append(levels, s.kernelNote(addr))
-	}
 	if r.InKernel {
 		if nr := image.syscall(snap); nr >= 0 {
 			snap.Regs.SetSyscall(nr)
@@ -239,9 +244,9 @@ func (s *Sampler) unwindTick(r *perfevent.Record, snap *Snapshot, image tickImag
 		// Beyond the copy the memory is that of now. Where it does not lead to the end of the stack
 		// nothing of what it told is certain.
 		levels = levels[:len(levels)-snap.Beyond]
-		s.cost.Cut++
+		cost.Cut++
 	}
-	s.cost.Ends[end]++
+	cost.Ends[end]++
 	return levels, end
 }
 
@@ -253,20 +258,24 @@ func (k *ticking) Unwind(s *Snapshot, dst []profile.Addr) ([]profile.Addr, unwin
 func (k *ticking) note(nr int64) profile.Addr { return k.p.outside.note(nr) }
 
 // syscall implements tickImage.
-func (k *ticking) syscall(s *Snapshot) int64 {
-	nr, ok := k.calls[s.PC]
+func (k *ticking) syscall(s *Snapshot) int64 { return syscallBefore(k.p.image, k.calls, s) }
+
+// syscallBefore returns the system call of the instruction before the program counter, -1 for none. It keeps the answers
+// in calls.
+func syscallBefore(image Image, calls map[uint64]int64, s *Snapshot) int64 {
+	nr, ok := calls[s.PC]
 	if !ok {
 		if s.Late {
 			return -1
 		}
 		nr = -1
 		var code [ptrace.SyscallCode]byte
-		if k.p.image.ReadStack(code[:], s.PC-ptrace.SyscallCode) == len(code) {
+		if image.ReadStack(code[:], s.PC-ptrace.SyscallCode) == len(code) {
 			if n, ok := ptrace.SyscallBefore(&code); ok {
 				nr = n
 			}
 		}
-		k.calls[s.PC] = nr
+		calls[s.PC] = nr
 	}
 	return nr
 }

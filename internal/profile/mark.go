@@ -1,0 +1,159 @@
+package profile
+
+import "slices"
+
+// A Mark is what the cells of a profile counted at one moment. Any number of marks can be set: what was counted
+// between one of them and now is a profile of its own (AddTo).
+type Mark struct {
+	p      *Profile
+	before map[*Space][]Values // of the cells
+}
+
+// Mark sets a mark. It is to be released.
+func (p *Profile) Mark() *Mark {
+	m := &Mark{p: p, before: make(map[*Space][]Values, len(p.spaces))}
+	for _, s := range p.spaces {
+		values := make([]Values, len(s.cells))
+		for i := range s.cells {
+			values[i] = s.cells[i].Values
+		}
+		m.before[s] = values
+	}
+	p.marks = append(p.marks, m)
+	return m
+}
+
+// Release gives back what the mark holds.
+func (m *Mark) Release() {
+	if i := slices.Index(m.p.marks, m); i >= 0 {
+		m.p.marks = slices.Delete(m.p.marks, i, i+1)
+	}
+}
+
+// moved says that the cells of a space have gone to another, under other numbers.
+func (m *Mark) moved(from, to *Space, cells []Cell) {
+	before := m.before[to]
+	for len(before) < len(to.cells) {
+		before = append(before, Values{})
+	}
+	for i, v := range m.before[from] {
+		before[cells[i]].add(v)
+	}
+	m.before[to] = before
+	delete(m.before, from)
+}
+
+// AddTo adds what has been counted since the mark to another profile. What is resolved there is as it is here; what is
+// not is resolved by the same resolvers, and the other profile may belong to another goroutine.
+func (m *Mark) AddTo(dst *Profile) {
+	for _, s := range m.p.spaces {
+		s.addSince(m.before[s], dst)
+	}
+}
+
+// addSince adds the cells of the space that have changed.
+func (s *Space) addSince(before []Values, dst *Profile) {
+	var changed []cell
+	used := make([]bool, len(s.nodes))
+	for i := range s.cells {
+		c := s.cells[i]
+		if i < len(before) {
+			c.sub(before[i])
+		}
+		if c.Values == (Values{}) {
+			continue
+		}
+		changed = append(changed, c)
+		for id := c.stack; id != 0 && !used[id]; id = s.nodes[id].caller {
+			used[id] = true
+		}
+	}
+	if len(changed) == 0 {
+		return
+	}
+	d := dst.Space(s.pid, s.main, s.resolver)
+	locs := s.copyLocations(d, used)
+	stacks := make([]StackID, len(s.nodes))
+	for id := 1; id < len(s.nodes); id++ { // a caller's number is smaller than its callees'
+		if used[id] {
+			stacks[id] = d.child(stacks[s.nodes[id].caller], locs[s.nodes[id].loc])
+		}
+	}
+	for _, c := range changed {
+		t := s.profile.threads[c.thread]
+		d.Add(d.Cell(dst.threadOf(t.threadKey, t.name), stacks[c.stack]), c.Values)
+	}
+}
+
+// copyLocations adds the locations of the nodes that are used to another space, those that are resolved first, and
+// returns their numbers there.
+func (s *Space) copyLocations(d *Space, used []bool) []uint32 {
+	wanted := make([]bool, len(s.locs))
+	for id, is := range used {
+		if is {
+			wanted[s.nodes[id].loc] = true
+		}
+	}
+	numbers := make([]uint32, len(s.locs))
+	for i, is := range wanted {
+		if i == s.pending {
+			d.pending = len(d.locs)
+		}
+		if is {
+			numbers[i] = d.copyLocation(s, &s.locs[i], i < s.pending)
+		}
+	}
+	if s.pending >= len(s.locs) {
+		d.pending = len(d.locs)
+	}
+	return numbers
+}
+
+// copyLocation adds a location of another space. The same address may be there twice: before and after code was
+// replaced (Remap).
+func (s *Space) copyLocation(from *Space, l *location, resolved bool) uint32 {
+	c := location{addr: l.addr, mapping: -1}
+	if l.addr.Kind == note {
+		c.addr = s.profile.Note(from.profile.notes[l.addr.PC])
+	}
+	if resolved {
+		if l.mapping >= 0 {
+			c.mapping = s.mapping(from.mappings[l.mapping])
+		}
+		for _, n := range l.lines {
+			n.fn = s.profile.function(from.profile.functions[n.fn])
+			c.lines = append(c.lines, n)
+		}
+	}
+	id := uint32(len(s.locs))
+	s.locs = append(s.locs, c)
+	s.locIDs[c.addr] = id
+	return id
+}
+
+// Prepare has a resolver that can do so read what it needs for the addresses that are not resolved, before Resolve.
+func (p *Profile) Prepare() {
+	for _, s := range p.spaces {
+		if r, ok := s.resolver.(interface{ Prepare(Addr) }); ok {
+			for _, l := range s.locs[s.pending:] {
+				if l.addr.Kind != note {
+					r.Prepare(l.addr)
+				}
+			}
+		}
+	}
+}
+
+// Size is how much the profile holds: the levels of distinct stacks, and the cells.
+func (p *Profile) Size() (n int) {
+	for _, s := range p.spaces {
+		n += len(s.nodes) + len(s.cells)
+	}
+	return n
+}
+
+func (v *Values) sub(w Values) {
+	v.Samples -= w.Samples
+	v.CPU -= w.CPU
+	v.Wall -= w.Wall
+}

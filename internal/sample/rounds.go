@@ -1,0 +1,140 @@
+package sample
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"ptools/internal/profile"
+)
+
+// Rounds samples one process in rounds for any number of clients, each in a window of time of its own: one sampler serves
+// them all. It is for what Windows do not have, wall time, and for where timers cannot be had and threads are stopped.
+type Rounds struct {
+	pid     int
+	sampler *Sampler
+	began   time.Time
+	cancel  context.CancelFunc
+	done    chan struct{} // closed when the sampling has ended
+
+	mu    sync.Mutex
+	asked []func() // what the sampling goroutine is to do after the next round
+	over  bool     // it has ended: the profile belongs to whoever holds mu
+	err   error    // why, if the process has not
+}
+
+// StartRounds begins to sample a process. Stop ends it.
+func StartRounds(source *Source, o Options) *Rounds {
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &Rounds{pid: source.PID, began: time.Now(), cancel: cancel, done: make(chan struct{})}
+	o.Marked, o.Progress = true, func(*Progress) { r.serve(false) }
+	r.sampler = New([]*Source{source}, &o)
+	go r.run(ctx) // ended and awaited by Stop
+	return r
+}
+
+func (r *Rounds) run(ctx context.Context) {
+	defer close(r.done)
+	err := r.sampler.Run(ctx)
+	r.mu.Lock()
+	r.err = err
+	r.mu.Unlock()
+	r.serve(true)
+}
+
+// serve does what was asked for.
+func (r *Rounds) serve(over bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.over = over
+	for _, f := range r.asked {
+		f()
+	}
+	r.asked = nil
+}
+
+// do has f called while the sampler stands still.
+func (r *Rounds) do(f func()) {
+	r.mu.Lock()
+	if r.over {
+		f()
+		r.mu.Unlock()
+		return
+	}
+	done := make(chan struct{})
+	r.asked = append(r.asked, func() { f(); close(done) })
+	r.mu.Unlock()
+	<-done
+}
+
+// Stop ends the sampling.
+func (r *Rounds) Stop() {
+	r.cancel()
+	<-r.done
+}
+
+// Aged reports that windows should be opened elsewhere: the profile has grown, or the process has ended.
+func (r *Rounds) Aged() (aged bool) {
+	r.do(func() { aged = r.over || r.sampler.profile.Size() > mostKept })
+	return aged
+}
+
+// Cost returns what the sampling has cost so far.
+func (r *Rounds) Cost() (c Cost) {
+	r.do(func() { c = r.sampler.cost })
+	return c
+}
+
+// A RoundsWindow is a length of time in which a process is sampled.
+type RoundsWindow struct {
+	rounds *Rounds
+	mark   *profile.Mark
+	began  time.Time
+	base   time.Duration // processor time of the process then
+	taken  int64         // rounds then
+}
+
+// Begin opens a window. It is to be ended.
+func (r *Rounds) Begin() *RoundsWindow {
+	w := &RoundsWindow{rounds: r}
+	r.do(func() {
+		r.flush()
+		w.mark, w.began = r.sampler.profile.Mark(), time.Now()
+		w.base, w.taken = r.sampler.processes[0].spending.total, r.sampler.sched.taken
+	})
+	return w
+}
+
+// flush counts what is under way. It belongs to the sampling goroutine.
+func (r *Rounds) flush() {
+	for _, p := range r.sampler.processes {
+		p.account.flush()
+		for _, t := range p.roster.threads {
+			p.spending.divide(t)
+		}
+		p.spending.keep()
+	}
+}
+
+// End closes the window and returns its profile, resolved. The error is why sampling has ended early, of a process that
+// has not.
+func (w *RoundsWindow) End() (*profile.Profile, error) {
+	r, p := w.rounds, profile.New()
+	var err error
+	r.do(func() {
+		s := r.sampler
+		r.flush()
+		p.Start, p.Duration, p.Period = w.began, time.Since(w.began), s.opt.Period
+		p.Rounds, p.Means = s.sched.taken-w.taken, s.means()
+		w.mark.AddTo(p)
+		w.mark.Release()
+		reconcile(p, r.pid, s.processes[0].spending.total-w.base, s.tickPeriod())
+		err = r.err
+	})
+	p.Prepare()
+	p.Resolve()
+	return p, err
+}
+
+// Cancel closes the window.
+func (w *RoundsWindow) Cancel() { w.rounds.do(w.mark.Release) }

@@ -1,0 +1,221 @@
+package sample
+
+import (
+	"math"
+	"time"
+
+	"ptools/internal/perfevent"
+	"ptools/internal/procfs"
+	"ptools/internal/profile"
+	"ptools/internal/unwind"
+)
+
+// timed is a process that has windows. All of it belongs to whoever holds the lock of its Windows.
+type timed struct {
+	w       *Windows
+	pid     int
+	start   uint64 // with pid its identity
+	windows map[*Window]bool
+	profile *profile.Profile
+
+	// Of the present image; nil until the first tick.
+	image   *heldImage
+	space   *profile.Space
+	namer   *namer
+	refresh refreshing
+	calls   map[uint64]int64 // system calls by the address behind the instruction
+	err     error            // why there is no image
+
+	cpu    time.Duration // that the process has used since its start
+	ticked time.Duration // of ticks since that was read
+
+	names  map[int]profile.ThreadID
+	snap   Snapshot
+	levels []profile.Addr
+}
+
+// newTimed takes up a process. Nothing of it is opened before a tick meets it.
+func newTimed(w *Windows, pid int) (*timed, error) {
+	stat, err := procfs.ReadStat(pid)
+	if err != nil {
+		return nil, err
+	}
+	return &timed{
+		w: w, pid: pid, start: stat.StartTime, windows: make(map[*Window]bool), profile: profile.New(),
+		calls: make(map[uint64]int64), names: make(map[int]profile.ThreadID),
+	}, nil
+}
+
+// other reports that the number is that of another process now, or of none.
+func (s *timed) other() bool {
+	stat, err := procfs.ReadStat(s.pid)
+	return err != nil || stat.StartTime != s.start
+}
+
+// take counts a tick.
+func (s *timed) take(r *perfevent.Record) {
+	if !s.current() {
+		return
+	}
+	period := s.w.ticks.Period()
+	var end unwind.End
+	s.snap.Late = s.image.Stale()
+	s.levels, end = unwindUser(&s.w.cost, r, &s.snap, s, s.levels[:0])
+	s.refresh.needed = s.refresh.needed || ranOut(end)
+	cell := s.space.Cell(s.thread(r.TID), s.space.Stack(s.levels))
+	s.space.Add(cell, profile.Values{Samples: 1, CPU: int64(period)})
+	s.w.cost.Ticks++
+	s.ticked += period
+}
+
+// current has the present image open. It reports false if there is none, or if it is another process's. Of a process that
+// has ended the last image stays.
+func (s *timed) current() bool {
+	if s.image != nil && !s.image.Stale() {
+		return true
+	}
+	stat, err := procfs.ReadStat(s.pid)
+	if err != nil {
+		return s.image != nil
+	}
+	if stat.StartTime != s.start {
+		return false
+	}
+	image, err := openNative(s.pid, s.w.files, s.w.lines)
+	if err != nil {
+		if s.image == nil && !vanished(err) {
+			s.err = err
+		}
+		return s.image != nil
+	}
+	s.leave()
+	s.open(&heldImage{image, 1})
+	return true
+}
+
+// open takes up an image.
+func (s *timed) open(image *heldImage) {
+	s.image, s.err = image, nil
+	s.space = s.profile.Space(s.pid, image.Executable(), image)
+	s.namer = newNamer(image)
+	s.refresh = refreshing{}
+	clear(s.calls)
+}
+
+// leave gives back the image. What was seen in it goes to the former images of the process.
+func (s *timed) leave() {
+	if s.image != nil {
+		s.namer.stop()
+		s.space.Retire()
+		s.image.release()
+		s.image = nil
+	}
+}
+
+// close gives back everything.
+func (s *timed) close() {
+	if s.image != nil {
+		s.namer.stop()
+		s.image.release()
+		s.image = nil
+	}
+}
+
+// thread returns the entry of a thread in the profile.
+func (s *timed) thread(tid int) profile.ThreadID {
+	id, ok := s.names[tid]
+	if !ok {
+		name, err := procfs.ReadComm(s.pid, tid)
+		if err != nil {
+			name, _ = procfs.ReadComm(s.pid, s.pid) // it has ended; without a name there is the number
+		}
+		id = s.profile.Thread(s.pid, tid, name)
+		if err == nil {
+			s.profile.Rename(id, name)
+		}
+		s.names[tid] = id
+	}
+	return id
+}
+
+// mostKept is how large the profile of a subject becomes before another takes its place, so that windows which always
+// overlap do not make it grow for ever.
+const mostKept = 1 << 16
+
+// settle does what need not be done for each tick.
+func (s *timed) settle() {
+	if s.ticked > 0 {
+		s.readCPU()
+	}
+	if s.image == nil {
+		return
+	}
+	if now := perfevent.Now(); s.refresh.needed && s.refresh.may(now) && s.namer.idle() {
+		s.space.ResolveAll()
+		if s.image.Refresh() {
+			s.space.Remap()
+		}
+		s.space.Learned()
+		s.refresh.done(now)
+	}
+	if s.namer.step(s.space); s.profile.Size() > mostKept {
+		s.renew()
+	}
+}
+
+// renew begins another profile. The present one ends with the windows that were opened in it.
+func (s *timed) renew() {
+	s.namer.stop()
+	s.space.ResolveAll()
+	s.profile = profile.New()
+	clear(s.names)
+	for n := range s.windows {
+		n.marks = append(n.marks, s.profile.Mark())
+	}
+	s.open(s.image)
+}
+
+// readCPU reads what the process has used. When it has ended ticks tell what came after the last reading.
+func (s *timed) readCPU() {
+	if used, err := processorTime(s.pid); err == nil && used >= s.cpu {
+		s.cpu = used
+	} else {
+		s.cpu += s.ticked
+	}
+	s.ticked = 0
+}
+
+// reconcile makes the processor time of a window what the process has used, as spending.reconcile does for a run. What is
+// more than ticks, or stops, and chance explain stands under a name of its own.
+func reconcile(p *profile.Profile, pid int, used, period time.Duration) {
+	threads, counted := make(map[profile.ThreadID]bool), int64(0)
+	for id, ns := range p.Counted(pid) {
+		threads[id] = true
+		counted += ns
+	}
+	p.CPU = used
+	rest := int64(used)
+	if counted > 0 {
+		chance := 4*math.Sqrt(float64(counted)*float64(period)) + 4*float64(period)
+		share := min(rest, int64(maxStretch*float64(counted)+chance))
+		p.Stretch(pid, threads, share)
+		rest -= share
+	}
+	if rest > 0 {
+		space := p.Space(pid, "", nil)
+		id := p.Thread(pid, 0, "[not sampled]")
+		space.Add(space.Cell(id, space.Push(0, p.Note("[not sampled]"))), profile.Values{CPU: rest})
+	}
+}
+
+// Unwind implements tickImage.
+func (s *timed) Unwind(snap *Snapshot, dst []profile.Addr) ([]profile.Addr, unwind.End) {
+	return s.image.Unwind(snap, dst)
+}
+
+func (s *timed) note(nr int64) profile.Addr {
+	return s.profile.Note("[" + procfs.SyscallName(nr) + "]")
+}
+
+// syscall implements tickImage.
+func (s *timed) syscall(snap *Snapshot) int64 { return syscallBefore(s.image, s.calls, snap) }

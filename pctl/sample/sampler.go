@@ -1,0 +1,210 @@
+package sample
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"ptools/internal/profile"
+	"ptools/internal/sample"
+	"ptools/pctl"
+)
+
+// SamplerOptions are options of Open. Nil means the zero value.
+type SamplerOptions struct {
+	// Period is the time between samples of a thread; zero: 99 samples a second.
+	Period time.Duration
+	// Timers says how running threads are sampled; zero: TimersAuto.
+	Timers Timers
+	// Lines resolves addresses to source lines and inlined functions.
+	Lines bool
+}
+
+// A Sampler profiles any number of processes for any number of clients at the same time. What they ask for may overlap: each
+// process is sampled once for all of them, and is not sampled while nobody asks. Its methods may be called from any goroutine.
+//
+// With timers, processor time costs nothing of a process that does not run. For wall time, and for everything without
+// timers, a process is sampled in rounds; without timers it is under control then, and can have no other tracer.
+type Sampler struct {
+	o       SamplerOptions
+	session *pctl.Session
+	files   *sample.Files
+	windows *sample.Windows // nil: there are no timers
+	why     error           // then why not
+
+	ctx    context.Context // done when the Sampler is closed
+	cancel context.CancelFunc
+
+	mu      sync.Mutex
+	rounds  map[*rounds]bool
+	current map[int]*rounds // that windows of a process are opened in
+	past    sample.Cost     // of rounds that are over
+	closed  bool
+	ending  sync.WaitGroup // of rounds
+}
+
+// Open makes a Sampler.
+func Open(o *SamplerOptions) (*Sampler, error) {
+	s := &Sampler{rounds: make(map[*rounds]bool), current: make(map[int]*rounds)}
+	if o != nil {
+		s.o = *o
+	}
+	if s.o.Period <= 0 {
+		s.o.Period = sample.DefaultPeriod
+	}
+	s.files = sample.NewFiles()
+	if s.o.Timers == TimersOff {
+		s.why = errors.New("timers are not to be used")
+	} else if s.windows, s.why = sample.OpenWindows(s.o.Period, s.files, s.o.Lines); s.why != nil && s.o.Timers == TimersOnly {
+		s.files.Close()
+		return nil, s.why
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.session = pctl.NewSession(&pctl.SessionOptions{CacheLimit: -1})
+	return s, nil
+}
+
+// Stops says why threads are stopped to sample them, and is nil if they are not.
+func (s *Sampler) Stops() error { return s.why }
+
+// Period is the time between samples of a thread that runs.
+func (s *Sampler) Period() time.Duration { return s.o.Period }
+
+// Close ends the sampling. It waits until all windows are closed.
+func (s *Sampler) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.cancel()
+	var err error
+	if s.windows != nil {
+		err = s.windows.Close()
+	}
+	s.ending.Wait()
+	err = errors.Join(err, s.session.Close())
+	s.files.Close()
+	return err
+}
+
+// What says what a Window measures.
+type What uint8
+
+const (
+	// CPU is processor time.
+	CPU What = iota
+	// Wall is the time of all threads, those that wait too, and processor time.
+	Wall
+)
+
+// A Window is a length of time in which a process is sampled.
+type Window struct {
+	end    func() (*profile.Profile, error)
+	cancel func()
+	once   sync.Once
+}
+
+// Begin opens a window of a process, which is to be closed by End or Cancel. The error of a process that cannot be
+// sampled is that of pctl's Session.Grab.
+func (s *Sampler) Begin(ctx context.Context, pid int, what What) (*Window, error) {
+	if what == CPU && s.windows != nil {
+		w, err := s.windows.Begin(pid)
+		if err != nil {
+			return nil, s.refusal(ctx, pid, err)
+		}
+		return &Window{end: w.End, cancel: w.Cancel}, nil
+	}
+	r, err := s.acquire(pid)
+	if err != nil {
+		return nil, err
+	}
+	w := r.sampler.Begin()
+	return &Window{
+		end:    func() (*profile.Profile, error) { defer s.release(r); return w.End() },
+		cancel: func() { defer s.release(r); w.Cancel() },
+	}, nil
+}
+
+// refusal says what a grab would say of a process that cannot be sampled.
+func (s *Sampler) refusal(ctx context.Context, pid int, err error) error {
+	p, refused := s.session.Grab(ctx, pid, &pctl.GrabOptions{ReadOnly: true})
+	if refused != nil {
+		return refused
+	}
+	p.Close()
+	return err
+}
+
+// End closes the window and returns its profile. It may return a profile together with an error: what was seen until then.
+// Of a window that is closed it returns os.ErrClosed.
+func (w *Window) End() (p *Profile, err error) {
+	err = os.ErrClosed
+	w.once.Do(func() {
+		var taken *profile.Profile
+		if taken, err = w.end(); taken != nil {
+			p = &Profile{p: taken}
+		}
+	})
+	return p, err
+}
+
+// Cancel closes the window.
+func (w *Window) Cancel() { w.once.Do(w.cancel) }
+
+// Take samples a process for d, or until ctx is done, which is an error.
+func (s *Sampler) Take(ctx context.Context, pid int, what What, d time.Duration) (*Profile, error) {
+	w, err := s.Begin(ctx, pid, what)
+	if err != nil {
+		return nil, err
+	}
+	over := time.NewTimer(d)
+	defer over.Stop()
+	select {
+	case <-over.C:
+		return w.End()
+	case <-ctx.Done():
+		w.Cancel()
+		return nil, ctx.Err()
+	}
+}
+
+// SamplerStats is what a Sampler has done since it was opened.
+type SamplerStats struct {
+	Sampled int   // processes that are sampled now
+	Samples int64 // taken by timers, and in rounds
+	Lost    int64 // records of timers that found no room
+	Stops   int64 // threads stopped
+	Pauses  time.Duration
+	Longest time.Duration // pause
+}
+
+// Stats returns what has been done so far.
+func (s *Sampler) Stats() SamplerStats {
+	s.mu.Lock()
+	cost, running := s.past, slices.Collect(maps.Keys(s.rounds))
+	s.mu.Unlock()
+	for _, r := range running {
+		select {
+		case <-r.ready:
+		default:
+			continue
+		}
+		if r.sampler != nil {
+			c := r.sampler.Cost()
+			cost.Add(&c)
+		}
+	}
+	sampled := len(running)
+	if s.windows != nil {
+		c := s.windows.Cost()
+		cost.Add(&c)
+		sampled += s.windows.Processes()
+	}
+	return SamplerStats{
+		Sampled: sampled, Samples: cost.Samples + cost.Ticks, Lost: cost.Lost, Stops: cost.Stops,
+		Pauses: cost.TotalPause, Longest: cost.LongestPause,
+	}
+}

@@ -1,0 +1,125 @@
+package sample_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ptools/internal/ptest"
+	"ptools/pctl"
+	"ptools/pctl/sample"
+)
+
+func openSampler(t *testing.T, o *sample.SamplerOptions) *sample.Sampler {
+	t.Helper()
+	s, err := sample.Open(o)
+	if errors.Is(err, fs.ErrPermission) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if n := s.Stats().Sampled; n != 0 {
+			t.Errorf("%d processes are still sampled", n)
+		}
+	})
+	return s
+}
+
+// used is the processor time of a process, to 10 ms.
+func used(t *testing.T, pid int) time.Duration {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(b), ") ")
+	fields := strings.Fields(rest)
+	user, _ := strconv.Atoi(fields[11])
+	system, _ := strconv.Atoi(fields[12])
+	return time.Duration(user+system) * 10 * time.Millisecond
+}
+
+// TestOverlapping: windows of one process that overlap have what was used in each, by timers and by stops.
+func TestOverlapping(t *testing.T) {
+	pid, stop := startSpinning()
+	defer stop()
+	for _, timers := range []sample.Timers{sample.TimersOnly, sample.TimersOff} {
+		for _, what := range []sample.What{sample.CPU, sample.Wall} {
+			s := openSampler(t, &sample.SamplerOptions{Period: time.Second / 499, Timers: timers})
+			var clients sync.WaitGroup
+			for i := range 8 {
+				clients.Go(func() {
+					time.Sleep(time.Duration(i) * 20 * time.Millisecond)
+					d := time.Duration(100+50*i) * time.Millisecond
+					before := used(t, pid)
+					p, err := s.Take(bg, pid, what, d)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					cpu, most := p.Total().CPU, used(t, pid)-before
+					if cpu > most+20*time.Millisecond || cpu < most-30*time.Millisecond || p.Duration() < d {
+						t.Errorf("timers %d, what %d: %v in %v, of %v", timers, what, cpu, p.Duration(), most)
+					}
+					if hottest := p.Functions()[0]; hottest.Name != "ptools/pctl/sample_test.spin" || hottest.Self.CPU < cpu*8/10 {
+						t.Errorf("timers %d, what %d: %+v", timers, what, hottest)
+					}
+				})
+			}
+			clients.Wait()
+			if n := s.Stats(); n.Sampled != 0 || n.Samples == 0 {
+				t.Errorf("%+v", n)
+			}
+		}
+	}
+}
+
+// TestIdleWindow: a process that sleeps is not opened, and has what it has used, to the nanosecond.
+func TestIdleWindow(t *testing.T) {
+	g := ptest.Start(t, "sleep", "60")
+	s := openSampler(t, &sample.SamplerOptions{Timers: sample.TimersOnly})
+	time.Sleep(50 * time.Millisecond) // it sleeps
+	p, err := s.Take(bg, g.PID, sample.CPU, 50*time.Millisecond)
+	if err != nil || p.Total().CPU != 0 {
+		t.Errorf("%v, %v", p.Total(), err)
+	}
+	p, err = s.Take(bg, g.PID, sample.Wall, 100*time.Millisecond)
+	if err != nil || p.Total().Wall < 90*time.Millisecond || p.Total().Wall > 200*time.Millisecond {
+		t.Errorf("%v, %v", p.Total(), err)
+	}
+}
+
+// TestEndedInWindow: what a process has done until its end is in the profile, and a number that nobody has is refused.
+func TestEndedInWindow(t *testing.T) {
+	for _, timers := range []sample.Timers{sample.TimersOnly, sample.TimersOff} {
+		pid, stop := startSpinning()
+		s := openSampler(t, &sample.SamplerOptions{Timers: timers})
+		w, err := s.Begin(bg, pid, sample.CPU)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(300 * time.Millisecond)
+		stop()
+		p, err := w.End()
+		if err != nil || p.Total().CPU < 20*time.Millisecond {
+			t.Errorf("%v, %v", p.Total(), err)
+		}
+		if _, err := w.End(); !errors.Is(err, os.ErrClosed) {
+			t.Errorf("closed window: %v", err)
+		}
+		if _, err := s.Begin(bg, pid, sample.CPU); !errors.Is(err, pctl.ErrNoProcess) {
+			t.Errorf("ended process: %v", err)
+		}
+	}
+}
