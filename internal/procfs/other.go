@@ -19,6 +19,11 @@ const (
 
 // What is of /proc cannot be opened on this platform.
 type (
+	Listed struct {
+		PID   int
+		Inode uint64
+	}
+
 	Mappings  struct{}
 	Socket    struct{}
 	Task      struct{}
@@ -36,6 +41,7 @@ func readMemory(pid int, b []byte, addr uint64) int           { return 0 }
 func CheckOwn() error                                         { return errors.ErrUnsupported }
 func SharesMemory(pid1, pid2 int) (bool, error)               { return false, errors.ErrUnsupported }
 func CompareMemory(pid1, pid2 int) (bool, error)              { return false, errors.ErrUnsupported }
+func List([]Listed) ([]Listed, error)                         { return nil, errors.ErrUnsupported }
 func Processes() ([]int, error)                               { return nil, errors.ErrUnsupported }
 func Children(pid, tid int) ([]int, error)                    { return nil, errors.ErrUnsupported }
 func Tasks(pid int, buf []int) ([]int, error)                 { return nil, errors.ErrUnsupported }

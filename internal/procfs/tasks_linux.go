@@ -24,35 +24,60 @@ func Processes() ([]int, error) {
 	return p.numbers(nil)
 }
 
+// A Listed is a process as the directory /proc lists it.
+type Listed struct {
+	PID int
+	// Inode is that of its directory: another process of the same number has another. It can change for the same process,
+	// too, when the kernel is short of memory.
+	Inode uint64
+}
+
+// List returns the processes that /proc shows, appended to buf[:0].
+func List(buf []Listed) ([]Listed, error) {
+	var p path
+	p.finish([]byte("/proc"))
+	list := buf[:0]
+	err := p.entries(func(pid int, inode uint64) { list = append(list, Listed{pid, inode}) })
+	return list, err
+}
+
 // numbers returns the names in a directory that are numbers.
 func (p *path) numbers(buf []int) ([]int, error) {
+	tids := buf[:0]
+	if err := p.entries(func(tid int, _ uint64) { tids = append(tids, tid) }); err != nil {
+		return nil, err
+	}
+	if len(tids) == 0 {
+		return nil, p.gone()
+	}
+	return tids, nil
+}
+
+// entries calls f for the names in a directory that are numbers.
+func (p *path) entries(f func(number int, inode uint64)) error {
 	fd, errno := p.open(unix.O_RDONLY | unix.O_DIRECTORY)
 	if errno != 0 {
-		return nil, p.fail("open", errno)
+		return p.fail("open", errno)
 	}
 	defer unix.Close(fd)
-	tids := buf[:0]
 	var dir [8192]byte
 	for {
 		n, err := unix.Getdents(fd, dir[:])
 		switch {
 		case err == unix.EINTR:
 		case err != nil:
-			return nil, p.fail("readdir", vanished(err.(syscall.Errno)))
+			return p.fail("readdir", vanished(err.(syscall.Errno)))
 		case n <= 0:
-			if len(tids) == 0 {
-				return nil, p.gone()
-			}
-			return tids, nil
+			return nil
 		default:
-			tids = appendTasks(tids, dir[:n])
+			eachNumber(dir[:n], f)
 		}
 	}
 }
 
-// appendTasks adds the numeric names of a buffer of struct linux_dirent64:
+// eachNumber calls f for the numeric names of a buffer of struct linux_dirent64:
 // inode (8 bytes), offset (8), record length (2), type (1), name.
-func appendTasks(tids []int, dir []byte) []int {
+func eachNumber(dir []byte, f func(number int, inode uint64)) {
 	const header = 19
 	for len(dir) >= header {
 		size := int(binary.NativeEndian.Uint16(dir[16:]))
@@ -60,14 +85,13 @@ func appendTasks(tids []int, dir []byte) []int {
 			break
 		}
 		name := dir[header:size]
-		tid := 0
+		number := 0
 		for i := 0; i < len(name) && name[i] >= '0' && name[i] <= '9'; i++ {
-			tid = tid*10 + int(name[i]-'0')
+			number = number*10 + int(name[i]-'0')
 		}
-		if tid != 0 { // "." and ".." are no numbers
-			tids = append(tids, tid)
+		if number != 0 { // "." and ".." are no numbers
+			f(number, binary.NativeEndian.Uint64(dir))
 		}
 		dir = dir[size:]
 	}
-	return tids
 }

@@ -1,0 +1,125 @@
+package targets
+
+import (
+	"errors"
+	"fmt"
+	"os/user"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// A Rule says which processes are targets: those that everything in it is true of. Patterns match the whole text: in
+// them * is any text without a slash, ** is any text, and ? is one character that is no slash.
+type Rule struct {
+	PID    int    // zero: any
+	Comm   string // pattern for the name of the process, of at most 15 bytes; empty: any
+	Exe    string // pattern for the path of the executable; empty: any
+	Cgroup string // pattern for the path in the cgroup hierarchy; empty: any
+	User   string // name or number of the effective user; empty: any
+	// Follow has the descendants of these processes be targets, too.
+	Follow bool
+}
+
+// ParseRule reads a rule like comm=postgres,user=postgres. Its keys are comm, exe, cgroup and user.
+func ParseRule(text string) (r Rule, err error) {
+	for part := range strings.SplitSeq(text, ",") {
+		key, value, ok := strings.Cut(part, "=")
+		if !ok || value == "" {
+			return Rule{}, fmt.Errorf("%q is not of the form comm=NAME, exe=GLOB, cgroup=GLOB or user=NAME", part)
+		}
+		field := map[string]*string{"comm": &r.Comm, "exe": &r.Exe, "cgroup": &r.Cgroup, "user": &r.User}[key]
+		switch {
+		case field == nil:
+			return Rule{}, fmt.Errorf("unknown key %q: comm, exe, cgroup or user", key)
+		case *field != "":
+			return Rule{}, fmt.Errorf("%s is there twice", key)
+		}
+		*field = value
+	}
+	return r, r.Check()
+}
+
+// Check says what is wrong with a rule.
+func (r Rule) Check() error {
+	_, err := r.compile()
+	return err
+}
+
+// String is what ParseRule reads, or names the process.
+func (r Rule) String() string {
+	var parts []string
+	if r.PID != 0 {
+		parts = append(parts, "pid="+strconv.Itoa(r.PID))
+	}
+	for _, p := range [][2]string{{"comm", r.Comm}, {"exe", r.Exe}, {"cgroup", r.Cgroup}, {"user", r.User}} {
+		if p[1] != "" {
+			parts = append(parts, p[0]+"="+p[1])
+		}
+	}
+	return strings.Join(parts, ",")
+}
+
+// compiled is a rule as it is applied.
+type compiled struct {
+	Rule
+	comm, exe, cgroup *regexp.Regexp // nil: any
+	uid               int            // -1: any
+	start             uint64         // of PID when the rule was set; 0: it was not there
+}
+
+func (r Rule) compile() (*compiled, error) {
+	c := &compiled{Rule: r, uid: -1}
+	if r == (Rule{Follow: r.Follow}) {
+		return nil, errors.New("a rule says nothing: it needs a pid, comm, exe, cgroup or user")
+	}
+	if r.PID < 0 {
+		return nil, fmt.Errorf("%d is not a process id", r.PID)
+	}
+	if len(r.Comm) > 15 && !strings.ContainsAny(r.Comm, "*?") {
+		return nil, fmt.Errorf("comm %q is longer than the 15 bytes that the kernel keeps of a name", r.Comm)
+	}
+	c.comm, c.exe, c.cgroup = pattern(r.Comm), pattern(r.Exe), pattern(r.Cgroup)
+	if r.User != "" {
+		uid, err := lookupUser(r.User)
+		if err != nil {
+			return nil, err
+		}
+		c.uid = uid
+	}
+	return c, nil
+}
+
+func lookupUser(name string) (int, error) {
+	if uid, err := strconv.Atoi(name); err == nil && uid >= 0 {
+		return uid, nil
+	}
+	u, err := user.Lookup(name)
+	if err != nil {
+		return 0, fmt.Errorf("user %q: %w", name, err)
+	}
+	return strconv.Atoi(u.Uid)
+}
+
+// pattern compiles a pattern, nil for an empty one.
+func pattern(glob string) *regexp.Regexp {
+	if glob == "" {
+		return nil
+	}
+	text := regexp.QuoteMeta(glob)
+	text = strings.NewReplacer(`\*\*`, `.*`, `\*`, `[^/]*`, `\?`, `[^/]`).Replace(text)
+	return regexp.MustCompile(`(?s)\A` + text + `\z`)
+}
+
+// matches applies the rule. What a rule does not ask for is not read.
+func (c *compiled) matches(p *process) bool {
+	switch {
+	case c.PID != 0 && (c.PID != p.pid || c.start != p.start),
+		c.comm != nil && !c.comm.MatchString(p.comm),
+		c.uid >= 0 && p.user() != c.uid,
+		c.exe != nil && !c.exe.MatchString(p.exe()),
+		c.cgroup != nil && !c.cgroup.MatchString(p.cgroup()):
+		return false
+	}
+	return true
+}

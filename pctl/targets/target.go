@@ -1,0 +1,142 @@
+package targets
+
+import (
+	"fmt"
+	"os"
+	"os/user"
+	"strconv"
+	"strings"
+	"sync"
+
+	"ptools/internal/elfsym"
+	"ptools/internal/procfs"
+)
+
+// A Target is a process that is profiled, as it was when it was last looked at. It does not change. Texts are as the process
+// or the kernel has them, which may be any bytes.
+type Target struct {
+	PID    int
+	Start  uint64 // when it was started, in ticks since boot: with PID its identity
+	Parent int
+	Comm   string
+	Exe    string // path in its own mount namespace
+	Cgroup string
+	UID    int
+	User   string // its name, or its number
+
+	Container string // id, as far as the cgroup tells
+	Pod       string // id of a Kubernetes pod, likewise
+
+	buildID func() string
+}
+
+// ID is the identity of the process, as it stands in addresses.
+func (t *Target) ID() string { return fmt.Sprintf("%d-%d", t.PID, t.Start) }
+
+// BuildID returns the build id of the executable, empty if it has none. The file is read once.
+func (t *Target) BuildID() string { return t.buildID() }
+
+// Alive reports whether the process has not ended.
+func (t *Target) Alive() bool {
+	stat, err := procfs.ReadStat(t.PID)
+	return err == nil && stat.StartTime == t.Start && stat.State != 'Z' && stat.State != 'X'
+}
+
+// Labels are what a Prometheus label set says of the target. Values are UTF-8.
+func (t *Target) Labels() map[string]string {
+	labels := map[string]string{"pid": strconv.Itoa(t.PID), "comm": t.Comm, "exe": t.Exe, "cgroup": t.Cgroup, "user": t.User}
+	for name, value := range map[string]string{"container_id": t.Container, "pod_uid": t.Pod, "build_id": t.BuildID()} {
+		labels[name] = value
+	}
+	for name, value := range labels {
+		if labels[name] = strings.ToValidUTF8(value, "\uFFFD"); value == "" {
+			delete(labels, name)
+		}
+	}
+	return labels
+}
+
+// process is a process that the Watcher has met.
+type process struct {
+	pid    int
+	inode  uint64
+	start  uint64
+	parent int
+	comm   string
+	first  int // the reading of /proc that has met it
+
+	round  int       // the last one that has listed it
+	rule   *compiled // that asks for it
+	heir   *compiled // the rule of an ancestor that is to be followed
+	target *Target   // nil: no rule asks for it
+
+	known struct { // of the present look; read when a rule asks
+		exe, cgroup *string
+		uid         *int
+	}
+}
+
+func (p *process) exe() string {
+	if p.known.exe == nil {
+		exe, _ := procfs.Exe(p.pid) // without the right to read it no pattern matches
+		exe = strings.TrimSuffix(exe, " (deleted)")
+		p.known.exe = &exe
+	}
+	return *p.known.exe
+}
+
+func (p *process) cgroup() string {
+	if p.known.cgroup == nil {
+		path := ""
+		if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", p.pid)); err == nil {
+			path = cgroupOf(string(b))
+		}
+		p.known.cgroup = &path
+	}
+	return *p.known.cgroup
+}
+
+func (p *process) user() int {
+	if p.known.uid == nil {
+		uid := -1
+		if status, err := procfs.ReadStatus(p.pid); err == nil {
+			uid = status.UID[1]
+		}
+		p.known.uid = &uid
+	}
+	return *p.known.uid
+}
+
+// describe makes the target of a process, the same as before if nothing has changed.
+func (p *process) describe() *Target {
+	t := &Target{
+		PID: p.pid, Start: p.start, Parent: p.parent, Comm: p.comm, Exe: p.exe(), Cgroup: p.cgroup(), UID: p.user(),
+	}
+	if old := p.target; old != nil && old.Comm == t.Comm && old.Exe == t.Exe && old.Cgroup == t.Cgroup && old.UID == t.UID {
+		return old
+	}
+	t.User = strconv.Itoa(t.UID)
+	if u, err := user.LookupId(t.User); err == nil {
+		t.User = u.Username
+	}
+	t.Container, t.Pod = containerOf(t.Cgroup)
+	pid := p.pid
+	t.buildID = sync.OnceValue(func() string { return buildID(pid) })
+	return t
+}
+
+// buildID reads the build id of what a process executes.
+func buildID(pid int) string {
+	path := fmt.Sprintf("/proc/%d/exe", pid)
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	cache := elfsym.NewCache(1)
+	defer cache.Close()
+	file, err := cache.Open(f, path, nil)
+	if err != nil {
+		return ""
+	}
+	return file.BuildID()
+}

@@ -1,0 +1,211 @@
+package targets
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"ptools/internal/procfs"
+)
+
+// Readings of /proc.
+const (
+	// Every is the time between two.
+	Every = 500 * time.Millisecond
+
+	youngFor = 6  // a new process is looked at in each of so many
+	oldEvery = 10 // and later in one of so many
+)
+
+// Watcher knows the targets of some rules. Its methods may be called from any goroutine.
+type Watcher struct {
+	mu      sync.Mutex
+	rules   []*compiled
+	known   map[int]*process
+	byID    map[string]*process // those that are targets
+	reading int
+	list    []procfs.Listed
+	err     error
+}
+
+// NewWatcher returns a Watcher of some rules, which has read /proc once.
+func NewWatcher(rules []Rule) (*Watcher, error) {
+	w := &Watcher{known: make(map[int]*process), byID: make(map[string]*process)}
+	if err := w.SetRules(rules); err != nil {
+		return nil, err
+	}
+	return w, w.Err()
+}
+
+// SetRules replaces the rules, and looks at all processes. With an error the rules are what they were. A rule for one process
+// means the one that has the number now, if it was not in the rules before.
+func (w *Watcher) SetRules(rules []Rule) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	list := make([]*compiled, 0, len(rules))
+	for _, r := range rules {
+		c, err := r.compile()
+		if err != nil {
+			return err
+		}
+		if i := slices.IndexFunc(w.rules, func(old *compiled) bool { return r.PID != 0 && old.PID == r.PID }); i >= 0 {
+			c.start = w.rules[i].start
+		} else if stat, err := procfs.ReadStat(r.PID); r.PID != 0 && err == nil {
+			c.start = stat.StartTime
+		}
+		list = append(list, c)
+	}
+	w.rules = list
+	for _, p := range w.known {
+		p.first = w.reading + 1 // all are looked at
+		if p.heir != nil {
+			i := slices.IndexFunc(list, func(c *compiled) bool { return c.Rule == p.heir.Rule })
+			if p.heir = nil; i >= 0 {
+				p.heir = list[i]
+			}
+		}
+	}
+	w.read()
+	return nil
+}
+
+// Run reads /proc until ctx is done.
+func (w *Watcher) Run(ctx context.Context) {
+	tick := time.NewTicker(Every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			w.Read()
+		}
+	}
+}
+
+// Read reads /proc now.
+func (w *Watcher) Read() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.read()
+}
+
+// Err returns why /proc could not be read the last time.
+func (w *Watcher) Err() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err
+}
+
+// Targets returns the targets that there are, by number.
+func (w *Watcher) Targets() []*Target {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	list := make([]*Target, 0, len(w.byID))
+	for _, p := range w.byID {
+		list = append(list, p.target)
+	}
+	slices.SortFunc(list, func(a, b *Target) int { return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.Start, b.Start)) })
+	return list
+}
+
+// Find returns the target with an identity; nil if there is none.
+func (w *Watcher) Find(id string) *Target {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p := w.byID[id]; p != nil {
+		return p.target
+	}
+	return nil
+}
+
+func (w *Watcher) read() {
+	w.reading++
+	list, err := procfs.List(w.list)
+	if w.err = err; err != nil {
+		return // what was known stays
+	}
+	w.list = list
+	for _, l := range list {
+		w.meet(l)
+	}
+	for pid, p := range w.known {
+		if p.round != w.reading {
+			w.forget(pid)
+		}
+	}
+}
+
+// meet takes up an entry of /proc. Parents have been met before their children, unless numbers have begun again.
+func (w *Watcher) meet(l procfs.Listed) {
+	p := w.known[l.PID]
+	if p != nil && p.inode == l.Inode {
+		p.round = w.reading
+		age := w.reading - p.first
+		if age > youngFor && (age+l.PID)%oldEvery != 0 {
+			return
+		}
+	}
+	stat, err := procfs.ReadStat(l.PID)
+	if err != nil {
+		w.forget(l.PID) // it has ended
+		return
+	}
+	if stat.Kthread() || l.PID == os.Getpid() {
+		w.known[l.PID] = &process{pid: l.PID, inode: l.Inode, first: w.reading - youngFor, round: w.reading}
+		return
+	}
+	if p == nil || p.start != stat.StartTime {
+		w.forget(l.PID)
+		p = &process{pid: l.PID, start: stat.StartTime, first: w.reading}
+		w.known[l.PID] = p
+	}
+	p.inode, p.round, p.comm, p.parent = l.Inode, w.reading, stat.Comm, stat.PPID
+	if stat.State == 'Z' || stat.State == 'X' {
+		w.drop(p)
+		return
+	}
+	w.look(p)
+}
+
+// look applies the rules.
+func (w *Watcher) look(p *process) {
+	p.known.exe, p.known.cgroup, p.known.uid = nil, nil, nil
+	p.rule = nil
+	for _, r := range w.rules {
+		if r.matches(p) {
+			p.rule = r
+			break
+		}
+	}
+	if parent := w.known[p.parent]; parent != nil && parent.rule != nil && parent.rule.Follow {
+		p.heir = parent.rule // also when the parent has ended
+	}
+	if p.rule == nil {
+		p.rule = p.heir
+	}
+	if p.rule == nil {
+		w.drop(p)
+		return
+	}
+	p.target = p.describe()
+	w.byID[p.target.ID()] = p
+}
+
+// drop makes a process no target.
+func (w *Watcher) drop(p *process) {
+	if p.target != nil {
+		delete(w.byID, p.target.ID())
+		p.target, p.rule = nil, nil
+	}
+}
+
+func (w *Watcher) forget(pid int) {
+	if p := w.known[pid]; p != nil {
+		w.drop(p)
+		delete(w.known, pid)
+	}
+}
