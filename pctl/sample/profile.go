@@ -102,6 +102,16 @@ func (p *Profile) WriteSpeedscope(w io.Writer) error { return p.write(w, profile
 // psample -O json does.
 func (p *Profile) WriteJSON(w io.Writer) error { return p.write(w, profile.JSON) }
 
+// WriteHTML writes a page with flame graphs.
+func (p *Profile) WriteHTML(w io.Writer) error { return p.write(w, profile.HTML) }
+
+// WriteCPU writes a gzipped profile.proto of processor time alone, with the sample types of Go's own CPU profiles,
+// as engines for continuous profiles expect it.
+func (p *Profile) WriteCPU(w io.Writer) error { return p.p.WriteEngine(w, profile.CPU) }
+
+// WriteWall is WriteCPU of wall time.
+func (p *Profile) WriteWall(w io.Writer) error { return p.p.WriteEngine(w, profile.Wall) }
+
 func (p *Profile) write(w io.Writer, f profile.Format) error {
 	return p.p.Write(w, f, &profile.Options{Value: profile.CPU})
 }

@@ -1,0 +1,33 @@
+package profile
+
+import (
+	"io"
+
+	"github.com/google/pprof/profile"
+)
+
+// WriteEngine writes a gzipped profile.proto of one value, as engines for continuous profiles expect it of a Go program: the
+// sample types are samples/count and, of CPU, cpu/nanoseconds, of Wall wall/nanoseconds, and the period is of the second. A
+// sample without a stack or with nothing of the value is not there, nor is a label without a value.
+func (p *Profile) WriteEngine(w io.Writer, v Value) error {
+	out := p.pprof()
+	column := map[Value]int{CPU: 1, Wall: 2}[v]
+	out.SampleType = []*profile.ValueType{out.SampleType[0], out.SampleType[column]}
+	out.PeriodType, out.DefaultSampleType = out.SampleType[1], out.SampleType[1].Type
+	out.DurationNanos = max(out.DurationNanos, 1)
+	samples := out.Sample[:0]
+	for _, s := range out.Sample {
+		if s.Value[column] == 0 || len(s.Location) == 0 {
+			continue
+		}
+		s.Value = []int64{s.Value[0], s.Value[column]}
+		for key, values := range s.Label {
+			if values[0] == "" {
+				delete(s.Label, key)
+			}
+		}
+		samples = append(samples, s)
+	}
+	out.Sample = samples
+	return out.Compact().Write(w)
+}

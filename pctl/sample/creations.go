@@ -1,0 +1,83 @@
+package sample
+
+import (
+	"context"
+	"io"
+	"strings"
+	"time"
+
+	"ptools/internal/profile"
+	"ptools/internal/sample"
+	"ptools/pctl"
+)
+
+// Creations counts where a process creates threads, for d; those that there are already stand under [created before]. The
+// process is under control meanwhile, and must not be sampled by stops.
+func (s *Sampler) Creations(ctx context.Context, pid int, d time.Duration) (*Created, error) {
+	counted := sample.NewCreations()
+	hook, bind := counted.Hook()
+	p, err := s.session.Grab(ctx, pid, &pctl.GrabOptions{
+		OnThreadStart: func(creator, child int, regs *pctl.Registers) { hook(creator, child, (*sample.Registers)(regs)) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	source, err := sample.Controlled(p, s.files, s.o.Lines)
+	if err != nil {
+		return nil, err
+	}
+	bind(source)
+	if err := counted.Run(ctx, d, func(context.Context) error { return nil }); err != nil {
+		return nil, err
+	}
+	taken := counted.Profile()
+	taken.Resolve()
+	return &Created{taken}, ctx.Err()
+}
+
+// Created is a profile of where threads are created.
+type Created struct{ p *profile.Profile }
+
+// WritePprof writes a gzipped profile.proto with the sample type threadcreate/count.
+func (c *Created) WritePprof(w io.Writer) error { return c.p.Write(w, profile.Pprof, nil) }
+
+// WriteCounts writes the text form of Go's thread creation profiles.
+func (c *Created) WriteCounts(w io.Writer) error { return c.p.Write(w, profile.Creations, nil) }
+
+// Symbols names addresses of a process. An address without a name has an empty one.
+func (s *Sampler) Symbols(ctx context.Context, pid int, addrs []uint64) ([]string, error) {
+	p, err := s.session.Grab(ctx, pid, &pctl.GrabOptions{ReadOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	names := make([]string, len(addrs))
+	for i, addr := range addrs {
+		var inlined []string
+		for _, f := range p.Lookup(addr) {
+			if f.Func != "" {
+				inlined = append(inlined, functionOf(&f))
+			}
+		}
+		names[i] = strings.Join(inlined, "--")
+	}
+	return names, nil
+}
+
+// paused counts a stop of a whole process.
+func (s *Sampler) paused(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.past.TotalPause += d
+	s.past.LongestPause = max(s.past.LongestPause, d)
+	s.past.Stops++
+}
+
+// String returns cpu or wall.
+func (w What) String() string {
+	if w == Wall {
+		return "wall"
+	}
+	return "cpu"
+}

@@ -1,0 +1,208 @@
+package sample
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	pprof "github.com/google/pprof/profile"
+
+	"ptools/internal/profile"
+	"ptools/pctl"
+)
+
+// Stacks is where every thread of a process stood at one moment.
+type Stacks struct {
+	pid     int
+	at      time.Time
+	took    time.Duration
+	threads []threadStack
+}
+
+// threadStack is one thread.
+type threadStack struct {
+	tid         int
+	name, state string
+	frames      []pctl.Frame
+}
+
+// Stacks stops all threads of a process for as long as it takes to copy their registers and stacks, some microseconds
+// a thread, and names their functions when they run again. The process must have no other tracer.
+func (s *Sampler) Stacks(ctx context.Context, pid int) (_ *Stacks, err error) {
+	p, err := s.session.Grab(ctx, pid, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	st := &Stacks{pid: pid, at: time.Now()}
+	var threads []*pctl.Thread
+	err = p.Pause(ctx, func(shot *pctl.Snapshot) error {
+		shot.CopyStacks()
+		threads = slices.Clone(shot.Threads())
+		return nil
+	})
+	st.took = time.Since(st.at)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range threads {
+		frames, err := t.Stack() // what could be unwound counts
+		state := t.State.String()
+		if call, ok := t.Syscall(); ok {
+			state = call
+		}
+		if err != nil && len(frames) == 0 {
+			state += ", " + err.Error()
+		}
+		st.threads = append(st.threads, threadStack{t.TID, profile.Clean(t.Name()), profile.Clean(state), frames})
+	}
+	slices.SortFunc(st.threads, func(a, b threadStack) int { return cmp.Compare(a.tid, b.tid) })
+	s.paused(st.took)
+	return st, nil
+}
+
+// Len is how many threads there are.
+func (s *Stacks) Len() int { return len(s.threads) }
+
+// WriteText writes each thread and its stack, in the form in which a Go program writes its goroutines: with the number of the
+// thread for that of the goroutine, and its system call or state.
+func (s *Stacks) WriteText(w io.Writer) error {
+	b := bufio.NewWriter(w)
+	for i, t := range s.threads {
+		if i > 0 {
+			fmt.Fprintln(b)
+		}
+		fmt.Fprintf(b, "goroutine %d [%s, %q]:\n", t.tid, t.state, t.name)
+		for _, f := range t.frames {
+			file, line := profile.Clean(f.File), f.Line
+			if file == "" {
+				file = profile.Clean(cmp.Or(f.Object, "?"))
+			}
+			fmt.Fprintf(b, "%s(...)\n\t%s:%d +%#x\n", functionOf(&f), file, line, f.Offset)
+		}
+	}
+	return b.Flush()
+}
+
+// WriteCounts writes a line for each distinct stack, how many threads have it and its addresses, and behind it comments
+// with the names, as a Go program does with its goroutines.
+func (s *Stacks) WriteCounts(w io.Writer) error {
+	groups := make(map[string][]threadStack)
+	for _, t := range s.threads {
+		var key strings.Builder
+		for _, f := range t.frames {
+			if !f.Inlined {
+				fmt.Fprintf(&key, " %#x", f.PC)
+			}
+		}
+		groups[key.String()] = append(groups[key.String()], t)
+	}
+	keys := make([]string, 0, len(groups))
+	for key := range groups {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(groups[b]), len(groups[a])), cmp.Compare(a, b))
+	})
+	b := bufio.NewWriter(w)
+	fmt.Fprintf(b, "goroutine profile: total %d\n", len(s.threads))
+	for _, key := range keys {
+		fmt.Fprintf(b, "%d @%s\n", len(groups[key]), key)
+		for _, f := range groups[key][0].frames {
+			fmt.Fprintf(b, "#\t%#x\t%s+%#x\t%s:%d\n", f.PC, functionOf(&f), f.Offset, profile.Clean(cmp.Or(f.File, f.Object)), f.Line)
+		}
+		fmt.Fprintln(b)
+	}
+	return b.Flush()
+}
+
+// functionOf names a function fit for a line of text.
+func functionOf(f *pctl.Frame) string { return profile.Clean(cmp.Or(f.Func, "[unknown]")) }
+
+// WritePprof writes a gzipped profile.proto with the sample type goroutine/count, each thread a sample.
+func (s *Stacks) WritePprof(w io.Writer) error {
+	kind := &pprof.ValueType{Type: "goroutine", Unit: "count"}
+	b := stackBuilder{out: &pprof.Profile{
+		SampleType: []*pprof.ValueType{kind}, PeriodType: kind, Period: 1, DefaultSampleType: kind.Type,
+		TimeNanos: s.at.UnixNano(), DurationNanos: max(int64(s.took), 1),
+	}, locations: make(map[uint64]*pprof.Location), functions: make(map[[2]string]*pprof.Function), mappings: make(map[string]*pprof.Mapping)}
+	for _, t := range s.threads {
+		b.add(&t)
+	}
+	return b.out.Write(w)
+}
+
+// stackBuilder makes a profile.proto of stacks.
+type stackBuilder struct {
+	out       *pprof.Profile
+	locations map[uint64]*pprof.Location
+	functions map[[2]string]*pprof.Function
+	mappings  map[string]*pprof.Mapping
+}
+
+// add adds a thread. One whose stack is not known stands under its state.
+func (b *stackBuilder) add(t *threadStack) {
+	sample := &pprof.Sample{Value: []int64{1}, NumLabel: map[string][]int64{"tid": {int64(t.tid)}}}
+	if t.name != "" {
+		sample.Label = map[string][]string{"thread": {t.name}}
+	}
+	frames := t.frames
+	if len(frames) == 0 {
+		frames = []pctl.Frame{{Func: "[" + t.state + "]"}}
+	}
+	for i := 0; i < len(frames); {
+		n := i + 1
+		for n < len(frames) && frames[n-1].Inlined {
+			n++
+		}
+		sample.Location = append(sample.Location, b.location(frames[i:n]))
+		i = n
+	}
+	b.out.Sample = append(b.out.Sample, sample)
+}
+
+// location returns that of the functions at one address, the innermost first.
+func (b *stackBuilder) location(frames []pctl.Frame) *pprof.Location {
+	outer := &frames[len(frames)-1]
+	if l := b.locations[outer.PC]; l != nil && outer.PC != 0 {
+		return l
+	}
+	l := &pprof.Location{ID: uint64(len(b.out.Location) + 1), Address: outer.PC, Mapping: b.mapping(outer)}
+	for i := range frames {
+		f := &frames[i]
+		l.Line = append(l.Line, pprof.Line{Function: b.function(functionOf(f), profile.Clean(f.File)), Line: int64(f.Line)})
+	}
+	b.out.Location = append(b.out.Location, l)
+	b.locations[outer.PC] = l
+	return l
+}
+
+// mapping returns that of a file, of which only the name and the build id are told: every location has its function.
+func (b *stackBuilder) mapping(f *pctl.Frame) *pprof.Mapping {
+	if f.Object == "" {
+		return nil
+	}
+	m := b.mappings[f.Object]
+	if m == nil {
+		m = &pprof.Mapping{ID: uint64(len(b.out.Mapping) + 1), File: profile.Clean(f.Object), BuildID: f.BuildID, HasFunctions: true}
+		b.out.Mapping = append(b.out.Mapping, m)
+		b.mappings[f.Object] = m
+	}
+	return m
+}
+
+func (b *stackBuilder) function(name, file string) *pprof.Function {
+	key := [2]string{name, file}
+	f := b.functions[key]
+	if f == nil {
+		f = &pprof.Function{ID: uint64(len(b.out.Function) + 1), Name: name, SystemName: name, Filename: file}
+		b.out.Function = append(b.out.Function, f)
+		b.functions[key] = f
+	}
+	return f
+}
