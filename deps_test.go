@@ -56,6 +56,11 @@ var rooms = map[string][]string{
 	"pctl/push":   {"internal/clean"},
 	"pctl/sample": {"internal/sample", "internal/profile", "pctl"},
 
+	"pctl/targets":  {"internal/procfs", "internal/elfsym"},
+	"pctl/serve":    {"internal/clean", "internal/procfs", "pctl", "pctl/sample", "pctl/targets"},
+	"internal/conf": {"pctl/targets"},
+	"cmd/psampled":  {"internal/conf", "internal/job", "internal/usage", "pctl", "pctl/sample", "pctl/serve", "pctl/targets"},
+
 	"internal/live": {"internal/profile"},
 
 	"internal/usage": {},
@@ -132,16 +137,22 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// TestLinked: what only tests use is in no program, pprof's pages are in psample alone, and protocol buffers in neither of these two.
+// TestLinked: what only tests use is in no program, pprof's pages are in psample alone, and what serves metrics, reads
+// configurations and writes protocol buffers is in psampled alone.
 func TestLinked(t *testing.T) {
-	for _, cmd := range []string{"./cmd/pgrab", "./cmd/psample"} {
+	for _, cmd := range []string{"./cmd/pgrab", "./cmd/psample", "./cmd/psampled"} {
 		out, err := exec.Command("go", "list", "-deps", cmd).Output()
 		if err != nil {
 			t.Fatalf("go list: %v", err)
 		}
 		for dep := range strings.Lines(string(out)) {
-			if strings.HasPrefix(dep, "github.com/chromedp/") || strings.HasPrefix(dep, "google.golang.org/protobuf") || cmd == "./cmd/pgrab" && strings.HasPrefix(dep, "github.com/google/pprof/driver") {
-				t.Errorf("%s links %s", cmd, dep)
+			for prefix, only := range map[string]string{
+				"github.com/chromedp/": "", "github.com/google/pprof/driver": "./cmd/psample", "github.com/prometheus/": "./cmd/psampled",
+				"go.yaml.in/": "./cmd/psampled", "google.golang.org/protobuf": "./cmd/psampled",
+			} {
+				if strings.HasPrefix(dep, prefix) && cmd != only {
+					t.Errorf("%s links %s", cmd, dep)
+				}
 			}
 		}
 	}

@@ -1,0 +1,256 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"ptools/internal/conf"
+	"ptools/internal/usage"
+	"ptools/pctl/targets"
+)
+
+// help is what --help prints; a test compares it with the flags.
+const help = `usage: psampled [flags]
+
+Serves profiles of running processes, as Go programs serve their own.
+
+  -c, --config FILE         read targets and settings from FILE; SIGHUP reads it again
+  -p, --pid PID             a target (repeatable or comma separated)
+  -m, --match RULE          targets: comm=NAME, exe=GLOB, cgroup=GLOB or user=NAME,
+                            several joined by commas; * is any text without a slash,
+                            ** any text (repeatable)
+      --follow              also the processes that the targets of -p and -m start
+  -l, --listen ADDR         serve at HOST:PORT, or at :PORT on all addresses; other than
+                            loopback only with --token-file or --tls-client-ca
+                            (default localhost:6070)
+      --token-file FILE     clients must present the token in FILE
+      --tls-cert FILE       serve by TLS with this certificate
+      --tls-key FILE        and this key
+      --tls-client-ca FILE  clients must present a certificate that this authority signed
+  -F, --rate HZ             samples per second of each processor (default 99)
+      --timers WHEN         sample by timers of the processors, which stop no thread: auto
+                            (where permitted), off or only
+      --max-seconds TIME    the longest profile that a client may ask for (default 300)
+      --max-clients N       how many profiles are taken at the same time (default 256)
+  -q, --quiet               say nothing on standard error but errors
+      --version             print version and commit
+      --print WHAT          print a man page (man), or the completion of a shell:
+                            bash, zsh or fish
+  -h, --help                print this help
+
+Flags win over the file; targets of both are targets. At / is a page for people, at
+/targets what Prometheus' HTTP service discovery reads, at /metrics what psampled costs.
+
+examples:
+  psampled -p 4242                       profiles of one process; then
+  go tool pprof http://localhost:6070/debug/pprof/profile?seconds=10
+  psampled -m comm=postgres,user=postgres -m 'exe=/opt/**' --follow
+  psampled -m 'cgroup=/kubepods**' -l :6070 --token-file /etc/psampled/token
+  psampled -c /etc/psampled/config.yaml
+`
+
+// settings are what the flags and the file say.
+type settings struct {
+	conf.Config
+	rules []targets.Rule // of the flags
+	file  string         // of the configuration; empty: none
+	set   *pflag.FlagSet
+	quiet bool
+}
+
+// usageError is a command line that cannot be understood.
+type usageError struct{ error }
+
+func badUsage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// aboutError is a text about the command itself, which is asked for instead of profiles.
+type aboutError string
+
+func (aboutError) Error() string { return "psampled about itself" }
+
+// rawFlags are the values of flags before they are checked.
+type rawFlags struct {
+	settings
+	pid, match    []string
+	follow        bool
+	maxSeconds    string
+	print         string
+	version, help bool
+}
+
+func (r *rawFlags) define() *pflag.FlagSet {
+	fs := pflag.NewFlagSet("psampled", pflag.ContinueOnError)
+	fs.Usage = func() {} // run prints help
+	fs.StringVarP(&r.file, "config", "c", "", "")
+	fs.StringSliceVarP(&r.pid, "pid", "p", nil, "")
+	fs.StringArrayVarP(&r.match, "match", "m", nil, "")
+	fs.BoolVar(&r.follow, "follow", false, "")
+	fs.StringVarP(&r.Listen, "listen", "l", "localhost:6070", "")
+	fs.StringVar(&r.TokenFile, "token-file", "", "")
+	fs.StringVar(&r.TLS.Cert, "tls-cert", "", "")
+	fs.StringVar(&r.TLS.Key, "tls-key", "", "")
+	fs.StringVar(&r.TLS.ClientCA, "tls-client-ca", "", "")
+	fs.Float64VarP(&r.Rate, "rate", "F", 99, "")
+	fs.StringVar(&r.Timers, "timers", "auto", "")
+	fs.StringVar(&r.maxSeconds, "max-seconds", "300", "")
+	fs.IntVar(&r.MaxClients, "max-clients", 256, "")
+	fs.BoolVarP(&r.quiet, "quiet", "q", false, "")
+	fs.BoolVar(&r.version, "version", false, "")
+	fs.StringVar(&r.print, "print", "", "")
+	fs.BoolVarP(&r.help, "help", "h", false, "")
+	return fs
+}
+
+// parse reads the command line and the file that it names.
+func parse(args []string) (*settings, error) {
+	var r rawFlags
+	fs := r.define()
+	if err := fs.Parse(args); err != nil {
+		return nil, usageError{err}
+	}
+	switch {
+	case r.help:
+		return nil, aboutError(help)
+	case r.version:
+		return nil, aboutError(usage.Version("psampled"))
+	case fs.Changed("print"):
+		return nil, r.about()
+	case fs.NArg() > 0:
+		return nil, badUsage("unexpected argument %q: processes are named by -p and -m", fs.Arg(0))
+	}
+	if err := r.targets(); err != nil {
+		return nil, err
+	}
+	d, err := conf.ParseDuration(r.maxSeconds)
+	if err != nil {
+		return nil, badUsage("--max-seconds: %v", err)
+	}
+	r.MaxSeconds = conf.Duration(d)
+	r.set = fs
+	if r.file != "" {
+		c, err := conf.Read(r.file)
+		if err != nil {
+			return nil, err
+		}
+		r.merge(c)
+	}
+	return &r.settings, r.check()
+}
+
+// about returns a man page or a completion as an aboutError.
+func (r *rawFlags) about() error {
+	var b strings.Builder
+	known, _ := usage.Print(&b, r.print, help, map[string][]string{
+		"timers": {"auto", "off", "only"},
+		"print":  {"man", "bash", "zsh", "fish"},
+	})
+	if !known {
+		return badUsage("--print knows %s, not %q", usage.Kinds, r.print)
+	}
+	return aboutError(b.String())
+}
+
+// targets reads the rules of the flags.
+func (r *rawFlags) targets() error {
+	for _, text := range r.pid {
+		pid, err := strconv.Atoi(text)
+		if err != nil || pid <= 0 {
+			return badUsage("%q is not a process id", text)
+		}
+		r.rules = append(r.rules, targets.Rule{PID: pid, Follow: r.follow})
+	}
+	for _, text := range r.match {
+		rule, err := targets.ParseRule(text)
+		if err != nil {
+			return badUsage("-m %s: %v", text, err)
+		}
+		rule.Follow = r.follow
+		r.rules = append(r.rules, rule)
+	}
+	switch {
+	case len(r.rules) == 0 && r.follow:
+		return badUsage("--follow is about the targets of -p and -m, of which there are none")
+	case len(r.rules) == 0 && r.file == "":
+		return badUsage("what to profile? -p PID, -m RULE, or -c FILE")
+	}
+	return nil
+}
+
+// merge takes from the file what no flag says.
+func (s *settings) merge(c *conf.Config) {
+	flags := s.Config
+	s.Config = *c
+	for name, set := range map[string]func(){
+		"listen":        func() { s.Listen = flags.Listen },
+		"token-file":    func() { s.TokenFile = flags.TokenFile },
+		"tls-cert":      func() { s.TLS.Cert = flags.TLS.Cert },
+		"tls-key":       func() { s.TLS.Key = flags.TLS.Key },
+		"tls-client-ca": func() { s.TLS.ClientCA = flags.TLS.ClientCA },
+		"rate":          func() { s.Rate = flags.Rate },
+		"timers":        func() { s.Timers = flags.Timers },
+		"max-seconds":   func() { s.MaxSeconds = flags.MaxSeconds },
+		"max-clients":   func() { s.MaxClients = flags.MaxClients },
+	} {
+		if s.set.Changed(name) {
+			set()
+		}
+	}
+	for _, d := range []struct {
+		empty bool
+		set   func()
+	}{
+		{s.Listen == "", func() { s.Listen = flags.Listen }},
+		{s.Rate == 0, func() { s.Rate = flags.Rate }},
+		{s.Timers == "", func() { s.Timers = flags.Timers }},
+		{s.MaxSeconds == 0, func() { s.MaxSeconds = flags.MaxSeconds }},
+		{s.MaxClients == 0, func() { s.MaxClients = flags.MaxClients }},
+	} {
+		if d.empty {
+			d.set()
+		}
+	}
+}
+
+// allRules are those of the flags and of the file.
+func (s *settings) allRules() []targets.Rule {
+	return append(append([]targets.Rule{}, s.rules...), s.Rules()...)
+}
+
+func (s *settings) period() time.Duration { return time.Duration(float64(time.Second) / s.Rate) }
+
+// check finds what cannot be, or is not safe.
+func (s *settings) check() error {
+	switch {
+	case !(s.Rate > 0 && s.Rate <= conf.MaxRate):
+		return badUsage("the rate must be more than 0 and at most %d samples a second", conf.MaxRate)
+	case s.Timers != "auto" && s.Timers != "off" && s.Timers != "only":
+		return badUsage("unknown use of timers %q: auto, off or only", s.Timers)
+	case s.MaxClients <= 0:
+		return badUsage("--max-clients must be more than 0")
+	case (s.TLS.Cert == "") != (s.TLS.Key == ""):
+		return badUsage("--tls-cert and --tls-key need each other")
+	case s.TLS.ClientCA != "" && s.TLS.Cert == "":
+		return badUsage("--tls-client-ca needs --tls-cert and --tls-key")
+	}
+	host, _, err := net.SplitHostPort(s.Listen)
+	if err != nil {
+		return badUsage("--listen wants HOST:PORT or :PORT, not %q", s.Listen)
+	}
+	if !isLoopback(host) && s.TokenFile == "" && s.TLS.ClientCA == "" {
+		return usageError{errors.New("profiles tell much of a process: --listen " + s.Listen +
+			" is not loopback, and needs --token-file or --tls-client-ca")}
+	}
+	return nil
+}
+
+// isLoopback reports whether a host is this machine only. A name is resolved when the server listens, so only localhost is trusted.
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}

@@ -1,0 +1,51 @@
+// Psampled serves profiles of running processes that it is not linked into, as Go programs serve their own, so that go tool pprof
+// and the engines for continuous profiles pull them.
+//
+//	psampled [flags]
+//
+// psampled --help lists the flags, doc/psampled.md says what it serves and how engines are told. The exit status is 0 after
+// SIGINT or SIGTERM, 1 after a failure, which one line on standard error explains, and 2 after a usage error.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"ptools/internal/job"
+)
+
+func main() {
+	if err := job.TakeDescriptors(); err != nil {
+		fmt.Fprintf(os.Stderr, "psampled: %v\n", err)
+		os.Exit(1)
+	}
+	os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run is the command. It returns the exit status.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	s, err := parse(args)
+	var about aboutError
+	var wrong usageError
+	switch {
+	case errors.As(err, &about):
+		if _, err := io.WriteString(stdout, string(about)); err != nil {
+			fmt.Fprintf(stderr, "psampled: %v\n", err)
+			return 1
+		}
+		return 0
+	case errors.As(err, &wrong):
+		fmt.Fprintf(stderr, "psampled: %v\ntry 'psampled --help'\n", err)
+		return 2
+	case err == nil:
+		err = s.serve(ctx, stderr)
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "psampled: %v\n", err)
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,218 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"ptools/internal/conf"
+	"ptools/pctl"
+	"ptools/pctl/sample"
+	"ptools/pctl/serve"
+	"ptools/pctl/targets"
+)
+
+// daemon is a running psampled.
+type daemon struct {
+	*settings
+	stderr  io.Writer
+	watcher *targets.Watcher
+	sampler *sample.Sampler
+}
+
+// serve serves until a signal comes.
+func (s *settings) serve(ctx context.Context, stderr io.Writer) error {
+	d := &daemon{settings: s, stderr: stderr}
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
+	listener, err := d.listen()
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	if err := d.open(); err != nil {
+		return err
+	}
+	defer d.sampler.Close()
+	server, err := d.server()
+	if err != nil {
+		return err
+	}
+	return d.run(ctx, server, listener, hangups)
+}
+
+// open finds the targets and makes the sampler.
+func (d *daemon) open() (err error) {
+	if err := pctl.QuietStops(); err != nil {
+		return err
+	}
+	if d.watcher, err = targets.NewWatcher(d.allRules()); err != nil {
+		return err
+	}
+	for _, r := range d.rules {
+		if r.PID != 0 && !d.has(r.PID) {
+			return fmt.Errorf("process %d is not there, or is one of the kernel's", r.PID)
+		}
+	}
+	use := map[string]sample.Timers{"auto": sample.TimersAuto, "off": sample.TimersOff, "only": sample.TimersOnly}[d.Timers]
+	d.sampler, err = sample.Open(&sample.SamplerOptions{Period: d.period(), Timers: use, Lines: true})
+	if err == nil && d.sampler.Stops() != nil {
+		d.say("threads that run are stopped for each sample, since timers of the processors cannot be used: %v", d.sampler.Stops())
+	}
+	return err
+}
+
+func (d *daemon) has(pid int) bool {
+	for _, t := range d.watcher.Targets() {
+		if t.PID == pid {
+			return true
+		}
+	}
+	return false
+}
+
+func (d *daemon) say(format string, args ...any) {
+	if !d.quiet {
+		fmt.Fprintf(d.stderr, "psampled: "+format+"\n", args...)
+	}
+}
+
+// listen takes the address. One that is to be loopback must be when it is resolved.
+func (d *daemon) listen() (net.Listener, error) {
+	l, err := net.Listen("tcp", d.Listen)
+	if err != nil {
+		return nil, err
+	}
+	host, _, _ := net.SplitHostPort(d.Listen) // check has split it
+	if addr, ok := l.Addr().(*net.TCPAddr); ok && isLoopback(host) && !addr.IP.IsLoopback() {
+		l.Close()
+		return nil, fmt.Errorf("%s is %v here, which is not loopback", host, addr.IP)
+	}
+	return l, nil
+}
+
+// server makes the server, with its token and certificates.
+func (d *daemon) server() (*http.Server, error) {
+	o := serve.Options{
+		Sampler: d.sampler, Targets: d.watcher, MostSeconds: time.Duration(d.MaxSeconds), MostClients: d.MaxClients,
+	}
+	if d.TokenFile != "" {
+		text, err := os.ReadFile(d.TokenFile)
+		if err != nil {
+			return nil, err
+		}
+		if o.Token = string(bytes.TrimSpace(text)); o.Token == "" {
+			return nil, fmt.Errorf("%s has no token in it", d.TokenFile)
+		}
+	}
+	if host, _, _ := net.SplitHostPort(d.Listen); isLoopback(host) {
+		o.Hosts = []string{"localhost", "127.0.0.1", "::1", host}
+	}
+	server := serve.New(o).HTTP()
+	var err error
+	server.TLSConfig, err = d.tls()
+	return server, err
+}
+
+// tls returns nil without a certificate.
+func (d *daemon) tls() (*tls.Config, error) {
+	if d.TLS.Cert == "" {
+		return nil, nil
+	}
+	cert, err := tls.LoadX509KeyPair(d.TLS.Cert, d.TLS.Key)
+	if err != nil {
+		return nil, err
+	}
+	c := &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
+	if d.TLS.ClientCA != "" {
+		text, err := os.ReadFile(d.TLS.ClientCA)
+		if err != nil {
+			return nil, err
+		}
+		c.ClientCAs, c.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
+		if !c.ClientCAs.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("%s has no certificate in it", d.TLS.ClientCA)
+		}
+	}
+	return c, nil
+}
+
+// run serves until ctx is done. Profiles that are under way then are not finished.
+func (d *daemon) run(ctx context.Context, server *http.Server, listener net.Listener, hangups <-chan os.Signal) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var work sync.WaitGroup
+	defer work.Wait()
+	work.Go(func() { d.watcher.Run(ctx) })
+	served := make(chan error, 1)
+	scheme := "http"
+	if server.TLSConfig != nil {
+		scheme = "https"
+		listener = tls.NewListener(listener, server.TLSConfig)
+	}
+	server.BaseContext = func(net.Listener) context.Context { return ctx }
+	go func() { served <- server.Serve(listener) }() // ends with Close, below
+	d.say("%d processes, served at %s://%s/", len(d.watcher.Targets()), scheme, listener.Addr())
+	for {
+		select {
+		case <-hangups:
+			d.reload()
+		case err := <-served:
+			cancel()
+			return err
+		case <-ctx.Done():
+			cancel()
+			err := server.Close()
+			if end := <-served; !errors.Is(end, http.ErrServerClosed) {
+				err = errors.Join(err, end)
+			}
+			return err
+		}
+	}
+}
+
+// reload reads the file again. What is wrong with it is said, and nothing changes then.
+func (d *daemon) reload() {
+	if d.file == "" {
+		d.say("SIGHUP: there is no configuration file to read")
+		return
+	}
+	c, err := conf.Read(d.file)
+	if err == nil {
+		next := settings{Config: d.Config, rules: d.rules, set: d.set}
+		next.merge(c)
+		if err = next.check(); err == nil {
+			err = d.watcher.SetRules(next.allRules())
+		}
+		if err == nil {
+			d.adopt(&next)
+			return
+		}
+	}
+	fmt.Fprintf(d.stderr, "psampled: not reloaded: %v\n", err)
+}
+
+// adopt says what of a new configuration has changed.
+func (d *daemon) adopt(next *settings) {
+	was, is := d.Config, next.Config
+	was.Targets, is.Targets = nil, nil
+	if fmt.Sprint(was) != fmt.Sprint(is) {
+		d.say("reloaded: the rules for targets have been taken over; the other settings that have changed need a restart")
+	}
+	d.Targets = next.Targets
+	d.say("reloaded: %d processes", len(d.watcher.Targets()))
+}

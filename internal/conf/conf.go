@@ -1,0 +1,213 @@
+// Package conf reads psampled's configuration: a YAML file, in which every key must be known, and the addresses, rules and
+// limits in it possible. Errors name the line.
+package conf
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strconv"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"ptools/pctl/targets"
+)
+
+// Config is a configuration. What is not in the file is zero.
+type Config struct {
+	Listen     string   `yaml:"listen"`
+	TokenFile  string   `yaml:"token_file"`
+	TLS        TLS      `yaml:"tls"`
+	Rate       float64  `yaml:"rate"`
+	Timers     string   `yaml:"timers"`
+	MaxSeconds Duration `yaml:"max_seconds"`
+	MaxClients int      `yaml:"max_clients"`
+	Targets    []Target `yaml:"targets"`
+}
+
+// TLS has the files for an encrypted server.
+type TLS struct {
+	Cert     string `yaml:"cert"`
+	Key      string `yaml:"key"`
+	ClientCA string `yaml:"client_ca"` // of those whose certificates clients must present
+}
+
+// Target is a rule for targets.
+type Target struct {
+	PID    int    `yaml:"pid"`
+	Comm   string `yaml:"comm"`
+	Exe    string `yaml:"exe"`
+	Cgroup string `yaml:"cgroup"`
+	User   string `yaml:"user"`
+	Follow bool   `yaml:"follow"`
+}
+
+// Rules returns the rules for targets.
+func (c *Config) Rules() []targets.Rule {
+	rules := make([]targets.Rule, len(c.Targets))
+	for i, t := range c.Targets {
+		rules[i] = targets.Rule(t)
+	}
+	return rules
+}
+
+// Duration is a length of time: a number of seconds, or a text like 1m30s.
+type Duration time.Duration
+
+// UnmarshalYAML implements yaml.Unmarshaler.
+func (d *Duration) UnmarshalYAML(n *yaml.Node) error {
+	v, err := ParseDuration(n.Value)
+	if err != nil {
+		return fmt.Errorf("line %d: %w", n.Line, err)
+	}
+	*d = Duration(v)
+	return nil
+}
+
+// ParseDuration reads a number of seconds, or a text like 1m30s. It must be positive.
+func ParseDuration(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if n, numErr := strconv.ParseFloat(text, 64); numErr == nil {
+		d, err = time.Duration(n*float64(time.Second)), nil
+	}
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("%q is not a positive number of seconds or a duration like 1m30s", text)
+	}
+	return d, nil
+}
+
+// mostFile bounds the size of a file.
+const mostFile = 1 << 20
+
+// Read reads a file. An error names the file and, of what is in it, the line.
+func Read(path string) (*Config, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, mostFile+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > mostFile {
+		return nil, fmt.Errorf("%s: larger than %d bytes", path, mostFile)
+	}
+	c, err := Parse(text)
+	if err != nil {
+		var at *Error
+		if errors.As(err, &at) {
+			return nil, fmt.Errorf("%s:%d: %w", path, at.Line, at.Err)
+		}
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return c, nil
+}
+
+// Error is what is wrong with a configuration, and where.
+type Error struct {
+	Line int
+	Err  error
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
+
+// Unwrap returns Err.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Parse reads a configuration. Its errors are of type *Error, if they are about a line.
+func Parse(text []byte) (*Config, error) {
+	c := new(Config)
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	d.KnownFields(true)
+	if err := d.Decode(c); err != nil && !errors.Is(err, io.EOF) {
+		return nil, located(err)
+	}
+	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return nil, errors.New("more than one document")
+	}
+	var root yaml.Node
+	if err := yaml.Unmarshal(text, &root); err != nil {
+		return nil, located(err)
+	}
+	return c, c.check(&root)
+}
+
+var (
+	lineOf  = regexp.MustCompile(`line (\d+): (.*)`)
+	unknown = regexp.MustCompile(`^field (\S+) not found in type .*`)
+)
+
+// located finds the line in an error of the library.
+func located(err error) error {
+	m := lineOf.FindStringSubmatch(err.Error())
+	if m == nil {
+		return err
+	}
+	line, _ := strconv.Atoi(m[1])
+	what := m[2]
+	if u := unknown.FindStringSubmatch(what); u != nil {
+		what = fmt.Sprintf("unknown key %q", u[1])
+	}
+	return &Error{line, errors.New(what)}
+}
+
+// MaxRate is the most samples a second.
+const MaxRate = 1000
+
+// check finds what cannot be.
+func (c *Config) check(root *yaml.Node) error {
+	at := func(err error, path ...any) error { return &Error{lineAt(root, path...), err} }
+	for i, r := range c.Rules() {
+		if err := r.Check(); err != nil {
+			return at(err, "targets", i)
+		}
+	}
+	switch {
+	case c.Rate < 0 || c.Rate > MaxRate:
+		return at(fmt.Errorf("rate %v is not more than 0 and at most %d samples a second", c.Rate, MaxRate), "rate")
+	case c.MaxClients < 0:
+		return at(errors.New("max_clients is less than 0"), "max_clients")
+	case (c.TLS.Cert == "") != (c.TLS.Key == ""):
+		return at(errors.New("tls needs both cert and key"), "tls")
+	case c.TLS.ClientCA != "" && c.TLS.Cert == "":
+		return at(errors.New("tls.client_ca needs cert and key"), "tls", "client_ca")
+	case c.Timers != "" && c.Timers != "auto" && c.Timers != "off" && c.Timers != "only":
+		return at(fmt.Errorf("timers %q is not auto, off or only", c.Timers), "timers")
+	}
+	return nil
+}
+
+// lineAt is the line of a node, by the keys and indices that lead to it; of a key if it is one.
+func lineAt(n *yaml.Node, path ...any) int {
+	if n.Kind == yaml.DocumentNode && len(n.Content) > 0 {
+		n = n.Content[0]
+	}
+	line := n.Line
+	for _, step := range path {
+		var next *yaml.Node
+		switch key := step.(type) {
+		case string:
+			for i := 0; i+1 < len(n.Content); i += 2 {
+				if n.Content[i].Value == key {
+					line, next = n.Content[i].Line, n.Content[i+1]
+				}
+			}
+		case int:
+			if key < len(n.Content) {
+				next = n.Content[key]
+				line = next.Line
+			}
+		}
+		if next == nil {
+			break
+		}
+		n = next
+	}
+	return cmp.Or(line, 1)
+}

@@ -1,0 +1,97 @@
+package serve
+
+import (
+	"io"
+	"log"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// metrics are what /metrics tells.
+type metrics struct {
+	registry   *prometheus.Registry
+	requests   prometheus.Counter
+	failed     prometheus.Counter
+	left       prometheus.Counter
+	turnedAway prometheus.Counter
+	profiles   *prometheus.CounterVec
+}
+
+func newMetrics(s *Server) *metrics {
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: "psampled_" + name, Help: help})
+	}
+	m := &metrics{
+		registry:   prometheus.NewRegistry(),
+		requests:   counter("requests_total", "HTTP requests."),
+		failed:     counter("failed_requests_total", "Requests for profiles that were answered with an error."),
+		left:       counter("clients_left_total", "Clients that went away before they had read their profile."),
+		turnedAway: counter("clients_turned_away_total", "Clients that were told to try again because too many profiles were being taken."),
+		profiles: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "psampled_profiles_total", Help: "Profiles taken, by what they measure.",
+		}, []string{"kind"}),
+	}
+	for _, kind := range []string{"cpu", "wall"} {
+		m.profiles.WithLabelValues(kind)
+	}
+	m.registry.MustRegister(m.requests, m.failed, m.left, m.turnedAway, m.profiles, &sampling{s},
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+func (m *metrics) handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})
+}
+
+// Register adds collectors to what /metrics tells.
+func (s *Server) Register(c ...prometheus.Collector) { s.metrics.registry.MustRegister(c...) }
+
+// sampling tells what the sampler has done.
+type sampling struct{ s *Server }
+
+func describe(name, help string) *prometheus.Desc {
+	return prometheus.NewDesc("psampled_"+name, help, nil, nil)
+}
+
+var (
+	targetsDesc = describe("targets", "Processes that the rules ask for.")
+	clientsDesc = describe("clients", "Clients for which a profile is being taken.")
+	sampledDesc = describe("sampled_processes", "Processes that are being sampled.")
+	samplesDesc = describe("samples_total", "Samples taken.")
+	lostDesc    = describe("lost_records_total", "Records of the processors' timers that found no room: samples, and births and ends of threads.")
+	stopsDesc   = describe("stops_total", "Threads stopped to be sampled, and processes stopped for the stacks of all their threads.")
+	pausesDesc  = describe("pause_seconds_total", "Time that threads were stopped.")
+	longestDesc = describe("longest_pause_seconds", "Longest time that a thread was stopped.")
+	timersDesc  = describe("timers", "1 where timers of the processors sample, which stop no thread; 0 where threads are stopped.")
+)
+
+// Describe implements prometheus.Collector.
+func (c *sampling) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(c, ch) }
+
+// Collect implements prometheus.Collector.
+func (c *sampling) Collect(ch chan<- prometheus.Metric) {
+	stats := c.s.o.Sampler.Stats()
+	gauge := func(d *prometheus.Desc, v float64) { ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v) }
+	counter := func(d *prometheus.Desc, v float64) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, v)
+	}
+	timers := 1.0
+	if c.s.o.Sampler.Stops() != nil {
+		timers = 0
+	}
+	gauge(timersDesc, timers)
+	gauge(targetsDesc, float64(len(c.s.o.Targets.Targets())))
+	gauge(clientsDesc, float64(c.s.clients.Load()))
+	gauge(sampledDesc, float64(stats.Sampled))
+	gauge(longestDesc, stats.Longest.Seconds())
+	counter(samplesDesc, float64(stats.Samples))
+	counter(lostDesc, float64(stats.Lost))
+	counter(stopsDesc, float64(stats.Stops))
+	counter(pausesDesc, stats.Pauses.Seconds())
+}
+
+// quiet is where net/http tells of what clients do wrong: each of them could fill a log.
+func quiet() *log.Logger { return log.New(io.Discard, "", 0) }

@@ -1,0 +1,335 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"ptools/pctl"
+	"ptools/pctl/sample"
+	"ptools/pctl/targets"
+)
+
+// page is one of the pages of each target.
+type page struct {
+	about   string // for people
+	seconds int    // that the profile takes if the client does not say; 0: none, and none may be asked for
+	post    bool
+	texts   bool // debug=1 and debug=2 are known
+	answer  func(s *Server, q *query) (*answer, error)
+}
+
+func (p *page) methods() []string {
+	if p.post {
+		return []string{"GET", "POST"}
+	}
+	return []string{"GET"}
+}
+
+// query is a request for a page, understood.
+type query struct {
+	ctx     context.Context
+	r       *http.Request
+	target  *targets.Target
+	seconds time.Duration
+	debug   int
+}
+
+// answer is what is sent.
+type answer struct {
+	kind   string // content type
+	name   string // of a file to save it in; empty: it is shown
+	policy string // of security, if it is not that of all
+	body   bytes.Buffer
+}
+
+const (
+	binaryKind = "application/octet-stream"
+	textKind   = "text/plain; charset=utf-8"
+	htmlKind   = "text/html; charset=utf-8"
+)
+
+// pages are those that a target has, by their names.
+var pages = map[string]*page{}
+
+func init() { // the index lists them
+	pages["{$}"] = &page{answer: (*Server).pprofIndex}
+	pages["profile"] = &page{about: "processor time, as Go's CPU profile", seconds: 30, answer: (*Server).cpu}
+	pages["wall"] = &page{about: "wall time of all threads, waiting included", seconds: 30, answer: (*Server).wall}
+	pages["flame"] = &page{about: "flame graphs of processor time and wall time, for a browser", seconds: 10, answer: (*Server).flame}
+	pages["goroutine"] = &page{about: "the stack of every thread now; debug=1 and debug=2 are text", texts: true, answer: (*Server).goroutine}
+	pages["threadcreate"] = &page{about: "how many threads there are, or, with seconds, where threads are created", seconds: -1, texts: true, answer: (*Server).threadCreate}
+	pages["cmdline"] = &page{about: "the command line", answer: (*Server).cmdline}
+	pages["symbol"] = &page{about: "names of addresses", post: true, answer: (*Server).symbol}
+}
+
+// profile handles the requests for a page.
+func (s *Server) profile(p *page) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		q, err := s.query(p, r)
+		var a *answer
+		if err == nil {
+			if p.seconds != 0 {
+				err = s.enter()
+			}
+			if err == nil {
+				a, err = p.answer(s, q)
+				if p.seconds != 0 {
+					s.clients.Add(-1)
+				}
+			}
+		}
+		if err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		s.send(w, a)
+	}
+}
+
+// statusError is an error with the status that tells it.
+type statusError struct {
+	status int
+	error
+}
+
+func bad(format string, args ...any) error {
+	return statusError{http.StatusBadRequest, fmt.Errorf(format, args...)}
+}
+
+// enter counts a client, or refuses it.
+func (s *Server) enter() error {
+	if s.clients.Add(1) > int64(s.o.MostClients) {
+		s.clients.Add(-1)
+		s.metrics.turnedAway.Inc()
+		return statusError{http.StatusServiceUnavailable, fmt.Errorf("%d profiles are being taken already: try again", s.o.MostClients)}
+	}
+	return nil
+}
+
+// query understands a request.
+func (s *Server) query(p *page, r *http.Request) (*query, error) {
+	t, err := s.target(r)
+	if err != nil {
+		return nil, statusError{http.StatusNotFound, err}
+	}
+	q := &query{ctx: r.Context(), r: r, target: t}
+	form := r.URL.Query()
+	if text := form.Get("seconds"); text != "" {
+		n, err := strconv.ParseFloat(text, 64)
+		switch {
+		case err != nil || !(n > 0) || math.IsInf(n, 0):
+			return nil, bad("seconds=%q is not a positive number", text)
+		case n > s.o.MostSeconds.Seconds():
+			return nil, bad("seconds=%s is more than the %v that a profile may take here", text, s.o.MostSeconds)
+		case p.seconds == 0:
+			return nil, bad("this page is of one moment: seconds means nothing")
+		}
+		q.seconds = time.Duration(n * float64(time.Second))
+	} else if p.seconds > 0 {
+		q.seconds = min(time.Duration(p.seconds)*time.Second, s.o.MostSeconds)
+	}
+	if text := form.Get("debug"); text != "" {
+		if q.debug, err = strconv.Atoi(text); err != nil || q.debug < 0 {
+			return nil, bad("debug=%q is not a number from 0 on", text)
+		}
+		if q.debug > 0 && !p.texts {
+			return nil, bad("this page has no text form: leave debug out")
+		}
+	}
+	return q, nil
+}
+
+// fail tells an error.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if r.Context().Err() != nil {
+		s.metrics.left.Inc()
+		return // nobody reads it
+	}
+	status := http.StatusInternalServerError
+	var own statusError
+	switch {
+	case errors.As(err, &own):
+		status = own.status
+	case errors.Is(err, pctl.ErrNoProcess), errors.Is(err, pctl.ErrZombie):
+		status = http.StatusNotFound
+	case errors.Is(err, pctl.ErrTraced), errors.Is(err, pctl.ErrOptions):
+		status = http.StatusConflict
+	case errors.Is(err, fs.ErrPermission):
+		status = http.StatusForbidden
+	case errors.Is(err, os.ErrClosed):
+		status = http.StatusServiceUnavailable
+	}
+	if status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "5")
+	}
+	s.metrics.failed.Inc()
+	s.patient(w)
+	refuse(w, status, "%v", err)
+}
+
+// patient bounds how long the client may take to read what is sent.
+func (s *Server) patient(w http.ResponseWriter) {
+	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.o.Patience)) // a ResponseWriter without a connection has none
+}
+
+// send sends an answer.
+func (s *Server) send(w http.ResponseWriter, a *answer) {
+	h := w.Header()
+	h.Set("Content-Type", a.kind)
+	if a.policy != "" {
+		h.Set("Content-Security-Policy", a.policy)
+	}
+	if a.name != "" {
+		h.Set("Content-Disposition", `attachment; filename="`+a.name+`"`)
+	}
+	h.Set("Content-Length", strconv.Itoa(a.body.Len()))
+	s.patient(w)
+	if _, err := w.Write(a.body.Bytes()); err != nil {
+		s.metrics.left.Inc()
+	}
+}
+
+// take samples the target. The profile has what came until the target's end.
+func (s *Server) take(q *query, what sample.What) (*sample.Profile, error) {
+	if !q.target.Alive() {
+		return nil, statusError{http.StatusNotFound, fmt.Errorf("process %d has ended", q.target.PID)}
+	}
+	p, err := s.o.Sampler.Take(q.ctx, q.target.PID, what, q.seconds)
+	if p == nil {
+		return nil, err
+	}
+	s.metrics.profiles.WithLabelValues(what.String()).Inc()
+	return p, nil
+}
+
+func (s *Server) cpu(q *query) (*answer, error) {
+	p, err := s.take(q, sample.CPU)
+	if err != nil {
+		return nil, err
+	}
+	return file("profile", p.WriteCPU)
+}
+
+func (s *Server) wall(q *query) (*answer, error) {
+	p, err := s.take(q, sample.Wall)
+	if err != nil {
+		return nil, err
+	}
+	return file("wall", p.WriteWall)
+}
+
+func (s *Server) flame(q *query) (*answer, error) {
+	p, err := s.take(q, sample.Wall)
+	if err != nil {
+		return nil, err
+	}
+	a := &answer{kind: htmlKind, policy: "frame-ancestors 'none'"} // the page has a policy of its own, by hashes
+	return a, p.WriteHTML(&a.body)
+}
+
+// file is an answer that programs read.
+func file(name string, write func(io.Writer) error) (*answer, error) {
+	a := &answer{kind: binaryKind, name: name}
+	return a, write(&a.body)
+}
+
+// text is one that people read.
+func text(write func(io.Writer) error) (*answer, error) {
+	a := &answer{kind: textKind}
+	return a, write(&a.body)
+}
+
+func (s *Server) goroutine(q *query) (*answer, error) {
+	ctx, cancel := context.WithTimeout(q.ctx, 10*time.Second)
+	defer cancel()
+	stacks, err := s.o.Sampler.Stacks(ctx, q.target.PID)
+	switch {
+	case err != nil:
+		return nil, err
+	case q.debug == 0:
+		return file("goroutine", stacks.WritePprof)
+	case q.debug == 1:
+		return text(stacks.WriteCounts)
+	}
+	return text(stacks.WriteText)
+}
+
+func (s *Server) threadCreate(q *query) (*answer, error) {
+	d := q.seconds
+	if d == 0 {
+		d = time.Nanosecond // those that there are
+	}
+	created, err := s.o.Sampler.Creations(q.ctx, q.target.PID, d)
+	if err != nil {
+		return nil, err
+	}
+	if q.debug == 0 {
+		return file("threadcreate", created.WritePprof)
+	}
+	return text(created.WriteCounts)
+}
+
+// mostCommandLine is how much of a command line is shown.
+const mostCommandLine = 64 << 10
+
+// cmdline shows the command line as Go programs do: a zero byte between arguments.
+func (s *Server) cmdline(q *query) (*answer, error) {
+	f, err := os.Open(fmt.Sprintf("/proc/%d/cmdline", q.target.PID))
+	if err != nil {
+		return nil, statusError{http.StatusNotFound, fmt.Errorf("process %d has ended", q.target.PID)}
+	}
+	defer f.Close()
+	line, err := io.ReadAll(io.LimitReader(f, mostCommandLine))
+	if err != nil || !q.target.Alive() {
+		return nil, statusError{http.StatusNotFound, fmt.Errorf("process %d has ended", q.target.PID)}
+	}
+	a := &answer{kind: textKind}
+	a.body.Write(bytes.TrimSuffix(line, []byte{0}))
+	return a, nil
+}
+
+// mostSymbols is how many addresses one request may ask for.
+const mostSymbols = 4096
+
+// symbol names addresses, as package net/http/pprof does: those of a query string or of a body, with + between them.
+func (s *Server) symbol(q *query) (*answer, error) {
+	list := q.r.URL.RawQuery
+	if q.r.Method == http.MethodPost {
+		body, err := io.ReadAll(q.r.Body)
+		if err != nil {
+			return nil, statusError{http.StatusRequestEntityTooLarge, err}
+		}
+		list = string(body)
+	}
+	var addrs []uint64
+	for word := range strings.SplitSeq(list, "+") {
+		if addr, err := strconv.ParseUint(strings.TrimSpace(word), 0, 64); err == nil && addr != 0 {
+			addrs = append(addrs, addr)
+		}
+		if len(addrs) > mostSymbols {
+			return nil, bad("more than %d addresses", mostSymbols)
+		}
+	}
+	names, err := s.o.Sampler.Symbols(q.ctx, q.target.PID, addrs)
+	if err != nil {
+		return nil, err
+	}
+	a := &answer{kind: textKind}
+	fmt.Fprintln(&a.body, "num_symbols: 1") // more than none is all that readers ask
+	for i, addr := range addrs {
+		if names[i] != "" {
+			fmt.Fprintf(&a.body, "%#x %s\n", addr, names[i])
+		}
+	}
+	return a, nil
+}

@@ -1,0 +1,195 @@
+package serve
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"ptools/pctl/sample"
+	"ptools/pctl/targets"
+)
+
+// Targets are what a Server answers for; *targets.Watcher is.
+type Targets interface {
+	// Targets returns them by number.
+	Targets() []*targets.Target
+	// Find returns the one with an identity, nil if there is none.
+	Find(id string) *targets.Target
+}
+
+// Options of New.
+type Options struct {
+	// Sampler takes the profiles. It is the caller's to close, after the last request.
+	Sampler *sample.Sampler
+	// Targets are the processes.
+	Targets Targets
+	// MostSeconds is how long a profile may take; zero: 300 s.
+	MostSeconds time.Duration
+	// MostClients is how many profiles may be under way at the same time; zero: 256. Others are told to come again.
+	MostClients int
+	// Token must be presented with each request but /healthz, as a bearer token or the password of basic authorization; empty: none.
+	Token string
+	// Hosts are names by which clients may ask; nil: any. A server on a loopback address should name its own, else a page
+	// from elsewhere could have a browser read profiles under a name that leads to this machine.
+	Hosts []string
+	// Patience is how long a client may take to read an answer; zero: 30 s.
+	Patience time.Duration
+}
+
+// Limits of requests.
+const (
+	mostHeader = 16 << 10
+	mostBody   = 64 << 10
+)
+
+// Server answers requests. It is an http.Handler.
+type Server struct {
+	o       Options
+	token   [sha256.Size]byte
+	mux     *http.ServeMux
+	clients atomic.Int64 // profiles that are under way
+	metrics *metrics
+	began   time.Time
+}
+
+// New returns a Server.
+func New(o Options) *Server {
+	if o.MostSeconds <= 0 {
+		o.MostSeconds = 300 * time.Second
+	}
+	if o.MostClients <= 0 {
+		o.MostClients = 256
+	}
+	if o.Patience <= 0 {
+		o.Patience = 30 * time.Second
+	}
+	s := &Server{o: o, token: sha256.Sum256([]byte(o.Token)), mux: http.NewServeMux(), began: time.Now()}
+	s.metrics = newMetrics(s)
+	s.mux.HandleFunc("GET /{$}", s.index)
+	s.mux.HandleFunc("GET /style.css", s.style)
+	s.mux.HandleFunc("GET /healthz", s.healthz)
+	s.mux.HandleFunc("GET /targets", s.discovery)
+	s.mux.Handle("GET /metrics", s.metrics.handler())
+	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		refuse(w, http.StatusNotFound, "no page has this address")
+	})
+	for name, page := range pages {
+		for _, method := range page.methods() {
+			s.mux.HandleFunc(method+" /targets/{id}/debug/pprof/"+name, s.profile(page))
+			s.mux.HandleFunc(method+" /debug/pprof/"+name, s.profile(page))
+		}
+	}
+	return s
+}
+
+// HTTP returns an http.Server for this handler that bounds the size of headers and how long they take.
+func (s *Server) HTTP() *http.Server {
+	return &http.Server{
+		Handler: s, MaxHeaderBytes: mostHeader, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		ErrorLog: quiet(),
+	}
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.metrics.requests.Inc()
+	h := w.Header()
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cache-Control", "no-store")
+	control := http.NewResponseController(w)
+	control.SetReadDeadline(time.Now().Add(s.o.Patience)) // of the body; a ResponseWriter without a connection has none
+	if r.ContentLength > mostBody {
+		refuse(w, http.StatusRequestEntityTooLarge, "the request is larger than %d bytes", mostBody)
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, mostBody)
+	switch {
+	case !s.named(r.Host):
+		refuse(w, http.StatusForbidden, "%q is not a name of this server", r.Host)
+	case r.URL.Path != "/healthz" && !s.authorized(r):
+		h.Set("WWW-Authenticate", `Basic realm="psampled", charset="UTF-8"`)
+		refuse(w, http.StatusUnauthorized, "a token is needed: Authorization: Bearer TOKEN, or the password of basic authorization")
+	default:
+		s.mux.ServeHTTP(w, r)
+	}
+}
+
+// named reports whether a request came by a name of this server.
+func (s *Server) named(host string) bool {
+	if s.o.Hosts == nil {
+		return true
+	}
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	host = strings.Trim(host, "[]")
+	for _, own := range s.o.Hosts {
+		if strings.EqualFold(host, own) {
+			return true
+		}
+	}
+	return false
+}
+
+// authorized compares what the client presents with the token, in a time that tells nothing of it.
+func (s *Server) authorized(r *http.Request) bool {
+	if s.o.Token == "" {
+		return true
+	}
+	given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !ok {
+		_, given, ok = r.BasicAuth()
+	}
+	sum := sha256.Sum256([]byte(given))
+	return ok && subtle.ConstantTimeCompare(sum[:], s.token[:]) == 1
+}
+
+// refuse answers with an error in the form that go tool pprof shows.
+func refuse(w http.ResponseWriter, status int, format string, args ...any) {
+	h := w.Header()
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	h.Set("X-Go-Pprof", "1")
+	h.Del("Content-Disposition")
+	w.WriteHeader(status)
+	fmt.Fprintf(w, format+"\n", args...)
+}
+
+// healthz says that the server works: it knows the processes of the machine.
+func (s *Server) healthz(w http.ResponseWriter, r *http.Request) {
+	if checker, ok := s.o.Targets.(interface{ Err() error }); ok && checker.Err() != nil {
+		refuse(w, http.StatusServiceUnavailable, "processes cannot be listed: %v", checker.Err())
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	fmt.Fprintln(w, "ok")
+}
+
+var errNotOne = errors.New("there is not exactly one target: ask below /targets/PID/")
+
+// target returns the target that a request is about.
+func (s *Server) target(r *http.Request) (*targets.Target, error) {
+	id := r.PathValue("id")
+	if id == "" {
+		if all := s.o.Targets.Targets(); len(all) == 1 {
+			return all[0], nil
+		}
+		return nil, errNotOne
+	}
+	if t := s.o.Targets.Find(id); t != nil {
+		return t, nil
+	}
+	for _, t := range s.o.Targets.Targets() {
+		if fmt.Sprint(t.PID) == id {
+			return t, nil
+		}
+	}
+	return nil, fmt.Errorf("no target has the id %q: it has ended, or no rule asks for it", id)
+}
