@@ -1,15 +1,17 @@
 package profile
 
 import (
+	"compress/gzip"
 	"io"
+	"sync"
 
 	"github.com/google/pprof/profile"
 )
 
-// WriteEngine writes a gzipped profile.proto of one value, as engines for continuous profiles expect it of a Go program: the
+// Engine returns a profile of one value, as engines for continuous profiles expect it of a Go program: the
 // sample types are samples/count and, of CPU, cpu/nanoseconds, of Wall wall/nanoseconds, and the period is of the second. A
 // sample without a stack or with nothing of the value is not there, nor is a label without a value.
-func (p *Profile) WriteEngine(w io.Writer, v Value) error {
+func (p *Profile) Engine(v Value) *profile.Profile {
 	out := p.pprof()
 	column := map[Value]int{CPU: 1, Wall: 2}[v]
 	out.SampleType = []*profile.ValueType{out.SampleType[0], out.SampleType[column]}
@@ -28,6 +30,28 @@ func (p *Profile) WriteEngine(w io.Writer, v Value) error {
 		}
 		samples = append(samples, s)
 	}
-	out.Sample = samples
-	return out.Compact().Write(w)
+	if len(samples) < len(out.Sample) {
+		out.Sample = samples
+		out = out.Compact() // without the functions of the others
+	}
+	return out
+}
+
+// compressors are kept: making one takes longer than compressing the profile of a process that mostly sleeps.
+var compressors = sync.Pool{New: func() any {
+	z, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is one of those that there are
+	return z
+}}
+
+// WriteEngine writes what Engine returns, gzipped.
+func (p *Profile) WriteEngine(w io.Writer, v Value) error { return writeCompressed(p.Engine(v), w) }
+
+func writeCompressed(p *profile.Profile, w io.Writer) error {
+	z := compressors.Get().(*gzip.Writer)
+	defer compressors.Put(z)
+	z.Reset(w)
+	if err := p.WriteUncompressed(z); err != nil {
+		return err
+	}
+	return z.Close()
 }

@@ -31,7 +31,7 @@ type Windows struct {
 	closed    bool
 }
 
-// readsPerRing: a buffer holds 64 samples of a processor (perfevent), and is read after a third of the time in
+// A buffer holds 64 samples of a processor (perfevent), and is read after a third of the time in
 // which they come.
 const (
 	ticksPerRead = 20

@@ -4,6 +4,8 @@ import (
 	"io"
 	"time"
 
+	pprof "github.com/google/pprof/profile"
+
 	"ptools/internal/profile"
 )
 
@@ -104,6 +106,15 @@ func (p *Profile) WriteJSON(w io.Writer) error { return p.write(w, profile.JSON)
 
 // WriteHTML writes a page with flame graphs.
 func (p *Profile) WriteHTML(w io.Writer) error { return p.write(w, profile.HTML) }
+
+// Engine returns the profile of one value as a profile.proto, as engines for continuous profiles expect it. An idle process
+// may have no sample in it.
+func (p *Profile) Engine(what What) *pprof.Profile {
+	if what == Wall {
+		return p.p.Engine(profile.Wall)
+	}
+	return p.p.Engine(profile.CPU)
+}
 
 // WriteCPU writes a gzipped profile.proto of processor time alone, with the sample types of Go's own CPU profiles,
 // as engines for continuous profiles expect it.
