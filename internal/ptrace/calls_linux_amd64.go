@@ -11,24 +11,18 @@ import (
 // Supported reports whether this platform has the calls of this package.
 const Supported = true
 
-// Options of Seize and SetOptions (ptrace(2), PTRACE_O_).
-type Options uintptr
-
-const (
-	OptSysGood   Options = unix.PTRACE_O_TRACESYSGOOD
-	OptFork      Options = unix.PTRACE_O_TRACEFORK
-	OptVfork     Options = unix.PTRACE_O_TRACEVFORK
-	OptClone     Options = unix.PTRACE_O_TRACECLONE
-	OptExec      Options = unix.PTRACE_O_TRACEEXEC
-	OptVforkDone Options = unix.PTRACE_O_TRACEVFORKDONE
-	OptExit      Options = unix.PTRACE_O_TRACEEXIT
-	OptExitKill  Options = unix.PTRACE_O_EXITKILL
-)
-
 // call makes a ptrace request that does not block. It stays on its OS thread and
 // does not tell the Go scheduler: each costs a fraction of a microsecond.
 func call(request, tid int, addr, data uintptr) error {
 	if _, _, e := unix.RawSyscall6(unix.SYS_PTRACE, uintptr(request), uintptr(tid), addr, data, 0, 0); e != 0 {
+		return e
+	}
+	return nil
+}
+
+// exchange is call for a request by which the kernel reads or fills memory of ours.
+func exchange(request, tid int, addr uintptr, mem unsafe.Pointer) error {
+	if _, _, e := unix.RawSyscall6(unix.SYS_PTRACE, uintptr(request), uintptr(tid), addr, uintptr(mem), 0, 0); e != 0 {
 		return e
 	}
 	return nil
@@ -75,18 +69,12 @@ func Detach(tid int, sig syscall.Signal) error {
 
 // GetRegs reads the registers of a stopped thread.
 func GetRegs(tid int, r *Regs) error {
-	if _, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_GETREGS, uintptr(tid), 0, uintptr(unsafe.Pointer(r)), 0, 0); e != 0 {
-		return e
-	}
-	return nil
+	return exchange(unix.PTRACE_GETREGS, tid, 0, unsafe.Pointer(r))
 }
 
 // SetRegs writes the registers of a stopped thread.
 func SetRegs(tid int, r *Regs) error {
-	if _, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_SETREGS, uintptr(tid), 0, uintptr(unsafe.Pointer(r)), 0, 0); e != 0 {
-		return e
-	}
-	return nil
+	return exchange(unix.PTRACE_SETREGS, tid, 0, unsafe.Pointer(r))
 }
 
 // UpdateRegs is SetRegs for a thread whose registers were was in this stop. Where r
@@ -102,64 +90,30 @@ func UpdateRegs(tid int, was, r *Regs) error {
 }
 
 // EventMsg returns the number that belongs to the event a thread is stopped at.
-func EventMsg(tid int) (uint64, error) {
-	var msg uint64
-	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_GETEVENTMSG, uintptr(tid), 0, uintptr(unsafe.Pointer(&msg)), 0, 0)
-	if e != 0 {
-		return 0, e
-	}
-	return msg, nil
+func EventMsg(tid int) (msg uint64, err error) {
+	err = exchange(unix.PTRACE_GETEVENTMSG, tid, 0, unsafe.Pointer(&msg))
+	return msg, err
 }
-
-// SigInfo is the kernel's siginfo_t of a signal-delivery-stop.
-type SigInfo struct {
-	Signo, Errno, Code int32
-	_                  int32
-	// Fields is the union that follows: for a fault, its first word is the address;
-	// for a signal that a process sent, PID and UID.
-	Fields [14]uint64
-}
-
-// Codes of a SIGTRAP's siginfo.
-const (
-	SIKernel  = 0x80 // the kernel: an instruction that traps, a probe
-	TrapBrkpt = 1    // a single step that ended in a system call
-	TrapTrace = 2    // a single step
-	TrapPerf  = 6    // a perf event with sigtrap
-)
 
 // GetSigInfo reads the siginfo of the stop a thread is in.
 func GetSigInfo(tid int, si *SigInfo) error {
-	if _, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_GETSIGINFO, uintptr(tid), 0, uintptr(unsafe.Pointer(si)), 0, 0); e != 0 {
-		return e
-	}
-	return nil
+	return exchange(unix.PTRACE_GETSIGINFO, tid, 0, unsafe.Pointer(si))
 }
 
 // SetSigInfo replaces the siginfo that goes with the signal given to Cont.
 func SetSigInfo(tid int, si *SigInfo) error {
-	if _, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_SETSIGINFO, uintptr(tid), 0, uintptr(unsafe.Pointer(si)), 0, 0); e != 0 {
-		return e
-	}
-	return nil
+	return exchange(unix.PTRACE_SETSIGINFO, tid, 0, unsafe.Pointer(si))
 }
 
 // SigMask reads the blocked signals of a stopped thread, bit n-1 for signal n.
-func SigMask(tid int) (uint64, error) {
-	var mask uint64
-	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_GETSIGMASK, uintptr(tid), 8, uintptr(unsafe.Pointer(&mask)), 0, 0)
-	if e != 0 {
-		return 0, e
-	}
-	return mask, nil
+func SigMask(tid int) (mask uint64, err error) {
+	err = exchange(unix.PTRACE_GETSIGMASK, tid, 8, unsafe.Pointer(&mask))
+	return mask, err
 }
 
 // SetSigMask replaces the blocked signals of a stopped thread.
 func SetSigMask(tid int, mask uint64) error {
-	if _, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_SETSIGMASK, uintptr(tid), 8, uintptr(unsafe.Pointer(&mask)), 0, 0); e != 0 {
-		return e
-	}
-	return nil
+	return exchange(unix.PTRACE_SETSIGMASK, tid, 8, unsafe.Pointer(&mask))
 }
 
 // peekSigInfoArgs is struct ptrace_peeksiginfo_args.
@@ -194,15 +148,20 @@ func Pending(tid int, sig syscall.Signal) (bool, error) {
 // Wait returns the next report about a thread that the calling OS thread traces or
 // forked. With block it sleeps until there is one or a signal handler ran (EINTR);
 // without, it returns KindNone. ECHILD: nothing is left to wait for.
-func Wait(block bool) (Stop, error) {
+func Wait(block bool) (Stop, error) { return wait(-1, unix.WALL|unix.WNOTHREAD, block) }
+
+// WaitTID is Wait for one thread. Without block it may be called on any OS thread of
+// the tracer's process. ECHILD: nobody here traces it.
+func WaitTID(tid int, block bool) (Stop, error) { return wait(tid, unix.WALL, block) }
+
+func wait(which int, flags uintptr, block bool) (Stop, error) {
 	var status int32
 	var tid uintptr
 	var e syscall.Errno
-	const flags = unix.WALL | unix.WNOTHREAD
 	if block {
-		tid, _, e = unix.Syscall6(unix.SYS_WAIT4, ^uintptr(0), uintptr(unsafe.Pointer(&status)), flags, 0, 0, 0)
+		tid, _, e = unix.Syscall6(unix.SYS_WAIT4, uintptr(which), uintptr(unsafe.Pointer(&status)), flags, 0, 0, 0)
 	} else {
-		tid, _, e = unix.RawSyscall6(unix.SYS_WAIT4, ^uintptr(0), uintptr(unsafe.Pointer(&status)), flags|unix.WNOHANG, 0, 0, 0)
+		tid, _, e = unix.RawSyscall6(unix.SYS_WAIT4, uintptr(which), uintptr(unsafe.Pointer(&status)), flags|unix.WNOHANG, 0, 0, 0)
 	}
 	if e != 0 {
 		return Stop{}, e
@@ -211,26 +170,6 @@ func Wait(block bool) (Stop, error) {
 		return Stop{}, nil
 	}
 	return Decode(int(tid), uint32(status)), nil
-}
-
-// WaitTID is Wait for one thread. Without block it may be called on any OS thread of
-// the tracer's process. ECHILD: nobody here traces it.
-func WaitTID(tid int, block bool) (Stop, error) {
-	var status int32
-	var n uintptr
-	var e syscall.Errno
-	if block {
-		n, _, e = unix.Syscall6(unix.SYS_WAIT4, uintptr(tid), uintptr(unsafe.Pointer(&status)), unix.WALL, 0, 0, 0)
-	} else {
-		n, _, e = unix.RawSyscall6(unix.SYS_WAIT4, uintptr(tid), uintptr(unsafe.Pointer(&status)), unix.WALL|unix.WNOHANG, 0, 0, 0)
-	}
-	if e != 0 {
-		return Stop{}, e
-	}
-	if n == 0 {
-		return Stop{}, nil
-	}
-	return Decode(tid, uint32(status)), nil
 }
 
 // PeekWait is Wait but leaves the report where it is, for this caller or another to

@@ -8,15 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Command is a program to be started under control.
-type Command struct {
-	Path  string    // of the executable; no search is made
-	Args  []string  // argv, with argv[0]
-	Env   []string  // environment
-	Dir   string    // working directory, "" to keep ours
-	Files []uintptr // descriptors 0, 1, … of the program
-}
-
 // A Child is a process of ours that waits between fork and exec until Exec lets it
 // go on, so that it can be seized before it runs anything. If the program that made
 // it dies meanwhile, the child ends by itself: it waits in a read(2) of a pipe of

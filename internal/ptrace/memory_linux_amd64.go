@@ -51,6 +51,6 @@ func split(addr int64) (word uintptr, skip int) {
 }
 
 func (m Memory) peek(at uintptr) (word [wordSize]byte, err error) {
-	err = call(unix.PTRACE_PEEKDATA, m.TID, at, uintptr(unsafe.Pointer(&word)))
+	err = exchange(unix.PTRACE_PEEKDATA, m.TID, at, unsafe.Pointer(&word))
 	return word, err
 }

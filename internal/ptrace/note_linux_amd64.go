@@ -20,14 +20,10 @@ const (
 const NoteBits = 48
 
 // Note returns the note about a stopped thread: the lower 16 bits are 0.
-func Note(tid int) (uint64, error) {
-	var word uint64
+func Note(tid int) (note uint64, err error) {
 	// The system call stores the word where the C library would return it.
-	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_PEEKUSR, uintptr(tid), debugStatus, uintptr(unsafe.Pointer(&word)), 0, 0)
-	if e != 0 {
-		return 0, e
-	}
-	return word &^ noteUnused, nil
+	err = exchange(unix.PTRACE_PEEKUSR, tid, debugStatus, unsafe.Pointer(&note))
+	return note &^ noteUnused, err
 }
 
 // SetNote makes a note about a stopped thread. It stays when the thread is let go.

@@ -71,22 +71,11 @@ type Stop struct {
 	Back   bool           // KindSignal: the thread has been set back, and the report read (PeekWaitBack)
 }
 
-// Event numbers of ptrace(2), in bits 16 and up of a wait status.
-const (
-	eventFork      = 1
-	eventVfork     = 2
-	eventClone     = 3
-	eventExec      = 4
-	eventVforkDone = 5
-	eventExit      = 6
-	eventSeccomp   = 7
-	eventStop      = 128
-)
+// eventKinds are the kinds of the events of ptrace(2), by their numbers, which are in bits 16 and up of a wait status.
+var eventKinds = [...]Kind{1: KindFork, KindVfork, KindClone, KindExec, KindVforkDone, KindExit, KindSeccomp}
 
-var eventKinds = map[uint32]Kind{
-	eventFork: KindFork, eventVfork: KindVfork, eventClone: KindClone, eventExec: KindExec,
-	eventVforkDone: KindVforkDone, eventExit: KindExit, eventSeccomp: KindSeccomp,
-}
+// eventStop is the number of PTRACE_EVENT_STOP.
+const eventStop = 128
 
 // Decode classifies the wait status of thread tid.
 func Decode(tid int, status uint32) Stop {
@@ -114,12 +103,10 @@ func (s *Stop) decodeStop(status uint32) {
 		s.Kind = KindEventStop
 	case event == eventStop:
 		s.Kind, s.Signal = KindGroupStop, sig
+	case event != 0 && event < uint32(len(eventKinds)):
+		s.Kind = eventKinds[event]
 	case event != 0:
-		if k, ok := eventKinds[event]; ok {
-			s.Kind = k
-		} else {
-			s.Kind = KindEventStop
-		}
+		s.Kind = KindEventStop
 	case sig == syscall.SIGTRAP|sysGood:
 		s.Kind = KindSyscall
 	default:

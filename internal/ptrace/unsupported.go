@@ -11,34 +11,6 @@ import (
 // Supported reports whether this platform has the calls of this package.
 const Supported = false
 
-// Options of Seize and SetOptions.
-type Options uintptr
-
-const (
-	OptSysGood Options = 1 << iota
-	OptFork
-	OptVfork
-	OptClone
-	OptExec
-	OptVforkDone
-	OptExit
-	OptExitKill
-)
-
-// SigInfo is the siginfo of a signal-delivery-stop.
-type SigInfo struct {
-	Signo, Errno, Code int32
-	Fields             [14]uint64
-}
-
-// Codes of a SIGTRAP's siginfo.
-const (
-	SIKernel  = 0x80
-	TrapBrkpt = 1
-	TrapTrace = 2
-	TrapPerf  = 6
-)
-
 // BellSignal does not exist here.
 const BellSignal = syscall.Signal(0)
 
@@ -92,15 +64,6 @@ func NewBell() (*Bell, error)  { return nil, errNo }
 func (b *Bell) Install() error { return errNo }
 func (b *Bell) Ring() error    { return errNo }
 func (b *Bell) TID() int       { return 0 }
-
-// Command is a program to be started under control.
-type Command struct {
-	Path  string
-	Args  []string
-	Env   []string
-	Dir   string
-	Files []uintptr
-}
 
 // Child is a process between fork and exec.
 type Child struct{ PID int }

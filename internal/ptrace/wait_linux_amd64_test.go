@@ -151,7 +151,7 @@ func TestPeekDecodesSignals(t *testing.T) {
 		{3, 11, Stop{Kind: KindKilled, Signal: 11, Core: true}},
 		{4, 5 | eventStop<<8, Stop{Kind: KindEventStop}}, // CLD_TRAPPED: the status without its low byte
 		{4, 19 | eventStop<<8, Stop{Kind: KindGroupStop, Signal: 19}},
-		{4, 5 | eventExec<<8, Stop{Kind: KindExec}},
+		{4, 5 | 4<<8, Stop{Kind: KindExec}},
 		{4, 17, Stop{Kind: KindSignal, Signal: 17}},
 	} {
 		if s := decodeInfo(0, info.code, info.status); s != info.want {
