@@ -84,27 +84,15 @@ func alu(kind uint8, a, b, carry uint64, w uint8) (uint64, uint64) {
 	return a, flagsResult(a, w)
 }
 
+// conditions are the flags of which one must be set for the condition codes 0, 2, 4, …; each code behind them is its
+// opposite. From lessCodes on it is enough, too, that the comparison was less.
+var conditions = [8]uint64{flagOF, flagCF, flagZF, flagCF | flagZF, flagSF, flagPF, 0, flagZF}
+
+const lessCodes = 12
+
 // condition evaluates condition code cc of jcc, setcc and cmovcc.
 func condition(cc uint8, f uint64) bool {
-	var yes bool
-	switch cc >> 1 {
-	case 0:
-		yes = f&flagOF != 0
-	case 1:
-		yes = f&flagCF != 0
-	case 2:
-		yes = f&flagZF != 0
-	case 3:
-		yes = f&(flagCF|flagZF) != 0
-	case 4:
-		yes = f&flagSF != 0
-	case 5:
-		yes = f&flagPF != 0
-	case 6:
-		yes = less(f)
-	case 7:
-		yes = f&flagZF != 0 || less(f)
-	}
+	yes := f&conditions[cc>>1] != 0 || cc >= lessCodes && less(f)
 	return yes != (cc&1 != 0)
 }
 

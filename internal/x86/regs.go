@@ -1,5 +1,7 @@
 package x86
 
+import "unsafe"
+
 // Regs are the user registers of a thread, in the layout of Linux's struct
 // user_regs_struct. On other machines they are never read.
 type Regs struct {
@@ -25,42 +27,16 @@ const (
 	rdi
 )
 
-// gpr returns general register n, numbered as instructions do.
-func (r *Regs) gpr(n uint8) *uint64 {
-	switch n & 15 {
-	case rax:
-		return &r.Rax
-	case rcx:
-		return &r.Rcx
-	case rdx:
-		return &r.Rdx
-	case rbx:
-		return &r.Rbx
-	case rsp:
-		return &r.Rsp
-	case rbp:
-		return &r.Rbp
-	case rsi:
-		return &r.Rsi
-	case rdi:
-		return &r.Rdi
-	case 8:
-		return &r.R8
-	case 9:
-		return &r.R9
-	case 10:
-		return &r.R10
-	case 11:
-		return &r.R11
-	case 12:
-		return &r.R12
-	case 13:
-		return &r.R13
-	case 14:
-		return &r.R14
-	}
-	return &r.R15
+// gprAt is where in Regs the general registers are, in the order in which instructions number them.
+var gprAt = [16]uintptr{
+	unsafe.Offsetof(Regs{}.Rax), unsafe.Offsetof(Regs{}.Rcx), unsafe.Offsetof(Regs{}.Rdx), unsafe.Offsetof(Regs{}.Rbx),
+	unsafe.Offsetof(Regs{}.Rsp), unsafe.Offsetof(Regs{}.Rbp), unsafe.Offsetof(Regs{}.Rsi), unsafe.Offsetof(Regs{}.Rdi),
+	unsafe.Offsetof(Regs{}.R8), unsafe.Offsetof(Regs{}.R9), unsafe.Offsetof(Regs{}.R10), unsafe.Offsetof(Regs{}.R11),
+	unsafe.Offsetof(Regs{}.R12), unsafe.Offsetof(Regs{}.R13), unsafe.Offsetof(Regs{}.R14), unsafe.Offsetof(Regs{}.R15),
 }
+
+// gpr returns general register n, numbered as instructions do.
+func (r *Regs) gpr(n uint8) *uint64 { return (*uint64)(unsafe.Add(unsafe.Pointer(r), gprAt[n&15])) }
 
 // PC returns the address of the next instruction.
 func (r *Regs) PC() uint64 { return r.Rip }
