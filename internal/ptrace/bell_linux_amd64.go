@@ -91,9 +91,6 @@ func NewBell() (*Bell, error) {
 // Ring interrupts the thread's Wait. Any goroutine may call. ESRCH: the thread is gone.
 func (b *Bell) Ring() error { return Kill(b.pid, b.tid, BellSignal) }
 
-// TID returns the thread that the bell wakes.
-func (b *Bell) TID() int { return b.tid }
-
 // QuietStops keeps the kernel from sending this program SIGCHLD for every stop of a
 // tracee (SA_NOCLDSTOP), each of which would run the Go runtime's handler. Deaths
 // are still told. A program that wants to hear of job-control stops of its own

@@ -57,7 +57,7 @@ func (x *tracer) ring() {
 			case <-answered:
 				return
 			default:
-				if systemCall(ProcessID(), x.bell.TID()) == unix.SYS_WAIT4 {
+				if systemCall(ProcessID(), x.bell.tid) == unix.SYS_WAIT4 {
 					x.bell.Ring()
 				}
 			}

@@ -63,7 +63,6 @@ func (a *Alert) Off()         {}
 func NewBell() (*Bell, error)  { return nil, errNo }
 func (b *Bell) Install() error { return errNo }
 func (b *Bell) Ring() error    { return errNo }
-func (b *Bell) TID() int       { return 0 }
 
 // Child is a process between fork and exec.
 type Child struct{ PID int }
