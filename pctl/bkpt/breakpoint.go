@@ -22,7 +22,7 @@ type Breakpoint struct {
 	trap   Trap
 	owners int
 	armed  bool  // a trap stands in the text
-	dead   bool  // the text is gone
+	dead   bool  // the text was gone when it was last to be planted or lifted, or is no instruction; Add revives it
 	place  place // what it was planned for
 	code   [codeSize]byte
 	plan   x86.Plan
@@ -53,11 +53,6 @@ func (b *Breakpoint) Armed() bool { return b.armed }
 // After reports that a thread that has hit the breakpoint stands behind the
 // instruction, which has run: there is nothing to step off.
 func (b *Breakpoint) After() bool { return b.trap.Lasting() }
-
-// Dead reports that its text was gone when it was last to be planted or lifted
-// (munmap, dlclose, exec), or is no instruction any more. Adding it again
-// revives it.
-func (b *Breakpoint) Dead() bool { return b.dead }
 
 // size is the number of bytes that must not have changed under the breakpoint.
 func (b *Breakpoint) size() int { return max(1, b.plan.Len()) }

@@ -43,14 +43,14 @@ func TestGround(t *testing.T) {
 				}
 				ended := tab.TakeEnded()
 				if c.why == nil {
-					if len(ended) != 0 || b.Dead() || bytes.Equal(before, m.b) {
+					if len(ended) != 0 || b.dead || bytes.Equal(before, m.b) {
 						t.Errorf("armed %t: ended: %+v", armed, ended)
 					}
 					continue
 				}
 				m.check(t, before)
-				if len(ended) != 1 || ended[0].Breakpoint != b || !errors.Is(ended[0].Why, c.why) || !b.Dead() || b.Armed() {
-					t.Errorf("armed %t: ended: %+v, dead %t", armed, ended, b.Dead())
+				if len(ended) != 1 || ended[0].Breakpoint != b || !errors.Is(ended[0].Why, c.why) || !b.dead || b.Armed() {
+					t.Errorf("armed %t: ended: %+v, dead %t", armed, ended, b.dead)
 				}
 			}
 		})

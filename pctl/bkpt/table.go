@@ -81,13 +81,8 @@ func (t *Table) AddTrap(addr uint64, k Trap) (*Breakpoint, error) {
 		t.probed.await(addr)
 	}
 	b := &Breakpoint{Addr: addr, owners: 1, trap: k}
-	if err := b.read(t); err != nil {
-		return nil, fmt.Errorf("breakpoint: %w", err)
-	}
-	if !k.Lasting() {
-		if err := t.stand(b); err != nil {
-			return nil, err
-		}
+	if err := t.prepare(b); err != nil {
+		return nil, err
 	}
 	if t.armed || k.Lasting() {
 		if err := t.plantNew(b); err != nil {
@@ -109,13 +104,8 @@ func (t *Table) use(k Trap) {
 // revive gives a dead breakpoint another life: something is mapped at its
 // address again.
 func (t *Table) revive(b *Breakpoint) error {
-	if err := b.read(t); err != nil {
-		return fmt.Errorf("breakpoint: %w", err)
-	}
-	if !b.trap.Lasting() {
-		if err := t.stand(b); err != nil {
-			return err
-		}
+	if err := t.prepare(b); err != nil {
+		return err
 	}
 	b.dead = false
 	t.forgetEnded(b)
@@ -123,6 +113,17 @@ func (t *Table) revive(b *Breakpoint) error {
 		return t.plantNew(b)
 	}
 	return nil
+}
+
+// prepare finds out what a breakpoint is to be planted in.
+func (t *Table) prepare(b *Breakpoint) error {
+	if err := b.read(t); err != nil {
+		return fmt.Errorf("breakpoint: %w", err)
+	}
+	if b.trap.Lasting() {
+		return nil
+	}
+	return t.stand(b)
 }
 
 func (t *Table) plantNew(b *Breakpoint) error {
@@ -148,13 +149,7 @@ func (t *Table) Remove(b *Breakpoint) error {
 	if b.owners--; b.owners > 0 {
 		return nil
 	}
-	var err error
-	if b.armed {
-		err = b.trap.Lift(t, []*Breakpoint{b})
-	}
-	if err == nil {
-		t.observer.Lifted(b.Addr)
-	}
+	err := t.lift(b)
 	if !b.dead && !b.trap.Lasting() {
 		t.lifted[b.Addr] = lifted{b.Orig(), b.place}
 	}
@@ -162,6 +157,17 @@ func (t *Table) Remove(b *Breakpoint) error {
 	t.changed()
 	t.remove(b)
 	t.scratch.retire(b)
+	return err
+}
+
+// lift takes the trap of a breakpoint out for good.
+func (t *Table) lift(b *Breakpoint) (err error) {
+	if b.armed {
+		err = b.trap.Lift(t, []*Breakpoint{b})
+	}
+	if err == nil {
+		t.observer.Lifted(b.Addr)
+	}
 	return err
 }
 
@@ -211,9 +217,7 @@ func (t *Table) Arm() error {
 	t.armed = true
 	var all error
 	for _, k := range t.kinds {
-		if err := k.Plant(t, t.of(k, false)); err != nil {
-			all = errors.Join(all, err)
-		}
+		all = errors.Join(all, k.Plant(t, t.of(k, false)))
 	}
 	return all
 }
@@ -226,11 +230,8 @@ func (t *Table) Disarm() error {
 	t.armed = false
 	all := t.scratch.restore(t.mem)
 	for _, k := range t.kinds {
-		if k.Lasting() {
-			continue
-		}
-		if err := k.Lift(t, t.of(k, true)); err != nil {
-			all = errors.Join(all, err)
+		if !k.Lasting() {
+			all = errors.Join(all, k.Lift(t, t.of(k, true)))
 		}
 	}
 	return all

@@ -114,11 +114,11 @@ func TestTextGone(t *testing.T) {
 	m.base += 1 << 20
 	must(t, tab.Disarm())
 	must(t, tab.Arm())
-	if !b.Dead() || b.Armed() {
+	if !b.dead || b.Armed() {
 		t.Fatal("breakpoint lives without text")
 	}
 	m.base -= 1 << 20
-	if again := mustAdd(t, tab, textBase); again != b || b.Dead() || !b.Armed() {
+	if again := mustAdd(t, tab, textBase); again != b || b.dead || !b.Armed() {
 		t.Error("not revived")
 	}
 }
@@ -132,7 +132,7 @@ func TestTextReplaced(t *testing.T) {
 	stays := mustAdd(t, tab, textBase+32)
 	m.b[0], m.b[16] = 0xc3, 0x06
 	must(t, tab.Arm())
-	if !b.Dead() || m.b[0] != 0xc3 || !gone.Dead() || m.b[16] != 0x06 || !stays.Armed() {
+	if !b.dead || m.b[0] != 0xc3 || !gone.dead || m.b[16] != 0x06 || !stays.Armed() {
 		t.Error("trap planted in other text")
 	}
 	if e := tab.TakeEnded(); len(e) != 2 || e[0].Breakpoint != b || e[0].Why != ErrTextRewritten {
@@ -183,7 +183,7 @@ func TestWrite(t *testing.T) {
 		t.Error("plan kept its old immediate")
 	}
 	must(t, tab.Write([]byte{0x06}, textBase+16))
-	if !inside.Dead() || m.b[16] != 0x06 {
+	if !inside.dead || m.b[16] != 0x06 {
 		t.Error("a breakpoint on no instruction")
 	}
 	must(t, tab.Disarm())

@@ -60,13 +60,7 @@ func (t *Table) rewritten(b *Breakpoint) error {
 	if b.read(t) == nil {
 		return nil
 	}
-	var err error
-	if b.armed {
-		err = b.trap.Lift(t, []*Breakpoint{b})
-	}
-	if err == nil {
-		t.observer.Lifted(b.Addr)
-	}
+	err := t.lift(b)
 	b.dead = true
 	t.lifted[b.Addr] = lifted{b.Orig(), b.place}
 	return err

@@ -1,6 +1,7 @@
 package bkpt
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 )
@@ -28,9 +29,7 @@ func (t *Table) eachRun(mem Memory, bs []*Breakpoint, do func(t *Table, run []*B
 		run := bs[:t.probed.run(bs)]
 		bs = bs[len(run):]
 		if raw, err := t.readRun(mem, run); err == nil {
-			if err := do(t, run, raw); err != nil {
-				errs = append(errs, err)
-			}
+			errs = append(errs, do(t, run, raw))
 			continue
 		}
 		for i := range run {
@@ -90,24 +89,20 @@ func strayTrap(run []*Breakpoint, raw []byte) bool {
 // readFull reads all of p, or fails.
 func readFull(mem Memory, p []byte, addr uint64) error {
 	n, err := mem.ReadAt(p, int64(addr))
-	if n == len(p) {
-		return nil
-	}
-	return fmt.Errorf("read of %d bytes at %#x: %w", len(p), addr, cause(err))
+	return whole("read", n, p, addr, err)
 }
 
 // writeFull writes all of p, or fails.
 func writeFull(mem Memory, p []byte, addr uint64) error {
 	n, err := mem.WriteAt(p, int64(addr))
+	return whole("write", n, p, addr, err)
+}
+
+func whole(what string, n int, p []byte, addr uint64, err error) error {
 	if n == len(p) {
 		return nil
 	}
-	return fmt.Errorf("write of %d bytes at %#x: %w", len(p), addr, cause(err))
+	return fmt.Errorf("%s of %d bytes at %#x: %w", what, len(p), addr, cause(err))
 }
 
-func cause(err error) error {
-	if err == nil {
-		return errShort
-	}
-	return err
-}
+func cause(err error) error { return cmp.Or(err, errShort) }

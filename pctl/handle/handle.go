@@ -106,26 +106,6 @@ func (h *Handle) closeMemory() {
 	}
 }
 
-// Refresh makes Space agree with what the process has mapped now, also after
-// an exec. For a process under control that is the controller's business, and
-// Refresh reads its map once more. An error satisfies syscall.ESRCH when the
-// process has ended; what is known of it stays.
-func (h *Handle) Refresh() error {
-	if h.control != nil {
-		if s := h.control.Space(); s != nil {
-			return s.Refresh()
-		}
-		return errGone
-	}
-	switch h.id.check() {
-	case gone:
-		return errGone
-	case replaced:
-		return h.follow()
-	}
-	return h.space.Load().Refresh()
-}
-
 // follow starts afresh after an exec. The identity is bound to the image
 // first: an exec after that is the next check's to find.
 func (h *Handle) follow() error {

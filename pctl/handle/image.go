@@ -4,6 +4,7 @@ import (
 	"debug/elf"
 	"errors"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -60,12 +61,8 @@ func (s *Space) load(o *object) (*loaded, error) {
 }
 
 func transient(err error) bool {
-	for _, e := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EINTR} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
+	few := []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EINTR}
+	return slices.ContainsFunc(few, func(e error) bool { return errors.Is(err, e) })
 }
 
 func (s *Space) open(o *object) (*elfsym.File, error) {
@@ -104,7 +101,6 @@ func (l *loaded) bias(r *region) (uint64, bool) {
 // segment and the beginning of the next: the one that starts there, or whose
 // access is that of the mapping, is meant.
 func bias(segments []elfsym.Segment, m *procfs.Map) (bias uint64, ok bool) {
-
 	page := uint64(os.Getpagesize()) - 1
 	best := -1
 	for i := range segments {

@@ -121,15 +121,8 @@ func (s *Space) Segment(addr uint64) (procfs.Map, bool) {
 	return procfs.Map{}, false
 }
 
-// Main returns the object of the executed program, as opposed to libraries
+// main returns the object of the executed program, as opposed to libraries
 // and the run-time linker: the one that has the entry point.
-func (s *Space) Main() (Object, bool) {
-	if o := s.now.Load().main(); o != nil {
-		return s.object(o), true
-	}
-	return Object{}, false
-}
-
 func (s *snapshot) main() *object {
 	if r := s.find(s.entry()); r != nil && s.entry() != 0 {
 		return r.object
