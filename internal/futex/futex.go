@@ -48,6 +48,9 @@ func Parse(args [6]uint64) (Call, bool) {
 	return Call{}, false
 }
 
+// Inherits reports whether the kernel knows the owner.
+func (c Call) Inherits() bool { return c.op == opLockPI || c.op == opLockPI2 }
+
 // Before and After bound the memory around Call.Addr that Lock looks at.
 const (
 	Before = 16
@@ -95,6 +98,18 @@ var kindNames = [...]string{
 }
 
 func (k Kind) String() string { return kindNames[k] }
+
+// IsOwned reports whether some of the kind say who holds them.
+func (k Kind) IsOwned() bool { return k == Mutex || k == ReadLock || k == WriteLock }
+
+// IsLock reports whether it is something that threads hold, even if nothing says which.
+func (k Kind) IsLock() bool {
+	switch k {
+	case Mutex, ReadLock, WriteLock, RustMutex, RustRWLock, Internal:
+		return true
+	}
+	return false
+}
 
 // callers are functions that wait, by the part of their name behind underscores, GI_ and before a version.
 var callers = map[string]Kind{
@@ -154,6 +169,8 @@ type Lock struct {
 	Addr uint64 // of the object; of the word where that is not known
 	// Owner is the number of the thread that holds it, or that is waited for, in the PID namespace of the process; 0: not known.
 	Owner int
+	// OwnerAt is the address of the word that says so; 0 if Owner is 0, or no word does. Holds tells whether it says the same later.
+	OwnerAt uint64
 	// Dead says that the kernel has marked it: its owner has ended.
 	Dead bool
 	// Readers is how many threads hold a read-write lock to read.
@@ -166,7 +183,7 @@ type Lock struct {
 // Unknown; alive says whether a number is that of a thread. Of an Unknown function only what the kernel keeps itself
 // is believed, and a mutex whose every word is that of one.
 func (c Call) Lock(kind Kind, m Memory, alive func(tid int) bool) Lock {
-	if c.op == opLockPI || c.op == opLockPI2 {
+	if c.Inherits() {
 		return c.inheriting(m)
 	}
 	switch kind {
@@ -189,20 +206,28 @@ func (c Call) Lock(kind Kind, m Memory, alive func(tid int) bool) Lock {
 func (c Call) inheriting(m Memory) Lock {
 	l := Lock{Kind: Mutex, Addr: c.Addr}
 	if w, ok := m.word(c.Addr); ok {
-		l.own(w)
+		l.own(w, c.Addr)
 	}
 	l.explain()
 	return l
 }
 
 // own takes the owner out of a word that has it.
-func (l *Lock) own(w uint32) { l.Owner, l.Dead = int(w&ownerMask), w&ownerDied != 0 }
+func (l *Lock) own(w uint32, at uint64) {
+	l.Owner, l.OwnerAt, l.Dead = int(w&ownerMask), at, w&ownerDied != 0
+}
 
 func (l *Lock) explain() {
 	if l.Owner == 0 {
-		l.Why = "nobody had it at that moment"
+		l.OwnerAt, l.Why = 0, Free
 	}
 }
+
+// Free is why a lock has no owner that could have one.
+const Free = "nobody had it at that moment"
+
+// Holds reports whether a word that was read at OwnerAt says that a thread holds the lock.
+func Holds(word uint32, tid int) bool { return tid != 0 && int(word&ownerMask) == tid }
 
 // mutex looks at a pthread mutex. Glibc waits at its first word, which is 2 where others wait, and has the owner
 // 8 bytes behind; a robust one has the owner in the word. Musl waits at the second word, which has the owner but for normal ones.
@@ -216,7 +241,7 @@ func (c Call) mutex(m Memory) Lock {
 	if c.Value&waiters == 0 { // glibc's
 		if w != 0 {
 			if o, ok := m.word(c.Addr + 8); ok {
-				l.Owner = int(o & ownerMask)
+				l.Owner, l.OwnerAt = int(o&ownerMask), c.Addr+8
 			}
 		}
 		l.explain()
@@ -224,7 +249,7 @@ func (c Call) mutex(m Memory) Lock {
 	}
 	if kind, ok := m.word(c.Addr + 16); ok && kind&kindRobust != 0 && kind&^kindsOfMutexes == 0 {
 		if o, ok := m.word(c.Addr + 8); ok && (int(o) == int(w&ownerMask) || w&ownerMask == 0 || o == 0) {
-			l.own(w)
+			l.own(w, c.Addr)
 			l.explain()
 			return l
 		}
@@ -235,7 +260,7 @@ func (c Call) mutex(m Memory) Lock {
 	case !ok || kind&15 == 0:
 		l.Why = "a normal mutex of musl keeps none"
 	default:
-		l.own(w)
+		l.own(w, c.Addr)
 		l.explain()
 	}
 	return l
@@ -281,14 +306,14 @@ func (c Call) rwLock(kind Kind, m Memory, alive func(int) bool) Lock {
 		}
 		if writer != 0 {
 			if alive(int(writer)) {
-				return Lock{Kind: kind, Addr: base, Owner: int(writer)}
+				return Lock{Kind: kind, Addr: base, Owner: int(writer), OwnerAt: base + rwWriter}
 			}
 			continue
 		}
 		if n := int(readers >> rwReaderShift); n > 0 && readers&rwPhaseWriter == 0 {
 			l = Lock{Kind: kind, Addr: base, Readers: n, Why: "it is held to read, and keeps no readers"}
 		} else if l.Readers == 0 {
-			l = Lock{Kind: kind, Addr: base, Why: "nobody had it at that moment"}
+			l = Lock{Kind: kind, Addr: base, Why: Free}
 		}
 	}
 	return l
