@@ -25,6 +25,7 @@ const (
 	bpfMovImm    = 0xb7
 	bpfAddImm    = 0x07
 	bpfAddReg    = 0x0f
+	bpfSubReg    = 0x1f
 	bpfAndImm    = 0x57
 	bpfLeftImm   = 0x67
 	bpfRightImm  = 0x77
@@ -50,9 +51,11 @@ const (
 	helperPIDTGID          = 14
 	helperNSPIDTGID        = 120
 	helperAttachCookie     = 174
+	helperReadUser         = 112
 	helperReadKernel       = 113
 	helperSeqWrite         = 127
 	helperTaskRegs         = 175
+	helperCurrentTask      = 158 // with its type
 )
 
 // ctxIP is the offset of the program counter in a program's context, struct

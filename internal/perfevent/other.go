@@ -15,6 +15,7 @@ type (
 	Counter struct{}
 	Ticker  struct{}
 	Tasks   struct{}
+	Peeker  struct{}
 )
 
 // Nothing can be opened; the methods are those of Linux.
@@ -49,3 +50,7 @@ func (c *Ticker) Period() time.Duration                                 { return
 func (c *Ticker) Close() error                                          { return errors.ErrUnsupported }
 func (t *Tasks) Read() ([]TaskRecord, error)                            { return nil, errors.ErrUnsupported }
 func (t *Tasks) Close() error                                           { return nil }
+func (t *Tasks) One(int) (*TaskRecord, error)                           { return nil, errors.ErrUnsupported }
+func OpenPeeker() (*Peeker, error)                                      { return nil, errors.ErrUnsupported }
+func (p *Peeker) Peek(int, int, uint64) *Peeked                         { return nil }
+func (p *Peeker) Close() error                                          { return nil }

@@ -12,6 +12,8 @@ type TaskRecord struct {
 	name [16]byte
 	// State is that of proc(5): R, S, D, T or t. A thread that is on its way to sleep, on a processor still, has R.
 	State byte
+	// OnCPU says that it was on a processor. One with R that was not waits for one, and its Regs are those too.
+	OnCPU bool
 	// Run, Wait and Slices are those of schedstat: nanoseconds on a processor, nanoseconds waiting for one, and how
 	// often it was put on one.
 	Run, Wait, Slices uint64

@@ -76,20 +76,21 @@ func (t *Tasks) open(code []instruction, function uint32, pid int) (err error) {
 		return os.NewSyscallError("bpf(BPF_PROG_LOAD)", err)
 	}
 	// Before Linux 6.1 the kernel cannot be told of the process, and runs the program for all threads there are.
-	if t.link, err = linkTasks(t.program, pid); err == unix.EINVAL {
-		t.link, err = linkTasks(t.program, 0)
+	if t.link, err = linkTasks(t.program, 0, pid); err == unix.EINVAL {
+		t.link, err = linkTasks(t.program, 0, 0)
 	}
 	return os.NewSyscallError("bpf(BPF_LINK_CREATE)", err)
 }
 
-func linkTasks(program, pid int) (int, error) {
-	which := &struct{ tid, pid, pidfd, _ uint32 }{pid: uint32(pid)}
+// linkTasks has the program run for one thread, for those of a process, or for all.
+func linkTasks(program, tid, pid int) (int, error) {
+	which := &struct{ tid, pid, pidfd, _ uint32 }{tid: uint32(tid), pid: uint32(pid)}
 	attr := struct {
 		program, target, attach, flags uint32
 		info                           uint64
 		size, _                        uint32
 	}{program: uint32(program), attach: unix.BPF_TRACE_ITER}
-	if pid != 0 {
+	if tid != 0 || pid != 0 {
 		attr.info, attr.size = pointer(unsafe.Pointer(which)), uint32(unsafe.Sizeof(*which))
 	}
 	fd, err := bpf(unix.BPF_LINK_CREATE, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
@@ -157,8 +158,25 @@ func taskProgram(types *btf, pid int) ([]instruction, error) {
 
 // Read returns a record of each thread that the process has, in no particular order. The slice is valid until the
 // next Read.
-func (t *Tasks) Read() ([]TaskRecord, error) {
-	attr := struct{ link, flags uint32 }{uint32(t.link), 0}
+func (t *Tasks) Read() ([]TaskRecord, error) { return t.read(t.link) }
+
+// One returns the record of one thread (Linux 6.1), nil if the process has none of that number. It is valid until the
+// next Read or One.
+func (t *Tasks) One(tid int) (*TaskRecord, error) {
+	link, err := linkTasks(t.program, tid, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("bpf(BPF_LINK_CREATE)", err)
+	}
+	defer unix.Close(link)
+	records, err := t.read(link)
+	if err != nil || len(records) == 0 {
+		return nil, err
+	}
+	return &records[0], nil
+}
+
+func (t *Tasks) read(link int) ([]TaskRecord, error) {
+	attr := struct{ link, flags uint32 }{uint32(link), 0}
 	fd, err := bpf(unix.BPF_ITER_CREATE, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
 	if err != nil {
 		return nil, os.NewSyscallError("bpf(BPF_ITER_CREATE)", err)
@@ -203,6 +221,7 @@ func (r *TaskRecord) set(b []byte) {
 	r.Start = word(taskStart)
 	copy(r.name[:], b[8*taskName:])
 	state := word(taskState)
+	r.OnCPU = word(taskOnCPU) != 0
 	switch {
 	case state == 0 || word(taskOnCPU) != 0:
 		r.State = 'R'
