@@ -41,6 +41,7 @@ func (s *Space) Retire() {
 		a.Add(cells[i], c.Values)
 	}
 	s.moveSpans(a.Space, cells)
+	s.moveBlame(a.Space, stacks)
 	for _, m := range p.marks {
 		m.moved(s, a.Space, cells)
 	}
@@ -102,6 +103,7 @@ func (s *Space) MoveTo(dst *Space, translate func(Addr) Addr) {
 		c := &s.cells[i]
 		dst.Add(dst.Cell(c.thread, stacks[c.stack]), c.Values)
 	}
+	s.moveBlame(dst, stacks)
 	s.remove()
 }
 

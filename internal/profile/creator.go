@@ -45,6 +45,9 @@ func (s *Space) starts(l *location) bool {
 	return true
 }
 
+// IsLibrary reports whether a function is the C library's, or of a language's own threads.
+func IsLibrary(name, object string) bool { return starterLibrary(object) || starterFunction(name) }
+
 func starterLibrary(object string) bool {
 	return hasPrefixOf(path.Base(object), starterLibraries)
 }

@@ -25,19 +25,43 @@ func writeFirefox(p *Profile, w io.Writer, o *Options) error {
 // graph returns the profile as a tree of functions. A system call is a function there, and counts in tables as the
 // text output has it: as part of its caller.
 func (p *Profile) graph(o *Options) *flame.Graph {
+	if p.Subject == Contention {
+		return p.blameGraph(o)
+	}
 	g := flame.New()
 	g.Title, g.About = p.about()
-	shown := graphValues
+	counts := func(c *cell) []int64 { return []int64{c.CPU, c.Wall, c.Samples} }
 	g.Values = []flame.Value{{Name: "processor", Unit: flame.Nanoseconds}, {Name: "wall", Unit: flame.Nanoseconds}, {Name: "samples"}}
 	if p.Subject == ThreadCreate {
-		shown, g.Values = []Value{Samples}, []flame.Value{{Name: "threads created"}}
+		g.Values = []flame.Value{{Name: "threads created"}}
+		counts = func(c *cell) []int64 { return []int64{c.Samples} }
+	} else {
+		g.Initial = slices.Index(graphValues, o.Value)
 	}
-	g.Initial = max(slices.Index(shown, o.Value), 0)
-	b := graphBuilder{profile: p, options: o, graph: g, shown: shown, threads: make(map[ThreadID]int), processes: make(map[int]string)}
-	for _, pr := range p.programs() {
-		b.processes[pr.pid] = pr.name()
-	}
+	b := newGraphBuilder(p, o, g)
+	b.counts = counts
 	for _, s := range p.finish() {
+		b.space(s)
+	}
+	return g
+}
+
+// blameGraph is the graph of a profile of waiting: the same time by the stacks of those who held what was waited for, and
+// by those who waited.
+func (p *Profile) blameGraph(o *Options) *flame.Graph {
+	g := flame.New()
+	g.Title, g.About = p.about()
+	g.Values = []flame.Value{{Name: "holders", Unit: flame.Nanoseconds}, {Name: "waiters", Unit: flame.Nanoseconds}, {Name: "waits"}}
+	if o.Value == Samples {
+		g.Initial = 2
+	}
+	b := newGraphBuilder(p, o, g)
+	b.counts = func(c *cell) []int64 { return []int64{c.Wall, 0, c.Samples} }
+	for _, s := range p.finish() {
+		b.space(s)
+	}
+	b.counts = func(c *cell) []int64 { return []int64{0, c.Wall, 0} }
+	for _, s := range p.waiters.finish() {
 		b.space(s)
 	}
 	return g
@@ -55,9 +79,17 @@ type graphBuilder struct {
 	profile   *Profile
 	options   *Options
 	graph     *flame.Graph
-	shown     []Value
+	counts    func(*cell) []int64 // values of the graph
 	threads   map[ThreadID]int
 	processes map[int]string
+}
+
+func newGraphBuilder(p *Profile, o *Options, g *flame.Graph) *graphBuilder {
+	b := &graphBuilder{profile: p, options: o, graph: g, threads: make(map[ThreadID]int), processes: make(map[int]string)}
+	for _, pr := range p.programs() {
+		b.processes[pr.pid] = pr.name()
+	}
+	return b
 }
 
 // level is a location as the graph has it.
@@ -70,18 +102,13 @@ type level struct {
 func (b *graphBuilder) space(s *Space) {
 	levels := make([]*level, len(s.locs))
 	roots := make(map[flame.Node][]flame.Node) // the nodes of stacks, by what stands at their root
-	var counts []int64
 	for _, c := range s.ordered() {
 		nodes := b.rooted(s, c.thread, roots)
 		node := b.node(s, c.stack, levels, nodes)
 		if c.stack == 0 {
 			node = b.graph.Child(node, flame.Frame{Name: unknown, Kind: flame.Unknown}, nil)
 		}
-		counts = counts[:0]
-		for _, v := range b.shown {
-			counts = append(counts, c.of(v))
-		}
-		b.graph.Add(node, b.thread(c.thread), counts)
+		b.graph.Add(node, b.thread(c.thread), b.counts(c))
 	}
 	s.sortSpans()
 	for _, sp := range s.spans {

@@ -11,7 +11,7 @@ import (
 // after refers to them by index, counted from 0; -1 means none.
 type Document struct {
 	Version    int           `json:"version"` // of this schema: 1
-	Subject    string        `json:"subject"` // "time" or "threadcreate"
+	Subject    string        `json:"subject"` // "time", "threadcreate" or "contention"
 	Start      time.Time     `json:"start"`   // RFC 3339
 	DurationNS int64         `json:"duration_ns"`
 	PeriodNS   int64         `json:"period_ns"`
@@ -24,6 +24,28 @@ type Document struct {
 	Mappings   []DocMapping  `json:"mappings"`
 	Locations  []DocLocation `json:"locations"`
 	Samples    []DocSample   `json:"samples"`
+	Waits      []DocWait     `json:"waits,omitempty"` // of "contention"
+}
+
+// DocWait is what a thread waited for, and who had it.
+type DocWait struct {
+	Lock     DocLock  `json:"lock"`
+	Holds    *DocLock `json:"holds,omitempty"`    // of the holder, if it is another one: the holder of lock waited itself
+	Function string   `json:"function,omitempty"` // that waited
+	Holder   string   `json:"holder,omitempty"`   // name of the thread
+	TID      int      `json:"holder_tid,omitempty"`
+	Unknown  string   `json:"unknown,omitempty"` // why nobody is blamed
+}
+
+// DocLock is a lock, or something else that threads wait for.
+type DocLock struct {
+	Kind    string `json:"kind"`
+	PID     int    `json:"pid"`
+	Address string `json:"address"` // hexadecimal
+	Symbol  string `json:"symbol,omitempty"`
+	Offset  uint64 `json:"offset,omitempty"`
+	Object  string `json:"object,omitempty"`
+	Owned   bool   `json:"owned"` // threads hold it
 }
 
 // DocThread is a thread; TID 0 stands for all those beyond the first 65536.
@@ -92,9 +114,10 @@ type DocSample struct {
 	Samples int64 `json:"samples"`
 	CPUNS   int64 `json:"cpu_ns"`
 	WallNS  int64 `json:"wall_ns"`
+	Wait    *int  `json:"wait,omitempty"` // index in waits
 }
 
-var subjectNames = [...]string{Time: "time", ThreadCreate: "threadcreate"}
+var subjectNames = [...]string{Time: "time", ThreadCreate: "threadcreate", Contention: "contention"}
 
 func writeJSON(p *Profile, w io.Writer, _ *Options) error {
 	return json.NewEncoder(w).Encode(p.document())
@@ -120,6 +143,7 @@ func (p *Profile) document() *Document {
 		out:       d,
 		threads:   make(map[ThreadID]int),
 		functions: make(map[uint32]int),
+		waits:     make(map[WaitID]int),
 	}
 	for _, q := range p.processes {
 		d.Processes = append(d.Processes, DocProcess{q.PID, q.PPID, q.Command, int64(q.CPU), int64(q.Wall)})
@@ -132,6 +156,11 @@ func (p *Profile) document() *Document {
 	for _, s := range p.finish() {
 		b.space(s)
 	}
+	if p.unowned != nil {
+		for _, s := range p.unowned.finish() {
+			b.space(s)
+		}
+	}
 	return d
 }
 
@@ -141,6 +170,30 @@ type docBuilder struct {
 	out       *Document
 	threads   map[ThreadID]int
 	functions map[uint32]int
+	waits     map[WaitID]int
+}
+
+func (b *docBuilder) wait(id WaitID) *int {
+	if id == 0 {
+		return nil
+	}
+	i, ok := b.waits[id]
+	if !ok {
+		i = len(b.out.Waits)
+		b.waits[id] = i
+		w, lock, holds := b.profile.wait(id)
+		doc := DocWait{Lock: docLock(&lock), Function: w.Function, Holder: w.Holder, TID: w.TID, Unknown: w.Why}
+		if otherLock(&holds, &lock) != "" {
+			other := docLock(&holds)
+			doc.Holds = &other
+		}
+		b.out.Waits = append(b.out.Waits, doc)
+	}
+	return &i
+}
+
+func docLock(l *Lock) DocLock {
+	return DocLock{l.Kind, l.PID, hex(l.Addr), l.Symbol, l.Offset, l.Object, l.Owned}
 }
 
 func (b *docBuilder) space(s *Space) {
@@ -154,6 +207,7 @@ func (b *docBuilder) space(s *Space) {
 			Samples: c.Samples,
 			CPUNS:   c.CPU,
 			WallNS:  c.Wall,
+			Wait:    b.wait(c.wait),
 		}
 		path = s.path(c.stack, path[:0])
 		for _, l := range path {

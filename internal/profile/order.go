@@ -31,6 +31,7 @@ func (s *Space) ordered() []*cell {
 		return cmp.Or(
 			cmp.Compare(rank[a.stack], rank[b.stack]),
 			compareThreads(threads[a.thread], threads[b.thread]),
+			s.profile.compareWaits(a.wait, b.wait),
 		)
 	})
 	return cells

@@ -10,7 +10,8 @@ import (
 
 // writePprof writes a gzipped profile.proto. A profile of time has the sample
 // types samples/count, cpu/nanoseconds (the default) and wall/nanoseconds, one
-// of thread creations has threadcreate/count. Each sample has the labels
+// of thread creations has threadcreate/count, one of waiting for locks has contentions/count and
+// delay/nanoseconds as the mutex profiles of Go programs. Each sample has the labels
 // thread and tid, of several processes also pid, of a tree also comm and ppid.
 func writePprof(p *Profile, w io.Writer, _ *Options) error {
 	return p.pprof().Write(w)
@@ -28,7 +29,11 @@ func (p *Profile) pprof() *profile.Profile {
 		Period:            int64(p.Period),
 		DurationNanos:     int64(p.Duration),
 	}
-	if p.Subject == ThreadCreate {
+	switch p.Subject {
+	case Contention:
+		out.SampleType = []*profile.ValueType{{Type: "contentions", Unit: "count"}, {Type: "delay", Unit: "nanoseconds"}}
+		out.DefaultSampleType = "delay"
+	case ThreadCreate:
 		out.SampleType = []*profile.ValueType{{Type: "threadcreate", Unit: "count"}}
 		out.DefaultSampleType = "threadcreate"
 		out.PeriodType = out.SampleType[0]
@@ -67,7 +72,11 @@ func (b *pprofBuilder) space(s *Space) {
 			Label:    map[string][]string{"thread": {t.name}},
 			NumLabel: map[string][]int64{"tid": {int64(t.tid)}},
 		}
-		if b.profile.Subject == ThreadCreate {
+		switch b.profile.Subject {
+		case Contention:
+			sample.Value = []int64{c.Samples, c.Wall}
+			b.waitLabels(sample, c.wait)
+		case ThreadCreate:
 			sample.Value = sample.Value[:1]
 		}
 		if len(pids) > 1 || t.process != 0 {
@@ -87,6 +96,21 @@ func (b *pprofBuilder) space(s *Space) {
 			sample.Location = append(sample.Location, loc)
 		}
 		b.out.Sample = append(b.out.Sample, sample)
+	}
+}
+
+// waitLabels say what was waited for, by which function, and who had it.
+func (b *pprofBuilder) waitLabels(sample *profile.Sample, id WaitID) {
+	w, lock, holds := b.profile.wait(id)
+	for name, value := range map[string]string{
+		"lock": lock.String(), "waiting_function": w.Function, "holder": w.Holder, "unknown": w.Why, "holds": otherLock(&holds, &lock),
+	} {
+		if value != "" {
+			sample.Label[name] = []string{value}
+		}
+	}
+	if w.TID != 0 {
+		sample.NumLabel["holder_tid"] = []int64{int64(w.TID)}
 	}
 }
 

@@ -11,6 +11,9 @@ const (
 	// ThreadCreate is a profile of where threads are created: only the
 	// sample counts mean something.
 	ThreadCreate
+	// Contention is a profile of what threads wait for: the stacks are those of the threads that hold it, Samples
+	// are waits, and Wall is how long they took. See [Profile.Contention].
+	Contention
 )
 
 // Profile is what a sampler has seen. The exported fields are set by the
@@ -37,6 +40,9 @@ type Profile struct {
 	archives  map[int]*archive // by pid
 	spanned   int              // spans of all spaces
 	marks     []*Mark          // that have not been released
+	waiting   *waiting         // nil where nobody asked who holds the locks
+	waiters   *Profile         // of a Contention: the same by the stacks of those who waited
+	unowned   *Profile         // of a Contention: what was waited for that nobody holds
 }
 
 // ThreadID names a thread within its profile.

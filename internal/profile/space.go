@@ -20,6 +20,7 @@ type Space struct {
 
 	cells   []cell
 	cellIDs map[cellKey]Cell
+	blame   blame
 
 	spans     []span
 	lastSpans []int32 // of each cell, -1 for none
@@ -44,6 +45,7 @@ type node struct {
 type cellKey struct {
 	thread ThreadID
 	stack  StackID
+	wait   WaitID // of waiting for locks; 0 of all else
 }
 
 type cell struct {
@@ -118,7 +120,7 @@ func (s *Space) Levels(stack StackID, dst []Addr) []Addr {
 // Cell returns the counters of a thread in a stack, to be kept by whoever
 // counts the same again.
 func (s *Space) Cell(t ThreadID, stack StackID) Cell {
-	k := cellKey{t, stack}
+	k := cellKey{t, stack, 0}
 	id, ok := s.cellIDs[k]
 	if !ok {
 		id = Cell(len(s.cells))

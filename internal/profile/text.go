@@ -52,6 +52,10 @@ func writeText(p *Profile, w io.Writer, o *Options) error {
 	var columns []column
 	total := p.Total()
 	writeHead(p, b)
+	if p.Subject == Contention {
+		writeHolders(p, b, o)
+		return b.Flush()
+	}
 	fmt.Fprintln(b)
 	if p.Subject == ThreadCreate {
 		columns = []column{{"created", total.Samples, func(v Values) int64 { return v.Samples }}}
@@ -90,16 +94,15 @@ func writeHead(p *Profile, b io.Writer) {
 		fmt.Fprintln(b)
 		return
 	}
-	seconds := p.Duration.Seconds()
-	rate := 0.0
-	if p.Period > 0 {
-		rate = 1 / p.Period.Seconds()
+	if p.Subject == Contention {
+		writeWaitHead(p, b)
+		return
 	}
-	threads := 0.0
+	seconds, threads := p.Duration.Seconds(), 0.0
 	if seconds > 0 { // not by samples: there are fewer rounds while many threads run
 		threads = float64(total.Wall) / 1e9 / seconds
 	}
-	fmt.Fprintf(b, "%s: %.1f s, %d samples at %.0f Hz, %.1f threads on average\n", p.subjects(), seconds, p.Rounds, rate, threads)
+	fmt.Fprintf(b, "%s: %.1f s, %d samples at %.0f Hz, %.1f threads on average\n", p.subjects(), seconds, p.Rounds, p.rate(), threads)
 	used := float64(total.CPU) / 1e9
 	of := 0.0
 	if seconds > 0 {
@@ -110,6 +113,14 @@ func writeHead(p *Profile, b io.Writer) {
 		fmt.Fprintf(b, ", measured by %s", p.Means)
 	}
 	fmt.Fprintf(b, "\nwall time: %.1f s of all threads; name [call]: in that system call\n", float64(total.Wall)/1e9)
+}
+
+// rate is how many rounds there were to be in a second.
+func (p *Profile) rate() float64 {
+	if p.Period <= 0 {
+		return 0
+	}
+	return 1 / p.Period.Seconds()
 }
 
 // subjects names what was sampled.
