@@ -50,7 +50,7 @@ var rooms = map[string][]string{
 	"pctl": {"internal/clean", "internal/futex", "internal/guard", "internal/inner", "internal/ptrace", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind", "internal/x86",
 		"pctl/notify", "pctl/bkpt", "pctl/handle", "pctl/control"},
 
-	"internal/sample": {"internal/inner", "internal/ptrace", "internal/x86", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind",
+	"internal/sample": {"internal/futex", "internal/inner", "internal/ptrace", "internal/x86", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind",
 		"internal/profile", "internal/perfevent", "pctl/notify", "pctl/handle", "pctl/control"},
 
 	"pctl/push":   {"internal/clean"},

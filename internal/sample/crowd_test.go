@@ -32,7 +32,8 @@ func (w fakeTasks) Read() ([]perfevent.TaskRecord, error) {
 	return records, nil
 }
 
-func (fakeTasks) Close() error { return nil }
+func (fakeTasks) One(int) (*perfevent.TaskRecord, error) { return nil, nil }
+func (fakeTasks) Close() error                           { return nil }
 
 // unopened is a thread of a world of which no file has been opened.
 type unopened struct {

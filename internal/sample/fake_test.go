@@ -126,6 +126,7 @@ type fakeWorld struct {
 	regs    ptrace.Regs
 	atOnce  int // readings of all threads
 	onTasks func()
+	memory  func(p []byte, addr uint64)
 }
 
 func newWorld(threads int) *fakeWorld {
@@ -253,7 +254,12 @@ func (m *fakeImage) Refresh() bool { m.world.miss = nil; return false }
 
 func (m *fakeImage) StackAt(sp uint64) (uint64, uint64) { return sp &^ 0xfff, sp&^0xfff + 0x1000 }
 
-func (m *fakeImage) ReadStack(p []byte, sp uint64) int { return min(len(p), 4096) }
+func (m *fakeImage) ReadStack(p []byte, sp uint64) int {
+	if m.world.memory != nil {
+		m.world.memory(p, sp)
+	}
+	return min(len(p), 4096)
+}
 
 func (m *fakeImage) Unwind(s *Snapshot, dst []profile.Addr) ([]profile.Addr, unwind.End) {
 	tid := int(s.PC) // a stop

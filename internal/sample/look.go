@@ -193,6 +193,7 @@ func (l *looking) visited(tid int, regs *ptrace.Regs) {
 	t.readStack(l.p.image, s, l.arena[uint64(l.visits)*l.share:][:l.share])
 	l.visits++
 	t.turn.visited = l.visits
+	l.p.blame.visited(t)
 	if s.visit.unwound = l.strict > 0; s.visit.unwound {
 		s.visit.levels, s.visit.end = l.p.image.Unwind(s, s.visit.levels[:0])
 	}

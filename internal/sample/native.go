@@ -108,6 +108,20 @@ func openNative(pid int, files *Files, lines bool) (Image, error) {
 	return n, nil
 }
 
+// Place returns the variable and the file that an address of data lies in.
+func (n *native) Place(addr uint64) (symbol string, offset uint64, object string) {
+	o, ok := n.Data(addr)
+	if !ok {
+		return "", 0, ""
+	}
+	if o.File != nil {
+		if s, ok := o.File.Variable(addr - o.Bias); ok {
+			return s.Name, addr - o.Bias - s.Addr, o.Path
+		}
+	}
+	return "", addr - o.Bias, o.Path
+}
+
 func (n *native) Executable() string { return n.executable }
 func (n *native) Is32Bit() bool      { return n.class == elf.ELFCLASS32 }
 func (n *native) Stale() bool        { return n.mem.Stale() }

@@ -26,6 +26,7 @@ type process struct {
 	ticking  ticking
 	crowd    crowd
 	refresh  refreshing
+	blame    *blame // nil unless somebody wants to know who holds the locks
 
 	kin   *kin  // it as a member of a tree; nil without one
 	ticks int64 // that this round may take
@@ -41,6 +42,7 @@ func newProcess(src *Source, s *Sampler) *process {
 	p.outside.init(p)
 	p.looking.init(p)
 	p.ticking.init(p)
+	p.blame = newBlame(p)
 	return p
 }
 
@@ -60,6 +62,9 @@ func (p *process) begin(now time.Duration) error {
 	}
 	p.roster.enrollAll()
 	defer p.crowd.forget()
+	if p.blame != nil && p.sampler.opt.Ticks != nil {
+		p.crowd.open() // it takes too long for a round
+	}
 	for _, t := range p.roster.threads {
 		if _, err := p.crowd.schedStat(t); errors.Is(err, errors.ErrUnsupported) {
 			return err
@@ -115,6 +120,7 @@ func (p *process) open() error {
 // any more; that is its end, of which the controller will tell.
 func (p *process) renew() bool {
 	old, space, namer := p.image, p.space, p.namer
+	p.blame.close()
 	if err := p.open(); err != nil {
 		return false
 	}
@@ -151,6 +157,7 @@ func (p *process) endedBy(err error) bool {
 
 // settleThread counts what is under way of a thread that ends, or whose process gets another image.
 func (p *process) settleThread(t *thread) {
+	p.blame.left(t)
 	p.account.leave(t)
 	p.spending.divide(t)
 	p.ticking.forgive(t)
@@ -179,6 +186,7 @@ func (p *process) close() {
 	p.crowd.close()
 	if p.image != nil {
 		p.namer.stop()
+		p.blame.close()
 		p.space.ResolveAll() // a list of functions compiled at run time is read only as long as it is open
 		p.image.Close()
 	}

@@ -8,7 +8,8 @@ type roster struct {
 	threads  []*thread // by tid
 	byTID    map[int]*thread
 	gen      uint64
-	stale    bool // threads must be matched with the controller's anew
+	made     uint64 // how often the list was made anew
+	stale    bool   // threads must be matched with the controller's anew
 	unread   unread
 	unlooked []*thread // that no round has looked at, and some that one has
 	tids     []int
@@ -27,6 +28,7 @@ func (r *roster) enrollAll() {
 		return
 	}
 	r.gen, r.stale = gen, false
+	r.made++
 	r.unread = unread{}
 	r.tids = append(r.tids[:0], r.p.Control.Threads()...)
 	slices.Sort(r.tids)

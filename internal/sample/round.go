@@ -23,6 +23,7 @@ func (p *process) round(ctx context.Context, now time.Duration, ticks int64) {
 	before := p.activity.switches
 	p.activity.examineAll()
 	p.calm = p.activity.isCalm(&before)
+	p.blame.begin()
 	if len(p.looking.wanted)+len(p.looking.maybe) > 0 {
 		if err := p.looking.look(ctx); err != nil {
 			if !p.endedBy(err) {
@@ -34,6 +35,7 @@ func (p *process) round(ctx context.Context, now time.Duration, ticks int64) {
 	if !p.calm {
 		ticks = 1
 	}
+	p.blame.finish(now)
 	p.account.complete(now, ticks)
 	p.spending.keepTotal(now)
 	if p.refresh.due(now) {

@@ -37,6 +37,9 @@ type Options struct {
 	Follow *Follow
 	// Alone is called once with Follow, when the sources have ended a second ago and descendants have not.
 	Alone func(processes int)
+	// Blame says that the profile is to tell who holds the locks that threads wait for (profile.Profile.Contention). Nil: it
+	// does not.
+	Blame *Blame
 	// Timeline keeps when threads were in which stack (profile.Profile.Timeline).
 	Timeline bool
 	// Clock replaces the machine's.
@@ -103,6 +106,9 @@ func New(sources []*Source, o *Options) *Sampler {
 		s.opt.Period = DefaultPeriod
 	}
 	s.profile.Timeline = s.opt.Timeline
+	if s.opt.Blame != nil {
+		s.profile.KnowWaits()
+	}
 	s.clock = s.opt.Clock
 	if s.clock == nil {
 		s.clock = newMonotonic(s.opt.Shared)

@@ -46,6 +46,7 @@ type Sum interface {
 // Tasks reads all threads of a process at once; *perfevent.Tasks is one.
 type Tasks interface {
 	Read() ([]perfevent.TaskRecord, error)
+	One(tid int) (*perfevent.TaskRecord, error)
 	Close() error
 }
 

@@ -13,6 +13,7 @@ import (
 type Timers struct {
 	*perfevent.Ticker
 	symbols *procfs.KernelSymbols
+	peeker  *perfevent.Peeker // nil: not asked for, or not to be had
 }
 
 // TimersOptions say what timers are to do.
@@ -20,6 +21,7 @@ type TimersOptions struct {
 	Period time.Duration // between rounds
 	Kernel bool          // ticks have the addresses in the kernel
 	Follow bool          // descendants are met too
+	Blame  bool          // threads that hold locks are looked at while they run
 }
 
 // OpenTimers starts the timers, unless use says not to, or says only where they can be had and they
@@ -48,6 +50,9 @@ func OpenTimers(use UseTimers, o TimersOptions) (*Timers, error) {
 	t.Ticker, err = perfevent.OpenTicker(perfevent.TickerOptions{Period: tickPeriod(o.Period), Stack: perfevent.MaxStack, Kernel: kernel, Follow: follow})
 	switch {
 	case err == nil:
+		if o.Blame {
+			t.peeker, _ = perfevent.OpenPeeker() // without it holders that run are not seen
+		}
 		return t, nil
 	case o.Follow:
 		return nil, fmt.Errorf("following processes: %w", err)
@@ -80,10 +85,21 @@ func (t *Timers) Want(pid int) error {
 // KernelName names an address in the kernel.
 func (t *Timers) KernelName(addr uint64) string { return t.symbols.Name(addr) }
 
+// Blame is what a sampler with these timers, or without any, finds out with who holds the locks.
+func (t *Timers) Blame() *Blame {
+	if t == nil || t.peeker == nil {
+		return &Blame{}
+	}
+	return &Blame{Peek: t.peeker.Peek}
+}
+
 // Close ends the timers.
 func (t *Timers) Close() error {
 	if t == nil {
 		return nil
+	}
+	if t.peeker != nil {
+		t.peeker.Close()
 	}
 	return t.Ticker.Close()
 }

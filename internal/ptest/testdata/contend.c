@@ -1,0 +1,95 @@
+/*
+ * contend: eight threads want three mutexes, which three functions hold. share has how long was waited for each, in ns;
+ * kind how often each was held, and behind these how often somebody waited. work counts what was done. Some holders run, some sleep. With -n it
+ * ends after so many ms.
+ */
+#include "ptest.h"
+#include "burn.h"
+
+static pthread_mutex_t lock_a = PTHREAD_MUTEX_INITIALIZER, lock_b = PTHREAD_MUTEX_INITIALIZER, lock_c = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic int stop;
+static volatile uint64_t sink;
+
+static void rest(int us)
+{
+	struct timespec ts = {0, us * 1000};
+	if (nanosleep(&ts, NULL) != 0)
+		atomic_fetch_add(&truth->eintr, 1);
+}
+
+__attribute__((always_inline)) static inline void want(pthread_mutex_t *m, int n)
+{
+	uint64_t t;
+
+	if (pthread_mutex_trylock(m) != 0) {
+		t = now();
+		pthread_mutex_lock(m);
+		atomic_fetch_add(&truth->share[n], now() - t);
+		atomic_fetch_add(&truth->kind[8 + n], 1);
+	}
+	atomic_fetch_add(&truth->kind[n], 1);
+	atomic_fetch_add(&truth->work, 1);
+}
+
+/* runs while it has the lock */
+NOINLINE static void hold_a(void)
+{
+	want(&lock_a, 0);
+	sink = burn(sink, 500);
+	pthread_mutex_unlock(&lock_a);
+	rest(50);
+}
+
+/* runs and sleeps */
+NOINLINE static void hold_b(void)
+{
+	want(&lock_b, 1);
+	sink = burn(sink, 150);
+	rest(1000);
+	pthread_mutex_unlock(&lock_b);
+	rest(1000);
+}
+
+/* sleeps */
+NOINLINE static void hold_c(void)
+{
+	want(&lock_c, 2);
+	rest(2000);
+	pthread_mutex_unlock(&lock_c);
+	rest(1500);
+}
+
+NOINLINE static void want_c(void)
+{
+	want(&lock_c, 2);
+	pthread_mutex_unlock(&lock_c);
+	rest(100);
+}
+
+static void *run(void *f)
+{
+	while (!atomic_load(&stop))
+		((void (*)(void))f)();
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	static void (*const what[])(void) = {hold_a, hold_a, hold_a, hold_a, hold_b, hold_b, hold_b, want_c, hold_c};
+	enum { N = sizeof what / sizeof *what };
+	pthread_t t[N];
+	int i;
+
+	start(argc, argv, NULL);
+	for (i = 0; i < N; i++)
+		t[i] = spawn(run, (void *)what[i]);
+	ready();
+	if (count != 0)
+		usleep(count * 1000);
+	else
+		await_end();
+	atomic_store(&stop, 1);
+	for (i = 0; i < N; i++)
+		pthread_join(t[i], NULL);
+	return done(0);
+}

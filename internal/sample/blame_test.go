@@ -1,0 +1,266 @@
+package sample
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"testing"
+	"time"
+
+	"ptools/internal/profile"
+	"ptools/internal/ptest"
+)
+
+// blamed is what a thread has waited, as the profile has it.
+type blamed struct {
+	profile.DocWait
+	thread string
+	stack  []string
+	waits  int64
+	time   time.Duration
+}
+
+// blames returns what a sampler has found out.
+func blames(t testing.TB, s *Sampler) (list []blamed) {
+	t.Helper()
+	var b bytes.Buffer
+	if err := s.Profile().Contention().Write(&b, profile.JSON, nil); err != nil {
+		t.Fatal(err)
+	}
+	var d profile.Document
+	if err := json.Unmarshal(b.Bytes(), &d); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range d.Samples {
+		w := blamed{DocWait: d.Waits[*c.Wait], thread: d.Threads[c.Thread].Name, waits: c.Samples, time: time.Duration(c.WallNS)}
+		for _, l := range c.Stack {
+			for _, n := range d.Locations[l].Lines {
+				w.stack = append(w.stack, d.Functions[n.Function].Name)
+			}
+		}
+		list = append(list, w)
+	}
+	return list
+}
+
+// blame samples a process for a time.
+func blameFor(t testing.TB, use UseTimers, d time.Duration, g *ptest.Target, with bool) *Sampler {
+	t.Helper()
+	timers, err := OpenTimers(use, TimersOptions{Period: DefaultPeriod, Blame: with})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer timers.Close()
+	o := &Options{For: d}
+	if with {
+		o.Blame = timers.Blame()
+	}
+	var src *Source
+	if timers != nil {
+		o.Ticks = timers
+		src = Watch(g.PID, make(chan struct{}), openFiles(t), false)
+	} else {
+		src = NewSource(attach(t, g.PID, nil), openFiles(t), false)
+	}
+	if err := timers.Want(g.PID); err != nil {
+		t.Fatal(err)
+	}
+	s := New([]*Source{src}, o)
+	if err := s.Run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestBlame: each lock is blamed on the function that holds it, for as long as others wait, by the program's own count.
+func TestBlame(t *testing.T) { bothWays(t, testBlame) }
+
+func testBlame(t *testing.T, use UseTimers) {
+	truth := ptest.NewTruth(t)
+	g := ptest.StartWith(t, &ptest.Options{Truth: truth}, ptest.BuildC(t, "contend.c"))
+	g.Ready()
+	var before [3]uint64
+	for i := range before {
+		before[i] = truth.Share(i)
+	}
+	s := blameFor(t, use, time.Duration(ptest.Rounds(2, 6, 20))*time.Second, g, true)
+	var want, got, right, wrong [3]float64
+	var all, wanted, known, unnamed float64
+	for i := range before {
+		want[i] = float64(truth.Share(i) - before[i])
+		wanted += want[i]
+	}
+	why := make(map[string]time.Duration)
+	for _, b := range blames(t, s) {
+		i := slices.Index([]string{"lock_a", "lock_b", "lock_c"}, b.Lock.Symbol)
+		why[b.Unknown] += b.time
+		if i < 0 {
+			t.Errorf("lock %+v", b.Lock)
+			continue
+		}
+		got[i] += float64(b.time)
+		all += float64(b.time)
+		if b.Unknown != "" {
+			continue
+		}
+		known += float64(b.time)
+		if slices.Contains(b.stack, "hold_"+b.Lock.Symbol[5:]) || b.Lock.Symbol == "lock_c" && slices.Contains(b.stack, "want_c") {
+			right[i] += float64(b.time)
+		} else {
+			wrong[i] += float64(b.time)
+			t.Logf("%v of %s on %q", b.time, b.Lock.Symbol, b.stack)
+		}
+		if !slices.Contains([]string{"hold_a", "hold_b", "hold_c", "want_c"}, b.Function) {
+			unnamed += float64(b.time) // it had waited before names were known
+		}
+		if b.Function != "" && b.Function[:4] != "hold" && b.Function != "want_c" {
+			t.Errorf("waiting function %q", b.Function)
+		}
+	}
+	t.Logf("waited %.2f s, the program says %.2f s; %.1f %% blamed; why not: %v", all/1e9, wanted/1e9, 100*known/all, why)
+	for i, name := range []string{"hold_a", "hold_b", "hold_c"} {
+		share, truth := 100*right[i]/known, 100*want[i]/wanted
+		t.Logf("%s: %.1f %% of what is blamed, %.1f %% of all that was waited; the program says %.1f %%", name, share, 100*got[i]/all, truth)
+		slack := map[UseTimers]float64{TimersOnly: 5, TimersOff: 10}[use] // stops last, and others wait meanwhile
+		if all := 100 * got[i] / all; all < truth-slack || all > truth+slack {
+			t.Errorf("%s: %.1f %% of the waiting, %.1f %% by the program's count", name, all, truth)
+		}
+		if wrong[i] > 0.01*right[i] || right[i] == 0 {
+			t.Errorf("%s: right %v, wrong %v", name, time.Duration(right[i]), time.Duration(wrong[i]))
+		}
+	}
+	t.Logf("functions that waited %v have no name", time.Duration(unnamed))
+	if use == TimersOnly && s.Cost().Stops != 0 {
+		t.Errorf("%d stops", s.Cost().Stops)
+	}
+	if n := truth.EINTR(); n != 0 {
+		t.Errorf("%d EINTRs", n)
+	}
+	if total := s.Profile().Contention().Total(); total.CPU != 0 || float64(total.Wall) != all {
+		t.Errorf("total %+v, sum %v", total, all)
+	}
+	g.Finish()
+}
+
+// TestBlameKinds: which locks tell who holds them, and why the others do not.
+func TestBlameKinds(t *testing.T) {
+	for _, build := range []struct {
+		name string
+		path func() string
+		musl bool
+	}{
+		{"glibc", func() string { return ptest.BuildC(t, "waits.c") }, false},
+		{"static", func() string { return ptest.BuildC(t, "waits.c", "-static") }, false},
+		{"musl", func() string { return ptest.BuildMusl(t, "waits.c") }, true},
+	} {
+		t.Run(build.name, func(t *testing.T) { testKinds(t, build.path(), build.musl) })
+	}
+}
+
+func testKinds(t *testing.T, program string, musl bool) {
+	held := func(kind string) string { return "^" + kind + ` \w+, main/hold, $` }
+	want := map[string]string{
+		"normal": held("mutex"), "recursive": held("mutex"), "checking": held("mutex"), "adaptive": held("mutex"),
+		"robust": held("mutex"), "inheriting": held("mutex"), "hidden": held("mutex"), "again": held("mutex"),
+		"reading": held("read-write lock"), "writing": held("read-write lock"),
+		"reader":    "^read-write lock reader, , it is held to read, and keeps no readers$",
+		"semaphore": "^semaphore semaphore, , semaphore$", "barrier": "^barrier barrier, , barrier$",
+		"condition": "^condition variable condition, , condition variable$", "thread": `^thread \w*, , end of a thread$`,
+	}
+	if musl {
+		for _, name := range []string{"normal", "adaptive", "hidden", "again"} {
+			want[name] = `^mutex \w+, , a normal mutex of musl keeps none$`
+		}
+		for _, name := range []string{"reading", "writing", "reader"} {
+			want[name] = `^read-write lock \w+, , a read-write lock of musl keeps none$`
+		}
+		want["inheriting"] = `^mutex inheriting, main/hold, $`
+		want["thread"], want["condition"], want["barrier"] = ".", ".", "^barrier"
+	}
+	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, program)
+	g.Ready()
+	s := blameFor(t, TimersAuto, 500*time.Millisecond, g, true)
+	got := make(map[string]string)
+	for _, b := range blames(t, s) {
+		holder := ""
+		if b.Holder != "" {
+			if holder = "main/"; !slices.Contains(b.stack, "main") || b.TID != g.PID {
+				holder = fmt.Sprintf("tid %d %q/", b.TID, b.stack)
+			}
+			holder += "hold"
+		}
+		got[b.thread] += fmt.Sprintf("%s %s, %s, %s", b.Lock.Kind, b.Lock.Symbol, holder, b.Unknown)
+		if b.waits != 1 || b.time < 400*time.Millisecond {
+			t.Errorf("%s: %d waits of %v in half a second", b.thread, b.waits, b.time)
+		}
+	}
+	for name, pattern := range want {
+		if !regexp.MustCompile(pattern).MatchString(got[name]) {
+			t.Errorf("%s: %q, want %s", name, got[name], pattern)
+		}
+	}
+}
+
+// TestBlameRereads: whatever changes between two readings of a lock, nobody is blamed who does not hold it.
+func TestBlameRereads(t *testing.T) {
+	const lock, holder, other = 0x500000, 101, 102
+	for _, tt := range []struct {
+		name   string
+		second uint32            // owner at the second reading
+		move   func(*fakeThread) // what the holder does after the first
+		want   string            // why nobody is blamed
+		stack  string            // of the holder
+	}{
+		{"it holds it", holder, nil, "", "[[nanosleep] r1 s1]"},
+		{"it has unlocked it", 0, nil, changedHands, ""},
+		{"another has it", other, nil, changedHands, ""},
+		{"it moves and holds it", holder, func(t *fakeThread) { t.block(35, 0x10, 0x1003) }, "", "[[nanosleep] q1 r1]"},
+		{"it moves and has unlocked it", 0, func(t *fakeThread) { t.block(35, 0x10, 0x1003) }, changedHands, ""},
+		{"it runs", holder, func(t *fakeThread) { t.spin(0x20, 0x30) }, notSeen, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(3)
+			w.threads[100].call.Args = [6]uint64{lock, 0x80, 2}
+			w.threads[holder].block(35, 0x11, 0x1004)
+			w.threads[other].block(35, 0x12, 0x1005)
+			held := true
+			w.memory = func(p []byte, addr uint64) {
+				words := map[uint64]uint32{lock: 2, lock + 8: holder, lock + 12: 1}
+				if len(p) == 4 { // the second reading
+					words[lock+8], held = tt.second, true
+				} else if addr == lock-16 && tt.move != nil && held {
+					tt.move(w.threads[holder])
+					w.threads[holder].sched.Slices++
+					held = false
+				}
+				for at, v := range words {
+					if at >= addr && at+4 <= addr+uint64(len(p)) {
+						binary.LittleEndian.PutUint32(p[at-addr:], v)
+					}
+				}
+			}
+			s := New([]*Source{w.source()}, &Options{
+				Period: 10 * time.Millisecond, For: 100 * time.Millisecond, Clock: &fakeClock{}, Blame: &Blame{},
+				Ticks: fakeTicks{w, 10 * time.Millisecond},
+			})
+			if err := s.Run(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			list := blames(t, s)
+			var sum time.Duration
+			for _, b := range list {
+				sum += b.time
+				if b.Unknown != tt.want || b.Unknown == "" && (b.TID != holder || fmt.Sprint(b.stack) != tt.stack) || b.Unknown != "" && b.Holder != "" {
+					t.Errorf("%+v", b)
+				}
+			}
+			if len(list) == 0 || sum != 100*time.Millisecond {
+				t.Errorf("%v in %d lines", sum, len(list))
+			}
+		})
+	}
+}

@@ -1,0 +1,180 @@
+package sample
+
+import (
+	"ptools/internal/futex"
+	"ptools/internal/profile"
+	"ptools/internal/unwind"
+)
+
+// holderTries bounds how often a holder is looked at that moves.
+const holderTries = 3
+
+// accused returns who holds a lock, and in which stack.
+func (b *blame) accused(g *group) charge {
+	l := &g.lock
+	switch {
+	case l.Why == futex.Free:
+		return charge{why: free}
+	case l.Why != "":
+		return charge{why: l.Why}
+	case l.Dead:
+		return charge{why: ownerEnded}
+	case l.OwnerAt == 0:
+		return charge{why: l.Kind.String()}
+	}
+	t, p := b.owner(l.Owner)
+	if t == nil {
+		return charge{why: b.unknownOwner(g)}
+	}
+	stack, why := b.stackOf(p, t, g)
+	if why != "" {
+		return charge{why: why}
+	}
+	return charge{p: p, stack: stack, t: t, holds: place{l.Addr, l.Kind}}
+}
+
+// unknownOwner says what is known of an owner that is not sampled.
+func (b *blame) unknownOwner(g *group) string {
+	pid := b.processOf(g.lock.Owner)
+	switch {
+	case !b.stillHolds(g):
+		return changedHands
+	case pid == 0:
+		return ownerEnded
+	case pid == b.p.PID:
+		return notSeen // it is so new
+	}
+	return elsewhere
+}
+
+// stackOf returns the stack that a thread has while it holds a lock. Nobody is stopped.
+func (b *blame) stackOf(p *process, t *thread, g *group) (stack profile.StackID, why string) {
+	if g.seen {
+		return t.view.stack, ""
+	}
+	for range holderTries {
+		if t.view.present && t.blocked.know == still {
+			b.complete(p, t)
+			if sched, err := t.files.SchedStat(); err == nil && sched == t.blocked.sched {
+				return t.view.stack, b.unlessChanged(g)
+			}
+		}
+		stack, why, ok := b.look(p, t, g)
+		if ok {
+			return stack, why
+		}
+		if !b.stillHolds(g) {
+			return 0, changedHands
+		}
+	}
+	return 0, notSeen
+}
+
+// unlessChanged returns why nobody is blamed of a lock that has another owner by now.
+func (b *blame) unlessChanged(g *group) string {
+	if !b.stillHolds(g) {
+		return changedHands
+	}
+	return ""
+}
+
+// look takes the stack of a thread that has moved since the round has seen it. ok is false if it moved on meanwhile.
+func (b *blame) look(p *process, t *thread, g *group) (stack profile.StackID, why string, ok bool) {
+	before, err := t.files.SchedStat()
+	if err != nil {
+		return 0, ownerEnded, true
+	}
+	call, err := t.files.Syscall()
+	if err != nil {
+		return 0, notSeen, true
+	}
+	if call.Running {
+		return b.lookRunning(p, t, g)
+	}
+	if call.PC == 0 {
+		return 0, ownerEnded, true
+	}
+	if call.Nr == restartSyscall {
+		call.Nr = p.outside.restarted(t, call.PC, call.SP)
+	}
+	p.outside.readBlocked(t, call)
+	if after, err := t.files.SchedStat(); err != nil || after != before {
+		return 0, "", false
+	}
+	return p.space.Stack(p.outside.levels), b.unlessChanged(g), true
+}
+
+// lookRunning takes the stack of a thread that runs, from the processor that it runs on, or waits for one.
+func (b *blame) lookRunning(p *process, t *thread, g *group) (stack profile.StackID, why string, ok bool) {
+	peek := p.sampler.opt.Blame.Peek
+	if peek == nil {
+		return 0, notSeen, true
+	}
+	stat, err := t.files.Stat()
+	if err != nil {
+		return 0, ownerEnded, true
+	}
+	s := &p.outside.snap
+	if q := peek(stat.Processor, t.tid, g.lock.OwnerAt); q != nil {
+		if !futex.Holds(q.Word, g.lock.Owner) {
+			return 0, changedHands, true
+		}
+		s.Regs.SetSaved(&q.Regs)
+		s.Base, s.Stack = q.Base, q.Stack
+		return b.unwindRunning(p, s), "", true
+	}
+	if !p.crowd.open() {
+		return 0, notSeen, true
+	}
+	r, err := p.crowd.tasks.One(t.tid)
+	if err != nil || r == nil {
+		return 0, notSeen, true
+	}
+	if r.State != 'R' || r.OnCPU || r.Regs.SP() == 0 {
+		return 0, "", false // it has moved on
+	}
+	s.Regs = r.Regs
+	s.SP = r.Regs.SP()
+	t.learnStack(p.image, s.SP)
+	t.readStack(p.image, s, p.outside.buf)
+	if after, err := t.files.SchedStat(); err != nil || after != schedOf(r) {
+		return 0, "", false
+	}
+	return b.unwindRunning(p, s), b.unlessChanged(g), true
+}
+
+// complete follows the stack of a thread that sleeps to its end where that takes registers which its files do not show.
+func (b *blame) complete(p *process, t *thread) {
+	if t.view.end != unwind.NoRegister || p.crowd.tasks == nil {
+		return
+	}
+	r, err := p.crowd.tasks.One(t.tid)
+	if err != nil || r == nil || r.State == 'R' || r.Regs.SP() == 0 || schedOf(r) != t.blocked.sched {
+		return
+	}
+	s, call := &p.outside.snap, callOf(r)
+	if call.Nr == restartSyscall {
+		call.Nr = p.outside.restarted(t, call.PC, call.SP)
+	}
+	s.Partial, s.Regs, s.PC, s.SP = false, r.Regs, call.PC, call.SP
+	t.learnStack(p.image, s.SP)
+	t.readStack(p.image, s, p.outside.buf)
+	end := p.outside.unwindBlocked(t, s, call, r.State)
+	if after, err := t.files.SchedStat(); err != nil || after != t.blocked.sched {
+		return
+	}
+	t.view.end = end
+	p.account.put(t, p.space.Stack(p.outside.levels))
+}
+
+// unwindRunning returns the stack of a thread whose registers are all known.
+func (b *blame) unwindRunning(p *process, s *Snapshot) profile.StackID {
+	s.PC, s.SP, s.Partial, s.Chain, s.Late = s.Regs.PC(), s.Regs.SP(), false, nil, false
+	levels := p.outside.levels[:0]
+	if nr, _, inCall := s.Regs.SyscallReturn(); inCall {
+		levels = append(levels, p.outside.note(nr))
+	}
+	levels, _ = p.image.Unwind(s, levels)
+	p.outside.levels = levels
+	return p.space.Stack(levels)
+}
