@@ -49,6 +49,8 @@ Shows where the threads of a program spend their time.
       --threadcreate        where threads are created, instead of where time goes;
                             with -O threadcreate in Go's text form: a line for each
                             stack, its count and addresses
+      --blame               time that threads wait for locks, by the stacks of the
+                            threads that hold them; html shows those that wait too
       --top                 live view on a terminal: ? lists its keys; elsewhere a
                             table a second; the profile is written with -o only
       --http ADDR           when sampling has ended, serve the page with flame graphs,
@@ -79,6 +81,7 @@ examples:
   psample -O folded -p 4242 >out.folded  for flame graph scripts
   psample --follow -o make.txt -- make   all processes of a build, by command
   psample --top -p 4242                  what is it doing?
+  psample --blame -t 10 -p 4242          who holds the locks?
   psample --threadcreate -t 60 -p 4242   who starts all these threads?
 `
 
@@ -102,6 +105,7 @@ type config struct {
 	follow       bool
 	by           profile.By
 	threadCreate bool
+	blame        bool
 	timers       sample.UseTimers
 	kernel       bool
 	output       string // empty: standard output
@@ -167,6 +171,7 @@ func (r *rawFlags) set() *pflag.FlagSet {
 	fs.BoolVar(&r.kernel, "kernel", false, "")
 	fs.StringVar(&r.timers, "timers", "auto", "")
 	fs.BoolVar(&r.threadCreate, "threadcreate", false, "")
+	fs.BoolVar(&r.blame, "blame", false, "")
 	fs.StringVarP(&r.output, "output", "o", "", "")
 	fs.StringVarP(&r.format, "format", "O", "", "")
 	fs.BoolVar(&r.top, "top", false, "")
@@ -196,7 +201,7 @@ func parse(args []string) (*config, error) {
 	}
 	r.command = fs.Args()
 	r.config.length = time.Duration(r.length)
-	for _, check := range []func(*pflag.FlagSet) error{r.targets, r.schedule, r.form, r.creation, r.live} {
+	for _, check := range []func(*pflag.FlagSet) error{r.targets, r.schedule, r.form, r.creation, r.blaming, r.live} {
 		if err := check(fs); err != nil {
 			return nil, err
 		}
@@ -345,6 +350,25 @@ func (r *rawFlags) creation(fs *pflag.FlagSet) error {
 	return nil
 }
 
+// blaming refuses what a profile of waiting cannot show.
+func (r *rawFlags) blaming(fs *pflag.FlagSet) error {
+	switch {
+	case !r.blame:
+		return nil
+	case r.threadCreate || r.top:
+		return badUsage("--blame, --threadcreate and --top exclude each other")
+	case r.functions || r.registers || r.stacks > 1:
+		return badUsage("--blame prints no samples: -f, -r and -ss mean nothing")
+	case r.config.format == profile.Firefox || r.config.format == profile.Perf:
+		return badUsage("-O %v shows when threads did what, which --blame does not keep: give another format", r.config.format)
+	case fs.Changed("value") && r.config.value == profile.CPU:
+		return badUsage("--blame counts waits and their time: --value is samples or wall")
+	case !fs.Changed("value"):
+		r.config.value = profile.Wall
+	}
+	return nil
+}
+
 // live refuses what cannot be beside a live view.
 func (r *rawFlags) live(fs *pflag.FlagSet) error {
 	if !r.top {
@@ -372,7 +396,7 @@ func (c *config) options() *profile.Options {
 
 // timersOptions are those of the timers.
 func (c *config) timersOptions() sample.TimersOptions {
-	return sample.TimersOptions{Period: c.period, Kernel: c.kernel, Follow: c.follow}
+	return sample.TimersOptions{Period: c.period, Kernel: c.kernel, Follow: c.follow, Blame: c.blame}
 }
 
 // wantsLines reports whether addresses must be resolved to source lines.

@@ -44,12 +44,14 @@ func TestScripts(t *testing.T) {
 	dir := psampleDir(t)
 	mix := ptest.BuildC(t, "mix.c")
 	create := ptest.BuildC(t, "threadcreate.c")
+	contend := ptest.BuildC(t, "contend.c")
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("PATH", dir+string(os.PathListSeparator)+e.Getenv("PATH"))
 			e.Setenv("MIX", mix)
 			e.Setenv("THREADCREATE", create)
+			e.Setenv("CONTEND", contend)
 			return nil
 		},
 		Condition: condition,

@@ -129,6 +129,9 @@ func (s *session) sample(ctx context.Context, sources []*sample.Source) (*profil
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	o := &sample.Options{Period: s.cfg.period, For: s.cfg.length, Begun: s.begin, Timeline: s.cfg.format.Timeline() || s.server != nil}
+	if s.cfg.blame {
+		o.Blame, o.Timeline = s.timers.Blame(), false
+	}
 	if s.timers != nil {
 		o.Ticks, o.Kernel = s.timers, s.timers.KernelName
 	}
@@ -170,7 +173,11 @@ func (s *session) sample(ctx context.Context, sources []*sample.Source) (*profil
 		}
 		fmt.Fprintf(s.stderr, "psample: %v\n", sampler.Cost())
 	}
-	return sampler.Profile(), err
+	p := sampler.Profile()
+	if c := p.Contention(); c != nil {
+		p = c
+	}
+	return p, err
 }
 
 // follow says how descendants of the targets are sampled.

@@ -66,6 +66,18 @@ func (p *Profile) Commands() []Command {
 	return list
 }
 
+// Contention returns a profile of the time that threads waited for locks, by the stacks of the threads that held them; nil
+// without Options.Blame. Values.Samples are waits that were seen and Values.Wall their time; Total is of all of them, also those
+// whose holder is not known, which have its reason as their outermost function. WritePprof writes the values of a mutex
+// profile of Go, contentions and delay.
+func (p *Profile) Contention() *Profile {
+	c := p.p.Contention()
+	if c == nil {
+		return nil
+	}
+	return &Profile{p: c, cost: p.cost}
+}
+
 // Start returns when sampling began.
 func (p *Profile) Start() time.Time { return p.p.Start }
 
@@ -77,7 +89,7 @@ func (p *Profile) Total() Values { return valuesOf(p.p.Total()) }
 
 // Functions returns every function that was seen on a stack, those with the most processor time of their own first.
 func (p *Profile) Functions() []Function {
-	list := p.p.Functions(&profile.Options{Value: profile.CPU})
+	list := p.p.Functions(&profile.Options{Value: p.value()})
 	functions := make([]Function, len(list))
 	for i, f := range list {
 		functions[i] = Function{f.Name, f.Object, f.Call, valuesOf(f.Self), valuesOf(f.Total)}
@@ -124,7 +136,15 @@ func (p *Profile) WriteCPU(w io.Writer) error { return p.p.WriteEngine(w, profil
 func (p *Profile) WriteWall(w io.Writer) error { return p.p.WriteEngine(w, profile.Wall) }
 
 func (p *Profile) write(w io.Writer, f profile.Format) error {
-	return p.p.Write(w, f, &profile.Options{Value: profile.CPU})
+	return p.p.Write(w, f, &profile.Options{Value: p.value()})
+}
+
+// value is what functions are sorted by, and formats with one value count.
+func (p *Profile) value() profile.Value {
+	if p.p.Subject == profile.Contention {
+		return profile.Wall
+	}
+	return profile.CPU
 }
 
 func valuesOf(v profile.Values) Values {

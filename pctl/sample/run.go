@@ -26,6 +26,9 @@ type Options struct {
 	// Follow samples all descendants of the process too, until all have ended: those that there are and those to come. It
 	// needs timers. False: the process alone.
 	Follow bool
+	// Blame has the profile tell who held the locks that threads waited for ([Profile.Contention]). No thread is stopped for
+	// it. False: Contention returns nil.
+	Blame bool
 }
 
 // Timers says whether timers of the processors sample threads that run.
@@ -88,7 +91,7 @@ func open(o *Options) (*runner, error) {
 	if period <= 0 {
 		period = sample.DefaultPeriod
 	}
-	timers, err := sample.OpenTimers(sample.UseTimers(o.Timers), sample.TimersOptions{Period: period, Kernel: o.Kernel, Follow: o.Follow})
+	timers, err := sample.OpenTimers(sample.UseTimers(o.Timers), sample.TimersOptions{Period: period, Kernel: o.Kernel, Follow: o.Follow, Blame: o.Blame})
 	if err != nil {
 		return nil, err
 	}
@@ -121,6 +124,9 @@ func (r *runner) run(ctx context.Context, p *pctl.Process) (*Profile, error) {
 		o.Follow = &sample.Follow{Files: r.files, Lines: r.Lines, Source: func(pid int, done <-chan struct{}) *sample.Source {
 			return sample.Watch(pid, done, r.files, r.Lines)
 		}}
+	}
+	if r.Blame {
+		o.Blame = r.timers.Blame()
 	}
 	if r.timers != nil {
 		o.Ticks, o.Kernel = r.timers, r.timers.KernelName
