@@ -1,7 +1,8 @@
 /*
- * contend: eight threads want three mutexes, which three functions hold. share has how long was waited for each, in ns;
- * kind how often each was held, and behind these how often somebody waited. work counts what was done. Some holders run, some sleep. With -n it
- * ends after so many ms.
+ * contend: eight threads want three mutexes, which three functions hold; some run meanwhile, some sleep. share has how
+ * long was waited for each, in ns, less the time of the clock for each wait that is not over, of which share[8] and the
+ * next have the number. kind has how often each was held, kind[8] and the next how often somebody waited. With -n it ends
+ * after so many ms.
  */
 #include "ptest.h"
 #include "burn.h"
@@ -23,8 +24,11 @@ __attribute__((always_inline)) static inline void want(pthread_mutex_t *m, int n
 
 	if (pthread_mutex_trylock(m) != 0) {
 		t = now();
+		atomic_fetch_add(&truth->share[8 + n], 1);
+		atomic_fetch_sub(&truth->share[n], t);
 		pthread_mutex_lock(m);
-		atomic_fetch_add(&truth->share[n], now() - t);
+		atomic_fetch_add(&truth->share[n], now());
+		atomic_fetch_sub(&truth->share[8 + n], 1);
 		atomic_fetch_add(&truth->kind[8 + n], 1);
 	}
 	atomic_fetch_add(&truth->kind[n], 1);
