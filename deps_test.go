@@ -56,10 +56,11 @@ var rooms = map[string][]string{
 	"pctl/push":   {"internal/clean"},
 	"pctl/sample": {"internal/sample", "internal/profile", "pctl"},
 
-	"pctl/targets":  {"internal/procfs", "internal/elfsym"},
-	"pctl/serve":    {"internal/clean", "internal/procfs", "pctl", "pctl/sample", "pctl/targets"},
-	"internal/conf": {"pctl/targets"},
-	"cmd/psampled":  {"internal/conf", "internal/job", "internal/usage", "pctl", "pctl/sample", "pctl/serve", "pctl/targets"},
+	"pctl/targets":        {"internal/procfs", "internal/elfsym"},
+	"pctl/serve":          {"internal/clean", "internal/procfs", "pctl", "pctl/sample", "pctl/targets"},
+	"internal/conf":       {"pctl/push", "pctl/targets"},
+	"internal/continuous": {"pctl/push", "pctl/sample", "pctl/targets"},
+	"cmd/psampled":        {"internal/clean", "internal/conf", "internal/continuous", "internal/job", "internal/usage", "pctl", "pctl/push", "pctl/sample", "pctl/serve", "pctl/targets"},
 
 	"internal/live": {"internal/profile"},
 

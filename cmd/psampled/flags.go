@@ -33,7 +33,10 @@ Serves profiles of running processes, as Go programs serve their own.
       --tls-cert FILE       serve by TLS with this certificate
       --tls-key FILE        and this key
       --tls-client-ca FILE  clients must present a certificate that this authority signed
-  -F, --rate HZ             samples per second of each processor (default 99)
+      --push URL            send profiles of all targets continuously: http:// or https:// to
+                            Pyroscope, otlp+http://, otlp+https://, otlp+grpc:// or
+                            otlp+grpcs:// to what takes OTLP profiles
+  -F, --rate HZ             samples per second of each processor (default 99; with --push 19)
       --timers WHEN         sample by timers of the processors, which stop no thread: auto
                             (where permitted), off or only
       --max-seconds TIME    the longest profile that a client may ask for (default 300)
@@ -96,7 +99,8 @@ func (r *rawFlags) define() *pflag.FlagSet {
 	fs.StringVar(&r.TLS.Cert, "tls-cert", "", "")
 	fs.StringVar(&r.TLS.Key, "tls-key", "", "")
 	fs.StringVar(&r.TLS.ClientCA, "tls-client-ca", "", "")
-	fs.Float64VarP(&r.Rate, "rate", "F", 99, "")
+	fs.StringVar(&r.Push.URL, "push", "", "")
+	fs.Float64VarP(&r.Rate, "rate", "F", 0, "")
 	fs.StringVar(&r.Timers, "timers", "auto", "")
 	fs.StringVar(&r.maxSeconds, "max-seconds", "300", "")
 	fs.IntVar(&r.MaxClients, "max-clients", 256, "")
@@ -142,6 +146,12 @@ func parse(args []string) (*settings, error) {
 	}
 	return &r.settings, r.check()
 }
+
+// Rates where nobody says one: of profiles that are asked for, and of those that are taken all the time.
+const (
+	askedRate = 99
+	pushRate  = 19
+)
 
 // about returns a man page or a completion as an aboutError.
 func (r *rawFlags) about() error {
@@ -192,6 +202,7 @@ func (s *settings) merge(c *conf.Config) {
 		"tls-cert":      func() { s.TLS.Cert = flags.TLS.Cert },
 		"tls-key":       func() { s.TLS.Key = flags.TLS.Key },
 		"tls-client-ca": func() { s.TLS.ClientCA = flags.TLS.ClientCA },
+		"push":          func() { s.Push.URL = flags.Push.URL },
 		"rate":          func() { s.Rate = flags.Rate },
 		"timers":        func() { s.Timers = flags.Timers },
 		"max-seconds":   func() { s.MaxSeconds = flags.MaxSeconds },
@@ -206,7 +217,6 @@ func (s *settings) merge(c *conf.Config) {
 		set   func()
 	}{
 		{s.Listen == "", func() { s.Listen = flags.Listen }},
-		{s.Rate == 0, func() { s.Rate = flags.Rate }},
 		{s.Timers == "", func() { s.Timers = flags.Timers }},
 		{s.MaxSeconds == 0, func() { s.MaxSeconds = flags.MaxSeconds }},
 		{s.MaxClients == 0, func() { s.MaxClients = flags.MaxClients }},
@@ -226,6 +236,15 @@ func (s *settings) period() time.Duration { return time.Duration(float64(time.Se
 
 // check finds what cannot be, or is not safe.
 func (s *settings) check() error {
+	if s.Rate == 0 && !s.set.Changed("rate") {
+		s.Rate = askedRate
+		if s.Push.URL != "" {
+			s.Rate = pushRate
+		}
+	}
+	if err := s.Push.Check(); err != nil {
+		return usageError{err}
+	}
 	switch {
 	case !(s.Rate > 0 && s.Rate <= conf.MaxRate):
 		return badUsage("the rate must be more than 0 and at most %d samples a second", conf.MaxRate)

@@ -29,6 +29,7 @@ type daemon struct {
 	stderr  io.Writer
 	watcher *targets.Watcher
 	sampler *sample.Sampler
+	pushing *pushing // nil: nothing is pushed
 }
 
 // serve serves until a signal comes.
@@ -48,6 +49,10 @@ func (s *settings) serve(ctx context.Context, stderr io.Writer) error {
 		return err
 	}
 	defer d.sampler.Close()
+	if err := d.openPush(); err != nil {
+		return err
+	}
+	defer d.pushing.Close()
 	server, err := d.server()
 	if err != nil {
 		return err
@@ -122,7 +127,11 @@ func (d *daemon) server() (*http.Server, error) {
 	if host, _, _ := net.SplitHostPort(d.Listen); isLoopback(host) {
 		o.Hosts = []string{"localhost", "127.0.0.1", "::1", host}
 	}
-	server := serve.New(o).HTTP()
+	s := serve.New(o)
+	if d.pushing != nil {
+		s.Register(d.pushing)
+	}
+	server := s.HTTP()
 	var err error
 	server.TLSConfig, err = d.tls()
 	return server, err
@@ -158,6 +167,7 @@ func (d *daemon) run(ctx context.Context, server *http.Server, listener net.List
 	var work sync.WaitGroup
 	defer work.Wait()
 	work.Go(func() { d.watcher.Run(ctx) })
+	work.Go(func() { d.pushing.run(ctx) })
 	served := make(chan error, 1)
 	scheme := "http"
 	if server.TLSConfig != nil {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"regexp"
 	"strconv"
@@ -15,6 +16,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"ptools/pctl/push"
 	"ptools/pctl/targets"
 )
 
@@ -28,6 +30,46 @@ type Config struct {
 	MaxSeconds Duration `yaml:"max_seconds"`
 	MaxClients int      `yaml:"max_clients"`
 	Targets    []Target `yaml:"targets"`
+	Push       Push     `yaml:"push"`
+}
+
+// Push is where profiles are sent continuously. Without a URL nowhere.
+type Push struct {
+	URL       string            `yaml:"url"`
+	TokenFile string            `yaml:"token_file"`
+	Headers   map[string]string `yaml:"headers"`
+	Labels    map[string]string `yaml:"labels"`
+	Interval  Duration          `yaml:"interval"`
+}
+
+// Pusher returns it as what package push knows.
+func (p *Push) Pusher() push.Config {
+	c := push.Config{URL: p.URL, TokenFile: p.TokenFile, Labels: p.Labels, Header: make(http.Header)}
+	for name, value := range p.Headers {
+		c.Header.Set(name, value)
+	}
+	return c
+}
+
+// Bounds of Push.Interval.
+const (
+	minInterval = time.Second
+	maxInterval = 10 * time.Minute
+)
+
+// Check says what is wrong.
+func (p *Push) Check() error {
+	d := time.Duration(p.Interval)
+	switch {
+	case p.URL != "":
+		if d != 0 && (d < minInterval || d > maxInterval) {
+			return fmt.Errorf("an interval of %v is not from %v to %v", d, minInterval, maxInterval)
+		}
+		return p.Pusher().Check()
+	case p.TokenFile != "" || p.Headers != nil || p.Labels != nil || p.Interval != 0:
+		return errors.New("push has no url")
+	}
+	return nil
 }
 
 // TLS has the files for an encrypted server.
@@ -167,6 +209,9 @@ func (c *Config) check(root *yaml.Node) error {
 		if err := r.Check(); err != nil {
 			return at(err, "targets", i)
 		}
+	}
+	if err := c.Push.Check(); err != nil {
+		return at(err, "push")
 	}
 	switch {
 	case c.Rate < 0 || c.Rate > MaxRate:

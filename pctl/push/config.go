@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // Config says where to and how. Only URL must be there.
@@ -36,6 +38,8 @@ const (
 	firstWait = 500 * time.Millisecond
 	lastWait  = 30 * time.Second
 )
+
+var headerName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
 // protocol is one way to say a profile to a server.
 type protocol interface {
@@ -86,9 +90,25 @@ func resolve(address string) (*url.URL, protocol, error) {
 	return u, s.protocol, nil
 }
 
+// Check says what New would say, apart from the token.
+func (c Config) Check() error {
+	_, err := c.withDefaults()
+	if err == nil {
+		_, _, err = resolve(c.URL)
+	}
+	return err
+}
+
 func (c Config) withDefaults() (Config, error) {
 	if c.Queue < 0 || c.Senders < 0 || c.Timeout < 0 || c.Keep < 0 {
 		return c, errors.New("push: a bound is negative")
+	}
+	for name, values := range c.Header {
+		for _, v := range values {
+			if !headerName.MatchString(name) || strings.ContainsFunc(v, unicode.IsControl) {
+				return c, fmt.Errorf("push: header %q cannot be sent", name)
+			}
+		}
 	}
 	c.Queue = cmp.Or(c.Queue, defaultQueue)
 	c.Senders = cmp.Or(c.Senders, defaultSenders)

@@ -317,6 +317,18 @@ func TestToken(t *testing.T) {
 	}
 }
 
+// TestHeader: a header that would make another one is refused.
+func TestHeader(t *testing.T) {
+	for _, h := range []http.Header{{"X-A": {"a\r\nX-B: b"}}, {"X A": {"a"}}, {"": {"a"}}, {"X-A:": {"a"}}} {
+		if err := (Config{URL: "http://server", Header: h}).Check(); err == nil {
+			t.Errorf("%q is taken", h)
+		}
+	}
+	if err := (Config{URL: "http://server", Header: http.Header{"X-Scope-OrgID": {"us"}}}).Check(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestAddress(t *testing.T) {
 	for address, want := range map[string]string{
 		"http://h:4040":                         "http://h:4040/push.v1.PusherService/Push",

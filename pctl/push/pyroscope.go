@@ -2,12 +2,14 @@ package push
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/google/pprof/profile"
@@ -42,13 +44,13 @@ type sample struct {
 }
 
 func (pyroscope) encode(p *Profile) ([]byte, error) {
-	var raw bytes.Buffer
-	if err := valid(p.Data).Write(&raw); err != nil {
+	raw, err := compressed(valid(p.Data))
+	if err != nil {
 		return nil, err
 	}
 	s := series{
 		Labels:  []label{{"__name__", p.Name}},
-		Samples: []sample{{RawProfile: raw.Bytes(), ID: newID()}},
+		Samples: []sample{{RawProfile: raw, ID: newID()}},
 	}
 	for name, value := range p.Labels {
 		if value = cut(value); value != "" {
@@ -57,6 +59,24 @@ func (pyroscope) encode(p *Profile) ([]byte, error) {
 	}
 	slices.SortFunc(s.Labels[1:], func(a, b label) int { return strings.Compare(a.Name, b.Name) })
 	return json.Marshal(pushRequest{Series: []series{s}})
+}
+
+// compressors are kept: making one takes longer than compressing a profile of ten seconds.
+var compressors = sync.Pool{New: func() any {
+	z, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is one of those that there are
+	return z
+}}
+
+func compressed(p *profile.Profile) ([]byte, error) {
+	var out bytes.Buffer
+	z := compressors.Get().(*gzip.Writer)
+	defer compressors.Put(z)
+	z.Reset(&out)
+	if err := p.WriteUncompressed(z); err != nil {
+		return nil, err
+	}
+	err := z.Close()
+	return out.Bytes(), err
 }
 
 func (pyroscope) header() http.Header {
