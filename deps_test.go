@@ -38,6 +38,7 @@ var rooms = map[string][]string{
 	"internal/futex":     {},
 	"internal/inner":     {},
 	"internal/guard":     {"internal/ptrace"},
+	"internal/tracee":    {"internal/ptrace", "internal/procfs", "internal/mem", "internal/guard"},
 	"pctl/notify":        {},
 	"pctl/bkpt":          {"internal/ptrace", "internal/x86"},
 	"internal/unwind":    {"internal/ptrace", "internal/x86", "internal/elfsym", "internal/cursor"},
@@ -45,7 +46,7 @@ var rooms = map[string][]string{
 	"pctl/handle": {"internal/patience", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind"},
 
 	"pctl/control": {"internal/patience", "internal/ptrace", "internal/x86", "internal/procfs", "internal/mem", "internal/elfsym", "internal/rtld",
-		"internal/unwind", "internal/perfevent", "internal/guard", "pctl/notify", "pctl/bkpt", "pctl/handle"},
+		"internal/unwind", "internal/perfevent", "internal/guard", "internal/tracee", "pctl/notify", "pctl/bkpt", "pctl/handle"},
 
 	"pctl": {"internal/clean", "internal/futex", "internal/guard", "internal/inner", "internal/ptrace", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind", "internal/x86",
 		"pctl/notify", "pctl/bkpt", "pctl/handle", "pctl/control"},

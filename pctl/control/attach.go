@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"ptools/internal/tracee"
 	"syscall"
 
 	"ptools/internal/ptrace"
@@ -23,7 +24,7 @@ func Attach(ctx context.Context, pid int, o *Options) (*Controller, error) {
 		if err := c.openBell(); err != nil {
 			return err
 		}
-		if err := c.tracees.seizer.seizeAll(ctx); err != nil {
+		if err := c.tracees.Seizer.SeizeAll(ctx); err != nil {
 			return err
 		}
 		if err := c.image.firstImage(ctx); err != nil {
@@ -32,13 +33,13 @@ func Attach(ctx context.Context, pid int, o *Options) (*Controller, error) {
 		if err := c.traps.probes.demandProbes(); err != nil {
 			return err
 		}
-		if c.tracees.phase.over() {
+		if c.tracees.Phase().Over() {
 			return ErrEnded // while it was stopped for its first breakpoint
 		}
-		c.tracees.enter(phaseRunning)
-		c.publish(notify.Event{Kind: notify.Grabbed, Threads: c.tracees.count()})
+		c.tracees.Enter(tracee.PhaseRunning)
+		c.publish(notify.Event{Kind: notify.Grabbed, Threads: c.tracees.Count()})
 		c.rendezvous.reach(notify.Grab)
-		if c.tracees.phase.over() {
+		if c.tracees.Phase().Over() {
 			return ErrEnded
 		}
 		return nil
@@ -52,14 +53,14 @@ func (i *image) firstImage(ctx context.Context) error {
 	if i.imageNew {
 		return nil
 	}
-	err := i.g.memory.openMemory()
+	err := i.g.Memory.Open()
 	if err == nil {
-		i.c.traps.killRisk.writable(!i.g.memory.pokes())
+		i.c.traps.killRisk.writable(!i.g.Memory.Pokes())
 		err = i.followImage()
 	}
 	if errors.Is(err, syscall.ESRCH) {
 		// It is in the middle of an exec, or of its end; either will be reported.
-		if !i.g.waiter.until(func() bool { return i.imageNew || ctx.Err() != nil }, func() {}) {
+		if !i.g.Waiter.Until(func() bool { return i.imageNew || ctx.Err() != nil }, func() {}) {
 			return ErrEnded
 		}
 		if i.imageNew {
@@ -74,9 +75,9 @@ func (i *image) firstImage(ctx context.Context) error {
 }
 
 func (c *Controller) openBell() (err error) {
-	if c.tracees.requests.bell, err = ptrace.NewBell(); err == nil {
-		c.tracees.alarm.init(c.tracees.requests.bell, ringAgain)
-		c.tracees.latency.init(c.tracees.requests.bell, c.opt.KeepAwake)
+	if c.tracees.Requests.Bell, err = ptrace.NewBell(); err == nil {
+		c.tracees.Alarm.Init(c.tracees.Requests.Bell, tracee.RingAgain)
+		c.tracees.Latency.Init(c.tracees.Requests.Bell, c.opt.KeepAwake)
 	}
 	return err
 }

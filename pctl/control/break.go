@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"ptools/internal/tracee"
 	"slices"
 	"sync/atomic"
 	"syscall"
@@ -21,7 +22,7 @@ type Handler func(*Hit)
 // Hit is one thread at a breakpoint. It is valid until the handler returns.
 type Hit struct {
 	c        *Controller
-	t        *thread
+	t        *tracee.Thread
 	b        *Break
 	attached any
 }
@@ -30,7 +31,7 @@ type Hit struct {
 func (h *Hit) Attach(v any) { h.attached = v }
 
 // TID returns the thread that hit.
-func (h *Hit) TID() int { return h.t.tid }
+func (h *Hit) TID() int { return h.t.TID }
 
 // Addr returns the address of the breakpoint.
 func (h *Hit) Addr() uint64 { return h.b.addr }
@@ -40,7 +41,7 @@ func (h *Hit) Count() uint64 { return h.b.Hits() }
 
 // Regs returns the thread's registers, with the program counter at Addr unless the
 // hit is Late. They may be read until the handler returns; SetRegs changes them.
-func (h *Hit) Regs() *ptrace.Regs { return &h.t.regs }
+func (h *Hit) Regs() *ptrace.Regs { return &h.t.Regs }
 
 // Executed reports that the instruction at Addr has run: the trap is a kernel uprobe.
 // Registers are shown as they were before it, memory is as it has left it.
@@ -48,22 +49,22 @@ func (h *Hit) Executed() bool { return h.b.bp != nil && h.b.bp.After() }
 
 // Late reports that the thread has gone on since and stands elsewhere, with the
 // registers that it has there: it blocked the signal of the uprobe.
-func (h *Hit) Late() bool { return h.Executed() && h.t.uprobe.state != uprobeBehind }
+func (h *Hit) Late() bool { return h.Executed() && trapsOf(h.t).uprobe.state != uprobeBehind }
 
 // After returns the registers that the thread goes on with unless SetRegs changes them:
 // those of Regs, or, behind an instruction that was Executed, those that it has left.
 // They may be read until the handler returns.
 func (h *Hit) After() *ptrace.Regs {
-	if h.t.uprobe.state == uprobeBehind {
-		return &h.t.uprobe.after
+	if trapsOf(h.t).uprobe.state == uprobeBehind {
+		return &trapsOf(h.t).uprobe.after
 	}
-	return &h.t.regs
+	return &h.t.Regs
 }
 
 // SetRegs changes the registers. A program counter other than Addr is where the
 // thread goes on; otherwise it executes the instruction it stands at, of a uprobe once
 // more.
-func (h *Hit) SetRegs(r *ptrace.Regs) { h.t.setRegs(r) }
+func (h *Hit) SetRegs(r *ptrace.Regs) { h.t.SetRegs(r) }
 
 // ReadAt reads the target's memory without our traps in it.
 func (h *Hit) ReadAt(p []byte, addr int64) (int, error) { return h.c.traps.readAt(p, addr) }
@@ -130,10 +131,10 @@ func (b *Break) Remove(ctx context.Context) error {
 
 // either runs f on the control goroutine, where the caller may be already.
 func (c *Controller) either(ctx context.Context, f func()) error {
-	if !c.tracees.requests.onControl() {
-		return c.tracees.requests.do(ctx, f)
+	if !c.tracees.Requests.OnControl() {
+		return c.tracees.Requests.Do(ctx, f)
 	}
-	if c.tracees.phase.over() {
+	if c.tracees.Phase().Over() {
 		return ErrEnded
 	}
 	f()
@@ -142,7 +143,7 @@ func (c *Controller) either(ctx context.Context, f func()) error {
 
 // addBreak and removeBreak run on the control goroutine.
 func (x *traps) addBreak(addr uint64, h Handler, p purpose) (*Break, error) {
-	if x.g.phase.over() {
+	if x.g.Phase().Over() {
 		return nil, ErrEnded
 	}
 	var bp *bkpt.Breakpoint
@@ -154,7 +155,7 @@ func (x *traps) addBreak(addr uint64, h Handler, p purpose) (*Break, error) {
 		b.share = newShare(x.probes.tallies[addr])
 	}
 	x.breaks[addr] = append(x.breaks[addr], b)
-	x.g.trace.about(x.g.pid, deedPlant, addr, nil)
+	x.g.Trace.About(x.g.PID, tracee.DeedPlant, addr, nil)
 	return b, nil
 }
 
@@ -164,7 +165,7 @@ func (x *traps) removeBreak(b *Break) {
 	}
 	b.share.end()
 	x.stillAtLast(func() { x.table.Remove(b.bp) })
-	x.g.trace.about(x.g.pid, deedLift, b.addr, nil)
+	x.g.Trace.About(x.g.PID, tracee.DeedLift, b.addr, nil)
 	b.bp = nil
 	left := slices.DeleteFunc(slices.Clone(x.breaks[b.addr]), func(x *Break) bool { return x == b })
 	if len(left) == 0 {
@@ -178,7 +179,7 @@ func (x *traps) removeBreak(b *Break) {
 func (x *traps) arm() {
 	if !x.table.Armed() {
 		x.hideLeaving()
-		x.g.trace.about(x.g.pid, deedArm, 0, nil)
+		x.g.Trace.About(x.g.PID, tracee.DeedArm, 0, nil)
 		x.table.Arm()
 		x.tellEnded()
 	}
@@ -190,7 +191,7 @@ func (x *traps) arm() {
 func (x *traps) disarm() {
 	if x.table.Armed() {
 		x.hideLeaving()
-		x.g.trace.about(x.g.pid, deedDisarm, 0, nil)
+		x.g.Trace.About(x.g.PID, tracee.DeedDisarm, 0, nil)
 		x.table.Disarm()
 		x.tellEnded()
 	}
@@ -217,15 +218,16 @@ func (x *traps) forgetBreaks() {
 
 // trapped handles a SIGTRAP. It reports true if the trap was ours, or was meant for
 // nobody: then the thread gets no signal.
-func (x *traps) trapped(t *thread) bool {
-	if x.g.loadRegs(t) != nil {
+func (x *traps) trapped(t *tracee.Thread) bool {
+	k := trapsOf(t)
+	if x.g.LoadRegs(t) != nil {
 		return false
 	}
-	if t.m.position == posTrapDue { // the end of a step of ours
-		x.stepper.putAt(t, t.at)
+	if t.M.Position() == tracee.PosTrapDue { // the end of a step of ours
+		x.stepper.putAt(t, k.at)
 		return true
 	}
-	back := t.m.position == posSetBack
+	back := t.M.Position() == tracee.PosSetBack
 	b, addr, ok := x.trapOf(t)
 	if !ok && back {
 		return true // of a breakpoint that was forgotten since, with its program
@@ -233,71 +235,71 @@ func (x *traps) trapped(t *thread) bool {
 	if !ok || !back && !x.executedTrap(t, b) {
 		return false
 	}
-	t.regs.SetPC(addr)
-	t.known = regsChanged
-	x.g.takeSignal(t)
-	x.g.alert.hit = t.tid
-	x.g.spin.earn()
+	t.Regs.SetPC(addr)
+	t.Known = tracee.RegsChanged
+	x.g.TakeSignal(t)
+	x.g.Alert.Hit = t.TID
+	x.g.Spin.Earn()
 	if x.c.opt.Mode != ModeKill {
 		// A handler may take its time. If we are killed meanwhile the thread goes on from
 		// here, without the signal.
-		x.g.flushRegs(t)
-		x.g.reports.read()
+		x.g.FlushRegs(t)
+		x.g.Reports.Read()
 	}
 	switch {
-	case b == nil || t.m.holds > 0:
+	case b == nil || t.M.Holds() > 0:
 		x.stepper.putAt(t, nil) // lifted since, or about to be: the thread goes back in front of it
-	case t.role != roleThread || t.unmark(addr):
+	case t.Role != tracee.RoleThread || k.unmark(addr, t.Regs.SP()):
 		x.stepper.putAt(t, b)
 	default:
 		x.stepper.putAt(t, b)
 		x.hit(t, b)
-		x.g.waiter.stayAlert()
+		x.g.Waiter.StayAlert()
 		return !x.ownTrap(t, b)
 	}
 	return true
 }
 
 // trapOf returns the breakpoint that a thread may have run into, and where.
-func (x *traps) trapOf(t *thread) (b *bkpt.Breakpoint, addr uint64, ok bool) {
-	if t.m.position == posSetBack {
-		b, ok = x.table.TrapAt(t.regs.PC())
-		return b, t.regs.PC(), ok
+func (x *traps) trapOf(t *tracee.Thread) (b *bkpt.Breakpoint, addr uint64, ok bool) {
+	if t.M.Position() == tracee.PosSetBack {
+		b, ok = x.table.TrapAt(t.Regs.PC())
+		return b, t.Regs.PC(), ok
 	}
-	return x.table.Trapped(t.regs.PC())
+	return x.table.Trapped(t.Regs.PC())
 }
 
 // ownTrap lets a thread have the SIGTRAP of a trap that is the program's own and
 // that a breakpoint was set on: it is as if the thread had executed it.
-func (x *traps) ownTrap(t *thread, b *bkpt.Breakpoint) bool {
-	if t.at == nil || !b.Plan().IsTrap() || b.Plan().Len() != 1 || t.regs.PC() != b.Addr {
+func (x *traps) ownTrap(t *tracee.Thread, b *bkpt.Breakpoint) bool {
+	if trapsOf(t).at == nil || !b.Plan().IsTrap() || b.Plan().Len() != 1 || t.Regs.PC() != b.Addr {
 		return false
 	}
 	x.stepper.putAt(t, nil)
-	t.regs.SetPC(b.Addr + 1)
-	t.known = regsChanged
-	if !t.m.give(syscall.SIGTRAP) {
-		x.g.refused(t, deedGive)
+	t.Regs.SetPC(b.Addr + 1)
+	t.Known = tracee.RegsChanged
+	if !t.M.Give(syscall.SIGTRAP) {
+		x.g.Refused(t, tracee.DeedGive)
 		return false
 	}
-	x.g.trace.did(t, deedGive, uint64(syscall.SIGTRAP), nil)
+	x.g.Trace.Did(t, tracee.DeedGive, uint64(syscall.SIGTRAP), nil)
 	return true
 }
 
 // executedTrap tells a trap of ours from a SIGTRAP that somebody sent to a thread
 // which happens to stand behind one.
-func (x *traps) executedTrap(t *thread, b *bkpt.Breakpoint) bool {
+func (x *traps) executedTrap(t *tracee.Thread, b *bkpt.Breakpoint) bool {
 	code := b.TrapCode()
 	if code == 0 {
 		return true
 	}
 	var si ptrace.SigInfo
-	return ptrace.GetSigInfo(t.tid, &si) == nil && si.Code == code
+	return ptrace.GetSigInfo(t.TID, &si) == nil && si.Code == code
 }
 
 // hit reports a hit to the owners of the breakpoint.
-func (x *traps) hit(t *thread, bp *bkpt.Breakpoint) {
-	x.g.alert.thread.Off()
+func (x *traps) hit(t *tracee.Thread, bp *bkpt.Breakpoint) {
+	x.g.Alert.Thread.Off()
 	bp.Hits++
 	for _, b := range x.breaks[bp.Addr] {
 		if b.bp == nil {
@@ -323,8 +325,8 @@ func (x *traps) hit(t *thread, bp *bkpt.Breakpoint) {
 	}
 }
 
-func (x *traps) publishHit(t *thread, b *Break, attached any) {
-	e := notify.Event{Kind: notify.Hit, TID: t.tid, Addr: b.addr, Hits: b.Hits(), Late: (&Hit{c: x.c, t: t, b: b}).Late(), Attached: attached}
+func (x *traps) publishHit(t *tracee.Thread, b *Break, attached any) {
+	e := notify.Event{Kind: notify.Hit, TID: t.TID, Addr: b.addr, Hits: b.Hits(), Late: (&Hit{c: x.c, t: t, b: b}).Late(), Attached: attached}
 	if s := b.symbol; s != nil {
 		e.Symbol, e.Offset, e.Hits = s.symbol, s.off, s.Hits()
 		if o, ok := x.c.Space().Object(b.addr); ok {
@@ -354,7 +356,7 @@ func (c *Controller) WriteAt(p []byte, addr int64) (n int, err error) {
 
 // readAt reads the target's memory as if it had no breakpoints.
 func (x *traps) readAt(p []byte, addr int64) (int, error) {
-	n, err := x.g.memory.mem.ReadAt(p, addr)
+	n, err := x.g.Memory.Mem.ReadAt(p, addr)
 	x.table.Overlay(p[:n], uint64(addr))
 	if len(x.probes.leaving) > 0 && bkpt.HasTrap(p[:n]) {
 		x.hideLeaving()
@@ -368,7 +370,7 @@ func (x *traps) writeAt(p []byte, addr int64) (int, error) {
 	probes := x.probes.inUse()
 	x.hideLeaving()
 	if probes > 0 {
-		if err := x.g.seizer.seizeNewbornOnce(); err != nil {
+		if err := x.g.Seizer.SeizeNewbornOnce(); err != nil {
 			return 0, err
 		}
 	}

@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"ptools/internal/tracee"
 	"slices"
 	"syscall"
 
@@ -19,7 +20,7 @@ type Catch struct {
 // has not come to its handler. It is valid until the function that was given it returns.
 type Delivery struct {
 	c *Controller
-	t *thread
+	t *tracee.Thread
 }
 
 // Catch has f called on the control goroutine for every signal that a thread of the
@@ -41,24 +42,24 @@ func (k *Catch) Remove(ctx context.Context) error {
 }
 
 // TID returns the thread.
-func (d *Delivery) TID() int { return d.t.tid }
+func (d *Delivery) TID() int { return d.t.TID }
 
 // Signal returns the signal.
-func (d *Delivery) Signal() syscall.Signal { return d.t.m.signal }
+func (d *Delivery) Signal() syscall.Signal { return d.t.M.Signal() }
 
 // Info returns the siginfo that comes with it; zero if the thread is being killed.
 func (d *Delivery) Info() (si ptrace.SigInfo) {
-	ptrace.GetSigInfo(d.t.tid, &si)
+	ptrace.GetSigInfo(d.t.TID, &si)
 	return si
 }
 
 // Regs returns the thread's registers, to be read until f returns; zero if the thread is
 // being killed.
 func (d *Delivery) Regs() *ptrace.Regs {
-	if d.c.tracees.loadRegs(d.t) != nil {
+	if d.c.tracees.LoadRegs(d.t) != nil {
 		return new(ptrace.Regs)
 	}
-	return &d.t.regs
+	return &d.t.Regs
 }
 
 // ReadAt reads the target's memory without our traps in it.
@@ -69,17 +70,17 @@ func (d *Delivery) ReadAt(p []byte, addr int64) (int, error) { return d.c.traps.
 func (d *Delivery) Hold() { d.c.rendezvous.wantHold = true }
 
 // caught tells the clients of a signal.
-func (c *Controller) caught(t *thread) {
-	c.tracees.alert.thread.Off()
+func (c *Controller) caught(t *tracee.Thread) {
+	c.tracees.Alert.Thread.Off()
 	for _, k := range c.catches {
 		k.f(&Delivery{c, t})
 	}
-	c.publish(notify.Event{Kind: notify.Signal, TID: t.tid, Signal: int(t.m.signal)})
+	c.publish(notify.Event{Kind: notify.Signal, TID: t.TID, Signal: int(t.M.Signal())})
 	if c.rendezvous.wantHold {
 		c.rendezvous.wantHold = false
 		c.rendezvous.here = append(c.rendezvous.here, notify.PointSignal)
-		if t.m.holds > 0 {
-			return // everybody is being stopped, for this thread among others: see resumeAll
+		if t.M.Holds() > 0 {
+			return // everybody is being stopped, for this thread among others: see ResumeAll
 		}
 		c.rendezvous.nextPoint()
 	}

@@ -104,7 +104,7 @@ func (x *traps) place(addr uint64, p purpose) (*bkpt.Breakpoint, error) {
 	if x.probes.foreignTrap(addr) {
 		return nil, ErrForeignTrap
 	}
-	if err := x.g.seizer.seizeNewbornOnce(); err != nil {
+	if err := x.g.Seizer.SeizeNewbornOnce(); err != nil {
 		return nil, err
 	}
 	bp, err := x.table.Add(addr)
@@ -142,7 +142,7 @@ func (x *traps) stopAt(bp *bkpt.Breakpoint) error {
 		return err
 	}
 	refused := err
-	if err = x.g.seizer.seizeNewbornOnce(); err != nil {
+	if err = x.g.Seizer.SeizeNewbornOnce(); err != nil {
 		return err
 	}
 	if err = x.table.Change(bp, x.table.Default()); err == nil {

@@ -2,6 +2,7 @@ package control
 
 import (
 	"errors"
+	"ptools/internal/tracee"
 	"runtime"
 	"syscall"
 
@@ -51,7 +52,7 @@ type Controller struct {
 	opt        Options
 	bus        *notify.Bus
 	done       chan struct{}
-	tracees    tracees
+	tracees    tracee.Group
 	traps      traps
 	image      image
 	rendezvous rendezvous
@@ -74,13 +75,13 @@ func newController(pid int, o *Options, start func(c *Controller) error) (*Contr
 	}
 	trace := c.opt.Trace
 	if trace == nil {
-		trace = traceFromEnv()
+		trace = tracee.TraceFromEnv()
 	}
-	trace.begin(pid)
-	c.tracees.init(pid, c.opt.Mode, trace, &c.traps, c)
-	c.tracees.waiter.slowBirth = c.opt.OnThreadStart != nil
+	trace.Begin(pid)
+	c.tracees.Init(pid, c.opt.Mode, trace, stopHooks{&c.traps}, &lifecycle{c})
+	c.tracees.Waiter.SlowBirth = c.opt.OnThreadStart != nil
 	if c.opt.Mode != ModeKill {
-		c.tracees.memory.watch = c.opt.Guard.Watch()
+		c.tracees.Memory.Watch = c.opt.Guard.Watch()
 	}
 	c.traps.init(c)
 	c.image.init(c)
@@ -112,10 +113,10 @@ func (c *Controller) main(start func(*Controller) error, started chan<- error, f
 	close(found)
 	ptrace.Prompt()
 	defer c.end()
-	defer c.tracees.latency.close()
-	defer c.tracees.requests.closeQueue(ErrReleased)
-	c.tracees.requests.tid.Store(int64(ptrace.ThreadID()))
-	defer c.tracees.requests.tid.Store(0) // another thread may get the number
+	defer c.tracees.Latency.Close()
+	defer c.tracees.Requests.Close(ErrReleased)
+	c.tracees.Requests.TID.Store(int64(ptrace.ThreadID()))
+	defer c.tracees.Requests.TID.Store(0) // another thread may get the number
 	if err := start(c); err != nil {
 		c.abort()
 		started <- err
@@ -123,14 +124,14 @@ func (c *Controller) main(start func(*Controller) error, started chan<- error, f
 	}
 	started <- nil
 	defer c.cleanup()
-	c.tracees.waiter.loop()
+	c.tracees.Waiter.Loop()
 }
 
 // end tells that the control goroutine is done, when what it had is closed. Threads that
 // were not detached are let go by the kernel when this OS thread exits: that is waited for,
 // so that nobody who has seen Done finds them traced, and nothing delays it.
 func (c *Controller) end() {
-	if c.tracees.leaver.abandoned == 0 {
+	if c.tracees.Leaver.Abandoned == 0 {
 		c.close()
 		close(c.done)
 		return
@@ -157,18 +158,18 @@ func fit() bool {
 // of a handler: then the traps leave the text and every thread is detached first. The
 // panic goes on; whoever waits for the end of this control is told in any case.
 func (c *Controller) cleanup() {
-	if !c.tracees.phase.over() {
+	if !c.tracees.Phase().Over() {
 		c.parting.letAllGo()
 		c.parting.free(ModeRun)
 	}
-	if c.tracees.leaver.abandoned == 0 {
+	if c.tracees.Leaver.Abandoned == 0 {
 		c.publish(c.parting.freed)
 	}
 }
 
 // abort lets go of what a failed start has seized.
 func (c *Controller) abort() {
-	if len(c.tracees.threads) > 0 {
+	if len(c.tracees.Threads) > 0 {
 		c.parting.letAllGo()
 	}
 	if s := c.Space(); s != nil {
@@ -178,18 +179,18 @@ func (c *Controller) abort() {
 
 // close closes what control had, when it is over.
 func (c *Controller) close() {
-	c.tracees.trace.end()
+	c.tracees.Trace.End()
 	c.traps.probes.closeProbes()
-	c.tracees.memory.closeMemory()
+	c.tracees.Memory.Close()
 	c.traps.ground.close()
-	c.tracees.memory.watch.Close()
+	c.tracees.Memory.Watch.Close()
 	for _, s := range c.image.retired {
 		s.Close()
 	}
 }
 
 // PID returns the target's number.
-func (c *Controller) PID() int { return c.tracees.pid }
+func (c *Controller) PID() int { return c.tracees.PID }
 
 // Bus returns the bus on which events are published.
 func (c *Controller) Bus() *notify.Bus { return c.bus }
@@ -206,7 +207,7 @@ func (c *Controller) Held() (notify.Point, bool) {
 
 // GroupStop returns the signal by which somebody else has stopped the target, or 0.
 func (c *Controller) GroupStop() syscall.Signal {
-	return syscall.Signal(c.tracees.group.stopSignal.Load())
+	return syscall.Signal(c.tracees.Group.StopSignal.Load())
 }
 
 // Lacked returns what the program of a created process lacked when it began, as Event.Err of Created, or nil.
@@ -224,11 +225,11 @@ func (c *Controller) Space() *handle.Space { return c.image.space.Load() }
 
 // OnControl reports whether the caller is the control goroutine, which is the only
 // one on its OS thread: in a handler, or a function given to Pause, Do or Look.
-func (c *Controller) OnControl() bool { return c.tracees.requests.onControl() }
+func (c *Controller) OnControl() bool { return c.tracees.Requests.OnControl() }
 
 // Generation changes whenever a thread is born or ends.
-func (c *Controller) Generation() uint64 { return c.tracees.roster.gen.Load() }
+func (c *Controller) Generation() uint64 { return c.tracees.Roster.Gen.Load() }
 
 // Threads returns the numbers of the target's threads, in no particular order. The
 // slice must not be changed.
-func (c *Controller) Threads() []int { return c.tracees.roster.numbers() }
+func (c *Controller) Threads() []int { return c.tracees.Roster.Numbers() }

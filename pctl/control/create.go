@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"ptools/internal/tracee"
 
 	"ptools/internal/ptrace"
 )
@@ -47,30 +48,30 @@ func (c *Controller) create(cmd *Command) error {
 	// command gets the signal mask that this program was given.
 	child, err := ptrace.Fork(pc)
 	if err != nil {
-		return filtered(err)
+		return tracee.Filtered(err)
 	}
-	c.tracees.pid, c.tracees.seizer.told, c.tracees.seizer.newbornSeized, c.tracees.seizer.alone = child.PID, ModeKill, true, true
-	c.tracees.enter(phaseStarting)
+	c.tracees.PID, c.tracees.Seizer.Told, c.tracees.Seizer.NewbornSeized, c.tracees.Seizer.Alone = child.PID, ModeKill, true, true
+	c.tracees.Enter(tracee.PhaseStarting)
 	if err := c.openBell(); err != nil {
 		child.Abandon()
 		return err
 	}
-	if err := ptrace.Seize(child.PID, c.tracees.seizer.options(ModeKill)); err != nil {
+	if err := ptrace.Seize(child.PID, c.tracees.Seizer.Options(ModeKill)); err != nil {
 		child.Abandon()
 		ptrace.Reap(child.PID)
-		return filtered(err)
+		return tracee.Filtered(err)
 	}
-	c.tracees.trace.begin(c.tracees.pid)
-	c.tracees.trace.about(c.tracees.pid, deedSeize, 0, nil)
-	c.tracees.add(child.PID, roleThread, stateRunning)
+	c.tracees.Trace.Begin(c.tracees.PID)
+	c.tracees.Trace.About(c.tracees.PID, tracee.DeedSeize, 0, nil)
+	c.tracees.Add(child.PID, tracee.RoleThread, tracee.StateRunning)
 	if err := child.Exec(); err != nil {
 		child.Abandon()
 	}
-	c.tracees.waiter.until(func() bool { return c.tracees.phase != phaseStarting }, nil)
+	c.tracees.Waiter.Until(func() bool { return c.tracees.Phase() != tracee.PhaseStarting }, nil)
 	if err := child.ExecError(); err != nil {
 		return err
 	}
-	if c.tracees.phase.over() {
+	if c.tracees.Phase().Over() {
 		return ErrEnded
 	}
 	if err := c.traps.probes.demandProbes(); err != nil {

@@ -1,52 +1,20 @@
 // Package control holds one process under control: its threads, breakpoints, run-time
 // linker and rendezvous.
 //
-// # The control goroutine
-//
-// A [Controller] has one goroutine, locked to an OS thread of its own, that makes
-// every ptrace(2) and wait4(2) call for its process and owns everything it knows about
-// it without locks. Other goroutines hand it closures (request.go) and ring the
-// doorbell that brings it out of wait4. It never waits for them: events go to a queue
-// that does not block (package notify). A closure or a handler that runs on it and
-// makes a request which would wait for it is refused with [ErrOnControl].
-//
 // # Rooms
 //
-// The tracees are the threads that the control goroutine traces: they are seized, waited for, stopped, resumed and
-// detached (tracees.go). They know no breakpoint. What happens at one is the matter of traps (traps.go), the program of
+// A [Controller] has one goroutine, locked to an OS thread of its own, that traces its process: package
+// internal/tracee, which says how threads are waited for, stopped and resumed, and what holds after such a wait. Here is
+// what happens at a stop. What happens at a breakpoint is the matter of traps (traps.go, stophooks.go), the program of
 // the last exec that of image (image.go), the places where the target is held that of rendezvous, and its release or end
-// that of parting (release.go). Tracees call these through hooks and news (hooks.go). The Controller puts them together.
+// that of parting (release.go). Tracees call these through stopHooks and lifecycle (news.go). The Controller puts them
+// together. All of it belongs to the control goroutine, without locks.
 //
-// # Stops
+// The control goroutine never waits for others: events go to a queue that does not block (package notify). A closure
+// or a handler that runs on it and makes a request which would wait for it is refused with [ErrOnControl]. What a
+// handler asks for is done when the handler has returned.
 //
-// Every wait status is dispatched by its kind (loop.go): what it means for the process
-// is dealt with at once, and then the thread is left in the stop if it is held,
-// or resumed. What has to be done to a thread is said by a pure state machine
-// (machine.go). stopAll is the one way to make all threads stand: for
-// Pause, a rendezvous, a release, an instruction that can be stepped
-// only in place. Its calls nest.
-//
-// A thread that sleeps uninterruptibly, as the parent does in vfork(2), answers no
-// interrupt; it runs no code of its own either. It is parked: it is not waited for, and
-// it stops before it runs again (parked.go).
-//
-// # State
-//
-// How far control has come is a phase (phase.go). A thread has a state, a position as to breakpoints, and something that
-// is awaited of it (machine.go). Each is changed in one place, which refuses what cannot be: nothing is done then, and
-// the trace has the refusal. What the kernel says is never refused. A test fails if its trace has a refusal.
-//
-// # Re-entry
-//
-// Reports are also dispatched while another one is being handled: what needs everybody to stand, or one
-// thread to make a step, waits for reports itself (until, await and collect, and with them stopAll, resumeAll, hit,
-// nextPoint and resume). The rules for what comes after such a wait:
-//
-//   - Control may be over: phase.over is looked at first.
-//   - A thread may have ended or executed a program: its record counts while tracees.has it.
-//   - A thread may have stopped and run again: what was read of it counts until t.known is regsUnread.
-//   - The thread whose report is being handled is busy, and is settled only at the end of that.
-//   - Requests wait: only the loop serves them. What a handler asks for is done when the handler has returned.
+// hit and nextPoint wait for wait statuses too: the rules of internal/tracee, Re-entry, hold behind them.
 //
 // # Breakpoints
 //
@@ -65,16 +33,13 @@
 //
 // # Trace
 //
-// A [Trace] records each wait status and each ptrace request with the states of the thread
-// before and after (trace.go). It is off by default: then an entry is a comparison with nil. It
-// is a ring in memory that becomes text when control ends: writing meanwhile would
-// move the races that it is read for. The tests print it when they fail; PTOOLS_TRACE=1 and
-// pgrab --debug print it to standard error. Lines of a trace are a scenario (testdata/*.trace).
+// A [Trace] records each wait status and each ptrace request. It is off by default. The tests print it when they fail,
+// and fail if it has a change of state that was refused; PTOOLS_TRACE=1 and pgrab --debug print it to standard error.
 //
 // # What the target notices
 //
 // Signals arrive once, with their siginfo. An interrupted system call is made again,
-// also those that return EINTR at any interruption (restart.go). What is left:
+// also those that return EINTR at any interruption (internal/tracee/restart.go). What is left:
 //
 //   - SIGCHLD and other signals that a program ignores are not sent to it by the
 //     kernel, except when it is traced. Such a signal wakes one thread, and if another

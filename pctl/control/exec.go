@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"maps"
+	"ptools/internal/tracee"
 
 	"ptools/internal/procfs"
 	"ptools/internal/ptrace"
@@ -10,29 +11,30 @@ import (
 	"ptools/pctl/notify"
 )
 
-// execed handles the exec event, which a thread reports under the leader's number
+// Execed handles the exec event, which a thread reports under the leader's number
 // whichever it was. Every other thread of the process is gone without a word. It
 // returns the thread that goes on, or nil.
-func (c *Controller) execed(t *thread) *thread {
-	if t.role != roleThread {
+func (l *lifecycle) Execed(t *tracee.Thread) *tracee.Thread {
+	c := l.c
+	if t.Role != tracee.RoleThread {
 		// A process that shared the target's memory has its own now.
-		c.tracees.drop(t)
-		c.tracees.leaver.detach(t, 0)
+		c.tracees.Drop(t)
+		c.tracees.Leaver.Detach(t, 0)
 		return nil
 	}
 	c.parting.dropThreads()
-	t = c.tracees.add(c.tracees.pid, roleThread, stateRunning)
-	t.m.stop(ptrace.Stop{TID: c.tracees.pid, Kind: ptrace.KindExec})
-	c.tracees.trace.did(t, deedExec, 0, nil)
-	c.tracees.arrived(t)
+	t = c.tracees.Add(c.tracees.PID, tracee.RoleThread, tracee.StateRunning)
+	t.M.Stop(ptrace.Stop{TID: c.tracees.PID, Kind: ptrace.KindExec})
+	c.tracees.Trace.Did(t, tracee.DeedExec, 0, nil)
+	c.tracees.Arrived(t)
 	c.image.newImage(true)
-	first := c.tracees.phase == phaseStarting
+	first := c.tracees.Phase() == tracee.PhaseStarting
 	if first {
-		c.tracees.enter(phaseRunning)
-		c.tracees.seizer.told = c.opt.Mode
-		ptrace.SetOptions(t.tid, c.tracees.seizer.options(c.tracees.seizer.told))
+		c.tracees.Enter(tracee.PhaseRunning)
+		c.tracees.Seizer.Told = c.opt.Mode
+		ptrace.SetOptions(t.TID, c.tracees.Seizer.Options(c.tracees.Seizer.Told))
 	}
-	path, _ := procfs.Exe(c.tracees.pid)
+	path, _ := procfs.Exe(c.tracees.PID)
 	if first {
 		err := c.image.lacks()
 		c.image.lacking.Store(&err)
@@ -47,17 +49,17 @@ func (c *Controller) execed(t *thread) *thread {
 
 // dropThreads takes the threads off the books that an exec has ended.
 func (p *parting) dropThreads() {
-	for _, other := range p.g.threads {
-		if other.role == roleThread {
-			p.g.drop(other)
-			if other.tid != p.g.pid {
-				p.c.publish(notify.Event{Kind: notify.ThreadExit, TID: other.tid})
+	for _, other := range p.g.Threads {
+		if other.Role == tracee.RoleThread {
+			p.g.Drop(other)
+			if other.TID != p.g.PID {
+				p.c.publish(notify.Event{Kind: notify.ThreadExit, TID: other.TID})
 			}
 		}
 	}
-	for tid, r := range p.g.births.early {
-		if r == roleThread {
-			delete(p.g.births.early, tid)
+	for tid, r := range p.g.Births.Early {
+		if r == tracee.RoleThread {
+			delete(p.g.Births.Early, tid)
 		}
 	}
 }
@@ -66,20 +68,20 @@ func (p *parting) dropThreads() {
 // was made untraced (newborn.go) has executed a program, which has ended all others. That program has run a
 // little way already. It reports false if there is nothing to regain.
 func (p *parting) regain() bool {
-	st, err := procfs.ReadStat(p.g.pid)
-	if p.g.phase >= phaseStopping || err != nil || st.StartTime != p.g.seizer.start || st.State == 'Z' || st.State == 'X' {
+	st, err := procfs.ReadStat(p.g.PID)
+	if p.g.Phase() >= tracee.PhaseStopping || err != nil || st.StartTime != p.g.Seizer.Start || st.State == 'Z' || st.State == 'X' {
 		return false
 	}
 	p.dropThreads()
-	old := p.g.memory.mem
-	if p.g.seizer.seizeAll(context.Background()) != nil || p.g.phase.over() {
+	old := p.g.Memory.Mem
+	if p.g.Seizer.SeizeAll(context.Background()) != nil || p.g.Phase().Over() {
 		return false
 	}
-	if p.g.memory.mem != old {
+	if p.g.Memory.Mem != old {
 		return true // it has executed another one meanwhile, and reported that
 	}
 	p.c.image.newImage(false)
-	path, _ := procfs.Exe(p.g.pid)
+	path, _ := procfs.Exe(p.g.PID)
 	p.c.publish(notify.Event{Kind: notify.Exec, Path: path, Err: p.c.image.lacks()})
 	p.c.rendezvous.reach(notify.PointExec)
 	return true
@@ -90,18 +92,18 @@ func (p *parting) regain() bool {
 // another process or while the kernel looks through it for uprobes, so the auxiliary vectors are
 // compared: that of a new program is empty at first, and then has other addresses.
 func (i *image) executing() bool {
-	if _, none := i.g.memory.mem.(noMemory); none || i.g.phase.over() {
+	if i.g.Memory.Absent() || i.g.Phase().Over() {
 		return false
 	}
-	now, err := procfs.ReadAuxv(i.g.pid)
-	return err == nil && (len(now) == 0 || !maps.Equal(now, i.linker.auxv)) || i.g.memory.mem.Stale() || i.g.seizer.inExec()
+	now, err := procfs.ReadAuxv(i.g.PID)
+	return err == nil && (len(now) == 0 || !maps.Equal(now, i.linker.auxv)) || i.g.Memory.Mem.Stale() || i.g.Seizer.InExec()
 }
 
 // awaitImage waits for the report of an exec that is under way. It reports false if there is none, or if there
 // is something else to do.
 func (i *image) awaitImage() bool {
-	old := i.g.memory.mem
-	return i.executing() && i.g.waiter.until(func() bool { return i.g.memory.mem != old || i.g.requests.queued() }, func() {}) && i.g.memory.mem != old
+	old := i.g.Memory.Mem
+	return i.executing() && i.g.Waiter.Until(func() bool { return i.g.Memory.Mem != old || i.g.Requests.Queued() }, func() {}) && i.g.Memory.Mem != old
 }
 
 // newImage starts afresh after an exec: breakpoints are forgotten, not written back,
@@ -110,10 +112,10 @@ func (i *image) awaitImage() bool {
 // report: then they are in the new one. And it is so where a child of vfork(2) goes on in
 // the old one. alone says that nobody can have got the new one without our knowledge.
 func (i *image) newImage(alone bool) {
-	i.g.group.stopSignal.Store(0)
-	i.imageNew, i.g.seizer.newbornSeized, i.g.seizer.alone = true, alone, alone
+	i.g.Group.StopSignal.Store(0)
+	i.imageNew, i.g.Seizer.NewbornSeized, i.g.Seizer.Alone = true, alone, alone
 	armed := i.c.traps.table.Armed()
-	if !i.g.memory.mem.Stale() {
+	if !i.g.Memory.Mem.Stale() {
 		i.c.traps.disarm()
 	}
 	i.c.traps.forgetBreaks()
@@ -122,18 +124,18 @@ func (i *image) newImage(alone bool) {
 	}
 	i.c.traps.killRisk.reset()
 	i.c.traps.probes.forget()
-	err := i.g.memory.openMemory()
+	err := i.g.Memory.Open()
 	if err == nil {
-		i.c.traps.killRisk.writable(!i.g.memory.pokes())
+		i.c.traps.killRisk.writable(!i.g.Memory.Pokes())
 		err = i.followImage()
 	}
 	if err != nil {
 		// It has ended, and the report is on its way; or it has executed a file that it
 		// may not read itself, whose memory takes CAP_SYS_PTRACE (would_dump in
 		// fs/exec.c). Then it is controlled, but nothing is known of it.
-		i.g.memory.noMemory(err)
+		i.g.Memory.Lose(err)
 		i.c.traps.table = i.c.traps.newTable()
 		i.linker = linker{none: true, slots: i.linker.slots}
-		i.useSpace(handle.Unreadable(i.g.pid, i.files))
+		i.useSpace(handle.Unreadable(i.g.PID, i.files))
 	}
 }

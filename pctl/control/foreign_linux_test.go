@@ -66,7 +66,7 @@ func (f *foreign) lift(other *perfevent.Counter) {
 	}
 	f.WaitFor("the kernel to lift its trap", func() bool {
 		text := []byte{0}
-		err := f.c.Do(bg, func() { f.c.tracees.memory.mem.ReadAt(text, int64(f.addr)) })
+		err := f.c.Do(bg, func() { f.c.tracees.Memory.Mem.ReadAt(text, int64(f.addr)) })
 		return err == nil && text[0] == 0x55 // push rbp
 	})
 }

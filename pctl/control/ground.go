@@ -49,7 +49,7 @@ func (g *ground) close() {
 // is gone, by an exec or the end of the process, that will be told.
 func (x *traps) tellEnded() {
 	ended := x.table.TakeEnded()
-	if len(ended) == 0 || x.g.memory.mem.Stale() {
+	if len(ended) == 0 || x.g.Memory.Mem.Stale() {
 		return
 	}
 	for _, e := range ended {

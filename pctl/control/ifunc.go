@@ -107,7 +107,7 @@ func (i *image) implementations(o handle.Object, sym elfsym.Sym) []uint64 {
 			if !byName && (slot.Resolver != sym.Addr || caller.Start != o.Start) {
 				continue
 			}
-			addr, err := i.g.memory.word(caller.Bias + slot.Addr)
+			addr, err := i.g.Memory.Word(caller.Bias + slot.Addr)
 			if err == nil && addr != o.Bias+sym.Addr && i.implements(o, addr) && !slices.Contains(found, addr) {
 				found = append(found, addr)
 			}

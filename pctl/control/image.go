@@ -2,6 +2,7 @@ package control
 
 import (
 	"debug/elf"
+	"ptools/internal/tracee"
 	"sync/atomic"
 
 	"ptools/internal/elfsym"
@@ -13,7 +14,7 @@ import (
 // image is the program that the target has executed last: its objects, symbols and linker, and what is set by them.
 type image struct {
 	c        *Controller
-	g        *tracees
+	g        *tracee.Group
 	files    *elfsym.Cache
 	space    atomic.Pointer[handle.Space]
 	class    elf.Class
@@ -39,15 +40,15 @@ const keptSpaces = 4
 // symbol. After an exec, or when the target is seized.
 func (i *image) followImage() error {
 	i.c.traps.table = i.c.traps.newTable()
-	i.c.traps.table.Observe(i.g.memory.watch)
-	i.class = procfs.ExeClass(i.g.pid)
+	i.c.traps.table.Observe(i.g.Memory.Watch)
+	i.class = procfs.ExeClass(i.g.PID)
 	i.linker = linker{fresh: i.imageNew, slots: i.linker.slots}
-	space, err := handle.NewSpace(i.g.pid, i.files)
+	space, err := handle.NewSpace(i.g.PID, i.files)
 	if err != nil {
 		return err
 	}
 	i.useSpace(space)
-	if i.g.holds == 0 {
+	if i.g.Holds == 0 {
 		i.c.traps.table.Arm()
 	}
 	// Without it, in the middle of an exec or of its end, there is no linker to follow

@@ -46,7 +46,7 @@ func (x *traps) hideLeaving() {
 	if len(p.leaving) == 0 {
 		return
 	}
-	maps, err := procfs.Maps(x.g.pid)
+	maps, err := procfs.Maps(x.g.PID)
 	if err != nil {
 		return // it has ended
 	}

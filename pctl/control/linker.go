@@ -28,7 +28,7 @@ func (i *image) followLinker() {
 	if i.linker.brk != nil || i.linker.none {
 		return
 	}
-	at, err := rtld.Find(i.g.memory.mem, i.linker.auxv, i.interpreterSymbol)
+	at, err := rtld.Find(i.g.Memory.Mem, i.linker.auxv, i.interpreterSymbol)
 	if err != nil {
 		i.linker.none = errors.Is(err, rtld.ErrNoLinker)
 		return
@@ -69,7 +69,7 @@ func (i *image) interpreterSymbol(name string) (uint64, bool) {
 // Of a running process the list may be in disorder; then it is read at the linker's
 // next call.
 func (i *image) knowObjects() {
-	if _, objects, err := rtld.Read(i.g.memory.mem, i.linker.at.Debug); err == nil {
+	if _, objects, err := rtld.Read(i.g.Memory.Mem, i.linker.at.Debug); err == nil {
 		i.linker.objects, i.linker.known = objects, true
 	}
 }
@@ -84,11 +84,11 @@ func (i *image) linkerCalled() {
 	if !i.linker.known {
 		i.knowObjects()
 	}
-	state, err := rtld.ReadState(i.g.memory.mem, i.linker.at.Debug)
+	state, err := rtld.ReadState(i.g.Memory.Mem, i.linker.at.Debug)
 	if err != nil || state != rtld.Consistent {
 		return
 	}
-	_, objects, err := rtld.Read(i.g.memory.mem, i.linker.at.Debug)
+	_, objects, err := rtld.Read(i.g.Memory.Mem, i.linker.at.Debug)
 	if err != nil {
 		return
 	}
@@ -108,7 +108,7 @@ func (i *image) linkerCalled() {
 
 // findDebug finds the linker's list, whose address musl fills in only as it starts.
 func (i *image) findDebug() bool {
-	at, err := rtld.Find(i.g.memory.mem, i.linker.auxv, i.interpreterSymbol)
+	at, err := rtld.Find(i.g.Memory.Mem, i.linker.auxv, i.interpreterSymbol)
 	if err == nil {
 		i.linker.at.Debug = at.Debug
 	}

@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"errors"
+	"ptools/internal/tracee"
 
 	"ptools/internal/ptrace"
 	"ptools/internal/x86"
@@ -85,35 +86,35 @@ func (c *Controller) StopThread(ctx context.Context, tid int, visit func(*ptrace
 	w := &loneRequest{visit, make(chan error, 1)}
 	l := &Lone{c: c, tid: tid, wanted: w}
 	return l, l.await(ctx, w, func() error {
-		t := c.tracees.threads[tid]
+		t := c.tracees.Threads[tid]
 		switch {
-		case t == nil || t.role != roleThread:
+		case t == nil || t.Role != tracee.RoleThread:
 			return ErrNoThread
-		case t.lone != nil:
+		case trapsOf(t).lone != nil:
 			return ErrAlone
-		case t.m.awaits == awaitVfork || t.m.awaits == awaitParked || c.tracees.unresponsive(t, 1):
+		case t.M.Awaits() == tracee.AwaitVfork || t.M.Awaits() == tracee.AwaitParked || c.tracees.Unresponsive(t, 1):
 			return ErrNoStop
 		}
-		t.lone = l
-		if t.m.state == stateStopped {
-			c.tracees.settle(t)
+		trapsOf(t).lone = l
+		if t.M.State() == tracee.StateStopped {
+			c.tracees.Settle(t)
 		} else {
-			c.tracees.interrupt(t, t.m.ask())
+			c.tracees.Interrupt(t, t.M.Ask())
 		}
 		return nil
-	}, func(t *thread) {
-		t.lone = nil
-		c.tracees.settle(t)
+	}, func(t *tracee.Thread) {
+		trapsOf(t).lone = nil
+		c.tracees.Settle(t)
 	})
 }
 
 // thread returns the record of the thread, on the control goroutine.
-func (l *Lone) thread() (*thread, error) {
-	t := l.c.tracees.threads[l.tid]
+func (l *Lone) thread() (*tracee.Thread, error) {
+	t := l.c.tracees.Threads[l.tid]
 	switch {
-	case t == nil || t.role != roleThread:
+	case t == nil || t.Role != tracee.RoleThread:
 		return nil, ErrNoThread
-	case t.lone != l:
+	case trapsOf(t).lone != l:
 		return nil, ErrRuns
 	}
 	return t, nil
@@ -132,29 +133,29 @@ func (l *Lone) Step(ctx context.Context, visit func(*ptrace.Regs)) error {
 			return err
 		}
 		if l.phase != loneSteps {
-			if err := l.c.tracees.loadRegs(t); err != nil {
+			if err := l.c.tracees.LoadRegs(t); err != nil {
 				return err
 			}
-			l.phase, l.from = loneSteps, t.regs.PC()
+			l.phase, l.from = loneSteps, t.Regs.PC()
 		}
 		l.tell(nil, errReplaced)
 		l.wanted = w
-		l.c.tracees.settle(t)
+		l.c.tracees.Settle(t)
 		return nil
-	}, func(*thread) {})
+	}, func(*tracee.Thread) {})
 }
 
 // Run lets the thread run. It may be called by handlers. ErrRuns, ErrNoThread.
 func (l *Lone) Run(ctx context.Context) error {
 	var err error
 	if e := l.c.either(ctx, func() {
-		var t *thread
+		var t *tracee.Thread
 		if t, err = l.thread(); err != nil {
 			return
 		}
-		t.lone = nil
+		trapsOf(t).lone = nil
 		l.tell(nil, ErrRuns)
-		l.c.tracees.settle(t)
+		l.c.tracees.Settle(t)
 	}); e != nil {
 		return e
 	}
@@ -163,9 +164,9 @@ func (l *Lone) Run(ctx context.Context) error {
 
 // await makes a request on the control goroutine, and waits for the thread to stand. withdraw is called there if
 // ctx is done first.
-func (l *Lone) await(ctx context.Context, w *loneRequest, begin func() error, withdraw func(*thread)) error {
+func (l *Lone) await(ctx context.Context, w *loneRequest, begin func() error, withdraw func(*tracee.Thread)) error {
 	var err error
-	if e := l.c.tracees.requests.do(ctx, func() { err = begin() }); e != nil {
+	if e := l.c.tracees.Requests.Do(ctx, func() { err = begin() }); e != nil {
 		return e
 	}
 	if err != nil {
@@ -175,11 +176,11 @@ func (l *Lone) await(ctx context.Context, w *loneRequest, begin func() error, wi
 	case err := <-w.done:
 		return err
 	case <-l.c.done:
-		return l.c.tracees.requests.err()
+		return l.c.tracees.Requests.Err()
 	case <-ctx.Done():
 	}
 	err = ctx.Err()
-	if e := l.c.tracees.requests.do(context.Background(), func() {
+	if e := l.c.tracees.Requests.Do(context.Background(), func() {
 		select {
 		case err = <-w.done:
 			return
@@ -198,84 +199,87 @@ func (l *Lone) await(ctx context.Context, w *loneRequest, begin func() error, wi
 // settleLone goes on with a thread that has to stand by itself and has stopped. In a group stop it
 // waits for the end of that before it makes a step. While everybody has to stand it waits for that, too, unless
 // the target is held at a rendezvous.
-func (o *stepper) settleLone(t *thread) {
-	l := t.lone
-	if t.m.position == posInSlot {
+func (o *stepper) settleLone(t *tracee.Thread) {
+	l := trapsOf(t).lone
+	if t.M.Position() == tracee.PosInSlot {
 		o.moveOut(t)
 	}
-	if o.g.loadRegs(t) != nil {
+	if o.g.LoadRegs(t) != nil {
 		return // it is being killed
 	}
-	if l.phase == loneSteps && t.regs.PC() != l.from {
+	if l.phase == loneSteps && t.Regs.PC() != l.from {
 		l.phase = loneStepped
 	}
 	switch {
 	case l.phase != loneSteps:
 		l.phase = loneStands
-		l.tell(&t.regs, nil)
-	case t.m.group:
-		if t.m.holds == 0 {
-			o.g.resume(t)
+		l.tell(&t.Regs, nil)
+	case t.M.Group():
+		if t.M.Holds() == 0 {
+			o.g.Resume(t)
 			return
 		}
-	case t.m.holds == 0 || o.c.rendezvous.held.Load() != 0 && o.g.holds == 1:
+	case t.M.Holds() == 0 || o.c.rendezvous.held.Load() != 0 && o.g.Holds == 1:
 		o.makeStep(t)
 		return
 	}
-	o.g.flushRegs(t)
+	o.g.FlushRegs(t)
 }
 
 // makeStep has a thread that stands by itself execute its instruction. It is called again when the thread has
 // stopped for something else first.
-func (o *stepper) makeStep(t *thread) {
-	if t.m.holds > 0 {
-		o.g.change(t, deedUnhold, t.m.unhold()) // settles has it held again
+func (o *stepper) makeStep(t *tracee.Thread) {
+	k := trapsOf(t)
+	if t.M.Holds() > 0 {
+		o.g.Change(t, tracee.DeedUnhold, t.M.Unhold()) // settles has it held again
 	}
-	pc := t.regs.PC()
+	pc := t.Regs.PC()
 	switch b := o.c.traps.table.At(pc); {
-	case t.m.signal != 0:
+	case t.M.Signal() != 0:
 		o.stepInto(t)
-	case t.at != nil && t.at.Armed() && t.at.Addr == pc:
+	case k.at != nil && k.at.Armed() && k.at.Addr == pc:
 		o.stepPast(t)
 	case b != nil && b.Armed() && !b.After():
 		o.awaitTrap(t) // reported there
 	default:
 		o.putAt(t, nil)
-		t.step = &step{b: o.instruction(pc)}
+		k.step = &step{b: o.instruction(pc)}
 		o.beginStep(t)
 	}
 }
 
 // stepInto has a thread take its signal, and stop in front of the handler's first instruction.
-func (o *stepper) stepInto(t *thread) {
-	if t.at != nil {
-		t.mark(t.at.Addr)
-		t.at = nil
+func (o *stepper) stepInto(t *tracee.Thread) {
+	k := trapsOf(t)
+	if k.at != nil {
+		k.mark(k.at.Addr, t.Regs.SP())
+		k.at = nil
 	}
-	t.step = &step{b: o.instruction(t.regs.PC()), flag: t.regs.TrapFlag()}
-	o.g.flushRegs(t)
-	sig := t.m.signal
-	t.known = regsUnread
-	if !t.m.step() {
-		o.g.refused(t, deedStep)
+	k.step = &step{b: o.instruction(t.Regs.PC()), flag: t.Regs.TrapFlag()}
+	o.g.FlushRegs(t)
+	sig := t.M.Signal()
+	t.Known = tracee.RegsUnread
+	if !t.M.Step() {
+		o.g.Refused(t, tracee.DeedStep)
 		o.endStep(t, nil)
 		return
 	}
-	o.g.reports.resuming(t)
-	err := ptrace.SingleStep(t.tid, sig) // ESRCH: it is being killed, and reports that
-	o.g.trace.did(t, deedStep, uint64(sig), err)
+	o.g.Reports.Resuming(t)
+	err := ptrace.SingleStep(t.TID, sig) // ESRCH: it is being killed, and reports that
+	o.g.Trace.Did(t, tracee.DeedStep, uint64(sig), err)
 }
 
 // stepPast has a thread execute the instruction that the breakpoint stands on which it was stopped by. A copy that would
 // come back by itself is left after the instruction, for moveOut.
-func (o *stepper) stepPast(t *thread) {
-	b := t.at
-	t.at = nil
+func (o *stepper) stepPast(t *tracee.Thread) {
+	k := trapsOf(t)
+	b := k.at
+	k.at = nil
 	if b.Plan().Kind() == x86.Emulate {
-		if ok, _ := b.Plan().Emulate(&t.regs.Regs, o.g.memory.user); ok {
-			t.known, t.lone.phase = regsChanged, loneStepped
+		if ok, _ := b.Plan().Emulate(&t.Regs.Regs, o.g.Memory.User); ok {
+			t.Known, k.lone.phase = tracee.RegsChanged, loneStepped
 			o.putAt(t, nil)
-			o.g.settle(t)
+			o.g.Settle(t)
 			return
 		}
 	}
@@ -283,8 +287,8 @@ func (o *stepper) stepPast(t *thread) {
 		o.stepInPlace(t, b)
 		return
 	}
-	if t.step == nil { // a copy that comes back by itself
-		t.step = &step{b: b, direct: true}
+	if k.step == nil { // a copy that comes back by itself
+		k.step = &step{b: b, direct: true}
 		o.beginStep(t)
 	}
 }

@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"ptools/internal/tracee"
 	"slices"
 	"strings"
 	"testing"
@@ -38,7 +39,7 @@ func traced(t testing.TB, o *Options) *Options {
 	t.Cleanup(func() {
 		var text strings.Builder
 		with.Trace.WriteTo(&text)
-		if strings.Contains(text.String(), " "+deedRefused.String()+" ") {
+		if strings.Contains(text.String(), " "+tracee.DeedRefused.String()+" ") {
 			t.Error("a change of state was refused")
 		}
 		if t.Failed() {

@@ -22,7 +22,7 @@ func TestPauseOfMany(t *testing.T) {
 func pauseOfMany(t *testing.T, trap Trap) {
 	n := ptest.Rounds(200, 1500, 20000)
 	c, out := run(t, &Options{Stop: []notify.Point{notify.Create}, Trap: trap}, ptest.BuildC(t, "busyidle.c"),
-		"-b", "2", "-t", strconv.Itoa(2*manyThreads), "-n", strconv.Itoa(n))
+		"-b", "2", "-t", "32", "-n", strconv.Itoa(n))
 	b, err := c.BreakSymbol(bg, "", "busy_round", 0, func(h *Hit) {
 		if h.Count()%50 == 0 {
 			h.Hold()
@@ -65,7 +65,7 @@ func pauses(ctx context.Context, t *testing.T, c *Controller, addr int64) {
 	for ctx.Err() == nil {
 		c.Pause(ctx, func(s *Stopped) error {
 			var raw, shown [1]byte
-			c.tracees.memory.mem.ReadAt(raw[:], addr)
+			c.tracees.Memory.Mem.ReadAt(raw[:], addr)
 			s.ReadAt(shown[:], addr)
 			if raw != shown && c.opt.Trap == TrapInt3 { // a uprobe stays
 				t.Errorf("the text has %#x in place of %#x", raw, shown)

@@ -2,6 +2,7 @@ package control
 
 import (
 	"fmt"
+	"ptools/internal/tracee"
 	"syscall"
 	"time"
 
@@ -12,93 +13,96 @@ import (
 
 // publish stamps an event and hands it to the bus, which never blocks.
 func (c *Controller) publish(e notify.Event) {
-	if e.Kind != 0 && c.tracees.trace != nil {
-		c.tracees.trace.told(c.tracees.pid, e.Kind.String())
+	if e.Kind != 0 && c.tracees.Trace != nil {
+		c.tracees.Trace.Told(c.tracees.PID, e.Kind.String())
 	}
 	if c.bus.Wants(e.Kind) {
-		e.Time, e.PID = time.Now(), c.tracees.pid
+		e.Time, e.PID = time.Now(), c.tracees.PID
 		c.bus.Publish(e)
 	}
 }
 
-// born tells of a new thread or process.
-func (c *Controller) born(t *thread, child int, r role, kind ptrace.Kind) {
-	if r != roleThread {
-		e := notify.Event{Kind: notify.Fork, TID: t.tid, Child: child}
+// lifecycle is what becomes of the process: births, execs, group stops and ends, as the tracees tell.
+type lifecycle struct{ c *Controller }
+
+// Born tells of a new thread or process.
+func (l *lifecycle) Born(t *tracee.Thread, child int, r tracee.Role, kind ptrace.Kind) {
+	if r != tracee.RoleThread {
+		e := notify.Event{Kind: notify.Fork, TID: t.TID, Child: child}
 		if kind == ptrace.KindVfork {
 			e.Kind = notify.Vfork
 		}
-		c.publish(e)
+		l.c.publish(e)
 		return
 	}
-	if c.opt.OnThreadStart != nil && c.tracees.loadRegs(t) == nil {
-		c.opt.OnThreadStart(t.tid, child, &t.regs)
+	if l.c.opt.OnThreadStart != nil && l.c.tracees.LoadRegs(t) == nil {
+		l.c.opt.OnThreadStart(t.TID, child, &t.Regs)
 	}
-	c.publish(notify.Event{Kind: notify.ThreadStart, TID: child, Child: child})
+	l.c.publish(notify.Event{Kind: notify.ThreadStart, TID: child, Child: child})
 }
 
-// groupStop tells of a group stop and, with SIGCONT, of its end.
-func (c *Controller) groupStop(t *thread, sig syscall.Signal) {
+// GroupStop tells of a group stop and, with SIGCONT, of its end.
+func (l *lifecycle) GroupStop(t *tracee.Thread, sig syscall.Signal) {
 	kind := notify.GroupStop
 	if sig == syscall.SIGCONT {
 		kind = notify.GroupContinue
 	}
-	c.publish(notify.Event{Kind: kind, TID: t.tid, Signal: int(sig)})
+	l.c.publish(notify.Event{Kind: kind, TID: t.TID, Signal: int(sig)})
 }
 
-// resumesAll begins a rendezvous that was asked for while threads were being stopped.
-func (c *Controller) resumesAll() { c.rendezvous.nextPoint() }
+// ResumesAll begins a rendezvous that was asked for while threads were being stopped.
+func (l *lifecycle) ResumesAll() { l.c.rendezvous.nextPoint() }
 
-// ended takes a thread that is gone off the books.
-func (c *Controller) ended(t *thread, s ptrace.Stop) {
-	c.tracees.drop(t)
-	if t.role != roleThread {
+// Ended takes a thread that is gone off the books.
+func (l *lifecycle) Ended(t *tracee.Thread, s ptrace.Stop) {
+	l.c.tracees.Drop(t)
+	if t.Role != tracee.RoleThread {
 		return
 	}
-	c.parting.lastEnd = s
-	if t.tid != c.tracees.pid {
-		c.publish(notify.Event{Kind: notify.ThreadExit, TID: t.tid, Code: s.Code, Signal: int(s.Signal)})
+	l.c.parting.lastEnd = s
+	if t.TID != l.c.tracees.PID {
+		l.c.publish(notify.Event{Kind: notify.ThreadExit, TID: t.TID, Code: s.Code, Signal: int(s.Signal)})
 		return
 	}
-	for _, other := range c.tracees.threads {
-		if other.role == roleThread {
-			c.tracees.drop(other)
+	for _, other := range l.c.tracees.Threads {
+		if other.Role == tracee.RoleThread {
+			l.c.tracees.Drop(other)
 		}
 	}
-	c.publish(undead(s))
-	c.parting.finish(ErrEnded)
+	l.c.publish(undead(s))
+	l.c.parting.finish(ErrEnded)
 }
 
-// lost is called when there is nothing left to wait for although the target was not
+// Lost is called when there is nothing left to wait for although the target was not
 // seen to end: its leader was dead when we came and the last thread has ended, or
 // somebody else has collected its status.
-func (c *Controller) lost(err error) {
-	if c.tracees.phase.gone() {
-		c.tracees.enter(phaseEnded)
+func (l *lifecycle) Lost(err error) {
+	if l.c.tracees.Phase().Gone() {
+		l.c.tracees.Enter(tracee.PhaseEnded)
 		return
 	}
-	if c.parting.regain() {
+	if l.c.parting.regain() {
 		return
 	}
-	if e, ok := c.parting.endUnseen(); ok {
-		c.publish(e)
+	if e, ok := l.c.parting.endUnseen(); ok {
+		l.c.publish(e)
 	} else {
-		c.publish(notify.Event{Kind: notify.Lost, Err: fmt.Errorf("nothing left to wait for: %w", err)})
+		l.c.publish(notify.Event{Kind: notify.Lost, Err: fmt.Errorf("nothing left to wait for: %w", err)})
 	}
-	c.parting.finish(ErrEnded)
+	l.c.parting.finish(ErrEnded)
 }
 
 // endUnseen finds out how a process ended whose leader we could not seize because it
 // was dead already. The kernel gives every thread that exit_group(2) or a signal
 // ends the status of the process; otherwise it is that of the leader.
 func (p *parting) endUnseen() (notify.Event, bool) {
-	st, err := procfs.ReadStat(p.g.pid)
+	st, err := procfs.ReadStat(p.g.PID)
 	if err == nil && st.State != 'Z' && st.State != 'X' {
 		return notify.Event{}, false
 	}
 	last := p.lastEnd
 	if err == nil {
-		last = ptrace.Decode(p.g.pid, uint32(st.ExitCode))
+		last = ptrace.Decode(p.g.PID, uint32(st.ExitCode))
 	} else if last.Kind == ptrace.KindNone {
 		return notify.Event{}, false
 	}

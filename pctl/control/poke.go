@@ -1,22 +1,24 @@
 package control
 
+import "ptools/internal/tracee"
+
 // Where /proc/PID/mem may not be opened, as with CAP_SYS_PTRACE alone, text is written word by word
 // through a thread that stands in a ptrace stop (PTRACE_POKEDATA). So traps are planted and lifted
 // only while a thread stands: each time that none does, all are stopped for that.
 
 // still calls f, which plants or lifts traps, while a thread stands, if that is needed. If no thread
-// can be stopped the error is errUnreached, and f is not called.
+// can be stopped the error is ErrUnreached, and f is not called.
 func (x *traps) still(f func() error) error {
-	if !x.g.memory.pokes() || x.g.standing() != nil {
+	if !x.g.Memory.Pokes() || x.g.Standing() != nil {
 		return f()
 	}
-	x.g.stopAtOnce()
-	defer x.g.resumeAll()
+	x.g.StopAtOnce()
+	defer x.g.ResumeAll()
 	switch {
-	case x.g.phase.over():
+	case x.g.Phase().Over():
 		return ErrEnded
-	case x.g.standing() == nil:
-		return errUnreached
+	case x.g.Standing() == nil:
+		return tracee.ErrUnreached
 	}
 	return f()
 }
@@ -24,12 +26,12 @@ func (x *traps) still(f func() error) error {
 // stillAtLast is still for what must not be left undone: it waits for a thread to stop. One that
 // sleeps uninterruptibly does when it wakes, before it runs.
 func (x *traps) stillAtLast(f func()) {
-	if x.g.memory.pokes() && x.g.standing() == nil {
-		x.g.stopAtOnce()
-		defer x.g.resumeAll()
+	if x.g.Memory.Pokes() && x.g.Standing() == nil {
+		x.g.StopAtOnce()
+		defer x.g.ResumeAll()
 		x.awaitStanding()
 	}
-	if !x.g.phase.over() {
+	if !x.g.Phase().Over() {
 		f()
 	}
 }
@@ -37,10 +39,10 @@ func (x *traps) stillAtLast(f func()) {
 // awaitStanding returns when a thread stands, and lifts the traps that are in the text because none
 // has until now. All are being stopped.
 func (x *traps) awaitStanding() {
-	if !x.g.memory.pokes() || x.table.Len() == 0 || x.g.standing() != nil {
+	if !x.g.Memory.Pokes() || x.table.Len() == 0 || x.g.Standing() != nil {
 		return
 	}
-	if x.g.waiter.until(func() bool { return x.g.standing() != nil }, nil) {
+	if x.g.Waiter.Until(func() bool { return x.g.Standing() != nil }, nil) {
 		x.table.Disarm()
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"ptools/internal/tracee"
 	"strconv"
 	"sync/atomic"
 	"syscall"
@@ -26,7 +27,7 @@ import (
 // goroutine's.
 type probes struct {
 	c       *Controller
-	g       *tracees
+	g       *tracee.Group
 	signals *perfevent.Signals // nil: not asked for yet, or refused
 	refused error
 	signal  syscall.Signal // what a thread is stopped by
@@ -77,7 +78,7 @@ func (p *probes) openProbes() error {
 		p.refused = nil // may be another next time
 		return err
 	}
-	p.signals, p.refused = perfevent.NewSignals(p.g.pid, p.signal)
+	p.signals, p.refused = perfevent.NewSignals(p.g.PID, p.signal)
 	if errors.Is(p.refused, os.ErrPermission) {
 		p.refused = fmt.Errorf("%w: needs CAP_BPF and CAP_PERFMON (be root)", p.refused)
 	}
@@ -93,15 +94,15 @@ const ofLibraries = 1 << (32 - 1)
 // if possible, that the program has no handler for: after our death, until the kernel
 // has closed the probes, one that has a handler gets some.
 func (p *probes) chooseSignal() (syscall.Signal, error) {
-	if p.g.pid == 1 {
+	if p.g.PID == 1 {
 		return 0, errFirst // bpf_send_signal_common: not to the first process
 	}
 	var blocked, caught uint64
-	for tid, t := range p.g.threads {
-		if t.role != roleThread {
+	for tid, t := range p.g.Threads {
+		if t.Role != tracee.RoleThread {
 			continue
 		}
-		if st, err := procfs.ReadTaskStatus(p.g.pid, tid); err == nil {
+		if st, err := procfs.ReadTaskStatus(p.g.PID, tid); err == nil {
 			caught = st.SigCgt
 			if st.SigBlk&ofLibraries == 0 {
 				blocked |= st.SigBlk
@@ -129,7 +130,7 @@ func (p *probes) openStop(b *bkpt.Breakpoint) (io.Closer, error) {
 // openCount makes the probe of one that counts.
 func (p *probes) openCount(b *bkpt.Breakpoint) (io.Closer, error) {
 	return p.openAt(b, func(path string, off uint64) (io.Closer, error) {
-		counter, err := perfevent.OpenCounter(p.g.pid, path, off, b.Addr)
+		counter, err := perfevent.OpenCounter(p.g.PID, path, off, b.Addr)
 		if err != nil {
 			return nil, err
 		}
@@ -165,7 +166,7 @@ func (p *probes) openAt(b *bkpt.Breakpoint, open func(path string, off uint64) (
 	at.orig = b.Orig()
 	probe := placed{made, at}
 	var now [1]byte
-	if _, err := p.g.memory.mem.ReadAt(now[:], int64(b.Addr)); err != nil || now[0] == b.Orig() {
+	if _, err := p.g.Memory.Mem.ReadAt(now[:], int64(b.Addr)); err != nil || now[0] == b.Orig() {
 		p.discard(probe)
 		return nil, errNotPlanted
 	}
@@ -175,7 +176,7 @@ func (p *probes) openAt(b *bkpt.Breakpoint, open func(path string, off uint64) (
 // textFile opens the file that is mapped at addr, also if it was deleted or is in
 // another mount namespace, and returns the place of addr in it.
 func (p *probes) textFile(addr uint64) (*os.File, place, error) {
-	maps, err := procfs.Maps(p.g.pid)
+	maps, err := procfs.Maps(p.g.PID)
 	if err != nil {
 		return nil, place{}, err
 	}
@@ -188,7 +189,7 @@ func (p *probes) textFile(addr uint64) (*os.File, place, error) {
 			break
 		}
 		f, err := patience.Do(func() (*os.File, error) {
-			root, err := procfs.OpenRoot(p.g.pid)
+			root, err := procfs.OpenRoot(p.g.PID)
 			if err != nil {
 				return nil, err
 			}

@@ -24,7 +24,7 @@ func (i *image) is32Bit() bool { return i.class == elf.ELFCLASS32 }
 // lacks returns what the program that the target has just executed lacks: rights, since it is
 // traced, and what this package does for 64-bit programs.
 func (i *image) lacks() error {
-	err := withheld(i.g.pid)
+	err := withheld(i.g.PID)
 	switch {
 	case !i.is32Bit():
 		return err

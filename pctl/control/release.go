@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"ptools/internal/tracee"
 	"syscall"
 
 	"ptools/internal/procfs"
@@ -12,7 +13,7 @@ import (
 // parting is the end of control: the target is let go, or has ended.
 type parting struct {
 	c       *Controller
-	g       *tracees
+	g       *tracee.Group
 	freed   notify.Event // that tells of the release, when nothing is traced any more
 	lastEnd ptrace.Stop  // of a thread of the target
 }
@@ -22,33 +23,33 @@ type parting struct {
 // cannot be stopped, or sleeps in a system call, is let go by the kernel when this OS
 // thread ends, moments later.
 func (p *parting) detachAll() {
-	if p.g.holds == 0 {
+	if p.g.Holds == 0 {
 		p.stopAwake()
 	}
-	p.g.stopAll()
-	if p.g.phase.over() {
+	p.g.StopAll()
+	if p.g.Phase().Over() {
 		return
 	}
 	p.c.traps.probes.takeUprobeHits()
 	p.c.traps.awaitStanding()
 	p.c.traps.liftAll()
-	for _, t := range p.g.threads {
-		if t.m.awaits == awaitParked {
-			p.g.expect(t)
+	for _, t := range p.g.Threads {
+		if t.M.Awaits() == tracee.AwaitParked {
+			p.g.Expect(t)
 		}
 	}
-	p.g.await(stuckForLeaving)
-	p.g.waiter.until(func() bool { return !p.g.copies() }, nil)
-	for _, t := range p.g.runnersFirst() {
-		p.g.leaver.leave(t)
+	p.g.Await(tracee.StuckForLeaving)
+	p.g.Waiter.Until(func() bool { return !p.g.Copies() }, nil)
+	for _, t := range p.g.RunnersFirst() {
+		p.g.Leaver.Leave(t)
 	}
-	clear(p.g.threads)
+	clear(p.g.Threads)
 }
 
 // Release lets the target go. Idempotent: of a target that was let go or has ended
 // it returns nil. ctx bounds the wait for the control goroutine to begin.
 func (c *Controller) Release(ctx context.Context, m Mode) error {
-	err := c.tracees.requests.do(ctx, func() { c.parting.release(m) })
+	err := c.tracees.Requests.Do(ctx, func() { c.parting.release(m) })
 	switch err {
 	case nil, ErrReleased, ErrEnded:
 		<-c.done
@@ -60,19 +61,19 @@ func (c *Controller) Release(ctx context.Context, m Mode) error {
 func (p *parting) release(m Mode) {
 	// A program that is executed meanwhile is not stopped, and gets no traps.
 	p.c.rendezvous.points, p.c.rendezvous.here, p.c.image.symbolic, p.c.catches, p.c.opt.Linker = 0, nil, nil, nil, false
-	if m == ModeKill && p.g.group.stopSignal.Load() != 0 {
+	if m == ModeKill && p.g.Group.StopSignal.Load() != 0 {
 		m = ModeStop // by somebody else, who decides about it
 	}
 	if m == ModeKill {
-		syscall.Kill(p.g.pid, syscall.SIGKILL)
-		p.g.waiter.until(func() bool { return false }, nil)
+		syscall.Kill(p.g.PID, syscall.SIGKILL)
+		p.g.Waiter.Until(func() bool { return false }, nil)
 		return
 	}
 	if m == ModeRun {
 		p.letAllGo()
 	} else {
-		p.g.stopAll()
-		if !p.g.phase.over() && !p.g.leaver.stopProcess() {
+		p.g.StopAll()
+		if !p.g.Phase().Over() && !p.g.Leaver.StopProcess() {
 			m = ModeRun
 		}
 		p.detachAll()
@@ -82,46 +83,46 @@ func (p *parting) release(m Mode) {
 
 // free notes that the target has been let go.
 func (p *parting) free(m Mode) {
-	if p.g.phase.over() {
+	if p.g.Phase().Over() {
 		return
 	}
 	p.c.rendezvous.held.Store(0)
-	if p.g.group.stopSignal.Load() != 0 {
+	if p.g.Group.StopSignal.Load() != 0 {
 		m = ModeStop // by whoever stopped it
 	}
 	e := notify.Event{Kind: notify.Released, Mode: m.String()}
 	if m == ModeStop {
-		e.Threads = p.g.leaver.asleep
+		e.Threads = p.g.Leaver.Asleep
 	}
 	p.freed = e
 	if m == ModeStop {
-		p.g.enter(phaseLeftStopped)
+		p.g.Enter(tracee.PhaseLeftStopped)
 	} else {
-		p.g.enter(phaseReleased)
+		p.g.Enter(tracee.PhaseReleased)
 	}
-	p.g.requests.closeQueue(ErrReleased)
+	p.g.Requests.Close(ErrReleased)
 }
 
 // finish ends control: the target is gone. Processes that shared its memory, or were
 // just forked, are let go.
 func (p *parting) finish(err error) {
 	p.c.rendezvous.held.Store(0)
-	if p.g.phase.detaches() {
-		p.g.enter(phaseEndDetaching)
+	if p.g.Phase().Detaches() {
+		p.g.Enter(tracee.PhaseEndDetaching)
 	} else {
-		p.g.enter(phaseEnding)
+		p.g.Enter(tracee.PhaseEnding)
 	}
-	if len(p.g.threads) > 0 {
+	if len(p.g.Threads) > 0 {
 		p.letAllGo()
 	}
-	p.g.enter(phaseEnded)
-	p.g.requests.closeQueue(err)
+	p.g.Enter(tracee.PhaseEnded)
+	p.g.Requests.Close(err)
 }
 
 // letAllGo ends the tracing of everything that is traced.
 func (p *parting) letAllGo() {
 	if p.untouched() {
-		p.g.leaver.detachEach()
+		p.g.Leaver.DetachEach()
 	} else {
 		p.detachAll()
 	}
@@ -130,52 +131,52 @@ func (p *parting) letAllGo() {
 // untouched reports whether no thread can be at a trap of ours, in a scratch area, or about to
 // receive a signal of ours, and nobody has to stand still.
 func (p *parting) untouched() bool {
-	return p.g.holds == 0 && p.c.traps.table.Len() == 0 && !p.c.traps.stepper.reserved && p.c.traps.probes.signals == nil
+	return p.g.Holds == 0 && p.c.traps.table.Len() == 0 && !p.c.traps.stepper.reserved && p.c.traps.probes.signals == nil
 }
 
 // stopAwake stops all threads but those that sleep in a system call, takes the traps out of
 // the text and leaves those that still sleep to the kernel. One that sleeps then has met no
 // trap that was not dealt with, and meets none any more.
 func (p *parting) stopAwake() {
-	p.g.holds++
-	p.g.seizer.newbornSeized = true // no trap is planted any more
+	p.g.Holds++
+	p.g.Seizer.NewbornSeized = true // no trap is planted any more
 	if p.c.traps.probes.signals != nil {
 		p.c.traps.probes.signals.Switch(false)
 	}
-	for _, t := range p.g.threads {
-		if t.role != roleCopy && t.m.holds == 0 && !p.restful(t) {
-			p.g.hold(t)
+	for _, t := range p.g.Threads {
+		if t.Role != tracee.RoleCopy && t.M.Holds() == 0 && !p.restful(t) {
+			p.g.Hold(t)
 		}
 	}
-	p.g.await(stuckFor)
-	if !p.g.waiter.until(func() bool { return !p.g.copies() }, nil) {
+	p.g.Await(tracee.StuckFor)
+	if !p.g.Waiter.Until(func() bool { return !p.g.Copies() }, nil) {
 		return
 	}
 	if p.c.traps.table.Armed() {
 		p.c.traps.hideLeaving()
-		p.g.trace.about(p.g.pid, deedDisarm, 0, nil)
+		p.g.Trace.About(p.g.PID, tracee.DeedDisarm, 0, nil)
 		p.c.traps.table.Disarm()
 		p.c.traps.tellEnded()
 	}
-	for _, t := range p.g.threads {
-		if t.m.holds == 0 && p.restful(t) {
-			p.g.leaver.abandon(t)
-			delete(p.g.threads, t.tid)
+	for _, t := range p.g.Threads {
+		if t.M.Holds() == 0 && p.restful(t) {
+			p.g.Leaver.Abandon(t)
+			delete(p.g.Threads, t.TID)
 		}
 	}
 }
 
 // restful reports whether a thread sleeps in a system call of its own making, and none of our
 // signals waits for it: it can be left to the kernel when the traps are out of the text.
-func (p *parting) restful(t *thread) bool {
-	if t.m.state != stateRunning || t.m.position != posFree || t.uprobe.unmasked || !p.g.leaver.kernelMay(t) {
+func (p *parting) restful(t *tracee.Thread) bool {
+	if t.M.State() != tracee.StateRunning || t.M.Position() != tracee.PosFree || trapsOf(t).uprobe.unmasked || !p.g.Leaver.KernelMay(t) {
 		return false
 	}
-	pid := p.g.pidOf(t)
-	call, err := procfs.ReadSyscall(pid, t.tid)
+	pid := p.g.PIDOf(t)
+	call, err := procfs.ReadSyscall(pid, t.TID)
 	if err != nil || call.Running || call.Nr < 0 {
 		return false
 	}
-	st, err := procfs.ReadTaskStat(pid, t.tid)
+	st, err := procfs.ReadTaskStat(pid, t.TID)
 	return err == nil && st.State == 'S' && !p.c.traps.signalDue(t)
 }

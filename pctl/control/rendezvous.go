@@ -2,16 +2,21 @@ package control
 
 import (
 	"context"
+	"errors"
+	"ptools/internal/tracee"
 	"sync/atomic"
 
 	"ptools/internal/ptrace"
 	"ptools/pctl/notify"
 )
 
+// ErrNotHeld is returned by Continue without a rendezvous.
+var ErrNotHeld = errors.New("process is not stopped at a rendezvous")
+
 // rendezvous holds the target at the points where its clients want to meet it.
 type rendezvous struct {
 	c         *Controller
-	g         *tracees
+	g         *tracee.Group
 	held      atomic.Uint32  // notify.Point at which the target is held
 	points    notify.Points  // still wanted
 	here      []notify.Point // due at this place
@@ -33,27 +38,27 @@ func (v *rendezvous) reach(points ...notify.Point) {
 
 // nextPoint announces the next rendezvous at this place, if there is one.
 func (v *rendezvous) nextPoint() {
-	if len(v.here) == 0 || v.held.Load() != 0 || v.g.phase.over() {
+	if len(v.here) == 0 || v.held.Load() != 0 || v.g.Phase().Over() {
 		return
 	}
-	v.g.stopAll()
-	if v.g.phase.over() {
+	v.g.StopAll()
+	if v.g.Phase().Over() {
 		return
 	}
 	if len(v.here) == 0 || v.held.Load() != 0 {
-		v.g.resumeAll() // an exec that was reported meanwhile has announced it
+		v.g.ResumeAll() // an exec that was reported meanwhile has announced it
 		return
 	}
 	p := v.here[0]
 	v.here = v.here[1:]
 	v.held.Store(uint32(p))
-	v.c.publish(notify.Event{Kind: notify.Stopped, Point: p, Threads: v.g.count()})
+	v.c.publish(notify.Event{Kind: notify.Stopped, Point: p, Threads: v.g.Count()})
 }
 
 // Continue lets a target go on that is held at a rendezvous. ErrNotHeld if it is not.
 func (c *Controller) Continue(ctx context.Context) error {
 	var err error
-	if e := c.tracees.requests.do(ctx, func() {
+	if e := c.tracees.Requests.Do(ctx, func() {
 		if c.rendezvous.held.Load() == 0 {
 			err = ErrNotHeld
 			return
@@ -61,7 +66,7 @@ func (c *Controller) Continue(ctx context.Context) error {
 		c.rendezvous.held.Store(0)
 		c.publish(notify.Event{Kind: notify.Continued})
 		c.rendezvous.nextPoint() // holds again before the present hold ends
-		c.tracees.resumeAll()
+		c.tracees.ResumeAll()
 	}); e != nil {
 		return e
 	}
@@ -74,9 +79,9 @@ type Stopped struct{ c *Controller }
 
 // Threads returns the target's threads, in no particular order.
 func (s *Stopped) Threads() []*Thread {
-	ts := make([]*Thread, 0, len(s.c.tracees.threads))
-	for _, t := range s.c.tracees.threads {
-		if t.role == roleThread {
+	ts := make([]*Thread, 0, len(s.c.tracees.Threads))
+	for _, t := range s.c.tracees.Threads {
+		if t.Role == tracee.RoleThread {
 			ts = append(ts, &Thread{s.c, t})
 		}
 	}
@@ -85,7 +90,7 @@ func (s *Stopped) Threads() []*Thread {
 
 // Thread returns the thread with number tid, or nil.
 func (s *Stopped) Thread(tid int) *Thread {
-	if t := s.c.tracees.threads[tid]; t != nil && t.role == roleThread {
+	if t := s.c.tracees.Threads[tid]; t != nil && t.Role == tracee.RoleThread {
 		return &Thread{s.c, t}
 	}
 	return nil
@@ -96,13 +101,13 @@ func (s *Stopped) Thread(tid int) *Thread {
 // make requests of this controller that wait (they return ErrOnControl).
 func (c *Controller) Pause(ctx context.Context, f func(*Stopped) error) error {
 	var err error
-	if e := c.tracees.requests.do(ctx, func() {
-		c.tracees.stopAll()
-		if c.tracees.phase.over() {
+	if e := c.tracees.Requests.Do(ctx, func() {
+		c.tracees.StopAll()
+		if c.tracees.Phase().Over() {
 			err = ErrEnded
 			return
 		}
-		defer c.tracees.resumeAll()
+		defer c.tracees.ResumeAll()
 		err = f(&Stopped{c})
 	}); e != nil {
 		return e
@@ -111,7 +116,7 @@ func (c *Controller) Pause(ctx context.Context, f func(*Stopped) error) error {
 }
 
 // Do calls f on the control goroutine without stopping the target.
-func (c *Controller) Do(ctx context.Context, f func()) error { return c.tracees.requests.do(ctx, f) }
+func (c *Controller) Do(ctx context.Context, f func()) error { return c.tracees.Requests.Do(ctx, f) }
 
 // announceHere makes rendezvous of those points that are wanted, when the handlers of
 // this hit have returned.
@@ -143,34 +148,34 @@ func (c *Controller) StopAt(ctx context.Context, points ...notify.Point) error {
 // given it returns, and only on the control goroutine.
 type Thread struct {
 	c *Controller
-	t *thread
+	t *tracee.Thread
 }
 
 // TID returns the thread's number.
-func (t *Thread) TID() int { return t.t.tid }
+func (t *Thread) TID() int { return t.t.TID }
 
 // Regs returns the registers. They may be read, not changed. ESRCH for a thread that
 // could not be stopped (Parked) or is dying.
 func (t *Thread) Regs() (*ptrace.Regs, error) {
-	if err := t.c.tracees.loadRegs(t.t); err != nil {
+	if err := t.c.tracees.LoadRegs(t.t); err != nil {
 		return nil, err
 	}
-	return &t.t.regs, nil
+	return &t.t.Regs, nil
 }
 
 // SetRegs changes the registers; they take effect when the thread runs.
 func (t *Thread) SetRegs(r *ptrace.Regs) error {
-	if err := t.c.tracees.loadRegs(t.t); err != nil {
+	if err := t.c.tracees.LoadRegs(t.t); err != nil {
 		return err
 	}
-	t.t.setRegs(r)
+	t.t.SetRegs(r)
 	return nil
 }
 
 // Parked reports that the thread runs no code of its own although it has not
 // stopped: it sleeps uninterruptibly (a parent in vfork(2), a dead file server), is given no processor, or is
 // the dead leader of a living process. It stops before it runs again.
-func (t *Thread) Parked() bool { return t.t.m.state != stateStopped }
+func (t *Thread) Parked() bool { return t.t.M.State() != tracee.StateStopped }
 
 // LookIf interrupts the threads tids together and calls visit for each as soon as it
 // has stopped, on the control goroutine, with its registers; the thread runs on when
@@ -181,7 +186,7 @@ func (t *Thread) Parked() bool { return t.t.m.state != stateStopped }
 // waits, over is asked every millisecond or so, and when it returns true the threads that have not stopped are missed: a
 // thread that is given no processor does not stop before it is. A nil over is never true.
 func (c *Controller) LookIf(ctx context.Context, tids []int, ready func(tid int) bool, over func() bool, visit func(tid int, regs *ptrace.Regs)) (missed int, err error) {
-	l := look{ready: ready, over: over, visit: visit}
-	err = c.tracees.requests.do(ctx, func() { c.tracees.looks.all(tids, &l) })
-	return l.lost, err
+	l := tracee.Look{Ready: ready, Over: over, Visit: visit}
+	err = c.tracees.Requests.Do(ctx, func() { c.tracees.Looks.All(tids, &l) })
+	return l.Lost, err
 }

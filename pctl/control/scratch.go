@@ -49,11 +49,11 @@ func (s *stepper) startObjects() []rtld.Object {
 	if s.c.image.linker.known {
 		return s.c.image.linker.objects
 	}
-	at, err := rtld.Find(s.g.memory.mem, s.c.image.linker.auxv, nil)
+	at, err := rtld.Find(s.g.Memory.Mem, s.c.image.linker.auxv, nil)
 	if err != nil {
 		return nil
 	}
-	_, objects, err := rtld.Read(s.g.memory.mem, at.Debug)
+	_, objects, err := rtld.Read(s.g.Memory.Mem, at.Debug)
 	if err != nil {
 		return nil // it is changing
 	}

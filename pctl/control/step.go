@@ -1,6 +1,7 @@
 package control
 
 import (
+	"ptools/internal/tracee"
 	"slices"
 	"syscall"
 
@@ -12,7 +13,7 @@ import (
 // stepper gets threads past breakpoints.
 type stepper struct {
 	c        *Controller
-	g        *tracees
+	g        *tracee.Group
 	reserved bool // the table has been given its scratch area, or there is none
 }
 
@@ -29,12 +30,15 @@ type step struct {
 
 // threadTraps is what traps know of a thread.
 type threadTraps struct {
-	at     *bkpt.Breakpoint // of posAtTrap, and where the thread will be after posTrapDue, or nil
-	step   *step            // of posStepping
+	at     *bkpt.Breakpoint // of PosAtTrap, and where the thread will be after PosTrapDue, or nil
+	step   *step            // of PosStepping
 	marks  []mark           // hits that are reported and will be made again
 	uprobe uprobeHit        // at a uprobe
 	lone   *Lone            // has to stand by itself
 }
+
+// trapsOf returns what traps know of a thread.
+func trapsOf(t *tracee.Thread) *threadTraps { return t.Above.(*threadTraps) }
 
 // mark remembers that a thread which stands at a breakpoint was reported and then
 // sent elsewhere, by a signal, before it could execute the instruction: when it
@@ -44,20 +48,20 @@ type mark struct{ addr, sp uint64 }
 // maxMarks bounds them: a handler that never returns leaves its mark behind.
 const maxMarks = 8
 
-func (t *thread) mark(addr uint64) {
-	if len(t.marks) == maxMarks {
-		t.marks = slices.Delete(t.marks, 0, 1)
+func (k *threadTraps) mark(addr, sp uint64) {
+	if len(k.marks) == maxMarks {
+		k.marks = slices.Delete(k.marks, 0, 1)
 	}
-	t.marks = append(t.marks, mark{addr, t.regs.SP()})
+	k.marks = append(k.marks, mark{addr, sp})
 }
 
 // unmark reports, and forgets, that the thread was reported here.
-func (t *thread) unmark(addr uint64) bool {
-	i := slices.Index(t.marks, mark{addr, t.regs.SP()})
+func (k *threadTraps) unmark(addr, sp uint64) bool {
+	i := slices.Index(k.marks, mark{addr, sp})
 	if i < 0 {
 		return false
 	}
-	t.marks = slices.Delete(t.marks, i, i+1)
+	k.marks = slices.Delete(k.marks, i, i+1)
 	return true
 }
 
@@ -82,8 +86,8 @@ const (
 
 // restarts reports whether the thread is sure to make its system call again: it goes
 // back to the instruction and is not to be reported for it a second time.
-func restarts(t *thread, kind ptrace.Kind) bool {
-	_, result, ok := t.regs.SyscallReturn()
+func restarts(t *tracee.Thread, kind ptrace.Kind) bool {
+	_, result, ok := t.Regs.SyscallReturn()
 	if !ok {
 		return false
 	}
@@ -99,17 +103,18 @@ func restarts(t *thread, kind ptrace.Kind) bool {
 // stepOff gets a thread that is about to run past the breakpoint it stands at, so
 // that no other thread can run past it meanwhile. It reports false if that takes a
 // step, which has begun.
-func (o *stepper) stepOff(t *thread) bool {
-	b := t.at
-	t.at = nil
-	o.g.latency.hit()
-	if o.g.loadRegs(t) != nil || t.regs.PC() != b.Addr || !b.Armed() {
+func (o *stepper) stepOff(t *tracee.Thread) bool {
+	k := trapsOf(t)
+	b := k.at
+	k.at = nil
+	o.g.Latency.Hit()
+	if o.g.LoadRegs(t) != nil || t.Regs.PC() != b.Addr || !b.Armed() {
 		o.putAt(t, nil)
 		return true
 	}
-	if t.m.signal != 0 {
+	if t.M.Signal() != 0 {
 		// The signal's handler runs first and comes back here.
-		t.mark(b.Addr)
+		k.mark(b.Addr, t.Regs.SP())
 		o.putAt(t, nil)
 		return true
 	}
@@ -117,8 +122,8 @@ func (o *stepper) stepOff(t *thread) bool {
 		return true
 	}
 	if b.Plan().Kind() == x86.Emulate {
-		if ok, _ := b.Plan().Emulate(&t.regs.Regs, o.g.memory.user); ok {
-			t.known = regsChanged
+		if ok, _ := b.Plan().Emulate(&t.Regs.Regs, o.g.Memory.User); ok {
+			t.Known = tracee.RegsChanged
 			o.putAt(t, nil)
 			return true
 		}
@@ -126,7 +131,7 @@ func (o *stepper) stepOff(t *thread) bool {
 	if b.Plan().Kind() == x86.StepAll || !o.displace(t, b) {
 		o.stepInPlace(t, b)
 	}
-	return t.step == nil && t.m.state == stateStopped
+	return k.step == nil && t.M.State() == tracee.StateStopped
 }
 
 // hotHits is how often a breakpoint is hit before it is worth a scratch slot that its
@@ -136,15 +141,15 @@ const hotHits = 64
 // continueCopy sends the thread through a copy of an instruction that could be
 // emulated as well. That needs a system call for its access to memory, which the
 // thread makes itself here: the copy comes back behind the instruction.
-func (o *stepper) continueCopy(t *thread, b *bkpt.Breakpoint) bool {
+func (o *stepper) continueCopy(t *tracee.Thread, b *bkpt.Breakpoint) bool {
 	o.reserveScratch()
 	slot, ok := o.c.traps.table.Scratch().Direct(b)
 	if !ok {
 		return false
 	}
-	b.Plan().Enter(&t.regs.Regs, slot)
-	t.known = regsChanged
-	o.g.move(t, posInSlot) // every stop looks
+	b.Plan().Enter(&t.Regs.Regs, slot)
+	t.Known = tracee.RegsChanged
+	o.g.Move(t, tracee.PosInSlot) // every stop looks
 	return true
 }
 
@@ -157,75 +162,76 @@ func (o *stepper) reserveScratch() {
 }
 
 // displace starts the thread on a copy of the instruction elsewhere.
-func (o *stepper) displace(t *thread, b *bkpt.Breakpoint) bool {
+func (o *stepper) displace(t *tracee.Thread, b *bkpt.Breakpoint) bool {
 	o.reserveScratch()
 	slot, direct, err := o.c.traps.table.Scratch().Place(b)
 	if err != nil {
 		return false
 	}
-	saved := b.Plan().Enter(&t.regs.Regs, slot)
-	t.known = regsChanged
+	saved := b.Plan().Enter(&t.Regs.Regs, slot)
+	t.Known = tracee.RegsChanged
 	if direct {
-		o.g.move(t, posInSlot) // it comes back by itself; every stop looks
+		o.g.Move(t, tracee.PosInSlot) // it comes back by itself; every stop looks
 		return true
 	}
-	t.step = &step{b: b, slot: slot, saved: saved}
+	trapsOf(t).step = &step{b: b, slot: slot, saved: saved}
 	o.beginStep(t)
 	return true
 }
 
 // beginStep sets the thread going for one instruction. Signals from outside wait for
 // the end of it, except of a system call, which must be open to them, and of a step that was asked for.
-func (o *stepper) beginStep(t *thread) {
-	s := t.step
+func (o *stepper) beginStep(t *tracee.Thread) {
+	s := trapsOf(t).step
 	if !s.b.Plan().IsSyscall() && !s.masked && s.b.Owners() > 0 {
-		if mask, err := ptrace.SigMask(t.tid); err == nil {
+		if mask, err := ptrace.SigMask(t.TID); err == nil {
 			s.mask, s.masked = mask, true
-			ptrace.SetSigMask(t.tid, mask|^uint64(synchronous))
+			ptrace.SetSigMask(t.TID, mask|^uint64(synchronous))
 		}
 	}
-	s.flag = t.regs.TrapFlag()
-	o.g.spin.expect()
-	o.g.flushRegs(t)
-	t.known = regsUnread
-	if !t.m.step() {
-		o.g.refused(t, deedStep)
+	s.flag = t.Regs.TrapFlag()
+	o.g.Spin.Expect()
+	o.g.FlushRegs(t)
+	t.Known = tracee.RegsUnread
+	if !t.M.Step() {
+		o.g.Refused(t, tracee.DeedStep)
 		o.endStep(t, nil)
 		return
 	}
-	o.g.reports.resuming(t)
-	err := ptrace.SingleStep(t.tid, 0) // ESRCH: it is being killed, and reports that
-	o.g.trace.did(t, deedStep, 0, err)
+	o.g.Reports.Resuming(t)
+	err := ptrace.SingleStep(t.TID, 0) // ESRCH: it is being killed, and reports that
+	o.g.Trace.Did(t, tracee.DeedStep, 0, err)
 }
 
 // stepped looks at a stop of a thread that was making a step: whatever it is, the
 // thread has executed the instruction or has not.
-func (o *stepper) stepped(t *thread, stop ptrace.Stop) {
-	s := t.step
-	if o.g.loadRegs(t) != nil {
+func (o *stepper) stepped(t *tracee.Thread, stop ptrace.Stop) {
+	k := trapsOf(t)
+	s := k.step
+	if o.g.LoadRegs(t) != nil {
 		return
 	}
-	done := t.regs.PC() != s.b.Addr
+	done := t.Regs.PC() != s.b.Addr
 	if s.slot != 0 {
-		done = o.c.traps.table.Scratch().Leave(&t.regs.Regs, s.slot, s.saved, o.g.memory.mem)
-		t.known = regsChanged
+		done = o.c.traps.table.Scratch().Leave(&t.Regs.Regs, s.slot, s.saved, o.g.Memory.Mem)
+		t.Known = tracee.RegsChanged
 	}
 	if s.direct {
 		var in bool
-		if in, done = o.c.traps.table.Scratch().Relocate(&t.regs.Regs, x86.Saved{}, o.g.memory.mem); in { // else it has come back
-			t.known = regsChanged
+		if in, done = o.c.traps.table.Scratch().Relocate(&t.Regs.Regs, x86.Saved{}, o.g.Memory.Mem); in { // else it has come back
+			t.Known = tracee.RegsChanged
 		}
 	}
 	trap := stop.Kind == ptrace.KindSignal && stop.Signal == syscall.SIGTRAP
-	if !done && t.regs.TrapFlag() != s.flag {
+	if !done && t.Regs.TrapFlag() != s.flag {
 		// In front of a popf the kernel takes the flag that it has set for a step to be
 		// the program's own (is_setting_trap_flag in arch/x86/kernel/step.c), and a step
 		// that did not come to it leaves it there.
-		t.regs.SetTrapFlag(s.flag)
-		t.known = regsChanged
+		t.Regs.SetTrapFlag(s.flag)
+		t.Known = tracee.RegsChanged
 	}
 	if done && s.b.Plan().IsSyscall() && restarts(t, stop.Kind) {
-		t.mark(s.b.Addr)
+		k.mark(s.b.Addr, t.Regs.SP())
 	}
 	at := s.b
 	if done {
@@ -235,28 +241,28 @@ func (o *stepper) stepped(t *thread, stop ptrace.Stop) {
 	case !done && trap && o.stepTrapped(t), // one turn of a repeated string instruction: it goes on, and was reported
 		done && trap, // trapped takes it away
 		stop.Kind == ptrace.KindEventStop && o.pending(t): // comes next
-		o.g.move(t, posTrapDue)
+		o.g.Move(t, tracee.PosTrapDue)
 	case !done && stop.Kind == ptrace.KindSignal:
 		o.originalFault(t)
 		if !isFault(stop.Signal) && s.b.Owners() > 0 {
-			t.mark(s.b.Addr)
+			k.mark(s.b.Addr, t.Regs.SP())
 		}
 		at = nil
-	case !done && s.slot == 0 && !s.direct && t.lone == nil:
+	case !done && s.slot == 0 && !s.direct && k.lone == nil:
 		o.beginStep(t) // interrupted before the step: again
 		return
 	}
-	if !done && t.m.position == posTrapDue && t.lone != nil {
-		t.lone.turned()
+	if !done && t.M.Position() == tracee.PosTrapDue && k.lone != nil {
+		k.lone.turned()
 	}
 	o.endStep(t, at)
 }
 
 // stepTrapped reports whether the SIGTRAP that a thread is stopped with is the end of
 // a single step.
-func (o *stepper) stepTrapped(t *thread) bool {
+func (o *stepper) stepTrapped(t *tracee.Thread) bool {
 	var si ptrace.SigInfo
-	if ptrace.GetSigInfo(t.tid, &si) != nil {
+	if ptrace.GetSigInfo(t.TID, &si) != nil {
 		return false
 	}
 	return si.Code == ptrace.TrapTrace || si.Code == ptrace.TrapBrkpt
@@ -264,75 +270,77 @@ func (o *stepper) stepTrapped(t *thread) bool {
 
 // endStep puts the thread's signal mask back. The thread is at a breakpoint, or at none, as soon as the SIGTRAP
 // that may be due has come.
-func (o *stepper) endStep(t *thread, at *bkpt.Breakpoint) {
-	if t.step.masked {
-		ptrace.SetSigMask(t.tid, t.step.mask)
+func (o *stepper) endStep(t *tracee.Thread, at *bkpt.Breakpoint) {
+	k := trapsOf(t)
+	if k.step.masked {
+		ptrace.SetSigMask(t.TID, k.step.mask)
 	}
-	t.step = nil
-	if t.m.position == posTrapDue {
-		t.at = at
+	k.step = nil
+	if t.M.Position() == tracee.PosTrapDue {
+		k.at = at
 		return
 	}
 	o.putAt(t, at)
 }
 
 // putAt notes that a thread stands at a breakpoint which it has to get past; nil: at none.
-func (o *stepper) putAt(t *thread, b *bkpt.Breakpoint) {
-	if t.at = b; b != nil {
-		o.g.move(t, posAtTrap)
+func (o *stepper) putAt(t *tracee.Thread, b *bkpt.Breakpoint) {
+	if trapsOf(t).at = b; b != nil {
+		o.g.Move(t, tracee.PosAtTrap)
 	} else {
-		o.g.move(t, posFree)
+		o.g.Move(t, tracee.PosFree)
 	}
 }
 
 // originalFault changes the address of a fault in a scratch slot to that of the
 // instruction the slot has a copy of.
-func (o *stepper) originalFault(t *thread) {
+func (o *stepper) originalFault(t *tracee.Thread) {
 	var si ptrace.SigInfo
-	if !isFault(t.m.signal) || ptrace.GetSigInfo(t.tid, &si) != nil || si.Code <= 0 {
+	if !isFault(t.M.Signal()) || ptrace.GetSigInfo(t.TID, &si) != nil || si.Code <= 0 {
 		return
 	}
 	if addr, ok := o.c.traps.table.Scratch().Origin(si.Fields[0]); ok {
 		si.Fields[0] = addr
-		ptrace.SetSigInfo(t.tid, &si)
+		ptrace.SetSigInfo(t.TID, &si)
 	}
 }
 
 // stepInPlace is for the few instructions that can be neither emulated nor moved:
 // everybody stands still, the traps leave the text, and the thread steps.
-func (o *stepper) stepInPlace(t *thread, b *bkpt.Breakpoint) {
-	o.g.stopAtOnce()
-	defer o.g.resumeAll()
-	if o.g.phase.over() || !o.g.has(t) || t.m.state != stateStopped {
+func (o *stepper) stepInPlace(t *tracee.Thread, b *bkpt.Breakpoint) {
+	k := trapsOf(t)
+	o.g.StopAtOnce()
+	defer o.g.ResumeAll()
+	if o.g.Phase().Over() || !o.g.Has(t) || t.M.State() != tracee.StateStopped {
 		o.putAt(t, nil)
 		return
 	}
-	t.step = &step{b: b}
+	k.step = &step{b: b}
 	o.beginStep(t)
-	o.g.waiter.until(func() bool { return t.step == nil || !o.g.has(t) }, nil)
+	o.g.Waiter.Until(func() bool { return k.step == nil || !o.g.Has(t) }, nil)
 }
 
 // moveOut moves a thread that stands in a scratch slot to where it would be without.
-func (o *stepper) moveOut(t *thread) {
-	if t.m.position == posInSlot {
-		o.g.move(t, posFree)
+func (o *stepper) moveOut(t *tracee.Thread) {
+	if t.M.Position() == tracee.PosInSlot {
+		o.g.Move(t, tracee.PosFree)
 	}
-	if o.c.traps.table.Len() == 0 || o.g.loadRegs(t) != nil {
+	if o.c.traps.table.Len() == 0 || o.g.LoadRegs(t) != nil {
 		return
 	}
-	in, done := o.c.traps.table.Scratch().Relocate(&t.regs.Regs, x86.Saved{}, o.g.memory.mem)
+	in, done := o.c.traps.table.Scratch().Relocate(&t.Regs.Regs, x86.Saved{}, o.g.Memory.Mem)
 	if !in {
 		return
 	}
-	t.known = regsChanged
+	t.Known = tracee.RegsChanged
 	o.originalFault(t)
 	if done {
 		return
 	}
-	b := o.c.traps.table.At(t.regs.PC())
-	if t.m.signal != 0 && b != nil {
-		if !isFault(t.m.signal) {
-			t.mark(t.regs.PC())
+	b := o.c.traps.table.At(t.Regs.PC())
+	if t.M.Signal() != 0 && b != nil {
+		if !isFault(t.M.Signal()) {
+			trapsOf(t).mark(t.Regs.PC(), t.Regs.SP())
 		}
 		b = nil
 	}
@@ -340,8 +348,8 @@ func (o *stepper) moveOut(t *thread) {
 }
 
 // pending reports whether a SIGTRAP is queued for a stopped thread.
-func (o *stepper) pending(t *thread) bool {
-	p, err := ptrace.Pending(t.tid, syscall.SIGTRAP)
+func (o *stepper) pending(t *tracee.Thread) bool {
+	p, err := ptrace.Pending(t.TID, syscall.SIGTRAP)
 	return err == nil && p
 }
 
@@ -349,26 +357,26 @@ func (o *stepper) pending(t *thread) bool {
 // the kernel has not reported yet: of two stops that are due at the same time the
 // interrupt comes first. Left like that it would be in a trap that is about to
 // leave the text.
-func (o *stepper) trapPending(t *thread) bool {
-	if t.m.position == posTrapDue {
+func (o *stepper) trapPending(t *tracee.Thread) bool {
+	if t.M.Position() == tracee.PosTrapDue {
 		return true
 	}
-	if o.g.loadRegs(t) != nil {
+	if o.g.LoadRegs(t) != nil {
 		return false
 	}
-	_, _, ok := o.c.traps.table.Trapped(t.regs.PC())
+	_, _, ok := o.c.traps.table.Trapped(t.Regs.PC())
 	return ok && o.pending(t)
 }
 
 // awaitTrap lets an interrupted thread go on to the report of its trap, which is its
 // next stop: it executes nothing before.
-func (o *stepper) awaitTrap(t *thread) {
-	o.g.flushRegs(t)
-	t.known = regsUnread
-	if t.m.pass() != actCont {
+func (o *stepper) awaitTrap(t *tracee.Thread) {
+	o.g.FlushRegs(t)
+	t.Known = tracee.RegsUnread
+	if t.M.Pass() != tracee.ActCont {
 		return // it does not stand
 	}
-	o.g.reports.resuming(t)
-	err := ptrace.Cont(t.tid, 0)
-	o.g.trace.did(t, deedPass, 0, err)
+	o.g.Reports.Resuming(t)
+	err := ptrace.Cont(t.TID, 0)
+	o.g.Trace.Did(t, tracee.DeedPass, 0, err)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"ptools/internal/tracee"
 	"slices"
 	"sync/atomic"
 
@@ -98,7 +99,7 @@ func (c *Controller) BreakSymbol(ctx context.Context, object, symbol string, off
 }
 
 // refusals are the errors of places that would do for a breakpoint otherwise.
-var refusals = [...]error{ErrNoUprobe, ErrRestartable, ErrForeignTrap, ErrShared, ErrSharedText, errUnreached}
+var refusals = [...]error{ErrNoUprobe, ErrRestartable, ErrForeignTrap, ErrShared, ErrSharedText, tracee.ErrUnreached}
 
 // Remove takes the breakpoint away at all its places. Idempotent; may be called from
 // handlers.

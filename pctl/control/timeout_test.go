@@ -69,3 +69,23 @@ func TestTimeoutsUnderVisits(t *testing.T) {
 		})
 	}
 }
+
+// TestRingTimeout: a wait on an io_uring ends with its time, however often it is looked at.
+func TestRingTimeout(t *testing.T) {
+	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "testdata/uring.c"))
+	switch line := g.Line(); line {
+	case "ready":
+	case "none":
+		t.Skip("this system does without io_uring")
+	default:
+		t.Fatal(line)
+	}
+	c := attach(t, g.PID, nil)
+	pauses := 0
+	for c.Pause(bg, func(*Stopped) error { return nil }) == nil {
+		pauses++
+	}
+	if out, state := g.Finish(); !state.Success() {
+		t.Errorf("after %d pauses: %v: %s", pauses, state, out)
+	}
+}

@@ -3,6 +3,7 @@ package control
 import (
 	"ptools/internal/perfevent"
 	"ptools/internal/ptrace"
+	"ptools/internal/tracee"
 	"ptools/pctl/bkpt"
 )
 
@@ -30,46 +31,48 @@ const (
 )
 
 // probed handles a signal that may be that of a probe. It reports true if it was.
-func (p *probes) probed(t *thread) bool {
-	if p.signals == nil || t.m.signal != p.signal || !p.newUprobeHit(t) {
+func (p *probes) probed(t *tracee.Thread) bool {
+	k := trapsOf(t)
+	if p.signals == nil || t.M.Signal() != p.signal || !p.newUprobeHit(t) {
 		return false
 	}
-	if t.uprobe.unmasked {
-		t.uprobe.unmasked = false
-		ptrace.SetSigMask(t.tid, t.uprobe.mask)
+	if k.uprobe.unmasked {
+		k.uprobe.unmasked = false
+		ptrace.SetSigMask(t.TID, k.uprobe.mask)
 	}
 	var si ptrace.SigInfo
-	if ptrace.GetSigInfo(t.tid, &si) != nil || si.Code == ptrace.SIKernel {
-		p.g.takeSignal(t)
-		p.g.reports.read() // nobody else gets it, whatever comes
+	if ptrace.GetSigInfo(t.TID, &si) != nil || si.Code == ptrace.SIKernel {
+		p.g.TakeSignal(t)
+		p.g.Reports.Read() // nobody else gets it, whatever comes
 	} // else somebody else's, which was there before and took ours in
-	p.g.calls.rewind(t)
-	if t.role != roleThread {
+	p.g.Calls.Rewind(t)
+	if t.Role != tracee.RoleThread {
 		return true
 	}
-	a := &t.uprobe
+	a := &k.uprobe
 	a.hit, a.state, a.missed = p.hit, uprobeDue, p.hit.Count-a.taken-1
 	a.taken = p.hit.Count
-	p.g.spin.earn()
+	p.g.Spin.Earn()
 	return true
 }
 
 // newUprobeHit reports whether a stopped thread has reached a probe since it was last
 // asked; p.hit has it.
-func (p *probes) newUprobeHit(t *thread) bool {
-	return p.signals.Take(t.tid, &p.hit) && p.hit.Count != t.uprobe.taken
+func (p *probes) newUprobeHit(t *tracee.Thread) bool {
+	return p.signals.Take(t.TID, &p.hit) && p.hit.Count != trapsOf(t).uprobe.taken
 }
 
 // reportUprobeHit reports the hit of a thread that nobody holds. Its registers are
 // shown as they were before the instruction.
-func (p *probes) reportUprobeHit(t *thread) {
-	a := &t.uprobe
+func (p *probes) reportUprobeHit(t *tracee.Thread) {
+	k := trapsOf(t)
+	a := &k.uprobe
 	a.state = uprobeDone
 	var before ptrace.Regs
-	if p.g.loadRegs(t) != nil {
+	if p.g.LoadRegs(t) != nil {
 		return
 	}
-	before = t.regs
+	before = t.Regs
 	before.SetSaved(&a.hit.Regs)
 	b := p.c.traps.table.At(before.PC())
 	if b == nil || !p.c.traps.probes.stop.Has(b) {
@@ -77,14 +80,14 @@ func (p *probes) reportUprobeHit(t *thread) {
 	}
 	a.addr = b.Addr
 	if p.stillThere(t, b, before) {
-		p.g.flushRegs(t)
-		a.state, a.after, t.regs = uprobeBehind, t.regs, before
-		if t.unmark(b.Addr) {
-			t.regs, a.state = a.after, uprobeDone
+		p.g.FlushRegs(t)
+		a.state, a.after, t.Regs = uprobeBehind, t.Regs, before
+		if k.unmark(b.Addr, t.Regs.SP()) {
+			t.Regs, a.state = a.after, uprobeDone
 			return // a handler has changed the registers: it has run once more
 		}
 	}
-	p.g.latency.hit()
+	p.g.Latency.Hit()
 	p.countMissed(b, a.missed)
 	p.c.traps.hit(t, b)
 }
@@ -105,12 +108,12 @@ func (p *probes) countMissed(bp *bkpt.Breakpoint, n uint64) {
 
 // stillThere reports whether a thread stands where the instruction has left it. One
 // that had the signal blocked is elsewhere.
-func (p *probes) stillThere(t *thread, b *bkpt.Breakpoint, before ptrace.Regs) bool {
-	if t.uprobe.missed > 0 {
+func (p *probes) stillThere(t *tracee.Thread, b *bkpt.Breakpoint, before ptrace.Regs) bool {
+	if trapsOf(t).uprobe.missed > 0 {
 		return false
 	}
-	ok, err := b.Plan().Emulate(&before.Regs, readOnly{p.g.memory.user})
-	return ok && err == nil && before.PC() == t.regs.PC() && before.SP() == t.regs.SP()
+	ok, err := b.Plan().Emulate(&before.Regs, readOnly{p.g.Memory.User})
+	return ok && err == nil && before.PC() == t.Regs.PC() && before.SP() == t.Regs.SP()
 }
 
 // readOnly is memory to which nothing is written: what an instruction has stored is
@@ -122,28 +125,30 @@ func (readOnly) WriteAt(p []byte, _ int64) (int, error) { return len(p), nil }
 // leaveUprobeHit gives a thread back the registers it has really, unless a handler has
 // changed what it was shown: then those count, and at the breakpoint the instruction
 // is executed once more.
-func (p *probes) leaveUprobeHit(t *thread) {
-	t.uprobe.state = uprobeDone
+func (p *probes) leaveUprobeHit(t *tracee.Thread) {
+	k := trapsOf(t)
+	k.uprobe.state = uprobeDone
 	switch {
-	case t.known != regsChanged:
-		t.regs = t.uprobe.after
-	case t.regs.PC() == t.uprobe.addr:
-		if b := p.c.traps.table.At(t.uprobe.addr); b != nil && b.Armed() {
-			t.mark(t.uprobe.addr)
+	case t.Known != tracee.RegsChanged:
+		t.Regs = k.uprobe.after
+	case t.Regs.PC() == k.uprobe.addr:
+		if b := p.c.traps.table.At(k.uprobe.addr); b != nil && b.Armed() {
+			k.mark(k.uprobe.addr, t.Regs.SP())
 		}
 	}
 }
 
 // uprobeHitPending reports whether an interrupted thread has reached a probe and the
 // signal is still to come, and can be let come without running the thread.
-func (p *probes) uprobeHitPending(t *thread) bool {
+func (p *probes) uprobeHitPending(t *tracee.Thread) bool {
+	k := trapsOf(t)
 	if p.signals == nil || !p.newUprobeHit(t) {
 		return false
 	}
-	if pending, err := ptrace.Pending(t.tid, p.signal); err != nil || !pending {
+	if pending, err := ptrace.Pending(t.TID, p.signal); err != nil || !pending {
 		return false
 	}
-	mask, err := ptrace.SigMask(t.tid)
+	mask, err := ptrace.SigMask(t.TID)
 	if err != nil {
 		return false
 	}
@@ -151,14 +156,14 @@ func (p *probes) uprobeHitPending(t *thread) bool {
 	if mask&bit == 0 {
 		return true
 	}
-	if p.g.loadRegs(t) != nil {
+	if p.g.LoadRegs(t) != nil {
 		return false
 	}
-	if _, _, in := t.regs.SyscallReturn(); in {
+	if _, _, in := t.Regs.SyscallReturn(); in {
 		return false // a call that waits with a mask of its own has another to go back to
 	}
-	t.uprobe.unmasked, t.uprobe.mask = true, mask
-	return ptrace.SetSigMask(t.tid, mask&^bit) == nil
+	k.uprobe.unmasked, k.uprobe.mask = true, mask
+	return ptrace.SetSigMask(t.TID, mask&^bit) == nil
 }
 
 // takeUprobeHits lets threads that are about to be let go come to the signals of probes
@@ -169,10 +174,10 @@ func (p *probes) takeUprobeHits() {
 		return
 	}
 	p.signals.Switch(false)
-	for _, t := range p.g.threads {
-		for !p.g.phase.over() && t.m.state == stateStopped && !t.m.group && t.m.awaits != awaitVfork && p.uprobeHitPending(t) {
-			p.g.runOn(t)
-			if !p.g.has(t) {
+	for _, t := range p.g.Threads {
+		for !p.g.Phase().Over() && t.M.State() == tracee.StateStopped && !t.M.Group() && t.M.Awaits() != tracee.AwaitVfork && p.uprobeHitPending(t) {
+			p.g.RunOn(t)
+			if !p.g.Has(t) {
 				break
 			}
 		}

@@ -1,0 +1,136 @@
+package tracee
+
+import (
+	"syscall"
+	"time"
+
+	"ptools/internal/ptrace"
+)
+
+// collect handles reports until none of threads is wanted any more. tick is called
+// every millisecond or so.
+//
+// wait4(2) for any thread looks at every tracee, which makes stopping n threads cost
+// n² looks. These threads are known, so each is asked for by its number: first the
+// one that was interrupted last, since the others will mostly have stopped by then;
+// then all of them, without sleeping.
+func (w *Waiter) collect(threads []*Thread, wanted func(*Thread) bool, tick func()) {
+	w.g.Reports.Read()
+	pending := threads
+	for polls := w.polls(len(threads)); !w.g.phase.Over(); polls-- {
+		pending = w.sweep(pending, wanted)
+		if len(pending) == 0 {
+			return
+		}
+		if polls <= 0 {
+			w.waitFor(pending[len(pending)-1], wanted, tick)
+		}
+	}
+}
+
+// polls returns how many sweeps are worth making before sleeping: a thread that runs
+// on another processor stops within microseconds, and being woken costs as much.
+func (w *Waiter) polls(n int) int {
+	if w.g.Spin.off || n > 4 {
+		return 1
+	}
+	return 40
+}
+
+// sweep takes the reports that are there from the threads that are wanted, and
+// returns those that are wanted still. It reuses the slice.
+func (w *Waiter) sweep(threads []*Thread, wanted func(*Thread) bool) []*Thread {
+	left := threads[:0]
+	for _, t := range threads {
+		if w.g.phase.Over() {
+			return nil
+		}
+		if wanted(t) {
+			w.take(t)
+		}
+		if wanted(t) {
+			left = append(left, t)
+		}
+	}
+	return left
+}
+
+// take handles the report of one thread if there is one.
+func (w *Waiter) take(t *Thread) {
+	if len(w.g.Reports.stolen) > 0 || w.g.Reports.own && t.TID == w.g.PID {
+		// In order, and not the exit status that is somebody else's.
+		if s, err := w.g.Reports.pollNow(); err == nil && s.Kind != ptrace.KindNone {
+			w.g.dispatch(s)
+			w.g.Reports.Read()
+		}
+		return
+	}
+	s, err := w.g.Reports.waitTID(t.TID, false)
+	switch {
+	case err == syscall.ECHILD && t.TID != w.g.PID:
+		w.vanished(t)
+	case err == nil && s.Kind != ptrace.KindNone:
+		w.g.dispatch(s)
+		w.g.Reports.Read()
+	}
+}
+
+// waitFor sleeps until one thread has something to report. Whatever the others have
+// to say is listened to when that takes long: they may be what it waits for.
+func (w *Waiter) waitFor(t *Thread, wanted func(*Thread) bool, tick func()) {
+	defer w.g.Alarm.start()()
+	for start := time.Now(); !w.g.phase.Over() && wanted(t); {
+		if w.g.Reports.own && t.TID == w.g.PID || len(w.g.Reports.stolen) > 0 {
+			w.drain()
+			if wanted(t) {
+				w.report(w.g.Reports.wait(true))
+			}
+			return
+		}
+		s, err := w.g.Reports.waitTID(t.TID, true)
+		if err == nil && s.Kind != ptrace.KindNone { // none: it was killed in its stop
+			w.g.dispatch(s)
+			w.g.Reports.Read()
+			return
+		}
+		w.drain()
+		if err == syscall.ECHILD && wanted(t) && w.g.Has(t) {
+			if t.TID != w.g.PID {
+				w.vanished(t)
+				return
+			}
+			w.report(w.g.Reports.wait(true)) // only its end explains that
+			return
+		}
+		if time.Since(start) > RingAgain {
+			tick()
+		}
+	}
+}
+
+// vanished takes a thread that cannot be waited for any more off the books: an exec has
+// ended it, or has given it the leader's number. In either case whoever was the leader is
+// no more, even where it was held or had been let go before. The one that comes after it
+// is traced if it was, and reports the exec.
+func (w *Waiter) vanished(t *Thread) {
+	w.g.Drop(t)
+	if t.Role != RoleThread || !w.g.Seizer.leaderIsOurs() {
+		return
+	}
+	leader := w.g.Threads[w.g.PID]
+	switch {
+	case leader == nil:
+		w.g.Add(w.g.PID, RoleThread, StateRunning)
+	case leader.M.state == StateStopped && !w.stands(leader):
+		w.g.Drop(leader)
+		w.g.Add(w.g.PID, RoleThread, StateRunning)
+	}
+}
+
+// stands reports whether a thread is in the stop that it has reported. One that has taken its number
+// by execve(2) runs, or has its own report to make.
+func (w *Waiter) stands(t *Thread) bool {
+	var regs ptrace.Regs
+	s, err := ptrace.PeekTID(t.TID, false)
+	return err == nil && s.Kind == ptrace.KindNone && ptrace.GetRegs(t.TID, &regs) == nil
+}

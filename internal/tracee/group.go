@@ -1,0 +1,140 @@
+package tracee
+
+import "syscall"
+
+// Group are the threads that one OS thread traces, and what is done to them whatever for: they are seized, waited for,
+// stopped, looked at, resumed and detached. Breakpoints, symbols and clients are not known here; what concerns those
+// goes up through hooks. All but requests and roster belongs to the control goroutine.
+type Group struct {
+	PID     int
+	mode    Mode // what becomes of the target when we die
+	phase   Phase
+	Trace   *Trace // nil: off
+	up      Hooks
+	news    News
+	Threads map[int]*Thread
+	Holds   int // reasons for everybody to stand still
+
+	Requests Requests
+	Roster   Roster
+	Memory   Memory
+	Reports  Reports
+	Waiter   Waiter
+	Seizer   Seizer
+	Births   Newborns
+	Group    GroupStop
+	Calls    Calls
+	Looks    Looks
+	Leaver   Leaver
+	pace
+}
+
+// pace is how fast stops are answered.
+type pace struct {
+	Spin    Spinner
+	Latency CPULatency
+	Alert   Alert
+	Alarm   Alarm
+}
+
+// Init is called before anything else.
+func (g *Group) Init(pid int, mode Mode, trace *Trace, up Hooks, n News) {
+	g.PID, g.mode, g.Trace, g.up, g.news = pid, mode, trace, up, n
+	g.Threads = map[int]*Thread{}
+	g.Roster.set = map[int]struct{}{}
+	g.Births = Newborns{g: g, Early: map[int]Role{}}
+	g.Memory.g, g.Reports.g, g.Waiter.g, g.Seizer.g, g.Group.g = g, g, g, g, g
+	g.Calls.g, g.Looks.g, g.Leaver.g = g, g, g
+	none := noMemory{syscall.ESRCH}
+	g.Memory.Mem, g.Memory.User = none, none
+	g.Seizer.Told = mode
+	g.Spin.init()
+}
+
+// Count returns the number of threads of the target.
+func (g *Group) Count() int {
+	n := 0
+	for _, t := range g.Threads {
+		if t.Role == RoleThread {
+			n++
+		}
+	}
+	return n
+}
+
+// Add puts a thread on the books.
+func (g *Group) Add(tid int, r Role, s State) *Thread {
+	t := &Thread{TID: tid, Role: r, M: Machine{state: s}, Above: g.up.Above()}
+	g.Threads[tid] = t
+	g.Trace.Did(t, DeedAdd, uint64(r), nil)
+	if r == RoleThread {
+		g.Roster.enlist(tid)
+	}
+	if g.Holds > 0 && r != RoleCopy {
+		g.Hold(t)
+	}
+	return t
+}
+
+// Has reports whether a thread is still on the books: it may have ended, or executed a program, since it was looked up.
+func (g *Group) Has(t *Thread) bool { return g.Threads[t.TID] == t }
+
+// Drop removes a thread and whatever waits for it.
+func (g *Group) Drop(t *Thread) {
+	delete(g.Threads, t.TID)
+	g.Trace.Did(t, DeedDrop, 0, nil)
+	if i := g.Reports.back(t.TID); i >= 0 {
+		g.Reports.handOut(i) // to nobody
+	}
+	g.up.Dropped(t)
+	g.Arrived(t)
+	if t.look != nil {
+		t.look.missed(t)
+	}
+	if t.Role == RoleThread {
+		g.Roster.strike(t.TID)
+	}
+	if t.child != nil {
+		t.child.Creator = nil
+	}
+	g.Births.ChildGone(t.Creator)
+}
+
+// Standing returns a thread in a ptrace stop that has the target's memory, if possible one of the
+// target itself; nil if there is none.
+func (g *Group) Standing() *Thread {
+	var sharer *Thread
+	for _, t := range g.Threads {
+		switch {
+		case t.M.state != StateStopped || t.Role == RoleCopy:
+		case t.Role == RoleThread:
+			return t
+		default:
+			sharer = t
+		}
+	}
+	return sharer
+}
+
+// PIDOf returns the process that a traced thread belongs to, for /proc.
+func (g *Group) PIDOf(t *Thread) int {
+	if t.Role == RoleThread {
+		return g.PID
+	}
+	return t.TID
+}
+
+// RunnersFirst returns all threads, those that were stopped in a system call after
+// those that may have been executing code of their own and have to get on with it.
+func (g *Group) RunnersFirst() []*Thread {
+	all := make([]*Thread, 0, len(g.Threads))
+	for _, called := range [...]bool{false, true} {
+		for _, t := range g.Threads {
+			_, _, in := t.Regs.SyscallReturn()
+			if (t.Known != RegsUnread && in) == called {
+				all = append(all, t)
+			}
+		}
+	}
+	return all
+}

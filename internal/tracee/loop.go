@@ -1,0 +1,231 @@
+package tracee
+
+import (
+	"syscall"
+	"time"
+
+	"ptools/internal/ptrace"
+)
+
+// Waiter waits for reports and has them dealt with.
+type Waiter struct {
+	g         *Group
+	SlowBirth bool // a client is called at each birth of a thread
+}
+
+// poll returns a report that is there already or, where that has paid lately, comes
+// within the next moment.
+func (w *Waiter) poll() (ptrace.Stop, error) {
+	if len(w.g.Reports.stolen) > 0 {
+		return w.g.Reports.pollNow()
+	}
+	if w.g.Reports.own || !w.g.Spin.worthwhile() {
+		return ptrace.Stop{}, nil
+	}
+	w.g.Alert.Thread.Off()
+	for start := time.Now(); ; {
+		s, err := w.g.Reports.wait(false)
+		if err != nil || s.Kind != ptrace.KindNone {
+			w.g.Spin.hit()
+			return s, err
+		}
+		if w.g.Requests.Queued() {
+			return s, nil
+		}
+		if time.Since(start) > spinFor {
+			w.g.Spin.miss()
+			return s, nil
+		}
+	}
+}
+
+// report handles what wait returned.
+func (w *Waiter) report(s ptrace.Stop, err error) {
+	switch {
+	case err == syscall.EINTR:
+		w.g.Latency.check()
+	case err != nil:
+		w.g.news.Lost(err)
+	case s.Kind != ptrace.KindNone:
+		w.g.dispatch(s)
+		w.g.Reports.Read()
+	}
+}
+
+// Until handles reports until cond holds. tick, unless nil, is called every
+// millisecond or so meanwhile. Requests stay queued. It returns false if the target
+// ended first.
+func (w *Waiter) Until(cond func() bool, tick func()) bool {
+	w.g.Reports.Read()
+	ringing := false
+	for !w.g.phase.Over() && !cond() {
+		if s, err := w.poll(); err != nil || s.Kind != ptrace.KindNone {
+			w.report(s, err)
+			continue
+		}
+		if tick != nil && !ringing {
+			ringing = true
+			defer w.g.Alarm.start()()
+		}
+		s, err := w.g.Reports.wait(true)
+		w.report(s, err)
+		if tick != nil && err == syscall.EINTR {
+			tick()
+		}
+	}
+	return !w.g.phase.Over()
+}
+
+// dispatch gives one report to the method that knows its kind, then lets the thread
+// go on unless somebody holds it.
+func (g *Group) dispatch(s ptrace.Stop) {
+	t := g.Threads[s.TID]
+	if t == nil {
+		if t = g.Births.adopt(s); t == nil {
+			return
+		}
+	}
+	if s.Kind.Ended() {
+		g.Trace.heard(t, s)
+		g.news.Ended(t, s)
+		return
+	}
+	if t.M.position == PosStepping || t.M.position == PosTrapDue {
+		g.Reports.Read() // ours, and it ends the target if it is left
+	}
+	means := t.M.Stop(s)
+	g.Trace.heard(t, s)
+	t.Known, t.stuck = RegsUnread, 0
+	if s.Back {
+		g.Reports.takeBack(t)
+	}
+	if t.Role == RoleCopy {
+		g.up.Copied(t)
+		return
+	}
+	g.up.Stopped(t, s)
+	t.busy = true
+	if means == meansBorn {
+		g.up.Begins(t)
+	}
+	switch s.Kind {
+	case ptrace.KindSignal:
+		g.up.Signalled(t)
+	case ptrace.KindGroupStop:
+		g.Group.groupStopped(t, s.Signal)
+	case ptrace.KindEventStop:
+		g.eventStopped(t, means)
+	case ptrace.KindClone, ptrace.KindFork, ptrace.KindVfork:
+		g.Births.birth(t, s.Kind)
+	case ptrace.KindExec:
+		if t = g.news.Execed(t); t == nil {
+			return
+		}
+	}
+	t.busy = false
+	g.Settle(t)
+}
+
+// Settle is called when everything about a stop has been done but to leave it.
+func (g *Group) Settle(t *Thread) {
+	if t.busy || t.M.state != StateStopped || !g.Has(t) {
+		return
+	}
+	if t.look != nil {
+		g.Looks.visit(t)
+	}
+	if !g.up.Settles(t) {
+		return
+	}
+	held := t.M.holds > 0
+	if held {
+		g.Arrived(t)
+	}
+	switch {
+	case t.child != nil, held && g.phase.Detaches(), g.Births.unannounced(t):
+	case g.phase.Detaches():
+		g.Leaver.part(t)
+	case g.up.StandsAlone(t), held:
+	default:
+		g.Resume(t)
+	}
+}
+
+// Resume lets a stopped thread run that is not held.
+func (g *Group) Resume(t *Thread) { g.run(t, (*Machine).settle) }
+
+// RunOn resumes a stopped thread to its next stop, where it stays if it is held, and waits for that, or its end.
+func (g *Group) RunOn(t *Thread) {
+	g.run(t, (*Machine).Pass)
+	g.Waiter.Until(func() bool { return t.M.state == StateStopped || !g.Has(t) }, nil)
+}
+
+// run resumes a stopped thread, off the breakpoint it stands on first.
+func (g *Group) run(t *Thread, next func(*Machine) Action) {
+	if t.M.position == PosAtTrap && !g.up.Resumes(t) {
+		return // a single step is under way
+	}
+	lent := g.Calls.grant(t)
+	g.FlushRegs(t)
+	var err error
+	switch next(&t.M) {
+	case ActCont:
+		g.Group.resumed = g.Group.resumed && !beginsStop(t.M.signal)
+		g.Reports.Resuming(t)
+		err = ptrace.Cont(t.TID, t.M.signal)
+		d := DeedCont
+		if t.M.holds > 0 {
+			d = DeedPass
+		}
+		g.Trace.Did(t, d, uint64(t.M.signal), err)
+		g.Calls.repay(t, lent)
+	case ActListen:
+		g.Group.spare(t)
+		g.Reports.Resuming(t)
+		err = ptrace.Listen(t.TID)
+		g.Trace.Did(t, DeedListen, 0, err)
+		if err == nil {
+			g.Group.listens(t)
+		}
+	}
+	// ESRCH: the thread is being killed; its end will be reported.
+	_ = err
+	t.Known = RegsUnread
+}
+
+// drain handles the reports that are there.
+func (w *Waiter) drain() {
+	for !w.g.phase.Over() {
+		s, err := w.g.Reports.pollNow()
+		if err != nil || s.Kind == ptrace.KindNone {
+			return
+		}
+		w.report(s, nil)
+	}
+}
+
+// eventStopped handles PTRACE_EVENT_STOP: a birth, our interrupt, or the end of a
+// group stop.
+func (g *Group) eventStopped(t *Thread, means meaning) {
+	switch means {
+	case meansBorn:
+	case meansContinued:
+		g.Group.unspare(t)
+		if t.Role == RoleThread && g.Group.StopSignal.Load() != 0 && t.groupStop == g.Group.stopCount {
+			g.Group.resumed = true
+			g.Group.StopSignal.Store(0)
+			g.news.GroupStop(t, syscall.SIGCONT)
+		}
+	default:
+		if g.up.Interrupted(t) {
+			g.Calls.Rewind(t)
+		}
+	}
+}
+
+// TakeSignal keeps a signal of ours from the thread that is stopped for it.
+func (g *Group) TakeSignal(t *Thread) {
+	if sig := t.M.take(); sig != 0 {
+		g.Trace.Did(t, DeedTake, uint64(sig), nil)
+	}
+}

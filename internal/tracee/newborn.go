@@ -1,0 +1,99 @@
+package tracee
+
+import "ptools/internal/procfs"
+
+// Whether a new thread or process is traced the kernel decides when its creator enters the
+// system call (kernel_clone), which takes long enough for us to seize the creator, see nobody
+// new and write traps to the text meanwhile. A thread that appears later is then nobody's, and
+// a process has copied the traps: both would die of the first one that they meet. So before the
+// first int3 is planted everybody is stopped once. Who has stopped since he was seized makes
+// nobody any more without our knowledge.
+
+// seizeNewborn is called when every thread of a process that was attached to stands, or is parked. It
+// seizes those that have appeared since.
+func (s *Seizer) seizeNewborn() {
+	if s.NewbornSeized {
+		return
+	}
+	r := newReaper()
+	defer r.close()
+	for found := true; found && !s.g.phase.Over(); {
+		tids, err := procfs.Tasks(s.g.PID, nil)
+		if err != nil {
+			return // its end will be reported
+		}
+		if found, err = s.seizePass(tids, r); err != nil {
+			break // of another owner since
+		}
+		s.g.Await(StuckFor)
+	}
+	for _, t := range s.g.Threads {
+		if s.mayFork(t) {
+			return
+		}
+	}
+	s.NewbornSeized = true
+}
+
+// mayFork reports whether a thread that could not be stopped may be making another one.
+func (s *Seizer) mayFork(t *Thread) bool {
+	if t.Role != RoleThread || t.M.state == StateStopped || t.M.awaits == AwaitVfork {
+		return false
+	}
+	st, err := procfs.ReadTaskStat(s.g.PID, t.TID)
+	return err == nil && st.State != 'Z' && st.State != 'X'
+}
+
+// SeizeNewbornOnce makes sure, before an int3 is planted, that whoever meets it is traced: it stops
+// the process for a moment, once. The error is ErrEnded, or ErrShared.
+func (s *Seizer) SeizeNewbornOnce() (err error) {
+	if !s.NewbornSeized || !s.Alone {
+		if !s.Alone {
+			s.survey()
+		}
+		s.g.StopAtOnce()
+		if !s.NewbornSeized && !s.g.phase.Over() {
+			s.seizeNewbornOfParked()
+		}
+		if !s.Alone && !s.g.phase.Over() {
+			err = s.seizeSharers()
+			s.Alone = err == nil
+		}
+		s.g.ResumeAll()
+	}
+	if s.g.phase.Over() {
+		return ErrEnded
+	}
+	return err
+}
+
+// seizeNewbornOfParked is for threads that sleep uninterruptibly. One that waits in vfork(2) has a child
+// that uses its memory, and meets the traps in it. The others are given more time: they may be
+// on their way through a fork.
+func (s *Seizer) seizeNewbornOfParked() {
+	for _, t := range s.g.Threads {
+		if !s.mayFork(t) || s.seizeSharer(t) {
+			continue
+		}
+		s.g.Expect(t)
+	}
+	s.g.Await(StuckForLeaving)
+	s.seizeNewborn()
+	s.NewbornSeized = true
+}
+
+// seizeSharer takes over the child that a thread waits for in vfork(2) since before we came. It
+// reports false if there is none.
+func (s *Seizer) seizeSharer(t *Thread) bool {
+	children, _ := procfs.Children(s.g.PID, t.TID) // without CONFIG_PROC_CHILDREN: none is known
+	for _, child := range children {
+		if shares, err := s.sharedWith(child); err != nil || !shares || s.g.Threads[child] != nil {
+			continue // seizeSharers comes to it, or refuses
+		}
+		if s.seizeOne(child) == nil {
+			s.g.waitsInVfork(t)
+			s.g.Add(child, RoleSharer, StateRunning)
+		}
+	}
+	return t.M.awaits == AwaitVfork
+}

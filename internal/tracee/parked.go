@@ -1,0 +1,94 @@
+package tracee
+
+import (
+	"time"
+
+	"ptools/internal/procfs"
+)
+
+// Unresponsive reports whether a thread that was interrupted cannot answer now, and
+// may be left alone until it can.
+func (g *Group) Unresponsive(t *Thread, patience int) bool {
+	if g.up.Answers(t) {
+		return false
+	}
+	st, err := procfs.ReadTaskStat(g.PIDOf(t), t.TID)
+	switch {
+	case err != nil: // gone: its wait status comes
+		return false
+	case st.State == 'Z' || st.State == 'X':
+		return true
+	case st.State == 'D':
+		t.stuck++
+		return t.stuck >= patience
+	}
+	t.stuck = 0
+	return false
+}
+
+// Short uninterruptible sleeps are everyday: for a page, for a lock. A thread counts
+// as stuck when it is found in one so often in a row, at intervals of a millisecond.
+// Before it is left behind for good it is given more time: an interrupt that is on its
+// way when the kernel lets go of it could end its system call.
+const (
+	StuckFor        = 4
+	StuckForLeaving = 100
+)
+
+// park gives up waiting for a thread that cannot stop now. It runs no code of its
+// own, and the interrupt that was sent stops it before it does.
+func (g *Group) park(t *Thread) { g.Change(t, DeedPark, t.M.park()) }
+
+// parkStuck gives up on threads that have been found stuck so often, and on those that are given no processor.
+func (g *Group) parkStuck(patience int) {
+	for _, t := range g.Threads {
+		if t.M.awaits == AwaitStop && (g.Unresponsive(t, patience) || g.starvedOut(t, patience)) {
+			g.park(t)
+		}
+	}
+}
+
+// Expect has a thread waited for that was not, or no more.
+func (g *Group) Expect(t *Thread) { g.Change(t, DeedExpect, t.M.expect()) }
+
+// How long a thread has to be found waiting for a processor before it is left to the kernel, or parked.
+const (
+	starvedForLeaving = 200 * time.Millisecond
+	starvedForPark    = 500 * time.Millisecond
+)
+
+// starved reports whether a thread that was interrupted for a look has been given no processor for so long that it
+// is left to the kernel. A look interrupts threads that run, and it has not run since: all that it may lose is the rest of
+// a call in which the kernel had preempted it. One that would be killed with us is waited for.
+func (l *Leaver) starved(t *Thread) bool {
+	return l.g.mode != ModeKill && l.g.starving(t) >= starvedForLeaving
+}
+
+// starving returns for how long a thread that was interrupted has been found waiting for a processor.
+func (g *Group) starving(t *Thread) time.Duration {
+	if !t.M.asked || t.M.state != StateRunning {
+		return 0
+	}
+	pid := g.PIDOf(t)
+	st, err := procfs.ReadTaskStat(pid, t.TID)
+	if err != nil || st.State != 'R' {
+		t.starved = 0
+		return 0
+	}
+	now := procfs.Monotonic()
+	sched, err := procfs.ReadTaskSchedStat(pid, t.TID)
+	if err != nil || sched != t.sched || t.starved == 0 {
+		t.starved, t.sched = now, sched
+	}
+	return now - t.starved
+}
+
+// starvedOut reports whether a thread has been given no processor for so long that it is parked: it stops before
+// it executes an instruction. Not where it may have executed a trap of ours that it has not reported, nor one that is to
+// be let go and would be killed with us.
+func (g *Group) starvedOut(t *Thread, patience int) bool {
+	if patience == StuckForLeaving && g.mode == ModeKill {
+		return false
+	}
+	return g.starving(t) >= starvedForPark && !g.up.TrapDue(t)
+}

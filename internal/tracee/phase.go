@@ -1,0 +1,75 @@
+package tracee
+
+import "slices"
+
+// Phase is how far control of a process has come.
+type Phase uint8
+
+const (
+	// PhaseAttaching: its threads are being seized.
+	PhaseAttaching Phase = iota
+	// PhaseStarting: created by us, in front of its first exec.
+	PhaseStarting
+	// PhaseRunning: under control.
+	PhaseRunning
+	// PhaseStopping: it is to be left stopped, by a SIGSTOP of ours.
+	PhaseStopping
+	// PhaseDetaching: each thread is detached as soon as it stops.
+	PhaseDetaching
+	// PhaseEnding: the process is gone. Others that were traced for its sake are let go.
+	PhaseEnding
+	// PhaseEndDetaching: likewise, each as soon as it stops.
+	PhaseEndDetaching
+	// PhaseReleased: it has been let go, and runs or is killed. From here on control is over.
+	PhaseReleased
+	// PhaseLeftStopped: it has been let go, and stands.
+	PhaseLeftStopped
+	// PhaseEnded: it has ended, or was lost.
+	PhaseEnded
+)
+
+var phaseNames = [...]string{
+	"attaching", "starting", "running", "stopping", "detaching", "ending", "end-detaching", "released", "left-stopped", "ended",
+}
+
+func (p Phase) String() string { return phaseNames[p] }
+
+// Over reports that nothing is controlled any more.
+func (p Phase) Over() bool { return p >= PhaseReleased }
+
+// Gone reports that the process has ended.
+func (p Phase) Gone() bool { return p == PhaseEnding || p == PhaseEndDetaching || p == PhaseEnded }
+
+// Detaches reports that a thread is detached as soon as it stops.
+func (p Phase) Detaches() bool { return p == PhaseDetaching || p == PhaseEndDetaching }
+
+// laterPhases has what may follow each phase before control is over, which it may be at any time.
+var laterPhases = [...][]Phase{
+	PhaseAttaching:    {PhaseStarting, PhaseRunning, PhaseDetaching, PhaseEnding},
+	PhaseStarting:     {PhaseRunning, PhaseDetaching, PhaseEnding},
+	PhaseRunning:      {PhaseStopping, PhaseDetaching, PhaseEnding},
+	PhaseStopping:     {PhaseDetaching, PhaseEnding},
+	PhaseDetaching:    {PhaseEndDetaching},
+	PhaseEnding:       {PhaseEndDetaching},
+	PhaseEndDetaching: {},
+}
+
+// leadsTo reports whether another phase may follow.
+func (p Phase) leadsTo(next Phase) bool {
+	return !p.Over() && (next.Over() || slices.Contains(laterPhases[p], next))
+}
+
+// Enter changes the phase. What cannot follow is refused, and the trace has that.
+func (g *Group) Enter(p Phase) {
+	switch {
+	case g.phase == p:
+	case g.phase.leadsTo(p):
+		g.phase = p
+		g.Trace.About(g.PID, DeedPhase, uint64(p), nil)
+	default:
+		g.Trace.About(g.PID, DeedRefused, uint64(DeedPhase), nil)
+	}
+}
+
+// Phase returns how far control of the process has come.
+func (g *Group) Phase() Phase { return g.phase }

@@ -1,0 +1,75 @@
+package tracee_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"ptools/internal/ptest"
+	"ptools/internal/ptrace"
+	"ptools/internal/tracee"
+	"ptools/pctl/control"
+)
+
+func TestMain(m *testing.M) { ptest.Main(m) }
+
+// TestTraceReplays: what is recorded of a process whose threads make threads, run into breakpoints and get signals
+// while they are stopped and resumed is a scenario: no state changes unrecorded.
+func TestTraceReplays(t *testing.T) {
+	for _, s := range []struct {
+		name, src, args string
+		rounds          int // in a short run
+	}{
+		{"threads", "threadstorm.c", "-t 4 -n", 400},
+		{"spawn", "spawnstorm.c", "-t 3 -n", 400},
+		{"exec-thread", "execstorm.c", "-T -t 2 -n", 400},
+		{"signals", "sigstorm.c", "-n", 100},
+	} {
+		t.Run(s.name, func(t *testing.T) {
+			n := ptest.Rounds(s.rounds/4, s.rounds, s.rounds*50)
+			argv := append([]string{ptest.BuildC(t, s.src)}, strings.Fields(s.args)...)
+			g := ptest.StartWith(t, &ptest.Options{Foreign: true}, append(argv, strconv.Itoa(n))...)
+			trace := tracee.NewTrace(1<<20, nil)
+			disturb(t, g.PID, trace)
+			g.Finish()
+			var text strings.Builder
+			trace.WriteTo(&text)
+			if err := tracee.ReplayTrace(strings.NewReader(text.String())); err != nil {
+				lines, n := strings.Split(text.String(), "\n"), 0
+				fmt.Sscanf(err.Error(), "line %d", &n)
+				t.Errorf("%v\n%s", err, strings.Join(lines[max(0, n-50):n], "\n"))
+			}
+			if !strings.Contains(text.String(), " interrupt ") {
+				t.Error("nothing was stopped")
+			}
+			t.Logf("%d bytes", text.Len())
+		})
+	}
+}
+
+// disturb controls a process under breakpoints, pauses and looks, until it ends or has been disturbed enough.
+func disturb(t *testing.T, pid int, trace *tracee.Trace) {
+	c, err := control.Attach(t.Context(), pid, &control.Options{Trace: trace, Trap: control.TrapInt3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"write", "getpid", "_exit", "execve", "pthread_create", "sigaction"} {
+		if _, err := c.BreakSymbol(t.Context(), "", name, 0, func(*control.Hit) {}); err != nil {
+			t.Error(err)
+		}
+	}
+	for range 200 { // an error is the end of the process, and control with it
+		c.Pause(t.Context(), func(s *control.Stopped) error {
+			for _, th := range s.Threads() {
+				th.Regs()
+			}
+			return nil
+		})
+		c.LookIf(t.Context(), c.Threads(), nil, nil, func(int, *ptrace.Regs) {})
+	}
+	if err := c.Release(t.Context(), control.ModeRun); err != nil {
+		t.Error(err)
+	}
+	c.Space().Close()
+}

@@ -1,0 +1,238 @@
+package tracee
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+
+	"ptools/internal/mem"
+	"ptools/internal/procfs"
+	"ptools/internal/ptrace"
+)
+
+// Seizer makes this thread the tracer of all that is to be traced.
+type Seizer struct {
+	g             *Group
+	Start         uint64       // of the target that was attached to, in ticks since boot
+	Told          Mode         // what the kernel does with the target when we die
+	changes       int          // how often the leader seems to have been replaced while it was seized
+	NewbornSeized bool         // each thread of the target, and whoever is about to get a copy of its memory, is traced
+	Alone         bool         // so are the processes that share its memory, if any
+	strangers     map[int]bool // processes that are known not to share the target's memory (survey)
+}
+
+// seizeOptions are armed with every thread; new threads and children inherit them.
+const seizeOptions = ptrace.OptClone | ptrace.OptFork | ptrace.OptVfork | ptrace.OptVforkDone | ptrace.OptExec
+
+func (s *Seizer) Options(m Mode) ptrace.Options {
+	if m == ModeKill {
+		return seizeOptions | ptrace.OptExitKill
+	}
+	return seizeOptions
+}
+
+// SeizeAll seizes every thread of the process. A seized thread's clones attach
+// themselves; those of the others are found by reading the task directory until two
+// passes in a row have found nobody new. A refusal by a seccomp filter is a *FilterError.
+func (s *Seizer) SeizeAll(ctx context.Context) error {
+	if st, err := procfs.ReadStat(s.g.PID); err == nil {
+		s.g.Reports.own, s.Start = st.PPID == ptrace.ProcessID(), st.StartTime
+	}
+	r := newReaper()
+	defer r.close()
+	var tids []int
+	for quiet := 0; quiet < 2; {
+		var err error
+		if tids, err = procfs.Tasks(s.g.PID, tids[:0]); err != nil {
+			if len(s.g.Threads) == 0 {
+				return syscall.ESRCH
+			}
+			return nil // its end will be reported
+		}
+		found, err := s.seizePass(tids, r)
+		if err != nil {
+			return Filtered(err)
+		}
+		quiet++
+		if found {
+			quiet = 0
+		}
+		s.g.Waiter.drain()
+		if s.g.phase.Over() {
+			return ErrEnded
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	if s.g.Count() == 0 {
+		return syscall.ESRCH
+	}
+	return nil
+}
+
+// seizePass seizes those of tids that are new.
+func (s *Seizer) seizePass(tids []int, r *reaper) (found bool, err error) {
+	for _, tid := range tids {
+		if t := s.g.Threads[tid]; t != nil {
+			if tid != s.g.PID || s.leaderIsOurs() {
+				continue
+			}
+			s.g.Drop(t) // a thread that we had not seized yet has taken the number by execve(2)
+		}
+		err := s.seize(tid, r)
+		switch {
+		case err == nil:
+			found = true
+			s.g.Add(tid, RoleThread, StateRunning)
+		case errors.Is(err, syscall.ESRCH):
+			// Gone since the directory was read.
+		case errors.Is(err, syscall.EPERM):
+			switch s.whyNot(tid) {
+			case seizeOurs:
+				found = true
+				s.addOurs(tid)
+			case seizeDead:
+			case seizeAgain:
+				s.changes++
+				found = true
+			default:
+				return found, err
+			}
+		default:
+			return found, err
+		}
+	}
+	return found, nil
+}
+
+// seize makes this thread the tracer of another one, and keeps what r has collected meanwhile.
+func (s *Seizer) seize(tid int, r *reaper) error {
+	r.enter()
+	err := s.seizeOne(tid)
+	s.g.Reports.stolen = append(s.g.Reports.stolen, r.leave(tid, err == nil)...)
+	return err
+}
+
+func (s *Seizer) seizeOne(tid int) error {
+	err := ptrace.Seize(tid, s.Options(s.g.mode))
+	s.g.Trace.About(tid, DeedSeize, 0, err)
+	return err
+}
+
+// leaderIsOurs reports whether whoever has the leader's number is traced by this thread.
+func (s *Seizer) leaderIsOurs() bool {
+	if !s.g.Reports.own {
+		_, err := ptrace.PeekTID(s.g.PID, false)
+		return err != syscall.ECHILD
+	}
+	st, err := procfs.ReadStatus(s.g.PID)
+	return err == nil && st.TracerPID == ptrace.ThreadID()
+}
+
+// addOurs puts a thread on the books that turns out to be ours already: it was born to
+// one that was seized before, whose event is still to come, perhaps after its end. Or
+// it is a thread that was seized under another number while it was in execve(2), which
+// has made it the leader.
+func (s *Seizer) addOurs(tid int) {
+	if tid == s.g.PID {
+		s.g.Add(tid, RoleThread, StateRunning)
+		return
+	}
+	s.g.Births.Early[tid] = RoleThread
+	s.g.Add(tid, RoleThread, StateBorn)
+}
+
+// refusal is the meaning of an EPERM from PTRACE_SEIZE.
+type refusal uint8
+
+const (
+	seizeDenied refusal = iota
+	seizeOurs           // its creator was seized before it was born: already ours
+	seizeDead           // a zombie: the dead leader of a living process, or a thread on its way out
+	seizeAgain          // was one: a thread that execs has taken the place of the dead leader since
+)
+
+func (s *Seizer) whyNot(tid int) refusal {
+	st, err := procfs.ReadTaskStatus(s.g.PID, tid)
+	switch {
+	case err != nil || st.State == 'Z' || st.State == 'X':
+		return seizeDead
+	case st.TracerPID == ptrace.ThreadID(): // the kernel names the tracing thread
+		return seizeOurs
+	case tid == s.g.PID && st.TracerPID == 0 && s.changes < mostReplaced && ptrace.Filtered() == nil && s.permitted():
+		return seizeAgain
+	}
+	return seizeDenied
+}
+
+// mostReplaced bounds how often the leader may have been replaced while it was seized. Each
+// time takes a whole execve(2) of another thread; a security module that allows the
+// memory and denies the tracing looks the same.
+const mostReplaced = 16
+
+// FilterError is the error of a ptrace(2) that a seccomp filter answers. It satisfies
+// fs.ErrPermission, whatever the errno that the filter has chosen.
+type FilterError struct{ Errno error }
+
+func (e *FilterError) Error() string {
+	return fmt.Sprintf("a seccomp filter refuses ptrace(2): %v", e.Errno)
+}
+
+// Is implements errors.Is.
+func (e *FilterError) Is(target error) bool { return target == fs.ErrPermission }
+
+// Filtered returns the error of PTRACE_SEIZE, or a *FilterError if that is not the kernel's.
+func Filtered(err error) error {
+	if errno := ptrace.Filtered(); errno != nil {
+		return &FilterError{errno}
+	}
+	return err
+}
+
+// permitted reports whether we may trace the target: its memory is guarded by the
+// same check (ptrace(2), Ptrace access mode checking), which it has passed also when it
+// gets another memory meanwhile.
+func (s *Seizer) permitted() bool {
+	m, err := mem.Open(s.g.PID)
+	if err == syscall.ESRCH {
+		st, err := procfs.ReadStat(s.g.PID)
+		return err == nil && !st.Kthread()
+	}
+	if err != nil {
+		return false
+	}
+	m.Close()
+	return true
+}
+
+// InExec reports whether a thread is in an execve(2) that has ended the leader already.
+func (s *Seizer) InExec() bool {
+	st, err := procfs.ReadTaskStat(s.g.PID, s.g.PID)
+	if err == nil && st.State != 'Z' && st.State != 'X' && st.Flags&procfs.FlagExiting == 0 {
+		return false
+	}
+	for tid, t := range s.g.Threads {
+		if t.Role != RoleThread || tid == s.g.PID {
+			continue
+		}
+		task, err := procfs.OpenTask(s.g.PID, tid)
+		if err != nil {
+			continue
+		}
+		in, err := task.Syscall()
+		task.Close()
+		if err == nil && (in.Nr == callExecve || in.Nr == callExecveat) {
+			return true
+		}
+	}
+	return false
+}
+
+// Numbers of system calls of x86-64.
+const (
+	callExecve   = 59
+	callExecveat = 322
+)

@@ -1,0 +1,128 @@
+package tracee
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+
+	"ptools/internal/procfs"
+	"ptools/internal/ptrace"
+)
+
+// The target's memory may be that of another process too, since before we came: by clone(CLONE_VM)
+// without CLONE_VFORK. That may be any process that /proc shows: a child, the parent, a sibling
+// (CLONE_PARENT), or one whose parent has ended. It meets our int3s as a child of vfork(2) does, and dies of
+// them unless it is traced.
+
+// ErrShared is the error of an int3 in memory that is another process's too, which cannot be traced.
+var ErrShared = errors.New("another process uses the same memory and cannot be traced")
+
+// survey finds, while the target runs, the processes that do not use its memory. That remains so: a
+// process comes to share memory at its birth only. What is left to be asked while the target stands are
+// the few that are born meanwhile.
+func (s *Seizer) survey() {
+	s.strangers = nil
+	strangers := map[int]bool{}
+	tid, err := procfs.WithMemory(s.g.PID)
+	if err != nil {
+		return
+	}
+	pids, _ := procfs.Processes()
+	for _, pid := range pids {
+		shares, err := s.compare(pid)
+		strangers[pid] = err == nil && !shares || errors.Is(err, syscall.ESRCH) // a kernel thread
+	}
+	if now, err := procfs.WithMemory(s.g.PID); err == nil && now == tid {
+		s.strangers = strangers // else it was a dead thread's memory that was compared
+	}
+}
+
+// seizeSharers seizes, while the target stands, the processes that share its memory, whatever their
+// parents are. What these make from then on is traced.
+func (s *Seizer) seizeSharers() error {
+	r := newReaper()
+	defer r.close()
+	known := map[int]bool{s.g.PID: true, ptrace.ProcessID(): true}
+	for found := true; found && !s.g.phase.Over(); {
+		found = false
+		pids, err := procfs.Processes()
+		if err != nil {
+			return fmt.Errorf("%w: or may: %w", ErrShared, err)
+		}
+		for _, pid := range pids {
+			if known[pid] || s.strangers[pid] {
+				continue
+			}
+			shares, err := s.sharedWith(pid)
+			if err == nil && shares {
+				found = true
+				err = s.seizeSharing(pid, r)
+			}
+			if err != nil {
+				return err
+			}
+			known[pid] = true
+		}
+	}
+	return nil
+}
+
+// sharedWith reports whether another process uses the memory of the target, which stands. One that has ended
+// does not, nor does one that is hidden from us (proc(5), hidepid): what may be traced is not.
+func (s *Seizer) sharedWith(pid int) (bool, error) {
+	shares, err := s.compare(pid)
+	switch {
+	case err == nil:
+		return shares, nil
+	case errors.Is(err, procfs.ErrUnknown):
+	case errors.Is(err, syscall.ESRCH), errors.Is(err, fs.ErrPermission):
+		return false, nil
+	}
+	return false, fmt.Errorf("%w: perhaps %d: %w", ErrShared, pid, err)
+}
+
+func (s *Seizer) compare(pid int) (bool, error) {
+	tid, err := procfs.WithMemory(s.g.PID)
+	if err != nil {
+		return false, err
+	}
+	other, err := procfs.WithMemory(pid)
+	if err != nil {
+		return false, err
+	}
+	return procfs.CompareMemory(tid, other)
+}
+
+// seizeSharing seizes and stops the threads of another process, until there is nobody new.
+func (s *Seizer) seizeSharing(pid int, r *reaper) error {
+	for found := true; found && !s.g.phase.Over(); s.g.Await(StuckFor) {
+		found = false
+		tids, err := procfs.Tasks(pid, nil)
+		if err != nil {
+			return nil // it has ended
+		}
+		for _, tid := range tids {
+			if s.g.Threads[tid] != nil {
+				continue
+			}
+			err := s.seize(tid, r)
+			switch {
+			case err == nil:
+				found = true
+				s.g.Add(tid, RoleSharer, StateRunning)
+			case errors.Is(err, syscall.ESRCH) || errors.Is(err, syscall.EPERM) && needless(pid, tid):
+			default:
+				return fmt.Errorf("%w: %d: %w", ErrShared, pid, err)
+			}
+		}
+	}
+	return nil
+}
+
+// needless reports whether a thread that was not seized needs not be: it is dead, or it is traced by us
+// since its creation, which is still to be reported.
+func needless(pid, tid int) bool {
+	st, err := procfs.ReadTaskStatus(pid, tid)
+	return err != nil || st.State == 'Z' || st.State == 'X' || st.TracerPID == ptrace.ThreadID()
+}

@@ -1,0 +1,24 @@
+package tracee
+
+import "ptools/internal/ptrace"
+
+// unannounced reports whether a new thread has to wait for its creator's event: OnThreadStart is told of it while
+// the process is there, which the new thread could end (internal/sample, TestThreadThatEnds). The kernel wakes the new
+// thread first, and its stop may be reported first. The event comes, or both are killed.
+func (b *Newborns) unannounced(t *Thread) bool {
+	if !b.g.Waiter.SlowBirth || t.Role != RoleThread || b.g.phase.Detaches() {
+		return false
+	}
+	if _, early := b.Early[t.TID]; !early || b.g.LoadRegs(t) != nil {
+		return false
+	}
+	flags, err := t.Regs.CloneFlags(ptrace.Memory{TID: t.TID})
+	return err == nil && flags&ptrace.CloneUntraced == 0 // that with CLONE_PTRACE is traced, and has no event
+}
+
+// announced lets a new thread run that has waited for its creator's event.
+func (b *Newborns) announced(child int) {
+	if t := b.g.Threads[child]; t != nil && t.Role == RoleThread {
+		b.g.Settle(t)
+	}
+}

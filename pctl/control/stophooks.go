@@ -1,0 +1,154 @@
+package control
+
+import (
+	"ptools/internal/tracee"
+	"syscall"
+
+	"ptools/internal/procfs"
+	"ptools/internal/ptrace"
+)
+
+// stopHooks is what traps do at the stops of threads: tracee.Hooks.
+type stopHooks struct{ x *traps }
+
+// Above makes the record that trapsOf returns.
+func (h stopHooks) Above() any { return new(threadTraps) }
+
+// Begins moves a new thread out of the scratch slot that its creator's call was executed in.
+func (h stopHooks) Begins(t *tracee.Thread) { h.x.stepper.moveOut(t) }
+
+// AllStopped takes the traps out of the text.
+func (h stopHooks) AllStopped() { h.x.disarm() }
+
+// AllRun puts the traps back.
+func (h stopHooks) AllRun() { h.x.arm() }
+
+// Stopped looks at a stop ahead of everything else.
+func (h stopHooks) Stopped(t *tracee.Thread, s ptrace.Stop) {
+	k := trapsOf(t)
+	if k.uprobe.state == uprobeBehind {
+		k.uprobe.state = uprobeDone
+	}
+	if k.step != nil {
+		h.x.stepper.stepped(t, s)
+	}
+}
+
+// Resumes is called before a thread that is at a breakpoint runs. It reports false if a step has begun instead.
+func (h stopHooks) Resumes(t *tracee.Thread) bool {
+	return trapsOf(t).at == nil || h.x.stepper.stepOff(t)
+}
+
+// TrapDue reports whether a thread that has not stopped may have met a trap that it has not reported, or be on its way
+// past one.
+func (h stopHooks) TrapDue(t *tracee.Thread) bool {
+	return len(h.x.table.AppendSetBacks(nil)) > 0 || t.M.Position() != tracee.PosFree || trapsOf(t).uprobe.unmasked || h.x.signalDue(t)
+}
+
+// Answers reports whether a thread that does not answer now has to be waited for: it may stand in a scratch
+// slot, waiting for a page that its operand is on.
+func (h stopHooks) Answers(t *tracee.Thread) bool {
+	k := trapsOf(t)
+	if k.step != nil {
+		return k.step.slot != 0 || k.step.direct
+	}
+	if t.M.Position() != tracee.PosInSlot {
+		return false
+	}
+	task, err := procfs.OpenTask(h.x.g.PIDOf(t), t.TID)
+	if err != nil {
+		return false
+	}
+	defer task.Close()
+	sc, err := task.Syscall()
+	if err != nil || sc.Running {
+		return true
+	}
+	_, in := h.x.table.Scratch().Origin(sc.PC)
+	return in
+}
+
+// Signalled handles a signal-delivery-stop: the signal is the target's unless it is
+// the trap of a breakpoint.
+func (h stopHooks) Signalled(t *tracee.Thread) {
+	sig := t.M.Signal()
+	if sig == syscall.SIGTRAP && h.x.trapped(t) {
+		h.x.g.TakeSignal(t)
+		return
+	}
+	if h.x.probes.probed(t) {
+		return
+	}
+	h.x.stepper.moveOut(t)
+	h.x.g.Calls.UndoRewind(t)
+	if h.x.g.Calls.WouldIgnore(t, sig) {
+		h.x.g.Calls.Rewind(t)
+	}
+	if t.Role == tracee.RoleThread {
+		h.x.c.caught(t)
+	}
+}
+
+// Interrupted looks at a thread that our interrupt has stopped. It reports false if that is not the stop to go
+// on from: the thread has executed a trap that the kernel reports next, and is let come to it.
+func (h stopHooks) Interrupted(t *tracee.Thread) bool {
+	if h.x.stepper.trapPending(t) || h.x.probes.uprobeHitPending(t) {
+		h.x.stepper.awaitTrap(t)
+		return false
+	}
+	h.x.stepper.moveOut(t)
+	return true
+}
+
+// Settles reports the hit of a thread that is about to run on, if one is due.
+func (h stopHooks) Settles(t *tracee.Thread) bool {
+	k := trapsOf(t)
+	if k.lone != nil && h.x.g.Holds > 0 && t.M.Holds() == 0 {
+		h.x.g.Hold(t) // it has made a step while everybody stands
+	}
+	if k.uprobe.state != uprobeDue || t.M.Holds() > 0 {
+		return true
+	}
+	h.x.probes.reportUprobeHit(t)
+	return t.M.State() == tracee.StateStopped && h.x.g.Has(t)
+}
+
+// StandsAlone goes on with a thread that has to stand by itself.
+func (h stopHooks) StandsAlone(t *tracee.Thread) bool {
+	if trapsOf(t).lone == nil {
+		return false
+	}
+	h.x.stepper.settleLone(t)
+	return true
+}
+
+// Flushes is called before the registers of a thread are written back.
+func (h stopHooks) Flushes(t *tracee.Thread) {
+	if trapsOf(t).uprobe.state == uprobeBehind {
+		h.x.probes.leaveUprobeHit(t)
+	}
+}
+
+// Dropped forgets a thread that is gone.
+func (h stopHooks) Dropped(t *tracee.Thread) {
+	k := trapsOf(t)
+	if k.lone != nil {
+		k.lone.tell(nil, ErrNoThread)
+	}
+	if h.x.probes.signals != nil {
+		h.x.probes.signals.Forget(t.TID)
+	}
+}
+
+// Copied lifts our breakpoints out of the memory of a process that was forked off the
+// target, and detaches it before it has run an instruction.
+func (h stopHooks) Copied(t *tracee.Thread) {
+	creator := t.Creator
+	t.Creator = nil
+	h.x.g.Drop(t)
+	h.x.clean(t)
+	h.x.stepper.moveOut(t)
+	h.x.g.FlushRegs(t)
+	h.x.g.Leaver.Detach(t, t.M.Signal())
+	h.x.g.Births.ChildGone(creator)
+}
