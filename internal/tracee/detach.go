@@ -82,8 +82,8 @@ func (l *Leaver) part(t *Thread) {
 }
 
 // Copies reports whether a forked process is still to be cleaned and let go.
-func (g *Group) Copies() bool {
-	for _, t := range g.Threads {
+func (l *Leaver) Copies() bool {
+	for _, t := range l.g.Threads {
 		if t.Role == RoleCopy {
 			return true
 		}

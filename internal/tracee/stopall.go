@@ -57,7 +57,7 @@ func (g *Group) stopRest() {
 	g.Await(StuckFor)
 	g.Seizer.seizeNewborn()
 	// A forked process has our traps, and is cleaned of those that the table still knows.
-	if g.Waiter.Until(func() bool { return !g.Copies() }, nil) {
+	if g.Waiter.Until(func() bool { return !g.Leaver.Copies() }, nil) {
 		g.up.AllStopped()
 		g.steady()
 	}

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"ptools/internal/tracee"
 	"syscall"
 
 	"ptools/internal/ptrace"
+	"ptools/internal/tracee"
 	"ptools/pctl/notify"
 )
 

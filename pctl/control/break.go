@@ -2,12 +2,12 @@ package control
 
 import (
 	"context"
-	"ptools/internal/tracee"
 	"slices"
 	"sync/atomic"
 	"syscall"
 
 	"ptools/internal/ptrace"
+	"ptools/internal/tracee"
 	"ptools/pctl/bkpt"
 	"ptools/pctl/notify"
 )

@@ -2,11 +2,11 @@ package control
 
 import (
 	"context"
-	"ptools/internal/tracee"
 	"slices"
 	"syscall"
 
 	"ptools/internal/ptrace"
+	"ptools/internal/tracee"
 	"ptools/pctl/notify"
 )
 

@@ -2,13 +2,13 @@ package control
 
 import (
 	"errors"
-	"ptools/internal/tracee"
 	"runtime"
 	"syscall"
 
 	"ptools/internal/elfsym"
 	"ptools/internal/guard"
 	"ptools/internal/ptrace"
+	"ptools/internal/tracee"
 	"ptools/pctl/handle"
 	"ptools/pctl/notify"
 )

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"ptools/internal/tracee"
 
 	"ptools/internal/ptrace"
+	"ptools/internal/tracee"
 )
 
 // Command is a program to be started under control.

@@ -3,10 +3,10 @@ package control
 import (
 	"context"
 	"maps"
-	"ptools/internal/tracee"
 
 	"ptools/internal/procfs"
 	"ptools/internal/ptrace"
+	"ptools/internal/tracee"
 	"ptools/pctl/handle"
 	"ptools/pctl/notify"
 )
@@ -135,7 +135,7 @@ func (i *image) newImage(alone bool) {
 		// fs/exec.c). Then it is controlled, but nothing is known of it.
 		i.g.Memory.Lose(err)
 		i.c.traps.table = i.c.traps.newTable()
-		i.linker = linker{none: true, slots: i.linker.slots}
+		i.linker = linker{list: listAbsent, slots: i.linker.slots}
 		i.useSpace(handle.Unreadable(i.g.PID, i.files))
 	}
 }

@@ -2,11 +2,11 @@ package control
 
 import (
 	"debug/elf"
-	"ptools/internal/tracee"
 	"sync/atomic"
 
 	"ptools/internal/elfsym"
 	"ptools/internal/procfs"
+	"ptools/internal/tracee"
 	"ptools/pctl/handle"
 	"ptools/pctl/notify"
 )

@@ -15,22 +15,32 @@ type linker struct {
 	at      rtld.Linker
 	brk     *Break // at the function that it calls before and after each change
 	objects []rtld.Object
-	known   bool            // objects is what its list was at the last call
+	list    listState
 	mapped  []handle.Object // those in which breakpoints by symbol have been looked up
 	fresh   bool            // the program was just exec'd: no initialiser has run
-	none    bool            // the program has no linker
 	noMain  bool            // where main is has still to be found out
 	slots   slotCache       // survives an exec
 }
 
+// listState says what is known of the linker's list of objects.
+type listState uint8
+
+const (
+	listUnread listState = iota
+	listRead             // objects is what it was at the last call
+	listAbsent           // the program has no linker
+)
+
 // followLinker sets the breakpoint at the place that the linker calls.
 func (i *image) followLinker() {
-	if i.linker.brk != nil || i.linker.none {
+	if i.linker.brk != nil || i.linker.list == listAbsent {
 		return
 	}
 	at, err := rtld.Find(i.g.Memory.Mem, i.linker.auxv, i.interpreterSymbol)
 	if err != nil {
-		i.linker.none = errors.Is(err, rtld.ErrNoLinker)
+		if errors.Is(err, rtld.ErrNoLinker) {
+			i.linker.list = listAbsent
+		}
 		return
 	}
 	i.linker.at = at
@@ -44,7 +54,7 @@ func (i *image) followLinker() {
 	if at.Published {
 		i.knowObjects()
 	} else {
-		i.linker.known = true // there is nothing yet
+		i.linker.list = listRead // there is nothing yet
 	}
 }
 
@@ -70,7 +80,7 @@ func (i *image) interpreterSymbol(name string) (uint64, bool) {
 // next call.
 func (i *image) knowObjects() {
 	if _, objects, err := rtld.Read(i.g.Memory.Mem, i.linker.at.Debug); err == nil {
-		i.linker.objects, i.linker.known = objects, true
+		i.linker.objects, i.linker.list = objects, listRead
 	}
 }
 
@@ -81,7 +91,7 @@ func (i *image) linkerCalled() {
 	if i.linker.at.Debug == 0 && !i.findDebug() {
 		return
 	}
-	if !i.linker.known {
+	if i.linker.list == listUnread {
 		i.knowObjects()
 	}
 	state, err := rtld.ReadState(i.g.Memory.Mem, i.linker.at.Debug)

@@ -3,9 +3,9 @@ package control
 import (
 	"context"
 	"errors"
-	"ptools/internal/tracee"
 
 	"ptools/internal/ptrace"
+	"ptools/internal/tracee"
 	"ptools/internal/x86"
 	"ptools/pctl/bkpt"
 )

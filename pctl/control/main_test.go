@@ -2,13 +2,13 @@ package control
 
 import (
 	"context"
-	"ptools/internal/tracee"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"ptools/internal/ptest"
+	"ptools/internal/tracee"
 	"ptools/pctl/notify"
 )
 

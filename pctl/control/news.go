@@ -2,12 +2,12 @@ package control
 
 import (
 	"fmt"
-	"ptools/internal/tracee"
 	"syscall"
 	"time"
 
 	"ptools/internal/procfs"
 	"ptools/internal/ptrace"
+	"ptools/internal/tracee"
 	"ptools/pctl/notify"
 )
 

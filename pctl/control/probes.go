@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"ptools/internal/tracee"
 	"strconv"
 	"sync/atomic"
 	"syscall"
@@ -15,6 +14,7 @@ import (
 	"ptools/internal/patience"
 	"ptools/internal/perfevent"
 	"ptools/internal/procfs"
+	"ptools/internal/tracee"
 	"ptools/pctl/bkpt"
 )
 

@@ -2,11 +2,11 @@ package control
 
 import (
 	"context"
-	"ptools/internal/tracee"
 	"syscall"
 
 	"ptools/internal/procfs"
 	"ptools/internal/ptrace"
+	"ptools/internal/tracee"
 	"ptools/pctl/notify"
 )
 
@@ -39,7 +39,7 @@ func (p *parting) detachAll() {
 		}
 	}
 	p.g.Await(tracee.StuckForLeaving)
-	p.g.Waiter.Until(func() bool { return !p.g.Copies() }, nil)
+	p.g.Waiter.Until(func() bool { return !p.g.Leaver.Copies() }, nil)
 	for _, t := range p.g.RunnersFirst() {
 		p.g.Leaver.Leave(t)
 	}
@@ -149,7 +149,7 @@ func (p *parting) stopAwake() {
 		}
 	}
 	p.g.Await(tracee.StuckFor)
-	if !p.g.Waiter.Until(func() bool { return !p.g.Copies() }, nil) {
+	if !p.g.Waiter.Until(func() bool { return !p.g.Leaver.Copies() }, nil) {
 		return
 	}
 	if p.c.traps.table.Armed() {

@@ -3,10 +3,10 @@ package control
 import (
 	"context"
 	"errors"
-	"ptools/internal/tracee"
 	"sync/atomic"
 
 	"ptools/internal/ptrace"
+	"ptools/internal/tracee"
 	"ptools/pctl/notify"
 )
 

@@ -46,7 +46,7 @@ func (s *stepper) findScratch() bool {
 
 // startObjects returns the linker's list, in its order, or nil if there is none.
 func (s *stepper) startObjects() []rtld.Object {
-	if s.c.image.linker.known {
+	if s.c.image.linker.list == listRead {
 		return s.c.image.linker.objects
 	}
 	at, err := rtld.Find(s.g.Memory.Mem, s.c.image.linker.auxv, nil)

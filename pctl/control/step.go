@@ -1,11 +1,11 @@
 package control
 
 import (
-	"ptools/internal/tracee"
 	"slices"
 	"syscall"
 
 	"ptools/internal/ptrace"
+	"ptools/internal/tracee"
 	"ptools/internal/x86"
 	"ptools/pctl/bkpt"
 )

@@ -1,11 +1,11 @@
 package control
 
 import (
-	"ptools/internal/tracee"
 	"syscall"
 
 	"ptools/internal/procfs"
 	"ptools/internal/ptrace"
+	"ptools/internal/tracee"
 )
 
 // stopHooks is what traps do at the stops of threads: tracee.Hooks.

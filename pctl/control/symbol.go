@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"ptools/internal/tracee"
 	"slices"
 	"sync/atomic"
 
 	"ptools/internal/elfsym"
+	"ptools/internal/tracee"
 	"ptools/pctl/handle"
 	"ptools/pctl/notify"
 )

@@ -1,12 +1,12 @@
 package control
 
 import (
-	"ptools/internal/tracee"
 	"syscall"
 
 	"ptools/internal/mem"
 	"ptools/internal/procfs"
 	"ptools/internal/ptrace"
+	"ptools/internal/tracee"
 	"ptools/pctl/bkpt"
 )
 
