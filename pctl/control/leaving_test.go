@@ -31,7 +31,7 @@ func TestSetAgain(t *testing.T) {
 			}
 			breaks = append(breaks, b)
 		}
-		if n := c.traps.probes.stop.Len(); n != places+1 { // one is the linker's
+		if n := c.traps.probes.stop.Len(); n != places+1 && !c.tracees.Memory.Mem.Stale() { // one is the linker's; else it has ended
 			t.Errorf("%d probes, want %d: %+v", n, places+1, c.KillRisk())
 		}
 	}
