@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"ptools/internal/procfs"
 	"ptools/internal/ptrace"
 )
 
@@ -12,12 +13,14 @@ import (
 // threads sleeps, holding it, until its other threads are reaped; and those that are
 // seized already are for their tracer to reap, which sleeps in PTRACE_SEIZE. The
 // kernel lets any thread of the tracer's process reap them, so a timer does when a
-// seize takes long, and hands over what it has collected.
+// seize takes long, and hands over what it has collected. Which threads are ours the kernel knows
+// best: those that were born to a seized thread need not be on the books yet. The leader
+// is left alone: execve waits for its end only, which may be for this program to collect.
 type reaper struct {
 	timer *time.Timer
 
 	mu     sync.Mutex
-	tids   []int         // seized so far
+	pid    int           // process whose thread is being seized
 	since  time.Time     // when the present seize began; zero between two
 	stops  []ptrace.Stop // collected during the present seize
 	closed bool
@@ -34,21 +37,18 @@ func newReaper() *reaper {
 	return r
 }
 
-// enter is called before a seize, leave after it.
-func (r *reaper) enter() {
+// enter is called before a seize of a thread of a process, leave after it.
+func (r *reaper) enter(pid int) {
 	r.mu.Lock()
-	r.since = time.Now()
+	r.pid, r.since = pid, time.Now()
 	r.mu.Unlock()
 }
 
 // leave returns what was collected meanwhile, in the kernel's order for each thread.
-func (r *reaper) leave(tid int, seized bool) []ptrace.Stop {
+func (r *reaper) leave() []ptrace.Stop {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.since = time.Time{}
-	if seized {
-		r.tids = append(r.tids, tid)
-	}
 	stops := r.stops
 	r.stops = nil
 	return stops
@@ -62,7 +62,11 @@ func (r *reaper) tick() {
 		return
 	}
 	if !r.since.IsZero() && time.Since(r.since) >= reapAfter {
-		for _, tid := range r.tids {
+		tids, _ := procfs.Tasks(r.pid, nil) // its end has nothing to be reaped
+		for _, tid := range tids {
+			if tid == r.pid {
+				continue
+			}
 			if s, err := ptrace.WaitTID(tid, false); err == nil && s.Kind != ptrace.KindNone {
 				r.stops = append(r.stops, s)
 			}

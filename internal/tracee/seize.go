@@ -82,7 +82,7 @@ func (s *Seizer) seizePass(tids []int, r *reaper) (found bool, err error) {
 			}
 			s.g.Drop(t) // a thread that we had not seized yet has taken the number by execve(2)
 		}
-		err := s.seize(tid, r)
+		err := s.seize(s.g.PID, tid, r)
 		switch {
 		case err == nil:
 			found = true
@@ -108,11 +108,11 @@ func (s *Seizer) seizePass(tids []int, r *reaper) (found bool, err error) {
 	return found, nil
 }
 
-// seize makes this thread the tracer of another one, and keeps what r has collected meanwhile.
-func (s *Seizer) seize(tid int, r *reaper) error {
-	r.enter()
+// seize makes this thread the tracer of a thread of a process, and keeps what r has collected meanwhile.
+func (s *Seizer) seize(pid, tid int, r *reaper) error {
+	r.enter(pid)
 	err := s.seizeOne(tid)
-	s.g.Reports.stolen = append(s.g.Reports.stolen, r.leave(tid, err == nil)...)
+	s.g.Reports.stolen = append(s.g.Reports.stolen, r.leave()...)
 	return err
 }
 

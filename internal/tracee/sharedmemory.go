@@ -106,7 +106,7 @@ func (s *Seizer) seizeSharing(pid int, r *reaper) error {
 			if s.g.Threads[tid] != nil {
 				continue
 			}
-			err := s.seize(tid, r)
+			err := s.seize(pid, tid, r)
 			switch {
 			case err == nil:
 				found = true
