@@ -93,7 +93,7 @@ func shares(t *testing.T, use UseTimers, program string, of []division) {
 		taken += n
 	}
 	if whole := s.Cost().Ends[unwind.Whole]; whole*1000 < taken*995 {
-		t.Errorf("%d of %d stacks are whole: %v", whole, taken, s.Cost().Ends)
+		t.Errorf("%d of %d stacks are whole: %v\n%s", whole, taken, s.Cost().Ends, folded(t, s, profile.Samples))
 	}
 }
 

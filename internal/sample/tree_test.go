@@ -3,6 +3,7 @@ package sample
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -14,10 +15,13 @@ import (
 	"ptools/internal/ptest"
 )
 
+// tick is how often followed has the processors' timers look.
+const tick = 2 * time.Millisecond
+
 // followed samples a target and its descendants until all have ended. Before it begins with that it calls begun.
 func followed(t *testing.T, how perfevent.Follow, g *ptest.Target, begun func()) *Sampler {
 	t.Helper()
-	ticker, err := perfevent.OpenTicker(perfevent.TickerOptions{Period: 2 * time.Millisecond, Stack: 16 << 10, Follow: how})
+	ticker, err := perfevent.OpenTicker(perfevent.TickerOptions{Period: tick, Stack: 16 << 10, Follow: how})
 	if err != nil {
 		t.Skip(err) // needs root
 	}
@@ -47,15 +51,16 @@ func followed(t *testing.T, how perfevent.Follow, g *ptest.Target, begun func())
 	return s
 }
 
-// relatives is what a family says that wait4 says of its children.
+// relatives is what a family says of its children: how many, what wait4 says they used, and how much of that they say was
+// in the function that has their name.
 type relatives struct {
-	count map[string]int64
-	cpu   map[string]time.Duration
+	count   map[string]int64
+	cpu, in map[string]time.Duration
 }
 
 // relate reads what a family prints.
 func relate(g *ptest.Target) relatives {
-	r := relatives{map[string]int64{}, map[string]time.Duration{}}
+	r := relatives{map[string]int64{}, map[string]time.Duration{}, map[string]time.Duration{}}
 	for line := range strings.Lines(g.Output()) {
 		var pid int
 		var name string
@@ -63,6 +68,9 @@ func relate(g *ptest.Target) relatives {
 		if n, _ := fmt.Sscanf(line, "child %d %s %d", &pid, &name, &ns); n == 3 {
 			r.count[name]++
 			r.cpu[name] += time.Duration(ns)
+		}
+		if n, _ := fmt.Sscanf(line, "in %s %d", &name, &ns); n == 2 {
+			r.in[name] += time.Duration(ns)
 		}
 	}
 	return r
@@ -104,7 +112,12 @@ func TestFollow(t *testing.T) {
 	const children = 200
 	g := ptest.Start(t, ptest.BuildC(t, "family.c"), "-n", fmt.Sprint(children), "-u", "5000")
 	g.Ready()
-	s := followed(t, perfevent.FollowAuto, g, func() { g.Stdin.Write([]byte("\n")) })
+	var begun time.Time
+	s := followed(t, perfevent.FollowAuto, g, func() {
+		begun = time.Now()
+		g.Stdin.Write([]byte("\n"))
+	})
+	took := time.Since(begun)
 	truth, p := relate(g), s.Profile()
 	if n := s.Cost().Followed.Processes; n != children+1 {
 		t.Errorf("%d processes", n)
@@ -114,15 +127,22 @@ func TestFollow(t *testing.T) {
 		c := got[name]
 		with, all := underRoot(t, p, profile.ByCommand, name)
 		off, share := float64(c.CPU)/float64(truth.cpu[name])-1, float64(with[name])/float64(all[name])
-		t.Logf("%s: %d processes, %v, wait4 %v (%+.2f %%), wall %v, %.1f %% in %s()", name, c.Processes, c.CPU, truth.cpu[name], 100*off, c.Wall, 100*share, name)
-		if c.Processes != truth.count[name] || off < -0.02 || off > 0.02 || share < 0.8 {
+		in := float64(truth.in[name]) / float64(truth.cpu[name])
+		t.Logf("%s: %d processes, %v, wait4 %v (%+.2f %%), wall %v, %.1f %% in %s(), it says %.1f %%",
+			name, c.Processes, c.CPU, truth.cpu[name], 100*off, c.Wall, 100*share, name, 100*in)
+		if c.Processes != truth.count[name] || off < -0.02 || off > 0.02 {
 			t.Errorf("%s: wrong", name)
+		}
+		// Five standard deviations of what the ticks say, and what starting a program takes without a tick: interrupts off.
+		if bound := 5*math.Sqrt(in*(1-in)/float64(truth.cpu[name]/tick)) + 0.03; math.Abs(share-in) > bound {
+			t.Errorf("%s: share of the function %.3f, it says %.3f (bound %.3f)", name, share, in, bound)
 		}
 		if sum := time.Duration(all[name]); sum < c.CPU*98/100 || sum > c.CPU*102/100 {
 			t.Errorf("%s: stacks have %v of %v", name, sum, c.CPU)
 		}
-		if c.Wall < c.CPU || c.Wall > 20*c.CPU {
-			t.Errorf("%s: wall time %v", name, c.Wall)
+		// The children follow one another.
+		if c.Wall < c.CPU || c.Wall > took {
+			t.Errorf("%s: wall time %v of %v", name, c.Wall, took)
 		}
 	}
 	_, all := underRoot(t, p, profile.ByProcess, "main")
@@ -176,9 +196,18 @@ func TestFollowOrphans(t *testing.T) {
 // wait for.
 func TestFollowExisting(t *testing.T) {
 	mix := ptest.BuildC(t, "mix.c")
-	g := ptest.Start(t, "sh", "-c", `"$0" -n 2000 & (sleep 1.5; true) & echo ready; wait`, mix)
-	g.Ready()
-	s := followed(t, perfevent.FollowAuto, g, func() {})
+	g := ptest.Start(t, "sh", "-c", `exec 3<&0; "$0" <&3 >/dev/null & echo $!; (cat <&3; true) & wait`, mix)
+	var pid int
+	fmt.Sscan(g.Line(), &pid)
+	s := followed(t, perfevent.FollowAuto, g, func() {
+		begun := schedstat(t, pid).Run
+		go func() { // ends with the target, or when mix has worked for a second
+			defer g.Stdin.Close()
+			for now, err := procfs.ReadTaskSchedStat(pid, pid); err == nil && now.Run < begun+1e9; now, err = procfs.ReadTaskSchedStat(pid, pid) {
+				time.Sleep(10 * time.Millisecond)
+			}
+		}()
+	})
 	g.Output()
 	p := s.Profile()
 	got := commands(p)
@@ -194,7 +223,7 @@ func TestFollowExisting(t *testing.T) {
 	}
 	var b strings.Builder
 	p.Write(&b, profile.Folded, &profile.Options{Value: profile.Wall, By: profile.ByCommand})
-	if !strings.Contains(b.String(), ";[clock_nanosleep] ") || !strings.Contains(b.String(), ";[wait4] ") {
+	if !strings.Contains(b.String(), ";[read] ") || !strings.Contains(b.String(), ";[wait4] ") {
 		t.Errorf("waiting is not shown:\n%s", b.String())
 	}
 }

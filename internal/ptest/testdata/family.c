@@ -1,7 +1,8 @@
 /*
  * family: after a byte on standard input it makes -n children one after the other and waits for each. A child burns -u microseconds
  * of processor time: those of even number in young(), under that name, the others execute this program again and do it in
- * grown(). For each child a line says its number, its name and the nanoseconds that wait4(2) says it has used. With -d
+ * grown(). For each child a line says its number, its name and the nanoseconds that wait4(2) says it has used, and one before,
+ * if that is a millisecond or more, how many of them were in that function. With -d
  * each child is made by another one, which ends before it, so that it is nobody's descendant by the time it runs; only the
  * number of such is printed.
  */
@@ -36,6 +37,15 @@ static void extra(int letter, const char *value)
 		orphans = 1;
 }
 
+/* Says how much of the time that a child is to use was in its function, which it has entered now. */
+static void entered(const char *name)
+{
+	uint64_t now = cpu_now();
+
+	if (!orphans && each >= 1000 && now < each * 1000)
+		dprintf(1, "in %s %llu\n", name, (unsigned long long)(each * 1000 - now));
+}
+
 static void child(uint64_t n, const char *self)
 {
 	char text[32];
@@ -43,6 +53,7 @@ static void child(uint64_t n, const char *self)
 
 	if (n % 2 == 0) {
 		prctl(PR_SET_NAME, "young");
+		entered("young");
 		_exit(young(n, each * 1000) == 1);
 	}
 	snprintf(text, sizeof text, "%llu", (unsigned long long)each);
@@ -65,9 +76,12 @@ int main(int argc, char **argv)
 
 	if (argc == 3 && strcmp(argv[1], "grown") == 0) {
 		prctl(PR_SET_NAME, "grown");
-		_exit(grown(1, strtoull(argv[2], NULL, 0) * 1000) == 1);
+		each = strtoull(argv[2], NULL, 0);
+		entered("grown");
+		_exit(grown(1, each * 1000) == 1);
 	}
 	start(argc, argv, extra);
+	setlinebuf(stdout); /* children write to it, too */
 	ready();
 	getchar();
 	for (n = 0; n < count; n++) {
