@@ -24,6 +24,9 @@ type follower struct {
 	fds   []int  // links, programs, maps
 	words []byte // the first word counts children for which the table had no room, the second ends that were lost
 	ends  ringBuffer
+
+	lastComm [16]byte // of the end that was read last, and as text
+	lastName string
 }
 
 // Words of follower.words.
@@ -98,11 +101,14 @@ func (f *follower) attach(types *btf, tracepoint string, code []instruction) err
 // Offsets from the frame pointer of the programs' variables: the number of a process is at varKey.
 const (
 	varStart = -16
-	varEnd   = -56 // struct end
+	varEnd   = -72 // struct end
 )
 
 // end is what deathProgram writes.
-type end struct{ pid, tid, start, cpu, live uint64 }
+type end struct {
+	pid, tid, start, cpu, live uint64
+	comm                       [16]byte
+}
 
 // fields finds members of structures.
 func fields(types *btf, paths map[*field][2]string) error {
@@ -150,12 +156,12 @@ const taskDead = 0x80
 // deathProgram is for sched_switch(preempt, previous, next). A number that is another process's by now stays in the
 // table: a process may be waited for, and its number given to another, before its last thread is switched away.
 func deathProgram(types *btf, table, ends, words int) ([]instruction, error) {
-	var state, tgid, pid, start, leader, signal, live, own field
+	var state, tgid, pid, start, leader, signal, live, own, comm field
 	if err := fields(types, map[*field][2]string{
 		&state: {"task_struct", "__state"}, &tgid: {"task_struct", "tgid"}, &pid: {"task_struct", "pid"},
 		&start: {"task_struct", "start_time"}, &leader: {"task_struct", "group_leader"},
 		&signal: {"task_struct", "signal"}, &live: {"signal_struct", "live"},
-		&own: {"task_struct", "se.sum_exec_runtime"},
+		&own: {"task_struct", "se.sum_exec_runtime"}, &comm: {"task_struct", "comm"},
 	}); err != nil {
 		return nil, err
 	}
@@ -178,6 +184,10 @@ func deathProgram(types *btf, table, ends, words int) ([]instruction, error) {
 		{op: bpfLoadW, dst: 1, src: 6, off: int16(pid.off)},
 		{op: bpfStoreDW, dst: 10, src: 1, off: varEnd + 8},
 		{op: bpfStoreDW, dst: 10, src: 8, off: varEnd + 16},
+		{op: bpfLoadDW, dst: 1, src: 2, off: int16(comm.off)},
+		{op: bpfStoreDW, dst: 10, src: 1, off: varEnd + 40},
+		{op: bpfLoadDW, dst: 1, src: 2, off: int16(comm.off) + 8},
+		{op: bpfStoreDW, dst: 10, src: 1, off: varEnd + 48},
 		{op: bpfLoadDW, dst: 1, src: 6, off: int16(own.off)},
 		{op: bpfStoreDW, dst: 10, src: 1, off: varEnd + 24},
 		{op: bpfLoadDW, dst: 1, src: 6, off: int16(signal.off)},
@@ -196,6 +206,14 @@ func deathProgram(types *btf, table, ends, words int) ([]instruction, error) {
 		{op: bpfJumpEq, dst: 0, off: toOut},
 	}...)
 	return finish(append(p, count(words, wordLostEnds)...)), nil
+}
+
+// name returns the text of a thread's name. Of many processes few have names of their own.
+func (f *follower) name(comm *[16]byte) string {
+	if *comm != f.lastComm {
+		f.lastComm, f.lastName = *comm, unix.ByteSliceToString(comm[:])
+	}
+	return f.lastName
 }
 
 // noRoom returns how many children could not be followed.
@@ -288,6 +306,7 @@ func (f *follower) each(tell func(*End)) {
 		}
 		r := (*end)(unsafe.Pointer(&b[0]))
 		e = End{PID: int(r.pid), TID: int(r.tid), Start: time.Duration(r.start), CPU: time.Duration(r.cpu), Last: r.live == 0}
+		e.Comm = f.name(&r.comm)
 		tell(&e)
 	})
 }

@@ -34,6 +34,7 @@ type End struct {
 	Start    time.Duration // when the process was made, CLOCK_MONOTONIC: with PID its identity
 	CPU      time.Duration // of the thread
 	Last     bool          // no thread of the process runs any more, unless it is ending too
+	Comm     string        // the process's name then: its first thread's
 }
 
 // Mapped is the memory of a [Map] record: executable, and new in its process.

@@ -91,6 +91,7 @@ func (f Followed) String() string {
 		{f.Unlooked, "seen by timers only (too many at a time)"},
 		{f.Refused, "seen by timers only (they may not be read)"},
 		{f.Unsure, "whose processor time is that of their samples"},
+		{f.Stray, "of which nothing but the end was read"},
 	} {
 		if c.n > 0 {
 			line += fmt.Sprintf(", %d %s", c.n, c.what)

@@ -64,13 +64,13 @@ func (k *kin) heard(r *perfevent.Record) {
 		k.threads++
 	case perfevent.Exec:
 		k.threads = 1
-		k.comm = r.Comm
+		k.call(r.Comm)
 		k.maps.clear()
 		k.tree.unlook(k)
 		k.rename(r.TID)
 	case perfevent.Name:
 		if r.TID == k.pid {
-			k.comm = r.Comm
+			k.call(r.Comm)
 		}
 		if id, ok := k.names[r.TID]; ok && k.proc == nil {
 			k.tree.sampler.profile.Rename(id, r.Comm)
@@ -91,6 +91,13 @@ func (k *kin) heard(r *perfevent.Record) {
 		if k.threads--; k.threads <= 0 {
 			k.tree.died(k, r.Time)
 		}
+	}
+}
+
+// call gives the process a name, unless its end was read already and told the last one.
+func (k *kin) call(comm string) {
+	if k.last == 0 {
+		k.comm = comm
 	}
 }
 

@@ -51,6 +51,7 @@ type Followed struct {
 	NoRoom    int64 // children that were not followed because there were too many at the same time
 	Unread    int64 // files that had gone when a sample needed them
 	Unsure    int64 // processes whose processor time is that of their samples
+	Stray     int64 // of Processes, those of which only the end was told
 }
 
 type tree struct {
@@ -59,11 +60,12 @@ type tree struct {
 	living   map[int]*kin
 	dead     map[int][]*kin // whose processor time is not final
 	ends     []unclaimed    // of processes whose birth was not read yet
-	start    time.Duration  // CLOCK_MONOTONIC
-	missed   bool           // records were lost
-	swept    time.Duration  // when living was last compared with /proc
-	looked   int            // processes
-	alone    time.Duration  // since when the sources have ended; -1: that was told
+	strays   strays
+	start    time.Duration // CLOCK_MONOTONIC
+	missed   bool          // records were lost
+	swept    time.Duration // when living was last compared with /proc
+	looked   int           // processes
+	alone    time.Duration // since when the sources have ended; -1: that was told
 	opens    budget
 	closers  chan struct{} // has a place for each image that is being closed
 	files    *treeFiles
@@ -95,7 +97,7 @@ func newTree(s *Sampler) *tree {
 	f := s.opt.Follow
 	t := &tree{
 		sampler: s, ticks: s.opt.Ticks.(FollowingTicks), living: make(map[int]*kin), dead: make(map[int][]*kin),
-		files: newTreeFiles(f.Files, f.Lines), roots: make(map[profile.ProcessID]bool),
+		files: newTreeFiles(f.Files, f.Lines), roots: make(map[profile.ProcessID]bool), strays: newStrays(perfevent.Now()),
 		closers: make(chan struct{}, maxLooked),
 	}
 	t.space = s.profile.Space(0, "", t.files)
@@ -173,9 +175,14 @@ func (t *tree) zero() {
 func (t *tree) heard(r *perfevent.Record) {
 	k := t.living[r.PID]
 	if r.Kind == perfevent.Fork && r.PID != r.Parent {
-		if parent := t.living[r.Parent]; parent != nil && k == nil {
-			t.birth(parent, r)
+		parent := t.living[r.Parent]
+		switch {
+		case parent == nil, k != nil && (k.source || r.Time <= k.born): // begin has found it
+			return
+		case k != nil:
+			t.died(k, r.Time) // the record of its end was lost: its number is another's
 		}
+		t.birth(parent, r)
 		return
 	}
 	if k != nil {
@@ -220,7 +227,17 @@ func (t *tree) died(k *kin, at time.Duration) {
 func (t *tree) settleEnds() {
 	now := perfevent.Now()
 	t.ticks.Ends(func(e *perfevent.End) { t.ends = append(t.ends, unclaimed{*e, now}) })
-	t.ends = slices.DeleteFunc(t.ends, func(e unclaimed) bool { return t.ended(&e) || now-e.at > longestUnread })
+	t.ends = slices.DeleteFunc(t.ends, func(e unclaimed) bool {
+		if t.ended(&e) {
+			return true
+		}
+		late := now-e.at > longestUnread
+		if late {
+			t.strays.add(&e)
+		}
+		return late
+	})
+	t.countStrays(false)
 	for pid, list := range t.dead {
 		list = slices.DeleteFunc(list, func(k *kin) bool {
 			k.final = k.last != 0 && now-k.last > othersEnd
@@ -259,7 +276,7 @@ func (t *tree) ended(e *unclaimed) bool {
 	}
 	k.used += e.CPU
 	if e.Last {
-		k.last = e.at
+		k.last, k.comm = e.at, e.Comm // its records may be lost
 	}
 	return true
 }
@@ -271,6 +288,7 @@ func (t *tree) bury(k *kin) {
 	if k.proc == nil {
 		t.rest(k, wall-k.shown)
 	}
+	t.strays.bury(k.pid, k.born, now)
 	cpu := k.cpu()
 	if !k.final && k.died != 0 {
 		t.sampler.cost.Followed.Unsure++

@@ -21,6 +21,12 @@ const tick = 2 * time.Millisecond
 // followed samples a target and its descendants until all have ended. Before it begins with that it calls begun.
 func followed(t *testing.T, how perfevent.Follow, g *ptest.Target, begun func()) *Sampler {
 	t.Helper()
+	return followedBy(t, following(t, how, g), g, begun)
+}
+
+// following returns timers that follow a target.
+func following(t *testing.T, how perfevent.Follow, g *ptest.Target) *perfevent.Ticker {
+	t.Helper()
 	ticker, err := perfevent.OpenTicker(perfevent.TickerOptions{Period: tick, Stack: 16 << 10, Follow: how})
 	if err != nil {
 		t.Skip(err) // needs root
@@ -32,6 +38,12 @@ func followed(t *testing.T, how perfevent.Follow, g *ptest.Target, begun func())
 	if err := ticker.Want(g.PID); err != nil {
 		t.Fatal(err)
 	}
+	return ticker
+}
+
+// followedBy is followed with timers that want the target.
+func followedBy(t *testing.T, ticks FollowingTicks, g *ptest.Target, begun func()) *Sampler {
+	t.Helper()
 	files, done := openFiles(t), make(chan struct{})
 	go func() { // ends with the target
 		defer close(done)
@@ -41,7 +53,7 @@ func followed(t *testing.T, how perfevent.Follow, g *ptest.Target, begun func())
 		}
 	}()
 	s := New([]*Source{Watch(g.PID, done, files, false)}, &Options{
-		Period: 10 * time.Millisecond, Ticks: ticker,
+		Period: 10 * time.Millisecond, Ticks: ticks,
 		Follow: &Follow{Files: files, Source: func(pid int, done <-chan struct{}) *Source { return Watch(pid, done, files, false) }},
 		Begun:  func(context.Context) error { begun(); return nil },
 	})
@@ -154,6 +166,60 @@ func TestFollow(t *testing.T) {
 		t.Errorf("roots %v", with)
 	}
 	t.Log(s.Cost())
+}
+
+// forgetful are timers that lose two of five records of births, ends, programs and names.
+type forgetful struct {
+	*perfevent.Ticker
+	n int
+}
+
+func (c *forgetful) keep(f func(*perfevent.Record)) (kept func(*perfevent.Record), lost *int64) {
+	lost = new(int64)
+	return func(r *perfevent.Record) {
+		switch r.Kind {
+		case perfevent.Fork, perfevent.Exit, perfevent.Exec, perfevent.Name:
+			if c.n++; c.n%5 < 2 {
+				*lost++
+				return
+			}
+		}
+		f(r)
+	}, lost
+}
+
+func (c *forgetful) Read(f func(*perfevent.Record)) int64 {
+	kept, lost := c.keep(f)
+	return c.Ticker.Read(kept) + *lost
+}
+
+func (c *forgetful) ReadAll(f func(*perfevent.Record)) int64 {
+	kept, lost := c.keep(f)
+	return c.Ticker.ReadAll(kept) + *lost
+}
+
+// TestFollowLost: where the buffer had no room for records, all processes are counted nevertheless, by their last names and with
+// their processor time.
+func TestFollowLost(t *testing.T) {
+	const children = 300
+	g := ptest.Start(t, ptest.BuildC(t, "family.c"), "-n", fmt.Sprint(children), "-u", "1000")
+	g.Ready()
+	ticks := &forgetful{Ticker: following(t, perfevent.FollowAuto, g)}
+	s := followedBy(t, ticks, g, func() { g.Stdin.Write([]byte("\n")) })
+	truth, got := relate(g), commands(s.Profile())
+	t.Log(s.Cost())
+	for _, name := range []string{"young", "grown"} {
+		c := got[name]
+		if off := float64(c.CPU)/float64(truth.cpu[name]) - 1; c.Processes != truth.count[name] || math.Abs(off) > 0.02 {
+			t.Errorf("%s: %d processes of %d, %v, wait4 %v", name, c.Processes, truth.count[name], c.CPU, truth.cpu[name])
+		}
+	}
+	if f := s.Cost().Followed; f.Processes != children+1 || f.Stray < children/5 {
+		t.Errorf("%+v", f)
+	}
+	if tr := s.tree; len(tr.living) > 1 || len(tr.dead) > 0 || len(tr.strays.waiting) > 0 {
+		t.Errorf("left: %d living, %d dead, %d strays", len(tr.living), len(tr.dead), len(tr.strays.waiting))
+	}
 }
 
 // TestFollowByRecords: without the kernel's help the processes are all there, and what they did right after their birth is missing from

@@ -11,6 +11,10 @@ import (
 // finish completes the profile of the tree.
 func (t *tree) finish() {
 	now := perfevent.Now()
+	for _, e := range t.ends {
+		t.strays.add(&e)
+	}
+	t.countStrays(true)
 	for _, list := range t.dead {
 		for _, k := range list {
 			t.bury(k)

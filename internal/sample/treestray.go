@@ -1,0 +1,79 @@
+package sample
+
+import (
+	"time"
+
+	"ptools/internal/perfevent"
+)
+
+// Records of births, names and ends share their buffer with samples. Where that is full they are lost, and with them what the
+// tree knows of processes. Ends that the kernel's programs tell go another way (perfevent.End) and have all that the table of
+// commands is about: process, name, beginning, processor time. So a process of whose birth nothing was read is
+// counted when it has ended. Of its stacks nothing is known, nor who its parent was.
+type strays struct {
+	waiting map[identity]*stray
+	// When those processes were made that were buried lately, and before that: the end of a thread that was ending with the
+	// last one may be read after that, and makes no stray of them.
+	buried, before map[int]time.Duration
+	turned         time.Duration // when buried was empty
+}
+
+// identity is what one process has, and no other.
+type identity struct {
+	pid   int
+	start time.Duration
+}
+
+// stray is what the ends of such a process's threads have said so far.
+type stray struct {
+	cpu  time.Duration
+	comm string
+	last time.Duration // when that of the last one was read; 0: it was not
+}
+
+func newStrays(now time.Duration) strays {
+	return strays{waiting: make(map[identity]*stray), buried: make(map[int]time.Duration), turned: now}
+}
+
+// bury takes note that a process is counted.
+func (s *strays) bury(pid int, born, now time.Duration) {
+	if now-s.turned > 2*longestUnread {
+		s.buried, s.before, s.turned = make(map[int]time.Duration), s.buried, now
+	}
+	s.buried[pid] = born
+}
+
+// add takes an end that no process has claimed.
+func (s *strays) add(e *unclaimed) {
+	for _, of := range []map[int]time.Duration{s.buried, s.before} {
+		if born, ok := of[e.PID]; ok && born >= e.Start {
+			return
+		}
+	}
+	id := identity{e.PID, e.Start}
+	one := s.waiting[id]
+	if one == nil {
+		one = new(stray)
+		s.waiting[id] = one
+	}
+	one.cpu += e.CPU
+	if e.Last {
+		one.last, one.comm = e.at, e.Comm
+	}
+}
+
+// countStrays counts those that have ended; all is the last call.
+func (t *tree) countStrays(all bool) {
+	now := perfevent.Now()
+	for id, one := range t.strays.waiting {
+		if one.last == 0 || now-one.last < longestUnread+othersEnd && !all {
+			continue
+		}
+		delete(t.strays.waiting, id)
+		k := &kin{tree: t, pid: id.pid, id: t.sampler.profile.Process(id.pid, 0), comm: one.comm, born: max(id.start, t.start), died: one.last}
+		k.used, k.final = one.cpu, true
+		t.sampler.cost.Followed.Processes++
+		t.sampler.cost.Followed.Stray++
+		t.bury(k)
+	}
+}
