@@ -75,7 +75,7 @@ func New(o Options) *Server {
 	s.mux.HandleFunc("GET /style.css", s.style)
 	s.mux.HandleFunc("GET /healthz", s.healthz)
 	s.mux.HandleFunc("GET /targets", s.discovery)
-	s.mux.Handle("GET /metrics", s.metrics.handler())
+	s.mux.Handle("GET /metrics", s.metrics.handler(s))
 	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, "no page has this address")
 	})
@@ -104,8 +104,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cache-Control", "no-store")
-	control := http.NewResponseController(w)
-	control.SetReadDeadline(time.Now().Add(s.o.Patience)) // of the body; a ResponseWriter without a connection has none
+	if r.ContentLength != 0 {
+		// Of the body. Without one the deadline would end the request: net/http reads on while a handler is at
+		// work, to notice when the client goes, and takes the deadline for that. A ResponseWriter without a connection has none.
+		http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.o.Patience))
+	}
 	if r.ContentLength > mostBody {
 		refuse(w, http.StatusRequestEntityTooLarge, "the request is larger than %d bytes", mostBody)
 		return
