@@ -1,9 +1,11 @@
 package serve
 
 import (
+	"bytes"
 	"io"
 	"log"
 	"net/http"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -42,9 +44,32 @@ func newMetrics(s *Server) *metrics {
 	return m
 }
 
-func (m *metrics) handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})
+// handler gathers what is to be told before it sends any of it, and gathers for one client after the other: those who
+// read slowly keep nobody else waiting.
+func (m *metrics) handler(s *Server) http.Handler {
+	gather := promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+	var turn sync.Mutex
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b := buffered{header: w.Header(), status: http.StatusOK}
+		turn.Lock()
+		gather.ServeHTTP(&b, r)
+		turn.Unlock()
+		s.patient(w)
+		w.WriteHeader(b.status)
+		w.Write(b.body.Bytes()) // a client that has gone needs no answer
+	})
 }
+
+// buffered is an http.ResponseWriter that keeps the answer.
+type buffered struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (b *buffered) Header() http.Header         { return b.header }
+func (b *buffered) WriteHeader(status int)      { b.status = status }
+func (b *buffered) Write(p []byte) (int, error) { return b.body.Write(p) }
 
 // Register adds collectors to what /metrics tells.
 func (s *Server) Register(c ...prometheus.Collector) { s.metrics.registry.MustRegister(c...) }
