@@ -45,6 +45,7 @@ func (s *settings) serve(ctx context.Context, stderr io.Writer) error {
 		return err
 	}
 	defer listener.Close()
+	listener = serve.Limit(listener, connections*d.MaxClients)
 	if err := d.open(); err != nil {
 		return err
 	}
@@ -59,6 +60,9 @@ func (s *settings) serve(ctx context.Context, stderr io.Writer) error {
 	}
 	return d.run(ctx, server, listener, hangups)
 }
+
+// connections is how many there may be for each profile that is being taken: most clients hold theirs between requests.
+const connections = 4
 
 // open finds the targets and makes the sampler.
 func (d *daemon) open() (err error) {

@@ -1,0 +1,44 @@
+package serve
+
+import (
+	"net"
+	"sync"
+	"sync/atomic"
+)
+
+// Limit returns a listener that closes connections beyond most at the same time as soon as they come. Each costs a descriptor, which
+// the sampler needs, too, and memory; and one that waited to be accepted would wait for clients that say nothing.
+func Limit(l net.Listener, most int) net.Listener { return &limited{Listener: l, most: int64(most)} }
+
+type limited struct {
+	net.Listener
+	most int64
+	open atomic.Int64
+}
+
+// Accept implements net.Listener.
+func (l *limited) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if l.open.Add(1) <= l.most {
+			return &counted{Conn: c, leave: sync.OnceFunc(func() { l.open.Add(-1) })}, nil
+		}
+		l.open.Add(-1)
+		c.Close() // the client sees that
+	}
+}
+
+// counted is a connection that is counted until it is closed.
+type counted struct {
+	net.Conn
+	leave func()
+}
+
+// Close implements net.Conn.
+func (c *counted) Close() error {
+	defer c.leave()
+	return c.Conn.Close()
+}
