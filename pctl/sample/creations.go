@@ -3,7 +3,6 @@ package sample
 import (
 	"context"
 	"io"
-	"strings"
 	"time"
 
 	"ptools/internal/profile"
@@ -45,7 +44,7 @@ func (c *Created) WritePprof(w io.Writer) error { return c.p.Write(w, profile.Pp
 // WriteCounts writes the text form of Go's thread creation profiles.
 func (c *Created) WriteCounts(w io.Writer) error { return c.p.Write(w, profile.Creations, nil) }
 
-// Symbols names addresses of a process. An address without a name has an empty one.
+// Symbols names the functions at addresses of a process. An address without a name has an empty one.
 func (s *Sampler) Symbols(ctx context.Context, pid int, addrs []uint64) ([]string, error) {
 	p, err := s.session.Grab(ctx, pid, &pctl.GrabOptions{ReadOnly: true})
 	if err != nil {
@@ -54,13 +53,11 @@ func (s *Sampler) Symbols(ctx context.Context, pid int, addrs []uint64) ([]strin
 	defer p.Close()
 	names := make([]string, len(addrs))
 	for i, addr := range addrs {
-		var inlined []string
-		for _, f := range p.Lookup(addr) {
+		for _, f := range p.Lookup(addr) { // the last one is the function that others were inlined into
 			if f.Func != "" {
-				inlined = append(inlined, functionOf(&f))
+				names[i] = functionOf(&f)
 			}
 		}
-		names[i] = strings.Join(inlined, "--")
 	}
 	return names, nil
 }

@@ -34,7 +34,12 @@ type Target struct {
 func (t *Target) ID() string { return fmt.Sprintf("%d-%d", t.PID, t.Start) }
 
 // BuildID returns the build id of the executable, empty if it has none. The file is read once.
-func (t *Target) BuildID() string { return t.buildID() }
+func (t *Target) BuildID() string {
+	if t.buildID == nil { // one that no Watcher has made
+		return buildID(t.PID)
+	}
+	return t.buildID()
+}
 
 // Alive reports whether the process has not ended.
 func (t *Target) Alive() bool {
