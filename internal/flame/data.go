@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+
+	"ptools/internal/intern"
 )
 
 // document is the data of the page, as compact as JSON allows: a string table, and the tree as arrays in
@@ -71,15 +73,7 @@ func (g *Graph) document() *document {
 
 func (d *document) addFrames(g *Graph, rank []int) {
 	strings := make(map[string]int)
-	str := func(s string) int {
-		i, ok := strings[s]
-		if !ok {
-			i = len(d.Strings)
-			d.Strings = append(d.Strings, s)
-			strings[s] = i
-		}
-		return i
-	}
+	str := func(s string) int { return intern.ID(strings, &d.Strings, s, s) }
 	sorted := make([]Frame, len(g.frames))
 	for i, f := range g.frames {
 		sorted[rank[i]] = f

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"ptools/internal/intern"
 )
 
 // firefoxVersion is that of the processed profile format of the Firefox Profiler, which reads all older ones.
@@ -41,17 +43,10 @@ type firefoxMeta struct {
 	NoFrameImpl  bool              `json:"doesNotUseFrameImplementation"`
 	NoSearchfox  bool              `json:"sourceCodeIsNotOnSearchfox"`
 	Debug        bool              `json:"debug"`
-	Extensions   firefoxExtensions `json:"extensions"`
+	Extensions   *firefoxTable     `json:"extensions"`
 	Categories   []firefoxCategory `json:"categories"`
 	MarkerSchema []any             `json:"markerSchema"`
 	SampleUnits  map[string]string `json:"sampleUnits"`
-}
-
-type firefoxExtensions struct {
-	Length int   `json:"length"`
-	BaseID []any `json:"id"`
-	Name   []any `json:"name"`
-	URL    []any `json:"baseURL"`
 }
 
 type firefoxCategory struct {
@@ -61,29 +56,69 @@ type firefoxCategory struct {
 }
 
 type firefoxThread struct {
-	ProcessType    string           `json:"processType"`
-	ProcessStart   float64          `json:"processStartupTime"`
-	ProcessEnd     *float64         `json:"processShutdownTime"`
-	Registered     float64          `json:"registerTime"`
-	Unregistered   *float64         `json:"unregisterTime"`
-	PausedRanges   []any            `json:"pausedRanges"`
-	Name           string           `json:"name"`
-	ProcessName    string           `json:"processName"`
-	IsMainThread   bool             `json:"isMainThread"`
-	PID            string           `json:"pid"`
-	TID            int              `json:"tid"`
-	Samples        firefoxSamples   `json:"samples"`
-	Markers        firefoxMarkers   `json:"markers"`
-	StackTable     firefoxStacks    `json:"stackTable"`
-	FrameTable     firefoxFrames    `json:"frameTable"`
-	FuncTable      firefoxFuncs     `json:"funcTable"`
-	ResourceTable  firefoxResources `json:"resourceTable"`
-	NativeSymbols  firefoxSymbols   `json:"nativeSymbols"`
-	Strings        []string         `json:"stringArray"`
+	ProcessType    string         `json:"processType"`
+	ProcessStart   float64        `json:"processStartupTime"`
+	ProcessEnd     *float64       `json:"processShutdownTime"`
+	Registered     float64        `json:"registerTime"`
+	Unregistered   *float64       `json:"unregisterTime"`
+	PausedRanges   []any          `json:"pausedRanges"`
+	Name           string         `json:"name"`
+	ProcessName    string         `json:"processName"`
+	IsMainThread   bool           `json:"isMainThread"`
+	PID            string         `json:"pid"`
+	TID            int            `json:"tid"`
+	Samples        firefoxSamples `json:"samples"`
+	Markers        *firefoxTable  `json:"markers"`
+	StackTable     *firefoxTable  `json:"stackTable"`
+	FrameTable     *firefoxTable  `json:"frameTable"`
+	FuncTable      *firefoxTable  `json:"funcTable"`
+	ResourceTable  *firefoxTable  `json:"resourceTable"`
+	NativeSymbols  *firefoxTable  `json:"nativeSymbols"`
+	Strings        []string       `json:"stringArray"`
 	stacks         map[Node]int
-	frames         map[int32]int
+	frames         map[int32]firefoxFrame
 	resources      map[string]int
 	stringsByValue map[string]int
+}
+
+// firefoxFrame is the number of a frame in its table, and its category.
+type firefoxFrame struct{ id, category int }
+
+// firefoxTable is a table as the format has it: the length, and by the names of the columns what is in them.
+type firefoxTable struct {
+	names   []string
+	columns [][]any
+	length  int
+}
+
+func newFirefoxTable(names ...string) *firefoxTable {
+	t := &firefoxTable{names: names}
+	for range names {
+		t.columns = append(t.columns, []any{})
+	}
+	return t
+}
+
+// add adds a row, of which the last columns are null if there are fewer values, and returns its number.
+func (t *firefoxTable) add(values ...any) int {
+	for i := range t.columns {
+		var v any
+		if i < len(values) {
+			v = values[i]
+		}
+		t.columns[i] = append(t.columns[i], v)
+	}
+	t.length++
+	return t.length - 1
+}
+
+// MarshalJSON implements json.Marshaler.
+func (t *firefoxTable) MarshalJSON() ([]byte, error) {
+	object := map[string]any{"length": t.length}
+	for i, name := range t.names {
+		object[name] = t.columns[i]
+	}
+	return json.Marshal(object)
 }
 
 // firefoxSamples has the samples of a thread by time. The weight is what the sample counts, in ms or a number.
@@ -96,66 +131,6 @@ type firefoxSamples struct {
 	CPU        []int64   `json:"threadCPUDelta"` // ns since the sample before
 }
 
-type firefoxMarkers struct {
-	Length   int   `json:"length"`
-	Category []any `json:"category"`
-	Data     []any `json:"data"`
-	Start    []any `json:"startTime"`
-	End      []any `json:"endTime"`
-	Name     []any `json:"name"`
-	Phase    []any `json:"phase"`
-}
-
-type firefoxStacks struct {
-	Length      int    `json:"length"`
-	Frame       []int  `json:"frame"`
-	Prefix      []*int `json:"prefix"`
-	Category    []int  `json:"category"`
-	Subcategory []int  `json:"subcategory"`
-}
-
-type firefoxFrames struct {
-	Length         int   `json:"length"`
-	Address        []int `json:"address"`
-	InlineDepth    []int `json:"inlineDepth"`
-	Category       []int `json:"category"`
-	Subcategory    []int `json:"subcategory"`
-	Func           []int `json:"func"`
-	NativeSymbol   []any `json:"nativeSymbol"`
-	InnerWindow    []any `json:"innerWindowID"`
-	Implementation []any `json:"implementation"`
-	Line           []any `json:"line"`
-	Column         []any `json:"column"`
-	Optimizations  []any `json:"optimizations"`
-}
-
-type firefoxFuncs struct {
-	Length     int    `json:"length"`
-	Name       []int  `json:"name"`
-	IsJS       []bool `json:"isJS"`
-	ForJS      []bool `json:"relevantForJS"`
-	Resource   []int  `json:"resource"`
-	FileName   []any  `json:"fileName"`
-	LineNumber []any  `json:"lineNumber"`
-	Column     []any  `json:"columnNumber"`
-}
-
-type firefoxResources struct {
-	Length int   `json:"length"`
-	Lib    []any `json:"lib"`
-	Name   []int `json:"name"`
-	Host   []any `json:"host"`
-	Type   []int `json:"type"`
-}
-
-type firefoxSymbols struct {
-	Length  int   `json:"length"`
-	Lib     []any `json:"libIndex"`
-	Address []any `json:"address"`
-	Name    []any `json:"name"`
-	Size    []any `json:"functionSize"`
-}
-
 // Firefox writes the profile for the Firefox Profiler, with the value that is shown first: what each thread counts is
 // divided among the times at which it was in that stack.
 func (g *Graph) Firefox(w io.Writer, start time.Time, period time.Duration) error {
@@ -163,7 +138,7 @@ func (g *Graph) Firefox(w io.Writer, start time.Time, period time.Duration) erro
 		Meta: firefoxMeta{
 			Interval: float64(period) / 1e6, StartTime: float64(start.UnixMicro()) / 1e3, Product: g.Title, Stackwalk: 1,
 			Version: 24, Preprocessed: firefoxVersion, Symbolicated: true, OneStackType: true, NoFrameImpl: true, NoSearchfox: true,
-			Extensions: firefoxExtensions{BaseID: []any{}, Name: []any{}, URL: []any{}},
+			Extensions: newFirefoxTable("id", "name", "baseURL"),
 			Categories: []firefoxCategory{
 				{"Other", "grey", []string{"Other"}}, {"User", "yellow", []string{"Other"}},
 				{"Kernel", "orange", []string{"Other"}}, {"Waiting", "blue", []string{"Other"}},
@@ -200,9 +175,14 @@ func (g *Graph) firefoxThread(id int, cells []*cell) *firefoxThread {
 	of := g.threads[id]
 	t := &firefoxThread{
 		ProcessType: "default", PausedRanges: []any{}, Name: of.Name, ProcessName: of.Process, PID: strconv.Itoa(of.PID), TID: of.TID,
-		Markers:       firefoxMarkers{0, []any{}, []any{}, []any{}, []any{}, []any{}, []any{}},
-		NativeSymbols: firefoxSymbols{0, []any{}, []any{}, []any{}, []any{}},
-		Strings:       []string{}, stacks: make(map[Node]int), frames: make(map[int32]int), resources: make(map[string]int), stringsByValue: make(map[string]int),
+		Markers:    newFirefoxTable("category", "data", "startTime", "endTime", "name", "phase"),
+		StackTable: newFirefoxTable("frame", "prefix", "category", "subcategory"),
+		FrameTable: newFirefoxTable("address", "inlineDepth", "category", "subcategory", "func",
+			"nativeSymbol", "innerWindowID", "implementation", "line", "column", "optimizations"),
+		FuncTable:     newFirefoxTable("name", "isJS", "relevantForJS", "resource", "fileName", "lineNumber", "columnNumber"),
+		ResourceTable: newFirefoxTable("name", "type", "lib", "host"),
+		NativeSymbols: newFirefoxTable("libIndex", "address", "name", "functionSize"),
+		Strings:       []string{}, stacks: make(map[Node]int), frames: make(map[int32]firefoxFrame), resources: make(map[string]int), stringsByValue: make(map[string]int),
 	}
 	t.Samples.WeightType = "samples"
 	unit := 1.0
@@ -268,24 +248,18 @@ func (g *Graph) firefoxStack(t *firefoxThread, n Node) int {
 	if i, ok := t.stacks[n]; ok {
 		return i
 	}
-	var prefix *int
+	var prefix any
 	if caller := g.nodes[n].caller; caller > 0 {
-		i := g.firefoxStack(t, caller)
-		prefix = &i
+		prefix = g.firefoxStack(t, caller)
 	}
 	frame := g.firefoxFrame(t, g.nodes[n].frame)
-	s := &t.StackTable
-	i := s.Length
-	s.Length++
-	s.Frame, s.Prefix = append(s.Frame, frame), append(s.Prefix, prefix)
-	s.Category, s.Subcategory = append(s.Category, t.FrameTable.Category[frame]), append(s.Subcategory, 0)
-	t.stacks[n] = i
-	return i
+	t.stacks[n] = t.StackTable.add(frame.id, prefix, frame.category, 0)
+	return t.stacks[n]
 }
 
-func (g *Graph) firefoxFrame(t *firefoxThread, id int32) int {
-	if i, ok := t.frames[id]; ok {
-		return i
+func (g *Graph) firefoxFrame(t *firefoxThread, id int32) firefoxFrame {
+	if f, ok := t.frames[id]; ok {
+		return f
 	}
 	frame := g.frames[id]
 	category := [...]int{Code: firefoxUser, Kernel: firefoxKernel, Call: firefoxWaiting, Unknown: firefoxOther}[frame.Kind]
@@ -293,42 +267,18 @@ func (g *Graph) firefoxFrame(t *firefoxThread, id int32) int {
 	if frame.Object != "" {
 		resource = t.resource(frame.Object)
 	}
-	i := t.FuncTable.Length
-	fn := &t.FuncTable
-	fn.Length++
-	fn.Name, fn.IsJS, fn.ForJS = append(fn.Name, t.str(frame.Name)), append(fn.IsJS, false), append(fn.ForJS, false)
-	fn.Resource, fn.FileName = append(fn.Resource, resource), append(fn.FileName, nil)
-	fn.LineNumber, fn.Column = append(fn.LineNumber, nil), append(fn.Column, nil)
-	f := &t.FrameTable
-	f.Length++
-	f.Address, f.InlineDepth = append(f.Address, -1), append(f.InlineDepth, 0)
-	f.Category, f.Subcategory, f.Func = append(f.Category, category), append(f.Subcategory, 0), append(f.Func, i)
-	for _, column := range []*[]any{&f.NativeSymbol, &f.InnerWindow, &f.Implementation, &f.Line, &f.Column, &f.Optimizations} {
-		*column = append(*column, nil)
-	}
-	t.frames[id] = i
-	return i
+	fn := t.FuncTable.add(t.str(frame.Name), false, false, resource)
+	t.frames[id] = firefoxFrame{t.FrameTable.add(-1, 0, category, 0, fn), category}
+	return t.frames[id]
 }
 
 func (t *firefoxThread) resource(object string) int {
 	i, ok := t.resources[object]
 	if !ok {
-		r := &t.ResourceTable
-		i = r.Length
-		r.Length++
-		r.Lib, r.Name = append(r.Lib, nil), append(r.Name, t.str(object))
-		r.Host, r.Type = append(r.Host, nil), append(r.Type, 1) // a library
+		i = t.ResourceTable.add(t.str(object), 1) // a library
 		t.resources[object] = i
 	}
 	return i
 }
 
-func (t *firefoxThread) str(s string) int {
-	i, ok := t.stringsByValue[s]
-	if !ok {
-		i = len(t.Strings)
-		t.Strings = append(t.Strings, s)
-		t.stringsByValue[s] = i
-	}
-	return i
-}
+func (t *firefoxThread) str(s string) int { return intern.ID(t.stringsByValue, &t.Strings, s, s) }

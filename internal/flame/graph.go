@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"ptools/internal/intern"
 )
 
 // Kind says what a frame is; it decides on the colour.
@@ -113,15 +115,7 @@ func (g *Graph) Thread(t Thread) int {
 	return len(g.threads) - 1
 }
 
-func (g *Graph) frame(f Frame) int32 {
-	id, ok := g.frameIDs[f]
-	if !ok {
-		id = int32(len(g.frames))
-		g.frames = append(g.frames, f)
-		g.frameIDs[f] = id
-	}
-	return id
-}
+func (g *Graph) frame(f Frame) int32 { return intern.ID(g.frameIDs, &g.frames, f, f) }
 
 // Child returns the node in which caller has called f. A row that is not nil is where the node counts in tables;
 // all calls with this caller and f give the same.
@@ -146,13 +140,7 @@ func (g *Graph) row(r *Row) int32 {
 	if r.Call != (Frame{}) {
 		k.call = g.frame(r.Call)
 	}
-	id, ok := g.rowIDs[k]
-	if !ok {
-		id = int32(len(g.rows))
-		g.rows = append(g.rows, k)
-		g.rowIDs[k] = id
-	}
-	return id
+	return intern.ID(g.rowIDs, &g.rows, k, k)
 }
 
 // Add counts values, in the order of g.Values, for a thread whose innermost function is the node.

@@ -1,6 +1,10 @@
 package profile
 
-import "slices"
+import (
+	"slices"
+
+	"ptools/internal/intern"
+)
 
 // archive is where the spaces of a process end up that are not its present one:
 // a space without a resolver whose addresses count from the beginning of the
@@ -79,13 +83,7 @@ func (a *archive) take(s *Space, l *location) uint32 {
 	if len(l.lines) > 0 {
 		k.fn = l.lines[0].fn + 1
 	}
-	id, ok := a.ids[k]
-	if !ok {
-		id = uint32(len(a.locs))
-		a.locs = append(a.locs, location{addr: k.addr, mapping: k.mapping, lines: l.lines})
-		a.ids[k] = id
-	}
-	return id
+	return intern.ID(a.ids, &a.locs, k, location{addr: k.addr, mapping: k.mapping, lines: l.lines})
 }
 
 // MoveTo adds what the space has counted to another one, in which the same code is at other addresses: translate tells at which. Nothing

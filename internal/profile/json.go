@@ -5,6 +5,8 @@ import (
 	"io"
 	"strconv"
 	"time"
+
+	"ptools/internal/intern"
 )
 
 // Document is the json output: one object. Tables come first, everything
@@ -228,16 +230,10 @@ func (b *docBuilder) location(s *Space, l *location, mappings map[int32]int) int
 		loc.Address = hex(l.addr.PC)
 	}
 	if l.mapping >= 0 {
-		i, ok := mappings[l.mapping]
-		if !ok {
-			m := s.mappings[l.mapping]
-			i = len(b.out.Mappings)
-			mappings[l.mapping] = i
-			b.out.Mappings = append(b.out.Mappings, DocMapping{
-				PID: s.pid, Path: m.Path, BuildID: m.BuildID, Start: hex(m.Start), Limit: hex(m.Limit),
-			})
-		}
-		loc.Mapping = i
+		m := s.mappings[l.mapping]
+		loc.Mapping = intern.ID(mappings, &b.out.Mappings, l.mapping, DocMapping{
+			PID: s.pid, Path: m.Path, BuildID: m.BuildID, Start: hex(m.Start), Limit: hex(m.Limit),
+		})
 	}
 	for _, n := range l.lines {
 		loc.Lines = append(loc.Lines, DocLine{b.function(n.fn), n.line, n.inlined})
@@ -247,30 +243,18 @@ func (b *docBuilder) location(s *Space, l *location, mappings map[int32]int) int
 }
 
 func (b *docBuilder) thread(id ThreadID) int {
-	i, ok := b.threads[id]
-	if !ok {
-		t := b.profile.threads[id]
-		i = len(b.out.Threads)
-		b.threads[id] = i
-		doc := DocThread{PID: t.pid, TID: t.tid, Name: t.name}
-		if t.process != 0 {
-			process := int(t.process - 1)
-			doc.Process = &process
-		}
-		b.out.Threads = append(b.out.Threads, doc)
+	t := b.profile.threads[id]
+	doc := DocThread{PID: t.pid, TID: t.tid, Name: t.name}
+	if t.process != 0 {
+		process := int(t.process - 1)
+		doc.Process = &process
 	}
-	return i
+	return intern.ID(b.threads, &b.out.Threads, id, doc)
 }
 
 func (b *docBuilder) function(fn uint32) int {
-	i, ok := b.functions[fn]
-	if !ok {
-		f := b.profile.functions[fn]
-		i = len(b.out.Functions)
-		b.functions[fn] = i
-		b.out.Functions = append(b.out.Functions, DocFunction{f.name, f.file, f.object})
-	}
-	return i
+	f := b.profile.functions[fn]
+	return intern.ID(b.functions, &b.out.Functions, fn, DocFunction{f.name, f.file, f.object})
 }
 
 func hex(addr uint64) string { return "0x" + strconv.FormatUint(addr, 16) }

@@ -161,12 +161,17 @@ func (p *Profile) tree() string {
 // group, or a negative one of a thread that keeps what it has. In each group the proportions stay. It returns what every group
 // had counted before; a group that has counted nothing gets nothing.
 func (p *Profile) Apportion(totals []int64, group func(ThreadID) int) []int64 {
-	sums := p.Sums(len(totals), group)
+	return p.apportion(totals, func(_ *Space, id ThreadID) int { return group(id) })
+}
+
+// apportion is Apportion where the group depends on the space, too.
+func (p *Profile) apportion(totals []int64, group func(*Space, ThreadID) int) []int64 {
+	sums := p.sums(len(totals), group)
 	until, given := make([]int64, len(totals)), make([]int64, len(totals))
 	for _, s := range p.spaces {
 		for i := range s.cells {
 			c := &s.cells[i]
-			g := group(c.thread)
+			g := group(s, c.thread)
 			if g < 0 || c.CPU == 0 {
 				continue
 			}
@@ -184,10 +189,14 @@ func (p *Profile) Apportion(totals []int64, group func(ThreadID) int) []int64 {
 
 // Sums returns what n groups of threads have counted as processor time.
 func (p *Profile) Sums(n int, group func(ThreadID) int) []int64 {
+	return p.sums(n, func(_ *Space, id ThreadID) int { return group(id) })
+}
+
+func (p *Profile) sums(n int, group func(*Space, ThreadID) int) []int64 {
 	sums := make([]int64, n)
 	for _, s := range p.spaces {
 		for i := range s.cells {
-			if g := group(s.cells[i].thread); g >= 0 {
+			if g := group(s, s.cells[i].thread); g >= 0 {
 				sums[g] += s.cells[i].CPU
 			}
 		}

@@ -1,6 +1,10 @@
 package profile
 
-import "slices"
+import (
+	"slices"
+
+	"ptools/internal/intern"
+)
 
 // Space is the address space of one image of a process: its stacks, its
 // counters and what its program counters mean.
@@ -100,13 +104,7 @@ func (s *Space) Push(stack StackID, a Addr) StackID { return s.child(stack, s.lo
 
 func (s *Space) child(caller StackID, loc uint32) StackID {
 	n := node{caller, loc}
-	id, ok := s.nodeIDs[n]
-	if !ok {
-		id = StackID(len(s.nodes))
-		s.nodes = append(s.nodes, n)
-		s.nodeIDs[n] = id
-	}
-	return id
+	return intern.ID(s.nodeIDs, &s.nodes, n, n)
 }
 
 // Levels appends the levels of a stack to dst, innermost first.
@@ -121,13 +119,7 @@ func (s *Space) Levels(stack StackID, dst []Addr) []Addr {
 // counts the same again.
 func (s *Space) Cell(t ThreadID, stack StackID) Cell {
 	k := cellKey{t, stack, 0}
-	id, ok := s.cellIDs[k]
-	if !ok {
-		id = Cell(len(s.cells))
-		s.cells = append(s.cells, cell{cellKey: k})
-		s.cellIDs[k] = id
-	}
-	return id
+	return intern.ID(s.cellIDs, &s.cells, k, cell{cellKey: k})
 }
 
 // Add counts v in a cell.
@@ -143,13 +135,7 @@ func (s *Space) Remap() {
 }
 
 func (s *Space) location(a Addr) uint32 {
-	id, ok := s.locIDs[a]
-	if !ok {
-		id = uint32(len(s.locs))
-		s.locs = append(s.locs, location{addr: a, mapping: -1})
-		s.locIDs[a] = id
-	}
-	return id
+	return intern.ID(s.locIDs, &s.locs, a, location{addr: a, mapping: -1})
 }
 
 // Resolve asks the resolver about at most max addresses that it has not been
@@ -216,11 +202,5 @@ func (s *Space) resolve(l *location) bool {
 
 func (s *Space) mapping(m Mapping) int32 {
 	m.Path, m.BuildID = Clean(m.Path), Clean(m.BuildID)
-	id, ok := s.mappingIDs[m]
-	if !ok {
-		id = int32(len(s.mappings))
-		s.mappings = append(s.mappings, m)
-		s.mappingIDs[m] = id
-	}
-	return id
+	return intern.ID(s.mappingIDs, &s.mappings, m, m)
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"io"
 	"slices"
+
+	"ptools/internal/intern"
 )
 
 // speedscopeSchema marks a file as speedscope's own format.
@@ -73,15 +75,9 @@ func writeSpeedscope(p *Profile, w io.Writer, o *Options) error {
 			if len(root) > 0 {
 				thread, name = 0, "all processes"
 			}
-			i, ok := profiles[thread]
-			if !ok {
-				i = len(out.Profiles)
-				profiles[thread] = i
-				out.Profiles = append(out.Profiles, speedscopeProfile{
-					Type: "sampled", Name: name, Unit: unit, thread: thread,
-				})
-			}
-			t := &out.Profiles[i]
+			t := &out.Profiles[intern.ID(profiles, &out.Profiles, thread, speedscopeProfile{
+				Type: "sampled", Name: name, Unit: unit, thread: thread,
+			})]
 			t.Samples = append(t.Samples, s.speedscopeStack(root, c.stack, o, &out.Shared, frames))
 			t.Weights = append(t.Weights, n)
 			t.EndValue += n
@@ -103,15 +99,7 @@ func writeSpeedscope(p *Profile, w io.Writer, o *Options) error {
 // and adds those that are new.
 func (s *Space) speedscopeStack(root []label, stack StackID, o *Options, shared *speedscopeShared, seen map[speedscopeFrame]int) []int {
 	indices := []int{}
-	add := func(f speedscopeFrame) {
-		i, ok := seen[f]
-		if !ok {
-			i = len(shared.Frames)
-			seen[f] = i
-			shared.Frames = append(shared.Frames, f)
-		}
-		indices = append(indices, i)
-	}
+	add := func(f speedscopeFrame) { indices = append(indices, intern.ID(seen, &shared.Frames, f, f)) }
 	for _, l := range s.path(s.counted(stack, o), nil) {
 		if len(l.lines) == 0 {
 			add(speedscopeFrame{Name: s.locationLabels(l, &Options{}, nil)[0].String()})

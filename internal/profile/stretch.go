@@ -19,32 +19,10 @@ func (p *Profile) Counted(pid int) map[ThreadID]int64 {
 // Stretch makes the processor time that some threads of a process have counted in all what total is,
 // without changing the proportions. It does nothing where they have counted none.
 func (p *Profile) Stretch(pid int, threads map[ThreadID]bool, total int64) {
-	sum := int64(0)
-	for id, ns := range p.Counted(pid) {
-		if threads[id] {
-			sum += ns
+	p.apportion([]int64{total}, func(s *Space, id ThreadID) int {
+		if s.pid == pid && threads[id] {
+			return 0
 		}
-	}
-	if sum == 0 {
-		return
-	}
-	ratio, until, given := float64(total)/float64(sum), int64(0), int64(0)
-	for _, s := range p.spaces {
-		if s.pid != pid {
-			continue
-		}
-		for i := range s.cells {
-			c := &s.cells[i]
-			if c.CPU == 0 || !threads[c.thread] {
-				continue
-			}
-			until += c.CPU
-			share := int64(float64(until)*ratio) - given
-			if until == sum {
-				share = total - given
-			}
-			c.CPU = share
-			given += share
-		}
-	}
+		return -1
+	})
 }
