@@ -25,7 +25,9 @@ type Windows struct {
 	mu        sync.Mutex
 	ticks     *perfevent.Ticker
 	processes map[int]*timed
-	reader    chan struct{} // closed to end the goroutine that reads; nil while there is no window
+	taps      map[int][]*Tap // by process
+	wanted    map[int]int    // how many of these want a process sampled
+	reader    chan struct{}  // closed to end the goroutine that reads; nil while there is no window
 	readers   sync.WaitGroup
 	cost      Cost
 	closed    bool
@@ -47,7 +49,7 @@ func OpenWindows(period time.Duration, files *Files, lines bool) (*Windows, erro
 	if err := ticks.Pause(); err != nil {
 		return nil, errors.Join(err, ticks.Close())
 	}
-	return &Windows{files: files, lines: lines, ticks: ticks, processes: make(map[int]*timed)}, nil
+	return &Windows{files: files, lines: lines, ticks: ticks, processes: make(map[int]*timed), taps: make(map[int][]*Tap), wanted: make(map[int]int)}, nil
 }
 
 // Close ends the sampling. Windows that are open have what came until then.
@@ -112,19 +114,8 @@ func (w *Windows) Begin(pid int) (*Window, error) {
 			return nil, err
 		}
 	}
-	if w.reader == nil {
-		if err := w.ticks.Resume(); err != nil {
-			return nil, err
-		}
-		w.reader = make(chan struct{})
-		w.readers.Add(1)
-		go w.read(w.reader, w.readEvery()) // ended by rest
-	}
 	if w.processes[pid] == nil {
-		if err := w.ticks.Want(pid); err != nil {
-			if len(w.processes) == 0 {
-				w.rest()
-			}
+		if err := w.want(pid); err != nil {
 			return nil, err
 		}
 		w.processes[pid] = s
@@ -134,6 +125,38 @@ func (w *Windows) Begin(pid int) (*Window, error) {
 	n := &Window{windows: w, process: s, began: time.Now(), base: s.cpu, marks: []*profile.Mark{s.profile.Mark()}}
 	s.windows[n] = true
 	return n, nil
+}
+
+// want has a process sampled, and the timers on.
+func (w *Windows) want(pid int) error {
+	if w.reader == nil {
+		if err := w.ticks.Resume(); err != nil {
+			return err
+		}
+		w.reader = make(chan struct{})
+		w.readers.Add(1)
+		go w.read(w.reader, w.readEvery()) // ended by rest
+	}
+	if err := w.ticks.Want(pid); err != nil {
+		if len(w.wanted) == 0 {
+			w.rest()
+		}
+		return err
+	}
+	w.wanted[pid]++
+	return nil
+}
+
+// drop takes back a want.
+func (w *Windows) drop(pid int) {
+	if w.wanted[pid]--; w.wanted[pid] > 0 || w.closed {
+		return
+	}
+	delete(w.wanted, pid)
+	w.ticks.Drop(pid)
+	if len(w.wanted) == 0 {
+		w.rest()
+	}
 }
 
 // readEvery is how often the buffers are read.
@@ -179,6 +202,9 @@ func (w *Windows) drain() {
 
 // heard takes one record.
 func (w *Windows) heard(r *perfevent.Record) {
+	for _, t := range w.taps[r.PID] {
+		t.keep(r)
+	}
 	s := w.processes[r.PID]
 	if s == nil {
 		return
@@ -246,11 +272,8 @@ func (n *Window) leave(image *heldImage) {
 	delete(s.windows, n)
 	if len(s.windows) == 0 && w.processes[s.pid] == s {
 		delete(w.processes, s.pid)
-		w.ticks.Drop(s.pid)
+		w.drop(s.pid)
 		s.close()
-		if len(w.processes) == 0 {
-			w.rest()
-		}
 	}
 }
 

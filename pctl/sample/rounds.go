@@ -2,7 +2,10 @@ package sample
 
 import (
 	"context"
+	"errors"
 	"os"
+	"slices"
+	"time"
 
 	"ptools/internal/sample"
 	"ptools/pctl"
@@ -82,9 +85,7 @@ func (s *Sampler) release(r *rounds) {
 	if r.sampler != nil {
 		r.sampler.Stop()
 	}
-	for i := len(r.close) - 1; i >= 0; i-- {
-		r.close[i]()
-	}
+	r.end()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r.sampler != nil {
@@ -98,29 +99,33 @@ func (s *Sampler) release(r *rounds) {
 // start grabs the process and begins to sample it.
 func (s *Sampler) start(r *rounds) error {
 	o := sample.Options{Period: s.o.Period, Shared: true}
-	if s.windows != nil {
-		timers, err := sample.OpenTimers(sample.TimersOnly, sample.TimersOptions{Period: s.o.Period})
-		if err != nil {
-			return err
-		}
-		r.close = append(r.close, func() { timers.Close() })
-		o.Ticks = timers
-		if err := timers.Want(r.pid); err != nil {
-			return err
-		}
+	source, err := s.source(r, &o, false)
+	if err == nil {
+		r.sampler = sample.StartRounds(source, o)
 	}
+	return err
+}
+
+// source opens what sampling in rounds needs, of which r.close ends all.
+func (s *Sampler) source(r *rounds, o *sample.Options, blame bool) (*sample.Source, error) {
 	p, err := s.session.Grab(s.ctx, r.pid, &pctl.GrabOptions{ReadOnly: s.windows != nil})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r.close = append(r.close, func() { p.Close() })
 	if s.windows == nil {
-		source, err := sample.Controlled(p, s.files, s.o.Lines)
-		if err != nil {
-			return err
+		if blame {
+			o.Blame = new(sample.Blame)
 		}
-		r.sampler = sample.StartRounds(source, o)
-		return nil
+		return sample.Controlled(p, s.files, s.o.Lines)
+	}
+	tap, err := s.windows.Tap(r.pid, blame)
+	if err != nil {
+		return nil, err
+	}
+	r.close = append(r.close, func() { tap.Close() })
+	if o.Ticks = tap; blame {
+		o.Blame = tap.Blame()
 	}
 	ctx, cancel := context.WithCancel(s.ctx)
 	over := make(chan struct{})
@@ -129,6 +134,59 @@ func (s *Sampler) start(r *rounds) error {
 		p.Wait(ctx)
 	}()
 	r.close = append(r.close, func() { cancel(); <-over })
-	r.sampler = sample.StartRounds(sample.Watch(r.pid, over, s.files, s.o.Lines), o)
+	return sample.Watch(r.pid, over, s.files, s.o.Lines), nil
+}
+
+// end gives back what the rounds have opened.
+func (r *rounds) end() {
+	for _, f := range slices.Backward(r.close) {
+		f()
+	}
+}
+
+// Contention samples a process for d, or until ctx is done, which is an error, and returns the time that its threads waited for
+// locks, by the stacks of the threads that held them (see [Profile.Contention]).
+func (s *Sampler) Contention(ctx context.Context, pid int, d time.Duration) (*Profile, error) {
+	if err := s.working(); err != nil {
+		return nil, err
+	}
+	defer s.ending.Done()
+	o := sample.Options{Period: s.o.Period, For: d, Shared: true}
+	r := &rounds{pid: pid}
+	defer r.end()
+	source, err := s.source(r, &o, true)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
+	sampler := sample.New([]*sample.Source{source}, &o)
+	err = sampler.Run(ctx)
+	s.spent(sampler.Cost())
+	taken := sampler.Profile()
+	taken.Resolve() // while its files are open
+	p := &Profile{p: taken}
+	if err = errors.Join(err, ctx.Err()); err != nil {
+		return nil, err
+	}
+	return p.Contention(), nil
+}
+
+// working counts a client in, unless the Sampler is closed.
+func (s *Sampler) working() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return os.ErrClosed
+	}
+	s.ending.Add(1)
 	return nil
+}
+
+// spent counts what a sampling has cost.
+func (s *Sampler) spent(c *sample.Cost) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.past.Add(c)
 }

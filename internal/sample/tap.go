@@ -1,0 +1,118 @@
+package sample
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"time"
+
+	"ptools/internal/perfevent"
+)
+
+// A Tap is the ticks of one process out of those of Windows, for a sampler in rounds: one set of timers serves all processes
+// and clients. It belongs to one goroutine.
+type Tap struct {
+	windows *Windows
+	pid     int
+	peeker  *perfevent.Peeker
+
+	records []perfevent.Record // under the lock of windows
+	room    []perfevent.Record // that have been read, for the next
+	missed  int64              // for which there was no room
+	lost    int64              // of all processes, until the last Read
+}
+
+// mostTapped bounds the records that wait for their reader: each has a copy of a stack.
+const mostTapped = 128
+
+// Tap begins to take the ticks of a process. It is to be closed.
+func (w *Windows) Tap(pid int, blame bool) (*Tap, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return nil, os.ErrClosed
+	}
+	if err := w.want(pid); err != nil {
+		return nil, err
+	}
+	t := &Tap{windows: w, pid: pid, lost: w.cost.Lost}
+	if blame {
+		t.peeker, _ = perfevent.OpenPeeker() // without it holders that run are not seen
+	}
+	w.taps[pid] = append(w.taps[pid], t)
+	return t, nil
+}
+
+// keep copies a record: what it refers to is valid now only.
+func (t *Tap) keep(r *perfevent.Record) {
+	if len(t.records) >= mostTapped {
+		t.missed++
+		return
+	}
+	var k perfevent.Record
+	if n := len(t.room); n > 0 {
+		k, t.room = t.room[n-1], t.room[:n-1]
+	}
+	stack, chain, kernel := k.Stack[:0], k.Chain[:0], k.KernelChain[:0]
+	k = *r
+	k.Stack, k.Chain, k.KernelChain = append(stack, r.Stack...), append(chain, r.Chain...), append(kernel, r.KernelChain...)
+	t.records = append(t.records, k)
+}
+
+// Read implements Ticks.
+func (t *Tap) Read(f func(*perfevent.Record)) (lost int64) {
+	w := t.windows
+	w.mu.Lock()
+	w.drain()
+	records := t.records
+	t.records = nil
+	lost = w.cost.Lost - t.lost + t.missed
+	t.lost, t.missed = w.cost.Lost, 0
+	w.mu.Unlock()
+	for i := range records {
+		f(&records[i])
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(t.room) == 0 {
+		t.room = records
+	}
+	return lost
+}
+
+// Redraw implements Ticks. The Windows do it.
+func (t *Tap) Redraw(func(int64) int64) {}
+
+// Period implements Ticks.
+func (t *Tap) Period() time.Duration {
+	t.windows.mu.Lock()
+	defer t.windows.mu.Unlock()
+	return t.windows.ticks.Period()
+}
+
+// Blame is what a sampler with these ticks finds out with who holds the locks.
+func (t *Tap) Blame() *Blame {
+	if t.peeker == nil {
+		return &Blame{}
+	}
+	return &Blame{Peek: t.peeker.Peek}
+}
+
+// Close ends it.
+func (t *Tap) Close() (err error) {
+	w := t.windows
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if i := slices.Index(w.taps[t.pid], t); i >= 0 {
+		w.taps[t.pid] = slices.Delete(w.taps[t.pid], i, i+1)
+		if len(w.taps[t.pid]) == 0 {
+			delete(w.taps, t.pid)
+		}
+		w.drop(t.pid)
+	}
+	if t.peeker != nil {
+		err = errors.Join(err, t.peeker.Close())
+		t.peeker = nil
+	}
+	return err
+}
