@@ -1,8 +1,13 @@
 package profile
 
 import (
+	"bufio"
+	"cmp"
 	"compress/gzip"
+	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/google/pprof/profile"
@@ -23,11 +28,7 @@ func (p *Profile) Engine(v Value) *profile.Profile {
 			continue
 		}
 		s.Value = []int64{s.Value[0], s.Value[column]}
-		for key, values := range s.Label {
-			if values[0] == "" {
-				delete(s.Label, key)
-			}
-		}
+		maps.DeleteFunc(s.Label, func(_ string, values []string) bool { return values[0] == "" })
 		samples = append(samples, s)
 	}
 	if len(samples) < len(out.Sample) {
@@ -35,6 +36,45 @@ func (p *Profile) Engine(v Value) *profile.Profile {
 		out = out.Compact() // without the functions of the others
 	}
 	return out
+}
+
+// WriteMutex writes a Contention profile as engines expect Go's mutex profile: the period is one contention. What has no
+// stack is not there.
+func (p *Profile) WriteMutex(w io.Writer) error {
+	out := p.pprof()
+	out.PeriodType, out.Period, out.DurationNanos = out.SampleType[0], 1, max(out.DurationNanos, 1)
+	all := len(out.Sample)
+	out.Sample = slices.DeleteFunc(out.Sample, func(s *profile.Sample) bool {
+		maps.DeleteFunc(s.Label, func(_ string, values []string) bool { return values[0] == "" })
+		return len(s.Location) == 0
+	})
+	if len(out.Sample) < all {
+		out = out.Compact()
+	}
+	return writeCompressed(out, w)
+}
+
+// WriteContentions writes the text form of Go's mutex profiles, of which the cycles are nanoseconds: a line for each stack, with the time, the count
+// and the addresses, and behind it comments with the names.
+func (p *Profile) WriteContentions(w io.Writer) error {
+	b := bufio.NewWriter(w)
+	fmt.Fprint(b, "--- mutex:\ncycles/second=1000000000\nsampling period=1\n")
+	out := p.pprof()
+	slices.SortStableFunc(out.Sample, func(x, y *profile.Sample) int { return cmp.Compare(y.Value[1], x.Value[1]) })
+	for _, s := range out.Sample {
+		fmt.Fprintf(b, "%d %d @", s.Value[1], s.Value[0])
+		for _, l := range s.Location {
+			fmt.Fprintf(b, " %#x", l.Address)
+		}
+		fmt.Fprintln(b)
+		for _, l := range s.Location {
+			for _, n := range l.Line {
+				fmt.Fprintf(b, "#\t%#x\t%s\t%s:%d\n", l.Address, n.Function.Name, n.Function.Filename, n.Line)
+			}
+		}
+		fmt.Fprintln(b)
+	}
+	return b.Flush()
 }
 
 // compressors are kept: making one takes longer than compressing the profile of a process that mostly sleeps.

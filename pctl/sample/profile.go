@@ -135,6 +135,12 @@ func (p *Profile) WriteCPU(w io.Writer) error { return p.p.WriteEngine(w, profil
 // WriteWall is WriteCPU of wall time.
 func (p *Profile) WriteWall(w io.Writer) error { return p.p.WriteEngine(w, profile.Wall) }
 
+// WriteMutex writes what Contention has returned with the types of Go's own mutex profiles, as engines expect it.
+func (p *Profile) WriteMutex(w io.Writer) error { return p.p.WriteMutex(w) }
+
+// WriteContentions writes it in the text form of those.
+func (p *Profile) WriteContentions(w io.Writer) error { return p.p.WriteContentions(w) }
+
 func (p *Profile) write(w io.Writer, f profile.Format) error {
 	return p.p.Write(w, f, &profile.Options{Value: p.value()})
 }

@@ -68,6 +68,7 @@ func init() { // the index lists them
 	pages["flame"] = &page{about: "flame graphs of processor time and wall time, for a browser", seconds: 10, answer: (*Server).flame}
 	pages["goroutine"] = &page{about: "the stack of every thread now; debug=1 and debug=2 are text", texts: true, answer: (*Server).goroutine}
 	pages["threadcreate"] = &page{about: "how many threads there are, or, with seconds, where threads are created", seconds: -1, texts: true, answer: (*Server).threadCreate}
+	pages["mutex"] = &page{about: "the time that threads waited for locks, by the stacks of the threads that held them", seconds: 5, texts: true, answer: (*Server).mutex}
 	pages["cmdline"] = &page{about: "the command line", answer: (*Server).cmdline}
 	pages["symbol"] = &page{about: "names of addresses", post: true, answer: (*Server).symbol}
 }
@@ -235,6 +236,20 @@ func (s *Server) flame(q *query) (*answer, error) {
 	}
 	a := &answer{kind: htmlKind, policy: "frame-ancestors 'none'"} // the page has a policy of its own, by hashes
 	return a, p.WriteHTML(&a.body)
+}
+
+func (s *Server) mutex(q *query) (*answer, error) {
+	if !q.target.Alive() {
+		return nil, statusError{http.StatusNotFound, fmt.Errorf("process %d has ended", q.target.PID)}
+	}
+	p, err := s.o.Sampler.Contention(q.ctx, q.target.PID, q.seconds)
+	switch {
+	case err != nil:
+		return nil, err
+	case q.debug > 0:
+		return text(p.WriteContentions)
+	}
+	return file("mutex", p.WriteMutex)
 }
 
 // file is an answer that programs read.

