@@ -138,12 +138,15 @@ var rust = []struct {
 	{"futex::RwLock::read_contended", RustRWLock}, {"futex::RwLock::write_contended", RustRWLock},
 	{"futex_rwlock::RwLock::read_contended", RustRWLock}, {"futex_rwlock::RwLock::write_contended", RustRWLock},
 	{"futex::Condvar::wait", RustCondition}, {"futex_condvar::Condvar::wait", RustCondition},
-	{"Parker::park", RustPark},
+	{"Parker::park", RustPark}, {"std::thread::park", RustPark}, {"std::thread::functions::park", RustPark},
 }
+
+var angles = strings.NewReplacer("<", "", ">", "")
 
 // CallerKind returns what a function waits for, Unknown if it is not one that is known to wait.
 func CallerKind(function string) Kind {
 	if strings.Contains(function, "::") {
+		function = angles.Replace(function) // <std::sys::sync::mutex::futex::Mutex>::lock_contended
 		for _, r := range rust {
 			if strings.Contains(function, r.part) {
 				return r.kind

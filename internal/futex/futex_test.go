@@ -86,6 +86,7 @@ func TestCallerKind(t *testing.T) {
 		"pthread_mutex_lock": Mutex, "___pthread_mutex_lock": Mutex, "__GI___pthread_mutex_lock": Mutex, "pthread_mutex_lock@GLIBC_2.2.5": Mutex,
 		"__new_sem_wait_slow64.constprop.0": Semaphore, "__pthread_rwlock_wrlock_full64": WriteLock, "pthread_cond_timedwait": Condition,
 		"std::sys::sync::mutex::futex::Mutex::lock_contended": RustMutex, "std::sys::unix::locks::futex_mutex::Mutex::lock_contended": RustMutex,
+		"<std::sys::sync::mutex::futex::Mutex>::lock_contended": RustMutex, "std::thread::functions::park": RustPark,
 		"runtime.futex": Goroutine, "__pthread_clockjoin_ex": Thread, "__futex_abstimed_wait_common": Unknown, "": Unknown,
 		"my::pthread_mutex_lock": Unknown, "pthread_mutex_unlock": Unknown,
 	} {
