@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"ptools/internal/clean"
 	"ptools/internal/futex"
@@ -50,6 +51,8 @@ type Wait struct {
 	Lock  Lock
 	File  OpenFile
 	Child int // WaitChild: the process, 0: any
+	// Timeout is how long WaitEvents waits at most, as far as the call's registers say; 0: for ever, or it is not known.
+	Timeout time.Duration
 }
 
 // Lock is a lock, or what else a thread waits for in futex(2).
@@ -74,7 +77,17 @@ type OpenFile struct {
 	FD    int
 	Path  string // as /proc/PID/fd has it: "pipe:[4711]"
 	Write bool   // it wants to write
-	Peers []Peer // processes that have the other end of a pipe, when this was asked
+	Peers []Peer // processes that had the other end of a pipe or a socket when this was asked
+	// Socket is what kind of socket it is, and between which addresses.
+	Socket Socket
+}
+
+// Socket is what the kernel tells of a socket. The other end of a unix socket is known in our network namespace only, that
+// of a TCP connection where both ends are in one namespace.
+type Socket struct {
+	Kind          string // "tcp", "udp" or "unix"; empty: it is no socket, or of another kind
+	Local, Remote string // addresses; of a unix socket its path
+	Listening     bool
 }
 
 // Peer is a process at the other end.
@@ -134,10 +147,11 @@ type inquiry struct {
 	p      *Process
 	owners map[int]owner // by the process's own numbers
 	places map[uint64]lockPlace
-	ends   procfs.Pipes      // nil until they are asked for
+	ends   procfs.Ends // nil until they are asked for
+	net    procfs.Sockets
 	inside map[int]int       // our numbers of its threads by its own, where it is in another PID namespace
 	asked  bool              // whether it is
-	pipes  map[string][]Peer // by name and direction
+	peers  map[string][]Peer // of the other end, by its name and direction
 }
 
 // owner is a thread that holds a lock.
@@ -160,6 +174,12 @@ func (q *inquiry) wait(t *Thread) Wait {
 	switch call.kind {
 	case WaitFile:
 		w.File = q.openFile(int(int32(args[call.arg])), call.write)
+	case WaitEvents:
+		if call.timeout > 0 {
+			if ms := int32(args[call.timeout]); ms > 0 {
+				w.Timeout = time.Duration(ms) * time.Millisecond
+			}
+		}
 	case WaitChild:
 		if child := int(int32(args[call.arg])); child > 0 {
 			w.Child = child
@@ -170,20 +190,21 @@ func (q *inquiry) wait(t *Thread) Wait {
 
 // waitCalls are system calls that wait, other than futex: for what, and which argument says it.
 var waitCalls = map[string]struct {
-	kind  WaitKind
-	arg   int
-	write bool
+	kind    WaitKind
+	arg     int
+	write   bool
+	timeout int // argument that has milliseconds; 0: none
 }{
-	"read": {WaitFile, 0, false}, "readv": {WaitFile, 0, false}, "pread64": {WaitFile, 0, false}, "recvfrom": {WaitFile, 0, false},
-	"recvmsg": {WaitFile, 0, false}, "recvmmsg": {WaitFile, 0, false}, "accept": {WaitFile, 0, false}, "accept4": {WaitFile, 0, false},
-	"write": {WaitFile, 0, true}, "writev": {WaitFile, 0, true}, "pwrite64": {WaitFile, 0, true}, "sendto": {WaitFile, 0, true},
-	"sendmsg": {WaitFile, 0, true}, "sendmmsg": {WaitFile, 0, true}, "connect": {WaitFile, 0, true}, "fsync": {WaitFile, 0, true},
-	"fdatasync": {WaitFile, 0, true}, "flock": {WaitFile, 0, true},
-	"poll": {WaitEvents, 0, false}, "ppoll": {WaitEvents, 0, false}, "select": {WaitEvents, 0, false}, "pselect6": {WaitEvents, 0, false},
-	"epoll_wait": {WaitEvents, 0, false}, "epoll_pwait": {WaitEvents, 0, false}, "epoll_pwait2": {WaitEvents, 0, false},
-	"io_uring_enter": {WaitEvents, 0, false}, "pause": {WaitEvents, 0, false}, "rt_sigsuspend": {WaitEvents, 0, false},
-	"rt_sigtimedwait": {WaitEvents, 0, false}, "wait4": {WaitChild, 0, false}, "waitid": {WaitChild, 1, false},
-	"nanosleep": {WaitTime, 0, false}, "clock_nanosleep": {WaitTime, 0, false},
+	"read": {WaitFile, 0, false, 0}, "readv": {WaitFile, 0, false, 0}, "pread64": {WaitFile, 0, false, 0}, "recvfrom": {WaitFile, 0, false, 0},
+	"recvmsg": {WaitFile, 0, false, 0}, "recvmmsg": {WaitFile, 0, false, 0}, "accept": {WaitFile, 0, false, 0}, "accept4": {WaitFile, 0, false, 0},
+	"write": {WaitFile, 0, true, 0}, "writev": {WaitFile, 0, true, 0}, "pwrite64": {WaitFile, 0, true, 0}, "sendto": {WaitFile, 0, true, 0},
+	"sendmsg": {WaitFile, 0, true, 0}, "sendmmsg": {WaitFile, 0, true, 0}, "connect": {WaitFile, 0, true, 0}, "fsync": {WaitFile, 0, true, 0},
+	"fdatasync": {WaitFile, 0, true, 0}, "flock": {WaitFile, 0, true, 0},
+	"poll": {WaitEvents, 0, false, 2}, "ppoll": {WaitEvents, 0, false, 0}, "select": {WaitEvents, 0, false, 0}, "pselect6": {WaitEvents, 0, false, 0},
+	"epoll_wait": {WaitEvents, 0, false, 3}, "epoll_pwait": {WaitEvents, 0, false, 3}, "epoll_pwait2": {WaitEvents, 0, false, 0},
+	"io_uring_enter": {WaitEvents, 0, false, 0}, "pause": {WaitEvents, 0, false, 0}, "rt_sigsuspend": {WaitEvents, 0, false, 0},
+	"rt_sigtimedwait": {WaitEvents, 0, false, 0}, "wait4": {WaitChild, 0, false, 0}, "waitid": {WaitChild, 1, false, 0},
+	"nanosleep": {WaitTime, 0, false, 0}, "clock_nanosleep": {WaitTime, 0, false, 0},
 }
 
 // deepest is how many frames are looked at for the function that waits.
@@ -228,6 +249,35 @@ func (t *Thread) waitingFunction() futex.Kind {
 		}
 	}
 	return futex.Unknown
+}
+
+// WaitsIn returns the frame of the function that has called the one that waits for a lock: the innermost outside of the C
+// library, with the names that Stack gives it. What the thread holds itself was taken there or further out; which of these functions
+// did so no lock tells. It reports false if the function that waits is not known.
+func (t *Thread) WaitsIn() (Frame, bool) {
+	frames, _ := t.Stack()
+	waits := false
+	for i, f := range frames {
+		switch {
+		case futex.CallerKind(f.Func) != futex.Unknown:
+			waits = true
+		case !waits && i >= deepest:
+			return Frame{}, false
+		case waits && !wrapsLock(f.Func):
+			return f, true
+		}
+	}
+	return Frame{}, false
+}
+
+// wrapsLock reports whether a function is what a language has around the C library's.
+func wrapsLock(function string) bool {
+	for _, prefix := range []string{"__", "std::", "<std::", "boost::", "QMutex", "QBasicMutex", "absl::"} {
+		if strings.HasPrefix(function, prefix) {
+			return true
+		}
+	}
+	return false
 }
 
 // lockPlace is the variable or object that a lock lies in.
@@ -298,26 +348,37 @@ func innerNumbers(pid int) map[int]int {
 func (q *inquiry) openFile(fd int, write bool) OpenFile {
 	f := OpenFile{FD: fd, Write: write}
 	f.Path, _ = procfs.FileName(q.p.PID(), fd)
-	if !strings.HasPrefix(f.Path, "pipe:[") {
-		return f
+	switch {
+	case strings.HasPrefix(f.Path, "pipe:["):
+		f.Peers = q.holders(f.Path, !write)
+	case strings.HasPrefix(f.Path, "socket:["):
+		end := q.net.End(q.p.PID(), f.Path)
+		f.Socket = Socket{end.Kind, end.Local, end.Remote, end.Listening}
+		if end.Peer != 0 {
+			f.Peers = q.holders(fmt.Sprintf("socket:[%d]", end.Peer), !write)
+		}
 	}
-	key := strconv.FormatBool(write) + f.Path
-	peers, ok := q.pipes[key]
+	return f
+}
+
+// holders returns the processes that have an end of a pipe or a socket.
+func (q *inquiry) holders(end string, writers bool) []Peer {
+	key := strconv.FormatBool(writers) + end
+	peers, ok := q.peers[key]
 	if !ok {
 		if q.ends == nil {
-			q.ends = procfs.FindPipes()
+			q.ends = procfs.FindEnds()
 		}
-		for _, pid := range q.ends.Holders(f.Path, !write, q.p.PID()) {
+		for _, pid := range q.ends.Holders(end, writers, q.p.PID()) {
 			name, _ := procfs.ReadComm(pid, pid)
 			peers = append(peers, Peer{pid, name})
 		}
-		if q.pipes == nil {
-			q.pipes = make(map[string][]Peer)
+		if q.peers == nil {
+			q.peers = make(map[string][]Peer)
 		}
-		q.pipes[key] = peers
+		q.peers[key] = peers
 	}
-	f.Peers = peers
-	return f
+	return peers
 }
 
 // String says what is waited for, as pgrab prints it: "mutex 0x404060 (cache_lock in server) held by tid 4250".
@@ -333,6 +394,9 @@ func (w Wait) String() string {
 	case WaitFile:
 		return w.File.String()
 	case WaitEvents:
+		if w.Timeout > 0 {
+			return fmt.Sprintf("events, for %v at most", w.Timeout)
+		}
 		return "events"
 	case WaitChild:
 		if w.Child == 0 {
@@ -373,17 +437,39 @@ func (f OpenFile) String() string {
 	if f.Path != "" {
 		s += " (" + clean.Text(f.Path) + ")"
 	}
+	s += f.Socket.String()
 	for i, p := range f.Peers {
 		sep := ", "
-		if i == 0 {
+		switch {
+		case i > 0:
+		case f.Socket.Kind != "":
+			sep = ", peer "
+		case f.Write:
+			sep = ", read by "
+		default:
 			sep = ", written by "
-			if f.Write {
-				sep = ", read by "
-			}
 		}
 		s += fmt.Sprintf("%spid %d (%s)", sep, p.PID, clean.Text(p.Name))
 	}
 	return s
+}
+
+// String is what follows the name of a socket, empty if nothing is known.
+func (s Socket) String() string {
+	text := ""
+	if s.Kind != "" {
+		text = ", " + s.Kind
+	}
+	if s.Local != "" {
+		text += " " + clean.Text(s.Local)
+	}
+	if s.Listening {
+		text += ", listening"
+	}
+	if s.Remote != "" {
+		text += " to " + clean.Text(s.Remote)
+	}
+	return text
 }
 
 // Deadlocks returns the cycles of threads that wait for each other's locks: each thread of a cycle

@@ -73,6 +73,10 @@ func TestWaits(t *testing.T) {
 				"thread":    fmt.Sprintf("^the end of tid %d$", byName["semaphore"]),
 				"pipe":      `^fd \d+ \(pipe:\[\d+\]\), written by pid \d+ \(writer\)$`,
 				"child":     `^child \d+$`,
+				"stream":    `^fd \d+ \(socket:\[\d+\]\), unix, peer pid \d+ \(writer\)$`,
+				"client":    `^fd \d+ \(socket:\[\d+\]\), tcp 127.0.0.1:\d+ to 127.0.0.1:\d+, peer pid \d+ \(writer\)$`,
+				"accept":    `^fd \d+ \(socket:\[\d+\]\), tcp 127.0.0.1:\d+, listening$`,
+				"events":    `^events, for 1h0m0s at most$`,
 			}
 			waits := pctl.Waits(threads)
 			for name, pattern := range want {

@@ -126,6 +126,10 @@ type objectWait struct {
 	FD     *int         `json:"fd,omitempty"`
 	Path   string       `json:"path,omitempty"`
 	Peers  []objectPeer `json:"peers,omitempty"`
+	Socket string       `json:"socket,omitempty"` // its kind
+	Local  string       `json:"local,omitempty"`
+	Remote string       `json:"remote,omitempty"`
+	Time   int64        `json:"timeout_ns,omitempty"`
 	Child  int          `json:"child,omitempty"`
 }
 
@@ -138,13 +142,14 @@ func newObjectWait(w pctl.Wait) *objectWait {
 	if w.Kind == pctl.WaitNothing {
 		return nil
 	}
-	o := &objectWait{Kind: w.Kind.String(), Child: w.Child}
+	o := &objectWait{Kind: w.Kind.String(), Child: w.Child, Time: int64(w.Timeout)}
 	switch w.Kind {
 	case pctl.WaitLock, pctl.WaitThread, pctl.WaitFutex:
 		o.Lock, o.Addr, o.Symbol, o.Object = w.Lock.Kind, hex(w.Lock.Addr), w.Lock.Symbol, w.Lock.Object
 		o.Owner, o.Gone, o.Why = w.Lock.Owner, w.Lock.Gone, w.Lock.Why
 	case pctl.WaitFile:
 		o.FD, o.Path = &w.File.FD, w.File.Path
+		o.Socket, o.Local, o.Remote = w.File.Socket.Kind, w.File.Socket.Local, w.File.Socket.Remote
 		for _, p := range w.File.Peers {
 			o.Peers = append(o.Peers, objectPeer(p))
 		}

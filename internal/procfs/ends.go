@@ -13,19 +13,19 @@ func FileName(pid, fd int) (string, error) {
 	return os.Readlink("/proc/" + strconv.Itoa(pid) + "/fd/" + strconv.Itoa(fd))
 }
 
-// Pipes are the ends of all pipes at one moment, by their names in /proc/PID/fd. Processes whose descriptors may not be
-// read are missing.
-type Pipes map[string][]pipeEnd
+// Ends are who has which pipe or socket at one moment, by their names in /proc/PID/fd. Processes whose descriptors may not
+// be read are missing.
+type Ends map[string][]openEnd
 
-// pipeEnd is a descriptor of a pipe.
-type pipeEnd struct {
+// openEnd is a descriptor of a pipe or a socket.
+type openEnd struct {
 	pid int
 	fd  string
 }
 
-// FindPipes looks at the descriptors of all processes, some microseconds each.
-func FindPipes() Pipes {
-	ends := make(Pipes)
+// FindEnds looks at the descriptors of all processes, some microseconds each.
+func FindEnds() Ends {
+	ends := make(Ends)
 	all, _ := Processes() // without /proc there are none
 	for _, pid := range all {
 		dir := "/proc/" + strconv.Itoa(pid) + "/fd"
@@ -36,8 +36,8 @@ func FindPipes() Pipes {
 		names, _ := d.Readdirnames(-1)
 		d.Close()
 		for _, fd := range names {
-			if link, err := os.Readlink(dir + "/" + fd); err == nil && strings.HasPrefix(link, "pipe:[") {
-				ends[link] = append(ends[link], pipeEnd{pid, fd})
+			if link, err := os.Readlink(dir + "/" + fd); err == nil && (strings.HasPrefix(link, "pipe:[") || strings.HasPrefix(link, "socket:[")) {
+				ends[link] = append(ends[link], openEnd{pid, fd})
 			}
 		}
 	}
@@ -46,10 +46,10 @@ func FindPipes() Pipes {
 
 // Holders returns the processes that can write to a pipe, or those that can read from it, each once. besides is left out,
 // unless it is the only one.
-func (p Pipes) Holders(name string, writers bool, besides int) []int {
+func (e Ends) Holders(name string, writers bool, besides int) []int {
 	var pids []int
 	own := false
-	for _, end := range p[name] {
+	for _, end := range e[name] {
 		switch {
 		case slices.Contains(pids, end.pid) || end.pid == besides && own || !end.opens(writers):
 		case end.pid == besides:
@@ -64,8 +64,8 @@ func (p Pipes) Holders(name string, writers bool, besides int) []int {
 	return pids
 }
 
-// opens reports whether it is an end to write, or to read.
-func (e pipeEnd) opens(write bool) bool {
+// opens reports whether it is an end to write, or to read. A socket is both.
+func (e openEnd) opens(write bool) bool {
 	info, err := os.ReadFile("/proc/" + strconv.Itoa(e.pid) + "/fdinfo/" + e.fd)
 	return err == nil && opensFor(info, write)
 }

@@ -49,6 +49,7 @@ func Monotonic() time.Duration                                { return 0 }
 func OpenMappings(pid int) (*Mappings, error)                 { return nil, errors.ErrUnsupported }
 func (m *Mappings) At(addr uint64) (Map, bool, error)         { return Map{}, false, errors.ErrUnsupported }
 func (m *Mappings) Close() error                              { return nil }
+func unixSocket(uint32) SocketEnd                             { return SocketEnd{} }
 func OpenSocket(pid, fd int) (*Socket, error)                 { return nil, errors.ErrUnsupported }
 func (s *Socket) Close() error                                { return nil }
 func (s *Socket) Timeout(which int) (time.Duration, error)    { return 0, errors.ErrUnsupported }

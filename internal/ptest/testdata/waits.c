@@ -3,12 +3,15 @@
  * the argument "deadlock N" N threads each hold a mutex and want that of the next instead. It says ready when all wait.
  */
 #define _GNU_SOURCE
+#include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,7 +27,7 @@ pthread_cond_t condition = PTHREAD_COND_INITIALIZER, woken = PTHREAD_COND_INITIA
 sem_t semaphore;
 pthread_barrier_t barrier;
 static pthread_t other;
-static int pipes[2], child, isawake;
+static int pipes[2], pair[2], listener, client, child, isawake;
 
 static void init(pthread_mutex_t *m, int type, int isrobust, int protocol)
 {
@@ -50,6 +53,10 @@ static void *want_barrier(void *p) { prctl(PR_SET_NAME, "barrier"); pthread_barr
 static void *want_thread(void *p) { prctl(PR_SET_NAME, "thread"); pthread_join(other, NULL); return p; }
 static void *want_pipe(void *p) { char c; prctl(PR_SET_NAME, "pipe"); (void)!read(pipes[0], &c, 1); return p; }
 static void *want_child(void *p) { prctl(PR_SET_NAME, "child"); waitpid(child, NULL, 0); return p; }
+static void *want_stream(void *p) { char c; prctl(PR_SET_NAME, "stream"); (void)!read(pair[0], &c, 1); return p; }
+static void *want_client(void *p) { char c; prctl(PR_SET_NAME, "client"); (void)!recv(client, &c, 1, 0); return p; }
+static void *want_accept(void *p) { prctl(PR_SET_NAME, "accept"); accept(listener, NULL, NULL); return p; }
+static void *want_events(void *p) { prctl(PR_SET_NAME, "events"); poll(NULL, 0, 3600 * 1000); return p; }
 static void *want_condition(void *p)
 {
 	static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
@@ -87,6 +94,19 @@ static void asleep(int threads)
 	}
 }
 
+/* connect_client makes a connection that a child has the other end of, and a socket that listens. */
+static void connect_client(void)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	socklen_t size = sizeof a;
+
+	listener = socket(AF_INET, SOCK_STREAM, 0);
+	client = socket(AF_INET, SOCK_STREAM, 0);
+	if (bind(listener, (struct sockaddr *)&a, size) || listen(listener, 1) || getsockname(listener, (struct sockaddr *)&a, &size) ||
+	    connect(client, (struct sockaddr *)&a, size) || accept(listener, NULL, NULL) < 0)
+		perror("connection");
+}
+
 static pthread_mutex_t ring[16];
 static pthread_barrier_t held;
 static int members;
@@ -122,17 +142,24 @@ int main(int argc, char **argv)
 		sem_init(&semaphore, 0, 0);
 		pthread_barrier_init(&barrier, NULL, 2);
 		(void)!pipe(pipes);
+		(void)!socketpair(AF_UNIX, SOCK_STREAM, 0, pair);
+		connect_client();
 		if ((child = fork()) == 0) {
 			close(pipes[0]);
+			close(pair[0]);
+			close(listener);
+			close(client);
 			prctl(PR_SET_PDEATHSIG, 9);
 			prctl(PR_SET_NAME, "writer");
 			pause();
 			_exit(0);
 		}
 		close(pipes[1]);
+		close(pair[1]);
 #define START(name) start(want_##name, NULL), threads++;
 		MUTEXES(START)
 		START(reading) START(writing) START(reader) START(semaphore) START(barrier) START(condition) START(thread) START(pipe) START(child)
+		START(stream) START(client) START(accept) START(events)
 		pthread_mutex_init(&again, NULL);
 		START(again)
 		while (!__atomic_load_n(&isawake, __ATOMIC_SEQ_CST))
