@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -66,8 +67,23 @@ func (text) deadlock(b []byte, r *record, cycle []int) []byte {
 			b = append(b, ';')
 		}
 		b = fmt.Appendf(b, " tid %d waits for %s", tid, r.waits[tid])
+		if i := slices.IndexFunc(r.threads, func(t *pctl.Thread) bool { return t.TID == tid }); i >= 0 {
+			b = append(b, waitsIn(r.threads[i])...)
+		}
 	}
 	return append(b, '\n')
+}
+
+// waitsIn is where a thread wants a lock: the function and the line, as far as they are known.
+func waitsIn(t *pctl.Thread) string {
+	f, ok := t.WaitsIn()
+	switch {
+	case !ok || f.Func == "":
+		return ""
+	case f.File == "":
+		return ", in " + clean.Text(f.Func)
+	}
+	return fmt.Sprintf(", in %s at %s:%d", clean.Text(f.Func), clean.Text(clean.Base(f.File)), f.Line)
 }
 
 // doing is a thread's state: "running", "in futex", "uninterruptible".

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -19,7 +20,7 @@ func TestDeadlock(t *testing.T) {
 	if len(lines) != 3 {
 		t.Errorf("%d threads wait for a mutex:\n%s", len(lines), r.stdout)
 	}
-	all := regexp.MustCompile(`(?m)^pid \d+: deadlock of 3 threads:( tid \d+ waits for mutex [^;\n]* held by tid \d+;?){3}$`)
+	all := regexp.MustCompile(`(?m)^pid \d+: deadlock of 3 threads:( tid \d+ waits for mutex [^;\n]* held by tid \d+, in member at waits.c:\d+;?){3}$`)
 	if !all.MatchString(r.stdout) {
 		t.Errorf("no deadlock:\n%s", r.stdout)
 	}
@@ -43,5 +44,18 @@ func TestDeadlock(t *testing.T) {
 	}
 	if found != 4 {
 		t.Errorf("%d lines of four:\n%s", found, r.stdout)
+	}
+}
+
+// TestDeadlockOfCXX: std::mutex is one of the C library's, and the line named is that of the function which locks it.
+func TestDeadlockOfCXX(t *testing.T) {
+	for _, n := range []int{2, 5} {
+		g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "../../internal/sample/testdata/locks.cc"), "ring", strconv.Itoa(n))
+		g.Ready()
+		r := pgrab(t, nil, "-w", "-t", "0", "-p", strconv.Itoa(g.PID))
+		all := regexp.MustCompile(fmt.Sprintf(`(?m)^pid \d+: deadlock of %d threads:( tid \d+ waits for mutex 0x\w+ \(ring(\+\d+)? in locks\) held by tid \d+, in member\(int, int\) at locks.cc:\d+;?){%[1]d}$`, n))
+		if !all.MatchString(r.stdout) {
+			t.Errorf("no deadlock of %d:\n%s", n, r.stdout)
+		}
 	}
 }

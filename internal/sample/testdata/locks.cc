@@ -1,8 +1,9 @@
 // locks: threads named after what they wait for, which main holds in hold(). "chain": the last of three threads holds
 // what the one before it waits for; main is not in it. "deadlock": two threads have what the other wants, and one waits
-// for itself. "died": who had the locks has ended. It says ready when all wait.
+// for itself; "ring N": N threads in a circle. "died": who had the locks has ended. It says ready when all wait.
 #include <condition_variable>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <shared_mutex>
@@ -91,8 +92,30 @@ static void died(void)
 	asleep(1);
 }
 
+static std::mutex ring[16];
+static pthread_barrier_t held;
+
+__attribute__((noinline)) static void member(int i, int n)
+{
+	ring[i].lock();
+	pthread_barrier_wait(&held);
+	ring[(i + 1) % n].lock();
+}
+
+static void rings(int n)
+{
+	pthread_barrier_init(&held, nullptr, n);
+	for (int i = 0; i < n; i++)
+		start("member", [=] { member(i, n); });
+	asleep(n);
+}
+
 int main(int argc, char **argv)
 {
+	if (argc > 2) {
+		rings(atoi(argv[2]));
+		hold();
+	}
 	if (argc > 1) {
 		argv[1][0] == 'c' ? chain() : argv[1][1] == 'e' ? deadlock() : died();
 		hold();
