@@ -43,6 +43,7 @@ type Sampler struct {
 	rounds  map[*rounds]bool
 	current map[int]*rounds // that windows of a process are opened in
 	past    sample.Cost     // of rounds that are over
+	stopped map[int]*stops  // by process
 	closed  bool
 	ending  sync.WaitGroup // of rounds
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -129,5 +131,78 @@ func TestEndedInWindow(t *testing.T) {
 		if _, err := s.Begin(bg, pid, sample.CPU); !errors.Is(err, pctl.ErrNoProcess) {
 			t.Errorf("ended process: %v", err)
 		}
+	}
+}
+
+// TestComeAndGo: processes that came and went leave no descriptor and no memory behind.
+func TestComeAndGo(t *testing.T) {
+	mix := ptest.BuildC(t, "mix.c")
+	s := openSampler(t, nil)
+	descriptors := func() int {
+		list, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(list)
+	}
+	round := func(what sample.What) {
+		cmd := exec.Command(mix, "-n", "30")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if w, err := s.Begin(bg, cmd.Process.Pid, what); err == nil { // or it has ended
+			cmd.Wait()
+			if _, err := w.End(); err != nil {
+				t.Error(err)
+			}
+		}
+		cmd.Wait()
+	}
+	var before, after runtime.MemStats
+	begun := 0
+	rounds := ptest.Rounds(20, 60, 1000)
+	for i := range rounds {
+		if i == rounds/4 {
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			begun = descriptors()
+		}
+		round([]sample.What{sample.CPU, sample.CPU, sample.CPU, sample.Wall}[i%4])
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if more := descriptors() - begun; more > 2 {
+		t.Errorf("%d descriptors more", more)
+	}
+	if more := int64(after.HeapAlloc) - int64(before.HeapAlloc); more > 4<<20 {
+		t.Errorf("%d KiB more of heap", more>>10)
+	}
+	t.Logf("%d processes: heap %d KiB, then %d", rounds, before.HeapAlloc>>10, after.HeapAlloc>>10)
+}
+
+// TestExecStorm: a process that executes itself all the time has its functions in the profile, and little is kept of it.
+func TestExecStorm(t *testing.T) {
+	g := ptest.Start(t, ptest.BuildC(t, "execstorm.c"), "-n", "1000000")
+	s := openSampler(t, &sample.SamplerOptions{Period: time.Second / 999})
+	p, err := s.Take(bg, g.PID, sample.CPU, 3*time.Second)
+	if err != nil || len(p.Functions()) < 3 || p.Total().Samples < 100 {
+		t.Fatalf("%v, %v", p, err)
+	}
+	t.Logf("%v, %d functions", p.Total(), len(p.Functions()))
+}
+
+// TestStacksShared: who asks for stacks again and again does not have the process stopped all the time.
+func TestStacksShared(t *testing.T) {
+	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000")
+	s := openSampler(t, nil)
+	begun := time.Now()
+	asked := int64(0)
+	for ; time.Since(begun) < 500*time.Millisecond; asked++ {
+		if stacks, err := s.Stacks(bg, g.PID); err != nil || stacks.Len() != 1 {
+			t.Fatalf("%v, %v", stacks, err)
+		}
+	}
+	if n := s.Stats().Stops; n == 0 || n > 6 || asked < 2*n {
+		t.Errorf("%d stops for %d clients", n, asked)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	pprof "github.com/google/pprof/profile"
@@ -31,9 +32,66 @@ type threadStack struct {
 	frames      []pctl.Frame
 }
 
+// stops is the last stop of a process for its stacks.
+type stops struct {
+	mu     sync.Mutex // held while the process is stopped
+	stacks *Stacks
+	took   time.Duration // from the grab until it was let go
+}
+
+// A process is stopped for its stacks for a twentieth of the time at most, however many ask: who asks earlier gets those
+// of the last stop, which say when it was.
+const (
+	stopsApart = 20 // times as long as a stop takes
+	leastApart = 100 * time.Millisecond
+	keptStops  = time.Minute
+)
+
 // Stacks stops all threads of a process for as long as it takes to copy their registers and stacks, some microseconds
-// a thread, and names their functions when they run again. The process must have no other tracer.
-func (s *Sampler) Stacks(ctx context.Context, pid int) (_ *Stacks, err error) {
+// a thread, and names their functions when they run again. The process must have no other tracer. A process that has been
+// stopped for this right before is not stopped again: the stacks are those of then.
+func (s *Sampler) Stacks(ctx context.Context, pid int) (*Stacks, error) {
+	last := s.lastStop(pid)
+	last.mu.Lock()
+	defer last.mu.Unlock()
+	if last.stacks != nil && time.Since(last.stacks.at) < max(stopsApart*last.took, leastApart) {
+		return last.stacks, nil
+	}
+	begun := time.Now()
+	stacks, err := s.takeStacks(ctx, pid)
+	if err != nil {
+		return nil, err
+	}
+	last.stacks, last.took = stacks, time.Since(begun)
+	return stacks, nil
+}
+
+// lastStop returns what is known of the last stop of a process, and forgets those of long ago.
+func (s *Sampler) lastStop(pid int) *stops {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopped == nil {
+		s.stopped = make(map[int]*stops)
+	}
+	for other, last := range s.stopped {
+		if last.mu.TryLock() {
+			if last.stacks != nil && time.Since(last.stacks.at) > keptStops {
+				delete(s.stopped, other)
+			}
+			last.mu.Unlock()
+		}
+	}
+	if s.stopped[pid] == nil {
+		s.stopped[pid] = new(stops)
+	}
+	return s.stopped[pid]
+}
+
+func (s *Sampler) takeStacks(ctx context.Context, pid int) (_ *Stacks, err error) {
+	if err := s.working(); err != nil {
+		return nil, err
+	}
+	defer s.ending.Done()
 	p, err := s.session.Grab(ctx, pid, nil)
 	if err != nil {
 		return nil, err

@@ -31,7 +31,7 @@ func newMetrics(s *Server) *metrics {
 		requests:   counter("requests_total", "HTTP requests."),
 		failed:     counter("failed_requests_total", "Requests for profiles that were answered with an error."),
 		left:       counter("clients_left_total", "Clients that went away before they had read their profile."),
-		turnedAway: counter("clients_turned_away_total", "Clients that were told to try again because too many profiles were being taken."),
+		turnedAway: counter("clients_turned_away_total", "Clients that were told to try again because there were too many."),
 		profiles: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "psampled_profiles_total", Help: "Profiles taken, by what they measure.",
 		}, []string{"kind"}),
@@ -83,7 +83,7 @@ func describe(name, help string) *prometheus.Desc {
 
 var (
 	targetsDesc = describe("targets", "Processes that the rules ask for.")
-	clientsDesc = describe("clients", "Clients for which a profile is being taken.")
+	clientsDesc = describe("clients", "Clients that wait for a profile, or read one.")
 	sampledDesc = describe("sampled_processes", "Processes that are being sampled.")
 	samplesDesc = describe("samples_total", "Samples taken.")
 	lostDesc    = describe("lost_records_total", "Records of the processors' timers that found no room: samples, and births and ends of threads.")

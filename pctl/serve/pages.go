@@ -73,21 +73,18 @@ func init() { // the index lists them
 	pages["symbol"] = &page{about: "names of addresses", post: true, answer: (*Server).symbol}
 }
 
-// profile handles the requests for a page.
+// profile handles the requests for a page. A client counts until it has read its answer.
 func (s *Server) profile(p *page) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		if err := s.enter(); err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		defer s.clients.Add(-1)
 		q, err := s.query(p, r)
 		var a *answer
 		if err == nil {
-			if p.seconds != 0 {
-				err = s.enter()
-			}
-			if err == nil {
-				a, err = p.answer(s, q)
-				if p.seconds != 0 {
-					s.clients.Add(-1)
-				}
-			}
+			a, err = p.answer(s, q)
 		}
 		if err != nil {
 			s.fail(w, r, err)
@@ -112,7 +109,7 @@ func (s *Server) enter() error {
 	if s.clients.Add(1) > int64(s.o.MostClients) {
 		s.clients.Add(-1)
 		s.metrics.turnedAway.Inc()
-		return statusError{http.StatusServiceUnavailable, fmt.Errorf("%d profiles are being taken already: try again", s.o.MostClients)}
+		return statusError{http.StatusServiceUnavailable, fmt.Errorf("%d clients are being served already: try again", s.o.MostClients)}
 	}
 	return nil
 }

@@ -31,7 +31,8 @@ type Options struct {
 	Targets Targets
 	// MostSeconds is how long a profile may take; zero: 300 s.
 	MostSeconds time.Duration
-	// MostClients is how many profiles may be under way at the same time; zero: 256. Others are told to come again.
+	// MostClients is how many clients may wait for a profile, or read one, at the same time; zero: 256. Others are told to come
+	// again.
 	MostClients int
 	// Token must be presented with each request but /healthz, as a bearer token or the password of basic authorization; empty: none.
 	Token string
@@ -53,7 +54,7 @@ type Server struct {
 	o       Options
 	token   [sha256.Size]byte
 	mux     *http.ServeMux
-	clients atomic.Int64 // profiles that are under way
+	clients atomic.Int64 // that wait for a profile, or read one
 	metrics *metrics
 	began   time.Time
 }

@@ -1,0 +1,188 @@
+package serve_test
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	gprofile "github.com/google/pprof/profile"
+
+	"ptools/internal/ptest"
+	"ptools/pctl/serve"
+)
+
+// TestCrowd: 200 clients at once, half of them slow or hostile. The others have right answers in time, and memory is bounded.
+func TestCrowd(t *testing.T) {
+	const clients = 200
+	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "200000")
+	f := newFixture(t, serve.Options{Patience: 3 * time.Second}, nil, g.PID)
+	random := ptest.Rand(t)
+	var all sync.WaitGroup
+	var slowest atomic.Int64
+	var sum atomic.Int64
+	for i := range clients {
+		seed := random.Uint64()
+		all.Go(func() {
+			if i%2 == 1 {
+				hostile(f, i, rand.New(rand.NewPCG(seed, 0)))
+				return
+			}
+			begun := time.Now()
+			p, err := fetch(f.URL + "/debug/pprof/profile?seconds=1.5")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			late := time.Since(begun) - 1500*time.Millisecond
+			for late := int64(late); ; {
+				if was := slowest.Load(); was >= late || slowest.CompareAndSwap(was, late) {
+					break
+				}
+			}
+			for _, s := range p.Sample {
+				sum.Add(s.Value[1])
+			}
+		})
+	}
+	time.Sleep(time.Second)
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	if m.HeapInuse > 200<<20 {
+		t.Errorf("%d MiB of heap are in use", m.HeapInuse>>20)
+	}
+	all.Wait()
+	t.Logf("%d MiB of heap, the last answer came %v late", m.HeapInuse>>20, time.Duration(slowest.Load()))
+	if slowest.Load() > int64(time.Second) {
+		t.Errorf("an answer came %v late", time.Duration(slowest.Load()))
+	}
+	if sum.Load() == 0 {
+		t.Error("no profile has anything")
+	}
+	if r, body := f.get("/healthz"); r.StatusCode != http.StatusOK {
+		t.Errorf("%s %s", r.Status, body)
+	}
+	for deadline := time.Now().Add(5 * time.Second); f.sampler.Stats().Sampled > 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it is still sampled")
+		}
+	}
+}
+
+func fetch(url string) (*gprofile.Profile, error) {
+	r, err := http.Get(url)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Body.Close()
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	if r.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s: %s", r.Status, body)
+	}
+	return gprofile.ParseData(body)
+}
+
+// hostile is a client that does something that it should not. What it gets does not matter.
+func hostile(f *fixture, i int, random *rand.Rand) {
+	c, err := net.Dial("tcp", strings.TrimPrefix(f.URL, "http://"))
+	if err != nil {
+		f.t.Error(err)
+		return
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(5 * time.Second))
+	const get = "GET %s HTTP/1.1\r\nHost: a\r\n"
+	switch i / 2 % 6 {
+	case 0: // random bytes
+		b := make([]byte, 1+random.IntN(100_000))
+		for i := range b {
+			b[i] = byte(random.Uint32())
+		}
+		c.Write(b)
+	case 1: // a header that does not end
+		fmt.Fprintf(c, get+"X: ", "/")
+		for range 100 {
+			if _, err := io.WriteString(c, strings.Repeat("x", 1000)); err != nil {
+				return
+			}
+		}
+	case 2:
+		fmt.Fprintf(c, get+"\r\n", "/debug/pprof/profile?seconds=1e9")
+	case 3: // leaves
+		fmt.Fprintf(c, get+"\r\n", "/debug/pprof/wall?seconds=60")
+		time.Sleep(time.Duration(random.IntN(1000)) * time.Millisecond)
+		return
+	case 4: // a byte now and then
+		for _, b := range []byte(fmt.Sprintf(get+"\r\n", "/debug/pprof/profile?seconds=1")) {
+			if _, err := c.Write([]byte{b}); err != nil {
+				return
+			}
+			time.Sleep(30 * time.Millisecond)
+		}
+	case 5: // a body that does not come
+		io.WriteString(c, "POST /debug/pprof/symbol HTTP/1.1\r\nHost: a\r\nContent-Length: 60000\r\n\r\n0x1")
+	}
+	for b := make([]byte, 1); ; time.Sleep(20 * time.Millisecond) { // reads slowly
+		if _, err := c.Read(b); err != nil {
+			return
+		}
+	}
+}
+
+// TestLimit: connections beyond the limit are closed, and there is room again when others are.
+func TestLimit(t *testing.T) {
+	l, err := net.Listen("tcp", "localhost:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	limited := serve.Limit(l, 2)
+	server := &http.Server{Handler: http.NotFoundHandler()}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(limited) }() // ends with Close
+	defer func() { server.Close(); <-served }()
+	dial := func() net.Conn {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.SetDeadline(time.Now().Add(5 * time.Second))
+		return c
+	}
+	answers := func(c net.Conn) bool {
+		io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+		n, _ := c.Read(make([]byte, 12))
+		return n == 12
+	}
+	first, second := dial(), dial()
+	defer second.Close()
+	if !answers(first) || !answers(second) {
+		t.Fatal("two are not served")
+	}
+	third := dial()
+	if answers(third) {
+		t.Error("a third is served")
+	}
+	third.Close()
+	first.Close()
+	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		c := dial()
+		ok := answers(c)
+		c.Close()
+		if ok {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("there is no room again")
+		}
+	}
+}
