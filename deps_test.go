@@ -72,7 +72,7 @@ var rooms = map[string][]string{
 	"internal/ptest/uprobe": {"internal/perfevent"},
 
 	"cmd/pgrab":          {"pctl", "internal/job", "internal/clean", "internal/usage"},
-	"cmd/psample":        {"pctl", "internal/job", "internal/live", "internal/sample", "internal/profile", "internal/usage"},
+	"cmd/psample":        {"pctl", "internal/job", "internal/live", "internal/procfs", "internal/sample", "internal/profile", "internal/usage"},
 	"examples/functrace": {"pctl"},
 	"bench":              {"internal/ptest", "internal/procfs", "internal/elfsym", "internal/unwind", "pctl"},
 }

@@ -53,9 +53,9 @@ Shows where the threads of a program spend their time.
                             threads that hold them; html shows those that wait too
       --top                 live view on a terminal: ? lists its keys; elsewhere a
                             table a second; the profile is written with -o only
-      --http ADDR           when sampling has ended, serve the page with flame graphs,
+      --http ADDR           serve the page with flame graphs, which follows the sampling,
                             and at /pprof/ pprof's own pages; ADDR is HOST:PORT,
-                            without HOST on this machine only
+                            without HOST on this machine only; port 0 is a free one
   -o, --output FILE         write the profile to FILE (default: standard output)
   -O, --format FORMAT       text, folded, pprof, speedscope, firefox, json, perf
                             (what perf script prints), html (a page with flame

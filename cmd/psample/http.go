@@ -4,39 +4,53 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
 	"slices"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/google/pprof/driver"
-	pprof "github.com/google/pprof/profile"
-
 	"ptools/internal/profile"
+	"ptools/internal/sample"
 )
 
-// pprofAt is where pprof's own pages are.
-const pprofAt = "/pprof/"
-
-// server serves a profile: the page with flame graphs and pprof's own pages. A nil server serves nothing.
+// server serves a profile: the page with flame graphs and pprof's own pages. While the profile is taken it serves how far it
+// is. A nil server serves nothing.
 type server struct {
-	listener net.Listener
-	server   *http.Server
-	handler  atomic.Pointer[http.Handler]
-	served   chan error // gets the end of the serving
+	listener   net.Listener
+	server     *http.Server
+	host       string // that was asked for
+	options    *profile.Options
+	follows    bool // there is something to show before the end
+	readsFiles atomic.Bool
+	served     chan error // gets the end of the serving
+
+	wanted   chan chan *profile.Profile // asks the sampler for the profile so far
+	complete chan struct{}              // closed when whole is there
+	whole    *profile.Profile
+	turn     chan struct{} // has a place for the request that makes view anew
+	view     *view
 }
 
-// listen begins to serve, at first that the sampling goes on. An address without a host is of this machine only.
-func listen(addr string) (*server, error) {
-	if addr == "" {
+// How often a profile that is being taken is shown anew: pages ask after liveWait, and a state is shown until it is restWait
+// old. Where making it takes long both are as much longer that it takes a processor a tenth of the time.
+const (
+	liveWait  = 3 * time.Second
+	restWait  = time.Second
+	makeShare = 10
+)
+
+// listen begins to serve. An address without a host is of this machine only.
+func listen(cfg *config, stderr io.Writer) (*server, error) {
+	if cfg.http == "" {
 		return nil, nil
 	}
-	host, port, err := net.SplitHostPort(addr)
+	host, port, err := net.SplitHostPort(cfg.http)
 	if err != nil {
 		return nil, err
 	}
@@ -47,70 +61,150 @@ func listen(addr string) (*server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--http: %w", err)
 	}
-	s := &server{listener: l, served: make(chan error, 1)}
-	s.show(http.HandlerFunc(stillSampling))
-	s.server = &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !s.knows(r.Host, host) {
-			http.Error(w, "not a name of this server", http.StatusForbidden)
-			return
-		}
-		(*s.handler.Load()).ServeHTTP(w, r)
-	})}
+	s := &server{
+		listener: l, host: host, options: cfg.options(), follows: !cfg.threadCreate && !cfg.blame, served: make(chan error, 1),
+		wanted: make(chan chan *profile.Profile), complete: make(chan struct{}), turn: make(chan struct{}, 1),
+	}
+	s.server = &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: s}
 	go func() { s.served <- s.server.Serve(l) }() // ended by close, which waits for it
+	url := s.url()
+	fmt.Fprintf(stderr, "psample: %s/ has flame graphs, %s%s has pprof; ^C ends\n", url, url, pprofAt)
+	if !s.isLocal() && !cfg.quiet {
+		fmt.Fprintln(stderr, "psample: whoever reaches this address sees the profile: names of functions, files and threads")
+	}
 	return s, nil
-}
-
-func (s *server) show(h http.Handler) { s.handler.Store(&h) }
-
-// knows reports whether a request came by a name that is this server's. Else a page from elsewhere whose name leads to
-// this machine could read the profile.
-func (s *server) knows(asked, host string) bool {
-	if h, _, err := net.SplitHostPort(asked); err == nil {
-		asked = h
-	}
-	if addr, ok := s.listener.Addr().(*net.TCPAddr); ok && !addr.IP.IsLoopback() {
-		return true
-	}
-	return slices.Contains([]string{"localhost", "127.0.0.1", "::1", "[::1]", host}, asked)
-}
-
-func stillSampling(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Refresh", "1")
-	io.WriteString(w, "psample is still sampling\n")
 }
 
 // url is where the pages are.
 func (s *server) url() string {
 	host, port, _ := net.SplitHostPort(s.listener.Addr().String())
-	if addr, ok := s.listener.Addr().(*net.TCPAddr); ok && addr.IP.IsLoopback() {
+	if s.isLocal() {
 		host = "localhost"
 	}
 	return "http://" + net.JoinHostPort(host, port)
 }
 
-// publish serves a profile from now on.
-func (s *server) publish(p *profile.Profile, o *profile.Options) error {
-	var page, proto bytes.Buffer
-	if err := p.Write(&page, profile.HTML, o); err != nil {
-		return err
+// isLocal reports whether only this machine is served.
+func (s *server) isLocal() bool {
+	addr, ok := s.listener.Addr().(*net.TCPAddr)
+	return ok && addr.IP.IsLoopback()
+}
+
+// knows reports whether a request came by a name that is this server's. Else a page from elsewhere whose name is made to lead
+// here could read the profile.
+func (s *server) knows(asked string) bool {
+	if h, _, err := net.SplitHostPort(asked); err == nil {
+		asked = h
 	}
-	if err := p.Write(&proto, profile.Pprof, o); err != nil {
-		return err
+	asked = strings.Trim(asked, "[]")
+	if ip := net.ParseIP(asked); ip != nil {
+		return ip.IsLoopback() || !s.isLocal()
 	}
-	handlers, err := pprofHandlers(proto.Bytes())
+	names := []string{"localhost", strings.ToLower(s.host)}
+	if name, err := os.Hostname(); err == nil && !s.isLocal() {
+		names = append(names, strings.ToLower(name))
+	}
+	return slices.Contains(names, strings.ToLower(asked))
+}
+
+// ServeHTTP serves the state that the profile has.
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !s.knows(r.Host) {
+		http.Error(w, "not a name of this server", http.StatusForbidden)
+		return
+	}
+	h := w.Header()
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cache-Control", "no-store")
+	var form func(*view) (http.Handler, error)
+	switch {
+	case r.URL.Path == "/":
+		form = (*view).page
+	case r.URL.Path == "/data.json":
+		form = (*view).data
+	case strings.HasPrefix(r.URL.Path, pprofAt):
+		form = (*view).pprof
+	default:
+		http.NotFound(w, r)
+		return
+	}
+	v, err := s.current(r.Context())
 	if err != nil {
-		return err
+		return // whoever has asked has gone
 	}
-	mux := http.NewServeMux()
-	mux.HandleFunc("/{$}", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		w.Write(page.Bytes())
-	})
-	for path, h := range handlers {
-		mux.Handle(pprofAt+path[1:], h)
+	if v == nil {
+		h.Set("Refresh", "1")
+		io.WriteString(w, "psample is still counting\n")
+		return
 	}
-	s.show(mux)
-	return nil
+	content, err := form(v)
+	if err != nil {
+		http.Error(w, profile.Clean(err.Error()), http.StatusInternalServerError)
+		return
+	}
+	content.ServeHTTP(w, r)
+}
+
+// current returns the state to be shown; nil if there is none before the end.
+func (s *server) current(ctx context.Context) (*view, error) {
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	wait := time.Duration(0)
+	over := !s.sampling()
+	if v := s.view; v != nil {
+		if wait = makeShare * v.took(); v.complete || !over && time.Since(v.at) < max(restWait, wait) {
+			return v, nil
+		}
+	}
+	if !over && !s.follows {
+		return nil, nil
+	}
+	reply := make(chan *profile.Profile, 1)
+	v := &view{server: s, options: *s.options}
+	select {
+	case s.wanted <- reply:
+		v.profile, v.options.Live = <-reply, max(liveWait, wait)
+	case <-s.complete:
+		v.profile, v.complete = s.whole, true
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	v.at, s.view = time.Now(), v
+	return v, nil
+}
+
+// sampling reports whether the profile is not complete.
+func (s *server) sampling() bool {
+	select {
+	case <-s.complete:
+		return false
+	default:
+		return true
+	}
+}
+
+// progress is called by the sampler after every round. A request that waits for it gets a copy, which is all that it does here.
+func (s *server) progress(sampler *sample.Sampler) {
+	if s == nil {
+		return
+	}
+	select {
+	case reply := <-s.wanted:
+		reply <- sampler.Snapshot()
+	default:
+	}
+}
+
+// publish serves the whole profile from now on.
+func (s *server) publish(p *profile.Profile) {
+	s.whole = p
+	close(s.complete)
 }
 
 // close ends the serving.
@@ -125,61 +219,86 @@ func (s *server) close() error {
 	return err
 }
 
-// pprofHandlers returns pprof's own pages by their paths.
-func pprofHandlers(proto []byte) (handlers map[string]http.Handler, err error) {
-	err = driver.PProf(&driver.Options{
-		Flagset: &pprofFlags{FlagSet: flag.NewFlagSet("pprof", flag.ContinueOnError)},
-		Fetch:   pprofFetcher(proto),
-		UI:      pprofUI{},
-		HTTPServer: func(args *driver.HTTPServerArgs) error {
-			handlers = args.Handlers
-			return nil
-		},
+// view is a state of the profile in the forms in which it was asked for. Each is made once.
+type view struct {
+	server   *server
+	profile  *profile.Profile
+	options  profile.Options
+	complete bool
+	at       time.Time
+
+	mu    sync.Mutex
+	forms [3]form
+	spent time.Duration
+}
+
+type form struct {
+	made    bool
+	content http.Handler
+	err     error
+}
+
+// took is what making it has taken.
+func (v *view) took() time.Duration {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.spent
+}
+
+// once makes a form.
+func (v *view) once(which int, content func() (http.Handler, error)) (http.Handler, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	f := &v.forms[which]
+	if !f.made {
+		began := time.Now()
+		f.made = true
+		f.content, f.err = content()
+		v.spent += time.Since(began)
+	}
+	return f.content, f.err
+}
+
+func (v *view) page() (http.Handler, error) {
+	return v.once(0, func() (http.Handler, error) {
+		return content("text/html; charset=utf-8", func(w io.Writer) error { return v.profile.Write(w, profile.HTML, &v.options) })
 	})
-	return handlers, err
 }
 
-// pprofFetcher gives pprof a profile that is in memory.
-type pprofFetcher []byte
-
-func (f pprofFetcher) Fetch(string, time.Duration, time.Duration) (*pprof.Profile, string, error) {
-	p, err := pprof.ParseData(f)
-	return p, "psample", err
+func (v *view) data() (http.Handler, error) {
+	return v.once(1, func() (http.Handler, error) {
+		return content("application/json", func(w io.Writer) error { return v.profile.WritePageData(w, &v.options) })
+	})
 }
 
-// pprofFlags is the command line of pprof.
-type pprofFlags struct{ *flag.FlagSet }
-
-func (f *pprofFlags) StringList(name, value, usage string) *[]*string {
-	return &[]*string{f.String(name, value, usage)}
+func (v *view) pprof() (http.Handler, error) {
+	return v.once(2, func() (http.Handler, error) {
+		var proto bytes.Buffer
+		if err := v.profile.Write(&proto, profile.Pprof, &v.options); err != nil {
+			return nil, err
+		}
+		return pprofPages(proto.Bytes(), v.server.readsFiles.Load())
+	})
 }
-func (*pprofFlags) ExtraUsage() string   { return "" }
-func (*pprofFlags) AddExtraUsage(string) {}
 
-func (f *pprofFlags) Parse(func()) []string {
-	if f.FlagSet.Parse([]string{"-http=localhost:0", "-no_browser", "-symbolize=none", "psample"}) != nil {
-		return nil
+// content is what write writes.
+func content(kind string, write func(io.Writer) error) (http.Handler, error) {
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
+		return nil, err
 	}
-	return f.Args()
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", kind)
+		w.Write(b.Bytes())
+	}), nil
 }
 
-// pprofUI is a user who says nothing and reads nothing.
-type pprofUI struct{}
-
-func (pprofUI) ReadLine(string) (string, error)     { return "", io.EOF }
-func (pprofUI) Print(...any)                        {}
-func (pprofUI) PrintErr(...any)                     {}
-func (pprofUI) IsTerminal() bool                    { return false }
-func (pprofUI) WantBrowser() bool                   { return false }
-func (pprofUI) SetAutoComplete(func(string) string) {}
-
-// serve publishes the profile until a signal comes. Of ctx the first one is the end, unless that has ended the sampling.
+// serve shows the whole profile until a signal comes. Of ctx the first one is the end, unless that has ended the sampling.
 func (s *session) serve(ctx context.Context, p *profile.Profile, again <-chan os.Signal) error {
-	if err := s.server.publish(p, s.cfg.options()); err != nil {
-		return err
+	s.server.publish(p)
+	if !s.cfg.quiet {
+		fmt.Fprintln(s.stderr, "psample: sampling has ended, the pages stay; ^C ends")
 	}
-	url := s.server.url()
-	fmt.Fprintf(s.stderr, "psample: %s/ has flame graphs, %s%s has pprof; ^C ends\n", url, url, pprofAt)
 	first := ctx.Done()
 	if ctx.Err() != nil {
 		first = nil

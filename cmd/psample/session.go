@@ -39,7 +39,7 @@ func (s *session) run(ctx context.Context, status *int) (err error) {
 	}
 	ctx, signals := catchSignals(ctx, s.job)
 	defer signals.close()
-	if s.server, err = listen(s.cfg.http); err != nil {
+	if s.server, err = listen(s.cfg, s.stderr); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.server.close()) }()
@@ -62,8 +62,12 @@ func (s *session) run(ctx context.Context, status *int) (err error) {
 	if s.job != nil {
 		s.job.Follow(s.targets[0])
 	}
-	signals.passOn = s.isCommand()
-	signals.pid.Store(int64(s.targets[0].PID()))
+	if s.server != nil {
+		s.server.readsFiles.Store(!s.cfg.follow && ownFiles(s.pids()))
+	}
+	if s.isCommand() {
+		signals.pid.Store(int64(s.targets[0].PID()))
+	}
 	p, err := s.profile(ctx)
 	if err != nil && (p == nil || p.Total().Samples == 0) {
 		return err // an empty profile is no result, and replaces none
@@ -153,6 +157,7 @@ func (s *session) sample(ctx context.Context, sources []*sample.Source) (*profil
 		printer.flush()
 		meter.show(p)
 		top.progress(sampler, p, s.cfg.options())
+		s.server.progress(sampler)
 	}
 	// The sampler sleeps on a processor of the runtime's (sample.Options.Clock); those who
 	// control the targets keep as many as they had.
@@ -178,6 +183,15 @@ func (s *session) sample(ctx context.Context, sources []*sample.Source) (*profil
 		p = c
 	}
 	return p, err
+}
+
+// pids are those of the targets.
+func (s *session) pids() []int {
+	var pids []int
+	for _, t := range s.targets {
+		pids = append(pids, t.PID())
+	}
+	return pids
 }
 
 // follow says how descendants of the targets are sampled.

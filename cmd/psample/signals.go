@@ -15,10 +15,9 @@ import (
 // command; a third, and thereby one that comes while a write hangs, is as if
 // nobody had caught it. What the command has sent to its process group is none.
 type signals struct {
-	job    *job.Command   // nil without a command
-	again  chan os.Signal // gets the second signal
-	pid    atomic.Int64   // of the command
-	passOn bool           // see pass
+	job   *job.Command   // nil without a command
+	again chan os.Signal // gets the second signal
+	pid   atomic.Int64   // of the command that gets them too, see pass; 0: none does
 	// waiting: the profile is written, and only the command's end is waited for.
 	waiting atomic.Bool
 
@@ -76,10 +75,11 @@ func (s *signals) next() (os.Signal, bool) {
 // ^C reaches it from the terminal. An interrupt that is not the terminal's ends the sampling, and the command
 // when that is over.
 func (s *signals) pass(sig os.Signal) {
-	if !s.passOn || sig == os.Interrupt && (!s.waiting.Load() || job.Foreground()) {
+	pid := int(s.pid.Load())
+	if pid == 0 || sig == os.Interrupt && (!s.waiting.Load() || job.Foreground()) {
 		return
 	}
-	if p, err := os.FindProcess(int(s.pid.Load())); err == nil {
+	if p, err := os.FindProcess(pid); err == nil {
 		p.Signal(sig) // an error means that it has ended
 		p.Release()
 	}

@@ -16,6 +16,7 @@ type document struct {
 	About     []string    `json:"about"`
 	Values    []docValue  `json:"values"`
 	Initial   int         `json:"initial"`
+	Live      float64     `json:"live,omitempty"` // seconds until the page asks for a later state
 	Strings   []string    `json:"strings"`
 	Frames    []int       `json:"frames"` // name, object, kind of each; strings by index
 	Rows      []int       `json:"rows"`   // function, call of each; frames by index, -1 for none
@@ -51,7 +52,7 @@ type docLane struct {
 // document numbers everything by the order of names, so that it is a function of the contents alone.
 func (g *Graph) document() *document {
 	d := &document{
-		Title: g.Title, About: append([]string{}, g.About...), Initial: g.Initial,
+		Title: g.Title, About: append([]string{}, g.About...), Initial: g.Initial, Live: g.Live.Seconds(),
 		Values: []docValue{}, Strings: []string{}, Frames: []int{}, Rows: []int{}, Depths: []int{}, Nodes: []int{},
 		Calls: []int{}, Threads: []docThread{}, CellNodes: []int{}, CellOf: []int{},
 		Counts: make([][]int64, len(g.Values)),

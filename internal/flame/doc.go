@@ -17,9 +17,11 @@
 // [Graph.HTML] writes page.html with its style sheet and script in it. The data
 // is a block of JSON, which browsers do not execute, and the script shows names
 // as text and on a canvas only. The page's content security policy allows this
-// script and this style, by their hashes, and no request at all.
+// script and this style, by their hashes, and no request at all. A page whose
+// graph is Live is served, and may ask its own server for later data.
 //
-// The script has five parts, in the order in which they are put together:
+// The script has six parts, in the order in which they are put together:
 // model.js reads the data and makes trees of it, paint.js draws them,
-// table.js is the list of functions, timeline.js shows threads over time, page.js is what the user does.
+// table.js is the list of functions, timeline.js shows threads over time, live.js follows
+// a profile that is still being taken, page.js is what the user does.
 package flame

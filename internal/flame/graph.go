@@ -60,7 +60,8 @@ type Graph struct {
 	Title   string   // what was sampled, in a few words
 	About   []string // how, in lines
 	Values  []Value
-	Initial int // index of the value that is shown first
+	Initial int           // index of the value that is shown first
+	Live    time.Duration // after what time the page asks its server for a later state; 0: this is the last
 
 	threads  []Thread
 	frames   []Frame

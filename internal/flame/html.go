@@ -29,19 +29,25 @@ var tableJS string
 //go:embed page/timeline.js
 var timelineJS string
 
+//go:embed page/live.js
+var liveJS string
+
 //go:embed page/page.js
 var pageJS string
 
 // HTML writes the page.
 func (g *Graph) HTML(w io.Writer) error {
-	data, err := json.Marshal(g.document()) // <, > and & come out as escapes: nothing in it ends the element
+	data, err := g.data()
 	if err != nil {
 		return err
 	}
-	script := strings.Join([]string{"\n'use strict'\n", modelJS, paintJS, tableJS, timelineJS, pageJS}, "\n")
+	script := strings.Join([]string{"\n'use strict'\n", modelJS, paintJS, tableJS, timelineJS, liveJS, pageJS}, "\n")
 	style := "\n" + pageCSS
 	policy := "default-src 'none'; img-src data:; script-src '" + hash(script) + "'; style-src '" + hash(style) +
 		"'; base-uri 'none'; form-action 'none'"
+	if g.Live != 0 {
+		policy += "; connect-src 'self'"
+	}
 	b := bufio.NewWriter(w)
 	strings.NewReplacer(
 		"{{policy}}", html.EscapeString(policy),
@@ -52,6 +58,18 @@ func (g *Graph) HTML(w io.Writer) error {
 	).WriteString(b, pageHTML)
 	return b.Flush()
 }
+
+// Data writes what a page of a graph with Live fetches as data.json: a later state of the profile.
+func (g *Graph) Data(w io.Writer) error {
+	data, err := g.data()
+	if err == nil {
+		_, err = w.Write(data)
+	}
+	return err
+}
+
+// data is the page's JSON. In it <, > and & are escapes: nothing in it ends the element that holds it.
+func (g *Graph) data() ([]byte, error) { return json.Marshal(g.document()) }
 
 // hash is how a content security policy names a script or style that it allows.
 func hash(text string) string {

@@ -11,6 +11,9 @@ import (
 // writeHTML writes a page with flame graphs, which shows all values.
 func writeHTML(p *Profile, w io.Writer, o *Options) error { return p.graph(o).HTML(w) }
 
+// WritePageData writes what a page with Options.Live asks for: a later state of the profile.
+func (p *Profile) WritePageData(w io.Writer, o *Options) error { return p.graph(o).Data(w) }
+
 // graphValues are those of a profile of time, in the order in which they are offered.
 var graphValues = []Value{CPU, Wall, Samples}
 
@@ -30,6 +33,7 @@ func (p *Profile) graph(o *Options) *flame.Graph {
 	}
 	g := flame.New()
 	g.Title, g.About = p.about()
+	g.Live = o.Live
 	counts := func(c *cell) []int64 { return []int64{c.CPU, c.Wall, c.Samples} }
 	g.Values = []flame.Value{{Name: "processor", Unit: flame.Nanoseconds}, {Name: "wall", Unit: flame.Nanoseconds}, {Name: "samples"}}
 	if p.Subject == ThreadCreate {
@@ -51,6 +55,7 @@ func (p *Profile) graph(o *Options) *flame.Graph {
 func (p *Profile) blameGraph(o *Options) *flame.Graph {
 	g := flame.New()
 	g.Title, g.About = p.about()
+	g.Live = o.Live
 	g.Values = []flame.Value{{Name: "holders", Unit: flame.Nanoseconds}, {Name: "waiters", Unit: flame.Nanoseconds}, {Name: "waits"}}
 	if o.Value == Samples {
 		g.Initial = 2

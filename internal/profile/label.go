@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"strconv"
+	"time"
 )
 
 // label is what one level of a stack is counted under in the outputs that
@@ -47,6 +48,8 @@ type Options struct {
 	Lines   bool  // file:line instead of functions
 	Threads bool  // text, folded: keep threads apart
 	By      By    // folded, speedscope: how processes of a tree are told apart
+	// Live is after what time a page asks its server for a later state (WritePageData); 0: it shows the last.
+	Live time.Duration
 }
 
 // labels appends the labels of a stack to dst, innermost first.

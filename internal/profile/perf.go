@@ -34,14 +34,15 @@ func writePerf(p *Profile, w io.Writer, o *Options) error {
 	}
 	var records []perfRecord
 	for _, s := range p.finish() {
-		times := make(map[Cell][]span)
+		times := make(map[cellKey][]span)
 		for _, sp := range s.spans {
-			times[sp.cell] = append(times[sp.cell], sp)
+			k := s.cells[sp.cell].cellKey
+			times[k] = append(times[k], sp)
 		}
 		for _, c := range s.ordered() {
 			if n := c.of(o.Value); n > 0 {
 				r := perfRecord{thread: c.thread, stack: s.perfStack(c.stack, o)}
-				records = r.divide(records, n, step, times[s.cellIDs[c.cellKey]])
+				records = r.divide(records, n, step, times[c.cellKey])
 			}
 		}
 	}

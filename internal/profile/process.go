@@ -72,6 +72,13 @@ func (p *Profile) SetProcess(id ProcessID, command string, cpu, wall time.Durati
 	q.Command, q.CPU, q.Wall = Clean(command), cpu, wall
 }
 
+// NameProcess says what a process of a tree is called so far. SetProcess has the last word.
+func (p *Profile) NameProcess(id ProcessID, command string) {
+	if q := &p.processes[id-1]; q.PID != 0 {
+		q.Command = Clean(command)
+	}
+}
+
 // ThreadOf is Thread for a thread of a process of a tree.
 func (p *Profile) ThreadOf(id ProcessID, tid int, name string) ThreadID {
 	if id == 0 {

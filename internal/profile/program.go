@@ -16,6 +16,12 @@ type program struct {
 
 // programs returns those of all processes, in the order in which they were added.
 func (p *Profile) programs() []program {
+	comms := make(map[int]string)
+	for _, t := range p.threads {
+		if t.tid == t.pid && t.process == 0 {
+			comms[t.pid] = t.name
+		}
+	}
 	var all []program
 	for _, s := range p.spaces {
 		file := Clean(path.Base(s.main))
@@ -25,12 +31,9 @@ func (p *Profile) programs() []program {
 		i := slices.IndexFunc(all, func(pr program) bool { return pr.pid == s.pid })
 		if i < 0 {
 			i = len(all)
-			all = append(all, program{pid: s.pid})
+			all = append(all, program{pid: s.pid, comm: comms[s.pid]})
 		}
 		all[i].file = file
-		if id, ok := p.threadIDs[threadKey{s.pid, s.pid, 0}]; ok {
-			all[i].comm = p.threads[id].name
-		}
 	}
 	return all
 }

@@ -1,5 +1,11 @@
 package sample
 
+import (
+	"time"
+
+	"ptools/internal/profile"
+)
+
 // CatchUp counts the samples that are under way, so that the profile has all of the rounds so far. Progress may call
 // it; what the profile has in the end does not change.
 func (s *Sampler) CatchUp() {
@@ -11,4 +17,21 @@ func (s *Sampler) CatchUp() {
 			}
 		}
 	}
+	if s.tree != nil {
+		for _, k := range s.tree.living {
+			s.profile.NameProcess(k.id, k.comm)
+		}
+	}
+}
+
+// Snapshot returns a copy of the profile as it is so far. Progress may call it. It looks no name up: what was met for
+// the first time a moment ago may have none yet.
+func (s *Sampler) Snapshot() *profile.Profile {
+	s.CatchUp()
+	p := s.profile.Clone()
+	p.Duration = s.clock.Now() - s.sched.start
+	p.Rounds = s.sched.taken
+	p.CPU = time.Duration(p.Total().CPU)
+	p.Means = s.means()
+	return p
 }

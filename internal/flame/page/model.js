@@ -209,6 +209,11 @@ class Model {
     }
   }
 
+  // key names a frame in other models of the same profile, and find is its inverse: -1 if there is none.
+  key(frame) { return `${this.kinds[frame]} ${this.objects[frame]} ${this.names[frame]}` }
+
+  find(key) { return this.names.findIndex((_, frame) => this.key(frame) === key) }
+
   get processes() { return new Set(this.groups.process).size }
 
   // apart returns the tree with a level of processes or threads at its root, the largest first.

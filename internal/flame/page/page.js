@@ -14,6 +14,7 @@ const KEYS = [
   ['g', 'next way to tell threads apart'],
   ['+ −', 'timeline: less or more time; also dragging, and the wheel with Shift'],
   ['d', 'dark or light'],
+  ['p', 'while sampling goes on: keep what is shown, and go on'],
 ]
 
 const GROUPS = {none: 'together', process: 'by process', name: 'by name', thread: 'apart'}
@@ -26,33 +27,66 @@ class Page {
     this.function = -1
     this.matches = null
     this.flames = new Flames($('canvas'), $('flames'), model)
-    this.timeline = timeline && new Timeline($('times'), $('lanes'), this.flames, model, timeline)
+    this.setTimeline(timeline)
     this.table = new Table($('rows'), $('head'), model, row => this.choose(row))
     this.value = model.values.length > 0 ? model.initial : 0
   }
 
   begin() {
-    const {model} = this
-    $('title').textContent = model.title.slice(0, 2000)
-    $('about').textContent = model.about.join(' · ')
-    model.values.forEach((v, i) => {
+    this.model.values.forEach((v, i) => {
       const button = document.createElement('button')
       button.textContent = v.name
       button.title = String(i + 1)
       button.addEventListener('click', () => this.setValue(i))
       $('values').append(button)
     })
-    for (const [key, text] of Object.entries(GROUPS)) {
-      if (key === 'process' && model.processes < 2) continue
-      const option = document.createElement('option')
-      option.value = key
-      option.textContent = text
-      $('groups').append(option)
-    }
-    $('views').lastElementChild.hidden = !this.timeline
+    this.head()
     this.listen()
     this.setTheme(matchMedia('(prefers-color-scheme: dark)').matches)
     this.refresh()
+  }
+
+  // head says what the model is of, and offers what it has.
+  head() {
+    const {model} = this
+    $('title').textContent = model.title.slice(0, 2000)
+    $('about').textContent = model.about.join(' · ')
+    $('groups').replaceChildren(...Object.entries(GROUPS).filter(([key]) => key !== 'process' || model.processes > 1).map(([key, text]) => {
+      const option = document.createElement('option')
+      option.value = key
+      option.textContent = text
+      return option
+    }))
+    $('views').lastElementChild.hidden = !this.timeline
+  }
+
+  setTimeline(data) {
+    if (!data) return
+    if (this.timeline) return this.timeline.load(this.model, data)
+    this.timeline = new Timeline($('times'), $('lanes'), this.flames, this.model, data)
+    this.listenTimes($('times'))
+  }
+
+  // load shows a later state of the profile. What the user has chosen stays: functions and stacks are found again by their names.
+  load(model, timeline) {
+    const {flames, table} = this
+    const old = this.model
+    const zoom = flames.path(flames.zoom)
+    const selected = flames.path(flames.selected)
+    const scrolled = [$('flames'), $('rows'), $('lanes')].map(e => [e, e.scrollTop])
+    const chosen = this.function >= 0 ? old.key(this.function) : ''
+    this.model = table.model = model
+    flames.load(model)
+    this.setTimeline(timeline)
+    this.function = chosen ? model.find(chosen) : -1
+    this.head()
+    if (this.matches) this.search($('search').value)
+    this.refresh()
+    flames.zoom = flames.follow(zoom)
+    flames.selected = flames.follow(selected)
+    if (flames.zoom) this.zoomed()
+    for (const [e, top] of scrolled) e.scrollTop = top
+    flames.draw()
   }
 
   listen() {
@@ -76,7 +110,6 @@ class Page {
     canvas.addEventListener('mousemove', e => this.hover(under(e), e))
     canvas.addEventListener('mouseleave', () => this.hover(null))
     document.addEventListener('keydown', e => this.key(e))
-    if (this.timeline) this.listenTimes($('times'))
   }
 
   listenTimes(canvas) {
@@ -192,11 +225,16 @@ class Page {
     const {flames} = this
     flames.zoom = at && at.node > 0 ? at : null
     flames.selected = at
-    $('reset').disabled = !flames.zoom
     if (at) flames.reveal(at)
     flames.draw()
-    this.fillTable()
+    this.zoomed()
     this.tell(at)
+  }
+
+  // zoomed shows beside the picture what it is zoomed to.
+  zoomed() {
+    $('reset').disabled = !this.flames.zoom && this.view !== 'timeline'
+    this.fillTable()
   }
 
   // unzoom shows the whole profile.
@@ -360,6 +398,7 @@ class Page {
       case '/': return () => { $('search').focus(); $('search').select() }
       case '?': return () => this.help()
       case 'd': return () => this.setTheme(!this.dark)
+      case 'p': return this.live && (() => this.live.toggle())
       case 'g': return () => this.nextGroup()
       case 'Enter': return () => flames.selected && this.zoomTo(flames.selected)
       case ' ': return () => this.sandwichOf(flames.selected)
@@ -438,3 +477,4 @@ class Page {
 const data = JSON.parse($('data').textContent)
 const page = new Page(new Model(data), data.timeline)
 page.begin()
+if (data.live) page.live = new Live(page, data.live)

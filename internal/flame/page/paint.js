@@ -10,7 +10,6 @@ class Flames {
   constructor(canvas, scroller, model) {
     this.canvas = canvas
     this.scroller = scroller
-    this.model = model
     this.context = canvas.getContext('2d', {alpha: false})
     this.layers = []
     this.zoom = null // {layer, node}
@@ -18,6 +17,11 @@ class Flames {
     this.hovered = null
     this.matches = null // by frame, of a search
     this.wanted = false
+    this.load(model)
+  }
+
+  load(model) {
+    this.model = model
     homes(model)
     this.theme()
   }
@@ -212,6 +216,30 @@ class Flames {
       }
     }
     return null
+  }
+
+  // path names what leads to a node, for follow in another model.
+  path(at) {
+    if (!at) return null
+    const {tree} = at.layer
+    const keys = []
+    for (let n = at.node; n > 0; n = tree.parent[n]) keys.unshift(this.model.key(tree.frame[n]))
+    return {layer: this.layers.indexOf(at.layer), keys}
+  }
+
+  // follow returns what a path leads to, as far as it goes.
+  follow(path) {
+    const layer = path && this.layers[path.layer]
+    if (!layer) return null
+    const {tree} = layer
+    let node = 0
+    for (const key of path.keys) {
+      let child = node + 1
+      while (child < tree.end[node] && this.model.key(tree.frame[child]) !== key) child = tree.end[child]
+      if (child >= tree.end[node]) break
+      node = child
+    }
+    return node > 0 || path.keys.length === 0 ? {layer, node} : null
   }
 
   // reveal scrolls so that a node is in the window.

@@ -10,11 +10,18 @@ class Timeline {
     this.canvas = canvas
     this.scroller = scroller
     this.flames = flames
-    this.model = model
     this.context = canvas.getContext('2d', {alpha: false})
     this.matched = null // by node
+    this.load(model, data)
+  }
+
+  load(model, data) {
+    const all = !(this.right < this.end) && !(this.left > 0)
+    this.model = model
+    this.matched = null
     this.read(data)
-    this.reset()
+    if (all) this.reset()
+    this.resize()
   }
 
   // read makes the lanes, those of the same process together, the one that ran longest first.

@@ -1,0 +1,97 @@
+package profile
+
+import (
+	"bytes"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestClone: a copy is the profile as it was, in every format, whatever is added later.
+func TestClone(t *testing.T) {
+	p := fakeProfile(straight)
+	p.Resolve()
+	formats := []Format{Text, HTML, SVG, Folded, Pprof, Speedscope, Firefox, Perf, JSON}
+	want := make(map[Format]string)
+	for _, f := range formats {
+		want[f] = write(t, p, f, &Options{Value: CPU})
+	}
+	c := p.Clone()
+	s := p.spaces[0]
+	s.Add(s.Cell(p.Thread(4, 12, "late"), s.Stack([]Addr{p.Note("[read]"), {0x3003, Return}})), Values{100, 1000, 1000})
+	s.Add(0, Values{1, 1, 1})
+	p.Rename(0, "renamed")
+	for _, f := range formats {
+		if got := write(t, c, f, &Options{Value: CPU}); got != want[f] {
+			t.Errorf("format %d: %s\nwant %s", f, got, want[f])
+		}
+		if got := write(t, p, f, &Options{Value: CPU}); got == want[f] {
+			t.Errorf("format %d: what was added is not there", f)
+		}
+	}
+}
+
+// TestCloneLooksNothingUp: what has no name yet is said to have none yet, and gets one in the profile later.
+func TestCloneLooksNothingUp(t *testing.T) {
+	p := fakeProfile(straight)
+	c := p.Clone()
+	if text := write(t, c, Folded, &Options{}); !strings.Contains(text, "[not named yet]") || strings.Contains(text, "leaf") {
+		t.Errorf("the copy has\n%s", text)
+	} else if !strings.Contains(text, "[futex]") {
+		t.Errorf("a system call has no name:\n%s", text)
+	}
+	if text := write(t, p, Folded, &Options{}); strings.Contains(text, "[not named yet]") || !strings.Contains(text, "leaf") {
+		t.Errorf("the profile has\n%s", text)
+	}
+}
+
+// TestCloneWhileAdding: copies are written on other goroutines while the profile grows. For the race detector.
+func TestCloneWhileAdding(t *testing.T) {
+	p := fakeProfile(straight)
+	p.Timeline = true
+	s := p.spaces[0]
+	var writers sync.WaitGroup
+	for i := range 50 {
+		levels := []Addr{p.Note("[read]"), {uint64(0x1000 + i), Return}}
+		c := s.Cell(p.Thread(4, 10+i%3, "x"), s.Stack(levels))
+		s.AddDuring(c, Values{1, 1, 1}, time.Duration(i), time.Duration(i+1), i%2 == 0)
+		s.Resolve(1)
+		if i%10 == 0 {
+			c := p.Clone()
+			writers.Go(func() {
+				var b bytes.Buffer
+				if err := c.Write(&b, HTML, &Options{}); err != nil || b.Len() == 0 {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	writers.Wait()
+}
+
+// BenchmarkClone: what a copy costs of a profile of 50,000 stacks, 30 levels deep, with as many times as are kept.
+func BenchmarkClone(b *testing.B) {
+	p := New()
+	p.Timeline = true
+	s := p.Space(4, "/bin/app", fakeCode{})
+	var stack StackID
+	for i := range 50_000 {
+		if i%10 == 0 {
+			stack = 0
+			for level := range 24 {
+				stack = s.Push(stack, Addr{uint64(0x1000 + i*level%20_000), Return})
+			}
+		}
+		stack = s.Push(stack, Addr{uint64(0x1000 + i%20_000), Return})
+		s.Add(s.Cell(p.Thread(4, 10+i%50, "x"), stack), Values{1, 1, 1})
+	}
+	for i := range maxSpans - 1 {
+		s.AddDuring(Cell(i%len(s.cells)), Values{1, 1, 1}, time.Duration(2*i), time.Duration(2*i+1), true)
+	}
+	p.Resolve()
+	b.ReportAllocs()
+	for b.Loop() {
+		p.Clone()
+	}
+}
