@@ -149,15 +149,16 @@ func (s *Server) query(p *page, r *http.Request) (*query, error) {
 
 // fail tells an error.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	if r.Context().Err() != nil {
-		s.metrics.left.Inc()
-		return // nobody reads it
-	}
 	status := http.StatusInternalServerError
 	var own statusError
 	switch {
 	case errors.As(err, &own):
 		status = own.status
+	case r.Context().Err() != nil:
+		// Its client has gone, or has closed its side of the connection and reads on: without an answer here it would get
+		// an empty one with status 200. Or psampled ends.
+		s.metrics.left.Inc()
+		status, err = http.StatusServiceUnavailable, errors.New("the connection was closed, or psampled ends, before the profile was taken")
 	case errors.Is(err, pctl.ErrNoProcess), errors.Is(err, pctl.ErrZombie):
 		status = http.StatusNotFound
 	case errors.Is(err, pctl.ErrTraced), errors.Is(err, pctl.ErrOptions):
