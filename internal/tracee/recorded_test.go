@@ -27,7 +27,7 @@ func TestTraceReplays(t *testing.T) {
 		{"signals", "sigstorm.c", "-n", 100},
 	} {
 		t.Run(s.name, func(t *testing.T) {
-			n := ptest.Rounds(s.rounds/4, s.rounds, s.rounds*50)
+			n := ptest.Rounds(s.rounds/4, s.rounds, s.rounds*5)
 			argv := append([]string{ptest.BuildC(t, s.src)}, strings.Fields(s.args)...)
 			g := ptest.StartWith(t, &ptest.Options{Foreign: true}, append(argv, strconv.Itoa(n))...)
 			trace := tracee.NewTrace(1<<20, nil)

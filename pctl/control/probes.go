@@ -35,6 +35,7 @@ type probes struct {
 	count   *bkpt.Uprobes  // the kind that counts
 	tallies map[uint64]*tally
 	hit     perfevent.Hit // work space
+	there   readOnly      // work space
 	closer  *perfevent.Closer
 	open    atomic.Int32 // probes that are not closed yet
 	leaving []leaving    // some of which are closed
