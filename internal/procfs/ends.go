@@ -5,7 +5,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // FileName returns what a descriptor of a process is, as /proc/PID/fd has it: a path, "pipe:[4711]", "socket:[99]".
@@ -20,7 +19,7 @@ type Ends map[string][]openEnd
 // openEnd is a descriptor of a pipe or a socket.
 type openEnd struct {
 	pid int
-	fd  string
+	fd  int
 }
 
 // FindEnds looks at the descriptors of all processes, some microseconds each.
@@ -28,18 +27,11 @@ func FindEnds() Ends {
 	ends := make(Ends)
 	all, _ := Processes() // without /proc there are none
 	for _, pid := range all {
-		dir := "/proc/" + strconv.Itoa(pid) + "/fd"
-		d, err := os.Open(dir)
-		if err != nil {
-			continue
-		}
-		names, _ := d.Readdirnames(-1)
-		d.Close()
-		for _, fd := range names {
-			if link, err := os.Readlink(dir + "/" + fd); err == nil && (strings.HasPrefix(link, "pipe:[") || strings.HasPrefix(link, "socket:[")) {
-				ends[link] = append(ends[link], openEnd{pid, fd})
+		eachFile(pid, func(fd int, name []byte) {
+			if bytes.HasPrefix(name, []byte("pipe:[")) || bytes.HasPrefix(name, []byte("socket:[")) {
+				ends[string(name)] = append(ends[string(name)], openEnd{pid, fd})
 			}
-		}
+		})
 	}
 	return ends
 }
@@ -66,7 +58,7 @@ func (e Ends) Holders(name string, writers bool, besides int) []int {
 
 // opens reports whether it is an end to write, or to read. A socket is both.
 func (e openEnd) opens(write bool) bool {
-	info, err := os.ReadFile("/proc/" + strconv.Itoa(e.pid) + "/fdinfo/" + e.fd)
+	info, err := os.ReadFile("/proc/" + strconv.Itoa(e.pid) + "/fdinfo/" + strconv.Itoa(e.fd))
 	return err == nil && opensFor(info, write)
 }
 

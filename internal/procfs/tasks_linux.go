@@ -75,23 +75,25 @@ func (p *path) entries(f func(number int, inode uint64)) error {
 	}
 }
 
-// eachNumber calls f for the numeric names of a buffer of struct linux_dirent64:
-// inode (8 bytes), offset (8), record length (2), type (1), name.
+// eachNumber calls f for the names of a buffer of struct linux_dirent64 that are numbers.
 func eachNumber(dir []byte, f func(number int, inode uint64)) {
+	eachName(dir, func(name []byte, inode uint64) {
+		if number, ok := digits(name); ok {
+			f(number, inode)
+		}
+	})
+}
+
+// eachName calls f for the names, with the NULs behind them, of a buffer of struct linux_dirent64:
+// inode (8 bytes), offset (8), record length (2), type (1), name.
+func eachName(dir []byte, f func(name []byte, inode uint64)) {
 	const header = 19
 	for len(dir) >= header {
 		size := int(binary.NativeEndian.Uint16(dir[16:]))
 		if size < header || size > len(dir) {
 			break
 		}
-		name := dir[header:size]
-		number := 0
-		for i := 0; i < len(name) && name[i] >= '0' && name[i] <= '9'; i++ {
-			number = number*10 + int(name[i]-'0')
-		}
-		if number != 0 { // "." and ".." are no numbers
-			f(number, binary.NativeEndian.Uint64(dir))
-		}
+		f(dir[header:size], binary.NativeEndian.Uint64(dir))
 		dir = dir[size:]
 	}
 }

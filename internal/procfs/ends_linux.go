@@ -1,0 +1,53 @@
+package procfs
+
+import (
+	"bytes"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// eachFile calls f for each descriptor of a process, with what it is. The names are looked up from the open directory:
+// a path through /proc for each takes three times as long.
+func eachFile(pid int, f func(fd int, name []byte)) {
+	p := processPath(pid, "fd")
+	dir, errno := p.open(unix.O_RDONLY | unix.O_DIRECTORY)
+	if errno != 0 {
+		return // it has ended, or is not ours to read
+	}
+	defer unix.Close(dir)
+	var names [8192]byte
+	var link [len("socket:[]") + 20]byte // longer names are cut
+	for {
+		n, err := unix.Getdents(dir, names[:])
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || n <= 0 {
+			return
+		}
+		eachName(names[:n], func(name []byte, _ uint64) {
+			fd, ok := digits(name)
+			if !ok {
+				return
+			}
+			n, _, errno := unix.RawSyscall6(unix.SYS_READLINKAT, uintptr(dir), uintptr(unsafe.Pointer(&name[0])),
+				uintptr(unsafe.Pointer(&link[0])), uintptr(len(link)), 0, 0)
+			if errno == 0 {
+				f(fd, link[:n])
+			}
+		})
+	}
+}
+
+// digits reads a name, which ends with a NUL, that is a number.
+func digits(name []byte) (number int, ok bool) {
+	end := bytes.IndexByte(name, 0)
+	for _, c := range name[:max(end, 0)] {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		number = number*10 + int(c-'0')
+	}
+	return number, end > 0
+}
