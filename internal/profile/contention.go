@@ -243,20 +243,20 @@ func (p *Profile) contention(of func(*blame) *counters, owned bool) *Profile {
 // KnowWaits has the profile have a Contention, though nothing may have been waited for.
 func (p *Profile) KnowWaits() { p.waits() }
 
-// NameAt returns the name of the innermost function of a level of the space, and the file that has its code. known is
-// false as long as the level has not been resolved.
-func (s *Space) NameAt(a Addr) (name, object string, known bool) {
-	id, ok := s.locIDs[a]
-	if !ok || int(id) >= s.pending {
-		return "", "", false
+// Level returns the name of the innermost function of the innermost level of a stack, the file that has its code, and the
+// stack that has called it. known is false as long as the level has not been resolved.
+func (s *Space) Level(stack StackID) (name, object string, known bool, caller StackID) {
+	n := s.nodes[stack]
+	if int(n.loc) >= s.pending {
+		return "", "", false, n.caller
 	}
-	l := &s.locs[id]
+	l := &s.locs[n.loc]
 	if len(l.lines) == 0 {
 		if l.mapping >= 0 {
 			object = s.mappings[l.mapping].Path
 		}
-		return "", object, true
+		return "", object, true, n.caller
 	}
 	f := s.profile.functions[l.lines[0].fn]
-	return f.name, f.object, true
+	return f.name, f.object, true, n.caller
 }

@@ -2,6 +2,7 @@ package sample
 
 import (
 	"encoding/binary"
+	"slices"
 	"time"
 
 	"ptools/internal/futex"
@@ -31,6 +32,7 @@ type Blame struct {
 type blame struct {
 	p       *process
 	waiters map[*thread]*waiter
+	late    []*waiter            // that wait no more, and have no name yet
 	groups  map[contested]*group // of this round
 	order   []*group
 	inside  map[int]int // threads by their own numbers, in another PID namespace
@@ -49,7 +51,8 @@ type waiter struct {
 	kind     futex.Kind // what the function that waits is for
 	function string
 	group    *group        // of this round
-	since    time.Duration // of what has no owner: not counted yet
+	since    time.Duration // what was before is counted
+	rest     time.Duration // what was not, when it is over
 	waits    int64         // 1 until it is counted
 	wants    place
 	last     charge // who was to blame in the round before
@@ -123,6 +126,7 @@ func (b *blame) begin() {
 	for _, t := range b.p.activity.examined {
 		b.examine(t)
 	}
+	b.nameLate()
 	clear(b.groups)
 	b.order = b.order[:0]
 	for _, w := range b.waiters {
@@ -186,13 +190,38 @@ func (b *blame) left(t *thread) {
 		return
 	}
 	delete(b.waiters, t)
+	w.rest = b.p.account.last - w.since
+	if b.name(w); w.named || w.last.why == notShown || len(b.late) >= maxLate {
+		b.conclude(w)
+		return
+	}
+	b.late = append(b.late, w)
+}
+
+// maxLate bounds how many waits are kept until it is known what they were for. Names are there after a second at most, but
+// debug information may take longer to read.
+const maxLate = 1 << 14
+
+// nameLate counts the waits that are over and of which it is known by now what they were for.
+func (b *blame) nameLate() {
+	b.late = slices.DeleteFunc(b.late, func(w *waiter) bool {
+		if b.name(w); w.named {
+			b.conclude(w)
+		}
+		return w.named
+	})
+}
+
+// conclude counts what is left of a wait that is over: all of it where there is no owner, what the rounds have not counted
+// where there may be one.
+func (b *blame) conclude(w *waiter) {
+	c := w.last
+	if w.owned() {
+		c = charge{why: notNamed}
+	}
 	b.pay(w)
-	switch waited := b.p.account.last - w.since; {
-	case waited <= 0:
-	case w.owned():
-		b.charge(w, charge{why: notNamed}, place{w.call.Addr, w.kind}, waited) // the rounds have counted all but this
-	default:
-		b.charge(w, w.last, place{w.call.Addr, w.kind}, waited)
+	if w.rest > 0 {
+		b.charge(w, c, place{w.call.Addr, w.kind}, w.rest)
 	}
 }
 
@@ -212,14 +241,14 @@ func (b *blame) name(w *waiter) {
 	if w.named || w.last.why == notShown {
 		return
 	}
-	var levels [64]profile.Addr
 	kind, function := futex.Unknown, ""
-	all := b.p.space.Levels(w.stack, levels[:0])
-	for i, a := range all[:min(len(all), deepest)] {
-		name, object, known := b.p.space.NameAt(a)
+	at := w.stack
+	for i := 0; i < deepest && at != 0; i++ {
+		name, object, known, caller := b.p.space.Level(at)
 		if !known {
 			return
 		}
+		at = caller
 		k := futex.CallerKind(name)
 		switch {
 		case kind == futex.Unknown && k != futex.Unknown:
@@ -415,6 +444,11 @@ func (b *blame) close() {
 	for t := range b.waiters {
 		b.left(t)
 	}
+	b.nameLate()
+	for _, w := range b.late {
+		b.conclude(w)
+	}
+	b.late = nil
 	if i, ok := b.p.image.(interface {
 		Place(addr uint64) (symbol string, offset uint64, object string)
 	}); ok {

@@ -1,6 +1,7 @@
 /*
  * waits: the first thread holds a lock of each kind; for each there is a thread that wants it and has its name. With
- * the argument "deadlock N" N threads each hold a mutex and want that of the next instead. It says ready when all wait.
+ * the argument "deadlock N" N threads each hold a mutex and want that of the next instead; with "crowd N" N threads want the
+ * same mutex. It says ready when all wait.
  */
 #define _GNU_SOURCE
 #include <netinet/in.h>
@@ -123,7 +124,11 @@ static void *member(void *p)
 int main(int argc, char **argv)
 {
 	int threads = 0;
-	if (argc > 2) {
+	if (argc > 2 && strcmp(argv[1], "crowd") == 0) {
+		pthread_mutex_lock(&normal);
+		for (threads = 0; threads < atoi(argv[2]); threads++)
+			start(want_normal, NULL);
+	} else if (argc > 2) {
 		members = atoi(argv[2]);
 		pthread_barrier_init(&held, NULL, members);
 		for (long i = 0; i < members; i++, threads++)
