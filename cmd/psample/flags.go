@@ -41,8 +41,8 @@ Shows where the threads of a program spend their time.
       --threads             keep threads apart (by name and tid)
       --follow              also the processes that the targets start, until all have
                             ended (needs timers)
-      --by WHAT             with --follow, what folded and speedscope have at the root of
-                            stacks: process (default), command or none
+      --by WHAT             with --follow, what is at the root of stacks: process (default
+                            of folded and speedscope), command (of html and svg) or none
       --kernel              kernel frames too (needs timers)
       --timers WHEN         measure processor time by timers of the processors, which stop
                             no thread: auto (where permitted), off or only
@@ -319,6 +319,12 @@ func (r *rawFlags) form(fs *pflag.FlagSet) error {
 	if fs.Changed("format") {
 		if r.config.format, ok = profile.ParseFormat(r.format); !ok {
 			return badUsage("unknown format %q: %s", r.format, profile.FormatNames())
+		}
+	}
+	if !fs.Changed("by") {
+		r.config.by = r.config.format.By()
+		if r.http != "" && r.output == "" {
+			r.config.by = profile.HTML.By()
 		}
 	}
 	if !fs.Changed("value") && !r.demo && r.http == "" {

@@ -17,6 +17,7 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/performance"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
@@ -115,17 +116,36 @@ func (b *browser) visit(url string) {
 	b.t.Helper()
 	call(b, network.Enable, network.EnableParams{})
 	call(b, log.Enable, cdp.Empty{})
+	call(b, performance.Enable, performance.EnableParams{TimeDomain: performance.EnableTimeDomainThreadTicks})
 	b.do(chromedp.Navigate(url))
 	b.until("performance.getEntriesByName('drawn').length > 0")
 }
 
-// call makes a call of the browser's protocol.
+// call makes a call of the browser's protocol, and ask returns its answer.
 func call[P, R any](b *browser, command cdp.Command[P, R], params P) {
 	b.t.Helper()
-	b.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
-		_, err := cdp.Call(ctx, t, command, params)
+	ask(b, command, params)
+}
+
+func ask[P, R any](b *browser, command cdp.Command[P, R], params P) (answer R) {
+	b.t.Helper()
+	b.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) (err error) {
+		answer, err = cdp.Call(ctx, t, command, params)
 		return err
 	}))
+	return answer
+}
+
+// cpu is how many milliseconds of processor time the page's main thread has used, whatever else the machine does.
+func (b *browser) cpu() float64 {
+	b.t.Helper()
+	for _, m := range ask(b, performance.GetMetrics, cdp.Empty{}).Metrics {
+		if m.Name == "TaskDuration" {
+			return 1000 * m.Value
+		}
+	}
+	b.t.Fatal("Chromium does not say what the page has used")
+	return 0
 }
 
 func (b *browser) do(actions ...chromedp.Action[chromedp.Void]) {

@@ -262,7 +262,7 @@ func (g *Graph) firefoxFrame(t *firefoxThread, id int32) firefoxFrame {
 		return f
 	}
 	frame := g.frames[id]
-	category := [...]int{Code: firefoxUser, Kernel: firefoxKernel, Call: firefoxWaiting, Unknown: firefoxOther}[frame.Kind]
+	category := [...]int{Code: firefoxUser, Kernel: firefoxKernel, Call: firefoxWaiting, Unknown: firefoxOther, Group: firefoxOther}[frame.Kind]
 	resource := -1
 	if frame.Object != "" {
 		resource = t.resource(frame.Object)

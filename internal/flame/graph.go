@@ -16,6 +16,7 @@ const (
 	Kernel              // a function of the kernel
 	Call                // a system call, or another state of a thread: "[futex]"
 	Unknown             // code without a name
+	Group               // no function: a process, which stands at the root of the stacks of its threads
 )
 
 // Frame is a function. Two frames are the same if all of it is.

@@ -162,6 +162,8 @@ func (s *svg) colour(f Frame) string {
 		return "#e8a0a0"
 	case Unknown:
 		return "#d4cfc7"
+	case Group:
+		return "#dcdad6"
 	}
 	h := fnv.New32a()
 	io.WriteString(h, f.Name)

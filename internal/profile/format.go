@@ -61,6 +61,15 @@ func (f Format) Value() Value {
 	return Samples
 }
 
+// By returns how a format tells the processes of a tree apart if nothing is said. A flame graph of a thousand processes
+// would show none of them.
+func (f Format) By() By {
+	if f == HTML || f == SVG {
+		return ByCommand
+	}
+	return ByProcess
+}
+
 // Timeline reports whether the output shows when threads were in which stack.
 func (f Format) Timeline() bool { return f == HTML || f == Firefox || f == Perf }
 

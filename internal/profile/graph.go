@@ -77,7 +77,8 @@ func (p *Profile) about() (title string, lines []string) {
 	var b strings.Builder
 	writeHead(p, &b)
 	title = p.subjects()
-	return title, strings.Split(strings.TrimSpace(strings.TrimPrefix(b.String(), title+": ")), "\n")
+	head := strings.TrimSuffix(strings.TrimPrefix(b.String(), title+": "), callsNote+"\n") // calls have boxes of their own
+	return title, strings.Split(strings.TrimSpace(head), "\n")
 }
 
 type graphBuilder struct {
@@ -128,7 +129,7 @@ func (b *graphBuilder) space(s *Space) {
 func (b *graphBuilder) rooted(s *Space, id ThreadID, roots map[flame.Node][]flame.Node) []flame.Node {
 	var at flame.Node
 	for _, l := range b.profile.root(b.profile.threads[id], b.options, nil) {
-		at = b.graph.Child(at, flame.Frame{Name: l.name}, nil)
+		at = b.graph.Child(at, flame.Frame{Name: l.name, Kind: flame.Group}, nil)
 	}
 	nodes := roots[at]
 	if nodes == nil {

@@ -83,6 +83,9 @@ type column struct {
 	of    func(Values) int64
 }
 
+// callsNote explains the names of a table.
+const callsNote = "; name [call]: in that system call"
+
 // writeHead says in some lines what was sampled and how.
 func writeHead(p *Profile, b io.Writer) {
 	total := p.Total()
@@ -112,7 +115,7 @@ func writeHead(p *Profile, b io.Writer) {
 	if p.Means != "" {
 		fmt.Fprintf(b, ", measured by %s", p.Means)
 	}
-	fmt.Fprintf(b, "\nwall time: %.1f s of all threads; name [call]: in that system call\n", float64(total.Wall)/1e9)
+	fmt.Fprintf(b, "\nwall time: %.1f s of all threads%s\n", float64(total.Wall)/1e9, callsNote)
 }
 
 // rate is how many rounds there were to be in a second.

@@ -163,7 +163,7 @@ class Model {
       parent[n] = path[depths[n - 1] - 1]
       path[depths[n - 1]] = n
     }
-    tree.row = tree.frame.slice()
+    tree.row = tree.frame.map(f => this.kinds[f] === KIND.group ? -1 : f)
     for (let i = 0; i < calls.length; i += 2) tree.row[calls[i]] = this.rowOf(calls[i + 1])
     this.cellNodes = Int32Array.from(cellNodes)
     for (let i = 1; i < cellNodes.length; i++) this.cellNodes[i] += this.cellNodes[i - 1]

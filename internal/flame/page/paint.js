@@ -264,12 +264,14 @@ function homes(model) {
     const end = name.indexOf('.', name.split(/[([]/, 1)[0].lastIndexOf('/') + 1)
     return end > 0 ? name.slice(0, end) : base(object)
   })
-  const sums = new Map()
+  const ofFrame = new Float64Array(model.names.length)
   const {tree} = model
-  tree.frame.forEach((f, n) => {
-    if (f < 0 || model.kinds[f] !== KIND.code) return
-    const sum = tree.self.reduce((sum, self, v) => sum + (model.values[v].time ? self[n] : 0), 0)
-    sums.set(model.homes[f], (sums.get(model.homes[f]) || 0) + sum)
+  tree.self.forEach((self, v) => {
+    if (model.values[v].time) for (let n = 1; n < tree.size; n++) ofFrame[tree.frame[n]] += self[n]
+  })
+  const sums = new Map()
+  model.homes.forEach((home, f) => {
+    if (model.kinds[f] === KIND.code) sums.set(home, (sums.get(home) || 0) + ofFrame[f])
   })
   model.order = [...sums.keys()].sort((a, b) => sums.get(b) - sums.get(a))
   model.hues = new Map(model.order.map((home, i) => [home, HUES[i % HUES.length]]))
