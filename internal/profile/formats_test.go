@@ -55,6 +55,24 @@ func TestPprofRoundTrip(t *testing.T) {
 	t.Error("no location inside the inlined call")
 }
 
+// TestPprofMain: the first mapping is the program also if none of its code was seen.
+func TestPprofMain(t *testing.T) {
+	p := New()
+	s := p.Space(4, "/bin/other", fakeCode{}) // whose code is that of /bin/app
+	s.Add(s.Cell(p.Thread(4, 4, "other"), s.Stack([]Addr{fakeSamples[0].levels[0]})), Values{Samples: 1})
+	out := p.pprof()
+	if len(out.Mapping) < 2 || out.Mapping[0].File != "/bin/other" || out.Mapping[1].File != "/bin/app" {
+		t.Errorf("mappings %v", out.Mapping)
+	}
+	var b bytes.Buffer
+	if err := p.Write(&b, Pprof, nil); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := profile.ParseData(b.Bytes()); err != nil || out.Mapping[0].File != "/bin/other" {
+		t.Errorf("read again: %v, %v", out, err)
+	}
+}
+
 func TestPprofThreadCreate(t *testing.T) {
 	p := fakeProfile(straight)
 	p.Subject = ThreadCreate

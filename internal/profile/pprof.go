@@ -115,14 +115,19 @@ func (b *pprofBuilder) waitLabels(sample *profile.Sample, id WaitID) {
 }
 
 // mappings adds those of a space, the executable's first: profile.proto gives
-// the first mapping of all the meaning of main program.
+// the first mapping of all the meaning of main program. It is there also if none of its code was seen, as of
+// a python3 that is all in a library; without addresses then.
 func (b *pprofBuilder) mappings(s *Space) []*profile.Mapping {
+	ofMain := func(m Mapping) bool { return m.Path == s.main }
+	if s.main != "" && len(b.out.Mapping) == 0 && !slices.ContainsFunc(s.mappings, ofMain) {
+		b.out.Mapping = append(b.out.Mapping, &profile.Mapping{ID: 1, File: s.main})
+	}
 	order := make([]int, len(s.mappings))
 	for i := range order {
 		order[i] = i
 	}
 	other := func(m Mapping) int {
-		if m.Path == s.main {
+		if ofMain(m) {
 			return 0
 		}
 		return 1
