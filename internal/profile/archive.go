@@ -44,7 +44,7 @@ func (s *Space) Retire() {
 		cells[i] = a.Cell(c.thread, stacks[c.stack])
 		a.Add(cells[i], c.Values)
 	}
-	s.moveSpans(a.Space, cells)
+	s.moveSpans(&a.counts, cells)
 	s.moveBlame(a.Space, stacks)
 	for _, m := range p.marks {
 		m.moved(s, a.Space, cells)
@@ -114,7 +114,7 @@ func (s *Space) remove() {
 }
 
 // Code returns the distinct addresses of the space that are code.
-func (s *Space) Code() []Addr {
+func (s *places) Code() []Addr {
 	var addrs []Addr
 	for _, l := range s.locs {
 		if l.addr.Kind != note {

@@ -19,8 +19,11 @@ func (p *Profile) Clone() *Profile {
 	for i, s := range p.spaces {
 		c.spaces[i] = &Space{
 			profile: &c, pid: s.pid, main: s.main, resolver: unnamed{},
-			locs: slices.Clone(s.locs), pending: s.pending, mappings: slices.Clone(s.mappings),
-			nodes: slices.Clone(s.nodes), cells: slices.Clone(s.cells), spans: slices.Clone(s.spans),
+			callTree: callTree{
+				places: places{locs: slices.Clone(s.locs), pending: s.pending, mappings: slices.Clone(s.mappings)},
+				nodes:  slices.Clone(s.nodes),
+			},
+			counts: counts{cells: slices.Clone(s.cells), spans: slices.Clone(s.spans)},
 		}
 	}
 	return &c

@@ -105,7 +105,7 @@ func retired() *Profile {
 func TestContentionFormats(t *testing.T) {
 	p, _ := contended()
 	c := p.Contention()
-	out := c.pprof()
+	out := newPprof(c)
 	if len(out.SampleType) != 2 || out.SampleType[0].Type != "contentions" || out.SampleType[1].Unit != "nanoseconds" || out.DefaultSampleType != "delay" {
 		t.Errorf("%v", out.SampleType)
 	}

@@ -17,7 +17,7 @@ import (
 // sample types are samples/count and, of CPU, cpu/nanoseconds, of Wall wall/nanoseconds, and the period is of the second. A
 // sample without a stack or with nothing of the value is not there, nor is a label without a value.
 func (p *Profile) Engine(v Value) *profile.Profile {
-	out := p.pprof()
+	out := newPprof(p)
 	column := map[Value]int{CPU: 1, Wall: 2}[v]
 	out.SampleType = []*profile.ValueType{out.SampleType[0], out.SampleType[column]}
 	out.PeriodType, out.DefaultSampleType = out.SampleType[1], out.SampleType[1].Type
@@ -41,7 +41,7 @@ func (p *Profile) Engine(v Value) *profile.Profile {
 // WriteMutex writes a Contention profile as engines expect Go's mutex profile: the period is one contention. What has no
 // stack is not there.
 func (p *Profile) WriteMutex(w io.Writer) error {
-	out := p.pprof()
+	out := newPprof(p)
 	out.PeriodType, out.Period, out.DurationNanos = out.SampleType[0], 1, max(out.DurationNanos, 1)
 	all := len(out.Sample)
 	out.Sample = slices.DeleteFunc(out.Sample, func(s *profile.Sample) bool {
@@ -59,7 +59,7 @@ func (p *Profile) WriteMutex(w io.Writer) error {
 func (p *Profile) WriteContentions(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprint(b, "--- mutex:\ncycles/second=1000000000\nsampling period=1\n")
-	out := p.pprof()
+	out := newPprof(p)
 	slices.SortStableFunc(out.Sample, func(x, y *profile.Sample) int { return cmp.Compare(y.Value[1], x.Value[1]) })
 	for _, s := range out.Sample {
 		fmt.Fprintf(b, "%d %d @", s.Value[1], s.Value[0])

@@ -76,7 +76,7 @@ func (p *Profile) blameGraph(o *Options) *flame.Graph {
 func (p *Profile) about() (title string, lines []string) {
 	var b strings.Builder
 	writeHead(p, &b)
-	title = p.subjects()
+	title = subjectsOf(p)
 	head := strings.TrimSuffix(strings.TrimPrefix(b.String(), title+": "), callsNote+"\n") // calls have boxes of their own
 	return title, strings.Split(strings.TrimSpace(head), "\n")
 }
@@ -92,7 +92,7 @@ type graphBuilder struct {
 
 func newGraphBuilder(p *Profile, o *Options, g *flame.Graph) *graphBuilder {
 	b := &graphBuilder{profile: p, options: o, graph: g, threads: make(map[ThreadID]int), processes: make(map[int]string)}
-	for _, pr := range p.programs() {
+	for _, pr := range programsOf(p) {
 		b.processes[pr.pid] = pr.name()
 	}
 	return b

@@ -122,10 +122,10 @@ type DocSample struct {
 var subjectNames = [...]string{Time: "time", ThreadCreate: "threadcreate", Contention: "contention"}
 
 func writeJSON(p *Profile, w io.Writer, _ *Options) error {
-	return json.NewEncoder(w).Encode(p.document())
+	return json.NewEncoder(w).Encode(newDocument(p))
 }
 
-func (p *Profile) document() *Document {
+func newDocument(p *Profile) *Document {
 	d := &Document{
 		Version:    1,
 		Subject:    subjectNames[p.Subject],

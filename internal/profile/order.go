@@ -86,7 +86,7 @@ func (s *Space) compareLocations(i, j uint32) int {
 }
 
 // path appends the locations of a stack to dst, innermost first.
-func (s *Space) path(stack StackID, dst []*location) []*location {
+func (s *callTree) path(stack StackID, dst []*location) []*location {
 	for ; stack != 0; stack = s.nodes[stack].caller {
 		dst = append(dst, &s.locs[s.nodes[stack].loc])
 	}

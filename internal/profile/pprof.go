@@ -14,10 +14,10 @@ import (
 // delay/nanoseconds as the mutex profiles of Go programs. Each sample has the labels
 // thread and tid, of several processes also pid, of a tree also comm and ppid.
 func writePprof(p *Profile, w io.Writer, _ *Options) error {
-	return p.pprof().Write(w)
+	return newPprof(p).Write(w)
 }
 
-func (p *Profile) pprof() *profile.Profile {
+func newPprof(p *Profile) *profile.Profile {
 	out := &profile.Profile{
 		SampleType: []*profile.ValueType{
 			{Type: "samples", Unit: "count"},

@@ -48,7 +48,7 @@ func ParseBy(name string) (b By, ok bool) {
 const maxProcesses = 1 << 16
 
 // Process adds a process of a tree.
-func (p *Profile) Process(pid, ppid int) ProcessID {
+func (p *members) Process(pid, ppid int) ProcessID {
 	if len(p.processes) < maxProcesses {
 		p.processes = append(p.processes, Process{PID: pid, PPID: ppid})
 	} else if len(p.processes) == maxProcesses {
@@ -58,7 +58,7 @@ func (p *Profile) Process(pid, ppid int) ProcessID {
 }
 
 // SetProcess says what is known of a process of a tree in the end. To be called once for each.
-func (p *Profile) SetProcess(id ProcessID, command string, cpu, wall time.Duration) {
+func (p *members) SetProcess(id ProcessID, command string, cpu, wall time.Duration) {
 	q := &p.processes[id-1]
 	if q.PID == 0 {
 		q.CPU, q.Wall = q.CPU+cpu, q.Wall+wall
@@ -73,14 +73,14 @@ func (p *Profile) SetProcess(id ProcessID, command string, cpu, wall time.Durati
 }
 
 // NameProcess says what a process of a tree is called so far. SetProcess has the last word.
-func (p *Profile) NameProcess(id ProcessID, command string) {
+func (p *members) NameProcess(id ProcessID, command string) {
 	if q := &p.processes[id-1]; q.PID != 0 {
 		q.Command = Clean(command)
 	}
 }
 
 // ThreadOf is Thread for a thread of a process of a tree.
-func (p *Profile) ThreadOf(id ProcessID, tid int, name string) ThreadID {
+func (p *members) ThreadOf(id ProcessID, tid int, name string) ThreadID {
 	if id == 0 {
 		panic("profile: thread of no process")
 	}
@@ -88,7 +88,7 @@ func (p *Profile) ThreadOf(id ProcessID, tid int, name string) ThreadID {
 }
 
 // Commands returns a line for each command of a tree, those with the most processor time first.
-func (p *Profile) Commands() []Command {
+func (p *members) Commands() []Command {
 	byName := make(map[string]*Command)
 	for name, c := range p.others {
 		byName[name] = &c
@@ -117,13 +117,13 @@ func (p *Profile) Commands() []Command {
 }
 
 // Processes returns the processes of a tree, that of ProcessID 1 first. They may not be changed.
-func (p *Profile) Processes() []Process { return p.processes }
+func (p *members) Processes() []Process { return p.processes }
 
 // IsTree reports whether the profile is of a tree of processes.
-func (p *Profile) IsTree() bool { return len(p.processes) > 0 }
+func (p *members) IsTree() bool { return len(p.processes) > 0 }
 
 // root appends what stands at the root of a thread's stacks.
-func (p *Profile) root(t thread, o *Options, dst []label) []label {
+func (p *members) root(t thread, o *Options, dst []label) []label {
 	if t.process == 0 || o.By == ByNone {
 		return dst
 	}
@@ -148,7 +148,7 @@ func writeCommands(p *Profile, b *bufio.Writer) {
 }
 
 // tree names what was sampled of a tree.
-func (p *Profile) tree() string {
+func (p *members) tree() string {
 	n := int64(0)
 	for _, c := range p.Commands() {
 		n += c.Processes
@@ -212,4 +212,4 @@ func (p *Profile) sums(n int, group func(*Space, ThreadID) int) []int64 {
 }
 
 // ProcessOf returns the process of a tree that a thread belongs to, or 0.
-func (p *Profile) ProcessOf(id ThreadID) ProcessID { return p.threads[id].process }
+func (p *members) ProcessOf(id ThreadID) ProcessID { return p.threads[id].process }

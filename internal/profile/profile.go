@@ -29,20 +29,30 @@ type Profile struct {
 	Existing int64         // threads that existed before thread creations were counted; among the samples
 	Timeline bool          // keep when threads were in which stack
 
+	members
+	names
+	spaces   []*Space
+	archives map[int]*archive // by pid
+	spanned  int              // spans of all spaces
+	marks    []*Mark          // that have not been released
+	waiting  *waiting         // nil where nobody asked who holds the locks
+	waiters  *Profile         // of a Contention: the same by the stacks of those who waited
+	unowned  *Profile         // of a Contention: what was waited for that nobody holds
+}
+
+// members are the threads and processes that are told apart.
+type members struct {
 	processes []Process          // of a tree, by ProcessID less one
 	others    map[string]Command // what the processes beyond have used, by name
 	threads   []thread
 	threadIDs map[threadKey]ThreadID
+}
+
+// names are what locations may be called.
+type names struct {
 	functions []function
 	funcIDs   map[function]uint32
 	notes     []string
-	spaces    []*Space
-	archives  map[int]*archive // by pid
-	spanned   int              // spans of all spaces
-	marks     []*Mark          // that have not been released
-	waiting   *waiting         // nil where nobody asked who holds the locks
-	waiters   *Profile         // of a Contention: the same by the stacks of those who waited
-	unowned   *Profile         // of a Contention: what was waited for that nobody holds
 }
 
 // ThreadID names a thread within its profile.
@@ -70,18 +80,18 @@ const maxThreads = 1 << 16
 // New returns an empty profile.
 func New() *Profile {
 	return &Profile{
-		threadIDs: make(map[threadKey]ThreadID),
-		funcIDs:   make(map[function]uint32),
+		members: members{threadIDs: make(map[threadKey]ThreadID)},
+		names:   names{funcIDs: make(map[function]uint32)},
 	}
 }
 
 // Thread returns the entry of a thread, a new one if the profile has none of
 // this pid and tid. The name is that of the first call; see [Profile.Rename].
-func (p *Profile) Thread(pid, tid int, name string) ThreadID {
+func (p *members) Thread(pid, tid int, name string) ThreadID {
 	return p.threadOf(threadKey{pid, tid, 0}, name)
 }
 
-func (p *Profile) threadOf(k threadKey, name string) ThreadID {
+func (p *members) threadOf(k threadKey, name string) ThreadID {
 	if id, ok := p.threadIDs[k]; ok {
 		return id
 	}
@@ -98,18 +108,18 @@ func (p *Profile) threadOf(k threadKey, name string) ThreadID {
 }
 
 // Rename gives a thread the name it has taken since.
-func (p *Profile) Rename(id ThreadID, name string) {
+func (p *members) Rename(id ThreadID, name string) {
 	if t := &p.threads[id]; t.tid != 0 {
 		t.name = Clean(name)
 	}
 }
 
 // ThreadName returns the present name of a thread.
-func (p *Profile) ThreadName(id ThreadID) string { return p.threads[id].name }
+func (p *members) ThreadName(id ThreadID) string { return p.threads[id].name }
 
 // Note returns a level that is not an address but stands under its own name:
 // the system call that a thread waits in, "[futex]", or "[exited]".
-func (p *Profile) Note(name string) Addr {
+func (p *names) Note(name string) Addr {
 	name = Clean(name)
 	for i, s := range p.notes {
 		if s == name {
@@ -132,7 +142,7 @@ func (p *Profile) Total() Values {
 }
 
 // function interns f with clean names.
-func (p *Profile) function(f function) uint32 {
+func (p *names) function(f function) uint32 {
 	if id, ok := p.funcIDs[f]; ok {
 		return id
 	}

@@ -14,8 +14,8 @@ type program struct {
 	file string // base name of the file that the process has executed last
 }
 
-// programs returns those of all processes, in the order in which they were added.
-func (p *Profile) programs() []program {
+// programsOf returns those of all processes, in the order in which they were added.
+func programsOf(p *Profile) []program {
 	comms := make(map[int]string)
 	for _, t := range p.threads {
 		if t.tid == t.pid && t.process == 0 {

@@ -26,7 +26,7 @@ func TestProgramNames(t *testing.T) {
 			tid = 7
 		}
 		s.Add(s.Cell(p.Thread(7, tid, test.comm), 0), Values{Samples: 1})
-		if got := p.subjects(); got != test.want {
+		if got := subjectsOf(p); got != test.want {
 			t.Errorf("file %q, name %q: %q, want %q", test.file, test.comm, got, test.want)
 		}
 	}

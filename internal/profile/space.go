@@ -14,24 +14,37 @@ type Space struct {
 	main     string // path of the executable
 	resolver Resolver
 
+	callTree
+	counts
+	blame  blame
+	frames []Frame // scratch of Resolve
+}
+
+// places are the distinct addresses that were seen, and what code is there.
+type places struct {
 	locs    []location
 	locIDs  map[Addr]uint32
 	pending int      // locations before this one are resolved
 	foreign []uint32 // resolved ones in no code that the resolver knew of
 
+	mappings   []Mapping
+	mappingIDs map[Mapping]int32
+}
+
+// callTree has each stack once.
+type callTree struct {
+	places
 	nodes   []node // 0 is the root, the empty stack
 	nodeIDs map[node]StackID
+}
 
+// counts are what was counted of stacks.
+type counts struct {
 	cells   []cell
 	cellIDs map[cellKey]Cell
-	blame   blame
 
 	spans     []span
 	lastSpans []int32 // of each cell, -1 for none
-
-	mappings   []Mapping
-	mappingIDs map[Mapping]int32
-	frames     []Frame // scratch of Resolve
 }
 
 // StackID names a stack within its space. 0 is the empty stack.
@@ -75,15 +88,16 @@ type line struct {
 // mappings comes first in formats that give the first one a meaning.
 func (p *Profile) Space(pid int, executable string, r Resolver) *Space {
 	s := &Space{
-		profile:    p,
-		pid:        pid,
-		main:       executable,
-		resolver:   r,
-		locIDs:     make(map[Addr]uint32),
-		nodes:      make([]node, 1),
-		nodeIDs:    make(map[node]StackID),
-		cellIDs:    make(map[cellKey]Cell),
-		mappingIDs: make(map[Mapping]int32),
+		profile:  p,
+		pid:      pid,
+		main:     executable,
+		resolver: r,
+		callTree: callTree{
+			places:  places{locIDs: make(map[Addr]uint32), mappingIDs: make(map[Mapping]int32)},
+			nodes:   make([]node, 1),
+			nodeIDs: make(map[node]StackID),
+		},
+		counts: counts{cellIDs: make(map[cellKey]Cell)},
 	}
 	p.spaces = append(p.spaces, s)
 	return s
@@ -91,7 +105,7 @@ func (p *Profile) Space(pid int, executable string, r Resolver) *Space {
 
 // Stack returns the stack with these levels, innermost first. It does not
 // allocate for a stack that the space has seen.
-func (s *Space) Stack(levels []Addr) StackID {
+func (s *callTree) Stack(levels []Addr) StackID {
 	var id StackID
 	for i := len(levels) - 1; i >= 0; i-- {
 		id = s.Push(id, levels[i])
@@ -100,15 +114,15 @@ func (s *Space) Stack(levels []Addr) StackID {
 }
 
 // Push returns the stack in which stack has called a.
-func (s *Space) Push(stack StackID, a Addr) StackID { return s.child(stack, s.location(a)) }
+func (s *callTree) Push(stack StackID, a Addr) StackID { return s.child(stack, s.location(a)) }
 
-func (s *Space) child(caller StackID, loc uint32) StackID {
+func (s *callTree) child(caller StackID, loc uint32) StackID {
 	n := node{caller, loc}
 	return intern.ID(s.nodeIDs, &s.nodes, n, n)
 }
 
 // Levels appends the levels of a stack to dst, innermost first.
-func (s *Space) Levels(stack StackID, dst []Addr) []Addr {
+func (s *callTree) Levels(stack StackID, dst []Addr) []Addr {
 	for ; stack != 0; stack = s.nodes[stack].caller {
 		dst = append(dst, s.locs[s.nodes[stack].loc].addr)
 	}
@@ -117,13 +131,13 @@ func (s *Space) Levels(stack StackID, dst []Addr) []Addr {
 
 // Cell returns the counters of a thread in a stack, to be kept by whoever
 // counts the same again.
-func (s *Space) Cell(t ThreadID, stack StackID) Cell {
+func (s *counts) Cell(t ThreadID, stack StackID) Cell {
 	k := cellKey{t, stack, 0}
 	return intern.ID(s.cellIDs, &s.cells, k, cell{cellKey: k})
 }
 
 // Add counts v in a cell.
-func (s *Space) Add(c Cell, v Values) { s.cells[c].add(v) }
+func (s *counts) Add(c Cell, v Values) { s.cells[c].add(v) }
 
 // Remap says that code has been unmapped or replaced: a program counter seen
 // from now on is not the one that was seen before, even if the number is the
@@ -134,7 +148,7 @@ func (s *Space) Remap() {
 	clear(s.nodeIDs)
 }
 
-func (s *Space) location(a Addr) uint32 {
+func (s *places) location(a Addr) uint32 {
 	return intern.ID(s.locIDs, &s.locs, a, location{addr: a, mapping: -1})
 }
 
@@ -158,10 +172,10 @@ func (s *Space) Learned() {
 
 // Resolved is how many of the distinct addresses of the space, the first ones, its resolver has
 // been asked about.
-func (s *Space) Resolved() int { return s.pending }
+func (s *places) Resolved() int { return s.pending }
 
 // Addrs returns the addresses of the space but the first n.
-func (s *Space) Addrs(n int) []Addr {
+func (s *places) Addrs(n int) []Addr {
 	var addrs []Addr
 	for _, l := range s.locs[n:] {
 		addrs = append(addrs, l.addr)
@@ -200,7 +214,7 @@ func (s *Space) resolve(l *location) bool {
 	return len(frames) > 0 || m != (Mapping{})
 }
 
-func (s *Space) mapping(m Mapping) int32 {
+func (s *places) mapping(m Mapping) int32 {
 	m.Path, m.BuildID = Clean(m.Path), Clean(m.BuildID)
 	return intern.ID(s.mappingIDs, &s.mappings, m, m)
 }

@@ -105,7 +105,7 @@ func writeHead(p *Profile, b io.Writer) {
 	if seconds > 0 { // not by samples: there are fewer rounds while many threads run
 		threads = float64(total.Wall) / 1e9 / seconds
 	}
-	fmt.Fprintf(b, "%s: %.1f s, %d samples at %.0f Hz, %.1f threads on average\n", p.subjects(), seconds, p.Rounds, p.rate(), threads)
+	fmt.Fprintf(b, "%s: %.1f s, %d samples at %.0f Hz, %.1f threads on average\n", subjectsOf(p), seconds, p.Rounds, rateOf(p), threads)
 	used := float64(total.CPU) / 1e9
 	of := 0.0
 	if seconds > 0 {
@@ -118,21 +118,21 @@ func writeHead(p *Profile, b io.Writer) {
 	fmt.Fprintf(b, "\nwall time: %.1f s of all threads%s\n", float64(total.Wall)/1e9, callsNote)
 }
 
-// rate is how many rounds there were to be in a second.
-func (p *Profile) rate() float64 {
+// rateOf is how many rounds there were to be in a second.
+func rateOf(p *Profile) float64 {
 	if p.Period <= 0 {
 		return 0
 	}
 	return 1 / p.Period.Seconds()
 }
 
-// subjects names what was sampled.
-func (p *Profile) subjects() string {
+// subjectsOf names what was sampled.
+func subjectsOf(p *Profile) string {
 	if p.IsTree() {
 		return p.tree()
 	}
 	var names []string
-	for _, pr := range p.programs() {
+	for _, pr := range programsOf(p) {
 		names = append(names, pr.String())
 	}
 	switch {

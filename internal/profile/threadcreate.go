@@ -115,7 +115,7 @@ func writeNames(b *bufio.Writer, s *Space, path []*location) {
 }
 
 // writeMappings writes where the files of an image are.
-func (s *Space) writeMappings(b *bufio.Writer) {
+func (s *places) writeMappings(b *bufio.Writer) {
 	mappings := slices.Clone(s.mappings)
 	slices.SortFunc(mappings, func(x, y Mapping) int {
 		return cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(x.Limit, y.Limit), cmp.Compare(x.Path, y.Path))

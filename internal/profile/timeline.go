@@ -52,7 +52,7 @@ func (p *Profile) thin() {
 	}
 }
 
-func (s *Space) thin() {
+func (s *counts) thin() {
 	s.sortSpans()
 	kept := s.spans[:0]
 	for i := 0; i < len(s.spans); i++ {
@@ -78,7 +78,7 @@ func (s *Space) thin() {
 }
 
 // sortSpans sorts them by thread and time.
-func (s *Space) sortSpans() {
+func (s *counts) sortSpans() {
 	slices.SortStableFunc(s.spans, func(a, b span) int {
 		return cmp.Or(cmp.Compare(s.cells[a.cell].thread, s.cells[b.cell].thread), cmp.Compare(a.from, b.from))
 	})
@@ -88,7 +88,7 @@ func (s *Space) sortSpans() {
 }
 
 // moveSpans gives the spans of a space to the one in which its cells have other numbers.
-func (s *Space) moveSpans(to *Space, cells []Cell) {
+func (s *counts) moveSpans(to *counts, cells []Cell) {
 	for _, sp := range s.spans {
 		sp.cell = cells[sp.cell]
 		to.spans = append(to.spans, sp)
