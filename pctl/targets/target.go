@@ -68,7 +68,8 @@ type process struct {
 	start  uint64
 	parent int
 	comm   string
-	first  int // the reading of /proc that has met it
+	young  int  // until this reading of /proc it is looked at in each
+	due    bool // it is to be looked at in any case
 
 	round  int       // the last one that has listed it
 	rule   *compiled // that asks for it
@@ -79,6 +80,15 @@ type process struct {
 		exe, cgroup *string
 		uid         *int
 	}
+}
+
+// executed reports whether the process has another executable than when it was looked at, where that was asked.
+func (p *process) executed() bool {
+	if p.known.exe == nil {
+		return false
+	}
+	exe, err := procfs.Exe(p.pid)
+	return err == nil && strings.TrimSuffix(exe, " (deleted)") != *p.known.exe
 }
 
 func (p *process) exe() string {

@@ -5,6 +5,8 @@ import (
 	"context"
 	"os"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,7 +20,20 @@ const (
 
 	youngFor = 6  // a new process is looked at in each of so many
 	oldEvery = 10 // and later in one of so many
+
+	youngTicks = 300 // 3 s
 )
+
+// uptime is the time since boot in the ticks of /proc/PID/stat. Where it is not known every process is taken for a new one.
+func uptime() uint64 {
+	text, err := os.ReadFile("/proc/uptime")
+	if err != nil {
+		return 0
+	}
+	first, _, _ := strings.Cut(string(text), " ")
+	seconds, _ := strconv.ParseFloat(first, 64)
+	return uint64(seconds * 100)
+}
 
 // Watcher knows the targets of some rules. Its methods may be called from any goroutine.
 type Watcher struct {
@@ -28,6 +43,7 @@ type Watcher struct {
 	byID    map[string]*process // those that are targets
 	reading int
 	list    []procfs.Listed
+	now     uint64 // ticks since boot, of this reading
 	err     error
 }
 
@@ -60,7 +76,7 @@ func (w *Watcher) SetRules(rules []Rule) error {
 	}
 	w.rules = list
 	for _, p := range w.known {
-		p.first = w.reading + 1 // all are looked at
+		p.due = true
 		if p.heir != nil {
 			i := slices.IndexFunc(list, func(c *compiled) bool { return c.Rule == p.heir.Rule })
 			if p.heir = nil; i >= 0 {
@@ -128,7 +144,7 @@ func (w *Watcher) read() {
 	if w.err = err; err != nil {
 		return // what was known stays
 	}
-	w.list = list
+	w.list, w.now = list, uptime()
 	for _, l := range list {
 		w.meet(l)
 	}
@@ -144,8 +160,7 @@ func (w *Watcher) meet(l procfs.Listed) {
 	p := w.known[l.PID]
 	if p != nil && p.inode == l.Inode {
 		p.round = w.reading
-		age := w.reading - p.first
-		if age > youngFor && (age+l.PID)%oldEvery != 0 {
+		if !p.due && w.reading > p.young && (w.reading+l.PID)%oldEvery != 0 {
 			return
 		}
 	}
@@ -155,25 +170,32 @@ func (w *Watcher) meet(l procfs.Listed) {
 		return
 	}
 	if stat.Kthread() || l.PID == os.Getpid() {
-		w.known[l.PID] = &process{pid: l.PID, inode: l.Inode, first: w.reading - youngFor, round: w.reading}
+		w.known[l.PID] = &process{pid: l.PID, inode: l.Inode, round: w.reading}
 		return
 	}
 	if p == nil || p.start != stat.StartTime {
 		w.forget(l.PID)
-		p = &process{pid: l.PID, start: stat.StartTime, first: w.reading}
+		p = &process{pid: l.PID, start: stat.StartTime, due: true}
+		if w.now < stat.StartTime+youngTicks {
+			p.young = w.reading + youngFor
+		}
 		w.known[l.PID] = p
 	}
+	renamed := p.comm != stat.Comm
 	p.inode, p.round, p.comm, p.parent = l.Inode, w.reading, stat.Comm, stat.PPID
 	if stat.State == 'Z' || stat.State == 'X' {
 		w.drop(p)
 		return
 	}
-	w.look(p)
+	if p.due || renamed || w.reading <= p.young || p.executed() {
+		w.look(p)
+	}
+	p.due = false
 }
 
 // look applies the rules.
 func (w *Watcher) look(p *process) {
-	p.known.exe, p.known.cgroup, p.known.uid = nil, nil, nil
+	p.known.exe, p.known.cgroup, p.known.uid = nil, nil, nil // they are read again
 	p.rule = nil
 	for _, r := range w.rules {
 		if r.matches(p) {
