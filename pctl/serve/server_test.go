@@ -146,6 +146,7 @@ func TestProfiles(t *testing.T) {
 		"goroutine?debug=1":    "goroutine profile: total 1\n1 @ 0x",
 		"goroutine?debug=2":    ", \"mix\"]:\n",
 		"threadcreate?debug=1": "threadcreate profile: total 0\n",
+		"flame?seconds=0.3":    "<section id=\"flames\"",
 		"symbol":               "num_symbols: 1\n",
 		"cmdline":              "mix\x00-n\x00100000",
 		"":                     "<title>mix (pid",
