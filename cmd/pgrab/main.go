@@ -4,24 +4,7 @@
 //	pgrab [flags] -p PID[,PID...]
 //	pgrab [flags] -- COMMAND [ARG...]
 //
-//	-p, --pid PID             a running process (repeatable or comma separated)
-//	-s, --stop POINT          rendezvous points: grab, create, exec, preinit,
-//	                          postinit, main, none
-//	-H, --hold DURATION       stay this long at each rendezvous, then continue
-//	-t, --time DURATION       let go after this long
-//	-b, --break WHERE         breakpoint: SYMBOL, OBJECT`SYMBOL, either with
-//	                          +OFFSET, or 0xADDRESS (repeatable)
-//	-w, --where               stacks at each rendezvous and hit
-//	-e, --release run|kill|stop
-//	    --trap auto|int3|uprobe
-//	                          what breakpoints are; a line on standard error tells
-//	                          when int3s stand in for uprobes, and why
-//	    --json                events as JSON lines
-//	-q, --quiet               no event lines, only results
-//	-v, --verbose             also thread births and deaths, signals, and the
-//	                          source lines of stacks
-//	    --debug               a trace of wait statuses and ptrace requests on
-//	                          standard error, when pgrab has let go
+// pgrab --help lists the flags.
 //
 // With --json a thread's stack at a rendezvous is an object of its own: event
 // "stopped" with tid, name, state and stack. The final counts are objects with

@@ -99,15 +99,7 @@ func (f *File) eachTable(find func(t *symTable, found *[]candidate)) []Sym {
 
 // ordered sorts what was found and leaves out all but the best at an address.
 func ordered(found []candidate) []Sym {
-	slices.SortStableFunc(found, func(a, b candidate) int {
-		switch {
-		case a.better(&b):
-			return -1
-		case b.better(&a):
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(found, func(a, b candidate) int { return a.compare(&b) })
 	var syms []Sym
 	seen := make(map[uint64]bool)
 	for i := range found {

@@ -2,6 +2,7 @@ package elfsym
 
 import (
 	"cmp"
+	"container/heap"
 	"slices"
 )
 
@@ -115,11 +116,11 @@ func settle(claims []claim) cover {
 			at = min(at, open[0].end)
 		}
 		for next < len(claims) && claims[next].start == at {
-			open.push(claims[next])
+			heap.Push(&open, claims[next])
 			next++
 		}
 		for len(open) > 0 && open[0].end <= at {
-			open.pop()
+			heap.Pop(&open)
 		}
 		owner := uint32(unowned)
 		if len(open) > 0 {
@@ -133,37 +134,14 @@ func settle(claims []claim) cover {
 // claimHeap has the highest owner on top.
 type claimHeap []claim
 
-func (h *claimHeap) push(c claim) {
-	s := append(*h, c)
-	for i := len(s) - 1; i > 0; {
-		up := (i - 1) / 2
-		if s[up].owner >= s[i].owner {
-			break
-		}
-		s[up], s[i] = s[i], s[up]
-		i = up
-	}
-	*h = s
-}
+func (h claimHeap) Len() int           { return len(h) }
+func (h claimHeap) Less(i, j int) bool { return h[i].owner > h[j].owner }
+func (h claimHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *claimHeap) Push(c any)        { *h = append(*h, c.(claim)) }
 
-func (h *claimHeap) pop() {
-	s := *h
-	n := len(s) - 1
-	s[0] = s[n]
-	s = s[:n]
-	for i := 0; ; {
-		down := 2*i + 1
-		if down >= n {
-			break
-		}
-		if down+1 < n && s[down+1].owner > s[down].owner {
-			down++
-		}
-		if s[i].owner >= s[down].owner {
-			break
-		}
-		s[i], s[down] = s[down], s[i]
-		i = down
-	}
-	*h = s
+func (h *claimHeap) Pop() any {
+	last := len(*h) - 1
+	c := (*h)[last]
+	*h = (*h)[:last]
+	return c
 }

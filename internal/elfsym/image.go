@@ -19,9 +19,6 @@ type image struct {
 	loaded   sectionCache
 }
 
-// Type returns the file's type: ET_EXEC, ET_DYN, …
-func (f *image) Type() elf.Type { return f.hdr.kind }
-
 // Entry returns the address at which execution starts, 0 if there is none.
 func (f *image) Entry() uint64 { return f.hdr.entry }
 

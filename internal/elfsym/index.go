@@ -185,7 +185,7 @@ func (x *addrIndex) resolve(i int) *Sym {
 		ref := x.refs[int(g)+n]
 		t := x.tables[ref>>refTable&3]
 		if s, ok := t.sym(ref & refSymbol); ok {
-			if c := t.candidate(ref&refSymbol, &s); n == 0 || c.better(&best) {
+			if c := t.candidate(ref&refSymbol, &s); n == 0 || c.compare(&best) < 0 {
 				best = c
 			}
 		}

@@ -1,6 +1,7 @@
 package elfsym
 
 import (
+	"cmp"
 	"debug/elf"
 	"strings"
 )
@@ -105,11 +106,14 @@ func (t *symTable) candidate(i uint32, s *rawSym) candidate {
 		c.version = strings.TrimLeft(c.name[at:], "@")
 		c.name = c.name[:at]
 	}
-	c.rank = rank(s)
+	c.rank = rank(s) << 1
+	if !c.isDefault {
+		c.rank++
+	}
 	return c
 }
 
-// rank orders symbols by what they are; lower is better.
+// rank orders symbols by what they are; lower is better. A candidate's has one bit more: it is not the default version.
 func rank(s *rawSym) uint8 {
 	r := uint8(0)
 	if s.kind() == elf.STT_NOTYPE {
@@ -124,25 +128,23 @@ func rank(s *rawSym) uint8 {
 	return r
 }
 
-// better reports whether c is the better name for the address it shares with
+// compare is negative if c is the better name for the address it shares with
 // d. It is a total order over distinct names, so the choice is stable.
-func (c *candidate) better(d *candidate) bool {
-	if c.rank != d.rank {
-		return c.rank < d.rank
+func (c *candidate) compare(d *candidate) int {
+	return cmp.Or(
+		cmp.Compare(c.rank, d.rank),
+		cmp.Compare(underscores(c.name), underscores(d.name)),
+		cmp.Compare(c.notGlobal(), d.notGlobal()),
+		cmp.Compare(len(c.name), len(d.name)),
+		cmp.Compare(c.name, d.name),
+	)
+}
+
+func (c *candidate) notGlobal() int {
+	if c.raw.bind() == elf.STB_GLOBAL {
+		return 0
 	}
-	if c.isDefault != d.isDefault {
-		return c.isDefault
-	}
-	if a, b := underscores(c.name), underscores(d.name); a != b {
-		return a < b
-	}
-	if a, b := c.raw.bind() == elf.STB_GLOBAL, d.raw.bind() == elf.STB_GLOBAL; a != b {
-		return a
-	}
-	if len(c.name) != len(d.name) {
-		return len(c.name) < len(d.name)
-	}
-	return c.name < d.name
+	return 1
 }
 
 // underscores counts the leading ones, but not those that begin a mangled

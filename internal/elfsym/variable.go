@@ -12,7 +12,7 @@ func (f *File) Variable(vaddr uint64) (Sym, bool) {
 			if s.kind() != elf.STT_OBJECT || !s.defined() || vaddr < s.value || vaddr >= s.value+max(s.size, 1) {
 				return true
 			}
-			if c := t.candidate(i, &s); !found || c.raw.value > best.raw.value || c.raw.value == best.raw.value && c.better(&best) {
+			if c := t.candidate(i, &s); !found || c.raw.value > best.raw.value || c.raw.value == best.raw.value && c.compare(&best) < 0 {
 				best, found = c, true
 			}
 			return true

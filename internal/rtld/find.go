@@ -1,6 +1,7 @@
 package rtld
 
 import (
+	"debug/elf"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -30,7 +31,6 @@ const (
 	atPhent = 4
 	atPhnum = 5
 	atBase  = 7
-	atEntry = 9
 )
 
 // Find finds the run-time linker of a process by its memory and its auxiliary vector
@@ -102,13 +102,8 @@ type image struct {
 	interp  bool // it asks for an interpreter
 }
 
-// Segment types, and the sizes of what is read (<elf.h>).
+// Sizes of what is read (<elf.h>).
 const (
-	ptLoad    = 1
-	ptDynamic = 2
-	ptInterp  = 3
-	ptPhdr    = 6
-
 	phdrSize   = 56
 	headerSize = 64
 	maxPhnum   = 1024
@@ -133,16 +128,16 @@ func readImage(mem io.ReaderAt, auxv map[uint64]uint64) (image, error) {
 	var hasSelf bool
 	for ; len(b) > 0; b = b[phdrSize:] {
 		off, vaddr := binary.LittleEndian.Uint64(b[8:]), binary.LittleEndian.Uint64(b[16:])
-		switch binary.LittleEndian.Uint32(b) {
-		case ptPhdr:
+		switch elf.ProgType(binary.LittleEndian.Uint32(b)) {
+		case elf.PT_PHDR:
 			self, hasSelf = vaddr, true
-		case ptLoad:
+		case elf.PT_LOAD:
 			if off == 0 {
 				first = vaddr
 			}
-		case ptInterp:
+		case elf.PT_INTERP:
 			im.interp = true
-		case ptDynamic:
+		case elf.PT_DYNAMIC:
 			im.dynAddr, im.dynSize = vaddr, binary.LittleEndian.Uint64(b[40:])
 		}
 	}
@@ -162,12 +157,8 @@ type dynamic struct {
 	soname bool   // there is a DT_SONAME
 }
 
-// Tags of dynamic entries (<elf.h>), and the longest section that is read.
+// The size of a dynamic entry (<elf.h>), and of the longest section that is read.
 const (
-	dtNull   = 0
-	dtSoname = 14
-	dtDebug  = 21
-
 	dynEntry = 16
 	maxDyn   = 4096 * dynEntry
 )
@@ -182,12 +173,12 @@ func (im *image) dynamic(mem io.ReaderAt) (dynamic, error) {
 		return d, err
 	}
 	for ; len(b) > 0; b = b[dynEntry:] {
-		switch binary.LittleEndian.Uint64(b) {
-		case dtNull:
+		switch elf.DynTag(binary.LittleEndian.Uint64(b)) {
+		case elf.DT_NULL:
 			return d, nil
-		case dtDebug:
+		case elf.DT_DEBUG:
 			d.debug = binary.LittleEndian.Uint64(b[word:])
-		case dtSoname:
+		case elf.DT_SONAME:
 			d.soname = true
 		}
 	}

@@ -30,7 +30,7 @@ func TestFindRunning(t *testing.T) {
 			if !slices.ContainsFunc(objects, func(o Object) bool { return o.Base == p.auxv[atBase] }) {
 				t.Errorf("no linker at %#x in %+v", p.auxv[atBase], objects)
 			}
-			if got, ok := MainFromEntry(p.mem, p.auxv[atEntry]); !ok || got != main {
+			if got, ok := MainFromEntry(p.mem, p.auxv[9]); !ok || got != main {
 				t.Errorf("main at %#x, %v, want %#x", got, ok, main)
 			}
 			p.Finish()
@@ -46,7 +46,7 @@ func TestFindStatic(t *testing.T) {
 			if l, err := Find(p.mem, p.auxv, nil); !errors.Is(err, ErrNoLinker) {
 				t.Errorf("%+v, %v", l, err)
 			}
-			if got, ok := MainFromEntry(p.mem, p.auxv[atEntry]); !ok || got != main {
+			if got, ok := MainFromEntry(p.mem, p.auxv[9]); !ok || got != main {
 				t.Errorf("main at %#x, %v, want %#x", got, ok, main)
 			}
 		})

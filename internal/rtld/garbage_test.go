@@ -1,6 +1,7 @@
 package rtld
 
 import (
+	"debug/elf"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -141,10 +142,10 @@ func FuzzRead(f *testing.F) {
 
 func FuzzFind(f *testing.F) {
 	phdr := func(kind, vaddr, size uint64) []uint64 { return []uint64{kind, 0, vaddr, 0, size, size, 8} }
-	program := append(phdr(ptPhdr, 0, 0), phdr(ptDynamic, 22*word, 4*word)...)
-	program = append(append(program, phdr(ptInterp, 0, 0)...), 0)
-	f.Add(words(append(program, dtDebug, at(26), 0, 0, 1, at(30), 7, 0, 0, 0)...), uint64(3), at(0))
-	f.Add(words(append(program, dtSoname, at(26), 0, 0)...), uint64(3), at(0))
+	program := append(phdr(uint64(elf.PT_PHDR), 0, 0), phdr(uint64(elf.PT_DYNAMIC), 22*word, 4*word)...)
+	program = append(append(program, phdr(uint64(elf.PT_INTERP), 0, 0)...), 0)
+	f.Add(words(append(program, uint64(elf.DT_DEBUG), at(26), 0, 0, 1, at(30), 7, 0, 0, 0)...), uint64(3), at(0))
+	f.Add(words(append(program, uint64(elf.DT_SONAME), at(26), 0, 0)...), uint64(3), at(0))
 	f.Fuzz(func(t *testing.T, data []byte, phnum, symbol uint64) {
 		auxv := map[uint64]uint64{atPhdr: base, atPhent: phdrSize, atPhnum: phnum}
 		l, err := Find(memory{base, data}, auxv, func(string) (uint64, bool) { return symbol, symbol != 0 })

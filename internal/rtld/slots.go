@@ -2,6 +2,7 @@ package rtld
 
 import (
 	"bytes"
+	"debug/elf"
 	"encoding/binary"
 	"iter"
 )
@@ -14,13 +15,8 @@ type Slot struct {
 	Resolver uint64 // function whose result goes there (R_X86_64_IRELATIVE); 0: none
 }
 
-// Types of relocations that fill function slots (System V ABI, AMD64 supplement), and sizes of the
-// entries of .rela sections and symbol tables (<elf.h>).
+// Sizes of the entries of .rela sections and symbol tables (<elf.h>).
 const (
-	relGlobDat   = 6
-	relJumpSlot  = 7
-	relIRelative = 37
-
 	relaSize = 24
 	symSize  = 24
 )
@@ -32,10 +28,10 @@ func Slots(rela, dynsym, dynstr []byte) iter.Seq[Slot] {
 		for ; len(rela) >= relaSize; rela = rela[relaSize:] {
 			kind, sym := binary.LittleEndian.Uint32(rela[8:]), binary.LittleEndian.Uint32(rela[12:])
 			s := Slot{Addr: binary.LittleEndian.Uint64(rela)}
-			switch kind {
-			case relIRelative:
+			switch elf.R_X86_64(kind) { // those that fill function slots
+			case elf.R_X86_64_IRELATIVE:
 				s.Resolver = binary.LittleEndian.Uint64(rela[16:])
-			case relGlobDat, relJumpSlot:
+			case elf.R_X86_64_GLOB_DAT, elf.R_X86_64_JMP_SLOT:
 				s.Name = symbolName(sym, dynsym, dynstr)
 			}
 			if (s.Name != "" || s.Resolver != 0) && !yield(s) {

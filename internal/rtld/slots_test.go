@@ -65,9 +65,9 @@ func TestSlots(t *testing.T) {
 
 func FuzzSlots(f *testing.F) {
 	rela := make([]byte, 3*relaSize)
-	rela[8], rela[12] = relJumpSlot, 1
-	rela[relaSize+8], rela[relaSize+16] = relIRelative, 16
-	rela[2*relaSize+8], rela[2*relaSize+12] = relGlobDat, 9
+	rela[8], rela[12] = byte(elf.R_X86_64_JMP_SLOT), 1
+	rela[relaSize+8], rela[relaSize+16] = byte(elf.R_X86_64_IRELATIVE), 16
+	rela[2*relaSize+8], rela[2*relaSize+12] = byte(elf.R_X86_64_GLOB_DAT), 9
 	sym := make([]byte, 2*symSize)
 	sym[symSize] = 1
 	f.Add(rela, sym, []byte("\x00memcpy\x00"))
