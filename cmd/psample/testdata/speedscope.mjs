@@ -1,13 +1,13 @@
-// usage: node speedscope.mjs RELEASE FILE
+// usage: node speedscope.mjs RELEASE FILE [all]
 //
 // Gives FILE to the importer in the bundle of an installed speedscope (RELEASE is its directory
-// dist/release) and prints what it has understood, one JSON object a profile. The bundle is a web
+// dist/release) and prints what it has understood, one JSON object a profile, with all if that is given. The bundle is a web
 // page's: it runs up to where it would draw, on a document of which nothing is asked.
 import fs from 'node:fs'
 import path from 'node:path'
 import vm from 'node:vm'
 
-const [release, file] = process.argv.slice(2)
+const [release, file, all] = process.argv.slice(2)
 const bundle = fs.readdirSync(release).find(name => /^speedscope-.*\.js$/.test(name))
 const source = fs.readFileSync(path.join(release, bundle), 'utf8')
 const [, importer] = /Importing as speedscope json file"\),(\w+)\(/.exec(source)
@@ -34,12 +34,11 @@ page.window = page.self = page.global = page
 vm.runInContext(source.slice(0, drawing) + `globalThis.importer = ${importer}})()`, vm.createContext(page))
 
 for (const profile of page.importer(JSON.parse(fs.readFileSync(file, 'utf8'))).profiles) {
-  let top = null
-  profile.forEachFrame(frame => {
-    if (!top || frame.getSelfWeight() > top.getSelfWeight()) top = frame
-  })
+  const frames = []
+  profile.forEachFrame(frame => frames.push([frame.name, frame.getSelfWeight(), frame.getTotalWeight()]))
+  const top = frames.reduce((a, b) => b[1] > a[1] ? b : a, [null, null])
   console.log(JSON.stringify({
     name: profile.getName(), unit: profile.getWeightUnit(), weight: profile.getTotalWeight(),
-    top: top && top.name, self: top && top.getSelfWeight(),
+    top: top[0], self: top[1], ...all && {frames},
   }))
 }
