@@ -60,7 +60,7 @@ func TestPprofMain(t *testing.T) {
 	p := New()
 	s := p.Space(4, "/bin/other", fakeCode{}) // whose code is that of /bin/app
 	s.Add(s.Cell(p.Thread(4, 4, "other"), s.Stack([]Addr{fakeSamples[0].levels[0]})), Values{Samples: 1})
-	out := p.pprof()
+	out := newPprof(p)
 	if len(out.Mapping) < 2 || out.Mapping[0].File != "/bin/other" || out.Mapping[1].File != "/bin/app" {
 		t.Errorf("mappings %v", out.Mapping)
 	}
