@@ -117,7 +117,7 @@ func (d *daemon) listen() (net.Listener, error) {
 // server makes the server, with its token and certificates.
 func (d *daemon) server() (*http.Server, error) {
 	o := serve.Options{
-		Sampler: d.sampler, Targets: d.watcher, MostSeconds: time.Duration(d.MaxSeconds), MostClients: d.MaxClients,
+		Sampler: d.sampler, Targets: d.watcher, Longest: time.Duration(d.MaxSeconds), MostClients: d.MaxClients,
 	}
 	if d.TokenFile != "" {
 		text, err := os.ReadFile(d.TokenFile)

@@ -29,8 +29,8 @@ type Options struct {
 	Sampler *sample.Sampler
 	// Targets are the processes.
 	Targets Targets
-	// MostSeconds is how long a profile may take; zero: 300 s.
-	MostSeconds time.Duration
+	// Longest is how long a profile may take; zero: 300 s.
+	Longest time.Duration
 	// MostClients is how many clients may wait for a profile, or read one, at the same time; zero: 256. Others are told to come
 	// again.
 	MostClients int
@@ -61,8 +61,8 @@ type Server struct {
 
 // New returns a Server.
 func New(o Options) *Server {
-	if o.MostSeconds <= 0 {
-		o.MostSeconds = 300 * time.Second
+	if o.Longest <= 0 {
+		o.Longest = 300 * time.Second
 	}
 	if o.MostClients <= 0 {
 		o.MostClients = 256
