@@ -29,7 +29,7 @@ var rooms = map[string][]string{
 	"internal/perfevent": {unix, "internal/ptrace"},
 	"internal/cursor":    {},
 	"internal/patience":  {},
-	"internal/elfsym":    {"internal/cursor", "internal/patience"},
+	"internal/elfsym":    {"internal/cursor", "internal/intern", "internal/patience"},
 	"internal/rtld":      {},
 	"internal/intern":    {},
 	"internal/flame":     {"internal/intern"},
@@ -52,7 +52,7 @@ var rooms = map[string][]string{
 	"pctl": {"internal/clean", "internal/futex", "internal/guard", "internal/inner", "internal/ptrace", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind", "internal/x86",
 		"pctl/notify", "pctl/bkpt", "pctl/handle", "pctl/control"},
 
-	"internal/sample": {"internal/futex", "internal/inner", "internal/ptrace", "internal/x86", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind",
+	"internal/sample": {"internal/futex", "internal/intern", "internal/inner", "internal/ptrace", "internal/x86", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind",
 		"internal/profile", "internal/perfevent", "pctl/notify", "pctl/handle", "pctl/control"},
 
 	"pctl/push":   {"internal/clean"},
@@ -74,7 +74,7 @@ var rooms = map[string][]string{
 	"cmd/pgrab":          {"pctl", "internal/job", "internal/clean", "internal/usage"},
 	"cmd/psample":        {"pctl", "internal/job", "internal/live", "internal/procfs", "internal/sample", "internal/profile", "internal/usage"},
 	"examples/functrace": {"pctl"},
-	"bench":              {"internal/ptest", "internal/procfs", "internal/elfsym", "internal/unwind", "pctl"},
+	"bench":              {"internal/intern", "internal/ptest", "internal/procfs", "internal/elfsym", "internal/unwind", "pctl"},
 }
 
 // machineRooms are the rooms whose files may depend on the processor, in files named _amd64.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"ptools/internal/elfsym"
+	"ptools/internal/intern"
 	"ptools/internal/procfs"
 	"ptools/internal/unwind"
 )
@@ -33,11 +34,10 @@ func (p *places) name(s spot) string {
 	if s.addr == 0 {
 		return ""
 	}
-	maps, ok := p.maps[s.pid]
-	if !ok {
+	maps := intern.Value(p.maps, s.pid, func() (maps []procfs.Map) {
 		maps, _ = procfs.Maps(s.pid) // of a process that has ended nothing can be named
-		p.maps[s.pid] = maps
-	}
+		return maps
+	})
 	i := slices.IndexFunc(maps, func(m procfs.Map) bool { return m.Start <= s.addr && s.addr < m.End })
 	switch {
 	case i < 0 || maps[i].Path == "":
@@ -100,11 +100,7 @@ func (p *places) inFile(path string, offset uint64) string {
 // inJIT finds code that has no file in what its maker says of it. That grows, so it is read on where an
 // address is not in it.
 func (p *places) inJIT(s spot) string {
-	jit := p.jits[s.pid]
-	if jit == nil {
-		jit = new(elfsym.PerfMap)
-		p.jits[s.pid] = jit
-	}
+	jit := intern.Value(p.jits, s.pid, func() *elfsym.PerfMap { return new(elfsym.PerfMap) })
 	sym, ok := jit.Lookup(s.addr)
 	if file, err := os.Open(fmt.Sprintf("/tmp/perf-%d.map", s.pid)); !ok && err == nil {
 		defer file.Close()

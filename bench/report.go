@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 )
@@ -93,9 +94,8 @@ func (r *row) toolCells(s series) []string {
 		cells[5] = r.Note
 	}
 	if len(s.Values) > 0 {
-		low, high := spread(s.Values)
 		cells[2] = r.Unit.format(median(s.Values))
-		cells[3] = r.Unit.format(low) + " to " + r.Unit.format(high)
+		cells[3] = r.Unit.format(slices.Min(s.Values)) + " to " + r.Unit.format(slices.Max(s.Values))
 	}
 	return cells
 }
@@ -145,17 +145,13 @@ func (r *report) markdown(w io.Writer) error {
 }
 
 func markdownTable(b *strings.Builder, heads []string, cells [][]string) {
-	line := func(cells []string) {
-		b.WriteString("| " + strings.ReplaceAll(strings.Join(cells, "\x00"), "|", `\|`) + " |\n")
+	b.WriteString("| " + strings.Join(heads, " | ") + " |\n|" + strings.Repeat("---|", len(heads)) + "\n")
+	for _, row := range cells {
+		for _, cell := range row {
+			b.WriteString("| " + strings.ReplaceAll(cell, "|", `\|`) + " ")
+		}
+		b.WriteString("|\n")
 	}
-	line(heads)
-	b.WriteString("|" + strings.Repeat("---|", len(heads)) + "\n")
-	for _, c := range cells {
-		line(c)
-	}
-	s := strings.ReplaceAll(b.String(), "\x00", " | ")
-	b.Reset()
-	b.WriteString(s)
 }
 
 // json writes every value.

@@ -14,11 +14,3 @@ func median(values []float64) float64 {
 	}
 	return (v[mid-1] + v[mid]) / 2
 }
-
-// spread is the smallest and the largest value.
-func spread(values []float64) (low, high float64) {
-	if len(values) == 0 {
-		return 0, 0
-	}
-	return slices.Min(values), slices.Max(values)
-}

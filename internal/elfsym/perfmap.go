@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"ptools/internal/intern"
 )
 
 const (
@@ -97,13 +99,7 @@ func (m *PerfMap) compact() {
 		if o == unowned {
 			continue
 		}
-		n, ok := number[o]
-		if !ok {
-			n = uint32(len(kept))
-			number[o] = n
-			kept = append(kept, m.entries[o])
-		}
-		m.cover.owners[i] = n
+		m.cover.owners[i] = intern.ID(number, &kept, o, m.entries[o])
 	}
 	m.entries = kept
 }

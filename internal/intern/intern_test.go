@@ -21,3 +21,15 @@ func TestID(t *testing.T) {
 		t.Errorf("a known key: %v allocations, its entry is %q", n, list[2])
 	}
 }
+
+func TestValue(t *testing.T) {
+	values, made := make(map[int]string), 0
+	for _, k := range []int{1, 2, 1} {
+		if got := Value(values, k, func() string { made++; return "value" }); got != "value" {
+			t.Errorf("%q", got)
+		}
+	}
+	if made != 2 || len(values) != 2 {
+		t.Errorf("%d made, %d kept", made, len(values))
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ptools/internal/flame"
+	"ptools/internal/intern"
 )
 
 // writeHTML writes a page with flame graphs, which shows all values.
@@ -187,15 +188,12 @@ func (b *graphBuilder) level(s *Space, loc uint32, levels []*level) *level {
 }
 
 func (b *graphBuilder) thread(id ThreadID) int {
-	i, ok := b.threads[id]
-	if !ok {
+	return intern.Value(b.threads, id, func() int {
 		t := b.profile.threads[id]
 		process := b.processes[t.pid]
 		if t.process != 0 {
 			process = b.profile.processes[t.process-1].Command
 		}
-		i = b.graph.Thread(flame.Thread{PID: t.pid, TID: t.tid, Name: t.name, Process: process})
-		b.threads[id] = i
-	}
-	return i
+		return b.graph.Thread(flame.Thread{PID: t.pid, TID: t.tid, Name: t.name, Process: process})
+	})
 }

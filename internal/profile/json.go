@@ -179,10 +179,7 @@ func (b *docBuilder) wait(id WaitID) *int {
 	if id == 0 {
 		return nil
 	}
-	i, ok := b.waits[id]
-	if !ok {
-		i = len(b.out.Waits)
-		b.waits[id] = i
+	i := intern.Value(b.waits, id, func() int {
 		w, lock, holds := b.profile.wait(id)
 		doc := DocWait{Lock: docLock(&lock), Function: w.Function, Holder: w.Holder, TID: w.TID, Unknown: w.Why}
 		if otherLock(&holds, &lock) != "" {
@@ -190,7 +187,8 @@ func (b *docBuilder) wait(id WaitID) *int {
 			doc.Holds = &other
 		}
 		b.out.Waits = append(b.out.Waits, doc)
-	}
+		return len(b.out.Waits) - 1
+	})
 	return &i
 }
 
@@ -213,11 +211,7 @@ func (b *docBuilder) space(s *Space) {
 		}
 		path = s.path(c.stack, path[:0])
 		for _, l := range path {
-			i, ok := locations[l]
-			if !ok {
-				i = b.location(s, l, mappings)
-				locations[l] = i
-			}
+			i := intern.Value(locations, l, func() int { return b.location(s, l, mappings) })
 			sample.Stack = append(sample.Stack, i)
 		}
 		b.out.Samples = append(b.out.Samples, sample)

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/google/pprof/profile"
+
+	"ptools/internal/intern"
 )
 
 // writePprof writes a gzipped profile.proto. A profile of time has the sample
@@ -88,11 +90,7 @@ func (b *pprofBuilder) space(s *Space) {
 		}
 		path = s.path(c.stack, path[:0])
 		for _, l := range path {
-			loc, ok := locations[l]
-			if !ok {
-				loc = b.location(l, mappings)
-				locations[l] = loc
-			}
+			loc := intern.Value(locations, l, func() *profile.Location { return b.location(l, mappings) })
 			sample.Location = append(sample.Location, loc)
 		}
 		b.out.Sample = append(b.out.Sample, sample)
@@ -181,17 +179,10 @@ func (b *pprofBuilder) location(l *location, mappings []*profile.Mapping) *profi
 }
 
 func (b *pprofBuilder) function(fn uint32) *profile.Function {
-	f, ok := b.functions[fn]
-	if !ok {
+	return intern.Value(b.functions, fn, func() *profile.Function {
 		g := b.profile.functions[fn]
-		f = &profile.Function{
-			ID:         uint64(len(b.out.Function) + 1),
-			Name:       g.name,
-			SystemName: g.name,
-			Filename:   g.file,
-		}
-		b.functions[fn] = f
+		f := &profile.Function{ID: uint64(len(b.out.Function) + 1), Name: g.name, SystemName: g.name, Filename: g.file}
 		b.out.Function = append(b.out.Function, f)
-	}
-	return f
+		return f
+	})
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"ptools/internal/intern"
 )
 
 // ProcessID names a process of a tree within its profile. 0 is none: a process that was sampled by itself.
@@ -97,11 +99,7 @@ func (p *members) Commands() []Command {
 		if q.PID == 0 {
 			continue // others has them by name
 		}
-		c := byName[q.Command]
-		if c == nil {
-			c = &Command{Name: q.Command}
-			byName[q.Command] = c
-		}
+		c := intern.Value(byName, q.Command, func() *Command { return &Command{Name: q.Command} })
 		c.Processes++
 		c.CPU += q.CPU
 		c.Wall += q.Wall

@@ -1,6 +1,10 @@
 package profile
 
-import "time"
+import (
+	"time"
+
+	"ptools/internal/intern"
+)
 
 // Subject says what the samples of a profile are.
 type Subject uint8
@@ -147,12 +151,7 @@ func (p *names) function(f function) uint32 {
 		return id
 	}
 	c := function{Clean(f.name), Clean(f.file), Clean(f.object)}
-	id, ok := p.funcIDs[c]
-	if !ok {
-		id = uint32(len(p.functions))
-		p.functions = append(p.functions, c)
-		p.funcIDs[c] = id
-	}
+	id := intern.ID(p.funcIDs, &p.functions, c, c)
 	if c != f {
 		p.funcIDs[f] = id
 	}

@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"ptools/internal/intern"
 )
 
 // tally is one line of a histogram.
@@ -28,11 +30,7 @@ func newHistogram() *histogram { return &histogram{tallies: make(map[label]*tall
 func (h *histogram) add(stack []label, v Values) {
 	h.stacks++
 	for i, l := range stack {
-		t := h.tallies[l]
-		if t == nil {
-			t = new(tally)
-			h.tallies[l] = t
-		}
+		t := intern.Value(h.tallies, l, func() *tally { return new(tally) })
 		if i == 0 {
 			t.self.add(v)
 		}
@@ -180,11 +178,7 @@ func wholeStack(_ *Space, stack StackID) StackID { return stack }
 func writeThreads(p *Profile, b *bufio.Writer, columns []column, o *Options) {
 	perThread := make(map[thread]*histogram)
 	p.eachCounted(o, func(t thread, stack []label, v Values) {
-		h := perThread[t]
-		if h == nil {
-			h = newHistogram()
-			perThread[t] = h
-		}
+		h := intern.Value(perThread, t, newHistogram)
 		h.add(stack, v)
 	})
 	threads := make([]thread, 0, len(perThread))

@@ -3,6 +3,8 @@ package profile
 import (
 	"cmp"
 	"slices"
+
+	"ptools/internal/intern"
 )
 
 // Window says what has been added to a profile since the look before.
@@ -65,12 +67,8 @@ func (w *Window) Next(o *Options) *Interval {
 }
 
 func (w *Window) thread(threads map[ThreadID]*ThreadValues, id ThreadID, stack []label, v Values) {
-	t := threads[id]
-	if t == nil {
-		of := w.p.threads[id]
-		t = &ThreadValues{PID: of.pid, TID: of.tid, Name: of.name}
-		threads[id] = t
-	}
+	of := &w.p.threads[id]
+	t := intern.Value(threads, id, func() *ThreadValues { return &ThreadValues{PID: of.pid, TID: of.tid, Name: of.name} })
 	t.Values.add(v)
 	if len(stack) > 0 && cmp.Or(cmp.Compare(v.CPU, t.most.CPU), cmp.Compare(v.Wall, t.most.Wall)) > 0 {
 		t.most, t.Function = v, stack[0].String()

@@ -56,25 +56,14 @@ func (p Program32) String() string {
 func (c *Cost) String() string {
 	line := fmt.Sprintf("%d rounds (%d late, %d missed), %d stops, longest pause %v, total pause %v",
 		c.Rounds, c.Late, c.Missed, c.Stops, brief(c.LongestPause), brief(c.TotalPause))
-	if c.Ticks > 0 {
-		line += fmt.Sprintf(", %d samples by timers", c.Ticks)
-	}
-	if c.Lost > 0 {
-		line += fmt.Sprintf(" (%d lost)", c.Lost)
-	}
-	if c.Spared > 0 {
-		line += fmt.Sprintf(", %d samples [not stopped] (a stop cuts what they transfer)", c.Spared)
-	}
-	if c.Starved > 0 {
-		line += fmt.Sprintf(", %d samples [not stopped] (their threads were given no processor)", c.Starved)
-	}
-	if c.Unread > 0 {
-		line += fmt.Sprintf(", %d threads could not be read (too many open files: raise ulimit -n)", c.Unread)
-	}
-	if c.Children > 0 {
-		line += fmt.Sprintf(", %d child processes not sampled (--follow samples them)", c.Children)
-	}
-	return line + c.Followed.String()
+	return line + counted([]count{
+		{c.Ticks, ", %d samples by timers"},
+		{c.Lost, " (%d lost)"},
+		{c.Spared, ", %d samples [not stopped] (a stop cuts what they transfer)"},
+		{c.Starved, ", %d samples [not stopped] (their threads were given no processor)"},
+		{c.Unread, ", %d threads could not be read (too many open files: raise ulimit -n)"},
+		{c.Children, ", %d child processes not sampled (--follow samples them)"},
+	}) + c.Followed.String()
 }
 
 // String is the part of the line about descendants, empty where none were to be followed.
@@ -82,23 +71,29 @@ func (f Followed) String() string {
 	if f.Processes == 0 {
 		return ""
 	}
-	line := fmt.Sprintf(", %d processes followed", f.Processes)
-	for _, c := range []struct {
-		n    int64
-		what string
-	}{
-		{f.NoRoom, "not followed (too many at a time)"},
-		{f.Unlooked, "seen by timers only (too many at a time)"},
-		{f.Refused, "seen by timers only (they may not be read)"},
-		{f.Unsure, "whose processor time is that of their samples"},
-		{f.Stray, "of which nothing but the end was read"},
-	} {
+	return counted([]count{
+		{f.Processes, ", %d processes followed"},
+		{f.NoRoom, ", %d not followed (too many at a time)"},
+		{f.Unlooked, ", %d seen by timers only (too many at a time)"},
+		{f.Refused, ", %d seen by timers only (they may not be read)"},
+		{f.Unsure, ", %d whose processor time is that of their samples"},
+		{f.Stray, ", %d of which nothing but the end was read"},
+		{f.Unread, ", %d files gone before their symbols were read"},
+	})
+}
+
+// count is a number of the line, and how it is said.
+type count struct {
+	n      int64
+	format string
+}
+
+// counted says those that are not 0.
+func counted(counts []count) (line string) {
+	for _, c := range counts {
 		if c.n > 0 {
-			line += fmt.Sprintf(", %d %s", c.n, c.what)
+			line += fmt.Sprintf(c.format, c.n)
 		}
-	}
-	if f.Unread > 0 {
-		line += fmt.Sprintf(", %d files gone before their symbols were read", f.Unread)
 	}
 	return line
 }

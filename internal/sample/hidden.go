@@ -1,6 +1,7 @@
 package sample
 
 import (
+	"ptools/internal/intern"
 	"ptools/internal/procfs"
 	"ptools/internal/profile"
 	"ptools/internal/unwind"
@@ -104,16 +105,12 @@ func (o *outside) acceptHidden(t *thread, state byte, where string) {
 
 // waiting returns the level that stands for sleeping in a function of the kernel, "" if it is not known.
 func (o *outside) waiting(where string) profile.Addr {
-	a, ok := o.waits[where]
-	if !ok {
-		text := "[waiting]"
-		if where != "" {
-			text = "[waiting: " + where + "]"
+	return intern.Value(o.waits, where, func() profile.Addr {
+		if where == "" {
+			return o.p.sampler.profile.Note("[waiting]")
 		}
-		a = o.p.sampler.profile.Note(text)
-		o.waits[where] = a
-	}
-	return a
+		return o.p.sampler.profile.Note("[waiting: " + where + "]")
+	})
 }
 
 // stillThere reports whether a blocked thread that is about to be stopped still sleeps where a stop takes nothing.

@@ -1,6 +1,7 @@
 package sample
 
 import (
+	"ptools/internal/intern"
 	"ptools/internal/procfs"
 	"ptools/internal/profile"
 	"ptools/internal/unwind"
@@ -27,16 +28,13 @@ func (o *outside) init(p *process) {
 
 // note returns the level that stands for a system call.
 func (o *outside) note(nr int64) profile.Addr {
-	a, ok := o.names[nr]
-	if !ok {
+	return intern.Value(o.names, nr, func() profile.Addr {
 		name := procfs.SyscallName(nr)
 		if o.p.image.Is32Bit() {
 			name = "i386 " + procfs.SyscallName32(nr)
 		}
-		a = o.p.sampler.profile.Note("[" + name + "]")
-		o.names[nr] = a
-	}
-	return a
+		return o.p.sampler.profile.Note("[" + name + "]")
+	})
 }
 
 // passive takes the stack of a blocked thread without stopping it. The thread

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"ptools/internal/intern"
 	"ptools/internal/perfevent"
 	"ptools/internal/profile"
 	"ptools/internal/ptrace"
@@ -326,12 +327,7 @@ func (s *Sampler) tickPeriod() time.Duration {
 
 // kernelNote returns the level that stands for an address in the kernel.
 func (s *Sampler) kernelNote(addr uint64) profile.Addr {
-	a, ok := s.kernel[addr]
-	if !ok {
-		a = s.profile.Note(s.opt.Kernel(addr) + "_[k]")
-		s.kernel[addr] = a
-	}
-	return a
+	return intern.Value(s.kernel, addr, func() profile.Addr { return s.profile.Note(s.opt.Kernel(addr) + "_[k]") })
 }
 
 // Profile returns what has been seen, after Run.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"ptools/internal/intern"
 	"ptools/internal/perfevent"
 	"ptools/internal/profile"
 	"ptools/internal/ptrace"
@@ -263,21 +264,23 @@ func (k *ticking) syscall(s *Snapshot) int64 { return syscallBefore(k.p.image, k
 // syscallBefore returns the system call of the instruction before the program counter, -1 for none. It keeps the answers
 // in calls.
 func syscallBefore(image Image, calls map[uint64]int64, s *Snapshot) int64 {
-	nr, ok := calls[s.PC]
-	if !ok {
-		if s.Late {
-			return -1
-		}
-		nr = -1
-		var code [ptrace.SyscallCode]byte
-		if image.ReadStack(code[:], s.PC-ptrace.SyscallCode) == len(code) {
-			if n, ok := ptrace.SyscallBefore(&code); ok {
-				nr = n
-			}
-		}
-		calls[s.PC] = nr
+	if _, known := calls[s.PC]; !known && s.Late {
+		return -1
 	}
-	return nr
+	return intern.Value(calls, s.PC, func() int64 {
+		return callIn(func(code []byte) bool { return image.ReadStack(code, s.PC-ptrace.SyscallCode) == len(code) })
+	})
+}
+
+// callIn returns which system call the code makes that read reads, or -1.
+func callIn(read func(code []byte) bool) int64 {
+	var code [ptrace.SyscallCode]byte
+	if read(code[:]) {
+		if nr, ok := ptrace.SyscallBefore(&code); ok {
+			return nr
+		}
+	}
+	return -1
 }
 
 // interrupted has a thread that the kernel is sending, or has just sent, into the handler of a

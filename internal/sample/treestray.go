@@ -3,6 +3,7 @@ package sample
 import (
 	"time"
 
+	"ptools/internal/intern"
 	"ptools/internal/perfevent"
 )
 
@@ -51,11 +52,7 @@ func (s *strays) add(e *unclaimed) {
 		}
 	}
 	id := identity{e.PID, e.Start}
-	one := s.waiting[id]
-	if one == nil {
-		one = new(stray)
-		s.waiting[id] = one
-	}
+	one := intern.Value(s.waiting, id, func() *stray { return new(stray) })
 	one.cpu += e.CPU
 	if e.Last {
 		one.last, one.comm = e.at, e.Comm

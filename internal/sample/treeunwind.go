@@ -1,6 +1,7 @@
 package sample
 
 import (
+	"ptools/internal/intern"
 	"ptools/internal/procfs"
 	"ptools/internal/profile"
 	"ptools/internal/ptrace"
@@ -98,29 +99,20 @@ func (u *kinUnwinder) syscall(s *Snapshot) int64 {
 		return -1
 	}
 	at := u.place(u.kin, profile.Addr{PC: s.PC}).PC
-	nr, ok := u.calls[at]
-	if ok {
-		return nr
-	}
-	nr = -1
-	if file, opened := u.tree.files.at(at); file != nil && opened != nil && opened.File() != nil {
-		var code [ptrace.SyscallCode]byte
-		if opened.File().ReadAddr(code[:], at&(1<<placeBits-1)-ptrace.SyscallCode) {
-			if n, ok := ptrace.SyscallBefore(&code); ok {
-				nr = n
-			}
+	return intern.Value(u.calls, at, func() int64 {
+		_, opened := u.tree.files.at(at)
+		if opened == nil || opened.File() == nil {
+			return -1
 		}
-	}
-	u.calls[at] = nr
-	return nr
+		return callIn(func(code []byte) bool {
+			return opened.File().ReadAddr(code, at&(1<<placeBits-1)-ptrace.SyscallCode)
+		})
+	})
 }
 
 // note implements tickImage.
 func (u *kinUnwinder) note(nr int64) profile.Addr {
-	a, ok := u.notes[nr]
-	if !ok {
-		a = u.tree.sampler.profile.Note("[" + procfs.SyscallName(nr) + "]")
-		u.notes[nr] = a
-	}
-	return a
+	return intern.Value(u.notes, nr, func() profile.Addr {
+		return u.tree.sampler.profile.Note("[" + procfs.SyscallName(nr) + "]")
+	})
 }
