@@ -87,31 +87,53 @@ examples:
 
 // config is what the command line asks for.
 type config struct {
+	target
+	counting
+	histogram
+	showing
+}
+
+// target is what is to be profiled, and for how long.
+type target struct {
 	pids    []int
 	command []string
 	demo    bool
+	follow  bool
+	length  time.Duration // 0: until the targets end
+}
 
-	period time.Duration
-	length time.Duration // 0: until the targets end
+// counting is what is counted, and how.
+type counting struct {
+	subject
+	period  time.Duration
+	value   profile.Value
+	timers  sample.UseTimers
+	kernel  bool
+	threads bool
+	by      profile.By
+}
 
+// subject is what is counted other than time.
+type subject struct {
+	threadCreate bool
+	blame        bool
+}
+
+// histogram is what stands in the text.
+type histogram struct {
 	stacks    int // -s or -ss
 	functions bool
 	lines     bool
 	registers bool
-	top       bool
+}
 
-	value        profile.Value
-	threads      bool
-	follow       bool
-	by           profile.By
-	threadCreate bool
-	blame        bool
-	timers       sample.UseTimers
-	kernel       bool
-	output       string // empty: standard output
-	format       profile.Format
-	quiet        bool
-	http         string // address to serve the profile at; empty: not served
+// showing is where the profile goes.
+type showing struct {
+	output string // empty: standard output
+	format profile.Format
+	http   string // address to serve the profile at; empty: not served
+	top    bool
+	quiet  bool
 }
 
 // usageError is a command line that cannot be understood.
