@@ -50,6 +50,9 @@ func startTop(cfg *config, title string, out io.Writer, quit context.CancelCause
 	}
 	t := &top{out: out, quit: quit, seconds: make(chan second, 1), done: make(chan struct{}), closing: make(chan struct{})}
 	t.view.Title = title
+	if cfg.follow {
+		t.view.Last = live.Processes
+	}
 	t.view.Order = map[profile.Value]live.Order{profile.CPU: live.ByCPU, profile.Wall: live.ByWall, profile.Samples: live.BySamples}[cfg.value]
 	if cfg.threads {
 		t.view.Subject = live.Threads

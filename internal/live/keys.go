@@ -73,7 +73,7 @@ func (v *View) key(key string, page int) (quit bool) {
 	case "1", "2", "3":
 		v.Order = Order(key[0] - '1')
 	case "t":
-		v.Subject = Threads - v.Subject
+		v.Subject = (v.Subject + 1) % (max(v.Last, Threads) + 1)
 		v.top = 0
 	case "w":
 		v.Waiting = !v.Waiting

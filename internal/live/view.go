@@ -20,6 +20,7 @@ type Subject uint8
 const (
 	Functions Subject = iota
 	Threads
+	Processes // of a tree
 )
 
 // Order is what lines are sorted by.
@@ -38,6 +39,7 @@ var orderNames = [...]string{ByCPU: "processor", ByWall: "wall", BySamples: "sam
 type View struct {
 	Title   string
 	Subject Subject
+	Last    Subject // that keys lead to, at least Threads
 	Order   Order
 	Waiting bool   // show also what used no processor time
 	Paused  bool   // keep what is shown
@@ -72,12 +74,16 @@ func (v *View) arrange() {
 	if v.interval == nil {
 		return
 	}
-	if v.Subject == Functions {
+	switch v.Subject {
+	case Functions:
 		v.rows = functionRows(v.rows, v.interval.Functions)
-	} else {
+	case Threads:
 		for _, t := range v.interval.Threads {
-			name := fmt.Sprintf("%7d  %-16s %s", t.TID, t.Name, t.Function)
-			v.rows = append(v.rows, row{name, t.Values, t.Values})
+			v.rows = append(v.rows, row{fmt.Sprintf("%7d  %-16s %s", t.TID, t.Name, t.Function), t.Values, t.Values})
+		}
+	case Processes:
+		for _, t := range v.interval.Processes {
+			v.rows = append(v.rows, row{fmt.Sprintf("%7d  %-16s %s", t.PID, t.Name, t.Function), t.Values, t.Values})
 		}
 	}
 	search := strings.ToLower(v.Search)
@@ -130,7 +136,7 @@ var helpLines = []string{
 	"space        pause, and go on",
 	"s            sort by processor time, wall time, samples, name",
 	"1 2 3        sort by processor time, wall time, samples",
-	"t            threads, and functions again",
+	"t            threads, with --follow processes, and functions again",
 	"w            also what waits: uses no processor time",
 	"/            search: only names with this text; Enter keeps it, Escape drops it",
 	"up down page up page down home   scroll",
@@ -181,8 +187,11 @@ func (v *View) Head() []string {
 // Columns names the columns.
 func (v *View) Columns() string {
 	name := "function"
-	if v.Subject == Threads {
+	switch v.Subject {
+	case Threads:
 		name = "    tid  name             function"
+	case Processes:
+		name = "    pid  name             function"
 	}
 	return fmt.Sprintf("%9s %9s %9s %9s  %s", mark("cpu self", v.Order == ByCPU), "total", mark("wall self", v.Order == ByWall), "total", mark(name, v.Order == ByName))
 }

@@ -28,6 +28,7 @@ func someSecond() *profile.Interval {
 			{PID: 7, TID: 7, Name: "x", Values: ms(1500, 2000), Function: "work"},
 			{PID: 7, TID: 8, Name: "y", Values: ms(0, 1000), Function: "wait [futex]"},
 		},
+		Processes: []profile.ThreadValues{{PID: 9, Name: "cc1", Values: ms(1500, 3000), Function: "work"}},
 	}
 }
 
@@ -78,6 +79,16 @@ func TestView(t *testing.T) {
 			t.Errorf("%q (-want +got):\n%s", test.keys, d)
 		}
 	}
+	v.Keys("t", 20)
+	if v.Subject != Functions {
+		t.Error("without a tree there are processes")
+	}
+	v.Last = Processes
+	v.Keys("tt", 20)
+	if d := cmp.Diff([]string{"      9  cc1              work"}, names(v)); d != "" {
+		t.Errorf("processes (-want +got):\n%s", d)
+	}
+	v.Keys("tt", 20)
 	v.Keys(" ", 20)
 	v.Show(&profile.Interval{}, time.Second)
 	if len(names(v)) != 1 || !strings.Contains(v.Lines(80, 24)[0], "[paused]") {

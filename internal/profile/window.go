@@ -14,6 +14,7 @@ type Window struct{ *Mark }
 type Interval struct {
 	Functions []Function
 	Threads   []ThreadValues // those that counted anything, by number
+	Processes []ThreadValues // of a tree: the processes that did, by number, without TID
 	Total     Values
 }
 
@@ -33,7 +34,7 @@ func (p *Profile) Window() *Window { return &Window{p.Mark()} }
 func (w *Window) Next(o *Options) *Interval {
 	in := &Interval{}
 	h := newHistogram()
-	threads := make(map[ThreadID]*ThreadValues)
+	threads, processes := make(map[ThreadID]*ThreadValues), make(map[ProcessID]*ThreadValues)
 	var stack []label
 	for _, s := range w.p.spaces {
 		before := w.before[s]
@@ -52,23 +53,33 @@ func (w *Window) Next(o *Options) *Interval {
 			stack = s.merged(c.stack, o, stack[:0])
 			h.add(stack, v)
 			in.Total.add(v)
-			w.thread(threads, c.thread, stack, v)
+			of := w.p.threads[c.thread]
+			meet(threads, c.thread, ThreadValues{PID: of.pid, TID: of.tid, Name: of.name}, stack, v)
+			if of.process != 0 {
+				meet(processes, of.process, ThreadValues{PID: of.pid, Name: w.p.processes[of.process-1].Command}, stack, v)
+			}
 		}
 		w.before[s] = before
 	}
 	for l, t := range h.tallies {
 		in.Functions = append(in.Functions, Function{Name: l.name, Object: l.object, Call: l.call, Self: t.self, Total: t.total})
 	}
-	for _, t := range threads {
-		in.Threads = append(in.Threads, *t)
-	}
-	slices.SortFunc(in.Threads, func(a, b ThreadValues) int { return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.TID, b.TID)) })
+	in.Threads, in.Processes = byNumber(threads), byNumber(processes)
 	return in
 }
 
-func (w *Window) thread(threads map[ThreadID]*ThreadValues, id ThreadID, stack []label, v Values) {
-	of := &w.p.threads[id]
-	t := intern.Value(threads, id, func() *ThreadValues { return &ThreadValues{PID: of.pid, TID: of.tid, Name: of.name} })
+func byNumber[ID comparable](of map[ID]*ThreadValues) []ThreadValues {
+	var list []ThreadValues
+	for _, t := range of {
+		list = append(list, *t)
+	}
+	slices.SortFunc(list, func(a, b ThreadValues) int { return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.TID, b.TID)) })
+	return list
+}
+
+// meet adds what a thread or process has counted in a stack; fresh is what there is to say of it.
+func meet[ID comparable](all map[ID]*ThreadValues, id ID, fresh ThreadValues, stack []label, v Values) {
+	t := intern.Value(all, id, func() *ThreadValues { return &fresh })
 	t.Values.add(v)
 	if len(stack) > 0 && cmp.Or(cmp.Compare(v.CPU, t.most.CPU), cmp.Compare(v.Wall, t.most.Wall)) > 0 {
 		t.most, t.Function = v, stack[0].String()
