@@ -273,12 +273,7 @@ func (g *Graph) firefoxFrame(t *firefoxThread, id int32) firefoxFrame {
 }
 
 func (t *firefoxThread) resource(object string) int {
-	i, ok := t.resources[object]
-	if !ok {
-		i = t.ResourceTable.add(t.str(object), 1) // a library
-		t.resources[object] = i
-	}
-	return i
+	return intern.Value(t.resources, object, func() int { return t.ResourceTable.add(t.str(object), 1) }) // a library
 }
 
 func (t *firefoxThread) str(s string) int { return intern.ID(t.stringsByValue, &t.Strings, s, s) }

@@ -123,18 +123,14 @@ func (g *Graph) frame(f Frame) int32 { return intern.ID(g.frameIDs, &g.frames, f
 // all calls with this caller and f give the same.
 func (g *Graph) Child(caller Node, f Frame, row *Row) Node {
 	e := edge{caller, g.frame(f)}
-	id, ok := g.nodeIDs[e]
-	if ok {
-		return id
-	}
-	id = Node(len(g.nodes))
-	n := node{edge: e, row: -1}
-	if row != nil {
-		n.row = g.row(row)
-	}
-	g.nodes = append(g.nodes, n)
-	g.nodeIDs[e] = id
-	return id
+	return intern.Value(g.nodeIDs, e, func() Node {
+		n := node{edge: e, row: -1}
+		if row != nil {
+			n.row = g.row(row)
+		}
+		g.nodes = append(g.nodes, n)
+		return Node(len(g.nodes) - 1)
+	})
 }
 
 func (g *Graph) row(r *Row) int32 {

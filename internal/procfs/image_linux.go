@@ -1,7 +1,6 @@
 package procfs
 
 import (
-	"sync"
 	"syscall"
 	"unsafe"
 
@@ -13,8 +12,7 @@ import (
 // open (fs/proc/task_mmu.c, proc_mem_open) and that has nothing to tell once
 // the last user of the address space has left it. Safe for concurrent use.
 type Image struct {
-	mu   sync.RWMutex
-	fd   int  // -1 when closed
+	descriptor
 	maps bool // it is maps, not pagemap
 }
 
@@ -84,15 +82,4 @@ func (i *Image) Current() bool {
 			return n == 1
 		}
 	}
-}
-
-// Close is idempotent.
-func (i *Image) Close() error {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.fd >= 0 {
-		unix.Close(i.fd)
-		i.fd = -1
-	}
-	return nil
 }

@@ -38,17 +38,16 @@ func readShared(pid int, file string, buf []byte) ([]byte, error) {
 
 // viaThread calls try for the threads of the process but the leader until it
 // returns true.
-func viaThread(pid int, try func(tid int) bool) bool {
+func viaThread(pid int, try func(tid int) bool) {
 	tids, err := Tasks(pid, nil)
 	if err != nil {
-		return false
+		return
 	}
 	for _, tid := range tids {
 		if tid != pid && try(tid) {
-			return true
+			return
 		}
 	}
-	return false
 }
 
 // WithMemory returns the leader of a process or, if that has ended, a thread

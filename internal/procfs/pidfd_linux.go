@@ -13,7 +13,10 @@ import (
 // A PIDFD holds one process (pidfd_open(2)): its number may be used again,
 // the descriptor stands for the process that had it when it was opened.
 // Safe for concurrent use.
-type PIDFD struct {
+type PIDFD struct{ descriptor }
+
+// descriptor is a file that may be closed while others use it.
+type descriptor struct {
 	mu sync.RWMutex
 	fd int // -1 when closed
 }
@@ -24,7 +27,7 @@ func OpenPIDFD(pid int) (*PIDFD, error) {
 	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
 	switch err {
 	case nil:
-		return &PIDFD{fd: fd}, nil
+		return &PIDFD{descriptor{fd: fd}}, nil
 	case unix.ENOENT:
 		return nil, unix.ESRCH
 	case unix.EINVAL:
@@ -95,12 +98,12 @@ func (p *PIDFD) dup() (*os.File, error) {
 }
 
 // Close is idempotent.
-func (p *PIDFD) Close() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.fd >= 0 {
-		unix.Close(p.fd)
-		p.fd = -1
+func (d *descriptor) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.fd >= 0 {
+		unix.Close(d.fd)
+		d.fd = -1
 	}
 	return nil
 }
