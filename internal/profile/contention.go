@@ -243,8 +243,8 @@ func (p *Profile) contention(of func(*blame) *counters, owned bool) *Profile {
 // KnowWaits has the profile have a Contention, though nothing may have been waited for.
 func (p *Profile) KnowWaits() { p.waits() }
 
-// Level returns the name of the innermost function of the innermost level of a stack, the file that has its code, and the
-// stack that has called it. known is false as long as the level has not been resolved.
+// Level returns the name of the function of the innermost level of a stack, not of what is inlined there, the file that has its
+// code, and the stack that has called it. known is false as long as the level has not been resolved.
 func (s *Space) Level(stack StackID) (name, object string, known bool, caller StackID) {
 	n := s.nodes[stack]
 	if int(n.loc) >= s.pending {
@@ -257,6 +257,6 @@ func (s *Space) Level(stack StackID) (name, object string, known bool, caller St
 		}
 		return "", object, true, n.caller
 	}
-	f := s.profile.functions[l.lines[0].fn]
+	f := s.profile.functions[l.lines[len(l.lines)-1].fn]
 	return f.name, f.object, true, n.caller
 }

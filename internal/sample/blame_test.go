@@ -67,7 +67,7 @@ func blameFor(t testing.TB, use UseTimers, d time.Duration, pid int, with bool) 
 	var src *Source
 	if timers != nil {
 		o.Ticks = timers
-		src = Watch(pid, make(chan struct{}), openFiles(t), false)
+		src = Watch(pid, make(chan struct{}), openFiles(t), true)
 	} else {
 		src = NewSource(attach(t, pid, nil), openFiles(t), false)
 	}
