@@ -17,9 +17,11 @@ type Handler func(*Hit)
 // Breakpoint is a place where threads are stopped, or only counted. It belongs to the
 // Process it was set through, which removes it when it is closed.
 type Breakpoint struct {
-	p     *Process
-	where Where
-	b     breakpoint
+	p       *Process
+	where   Where
+	handler Handler
+	number  int // in the order in which the Process has got them
+	b       breakpoint
 }
 
 // breakpoint is what control offers of a breakpoint, be it by address or by
@@ -50,7 +52,7 @@ func (p *Process) Break(ctx context.Context, where Where, h Handler) (*Breakpoin
 		// goroutine, while threads that stop wait for it.
 		p.space().ByName(where.Object, where.Symbol)
 	}
-	b := &Breakpoint{p: p, where: where}
+	b := &Breakpoint{p: p, where: where, handler: h}
 	var on control.Handler
 	if h != nil {
 		on = func(hit *control.Hit) {
@@ -77,11 +79,14 @@ func (p *Process) Break(ctx context.Context, where Where, h Handler) (*Breakpoin
 	if err != nil {
 		return nil, p.fail(op+" "+where.String(), err)
 	}
-	if err := p.own(op, b.b); err != nil {
+	if err := p.own(op, b.b, b); err != nil {
 		return nil, err
 	}
 	return b, nil
 }
+
+// Process returns the Process that the breakpoint belongs to.
+func (b *Breakpoint) Process() *Process { return b.p }
 
 // Where returns the place that was asked for.
 func (b *Breakpoint) Where() Where { return b.where }

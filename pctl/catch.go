@@ -45,7 +45,7 @@ func (p *Process) Catch(ctx context.Context, f func(*Delivery)) (*Catch, error) 
 	if err != nil {
 		return nil, p.fail("catch", err)
 	}
-	if err := p.own("catch", k.c); err != nil {
+	if err := p.own("catch", k.c, nil); err != nil {
 		return nil, err
 	}
 	return k, nil
@@ -97,15 +97,19 @@ func (d *Delivery) Caught() bool {
 // remover is what a reference has set in a process and takes away when it is closed.
 type remover interface{ Remove(context.Context) error }
 
-// own notes what a reference has set. If that was closed meanwhile it is taken away.
-func (p *Process) own(op string, r remover) error {
+// own notes what a reference has set, and the breakpoint that it is. If that was closed meanwhile it is taken away.
+func (p *Process) own(op string, r remover, b *Breakpoint) error {
 	p.mu.Lock()
 	closed := p.closed
 	if !closed {
 		if p.owned == nil {
-			p.owned = make(map[remover]struct{})
+			p.owned = make(map[remover]*Breakpoint)
 		}
-		p.owned[r] = struct{}{}
+		p.owned[r] = b
+		if b != nil {
+			b.number = p.numbers
+			p.numbers++
+		}
 	}
 	p.mu.Unlock()
 	if closed {

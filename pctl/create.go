@@ -27,10 +27,11 @@ type CreateOptions struct {
 	// Release is what becomes of the process when the last reference is
 	// closed or we die. Until Create has returned, our death kills it.
 	Release Mode
-	// Linker, Trap and OnThreadStart are those of GrabOptions.
+	// Linker, Trap, OnThreadStart and Follow are those of GrabOptions.
 	Linker        bool
 	Trap          Trap
 	OnThreadStart func(creator, child int, regs *Registers)
+	Follow        *Follow
 }
 
 // Create starts a program under control and returns a reference to its
@@ -57,10 +58,11 @@ func (s *Session) create(ctx context.Context, cmd *Command, o *CreateOptions) (*
 	if err := procfs.CheckOwn(); err != nil {
 		return nil, noProc(err)
 	}
-	c, err := control.Start(ctx, (*control.Command)(cmd), &control.Options{
-		Stop: places(o.Stop), Mode: control.Mode(o.Release), Linker: o.Linker, Trap: control.Trap(o.Trap), OnThreadStart: kernelHook(o.OnThreadStart),
-		Files: s.files, Guard: guarded.Load(), KeepAwake: s.awake, Trace: s.newTrace(),
-	})
+	held := &controlled{
+		stop: o.Stop, mode: o.Release, linker: o.Linker, trap: o.Trap, starts: kernelHook(o.OnThreadStart), follow: o.Follow, created: cmd.Path,
+	}
+	var err error
+	held.Controller, err = control.Start(ctx, (*control.Command)(cmd), s.control(held))
 	var filter *control.FilterError
 	if errors.As(err, &filter) {
 		return nil, byFilter(filter)
@@ -68,7 +70,8 @@ func (s *Session) create(ctx context.Context, cmd *Command, o *CreateOptions) (*
 	if err != nil {
 		return nil, err
 	}
-	h, err := s.registry.Adopt(ctx, c.PID(), &controlled{Controller: c, stop: o.Stop, mode: o.Release, linker: o.Linker, trap: o.Trap, created: cmd.Path})
+	s.awaitTree(held)
+	h, err := s.registry.Adopt(ctx, held.PID(), held)
 	if err != nil {
 		return nil, err
 	}

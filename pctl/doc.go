@@ -58,7 +58,7 @@
 // Every controlled process has a control goroutine on an OS thread of its own,
 // which alone makes ptrace(2) calls for it: attaches to every thread, follows
 // clone, fork, vfork, exec and the run-time linker, and answers each stop at
-// once. Forked children are let go with clean text; a child that shares the
+// once. Forked children are let go with clean text, unless they are followed; a child that shares the
 // target's memory is led past the breakpoints until it executes.
 //
 // At a rendezvous (Point) every thread stands still, the int3s have left the text
@@ -78,6 +78,14 @@
 // last needs us alive: after our own SIGKILL nobody holds the process, and it
 // runs on.
 //
+// # Trees
+//
+// With Follow the processes that a process makes are controlled as well, from their first instruction. Each is a
+// Process of its own, with its own events, breakpoints and end. They have one control goroutine: the
+// kernel attaches a child to the thread that traces its parent. So a Handler of one is waited for by all, may set
+// breakpoints in all, and must not wait for any. A process that is held holds up no other. Each is let go by itself; when the
+// first one has ended or was let go, the others remain.
+//
 // # Concurrency
 //
 // A Session and a Process may be used from any goroutine. Methods that wait
@@ -89,7 +97,7 @@
 // Process return an error that satisfies ErrOnControl instead of waiting for
 // themselves. Registers and stacks that a Snapshot has copied may be
 // symbolized by anybody at any time afterwards. Different processes are
-// controlled independently of each other.
+// controlled independently of each other, unless one follows the other.
 //
 // # Notification
 //

@@ -72,6 +72,9 @@ var (
 	// ErrReleased: the process has been let go, by Release or by a Session's
 	// Close.
 	ErrReleased = control.ErrReleased
+	// ErrOwnChild: a process that this program has started, other than by Create, was to be
+	// grabbed with Follow. Its exit status, which is this program's, would be in the way.
+	ErrOwnChild = control.ErrOwnChild
 	// ErrNoThread: the process has no such thread, or no more: it has ended, or an exec has ended it.
 	ErrNoThread = control.ErrNoThread
 	// ErrStopped: StopThread of a thread that has been stopped so already.

@@ -19,7 +19,7 @@ type Event struct {
 	TID  int // the thread concerned
 	Kind Kind
 
-	Threads int   // KindGrabbed, KindCreated, KindStopped: how many; KindReleased: how many stop only when they wake
+	Threads int   // KindGrabbed, KindCreated, KindFollowed, KindStopped: how many; KindReleased: how many stop only when they wake
 	Point   Point // KindStopped: where
 
 	Exited bool // KindUndead: by exit, with Code; otherwise by Signal
@@ -40,9 +40,10 @@ type Event struct {
 
 	Attached any // KindHit: what the Handler of the breakpoint gave to Hit.Attach; nil: nothing
 
-	Child int    // KindFork, KindVfork: its PID; KindThreadStart: its TID
-	Mode  string // KindReleased: "running", "killed", "stopped"
-	Err   error  // KindLost, KindBreakEnd, KindBreakRefused: why; KindExec, KindCreated: what the program lacks, since it is traced
+	Child  int    // KindFork, KindVfork, KindUnfollowed: its PID; KindThreadStart: its TID
+	Parent int    // KindFollowed: PID of the process that it follows
+	Mode   string // KindReleased: "running", "killed", "stopped"
+	Err    error  // KindLost, KindBreakEnd, KindBreakRefused, KindUnfollowed: why; KindExec, KindCreated: what the program lacks, since it is traced
 }
 
 // eventOf is an event as control has published it.
@@ -53,7 +54,7 @@ func eventOf(e notify.Event) Event {
 		Exited: e.Exited, Code: e.Code, Signal: e.Signal, Core: e.Core,
 		Path: e.Path, Base: e.Base, Namespace: e.Namespace,
 		Addr: e.Addr, Symbol: e.Symbol, Offset: e.Offset, Object: e.Object, Hits: e.Hits, Late: e.Late, Attached: e.Attached,
-		Child: e.Child, Mode: e.Mode, Err: e.Err,
+		Child: e.Child, Parent: e.Parent, Mode: e.Mode, Err: e.Err,
 	}
 }
 
@@ -66,6 +67,10 @@ func (e *Event) append(b []byte) []byte {
 	switch e.Kind {
 	case KindGrabbed:
 		return e.appendStopped(fmt.Appendf(b, "grabbed (%s)", threads(e.Threads)), ", ")
+	case KindFollowed:
+		return e.appendStopped(fmt.Appendf(b, "followed, child of pid %d (%s)", e.Parent, threads(e.Threads)), ", ")
+	case KindUnfollowed:
+		return append(fmt.Appendf(b, "pid %d not followed: ", e.Child), reason(e.Err)...)
 	case KindCreated:
 		return e.appendStopped(e.appendProgram(append(b, "created "...)), ", ")
 	case KindStopped:

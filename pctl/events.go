@@ -31,8 +31,8 @@ type Events struct {
 	shut  func()               // does what Close does to the stream, once
 }
 
-// Events opens a stream that begins with how things are: KindGrabbed or
-// KindCreated, KindStopped if the process is held at a rendezvous, and KindGroupStop if somebody
+// Events opens a stream that begins with how things are: KindGrabbed,
+// KindCreated or KindFollowed, KindStopped if the process is held at a rendezvous, and KindGroupStop if somebody
 // else has stopped it, as far as these kinds are asked for. What happens from then on follows in order. A process that was
 // grabbed read-only has one event, its end, with an unknown status.
 func (p *Process) Events(o *EventOptions) *Events {
@@ -96,8 +96,11 @@ func wanted(o *EventOptions) (kinds []notify.Kind) {
 func (p *Process) present(kinds []notify.Kind) []Event {
 	now := time.Now()
 	origin := Event{Time: now, PID: p.PID(), Kind: KindGrabbed, Threads: len(p.c.Threads())}
-	if p.created != "" {
+	switch {
+	case p.created != "":
 		origin.Kind, origin.Path, origin.Err = KindCreated, p.created, p.c.Lacked()
+	case p.parent != 0:
+		origin.Kind, origin.Parent = KindFollowed, p.parent
 	}
 	events := []Event{origin}
 	if at, held := p.c.Held(); held {

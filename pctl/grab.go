@@ -39,6 +39,9 @@ type GrabOptions struct {
 	// control goroutine while the creator stands still in its clone event, with
 	// its registers. It must copy and return. Nil: not called.
 	OnThreadStart func(creator, child int, regs *Registers)
+	// Follow has the processes that this one makes controlled as well, and its
+	// descendants that are there. Nil: they are let go.
+	Follow *Follow
 }
 
 // Grab returns a reference to a running process, controlled unless o asks for
@@ -148,14 +151,28 @@ func (s *Session) attach(ctx context.Context, pid int, o *GrabOptions) (handle.C
 	if err := glance(pid).check(false); err != nil {
 		return nil, err
 	}
-	c, err := control.Attach(ctx, pid, &control.Options{
-		Stop: places(o.Stop), Mode: control.Mode(o.Release), Linker: o.Linker, Trap: control.Trap(o.Trap), OnThreadStart: kernelHook(o.OnThreadStart),
-		Files: s.files, Guard: guarded.Load(), KeepAwake: s.awake, Trace: s.newTrace(),
-	})
+	held := &controlled{
+		stop: o.Stop, mode: o.Release, linker: o.Linker, trap: o.Trap, starts: kernelHook(o.OnThreadStart), follow: o.Follow,
+	}
+	var err error
+	held.Controller, err = control.Attach(ctx, pid, s.control(held))
 	if err != nil {
 		return nil, err
 	}
-	return &controlled{Controller: c, stop: o.Stop, mode: o.Release, linker: o.Linker, trap: o.Trap}, nil
+	s.awaitTree(held)
+	return held, nil
+}
+
+// control are the options of control that was asked for.
+func (s *Session) control(held *controlled) *control.Options {
+	o := &control.Options{
+		Stop: places(held.stop), Mode: control.Mode(held.mode), Linker: held.linker, Trap: control.Trap(held.trap), OnThreadStart: held.starts,
+		Files: s.files, Guard: guarded.Load(), KeepAwake: s.awake, Trace: s.newTrace(),
+	}
+	if held.follow != nil {
+		o.Follow = func(b control.Birth) (*control.Options, error) { return s.born(held, b) }
+	}
+	return o
 }
 
 // vet refuses to read processes that have nothing to be read, once for each:
@@ -203,7 +220,12 @@ type controlled struct {
 	mode    Mode
 	linker  bool
 	trap    Trap
+	starts  func(creator, child int, regs *ptrace.Regs)
 	created string // path of the program, if we started it
+
+	follow *Follow
+	parent int // process that it follows; 0: none
+	depth  int // so many of those are above it
 }
 
 // share refuses a grab that asks for what this control was not given.
@@ -218,6 +240,7 @@ func (c *controlled) share(o *GrabOptions) error {
 		{"Linker", o.Linker && !c.linker},
 		{"Trap", o.Trap != 0 && o.Trap != c.trap},
 		{"OnThreadStart", o.OnThreadStart != nil},
+		{"Follow", o.Follow != nil && o.Follow != c.follow},
 	} {
 		if option.differs {
 			others = append(others, option.name)

@@ -17,7 +17,7 @@ const (
 	KindStopped       Kind = Kind(notify.Stopped)       // at a rendezvous: Point, Threads
 	KindContinued     Kind = Kind(notify.Continued)     // from it
 	KindExec          Kind = Kind(notify.Exec)          // another program: Path; Err if its file's rights were withheld
-	KindFork          Kind = Kind(notify.Fork)          // a child with its own memory, let go: TID, Child
+	KindFork          Kind = Kind(notify.Fork)          // a child with its own memory: TID, Child. Let go unless it is followed
 	KindVfork         Kind = Kind(notify.Vfork)         // a child in the process's memory, also of posix_spawn(3): TID, Child
 	KindThreadStart   Kind = Kind(notify.ThreadStart)   // TID of the new thread; Child: the same
 	KindThreadExit    Kind = Kind(notify.ThreadExit)    // TID; Code, or Signal that killed it
@@ -29,6 +29,8 @@ const (
 	KindGroupStop     Kind = Kind(notify.GroupStop)     // by job control or a SIGSTOP: TID, Signal
 	KindGroupContinue Kind = Kind(notify.GroupContinue) // by a SIGCONT: TID, Signal
 	KindBreakRefused  Kind = Kind(notify.BreakRefused)  // a breakpoint could not be set at its symbol: Addr, Symbol, Offset, Object, Err
+	KindFollowed      Kind = Kind(notify.Followed)      // under control, because its parent is (Follow): Threads, Parent
+	KindUnfollowed    Kind = Kind(notify.Unfollowed)    // a process that it has made is not followed: Child, Err
 	KindUndead        Kind = Kind(notify.Undead)        // the process has ended: TID of its last thread, Exited and Code, or Signal and Core; neither if its status is unknown
 	KindLost          Kind = Kind(notify.Lost)          // control has ended, the process perhaps not: Err
 	KindReleased      Kind = Kind(notify.Released)      // let go: Mode, Threads

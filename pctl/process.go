@@ -20,6 +20,7 @@ type Process struct {
 	c        *control.Controller // nil if nobody controls the process
 	readOnly bool                // control was not asked for
 	created  string              // path of the program, if we started it
+	parent   int                 // process that it follows; 0: none
 	mode     Mode                // of its release
 	walk     walker
 	returns  *returns // of functions, that somebody waits for; nil until there is one
@@ -29,8 +30,9 @@ type Process struct {
 
 	mu      sync.Mutex
 	closed  bool
-	streams map[*Events]struct{} // nil until there is one
-	owned   map[remover]struct{} // the same
+	streams map[*Events]struct{}    // nil until there is one
+	owned   map[remover]*Breakpoint // the same; nil where that is none of a client's
+	numbers int                     // of breakpoints
 }
 
 // PID returns the process's number in our pid namespace.

@@ -63,6 +63,7 @@ func (h *Hit) OnReturn(f Handler) error {
 		if err != nil {
 			return err
 		}
+		p.keep(b)
 		r.at[addr] = b
 	}
 	r.await(sp+8, awaited{addr, h.Breakpoint, h.Count, f})

@@ -101,6 +101,7 @@ func (s *Session) Close() error {
 	procs := slices.Clone(s.procs)
 	s.closed = true
 	s.mu.Unlock()
+	leave(procs)
 	errs := make([]error, len(procs))
 	var wg sync.WaitGroup
 	for i, p := range procs {
@@ -137,7 +138,7 @@ func (s *Session) newTrace() *control.Trace {
 func (s *Session) add(h *handle.Handle, readOnly bool) (*Process, error) {
 	p := &Process{s: s, h: h, readOnly: readOnly}
 	if held, ok := h.Control().(*controlled); ok {
-		p.c, p.created, p.mode = held.Controller, held.created, held.mode
+		p.c, p.created, p.parent, p.mode = held.Controller, held.created, held.parent, held.mode
 	}
 	s.mu.Lock()
 	closed := s.closed

@@ -45,7 +45,7 @@ func (p *Process) StopThread(ctx context.Context, tid int) (*StoppedThread, *Thr
 		return nil, nil, p.failThread(op, tid, err)
 	}
 	s := &StoppedThread{p, threadStop{lone}, tid}
-	if err := p.own(op, &s.own); err != nil {
+	if err := p.own(op, &s.own, nil); err != nil {
 		return nil, nil, err
 	}
 	return s, at, nil

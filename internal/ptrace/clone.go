@@ -10,6 +10,7 @@ import (
 // Flags of clone(2).
 const (
 	CloneVM       = 0x100
+	CloneParent   = 0x8000
 	CloneUntraced = 0x800000
 	cloneVfork    = 0x4000
 )

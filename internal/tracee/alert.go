@@ -19,23 +19,23 @@ type Alert struct {
 }
 
 // StayAlert reports whether this thread is to be alert, and makes it.
-func (w *Waiter) StayAlert() bool {
-	w.g.Reports.refreshSetBacks()
-	if w.g.Memory.Watch == nil || w.g.Spin.often || len(w.g.Reports.setBacks) == 0 {
+func (r *Tracer) StayAlert() bool {
+	r.Reports.refreshSetBacks()
+	if !r.Guarded || r.Spin.often || len(r.Reports.setBacks) == 0 {
 		return false
 	}
-	w.g.Alert.Thread.On()
+	r.Alert.Thread.On()
 	return true
 }
 
 // beAlert is called before a wait.
-func (w *Waiter) beAlert() {
-	a := &w.g.Alert
-	if !w.StayAlert() {
+func (r *Tracer) beAlert() {
+	a := &r.Alert
+	if !r.StayAlert() {
 		return
 	}
 	if a.Hit != 0 {
-		if st, err := procfs.ReadTaskStat(w.g.PID, a.Hit); err == nil {
+		if st, err := procfs.ReadTaskStat(a.Hit, a.Hit); err == nil {
 			a.cpu = st.Processor
 		}
 		a.Hit = 0
@@ -44,13 +44,13 @@ func (w *Waiter) beAlert() {
 }
 
 // calmFor ends it for a report that is not dealt with at once.
-func (w *Waiter) calmFor(s ptrace.Stop, err error) {
+func (r *Tracer) calmFor(s ptrace.Stop, err error) {
 	switch {
 	case err != nil:
 	case s.Kind == ptrace.KindSignal && s.Signal == syscall.SIGTRAP,
-		s.Kind == ptrace.KindClone && !w.SlowBirth,
+		s.Kind == ptrace.KindClone && !r.SlowBirth,
 		s.Kind == ptrace.KindEventStop:
 		return
 	}
-	w.g.Alert.Thread.Off()
+	r.Alert.Thread.Off()
 }

@@ -8,10 +8,7 @@ import (
 )
 
 // Newborns finds out what new threads are.
-type Newborns struct {
-	g     *Group
-	Early map[int]Role // seen before their creator's event announced them
-}
+type Newborns struct{ g *Group }
 
 // adopt makes a record for a thread that reports a stop before its creator's event
 // has announced it: the kernel wakes both and either may come first. What it is can
@@ -29,13 +26,13 @@ func (b *Newborns) adopt(s ptrace.Stop) *Thread {
 	}
 	if s.Kind.Ended() {
 		b.g.Trace.heard(nil, s)
-		b.Early[s.TID] = RoleCopy
+		b.g.Early[s.TID] = Early{b.g, RoleCopy}
 		return nil
 	}
 	var regs ptrace.Regs
 	_ = ptrace.GetRegs(s.TID, &regs) // ESRCH: being killed, so it runs no code
 	r := b.classify(s.TID, s.TID, &regs)
-	b.Early[s.TID] = r
+	b.g.Early[s.TID] = Early{b.g, r}
 	return b.g.Add(s.TID, r, StateBorn)
 }
 
@@ -79,9 +76,10 @@ func (b *Newborns) birth(t *Thread, kind ptrace.Kind) {
 		return // being killed
 	}
 	child := int(msg)
-	r, early := b.Early[child]
-	if early {
-		delete(b.Early, child)
+	before, isEarly := b.g.Early[child]
+	r := before.Role
+	if isEarly {
+		delete(b.g.Early, child)
 	} else {
 		if b.g.LoadRegs(t) != nil {
 			return // being killed: the child tells what it is
@@ -102,7 +100,7 @@ func (b *Newborns) birth(t *Thread, kind ptrace.Kind) {
 	if t.Role == RoleThread {
 		b.g.news.Born(t, child, r, kind)
 	}
-	if early {
+	if isEarly {
 		b.announced(child)
 	}
 }
@@ -114,6 +112,8 @@ func (b *Newborns) birth(t *Thread, kind ptrace.Kind) {
 // are none before the creator has stopped.
 func (b *Newborns) takeUnattached(child int, r Role) {
 	switch r {
+	case RoleCopy:
+		b.g.up.Strayed(child)
 	case RoleThread:
 		r := newReaper()
 		defer r.close()

@@ -57,20 +57,20 @@ func (w *Waiter) sweep(threads []*Thread, wanted func(*Thread) bool) []*Thread {
 
 // take handles the report of one thread if there is one.
 func (w *Waiter) take(t *Thread) {
-	if len(w.g.Reports.stolen) > 0 || w.g.Reports.own && t.TID == w.g.PID {
+	if len(w.g.Reports.stolen) > 0 || w.g.Reports.own == t.TID {
 		// In order, and not the exit status that is somebody else's.
 		if s, err := w.g.Reports.pollNow(); err == nil && s.Kind != ptrace.KindNone {
-			w.g.dispatch(s)
+			w.g.Tracer.dispatch(s)
 			w.g.Reports.Read()
 		}
 		return
 	}
-	s, err := w.g.Reports.waitTID(t.TID, false)
+	s, err := w.g.Reports.waitTID(w.g, t.TID, false)
 	switch {
 	case err == syscall.ECHILD && t.TID != w.g.PID:
 		w.vanished(t)
 	case err == nil && s.Kind != ptrace.KindNone:
-		w.g.dispatch(s)
+		w.g.Tracer.dispatch(s)
 		w.g.Reports.Read()
 	}
 }
@@ -80,16 +80,16 @@ func (w *Waiter) take(t *Thread) {
 func (w *Waiter) waitFor(t *Thread, wanted func(*Thread) bool, tick func()) {
 	defer w.g.Alarm.start()()
 	for start := time.Now(); !w.g.phase.Over() && wanted(t); {
-		if w.g.Reports.own && t.TID == w.g.PID || len(w.g.Reports.stolen) > 0 {
+		if w.g.Reports.own == t.TID || len(w.g.Reports.stolen) > 0 {
 			w.drain()
 			if wanted(t) {
-				w.report(w.g.Reports.wait(true))
+				w.g.Tracer.report(w.g.Reports.wait(true))
 			}
 			return
 		}
-		s, err := w.g.Reports.waitTID(t.TID, true)
+		s, err := w.g.Reports.waitTID(w.g, t.TID, true)
 		if err == nil && s.Kind != ptrace.KindNone { // none: it was killed in its stop
-			w.g.dispatch(s)
+			w.g.Tracer.dispatch(s)
 			w.g.Reports.Read()
 			return
 		}
@@ -99,7 +99,7 @@ func (w *Waiter) waitFor(t *Thread, wanted func(*Thread) bool, tick func()) {
 				w.vanished(t)
 				return
 			}
-			w.report(w.g.Reports.wait(true)) // only its end explains that
+			w.g.Tracer.report(w.g.Reports.wait(true)) // only its end explains that
 			return
 		}
 		if time.Since(start) > RingAgain {

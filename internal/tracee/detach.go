@@ -39,7 +39,7 @@ func (l *Leaver) DetachEach() {
 				continue
 			case t.M.awaits == AwaitVfork, l.KernelMay(t):
 				l.Abandon(t)
-				delete(l.g.Threads, t.TID)
+				l.g.Forget(t)
 				continue
 			}
 			sampled[t] = t.M.asked
@@ -50,7 +50,7 @@ func (l *Leaver) DetachEach() {
 			for _, t := range l.g.Threads {
 				if l.g.Unresponsive(t, StuckForLeaving) || sampled[t] && l.starved(t) {
 					l.Abandon(t)
-					delete(l.g.Threads, t.TID)
+					l.g.Forget(t)
 					l.g.Births.ChildGone(t.Creator)
 				}
 			}
@@ -59,13 +59,15 @@ func (l *Leaver) DetachEach() {
 }
 
 // KernelMay reports whether a thread that is not stopped may be left to the kernel. Not one
-// that would be killed with us (PTRACE_O_EXITKILL); nor a child whose creator waits for its end
+// that would be killed with us (PTRACE_O_EXITKILL); nor one whose tracer does not end; nor a child whose creator waits for its end
 // of tracing; nor one that was interrupted, whose call may have to be made again; nor one that is to make its call again and has not begun: a
 // signal has to give it its EINTR.
 func (l *Leaver) KernelMay(t *Thread) bool {
 	switch {
 	case l.g.Seizer.Told == ModeKill:
 		return false
+	case !l.g.Alone(l.g) && !l.g.Leaving.Load():
+		return false // this thread goes on with other processes
 	case t.M.asked, t.Creator != nil:
 		return false
 	case t.rewound.pc == 0:
@@ -78,7 +80,7 @@ func (l *Leaver) KernelMay(t *Thread) bool {
 // part detaches one thread and forgets it.
 func (l *Leaver) part(t *Thread) {
 	l.Leave(t)
-	delete(l.g.Threads, t.TID)
+	l.g.Forget(t)
 }
 
 // Copies reports whether a forked process is still to be cleaned and let go.
@@ -95,6 +97,12 @@ func (l *Leaver) Copies() bool {
 func (l *Leaver) Abandon(t *Thread) {
 	l.Abandoned++
 	l.g.Trace.Did(t, DeedAbandon, 0, nil)
+	if !l.g.Alone(l.g) {
+		l.g.late[t.TID] = late{l.g, t}
+		if !l.g.Leaving.Load() {
+			l.g.Interrupt(t, t.M.Ask())
+		}
+	}
 	if t.Role == RoleThread && (t.M.awaits == AwaitVfork || t.stuck > 0) {
 		l.Asleep++
 	}

@@ -1,4 +1,4 @@
-// Package tracee has the threads of one process traced by one OS thread: a [Group] seizes them, waits for their wait
+// Package tracee has the threads of a process, or of several, traced by one OS thread, a [Tracer]: the [Group] of each process seizes them, waits for their wait
 // statuses, stops and resumes them, and detaches them. It knows no breakpoint, no symbol and no client. What concerns
 // those goes up through two interfaces of its owner: [Hooks] at the stops of single threads, [News] of the process.
 //
@@ -6,7 +6,7 @@
 //
 // All of a Group but its [Requests] and its [Roster] belongs to one goroutine, the control goroutine, which is locked
 // to the OS thread that traces. It makes every ptrace(2) and wait4(2) call. Other goroutines hand it closures, and
-// ring the doorbell that brings it out of wait4 (request.go). Its life is [Waiter.Loop].
+// ring the doorbell that brings it out of wait4 (request.go). Its life is [Tracer.Loop].
 //
 // # Stops
 //

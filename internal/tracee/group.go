@@ -2,10 +2,11 @@ package tracee
 
 import "syscall"
 
-// Group are the threads that one OS thread traces, and what is done to them whatever for: they are seized, waited for,
+// Group are the threads of one process that are traced, and what is done to them whatever for: they are seized, waited for,
 // stopped, looked at, resumed and detached. Breakpoints, symbols and clients are not known here; what concerns those
 // goes up through hooks. All but requests and roster belongs to the control goroutine.
 type Group struct {
+	*Tracer
 	PID     int
 	mode    Mode // what becomes of the target when we die
 	phase   Phase
@@ -18,7 +19,7 @@ type Group struct {
 	Requests Requests
 	Roster   Roster
 	Memory   Memory
-	Reports  Reports
+	Text     TrapText
 	Waiter   Waiter
 	Seizer   Seizer
 	Births   Newborns
@@ -26,7 +27,6 @@ type Group struct {
 	Calls    Calls
 	Looks    Looks
 	Leaver   Leaver
-	pace
 }
 
 // pace is how fast stops are answered.
@@ -38,18 +38,24 @@ type pace struct {
 }
 
 // Init is called before anything else.
-func (g *Group) Init(pid int, mode Mode, trace *Trace, up Hooks, n News) {
-	g.PID, g.mode, g.Trace, g.up, g.news = pid, mode, trace, up, n
+func (g *Group) Init(r *Tracer, pid int, trace *Trace, up Hooks, n News) {
+	g.Tracer, g.PID, g.mode, g.Trace, g.up, g.news = r, pid, r.Reports.mode, trace, up, n
+	g.Requests.line = &r.Line
+	r.Ends.Add(1)
+	if pid != 0 {
+		r.Enlist(g)
+	}
 	g.Threads = map[int]*Thread{}
 	g.Roster.set = map[int]struct{}{}
-	g.Births = Newborns{g: g, Early: map[int]Role{}}
-	g.Memory.g, g.Reports.g, g.Waiter.g, g.Seizer.g, g.Group.g = g, g, g, g, g
+	g.Births.g, g.Memory.g, g.Waiter.g, g.Seizer.g, g.Group.g = g, g, g, g, g
 	g.Calls.g, g.Looks.g, g.Leaver.g = g, g, g
 	none := noMemory{syscall.ESRCH}
 	g.Memory.Mem, g.Memory.User = none, none
-	g.Seizer.Told = mode
-	g.Spin.init()
+	g.Seizer.Told = g.mode
 }
+
+// News returns what is told of the process.
+func (g *Group) News() News { return g.news }
 
 // Count returns the number of threads of the target.
 func (g *Group) Count() int {
@@ -66,6 +72,7 @@ func (g *Group) Count() int {
 func (g *Group) Add(tid int, r Role, s State) *Thread {
 	t := &Thread{TID: tid, Role: r, M: Machine{state: s}, Above: g.up.Above()}
 	g.Threads[tid] = t
+	g.Tracer.threads[tid] = g
 	g.Trace.Did(t, DeedAdd, uint64(r), nil)
 	if r == RoleThread {
 		g.Roster.enlist(tid)
@@ -81,7 +88,7 @@ func (g *Group) Has(t *Thread) bool { return g.Threads[t.TID] == t }
 
 // Drop removes a thread and whatever waits for it.
 func (g *Group) Drop(t *Thread) {
-	delete(g.Threads, t.TID)
+	g.Forget(t)
 	g.Trace.Did(t, DeedDrop, 0, nil)
 	if i := g.Reports.back(t.TID); i >= 0 {
 		g.Reports.handOut(i) // to nobody

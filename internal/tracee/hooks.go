@@ -6,7 +6,7 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// Hooks are what tracees call up for at stops: they know threads, and no breakpoint. Each is called on the control
+// Hooks are what Group call up for at stops: they know threads, and no breakpoint. Each is called on the control
 // goroutine.
 type Hooks interface {
 	// Above returns what is kept with a new thread.
@@ -15,8 +15,12 @@ type Hooks interface {
 	Stopped(t *Thread, s ptrace.Stop)
 	// Begins is called at the first stop of a new thread.
 	Begins(t *Thread)
-	// Copied is called at the first stop of a process with a copy of the memory, which it lets go.
+	// Copied is called at the first stop of a process with a copy of the memory, which it lets go, or hands over.
 	Copied(t *Thread)
+	// Begot reports whether a process that another one has made has its memory from here.
+	Begot(pid int) bool
+	// Strayed is called for a process that was made and is not traced.
+	Strayed(pid int)
 	// Signalled is called for a thread that is about to receive a signal, which may be taken.
 	Signalled(t *Thread)
 	// Interrupted is called for a thread that our interrupt has stopped. False: it was resumed, to a stop that is due.
@@ -40,7 +44,7 @@ type Hooks interface {
 	AllRun()
 }
 
-// News is what tracees tell of the process, on the control goroutine.
+// News is what Group tell of the process, on the control goroutine.
 type News interface {
 	// Born tells of a birth, in its event.
 	Born(creator *Thread, child int, r Role, kind ptrace.Kind)
@@ -53,6 +57,11 @@ type News interface {
 	// Ended tells of the end of a thread, lost that there is nothing left to wait for.
 	Ended(t *Thread, s ptrace.Stop)
 	Lost(err error)
+	// LetGo lets the process go, where the control goroutine ends before its time.
+	LetGo()
+	// Concluded is called when control is over, once. wait, unless nil, returns when the kernel has let go of threads
+	// that were left to it. last says that the control goroutine has nothing else to do.
+	Concluded(last bool, wait func())
 }
 
 // TrapText is what stands in the target's text, as far as waiting for threads needs it.

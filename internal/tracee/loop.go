@@ -2,55 +2,12 @@ package tracee
 
 import (
 	"syscall"
-	"time"
 
 	"ptools/internal/ptrace"
 )
 
 // Waiter waits for reports and has them dealt with.
-type Waiter struct {
-	g         *Group
-	SlowBirth bool // a client is called at each birth of a thread
-}
-
-// poll returns a report that is there already or, where that has paid lately, comes
-// within the next moment.
-func (w *Waiter) poll() (ptrace.Stop, error) {
-	if len(w.g.Reports.stolen) > 0 {
-		return w.g.Reports.pollNow()
-	}
-	if w.g.Reports.own || !w.g.Spin.worthwhile() {
-		return ptrace.Stop{}, nil
-	}
-	w.g.Alert.Thread.Off()
-	for start := time.Now(); ; {
-		s, err := w.g.Reports.wait(false)
-		if err != nil || s.Kind != ptrace.KindNone {
-			w.g.Spin.hit()
-			return s, err
-		}
-		if w.g.Requests.Queued() {
-			return s, nil
-		}
-		if time.Since(start) > spinFor {
-			w.g.Spin.miss()
-			return s, nil
-		}
-	}
-}
-
-// report handles what wait returned.
-func (w *Waiter) report(s ptrace.Stop, err error) {
-	switch {
-	case err == syscall.EINTR:
-		w.g.Latency.check()
-	case err != nil:
-		w.g.news.Lost(err)
-	case s.Kind != ptrace.KindNone:
-		w.g.dispatch(s)
-		w.g.Reports.Read()
-	}
-}
+type Waiter struct{ g *Group }
 
 // Until handles reports until cond holds. tick, unless nil, is called every
 // millisecond or so meanwhile. Requests stay queued. It returns false if the target
@@ -59,8 +16,8 @@ func (w *Waiter) Until(cond func() bool, tick func()) bool {
 	w.g.Reports.Read()
 	ringing := false
 	for !w.g.phase.Over() && !cond() {
-		if s, err := w.poll(); err != nil || s.Kind != ptrace.KindNone {
-			w.report(s, err)
+		if s, err := w.g.Tracer.poll(); err != nil || s.Kind != ptrace.KindNone {
+			w.g.Tracer.report(s, err)
 			continue
 		}
 		if tick != nil && !ringing {
@@ -68,7 +25,7 @@ func (w *Waiter) Until(cond func() bool, tick func()) bool {
 			defer w.g.Alarm.start()()
 		}
 		s, err := w.g.Reports.wait(true)
-		w.report(s, err)
+		w.g.Tracer.report(s, err)
 		if tick != nil && err == syscall.EINTR {
 			tick()
 		}
@@ -200,7 +157,7 @@ func (w *Waiter) drain() {
 		if err != nil || s.Kind == ptrace.KindNone {
 			return
 		}
-		w.report(s, nil)
+		w.g.Tracer.report(s, nil)
 	}
 }
 

@@ -65,6 +65,9 @@ func (g *Group) Enter(p Phase) {
 	case g.phase == p:
 	case g.phase.leadsTo(p):
 		g.phase = p
+		if p.Over() {
+			g.Tracer.over = append(g.Tracer.over, g)
+		}
 		g.Trace.About(g.PID, DeedPhase, uint64(p), nil)
 	default:
 		g.Trace.About(g.PID, DeedRefused, uint64(DeedPhase), nil)

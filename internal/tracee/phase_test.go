@@ -18,7 +18,7 @@ func TestPhases(t *testing.T) {
 			}
 		}
 	}
-	c := &Group{Trace: NewTrace(10, nil)}
+	c := &Group{Tracer: NewTracer(ModeRun), Trace: NewTrace(10, nil)}
 	for _, p := range []Phase{PhaseStarting, PhaseRunning, PhaseEnding, PhaseRunning, PhaseEndDetaching, PhaseStopping, PhaseEnded, PhaseReleased} {
 		c.Enter(p)
 	}

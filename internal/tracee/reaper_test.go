@@ -28,7 +28,7 @@ func TestReaper(t *testing.T) {
 		if err == nil {
 			r := newReaper()
 			defer r.close()
-			g := &Group{PID: target.PID}
+			g := &Group{Tracer: NewTracer(ModeRun), PID: target.PID}
 			g.Seizer.g = g
 			err = g.Seizer.seize(target.PID, target.PID, r)
 		}

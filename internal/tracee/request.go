@@ -3,6 +3,7 @@ package tracee
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,22 +20,30 @@ var (
 	ErrReleased = errors.New("process has been released")
 	// ErrEnded: the target is no more.
 	ErrEnded = errors.New("process has ended")
+	// ErrNotHeld: Continue without a rendezvous.
+	ErrNotHeld = errors.New("process is not stopped at a rendezvous")
 )
 
-// Requests are closures that other goroutines hand to the control goroutine, and the bell that wakes it.
-type Requests struct {
+// Line is where the closures wait that other goroutines hand to a control goroutine, and the bell that wakes it.
+type Line struct {
 	Bell    *ptrace.Bell
 	TID     atomic.Int64 // OS thread of the control goroutine
 	waiting atomic.Bool  // the control goroutine is in wait4(2), or about to be
 
-	mu     sync.Mutex
-	queue  []*request
-	closed bool
-	endErr error // why requests are refused, once closed
+	mu    sync.Mutex
+	queue []*request
+}
+
+// Requests are those of one process.
+type Requests struct {
+	line   *Line
+	closed bool  // guarded by line.mu
+	endErr error // why requests are refused, once closed; likewise
 }
 
 // request is a closure on its way to the control goroutine.
 type request struct {
+	of    *Requests
 	f     func()
 	err   error // why it was not run
 	state atomic.Uint32
@@ -58,15 +67,11 @@ func (q *Requests) Do(ctx context.Context, f func()) error {
 	if q.OnControl() {
 		return ErrOnControl
 	}
-	r := &request{f: f, done: make(chan struct{})}
-	q.mu.Lock()
-	if q.closed {
-		defer q.mu.Unlock()
-		return q.endErr
+	r := &request{of: q, f: f, done: make(chan struct{})}
+	if err := q.enqueue(r); err != nil {
+		return err
 	}
-	q.queue = append(q.queue, r)
-	q.mu.Unlock()
-	q.ring()
+	q.line.ring()
 	again := time.NewTimer(RingAgain)
 	defer again.Stop()
 	cancelled := ctx.Done()
@@ -81,97 +86,90 @@ func (q *Requests) Do(ctx context.Context, f func()) error {
 			cancelled = nil
 		case <-again.C:
 			if r.state.Load() == reqQueued {
-				q.Bell.Install()
+				q.line.Bell.Install()
 			}
-			q.ring()
+			q.line.ring()
 			again.Reset(RingAgain)
 		}
 	}
 }
 
+// enqueue puts a request at the end of the line, or says why requests are refused.
+func (q *Requests) enqueue(r *request) error {
+	q.line.mu.Lock()
+	defer q.line.mu.Unlock()
+	if !q.closed {
+		q.line.queue = append(q.line.queue, r)
+	}
+	return q.endErr
+}
+
 func (q *Requests) OnControl() bool {
-	return int64(ptrace.ThreadID()) == q.TID.Load()
+	return int64(ptrace.ThreadID()) == q.line.TID.Load()
 }
 
 // ring wakes the control goroutine if it may be waiting.
-func (q *Requests) ring() {
-	if q.waiting.Load() {
-		q.Bell.Ring() // ESRCH: it has ended, and releases its requesters
+func (l *Line) ring() {
+	if l.waiting.Load() {
+		l.Bell.Ring() // ESRCH: it has ended, and releases its requesters
 	}
 }
 
-// serve runs what is queued.
-func (w *Waiter) serve() {
-	for !w.g.phase.Over() {
-		w.g.Requests.mu.Lock()
-		if len(w.g.Requests.queue) == 0 {
-			w.g.Requests.mu.Unlock()
-			return
-		}
-		r := w.g.Requests.queue[0]
-		w.g.Requests.queue[0] = nil
-		w.g.Requests.queue = w.g.Requests.queue[1:]
-		w.g.Requests.mu.Unlock()
-		w.runRequest(r)
+// next takes the first request off the line; nil if there is none.
+func (l *Line) next() *request {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.queue) == 0 {
+		return nil
 	}
+	r := l.queue[0]
+	l.queue[0] = nil
+	l.queue = l.queue[1:]
+	return r
 }
 
-// runRequest runs one request; its requester is released also if it panics.
-func (w *Waiter) runRequest(r *request) {
+// run runs one request; its requester is released also if it panics.
+func (r *request) run() {
 	if !r.state.CompareAndSwap(reqQueued, reqStarted) {
 		return
 	}
 	defer close(r.done)
-	w.g.Alert.Thread.Off()
 	r.f()
 }
 
 // Err returns why requests are refused, or nil.
 func (q *Requests) Err() error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.line.mu.Lock()
+	defer q.line.mu.Unlock()
 	return q.endErr
 }
 
 // Queued reports whether a request waits.
-func (q *Requests) Queued() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return len(q.queue) > 0
+func (l *Line) Queued() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.queue) > 0
 }
 
 // Close refuses all further requests and releases those who wait.
 func (q *Requests) Close(err error) {
-	q.mu.Lock()
+	q.line.mu.Lock()
 	if !q.closed {
 		q.closed, q.endErr = true, err
 	}
-	queue := q.queue
-	q.queue = nil
-	q.mu.Unlock()
-	for _, r := range queue {
+	err = q.endErr
+	var refused []*request
+	q.line.queue = slices.DeleteFunc(q.line.queue, func(r *request) bool {
+		if r.of == q {
+			refused = append(refused, r)
+		}
+		return r.of == q
+	})
+	q.line.mu.Unlock()
+	for _, r := range refused {
 		if r.state.CompareAndSwap(reqQueued, reqStarted) {
-			r.err = q.endErr
+			r.err = err
 			close(r.done)
 		}
-	}
-}
-
-// Loop is the life of the control goroutine: requests, then whatever the kernel has
-// to tell, one report at a time.
-func (w *Waiter) Loop() {
-	for w.serve(); !w.g.phase.Over(); w.serve() {
-		s, err := w.poll()
-		if err == nil && s.Kind == ptrace.KindNone {
-			// Whoever queues a request from here on rings.
-			w.g.Requests.waiting.Store(true)
-			if !w.g.Requests.Queued() {
-				w.beAlert()
-				s, err = w.g.Reports.wait(true)
-				w.calmFor(s, err)
-			}
-			w.g.Requests.waiting.Store(false)
-		}
-		w.report(s, err)
 	}
 }

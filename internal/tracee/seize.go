@@ -38,7 +38,10 @@ func (s *Seizer) Options(m Mode) ptrace.Options {
 // passes in a row have found nobody new. A refusal by a seccomp filter is a *FilterError.
 func (s *Seizer) SeizeAll(ctx context.Context) error {
 	if st, err := procfs.ReadStat(s.g.PID); err == nil {
-		s.g.Reports.own, s.Start = st.PPID == ptrace.ProcessID(), st.StartTime
+		s.Start = st.StartTime
+		if st.PPID == ptrace.ProcessID() {
+			s.g.Reports.own = s.g.PID
+		}
 	}
 	r := newReaper()
 	defer r.close()
@@ -124,7 +127,7 @@ func (s *Seizer) seizeOne(tid int) error {
 
 // leaderIsOurs reports whether whoever has the leader's number is traced by this thread.
 func (s *Seizer) leaderIsOurs() bool {
-	if !s.g.Reports.own {
+	if s.g.Reports.own != s.g.PID {
 		_, err := ptrace.PeekTID(s.g.PID, false)
 		return err != syscall.ECHILD
 	}
@@ -141,7 +144,7 @@ func (s *Seizer) addOurs(tid int) {
 		s.g.Add(tid, RoleThread, StateRunning)
 		return
 	}
-	s.g.Births.Early[tid] = RoleThread
+	s.g.Early[tid] = Early{s.g, RoleThread}
 	s.g.Add(tid, RoleThread, StateBorn)
 }
 

@@ -3,6 +3,8 @@ package tracee
 import (
 	"runtime"
 	"time"
+
+	"ptools/internal/ptrace"
 )
 
 // spinFor bounds the polling before a blocking wait. On a virtual machine that is
@@ -43,3 +45,21 @@ func (s *Spinner) Expect() { s.credit = max(s.credit, 1) }
 func (s *Spinner) worthwhile() bool { return s.credit > 0 && !s.off }
 func (s *Spinner) hit()             { s.credit = min(s.credit+1, maxSpinCredit) }
 func (s *Spinner) miss()            { s.credit /= 2 }
+
+// spinForReport polls for the next report.
+func (r *Tracer) spinForReport() (ptrace.Stop, error) {
+	for start := time.Now(); ; {
+		s, err := r.Reports.wait(false)
+		if err != nil || s.Kind != ptrace.KindNone {
+			r.Spin.hit()
+			return s, err
+		}
+		if r.Line.Queued() {
+			return s, nil
+		}
+		if time.Since(start) > spinFor {
+			r.Spin.miss()
+			return s, nil
+		}
+	}
+}

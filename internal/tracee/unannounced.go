@@ -6,10 +6,10 @@ import "ptools/internal/ptrace"
 // the process is there, which the new thread could end (internal/sample, TestThreadThatEnds). The kernel wakes the new
 // thread first, and its stop may be reported first. The event comes, or both are killed.
 func (b *Newborns) unannounced(t *Thread) bool {
-	if !b.g.Waiter.SlowBirth || t.Role != RoleThread || b.g.phase.Detaches() {
+	if !b.g.SlowBirth || t.Role != RoleThread || b.g.phase.Detaches() {
 		return false
 	}
-	if _, early := b.Early[t.TID]; !early || b.g.LoadRegs(t) != nil {
+	if _, early := b.g.Early[t.TID]; !early || b.g.LoadRegs(t) != nil {
 		return false
 	}
 	flags, err := t.Regs.CloneFlags(ptrace.Memory{TID: t.TID})

@@ -20,13 +20,13 @@ import (
 
 // Reports is where wait statuses come from.
 type Reports struct {
-	g      *Group
-	own    bool // the target is a child of this program that it will want to wait for
+	r      *Tracer
+	mode   Mode // of all that is traced
+	own    int  // a process that is a child of this program, which will want to wait for it; 0: none is
 	unread int  // thread whose report has been looked at only
 	stolen []ptrace.Stop
-	Text   TrapText
 
-	setBacks   []ptrace.SetBack // those of text when it had this version
+	setBacks   []ptrace.SetBack // those of the only process when its text had this version
 	setBacksOf uint64
 	backs      []ptrace.Back // threads that were set back and are still to be reported, in backsRoom
 	backsRoom  [mostBacks]ptrace.Back
@@ -35,21 +35,29 @@ type Reports struct {
 
 // wait returns a report, or waits for one.
 func (r *Reports) wait(block bool) (ptrace.Stop, error) {
-	lives := r.g.mode != ModeKill
-	if !lives && !r.own {
+	lives := r.mode != ModeKill
+	if !lives && r.own == 0 && r.r.Ending == nil {
 		return ptrace.Wait(block)
 	}
 	s, err := r.peek(block)
 	switch {
 	case err != nil || s.Kind == ptrace.KindNone || s.Back:
 		return s, err
-	case r.own && s.TID == r.g.PID && s.Kind.Ended():
+	case r.own != 0 && s.TID == r.own && s.Kind.Ended():
 		return s, nil // an exit status that is this program's own
 	case lives && s.Kind == ptrace.KindSignal:
 		r.unread = s.TID
 		return s, nil
 	}
+	r.ending(s)
 	return ptrace.WaitTID(s.TID, false)
+}
+
+// ending tells of a process that has ended.
+func (r *Reports) ending(s ptrace.Stop) {
+	if g := r.r.threads[s.TID]; s.Kind.Ended() && r.r.Ending != nil && g != nil && g.PID == s.TID && g.Threads[s.TID].Role == RoleThread {
+		r.r.Ending(s.TID)
+	}
 }
 
 // mostBacks bounds the threads that are set back at a time.
@@ -58,12 +66,12 @@ const mostBacks = 16
 // peek looks at a report. Threads at traps are set back at once, all that have stopped, and their
 // reports read; they are handed out one by one.
 func (r *Reports) peek(block bool) (ptrace.Stop, error) {
-	if r.g.mode == ModeKill {
+	if r.mode == ModeKill {
 		return ptrace.PeekWait(block)
 	}
 	if len(r.backs) == 0 {
 		r.refreshSetBacks()
-		room := r.backsRoom[:max(1, min(len(r.g.Threads), mostBacks))]
+		room := r.backsRoom[:max(1, min(len(r.r.threads), mostBacks))]
 		s, n, err := ptrace.PeekWaitBack(r.setBacks, room, block)
 		if n == 0 {
 			return s, err
@@ -73,10 +81,17 @@ func (r *Reports) peek(block bool) (ptrace.Stop, error) {
 	return r.handOut(0), nil
 }
 
-// refreshSetBacks has c.int3s be what stands in the text.
+// refreshSetBacks has setBacks be what stands in the text. Rules are for one text: of several processes
+// each thread is set back when its report has been read.
 func (r *Reports) refreshSetBacks() {
-	if v := r.Text.Version(); v != r.setBacksOf {
-		r.setBacks, r.setBacksOf = r.Text.AppendSetBacks(r.setBacks[:0]), v
+	if len(r.r.Procs) != 1 {
+		r.setBacks, r.setBacksOf = r.setBacks[:0], 0
+		return
+	}
+	for _, g := range r.r.Procs {
+		if v := g.Text.Version(); v != r.setBacksOf {
+			r.setBacks, r.setBacksOf = g.Text.AppendSetBacks(r.setBacks[:0]), v
+		}
 	}
 }
 
@@ -93,23 +108,24 @@ func (r *Reports) back(tid int) int {
 	return slices.IndexFunc(r.backs, func(b ptrace.Back) bool { return b.TID == tid })
 }
 
-// waitTID is wait for one thread, which is being stopped. Unless there are breakpoints it
+// waitTID is wait for one thread of g, which is being stopped. Unless there are breakpoints it
 // has nothing to report that would not be read at once.
-func (r *Reports) waitTID(tid int, block bool) (ptrace.Stop, error) {
+func (r *Reports) waitTID(g *Group, tid int, block bool) (ptrace.Stop, error) {
 	if i := r.back(tid); i >= 0 {
 		return r.handOut(i), nil
 	}
-	if r.g.mode == ModeKill || r.Text.Len() == 0 {
+	if (r.mode == ModeKill || g.Text.Len() == 0) && r.r.Ending == nil {
 		return ptrace.WaitTID(tid, block)
 	}
 	s, err := ptrace.PeekTID(tid, block)
 	switch {
 	case err != nil || s.Kind == ptrace.KindNone:
 		return s, err
-	case s.Kind == ptrace.KindSignal:
+	case s.Kind == ptrace.KindSignal && r.mode != ModeKill:
 		r.unread = s.TID
 		return s, nil
 	}
+	r.ending(s)
 	return ptrace.WaitTID(tid, false)
 }
 

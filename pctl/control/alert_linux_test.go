@@ -64,7 +64,7 @@ func TestAlert(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			control := int(c.tracees.Requests.TID.Load())
+			control := int(c.tracees.Line.TID.Load())
 			g.WaitFor("hits", func() bool { return hits.Load() > 10 })
 			want := uint32(unix.SCHED_NORMAL)
 			if tt.alert {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"syscall"
 
+	"ptools/internal/procfs"
 	"ptools/internal/ptrace"
 	"ptools/internal/tracee"
 	"ptools/pctl/notify"
@@ -24,10 +25,10 @@ func Attach(ctx context.Context, pid int, o *Options) (*Controller, error) {
 		if err := c.openBell(); err != nil {
 			return err
 		}
-		if err := c.tracees.Seizer.SeizeAll(ctx); err != nil {
-			return err
+		if st, err := procfs.ReadStat(pid); err == nil && c.opt.Follow != nil && st.PPID == ptrace.ProcessID() {
+			return ErrOwnChild
 		}
-		if err := c.image.firstImage(ctx); err != nil {
+		if err := c.grab(ctx); err != nil {
 			return err
 		}
 		if err := c.traps.probes.demandProbes(); err != nil {
@@ -39,6 +40,7 @@ func Attach(ctx context.Context, pid int, o *Options) (*Controller, error) {
 		c.tracees.Enter(tracee.PhaseRunning)
 		c.publish(notify.Event{Kind: notify.Grabbed, Threads: c.tracees.Count()})
 		c.rendezvous.reach(notify.Grab)
+		c.followPresent(ctx)
 		if c.tracees.Phase().Over() {
 			return ErrEnded
 		}
@@ -75,9 +77,10 @@ func (i *image) firstImage(ctx context.Context) error {
 }
 
 func (c *Controller) openBell() (err error) {
-	if c.tracees.Requests.Bell, err = ptrace.NewBell(); err == nil {
-		c.tracees.Alarm.Init(c.tracees.Requests.Bell, tracee.RingAgain)
-		c.tracees.Latency.Init(c.tracees.Requests.Bell, c.opt.KeepAwake)
+	r := c.tracees.Tracer
+	if r.Line.Bell, err = ptrace.NewBell(); err == nil {
+		r.Alarm.Init(r.Line.Bell, tracee.RingAgain)
+		r.Latency.Init(r.Line.Bell, c.opt.KeepAwake)
 	}
 	return err
 }

@@ -254,7 +254,7 @@ func (x *traps) trapped(t *tracee.Thread) bool {
 	default:
 		x.stepper.putAt(t, b)
 		x.hit(t, b)
-		x.g.Waiter.StayAlert()
+		x.g.StayAlert()
 		return !x.ownTrap(t, b)
 	}
 	return true
@@ -358,7 +358,7 @@ func (c *Controller) WriteAt(p []byte, addr int64) (n int, err error) {
 func (x *traps) readAt(p []byte, addr int64) (int, error) {
 	n, err := x.g.Memory.Mem.ReadAt(p, addr)
 	x.table.Overlay(p[:n], uint64(addr))
-	if len(x.probes.leaving) > 0 && bkpt.HasTrap(p[:n]) {
+	if len(x.probes.leaving)+len(x.probes.parents) > 0 && bkpt.HasTrap(p[:n]) {
 		x.hideLeaving()
 		x.table.Overlay(p[:n], uint64(addr))
 	}
@@ -369,6 +369,9 @@ func (x *traps) readAt(p []byte, addr int64) (int, error) {
 func (x *traps) writeAt(p []byte, addr int64) (int, error) {
 	probes := x.probes.inUse()
 	x.hideLeaving()
+	if x.probes.inherited(uint64(addr), len(p)) {
+		return 0, ErrForeignTrap
+	}
 	if probes > 0 {
 		if err := x.g.Seizer.SeizeNewbornOnce(); err != nil {
 			return 0, err

@@ -101,7 +101,7 @@ func (x *traps) place(addr uint64, p purpose) (*bkpt.Breakpoint, error) {
 	if x.c.opt.Trap == TrapUprobe && p < forUs || p == forEvents && x.probesSuit(p) && x.c.opt.Mode != ModeKill {
 		return nil, fmt.Errorf("%w: %w", ErrNoUprobe, refused)
 	}
-	if x.probes.foreignTrap(addr) {
+	if x.probes.inherited(addr, 1) || x.probes.foreignTrap(addr) {
 		return nil, ErrForeignTrap
 	}
 	if err := x.g.Seizer.SeizeNewbornOnce(); err != nil {

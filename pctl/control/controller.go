@@ -39,6 +39,12 @@ type Options struct {
 	// OnThreadStart is called on the control goroutine while the creator is stopped
 	// in its clone event, with its registers. nil: not called.
 	OnThreadStart func(creator, child int, regs *ptrace.Regs)
+	// Follow is asked, on the control goroutine, about each process that the target has made, and returns the options
+	// of its control. It is let go where that is nil; an error is told as Unfollowed. nil: all are let go.
+	Follow func(Birth) (*Options, error)
+	// Begin is called, on the control goroutine, with the control of a process that Follow has returned these options
+	// for, before the process runs. An error lets it go.
+	Begin func(*Controller) error
 }
 
 // keptFiles is how many ELF files a controller without a cache of others keeps open.
@@ -66,27 +72,12 @@ func newController(pid int, o *Options, start func(c *Controller) error) (*Contr
 	if !ptrace.Supported {
 		return nil, errors.ErrUnsupported
 	}
-	c := &Controller{done: make(chan struct{})}
-	if o != nil {
-		c.opt = *o
+	if o == nil {
+		o = new(Options)
 	}
-	if c.bus = c.opt.Bus; c.bus == nil {
-		c.bus = notify.NewBus()
-	}
-	trace := c.opt.Trace
-	if trace == nil {
-		trace = tracee.TraceFromEnv()
-	}
-	trace.Begin(pid)
-	c.tracees.Init(pid, c.opt.Mode, trace, stopHooks{&c.traps}, &lifecycle{c})
-	c.tracees.Waiter.SlowBirth = c.opt.OnThreadStart != nil
-	if c.opt.Mode != ModeKill {
-		c.tracees.Memory.Watch = c.opt.Guard.Watch()
-	}
-	c.traps.init(c)
-	c.image.init(c)
-	c.parting.c, c.parting.g = c, &c.tracees
-	c.rendezvous = rendezvous{c: c, g: &c.tracees, points: notify.PointsOf(c.opt.Stop...)}
+	r := tracee.NewTracer(o.Mode)
+	r.SlowBirth, r.Guarded = o.OnThreadStart != nil, o.Mode != ModeKill && o.Guard != nil
+	c := compose(r, pid, o)
 	started := make(chan error, 1)
 	go c.main(start, started, make(chan struct{}))
 	if err := <-started; err != nil {
@@ -96,7 +87,29 @@ func newController(pid int, o *Options, start func(c *Controller) error) (*Contr
 	return c, nil
 }
 
-// main is the control goroutine. It ends when the target is let go or has ended;
+// compose makes a Controller that has nothing yet.
+func compose(r *tracee.Tracer, pid int, o *Options) *Controller {
+	c := &Controller{opt: *o, done: make(chan struct{})}
+	if c.bus = c.opt.Bus; c.bus == nil {
+		c.bus = notify.NewBus()
+	}
+	trace := c.opt.Trace
+	if trace == nil {
+		trace = tracee.TraceFromEnv()
+	}
+	trace.Begin(pid)
+	c.tracees.Init(r, pid, trace, stopHooks{&c.traps}, &lifecycle{c})
+	if c.opt.Mode != ModeKill {
+		c.tracees.Memory.Watch = c.opt.Guard.Watch()
+	}
+	c.traps.init(c)
+	c.image.init(c)
+	c.parting.c, c.parting.g = c, &c.tracees
+	c.rendezvous = rendezvous{c: c, g: &c.tracees, points: notify.PointsOf(c.opt.Stop...)}
+	return c
+}
+
+// main is the control goroutine. It ends when the target, and all that follow it, are let go or have ended;
 // Release and newController wait for that. The OS thread is never unlocked, so it
 // ends too, and the kernel lets go of whatever could not be stopped to be detached.
 func (c *Controller) main(start func(*Controller) error, started chan<- error, found chan<- struct{}) {
@@ -112,37 +125,44 @@ func (c *Controller) main(start func(*Controller) error, started chan<- error, f
 	}
 	close(found)
 	ptrace.Prompt()
-	defer c.end()
-	defer c.tracees.Latency.Close()
-	defer c.tracees.Requests.Close(ErrReleased)
-	c.tracees.Requests.TID.Store(int64(ptrace.ThreadID()))
-	defer c.tracees.Requests.TID.Store(0) // another thread may get the number
+	r := c.tracees.Tracer
+	defer r.End()
+	defer r.Latency.Close()
+	r.Line.TID.Store(int64(ptrace.ThreadID()))
+	defer r.Line.TID.Store(0) // another thread may get the number
+	defer r.LetAllGo()
 	if err := start(c); err != nil {
 		c.abort()
 		started <- err
 		return
 	}
 	started <- nil
-	defer c.cleanup()
-	c.tracees.Waiter.Loop()
+	r.Loop()
 }
 
-// end tells that the control goroutine is done, when what it had is closed. Threads that
-// were not detached are let go by the kernel when this OS thread exits: that is waited for,
-// so that nobody who has seen Done finds them traced, and nothing delays it.
-func (c *Controller) end() {
-	if c.tracees.Leaver.Abandoned == 0 {
+// Concluded closes what control had, now that it is over, and tells that. If threads were left to the kernel it
+// lets go of them in wait, which is called first, on another goroutine. The caller may be the control goroutine of
+// others: it does not wait for what is closed, unless this is the last thing that it does.
+func (l *lifecycle) Concluded(last bool, wait func()) {
+	c := l.c
+	c.tracees.Requests.Close(ErrReleased)
+	if wait == nil {
+		c.publish(c.parting.freed)
+	}
+	end := func() {
+		if wait != nil {
+			wait()
+			c.publish(c.parting.freed)
+		}
 		c.close()
 		close(c.done)
+		c.tracees.Ends.Done()
+	}
+	if last && wait == nil {
+		end()
 		return
 	}
-	exit := ptrace.ThreadExit()
-	go func() {
-		exit.Wait()
-		c.publish(c.parting.freed)
-		c.close()
-		close(c.done)
-	}()
+	go end()
 }
 
 // fit reports whether the calling OS thread can be a tracer. The main thread of a Go
@@ -154,17 +174,12 @@ func fit() bool {
 	return ptrace.ThreadID() != ptrace.ProcessID() && !ptrace.HasChildren()
 }
 
-// cleanup runs when the control goroutine ends, also by a panic or a runtime.Goexit
-// of a handler: then the traps leave the text and every thread is detached first. The
+// LetGo lets the target go where the control goroutine ends by a panic or a runtime.Goexit
+// of a handler: the traps leave the text and every thread is detached first. The
 // panic goes on; whoever waits for the end of this control is told in any case.
-func (c *Controller) cleanup() {
-	if !c.tracees.Phase().Over() {
-		c.parting.letAllGo()
-		c.parting.free(ModeRun)
-	}
-	if c.tracees.Leaver.Abandoned == 0 {
-		c.publish(c.parting.freed)
-	}
+func (l *lifecycle) LetGo() {
+	l.c.parting.letAllGo()
+	l.c.parting.free(ModeRun)
 }
 
 // abort lets go of what a failed start has seized.
@@ -172,6 +187,7 @@ func (c *Controller) abort() {
 	if len(c.tracees.Threads) > 0 {
 		c.parting.letAllGo()
 	}
+	c.tracees.Enter(tracee.PhaseEnded)
 	if s := c.Space(); s != nil {
 		c.image.retired = append(c.image.retired, s)
 	}

@@ -51,6 +51,7 @@ func (c *Controller) create(cmd *Command) error {
 		return tracee.Filtered(err)
 	}
 	c.tracees.PID, c.tracees.Seizer.Told, c.tracees.Seizer.NewbornSeized, c.tracees.Seizer.Alone = child.PID, ModeKill, true, true
+	c.tracees.Tracer.Enlist(&c.tracees)
 	c.tracees.Enter(tracee.PhaseStarting)
 	if err := c.openBell(); err != nil {
 		child.Abandon()

@@ -18,8 +18,11 @@ func (l *lifecycle) Execed(t *tracee.Thread) *tracee.Thread {
 	c := l.c
 	if t.Role != tracee.RoleThread {
 		// A process that shared the target's memory has its own now.
+		creator := t.Creator
 		c.tracees.Drop(t)
-		c.tracees.Leaver.Detach(t, 0)
+		if !c.takeOver(t, creator, ptrace.KindExec) {
+			c.tracees.Leaver.Detach(t, 0)
+		}
 		return nil
 	}
 	c.parting.dropThreads()
@@ -57,9 +60,9 @@ func (p *parting) dropThreads() {
 			}
 		}
 	}
-	for tid, r := range p.g.Births.Early {
-		if r == tracee.RoleThread {
-			delete(p.g.Births.Early, tid)
+	for tid, e := range p.g.Early {
+		if e.Of == p.g && e.Role == tracee.RoleThread {
+			delete(p.g.Early, tid)
 		}
 	}
 }
@@ -103,7 +106,7 @@ func (i *image) executing() bool {
 // is something else to do.
 func (i *image) awaitImage() bool {
 	old := i.g.Memory.Mem
-	return i.executing() && i.g.Waiter.Until(func() bool { return i.g.Memory.Mem != old || i.g.Requests.Queued() }, func() {}) && i.g.Memory.Mem != old
+	return i.executing() && i.g.Waiter.Until(func() bool { return i.g.Memory.Mem != old || i.g.Line.Queued() }, func() {}) && i.g.Memory.Mem != old
 }
 
 // newImage starts afresh after an exec: breakpoints are forgotten, not written back,

@@ -23,12 +23,22 @@ type place struct {
 type placed struct {
 	io.Closer
 	place
+	gone chan struct{} // closed when it is closed
 }
 
 // leaving is a probe that is being closed.
 type leaving struct {
 	place
 	closed <-chan struct{}
+}
+
+func (l leaving) isClosed() bool {
+	select {
+	case <-l.closed:
+		return true
+	default:
+		return false
+	}
 }
 
 // in returns the address of a place in a mapping, if it is there.
@@ -43,7 +53,7 @@ func (l place) in(m procfs.Map) (addr uint64, ok bool) {
 func (x *traps) hideLeaving() {
 	p := &x.probes
 	p.forgetClosed()
-	if len(p.leaving) == 0 {
+	if len(p.leaving)+len(p.parents) == 0 {
 		return
 	}
 	maps, err := procfs.Maps(x.g.PID)
@@ -51,7 +61,7 @@ func (x *traps) hideLeaving() {
 		return // it has ended
 	}
 	for _, m := range maps {
-		for _, l := range p.leaving {
+		for _, l := range slices.Concat(p.leaving, p.parents) {
 			if addr, ok := l.in(m); ok {
 				x.table.Hide(addr, l.orig, l.closed)
 			}
@@ -61,12 +71,6 @@ func (x *traps) hideLeaving() {
 
 // forgetClosed drops what is closed.
 func (p *probes) forgetClosed() {
-	p.leaving = slices.DeleteFunc(p.leaving, func(l leaving) bool {
-		select {
-		case <-l.closed:
-			return true
-		default:
-			return false
-		}
-	})
+	p.leaving = slices.DeleteFunc(p.leaving, leaving.isClosed)
+	p.parents = slices.DeleteFunc(p.parents, leaving.isClosed)
 }

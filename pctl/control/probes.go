@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"syscall"
@@ -39,6 +40,10 @@ type probes struct {
 	closer  *perfevent.Closer
 	open    atomic.Int32 // probes that are not closed yet
 	leaving []leaving    // some of which are closed
+
+	// A process that was forked off has the traps of its parent's probes in its text, where they do nothing.
+	placed  []leaving // those that are not closed yet, wanted or not
+	parents []leaving // those of the process that this one was forked off
 }
 
 // maxProbes bounds the breakpoints of a process that are probes. Each is a descriptor
@@ -165,7 +170,8 @@ func (p *probes) openAt(b *bkpt.Breakpoint, open func(path string, off uint64) (
 	}
 	p.open.Add(1)
 	at.orig = b.Orig()
-	probe := placed{made, at}
+	probe := placed{made, at, make(chan struct{})}
+	p.placed = append(slices.DeleteFunc(p.placed, leaving.isClosed), leaving{at, probe.gone})
 	var now [1]byte
 	if _, err := p.g.Memory.Mem.ReadAt(now[:], int64(b.Addr)); err != nil || now[0] == b.Orig() {
 		p.discard(probe)
@@ -229,7 +235,7 @@ func (p *probes) discard(probe io.Closer) <-chan struct{} {
 	case *perfevent.Link:
 		inner.Switch(false)
 	}
-	closed := p.closer.Close(counted{made.Closer, &p.open})
+	closed := p.closer.Close(counted{made.Closer, &p.open, made.gone})
 	p.leaving = append(p.leaving, leaving{made.place, closed})
 	return closed
 }
@@ -238,9 +244,11 @@ func (p *probes) discard(probe io.Closer) <-chan struct{} {
 type counted struct {
 	io.Closer
 	open *atomic.Int32
+	gone chan struct{}
 }
 
 func (c counted) Close() error {
+	defer close(c.gone)
 	defer c.open.Add(-1)
 	return c.Closer.Close()
 }
@@ -273,8 +281,32 @@ func (p *probes) forget() {
 		p.signals.Switch(false)
 		p.signals.Close()
 	}
-	p.signals, p.refused = nil, nil
+	p.signals, p.refused, p.parents = nil, nil, nil
 	clear(p.tallies)
+}
+
+// inherit takes notice of the traps that stand in the text because a parent has probes there.
+func (p *probes) inherit(from *probes) {
+	p.parents = slices.DeleteFunc(slices.Concat(from.placed, from.parents), leaving.isClosed)
+}
+
+// inherited reports whether the trap of a parent's probe may stand in [addr, addr+n).
+func (p *probes) inherited(addr uint64, n int) bool {
+	if len(p.parents) == 0 {
+		return false
+	}
+	maps, err := procfs.Maps(p.g.PID)
+	if err != nil {
+		return false
+	}
+	for _, m := range maps {
+		for _, l := range p.parents {
+			if at, ok := l.in(m); ok && at-addr < uint64(n) && !l.isClosed() {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // foreignTrap reports whether a trap stands at addr that is neither ours nor in the file

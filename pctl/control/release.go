@@ -43,16 +43,20 @@ func (p *parting) detachAll() {
 	for _, t := range p.g.RunnersFirst() {
 		p.g.Leaver.Leave(t)
 	}
-	clear(p.g.Threads)
+	for _, t := range p.g.Threads {
+		p.g.Forget(t)
+	}
 }
 
 // Release lets the target go. Idempotent: of a target that was let go or has ended
-// it returns nil. ctx bounds the wait for the control goroutine to begin.
+// it returns nil. It returns when nothing of it is traced any more, except after Leave. ctx bounds the wait for the control goroutine to begin.
 func (c *Controller) Release(ctx context.Context, m Mode) error {
 	err := c.tracees.Requests.Do(ctx, func() { c.parting.release(m) })
 	switch err {
 	case nil, ErrReleased, ErrEnded:
-		<-c.done
+		if c.opt.Follow == nil || !c.tracees.Leaving.Load() {
+			<-c.done
+		}
 		return nil
 	}
 	return err
@@ -161,7 +165,7 @@ func (p *parting) stopAwake() {
 	for _, t := range p.g.Threads {
 		if t.M.Holds() == 0 && p.restful(t) {
 			p.g.Leaver.Abandon(t)
-			delete(p.g.Threads, t.TID)
+			p.g.Forget(t)
 		}
 	}
 }

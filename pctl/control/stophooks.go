@@ -3,9 +3,11 @@ package control
 import (
 	"syscall"
 
+	"ptools/internal/mem"
 	"ptools/internal/procfs"
 	"ptools/internal/ptrace"
 	"ptools/internal/tracee"
+	"ptools/pctl/bkpt"
 )
 
 // stopHooks is what traps do at the stops of threads: tracee.Hooks.
@@ -141,7 +143,7 @@ func (h stopHooks) Dropped(t *tracee.Thread) {
 }
 
 // Copied lifts our breakpoints out of the memory of a process that was forked off the
-// target, and detaches it before it has run an instruction.
+// target, and hands it over, or detaches it, before it has run an instruction.
 func (h stopHooks) Copied(t *tracee.Thread) {
 	creator := t.Creator
 	t.Creator = nil
@@ -149,6 +151,26 @@ func (h stopHooks) Copied(t *tracee.Thread) {
 	h.x.clean(t)
 	h.x.stepper.moveOut(t)
 	h.x.g.FlushRegs(t)
-	h.x.g.Leaver.Detach(t, t.M.Signal())
+	if !h.x.c.takeOver(t, creator, ptrace.KindFork) {
+		h.x.g.Leaver.Detach(t, t.M.Signal())
+	}
 	h.x.g.Births.ChildGone(creator)
 }
+
+// Begot reports whether a process has our traps in its memory.
+func (h stopHooks) Begot(pid int) bool {
+	m, err := mem.Open(pid)
+	if err != nil {
+		return false
+	}
+	defer m.Close()
+	for _, rule := range h.x.table.AppendSetBacks(nil) {
+		var b [1]byte
+		_, err := m.ReadAt(b[:], int64(rule.To))
+		return err == nil && bkpt.HasTrap(b[:])
+	}
+	return false
+}
+
+// Strayed takes control of a process that the target has made, and that runs untraced.
+func (h stopHooks) Strayed(pid int) { h.x.c.takePresent(pid) }

@@ -27,7 +27,7 @@ func (x *traps) init(c *Controller) {
 	x.table = bkpt.NewTable(x.g.Memory.Mem)
 	x.stepper.c, x.stepper.g = c, x.g
 	x.probes.init(c)
-	c.tracees.Reports.Text = x.table
+	c.tracees.Text = x.table
 }
 
 // signalDue reports whether the signal of a trap of ours may be waiting for a thread.
@@ -62,6 +62,6 @@ func (x *traps) newTable() *bkpt.Table {
 	x.ground.close()
 	x.ground.pid = x.g.PID
 	t.SetGround(&x.ground)
-	x.g.Reports.Text = t
+	x.g.Text = t
 	return t
 }

@@ -32,7 +32,8 @@ type Event struct {
 
 	Attached any // Hit: what the handler of the breakpoint has attached
 
-	Child int    // Fork, Vfork: its PID; ThreadStart: its TID
-	Mode  string // Released: "running", "killed", "stopped"
-	Err   error  // Lost, BreakEnd, BreakRefused: why; Exec, Created: what the program lacks, since it is traced
+	Child  int    // Fork, Vfork, Unfollowed: its PID; ThreadStart: its TID
+	Parent int    // Followed: PID of the process that it follows
+	Mode   string // Released: "running", "killed", "stopped"
+	Err    error  // Lost, BreakEnd, BreakRefused, Unfollowed: why; Exec, Created: what the program lacks, since it is traced
 }

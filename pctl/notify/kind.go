@@ -11,7 +11,7 @@ const (
 	Stopped                       // all threads stand at a rendezvous
 	Continued                     // they run again
 	Exec                          // a new program image
-	Fork                          // a child with its own memory, let go
+	Fork                          // a child with its own memory
 	Vfork                         // a child in the parent's memory
 	ThreadStart                   // a thread was born
 	ThreadExit                    // a thread ended
@@ -23,6 +23,8 @@ const (
 	GroupStop                     // job control stopped the process
 	GroupContinue                 // and continued it
 	BreakRefused                  // a breakpoint could not be set where its symbol came to be
+	Followed                      // a process that another one has made came under control
+	Unfollowed                    // or could not
 	Undead                        // the process is dead; its wait status is known
 	Lost                          // control is lost, the process may live
 	Released                      // the process was let go
@@ -30,7 +32,7 @@ const (
 
 var kindNames = [...]string{
 	"none", "grabbed", "created", "stopped", "continued", "exec", "fork", "vfork", "thread-start", "thread-exit",
-	"loaded", "unloaded", "hit", "break-end", "signal", "group-stop", "group-continue", "break-refused", "undead", "lost", "released",
+	"loaded", "unloaded", "hit", "break-end", "signal", "group-stop", "group-continue", "break-refused", "followed", "unfollowed", "undead", "lost", "released",
 }
 
 // String returns the name that pgrab's JSON uses, such as "thread-start".

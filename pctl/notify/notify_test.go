@@ -24,8 +24,8 @@ func TestNames(t *testing.T) {
 	for k, want := range map[Kind]string{
 		Grabbed: "grabbed", Created: "created", Stopped: "stopped", Continued: "continued", Exec: "exec", Fork: "fork",
 		Vfork: "vfork", ThreadStart: "thread-start", ThreadExit: "thread-exit", Loaded: "loaded", Unloaded: "unloaded",
-		Hit: "hit", BreakEnd: "break-end", Signal: "signal", GroupStop: "group-stop", GroupContinue: "group-continue", BreakRefused: "break-refused", Undead: "undead",
-		Lost: "lost", Released: "released", 0: "none", Released + 1: "kind21",
+		Hit: "hit", BreakEnd: "break-end", Signal: "signal", GroupStop: "group-stop", GroupContinue: "group-continue", BreakRefused: "break-refused", Followed: "followed", Unfollowed: "unfollowed", Undead: "undead",
+		Lost: "lost", Released: "released", 0: "none", Released + 1: "kind23",
 	} {
 		if got := k.String(); got != want {
 			t.Errorf("Kind(%d) is %q, want %q", uint8(k), got, want)

@@ -1,0 +1,269 @@
+package tracee
+
+import (
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"ptools/internal/procfs"
+	"ptools/internal/ptrace"
+)
+
+// Tracer is one OS thread and what it traces: a process, or a process and its descendants. The kernel attaches
+// a child to the tracer of the thread that made it, and takes requests for it from that thread only
+// (ptrace_init_task in include/linux/ptrace.h, ptrace_check_attach), so a tree has one tracer. All but Line,
+// Leaving and Ends belongs to the control goroutine.
+//
+// Each wait status goes to the Group that its thread is one of, also while other Group wait for
+// something: a method that waits has to expect any stop of its own process meanwhile, so it does no harm that it
+// is another process that waits.
+type Tracer struct {
+	Line    Line
+	Leaving atomic.Bool    // all are being let go
+	Ends    sync.WaitGroup // has those whose end has not been told
+
+	SlowBirth bool // a client is called at each birth of a thread
+	// Ending, unless nil, is called for each process that has ended, which is still to be waited for.
+	Ending  func(pid int)
+	Guarded bool // traps leave the text if we are killed
+
+	pace
+	Reports Reports
+	Procs   map[int]*Group // by process
+	threads map[int]*Group // whose a thread is, by its number
+	over    []*Group       // whose control has ended; end has not been called
+	last    []*Group       // those that end when this thread does
+	late    map[int]late   // threads of Group that are over, to be detached when they stop
+	Early   map[int]Early  // threads that were seen before their creator's event announced them
+}
+
+// Early is a thread that was seen before its creator's event.
+type Early struct {
+	Of   *Group
+	Role Role
+}
+
+// late is a thread that slept uninterruptibly when its process was let go.
+type late struct {
+	g *Group
+	t *Thread
+}
+
+func NewTracer(mode Mode) *Tracer {
+	r := &Tracer{
+		Procs: map[int]*Group{}, threads: map[int]*Group{}, late: map[int]late{}, Early: map[int]Early{},
+	}
+	r.Reports.r, r.Reports.mode = r, mode
+	r.Spin.init()
+	return r
+}
+
+// Enlist makes a process one of the tracer's.
+func (r *Tracer) Enlist(g *Group) { r.Procs[g.PID] = g }
+
+// Alone reports whether there is no other process than g.
+func (r *Tracer) Alone(g *Group) bool {
+	return len(r.Procs) == 0 || len(r.Procs) == 1 && r.Procs[g.PID] == g
+}
+
+// Forget takes a thread off the books of its process.
+func (g *Group) Forget(t *Thread) {
+	delete(g.Threads, t.TID)
+	if g.Tracer.threads[t.TID] == g {
+		delete(g.Tracer.threads, t.TID)
+	}
+}
+
+// dispatch gives a report to the process that it is of.
+func (r *Tracer) dispatch(s ptrace.Stop) {
+	g := r.threads[s.TID]
+	if g == nil {
+		if l, ok := r.lateOf(s.TID); ok {
+			r.part(l, s)
+			return
+		}
+		if g = r.processOf(s.TID); g == nil {
+			return
+		}
+	}
+	g.dispatch(s)
+	if len(g.Threads) == 0 && !g.phase.Over() && !r.Alone(g) {
+		g.news.Lost(syscall.ECHILD)
+	}
+}
+
+// lateOf returns the thread that was left when its process was let go, and has the number now: it may have got that of the
+// leader by execve(2).
+func (r *Tracer) lateOf(tid int) (late, bool) {
+	if l, ok := r.late[tid]; ok {
+		return l, true
+	}
+	for _, l := range r.late {
+		if l.g.PID == tid {
+			return l, true
+		}
+	}
+	return late{}, false
+}
+
+// part lets go of a thread that has stopped, or ended, after its process was let go.
+func (r *Tracer) part(l late, s ptrace.Stop) {
+	delete(r.late, l.t.TID)
+	if s.Kind.Ended() {
+		return
+	}
+	l.t.TID = s.TID
+	l.t.M.Stop(s)
+	l.t.Known = RegsUnread
+	l.g.Leaver.Leave(l.t)
+}
+
+// processOf returns the process that a thread is of which nobody has announced: its own, or the one that has made
+// it. A child of clone(CLONE_PARENT), and one whose parent has ended, is told by the memory that it has.
+func (r *Tracer) processOf(tid int) (g *Group) {
+	if len(r.Procs) == 1 {
+		for _, g = range r.Procs {
+		}
+		return g
+	}
+	if st, err := procfs.ReadStatus(tid); err == nil {
+		if g := r.Procs[st.Tgid]; g != nil {
+			return g
+		}
+	}
+	if st, err := procfs.ReadStat(tid); err == nil {
+		if g = r.Procs[st.PPID]; g != nil && !r.hasCloneParent(tid) {
+			return g
+		}
+	}
+	for _, g = range r.Procs {
+		if g.up.Begot(tid) {
+			return g
+		}
+	}
+	return g
+}
+
+// hasCloneParent reports whether the system call that a new thread comes from has given it its creator's parent.
+func (r *Tracer) hasCloneParent(tid int) bool {
+	var regs ptrace.Regs
+	if ptrace.GetRegs(tid, &regs) != nil {
+		return false
+	}
+	flags, err := regs.CloneFlags(ptrace.Memory{TID: tid})
+	return err == nil && flags&ptrace.CloneParent != 0
+}
+
+// lost tells all that there is nothing left to wait for.
+func (r *Tracer) lost(err error) {
+	for _, g := range r.Procs {
+		if !g.phase.Over() {
+			g.news.Lost(err)
+		}
+	}
+}
+
+// Loop is the life of the control goroutine: requests, then whatever the kernel has to tell, one report at a
+// time.
+func (r *Tracer) Loop() {
+	for r.serve(); len(r.Procs) > 0; r.serve() {
+		s, err := r.poll()
+		if err == nil && s.Kind == ptrace.KindNone {
+			// Whoever queues a request from here on rings.
+			r.Line.waiting.Store(true)
+			if !r.Line.Queued() {
+				r.beAlert()
+				s, err = r.Reports.wait(true)
+				r.calmFor(s, err)
+			}
+			r.Line.waiting.Store(false)
+		}
+		r.report(s, err)
+		r.conclude()
+	}
+}
+
+// serve runs what is queued.
+func (r *Tracer) serve() {
+	for {
+		q := r.Line.next()
+		if q == nil {
+			break
+		}
+		r.Alert.Thread.Off()
+		q.run()
+		r.conclude()
+	}
+}
+
+// poll returns a report that is there already or, where that has paid lately, comes
+// within the next moment.
+func (r *Tracer) poll() (ptrace.Stop, error) {
+	if len(r.Reports.stolen) > 0 {
+		return r.Reports.pollNow()
+	}
+	if r.Reports.own != 0 || !r.Spin.worthwhile() {
+		return ptrace.Stop{}, nil
+	}
+	r.Alert.Thread.Off()
+	return r.spinForReport()
+}
+
+// report handles what wait returned.
+func (r *Tracer) report(s ptrace.Stop, err error) {
+	switch {
+	case err == syscall.EINTR:
+		r.Latency.check()
+	case err != nil:
+		r.lost(err)
+	case s.Kind != ptrace.KindNone:
+		r.dispatch(s)
+		r.Reports.Read()
+	}
+}
+
+// conclude ends the control of processes for which it is over, each by itself.
+func (r *Tracer) conclude() {
+	for len(r.over) > 0 {
+		g := r.over[0]
+		r.over = r.over[1:]
+		delete(r.Procs, g.PID)
+		if len(r.Procs) == 0 || g.Leaver.Abandoned > 0 && r.Leaving.Load() {
+			r.last = append(r.last, g)
+			continue
+		}
+		g.news.Concluded(false, nil)
+	}
+}
+
+// LetAllGo is called when the loop has ended, also by a panic or a runtime.Goexit of a handler.
+func (r *Tracer) LetAllGo() {
+	r.Leaving.Store(true)
+	for _, g := range r.Procs {
+		if !g.phase.Over() {
+			g.news.LetGo()
+		}
+	}
+	r.conclude()
+}
+
+// End is called when this goroutine ends, with the thread. Threads that were not detached are let go by the kernel
+// then: that is waited for, so that nobody who has seen the end finds them traced, and nothing delays it.
+func (r *Tracer) End() {
+	var wait func()
+	for _, g := range r.last {
+		if g.Leaver.Abandoned > 0 && wait == nil {
+			wait = sync.OnceFunc(ptrace.ThreadExit().Wait)
+		}
+	}
+	for _, g := range r.last {
+		if g.Leaver.Abandoned > 0 {
+			g.news.Concluded(false, wait)
+		}
+	}
+	for _, g := range r.last {
+		if g.Leaver.Abandoned == 0 {
+			g.news.Concluded(wait == nil, nil)
+		}
+	}
+}

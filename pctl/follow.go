@@ -1,0 +1,175 @@
+package pctl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"ptools/internal/procfs"
+	"ptools/pctl/control"
+	"ptools/pctl/notify"
+)
+
+// DefaultFollowed is how many processes a tree may have at a time unless its Follow says otherwise.
+const DefaultFollowed = 4096
+
+// Follow has the processes that a process makes controlled, and theirs. Each is a Process of the same Session, with the
+// options of the grab that began it: release mode, trap, and those points of Stop that can still come. One is
+// controlled from its first instruction; one that shares its parent's memory (vfork(2), posix_spawn(3)) from that of
+// the program that it executes. Breakpoints of the parent are the child's as well, with the same Handlers, and count for
+// themselves. A child that is not followed is let go with clean text, and KindUnfollowed of its parent says why, except
+// where Which has said so.
+//
+// All processes of a tree have one control goroutine. A Handler of one of them is waited for by all.
+type Follow struct {
+	// Which is called on the control goroutine for each process that could be followed, and says whether it
+	// is. Nil: all are.
+	Which func(Birth) bool
+	// Limit is how many processes the tree may have at a time, the first one included; zero: DefaultFollowed.
+	Limit int
+	// Begin is called, on the control goroutine, with each Process that is followed, before it runs. Streams of
+	// events that are opened there miss nothing, and breakpoints that are set there nothing either. The Process
+	// is the callee's: it has to be closed by somebody, later and on another goroutine. Begin must not be nil.
+	Begin func(*Process)
+}
+
+// Birth is a process that could be followed.
+type Birth struct {
+	PID, Parent int
+	Depth       int    // 1: made by the process that was grabbed or created
+	Command     string // name (comm, at most 15 bytes of the target's choice): of the parent, if it has executed nothing
+	Executes    bool   // it has just executed a program
+	Present     bool   // it was there before
+}
+
+var errNoBegin = errors.New("Follow has no Begin")
+
+// born says whether a process is followed, and how.
+func (s *Session) born(parent *controlled, b control.Birth) (*control.Options, error) {
+	f := parent.follow
+	limit := f.Limit
+	if limit == 0 {
+		limit = DefaultFollowed
+	}
+	birth := Birth{PID: b.PID, Parent: b.Parent.PID(), Depth: parent.depth + 1, Executes: b.Executes, Present: b.Present}
+	birth.Command, _ = procfs.ReadComm(b.PID, b.PID)
+	switch {
+	case f.Which != nil && !f.Which(birth):
+		return nil, nil
+	case f.Begin == nil:
+		return nil, errNoBegin
+	case b.Controlled >= limit:
+		return nil, fmt.Errorf("%d processes are followed already", b.Controlled)
+	}
+	child := *parent
+	child.Controller, child.created, child.parent, child.depth = nil, "", birth.Parent, birth.Depth
+	child.stop = slices.DeleteFunc(slices.Clone(parent.stop), func(p Point) bool {
+		return p == PointCreate || p == PointGrab && !b.Present
+	})
+	o := s.control(&child)
+	o.Begin = func(c *control.Controller) error {
+		child.Controller = c
+		return s.begun(&child, b)
+	}
+	return o, nil
+}
+
+// begun makes the Process of one that is followed.
+func (s *Session) begun(held *controlled, b control.Birth) error {
+	if err := s.begin(); err != nil {
+		return err
+	}
+	defer s.grabs.Done()
+	h, err := s.registry.Adopt(context.Background(), held.PID(), held)
+	if err != nil {
+		return err
+	}
+	p, err := s.add(h, false)
+	if err != nil {
+		return err
+	}
+	held.follow.Begin(p)
+	for _, from := range s.breakpointsOf(b.Parent) {
+		if from.where.Symbol == "" && b.Executes {
+			continue // of the program before
+		}
+		if _, err := p.Break(context.Background(), from.where, from.handler); err != nil {
+			p.refused(from.where, err)
+		}
+	}
+	return nil
+}
+
+// breakpointsOf returns the breakpoints that were set in a process.
+func (s *Session) breakpointsOf(c *control.Controller) (all []*Breakpoint) {
+	s.mu.Lock()
+	procs := slices.DeleteFunc(slices.Clone(s.procs), func(p *Process) bool { return p.c != c })
+	s.mu.Unlock()
+	for _, p := range procs {
+		all = append(all, p.Breakpoints()...)
+	}
+	return all
+}
+
+// refused tells of a breakpoint that the parent has.
+func (p *Process) refused(where Where, err error) {
+	var known *Error
+	if errors.As(err, &known) {
+		err = known.Err
+	}
+	p.c.Bus().Publish(notify.Event{
+		Kind: notify.BreakRefused, PID: p.PID(), Addr: where.Addr, Symbol: where.Symbol, Offset: where.Offset, Object: where.Object, Err: err,
+	})
+}
+
+// Breakpoints returns those that were set through p, and those that it has from its parent, in the order of their
+// places.
+func (p *Process) Breakpoints() []*Breakpoint {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := make([]*Breakpoint, 0, len(p.owned))
+	for _, b := range p.owned {
+		if b != nil {
+			all = append(all, b)
+		}
+	}
+	slices.SortFunc(all, func(a, b *Breakpoint) int { return a.number - b.number })
+	return all
+}
+
+// keep has a breakpoint be none that clients have set.
+func (p *Process) keep(b *Breakpoint) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.owned != nil {
+		p.owned[b.b] = nil
+	}
+}
+
+// awaitTree has Close wait for the processes that follow one, and for what was left of them when they were closed.
+func (s *Session) awaitTree(held *controlled) {
+	if held.follow != nil {
+		s.grabs.Go(held.AwaitAll)
+	}
+}
+
+// Leave says that all processes of the Session are about to be let go, each by its own Release or Close. Nothing more
+// is followed. Of a tree, threads that sleep in a system call need not be woken to be let go of then. They are
+// traced until its last process has been released: Release and Close do not wait for that, KindReleased and the Session's Close
+// do.
+func (s *Session) Leave() {
+	s.mu.Lock()
+	procs := slices.Clone(s.procs)
+	s.mu.Unlock()
+	leave(procs)
+}
+
+// leave says that processes are about to be let go.
+func leave(procs []*Process) {
+	for _, p := range procs {
+		if p.c != nil {
+			p.c.Leave()
+		}
+	}
+}
