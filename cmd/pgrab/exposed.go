@@ -14,11 +14,14 @@ func (t *target) tellKillRisk() {
 		return
 	}
 	t.killRisk = e
-	if s := exposed(e); s != "" {
+	if s := exposed(e); s != "" && t.tree.isNews(s) {
 		t.note(s)
 	}
 	if e.NoLoads != nil && !t.quiet {
-		t.note(fmt.Sprintf("objects that are loaded from now on are not shown (%v); --trap int3 shows them, by an int3 instruction", e.NoLoads))
+		s := fmt.Sprintf("objects that are loaded from now on are not shown (%v); --trap int3 shows them, by an int3 instruction", e.NoLoads)
+		if t.tree.isNews(s) {
+			t.note(s)
+		}
 	}
 }
 

@@ -39,6 +39,8 @@ examples:
                                        count calls of malloc for ten seconds
   pgrab -s preinit,main -H 1 -- ls     a second before and a second after its
                                        libraries are initialised
+  pgrab --follow -b malloc -q -s none -- make
+                                       count calls of malloc in a whole build
   pgrab --json -s none -p 4242 | jq .  events for programs
 `
 
@@ -57,6 +59,7 @@ type options struct {
 	quiet   bool
 	verbose bool
 	debug   bool
+	follow  bool
 }
 
 // usageError is a command line that cannot be understood.
@@ -109,6 +112,7 @@ func parse(args []string, stdout io.Writer) (*options, error) {
 	f.BoolVarP(&o.stacks, "where", "w", false, "every thread's stack at each rendezvous; with -b the hit\nthread's stack at each hit")
 	f.StringVarP(&release, "release", "e", "", "what becomes of the target when pgrab lets go or dies:\n`run|kill|stop` (default: run with -p, kill with a COMMAND);\nwhat somebody else has stopped stays stopped")
 	f.StringVar(&trap, "trap", "auto", "what breakpoints are: `auto|int3|uprobe` (the kernel's,\nharmless when pgrab is killed)")
+	f.BoolVar(&o.follow, "follow", false, "also the processes that the targets start, and theirs, until\nall have ended")
 	f.BoolVar(&o.json, "json", false, "events as JSON lines on standard output")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no event lines, only results")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "also thread births and deaths, signals, source lines of stacks")

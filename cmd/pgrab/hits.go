@@ -12,7 +12,7 @@ func (t *target) plant(ctx context.Context) {
 	t.planted = make([]*pctl.Breakpoint, 0, len(t.breaks))
 	var h pctl.Handler // nobody: hits are only counted
 	if t.options.stacks {
-		h = t.keep
+		h = t.grabber.keep
 	}
 	for _, w := range t.breaks {
 		b, err := t.p.Break(ctx, w, h)
@@ -50,23 +50,27 @@ func (t *target) tellUnset() {
 			continue
 		}
 		t.failed = true
-		text := "breakpoint " + b.Where().String() + " was never set: no object that was loaded has such a function"
-		if why := t.p.Lack(b.Where()); why != nil {
-			text = "breakpoint " + b.Where().String() + " was never set: an object cannot be read: " + why.Error()
-		}
-		if names := t.p.Near(b.Where(), nearest); len(names) != 0 {
-			text += " (similar: " + strings.Join(names, ", ") + ")"
-		}
-		t.note(text)
+		t.note(t.whyUnset(b))
 	}
+}
+
+func (t *target) whyUnset(b *pctl.Breakpoint) string {
+	text := "breakpoint " + b.Where().String() + " was never set: no object that was loaded has such a function"
+	if why := t.p.Lack(b.Where()); why != nil {
+		text = "breakpoint " + b.Where().String() + " was never set: an object cannot be read: " + why.Error()
+	}
+	if names := t.p.Near(b.Where(), nearest); len(names) != 0 {
+		text += " (similar: " + strings.Join(names, ", ") + ")"
+	}
+	return text
 }
 
 // keep is the handler of breakpoints whose hits print stacks. It runs on the
 // control goroutine while the thread stands still, so it copies and returns.
 // If the output cannot follow, the hit will get no line and needs no stack.
-func (t *target) keep(h *pctl.Hit) {
-	if !t.out.full() && t.copies.Load() < queued {
-		t.copies.Add(1)
+func (g *grabber) keep(h *pctl.Hit) {
+	if !g.out.full() && g.copies.Load() < queued {
+		g.copies.Add(1)
 		h.Attach(h.Thread())
 	}
 }
@@ -107,12 +111,20 @@ func (t *target) placed(e pctl.Event) pctl.Event {
 
 // count tells what was not set, and adds the counts of the breakpoints to the final table.
 func (t *target) count() {
+	if t.tree != nil {
+		t.tree.count(t)
+		return
+	}
 	t.tellUnset()
 	rows := make([]count, len(t.planted))
 	for i, b := range t.planted {
-		rows[i] = count{pid: t.p.PID(), where: b.Where(), addrs: b.Addrs(), hits: b.Hits()}
+		rows[i] = t.counted(b)
 	}
 	t.grabber.mu.Lock()
 	defer t.grabber.mu.Unlock()
 	t.counts = append(t.counts, rows...)
+}
+
+func (t *target) counted(b *pctl.Breakpoint) count {
+	return count{pid: t.p.PID(), where: b.Where(), addrs: b.Addrs(), hits: b.Hits()}
 }

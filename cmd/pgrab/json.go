@@ -17,7 +17,7 @@ type jsonLines struct{ frames frames }
 // event are absent.
 type object struct {
 	Time      string        `json:"time"`
-	PID       int           `json:"pid"`
+	PID       int           `json:"pid,omitempty"`
 	Event     string        `json:"event"`
 	TID       int           `json:"tid,omitempty"`
 	Threads   int           `json:"threads,omitempty"`
@@ -34,10 +34,12 @@ type object struct {
 	Late      bool          `json:"late,omitempty"`    // the thread has gone on since the hit
 	Skipped   uint64        `json:"skipped,omitempty"` // hits before this one that got no line
 	Child     int           `json:"child,omitempty"`
+	Parent    int           `json:"parent,omitempty"`
 	Mode      string        `json:"mode,omitempty"`
 	Reason    string        `json:"reason,omitempty"`
-	Where     string        `json:"where,omitempty"` // of a breakpoint's final count
-	Name      string        `json:"name,omitempty"`  // of a thread
+	Where     string        `json:"where,omitempty"`     // of a breakpoint's final count
+	Processes int           `json:"processes,omitempty"` // whose hits a sum has
+	Name      string        `json:"name,omitempty"`      // of a thread
 	State     string        `json:"state,omitempty"`
 	Syscall   string        `json:"syscall,omitempty"`
 	Stack     []objectFrame `json:"stack,omitempty"`
@@ -62,7 +64,7 @@ type objectFrame struct {
 func (f jsonLines) event(b []byte, r *record) []byte {
 	o := newObject(r)
 	o.Skipped = r.skipped
-	o.Threads, o.TID, o.Child = r.Threads, r.TID, r.Child
+	o.Threads, o.TID, o.Child, o.Parent = r.Threads, r.TID, r.Child, r.Parent
 	o.Namespace = r.Namespace
 	o.Mode = r.Mode
 	if r.Point != 0 {
@@ -92,7 +94,7 @@ func (f jsonLines) event(b []byte, r *record) []byte {
 			o.Status = &r.Code
 		}
 		o.Signal, o.Core = r.Signal, r.Core
-	case pctl.KindLost:
+	case pctl.KindLost, pctl.KindUnfollowed:
 		o.Reason = reason(r.Err)
 	}
 	if r.thread != nil {
@@ -168,7 +170,7 @@ func (jsonLines) counts(b []byte, rows []count) []byte {
 	for _, row := range rows {
 		o := &object{
 			Time: stamp(time.Now()), PID: row.pid, Event: "breakpoint",
-			Where: row.where.String(), Hits: &row.hits,
+			Where: row.where.String(), Hits: &row.hits, Processes: row.processes,
 		}
 		if len(row.addrs) == 1 {
 			o.Addr = hex(row.addrs[0])

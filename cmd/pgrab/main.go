@@ -8,7 +8,8 @@
 //
 // With --json a thread's stack at a rendezvous is an object of its own: event
 // "stopped" with tid, name, state and stack. The final counts are objects with
-// event "breakpoint", where and hits.
+// event "breakpoint", where and hits; with --follow those without a pid are the sums
+// over all processes.
 //
 // The exit status is 0; 1 if something went wrong with one of the processes or
 // with the output, or a breakpoint was never set, or its text went away; 2 for a usage error; with a COMMAND its own, 128 plus the

@@ -18,10 +18,11 @@ type record struct {
 
 // count is a row of the final table.
 type count struct {
-	pid   int
-	where pctl.Where
-	addrs []uint64 // where it stands now; empty while no loaded object has it
-	hits  uint64
+	pid       int // 0: a sum
+	where     pctl.Where
+	addrs     []uint64 // where it stands now; empty while no loaded object has it
+	hits      uint64
+	processes int // of a sum, those that had hits
 }
 
 // format is how records look. Its methods append to b and keep no state.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/spf13/pflag"
@@ -55,10 +56,18 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	g.session = pctl.NewSession(so)
 	g.out = newOutput(stdout, f, func(error) { cancel() })
+	if o.follow {
+		var stop func()
+		g.tree, stop = newTree(ctx, g)
+		defer stop()
+	}
 	if len(o.command) != 0 {
 		err = g.create(ctx)
 	} else {
 		err = g.grabAll(ctx)
+	}
+	if g.tree != nil && g.tree.wait() && err == nil {
+		err = status(1)
 	}
 	if len(o.breaks) != 0 && len(g.counts) != 0 {
 		g.out.put(&record{counts: g.counts})
@@ -82,6 +91,8 @@ type grabber struct {
 	interactive bool         // somebody sits there who can be told what is waited for
 	job         *job.Command // nil without one
 	left        bool         // leave has said so
+	tree        *tree        // with --follow
+	copies      atomic.Int64 // of threads, of hits whose event has not come yet
 
 	mu     sync.Mutex
 	stderr io.Writer
@@ -149,7 +160,7 @@ func (g *grabber) grabAll(ctx context.Context) error {
 }
 
 func (g *grabber) grab(ctx context.Context, pid int) error {
-	p, err := g.session.Grab(ctx, pid, &pctl.GrabOptions{Stop: g.stop, Release: g.release, Linker: !g.quiet && g.limit != 0, Trap: g.trap})
+	p, err := g.session.Grab(ctx, pid, &pctl.GrabOptions{Stop: g.stop, Release: g.release, Linker: !g.quiet && g.limit != 0, Trap: g.trap, Follow: g.tree.follow()})
 	if err != nil {
 		if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 			return nil // we were asked to let go before we had it
@@ -160,7 +171,7 @@ func (g *grabber) grab(ctx context.Context, pid int) error {
 	if !slices.Contains(g.stop, pctl.PointGrab) {
 		t.plant(ctx)
 	}
-	_, err = t.watch(ctx)
+	_, err = t.watch(g.tree.within(ctx))
 	return err
 }
 
@@ -175,7 +186,7 @@ func (g *grabber) create(ctx context.Context) error {
 	stop := append([]pctl.Point{pctl.PointCreate}, g.stop...)
 	p, err := g.session.Create(ctx,
 		&pctl.Command{Path: path, Args: g.command},
-		&pctl.CreateOptions{Stop: stop, Release: g.release, Linker: !g.quiet, Trap: g.trap})
+		&pctl.CreateOptions{Stop: stop, Release: g.release, Linker: !g.quiet, Trap: g.trap, Follow: g.tree.follow()})
 	if err != nil {
 		if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 			return nil
@@ -183,7 +194,7 @@ func (g *grabber) create(ctx context.Context) error {
 		return startError{err}
 	}
 	g.job.Follow(p)
-	end, err := newTarget(g, p).watch(ctx)
+	end, err := newTarget(g, p).watch(g.tree.within(ctx))
 	if err != nil {
 		return err
 	}

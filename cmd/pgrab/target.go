@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"slices"
-	"sync/atomic"
 
 	"ptools/pctl"
 )
@@ -24,8 +23,6 @@ type target struct {
 
 	killRisk pctl.KillRisk         // that the user knows of
 	places   map[uint64]pctl.Frame // what stands at addresses that were hit
-
-	copies atomic.Int64 // of threads, of hits whose event has not come yet
 }
 
 // newTarget opens the stream of events, before anything is done that causes
@@ -44,6 +41,9 @@ func (o *options) kinds() []pctl.Kind {
 	if !o.quiet {
 		k = append(k, pctl.KindContinued, pctl.KindExec, pctl.KindFork, pctl.KindVfork, pctl.KindLoaded, pctl.KindUnloaded,
 			pctl.KindGroupStop, pctl.KindGroupContinue)
+	}
+	if o.follow {
+		k = append(k, pctl.KindFollowed, pctl.KindUnfollowed)
 	}
 	if o.verbose {
 		k = append(k, pctl.KindThreadStart, pctl.KindThreadExit, pctl.KindSignal)
@@ -64,7 +64,7 @@ func (o *options) kinds() []pctl.Kind {
 func (t *target) watch(ctx context.Context) (end pctl.Event, err error) {
 	defer t.p.Close()
 	defer t.out.named() // the names of frames come from the process
-	if t.limit >= 0 {
+	if t.limit >= 0 && t.tree == nil {
 		limited, cancel := context.WithTimeout(ctx, t.limit)
 		defer cancel()
 		ctx = limited
@@ -76,6 +76,9 @@ func (t *target) watch(ctx context.Context) (end pctl.Event, err error) {
 			// to Next, which finds an event as long as there are any. From a
 			// rendezvous it is let go when that has been shown.
 			ctx = context.WithoutCancel(ctx)
+			if t.tree != nil {
+				t.session.Leave()
+			}
 			if err := t.p.Release(ctx); err != nil {
 				return end, err
 			}
@@ -115,7 +118,7 @@ func (t *target) event(ctx context.Context, e pctl.Event) {
 		t.hit(e)
 	case e.Kind == pctl.KindBreakEnd:
 		t.lacks(e)
-	case e.Kind == pctl.KindBreakRefused:
+	case e.Kind == pctl.KindBreakRefused, e.Kind == pctl.KindUnfollowed:
 		t.lacks(e)
 	case e.Kind == pctl.KindContinued && t.silent:
 		t.silent = false

@@ -139,7 +139,11 @@ func (text) counts(b []byte, rows []count) []byte {
 		} else if len(row.addrs) > 1 {
 			addr = plural(len(row.addrs), "place")
 		}
-		fmt.Fprintf(w, "%d\t%d\t%s\t  %s\n", row.pid, row.hits, addr, clean.Text(row.where.String()))
+		pid := strconv.Itoa(row.pid)
+		if row.pid == 0 {
+			pid = "all"
+		}
+		fmt.Fprintf(w, "%s\t%d\t%s\t  %s\n", pid, row.hits, addr, clean.Text(row.where.String()))
 	}
 	w.Flush()
 	return table
