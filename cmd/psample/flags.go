@@ -40,7 +40,7 @@ Shows where the threads of a program spend their time.
                             samples); html, pprof and json have all three
       --threads             keep threads apart (by name and tid)
       --follow              also the processes that the targets start, until all have
-                            ended (needs timers)
+                            ended
       --by WHAT             with --follow, what is at the root of stacks: process (default
                             of folded and speedscope), command (of html and svg) or none
       --kernel              kernel frames too (needs timers)
@@ -316,9 +316,6 @@ func (r *rawFlags) form(fs *pflag.FlagSet) error {
 	}
 	if fs.Changed("by") && !r.follow {
 		return badUsage("--by tells processes apart that --follow samples: it means nothing without")
-	}
-	if r.follow && r.config.timers == sample.TimersOff {
-		return badUsage("--follow needs the timers of the processors: it cannot be had with --timers off")
 	}
 	if fs.Changed("http") {
 		if _, _, err := net.SplitHostPort(r.http); err != nil {

@@ -23,6 +23,7 @@ type session struct {
 	files          *sample.Files
 	targets        []*pctl.Process
 	timers         *sample.Timers    // nil: running threads are stopped
+	births         *sample.Births    // with --follow and without timers
 	creations      *sample.Creations // with --threadcreate
 	binds          []func(*sample.Source)
 	server         *server      // with --http
@@ -56,6 +57,9 @@ func (s *session) run(ctx context.Context, status *int) (err error) {
 		return err
 	}
 	defer s.timers.Close()
+	if s.cfg.follow && s.timers == nil {
+		s.births = sample.NewBirths(s.cfg.period, s.files, s.cfg.wantsLines())
+	}
 	if err := s.acquire(ctx); err != nil {
 		return err
 	}
@@ -141,6 +145,9 @@ func (s *session) sample(ctx context.Context, sources []*sample.Source) (*profil
 	}
 	if s.cfg.follow {
 		o.Follow, o.Alone = s.follow(), s.tellAlone
+		if s.births != nil {
+			o.Follow.Source, o.Follow.Births = s.births.Source, s.births
+		}
 	}
 	printer := newPrinter(s.cfg, s.stdout, cancel)
 	if printer != nil {

@@ -83,7 +83,7 @@ func (k *kin) heard(r *perfevent.Record) {
 			k.tree.take(k, r)
 		}
 	}
-	if k.proc != nil {
+	if k.proc != nil && k.tree.births == nil {
 		k.tree.sampler.heardOf(k.proc, r)
 	}
 	if r.Kind == perfevent.Exit {

@@ -75,6 +75,10 @@ type debt struct {
 // drain takes over what the timers have seen.
 func (s *Sampler) drain() {
 	if s.opt.Ticks == nil {
+		if s.tree != nil {
+			s.tree.ticks.Read(s.heard)
+			s.tree.settleEnds()
+		}
 		return
 	}
 	read := s.opt.Ticks.Read

@@ -28,11 +28,8 @@ type TimersOptions struct {
 // cannot: then it returns nil, or an error if what is asked for takes timers.
 func OpenTimers(use UseTimers, o TimersOptions) (*Timers, error) {
 	if use == TimersOff {
-		switch {
-		case o.Kernel:
+		if o.Kernel {
 			return nil, errors.New("kernel frames need timers")
-		case o.Follow:
-			return nil, errors.New("following processes needs timers")
 		}
 		return nil, nil
 	}
@@ -54,8 +51,6 @@ func OpenTimers(use UseTimers, o TimersOptions) (*Timers, error) {
 			t.peeker, _ = perfevent.OpenPeeker() // without it holders that run are not seen
 		}
 		return t, nil
-	case o.Follow:
-		return nil, fmt.Errorf("following processes: %w", err)
 	case use == TimersOnly || kernel:
 		return nil, err
 	}

@@ -25,6 +25,8 @@ type Follow struct {
 	Source func(pid int, done <-chan struct{}) *Source
 	Files  *Files
 	Lines  bool
+	// Births tells of descendants where there are no timers; nil: Options.Ticks does.
+	Births *Births
 }
 
 // FollowingTicks are Ticks that follow descendants; *perfevent.Ticker does.
@@ -57,6 +59,7 @@ type Followed struct {
 type tree struct {
 	sampler  *Sampler
 	ticks    FollowingTicks
+	births   *Births // nil: there are timers
 	living   map[int]*kin
 	dead     map[int][]*kin // whose processor time is not final
 	ends     []unclaimed    // of processes whose birth was not read yet
@@ -96,9 +99,14 @@ func take(of *time.Duration, d, period time.Duration) int64 {
 func newTree(s *Sampler) *tree {
 	f := s.opt.Follow
 	t := &tree{
-		sampler: s, ticks: s.opt.Ticks.(FollowingTicks), living: make(map[int]*kin), dead: make(map[int][]*kin),
+		sampler: s, living: make(map[int]*kin), dead: make(map[int][]*kin),
 		files: newTreeFiles(f.Files, f.Lines), roots: make(map[profile.ProcessID]bool), strays: newStrays(perfevent.Now()),
 		closers: make(chan struct{}, maxLooked),
+	}
+	if t.births = f.Births; t.births != nil {
+		t.ticks = t.births
+	} else {
+		t.ticks = s.opt.Ticks.(FollowingTicks)
 	}
 	t.space = s.profile.Space(0, "", t.files)
 	t.namer = newNamer(t.files)

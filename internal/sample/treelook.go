@@ -138,6 +138,10 @@ func (t *tree) closeImage(image Image, names *namer) {
 // move adds the stacks of a process to those of the tree. One that has run code in no file is different: only its own image
 // knows the names.
 func (t *tree) move(k *kin, s *profile.Space) {
+	if t.births != nil {
+		s.Retire() // nothing tells where its files are
+		return
+	}
 	for _, a := range s.Code() {
 		if i := k.maps.find(lookedUp(a)); i >= 0 && t.files.of(&k.maps.maps[i]) == nil {
 			s.Retire()

@@ -86,12 +86,17 @@ type runner struct {
 	files  *sample.Files
 }
 
+var errFollow = errors.New("following processes needs timers")
+
 func open(o *Options) (*runner, error) {
 	period := o.Period
 	if period <= 0 {
 		period = sample.DefaultPeriod
 	}
 	timers, err := sample.OpenTimers(sample.UseTimers(o.Timers), sample.TimersOptions{Period: period, Kernel: o.Kernel, Follow: o.Follow, Blame: o.Blame})
+	if err == nil && timers == nil && o.Follow {
+		err = errFollow // the processes that a client has grabbed are not followed by their controllers
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ptools/internal/ptest"
+)
+
+// TestFollowStops: without timers each process of a tree is seized at its birth: their number is exact, storms come out as they do
+// alone, and the exit status is the command's.
+func TestFollowStops(t *testing.T) {
+	mix := ptest.BuildC(t, "mix.c")
+	for _, tt := range []struct {
+		name, script string
+		processes    int
+		status       int
+	}{
+		{"shell", `(exit 3); /bin/true; (/bin/true; exit 4); "$0" -n 200 >/dev/null & "$0" -n 200 > /dev/null; wait; exit 6`, 7, 6},
+		{"forks", ptest.BuildC(t, "forkstorm.c") + " -t 2 -n 40 >/dev/null; :", 1 + 1 + 80 + 20, 0},
+		{"spawns", ptest.BuildC(t, "spawnstorm.c") + " -t 2 -n 40 >/dev/null; :", 1 + 1 + 80, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			out := filepath.Join(t.TempDir(), "profile.json")
+			cmd := exec.Command(filepath.Join(psampleDir(t), "psample"), "--follow", "--timers", "off", "-q", "-o", out, "--", "/bin/sh", "-c", tt.script, mix)
+			said, err := cmd.CombinedOutput()
+			if status := cmd.ProcessState.ExitCode(); status != tt.status {
+				t.Errorf("exit status %d, want %d: %v: %s", status, tt.status, err, said)
+			}
+			b, err := os.ReadFile(out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var p struct {
+				Processes []struct {
+					Command string  `json:"comm"`
+					CPU     float64 `json:"cpu_ns"`
+				} `json:"processes"`
+			}
+			if err := json.Unmarshal(b, &p); err != nil {
+				t.Fatal(err)
+			}
+			if len(p.Processes) != tt.processes {
+				t.Errorf("%d processes, want %d", len(p.Processes), tt.processes)
+			}
+			var mixed float64
+			for _, q := range p.Processes {
+				if q.CPU == 0 {
+					t.Errorf("a process has used nothing: %s", b[:min(len(b), 1200)])
+				}
+				if strings.HasPrefix(q.Command, "mix") {
+					mixed += q.CPU
+				}
+			}
+			if tt.name == "shell" && mixed < 60e6 {
+				t.Errorf("mix has used %v ns: %s", mixed, b[:min(len(b), 1200)])
+			}
+		})
+	}
+}
