@@ -25,8 +25,10 @@ func Attach(ctx context.Context, pid int, o *Options) (*Controller, error) {
 		if err := c.openBell(); err != nil {
 			return err
 		}
-		if st, err := procfs.ReadStat(pid); err == nil && c.opt.Follow != nil && st.PPID == ptrace.ProcessID() {
-			return ErrOwnChild
+		if c.opt.Follow != nil {
+			if st, err := procfs.ReadStat(pid); err == nil && st.PPID == ptrace.ProcessID() {
+				return ErrOwnChild
+			}
 		}
 		if err := c.grab(ctx); err != nil {
 			return err
