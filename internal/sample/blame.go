@@ -436,6 +436,24 @@ func (b *blame) intern(w *waiter, c charge) (profile.WaitID, profile.StackID) {
 	return prof.Wait(wait), c.stack
 }
 
+// settle finds out who holds what those wait for whose functions were not named while they were sampled, now that all names are known:
+// they wait still, and who has the lock can be read.
+func (b *blame) settle() {
+	if b == nil || b.p.image == nil || b.p.image.Is32Bit() {
+		return
+	}
+	b.p.namer.stop()
+	b.p.space.ResolveAll()
+	clear(b.groups)
+	b.order = b.order[:0]
+	for _, w := range b.waiters {
+		w.group = nil
+		b.name(w)
+		b.gather(w)
+	}
+	b.finish(b.p.account.last)
+}
+
 // close names the locks of an image that is about to go.
 func (b *blame) close() {
 	if b == nil || b.p.image == nil || b.p.space == nil {

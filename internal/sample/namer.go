@@ -62,9 +62,10 @@ func (n *namer) step(s *profile.Space) {
 // idle reports whether nothing is being looked up. What this round has met may be left.
 func (n *namer) idle() bool { return !n.busy.Load() }
 
-// stop ends the goroutine and waits for it.
+// stop ends the goroutine and waits for it. It may be called again.
 func (n *namer) stop() {
-	n.stopped.Store(true)
-	close(n.work)
+	if !n.stopped.Swap(true) {
+		close(n.work)
+	}
 	<-n.done
 }

@@ -186,9 +186,6 @@ func (p *process) close() {
 	p.crowd.close()
 	if p.image != nil {
 		p.namer.stop()
-		if p.blame != nil {
-			p.space.ResolveAll() // so that it knows who waited
-		}
 		p.blame.close()
 		p.space.ResolveAll() // a list of functions compiled at run time is read only as long as it is open
 		p.image.Close()
