@@ -34,16 +34,21 @@ type timed struct {
 	levels []profile.Addr
 }
 
-// newTimed takes up a process. Nothing of it is opened before a tick meets it.
+// newTimed takes up a process. Of one that does not run nothing is opened before a tick meets it. One that runs may end
+// before its ticks are read, and then its image is gone.
 func newTimed(w *Windows, pid int) (*timed, error) {
 	stat, err := procfs.ReadStat(pid)
 	if err != nil {
 		return nil, err
 	}
-	return &timed{
+	s := &timed{
 		w: w, pid: pid, start: stat.StartTime, windows: make(map[*Window]bool), profile: profile.New(),
 		calls: make(map[uint64]int64), names: make(map[int]profile.ThreadID),
-	}, nil
+	}
+	if stat.State == 'R' {
+		s.current() // a tick will say what is wrong
+	}
+	return s, nil
 }
 
 // other reports that the number is that of another process now, or of none.
@@ -52,45 +57,49 @@ func (s *timed) other() bool {
 	return err != nil || stat.StartTime != s.start
 }
 
-// take counts a tick.
+// take counts a tick. That of a process which ended before anything of it was opened counts without a stack.
 func (s *timed) take(r *perfevent.Record) {
-	if !s.current() {
+	have, other := s.current()
+	if other {
 		return
 	}
 	period := s.w.ticks.Period()
+	s.w.cost.Ticks++
+	s.ticked += period
+	if !have {
+		return
+	}
 	var end unwind.End
 	s.snap.Late = s.image.Stale()
 	s.levels, end = unwindUser(&s.w.cost, r, &s.snap, s, s.levels[:0])
 	s.refresh.needed = s.refresh.needed || ranOut(end)
 	cell := s.space.Cell(s.thread(r.TID), s.space.Stack(s.levels))
 	s.space.Add(cell, profile.Values{Samples: 1, CPU: int64(period)})
-	s.w.cost.Ticks++
-	s.ticked += period
 }
 
-// current has the present image open. It reports false if there is none, or if it is another process's. Of a process that
-// has ended the last image stays.
-func (s *timed) current() bool {
+// current has the present image open. It reports whether there is one, and whether the number is that of another process
+// now. Of a process that has ended the last image stays.
+func (s *timed) current() (have, other bool) {
 	if s.image != nil && !s.image.Stale() {
-		return true
+		return true, false
 	}
 	stat, err := procfs.ReadStat(s.pid)
 	if err != nil {
-		return s.image != nil
+		return s.image != nil, false
 	}
 	if stat.StartTime != s.start {
-		return false
+		return false, true
 	}
 	image, err := openNative(s.pid, s.w.files, s.w.lines)
 	if err != nil {
 		if s.image == nil && !vanished(err) {
 			s.err = err
 		}
-		return s.image != nil
+		return s.image != nil, false
 	}
 	s.leave()
 	s.open(&heldImage{image, 1})
-	return true
+	return true, false
 }
 
 // open takes up an image.
@@ -177,7 +186,7 @@ func (s *timed) renew() {
 
 // readCPU reads what the process has used. When it has ended ticks tell what came after the last reading.
 func (s *timed) readCPU() {
-	if used, err := processorTime(s.pid); err == nil && used >= s.cpu {
+	if used, err := processorTime(s.pid); err == nil && used >= s.cpu && !s.other() {
 		s.cpu = used
 	} else {
 		s.cpu += s.ticked

@@ -122,7 +122,7 @@ func TestEndedInWindow(t *testing.T) {
 		}
 		stop()
 		p, err := w.End()
-		if err != nil || p.Total().CPU < 100*time.Millisecond {
+		if err != nil || p.Total().CPU < 100*time.Millisecond || p.Total().Samples == 0 {
 			t.Errorf("%v, %v", p.Total(), err)
 		}
 		if _, err := w.End(); !errors.Is(err, os.ErrClosed) {
@@ -130,6 +130,30 @@ func TestEndedInWindow(t *testing.T) {
 		}
 		if _, err := s.Begin(bg, pid, sample.CPU); !errors.Is(err, pctl.ErrNoProcess) {
 			t.Errorf("ended process: %v", err)
+		}
+	}
+}
+
+// TestBriefInWindow: a process that slept when its window began, then worked and ended at once, has its processor time,
+// whether or not something of it could be opened.
+func TestBriefInWindow(t *testing.T) {
+	s := openSampler(t, &sample.SamplerOptions{Period: time.Second / 499, Timers: sample.TimersOnly})
+	for range 5 {
+		g := ptest.Start(t, "sh", "-c", "read x; i=0; while [ $i -lt 40000 ]; do i=$((i+1)); done")
+		g.WaitState("S")
+		w, err := s.Begin(bg, g.PID, sample.CPU)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.Stdin.Close()
+		state := g.Wait()
+		p, err := w.End()
+		if err != nil {
+			t.Fatal(err)
+		}
+		used := state.UserTime() + state.SystemTime()
+		if got := p.Total().CPU; got < used*6/10-10*time.Millisecond || got > used*14/10+10*time.Millisecond {
+			t.Errorf("%v of %v", got, used)
 		}
 	}
 }
