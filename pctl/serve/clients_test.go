@@ -36,6 +36,10 @@ func TestSlowReaders(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		// What the kernel takes of answers before they wait has to be made first.
+		if err := c.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
+			t.Fatal(err)
+		}
 		gone.Go(func() { // ends when the server closes the connection, which fills it
 			defer c.Close()
 			c.SetWriteDeadline(time.Now().Add(30 * time.Second))

@@ -10,6 +10,9 @@ import (
 // the sampler needs, too, and memory; and one that waited to be accepted would wait for clients that say nothing.
 func Limit(l net.Listener, most int) net.Listener { return &limited{Listener: l, most: int64(most)} }
 
+// writeBuffer is how many bytes the kernel keeps of one connection's answers. Its own bound is megabytes (tcp_wmem).
+const writeBuffer = 256 << 10
+
 type limited struct {
 	net.Listener
 	most int64
@@ -24,6 +27,9 @@ func (l *limited) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		if l.open.Add(1) <= l.most {
+			if t, ok := c.(*net.TCPConn); ok {
+				t.SetWriteBuffer(writeBuffer) // a connection that has gone says so when it is used
+			}
 			return &counted{Conn: c, leave: sync.OnceFunc(func() { l.open.Add(-1) })}, nil
 		}
 		l.open.Add(-1)

@@ -53,6 +53,7 @@ func newFixture(t testing.TB, o serve.Options, so *sample.SamplerOptions, pids .
 	s := serve.New(o)
 	f.Server = httptest.NewUnstartedServer(s)
 	f.Config = s.HTTP()
+	f.Listener = serve.Limit(f.Listener, 1000)
 	f.Start()
 	t.Cleanup(func() {
 		f.Server.CloseClientConnections()
