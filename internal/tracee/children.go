@@ -95,7 +95,7 @@ func (b *Newborns) birth(t *Thread, kind ptrace.Kind) {
 		}
 	}
 	if kind == ptrace.KindVfork {
-		b.g.waitsInVfork(t)
+		b.g.Stopper.waitsInVfork(t)
 	}
 	if t.Role == RoleThread {
 		b.g.news.Born(t, child, r, kind)

@@ -43,12 +43,12 @@ func (l *Leaver) DetachEach() {
 				continue
 			}
 			sampled[t] = t.M.asked
-			l.g.Interrupt(t, t.M.Ask())
+			l.g.Stopper.Interrupt(t, t.M.Ask())
 			pending = append(pending, t)
 		}
 		l.g.Waiter.collect(pending, func(t *Thread) bool { return l.g.Has(t) }, func() {
 			for _, t := range l.g.Threads {
-				if l.g.Unresponsive(t, StuckForLeaving) || sampled[t] && l.starved(t) {
+				if l.g.Stopper.Unresponsive(t, StuckForLeaving) || sampled[t] && l.starved(t) {
 					l.Abandon(t)
 					l.g.Forget(t)
 					l.g.Births.ChildGone(t.Creator)
@@ -100,7 +100,7 @@ func (l *Leaver) Abandon(t *Thread) {
 	if !l.g.Alone(l.g) {
 		l.g.late[t.TID] = late{l.g, t}
 		if !l.g.Leaving.Load() {
-			l.g.Interrupt(t, t.M.Ask())
+			l.g.Stopper.Interrupt(t, t.M.Ask())
 		}
 	}
 	if t.Role == RoleThread && (t.M.awaits == AwaitVfork || t.stuck > 0) {

@@ -13,7 +13,7 @@
 // Every wait status is dispatched by its kind (loop.go): what it means for the process
 // is dealt with at once, and then the thread is left in the stop if it is held,
 // or resumed. What has to be done to a thread is said by a pure state machine
-// (machine.go). [Group.StopAll] is the one way to make all threads stand. Its calls nest.
+// (machine.go). [Stopper.StopAll] is the one way to make all threads stand. Its calls nest.
 //
 // A thread that sleeps uninterruptibly, as the parent does in vfork(2), answers no
 // interrupt; it runs no code of its own either. It is parked: it is not waited for, and
@@ -29,7 +29,7 @@
 // # Re-entry
 //
 // Wait statuses are also dispatched while another one is being handled: what needs every thread to stand, or one
-// thread to make a step, waits itself ([Waiter.Until], [Group.Await], collect, and with them StopAll, ResumeAll and
+// thread to make a step, waits itself ([Waiter.Until], [Stopper.Await], collect, and with them StopAll, ResumeAll and
 // Resume). The rules for what comes after such a wait:
 //
 //   - Control may be over: [Phase.Over] is looked at first.

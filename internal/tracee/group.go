@@ -14,13 +14,13 @@ type Group struct {
 	up      Hooks
 	news    News
 	Threads map[int]*Thread
-	Holds   int // reasons for everybody to stand still
 
 	Requests Requests
 	Roster   Roster
 	Memory   Memory
 	Text     TrapText
 	Waiter   Waiter
+	Stopper  Stopper
 	Seizer   Seizer
 	Births   Newborns
 	Group    GroupStop
@@ -47,7 +47,7 @@ func (g *Group) Init(r *Tracer, pid int, trace *Trace, up Hooks, n News) {
 	}
 	g.Threads = map[int]*Thread{}
 	g.Roster.set = map[int]struct{}{}
-	g.Births.g, g.Memory.g, g.Waiter.g, g.Seizer.g, g.Group.g = g, g, g, g, g
+	g.Births.g, g.Memory.g, g.Waiter.g, g.Stopper.g, g.Seizer.g, g.Group.g = g, g, g, g, g, g
 	g.Calls.g, g.Looks.g, g.Leaver.g = g, g, g
 	none := noMemory{syscall.ESRCH}
 	g.Memory.Mem, g.Memory.User = none, none
@@ -77,8 +77,8 @@ func (g *Group) Add(tid int, r Role, s State) *Thread {
 	if r == RoleThread {
 		g.Roster.enlist(tid)
 	}
-	if g.Holds > 0 && r != RoleCopy {
-		g.Hold(t)
+	if g.Stopper.holds > 0 && r != RoleCopy {
+		g.Stopper.Hold(t)
 	}
 	return t
 }
@@ -94,7 +94,7 @@ func (g *Group) Drop(t *Thread) {
 		g.Reports.handOut(i) // to nobody
 	}
 	g.up.Dropped(t)
-	g.Arrived(t)
+	g.Stopper.Arrived(t)
 	if t.look != nil {
 		t.look.missed(t)
 	}

@@ -65,7 +65,7 @@ func (k *Looks) lookAt(tid int, l *Look) *Thread {
 		l.missed(t)
 		return nil
 	}
-	k.g.Interrupt(t, t.M.Ask())
+	k.g.Stopper.Interrupt(t, t.M.Ask())
 	return t
 }
 
@@ -92,7 +92,7 @@ func (k *Looks) missPending(l *Look) {
 
 func (k *Looks) missUnresponsive(l *Look) {
 	for _, t := range k.g.Threads {
-		if t.look == l && k.g.Unresponsive(t, StuckFor) {
+		if t.look == l && k.g.Stopper.Unresponsive(t, StuckFor) {
 			l.missed(t)
 		}
 	}

@@ -96,7 +96,7 @@ func (g *Group) Settle(t *Thread) {
 	}
 	held := t.M.holds > 0
 	if held {
-		g.Arrived(t)
+		g.Stopper.Arrived(t)
 	}
 	switch {
 	case t.child != nil, held && g.phase.Detaches(), g.Births.unannounced(t):

@@ -25,7 +25,7 @@ func (s *Seizer) seizeNewborn() {
 		if found, err = s.seizePass(tids, r); err != nil {
 			break // of another owner since
 		}
-		s.g.Await(StuckFor)
+		s.g.Stopper.Await(StuckFor)
 	}
 	for _, t := range s.g.Threads {
 		if s.mayFork(t) {
@@ -51,7 +51,7 @@ func (s *Seizer) SeizeNewbornOnce() (err error) {
 		if !s.Alone {
 			s.survey()
 		}
-		s.g.StopAtOnce()
+		s.g.Stopper.StopAtOnce()
 		if !s.NewbornSeized && !s.g.phase.Over() {
 			s.seizeNewbornOfParked()
 		}
@@ -59,7 +59,7 @@ func (s *Seizer) SeizeNewbornOnce() (err error) {
 			err = s.seizeSharers()
 			s.Alone = err == nil
 		}
-		s.g.ResumeAll()
+		s.g.Stopper.ResumeAll()
 	}
 	if s.g.phase.Over() {
 		return ErrEnded
@@ -75,9 +75,9 @@ func (s *Seizer) seizeNewbornOfParked() {
 		if !s.mayFork(t) || s.seizeSharer(t) {
 			continue
 		}
-		s.g.Expect(t)
+		s.g.Stopper.Expect(t)
 	}
-	s.g.Await(StuckForLeaving)
+	s.g.Stopper.Await(StuckForLeaving)
 	s.seizeNewborn()
 	s.NewbornSeized = true
 }
@@ -91,7 +91,7 @@ func (s *Seizer) seizeSharer(t *Thread) bool {
 			continue // seizeSharers comes to it, or refuses
 		}
 		if s.seizeOne(child) == nil {
-			s.g.waitsInVfork(t)
+			s.g.Stopper.waitsInVfork(t)
 			s.g.Add(child, RoleSharer, StateRunning)
 		}
 	}

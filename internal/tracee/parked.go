@@ -8,11 +8,11 @@ import (
 
 // Unresponsive reports whether a thread that was interrupted cannot answer now, and
 // may be left alone until it can.
-func (g *Group) Unresponsive(t *Thread, patience int) bool {
-	if g.up.Answers(t) {
+func (s *Stopper) Unresponsive(t *Thread, patience int) bool {
+	if s.g.up.Answers(t) {
 		return false
 	}
-	st, err := procfs.ReadTaskStat(g.PIDOf(t), t.TID)
+	st, err := procfs.ReadTaskStat(s.g.PIDOf(t), t.TID)
 	switch {
 	case err != nil: // gone: its wait status comes
 		return false
@@ -37,19 +37,19 @@ const (
 
 // park gives up waiting for a thread that cannot stop now. It runs no code of its
 // own, and the interrupt that was sent stops it before it does.
-func (g *Group) park(t *Thread) { g.Change(t, DeedPark, t.M.park()) }
+func (s *Stopper) park(t *Thread) { s.g.Change(t, DeedPark, t.M.park()) }
 
 // parkStuck gives up on threads that have been found stuck so often, and on those that are given no processor.
-func (g *Group) parkStuck(patience int) {
-	for _, t := range g.Threads {
-		if t.M.awaits == AwaitStop && (g.Unresponsive(t, patience) || g.starvedOut(t, patience)) {
-			g.park(t)
+func (s *Stopper) parkStuck(patience int) {
+	for _, t := range s.g.Threads {
+		if t.M.awaits == AwaitStop && (s.Unresponsive(t, patience) || s.starvedOut(t, patience)) {
+			s.park(t)
 		}
 	}
 }
 
 // Expect has a thread waited for that was not, or no more.
-func (g *Group) Expect(t *Thread) { g.Change(t, DeedExpect, t.M.expect()) }
+func (s *Stopper) Expect(t *Thread) { s.g.Change(t, DeedExpect, t.M.expect()) }
 
 // How long a thread has to be found waiting for a processor before it is left to the kernel, or parked.
 const (
@@ -61,15 +61,15 @@ const (
 // is left to the kernel. A look interrupts threads that run, and it has not run since: all that it may lose is the rest of
 // a call in which the kernel had preempted it. One that would be killed with us is waited for.
 func (l *Leaver) starved(t *Thread) bool {
-	return l.g.mode != ModeKill && l.g.starving(t) >= starvedForLeaving
+	return l.g.mode != ModeKill && l.g.Stopper.starving(t) >= starvedForLeaving
 }
 
 // starving returns for how long a thread that was interrupted has been found waiting for a processor.
-func (g *Group) starving(t *Thread) time.Duration {
+func (s *Stopper) starving(t *Thread) time.Duration {
 	if !t.M.asked || t.M.state != StateRunning {
 		return 0
 	}
-	pid := g.PIDOf(t)
+	pid := s.g.PIDOf(t)
 	st, err := procfs.ReadTaskStat(pid, t.TID)
 	if err != nil || st.State != 'R' {
 		t.starved = 0
@@ -86,9 +86,9 @@ func (g *Group) starving(t *Thread) time.Duration {
 // starvedOut reports whether a thread has been given no processor for so long that it is parked: it stops before
 // it executes an instruction. Not where it may have executed a trap of ours that it has not reported, nor one that is to
 // be let go and would be killed with us.
-func (g *Group) starvedOut(t *Thread, patience int) bool {
-	if patience == StuckForLeaving && g.mode == ModeKill {
+func (s *Stopper) starvedOut(t *Thread, patience int) bool {
+	if patience == StuckForLeaving && s.g.mode == ModeKill {
 		return false
 	}
-	return g.starving(t) >= starvedForPark && !g.up.TrapDue(t)
+	return s.starving(t) >= starvedForPark && !s.g.up.TrapDue(t)
 }

@@ -96,7 +96,7 @@ func (s *Seizer) compare(pid int) (bool, error) {
 
 // seizeSharing seizes and stops the threads of another process, until there is nobody new.
 func (s *Seizer) seizeSharing(pid int, r *reaper) error {
-	for found := true; found && !s.g.phase.Over(); s.g.Await(StuckFor) {
+	for found := true; found && !s.g.phase.Over(); s.g.Stopper.Await(StuckFor) {
 		found = false
 		tids, err := procfs.Tasks(pid, nil)
 		if err != nil {

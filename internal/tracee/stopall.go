@@ -5,71 +5,92 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// Hold makes one thread stop and stay.
-func (g *Group) Hold(t *Thread) {
-	a := t.M.hold()
-	g.Trace.Did(t, DeedHold, 0, nil)
-	g.Interrupt(t, a)
+// Stopper makes threads stand, one or all of them, and waits for that.
+type Stopper struct {
+	g     *Group
+	holds int // reasons for everybody to stand still
 }
 
-func (g *Group) Interrupt(t *Thread, a Action) {
+// Holds returns how many reasons there are for all threads to stand.
+func (s *Stopper) Holds() int { return s.holds }
+
+// Hold makes one thread stop and stay.
+func (s *Stopper) Hold(t *Thread) {
+	a := t.M.hold()
+	s.g.Trace.Did(t, DeedHold, 0, nil)
+	s.Interrupt(t, a)
+}
+
+// Interrupt does what a Machine asks for.
+func (s *Stopper) Interrupt(t *Thread, a Action) {
 	if a == ActInterrupt {
 		err := ptrace.Interrupt(t.TID) // ESRCH: it is going, its end will be reported
-		g.Trace.Did(t, DeedInterrupt, 0, err)
+		s.g.Trace.Did(t, DeedInterrupt, 0, err)
 	}
 }
 
 // Arrived notes that a thread which was waited for has stopped, or never will.
-func (g *Group) Arrived(t *Thread) {
+func (s *Stopper) Arrived(t *Thread) {
 	if t.M.stand() {
-		g.Trace.Did(t, DeedStand, 0, nil)
+		s.g.Trace.Did(t, DeedStand, 0, nil)
 	}
 }
 
 // waitsInVfork notes that a thread waits for its child in vfork(2), or is about to.
-func (g *Group) waitsInVfork(t *Thread) {
+func (s *Stopper) waitsInVfork(t *Thread) {
 	t.M.vfork()
-	g.Trace.Did(t, DeedVfork, 0, nil)
+	s.g.Trace.Did(t, DeedVfork, 0, nil)
 }
 
 // StopAll stops every thread that can be stopped, and takes the breakpoints out of
 // the text when all stand. Calls nest; ResumeAll undoes one.
-func (g *Group) StopAll() {
-	g.Holds++
-	if g.Holds == 1 && len(g.Threads) >= manyThreads {
-		g.stopSleepers()
+func (s *Stopper) StopAll() {
+	s.holds++
+	if s.holds == 1 && len(s.g.Threads) >= manyThreads {
+		s.stopSleepers()
 	}
-	g.stopRest()
+	s.stopRest()
 }
 
 // StopAtOnce is StopAll for a stop so short that asking who sleeps would take longer.
-func (g *Group) StopAtOnce() {
-	g.Holds++
-	g.stopRest()
+func (s *Stopper) StopAtOnce() {
+	s.holds++
+	s.stopRest()
 }
 
-func (g *Group) stopRest() {
-	for _, t := range g.Threads {
-		if t.Role != RoleCopy && t.M.holds == 0 {
-			g.Hold(t)
+// StopBut stops all threads but those that are spared. It counts as one StopAll, and the traps are left where they are.
+func (s *Stopper) StopBut(spared func(*Thread) bool) {
+	s.holds++
+	s.holdThose(func(t *Thread) bool { return t.Role != RoleCopy && !spared(t) })
+}
+
+// holdThose holds some of the threads that are not held yet, and waits until they stand.
+func (s *Stopper) holdThose(which func(*Thread) bool) {
+	for _, t := range s.g.Threads {
+		if t.M.holds == 0 && which(t) {
+			s.Hold(t)
 		}
 	}
-	g.Await(StuckFor)
-	g.Seizer.seizeNewborn()
+	s.Await(StuckFor)
+}
+
+func (s *Stopper) stopRest() {
+	s.holdThose(func(t *Thread) bool { return t.Role != RoleCopy })
+	s.g.Seizer.seizeNewborn()
 	// A forked process has our traps, and is cleaned of those that the table still knows.
-	if g.Waiter.Until(func() bool { return !g.Leaver.Copies() }, nil) {
-		g.up.AllStopped()
-		g.steady()
+	if s.g.Waiter.Until(func() bool { return !s.g.Leaver.Copies() }, nil) {
+		s.g.up.AllStopped()
+		s.steady()
 	}
 }
 
 // steady makes the kernel's registers of all stopped threads what they are to run on
 // with, as they would when we are killed: a thread that has hit a trap then makes its
 // instruction. The SIGTRAP itself is not delivered any more once it was reported.
-func (g *Group) steady() {
-	for _, t := range g.Threads {
+func (s *Stopper) steady() {
+	for _, t := range s.g.Threads {
 		if t.M.state == StateStopped {
-			g.FlushRegs(t)
+			s.g.FlushRegs(t)
 		}
 	}
 }
@@ -81,34 +102,32 @@ const manyThreads = 16
 // be woken for that, which those that run need not wait for. A thread that falls asleep
 // or wakes up meanwhile waits a little longer, or less. The others run on, over
 // breakpoints too, whose handlers may want to stop everybody themselves.
-func (g *Group) stopSleepers() {
-	for _, t := range g.Threads {
-		if t.Role != RoleThread || t.M.holds > 0 || t.M.state != StateRunning {
-			continue
+func (s *Stopper) stopSleepers() {
+	s.holdThose(func(t *Thread) bool {
+		if t.Role != RoleThread || t.M.state != StateRunning {
+			return false
 		}
-		if st, err := procfs.ReadTaskStat(g.PID, t.TID); err == nil && st.State != 'R' {
-			g.Hold(t)
-		}
-	}
-	g.Await(StuckFor)
+		st, err := procfs.ReadTaskStat(s.g.PID, t.TID)
+		return err == nil && st.State != 'R'
+	})
 }
 
 // Await handles reports until no thread is waited for, or those that are left have
 // been found stuck so often.
-func (g *Group) Await(patience int) {
-	for before := g.awaited(); before > 0 && !g.phase.Over(); before = g.awaited() {
+func (s *Stopper) Await(patience int) {
+	for before := s.awaited(); before > 0 && !s.g.phase.Over(); before = s.awaited() {
 		pending := make([]*Thread, 0, before)
-		for _, t := range g.Threads {
+		for _, t := range s.g.Threads {
 			if t.M.awaits == AwaitStop {
 				pending = append(pending, t)
 			}
 		}
-		g.Waiter.collect(pending, func(t *Thread) bool { return t.M.awaits == AwaitStop }, func() {
+		s.g.Waiter.collect(pending, func(t *Thread) bool { return t.M.awaits == AwaitStop }, func() {
 			// As long as some stop, the others are only waiting for a processor.
-			now := g.awaited()
+			now := s.awaited()
 			if now == before {
-				g.parkStuck(patience)
-				now = g.awaited()
+				s.parkStuck(patience)
+				now = s.awaited()
 			}
 			before = now
 		})
@@ -116,8 +135,8 @@ func (g *Group) Await(patience int) {
 }
 
 // awaited returns how many threads are waited for.
-func (g *Group) awaited() (n int) {
-	for _, t := range g.Threads {
+func (s *Stopper) awaited() (n int) {
+	for _, t := range s.g.Threads {
 		if t.M.awaits == AwaitStop {
 			n++
 		}
@@ -127,25 +146,25 @@ func (g *Group) awaited() (n int) {
 
 // ResumeAll undoes one StopAll. A rendezvous that was asked for while threads were being
 // stopped begins now.
-func (g *Group) ResumeAll() {
-	g.news.ResumesAll()
-	if g.phase.Over() {
+func (s *Stopper) ResumeAll() {
+	s.g.news.ResumesAll()
+	if s.g.phase.Over() {
 		return
 	}
-	g.Holds--
-	if g.Holds > 0 {
+	s.holds--
+	if s.holds > 0 {
 		return
 	}
-	g.up.AllRun()
-	all := g.RunnersFirst()
+	s.g.up.AllRun()
+	all := s.g.RunnersFirst()
 	for _, t := range all {
-		g.Arrived(t)
+		s.Arrived(t)
 		if t.M.holds > 0 {
-			g.Change(t, DeedUnhold, t.M.Unhold())
+			s.g.Change(t, DeedUnhold, t.M.Unhold())
 		}
 	}
 	// Stepping one of them off its breakpoint may stop all once more.
 	for _, t := range all {
-		g.Settle(t)
+		s.g.Settle(t)
 	}
 }

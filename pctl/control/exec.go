@@ -20,7 +20,7 @@ func (l *lifecycle) Execed(t *tracee.Thread) *tracee.Thread {
 		// A process that shared the target's memory has its own now.
 		creator := t.Creator
 		c.tracees.Drop(t)
-		if !c.takeOver(t, creator, ptrace.KindExec) {
+		if !c.following.takeOver(t, creator, ptrace.KindExec) {
 			c.tracees.Leaver.Detach(t, 0)
 		}
 		return nil
@@ -29,7 +29,7 @@ func (l *lifecycle) Execed(t *tracee.Thread) *tracee.Thread {
 	t = c.tracees.Add(c.tracees.PID, tracee.RoleThread, tracee.StateRunning)
 	t.M.Stop(ptrace.Stop{TID: c.tracees.PID, Kind: ptrace.KindExec})
 	c.tracees.Trace.Did(t, tracee.DeedExec, 0, nil)
-	c.tracees.Arrived(t)
+	c.tracees.Stopper.Arrived(t)
 	c.image.newImage(true)
 	first := c.tracees.Phase() == tracee.PhaseStarting
 	if first {

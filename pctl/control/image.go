@@ -48,7 +48,7 @@ func (i *image) followImage() error {
 		return err
 	}
 	i.useSpace(space)
-	if i.g.Holds == 0 {
+	if i.g.Stopper.Holds() == 0 {
 		i.c.traps.table.Arm()
 	}
 	// Without it, in the middle of an exec or of its end, there is no linker to follow

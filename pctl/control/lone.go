@@ -92,14 +92,14 @@ func (c *Controller) StopThread(ctx context.Context, tid int, visit func(*ptrace
 			return ErrNoThread
 		case trapsOf(t).lone != nil:
 			return ErrAlone
-		case t.M.Awaits() == tracee.AwaitVfork || t.M.Awaits() == tracee.AwaitParked || c.tracees.Unresponsive(t, 1):
+		case t.M.Awaits() == tracee.AwaitVfork || t.M.Awaits() == tracee.AwaitParked || c.tracees.Stopper.Unresponsive(t, 1):
 			return ErrNoStop
 		}
 		trapsOf(t).lone = l
 		if t.M.State() == tracee.StateStopped {
 			c.tracees.Settle(t)
 		} else {
-			c.tracees.Interrupt(t, t.M.Ask())
+			c.tracees.Stopper.Interrupt(t, t.M.Ask())
 		}
 		return nil
 	}, func(t *tracee.Thread) {
@@ -219,7 +219,7 @@ func (o *stepper) settleLone(t *tracee.Thread) {
 			o.g.Resume(t)
 			return
 		}
-	case t.M.Holds() == 0 || o.c.rendezvous.held.Load() != 0 && o.g.Holds == 1:
+	case t.M.Holds() == 0 || o.c.rendezvous.held.Load() != 0 && o.g.Stopper.Holds() == 1:
 		o.makeStep(t)
 		return
 	}

@@ -12,8 +12,8 @@ func (x *traps) still(f func() error) error {
 	if !x.g.Memory.Pokes() || x.g.Standing() != nil {
 		return f()
 	}
-	x.g.StopAtOnce()
-	defer x.g.ResumeAll()
+	x.g.Stopper.StopAtOnce()
+	defer x.g.Stopper.ResumeAll()
 	switch {
 	case x.g.Phase().Over():
 		return ErrEnded
@@ -27,8 +27,8 @@ func (x *traps) still(f func() error) error {
 // sleeps uninterruptibly does when it wakes, before it runs.
 func (x *traps) stillAtLast(f func()) {
 	if x.g.Memory.Pokes() && x.g.Standing() == nil {
-		x.g.StopAtOnce()
-		defer x.g.ResumeAll()
+		x.g.Stopper.StopAtOnce()
+		defer x.g.Stopper.ResumeAll()
 		x.awaitStanding()
 	}
 	if !x.g.Phase().Over() {

@@ -23,10 +23,10 @@ type parting struct {
 // cannot be stopped, or sleeps in a system call, is let go by the kernel when this OS
 // thread ends, moments later.
 func (p *parting) detachAll() {
-	if p.g.Holds == 0 {
+	if p.g.Stopper.Holds() == 0 {
 		p.stopAwake()
 	}
-	p.g.StopAll()
+	p.g.Stopper.StopAll()
 	if p.g.Phase().Over() {
 		return
 	}
@@ -35,10 +35,10 @@ func (p *parting) detachAll() {
 	p.c.traps.liftAll()
 	for _, t := range p.g.Threads {
 		if t.M.Awaits() == tracee.AwaitParked {
-			p.g.Expect(t)
+			p.g.Stopper.Expect(t)
 		}
 	}
-	p.g.Await(tracee.StuckForLeaving)
+	p.g.Stopper.Await(tracee.StuckForLeaving)
 	p.g.Waiter.Until(func() bool { return !p.g.Leaver.Copies() }, nil)
 	for _, t := range p.g.RunnersFirst() {
 		p.g.Leaver.Leave(t)
@@ -76,7 +76,7 @@ func (p *parting) release(m Mode) {
 	if m == ModeRun {
 		p.letAllGo()
 	} else {
-		p.g.StopAll()
+		p.g.Stopper.StopAll()
 		if !p.g.Phase().Over() && !p.g.Leaver.StopProcess() {
 			m = ModeRun
 		}
@@ -135,24 +135,18 @@ func (p *parting) letAllGo() {
 // untouched reports whether no thread can be at a trap of ours, in a scratch area, or about to
 // receive a signal of ours, and nobody has to stand still.
 func (p *parting) untouched() bool {
-	return p.g.Holds == 0 && p.c.traps.table.Len() == 0 && !p.c.traps.stepper.reserved && p.c.traps.probes.signals == nil
+	return p.g.Stopper.Holds() == 0 && p.c.traps.table.Len() == 0 && !p.c.traps.stepper.reserved && p.c.traps.probes.signals == nil
 }
 
 // stopAwake stops all threads but those that sleep in a system call, takes the traps out of
 // the text and leaves those that still sleep to the kernel. One that sleeps then has met no
 // trap that was not dealt with, and meets none any more.
 func (p *parting) stopAwake() {
-	p.g.Holds++
 	p.g.Seizer.NewbornSeized = true // no trap is planted any more
 	if p.c.traps.probes.signals != nil {
 		p.c.traps.probes.signals.Switch(false)
 	}
-	for _, t := range p.g.Threads {
-		if t.Role != tracee.RoleCopy && t.M.Holds() == 0 && !p.restful(t) {
-			p.g.Hold(t)
-		}
-	}
-	p.g.Await(tracee.StuckFor)
+	p.g.Stopper.StopBut(p.restful)
 	if !p.g.Waiter.Until(func() bool { return !p.g.Leaver.Copies() }, nil) {
 		return
 	}

@@ -41,12 +41,12 @@ func (v *rendezvous) nextPoint() {
 	if len(v.here) == 0 || v.held.Load() != 0 || v.g.Phase().Over() {
 		return
 	}
-	v.g.StopAll()
+	v.g.Stopper.StopAll()
 	if v.g.Phase().Over() {
 		return
 	}
 	if len(v.here) == 0 || v.held.Load() != 0 {
-		v.g.ResumeAll() // an exec that was reported meanwhile has announced it
+		v.g.Stopper.ResumeAll() // an exec that was reported meanwhile has announced it
 		return
 	}
 	p := v.here[0]
@@ -66,7 +66,7 @@ func (c *Controller) Continue(ctx context.Context) error {
 		c.rendezvous.held.Store(0)
 		c.publish(notify.Event{Kind: notify.Continued})
 		c.rendezvous.nextPoint() // holds again before the present hold ends
-		c.tracees.ResumeAll()
+		c.tracees.Stopper.ResumeAll()
 	}); e != nil {
 		return e
 	}
@@ -102,12 +102,12 @@ func (s *Stopped) Thread(tid int) *Thread {
 func (c *Controller) Pause(ctx context.Context, f func(*Stopped) error) error {
 	var err error
 	if e := c.tracees.Requests.Do(ctx, func() {
-		c.tracees.StopAll()
+		c.tracees.Stopper.StopAll()
 		if c.tracees.Phase().Over() {
 			err = ErrEnded
 			return
 		}
-		defer c.tracees.ResumeAll()
+		defer c.tracees.Stopper.ResumeAll()
 		err = f(&Stopped{c})
 	}); e != nil {
 		return e

@@ -309,8 +309,8 @@ func (o *stepper) originalFault(t *tracee.Thread) {
 // everybody stands still, the traps leave the text, and the thread steps.
 func (o *stepper) stepInPlace(t *tracee.Thread, b *bkpt.Breakpoint) {
 	k := trapsOf(t)
-	o.g.StopAtOnce()
-	defer o.g.ResumeAll()
+	o.g.Stopper.StopAtOnce()
+	defer o.g.Stopper.ResumeAll()
 	if o.g.Phase().Over() || !o.g.Has(t) || t.M.State() != tracee.StateStopped {
 		o.putAt(t, nil)
 		return

@@ -105,8 +105,8 @@ func (h stopHooks) Interrupted(t *tracee.Thread) bool {
 // Settles reports the hit of a thread that is about to run on, if one is due.
 func (h stopHooks) Settles(t *tracee.Thread) bool {
 	k := trapsOf(t)
-	if k.lone != nil && h.x.g.Holds > 0 && t.M.Holds() == 0 {
-		h.x.g.Hold(t) // it has made a step while everybody stands
+	if k.lone != nil && h.x.g.Stopper.Holds() > 0 && t.M.Holds() == 0 {
+		h.x.g.Stopper.Hold(t) // it has made a step while everybody stands
 	}
 	if k.uprobe.state != uprobeDue || t.M.Holds() > 0 {
 		return true
@@ -151,7 +151,7 @@ func (h stopHooks) Copied(t *tracee.Thread) {
 	h.x.clean(t)
 	h.x.stepper.moveOut(t)
 	h.x.g.FlushRegs(t)
-	if !h.x.c.takeOver(t, creator, ptrace.KindFork) {
+	if !h.x.c.following.takeOver(t, creator, ptrace.KindFork) {
 		h.x.g.Leaver.Detach(t, t.M.Signal())
 	}
 	h.x.g.Births.ChildGone(creator)
@@ -173,4 +173,4 @@ func (h stopHooks) Begot(pid int) bool {
 }
 
 // Strayed takes control of a process that the target has made, and that runs untraced.
-func (h stopHooks) Strayed(pid int) { h.x.c.takePresent(pid) }
+func (h stopHooks) Strayed(pid int) { h.x.c.following.takePresent(pid) }
