@@ -42,7 +42,7 @@ func Attach(ctx context.Context, pid int, o *Options) (*Controller, error) {
 		c.tracees.Enter(tracee.PhaseRunning)
 		c.publish(notify.Event{Kind: notify.Grabbed, Threads: c.tracees.Count()})
 		c.rendezvous.reach(notify.Grab)
-		c.followPresent(ctx)
+		c.following.followPresent(ctx)
 		if c.tracees.Phase().Over() {
 			return ErrEnded
 		}

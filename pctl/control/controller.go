@@ -64,6 +64,7 @@ type Controller struct {
 	rendezvous rendezvous
 	catches    []*Catch
 	parting    parting
+	following  following
 }
 
 // newController makes the goroutine and waits until start has succeeded or failed
@@ -104,7 +105,7 @@ func compose(r *tracee.Tracer, pid int, o *Options) *Controller {
 	}
 	c.traps.init(c)
 	c.image.init(c)
-	c.parting.c, c.parting.g = c, &c.tracees
+	c.parting.c, c.parting.g, c.following.c = c, &c.tracees, c
 	c.rendezvous = rendezvous{c: c, g: &c.tracees, points: notify.PointsOf(c.opt.Stop...)}
 	return c
 }

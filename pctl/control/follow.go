@@ -26,24 +26,27 @@ type Birth struct {
 	Controlled int
 }
 
+// following is what is done about the processes that a controlled one makes, and at the beginning of control of one of them.
+type following struct{ c *Controller }
+
 // takeOver takes control of a process that stands in front of its first instruction and would be let go. t is its
 // only thread, which is off the books. It reports false if the process is still to be let go.
-func (c *Controller) takeOver(t *tracee.Thread, creator *tracee.Thread, kind ptrace.Kind) bool {
-	o := c.ask(Birth{PID: t.TID, Executes: kind == ptrace.KindExec})
+func (f *following) takeOver(t *tracee.Thread, creator *tracee.Thread, kind ptrace.Kind) bool {
+	o := f.ask(Birth{PID: t.TID, Executes: kind == ptrace.KindExec})
 	if o == nil {
 		return false
 	}
-	child := compose(c.tracees.Tracer, t.TID, o)
+	child := compose(f.c.tracees.Tracer, t.TID, o)
 	g := &child.tracees
-	child.traps.probes.inherit(&c.traps.probes)
+	child.traps.probes.inherit(&f.c.traps.probes)
 	first := g.TakeOver(t, kind)
-	if err := child.begin(kind); err != nil {
-		c.unfollowed(t.TID, err)
-		child.fail()
+	if err := child.following.begin(kind); err != nil {
+		f.unfollowed(t.TID, err)
+		child.following.fail()
 		return true
 	}
 	if kind == ptrace.KindExec {
-		child.tellExec()
+		child.following.tellExec()
 	}
 	g.TakenOver(first)
 	return true
@@ -51,70 +54,70 @@ func (c *Controller) takeOver(t *tracee.Thread, creator *tracee.Thread, kind ptr
 
 // fail ends a control that has not begun well. The map of the address space is closed with the rest, unless
 // it was handed to the owner of the Controller.
-func (c *Controller) fail() {
-	if !c.tracees.Phase().Over() {
-		c.parting.letAllGo()
-		c.parting.free(ModeRun)
+func (f *following) fail() {
+	if !f.c.tracees.Phase().Over() {
+		f.c.parting.letAllGo()
+		f.c.parting.free(ModeRun)
 	}
 }
 
 // ask asks whether a process is to be controlled; nil: no.
-func (c *Controller) ask(b Birth) *Options {
-	if c.opt.Follow == nil || c.tracees.Leaving.Load() || c.tracees.Phase() >= tracee.PhaseStopping {
+func (f *following) ask(b Birth) *Options {
+	if f.c.opt.Follow == nil || f.c.tracees.Leaving.Load() || f.c.tracees.Phase() >= tracee.PhaseStopping {
 		return nil
 	}
-	b.Parent, b.Controlled = c, len(c.tracees.Procs)
-	o, err := c.opt.Follow(b)
+	b.Parent, b.Controlled = f.c, len(f.c.tracees.Procs)
+	o, err := f.c.opt.Follow(b)
 	if err != nil {
-		c.unfollowed(b.PID, err)
+		f.unfollowed(b.PID, err)
 	}
 	return o
 }
 
 // unfollowed tells that a process is not controlled.
-func (c *Controller) unfollowed(pid int, why error) {
-	c.publish(notify.Event{Kind: notify.Unfollowed, Child: pid, Err: why})
+func (f *following) unfollowed(pid int, why error) {
+	f.c.publish(notify.Event{Kind: notify.Unfollowed, Child: pid, Err: why})
 }
 
 // begin is the beginning of control of a process that stands in front of its first instruction.
-func (c *Controller) begin(kind ptrace.Kind) error {
+func (f *following) begin(kind ptrace.Kind) error {
 	if kind == ptrace.KindExec {
-		c.image.newImage(true)
-	} else if err := c.image.firstImage(context.Background()); err != nil {
+		f.c.image.newImage(true)
+	} else if err := f.c.image.firstImage(context.Background()); err != nil {
 		return err
 	}
-	return c.begun()
+	return f.begun()
 }
 
 // begun tells clients of a process that is controlled now.
-func (c *Controller) begun() error {
-	if err := c.traps.probes.demandProbes(); err != nil {
+func (f *following) begun() error {
+	if err := f.c.traps.probes.demandProbes(); err != nil {
 		return err
 	}
-	if c.tracees.Phase().Over() {
+	if f.c.tracees.Phase().Over() {
 		return ErrEnded
 	}
-	c.tracees.Enter(tracee.PhaseRunning)
-	return c.opt.Begin(c)
+	f.c.tracees.Enter(tracee.PhaseRunning)
+	return f.c.opt.Begin(f.c)
 }
 
 // tellExec tells of the program that a process has executed.
-func (c *Controller) tellExec() {
-	path, _ := procfs.Exe(c.tracees.PID)
-	c.publish(notify.Event{Kind: notify.Exec, Path: path, Err: c.image.lacks()})
-	c.rendezvous.reach(notify.PointExec)
+func (f *following) tellExec() {
+	path, _ := procfs.Exe(f.c.tracees.PID)
+	f.c.publish(notify.Event{Kind: notify.Exec, Path: path, Err: f.c.image.lacks()})
+	f.c.rendezvous.reach(notify.PointExec)
 }
 
 // followPresent takes control of the descendants that are there. What they make meanwhile is attached by the kernel if its
 // creator has stopped once since it was seized (newborn.go). The others are there when all threads that do not sleep have
 // stopped once, and are found in /proc.
-func (c *Controller) followPresent(ctx context.Context) {
-	if c.opt.Follow == nil {
+func (f *following) followPresent(ctx context.Context) {
+	if f.c.opt.Follow == nil {
 		return
 	}
-	r := c.tracees.Tracer
+	r := f.c.tracees.Tracer
 	seen, stopped := map[int]bool{}, map[*tracee.Group]bool{}
-	for found := true; found && ctx.Err() == nil && !c.tracees.Leaving.Load(); {
+	for found := true; found && ctx.Err() == nil && !f.c.tracees.Leaving.Load(); {
 		found = false
 		for _, g := range slices.Collect(maps.Values(r.Procs)) {
 			if !stopped[g] && !g.Phase().Over() {
@@ -133,37 +136,37 @@ func (c *Controller) followPresent(ctx context.Context) {
 			st, err := procfs.ReadStat(pid)
 			if parent := r.Procs[st.PPID]; err == nil && parent != nil && !parent.Phase().Over() {
 				seen[pid], found = true, true
-				parent.News().(*lifecycle).c.takePresent(pid)
+				parent.News().(*lifecycle).c.following.takePresent(pid)
 			}
 		}
 	}
 }
 
 // takePresent takes control of a process that runs already.
-func (c *Controller) takePresent(pid int) {
+func (f *following) takePresent(pid int) {
 	if st, err := procfs.ReadStatus(pid); err != nil || st.State == 'Z' || st.State == 'X' || st.TracerPID == ptrace.ThreadID() {
 		return // its end, or its birth, is dealt with elsewhere
 	}
-	if shares, err := c.tracees.Seizer.SeizeIfSharing(pid); err != nil {
-		c.unfollowed(pid, err)
+	if shares, err := f.c.tracees.Seizer.SeizeIfSharing(pid); err != nil {
+		f.unfollowed(pid, err)
 		return
 	} else if shares {
 		return // it is taken over when it executes a program
 	}
-	o := c.ask(Birth{PID: pid, Present: true})
+	o := f.ask(Birth{PID: pid, Present: true})
 	if o == nil {
 		return
 	}
-	child := compose(c.tracees.Tracer, pid, o)
+	child := compose(f.c.tracees.Tracer, pid, o)
 	err := child.grab(context.Background())
 	if err == nil {
-		err = child.begun()
+		err = child.following.begun()
 	}
 	if err != nil {
 		if !errors.Is(err, syscall.ESRCH) && !errors.Is(err, ErrEnded) {
-			c.unfollowed(pid, err)
+			f.unfollowed(pid, err)
 		}
-		child.fail()
+		child.following.fail()
 		return
 	}
 	child.rendezvous.reach(notify.Grab)
