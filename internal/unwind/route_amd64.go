@@ -6,17 +6,22 @@ import "golang.org/x/arch/x86/x86asm"
 // walk began.
 type track struct {
 	pc     uint64
-	reg    uint8 // rsp is reg+delta
-	lost   bool  // rsp is not known
-	delta  int64
-	fpSet  bool // rbp was set to fpReg+fpOff on the way
-	fpReg  uint8
-	fpOff  int64
-	rbpOff int64 // where the caller's rbp is, from rbpReg
-	rbpReg uint8
-	loaded bool // rbp has been loaded from there
-	pushed bool // rbp has been pushed there
+	sp     relative // what rsp is
+	fp     relative // what rbp was set to on the way
+	saved  relative // where the caller's rbp is
+	loaded bool     // rbp has been loaded from there
+	pushed bool     // rbp has been pushed there
 }
+
+// relative is an address relative to a register at the beginning of the walk.
+type relative struct {
+	off   int64
+	reg   uint8
+	known bool // otherwise the rest means nothing
+}
+
+// trackFrom begins a walk.
+func trackFrom(pc uint64) track { return track{pc: pc, sp: relative{reg: regRSP, known: true}} }
 
 const (
 	walkSteps  = 1500 // instructions that one walk decodes
@@ -48,7 +53,7 @@ type walker struct {
 // where the return address is, as seen from pc.
 func (l *planner) walkOut(m *Mapping, pc, limit uint64) route {
 	w := l.newWalker(m, m.Start, limit)
-	r := w.run(track{pc: pc, reg: regRSP})
+	r := w.run(trackFrom(pc))
 	if !r.ok {
 		r = w.maybe
 	}
@@ -59,7 +64,7 @@ func (l *planner) walkOut(m *Mapping, pc, limit uint64) route {
 func (l *planner) walkIn(m *Mapping, start, pc, limit uint64) route {
 	w := l.newWalker(m, start, limit)
 	w.goal = pc
-	return w.run(track{pc: start, reg: regRSP})
+	return w.run(trackFrom(start))
 }
 
 func (l *planner) newWalker(m *Mapping, low, limit uint64) *walker {
@@ -153,13 +158,13 @@ func (w *walker) visit(pc uint64) bool {
 
 // returned is the route from where a walk out began, given the stack at the return.
 func (w *walker) returned(t *track) route {
-	if w.goal != 0 || t.lost {
+	if w.goal != 0 || !t.sp.known {
 		return route{}
 	}
 	r := route{ok: true}
-	r.cfa, r.ok = registerRule(t.reg, t.delta+8)
+	r.cfa, r.ok = registerRule(t.sp.reg, t.sp.off+8)
 	if t.loaded {
-		r.at, r.rbp = registerRule(t.rbpReg, t.rbpOff)
+		r.at, r.rbp = registerRule(t.saved.reg, t.saved.off)
 	}
 	return r
 }
@@ -168,26 +173,26 @@ func (w *walker) returned(t *track) route {
 func (l *planner) walkFixed(m *Mapping, start, pc, limit uint64) route {
 	w := l.newWalker(m, start, limit)
 	w.goal, w.fixed = pc, true
-	return w.run(track{pc: start, reg: regRSP})
+	return w.run(trackFrom(start))
 }
 
 // arrived is the route out of the function that a walk in began at, given the stack
 // at its goal. At the start the CFA is rsp+8.
 func (t *track) arrived(fixed bool) route {
-	base, off := uint8(regRSP), t.delta
+	base, off := uint8(regRSP), t.sp.off
 	switch {
-	case fixed && (t.lost || t.reg != regRSP):
+	case fixed && (!t.sp.known || t.sp.reg != regRSP):
 		return route{}
 	case fixed:
-	case t.fpSet:
-		base, off = regRBP, t.fpOff
-	case t.lost:
+	case t.fp.known:
+		base, off = regRBP, t.fp.off
+	case !t.sp.known:
 		return route{}
 	}
 	var r route
 	r.cfa, r.ok = registerRule(base, 8-off)
 	if t.pushed {
-		r.at, r.rbp = registerRule(base, t.rbpOff-off)
+		r.at, r.rbp = registerRule(base, t.saved.off-off)
 	}
 	return r
 }

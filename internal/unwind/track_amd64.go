@@ -11,24 +11,24 @@ import (
 func (t *track) follow(in *x86asm.Inst) bool {
 	switch in.Op {
 	case x86asm.PUSH, x86asm.PUSHFQ:
-		t.delta -= 8
-		if in.Args[0] == x86asm.RBP && !t.pushed && !t.fpSet && !t.lost {
-			t.pushed, t.rbpReg, t.rbpOff = true, t.reg, t.delta
+		t.sp.off -= 8
+		if in.Args[0] == x86asm.RBP && !t.pushed && !t.fp.known && t.sp.known {
+			t.pushed, t.saved = true, t.sp
 		}
 	case x86asm.POP:
 		if in.Args[0] == x86asm.RBP {
 			t.loadRBP()
 		}
-		t.delta += 8
-		t.lost = t.lost || in.Args[0] == x86asm.RSP
+		t.sp.off += 8
+		t.sp.known = t.sp.known && in.Args[0] != x86asm.RSP
 	case x86asm.POPFQ:
-		t.delta += 8
+		t.sp.off += 8
 	case x86asm.LEAVE:
 		t.toRBP(0)
 		t.loadRBP()
-		t.delta += 8
+		t.sp.off += 8
 	case x86asm.ENTER:
-		t.lost = true
+		t.sp.known = false
 	case x86asm.UD1, x86asm.UD2, x86asm.HLT, x86asm.INT, x86asm.IRET, x86asm.IRETQ:
 		return false
 	default:
@@ -38,7 +38,7 @@ func (t *track) follow(in *x86asm.Inst) bool {
 		case x86asm.RBP:
 			t.setRBP(in)
 		case x86asm.ESP, x86asm.SP, x86asm.SPB:
-			t.lost = t.lost || !compares(in)
+			t.sp.known = t.sp.known && compares(in)
 		}
 	}
 	return true
@@ -49,21 +49,21 @@ func compares(in *x86asm.Inst) bool { return in.Op == x86asm.CMP || in.Op == x86
 
 // loadRBP notes that rbp is loaded from where rsp points.
 func (t *track) loadRBP() {
-	t.fpSet, t.pushed = false, false
-	if !t.lost {
-		t.loaded, t.rbpReg, t.rbpOff = true, t.reg, t.delta
+	t.fp.known, t.pushed = false, false
+	if t.sp.known {
+		t.loaded, t.saved = true, t.sp
 	}
 }
 
 // toRBP makes rsp what rbp is, plus off.
 func (t *track) toRBP(off int64) {
 	switch {
-	case t.fpSet:
-		t.reg, t.delta, t.lost = t.fpReg, t.fpOff+off, false
+	case t.fp.known:
+		t.sp = relative{off: t.fp.off + off, reg: t.fp.reg, known: true}
 	case t.loaded || t.pushed:
-		t.lost = true // not the rbp that the walk began with
+		t.sp.known = false // not the rbp that the walk began with
 	default:
-		t.reg, t.delta, t.lost = regRBP, off, false
+		t.sp = relative{off: off, reg: regRBP, known: true}
 	}
 }
 
@@ -75,14 +75,14 @@ func (t *track) setRSP(in *x86asm.Inst) {
 			if in.Op == x86asm.SUB {
 				imm = -imm
 			}
-			t.delta += int64(imm)
+			t.sp.off += int64(imm)
 			return
 		}
 	case x86asm.LEA:
 		if mem, ok := in.Args[1].(x86asm.Mem); ok && mem.Index == 0 {
 			switch mem.Base {
 			case x86asm.RSP:
-				t.delta += mem.Disp
+				t.sp.off += mem.Disp
 				return
 			case x86asm.RBP:
 				t.toRBP(mem.Disp)
@@ -97,21 +97,20 @@ func (t *track) setRSP(in *x86asm.Inst) {
 	case x86asm.CMP, x86asm.TEST:
 		return
 	}
-	t.lost = true
+	t.sp.known = false
 }
 
 // setRBP accounts for an instruction whose first operand is rbp.
 func (t *track) setRBP(in *x86asm.Inst) {
 	switch {
 	case compares(in):
-	case in.Op == x86asm.MOV && in.Args[1] == x86asm.RSP && !t.lost:
-		t.fpSet, t.fpReg, t.fpOff = true, t.reg, t.delta
+	case in.Op == x86asm.MOV && in.Args[1] == x86asm.RSP && t.sp.known:
+		t.fp = t.sp
 	case in.Op == x86asm.LEA:
 		mem, ok := in.Args[1].(x86asm.Mem)
-		t.fpSet = ok && mem.Base == x86asm.RSP && mem.Index == 0 && !t.lost
-		t.fpReg, t.fpOff = t.reg, t.delta+mem.Disp
+		t.fp = relative{off: t.sp.off + mem.Disp, reg: t.sp.reg, known: ok && mem.Base == x86asm.RSP && mem.Index == 0 && t.sp.known}
 	default:
-		t.fpSet = false // an ordinary register here
+		t.fp.known = false // an ordinary register here
 	}
 }
 
