@@ -41,16 +41,26 @@ type View struct {
 	Subject Subject
 	Last    Subject // that keys lead to, at least Threads
 	Order   Order
-	Waiting bool   // show also what used no processor time
-	Paused  bool   // keep what is shown
-	Search  string // only lines that have this in them; case does not matter
-	typing  bool   // keys go to Search
-	help    bool
-	top     int // the first line that is shown
+	Filter
+	Paused bool // keep what is shown
+	typing bool // keys go to Search
+	help   bool
+	top    int // the first line that is shown
 
 	interval *profile.Interval
 	length   time.Duration
 	rows     []row
+}
+
+// Filter says which lines are shown.
+type Filter struct {
+	Waiting bool   // also what used no processor time
+	Search  string // only lines that have this in them; case does not matter
+}
+
+// hides reports whether a line is not shown.
+func (f *Filter) hides(r row) bool {
+	return !f.Waiting && r.total.CPU == 0 || f.Search != "" && !strings.Contains(strings.ToLower(r.name), strings.ToLower(f.Search))
 }
 
 // row is one line: times in nanoseconds.
@@ -86,11 +96,7 @@ func (v *View) arrange() {
 			v.rows = append(v.rows, row{fmt.Sprintf("%7d  %-16s %s", t.PID, t.Name, t.Function), t.Values, t.Values})
 		}
 	}
-	search := strings.ToLower(v.Search)
-	v.rows = slices.DeleteFunc(v.rows, func(r row) bool {
-		hidden := !v.Waiting && r.total.CPU == 0
-		return hidden || search != "" && !strings.Contains(strings.ToLower(r.name), search)
-	})
+	v.rows = slices.DeleteFunc(v.rows, v.hides)
 	slices.SortFunc(v.rows, v.compare)
 	v.top = max(min(v.top, len(v.rows)-1), 0)
 }
