@@ -17,18 +17,23 @@ type Options struct {
 	For time.Duration
 	// Timers says how running threads are sampled; zero: TimersAuto.
 	Timers Timers
-	// Kernel has stacks begin in the kernel where timers met a thread there. It needs timers and the right to
-	// read /proc/kallsyms. False: they begin with the system call.
-	Kernel bool
-	// Lines resolves addresses to source lines and inlined functions, which pprof, speedscope and JSON show.
-	// It reads the debug information of each file once. False: functions only.
-	Lines bool
+	Frames
 	// Follow samples all descendants of the process too, until all have ended: those that there are and those to come. It
 	// needs timers. False: the process alone.
 	Follow bool
 	// Blame has the profile tell who held the locks that threads waited for ([Profile.Contention]). No thread is stopped for
 	// it. False: Contention returns nil.
 	Blame bool
+}
+
+// Frames says what stacks are made of. The zero value is functions of the process.
+type Frames struct {
+	// Kernel has stacks begin in the kernel where timers met a thread there. It needs timers and the right to
+	// read /proc/kallsyms. False: they begin with the system call.
+	Kernel bool
+	// Lines resolves addresses to source lines and inlined functions, which pprof, speedscope and JSON show.
+	// It reads the debug information of each file once. False: functions only.
+	Lines bool
 }
 
 // Timers says whether timers of the processors sample threads that run.

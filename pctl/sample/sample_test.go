@@ -67,7 +67,7 @@ var bg = context.Background()
 func TestFormats(t *testing.T) {
 	pid, stop := startSpinning()
 	defer stop()
-	p, err := sample.Run(bg, pid, &sample.Options{For: 300 * time.Millisecond, Lines: true})
+	p, err := sample.Run(bg, pid, &sample.Options{For: 300 * time.Millisecond, Frames: sample.Frames{Lines: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
