@@ -17,7 +17,7 @@ func (t *target) tellKillRisk() {
 	if s := exposed(e); s != "" && t.tree.isNews(s) {
 		t.note(s)
 	}
-	if e.NoLoads != nil && !t.quiet {
+	if e.NoLoads != nil && t.showsEvents() {
 		s := fmt.Sprintf("objects that are loaded from now on are not shown (%v); --trap int3 shows them, by an int3 instruction", e.NoLoads)
 		if t.tree.isNews(s) {
 			t.note(s)

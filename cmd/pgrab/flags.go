@@ -52,15 +52,38 @@ type options struct {
 	hold    time.Duration // negative: until a line arrives
 	limit   time.Duration // negative: until the target ends
 	breaks  []pctl.Where
-	stacks  bool
 	release pctl.Mode
 	trap    pctl.Trap
-	json    bool
-	quiet   bool
-	verbose bool
-	debug   bool
-	follow  bool
+	form    form
+	detail  detail
+	stacks  bool // of all threads at a rendezvous, of the thread at a hit
+	debug   bool // print the trace
+	follow  bool // also what the targets start
 }
+
+// form is the form of what is printed.
+type form uint8
+
+const (
+	formText form = iota
+	formJSON
+)
+
+func (f form) String() string { return [...]string{"text", "json"}[f] }
+
+// detail is how much is printed.
+type detail uint8
+
+const (
+	detailEvents  detail = iota
+	detailResults        // no events, with --quiet
+	detailAll            // also those of threads and signals, and source lines, with --verbose
+)
+
+func (d detail) String() string { return [...]string{"events", "results", "all"}[d] }
+
+// showsEvents reports whether events have lines.
+func (o *options) showsEvents() bool { return o.detail != detailResults }
 
 // usageError is a command line that cannot be understood.
 type usageError struct{ error }
@@ -97,6 +120,7 @@ func about(f *pflag.FlagSet, stdout io.Writer) (done bool, err error) {
 // pflag.ErrHelp.
 func parse(args []string, stdout io.Writer) (*options, error) {
 	o := &options{hold: -1, limit: -1}
+	var json, quiet, verbose bool
 	var pids, stops, wheres []string
 	var hold, limit, release, trap string
 	f := pflag.NewFlagSet("pgrab", pflag.ContinueOnError)
@@ -113,9 +137,9 @@ func parse(args []string, stdout io.Writer) (*options, error) {
 	f.StringVarP(&release, "release", "e", "", "what becomes of the target when pgrab lets go or dies:\n`run|kill|stop` (default: run with -p, kill with a COMMAND);\nwhat somebody else has stopped stays stopped")
 	f.StringVar(&trap, "trap", "auto", "what breakpoints are: `auto|int3|uprobe` (the kernel's,\nharmless when pgrab is killed)")
 	f.BoolVar(&o.follow, "follow", false, "also the processes that the targets start, and theirs, until\nall have ended")
-	f.BoolVar(&o.json, "json", false, "events as JSON lines on standard output")
-	f.BoolVarP(&o.quiet, "quiet", "q", false, "no event lines, only results")
-	f.BoolVarP(&o.verbose, "verbose", "v", false, "also thread births and deaths, signals, source lines of stacks")
+	f.BoolVar(&json, "json", false, "events as JSON lines on standard output")
+	f.BoolVarP(&quiet, "quiet", "q", false, "no event lines, only results")
+	f.BoolVarP(&verbose, "verbose", "v", false, "also thread births and deaths, signals, source lines of stacks")
 	f.BoolVar(&o.debug, "debug", false, "when pgrab has let go, a trace on standard error: each wait\nstatus and each ptrace request, with the thread's state")
 	f.Bool("version", false, "print version and commit")
 	f.String("print", "", "print `WHAT`: man (a man page), or the completion of bash, zsh\nor fish")
@@ -136,8 +160,16 @@ func parse(args []string, stdout io.Writer) (*options, error) {
 		o.setRelease(f, release),
 		o.setTrap(trap),
 	)
-	if err == nil && o.quiet && o.verbose {
+	switch {
+	case quiet && verbose && err == nil:
 		err = errors.New("--quiet and --verbose exclude each other")
+	case quiet:
+		o.detail = detailResults
+	case verbose:
+		o.detail = detailAll
+	}
+	if json {
+		o.form = formJSON
 	}
 	if err != nil {
 		return nil, usageError{firstOf(err)}

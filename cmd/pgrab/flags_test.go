@@ -29,12 +29,12 @@ func TestParse(t *testing.T) {
 			hold: forever, limit: forever, release: pctl.ModeStop,
 		}},
 		{"-b malloc -b libc.so.6`free+4 -wqp 1", options{
-			pids: []int{1}, stop: []pctl.Point{pctl.PointGrab}, hold: forever, limit: forever, stacks: true, quiet: true,
+			pids: []int{1}, stop: []pctl.Point{pctl.PointGrab}, hold: forever, limit: forever, stacks: true, detail: detailResults,
 			breaks: []pctl.Where{{Symbol: "malloc"}, {Object: "libc.so.6", Symbol: "free", Offset: 4}},
 		}},
 		{"ls -l -p", options{command: []string{"ls", "-l", "-p"}, stop: []pctl.Point{pctl.PointCreate}, hold: forever, limit: forever, release: pctl.ModeKill}},
 		{"--json -v -e run -- -odd", options{
-			command: []string{"-odd"}, stop: []pctl.Point{pctl.PointCreate}, hold: forever, limit: forever, json: true, verbose: true,
+			command: []string{"-odd"}, stop: []pctl.Point{pctl.PointCreate}, hold: forever, limit: forever, form: formJSON, detail: detailAll,
 		}},
 		{"-s none --debug -p 1", options{pids: []int{1}, hold: forever, limit: forever, debug: true}},
 	} {

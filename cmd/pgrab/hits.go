@@ -24,7 +24,7 @@ func (t *target) plant(ctx context.Context) {
 			continue
 		}
 		t.planted = append(t.planted, b)
-		if len(b.Addrs()) == 0 && !t.quiet && len(t.pids) != 0 {
+		if len(b.Addrs()) == 0 && t.showsEvents() && len(t.pids) != 0 {
 			t.note("no object that is loaded has " + w.String() + " yet; waiting for one")
 		}
 	}
@@ -35,7 +35,7 @@ func (t *target) plant(ctx context.Context) {
 func (t *target) lacks(e pctl.Event) {
 	t.failed = true
 	t.print(&record{Event: e})
-	if t.quiet {
+	if !t.showsEvents() {
 		t.note(what(e))
 	}
 }

@@ -16,36 +16,46 @@ type jsonLines struct{ frames frames }
 // object is the JSON form of every line. Fields that do not belong to the
 // event are absent.
 type object struct {
-	Time      string        `json:"time"`
-	PID       int           `json:"pid,omitempty"`
-	Event     string        `json:"event"`
-	TID       int           `json:"tid,omitempty"`
-	Threads   int           `json:"threads,omitempty"`
-	Point     string        `json:"point,omitempty"`
-	Status    *int          `json:"status,omitempty"`
-	Signal    int           `json:"signal,omitempty"`
-	Core      bool          `json:"core,omitempty"`
-	Symbol    string        `json:"symbol,omitempty"`
-	Offset    uint64        `json:"offset,omitempty"`
-	Addr      string        `json:"addr,omitempty"`
-	Object    string        `json:"object,omitempty"`
-	Namespace int           `json:"namespace,omitempty"`
-	Hits      *uint64       `json:"hits,omitempty"`
-	Late      bool          `json:"late,omitempty"`    // the thread has gone on since the hit
-	Skipped   uint64        `json:"skipped,omitempty"` // hits before this one that got no line
-	Child     int           `json:"child,omitempty"`
-	Parent    int           `json:"parent,omitempty"`
-	Mode      string        `json:"mode,omitempty"`
-	Reason    string        `json:"reason,omitempty"`
-	Where     string        `json:"where,omitempty"`     // of a breakpoint's final count
-	Processes int           `json:"processes,omitempty"` // whose hits a sum has
-	Name      string        `json:"name,omitempty"`      // of a thread
-	State     string        `json:"state,omitempty"`
-	Syscall   string        `json:"syscall,omitempty"`
-	Stack     []objectFrame `json:"stack,omitempty"`
-	Cut       string        `json:"cut,omitempty"` // why the stack is not whole
-	Wait      *objectWait   `json:"wait,omitempty"`
-	Deadlock  []int         `json:"deadlock,omitempty"` // threads, each of which waits for the next
+	Time    string `json:"time"`
+	PID     int    `json:"pid,omitempty"`
+	Event   string `json:"event"`
+	TID     int    `json:"tid,omitempty"`
+	Threads int    `json:"threads,omitempty"`
+	Point   string `json:"point,omitempty"`
+	Status  *int   `json:"status,omitempty"`
+	Signal  int    `json:"signal,omitempty"`
+	Core    bool   `json:"core,omitempty"`
+	objectPlace
+	Child     int    `json:"child,omitempty"`
+	Parent    int    `json:"parent,omitempty"`
+	Mode      string `json:"mode,omitempty"`
+	Reason    string `json:"reason,omitempty"`
+	Where     string `json:"where,omitempty"`     // of a breakpoint's final count
+	Processes int    `json:"processes,omitempty"` // whose hits a sum has
+	objectThread
+}
+
+// objectPlace is the part about an image, or a breakpoint and its hits.
+type objectPlace struct {
+	Symbol    string  `json:"symbol,omitempty"`
+	Offset    uint64  `json:"offset,omitempty"`
+	Addr      string  `json:"addr,omitempty"`
+	Object    string  `json:"object,omitempty"`
+	Namespace int     `json:"namespace,omitempty"`
+	Hits      *uint64 `json:"hits,omitempty"`
+	Late      bool    `json:"late,omitempty"`    // the thread has gone on since the hit
+	Skipped   uint64  `json:"skipped,omitempty"` // hits before this one that got no line
+}
+
+// objectThread is the part about how a thread stands.
+type objectThread struct {
+	Name     string        `json:"name,omitempty"` // of a thread
+	State    string        `json:"state,omitempty"`
+	Syscall  string        `json:"syscall,omitempty"`
+	Stack    []objectFrame `json:"stack,omitempty"`
+	Cut      string        `json:"cut,omitempty"` // why the stack is not whole
+	Wait     *objectWait   `json:"wait,omitempty"`
+	Deadlock []int         `json:"deadlock,omitempty"` // threads, each of which waits for the next
 }
 
 // objectFrame is a frame, innermost first; an inlined function precedes the
@@ -170,7 +180,7 @@ func (jsonLines) counts(b []byte, rows []count) []byte {
 	for _, row := range rows {
 		o := &object{
 			Time: stamp(time.Now()), PID: row.pid, Event: "breakpoint",
-			Where: row.where.String(), Hits: &row.hits, Processes: row.processes,
+			Where: row.where.String(), objectPlace: objectPlace{Hits: &row.hits}, Processes: row.processes,
 		}
 		if len(row.addrs) == 1 {
 			o.Addr = hex(row.addrs[0])

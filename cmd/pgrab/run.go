@@ -40,11 +40,11 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	defer cancel()
 
 	named := (*pctl.Thread).Calls
-	if o.verbose {
+	if o.detail == detailAll {
 		named = (*pctl.Thread).Stack
 	}
 	var f format = text{named}
-	if o.json {
+	if o.form == formJSON {
 		f = jsonLines{named}
 	}
 	if err := pctl.QuietStops(); err != nil {
@@ -160,7 +160,7 @@ func (g *grabber) grabAll(ctx context.Context) error {
 }
 
 func (g *grabber) grab(ctx context.Context, pid int) error {
-	p, err := g.session.Grab(ctx, pid, &pctl.GrabOptions{Stop: g.stop, Release: g.release, Linker: !g.quiet && g.limit != 0, Trap: g.trap, Follow: g.tree.follow()})
+	p, err := g.session.Grab(ctx, pid, &pctl.GrabOptions{Stop: g.stop, Release: g.release, Linker: g.showsEvents() && g.limit != 0, Trap: g.trap, Follow: g.tree.follow()})
 	if err != nil {
 		if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 			return nil // we were asked to let go before we had it
@@ -186,7 +186,7 @@ func (g *grabber) create(ctx context.Context) error {
 	stop := append([]pctl.Point{pctl.PointCreate}, g.stop...)
 	p, err := g.session.Create(ctx,
 		&pctl.Command{Path: path, Args: g.command},
-		&pctl.CreateOptions{Stop: stop, Release: g.release, Linker: !g.quiet, Trap: g.trap, Follow: g.tree.follow()})
+		&pctl.CreateOptions{Stop: stop, Release: g.release, Linker: g.showsEvents(), Trap: g.trap, Follow: g.tree.follow()})
 	if err != nil {
 		if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 			return nil

@@ -38,17 +38,17 @@ func newTarget(g *grabber, p *pctl.Process) *target {
 // upon.
 func (o *options) kinds() []pctl.Kind {
 	k := []pctl.Kind{pctl.KindGrabbed, pctl.KindCreated, pctl.KindStopped}
-	if !o.quiet {
+	if o.showsEvents() {
 		k = append(k, pctl.KindContinued, pctl.KindExec, pctl.KindFork, pctl.KindVfork, pctl.KindLoaded, pctl.KindUnloaded,
 			pctl.KindGroupStop, pctl.KindGroupContinue)
 	}
 	if o.follow {
 		k = append(k, pctl.KindFollowed, pctl.KindUnfollowed)
 	}
-	if o.verbose {
+	if o.detail == detailAll {
 		k = append(k, pctl.KindThreadStart, pctl.KindThreadExit, pctl.KindSignal)
 	}
-	if len(o.breaks) != 0 && (!o.quiet || o.stacks) {
+	if len(o.breaks) != 0 && (o.showsEvents() || o.stacks) {
 		k = append(k, pctl.KindHit)
 	}
 	if len(o.breaks) != 0 {
@@ -130,14 +130,14 @@ func (t *target) event(ctx context.Context, e pctl.Event) {
 // stopFollows reports whether e is the first event and shares a line with the
 // stop that comes next.
 func (t *target) stopFollows(e pctl.Event) bool {
-	return !t.json && (e.Kind == pctl.KindGrabbed && slices.Contains(t.stop, pctl.PointGrab) ||
+	return t.form == formText && (e.Kind == pctl.KindGrabbed && slices.Contains(t.stop, pctl.PointGrab) ||
 		e.Kind == pctl.KindCreated && slices.Contains(t.stop, pctl.PointCreate))
 }
 
 // print queues a record, unless it is a mere event line and those are not
 // wanted.
 func (t *target) print(r *record) {
-	if !t.quiet || r.threads != nil || r.thread != nil {
+	if t.showsEvents() || r.threads != nil || r.thread != nil {
 		r.skipped, t.skipped = t.skipped, 0
 		t.out.put(r)
 	}
