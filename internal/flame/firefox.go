@@ -56,29 +56,34 @@ type firefoxCategory struct {
 }
 
 type firefoxThread struct {
-	ProcessType    string         `json:"processType"`
-	ProcessStart   float64        `json:"processStartupTime"`
-	ProcessEnd     *float64       `json:"processShutdownTime"`
-	Registered     float64        `json:"registerTime"`
-	Unregistered   *float64       `json:"unregisterTime"`
-	PausedRanges   []any          `json:"pausedRanges"`
-	Name           string         `json:"name"`
-	ProcessName    string         `json:"processName"`
-	IsMainThread   bool           `json:"isMainThread"`
-	PID            string         `json:"pid"`
-	TID            int            `json:"tid"`
-	Samples        firefoxSamples `json:"samples"`
-	Markers        *firefoxTable  `json:"markers"`
-	StackTable     *firefoxTable  `json:"stackTable"`
-	FrameTable     *firefoxTable  `json:"frameTable"`
-	FuncTable      *firefoxTable  `json:"funcTable"`
-	ResourceTable  *firefoxTable  `json:"resourceTable"`
-	NativeSymbols  *firefoxTable  `json:"nativeSymbols"`
-	Strings        []string       `json:"stringArray"`
-	stacks         map[Node]int
-	frames         map[int32]firefoxFrame
-	resources      map[string]int
-	stringsByValue map[string]int
+	ProcessType   string         `json:"processType"`
+	ProcessStart  float64        `json:"processStartupTime"`
+	ProcessEnd    *float64       `json:"processShutdownTime"`
+	Registered    float64        `json:"registerTime"`
+	Unregistered  *float64       `json:"unregisterTime"`
+	PausedRanges  []any          `json:"pausedRanges"`
+	Name          string         `json:"name"`
+	ProcessName   string         `json:"processName"`
+	IsMainThread  bool           `json:"isMainThread"`
+	PID           string         `json:"pid"`
+	TID           int            `json:"tid"`
+	Samples       firefoxSamples `json:"samples"`
+	Markers       *firefoxTable  `json:"markers"`
+	StackTable    *firefoxTable  `json:"stackTable"`
+	FrameTable    *firefoxTable  `json:"frameTable"`
+	FuncTable     *firefoxTable  `json:"funcTable"`
+	ResourceTable *firefoxTable  `json:"resourceTable"`
+	NativeSymbols *firefoxTable  `json:"nativeSymbols"`
+	Strings       []string       `json:"stringArray"`
+	known         firefoxKnown
+}
+
+// firefoxKnown has the numbers of what a thread's tables have.
+type firefoxKnown struct {
+	stacks    map[Node]int
+	frames    map[int32]firefoxFrame
+	resources map[string]int
+	strings   map[string]int
 }
 
 // firefoxFrame is the number of a frame in its table, and its category.
@@ -182,7 +187,10 @@ func (g *Graph) firefoxThread(id int, cells []*cell) *firefoxThread {
 		FuncTable:     newFirefoxTable("name", "isJS", "relevantForJS", "resource", "fileName", "lineNumber", "columnNumber"),
 		ResourceTable: newFirefoxTable("name", "type", "lib", "host"),
 		NativeSymbols: newFirefoxTable("libIndex", "address", "name", "functionSize"),
-		Strings:       []string{}, stacks: make(map[Node]int), frames: make(map[int32]firefoxFrame), resources: make(map[string]int), stringsByValue: make(map[string]int),
+		Strings:       []string{},
+		known: firefoxKnown{
+			stacks: make(map[Node]int), frames: make(map[int32]firefoxFrame), resources: make(map[string]int), strings: make(map[string]int),
+		},
 	}
 	t.Samples.WeightType = "samples"
 	unit := 1.0
@@ -245,7 +253,7 @@ func (t *firefoxThread) sample(at time.Duration, stack *int, weight float64, ran
 
 // firefoxStack returns the number of a node in the thread's table.
 func (g *Graph) firefoxStack(t *firefoxThread, n Node) int {
-	if i, ok := t.stacks[n]; ok {
+	if i, ok := t.known.stacks[n]; ok {
 		return i
 	}
 	var prefix any
@@ -253,12 +261,12 @@ func (g *Graph) firefoxStack(t *firefoxThread, n Node) int {
 		prefix = g.firefoxStack(t, caller)
 	}
 	frame := g.firefoxFrame(t, g.nodes[n].frame)
-	t.stacks[n] = t.StackTable.add(frame.id, prefix, frame.category, 0)
-	return t.stacks[n]
+	t.known.stacks[n] = t.StackTable.add(frame.id, prefix, frame.category, 0)
+	return t.known.stacks[n]
 }
 
 func (g *Graph) firefoxFrame(t *firefoxThread, id int32) firefoxFrame {
-	if f, ok := t.frames[id]; ok {
+	if f, ok := t.known.frames[id]; ok {
 		return f
 	}
 	frame := g.frames[id]
@@ -268,12 +276,12 @@ func (g *Graph) firefoxFrame(t *firefoxThread, id int32) firefoxFrame {
 		resource = t.resource(frame.Object)
 	}
 	fn := t.FuncTable.add(t.str(frame.Name), false, false, resource)
-	t.frames[id] = firefoxFrame{t.FrameTable.add(-1, 0, category, 0, fn), category}
-	return t.frames[id]
+	t.known.frames[id] = firefoxFrame{t.FrameTable.add(-1, 0, category, 0, fn), category}
+	return t.known.frames[id]
 }
 
 func (t *firefoxThread) resource(object string) int {
-	return intern.Value(t.resources, object, func() int { return t.ResourceTable.add(t.str(object), 1) }) // a library
+	return intern.Value(t.known.resources, object, func() int { return t.ResourceTable.add(t.str(object), 1) }) // a library
 }
 
-func (t *firefoxThread) str(s string) int { return intern.ID(t.stringsByValue, &t.Strings, s, s) }
+func (t *firefoxThread) str(s string) int { return intern.ID(t.known.strings, &t.Strings, s, s) }
