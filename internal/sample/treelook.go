@@ -13,7 +13,7 @@ const (
 	// lookAfter is for how many rounds a process lives before it is looked at.
 	lookAfter = 2
 	// leastAge is for how long, whatever the rate.
-	leastAge = 20 * time.Millisecond
+	leastAge = 100 * time.Millisecond
 )
 
 // round begins to look at processes that have lived for a while.
