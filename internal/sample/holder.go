@@ -33,6 +33,30 @@ func (b *blame) accused(g *group) charge {
 	return charge{p: p, stack: stack, t: t, holds: place{l.Addr, l.Kind}}
 }
 
+// follow returns who is to blame where the holder may wait itself.
+func (b *blame) follow(g *group, w *waiter) charge {
+	for range b.order {
+		c := g.answer
+		if c.t == nil || c.p != b.p {
+			return c
+		}
+		if c.t == w.t && c.stack != w.stack {
+			return charge{why: changedHands} // it has got it
+		}
+		next := b.waiters[c.t]
+		if next == nil || next.group == nil || next.stack != c.stack || next.group.lock.Owner == 0 {
+			return c
+		}
+		if next.group.answer.why != "" {
+			return c // who holds that is not known: the one that waits for it is
+		}
+		g = next.group
+	}
+	c := w.group.answer
+	c.why = deadlocked
+	return c
+}
+
 // unknownOwner says what is known of an owner that is not sampled.
 func (b *blame) unknownOwner(g *group) string {
 	pid := b.processOf(g.lock.Owner)

@@ -1,0 +1,82 @@
+package sample
+
+import (
+	"encoding/binary"
+
+	"ptools/internal/futex"
+)
+
+// contested is a word that threads wait at with functions of a kind.
+type contested struct {
+	addr uint64
+	kind futex.Kind
+	old  uint32 // value that they expect
+}
+
+// group is the threads that wait for the same.
+type group struct {
+	contested
+	lock    futex.Lock
+	waiters []*waiter
+	seen    bool   // the owner was stopped while it held the lock
+	answer  charge // who is to blame
+}
+
+// gather puts a waiter into a group of those that wait for the same, if that may have an owner.
+func (b *blame) gather(w *waiter) {
+	if !w.owned() {
+		return
+	}
+	k := contested{w.call.Addr, w.kind, w.call.Value}
+	g := b.groups[k]
+	if g == nil {
+		g = &group{contested: k}
+		b.groups[k] = g
+		b.order = append(b.order, g)
+	}
+	g.waiters = append(g.waiters, w)
+	w.group = g
+}
+
+// learn reads who has a lock.
+func (b *blame) learn(g *group) {
+	c := g.waiters[0].call
+	g.lock = c.Lock(g.kind, b.read(c.Addr), b.alive)
+}
+
+// read reads the memory around a futex, of one at the edge of its page as far as that goes.
+func (b *blame) read(addr uint64) futex.Memory {
+	const page = 4096
+	from, to := addr-futex.Before, addr+futex.After
+	if n := b.p.image.ReadStack(b.buf[:], from); n == len(b.buf) {
+		return futex.Memory{At: from, Bytes: b.buf[:]}
+	}
+	from, to = max(from, addr&^(page-1)), min(to, (addr|(page-1))+1)
+	n := b.p.image.ReadStack(b.buf[:to-from], from)
+	return futex.Memory{At: from, Bytes: b.buf[:n]}
+}
+
+// word reads a word again.
+func (b *blame) word(addr uint64) (uint32, bool) {
+	var word [4]byte
+	n := b.p.image.ReadStack(word[:], addr)
+	return binary.LittleEndian.Uint32(word[:]), n == len(word)
+}
+
+// stillHolds reports whether a lock has the owner that it had.
+func (b *blame) stillHolds(g *group) bool {
+	word, ok := b.word(g.lock.OwnerAt)
+	return ok && futex.Holds(word, g.lock.Owner)
+}
+
+// visited is called while a thread stands that was stopped for a sample: now is the time to see what it holds.
+func (b *blame) visited(t *thread) {
+	if b == nil {
+		return
+	}
+	for _, g := range b.order {
+		if g.lock.OwnerAt != 0 && b.outside(g.lock.Owner) == t.tid {
+			g.seen = b.stillHolds(g)
+		}
+	}
+}
