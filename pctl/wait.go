@@ -66,7 +66,7 @@ type Lock struct {
 	Object string
 	// Owner is the thread that holds the lock, or whose end is waited for; 0: not known, and Why says why not.
 	Owner   int
-	Gone    bool // the owner has ended
+	Gone    bool // the owner has ended; the kernel may have erased its number
 	Process int  // the owner's process; 0 if that is gone
 	Readers int  // of a read-write lock that is held to read
 	Why     string
@@ -422,6 +422,8 @@ func (l Lock) String() string {
 	switch {
 	case l.Owner != 0 && l.Gone:
 		s += fmt.Sprintf(" held by tid %d, which has ended", l.Owner)
+	case l.Gone:
+		s += ", the owner has ended"
 	case l.Owner != 0:
 		s += fmt.Sprintf(" held by tid %d", l.Owner)
 	case l.Readers != 0:

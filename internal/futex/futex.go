@@ -172,7 +172,8 @@ type Lock struct {
 	Addr uint64 // of the object; of the word where that is not known
 	// Owner is the number of the thread that holds it, or that is waited for, in the PID namespace of the process; 0: not known.
 	Owner int
-	// OwnerAt is the address of the word that says so; 0 if Owner is 0, or no word does. Holds tells whether it says the same later.
+	// OwnerAt is the address of the word that says so, or would if it were held; 0: no word does. Holds tells whether it says
+	// the same later.
 	OwnerAt uint64
 	// Dead says that the kernel has marked it: its owner has ended.
 	Dead bool
@@ -221,16 +222,19 @@ func (l *Lock) own(w uint32, at uint64) {
 }
 
 func (l *Lock) explain() {
-	if l.Owner == 0 {
-		l.OwnerAt, l.Why = 0, Free
+	if l.Owner == 0 && !l.Dead {
+		l.Why = Free
 	}
 }
 
 // Free is why a lock has no owner that could have one.
 const Free = "nobody had it at that moment"
 
-// Holds reports whether a word that was read at OwnerAt says that a thread holds the lock.
-func Holds(word uint32, tid int) bool { return tid != 0 && int(word&ownerMask) == tid }
+// OwnerIn returns the thread that holds the lock by a word that was read at OwnerAt, 0 if none does.
+func OwnerIn(word uint32) int { return int(word & ownerMask) }
+
+// Holds reports whether such a word says that a thread holds the lock.
+func Holds(word uint32, tid int) bool { return tid != 0 && OwnerIn(word) == tid }
 
 // mutex looks at a pthread mutex. Glibc waits at its first word, which is 2 where others wait, and has the owner
 // 8 bytes behind; a robust one has the owner in the word. Musl waits at the second word, which has the owner but for normal ones.
@@ -242,9 +246,9 @@ func (c Call) mutex(m Memory) Lock {
 		return l
 	}
 	if c.Value&waiters == 0 { // glibc's
-		if w != 0 {
-			if o, ok := m.word(c.Addr + 8); ok {
-				l.Owner, l.OwnerAt = int(o&ownerMask), c.Addr+8
+		if o, ok := m.word(c.Addr + 8); ok {
+			if l.OwnerAt = c.Addr + 8; w != 0 {
+				l.Owner = OwnerIn(o)
 			}
 		}
 		l.explain()

@@ -63,7 +63,7 @@ func (b *blame) begin() {
 	}
 	if b.p.sampler.opt.Ticks == nil {
 		for _, g := range b.order {
-			b.learn(g) // who runs is stopped next, and seen with it
+			b.findAsleep(g)
 		}
 	}
 }
@@ -74,13 +74,7 @@ func (b *blame) finish(now time.Duration) {
 		return
 	}
 	for _, g := range b.order {
-		was := g.lock.Owner
-		if !g.seen {
-			b.learn(g)
-		}
-		if g.answer = b.accused(g); g.answer.why == notSeen && was != 0 && was != g.lock.Owner {
-			g.answer.why = changedHands
-		}
+		b.accuse(g)
 	}
 	for _, g := range b.order {
 		for _, w := range g.waiters {

@@ -18,9 +18,18 @@ type group struct {
 	contested
 	lock    futex.Lock
 	waiters []*waiter
-	seen    bool   // the owner was stopped while it held the lock
+	holder  found
 	answer  charge // who is to blame
 }
+
+// found is how far it is known who is to blame for the waits of a group.
+type found uint8
+
+const (
+	notFound found = iota
+	standing       // the owner was stopped for a sample, and held the lock then
+	answered       // group.answer says it
+)
 
 // gather puts a waiter into a group of those that wait for the same, if that may have an owner.
 func (b *blame) gather(w *waiter) {
@@ -69,14 +78,24 @@ func (b *blame) stillHolds(g *group) bool {
 	return ok && futex.Holds(word, g.lock.Owner)
 }
 
-// visited is called while a thread stands that was stopped for a sample: now is the time to see what it holds.
+// mostReread bounds the locks that are read while a thread stands.
+const mostReread = 32
+
+// visited is called while a thread stands that was stopped for a sample: now is the time to see what it holds. That may be
+// a lock that another thread had when the round began.
 func (b *blame) visited(t *thread) {
 	if b == nil {
 		return
 	}
+	read := 0
 	for _, g := range b.order {
-		if g.lock.OwnerAt != 0 && b.outside(g.lock.Owner) == t.tid {
-			g.seen = b.stillHolds(g)
+		if g.lock.OwnerAt == 0 || g.holder != notFound || read == mostReread {
+			continue
+		}
+		read++
+		word, ok := b.word(g.lock.OwnerAt)
+		if tid := futex.OwnerIn(word); ok && tid != 0 && b.outside(tid) == t.tid {
+			g.lock.Owner, g.lock.Why, g.holder = tid, "", standing
 		}
 	}
 }

@@ -6,8 +6,38 @@ import (
 	"ptools/internal/unwind"
 )
 
-// holderTries bounds how often a holder is looked at that moves.
+// holderTries bounds how often a holder is looked at that moves, and a lock that changes hands.
 const holderTries = 3
+
+// findAsleep finds out who is to blame for the waits of a group if the holder sleeps, before threads that run are stopped. With short
+// processors that takes milliseconds, in which the lock changes hands. A holder that runs is among those to stop.
+func (b *blame) findAsleep(g *group) {
+	b.learn(g)
+	if g.answer = b.accused(g); g.answer.why == "" {
+		g.holder = answered
+	}
+}
+
+// accuse finds out who is to blame for the waits of a group. If the lock changes hands meanwhile the next holder is looked for: the
+// other threads of the group wait on.
+func (b *blame) accuse(g *group) {
+	was := g.lock.Owner
+	for range holderTries {
+		switch g.holder {
+		case answered:
+			return
+		case notFound:
+			b.learn(g)
+		}
+		if g.answer = b.accused(g); g.answer.why != changedHands {
+			break
+		}
+		g.holder = notFound
+	}
+	if g.answer.why == notSeen && was != 0 && was != g.lock.Owner {
+		g.answer.why = changedHands
+	}
+}
 
 // accused returns who holds a lock, and in which stack.
 func (b *blame) accused(g *group) charge {
@@ -73,7 +103,7 @@ func (b *blame) unknownOwner(g *group) string {
 
 // stackOf returns the stack that a thread has while it holds a lock. Nobody is stopped.
 func (b *blame) stackOf(p *process, t *thread, g *group) (stack profile.StackID, why string) {
-	if g.seen {
+	if g.holder == standing {
 		return t.view.stack, ""
 	}
 	for range holderTries {

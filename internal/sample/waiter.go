@@ -38,7 +38,7 @@ func (b *blame) examine(t *thread) {
 	case t.turn.verdict == keep:
 		since = t.view.since
 	}
-	if !t.view.present || t.blocked.know == moving || t.turn.verdict == running {
+	if !t.view.present || t.blocked.know == moving || t.turn.verdict == running || t.turn.verdict == wanted {
 		return
 	}
 	b.complete(b.p, t)

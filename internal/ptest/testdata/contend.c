@@ -1,15 +1,24 @@
 /*
- * contend: eight threads want three mutexes, which three functions hold; some run meanwhile, some sleep. share has how
- * long was waited for each, in ns, less the time of the clock for each wait that is not over, of which share[8] and the
- * next have the number. kind has how often each was held, kind[8] and the next how often somebody waited. With -n it ends
+ * contend: eight threads want three mutexes, each of which one function holds; the waiting for them is some 60, 30 and 10 % of
+ * all. The holders of lock_a run, those of lock_b run and sleep, those of lock_c sleep.
+ *
+ * It counts itself, in ns, for lock n: share[n] is how long threads have waited, less the time of the clock for each
+ * wait that is not over, of which share[8 + n] has the number; share[16 + n] and share[24 + n] are the same of how long it was
+ * held. kind[n] is how often it was taken, kind[8 + n] how often a thread had to wait.
+ *
+ * With -c N there are N threads more, all of which wait for a fourth mutex that the first thread holds. With -n it ends
  * after so many ms. The checksum is how often a lock was taken.
  */
 #include "ptest.h"
 #include "burn.h"
 
+enum { WAITED = 0, HELD = 16, UNDER_WAY = 8 };
+
 static pthread_mutex_t lock_a = PTHREAD_MUTEX_INITIALIZER, lock_b = PTHREAD_MUTEX_INITIALIZER, lock_c = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock_crowd = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic int stop;
 static volatile uint64_t sink;
+static int crowd;
 
 static void rest(int us)
 {
@@ -18,56 +27,60 @@ static void rest(int us)
 		atomic_fetch_add(&truth->eintr, 1);
 }
 
+__attribute__((always_inline)) static inline void begin(int what)
+{
+	atomic_fetch_add(&truth->share[what + UNDER_WAY], 1);
+	atomic_fetch_sub(&truth->share[what], now());
+}
+
+__attribute__((always_inline)) static inline void end(int what)
+{
+	atomic_fetch_add(&truth->share[what], now());
+	atomic_fetch_sub(&truth->share[what + UNDER_WAY], 1);
+}
+
 __attribute__((always_inline)) static inline void want(pthread_mutex_t *m, int n)
 {
-	uint64_t t;
-
 	if (pthread_mutex_trylock(m) != 0) {
-		t = now();
-		atomic_fetch_add(&truth->share[8 + n], 1);
-		atomic_fetch_sub(&truth->share[n], t);
+		begin(WAITED + n);
 		pthread_mutex_lock(m);
-		atomic_fetch_add(&truth->share[n], now());
-		atomic_fetch_sub(&truth->share[8 + n], 1);
+		end(WAITED + n);
 		atomic_fetch_add(&truth->kind[8 + n], 1);
 	}
+	begin(HELD + n);
 	atomic_fetch_add(&truth->kind[n], 1);
 	atomic_fetch_add(&truth->work, 1);
 }
 
-/* runs while it has the lock */
+__attribute__((always_inline)) static inline void leave(pthread_mutex_t *m, int n)
+{
+	end(HELD + n);
+	pthread_mutex_unlock(m);
+}
+
 NOINLINE static void hold_a(void)
 {
 	want(&lock_a, 0);
-	sink = burn(sink, 500);
-	pthread_mutex_unlock(&lock_a);
-	rest(50);
+	sink = burn(sink, 800);
+	leave(&lock_a, 0);
+	rest(200);
 }
 
-/* runs and sleeps */
 NOINLINE static void hold_b(void)
 {
 	want(&lock_b, 1);
 	sink = burn(sink, 150);
 	rest(1000);
-	pthread_mutex_unlock(&lock_b);
-	rest(1000);
+	leave(&lock_b, 1);
+	rest(1600);
 }
 
-/* sleeps */
 NOINLINE static void hold_c(void)
 {
 	want(&lock_c, 2);
 	rest(2000);
-	pthread_mutex_unlock(&lock_c);
-	rest(1500);
-}
-
-NOINLINE static void want_c(void)
-{
-	want(&lock_c, 2);
-	pthread_mutex_unlock(&lock_c);
-	rest(100);
+	leave(&lock_c, 2);
+	rest(1400);
 }
 
 static void *run(void *f)
@@ -77,14 +90,31 @@ static void *run(void *f)
 	return NULL;
 }
 
+static void *wait_in_crowd(void *p)
+{
+	pthread_mutex_lock(&lock_crowd);
+	pthread_mutex_unlock(&lock_crowd);
+	return p;
+}
+
+static void extra(int letter, const char *value)
+{
+	if (letter == 'c')
+		crowd = atoi(value);
+}
+
 int main(int argc, char **argv)
 {
-	static void (*const what[])(void) = {hold_a, hold_a, hold_a, hold_a, hold_b, hold_b, hold_b, want_c, hold_c};
+	static void (*const what[])(void) = {hold_a, hold_a, hold_a, hold_b, hold_b, hold_b, hold_c, hold_c};
 	enum { N = sizeof what / sizeof *what };
-	pthread_t t[N];
+	pthread_t t[N], *more;
 	int i;
 
-	start(argc, argv, NULL);
+	start(argc, argv, extra);
+	more = calloc(crowd + 1, sizeof *more);
+	pthread_mutex_lock(&lock_crowd);
+	for (i = 0; i < crowd; i++)
+		more[i] = spawn(wait_in_crowd, NULL);
 	for (i = 0; i < N; i++)
 		t[i] = spawn(run, (void *)what[i]);
 	ready();
@@ -93,7 +123,10 @@ int main(int argc, char **argv)
 	else
 		await_end();
 	atomic_store(&stop, 1);
+	pthread_mutex_unlock(&lock_crowd);
 	for (i = 0; i < N; i++)
 		pthread_join(t[i], NULL);
+	for (i = 0; i < crowd; i++)
+		pthread_join(more[i], NULL);
 	return done(atomic_load(&truth->work));
 }

@@ -1,0 +1,147 @@
+package sample
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"ptools/internal/ptest"
+)
+
+// TestBlameKinds: which locks tell who holds them, and why the others do not.
+func TestBlameKinds(t *testing.T) {
+	for _, build := range []struct {
+		name string
+		path func() string
+		musl bool
+	}{
+		{"glibc", func() string { return ptest.BuildC(t, "waits.c") }, false},
+		{"static", func() string { return ptest.BuildC(t, "waits.c", "-static") }, false},
+		{"musl", func() string { return ptest.BuildMusl(t, "waits.c") }, true},
+	} {
+		t.Run(build.name, func(t *testing.T) { testKinds(t, build.path(), build.musl) })
+	}
+}
+
+func testKinds(t *testing.T, program string, musl bool) {
+	held := func(kind string) string { return "^" + kind + ` \w+, waits:main, $` }
+	want := map[string]string{
+		"normal": held("mutex"), "recursive": held("mutex"), "checking": held("mutex"), "adaptive": held("mutex"),
+		"robust": held("mutex"), "inheriting": held("mutex"), "hidden": held("mutex"), "again": held("mutex"),
+		"reading": held("read-write lock"), "writing": held("read-write lock"),
+		"reader":    "^read-write lock reader, , it is held to read, and keeps no readers$",
+		"semaphore": "^semaphore semaphore, , semaphore$", "barrier": "^barrier barrier, , barrier$",
+		"condition": "^condition variable condition, , condition variable$", "thread": `^thread \w*, , end of a thread$`,
+	}
+	if musl {
+		for _, name := range []string{"normal", "adaptive", "hidden", "again"} {
+			want[name] = `^mutex \w+, , a normal mutex of musl keeps none$`
+		}
+		for _, name := range []string{"reading", "writing", "reader"} {
+			want[name] = `^read-write lock \w+, , a read-write lock of musl keeps none$`
+		}
+		want["inheriting"] = `^mutex inheriting, waits:main, $`
+		want["thread"], want["condition"], want["barrier"] = ".", ".", "^barrier"
+	}
+	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, program)
+	g.Ready()
+	compareWaits(t, waitsOf(t, g.PID, "main"), want)
+}
+
+// waitsOf samples a process all of whose threads wait, and returns by their names what they wait for, the thread and the
+// function that holds it, if that is one of those named, and why nobody does.
+func waitsOf(t *testing.T, pid int, functions ...string) map[string]string {
+	t.Helper()
+	s := blameFor(t, TimersAuto, 500*time.Millisecond, pid, true)
+	got := make(map[string]string)
+	for _, b := range blames(t, s) {
+		holder := ""
+		if b.Holder != "" {
+			i := slices.IndexFunc(b.stack, func(f string) bool { return slices.Contains(functions, f) })
+			holder = b.Holder + ":" + append(b.stack, "?")[max(i, 0)]
+			if b.Holds != nil {
+				holder += " has " + b.Holds.Symbol
+			}
+		}
+		got[b.thread] += fmt.Sprintf("%s %s, %s, %s", b.Lock.Kind, b.Lock.Symbol, holder, b.Unknown)
+		if b.waits != 1 || b.time < 400*time.Millisecond {
+			t.Errorf("%s: %d waits of %v in half a second", b.thread, b.waits, b.time)
+		}
+	}
+	return got
+}
+
+// compareWaits holds what was seen against patterns.
+func compareWaits(t *testing.T, got, want map[string]string) {
+	t.Helper()
+	for name, pattern := range want {
+		if !regexp.MustCompile(pattern).MatchString(got[name]) {
+			t.Errorf("%s: %q, want %s", name, got[name], pattern)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%d threads wait: %q", len(got), got)
+	}
+}
+
+// TestBlameLanguages: locks of C++ tell who holds them; those of Rust, Go and Python keep no owner.
+func TestBlameLanguages(t *testing.T) {
+	cxx := func(args ...string) func(t *testing.T) []string {
+		return func(t *testing.T) []string { return append([]string{ptest.BuildC(t, "testdata/locks.cc")}, args...) }
+	}
+	const held = "^%s %s, locks:hold\\(\\), $"
+	for _, tt := range []struct {
+		name      string
+		program   func(t *testing.T) []string
+		functions []string
+		want      map[string]string
+	}{
+		{"C++", cxx(), []string{"hold()"}, map[string]string{
+			"plain": fmt.Sprintf(held, "mutex", "plain"), "recursive": fmt.Sprintf(held, "mutex", "recursive"), "timed": fmt.Sprintf(held, "mutex", "timed"),
+			"unique": fmt.Sprintf(held, "read-write lock", "shared"), "shared": fmt.Sprintf(held, "read-write lock", "shared"),
+			"read_held": "^read-write lock read_held, , it is held to read, and keeps no readers$",
+			"condition": "^condition variable condition, , condition variable$",
+		}},
+		{"chain", cxx("chain"), []string{"hold_last()"}, map[string]string{
+			"middle": "^mutex second, last:hold_last\\(\\), $", "waiter": "^mutex first, last:hold_last\\(\\) has second, $",
+		}},
+		{"deadlock", cxx("deadlock"), nil, map[string]string{
+			"one": "^mutex second, two:.*, deadlock$", "two": "^mutex first, one:.*, deadlock$", "itself": "^mutex plain, itself:.*, deadlock$",
+		}},
+		{"owner ended", cxx("died"), nil, map[string]string{"normal": "^mutex normal, , owner has ended$"}},
+		{"Rust", func(t *testing.T) []string { return []string{buildRust(t, "locks")} }, nil, map[string]string{
+			"mutex": "^Rust mutex .*, , Rust mutex$", "rwlock": "^Rust read-write lock .*, , Rust read-write lock$",
+			"condvar": "^Rust condition variable .*, , Rust condition variable$", "park": "^Rust thread::park .*, , Rust thread::park$",
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			argv := tt.program(t)
+			g := ptest.StartWith(t, &ptest.Options{Foreign: true}, argv...)
+			g.Ready()
+			compareWaits(t, waitsOf(t, g.PID, tt.functions...), tt.want)
+		})
+	}
+}
+
+// TestBlameNamespace: a process in another PID namespace knows its threads by other numbers than we.
+func TestBlameNamespace(t *testing.T) {
+	ptest.NeedNamespaces(t, "-pfm")
+	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, "unshare", "-pf", "--mount-proc", "--kill-child", ptest.BuildC(t, "testdata/locks.cc"), "chain")
+	g.Ready()
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", g.PID, g.PID))
+	if err != nil {
+		t.Skipf("this kernel does not tell children: %v", err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compareWaits(t, waitsOf(t, pid, "hold_last()"), map[string]string{
+		"middle": "^mutex second, last:hold_last\\(\\), $", "waiter": "^mutex first, last:hold_last\\(\\) has second, $",
+	})
+}
