@@ -74,7 +74,8 @@ var rooms = map[string][]string{
 	"cmd/pgrab":          {"pctl", "internal/job", "internal/clean", "internal/usage"},
 	"cmd/psample":        {"pctl", "internal/job", "internal/live", "internal/procfs", "internal/sample", "internal/profile", "internal/usage"},
 	"examples/functrace": {"pctl"},
-	"bench":              {"internal/intern", "internal/ptest", "internal/procfs", "internal/elfsym", "internal/unwind", "pctl"},
+	// Perfevent knows the clock that targets count by.
+	"bench":              {"internal/intern", "internal/perfevent", "internal/ptest", "internal/procfs", "internal/elfsym", "internal/unwind", "pctl"},
 }
 
 // machineRooms are the rooms whose files may depend on the processor, in files named _amd64.

@@ -2,10 +2,9 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"math"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -63,7 +62,7 @@ func shareError(seen, truth []float64) (float64, error) {
 		truthSum += truth[i]
 	}
 	if seenSum == 0 || truthSum == 0 {
-		return 0, fmt.Errorf("no samples of %s", strings.Join(parts, ", "))
+		return 0, errors.New("nothing of what is compared was seen")
 	}
 	for i := range truth {
 		worst = max(worst, math.Abs(seen[i]/seenSum-truth[i]/truthSum))

@@ -55,7 +55,11 @@ func roundRate(window time.Duration, psample []string) measure {
 
 // closing runs a psample that ends by itself, and returns a number of the line that it prints at the end.
 func closing(ctx context.Context, what string, psample []string) float64 {
-	r := must(finish(ctx, psample...))
+	return countOf(must(finish(ctx, psample...)), what)
+}
+
+// countOf returns a number of the line that psample prints at the end.
+func countOf(r *result, what string) float64 {
 	m := regexp.MustCompile(`(\d+) ` + what).FindSubmatch(r.err)
 	if m == nil {
 		fail("no count of %s in %q", what, r.err)

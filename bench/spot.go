@@ -65,29 +65,61 @@ func (l *lab) psampleSpots(ctx context.Context, pids []int, argv ...string) []sp
 
 // document is what is read of psample's JSON.
 type document struct {
-	Start    time.Time     `json:"start"`
-	Duration time.Duration `json:"duration_ns"`
-	Threads  []struct {
-		PID int `json:"pid"`
-	} `json:"threads"`
-	Locations []struct {
-		Address string `json:"address"`
-	} `json:"locations"`
-	Samples []struct {
-		Thread int     `json:"thread"`
-		Stack  []int   `json:"stack"`
-		CPU    float64 `json:"cpu_ns"`
-	} `json:"samples"`
+	Start     time.Time     `json:"start"`
+	Duration  time.Duration `json:"duration_ns"`
+	Threads   []docThread   `json:"threads"`
+	Functions []docFunction `json:"functions"`
+	Locations []docLocation `json:"locations"`
+	Samples   []docSample   `json:"samples"`
+	Waits     []docWait     `json:"waits"`
+}
+
+type docThread struct {
+	PID int `json:"pid"`
+}
+
+type docFunction struct {
+	Name string `json:"name"`
+}
+
+type docLocation struct {
+	Address string    `json:"address"`
+	Lines   []docLine `json:"lines"`
+}
+
+type docLine struct {
+	Function int `json:"function"`
+}
+
+type docSample struct {
+	Thread int     `json:"thread"`
+	Stack  []int   `json:"stack"`
+	CPU    float64 `json:"cpu_ns"`
+	Wall   float64 `json:"wall_ns"`
+	Wait   *int    `json:"wait"`
+}
+
+type docWait struct {
+	Lock struct {
+		Symbol string `json:"symbol"`
+	} `json:"lock"`
+	Unknown string `json:"unknown"`
 }
 
 // psampleJSON runs a psample that ends by itself.
 func (l *lab) psampleJSON(ctx context.Context, argv ...string) *document {
+	d, _ := l.psampleSays(ctx, argv...)
+	return d
+}
+
+// psampleSays is psampleJSON that also returns what else psample prints.
+func (l *lab) psampleSays(ctx context.Context, argv ...string) (*document, *result) {
 	out := l.path("psample.json")
 	defer os.Remove(out)
-	must(finish(ctx, with(argv[:1], with([]string{"-q", "-O", "json", "-o", out}, argv[1:]...)...)...))
-	p := new(document)
-	check(json.Unmarshal(must(os.ReadFile(out)), p))
-	return p
+	r := must(finish(ctx, with(argv[:1], with([]string{"-O", "json", "-o", out}, argv[1:]...)...)...))
+	d := new(document)
+	check(json.Unmarshal(must(os.ReadFile(out)), d))
+	return d, r
 }
 
 // cpu is the processor time of all samples.

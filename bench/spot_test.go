@@ -56,20 +56,12 @@ func TestPerfData(t *testing.T) {
 
 func TestDocumentSpots(t *testing.T) {
 	d := new(document)
-	d.Threads = append(d.Threads, struct {
-		PID int `json:"pid"`
-	}{7})
+	d.Threads = []docThread{{7}}
 	for _, address := range []string{"", "0x10", "0x20"} {
-		d.Locations = append(d.Locations, struct {
-			Address string `json:"address"`
-		}{address})
+		d.Locations = append(d.Locations, docLocation{Address: address})
 	}
 	for _, stack := range [][]int{{0, 1, 2}, {2, 1}, {0}} {
-		d.Samples = append(d.Samples, struct {
-			Thread int     `json:"thread"`
-			Stack  []int   `json:"stack"`
-			CPU    float64 `json:"cpu_ns"`
-		}{0, stack, 5})
+		d.Samples = append(d.Samples, docSample{Stack: stack, CPU: 5})
 	}
 	want := []spot{{7, 0x10, 5}, {7, 0x20, 5}, {7, 0, 5}}
 	if got, err := d.spots(); err != nil || !slices.Equal(got, want) {

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"ptools/internal/perfevent"
+)
+
+// toolBlame is psample that blames waiting on those who hold the locks.
+const toolBlame = "psample --blame"
+
+// The functions of the target contend.c that hold a lock each, and those locks.
+var (
+	lockHolders = []string{"hold_a", "hold_b", "hold_c"}
+	heldLocks   = []string{"lock_a", "lock_b", "lock_c"}
+)
+
+// contention is what a profile says of the target contend.c, or what that says itself: seconds that threads have waited.
+type contention struct {
+	waited  []float64 // for each lock
+	right   []float64 // of that, blamed on the function that holds it
+	wrong   float64   // blamed on another one
+	unknown float64   // blamed on none
+}
+
+// blames are the rows of waiting for three locks, blamed on the functions that hold them, against the program's own count.
+func blames(ctx context.Context, l *lab, t *target) {
+	window := l.window(3*time.Second, 10*time.Second)
+	psample := []string{l.tool(ctx, "psample"), "-F", "99", "--blame", "-t", window.String()}
+	rows := []row{
+		{Name: "share error by lock", Unit: points, Goals: []goal{{AtMost: 3}}},
+		{Name: "share error by holder", Unit: points, Goals: []goal{{AtMost: 3}}},
+		{Name: "blamed on another function", Unit: percent, Goals: []goal{{AtMost: 1}}},
+		{Name: "blamed on none", Unit: percent},
+		{Name: "stops", Unit: count, Goals: []goal{{None: true}}},
+		{Name: "EINTRs", Unit: count, Goals: []goal{{None: true}}},
+	}
+	values := make([][]float64, len(rows))
+	s := interleave(ctx, l.repeats, []contender{{toolBlame, ours, "", func(ctx context.Context) float64 {
+		before, interrupted := waitedIn(t), t.page.EINTR()
+		c, stops := l.blame(ctx, with(psample, "-p", strconv.Itoa(t.pid)))
+		truth := since(before, waitedIn(t))
+		byLock, byHolder := must(shareError(c.waited, truth)), must(shareError(c.right, truth))
+		known := sum(c.right) + c.wrong
+		for i, v := range []float64{byLock, byHolder, 100 * c.wrong / known, 100 * c.unknown / (known + c.unknown), stops, float64(t.page.EINTR() - interrupted)} {
+			values[i] = append(values[i], v)
+		}
+		return byLock
+	}}})
+	for i := range rows {
+		rows[i].Series = []series{{toolBlame, ours, values[i], s[0].Note}}
+	}
+	rows[0].Note = "profiles of " + window.String()
+	l.add(rows...)
+}
+
+func sum(v []float64) (s float64) {
+	for _, x := range v {
+		s += x
+	}
+	return s
+}
+
+// waitedIn is how long the target's threads have waited for each lock by its own count, until now.
+func waitedIn(t *target) (all []float64) {
+	now := uint64(perfevent.Now())
+	for i := range lockHolders {
+		all = append(all, float64(t.page.Share(i)+t.page.Share(8+i)*now)/1e9)
+	}
+	return all
+}
+
+// blame profiles the target once. It also returns how often psample says that it has stopped a thread.
+func (l *lab) blame(ctx context.Context, argv []string) (c contention, stops float64) {
+	c.waited, c.right = make([]float64, len(heldLocks)), make([]float64, len(heldLocks))
+	d, r := l.psampleSays(ctx, argv...)
+	for _, s := range d.Samples {
+		if s.Wait == nil || *s.Wait >= len(d.Waits) {
+			fail("psample: a sample without its wait")
+		}
+		w := d.Waits[*s.Wait]
+		i := slices.Index(heldLocks, w.Lock.Symbol)
+		if i < 0 {
+			continue
+		}
+		waited := s.Wall / 1e9
+		c.waited[i] += waited
+		switch {
+		case w.Unknown != "":
+			c.unknown += waited
+		case d.passes(s.Stack, lockHolders[i]):
+			c.right[i] += waited
+		default:
+			c.wrong += waited
+		}
+	}
+	return c, countOf(r, "stops")
+}
+
+// passes reports whether a function is in a stack.
+func (d *document) passes(stack []int, function string) bool {
+	return slices.ContainsFunc(stack, func(at int) bool {
+		return at < len(d.Locations) && slices.ContainsFunc(d.Locations[at].Lines, func(n docLine) bool {
+			return n.Function < len(d.Functions) && d.Functions[n.Function].Name == function
+		})
+	})
+}
+
+// blameSlowdown is the row of what finding holders costs the program whose threads wait.
+func blameSlowdown(ctx context.Context, l *lab, t *target) {
+	argv := l.psample(ctx, 99)
+	s := &sandwich{t: t, window: l.window(500*time.Millisecond, 4*time.Second)}
+	l.add(row{
+		Unit: factor,
+		Series: interleave(ctx, l.repeats, s.contenders([]sampler{
+			{toolTimers, ours, "", untilInterrupted(argv...)},
+			{toolBlame, ours, "", untilInterrupted(with(argv[:len(argv)-1], "--blame", "-p")...)},
+		})),
+		Goals: []goal{{Tool: toolBlame, Peers: []string{toolTimers}, AtMost: 1.01}},
+	})
+}
+
+// blameCPU is the row of what the sampler itself uses where a thousand threads wait for a lock, and eight contend.
+func blameCPU(ctx context.Context, l *lab, t *target) {
+	argv, pid := l.psample(ctx, 99), strconv.Itoa(t.pid)
+	window := l.window(time.Second, 5*time.Second)
+	l.add(row{Unit: percent, Note: "of one CPU", Series: interleave(ctx, l.repeats, []contender{
+		{toolTimers, ours, "", cpuShare(window, with(argv, pid)...)},
+		{toolBlame, ours, "", cpuShare(window, with(argv[:len(argv)-1], "--blame", "-p", pid)...)},
+	})})
+}
