@@ -9,6 +9,7 @@ import (
 
 	"ptools/internal/clean"
 	"ptools/internal/job"
+	"ptools/internal/usage"
 	"ptools/pctl"
 )
 
@@ -26,7 +27,7 @@ func (e startError) Unwrap() error { return e.error }
 // report prints the line that an error deserves and returns the exit status.
 func report(stderr io.Writer, err error) int {
 	var s status
-	var usage usageError
+	var wrong usage.Error
 	var start startError
 	var write outputError
 	switch {
@@ -36,7 +37,7 @@ func report(stderr io.Writer, err error) int {
 		return int(s)
 	case errors.As(err, &write) && errors.Is(err, syscall.EPIPE):
 		return 128 + int(syscall.SIGPIPE) // the reader has seen enough
-	case errors.As(err, &usage):
+	case errors.As(err, &wrong):
 		fmt.Fprintf(stderr, "pgrab: %s\ntry 'pgrab --help'\n", clean.Text(err.Error()))
 		return 2
 	case errors.As(err, &start):

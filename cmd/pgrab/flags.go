@@ -12,11 +12,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"ptools/internal/clean"
-	clihelp "ptools/internal/usage"
+	"ptools/internal/usage"
 	"ptools/pctl"
 )
 
-const usage = `usage: pgrab [flags] -p PID[,PID...]
+const help = `usage: pgrab [flags] -p PID[,PID...]
        pgrab [flags] -- COMMAND [ARG...]
 
 Grab running processes or start a command, stop them at rendezvous points,
@@ -85,40 +85,8 @@ func (d detail) String() string { return [...]string{"events", "results", "all"}
 // showsEvents reports whether events have lines.
 func (o *options) showsEvents() bool { return o.detail != detailResults }
 
-// usageError is a command line that cannot be understood.
-type usageError struct{ error }
-
-// about prints what is asked for of the command itself, and returns pflag.ErrHelp if it has.
-func about(f *pflag.FlagSet, stdout io.Writer) (done bool, err error) {
-	help := fmt.Sprintf(usage, f.FlagUsages())
-	if yes, _ := f.GetBool("help"); yes {
-		_, err = io.WriteString(stdout, help)
-	} else if yes, _ := f.GetBool("version"); yes {
-		_, err = io.WriteString(stdout, clihelp.Version("pgrab"))
-	} else if f.Changed("print") {
-		what, _ := f.GetString("print")
-		var known bool
-		known, err = clihelp.Print(stdout, what, help, map[string][]string{
-			"stop":    {"grab", "create", "exec", "preinit", "postinit", "main", "none"},
-			"release": {"run", "kill", "stop"},
-			"trap":    {"auto", "int3", "uprobe"},
-			"print":   {"man", "bash", "zsh", "fish"},
-		})
-		if !known {
-			return false, usageError{fmt.Errorf("--print knows %s, not %q", clihelp.Kinds, what)}
-		}
-	} else {
-		return false, nil
-	}
-	if err != nil {
-		return false, writeError(err)
-	}
-	return true, pflag.ErrHelp
-}
-
-// parse reads the arguments. For --help it prints the usage and returns
-// pflag.ErrHelp.
-func parse(args []string, stdout io.Writer) (*options, error) {
+// parse reads the arguments. Errors are usage.Errors, or a usage.Text that is to be printed.
+func parse(args []string) (*options, error) {
 	o := &options{hold: -1, limit: -1}
 	var json, quiet, verbose bool
 	var pids, stops, wheres []string
@@ -141,13 +109,15 @@ func parse(args []string, stdout io.Writer) (*options, error) {
 	f.BoolVarP(&quiet, "quiet", "q", false, "no event lines, only results")
 	f.BoolVarP(&verbose, "verbose", "v", false, "also thread births and deaths, signals, source lines of stacks")
 	f.BoolVar(&o.debug, "debug", false, "when pgrab has let go, a trace on standard error: each wait\nstatus and each ptrace request, with the thread's state")
-	f.Bool("version", false, "print version and commit")
-	f.String("print", "", "print `WHAT`: man (a man page), or the completion of bash, zsh\nor fish")
-	f.BoolP("help", "h", false, "print this text")
+	usage.Flags(f)
 	if err := f.Parse(args); err != nil {
-		return nil, usageError{err}
+		return nil, usage.Errorf("%w", err)
 	}
-	if done, err := about(f, stdout); done || err != nil {
+	if err := usage.Asked(f, fmt.Sprintf(help, f.FlagUsages()), map[string][]string{
+		"stop":    {"grab", "create", "exec", "preinit", "postinit", "main", "none"},
+		"release": {"run", "kill", "stop"},
+		"trap":    {"auto", "int3", "uprobe"},
+	}); err != nil {
 		return nil, err
 	}
 	o.command = f.Args()
@@ -172,7 +142,7 @@ func parse(args []string, stdout io.Writer) (*options, error) {
 		o.form = formJSON
 	}
 	if err != nil {
-		return nil, usageError{firstOf(err)}
+		return nil, usage.Errorf("%w", firstOf(err))
 	}
 	return o, nil
 }

@@ -2,15 +2,14 @@ package main
 
 import (
 	"errors"
-	"io"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/spf13/pflag"
 
+	"ptools/internal/usage"
 	"ptools/pctl"
 )
 
@@ -38,7 +37,7 @@ func TestParse(t *testing.T) {
 		}},
 		{"-s none --debug -p 1", options{pids: []int{1}, hold: forever, limit: forever, debug: true}},
 	} {
-		got, err := parse(strings.Fields(tt.args), io.Discard)
+		got, err := parse(strings.Fields(tt.args))
 		if err != nil {
 			t.Errorf("pgrab %s: %v", tt.args, err)
 			continue
@@ -58,9 +57,9 @@ func TestParseRefuses(t *testing.T) {
 		"-H soon -p 1", "-t -1s -p 1", "-b 0xzz -p 1", "-e maybe -p 1", "--no-such -p 1", "-z", "-q -v -p 1",
 		"-s create -p 1", "-s main,grab ls", "-H= -p 1", "-t= -p 1", "--release= -p 1", "--trap= -p 1",
 	} {
-		_, err := parse(strings.Fields(args), io.Discard)
-		var usage usageError
-		if !errors.As(err, &usage) {
+		_, err := parse(strings.Fields(args))
+		var wrong usage.Error
+		if !errors.As(err, &wrong) {
 			t.Errorf("pgrab %s: %v; want a usage error", args, err)
 			continue
 		}
@@ -77,7 +76,7 @@ func TestParseRefuses(t *testing.T) {
 
 // TestUnknownPoint: every word of --stop is in the error of an unknown one.
 func TestUnknownPoint(t *testing.T) {
-	_, err := parse([]string{"-s", "bogus", "-p", "1"}, io.Discard)
+	_, err := parse([]string{"-s", "bogus", "-p", "1"})
 	if err == nil {
 		t.Fatal("no error")
 	}
@@ -90,16 +89,18 @@ func TestUnknownPoint(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	for _, arg := range []string{"-h", "--help"} {
-		var out strings.Builder
-		if _, err := parse([]string{arg}, &out); !errors.Is(err, pflag.ErrHelp) {
+		_, err := parse([]string{arg})
+		text, ok := errors.AsType[usage.Text](err)
+		if !ok {
 			t.Errorf("%s: %v", arg, err)
 		}
+		out := string(text)
 		for _, want := range []string{"usage: pgrab", "--release", "examples:", "%!"} {
-			if strings.Contains(out.String(), want) != (want != "%!") {
-				t.Errorf("%s: %q in the usage is wrong:\n%s", arg, want, out.String())
+			if strings.Contains(out, want) != (want != "%!") {
+				t.Errorf("%s: %q in the usage is wrong:\n%s", arg, want, out)
 			}
 		}
-		if i := slices.IndexFunc(strings.Split(out.String(), "\n"), func(l string) bool { return len(l) > 100 }); i >= 0 {
+		if i := slices.IndexFunc(strings.Split(out, "\n"), func(l string) bool { return len(l) > 100 }); i >= 0 {
 			t.Errorf("line %d of the usage is too long", i)
 		}
 	}
@@ -110,12 +111,12 @@ func TestAbout(t *testing.T) {
 	for args, want := range map[string]string{
 		"--version": "pgrab ", "--print=man": "\n.TH PGRAB 1", "--print=bash": "-e|--release) COMPREPLY=($(compgen -W \"run kill stop\"", "--print=fish": "-l trap",
 	} {
-		var out strings.Builder
-		if _, err := parse([]string{args}, &out); !errors.Is(err, pflag.ErrHelp) || !strings.Contains("\n"+out.String(), want) {
-			t.Errorf("%s: %v, %s", args, err, out.String())
+		_, err := parse([]string{args})
+		if text, ok := errors.AsType[usage.Text](err); !ok || !strings.Contains("\n"+string(text), want) {
+			t.Errorf("%s: %v, %s", args, err, text)
 		}
 	}
-	if _, err := parse([]string{"--print", "csh"}, nil); err == nil || !strings.Contains(err.Error(), `not "csh"`) {
+	if _, err := parse([]string{"--print", "csh"}); err == nil || !strings.Contains(err.Error(), `not "csh"`) {
 		t.Errorf("csh: %v", err)
 	}
 }

@@ -11,18 +11,20 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"github.com/spf13/pflag"
-
 	"ptools/internal/clean"
 	"ptools/internal/job"
+	"ptools/internal/usage"
 	"ptools/pctl"
 )
 
 // run is the whole command. Its error is an exit status (report).
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
-	o, err := parse(args, stdout)
-	if errors.Is(err, pflag.ErrHelp) {
-		return nil
+	o, err := parse(args)
+	if text, ok := errors.AsType[usage.Text](err); ok {
+		if _, err = io.WriteString(stdout, string(text)); err != nil {
+			err = writeError(err)
+		}
+		return err
 	}
 	if err != nil {
 		return err

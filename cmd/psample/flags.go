@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"net"
 	"slices"
 	"strconv"
@@ -136,11 +135,6 @@ type showing struct {
 	quiet  bool
 }
 
-// usageError is a command line that cannot be understood.
-type usageError struct{ error }
-
-func badUsage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
-
 // seconds is a duration of which a bare number means seconds.
 type seconds time.Duration
 
@@ -170,8 +164,6 @@ type rawFlags struct {
 	length        seconds
 	value, format string
 	timers, by    string
-	print         string
-	version, help bool
 }
 
 func (r *rawFlags) set() *pflag.FlagSet {
@@ -200,26 +192,23 @@ func (r *rawFlags) set() *pflag.FlagSet {
 	fs.StringVar(&r.http, "http", "", "")
 	fs.BoolVarP(&r.quiet, "quiet", "q", false, "")
 	fs.BoolVar(&r.demo, "demo", false, "")
-	fs.BoolVar(&r.version, "version", false, "")
-	fs.StringVar(&r.print, "print", "", "")
-	fs.BoolVarP(&r.help, "help", "h", false, "")
+	usage.Flags(fs)
 	return fs
 }
 
-// parse reads the command line. Errors are usageErrors, or an aboutError that is to be printed.
+// parse reads the command line. Errors are usage.Errors, or a usage.Text that is to be printed.
 func parse(args []string) (*config, error) {
 	var r rawFlags
 	fs := r.set()
 	if err := fs.Parse(args); err != nil {
-		return nil, usageError{err}
+		return nil, usage.Errorf("%w", err)
 	}
-	switch {
-	case r.help:
-		return nil, aboutError(help)
-	case r.version:
-		return nil, aboutError(usage.Version("psample"))
-	case fs.Changed("print"):
-		return nil, r.about()
+	if err := usage.Asked(fs, help, map[string][]string{
+		"format": strings.Split(strings.Replace(profile.FormatNames(), " or ", ", ", 1), ", "),
+		"value":  {"samples", "cpu", "wall"},
+		"timers": {"auto", "off", "only"},
+	}); err != nil {
+		return nil, err
 	}
 	r.command = fs.Args()
 	r.config.length = time.Duration(r.length)
@@ -229,26 +218,6 @@ func parse(args []string) (*config, error) {
 		}
 	}
 	return &r.config, nil
-}
-
-// aboutError is a text about the command itself, which is asked for instead of a profile.
-type aboutError string
-
-func (aboutError) Error() string { return "psample about itself" }
-
-// about returns a man page or a completion as an aboutError.
-func (r *rawFlags) about() error {
-	var b strings.Builder
-	known, _ := usage.Print(&b, r.print, help, map[string][]string{
-		"format": strings.Split(strings.Replace(profile.FormatNames(), " or ", ", ", 1), ", "),
-		"value":  {"samples", "cpu", "wall"},
-		"timers": {"auto", "off", "only"},
-		"print":  {"man", "bash", "zsh", "fish"},
-	})
-	if !known {
-		return badUsage("--print knows %s, not %q", usage.Kinds, r.print)
-	}
-	return aboutError(b.String())
 }
 
 // targets wants exactly one of the three ways to name one.
@@ -261,17 +230,17 @@ func (r *rawFlags) targets(*pflag.FlagSet) error {
 	}
 	switch {
 	case ways == 0:
-		return badUsage("what to profile? -p PID, a COMMAND, or --demo")
+		return usage.Errorf("what to profile? -p PID, a COMMAND, or --demo")
 	case ways > 1:
-		return badUsage("-p PID, a COMMAND and --demo exclude each other")
+		return usage.Errorf("-p PID, a COMMAND and --demo exclude each other")
 	}
 	for _, text := range r.pid {
 		pid, err := strconv.Atoi(text)
 		if err != nil || pid <= 0 {
-			return badUsage("%q is not a process id", text)
+			return usage.Errorf("%q is not a process id", text)
 		}
 		if slices.Contains(r.pids, pid) {
-			return badUsage("process %d is named twice", pid)
+			return usage.Errorf("process %d is named twice", pid)
 		}
 		r.pids = append(r.pids, pid)
 	}
@@ -283,17 +252,17 @@ const maxRate = 10_000
 func (r *rawFlags) schedule(fs *pflag.FlagSet) error {
 	switch rated, timed := fs.Changed("rate"), fs.Changed("delta"); {
 	case rated && timed:
-		return badUsage("-F and -d are two names of one thing: give one of them")
+		return usage.Errorf("-F and -d are two names of one thing: give one of them")
 	case r.demo && !rated && !timed:
 		r.rate = demoRate
 	case timed:
 		if !(r.delta > 0) {
-			return badUsage("the interval must be more than 0 ms")
+			return usage.Errorf("the interval must be more than 0 ms")
 		}
 		r.rate = 1000 / r.delta
 	}
 	if !(r.rate > 0 && r.rate <= maxRate) {
-		return badUsage("the rate must be more than 0 and at most %d samples a second", maxRate)
+		return usage.Errorf("the rate must be more than 0 and at most %d samples a second", maxRate)
 	}
 	r.period = time.Duration(float64(time.Second) / r.rate)
 	if r.demo && r.config.length == 0 && !r.top {
@@ -306,38 +275,38 @@ func (r *rawFlags) schedule(fs *pflag.FlagSet) error {
 func (r *rawFlags) form(fs *pflag.FlagSet) error {
 	var ok bool
 	if r.config.value, ok = profile.ParseValue(r.value); !ok {
-		return badUsage("unknown value %q: samples, cpu or wall", r.value)
+		return usage.Errorf("unknown value %q: samples, cpu or wall", r.value)
 	}
 	if r.config.timers, ok = sample.ParseUseTimers(r.timers); !ok {
-		return badUsage("unknown use of timers %q: auto, off or only", r.timers)
+		return usage.Errorf("unknown use of timers %q: auto, off or only", r.timers)
 	}
 	if r.config.by, ok = profile.ParseBy(r.by); !ok {
-		return badUsage("unknown root of stacks %q: process, command or none", r.by)
+		return usage.Errorf("unknown root of stacks %q: process, command or none", r.by)
 	}
 	if fs.Changed("by") && !r.follow {
-		return badUsage("--by tells processes apart that --follow samples: it means nothing without")
+		return usage.Errorf("--by tells processes apart that --follow samples: it means nothing without")
 	}
 	if fs.Changed("http") {
 		if _, _, err := net.SplitHostPort(r.http); err != nil {
-			return badUsage("--http wants HOST:PORT or :PORT, not %q", r.http)
+			return usage.Errorf("--http wants HOST:PORT or :PORT, not %q", r.http)
 		}
 		if fs.Changed("format") && r.output == "" {
-			return badUsage("--http serves all formats it has: give -o FILE for another")
+			return usage.Errorf("--http serves all formats it has: give -o FILE for another")
 		}
 	}
 	if fs.Changed("output") && r.output == "" {
-		return badUsage("-o wants a file; standard output is -")
+		return usage.Errorf("-o wants a file; standard output is -")
 	}
 	if r.output == "-" || r.output == "/dev/stdout" {
 		r.output = ""
 	}
 	r.config.format, ok = profile.FormatOf(r.output)
 	if !ok && !fs.Changed("format") {
-		return badUsage("the ending of %s is no format's: %s; or give -O", r.output, profile.FormatEndings())
+		return usage.Errorf("the ending of %s is no format's: %s; or give -O", r.output, profile.FormatEndings())
 	}
 	if fs.Changed("format") {
 		if r.config.format, ok = profile.ParseFormat(r.format); !ok {
-			return badUsage("unknown format %q: %s", r.format, profile.FormatNames())
+			return usage.Errorf("unknown format %q: %s", r.format, profile.FormatNames())
 		}
 	}
 	if !fs.Changed("by") {
@@ -358,19 +327,19 @@ func (r *rawFlags) form(fs *pflag.FlagSet) error {
 func (r *rawFlags) creation(fs *pflag.FlagSet) error {
 	switch {
 	case !r.threadCreate && r.config.format == profile.Creations:
-		return badUsage("-O threadcreate is a form of --threadcreate, which is not given")
+		return usage.Errorf("-O threadcreate is a form of --threadcreate, which is not given")
 	case !r.threadCreate:
 		return nil
 	case r.config.format == profile.Creations && len(r.pids) > 1:
-		return badUsage("-O threadcreate has the addresses of one process: give one PID, or another format")
+		return usage.Errorf("-O threadcreate has the addresses of one process: give one PID, or another format")
 	}
 	for _, name := range []string{"rate", "delta", "functions", "registers", "value", "timers", "follow"} {
 		if fs.Changed(name) {
-			return badUsage("--threadcreate counts creations and takes no samples: --%s means nothing", name)
+			return usage.Errorf("--threadcreate counts creations and takes no samples: --%s means nothing", name)
 		}
 	}
 	if r.stacks > 1 {
-		return badUsage("--threadcreate counts creations and takes no samples: -ss means nothing")
+		return usage.Errorf("--threadcreate counts creations and takes no samples: -ss means nothing")
 	}
 	return nil
 }
@@ -381,13 +350,13 @@ func (r *rawFlags) blaming(fs *pflag.FlagSet) error {
 	case !r.blame:
 		return nil
 	case r.threadCreate || r.top:
-		return badUsage("--blame, --threadcreate and --top exclude each other")
+		return usage.Errorf("--blame, --threadcreate and --top exclude each other")
 	case r.functions || r.registers || r.stacks > 1:
-		return badUsage("--blame prints no samples: -f, -r and -ss mean nothing")
+		return usage.Errorf("--blame prints no samples: -f, -r and -ss mean nothing")
 	case r.config.format == profile.Firefox || r.config.format == profile.Perf:
-		return badUsage("-O %v shows when threads did what, which --blame does not keep: give another format", r.config.format)
+		return usage.Errorf("-O %v shows when threads did what, which --blame does not keep: give another format", r.config.format)
 	case fs.Changed("value") && r.config.value == profile.CPU:
-		return badUsage("--blame counts waits and their time: --value is samples or wall")
+		return usage.Errorf("--blame counts waits and their time: --value is samples or wall")
 	case !fs.Changed("value"):
 		r.config.value = profile.Wall
 	}
@@ -400,13 +369,13 @@ func (r *rawFlags) live(fs *pflag.FlagSet) error {
 		return nil
 	}
 	if len(r.command) > 0 {
-		return badUsage("--top shows a running process: a COMMAND would write on the same terminal; give -p")
+		return usage.Errorf("--top shows a running process: a COMMAND would write on the same terminal; give -p")
 	}
 	if r.functions || r.registers || r.stacks > 1 || r.threadCreate {
-		return badUsage("--top prints no samples: -f, -r, -ss and --threadcreate mean nothing")
+		return usage.Errorf("--top prints no samples: -f, -r, -ss and --threadcreate mean nothing")
 	}
 	if fs.Changed("format") && r.output == "" {
-		return badUsage("--top uses standard output: give -o FILE for the profile")
+		return usage.Errorf("--top uses standard output: give -o FILE for the profile")
 	}
 	if !fs.Changed("value") {
 		r.config.value = profile.CPU

@@ -11,6 +11,7 @@ import (
 	"ptools/internal/job"
 	"ptools/internal/profile"
 	"ptools/internal/sample"
+	"ptools/internal/usage"
 	"ptools/pctl"
 )
 
@@ -24,7 +25,7 @@ const (
 // run is the whole command; it returns the exit status.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	cfg, err := parse(args)
-	if about, ok := errors.AsType[aboutError](err); ok {
+	if about, ok := errors.AsType[usage.Text](err); ok {
 		_, err = io.WriteString(stdout, string(about))
 		return report(stderr, err)
 	}
@@ -49,7 +50,7 @@ func (c *config) checkOutput(stdout io.Writer) error {
 		return profile.CheckFile(c.output)
 	}
 	if c.format == profile.Pprof && job.IsTerminal(stdout) {
-		return badUsage("pprof output is not for a terminal: give -o FILE")
+		return usage.Errorf("pprof output is not for a terminal: give -o FILE")
 	}
 	return nil
 }
@@ -71,7 +72,7 @@ func report(stderr io.Writer, err error) int {
 		return exitPipe
 	}
 	fmt.Fprintf(stderr, "psample: %s\n", profile.Clean(message(err)))
-	if _, ok := errors.AsType[usageError](err); ok {
+	if _, ok := errors.AsType[usage.Error](err); ok {
 		fmt.Fprintln(stderr, "try 'psample --help'")
 		return exitUsage
 	}

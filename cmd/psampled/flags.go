@@ -1,11 +1,8 @@
 package main
 
 import (
-	"errors"
-	"fmt"
 	"net"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -67,24 +64,12 @@ type settings struct {
 	quiet bool
 }
 
-// usageError is a command line that cannot be understood.
-type usageError struct{ error }
-
-func badUsage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
-
-// aboutError is a text about the command itself, which is asked for instead of profiles.
-type aboutError string
-
-func (aboutError) Error() string { return "psampled about itself" }
-
 // rawFlags are the values of flags before they are checked.
 type rawFlags struct {
 	settings
-	pid, match    []string
-	follow        bool
-	maxSeconds    string
-	print         string
-	version, help bool
+	pid, match []string
+	follow     bool
+	maxSeconds string
 }
 
 func (r *rawFlags) define() *pflag.FlagSet {
@@ -105,9 +90,7 @@ func (r *rawFlags) define() *pflag.FlagSet {
 	fs.StringVar(&r.maxSeconds, "max-seconds", "300", "")
 	fs.IntVar(&r.MaxClients, "max-clients", 256, "")
 	fs.BoolVarP(&r.quiet, "quiet", "q", false, "")
-	fs.BoolVar(&r.version, "version", false, "")
-	fs.StringVar(&r.print, "print", "", "")
-	fs.BoolVarP(&r.help, "help", "h", false, "")
+	usage.Flags(fs)
 	return fs
 }
 
@@ -116,24 +99,20 @@ func parse(args []string) (*settings, error) {
 	var r rawFlags
 	fs := r.define()
 	if err := fs.Parse(args); err != nil {
-		return nil, usageError{err}
+		return nil, usage.Errorf("%w", err)
 	}
-	switch {
-	case r.help:
-		return nil, aboutError(help)
-	case r.version:
-		return nil, aboutError(usage.Version("psampled"))
-	case fs.Changed("print"):
-		return nil, r.about()
-	case fs.NArg() > 0:
-		return nil, badUsage("unexpected argument %q: processes are named by -p and -m", fs.Arg(0))
+	if err := usage.Asked(fs, help, map[string][]string{"timers": {"auto", "off", "only"}}); err != nil {
+		return nil, err
+	}
+	if fs.NArg() > 0 {
+		return nil, usage.Errorf("unexpected argument %q: processes are named by -p and -m", fs.Arg(0))
 	}
 	if err := r.targets(); err != nil {
 		return nil, err
 	}
 	d, err := conf.ParseDuration(r.maxSeconds)
 	if err != nil {
-		return nil, badUsage("--max-seconds: %v", err)
+		return nil, usage.Errorf("--max-seconds: %v", err)
 	}
 	r.MaxSeconds = conf.Duration(d)
 	r.set = fs
@@ -153,41 +132,28 @@ const (
 	pushRate  = 19
 )
 
-// about returns a man page or a completion as an aboutError.
-func (r *rawFlags) about() error {
-	var b strings.Builder
-	known, _ := usage.Print(&b, r.print, help, map[string][]string{
-		"timers": {"auto", "off", "only"},
-		"print":  {"man", "bash", "zsh", "fish"},
-	})
-	if !known {
-		return badUsage("--print knows %s, not %q", usage.Kinds, r.print)
-	}
-	return aboutError(b.String())
-}
-
 // targets reads the rules of the flags.
 func (r *rawFlags) targets() error {
 	for _, text := range r.pid {
 		pid, err := strconv.Atoi(text)
 		if err != nil || pid <= 0 {
-			return badUsage("%q is not a process id", text)
+			return usage.Errorf("%q is not a process id", text)
 		}
 		r.rules = append(r.rules, targets.Rule{PID: pid, Follow: r.follow})
 	}
 	for _, text := range r.match {
 		rule, err := targets.ParseRule(text)
 		if err != nil {
-			return badUsage("-m %s: %v", text, err)
+			return usage.Errorf("-m %s: %v", text, err)
 		}
 		rule.Follow = r.follow
 		r.rules = append(r.rules, rule)
 	}
 	switch {
 	case len(r.rules) == 0 && r.follow:
-		return badUsage("--follow is about the targets of -p and -m, of which there are none")
+		return usage.Errorf("--follow is about the targets of -p and -m, of which there are none")
 	case len(r.rules) == 0 && r.file == "":
-		return badUsage("what to profile? -p PID, -m RULE, or -c FILE")
+		return usage.Errorf("what to profile? -p PID, -m RULE, or -c FILE")
 	}
 	return nil
 }
@@ -243,27 +209,26 @@ func (s *settings) check() error {
 		}
 	}
 	if err := s.Push.Check(); err != nil {
-		return usageError{err}
+		return usage.Errorf("%w", err)
 	}
 	switch {
 	case !(s.Rate > 0 && s.Rate <= conf.MaxRate):
-		return badUsage("the rate must be more than 0 and at most %d samples a second", conf.MaxRate)
+		return usage.Errorf("the rate must be more than 0 and at most %d samples a second", conf.MaxRate)
 	case s.Timers != "auto" && s.Timers != "off" && s.Timers != "only":
-		return badUsage("unknown use of timers %q: auto, off or only", s.Timers)
+		return usage.Errorf("unknown use of timers %q: auto, off or only", s.Timers)
 	case s.MaxClients <= 0:
-		return badUsage("--max-clients must be more than 0")
+		return usage.Errorf("--max-clients must be more than 0")
 	case (s.TLS.Cert == "") != (s.TLS.Key == ""):
-		return badUsage("--tls-cert and --tls-key need each other")
+		return usage.Errorf("--tls-cert and --tls-key need each other")
 	case s.TLS.ClientCA != "" && s.TLS.Cert == "":
-		return badUsage("--tls-client-ca needs --tls-cert and --tls-key")
+		return usage.Errorf("--tls-client-ca needs --tls-cert and --tls-key")
 	}
 	host, _, err := net.SplitHostPort(s.Listen)
 	if err != nil {
-		return badUsage("--listen wants HOST:PORT or :PORT, not %q", s.Listen)
+		return usage.Errorf("--listen wants HOST:PORT or :PORT, not %q", s.Listen)
 	}
 	if !isLoopback(host) && s.TokenFile == "" && s.TLS.ClientCA == "" {
-		return usageError{errors.New("profiles tell much of a process: --listen " + s.Listen +
-			" is not loopback, and needs --token-file or --tls-client-ca")}
+		return usage.Errorf("profiles tell much of a process: --listen %s is not loopback, and needs --token-file or --tls-client-ca", s.Listen)
 	}
 	return nil
 }

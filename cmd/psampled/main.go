@@ -15,6 +15,7 @@ import (
 	"os"
 
 	"ptools/internal/job"
+	"ptools/internal/usage"
 )
 
 func main() {
@@ -28,8 +29,8 @@ func main() {
 // run is the command. It returns the exit status.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	s, err := parse(args)
-	var about aboutError
-	var wrong usageError
+	var about usage.Text
+	var wrong usage.Error
 	switch {
 	case errors.As(err, &about):
 		if _, err := io.WriteString(stdout, string(about)); err != nil {

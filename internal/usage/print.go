@@ -2,19 +2,15 @@ package usage
 
 import (
 	"fmt"
-	"io"
 	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
 )
 
-// Kinds are what Print prints.
-const Kinds = "man, bash, zsh or fish"
-
-// Print prints the man page, or a completion, of the command with a help text. Values are what flags take, by their long
-// names, of those that take one of a few words. ok is false for an unknown kind.
-func Print(w io.Writer, kind, help string, values map[string][]string) (ok bool, err error) {
+// Print returns the man page, or a completion, of the command with a help text. Values are what flags take, by their long
+// names, of those that take one of a few words.
+func Print(kind, help string, values map[string][]string) (string, error) {
 	p := Parse(help)
 	var b strings.Builder
 	switch kind {
@@ -27,10 +23,9 @@ func Print(w io.Writer, kind, help string, values map[string][]string) (ok bool,
 	case "fish":
 		p.fish(&b, values)
 	default:
-		return false, nil
+		return "", Errorf("--print knows man, bash, zsh or fish, not %q", kind)
 	}
-	_, err = io.WriteString(w, b.String())
-	return true, err
+	return b.String(), nil
 }
 
 // Version returns a line that names a program, its version or commit, and the compiler, as the build has noted them.

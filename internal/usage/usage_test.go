@@ -47,11 +47,11 @@ func TestParse(t *testing.T) {
 
 func printed(t *testing.T, kind string) string {
 	t.Helper()
-	var b strings.Builder
-	if ok, err := Print(&b, kind, help, values); !ok || err != nil {
-		t.Fatalf("%s: %v, %v", kind, ok, err)
+	text, err := Print(kind, help, values)
+	if err != nil {
+		t.Fatalf("%s: %v", kind, err)
 	}
-	return b.String()
+	return text
 }
 
 // TestPrint: quotes, brackets and dots of the text are no syntax.
@@ -68,7 +68,7 @@ func TestPrint(t *testing.T) {
 			}
 		}
 	}
-	if ok, _ := Print(nil, "csh", help, values); ok {
+	if _, err := Print("csh", help, values); err == nil {
 		t.Error("printed for csh")
 	}
 	if v := Version("tool"); !strings.HasPrefix(v, "tool ") || !strings.HasSuffix(v, ")\n") {

@@ -1,0 +1,45 @@
+package usage
+
+import (
+	"fmt"
+
+	"github.com/spf13/pflag"
+)
+
+// Error is a command line that cannot be understood.
+type Error struct{ error }
+
+// Errorf makes an Error.
+func Errorf(format string, args ...any) error { return Error{fmt.Errorf(format, args...)} }
+
+// Text is what a command is asked to say of itself, instead of what it does otherwise.
+type Text string
+
+func (Text) Error() string { return "asked for a text" }
+
+// Flags defines the flags that ask for a Text.
+func Flags(f *pflag.FlagSet) {
+	f.Bool("version", false, "print version and commit")
+	f.String("print", "", "print `WHAT`: man (a man page), or the completion of bash, zsh\nor fish")
+	f.BoolP("help", "h", false, "print this text")
+}
+
+// Asked returns the Text that flags ask for, or nil. Values are those of Print, but for --print's own.
+func Asked(f *pflag.FlagSet, help string, values map[string][]string) error {
+	if yes, _ := f.GetBool("help"); yes {
+		return Text(help)
+	}
+	if yes, _ := f.GetBool("version"); yes {
+		return Text(Version(f.Name()))
+	}
+	if !f.Changed("print") {
+		return nil
+	}
+	values["print"] = []string{"man", "bash", "zsh", "fish"}
+	kind, _ := f.GetString("print")
+	text, err := Print(kind, help, values)
+	if err != nil {
+		return err
+	}
+	return Text(text)
+}
