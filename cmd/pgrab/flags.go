@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -121,7 +122,7 @@ func parse(args []string) (*options, error) {
 		return nil, err
 	}
 	o.command = f.Args()
-	err := errors.Join(
+	err := cmp.Or(
 		o.setTargets(pids),
 		o.setStop(stops),
 		setDuration(f, &o.hold, "hold", hold),
@@ -142,17 +143,9 @@ func parse(args []string) (*options, error) {
 		o.form = formJSON
 	}
 	if err != nil {
-		return nil, usage.Errorf("%w", firstOf(err))
+		return nil, usage.Errorf("%w", err)
 	}
 	return o, nil
-}
-
-// firstOf is the first of joined errors: a usage error is one line.
-func firstOf(err error) error {
-	if j, ok := err.(interface{ Unwrap() []error }); ok {
-		return j.Unwrap()[0]
-	}
-	return err
 }
 
 func (o *options) setTargets(pids []string) error {

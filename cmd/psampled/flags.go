@@ -162,32 +162,23 @@ func (r *rawFlags) targets() error {
 func (s *settings) merge(c *conf.Config) {
 	flags := s.Config
 	s.Config = *c
-	for name, set := range map[string]func(){
-		"listen":        func() { s.Listen = flags.Listen },
-		"token-file":    func() { s.TokenFile = flags.TokenFile },
-		"tls-cert":      func() { s.TLS.Cert = flags.TLS.Cert },
-		"tls-key":       func() { s.TLS.Key = flags.TLS.Key },
-		"tls-client-ca": func() { s.TLS.ClientCA = flags.TLS.ClientCA },
-		"push":          func() { s.Push.URL = flags.Push.URL },
-		"rate":          func() { s.Rate = flags.Rate },
-		"timers":        func() { s.Timers = flags.Timers },
-		"max-seconds":   func() { s.MaxSeconds = flags.MaxSeconds },
-		"max-clients":   func() { s.MaxClients = flags.MaxClients },
-	} {
-		if s.set.Changed(name) {
-			set()
-		}
-	}
 	for _, d := range []struct {
+		name  string
 		empty bool
 		set   func()
 	}{
-		{s.Listen == "", func() { s.Listen = flags.Listen }},
-		{s.Timers == "", func() { s.Timers = flags.Timers }},
-		{s.MaxSeconds == 0, func() { s.MaxSeconds = flags.MaxSeconds }},
-		{s.MaxClients == 0, func() { s.MaxClients = flags.MaxClients }},
+		{"listen", s.Listen == "", func() { s.Listen = flags.Listen }},
+		{"token-file", s.TokenFile == "", func() { s.TokenFile = flags.TokenFile }},
+		{"tls-cert", s.TLS.Cert == "", func() { s.TLS.Cert = flags.TLS.Cert }},
+		{"tls-key", s.TLS.Key == "", func() { s.TLS.Key = flags.TLS.Key }},
+		{"tls-client-ca", s.TLS.ClientCA == "", func() { s.TLS.ClientCA = flags.TLS.ClientCA }},
+		{"push", s.Push.URL == "", func() { s.Push.URL = flags.Push.URL }},
+		{"rate", s.Rate == 0, func() { s.Rate = flags.Rate }},
+		{"timers", s.Timers == "", func() { s.Timers = flags.Timers }},
+		{"max-seconds", s.MaxSeconds == 0, func() { s.MaxSeconds = flags.MaxSeconds }},
+		{"max-clients", s.MaxClients == 0, func() { s.MaxClients = flags.MaxClients }},
 	} {
-		if d.empty {
+		if d.empty || s.set.Changed(d.name) {
 			d.set()
 		}
 	}
