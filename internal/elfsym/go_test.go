@@ -30,7 +30,7 @@ func TestGoAgainstRuntime(t *testing.T) {
 			t.Errorf(format, args...)
 		}
 	}
-	for i := range uint32(g.Len()) {
+	for i := range g.nfunc {
 		entry, end := g.entry(i), g.entry(i+1)
 		if len(f.Lines(entry, nil)) == 0 && runtimeLine(entry+bias).File == "" {
 			continue // the C functions of the race detector are in the table by name only
@@ -58,11 +58,11 @@ func TestGoAgainstRuntime(t *testing.T) {
 			}
 		}
 	}
-	if g.Len() < 1000 || deep < 4 {
-		t.Errorf("%d functions, deepest chain %d: not what a test binary has", g.Len(), deep)
+	if g.nfunc < 1000 || deep < 4 {
+		t.Errorf("%d functions, deepest chain %d: not what a test binary has", g.nfunc, deep)
 	}
 	if bad > 0 {
-		t.Errorf("%d wrong answers about %d functions", bad, g.Len())
+		t.Errorf("%d wrong answers about %d functions", bad, g.nfunc)
 	}
 }
 
@@ -175,7 +175,7 @@ func goNames(t *testing.T, f *File) map[string]bool {
 		t.Fatal("no Go table found")
 	}
 	names := make(map[string]bool)
-	for i := range uint32(g.Len()) {
+	for i := range g.nfunc {
 		fn, _ := g.Func(g.entry(i))
 		names[fn.Name] = true
 	}

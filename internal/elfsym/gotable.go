@@ -159,6 +159,3 @@ func (g *GoTable) find(pc uint64) (uint32, bool) {
 	}
 	return lo - 1, lo > 0
 }
-
-// Len returns the number of functions.
-func (g *GoTable) Len() int { return int(g.nfunc) }

@@ -127,10 +127,3 @@ func (m *PerfMap) Lookup(pc uint64) (Sym, bool) {
 	e := &m.entries[i]
 	return Sym{Name: e.name, Raw: e.name, Addr: e.start, Size: e.size, Kind: JIT}, true
 }
-
-// Len returns the number of entries.
-func (m *PerfMap) Len() int {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	return len(m.entries)
-}

@@ -75,8 +75,8 @@ func TestPerfMapGrows(t *testing.T) {
 	if _, err := m.Refresh(strings.NewReader("10 10 new\n"), 10); err != nil {
 		t.Fatal(err)
 	}
-	if m.Len() != 1 || perfName(&m, 0x10) != "new" || perfName(&m, 0x30) != "" {
-		t.Errorf("%d entries after the file was replaced", m.Len())
+	if len(m.entries) != 1 || perfName(&m, 0x10) != "new" || perfName(&m, 0x30) != "" {
+		t.Errorf("%d entries after the file was replaced", len(m.entries))
 	}
 }
 
@@ -87,8 +87,8 @@ func TestPerfMapCompacts(t *testing.T) {
 	}
 	m.cover = settle([]claim{{0, 10, 5}, {10, 20, 99}, {15, 17, 7}})
 	m.compact()
-	if m.Len() != 2 || perfName(&m, 3) != "5" || perfName(&m, 16) != "99" {
-		t.Errorf("%d entries, %q %q", m.Len(), perfName(&m, 3), perfName(&m, 16))
+	if len(m.entries) != 2 || perfName(&m, 3) != "5" || perfName(&m, 16) != "99" {
+		t.Errorf("%d entries, %q %q", len(m.entries), perfName(&m, 3), perfName(&m, 16))
 	}
 }
 

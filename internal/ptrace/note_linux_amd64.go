@@ -16,9 +16,6 @@ const (
 	noteIdle    = 0x0ff0
 )
 
-// NoteBits is how much of a note there is room for: the upper bits of a word.
-const NoteBits = 48
-
 // Note returns the note about a stopped thread: the lower 16 bits are 0.
 func Note(tid int) (note uint64, err error) {
 	// The system call stores the word where the C library would return it.

@@ -20,8 +20,6 @@ var (
 	ErrReleased = errors.New("process has been released")
 	// ErrEnded: the target is no more.
 	ErrEnded = errors.New("process has ended")
-	// ErrNotHeld: Continue without a rendezvous.
-	ErrNotHeld = errors.New("process is not stopped at a rendezvous")
 )
 
 // Line is where the closures wait that other goroutines hand to a control goroutine, and the bell that wakes it.

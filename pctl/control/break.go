@@ -36,9 +36,6 @@ func (h *Hit) TID() int { return h.t.TID }
 // Addr returns the address of the breakpoint.
 func (h *Hit) Addr() uint64 { return h.b.addr }
 
-// Count returns how often the breakpoint has been hit, this time included.
-func (h *Hit) Count() uint64 { return h.b.Hits() }
-
 // Regs returns the thread's registers, with the program counter at Addr unless the
 // hit is Late. They may be read until the handler returns; SetRegs changes them.
 func (h *Hit) Regs() *ptrace.Regs { return &h.t.Regs }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"ptools/internal/ptest"
+	"ptools/internal/tracee"
 	"ptools/pctl/notify"
 )
 
@@ -24,7 +25,7 @@ func pauseOfMany(t *testing.T, trap Trap) {
 	c, out := run(t, &Options{Stop: []notify.Point{notify.Create}, Trap: trap}, ptest.BuildC(t, "busyidle.c"),
 		"-b", "2", "-t", "32", "-n", strconv.Itoa(n))
 	b, err := c.BreakSymbol(bg, "", "busy_round", 0, func(h *Hit) {
-		if h.Count()%50 == 0 {
+		if h.b.Hits()%50 == 0 {
 			h.Hold()
 		}
 	})
@@ -71,7 +72,7 @@ func pauses(ctx context.Context, t *testing.T, c *Controller, addr int64) {
 				t.Errorf("the text has %#x in place of %#x", raw, shown)
 			}
 			for _, th := range s.Threads() {
-				if _, err := th.Regs(); err != nil && !th.Parked() {
+				if _, err := th.Regs(); err != nil && th.t.M.State() == tracee.StateStopped {
 					t.Errorf("thread %d: %v", th.TID(), err)
 				}
 			}

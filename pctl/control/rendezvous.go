@@ -172,11 +172,6 @@ func (t *Thread) SetRegs(r *ptrace.Regs) error {
 	return nil
 }
 
-// Parked reports that the thread runs no code of its own although it has not
-// stopped: it sleeps uninterruptibly (a parent in vfork(2), a dead file server), is given no processor, or is
-// the dead leader of a living process. It stops before it runs again.
-func (t *Thread) Parked() bool { return t.t.M.State() != tracee.StateStopped }
-
 // LookIf interrupts the threads tids together and calls visit for each as soon as it
 // has stopped, on the control goroutine, with its registers; the thread runs on when
 // visit returns. No thread waits for another. visit must not make requests and
