@@ -269,8 +269,13 @@ func (m *Memory) pread(p []byte, addr int64) (done int, errno syscall.Errno) {
 	if m.kind != memFile {
 		return m.call(unix.SYS_PROCESS_VM_READV, p, addr)
 	}
+	return whole(p, addr, func(p []byte, addr int64) (int, error) { return unix.Pread(m.fd, p, addr) })
+}
+
+// whole repeats a call that moves some of p until all is moved.
+func whole(p []byte, addr int64, move func(p []byte, addr int64) (int, error)) (done int, errno syscall.Errno) {
 	for done < len(p) {
-		n, err := unix.Pread(m.fd, p[done:], addr+int64(done))
+		n, err := move(p[done:], addr+int64(done))
 		switch {
 		case err == unix.EINTR:
 		case err != nil:
@@ -297,18 +302,9 @@ func (m *Memory) WriteAt(p []byte, addr int64) (int, error) {
 	if m.kind != memFile {
 		return 0, unix.EACCES // process_vm_writev goes by number, into the next program too
 	}
-	done := 0
-	for done < len(p) {
-		n, err := unix.Pwrite(m.fd, p[done:], addr+int64(done))
-		switch {
-		case err == unix.EINTR:
-		case err != nil:
-			return done, fault(err)
-		case n == 0:
-			return done, unix.ESRCH
-		default:
-			done += n
-		}
+	done, errno := whole(p, addr, func(p []byte, addr int64) (int, error) { return unix.Pwrite(m.fd, p, addr) })
+	if errno != 0 {
+		return done, errno
 	}
 	return done, nil
 }

@@ -17,11 +17,6 @@ type Counter struct {
 	mem  []byte
 }
 
-// countProgram adds one to the first word of the map counts.
-func countProgram(counts int) []instruction {
-	return finish(append(atCookie(), count(counts, 0)...))
-}
-
 // OpenCounter counts arrivals of process pid at addr, which is offset off of the
 // file at path. A fork child is not counted. Errors are those of
 // [Signals.Probe] and [NewSignals].
@@ -39,7 +34,7 @@ func openCounter(pid int, path string, off, addr uint64) (*Counter, error) {
 		return nil, err
 	}
 	defer unix.Close(counts) // the program and the mapping keep it
-	program, err := loadProbe(countProgram(counts))
+	program, err := loadProbe(finish(append(atCookie(), count(counts, 0)...)))
 	if err == nil {
 		defer unix.Close(program) // the link keeps it
 		var fd int

@@ -216,9 +216,6 @@ func (f *follower) name(comm *[16]byte) string {
 	return f.lastName
 }
 
-// noRoom returns how many children could not be followed.
-func (f *follower) noRoom() int64 { return f.word(wordNoRoom) }
-
 func (f *follower) word(i int) int64 {
 	return int64(atomic.LoadUint64((*uint64)(unsafe.Pointer(&f.words[8*i]))))
 }

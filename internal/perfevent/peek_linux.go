@@ -36,14 +36,7 @@ const (
 
 // OpenPeeker loads the program.
 func OpenPeeker() (*Peeker, error) {
-	ours, err := namespaceOf("self")
-	if err != nil {
-		return nil, err
-	}
-	if ours.ino != firstPIDNamespace {
-		return nil, errOtherNamespace
-	}
-	types, err := readBTF()
+	types, err := taskTypes()
 	if err != nil {
 		return nil, err
 	}

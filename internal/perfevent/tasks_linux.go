@@ -46,16 +46,22 @@ var taskMembers = [...]string{
 	taskStart: "start_boottime",
 }
 
-// OpenTasks opens the threads of a process. An error says that they have to be read in /proc.
-func OpenTasks(pid int) (*Tasks, error) {
+// taskTypes returns the kernel's types, for programs that know threads by their numbers in the first PID namespace. That has
+// to be ours.
+func taskTypes() (*btf, error) {
 	ours, err := namespaceOf("self")
+	if err == nil && ours.ino != firstPIDNamespace {
+		err = errOtherNamespace
+	}
 	if err != nil {
 		return nil, err
 	}
-	if ours.ino != firstPIDNamespace {
-		return nil, errOtherNamespace
-	}
-	types, err := readBTF()
+	return readBTF()
+}
+
+// OpenTasks opens the threads of a process. An error says that they have to be read in /proc.
+func OpenTasks(pid int) (*Tasks, error) {
+	types, err := taskTypes()
 	if err != nil {
 		return nil, err
 	}

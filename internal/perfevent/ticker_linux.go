@@ -197,7 +197,7 @@ func (c *Ticker) Ends(f func(*End)) {
 // NoRoom returns how many children could not be followed because too many processes were wanted at that moment.
 func (c *Ticker) NoRoom() int64 {
 	if follower := c.filter.follower; follower != nil {
-		return follower.noRoom()
+		return follower.word(wordNoRoom)
 	}
 	return 0
 }

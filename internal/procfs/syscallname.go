@@ -24,6 +24,16 @@ func nameOf(nr int64, names []string) string {
 // noNames are the numbers from 337 to 423, which only other architectures use.
 var noNames = slices.Repeat([]string{"-"}, 424-337)
 
+// commonNames are the names from 424 on, of all architectures.
+var commonNames = strings.Fields(`
+pidfd_send_signal io_uring_setup io_uring_enter io_uring_register open_tree move_mount fsopen fsconfig fsmount
+fspick pidfd_open clone3 close_range openat2 pidfd_getfd faccessat2 process_madvise epoll_pwait2 mount_setattr
+quotactl_fd landlock_create_ruleset landlock_add_rule landlock_restrict_self memfd_secret process_mrelease
+futex_waitv set_mempolicy_home_node cachestat fchmodat2 map_shadow_stack futex_wake futex_wait futex_requeue
+statmount listmount lsm_get_self_attr lsm_set_self_attr lsm_list_modules mseal setxattrat getxattrat
+listxattrat removexattrat open_tree_attr file_getattr file_setattr listns rseq_slice_yield
+`)
+
 // The names in the order of their numbers, "-" where there is none.
 var syscallNames = slices.Concat(strings.Fields(`
 read write open close stat fstat lstat poll lseek mmap mprotect munmap brk rt_sigaction rt_sigprocmask
@@ -57,17 +67,10 @@ recvmmsg fanotify_init fanotify_mark prlimit64 name_to_handle_at open_by_handle_
 sendmmsg setns getcpu process_vm_readv process_vm_writev kcmp finit_module sched_setattr sched_getattr
 renameat2 seccomp getrandom memfd_create kexec_file_load bpf execveat userfaultfd membarrier mlock2
 copy_file_range preadv2 pwritev2 pkey_mprotect pkey_alloc pkey_free statx io_pgetevents rseq uretprobe uprobe
-`), noNames, strings.Fields(`
-pidfd_send_signal io_uring_setup io_uring_enter io_uring_register open_tree move_mount fsopen fsconfig fsmount
-fspick pidfd_open clone3 close_range openat2 pidfd_getfd faccessat2 process_madvise epoll_pwait2 mount_setattr
-quotactl_fd landlock_create_ruleset landlock_add_rule landlock_restrict_self memfd_secret process_mrelease
-futex_waitv set_mempolicy_home_node cachestat fchmodat2 map_shadow_stack futex_wake futex_wait futex_requeue
-statmount listmount lsm_get_self_attr lsm_set_self_attr lsm_list_modules mseal setxattrat getxattrat
-listxattrat removexattrat open_tree_attr file_getattr file_setattr listns rseq_slice_yield
-`))
+`), noNames, commonNames)
 
 // The same for 32-bit code.
-var syscallNames32 = strings.Fields(`
+var syscallNames32 = slices.Concat(strings.Fields(`
 restart_syscall exit fork read write open close waitpid creat link unlink execve chdir time mknod chmod lchown
 break oldstat lseek getpid mount umount setuid getuid stime ptrace alarm oldfstat pause utime stty gtty access
 nice ftime sync kill rename mkdir rmdir dup pipe times prof brk setgid getgid signal geteuid getegid acct
@@ -106,11 +109,5 @@ pkey_alloc pkey_free statx arch_prctl io_pgetevents rseq - - - - - - semget semc
 msgget msgsnd msgrcv msgctl clock_gettime64 clock_settime64 clock_adjtime64 clock_getres_time64
 clock_nanosleep_time64 timer_gettime64 timer_settime64 timerfd_gettime64 timerfd_settime64 utimensat_time64
 pselect6_time64 ppoll_time64 - io_pgetevents_time64 recvmmsg_time64 mq_timedsend_time64 mq_timedreceive_time64
-semtimedop_time64 rt_sigtimedwait_time64 futex_time64 sched_rr_get_interval_time64 pidfd_send_signal
-io_uring_setup io_uring_enter io_uring_register open_tree move_mount fsopen fsconfig fsmount fspick pidfd_open
-clone3 close_range openat2 pidfd_getfd faccessat2 process_madvise epoll_pwait2 mount_setattr quotactl_fd
-landlock_create_ruleset landlock_add_rule landlock_restrict_self memfd_secret process_mrelease futex_waitv
-set_mempolicy_home_node cachestat fchmodat2 map_shadow_stack futex_wake futex_wait futex_requeue statmount
-listmount lsm_get_self_attr lsm_set_self_attr lsm_list_modules mseal setxattrat getxattrat listxattrat
-removexattrat open_tree_attr file_getattr file_setattr listns rseq_slice_yield
-`)
+semtimedop_time64 rt_sigtimedwait_time64 futex_time64 sched_rr_get_interval_time64
+`), commonNames)
