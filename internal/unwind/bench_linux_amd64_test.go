@@ -94,7 +94,7 @@ func cold(b *testing.B, space *testSpace, rec []recording) {
 		r := &rec[i%len(rec)]
 		for j := range space.maps {
 			if t := space.maps[j].Table; t != nil {
-				space.maps[j].Table = &Table{obj: t.obj}
+				space.maps[j].Table = newTable(t.obj)
 			}
 		}
 		frames, _ = u.Unwind(&r.regs, r.stack, frames[:0])

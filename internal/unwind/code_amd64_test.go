@@ -57,7 +57,7 @@ func TestWalk(t *testing.T) {
 			for i := n; i < len(code); i++ {
 				code[i] = 0xf4 // hlt
 			}
-			m := Mapping{Start: start, End: start + 512, Table: &Table{obj: fuzzObject{code: code}}}
+			m := Mapping{Start: start, End: start + 512, Table: newTable(fuzzObject{code: code})}
 			u := New(fuzzCode{m})
 			end := start + uint64(n)
 			in, out := u.walkIn(&m, start, start+test.at, end), u.walkOut(&m, start+test.at, end)
@@ -84,7 +84,7 @@ func TestWalkBack(t *testing.T) {
 		{"no start", "\x90\x90\x90\x90\x90\x31\xc0\xe8\x00\x00\x00\x00", nil},
 	} {
 		code := append([]byte(test.code), 0xf4, 0xf4, 0xf4, 0xf4)
-		m := Mapping{Start: fuzzBase, End: fuzzBase + uint64(len(code)), Table: &Table{obj: fuzzObject{code: code}}}
+		m := Mapping{Start: fuzzBase, End: fuzzBase + uint64(len(code)), Table: newTable(fuzzObject{code: code})}
 		var got []string
 		for _, r := range New(fuzzCode{m}).walkBack(&m, fuzzBase+uint64(len(test.code))) {
 			got = append(got, routeText(r))

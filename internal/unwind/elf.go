@@ -3,7 +3,7 @@ package unwind
 import "ptools/internal/elfsym"
 
 // NewTable returns the table of f. It reads nothing yet.
-func NewTable(f *elfsym.File) *Table { return &Table{obj: elfObject{f}} }
+func NewTable(f *elfsym.File) *Table { return newTable(elfObject{f}) }
 
 // An elfObject is an ELF file as an object.
 type elfObject struct{ *elfsym.File }

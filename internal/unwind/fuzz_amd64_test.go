@@ -81,7 +81,7 @@ func FuzzUnwind(f *testing.F) {
 	f.Fuzz(func(t *testing.T, stack, code, frame []byte, pc, fp uint64, seed byte) {
 		m := Mapping{Start: fuzzBase, End: fuzzBase + 0x3000}
 		if seed&1 == 0 {
-			m.Table = &Table{obj: fuzzObject{code, frame}}
+			m.Table = newTable(fuzzObject{code, frame})
 		}
 		s := Stack{Base: 0x7000, Data: stack, Partial: seed&4 != 0}
 		if seed&2 != 0 {

@@ -1,7 +1,6 @@
 package unwind
 
 import (
-	"encoding/binary"
 	"sort"
 
 	"ptools/internal/cursor"
@@ -63,18 +62,7 @@ func (t *searchTable) len() int { return t.n }
 
 // field returns one address of the table: 2i is the start of function i, 2i+1 its FDE.
 func (t *searchTable) field(i int) uint64 {
-	b := t.data[i*t.size:]
-	switch t.enc & encFormat {
-	case encUdata2:
-		return t.base + uint64(binary.LittleEndian.Uint16(b))
-	case encSdata2:
-		return t.base + uint64(int16(binary.LittleEndian.Uint16(b)))
-	case encUdata4:
-		return t.base + uint64(binary.LittleEndian.Uint32(b))
-	case encSdata4:
-		return t.base + uint64(int32(binary.LittleEndian.Uint32(b)))
-	}
-	return t.base + binary.LittleEndian.Uint64(b)
+	return t.base + value(&cursor.Cursor{B: t.data[i*t.size:]}, t.enc)
 }
 
 func (t *searchTable) find(pc uint64) (int, int64, bool) {

@@ -50,7 +50,7 @@ func TestOracle(t *testing.T) {
 
 func compareWithDelve(t *testing.T, path string) {
 	o := openObject(t, path)
-	table := &Table{obj: o}
+	table := newTable(o)
 	addr, data, ok := o.Section(".eh_frame")
 	if !ok {
 		t.Fatal("no .eh_frame")

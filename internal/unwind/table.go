@@ -28,46 +28,32 @@ type goTable interface {
 // maps the file.
 type Table struct {
 	obj object
-
-	ehOnce    sync.Once
-	eh        *frames // .eh_frame; nil if there is none
-	debugOnce sync.Once
-	debug     *frames // .debug_frame, of the file or its separate debug file
-
-	goOnce sync.Once
-	golang goTable
+	// Each is read when it is asked for first.
+	frames      func() *frames // .eh_frame; nil if there is none
+	debugFrames func() *frames // .debug_frame, of the file or its separate debug file
+	goTable     func() goTable // the functions of the Go linker's table; nil if there is none
 }
 
-// frames returns .eh_frame, loaded at the first call.
-func (t *Table) frames() *frames {
-	t.ehOnce.Do(func() {
-		addr, data, ok := t.obj.Section(".eh_frame")
+// newTable returns the Table of an object.
+func newTable(obj object) *Table {
+	t := &Table{obj: obj}
+	t.frames = sync.OnceValue(func() *frames {
+		addr, data, ok := obj.Section(".eh_frame")
 		if !ok {
-			return
+			return nil
 		}
-		sec := section{addr: addr, data: data, eh: true, base: t.bases()}
-		hdrAddr, hdr, _ := t.obj.Section(".eh_frame_hdr")
-		t.eh = newFrames(sec, hdrAddr, hdr)
+		hdrAddr, hdr, _ := obj.Section(".eh_frame_hdr")
+		return newFrames(section{addr: addr, data: data, eh: true, base: t.bases()}, hdrAddr, hdr)
 	})
-	return t.eh
-}
-
-// debugFrames returns .debug_frame, loaded and read through at the first call.
-func (t *Table) debugFrames() *frames {
-	t.debugOnce.Do(func() {
-		_, data, ok := t.obj.Section(".debug_frame")
+	t.debugFrames = sync.OnceValue(func() *frames {
+		_, data, ok := obj.Section(".debug_frame")
 		if !ok {
-			return
+			return nil
 		}
-		t.debug = newFrames(section{data: data, base: t.bases()}, 0, nil)
+		return newFrames(section{data: data, base: t.bases()}, 0, nil)
 	})
-	return t.debug
-}
-
-// goTable returns the functions of the Go linker's table, nil where there is none.
-func (t *Table) goTable() goTable {
-	t.goOnce.Do(func() { t.golang = t.obj.golang() })
-	return t.golang
+	t.goTable = sync.OnceValue(obj.golang)
+	return t
 }
 
 // goFunction returns the Go function at a link-time address.

@@ -99,18 +99,13 @@ func (u *Unwinder) walk(dst []Frame) ([]Frame, End) {
 		}
 		next := place{pc: u.regs[regRIP], ret: how == byReturn}
 		if next.m, next.ok = u.code.Find(next.lookup()); !next.ok {
-			return dst, u.nowhere()
+			if u.regs[regRIP] == 0 {
+				return dst, Whole
+			}
+			return dst, NotCode
 		}
 		at = next
 	}
-}
-
-// nowhere is the end of a stack whose next program counter is not in code.
-func (u *Unwinder) nowhere() End {
-	if u.regs[regRIP] == 0 {
-		return Whole
-	}
-	return NotCode
 }
 
 // A place is a program counter and the mapping it is in.
