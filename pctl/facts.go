@@ -28,11 +28,9 @@ func (f *facts) readTarget() {
 // readReasons reads what explains why the kernel has refused us.
 func (f *facts) readReasons() {
 	f.owner = fileOwner(f.pid, f.uid[1])
-	f.foreign = userMap(f.dir()) != userMap("/proc/self")
+	f.foreign = userMap("/proc/"+strconv.Itoa(f.pid)) != userMap("/proc/self")
 	f.readOurselves()
 }
-
-func (f *facts) dir() string { return "/proc/" + strconv.Itoa(f.pid) }
 
 // fileOwner returns the user that the files in /proc/PID belong to. The directory itself always belongs to
 // the effective user; of a process that is not dumpable the files are root's (task_dump_owner in

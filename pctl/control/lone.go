@@ -256,17 +256,7 @@ func (o *stepper) stepInto(t *tracee.Thread) {
 		k.at = nil
 	}
 	k.step = &step{b: o.instruction(t.Regs.PC()), flag: t.Regs.TrapFlag()}
-	o.g.FlushRegs(t)
-	sig := t.M.Signal()
-	t.Known = tracee.RegsUnread
-	if !t.M.Step() {
-		o.g.Refused(t, tracee.DeedStep)
-		o.endStep(t, nil)
-		return
-	}
-	o.g.Reports.Resuming(t)
-	err := ptrace.SingleStep(t.TID, sig) // ESRCH: it is being killed, and reports that
-	o.g.Trace.Did(t, tracee.DeedStep, uint64(sig), err)
+	o.singleStep(t, t.M.Signal())
 }
 
 // stepPast has a thread execute the instruction that the breakpoint stands on which it was stopped by. A copy that would

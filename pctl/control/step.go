@@ -191,6 +191,11 @@ func (o *stepper) beginStep(t *tracee.Thread) {
 	}
 	s.flag = t.Regs.TrapFlag()
 	o.g.Spin.Expect()
+	o.singleStep(t, 0)
+}
+
+// singleStep resumes a thread for one instruction, or into the handler of a signal.
+func (o *stepper) singleStep(t *tracee.Thread, sig syscall.Signal) {
 	o.g.FlushRegs(t)
 	t.Known = tracee.RegsUnread
 	if !t.M.Step() {
@@ -199,8 +204,8 @@ func (o *stepper) beginStep(t *tracee.Thread) {
 		return
 	}
 	o.g.Reports.Resuming(t)
-	err := ptrace.SingleStep(t.TID, 0) // ESRCH: it is being killed, and reports that
-	o.g.Trace.Did(t, tracee.DeedStep, 0, err)
+	err := ptrace.SingleStep(t.TID, sig) // ESRCH: it is being killed, and reports that
+	o.g.Trace.Did(t, tracee.DeedStep, uint64(sig), err)
 }
 
 // stepped looks at a stop of a thread that was making a step: whatever it is, the

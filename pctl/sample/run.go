@@ -52,9 +52,6 @@ const (
 // error. It may return a profile together with an error: what was seen until then. The error of a process that
 // cannot be grabbed is that of pctl's Session.Grab.
 func Run(ctx context.Context, pid int, o *Options) (_ *Profile, err error) {
-	if o == nil {
-		o = new(Options)
-	}
 	r, err := open(o)
 	if err != nil {
 		return nil, err
@@ -73,9 +70,6 @@ func Run(ctx context.Context, pid int, o *Options) (_ *Profile, err error) {
 // when sampling begins, so that a created one is sampled from its first instruction. One that was grabbed
 // read-only can be sampled by timers only; without them the error satisfies pctl.ErrReadOnly.
 func RunProcess(ctx context.Context, p *pctl.Process, o *Options) (*Profile, error) {
-	if o == nil {
-		o = new(Options)
-	}
 	r, err := open(o)
 	if err != nil {
 		return nil, err
@@ -94,6 +88,9 @@ type runner struct {
 var errFollow = errors.New("following processes needs timers")
 
 func open(o *Options) (*runner, error) {
+	if o == nil {
+		o = new(Options)
+	}
 	period := o.Period
 	if period <= 0 {
 		period = sample.DefaultPeriod
