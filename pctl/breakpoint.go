@@ -34,7 +34,7 @@ type breakpoint interface {
 }
 
 // Break sets a breakpoint. With a nil Handler hits are only counted, by the kernel if
-// it can and nobody has asked for KindHit: then no thread is stopped. A place
+// it can and KindHit is not asked for: then no thread is stopped. A place
 // named by a symbol is looked for in every object, those that will be loaded
 // later and those of programs that will be executed included, and may be at
 // several addresses. Where one that comes later cannot be had, or an object cannot be
@@ -150,7 +150,7 @@ func (h *Hit) WriteAt(b []byte, addr int64) (int, error) { return h.hit.WriteAt(
 // whole process stands still, this thread at Addr, until Continue.
 func (h *Hit) Hold() { h.hit.Hold() }
 
-// Attach has the KindHit of this hit carry v, so that who reads the events gets what the Handler has seen.
+// Attach has the KindHit of this hit carry v, so that a reader of the events gets what the Handler has seen.
 func (h *Hit) Attach(v any) { h.hit.Attach(v) }
 
 // Thread copies the thread's registers and stack, from which its call stack

@@ -13,7 +13,7 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// Reading the memory of a process may sleep until somebody brings the page: the process itself
+// Reading the memory of a process may sleep until the page is brought: the process itself
 // (userfaultfd(2)), which stands still because we hold it, or a file system that does not answer. So
 // stacks are read by another goroutine, which is left behind if it gets stuck: its call returns when the
 // process runs again.
@@ -29,7 +29,7 @@ const (
 var errStuck = errors.New("its pages did not come while the process stood still")
 
 // CopyStacks copies the stacks of all threads, and of those that wait for a lock what is known of it (Thread.Wait): 64 KiB at 3 to 5 µs each where they are that deep, so
-// that Thread.Stack can be called when they run again. A stack whose pages somebody else has to bring, and
+// that Thread.Stack can be called when they run again. A stack whose pages another process has to bring, and
 // does not within 50 ms, is left out: Thread.Stack says so. It waits for 8 of those at most.
 func (s *Snapshot) CopyStacks() {
 	if s.stopped == nil {

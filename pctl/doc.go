@@ -66,7 +66,7 @@
 // Continue or Close. A Pause is a rendezvous of one's own making that ends when its
 // function returns, also by a panic. A breakpoint stops only the thread that hit it, for as long as its Handler
 // runs; memory read through a Process never shows a trap. A signal is delivered
-// at once, unless a Catch looks at it first. A process that somebody else has
+// at once, unless a Catch looks at it first. A process that something else has
 // stopped stays stopped, also when it is let go.
 //
 // One thread can be made to stand by itself, and to go on instruction by instruction (StopThread, Step): the
@@ -74,7 +74,7 @@
 //
 // What is left of a process when it is let go, or when the program that holds
 // it dies, is its release mode: ModeRun lets it run on, ModeKill kills it (the
-// kernel does, if we cannot) unless somebody else has stopped it, ModeStop leaves it stopped for another tool. The
+// kernel does, if we cannot) unless it is stopped from outside, ModeStop leaves it stopped for another tool. The
 // last needs us alive: after our own SIGKILL nobody holds the process, and it
 // runs on.
 //

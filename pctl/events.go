@@ -32,8 +32,8 @@ type Events struct {
 }
 
 // Events opens a stream that begins with how things are: KindGrabbed,
-// KindCreated or KindFollowed, KindStopped if the process is held at a rendezvous, and KindGroupStop if somebody
-// else has stopped it, as far as these kinds are asked for. What happens from then on follows in order. A process that was
+// KindCreated or KindFollowed, KindStopped if the process is held at a rendezvous, and KindGroupStop if it is
+// stopped from outside, as far as these kinds are asked for. What happens from then on follows in order. A process that was
 // grabbed read-only has one event, its end, with an unknown status.
 func (p *Process) Events(o *EventOptions) *Events {
 	kinds := wanted(o)

@@ -167,7 +167,7 @@ func (s *Session) attach(ctx context.Context, pid int, o *GrabOptions) (handle.C
 func (s *Session) control(held *controlled) *control.Options {
 	o := &control.Options{
 		Stop: places(held.stop), Mode: control.Mode(held.mode), Linker: held.linker, Trap: control.Trap(held.trap), OnThreadStart: held.starts,
-		Files: s.files, Guard: guarded.Load(), KeepAwake: s.awake, Trace: s.newTrace(),
+		Files: s.files, Guard: guarded.Load(), KeepAwake: s.keepAwake, Trace: s.newTrace(),
 	}
 	if held.follow != nil {
 		o.Follow = func(b control.Birth) (*control.Options, error) { return s.born(held, b) }
@@ -206,7 +206,7 @@ func explain(pid int, err error, readOnly bool) error {
 		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	}
-	f := gather(pid)
+	f := readFacts(pid)
 	if f.tracer == 0 && errors.Is(err, fs.ErrPermission) {
 		f.readTracers()
 	}

@@ -7,8 +7,8 @@ type Mode uint8
 
 // Release modes.
 const (
-	ModeRun  Mode = Mode(control.ModeRun)  // it runs on, or stays stopped if somebody else stopped it
-	ModeKill Mode = Mode(control.ModeKill) // it is killed, by the kernel if we die first; if somebody else stopped it it stays stopped
+	ModeRun  Mode = Mode(control.ModeRun)  // it runs on, or stays stopped if it was stopped from outside
+	ModeKill Mode = Mode(control.ModeKill) // it is killed, by the kernel if we die first; if it was stopped from outside it stays stopped
 	ModeStop Mode = Mode(control.ModeStop) // it is left stopped, as by SIGSTOP, while we live to do it
 )
 
@@ -21,7 +21,7 @@ type Trap uint8
 // Traps.
 const (
 	// TrapAuto takes kernel uprobes where they can be had and are of use: where
-	// nobody stops at a breakpoint (no Handler, and no stream of KindHit), and in
+	// nothing stops at a breakpoint (no Handler, and no stream of KindHit), and in
 	// processes that are to live when we die. Elsewhere it takes int3 instructions.
 	TrapAuto Trap = Trap(control.TrapAuto)
 	// TrapInt3 takes int3 instructions only.

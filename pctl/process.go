@@ -17,7 +17,7 @@ import (
 type Process struct {
 	s        *Session
 	h        *handle.Handle
-	c        *control.Controller // nil if nobody controls the process
+	c        *control.Controller // nil if the process is not controlled
 	readOnly bool                // control was not asked for
 	created  string              // path of the program, if we started it
 	parent   int                 // process that it follows; 0: none

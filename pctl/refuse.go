@@ -47,7 +47,7 @@ func (f *facts) zombie() bool {
 }
 
 // check refuses what needs no attempt. A read-only grab of our own process or
-// of a traced one is in order: it stops nobody.
+// of a traced one is in order: it stops nothing.
 func (f *facts) check(readOnly bool) error {
 	switch {
 	case f.proc != nil:
@@ -172,9 +172,9 @@ func (f *facts) sameGroup() bool {
 	return f.gid[0] == f.ourGID && f.gid[1] == f.ourGID && f.gid[2] == f.ourGID
 }
 
-// gather collects the facts about pid from /proc that check and diagnose ask for. What cannot
+// readFacts reads the facts about pid from /proc that check and diagnose ask for. What cannot
 // be read keeps its zero value, which accuses nobody.
-func gather(pid int) *facts {
+func readFacts(pid int) *facts {
 	f := glance(pid)
 	if f.tgid != 0 {
 		f.readReasons()

@@ -111,19 +111,19 @@ func TestErrorPrints(t *testing.T) {
 
 // TestFactsOfOurselves reads real facts: those of the test process.
 func TestFactsOfOurselves(t *testing.T) {
-	f := gather(os.Getpid())
+	f := readFacts(os.Getpid())
 	if f.tgid != os.Getpid() || f.class != elf.ELFCLASS64 || f.kernel || f.foreign || f.zombie() {
 		t.Errorf("facts of ourselves: %+v", f)
 	}
 	if err := f.check(false); !errors.Is(err, ErrSelf) {
 		t.Errorf("check of ourselves: %v", err)
 	}
-	if f := gather(2); f.kernel {
+	if f := readFacts(2); f.kernel {
 		if err := f.check(false); !errors.Is(err, ErrKernelThread) {
 			t.Errorf("check of kthreadd: %v", err)
 		}
 	}
-	if err := gather(1 << 30).check(false); !errors.Is(err, ErrNoProcess) {
+	if err := readFacts(1 << 30).check(false); !errors.Is(err, ErrNoProcess) {
 		t.Errorf("check of no process: %v", err)
 	}
 }

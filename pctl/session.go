@@ -53,11 +53,11 @@ func QuietStops() error { return ptrace.QuietStops() }
 // symbols of files, each read once however many processes map it. Programs
 // usually have one. Its methods may be called from any goroutine.
 type Session struct {
-	files    *elfsym.Cache
-	awake    bool // SessionOptions.KeepAwake
-	trace    io.Writer
-	registry *handle.Registry
-	grabs    sync.WaitGroup // grabs and creations under way
+	files     *elfsym.Cache
+	keepAwake bool // SessionOptions.KeepAwake
+	trace     io.Writer
+	registry  *handle.Registry
+	grabs     sync.WaitGroup // grabs and creations under way
 
 	mu     sync.Mutex
 	closed bool
@@ -80,7 +80,7 @@ func NewSession(o *SessionOptions) *Session {
 		panic(err) // the only error is a negative limit
 	}
 	return &Session{
-		files: files, registry: registry, awake: o.KeepAwake, trace: o.Trace,
+		files: files, registry: registry, keepAwake: o.KeepAwake, trace: o.Trace,
 		vetted: make(map[int]uint64),
 	}
 }

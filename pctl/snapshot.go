@@ -21,7 +21,7 @@ type Snapshot struct {
 }
 
 // Pause stops every thread, calls f and lets them run on, also if f panics. A
-// process that is held at a rendezvous, or stopped by somebody else, stays
+// process that is held at a rendezvous, or stopped from outside, stays
 // stopped afterwards. f runs on the control goroutine: it should copy what it
 // needs and return, and must not make requests to the Process, which would
 // wait for itself and return ErrOnControl. Pause returns f's error, and panics

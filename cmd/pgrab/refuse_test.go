@@ -159,7 +159,7 @@ func TestOneOfSeveralIsRefused(t *testing.T) {
 	expectFree(t, g, "S")
 }
 
-// exposures are the lines that say what there is instead of uprobes, where there are none.
+// killRisks are the lines that say what there is instead of uprobes, where there are none.
 var killRisks = regexp.MustCompile(`(?m)^pgrab: \d+: (objects that are loaded from now on are not shown|breakpoints are int3s) .*\n`)
 
 func TestUnusableOutput(t *testing.T) {

@@ -117,7 +117,7 @@ func (h *deathWatch) wait() {
 	h.pid = 0
 }
 
-// ended reports whether the guard process has ended. The kernel is asked, who knows before the
+// ended reports whether the guard process has ended. The kernel is asked, which knows before the
 // deathWatch does.
 func (h *deathWatch) ended() bool {
 	h.mu.Lock()

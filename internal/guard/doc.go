@@ -14,7 +14,7 @@
 // That we die is told by threads of ours, the death watch (deathwatch_linux.go), which are woken ahead of
 // others where we may arrange that. The threads of the target and the guard then run at the same
 // time. A thread that reaches a trap before the guard does dies, and so does one that has executed a
-// trap which nobody has taken notice of yet. A process that was forked off the target and not yet
+// trap that has not been noticed yet. A process that was forked off the target and not yet
 // cleaned keeps its traps.
 //
 // The guard is forked when the first trap is to be planted, and ends with the last [Watch]. If we

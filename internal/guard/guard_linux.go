@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// Reasons why nobody is guarded (Guard.Err).
+// Reasons why there is no guard (Guard.Err).
 var (
 	errGone = errors.New("the guard process has ended")
 	errFull = errors.New("too many traps")
@@ -24,7 +24,7 @@ type Guard struct {
 }
 
 // Err returns why traps that are planted now would outlive us, or nil if the guard is there or is
-// not needed. Nobody replaces a guard process that has ended; the next one, for watches that begin
+// not needed. A guard process that has ended is not replaced; the next one, for watches that begin
 // when all have been closed, starts afresh.
 func (g *Guard) Err() error {
 	g.mu.Lock()

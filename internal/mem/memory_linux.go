@@ -77,7 +77,7 @@ func Open(pid int) (*Memory, error) {
 		if has, lack := hasMemory(dir); lack != nil {
 			return nil, lack
 		} else if !has && !gone && !slices.ContainsFunc(others(pid), func(tid int) bool { return !slices.Contains(tried, tid) }) {
-			return nil, err // neither has there been anybody whom the list has missed, in another such execve
+			return nil, err // neither has there been a thread that the list has missed, in another such execve
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // A Counter counts in the kernel how often the threads of a process reach an
-// instruction: those threads that there are and those that come. Nobody is
+// instruction: those threads that there are and those that come. None is
 // stopped. The count is read from shared memory. Count may be called from any
 // goroutine, not after Close.
 type Counter struct {
@@ -17,7 +17,7 @@ type Counter struct {
 	mem  []byte
 }
 
-// OpenCounter counts arrivals of process pid at addr, which is offset off of the
+// OpenCounter counts hits of process pid at addr, which is offset off of the
 // file at path. A fork child is not counted. Errors are those of
 // [Signals.Probe] and [NewSignals].
 func OpenCounter(pid int, path string, off, addr uint64) (*Counter, error) {
@@ -46,7 +46,7 @@ func openCounter(pid int, path string, off, addr uint64) (*Counter, error) {
 	return nil, err
 }
 
-// Count returns the arrivals since OpenCounter.
+// Count returns the hits since OpenCounter.
 func (c *Counter) Count() uint64 {
 	return atomic.LoadUint64((*uint64)(unsafe.Pointer(&c.mem[0])))
 }

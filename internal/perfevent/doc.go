@@ -6,7 +6,7 @@
 // a file, in all threads of one process, those that come included; nothing has to
 // be done for each thread. It runs a small program when a thread arrives. That of
 // [Signals] sends the thread a signal, for its tracer to see, and keeps its
-// registers; that of [Counter] counts and disturbs nobody.
+// registers; that of [Counter] counts and stops no thread.
 //
 // What probes do to a process's children: a forked one has the traps in its text,
 // as a copy; the program does nothing there, and the kernel takes the traps out of

@@ -4,8 +4,8 @@ package perfevent
 // pt_regs, which is the first part of user_regs_struct.
 const numRegs = 21
 
-// A Hit is a thread's last arrival at a probed instruction, before it ran.
+// A Hit is the last time that a thread came to a probed instruction, before it ran.
 type Hit struct {
-	Count uint64          // arrivals of this thread, all told
+	Count uint64          // hits of this thread, all told
 	Regs  [numRegs]uint64 // in the order of user_regs_struct, R15 to Ss
 }

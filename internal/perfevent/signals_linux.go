@@ -33,7 +33,7 @@ type Signals struct {
 // hit is what the kernel keeps of a thread, in the order in which the program
 // writes it.
 type hit struct {
-	count uint64 // arrivals of the thread
+	count uint64 // hits of the thread
 	regs  [numRegs]uint64
 }
 
@@ -110,7 +110,7 @@ func whileOn(state int) []instruction {
 	}
 }
 
-// signalProgram counts the arrival, keeps the registers and signals the thread, while
+// signalProgram counts the hit, keeps the registers and signals the thread, while
 // it is switched on.
 func signalProgram(state, hits int, sig syscall.Signal, ours pidNamespace) []instruction {
 	p := whileOn(state)

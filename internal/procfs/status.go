@@ -7,7 +7,7 @@ import "bytes"
 type Status struct {
 	State          byte // as in Stat
 	Tgid, PID      int
-	TracerPID      int    // 0 where nobody traces the task
+	TracerPID      int    // 0 where the task is not traced
 	UID, GID       [4]int // real, effective, saved, file system
 	SigPnd         uint64 // pending for the thread
 	SigBlk         uint64

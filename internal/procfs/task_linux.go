@@ -47,7 +47,7 @@ func OpenTask(pid, tid int) (*Task, error) {
 }
 
 // UnopenedTask returns the Task of a thread that is known to be there. Until the first of its files is opened
-// nothing binds it to that thread: whoever asked for it has to see that the thread has not ended.
+// nothing binds it to that thread: the caller has to see that the thread has not ended.
 func UnopenedTask(pid, tid int) *Task { return &Task{pid: pid, tid: tid} }
 
 // Bound reports whether a file that is open binds the Task to its thread.
@@ -124,7 +124,7 @@ func (t *Task) WaitChannel() (string, error) {
 const room = 32
 
 // mayKeep reports whether a new descriptor of a file may stay open. The kernel gives out the lowest number
-// that is free, so the number tells how many are in use, whoever has them. Of very many threads only the
+// that is free, so the number tells how many are in use, by all of the program. Of very many threads only the
 // schedstats are kept, which are read again and again to see whether the other files have changed.
 func mayKeep(fd int, f taskFile) bool {
 	var limit unix.Rlimit

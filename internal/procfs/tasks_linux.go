@@ -9,8 +9,8 @@ import (
 
 // Tasks returns the thread ids of a process, appended to buf[:0]; it
 // allocates only when buf is too small. The order is that of creation. A
-// thread born while the directory is read may be missing, so whoever needs
-// all of them reads again until nobody new appears. The leader stays listed
+// thread born while the directory is read may be missing, so a caller that needs
+// all of them reads again until no new one appears. The leader stays listed
 // as long as any thread lives, even after it has ended itself.
 func Tasks(pid int, buf []int) ([]int, error) {
 	p := processPath(pid, "task")

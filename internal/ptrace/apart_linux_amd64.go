@@ -29,7 +29,7 @@ func CloseApart(fd int) error {
 		switch {
 		case err == unix.EINTR:
 		case err != nil:
-			return nil // somebody waits for every process that there is: it has ended
+			return nil // another thread of ours waits for every process that there is: it has ended
 		case ws.ExitStatus() != 0:
 			return syscall.Errno(ws.ExitStatus())
 		default:

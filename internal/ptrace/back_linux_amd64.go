@@ -109,7 +109,7 @@ func setBack(tid uintptr, info *SigInfo, rules []SetBack, b *Back) bool {
 	if rule.Code != 0 {
 		_, _, e = syscall.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_GETSIGINFO, tid, 0, uintptr(unsafe.Pointer(info)), 0, 0)
 		if e != 0 || info.Code != rule.Code {
-			return false // somebody's signal
+			return false // a signal from outside
 		}
 	}
 	_, _, e = syscall.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_POKEUSR, tid, unsafe.Offsetof(r.Rip), uintptr(rule.To), 0, 0)

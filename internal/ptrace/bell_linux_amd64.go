@@ -21,7 +21,7 @@ const BellSignal = syscall.SIGSTKFLT
 // on waiting after a signal. The bell has a handler of its own, one instruction
 // long, that runs on the signal stack Go gave the thread and restarts nothing, so
 // Wait returns EINTR and no Go code sees the signal. A ring that falls between the
-// caller's last look at its queue and the wait4 is lost: whoever rings does so again
+// caller's last look at its queue and the wait4 is lost: the ringing is repeated
 // until there is an answer.
 type Bell struct {
 	pid, tid int
@@ -56,7 +56,7 @@ func rtSigaction(sig syscall.Signal, set, old *sigaction) error {
 
 var bellMu sync.Mutex
 
-// Install puts the bell's handler in place, or back in place if somebody has changed it
+// Install puts the bell's handler in place, or back in place if it has been changed
 // by sigaction(2). Any goroutine may call.
 func (b *Bell) Install() error {
 	bellMu.Lock()

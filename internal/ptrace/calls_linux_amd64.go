@@ -151,7 +151,7 @@ func Pending(tid int, sig syscall.Signal) (bool, error) {
 func Wait(block bool) (Stop, error) { return wait(-1, unix.WALL|unix.WNOTHREAD, block) }
 
 // WaitTID is Wait for one thread. Without block it may be called on any OS thread of
-// the tracer's process. ECHILD: nobody here traces it.
+// the tracer's process. ECHILD: this thread does not trace it.
 func WaitTID(tid int, block bool) (Stop, error) { return wait(tid, unix.WALL, block) }
 
 func wait(which int, flags uintptr, block bool) (Stop, error) {

@@ -3,9 +3,9 @@ package sample
 import "time"
 
 // As long as threads only run, seen by their timers, or rest, a round finds out nothing that
-// the next one would not: timers keep their samples, and who has not moved between the
+// the next one would not: timers keep their samples, and a thread that has not moved between the
 // first and the last of some ticks was where it is at each of them. Such rounds are left out,
-// a few at a time, and the next takes their ticks too. A round that finds that somebody has
+// a few at a time, and the next takes their ticks too. A round that finds that a thread has
 // gone to wait or woken since the last one takes one tick, and those before it are missed;
 // the more often that happens the longer it takes until one is put off again.
 

@@ -55,7 +55,7 @@ func (p Program32) String() string {
 // String is the line that a user reads at the end.
 func (c *Cost) String() string {
 	line := fmt.Sprintf("%d rounds (%d late, %d missed), %d stops, longest pause %v, total pause %v",
-		c.Rounds, c.Late, c.Missed, c.Stops, brief(c.LongestPause), brief(c.TotalPause))
+		c.Rounds, c.Late, c.Missed, c.Stops, rounded(c.LongestPause), rounded(c.TotalPause))
 	return line + counted([]count{
 		{c.Ticks, ", %d samples by timers"},
 		{c.Lost, " (%d lost)"},
@@ -98,8 +98,8 @@ func counted(counts []count) (line string) {
 	return line
 }
 
-// brief rounds a duration to what a person wants to read.
-func brief(d time.Duration) time.Duration {
+// rounded rounds a duration to what a person wants to read.
+func rounded(d time.Duration) time.Duration {
 	switch {
 	case d >= time.Second:
 		return d.Round(10 * time.Millisecond)

@@ -103,7 +103,7 @@ func (c *Creations) take(from *creator, tid, child int, regs *Registers) {
 	c.changed.Broadcast()
 }
 
-// room returns an unused creation; nil if nobody counts.
+// room returns an unused creation; nil if none are counted.
 func (c *Creations) room(from *creator, child int) *creation {
 	c.mu.Lock()
 	defer c.mu.Unlock()

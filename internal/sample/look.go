@@ -38,7 +38,7 @@ type looking struct {
 	maybe  []*thread // that have run since the round before, and wait
 	over   bool      // no more threads can be wanted in this round
 	early  []*thread // that stopped before their moment
-	brief  int       // how often that was in question
+	short  int       // how often that was in question
 	tids   []int
 	snaps  []Snapshot
 	arena  []byte

@@ -55,7 +55,7 @@ func (n *namer) step(s *profile.Space) {
 	if batch := s.Addrs(n.handed); len(batch) > 0 {
 		n.handed += len(batch)
 		n.busy.Store(true)
-		n.work <- batch // its only place is empty while nobody is busy
+		n.work <- batch // its only place is empty while the other goroutine is not busy
 	}
 }
 

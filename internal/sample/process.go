@@ -163,7 +163,7 @@ func (p *process) settleThread(t *thread) {
 	p.ticking.forgive(t)
 }
 
-// execed follows the process into the image that it has now. Whoever has called exec has taken over the
+// execed follows the process into the image that it has now. The thread that has called exec has taken over the
 // number of the first thread.
 func (p *process) execed() {
 	if p.image != nil && !p.image.Stale() {

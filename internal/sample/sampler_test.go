@@ -120,8 +120,8 @@ func TestCallsThatGiveEINTRAreNotInterrupted(t *testing.T) {
 // TestEndOfABriefCall: a thread that stops there is looked at once more in that round,
 // but for one time in eight; at the end of any other call it is not.
 func TestEndOfABriefCall(t *testing.T) {
-	const rounds = 2 * keepBrief
-	for nr, again := range map[int64]int{228: rounds - rounds/keepBrief, 0: 0} {
+	const rounds = 2 * keepShort
+	for nr, again := range map[int64]int{228: rounds - rounds/keepShort, 0: 0} {
 		w := newWorld(1)
 		th := w.threads[100]
 		behind := false

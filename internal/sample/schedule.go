@@ -28,7 +28,7 @@ type schedule struct {
 
 	taken  int64 // ticks that became rounds
 	late   int64 // of those, begun more than half a period after they were due
-	missed int64 // ticks that nobody took because a later one was due already
+	missed int64 // ticks that were not taken because a later one was due already
 }
 
 func newSchedule(start, period time.Duration) schedule {

@@ -32,9 +32,9 @@ var briefly = map[int64]bool{
 	158: true, 309: true, // arch_prctl, getcpu
 }
 
-// keepBrief is which of the stops at the end of a brief call stands: they take about an
+// keepShort is which of the stops at the end of a short call stands: they take about an
 // eighth of what interrupts take to arrive.
-const keepBrief = 8
+const keepShort = 8
 
 // tooEarly reports whether a stop has come before its moment.
 func (l *looking) tooEarly(regs *ptrace.Regs) bool {
@@ -42,8 +42,8 @@ func (l *looking) tooEarly(regs *ptrace.Regs) bool {
 	if !inCall || !briefly[nr] || result == -eintr {
 		return false
 	}
-	l.brief++
-	return l.brief%keepBrief != 0
+	l.short++
+	return l.short%keepShort != 0
 }
 
 const eintr = 4

@@ -12,10 +12,10 @@ import (
 // The kernel counts how often a thread is put on a processor, at the moment when it
 // is, and says at once how often that was for all threads of a process together,
 // those that have ended included. Less what the living were seen to have, those that
-// have ended are left, and they run no more. While that remains the same nobody has
-// run but those who have been read since.
+// have ended are left, and they run no more. While that remains the same no thread has
+// run but those that have been read since.
 type switchCounts struct {
-	sum   Sum   // nil: nobody says, and all are read
+	sum   Sum   // nil: it cannot be had, and all are read
 	seen  int64 // how often the living threads were, as last read
 	ended int64 // how often those were that have ended; never more than the truth
 	known bool  // ended is known
@@ -67,7 +67,7 @@ type activity struct {
 }
 
 // lately is for how many rounds a thread that has moved is read before it is known
-// whether anybody else has.
+// whether any other has.
 const lately = 8
 
 // firstReads bounds how many of them that are: of thousands, which have all moved when a sampling
@@ -75,8 +75,8 @@ const lately = 8
 const firstReads = 256
 
 // examineAll decides what the sample of each thread needs. Those that have moved
-// lately are read first. If nobody else has moved that was all. Otherwise the others
-// are read until the sum is explained, those who moved last first.
+// lately are read first. If no other has moved that was all. Otherwise the others
+// are read until the sum is explained, those that moved last first.
 func (a *activity) examineAll() {
 	a.examined = a.examined[:0]
 	a.number++
@@ -94,7 +94,7 @@ func (a *activity) examineAll() {
 	a.examineOthers(e)
 	share := time.Duration(100)
 	if a.p.sampler.opt.Ticks == nil {
-		share = 5 // who runs is stopped only if it is read
+		share = 5 // a thread that runs is stopped only if it is read
 	}
 	a.sums.took(begun, a.p.sampler.clock.Now(), share)
 }
@@ -149,7 +149,7 @@ func (a *activity) examineOthers(e *list.Element) {
 	for e != nil {
 		e = a.examineNext(e)
 		if a.switches.known && !looked && a.switches.seen+a.switches.ended == sum {
-			looked = true // once: whoever moves all the time need not be waited for
+			looked = true // once: threads that move all the time need not be waited for
 			later = a.reread()
 			if even, _ := a.switches.even(); even {
 				return
@@ -173,7 +173,7 @@ func (a *activity) examineNext(e *list.Element) *list.Element {
 }
 
 // reread reads the threads that have been examined once more and returns how often
-// they were put on a processor since. Those who were are examined in the next round.
+// they were put on a processor since. Those that were are examined in the next round.
 func (a *activity) reread() int64 {
 	if a.switches.sum == nil {
 		return 0

@@ -219,10 +219,10 @@ func TestCoalescingChangesNothing(t *testing.T) {
 	samples, cpu, waits := profileOf(nil)
 	wantSamples, wantCPU, all := profileOf(func(*Sample) {})
 	if samples != wantSamples || cpu != wantCPU {
-		t.Errorf("with leaps:\n%s%s\nwithout:\n%s%s", samples, cpu, wantSamples, wantCPU)
+		t.Errorf("with rounds put off:\n%s%s\nwithout:\n%s%s", samples, cpu, wantSamples, wantCPU)
 	}
 	if all != rounds || waits > rounds/3 {
-		t.Errorf("waited %d times for %d rounds, and %d times without leaps", waits, rounds, all)
+		t.Errorf("waited %d times for %d rounds, and %d times without", waits, rounds, all)
 	}
 }
 

@@ -22,7 +22,7 @@ func (a *Alarm) Init(bell *ptrace.Bell, every time.Duration) {
 	a.every = every
 	a.timer = time.AfterFunc(time.Hour, func() {
 		if a.on.Load() > 0 {
-			bell.Install() // nobody who gets no answer may be there to do it (do)
+			bell.Install() // there may be no requester without an answer that does it (do)
 			bell.Ring()    // a ring too many only ends one wait early
 			a.timer.Reset(every)
 		}

@@ -58,7 +58,7 @@ func (w *Waiter) sweep(threads []*Thread, wanted func(*Thread) bool) []*Thread {
 // take handles the report of one thread if there is one.
 func (w *Waiter) take(t *Thread) {
 	if len(w.g.Reports.stolen) > 0 || w.g.Reports.own == t.TID {
-		// In order, and not the exit status that is somebody else's.
+		// In order, and not the exit status that is another's.
 		if s, err := w.g.Reports.pollNow(); err == nil && s.Kind != ptrace.KindNone {
 			w.g.Tracer.dispatch(s)
 			w.g.Reports.Read()
@@ -109,7 +109,7 @@ func (w *Waiter) waitFor(t *Thread, wanted func(*Thread) bool, tick func()) {
 }
 
 // vanished takes a thread that cannot be waited for any more off the books: an exec has
-// ended it, or has given it the leader's number. In either case whoever was the leader is
+// ended it, or has given it the leader's number. In either case the thread that was the leader is
 // no more, even where it was held or had been let go before. The one that comes after it
 // is traced if it was, and reports the exec.
 func (w *Waiter) vanished(t *Thread) {

@@ -18,7 +18,7 @@ type Leaver struct {
 	Asleep    int // so many of those sleep uninterruptibly
 }
 
-// DetachEach lets each thread go by itself: where there are no traps, nobody has to wait
+// DetachEach lets each thread go by itself: where there are no traps, no thread has to wait
 // for the others, and a thread that needs no detaching is left to the kernel.
 func (l *Leaver) DetachEach() {
 	if l.g.phase.Gone() {
@@ -139,7 +139,7 @@ func (l *Leaver) Detach(t *Thread, sig syscall.Signal) {
 // StopProcess brings a held target into a group stop by a SIGSTOP of ours that one
 // thread receives while the others stand; the kernel stops those as they are
 // detached, before they run, and those that sleep uninterruptibly when they wake. It
-// returns false if the target goes on: we may not signal it, or somebody has continued
+// returns false if the target goes on: we may not signal it, or another process has continued
 // it since.
 func (l *Leaver) StopProcess() bool {
 	if l.g.Group.StopSignal.Load() != 0 {
@@ -158,7 +158,7 @@ func (l *Leaver) StopProcess() bool {
 			return false
 		}
 	}
-	return true // to be received by who wakes first, if nobody could be stopped
+	return true // to be received by the thread that wakes first, if none could be stopped
 }
 
 // anyStopped returns a thread that goes on to its signals as soon as it is resumed: not

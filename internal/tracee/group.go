@@ -91,7 +91,7 @@ func (g *Group) Drop(t *Thread) {
 	g.Forget(t)
 	g.Trace.Did(t, DeedDrop, 0, nil)
 	if i := g.Reports.back(t.TID); i >= 0 {
-		g.Reports.handOut(i) // to nobody
+		g.Reports.handOut(i) // the thread is not ours any more
 	}
 	g.up.Dropped(t)
 	g.Stopper.Arrived(t)

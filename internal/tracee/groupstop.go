@@ -60,8 +60,8 @@ func (s *GroupStop) joinStop(t *Thread) {
 	t.groupStop = s.stopCount
 }
 
-// spare keeps our death from killing a thread of a process that somebody else has stopped, for
-// as long as the group stop lasts: whoever stopped it decides about it. unspare ends that before
+// spare keeps our death from killing a thread of a process that is stopped from outside, for
+// as long as the group stop lasts: what stopped it decides about it. unspare ends that before
 // the thread runs.
 func (s *GroupStop) spare(t *Thread) {
 	if s.g.mode == ModeKill && t.Role == RoleThread {

@@ -25,7 +25,7 @@ const (
 // and wakes the other; what that costs is mostly the way of its processor out of a
 // sleeping state, on a virtual machine the way through the hypervisor as well. A
 // processor that may not sleep polls for work instead (drivers/cpuidle/poll_state.c)
-// and has it at once. Unlike polling of ours, that keeps nobody from running. All
+// and has it at once. Unlike polling of ours, that keeps no thread from running. All
 // methods must be called from the control goroutine.
 type CPULatency struct {
 	wanted bool

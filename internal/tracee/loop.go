@@ -34,7 +34,7 @@ func (w *Waiter) Until(cond func() bool, tick func()) bool {
 }
 
 // dispatch gives one report to the method that knows its kind, then lets the thread
-// go on unless somebody holds it.
+// run on unless it is held.
 func (g *Group) dispatch(s ptrace.Stop) {
 	t := g.Threads[s.TID]
 	if t == nil {

@@ -18,7 +18,7 @@ const (
 	StateRunning
 	// StateStopped: in a ptrace stop that it leaves only by our word.
 	StateStopped
-	// StateListening: in a group stop that it leaves when somebody continues the
+	// StateListening: in a group stop that it leaves when a SIGCONT continues the
 	// process (PTRACE_LISTEN).
 	StateListening
 )
@@ -79,7 +79,7 @@ type Awaits uint8
 
 const (
 	AwaitNothing Awaits = iota
-	// AwaitStop: it is to stop, and somebody waits for that.
+	// AwaitStop: it is to stop, and that is waited for.
 	AwaitStop
 	// AwaitParked: it does not answer interrupts now: uninterruptible, or a dead leader.
 	// It stops before it runs, and is not waited for.

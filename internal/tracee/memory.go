@@ -129,7 +129,7 @@ func (m *Memory) Word(addr uint64) (uint64, error) {
 // that one which has come no further than to the first instruction of a signal's
 // handler is shown where the signal has met it. It has stood in the stop of that
 // signal until we answered, for longer than anything there takes without a tracer;
-// whoever counts looks would take that for time in the handler.
+// a count of looks would take that for time in the handler.
 func (m *Memory) shown(t *Thread) *ptrace.Regs {
 	if _, ok := t.Regs.HandlerContext(); !ok {
 		return &t.Regs

@@ -4,10 +4,10 @@ package tracee
 type Mode uint8
 
 const (
-	// ModeRun lets it run on, or leaves it stopped if somebody else had stopped it.
+	// ModeRun lets it run on, or leaves it stopped if it was stopped from outside.
 	ModeRun Mode = iota
 	// ModeKill ends it with SIGKILL, also when the program that controls it dies
-	// (PTRACE_O_EXITKILL). While somebody else has it stopped it is left stopped instead.
+	// (PTRACE_O_EXITKILL). While it is stopped from outside it is left stopped instead.
 	ModeKill
 	// ModeStop leaves it stopped as by SIGSTOP, without another instruction executed.
 	ModeStop

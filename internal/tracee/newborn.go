@@ -3,11 +3,11 @@ package tracee
 import "ptools/internal/procfs"
 
 // Whether a new thread or process is traced the kernel decides when its creator enters the
-// system call (kernel_clone), which takes long enough for us to seize the creator, see nobody
-// new and write traps to the text meanwhile. A thread that appears later is then nobody's, and
+// system call (kernel_clone), which takes long enough for us to seize the creator, see no
+// new thread and write traps to the text meanwhile. A thread that appears later is then not traced, and
 // a process has copied the traps: both would die of the first one that they meet. So before the
-// first int3 is planted everybody is stopped once. Who has stopped since he was seized makes
-// nobody any more without our knowledge.
+// first int3 is planted every thread is stopped once. After its first stop as a tracee, all that a thread
+// creates is attached by the kernel.
 
 // seizeNewborn is called when every thread of a process that was attached to stands, or is parked. It
 // seizes those that have appeared since.
@@ -44,7 +44,7 @@ func (s *Seizer) mayFork(t *Thread) bool {
 	return err == nil && st.State != 'Z' && st.State != 'X'
 }
 
-// SeizeNewbornOnce makes sure, before an int3 is planted, that whoever meets it is traced: it stops
+// SeizeNewbornOnce makes sure, before an int3 is planted, that every thread which meets it is traced: it stops
 // the process for a moment, once. The error is ErrEnded, or ErrShared.
 func (s *Seizer) SeizeNewbornOnce() (err error) {
 	if !s.NewbornSeized || !s.Alone {

@@ -149,7 +149,7 @@ func (l *Line) Queued() bool {
 	return len(l.queue) > 0
 }
 
-// Close refuses all further requests and releases those who wait.
+// Close refuses all further requests and ends the waiting of those that there are.
 func (q *Requests) Close(err error) {
 	q.line.mu.Lock()
 	if !q.closed {

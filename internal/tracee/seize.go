@@ -18,7 +18,7 @@ type Seizer struct {
 	Start         uint64       // of the target that was attached to, in ticks since boot
 	Told          Mode         // what the kernel does with the target when we die
 	changes       int          // how often the leader seems to have been replaced while it was seized
-	NewbornSeized bool         // each thread of the target, and whoever is about to get a copy of its memory, is traced
+	NewbornSeized bool         // each thread of the target, and each process that is about to get a copy of its memory, is traced
 	Alone         bool         // so are the processes that share its memory, if any
 	strangers     map[int]bool // processes that are known not to share the target's memory (survey)
 }
@@ -35,7 +35,7 @@ func (s *Seizer) Options(m Mode) ptrace.Options {
 
 // SeizeAll seizes every thread of the process. A seized thread's clones attach
 // themselves; those of the others are found by reading the task directory until two
-// passes in a row have found nobody new. A refusal by a seccomp filter is a *FilterError.
+// passes in a row have found no new thread. A refusal by a seccomp filter is a *FilterError.
 func (s *Seizer) SeizeAll(ctx context.Context) error {
 	if st, err := procfs.ReadStat(s.g.PID); err == nil {
 		s.Start = st.StartTime
@@ -125,7 +125,7 @@ func (s *Seizer) seizeOne(tid int) error {
 	return err
 }
 
-// leaderIsOurs reports whether whoever has the leader's number is traced by this thread.
+// leaderIsOurs reports whether the thread that has the leader's number is traced by this thread.
 func (s *Seizer) leaderIsOurs() bool {
 	if s.g.Reports.own != s.g.PID {
 		_, err := ptrace.PeekTID(s.g.PID, false)

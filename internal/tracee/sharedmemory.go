@@ -94,7 +94,7 @@ func (s *Seizer) compare(pid int) (bool, error) {
 	return procfs.CompareMemory(tid, other)
 }
 
-// seizeSharing seizes and stops the threads of another process, until there is nobody new.
+// seizeSharing seizes and stops the threads of another process, until there is no new one.
 func (s *Seizer) seizeSharing(pid int, r *reaper) error {
 	for found := true; found && !s.g.phase.Over(); s.g.Stopper.Await(StuckFor) {
 		found = false

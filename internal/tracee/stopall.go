@@ -8,7 +8,7 @@ import (
 // Stopper makes threads stand, one or all of them, and waits for that.
 type Stopper struct {
 	g     *Group
-	holds int // reasons for everybody to stand still
+	holds int // reasons for all threads to stand
 }
 
 // Holds returns how many reasons there are for all threads to stand.
@@ -52,7 +52,7 @@ func (s *Stopper) StopAll() {
 	s.stopRest()
 }
 
-// StopAtOnce is StopAll for a stop so short that asking who sleeps would take longer.
+// StopAtOnce is StopAll for a stop so short that asking which threads sleep would take longer.
 func (s *Stopper) StopAtOnce() {
 	s.holds++
 	s.stopRest()
@@ -101,7 +101,7 @@ const manyThreads = 16
 // stopSleepers stops the threads that sleep, and returns when they stand: each has to
 // be woken for that, which those that run need not wait for. A thread that falls asleep
 // or wakes up meanwhile waits a little longer, or less. The others run on, over
-// breakpoints too, whose handlers may want to stop everybody themselves.
+// breakpoints too, whose handlers may want to stop all threads themselves.
 func (s *Stopper) stopSleepers() {
 	s.holdThose(func(t *Thread) bool {
 		if t.Role != RoleThread || t.M.state != StateRunning {

@@ -42,7 +42,7 @@ type Thread struct {
 	M    Machine
 
 	child       *Thread       // process that it has made and that is still to be let go
-	Creator     *Thread       // who waits for that
+	Creator     *Thread       // the thread that waits for that
 	stuck       int           // how often in a row it was found in uninterruptible sleep
 	starved     time.Duration // since when it has been found waiting for a processor, with the same sched
 	sched       procfs.SchedStat

@@ -118,7 +118,7 @@ func (r *Tracer) part(l late, s ptrace.Stop) {
 	l.g.Leaver.Leave(l.t)
 }
 
-// processOf returns the process that a thread is of which nobody has announced: its own, or the one that has made
+// processOf returns the process that an unannounced thread is of: its own, or the one that has made
 // it. A child of clone(CLONE_PARENT), and one whose parent has ended, is told by the memory that it has.
 func (r *Tracer) processOf(tid int) (g *Group) {
 	if len(r.Procs) == 1 {
@@ -169,7 +169,7 @@ func (r *Tracer) Loop() {
 	for r.serve(); len(r.Procs) > 0; r.serve() {
 		s, err := r.poll()
 		if err == nil && s.Kind == ptrace.KindNone {
-			// Whoever queues a request from here on rings.
+			// A request that is queued from here on rings.
 			r.Line.waiting.Store(true)
 			if !r.Line.Queued() {
 				r.beAlert()
@@ -248,7 +248,7 @@ func (r *Tracer) LetAllGo() {
 }
 
 // End is called when this goroutine ends, with the thread. Threads that were not detached are let go by the kernel
-// then: that is waited for, so that nobody who has seen the end finds them traced, and nothing delays it.
+// then: that is waited for, so that none is found traced after the end, and nothing delays it.
 func (r *Tracer) End() {
 	var wait func()
 	for _, g := range r.last {

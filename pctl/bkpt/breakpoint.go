@@ -82,7 +82,7 @@ func (b *Breakpoint) setCode(code []byte) error {
 
 // refresh compares the breakpoint with the code now at its address. It reports false
 // where nothing is to be planted: if that is another instruction, which leaves the
-// breakpoint dead, or a trap that was not there before. That is another tracer's, who
+// breakpoint dead, or a trap that was not there before. That is another tracer's, which
 // will put back what it has found.
 func (b *Breakpoint) refresh(t *Table, code []byte) bool {
 	n := b.size()

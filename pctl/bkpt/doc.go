@@ -7,7 +7,7 @@
 //
 // While the target runs, the table is armed and each breakpoint's trap stands in
 // the text; at a rendezvous it is disarmed and the text is the program's own.
-// In between, [Table.Overlay] hides the traps from whoever reads through us, and
+// In between, [Table.Overlay] hides the traps from all that is read through us, and
 // [Table.Write] lets clients write around them. A thread may run into a trap
 // just before it is lifted: until [Table.Settle] the table remembers what it has
 // lifted, so that such a thread is moved back rather than killed.

@@ -10,13 +10,13 @@ const (
 )
 
 // siKernel is the si_code of the SIGTRAP that int3 raises (SI_KERNEL); a
-// SIGTRAP that somebody sent has another.
+// SIGTRAP that was sent has another.
 const siKernel = 0x80
 
 // int3 plants one-byte trap instructions in the text.
 type int3 struct{}
 
-// Lasting: nobody but us takes an int3 out again.
+// Lasting: only we take an int3 out again.
 func (int3) Lasting() bool { return false }
 
 // Plant verifies before it writes: a breakpoint whose text is gone, or another, is dead.

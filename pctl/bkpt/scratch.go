@@ -22,8 +22,8 @@ const SlotSize = x86.SlotSize
 // are what Overlay shows.
 //
 // A slot given up is not given away before Settle: a thread may stand in it. For the
-// same reason the observer is not told of copies: whoever takes our traps out when we are
-// dead leaves them where they are. A thread finds its way out of most; nobody else comes
+// same reason the observer is not told of copies: what takes our traps out when we are
+// dead leaves them where they are. A thread finds its way out of most; no other comes
 // there.
 type Scratch struct {
 	table *Table

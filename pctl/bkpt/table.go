@@ -140,7 +140,7 @@ func (t *Table) plantNew(b *Breakpoint) error {
 var ErrDead = errors.New("text is gone")
 
 // Remove takes one owner off b. The last one lifts it and puts it on the list
-// of recently lifted, since threads may have run into it without anybody having
+// of recently lifted, since threads may have run into it without our having
 // seen them yet.
 func (t *Table) Remove(b *Breakpoint) error {
 	if t.byAddr[b.Addr] != b {

@@ -60,7 +60,7 @@ func (t *Table) readRun(mem Memory, run []*Breakpoint) ([]byte, error) {
 
 // writeRun writes raw back from the first to the last breakpoint of a run. The
 // bytes between them are written as they were read a moment ago, unless one of
-// them may be a trap of somebody else's, who may lift it in that moment: a uprobe
+// them may be a trap of another's, which may lift it in that moment: a uprobe
 // of another tracer.
 func writeRun(mem Memory, run []*Breakpoint, raw []byte) error {
 	start := run[0].Addr

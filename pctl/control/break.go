@@ -97,7 +97,7 @@ func (b *Break) Found() bool { return true }
 // Hits returns how often it has been hit. Any goroutine may call.
 func (b *Break) Hits() uint64 { return b.hits.Load() + b.share.count() }
 
-// Break sets a breakpoint at an address; a nil handler only counts. Where nobody
+// Break sets a breakpoint at an address; a nil handler only counts. Where nothing
 // subscribes to hits either, the kernel counts if it can, and no thread is stopped. In a
 // restartable sequence it is refused (ErrRestartable). In the middle of an exec it waits for the new
 // program. It may be called from any goroutine
@@ -283,7 +283,7 @@ func (x *traps) ownTrap(t *tracee.Thread, b *bkpt.Breakpoint) bool {
 	return true
 }
 
-// executedTrap tells a trap of ours from a SIGTRAP that somebody sent to a thread
+// executedTrap tells a trap of ours from a SIGTRAP that was sent to a thread
 // which happens to stand behind one.
 func (x *traps) executedTrap(t *tracee.Thread, b *bkpt.Breakpoint) bool {
 	code := b.TrapCode()

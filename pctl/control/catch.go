@@ -80,7 +80,7 @@ func (c *Controller) caught(t *tracee.Thread) {
 		c.rendezvous.wantHold = false
 		c.rendezvous.here = append(c.rendezvous.here, notify.PointSignal)
 		if t.M.Holds() > 0 {
-			return // everybody is being stopped, for this thread among others: see ResumeAll
+			return // all are being stopped, for this thread among others: see ResumeAll
 		}
 		c.rendezvous.nextPoint()
 	}

@@ -13,7 +13,7 @@ type Trap uint8
 
 const (
 	// TrapAuto takes kernel uprobes where they can be had and are of use: for what
-	// nobody stops at (a nil Handler) and, of a target that is to live when we die,
+	// nothing stops at (a nil Handler) and, of a target that is to live when we die,
 	// for everything else. It takes int3 instructions elsewhere, but not where they
 	// would only tell of loaded objects: no process is put at risk for that.
 	TrapAuto Trap = iota
@@ -51,7 +51,7 @@ type purpose uint8
 
 const (
 	toStop    purpose = iota // a handler is called, or an event published
-	toCount                  // nobody wants to know of single hits
+	toCount                  // single hits are not asked for
 	forUs                    // the run-time linker's, and the stop points'
 	forEvents                // the run-time linker's, where nothing but events comes of it
 )

@@ -170,7 +170,7 @@ func (l *lifecycle) Concluded(last bool, wait func()) {
 // program cannot: it does not end with a goroutine that is locked to it, and the
 // tracees would stay ours. Nor can a thread that has forked children before, for
 // os/exec perhaps: waiting would take their ends, and the stops of those that other
-// threads of this program trace, from whoever waits for them.
+// threads of this program trace, from the threads that wait for them.
 func fit() bool {
 	return ptrace.ThreadID() != ptrace.ProcessID() && !ptrace.HasChildren()
 }
@@ -222,7 +222,7 @@ func (c *Controller) Held() (notify.Point, bool) {
 	return p, p != 0
 }
 
-// GroupStop returns the signal by which somebody else has stopped the target, or 0.
+// GroupStop returns the signal by which the target is stopped from outside, or 0.
 func (c *Controller) GroupStop() syscall.Signal {
 	return syscall.Signal(c.tracees.Group.StopSignal.Load())
 }

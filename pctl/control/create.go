@@ -21,7 +21,7 @@ type Command struct {
 // Start makes a process that runs the command, controlled from before its first
 // instruction. It waits between fork and exec until it has been seized with
 // PTRACE_O_EXITKILL, and ends by itself should this program die before that: no
-// moment of our death leaves anybody behind. The error of an execve that failed is
+// moment of our death leaves a process behind. The error of an execve that failed is
 // the kernel's; where ptrace(2) is refused by a seccomp filter it is a *FilterError.
 func Start(ctx context.Context, cmd *Command, o *Options) (*Controller, error) {
 	if err := ctx.Err(); err != nil {

@@ -21,7 +21,7 @@
 // A hit stops the thread that hit; its handler runs on the control goroutine with the
 // thread in front of the instruction. Then the thread is moved off by computing what
 // the instruction does, by a copy of it elsewhere, or, for the very few that can be
-// neither, by a step in place with everybody stopped (step.go). At no moment can
+// neither, by a step in place with all threads stopped (step.go). At no moment can
 // another thread run past the breakpoint unseen. While the process stands still, no
 // int3 is in its text. A kernel uprobe (probes.go, uprobehit.go) stays there; its thread
 // stops behind the instruction, and needs no moving off.

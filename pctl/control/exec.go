@@ -67,7 +67,7 @@ func (p *parting) dropThreads() {
 	}
 }
 
-// regain takes control anew of a target that lives although nobody of it is traced any more: a thread that
+// regain takes control anew of a target that lives although none of its threads is traced any more: a thread that
 // was made untraced (newborn.go) has executed a program, which has ended all others. That program has run a
 // little way already. It reports false if there is nothing to regain.
 func (p *parting) regain() bool {
@@ -113,7 +113,7 @@ func (i *image) awaitImage() bool {
 // unless the address space that they are in is still in use. That is so where we have
 // attached just behind the point at which the exec has made the new one, and before its
 // report: then they are in the new one. And it is so where a child of vfork(2) goes on in
-// the old one. alone says that nobody can have got the new one without our knowledge.
+// the old one. alone says that no thread can have got the new one without our knowledge.
 func (i *image) newImage(alone bool) {
 	i.g.Group.StopSignal.Store(0)
 	i.imageNew, i.g.Seizer.NewbornSeized, i.g.Seizer.Alone = true, alone, alone

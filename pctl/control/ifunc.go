@@ -10,7 +10,7 @@ import (
 )
 
 // An indirect function (STT_GNU_IFUNC) is called at the address that a function of
-// its name, the resolver, has returned to whoever bound the caller: the run-time
+// its name, the resolver, has returned to what bound the caller: the run-time
 // linker, or the start code of a static program. Two things together find every
 // implementation that is called, and execute nothing in the target: the slots that
 // have been filled already tell it, and a breakpoint at the resolver tells what will

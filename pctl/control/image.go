@@ -78,7 +78,7 @@ func (i *image) retire(s *handle.Space) {
 	i.retired = append(i.retired, s)
 }
 
-// linkerWanted reports whether anybody needs to know what the linker does. If not,
+// linkerWanted reports whether it has to be known what the linker does. If not,
 // no trap is planted for it.
 func (i *image) linkerWanted() bool { return i.c.opt.Linker || i.linkerNeeded() }
 

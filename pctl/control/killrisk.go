@@ -13,7 +13,7 @@ type KillRisk struct {
 	Int3s bool
 	// NoUprobe is why one that was to be a uprobe is an int3; nil: none was.
 	NoUprobe error
-	// NoGuard is why nobody would take the int3s out of the text; nil: the guard would.
+	// NoGuard is why nothing would take the int3s out of the text; nil: the guard would.
 	NoGuard error
 	// NoLoads is why objects that are loaded and unloaded are not told, although that was asked for: it
 	// would take an int3. nil: they are.

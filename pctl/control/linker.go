@@ -85,7 +85,7 @@ func (i *image) knowObjects() {
 }
 
 // linkerCalled is called with one thread at the linker's breakpoint, which holds the
-// linker's lock: nobody else changes the list. It is whole only when the linker says
+// linker's lock: no other thread changes the list. It is whole only when the linker says
 // so.
 func (i *image) linkerCalled() {
 	if i.linker.at.Debug == 0 && !i.findDebug() {

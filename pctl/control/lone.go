@@ -36,7 +36,7 @@ type Lone struct {
 	wanted *loneRequest
 }
 
-// loneRequest is one who waits for a thread to stand.
+// loneRequest is a wait for a thread to stand.
 type loneRequest struct {
 	visit func(*ptrace.Regs)
 	done  chan error // of capacity 1
@@ -65,7 +65,7 @@ func (l *Lone) turned() {
 	}
 }
 
-// tell ends the wait of the one who wants the thread.
+// tell ends the wait for the thread.
 func (l *Lone) tell(regs *ptrace.Regs, err error) {
 	w := l.wanted
 	if w == nil {
@@ -197,7 +197,7 @@ func (l *Lone) await(ctx context.Context, w *loneRequest, begin func() error, wi
 }
 
 // settleLone goes on with a thread that has to stand by itself and has stopped. In a group stop it
-// waits for the end of that before it makes a step. While everybody has to stand it waits for that, too, unless
+// waits for the end of that before it makes a step. While all threads have to stand it waits for that, too, unless
 // the target is held at a rendezvous.
 func (o *stepper) settleLone(t *tracee.Thread) {
 	l := trapsOf(t).lone

@@ -75,7 +75,7 @@ func (l *lifecycle) Ended(t *tracee.Thread, s ptrace.Stop) {
 
 // Lost is called when there is nothing left to wait for although the target was not
 // seen to end: its leader was dead when we came and the last thread has ended, or
-// somebody else has collected its status.
+// another thread of this program has collected its status.
 func (l *lifecycle) Lost(err error) {
 	if l.c.tracees.Phase().Gone() {
 		l.c.tracees.Enter(tracee.PhaseEnded)

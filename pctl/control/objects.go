@@ -56,7 +56,7 @@ func (i *image) publishObject(k notify.Kind, o rtld.Object) {
 
 // lookUp looks the breakpoints by symbol up in what has been mapped since the last
 // time, and removes those that were in what is mapped no more: something else may
-// come to be at their addresses. The map is that of the last Refresh, whoever made
+// come to be at their addresses. The map is that of the last Refresh, whatever made
 // it.
 func (i *image) lookUp() {
 	now := i.c.Space().Mapped()

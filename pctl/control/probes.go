@@ -226,7 +226,7 @@ func (p *probes) sameText(b *bkpt.Breakpoint, f *os.File, off uint64) error {
 	return nil
 }
 
-// discard has a probe closed in the background. It stops, and counts, nobody any more.
+// discard has a probe closed in the background. It stops no thread, and counts none, any more.
 func (p *probes) discard(probe io.Closer) <-chan struct{} {
 	made := probe.(placed)
 	switch inner := made.Closer.(type) {
@@ -275,7 +275,7 @@ func (p *probes) demandProbes() error {
 func (p *probes) inUse() int { return p.stop.Len() + p.count.Len() }
 
 // forget drops what belongs to an address space, whose probes have been given away:
-// none of them stops anybody from now on.
+// none of them stops a thread from now on.
 func (p *probes) forget() {
 	if p.signals != nil {
 		p.signals.Switch(false)
@@ -311,7 +311,7 @@ func (p *probes) inherited(addr uint64, n int) bool {
 
 // foreignTrap reports whether a trap stands at addr that is neither ours nor in the file
 // that is mapped there: a uprobe of another tracer, or the int3 that one has left. The kernel
-// takes an int3 at a uprobe for its own; and whoever lifts a trap writes what it has found, which
+// takes an int3 at a uprobe for its own; and what lifts a trap writes what it has found, which
 // must not be another's.
 func (p *probes) foreignTrap(addr uint64) bool {
 	var text, file [1]byte

@@ -66,7 +66,7 @@ func (p *parting) release(m Mode) {
 	// A program that is executed meanwhile is not stopped, and gets no traps.
 	p.c.rendezvous.points, p.c.rendezvous.here, p.c.image.symbolic, p.c.catches, p.c.opt.Linker = 0, nil, nil, nil, false
 	if m == ModeKill && p.g.Group.StopSignal.Load() != 0 {
-		m = ModeStop // by somebody else, who decides about it
+		m = ModeStop // from outside, where it is decided about it
 	}
 	if m == ModeKill {
 		syscall.Kill(p.g.PID, syscall.SIGKILL)
@@ -92,7 +92,7 @@ func (p *parting) free(m Mode) {
 	}
 	p.c.rendezvous.held.Store(0)
 	if p.g.Group.StopSignal.Load() != 0 {
-		m = ModeStop // by whoever stopped it
+		m = ModeStop // from outside
 	}
 	e := notify.Event{Kind: notify.Released, Mode: m.String()}
 	if m == ModeStop {
@@ -133,7 +133,7 @@ func (p *parting) letAllGo() {
 }
 
 // untouched reports whether no thread can be at a trap of ours, in a scratch area, or about to
-// receive a signal of ours, and nobody has to stand still.
+// receive a signal of ours, and none has to stand still.
 func (p *parting) untouched() bool {
 	return p.g.Stopper.Holds() == 0 && p.c.traps.table.Len() == 0 && !p.c.traps.stepper.reserved && p.c.traps.probes.signals == nil
 }

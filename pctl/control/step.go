@@ -311,7 +311,7 @@ func (o *stepper) originalFault(t *tracee.Thread) {
 }
 
 // stepInPlace is for the few instructions that can be neither emulated nor moved:
-// everybody stands still, the traps leave the text, and the thread steps.
+// all threads stand, the traps leave the text, and the thread steps.
 func (o *stepper) stepInPlace(t *tracee.Thread, b *bkpt.Breakpoint) {
 	k := trapsOf(t)
 	o.g.Stopper.StopAtOnce()

@@ -106,7 +106,7 @@ func (h stopHooks) Interrupted(t *tracee.Thread) bool {
 func (h stopHooks) Settles(t *tracee.Thread) bool {
 	k := trapsOf(t)
 	if k.lone != nil && h.x.g.Stopper.Holds() > 0 && t.M.Holds() == 0 {
-		h.x.g.Stopper.Hold(t) // it has made a step while everybody stands
+		h.x.g.Stopper.Hold(t) // it has made a step while all others stand
 	}
 	if k.uprobe.state != uprobeDue || t.M.Holds() > 0 {
 		return true

@@ -10,10 +10,10 @@ import (
 type Mode = tracee.Mode
 
 const (
-	// ModeRun lets it run on, or leaves it stopped if somebody else had stopped it.
+	// ModeRun lets it run on, or leaves it stopped if it was stopped from outside.
 	ModeRun = tracee.ModeRun
 	// ModeKill ends it with SIGKILL, also when the program that controls it dies
-	// (PTRACE_O_EXITKILL). While somebody else has it stopped it is left stopped instead.
+	// (PTRACE_O_EXITKILL). While it is stopped from outside it is left stopped instead.
 	ModeKill = tracee.ModeKill
 	// ModeStop leaves it stopped as by SIGSTOP, without another instruction executed.
 	ModeStop = tracee.ModeStop

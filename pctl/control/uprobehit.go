@@ -43,8 +43,8 @@ func (p *probes) probed(t *tracee.Thread) bool {
 	var si ptrace.SigInfo
 	if ptrace.GetSigInfo(t.TID, &si) != nil || si.Code == ptrace.SIKernel {
 		p.g.TakeSignal(t)
-		p.g.Reports.Read() // nobody else gets it, whatever comes
-	} // else somebody else's, which was there before and took ours in
+		p.g.Reports.Read() // it is ours, whatever comes
+	} // else another's, which was there before and took ours in
 	p.g.Calls.Rewind(t)
 	if t.Role != tracee.RoleThread {
 		return true
@@ -62,7 +62,7 @@ func (p *probes) newUprobeHit(t *tracee.Thread) bool {
 	return p.signals.Take(t.TID, &p.hit) && p.hit.Count != trapsOf(t).uprobe.taken
 }
 
-// reportUprobeHit reports the hit of a thread that nobody holds. Its registers are
+// reportUprobeHit reports the hit of a thread that is not held. Its registers are
 // shown as they were before the instruction.
 func (p *probes) reportUprobeHit(t *tracee.Thread) {
 	k := trapsOf(t)
@@ -168,7 +168,7 @@ func (p *probes) uprobeHitPending(t *tracee.Thread) bool {
 }
 
 // takeUprobeHits lets threads that are about to be let go come to the signals of probes
-// that are on their way to them: nobody else must get those. One on its way into the
+// that are on their way to them: no other may get those. One on its way into the
 // sleep of vfork(2) would not come to its signals before its child, which stands still.
 func (p *probes) takeUprobeHits() {
 	if p.signals == nil {

@@ -83,7 +83,7 @@ func (s *Space) open(o *object) (*elfsym.File, error) {
 
 // bias returns what to subtract from addresses of the region for the file's
 // own. Each mapping has a bias of its own right: a file may be mapped in
-// parts by who is no run-time linker. Memory that replaces a part of the file
+// parts by code that is no run-time linker. Memory that replaces a part of the file
 // has the bias of the object's first mapping.
 func (l *loaded) bias(r *region) (uint64, bool) {
 	if l.file == nil {

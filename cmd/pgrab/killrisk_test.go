@@ -28,7 +28,7 @@ func TestExposed(t *testing.T) {
 		{pctl.KillRisk{Int3s: true, NoUprobe: no, NoGuard: gone}, "breakpoints are int3s (no) without a guard (gone): " +
 			"should SIGKILL end pgrab they stay, and end the process when it comes to one"},
 	} {
-		if got := exposed(tt.e); got != tt.want {
+		if got := riskText(tt.e); got != tt.want {
 			t.Errorf("%+v: %q, want %q", tt.e, got, tt.want)
 		}
 	}

@@ -14,7 +14,7 @@ func (t *target) tellKillRisk() {
 		return
 	}
 	t.killRisk = e
-	if s := exposed(e); s != "" && t.tree.isNews(s) {
+	if s := riskText(e); s != "" && t.tree.isNews(s) {
 		t.note(s)
 	}
 	if e.NoLoads != nil && t.showsEvents() {
@@ -25,8 +25,8 @@ func (t *target) tellKillRisk() {
 	}
 }
 
-// exposed says it. Int3s that were asked for, and are guarded, need no words.
-func exposed(e pctl.KillRisk) string {
+// riskText says it. Int3s that were asked for, and are guarded, need no words.
+func riskText(e pctl.KillRisk) string {
 	what := "breakpoints are int3s"
 	if e.NoUprobe != nil {
 		what += fmt.Sprintf(" (%v)", e.NoUprobe)
