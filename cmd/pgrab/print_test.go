@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -168,11 +169,24 @@ type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errFull }
 
+// readerAfter is a reader that has something once a channel is closed.
+type readerAfter struct {
+	begin <-chan struct{}
+	io.Reader
+}
+
+func (r readerAfter) Read(b []byte) (int, error) {
+	<-r.begin
+	return r.Reader.Read(b)
+}
+
 // TestPromptTakesOneLine checks that what follows the line is left for others.
 func TestPromptTakesOneLine(t *testing.T) {
 	in := strings.NewReader("go\nfor the command\n")
-	p := prompt{in: in}
+	asked := make(chan struct{})
+	p := prompt{in: readerAfter{asked, in}}
 	first, again := p.line(), p.line()
+	close(asked) // earlier, the first line might be read before the second wait for it
 	<-first
 	<-again
 	if left := in.Len(); left != len("for the command\n") {
