@@ -75,7 +75,7 @@ var rooms = map[string][]string{
 	"cmd/psample":        {"pctl", "internal/job", "internal/live", "internal/procfs", "internal/sample", "internal/profile", "internal/usage"},
 	"examples/functrace": {"pctl"},
 	// Perfevent knows the clock that targets count by.
-	"bench":              {"internal/intern", "internal/perfevent", "internal/ptest", "internal/procfs", "internal/elfsym", "internal/unwind", "pctl"},
+	"bench": {"internal/intern", "internal/perfevent", "internal/ptest", "internal/procfs", "internal/elfsym", "internal/unwind", "pctl"},
 }
 
 // machineRooms are the rooms whose files may depend on the processor, in files named _amd64.
