@@ -131,14 +131,39 @@ func (s *Space) copyLocation(from *Space, l *location, resolved bool) uint32 {
 	return id
 }
 
-// Prepare has a resolver that can do so read what it needs for the addresses that are not resolved, before Resolve.
-func (p *Profile) Prepare() {
+// Unresolved is what a profile has that is not resolved.
+type Unresolved struct {
+	p *Profile
+	// Prepare has a resolver that can do so read what it needs for each address, in the order in which Resolve resolves them. It may be
+	// called by another goroutine than the profile's.
+	Prepare []func()
+}
+
+// Unresolved returns what is not resolved.
+func (p *Profile) Unresolved() *Unresolved {
+	var list []func()
 	for _, s := range p.spaces {
-		if r, ok := s.resolver.(interface{ Prepare(Addr) }); ok {
-			for _, l := range s.locs[s.pending:] {
-				if l.addr.Kind != note {
-					r.Prepare(l.addr)
-				}
+		r, ok := s.resolver.(interface{ Prepare(Addr) })
+		for _, l := range s.locs[s.pending:] {
+			if ok && l.addr.Kind != note {
+				list = append(list, func() { r.Prepare(l.addr) })
+			} else {
+				list = append(list, func() {})
+			}
+		}
+	}
+	return &Unresolved{p, list}
+}
+
+// Resolve resolves at most n addresses. The others have no names, and will have none.
+func (u *Unresolved) Resolve(n int) {
+	for _, s := range u.p.spaces {
+		some := min(n, len(s.locs)-s.pending)
+		n -= some
+		s.Resolve(some)
+		for ; s.pending < len(s.locs); s.pending++ {
+			if l := &s.locs[s.pending]; l.addr.Kind == note {
+				s.resolve(l) // it says itself what it is
 			}
 		}
 	}

@@ -144,6 +144,11 @@ func (s *counts) Add(c Cell, v Values) { s.cells[c].add(v) }
 // same. Cells and stacks remain, those of before resolve as they would have.
 func (s *Space) Remap() {
 	s.ResolveAll()
+	s.Part()
+}
+
+// Part is Remap for callers who cannot wait for names: what is not resolved yet will be later, as the resolver knows it then.
+func (s *Space) Part() {
 	clear(s.locIDs)
 	clear(s.nodeIDs)
 }
@@ -168,6 +173,15 @@ func (s *Space) Resolve(max int) int {
 // seen in code that was mapped a moment earlier: what no code was known for is asked about again.
 func (s *Space) Learned() {
 	s.foreign = slices.DeleteFunc(s.foreign, func(id uint32) bool { return s.resolve(&s.locs[id]) })
+}
+
+// Foreign returns the addresses that Learned will ask about again.
+func (s *Space) Foreign() []Addr {
+	var addrs []Addr
+	for _, id := range s.foreign {
+		addrs = append(addrs, s.locs[id].addr)
+	}
+	return addrs
 }
 
 // Resolved is how many of the distinct addresses of the space, the first ones, its resolver has

@@ -59,6 +59,25 @@ func (n *namer) step(s *profile.Space) {
 	}
 }
 
+// again has names looked up that were asked for before. It never waits; to be called while nothing is being looked up.
+func (n *namer) again(batch []profile.Addr) {
+	if len(batch) > 0 {
+		n.busy.Store(true)
+		n.work <- batch
+	}
+}
+
+// finished takes over all names that have been looked up, and reports whether those are all of the space. What was not handed
+// in is now.
+func (n *namer) finished(s *profile.Space) bool {
+	if n.busy.Load() {
+		return false
+	}
+	s.Resolve(n.handed - s.Resolved())
+	n.step(s)
+	return s.Resolve(0) == 0
+}
+
 // idle reports whether nothing is being looked up. What this round has met may be left.
 func (n *namer) idle() bool { return !n.busy.Load() }
 

@@ -131,8 +131,7 @@ func (w *RoundsWindow) End() (*profile.Profile, error) {
 		reconcile(p, r.pid, s.processes[0].spending.total-w.base, s.tickPeriod())
 		err = r.err
 	})
-	p.Prepare()
-	p.Resolve()
+	nameWithin(p, longestNaming, func() {})
 	return p, err
 }
 

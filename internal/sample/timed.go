@@ -22,9 +22,11 @@ type timed struct {
 	image   *heldImage
 	space   *profile.Space
 	namer   *namer
-	refresh refreshing
+	refresh timedRefresh
+	relearn bool             // what was in no code is being looked up again
 	calls   map[uint64]int64 // system calls by the address behind the instruction
 	err     error            // why there is no image
+	former  []former         // parts of the profile that still want names
 
 	cpu    time.Duration // that the process has used since its start
 	ticked time.Duration // of ticks since that was read
@@ -49,6 +51,21 @@ func newTimed(w *Windows, pid int) (*timed, error) {
 		s.current() // a tick will say what is wrong
 	}
 	return s, nil
+}
+
+// timedRefresh is when the maps of a process are read again.
+type timedRefresh struct {
+	refreshing
+	handed bool // what had been met when that was seen to be needed is with the namer
+}
+
+// former is a part of a process's profile to which nothing is added any more. Looking up its last names may take as long as reading
+// the files of its program, for which nobody waits who holds the lock.
+type former struct {
+	image *heldImage
+	space *profile.Space
+	namer *namer
+	gone  bool // the process has another image since
 }
 
 // other reports that the number is that of another process now, or of none.
@@ -90,7 +107,7 @@ func (s *timed) current() (have, other bool) {
 	if stat.StartTime != s.start {
 		return false, true
 	}
-	image, err := openNative(s.pid, s.w.files, s.w.lines)
+	image, err := s.w.open(s.pid)
 	if err != nil {
 		if s.image == nil && !vanished(err) {
 			s.err = err
@@ -107,27 +124,69 @@ func (s *timed) open(image *heldImage) {
 	s.image, s.err = image, nil
 	s.space = s.profile.Space(s.pid, image.Executable(), image)
 	s.namer = newNamer(image)
-	s.refresh = refreshing{}
+	s.refresh, s.relearn = timedRefresh{}, false
 	clear(s.calls)
 }
 
-// leave gives back the image. What was seen in it goes to the former images of the process.
+// mostFormer is how many parts of a profile may want names: one that executes programs a hundred times a second while the symbols of
+// the first are being read has as many. The names of the oldest are waited for beyond that.
+const mostFormer = 100
+
+// leave gives back the image. What was seen in it goes to the former images of the process, when it has its names.
 func (s *timed) leave() {
-	if s.image != nil {
-		s.namer.stop()
-		s.space.Retire()
-		s.image.release()
-		s.image = nil
+	if s.image == nil {
+		return
 	}
+	s.former = append(s.former, former{s.image, s.space, s.namer, true})
+	s.image = nil
+	s.nameFormer()
+}
+
+// nameFormer gives back former parts of the profile that have all their names.
+func (s *timed) nameFormer() {
+	beyond := len(s.former) - mostFormer
+	kept := s.former[:0]
+	for i, f := range s.former {
+		if i >= beyond && !f.namer.finished(f.space) {
+			kept = append(kept, f)
+			continue
+		}
+		f.namer.stop()
+		f.space.ResolveAll()
+		if f.gone {
+			f.space.Retire()
+		}
+		f.image.release()
+	}
+	clear(s.former[len(kept):])
+	s.former = kept
 }
 
 // close gives back everything.
 func (s *timed) close() {
+	for _, f := range s.former {
+		s.w.dismiss(f.image, f.namer)
+	}
+	s.former = nil
 	if s.image != nil {
-		s.namer.stop()
-		s.image.release()
+		s.w.dismiss(s.image, s.namer)
 		s.image = nil
 	}
+}
+
+// images returns those that have the names of the profile, held once more.
+func (s *timed) images() []*heldImage {
+	var list []*heldImage
+	for _, f := range s.former {
+		list = append(list, f.image)
+	}
+	if s.image != nil {
+		list = append(list, s.image)
+	}
+	for _, h := range list {
+		h.holds++
+	}
+	return list
 }
 
 // thread returns the entry of a thread in the profile.
@@ -156,26 +215,47 @@ func (s *timed) settle() {
 	if s.ticked > 0 {
 		s.readCPU()
 	}
+	s.nameFormer()
 	if s.image == nil {
 		return
 	}
-	if now := perfevent.Now(); s.refresh.needed && s.refresh.may(now) && s.namer.idle() {
-		s.space.ResolveAll()
-		if s.image.Refresh() {
-			s.space.Remap()
-		}
-		s.space.Learned()
-		s.refresh.done(now)
+	if s.namer.idle() {
+		s.remap()
 	}
 	if s.namer.step(s.space); s.profile.Size() > mostKept {
 		s.renew()
 	}
 }
 
+// remap has the maps read again after a stack has led to code that is not known. Names are looked up before, and again of what
+// was in no code, by the namer: what was met since it was handed its last addresses is looked up in the new maps. The namer is idle.
+func (s *timed) remap() {
+	if s.relearn {
+		s.space.Learned()
+		s.relearn = false
+	}
+	now := perfevent.Now()
+	switch {
+	case !s.refresh.needed || !s.refresh.may(now):
+		return
+	case !s.refresh.handed:
+		s.refresh.handed = true // by the step that follows
+		return
+	}
+	s.space.Resolve(s.namer.handed - s.space.Resolved())
+	if s.image.Refresh() {
+		s.space.Part()
+	}
+	s.namer.again(s.space.Foreign())
+	s.relearn = true
+	s.refresh.done(now)
+	s.refresh.handed = false
+}
+
 // renew begins another profile. The present one ends with the windows that were opened in it.
 func (s *timed) renew() {
-	s.namer.stop()
-	s.space.ResolveAll()
+	s.image.holds++
+	s.former = append(s.former, former{s.image, s.space, s.namer, false})
 	s.profile = profile.New()
 	clear(s.names)
 	for n := range s.windows {

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -19,8 +20,8 @@ import (
 // A process with windows has one profile, to which its ticks are added; a window is what came between two
 // moments (profile.Mark). With its last window all that is known of the process is given back.
 type Windows struct {
-	files *Files
-	lines bool
+	open     func(pid int) (Image, error)
+	patience time.Duration // that a window which has ended waits for names
 
 	mu        sync.Mutex
 	ticks     *perfevent.Ticker
@@ -28,7 +29,7 @@ type Windows struct {
 	taps      map[int][]*Tap // by process
 	wanted    map[int]int    // how many of these want a process sampled
 	reader    chan struct{}  // closed to end the goroutine that reads; nil while there is no window
-	readers   sync.WaitGroup
+	readers   sync.WaitGroup // that goroutine, and those that wait for names which nobody wants any more
 	cost      Cost
 	closed    bool
 }
@@ -49,7 +50,10 @@ func OpenWindows(period time.Duration, files *Files, lines bool) (*Windows, erro
 	if err := ticks.Pause(); err != nil {
 		return nil, errors.Join(err, ticks.Close())
 	}
-	return &Windows{files: files, lines: lines, ticks: ticks, processes: make(map[int]*timed), taps: make(map[int][]*Tap), wanted: make(map[int]int)}, nil
+	return &Windows{
+		open:     func(pid int) (Image, error) { return openNative(pid, files, lines) },
+		patience: longestNaming, ticks: ticks, processes: make(map[int]*timed), taps: make(map[int][]*Tap), wanted: make(map[int]int),
+	}, nil
 }
 
 // Close ends the sampling. Windows that are open have what came until then.
@@ -99,32 +103,59 @@ type Window struct {
 
 // Begin opens a window of a process. It is to be ended.
 func (w *Windows) Begin(pid int) (*Window, error) {
+	var fresh *timed
+	if !w.knows(pid) {
+		var err error
+		if fresh, err = newTimed(w, pid); err != nil { // not under the lock: reading the maps of a large process takes a while
+			return nil, err
+		}
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.closed {
-		return nil, os.ErrClosed
+	s, err := w.admit(pid, fresh)
+	if fresh != nil && s != fresh {
+		fresh.close()
 	}
-	s := w.processes[pid]
-	if s != nil && s.other() {
-		return nil, syscall.ESRCH // the number is that of another process now, of which windows begin when those of this one are over
-	}
-	if s == nil {
-		var err error
-		if s, err = newTimed(w, pid); err != nil {
-			return nil, err
-		}
-	}
-	if w.processes[pid] == nil {
-		if err := w.want(pid); err != nil {
-			return nil, err
-		}
-		w.processes[pid] = s
+	if err != nil {
+		return nil, err
 	}
 	w.drain() // what came before does not count
 	s.readCPU()
 	n := &Window{windows: w, process: s, began: time.Now(), base: s.cpu, marks: []*profile.Mark{s.profile.Mark()}}
 	s.windows[n] = true
 	return n, nil
+}
+
+// knows reports whether a process has windows.
+func (w *Windows) knows(pid int) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.processes[pid] != nil
+}
+
+// admit returns what there is of a process that is to have a window: what is known of it, or else what is given, nil for one that was
+// known a moment ago.
+func (w *Windows) admit(pid int, fresh *timed) (s *timed, err error) {
+	if w.closed {
+		return nil, os.ErrClosed
+	}
+	if s := w.processes[pid]; s != nil {
+		if s.other() {
+			return nil, syscall.ESRCH // the number is that of another process now, of which windows begin when those of this one are over
+		}
+		return s, nil
+	}
+	if s = fresh; s == nil {
+		if s, err = newTimed(w, pid); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.want(pid); err != nil {
+		s.close()
+		return nil, err
+	}
+	w.processes[pid] = s
+	return s, nil
 }
 
 // want has a process sampled, and the timers on.
@@ -223,24 +254,57 @@ func (w *Windows) heard(r *perfevent.Record) {
 
 // End closes the window and returns its profile, resolved. To be called once, unless Cancel is.
 func (n *Window) End() (*profile.Profile, error) {
-	p, image, err := n.take()
-	if image != nil {
-		// Reading the symbols of a file may take a second, for which only this caller waits.
-		p.Prepare()
-		p.Resolve()
-	}
-	n.leave(image)
+	p, images, err := n.take()
+	nameWithin(p, n.windows.patience, func() { n.leave(images) })
 	return p, err
+}
+
+// longestNaming is how long a window that has ended waits for names. They are looked up as soon as an address is met, so this is for
+// short windows of programs with very many symbols, the first time.
+const longestNaming = 700 * time.Millisecond
+
+// nameWithin resolves a profile. Reading the symbols of a file may take seconds, for which only this caller waits, and not longer than d:
+// what is not known then has no name. over is called when nothing is looked up any more, which may be later.
+func nameWithin(p *profile.Profile, d time.Duration, over func()) {
+	var ready atomic.Int64
+	var users atomic.Int32
+	leave := func() {
+		if users.Add(-1) == 0 {
+			over()
+		}
+	}
+	users.Add(1)
+	defer leave()
+	todo := p.Unresolved()
+	if len(todo.Prepare) > 0 {
+		done := make(chan struct{})
+		users.Add(1)
+		go func() { // ends when the file that is being read has been
+			defer close(done)
+			defer leave()
+			for _, prepare := range todo.Prepare {
+				prepare()
+				ready.Add(1)
+			}
+		}()
+		late := time.NewTimer(d)
+		defer late.Stop()
+		select {
+		case <-done:
+		case <-late.C:
+		}
+	}
+	todo.Resolve(int(ready.Load()))
 }
 
 // Cancel closes the window.
 func (n *Window) Cancel() {
-	_, image, _ := n.take()
-	n.leave(image)
+	_, images, _ := n.take()
+	n.leave(images)
 }
 
-// take closes the window and returns what it has counted, and the image that has the names.
-func (n *Window) take() (*profile.Profile, *heldImage, error) {
+// take closes the window and returns what it has counted, and the images that have the names.
+func (n *Window) take() (*profile.Profile, []*heldImage, error) {
 	w, s := n.windows, n.process
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -257,18 +321,17 @@ func (n *Window) take() (*profile.Profile, *heldImage, error) {
 		err = nil // what was seen counts
 	}
 	reconcile(p, s.pid, s.cpu-n.base, w.ticks.Period())
-	if s.image != nil {
-		s.image.holds++
-	}
-	return p, s.image, err
+	return p, s.images(), err
 }
 
 // leave gives back what the window holds.
-func (n *Window) leave(image *heldImage) {
+func (n *Window) leave(images []*heldImage) {
 	w, s := n.windows, n.process
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	image.release()
+	for _, h := range images {
+		h.release()
+	}
 	delete(s.windows, n)
 	if len(s.windows) == 0 && w.processes[s.pid] == s {
 		delete(w.processes, s.pid)
@@ -284,10 +347,25 @@ type heldImage struct {
 }
 
 func (h *heldImage) release() {
-	if h == nil {
-		return
-	}
 	if h.holds--; h.holds == 0 {
 		h.Close()
 	}
+}
+
+// dismiss ends the looking up of names in an image, which may be in the middle of reading a file, and releases it then. The lock of the
+// Windows is held.
+func (w *Windows) dismiss(h *heldImage, n *namer) {
+	if n.idle() {
+		n.stop()
+		h.release()
+		return
+	}
+	w.readers.Add(1)
+	go func() { // ends when that file has been read; Close waits
+		defer w.readers.Done()
+		n.stop()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		h.release()
+	}()
 }

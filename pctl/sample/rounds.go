@@ -79,9 +79,18 @@ func (s *Sampler) release(r *rounds) {
 		delete(s.current, r.pid)
 	}
 	s.mu.Unlock()
-	if !last {
-		return
+	switch {
+	case !last:
+	case s.windows == nil:
+		s.finish(r) // nobody else can trace the process before
+	default:
+		// The last client need not wait until no symbols are being read any more.
+		go s.finish(r) // Close waits
 	}
+}
+
+// finish ends rounds that have no window.
+func (s *Sampler) finish(r *rounds) {
 	if r.sampler != nil {
 		r.sampler.Stop()
 	}

@@ -185,7 +185,12 @@ type SamplerStats struct {
 // Stats returns what has been done so far.
 func (s *Sampler) Stats() SamplerStats {
 	s.mu.Lock()
-	cost, running := s.past, slices.Collect(maps.Keys(s.rounds))
+	cost, running, sampled := s.past, slices.Collect(maps.Keys(s.rounds)), 0
+	for _, r := range running {
+		if r.users > 0 { // else it is ending
+			sampled++
+		}
+	}
 	s.mu.Unlock()
 	for _, r := range running {
 		select {
@@ -198,7 +203,6 @@ func (s *Sampler) Stats() SamplerStats {
 			cost.Add(&c)
 		}
 	}
-	sampled := len(running)
 	if s.windows != nil {
 		c := s.windows.Cost()
 		cost.Add(&c)

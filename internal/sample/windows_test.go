@@ -1,0 +1,164 @@
+package sample
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"ptools/internal/profile"
+	"ptools/internal/ptest"
+)
+
+// heavy is an image whose names are not found before open is closed.
+type heavy struct {
+	Image
+	asked func()
+	open  chan struct{}
+}
+
+func (h *heavy) Prepare(a profile.Addr) {
+	h.asked()
+	<-h.open
+	h.Image.(preparer).Prepare(a)
+}
+
+// heavyWindows are Windows that have a heavy image of one process, and wait so long for names. asked is closed when names of it are looked up.
+func heavyWindows(t *testing.T, pid int, patience time.Duration) (w *Windows, asked, open chan struct{}) {
+	t.Helper()
+	files := NewFiles()
+	t.Cleanup(files.Close)
+	w, err := OpenWindows(time.Second/499, files, true)
+	if errors.Is(err, fs.ErrPermission) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked, open = make(chan struct{}), make(chan struct{})
+	tell := sync.OnceFunc(func() { close(asked) })
+	w.patience = patience
+	native := w.open
+	w.open = func(of int) (Image, error) {
+		image, err := native(of)
+		if err != nil || of != pid {
+			return image, err
+		}
+		return &heavy{image, tell, open}, nil
+	}
+	t.Cleanup(func() {
+		select {
+		case <-open:
+		default:
+			close(open)
+		}
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return w, asked, open
+}
+
+func begin(t *testing.T, w *Windows, pid int) *Window {
+	t.Helper()
+	n, err := w.Begin(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// soon fails if f waits for what does not come. Less than that may be a busy machine.
+func soon(t *testing.T, what string, f func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() { defer close(done); f() }()
+	select {
+	case <-done:
+	case <-time.After(20 * time.Second):
+		t.Fatalf("%s waits for names", what)
+	}
+}
+
+func hasFunction(p *profile.Profile, name string) bool {
+	for _, f := range p.Functions(&profile.Options{}) {
+		if f.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// TestHeavySymbols: while the symbols of one process are being read the others are served, and its own clients get what there is. A client of it
+// that goes away waits for nothing. The next one has the names.
+func TestHeavySymbols(t *testing.T) {
+	mix := ptest.BuildC(t, "mix.c")
+	a, b := ptest.Start(t, mix, "-n", "1000000"), ptest.Start(t, mix, "-n", "1000000")
+	w, asked, open := heavyWindows(t, a.PID, longestNaming)
+	first, second := begin(t, w, a.PID), begin(t, w, a.PID)
+	<-asked
+	soon(t, "another process", func() {
+		awaitMain(t, w, b.PID)
+	})
+	soon(t, "the end of a window", func() {
+		p, err := first.End()
+		if err != nil || p.Total().CPU == 0 || hasFunction(p, "main") {
+			t.Errorf("%v, %v", err, p.Total())
+		}
+	})
+	soon(t, "cancelling the last window", second.Cancel)
+	close(open)
+	soon(t, "the first process", func() { awaitMain(t, w, a.PID) })
+}
+
+// awaitMain takes profiles until one has names: the first may end before they are read.
+func awaitMain(t *testing.T, w *Windows, pid int) {
+	for {
+		n, err := w.Begin(pid)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+		if p, err := n.End(); err != nil || hasFunction(p, "main") {
+			if err != nil {
+				t.Error(err)
+			}
+			return
+		}
+	}
+}
+
+// TestHeavyExec: a process executes other programs while the symbols of the first are being read. Nobody waits for that, all that was counted
+// is in the profile, and it has its names in the end.
+func TestHeavyExec(t *testing.T) {
+	g := ptest.Start(t, ptest.BuildC(t, "testdata/spinexec.c"))
+	w, asked, open := heavyWindows(t, g.PID, time.Minute)
+	n, beside := begin(t, w, g.PID), begin(t, w, os.Getpid())
+	<-asked
+	soon(t, "another process", func() {
+		for {
+			time.Sleep(50 * time.Millisecond)
+			w.mu.Lock()
+			former := len(w.processes[g.PID].former)
+			w.mu.Unlock()
+			if former > 2 {
+				break
+			}
+		}
+		if _, err := beside.End(); err != nil {
+			t.Error(err)
+		}
+	})
+	close(open)
+	g.Kill()
+	p, err := n.End()
+	if err != nil || !hasFunction(p, "spin") {
+		t.Errorf("%v", err)
+	}
+	if p.Total().CPU < int64(p.CPU)*9/10 {
+		t.Errorf("%v counted, %v used", time.Duration(p.Total().CPU), p.CPU)
+	}
+}
