@@ -18,8 +18,13 @@ func (v *View) Keys(sent string, page int) (quit bool) {
 	for len(sent) > 0 {
 		key := sent[:keyLength(sent)]
 		sent = sent[len(key):]
-		if key == "\x03" {
+		v.note = ""
+		switch key {
+		case "\x03":
 			return true
+		case "\x1a":
+			v.note = stays
+			continue
 		}
 		if v.typing {
 			v.edit(key)

@@ -45,7 +45,8 @@ type View struct {
 	Paused bool // keep what is shown
 	typing bool // keys go to Search
 	help   bool
-	top    int // the first line that is shown
+	note   string // in place of the keys, until the next one
+	top    int    // the first line that is shown
 
 	interval *profile.Interval
 	length   time.Duration
@@ -134,6 +135,9 @@ func (v *View) compare(a, b row) int {
 	}
 	return cmp.Or(cmp.Compare(b.self.CPU, a.self.CPU), cmp.Compare(b.total.CPU, a.total.CPU), byName)
 }
+
+// stays is the answer to ^Z.
+const stays = "not stopped: what is sampled could stand still, too; q quits, space pauses the view"
 
 const keysLine = "q quit  space pause  s sort  1 2 3 processor wall samples  t threads  w waiting  / search  ? help"
 
@@ -233,6 +237,8 @@ func (v *View) Table(rows int) []string {
 
 func (v *View) foot() string {
 	switch {
+	case v.note != "":
+		return v.note
 	case v.typing:
 		return "/" + v.Search + "_"
 	case v.Search != "":

@@ -94,6 +94,13 @@ func TestView(t *testing.T) {
 	if len(names(v)) != 1 || !strings.Contains(v.Lines(80, 24)[0], "[paused]") {
 		t.Errorf("paused: %q", v.Lines(80, 24))
 	}
+	foot := func() string { return v.Lines(200, 24)[23] }
+	if v.Keys("\x1a", 20); !strings.Contains(foot(), "not stopped") {
+		t.Errorf("^Z: %q", foot())
+	}
+	if v.Keys(" ", 20); strings.Contains(foot(), "not stopped") {
+		t.Errorf("the next key: %q", foot())
+	}
 	for _, quit := range []string{"q", "\x03", "/abc\x03", "?q"} {
 		if !(&View{}).Keys(quit, 20) {
 			t.Errorf("%q does not quit", quit)
