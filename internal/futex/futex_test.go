@@ -53,6 +53,7 @@ func TestLock(t *testing.T) {
 		{"not to be read", Mutex, call(t, 0x1000, 0x80, 2), Memory{}, only(77), 0, 0x1000, "cannot be read"},
 		{"robust", Mutex, call(t, 0x1000, 0, 0x80000000|77), words(0x80000000|77, 0, 77, 1, 0x290), only(77), 77, 0x1000, ""},
 		{"robust, owner died", Mutex, call(t, 0x1000, 0, 0x80000000|77), words(0xc0000000|77, 0, 77, 1, 0x10), only(), 77, 0x1000, ""},
+		{"robust, the kernel has marked it", Mutex, call(t, 0x1000, 0, 0x80000000|77), words(0xc0000000, 0, 77, 1, 0x10), only(), 0, 0x1000, ""},
 		{"musl, recursive", Mutex, call(t, 0x1004, 0x80, 0x80000000|77), words(1, 0x80000000|77, 1, 0, 0), only(77), 77, 0x1000, ""},
 		{"musl, normal", Mutex, call(t, 0x1004, 0x80, 0x80000000|16), words(0, 0x80000000|16, 1, 0, 0), only(16), 0, 0x1000, "musl"},
 		{"inheriting priority", Unknown, call(t, 0x1000, 0x86, 0), words(0x80000000 | 77), only(77), 77, 0x1000, ""},

@@ -113,7 +113,9 @@ func TestBlameLanguages(t *testing.T) {
 		{"deadlock", cxx("deadlock"), nil, map[string]string{
 			"one": "^mutex second, two:.*, deadlock$", "two": "^mutex first, one:.*, deadlock$", "itself": "^mutex plain, itself:.*, deadlock$",
 		}},
-		{"owner ended", cxx("died"), nil, map[string]string{"normal": "^mutex normal, , owner has ended$"}},
+		{"owner ended", cxx("died"), nil, map[string]string{
+			"normal": "^mutex normal, , owner has ended$", "robust": "^mutex robust, , owner has ended$",
+		}},
 		{"Rust", func(t *testing.T) []string { return []string{buildRust(t, "locks")} }, nil, map[string]string{
 			"mutex": "^Rust mutex .*, , Rust mutex$", "rwlock": "^Rust read-write lock .*, , Rust read-write lock$",
 			"condvar": "^Rust condition variable .*, , Rust condition variable$", "park": "^Rust thread::park .*, , Rust thread::park$",
@@ -144,4 +146,25 @@ func TestBlameNamespace(t *testing.T) {
 	compareWaits(t, waitsOf(t, pid, "hold_last()"), map[string]string{
 		"middle": "^mutex second, last:hold_last\\(\\), $", "waiter": "^mutex first, last:hold_last\\(\\) has second, $",
 	})
+}
+
+// TestBlameGo: a thread of a Go program waits for its scheduler to give it work. Which goroutine has a lock no thread shows, and
+// none is blamed.
+func TestBlameGo(t *testing.T) {
+	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildGo(t, "testdata/golocks.go"))
+	g.Ready()
+	s := blameFor(t, TimersAuto, 500*time.Millisecond, g.PID, true)
+	want := map[string]bool{"mutex": true, "rwmutex": true, "channel": true}
+	for _, b := range blames(t, s) {
+		delete(want, b.thread)
+		if b.Lock.Kind != "Go scheduler" || b.Unknown != "Go scheduler" || b.Holder != "" || b.Lock.Owned {
+			t.Errorf("%+v", b)
+		}
+		if root := b.stack[len(b.stack)-1]; root != "[owner unknown (Go scheduler)]" {
+			t.Errorf("the outermost level is %s", root)
+		}
+	}
+	if len(want) != 0 {
+		t.Errorf("%v wait for nothing", want)
+	}
 }

@@ -9,8 +9,10 @@
 #include <shared_mutex>
 #include <thread>
 #include <vector>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 std::mutex plain, first, second;
@@ -81,15 +83,33 @@ static void deadlock(void)
 	asleep(3);
 }
 
+// wait_only waits at the word of the robust mutex, and does not take it when the kernel wakes one thread at the owner's end.
+static void wait_only(void)
+{
+	unsigned *word = (unsigned *)&robust;
+	syscall(SYS_futex, word, FUTEX_WAIT, *word, nullptr);
+	pause();
+}
+
 static void died(void)
 {
+	static pthread_barrier_t end;
 	pthread_mutexattr_t a;
 	pthread_mutexattr_init(&a);
 	pthread_mutexattr_setrobust(&a, PTHREAD_MUTEX_ROBUST);
 	pthread_mutex_init(&robust, &a);
+	pthread_barrier_init(&end, nullptr, 2);
 	std::thread([] { pthread_mutex_lock(&normal); }).join();
 	start("normal", [] { pthread_mutex_lock(&normal); });
-	asleep(1);
+	std::thread owner([] { pthread_mutex_lock(&robust); pthread_barrier_wait(&end); });
+	asleep(2);
+	start("first", wait_only);
+	asleep(3);
+	start("robust", [] { pthread_mutex_lock(&robust); });
+	asleep(4);
+	pthread_barrier_wait(&end);
+	owner.join();
+	asleep(3);
 }
 
 static std::mutex ring[16];
