@@ -82,9 +82,7 @@ func (b *blame) finish(now time.Duration) {
 				continue // it has ended; it is counted when the name is known
 			}
 			c, wants := b.follow(g, w), place{g.lock.Addr, g.lock.Kind}
-			if w.owe(c, wants, now-w.since); w.named {
-				b.pay(w)
-			}
+			b.owe(w, c, wants, now-w.since)
 			w.since = now
 		}
 	}

@@ -50,11 +50,15 @@ func (b *blame) note(why string) profile.Addr {
 	return b.p.sampler.profile.Note("[owner unknown (" + why + ")]")
 }
 
-// owe adds a time that is to be counted.
-func (w *waiter) owe(c charge, wants place, d time.Duration) {
+// owe adds a time that is to be counted. A thread that waits for one lock all the time is counted when it has waited: a
+// thousand of them cost little.
+func (b *blame) owe(w *waiter, c charge, wants place, d time.Duration) {
 	if n := len(w.owed); n > 0 && w.owed[n-1].charge == c && w.owed[n-1].wants == wants {
 		w.owed[n-1].time += d
 		return
+	}
+	if w.named {
+		b.pay(w)
 	}
 	w.owed = append(w.owed, waited{c, wants, d})
 }
