@@ -67,6 +67,18 @@ func TestTask(t *testing.T) {
 	}
 }
 
+// awaitEnds returns when no thread of this process is ending: the kernel's sums may count one of those twice.
+func awaitEnds() {
+	for ending := true; ending; {
+		ending = false
+		tids, _ := Tasks(os.Getpid(), nil)
+		for _, tid := range tids {
+			st, err := ReadTaskStat(os.Getpid(), tid)
+			ending = ending || err == nil && st.Flags&FlagExiting != 0
+		}
+	}
+}
+
 // TestTaskStats: the kernel's sums over a process count every time that any of its
 // threads is put on a processor, and that it leaves one of its own accord, and go on
 // counting those that have ended.
@@ -86,6 +98,7 @@ func TestTaskStats(t *testing.T) {
 		}
 		return s
 	}
+	awaitEnds()
 	before := sum()
 	const naps = 50
 	napped := make(chan error)
