@@ -1,18 +1,18 @@
 package procfs
 
 import (
-	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // SyscallName returns the name of an x86-64 system call by its number, as in
 // the kernel's syscall_64.tbl ("futex", "epoll_wait"), or "syscall_N".
-func SyscallName(nr int64) string { return nameOf(nr, syscallNames) }
+func SyscallName(nr int64) string { return nameOf(nr, syscallNames()) }
 
 // SyscallName32 returns the name of a system call of 32-bit code (i386) by its number, as in the
 // kernel's syscall_32.tbl, or "syscall_N".
-func SyscallName32(nr int64) string { return nameOf(nr, syscallNames32) }
+func SyscallName32(nr int64) string { return nameOf(nr, syscallNames32()) }
 
 func nameOf(nr int64, names []string) string {
 	if nr >= 0 && nr < int64(len(names)) && names[nr] != "-" {
@@ -22,20 +22,23 @@ func nameOf(nr int64, names []string) string {
 }
 
 // noNames are the numbers from 337 to 423, which only other architectures use.
-var noNames = slices.Repeat([]string{"-"}, 424-337)
+var noNames = strings.Repeat("- ", 424-337)
+
+// Most programs name no system call, so the lists are made when one does.
 
 // commonNames are the names from 424 on, of all architectures.
-var commonNames = strings.Fields(`
+const commonNames = `
 pidfd_send_signal io_uring_setup io_uring_enter io_uring_register open_tree move_mount fsopen fsconfig fsmount
 fspick pidfd_open clone3 close_range openat2 pidfd_getfd faccessat2 process_madvise epoll_pwait2 mount_setattr
 quotactl_fd landlock_create_ruleset landlock_add_rule landlock_restrict_self memfd_secret process_mrelease
 futex_waitv set_mempolicy_home_node cachestat fchmodat2 map_shadow_stack futex_wake futex_wait futex_requeue
 statmount listmount lsm_get_self_attr lsm_set_self_attr lsm_list_modules mseal setxattrat getxattrat
 listxattrat removexattrat open_tree_attr file_getattr file_setattr listns rseq_slice_yield
-`)
+`
 
 // The names in the order of their numbers, "-" where there is none.
-var syscallNames = slices.Concat(strings.Fields(`
+var syscallNames = sync.OnceValue(func() []string {
+	return strings.Fields(`
 read write open close stat fstat lstat poll lseek mmap mprotect munmap brk rt_sigaction rt_sigprocmask
 rt_sigreturn ioctl pread64 pwrite64 readv writev access pipe select sched_yield mremap msync mincore madvise
 shmget shmat shmctl dup dup2 pause nanosleep getitimer alarm setitimer getpid sendfile socket connect accept
@@ -67,10 +70,12 @@ recvmmsg fanotify_init fanotify_mark prlimit64 name_to_handle_at open_by_handle_
 sendmmsg setns getcpu process_vm_readv process_vm_writev kcmp finit_module sched_setattr sched_getattr
 renameat2 seccomp getrandom memfd_create kexec_file_load bpf execveat userfaultfd membarrier mlock2
 copy_file_range preadv2 pwritev2 pkey_mprotect pkey_alloc pkey_free statx io_pgetevents rseq uretprobe uprobe
-`), noNames, commonNames)
+` + noNames + commonNames)
+})
 
 // The same for 32-bit code.
-var syscallNames32 = slices.Concat(strings.Fields(`
+var syscallNames32 = sync.OnceValue(func() []string {
+	return strings.Fields(`
 restart_syscall exit fork read write open close waitpid creat link unlink execve chdir time mknod chmod lchown
 break oldstat lseek getpid mount umount setuid getuid stime ptrace alarm oldfstat pause utime stty gtty access
 nice ftime sync kill rename mkdir rmdir dup pipe times prof brk setgid getgid signal geteuid getegid acct
@@ -110,4 +115,5 @@ msgget msgsnd msgrcv msgctl clock_gettime64 clock_settime64 clock_adjtime64 cloc
 clock_nanosleep_time64 timer_gettime64 timer_settime64 timerfd_gettime64 timerfd_settime64 utimensat_time64
 pselect6_time64 ppoll_time64 - io_pgetevents_time64 recvmmsg_time64 mq_timedsend_time64 mq_timedreceive_time64
 semtimedop_time64 rt_sigtimedwait_time64 futex_time64 sched_rr_get_interval_time64
-`), commonNames)
+` + commonNames)
+})

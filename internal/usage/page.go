@@ -6,6 +6,7 @@ package usage
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // Page is a help text, taken apart.
@@ -26,7 +27,11 @@ type Flag struct {
 	Text  string
 }
 
-var flagLine = regexp.MustCompile(`^ {2}(?:-(\w), |    )--([a-z][a-z0-9-]*)(?: (\S+))?(?:  +(.*))?$`)
+// flagLine is a line that begins a flag. It is compiled when it is needed: at each start of a command that would take longer than
+// all else.
+var flagLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^ {2}(?:-(\w), |    )--([a-z][a-z0-9-]*)(?: (\S+))?(?:  +(.*))?$`)
+})
 
 // Parse takes a help text apart. Its first line begins "usage: NAME"; a line of a flag begins with two blanks, and what
 // is said of it goes on in lines that are indented further; "examples:" ends the paragraphs.
@@ -54,7 +59,7 @@ func Parse(help string) *Page {
 	}
 	for line := range strings.Lines(body) {
 		line = strings.TrimRight(line, "\n")
-		m := flagLine.FindStringSubmatch(line)
+		m := flagLine().FindStringSubmatch(line)
 		switch {
 		case m != nil:
 			end()
