@@ -64,6 +64,9 @@ func (s *settings) serve(ctx context.Context, stderr io.Writer) error {
 // connections is how many there may be for each profile that is being taken: most clients hold theirs between requests.
 const connections = 4
 
+// longestNaming is how long an answer waits for names, which is to be there a second after the time asked for.
+const longestNaming = 700 * time.Millisecond
+
 // open finds the targets and makes the sampler.
 func (d *daemon) open() (err error) {
 	if err := pctl.QuietStops(); err != nil {
@@ -78,7 +81,7 @@ func (d *daemon) open() (err error) {
 		}
 	}
 	use := map[string]sample.Timers{"auto": sample.TimersAuto, "off": sample.TimersOff, "only": sample.TimersOnly}[d.Timers]
-	d.sampler, err = sample.Open(&sample.SamplerOptions{Period: d.period(), Timers: use, Lines: true})
+	d.sampler, err = sample.Open(&sample.SamplerOptions{Period: d.period(), Timers: use, Lines: true, Patience: longestNaming})
 	if err == nil && d.sampler.Stops() != nil {
 		d.say("threads that run are stopped for each sample, since timers of the processors cannot be used: %v", d.sampler.Stops())
 	}

@@ -116,9 +116,9 @@ func (r *Rounds) flush() {
 	}
 }
 
-// End closes the window and returns its profile, resolved. The error is why sampling has ended early, of a process that
-// has not.
-func (w *RoundsWindow) End() (*profile.Profile, error) {
+// End closes the window and returns its profile, resolved; patience is as in WindowsOptions. The error is why sampling has ended
+// early, of a process that has not.
+func (w *RoundsWindow) End(patience time.Duration) (*profile.Profile, error) {
 	r, p := w.rounds, profile.New()
 	var err error
 	r.do(func() {
@@ -131,7 +131,7 @@ func (w *RoundsWindow) End() (*profile.Profile, error) {
 		reconcile(p, r.pid, s.processes[0].spending.total-w.base, s.tickPeriod())
 		err = r.err
 	})
-	nameWithin(p, longestNaming, func() {})
+	nameWithin(p, patience, func() {})
 	return p, err
 }
 

@@ -21,7 +21,7 @@ import (
 // moments (profile.Mark). With its last window all that is known of the process is given back.
 type Windows struct {
 	open     func(pid int) (Image, error)
-	patience time.Duration // that a window which has ended waits for names
+	patience time.Duration // WindowsOptions.Patience
 
 	mu        sync.Mutex
 	ticks     *perfevent.Ticker
@@ -41,9 +41,18 @@ const (
 	longestRead  = 500 * time.Millisecond
 )
 
+// WindowsOptions say how Windows sample.
+type WindowsOptions struct {
+	Period time.Duration
+	Files  *Files
+	Lines  bool
+	// Patience is how long a window that has ended waits for names; zero: until there are all.
+	Patience time.Duration
+}
+
 // OpenWindows opens the timers. They are off until there is a window.
-func OpenWindows(period time.Duration, files *Files, lines bool) (*Windows, error) {
-	ticks, err := perfevent.OpenTicker(perfevent.TickerOptions{Period: period, Stack: perfevent.MaxStack})
+func OpenWindows(o WindowsOptions) (*Windows, error) {
+	ticks, err := perfevent.OpenTicker(perfevent.TickerOptions{Period: o.Period, Stack: perfevent.MaxStack})
 	if err != nil {
 		return nil, err
 	}
@@ -51,8 +60,8 @@ func OpenWindows(period time.Duration, files *Files, lines bool) (*Windows, erro
 		return nil, errors.Join(err, ticks.Close())
 	}
 	return &Windows{
-		open:     func(pid int) (Image, error) { return openNative(pid, files, lines) },
-		patience: longestNaming, ticks: ticks, processes: make(map[int]*timed), taps: make(map[int][]*Tap), wanted: make(map[int]int),
+		open:     func(pid int) (Image, error) { return openNative(pid, o.Files, o.Lines) },
+		patience: o.Patience, ticks: ticks, processes: make(map[int]*timed), taps: make(map[int][]*Tap), wanted: make(map[int]int),
 	}, nil
 }
 
@@ -259,12 +268,10 @@ func (n *Window) End() (*profile.Profile, error) {
 	return p, err
 }
 
-// longestNaming is how long a window that has ended waits for names. They are looked up as soon as an address is met, so this is for
-// short windows of programs with very many symbols, the first time.
-const longestNaming = 700 * time.Millisecond
-
-// nameWithin resolves a profile. Reading the symbols of a file may take seconds, for which only this caller waits, and not longer than d:
-// what is not known then has no name. over is called when nothing is looked up any more, which may be later.
+// nameWithin resolves a profile. Reading the symbols of a file may take seconds, for which only this caller waits, and not longer than d
+// unless it is zero: what is not known then has no name. Names are looked up as soon as an address is met, so there is something to wait
+// for in short windows of programs with very many symbols, the first time. over is called when nothing is looked up any more, which may
+// be later.
 func nameWithin(p *profile.Profile, d time.Duration, over func()) {
 	var ready atomic.Int64
 	var users atomic.Int32
@@ -287,11 +294,13 @@ func nameWithin(p *profile.Profile, d time.Duration, over func()) {
 				ready.Add(1)
 			}
 		}()
-		late := time.NewTimer(d)
-		defer late.Stop()
+		var late <-chan time.Time
+		if d > 0 {
+			late = time.After(d)
+		}
 		select {
 		case <-done:
-		case <-late.C:
+		case <-late:
 		}
 	}
 	todo.Resolve(int(ready.Load()))

@@ -30,7 +30,7 @@ func heavyWindows(t *testing.T, pid int, patience time.Duration) (w *Windows, as
 	t.Helper()
 	files := NewFiles()
 	t.Cleanup(files.Close)
-	w, err := OpenWindows(time.Second/499, files, true)
+	w, err := OpenWindows(WindowsOptions{Period: time.Second / 499, Files: files, Lines: true, Patience: patience})
 	if errors.Is(err, fs.ErrPermission) {
 		t.Skip(err)
 	}
@@ -39,7 +39,6 @@ func heavyWindows(t *testing.T, pid int, patience time.Duration) (w *Windows, as
 	}
 	asked, open = make(chan struct{}), make(chan struct{})
 	tell := sync.OnceFunc(func() { close(asked) })
-	w.patience = patience
 	native := w.open
 	w.open = func(of int) (Image, error) {
 		image, err := native(of)
@@ -96,7 +95,7 @@ func hasFunction(p *profile.Profile, name string) bool {
 func TestHeavySymbols(t *testing.T) {
 	mix := ptest.BuildC(t, "mix.c")
 	a, b := ptest.Start(t, mix, "-n", "1000000"), ptest.Start(t, mix, "-n", "1000000")
-	w, asked, open := heavyWindows(t, a.PID, longestNaming)
+	w, asked, open := heavyWindows(t, a.PID, 700*time.Millisecond)
 	first, second := begin(t, w, a.PID), begin(t, w, a.PID)
 	<-asked
 	soon(t, "another process", func() {

@@ -22,6 +22,9 @@ type SamplerOptions struct {
 	Timers Timers
 	// Lines resolves addresses to source lines and inlined functions.
 	Lines bool
+	// Patience is how long a Window that has ended waits for the names of functions, of which those have none that are not
+	// known then; zero: until all are known. The first time, reading the symbols of a large program takes seconds.
+	Patience time.Duration
 }
 
 // A Sampler profiles any number of processes for any number of clients at the same time. What they ask for may overlap: each
@@ -60,13 +63,17 @@ func Open(o *SamplerOptions) (*Sampler, error) {
 	s.files = sample.NewFiles()
 	if s.o.Timers == TimersOff {
 		s.why = errors.New("timers are not to be used")
-	} else if s.windows, s.why = sample.OpenWindows(s.o.Period, s.files, s.o.Lines); s.why != nil && s.o.Timers == TimersOnly {
+	} else if s.windows, s.why = sample.OpenWindows(s.windowsOptions()); s.why != nil && s.o.Timers == TimersOnly {
 		s.files.Close()
 		return nil, s.why
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.session = pctl.NewSession(&pctl.SessionOptions{CacheLimit: -1})
 	return s, nil
+}
+
+func (s *Sampler) windowsOptions() sample.WindowsOptions {
+	return sample.WindowsOptions{Period: s.o.Period, Files: s.files, Lines: s.o.Lines, Patience: s.o.Patience}
 }
 
 // Stops says why threads are stopped to sample them, and is nil if they are not.
@@ -124,7 +131,7 @@ func (s *Sampler) Begin(ctx context.Context, pid int, what What) (*Window, error
 	}
 	w := r.sampler.Begin()
 	return &Window{
-		end:    func() (*profile.Profile, error) { defer s.release(r); return w.End() },
+		end:    func() (*profile.Profile, error) { defer s.release(r); return w.End(s.o.Patience) },
 		cancel: func() { defer s.release(r); w.Cancel() },
 	}, nil
 }
