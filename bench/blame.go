@@ -64,11 +64,10 @@ func sum(v []float64) (s float64) {
 	return s
 }
 
-// waitedIn is how long the target's threads have waited for each lock by its own count, until now.
+// waitedIn is how many seconds the target's threads have waited for each lock by its own count.
 func waitedIn(t *target) (all []float64) {
-	now := uint64(perfevent.Now())
 	for i := range lockHolders {
-		all = append(all, float64(t.page.Share(i)+t.page.Share(8+i)*now)/1e9)
+		all = append(all, t.page.Spent(i, perfevent.Now()).Seconds())
 	}
 	return all
 }

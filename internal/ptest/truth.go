@@ -30,6 +30,7 @@ const (
 	wordSignals = 3  // signals handled
 	wordErrors  = 4  // what the target itself found wrong
 	wordStretch = 5  // worst excess of a timed wait over its timeout, ns
+	wordBase    = 6  // time of CLOCK_MONOTONIC that sums of times count from, ns
 	wordShares  = 16 // work or CPU time per named part, Shares words
 	wordKinds   = 64 // per kind of whatever the target counts, Kinds words
 )
@@ -114,6 +115,15 @@ func (r *Truth) Errors() uint64 { return r.load(wordErrors) }
 
 // Share returns word i of the shares.
 func (r *Truth) Share(i int) uint64 { return r.load(wordShares + i%Shares) }
+
+// Spent returns word i of the shares as a sum of times, of which those that are not over count until now, a time of
+// CLOCK_MONOTONIC; see spend_begin in testdata/ptest.h.
+func (r *Truth) Spent(i int, now time.Duration) time.Duration {
+	const unfinished = 1 << 50 // each of those counts less this
+	v := int64(r.Share(i))
+	n := (unfinished/2 - v) >> 50
+	return time.Duration(v + n*(unfinished+int64(now)-int64(r.load(wordBase))))
+}
 
 // TakeGap returns the longest time since the last call that a spinning thread did not run.
 func (r *Truth) TakeGap() time.Duration { return time.Duration(atomic.SwapUint64(r.word(wordGap), 0)) }

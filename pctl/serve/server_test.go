@@ -163,8 +163,8 @@ func TestProfiles(t *testing.T) {
 
 // waitedIn is how long the threads of contend.c have waited for each lock by its own count.
 func waitedIn(truth *ptest.Truth) (waited [3]float64) {
-	for i := range waited { // what is not over counts until now
-		waited[i] = float64(truth.Share(i) + truth.Share(8+i)*uint64(perfevent.Now()))
+	for i := range waited {
+		waited[i] = float64(truth.Spent(i, perfevent.Now()))
 	}
 	return waited
 }

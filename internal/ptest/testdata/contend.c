@@ -2,9 +2,8 @@
  * contend: eight threads want three mutexes, each of which one function holds; the waiting for them is some 60, 30 and 10 % of
  * all. The holders of lock_a run, those of lock_b run and sleep, those of lock_c sleep.
  *
- * It counts itself, in ns, for lock n: share[n] is how long threads have waited, less the time of the clock for each
- * wait that is not over, of which share[8 + n] has the number; share[16 + n] and share[24 + n] are the same of how long it was
- * held. kind[n] is how often it was taken, kind[8 + n] how often a thread had to wait.
+ * It counts itself: share[n] is how long threads have waited for lock n, share[8 + n] how long it was held, as sums of times
+ * (spend_begin); kind[n] is how often it was taken, kind[8 + n] how often a thread had to wait.
  *
  * With -c N there are N threads more, all of which wait for a fourth mutex that the first thread holds. With -n it ends
  * after so many ms. The checksum is how often a lock was taken.
@@ -12,7 +11,7 @@
 #include "ptest.h"
 #include "burn.h"
 
-enum { WAITED = 0, HELD = 16, UNDER_WAY = 8 };
+enum { WAITED = 0, HELD = 8 };
 
 static pthread_mutex_t lock_a = PTHREAD_MUTEX_INITIALIZER, lock_b = PTHREAD_MUTEX_INITIALIZER, lock_c = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t lock_crowd = PTHREAD_MUTEX_INITIALIZER;
@@ -27,34 +26,22 @@ static void rest(int us)
 		atomic_fetch_add(&truth->eintr, 1);
 }
 
-__attribute__((always_inline)) static inline void begin(int what)
-{
-	atomic_fetch_add(&truth->share[what + UNDER_WAY], 1);
-	atomic_fetch_sub(&truth->share[what], now());
-}
-
-__attribute__((always_inline)) static inline void end(int what)
-{
-	atomic_fetch_add(&truth->share[what], now());
-	atomic_fetch_sub(&truth->share[what + UNDER_WAY], 1);
-}
-
 __attribute__((always_inline)) static inline void want(pthread_mutex_t *m, int n)
 {
 	if (pthread_mutex_trylock(m) != 0) {
-		begin(WAITED + n);
+		spend_begin(&truth->share[WAITED + n]);
 		pthread_mutex_lock(m);
-		end(WAITED + n);
+		spend_end(&truth->share[WAITED + n]);
 		atomic_fetch_add(&truth->kind[8 + n], 1);
 	}
-	begin(HELD + n);
+	spend_begin(&truth->share[HELD + n]);
 	atomic_fetch_add(&truth->kind[n], 1);
 	atomic_fetch_add(&truth->work, 1);
 }
 
 __attribute__((always_inline)) static inline void leave(pthread_mutex_t *m, int n)
 {
-	end(HELD + n);
+	spend_end(&truth->share[HELD + n]);
 	pthread_mutex_unlock(m);
 }
 
@@ -111,6 +98,7 @@ int main(int argc, char **argv)
 	int i;
 
 	start(argc, argv, extra);
+	spend_from_now();
 	more = calloc(crowd + 1, sizeof *more);
 	pthread_mutex_lock(&lock_crowd);
 	for (i = 0; i < crowd; i++)

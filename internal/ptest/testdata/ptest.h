@@ -32,8 +32,8 @@ enum { SHARES = 48, KINDS = 64 };
 
 /* The page; truth.go has the same layout. */
 struct truth {
-	_Atomic uint64_t work, gap, eintr, signals, errors, stretch;
-	uint64_t reserved[10];
+	_Atomic uint64_t work, gap, eintr, signals, errors, stretch, base;
+	uint64_t reserved[9];
 	_Atomic uint64_t share[SHARES];
 	_Atomic uint64_t kind[KINDS];
 };
@@ -77,6 +77,15 @@ static UNUSED void raise_to(_Atomic uint64_t *max, uint64_t value)
 	while (old < value && !atomic_compare_exchange_weak(max, &old, value))
 		;
 }
+
+/*
+ * A sum of times, of which some are not over: one word, so that it can be read at any moment (Truth.Spent). What is not over
+ * counts less 2^50 ns, by which their number is known. Call spend_from_now first.
+ */
+static UNUSED void spend_from_now(void) { atomic_store(&truth->base, now()); }
+static UNUSED uint64_t spend_stamp(void) { return (1ull << 50) + now() - atomic_load(&truth->base); }
+static UNUSED void spend_begin(_Atomic uint64_t *sum) { atomic_fetch_sub(sum, spend_stamp()); }
+static UNUSED void spend_end(_Atomic uint64_t *sum) { atomic_fetch_add(sum, spend_stamp()); }
 
 static UNUSED void truth_open(void)
 {
