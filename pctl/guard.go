@@ -18,6 +18,6 @@ var guarded atomic.Pointer[guard.Guard]
 // The guard is a small second process, a fork of this one, from the first
 // breakpoint to the release of the last process. It appears in no wait of this
 // program for its children, and has its descriptors: should this program be
-// killed, they are closed when the guard has done its work, which takes well under
-// a millisecond.
+// killed, they are closed when the guard has done its work: breakpoints are out of the
+// text in well under a millisecond, and children that were being born are looked for some 20 ms longer.
 func Guard() { guarded.CompareAndSwap(nil, new(guard.Guard)) }

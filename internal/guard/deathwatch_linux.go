@@ -35,7 +35,8 @@ const (
 	headPending
 	entryNext
 	futexWord
-	cpuWord // processor of both
+	cpuWord   // processor of both
+	readyWord // a futex, not zero when the guard's thread can do its work
 	pairWords
 )
 
@@ -67,6 +68,9 @@ func newDeathWatch(words []uint64) (*deathWatch, error) {
 		}
 		h.pid = int(pid)
 		h.further.Add(len(cpus) - 1)
+		for i := range cpus {
+			h.awaitReady(pair(words, i))
+		}
 		forked <- nil
 		h.wait()
 	}()
@@ -78,10 +82,22 @@ func newDeathWatch(words []uint64) (*deathWatch, error) {
 			runtime.LockOSThread()
 			defer h.further.Done()
 			defer own(pair(words, i))()
+			forked <- nil
 			h.waitid(waitEnd | syscall.WNOWAIT)
 		}()
+		<-forked
 	}
 	return h, nil
+}
+
+// awaitReady returns when a thread of the guard process has its priority, and in memory what it needs; until then, which may be
+// long where others are busy, nothing is planted. Or when the process has ended: it tells nobody then, so that is looked for.
+func (h *deathWatch) awaitReady(p []uint64) {
+	ready := (*uint32)(unsafe.Pointer(&p[readyWord]))
+	look := syscall.Timespec{Nsec: 1e6}
+	for atomic.LoadUint32(ready) == 0 && h.waitid(waitEnd|syscall.WNOWAIT|syscall.WNOHANG) == 0 {
+		syscall.Syscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(ready)), futexWait, 0, uintptr(unsafe.Pointer(&look)), 0, 0)
+	}
 }
 
 // processors returns those that have a death watch, of those that this program may use.

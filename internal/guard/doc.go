@@ -14,11 +14,15 @@
 // That we die is told by threads of ours, the death watch (deathwatch_linux.go), which are woken ahead of
 // others where we may arrange that. The threads of the target and the guard then run at the same
 // time. A thread that reaches a trap before the guard does dies, and so does one that has executed a
-// trap that has not been noticed yet. A process that was forked off the target and not yet
-// cleaned keeps its traps.
+// trap which has not been reported yet.
 //
-// The guard is forked when the first trap is to be planted, and ends with the last [Watch]. If we
-// are killed before it waits for that, it finds us dead. It has a session of its own, no exit
+// A process that was forked off a target has a copy of its traps until control has lifted them. The guard
+// finds such processes in /proc, as children of the targets with the same layout of memory
+// (descent_linux.go). They stand in front of their first instruction as long as the thread lives that
+// traces them, and that thread takes half a millisecond to end (linger_linux.go).
+//
+// The guard is forked when the first trap is to be planted, which waits until the guard is ready, and ends
+// with the last [Watch]. It has a session of its own, no exit
 // signal, so that no wait for any child sees it, and blocks all signals. Should it be killed,
 // everything is as it is without a guard.
 package guard

@@ -21,6 +21,7 @@ type Guard struct {
 	err        error
 	deathWatch *deathWatch // nil while there is no guard process
 	ledger     ledger
+	lingerers  map[int]*lingerer // by thread
 }
 
 // Err returns why traps that are planted now would outlive us, or nil if the guard is there or is
@@ -67,6 +68,7 @@ func (g *Guard) put(p patch) (record int, ok bool) {
 	if !ok {
 		g.err = errFull
 	}
+	g.linger()
 	return record, ok
 }
 

@@ -45,15 +45,15 @@ func TestLift(t *testing.T) {
 	l := newTestLedger(8)
 	fd := uint32(self.Fd())
 	for _, p := range []patch{
-		{fd, addrOf(text) + 0, 'X', 'a'}, // not written yet
-		{fd, addrOf(text) + 1, 'X', 'b'},
-		{fd, addrOf(text) + 4, 'X', 'c'},       // the program has written to it
-		{1 << 30, addrOf(text) + 5, 'X', 'f'},  // the target is gone
-		{fd, 0, 'X', 'x'}, {fd, 1 << 63, 0, 1}, // so is that text
+		{fd, 0, addrOf(text) + 0, 'X', 'a'}, // not written yet
+		{fd, 0, addrOf(text) + 1, 'X', 'b'},
+		{fd, 0, addrOf(text) + 4, 'X', 'c'},          // the program has written to it
+		{1 << 30, 0, addrOf(text) + 5, 'X', 'f'},     // the target is gone
+		{fd, 0, 0, 'X', 'x'}, {fd, 0, 1 << 63, 0, 1}, // so is that text
 	} {
 		l.put(p)
 	}
-	dropped, _ := l.put(patch{fd, addrOf(text) + 3, 'X', 'd'})
+	dropped, _ := l.put(patch{fd, 0, addrOf(text) + 3, 'X', 'd'})
 	l.drop(dropped)
 	lift(l.words, 0)
 	if string(text) != "abcXeX" {
@@ -278,5 +278,21 @@ func BenchmarkPlanting(b *testing.B) {
 	w.Bind(m)
 	for b.Loop() {
 		w.Planting(1, 2, 3)
+	}
+}
+
+// TestReady: when the first trap may be planted, each thread of the guard process has its priority and waits, or is about to.
+func TestReady(t *testing.T) {
+	gs, args := targets(t, 1)
+	addr, _ := strconv.ParseUint(args[1], 0, 64)
+	for range ptest.Rounds(5, 20, 200) {
+		var g Guard
+		w := patchOther(&g, gs[0].PID, addr)
+		for i := range int(g.ledger.words[pairsWord]) {
+			if pair(g.ledger.words, i)[readyWord] == 0 {
+				t.Errorf("thread %d is not ready", i)
+			}
+		}
+		w.Close()
 	}
 }

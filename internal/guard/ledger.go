@@ -10,6 +10,7 @@ import (
 // A patch is one byte of ours in a target's text.
 type patch struct {
 	mem        uint32 // descriptor of the target's /proc/PID/mem
+	pid        uint64 // the target, at most 32 bits
 	addr       uint64
 	ours, orig byte
 }
@@ -17,7 +18,7 @@ type patch struct {
 // The ledger lies in memory that is shared with the guard process: it is written without a system
 // call, and is whole at whatever instruction we die. Its first page has words of their own
 // (deathwatch_linux.go, process_linux.go), then come records of three words: the address; what stands
-// there, where the highest bit says that the record is good; the thread that writes it.
+// there, where the highest bit says that the record is good; the thread that writes it, and the target.
 const (
 	firstRecord = 4096 / 8 // in words
 	recordWords = 3
@@ -53,7 +54,7 @@ func (l *ledger) put(p patch) (record int, ok bool) {
 	}
 	w := l.words[firstRecord+record*recordWords:]
 	atomic.StoreUint64(&w[0], p.addr)
-	atomic.StoreUint64(&w[2], uint64(ptrace.ThreadID()))
+	atomic.StoreUint64(&w[2], p.pid<<32|uint64(ptrace.ThreadID()))
 	atomic.StoreUint64(&w[1], good|uint64(p.ours)<<40|uint64(p.orig)<<32|uint64(p.mem))
 	return record, true
 }
@@ -83,11 +84,13 @@ func top(words []uint64) int {
 func read(words []uint64, record int) (p patch, ok bool) {
 	i := firstRecord + record*recordWords
 	rest := words[i+1]
-	return patch{uint32(rest), words[i], byte(rest >> 40), byte(rest >> 32)}, rest&good != 0
+	return patch{uint32(rest), words[i+2] >> 32, words[i], byte(rest >> 40), byte(rest >> 32)}, rest&good != 0
 }
 
 // writer returns the thread of a record, void or not.
 //
 //go:norace
 //go:nosplit
-func writer(words []uint64, record int) uint64 { return words[firstRecord+record*recordWords+2] }
+func writer(words []uint64, record int) uint64 {
+	return words[firstRecord+record*recordWords+2] & (1<<32 - 1)
+}

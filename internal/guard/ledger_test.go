@@ -21,7 +21,7 @@ func all(words []uint64) (ps []patch) {
 // TestLedger: what is put is found, what is dropped is not, and its place is used again.
 func TestLedger(t *testing.T) {
 	l := newTestLedger(2)
-	one, two := patch{7, 1<<63 + 5, 0xcc, 0x55}, patch{1<<32 - 1, 0, 0xff, 0}
+	one, two := patch{7, 4194304, 1<<63 + 5, 0xcc, 0x55}, patch{1<<32 - 1, 1, 0, 0xff, 0}
 	first, ok := l.put(one)
 	if !ok {
 		t.Fatal("no room for the first")
@@ -39,7 +39,7 @@ func TestLedger(t *testing.T) {
 	if got := all(l.words); len(got) != 1 || got[0] != two {
 		t.Errorf("ledger has %+v", got)
 	}
-	three := patch{8, 9, 1, 2}
+	three := patch{8, 3, 9, 1, 2}
 	if again, ok := l.put(three); !ok || again != first {
 		t.Errorf("record %d, %v", again, ok)
 	}

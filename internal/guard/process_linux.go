@@ -22,6 +22,12 @@ const (
 	dontNeedWord = pairWord + mostPairs*pairWords // start and end of ranges of memory it can do without; 0 ends them
 )
 
+// descents is how often descendants are looked for again when control has ended, 1, 4, and 16 ms after each other.
+const descents = 3
+
+// longestPause is the most that the guard process waits before it looks again for threads that write traps, in ns.
+const longestPause = 5e8
+
 // mostPairs bounds the threads, of this program and of the guard process.
 const mostPairs = 8
 
@@ -35,6 +41,7 @@ func pair(words []uint64, i int) []uint64 { return words[pairWord+i*pairWords:][
 const (
 	prSetName  = 15
 	futexWait  = 0
+	futexWake  = 1
 	sigSetMask = 2
 )
 
@@ -49,10 +56,12 @@ const (
 func fork(words []uint64) (pid uintptr, e syscall.Errno) {
 	all, old := ^uint64(0), uint64(0)
 	raw(syscall.SYS_RT_SIGPROCMASK, sigSetMask, uintptr(unsafe.Pointer(&all)), uintptr(unsafe.Pointer(&old)), 8)
+	setPriority(deathWatchLevel, schedFIFO) // which the guard process begins with
 	pid, e = raw(syscall.SYS_CLONE, syscall.CLONE_FILES, 0, 0, 0)
 	if e == 0 && pid == 0 {
 		live(words)
 	}
+	setPriority(deathWatchLevel, schedFIFO|schedResetOnFork)
 	raw(syscall.SYS_RT_SIGPROCMASK, sigSetMask, uintptr(unsafe.Pointer(&old)), 0, 8)
 	return pid, e
 }
@@ -86,16 +95,28 @@ func watchOver(words []uint64, i int) {
 	// when a thread comes to a processor (rseq(2), which a C library has registered).
 	lift(words[:firstRecord], i)
 	words[byteWord+i] = words[firstRecord]
+	descend(words[:firstRecord], i)
 	moment := syscall.Timespec{Nsec: 1}
 	raw(syscall.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&moment)), 0, 0, 0)
+	ready(p)
 	awaitDeath(p)
 	lift(words, i)
+	descend(words, i)
 	moment.Nsec = 1e6
 	for writing(words) {
 		raw(syscall.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&moment)), 0, 0, 0)
 		lift(words, i)
+		descend(words, i)
+		moment.Nsec = min(2*moment.Nsec, longestPause) // it may never end, in an uninterruptible sleep
 	}
 	lift(words, i)
+	moment.Nsec = 1e6
+	descend(words, i)
+	for range descents {
+		raw(syscall.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&moment)), 0, 0, 0)
+		descend(words, i)
+		moment.Nsec *= 4
+	}
 	for {
 		raw(syscall.SYS_EXIT_GROUP, 0, 0, 0, 0)
 	}
@@ -156,11 +177,20 @@ func lift(words []uint64, i int) {
 		if !ok {
 			continue
 		}
-		read, _ := raw(syscall.SYS_PREAD64, uintptr(p.mem), uintptr(unsafe.Pointer(b)), 1, uintptr(p.addr))
-		if read == 1 && *b == p.ours {
-			*b = p.orig
-			raw(syscall.SYS_PWRITE64, uintptr(p.mem), uintptr(unsafe.Pointer(b)), 1, uintptr(p.addr)) // or the text is gone
-		}
+		p.lift(uintptr(p.mem), b)
+	}
+}
+
+// lift writes the original byte back into a memory if ours stands there. b is work space.
+//
+//go:norace
+//go:nosplit
+//go:nocheckptr
+func (p *patch) lift(mem uintptr, b *byte) {
+	read, _ := raw(syscall.SYS_PREAD64, mem, uintptr(unsafe.Pointer(b)), 1, uintptr(p.addr))
+	if read == 1 && *b == p.ours {
+		*b = p.orig
+		raw(syscall.SYS_PWRITE64, mem, uintptr(unsafe.Pointer(b)), 1, uintptr(p.addr)) // or the text is gone
 	}
 }
 
@@ -195,13 +225,31 @@ func moveTo(cpu uint64) {
 //go:nosplit
 //go:nocheckptr
 func goAhead(level int32) {
-	priority := level
-	_, e := raw(syscall.SYS_SCHED_SETSCHEDULER, 0, schedFIFO|schedResetOnFork, uintptr(unsafe.Pointer(&priority)), 0)
-	if e != 0 {
+	if setPriority(level, schedFIFO|schedResetOnFork) != 0 {
 		highest := -20
 		raw(syscall.SYS_SETPRIORITY, syscall.PRIO_PROCESS, 0, uintptr(highest), 0) // of this thread, in spite of the name
 		ptrace.Prompt()
 	}
+}
+
+// setPriority gives the calling thread a level of a real-time policy.
+//
+//go:norace
+//go:nosplit
+//go:nocheckptr
+func setPriority(level int32, policy uintptr) syscall.Errno {
+	_, e := raw(syscall.SYS_SCHED_SETSCHEDULER, 0, policy, uintptr(unsafe.Pointer(&level)), 0)
+	return e
+}
+
+// ready tells that a thread can do its work.
+//
+//go:norace
+//go:nosplit
+//go:nocheckptr
+func ready(p []uint64) {
+	p[readyWord] = 1
+	raw(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(&p[readyWord])), futexWake, 1, 0)
 }
 
 //go:norace

@@ -23,7 +23,9 @@ func spawn(words []uint64) {
 	wordsAddr = uintptr(unsafe.Pointer(&words[0]))
 	f := enter
 	for i := 1; i < int(words[pairsWord]); i++ {
-		ptrace.Spawn(uintptr(unsafe.Pointer(&stacks[i]))+unsafe.Sizeof(stacks[i]), **(**uintptr)(unsafe.Pointer(&f)))
+		if !ptrace.Spawn(uintptr(unsafe.Pointer(&stacks[i]))+unsafe.Sizeof(stacks[i]), **(**uintptr)(unsafe.Pointer(&f))) {
+			ready(pair(words, i)) // nobody is to wait for it
+		}
 	}
 }
 

@@ -60,7 +60,7 @@ func (w *Watch) Planting(addr uint64, ours, orig byte) {
 	if ours == orig || !w.open() {
 		return
 	}
-	if n, ok := w.guard.put(patch{uint32(w.file.Fd()), addr, ours, orig}); ok {
+	if n, ok := w.guard.put(patch{uint32(w.file.Fd()), uint64(w.mem.PID()), addr, ours, orig}); ok {
 		w.records[addr] = record{n, ours, orig}
 	}
 }

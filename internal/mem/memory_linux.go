@@ -164,6 +164,9 @@ func others(pid int) []int {
 // Writable reports whether WriteAt may be used: /proc/PID/mem is open.
 func (m *Memory) Writable() bool { return m.kind == memFile }
 
+// PID returns the number of the process.
+func (m *Memory) PID() int { return m.pid }
+
 // File returns another descriptor of the /proc/PID/mem that is written to, for
 // another process perhaps. os.ErrClosed after Close; EACCES where it may not be
 // opened.

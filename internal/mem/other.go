@@ -19,6 +19,7 @@ func (m *Memory) Writable() bool                            { return false }
 func (m *Memory) ReadAt(p []byte, addr int64) (int, error)  { return 0, errors.ErrUnsupported }
 func (m *Memory) WriteAt(p []byte, addr int64) (int, error) { return 0, errors.ErrUnsupported }
 func (m *Memory) ReadVec([][]byte, []uint64) (int, error)   { return 0, errors.ErrUnsupported }
+func (m *Memory) PID() int                                  { return 0 }
 func (m *Memory) File() (*os.File, error)                   { return nil, errors.ErrUnsupported }
 func (m *Memory) Close() error                              { return nil }
 

@@ -21,7 +21,7 @@ type Alert struct {
 // StayAlert reports whether this thread is to be alert, and makes it.
 func (r *Tracer) StayAlert() bool {
 	r.Reports.refreshSetBacks()
-	if !r.Guarded || r.Spin.often || len(r.Reports.setBacks) == 0 {
+	if r.Guard == nil || r.Spin.often || len(r.Reports.setBacks) == 0 {
 		return false
 	}
 	r.Alert.Thread.On()

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"ptools/internal/guard"
 	"ptools/internal/procfs"
 	"ptools/internal/ptrace"
 )
@@ -24,8 +25,8 @@ type Tracer struct {
 
 	SlowBirth bool // a client is called at each birth of a thread
 	// Ending, unless nil, is called for each process that has ended, which is still to be waited for.
-	Ending  func(pid int)
-	Guarded bool // traps leave the text if we are killed
+	Ending func(pid int)
+	Guard  *guard.Guard // has traps leave the text if we are killed; nil: nobody has
 
 	pace
 	Reports Reports
@@ -250,6 +251,7 @@ func (r *Tracer) LetAllGo() {
 // End is called when this goroutine ends, with the thread. Threads that were not detached are let go by the kernel
 // then: that is waited for, so that none is found traced after the end, and nothing delays it.
 func (r *Tracer) End() {
+	r.Guard.Quit()
 	var wait func()
 	for _, g := range r.last {
 		if g.Leaver.Abandoned > 0 && wait == nil {

@@ -77,7 +77,10 @@ func newController(pid int, o *Options, start func(c *Controller) error) (*Contr
 		o = new(Options)
 	}
 	r := tracee.NewTracer(o.Mode)
-	r.SlowBirth, r.Guarded = o.OnThreadStart != nil, o.Mode != ModeKill && o.Guard != nil
+	r.SlowBirth = o.OnThreadStart != nil
+	if o.Mode != ModeKill {
+		r.Guard = o.Guard
+	}
 	c := compose(r, pid, o)
 	started := make(chan error, 1)
 	go c.main(start, started, make(chan struct{}))
