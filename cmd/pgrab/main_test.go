@@ -13,15 +13,7 @@ import (
 	"ptools/internal/ptest"
 )
 
-// TestMain runs the command itself where the test binary is called pgrab, so
-// that tests can start it as a process of its own.
-func TestMain(m *testing.M) {
-	if filepath.Base(os.Args[0]) == "pgrab" {
-		main()
-		return
-	}
-	ptest.Main(m)
-}
+func TestMain(m *testing.M) { ptest.CommandMain(m, "pgrab", main) }
 
 // result is what a pgrab that has ended left.
 type result struct {

@@ -20,13 +20,7 @@ import (
 	"ptools/internal/ptest"
 )
 
-// TestMain is psampled itself where the test binary is called by that name.
-func TestMain(m *testing.M) {
-	if filepath.Base(os.Args[0]) == "psampled" {
-		main()
-	}
-	ptest.Main(m)
-}
+func TestMain(m *testing.M) { ptest.CommandMain(m, "psampled", main) }
 
 // running is a psampled.
 type running struct {
@@ -47,21 +41,28 @@ func start(t testing.TB, args ...string) *running {
 	if err := os.Symlink(exe, link); err != nil {
 		t.Fatal(err)
 	}
-	r := &running{t: t, cmd: exec.Command(link, append([]string{"-l", "localhost:0"}, args...)...)}
-	pipe, err := r.cmd.StderrPipe()
+	r := launch(t, exec.Command(link, append([]string{"-l", "localhost:0"}, args...)...))
+	r.url = r.await(`served at (\S+)/$`)
+	return r
+}
+
+// launch starts a command that is psampled.
+func launch(t testing.TB, cmd *exec.Cmd) *running {
+	t.Helper()
+	r := &running{t: t, cmd: cmd}
+	pipe, err := cmd.StderrPipe()
 	if err == nil {
-		err = r.cmd.Start()
+		err = cmd.Start()
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		r.cmd.Process.Kill()
-		r.cmd.Wait() // the status is that of the kill, unless the test has waited
+		cmd.Process.Kill()
+		cmd.Wait() // the status is that of the kill, unless the test has waited
 		http.DefaultClient.CloseIdleConnections()
 	})
 	r.err = bufio.NewScanner(pipe)
-	r.url = r.await(`served at (\S+)/$`)
 	return r
 }
 

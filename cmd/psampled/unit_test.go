@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
 	"os"
 	"os/exec"
@@ -57,20 +56,7 @@ func startConfined(t *testing.T, capabilities string, args ...string) *running {
 	}
 	argv := []string{"--reuid", "65532", "--regid", "65532", "--clear-groups", "--no-new-privs", "--inh-caps=" + capabilities,
 		"--ambient-caps=" + capabilities, "--bounding-set=" + capabilities, link, "-l", "localhost:0"}
-	r := &running{t: t, cmd: exec.Command("setpriv", append(argv, args...)...)}
-	pipe, err := r.cmd.StderrPipe()
-	if err == nil {
-		err = r.cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		r.cmd.Process.Kill()
-		r.cmd.Wait() // the status is that of the kill
-	})
-	r.err = bufio.NewScanner(pipe)
-	return r
+	return launch(t, exec.Command("setpriv", append(argv, args...)...))
 }
 
 // startPrivate starts a process of another user whose program nobody else may read.
