@@ -1,12 +1,15 @@
 package serve_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,15 +22,66 @@ import (
 	"ptools/pctl/serve"
 )
 
-// TestCrowd: 200 clients at once, half of them slow or hostile. The others have right answers in time, and memory is bounded.
+// lateness is how much later than asked for answers came.
+type lateness struct {
+	mu  sync.Mutex
+	all []time.Duration
+}
+
+func (l *lateness) add(d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all, d)
+}
+
+func (l *lateness) most() time.Duration { return slices.Max(l.all) }
+
+// String lists quantiles.
+func (l *lateness) String() string {
+	slices.Sort(l.all)
+	at := func(q float64) time.Duration {
+		return l.all[min(len(l.all)-1, int(q*float64(len(l.all))))].Round(time.Millisecond)
+	}
+	return fmt.Sprintf("%d answers, late by %v (median), %v (90 %%), %v (99 %%), %v (the last)", len(l.all), at(.5), at(.9), at(.99), at(1))
+}
+
+// machine measures how late this machine is itself: how long after its time a timer's goroutine comes to answer a client over a connection.
+func machine(t *testing.T, most time.Duration) (late *lateness, stop func()) {
+	t.Helper()
+	const every = 50 * time.Millisecond
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(every) }))
+	late = new(lateness)
+	ctx, cancel := context.WithTimeout(t.Context(), most)
+	var clients sync.WaitGroup
+	for range 4 {
+		clients.Go(func() { // ends with ctx
+			for ctx.Err() == nil {
+				begun := time.Now()
+				r, err := s.Client().Get(s.URL)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				r.Body.Close()
+				late.add(time.Since(begun) - every)
+			}
+		})
+	}
+	return late, func() { cancel(); clients.Wait(); s.Close() }
+}
+
+// TestCrowd: 200 clients at once, half of them slow or hostile. The others have right answers within a second, and what the machine
+// itself is late; memory is bounded.
 func TestCrowd(t *testing.T) {
 	const clients = 200
 	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "200000")
 	f := newFixture(t, serve.Options{Patience: 3 * time.Second}, nil, g.PID)
 	random := ptest.Rand(t)
 	var all sync.WaitGroup
-	var slowest atomic.Int64
 	var sum atomic.Int64
+	answers := new(lateness)
+	own, stop := machine(t, time.Minute)
+	defer stop()
 	for i := range clients {
 		seed := random.Uint64()
 		all.Go(func() {
@@ -41,12 +95,7 @@ func TestCrowd(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			late := time.Since(begun) - 1500*time.Millisecond
-			for late := int64(late); ; {
-				if was := slowest.Load(); was >= late || slowest.CompareAndSwap(was, late) {
-					break
-				}
-			}
+			answers.add(time.Since(begun) - 1500*time.Millisecond)
 			for _, s := range p.Sample {
 				sum.Add(s.Value[1])
 			}
@@ -59,9 +108,11 @@ func TestCrowd(t *testing.T) {
 		t.Errorf("%d MiB of heap are in use", m.HeapInuse>>20)
 	}
 	all.Wait()
-	t.Logf("%d MiB of heap, the last answer came %v late", m.HeapInuse>>20, time.Duration(slowest.Load()))
-	if slowest.Load() > int64(10*time.Second) { // a second on a machine with nothing else to do
-		t.Errorf("an answer came %v late", time.Duration(slowest.Load()))
+	stop()
+	t.Logf("%d MiB of heap; %v; the machine: %v", m.HeapInuse>>20, answers, own)
+	// An answer needs the processor some ten times, which on a machine with more to do is waited for each time.
+	if answers.most() > time.Second+10*own.most() {
+		t.Errorf("an answer came %v late", answers.most())
 	}
 	if sum.Load() == 0 {
 		t.Error("no profile has anything")
