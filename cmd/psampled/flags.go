@@ -61,6 +61,7 @@ type settings struct {
 	rules []targets.Rule // of the flags
 	file  string         // of the configuration; empty: none
 	set   *pflag.FlagSet
+	flags conf.Config // what they say, without the file
 	quiet bool
 }
 
@@ -115,7 +116,7 @@ func parse(args []string) (*settings, error) {
 		return nil, usage.Errorf("--max-seconds: %v", err)
 	}
 	r.MaxSeconds = conf.Duration(d)
-	r.set = fs
+	r.set, r.flags = fs, r.Config
 	if r.file != "" {
 		c, err := conf.Read(r.file)
 		if err != nil {

@@ -231,3 +231,59 @@ func ticks(t *testing.T, pid int) string {
 	}
 	return fields[11] + " " + fields[12]
 }
+
+// TestReloadTerms: SIGHUP takes over another token and a shorter longest profile, and says what it cannot take over, with which nothing
+// becomes open that was not: a file that asks for loopback and no token, of a server that others can ask, leaves the token.
+func TestReloadTerms(t *testing.T) {
+	dir := t.TempDir()
+	file, token := filepath.Join(dir, "c.yaml"), filepath.Join(dir, "token")
+	write := func(path, text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const targets = "targets:\n  - comm: none-of-that\n"
+	terms := "token_file: " + token + "\n" + targets
+	write(token, "first\n")
+	write(file, terms)
+	r := start(t, "-c", file, "-l", "0.0.0.0:0")
+	status := func(token, path string) int {
+		q, err := http.NewRequest("GET", r.url+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.SetBasicAuth("", token)
+		a, err := http.DefaultClient.Do(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Body.Close()
+		return a.StatusCode
+	}
+	expect := func(token, path string, want int) {
+		t.Helper()
+		if got := status(token, path); got != want {
+			t.Errorf("%q, %s: %d, want %d", token, path, got, want)
+		}
+	}
+	hup := func(pattern string) string {
+		r.cmd.Process.Signal(syscall.SIGHUP)
+		return r.await(pattern)
+	}
+	expect("first", "/targets", 200)
+	write(token, "second\n")
+	write(file, "rate: 7\nmax_clients: 3\n"+terms)
+	if keys := hup(`needs a restart to change: (.*)`); keys != "rate, max_clients" {
+		t.Errorf("%s", keys)
+	}
+	r.await(`reloaded: (0) processes`)
+	expect("first", "/targets", 401)
+	expect("second", "/targets", 200)
+	write(token, "\n")
+	hup(`not reloaded: .*(has no token in it)`)
+	expect("second", "/targets", 200)
+	expect("", "/targets", 401)
+	write(file, targets) // with -l it stays open to others
+	hup(`not reloaded: .*(needs --token-file or --tls-client-ca)`)
+	expect("", "/targets", 401)
+}

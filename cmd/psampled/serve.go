@@ -12,7 +12,10 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"reflect"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -30,6 +33,8 @@ type daemon struct {
 	watcher *targets.Watcher
 	sampler *sample.Sampler
 	pushing *pushing // nil: nothing is pushed
+	served  *serve.Server
+	secrets atomic.Pointer[tls.Config] // nil: there is no TLS
 }
 
 // serve serves until a signal comes.
@@ -119,49 +124,62 @@ func (d *daemon) listen() (net.Listener, error) {
 
 // server makes the server, with its token and certificates.
 func (d *daemon) server() (*http.Server, error) {
-	o := serve.Options{
-		Sampler: d.sampler, Targets: d.watcher, Longest: time.Duration(d.MaxSeconds), MostClients: d.MaxClients,
+	terms, secrets, err := d.terms()
+	if err != nil {
+		return nil, err
 	}
-	if d.TokenFile != "" {
-		text, err := os.ReadFile(d.TokenFile)
-		if err != nil {
-			return nil, err
-		}
-		if o.Token = string(bytes.TrimSpace(text)); o.Token == "" {
-			return nil, fmt.Errorf("%s has no token in it", d.TokenFile)
-		}
-	}
+	o := serve.Options{Sampler: d.sampler, Targets: d.watcher, Terms: terms, MostClients: d.MaxClients}
 	if host, _, _ := net.SplitHostPort(d.Listen); isLoopback(host) {
 		o.Hosts = []string{"localhost", "127.0.0.1", "::1", host}
 	}
-	s := serve.New(o)
+	d.served = serve.New(o)
 	if d.pushing != nil {
-		s.Register(d.pushing)
+		d.served.Register(d.pushing)
 	}
-	server := s.HTTP()
-	var err error
-	server.TLSConfig, err = d.tls()
-	return server, err
+	server := d.served.HTTP()
+	if secrets != nil {
+		d.secrets.Store(secrets)
+		server.TLSConfig = &tls.Config{
+			GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return d.secrets.Load(), nil },
+		}
+	}
+	return server, nil
+}
+
+// terms reads the files of the token and the certificates, which may have been exchanged since the start.
+func (s *settings) terms() (serve.Terms, *tls.Config, error) {
+	t := serve.Terms{Longest: time.Duration(s.MaxSeconds)}
+	if s.TokenFile != "" {
+		text, err := os.ReadFile(s.TokenFile)
+		if err != nil {
+			return t, nil, err
+		}
+		if t.Token = string(bytes.TrimSpace(text)); t.Token == "" {
+			return t, nil, fmt.Errorf("%s has no token in it", s.TokenFile)
+		}
+	}
+	secrets, err := s.tls()
+	return t, secrets, err
 }
 
 // tls returns nil without a certificate.
-func (d *daemon) tls() (*tls.Config, error) {
-	if d.TLS.Cert == "" {
+func (s *settings) tls() (*tls.Config, error) {
+	if s.TLS.Cert == "" {
 		return nil, nil
 	}
-	cert, err := tls.LoadX509KeyPair(d.TLS.Cert, d.TLS.Key)
+	cert, err := tls.LoadX509KeyPair(s.TLS.Cert, s.TLS.Key)
 	if err != nil {
 		return nil, err
 	}
 	c := &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
-	if d.TLS.ClientCA != "" {
-		text, err := os.ReadFile(d.TLS.ClientCA)
+	if s.TLS.ClientCA != "" {
+		text, err := os.ReadFile(s.TLS.ClientCA)
 		if err != nil {
 			return nil, err
 		}
 		c.ClientCAs, c.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
 		if !c.ClientCAs.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("%s has no certificate in it", d.TLS.ClientCA)
+			return nil, fmt.Errorf("%s has no certificate in it", s.TLS.ClientCA)
 		}
 	}
 	return c, nil
@@ -202,34 +220,74 @@ func (d *daemon) run(ctx context.Context, server *http.Server, listener net.List
 	}
 }
 
-// reload reads the file again. What is wrong with it is said, and nothing changes then.
+// reload reads the file again, and the files that it names. What is wrong with them is said, and nothing changes then.
 func (d *daemon) reload() {
-	if d.file == "" {
-		d.say("SIGHUP: there is no configuration file to read")
+	if err := d.adopt(); err != nil {
+		fmt.Fprintf(d.stderr, "psampled: not reloaded: %v\n", err)
 		return
 	}
-	c, err := conf.Read(d.file)
-	if err == nil {
-		next := settings{Config: d.Config, rules: d.rules, set: d.set}
-		next.merge(c)
-		if err = next.check(); err == nil {
-			err = d.watcher.SetRules(next.allRules())
-		}
-		if err == nil {
-			d.adopt(&next)
-			return
-		}
-	}
-	fmt.Fprintf(d.stderr, "psampled: not reloaded: %v\n", err)
+	d.say("reloaded: %d processes", len(d.watcher.Targets()))
 }
 
-// adopt says what of a new configuration has changed.
-func (d *daemon) adopt(next *settings) {
-	was, is := d.Config, next.Config
-	was.Targets, is.Targets = nil, nil
-	if fmt.Sprint(was) != fmt.Sprint(is) {
-		d.say("reloaded: the rules for targets have been taken over; the other settings that have changed need a restart")
+// adopt takes over what can change at work: targets, the longest profile, the token, certificates and their authority. The rest needs a
+// restart, and so does who may ask where that changes with it: a server that is to be asked by this machine only, and then needs no token,
+// still serves others.
+func (d *daemon) adopt() error {
+	next := settings{Config: d.flags, rules: d.rules, set: d.set}
+	if d.file != "" {
+		c, err := conf.Read(d.file)
+		if err != nil {
+			return err
+		}
+		next.merge(c)
 	}
-	d.Targets = next.Targets
-	d.say("reloaded: %d processes", len(d.watcher.Targets()))
+	if err := next.check(); err != nil {
+		return err
+	}
+	if later := next.needRestart(&d.Config); len(later) > 0 {
+		d.say("needs a restart to change: %s", strings.Join(later, ", "))
+		next.keep(&d.Config)
+		if err := next.check(); err != nil {
+			return err
+		}
+	}
+	terms, secrets, err := next.terms()
+	if err != nil {
+		return err
+	}
+	if err := d.watcher.SetRules(next.allRules()); err != nil {
+		return err
+	}
+	d.served.SetTerms(terms)
+	d.secrets.Store(secrets)
+	d.Config = next.Config
+	return nil
+}
+
+// needRestart returns the keys of settings that differ from those at work and cannot change.
+func (s *settings) needRestart(at *conf.Config) (keys []string) {
+	for _, k := range []struct {
+		name   string
+		differ bool
+	}{
+		{"listen", s.Listen != at.Listen},
+		{"tls", (s.TLS.Cert == "") != (at.TLS.Cert == "")},
+		{"rate", s.Rate != at.Rate},
+		{"timers", s.Timers != at.Timers},
+		{"max_clients", s.MaxClients != at.MaxClients},
+		{"push", !reflect.DeepEqual(s.Push, at.Push)},
+	} {
+		if k.differ {
+			keys = append(keys, k.name)
+		}
+	}
+	return keys
+}
+
+// keep leaves at what they are the settings that cannot change, and those that depend on them.
+func (s *settings) keep(at *conf.Config) {
+	if s.Listen != at.Listen || (s.TLS.Cert == "") != (at.TLS.Cert == "") {
+		s.TokenFile, s.TLS = at.TokenFile, at.TLS
+	}
+	s.Listen, s.Rate, s.Timers, s.MaxClients, s.Push = at.Listen, at.Rate, at.Timers, at.MaxClients, at.Push
 }

@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -147,6 +148,22 @@ func TestClientCertificates(t *testing.T) {
 	}
 	if _, err := tlsClient(t, strangers, scrapers.client(later)).Get(r.url + "/healthz"); err == nil {
 		t.Error("a client takes the certificate of an authority that it does not trust")
+	}
+	// SIGHUP takes over another authority.
+	ca2, _ := write(t, dir, "strangers", tls.Certificate{Certificate: [][]byte{strangers.cert.Raw}, PrivateKey: strangers.key})
+	if err := os.Rename(ca2, ca); err != nil {
+		t.Fatal(err)
+	}
+	r.cmd.Process.Signal(syscall.SIGHUP)
+	r.await(`(reloaded): 1 processes`)
+	if a, err := tlsClient(t, servers, strangers.client(later)).Get(r.url + "/healthz"); err != nil {
+		t.Error(err)
+	} else if a.Body.Close(); a.StatusCode != http.StatusOK {
+		t.Errorf("after SIGHUP: %s", a.Status)
+	}
+	if a, err := tlsClient(t, servers, scrapers.client(later)).Get(r.url + "/healthz"); err == nil {
+		a.Body.Close()
+		t.Errorf("of an authority that was: %s", a.Status)
 	}
 	a, err := http.Get(strings.Replace(r.url, "https:", "http:", 1) + "/healthz")
 	if err != nil {

@@ -33,7 +33,7 @@ func FuzzRequest(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { sampler.Close() })
-	s := serve.New(serve.Options{Sampler: sampler, Targets: one{&targets.Target{PID: 1 << 30}}, Longest: 1})
+	s := serve.New(serve.Options{Sampler: sampler, Targets: one{&targets.Target{PID: 1 << 30}}, Terms: serve.Terms{Longest: 1}})
 	f.Fuzz(func(t *testing.T, text []byte) {
 		r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(text)))
 		if err != nil {

@@ -127,14 +127,14 @@ func (s *Server) query(p *page, r *http.Request) (*query, error) {
 		switch {
 		case err != nil || !(n > 0) || math.IsInf(n, 0):
 			return nil, bad("seconds=%q is not a positive number", text)
-		case n > s.o.Longest.Seconds():
-			return nil, bad("seconds=%s is more than the %v that a profile may take here", text, s.o.Longest)
+		case n > s.terms.Load().longest.Seconds():
+			return nil, bad("seconds=%s is more than the %v that a profile may take here", text, s.terms.Load().longest)
 		case p.seconds == 0:
 			return nil, bad("this page is of one moment: seconds means nothing")
 		}
 		q.seconds = time.Duration(n * float64(time.Second))
 	} else if p.seconds > 0 {
-		q.seconds = min(time.Duration(p.seconds)*time.Second, s.o.Longest)
+		q.seconds = min(time.Duration(p.seconds)*time.Second, s.terms.Load().longest)
 	}
 	if text := form.Get("debug"); text != "" {
 		if q.debug, err = strconv.Atoi(text); err != nil || q.debug < 0 {

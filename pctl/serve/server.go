@@ -29,18 +29,42 @@ type Options struct {
 	Sampler *sample.Sampler
 	// Targets are the processes.
 	Targets Targets
-	// Longest is how long a profile may take; zero: 300 s.
-	Longest time.Duration
+	Terms
 	// MostClients is how many clients may wait for a profile, or read one, at the same time; zero: 256. Others are told to come
 	// again.
 	MostClients int
-	// Token must be presented with each request but /healthz, as a bearer token or the password of basic authorization; empty: none.
-	Token string
 	// Hosts are names by which clients may ask; nil: any. A server on a loopback address should name its own, else a page
 	// from elsewhere could have a browser read profiles under a name that leads to this machine.
 	Hosts []string
 	// Patience is how long a client may take to read an answer; zero: 30 s.
 	Patience time.Duration
+}
+
+// Terms are options that can be changed while a Server is at work (SetTerms).
+type Terms struct {
+	// Longest is how long a profile may take; zero: 300 s.
+	Longest time.Duration
+	// Token must be presented with each request but /healthz, as a bearer token or the password of basic authorization; empty: none.
+	Token string
+}
+
+// terms are Terms as requests are held to them.
+type terms struct {
+	longest time.Duration
+	token   *[sha256.Size]byte // nil: none
+}
+
+// SetTerms changes the terms for requests that come from now on.
+func (s *Server) SetTerms(t Terms) {
+	now := &terms{longest: t.Longest}
+	if now.longest <= 0 {
+		now.longest = 300 * time.Second
+	}
+	if t.Token != "" {
+		sum := sha256.Sum256([]byte(t.Token))
+		now.token = &sum
+	}
+	s.terms.Store(now)
 }
 
 // Limits of requests.
@@ -52,7 +76,7 @@ const (
 // Server answers requests. It is an http.Handler.
 type Server struct {
 	o       Options
-	token   [sha256.Size]byte
+	terms   atomic.Pointer[terms]
 	mux     *http.ServeMux
 	clients atomic.Int64 // that wait for a profile, or read one
 	metrics *metrics
@@ -61,16 +85,14 @@ type Server struct {
 
 // New returns a Server.
 func New(o Options) *Server {
-	if o.Longest <= 0 {
-		o.Longest = 300 * time.Second
-	}
 	if o.MostClients <= 0 {
 		o.MostClients = 256
 	}
 	if o.Patience <= 0 {
 		o.Patience = 30 * time.Second
 	}
-	s := &Server{o: o, token: sha256.Sum256([]byte(o.Token)), mux: http.NewServeMux(), began: time.Now()}
+	s := &Server{o: o, mux: http.NewServeMux(), began: time.Now()}
+	s.SetTerms(o.Terms)
 	s.metrics = newMetrics(s)
 	s.mux.HandleFunc("GET /{$}", s.index)
 	s.mux.HandleFunc("GET /style.css", s.style)
@@ -145,7 +167,8 @@ func (s *Server) named(host string) bool {
 
 // authorized compares what the client presents with the token, in a time that tells nothing of it.
 func (s *Server) authorized(r *http.Request) bool {
-	if s.o.Token == "" {
+	token := s.terms.Load().token
+	if token == nil {
 		return true
 	}
 	given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
@@ -153,7 +176,7 @@ func (s *Server) authorized(r *http.Request) bool {
 		_, given, ok = r.BasicAuth()
 	}
 	sum := sha256.Sum256([]byte(given))
-	return ok && subtle.ConstantTimeCompare(sum[:], s.token[:]) == 1
+	return ok && subtle.ConstantTimeCompare(sum[:], token[:]) == 1
 }
 
 // refuse answers with an error in the form that go tool pprof shows.

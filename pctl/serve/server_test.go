@@ -294,7 +294,7 @@ func TestErrors(t *testing.T) {
 
 // TestToken: without the token there is /healthz only.
 func TestToken(t *testing.T) {
-	f := newFixture(t, serve.Options{Token: "secret"}, nil)
+	f := newFixture(t, serve.Options{Terms: serve.Terms{Token: "secret"}}, nil)
 	for _, c := range []struct {
 		path, token string
 		basic       bool
