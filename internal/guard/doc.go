@@ -19,7 +19,7 @@
 // A process that was forked off a target has a copy of its traps until control has lifted them. The guard
 // finds such processes in /proc, as children of the targets with the same layout of memory
 // (descent_linux.go). They stand in front of their first instruction as long as the thread lives that
-// traces them, and that thread takes half a millisecond to end (linger_linux.go).
+// traces them.
 //
 // The guard is forked when the first trap is to be planted, which waits until the guard is ready, and ends
 // with the last [Watch]. It has a session of its own, no exit

@@ -21,7 +21,6 @@ type Guard struct {
 	err        error
 	deathWatch *deathWatch // nil while there is no guard process
 	ledger     ledger
-	lingerers  map[int]*lingerer // by thread
 }
 
 // Err returns why traps that are planted now would outlive us, or nil if the guard is there or is
@@ -68,7 +67,6 @@ func (g *Guard) put(p patch) (record int, ok bool) {
 	if !ok {
 		g.err = errFull
 	}
-	g.linger()
 	return record, ok
 }
 

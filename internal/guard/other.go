@@ -14,9 +14,6 @@ type Watch struct{}
 // Watch returns nil, whose methods do nothing.
 func (g *Guard) Watch() *Watch { return nil }
 
-// Quit does nothing.
-func (g *Guard) Quit() {}
-
 // The methods of a Watch are those of Linux.
 func (w *Watch) Bind(m Memory)                         {}
 func (w *Watch) Planting(addr uint64, ours, orig byte) {}

@@ -251,7 +251,6 @@ func (r *Tracer) LetAllGo() {
 // End is called when this goroutine ends, with the thread. Threads that were not detached are let go by the kernel
 // then: that is waited for, so that none is found traced after the end, and nothing delays it.
 func (r *Tracer) End() {
-	r.Guard.Quit()
 	var wait func()
 	for _, g := range r.last {
 		if g.Leaver.Abandoned > 0 && wait == nil {
