@@ -12,6 +12,7 @@ import (
 	"os"
 	"regexp"
 	"strconv"
+	"syscall"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -128,11 +129,14 @@ const mostFile = 1 << 20
 
 // Read reads a file. An error names the file and, of what is in it, the line.
 func Read(path string) (*Config, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe that nobody writes to would be waited for
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, cmp.Or(err, fmt.Errorf("%s is not a regular file", path))
+	}
 	text, err := io.ReadAll(io.LimitReader(f, mostFile+1))
 	if err != nil {
 		return nil, err
@@ -177,7 +181,27 @@ func Parse(text []byte) (*Config, error) {
 	if err := yaml.Unmarshal(text, &root); err != nil {
 		return nil, located(err)
 	}
+	if err := strict(&root); err != nil {
+		return nil, err
+	}
 	return c, c.check(&root)
+}
+
+// strict finds what the library takes for something else without a word: an entry of a list that is empty is left out, and of a number with a
+// fraction the fraction is where a process or a count is to be.
+func strict(n *yaml.Node) error {
+	for i, child := range n.Content {
+		switch {
+		case n.Kind == yaml.SequenceNode && child.Tag == "!!null":
+			return &Error{child.Line, errors.New("an entry of a list is empty")}
+		case n.Kind == yaml.MappingNode && i%2 == 1 && child.Tag == "!!float" && (n.Content[i-1].Value == "pid" || n.Content[i-1].Value == "max_clients"):
+			return &Error{child.Line, fmt.Errorf("%s %s is not a whole number", n.Content[i-1].Value, child.Value)}
+		}
+		if err := strict(child); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 var (
@@ -214,7 +238,7 @@ func (c *Config) check(root *yaml.Node) error {
 		return at(err, "push")
 	}
 	switch {
-	case c.Rate < 0 || c.Rate > MaxRate:
+	case !(c.Rate >= 0 && c.Rate <= MaxRate): // nor NaN
 		return at(fmt.Errorf("rate %v is not more than 0 and at most %d samples a second", c.Rate, MaxRate), "rate")
 	case c.MaxClients < 0:
 		return at(errors.New("max_clients is less than 0"), "max_clients")

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -53,6 +54,10 @@ func TestRefused(t *testing.T) {
 		{"timers: sometimes\n", 1, "sometimes"},
 		{"rate: 1\nrate: 2\n", 2, "already"},
 		{"rate: [\n", 1, ""},
+		{"rate: .nan\n", 1, "NaN"},
+		{"targets:\n  - comm: a\n  -\n", 3, "empty"},
+		{"targets:\n  - comm: a\n  - pid: 1.5\n", 3, "1.5"},
+		{"listen: x\nmax_clients: 2.5\n", 2, "2.5"},
 	} {
 		_, err := Parse([]byte(c.text))
 		var at *Error
@@ -79,6 +84,14 @@ func TestRead(t *testing.T) {
 	}
 	if _, err := Read(path); err == nil || !strings.Contains(err.Error(), "larger") {
 		t.Errorf("%v", err)
+	}
+	if err := syscall.Mkfifo(path+".pipe", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, other := range []string{path + ".pipe", filepath.Dir(path), os.DevNull} { // nothing is waited for
+		if _, err := Read(other); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+			t.Errorf("%s: %v", other, err)
+		}
 	}
 	if _, err := Read(path + "x"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%v", err)
