@@ -205,7 +205,10 @@ func TestKilled(t *testing.T) {
 				a.Body.Close()
 			}
 		}()
-		time.Sleep(time.Duration(50+i*7%50) * time.Millisecond)
+		for metrics := ""; !strings.Contains(metrics, "psampled_sampled_processes 1\n"); { // the reading of them takes a while, not always the same
+			_, metrics = r.get("/metrics")
+		}
+		time.Sleep(time.Duration(i*7%50) * time.Millisecond) // the kill comes at any moment of a round
 		r.cmd.Process.Kill()
 		<-asked
 		r.cmd.Wait()

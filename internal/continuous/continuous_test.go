@@ -62,6 +62,22 @@ func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, "{}")
 }
 
+// await waits until there are n profiles of a process.
+func (s *store) await(pid, n int) {
+	s.t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		s.mu.Lock()
+		have := len(s.by[strconv.Itoa(pid)])
+		s.mu.Unlock()
+		if have >= n {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("%d profiles of process %d, want %d", have, pid, n)
+		}
+	}
+}
+
 // used is the processor time of a process, to 10 ms.
 func used(t *testing.T, pid int) time.Duration {
 	t.Helper()
@@ -116,9 +132,10 @@ func continuously(t *testing.T, timers sample.Timers) {
 	var running sync.WaitGroup
 	running.Go(func() { watcher.Run(ctx) })
 	running.Go(func() { l.Run(ctx) })
-	time.Sleep(1200 * time.Millisecond)
+	s.await(brief.PID, 1)
 	brief.Kill()
-	time.Sleep(1800 * time.Millisecond)
+	s.await(brief.PID, 2)
+	s.await(busy.PID, 4)
 	cancel()
 	running.Wait()
 	most := used(t, busy.PID) - before
@@ -127,9 +144,6 @@ func continuously(t *testing.T, timers sample.Timers) {
 	check(t, s.by[strconv.Itoa(busy.PID)], most)
 	if n := len(s.by[strconv.Itoa(idle.PID)]); n != 0 && timers == sample.TimersOnly {
 		t.Errorf("%d profiles of an idle process", n)
-	}
-	if list := s.by[strconv.Itoa(brief.PID)]; len(list) < 2 {
-		t.Errorf("%d profiles of a process that lived for more than a second", len(list))
 	}
 	if l.Unprepared() != 0 || l.Unsampled() != 0 {
 		t.Errorf("%d profiles could not be encoded, %d targets not sampled", l.Unprepared(), l.Unsampled())
@@ -143,9 +157,6 @@ func continuously(t *testing.T, timers sample.Timers) {
 func check(t *testing.T, list []*profile.Profile, most time.Duration) {
 	t.Helper()
 	slices.SortFunc(list, func(a, b *profile.Profile) int { return int(a.TimeNanos - b.TimeNanos) })
-	if len(list) < 4 {
-		t.Fatalf("%d profiles in 3 s at 0.5 s each", len(list))
-	}
 	var cpu time.Duration
 	for i, p := range list {
 		for _, s := range p.Sample {
