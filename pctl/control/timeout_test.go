@@ -39,9 +39,14 @@ func TestTimeoutsUnderVisits(t *testing.T) {
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			truth := ptest.NewTruth(t)
-			g := ptest.StartWith(t, &ptest.Options{Foreign: true, Truth: truth}, ptest.BuildC(t, "timed.c"), "-t", strconv.Itoa(int(wait/time.Millisecond)), "-n", "3")
-			g.Ready()
+			start := func() (*ptest.Target, *ptest.Truth) {
+				truth := ptest.NewTruth(t)
+				g := ptest.StartWith(t, &ptest.Options{Foreign: true, Truth: truth}, ptest.BuildC(t, "timed.c"), "-t", strconv.Itoa(int(wait/time.Millisecond)), "-n", "3")
+				g.Ready()
+				return g, truth
+			}
+			g, truth := start()
+			alone, aloneTruth := start() // what the machine does to calls that nobody visits
 			visits, visit, longest := 0, test.visit(t, g.PID), time.Duration(0)
 			ticks := time.NewTicker(35 * time.Millisecond)
 			defer ticks.Stop()
@@ -56,14 +61,19 @@ func TestTimeoutsUnderVisits(t *testing.T) {
 			if out, state := g.Finish(); !state.Success() {
 				t.Errorf("%v: %s", state, out)
 			}
+			alone.Finish()
+			var late time.Duration
+			for i := range timedCalls {
+				late = max(late, time.Duration(aloneTruth.Share(i)))
+			}
 			for i, name := range timedCalls {
 				excess := time.Duration(truth.Share(i))
 				if strings.Contains(name, "_RCVTIMEO") && noSockets != nil {
 					t.Logf("%s: %v longer, as the socket's timeout is not ours to change: %v", name, excess, noSockets)
 					continue
 				}
-				if excess > wait/2+longest { // its time may be up during a visit
-					t.Errorf("%s: %v longer than %v in %d visits, of at most %v", name, excess, wait, visits, longest)
+				if excess > wait/2+longest+late { // its time may be up during a visit
+					t.Errorf("%s: %v longer than %v in %d visits, of at most %v, where calls that nobody visits take up to %v longer", name, excess, wait, visits, longest, late)
 				}
 			}
 		})
