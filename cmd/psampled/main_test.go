@@ -57,11 +57,8 @@ func launch(t testing.TB, cmd *exec.Cmd) *running {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		cmd.Process.Kill()
-		cmd.Wait() // the status is that of the kill, unless the test has waited
-		http.DefaultClient.CloseIdleConnections()
-	})
+	ptest.Keep(t, cmd)
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	r.err = bufio.NewScanner(pipe)
 	return r
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"testing"
 )
 
 // The keeper is a second process of the test binary that outlives it by a moment: it knows every
@@ -32,6 +33,19 @@ func tellKeeper(verb byte, pid int) error {
 	}
 	_, err := fmt.Fprintf(keeper.in, "%c%d\n", verb, pid)
 	return err
+}
+
+// Keep kills a command that was started when the test ends, also when the test binary is killed. The test may wait for it.
+func Keep(t testing.TB, cmd *exec.Cmd) {
+	t.Helper()
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		tellKeeper('-', cmd.Process.Pid)
+		cmd.Wait() // the status is that of the kill, unless the test has waited
+	})
+	if err := tellKeeper('+', cmd.Process.Pid); err != nil {
+		t.Fatalf("ptest: keeper: %v", err)
+	}
 }
 
 // startKeeper is called with keeper.mu held. The keeper has a process group of its own, so that the
