@@ -62,7 +62,7 @@ func lastLine(b []byte) string {
 // background is a command that goes on until it is told to end.
 type background struct {
 	cmd    *exec.Cmd
-	out    heard
+	out    tail
 	cancel context.CancelFunc
 	ended  chan error
 }
@@ -108,35 +108,35 @@ func (b *background) end(sig syscall.Signal) error {
 	}
 }
 
-// heard is the end of what a command has printed: some tools print a line for each event.
-type heard struct {
+// tail is the end of what a command has printed: some tools print a line for each event.
+type tail struct {
 	mu  sync.Mutex
 	buf []byte
 }
 
-const heardLimit = 64 << 10
+const tailLimit = 64 << 10
 
 // Write implements io.Writer.
-func (h *heard) Write(p []byte) (int, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.buf = append(h.buf, p...)
-	if len(h.buf) > 2*heardLimit {
-		h.buf = append(h.buf[:0], h.buf[len(h.buf)-heardLimit:]...)
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.buf = append(t.buf, p...)
+	if len(t.buf) > 2*tailLimit {
+		t.buf = append(t.buf[:0], t.buf[len(t.buf)-tailLimit:]...)
 	}
 	return len(p), nil
 }
 
-func (h *heard) bytes() []byte {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return bytes.Clone(h.buf)
+func (t *tail) bytes() []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return bytes.Clone(t.buf)
 }
 
-func (h *heard) contains(text string) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return bytes.Contains(h.buf, []byte(text))
+func (t *tail) contains(text string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return bytes.Contains(t.buf, []byte(text))
 }
 
 func exists(file string) bool {

@@ -50,13 +50,13 @@ func runs(pid int) bool {
 	return err == nil && !strings.Contains(string(b), ") Z ")
 }
 
-func TestHeard(t *testing.T) {
-	var h heard
+func TestTail(t *testing.T) {
+	var out tail
 	for range 10 {
-		h.Write(make([]byte, heardLimit))
+		out.Write(make([]byte, tailLimit))
 	}
-	h.Write([]byte("the end"))
-	if n := len(h.bytes()); n > 2*heardLimit || !h.contains("the end") {
+	out.Write([]byte("the end"))
+	if n := len(out.bytes()); n > 2*tailLimit || !out.contains("the end") {
 		t.Errorf("%d bytes", n)
 	}
 	if got := lastLine([]byte("a\nb\n\n")); got != ": b" {

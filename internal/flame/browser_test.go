@@ -85,14 +85,14 @@ func newBrowser(t testing.TB) *browser {
 			t.Errorf("requested %s", r)
 		}
 	})
-	if err := chromedp.Listen(ctx, b.hear); err != nil {
+	if err := chromedp.Listen(ctx, b.notice); err != nil {
 		t.Fatal(err)
 	}
 	return b
 }
 
-// hear takes note of what a page must not do.
-func (b *browser) hear(event any) {
+// notice takes note of what a page must not do.
+func (b *browser) notice(event any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch e := event.(type) {

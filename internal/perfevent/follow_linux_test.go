@@ -33,7 +33,7 @@ func follow(t *testing.T, how Follow, children, micros int) *family {
 	want(t, c, g.PID)
 	f := &family{ticks: map[int]int{}, cpu: map[int]time.Duration{}, ends: map[int]time.Duration{}}
 	kin := map[int]bool{g.PID: true}
-	heard := func(r *Record) {
+	take := func(r *Record) {
 		switch {
 		case r.Kind == Fork && r.PID != r.Parent && kin[r.Parent]:
 			kin[r.PID] = true
@@ -69,7 +69,7 @@ func follow(t *testing.T, how Follow, children, micros int) *family {
 			reading = false
 		case <-time.After(10 * time.Millisecond):
 		}
-		c.Read(heard)
+		c.Read(take)
 	}
 	for _, line := range lines {
 		var pid int
@@ -96,7 +96,7 @@ func follow(t *testing.T, how Follow, children, micros int) *family {
 			t.Fatalf("%d ends of %d, %d lost", f.ended, children, c.filter.follower.word(wordLostEnds))
 		}
 	}
-	c.ReadAll(heard)
+	c.ReadAll(take)
 	if c.NoRoom() != 0 {
 		t.Errorf("no room for %d", c.NoRoom())
 	}

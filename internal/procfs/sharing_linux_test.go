@@ -19,7 +19,7 @@ func TestCompareMemory(t *testing.T) {
 	if !ptest.Without(t, "kcmp") {
 		return
 	}
-	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "sharers.c"), "-t", "0")
+	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "sharedmemory.c"), "-t", "0")
 	sharer, err := strconv.Atoi(g.Line())
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,8 @@
 //	spin mix mixthreads gomix jit        burn CPU in known shares
 //	idle busyidle vforkwait              threads that wait, also where nothing can interrupt them
 //	threadstorm forkstorm vforkstorm     threads and children that live microseconds
-//	spawnstorm clonevm sharers execstorm posix_spawn, system, popen, CLONE_VM, exec from any thread
+//	spawnstorm clonevm execstorm         posix_spawn, system, popen, CLONE_VM, exec from any thread
+//	sharedmemory                         a process that shares memory with its creator and is no thread
 //	births                               processes by every system call that makes one
 //	sigstorm groupstop selftrap altstack signals, counted to the last one with their siginfo
 //	blockers                             38 kinds of blocking calls that notice an EINTR

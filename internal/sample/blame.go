@@ -59,7 +59,7 @@ func (b *blame) begin() {
 	for _, w := range b.waiters {
 		w.group = nil
 		b.name(w)
-		b.gather(w)
+		b.collect(w)
 	}
 	if b.p.sampler.opt.Ticks == nil {
 		for _, g := range b.order {
@@ -101,7 +101,7 @@ func (b *blame) settle() {
 	for _, w := range b.waiters {
 		w.group = nil
 		b.name(w)
-		b.gather(w)
+		b.collect(w)
 	}
 	b.finish(b.p.account.last)
 }

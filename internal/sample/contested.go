@@ -31,8 +31,8 @@ const (
 	answered       // group.answer says it
 )
 
-// gather puts a waiter into a group of those that wait for the same, if that may have an owner.
-func (b *blame) gather(w *waiter) {
+// collect puts a waiter into a group of those that wait for the same, if that may have an owner.
+func (b *blame) collect(w *waiter) {
 	if !w.owned() {
 		return
 	}

@@ -54,8 +54,8 @@ func (k *kin) threadID(tid int) profile.ThreadID {
 	return id
 }
 
-// heard takes a record about the process.
-func (k *kin) heard(r *perfevent.Record) {
+// takeRecord takes a record about the process.
+func (k *kin) takeRecord(r *perfevent.Record) {
 	if k.born == k.tree.start && r.Time < k.born && (r.Kind == perfevent.Fork || r.Kind == perfevent.Exit) {
 		return // readThreads has counted it
 	}
@@ -84,7 +84,7 @@ func (k *kin) heard(r *perfevent.Record) {
 		}
 	}
 	if k.proc != nil && k.tree.births == nil {
-		k.tree.sampler.heardOf(k.proc, r)
+		k.tree.sampler.takeRecordOf(k.proc, r)
 	}
 	if r.Kind == perfevent.Exit {
 		delete(k.names, r.TID) // the number may come again

@@ -173,7 +173,7 @@ func (s *Sampler) begin() (start time.Duration) {
 	if s.opt.Ticks != nil { // those that have come before do not count
 		s.opt.Ticks.Read(func(r *perfevent.Record) {
 			if r.Kind != perfevent.Tick && r.Kind != perfevent.Ending {
-				s.heard(r)
+				s.takeRecord(r)
 			}
 		})
 	}

@@ -76,7 +76,7 @@ type debt struct {
 func (s *Sampler) drain() {
 	if s.opt.Ticks == nil {
 		if s.tree != nil {
-			s.tree.ticks.Read(s.heard)
+			s.tree.ticks.Read(s.takeRecord)
 			s.tree.settleEnds()
 		}
 		return
@@ -88,7 +88,7 @@ func (s *Sampler) drain() {
 			read = s.tree.ticks.ReadAll
 		}
 	}
-	if lost := read(s.heard); lost > 0 {
+	if lost := read(s.takeRecord); lost > 0 {
 		s.cost.Lost += lost
 		for _, p := range s.processes {
 			p.roster.stale = true // what was lost may have been of its threads
@@ -102,17 +102,17 @@ func (s *Sampler) drain() {
 	}
 }
 
-// heard takes one record.
-func (s *Sampler) heard(r *perfevent.Record) {
+// takeRecord takes one record.
+func (s *Sampler) takeRecord(r *perfevent.Record) {
 	if s.tree != nil {
-		s.tree.heard(r)
+		s.tree.takeRecord(r)
 		return
 	}
-	s.heardOf(s.byPID[r.PID], r)
+	s.takeRecordOf(s.byPID[r.PID], r)
 }
 
-// heardOf takes one record of a process.
-func (s *Sampler) heardOf(p *process, r *perfevent.Record) {
+// takeRecordOf takes one record of a process.
+func (s *Sampler) takeRecordOf(p *process, r *perfevent.Record) {
 	switch {
 	case p == nil:
 		if parent := s.byPID[r.Parent]; r.Kind == perfevent.Fork && parent != nil {

@@ -179,8 +179,8 @@ func (t *tree) zero() {
 	}
 }
 
-// heard takes one record.
-func (t *tree) heard(r *perfevent.Record) {
+// takeRecord takes one record.
+func (t *tree) takeRecord(r *perfevent.Record) {
 	k := t.living[r.PID]
 	if r.Kind == perfevent.Fork && r.PID != r.Parent {
 		parent := t.living[r.Parent]
@@ -194,7 +194,7 @@ func (t *tree) heard(r *perfevent.Record) {
 		return
 	}
 	if k != nil {
-		k.heard(r)
+		k.takeRecord(r)
 	}
 }
 

@@ -233,15 +233,15 @@ func (w *Windows) drain() {
 	if w.closed || w.reader == nil {
 		return
 	}
-	w.cost.Lost += w.ticks.Read(w.heard)
+	w.cost.Lost += w.ticks.Read(w.takeRecord)
 	w.ticks.Redraw(rand.Int64N)
 	for _, s := range w.processes {
 		s.settle()
 	}
 }
 
-// heard takes one record.
-func (w *Windows) heard(r *perfevent.Record) {
+// takeRecord takes one record.
+func (w *Windows) takeRecord(r *perfevent.Record) {
 	for _, t := range w.taps[r.PID] {
 		t.keep(r)
 	}

@@ -18,14 +18,14 @@ func (b *Newborns) adopt(s ptrace.Stop) *Thread {
 		// The leader was dead when we came, and another thread has taken its number
 		// by execve(2), or the last of the others has ended.
 		if s.Kind.Ended() {
-			b.g.Trace.heard(nil, s)
+			b.g.Trace.waited(nil, s)
 			b.g.news.Ended(&Thread{TID: b.g.PID, Above: b.g.up.Above()}, s)
 			return nil
 		}
 		return b.g.Add(b.g.PID, RoleThread, StateRunning)
 	}
 	if s.Kind.Ended() {
-		b.g.Trace.heard(nil, s)
+		b.g.Trace.waited(nil, s)
 		b.g.Early[s.TID] = Early{b.g, RoleCopy}
 		return nil
 	}

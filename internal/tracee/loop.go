@@ -43,7 +43,7 @@ func (g *Group) dispatch(s ptrace.Stop) {
 		}
 	}
 	if s.Kind.Ended() {
-		g.Trace.heard(t, s)
+		g.Trace.waited(t, s)
 		g.news.Ended(t, s)
 		return
 	}
@@ -51,7 +51,7 @@ func (g *Group) dispatch(s ptrace.Stop) {
 		g.Reports.Read() // ours, and it ends the target if it is left
 	}
 	means := t.M.Stop(s)
-	g.Trace.heard(t, s)
+	g.Trace.waited(t, s)
 	t.Known, t.stuck = RegsUnread, 0
 	if s.Back {
 		g.Reports.takeBack(t)

@@ -107,8 +107,8 @@ type entry struct {
 	before, after *Machine
 }
 
-// heard records a wait status, when the machine has taken it. t is nil for a thread that is not on the books.
-func (r *Trace) heard(t *Thread, s ptrace.Stop) {
+// waited records a wait status, when the machine has taken it. t is nil for a thread that is not on the books.
+func (r *Trace) waited(t *Thread, s ptrace.Stop) {
 	if r != nil {
 		r.add(t, entry{tid: s.TID, stop: s})
 	}

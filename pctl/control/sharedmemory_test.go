@@ -18,7 +18,7 @@ func TestSharers(t *testing.T) {
 	for _, threads := range []int{0, 2} {
 		for of, hitsOf := range map[string]int{"parent": 1, "child": 1 + threads} {
 			t.Run(fmt.Sprint(of, threads), func(t *testing.T) {
-				g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "sharers.c"), "-t", strconv.Itoa(threads))
+				g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "sharedmemory.c"), "-t", strconv.Itoa(threads))
 				pid, err := strconv.Atoi(g.Line())
 				if err != nil {
 					t.Fatal(err)
@@ -62,7 +62,7 @@ func strangersShare(t *testing.T) {
 		"-k orphan -t 2 -l": 3, "-k child -t 2 -l": 3, // their leaders have ended
 	} {
 		t.Run(args, func(t *testing.T) {
-			g := ptest.StartWith(t, &ptest.Options{Foreign: true}, append([]string{ptest.BuildC(t, "sharers.c")}, strings.Fields(args)...)...)
+			g := ptest.StartWith(t, &ptest.Options{Foreign: true}, append([]string{ptest.BuildC(t, "sharedmemory.c")}, strings.Fields(args)...)...)
 			g.Line()
 			g.Ready()
 			c := attach(t, g.PID, &Options{Trap: TrapInt3})
@@ -85,7 +85,7 @@ func strangersShare(t *testing.T) {
 // TestSharerRefused: where such a process cannot be traced there is no int3, and nobody is harmed.
 func TestSharerRefused(t *testing.T) {
 	needX86(t)
-	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "sharers.c"), "-t", "2")
+	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "sharedmemory.c"), "-t", "2")
 	pid, err := strconv.Atoi(g.Line())
 	if err != nil {
 		t.Fatal(err)

@@ -1,5 +1,5 @@
 /*
- * sharers: a process that shares our memory and is no thread (clone(CLONE_VM) without CLONE_VFORK), and -t
+ * sharedmemory: a process that shares our memory and is no thread (clone(CLONE_VM) without CLONE_VFORK), and -t
  * threads of it, wait for the end of standard input as we do; its number is the first line. Then all
  * of us call shared(), which counts in the memory; the checksum is the count. It is our child or, with -k
  * sibling, that of our parent (CLONE_PARENT), or, with -k orphan, of a process that has ended; with -l its
