@@ -45,25 +45,27 @@ func newBlame(p *process) *blame {
 	return &blame{p: p, waiters: make(map[*thread]*waiter), groups: make(map[contested]*group)}
 }
 
-// begin finds out which threads wait, and reads who has what they wait for. Threads that run have not been stopped yet.
+// begin forgets whom the round before has found.
 func (b *blame) begin() {
-	if b == nil || b.p.image.Is32Bit() {
+	if b == nil {
 		return
-	}
-	for _, t := range b.p.activity.examined {
-		b.examine(t)
 	}
 	b.nameLate()
 	clear(b.groups)
 	b.order = b.order[:0]
 	for _, w := range b.waiters {
-		w.group = nil
-		b.name(w)
-		b.collect(w)
+		w.group, w.answered = nil, false
 	}
-	if b.p.sampler.opt.Ticks == nil {
-		for _, g := range b.order {
-			b.findAsleep(g)
+}
+
+// rest asks for whom those wait that the round did not need to read. They sleep, as before.
+func (b *blame) rest() {
+	if b == nil {
+		return
+	}
+	for _, w := range b.waiters {
+		if w.group == nil {
+			b.ask(w)
 		}
 	}
 }
@@ -74,14 +76,19 @@ func (b *blame) finish(now time.Duration) {
 		return
 	}
 	for _, g := range b.order {
-		b.accuse(g)
+		for _, w := range g.waiters {
+			if !w.answered {
+				b.accuse(g)
+				w.answer, w.answered = g.answer, true
+			}
+		}
 	}
 	for _, g := range b.order {
 		for _, w := range g.waiters {
 			if b.waiters[w.t] != w || !w.named && g.lock.Kind == futex.Unknown {
 				continue // it has ended; it is counted when the name is known
 			}
-			c, wants := b.follow(g, w), place{g.lock.Addr, g.lock.Kind}
+			c, wants := b.follow(w), place{g.lock.Addr, g.lock.Kind}
 			b.owe(w, c, wants, now-w.since)
 			w.since = now
 		}
@@ -96,13 +103,8 @@ func (b *blame) settle() {
 	}
 	b.p.namer.stop()
 	b.p.space.ResolveAll()
-	clear(b.groups)
-	b.order = b.order[:0]
-	for _, w := range b.waiters {
-		w.group = nil
-		b.name(w)
-		b.collect(w)
-	}
+	b.begin()
+	b.rest()
 	b.finish(b.p.account.last)
 }
 

@@ -83,12 +83,13 @@ func blameWith(t testing.TB, use UseTimers, pid int, with bool, o *Options) *Sam
 }
 
 // contention is what contend.c counts of its locks itself, in nanoseconds.
-type contention struct{ waited, held [3]float64 }
+type contention struct{ waited, held, whileHeld, whileFree [3]float64 }
 
 func contentionOf(truth *ptest.Truth) (c contention) {
 	for i := range c.waited {
 		c.waited[i] = float64(truth.Spent(i, perfevent.Now()))
 		c.held[i] = float64(truth.Spent(8+i, perfevent.Now()))
+		c.whileHeld[i], c.whileFree[i] = float64(truth.Share(16+i)), float64(truth.Share(24+i))
 	}
 	return c
 }
@@ -152,6 +153,16 @@ func testBlame(t *testing.T, use UseTimers) {
 		waited[i] = after.waited[i] - before.waited[i]
 	}
 	t.Logf("waited %.2f s, the program says %.2f s; %.1f %% blamed; why not: %v", all/1e9, sum(waited)/1e9, 100*known/all, got.why)
+	whileFree := sum(after.whileFree) - sum(before.whileFree)
+	whileFree /= whileFree + sum(after.whileHeld) - sum(before.whileHeld)
+	free := float64(got.why[free])
+	if free/all > whileFree+0.04 {
+		t.Errorf("nobody held it for %.1f %% of the waiting, by the program's count %.1f %%", 100*free/all, 100*whileFree)
+	}
+	if use == TimersOnly && known < 0.75*(all-free) {
+		t.Errorf("while locks were held %.1f %% of the waiting is blamed", 100*known/(all-free))
+	}
+	t.Logf("nobody held it: %.1f %%, the program says %.1f %%; %.1f %% of the rest blamed", 100*free/all, 100*whileFree, 100*known/(all-free))
 	// A share of 600 rounds has a standard error of 0.8 points. Where processors are short there are fewer.
 	slack := 3 * max(1, math.Sqrt(600/float64(s.Cost().Rounds)))
 	if use == TimersOff {

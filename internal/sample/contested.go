@@ -2,6 +2,7 @@ package sample
 
 import (
 	"encoding/binary"
+	"time"
 
 	"ptools/internal/futex"
 )
@@ -19,7 +20,8 @@ type group struct {
 	lock    futex.Lock
 	waiters []*waiter
 	holder  found
-	answer  charge // who is to blame
+	answer  charge        // who is to blame
+	asked   time.Duration // when that was last found to be so
 }
 
 // found is how far it is known who is to blame for the waits of a group.

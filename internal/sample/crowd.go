@@ -150,6 +150,7 @@ func (c *crowd) look(threads []*thread) []*thread {
 		p.outside.accept(t, m.call, m.state, m.end)
 		t.lastRegs.regs, t.lastRegs.partial = m.record.Regs, false
 		p.activity.rest(t)
+		p.blame.examine(t)
 	}
 	clear(c.met)
 	return left

@@ -1,6 +1,8 @@
 package sample
 
 import (
+	"time"
+
 	"ptools/internal/futex"
 	"ptools/internal/profile"
 	"ptools/internal/unwind"
@@ -8,6 +10,42 @@ import (
 
 // holderTries bounds how often a holder is looked at that moves, and a lock that changes hands.
 const holderTries = 3
+
+// freshness is for how long the holder of a lock is taken to have it still, when one more thread is found that waits for it.
+const freshness = 50 * time.Microsecond
+
+// ask finds out who has what a thread waits for, right after it was seen to wait: the longer that takes the more often
+// the lock has another owner by then, be it that thread. Without timers a holder that runs is found when it is stopped.
+func (b *blame) ask(w *waiter) {
+	b.name(w)
+	if b.collect(w); w.group == nil {
+		return
+	}
+	g, now := w.group, b.p.sampler.clock.Now()
+	if g.holder == answered && now-g.asked > freshness && !b.isSame(g) {
+		g.holder = notFound
+	}
+	switch {
+	case g.holder != notFound:
+	case b.p.sampler.opt.Ticks == nil:
+		b.findAsleep(g)
+	default:
+		b.accuse(g)
+	}
+	g.asked = now
+	w.answer, w.answered = g.answer, g.holder == answered
+}
+
+// isSame reports whether what was found of a lock holds still.
+func (b *blame) isSame(g *group) bool {
+	switch g.answer.why {
+	case "":
+		return b.stillHolds(g)
+	case free, changedHands:
+		return false
+	}
+	return true
+}
 
 // findAsleep finds out who is to blame for the waits of a group if the holder sleeps, before threads that run are stopped. With short
 // processors that takes milliseconds, in which the lock changes hands. A holder that runs is among those to stop.
@@ -37,6 +75,7 @@ func (b *blame) accuse(g *group) {
 	if g.answer.why == notSeen && was != 0 && was != g.lock.Owner {
 		g.answer.why = changedHands
 	}
+	g.holder = answered
 }
 
 // accused returns who holds a lock, and in which stack.
@@ -64,9 +103,9 @@ func (b *blame) accused(g *group) charge {
 }
 
 // follow returns who is to blame where the holder may wait itself.
-func (b *blame) follow(g *group, w *waiter) charge {
+func (b *blame) follow(w *waiter) charge {
+	c := w.answer
 	for range b.order {
-		c := g.answer
 		if c.t == nil || c.p != b.p {
 			return c
 		}
@@ -74,15 +113,12 @@ func (b *blame) follow(g *group, w *waiter) charge {
 			return charge{why: changedHands} // it has got it
 		}
 		next := b.waiters[c.t]
-		if next == nil || next.group == nil || next.stack != c.stack || next.group.lock.Owner == 0 {
-			return c
+		if next == nil || next.group == nil || next.stack != c.stack || next.answer.why != "" {
+			return c // it does not wait, or who holds that is not known
 		}
-		if next.group.answer.why != "" {
-			return c // who holds that is not known: the one that waits for it is
-		}
-		g = next.group
+		c = next.answer
 	}
-	c := w.group.answer
+	c = w.answer
 	c.why = deadlocked
 	return c
 }

@@ -21,9 +21,10 @@ func (p *process) round(ctx context.Context, now time.Duration, ticks int64) {
 	p.roster.enroll()
 	p.looking.wanted, p.looking.maybe = p.looking.wanted[:0], p.looking.maybe[:0]
 	before := p.activity.switches
-	p.activity.examineAll()
-	p.calm = p.activity.isCalm(&before)
 	p.blame.begin()
+	p.activity.examineAll()
+	p.blame.rest()
+	p.calm = p.activity.isCalm(&before)
 	if len(p.looking.wanted)+len(p.looking.maybe) > 0 {
 		if err := p.looking.look(ctx); err != nil {
 			if !p.endedBy(err) {
@@ -44,9 +45,15 @@ func (p *process) round(ctx context.Context, now time.Duration, ticks int64) {
 	p.namer.step(p.space)
 }
 
-// examine decides what a thread's sample needs, and takes it unless the thread
-// has to be stopped.
+// examine looks at a thread from outside, and finds out for whom it waits.
 func (p *process) examine(t *thread) {
+	p.judge(t)
+	p.blame.examine(t)
+}
+
+// judge decides what a thread's sample needs, and takes it unless the thread
+// has to be stopped.
+func (p *process) judge(t *thread) {
 	sched, err := p.crowd.schedStat(t)
 	if err != nil {
 		p.roster.lose(t)

@@ -16,7 +16,9 @@ type waiter struct {
 	named    bool       // the next two are known
 	kind     futex.Kind // what the function that waits is for
 	function string
-	group    *group        // of this round
+	group    *group // of this round
+	answer   charge // who has what it waits for, in this round
+	answered bool
 	since    time.Duration // what was before is counted
 	rest     time.Duration // what was not, when it is over
 	waits    int64         // 1 until it is counted
@@ -27,8 +29,18 @@ type waiter struct {
 	on       profile.StackID
 }
 
-// examine takes note of whether a thread waits, after a round has examined it.
+// examine takes note of whether a thread waits, after a round has examined it, and for whom.
 func (b *blame) examine(t *thread) {
+	if b == nil || b.p.image.Is32Bit() || b.p.roster.byTID[t.tid] != t {
+		return
+	}
+	if b.take(t); b.waiters[t] != nil {
+		b.ask(b.waiters[t])
+	}
+}
+
+// take takes note of whether a thread waits.
+func (b *blame) take(t *thread) {
 	since := b.p.account.last
 	switch known := b.waiters[t] != nil; {
 	case known && t.turn.verdict == keep:

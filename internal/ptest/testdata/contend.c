@@ -3,7 +3,8 @@
  * all. The holders of lock_a run, those of lock_b run and sleep, those of lock_c sleep.
  *
  * It counts itself: share[n] is how long threads have waited for lock n, share[8 + n] how long it was held, as sums of times
- * (spend_begin); kind[n] is how often it was taken, kind[8 + n] how often a thread had to wait.
+ * (spend_begin); kind[n] is how often it was taken, kind[8 + n] how often a thread had to wait. share[16 + n] is how long
+ * threads have waited for lock n while some thread held it, share[24 + n] while none did; both in whole ns.
  *
  * With -c N there are N threads more, all of which wait for a fourth mutex that the first thread holds. With -n it ends
  * after so many ms. The checksum is how often a lock was taken.
@@ -11,7 +12,7 @@
 #include "ptest.h"
 #include "burn.h"
 
-enum { WAITED = 0, HELD = 8 };
+enum { WAITED = 0, HELD = 8, WHILE_HELD = 16, WHILE_FREE = 24 };
 
 static pthread_mutex_t lock_a = PTHREAD_MUTEX_INITIALIZER, lock_b = PTHREAD_MUTEX_INITIALIZER, lock_c = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t lock_crowd = PTHREAD_MUTEX_INITIALIZER;
@@ -26,13 +27,34 @@ static void rest(int us)
 		atomic_fetch_add(&truth->eintr, 1);
 }
 
+/*
+ * How many threads wait for a lock and whether it is held, and since when: one word each, so that who changes it knows how long
+ * that was so.
+ */
+enum { IS_HELD = 1, WAITER = 2, SINCE = 256 };
+static _Atomic uint64_t state[3];
+
+static void change(int n, int by)
+{
+	uint64_t old = atomic_load(&state[n]), at;
+
+	do
+		at = now();
+	while (!atomic_compare_exchange_weak(&state[n], &old, at * SINCE + old % SINCE + by));
+	atomic_fetch_add(&truth->share[(old & IS_HELD ? WHILE_HELD : WHILE_FREE) + n], (at - old / SINCE) * (old % SINCE / WAITER));
+}
+
 __attribute__((always_inline)) static inline void want(pthread_mutex_t *m, int n)
 {
 	if (pthread_mutex_trylock(m) != 0) {
+		change(n, WAITER);
 		spend_begin(&truth->share[WAITED + n]);
 		pthread_mutex_lock(m);
 		spend_end(&truth->share[WAITED + n]);
 		atomic_fetch_add(&truth->kind[8 + n], 1);
+		change(n, IS_HELD - WAITER);
+	} else {
+		change(n, IS_HELD);
 	}
 	spend_begin(&truth->share[HELD + n]);
 	atomic_fetch_add(&truth->kind[n], 1);
@@ -42,6 +64,7 @@ __attribute__((always_inline)) static inline void want(pthread_mutex_t *m, int n
 __attribute__((always_inline)) static inline void leave(pthread_mutex_t *m, int n)
 {
 	spend_end(&truth->share[HELD + n]);
+	change(n, -IS_HELD);
 	pthread_mutex_unlock(m);
 }
 
