@@ -23,7 +23,8 @@ type contention struct {
 	waited  []float64 // for each lock
 	right   []float64 // of that, blamed on the function that holds it
 	wrong   float64   // blamed on another one
-	unknown float64   // blamed on none
+	free    float64   // while nobody held the lock
+	unknown float64   // blamed on none, though somebody did
 }
 
 // blames are the rows of waiting for three locks, blamed on the functions that hold them, against the program's own count.
@@ -34,27 +35,30 @@ func blames(ctx context.Context, l *lab, t *target) {
 		{Name: "share error by lock", Unit: points, Goals: []goal{{AtMost: 3}}},
 		{Name: "share error by holder", Unit: points, Goals: []goal{{AtMost: 3}}},
 		{Name: "blamed on another function", Unit: percent, Goals: []goal{{AtMost: 1}}},
-		{Name: "blamed on none", Unit: percent},
+		{Name: "blamed on none, of a held lock", Unit: percent, Goals: []goal{{AtMost: 1}}},
 		{Name: "stops", Unit: count, Goals: []goal{{None: true}}},
 		{Name: "EINTRs", Unit: count, Goals: []goal{{None: true}}},
 	}
+	free := row{Name: "nobody held it", Unit: percent, Series: []series{{Tool: toolBlame, Role: ours}, {Tool: "the program's count", Role: none}}}
 	values := make([][]float64, len(rows))
 	s := interleave(ctx, l.repeats, []contender{{toolBlame, ours, "", func(ctx context.Context) float64 {
-		before, interrupted := waitedIn(t), t.page.EINTR()
+		before, states, interrupted := waitedIn(t), waitedWhile(t), t.page.EINTR()
 		c, stops := l.blame(ctx, with(psample, "-p", strconv.Itoa(t.pid)))
 		truth := since(before, waitedIn(t))
 		byLock, byHolder := must(shareError(c.waited, truth)), must(shareError(c.right, truth))
-		known := sum(c.right) + c.wrong
+		known, while := sum(c.right)+c.wrong, since(states, waitedWhile(t))
 		for i, v := range []float64{byLock, byHolder, 100 * c.wrong / known, 100 * c.unknown / (known + c.unknown), stops, float64(t.page.EINTR() - interrupted)} {
 			values[i] = append(values[i], v)
 		}
+		free.Series[0].Values = append(free.Series[0].Values, 100*c.free/(known+c.unknown+c.free))
+		free.Series[1].Values = append(free.Series[1].Values, 100*while[1]/sum(while))
 		return byLock
 	}}})
 	for i := range rows {
 		rows[i].Series = []series{{toolBlame, ours, values[i], s[0].Note}}
 	}
 	rows[0].Note = "profiles of " + window.String()
-	l.add(rows...)
+	l.add(append(rows, free)...)
 }
 
 func sum(v []float64) (s float64) {
@@ -70,6 +74,17 @@ func waitedIn(t *target) (all []float64) {
 		all = append(all, t.page.Spent(i, perfevent.Now()).Seconds())
 	}
 	return all
+}
+
+// waitedWhile is how many seconds the target's threads have waited while some thread held the lock, and while none did, by its own
+// count.
+func waitedWhile(t *target) []float64 {
+	var held, free float64
+	for i := range lockHolders {
+		held += float64(t.page.Share(16+i)) / 1e9
+		free += float64(t.page.Share(24+i)) / 1e9
+	}
+	return []float64{held, free}
 }
 
 // blame profiles the target once. It also returns how often psample says that it has stopped a thread.
@@ -88,6 +103,8 @@ func (l *lab) blame(ctx context.Context, argv []string) (c contention, stops flo
 		waited := s.Wall / 1e9
 		c.waited[i] += waited
 		switch {
+		case w.Unknown == "nobody held it":
+			c.free += waited
 		case w.Unknown != "":
 			c.unknown += waited
 		case d.passes(s.Stack, lockHolders[i]):
