@@ -23,6 +23,7 @@ func TestFollowStops(t *testing.T) {
 		{"shell", `(exit 3); /bin/true; (/bin/true; exit 4); "$0" -n 200 >/dev/null & "$0" -n 200 > /dev/null; wait; exit 6`, 7, 6},
 		{"forks", ptest.BuildC(t, "forkstorm.c") + " -t 2 -n 40 >/dev/null; :", 1 + 1 + 80 + 20, 0},
 		{"spawns", ptest.BuildC(t, "spawnstorm.c") + " -t 2 -n 40 >/dev/null; :", 1 + 1 + 80, 0},
+		{"vforks", ptest.BuildC(t, "vforkstorm.c") + " -t 2 -n 40 >/dev/null; :", 1 + 1 + 80, 0}, // half of them execute nothing
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "profile.json")

@@ -50,7 +50,11 @@ func (s *session) run(ctx context.Context, status *int) (err error) {
 		return err
 	}
 	s.pctl = pctl.NewSession(nil)
-	defer func() { err = errors.Join(err, s.pctl.Close()) }()
+	defer func() {
+		s.pctl.Leave()
+		s.births.Release()
+		err = errors.Join(err, s.pctl.Close())
+	}()
 	if s.cfg.threadCreate {
 		s.creations = sample.NewCreations()
 	} else if s.timers, err = sample.OpenTimers(s.cfg.timers, s.cfg.timersOptions()); err != nil {
@@ -145,9 +149,6 @@ func (s *session) sample(ctx context.Context, sources []*sample.Source) (*profil
 	}
 	if s.cfg.follow {
 		o.Follow, o.Alone = s.follow(), s.tellAlone
-		if s.births != nil {
-			o.Follow.Source, o.Follow.Births = s.births.Source, s.births
-		}
 	}
 	printer := newPrinter(s.cfg, s.stdout, cancel)
 	if printer != nil {
@@ -207,7 +208,7 @@ func (s *session) follow() *sample.Follow {
 		Source: func(pid int, done <-chan struct{}) *sample.Source {
 			return sample.Watch(pid, done, s.files, s.cfg.wantsLines())
 		},
-		Files: s.files, Lines: s.cfg.wantsLines(),
+		Files: s.files, Lines: s.cfg.wantsLines(), Births: s.births,
 	}
 }
 

@@ -24,12 +24,12 @@ func (s *session) acquire(ctx context.Context) error {
 	}
 	for _, pid := range s.cfg.pids {
 		o := &pctl.GrabOptions{Release: pctl.ModeRun, ReadOnly: s.timers != nil}
-		o.OnThreadStart, o.Follow = s.hook(), s.kin()
+		o.OnThreadStart = s.hook()
 		p, err := s.pctl.Grab(ctx, pid, o)
 		if err != nil {
 			return err
 		}
-		if err := s.births.Controlled(p); err != nil {
+		if err := s.births.Follow(ctx, p); err != nil {
 			return err
 		}
 		s.targets = append(s.targets, p)
@@ -38,30 +38,6 @@ func (s *session) acquire(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// kin is how the targets are followed where there are no timers, nil if they are not.
-func (s *session) kin() *pctl.Follow {
-	if s.births == nil {
-		return nil
-	}
-	return &pctl.Follow{Begin: func(p *pctl.Process) {
-		events := p.Events(&pctl.EventOptions{Kinds: []pctl.Kind{pctl.KindFollowed, pctl.KindExec, pctl.KindUnfollowed}})
-		s.births.Began(p)
-		go func() { // ends with the process, or when the session is closed, which waits for it
-			defer p.Close()
-			for e, err := range events.All(context.Background()) {
-				switch {
-				case err != nil:
-					return
-				case e.Kind == pctl.KindExec:
-					s.births.Executed(e.PID, e.Path)
-				case e.Kind == pctl.KindUnfollowed:
-					s.births.Refused()
-				}
-			}
-		}()
-	}}
 }
 
 // hook is what counts the threads of the next target, nil if nobody does.
@@ -80,12 +56,12 @@ func (s *session) start(ctx context.Context, command func() (*pctl.Command, pctl
 		return err
 	}
 	o := &pctl.CreateOptions{Stop: []pctl.Point{pctl.PointCreate}, Release: release}
-	o.OnThreadStart, o.Follow = s.hook(), s.kin()
+	o.OnThreadStart = s.hook()
 	p, err := s.pctl.Create(ctx, cmd, o)
 	if err != nil {
 		return statusError{job.StartStatus(err), err}
 	}
-	if err := s.births.Controlled(p); err != nil {
+	if err := s.births.Follow(ctx, p); err != nil {
 		return err
 	}
 	s.targets = append(s.targets, p)

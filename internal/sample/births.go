@@ -1,7 +1,7 @@
 package sample
 
 import (
-	"path"
+	"context"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,12 +15,13 @@ import (
 // Births tells a tree of its processes where there are no timers: each is controlled from its birth, and looked at by stops.
 // What ends before it was looked at has its processor time, and no samples.
 //
-// The functions that are called on control goroutines may be called by several; the others belong to the sampler.
+// observe is called on control goroutines, of which there may be several; the others belong to the sampler.
 type Births struct {
 	period  time.Duration
 	files   *Files
 	lines   bool
 	refused atomic.Int64
+	sources []*control.Controller
 
 	mu      sync.Mutex
 	records []perfevent.Record
@@ -30,7 +31,7 @@ type Births struct {
 
 // born is a process, and when it was made.
 type born struct {
-	c  *control.Controller
+	c  *control.Controller // nil: it uses its parent's memory
 	at time.Duration
 }
 
@@ -42,74 +43,104 @@ func NewBirths(period time.Duration, files *Files, lines bool) *Births {
 	return &Births{period: period, files: files, lines: lines, living: make(map[int]born)}
 }
 
-// Controlled has the ends of a source, a *pctl.Process, and of all that follow it told. Nil tells of none.
-func (b *Births) Controlled(process any) error {
+// Follow has the descendants of a source told, a *pctl.Process: those that there are, and those to come. Those that its client does
+// not follow are controlled for Births, until Release. Nil follows none.
+func (b *Births) Follow(ctx context.Context, process any) error {
 	if b == nil {
 		return nil
 	}
-	c, err := inner.Controller(process)
+	of, err := inner.Controller(process)
 	if err != nil {
 		return err
 	}
-	return c.(*control.Controller).OnEnd(b.ending)
+	c := of.(*control.Controller)
+	if err := c.Observe(ctx, b.observe); err != nil {
+		return err
+	}
+	b.sources = append(b.sources, c)
+	return nil
 }
 
-// Began tells of a process that another one has made, a *pctl.Process. To be called on the control goroutine, before the process
-// runs.
-func (b *Births) Began(process any) {
-	of, err := inner.Controller(process)
-	if err != nil {
-		return // it is closed already
+// Release lets go of the processes that are controlled for Births, and follows none any more. It returns when they are free,
+// or, where the sources have been told that all are let go (pctl.Session.Leave), at the latest when the sources are.
+func (b *Births) Release() {
+	if b == nil {
+		return
 	}
-	c := of.(*control.Controller)
-	st, _ := procfs.ReadStat(c.PID()) // of one that is being killed the parent is unknown
-	r := perfevent.Record{Kind: perfevent.Fork, PID: c.PID(), TID: c.PID(), Parent: st.PPID, Time: perfevent.Now()}
+	for _, c := range b.sources {
+		_ = c.Observe(context.Background(), nil) // it has ended, and so has its family or will be let go below
+	}
+	b.mu.Lock()
+	var ours []*control.Controller
+	for _, of := range b.living {
+		if of.c != nil && of.c.Observed() {
+			ours = append(ours, of.c)
+		}
+	}
+	b.mu.Unlock()
+	for _, c := range ours {
+		_ = c.Release(context.Background(), control.ModeRun) // the only error is that of the context
+	}
+}
+
+// observe takes note of what happens to a process, on the control goroutine.
+func (b *Births) observe(o control.Occurrence) {
+	now := perfevent.Now()
+	if o.Kind == control.Ended {
+		b.ended(o.PID, now)
+		return
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.living[c.PID()] = born{c, r.Time}
+	of, known := b.living[o.PID]
+	switch o.Kind {
+	case control.Born, control.Taken:
+		if !known {
+			of.at = now
+			b.tell(perfevent.Record{Kind: perfevent.Fork, PID: o.PID, Parent: o.Parent, Time: now})
+		}
+		of.c = o.Control
+		b.living[o.PID] = of
+	case control.Execed:
+		b.tell(perfevent.Record{Kind: perfevent.Exec, PID: o.PID, Time: now})
+	case control.Left:
+		b.refused.Add(1)
+		if known {
+			delete(b.living, o.PID)
+			b.tell(perfevent.Record{Kind: perfevent.Exit, PID: o.PID, Time: now})
+		}
+	}
+}
+
+// tell adds a record of the first thread of a process. b.mu is held.
+func (b *Births) tell(r perfevent.Record) {
+	r.TID = r.PID
 	b.records = append(b.records, r)
 }
 
-// Executed tells that a process has executed a program.
-func (b *Births) Executed(pid int, program string) {
-	comm, err := procfs.ReadComm(pid, pid)
-	if err != nil { // it has ended
-		comm = path.Base(program)
-		comm = comm[:min(len(comm), 15)]
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.records = append(b.records, perfevent.Record{Kind: perfevent.Exec, PID: pid, TID: pid, Comm: comm, Time: perfevent.Now()})
-}
-
-// Refused tells of a process that is not followed.
-func (b *Births) Refused() { b.refused.Add(1) }
-
-// ending is called on the control goroutine when a process has ended, which is still to be waited for.
-func (b *Births) ending(pid int) {
-	now := perfevent.Now()
+// ended takes note of the end of a process, which is still to be waited for.
+func (b *Births) ended(pid int, now time.Duration) {
 	comm, _ := procfs.ReadComm(pid, pid)
 	used, err := processorTime(pid)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	start := b.living[pid].at
 	delete(b.living, pid)
-	b.records = append(b.records,
-		perfevent.Record{Kind: perfevent.Name, PID: pid, TID: pid, Comm: comm, Time: now},
-		perfevent.Record{Kind: perfevent.Exit, PID: pid, TID: pid, Time: now})
+	b.tell(perfevent.Record{Kind: perfevent.Name, PID: pid, Comm: comm, Time: now})
+	b.tell(perfevent.Record{Kind: perfevent.Exit, PID: pid, Time: now})
 	if err == nil {
 		b.ends = append(b.ends, perfevent.End{PID: pid, TID: pid, Start: start, CPU: used, Comm: comm, Last: true})
 	}
 }
 
-// Source returns a process as rounds look at it.
-func (b *Births) Source(pid int, done <-chan struct{}) *Source {
+// source returns a process as rounds look at it; nil for one that cannot be looked at, or not yet.
+func (b *Births) source(pid int) *Source {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if of, ok := b.living[pid]; ok {
+	if of := b.living[pid]; of.c != nil {
 		return NewSource(of.c, b.files, b.lines)
 	}
-	return Watch(pid, done, b.files, b.lines)
+	return nil
 }
 
 // Read implements Ticks.

@@ -94,11 +94,17 @@ func (k *kin) takeRecord(r *perfevent.Record) {
 	}
 }
 
-// call gives the process a name, unless its end was read already and told the last one.
+// call gives the process a name, unless none is known, or its end was read already and told the last one.
 func (k *kin) call(comm string) {
-	if k.last == 0 {
+	if k.last == 0 && comm != "" {
 		k.comm = comm
 	}
+}
+
+// readName gives the process the name that it has now.
+func (k *kin) readName() {
+	comm, _ := procfs.ReadComm(k.pid, k.pid) // "" if it has ended
+	k.call(comm)
 }
 
 // rename gives the first thread the name that the process has now.

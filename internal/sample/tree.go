@@ -21,7 +21,7 @@ import (
 
 // Follow says how descendants are sampled. Sources must be told of to Ticks before sampling begins.
 type Follow struct {
-	// Source returns a descendant as rounds look at it. done is closed when it has ended.
+	// Source returns a descendant as rounds look at it. done is closed when it has ended. Not called with Births.
 	Source func(pid int, done <-chan struct{}) *Source
 	Files  *Files
 	Lines  bool

@@ -35,6 +35,9 @@ func (t *tree) finish() {
 
 // leave ends the sampling of a process that lives, or of a source.
 func (t *tree) leave(k *kin, now time.Duration) {
+	if t.births != nil {
+		k.readName()
+	}
 	switch p := k.proc; {
 	case k.source && !k.final:
 		k.used, k.before, k.final = p.spending.usedTotal(), 0, true

@@ -70,7 +70,11 @@ func (t *tree) sayAlone(now time.Duration) {
 func (t *tree) look(k *kin, now time.Duration) {
 	s := t.sampler
 	k.done = make(chan struct{})
-	p := newProcess(s.opt.Follow.Source(k.pid, k.done), s)
+	src := t.source(k)
+	if src == nil {
+		return
+	}
+	p := newProcess(src, s)
 	p.kin = k
 	err := p.begin(now)
 	if err != nil || p.image == nil {
@@ -86,6 +90,15 @@ func (t *tree) look(k *kin, now time.Duration) {
 	k.proc, k.since = p, now
 	t.looked++
 	s.processes = append(s.processes, p)
+}
+
+// source returns a process as rounds look at it; nil for one that cannot be looked at now.
+func (t *tree) source(k *kin) *Source {
+	if t.births == nil {
+		return t.sampler.opt.Follow.Source(k.pid, k.done)
+	}
+	k.readName() // which its end tells else
+	return t.births.source(k.pid)
 }
 
 // abandon gives back what begin has opened where it has failed.

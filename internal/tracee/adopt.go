@@ -5,12 +5,16 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// TakeOver puts the only thread of a process on the books of that process. It was on those of another one, stands in a
-// stop of a kind, and stays there until TakenOver.
-func (g *Group) TakeOver(from *Thread, kind ptrace.Kind) *Thread {
+// ReadStart reads when the process was made, for news.Lost to know it again.
+func (g *Group) ReadStart() {
 	if st, err := procfs.ReadStat(g.PID); err == nil {
 		g.Seizer.Start = st.StartTime
 	}
+}
+
+// TakeOver puts the only thread of a process on the books of that process. It was on those of another one, stands in a
+// stop of a kind, and stays there until TakenOver.
+func (g *Group) TakeOver(from *Thread, kind ptrace.Kind) *Thread {
 	g.Seizer.NewbornSeized, g.Seizer.Alone = true, true
 	t := g.Add(g.PID, RoleThread, StateRunning)
 	t.M.Stop(ptrace.Stop{TID: g.PID, Kind: kind})

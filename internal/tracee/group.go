@@ -74,8 +74,11 @@ func (g *Group) Add(tid int, r Role, s State) *Thread {
 	g.Threads[tid] = t
 	g.Tracer.threads[tid] = g
 	g.Trace.Did(t, DeedAdd, uint64(r), nil)
-	if r == RoleThread {
+	switch r {
+	case RoleThread:
 		g.Roster.enlist(tid)
+	case RoleSharer:
+		g.news.Shares(tid)
 	}
 	if g.Stopper.holds > 0 && r != RoleCopy {
 		g.Stopper.Hold(t)

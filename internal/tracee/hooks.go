@@ -48,6 +48,8 @@ type Hooks interface {
 type News interface {
 	// Born tells of a birth, in its event.
 	Born(creator *Thread, child int, r Role, kind ptrace.Kind)
+	// Shares tells of a thread of another process that shares the memory, when it is known.
+	Shares(tid int)
 	// Execed is called in the stop of an exec, and returns the thread that goes on, or nil.
 	Execed(t *Thread) *Thread
 	// GroupStop tells of a group stop by its signal, and of its end by SIGCONT.

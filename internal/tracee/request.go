@@ -92,6 +92,11 @@ func (q *Requests) Do(ctx context.Context, f func()) error {
 	}
 }
 
+// Post has f run after what the control goroutine is doing now, which calls it. It is not run where requests are refused by then.
+func (q *Requests) Post(f func()) {
+	_ = q.enqueue(&request{of: q, f: f, done: make(chan struct{})})
+}
+
 // enqueue puts a request at the end of the line, or says why requests are refused.
 func (q *Requests) enqueue(r *request) error {
 	q.line.mu.Lock()

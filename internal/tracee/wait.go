@@ -53,12 +53,32 @@ func (r *Reports) wait(block bool) (ptrace.Stop, error) {
 	return ptrace.WaitTID(s.TID, false)
 }
 
-// ending tells of a process that has ended.
+// ending tells of a process that has ended, also of one that shared the memory of another one.
 func (r *Reports) ending(s ptrace.Stop) {
-	if g := r.r.threads[s.TID]; s.Kind.Ended() && r.r.Ending != nil && g != nil && g.PID == s.TID && g.Threads[s.TID].Role == RoleThread {
-		r.r.Ending(s.TID)
+	if !s.Kind.Ended() || r.r.Ending == nil {
+		return
 	}
+	g := r.r.threads[s.TID]
+	if g == nil {
+		return
+	}
+	switch g.Threads[s.TID].Role {
+	case RoleThread:
+		if g.PID != s.TID {
+			return
+		}
+	case RoleSharer:
+		if ptrace.Kill(s.TID, s.TID, 0) == syscall.ESRCH { // not the first thread
+			return
+		}
+	default:
+		return
+	}
+	r.r.Ending(s.TID)
 }
+
+// OwnChild reports whether a process that is traced is a child of this program, which was not made to be traced.
+func (r *Reports) OwnChild() bool { return r.own != 0 }
 
 // mostBacks bounds the threads that are set back at a time.
 const mostBacks = 16

@@ -54,7 +54,7 @@ func Attach(ctx context.Context, pid int, o *Options) (*Controller, error) {
 // seized, unless an exec of one of them has done so already: from now on every exec
 // is reported.
 func (i *image) firstImage(ctx context.Context) error {
-	if i.imageNew {
+	if i.imageNew || i.c.opt.unread {
 		return nil
 	}
 	err := i.g.Memory.Open()

@@ -42,9 +42,14 @@ type Options struct {
 	// Follow is asked, on the control goroutine, about each process that the target has made, and returns the options
 	// of its control. It is let go where that is nil; an error is told as Unfollowed. nil: all are let go.
 	Follow func(Birth) (*Options, error)
+	// Stays is asked, on the control goroutine, about a process that Follow has returned these options for, each time that it
+	// has executed a program. Where it says no the process is released. nil: it stays controlled.
+	Stays func(*Controller) bool
 	// Begin is called, on the control goroutine, with the control of a process that Follow has returned these options
 	// for, before the process runs. An error lets it go.
 	Begin func(*Controller) error
+
+	unread bool // nobody asks for more than looks at threads
 }
 
 // keptFiles is how many ELF files a controller without a cache of others keeps open.
@@ -82,6 +87,7 @@ func newController(pid int, o *Options, start func(c *Controller) error) (*Contr
 		r.Guard = o.Guard
 	}
 	c := compose(r, pid, o)
+	c.following.family = new(family)
 	started := make(chan error, 1)
 	go c.main(start, started, make(chan struct{}))
 	if err := <-started; err != nil {

@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"maps"
+	"syscall"
 
 	"ptools/internal/procfs"
 	"ptools/internal/ptrace"
@@ -18,9 +19,8 @@ func (l *lifecycle) Execed(t *tracee.Thread) *tracee.Thread {
 	c := l.c
 	if t.Role != tracee.RoleThread {
 		// A process that shared the target's memory has its own now.
-		creator := t.Creator
 		c.tracees.Drop(t)
-		if !c.following.takeOver(t, creator, ptrace.KindExec) {
+		if !c.following.takeOver(t, ptrace.KindExec) {
 			c.tracees.Leaver.Detach(t, 0)
 		}
 		return nil
@@ -37,15 +37,16 @@ func (l *lifecycle) Execed(t *tracee.Thread) *tracee.Thread {
 		c.tracees.Seizer.Told = c.opt.Mode
 		ptrace.SetOptions(t.TID, c.tracees.Seizer.Options(c.tracees.Seizer.Told))
 	}
-	path, _ := procfs.Exe(c.tracees.PID)
 	if first {
+		path, _ := procfs.Exe(c.tracees.PID)
 		err := c.image.lacks()
 		c.image.lacking.Store(&err)
 		c.publish(notify.Event{Kind: notify.Created, Path: path, Threads: 1, Err: err})
 		c.rendezvous.reach(notify.Create, notify.PointExec)
+	} else if c.following.stays() {
+		c.following.tellExec()
 	} else {
-		c.publish(notify.Event{Kind: notify.Exec, Path: path, Err: c.image.lacks()})
-		c.rendezvous.reach(notify.PointExec)
+		return nil
 	}
 	return t
 }
@@ -84,9 +85,7 @@ func (p *parting) regain() bool {
 		return true // it has executed another one meanwhile, and reported that
 	}
 	p.c.image.newImage(false)
-	path, _ := procfs.Exe(p.g.PID)
-	p.c.publish(notify.Event{Kind: notify.Exec, Path: path, Err: p.c.image.lacks()})
-	p.c.rendezvous.reach(notify.PointExec)
+	p.c.following.tellExec()
 	return true
 }
 
@@ -117,6 +116,10 @@ func (i *image) awaitImage() bool {
 func (i *image) newImage(alone bool) {
 	i.g.Group.StopSignal.Store(0)
 	i.imageNew, i.g.Seizer.NewbornSeized, i.g.Seizer.Alone = true, alone, alone
+	if i.c.opt.unread {
+		i.g.Memory.Lose(syscall.ESRCH)
+		return
+	}
 	armed := i.c.traps.table.Armed()
 	if !i.g.Memory.Mem.Stale() {
 		i.c.traps.disarm()

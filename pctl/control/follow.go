@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"syscall"
 
 	"ptools/internal/procfs"
@@ -27,17 +28,24 @@ type Birth struct {
 }
 
 // following is what is done about the processes that a controlled one makes, and at the beginning of control of one of them.
-type following struct{ c *Controller }
+type following struct {
+	c      *Controller
+	family *family
+	isTree atomic.Bool // others are controlled by the same control goroutine, or may have been
+}
 
 // takeOver takes control of a process that stands in front of its first instruction and would be let go. t is its
 // only thread, which is off the books. It reports false if the process is still to be let go.
-func (f *following) takeOver(t *tracee.Thread, creator *tracee.Thread, kind ptrace.Kind) bool {
+func (f *following) takeOver(t *tracee.Thread, kind ptrace.Kind) bool {
 	o := f.ask(Birth{PID: t.TID, Executes: kind == ptrace.KindExec})
 	if o == nil {
 		return false
 	}
-	child := compose(f.c.tracees.Tracer, t.TID, o)
+	child := f.compose(t.TID, o)
 	g := &child.tracees
+	if !o.unread {
+		g.ReadStart()
+	}
 	child.traps.probes.inherit(&f.c.traps.probes)
 	first := g.TakeOver(t, kind)
 	if err := child.following.begin(kind); err != nil {
@@ -45,6 +53,7 @@ func (f *following) takeOver(t *tracee.Thread, creator *tracee.Thread, kind ptra
 		child.following.fail()
 		return true
 	}
+	f.family.tell(Occurrence{Kind: Taken, PID: t.TID, Parent: f.c.tracees.PID, Control: child})
 	if kind == ptrace.KindExec {
 		child.following.tellExec()
 	}
@@ -63,20 +72,57 @@ func (f *following) fail() {
 
 // ask asks whether a process is to be controlled; nil: no.
 func (f *following) ask(b Birth) *Options {
-	if f.c.opt.Follow == nil || f.c.tracees.Leaving.Load() || f.c.tracees.Phase() >= tracee.PhaseStopping {
+	if f.c.tracees.Leaving.Load() || f.c.tracees.Phase() >= tracee.PhaseStopping {
 		return nil
 	}
 	b.Parent, b.Controlled = f.c, len(f.c.tracees.Procs)
-	o, err := f.c.opt.Follow(b)
-	if err != nil {
+	decide := f.c.opt.Follow
+	if decide == nil {
+		decide = f.observed
+	}
+	o, err := decide(b)
+	switch {
+	case err != nil:
 		f.unfollowed(b.PID, err)
+	case o == nil:
+		f.family.tell(Occurrence{Kind: Left, PID: b.PID})
 	}
 	return o
+}
+
+// compose makes the control of a process of the same tree.
+func (f *following) compose(pid int, o *Options) *Controller {
+	child := compose(f.c.tracees.Tracer, pid, o)
+	child.following.family = f.family
+	child.following.isTree.Store(true)
+	return child
 }
 
 // unfollowed tells that a process is not controlled.
 func (f *following) unfollowed(pid int, why error) {
 	f.c.publish(notify.Event{Kind: notify.Unfollowed, Child: pid, Err: why})
+	f.family.tell(Occurrence{Kind: Left, PID: pid})
+}
+
+// stays asks again about a process that has executed a program, and stands in front of its first instruction. One
+// that does not stay is released: it has no traps, which were in the memory before. Where threads are being held the
+// release comes when they are resumed.
+func (f *following) stays() bool {
+	if f.c.opt.Stays == nil || f.c.opt.Stays(f.c) {
+		return true
+	}
+	if f.c.tracees.Stopper.Holds() > 0 {
+		f.c.tracees.Requests.Post(f.leave)
+		return true
+	}
+	f.leave()
+	return false
+}
+
+// leave releases a process of a tree.
+func (f *following) leave() {
+	f.fail()
+	f.family.tell(Occurrence{Kind: Left, PID: f.c.tracees.PID})
 }
 
 // begin is the beginning of control of a process that stands in front of its first instruction.
@@ -98,13 +144,19 @@ func (f *following) begun() error {
 		return ErrEnded
 	}
 	f.c.tracees.Enter(tracee.PhaseRunning)
+	if f.c.opt.Begin == nil {
+		return nil
+	}
 	return f.c.opt.Begin(f.c)
 }
 
 // tellExec tells of the program that a process has executed.
 func (f *following) tellExec() {
-	path, _ := procfs.Exe(f.c.tracees.PID)
-	f.c.publish(notify.Event{Kind: notify.Exec, Path: path, Err: f.c.image.lacks()})
+	if f.c.bus.Wants(notify.Exec) {
+		path, _ := procfs.Exe(f.c.tracees.PID)
+		f.c.publish(notify.Event{Kind: notify.Exec, Path: path, Err: f.c.image.lacks()})
+	}
+	f.family.tell(Occurrence{Kind: Execed, PID: f.c.tracees.PID})
 	f.c.rendezvous.reach(notify.PointExec)
 }
 
@@ -112,7 +164,7 @@ func (f *following) tellExec() {
 // creator has stopped once since it was seized (newborn.go). The others are there when all threads that do not sleep have
 // stopped once, and are found in /proc.
 func (f *following) followPresent(ctx context.Context) {
-	if f.c.opt.Follow == nil {
+	if f.c.opt.Follow == nil && f.family.observe == nil {
 		return
 	}
 	r := f.c.tracees.Tracer
@@ -157,7 +209,7 @@ func (f *following) takePresent(pid int) {
 	if o == nil {
 		return
 	}
-	child := compose(f.c.tracees.Tracer, pid, o)
+	child := f.compose(pid, o)
 	err := child.grab(context.Background())
 	if err == nil {
 		err = child.following.begun()
@@ -169,6 +221,7 @@ func (f *following) takePresent(pid int) {
 		child.following.fail()
 		return
 	}
+	f.family.tell(Occurrence{Kind: Taken, PID: pid, Parent: f.c.tracees.PID, Control: child})
 	child.rendezvous.reach(notify.Grab)
 }
 
@@ -186,11 +239,6 @@ func (c *Controller) grab(ctx context.Context) error {
 // Leave says that all that this control goroutine controls is about to be released: threads that sleep are not woken
 // for it then, but left to the kernel until the last process has been released. Any goroutine may call.
 func (c *Controller) Leave() { c.tracees.Leaving.Store(true) }
-
-// OnEnd has f called, on the control goroutine, when this process or one that follows it has ended, and is still to be waited for.
-func (c *Controller) OnEnd(f func(pid int)) error {
-	return c.either(context.Background(), func() { c.tracees.Ending = f })
-}
 
 // AwaitAll waits for the end of control of all processes that this control goroutine has controlled.
 func (c *Controller) AwaitAll() { c.tracees.Ends.Wait() }

@@ -54,8 +54,11 @@ func (c *Controller) Release(ctx context.Context, m Mode) error {
 	err := c.tracees.Requests.Do(ctx, func() { c.parting.release(m) })
 	switch err {
 	case nil, ErrReleased, ErrEnded:
-		if c.opt.Follow == nil || !c.tracees.Leaving.Load() {
+		switch {
+		case !c.tracees.Leaving.Load() || c.opt.Follow == nil && !c.following.isTree.Load():
 			<-c.done
+		case c.opt.Follow == nil && !c.opt.unread:
+			c.AwaitAll()
 		}
 		return nil
 	}

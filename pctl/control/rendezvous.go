@@ -182,6 +182,9 @@ func (t *Thread) SetRegs(r *ptrace.Regs) error {
 // thread that is given no processor does not stop before it is. A nil over is never true.
 func (c *Controller) LookIf(ctx context.Context, tids []int, ready func(tid int) bool, over func() bool, visit func(tid int, regs *ptrace.Regs)) (missed int, err error) {
 	l := tracee.Look{Ready: ready, Over: over, Visit: visit}
-	err = c.tracees.Requests.Do(ctx, func() { c.tracees.Looks.All(tids, &l) })
+	err = c.tracees.Requests.Do(ctx, func() {
+		c.image.demand()
+		c.tracees.Looks.All(tids, &l)
+	})
 	return l.Lost, err
 }

@@ -151,7 +151,7 @@ func (h stopHooks) Copied(t *tracee.Thread) {
 	h.x.clean(t)
 	h.x.stepper.moveOut(t)
 	h.x.g.FlushRegs(t)
-	if !h.x.c.following.takeOver(t, creator, ptrace.KindFork) {
+	if !h.x.c.following.takeOver(t, ptrace.KindFork) {
 		h.x.g.Leaver.Detach(t, t.M.Signal())
 	}
 	h.x.g.Births.ChildGone(creator)

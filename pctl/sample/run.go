@@ -18,8 +18,9 @@ type Options struct {
 	// Timers says how running threads are sampled; zero: TimersAuto.
 	Timers Timers
 	Frames
-	// Follow samples all descendants of the process too, until all have ended: those that there are and those to come. It
-	// needs timers. False: the process alone.
+	// Follow samples all descendants of the process too, until all have ended: those that there are and those to come. Without
+	// timers they are controlled for it: those that the client has not followed itself (pctl.Follow) are let go at the end. False: the
+	// process alone.
 	Follow bool
 	// Blame has the profile tell who held the locks that threads waited for ([Profile.Contention]). No thread is stopped for
 	// it. False: Contention returns nil.
@@ -58,7 +59,11 @@ func Run(ctx context.Context, pid int, o *Options) (_ *Profile, err error) {
 	}
 	defer r.close()
 	s := pctl.NewSession(&pctl.SessionOptions{CacheLimit: -1})
-	defer func() { err = errors.Join(err, s.Close()) }()
+	defer func() {
+		s.Leave()
+		r.births.Release()
+		err = errors.Join(err, s.Close())
+	}()
 	p, err := s.Grab(ctx, pid, &pctl.GrabOptions{ReadOnly: r.timers != nil})
 	if err != nil {
 		return nil, err
@@ -75,6 +80,7 @@ func RunProcess(ctx context.Context, p *pctl.Process, o *Options) (*Profile, err
 		return nil, err
 	}
 	defer r.close()
+	defer r.births.Release()
 	return r.run(ctx, p)
 }
 
@@ -82,10 +88,9 @@ func RunProcess(ctx context.Context, p *pctl.Process, o *Options) (*Profile, err
 type runner struct {
 	*Options
 	timers *sample.Timers // nil: threads are stopped
+	births *sample.Births // with Follow and without timers
 	files  *sample.Files
 }
-
-var errFollow = errors.New("following processes needs timers")
 
 func open(o *Options) (*runner, error) {
 	if o == nil {
@@ -96,13 +101,14 @@ func open(o *Options) (*runner, error) {
 		period = sample.DefaultPeriod
 	}
 	timers, err := sample.OpenTimers(sample.UseTimers(o.Timers), sample.TimersOptions{Period: period, Kernel: o.Kernel, Follow: o.Follow, Blame: o.Blame})
-	if err == nil && timers == nil && o.Follow {
-		err = errFollow // the processes that a client has grabbed are not followed by their controllers
-	}
 	if err != nil {
 		return nil, err
 	}
-	return &runner{Options: o, timers: timers, files: sample.NewFiles()}, nil
+	r := &runner{Options: o, timers: timers, files: sample.NewFiles()}
+	if o.Follow && timers == nil {
+		r.births = sample.NewBirths(period, r.files, o.Lines)
+	}
+	return r, nil
 }
 
 func (r *runner) close() {
@@ -128,7 +134,10 @@ func (r *runner) run(ctx context.Context, p *pctl.Process) (*Profile, error) {
 		return nil
 	}}
 	if r.Follow {
-		o.Follow = &sample.Follow{Files: r.files, Lines: r.Lines, Source: func(pid int, done <-chan struct{}) *sample.Source {
+		if err := r.births.Follow(ctx, p); err != nil {
+			return nil, err
+		}
+		o.Follow = &sample.Follow{Files: r.files, Lines: r.Lines, Births: r.births, Source: func(pid int, done <-chan struct{}) *sample.Source {
 			return sample.Watch(pid, done, r.files, r.Lines)
 		}}
 	}
