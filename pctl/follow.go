@@ -24,7 +24,9 @@ const DefaultFollowed = 4096
 // All processes of a tree have one control goroutine. A Handler of one of them is waited for by all.
 type Follow struct {
 	// Which is called on the control goroutine for each process that could be followed, and says whether it
-	// is. Nil: all are.
+	// is. It is asked again each time that one which is followed executes a program (Birth.Executes, with its Command): one that it
+	// refuses then is released in front of the program's first instruction. To follow processes by their programs,
+	// say yes where Executes is false. Nil: all are.
 	Which func(Birth) bool
 	// Limit is how many processes the tree may have at a time, the first one included; zero: DefaultFollowed.
 	Limit int
@@ -68,6 +70,15 @@ func (s *Session) born(parent *controlled, b control.Birth) (*control.Options, e
 		return p == PointCreate || p == PointGrab && !b.Present
 	})
 	o := s.control(&child)
+	o.Stays = func(c *control.Controller) bool {
+		if f.Which == nil {
+			return true
+		}
+		again := birth
+		again.Command, _ = procfs.ReadComm(b.PID, b.PID)
+		again.Executes = true
+		return f.Which(again)
+	}
 	o.Begin = func(c *control.Controller) error {
 		child.Controller = c
 		return s.begun(&child, b)

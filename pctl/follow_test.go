@@ -3,6 +3,8 @@ package pctl
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"maps"
 	"os"
 	"slices"
@@ -155,6 +157,56 @@ func TestFollowSome(t *testing.T) {
 			}
 			if end := k.events[k.procs[0].PID()]; end[len(end)-1].Code != 0 {
 				t.Errorf("the shell: %v", end[len(end)-1])
+			}
+		})
+	}
+}
+
+// TestFollowByCommand: a process that executes a program which is not wanted is released in front of its first instruction, with
+// the breakpoints of its parent or without, whoever has forked it; what it makes is not followed, and it runs as it does alone.
+func TestFollowByCommand(t *testing.T) {
+	const script = `(exec grep TracerPid /proc/self/status); (exec sh -c 'grep TracerPid /proc/self/status; (exit 7)'); exit $?`
+	for _, trap := range []Trap{TrapAuto, TrapInt3} {
+		t.Run(trap.String(), func(t *testing.T) {
+			k := newKin()
+			s := NewSession(nil)
+			defer s.Close()
+			read, write, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer read.Close()
+			var asked []string
+			f := &Follow{Begin: k.begin, Which: func(b Birth) bool {
+				asked = append(asked, fmt.Sprint(b.Command, " ", b.Executes, " ", b.Depth))
+				return b.Command != "grep" && (b.Command != "sh" || !b.Executes)
+			}}
+			p, err := s.Create(t.Context(), &Command{Path: "/bin/sh", Args: []string{"sh", "-c", script}, Files: []*os.File{os.Stdin, write, os.Stderr}},
+				&CreateOptions{Stop: []Point{PointCreate}, Release: ModeRun, Trap: trap, Follow: f})
+			write.Close()
+			if err != nil {
+				t.Fatal(err)
+			}
+			k.begin(p)
+			if _, err := p.Break(t.Context(), Where{Symbol: "write"}, func(*Hit) {}); err != nil {
+				t.Fatal(err)
+			}
+			if err := p.Continue(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			out, err := io.ReadAll(read)
+			if got, want := string(out), "TracerPid:\t0\nTracerPid:\t0\n"; got != want || err != nil {
+				t.Errorf("%q, %v", got, err)
+			}
+			want := []string{"created stopped continued fork fork undead", "followed released", "followed released"}
+			if got := k.kinds(); !slices.Equal(got, want) {
+				t.Errorf("%q", got)
+			}
+			if all := k.events[p.PID()]; all[len(all)-1].Code != 7 {
+				t.Errorf("the shell: %v", all[len(all)-1])
+			}
+			if want := []string{"sh false 1", "grep true 1", "sh false 1", "sh true 1"}; !slices.Equal(asked, want) {
+				t.Errorf("asked %q", asked)
 			}
 		})
 	}
