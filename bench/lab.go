@@ -94,6 +94,8 @@ var experiments = []experiment{
 	{"start-up", startUp},
 	{"symbolized dump, 10000 threads", dumps(10000)},
 	{"50 processes of 10 idle threads, 99 Hz", manyProcesses},
+	{"build of 60 C files, make -j2", trees(cProject(60), true)},
+	{"shell that starts 500 programs", trees(starts(500), false)},
 	{"size", sizes},
 }
 
