@@ -82,9 +82,11 @@ func TestHungOpen(t *testing.T) {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
 			h, g := startHanging(t)
 			h.HangOpen()
+			defer h.End() // before pgrab is waited for, which may not end before, also where the test fails
 			p := startPgrab(t, append(c.args, "-p", strconv.Itoa(g.PID))...)
 			if c.stop != nil {
 				p.Until("grabbed")
+				h.Asked() // one that has asked nothing yet ends at once
 				c.stop(p)
 			}
 			p.WaitFor("the end of all threads that can end", func() bool { return onlyStuck(p) })

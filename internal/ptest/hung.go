@@ -43,13 +43,14 @@ func (h *Hanging) Hang() { h.order("hang") }
 // HangOpen leaves every open(2) of the program's file unanswered from now on, which not even SIGKILL ends.
 func (h *Hanging) HangOpen() { h.order("hang open") }
 
+// Asked waits until the file system has been asked once more for what it does not answer.
+func (h *Hanging) Asked() { h.server.Until("asked") }
+
 // End unmounts the file system: all that waits for it fails.
 func (h *Hanging) End() { h.server.Stdin.Close() }
 
 func (h *Hanging) order(line string) {
 	h.server.t.Helper()
 	fmt.Fprintln(h.server.Stdin, line)
-	if got := h.server.Line(); got != "hangs" {
-		h.server.t.Fatalf("hungfs says %q", got)
-	}
+	h.server.Until("hangs")
 }

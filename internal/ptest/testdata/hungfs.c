@@ -1,7 +1,7 @@
 /*
  * hungfs DIR FILE NAME: mounts a file system at DIR in which FILE is to be read under NAME, prints "ready", and
  * from the line "hang" on standard input on leaves every read of the file unanswered, from "hang open" on every open(2)
- * instead. When standard input ends the file system is unmounted and whatever waits for it fails.
+ * instead, and says "asked" each time. When standard input ends the file system is unmounted and whatever waits for it fails.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -116,8 +116,10 @@ static void serve(void)
 
 	if (n < (ssize_t)sizeof *in)
 		return; /* ENOENT: taken back */
-	if (in->opcode == hangs)
+	if (in->opcode == hangs) {
+		puts("asked");
 		return;
+	}
 	answer(in, request + sizeof *in);
 }
 
