@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -84,9 +85,14 @@ func TestHungOpen(t *testing.T) {
 			h.HangOpen()
 			defer h.End() // before pgrab is waited for, which may not end before, also where the test fails
 			p := startPgrab(t, append(c.args, "-p", strconv.Itoa(g.PID))...)
+			h.Asked()
+			asks := func(tid int) bool { return p.Waits(tid) == "request_wait_answer" }
+			p.WaitFor("a thread that waits for the file system", func() bool { return slices.ContainsFunc(p.Threads(), asks) })
+			if asks(p.PID) {
+				t.Errorf("the first thread waits for the file system: it is the one that gets signals")
+			}
 			if c.stop != nil {
 				p.Until("grabbed")
-				h.Asked() // one that has asked nothing yet ends at once
 				c.stop(p)
 			}
 			p.WaitFor("the end of all threads that can end", func() bool { return onlyStuck(p) })

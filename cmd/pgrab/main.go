@@ -30,6 +30,7 @@ func main() {
 		os.Exit(report(os.Stderr, err))
 	}
 	pctl.Guard()
-	err := run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
-	os.Exit(report(os.Stderr, err))
+	job.Main(func() int {
+		return report(os.Stderr, run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	})
 }

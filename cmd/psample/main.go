@@ -28,5 +28,5 @@ func main() {
 	if err := job.TakeDescriptors(); err != nil {
 		os.Exit(report(os.Stderr, err))
 	}
-	os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
+	job.Main(func() int { return run(context.Background(), os.Args[1:], os.Stdout, os.Stderr) })
 }

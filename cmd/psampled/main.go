@@ -23,7 +23,7 @@ func main() {
 		fmt.Fprintf(os.Stderr, "psampled: %v\n", err)
 		os.Exit(1)
 	}
-	os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
+	job.Main(func() int { return run(context.Background(), os.Args[1:], os.Stdout, os.Stderr) })
 }
 
 // run is the command. It returns the exit status.

@@ -15,6 +15,15 @@ func (g *Target) State() byte { return threadState(g.PID, g.PID) }
 // ThreadState is [Target.State] of one thread.
 func (g *Target) ThreadState(tid int) byte { return threadState(g.PID, tid) }
 
+// Waits returns the function of the kernel in which a thread waits, "0" or nothing if it does not; as root.
+func (g *Target) Waits(tid int) string {
+	name, err := os.ReadFile("/proc/" + strconv.Itoa(g.PID) + "/task/" + strconv.Itoa(tid) + "/wchan")
+	if err != nil {
+		return ""
+	}
+	return string(name)
+}
+
 // TracerPID returns the TID of the thread that traces the leading thread, 0 if there is none.
 func (g *Target) TracerPID() int { return g.tracer() }
 

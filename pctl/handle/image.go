@@ -27,13 +27,25 @@ type image struct {
 type loaded struct {
 	file  *elfsym.File
 	table *unwind.Table
-	hung  bool // its file system did not answer when it was to be opened
+	err   error // why its file system could not open it
 }
 
-// answers reports whether all that was asked of the file has been answered.
-func (l *loaded) answers() bool { return !l.hung && (l.file == nil || !l.file.Hung()) }
+// lack returns why something that was asked of the file's file system has not been answered.
+func (l *loaded) lack() error {
+	if l.err == nil && l.file != nil && l.file.Hung() {
+		return patience.ErrHung
+	}
+	return l.err
+}
 
-var errHung error = patience.ErrHung
+// missed takes note of what could not be read of an image, and reports whether there is such a thing.
+func (s *Space) missed(l *loaded) bool {
+	err := l.lack()
+	if err != nil {
+		s.lack.Store(&err)
+	}
+	return err != nil
+}
 
 // load opens the object's image. It returns an error if that failed for a
 // reason that may pass, such as a lack of descriptors.
@@ -53,16 +65,24 @@ func (s *Space) load(o *object) (*loaded, error) {
 	} else if transient(err) {
 		s.lack.Store(&err)
 		return l, err
-	} else if errors.Is(err, patience.ErrHung) {
-		l.hung = true
+	} else if broken(err) {
+		l.err = err
 	}
 	o.image.state.Store(l)
 	return l, nil
 }
 
 func transient(err error) bool {
-	few := []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EINTR}
-	return slices.ContainsFunc(few, func(e error) bool { return errors.Is(err, e) })
+	return isOne(err, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EINTR)
+}
+
+// broken reports that an error is one of the file system, not of the file: it hangs, its server or device is gone.
+func broken(err error) bool {
+	return isOne(err, patience.ErrHung, syscall.ENOTCONN, syscall.ESTALE, syscall.EIO, syscall.ESHUTDOWN, syscall.EREMOTEIO, syscall.ETIMEDOUT)
+}
+
+func isOne(err error, of ...error) bool {
+	return slices.ContainsFunc(of, func(e error) bool { return errors.Is(err, e) })
 }
 
 func (s *Space) open(o *object) (*elfsym.File, error) {

@@ -138,9 +138,7 @@ func (s *Space) object(o *object) Object {
 		v.BuildID = l.file.BuildID()
 		v.Bias, _ = o.bias(l)
 	}
-	if !l.answers() {
-		s.lack.Store(&errHung)
-	}
+	s.missed(l)
 	return v
 }
 

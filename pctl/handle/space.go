@@ -65,7 +65,7 @@ func Unreadable(pid int, files *elfsym.Cache) *Space {
 
 // Lack returns why an object could not be opened since it was last asked, if that was for want of
 // descriptors or memory, and nil otherwise. The object is tried again when it is needed next. Where the file
-// system of an object did not answer it says so, each time that the object is needed.
+// system of an object does not answer, or is gone, it says so, each time that the object is needed.
 func (s *Space) Lack() error {
 	if err := s.lack.Swap(nil); err != nil {
 		return *err

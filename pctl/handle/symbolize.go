@@ -56,11 +56,7 @@ func (s *Space) Symbolize(pc uint64, how How, dst []Frame) []Frame {
 		return append(dst, s.jitFrame(snap, pc, addr))
 	}
 	l, err := s.load(r.object)
-	defer func() {
-		if !l.answers() {
-			s.lack.Store(&errHung)
-		}
-	}()
+	defer s.missed(l)
 	bias, ok := l.bias(r)
 	if !ok {
 		f := s.jitFrame(snap, pc, addr) // a JIT that maps its code from a memfd
@@ -71,7 +67,7 @@ func (s *Space) Symbolize(pc uint64, how How, dst []Frame) []Frame {
 	for i := range frames {
 		frames[i].Object, frames[i].BuildID = r.object.path, l.file.BuildID()
 	}
-	if err == nil && l.answers() {
+	if err == nil && l.lack() == nil {
 		names.put(pc, how, frames)
 	}
 	return append(dst, frames...)
