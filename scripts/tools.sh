@@ -34,6 +34,7 @@ list() {
 		zstd zstd
 		xxd xxd
 		top procps
+		nginx nginx
 		/usr/share/perl5/Devel/NYTProf/flamegraph.pl libdevel-nytprof-perl
 		EOF
 		;;
