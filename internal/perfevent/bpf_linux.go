@@ -7,6 +7,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"ptools/internal/ptrace"
 )
 
 // instruction is one BPF instruction (linux/bpf.h, struct bpf_insn).
@@ -209,18 +211,26 @@ func linkProbe(program int, path string, off, cookie uint64, pid int) (int, erro
 	if err != nil {
 		return -1, err
 	}
-	places := &struct{ off, cookie uint64 }{off, cookie}
-	attr := struct {
+	// In one piece, which does not move: CallApart lets it escape to the heap.
+	type link struct {
 		program, target, attach, flags uint32
 		path, offs, refs, cookies      uint64
 		count, multiFlags, pid, _      uint32
-	}{
-		program: uint32(program), attach: unix.BPF_TRACE_UPROBE_MULTI,
-		path: pointer(unsafe.Pointer(name)), offs: pointer(unsafe.Pointer(&places.off)),
-		cookies: pointer(unsafe.Pointer(&places.cookie)), count: 1, pid: uint32(pid),
 	}
-	fd, err := bpf(unix.BPF_LINK_CREATE, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+	attr := &struct {
+		link
+		off, cookie uint64
+	}{off: off, cookie: cookie}
+	attr.link = link{
+		program: uint32(program), attach: unix.BPF_TRACE_UPROBE_MULTI,
+		path: pointer(unsafe.Pointer(name)), offs: pointer(unsafe.Pointer(&attr.off)),
+		cookies: pointer(unsafe.Pointer(&attr.cookie)), count: 1, pid: uint32(pid),
+	}
+	// Killed while it plants the trap, a thread cannot take it back either ("failed to unregister, leaking uprobe").
+	fd, err := ptrace.CallApart(unix.SYS_BPF, unix.BPF_LINK_CREATE, unsafe.Pointer(attr), unsafe.Sizeof(attr.link))
 	runtime.KeepAlive(name)
-	runtime.KeepAlive(places)
-	return fd, err
+	if err != nil {
+		return -1, err
+	}
+	return int(fd), nil
 }

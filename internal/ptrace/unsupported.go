@@ -6,6 +6,7 @@ import (
 	"errors"
 	"syscall"
 	"time"
+	"unsafe"
 )
 
 // Supported reports whether this platform has the calls of this package.
@@ -52,6 +53,8 @@ func Prompt()                                     {}
 func QuietStops() error                           { return errNo }
 func Spawn(stack, pc uintptr) bool                { return false }
 func CloseApart(fd int) error                     { return errNo }
+
+func CallApart(nr, a uintptr, b unsafe.Pointer, c uintptr) (uintptr, error) { return 0, errNo }
 
 // Alert is how a thread waits for what has to be answered soon.
 type Alert struct{}
