@@ -1,6 +1,6 @@
 // Package continuous has all targets sampled all the time, and what was seen of each in every interval pushed.
 //
-// The window of a target begins before the last one ends, so that nothing lies between two profiles. The intervals of
+// The window of a target begins at the moment at which the last one ends, so that nothing lies between two profiles, and nothing is in both. The intervals of
 // different targets begin at different times, which spreads the work of names and encoding, and what the server gets, over the interval.
 package continuous
 
@@ -88,7 +88,7 @@ func (l *Loop) round(ctx context.Context, now time.Time) {
 		} else if !now.Before(w.due) {
 			last := *w
 			w.target, w.due = t, w.due.Add(l.Interval)
-			if w.due.Before(now) { // the machine was suspended
+			if w.due.Before(now) { // psampled was stopped, or starved
 				w.due = now.Add(l.Interval)
 			}
 			l.begin(ctx, w, last.open != nil)
@@ -110,10 +110,14 @@ func (l *Loop) round(ctx context.Context, now time.Time) {
 	l.unsampled.Store(unsampled)
 }
 
-// begin opens a window. A failure is told if tell is set: once for each target that is not sampled.
+// begin opens a window, the one after the last if there is one. A failure is told if tell is set: once for each target that is not sampled.
 func (l *Loop) begin(ctx context.Context, w *window, tell bool) {
 	var err error
-	w.open, err = l.Sampler.Begin(ctx, w.target.PID, sample.CPU)
+	if last := w.open; last != nil {
+		w.open, err = last.Next(ctx)
+	} else {
+		w.open, err = l.Sampler.Begin(ctx, w.target.PID, sample.CPU)
+	}
 	if err != nil {
 		w.open = nil
 		if tell && ctx.Err() == nil && w.target.Alive() && l.Failed != nil {

@@ -75,9 +75,11 @@ func (r *Rounds) Stop() {
 
 // Aged reports that windows should be opened elsewhere: the profile has grown, or the process has ended.
 func (r *Rounds) Aged() (aged bool) {
-	r.do(func() { aged = r.over || r.sampler.profile.Size() > mostKept })
+	r.do(func() { aged = r.aged() })
 	return aged
 }
+
+func (r *Rounds) aged() bool { return r.over || r.sampler.profile.Size() > mostKept }
 
 // Cost returns what the sampling has cost so far.
 func (r *Rounds) Cost() (c Cost) {
@@ -91,18 +93,52 @@ type RoundsWindow struct {
 	mark   *profile.Mark
 	began  time.Time
 	base   time.Duration // processor time of the process then
-	taken  int64         // rounds then
+	past   int64         // rounds then
+
+	taken *profile.Profile // nil: it goes on
+	err   error            // why sampling has ended early
 }
 
 // Begin opens a window. It is to be ended.
 func (r *Rounds) Begin() *RoundsWindow {
-	w := &RoundsWindow{rounds: r}
+	var w *RoundsWindow
 	r.do(func() {
 		r.flush()
-		w.mark, w.began = r.sampler.profile.Mark(), time.Now()
-		w.base, w.taken = r.sampler.processes[0].spending.total, r.sampler.sched.taken
+		w = r.window(time.Now())
 	})
 	return w
+}
+
+// window opens a window of what comes from now on. The sampler stands still.
+func (r *Rounds) window(now time.Time) *RoundsWindow {
+	s := r.sampler
+	return &RoundsWindow{rounds: r, mark: s.profile.Mark(), began: now, base: s.processes[0].spending.total, past: s.sched.taken}
+}
+
+// Next closes the window and opens one that begins at the same moment, however late the round comes in which that is done. w is still to
+// be ended. It returns nil, and the window goes on, if windows should be opened elsewhere (Aged).
+func (w *RoundsWindow) Next() (next *RoundsWindow) {
+	r := w.rounds
+	r.do(func() {
+		if !r.aged() {
+			next = r.window(w.close())
+		}
+	})
+	return next
+}
+
+// close sets taken. It returns the moment at which the window ends. The sampler stands still.
+func (w *RoundsWindow) close() (now time.Time) {
+	r, s, p := w.rounds, w.rounds.sampler, profile.New()
+	r.flush()
+	now = time.Now()
+	p.Start, p.Duration, p.Period = w.began, now.Sub(w.began), s.opt.Period
+	p.Rounds, p.Means = s.sched.taken-w.past, s.means()
+	w.mark.AddTo(p)
+	w.mark.Release()
+	reconcile(p, r.pid, s.processes[0].spending.total-w.base, s.tickPeriod())
+	w.taken, w.err = p, r.err
+	return now
 }
 
 // flush counts what is under way. It belongs to the sampling goroutine.
@@ -119,21 +155,16 @@ func (r *Rounds) flush() {
 // End closes the window and returns its profile, resolved; patience is as in WindowsOptions. The error is why sampling has ended
 // early, of a process that has not.
 func (w *RoundsWindow) End(patience time.Duration) (*profile.Profile, error) {
-	r, p := w.rounds, profile.New()
-	var err error
-	r.do(func() {
-		s := r.sampler
-		r.flush()
-		p.Start, p.Duration, p.Period = w.began, time.Since(w.began), s.opt.Period
-		p.Rounds, p.Means = s.sched.taken-w.taken, s.means()
-		w.mark.AddTo(p)
-		w.mark.Release()
-		reconcile(p, r.pid, s.processes[0].spending.total-w.base, s.tickPeriod())
-		err = r.err
-	})
-	nameWithin(p, patience, func() {})
-	return p, err
+	if w.taken == nil { // set by this client
+		w.rounds.do(func() { w.close() })
+	}
+	nameWithin(w.taken, patience, func() {})
+	return w.taken, w.err
 }
 
 // Cancel closes the window.
-func (w *RoundsWindow) Cancel() { w.rounds.do(w.mark.Release) }
+func (w *RoundsWindow) Cancel() {
+	if w.taken == nil {
+		w.rounds.do(w.mark.Release)
+	}
+}

@@ -259,6 +259,9 @@ func (s *timed) renew() {
 	s.profile = profile.New()
 	clear(s.names)
 	for n := range s.windows {
+		if n.result != nil {
+			continue // it is over, and waits for its names
+		}
 		n.marks = append(n.marks, s.profile.Mark())
 	}
 	s.open(s.image)

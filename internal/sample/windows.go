@@ -108,6 +108,14 @@ type Window struct {
 	marks   []*profile.Mark // one in each profile of the process since it was opened
 	began   time.Time
 	base    time.Duration // processor time of the process then
+	result  *result       // nil: it goes on
+}
+
+// result is what a window has when it is over.
+type result struct {
+	profile *profile.Profile
+	images  []*heldImage // that have the names
+	err     error
 }
 
 // Begin opens a window of a process. It is to be ended.
@@ -130,9 +138,30 @@ func (w *Windows) Begin(pid int) (*Window, error) {
 	}
 	w.drain() // what came before does not count
 	s.readCPU()
-	n := &Window{windows: w, process: s, began: time.Now(), base: s.cpu, marks: []*profile.Mark{s.profile.Mark()}}
+	return s.window(time.Now()), nil
+}
+
+// window opens a window of what comes from now on.
+func (s *timed) window(now time.Time) *Window {
+	n := &Window{windows: s.w, process: s, began: now, base: s.cpu, marks: []*profile.Mark{s.profile.Mark()}}
 	s.windows[n] = true
-	return n, nil
+	return n
+}
+
+// Next closes the window and opens one that begins at the same moment, whatever the machine does meanwhile: each tick is in one of the
+// two. n is still to be ended. With an error it goes on.
+func (n *Window) Next() (*Window, error) {
+	w, s := n.windows, n.process
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.closed:
+		return nil, os.ErrClosed
+	case s.other():
+		return nil, syscall.ESRCH
+	}
+	now := n.close()
+	return s.window(now), nil
 }
 
 // knows reports whether a process has windows.
@@ -263,9 +292,9 @@ func (w *Windows) takeRecord(r *perfevent.Record) {
 
 // End closes the window and returns its profile, resolved. To be called once, unless Cancel is.
 func (n *Window) End() (*profile.Profile, error) {
-	p, images, err := n.take()
-	nameWithin(p, n.windows.patience, func() { n.leave(images) })
-	return p, err
+	t := n.take()
+	nameWithin(t.profile, n.windows.patience, func() { n.leave(t.images) })
+	return t.profile, t.err
 }
 
 // nameWithin resolves a profile. Reading the symbols of a file may take seconds, for which only this caller waits, and not longer than d
@@ -308,19 +337,27 @@ func nameWithin(p *profile.Profile, d time.Duration, over func()) {
 
 // Cancel closes the window.
 func (n *Window) Cancel() {
-	_, images, _ := n.take()
-	n.leave(images)
+	n.leave(n.take().images)
 }
 
-// take closes the window and returns what it has counted, and the images that have the names.
-func (n *Window) take() (*profile.Profile, []*heldImage, error) {
+// take closes the window, unless Next has, and returns what it has counted.
+func (n *Window) take() *result {
+	n.windows.mu.Lock()
+	defer n.windows.mu.Unlock()
+	if n.result == nil {
+		n.close()
+	}
+	return n.result
+}
+
+// close sets result. It returns the moment at which the window ends. The lock of the Windows is held.
+func (n *Window) close() (now time.Time) {
 	w, s := n.windows, n.process
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.drain()
 	s.readCPU()
+	now = time.Now()
 	p := profile.New()
-	p.Start, p.Duration, p.Period = n.began, time.Since(n.began), w.ticks.Period()
+	p.Start, p.Duration, p.Period = n.began, now.Sub(n.began), w.ticks.Period()
 	for _, m := range n.marks {
 		m.AddTo(p)
 		m.Release()
@@ -330,7 +367,8 @@ func (n *Window) take() (*profile.Profile, []*heldImage, error) {
 		err = nil // what was seen counts
 	}
 	reconcile(p, s.pid, s.cpu-n.base, w.ticks.Period())
-	return p, s.images(), err
+	n.result = &result{p, s.images(), err}
+	return now
 }
 
 // leave gives back what the window holds.

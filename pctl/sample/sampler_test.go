@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -64,6 +65,7 @@ func TestOverlapping(t *testing.T) {
 				clients.Go(func() {
 					time.Sleep(time.Duration(i) * 20 * time.Millisecond)
 					d := time.Duration(100+50*i) * time.Millisecond
+					begun := used(t, pid)
 					w, err := s.Begin(bg, pid, what)
 					if err != nil {
 						t.Error(err)
@@ -77,9 +79,9 @@ func TestOverlapping(t *testing.T) {
 						t.Error(err)
 						return
 					}
-					cpu, most := p.Total().CPU, after-before
-					if cpu > most+60*time.Millisecond || cpu < most-30*time.Millisecond || p.Duration() < d {
-						t.Errorf("timers %d, what %d: %v in %v, of %v", timers, what, cpu, p.Duration(), most)
+					cpu, least, most := p.Total().CPU, after-before, used(t, pid)-begun
+					if cpu > most+30*time.Millisecond || cpu < least-30*time.Millisecond || p.Duration() < d {
+						t.Errorf("timers %d, what %d: %v in %v, of %v to %v", timers, what, cpu, p.Duration(), least, most)
 					}
 					if hottest := p.Functions()[0]; hottest.Name != "ptools/pctl/sample_test.spin" || hottest.Self.CPU < cpu*8/10 {
 						t.Errorf("timers %d, what %d: %+v", timers, what, hottest)
@@ -130,6 +132,63 @@ func TestEndedInWindow(t *testing.T) {
 		}
 		if _, err := s.Begin(bg, pid, sample.CPU); !errors.Is(err, pctl.ErrNoProcess) {
 			t.Errorf("ended process: %v", err)
+		}
+	}
+}
+
+// TestNext: windows that follow each other have no moment in common and none between them, also where a client is late to end one, and
+// together what was used. When the process has ended there is no other, and the last has what was seen.
+func TestNext(t *testing.T) {
+	for _, timers := range []sample.Timers{sample.TimersOnly, sample.TimersOff} {
+		for _, what := range []sample.What{sample.CPU, sample.Wall} {
+			pid, stop := startSpinning()
+			defer stop()
+			s := openSampler(t, &sample.SamplerOptions{Timers: timers})
+			begun := used(t, pid)
+			w, err := s.Begin(bg, pid, what)
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := used(t, pid)
+			var end time.Time
+			var sum time.Duration
+			take := func(w *sample.Window) {
+				p, err := w.End()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if gap := p.Start().Sub(end); !end.IsZero() && gap != 0 {
+					t.Errorf("timers %d, what %d: %v between two", timers, what, gap)
+				}
+				end = p.Start().Add(p.Duration())
+				sum += p.Total().CPU
+			}
+			for range 5 {
+				time.Sleep(50 * time.Millisecond)
+				next, err := w.Next(bg)
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(50 * time.Millisecond) // of the next
+				take(w)
+				w = next
+			}
+			least := used(t, pid) - before
+			syscall.Kill(pid, syscall.SIGSTOP)
+			most := used(t, pid) - begun
+			stop()
+			next, err := w.Next(bg)
+			for ; err == nil; next, err = w.Next(bg) { // the sampler has not seen the end yet
+				take(w)
+				w = next
+			}
+			if !errors.Is(err, pctl.ErrNoProcess) {
+				t.Errorf("timers %d, what %d: a window of a process that has ended: %v", timers, what, err)
+			}
+			take(w)
+			if sum > most+60*time.Millisecond || sum < least-30*time.Millisecond {
+				t.Errorf("timers %d, what %d: %v of %v to %v", timers, what, sum, least, most)
+			}
 		}
 	}
 }
