@@ -11,6 +11,9 @@ import (
 // readTarget reads what /proc shows of the process, as far as check asks for it.
 func (f *facts) readTarget() {
 	st, err := procfs.ReadStatus(f.pid)
+	if procfs.Lacking(err) {
+		f.proc = err // of the process that tells nothing
+	}
 	if err != nil {
 		return
 	}

@@ -202,7 +202,7 @@ func explain(pid int, err error, readOnly bool) error {
 	var known *Refusal
 	switch {
 	case errors.As(err, &known), errors.Is(err, os.ErrClosed), errors.Is(err, ErrOnControl), errors.Is(err, ErrNoUprobe),
-		errors.Is(err, errors.ErrUnsupported),
+		errors.Is(err, errors.ErrUnsupported), procfs.Lacking(err),
 		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	}

@@ -18,7 +18,7 @@ import (
 type facts struct {
 	pid, self int // the process asked for; our own
 
-	proc error // why what /proc shows is of others (procfs.CheckOwn)
+	proc error // why /proc tells nothing: what it shows is of others (procfs.CheckOwn), or there is no descriptor for it
 
 	tgid    int  // the process that pid is a thread of; 0: nothing runs there
 	state   byte // as in /proc/PID/stat

@@ -27,7 +27,9 @@ type running struct {
 	t   testing.TB
 	cmd *exec.Cmd
 	url string
-	err *bufio.Scanner
+
+	pipe io.ReadCloser // its standard error
+	err  *bufio.Scanner
 }
 
 // start starts psampled and waits until it serves.
@@ -50,8 +52,8 @@ func start(t testing.TB, args ...string) *running {
 func launch(t testing.TB, cmd *exec.Cmd) *running {
 	t.Helper()
 	r := &running{t: t, cmd: cmd}
-	pipe, err := cmd.StderrPipe()
-	if err == nil {
+	var err error
+	if r.pipe, err = cmd.StderrPipe(); err == nil {
 		err = cmd.Start()
 	}
 	if err != nil {
@@ -59,7 +61,7 @@ func launch(t testing.TB, cmd *exec.Cmd) *running {
 	}
 	ptest.Keep(t, cmd)
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
-	r.err = bufio.NewScanner(pipe)
+	r.err = bufio.NewScanner(r.pipe)
 	return r
 }
 

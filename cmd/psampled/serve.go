@@ -40,6 +40,7 @@ type daemon struct {
 // serve serves until a signal comes.
 func (s *settings) serve(ctx context.Context, stderr io.Writer) error {
 	d := &daemon{settings: s, stderr: stderr}
+	signal.Ignore(syscall.SIGPIPE) // whoever reads standard error may go away
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	hangups := make(chan os.Signal, 1)
@@ -50,7 +51,6 @@ func (s *settings) serve(ctx context.Context, stderr io.Writer) error {
 		return err
 	}
 	defer listener.Close()
-	listener = serve.Limit(listener, connections*d.MaxClients)
 	if err := d.open(); err != nil {
 		return err
 	}
@@ -63,11 +63,21 @@ func (s *settings) serve(ctx context.Context, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return d.run(ctx, server, listener, hangups)
+	return d.run(ctx, server, d.served.Limit(listener, d.connections()), hangups)
 }
 
-// connections is how many there may be for each profile that is being taken: most clients hold theirs between requests.
-const connections = 4
+// perClient is how many connections there may be for each profile that is being taken: most clients hold theirs between requests.
+const perClient = 4
+
+// connections is how many there may be: with all of them three of four descriptors are left for sampling.
+func (d *daemon) connections() int {
+	most := perClient * d.MaxClients
+	var r syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &r); err == nil {
+		most = int(min(uint64(most), max(1, r.Cur/4)))
+	}
+	return most
+}
 
 // longestNaming is how long an answer waits for names, which is to be there a second after the time asked for.
 const longestNaming = 700 * time.Millisecond

@@ -1,10 +1,5 @@
 package procfs
 
-import (
-	"errors"
-	"syscall"
-)
-
 // CheckOwn returns nil if the numbers of processes in /proc are those of our own PID namespace, and
 // ErrNotMounted or ErrForeign if they are not: the process that a system call of ours finds under a
 // number is another one than /proc shows there. /proc shows the namespace of whoever has mounted it;
@@ -15,7 +10,7 @@ func CheckOwn() error {
 	p.finish([]byte("/proc/self/status"))
 	st, err := parsed(p, ParseStatus)
 	switch {
-	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ENOMEM):
+	case Lacking(err):
 		return err
 	case err != nil:
 		// Nothing is mounted, or something that does not show us at all.

@@ -198,10 +198,8 @@ func (r *Root) OpenMapped(m Map) (*os.File, error) {
 
 // lacking returns err if it tells of a lack of descriptors or memory, and nil otherwise.
 func lacking(err error) error {
-	for _, errno := range []error{unix.EMFILE, unix.ENFILE, unix.ENOMEM} {
-		if errors.Is(err, errno) {
-			return err
-		}
+	if Lacking(err) {
+		return err
 	}
 	return nil
 }

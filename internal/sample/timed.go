@@ -68,10 +68,13 @@ type former struct {
 	gone  bool // the process has another image since
 }
 
-// other reports that the number is that of another process now, or of none.
+// other reports that the number is that of another process now, or of none. Without a descriptor for that it is taken for the same.
 func (s *timed) other() bool {
 	stat, err := procfs.ReadStat(s.pid)
-	return err != nil || stat.StartTime != s.start
+	if err != nil {
+		return !procfs.Lacking(err)
+	}
+	return stat.StartTime != s.start
 }
 
 // take counts a tick. That of a process which ended before anything of it was opened counts without a stack.

@@ -69,7 +69,8 @@ func TestConnections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := serve.Limit(inner, 2)
+	f := newFixture(t, serve.Options{}, nil)
+	l := f.server.Limit(inner, 2)
 	served := make(chan error, 1)
 	server := &http.Server{Handler: http.NotFoundHandler()}
 	go func() { served <- server.Serve(l) }()
@@ -88,6 +89,9 @@ func TestConnections(t *testing.T) {
 	third, err3 := ask()
 	if err1 != nil || err2 != nil || err3 == nil {
 		t.Errorf("%v, %v, %v", err1, err2, err3)
+	}
+	if _, metrics := f.get("/metrics"); !strings.Contains(string(metrics), "psampled_connections_refused_total 1\n") {
+		t.Error("the third is not counted")
 	}
 	third.Close()
 	first.Close()

@@ -4,19 +4,26 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"ptools/internal/procfs"
 )
 
 // Limit returns a listener that closes connections beyond most at the same time as soon as they come. Each costs a descriptor, which
 // the sampler needs, too, and memory; and one that waited to be accepted would wait for clients that say nothing.
-func Limit(l net.Listener, most int) net.Listener { return &limited{Listener: l, most: int64(most)} }
+func (s *Server) Limit(l net.Listener, most int) net.Listener {
+	return &limited{Listener: l, most: int64(most), refused: s.metrics.refused, lacking: s.metrics.lacking}
+}
 
 // writeBuffer is how many bytes the kernel keeps of one connection's answers. Its own bound is megabytes (tcp_wmem).
 const writeBuffer = 256 << 10
 
 type limited struct {
 	net.Listener
-	most int64
-	open atomic.Int64
+	most             int64
+	open             atomic.Int64
+	refused, lacking prometheus.Counter
 }
 
 // Accept implements net.Listener.
@@ -24,6 +31,9 @@ func (l *limited) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()
 		if err != nil {
+			if procfs.Lacking(err) {
+				l.lacking.Inc() // the connection waits, and net/http tries again
+			}
 			return nil, err
 		}
 		if l.open.Add(1) <= l.most {
@@ -33,6 +43,7 @@ func (l *limited) Accept() (net.Conn, error) {
 			return &counted{Conn: c, leave: sync.OnceFunc(func() { l.open.Add(-1) })}, nil
 		}
 		l.open.Add(-1)
+		l.refused.Inc()
 		c.Close() // the client sees that
 	}
 }

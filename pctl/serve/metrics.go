@@ -19,6 +19,8 @@ type metrics struct {
 	failed     prometheus.Counter
 	left       prometheus.Counter
 	turnedAway prometheus.Counter
+	refused    prometheus.Counter
+	lacking    prometheus.Counter
 	profiles   *prometheus.CounterVec
 }
 
@@ -32,6 +34,8 @@ func newMetrics(s *Server) *metrics {
 		failed:     counter("failed_requests_total", "Requests for profiles that were answered with an error."),
 		left:       counter("clients_left_total", "Clients that went away before they had read their profile."),
 		turnedAway: counter("clients_turned_away_total", "Clients that were told to try again because there were too many."),
+		refused:    counter("connections_refused_total", "Connections that were closed at once because there were too many."),
+		lacking:    counter("lacking_total", "Requests for profiles that failed, and connections that had to wait, because there was no descriptor or no memory."),
 		profiles: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "psampled_profiles_total", Help: "Profiles taken, by what they measure.",
 		}, []string{"kind"}),
@@ -39,7 +43,7 @@ func newMetrics(s *Server) *metrics {
 	for _, kind := range []string{"cpu", "wall"} {
 		m.profiles.WithLabelValues(kind)
 	}
-	m.registry.MustRegister(m.requests, m.failed, m.left, m.turnedAway, m.profiles, &sampling{s},
+	m.registry.MustRegister(m.requests, m.failed, m.left, m.turnedAway, m.refused, m.lacking, m.profiles, &sampling{s},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

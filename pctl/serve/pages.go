@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"ptools/internal/procfs"
 	"ptools/pctl"
 	"ptools/pctl/sample"
 	"ptools/pctl/targets"
@@ -159,6 +160,9 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		// an empty one with status 200. Or psampled ends.
 		s.metrics.left.Inc()
 		status, err = http.StatusServiceUnavailable, errors.New("the connection was closed, or psampled ends, before the profile was taken")
+	case procfs.Lacking(err):
+		s.metrics.lacking.Inc()
+		status, err = http.StatusServiceUnavailable, fmt.Errorf("psampled lacks descriptors or memory (ulimit -n): %w", err)
 	case errors.Is(err, pctl.ErrNoProcess), errors.Is(err, pctl.ErrZombie):
 		status = http.StatusNotFound
 	case errors.Is(err, pctl.ErrTraced), errors.Is(err, pctl.ErrOptions):
@@ -298,6 +302,9 @@ const mostCommandLine = 64 << 10
 // cmdline shows the command line as Go programs do: a zero byte between arguments.
 func (s *Server) cmdline(q *query) (*answer, error) {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/cmdline", q.target.PID))
+	if procfs.Lacking(err) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, statusError{http.StatusNotFound, fmt.Errorf("process %d has ended", q.target.PID)}
 	}

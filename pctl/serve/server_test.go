@@ -30,6 +30,7 @@ func TestMain(m *testing.M) { ptest.Main(m) }
 type fixture struct {
 	*httptest.Server
 	t       testing.TB
+	server  *serve.Server
 	sampler *sample.Sampler
 	watcher *targets.Watcher
 }
@@ -52,10 +53,10 @@ func newFixture(t testing.TB, o serve.Options, so *sample.SamplerOptions, pids .
 		t.Fatal(err)
 	}
 	o.Sampler, o.Targets = f.sampler, f.watcher
-	s := serve.New(o)
-	f.Server = httptest.NewUnstartedServer(s)
-	f.Config = s.HTTP()
-	f.Listener = serve.Limit(f.Listener, 1000)
+	f.server = serve.New(o)
+	f.Server = httptest.NewUnstartedServer(f.server)
+	f.Config = f.server.HTTP()
+	f.Listener = f.server.Limit(f.Listener, 1000)
 	f.Start()
 	t.Cleanup(func() {
 		f.Server.CloseClientConnections()

@@ -36,15 +36,19 @@ func (t *Target) ID() string { return fmt.Sprintf("%d-%d", t.PID, t.Start) }
 // BuildID returns the build id of the executable, empty if it has none. The file is read once.
 func (t *Target) BuildID() string {
 	if t.buildID == nil { // one that no Watcher has made
-		return buildID(t.PID)
+		id, _ := buildID(t.PID) // without the right to read it there is none
+		return id
 	}
 	return t.buildID()
 }
 
-// Alive reports whether the process has not ended.
+// Alive reports whether the process has not ended, as far as can be told: without a descriptor for that it is taken to live.
 func (t *Target) Alive() bool {
 	stat, err := procfs.ReadStat(t.PID)
-	return err == nil && stat.StartTime == t.Start && stat.State != 'Z' && stat.State != 'X'
+	if err != nil {
+		return procfs.Lacking(err)
+	}
+	return stat.StartTime == t.Start && stat.State != 'Z' && stat.State != 'X'
 }
 
 // Labels are what a Prometheus label set says of the target. Values are UTF-8.
@@ -68,8 +72,9 @@ type process struct {
 	start  uint64
 	parent int
 	comm   string
-	young  int  // until this reading of /proc it is looked at in each
-	due    bool // it is to be looked at in any case
+	young  int   // until this reading of /proc it is looked at in each
+	due    bool  // it is to be looked at in any case
+	lack   error // why the present look could not read all: there is no descriptor
 
 	round  int       // the last one that has listed it
 	rule   *compiled // that asks for it
@@ -91,6 +96,13 @@ func (p *process) executed() bool {
 	return err == nil && strings.TrimSuffix(exe, " (deleted)") != *p.known.exe
 }
 
+// lacking notes an error of the present look, if it tells of no descriptor.
+func (p *process) lacking(err error) {
+	if procfs.Lacking(err) {
+		p.lack = err
+	}
+}
+
 func (p *process) exe() string {
 	if p.known.exe == nil {
 		exe, _ := procfs.Exe(p.pid) // without the right to read it no pattern matches
@@ -103,9 +115,11 @@ func (p *process) exe() string {
 func (p *process) cgroup() string {
 	if p.known.cgroup == nil {
 		path := ""
-		if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", p.pid)); err == nil {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", p.pid))
+		if err == nil {
 			path = cgroupOf(string(b))
 		}
+		p.lacking(err)
 		p.known.cgroup = &path
 	}
 	return *p.known.cgroup
@@ -114,9 +128,11 @@ func (p *process) cgroup() string {
 func (p *process) user() int {
 	if p.known.uid == nil {
 		uid := -1
-		if status, err := procfs.ReadStatus(p.pid); err == nil {
+		status, err := procfs.ReadStatus(p.pid)
+		if err == nil {
 			uid = status.UID[1]
 		}
+		p.lacking(err)
 		p.known.uid = &uid
 	}
 	return *p.known.uid
@@ -131,27 +147,45 @@ func (p *process) describe() *Target {
 		return old
 	}
 	t.User = strconv.Itoa(t.UID)
-	if u, err := user.LookupId(t.User); err == nil {
+	u, err := user.LookupId(t.User)
+	if err == nil {
 		t.User = u.Username
 	}
+	p.lacking(err)
 	t.Container, t.Pod = containerOf(t.Cgroup)
-	pid := p.pid
-	t.buildID = sync.OnceValue(func() string { return buildID(pid) })
+	t.buildID = readOnce(p.pid)
 	return t
 }
 
+// readOnce returns a function that reads the build id of what a process executes. It is read again only where a descriptor was lacking.
+func readOnce(pid int) func() string {
+	var mu sync.Mutex
+	var id string
+	read := false
+	return func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		if !read {
+			var err error
+			id, err = buildID(pid)
+			read = !procfs.Lacking(err)
+		}
+		return id
+	}
+}
+
 // buildID reads the build id of what a process executes.
-func buildID(pid int) string {
+func buildID(pid int) (string, error) {
 	path := fmt.Sprintf("/proc/%d/exe", pid)
 	f, err := os.Open(path)
 	if err != nil {
-		return ""
+		return "", err
 	}
 	cache := elfsym.NewCache(1)
 	defer cache.Close()
 	file, err := cache.Open(f, path, nil)
 	if err != nil {
-		return ""
+		return "", err
 	}
-	return file.BuildID()
+	return file.BuildID(), nil
 }

@@ -165,6 +165,12 @@ func (w *Watcher) meet(l procfs.Listed) {
 		}
 	}
 	stat, err := procfs.ReadStat(l.PID)
+	if procfs.Lacking(err) {
+		if w.err = err; p != nil {
+			p.round, p.due = w.reading, true // what is known of it stays
+		}
+		return
+	}
 	if err != nil {
 		w.forget(l.PID) // it has ended
 		return
@@ -188,15 +194,16 @@ func (w *Watcher) meet(l procfs.Listed) {
 		return
 	}
 	if p.due || renamed || w.reading <= p.young || p.executed() {
+		p.due = false
 		w.look(p)
 	}
-	p.due = false
 }
 
-// look applies the rules.
+// look applies the rules. Where a descriptor is lacking what was found before stays, until the next reading of /proc looks again.
 func (w *Watcher) look(p *process) {
+	known, rule := p.known, p.rule
 	p.known.exe, p.known.cgroup, p.known.uid = nil, nil, nil // they are read again
-	p.rule = nil
+	p.rule, p.lack = nil, nil
 	for _, r := range w.rules {
 		if r.matches(p) {
 			p.rule = r
@@ -209,12 +216,19 @@ func (w *Watcher) look(p *process) {
 	if p.rule == nil {
 		p.rule = p.heir
 	}
-	if p.rule == nil {
-		w.drop(p)
-		return
+	var target *Target
+	if p.rule != nil {
+		target = p.describe()
 	}
-	p.target = p.describe()
-	w.byID[p.target.ID()] = p
+	switch {
+	case p.lack != nil:
+		p.known, p.rule, p.due, w.err = known, rule, true, p.lack
+	case target == nil:
+		w.drop(p)
+	default:
+		p.target = target
+		w.byID[target.ID()] = p
+	}
 }
 
 // drop makes a process no target.
