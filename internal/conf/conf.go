@@ -230,7 +230,10 @@ const MaxRate = 1000
 func (c *Config) check(root *yaml.Node) error {
 	at := func(err error, path ...any) error { return &Error{lineAt(root, path...), err} }
 	for i, r := range c.Rules() {
-		if err := r.Check(); err != nil {
+		var part *targets.KeyError
+		if err := r.Check(); errors.As(err, &part) {
+			return at(err, "targets", i, part.Key)
+		} else if err != nil {
 			return at(err, "targets", i)
 		}
 	}

@@ -47,6 +47,7 @@ func TestRefused(t *testing.T) {
 		{"targets:\n  - comm: a\n    colour: red\n", 3, `unknown key "colour"`},
 		{"targets:\n  - comm: a\n  - follow: true\n", 3, "says nothing"},
 		{"targets:\n  - comm: a\n  -\n    user: no-such-user-here\n", 4, "no-such-user-here"},
+		{"targets:\n  - comm: a\n  - user: root\n    exe: '" + strings.Repeat("**a", 100000) + "'\n", 4, "a pattern of 300000 bytes; the longest has 4096"},
 		{"rate: many\n", 1, "many"},
 		{"listen: x\nrate: 5000\n", 2, "5000"},
 		{"max_seconds: -3\n", 1, "-3"},

@@ -1,6 +1,8 @@
 package targets
 
 import (
+	"errors"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -43,6 +45,30 @@ func TestPattern(t *testing.T) {
 		if got := pattern(c.glob).MatchString(c.text); got != c.want {
 			t.Errorf("%q and %q: %v", c.glob, c.text, got)
 		}
+	}
+}
+
+// TestBounded: a pattern that would cost too much is refused, with its key and not with all of it; the dearest that is left costs little.
+func TestBounded(t *testing.T) {
+	for _, glob := range []string{strings.Repeat("**a", 100000), strings.Repeat("**a", mostWildcards+1), strings.Repeat("*?", mostWildcards+1), strings.Repeat("x", longestPattern+1)} {
+		for _, r := range []Rule{{Exe: glob}, {Cgroup: glob}, {Comm: "*" + glob}} {
+			var part *KeyError
+			if err := r.Check(); !errors.As(err, &part) || part.Key != strings.Split(r.String(), "=")[0] || len(err.Error()) > 300 {
+				t.Errorf("%.20q: %v", glob, err)
+			}
+		}
+	}
+	dear := strings.Repeat("?", longestPattern-3*mostWildcards) + strings.Repeat("**a", mostWildcards)
+	text := strings.Repeat("a", longestPattern)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	w, err := Rule{Exe: dear}.compile()
+	if err != nil || !w.exe.MatchString(text) || w.exe.MatchString(text+"b") {
+		t.Errorf("%v", err)
+	}
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 8<<20 {
+		t.Errorf("%d KiB", n>>10)
 	}
 }
 
