@@ -138,6 +138,7 @@ type answers struct {
 type answer struct {
 	status int // 0: no answer
 	after  string
+	date   string
 }
 
 func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -154,7 +155,7 @@ func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, errors.New("connection refused")
 	}
 	return &http.Response{
-		StatusCode: now.status, Status: http.StatusText(now.status), Header: http.Header{"Retry-After": {now.after}},
+		StatusCode: now.status, Status: http.StatusText(now.status), Header: http.Header{"Retry-After": {now.after}, "Date": {now.date}},
 		Body: io.NopCloser(strings.NewReader("it \x1b[31msays")), Request: r,
 	}, nil
 }
@@ -172,6 +173,12 @@ func TestAgain(t *testing.T) {
 		{"taken later", []answer{{status: 0}, {status: 503}, {status: 200}}, 3, 750 * time.Millisecond, 1500 * time.Millisecond, Counters{Sent: 1, Failures: 2}},
 		{"told when", []answer{{status: 429, after: "7"}, {status: 200}}, 2, 7 * time.Second, 7 * time.Second, Counters{Sent: 1, Failures: 1}},
 		{"told too late", []answer{{status: 429, after: "3600"}}, 1, 0, 0, Counters{Expired: 1, Failures: 1}},
+		{"told a date", []answer{{status: 503, after: "Mon, 02 Jan 2040 03:04:12 GMT", date: "Mon, 02 Jan 2040 03:04:05 GMT"}, {status: 200}},
+			2, 7 * time.Second, 7 * time.Second, Counters{Sent: 1, Failures: 1}},
+		{"told a date that is over", []answer{{status: 503, after: "Mon, 02 Jan 2040 03:04:00 GMT", date: "Mon, 02 Jan 2040 03:04:05 GMT"}, {status: 200}},
+			2, 250 * time.Millisecond, 500 * time.Millisecond, Counters{Sent: 1, Failures: 1}},
+		{"told a date without a clock", []answer{{status: 503, after: "Mon, 02 Jan 2040 03:04:12 GMT"}, {status: 200}},
+			2, 250 * time.Millisecond, 500 * time.Millisecond, Counters{Sent: 1, Failures: 1}},
 		{"refused", []answer{{status: 400}}, 1, 0, 0, Counters{Refused: 1, Failures: 1}},
 		{"sent elsewhere", []answer{{status: 307}}, 1, 0, 0, Counters{Refused: 1, Failures: 1}},
 		{"not there", []answer{{status: 0}}, 0, 60 * time.Second, 2 * time.Minute, Counters{Expired: 1}},

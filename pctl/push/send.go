@@ -115,15 +115,20 @@ func answered(r *http.Response, retry func(status int) bool) error {
 	}
 	err = fmt.Errorf("push: the server says %s", clean.Text(text))
 	if retry(r.StatusCode) {
-		return &again{err: err, after: retryAfter(r.Header.Get("Retry-After"), time.Now())}
+		return &again{err: err, after: retryAfter(r.Header)}
 	}
 	return err
 }
 
-// retryAfter reads that header: seconds, or a date.
-func retryAfter(value string, now time.Time) time.Duration {
+// retryAfter reads that header: seconds, or a date, which is one of the server's clock, as Date is. Ours may be hours away from it.
+func retryAfter(h http.Header) time.Duration {
+	value := h.Get("Retry-After")
 	if s, err := strconv.ParseUint(value, 10, 31); err == nil {
 		return time.Duration(s) * time.Second
+	}
+	now, err := http.ParseTime(h.Get("Date"))
+	if err != nil {
+		return 0
 	}
 	if t, err := http.ParseTime(value); err == nil {
 		return max(0, t.Sub(now))
