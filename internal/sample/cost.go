@@ -2,6 +2,7 @@ package sample
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"ptools/internal/profile"
@@ -88,10 +89,17 @@ type count struct {
 	format string
 }
 
+// one has what is counted in the singular.
+var one = strings.NewReplacer("%d samples", "%d sample", "%d threads", "%d thread", "%d child processes", "%d child process",
+	"%d processes", "%d process", "%d files", "%d file")
+
 // counted says those that are not 0.
 func counted(counts []count) (line string) {
 	for _, c := range counts {
-		if c.n > 0 {
+		switch {
+		case c.n == 1:
+			line += fmt.Sprintf(one.Replace(c.format), c.n)
+		case c.n > 0:
 			line += fmt.Sprintf(c.format, c.n)
 		}
 	}
