@@ -165,8 +165,8 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// TestNothingWritten: psampled serves and pushes where no byte may be written into a file, with standard error on a device that is full or on a pipe
-// whose reader has gone, and SIGTERM ends it with status 0.
+// TestNothingWritten: psampled serves and pushes where no byte may be written into a file, with standard error on a device that is full, on a pipe
+// whose reader has gone, or on one that is full and whose reader stands still, and SIGTERM ends it with status 0.
 func TestNothingWritten(t *testing.T) {
 	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000")
 	file := filepath.Join(t.TempDir(), "c.yaml")
@@ -174,7 +174,7 @@ func TestNothingWritten(t *testing.T) {
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, before := range map[string]string{"full": "exec 2>/dev/full", "gone": ":"} {
+	for name, before := range map[string]string{"full": "exec 2>/dev/full", "gone": ":", "still": "head -c 65536 /dev/zero >&2"} {
 		t.Run(name, func(t *testing.T) {
 			l, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {

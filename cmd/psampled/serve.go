@@ -29,7 +29,7 @@ import (
 // daemon is a running psampled.
 type daemon struct {
 	*settings
-	stderr  io.Writer
+	told    *messages
 	watcher *targets.Watcher
 	sampler *sample.Sampler
 	pushing *pushing // nil: nothing is pushed
@@ -39,7 +39,8 @@ type daemon struct {
 
 // serve serves until a signal comes.
 func (s *settings) serve(ctx context.Context, stderr io.Writer) error {
-	d := &daemon{settings: s, stderr: stderr}
+	d := &daemon{settings: s, told: writeMessages(stderr)}
+	defer d.told.close()
 	signal.Ignore(syscall.SIGPIPE) // whoever reads standard error may go away
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -114,7 +115,7 @@ func (d *daemon) has(pid int) bool {
 
 func (d *daemon) say(format string, args ...any) {
 	if !d.quiet {
-		fmt.Fprintf(d.stderr, "psampled: "+format+"\n", args...)
+		d.told.add(format, args...)
 	}
 }
 
@@ -233,7 +234,7 @@ func (d *daemon) run(ctx context.Context, server *http.Server, listener net.List
 // reload reads the file again, and the files that it names. What is wrong with them is said, and nothing changes then.
 func (d *daemon) reload() {
 	if err := d.adopt(); err != nil {
-		fmt.Fprintf(d.stderr, "psampled: not reloaded: %v\n", err)
+		d.told.add("not reloaded: %v", err)
 		return
 	}
 	d.say("reloaded: %d processes", len(d.watcher.Targets()))

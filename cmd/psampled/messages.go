@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+)
+
+// messages writes lines to standard error. Nobody waits for the reader of that: where it stands still, a line for which there is no room is dropped.
+type messages struct {
+	lines   chan string
+	written chan struct{} // closed when the last has been
+	dropped atomic.Int64
+}
+
+const (
+	mostMessages = 1024
+	lastMessages = time.Second // how long the end waits until they are written
+)
+
+// writeMessages begins to write. Close ends it.
+func writeMessages(w io.Writer) *messages {
+	m := &messages{lines: make(chan string, mostMessages), written: make(chan struct{})}
+	go func() { // ends with close, or with the process where the reader stands still
+		defer close(m.written)
+		for line := range m.lines {
+			if n := m.dropped.Swap(0); n > 0 {
+				line = fmt.Sprintf("psampled: %d messages were dropped, since nobody read them\n", n) + line
+			}
+			io.WriteString(w, line) // a device that is full, or a reader that has gone, is no reason to end
+		}
+	}()
+	return m
+}
+
+// add writes a line.
+func (m *messages) add(format string, args ...any) {
+	select {
+	case m.lines <- fmt.Sprintf("psampled: "+format+"\n", args...):
+	default:
+		m.dropped.Add(1)
+	}
+}
+
+// close waits until all is written, but not long. No line may be added any more.
+func (m *messages) close() {
+	close(m.lines)
+	select {
+	case <-m.written:
+	case <-time.After(lastMessages):
+	}
+}
