@@ -34,7 +34,14 @@ func (l *lateness) add(d time.Duration) {
 	l.all = append(l.all, d)
 }
 
-func (l *lateness) most() time.Duration { return slices.Max(l.all) }
+func (l *lateness) most() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.all) == 0 {
+		return 0
+	}
+	return slices.Max(l.all)
+}
 
 // String lists quantiles.
 func (l *lateness) String() string {
