@@ -94,11 +94,12 @@ func split(t *testing.T, out string) (said string, sums map[string]uint64) {
 // are traced no more, and have their own text.
 func TestFollowKilled(t *testing.T) {
 	uprobe.Need(t)
-	random := ptest.Rand(t)
 	for _, storm := range storms {
 		t.Run(storm.source, func(t *testing.T) {
+			t.Parallel()
+			random := ptest.Rand(t)
 			argv := strings.Fields(storm.source)
-			start := program(argv[0], append(argv[1:], "-n", strconv.Itoa(3*storm.rounds))...)
+			start := program(argv[0], append(argv[1:], "-n", strconv.Itoa(ptest.Rounds(2, 3, 3)*storm.rounds))...)
 			out, state := start(t).Finish()
 			if !state.Success() {
 				t.Fatalf("alone: %v, %s", state, out)
@@ -122,9 +123,10 @@ func TestFollowKilled(t *testing.T) {
 // born, and none is traced or stands still. A thread that has run into an int3 that was not answered is lost, as in
 // TestGuarded, so it is counted how many trees come out as they do alone.
 func TestFollowKilledInt3(t *testing.T) {
-	random := ptest.Rand(t)
 	for _, storm := range storms {
 		t.Run(storm.source, func(t *testing.T) {
+			t.Parallel()
+			random := ptest.Rand(t)
 			argv := strings.Fields(storm.source)
 			start := program(argv[0], argv[1:]...)
 			kills, ends := ptest.Rounds(2, 10, 200), map[string]int{}
@@ -189,8 +191,9 @@ func TestFollowLetsGo(t *testing.T) {
 	for _, trap := range []string{"int3", "auto"} {
 		for _, storm := range storms {
 			t.Run(trap+" "+storm.source, func(t *testing.T) {
+				t.Parallel()
 				argv := strings.Fields(storm.source)
-				start := program(argv[0], append(argv[1:], "-n", strconv.Itoa(3*storm.rounds))...)
+				start := program(argv[0], append(argv[1:], "-n", strconv.Itoa(ptest.Rounds(2, 3, 3)*storm.rounds))...)
 				out, state := start(t).Finish()
 				if !state.Success() {
 					t.Fatalf("alone: %v, %s", state, out)

@@ -45,6 +45,7 @@ func within(t *testing.T, d time.Duration, args ...string) result {
 // TestHungFileSystem: where the file system of the program does not answer pgrab shows addresses without names, says why, keeps its
 // time, and lets go at ^C. The process runs on.
 func TestHungFileSystem(t *testing.T) {
+	t.Parallel()
 	const bound = 15 * time.Second // of one second each that it waits for
 	g := startHung(t)
 	pid := strconv.Itoa(g.PID)
@@ -71,6 +72,7 @@ func TestHungFileSystem(t *testing.T) {
 // TestHungOpen: where the file system does not answer open(2), which no signal breaks off then, the process is detached
 // when its time is over and at ^C. The threads of pgrab that wait for the file end with the file system.
 func TestHungOpen(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		args   []string
 		stop   func(p *ptest.Target)

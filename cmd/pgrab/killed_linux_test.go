@@ -71,9 +71,10 @@ var _ = ptest.Helper("ticks", func() {
 // comes, and is then as if pgrab had never been there.
 func TestKilled(t *testing.T) {
 	uprobe.Need(t)
-	random := ptest.Rand(t)
 	for _, v := range victims {
 		t.Run(v.name, func(t *testing.T) {
+			t.Parallel()
+			random := ptest.Rand(t)
 			want := ""
 			if v.ends {
 				out, state := v.start(t).Finish()

@@ -38,6 +38,7 @@ func TestReleaseModes(t *testing.T) {
 		for _, end := range ends {
 			for _, stop := range []string{"grab", "none"} {
 				t.Run(mode+"/"+end.name+"/"+stop, func(t *testing.T) {
+					t.Parallel()
 					g, truth := startSpin(t)
 					args := append([]string{"-e", mode, "-s", stop, "-p", strconv.Itoa(g.PID)}, end.args...)
 					if end.signal == os.Kill {

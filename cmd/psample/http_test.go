@@ -139,6 +139,7 @@ func (s *served) state() (samples int64, live bool) {
 // TestHTTP: the page and pprof's own pages show the profile while it is taken and when it has been, to this machine only,
 // until ^C. ^C before the end of the sampling ends that.
 func TestHTTP(t *testing.T) {
+	t.Parallel()
 	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000000")
 	s := serve(t, "-p", fmt.Sprint(g.PID))
 	s.named()

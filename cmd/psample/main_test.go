@@ -50,6 +50,8 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("PATH", dir+string(os.PathListSeparator)+e.Getenv("PATH"))
 			e.Setenv("MIX", mix)
+			e.Setenv("WORK", strconv.Itoa(ptest.Rounds(1500, 4000, 4000)))
+			e.Setenv("CONTENTION", strconv.Itoa(ptest.Rounds(1000, 3000, 3000)))
 			e.Setenv("THREADCREATE", create)
 			e.Setenv("CONTEND", contend)
 			return nil

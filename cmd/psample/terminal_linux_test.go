@@ -47,6 +47,7 @@ func TestTerminal(t *testing.T) {
 
 // TestProgress: a terminal shows how far the sampling has come, and how many threads are counted.
 func TestProgress(t *testing.T) {
+	t.Parallel()
 	s := ptest.StartShell(t, "THREADCREATE="+ptest.BuildC(t, "threadcreate.c"), "PSAMPLE="+psampleDir(t)+"/psample")
 	s.Type("stty opost ocrnl -onlcr\n") // what is overwritten is a line of its own
 	for _, test := range []struct{ flag, line string }{

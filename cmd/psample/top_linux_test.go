@@ -13,6 +13,7 @@ import (
 // TestTop: the live view fits its terminal, also when that changes, takes keys, and leaves the terminal as it was:
 // after q, after ^C, and when the process ends.
 func TestTop(t *testing.T) {
+	t.Parallel()
 	g := ptest.Start(t, ptest.BuildC(t, "spin.c"), "-t", "1")
 	g.Ready()
 	s := ptest.StartShell(t, "PSAMPLE="+psampleDir(t)+"/psample")
@@ -89,6 +90,7 @@ func plain(line string) string {
 
 // TestTopTable: where there is no terminal a table comes each second, and those that wait are not in it.
 func TestTopTable(t *testing.T) {
+	t.Parallel()
 	g := ptest.Start(t, ptest.BuildC(t, "busyidle.c"))
 	g.Ready()
 	out, err := exec.Command(filepath.Join(psampleDir(t), "psample"), "-q", "--top", "-t", "2.5", "-p", fmt.Sprint(g.PID)).CombinedOutput()

@@ -1,37 +1,19 @@
 package elfsym
 
 import (
-	"bytes"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
+
+	"ptools/internal/ptest"
 )
 
-// built is what the tests have compiled, by command line.
-var built struct {
-	sync.Mutex
-	dir   string
-	paths map[string]string
-}
-
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "elfsym")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	built.dir, built.paths = dir, make(map[string]string)
-	code := m.Run()
-	os.RemoveAll(dir)
-	os.Exit(code)
-}
-
-// build runs a compiler and returns the path of what it made, which the test
+// build returns the path of what a compiler makes of files in testdata, which the test
 // must not change: the same command line gives the same file. A compiler that
 // is not installed is a reason to skip, one that fails is not.
 func build(t testing.TB, argv ...string) string {
@@ -45,23 +27,36 @@ func buildIn(t testing.TB, dir string, argv []string) string {
 	if err != nil {
 		t.Skipf("no %s on this machine", argv[0])
 	}
-	built.Lock()
-	defer built.Unlock()
-	key := strings.Join(argv, " ")
-	if path, ok := built.paths[key]; ok {
-		return path
+	return ptest.Cached(t, "prog", func(tmp, _ string) error {
+		cmd := exec.Command(tool, append(slices.Clip(argv[1:]), "-o", filepath.Join(tmp, "prog"))...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "GOFLAGS=")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("%v: %v\n%s", argv, err, out)
+		}
+		return nil
+	}, ptest.CompilerVersion(argv[0]), dir, argv, sources(t))
+}
+
+// sources returns what the programs are made of, and where it stands, which debug information says.
+func sources(t testing.TB) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	root, err := filepath.Abs("testdata")
+	if err != nil {
+		t.Fatal(err)
 	}
-	out := filepath.Join(built.dir, fmt.Sprint("prog", len(built.paths)))
-	cmd := exec.Command(tool, append(slices.Clip(argv[1:]), "-o", out)...)
-	cmd.Dir = dir
-	var msg bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &msg, &msg
-	cmd.Env = append(os.Environ(), "GOFLAGS=")
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("%s: %v\n%s", key, err, msg.String())
+	if err := filepath.WalkDir(root, func(name string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		b, err := os.ReadFile(name)
+		found[name] = string(b)
+		return err
+	}); err != nil {
+		t.Fatal(err)
 	}
-	built.paths[key] = out
-	return out
+	return found
 }
 
 // inlineProgram builds testdata/inline.cc.

@@ -1,9 +1,7 @@
 package ptest
 
 import (
-	"crypto/sha256"
 	"embed"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"os/exec"
@@ -50,6 +48,24 @@ func BuildMusl(t testing.TB, src string, flags ...string) string {
 func BuildGo(t testing.TB, src string, flags ...string) string {
 	t.Helper()
 	return build(t, "go", src, flags)
+}
+
+// BuildRust compiles one Rust source file like [BuildC]. The flags are those of rustc.
+func BuildRust(t testing.TB, src string, flags ...string) string {
+	t.Helper()
+	Need(t, "rustc")
+	if out, err := exec.Command("rustc", "--version").CombinedOutput(); err != nil {
+		t.Skipf("rustc: %v, %s", err, out) // rustup's, of another user
+	}
+	return build(t, "rustc", src, flags)
+}
+
+// BuildJava compiles one Java source file like [BuildC], and returns the command that runs its class.
+func BuildJava(t testing.TB, src string) []string {
+	t.Helper()
+	Need(t, "java")
+	class := build(t, "javac", src, nil)
+	return []string{"java", "-cp", filepath.Dir(class), stem(filepath.Base(class))}
 }
 
 // Need skips the test when a program, by name or by path, is not installed, or fails it if the program
@@ -100,8 +116,7 @@ func WriteProgram(t testing.TB, name string, program []byte) {
 	}
 }
 
-// build returns the cached executable, which it compiles in a directory of its own and then renames:
-// several test binaries may build the same at once, and the first one wins.
+// build returns the cached executable.
 func build(t testing.TB, cc, src string, flags []string) string {
 	t.Helper()
 	Need(t, cc)
@@ -109,36 +124,27 @@ func build(t testing.TB, cc, src string, flags []string) string {
 	if err != nil {
 		t.Fatalf("ptest: %v", err)
 	}
-	root, err := cacheRoot()
-	if err != nil {
-		t.Fatalf("ptest: %v", err)
-	}
-	name := stem(filepath.Base(src))
-	dir := filepath.Join(root, cacheKey(cc, filepath.Base(src), flags, files))
-	exe := filepath.Join(dir, name)
-	if _, err := os.Stat(exe); err == nil {
-		return exe
-	}
-	tmp, err := os.MkdirTemp(root, "build-")
-	if err != nil {
-		t.Fatalf("ptest: %v", err)
-	}
-	defer os.RemoveAll(tmp)
-	for file, content := range files {
-		if err := os.WriteFile(filepath.Join(tmp, file), content, 0o644); err != nil {
-			t.Fatalf("ptest: %v", err)
+	src = filepath.Base(src)
+	return Cached(t, product(cc, src), func(tmp, dir string) error {
+		for file, content := range files {
+			if err := os.WriteFile(filepath.Join(tmp, file), content, 0o644); err != nil {
+				return err
+			}
 		}
-	}
-	cmd := compile(cc, filepath.Base(src), files, tmp, dir, flags)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("ptest: %v: %v\n%s", cmd.Args, err, out)
-	}
-	if err := os.Rename(tmp, dir); err != nil {
-		if _, err := os.Stat(exe); err != nil { // else another process was faster
-			t.Fatalf("ptest: %v", err)
+		cmd := compile(cc, src, files, tmp, dir, flags)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("%v: %v\n%s", cmd.Args, err, out)
 		}
+		return nil
+	}, CompilerVersion(cc), src, flags, files) // fmt prints maps in the order of their keys
+}
+
+// product is what a compiler makes of a source.
+func product(cc, src string) string {
+	if cc == "javac" {
+		return stem(src) + ".class"
 	}
-	return exe
+	return stem(src)
 }
 
 // compile returns the command that makes the executable out of src in the directory tmp. Debug
@@ -146,10 +152,15 @@ func build(t testing.TB, cc, src string, flags []string) string {
 func compile(cc, src string, files map[string][]byte, tmp, dir string, flags []string) *exec.Cmd {
 	name := stem(src)
 	var args []string
-	if cc == "go" {
+	switch cc {
+	case "go":
 		args = append([]string{"build", "-buildvcs=false", "-o", name}, flags...)
 		args = append(args, src)
-	} else {
+	case "rustc":
+		args = append(slices.Clip(flags), "-o", name, src)
+	case "javac":
+		args = append(slices.Clip(flags), src)
+	default:
 		args = []string{"-O2", "-g", "-Wall", "-Wextra", "-pthread", "-fdebug-prefix-map=" + tmp + "=" + dir}
 		var last []string
 		for _, f := range flags {
@@ -200,26 +211,10 @@ func sourceFiles(src string) (map[string][]byte, error) {
 	return files, nil
 }
 
-// cacheRoot returns the directory of what was compiled, beside go's own cache.
-func cacheRoot() (string, error) {
-	root, err := os.UserCacheDir()
-	if err != nil {
-		root = os.TempDir()
-	}
-	root = filepath.Join(root, "ptools-test")
-	return root, os.MkdirAll(root, 0o755)
-}
-
-func cacheKey(cc, src string, flags []string, files map[string][]byte) string {
-	h := sha256.New()
-	// fmt prints maps in the order of their keys.
-	fmt.Fprintf(h, "%s\n%q\n%q\n%q\n", compilerVersion(cc), src, flags, files)
-	return hex.EncodeToString(h.Sum(nil)[:12])
-}
-
 var versions sync.Map // compiler: what it says about itself
 
-func compilerVersion(cc string) string {
+// CompilerVersion is what a compiler says about itself.
+func CompilerVersion(cc string) string {
 	if v, ok := versions.Load(cc); ok {
 		return v.(string)
 	}

@@ -1,10 +1,12 @@
 package ptest
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -31,6 +33,7 @@ func Main(m *testing.M) {
 	mainCalled = true
 	hurryRace()
 	defaultSignals()
+	flag.Set("test.parallel", strconv.Itoa(abreast)) // go test -parallel comes later, and wins
 	dir, err := ownTemp()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "ptest: %v\n", err)
@@ -53,6 +56,10 @@ func Main(m *testing.M) {
 	}
 	os.Exit(code)
 }
+
+// abreast is how many of the tests that say t.Parallel run at the same time. They wait most of the time, for
+// the kernel to plant or to lift its probes or for processes that wait themselves.
+const abreast = 4
 
 // dirEnv names the directory of a test binary's temporary files for its keeper, which removes it when
 // the test binary is killed.

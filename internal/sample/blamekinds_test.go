@@ -116,12 +116,13 @@ func TestBlameLanguages(t *testing.T) {
 		{"owner ended", cxx("died"), nil, map[string]string{
 			"normal": "^mutex normal, , owner has ended$", "robust": "^mutex robust, , owner has ended$",
 		}},
-		{"Rust", func(t *testing.T) []string { return []string{buildRust(t, "locks")} }, nil, map[string]string{
+		{"Rust", func(t *testing.T) []string { return []string{ptest.BuildRust(t, "testdata/locks.rs", "-O")} }, nil, map[string]string{
 			"mutex": "^Rust mutex .*, , Rust mutex$", "rwlock": "^Rust read-write lock .*, , Rust read-write lock$",
 			"condvar": "^Rust condition variable .*, , Rust condition variable$", "park": "^Rust thread::park .*, , Rust thread::park$",
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			argv := tt.program(t)
 			g := ptest.StartWith(t, &ptest.Options{Foreign: true}, argv...)
 			g.Ready()

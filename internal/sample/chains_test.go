@@ -68,26 +68,13 @@ func TestWholeChains(t *testing.T) {
 		built("C, musl, static", func(t *testing.T) string { ptest.Need(t, "musl-gcc"); return ptest.BuildMusl(t, "mix.c", "-static") }),
 		built("C++, exceptions", c("testdata/throws.cc")),
 		built("C++, coroutines", c("../unwind/testdata/coroutine.cc", "-std=c++20")),
-		built("Rust", func(t *testing.T) string { return buildRust(t, "sorts") }),
+		built("Rust", func(t *testing.T) string { return ptest.BuildRust(t, "testdata/sorts.rs", "-O") }),
 		built("Go", golang("gomix.go")),
 		built("Go, stripped", golang("gomix.go", "-ldflags=-s -w")),
 		built("Go, its runtime", golang("../unwind/testdata/hard.go")).cut(900),
 		built("cgo", golang("../unwind/testdata/cgo.go")).cut(930),
 		built("cgo, C's thread", golang("../unwind/testdata/cgothread.go")).cut(930),
 	}, func(g *ptest.Target) { g.Ready() })
-}
-
-// buildRust compiles a Rust target.
-func buildRust(t *testing.T, name string) string {
-	ptest.Need(t, "rustc")
-	if out, err := exec.Command("rustc", "--version").CombinedOutput(); err != nil {
-		t.Skipf("rustc: %v, %s", err, out) // rustup's, of another user
-	}
-	exe := filepath.Join(t.TempDir(), name)
-	if out, err := exec.Command("rustc", "-O", "-o", exe, "testdata/"+name+".rs").CombinedOutput(); err != nil {
-		t.Fatalf("rustc: %v\n%s", err, out)
-	}
-	return exe
 }
 
 // TestWholeChainsOfTheZoo does the same with real programs.

@@ -324,7 +324,7 @@ func TestCreationsExact(t *testing.T) {
 // would before control is given a processor.
 func TestThreadThatEnds(t *testing.T) {
 	exe := ptest.BuildC(t, "endingcreator.c")
-	for range 40 {
+	for range ptest.Rounds(10, 40, 400) {
 		g := ptest.Start(t, exe)
 		g.Ready()
 		profiled := NewCreations()

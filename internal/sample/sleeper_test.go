@@ -19,7 +19,7 @@ func testSleeper(t *testing.T, use UseTimers) {
 	g.Ready()
 	c := attach(t, g.PID, nil)
 	begun, before := time.Now(), schedstat(t, g.PID)
-	s := sampleBy(t, use, int64(ptest.Rounds(1000, 2000, 10_000)), time.Second/499, nil, c)
+	s := sampleBy(t, use, int64(ptest.Rounds(700, 2000, 10_000)), time.Second/499, nil, c)
 	took, after := time.Since(begun), schedstat(t, g.PID)
 	often, seldom := share(t, s, profile.CPU, "often"), share(t, s, profile.CPU, "seldom")
 	t.Logf("often %.1f %%, seldom %.1f %% of %v, by %s", 100*often, 100*seldom, s.Profile().CPU, s.Profile().Means)

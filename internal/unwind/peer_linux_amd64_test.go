@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"ptools/internal/procfs"
 	"ptools/internal/ptest"
@@ -150,9 +151,9 @@ func comparePeer(t *testing.T, program string, target *ptest.Target, debugged bo
 // warmUp lets a process use half a second of processor time, by which interpreters have
 // loaded their program and compiled some of it, or come to wait for something.
 func warmUp(pid int) {
-	for {
+	ticks := uint64(ptest.Rounds(10, 50, 50)) // of 10 ms
+	for ; ; time.Sleep(time.Millisecond) {
 		st, err := procfs.ReadStat(pid)
-		const ticks = 50 // of 10 ms
 		if err != nil || st.State == 'Z' || st.UTime+st.STime >= ticks || idle(pid) {
 			return
 		}

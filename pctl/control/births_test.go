@@ -22,7 +22,7 @@ func TestBirthsWithoutKcmp(t *testing.T) {
 
 func births(t *testing.T) {
 	needX86(t)
-	rounds := ptest.Rounds(10, 30, 1000)
+	rounds := ptest.Rounds(10, 30, 300)
 	for _, args := range []string{"-t 3", "-t 3 -l"} {
 		t.Run(args, func(t *testing.T) {
 			argv := append(strings.Fields(args), "-n", strconv.Itoa(rounds))

@@ -73,7 +73,7 @@ func TestLook(t *testing.T) {
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "busyidle.c"))
 	g.Ready()
 	c := attach(t, g.PID, nil)
-	for range 200 {
+	for range ptest.Rounds(50, 200, 2000) {
 		seen := map[int]bool{}
 		missed, err := c.LookIf(bg, c.Threads(), nil, nil, func(tid int, r *ptrace.Regs) { seen[tid] = r.PC() != 0 })
 		if err != nil || missed != 0 {
@@ -156,7 +156,7 @@ func TestGroupStops(t *testing.T) {
 	c := attach(t, g.PID, nil)
 	s := c.Bus().Subscribe(notify.GroupStop, notify.GroupContinue)
 	defer s.Close()
-	for range ptest.Rounds(5, 20, 2000) {
+	for range ptest.Rounds(5, 20, 400) {
 		g.Signal(syscall.SIGSTOP)
 		if e := next(t, s); e.Kind != notify.GroupStop {
 			t.Fatalf("%v instead of a stop", e.Kind)
@@ -184,7 +184,7 @@ func TestGroupStopAgain(t *testing.T) {
 	g.Ready()
 	c := attach(t, g.PID, nil)
 	is := func(sig syscall.Signal) func() bool { return func() bool { return c.GroupStop() == sig } }
-	for range ptest.Rounds(20, 100, 5000) {
+	for range ptest.Rounds(20, 100, 1000) {
 		g.Signal(syscall.SIGSTOP)
 		g.WaitFor("the stop to be told", is(syscall.SIGSTOP))
 		g.Signal(syscall.SIGCONT)

@@ -11,7 +11,7 @@ import (
 func TestReleaseWhileForking(t *testing.T) {
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "forkstorm.c"), "-t", "3", "-n", "0")
 	g.Ready()
-	for range ptest.Rounds(100, 1000, 20000) {
+	for range ptest.Rounds(40, 1000, 10_000) {
 		c := attach(t, g.PID, &Options{Trap: TrapInt3})
 		for _, name := range []string{"in_child", "_exit", "write"} {
 			if _, err := c.BreakSymbol(bg, "", name, 0, func(*Hit) {}); err != nil {
@@ -56,7 +56,7 @@ func TestReleaseWithoutKcmp(t *testing.T) {
 	}
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "forkstorm.c"), "-t", "3", "-n", "0")
 	g.Ready()
-	for range ptest.Rounds(50, 100, 5000) {
+	for range ptest.Rounds(20, 100, 1000) {
 		c := attach(t, g.PID, &Options{Trap: TrapInt3})
 		for _, name := range []string{"in_child", "_exit", "write"} {
 			if _, err := c.BreakSymbol(bg, "", name, 0, func(*Hit) {}); err != nil {

@@ -28,6 +28,7 @@ func TestIndirect(t *testing.T) {
 	for _, l := range indirectBuilds {
 		exe := l.build(t, "testdata/ifunc.c", append(strings.Fields(l.flags), "-fno-builtin")...)
 		t.Run(l.name+" attached", func(t *testing.T) {
+			t.Parallel()
 			g := ptest.StartWith(t, &ptest.Options{Foreign: true}, exe, strconv.Itoa(indirectCalls))
 			g.Ready()
 			c := grab(t, g.PID, nil)
@@ -38,6 +39,7 @@ func TestIndirect(t *testing.T) {
 			hits.check(t, out)
 		})
 		t.Run(l.name+" created", func(t *testing.T) {
+			t.Parallel()
 			c, out := run(t, &Options{Stop: []notify.Point{notify.Create}}, exe, strconv.Itoa(indirectCalls), "at once")
 			hits := countIndirect(t, c)
 			if err := c.Continue(bg); err != nil {

@@ -18,7 +18,7 @@ func TestSetAgain(t *testing.T) {
 	needX86(t)
 	needUprobes(t)
 	const places = 50
-	n := ptest.Rounds(2000, 20000, 1000000)
+	n := ptest.Rounds(2000, 20000, 200_000)
 	c, out := run(t, &Options{Stop: []notify.Point{notify.Create}, Mode: ModeRun}, ptest.BuildC(t, "calls.c"), "-t", "2", "-f", "many", "-n", strconv.Itoa(n))
 	hits, turns := 0, 0
 	var breaks []*SymbolBreak
@@ -49,7 +49,7 @@ func TestSetAgain(t *testing.T) {
 	if err := c.Continue(bg); err != nil {
 		t.Fatal(err)
 	}
-	for turns < ptest.Rounds(5, 20, 500) && c.Do(bg, again) == nil {
+	for turns < ptest.Rounds(5, 20, 200) && c.Do(bg, again) == nil {
 		for turns++; c.traps.probes.open.Load() > 3*places; { // beyond mostProbes they are int3s
 			runtime.Gosched()
 		}
@@ -77,7 +77,7 @@ func TestExecWhileClosing(t *testing.T) {
 	bus := notify.NewBus()
 	stops := bus.Subscribe(notify.Stopped)
 	defer stops.Close()
-	n := ptest.Rounds(5, 20, 500)
+	n := ptest.Rounds(5, 20, 200)
 	c, _ := run(t, &Options{Stop: []notify.Point{notify.Create}, Linker: true, Bus: bus}, ptest.BuildC(t, "execstorm.c"), "-n", strconv.Itoa(n+1), "-t", "0")
 	for range n {
 		next(t, stops)

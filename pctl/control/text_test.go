@@ -26,7 +26,7 @@ func TestTextWhileHeld(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "calls.c"), "-t", "3", "-f", kind)
 			g.Ready()
-			for range ptest.Rounds(2, 5, 200) {
+			for range ptest.Rounds(2, 5, 50) {
 				held(t, g, names(kind))
 				ptest.TextIntact(t, g.PID)
 			}

@@ -22,7 +22,7 @@ func TestTargetsOwnTracees(t *testing.T) {
 			truth := ptest.NewTruth(t)
 			g := ptest.StartWith(t, &ptest.Options{Foreign: true, Truth: truth}, ptest.BuildC(t, "tracers.c"), "-t", "3")
 			g.Ready()
-			for range ptest.Rounds(3, 8, 200) {
+			for range ptest.Rounds(3, 8, 60) {
 				c, err := Attach(bg, g.PID, &test.o)
 				if err != nil {
 					t.Fatal(err)

@@ -30,7 +30,7 @@ func shorts(g *ptest.Target) (n uint64) {
 // TestReleaseCutsNothing: to be let go no thread is interrupted in what its call transfers.
 func TestReleaseCutsNothing(t *testing.T) {
 	g := startTransfers(t)
-	rounds := ptest.Rounds(50, 200, 5000)
+	rounds := ptest.Rounds(50, 200, 2000)
 	for range rounds {
 		c, err := Attach(bg, g.PID, nil)
 		if err != nil {
@@ -67,7 +67,7 @@ func TestReleaseWithTraps(t *testing.T) {
 	for _, trap := range []Trap{TrapInt3, TrapUprobe} {
 		t.Run(trap.String(), func(t *testing.T) {
 			g := startTransfers(t, "-x", "random")
-			rounds, cut := ptest.Rounds(3, 5, 500), uint64(0)
+			rounds, cut := ptest.Rounds(3, 5, 50), uint64(0)
 			for range rounds {
 				c, err := Attach(bg, g.PID, &Options{Trap: trap})
 				if err != nil {

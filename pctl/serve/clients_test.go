@@ -141,6 +141,7 @@ var malformed = []struct {
 
 // TestMalformed: who says what nobody should gets a clear answer or none, also one who closes its side of the connection.
 func TestMalformed(t *testing.T) {
+	t.Parallel()
 	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000")
 	f := newFixture(t, serve.Options{}, nil, g.PID)
 	address := strings.TrimPrefix(f.URL, "http://")

@@ -20,6 +20,7 @@ import (
 // TestHostileNames: names that a program has made up, of 10,000 letters, of HTML and of what drives a terminal, come as they are to programs and are harmless
 // to people.
 func TestHostileNames(t *testing.T) {
+	t.Parallel()
 	g := ptest.Start(t, ptest.BuildC(t, "testdata/names.c", "-no-pie"))
 	f := newFixture(t, serve.Options{}, &sample.SamplerOptions{Period: time.Second / 499, Lines: true}, g.PID)
 	long := strings.Repeat("letters_10", 1000)
@@ -57,6 +58,7 @@ func TestHostileNames(t *testing.T) {
 
 // TestGoToolPprof: go tool pprof reads profiles from a server, shows the text of an error, and serves its own page of one.
 func TestGoToolPprof(t *testing.T) {
+	t.Parallel()
 	ptest.Need(t, "go")
 	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "1000000")
 	f := newFixture(t, serve.Options{}, nil, g.PID)

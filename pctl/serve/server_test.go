@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -181,7 +182,7 @@ func TestMutex(t *testing.T) {
 	before := waitedIn(truth)
 	delay := make([]float64, 3)
 	all := 0.0
-	for _, s := range f.profile("/debug/pprof/mutex?seconds=4").Sample {
+	for _, s := range f.profile("/debug/pprof/mutex?seconds=" + strconv.Itoa(ptest.Rounds(2, 4, 4))).Sample {
 		all += float64(s.Value[1])
 		if outermost := s.Location[len(s.Location)-1].Line; outermost[len(outermost)-1].Function.Name[0] == '[' {
 			continue // nobody is blamed
@@ -235,6 +236,7 @@ func TestSymbol(t *testing.T) {
 
 // TestPprof: go tool pprof reads a profile by the address, and shows the text of an error.
 func TestPprof(t *testing.T) {
+	t.Parallel()
 	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000")
 	f := newFixture(t, serve.Options{}, nil, g.PID)
 	pprof := func(args ...string) string {
