@@ -249,7 +249,7 @@ func (t *tree) settleEnds() {
 	for pid, list := range t.dead {
 		list = slices.DeleteFunc(list, func(k *kin) bool {
 			k.final = k.last != 0 && now-k.last > othersEnd
-			over := k.final || now-k.died > longestUnread // its end was lost
+			over := k.final || k.last == 0 && now-k.died > longestUnread // its end was lost
 			if over {
 				t.bury(k)
 			}

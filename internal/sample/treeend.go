@@ -17,6 +17,7 @@ func (t *tree) finish() {
 	t.countStrays(true)
 	for _, list := range t.dead {
 		for _, k := range list {
+			k.final = k.final || k.last != 0
 			t.bury(k)
 		}
 	}

@@ -1,0 +1,37 @@
+package sample
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"ptools/internal/perfevent"
+)
+
+// TestLateEnd: an end that is read long after it has come, by a sampler that was given no processor, counts all the same.
+func TestLateEnd(t *testing.T) {
+	for _, finishes := range []bool{false, true} {
+		b := NewBirths(0, NewFiles(), false)
+		s := New(nil, &Options{Follow: &Follow{Files: b.files, Births: b}})
+		now := perfevent.Now()
+		parent, child := os.Getpid(), 1<<30 // no process has that number
+		s.tree.start = now - time.Minute
+		s.tree.add(parent, 0)
+		b.tell(perfevent.Record{Kind: perfevent.Fork, PID: child, Parent: parent, Time: now - 4*time.Second})
+		b.tell(perfevent.Record{Kind: perfevent.Exit, PID: child, Time: now - 3*time.Second})
+		b.ends = []perfevent.End{{PID: child, TID: child, Start: now - 4*time.Second, CPU: 5 * time.Millisecond, Comm: "late", Last: true}}
+		s.drain()
+		if finishes {
+			s.tree.finish()
+		} else {
+			time.Sleep(2 * othersEnd) // the threads that may have been ending with the last have ended then
+			s.drain()
+			s.tree.finish()
+		}
+		q := s.profile.Processes()[1]
+		if q.CPU != 5*time.Millisecond || q.Command != "late" || q.Wall != time.Second {
+			t.Errorf("finishes %v: %+v", finishes, q)
+		}
+		b.files.Close()
+	}
+}
