@@ -63,3 +63,15 @@ func TestFollowStops(t *testing.T) {
 		})
 	}
 }
+
+// TestFollowLeaves: without timers, a command that outlives its profile is waited for, and what it has started is not traced any more.
+func TestFollowLeaves(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "profile.json")
+	script := `grep TracerPid /proc/self/status; (sleep 1; exec grep TracerPid /proc/self/status); exit 4`
+	cmd := exec.Command(filepath.Join(psampleDir(t), "psample"), "--follow", "--timers", "off", "-q", "-t", "0.3", "-o", out, "--", "/bin/sh", "-c", script)
+	said, _ := cmd.Output()
+	lines := strings.Split(string(said), "\n")
+	if status := cmd.ProcessState.ExitCode(); status != 4 || len(lines) != 3 || lines[0] == "TracerPid:\t0" || lines[1] != "TracerPid:\t0" {
+		t.Errorf("exit status %d: %q", status, said)
+	}
+}

@@ -52,7 +52,7 @@ func (s *session) run(ctx context.Context, status *int) (err error) {
 	s.pctl = pctl.NewSession(nil)
 	defer func() {
 		s.pctl.Leave()
-		s.births.Release()
+		s.births.Release() // where there was no profile
 		err = errors.Join(err, s.pctl.Close())
 	}()
 	if s.cfg.threadCreate {
@@ -77,6 +77,7 @@ func (s *session) run(ctx context.Context, status *int) (err error) {
 		signals.pid.Store(int64(s.targets[0].PID()))
 	}
 	p, err := s.profile(ctx)
+	s.births.Release() // a command that outlives its profile goes on by itself
 	if err != nil && (p == nil || p.Total().Samples == 0) {
 		return err // an empty profile is no result, and replaces none
 	}

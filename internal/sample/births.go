@@ -2,6 +2,7 @@ package sample
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -55,7 +56,7 @@ func (b *Births) Follow(ctx context.Context, process any) error {
 	}
 	c := of.(*control.Controller)
 	if err := c.Observe(ctx, b.observe); err != nil {
-		return err
+		return fmt.Errorf("follow %d: %w", c.PID(), err)
 	}
 	b.sources = append(b.sources, c)
 	return nil

@@ -168,7 +168,7 @@ func (l *lifecycle) Concluded(last bool, wait func()) {
 		close(c.done)
 		c.tracees.Ends.Done()
 	}
-	if last && wait == nil {
+	if wait == nil && (last || c.opt.unread) { // what is observed has nothing that takes time to close
 		end()
 		return
 	}

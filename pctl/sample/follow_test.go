@@ -72,7 +72,7 @@ func TestFollowCreated(t *testing.T) {
 				used = q.CPU
 			}
 		}
-		if got := strings.Join(names, " "); got != "sh sh mix sleep" || used < 50*time.Millisecond {
+		if got := strings.Join(names, " "); got != "sh sh mix sleep" || used < 10*time.Millisecond {
 			t.Errorf("follows %v: %s, mix has used %v", follows, got, used)
 		}
 		looked := slices.ContainsFunc(taken.Functions(), func(f sample.Function) bool { return strings.HasSuffix(f.Object, "/mix") && f.Self.CPU > 0 })
@@ -97,5 +97,20 @@ func TestFollowCreated(t *testing.T) {
 		for len(theirs) > 0 {
 			(<-theirs).Close()
 		}
+	}
+}
+
+// TestFollowOwnChild: without timers a child of this program that pctl has not created cannot be followed, and is let go.
+func TestFollowOwnChild(t *testing.T) {
+	g := ptest.Start(t, "cat")
+	_, err := sample.Run(t.Context(), g.PID, &sample.Options{Follow: true, Timers: sample.TimersOff})
+	if !errors.Is(err, pctl.ErrOwnChild) {
+		t.Errorf("%v", err)
+	}
+	if by := g.TracerPID(); by != 0 {
+		t.Errorf("still traced by %d", by)
+	}
+	if _, state := g.Finish(); !state.Success() {
+		t.Error(state)
 	}
 }
