@@ -102,7 +102,7 @@ func (l *Loop) round(ctx context.Context, now time.Time) {
 		case !w.seen:
 			l.finish(w)
 			delete(l.windows, id)
-		case w.open == nil:
+		case w.open == nil && w.target.Alive(): // the list of targets may not know yet that one has ended
 			unsampled++
 		}
 		w.seen = false

@@ -104,6 +104,7 @@ func continuously(t *testing.T, timers sample.Timers) {
 	busy := ptest.Start(t, "sh", "-c", "while :; do :; done")
 	brief := ptest.Start(t, "sh", "-c", "while :; do :; done")
 	idle := ptest.Start(t, "sleep", "60")
+	idle.WaitState("S") // it has used what it uses to begin
 	sampler, err := sample.Open(&sample.SamplerOptions{Timers: timers})
 	if errors.Is(err, fs.ErrPermission) {
 		t.Skip(err)
@@ -132,10 +133,14 @@ func continuously(t *testing.T, timers sample.Timers) {
 	var running sync.WaitGroup
 	running.Go(func() { watcher.Run(ctx) })
 	running.Go(func() { l.Run(ctx) })
+	defer running.Wait() // before the sampler is closed, which waits for windows
+	defer cancel()
 	s.await(busy.PID, 1) // its second window is open
 	inner := used(t, busy.PID)
 	s.await(brief.PID, 1)
-	brief.Kill()
+	for before := used(t, brief.PID); used(t, brief.PID) < before+150*time.Millisecond; time.Sleep(10 * time.Millisecond) {
+	}
+	brief.Kill() // of one that ends sooner than it is looked at nothing would be known
 	s.await(brief.PID, 2)
 	s.await(busy.PID, 4)
 	least := used(t, busy.PID) - inner

@@ -83,7 +83,8 @@ func TestOverlapping(t *testing.T) {
 					if cpu > most+30*time.Millisecond || cpu < least-30*time.Millisecond || p.Duration() < d {
 						t.Errorf("timers %d, what %d: %v in %v, of %v to %v", timers, what, cpu, p.Duration(), least, most)
 					}
-					if hottest := p.Functions()[0]; hottest.Name != "ptools/pctl/sample_test.spin" || hottest.Self.CPU < cpu*8/10 {
+					// On a machine with more to do it may have had the processor for a few samples only, which have no shares.
+					if hottest := p.Functions()[0]; cpu > 100*time.Millisecond && (hottest.Name != "ptools/pctl/sample_test.spin" || hottest.Self.CPU < cpu*8/10) {
 						t.Errorf("timers %d, what %d: %+v", timers, what, hottest)
 					}
 				})
@@ -106,7 +107,7 @@ func TestIdleWindow(t *testing.T) {
 		t.Errorf("%v, %v", p.Total(), err)
 	}
 	p, err = s.Take(bg, g.PID, sample.Wall, 100*time.Millisecond)
-	if err != nil || p.Total().Wall < 90*time.Millisecond || p.Total().Wall > 200*time.Millisecond {
+	if err != nil || p.Total().Wall < 90*time.Millisecond || p.Total().Wall > p.Duration()+10*time.Millisecond {
 		t.Errorf("%v, %v", p.Total(), err)
 	}
 }
@@ -151,7 +152,7 @@ func TestNext(t *testing.T) {
 			}
 			before := used(t, pid)
 			var end time.Time
-			var sum time.Duration
+			var sum, least time.Duration // what came since the last reading before the process has ended may be lost
 			take := func(w *sample.Window) {
 				p, err := w.End()
 				if err != nil {
@@ -165,6 +166,7 @@ func TestNext(t *testing.T) {
 			}
 			for range 5 {
 				time.Sleep(50 * time.Millisecond)
+				least = used(t, pid) - before
 				next, err := w.Next(bg)
 				if err != nil {
 					t.Fatal(err)
@@ -173,7 +175,6 @@ func TestNext(t *testing.T) {
 				take(w)
 				w = next
 			}
-			least := used(t, pid) - before
 			syscall.Kill(pid, syscall.SIGSTOP)
 			most := used(t, pid) - begun
 			stop()
