@@ -39,6 +39,18 @@ func (r *Regs) CloneFlags(mem io.ReaderAt) (flags uint64, err error) {
 	return 0, errNoClone
 }
 
+// Forks reports whether a system call of 64-bit code is fork(2), or clone(2) as that: it makes a process with a copy of
+// the memory. clone3(2) is not looked into; no C library forks by it.
+func Forks(nr int64, args [6]uint64) bool {
+	switch nr &^ x32Bit {
+	case 56:
+		return args[0]&CloneVM == 0
+	case 57:
+		return true
+	}
+	return false
+}
+
 // clone3Flags reads the flags of clone3(2), which has the same number in 64-bit and in 32-bit code.
 func (r *Regs) clone3Flags(mem io.ReaderAt) (uint64, error) {
 	var code [SyscallLength]byte

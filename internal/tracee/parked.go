@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"ptools/internal/procfs"
+	"ptools/internal/ptrace"
 )
 
 // Unresponsive reports whether a thread that was interrupted cannot answer now, and
@@ -20,19 +21,40 @@ func (s *Stopper) Unresponsive(t *Thread, patience int) bool {
 		return true
 	case st.State == 'D':
 		t.stuck++
+		if patience == StuckForLeaving && s.copies(t) {
+			patience = stuckInFork
+		}
 		return t.stuck >= patience
 	}
 	t.stuck = 0
 	return false
 }
 
+// copies reports whether a thread is in the call that makes a process with a copy of its memory.
+func (s *Stopper) copies(t *Thread) bool {
+	call, err := procfs.ReadSyscall(s.g.PIDOf(t), t.TID)
+	return err == nil && ptrace.Forks(call.Nr, call.Args)
+}
+
+// Parks reports whether a thread could not be stopped, and is not waited for.
+func (s *Stopper) Parks() bool {
+	for _, t := range s.g.Threads {
+		if t.M.awaits == AwaitParked {
+			return true
+		}
+	}
+	return false
+}
+
 // Short uninterruptible sleeps are everyday: for a page, for a lock. A thread counts
 // as stuck when it is found in one so often in a row, at intervals of a millisecond.
 // Before it is left behind for good it is given more time: an interrupt that is on its
-// way when the kernel lets go of it could end its system call.
+// way when the kernel lets go of it could end its system call. And one in fork(2) still more: the new process has the traps
+// that were in the text, and would never be rid of them.
 const (
 	StuckFor        = 4
 	StuckForLeaving = 100
+	stuckInFork     = 2000
 )
 
 // park gives up waiting for a thread that cannot stop now. It runs no code of its

@@ -57,7 +57,7 @@ func TestOwners(t *testing.T) {
 	if got, addr, ok := tab.Trapped(textBase + breakLen); got != nil || addr != textBase || !ok || tab.At(textBase) != nil {
 		t.Errorf("Trapped by a lifted trap = %v, %#x, %t", got, addr, ok)
 	}
-	tab.Settle()
+	tab.Settle(true)
 	if _, _, ok := tab.Trapped(textBase + breakLen); ok {
 		t.Error("Settle forgot nothing")
 	}
@@ -269,7 +269,7 @@ func TestScratch(t *testing.T) {
 	if s.Free() != 0 {
 		t.Error("slot given away while a thread may be in it")
 	}
-	tab.Settle()
+	tab.Settle(true)
 	if s.Free() != 1 {
 		t.Error("slot not free after Settle")
 	}
@@ -278,7 +278,7 @@ func TestScratch(t *testing.T) {
 		t.Errorf("slot given again: %#x, %v", at, err)
 	}
 	must(t, tab.Remove(d))
-	tab.Settle()
+	tab.Settle(true)
 	if at, _, err := s.Place(c); at != slotA || err != nil || m.b[slotA-textBase] != 0x0f {
 		t.Errorf("slot given a third time: %#x, %v", at, err)
 	}

@@ -184,7 +184,7 @@ func (x *traps) arm() {
 
 // disarm is called when every thread stands, or runs no user code and will stop
 // before it does. Each has been seen off its trap and its scratch slot, so the
-// recently lifted can be forgotten.
+// recently lifted can be forgotten, unless a thread that cannot stop now is in fork(2).
 func (x *traps) disarm() {
 	if x.table.Armed() {
 		x.hideLeaving()
@@ -192,13 +192,7 @@ func (x *traps) disarm() {
 		x.table.Disarm()
 		x.tellEnded()
 	}
-	x.table.Settle()
-}
-
-// liftAll takes all traps away for good.
-func (x *traps) liftAll() {
-	x.disarm()
-	x.forgetBreaks()
+	x.table.Settle(!x.g.Stopper.Parks())
 }
 
 // forgetBreaks drops every breakpoint without writing anything.

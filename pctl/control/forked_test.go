@@ -1,6 +1,9 @@
 package control
 
 import (
+	"errors"
+	"fmt"
+	"syscall"
 	"testing"
 
 	"ptools/internal/ptest"
@@ -22,6 +25,52 @@ func TestReleaseWhileForking(t *testing.T) {
 	}
 	if out, state := g.Finish(); !state.Success() {
 		t.Errorf("it ends with %v, %q", state, out)
+	}
+}
+
+// TestHeldFork: a thread is in fork(2), where it cannot be stopped, while the breakpoints leave the text, for good or because
+// the target is let go. The child has copied them.
+func TestHeldFork(t *testing.T) {
+	fd, _, errno := syscall.Syscall(323, 0, 0, 0)
+	if errno != 0 {
+		t.Skip("userfaultfd: ", errno)
+	}
+	syscall.Close(int(fd))
+	goOn := func(g *ptest.Target) { fmt.Fprintln(g.Stdin, "go on") }
+	for name, lift := range map[string]func(t *testing.T, g *ptest.Target, c *Controller, b *SymbolBreak){
+		"released": func(t *testing.T, g *ptest.Target, c *Controller, _ *SymbolBreak) {
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				release(t, c, ModeRun)
+			}()
+			g.WaitFor("its own text", func() bool { return !ptest.HasTraps(g.PID) })
+			goOn(g)
+			<-done
+		},
+		"removed": func(t *testing.T, g *ptest.Target, c *Controller, b *SymbolBreak) {
+			look := func(*Stopped) error { return nil }
+			if err := errors.Join(c.Pause(bg, func(*Stopped) error { return b.Remove(bg) }), c.Pause(bg, look)); err != nil {
+				t.Error(err)
+			}
+			goOn(g)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "heldfork.c"))
+			g.Ready()
+			c := attach(t, g.PID, &Options{Trap: TrapInt3})
+			b, err := c.BreakSymbol(bg, "", "in_child", 0, func(*Hit) {})
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintln(g.Stdin, "fork")
+			g.WaitState("D")
+			lift(t, g, c, b)
+			if out, state := g.Finish(); !state.Success() {
+				t.Errorf("it ends with %v, %q", state, out)
+			}
+		})
 	}
 }
 

@@ -32,14 +32,16 @@ func (p *parting) detachAll() {
 	}
 	p.c.traps.probes.takeUprobeHits()
 	p.c.traps.awaitStanding()
-	p.c.traps.liftAll()
+	p.c.traps.disarm()
 	for _, t := range p.g.Threads {
 		if t.M.Awaits() == tracee.AwaitParked {
 			p.g.Stopper.Expect(t)
 		}
 	}
 	p.g.Stopper.Await(tracee.StuckForLeaving)
+	// What they have forked meanwhile has traps that only the table knows.
 	p.g.Waiter.Until(func() bool { return !p.g.Leaver.Copies() }, nil)
+	p.c.traps.forgetBreaks()
 	for _, t := range p.g.RunnersFirst() {
 		p.g.Leaver.Leave(t)
 	}
