@@ -23,7 +23,7 @@ func TestStarved(t *testing.T) {
 		t.Error(err)
 	}
 	for _, want := range []struct{ out, text string }{
-		{stderr.String(), " samples [not stopped] (their threads were given no processor)"},
+		{stderr.String(), " [not stopped] (their threads were given no processor)"},
 		{stdout.String(), "[not stopped]\n"},
 	} {
 		if !strings.Contains(want.out, want.text) {

@@ -31,7 +31,7 @@ func TestUnreadThreads(t *testing.T) {
 		if none := readable == 0; errors.Is(err, syscall.EMFILE) != none || none && !strings.Contains(err.Error(), "none of its 3 threads") {
 			t.Errorf("%d of 3 can be read: %v", readable, err)
 		}
-		if got := s.Cost().Unread; got != want || !strings.Contains(s.Cost().String(), "threads could not be read") {
+		if got := s.Cost().Unread; got != want || !strings.Contains(s.Cost().String(), " could not be read") {
 			t.Errorf("%d of 3 can be read: %d could not be: %v", readable, got, s.Cost())
 		}
 	}
