@@ -78,7 +78,7 @@ func transient(err error) bool {
 
 // broken reports that an error is one of the file system, not of the file: it hangs, its server or device is gone.
 func broken(err error) bool {
-	return isOne(err, patience.ErrHung, syscall.ENOTCONN, syscall.ESTALE, syscall.EIO, syscall.ESHUTDOWN, syscall.EREMOTEIO, syscall.ETIMEDOUT)
+	return isOne(err, patience.ErrHung, syscall.ENOTCONN, syscall.ESTALE, syscall.EIO, syscall.ESHUTDOWN, syscall.ETIMEDOUT)
 }
 
 func isOne(err error, of ...error) bool {
