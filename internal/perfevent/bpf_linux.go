@@ -149,16 +149,16 @@ func newMap(kind uint32, valueSize uintptr, entries, flags uint32) (int, error) 
 	return bpf(unix.BPF_MAP_CREATE, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
 }
 
-// wordsSize is the size of the memory that newWords makes.
-const wordsSize = 4096
+// fewWords are as many as a page of memory has.
+const fewWords = 512
 
-// newWords makes a map whose only value is an array of 64-bit words, zeros, and maps
+// newWords makes a map whose only value is an array of n 64-bit words, zeros, and maps
 // it.
-func newWords() (fd int, mem []byte, err error) {
-	if fd, err = newMap(unix.BPF_MAP_TYPE_ARRAY, wordsSize, 1, unix.BPF_F_MMAPABLE); err != nil {
+func newWords(n uintptr) (fd int, mem []byte, err error) {
+	if fd, err = newMap(unix.BPF_MAP_TYPE_ARRAY, 8*n, 1, unix.BPF_F_MMAPABLE); err != nil {
 		return -1, nil, err
 	}
-	mem, err = unix.Mmap(fd, 0, wordsSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	mem, err = unix.Mmap(fd, 0, int(8*n), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		unix.Close(fd)
 		return -1, nil, err

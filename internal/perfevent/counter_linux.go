@@ -29,7 +29,7 @@ func OpenCounter(pid int, path string, off, addr uint64) (*Counter, error) {
 }
 
 func openCounter(pid int, path string, off, addr uint64) (*Counter, error) {
-	counts, mem, err := newWords()
+	counts, mem, err := newWords(fewWords)
 	if err != nil {
 		return nil, err
 	}

@@ -50,7 +50,7 @@ func newFollower(table int, ours pidNamespace) (_ *follower, err error) {
 			f.close()
 		}
 	}()
-	words, mem, err := newWords()
+	words, mem, err := newWords(fewWords)
 	if err != nil {
 		return nil, err
 	}

@@ -185,7 +185,7 @@ func (s *Signals) make(sig syscall.Signal) error {
 	if s.hits, err = newMap(unix.BPF_MAP_TYPE_HASH, unsafe.Sizeof(hit{}), maxThreads, unix.BPF_F_NO_PREALLOC); err != nil {
 		return err
 	}
-	if s.state, s.words.mem, err = newWords(); err != nil {
+	if s.state, s.words.mem, err = newWords(numSwitches); err != nil {
 		return err
 	}
 	s.program, err = loadProbe(signalProgram(s.state, s.hits, sig, ours))
@@ -207,13 +207,13 @@ type Link struct {
 // Errors: EINVAL or ENOTSUPP for an instruction that cannot be probed, ESRCH when
 // there is no such process, EMFILE when descriptors run out, or switches.
 func (s *Signals) Probe(path string, off, addr uint64) (*Link, error) {
-	l := &Link{s: s, fd: -1}
-	var err error
-	if l.word, err = s.words.take(); err == nil {
-		l.fd, err = linkProbe(s.program, path, off, cookie(addr, l.word), s.pid)
-	}
+	word, err := s.words.take()
 	if err != nil {
-		s.words.put(l.word)
+		return nil, fmt.Errorf("uprobe at %s+%#x: %w", path, off, err)
+	}
+	l := &Link{s: s, fd: -1, word: word}
+	if l.fd, err = linkProbe(s.program, path, off, cookie(addr, word), s.pid); err != nil {
+		s.words.put(word)
 		return nil, fmt.Errorf("uprobe at %s+%#x: %w", path, off, err)
 	}
 	l.Switch(true)

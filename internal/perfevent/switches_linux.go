@@ -14,31 +14,34 @@ type switches struct {
 	mu    sync.Mutex
 	mem   []byte // nil when closed: what was switched off stays so
 	taken [numSwitches]bool
+	last  int // the word that was taken last
 }
 
 const (
-	numSwitches = wordsSize / 8
+	numSwitches = 1 << 12
 	cookieAddr  = 48 // bits of a cookie that are the address; the others are the switch
 )
 
 // cookie is what the program learns of a link.
 func cookie(addr uint64, word int) uint64 { return addr&(1<<cookieAddr-1) | uint64(word)<<cookieAddr }
 
-// take returns a word that no link has.
+// take returns a word that no link has, and none has had for as long as possible: a process that was forked off this program
+// keeps links that are closed until its execve, and they go by their word still.
 func (s *switches) take() (word int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := 1; i < numSwitches; i++ {
-		if !s.taken[i] {
-			s.taken[i] = true
-			return i, nil
+	for range numSwitches - 1 {
+		if s.last = s.last%(numSwitches-1) + 1; !s.taken[s.last] {
+			s.taken[s.last] = true
+			return s.last, nil
 		}
 	}
 	return 0, unix.EMFILE
 }
 
-// put gives a word back.
+// put gives a word back, turned off.
 func (s *switches) put(word int) {
+	s.set(word, false)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.taken[word] = false

@@ -3,6 +3,7 @@ package control
 import (
 	"io"
 	"slices"
+	"time"
 
 	"ptools/internal/procfs"
 )
@@ -11,6 +12,12 @@ import (
 // not wait for that. Until then the trap stands in the text: where the breakpoint was,
 // and wherever the process maps the same file meanwhile, after an exec for instance or
 // when a library is loaded again. It is hidden there, and does nothing.
+//
+// A process that was forked off this program, to execute another one or not, has the probe's descriptor until its execve. Until
+// then the probe stays although it was closed, and nothing tells of that. So it is hidden for a while longer.
+
+// lingering is for how long a probe may stay after it was closed.
+const lingering = 2 * time.Second
 
 // place is where a probe is, in a file.
 type place struct {
@@ -30,6 +37,7 @@ type placed struct {
 type leaving struct {
 	place
 	closed <-chan struct{}
+	over   time.Duration // when it was first found closed (procfs.Monotonic)
 }
 
 func (l leaving) isClosed() bool {
@@ -69,8 +77,19 @@ func (x *traps) hideLeaving() {
 	}
 }
 
-// forgetClosed drops what is closed.
+// forgetClosed drops what was closed long ago.
 func (p *probes) forgetClosed() {
-	p.leaving = slices.DeleteFunc(p.leaving, leaving.isClosed)
-	p.parents = slices.DeleteFunc(p.parents, leaving.isClosed)
+	p.leaving = staying(p.leaving)
+	p.parents = staying(p.parents)
+}
+
+// staying returns the probes that may be in the text still, in the same slice.
+func staying(list []leaving) []leaving {
+	now := procfs.Monotonic()
+	for i := range list {
+		if l := &list[i]; l.over == 0 && l.isClosed() {
+			l.over = now
+		}
+	}
+	return slices.DeleteFunc(list, func(l leaving) bool { return l.over != 0 && now-l.over > lingering })
 }

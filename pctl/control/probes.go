@@ -39,10 +39,10 @@ type probes struct {
 	there   readOnly      // work space
 	closer  *perfevent.Closer
 	open    atomic.Int32 // probes that are not closed yet
-	leaving []leaving    // some of which are closed
+	leaving []leaving    // some of which were closed lately
 
 	// A process that was forked off has the traps of its parent's probes in its text, where they do nothing.
-	placed  []leaving // those that are not closed yet, wanted or not
+	placed  []leaving // those that may be in the text, wanted or not
 	parents []leaving // those of the process that this one was forked off
 }
 
@@ -171,7 +171,7 @@ func (p *probes) openAt(b *bkpt.Breakpoint, open func(path string, off uint64) (
 	p.open.Add(1)
 	at.orig = b.Orig()
 	probe := placed{made, at, make(chan struct{})}
-	p.placed = append(slices.DeleteFunc(p.placed, leaving.isClosed), leaving{at, probe.gone})
+	p.placed = append(staying(p.placed), leaving{place: at, closed: probe.gone})
 	var now [1]byte
 	if _, err := p.g.Memory.Mem.ReadAt(now[:], int64(b.Addr)); err != nil || now[0] == b.Orig() {
 		p.discard(probe)
@@ -236,7 +236,8 @@ func (p *probes) discard(probe io.Closer) <-chan struct{} {
 		inner.Switch(false)
 	}
 	closed := p.closer.Close(counted{made.Closer, &p.open, made.gone})
-	p.leaving = append(p.leaving, leaving{made.place, closed})
+	same := func(l leaving) bool { return l.place == made.place && l.isClosed() }
+	p.leaving = append(slices.DeleteFunc(p.leaving, same), leaving{place: made.place, closed: closed})
 	return closed
 }
 
@@ -287,7 +288,7 @@ func (p *probes) forget() {
 
 // inherit takes notice of the traps that stand in the text because a parent has probes there.
 func (p *probes) inherit(from *probes) {
-	p.parents = slices.DeleteFunc(slices.Concat(from.placed, from.parents), leaving.isClosed)
+	p.parents = staying(slices.Concat(from.placed, from.parents))
 }
 
 // inherited reports whether the trap of a parent's probe may stand in [addr, addr+n).

@@ -1,0 +1,63 @@
+package control
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"ptools/internal/ptest"
+	"ptools/internal/ptest/uprobe"
+	"ptools/pctl/notify"
+)
+
+// TestLingering: a descriptor of a probe is open elsewhere when the probe is closed, as in a process that this program has forked and
+// that has not executed another one yet. The breakpoint in a library that is loaded again meanwhile is hit all the same.
+func TestLingering(t *testing.T) {
+	uprobe.Need(t)
+	const loads = 60
+	plugin := ptest.Copy(t, ptest.BuildC(t, "plugin.c", "-shared", "-fPIC"))
+	c, out := run(t, &Options{Stop: []notify.Point{notify.Create}, Linker: true, Trap: TrapUprobe},
+		ptest.BuildC(t, "dlchurn.c"), "-t", "1", "-n", strconv.Itoa(loads), "-p", plugin)
+	b, err := c.BreakSymbol(bg, filepath.Base(plugin), "plugin_call", 0, func(h *Hit) {
+		for _, fd := range links(t) {
+			time.AfterFunc(50*time.Millisecond, func() { syscall.Close(fd) })
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Continue(bg); err != nil {
+		t.Fatal(err)
+	}
+	if said := <-out; !strings.Contains(said, "done "+strconv.Itoa(loads)) {
+		t.Errorf("it prints %q", said)
+	}
+	if b.Hits() != loads {
+		t.Errorf("%d hits of %d calls", b.Hits(), loads)
+	}
+}
+
+// links returns another descriptor of each probe that this program has.
+func links(t *testing.T) (fds []int) {
+	list, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Error(err)
+	}
+	for _, e := range list {
+		if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil && strings.Contains(to, "bpf") && strings.Contains(to, "link") {
+			n, _ := strconv.Atoi(e.Name())
+			if fd, err := syscall.Dup(n); err == nil {
+				syscall.CloseOnExec(fd)
+				fds = append(fds, fd)
+			}
+		}
+	}
+	if len(fds) == 0 {
+		t.Error("no probe has a descriptor")
+	}
+	return fds
+}
