@@ -99,7 +99,7 @@ func (s *served) end() {
 // named waits until a state has a name of the target's.
 func (s *served) named() {
 	s.t.Helper()
-	for body := ""; !strings.Contains(body, "mix_round"); {
+	for body := ""; !strings.Contains(body, `"mix_round"`) || !strings.Contains(body, `"fifty"`); {
 		if _, body = s.get("/data.json", ""); body == "" {
 			s.t.FailNow()
 		}
