@@ -38,13 +38,11 @@ func (l *loaded) lack() error {
 	return l.err
 }
 
-// missed takes note of what could not be read of an image, and reports whether there is such a thing.
-func (s *Space) missed(l *loaded) bool {
-	err := l.lack()
-	if err != nil {
+// missed takes note of what could not be read of an image.
+func (s *Space) missed(l *loaded) {
+	if err := l.lack(); err != nil {
 		s.lack.Store(&err)
 	}
-	return err != nil
 }
 
 // load opens the object's image. It returns an error if that failed for a
