@@ -13,11 +13,11 @@ type Observer interface {
 	Lifted(addr uint64)
 }
 
-// nobody observes a table by default.
-type nobody struct{}
+// unobserved is the observer of a table by default: it does nothing.
+type unobserved struct{}
 
-func (nobody) Planting(uint64, byte, byte) {}
-func (nobody) Lifted(uint64)               {}
+func (unobserved) Planting(uint64, byte, byte) {}
+func (unobserved) Lifted(uint64)               {}
 
 // Observe makes o the observer of a table in which nothing is planted yet.
 func (t *Table) Observe(o Observer) { t.observer = o }

@@ -49,7 +49,7 @@ func NewTable(mem Memory) *Table {
 		lifted: make(map[uint64]lifted),
 		probed: make(places),
 
-		observer: nobody{},
+		observer: unobserved{},
 	}
 	t.scratch.table = t
 	return t

@@ -85,7 +85,7 @@ func breakDuringExec(t *testing.T, pid int, trap Trap) {
 }
 
 // TestReleaseDuringExec lets go of a program while a thread that is not its leader executes
-// it again, and so takes the leader's number, perhaps after the leader was let go: nobody is
+// it again, and so takes the leader's number, perhaps after the leader was let go: no thread is
 // traced when Release returns, and breakpoints that were there do no harm.
 func TestReleaseDuringExec(t *testing.T) {
 	for name, place := range map[string]string{"plain": "", "breakpoints": "write"} {

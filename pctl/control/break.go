@@ -208,7 +208,7 @@ func (x *traps) forgetBreaks() {
 }
 
 // trapped handles a SIGTRAP. It reports true if the trap was ours, or was meant for
-// nobody: then the thread gets no signal.
+// no process: then the thread gets no signal.
 func (x *traps) trapped(t *tracee.Thread) bool {
 	k := trapsOf(t)
 	if x.g.LoadRegs(t) != nil {

@@ -30,7 +30,7 @@ type Options struct {
 	Trap Trap
 	// Files caches ELF files among controllers; nil for a cache of its own.
 	Files *elfsym.Cache
-	// Guard lifts our traps when we die; nil: nobody does. In ModeKill nobody needs to.
+	// Guard lifts our traps when we die; nil: they stay. In ModeKill it is not needed.
 	Guard *guard.Guard
 	// Bus receives the events; nil for a new one.
 	Bus *notify.Bus
@@ -49,7 +49,7 @@ type Options struct {
 	// for, before the process runs. An error lets it go.
 	Begin func(*Controller) error
 
-	unread bool // nobody asks for more than looks at threads
+	unread bool // no client asks for more than looks at threads
 }
 
 // keptFiles is how many ELF files a controller without a cache of others keeps open.
@@ -186,7 +186,7 @@ func fit() bool {
 
 // LetGo lets the target go where the control goroutine ends by a panic or a runtime.Goexit
 // of a handler: the traps leave the text and every thread is detached first. The
-// panic goes on; whoever waits for the end of this control is told in any case.
+// panic goes on; what waits for the end of this control is told in any case.
 func (l *lifecycle) LetGo() {
 	l.c.parting.letAllGo()
 	l.c.parting.free(ModeRun)
@@ -246,7 +246,7 @@ func (c *Controller) Lacked() error {
 
 // Space returns the map of the target's present address space. An exec replaces it,
 // and the old one is closed when the control goroutine ends. The last one stays open,
-// for stacks that were taken before: whoever has the Controller closes it.
+// for stacks that were taken before: the owner of the Controller closes it.
 func (c *Controller) Space() *handle.Space { return c.image.space.Load() }
 
 // OnControl reports whether the caller is the control goroutine, which is the only

@@ -12,7 +12,7 @@ import (
 )
 
 // TestExact: every call of a function is one hit, whatever its first instruction is,
-// however many threads call, and whoever else is at work on the process.
+// however many threads call, and whatever else is at work on the process.
 func TestExact(t *testing.T) {
 	for _, kind := range strings.Fields("push ret jcc ripmov call syscall nop endbr movss cpuid sse many") {
 		t.Run(kind, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"ptools/pctl/notify"
 )
 
-// TestKillRisk: it is told why a breakpoint is no uprobe and that nobody guards, of the present program
+// TestKillRisk: it is told why a breakpoint is no uprobe and that there is no guard, of the present program
 // and where it matters.
 func TestKillRisk(t *testing.T) {
 	needX86(t)

@@ -34,7 +34,7 @@ func TestKeepAwake(t *testing.T) {
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "calls.c"), "-t", "1", "-f", "push")
 	g.Ready()
 	asleep := func() bool { return latency(t) == none }
-	g.WaitFor("nobody else to keep processors awake", asleep)
+	g.WaitFor("processors that no other program keeps awake", asleep)
 	eachTrap(t, func(t *testing.T, trap Trap) {
 		c := attach(t, g.PID, &Options{KeepAwake: true, Trap: trap})
 		b, err := c.BreakSymbol(bg, "", "f_push", 0, func(*Hit) {})

@@ -70,7 +70,7 @@ func TestSetAgain(t *testing.T) {
 }
 
 // TestExecWhileClosing: the program that is executed shows its own text, although the kernel plants the
-// probes of the one before, which nobody has waited for.
+// probes of the one before, which control has not waited for.
 func TestExecWhileClosing(t *testing.T) {
 	needX86(t)
 	needUprobes(t)

@@ -13,7 +13,7 @@ import (
 )
 
 // TestPauseOfMany: of many threads those that sleep are stopped before those that run.
-// What these run into meanwhile is reported, also where that stops everybody from
+// What these run into meanwhile is reported, also where that stops all threads from
 // within; when all stand, all stand.
 func TestPauseOfMany(t *testing.T) {
 	needX86(t)
@@ -60,7 +60,7 @@ func pauseOfMany(t *testing.T, trap Trap) {
 	}
 }
 
-// pauses stops everybody again and again until ctx is done, and looks whether everybody
+// pauses stops all threads again and again until ctx is done, and looks whether each
 // stands and whether the text at addr is the program's own.
 func pauses(ctx context.Context, t *testing.T, c *Controller, addr int64) {
 	for ctx.Err() == nil {

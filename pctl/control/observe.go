@@ -37,7 +37,7 @@ const (
 
 // family is what the processes of a tree share. It belongs to the control goroutine.
 type family struct {
-	observe func(Occurrence) // nil: nobody observes
+	observe func(Occurrence) // nil: it is not observed
 }
 
 func (f *family) tell(o Occurrence) {
@@ -47,9 +47,9 @@ func (f *family) tell(o Occurrence) {
 }
 
 // Observe has the occurrences of a tree told: of this process, of those that follow it, and of those that it makes and that
-// follow nobody. Of the latter only that is known, their threads can be looked at, and they are to be released by
+// do not follow. Of the latter only that is known, their threads can be looked at, and they are to be released by
 // the observer. The descendants that are there are told before Observe returns. observe is called on the control goroutine. Nil ends it: what is born
-// then is followed by nobody.
+// then is not followed.
 func (c *Controller) Observe(ctx context.Context, observe func(Occurrence)) (err error) {
 	asked := c.tracees.Requests.Do(ctx, func() {
 		if observe == nil {
@@ -71,10 +71,10 @@ func (c *Controller) Observe(ctx context.Context, observe func(Occurrence)) (err
 	return err
 }
 
-// mostObserved bounds the processes of a tree that follow nobody.
+// mostObserved bounds the processes of a tree that do not follow.
 const mostObserved = 4096
 
-// observed returns the options of control of a process that follows nobody and is observed; nil if none is.
+// observed returns the options of control of a process that does not follow and is observed; nil if none is.
 func (f *following) observed(b Birth) (*Options, error) {
 	if f.family.observe == nil {
 		return nil, nil

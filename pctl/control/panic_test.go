@@ -53,7 +53,7 @@ func panicker(pid string) {
 	select {} // the panic ends the program
 }
 
-// TestOwnChild: the exit status of a child of this program is left for whoever waits
+// TestOwnChild: the exit status of a child of this program is left for the call that waits
 // for that child.
 func TestOwnChild(t *testing.T) {
 	g := ptest.Start(t, ptest.BuildC(t, "leaderdead.c"), "-t", "3")

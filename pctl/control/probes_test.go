@@ -48,8 +48,8 @@ func TestProbesOfChildren(t *testing.T) {
 	}
 }
 
-// TestCountingOfBlocked: where a thread blocks the signals of uprobes, what nobody stops at is
-// counted by the kernel all the same; what somebody stops at is an int3.
+// TestCountingOfBlocked: where a thread blocks the signals of uprobes, a breakpoint without a handler is
+// counted by the kernel all the same; one with a handler is an int3.
 func TestCountingOfBlocked(t *testing.T) {
 	needX86(t)
 	needUprobes(t)
@@ -116,8 +116,8 @@ func TestHitsAfterCounting(t *testing.T) {
 	g.Line()
 }
 
-// TestCounting: what nobody stops at is counted by the kernel, for every owner from
-// when it came to when it went, and stops threads as soon as somebody wants that.
+// TestCounting: hits of a breakpoint without a handler are counted by the kernel, for every owner from
+// when it came to when it went, and it stops threads as soon as one owner has a handler.
 func TestCounting(t *testing.T) {
 	needX86(t)
 	needUprobes(t)

@@ -34,7 +34,7 @@ func TestReleaseStoppedAsleep(t *testing.T) {
 	}
 }
 
-// TestReleaseKillOfStopped: a process that is to be killed when it is let go, and that somebody else
+// TestReleaseKillOfStopped: a process that is to be killed when it is let go, and that another process
 // has stopped, stays stopped; when it was continued it is killed.
 func TestReleaseKillOfStopped(t *testing.T) {
 	for _, continued := range []bool{false, true} {

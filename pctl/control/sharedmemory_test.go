@@ -82,7 +82,7 @@ func strangersShare(t *testing.T) {
 	}
 }
 
-// TestSharerRefused: where such a process cannot be traced there is no int3, and nobody is harmed.
+// TestSharerRefused: where such a process cannot be traced there is no int3, and no process is harmed.
 func TestSharerRefused(t *testing.T) {
 	needX86(t)
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "sharedmemory.c"), "-t", "2")

@@ -39,7 +39,7 @@ var storms = []storm{
 	{"blockers", "blockers.c", "-x wait -n %n", 20, ""},
 }
 
-// start starts a storm that is somebody else's child.
+// start starts a storm that is another process's child.
 func (s *storm) start(t *testing.T) *ptest.Target {
 	t.Helper()
 	argv := append([]string{ptest.BuildC(t, s.src, strings.Fields(s.flags)...)}, s.argv(t)...)

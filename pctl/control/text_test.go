@@ -107,7 +107,7 @@ func held(t *testing.T, g *ptest.Target, functions []string) {
 	}
 }
 
-// text reads 16 bytes of text as anybody would.
+// text reads 16 bytes of text as any program would.
 func text(t *testing.T, pid int, addr uint64) []byte {
 	t.Helper()
 	f, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))

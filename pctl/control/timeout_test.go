@@ -46,7 +46,7 @@ func TestTimeoutsUnderVisits(t *testing.T) {
 				return g, truth
 			}
 			g, truth := start()
-			alone, aloneTruth := start() // what the machine does to calls that nobody visits
+			alone, aloneTruth := start() // what the machine does to calls that are not visited
 			visits, visit, longest := 0, test.visit(t, g.PID), time.Duration(0)
 			ticks := time.NewTicker(35 * time.Millisecond)
 			defer ticks.Stop()
@@ -73,7 +73,7 @@ func TestTimeoutsUnderVisits(t *testing.T) {
 					continue
 				}
 				if excess > wait/2+longest+late { // its time may be up during a visit
-					t.Errorf("%s: %v longer than %v in %d visits, of at most %v, where calls that nobody visits take up to %v longer", name, excess, wait, visits, longest, late)
+					t.Errorf("%s: %v longer than %v in %d visits, of at most %v, where calls that are not visited take up to %v longer", name, excess, wait, visits, longest, late)
 				}
 			}
 		})

@@ -29,7 +29,7 @@ func TestUntraced(t *testing.T) {
 	}
 }
 
-// TestUntracedExec: a thread that is made with CLONE_UNTRACED executes a program, and nobody is left who is
+// TestUntracedExec: a thread that is made with CLONE_UNTRACED executes a program, and no thread is left that is
 // traced. The process goes on under control: that there was an exec is told, breakpoints are of the new program.
 func TestUntracedExec(t *testing.T) {
 	for _, trap := range []Trap{TrapInt3, TrapUprobe} {
@@ -55,7 +55,7 @@ func TestUntracedExec(t *testing.T) {
 			}
 			g.Until("again")
 			if g.TracerPID() == 0 {
-				t.Error("nobody traces it")
+				t.Error("it is not traced")
 			}
 			if err := c.Pause(bg, func(s *Stopped) error {
 				if n := len(s.Threads()); n != 1 {
