@@ -70,7 +70,7 @@ func TestCatchCrash(t *testing.T) {
 	}
 }
 
-// TestCatchIsExact: every signal is told, and delivered, whoever else listens.
+// TestCatchIsExact: every signal is told, and delivered, whatever other streams there are.
 func TestCatchIsExact(t *testing.T) {
 	g := ptest.Start(t, ptest.BuildC(t, "sigstorm.c"), "-n", "0")
 	g.Ready()

@@ -11,7 +11,7 @@ import (
 	"ptools/internal/ptest"
 )
 
-// TestCloseWaits: whoever closes, first or later, by itself or with the Session, returns when
+// TestCloseWaits: each Close, first or later, of the Process or of the Session, returns when
 // the process is free.
 func TestCloseWaits(t *testing.T) {
 	g, _ := startSpin(t)
@@ -149,7 +149,7 @@ func TestBreakWhileClosing(t *testing.T) {
 }
 
 // TestGoexit: a function that ends the control goroutine, as FailNow of a test does, ends control
-// and harms nobody.
+// and harms no process.
 func TestGoexit(t *testing.T) {
 	t.Run("pause", func(t *testing.T) {
 		g, _ := startSpin(t)

@@ -12,7 +12,7 @@ import (
 const userfaultfd = 323 // number of the system call, on x86-64
 
 // TestLazyPages: a stack whose pages another thread of the process has to bring, while that stands
-// still, keeps nobody waiting. It is left out, and said to be; the others are whole. What was being read is
+// still, keeps no other waiting. It is left out, and said to be; the others are whole. What was being read is
 // brought when the process runs again.
 func TestLazyPages(t *testing.T) {
 	fd, _, errno := syscall.Syscall(userfaultfd, 0, 0, 0)

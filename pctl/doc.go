@@ -1,7 +1,7 @@
 // Package pctl controls processes for tracing tools: it grabs running ones and
 // creates new ones, stops all their threads at a rendezvous, plants
 // breakpoints, reads registers, memory and stacks, tells what happens to them,
-// and lets them go as if nobody had been there.
+// and lets them go as if it had not been there.
 //
 //	s := pctl.NewSession(nil)
 //	defer s.Close()
@@ -50,7 +50,7 @@
 // processes again and again pays for opening them once. A process that has
 // executed another program meanwhile is read afresh. Grabbing for control a
 // process that is held read-only makes that handle stale: its holders keep
-// using it undisturbed, and whoever comes next gets the controlled one. A
+// using it undisturbed, and the next grab gets the controlled one. A
 // read-only grab of a controlled process shares its handle.
 //
 // # Control
@@ -75,7 +75,7 @@
 // What is left of a process when it is let go, or when the program that holds
 // it dies, is its release mode: ModeRun lets it run on, ModeKill kills it (the
 // kernel does, if we cannot) unless it is stopped from outside, ModeStop leaves it stopped for another tool. The
-// last needs us alive: after our own SIGKILL nobody holds the process, and it
+// last needs us alive: after our own SIGKILL nothing holds the process, and it
 // runs on.
 //
 // # Trees
@@ -96,12 +96,12 @@
 // the methods of the Snapshot or the Hit may be used, and requests to the
 // Process return an error that satisfies ErrOnControl instead of waiting for
 // themselves. Registers and stacks that a Snapshot has copied may be
-// symbolized by anybody at any time afterwards. Different processes are
+// symbolized by any goroutine at any time afterwards. Different processes are
 // controlled independently of each other, unless one follows the other.
 //
 // # Notification
 //
-// Events tells what happens to a process, in order, to everybody who asks,
+// Events tells what happens to a process, in order, to every reader,
 // however slowly he reads; the control goroutine never waits for a reader. The
 // end is always told, once: Undead with the exit status, Lost with the reason
 // why control ended, or Released. A reader that comes late still gets it, and

@@ -20,7 +20,7 @@ type EventOptions struct {
 }
 
 // Events is a stream of what happens to a process. It holds whatever has not
-// been read yet, without limit: close it when nobody reads it any more. One
+// been read yet, without limit: close it when it is read no more. One
 // goroutine may call Next at a time.
 type Events struct {
 	p     *Process

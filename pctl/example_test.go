@@ -138,7 +138,7 @@ func ExampleRefusal() {
 	// gone already
 }
 
-// Reading needs no control and stops nobody. The handle is kept for a while
+// Reading needs no control and stops no thread. The handle is kept for a while
 // after the last reference, so that doing this again costs little.
 func ExampleGrabOptions_readOnly() {
 	sleep := exec.Command("sleep", "1000")

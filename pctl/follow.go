@@ -32,7 +32,7 @@ type Follow struct {
 	Limit int
 	// Begin is called, on the control goroutine, with each Process that is followed, before it runs. Streams of
 	// events that are opened there miss nothing, and breakpoints that are set there nothing either. The Process
-	// is the callee's: it has to be closed by somebody, later and on another goroutine. Begin must not be nil.
+	// is the callee's: it has to be closed, later and on another goroutine. Begin must not be nil.
 	Begin func(*Process)
 }
 

@@ -163,7 +163,7 @@ func TestFollowSome(t *testing.T) {
 }
 
 // TestFollowByCommand: a process that executes a program which is not wanted is released in front of its first instruction, with
-// the breakpoints of its parent or without, whoever has forked it; what it makes is not followed, and it runs as it does alone.
+// the breakpoints of its parent or without, whichever thread has forked it; what it makes is not followed, and it runs as it does alone.
 func TestFollowByCommand(t *testing.T) {
 	const script = `(exec grep TracerPid /proc/self/status); (exec sh -c 'grep TracerPid /proc/self/status; (exit 7)'); exit $?`
 	for _, trap := range []Trap{TrapAuto, TrapInt3} {
@@ -269,7 +269,7 @@ func TestFollowPresent(t *testing.T) {
 	}
 }
 
-// tracerOf returns who traces a process.
+// tracerOf returns the thread that traces a process.
 func tracerOf(pid int) int {
 	st, _ := procfs.ReadStatus(pid)
 	return st.TracerPID

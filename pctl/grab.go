@@ -46,7 +46,7 @@ type GrabOptions struct {
 
 // Grab returns a reference to a running process, controlled unless o asks for
 // ReadOnly. The error of one that cannot be grabbed is an *Error with a *Refusal
-// where a cause is known. ctx bounds the waiting for others who are grabbing
+// where a cause is known. ctx bounds the waiting for other goroutines that are grabbing
 // the same process. A Handler cannot grab its own process while that is being
 // closed (ErrOnControl).
 func (s *Session) Grab(ctx context.Context, pid int, o *GrabOptions) (*Process, error) {
@@ -106,7 +106,7 @@ const (
 	// execRetries is how often a grab is tried once more where a process seems to
 	// be gone and lives. In an exec by another thread than the first the first is a
 	// zombie, and then the other has its number and no longer its own (execve(2),
-	// Effect on other processes; de_thread in fs/exec.c): whoever looks from one
+	// Effect on other processes; de_thread in fs/exec.c): a process that looks from one
 	// thread to the next meanwhile can miss both. A process that is stuck in its end
 	// lives, too, so the tries are counted.
 	execRetries = 20
@@ -146,7 +146,7 @@ func lives(pid int) bool {
 	return fd.Alive()
 }
 
-// attach takes control of a process that nobody in this Session controls.
+// attach takes control of a process that this Session does not control.
 func (s *Session) attach(ctx context.Context, pid int, o *GrabOptions) (handle.Controlled, error) {
 	if err := glance(pid).check(false); err != nil {
 		return nil, err
@@ -260,7 +260,7 @@ func kernelHook(f func(creator, child int, regs *Registers)) func(creator, child
 	return func(creator, child int, regs *ptrace.Regs) { f(creator, child, (*Registers)(&regs.Regs)) }
 }
 
-// MayAwait refuses those who run on the goroutine that is to end.
+// MayAwait refuses callers on the goroutine that is to end.
 func (c *controlled) MayAwait() error {
 	if c.OnControl() {
 		return ErrOnControl

@@ -23,7 +23,7 @@ type Process struct {
 	parent   int                 // process that it follows; 0: none
 	mode     Mode                // of its release
 	walk     walker
-	returns  *returns // of functions, that somebody waits for; nil until there is one
+	returns  *returns // of functions, that a caller waits for; nil until there is one
 
 	once  sync.Once // of Close
 	index int       // in s.procs; guarded by s.mu
@@ -112,7 +112,7 @@ func (p *Process) Lack(where Where) error {
 }
 
 // Release lets the process go now, in the mode in which it was grabbed,
-// whoever else holds references: they are told (KindReleased, or KindUndead if
+// all other references: they are told (KindReleased, or KindUndead if
 // it was killed). The references stay valid and have to be closed. It returns
 // when the process is free. To release it again is no error.
 func (p *Process) Release(ctx context.Context) error {

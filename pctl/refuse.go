@@ -173,7 +173,7 @@ func (f *facts) sameGroup() bool {
 }
 
 // readFacts reads the facts about pid from /proc that check and diagnose ask for. What cannot
-// be read keeps its zero value, which accuses nobody.
+// be read keeps its zero value, which gives no reason.
 func readFacts(pid int) *facts {
 	f := glance(pid)
 	if f.tgid != 0 {

@@ -9,7 +9,7 @@ import (
 	"ptools/pctl/handle"
 )
 
-// returns are the calls that somebody waits to see return. They belong to the
+// returns are the calls whose return a caller waits for. They belong to the
 // control goroutine.
 type returns struct {
 	space *handle.Space // of the program; an exec makes away with all of them

@@ -24,12 +24,12 @@ const cachedFiles = 256
 // SessionOptions of NewSession. Nil means the zero value.
 type SessionOptions struct {
 	// CacheLimit is how many handles of processes that were grabbed read-only
-	// are kept when nobody references them any more; zero: DefaultCacheLimit,
+	// are kept when they have no reference any more; zero: DefaultCacheLimit,
 	// negative: none.
 	CacheLimit int
 	// KeepAwake acts on the whole machine: its idle processors do not sleep while
 	// breakpoints of the Session are hit more than a thousand times a second
-	// (/dev/cpu_dma_latency; where that may not be written to, as by anybody but root,
+	// (/dev/cpu_dma_latency; where that may not be written to, as by every user but root,
 	// nothing changes).
 	// Most of what a hit costs is the waking of a processor, of ours and of the
 	// thread's: without that, one thread makes two to four times as many hits on a

@@ -33,7 +33,7 @@ func TestSharedGrab(t *testing.T) {
 		t.Errorf("Pause of a closed Process: %v", err)
 	}
 	if g.TracerPID() == 0 {
-		t.Fatal("let go although somebody holds it")
+		t.Fatal("let go although there is a reference to it")
 	}
 	if err := second.Pause(bg, func(s *Snapshot) error { return nil }); err != nil {
 		t.Error(err)

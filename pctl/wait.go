@@ -18,7 +18,7 @@ const (
 	WaitLock
 	// WaitThread: the end of a thread (Wait.Lock.Owner).
 	WaitThread
-	// WaitFutex: something else that is made of a futex, which nobody owns (Wait.Lock.Kind).
+	// WaitFutex: something else that is made of a futex, which has no owner (Wait.Lock.Kind).
 	WaitFutex
 	// WaitFile: data of, or room in, what Wait.File is.
 	WaitFile

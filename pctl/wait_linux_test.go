@@ -34,7 +34,7 @@ func stacksOf(t *testing.T, g *ptest.Target) []*pctl.Thread {
 	return threads
 }
 
-// TestWaits: what each kind of thread waits for, and who has it.
+// TestWaits: what each kind of thread waits for, and which thread has it.
 func TestWaits(t *testing.T) {
 	musl := map[string]string{
 		"normal": "mutex .*normal mutex of musl", "adaptive": "mutex .*normal mutex of musl", "hidden": "mutex .*normal mutex of musl",
@@ -95,7 +95,7 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// TestDeadlocks: threads that wait for each other are found, whoever else waits.
+// TestDeadlocks: threads that wait for each other are found, whatever other threads wait for.
 func TestDeadlocks(t *testing.T) {
 	for _, n := range []int{2, 5} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {

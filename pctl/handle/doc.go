@@ -1,5 +1,5 @@
 // Package handle keeps handles on processes: what a process is (its pid, its
-// start time, a pidfd), what is mapped in it, and who is using it.
+// start time, a pidfd), what is mapped in it, and how many references there are.
 //
 // # Spaces
 //

@@ -6,16 +6,16 @@ import (
 	"os"
 )
 
-// A flight is work on one pid that everybody else who wants that pid waits
+// A flight is work on one pid that every other caller that wants that pid waits
 // for: opening a handle, or ending control. There is one at a time for a pid.
 // A flight that fails leaves nothing behind: the next grab tries again.
 type flight struct {
 	pid     int
 	control bool       // opens for control
-	ending  Controlled // what it ends, bringing nobody a handle; nil: it opens
+	ending  Controlled // what it ends, bringing no handle; nil: it opens
 
-	// waiting counts those who take the handle that comes of it as it is: all
-	// who want a read-only one, and if it is for control those who want that.
+	// waiting counts the callers that take the handle that comes of it as it is: all
+	// that want a read-only one, and if it is for control those that want that.
 	// Guarded by the registry's mu until done is closed.
 	waiting int
 
@@ -24,10 +24,10 @@ type flight struct {
 	err  error
 }
 
-// suits reports whether what comes of the flight is what somebody wants.
+// suits reports whether what comes of the flight is what a caller wants.
 func (f *flight) suits(control bool) bool { return f.ending == nil && (f.control || !control) }
 
-// board counts somebody who will wait. registry.mu is held.
+// board counts a caller that will wait. registry.mu is held.
 func (f *flight) board(control bool) {
 	if f.suits(control) {
 		f.waiting++
@@ -38,7 +38,7 @@ func (f *flight) board(control bool) {
 func (r *Registry) fly(f *flight, open func() (*Handle, error)) (*Handle, error) {
 	landed := false
 	defer func() {
-		if !landed { // open has panicked: nobody may wait for ever
+		if !landed { // open has panicked: no caller may wait for ever
 			r.land(f, nil, errors.New("handle: opening panicked"))
 		}
 	}()
@@ -84,7 +84,7 @@ func (r *Registry) land(f *flight, h *Handle, err error) (*Handle, error) {
 	return h, err
 }
 
-// await waits for somebody else's flight. It returns neither a handle nor an
+// await waits for the flight of another caller. It returns neither a handle nor an
 // error if what came of it is not what the caller wants, or says nothing about
 // what it wants: the caller looks again.
 func (r *Registry) await(ctx context.Context, f *flight, control bool) (*Handle, error) {
@@ -106,17 +106,17 @@ func (r *Registry) await(ctx context.Context, f *flight, control bool) (*Handle,
 		return nil, nil
 	case f.err == nil:
 		return f.h, nil
-	case f.control != control: // that attaching is refused keeps nobody from reading
+	case f.control != control: // that attaching is refused keeps no caller from reading
 		return nil, nil
 	case errors.Is(f.err, context.Canceled) || errors.Is(f.err, context.DeadlineExceeded):
-		return nil, nil // it was somebody else's patience that ended
+		return nil, nil // it was another caller's patience that ended
 	case errors.Is(f.err, errGone):
 		return nil, nil // by now the number may have another owner
 	}
 	return nil, f.err
 }
 
-// alight is board's opposite, for somebody who cannot wait any longer.
+// alight is board's opposite, for a caller that cannot wait any longer.
 func (r *Registry) alight(f *flight, control bool) error {
 	if !f.suits(control) {
 		return nil
@@ -142,7 +142,7 @@ func (r *Registry) release(h *Handle) error {
 	r.mu.Lock()
 	if h.refs == 0 {
 		r.mu.Unlock()
-		panic("handle: Release of a handle that nobody holds")
+		panic("handle: Release of a handle without references")
 	}
 	h.refs--
 	switch {

@@ -12,7 +12,7 @@ import (
 // Controlled is the control of a process, which a handle that was grabbed for
 // control owns.
 type Controlled interface {
-	// Space is the map of the present address space; whoever controls the
+	// Space is the map of the present address space; the one that controls the
 	// process keeps it up to date.
 	Space() *Space
 	// Done is closed when control has ended, for whatever reason.
@@ -21,11 +21,11 @@ type Controlled interface {
 	// because it is what has to end.
 	MayAwait() error
 	// Release ends control and returns when it has ended. It is called once,
-	// by whoever drops the last reference.
+	// by the caller that drops the last reference.
 	Release() error
 }
 
-// A Handle is a process that somebody has grabbed. All who have grabbed the
+// A Handle is a process that has been grabbed. All that have grabbed the
 // same process share one; each calls Release once. Any goroutine may call its
 // methods.
 type Handle struct {
@@ -122,7 +122,7 @@ func (h *Handle) follow() error {
 	if err == nil {
 		s, err = h.registry.newSpace(h.pid)
 	}
-	if err != nil { // nobody else shall get this handle with the map of the image before
+	if err != nil { // no caller shall get this handle with the map of the image before
 		h.registry.drop(h)
 		return err
 	}
@@ -152,7 +152,7 @@ func (h *Handle) watch() {
 	}()
 }
 
-// close gives back what the handle holds. Nobody has a reference any more, and
+// close gives back what the handle holds. There is no reference any more, and
 // the registry does not know it.
 func (h *Handle) close() {
 	h.unwatch()

@@ -14,7 +14,7 @@ type condition uint8
 const (
 	same     condition = iota // the process, in the same program image
 	replaced                  // the process has executed another program
-	gone                      // it has ended; its number may be somebody else's
+	gone                      // it has ended; its number may be another process's
 )
 
 // An identity tells a process from any other that has had or will have its

@@ -42,7 +42,7 @@ func (j *jitMap) lookup(src *source, snap *snapshot, pc uint64) (elfsym.Sym, boo
 }
 
 // hold opens the file if it is there, for a process that may have ended, and its mounts
-// be gone, by the time somebody asks for a name.
+// be gone, by the time a name is asked for.
 func (j *jitMap) hold(src *source) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -51,7 +51,7 @@ func (j *jitMap) hold(src *source) {
 	}
 }
 
-// open finds the file. Whoever may write to /tmp can put one there: it has
+// open finds the file. Every user that may write to /tmp can put one there: it has
 // to be the process's user's, or root's, and no link.
 func (j *jitMap) open(src *source) *os.File {
 	st, err := procfs.ReadStatus(j.pid)

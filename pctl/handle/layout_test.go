@@ -209,7 +209,7 @@ func TestJIT(t *testing.T) {
 	}
 }
 
-// TestJITOutlived: who has met the code while the process lived names it afterwards.
+// TestJITOutlived: a handle that has met the code while the process lived names it afterwards.
 func TestJITOutlived(t *testing.T) {
 	g := ptest.Start(t, ptest.BuildC(t, "jit.c"))
 	g.Ready()

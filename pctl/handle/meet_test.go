@@ -14,7 +14,7 @@ func TestGrabsMeet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(1)
 		w.gate = make(chan struct{})
-		r := w.registry(t, 0) // what nobody holds is gone at once
+		r := w.registry(t, 0) // what has no reference is gone at once
 		const n = 10
 		handles := make(chan *Handle, n)
 		for range n {
@@ -55,7 +55,7 @@ func TestGrabsMeet(t *testing.T) {
 	})
 }
 
-// TestErrorsAreNotKept: those who waited share the error, the next one tries.
+// TestErrorsAreNotKept: the callers that waited share the error, the next one tries.
 func TestErrorsAreNotKept(t *testing.T) {
 	w := newWorld(1)
 	r := w.registry(t, 1)

@@ -13,7 +13,7 @@ import (
 )
 
 // The target "hidden" is the first process of its own pid and mount name
-// space. There, a file system that nobody else sees covers the directory of
+// space. There, a file system that no other process sees covers the directory of
 // its argument, and it executes the program of its second argument from a copy
 // in there.
 var _ = ptest.Helper("hidden", func() {

@@ -23,7 +23,7 @@ var errGone error = syscall.ESRCH
 
 // A Registry has the handles of the processes that are grabbed, or were. Any
 // goroutine may call its methods. What takes time (reading maps, attaching)
-// happens once for all who wait for it, and outside the lock.
+// happens once for all that wait for it, and outside the lock.
 type Registry struct {
 	limit    int // of idle handles
 	identify func(pid int) (id identity, start uint64, err error)
@@ -31,14 +31,14 @@ type Registry struct {
 
 	mu      sync.Mutex
 	hash    map[int]*Handle // what a grab returns
-	flights map[int]*flight // pids that somebody is working on
+	flights map[int]*flight // pids that a caller is working on
 	closed  bool
 
-	// recent has those of hash that nobody holds, or has held since they were
+	// recent has those of hash that have no reference, or have had none since they were
 	// released: a handle that is used again keeps its entry, so that grabbing and
 	// releasing a cached process makes none. nil if the limit is 0.
 	recent *simplelru.LRU[int, *Handle]
-	idle   int // how many of recent nobody holds
+	idle   int // how many of recent have no reference
 }
 
 // NewRegistry makes a Registry that keeps up to limit idle read-only handles
@@ -77,7 +77,7 @@ func identifyProcess(pid int) (identity, uint64, error) {
 // the one that is there, under control or not, or a new read-only one. One
 // that is there is checked first: if its process has ended it is forgotten,
 // if that has exec'd its map is read afresh. ctx bounds the wait for others
-// who are working on the same pid.
+// that are working on the same pid.
 func (r *Registry) Grab(ctx context.Context, pid int) (*Handle, error) {
 	return r.obtain(ctx, pid, false, func() (*Handle, error) { return r.openReadOnly(pid) })
 }
@@ -109,7 +109,7 @@ func (r *Registry) Adopt(ctx context.Context, pid int, control Controlled) (*Han
 	return nil, errors.Join(err, control.Release())
 }
 
-// obtain returns the handle that is there, or that somebody is just opening,
+// obtain returns the handle that is there, or that another caller is just opening,
 // or else the one that open makes. What others have opened is checked: the
 // process may have ended, and its number been used again, before the caller
 // asked.
@@ -192,7 +192,7 @@ func (r *Registry) retain(h *Handle) {
 	h.refs++
 }
 
-// rest makes a handle idle that nobody holds any more, and returns the one that
+// rest makes a handle idle that has no reference any more, and returns the one that
 // has to leave for it, or nil. r.mu is held.
 func (r *Registry) rest(h *Handle) (out *Handle) {
 	h.idle = true

@@ -136,7 +136,7 @@ func TestRecycledPID(t *testing.T) {
 	}
 }
 
-// TestDeathEmptiesTheCache: nobody has to grab for a dead process's handle to
+// TestDeathEmptiesTheCache: it takes no grab for a dead process's handle to
 // leave.
 func TestDeathEmptiesTheCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -36,7 +36,7 @@ func TestUpgradeMakesStale(t *testing.T) {
 		}
 		release(t, h, shared)
 		if c.released.Load() != 0 {
-			t.Error("control ended while somebody holds it")
+			t.Error("control ended while there is a reference to it")
 		}
 		release(t, again)
 		if c.released.Load() != 1 {

@@ -1,11 +1,11 @@
-// Package notify carries the events of one process from whoever observes
+// Package notify carries the events of one process from the goroutine that observes
 // them to any number of clients.
 //
 // A [Bus] never makes its publisher wait for a client: every [Subscription]
 // has a queue without a bound, and a slow client costs memory for the events
 // it asked for, nothing else. The events of a subscription arrive in the
 // order in which they were published. The end is told exactly once to
-// everybody: each subscription, whether it began before or after the end, has
+// all readers: each subscription, whether it began before or after the end, has
 // as its last event the first of Undead, Lost or Released that was published,
 // and then io.EOF.
 package notify
@@ -40,7 +40,7 @@ func (b *Bus) Wants(k Kind) bool { return set(b.wanted.Load()).has(k) }
 
 // Publish queues an event for every subscription that wants its kind. A zero
 // Time becomes the present. After a terminal event nothing is accepted any
-// more: what is published later happened to nobody.
+// more: what is published later happened to no process.
 func (b *Bus) Publish(e Event) {
 	if !b.Wants(e.Kind) {
 		return

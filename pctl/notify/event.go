@@ -4,7 +4,7 @@ import "time"
 
 // An Event is one thing that happened to a process. Which fields are set
 // depends on Kind; Time, PID and Kind always are. Paths and symbols are the
-// target's own bytes: whoever prints them has to sanitise them.
+// target's own bytes: a caller that prints them has to sanitise them.
 type Event struct {
 	Time time.Time
 	PID  int

@@ -13,7 +13,7 @@ type Subscription struct {
 	kinds set
 
 	// bell holds a token whenever a caller of Next may have something to
-	// find. Who takes the token and leaves something behind puts it back.
+	// find. A goroutine that takes the token and leaves something behind puts it back.
 	bell chan struct{}
 
 	// Guarded by bus.mu:

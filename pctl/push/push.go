@@ -73,7 +73,7 @@ func New(c Config) (*Pusher, error) {
 	p := &Pusher{config: c, url: u, protocol: proto, queue: newQueue(c.Queue)}
 	p.client = &http.Client{
 		Transport: c.Transport,
-		// A body that is sent elsewhere than the address says is no answer that anybody expects.
+		// A body that is sent elsewhere than the address says is no answer that is expected.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	p.ctx, p.stop = context.WithCancel(context.Background())

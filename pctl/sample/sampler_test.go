@@ -113,7 +113,7 @@ func TestIdleWindow(t *testing.T) {
 	}
 }
 
-// TestEndedInWindow: what a process has done until its end is in the profile, and a number that nobody has is refused.
+// TestEndedInWindow: what a process has done until its end is in the profile, and a number that no process has is refused.
 func TestEndedInWindow(t *testing.T) {
 	for _, timers := range []sample.Timers{sample.TimersOnly, sample.TimersOff} {
 		pid, stop := startSpinning()
@@ -283,7 +283,7 @@ func TestExecStorm(t *testing.T) {
 	t.Logf("%v, %d functions", p.Total(), len(p.Functions()))
 }
 
-// TestStacksShared: who asks for stacks again and again does not have the process stopped all the time.
+// TestStacksShared: asking for stacks again and again does not have the process stopped all the time.
 func TestStacksShared(t *testing.T) {
 	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000")
 	s := openSampler(t, nil)

@@ -26,7 +26,7 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// TestSlowReaders: clients that ask and do not read keep nobody else waiting, and are cut off.
+// TestSlowReaders: clients that ask and do not read keep no other client waiting, and are cut off.
 func TestSlowReaders(t *testing.T) {
 	f := newFixture(t, serve.Options{Patience: time.Second}, nil)
 	address := strings.TrimPrefix(f.URL, "http://")
@@ -108,7 +108,7 @@ func TestConnections(t *testing.T) {
 	second.Close()
 }
 
-// malformed are requests that nobody makes who wants an answer, and the statuses that they may get; 0 is none.
+// malformed are requests that no client makes that wants an answer, and the statuses that they may get; 0 is none.
 var malformed = []struct {
 	text string
 	want []int
@@ -139,7 +139,7 @@ var malformed = []struct {
 	{"GET / HTTP/1.1\r\nHost: a\r\n" + strings.Repeat("X: y\r\n", 20_000) + "\r\n", []int{431, 0}},
 }
 
-// TestMalformed: who says what nobody should gets a clear answer or none, also one who closes its side of the connection.
+// TestMalformed: a client that says what none should gets a clear answer or none, also one that closes its side of the connection.
 func TestMalformed(t *testing.T) {
 	t.Parallel()
 	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000")

@@ -48,8 +48,8 @@ func newMetrics(s *Server) *metrics {
 	return m
 }
 
-// handler gathers what is to be told before it sends any of it, and gathers for one client after the other: those who
-// read slowly keep nobody else waiting.
+// handler gathers what is to be told before it sends any of it, and gathers for one client after the other: those that
+// read slowly keep no other waiting.
 func (m *metrics) handler(s *Server) http.Handler {
 	gather := promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 	var turn sync.Mutex

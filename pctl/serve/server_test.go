@@ -185,7 +185,7 @@ func TestMutex(t *testing.T) {
 	for _, s := range f.profile("/debug/pprof/mutex?seconds=" + strconv.Itoa(ptest.Rounds(2, 4, 4))).Sample {
 		all += float64(s.Value[1])
 		if outermost := s.Location[len(s.Location)-1].Line; outermost[len(outermost)-1].Function.Name[0] == '[' {
-			continue // nobody is blamed
+			continue // no thread is blamed
 		}
 		for i, holder := range []string{"hold_a", "hold_b", "hold_c"} {
 			if slices.ContainsFunc(s.Location, func(l *gprofile.Location) bool {

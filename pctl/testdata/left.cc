@@ -63,7 +63,7 @@ static void *ending(void *arg)
 	return arg;
 }
 
-// The handler's stack lies above the stack of who is interrupted.
+// The handler's stack lies above the stack of the thread that is interrupted.
 static void *worker(void *arg)
 {
 	stack_t high = {};
