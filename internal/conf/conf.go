@@ -129,7 +129,7 @@ const mostFile = 1 << 20
 
 // Read reads a file. An error names the file and, of what is in it, the line.
 func Read(path string) (*Config, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe that nobody writes to would be waited for
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe without a writer would be waited for
 	if err != nil {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ func NewCache(limit int) *Cache {
 }
 
 // Open returns the File of an open regular file. It takes over file: it may be
-// closed on return. The path and src are those of the first who opens it.
+// closed on return. The path and src are those of the first open.
 func (c *Cache) Open(file *os.File, path string, src Source) (*File, error) {
 	info, err := file.Stat()
 	if err != nil {

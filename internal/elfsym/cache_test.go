@@ -105,7 +105,7 @@ func TestCacheEviction(t *testing.T) {
 	}
 	runtime.KeepAlive(first)
 	c.Close()
-	// The runtime closes what nobody holds some time after a collection.
+	// The runtime closes what has no reference some time after a collection.
 	deadline := time.Now().Add(time.Minute)
 	for descriptors(t) > before {
 		if time.Now().After(deadline) {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// A cover cuts the addresses into segments and says who owns each: 12 bytes a
+// A cover cuts the addresses into segments and says which claim owns each: 12 bytes a
 // segment, found by one binary search.
 type cover struct {
 	starts []uint64 // strictly increasing
@@ -29,7 +29,7 @@ func (c *cover) emit(addr uint64, owner uint32) {
 	}
 }
 
-// find returns the segment that holds addr, and false if nobody owns it.
+// find returns the segment that holds addr, and false if it has no owner.
 func (c *cover) find(addr uint64) (int, bool) {
 	lo, hi := 0, len(c.starts)
 	for lo < hi {
@@ -43,7 +43,7 @@ func (c *cover) find(addr uint64) (int, bool) {
 	return lo - 1, lo > 0 && c.owners[lo-1] != unowned
 }
 
-// owner returns who owns addr.
+// owner returns the owner of addr.
 func (c *cover) owner(addr uint64) (uint32, bool) {
 	i, ok := c.find(addr)
 	if !ok {
@@ -92,7 +92,7 @@ func (c *cover) overlay(d *cover) cover {
 	return out
 }
 
-// A claim is a range of addresses and who wants it.
+// A claim is a range of addresses and its number.
 type claim struct {
 	start, end uint64
 	owner      uint32

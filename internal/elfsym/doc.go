@@ -13,7 +13,7 @@
 //
 // # Hostile files
 //
-// The file belongs to whoever runs the profiled program, the reader may be
+// The file belongs to the user that runs the profiled program, the reader may be
 // root. Every offset, count and length is checked against the size of what
 // holds it before memory is taken for it; loops that follow links in the file
 // have a bound on their steps; decompression has a bound on its output. A part
@@ -24,7 +24,7 @@
 //
 // A File never changes after New. All its methods may be called from any
 // goroutine; what is built on first use is built once. A Cache hands the same
-// File to everybody who opens the same file.
+// File to all that open the same file.
 //
 // # Addresses
 //

@@ -38,7 +38,7 @@ type File struct {
 	byName nameCache
 }
 
-// lazy is a value that the first caller computes and everybody else waits for.
+// lazy is a value that the first caller computes and all others wait for.
 type lazy[T any] struct {
 	once sync.Once
 	v    T

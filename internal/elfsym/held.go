@@ -130,7 +130,7 @@ func (m *mapped) Close() error {
 // ownMemory is the descriptor that all mappings are read by.
 var ownMemory sharedMemory
 
-// sharedMemory is /proc/self/mem, open while anybody uses it.
+// sharedMemory is /proc/self/mem, open while it is used.
 type sharedMemory struct {
 	mu    sync.Mutex
 	users int

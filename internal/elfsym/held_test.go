@@ -92,7 +92,7 @@ func TestMappedFileShrinks(t *testing.T) {
 	}
 }
 
-// TestMappedFileForgotten: a mapping that nobody holds is given back.
+// TestMappedFileForgotten: a mapping without references is given back.
 func TestMappedFileForgotten(t *testing.T) {
 	path := copies(t, installed(t, "/lib64/ld-linux-x86-64.so.2"), 1)[0]
 	f := mustOpen(t, path)

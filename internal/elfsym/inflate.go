@@ -20,7 +20,7 @@ func (s *section) compressed() bool {
 }
 
 // An inflated is a compressed section that is decompressed from its beginning
-// as far as anybody has asked for. The debug information of a large program is
+// as far as it has been asked for. The debug information of a large program is
 // hundreds of megabytes, of which few are needed: so many are kept, in pieces,
 // and what is asked for again when it has been dropped is decompressed from the
 // beginning again, a bounded number of times. Its method may be called from any

@@ -39,7 +39,7 @@ func growing(step int) *flame.Graph {
 }
 
 // TestLive: the page of a profile that is being taken follows it, keeps what the user has chosen, stands still when
-// it is told to, and says when the profile is complete. It asks its own server and nobody else.
+// it is told to, and says when the profile is complete. It asks its own server and no other.
 func TestLive(t *testing.T) {
 	var step, asked atomic.Int32
 	step.Store(1)

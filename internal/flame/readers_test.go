@@ -51,7 +51,7 @@ func TestZooReaders(t *testing.T) {
 			}
 			compared, worst := 0, 0.0
 			for function, w := range want {
-				// Who waits in a call is told in as many ways as there are readers.
+				// That a thread waits in a call is told in as many ways as there are readers.
 				if strings.HasPrefix(function, "[") || function == "reader" || function == "__futex" {
 					continue
 				}

@@ -99,7 +99,7 @@ var kindNames = [...]string{
 
 func (k Kind) String() string { return kindNames[k] }
 
-// IsOwned reports whether some of the kind say who holds them.
+// IsOwned reports whether some of the kind say which thread holds them.
 func (k Kind) IsOwned() bool { return k == Mutex || k == ReadLock || k == WriteLock }
 
 // IsLock reports whether it is something that threads hold, even if nothing says which.
@@ -273,7 +273,7 @@ func (c Call) mutex(m Memory) Lock {
 	return l
 }
 
-// looksLikeMutex reports whether the words are those of a glibc mutex that somebody holds and others wait for.
+// looksLikeMutex reports whether the words are those of a glibc mutex that one thread holds and others wait for.
 func (c Call) looksLikeMutex(m Memory) bool {
 	w, _ := m.word(c.Addr)
 	users, ok := m.word(c.Addr + 12)
@@ -292,7 +292,7 @@ const (
 	rwReaderShift = 3 // in __readers
 )
 
-// rwLock looks at a pthread read-write lock: who wants to read waits at the word of the phase, who wants to write there or at
+// rwLock looks at a pthread read-write lock: a thread that wants to read waits at the word of the phase, one that wants to write there or at
 // that of writers. The writer's number is in it; readers are only counted.
 func (c Call) rwLock(kind Kind, m Memory, alive func(int) bool) Lock {
 	if c.Value&waiters != 0 {

@@ -43,7 +43,7 @@ var rooms [mostPairs]room
 
 // descend is disinherit. The linker bounds the stack of functions that may not grow it as far as it can follow calls, to less than a
 // path through these takes. What they run on has more: the stack of a thread that was made for it, or that of a goroutine,
-// below which there is memory that nobody uses in a fork.
+// below which there is memory that a fork does not use.
 var descend = disinherit
 
 // disinherit takes the traps of the targets out of their descendants.
@@ -83,7 +83,7 @@ func (r *room) has(pid uint64, mem uint32) bool {
 }
 
 // there reports whether the address space is there that a trap was planted in: the target may have executed another program
-// that nobody has taken notice of. b is work space.
+// that control has not taken notice of. b is work space.
 //
 //go:norace
 //go:nosplit

@@ -142,8 +142,8 @@ func patched(t *testing.T, g *ptest.Target, addr string) bool {
 }
 
 // TestKilled: when the guarded process is killed the text of two targets is their own again, and the
-// guard process is gone. It is not impressed by the signals that end a group of processes, and nobody
-// who waits for any child sees it.
+// guard process is gone. It is not impressed by the signals that end a group of processes, and no call
+// that waits for any child sees it.
 func TestKilled(t *testing.T) {
 	for range ptest.Rounds(3, 20, 200) {
 		gs, args := targets(t, 2)
@@ -209,7 +209,7 @@ func TestGuardKilled(t *testing.T) {
 	w.Close()
 }
 
-// TestStoppedGuard: a guard process that somebody has stopped does not keep anybody waiting.
+// TestStoppedGuard: a guard process that has been stopped by a signal keeps no thread waiting.
 func TestStoppedGuard(t *testing.T) {
 	gs, args := targets(t, 1)
 	addr, _ := strconv.ParseUint(args[1], 0, 64)

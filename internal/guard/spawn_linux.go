@@ -24,7 +24,7 @@ func spawn(words []uint64) {
 	f := enter
 	for i := 1; i < int(words[pairsWord]); i++ {
 		if !ptrace.Spawn(uintptr(unsafe.Pointer(&stacks[i]))+unsafe.Sizeof(stacks[i]), **(**uintptr)(unsafe.Pointer(&f))) {
-			ready(pair(words, i)) // nobody is to wait for it
+			ready(pair(words, i)) // no thread is to wait for it
 		}
 	}
 }

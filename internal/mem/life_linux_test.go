@@ -65,7 +65,7 @@ func TestGone(t *testing.T) {
 }
 
 // TestCloseWhileReading looks for a read through a descriptor number that
-// already belongs to somebody else.
+// already belongs to another process.
 func TestCloseWhileReading(t *testing.T) {
 	c := start(t)
 	var wg sync.WaitGroup

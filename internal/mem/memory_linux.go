@@ -114,7 +114,7 @@ func open(pid, tid int, name string) (*Memory, error) {
 	return m, nil
 }
 
-// hasMemory reports whether the statm of a directory in /proc, which anybody may read, shows a size. ESRCH
+// hasMemory reports whether the statm of a directory in /proc, which every user may read, shows a size. ESRCH
 // where there is none.
 func hasMemory(dir string) (bool, error) {
 	b, err := os.ReadFile(dir + "/statm")

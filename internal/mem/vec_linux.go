@@ -35,7 +35,7 @@ func (m *Memory) ReadVec(dst [][]byte, addrs []uint64) (n int, err error) {
 	}
 	b := batches.Get().(*batch)
 	defer func() {
-		clear(b.local[:min(len(dst), iovMax)]) // keeps nobody's buffers alive
+		clear(b.local[:min(len(dst), iovMax)]) // keeps no caller's buffers alive
 		batches.Put(b)
 	}()
 	for i := 0; i < len(dst); {

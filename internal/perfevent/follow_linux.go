@@ -232,7 +232,7 @@ func (f *follower) close() {
 	f.ends.close()
 }
 
-// ringNoWakeup is BPF_RB_NO_WAKEUP: nobody waits for what is written.
+// ringNoWakeup is BPF_RB_NO_WAKEUP: no thread waits for what is written.
 const ringNoWakeup = 1
 
 // ringBuffer is the memory of a BPF ring buffer (Documentation/bpf/ringbuf.rst): a page with how far we have read, one with how far

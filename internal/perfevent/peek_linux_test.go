@@ -72,7 +72,7 @@ func TestPeek(t *testing.T) {
 }
 
 // present returns how many bytes from an address on, of n that end with a page, are in memory. Of a stack that need not be
-// all: the kernel begins it up to two pages below the arguments (arch_align_stack), and nobody uses what is between.
+// all: the kernel begins it up to two pages below the arguments (arch_align_stack), and what is between is not used.
 func present(t *testing.T, pid int, addr, n uint64) uint64 {
 	t.Helper()
 	pagemap, err := os.Open(fmt.Sprintf("/proc/%d/pagemap", pid))

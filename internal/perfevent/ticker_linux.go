@@ -127,7 +127,7 @@ func tickerAttr(o *TickerOptions) *unix.PerfEventAttr {
 	}
 }
 
-// The buffer of a processor holds 64 samples of the largest size, those of 160 ms at 400 Hz: whoever reads them may
+// The buffer of a processor holds 64 samples of the largest size, those of 160 ms at 400 Hz: the thread that reads them may
 // be given no processor for as long, or read the symbols of a file that was mapped just then. On machines of many
 // processors it is smaller, but never less than four samples.
 const (

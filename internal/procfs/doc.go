@@ -11,6 +11,6 @@
 // which are called thousands of times a second, are bare syscall.Errno values.
 //
 // Names and paths are the target's own bytes, with the kernel's escapes
-// undone: they may hold control characters and invalid UTF-8, and whoever
+// undone: they may hold control characters and invalid UTF-8, and code that
 // prints them has to sanitise them.
 package procfs

@@ -12,7 +12,7 @@ func FileName(pid, fd int) (string, error) {
 	return os.Readlink("/proc/" + strconv.Itoa(pid) + "/fd/" + strconv.Itoa(fd))
 }
 
-// Ends are who has which pipe or socket at one moment, by their names in /proc/PID/fd. Processes whose descriptors may not
+// Ends are which processes have which pipe or socket at one moment, by their names in /proc/PID/fd. Processes whose descriptors may not
 // be read are missing.
 type Ends map[string][]openEnd
 

@@ -170,7 +170,7 @@ func TestTaskWithoutDescriptors(t *testing.T) {
 }
 
 // TestTasksLeaveRoom: where there are few descriptors Tasks keep none that others need, however many
-// Tasks there are and whoever has the descriptors.
+// Tasks there are and whatever has the descriptors.
 func TestTasksLeaveRoom(t *testing.T) {
 	for _, free := range []int{16, 64, 256} {
 		var old unix.Rlimit

@@ -32,7 +32,7 @@ func (p Perm) String() string {
 //
 // Path is a file's name as seen from the root of its mount namespace, or a
 // name of the kernel's in brackets ("[vdso]", "[anon:…]"), or empty. Two
-// things the kernel prints cannot be told apart by text alone, and whoever
+// things the kernel prints cannot be told apart by text alone, and a caller that
 // opens the file has to compare the device and inode (as [Root.OpenMapped]
 // does): a file that is gone, shown with " (deleted)" after its name, and a
 // living file whose name ends so; and a newline, shown as \012, and a
@@ -137,7 +137,7 @@ func Maps(pid int) ([]Map, error) {
 }
 
 // ReadMaps reads the text of /proc/PID/maps into buf, growing it as needed.
-// Who keeps the last text can see that nothing has changed without parsing.
+// A caller that keeps the last text can see that nothing has changed without parsing.
 func ReadMaps(pid int, buf []byte) ([]byte, error) {
 	return readShared(pid, "maps", buf)
 }

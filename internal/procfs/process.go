@@ -52,7 +52,7 @@ var (
 )
 
 // YamaScope returns kernel.yama.ptrace_scope (0 classic, 1 descendants only,
-// 2 with CAP_SYS_PTRACE only, 3 nobody), and whether Yama is there at all.
+// 2 with CAP_SYS_PTRACE only, 3 not at all), and whether Yama is there at all.
 func YamaScope() (int, bool) {
 	var p path
 	p.finish([]byte("/proc/sys/kernel/yama/ptrace_scope"))

@@ -53,7 +53,7 @@ func (r *Root) Close() error {
 	return nil
 }
 
-// closeUnused closes the descriptor if the Root is closed and nobody uses it. r.mu is held.
+// closeUnused closes the descriptor if the Root is closed and not in use. r.mu is held.
 func (r *Root) closeUnused() {
 	if r.closed && r.users == 0 && r.fd >= 0 {
 		unix.Close(r.fd)

@@ -106,7 +106,7 @@ func (t *Task) Comm() (string, error) {
 }
 
 // WaitChannel returns the function of the kernel that the thread sleeps in, "" if it runs or the kernel does not
-// tell. It needs the permission PTRACE_MODE_READ, but no right to the file, which everybody may open.
+// tell. It needs the permission PTRACE_MODE_READ, but no right to the file, which every process may open.
 func (t *Task) WaitChannel() (string, error) {
 	var buf [128]byte
 	b, errno := t.read(waitFile, buf[:])

@@ -14,7 +14,7 @@ const (
 	maxDepth = 256
 )
 
-// walk is openat2(2) with RESOLVE_IN_ROOT and O_PATH for those who are not allowed that call: filters cannot see what flags it is given,
+// walk is openat2(2) with RESOLVE_IN_ROOT and O_PATH for processes that are not allowed that call: filters cannot see what flags it is given,
 // so that systemd's RestrictSUIDSGID and older profiles of containers refuse it altogether. It follows
 // links by their text, also those of /proc, and goes down one name at a time, with a
 // descriptor of each directory, so that ".." needs no name and stops at the root.
@@ -62,7 +62,7 @@ func walk(root int, name string) (int, error) {
 		rest = append(strings.Split(link, "/"), rest...)
 	}
 	if len(below) == 0 {
-		return fail(unix.EISDIR) // the root itself, which nobody reads
+		return fail(unix.EISDIR) // the root itself, which is not read
 	}
 	fd := below[len(below)-1]
 	below = below[:len(below)-1]

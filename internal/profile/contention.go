@@ -67,14 +67,14 @@ func otherLock(holds, lock *Lock) string {
 // WaitID names a wait within its profile, counted from 1.
 type WaitID uint32
 
-// Wait says who waited for what, held by whom. It is the same for all waits that are counted together.
+// Wait says which thread waited for what, held by which. It is the same for all waits that are counted together.
 type Wait struct {
 	Lock     LockID // that it waited for
-	Holds    LockID // that the thread blamed held: another one where the holder of Lock waited itself; 0 if nobody is blamed
+	Holds    LockID // that the thread blamed held: another one where the holder of Lock waited itself; 0 if no thread is blamed
 	Function string // that waited
 	Holder   string // name of the thread blamed, empty if it is not known
 	TID      int    // its number
-	Why      string // why nobody is blamed, "" if somebody is
+	Why      string // why no thread is blamed, "" if one is
 }
 
 // maxLocks bounds the locks that are told apart. Those beyond have no address.
@@ -208,8 +208,8 @@ func (s *Space) moveBlame(to *Space, stacks []StackID) {
 	}
 }
 
-// Contention returns a profile of the waiting for locks, by the stacks of those who held them; nil if that was not asked
-// for. What nobody holds, as condition variables, is in its text and JSON only: threads with nothing to do wait for that, and would
+// Contention returns a profile of the waiting for locks, by the stacks of the threads that held them; nil if that was not asked
+// for. What no thread holds, as condition variables, is in its text and JSON only: threads with nothing to do wait for that, and would
 // hide the others. It shares what it consists of with p, to which nothing may be added any more.
 func (p *Profile) Contention() *Profile {
 	if p.waiting == nil {

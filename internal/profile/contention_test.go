@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// contended is a profile in which two threads have waited for a third, and for what nobody holds.
+// contended is a profile in which two threads have waited for a third, and for what no thread holds.
 func contended() (*Profile, *Space) {
 	p := New()
 	p.Duration, p.Period, p.Rounds = time.Second, 10*time.Millisecond, 100
@@ -68,11 +68,11 @@ waiting for what nobody holds: 5.00 s
      5.000                  1        1  idle                            condition variable
 `
 
-// TestContention: who held what others waited for, as text.
+// TestContention: which thread held what others waited for, as text.
 func TestContention(t *testing.T) {
 	p, _ := contended()
 	if New().Contention() != nil {
-		t.Error("a profile that was not asked who holds the locks has an answer")
+		t.Error("a profile that was not asked what holds the locks has an answer")
 	}
 	for name, p := range map[string]*Profile{"as it is": p, "of an image that is gone": retired()} {
 		var b strings.Builder

@@ -51,7 +51,7 @@ func writeWaitHead(p *Profile, b io.Writer) {
 	fmt.Fprintf(b, "waiting for what nobody holds: %.2f s\n", float64(other)/1e9)
 }
 
-// ChangedHands is why nobody is blamed for a lock that had another owner when it was read again.
+// ChangedHands is why no thread is blamed for a lock that had another owner when it was read again.
 const ChangedHands = "changed hands"
 
 func count(n int, what string) string {
@@ -159,7 +159,7 @@ func (r *holderRow) holder() string {
 	return r.label.String() + " in " + r.thread
 }
 
-// unblamed returns the outermost level of a stack, which says why nobody is blamed.
+// unblamed returns the outermost level of a stack, which says why no thread is blamed.
 func (p *Profile) unblamed(s *Space, stack StackID) string {
 	for s.nodes[stack].caller != 0 {
 		stack = s.nodes[stack].caller

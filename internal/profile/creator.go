@@ -7,7 +7,7 @@ import (
 )
 
 // Starters are what stands between the system call that creates a thread and
-// whoever wanted the thread: the C library and the languages' own. A library is
+// the function that wanted the thread: the C library and the languages' own. A library is
 // recognized by its file, what is linked statically by name.
 var (
 	starterLibraries = []string{"libc.so", "libc-", "libpthread", "ld-musl", "libstdc++.so", "libc++.so"}

@@ -24,7 +24,7 @@
 // # Output
 //
 // Every output is a function of the contents alone: the same samples in any
-// order give the same bytes. Names come from files that somebody else owns, so
+// order give the same bytes. Names come from files of other users, so
 // each is passed through [Clean] before it is stored.
 //
 // A Profile and its parts belong to one goroutine at a time.

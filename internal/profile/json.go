@@ -29,14 +29,14 @@ type Document struct {
 	Waits      []DocWait     `json:"waits,omitempty"` // of "contention"
 }
 
-// DocWait is what a thread waited for, and who had it.
+// DocWait is what a thread waited for, and which had it.
 type DocWait struct {
 	Lock     DocLock  `json:"lock"`
 	Holds    *DocLock `json:"holds,omitempty"`    // of the holder, if it is another one: the holder of lock waited itself
 	Function string   `json:"function,omitempty"` // that waited
 	Holder   string   `json:"holder,omitempty"`   // name of the thread
 	TID      int      `json:"holder_tid,omitempty"`
-	Unknown  string   `json:"unknown,omitempty"` // why nobody is blamed
+	Unknown  string   `json:"unknown,omitempty"` // why no thread is blamed
 }
 
 // DocLock is a lock, or something else that threads wait for.

@@ -97,7 +97,7 @@ func (b *pprofBuilder) space(s *Space) {
 	}
 }
 
-// waitLabels say what was waited for, by which function, and who had it.
+// waitLabels say what was waited for, by which function, and which thread had it.
 func (b *pprofBuilder) waitLabels(sample *profile.Sample, id WaitID) {
 	w, lock, holds := b.profile.wait(id)
 	for name, value := range map[string]string{

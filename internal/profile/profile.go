@@ -39,9 +39,9 @@ type Profile struct {
 	archives map[int]*archive // by pid
 	spanned  int              // spans of all spaces
 	marks    []*Mark          // that have not been released
-	waiting  *waiting         // nil where nobody asked who holds the locks
-	waiters  *Profile         // of a Contention: the same by the stacks of those who waited
-	unowned  *Profile         // of a Contention: what was waited for that nobody holds
+	waiting  *waiting         // nil where it was not asked what holds the locks
+	waiters  *Profile         // of a Contention: the same by the stacks of the threads that waited
+	unowned  *Profile         // of a Contention: what was waited for that no thread holds
 }
 
 // members are the threads and processes that are told apart.

@@ -129,7 +129,7 @@ func (s *callTree) Levels(stack StackID, dst []Addr) []Addr {
 	return dst
 }
 
-// Cell returns the counters of a thread in a stack, to be kept by whoever
+// Cell returns the counters of a thread in a stack, to be kept by the caller that
 // counts the same again.
 func (s *counts) Cell(t ThreadID, stack StackID) Cell {
 	k := cellKey{t, stack, 0}
@@ -147,7 +147,7 @@ func (s *Space) Remap() {
 	s.Part()
 }
 
-// Part is Remap for callers who cannot wait for names: what is not resolved yet will be later, as the resolver knows it then.
+// Part is Remap for callers that cannot wait for names: what is not resolved yet will be later, as the resolver knows it then.
 func (s *Space) Part() {
 	clear(s.locIDs)
 	clear(s.nodeIDs)

@@ -24,7 +24,7 @@ func TestTimeline(t *testing.T) {
 		t.Errorf("spans %+v", s.spans)
 	}
 	if s.runs(&s.spans[2]) || !s.runs(&s.spans[0]) {
-		t.Error("who waits in a system call runs")
+		t.Error("a thread that waits in a system call runs")
 	}
 	for i := 5; i < 3*maxSpans; i++ {
 		c := a

@@ -103,7 +103,7 @@ func Copy(t testing.TB, file string) string {
 	return name
 }
 
-// WriteProgram writes a file that can be executed at once. Nobody forks meanwhile: a child that another
+// WriteProgram writes a file that can be executed at once. No goroutine forks meanwhile: a child that another
 // test is making has the descriptor until its exec, and as long as one is open for writing there is no
 // executing the file (ETXTBSY).
 func WriteProgram(t testing.TB, name string, program []byte) {

@@ -2,7 +2,7 @@
 //
 // Targets. [Start] runs a program, [StartHelper] runs the test binary itself as a named helper, and
 // [BuildC] and [BuildGo] compile the small programs in testdata (and those of other packages) once
-// per machine. A target says that it is ready by printing the line "ready"; nobody sleeps. It is
+// per machine. A target says that it is ready by printing the line "ready"; no test sleeps. It is
 // killed with its process group when its test ends, however the test ends, and by the keeper, a
 // second process of the test binary, when the test binary itself is killed. When its test ends, a
 // target that is still alive must be untraced and must have its own text (see [TextIntact]).

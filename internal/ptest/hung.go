@@ -22,7 +22,7 @@ func NewHanging(t testing.TB, exe string) *Hanging {
 		t.Skip(err)
 	}
 	f.Close()
-	NeedNamespaces(t, "-m") // who may do that may mount
+	NeedNamespaces(t, "-m") // a process that may do that may mount
 	dir := filepath.Join(t.TempDir(), "hanging")
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)

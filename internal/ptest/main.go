@@ -89,7 +89,7 @@ func hurryRace() {
 func defaultSignals() {
 	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
 		if signal.Ignored(sig) {
-			signal.Notify(make(chan os.Signal, 1), sig) // whoever is executed has the default for a handler
+			signal.Notify(make(chan os.Signal, 1), sig) // a program that is executed has the default for a handler
 		}
 	}
 }

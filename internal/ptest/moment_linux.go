@@ -17,7 +17,7 @@ func AMoment(random *rand.Rand, while time.Duration) {
 
 // Await returns at a moment, and reports whether it was not missed. The kernel lets timers that are due
 // within some 50 us expire together (PR_SET_TIMERSLACK), so another sleep would mostly end with one of the
-// target's, just when that hits; and whoever spins has a processor that others wait for.
+// target's, just when that hits; and a thread that spins has a processor that others wait for.
 func Await(moment time.Time) bool {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -34,7 +34,7 @@ var Storms = []Storm{
 	{"blocking calls", "blockers.c -x wait -n 30"},
 }
 
-// Alone builds the storm, runs it with nobody looking, and returns its arguments and what it prints.
+// Alone builds the storm, runs it without a tool, and returns its arguments and what it prints.
 func (s Storm) Alone(t testing.TB) (argv []string, out string) {
 	t.Helper()
 	argv = strings.Fields(s.argv)

@@ -181,7 +181,7 @@ func (g *Target) Wait() *os.ProcessState {
 // reap leaves the standard streams alone: what the target printed can still be read.
 func (g *Target) reap() {
 	g.stop.Do(func() {
-		tellKeeper('-', g.cmd.Process.Pid) // before its number can belong to somebody else
+		tellKeeper('-', g.cmd.Process.Pid) // before its number can belong to another process
 		g.cmd.Wait()                       // the state says how it ended
 		g.state = g.cmd.ProcessState
 		if g.self != g.cmd.Process {

@@ -59,7 +59,7 @@ func TestAlert(t *testing.T) {
 	}
 }
 
-// TestAlertOwnPolicy: a program that somebody has given a policy keeps it.
+// TestAlertOwnPolicy: a program that has been given a policy keeps it.
 func TestAlertOwnPolicy(t *testing.T) {
 	runtime.LockOSThread()
 	own := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_BATCH}

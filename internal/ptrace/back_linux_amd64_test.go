@@ -31,7 +31,7 @@ func TestPeekWaitBack(t *testing.T) {
 		rules func(pc uint64) []SetBack
 		block bool
 		back  bool
-		sent  bool // the SIGTRAP is somebody's
+		sent  bool // the SIGTRAP was sent
 	}{
 		{"short", func(pc uint64) []SetBack { return []SetBack{rule(pc-9, false), rule(pc, false), rule(pc+7, true)} }, true, true, false},
 		{"long", func(pc uint64) []SetBack { return []SetBack{rule(pc-1, false), rule(pc, true), rule(pc+1, true)} }, true, true, false},

@@ -199,7 +199,7 @@ func makeOne() error {
 
 // TestMakerKilled: whenever the maker of a process is killed, the process is gone too: it ends by
 // itself while it waits for its exec, and by PTRACE_O_EXITKILL from then on. The output of the maker
-// ends when nobody is left who could write to it.
+// ends when no process is left that could write to it.
 func TestMakerKilled(t *testing.T) {
 	random := ptest.Rand(t)
 	for range ptest.Rounds(10, 100, 1000) {

@@ -17,7 +17,7 @@ func (x *tracer) stopGroup(g *ptest.Target) {
 }
 
 // TestGroupStop: the stop signal is reported, and delivering it stops the process. Listen keeps it
-// stopped until somebody continues it; that is an event, followed by SIGCONT as a signal.
+// stopped until it gets SIGCONT; that is an event, followed by SIGCONT as a signal.
 func TestGroupStop(t *testing.T) {
 	g := startCat(t)
 	x := newTracer(t)
@@ -66,7 +66,7 @@ func TestContOfGroupStop(t *testing.T) {
 	echo(t, g)
 }
 
-// TestDetachFromGroupStop: the process stays stopped, and nobody has sent it anything.
+// TestDetachFromGroupStop: the process stays stopped, and no signal has been sent.
 func TestDetachFromGroupStop(t *testing.T) {
 	g := startCat(t)
 	x := newTracer(t)

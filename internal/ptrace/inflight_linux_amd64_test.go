@@ -11,7 +11,7 @@ import (
 )
 
 // TestForkInFlight: whether a child is traced is decided when its creator enters fork(2), and not
-// when the child is made. One whose creator was seized in between is nobody's, and no event tells of
+// when the child is made. One whose creator was seized in between has no tracer, and no event tells of
 // it. It is there when its creator stops for the first time; all that come later are traced.
 func TestForkInFlight(t *testing.T) {
 	// The more memory, the longer the fork: the moment must be longer than what it takes us to be given a

@@ -86,7 +86,7 @@ func TestNaturalParentTakesStops(t *testing.T) {
 
 // TestHostsWaitTakesStops: so is any thread that waits for it without __WNOTHREAD, even if it has asked
 // for its end alone, as os/exec does: a program that waits for its child all the time takes the stops
-// from whoever traces it, and believes that the child has ended.
+// from its tracer, and believes that the child has ended.
 func TestHostsWaitTakesStops(t *testing.T) {
 	newTracer(t) // whose thread is the parent
 	c := fork(t, "/bin/true")
@@ -107,7 +107,7 @@ func TestHostsWaitTakesStops(t *testing.T) {
 	}
 }
 
-// TestPeekLeavesReport: WNOWAIT shows a report as often as it is asked, for somebody else to collect.
+// TestPeekLeavesReport: WNOWAIT shows a report as often as it is asked, for another thread to collect.
 func TestPeekLeavesReport(t *testing.T) {
 	x := newTracer(t)
 	c := fork(t, "/bin/true")

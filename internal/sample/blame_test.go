@@ -157,12 +157,12 @@ func testBlame(t *testing.T, use UseTimers) {
 	whileFree /= whileFree + sum(after.whileHeld) - sum(before.whileHeld)
 	free := float64(got.why[free])
 	if free/all > whileFree+0.04 {
-		t.Errorf("nobody held it for %.1f %% of the waiting, by the program's count %.1f %%", 100*free/all, 100*whileFree)
+		t.Errorf("no thread held it for %.1f %% of the waiting, by the program's count %.1f %%", 100*free/all, 100*whileFree)
 	}
 	if use == TimersOnly && known < 0.75*(all-free) {
 		t.Errorf("while locks were held %.1f %% of the waiting is blamed", 100*known/(all-free))
 	}
-	t.Logf("nobody held it: %.1f %%, the program says %.1f %%; %.1f %% of the rest blamed", 100*free/all, 100*whileFree, 100*known/(all-free))
+	t.Logf("no thread held it: %.1f %%, the program says %.1f %%; %.1f %% of the rest blamed", 100*free/all, 100*whileFree, 100*known/(all-free))
 	// A share of 600 rounds has a standard error of 0.8 points. Where processors are short rounds are missed, and their time counts as
 	// what the next one sees: which comes when a processor is free, that is not at any moment.
 	rounds, missed := float64(s.Cost().Rounds), float64(s.Cost().Missed)

@@ -13,7 +13,7 @@ import (
 	"ptools/internal/ptest"
 )
 
-// TestBlameKinds: which locks tell who holds them, and why the others do not.
+// TestBlameKinds: which locks tell what holds them, and why the others do not.
 func TestBlameKinds(t *testing.T) {
 	for _, build := range []struct {
 		name string
@@ -54,7 +54,7 @@ func testKinds(t *testing.T, program string, musl bool) {
 }
 
 // waitsOf samples a process all of whose threads wait, and returns by their names what they wait for, the thread and the
-// function that holds it, if that is one of those named, and why nobody does.
+// function that holds it, if that is one of those named, and why none does.
 func waitsOf(t *testing.T, pid int, functions ...string) map[string]string {
 	t.Helper()
 	s := blameFor(t, TimersAuto, 500*time.Millisecond, pid, true)
@@ -89,7 +89,7 @@ func compareWaits(t *testing.T, got, want map[string]string) {
 	}
 }
 
-// TestBlameLanguages: locks of C++ tell who holds them; those of Rust, Go and Python keep no owner.
+// TestBlameLanguages: locks of C++ tell what holds them; those of Rust, Go and Python keep no owner.
 func TestBlameLanguages(t *testing.T) {
 	cxx := func(args ...string) func(t *testing.T) []string {
 		return func(t *testing.T) []string { return append([]string{ptest.BuildC(t, "testdata/locks.cc")}, args...) }

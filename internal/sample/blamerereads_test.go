@@ -14,7 +14,7 @@ import (
 // Where the kernel saves the stack pointer and the number of the system call.
 const savedSP, savedCall = 19, 15
 
-// TestBlameRereads: whatever changes between two readings of a lock, nobody is blamed who does not hold it.
+// TestBlameRereads: whatever changes between two readings of a lock, no thread is blamed that does not hold it.
 func TestBlameRereads(t *testing.T) {
 	const lock, holder, other = 0x500000, 101, 102
 	type look int // how a holder that runs is looked at
@@ -28,7 +28,7 @@ func TestBlameRereads(t *testing.T) {
 		name   string
 		second uint32            // owner at the second reading
 		move   func(*fakeThread) // what the holder does after the first
-		want   string            // why nobody is blamed
+		want   string            // why no thread is blamed
 		stack  string            // of the holder
 		look   look
 	}{

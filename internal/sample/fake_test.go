@@ -16,7 +16,7 @@ import (
 	"ptools/internal/unwind"
 )
 
-// fakeClock passes as soon as somebody waits.
+// fakeClock passes as soon as a goroutine waits.
 type fakeClock struct {
 	now   time.Duration
 	delay func(due time.Duration) time.Duration // how late a tick is seen

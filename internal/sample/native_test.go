@@ -249,7 +249,7 @@ func testExec(t *testing.T, use UseTimers) {
 	}
 }
 
-// TestHandlersAreNotShownWaiting: nobody is seen at the first instruction of a signal's
+// TestHandlersAreNotShownWaiting: no thread is seen at the first instruction of a signal's
 // handler, where a thread comes to stand that has waited for its tracer.
 func TestHandlersAreNotShownWaiting(t *testing.T) { bothWays(t, testHandlers) }
 

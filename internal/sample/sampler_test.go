@@ -56,7 +56,7 @@ func TestProcessorTimeAddsUp(t *testing.T) {
 	c.run = func(from, to time.Duration) {
 		load(from, to)
 		// In turns a thread that is seen and then dies busy, and one that
-		// nobody ever sees.
+		// no round ever sees.
 		next++
 		t := w.start(next)
 		t.spin(0x50)
@@ -149,7 +149,7 @@ func TestEndOfABriefCall(t *testing.T) {
 	}
 }
 
-// TestUninterruptibleThreads are shown as what they are and hold nobody up.
+// TestUninterruptibleThreads are shown as what they are and hold no other up.
 func TestUninterruptibleThreads(t *testing.T) {
 	w := newWorld(3)
 	sleeper, deaf := w.threads[100], w.threads[101]

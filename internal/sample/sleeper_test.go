@@ -36,8 +36,8 @@ func testSleeper(t *testing.T, use UseTimers) {
 	}
 }
 
-// TestTracedBySomebodyElse: with timers a process is sampled that has a tracer, and stopped by nobody.
-func TestTracedBySomebodyElse(t *testing.T) {
+// TestTracedAlready: with timers a process is sampled that has a tracer, and no thread is stopped.
+func TestTracedAlready(t *testing.T) {
 	needTimers(t)
 	g := ptest.Start(t, ptest.BuildC(t, "mix.c"))
 	g.Ready()

@@ -20,9 +20,9 @@ func (w *fakeWorld) reads() int {
 	return n
 }
 
-// TestWhoRestsIsNotRead: once all have been seen blocked nobody is read but the sum; where
-// that is not allowed, everybody is.
-func TestWhoRestsIsNotRead(t *testing.T) {
+// TestRestingThreadsAreNotRead: once all have been seen blocked only the sum is read; where
+// that is not allowed, each thread is.
+func TestRestingThreadsAreNotRead(t *testing.T) {
 	for _, c := range []struct {
 		refuse          error
 		atMost, atLeast int
@@ -78,7 +78,7 @@ func TestRestingChangesNothing(t *testing.T) {
 }
 
 // TestMovingWhileBeingRead: threads move, start and end at any moment, also while a
-// round reads them. Whoever has not moved during a round is shown in it where it is.
+// round reads them. A thread that has not moved during a round is shown in it where it is.
 func TestMovingWhileBeingRead(t *testing.T) {
 	for seed := range uint64(ptest.Rounds(20, 100, 2000)) {
 		w := newWorld(30)

@@ -130,7 +130,7 @@ func awaitMain(t *testing.T, w *Windows, pid int) {
 	}
 }
 
-// TestHeavyExec: a process executes other programs while the symbols of the first are being read. Nobody waits for that, all that was counted
+// TestHeavyExec: a process executes other programs while the symbols of the first are being read. No client waits for that, all that was counted
 // is in the profile, and it has its names in the end.
 func TestHeavyExec(t *testing.T) {
 	g := ptest.Start(t, ptest.BuildC(t, "testdata/spinexec.c"))

@@ -147,7 +147,7 @@ func number(words []string) syscall.Signal {
 	return syscall.Signal(n)
 }
 
-// TestTraceRing: the last entries are kept, in order, and a trace that nobody wants records nothing.
+// TestTraceRing: the last entries are kept, in order, and a trace that is not wanted records nothing.
 func TestTraceRing(t *testing.T) {
 	var none *Trace
 	none.Begin(1)

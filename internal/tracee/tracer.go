@@ -26,7 +26,7 @@ type Tracer struct {
 	SlowBirth bool // a client is called at each birth of a thread
 	// Ending, unless nil, is called for each process that has ended, which is still to be waited for.
 	Ending func(pid int)
-	Guard  *guard.Guard // has traps leave the text if we are killed; nil: nobody has
+	Guard  *guard.Guard // has traps leave the text if we are killed; nil: they stay
 
 	pace
 	Reports Reports

@@ -88,7 +88,7 @@ func (a *activation) applyAt(n *plan, bias, cfa uint64) End {
 		case s.column == regRIP || s.column == regRSP:
 			return end
 		default:
-			next.forget(s.column) // matters only if somebody asks for it
+			next.forget(s.column) // matters only if it is asked for
 		}
 	}
 	if !hasRIP {

@@ -16,7 +16,7 @@ import (
 type scenario struct {
 	name string
 	argv func(t testing.TB) []string
-	// chains are functions that call each other, outermost first: who has one of
+	// chains are functions that call each other, outermost first: a stack that has one of
 	// them on the stack has all before it.
 	chains [][]string
 	// cut is how many stacks of a thousand may lack something; 0: 5.

@@ -90,7 +90,7 @@ func comparePeers(t *testing.T, programs [][]string, stops, debugged int) {
 		}
 		compared[argv[0]] = true
 		t.Run(fmt.Sprintf("%d-%s", i, argv[0]), func(t *testing.T) {
-			// Output goes nowhere, and nobody fills a pipe.
+			// Output goes nowhere, and fills no pipe.
 			sh := append([]string{"sh", "-c", `exec 3>&1; exec >/dev/null; echo ready >&3; exec 3>&-; exec "$@"`, "sh"}, argv...)
 			target := ptest.Start(t, sh...)
 			target.Ready()

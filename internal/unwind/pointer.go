@@ -36,7 +36,7 @@ type bases struct {
 	text, data, function uint64
 }
 
-// pointer reads one encoded pointer. Indirect pointers are followed by nobody here:
+// pointer reads one encoded pointer. Indirect pointers are not followed here:
 // those of functions never are, and those of personality routines are not used, so
 // the address of the pointer is what is returned for them.
 func pointer(c *cursor.Cursor, enc uint8, b bases) uint64 {

@@ -83,7 +83,7 @@ type action struct {
 
 // storable reports whether a store may be made from outside. A copy by the
 // kernel moves whole aligned words in one piece, narrower operands not on
-// every processor: another thread could see half a store. On the stack nobody
+// every processor: another thread could see half a store. On the stack no thread
 // looks.
 func (a *action) storable() bool {
 	return a.dst.kind != argMem || a.dst.w == 8 || a.ea.onStack()

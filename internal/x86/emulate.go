@@ -185,7 +185,7 @@ func (p *Plan) runStack(r *Regs, m Memory) error {
 		if err != nil {
 			return err
 		}
-		// Nobody but the processor can set ID, and TF and AC change what
+		// Only the processor can set ID, and TF and AC change what
 		// the next instruction does.
 		if (v^r.Eflags)&(flagTF|flagAC|flagID|flagNT) != 0 {
 			return errDecline

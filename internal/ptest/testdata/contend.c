@@ -28,7 +28,7 @@ static void rest(int us)
 }
 
 /*
- * How many threads wait for a lock and whether it is held, and since when: one word each, so that who changes it knows how long
+ * How many threads wait for a lock and whether it is held, and since when: one word each, so that a thread that changes it knows how long
  * that was so.
  */
 enum { IS_HELD = 1, WAITER = 2, SINCE = 256 };

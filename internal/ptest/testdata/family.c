@@ -3,7 +3,7 @@
  * of processor time: those of even number in young(), under that name, the others execute this program again and do it in
  * grown(). For each child a line says its number, its name and the nanoseconds that wait4(2) says it has used, and one before,
  * if that is a millisecond or more, how many of them were in that function. With -d
- * each child is made by another one, which ends before it, so that it is nobody's descendant by the time it runs; only the
+ * each child is made by another one, which ends before it, so that it is no descendant of the family by the time it runs; only the
  * number of such is printed.
  */
 #include "ptest.h"

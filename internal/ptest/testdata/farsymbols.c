@@ -1,6 +1,6 @@
 /*
  * farsymbols: computes in inner, called by outer, until its standard input ends. Its symbols and tables are megabytes
- * behind its code in the file, where nobody has read them while it runs.
+ * behind its code in the file, where nothing has read them while it runs.
  */
 #include "ptest.h"
 

@@ -1,7 +1,7 @@
 /*
  * lazypages: a thread runs on a stack whose upper pages are not there yet: a second thread brings them
  * when they are asked for (userfaultfd), as programs do that are restored page by page. The first one
- * sleeps below them, so nobody but a reader of its stack asks, until standard input ends. -k without: the
+ * sleeps below them, so only a reader of its stack asks, until standard input ends. -k without: the
  * pages are plain.
  */
 #include "ptest.h"

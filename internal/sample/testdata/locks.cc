@@ -1,6 +1,6 @@
 // locks: threads named after what they wait for, which main holds in hold(). "chain": the last of three threads holds
 // what the one before it waits for; main is not in it. "deadlock": two threads have what the other wants, and one waits
-// for itself; "ring N": N threads in a circle. "died": who had the locks has ended. It says ready when all wait.
+// for itself; "ring N": N threads in a circle. "died": the thread that had the locks has ended. It says ready when all wait.
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>

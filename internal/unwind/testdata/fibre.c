@@ -1,5 +1,5 @@
 // Fibres: main > rounds resumes fibres on stacks of their own, by swapcontext, and by an
-// assembler switch that describes itself to nobody. Both call outer > inner > work, and leave
+// assembler switch that has no description. Both call outer > inner > work, and leave
 // inner by longjmp now and then.
 #include <setjmp.h>
 #include <stdio.h>
