@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// beside is the row of a real program, whose truth nobody knows: the largest difference in the share of
+// beside is the row of a real program, whose truth is not known: the largest difference in the share of
 // processor time, in points, among the ten hottest user functions of a perf record -a in the same
 // window, which samples ten times as often as the contenders. Processor time is that of both modes;
 // what is spent in the kernel belongs to the function in user mode that called it, for perf as for us.

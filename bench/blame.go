@@ -9,7 +9,7 @@ import (
 	"ptools/internal/perfevent"
 )
 
-// toolBlame is psample that blames waiting on those who hold the locks.
+// toolBlame is psample that blames waiting on the threads that hold the locks.
 const toolBlame = "psample --blame"
 
 // The functions of the target contend.c that hold a lock each, and those locks.
@@ -23,8 +23,8 @@ type contention struct {
 	waited  []float64 // for each lock
 	right   []float64 // of that, blamed on the function that holds it
 	wrong   float64   // blamed on another one
-	free    float64   // while nobody held the lock
-	unknown float64   // blamed on none, though somebody did
+	free    float64   // while no thread held the lock
+	unknown float64   // blamed on none, though one did
 }
 
 // blames are the rows of waiting for three locks, blamed on the functions that hold them, against the program's own count.

@@ -44,7 +44,7 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// runs reports whether a process exists and is not only waiting to be reaped by somebody.
+// runs reports whether a process exists and is not only waiting to be reaped.
 func runs(pid int) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err == nil && !strings.Contains(string(b), ") Z ")

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestInterleave shows the order of the measurements, and that who fails is left out.
+// TestInterleave shows the order of the measurements, and that a contender that fails is left out.
 func TestInterleave(t *testing.T) {
 	var order []string
 	measure := func(name string, fails int) measure {

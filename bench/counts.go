@@ -6,7 +6,7 @@ import (
 	"ptools/pctl"
 )
 
-// counts is the row of hits that nobody wants to stop at: a kernel uprobe that counts, against a
+// counts is the row of hits that stop no thread: a kernel uprobe that counts, against a
 // breakpoint without a handler.
 func counts(ctx context.Context, l *lab) {
 	b := newHitBench(ctx, l, hotPush, 1)

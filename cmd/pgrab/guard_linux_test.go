@@ -28,7 +28,7 @@ type fate uint8
 
 const (
 	lives   fate = 1 << iota // always
-	mayEnd                   // by a trap that nobody answered
+	mayEnd                   // by a trap that was not answered
 	mayFail                  // because a child of its own ended so, or its handler was told
 	ofUser                   // and both are an ordinary user's
 )
@@ -60,7 +60,7 @@ func at(function string, more ...string) []string {
 	return append([]string{"--trap", "int3", "-s", "none", "-b", function}, more...)
 }
 
-// places are breakpoints in places.c, which nobody comes to.
+// places are breakpoints in places.c, which no thread comes to.
 func places(n int) (args []string) {
 	for i := range n {
 		args = append(args, "-b", fmt.Sprintf("places+%d", 3*i))

@@ -10,7 +10,7 @@ import (
 // plant sets the breakpoints of the command line.
 func (t *target) plant(ctx context.Context) {
 	t.planted = make([]*pctl.Breakpoint, 0, len(t.breaks))
-	var h pctl.Handler // nobody: hits are only counted
+	var h pctl.Handler // none: hits are only counted
 	if t.options.stacks {
 		h = t.grabber.keep
 	}

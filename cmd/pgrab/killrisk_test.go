@@ -34,7 +34,7 @@ func TestExposed(t *testing.T) {
 	}
 }
 
-// TestGuardLost: when somebody kills the guard the user is told at the next event, also of a quiet pgrab,
+// TestGuardLost: when the guard is killed the user is told at the next event, also of a quiet pgrab,
 // and once.
 func TestGuardLost(t *testing.T) {
 	for _, args := range [][]string{{"-b", "main"}, {"-b", "main", "-q"}, {}} { // the last has the linker's

@@ -78,7 +78,7 @@ func expect(t *testing.T, g *ptest.Target, pid int, lines ...string) {
 	}
 }
 
-// expectFree checks that nobody traces a target and that it is in one of the
+// expectFree checks that a target has no tracer and that it is in one of the
 // states.
 func expectFree(t *testing.T, g *ptest.Target, states string) {
 	t.Helper()

@@ -44,7 +44,7 @@ func TestSeveralProcesses(t *testing.T) {
 	}
 }
 
-// TestStoppedReader: a reader who does not read keeps no process, and a signal
+// TestStoppedReader: a reader that does not read keeps no process, and a signal
 // still lets go.
 func TestStoppedReader(t *testing.T) {
 	g, _ := startCalls(t)

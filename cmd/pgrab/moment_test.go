@@ -75,7 +75,7 @@ func endAt(t *testing.T, mode string, end os.Signal, after time.Duration) (died 
 	if mode == "run" {
 		expectFree(t, g, "RS")
 	} else {
-		// It was controlled or not; either is right. Nobody can keep it
+		// It was controlled or not; either is right. Nothing can keep it
 		// stopped after our own SIGKILL.
 		g.Signal(syscall.SIGCONT)
 	}
@@ -87,7 +87,7 @@ func endAt(t *testing.T, mode string, end os.Signal, after time.Duration) (died 
 	return 0
 }
 
-// TestKilledWithACommand: a SIGKILL leaves nobody behind, at whatever moment of
+// TestKilledWithACommand: a SIGKILL leaves no process behind, at whatever moment of
 // the creation it comes: the command has the standard output, whose end is the
 // end of all.
 func TestKilledWithACommand(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 // output writes records in the order in which they are put, from one
 // goroutine. It writes as soon as it has nothing more to format: a line is
 // never delayed, and a flood of lines costs few calls. Putting never blocks,
-// so that a reader who has stopped reading delays no target.
+// so that a reader that has stopped reading delays no target.
 type output struct {
 	w      io.Writer
 	format format
@@ -31,7 +31,7 @@ const (
 )
 
 // newOutput starts the goroutine, which close ends and waits for. A write
-// error is told to fail at once, so that targets are let go while somebody is
+// error is told to fail at once, so that targets are let go while a goroutine is
 // still there to do it; what comes after it is dropped.
 func newOutput(w io.Writer, f format, fail func(error)) *output {
 	o := &output{w: w, format: f, fail: fail, done: make(chan struct{}), wake: make(chan struct{}, 1)}
@@ -134,7 +134,7 @@ func (o *output) ring() {
 	}
 }
 
-// close has the rest written. Nobody may put after it. The result of the
+// close has the rest written. Nothing may be put after it. The result of the
 // writing is wait's.
 func (o *output) close() {
 	o.mu.Lock()

@@ -107,7 +107,7 @@ func TestCounts(t *testing.T) {
 }
 
 // TestOutputOrder checks that everything put arrives, in order, and that a
-// writer that stands still holds up nobody.
+// writer that stands still holds up no target.
 func TestOutputOrder(t *testing.T) {
 	w := &gate{open: make(chan struct{})}
 	o := newOutput(w, text{}, func(err error) { t.Error(err) })
@@ -125,7 +125,7 @@ func TestOutputOrder(t *testing.T) {
 		want.Write(text{}.event(nil, r))
 	}
 	if accepted == n {
-		t.Errorf("all %d records were accepted although nobody reads", n)
+		t.Errorf("all %d records were accepted although they are not read", n)
 	}
 	close(w.open)
 	o.close()

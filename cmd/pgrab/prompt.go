@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// prompt waits for lines on the standard input. One line continues everybody
-// who is held at that moment; the end of the input continues everybody from
+// prompt waits for lines on the standard input. One line continues all processes
+// that are held at that moment; the end of the input continues them from
 // then on.
 type prompt struct {
 	in io.Reader
 
 	mu    sync.Mutex
-	round chan struct{} // closed by the next line; nil while nobody reads
+	round chan struct{} // closed by the next line; nil while no goroutine reads
 	ended bool
 }
 
@@ -26,7 +26,7 @@ func (p *prompt) line() <-chan struct{} {
 			close(p.round)
 		} else {
 			// Ends with the line. A read of a terminal cannot be called
-			// back: if nobody waits for it any more, it ends with us.
+			// back: if it is waited for no more, it ends with us.
 			go p.read(p.round)
 		}
 	}

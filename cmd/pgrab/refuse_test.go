@@ -62,7 +62,7 @@ func TestThreadOfAProcess(t *testing.T) {
 		fmt.Sprintf("not a process but a thread of process %d (grab %d)", g.PID, g.PID))
 }
 
-func TestTracedBySomebodyElse(t *testing.T) {
+func TestTracedAlready(t *testing.T) {
 	for _, tt := range []struct {
 		tracer string
 		args   []string
@@ -92,10 +92,10 @@ func TestAnotherUsersProcess(t *testing.T) {
 		"permission denied: the process belongs to uid 0 and this is uid 65534 (run as that user, as root or with CAP_SYS_PTRACE)")
 }
 
-// publicPgrab is the command where everybody may execute it.
+// publicPgrab is the command where every user may execute it.
 func publicPgrab(t *testing.T) string { return publicCopy(t, pgrabPath(t)) }
 
-// publicCopy returns a copy of a program that everybody may execute.
+// publicCopy returns a copy of a program that every user may execute.
 func publicCopy(t *testing.T, file string) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "public")

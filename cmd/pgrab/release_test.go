@@ -93,7 +93,7 @@ func checkEnd(t *testing.T, p, g *ptest.Target, truth *ptest.Truth, mode string)
 }
 
 // killWhile kills a quiet pgrab as soon as it controls, or holds, its target.
-// Nobody can keep that stopped then, so mode stop is like run.
+// Nothing can keep that stopped then, so mode stop is like run.
 func killWhile(t *testing.T, g *ptest.Target, truth *ptest.Truth, mode string, args []string, held bool) {
 	t.Helper()
 	p := startPgrab(t, args...)
@@ -138,7 +138,7 @@ func TestTimedHold(t *testing.T) {
 	expectFree(t, g, "RS")
 }
 
-// TestTargetDiesWhileHeld tells of a death that nobody asked for.
+// TestTargetDiesWhileHeld tells of a death that was not asked for.
 func TestTargetDiesWhileHeld(t *testing.T) {
 	g, _ := startSpin(t)
 	p := startPgrab(t, "-p", strconv.Itoa(g.PID))
@@ -150,7 +150,7 @@ func TestTargetDiesWhileHeld(t *testing.T) {
 	}
 }
 
-// TestKilledWhileStopped: a target that the kernel is to kill with pgrab is not killed while somebody
+// TestKilledWhileStopped: a target that the kernel is to kill with pgrab is not killed while another process
 // else has it stopped, and is again when it was continued.
 func TestKilledWhileStopped(t *testing.T) {
 	for _, continued := range []bool{false, true} {

@@ -90,7 +90,7 @@ type grabber struct {
 	session     *pctl.Session
 	out         *output
 	prompt      prompt
-	interactive bool         // somebody sits there who can be told what is waited for
+	interactive bool         // a user sits there, who can be told what is waited for
 	job         *job.Command // nil without one
 	left        bool         // leave has said so
 	tree        *tree        // with --follow

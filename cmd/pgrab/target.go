@@ -17,7 +17,7 @@ type target struct {
 	events  *pctl.Events
 	planted []*pctl.Breakpoint
 	first   *pctl.Event // grabbed or created, until it is known whether it stopped
-	silent  bool        // the next continued event is of a stop that nobody asked for
+	silent  bool        // the next continued event is of a stop that was not asked for
 	skipped uint64      // hits since the last that was printed
 	failed  bool        // something has been complained about
 

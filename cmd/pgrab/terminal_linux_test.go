@@ -51,7 +51,7 @@ func TestTerminalOfTarget(t *testing.T) {
 	s.Until("status=130")
 }
 
-// TestTerminalOfCommand: what is typed is the command's, whoever else is in its process
+// TestTerminalOfCommand: what is typed is the command's, whatever else is in its process
 // group: it reads, it is stopped and goes on with the shell's fg, it decides about ^C.
 func TestTerminalOfCommand(t *testing.T) {
 	s := startShell(t)
@@ -111,7 +111,7 @@ func TestStoppedCommand(t *testing.T) {
 }
 
 // TestBackgroundCommand: a command that reads the terminal from the background is
-// stopped, with us, until the shell brings it to the front; and so are we if it is we who
+// stopped, with us, until the shell brings it to the front; and so are we if it is we that
 // read.
 func TestBackgroundCommand(t *testing.T) {
 	s := startShell(t)
@@ -139,7 +139,7 @@ func stat(pid int) byte {
 	return rest[0]
 }
 
-// TestBackgroundGrab: in the background there is nobody to wait for, and the process
+// TestBackgroundGrab: in the background there is no user to wait for, and the process
 // that was grabbed is not kept.
 func TestBackgroundGrab(t *testing.T) {
 	g, _ := startSpin(t)
@@ -154,8 +154,8 @@ func TestBackgroundGrab(t *testing.T) {
 	s.Until("status=0")
 }
 
-// TestPrompt: somebody who sits at a terminal is told what is waited for. ^Z does not
-// stop us, who would have to answer for the process; ^C lets it go, and ^\ does.
+// TestPrompt: a user who sits at a terminal is told what is waited for. ^Z does not
+// stop us, since we would have to answer for the process; ^C lets it go, and ^\ does.
 func TestPrompt(t *testing.T) {
 	g, _ := startSpin(t)
 	s := startShell(t)

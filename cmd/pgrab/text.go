@@ -100,7 +100,7 @@ func doing(t *pctl.Thread) string {
 //
 // Frames of inlined functions have their caller's address. The line is there if
 // frames finds it. Where the function is unknown, ?+0x64af is the address in the
-// file, which whoever has its debug information can look up.
+// file, which a user who has its debug information can look up.
 func (f text) appendStack(b []byte, t *pctl.Thread) []byte {
 	frames, err := f.frames(t)
 	for i, f := range frames {

@@ -11,7 +11,7 @@ import (
 	"ptools/internal/ptest"
 )
 
-// TestDeadlock: pgrab -w says what each thread waits for and who has it, and names the cycle.
+// TestDeadlock: pgrab -w says what each thread waits for and which has it, and names the cycle.
 func TestDeadlock(t *testing.T) {
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "waits.c"), "deadlock", "3")
 	g.Ready()

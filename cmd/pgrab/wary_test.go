@@ -159,7 +159,7 @@ type visit struct {
 	g     *ptest.Target
 	pid   int
 	trap  string
-	user  bool // pgrab belongs to nobody
+	user  bool // pgrab belongs to an ordinary user
 	int3  bool // the breakpoint is an int3
 	turns int
 	sum   int // of what the turns printed

@@ -132,7 +132,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	v, err := s.current(r.Context())
 	if err != nil {
-		return // whoever has asked has gone
+		return // the client has gone
 	}
 	if v == nil {
 		h.Set("Refresh", "1")

@@ -243,7 +243,7 @@ func TestSourceIsGuarded(t *testing.T) {
 	}
 }
 
-// TestHosts: who asks by a name that is not ours is not answered.
+// TestHosts: a client that asks by a name that is not ours is not answered.
 func TestHosts(t *testing.T) {
 	at := func(addr, host string) *server {
 		ip, port, _ := net.SplitHostPort(addr)

@@ -94,7 +94,7 @@ func status(ts *testscript.TestScript, _ bool, args []string) {
 func TestNothingSampled(t *testing.T) {
 	ptest.Need(t, "setpriv")
 	if b, err := os.ReadFile("/proc/sys/kernel/perf_event_paranoid"); err != nil || strings.TrimSpace(string(b)) < "2" {
-		t.Skip("timers are for everybody here")
+		t.Skip("timers are for every user here")
 	}
 	out := filepath.Join(t.TempDir(), "out.txt")
 	if err := os.WriteFile(out, []byte("before\n"), 0o644); err != nil {

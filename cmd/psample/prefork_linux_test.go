@@ -140,7 +140,7 @@ func request(t *testing.T, url string, length time.Duration) {
 	wg.Wait()
 }
 
-// unusedPort returns a port that nobody listens on.
+// unusedPort returns a port that no process listens on.
 func unusedPort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -16,7 +16,7 @@ type meter struct {
 	next time.Duration
 }
 
-// newMeter returns nil where nobody would see it.
+// newMeter returns nil where no user would see it.
 func newMeter(cfg *config, w io.Writer) *meter {
 	if cfg.quiet || cfg.top || !job.IsTerminal(w) {
 		return nil

@@ -102,7 +102,7 @@ func TestSignalsEndTheSampling(t *testing.T) {
 	}
 }
 
-// TestSignalReachesTheCommand: whoever ends psample ends what it has started, and
+// TestSignalReachesTheCommand: a signal that ends psample ends what it has started, and
 // gets its status.
 func TestSignalReachesTheCommand(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "prof.txt")

@@ -13,7 +13,7 @@ import (
 // signals is what has been received of those that ask us to end. The first ends
 // the sampling, and the profile is written; the second ends the waiting for the
 // command; a third, and thereby one that comes while a write hangs, is as if
-// nobody had caught it. What the command has sent to its process group is none.
+// psample did not catch it. What the command has sent to its process group is none.
 type signals struct {
 	job   *job.Command   // nil without a command
 	again chan os.Signal // gets the second signal

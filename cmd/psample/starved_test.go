@@ -30,7 +30,7 @@ func TestStarved(t *testing.T) {
 			t.Errorf("no %q in %q", want.text, want.out)
 		}
 	}
-	// The time of the last round's look is nobody's.
+	// The time of the last round's look is counted for no thread.
 	if !regexp.MustCompile(`, (4\.[3-9]|5\.0) threads on average\n`).MatchString(stdout.String()) {
 		t.Errorf("5 threads are %s", stdout.String())
 	}

@@ -127,7 +127,7 @@ func parse(args []string) (*settings, error) {
 	return &r.settings, r.check()
 }
 
-// Rates where nobody says one: of profiles that are asked for, and of those that are taken all the time.
+// Rates where none is said: of profiles that are asked for, and of those that are taken all the time.
 const (
 	askedRate = 99
 	pushRate  = 19

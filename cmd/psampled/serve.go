@@ -41,7 +41,7 @@ type daemon struct {
 func (s *settings) serve(ctx context.Context, stderr io.Writer) error {
 	d := &daemon{settings: s, told: writeMessages(stderr)}
 	defer d.told.close()
-	signal.Ignore(syscall.SIGPIPE) // whoever reads standard error may go away
+	signal.Ignore(syscall.SIGPIPE) // the reader of standard error may go away
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	hangups := make(chan os.Signal, 1)

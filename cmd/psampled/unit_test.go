@@ -49,7 +49,7 @@ func startConfined(t *testing.T, capabilities string, args ...string) *running {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program := ptest.Copy(t, exe) // where go test puts it not everybody may look
+	program := ptest.Copy(t, exe) // where go test puts it not every user may look
 	link := filepath.Join(filepath.Dir(program), "psampled")
 	if err := os.Rename(program, link); err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func startConfined(t *testing.T, capabilities string, args ...string) *running {
 	return launch(t, exec.Command("setpriv", append(argv, args...)...))
 }
 
-// startPrivate starts a process of another user whose program nobody else may read.
+// startPrivate starts a process of another user whose program no other may read.
 func startPrivate(t *testing.T) *ptest.Target {
 	t.Helper()
 	program := ptest.Copy(t, ptest.BuildC(t, "mix.c"))
@@ -90,7 +90,7 @@ func (r *running) functions() map[string]bool {
 	return found
 }
 
-// TestUnit: the capabilities of the unit file are enough for everything: timers, that stop nobody, and the names of a program that only its
+// TestUnit: the capabilities of the unit file are enough for everything: timers, that stop no thread, and the names of a program that only its
 // owner may read. With CAP_SYS_PTRACE alone it works by stops, and says so.
 func TestUnit(t *testing.T) {
 	ptest.NeedUsers(t)

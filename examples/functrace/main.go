@@ -25,7 +25,7 @@ import (
 
 func main() {
 	pctl.Guard() // killed by SIGKILL, we cannot let the process go ourselves
-	// However we end, the process has to be let go first; a reader who goes
+	// However we end, the process has to be let go first; a reader that goes
 	// away is told by the error of writing.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
