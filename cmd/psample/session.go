@@ -28,6 +28,7 @@ type session struct {
 	binds          []func(*sample.Source)
 	server         *server      // with --http
 	job            *job.Command // the command's, or the demo's; nil without one
+	child          *job.Child   // the command when it was let go to be sampled; nil if it is controlled
 }
 
 // run samples and writes the profile. status is the command's exit status.
@@ -53,6 +54,7 @@ func (s *session) run(ctx context.Context, status *int) (err error) {
 	defer func() {
 		s.pctl.Leave()
 		s.births.Release() // where there was no profile
+		s.reap()
 		err = errors.Join(err, s.pctl.Close())
 	}()
 	if s.cfg.threadCreate {
@@ -127,6 +129,9 @@ func (s *session) profile(ctx context.Context) (*profile.Profile, error) {
 
 // source is a target as the sampler sees it.
 func (s *session) source(ctx context.Context, t *pctl.Process) (*sample.Source, error) {
+	if s.child != nil {
+		return sample.Watch(t.PID(), s.child.Done(), s.files, s.cfg.wantsLines()), nil
+	}
 	if t.ReadOnly() {
 		done := make(chan struct{})
 		go func() { // ends with the process, or with ctx
@@ -173,6 +178,7 @@ func (s *session) sample(ctx context.Context, sources []*sample.Source) (*profil
 	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
 	sampler = sample.New(sources, o)
 	err = sampler.Run(ctx)
+	s.reap()
 	meter.clear()
 	top.close()
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
@@ -215,6 +221,7 @@ func (s *session) follow() *sample.Follow {
 
 // tellAlone says why sampling goes on when the targets have ended.
 func (s *session) tellAlone(processes int) {
+	s.reap()
 	if !s.cfg.quiet {
 		fmt.Fprintf(s.stderr, "psample: what was to be sampled has ended, %d of its descendants have not; ^C ends the sampling\n", processes)
 	}
@@ -224,7 +231,7 @@ func (s *session) tellAlone(processes int) {
 func (s *session) tellEnded() {
 	for _, t := range s.targets {
 		select {
-		case <-t.Done():
+		case <-s.ended(t):
 			fmt.Fprintf(s.stderr, "psample: process %d has ended\n", t.PID())
 		default:
 		}
@@ -245,13 +252,52 @@ func (s *session) title() string {
 // begin lets the command go that has waited for us.
 func (s *session) begin(ctx context.Context) error {
 	for _, t := range s.targets {
-		if _, held := t.Held(); held {
-			if err := t.Continue(ctx); err != nil {
-				return err
-			}
+		if _, held := t.Held(); !held {
+			continue
+		}
+		start := t.Continue
+		if s.child != nil {
+			start = s.letGo
+		}
+		if err := start(ctx); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// letGo ends the control of the command, which runs from here on. What is sampled by timers needs none, and each signal
+// to a process that is traced makes two switches of threads.
+func (s *session) letGo(ctx context.Context) error {
+	t := s.targets[0]
+	if err := t.Release(ctx); err != nil {
+		return err
+	}
+	e, err := t.Wait(ctx)
+	switch {
+	case err != nil:
+		return err
+	case e.Kind == pctl.KindUndead: // killed while it was held
+		s.child.End(job.EndStatus(e))
+	default:
+		s.child.Begin()
+	}
+	return nil
+}
+
+// reap lets the number of a command that has ended go.
+func (s *session) reap() {
+	if s.child != nil {
+		s.child.Reap()
+	}
+}
+
+// ended is closed when a target has ended, or when its control has.
+func (s *session) ended(t *pctl.Process) <-chan struct{} {
+	if s.child != nil {
+		return s.child.Done()
+	}
+	return t.Done()
 }
 
 // write puts the profile where it belongs.

@@ -65,6 +65,9 @@ func (s *session) start(ctx context.Context, command func() (*pctl.Command, pctl
 		return err
 	}
 	s.targets = append(s.targets, p)
+	if s.isCommand() && s.timers != nil {
+		s.child = s.job.Child(p.PID())
+	}
 	return s.timers.Want(p.PID())
 }
 
@@ -86,7 +89,7 @@ func (s *session) userCommand() (*pctl.Command, pctl.Mode, error) {
 func (s *session) tellWaiting(signals *signals) {
 	t := s.targets[0]
 	select {
-	case <-t.Done():
+	case <-s.ended(t):
 		return
 	default:
 	}
@@ -109,6 +112,14 @@ func (s *session) await(again <-chan os.Signal) (int, error) {
 		case <-ctx.Done():
 		}
 	}()
+	if s.child != nil {
+		status, err := s.child.Wait(ctx)
+		if ctx.Err() != nil {
+			return context.Cause(ctx).(signalled).status(), nil
+		}
+		s.reap()
+		return status, err
+	}
 	e, err := s.targets[0].Wait(ctx)
 	switch {
 	case ctx.Err() != nil:

@@ -13,16 +13,18 @@ func TestTerminal(t *testing.T) {
 	truth := ptest.NewTruth(t)
 	s := ptest.StartShell(t, "SPIN="+ptest.BuildC(t, "spin.c"), "PSAMPLE="+psampleDir(t)+"/psample")
 	s.Truth = truth
-	s.Type(fmt.Sprintf("PTEST_TRUTH=%s $PSAMPLE -q -o /dev/null -- $SPIN -t 3; echo status=$?\n", truth.Path()))
-	s.Until("ready")
-	s.AwaitWork(1)
-	s.Type("\x1a")
-	s.Until("status=147")
-	s.StandsStill()
-	s.Type("fg; echo status=$?\n")
-	s.AwaitWork(1)
-	s.Type("\x03")
-	s.Until("status=130")
+	for _, timers := range []string{"auto", "off"} { // let go, and controlled
+		s.Type(fmt.Sprintf("PTEST_TRUTH=%s $PSAMPLE --timers %s -q -o /dev/null -- $SPIN -t 3; echo status=$?\n", truth.Path(), timers))
+		s.Until("ready")
+		s.AwaitWork(1)
+		s.Type("\x1a")
+		s.Until("status=147")
+		s.StandsStill()
+		s.Type("fg; echo status=$?\n")
+		s.AwaitWork(1)
+		s.Type("\x03")
+		s.Until("status=130")
+	}
 
 	g := ptest.StartWith(t, &ptest.Options{Truth: truth}, ptest.BuildC(t, "spin.c"))
 	g.Ready()
@@ -38,11 +40,13 @@ func TestTerminal(t *testing.T) {
 	s.Until(fmt.Sprintf("(tid %d)", g.PID))
 	s.Type("\x1c")
 	s.Until("status=0")
-	s.Type("$PSAMPLE -q -- sh -c 'ulimit -c 0; echo ready; read x'; echo status=$?\n")
-	s.Until("ready")
-	s.Type("\x1c")
-	s.Until(" samples")
-	s.Until("status=131")
+	for _, timers := range []string{"auto", "off"} {
+		s.Type(fmt.Sprintf("$PSAMPLE --timers %s -q -- sh -c 'ulimit -c 0; echo ready; read x'; echo status=$?\n", timers))
+		s.Until("ready")
+		s.Type("\x1c")
+		s.Until(" samples")
+		s.Until("status=131")
+	}
 }
 
 // TestProgress: a terminal shows how far the sampling has come, and how many threads are counted.

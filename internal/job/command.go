@@ -15,6 +15,7 @@ import (
 // Command makes a command that runs under control and this program one job.
 type Command struct {
 	p       atomic.Pointer[pctl.Process]
+	child   atomic.Bool // it runs, and nobody traces it
 	pressed chan os.Signal
 	ctx     context.Context // of the goroutines
 	cancel  context.CancelFunc
@@ -62,9 +63,7 @@ func NewCommand() *Command {
 	return c
 }
 
-// Follow stops this program whenever p is stopped by its terminal. A stop from elsewhere, by
-// SIGSTOP, is not ours: whoever sent that will continue the command, and may not know us. To be
-// called once.
+// Follow stops this program whenever p is stopped by its terminal, for as long as p is controlled. To be called once.
 func (c *Command) Follow(p *pctl.Process) {
 	c.p.Store(p)
 	events := p.Events(&pctl.EventOptions{Kinds: []pctl.Kind{pctl.KindGroupStop}})
@@ -77,13 +76,9 @@ func (c *Command) Follow(p *pctl.Process) {
 			if err != nil {
 				return
 			}
-			sig := syscall.Signal(e.Signal)
-			if e.Kind != pctl.KindGroupStop || !slices.Contains(stops, os.Signal(sig)) {
-				continue
+			if e.Kind == pctl.KindGroupStop {
+				c.commandStopped(p.PID(), syscall.Signal(e.Signal))
 			}
-			// We may learn of it when it is over: while we were stopped ourselves the shell has
-			// continued both. In the foreground nobody is stopped for a read.
-			c.stop(func() bool { return sig == syscall.SIGTSTP || !Foreground() || !sameGroup(p.PID()) })
 		}
 	}()
 }
@@ -99,6 +94,9 @@ func (c *Command) stop(calledFor func() bool) {
 
 // running reports that there is a command and that it is not held: a signal reaches it.
 func (c *Command) running() bool {
+	if c.child.Load() {
+		return true
+	}
 	p := c.p.Load()
 	if p == nil {
 		return false

@@ -15,11 +15,14 @@ import (
 	"bytes"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 )
 
 // stops are the signals by which a terminal stops a process group.
 var stops = []os.Signal{syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU}
+
+func isStop(sig syscall.Signal) bool { return slices.Contains(stops, os.Signal(sig)) }
 
 // Stay keeps the terminal from stopping this program until stop is called. A read of the terminal
 // in the background then fails with EIO (termios(3), tcsetpgrp(3)). At a ^Z refused is called, on a

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestCommandIsLetGo: a command that timers sample is traced by nobody, its status is told, and its processor time is exact: it
+// is read when the command has ended and before its number is another's.
+func TestCommandIsLetGo(t *testing.T) {
+	if have, err := condition("timers"); err != nil || !have {
+		t.Skip("no timers")
+	}
+	const script = `grep TracerPid /proc/$$/status; i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; cat /proc/$$/schedstat; `
+	for _, tt := range []struct {
+		name, script string
+		args         []string
+		status       int
+	}{
+		{"exits", script + "exit 5", nil, 5},
+		{"killed", script + "kill -9 $$", nil, 128 + 9},
+		{"follow", script + "exit 6", []string{"--follow"}, 6},
+		{"survives", script + "(sleep 1.5; echo) & exit 7", []string{"--follow"}, 7},
+		{"outlives", script + "sleep 1; exit 8", []string{"-t", "0.5"}, 8},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			out := filepath.Join(t.TempDir(), "profile.json")
+			args := append(append([]string{"--timers", "only", "-q", "-o", out}, tt.args...), "--", "/bin/sh", "-c", tt.script)
+			cmd := exec.Command(filepath.Join(psampleDir(t), "psample"), args...)
+			begun := time.Now()
+			said, _ := cmd.Output()
+			if status := cmd.ProcessState.ExitCode(); status != tt.status {
+				t.Errorf("exit status %d, want %d", status, tt.status)
+			}
+			var used int64
+			if _, err := fmt.Sscanf(string(said), "TracerPid: 0\n%d", &used); err != nil {
+				t.Fatalf("%v: the command says %q", err, said)
+			}
+			if tt.name == "outlives" {
+				return
+			}
+			b, err := os.ReadFile(out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var p struct {
+				CPU       int64 `json:"cpu_ns"`
+				Processes []struct {
+					Command string `json:"comm"`
+					CPU     int64  `json:"cpu_ns"`
+				} `json:"processes"`
+			}
+			if err := json.Unmarshal(b, &p); err != nil {
+				t.Fatal(err)
+			}
+			counted := p.CPU
+			if len(p.Processes) > 0 {
+				counted = p.Processes[0].CPU
+			}
+			// What it used before its first instruction, and after it was asked.
+			if off := time.Duration(counted - used).Abs(); off > time.Duration(used)/20 {
+				t.Errorf("%v of processor time in the profile, the kernel says %v (after %v)", time.Duration(counted), time.Duration(used), time.Since(begun))
+			}
+		})
+	}
+}
+
+// TestCommandIsReaped: where descendants go on, the number of a command that has ended is free.
+func TestCommandIsReaped(t *testing.T) {
+	if have, err := condition("timers"); err != nil || !have {
+		t.Skip("no timers")
+	}
+	const script = `p=$$; (while kill -0 $p 2>/dev/null; do sleep 0.1; done; echo gone) & exit 3`
+	cmd := exec.Command(filepath.Join(psampleDir(t), "psample"), "--follow", "-q", "-o", "/dev/null", "--", "/bin/sh", "-c", script)
+	said, _ := cmd.Output()
+	if status := cmd.ProcessState.ExitCode(); status != 3 || strings.TrimSpace(string(said)) != "gone" {
+		t.Errorf("exit status %d: %q", status, said)
+	}
+}
