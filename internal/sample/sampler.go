@@ -315,7 +315,11 @@ func (s *Sampler) means() string {
 	if s.opt.Ticks == nil {
 		return fmt.Sprintf("%d stops of running threads", s.cost.Stops)
 	}
-	return fmt.Sprintf("%d samples of the processors' timers (%.0f Hz)", s.cost.Ticks, 1/s.opt.Ticks.Period().Seconds())
+	rate := fmt.Sprintf("%.0f Hz", 1/s.tickPeriod().Seconds())
+	if s.tree != nil && s.tree.pace.slow != 0 {
+		rate = fmt.Sprintf("%.0f to %.0f Hz", 1/s.tree.pace.slow.Seconds(), 1/tickPeriod(s.opt.Period).Seconds())
+	}
+	return fmt.Sprintf("%d samples of the processors' timers (%s)", s.cost.Ticks, rate)
 }
 
 // tickPeriod is how much processor time a tick stands for, or would.

@@ -65,9 +65,7 @@ const (
 )
 
 // tickPeriod is the time between ticks where that between rounds is period.
-func tickPeriod(period time.Duration) time.Duration {
-	return min(max(period/ticksPerRound, minTickPeriod), period)
-}
+func tickPeriod(period time.Duration) time.Duration { return pacedPeriod(period, 0) }
 
 // Want has a process sampled.
 func (t *Timers) Want(pid int) error {

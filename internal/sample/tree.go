@@ -74,6 +74,8 @@ type tree struct {
 	files    *treeFiles
 	space    *profile.Space
 	namer    *namer
+	named    time.Duration // when names were last handed in
+	pace     *pace
 	unwinder kinUnwinder
 	owed     owed
 	roots    map[profile.ProcessID]bool
@@ -108,6 +110,7 @@ func newTree(s *Sampler) *tree {
 	} else {
 		t.ticks = s.opt.Ticks.(FollowingTicks)
 	}
+	t.pace = newPace(t.ticks, s.opt.Period)
 	t.space = s.profile.Space(0, "", t.files)
 	t.namer = newNamer(t.files)
 	t.unwinder.init(t)

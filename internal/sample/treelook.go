@@ -14,11 +14,17 @@ const (
 	lookAfter = 2
 	// leastAge is for how long, whatever the rate.
 	leastAge = 100 * time.Millisecond
+	// nameEvery is how often names are looked up. Each time another thread wakes for it.
+	nameEvery = 100 * time.Millisecond
 )
 
 // round begins to look at processes that have lived for a while.
 func (t *tree) round(now time.Duration) {
-	t.namer.step(t.space)
+	if now-t.named >= nameEvery {
+		t.named = now
+		t.namer.step(t.space)
+	}
+	t.pace.adapt(now, t.sampler.cost.Ticks, t.ticks.Period())
 	t.sayAlone(now)
 	if !t.opens.due(now) {
 		return
