@@ -95,7 +95,8 @@ func (g *Target) nextLine() (string, bool) {
 	case s, ok := <-g.out.line:
 		return s, ok
 	case <-patience.C:
-		g.t.Fatalf("ptest: target %d (state %c, %d threads, traced by %d) prints nothing", g.PID, g.State(), len(g.Threads()), g.TracerPID())
+		g.t.Fatalf("ptest: target %d (state %c, %d threads, traced by %d) prints nothing; its output is held open by%s",
+			g.PID, g.State(), len(g.Threads()), g.TracerPID(), holders(g.pipe()))
 		return "", false
 	}
 }

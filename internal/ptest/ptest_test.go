@@ -176,3 +176,17 @@ func TestParseText(t *testing.T) {
 		}
 	}
 }
+
+// TestHolders: of a pipe that does not end it is told which process has it, and where its threads are.
+func TestHolders(t *testing.T) {
+	g := Start(t, "/bin/sh", "-c", "sleep 1000 & echo $!")
+	var sleeper int
+	if _, err := fmt.Sscan(g.Line(), &sleeper); err != nil {
+		t.Fatal(err)
+	}
+	g.Wait()
+	want := fmt.Sprintf("process %d thread %d (sleep) state S", sleeper, sleeper)
+	if said := holders(g.pipe()); !strings.Contains(said, want) || !strings.Contains(said, "nanosleep") {
+		t.Errorf("held by %s, want %s", said, want)
+	}
+}
