@@ -102,7 +102,7 @@
 // # Notification
 //
 // Events tells what happens to a process, in order, to every reader,
-// however slowly he reads; the control goroutine never waits for a reader. The
+// however slowly it reads; the control goroutine never waits for a reader. The
 // end is always told, once: Undead with the exit status, Lost with the reason
 // why control ended, or Released. A reader that comes late still gets it, and
 // after it io.EOF. Closing a Process removes what is queued for its readers.

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// TestCommandIsLetGo: a command that timers sample is traced by nobody, its status is told, and its processor time is exact: it
+// TestCommandIsLetGo: a command that timers sample has no tracer, its status is told, and its processor time is exact: it
 // is read when the command has ended and before its number is another's.
 func TestCommandIsLetGo(t *testing.T) {
 	if have, err := condition("timers"); err != nil || !have {

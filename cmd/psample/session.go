@@ -173,7 +173,7 @@ func (s *session) sample(ctx context.Context, sources []*sample.Source) (*profil
 		top.progress(sampler, p, s.cfg.options())
 		s.server.progress(sampler)
 	}
-	// The sampler sleeps on a processor of the runtime's (sample.Options.Clock); those who
+	// The sampler sleeps on a processor of the runtime's (sample.Options.Clock); those that
 	// control the targets keep as many as they had.
 	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
 	sampler = sample.New(sources, o)

@@ -40,7 +40,7 @@ func (s *session) acquire(ctx context.Context) error {
 	return nil
 }
 
-// hook is what counts the threads of the next target, nil if nobody does.
+// hook is what counts the threads of the next target, nil if they are not counted.
 func (s *session) hook() func(creator, child int, regs *pctl.Registers) {
 	if s.creations == nil {
 		return nil
@@ -101,7 +101,7 @@ func (s *session) tellWaiting(signals *signals) {
 }
 
 // await returns the exit status of the command once it has ended. A signal from
-// again says that nobody wants to wait any more.
+// again says that the user does not want to wait any more.
 func (s *session) await(again <-chan os.Signal) (int, error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)

@@ -17,7 +17,7 @@ type Child struct {
 	begun  sync.Once
 }
 
-// Child returns the command as the child that it will be when nobody traces it any more, and Begin has been called.
+// Child returns the command as the child that it will be when it is traced no more, and Begin has been called.
 func (c *Command) Child(pid int) *Child { return &Child{PID: pid, job: c, done: make(chan struct{})} }
 
 // Begin takes note from now on of what the kernel tells a parent: this program is stopped whenever the command has
@@ -77,12 +77,12 @@ func (c *Child) Reap() {
 }
 
 // commandStopped stops this program too if the terminal has stopped the command. A stop from elsewhere, by
-// SIGSTOP, is not ours: whoever sent that will continue the command, and may not know us.
+// SIGSTOP, is not ours: the sender will continue the command, and may not know us.
 func (c *Command) commandStopped(pid int, sig syscall.Signal) {
 	if !isStop(sig) {
 		return
 	}
 	// We may learn of it when it is over: while we were stopped ourselves the shell has
-	// continued both. In the foreground nobody is stopped for a read.
+	// continued both. In the foreground no process is stopped for a read.
 	c.stop(func() bool { return sig == syscall.SIGTSTP || !Foreground() || !sameGroup(pid) })
 }

@@ -15,7 +15,7 @@ import (
 // Command makes a command that runs under control and this program one job.
 type Command struct {
 	p       atomic.Pointer[pctl.Process]
-	child   atomic.Bool // it runs, and nobody traces it
+	child   atomic.Bool // it runs, and is not traced
 	pressed chan os.Signal
 	ctx     context.Context // of the goroutines
 	cancel  context.CancelFunc
@@ -25,7 +25,7 @@ type Command struct {
 }
 
 // aborts are the signals at which the Go runtime prints what all goroutines do, and ends the program.
-// Faults of our own are not among what [signal.Notify] gets: the kernel says who has sent a signal.
+// Faults of our own are not among what [signal.Notify] gets: the kernel says which process has sent a signal.
 var aborts = []os.Signal{syscall.SIGQUIT, syscall.SIGABRT, syscall.SIGTRAP, syscall.SIGILL, syscall.SIGBUS,
 	syscall.SIGFPE, syscall.SIGSEGV, syscall.SIGSYS}
 
@@ -56,7 +56,7 @@ func NewCommand() *Command {
 				// A read in the background is made again, and is signalled again, until we
 				// stop: what is left of that in the foreground is out of date.
 				late := sig != syscall.SIGTSTP && Foreground()
-				return !late && !c.running() // nobody else can answer it
+				return !late && !c.running() // no other process can answer it
 			})
 		}
 	}()
@@ -83,7 +83,7 @@ func (c *Command) Follow(p *pctl.Process) {
 	}()
 }
 
-// stop stops this program if that is called for when nobody else is about to.
+// stop stops this program if that is called for when no other process is about to.
 func (c *Command) stop(calledFor func() bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,7 +1,7 @@
 // Package job keeps a shell's job control whole for a program that traces.
 //
 // A process that is traced stops at every signal until its tracer has answered. So a tracer that
-// the terminal stops (^Z, or a read in the background) takes others with it that nobody has asked
+// the terminal stops (^Z, or a read in the background) takes others with it that no user has asked
 // to stop; and of a command that it runs only the one thread that takes the signal stands still.
 // Hence:
 //

@@ -6,10 +6,10 @@ import (
 	"syscall"
 )
 
-// suspend stops this program, and returns when somebody has continued it. The signal is SIGSTOP because
+// suspend stops this program, and returns when it has been continued. The signal is SIGSTOP because
 // the Go runtime keeps its handlers of the others once they have been installed. It is for the calling
 // thread, which meets it on its way back from the call; one for the process may be left to another thread,
-// and whoever has asked for it goes on until that has got to it.
+// and the thread that has asked for it goes on until that has got to it.
 func suspend() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

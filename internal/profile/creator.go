@@ -22,7 +22,7 @@ var (
 // creator returns the part of a stack of a ThreadCreate profile that begins
 // with the function that wanted the thread, the whole stack if it has none. The
 // system call and the library's way to it are the same in every stack and tell
-// nobody anything.
+// the reader nothing.
 func (s *Space) creator(stack StackID) StackID {
 	for at := stack; at != 0; at = s.nodes[at].caller {
 		if !s.starts(&s.locs[s.nodes[at].loc]) {

@@ -8,7 +8,7 @@ import (
 )
 
 // holders describes the processes that have a pipe open, and where in the kernel their threads are: while one
-// has, nobody reads the end of what was written to it. The pipe's name is that in /proc/PID/fd.
+// has, no reader sees the end of what was written to it. The pipe's name is that in /proc/PID/fd.
 func holders(pipe string) string {
 	var b strings.Builder
 	for _, pid := range numbers("/proc") {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Terminal is a pseudo-terminal, as somebody sits at it who types and reads. It does not echo, so
+// Terminal is a pseudo-terminal, as a user sits at it who types and reads. It does not echo, so
 // what is read is what its processes have written.
 type Terminal struct {
 	t     testing.TB

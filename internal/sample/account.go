@@ -103,7 +103,7 @@ func (a *account) complete(now time.Duration, ticks int64) {
 	}
 }
 
-// tell shows the samples of a round to whoever wants to see each.
+// tell shows each sample of a round to the client that wants to see them.
 func (a *account) tell() {
 	s := a.p.sampler
 	for _, t := range a.p.roster.threads {

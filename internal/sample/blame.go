@@ -7,7 +7,7 @@ import (
 	"ptools/internal/perfevent"
 )
 
-// Who holds the locks that threads wait for is found out in the rounds, which see the waiting threads anyway. A thread that
+// Which threads hold the locks that others wait for is found out in the rounds, which see the waiting threads anyway. A thread that
 // sleeps in futex(2) shows the address of a word; the memory around it has the number of the thread that holds the lock
 // (internal/futex). The time since the round before, which counts as waiting time of the thread that waits, is blamed on the
 // stack that the holder has at that moment (holder.go): of one that sleeps the stack is known, one that runs is
@@ -17,7 +17,7 @@ import (
 //
 // What has no owner by its nature, as a condition variable, is counted as such. Nothing is read of it.
 
-// Blame has a sampler find out who holds the locks that threads wait for.
+// Blame has a sampler find out which threads hold the locks that others wait for.
 type Blame struct {
 	// Peek looks at a thread that runs on a processor. Nil: without timers threads are stopped anyway; with them
 	// nothing is known of a holder that runs.
@@ -45,7 +45,7 @@ func newBlame(p *process) *blame {
 	return &blame{p: p, waiters: make(map[*thread]*waiter), groups: make(map[contested]*group)}
 }
 
-// begin forgets whom the round before has found.
+// begin forgets what the round before has found.
 func (b *blame) begin() {
 	if b == nil {
 		return
@@ -58,7 +58,7 @@ func (b *blame) begin() {
 	}
 }
 
-// rest asks for whom those wait that the round did not need to read. They sleep, as before.
+// rest asks which threads those wait for that the round did not need to read. They sleep, as before.
 func (b *blame) rest() {
 	if b == nil {
 		return
@@ -95,8 +95,8 @@ func (b *blame) finish(now time.Duration) {
 	}
 }
 
-// settle finds out who holds what those wait for whose functions were not named while they were sampled, now that all names are known:
-// they wait still, and who has the lock can be read.
+// settle finds out which thread holds what those wait for whose functions were not named while they were sampled, now that all names are known:
+// they wait still, and which thread has the lock can be read.
 func (b *blame) settle() {
 	if b == nil || b.p.image == nil || b.p.image.Is32Bit() {
 		return

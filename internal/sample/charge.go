@@ -7,13 +7,13 @@ import (
 	"ptools/internal/profile"
 )
 
-// charge is who is to blame for a wait.
+// charge is the thread that is to blame for a wait.
 type charge struct {
-	p     *process // whose stack it is; nil: nobody's
+	p     *process // whose stack it is; nil: no thread is to blame
 	stack profile.StackID
 	t     *thread // the holder
 	holds place
-	why   string // why nobody is
+	why   string // why no thread is
 }
 
 // waited is a time that is to be counted.
@@ -29,7 +29,7 @@ type place struct {
 	kind futex.Kind
 }
 
-// Why nobody is blamed, beside futex.Lock.Why.
+// Why no thread is blamed, beside futex.Lock.Why.
 const (
 	changedHands = profile.ChangedHands
 	free         = "nobody held it"
@@ -41,7 +41,7 @@ const (
 	notNamed     = "function that waits not known in time"
 )
 
-// note is the level that stands for why nobody is blamed.
+// note is the level that stands for why no thread is blamed.
 func (b *blame) note(why string) profile.Addr {
 	switch why {
 	case changedHands, deadlocked, free:
@@ -88,7 +88,7 @@ func (b *blame) charge(w *waiter, c charge, wants place, waited time.Duration) {
 	p.space.Waited(w.t.id, w.stack, w.wait, v)
 }
 
-// intern returns what a wait counts as, and in which stack of the one who is to blame.
+// intern returns what a wait counts as, and in which stack of the thread that is to blame.
 func (b *blame) intern(w *waiter, c charge) (profile.WaitID, profile.StackID) {
 	prof, space := b.p.sampler.profile, b.p.space
 	lock := func(l place) profile.LockID {

@@ -20,11 +20,11 @@ type group struct {
 	lock    futex.Lock
 	waiters []*waiter
 	holder  found
-	answer  charge        // who is to blame
+	answer  charge        // which thread is to blame
 	asked   time.Duration // when that was last found to be so
 }
 
-// found is how far it is known who is to blame for the waits of a group.
+// found is how far it is known which thread is to blame for the waits of a group.
 type found uint8
 
 const (
@@ -49,7 +49,7 @@ func (b *blame) collect(w *waiter) {
 	w.group = g
 }
 
-// learn reads who has a lock.
+// learn reads which thread has a lock.
 func (b *blame) learn(g *group) {
 	c := g.waiters[0].call
 	g.lock = c.Lock(g.kind, b.read(c.Addr), b.alive)

@@ -9,7 +9,7 @@ import (
 
 // The kernel shows the system call of a thread only to the owner of the file
 // /proc/PID/task/TID/syscall, and to a reader that may read the files of others. A sampler with
-// CAP_SYS_PTRACE and nothing else is neither. Everybody may read the thread's
+// CAP_SYS_PTRACE and nothing else is neither. Every process may read the thread's
 // state, its schedstat line and, with the right to trace, the kernel function that it sleeps in.
 // A blocked thread of which no more is known shows that function. It is stopped, once, only if
 // the function belongs to calls of which a stop takes nothing.

@@ -14,7 +14,7 @@ const holderTries = 3
 // freshness is for how long the holder of a lock is taken to have it still, when one more thread is found that waits for it.
 const freshness = 50 * time.Microsecond
 
-// ask finds out who has what a thread waits for, right after it was seen to wait: the longer that takes the more often
+// ask finds out which thread has what another waits for, right after it was seen to wait: the longer that takes the more often
 // the lock has another owner by then, be it that thread. Without timers a holder that runs is found when it is stopped.
 func (b *blame) ask(w *waiter) {
 	b.name(w)
@@ -47,7 +47,7 @@ func (b *blame) isSame(g *group) bool {
 	return true
 }
 
-// findAsleep finds out who is to blame for the waits of a group if the holder sleeps, before threads that run are stopped. With short
+// findAsleep finds out which thread is to blame for the waits of a group if the holder sleeps, before threads that run are stopped. With short
 // processors that takes milliseconds, in which the lock changes hands. A holder that runs is among those to stop.
 func (b *blame) findAsleep(g *group) {
 	b.learn(g)
@@ -56,7 +56,7 @@ func (b *blame) findAsleep(g *group) {
 	}
 }
 
-// accuse finds out who is to blame for the waits of a group. If the lock changes hands meanwhile the next holder is looked for: the
+// accuse finds out which thread is to blame for the waits of a group. If the lock changes hands meanwhile the next holder is looked for: the
 // other threads of the group wait on.
 func (b *blame) accuse(g *group) {
 	was := g.lock.Owner
@@ -78,7 +78,7 @@ func (b *blame) accuse(g *group) {
 	g.holder = answered
 }
 
-// accused returns who holds a lock, and in which stack.
+// accused returns which thread holds a lock, and in which stack.
 func (b *blame) accused(g *group) charge {
 	l := &g.lock
 	switch {
@@ -102,7 +102,7 @@ func (b *blame) accused(g *group) charge {
 	return charge{p: p, stack: stack, t: t, holds: place{l.Addr, l.Kind}}
 }
 
-// follow returns who is to blame where the holder may wait itself.
+// follow returns which thread is to blame where the holder may wait itself.
 func (b *blame) follow(w *waiter) charge {
 	c := w.answer
 	for range b.order {
@@ -114,7 +114,7 @@ func (b *blame) follow(w *waiter) charge {
 		}
 		next := b.waiters[c.t]
 		if next == nil || next.group == nil || next.stack != c.stack || next.answer.why != "" {
-			return c // it does not wait, or who holds that is not known
+			return c // it does not wait, or the holder of that is not known
 		}
 		c = next.answer
 	}
@@ -137,7 +137,7 @@ func (b *blame) unknownOwner(g *group) string {
 	return elsewhere
 }
 
-// stackOf returns the stack that a thread has while it holds a lock. Nobody is stopped.
+// stackOf returns the stack that a thread has while it holds a lock. No thread is stopped.
 func (b *blame) stackOf(p *process, t *thread, g *group) (stack profile.StackID, why string) {
 	if g.holder == standing {
 		return t.view.stack, ""
@@ -160,7 +160,7 @@ func (b *blame) stackOf(p *process, t *thread, g *group) (stack profile.StackID,
 	return 0, notSeen
 }
 
-// unlessChanged returns why nobody is blamed of a lock that has another owner by now.
+// unlessChanged returns why no thread is blamed for a lock that has another owner by now.
 func (b *blame) unlessChanged(g *group) string {
 	if !b.stillHolds(g) {
 		return changedHands

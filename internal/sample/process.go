@@ -26,7 +26,7 @@ type process struct {
 	ticking  ticking
 	crowd    crowd
 	refresh  refreshing
-	blame    *blame // nil unless somebody wants to know who holds the locks
+	blame    *blame // nil unless it is asked which threads hold the locks
 
 	kin   *kin  // it as a member of a tree; nil without one
 	ticks int64 // that this round may take

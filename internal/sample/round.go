@@ -45,7 +45,7 @@ func (p *process) round(ctx context.Context, now time.Duration, ticks int64) {
 	p.namer.step(p.space)
 }
 
-// examine looks at a thread from outside, and finds out for whom it waits.
+// examine looks at a thread from outside, and finds out which thread it waits for.
 func (p *process) examine(t *thread) {
 	p.judge(t)
 	p.blame.examine(t)

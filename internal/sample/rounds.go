@@ -19,7 +19,7 @@ type Rounds struct {
 
 	mu    sync.Mutex
 	asked []func() // what the sampling goroutine is to do after the next round
-	over  bool     // it has ended: the profile belongs to whoever holds mu
+	over  bool     // it has ended: the profile belongs to the goroutine that holds mu
 	err   error    // why, if the process has not
 }
 

@@ -90,7 +90,7 @@ func (t *Tap) Period() time.Duration {
 	return t.windows.ticks.Period()
 }
 
-// Blame is what a sampler with these ticks finds out with who holds the locks.
+// Blame is what a sampler with these ticks finds out with which threads hold the locks.
 func (t *Tap) Blame() *Blame {
 	if t.peeker == nil {
 		return &Blame{}

@@ -54,7 +54,7 @@ type thread struct {
 	wary     wariness
 	debt     debt            // with ticks
 	guess    estimate        // without
-	shown    profile.StackID // where the last tick met it, if anybody wants to see samples
+	shown    profile.StackID // where the last tick met it, if a client wants to see samples
 	lastRegs lastRegs
 }
 

@@ -10,7 +10,7 @@ import (
 	"ptools/internal/unwind"
 )
 
-// timed is a process that has windows. All of it belongs to whoever holds the lock of its Windows.
+// timed is a process that has windows. All of it belongs to the goroutine that holds the lock of its Windows.
 type timed struct {
 	w       *Windows
 	pid     int
@@ -60,7 +60,7 @@ type timedRefresh struct {
 }
 
 // former is a part of a process's profile to which nothing is added any more. Looking up its last names may take as long as reading
-// the files of its program, for which nobody waits who holds the lock.
+// the files of its program, for which no goroutine waits that holds the lock.
 type former struct {
 	image *heldImage
 	space *profile.Space

@@ -78,7 +78,7 @@ func (t *Timers) Want(pid int) error {
 // KernelName names an address in the kernel.
 func (t *Timers) KernelName(addr uint64) string { return t.symbols.Name(addr) }
 
-// Blame is what a sampler with these timers, or without any, finds out with who holds the locks.
+// Blame is what a sampler with these timers, or without any, finds out with which threads hold the locks.
 func (t *Timers) Blame() *Blame {
 	if t == nil || t.peeker == nil {
 		return &Blame{}

@@ -11,7 +11,7 @@ import (
 
 // A tree is the sources of a sampler and all their descendants, the future ones too. Nothing is attached to them.
 //
-// Whom ticks meet the kernel decides: a child is taken into the filter before it runs (perfevent.Follow). Records tell the
+// Which processes ticks meet the kernel decides: a child is taken into the filter before it runs (perfevent.Follow). Records tell the
 // sampler of births, names, programs, mappings and ends, so the ticks of a process that has ended are as good as those
 // of one that lives. Stacks of all such processes are in one space, where each file has one place (treemap.go).
 //

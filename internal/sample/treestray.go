@@ -10,7 +10,7 @@ import (
 // Records of births, names and ends share their buffer with samples. Where that is full they are lost, and with them what the
 // tree knows of processes. Ends that the kernel's programs tell go another way (perfevent.End) and have all that the table of
 // commands is about: process, name, beginning, processor time. So a process of whose birth nothing was read is
-// counted when it has ended. Of its stacks nothing is known, nor who its parent was.
+// counted when it has ended. Of its stacks nothing is known, nor which its parent was.
 type strays struct {
 	waiting map[identity]*stray
 	// When those processes were made that were buried lately, and before that: the end of a thread that was ending with the

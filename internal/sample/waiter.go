@@ -17,19 +17,19 @@ type waiter struct {
 	kind     futex.Kind // what the function that waits is for
 	function string
 	group    *group // of this round
-	answer   charge // who has what it waits for, in this round
+	answer   charge // which thread has what it waits for, in this round
 	answered bool
 	since    time.Duration // what was before is counted
 	rest     time.Duration // what was not, when it is over
 	waits    int64         // 1 until it is counted
 	wants    place
-	last     charge // who was to blame in the round before
+	last     charge // which was to blame in the round before
 	wait     profile.WaitID
 	owed     []waited // what is to be counted when it is named
 	on       profile.StackID
 }
 
-// examine takes note of whether a thread waits, after a round has examined it, and for whom.
+// examine takes note of whether a thread waits, after a round has examined it, and for which.
 func (b *blame) examine(t *thread) {
 	if b == nil || b.p.image.Is32Bit() || b.p.roster.byTID[t.tid] != t {
 		return

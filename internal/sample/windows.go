@@ -29,7 +29,7 @@ type Windows struct {
 	taps      map[int][]*Tap // by process
 	wanted    map[int]int    // how many of these want a process sampled
 	reader    chan struct{}  // closed to end the goroutine that reads; nil while there is no window
-	readers   sync.WaitGroup // that goroutine, and those that wait for names which nobody wants any more
+	readers   sync.WaitGroup // that goroutine, and those that wait for names that are wanted no more
 	cost      Cost
 	closed    bool
 }

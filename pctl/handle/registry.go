@@ -258,7 +258,7 @@ func (r *Registry) drop(h *Handle) bool {
 	return idle
 }
 
-// forget takes a handle out of the hash and the idle ones. Those who hold it
+// forget takes a handle out of the hash and the idle ones. Callers that hold it
 // keep it. r.mu is held.
 func (r *Registry) forget(h *Handle) {
 	h.stale = true

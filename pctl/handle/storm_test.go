@@ -11,7 +11,7 @@ import (
 )
 
 // TestGrabReleaseUpgradeStorm has goroutines grab, upgrade and release a few
-// pids while processes exec, die and get each other's numbers. Nobody may see
+// pids while processes exec, die and get each other's numbers. No handle may see
 // a handle of another process than the one that had the number during the
 // grab, control of a process may not overlap, and nothing may be left.
 func TestGrabReleaseUpgradeStorm(t *testing.T) {

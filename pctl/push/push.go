@@ -84,7 +84,7 @@ func New(c Config) (*Pusher, error) {
 }
 
 // Push encodes a profile and queues it. It does not wait for the network. The error says that the profile cannot be sent to
-// anybody, or os.ErrClosed.
+// anything, or os.ErrClosed.
 func (p *Pusher) Push(pr Profile) error {
 	if err := check(pr.Data); err != nil {
 		return fmt.Errorf("push: %w", err)

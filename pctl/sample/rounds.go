@@ -82,7 +82,7 @@ func (s *Sampler) release(r *rounds) {
 	switch {
 	case !last:
 	case s.windows == nil:
-		s.finish(r) // nobody else can trace the process before
+		s.finish(r) // no other can trace the process before
 	default:
 		// The last client need not wait until no symbols are being read any more.
 		go s.finish(r) // Close waits

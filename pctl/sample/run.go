@@ -22,7 +22,7 @@ type Options struct {
 	// timers they are controlled for it: those that the client has not followed itself (pctl.Follow) are let go at the end. False: the
 	// process alone.
 	Follow bool
-	// Blame has the profile tell who held the locks that threads waited for ([Profile.Contention]). No thread is stopped for
+	// Blame has the profile tell which threads held the locks that others waited for ([Profile.Contention]). No thread is stopped for
 	// it. False: Contention returns nil.
 	Blame bool
 }

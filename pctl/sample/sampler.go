@@ -28,7 +28,7 @@ type SamplerOptions struct {
 }
 
 // A Sampler profiles any number of processes for any number of clients at the same time. What they ask for may overlap: each
-// process is sampled once for all of them, and is not sampled while nobody asks. Its methods may be called from any goroutine.
+// process is sampled once for all of them, and is not sampled while no client asks. Its methods may be called from any goroutine.
 //
 // With timers, processor time costs nothing of a process that does not run. For wall time, and for everything without
 // timers, a process is sampled in rounds; without timers it is under control then, and can have no other tracer.

@@ -39,7 +39,7 @@ type stops struct {
 	took   time.Duration // from the grab until it was let go
 }
 
-// A process is stopped for its stacks for a twentieth of the time at most, however many ask: who asks earlier gets those
+// A process is stopped for its stacks for a twentieth of the time at most, however many ask: a client that asks earlier gets those
 // of the last stop, which say when it was.
 const (
 	stopsApart = 20 // times as long as a stop takes
