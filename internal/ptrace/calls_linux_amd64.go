@@ -239,6 +239,16 @@ func Reap(pid int) {
 	}
 }
 
+// AwaitEnd waits until child pid of the calling thread has ended, and leaves it to be waited for.
+func AwaitEnd(pid int) {
+	const flags = unix.WEXITED | unix.WNOWAIT | unix.WNOTHREAD
+	for {
+		if _, _, e := unix.Syscall6(unix.SYS_WAITID, unix.P_PID, uintptr(pid), 0, flags, 0, 0); e != unix.EINTR {
+			return
+		}
+	}
+}
+
 // HasChildren reports whether the calling OS thread has children or tracees.
 func HasChildren() bool {
 	flags := uintptr(unix.WEXITED | unix.WNOHANG | unix.WNOWAIT | unix.WALL | unix.WNOTHREAD)

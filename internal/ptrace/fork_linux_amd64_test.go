@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -212,6 +213,62 @@ func TestMakerKilled(t *testing.T) {
 		}
 		if s := g.Wait().Sys().(syscall.WaitStatus); !s.Signaled() {
 			t.Fatalf("maker: exit status %s", strconv.Itoa(s.ExitStatus()))
+		}
+	}
+}
+
+// TestParentIsNotTold: a thread that waits for the end of its child is not woken when another thread of its process, which traces the child,
+// has read the end. Nor is the end its to see until then.
+func TestParentIsNotTold(t *testing.T) {
+	lockFit(t)
+	child, parent, returned := make(chan *Child, 1), make(chan int, 1), make(chan struct{})
+	go func() {
+		defer close(returned)
+		runtime.LockOSThread()
+		parent <- ThreadID()
+		c, err := Fork(&Command{Path: "/bin/true", Args: []string{"true"}})
+		if err != nil {
+			t.Error(err)
+		}
+		child <- c
+		if c != nil {
+			AwaitEnd(c.PID)
+		}
+	}()
+	tid, c := <-parent, <-child
+	if c == nil {
+		return
+	}
+	if err := Seize(c.PID, 0); err != nil {
+		t.Fatal(err)
+	}
+	waits := func() bool { // in waitid(2)
+		b, _ := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/syscall", tid))
+		return strings.HasPrefix(string(b), strconv.Itoa(unix.SYS_WAITID)+" ")
+	}
+	for !waits() {
+		runtime.Gosched()
+	}
+	c.Abandon()
+	for s, err := Wait(true); err != nil || !s.Kind.Ended(); s, err = Wait(true) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		Cont(s.TID, 0)
+	}
+	for range 1000 {
+		if !waits() {
+			t.Error("the parent was woken")
+			break
+		}
+	}
+	for { // it finds, when it is woken, that it has no child
+		select {
+		case <-returned:
+			return
+		default:
+			unix.Tgkill(os.Getpid(), tid, unix.SIGURG)
+			runtime.Gosched()
 		}
 	}
 }

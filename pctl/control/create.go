@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime"
 
 	"ptools/internal/ptrace"
 	"ptools/internal/tracee"
@@ -44,9 +45,7 @@ func (c *Controller) create(cmd *Command) error {
 		}
 		pc.Files = append(pc.Files, f.Fd())
 	}
-	// The fork comes before the bell, whose signal it unblocks on this thread: the
-	// command gets the signal mask that this program was given.
-	child, err := ptrace.Fork(pc)
+	child, err := c.fork(pc)
 	if err != nil {
 		return tracee.Filtered(err)
 	}
@@ -80,4 +79,23 @@ func (c *Controller) create(cmd *Command) error {
 		return err
 	}
 	return nil
+}
+
+// fork makes the child on an OS thread that stays for as long as the child lives. Processes have a thread for a parent, and
+// its end is that of the parent for those that want to know (PR_SET_PDEATHSIG), whatever else of this program goes on: the
+// thread that traces ends when it lets go. Nor has the child anything of that thread, such as its
+// signal mask, in which the bell is unblocked: it gets what this program was given.
+func (c *Controller) fork(pc *ptrace.Command) (child *ptrace.Child, err error) {
+	made := make(chan struct{})
+	go func() { // ends with the child, or with this program
+		runtime.LockOSThread() // never unlocked
+		child, err = ptrace.Fork(pc)
+		close(made)
+		if err == nil {
+			<-c.done // before that the end is the tracing thread's to read, which wakes no other one
+			ptrace.AwaitEnd(child.PID)
+		}
+	}()
+	<-made
+	return child, err
 }

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"bufio"
 	"bytes"
 	"io"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"ptools/internal/ptest"
 	"ptools/pctl/notify"
 )
 
@@ -100,5 +102,48 @@ func TestCreateInherits(t *testing.T) {
 	}
 	if got != want.String() {
 		t.Errorf("under control:\n%s\nalone:\n%s", got, want.String())
+	}
+}
+
+// TestReleasedKeepsItsParent: a program that wants to end with its parent goes on when it has been let go: the thread that has
+// made it stays.
+func TestReleasedKeepsItsParent(t *testing.T) {
+	for _, stopped := range []bool{false, true} {
+		in, hold, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := ptest.BuildC(t, "mortal.c")
+		c, err := Start(bg, &Command{Path: path, Files: []*os.File{in, w, os.Stderr}}, nil)
+		w.Close()
+		in.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
+			t.Fatalf("%q, %v", line, err)
+		}
+		mode := ModeRun
+		if stopped {
+			mode = ModeStop
+		}
+		if err := c.Release(bg, mode); err != nil {
+			t.Fatal(err)
+		}
+		if stopped {
+			syscall.Kill(c.PID(), syscall.SIGCONT)
+		}
+		hold.Close()
+		var end syscall.WaitStatus
+		if _, err := syscall.Wait4(c.PID(), &end, 0, nil); err != nil || end.ExitStatus() != 7 {
+			t.Errorf("%v, left stopped %v: signal %v, exit status %d", err, stopped, end.Signal(), end.ExitStatus())
+		}
+		out.Close()
+		<-c.Done()
+		c.Space().Close()
 	}
 }
