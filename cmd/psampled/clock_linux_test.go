@@ -312,11 +312,15 @@ func (c *clocked) windows(begun time.Time, before, used, after time.Duration) {
 // they do, say when they began by the clock of that time, and each follows the one before; limits and tokens hold; nothing is pushed in a storm, and nothing
 // waits for an hour.
 func TestClockSteps(t *testing.T) {
+	t.Parallel()
 	if runtime.GOARCH != "amd64" {
 		t.Skip("ownClock is code of x86-64")
 	}
 	for _, timers := range []string{"auto", "off"}[:ptest.Rounds(1, 2, 2)] {
-		t.Run(timers, func(t *testing.T) { clockSteps(t, timers) })
+		t.Run(timers, func(t *testing.T) {
+			t.Parallel()
+			clockSteps(t, timers)
+		})
 	}
 }
 
@@ -346,9 +350,11 @@ func clockSteps(t *testing.T, timers string) {
 	c.running, c.clock = startClocked(t, exec.Command(link, "-c", filepath.Join(dir, "c.yaml")))
 	c.url = c.await(`served at (\S+)/$`)
 
-	c.profile("profile", time.Second, nil)
-	for _, offset := range []time.Duration{time.Hour, -time.Hour, (5 * time.Second) - time.Since(time.Unix(0, 0)).Truncate(time.Second), 0, time.Hour} {
-		c.profile("profile", time.Second, func() { c.step(offset) })
+	length := time.Duration(ptest.Rounds(800, 1000, 1000)) * time.Millisecond
+	c.profile("profile", length, nil)
+	offsets := []time.Duration{time.Hour, -time.Hour, (5 * time.Second) - time.Since(time.Unix(0, 0)).Truncate(time.Second), 0, time.Hour}
+	for _, offset := range offsets[:ptest.Rounds(4, 5, 5)] {
+		c.profile("profile", length, func() { c.step(offset) })
 		c.profile("goroutine", 0, nil)
 		if timers == "auto" { // where the process is not under control all the time
 			c.profile("threadcreate", 0, nil)
@@ -371,7 +377,7 @@ func clockSteps(t *testing.T, timers string) {
 	c.windows(begun, before, used, processorTime(t, g.PID)+50*time.Millisecond)
 }
 
-// outage has nothing taken for three seconds, in which the clock is stepped, and waits until what could not be pushed has been.
+// outage has nothing taken for some seconds, in which the clock is stepped, and waits until what could not be pushed has been.
 func (c *clocked) outage(offset time.Duration) {
 	c.t.Helper()
 	_, already := c.pushed.state(true)
@@ -387,17 +393,18 @@ func (c *clocked) outage(offset time.Duration) {
 	}
 	await("nothing is tried", func() bool { _, n := c.pushed.state(true); return n > already })
 	c.step(offset)
-	time.Sleep(3 * time.Second)
+	length := time.Duration(ptest.Rounds(1500, 3000, 3000)) * time.Millisecond
+	time.Sleep(length)
 	taken, refused := c.pushed.state(false)
 	// Each request is tried at once and then not sooner than the server asks for: in three seconds there are at most five, of one window a second.
-	if tries := refused - already; tries > 25 {
+	if tries := refused - already; tries > int(25*length/(3*time.Second)) {
 		c.t.Errorf("%d tries in %v", tries, time.Since(begun))
 	}
 	var body []byte
 	await("what could not be pushed is not", func() bool {
 		_, body, _ = c.fetch("/metrics")
 		n, _ := c.pushed.state(false)
-		return n > taken+3 && strings.Contains(string(body), "psampled_push_waiting_bytes 0\n")
+		return n > taken+int(length/time.Second) && strings.Contains(string(body), "psampled_push_waiting_bytes 0\n")
 	})
 	for _, outcome := range []string{"expired", "refused", "overflowed", "unprepared"} {
 		if line := fmt.Sprintf("psampled_push_profiles_total{outcome=%q} 0\n", outcome); !strings.Contains(string(body), line) {

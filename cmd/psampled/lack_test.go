@@ -51,6 +51,7 @@ func (r *running) metric(name string) float64 {
 // TestFewDescriptors: with 40 descriptors, 16 targets and 8 clients at a time those that there is no descriptor for are told so, and counted; no
 // target is taken to have ended, and none is harmed. Afterwards each is served.
 func TestFewDescriptors(t *testing.T) {
+	t.Parallel()
 	mix := ptest.BuildC(t, "mix.c")
 	for _, timers := range []string{"auto", "off"} {
 		t.Run(timers, func(t *testing.T) {
@@ -93,10 +94,14 @@ func (r *running) storm(list []int) (lacking int) {
 	asked := make(chan int)
 	var mu sync.Mutex
 	var clients sync.WaitGroup
-	for range 8 {
+	const together = 8
+	transport := &http.Transport{MaxIdleConnsPerHost: together} // each keeps its connection: of more than ten some are refused
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport}
+	for range together {
 		clients.Go(func() {
 			for pid := range asked {
-				status, body := r.get(fmt.Sprintf("/targets/%d/debug/pprof/wall?seconds=1", pid))
+				status, body := r.getBy(client, fmt.Sprintf("/targets/%d/debug/pprof/wall?seconds=0.%d", pid, ptest.Rounds(5, 9, 9)))
 				switch {
 				case status == 503 && strings.Contains(body, "too many open files") && strings.Contains(body, "ulimit -n"):
 					mu.Lock()
@@ -121,6 +126,7 @@ func (r *running) storm(list []int) (lacking int) {
 // TestFlood: clients that open connections and say nothing get a quarter of the descriptors. What is beyond is closed and counted, and there is
 // room when they have gone.
 func TestFlood(t *testing.T) {
+	t.Parallel()
 	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000")
 	r := inShell(t, "ulimit -n 40", "-l", "localhost:0", "-p", fmt.Sprint(g.PID))
 	r.url = r.await(`served at (\S+)/$`)
@@ -168,14 +174,16 @@ func TestFlood(t *testing.T) {
 // TestNothingWritten: psampled serves and pushes where no byte may be written into a file, with standard error on a device that is full, on a pipe
 // whose reader has gone, or on one that is full and whose reader stands still, and SIGTERM ends it with status 0.
 func TestNothingWritten(t *testing.T) {
+	t.Parallel()
 	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000")
-	file := filepath.Join(t.TempDir(), "c.yaml")
-	config := fmt.Sprintf("targets: [{pid: %d}]\n", g.PID)
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	for name, before := range map[string]string{"full": "exec 2>/dev/full", "gone": ":", "still": "head -c 65536 /dev/zero >&2"} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "c.yaml")
+			config := fmt.Sprintf("targets: [{pid: %d}]\n", g.PID)
+			if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+				t.Fatal(err)
+			}
 			l, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
 				t.Fatal(err)

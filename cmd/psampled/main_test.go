@@ -82,7 +82,12 @@ func (r *running) await(pattern string) string {
 
 func (r *running) get(path string) (int, string) {
 	r.t.Helper()
-	a, err := http.Get(r.url + path)
+	return r.getBy(http.DefaultClient, path)
+}
+
+func (r *running) getBy(client *http.Client, path string) (int, string) {
+	r.t.Helper()
+	a, err := client.Get(r.url + path)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -93,6 +98,7 @@ func (r *running) get(path string) (int, string) {
 
 // TestServe: a profile is served; a signal ends it with status 0.
 func TestServe(t *testing.T) {
+	t.Parallel()
 	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000")
 	r := start(t, "-p", fmt.Sprint(g.PID), "-F", "499")
 	if status, body := r.get("/debug/pprof/profile?seconds=0.3"); status != 200 || len(body) < 100 {
@@ -109,6 +115,7 @@ func TestServe(t *testing.T) {
 
 // TestReload: SIGHUP reads the file again; one that is wrong is refused with its line, and changes nothing.
 func TestReload(t *testing.T) {
+	t.Parallel()
 	g := ptest.Start(t, "sleep", "600")
 	file := filepath.Join(t.TempDir(), "c.yaml")
 	write := func(text string) {
@@ -193,6 +200,7 @@ func TestUsage(t *testing.T) {
 
 // TestKilled: psampled is killed while it samples, with timers and with stops, and its target works on.
 func TestKilled(t *testing.T) {
+	t.Parallel()
 	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000")
 	for i := range ptest.Rounds(6, 20, 100) {
 		timers := []string{"auto", "off"}[i%2]
@@ -237,6 +245,7 @@ func ticks(t *testing.T, pid int) string {
 // TestReloadTerms: SIGHUP takes over another token and a shorter longest profile, and says what it cannot take over, with which nothing
 // becomes open that was not: a file that asks for loopback and no token, of a server that others can ask, leaves the token.
 func TestReloadTerms(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file, token := filepath.Join(dir, "c.yaml"), filepath.Join(dir, "token")
 	write := func(path, text string) {

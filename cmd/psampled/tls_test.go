@@ -110,6 +110,7 @@ func tlsClient(t *testing.T, trusted *authority, own ...tls.Certificate) *http.C
 // TestClientCertificates: with --tls-client-ca no client is served, not even on loopback and for /healthz, without a certificate of that
 // authority, which may be asked for in vain by others: none, of another authority, one that has expired, and no TLS at all.
 func TestClientCertificates(t *testing.T) {
+	t.Parallel()
 	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000")
 	dir := t.TempDir()
 	servers, scrapers, strangers := newAuthority(t, "servers"), newAuthority(t, "scrapers"), newAuthority(t, "strangers")

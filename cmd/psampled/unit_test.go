@@ -93,6 +93,7 @@ func (r *running) functions() map[string]bool {
 // TestUnit: the capabilities of the unit file are enough for everything: timers, that stop no thread, and the names of a program that only its
 // owner may read. With CAP_SYS_PTRACE alone it works by stops, and says so.
 func TestUnit(t *testing.T) {
+	t.Parallel()
 	ptest.NeedUsers(t)
 	ptest.Need(t, "setpriv")
 	unit := unitCapabilities(t)
