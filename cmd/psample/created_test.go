@@ -15,7 +15,7 @@ import (
 func TestBriefCreator(t *testing.T) {
 	exe := ptest.BuildC(t, "briefcreator.c")
 	psample := filepath.Join(psampleDir(t), "psample")
-	for range 20 {
+	for range ptest.Rounds(5, 20, 20) {
 		out, err := exec.Command(psample, "-q", "--threadcreate", "-O", "folded", "--", exe).CombinedOutput()
 		if text := string(out); err != nil || !strings.Contains(text, ";main;make;") || !strings.HasSuffix(text, " 1\n") {
 			t.Errorf("%v: %q", err, text)

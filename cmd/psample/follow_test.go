@@ -14,6 +14,7 @@ import (
 // TestFollowStops: without timers each process of a tree is seized at its birth: their number is exact, storms come out as they do
 // alone, and the exit status is the command's.
 func TestFollowStops(t *testing.T) {
+	t.Parallel()
 	mix := ptest.BuildC(t, "mix.c")
 	for _, tt := range []struct {
 		name, script string

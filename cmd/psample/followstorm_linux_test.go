@@ -55,7 +55,7 @@ func TestFollowStormsInPassing(t *testing.T) {
 	for _, timers := range []string{"auto", "off"} {
 		for _, storm := range treeStorms {
 			t.Run(timers+" "+storm.source, func(t *testing.T) {
-				argv := stormOf(t, storm.source, 3*storm.rounds)
+				argv := stormOf(t, storm.source, ptest.Rounds(storm.rounds, 3*storm.rounds, 3*storm.rounds))
 				start := func() *ptest.Target { return ptest.StartWith(t, &ptest.Options{Foreign: true}, argv...) }
 				out, state := start().Finish()
 				if !state.Success() {

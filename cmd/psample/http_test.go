@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"ptools/internal/ptest"
 )
@@ -99,7 +100,7 @@ func (s *served) end() {
 // named waits until a state has a name of the target's.
 func (s *served) named() {
 	s.t.Helper()
-	for body := ""; !strings.Contains(body, `"mix_round"`) || !strings.Contains(body, `"fifty"`); {
+	for body := ""; !strings.Contains(body, `"mix_round"`) || !strings.Contains(body, `"fifty"`); time.Sleep(10 * time.Millisecond) {
 		if _, body = s.get("/data.json", ""); body == "" {
 			s.t.FailNow()
 		}
@@ -145,7 +146,7 @@ func TestHTTP(t *testing.T) {
 	s.named()
 	s.pages("while sampling")
 	before, _ := s.state()
-	for now := before; now <= before; {
+	for now := before; now <= before; time.Sleep(10 * time.Millisecond) {
 		var live bool
 		if now, live = s.state(); !live {
 			t.Fatal("sampling has ended")
@@ -177,6 +178,7 @@ func TestHTTP(t *testing.T) {
 // TestHTTPAtOnce: many clients at once get states of the profile, whose making neither they nor a target that ends
 // meanwhile can disturb.
 func TestHTTPAtOnce(t *testing.T) {
+	t.Parallel()
 	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000000")
 	s := serve(t, "-q", "-F", "999", "-p", fmt.Sprint(g.PID))
 	s.named()
@@ -193,7 +195,7 @@ func TestHTTPAtOnce(t *testing.T) {
 	}
 	g.Kill()
 	clients.Wait()
-	for _, live := s.state(); live; {
+	for _, live := s.state(); live; time.Sleep(10 * time.Millisecond) {
 		_, live = s.state()
 	}
 	s.end()
@@ -201,6 +203,7 @@ func TestHTTPAtOnce(t *testing.T) {
 
 // TestHTTPCreations: what has nothing to show before the end says so.
 func TestHTTPCreations(t *testing.T) {
+	t.Parallel()
 	g := ptest.Start(t, ptest.BuildC(t, "spin.c"), "-t", "1")
 	g.Ready()
 	s := serve(t, "--threadcreate", "-t", "1", "-p", fmt.Sprint(g.PID))

@@ -14,6 +14,7 @@ import (
 
 // TestHungFileSystem: where the file system of the program does not answer psample shows what it can and keeps its time.
 func TestHungFileSystem(t *testing.T) {
+	t.Parallel()
 	h := ptest.NewHanging(t, ptest.BuildC(t, "farsymbols.c"))
 	g := ptest.StartWith(t, &ptest.Options{Truth: ptest.NewTruth(t)}, h.Program)
 	g.Ready()

@@ -14,6 +14,7 @@ import (
 // TestKernelFrames: the functions of the kernel are on the stacks of a program that works there, above the call that
 // led into it, and marked.
 func TestKernelFrames(t *testing.T) {
+	t.Parallel()
 	timers, err := sample.OpenTimers(sample.TimersOnly, sample.TimersOptions{Period: sample.DefaultPeriod, Kernel: true})
 	if err != nil {
 		t.Skip(err) // needs root

@@ -12,6 +12,7 @@ import (
 // TestProgram32: the calls of a 32-bit program that the target executes have their own names, and it
 // is told that its stacks are not unwound.
 func TestProgram32(t *testing.T) {
+	t.Parallel()
 	exe := ptest.BuildC(t, "program32.S", "-m32", "-nostdlib", "-static")
 	for _, timers := range []string{"auto", "off"} {
 		cmd := exec.Command(filepath.Join(psampleDir(t), "psample"), "--timers", timers, "--", "sh", "-c", "exec "+exe)

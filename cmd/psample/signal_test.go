@@ -206,6 +206,7 @@ func TestClosedPipe(t *testing.T) {
 
 // TestSeveralProcesses share one schedule and one profile.
 func TestSeveralProcesses(t *testing.T) {
+	t.Parallel()
 	var pids []string
 	for range 3 {
 		g := ptest.Start(t, ptest.BuildC(t, "mix.c"))
