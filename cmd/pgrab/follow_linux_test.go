@@ -99,7 +99,7 @@ func TestFollowKilled(t *testing.T) {
 			t.Parallel()
 			random := ptest.Rand(t)
 			argv := strings.Fields(storm.source)
-			start := program(argv[0], append(argv[1:], "-n", strconv.Itoa(ptest.Rounds(2, 3, 3)*storm.rounds))...)
+			start := program(argv[0], append(argv[1:], "-n", strconv.Itoa(ptest.Rounds(1, 3, 3)*storm.rounds))...)
 			out, state := start(t).Finish()
 			if !state.Success() {
 				t.Fatalf("alone: %v, %s", state, out)
@@ -193,7 +193,7 @@ func TestFollowLetsGo(t *testing.T) {
 			t.Run(trap+" "+storm.source, func(t *testing.T) {
 				t.Parallel()
 				argv := strings.Fields(storm.source)
-				start := program(argv[0], append(argv[1:], "-n", strconv.Itoa(ptest.Rounds(2, 3, 3)*storm.rounds))...)
+				start := program(argv[0], append(argv[1:], "-n", strconv.Itoa(ptest.Rounds(1, 3, 3)*storm.rounds))...)
 				out, state := start(t).Finish()
 				if !state.Success() {
 					t.Fatalf("alone: %v, %s", state, out)

@@ -83,6 +83,7 @@ func TestHungOpen(t *testing.T) {
 		{[]string{"-s", "none", "-b", "outer"}, func(p *ptest.Target) { p.Signal(os.Interrupt) }, 1, "released"},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
+			t.Parallel()
 			h, g := startHanging(t)
 			h.HangOpen()
 			defer h.End() // before pgrab is waited for, which may not end before, also where the test fails

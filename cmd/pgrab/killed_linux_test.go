@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,10 +27,10 @@ var victims = []struct {
 		g.Ready()
 		return g
 	}, []string{"ptools/cmd/pgrab.tick"}, false},
-	{"threads", program("threadstorm.c", "-t", "4", "-n", "4000"), []string{"pthread_create", "write"}, true},
-	{"fork", program("forkstorm.c", "-t", "3", "-n", "300"), []string{"fork", "_exit", "write"}, true},
-	{"vfork", program("vforkstorm.c", "-t", "3", "-n", "300"), []string{"vfork", "_exit", "execve"}, true},
-	{"exec", program("execstorm.c", "-t", "2", "-n", "200"), []string{"main", "execv", "write"}, true},
+	{"threads", briefly("threadstorm.c -t 4", 4000), []string{"pthread_create", "write"}, true},
+	{"fork", briefly("forkstorm.c -t 3", 300), []string{"fork", "_exit", "write"}, true},
+	{"vfork", briefly("vforkstorm.c -t 3", 300), []string{"vfork", "_exit", "execve"}, true},
+	{"exec", briefly("execstorm.c -t 2", 200), []string{"main", "execv", "write"}, true},
 }
 
 func calls(threads string) func(*testing.T) *ptest.Target {
@@ -43,6 +44,14 @@ func calls(threads string) func(*testing.T) *ptest.Target {
 func program(src string, args ...string) func(*testing.T) *ptest.Target {
 	return func(t *testing.T) *ptest.Target {
 		return ptest.StartWith(t, &ptest.Options{Foreign: true}, append([]string{ptest.BuildC(t, src)}, args...)...)
+	}
+}
+
+// briefly is a storm of n rounds, of fewer with -short: there one kill comes early.
+func briefly(storm string, n int) func(*testing.T) *ptest.Target {
+	return func(t *testing.T) *ptest.Target {
+		argv := append(strings.Fields(storm), "-n", strconv.Itoa(ptest.Rounds(n/3, n, n)))
+		return program(argv[0], argv[1:]...)(t)
 	}
 }
 

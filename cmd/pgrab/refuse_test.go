@@ -63,6 +63,7 @@ func TestThreadOfAProcess(t *testing.T) {
 }
 
 func TestTracedAlready(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		tracer string
 		args   []string

@@ -130,6 +130,7 @@ func TestHold(t *testing.T) {
 
 // TestTimedHold holds for a time and lets go after another.
 func TestTimedHold(t *testing.T) {
+	t.Parallel()
 	g, _ := startSpin(t)
 	p := startPgrab(t, "-H", "50ms", "-t", "1s", "-p", strconv.Itoa(g.PID))
 	expect(t, p, g.PID, "grabbed (3 threads), stopped at grab")

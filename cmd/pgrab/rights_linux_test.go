@@ -79,6 +79,7 @@ func ordinaryUser(t *testing.T, argv ...string) result {
 // also where seccomp denies perf_event_open, bpf and kcmp, and a user's own need no capability. The target is
 // unharmed. Where /proc/PID/mem may not be opened the guard cannot write to it, which is said.
 func TestPtraceAlone(t *testing.T) {
+	t.Parallel()
 	needOrdinary(t)
 	exe := publicCopy(t, ptest.BuildC(t, "hits.c"))
 	filter := refuse(t, syscall.EPERM, "perf_event_open", "bpf", "kcmp")
@@ -123,6 +124,7 @@ func TestPtraceAlone(t *testing.T) {
 // TestLeaderGoneOfUser: an ordinary user grabs a process of the same user's whose first thread has ended, though
 // the files of that thread in /proc are root's.
 func TestLeaderGoneOfUser(t *testing.T) {
+	t.Parallel()
 	needOrdinary(t)
 	g := ptest.StartWith(t, &ptest.Options{Attr: asNobody()}, publicCopy(t, ptest.BuildC(t, "leaderdead.c")))
 	g.Ready()

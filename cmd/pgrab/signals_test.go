@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strconv"
 	"testing"
 	"time"
@@ -11,10 +12,11 @@ import (
 // TestKilledBetweenSignals: a process that gets signals all the time, and would hang if it lost one,
 // gets every one although the pgrabs that trace it are killed.
 func TestKilledBetweenSignals(t *testing.T) {
+	t.Parallel()
 	random := ptest.Rand(t)
-	exe := ptest.BuildC(t, "sigstorm.c")
-	for left := ptest.Rounds(10, 40, 400); left > 0; {
-		g := ptest.StartWith(t, &ptest.Options{Foreign: true}, exe, "-n", "4000")
+	exe, n := ptest.BuildC(t, "sigstorm.c"), ptest.Rounds(1000, 4000, 4000)
+	for left := ptest.Rounds(5, 40, 400); left > 0; {
+		g := ptest.StartWith(t, &ptest.Options{Foreign: true}, exe, "-n", strconv.Itoa(n))
 		g.Ready()
 		for ; left > 0 && living(g) > 0; left-- {
 			p := startPgrab(t, "-q", "-s", "none", "-p", strconv.Itoa(g.PID))
@@ -22,7 +24,7 @@ func TestKilledBetweenSignals(t *testing.T) {
 			p.Kill()
 			p.Wait()
 		}
-		if out, state := g.Finish(); !state.Success() || out != "done 16000\n" {
+		if out, state := g.Finish(); !state.Success() || out != fmt.Sprintf("done %d\n", 4*n) {
 			t.Fatalf("%d kills before the end: %v, printed %q", left, state, out)
 		}
 	}

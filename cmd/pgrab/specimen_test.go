@@ -69,6 +69,7 @@ func saysReady(t *testing.T, argv ...string) *ptest.Target {
 // TestSpecimens grabs each, looks at its stacks, continues it and lets it go,
 // twice: once held until the end of input, once in passing.
 func TestSpecimens(t *testing.T) {
+	t.Parallel()
 	for _, s := range specimens {
 		t.Run(s.name, func(t *testing.T) {
 			g := s.start(t)
@@ -122,6 +123,7 @@ func living(g *ptest.Target) int {
 
 // TestOtherNamespaces grabs a process in a pid and mount namespace of its own.
 func TestOtherNamespaces(t *testing.T) {
+	t.Parallel()
 	needNamespaces(t)
 	outer := ptest.Start(t, "unshare", "-pfm", "--kill-child", "sh", "-c", "echo ready; read x")
 	outer.Ready()
