@@ -96,7 +96,10 @@ func used(t *testing.T, pid int) time.Duration {
 // what a process did until its end is pushed.
 func TestContinuous(t *testing.T) {
 	for name, timers := range map[string]sample.Timers{"timers": sample.TimersOnly, "stops": sample.TimersOff} {
-		t.Run(name, func(t *testing.T) { continuously(t, timers) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			continuously(t, timers)
+		})
 	}
 }
 

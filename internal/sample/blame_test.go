@@ -200,6 +200,7 @@ func testBlame(t *testing.T, use UseTimers) {
 
 // TestBlameCrowd: of a thousand threads that wait for one lock each is blamed on its holder. What that costs is printed.
 func TestBlameCrowd(t *testing.T) {
+	t.Parallel()
 	const threads = 1000
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "waits.c"), "crowd", strconv.Itoa(threads))
 	g.Ready()

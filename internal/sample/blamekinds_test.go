@@ -15,6 +15,7 @@ import (
 
 // TestBlameKinds: which locks tell what holds them, and why the others do not.
 func TestBlameKinds(t *testing.T) {
+	t.Parallel()
 	for _, build := range []struct {
 		name string
 		path func() string
@@ -91,6 +92,7 @@ func compareWaits(t *testing.T, got, want map[string]string) {
 
 // TestBlameLanguages: locks of C++ tell what holds them; those of Rust, Go and Python keep no owner.
 func TestBlameLanguages(t *testing.T) {
+	t.Parallel()
 	cxx := func(args ...string) func(t *testing.T) []string {
 		return func(t *testing.T) []string { return append([]string{ptest.BuildC(t, "testdata/locks.cc")}, args...) }
 	}
@@ -133,6 +135,7 @@ func TestBlameLanguages(t *testing.T) {
 
 // TestBlameNamespace: a process in another PID namespace knows its threads by other numbers than we.
 func TestBlameNamespace(t *testing.T) {
+	t.Parallel()
 	ptest.NeedNamespaces(t, "-pfm")
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, "unshare", "-pf", "--mount-proc", "--kill-child", ptest.BuildC(t, "testdata/locks.cc"), "chain")
 	g.Ready()
@@ -152,6 +155,7 @@ func TestBlameNamespace(t *testing.T) {
 // TestBlameGo: a thread of a Go program waits for its scheduler to give it work. Which goroutine has a lock no thread shows, and
 // none is blamed.
 func TestBlameGo(t *testing.T) {
+	t.Parallel()
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildGo(t, "testdata/golocks.go"))
 	g.Ready()
 	s := blameFor(t, TimersAuto, 500*time.Millisecond, g.PID, true)

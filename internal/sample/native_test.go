@@ -59,6 +59,14 @@ func bothWays(t *testing.T, test func(*testing.T, UseTimers)) {
 	t.Run("stops", func(t *testing.T) { test(t, TimersOff) })
 }
 
+// bothAtOnce is bothWays beside other tests, for what a busy machine does not change.
+func bothAtOnce(t *testing.T, test func(*testing.T, UseTimers)) {
+	bothWays(t, func(t *testing.T, use UseTimers) {
+		t.Parallel()
+		test(t, use)
+	})
+}
+
 // needTimers leaves the test out where there are no timers for us.
 func needTimers(t testing.TB) {
 	timers, err := OpenTimers(TimersOnly, TimersOptions{Period: time.Second})
@@ -213,7 +221,7 @@ func TestWaitingThreads(t *testing.T) {
 // TestBlockingCallsSeeNoEINTR, of none of the kinds. Left out are those that wait
 // for children, whose SIGCHLD the kernel lets disturb a traced process even if it
 // is ignored.
-func TestBlockingCallsSeeNoEINTR(t *testing.T) { bothWays(t, testBlockingCalls) }
+func TestBlockingCallsSeeNoEINTR(t *testing.T) { bothAtOnce(t, testBlockingCalls) }
 
 func testBlockingCalls(t *testing.T, use UseTimers) {
 	truth := ptest.NewTruth(t)
@@ -232,7 +240,7 @@ func testBlockingCalls(t *testing.T, use UseTimers) {
 }
 
 // TestExecWhileSampling follows a program through its images.
-func TestExecWhileSampling(t *testing.T) { bothWays(t, testExec) }
+func TestExecWhileSampling(t *testing.T) { bothAtOnce(t, testExec) }
 
 func testExec(t *testing.T, use UseTimers) {
 	g := ptest.Start(t, ptest.BuildC(t, "execstorm.c"), "-T", "-t", "2")
@@ -251,7 +259,7 @@ func testExec(t *testing.T, use UseTimers) {
 
 // TestHandlersAreNotShownWaiting: no thread is seen at the first instruction of a signal's
 // handler, where a thread comes to stand that has waited for its tracer.
-func TestHandlersAreNotShownWaiting(t *testing.T) { bothWays(t, testHandlers) }
+func TestHandlersAreNotShownWaiting(t *testing.T) { bothAtOnce(t, testHandlers) }
 
 func testHandlers(t *testing.T, use UseTimers) {
 	g := ptest.Start(t, ptest.BuildC(t, "sigstorm.c"), "-n", "20000")
@@ -381,7 +389,7 @@ func benchmarkRound(b *testing.B, use UseTimers, g *ptest.Target) {
 
 // TestCompiledCodeIsNamed: code that was compiled at run time, though no name is asked for
 // before the sampling is over.
-func TestCompiledCodeIsNamed(t *testing.T) { bothWays(t, testCompiledCode) }
+func TestCompiledCodeIsNamed(t *testing.T) { bothAtOnce(t, testCompiledCode) }
 
 func testCompiledCode(t *testing.T, use UseTimers) {
 	g := ptest.Start(t, ptest.BuildC(t, "jit.c"))

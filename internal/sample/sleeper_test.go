@@ -12,7 +12,7 @@ import (
 
 // TestSharesOfASleeper: the processor time of a thread that sleeps half of the time is where it is used, and not where
 // the thread is found.
-func TestSharesOfASleeper(t *testing.T) { bothWays(t, testSleeper) }
+func TestSharesOfASleeper(t *testing.T) { bothAtOnce(t, testSleeper) }
 
 func testSleeper(t *testing.T, use UseTimers) {
 	g := ptest.Start(t, ptest.BuildC(t, "testdata/sleeper.c"))
@@ -38,6 +38,7 @@ func testSleeper(t *testing.T, use UseTimers) {
 
 // TestTracedAlready: with timers a process is sampled that has a tracer, and no thread is stopped.
 func TestTracedAlready(t *testing.T) {
+	t.Parallel()
 	needTimers(t)
 	g := ptest.Start(t, ptest.BuildC(t, "mix.c"))
 	g.Ready()

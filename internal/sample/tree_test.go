@@ -121,6 +121,7 @@ func underRoot(t *testing.T, p *profile.Profile, by profile.By, function string)
 // TestFollow: children that live for five milliseconds, of which half execute another program, are all there, each command with
 // the processor time that wait4 says, and with its functions.
 func TestFollow(t *testing.T) {
+	t.Parallel()
 	const children = 200
 	g := ptest.Start(t, ptest.BuildC(t, "family.c"), "-n", fmt.Sprint(children), "-u", "5000")
 	g.Ready()
@@ -201,6 +202,7 @@ func (c *forgetful) ReadAll(f func(*perfevent.Record)) int64 {
 // TestFollowLost: where the buffer had no room for records, all processes are counted nevertheless, by their last names and with
 // their processor time.
 func TestFollowLost(t *testing.T) {
+	t.Parallel()
 	const children = 300
 	g := ptest.Start(t, ptest.BuildC(t, "family.c"), "-n", fmt.Sprint(children), "-u", "1000")
 	g.Ready()
@@ -225,6 +227,7 @@ func TestFollowLost(t *testing.T) {
 // TestFollowByRecords: without the kernel's help the processes are all there, and what they did right after their birth is missing from
 // the samples only.
 func TestFollowByRecords(t *testing.T) {
+	t.Parallel()
 	const children = 20
 	g := ptest.Start(t, ptest.BuildC(t, "family.c"), "-n", fmt.Sprint(children), "-u", "30000")
 	g.Ready()
@@ -242,6 +245,7 @@ func TestFollowByRecords(t *testing.T) {
 
 // TestFollowOrphans: processes whose parent has ended before they work are followed.
 func TestFollowOrphans(t *testing.T) {
+	t.Parallel()
 	const children = 60
 	g := ptest.Start(t, ptest.BuildC(t, "family.c"), "-n", fmt.Sprint(children), "-u", "10000", "-d", "1")
 	g.Ready()
@@ -261,6 +265,7 @@ func TestFollowOrphans(t *testing.T) {
 // TestFollowExisting: descendants that are there when sampling begins are followed, with what they use from then on, and what they
 // wait for.
 func TestFollowExisting(t *testing.T) {
+	t.Parallel()
 	mix := ptest.BuildC(t, "mix.c")
 	g := ptest.Start(t, "sh", "-c", `exec 3<&0; "$0" <&3 >/dev/null & echo $!; (cat <&3; true) & wait`, mix)
 	var pid int

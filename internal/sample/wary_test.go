@@ -31,6 +31,7 @@ func shorts(g *ptest.Target) (n uint64) {
 // TestTimersCostNoCall: with timers no transfer is cut and no call interrupted, neither by the sampling nor by its
 // begin and end, and whether the process is controlled or only watched.
 func TestTimersCostNoCall(t *testing.T) {
+	t.Parallel()
 	needTimers(t)
 	const period = time.Second / 199
 	g := startTransfers(t)

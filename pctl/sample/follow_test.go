@@ -18,6 +18,7 @@ import (
 
 // TestFollow: descendants are in the profile, and end it, with timers and without.
 func TestFollow(t *testing.T) {
+	t.Parallel()
 	for _, timers := range []sample.Timers{sample.TimersOnly, sample.TimersOff} {
 		mix := ptest.BuildC(t, "mix.c")
 		g := ptest.StartWith(t, &ptest.Options{Foreign: true}, "sh", "-c", `echo ready; read x; "$0" -n 300; "$0" -n 300; true`, mix)
@@ -47,6 +48,7 @@ func TestFollow(t *testing.T) {
 // TestFollowCreated: without timers a client's process is followed while it is sampled, whether the client follows it or not. What was followed
 // for the profile alone runs on untraced after it, the rest stays the client's.
 func TestFollowCreated(t *testing.T) {
+	t.Parallel()
 	mix := ptest.BuildC(t, "mix.c")
 	for _, follows := range []bool{false, true} {
 		s := pctl.NewSession(nil)

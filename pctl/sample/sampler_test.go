@@ -55,6 +55,7 @@ func used(t *testing.T, pid int) time.Duration {
 
 // TestOverlapping: windows of one process that overlap have what was used in each, by timers and by stops.
 func TestOverlapping(t *testing.T) {
+	t.Parallel()
 	pid, stop := startSpinning()
 	defer stop()
 	for _, timers := range []sample.Timers{sample.TimersOnly, sample.TimersOff} {
@@ -115,6 +116,7 @@ func TestIdleWindow(t *testing.T) {
 
 // TestEndedInWindow: what a process has done until its end is in the profile, and a number that no process has is refused.
 func TestEndedInWindow(t *testing.T) {
+	t.Parallel()
 	for _, timers := range []sample.Timers{sample.TimersOnly, sample.TimersOff} {
 		pid, stop := startSpinning()
 		s := openSampler(t, &sample.SamplerOptions{Timers: timers})
@@ -141,6 +143,7 @@ func TestEndedInWindow(t *testing.T) {
 // TestNext: windows that follow each other have no moment in common and none between them, also where a client is late to end one, and
 // together what was used. When the process has ended there is no other, and the last has what was seen.
 func TestNext(t *testing.T) {
+	t.Parallel()
 	for _, timers := range []sample.Timers{sample.TimersOnly, sample.TimersOff} {
 		for _, what := range []sample.What{sample.CPU, sample.Wall} {
 			pid, stop := startSpinning()
@@ -198,6 +201,7 @@ func TestNext(t *testing.T) {
 // TestBriefInWindow: a process that slept when its window began, then worked and ended at once, has its processor time,
 // whether or not something of it could be opened.
 func TestBriefInWindow(t *testing.T) {
+	t.Parallel()
 	s := openSampler(t, &sample.SamplerOptions{Period: time.Second / 499, Timers: sample.TimersOnly})
 	for range 5 {
 		g := ptest.Start(t, "sh", "-c", "read x; i=0; while [ $i -lt 40000 ]; do i=$((i+1)); done")
@@ -274,6 +278,7 @@ func TestComeAndGo(t *testing.T) {
 
 // TestExecStorm: a process that executes itself all the time has its functions in the profile, and little is kept of it.
 func TestExecStorm(t *testing.T) {
+	t.Parallel()
 	g := ptest.Start(t, ptest.BuildC(t, "execstorm.c"), "-n", "1000000")
 	s := openSampler(t, &sample.SamplerOptions{Period: time.Second / 999})
 	p, err := s.Take(bg, g.PID, sample.CPU, 3*time.Second)
