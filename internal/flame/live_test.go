@@ -41,6 +41,7 @@ func growing(step int) *flame.Graph {
 // TestLive: the page of a profile that is being taken follows it, keeps what the user has chosen, stands still when
 // it is told to, and says when the profile is complete. It asks its own server and no other.
 func TestLive(t *testing.T) {
+	t.Parallel()
 	var step, asked atomic.Int32
 	step.Store(1)
 	mux := http.NewServeMux()
@@ -114,6 +115,7 @@ func TestLive(t *testing.T) {
 
 // TestLiveGone: without its server a page stays as it is, and says so.
 func TestLiveGone(t *testing.T) {
+	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/" {
 			w.WriteHeader(http.StatusNoContent) // no JSON

@@ -70,6 +70,7 @@ const tableJS = `page.table.rows.map(({row, self, total}) => [page.model.rowName
 
 // TestSameShares: what the page counts of each function is what psample counts, in each value, to the sample.
 func TestSameShares(t *testing.T) {
+	t.Parallel()
 	p := random(3, 4000)
 	b := open(t, page(p, &profile.Options{Value: profile.CPU}))
 	for i, v := range []profile.Value{profile.CPU, profile.Wall, profile.Samples} {
@@ -147,6 +148,7 @@ func handled(b *browser) map[string]int {
 
 // TestHostileNames: whatever a target calls its functions, files and threads is text.
 func TestHostileNames(t *testing.T) {
+	t.Parallel()
 	names := []string{
 		"<script>document.title='owned'</script>", "<img src=x onerror=document.title='owned'>", "</script><b>", "<!--<script>",
 		`"'` + "`${document.title='owned'}`", "a\x00b\x1b[31m\r\n\tc", "\u2028\u2029\u202egnp.exe", "{{script}}{{data}}",
@@ -200,6 +202,7 @@ func TestHostileNames(t *testing.T) {
 
 // TestKeys: the selection moves, the zoom follows, a search says its share, the views and values switch.
 func TestKeys(t *testing.T) {
+	t.Parallel()
 	g := flame.New()
 	g.Title = "keys"
 	g.Values = []flame.Value{{Name: "processor", Unit: flame.Nanoseconds}, {Name: "samples"}}
@@ -267,6 +270,7 @@ func TestKeys(t *testing.T) {
 
 // TestClick: a click on a box zooms to it, as drawn.
 func TestClick(t *testing.T) {
+	t.Parallel()
 	b := open(t, page(random(7, 400), &profile.Options{Value: profile.CPU}))
 	b.dark()
 	b.until("document.documentElement.dataset.theme === 'dark'")

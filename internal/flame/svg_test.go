@@ -67,6 +67,7 @@ func TestSVG(t *testing.T) {
 
 // TestEmpty: a profile of nothing is a page and a picture of nothing.
 func TestEmpty(t *testing.T) {
+	t.Parallel()
 	g := flame.New()
 	g.Title = "nothing"
 	g.Values = []flame.Value{{Name: "processor", Unit: flame.Nanoseconds}}

@@ -12,6 +12,7 @@ import (
 
 // TestTimeline: the page shows when threads ran and in which call they waited, to the microsecond.
 func TestTimeline(t *testing.T) {
+	t.Parallel()
 	g := flame.New()
 	g.Title = "times"
 	g.Values = []flame.Value{{Name: "wall", Unit: flame.Nanoseconds}}

@@ -20,6 +20,7 @@ import (
 // TestBrowser: the pages for people show the target in headless Chromium, in their own style, and nothing is refused by their policy or
 // said on the console.
 func TestBrowser(t *testing.T) {
+	t.Parallel()
 	ptest.Need(t, "chromium-headless-shell")
 	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "1000000")
 	f := newFixture(t, serve.Options{}, nil, g.PID)

@@ -19,6 +19,7 @@ import (
 
 // TestPatience: the bound for reading an answer is none for taking it.
 func TestPatience(t *testing.T) {
+	t.Parallel()
 	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000")
 	f := newFixture(t, serve.Options{Patience: 100 * time.Millisecond}, nil, g.PID)
 	if p := f.profile("/debug/pprof/profile?seconds=0.6"); p.DurationNanos < 6e8 || len(p.Sample) == 0 {
@@ -28,6 +29,7 @@ func TestPatience(t *testing.T) {
 
 // TestSlowReaders: clients that ask and do not read keep no other client waiting, and are cut off.
 func TestSlowReaders(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, serve.Options{Patience: time.Second}, nil)
 	address := strings.TrimPrefix(f.URL, "http://")
 	var gone sync.WaitGroup

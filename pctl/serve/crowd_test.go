@@ -158,7 +158,7 @@ func hostile(f *fixture, i int, random *rand.Rand) {
 		return
 	}
 	defer c.Close()
-	c.SetDeadline(time.Now().Add(5 * time.Second))
+	c.SetDeadline(time.Now().Add(time.Duration(ptest.Rounds(35, 50, 50)) * 100 * time.Millisecond)) // longer than Patience
 	const get = "GET %s HTTP/1.1\r\nHost: a\r\n"
 	switch i / 2 % 6 {
 	case 0: // random bytes

@@ -22,6 +22,7 @@ import (
 func TestHostileNames(t *testing.T) {
 	t.Parallel()
 	g := ptest.Start(t, ptest.BuildC(t, "testdata/names.c", "-no-pie"))
+	g.Ready() // it has its name
 	f := newFixture(t, serve.Options{}, &sample.SamplerOptions{Period: time.Second / 499, Lines: true}, g.PID)
 	long := strings.Repeat("letters_10", 1000)
 	found := make(map[string]bool)

@@ -124,6 +124,7 @@ func typesOf(p *gprofile.Profile) string {
 
 // TestProfiles: each profile has the types that engines expect, and is there within a second after its time, and what the machine itself is late.
 func TestProfiles(t *testing.T) {
+	t.Parallel()
 	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000")
 	f := newFixture(t, serve.Options{}, nil, g.PID)
 	at := fmt.Sprintf("/targets/%d/debug/pprof/", g.PID)
@@ -219,6 +220,7 @@ func TestMutex(t *testing.T) {
 
 // TestSymbol: addresses of a profile have the names that it gives them, asked for as go tool pprof does.
 func TestSymbol(t *testing.T) {
+	t.Parallel()
 	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000")
 	f := newFixture(t, serve.Options{}, nil, g.PID)
 	p := f.profile("/debug/pprof/goroutine")
@@ -255,6 +257,7 @@ func TestPprof(t *testing.T) {
 
 // TestErrors: what cannot be had is refused with a status and a line of text.
 func TestErrors(t *testing.T) {
+	t.Parallel()
 	g := ptest.Start(t, ptest.BuildC(t, "idle.c"))
 	g.Ready()
 	other := ptest.Start(t, ptest.BuildC(t, "idle.c"))
@@ -332,6 +335,7 @@ func TestToken(t *testing.T) {
 
 // TestDiscovery: /targets is what Prometheus reads, with the path of each target.
 func TestDiscovery(t *testing.T) {
+	t.Parallel()
 	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000")
 	f := newFixture(t, serve.Options{}, nil, g.PID)
 	r, body := f.get("/targets")
@@ -351,6 +355,7 @@ func TestDiscovery(t *testing.T) {
 
 // TestMetrics: what has been done is counted.
 func TestMetrics(t *testing.T) {
+	t.Parallel()
 	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000")
 	f := newFixture(t, serve.Options{}, nil, g.PID)
 	f.profile("/debug/pprof/profile?seconds=0.5")
@@ -371,6 +376,7 @@ func TestMetrics(t *testing.T) {
 
 // TestNames: a process's own name for itself does not become markup, nor a line of a header.
 func TestNames(t *testing.T) {
+	t.Parallel()
 	evil := ptest.Copy(t, ptest.BuildC(t, "mix.c")) + "<script>"
 	if err := os.Link(strings.TrimSuffix(evil, "<script>"), evil); err != nil {
 		t.Fatal(err)

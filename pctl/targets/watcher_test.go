@@ -44,6 +44,7 @@ func awaits(t *testing.T, w *Watcher, what string, want ...int) {
 
 // TestWatcher: a process is found by what it has executed, also if it was forked before, and is gone when it has ended.
 func TestWatcher(t *testing.T) {
+	t.Parallel()
 	sleeper := ptest.Copy(t, "/bin/sleep")
 	w := watch(t, Rule{Exe: sleeper})
 	awaits(t, w, "before")
@@ -71,6 +72,7 @@ func TestWatcher(t *testing.T) {
 // TestFollow: descendants are targets with a rule that says so, also when their parent has ended and after other rules
 // have been set.
 func TestFollow(t *testing.T) {
+	t.Parallel()
 	g := ptest.Start(t, "sh", "-c", `sleep 600 & echo ready; read x`)
 	g.Ready()
 	w := watch(t, Rule{PID: g.PID})
