@@ -17,8 +17,12 @@ import (
 // TestOpenExecStorm: the memory of a process is opened at any moment of execves by threads other than the leader, by root
 // and by the user whose process it is. The leader is a zombie in part of each, with files that are root's.
 func TestOpenExecStorm(t *testing.T) {
-	t.Run("same rights", func(t *testing.T) { openStorm(t, nil) })
+	t.Run("same rights", func(t *testing.T) {
+		t.Parallel()
+		openStorm(t, nil)
+	})
 	t.Run("ordinary user", func(t *testing.T) {
+		t.Parallel()
 		ptest.NeedUsers(t)
 		openStorm(t, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ptest.Nobody, Gid: ptest.Nobody}})
 	})

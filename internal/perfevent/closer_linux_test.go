@@ -43,6 +43,7 @@ var _ = ptest.Helper("closer", func() {
 // TestKilledWhileClosing: no trap stays in the text of a process when a program is killed that
 // was closing probes there.
 func TestKilledWhileClosing(t *testing.T) {
+	t.Parallel()
 	random := ptest.Rand(t)
 	p := startAt(t, ptest.BuildC(t, "places.c", "-no-pie"), "places")
 	p.signals()

@@ -35,6 +35,7 @@ var _ = ptest.Helper("opener", func() {
 // TestKilledWhileOpening: when a program is killed that was opening probes in a process no trap stays in its text, and no uprobe in the
 // kernel, of which its log tells.
 func TestKilledWhileOpening(t *testing.T) {
+	t.Parallel()
 	random := ptest.Rand(t)
 	p := startAt(t, ptest.BuildC(t, "places.c", "-no-pie"), "places")
 	p.signals()

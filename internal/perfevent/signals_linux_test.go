@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"ptools/internal/ptest"
 )
 
 // signals makes Signals of SIGTRAP, which the target counts.
@@ -132,7 +134,7 @@ func TestLoadUnderSignals(t *testing.T) {
 			}
 		}
 	})
-	for range 200 {
+	for range ptest.Rounds(40, 200, 1000) {
 		s, err := NewSignals(p.PID, syscall.SIGTRAP)
 		if err != nil {
 			t.Error(err)

@@ -47,7 +47,7 @@ func TestDifferential(t *testing.T) {
 	}
 	n := *rounds
 	if testing.Short() {
-		n = min(n, 10)
+		n = min(n, 4)
 	}
 	t.Logf("seed %d on %s", s, ptest.Processor())
 	d := x86.Dice{Rand: rand.New(rand.NewPCG(s, 0)), Code: labCode, Data: labData, Size: labHalf}

@@ -11,6 +11,7 @@ import (
 // TestProgram32: a 32-bit program that the target executes is told of, visits cut none of its calls short, and it
 // bears no breakpoints.
 func TestProgram32(t *testing.T) {
+	t.Parallel()
 	needX86(t)
 	exe := ptest.BuildC(t, "program32.S", "-m32", "-nostdlib", "-static")
 	bus := notify.NewBus()

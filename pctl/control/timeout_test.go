@@ -15,6 +15,7 @@ var timedCalls = []string{"epoll_wait", "epoll_pwait2", "sigtimedwait", "semtime
 // TestTimeoutsUnderVisits: a call with a relative timeout ends with its time, however often it is
 // visited, by one tracer or by one after the other.
 func TestTimeoutsUnderVisits(t *testing.T) {
+	t.Parallel()
 	needX86(t)
 	const wait = 400 * time.Millisecond
 	nothing := func(*Stopped) error { return nil }
@@ -39,6 +40,7 @@ func TestTimeoutsUnderVisits(t *testing.T) {
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			start := func() (*ptest.Target, *ptest.Truth) {
 				truth := ptest.NewTruth(t)
 				g := ptest.StartWith(t, &ptest.Options{Foreign: true, Truth: truth}, ptest.BuildC(t, "timed.c"), "-t", strconv.Itoa(int(wait/time.Millisecond)), "-n", "3")
