@@ -16,8 +16,8 @@ type Cursor struct {
 	Bad  bool
 }
 
-// Left is the number of bytes not yet read.
-func (c *Cursor) Left() uint64 { return uint64(len(c.B)) - c.Off }
+// Remaining is the number of bytes not yet read.
+func (c *Cursor) Remaining() uint64 { return uint64(len(c.B)) - c.Off }
 
 // Rest is the bytes not yet read.
 func (c *Cursor) Rest() []byte { return c.B[c.Off:] }
@@ -31,7 +31,7 @@ func (c *Cursor) fail() {
 
 // Bytes reads the next n bytes.
 func (c *Cursor) Bytes(n uint64) []byte {
-	if c.Bad || n > c.Left() {
+	if c.Bad || n > c.Remaining() {
 		c.fail()
 		return nil
 	}

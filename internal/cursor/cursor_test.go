@@ -24,8 +24,8 @@ func TestLEB128(t *testing.T) {
 		{"\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01", 0, 0, true},
 	} {
 		u, s := Cursor{B: []byte(c.b)}, Cursor{B: []byte(c.b)}
-		if got := u.Uleb(); got != c.unsigned || u.Bad != c.bad || u.Left() != 0 {
-			t.Errorf("%x unsigned: %d, bad %v, %d bytes left; want %d, bad %v", c.b, got, u.Bad, u.Left(), c.unsigned, c.bad)
+		if got := u.Uleb(); got != c.unsigned || u.Bad != c.bad || u.Remaining() != 0 {
+			t.Errorf("%x unsigned: %d, bad %v, %d bytes left; want %d, bad %v", c.b, got, u.Bad, u.Remaining(), c.unsigned, c.bad)
 		}
 		if got := s.Sleb(); got != c.signed || s.Bad {
 			t.Errorf("%x signed: %d, bad %v; want %d", c.b, got, s.Bad, c.signed)
@@ -38,7 +38,7 @@ func TestFields(t *testing.T) {
 	if a, b, d, e := c.U8(), c.U16(), c.U32(), c.U64(); a != 1 || b != 0x0302 || d != 0x07060504 || e != 0x0f0e0d0c0b0a0908 {
 		t.Errorf("%#x %#x %#x %#x", a, b, d, e)
 	}
-	if c.Pos() != 0x100f || c.CString(7) != "name" || c.CString(7) != "" || c.Bad || c.Left() != 0 {
+	if c.Pos() != 0x100f || c.CString(7) != "name" || c.CString(7) != "" || c.Bad || c.Remaining() != 0 {
 		t.Errorf("after the strings: %+v", c)
 	}
 	for name, read := range map[string]func(*Cursor) uint64{
@@ -47,7 +47,7 @@ func TestFields(t *testing.T) {
 		"64": (*Cursor).U64, "uleb": (*Cursor).Uleb, "sleb": func(c *Cursor) uint64 { return uint64(c.Sleb()) },
 		"string": func(c *Cursor) uint64 { return uint64(len(c.CString(9))) },
 	} {
-		if end := c; read(&end) != 0 || !end.Bad || end.Left() != 0 {
+		if end := c; read(&end) != 0 || !end.Bad || end.Remaining() != 0 {
 			t.Errorf("%s bits beyond the end: %+v", name, end)
 		}
 	}

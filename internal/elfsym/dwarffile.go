@@ -131,7 +131,7 @@ func sortRanges(rs []unitRange) []unitRange {
 func (d *dwarfFile) readAranges() []unitRange {
 	var rs []unitRange
 	c := cursor.Cursor{B: d.arangeView.load(maxUnitBytes).mem}
-	for c.Left() > 0 && len(rs) < maxUnitRanges {
+	for c.Remaining() > 0 && len(rs) < maxUnitRanges {
 		start := c.Off
 		n, offSize := c.Length()
 		body := cursor.Cursor{B: c.Bytes(n)}

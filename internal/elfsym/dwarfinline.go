@@ -73,7 +73,7 @@ func (t *unitTable) readNodes() {
 		spans  []span
 	)
 	parent[0] = unowned
-	for c.Left() > 0 && len(t.nodes) < maxNodes && len(claims) < maxClaims {
+	for c.Remaining() > 0 && len(t.nodes) < maxNodes && len(claims) < maxClaims {
 		a, more := u.peek(&c, abbrevs)
 		if a == nil {
 			if !more {

@@ -29,7 +29,7 @@ type lineState struct {
 // run runs the program and fills t with rows.
 func (h *lineHeader) run(c *cursor.Cursor, u *unit, t *lineTable) {
 	s := lineState{file: 1, line: 1}
-	for c.Left() > 0 && !c.Bad && len(t.rows) < maxLineRows {
+	for c.Remaining() > 0 && !c.Bad && len(t.rows) < maxLineRows {
 		op := c.U8()
 		if op >= h.opcodeBase {
 			adjusted := uint64(op - h.opcodeBase)
@@ -70,7 +70,7 @@ func (h *lineHeader) extended(c *cursor.Cursor, u *unit, t *lineTable, s *lineSt
 	case lneEndSequence:
 		s.end(u, t)
 	case lneSetAddress:
-		if size := body.Left(); size == 4 || size == 8 {
+		if size := body.Remaining(); size == 4 || size == 8 {
 			s.addr = body.Uint(size)
 		}
 	}

@@ -39,7 +39,7 @@ func (u *unit) oldRanges(off uint64, buf []span) []span {
 	v := u.d.ranges
 	var c cursor.Cursor
 	for ; u.d.steps < maxRanges; u.d.steps++ {
-		if c.Left() < 2*u.addrSize {
+		if c.Remaining() < 2*u.addrSize {
 			c = cursor.Cursor{B: v.upTo(off, 512)}
 		}
 		a, b := c.Uint(u.addrSize), c.Uint(u.addrSize)
@@ -78,7 +78,7 @@ func (u *unit) newRanges(off uint64, buf []span) []span {
 		return a
 	}
 	for ; u.d.steps < maxRanges; u.d.steps++ {
-		if c.Left() < longest {
+		if c.Remaining() < longest {
 			off += c.Off
 			c = cursor.Cursor{B: u.d.rnglists.upTo(off, 512)}
 		}

@@ -9,7 +9,7 @@ import (
 type Roster struct {
 	mu   sync.Mutex
 	set  map[int]struct{}
-	tids atomic.Pointer[[]int] // snapshot of the set, nil when it has changed
+	tids atomic.Pointer[[]int] // copy of the set, nil when it has changed
 	Gen  atomic.Uint64
 }
 

@@ -61,7 +61,7 @@ func (s *section) entryAt(off int64) (entry, error) {
 	if n == 0 && !c.Bad {
 		return entry{next: int64(c.Off)}, errTerminator
 	}
-	if c.Bad || n > c.Left() {
+	if c.Bad || n > c.Remaining() {
 		return entry{}, errCorrupt
 	}
 	e.next = int64(c.Off) + int64(n)
@@ -142,7 +142,7 @@ func (ci *cie) augment(c *cursor.Cursor, letters string, b bases) error {
 	if letters[0] == 'z' {
 		ci.augmented = true
 		n := c.Uleb()
-		if c.Bad || n > c.Left() {
+		if c.Bad || n > c.Remaining() {
 			return errCorrupt
 		}
 		end = c.Off + n

@@ -110,7 +110,7 @@ func (e *evaluator) eval(expr []byte, m machine, bias uint64, cfa *uint64) (uint
 		e.push(*cfa)
 	}
 	c := cursor.Cursor{B: expr}
-	for steps := 0; c.Left() > 0; steps++ {
+	for steps := 0; c.Remaining() > 0; steps++ {
 		if steps == maxExprSteps {
 			return 0, BadRule
 		}

@@ -47,7 +47,7 @@ func newSearchTable(addr uint64, data []byte, frame uint64) *searchTable {
 	case enc&encRelative != encAbsptr:
 		return nil
 	}
-	if room := c.Left() / uint64(2*t.size); count > room {
+	if room := c.Remaining() / uint64(2*t.size); count > room {
 		count = room // cut short: search what is there
 	}
 	if count == 0 {

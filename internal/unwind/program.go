@@ -102,7 +102,7 @@ func compile(f *fde, b bases) (*function, error) {
 // run executes one program.
 func (c *compiler) run(program []byte, addr uint64) error {
 	p := cursor.Cursor{B: program, Addr: addr}
-	for p.Left() > 0 {
+	for p.Remaining() > 0 {
 		if err := c.instruction(&p); err != nil {
 			return err
 		}

@@ -207,7 +207,7 @@ func (tr *trial) displace(slot uint64) string {
 	r := tr.before.regs
 	saved := tr.plan.Enter(&r, slot)
 	sig := tr.l.step(&r)
-	done := tr.plan.Leave(&r, slot, saved, tr.l)
+	done := tr.plan.Exit(&r, slot, saved, tr.l)
 	var o outcome
 	tr.end(&o, r, sig)
 	if tr.in.Is(0x9c) && done {

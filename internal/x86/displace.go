@@ -28,14 +28,14 @@ type Copy struct {
 	// Direct: the thread may simply be continued in the slot and comes back
 	// by itself. Not so for calls, relative branches, system calls, copies
 	// with a scratch register, and where the jump does not reach; those are
-	// single-stepped, and Leave puts their registers right.
+	// single-stepped, and Exit puts their registers right.
 	Direct bool
 	// Scratch is the register that holds the address of the operand, in the
 	// processor's numbering; -1 if none is needed.
 	Scratch int
 }
 
-// Saved is what Enter changed and Leave has to put back: per thread, from the
+// Saved is what Enter changed and Exit has to put back: per thread, from the
 // one to the other.
 type Saved struct {
 	reg   uint8
@@ -96,7 +96,7 @@ func (p *Plan) targetNear(slot uint64) (disp int32, ok bool) {
 }
 
 // Displaced returns the copy of the instruction for a slot of the target's
-// memory. The relative branches keep their displacement: Leave corrects where
+// memory. The relative branches keep their displacement: Exit corrects where
 // they went.
 func (p *Plan) Displaced(slot uint64) (Copy, error) {
 	if p.class == fixed {
@@ -138,7 +138,7 @@ func (p *Plan) Enter(r *Regs, slot uint64) (saved Saved) {
 	return saved
 }
 
-// Leave moves a thread from the copy in slot back to where it would be had the
+// Exit moves a thread from the copy in slot back to where it would be had the
 // instruction run in its own place, after a step of the copy and after any stop
 // in the slot: a fault, a signal, a copy that is continued directly. It reports
 // false if the instruction has not run to its end (it is about to, faulted, or
@@ -148,7 +148,7 @@ func (p *Plan) Enter(r *Regs, slot uint64) (saved Saved) {
 //
 // It also serves a thread that the stepped instruction has cloned, with a zero
 // Saved.
-func (p *Plan) Leave(r *Regs, slot uint64, saved Saved, m Memory) (done bool) {
+func (p *Plan) Exit(r *Regs, slot uint64, saved Saved, m Memory) (done bool) {
 	if saved.used {
 		*r.gpr(saved.reg) = saved.value
 	}

@@ -8,7 +8,7 @@
 //     computed, and the thread continues behind it;
 //   - [Displace]: the thread runs a copy of the instruction in a scratch slot. Most
 //     copies end in a jump back and need no single step ([Copy].Direct); branches,
-//     calls and system calls are stepped, and [Plan.Leave] puts right what they got
+//     calls and system calls are stepped, and [Plan.Exit] puts right what they got
 //     wrong by running elsewhere;
 //   - [StepAll]: what can only run in its own place (far branches, mov ss, xbegin,
 //     the program's own int3).

@@ -117,7 +117,7 @@ func (f *faulting) runCopy(slot uint64, other bool) string {
 		}
 		binary.LittleEndian.PutUint64(f.l.data()[faultSP-8-labData:], v)
 	}
-	done := f.plan.Leave(&r, slot, saved, f.l)
+	done := f.plan.Exit(&r, slot, saved, f.l)
 	want := uint64(faultWord)
 	if writes {
 		want = f.next()

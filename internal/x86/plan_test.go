@@ -298,7 +298,7 @@ func TestSyscallKeepsRegisters(t *testing.T) {
 		if rcx == slot+2 { // without FRED
 			want.Rcx, want.R11 = at+2, flagCF
 		}
-		if !p.Leave(&r, slot, Saved{}, refuse{syscall.EFAULT}) || r != want {
+		if !p.Exit(&r, slot, Saved{}, refuse{syscall.EFAULT}) || r != want {
 			t.Errorf("rcx %#x before: %+v, want %+v", rcx, r, want)
 		}
 	}
@@ -334,7 +334,7 @@ func FuzzMakePlan(f *testing.F) {
 				t.Fatalf("% x: the copy % x has length %d", b, c.Code, q.Len())
 			}
 			r := Regs{Rip: addr}
-			p.Leave(&r, slot, p.Enter(&r, slot), refuse{syscall.EFAULT})
+			p.Exit(&r, slot, p.Enter(&r, slot), refuse{syscall.EFAULT})
 			if r.Rip != addr {
 				t.Fatalf("% x: came back to %#x", b, r.Rip)
 			}

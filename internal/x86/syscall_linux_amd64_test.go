@@ -42,7 +42,7 @@ func TestSyscallDisplaced(t *testing.T) {
 	r := before
 	saved := p.Enter(&r, labNearSlot)
 	l.step(&r)
-	if !p.Leave(&r, labNearSlot, saved, l) || r != native {
+	if !p.Exit(&r, labNearSlot, saved, l) || r != native {
 		t.Errorf("displaced: %+v, want %+v", r, native)
 	}
 }
@@ -71,11 +71,11 @@ func TestForkDisplaced(t *testing.T) {
 	if sig := l.stopped(&r); sig != syscall.SIGTRAP {
 		t.Fatalf("parent stopped with %v", sig)
 	}
-	if !p.Leave(&r, labNearSlot, saved, l) || r.Rip != labCode+2 || int(r.Rax) != child {
+	if !p.Exit(&r, labNearSlot, saved, l) || r.Rip != labCode+2 || int(r.Rax) != child {
 		t.Errorf("parent is at %#x with rax %d", r.Rip, r.Rax)
 	}
 	c := l.regs(child)
-	if !p.Leave(&c, labNearSlot, x86.Saved{}, l) || c.Rip != labCode+2 || c.Rcx == labNearSlot+2 || c.Rax != 0 {
+	if !p.Exit(&c, labNearSlot, x86.Saved{}, l) || c.Rip != labCode+2 || c.Rcx == labNearSlot+2 || c.Rax != 0 {
 		t.Errorf("child is at %#x with rcx %#x, rax %d", c.Rip, c.Rcx, c.Rax)
 	}
 }
@@ -122,7 +122,7 @@ func TestSigreturnDisplaced(t *testing.T) {
 	l.put(c.Code, labNearSlot)
 	saved := p.Enter(&r, labNearSlot)
 	l.step(&r)
-	if !p.Leave(&r, labNearSlot, saved, l) {
+	if !p.Exit(&r, labNearSlot, saved, l) {
 		t.Error("not done")
 	}
 	if r.Eflags &^= flagRF; r != interrupted {

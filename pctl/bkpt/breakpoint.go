@@ -19,7 +19,7 @@ type Breakpoint struct {
 	// does the counting.
 	Hits uint64
 
-	trap   Trap
+	trap   Kind
 	owners int
 	armed  bool  // a trap stands in the text
 	dead   bool  // the text was gone when it was last to be planted or lifted, or is no instruction; Add revives it

@@ -48,7 +48,7 @@ func (x *index) within(addr, end uint64) []*Breakpoint {
 }
 
 // appendOf appends the living breakpoints of one kind that are armed, or not.
-func (x *index) appendOf(bs []*Breakpoint, k Trap, armed bool) []*Breakpoint {
+func (x *index) appendOf(bs []*Breakpoint, k Kind, armed bool) []*Breakpoint {
 	for _, b := range x.sorted {
 		if b.trap == k && b.armed == armed && !b.dead {
 			bs = append(bs, b)

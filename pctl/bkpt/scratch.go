@@ -209,17 +209,17 @@ func (s *Scratch) Relocate(r *x86.Regs, saved x86.Saved, m Memory) (inSlot, done
 	if l == nil || len(l.copy.Code) == 0 {
 		return false, true
 	}
-	return true, l.plan.Leave(r, l.addr, saved, m)
+	return true, l.plan.Exit(r, l.addr, saved, m)
 }
 
-// Leave is Plan.Leave for the instruction whose copy is in the slot, which may
+// Exit is Plan.Exit for the instruction whose copy is in the slot, which may
 // no longer be the one at the breakpoint.
-func (s *Scratch) Leave(r *x86.Regs, addr uint64, saved x86.Saved, m Memory) (done bool) {
+func (s *Scratch) Exit(r *x86.Regs, addr uint64, saved x86.Saved, m Memory) (done bool) {
 	l := s.at(addr)
 	if l == nil {
 		return true
 	}
-	return l.plan.Leave(r, l.addr, saved, m)
+	return l.plan.Exit(r, l.addr, saved, m)
 }
 
 // retire takes b's slot from it.

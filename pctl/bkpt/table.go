@@ -22,7 +22,7 @@ var errShort = errors.New("short access")
 type Table struct {
 	mem     Memory
 	ground  Ground // nil: all memory is text
-	kinds   []Trap // in use, the default first
+	kinds   []Kind // in use, the default first
 	armed   bool
 	version uint64 // changes when an int3 is planted or lifted
 	index
@@ -44,7 +44,7 @@ type Table struct {
 func NewTable(mem Memory) *Table {
 	t := &Table{
 		mem:    mem,
-		kinds:  []Trap{int3{}},
+		kinds:  []Kind{int3{}},
 		index:  index{byAddr: make(map[uint64]*Breakpoint)},
 		lifted: make(map[uint64]lifted),
 		probed: make(places),
@@ -63,11 +63,11 @@ func NewTable(mem Memory) *Table {
 func (t *Table) Add(addr uint64) (*Breakpoint, error) { return t.AddTrap(addr, t.kinds[0]) }
 
 // Default returns the kind of trap that Add takes.
-func (t *Table) Default() Trap { return t.kinds[0] }
+func (t *Table) Default() Kind { return t.kinds[0] }
 
 // AddTrap is Add with another kind of trap than int3. A breakpoint that exists
 // keeps the kind it has. A lasting trap is planted at once, armed or not.
-func (t *Table) AddTrap(addr uint64, k Trap) (*Breakpoint, error) {
+func (t *Table) AddTrap(addr uint64, k Kind) (*Breakpoint, error) {
 	if b := t.byAddr[addr]; b != nil {
 		if b.dead {
 			if err := t.revive(b); err != nil {
@@ -95,7 +95,7 @@ func (t *Table) AddTrap(addr uint64, k Trap) (*Breakpoint, error) {
 }
 
 // use makes a kind of trap known.
-func (t *Table) use(k Trap) {
+func (t *Table) use(k Kind) {
 	if !slices.Contains(t.kinds, k) {
 		t.kinds = append(t.kinds, k)
 	}
@@ -241,7 +241,7 @@ func (t *Table) Disarm() error {
 
 // of returns the living breakpoints of one kind that are armed, or not. The
 // result is good until the next call.
-func (t *Table) of(k Trap, armed bool) []*Breakpoint {
+func (t *Table) of(k Kind, armed bool) []*Breakpoint {
 	t.work = t.appendOf(t.work[:0], k, armed)
 	return t.work
 }

@@ -175,7 +175,7 @@ func (t *Table) unprobe(addr, end uint64) error {
 // Change makes b another kind of trap, another probe or, of a probe, an int3. If
 // that cannot be planted b keeps the kind it has. For the time of a change to an
 // int3, which waits for the kernel, threads run past the breakpoint.
-func (t *Table) Change(b *Breakpoint, k Trap) error {
+func (t *Table) Change(b *Breakpoint, k Kind) error {
 	old, probe := b.trap.(*Uprobes)
 	if probe && !k.Lasting() {
 		if err := t.stand(b); err != nil {

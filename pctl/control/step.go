@@ -218,7 +218,7 @@ func (o *stepper) stepped(t *tracee.Thread, stop ptrace.Stop) {
 	}
 	done := t.Regs.PC() != s.b.Addr
 	if s.slot != 0 {
-		done = o.c.traps.table.Scratch().Leave(&t.Regs.Regs, s.slot, s.saved, o.g.Memory.Mem)
+		done = o.c.traps.table.Scratch().Exit(&t.Regs.Regs, s.slot, s.saved, o.g.Memory.Mem)
 		t.Known = tracee.RegsChanged
 	}
 	if s.direct {

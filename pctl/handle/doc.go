@@ -8,7 +8,7 @@
 // made and when it is refreshed; an object's file is opened only when a
 // program counter inside it is asked for, so that a process with 500
 // libraries costs nothing up front. What a Space answers comes from an
-// immutable snapshot behind an atomic pointer: looking up an address takes no
+// immutable mapState behind an atomic pointer: looking up an address takes no
 // lock, and any number of goroutines may do so while one refreshes.
 //
 // # Registry

@@ -21,16 +21,16 @@ type jitMap struct {
 
 	mu     sync.Mutex
 	file   *os.File  // nil until one is found
-	sought *snapshot // for which there was none; another one is worth another look
+	sought *mapState // for which there was none; another one is worth another look
 	closed bool
 	list   elfsym.PerfMap
 }
 
 // lookup returns the function at a program counter.
-func (j *jitMap) lookup(src *source, snap *snapshot, pc uint64) (elfsym.Sym, bool) {
+func (j *jitMap) lookup(src *source, state *mapState, pc uint64) (elfsym.Sym, bool) {
 	j.mu.Lock()
-	if j.file == nil && j.sought != snap && !j.closed {
-		j.file, j.sought = j.open(src), snap
+	if j.file == nil && j.sought != state && !j.closed {
+		j.file, j.sought = j.open(src), state
 	}
 	if j.file != nil {
 		if info, err := j.file.Stat(); err == nil {

@@ -122,9 +122,9 @@ func TestTwoPlaces(t *testing.T) {
 	if after, _ := s.Object(first); after.File != before.File {
 		t.Error("Refresh opened the first library again")
 	}
-	snap := s.now.Load()
-	if err := s.Refresh(); err != nil || s.now.Load() != snap {
-		t.Errorf("Refresh without a change made a new snapshot, %v", err)
+	state := s.now.Load()
+	if err := s.Refresh(); err != nil || s.now.Load() != state {
+		t.Errorf("Refresh without a change made a new mapState, %v", err)
 	}
 }
 

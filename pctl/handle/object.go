@@ -33,9 +33,9 @@ type Symbol struct {
 // opens those that are not open yet. File is nil for one that is not ELF or
 // cannot be read.
 func (s *Space) Objects() []Object {
-	snap := s.now.Load()
-	list := make([]Object, len(snap.objects))
-	for i, o := range snap.objects {
+	state := s.now.Load()
+	list := make([]Object, len(state.objects))
+	for i, o := range state.objects {
 		list[i] = s.object(o)
 	}
 	return list
@@ -44,9 +44,9 @@ func (s *Space) Objects() []Object {
 // Mapped is Objects without opening anything: only Path, Name, Start and End
 // are set, which is enough to see what has come and gone.
 func (s *Space) Mapped() []Object {
-	snap := s.now.Load()
-	list := make([]Object, len(snap.objects))
-	for i, o := range snap.objects {
+	state := s.now.Load()
+	list := make([]Object, len(state.objects))
+	for i, o := range state.objects {
 		list[i] = o.mapped()
 	}
 	return list
@@ -64,7 +64,7 @@ func (s *Space) Named(name string) []Object {
 	return list
 }
 
-func (s *snapshot) named(name string) []*object {
+func (s *mapState) named(name string) []*object {
 	main := s.main()
 	var list []*object
 	if main != nil && (name == "a.out" || main.called(name)) {
@@ -93,15 +93,15 @@ func (s *Space) Data(addr uint64) (Object, bool) {
 	if o, ok := s.Object(addr); ok {
 		return o, true
 	}
-	snap := s.now.Load()
-	i := slices.IndexFunc(snap.objects, func(o *object) bool { return o.mapped().End > addr })
+	state := s.now.Load()
+	i := slices.IndexFunc(state.objects, func(o *object) bool { return o.mapped().End > addr })
 	if i < 0 {
-		i = len(snap.objects)
+		i = len(state.objects)
 	}
 	if i == 0 {
 		return Object{}, false
 	}
-	o := s.object(snap.objects[i-1])
+	o := s.object(state.objects[i-1])
 	if o.File == nil {
 		return Object{}, false
 	}
@@ -123,7 +123,7 @@ func (s *Space) Segment(addr uint64) (procfs.Map, bool) {
 
 // main returns the object of the executed program, as opposed to libraries
 // and the run-time linker: the one that has the entry point.
-func (s *snapshot) main() *object {
+func (s *mapState) main() *object {
 	if r := s.find(s.entry()); r != nil && s.entry() != 0 {
 		return r.object
 	}

@@ -25,7 +25,7 @@ type Space struct {
 	files  *elfsym.Cache
 	source *source
 	jit    jitMap
-	now    atomic.Pointer[snapshot]
+	now    atomic.Pointer[mapState]
 	lack   atomic.Pointer[error] // of the last object that could not be opened for want of something
 
 	mu      sync.Mutex // one Refresh at a time
@@ -59,7 +59,7 @@ func NewSpace(pid int, files *elfsym.Cache) (*Space, error) {
 // a Refresh succeeds.
 func Unreadable(pid int, files *elfsym.Cache) *Space {
 	s := &Space{pid: pid, files: files, source: &source{pid: pid}, jit: jitMap{pid: pid}}
-	s.now.Store(&snapshot{})
+	s.now.Store(&mapState{})
 	return s
 }
 
@@ -96,10 +96,10 @@ func (s *Space) Refresh() error {
 	if err != nil {
 		return err
 	}
-	snap := build(maps, text, old.images)
-	s.scratch = nil // it is the snapshot's now
-	snap.auxv = s.auxvOf(snap, old)
-	s.now.Store(snap)
+	state := build(maps, text, old.images)
+	s.scratch = nil // it is the mapState's now
+	state.auxv = s.auxvOf(state, old)
+	s.now.Store(state)
 	return nil
 }
 
@@ -108,9 +108,9 @@ func (s *Space) Refresh() error {
 func (s *Space) Auxv() procfs.Auxv { return s.now.Load().auxv }
 
 // auxvOf returns the auxiliary vector of the main program. It is the same in every
-// snapshot after the first that has it: only what has changed is read again.
-func (s *Space) auxvOf(snap, old *snapshot) procfs.Auxv {
-	was, is := old.find(old.entry()), snap.find(old.entry())
+// mapState after the first that has it: only what has changed is read again.
+func (s *Space) auxvOf(state, old *mapState) procfs.Auxv {
+	was, is := old.find(old.entry()), state.find(old.entry())
 	if was != nil && is != nil && was.object != nil && is.object != nil &&
 		was.object.id == is.object.id && was.object.start == is.object.start {
 		return old.auxv

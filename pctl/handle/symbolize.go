@@ -39,8 +39,8 @@ const (
 // one Frame, which has only its PC if nothing is. Answers are remembered;
 // one that is costs no lock and no allocation beyond dst.
 func (s *Space) Symbolize(pc uint64, how How, dst []Frame) []Frame {
-	snap := s.now.Load()
-	names := snap.frameCache()
+	state := s.now.Load()
+	names := state.frameCache()
 	if frames, ok := names.get(pc, how); ok {
 		return append(dst, frames...)
 	}
@@ -48,18 +48,18 @@ func (s *Space) Symbolize(pc uint64, how How, dst []Frame) []Frame {
 	if how&Return != 0 && addr > 0 {
 		addr--
 	}
-	r := snap.find(addr)
+	r := state.find(addr)
 	if r == nil {
 		return append(dst, Frame{PC: pc})
 	}
 	if r.object == nil {
-		return append(dst, s.jitFrame(snap, pc, addr))
+		return append(dst, s.jitFrame(state, pc, addr))
 	}
 	l, err := s.load(r.object)
 	defer s.missed(l)
 	bias, ok := l.bias(r)
 	if !ok {
-		f := s.jitFrame(snap, pc, addr) // a JIT that maps its code from a memfd
+		f := s.jitFrame(state, pc, addr) // a JIT that maps its code from a memfd
 		f.Object = r.object.path
 		return append(dst, f)
 	}
@@ -73,9 +73,9 @@ func (s *Space) Symbolize(pc uint64, how How, dst []Frame) []Frame {
 	return append(dst, frames...)
 }
 
-func (s *Space) jitFrame(snap *snapshot, pc, addr uint64) Frame {
+func (s *Space) jitFrame(state *mapState, pc, addr uint64) Frame {
 	f := Frame{PC: pc}
-	if sym, ok := s.jit.lookup(s.source, snap, addr); ok {
+	if sym, ok := s.jit.lookup(s.source, state, addr); ok {
 		f.Func, f.Entry, f.Offset = sym.Name, sym.Addr, pc-sym.Addr
 	}
 	return f
@@ -136,7 +136,7 @@ func (c *frameCache) put(pc uint64, how How, frames []Frame) {
 	c[place(pc, how)].Store(&answer{pc, how, frames})
 }
 
-func (s *snapshot) frameCache() *frameCache {
+func (s *mapState) frameCache() *frameCache {
 	if c := s.names.Load(); c != nil {
 		return c
 	}

@@ -17,7 +17,7 @@ type metrics struct {
 	registry   *prometheus.Registry
 	requests   prometheus.Counter
 	failed     prometheus.Counter
-	left       prometheus.Counter
+	gone       prometheus.Counter
 	turnedAway prometheus.Counter
 	refused    prometheus.Counter
 	lacking    prometheus.Counter
@@ -32,7 +32,7 @@ func newMetrics(s *Server) *metrics {
 		registry:   prometheus.NewRegistry(),
 		requests:   counter("requests_total", "HTTP requests."),
 		failed:     counter("failed_requests_total", "Requests for profiles that were answered with an error."),
-		left:       counter("clients_left_total", "Clients that went away before they had read their profile."),
+		gone:       counter("clients_left_total", "Clients that went away before they had read their profile."),
 		turnedAway: counter("clients_turned_away_total", "Clients that were told to try again because there were too many."),
 		refused:    counter("connections_refused_total", "Connections that were closed at once because there were too many."),
 		lacking:    counter("lacking_total", "Requests for profiles that failed, and connections that had to wait, because there was no descriptor or no memory."),
@@ -43,20 +43,20 @@ func newMetrics(s *Server) *metrics {
 	for _, kind := range []string{"cpu", "wall"} {
 		m.profiles.WithLabelValues(kind)
 	}
-	m.registry.MustRegister(m.requests, m.failed, m.left, m.turnedAway, m.refused, m.lacking, m.profiles, &sampling{s},
+	m.registry.MustRegister(m.requests, m.failed, m.gone, m.turnedAway, m.refused, m.lacking, m.profiles, &sampling{s},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
-// handler gathers what is to be told before it sends any of it, and gathers for one client after the other: those that
+// handler collects what is to be told before it sends any of it, and collects for one client after the other: those that
 // read slowly keep no other waiting.
 func (m *metrics) handler(s *Server) http.Handler {
-	gather := promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+	page := promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 	var turn sync.Mutex
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b := buffered{header: w.Header(), status: http.StatusOK}
 		turn.Lock()
-		gather.ServeHTTP(&b, r)
+		page.ServeHTTP(&b, r)
 		turn.Unlock()
 		s.patient(w)
 		w.WriteHeader(b.status)

@@ -158,7 +158,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case r.Context().Err() != nil:
 		// Its client has gone, or has closed its side of the connection and reads on: without an answer here it would get
 		// an empty one with status 200. Or psampled ends.
-		s.metrics.left.Inc()
+		s.metrics.gone.Inc()
 		status, err = http.StatusServiceUnavailable, errors.New("the connection was closed, or psampled ends, before the profile was taken")
 	case procfs.Lacking(err):
 		s.metrics.lacking.Inc()
@@ -198,7 +198,7 @@ func (s *Server) send(w http.ResponseWriter, a *answer) {
 	h.Set("Content-Length", strconv.Itoa(a.body.Len()))
 	s.patient(w)
 	if _, err := w.Write(a.body.Bytes()); err != nil {
-		s.metrics.left.Inc()
+		s.metrics.gone.Inc()
 	}
 }
 

@@ -1,8 +1,8 @@
 package bkpt
 
-// A Trap is a way to make threads stop at an address, or to count them there.
+// A Kind of trap is a way to make threads stop at an address, or to count them there.
 // Its methods are called from the control goroutine.
-type Trap interface {
+type Kind interface {
 	// Plant makes the breakpoints in bs stop every thread that reaches
 	// them, and marks them armed. They are in ascending order, and none is
 	// planted.

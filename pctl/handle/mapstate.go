@@ -10,9 +10,9 @@ import (
 	"ptools/internal/unwind"
 )
 
-// A snapshot is one state of an address space's map. It never changes but
+// A mapState is one state of an address space's map. It never changes but
 // for what is filled in on first use.
-type snapshot struct {
+type mapState struct {
 	text    []byte   // of /proc/PID/maps, to see whether anything has changed
 	regions []region // executable memory and all of the objects that have some, by address
 	objects []*object
@@ -22,7 +22,7 @@ type snapshot struct {
 }
 
 // entry is the entry point of the main program; 0 if unknown.
-func (s *snapshot) entry() uint64 { return s.auxv[procfs.AuxEntry] }
+func (s *mapState) entry() uint64 { return s.auxv[procfs.AuxEntry] }
 
 // A fileID is the identity of a mapped file. The name is not part of it: a
 // file that is renamed or deleted while it is mapped remains what it is.
@@ -51,14 +51,14 @@ type region struct {
 	code atomic.Pointer[unwind.Mapping]
 }
 
-// build makes a snapshot of a list of mappings. Images of files that were
+// build makes a mapState of a list of mappings. Images of files that were
 // there before are taken over, opened or not.
-func build(maps []procfs.Map, text []byte, old map[fileID]*image) *snapshot {
+func build(maps []procfs.Map, text []byte, old map[fileID]*image) *mapState {
 	var g grouping
 	for i := range maps {
 		g.add(maps, i)
 	}
-	s := &snapshot{text: text, images: map[fileID]*image{}}
+	s := &mapState{text: text, images: map[fileID]*image{}}
 	owner := make([]*object, len(maps))
 	for _, p := range g.parts {
 		if !slices.ContainsFunc(p.maps, func(i int) bool { return maps[i].Perm&procfs.Exec != 0 }) {
@@ -86,7 +86,7 @@ func build(maps []procfs.Map, text []byte, old map[fileID]*image) *snapshot {
 	return s
 }
 
-func (s *snapshot) newObject(maps []procfs.Map, p part, old map[fileID]*image) *object {
+func (s *mapState) newObject(maps []procfs.Map, p part, old map[fileID]*image) *object {
 	im := s.images[p.id]
 	if im == nil {
 		if im = old[p.id]; im == nil {
@@ -171,7 +171,7 @@ func anonymous(name string) bool {
 }
 
 // find returns the region that holds the address, or nil.
-func (s *snapshot) find(addr uint64) *region {
+func (s *mapState) find(addr uint64) *region {
 	lo, hi := 0, len(s.regions)
 	for lo < hi {
 		mid := int(uint(lo+hi) / 2)
