@@ -196,7 +196,7 @@ func (s *server) progress(sampler *sample.Sampler) {
 	}
 	select {
 	case reply := <-s.wanted:
-		reply <- sampler.Snapshot()
+		reply <- sampler.SoFar()
 	default:
 	}
 }

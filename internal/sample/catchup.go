@@ -24,9 +24,9 @@ func (s *Sampler) CatchUp() {
 	}
 }
 
-// Snapshot returns a copy of the profile as it is so far. Progress may call it. It looks no name up: what was met for
+// SoFar returns a copy of the profile as it is so far. Progress may call it. It looks no name up: what was met for
 // the first time a moment ago may have none yet.
-func (s *Sampler) Snapshot() *profile.Profile {
+func (s *Sampler) SoFar() *profile.Profile {
 	s.CatchUp()
 	p := s.profile.Clone()
 	p.Duration = s.clock.Now() - s.sched.start

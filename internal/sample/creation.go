@@ -44,7 +44,7 @@ type creation struct {
 type creator struct {
 	source *Source
 	image  Image          // present; the hook's while Run runs
-	snap   Snapshot       // the hook's
+	snap   Capture        // the hook's
 	buf    []byte         // the hook's
 	named  map[int]string // the hook's: the threads that have created
 	before map[int]bool   // threads that existed when Run began; under Creations.mu

@@ -37,7 +37,7 @@ func (fakeTasks) Close() error                           { return nil }
 
 // unopened is a thread of a world of which no file has been opened.
 type unopened struct {
-	Thread
+	TaskFiles
 	bound *bool
 }
 
@@ -47,7 +47,7 @@ func (u unopened) Bound() bool { return *u.bound }
 func (w *fakeWorld) crowdSource() *Source {
 	src := w.source()
 	src.Tasks = func() (Tasks, error) { return fakeTasks{w}, nil }
-	src.Unopened = func(tid int) Thread { return unopened{w.threads[tid], new(bool)} }
+	src.Unopened = func(tid int) TaskFiles { return unopened{w.threads[tid], new(bool)} }
 	return src
 }
 
@@ -143,7 +143,7 @@ func TestCrowd(t *testing.T) {
 		done := make(chan struct{})
 		src := Watch(g.PID, done, openFiles(t), false)
 		open := src.Thread
-		src.Thread = func(tid int) (Thread, error) { opened++; return open(tid) }
+		src.Thread = func(tid int) (TaskFiles, error) { opened++; return open(tid) }
 		if tasks, err := src.Tasks(); err != nil {
 			t.Skip(err)
 		} else {

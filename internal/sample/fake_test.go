@@ -157,7 +157,7 @@ func (w *fakeWorld) source() *Source {
 	return &Source{
 		PID:     100,
 		Control: w,
-		Thread: func(tid int) (Thread, error) {
+		Thread: func(tid int) (TaskFiles, error) {
 			if t := w.threads[tid]; t != nil {
 				return t, nil
 			}
@@ -261,7 +261,7 @@ func (m *fakeImage) ReadStack(p []byte, sp uint64) int {
 	return min(len(p), 4096)
 }
 
-func (m *fakeImage) Unwind(s *Snapshot, dst []profile.Addr) ([]profile.Addr, unwind.End) {
+func (m *fakeImage) Unwind(s *Capture, dst []profile.Addr) ([]profile.Addr, unwind.End) {
 	tid := int(s.PC) // a stop
 	if s.Partial || s.SP>>20 != 0 {
 		tid = int(s.SP >> 20)

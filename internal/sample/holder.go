@@ -258,7 +258,7 @@ func (b *blame) complete(p *process, t *thread) {
 }
 
 // unwindRunning returns the stack of a thread whose registers are all known.
-func (b *blame) unwindRunning(p *process, s *Snapshot) profile.StackID {
+func (b *blame) unwindRunning(p *process, s *Capture) profile.StackID {
 	s.PC, s.SP, s.Partial, s.Chain, s.Late = s.Regs.PC(), s.Regs.SP(), false, nil, false
 	levels := p.outside.levels[:0]
 	if nr, _, inCall := s.Regs.SyscallReturn(); inCall {

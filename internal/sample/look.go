@@ -40,7 +40,7 @@ type looking struct {
 	early  []*thread // that stopped before their moment
 	short  int       // how often that was in question
 	tids   []int
-	snaps  []Snapshot
+	snaps  []Capture
 	arena  []byte
 	share  uint64 // bytes of arena for each
 	visits int
@@ -132,7 +132,7 @@ func (l *looking) apart() time.Duration {
 	return 0
 }
 
-// prepare makes room for one snapshot per wanted thread.
+// prepare makes room for one capture per wanted thread.
 func (l *looking) prepare() {
 	n := len(l.wanted) + len(l.maybe)
 	l.tids = l.tids[:0]
@@ -148,7 +148,7 @@ func (l *looking) prepare() {
 		l.arena = make([]byte, need)
 	}
 	for len(l.snaps) < n {
-		l.snaps = append(l.snaps, Snapshot{})
+		l.snaps = append(l.snaps, Capture{})
 	}
 }
 
@@ -200,8 +200,8 @@ func (l *looking) visited(tid int, regs *ptrace.Regs) {
 	s.visit.seen = l.p.sampler.clock.Now()
 }
 
-// taken unwinds a snapshot. The thread runs on meanwhile.
-func (l *looking) taken(t *thread, s *Snapshot) {
+// taken unwinds a capture. The thread runs on meanwhile.
+func (l *looking) taken(t *thread, s *Capture) {
 	p := l.p
 	// The stop has brought the thread's processor time up to date.
 	if sched, err := t.files.SchedStat(); err == nil {

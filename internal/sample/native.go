@@ -53,13 +53,13 @@ func newSource(pid int, c Control, files *Files, lines bool) *Source {
 	return &Source{
 		PID:      pid,
 		Control:  c,
-		Thread:   func(tid int) (Thread, error) { return procfs.OpenTask(pid, tid) },
+		Thread:   func(tid int) (TaskFiles, error) { return procfs.OpenTask(pid, tid) },
 		File:     func(fd uint32) (string, error) { return procfs.OpenedFile(pid, fd) },
 		Image:    func() (Image, error) { return openNative(pid, files, lines) },
 		CPU:      func() (time.Duration, error) { return processorTime(pid) },
 		Sum:      func() (Sum, error) { return procfs.OpenTaskStats(pid) },
 		Tasks:    func() (Tasks, error) { return perfevent.OpenTasks(pid) },
-		Unopened: func(tid int) Thread { return procfs.UnopenedTask(pid, tid) },
+		Unopened: func(tid int) TaskFiles { return procfs.UnopenedTask(pid, tid) },
 	}
 }
 
@@ -163,7 +163,7 @@ func (n *native) StackAt(sp uint64) (bottom, top uint64) { return n.stacks.find(
 // Unwind looks outside the copied stack through the memory as it is: code, the
 // stacks of goroutines, alternate signal stacks. Of a thread that runs again
 // that may have changed; the unwinder checks what it can.
-func (n *native) Unwind(s *Snapshot, dst []profile.Addr) ([]profile.Addr, unwind.End) {
+func (n *native) Unwind(s *Capture, dst []profile.Addr) ([]profile.Addr, unwind.End) {
 	if s.Partial {
 		s.Regs.SetPC(s.PC)
 		s.Regs.SetSP(s.SP)

@@ -15,7 +15,7 @@ const passiveTries = 2
 type outside struct {
 	p      *process
 	buf    []byte // stack of a passive look
-	snap   Snapshot
+	snap   Capture
 	levels []profile.Addr
 	names  map[int64]profile.Addr  // notes of system calls
 	waits  map[string]profile.Addr // notes of functions of the kernel
@@ -96,7 +96,7 @@ func (o *outside) readBlocked(t *thread, call procfs.Syscall) (state byte, end u
 }
 
 // unwindBlocked unwinds a blocked thread's stack, which s has, into p.levels.
-func (o *outside) unwindBlocked(t *thread, s *Snapshot, call procfs.Syscall, state byte) (end unwind.End) {
+func (o *outside) unwindBlocked(t *thread, s *Capture, call procfs.Syscall, state byte) (end unwind.End) {
 	o.levels = o.levels[:0]
 	switch {
 	case state == 'T' || t.halted(state):

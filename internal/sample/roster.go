@@ -58,7 +58,7 @@ func (r *roster) enrollAll() {
 
 // meet opens a new thread; nil if it has gone again.
 func (r *roster) meet(tid int) *thread {
-	var files Thread
+	var files TaskFiles
 	var name string
 	var born uint64
 	if rec := r.p.crowd.record(tid); rec != nil {

@@ -26,8 +26,8 @@ type Control interface {
 	Done() <-chan struct{}
 }
 
-// Thread reads the /proc files of one thread; *procfs.Task is one.
-type Thread interface {
+// TaskFiles reads the /proc files of one thread; *procfs.Task is one.
+type TaskFiles interface {
 	SchedStat() (procfs.SchedStat, error)
 	Syscall() (procfs.Syscall, error)
 	Stat() (procfs.Stat, error)
@@ -74,13 +74,13 @@ type Image interface {
 	// Unwind appends the program counters of a stack to dst, innermost
 	// first, and returns why they end. It is called by one goroutine at a
 	// time: the sampler's, or the control goroutine during a look.
-	Unwind(s *Snapshot, dst []profile.Addr) ([]profile.Addr, unwind.End)
+	Unwind(s *Capture, dst []profile.Addr) ([]profile.Addr, unwind.End)
 	// Close gives up the memory of the process. Resolving goes on working.
 	Close() error
 }
 
-// Snapshot is a thread at one moment.
-type Snapshot struct {
+// Capture is a thread at one moment.
+type Capture struct {
 	Regs    ptrace.Regs
 	Partial bool // only PC and SP are known
 	PC, SP  uint64
@@ -102,7 +102,7 @@ type Snapshot struct {
 	visit visit
 }
 
-// visit is what looking keeps of the visit in which a snapshot was taken.
+// visit is what looking keeps of the visit in which a capture was taken.
 type visit struct {
 	visited time.Duration // when the thread stood
 	seen    time.Duration // when the copy was complete
@@ -116,7 +116,7 @@ type Source struct {
 	PID     int
 	Control Control
 	// Thread opens the files of a thread.
-	Thread func(tid int) (Thread, error)
+	Thread func(tid int) (TaskFiles, error)
 	// File says what a descriptor refers to, as /proc/PID/fd does. Nil, or an error: it may be a terminal.
 	File func(fd uint32) (string, error)
 	// Image opens the present address space.
@@ -130,5 +130,5 @@ type Source struct {
 	// Tasks opens what reads all threads at once, and Unopened returns the files of a thread that was read so,
 	// of which none is open yet. Nil, or an error, does without.
 	Tasks    func() (Tasks, error)
-	Unopened func(tid int) Thread
+	Unopened func(tid int) TaskFiles
 }

@@ -39,7 +39,7 @@ const (
 // thread is one thread of a sampled process.
 type thread struct {
 	tid    int
-	files  Thread
+	files  TaskFiles
 	born   uint64 // its identity, with tid, if it was read with all others; else its files are
 	id     profile.ThreadID
 	looked bool   // a round has looked at it
@@ -97,7 +97,7 @@ type turn struct {
 	recheck  bool           // it waits, and is looked at once more right before the others are stopped
 	waits    bool           // it waited then
 	nowIn    procfs.Syscall // where
-	visited  int            // index+1 of its snapshot in this round's look
+	visited  int            // index+1 of its capture in this round's look
 	sighting sighting       // of this round's stop
 	burst    time.Duration  // that of the sighting
 }
@@ -142,7 +142,7 @@ const redZone = 128
 // readStack fills in s.Stack, and buf with it, from memory, up to the end of the
 // mapping if that is known. Beyond it lies, for most threads, a guard page and the
 // stack of another.
-func (t *thread) readStack(m Image, s *Snapshot, buf []byte) {
+func (t *thread) readStack(m Image, s *Capture, buf []byte) {
 	s.Base = s.SP - redZone
 	if s.SP >= t.blocked.bottom && s.SP < t.blocked.top && t.blocked.top-s.Base < uint64(len(buf)) {
 		buf = buf[:t.blocked.top-s.Base]

@@ -52,7 +52,7 @@ func ParseUseTimers(s string) (u UseTimers, ok bool) {
 // ticking is what a process needs to take ticks.
 type ticking struct {
 	p       *process
-	snap    Snapshot
+	snap    Capture
 	levels  []profile.Addr
 	calls   map[uint64]int64         // system calls by the address behind the instruction
 	strange map[int]profile.ThreadID // threads that no round has met
@@ -216,16 +216,16 @@ func (k *ticking) unwind(r *perfevent.Record) {
 // tickImage is what the stack of a tick is unwound by.
 type tickImage interface {
 	// Unwind is that of Image.
-	Unwind(s *Snapshot, dst []profile.Addr) ([]profile.Addr, unwind.End)
+	Unwind(s *Capture, dst []profile.Addr) ([]profile.Addr, unwind.End)
 	// syscall returns which system call a thread in the kernel has made if its program counter is where
 	// it will return to; -1 for one that came by an interrupt or a fault.
-	syscall(s *Snapshot) int64
+	syscall(s *Capture) int64
 	// note returns the level that stands for a system call.
 	note(nr int64) profile.Addr
 }
 
 // unwindTick appends the levels of a tick. It fills in s but for s.Late.
-func (s *Sampler) unwindTick(r *perfevent.Record, snap *Snapshot, image tickImage, levels []profile.Addr) ([]profile.Addr, unwind.End) {
+func (s *Sampler) unwindTick(r *perfevent.Record, snap *Capture, image tickImage, levels []profile.Addr) ([]profile.Addr, unwind.End) {
 	for _, addr := range r.KernelChain {
 		levels = append(levels, s.kernelNote(addr))
 	}
@@ -233,7 +233,7 @@ func (s *Sampler) unwindTick(r *perfevent.Record, snap *Snapshot, image tickImag
 }
 
 // unwindUser is unwindTick without the levels in the kernel.
-func unwindUser(cost *Cost, r *perfevent.Record, snap *Snapshot, image tickImage, levels []profile.Addr) ([]profile.Addr, unwind.End) {
+func unwindUser(cost *Cost, r *perfevent.Record, snap *Capture, image tickImage, levels []profile.Addr) ([]profile.Addr, unwind.End) {
 	snap.Regs.SetSampled(&r.Regs)
 	snap.PC, snap.SP = snap.Regs.PC(), snap.Regs.SP()
 	snap.Base, snap.Stack, snap.Partial, snap.Chain = snap.SP, r.Stack, false, r.Chain
@@ -256,18 +256,18 @@ func unwindUser(cost *Cost, r *perfevent.Record, snap *Snapshot, image tickImage
 }
 
 // Unwind implements tickImage.
-func (k *ticking) Unwind(s *Snapshot, dst []profile.Addr) ([]profile.Addr, unwind.End) {
+func (k *ticking) Unwind(s *Capture, dst []profile.Addr) ([]profile.Addr, unwind.End) {
 	return k.p.image.Unwind(s, dst)
 }
 
 func (k *ticking) note(nr int64) profile.Addr { return k.p.outside.note(nr) }
 
 // syscall implements tickImage.
-func (k *ticking) syscall(s *Snapshot) int64 { return syscallBefore(k.p.image, k.calls, s) }
+func (k *ticking) syscall(s *Capture) int64 { return syscallBefore(k.p.image, k.calls, s) }
 
 // syscallBefore returns the system call of the instruction before the program counter, -1 for none. It keeps the answers
 // in calls.
-func syscallBefore(image Image, calls map[uint64]int64, s *Snapshot) int64 {
+func syscallBefore(image Image, calls map[uint64]int64, s *Capture) int64 {
 	if _, known := calls[s.PC]; !known && s.Late {
 		return -1
 	}
@@ -289,7 +289,7 @@ func callIn(read func(code []byte) bool) int64 {
 
 // interrupted has a thread that the kernel is sending, or has just sent, into the handler of a
 // signal shown where the signal has met it, as a stop there would be.
-func interrupted(s *Snapshot) {
+func interrupted(s *Capture) {
 	for addr, ok := s.Regs.HandlerContext(); ok; addr, ok = s.Regs.HandlerContext() {
 		off := addr - s.Base
 		if off >= uint64(len(s.Stack)) || uint64(len(s.Stack))-off < ptrace.ContextSize {

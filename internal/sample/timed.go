@@ -32,7 +32,7 @@ type timed struct {
 	ticked time.Duration // of ticks since that was read
 
 	names  map[int]profile.ThreadID
-	snap   Snapshot
+	snap   Capture
 	levels []profile.Addr
 }
 
@@ -304,7 +304,7 @@ func reconcile(p *profile.Profile, pid int, used, period time.Duration) {
 }
 
 // Unwind implements tickImage.
-func (s *timed) Unwind(snap *Snapshot, dst []profile.Addr) ([]profile.Addr, unwind.End) {
+func (s *timed) Unwind(snap *Capture, dst []profile.Addr) ([]profile.Addr, unwind.End) {
 	return s.image.Unwind(snap, dst)
 }
 
@@ -313,4 +313,4 @@ func (s *timed) note(nr int64) profile.Addr {
 }
 
 // syscall implements tickImage.
-func (s *timed) syscall(snap *Snapshot) int64 { return syscallBefore(s.image, s.calls, snap) }
+func (s *timed) syscall(snap *Capture) int64 { return syscallBefore(s.image, s.calls, snap) }

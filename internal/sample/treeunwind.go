@@ -14,7 +14,7 @@ type kinUnwinder struct {
 	tree     *tree
 	kin      *kin // of the present tick
 	unwinder *unwind.Unwinder
-	snap     Snapshot
+	snap     Capture
 	frames   []unwind.Frame
 	levels   []profile.Addr
 	calls    map[uint64]int64 // system calls by the address in the tree's space
@@ -76,7 +76,7 @@ func (u *kinUnwinder) place(k *kin, a profile.Addr) profile.Addr {
 }
 
 // Unwind implements tickImage.
-func (u *kinUnwinder) Unwind(s *Snapshot, dst []profile.Addr) ([]profile.Addr, unwind.End) {
+func (u *kinUnwinder) Unwind(s *Capture, dst []profile.Addr) ([]profile.Addr, unwind.End) {
 	if len(u.kin.maps.maps) == 0 {
 		return append(dst, u.tree.sampler.exec), unwind.Unreadable
 	}
@@ -93,7 +93,7 @@ func (u *kinUnwinder) Unwind(s *Snapshot, dst []profile.Addr) ([]profile.Addr, u
 }
 
 // syscall implements tickImage.
-func (u *kinUnwinder) syscall(s *Snapshot) int64 {
+func (u *kinUnwinder) syscall(s *Capture) int64 {
 	i := u.kin.maps.find(s.PC)
 	if i < 0 {
 		return -1

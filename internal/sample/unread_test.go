@@ -16,7 +16,7 @@ func TestUnreadThreads(t *testing.T) {
 		src := w.source()
 		open, n := src.Thread, 0
 		read := make(map[int]bool)
-		src.Thread = func(tid int) (Thread, error) {
+		src.Thread = func(tid int) (TaskFiles, error) {
 			if n < readable {
 				n++
 				read[tid] = true
