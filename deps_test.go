@@ -67,7 +67,7 @@ var rooms = map[string][]string{
 	"internal/live": {"internal/profile"},
 
 	"internal/usage": {},
-	"internal/job":   {"pctl"},
+	"internal/job":   {unix, "pctl"},
 
 	"internal/ptest/uprobe": {"internal/perfevent"},
 

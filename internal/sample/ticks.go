@@ -94,7 +94,7 @@ func (s *Sampler) drain() {
 			p.roster.stale = true // what was lost may have been of its threads
 		}
 		if s.tree != nil {
-			s.tree.missed = true
+			s.tree.sweeps.due = true
 		}
 	}
 	if s.sched.random != nil {

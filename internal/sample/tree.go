@@ -65,16 +65,14 @@ type tree struct {
 	ends     []unclaimed    // of processes whose birth was not read yet
 	strays   strays
 	start    time.Duration // CLOCK_MONOTONIC
-	missed   bool          // records were lost
-	swept    time.Duration // when living was last compared with /proc
+	sweeps   sweeps
 	looked   int           // processes
 	alone    time.Duration // since when the sources have ended; -1: that was told
 	opens    budget
 	closers  chan struct{} // has a place for each image that is being closed
 	files    *treeFiles
 	space    *profile.Space
-	namer    *namer
-	named    time.Duration // when names were last handed in
+	names    treeNames
 	pace     *pace
 	unwinder kinUnwinder
 	owed     owed
@@ -112,7 +110,7 @@ func newTree(s *Sampler) *tree {
 	}
 	t.pace = newPace(t.ticks, s.opt.Period)
 	t.space = s.profile.Space(0, "", t.files)
-	t.namer = newNamer(t.files)
+	t.names.namer = newNamer(t.files)
 	t.unwinder.init(t)
 	for _, p := range s.processes {
 		k := t.add(p.PID, 0)
@@ -350,13 +348,19 @@ func (t *tree) alive() bool {
 // fewLiving is how many processes are compared with /proc each second also if no record was lost.
 const fewLiving = 200
 
+// sweeps is when the living were compared with /proc.
+type sweeps struct {
+	last time.Duration
+	due  bool // records were lost since then
+}
+
 // sweep looks for processes whose end was lost.
 func (t *tree) sweep() {
 	now := perfevent.Now()
-	if now-t.swept < time.Second || !t.missed && len(t.living) > fewLiving {
+	if now-t.sweeps.last < time.Second || !t.sweeps.due && len(t.living) > fewLiving {
 		return
 	}
-	t.missed, t.swept = false, now
+	t.sweeps = sweeps{last: now}
 	for _, k := range t.living {
 		if stat, err := procfs.ReadStat(k.pid); err == nil && stat.State != 'Z' && stat.State != 'X' {
 			continue

@@ -27,7 +27,7 @@ func (t *tree) finish() {
 	for range cap(t.closers) { // all that were being closed are closed then
 		t.closers <- struct{}{}
 	}
-	t.namer.stop()
+	t.names.namer.stop()
 	t.reconcile()
 	f := &t.sampler.cost.Followed
 	f.NoRoom = t.ticks.NoRoom()

@@ -14,16 +14,26 @@ const (
 	lookAfter = 2
 	// leastAge is for how long, whatever the rate.
 	leastAge = 100 * time.Millisecond
-	// nameEvery is how often names are looked up. Each time another thread wakes for it.
-	nameEvery = 100 * time.Millisecond
 )
+
+// treeNames has names looked up now and then: each time another thread wakes for it.
+type treeNames struct {
+	namer *namer
+	last  time.Duration
+}
+
+const nameEvery = 100 * time.Millisecond
+
+func (n *treeNames) step(s *profile.Space, now time.Duration) {
+	if now-n.last >= nameEvery {
+		n.last = now
+		n.namer.step(s)
+	}
+}
 
 // round begins to look at processes that have lived for a while.
 func (t *tree) round(now time.Duration) {
-	if now-t.named >= nameEvery {
-		t.named = now
-		t.namer.step(t.space)
-	}
+	t.names.step(t.space, now)
 	t.pace.adapt(now, t.sampler.cost.Ticks, t.ticks.Period())
 	t.sayAlone(now)
 	if !t.opens.due(now) {
