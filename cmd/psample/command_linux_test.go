@@ -6,9 +6,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"ptools/internal/ptest"
 )
 
 // TestCommandIsLetGo: a command that timers sample has no tracer, its status is told, and its processor time is exact: it
@@ -82,5 +86,53 @@ func TestCommandIsReaped(t *testing.T) {
 	said, _ := cmd.Output()
 	if status := cmd.ProcessState.ExitCode(); status != 3 || strings.TrimSpace(string(said)) != "gone" {
 		t.Errorf("exit status %d: %q", status, said)
+	}
+}
+
+// TestStopIsNoEnd: a command that is stopped and continued, or killed, at once has its own status: a stop that is over when it is
+// looked at is no end.
+func TestStopIsNoEnd(t *testing.T) {
+	t.Parallel()
+	const script = "echo ready $$; read x; exit 7"
+	start := func() (pid int, end func() int) {
+		cmd := exec.Command(filepath.Join(psampleDir(t), "psample"), "-q", "-o", "/dev/null", "--", "/bin/sh", "-c", script)
+		stdin, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		stdout, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := fmt.Fscanf(stdout, "ready %d\n", &pid); err != nil {
+			t.Fatal(err)
+		}
+		return pid, func() int {
+			stdin.Close()
+			cmd.Wait() // the state says how it ended
+			return cmd.ProcessState.ExitCode()
+		}
+	}
+	pid, end := start()
+	for range ptest.Rounds(300, 1000, 10000) {
+		syscall.Kill(pid, syscall.SIGSTOP)
+		syscall.Kill(pid, syscall.SIGCONT)
+	}
+	if status := end(); status != 7 {
+		t.Errorf("stopped and continued: exit status %d", status)
+	}
+	for i := range ptest.Rounds(10, 50, 500) {
+		pid, end := start()
+		syscall.Kill(pid, syscall.SIGSTOP)
+		for range i % 10 {
+			runtime.Gosched()
+		}
+		syscall.Kill(pid, syscall.SIGKILL)
+		if status := end(); status != 128+9 {
+			t.Errorf("stopped and killed: exit status %d", status)
+		}
 	}
 }

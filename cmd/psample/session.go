@@ -76,7 +76,7 @@ func (s *session) run(ctx context.Context, status *int) (err error) {
 		s.server.readsFiles.Store(!s.cfg.follow && ownFiles(s.pids()))
 	}
 	if s.isCommand() {
-		signals.pid.Store(int64(s.targets[0].PID()))
+		signals.passTo(s.targets[0].PID())
 	}
 	p, err := s.profile(ctx)
 	s.births.Release() // a command that outlives its profile goes on by itself

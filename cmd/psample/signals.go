@@ -17,7 +17,9 @@ import (
 type signals struct {
 	job   *job.Command   // nil without a command
 	again chan os.Signal // gets the second signal
-	pid   atomic.Int64   // of the command that gets them too, see pass; 0: none does
+	// command gets them too, see pass; nil: there is none. It is a descriptor of the process, whose number may be another's when
+	// it has ended.
+	command atomic.Pointer[os.Process]
 	// waiting: the profile is written, and only the command's end is waited for.
 	waiting atomic.Bool
 
@@ -75,14 +77,11 @@ func (s *signals) next() (os.Signal, bool) {
 // ^C reaches it from the terminal. An interrupt that is not the terminal's ends the sampling, and the command
 // when that is over.
 func (s *signals) pass(sig os.Signal) {
-	pid := int(s.pid.Load())
-	if pid == 0 || sig == os.Interrupt && (!s.waiting.Load() || job.Foreground()) {
+	p := s.command.Load()
+	if p == nil || sig == os.Interrupt && (!s.waiting.Load() || job.Foreground()) {
 		return
 	}
-	if p, err := os.FindProcess(pid); err == nil {
-		p.Signal(sig) // an error means that it has ended
-		p.Release()
-	}
+	p.Signal(sig) // an error means that it has ended
 }
 
 // close ends the catching.
@@ -91,4 +90,14 @@ func (s *signals) close() {
 	signal.Stop(s.pipe)
 	close(s.received)
 	<-s.done
+	if p := s.command.Load(); p != nil {
+		p.Release()
+	}
+}
+
+// passTo has signals passed on to a process.
+func (s *signals) passTo(pid int) {
+	if p, err := os.FindProcess(pid); err == nil { // else it has ended
+		s.command.Store(p)
+	}
 }

@@ -10,19 +10,24 @@ import (
 // awaitChange waits until a child of this program has ended, which stays to be waited for, or was stopped, which it takes note
 // of. signal is the one that has stopped it, 0 if it has ended: then status is what a shell would say.
 func awaitChange(pid int) (signal syscall.Signal, status int, err error) {
-	info, err := waitID(pid, unix.WEXITED|unix.WSTOPPED|unix.WNOWAIT)
-	if err != nil {
-		return 0, 0, err
+	for {
+		info, err := waitID(pid, unix.WEXITED|unix.WSTOPPED|unix.WNOWAIT)
+		if err != nil {
+			return 0, 0, err
+		}
+		if info.Code != childStopped {
+			status = statusOf(info)
+			if info.Code != childExited {
+				status += 128
+			}
+			return 0, status, nil
+		}
+		// It may have been continued meanwhile, or have ended: then there is no stop to take note of, or no child that could have one.
+		info, err = waitID(pid, unix.WSTOPPED|unix.WNOHANG)
+		if err == nil && info.Code == childStopped {
+			return syscall.Signal(statusOf(info)), 0, nil
+		}
 	}
-	if info.Code == childStopped {
-		info, err = waitID(pid, unix.WSTOPPED|unix.WNOHANG) // it may have been continued, or have ended, meanwhile
-		return syscall.Signal(statusOf(info)), 0, err
-	}
-	status = statusOf(info)
-	if info.Code != childExited {
-		status += 128
-	}
-	return 0, status, nil
 }
 
 // Values of si_code that tell of children.
