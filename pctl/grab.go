@@ -74,7 +74,11 @@ func (s *Session) grab(ctx context.Context, pid int, o *GrabOptions) (*Process, 
 	h, mine, err := s.take(ctx, pid, o)
 	for tries := 1; err != nil; tries++ {
 		why := explain(pid, err, o.ReadOnly)
-		if !passing(pid, err, why, tries) {
+		again, unknown := passing(pid, err, why, tries)
+		if unknown != nil {
+			return nil, unknown
+		}
+		if !again {
 			return nil, why
 		}
 		h, mine, err = s.take(ctx, pid, o)
@@ -93,13 +97,14 @@ func (s *Session) grab(ctx context.Context, pid int, o *GrabOptions) (*Process, 
 }
 
 // passing reports whether an error of a grab, with the cause that was found for it,
-// may be of a moment that is over, so that it is worth another try after so many.
-func passing(pid int, err, cause error, tries int) bool {
+// may be of a moment that is over, so that it is worth another try after so many. unknown is why that cannot be told.
+func passing(pid int, err, cause error, tries int) (again bool, unknown error) {
 	if vanished(err) {
-		return tries <= execRetries && lives(pid)
+		alive, err := lives(pid)
+		return alive && tries <= execRetries, err
 	}
 	var r *Refusal
-	return tries <= deniedRetries && errors.As(cause, &r) && r.Reason == byModule
+	return tries <= deniedRetries && errors.As(cause, &r) && r.Reason == byModule, nil
 }
 
 const (
@@ -136,14 +141,17 @@ func vanished(err error) bool {
 		errors.Is(err, ErrEnded) || errors.Is(err, ErrZombie)
 }
 
-// lives reports whether a thread of process pid has not ended.
-func lives(pid int) bool {
+// lives reports whether a thread of process pid has not ended. The error is that of a lack of descriptors.
+func lives(pid int) (bool, error) {
 	fd, err := procfs.OpenPIDFD(pid)
-	if err != nil {
-		return false
+	switch {
+	case procfs.Lacking(err):
+		return false, err
+	case err != nil:
+		return false, nil
 	}
 	defer fd.Close()
-	return fd.Alive()
+	return fd.Alive(), nil
 }
 
 // attach takes control of a process that this Session does not control.

@@ -44,7 +44,7 @@ func untilSignal(ctx context.Context, command *job.Command, left func(os.Signal)
 		}
 	}()
 	return ctx, func() {
-		signal.Stop(asked)
+		command.Uncatch(asked)
 		signal.Stop(pipe)
 		close(asked)
 		<-done

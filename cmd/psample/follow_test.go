@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bufio"
 	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -67,12 +69,29 @@ func TestFollowStops(t *testing.T) {
 
 // TestFollowLeaves: without timers, a command that outlives its profile is waited for, and what it has started is not traced any more.
 func TestFollowLeaves(t *testing.T) {
-	out := filepath.Join(t.TempDir(), "profile.json")
-	script := `grep TracerPid /proc/self/status; (sleep 1; exec grep TracerPid /proc/self/status); exit 4`
-	cmd := exec.Command(filepath.Join(psampleDir(t), "psample"), "--follow", "--timers", "off", "-q", "-t", "0.3", "-o", out, "--", "/bin/sh", "-c", script)
-	said, _ := cmd.Output()
-	lines := strings.Split(string(said), "\n")
+	const script = `grep TracerPid /proc/self/status; (read go; exec grep TracerPid /proc/self/status); exit 4`
+	cmd := exec.Command(filepath.Join(psampleDir(t), "psample"), "--follow", "--timers", "off", "-t", "0.3", "-o", "/dev/null", "--", "/bin/sh", "-c", script)
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said strings.Builder
+	cmd.Stdout = &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	told := bufio.NewScanner(stderr)
+	for told.Scan() && !strings.Contains(told.Text(), "is still running") {
+	}
+	io.WriteString(stdin, "go\n") // an error is of one that has ended
+	io.Copy(io.Discard, stderr)
+	cmd.Wait() // the state says how it ended
+	lines := strings.Split(said.String(), "\n")
 	if status := cmd.ProcessState.ExitCode(); status != 4 || len(lines) != 3 || lines[0] == "TracerPid:\t0" || lines[1] != "TracerPid:\t0" {
-		t.Errorf("exit status %d: %q", status, said)
+		t.Errorf("exit status %d: %q", status, said.String())
 	}
 }

@@ -86,7 +86,7 @@ func (s *signals) pass(sig os.Signal) {
 
 // close ends the catching.
 func (s *signals) close() {
-	signal.Stop(s.received)
+	s.job.Uncatch(s.received)
 	signal.Stop(s.pipe)
 	close(s.received)
 	<-s.done

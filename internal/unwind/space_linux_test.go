@@ -140,17 +140,24 @@ func openMapped(t testing.TB, pid int, m procfs.Map) *elfsym.File {
 	}
 	t.Cleanup(func() { file.Close() })
 	st, _ := file.Stat()
-	f, err := elfsym.New(file, st.Size(), m.Path, hostFiles{})
+	f, err := elfsym.New(file, st.Size(), m.Path, hostFiles{t})
 	if err != nil {
 		return nil
 	}
 	return f
 }
 
-// hostFiles opens separate debug files.
-type hostFiles struct{}
+// hostFiles opens separate debug files, and closes them when the test ends: a File without a cache leaves that to the
+// garbage collector, which may not have come by when it is looked for descriptors that are left.
+type hostFiles struct{ t testing.TB }
 
-func (hostFiles) OpenDebug(path string) (*os.File, error) { return os.Open(path) }
+func (h hostFiles) OpenDebug(path string) (*os.File, error) {
+	f, err := os.Open(path)
+	if err == nil {
+		h.t.Cleanup(func() { f.Close() })
+	}
+	return f, err
+}
 
 // bias returns the difference between the addresses of a mapping and those in the file.
 func bias(f *elfsym.File, m procfs.Map) uint64 {
