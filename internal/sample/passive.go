@@ -43,10 +43,7 @@ func (o *outside) note(nr int64) profile.Addr {
 func (o *outside) passive(t *thread, call procfs.Syscall) {
 	for range passiveTries {
 		if call.PC == 0 && call.SP == 0 {
-			// A dead leader whose threads live on has no stack.
-			t.turn.verdict, t.blocked.know = skipped, moving
-			o.p.account.leave(t)
-			o.p.activity.stir(t)
+			o.skip(t) // a dead leader whose threads live on has no stack
 			return
 		}
 		state, end := o.readBlocked(t, call)
@@ -57,6 +54,10 @@ func (o *outside) passive(t *thread, call procfs.Syscall) {
 			return
 		}
 		if after == t.usage.now {
+			if o.p.image.Stale() { // executed since the round began: its calls may have other names
+				o.skip(t)
+				return
+			}
 			o.accept(t, call, state, end)
 			return
 		}
@@ -73,12 +74,22 @@ func (o *outside) passive(t *thread, call procfs.Syscall) {
 	case call.Running || !spoils && o.p.sampler.opt.Ticks == nil:
 		o.p.want(t)
 		return
+	case o.p.image.Stale():
+		o.skip(t)
+		return
 	}
 	// It is never stopped and never sits still: of this moment only the
 	// system call is certain.
 	o.levels = append(o.levels[:0], o.note(call.Nr))
 	t.blocked.know, t.blocked.call = moving, call
 	o.p.took(t, unwind.Unreadable)
+}
+
+// skip leaves a thread without a sample in this round.
+func (o *outside) skip(t *thread) {
+	t.turn.verdict, t.blocked.know = skipped, moving
+	o.p.account.leave(t)
+	o.p.activity.stir(t)
 }
 
 // readBlocked unwinds a blocked thread's stack into p.levels and returns its
