@@ -259,7 +259,7 @@ func testExec(t *testing.T, use UseTimers) {
 
 // TestHandlersAreNotShownWaiting: no thread is seen at the first instruction of a signal's
 // handler, where a thread comes to stand that has waited for its tracer.
-func TestHandlersAreNotShownWaiting(t *testing.T) { bothAtOnce(t, testHandlers) }
+func TestHandlersAreNotShownWaiting(t *testing.T) { bothWays(t, testHandlers) }
 
 func testHandlers(t *testing.T, use UseTimers) {
 	g := ptest.Start(t, ptest.BuildC(t, "sigstorm.c"), "-n", "20000")
