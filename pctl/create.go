@@ -38,7 +38,8 @@ type CreateOptions struct {
 // process, which is a child of this one but not to be waited for other than by
 // Wait and Events. The command sees its terminal, signal mask and descriptors
 // as if a shell had started it. The error of a program that cannot be executed
-// is execve(2)'s.
+// is execve(2)'s; that of a process that a signal ends before it can be held is an
+// *EndError.
 func (s *Session) Create(ctx context.Context, cmd *Command, o *CreateOptions) (*Process, error) {
 	if o == nil {
 		o = new(CreateOptions)
@@ -66,6 +67,10 @@ func (s *Session) create(ctx context.Context, cmd *Command, o *CreateOptions) (*
 	var filter *control.FilterError
 	if errors.As(err, &filter) {
 		return nil, byFilter(filter)
+	}
+	var end *control.EndError
+	if errors.As(err, &end) {
+		return nil, &EndError{eventOf(end.End)}
 	}
 	if err != nil {
 		return nil, err

@@ -39,6 +39,16 @@ func (e *Error) Subject() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
+// EndError is the cause where a created process has ended before its first instruction. It satisfies ErrEnded.
+type EndError struct{ End Event } // of KindUndead
+
+func (e *EndError) Error() string {
+	return string(e.End.appendEnd([]byte("process has ended before its first instruction: ")))
+}
+
+// Unwrap returns ErrEnded.
+func (e *EndError) Unwrap() error { return ErrEnded }
+
 // Causes that errors.Is finds in the errors of this package. A permission that
 // is missing satisfies fs.ErrPermission, the use of something closed
 // os.ErrClosed, what this platform or this package cannot do

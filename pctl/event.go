@@ -108,7 +108,7 @@ func (e *Event) append(b []byte) []byte {
 		}
 		return append(append(e.appendIn(b), ": "...), reason(e.Err)...)
 	case KindUndead:
-		return e.appendUndead(b)
+		return e.appendEnd(append(b, "undead: "...))
 	case KindLost:
 		return append(append(b, "lost: "...), reason(e.Err)...)
 	case KindReleased:
@@ -166,14 +166,14 @@ func (e *Event) appendIn(b []byte) []byte {
 	return append(append(b, " in "...), clean.Text(clean.Base(e.Object))...)
 }
 
-func (e *Event) appendUndead(b []byte) []byte {
+func (e *Event) appendEnd(b []byte) []byte {
 	switch {
 	case e.Exited:
-		return fmt.Appendf(b, "undead: exited with status %d", e.Code)
+		return fmt.Appendf(b, "exited with status %d", e.Code)
 	case e.Signal == 0:
-		return append(b, "undead: status unknown"...)
+		return append(b, "status unknown"...)
 	}
-	b = append(append(b, "undead: killed by signal "...), signalName(e.Signal)...)
+	b = append(append(b, "killed by signal "...), signalName(e.Signal)...)
 	if e.Core {
 		b = append(b, ", core dumped"...)
 	}

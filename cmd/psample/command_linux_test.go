@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -135,4 +137,55 @@ func TestStopIsNoEnd(t *testing.T) {
 			t.Errorf("stopped and killed: exit status %d", status)
 		}
 	}
+}
+
+// TestCommandIsKilledEarly: of a command that is killed before or about its first instruction the exit status is told, and
+// psample ends.
+func TestCommandIsKilledEarly(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"--timers", "auto"}, {"--timers", "off"}, {"--follow"}, {"--follow", "--timers", "off"}, {"--threadcreate"}} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			t.Parallel()
+			for i := range ptest.Rounds(4, 20, 300) {
+				cmd := exec.Command(filepath.Join(psampleDir(t), "psample"), append(args, "-o", "/dev/null", "--", "/bin/sleep", "60")...)
+				var said bytes.Buffer
+				cmd.Stderr = &said
+				if err := cmd.Start(); err != nil {
+					t.Fatal(err)
+				}
+				pid := childNamed(cmd.Process.Pid, "sleep")
+				if pid == 0 {
+					cmd.Process.Kill()
+					cmd.Wait()
+					t.Fatal("no command")
+				}
+				for begun := time.Now(); time.Since(begun) < time.Duration(i%20)*200*time.Microsecond; {
+					runtime.Gosched()
+				}
+				syscall.Kill(pid, syscall.SIGKILL)
+				late := time.AfterFunc(30*time.Second, func() { cmd.Process.Kill() })
+				cmd.Wait() // the state says how it ended
+				if status := cmd.ProcessState.ExitCode(); !late.Stop() || status != 128+9 {
+					t.Errorf("exit status %d: %s", status, said.Bytes())
+				}
+			}
+		})
+	}
+}
+
+// childNamed waits for a child that executes a program of this name and returns it, 0 if none comes.
+func childNamed(parent int, comm string) int {
+	for begun := time.Now(); time.Since(begun) < 30*time.Second; {
+		lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
+		for _, list := range lists {
+			children, _ := os.ReadFile(list) // without it the thread has ended
+			for _, child := range strings.Fields(string(children)) {
+				if name, _ := os.ReadFile("/proc/" + child + "/comm"); string(name) == comm+"\n" {
+					pid, _ := strconv.Atoi(child)
+					return pid
+				}
+			}
+		}
+	}
+	return 0
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"syscall"
 
 	"ptools/internal/job"
 	"ptools/internal/profile"
@@ -67,7 +68,7 @@ func (s *session) run(ctx context.Context, status *int) (err error) {
 		s.births = sample.NewBirths(s.cfg.period, s.files, s.cfg.wantsLines())
 	}
 	if err := s.acquire(ctx); err != nil {
-		return err
+		return s.early(err)
 	}
 	if s.job != nil {
 		s.job.Follow(s.targets[0])
@@ -81,7 +82,7 @@ func (s *session) run(ctx context.Context, status *int) (err error) {
 	p, err := s.profile(ctx)
 	s.births.Release() // a command that outlives its profile goes on by itself
 	if err != nil && (p == nil || p.Total().Samples == 0) {
-		return err // an empty profile is no result, and replaces none
+		return s.early(err) // an empty profile is no result, and replaces none
 	}
 	if s.cfg.output != "" || !errors.Is(err, errOutput) {
 		err = errors.Join(err, s.write(p))
@@ -92,6 +93,10 @@ func (s *session) run(ctx context.Context, status *int) (err error) {
 	if s.isCommand() {
 		s.tellWaiting(signals)
 		*status, err = s.await(signals.again)
+		if sig, ok := errors.AsType[signalled](err); ok {
+			*status = sig.status()
+			return nil
+		}
 	}
 	if err == nil && s.server != nil {
 		err = s.serve(ctx, p, signals.again)
@@ -249,21 +254,18 @@ func (s *session) title() string {
 	return strings.Join(names, ", ")
 }
 
-// begin lets the command go that has waited for us.
+// begin lets the command run, or the demo, that has waited for us.
 func (s *session) begin(ctx context.Context) error {
-	for _, t := range s.targets {
-		if _, held := t.Held(); !held {
-			continue
-		}
-		start := t.Continue
-		if s.child != nil {
-			start = s.letGo
-		}
-		if err := start(ctx); err != nil {
-			return err
-		}
+	if s.job == nil {
+		return nil
 	}
-	return nil
+	if s.child != nil {
+		return s.letGo(ctx)
+	}
+	if _, held := s.targets[0].Held(); !held {
+		return pctl.ErrEnded
+	}
+	return s.targets[0].Continue(ctx)
 }
 
 // letGo ends the control of the command, which runs from here on. What is sampled by timers needs none, and each signal
@@ -274,15 +276,27 @@ func (s *session) letGo(ctx context.Context) error {
 		return err
 	}
 	e, err := t.Wait(ctx)
-	switch {
-	case err != nil:
-		return err
-	case e.Kind == pctl.KindUndead: // killed while it was held
-		s.child.End(job.EndStatus(e))
-	default:
+	if err == nil && e.Kind != pctl.KindReleased {
+		err = pctl.ErrEnded // or control was lost
+	}
+	if err == nil {
 		s.child.Begin()
 	}
-	return nil
+	return err
+}
+
+// early is why there is no profile: of a command that was killed while it was held, that.
+func (s *session) early(err error) error {
+	if !s.isCommand() || len(s.targets) == 0 || !errors.Is(err, pctl.ErrEnded) && !errors.Is(err, syscall.ESRCH) {
+		return err
+	}
+	t := s.targets[0]
+	t.Release(context.Background()) // if it lives it is let go anyway
+	if e, _ := t.Wait(context.Background()); e.Kind == pctl.KindUndead {
+		err = &pctl.Error{Op: "sample", PID: t.PID(), Err: &pctl.EndError{End: e}}
+		return statusError{job.EndStatus(e), err}
+	}
+	return err
 }
 
 // reap lets the number of a command that has ended go.

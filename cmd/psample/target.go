@@ -34,7 +34,7 @@ func (s *session) acquire(ctx context.Context) error {
 		}
 		s.targets = append(s.targets, p)
 		if err := s.timers.Want(pid); err != nil {
-			return err
+			return &sample.ProcessError{PID: pid, Err: err}
 		}
 	}
 	return nil
@@ -61,10 +61,10 @@ func (s *session) start(ctx context.Context, command func() (*pctl.Command, pctl
 	if err != nil {
 		return statusError{job.StartStatus(err), err}
 	}
+	s.targets = append(s.targets, p)
 	if err := s.births.Follow(ctx, p); err != nil {
 		return err
 	}
-	s.targets = append(s.targets, p)
 	if s.isCommand() && s.timers != nil {
 		s.child = s.job.Child(p.PID())
 	}
@@ -101,7 +101,7 @@ func (s *session) tellWaiting(signals *signals) {
 }
 
 // await returns the exit status of the command once it has ended. A signal from
-// again says that the user does not want to wait any more.
+// again says that the user does not want to wait any more: it is the error then.
 func (s *session) await(again <-chan os.Signal) (int, error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
@@ -115,7 +115,7 @@ func (s *session) await(again <-chan os.Signal) (int, error) {
 	if s.child != nil {
 		status, err := s.child.Wait(ctx)
 		if ctx.Err() != nil {
-			return context.Cause(ctx).(signalled).status(), nil
+			return 0, context.Cause(ctx)
 		}
 		s.reap()
 		return status, err
@@ -123,7 +123,7 @@ func (s *session) await(again <-chan os.Signal) (int, error) {
 	e, err := s.targets[0].Wait(ctx)
 	switch {
 	case ctx.Err() != nil:
-		return context.Cause(ctx).(signalled).status(), nil
+		return 0, context.Cause(ctx)
 	case err != nil:
 		return 0, err
 	case e.Kind == pctl.KindLost:

@@ -2,7 +2,6 @@ package job
 
 import (
 	"context"
-	"sync"
 	"syscall"
 )
 
@@ -14,7 +13,6 @@ type Child struct {
 	done   chan struct{}
 	status int   // valid when done is closed
 	err    error // why the end was not told
-	begun  sync.Once
 }
 
 // Child returns the command as the child that it will be when it is traced no more, and Begin has been called.
@@ -23,18 +21,8 @@ func (c *Command) Child(pid int) *Child { return &Child{PID: pid, job: c, done: 
 // Begin takes note from now on of what the kernel tells a parent: this program is stopped whenever the command has
 // been by the terminal, as by Follow, and Done is closed when the command has ended. The goroutine for it ends with the command, or with this program.
 func (c *Child) Begin() {
-	c.begun.Do(func() {
-		c.job.child.Store(true)
-		go c.watch()
-	})
-}
-
-// End is Begin of a command whose end was told by its tracer.
-func (c *Child) End(status int) {
-	c.begun.Do(func() {
-		c.status = status
-		close(c.done)
-	})
+	c.job.child.Store(true)
+	go c.watch()
 }
 
 func (c *Child) watch() {

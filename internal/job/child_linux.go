@@ -15,14 +15,14 @@ func awaitChange(pid int) (signal syscall.Signal, status int, err error) {
 		if err != nil {
 			return 0, 0, err
 		}
-		if info.Code != childStopped {
-			status = statusOf(info)
-			if info.Code != childExited {
-				status += 128
-			}
-			return 0, status, nil
+		switch info.Code {
+		case childExited:
+			return 0, statusOf(info), nil
+		case childKilled, childDumped:
+			return 0, 128 + statusOf(info), nil
 		}
 		// It may have been continued meanwhile, or have ended: then there is no stop to take note of, or no child that could have one.
+		// What is no stop by a signal is none of ours: the command has asked to be traced by its parent (PTRACE_TRACEME), and stands still, as under a shell.
 		info, err = waitID(pid, unix.WSTOPPED|unix.WNOHANG)
 		if err == nil && info.Code == childStopped {
 			return syscall.Signal(statusOf(info)), 0, nil
@@ -33,6 +33,8 @@ func awaitChange(pid int) (signal syscall.Signal, status int, err error) {
 // Values of si_code that tell of children.
 const (
 	childExited  = 1
+	childKilled  = 2
+	childDumped  = 3
 	childStopped = 5
 )
 
@@ -45,7 +47,7 @@ func waitID(pid int, flags int) (*unix.Siginfo, error) {
 	}
 }
 
-// statusOf reads si_status, of which package unix knows that it is there: it follows the number and the user of the child.
+// statusOf returns si_status, for which package unix has no field. It follows si_pid and si_uid.
 func statusOf(info *unix.Siginfo) int {
 	const offset = 24
 	return int(*(*int32)(unsafe.Add(unsafe.Pointer(info), offset)))

@@ -1,6 +1,7 @@
 package perfevent
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -65,9 +66,12 @@ func filterProgram(table int, ours pidNamespace) []instruction {
 	}...))
 }
 
-// want puts a process into the table.
+// want puts a process into the table. ESRCH: it has ended.
 func (f *filter) want(pid int) error {
 	theirs, err := namespaceOf(fmt.Sprint(pid))
+	if errors.Is(err, unix.ENOENT) {
+		err = unix.ESRCH
+	}
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"ptools/internal/ptrace"
 	"ptools/internal/tracee"
+	"ptools/pctl/notify"
 )
 
 // Command is a program to be started under control.
@@ -23,13 +24,22 @@ type Command struct {
 // instruction. It waits between fork and exec until it has been seized with
 // PTRACE_O_EXITKILL, and ends by itself should this program die before that: no
 // moment of our death leaves a process behind. The error of an execve that failed is
-// the kernel's; where ptrace(2) is refused by a seccomp filter it is a *FilterError.
+// the kernel's; where ptrace(2) is refused by a seccomp filter it is a *FilterError, and
+// that of a process that was killed before it could be held an *EndError.
 func Start(ctx context.Context, cmd *Command, o *Options) (*Controller, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	return newController(0, o, func(c *Controller) error { return c.create(cmd) })
 }
+
+// EndError is how a created process has ended before it could be held. It satisfies ErrEnded.
+type EndError struct{ End notify.Event }
+
+func (*EndError) Error() string { return ErrEnded.Error() }
+
+// Unwrap returns ErrEnded.
+func (*EndError) Unwrap() error { return ErrEnded }
 
 func (c *Controller) create(cmd *Command) error {
 	pc := &ptrace.Command{Path: cmd.Path, Args: cmd.Args, Env: cmd.Env, Dir: cmd.Dir}
@@ -72,7 +82,7 @@ func (c *Controller) create(cmd *Command) error {
 		return err
 	}
 	if c.tracees.Phase().Over() {
-		return ErrEnded
+		return &EndError{undead(c.parting.lastEnd)}
 	}
 	if err := c.traps.probes.demandProbes(); err != nil {
 		c.parting.release(ModeKill)
