@@ -20,6 +20,7 @@ type Stat struct {
 	PPID               int
 	Flags              uint32
 	UTime, STime       uint64 // ticks
+	Threads            int    // of the process, a leader that has ended included
 	StartTime          uint64 // ticks since boot
 	StartCode          uint64 // 0 or 1 without permission PTRACE_MODE_READ
 	StartStack         uint64 // address of argc; 0 without that permission
@@ -30,6 +31,12 @@ type Stat struct {
 
 // Kthread reports whether the task is a kernel thread.
 func (s *Stat) Kthread() bool { return s.Flags&FlagKthread != 0 }
+
+// Ended reports whether the whole process has ended. One whose first thread has ended lives on as long as others do,
+// and its state is Z all the same.
+func (s *Stat) Ended() bool { return allEnded(s.State, s.Threads) }
+
+func allEnded(state byte, threads int) bool { return (state == 'Z' || state == 'X') && threads <= 1 }
 
 // ParseStat parses the text of a stat file. The name stands in parentheses
 // and may itself hold any byte, parentheses and blanks included: it ends at
@@ -62,7 +69,9 @@ func parseStat(b []byte, known string) (Stat, error) {
 	st.Flags = uint32(s.uint(10))
 	s.skip(4) // minflt cminflt majflt cmajflt
 	st.UTime, st.STime = s.uint(10), s.uint(10)
-	s.skip(6) // cutime cstime priority nice num_threads itrealvalue
+	s.skip(4) // cutime cstime priority nice
+	st.Threads = int(s.int())
+	s.skip(1) // itrealvalue
 	st.StartTime = s.uint(10)
 	s.skip(3) // vsize rss rsslim
 	st.StartCode = s.uint(10)

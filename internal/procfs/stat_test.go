@@ -23,7 +23,7 @@ func TestParseStat(t *testing.T) {
 		got, err := ParseStat([]byte("4242 (" + c.comm + ")" + tail))
 		want := Stat{
 			PID: 4242, Comm: c.want, State: 'S', PPID: 41,
-			Flags: 4194560, UTime: 50, STime: 60, StartTime: 8724,
+			Flags: 4194560, UTime: 50, STime: 60, Threads: 9, StartTime: 8724,
 			StartCode: 94001, StartStack: 140723000000000, Processor: 1,
 			ArgStart: 140723000001000, EnvStart: 140723000001010,
 		}

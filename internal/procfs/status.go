@@ -27,6 +27,9 @@ func (s *Status) InnerPID() int {
 	return s.Tgid
 }
 
+// Ended is as in Stat.
+func (s *Status) Ended() bool { return allEnded(s.State, s.Threads) }
+
 // ParseStatus parses the text of a status file. Lines it does not know are
 // skipped: every kernel adds some.
 func ParseStatus(b []byte) (Status, error) {

@@ -14,7 +14,8 @@ type kin struct {
 	pid, ppid int
 	id        profile.ProcessID
 	comm      string
-	threads   int // that have not ended
+	threads   map[int]bool // that have not ended; nil before the first readings
+	early     []int        // ends of threads that were told before the first readings
 	names     map[int]profile.ThreadID
 	maps      codeMap
 
@@ -56,14 +57,16 @@ func (k *kin) threadID(tid int) profile.ThreadID {
 
 // takeRecord takes a record about the process.
 func (k *kin) takeRecord(r *perfevent.Record) {
-	if k.born == k.tree.start && r.Time < k.born && (r.Kind == perfevent.Fork || r.Kind == perfevent.Exit) {
-		return // readThreads has counted it
+	if k.takeEarly(r) {
+		return
 	}
 	switch r.Kind {
 	case perfevent.Fork:
-		k.threads++
+		k.threads[r.TID] = true
 	case perfevent.Exec:
-		k.threads = 1
+		if k.threads != nil {
+			k.threads = map[int]bool{k.pid: true}
+		}
 		k.call(r.Comm)
 		k.maps.clear()
 		k.tree.unlook(k)
@@ -88,9 +91,30 @@ func (k *kin) takeRecord(r *perfevent.Record) {
 	}
 	if r.Kind == perfevent.Exit {
 		delete(k.names, r.TID) // the number may come again
-		if k.threads--; k.threads <= 0 {
-			k.tree.died(k, r.Time)
-		}
+		k.lose(r.TID, r.Time)
+	}
+}
+
+// takeEarly takes the birth or the end of a thread from before the first readings, for which the threads were listed.
+// That of a thread that was ending then may be told before or after. It reports whether r is such a record.
+func (k *kin) takeEarly(r *perfevent.Record) bool {
+	if k.born != k.tree.start || r.Time >= k.born || r.Kind != perfevent.Fork && r.Kind != perfevent.Exit {
+		return false
+	}
+	switch {
+	case r.Kind == perfevent.Fork:
+	case k.tree.start == notBegun:
+		k.early = append(k.early, r.TID)
+	default:
+		k.lose(r.TID, r.Time)
+	}
+	return true
+}
+
+// lose takes note of the end of a thread; where there are no timers that of the first one is that of the process.
+func (k *kin) lose(tid int, at time.Duration) {
+	if delete(k.threads, tid); len(k.threads) == 0 || k.tree.births != nil {
+		k.tree.died(k, at)
 	}
 }
 
@@ -128,12 +152,18 @@ func (k *kin) readMaps() {
 	}
 }
 
-// readThreads counts the threads that there are and what they have used.
-func (k *kin) readThreads() {
+// readThreads lists the threads that there are and reads what they have used, but for those of which ended has been told. It
+// reports false if the process has ended.
+func (k *kin) readThreads(ended map[int]bool) bool {
 	k.clock, _ = processorTime(k.pid) // 0 if it has ended
 	tids, _ := procfs.Tasks(k.pid, nil)
-	k.threads, k.before = max(len(tids), 1), 0
+	stat, err := procfs.ReadStat(k.pid)
+	k.threads, k.before = make(map[int]bool, len(tids)), 0
 	for _, tid := range tids {
+		if ended[tid] || tid == k.pid && stat.State == 'Z' { // the first thread, which may be the only one that has ended
+			continue
+		}
+		k.threads[tid] = true
 		if t, err := procfs.OpenTask(k.pid, tid); err == nil {
 			if s, err := t.SchedStat(); err == nil {
 				k.before += time.Duration(s.Run)
@@ -141,6 +171,11 @@ func (k *kin) readThreads() {
 			t.Close()
 		}
 	}
+	for _, tid := range k.early {
+		delete(k.threads, tid)
+	}
+	k.early = nil
+	return err == nil && len(k.threads) > 0
 }
 
 // cpu is the processor time that the process has used while it was sampled.

@@ -3,8 +3,8 @@ package sample
 import "time"
 
 // pace adapts how often the timers of the processors fire to what they meet. A process that sleeps most of the time has few
-// ticks, so there are several for each round (ticksPerRound); the processes of a tree that keeps processors busy have plenty,
-// and each costs us as much processor time as they would have used: with one a round a build takes a third less of ours.
+// ticks, so there are several for each round (ticksPerRound). The processes of a tree that keeps processors busy have plenty,
+// and each tick costs processor time, which the tree does not get: there it is one a round.
 type pace struct {
 	ticks  interface{ SetPeriod(time.Duration) } // nil: they come as they do
 	rounds time.Duration                         // between rounds

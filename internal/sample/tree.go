@@ -1,6 +1,7 @@
 package sample
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -64,7 +65,7 @@ type tree struct {
 	dead     map[int][]*kin // whose processor time is not final
 	ends     []unclaimed    // of processes whose birth was not read yet
 	strays   strays
-	start    time.Duration // CLOCK_MONOTONIC
+	start    time.Duration // CLOCK_MONOTONIC; notBegun: first readings are still to be taken
 	sweeps   sweeps
 	looked   int           // processes
 	alone    time.Duration // since when the sources have ended; -1: that was told
@@ -78,6 +79,9 @@ type tree struct {
 	owed     owed
 	roots    map[profile.ProcessID]bool
 }
+
+// notBegun is after all records.
+const notBegun time.Duration = math.MaxInt64
 
 // unclaimed is the end of a thread, and when it was read.
 type unclaimed struct {
@@ -130,7 +134,7 @@ func (t *tree) add(pid, ppid int) *kin {
 // begin takes up the sources and the descendants that they have already. Each is wanted before its children are listed:
 // those that come after that are born into the filter.
 func (t *tree) begin() {
-	t.start = perfevent.Now()
+	t.start = notBegun
 	var pids []int
 	for _, p := range t.sampler.processes {
 		if stat, err := procfs.ReadStat(p.PID); err == nil {
@@ -174,9 +178,13 @@ func childrenOf(pid int) (children []int) {
 // zero takes the first readings of those that are there.
 func (t *tree) zero() {
 	t.start = perfevent.Now()
+	ended := make(map[int]bool)
+	t.ticks.Ends(func(e *perfevent.End) { ended[e.TID] = true })
 	for _, k := range t.living {
 		k.born, k.ticked, k.shown = t.start, 0, 0
-		k.readThreads()
+		if !k.readThreads(ended) {
+			t.died(k, t.start)
+		}
 	}
 }
 
@@ -207,7 +215,7 @@ func (t *tree) birth(parent *kin, r *perfevent.Record) {
 		}
 	}
 	k := t.add(r.PID, parent.pid)
-	k.comm, k.threads, k.born = parent.comm, 1, r.Time
+	k.comm, k.threads, k.born = parent.comm, map[int]bool{r.PID: true}, r.Time
 	k.maps = parent.maps.copyOf()
 }
 
@@ -362,7 +370,7 @@ func (t *tree) sweep() {
 	}
 	t.sweeps = sweeps{last: now}
 	for _, k := range t.living {
-		if stat, err := procfs.ReadStat(k.pid); err == nil && stat.State != 'Z' && stat.State != 'X' {
+		if stat, err := procfs.ReadStat(k.pid); err == nil && !stat.Ended() {
 			continue
 		}
 		if k.gone { // for a second: its record would have been read

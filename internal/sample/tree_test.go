@@ -169,6 +169,47 @@ func TestFollow(t *testing.T) {
 	t.Log(s.Cost())
 }
 
+// earlyEnd are timers that tell of a thread that ended while sampling began.
+type earlyEnd struct {
+	*perfevent.Ticker
+	pid int
+}
+
+func (c *earlyEnd) Read(f func(*perfevent.Record)) (lost int64) {
+	if c.pid != 0 {
+		f(&perfevent.Record{Kind: perfevent.Exit, PID: c.pid, TID: math.MaxInt32, Time: perfevent.Now()})
+		c.pid = 0
+	}
+	return c.Ticker.Read(f)
+}
+
+// TestFollowLeaderDead: a process lives as long as one of its threads does, whichever have ended before or while sampling began, and has
+// all the processor time that the kernel says.
+func TestFollowLeaderDead(t *testing.T) {
+	t.Parallel()
+	for how, name := range map[perfevent.Follow]string{perfevent.FollowAuto: "auto", perfevent.FollowRecords: "records"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := ptest.Start(t, ptest.BuildC(t, "leaderdead.c"))
+			g.Ready()
+			var before, used time.Duration
+			s := followedBy(t, &earlyEnd{following(t, how, g), g.PID}, g, func() {
+				before, _ = processorTime(g.PID)
+				time.AfterFunc(2500*time.Millisecond, func() { // it is compared with /proc once a second
+					used, _ = processorTime(g.PID)
+					g.Stdin.Close()
+				})
+			})
+			if n := s.Cost().Followed; n.Processes != 1 || n.Unsure != 0 {
+				t.Errorf("%+v", n)
+			}
+			if got := commands(s.Profile())["leaderdead"]; used == 0 || got.CPU < used-before {
+				t.Errorf("%+v, and the kernel says %v", got, used-before)
+			}
+		})
+	}
+}
+
 // forgetful are timers that lose two of five records of births, ends, programs and names.
 type forgetful struct {
 	*perfevent.Ticker

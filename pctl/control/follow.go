@@ -196,7 +196,7 @@ func (f *following) followPresent(ctx context.Context) {
 
 // takePresent takes control of a process that runs already.
 func (f *following) takePresent(pid int) {
-	if st, err := procfs.ReadStatus(pid); err != nil || st.State == 'Z' || st.State == 'X' || st.TracerPID == ptrace.ThreadID() {
+	if st, err := procfs.ReadStatus(pid); err != nil || st.Ended() || st.TracerPID == ptrace.ThreadID() {
 		return // its end, or its birth, is dealt with elsewhere
 	}
 	if shares, err := f.c.tracees.Seizer.SeizeIfSharing(pid); err != nil {

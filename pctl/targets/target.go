@@ -48,7 +48,7 @@ func (t *Target) Alive() bool {
 	if err != nil {
 		return procfs.Lacking(err)
 	}
-	return stat.StartTime == t.Start && stat.State != 'Z' && stat.State != 'X'
+	return stat.StartTime == t.Start && !stat.Ended()
 }
 
 // Labels are what a Prometheus label set says of the target. Values are UTF-8.

@@ -189,7 +189,7 @@ func (w *Watcher) meet(l procfs.Listed) {
 	}
 	renamed := p.comm != stat.Comm
 	p.inode, p.round, p.comm, p.parent = l.Inode, w.reading, stat.Comm, stat.PPID
-	if stat.State == 'Z' || stat.State == 'X' {
+	if stat.Ended() {
 		w.drop(p)
 		return
 	}

@@ -69,6 +69,21 @@ func TestWatcher(t *testing.T) {
 	}
 }
 
+// TestLeaderDead: a process whose first thread has ended is a target as long as others live.
+func TestLeaderDead(t *testing.T) {
+	t.Parallel()
+	g := ptest.Start(t, ptest.BuildC(t, "leaderdead.c"))
+	g.Ready()
+	w := watch(t, Rule{PID: g.PID})
+	if got := w.Targets(); len(got) != 1 || !got[0].Alive() || got[0].Exe == "" {
+		t.Fatalf("%+v", got)
+	}
+	w.Read()
+	if got := pids(w); len(got) != 1 {
+		t.Error("it is gone after a second reading")
+	}
+}
+
 // TestFollow: descendants are targets with a rule that says so, also when their parent has ended and after other rules
 // have been set.
 func TestFollow(t *testing.T) {
