@@ -56,13 +56,16 @@ func TestCompareMemory(t *testing.T) {
 	}
 }
 
-// TestWithMemory: a process has memory as long as a thread of it lives.
+// TestWithMemory: a process has memory, and has not ended, as long as a thread of it lives.
 func TestWithMemory(t *testing.T) {
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "leaderdead.c"), "-n", "0", "-t", "2")
 	g.Ready()
 	g.WaitFor("the end of its leader", func() bool { return g.State() == 'Z' })
 	if tid, err := WithMemory(g.PID); err != nil || tid == g.PID {
 		t.Errorf("without its leader: %d, %v", tid, err)
+	}
+	if st, err := ReadStat(g.PID); err != nil || st.Ended() || st.Threads != 3 {
+		t.Errorf("without its leader: %+v, %v", st, err)
 	}
 	if tid, err := WithMemory(os.Getpid()); err != nil || tid != os.Getpid() {
 		t.Errorf("own: %d, %v", tid, err)
@@ -78,6 +81,9 @@ func TestWithMemory(t *testing.T) {
 	})
 	if tid, err := WithMemory(zombie.Process.Pid); !errors.Is(err, syscall.ESRCH) {
 		t.Errorf("zombie: %d, %v", tid, err)
+	}
+	if st, err := ReadStat(zombie.Process.Pid); err != nil || !st.Ended() {
+		t.Errorf("zombie: %+v, %v", st, err)
 	}
 }
 
