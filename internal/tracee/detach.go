@@ -150,7 +150,10 @@ func (l *Leaver) StopProcess() bool {
 	}
 	l.g.Enter(PhaseStopping)
 	for t := l.anyStopped(); t != nil && l.g.Group.StopSignal.Load() == 0; {
-		l.g.RunOn(t)
+		if !l.receives(t) {
+			l.frozen(t)
+			return true // all receive it when they are thawed
+		}
 		switch {
 		case !l.g.Has(t): // it ended first, or was another's exec
 			t = l.anyStopped()
@@ -159,6 +162,32 @@ func (l *Leaver) StopProcess() bool {
 		}
 	}
 	return true // to be received by the thread that wakes first, if none could be stopped
+}
+
+// receives has a thread go on to its signals, and returns when it has. It returns false of one that the freezer of its cgroup
+// keeps from them (do_freezer_trap in kernel/signal.c): nothing else lets a thread sleep while a SIGSTOP waits for it.
+func (l *Leaver) receives(t *Thread) bool {
+	asleep := 0
+	l.g.run(t, (*Machine).Pass)
+	l.g.Waiter.Until(func() bool {
+		return t.M.state == StateStopped || !l.g.Has(t) || asleep >= StuckForLeaving
+	}, func() {
+		st, err := procfs.ReadTaskStat(l.g.PIDOf(t), t.TID)
+		if asleep++; err != nil || st.State != 'S' || t.M.position != PosFree {
+			asleep = 0
+		}
+	})
+	return t.M.state == StateStopped || !l.g.Has(t) || l.g.phase.Over()
+}
+
+// frozen notes that a thread and all others are to stop when they are thawed.
+func (l *Leaver) frozen(t *Thread) {
+	for _, other := range l.g.Threads {
+		if other.Role == RoleThread && other != t {
+			l.Asleep++
+		}
+	}
+	t.stuck++ // so that it is counted when it is left behind
 }
 
 // anyStopped returns a thread that goes on to its signals as soon as it is resumed: not
