@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"math"
 	"net/http"
+	"net/url"
 	"os"
 	"strconv"
 	"strings"
@@ -122,7 +123,10 @@ func (s *Server) query(p *page, r *http.Request) (*query, error) {
 		return nil, statusError{http.StatusNotFound, err}
 	}
 	q := &query{ctx: r.Context(), r: r, target: t}
-	form := r.URL.Query()
+	form, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil { // what cannot be read would be left out, and the rest answered
+		return nil, bad("query: %v", err)
+	}
 	if text := form.Get("seconds"); text != "" {
 		n, err := strconv.ParseFloat(text, 64)
 		switch {

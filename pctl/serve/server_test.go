@@ -273,6 +273,8 @@ func TestErrors(t *testing.T) {
 		at + "profile?debug=1":          400,
 		at + "goroutine?seconds=3":      400,
 		at + "goroutine?debug=x":        400,
+		at + "wall?seconds=1;debug=0":   400,
+		at + "wall?seconds=%zz":         400,
 		at + "heap":                     404,
 		"/targets/1/debug/pprof/":       404,
 		"/targets/x/debug/pprof/":       404,
