@@ -2,6 +2,7 @@ package control
 
 import (
 	"errors"
+	"syscall"
 
 	"ptools/internal/procfs"
 	"ptools/internal/rtld"
@@ -50,7 +51,9 @@ func (i *image) followLinker() {
 	}
 	var refused error
 	i.linker.brk, refused = i.c.traps.addBreak(at.Break, func(*Hit) { i.linkerCalled() }, p)
-	i.c.traps.killRisk.unseen(refused)
+	if !errors.Is(refused, syscall.ESRCH) { // else the process is being killed
+		i.c.traps.killRisk.unseen(refused)
+	}
 	if at.Published {
 		i.knowObjects()
 	} else {
