@@ -209,3 +209,50 @@ func TestProbesOfNewborns(t *testing.T) {
 	}
 	g.Kill()
 }
+
+// TestBreakWithoutLeader: a uprobe goes on stopping threads when the first one has ended. The kernel plants none after that, for it
+// asks which memory the first thread has: int3s are taken.
+func TestBreakWithoutLeader(t *testing.T) {
+	needX86(t)
+	needUprobes(t)
+	const threads = 3
+	rounds := ptest.Rounds(300, 2000, 20000)
+	hits := 0
+	check := func(t *testing.T, c *Controller, want int) {
+		t.Helper()
+		<-c.Done()
+		if hits != want {
+			t.Errorf("%d hits, want %d", hits, want)
+		}
+	}
+	t.Run("ends later", func(t *testing.T) {
+		hits = 0
+		c, _ := run(t, &Options{Stop: []notify.Point{notify.Create}, Trap: TrapUprobe}, ptest.BuildC(t, "leaderdead.c"), "-t", fmt.Sprint(threads), "-n", fmt.Sprint(rounds))
+		if _, err := c.BreakSymbol(bg, "", "work_on", 0, func(*Hit) { hits++ }); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Continue(bg); err != nil {
+			t.Fatal(err)
+		}
+		check(t, c, threads*rounds)
+	})
+	t.Run("has ended", func(t *testing.T) {
+		hits = 0
+		g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "leaderdead.c"), "-t", fmt.Sprint(threads))
+		g.Ready()
+		c := attach(t, g.PID, nil)
+		b, err := c.BreakSymbol(bg, "", "work_on", 0, func(*Hit) { hits++ })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := c.KillRisk(); !e.Int3s || !errors.Is(e.NoUprobe, errNotPlanted) {
+			t.Errorf("%+v", e)
+		}
+		g.WaitFor("hits", func() bool { return b.Hits() >= uint64(rounds) })
+		g.Stdin.Close()
+		<-c.Done()
+		if _, state := g.Finish(); !state.Success() || uint64(hits) != b.Hits() {
+			t.Errorf("ended with %v, %d hits handled of %d", state, hits, b.Hits())
+		}
+	})
+}
