@@ -85,7 +85,10 @@ func (w *Waiter) waitFor(t *Thread, wanted func(*Thread) bool, tick func()) {
 			if wanted(t) {
 				w.g.Tracer.report(w.g.Reports.wait(true))
 			}
-			return
+			if time.Since(start) > RingAgain {
+				tick()
+			}
+			continue
 		}
 		s, err := w.g.Reports.waitTID(w.g, t.TID, true)
 		if err == nil && s.Kind != ptrace.KindNone { // none: it was killed in its stop

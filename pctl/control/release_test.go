@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"syscall"
 	"testing"
+	"time"
 
 	"ptools/internal/ptest"
 	"ptools/pctl/notify"
@@ -29,6 +30,23 @@ func TestReleaseStoppedAsleep(t *testing.T) {
 	g.Line() // of the child's program
 	g.WaitState("T")
 	g.Signal(syscall.SIGCONT)
+	if out, state := g.Finish(); !state.Success() {
+		t.Errorf("%v: %s", state, out)
+	}
+}
+
+// TestOwnChildAsleep: a child of this program that cannot be stopped is not waited for either.
+func TestOwnChildAsleep(t *testing.T) {
+	g := ptest.Start(t, ptest.BuildC(t, "../handle/testdata/vfork.c"))
+	g.Line() // of the child
+	late := time.AfterFunc(20*time.Second, func() {
+		t.Error("it is waited for until it wakes")
+		fmt.Fprintln(g.Stdin)
+	})
+	c := attach(t, g.PID, &Options{Stop: []notify.Point{notify.Grab}})
+	release(t, c, ModeRun)
+	late.Stop()
+	fmt.Fprintln(g.Stdin)
 	if out, state := g.Finish(); !state.Success() {
 		t.Errorf("%v: %s", state, out)
 	}
