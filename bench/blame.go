@@ -76,8 +76,8 @@ func waitedIn(t *target) (all []float64) {
 	return all
 }
 
-// waitedWhile is how many seconds the target's threads have waited while some thread held the lock, and while none did, by its own
-// count.
+// waitedWhile is how many seconds the target's threads have waited while some thread held the lock, and while none
+// did, by its own count.
 func waitedWhile(t *target) []float64 {
 	var held, free float64
 	for i := range lockHolders {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// trees is the row of how long a command with many short processes takes under tools that follow them all. Goals are those of a
-// build, where compilers do the work; a command that does nothing but start processes has none.
+// trees is the row of how long a command with many short processes takes under tools that follow them all. Goals are
+// those of a build, where compilers do the work; a command that does nothing but start processes has none.
 func trees(prepare func(context.Context, *lab) (argv []string, before func()), judged bool) trial {
 	return func(ctx context.Context, l *lab) {
 		argv, before := prepare(ctx, l)
@@ -41,8 +41,8 @@ func trees(prepare func(context.Context, *lab) (argv []string, before func()), j
 	}
 }
 
-// cProject makes a project of C files, and builds it: the driver of the compiler, the compiler, the assembler and two programs for
-// each file, and one archive.
+// cProject makes a project of C files, and builds it: the driver of the compiler, the compiler, the assembler and two
+// programs for each file, and one archive.
 func cProject(files int) func(context.Context, *lab) ([]string, func()) {
 	return func(ctx context.Context, l *lab) ([]string, func()) {
 		need("make", "gcc")

@@ -38,8 +38,8 @@ type breakpoint interface {
 // named by a symbol is looked for in every object, those that will be loaded
 // later and those of programs that will be executed included, and may be at
 // several addresses. Where one that comes later cannot be had, or an object cannot be
-// read for want of descriptors or memory, KindBreakRefused tells why. A place named by address is forgotten at an exec. One inside a restartable
-// sequence (rseq(2)) that its file lists is refused with ErrRestartable; a sequence
+// read for want of descriptors or memory, KindBreakRefused tells why. A place named by address is forgotten at an
+// exec. One inside a restartable sequence (rseq(2)) that its file lists is refused with ErrRestartable; a sequence
 // that is listed nowhere is aborted by each hit in it. It may be called from a Handler.
 func (p *Process) Break(ctx context.Context, where Where, h Handler) (*Breakpoint, error) {
 	const op = "break"

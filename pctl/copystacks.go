@@ -28,9 +28,10 @@ const (
 
 var errStuck = errors.New("its pages did not come while the process stood still")
 
-// CopyStacks copies the stacks of all threads, and of those that wait for a lock what is known of it (Thread.Wait): 64 KiB at 3 to 5 µs each where they are that deep, so
-// that Thread.Stack can be called when they run again. A stack whose pages another process has to bring, and
-// does not within 50 ms, is left out: Thread.Stack says so. It waits for 8 of those at most.
+// CopyStacks copies the stacks of all threads, and of those that wait for a lock what is known of it (Thread.Wait):
+// 64 KiB at 3 to 5 µs each where they are that deep, so that Thread.Stack can be called when they run again. A stack
+// whose pages another process has to bring, and does not within 50 ms, is left out: Thread.Stack says so. It waits
+// for 8 of those at most.
 func (s *Snapshot) CopyStacks() {
 	if s.stopped == nil {
 		return

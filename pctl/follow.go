@@ -24,9 +24,9 @@ const DefaultFollowed = 4096
 // All processes of a tree have one control goroutine. A Handler of one of them is waited for by all.
 type Follow struct {
 	// Which is called on the control goroutine for each process that could be followed, and says whether it
-	// is. It is asked again each time that one which is followed executes a program (Birth.Executes, with its Command): one that it
-	// refuses then is released in front of the program's first instruction. To follow processes by their programs,
-	// say yes where Executes is false. Nil: all are.
+	// is. It is asked again each time that one which is followed executes a program (Birth.Executes, with its
+	// Command): one that it refuses then is released in front of the program's first instruction. To follow processes
+	// by their programs, say yes where Executes is false. Nil: all are.
 	Which func(Birth) bool
 	// Limit is how many processes the tree may have at a time, the first one included; zero: DefaultFollowed.
 	Limit int
@@ -167,8 +167,8 @@ func (s *Session) awaitTree(held *controlled) {
 
 // Leave says that all processes of the Session are about to be let go, each by its own Release or Close. Nothing more
 // is followed. Of a tree, threads that sleep in a system call need not be woken to be let go of then. They are
-// traced until its last process has been released: Release and Close do not wait for that, KindReleased and the Session's Close
-// do.
+// traced until its last process has been released: Release and Close do not wait for that, KindReleased and the
+// Session's Close do.
 func (s *Session) Leave() {
 	s.mu.Lock()
 	procs := slices.Clone(s.procs)

@@ -105,8 +105,8 @@ func (t *Thread) waitingFunction() futex.Kind {
 }
 
 // WaitsIn returns the frame of the function that has called the one that waits for a lock: the innermost outside of the C
-// library, with the names that Stack gives it. What the thread holds itself was taken there or further out; which of these functions
-// did so no lock tells. It reports false if the function that waits is not known.
+// library, with the names that Stack gives it. What the thread holds itself was taken there or further out; which of
+// these functions did so no lock tells. It reports false if the function that waits is not known.
 func (t *Thread) WaitsIn() (Frame, bool) {
 	frames, _ := t.Stack()
 	waits := false

@@ -12,9 +12,8 @@
 // over all processes.
 //
 // The exit status is 0; 1 if something went wrong with one of the processes or
-// with the output, or a breakpoint was never set, or its text went away; 2 for a usage error; with a COMMAND its own, 128 plus the
-// signal that killed it, 127 if it was not found and 126 if it cannot be
-// executed.
+// with the output, or a breakpoint was never set, or its text went away; 2 for a usage error; with a COMMAND its own,
+// 128 plus the signal that killed it, 127 if it was not found and 126 if it cannot be executed.
 package main
 
 import (

@@ -189,7 +189,8 @@ func (s *server) sampling() bool {
 	}
 }
 
-// progress is called by the sampler after every round. A request that waits for it gets a copy, which is all that it does here.
+// progress is called by the sampler after every round. A request that waits for it gets a copy, which is all that it
+// does here.
 func (s *server) progress(sampler *sample.Sampler) {
 	if s == nil {
 		return

@@ -18,8 +18,9 @@ import (
 // pprofAt is where pprof's own pages are.
 const pprofAt = "/pprof/"
 
-// pprofPages returns pprof's own pages of one profile, below pprofAt. Those that save settings would write files of the user who
-// runs this; they are left out. Those that read the files which the profile names are for readsFiles to allow.
+// pprofPages returns pprof's own pages of one profile, below pprofAt. Those that save settings would write files of
+// the user who runs this; they are left out. Those that read the files which the profile names are for readsFiles to
+// allow.
 func pprofPages(proto []byte, readsFiles bool) (http.Handler, error) {
 	handlers, err := pprofHandlers(proto)
 	if err != nil {
@@ -55,8 +56,9 @@ func guarded(h http.Handler, readsFiles bool) http.Handler {
 	})
 }
 
-// ownFiles reports whether the files that a profile of some processes names are those that their users could read themselves. A program says
-// where its source is. Were it another user's, or in a container, it could have us show any file.
+// ownFiles reports whether the files that a profile of some processes names are those that their users could read
+// themselves. A program says where its source is. Were it another user's, or in a container, it could have us show
+// any file.
 func ownFiles(pids []int) bool {
 	user := os.Geteuid()
 	for _, pid := range pids {

@@ -225,7 +225,8 @@ func (s *settings) check() error {
 	return nil
 }
 
-// isLoopback reports whether a host is this machine only. A name is resolved when the server listens, so only localhost is trusted.
+// isLoopback reports whether a host is this machine only. A name is resolved when the server listens, so only
+// localhost is trusted.
 func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()

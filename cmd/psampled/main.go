@@ -1,5 +1,5 @@
-// Psampled serves profiles of running processes that it is not linked into, as Go programs serve their own, so that go tool pprof
-// and the engines for continuous profiles pull them.
+// Psampled serves profiles of running processes that it is not linked into, as Go programs serve their own, so that
+// go tool pprof and the engines for continuous profiles pull them.
 //
 //	psampled [flags]
 //

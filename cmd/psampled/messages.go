@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// messages writes lines to standard error. No goroutine waits for the reader of that: where it stands still, a line for which there is no room is dropped.
+// messages writes lines to standard error. No goroutine waits for the reader of that: where it stands still, a line
+// for which there is no room is dropped.
 type messages struct {
 	lines   chan string
 	written chan struct{} // closed when the last has been

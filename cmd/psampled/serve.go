@@ -67,7 +67,8 @@ func (s *settings) serve(ctx context.Context, stderr io.Writer) error {
 	return d.run(ctx, server, d.served.Limit(listener, d.connections()), hangups)
 }
 
-// perClient is how many connections there may be for each profile that is being taken: most clients hold theirs between requests.
+// perClient is how many connections there may be for each profile that is being taken: most clients hold theirs
+// between requests.
 const perClient = 4
 
 // connections is how many there may be: with all of them three of four descriptors are left for sampling.
@@ -240,9 +241,9 @@ func (d *daemon) reload() {
 	d.say("reloaded: %d processes", len(d.watcher.Targets()))
 }
 
-// adopt takes over what can change at work: targets, the longest profile, the token, certificates and their authority. The rest needs a
-// restart, and so does who may ask where that changes with it: a server that is to be asked by this machine only, and then needs no token,
-// still serves others.
+// adopt takes over what can change at work: targets, the longest profile, the token, certificates and their
+// authority. The rest needs a restart, and so does who may ask where that changes with it: a server that is to be
+// asked by this machine only, and then needs no token, still serves others.
 func (d *daemon) adopt() error {
 	next := settings{Config: d.flags, rules: d.rules, set: d.set}
 	if d.file != "" {

@@ -187,8 +187,8 @@ func Parse(text []byte) (*Config, error) {
 	return c, c.check(&root)
 }
 
-// strict finds what the library takes for something else without a word: an entry of a list that is empty is left out, and of a number with a
-// fraction the fraction is where a process or a count is to be.
+// strict finds what the library takes for something else without a word: an entry of a list that is empty is left
+// out, and of a number with a fraction the fraction is where a process or a count is to be.
 func strict(n *yaml.Node) error {
 	for i, child := range n.Content {
 		switch {

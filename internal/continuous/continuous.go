@@ -1,7 +1,8 @@
 // Package continuous has all targets sampled all the time, and what was seen of each in every interval pushed.
 //
-// The window of a target begins at the moment at which the last one ends, so that nothing lies between two profiles, and nothing is in both. The intervals of
-// different targets begin at different times, which spreads the work of names and encoding, and what the server gets, over the interval.
+// The window of a target begins at the moment at which the last one ends, so that nothing lies between two profiles,
+// and nothing is in both. The intervals of different targets begin at different times, which spreads the work of
+// names and encoding, and what the server gets, over the interval.
 package continuous
 
 import (
@@ -48,7 +49,8 @@ type window struct {
 // look is how often new targets are looked for, and how late an interval may end.
 const look = time.Second
 
-// Run goes on until ctx is done, and pushes then what has been seen until now. The Pusher and the Sampler are the caller's to close.
+// Run goes on until ctx is done, and pushes then what has been seen until now. The Pusher and the Sampler are the
+// caller's to close.
 func (l *Loop) Run(ctx context.Context) {
 	if l.Interval <= 0 {
 		l.Interval = DefaultInterval
@@ -110,7 +112,8 @@ func (l *Loop) round(ctx context.Context, now time.Time) {
 	l.unsampled.Store(unsampled)
 }
 
-// begin opens a window, the one after the last if there is one. A failure is told if tell is set: once for each target that is not sampled.
+// begin opens a window, the one after the last if there is one. A failure is told if tell is set: once for each
+// target that is not sampled.
 func (l *Loop) begin(ctx context.Context, w *window, tell bool) {
 	var err error
 	if last := w.open; last != nil {

@@ -237,7 +237,8 @@ func OwnerIn(word uint32) int { return int(word & ownerMask) }
 func Holds(word uint32, tid int) bool { return tid != 0 && OwnerIn(word) == tid }
 
 // mutex looks at a pthread mutex. Glibc waits at its first word, which is 2 where others wait, and has the owner
-// 8 bytes behind; a robust one has the owner in the word. Musl waits at the second word, which has the owner but for normal ones.
+// 8 bytes behind; a robust one has the owner in the word. Musl waits at the second word, which has the owner but for
+// normal ones.
 func (c Call) mutex(m Memory) Lock {
 	l := Lock{Kind: Mutex, Addr: c.Addr}
 	w, ok := m.word(c.Addr)
@@ -292,8 +293,8 @@ const (
 	rwReaderShift = 3 // in __readers
 )
 
-// rwLock looks at a pthread read-write lock: a thread that wants to read waits at the word of the phase, one that wants to write there or at
-// that of writers. The writer's number is in it; readers are only counted.
+// rwLock looks at a pthread read-write lock: a thread that wants to read waits at the word of the phase, one that
+// wants to write there or at that of writers. The writer's number is in it; readers are only counted.
 func (c Call) rwLock(kind Kind, m Memory, alive func(int) bool) Lock {
 	if c.Value&waiters != 0 {
 		return Lock{Kind: kind, Addr: c.Addr, Why: "a read-write lock of musl keeps none"}

@@ -90,8 +90,9 @@ func newDeathWatch(words []uint64) (*deathWatch, error) {
 	return h, nil
 }
 
-// awaitReady returns when a thread of the guard process has its priority, and in memory what it needs; until then, which may be
-// long where others are busy, nothing is planted. Or when the process has ended: it tells no thread then, so that is looked for.
+// awaitReady returns when a thread of the guard process has its priority, and in memory what it needs; until then,
+// which may be long where others are busy, nothing is planted. Or when the process has ended: it tells no thread
+// then, so that is looked for.
 func (h *deathWatch) awaitReady(p []uint64) {
 	ready := (*uint32)(unsafe.Pointer(&p[readyWord]))
 	look := syscall.Timespec{Nsec: 1e6}

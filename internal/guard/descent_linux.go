@@ -5,9 +5,9 @@ import (
 	"unsafe"
 )
 
-// A process that was forked off a target has the traps of its parent until control has cleaned it, and control may end before.
-// No descriptor of ours reaches such a process, so the guard process looks for it: among the children that /proc shows of
-// the threads of each target, and theirs.
+// A process that was forked off a target has the traps of its parent until control has cleaned it, and control may
+// end before. No descriptor of ours reaches such a process, so the guard process looks for it: among the children
+// that /proc shows of the threads of each target, and theirs.
 //
 // A child whose fork is under way while the traps are lifted becomes visible after that, with traps. So the guard process
 // looks again (descents).
@@ -41,9 +41,9 @@ type room struct {
 
 var rooms [mostPairs]room
 
-// descend is disinherit. The linker bounds the stack of functions that may not grow it as far as it can follow calls, to less than a
-// path through these takes. What they run on has more: the stack of a thread that was made for it, or that of a goroutine,
-// below which there is memory that a fork does not use.
+// descend is disinherit. The linker bounds the stack of functions that may not grow it as far as it can follow calls,
+// to less than a path through these takes. What they run on has more: the stack of a thread that was made for it, or
+// that of a goroutine, below which there is memory that a fork does not use.
 var descend = disinherit
 
 // disinherit takes the traps of the targets out of their descendants.
@@ -188,8 +188,8 @@ func (r *room) clean(words []uint64, k kinsman) {
 	r.add(k)
 }
 
-// Fields of /proc/PID/stat that tell a program at the places where its exec has put it from all others (proc(5)), which a fork
-// leaves as they are: startcode, endcode, startstack; start_data and what follows.
+// Fields of /proc/PID/stat that tell a program at the places where its exec has put it from all others (proc(5)),
+// which a fork leaves as they are: startcode, endcode, startstack; start_data and what follows.
 const (
 	firstField                   = 3 // behind the name
 	startCode, startStack        = 26, 28

@@ -19,7 +19,8 @@ type Child struct {
 func (c *Command) Child(pid int) *Child { return &Child{PID: pid, job: c, done: make(chan struct{})} }
 
 // Begin takes note from now on of what the kernel tells a parent: this program is stopped whenever the command has
-// been by the terminal, as by Follow, and Done is closed when the command has ended. The goroutine for it ends with the command, or with this program.
+// been by the terminal, as by Follow, and Done is closed when the command has ended. The goroutine for it ends with
+// the command, or with this program.
 func (c *Child) Begin() {
 	c.job.child.Store(true)
 	go c.watch()
@@ -55,7 +56,8 @@ func (c *Child) Wait(ctx context.Context) (status int, err error) {
 	}
 }
 
-// Reap lets the number of a command that has ended be another process's. Until then what the kernel knows of the command can be read.
+// Reap lets the number of a command that has ended be another process's. Until then what the kernel knows of the
+// command can be read.
 func (c *Child) Reap() {
 	select {
 	case <-c.done:

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// awaitChange waits until a child of this program has ended, which stays to be waited for, or was stopped, which it takes note
-// of. signal is the one that has stopped it, 0 if it has ended: then status is what a shell would say.
+// awaitChange waits until a child of this program has ended, which stays to be waited for, or was stopped, which it
+// takes note of. signal is the one that has stopped it, 0 if it has ended: then status is what a shell would say.
 func awaitChange(pid int) (signal syscall.Signal, status int, err error) {
 	for {
 		info, err := waitID(pid, unix.WEXITED|unix.WSTOPPED|unix.WNOWAIT)
@@ -21,8 +21,9 @@ func awaitChange(pid int) (signal syscall.Signal, status int, err error) {
 		case childKilled, childDumped:
 			return 0, 128 + statusOf(info), nil
 		}
-		// It may have been continued meanwhile, or have ended: then there is no stop to take note of, or no child that could have one.
-		// What is no stop by a signal is none of ours: the command has asked to be traced by its parent (PTRACE_TRACEME), and stands still, as under a shell.
+		// It may have been continued meanwhile, or have ended: then there is no stop to take note of, or no child
+		// that could have one. What is no stop by a signal is none of ours: the command has asked to be traced by its
+		// parent (PTRACE_TRACEME), and stands still, as under a shell.
 		info, err = waitID(pid, unix.WSTOPPED|unix.WNOHANG)
 		if err == nil && info.Code == childStopped {
 			return syscall.Signal(statusOf(info)), 0, nil

@@ -118,8 +118,9 @@ func (c *Command) Has(sig os.Signal) bool {
 	return slices.Contains(aborts, sig)
 }
 
-// Uncatch ends the catching of Signals on a channel, when this program is about to exit. What the command has sent to its process group as it
-// ended may still be on its way: not caught any more, it would end this program, whose exit status is the command's.
+// Uncatch ends the catching of Signals on a channel, when this program is about to exit. What the command has sent to
+// its process group as it ended may still be on its way: not caught any more, it would end this program, whose exit
+// status is the command's.
 func (c *Command) Uncatch(caught chan<- os.Signal) {
 	if c != nil {
 		signal.Ignore(aborts...)

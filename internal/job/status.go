@@ -26,7 +26,8 @@ func LookPath(name string) (string, error) {
 }
 
 // StartStatus is what a shell would say of a command that could not be started: 127 if there is no such program,
-// 126 if there is but it cannot be executed, and of one that was killed before its first instruction. That it cannot be traced is a failure of ours, 1, as is all else.
+// 126 if there is but it cannot be executed, and of one that was killed before its first instruction. That it cannot
+// be traced is a failure of ours, 1, as is all else.
 func StartStatus(err error) int {
 	if _, ok := errors.AsType[*pctl.Refusal](err); ok {
 		return 1

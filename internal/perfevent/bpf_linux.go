@@ -175,8 +175,9 @@ func loadProbe(program []instruction) (int, error) {
 }
 
 // loadProgram loads a program of a type, for links of the expected kind where the type has kinds, to
-// the function of the kernel with that number among its types, if any. The kernel gives up the check of a program, with EAGAIN, when it finds a signal for the thread (do_check in
-// kernel/bpf/verifier.c), which is handled on the way out.
+// the function of the kernel with that number among its types, if any. The kernel gives up the check of a program,
+// with EAGAIN, when it finds a signal for the thread (do_check in kernel/bpf/verifier.c), which is handled on the way
+// out.
 func loadProgram(program []instruction, kind, expected, function uint32) (int, error) {
 	code := encode(program)
 	attr := struct {

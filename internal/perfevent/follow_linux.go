@@ -235,8 +235,8 @@ func (f *follower) close() {
 // ringNoWakeup is BPF_RB_NO_WAKEUP: no thread waits for what is written.
 const ringNoWakeup = 1
 
-// ringBuffer is the memory of a BPF ring buffer (Documentation/bpf/ringbuf.rst): a page with how far we have read, one with how far
-// the kernel has written, and the data, twice, so that a record is never in two parts.
+// ringBuffer is the memory of a BPF ring buffer (Documentation/bpf/ringbuf.rst): a page with how far we have read,
+// one with how far the kernel has written, and the data, twice, so that a record is never in two parts.
 type ringBuffer struct {
 	consumer, data []byte
 }

@@ -10,8 +10,8 @@ import (
 )
 
 // Peeker takes the registers and the stack of a thread while it runs on another processor. The kernel interrupts
-// that processor to run a BPF program there (BPF_PROG_TEST_RUN with BPF_F_TEST_RUN_ON_CPU, Linux 5.10), which copies both. The
-// thread is not stopped: it stands for the microseconds of an interrupt, as with each tick of a timer.
+// that processor to run a BPF program there (BPF_PROG_TEST_RUN with BPF_F_TEST_RUN_ON_CPU, Linux 5.10), which copies
+// both. The thread is not stopped: it stands for the microseconds of an interrupt, as with each tick of a timer.
 //
 // It needs what [Tasks] needs. One goroutine at a time may use it.
 type Peeker struct {
@@ -160,8 +160,8 @@ func (p *Peeker) run(cpu, tid int, word uint64) (result uint32, err error) {
 // testRunOnCPU is BPF_F_TEST_RUN_ON_CPU.
 const testRunOnCPU = 1
 
-// Peek returns the thread if it runs on the processor now, with the word that its memory has at an address; nil if it does not,
-// or its memory cannot be read.
+// Peek returns the thread if it runs on the processor now, with the word that its memory has at an address; nil if it
+// does not, or its memory cannot be read.
 func (p *Peeker) Peek(cpu, tid int, word uint64) *Peeked {
 	if found, err := p.run(cpu, tid, word); err != nil || found != 1 {
 		return nil

@@ -239,8 +239,8 @@ func (r *ring) sample(k *Record, size uint64) bool {
 }
 
 // chains takes the call chain apart: the kernel's addresses and then the user's, each behind a word that says so. Of the
-// user's part the first address is the program counter. What follows is what frame pointers led to, which may be any word: one
-// that looks like the beginning of a part is none there, and no address either.
+// user's part the first address is the program counter. What follows is what frame pointers led to, which may be any
+// word: one that looks like the beginning of a part is none there, and no address either.
 func (r *ring) chains(k *Record, n uint64) {
 	k.Chain, k.KernelChain = k.Chain[:0], k.KernelChain[:0]
 	context := uint64(0)

@@ -12,8 +12,8 @@ func FileName(pid, fd int) (string, error) {
 	return os.Readlink("/proc/" + strconv.Itoa(pid) + "/fd/" + strconv.Itoa(fd))
 }
 
-// Ends are which processes have which pipe or socket at one moment, by their names in /proc/PID/fd. Processes whose descriptors may not
-// be read are missing.
+// Ends are which processes have which pipe or socket at one moment, by their names in /proc/PID/fd. Processes whose
+// descriptors may not be read are missing.
 type Ends map[string][]openEnd
 
 // openEnd is a descriptor of a pipe or a socket.

@@ -68,8 +68,8 @@ func (t *TaskStats) ask() ([]byte, error) {
 	}
 }
 
-// Sum returns the sums over all threads that the process has or has had. A thread that is ending may be counted twice for a moment. ESRCH if
-// the process is gone.
+// Sum returns the sums over all threads that the process has or has had. A thread that is ending may be counted twice
+// for a moment. ESRCH if the process is gone.
 func (t *TaskStats) Sum() (TaskSum, error) {
 	b, err := t.ask()
 	if err != nil {

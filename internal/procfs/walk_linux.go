@@ -14,10 +14,10 @@ const (
 	maxDepth = 256
 )
 
-// walk is openat2(2) with RESOLVE_IN_ROOT and O_PATH for processes that are not allowed that call: filters cannot see what flags it is given,
-// so that systemd's RestrictSUIDSGID and older profiles of containers refuse it altogether. It follows
-// links by their text, also those of /proc, and goes down one name at a time, with a
-// descriptor of each directory, so that ".." needs no name and stops at the root.
+// walk is openat2(2) with RESOLVE_IN_ROOT and O_PATH for processes that are not allowed that call: filters cannot see
+// what flags it is given, so that systemd's RestrictSUIDSGID and older profiles of containers refuse it altogether.
+// It follows links by their text, also those of /proc, and goes down one name at a time, with a descriptor of each
+// directory, so that ".." needs no name and stops at the root.
 func walk(root int, name string) (int, error) {
 	fail := func(errno error) (int, error) { return -1, &fs.PathError{Op: "open", Path: name, Err: errno} }
 	var below []int // what the names so far stand for

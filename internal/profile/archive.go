@@ -86,8 +86,8 @@ func (a *archive) take(s *Space, l *location) uint32 {
 	return intern.ID(a.ids, &a.locs, k, location{addr: k.addr, mapping: k.mapping, lines: l.lines})
 }
 
-// MoveTo adds what the space has counted to another one, in which the same code is at other addresses: translate tells at which. Nothing
-// is looked up. The space must not be used any more.
+// MoveTo adds what the space has counted to another one, in which the same code is at other addresses: translate
+// tells at which. Nothing is looked up. The space must not be used any more.
 func (s *Space) MoveTo(dst *Space, translate func(Addr) Addr) {
 	stacks := make([]StackID, len(s.nodes))
 	for id := 1; id < len(s.nodes); id++ { // a caller's number is smaller than its callees'

@@ -208,9 +208,10 @@ func (s *Space) moveBlame(to *Space, stacks []StackID) {
 	}
 }
 
-// Contention returns a profile of the waiting for locks, by the stacks of the threads that held them; nil if that was not asked
-// for. What no thread holds, as condition variables, is in its text and JSON only: threads with nothing to do wait for that, and would
-// hide the others. It shares what it consists of with p, to which nothing may be added any more.
+// Contention returns a profile of the waiting for locks, by the stacks of the threads that held them; nil if that was
+// not asked for. What no thread holds, as condition variables, is in its text and JSON only: threads with nothing to
+// do wait for that, and would hide the others. It shares what it consists of with p, to which nothing may be added
+// any more.
 func (p *Profile) Contention() *Profile {
 	if p.waiting == nil {
 		return nil
@@ -243,8 +244,8 @@ func (p *Profile) contention(of func(*blame) *counters, owned bool) *Profile {
 // KnowWaits has the profile have a Contention, though nothing may have been waited for.
 func (p *Profile) KnowWaits() { p.waits() }
 
-// Level returns the name of the function of the innermost level of a stack, not of what is inlined there, the file that has its
-// code, and the stack that has called it. known is false as long as the level has not been resolved.
+// Level returns the name of the function of the innermost level of a stack, not of what is inlined there, the file
+// that has its code, and the stack that has called it. known is false as long as the level has not been resolved.
 func (s *Space) Level(stack StackID) (name, object string, known bool, caller StackID) {
 	n := s.nodes[stack]
 	if int(n.loc) >= s.pending {

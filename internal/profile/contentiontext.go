@@ -167,7 +167,8 @@ func (p *Profile) unblamed(s *Space, stack StackID) string {
 	return s.locationLabels(&s.locs[s.nodes[stack].loc], &Options{}, nil)[0].name
 }
 
-// holderLabel returns the innermost function of a stack that is not the C library's, with the system call that is made below it.
+// holderLabel returns the innermost function of a stack that is not the C library's, with the system call that is
+// made below it.
 func (s *Space) holderLabel(stack StackID, o *Options) label {
 	call := ""
 	for at := stack; at != 0; at = s.nodes[at].caller {

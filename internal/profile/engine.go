@@ -54,8 +54,8 @@ func (p *Profile) WriteMutex(w io.Writer) error {
 	return writeCompressed(out, w)
 }
 
-// WriteContentions writes the text form of Go's mutex profiles, of which the cycles are nanoseconds: a line for each stack, with the time, the count
-// and the addresses, and behind it comments with the names.
+// WriteContentions writes the text form of Go's mutex profiles, of which the cycles are nanoseconds: a line for each
+// stack, with the time, the count and the addresses, and behind it comments with the names.
 func (p *Profile) WriteContentions(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprint(b, "--- mutex:\ncycles/second=1000000000\nsampling period=1\n")

@@ -51,8 +51,8 @@ func (p *Profile) graph(o *Options) *flame.Graph {
 	return g
 }
 
-// blameGraph is the graph of a profile of waiting: the same time by the stacks of the threads that held what was waited for, and
-// by those of the threads that waited.
+// blameGraph is the graph of a profile of waiting: the same time by the stacks of the threads that held what was
+// waited for, and by those of the threads that waited.
 func (p *Profile) blameGraph(o *Options) *flame.Graph {
 	g := flame.New()
 	g.Title, g.About = p.about()

@@ -134,8 +134,8 @@ func (s *Space) copyLocation(from *Space, l *location, resolved bool) uint32 {
 // Unresolved is what a profile has that is not resolved.
 type Unresolved struct {
 	p *Profile
-	// Prepare has a resolver that can do so read what it needs for each address, in the order in which Resolve resolves them. It may be
-	// called by another goroutine than the profile's.
+	// Prepare has a resolver that can do so read what it needs for each address, in the order in which Resolve
+	// resolves them. It may be called by another goroutine than the profile's.
 	Prepare []func()
 }
 

@@ -163,8 +163,8 @@ func (p *members) tree() string {
 }
 
 // Apportion makes the processor time that was counted what it is by groups of threads: group returns the number of a thread's
-// group, or a negative one of a thread that keeps what it has. In each group the proportions stay. It returns what every group
-// had counted before; a group that has counted nothing gets nothing.
+// group, or a negative one of a thread that keeps what it has. In each group the proportions stay. It returns what
+// every group had counted before; a group that has counted nothing gets nothing.
 func (p *Profile) Apportion(totals []int64, group func(ThreadID) int) []int64 {
 	return p.apportion(totals, func(_ *Space, id ThreadID) int { return group(id) })
 }

@@ -147,7 +147,8 @@ func (s *Space) Remap() {
 	s.Part()
 }
 
-// Part is Remap for callers that cannot wait for names: what is not resolved yet will be later, as the resolver knows it then.
+// Part is Remap for callers that cannot wait for names: what is not resolved yet will be later, as the resolver knows
+// it then.
 func (s *Space) Part() {
 	clear(s.locIDs)
 	clear(s.nodeIDs)

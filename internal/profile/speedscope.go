@@ -46,10 +46,9 @@ type speedscopeProfile struct {
 }
 
 // writeSpeedscope writes one profile per thread, of which the one that used
-// most processor time is shown first; of a tree one of all processes, unless they are not told apart. Samples have no order in time, they are
-// the distinct stacks with what each of them counts. Without Lines a function
-// is one frame, whichever of its lines was seen: the viewer tells frames apart
-// by everything that they hold.
+// most processor time is shown first; of a tree one of all processes, unless they are not told apart. Samples have no
+// order in time, they are the distinct stacks with what each of them counts. Without Lines a function is one frame,
+// whichever of its lines was seen: the viewer tells frames apart by everything that they hold.
 func writeSpeedscope(p *Profile, w io.Writer, o *Options) error {
 	out := speedscopeFile{
 		Schema:   speedscopeSchema,

@@ -18,8 +18,8 @@ type creation struct {
 
 // writeThreadCreate writes the text form of Go's thread creation profiles, as /debug/pprof/threadcreate?debug=1 of a
 // Go program does: a line for each stack, the count and its addresses, innermost first, and behind it comments with the
-// names. At the end are the mappings. go tool pprof reads it. Addresses mean something in one image of one process only: threads
-// that were created in another one are told of by a comment.
+// names. At the end are the mappings. go tool pprof reads it. Addresses mean something in one image of one process
+// only: threads that were created in another one are told of by a comment.
 func writeThreadCreate(p *Profile, w io.Writer, _ *Options) error {
 	b := bufio.NewWriter(w)
 	total := p.Total().Samples

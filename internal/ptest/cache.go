@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// Cached returns the path of a file that make has made in the directory tmp, which is called dir afterwards. What was made once for
-// the same key is used again by every test binary on the machine. Several may make the same at once: the first one wins.
-// Tests must not change the file.
+// Cached returns the path of a file that make has made in the directory tmp, which is called dir afterwards. What was
+// made once for the same key is used again by every test binary on the machine. Several may make the same at once:
+// the first one wins. Tests must not change the file.
 func Cached(t testing.TB, name string, make func(tmp, dir string) error, key ...any) string {
 	t.Helper()
 	root, err := cacheRoot()

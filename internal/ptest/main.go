@@ -97,8 +97,8 @@ func defaultSignals() {
 // mainCalled is set before the tests run; targets need it, because the keeper is a helper.
 var mainCalled bool
 
-// CommandMain is Main for the tests of a command. Where the test binary is called by the command's name it is the command, so that tests can
-// start it as a process of its own.
+// CommandMain is Main for the tests of a command. Where the test binary is called by the command's name it is the
+// command, so that tests can start it as a process of its own.
 func CommandMain(m *testing.M, name string, command func()) {
 	if filepath.Base(os.Args[0]) == name {
 		command()

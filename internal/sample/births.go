@@ -44,8 +44,8 @@ func NewBirths(period time.Duration, files *Files, lines bool) *Births {
 	return &Births{period: period, files: files, lines: lines, living: make(map[int]born)}
 }
 
-// Follow has the descendants of a source told, a *pctl.Process: those that there are, and those to come. Those that its client does
-// not follow are controlled for Births, until Release. Nil follows none.
+// Follow has the descendants of a source told, a *pctl.Process: those that there are, and those to come. Those that
+// its client does not follow are controlled for Births, until Release. Nil follows none.
 func (b *Births) Follow(ctx context.Context, process any) error {
 	if b == nil {
 		return nil

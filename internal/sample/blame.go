@@ -7,11 +7,12 @@ import (
 	"ptools/internal/perfevent"
 )
 
-// Which threads hold the locks that others wait for is found out in the rounds, which see the waiting threads anyway. A thread that
-// sleeps in futex(2) shows the address of a word; the memory around it has the number of the thread that holds the lock
-// (internal/futex). The time since the round before, which counts as waiting time of the thread that waits, is blamed on the
-// stack that the holder has at that moment (holder.go): of one that sleeps the stack is known, one that runs is
-// looked at. Then the word is read again. A lock that has another owner by then is not blamed.
+// Which threads hold the locks that others wait for is found out in the rounds, which see the waiting threads anyway.
+// A thread that sleeps in futex(2) shows the address of a word; the memory around it has the number of the thread
+// that holds the lock (internal/futex). The time since the round before, which counts as waiting time of the thread
+// that waits, is blamed on the stack that the holder has at that moment (holder.go): of one that sleeps the stack is
+// known, one that runs is looked at. Then the word is read again. A lock that has another owner by then is not
+// blamed.
 //
 // Where the holder waits for a lock itself its holder is blamed, and so on.
 //
@@ -95,8 +96,8 @@ func (b *blame) finish(now time.Duration) {
 	}
 }
 
-// settle finds out which thread holds what those wait for whose functions were not named while they were sampled, now that all names are known:
-// they wait still, and which thread has the lock can be read.
+// settle finds out which thread holds what those wait for whose functions were not named while they were sampled, now
+// that all names are known: they wait still, and which thread has the lock can be read.
 func (b *blame) settle() {
 	if b == nil || b.p.image == nil || b.p.image.Is32Bit() {
 		return

@@ -112,8 +112,8 @@ func (s *spending) divide(t *thread) {
 }
 
 // weights returns what each sighting counts for: one, and those in the youngest part of a burst
-// an equal part of what was lost, up to another one each unless there are too few. total and bursts are the processor time and the number of bursts in
-// which all this was seen.
+// an equal part of what was lost, up to another one each unless there are too few. total and bursts are the processor
+// time and the number of bursts in which all this was seen.
 func (e *estimate) weights(total time.Duration, bursts uint64) []float64 {
 	w := make([]float64, len(e.met))
 	for i := range w {

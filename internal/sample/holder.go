@@ -14,8 +14,9 @@ const holderTries = 3
 // freshness is for how long the holder of a lock is taken to have it still, when one more thread is found that waits for it.
 const freshness = 50 * time.Microsecond
 
-// ask finds out which thread has what another waits for, right after it was seen to wait: the longer that takes the more often
-// the lock has another owner by then, be it that thread. Without timers a holder that runs is found when it is stopped.
+// ask finds out which thread has what another waits for, right after it was seen to wait: the longer that takes the
+// more often the lock has another owner by then, be it that thread. Without timers a holder that runs is found when
+// it is stopped.
 func (b *blame) ask(w *waiter) {
 	b.name(w)
 	if b.collect(w); w.group == nil {
@@ -47,8 +48,9 @@ func (b *blame) isSame(g *group) bool {
 	return true
 }
 
-// findAsleep finds out which thread is to blame for the waits of a group if the holder sleeps, before threads that run are stopped. With short
-// processors that takes milliseconds, in which the lock changes hands. A holder that runs is among those to stop.
+// findAsleep finds out which thread is to blame for the waits of a group if the holder sleeps, before threads that
+// run are stopped. With short processors that takes milliseconds, in which the lock changes hands. A holder that runs
+// is among those to stop.
 func (b *blame) findAsleep(g *group) {
 	b.learn(g)
 	if g.answer = b.accused(g); g.answer.why == "" {
@@ -56,8 +58,8 @@ func (b *blame) findAsleep(g *group) {
 	}
 }
 
-// accuse finds out which thread is to blame for the waits of a group. If the lock changes hands meanwhile the next holder is looked for: the
-// other threads of the group wait on.
+// accuse finds out which thread is to blame for the waits of a group. If the lock changes hands meanwhile the next
+// holder is looked for: the other threads of the group wait on.
 func (b *blame) accuse(g *group) {
 	was := g.lock.Owner
 	for range holderTries {

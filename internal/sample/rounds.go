@@ -115,8 +115,8 @@ func (r *Rounds) window(now time.Time) *RoundsWindow {
 	return &RoundsWindow{rounds: r, mark: s.profile.Mark(), began: now, base: s.processes[0].spending.total, past: s.sched.taken}
 }
 
-// Next closes the window and opens one that begins at the same moment, however late the round comes in which that is done. w is still to
-// be ended. It returns nil, and the window goes on, if windows should be opened elsewhere (Aged).
+// Next closes the window and opens one that begins at the same moment, however late the round comes in which that is
+// done. w is still to be ended. It returns nil, and the window goes on, if windows should be opened elsewhere (Aged).
 func (w *RoundsWindow) Next() (next *RoundsWindow) {
 	r := w.rounds
 	r.do(func() {
@@ -152,8 +152,8 @@ func (r *Rounds) flush() {
 	}
 }
 
-// End closes the window and returns its profile, resolved; patience is as in WindowsOptions. The error is why sampling has ended
-// early, of a process that has not.
+// End closes the window and returns its profile, resolved; patience is as in WindowsOptions. The error is why
+// sampling has ended early, of a process that has not.
 func (w *RoundsWindow) End(patience time.Duration) (*profile.Profile, error) {
 	if w.taken == nil { // set by this client
 		w.rounds.do(func() { w.close() })

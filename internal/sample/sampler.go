@@ -38,8 +38,8 @@ type Options struct {
 	Follow *Follow
 	// Alone is called once with Follow, when the sources have ended a second ago and descendants have not.
 	Alone func(processes int)
-	// Blame says that the profile is to tell which threads hold the locks that others wait for (profile.Profile.Contention). Nil: it
-	// does not.
+	// Blame says that the profile is to tell which threads hold the locks that others wait for
+	// (profile.Profile.Contention). Nil: it does not.
 	Blame *Blame
 	// Timeline keeps when threads were in which stack (profile.Profile.Timeline).
 	Timeline bool

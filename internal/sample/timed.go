@@ -59,8 +59,8 @@ type timedRefresh struct {
 	handed bool // what had been met when that was seen to be needed is with the namer
 }
 
-// former is a part of a process's profile to which nothing is added any more. Looking up its last names may take as long as reading
-// the files of its program, for which no goroutine waits that holds the lock.
+// former is a part of a process's profile to which nothing is added any more. Looking up its last names may take as
+// long as reading the files of its program, for which no goroutine waits that holds the lock.
 type former struct {
 	image *heldImage
 	space *profile.Space
@@ -68,7 +68,8 @@ type former struct {
 	gone  bool // the process has another image since
 }
 
-// other reports that the number is that of another process now, or of none. Without a descriptor for that it is taken for the same.
+// other reports that the number is that of another process now, or of none. Without a descriptor for that it is taken
+// for the same.
 func (s *timed) other() bool {
 	stat, err := procfs.ReadStat(s.pid)
 	if err != nil {
@@ -131,8 +132,8 @@ func (s *timed) open(image *heldImage) {
 	clear(s.calls)
 }
 
-// mostFormer is how many parts of a profile may want names: one that executes programs a hundred times a second while the symbols of
-// the first are being read has as many. The names of the oldest are waited for beyond that.
+// mostFormer is how many parts of a profile may want names: one that executes programs a hundred times a second while
+// the symbols of the first are being read has as many. The names of the oldest are waited for beyond that.
 const mostFormer = 100
 
 // leave gives back the image. What was seen in it goes to the former images of the process, when it has its names.
@@ -230,8 +231,9 @@ func (s *timed) settle() {
 	}
 }
 
-// remap has the maps read again after a stack has led to code that is not known. Names are looked up before, and again of what
-// was in no code, by the namer: what was met since it was handed its last addresses is looked up in the new maps. The namer is idle.
+// remap has the maps read again after a stack has led to code that is not known. Names are looked up before, and
+// again of what was in no code, by the namer: what was met since it was handed its last addresses is looked up in the
+// new maps. The namer is idle.
 func (s *timed) remap() {
 	if s.relearn {
 		s.space.Learned()

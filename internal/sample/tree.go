@@ -12,9 +12,10 @@ import (
 
 // A tree is the sources of a sampler and all their descendants, the future ones too. Nothing is attached to them.
 //
-// Which processes ticks meet the kernel decides: a child is taken into the filter before it runs (perfevent.Follow). Records tell the
-// sampler of births, names, programs, mappings and ends, so the ticks of a process that has ended are as good as those
-// of one that lives. Stacks of all such processes are in one space, where each file has one place (treemap.go).
+// Which processes ticks meet the kernel decides: a child is taken into the filter before it runs (perfevent.Follow).
+// Records tell the sampler of births, names, programs, mappings and ends, so the ticks of a process that has ended
+// are as good as those of one that lives. Stacks of all such processes are in one space, where each file has one
+// place (treemap.go).
 //
 // A process that lives for some rounds is looked at in rounds as any other, for what it waits for: it gets files and a
 // space of its own, which it gives back when it ends or executes another program. How much time that may take is bounded, and

@@ -154,7 +154,8 @@ func (t *tree) unlook(k *kin) {
 	t.looked--
 }
 
-// closeImage ends the looking up of names of an image, which may be in the middle of reading a file, and closes it. finish waits for it.
+// closeImage ends the looking up of names of an image, which may be in the middle of reading a file, and closes it.
+// finish waits for it.
 func (t *tree) closeImage(image Image, names *namer) {
 	t.closers <- struct{}{}
 	go func() { // ends when the file is read

@@ -148,8 +148,8 @@ func (s *timed) window(now time.Time) *Window {
 	return n
 }
 
-// Next closes the window and opens one that begins at the same moment, whatever the machine does meanwhile: each tick is in one of the
-// two. n is still to be ended. With an error it goes on.
+// Next closes the window and opens one that begins at the same moment, whatever the machine does meanwhile: each tick
+// is in one of the two. n is still to be ended. With an error it goes on.
 func (n *Window) Next() (*Window, error) {
 	w, s := n.windows, n.process
 	w.mu.Lock()
@@ -171,8 +171,8 @@ func (w *Windows) knows(pid int) bool {
 	return w.processes[pid] != nil
 }
 
-// admit returns what there is of a process that is to have a window: what is known of it, or else what is given, nil for one that was
-// known a moment ago.
+// admit returns what there is of a process that is to have a window: what is known of it, or else what is given, nil
+// for one that was known a moment ago.
 func (w *Windows) admit(pid int, fresh *timed) (s *timed, err error) {
 	if w.closed {
 		return nil, os.ErrClosed
@@ -297,10 +297,10 @@ func (n *Window) End() (*profile.Profile, error) {
 	return t.profile, t.err
 }
 
-// nameWithin resolves a profile. Reading the symbols of a file may take seconds, for which only this caller waits, and not longer than d
-// unless it is zero: what is not known then has no name. Names are looked up as soon as an address is met, so there is something to wait
-// for in short windows of programs with very many symbols, the first time. over is called when nothing is looked up any more, which may
-// be later.
+// nameWithin resolves a profile. Reading the symbols of a file may take seconds, for which only this caller waits,
+// and not longer than d unless it is zero: what is not known then has no name. Names are looked up as soon as an
+// address is met, so there is something to wait for in short windows of programs with very many symbols, the first
+// time. over is called when nothing is looked up any more, which may be later.
 func nameWithin(p *profile.Profile, d time.Duration, over func()) {
 	var ready atomic.Int64
 	var users atomic.Int32
@@ -399,8 +399,8 @@ func (h *heldImage) release() {
 	}
 }
 
-// dismiss ends the looking up of names in an image, which may be in the middle of reading a file, and releases it then. The lock of the
-// Windows is held.
+// dismiss ends the looking up of names in an image, which may be in the middle of reading a file, and releases it
+// then. The lock of the Windows is held.
 func (w *Windows) dismiss(h *heldImage, n *namer) {
 	if n.idle() {
 		n.stop()

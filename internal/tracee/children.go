@@ -106,10 +106,10 @@ func (b *Newborns) birth(t *Thread, kind ptrace.Kind) {
 }
 
 // takeUnattached is for a new thread or process that is not traced although its creator reports it. The kernel
-// decides that there will be an event when the creator enters the call, whether the new one is attached in the middle of it, and
-// which tracer the event is for at its end. Another tracer may have let go between the first two, and we have
-// seized the creator before the third (kernel_clone, ptrace_init_task). A copy has no traps then: there
-// are none before the creator has stopped.
+// decides that there will be an event when the creator enters the call, whether the new one is attached in the middle
+// of it, and which tracer the event is for at its end. Another tracer may have let go between the first two, and we
+// have seized the creator before the third (kernel_clone, ptrace_init_task). A copy has no traps then: there are none
+// before the creator has stopped.
 func (b *Newborns) takeUnattached(child int, r Role) {
 	switch r {
 	case RoleCopy:

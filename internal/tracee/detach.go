@@ -59,9 +59,9 @@ func (l *Leaver) DetachEach() {
 }
 
 // KernelMay reports whether a thread that is not stopped may be left to the kernel. Not one
-// that would be killed with us (PTRACE_O_EXITKILL); nor one whose tracer does not end; nor a child whose creator waits for its end
-// of tracing; nor one that was interrupted, whose call may have to be made again; nor one that is to make its call again and has not begun: a
-// signal has to give it its EINTR.
+// that would be killed with us (PTRACE_O_EXITKILL); nor one whose tracer does not end; nor a child whose creator
+// waits for its end of tracing; nor one that was interrupted, whose call may have to be made again; nor one that is
+// to make its call again and has not begun: a signal has to give it its EINTR.
 func (l *Leaver) KernelMay(t *Thread) bool {
 	switch {
 	case l.g.Seizer.Told == ModeKill:

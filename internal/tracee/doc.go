@@ -1,6 +1,7 @@
-// Package tracee has the threads of a process, or of several, traced by one OS thread, a [Tracer]: the [Group] of each process seizes them, waits for their wait
-// statuses, stops and resumes them, and detaches them. It knows no breakpoint, no symbol and no client. What concerns
-// those goes up through two interfaces of its owner: [Hooks] at the stops of single threads, [News] of the process.
+// Package tracee has the threads of a process, or of several, traced by one OS thread, a [Tracer]: the [Group] of
+// each process seizes them, waits for their wait statuses, stops and resumes them, and detaches them. It knows no
+// breakpoint, no symbol and no client. What concerns those goes up through two interfaces of its owner: [Hooks] at
+// the stops of single threads, [News] of the process.
 //
 // # The tracer thread
 //

@@ -92,7 +92,8 @@ func (q *Requests) Do(ctx context.Context, f func()) error {
 	}
 }
 
-// Post has f run after what the control goroutine is doing now, which calls it. It is not run where requests are refused by then.
+// Post has f run after what the control goroutine is doing now, which calls it. It is not run where requests are
+// refused by then.
 func (q *Requests) Post(f func()) {
 	_ = q.enqueue(&request{of: q, f: f, done: make(chan struct{})})
 }

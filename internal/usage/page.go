@@ -27,8 +27,8 @@ type Flag struct {
 	Text  string
 }
 
-// flagLine is a line that begins a flag. It is compiled when it is needed: at each start of a command that would take longer than
-// all else.
+// flagLine is a line that begins a flag. It is compiled when it is needed: at each start of a command that would take
+// longer than all else.
 var flagLine = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^ {2}(?:-(\w), |    )--([a-z][a-z0-9-]*)(?: (\S+))?(?:  +(.*))?$`)
 })

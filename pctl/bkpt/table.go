@@ -179,9 +179,10 @@ func (t *Table) changed() { t.version = versions.Add(1) }
 
 var versions atomic.Uint64
 
-// Settle makes the scratch slots of the recently lifted free, and forgets the recently lifted if all is set. To be called when every
-// thread that may run has been seen in a stop since, with its scratch slot left (Relocate), and no fork child is waiting for
-// Clean. all: every other one has, too. One that has not may be making a fork child, with the traps in it.
+// Settle makes the scratch slots of the recently lifted free, and forgets the recently lifted if all is set. To be
+// called when every thread that may run has been seen in a stop since, with its scratch slot left (Relocate), and no
+// fork child is waiting for Clean. all: every other one has, too. One that has not may be making a fork child, with
+// the traps in it.
 func (t *Table) Settle(all bool) {
 	if all {
 		clear(t.lifted)

@@ -13,8 +13,9 @@ import (
 // and wherever the process maps the same file meanwhile, after an exec for instance or
 // when a library is loaded again. It is hidden there, and does nothing.
 //
-// A process that was forked off this program, to execute another one or not, has the probe's descriptor until its execve. Until
-// then the probe stays although it was closed, and nothing tells of that. So it is hidden for a while longer.
+// A process that was forked off this program, to execute another one or not, has the probe's descriptor until its
+// execve. Until then the probe stays although it was closed, and nothing tells of that. So it is hidden for a while
+// longer.
 
 // lingering is for how long a probe may stay after it was closed.
 const lingering = 2 * time.Second

@@ -48,8 +48,8 @@ func (f *family) tell(o Occurrence) {
 
 // Observe has the occurrences of a tree told: of this process, of those that follow it, and of those that it makes and that
 // do not follow. Of the latter only that is known, their threads can be looked at, and they are to be released by
-// the observer. The descendants that are there are told before Observe returns. observe is called on the control goroutine. Nil ends it: what is born
-// then is not followed.
+// the observer. The descendants that are there are told before Observe returns. observe is called on the control
+// goroutine. Nil ends it: what is born then is not followed.
 func (c *Controller) Observe(ctx context.Context, observe func(Occurrence)) (err error) {
 	asked := c.tracees.Requests.Do(ctx, func() {
 		if observe == nil {

@@ -51,7 +51,8 @@ func (p *parting) detachAll() {
 }
 
 // Release lets the target go. Idempotent: of a target that was let go or has ended
-// it returns nil. It returns when nothing of it is traced any more, except after Leave. ctx bounds the wait for the control goroutine to begin.
+// it returns nil. It returns when nothing of it is traced any more, except after Leave. ctx bounds the wait for the
+// control goroutine to begin.
 func (c *Controller) Release(ctx context.Context, m Mode) error {
 	err := c.tracees.Requests.Do(ctx, func() { c.parting.release(m) })
 	switch err {

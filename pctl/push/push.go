@@ -24,7 +24,8 @@ type Profile struct {
 	Data *profile.Profile
 }
 
-// Counters says what has become of the profiles since the start. A profile is in one of Sent, Refused, Expired, Overflowed and Waiting.
+// Counters says what has become of the profiles since the start. A profile is in one of Sent, Refused, Expired,
+// Overflowed and Waiting.
 type Counters struct {
 	Sent       int64 // taken by the server
 	SentBytes  int64 // as encoded

@@ -13,7 +13,8 @@ type request struct {
 	expires time.Time
 }
 
-// queue has requests in the order in which they came, no more bytes of them than its bound, those that are being sent included.
+// queue has requests in the order in which they came, no more bytes of them than its bound, those that are being sent
+// included.
 type queue struct {
 	limit int64
 

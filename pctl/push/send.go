@@ -120,7 +120,8 @@ func answered(r *http.Response, retry func(status int) bool) error {
 	return err
 }
 
-// retryAfter reads that header: seconds, or a date, which is one of the server's clock, as Date is. Ours may be hours away from it.
+// retryAfter reads that header: seconds, or a date, which is one of the server's clock, as Date is. Ours may be hours
+// away from it.
 func retryAfter(h http.Header) time.Duration {
 	value := h.Get("Retry-After")
 	if s, err := strconv.ParseUint(value, 10, 31); err == nil {

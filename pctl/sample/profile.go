@@ -56,7 +56,8 @@ func (p *Profile) Processes() []Process {
 	return list
 }
 
-// Commands returns the sums by command of a profile that was taken with Options.Follow, those with the most processor time first.
+// Commands returns the sums by command of a profile that was taken with Options.Follow, those with the most processor
+// time first.
 func (p *Profile) Commands() []Command {
 	commands := p.p.Commands()
 	list := make([]Command, len(commands))
@@ -67,9 +68,9 @@ func (p *Profile) Commands() []Command {
 }
 
 // Contention returns a profile of the time that threads waited for locks, by the stacks of the threads that held them; nil
-// without Options.Blame. Values.Samples are waits that were seen and Values.Wall their time; Total is of all of them, also those
-// whose holder is not known, which have its reason as their outermost function. WritePprof writes the values of a mutex
-// profile of Go, contentions and delay.
+// without Options.Blame. Values.Samples are waits that were seen and Values.Wall their time; Total is of all of them,
+// also those whose holder is not known, which have its reason as their outermost function. WritePprof writes the
+// values of a mutex profile of Go, contentions and delay.
 func (p *Profile) Contention() *Profile {
 	c := p.p.Contention()
 	if c == nil {

@@ -153,8 +153,8 @@ func (r *rounds) end() {
 	}
 }
 
-// Contention samples a process for d, or until ctx is done, which is an error, and returns the time that its threads waited for
-// locks, by the stacks of the threads that held them (see [Profile.Contention]).
+// Contention samples a process for d, or until ctx is done, which is an error, and returns the time that its threads
+// waited for locks, by the stacks of the threads that held them (see [Profile.Contention]).
 func (s *Sampler) Contention(ctx context.Context, pid int, d time.Duration) (*Profile, error) {
 	if err := s.working(); err != nil {
 		return nil, err

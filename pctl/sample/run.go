@@ -19,11 +19,11 @@ type Options struct {
 	Timers Timers
 	Frames
 	// Follow samples all descendants of the process too, until all have ended: those that there are and those to come. Without
-	// timers they are controlled for it: those that the client has not followed itself (pctl.Follow) are let go at the end. False: the
-	// process alone.
+	// timers they are controlled for it: those that the client has not followed itself (pctl.Follow) are let go at
+	// the end. False: the process alone.
 	Follow bool
-	// Blame has the profile tell which threads held the locks that others waited for ([Profile.Contention]). No thread is stopped for
-	// it. False: Contention returns nil.
+	// Blame has the profile tell which threads held the locks that others waited for ([Profile.Contention]). No
+	// thread is stopped for it. False: Contention returns nil.
 	Blame bool
 }
 

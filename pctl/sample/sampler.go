@@ -28,7 +28,8 @@ type SamplerOptions struct {
 }
 
 // A Sampler profiles any number of processes for any number of clients at the same time. What they ask for may overlap: each
-// process is sampled once for all of them, and is not sampled while no client asks. Its methods may be called from any goroutine.
+// process is sampled once for all of them, and is not sampled while no client asks. Its methods may be called from
+// any goroutine.
 //
 // With timers, processor time costs nothing of a process that does not run. For wall time, and for everything without
 // timers, a process is sampled in rounds; without timers it is under control then, and can have no other tracer.
@@ -187,8 +188,9 @@ func (w *Window) End() (p *Profile, err error) {
 	return p, err
 }
 
-// Next opens the window that follows: w ends at the moment at which that one begins, so that the two have all that is seen, and nothing twice.
-// w is still to be closed; its End returns what came until then. With an error w goes on. It must not be called twice, nor after End or Cancel.
+// Next opens the window that follows: w ends at the moment at which that one begins, so that the two have all that is
+// seen, and nothing twice. w is still to be closed; its End returns what came until then. With an error w goes on. It
+// must not be called twice, nor after End or Cancel.
 //
 // In rounds whose profile has become large, once in some 65,000 different stacks, w goes on until it is closed.
 func (w *Window) Next(ctx context.Context) (*Window, error) { return w.next(ctx) }

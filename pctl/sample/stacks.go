@@ -39,8 +39,8 @@ type stops struct {
 	took   time.Duration // from the grab until it was let go
 }
 
-// A process is stopped for its stacks for a twentieth of the time at most, however many ask: a client that asks earlier gets those
-// of the last stop, which say when it was.
+// A process is stopped for its stacks for a twentieth of the time at most, however many ask: a client that asks
+// earlier gets those of the last stop, which say when it was.
 const (
 	stopsApart = 20 // times as long as a stop takes
 	leastApart = 100 * time.Millisecond

@@ -10,8 +10,9 @@ import (
 	"ptools/internal/procfs"
 )
 
-// Limit returns a listener that closes connections beyond most at the same time as soon as they come. Each costs a descriptor, which
-// the sampler needs, too, and memory; and one that waited to be accepted would wait for clients that say nothing.
+// Limit returns a listener that closes connections beyond most at the same time as soon as they come. Each costs a
+// descriptor, which the sampler needs, too, and memory; and one that waited to be accepted would wait for clients
+// that say nothing.
 func (s *Server) Limit(l net.Listener, most int) net.Listener {
 	return &limited{Listener: l, most: int64(most), refused: s.metrics.refused, lacking: s.metrics.lacking}
 }

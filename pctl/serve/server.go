@@ -44,7 +44,8 @@ type Options struct {
 type Terms struct {
 	// Longest is how long a profile may take; zero: 300 s.
 	Longest time.Duration
-	// Token must be presented with each request but /healthz, as a bearer token or the password of basic authorization; empty: none.
+	// Token must be presented with each request but /healthz, as a bearer token or the password of basic
+	// authorization; empty: none.
 	Token string
 }
 

@@ -24,7 +24,8 @@ func cgroupOf(text string) (path string) {
 }
 
 var (
-	// containerID is the last part of the path of a container's cgroup: its id, which runtimes put between a prefix and ".scope".
+	// containerID is the last part of the path of a container's cgroup: its id, which runtimes put between a prefix
+	// and ".scope".
 	containerID = regexp.MustCompile(`(?:^|[/-])([0-9a-f]{64})(?:\.scope)?(?:/|$)`)
 	// podUID is the part for the pod: systemd's names have underscores for the dashes of a UID.
 	podUID = regexp.MustCompile(`(?:^|[/-])pod([0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{12}|[0-9a-f]{32})(?:\.slice)?(?:/|$)`)

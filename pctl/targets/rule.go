@@ -109,8 +109,8 @@ func (e *KeyError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *KeyError) Unwrap() error { return e.Err }
 
-// Bounds of a pattern. It is matched with what each process has, and what that costs, in time and memory, grows with both: one of 300,000 bytes
-// took 154 MB.
+// Bounds of a pattern. It is matched with what each process has, and what that costs, in time and memory, grows with
+// both: one of 300,000 bytes took 154 MB.
 const (
 	longestPattern = 4096 // as a path (PATH_MAX)
 	mostWildcards  = 64   // * and **

@@ -157,7 +157,8 @@ func (p *process) describe() *Target {
 	return t
 }
 
-// readOnce returns a function that reads the build id of what a process executes. It is read again only where a descriptor was lacking.
+// readOnce returns a function that reads the build id of what a process executes. It is read again only where a
+// descriptor was lacking.
 func readOnce(pid int) func() string {
 	var mu sync.Mutex
 	var id string

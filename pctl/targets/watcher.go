@@ -199,7 +199,8 @@ func (w *Watcher) meet(l procfs.Listed) {
 	}
 }
 
-// look applies the rules. Where a descriptor is lacking what was found before stays, until the next reading of /proc looks again.
+// look applies the rules. Where a descriptor is lacking what was found before stays, until the next reading of /proc
+// looks again.
 func (w *Watcher) look(p *process) {
 	known, rule := p.known, p.rule
 	p.known.exe, p.known.cgroup, p.known.uid = nil, nil, nil // they are read again
