@@ -15,7 +15,8 @@ import (
 //   - sched_process_fork is in fork(2), when the child is complete and has not run. The child of a process that the
 //     table has is put into it. So no instruction of the child goes unsampled.
 //   - sched_switch is where a thread that has ended gives up its processor for the last time. Its identity and processor time
-//     go into a buffer that we read, and a process whose last thread it was is taken out of the table. The program
+//     go into a buffer that we read, and a process all threads of which are ending is taken out of the table. Those
+//     of its threads that still run then are known by another table, which forgets by itself. The program
 //     looks at one word of other threads. Earlier the time is not final: the kernel adds to it at switches and scheduler ticks, and gives
 //     back the memory of a process behind sched_process_exit.
 //
@@ -64,7 +65,12 @@ func newFollower(table int, ours pidNamespace) (_ *follower, err error) {
 	if err != nil {
 		return nil, err
 	}
-	deaths, err := deathProgram(types, table, ends, words)
+	ending, err := newMap(unix.BPF_MAP_TYPE_LRU_HASH, 8, maxEnding, 0)
+	if err != nil {
+		return nil, err
+	}
+	f.fds = append(f.fds, ending)
+	deaths, err := deathProgram(types, deathMaps{table, ending, ends, words})
 	if err != nil {
 		return nil, err
 	}
@@ -150,12 +156,18 @@ func forkProgram(types *btf, table, words int) ([]instruction, error) {
 	return finish(append(p, count(words, wordNoRoom)...)), nil
 }
 
+// maxEnding is how many processes are remembered that are ending.
+const maxEnding = 4096
+
+// deathMaps are the maps of deathProgram: ending has the times at which processes were made.
+type deathMaps struct{ table, ending, ends, words int }
+
 // taskDead is TASK_DEAD of task_struct.__state.
 const taskDead = 0x80
 
 // deathProgram is for sched_switch(preempt, previous, next). A number that is another process's by now stays in the
 // table: a process may be waited for, and its number given to another, before its last thread is switched away.
-func deathProgram(types *btf, table, ends, words int) ([]instruction, error) {
+func deathProgram(types *btf, maps deathMaps) ([]instruction, error) {
 	var state, tgid, pid, start, leader, signal, live, own, comm field
 	if err := fields(types, map[*field][2]string{
 		&state: {"task_struct", "__state"}, &tgid: {"task_struct", "tgid"}, &pid: {"task_struct", "pid"},
@@ -172,8 +184,9 @@ func deathProgram(types *btf, table, ends, words int) ([]instruction, error) {
 		{op: bpfLoadW, dst: 7, src: 6, off: int16(tgid.off)},
 		{op: bpfStoreW, dst: 10, src: 7, off: varKey},
 	}
-	p = append(p, find(table)...)
-	p = append(p, []instruction{
+	again := find(maps.ending)
+	p = append(append(p, find(maps.table)...), instruction{op: bpfJumpNe, dst: 0, off: int16(len(again))})
+	p = append(append(p, again...), []instruction{
 		{op: bpfJumpEq, dst: 0, off: toOut},
 		{op: bpfLoadDW, dst: 1, src: 0},
 		{op: bpfLoadDW, dst: 2, src: 6, off: int16(leader.off)},
@@ -194,10 +207,10 @@ func deathProgram(types *btf, table, ends, words int) ([]instruction, error) {
 		{op: bpfLoadW, dst: 9, src: 1, off: int16(live.off)},
 		{op: bpfStoreDW, dst: 10, src: 9, off: varEnd + 32},
 	}...)
-	remove := onTable(helperMapDelete, table)
+	remove := append(onTable(helperMapDelete, maps.table), insert(maps.ending, varEnd+16)...)
 	p = append(p, instruction{op: bpfJumpNe, dst: 9, off: int16(len(remove))})
 	p = append(append(p, remove...), []instruction{
-		{op: bpfLoad64, dst: 1, src: unix.BPF_PSEUDO_MAP_FD, imm: int32(ends)}, {},
+		{op: bpfLoad64, dst: 1, src: unix.BPF_PSEUDO_MAP_FD, imm: int32(maps.ends)}, {},
 		{op: bpfMovReg, dst: 2, src: 10},
 		{op: bpfAddImm, dst: 2, imm: varEnd},
 		{op: bpfMovImm, dst: 3, imm: int32(unsafe.Sizeof(end{}))},
@@ -205,7 +218,7 @@ func deathProgram(types *btf, table, ends, words int) ([]instruction, error) {
 		{op: bpfCall, imm: helperRingOutput},
 		{op: bpfJumpEq, dst: 0, off: toOut},
 	}...)
-	return finish(append(p, count(words, wordLostEnds)...)), nil
+	return finish(append(p, count(maps.words, wordLostEnds)...)), nil
 }
 
 // name returns the text of a thread's name. Of many processes few have names of their own.

@@ -39,6 +39,8 @@ type kinCPU struct {
 	used   time.Duration // processor time of threads that have ended
 	clock  time.Duration // processor time at born, of threads that had ended too
 	last   time.Duration // when the end of the last thread was read
+	known  int           // threads that there were
+	told   int           // of which the end was
 	final  bool          // used is all of it
 }
 
@@ -63,6 +65,7 @@ func (k *kin) takeRecord(r *perfevent.Record) {
 	switch r.Kind {
 	case perfevent.Fork:
 		k.threads[r.TID] = true
+		k.known++
 	case perfevent.Exec:
 		if k.threads != nil {
 			k.threads = map[int]bool{k.pid: true}
@@ -174,7 +177,7 @@ func (k *kin) readThreads(ended map[int]bool) bool {
 	for _, tid := range k.early {
 		delete(k.threads, tid)
 	}
-	k.early = nil
+	k.early, k.known = nil, len(k.threads)
 	return err == nil && len(k.threads) > 0
 }
 

@@ -216,7 +216,7 @@ func (t *tree) birth(parent *kin, r *perfevent.Record) {
 		}
 	}
 	k := t.add(r.PID, parent.pid)
-	k.comm, k.threads, k.born = parent.comm, map[int]bool{r.PID: true}, r.Time
+	k.comm, k.threads, k.known, k.born = parent.comm, map[int]bool{r.PID: true}, 1, r.Time
 	k.maps = parent.maps.copyOf()
 }
 
@@ -258,7 +258,7 @@ func (t *tree) settleEnds() {
 	t.countStrays(false)
 	for pid, list := range t.dead {
 		list = slices.DeleteFunc(list, func(k *kin) bool {
-			k.final = k.last != 0 && now-k.last > othersEnd
+			k.final = k.last != 0 && (k.told >= k.known || now-k.last > othersEnd)
 			over := k.final || k.last == 0 && now-k.died > longestUnread // its end was lost
 			if over {
 				t.bury(k)
@@ -275,8 +275,8 @@ func (t *tree) settleEnds() {
 const (
 	// longestUnread is after what time a record that has not come will not come.
 	longestUnread = 2 * time.Second
-	// othersEnd is in what time the other threads that were ending with the last have ended.
-	othersEnd = 5 * time.Millisecond
+	// othersEnd is in what time the threads that were ending with the last have ended. One of them may give back much memory.
+	othersEnd = longestUnread
 )
 
 // ended takes the end of a thread. It reports false if the birth of its process was not read yet.
@@ -293,6 +293,7 @@ func (t *tree) ended(e *unclaimed) bool {
 		return false
 	}
 	k.used += e.CPU
+	k.told++
 	if e.Last {
 		k.last, k.comm = e.at, e.Comm // its records may be lost
 	}

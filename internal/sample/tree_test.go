@@ -169,6 +169,17 @@ func TestFollow(t *testing.T) {
 	t.Log(s.Cost())
 }
 
+// TestFollowEndsTogether: threads that end at the same time, of which one gives back much memory, count whichever is the last.
+func TestFollowEndsTogether(t *testing.T) {
+	g := ptest.Start(t, "sh", "-c", `read x; for i in 1 2 3 4 5 6 7 8 9 10; do "$0"; done`, ptest.BuildC(t, "endtogether.c"))
+	s := followed(t, perfevent.FollowAuto, g, func() { g.Stdin.Write([]byte("\n")) })
+	_, state := g.Finish()
+	used, got := state.UserTime()+state.SystemTime(), commands(s.Profile())["endtogether"]
+	if off := (used - got.CPU).Abs(); got.Processes != 10 || off > used/20 {
+		t.Errorf("%+v; wait4 says %v", got, used)
+	}
+}
+
 // earlyEnd are timers that tell of a thread that ended while sampling began.
 type earlyEnd struct {
 	*perfevent.Ticker
