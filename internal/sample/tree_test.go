@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -203,19 +204,21 @@ func TestFollowLeaderDead(t *testing.T) {
 			t.Parallel()
 			g := ptest.Start(t, ptest.BuildC(t, "leaderdead.c"))
 			g.Ready()
-			var before, used time.Duration
+			var before time.Duration
+			var used atomic.Int64
 			s := followedBy(t, &earlyEnd{following(t, how, g), g.PID}, g, func() {
 				before, _ = processorTime(g.PID)
 				time.AfterFunc(2500*time.Millisecond, func() { // it is compared with /proc once a second
-					used, _ = processorTime(g.PID)
+					now, _ := processorTime(g.PID)
+					used.Store(int64(now))
 					g.Stdin.Close()
 				})
 			})
 			if n := s.Cost().Followed; n.Processes != 1 || n.Unsure != 0 {
 				t.Errorf("%+v", n)
 			}
-			if got := commands(s.Profile())["leaderdead"]; used == 0 || got.CPU < used-before {
-				t.Errorf("%+v, and the kernel says %v", got, used-before)
+			if got := commands(s.Profile())["leaderdead"]; used.Load() == 0 || got.CPU < time.Duration(used.Load())-before {
+				t.Errorf("%+v, and the kernel says %v", got, time.Duration(used.Load())-before)
 			}
 		})
 	}
