@@ -35,19 +35,19 @@ var storms = []struct {
 
 // TestFollowStorms: storms of processes come out of pgrab --follow as they do alone, and each hit in each process counts.
 func TestFollowStorms(t *testing.T) {
-	for _, trap := range []string{"int3", "uprobe"} {
-		for _, storm := range storms {
+	for _, storm := range storms {
+		argv := strings.Fields(storm.source)
+		argv[0] = ptest.BuildC(t, argv[0])
+		rounds := ptest.Rounds(storm.rounds/5, storm.rounds, 20*storm.rounds) / 4 * 4
+		argv = append(argv, "-n", strconv.Itoa(rounds))
+		alone, err := exec.Command(argv[0], argv[1:]...).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, trap := range []string{"int3", "uprobe"} {
 			t.Run(trap+" "+storm.source, func(t *testing.T) {
 				if trap == "uprobe" {
 					uprobe.Need(t)
-				}
-				argv := strings.Fields(storm.source)
-				argv[0] = ptest.BuildC(t, argv[0])
-				rounds := ptest.Rounds(storm.rounds/5, storm.rounds, 20*storm.rounds) / 4 * 4
-				argv = append(argv, "-n", strconv.Itoa(rounds))
-				alone, err := exec.Command(argv[0], argv[1:]...).Output()
-				if err != nil {
-					t.Fatal(err)
 				}
 				args := []string{"--follow", "--trap", trap, "-e", "run", "-s", "none", "-q", "--json"}
 				for _, b := range storm.breaks {

@@ -23,7 +23,7 @@ func startHung(t *testing.T) *ptest.Target {
 // startHanging starts a program on a file system that may stop answering.
 func startHanging(t *testing.T) (*ptest.Hanging, *ptest.Target) {
 	h := ptest.NewHanging(t, ptest.BuildC(t, "farsymbols.c"))
-	g := ptest.StartWith(t, &ptest.Options{Truth: ptest.NewTruth(t)}, h.Program)
+	g := ptest.StartWith(t, &ptest.Options{Truth: ptest.NewTruth(t)}, h.Program, "-u", "300")
 	g.Ready()
 	g.AwaitWork(10)
 	return h, g
@@ -53,19 +53,19 @@ func TestHungFileSystem(t *testing.T) {
 	if r.status != 0 || !strings.Contains(r.stdout, "its file system does not answer") || !strings.Contains(r.stdout, " in farsymbols") {
 		t.Errorf("-w: exit status %d, %q, %q", r.status, r.stdout, r.stderr)
 	}
-	expectFree(t, g, "R")
+	expectFree(t, g, "RS")
 	r = within(t, bound, "-s", "none", "-b", "outer", "-t", "0.1", "-p", pid)
 	if r.status != 1 || !strings.Contains(r.stderr, "breakpoint outer was never set: an object cannot be read: its file system does not answer") {
 		t.Errorf("-b: exit status %d, %q, %q", r.status, r.stdout, r.stderr)
 	}
-	expectFree(t, g, "R")
+	expectFree(t, g, "RS")
 	p := startPgrab(t, "-w", "-b", "outer", "-p", pid)
 	p.Until("stopped at grab")
 	p.Signal(os.Interrupt)
 	if _, state := p.Finish(); state.ExitCode() > 1 {
 		t.Errorf("^C: %v", state)
 	}
-	expectFree(t, g, "R")
+	expectFree(t, g, "RS")
 	g.AwaitWork(10)
 }
 
@@ -99,7 +99,7 @@ func TestHungOpen(t *testing.T) {
 				c.stop(p)
 			}
 			p.WaitFor("the end of all threads that can end", func() bool { return onlyStuck(p) })
-			expectFree(t, g, "R")
+			expectFree(t, g, "RS")
 			g.AwaitWork(10)
 			h.End()
 			if out, state := p.Finish(); state.ExitCode() != c.status || !strings.Contains(out, c.says) {

@@ -28,14 +28,14 @@ var treeStorms = []struct {
 // TestFollowStorms: storms of processes that are sampled from their first instruction to their end print what they print alone,
 // with timers and by stops.
 func TestFollowStorms(t *testing.T) {
-	for _, timers := range []string{"auto", "off"} {
-		for _, storm := range treeStorms {
+	for _, storm := range treeStorms {
+		argv := stormOf(t, storm.source, ptest.Rounds(storm.rounds/5, storm.rounds, 40*storm.rounds)/4*4)
+		alone, err := exec.Command(argv[0], argv[1:]...).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, timers := range []string{"auto", "off"} {
 			t.Run(timers+" "+storm.source, func(t *testing.T) {
-				argv := stormOf(t, storm.source, ptest.Rounds(storm.rounds/5, storm.rounds, 40*storm.rounds)/4*4)
-				alone, err := exec.Command(argv[0], argv[1:]...).Output()
-				if err != nil {
-					t.Fatal(err)
-				}
 				args := []string{"--follow", "--timers", timers, "-F", "999", "-q", "-o", filepath.Join(t.TempDir(), "profile.json"), "--"}
 				cmd := exec.Command(filepath.Join(psampleDir(t), "psample"), append(args, argv...)...)
 				var out, errs bytes.Buffer
@@ -52,16 +52,16 @@ func TestFollowStorms(t *testing.T) {
 // go or is killed. No process is left traced or standing.
 func TestFollowStormsInPassing(t *testing.T) {
 	random := ptest.Rand(t)
-	for _, timers := range []string{"auto", "off"} {
-		for _, storm := range treeStorms {
+	for _, storm := range treeStorms {
+		argv := stormOf(t, storm.source, ptest.Rounds(storm.rounds, 3*storm.rounds, 3*storm.rounds))
+		out, state := ptest.Start(t, argv...).Finish()
+		if !state.Success() {
+			t.Fatalf("alone: %v, %s", state, out)
+		}
+		for _, timers := range []string{"auto", "off"} {
 			t.Run(timers+" "+storm.source, func(t *testing.T) {
-				argv := stormOf(t, storm.source, ptest.Rounds(storm.rounds, 3*storm.rounds, 3*storm.rounds))
 				start := func() *ptest.Target { return ptest.StartWith(t, &ptest.Options{Foreign: true}, argv...) }
-				out, state := start().Finish()
-				if !state.Success() {
-					t.Fatalf("alone: %v, %s", state, out)
-				}
-				visits := ptest.Rounds(2, 6, 100)
+				visits := ptest.Rounds(1, 6, 100)
 				for done := 0; done < visits; {
 					g := start()
 					for ; done < visits && runs(g.PID); done++ {

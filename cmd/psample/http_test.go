@@ -141,7 +141,7 @@ func (s *served) state() (samples int64, live bool) {
 // until ^C. ^C before the end of the sampling ends that.
 func TestHTTP(t *testing.T) {
 	t.Parallel()
-	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000000")
+	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000000", "-u", "800")
 	s := serve(t, "-p", fmt.Sprint(g.PID))
 	s.named()
 	s.pages("while sampling")
@@ -179,7 +179,7 @@ func TestHTTP(t *testing.T) {
 // meanwhile can disturb.
 func TestHTTPAtOnce(t *testing.T) {
 	t.Parallel()
-	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000000")
+	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000000", "-u", "800")
 	s := serve(t, "-q", "-F", "999", "-p", fmt.Sprint(g.PID))
 	s.named()
 	var clients sync.WaitGroup
@@ -204,7 +204,7 @@ func TestHTTPAtOnce(t *testing.T) {
 // TestHTTPCreations: what has nothing to show before the end says so.
 func TestHTTPCreations(t *testing.T) {
 	t.Parallel()
-	g := ptest.Start(t, ptest.BuildC(t, "spin.c"), "-t", "1")
+	g := ptest.Start(t, ptest.BuildC(t, "busyidle.c"), "-b", "1", "-u", "400")
 	g.Ready()
 	s := serve(t, "--threadcreate", "-t", "1", "-p", fmt.Sprint(g.PID))
 	if status, body := s.get("/", ""); status != 200 || !strings.Contains(body, "still counting") {

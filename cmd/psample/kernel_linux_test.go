@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -21,7 +22,7 @@ func TestKernelFrames(t *testing.T) {
 	}
 	timers.Close()
 	g := ptest.Start(t, "dd", "if=/dev/zero", "of=/dev/null", "bs=1M")
-	out, err := exec.Command(filepath.Join(psampleDir(t), "psample"), "-q", "--kernel", "-t", "1", "-O", "folded", "--value", "cpu",
+	out, err := exec.Command(filepath.Join(psampleDir(t), "psample"), "-q", "--kernel", "-t", strconv.Itoa(ptest.Rounds(400, 1000, 1000))+"ms", "-O", "folded", "--value", "cpu",
 		"-p", fmt.Sprint(g.PID)).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)

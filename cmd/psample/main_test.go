@@ -46,6 +46,7 @@ func TestScripts(t *testing.T) {
 	if testing.Short() { // it works for a tenth of a second, which is less than reading the symbols of libc may take
 		mix = ptest.BuildC(t, "mix.c", "-static")
 	}
+	pprof := ptest.GoTool(t, "pprof")
 	create := ptest.BuildC(t, "threadcreate.c")
 	contend := ptest.BuildC(t, "contend.c")
 	testscript.Run(t, testscript.Params{
@@ -53,7 +54,9 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("PATH", dir+string(os.PathListSeparator)+e.Getenv("PATH"))
 			e.Setenv("MIX", mix)
+			e.Setenv("PPROF", pprof)
 			e.Setenv("MUCH", strconv.Itoa(ptest.Rounds(1500, 4000, 4000)))
+			e.Setenv("SAMPLED", strconv.Itoa(ptest.Rounds(500, 1000, 1000)))
 			e.Setenv("WORK", strconv.Itoa(ptest.Rounds(500, 4000, 4000)))
 			e.Setenv("CONTENTION", strconv.Itoa(ptest.Rounds(500, 3000, 3000)))
 			e.Setenv("THREADCREATE", create)

@@ -209,7 +209,7 @@ func TestSeveralProcesses(t *testing.T) {
 	t.Parallel()
 	var pids []string
 	for range 3 {
-		g := ptest.Start(t, ptest.BuildC(t, "mix.c"))
+		g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-u", "400")
 		g.Ready()
 		pids = append(pids, fmt.Sprint(g.PID))
 	}

@@ -58,7 +58,7 @@ func TestProgress(t *testing.T) {
 		{"-F 99", " samples, "},
 		{"--threadcreate", " threads created"},
 	} {
-		s.Type(fmt.Sprintf("$PSAMPLE %s -o /dev/null -- $THREADCREATE -n 1000000; echo status=$?\n", test.flag))
+		s.Type(fmt.Sprintf("$PSAMPLE %s -o /dev/null -- $THREADCREATE -n 1000000 -u 1000; echo status=$?\n", test.flag))
 		s.Until(test.line)
 		s.Type("\x03")
 		s.Until("status=130")

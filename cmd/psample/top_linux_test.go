@@ -14,7 +14,7 @@ import (
 // after q, after ^C, and when the process ends.
 func TestTop(t *testing.T) {
 	t.Parallel()
-	g := ptest.Start(t, ptest.BuildC(t, "spin.c"), "-t", "1")
+	g := ptest.Start(t, ptest.BuildC(t, "busyidle.c"), "-b", "1", "-u", "300")
 	g.Ready()
 	s := ptest.StartShell(t, "PSAMPLE="+psampleDir(t)+"/psample")
 	s.Type("stty rows 24 cols 80; tty; stty -g\n")
@@ -39,7 +39,7 @@ func TestTop(t *testing.T) {
 
 	run(g.PID, "  start_thread")
 	s.Type("t")
-	s.Until("  spin             ") // the name of a thread
+	s.Until("  busyidle         ") // the name of a thread
 	s.Type("t/nosuchfunction\r")
 	s.Until("function")
 	resize("rows 60 cols 200")
@@ -91,7 +91,7 @@ func plain(line string) string {
 // TestTopTable: where there is no terminal a table comes each second, and those that wait are not in it.
 func TestTopTable(t *testing.T) {
 	t.Parallel()
-	g := ptest.Start(t, ptest.BuildC(t, "busyidle.c"))
+	g := ptest.Start(t, ptest.BuildC(t, "busyidle.c"), "-u", "300")
 	g.Ready()
 	out, err := exec.Command(filepath.Join(psampleDir(t), "psample"), "-q", "--top", "-t", "2.5", "-p", fmt.Sprint(g.PID)).CombinedOutput()
 	if err != nil {

@@ -134,7 +134,7 @@ func testPprof(t *testing.T, command []string) {
 		for view, want := range map[string]string{
 			"-top": `(?m)^ *[0-9.]+.* \S`, "-tree": `\|   \S`, "-raw": `tid:\[[0-9]+\]`, "-traces": `thread: +node`,
 		} {
-			out, err := exec.Command("go", "tool", "pprof", view, "-sample_index="+value, file).CombinedOutput()
+			out, err := exec.Command(ptest.GoTool(t, "pprof"), view, "-sample_index="+value, file).CombinedOutput()
 			if err != nil || !regexp.MustCompile(want).Match(out) {
 				t.Errorf("go tool pprof %s -sample_index=%s: %v\n%s", view, value, err, out)
 			}

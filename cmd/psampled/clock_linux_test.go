@@ -325,7 +325,7 @@ func TestClockSteps(t *testing.T) {
 }
 
 func clockSteps(t *testing.T, timers string) {
-	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000")
+	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000", "-u", "800")
 	c := &clocked{pushed: &taker{t: t, pid: g.PID}, steps: []time.Duration{0}}
 	server := httptest.NewServer(c.pushed)
 	defer server.Close()

@@ -56,7 +56,7 @@ func TestFewDescriptors(t *testing.T) {
 	for _, timers := range []string{"auto", "off"} {
 		t.Run(timers, func(t *testing.T) {
 			args := []string{"-l", "localhost:0", "--timers", timers}
-			busy := ptest.Start(t, mix, "-n", "100000")
+			busy := ptest.Start(t, mix, "-n", "100000", "-u", "800")
 			list := []int{busy.PID}
 			for range 15 {
 				list = append(list, ptest.Start(t, "sleep", "600").PID)
@@ -101,7 +101,7 @@ func (r *running) storm(list []int) (lacking int) {
 	for range together {
 		clients.Go(func() {
 			for pid := range asked {
-				status, body := r.getBy(client, fmt.Sprintf("/targets/%d/debug/pprof/wall?seconds=0.%d", pid, ptest.Rounds(5, 9, 9)))
+				status, body := r.getBy(client, fmt.Sprintf("/targets/%d/debug/pprof/wall?seconds=0.%d", pid, ptest.Rounds(3, 9, 9)))
 				switch {
 				case status == 503 && strings.Contains(body, "too many open files") && strings.Contains(body, "ulimit -n"):
 					mu.Lock()
@@ -127,7 +127,7 @@ func (r *running) storm(list []int) (lacking int) {
 // room when they have gone.
 func TestFlood(t *testing.T) {
 	t.Parallel()
-	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000")
+	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000", "-u", "800")
 	r := inShell(t, "ulimit -n 40", "-l", "localhost:0", "-p", fmt.Sprint(g.PID))
 	r.url = r.await(`served at (\S+)/$`)
 	http.DefaultClient.CloseIdleConnections()
@@ -175,7 +175,7 @@ func TestFlood(t *testing.T) {
 // whose reader has gone, or on one that is full and whose reader stands still, and SIGTERM ends it with status 0.
 func TestNothingWritten(t *testing.T) {
 	t.Parallel()
-	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000")
+	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000", "-u", "800")
 	for name, before := range map[string]string{"full": "exec 2>/dev/full", "gone": ":", "still": "head -c 65536 /dev/zero >&2"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

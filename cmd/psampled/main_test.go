@@ -99,7 +99,7 @@ func (r *running) getBy(client *http.Client, path string) (int, string) {
 // TestServe: a profile is served; a signal ends it with status 0.
 func TestServe(t *testing.T) {
 	t.Parallel()
-	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000")
+	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000", "-u", "800")
 	r := start(t, "-p", fmt.Sprint(g.PID), "-F", "499")
 	if status, body := r.get("/debug/pprof/profile?seconds=0.3"); status != 200 || len(body) < 100 {
 		t.Errorf("%d %.100q", status, body)
@@ -201,7 +201,7 @@ func TestUsage(t *testing.T) {
 // TestKilled: psampled is killed while it samples, with timers and with stops, and its target works on.
 func TestKilled(t *testing.T) {
 	t.Parallel()
-	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000")
+	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000", "-u", "800")
 	for i := range ptest.Rounds(6, 20, 100) {
 		timers := []string{"auto", "off"}[i%2]
 		r := start(t, "-p", fmt.Sprint(g.PID), "-F", "999", "--timers", timers)

@@ -111,7 +111,7 @@ func tlsClient(t *testing.T, trusted *authority, own ...tls.Certificate) *http.C
 // authority, which may be asked for in vain by others: none, of another authority, one that has expired, and no TLS at all.
 func TestClientCertificates(t *testing.T) {
 	t.Parallel()
-	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000")
+	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000", "-u", "800")
 	dir := t.TempDir()
 	servers, scrapers, strangers := newAuthority(t, "servers"), newAuthority(t, "scrapers"), newAuthority(t, "strangers")
 	cert, key := write(t, dir, "server", servers.server())

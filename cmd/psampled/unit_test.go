@@ -69,7 +69,7 @@ func startPrivate(t *testing.T) *ptest.Target {
 	if err := os.Chmod(program, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	return ptest.Start(t, "setpriv", "--reuid", fmt.Sprint(ptest.Nobody), "--regid", fmt.Sprint(ptest.Nobody), "--clear-groups", program, "-n", "100000")
+	return ptest.Start(t, "setpriv", "--reuid", fmt.Sprint(ptest.Nobody), "--regid", fmt.Sprint(ptest.Nobody), "--clear-groups", program, "-n", "100000", "-u", "400")
 }
 
 // functions returns those of the profile of the one target.

@@ -128,7 +128,7 @@ func continuously(t *testing.T, timers sample.Timers) {
 		t.Fatal(err)
 	}
 	l := &Loop{
-		Sampler: sampler, Targets: watcher, Pusher: pusher, Interval: 500 * time.Millisecond,
+		Sampler: sampler, Targets: watcher, Pusher: pusher, Interval: time.Duration(ptest.Rounds(300, 500, 500)) * time.Millisecond,
 		Failed: func(g *targets.Target, err error) { t.Errorf("process %d: %v", g.PID, err) },
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -125,12 +125,11 @@ func ofPage(t *testing.T, p *profile.Profile, o *profile.Options) shares {
 
 func ofPprof(t *testing.T, file string, v profile.Value) shares {
 	t.Helper()
-	ptest.Need(t, "go")
 	index, unit := "samples", "count"
 	if v == profile.CPU {
 		index, unit = "cpu", "ns"
 	}
-	out, err := exec.Command("go", "tool", "pprof", "-top", "-nodecount=1000000", "-nodefraction=0", "-edgefraction=0", "-unit="+unit,
+	out, err := exec.Command(ptest.GoTool(t, "pprof"), "-top", "-nodecount=1000000", "-nodefraction=0", "-edgefraction=0", "-unit="+unit,
 		"-sample_index="+index, file).Output()
 	if err != nil {
 		t.Fatalf("pprof: %v", err)

@@ -134,7 +134,7 @@ func TestLoadUnderSignals(t *testing.T) {
 			}
 		}
 	})
-	for range ptest.Rounds(40, 200, 1000) {
+	for range ptest.Rounds(10, 200, 1000) {
 		s, err := NewSignals(p.PID, syscall.SIGTRAP)
 		if err != nil {
 			t.Error(err)

@@ -6,10 +6,13 @@ import (
 	"io"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/pprof/profile"
+
+	"ptools/internal/ptest"
 )
 
 // TestPprofRoundTrip reads the file with the package that defines the format.
@@ -104,11 +107,11 @@ func TestGoToolPprof(t *testing.T) {
 		{[]string{"-tree"}, []string{"helper", "(inline)"}},
 		{[]string{"-raw"}, []string{"thread:[app]", "tid:[10]"}},
 	} {
-		args := append([]string{"tool", "pprof"}, test.args...)
+		args := slices.Clip(test.args)
 		if test.args[0] != "-raw" {
 			args = append(args, "-nodecount=50", "-nodefraction=0")
 		}
-		out, err := exec.Command("go", append(args, file)...).CombinedOutput()
+		out, err := exec.Command(ptest.GoTool(t, "pprof"), append(args, file)...).CombinedOutput()
 		if err != nil {
 			t.Errorf("go tool pprof %v: %v\n%s", test.args, err, out)
 		}

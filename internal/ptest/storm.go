@@ -3,6 +3,7 @@ package ptest
 import (
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -34,7 +35,9 @@ var Storms = []Storm{
 	{"blocking calls", "blockers.c -x wait -n 30"},
 }
 
-// Alone builds the storm, runs it without a tool, and returns its arguments and what it prints.
+var known sync.Map // command line of a storm: what it prints
+
+// Alone builds the storm, and returns its arguments and what it prints when it runs without a tool, which it does once for a test binary.
 func (s Storm) Alone(t testing.TB) (argv []string, out string) {
 	t.Helper()
 	argv = strings.Fields(s.argv)
@@ -42,10 +45,15 @@ func (s Storm) Alone(t testing.TB) (argv []string, out string) {
 	if n, err := strconv.Atoi(argv[len(argv)-1]); err == nil {
 		argv[len(argv)-1] = strconv.Itoa(Rounds(n/4, n, n))
 	}
+	key := strings.Join(argv, " ")
+	if out, ok := known.Load(key); ok {
+		return argv, out.(string)
+	}
 	out, state := Start(t, argv...).Finish()
 	if !state.Success() {
 		t.Fatalf("alone: %v, printed %q", state, out)
 	}
+	known.Store(key, out)
 	return argv, out
 }
 

@@ -2,6 +2,7 @@ package sample
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"math"
@@ -57,7 +58,7 @@ func blameFor(t testing.TB, use UseTimers, d time.Duration, pid int, with bool) 
 // blameWith samples a process as options say.
 func blameWith(t testing.TB, use UseTimers, pid int, with bool, o *Options) *Sampler {
 	t.Helper()
-	timers, err := OpenTimers(use, TimersOptions{Period: DefaultPeriod, Blame: with})
+	timers, err := OpenTimers(use, TimersOptions{Period: cmp.Or(o.Period, DefaultPeriod), Blame: with})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,8 +141,12 @@ func testBlame(t *testing.T, use UseTimers) {
 	g := ptest.StartWith(t, &ptest.Options{Truth: truth}, ptest.BuildC(t, "contend.c"))
 	g.Ready()
 	var before, after contention // when sampling begins, and with the last round
-	seconds := ptest.Rounds(2, 8, 20)
+	seconds, period := ptest.Rounds(8, 8, 20), DefaultPeriod
+	if testing.Short() { // as many rounds in less time
+		seconds, period = 1, 4*time.Millisecond
+	}
 	s := blameWith(t, use, g.PID, true, &Options{
+		Period:   period,
 		For:      time.Duration(seconds) * time.Second,
 		Begun:    func(context.Context) error { before = contentionOf(truth); return nil },
 		Progress: func(*Progress) { after = contentionOf(truth) },

@@ -166,7 +166,7 @@ func testColumns(t *testing.T, use UseTimers) {
 				return d, err
 			}
 			s := New([]*Source{source}, &Options{
-				For: time.Duration(ptest.Rounds(1, 2, 2)) * time.Second, Ticks: wanting(t, use, DefaultPeriod, source),
+				For: time.Duration(ptest.Rounds(1000, 2000, 2000)) * time.Millisecond, Ticks: wanting(t, use, DefaultPeriod, source),
 			})
 			if err := s.Run(context.Background()); err != nil {
 				t.Fatal(err)
@@ -395,7 +395,7 @@ func testCompiledCode(t *testing.T, use UseTimers) {
 	g := ptest.Start(t, ptest.BuildC(t, "jit.c"))
 	g.Ready()
 	// On a busy machine a few samples have much of the time.
-	s := sampleBy(t, use, 1500, time.Second/999, nil, attach(t, g.PID, nil))
+	s := sampleBy(t, use, int64(ptest.Rounds(500, 1500, 1500)), time.Second/999, nil, attach(t, g.PID, nil))
 	if got := share(t, s, profile.CPU, "jit_hot"); got < 0.5 { // it is 0.8
 		t.Errorf("%.0f %% of the time is in jit_hot\n%s", 100*got, folded(t, s, profile.CPU))
 	}

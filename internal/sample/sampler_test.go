@@ -5,7 +5,6 @@ import (
 	"context"
 	"io/fs"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"ptools/internal/profile"
+	"ptools/internal/ptest"
 )
 
 func folded(t testing.TB, s *Sampler, v profile.Value) string {
@@ -353,12 +353,9 @@ func TestWarmRoundDoesNotAllocate(t *testing.T) {
 }
 
 // TestHourTorture is an hour at 99 Hz of 1,000 threads, two of them busy and
-// the others waking now and then; a minute of it without PTOOLS_TORTURE.
+// the others waking now and then; a minute of it without PTOOLS_TORTURE, less with -short.
 func TestHourTorture(t *testing.T) {
-	length := time.Minute
-	if os.Getenv("PTOOLS_TORTURE") != "" {
-		length = time.Hour
-	}
+	length := time.Duration(ptest.Rounds(20, 60, 3600)) * time.Second
 	w := newWorld(1000)
 	c := &fakeClock{}
 	load := w.load(rand.New(rand.NewPCG(1, 1)), 2)

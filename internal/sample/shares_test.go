@@ -53,7 +53,7 @@ func shares(t *testing.T, use UseTimers, program string, of []division) {
 	for i := range before {
 		before[i] = truth.Share(i)
 	}
-	rounds := ptest.Rounds(500, 1000, 10_000)
+	rounds := ptest.Rounds(300, 1000, 10_000)
 	s := sampleBy(t, use, int64(rounds), time.Second/999, nil, attach(t, g.PID, nil))
 	var spent [3]float64
 	for i := range spent {

@@ -46,7 +46,7 @@ func TestTracedAlready(t *testing.T) {
 	done := make(chan struct{})
 	source := Watch(g.PID, done, openFiles(t), false)
 	s := New([]*Source{source}, &Options{
-		Period: time.Second / 499, For: time.Second, Ticks: wanting(t, TimersOnly, time.Second/499, source),
+		Period: time.Second / 499, For: time.Duration(ptest.Rounds(400, 1000, 1000)) * time.Millisecond, Ticks: wanting(t, TimersOnly, time.Second/499, source),
 	})
 	if err := s.Run(context.Background()); err != nil {
 		t.Fatal(err)

@@ -325,11 +325,12 @@ func TestFollowExisting(t *testing.T) {
 	g := ptest.Start(t, "sh", "-c", `exec 3<&0; "$0" <&3 >/dev/null & echo $!; (cat <&3; true) & wait`, mix)
 	var pid int
 	fmt.Sscan(g.Line(), &pid)
+	work := uint64(ptest.Rounds(300, 1000, 1000)) * 1e6 // ns
 	s := followed(t, perfevent.FollowAuto, g, func() {
 		begun := schedstat(t, pid).Run
-		go func() { // ends with the target, or when mix has worked for a second
+		go func() { // ends with the target, or when mix has worked for a while
 			defer g.Stdin.Close()
-			for now, err := procfs.ReadTaskSchedStat(pid, pid); err == nil && now.Run < begun+1e9; now, err = procfs.ReadTaskSchedStat(pid, pid) {
+			for now, err := procfs.ReadTaskSchedStat(pid, pid); err == nil && now.Run < begun+work; now, err = procfs.ReadTaskSchedStat(pid, pid) {
 				time.Sleep(10 * time.Millisecond)
 			}
 		}()

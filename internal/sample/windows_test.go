@@ -94,7 +94,7 @@ func hasFunction(p *profile.Profile, name string) bool {
 // that goes away waits for nothing. The next one has the names.
 func TestHeavySymbols(t *testing.T) {
 	mix := ptest.BuildC(t, "mix.c")
-	a, b := ptest.Start(t, mix, "-n", "1000000"), ptest.Start(t, mix, "-n", "1000000")
+	a, b := ptest.Start(t, mix, "-n", "1000000", "-u", "200"), ptest.Start(t, mix, "-n", "1000000", "-u", "200")
 	w, asked, open := heavyWindows(t, a.PID, 700*time.Millisecond)
 	first, second := begin(t, w, a.PID), begin(t, w, a.PID)
 	<-asked

@@ -22,7 +22,8 @@ func TestPopped(t *testing.T) {
 		t.Fatal("it is gone")
 	}
 	u := New(space)
-	const steps, redZone = 20_000, 128
+	const redZone = 128
+	steps := ptest.Rounds(6000, 20_000, 20_000)
 	differ := 0
 	var with, without []Frame
 	for i := 0; i < steps && differ < 5; i++ {

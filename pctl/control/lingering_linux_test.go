@@ -18,7 +18,7 @@ import (
 // that has not executed another one yet. The breakpoint in a library that is loaded again meanwhile is hit all the same.
 func TestLingering(t *testing.T) {
 	uprobe.Need(t)
-	const loads = 60
+	loads := ptest.Rounds(20, 60, 60)
 	plugin := ptest.Copy(t, ptest.BuildC(t, "plugin.c", "-shared", "-fPIC"))
 	c, out := run(t, &Options{Stop: []notify.Point{notify.Create}, Linker: true, Trap: TrapUprobe},
 		ptest.BuildC(t, "dlchurn.c"), "-t", "1", "-n", strconv.Itoa(loads), "-p", plugin)
@@ -36,7 +36,7 @@ func TestLingering(t *testing.T) {
 	if said := <-out; !strings.Contains(said, "done "+strconv.Itoa(loads)) {
 		t.Errorf("it prints %q", said)
 	}
-	if b.Hits() != loads {
+	if b.Hits() != uint64(loads) {
 		t.Errorf("%d hits of %d calls", b.Hits(), loads)
 	}
 }

@@ -65,7 +65,7 @@ func TestOverlapping(t *testing.T) {
 			for i := range 8 {
 				clients.Go(func() {
 					time.Sleep(time.Duration(i) * 20 * time.Millisecond)
-					d := time.Duration(100+50*i) * time.Millisecond
+					d := time.Duration(100+ptest.Rounds(30, 50, 50)*i) * time.Millisecond
 					begun := used(t, pid)
 					w, err := s.Begin(bg, pid, what)
 					if err != nil {
@@ -168,7 +168,7 @@ func TestNext(t *testing.T) {
 				end = p.Start().Add(p.Duration())
 				sum += p.Total().CPU
 			}
-			for range 5 {
+			for range ptest.Rounds(3, 5, 5) {
 				time.Sleep(50 * time.Millisecond)
 				least = used(t, pid) - before
 				next, err := w.Next(bg)
@@ -203,7 +203,7 @@ func TestNext(t *testing.T) {
 func TestBriefInWindow(t *testing.T) {
 	t.Parallel()
 	s := openSampler(t, &sample.SamplerOptions{Period: time.Second / 499, Timers: sample.TimersOnly})
-	for range 5 {
+	for range ptest.Rounds(3, 5, 5) {
 		g := ptest.Start(t, "sh", "-c", "read x; i=0; while [ $i -lt 40000 ]; do i=$((i+1)); done")
 		g.WaitState("S")
 		w, err := s.Begin(bg, g.PID, sample.CPU)
@@ -250,7 +250,7 @@ func TestComeAndGo(t *testing.T) {
 	// Files that all of them map stay open.
 	g := ptest.Start(t, mix, "-n", "100000")
 	for _, what := range []sample.What{sample.CPU, sample.Wall} {
-		if p, err := s.Take(bg, g.PID, what, time.Second); err != nil || p.Total().Samples == 0 {
+		if p, err := s.Take(bg, g.PID, what, time.Duration(ptest.Rounds(300, 1000, 1000))*time.Millisecond); err != nil || p.Total().Samples == 0 {
 			t.Fatalf("%v, %v", p, err)
 		}
 		round(what)
@@ -282,7 +282,7 @@ func TestExecStorm(t *testing.T) {
 	g := ptest.Start(t, ptest.BuildC(t, "execstorm.c"), "-n", "1000000")
 	s := openSampler(t, &sample.SamplerOptions{Period: time.Second / 999})
 	before := used(t, g.PID)
-	p, err := s.Take(bg, g.PID, sample.CPU, 3*time.Second)
+	p, err := s.Take(bg, g.PID, sample.CPU, time.Duration(ptest.Rounds(1500, 3000, 3000))*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}

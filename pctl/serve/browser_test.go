@@ -22,7 +22,7 @@ import (
 func TestBrowser(t *testing.T) {
 	t.Parallel()
 	ptest.Need(t, "chromium-headless-shell")
-	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "1000000")
+	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "1000000", "-u", "800")
 	f := newFixture(t, serve.Options{}, nil, g.PID)
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath("chromium-headless-shell"),
 		chromedp.NoSandbox, // it refuses to run as root with one

@@ -20,7 +20,7 @@ import (
 // TestPatience: the bound for reading an answer is none for taking it.
 func TestPatience(t *testing.T) {
 	t.Parallel()
-	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000")
+	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000", "-u", "800")
 	f := newFixture(t, serve.Options{Patience: 100 * time.Millisecond}, nil, g.PID)
 	if p := f.profile("/debug/pprof/profile?seconds=0.6"); p.DurationNanos < 6e8 || len(p.Sample) == 0 {
 		t.Errorf("%d samples in %v", len(p.Sample), time.Duration(p.DurationNanos))
@@ -144,7 +144,7 @@ var malformed = []struct {
 // TestMalformed: a client that says what none should gets a clear answer or none, also one that closes its side of the connection.
 func TestMalformed(t *testing.T) {
 	t.Parallel()
-	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000")
+	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000", "-u", "800")
 	f := newFixture(t, serve.Options{}, nil, g.PID)
 	address := strings.TrimPrefix(f.URL, "http://")
 	var clients sync.WaitGroup

@@ -81,7 +81,7 @@ func machine(t *testing.T, most time.Duration) (late *lateness, stop func()) {
 // itself is late; memory is bounded.
 func TestCrowd(t *testing.T) {
 	const clients = 200
-	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "200000")
+	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "200000", "-u", "800")
 	f := newFixture(t, serve.Options{Patience: 3 * time.Second}, nil, g.PID)
 	random := ptest.Rand(t)
 	var all sync.WaitGroup

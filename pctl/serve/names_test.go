@@ -60,15 +60,10 @@ func TestHostileNames(t *testing.T) {
 // TestGoToolPprof: go tool pprof reads profiles from a server, shows the text of an error, and serves its own page of one.
 func TestGoToolPprof(t *testing.T) {
 	t.Parallel()
-	ptest.Need(t, "go")
-	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "1000000")
+	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "1000000", "-u", "800")
 	f := newFixture(t, serve.Options{}, nil, g.PID)
-	path, err := exec.Command("go", "tool", "-n", "pprof").Output() // the tool itself, which a signal reaches
-	if err != nil {
-		t.Fatal(err)
-	}
 	pprof := func(args ...string) *exec.Cmd {
-		cmd := exec.Command(strings.TrimSpace(string(path)), args...)
+		cmd := exec.Command(ptest.GoTool(t, "pprof"), args...)
 		cmd.Env = append(cmd.Environ(), "PPROF_TMPDIR="+t.TempDir())
 		return cmd
 	}

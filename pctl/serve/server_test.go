@@ -125,7 +125,7 @@ func typesOf(p *gprofile.Profile) string {
 // TestProfiles: each profile has the types that engines expect, and is there within a second after its time, and what the machine itself is late.
 func TestProfiles(t *testing.T) {
 	t.Parallel()
-	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000")
+	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000", "-u", "800")
 	f := newFixture(t, serve.Options{}, nil, g.PID)
 	at := fmt.Sprintf("/targets/%d/debug/pprof/", g.PID)
 	for path, want := range map[string]string{
@@ -211,7 +211,7 @@ func TestMutex(t *testing.T) {
 	if known < 0.5*truly {
 		t.Errorf("the holder is known of %.2f s, of %.2f s", known/1e9, truly/1e9)
 	}
-	_, text := f.get("/debug/pprof/mutex?seconds=1&debug=1")
+	_, text := f.get("/debug/pprof/mutex?seconds=0.4&debug=1")
 	p, err := gprofile.ParseData(text)
 	if err != nil || len(p.Sample) == 0 || p.SampleType[1].Type != "delay" || !strings.Contains(string(text), "\thold_") {
 		t.Errorf("%v, %v: %.1000s", p, err, text)
@@ -221,7 +221,7 @@ func TestMutex(t *testing.T) {
 // TestSymbol: addresses of a profile have the names that it gives them, asked for as go tool pprof does.
 func TestSymbol(t *testing.T) {
 	t.Parallel()
-	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000")
+	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000", "-u", "800")
 	f := newFixture(t, serve.Options{}, nil, g.PID)
 	p := f.profile("/debug/pprof/goroutine")
 	l := p.Sample[0].Location[0]
@@ -239,10 +239,10 @@ func TestSymbol(t *testing.T) {
 // TestPprof: go tool pprof reads a profile by the address, and shows the text of an error.
 func TestPprof(t *testing.T) {
 	t.Parallel()
-	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000")
+	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000", "-u", "800")
 	f := newFixture(t, serve.Options{}, nil, g.PID)
 	pprof := func(args ...string) string {
-		cmd := exec.Command("go", append([]string{"tool", "pprof"}, args...)...)
+		cmd := exec.Command(ptest.GoTool(t, "pprof"), args...)
 		cmd.Env = append(os.Environ(), "PPROF_TMPDIR="+t.TempDir())
 		out, _ := cmd.CombinedOutput() // it fails where it is to
 		return string(out)
@@ -338,7 +338,7 @@ func TestToken(t *testing.T) {
 // TestDiscovery: /targets is what Prometheus reads, with the path of each target.
 func TestDiscovery(t *testing.T) {
 	t.Parallel()
-	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000")
+	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000", "-u", "800")
 	f := newFixture(t, serve.Options{}, nil, g.PID)
 	r, body := f.get("/targets")
 	var groups []struct {
@@ -358,7 +358,7 @@ func TestDiscovery(t *testing.T) {
 // TestMetrics: what has been done is counted.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
-	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000")
+	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000", "-u", "800")
 	f := newFixture(t, serve.Options{}, nil, g.PID)
 	f.profile("/debug/pprof/profile?seconds=0.5")
 	f.get("/debug/pprof/profile?seconds=x")

@@ -1,7 +1,8 @@
 /*
  * busyidle: -b threads (2) that spin beside -t threads that wait for ever, until standard input
  * ends, or until each spinning thread has done -n rounds of about 100 us. The page has the rounds,
- * the longest gap of a spinning thread, and the EINTRs of the others.
+ * the longest gap of a spinning thread, and the EINTRs of the others. With -u a spinning thread
+ * sleeps so many us after each round.
  */
 #include "ptest.h"
 #include "burn.h"
@@ -9,6 +10,7 @@
 
 static _Atomic int stop;
 static int busy = 2;
+static useconds_t rest;
 
 NOINLINE static uint64_t busy_round(uint64_t x) { return burn(x, 50); }
 
@@ -20,6 +22,8 @@ static void *spin(void *arg)
 		uint64_t t;
 
 		x = busy_round(x);
+		if (rest != 0)
+			usleep(rest);
 		t = now();
 		raise_to(&truth->gap, t - last);
 		last = t;
@@ -32,6 +36,8 @@ static void extra(int letter, const char *value)
 {
 	if (letter == 'b')
 		busy = atoi(value);
+	else if (letter == 'u')
+		rest = atoi(value);
 }
 
 int main(int argc, char **argv)

@@ -1,6 +1,6 @@
 /*
  * farsymbols: computes in inner, called by outer, until its standard input ends. Its symbols and tables are megabytes
- * behind its code in the file, where nothing has read them while it runs.
+ * behind its code in the file, where nothing has read them while it runs. With -u it sleeps so many us after each round of some 100.
  */
 #include "ptest.h"
 
@@ -18,12 +18,23 @@ NOINLINE uint64_t inner(uint64_t n)
 
 NOINLINE uint64_t outer(uint64_t n) { return inner(n) + 1; }
 
+static useconds_t rest;
+
+static void extra(int letter, const char *value)
+{
+	if (letter == 'u')
+		rest = atoi(value);
+}
+
 int main(int argc, char **argv)
 {
-	start(argc, argv, NULL);
+	start(argc, argv, extra);
 	outer(10);
 	ready();
-	while (!over())
+	while (!over()) {
 		atomic_fetch_add(&truth->work, outer(1 << 16) != 0);
+		if (rest != 0)
+			usleep(rest);
+	}
 	return 0;
 }

@@ -1,12 +1,14 @@
 /*
  * mix: burns CPU in three functions, 50, 30 and 20 % of its time. The page's shares 0, 1 and 2 are
  * the CPU nanoseconds of fifty, thirty and twenty as the kernel accounts them. A round takes about
- * 200 us; -n counts rounds. With -t, that many threads do the same.
+ * 200 us; -n counts rounds. With -t, that many threads do the same. With -u they sleep so many us
+ * after each round: a target that only has to work leaves the processors to other tests.
  */
 #include "ptest.h"
 #include "burn.h"
 
 static _Atomic int stop;
+static useconds_t rest;
 
 NOINLINE static uint64_t fifty(uint64_t x) { return burn(x, 50); }
 NOINLINE static uint64_t thirty(uint64_t x) { return burn(x, 30); }
@@ -33,8 +35,11 @@ static void *mix(void *arg)
 {
 	uint64_t x = (uintptr_t)arg, n;
 
-	for (n = 0; !atomic_load(&stop) && (count == 0 || n < count); n++)
+	for (n = 0; !atomic_load(&stop) && (count == 0 || n < count); n++) {
 		x = mix_round(x);
+		if (rest != 0)
+			usleep(rest);
+	}
 	return (void *)(uintptr_t)x;
 }
 
@@ -45,13 +50,19 @@ static void *watch(void *arg)
 	return arg;
 }
 
+static void extra(int letter, const char *value)
+{
+	if (letter == 'u')
+		rest = atoi(value);
+}
+
 int main(int argc, char **argv)
 {
 	pthread_t t[64];
 	uint64_t sum;
 	int i;
 
-	start(argc, argv, NULL);
+	start(argc, argv, extra);
 	if (threads > 64)
 		threads = 64;
 	if (count == 0)

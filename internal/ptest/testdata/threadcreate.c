@@ -1,9 +1,11 @@
 /*
  * threadcreate: creates and joins threads from five places, -n times 1, 2, 3, 4 and 5 of them
  * (n = 10). It prints each place with its count. With -w it waits for a line of standard input, or its
- * end, before it begins.
+ * end, before it begins. With -u it sleeps so many us after each thread of create.
  */
 #include "ptest.h"
+
+static useconds_t rest;
 
 static void *nothing(void *arg) { return arg; }
 
@@ -11,6 +13,8 @@ NOINLINE static void create(uint64_t n)
 {
 	for (; n > 0; n--) {
 		pthread_join(spawn(nothing, NULL), NULL);
+		if (rest != 0)
+			usleep(rest);
 		atomic_fetch_add(&truth->work, 1);
 	}
 	__asm__ volatile(""); /* the caller stays on the stack: no tail call */
@@ -43,7 +47,13 @@ NOINLINE static void place_five(uint64_t n)
 
 static int wait_first;
 
-static void extra(int letter, const char *value UNUSED) { wait_first |= letter == 'w'; }
+static void extra(int letter, const char *value)
+{
+	if (letter == 'w')
+		wait_first = 1;
+	else if (letter == 'u')
+		rest = atoi(value);
+}
 
 int main(int argc, char **argv)
 {

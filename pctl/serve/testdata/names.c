@@ -1,6 +1,7 @@
-/* names: spins in functions whose names are made to be misread: one of 10,000 letters, one that is HTML and one that drives terminals. */
+/* names: works a third of the time in functions whose names are made to be misread: one of 10,000 letters, one that is HTML and one that drives terminals. */
 #include <stdio.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #define TEN(x) x x x x x x x x x x
 #define LONG TEN(TEN(TEN("letters_10")))
@@ -22,8 +23,11 @@ int main(void)
 	puts("ready");
 	fflush(stdout);
 	for (;;) {
-		at_long(10000);
-		at_html(10000);
-		at_terminal(10000);
+		for (int i = 0; i < 50; i++) {
+			at_long(10000);
+			at_html(10000);
+			at_terminal(10000);
+		}
+		usleep(1000);
 	}
 }
