@@ -287,14 +287,24 @@ func (s *session) letGo(ctx context.Context) error {
 
 // early is why there is no profile: of a command that was killed while it was held, that.
 func (s *session) early(err error) error {
-	if !s.isCommand() || len(s.targets) == 0 || !errors.Is(err, pctl.ErrEnded) && !errors.Is(err, syscall.ESRCH) {
+	gone := errors.Is(err, pctl.ErrEnded) || errors.Is(err, pctl.ErrNoProcess) || errors.Is(err, syscall.ESRCH)
+	if !s.isCommand() || len(s.targets) == 0 || !gone {
 		return err
 	}
 	t := s.targets[0]
 	t.Release(context.Background()) // if it lives it is let go anyway
-	if e, _ := t.Wait(context.Background()); e.Kind == pctl.KindUndead {
+	e, _ := t.Wait(context.Background())
+	switch e.Kind {
+	case pctl.KindUndead:
 		err = &pctl.Error{Op: "sample", PID: t.PID(), Err: &pctl.EndError{End: e}}
 		return statusError{job.EndStatus(e), err}
+	case pctl.KindReleased: // it was ending when it was let go: its end is told to its parent
+		child := s.job.Child(t.PID())
+		child.Begin()
+		if status, failed := child.Wait(context.Background()); failed == nil {
+			child.Reap()
+			return statusError{status, err}
+		}
 	}
 	return err
 }
