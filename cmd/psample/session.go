@@ -276,13 +276,16 @@ func (s *session) letGo(ctx context.Context) error {
 		return err
 	}
 	e, err := t.Wait(ctx)
-	if err == nil && e.Kind != pctl.KindReleased {
-		err = pctl.ErrEnded // or control was lost
+	switch {
+	case err != nil:
+		return err
+	case e.Kind == pctl.KindLost:
+		return e.Err
+	case e.Kind == pctl.KindUndead: // killed while it was held
+		return pctl.ErrEnded
 	}
-	if err == nil {
-		s.child.Begin()
-	}
-	return err
+	s.child.Begin()
+	return nil
 }
 
 // early is why there is no profile: of a command that was killed while it was held, that.

@@ -64,8 +64,10 @@ func (k *kin) takeRecord(r *perfevent.Record) {
 	}
 	switch r.Kind {
 	case perfevent.Fork:
-		k.threads[r.TID] = true
-		k.known++
+		if !k.threads[r.TID] { // else it was listed
+			k.threads[r.TID] = true
+			k.known++
+		}
 	case perfevent.Exec:
 		if k.threads != nil {
 			k.threads = map[int]bool{k.pid: true}
