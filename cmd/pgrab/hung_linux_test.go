@@ -13,13 +13,6 @@ import (
 	"ptools/internal/ptest"
 )
 
-// startHung starts a program on a file system that answers no read any more.
-func startHung(t *testing.T) *ptest.Target {
-	h, g := startHanging(t)
-	h.Hang()
-	return g
-}
-
 // startHanging starts a program on a file system that may stop answering.
 func startHanging(t *testing.T) (*ptest.Hanging, *ptest.Target) {
 	h := ptest.NewHanging(t, ptest.BuildC(t, "farsymbols.c"))
@@ -47,15 +40,17 @@ func within(t *testing.T, d time.Duration, args ...string) result {
 func TestHungFileSystem(t *testing.T) {
 	t.Parallel()
 	const bound = 15 * time.Second // of one second each that it waits for
-	g := startHung(t)
+	h, g := startHanging(t)
+	h.Hang()
 	pid := strconv.Itoa(g.PID)
+	says := "read " + h.Program + ": its file system does not answer"
 	r := within(t, bound, "-w", "-H", "0", "-t", "0", "-p", pid)
-	if r.status != 0 || !strings.Contains(r.stdout, "its file system does not answer") || !strings.Contains(r.stdout, " in farsymbols") {
+	if r.status != 0 || !strings.Contains(r.stdout, says) || !strings.Contains(r.stdout, " in farsymbols") {
 		t.Errorf("-w: exit status %d, %q, %q", r.status, r.stdout, r.stderr)
 	}
 	expectFree(t, g, "RS")
 	r = within(t, bound, "-s", "none", "-b", "outer", "-t", "0.1", "-p", pid)
-	if r.status != 1 || !strings.Contains(r.stderr, "breakpoint outer was never set: an object cannot be read: its file system does not answer") {
+	if r.status != 1 || !strings.Contains(r.stderr, "breakpoint outer was never set: an object cannot be read: "+says) {
 		t.Errorf("-b: exit status %d, %q, %q", r.status, r.stdout, r.stderr)
 	}
 	expectFree(t, g, "RS")

@@ -33,7 +33,7 @@ type loaded struct {
 // lack returns why something that was asked of the file's file system has not been answered.
 func (l *loaded) lack() error {
 	if l.err == nil && l.file != nil && l.file.Hung() {
-		return patience.ErrHung
+		return unanswered(l.file.Path(), patience.ErrHung)
 	}
 	return l.err
 }
@@ -63,24 +63,34 @@ func (s *Space) load(o *object) (*loaded, error) {
 	} else if transient(err) {
 		s.lack.Store(&err)
 		return l, err
-	} else if broken(err) {
-		l.err = err
+	} else {
+		l.err = unanswered(o.path, err)
 	}
 	o.image.state.Store(l)
 	return l, nil
 }
 
 func transient(err error) bool {
-	return isOne(err, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EINTR)
+	return among(err, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EINTR) != nil
 }
 
-// broken reports that an error is one of the file system, not of the file: it hangs, its server or device is gone.
-func broken(err error) bool {
-	return isOne(err, patience.ErrHung, syscall.ENOTCONN, syscall.ESTALE, syscall.EIO, syscall.ESHUTDOWN, syscall.ETIMEDOUT)
+// unanswered is the error of a file system that did not give the file at path: it hangs, its server or device is gone.
+// Its text is the same whichever operation met that, open(2) or a read of the headers. nil where err is one of the
+// file itself.
+func unanswered(path string, err error) error {
+	e := among(err, patience.ErrHung, syscall.ENOTCONN, syscall.ESTALE, syscall.EIO, syscall.ESHUTDOWN, syscall.ETIMEDOUT)
+	if e == nil {
+		return nil
+	}
+	return &os.PathError{Op: "read", Path: path, Err: e}
 }
 
-func isOne(err error, of ...error) bool {
-	return slices.ContainsFunc(of, func(e error) bool { return errors.Is(err, e) })
+// among returns which of the errors err is; nil if none.
+func among(err error, of ...error) error {
+	if i := slices.IndexFunc(of, func(e error) bool { return errors.Is(err, e) }); i >= 0 {
+		return of[i]
+	}
+	return nil
 }
 
 func (s *Space) open(o *object) (*elfsym.File, error) {
