@@ -158,9 +158,9 @@ func say(t *testing.T, g *ptest.Target) {
 	}
 }
 
-// awaitCall waits until a thread of the target sleeps in a system call.
+// awaitCall waits until a thread of the target sleeps in a system call. Its state is read first: see TestCallOfWakingThread.
 func awaitCall(g *ptest.Target, tid, nr int) {
-	g.WaitFor(fmt.Sprintf("system call %d", nr), func() bool { return systemCall(g.PID, tid) == nr })
+	g.WaitFor(fmt.Sprintf("system call %d", nr), func() bool { return g.ThreadState(tid) == 'S' && systemCall(g.PID, tid) == nr })
 }
 
 // systemCall returns the number of the call that a thread sleeps in, or -1.

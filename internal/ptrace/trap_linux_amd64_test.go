@@ -1,8 +1,10 @@
 package ptrace
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -178,4 +180,83 @@ func TestQuietStops(t *testing.T) {
 	if after.handler != before.handler || after.flags != before.flags|saNoCldStop || after.flags&saNoCldWait != 0 {
 		t.Errorf("%+v became %+v", before, after)
 	}
+}
+
+// TestStepWithoutTracer: a thread that is in the middle of a step, here in a call that blocks, keeps the trap flag when its tracer
+// ends, and the process dies of the SIGTRAP. A detach takes the flag away.
+func TestStepWithoutTracer(t *testing.T) {
+	for _, detach := range []bool{false, true} {
+		cat := startCat(t)
+		awaitCall(cat, cat.PID, unix.SYS_READ)
+		traceBriefly(t, []int{cat.PID}, func(tid int) error {
+			stop := func() error {
+				if err := Interrupt(tid); err != nil {
+					return err
+				}
+				s, err := WaitTID(tid, true)
+				if err == nil && s.Kind != KindEventStop {
+					t.Errorf("%+v, want the stop of an interrupt", s)
+				}
+				return err
+			}
+			if err := errors.Join(stop(), SingleStep(tid, 0)); err != nil {
+				return err
+			}
+			awaitCall(cat, tid, unix.SYS_READ)
+			if !detach {
+				return nil
+			}
+			if err := stop(); err != nil {
+				return err
+			}
+			if pending, err := Pending(tid, syscall.SIGTRAP); err != nil || !pending {
+				t.Errorf("pending SIGTRAP: %v, %v", pending, err)
+			}
+			if err := Cont(tid, 0); err != nil {
+				return err
+			}
+			if s, err := WaitTID(tid, true); err != nil || s.Kind != KindSignal || s.Signal != syscall.SIGTRAP {
+				t.Errorf("%+v, %v, want SIGTRAP", s, err)
+			}
+			return Detach(tid, 0)
+		})
+		if detach {
+			echo(t, cat)
+			continue
+		}
+		say(t, cat)
+		if s := cat.Wait().Sys().(syscall.WaitStatus); s.Signal() != syscall.SIGTRAP {
+			t.Errorf("it ended with %v, want SIGTRAP", s)
+		}
+	}
+}
+
+// TestCallOfWakingThread: /proc/PID/task/TID/syscall of a thread that has been resumed and is being woken says what it said in
+// its stop: that it sleeps in the call. Its state is R then, so a thread of which S was read before sleeps in what is shown.
+func TestCallOfWakingThread(t *testing.T) {
+	cat := startCat(t)
+	x := newTracer(t)
+	x.seize(cat.PID, 0)
+	slept := func() (n int64) {
+		st, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cat.PID))
+		x.must(err)
+		_, line, _ := strings.Cut(string(st), "\nvoluntary_ctxt_switches:\t")
+		_, err = fmt.Sscan(line, &n)
+		x.must(err)
+		return n
+	}
+	stale := 0
+	for range 1000 {
+		x.halt(cat.PID)
+		before := slept()
+		x.must(Cont(cat.PID, 0))
+		if systemCall(cat.PID, cat.PID) == unix.SYS_READ && slept() == before {
+			stale++
+		}
+		awaitCall(cat, cat.PID, unix.SYS_READ)
+		if slept() == before {
+			t.Fatal("it has not slept since, in state S")
+		}
+	}
+	t.Logf("the call alone was that of the stop %d times", stale)
 }

@@ -58,7 +58,8 @@ func (l *Leaver) DetachEach() {
 	}
 }
 
-// KernelMay reports whether a thread that is not stopped may be left to the kernel. Not one
+// KernelMay reports whether a thread that is not stopped may be left to the kernel. Not one that makes a step: the kernel
+// leaves it the processor's trap flag, whose SIGTRAP ends the process; nor one
 // that would be killed with us (PTRACE_O_EXITKILL); nor one whose tracer does not end; nor a child whose creator
 // waits for its end of tracing; nor one that was interrupted, whose call may have to be made again; nor one that is
 // to make its call again and has not begun: a signal has to give it its EINTR.
@@ -68,13 +69,13 @@ func (l *Leaver) KernelMay(t *Thread) bool {
 		return false
 	case !l.g.Alone(l.g) && !l.g.Leaving.Load():
 		return false // this thread goes on with other processes
-	case t.M.asked, t.Creator != nil:
+	case t.M.asked, t.Creator != nil, t.M.position != PosFree:
 		return false
 	case t.rewound.pc == 0:
 		return true
 	}
 	call, err := procfs.ReadSyscall(l.g.PIDOf(t), t.TID)
-	return err == nil && !call.Running
+	return err == nil && !call.Running && call.PC != t.rewound.pc // that: the stop's, while it is being woken
 }
 
 // part detaches one thread and forgets it.

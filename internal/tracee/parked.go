@@ -8,9 +8,9 @@ import (
 )
 
 // Unresponsive reports whether a thread that was interrupted cannot answer now, and
-// may be left alone until it can.
+// may be left alone until it can. One that makes a step is not left behind for good: KernelMay says why.
 func (s *Stopper) Unresponsive(t *Thread, patience int) bool {
-	if s.g.up.Answers(t) {
+	if s.g.up.Answers(t) || patience == StuckForLeaving && t.M.position == PosStepping {
 		return false
 	}
 	st, err := procfs.ReadTaskStat(s.g.PIDOf(t), t.TID)

@@ -261,3 +261,36 @@ func TestLoneRefused(t *testing.T) {
 		t.Errorf("it ended with %v", s)
 	}
 }
+
+// TestReleaseWhileStepping: a thread that is let go in the middle of a step, as in a call that blocks, is not left with the
+// processor's trap flag, whose SIGTRAP would end the process.
+func TestReleaseWhileStepping(t *testing.T) {
+	none := func(*ptrace.Regs) {}
+	for _, breaks := range []bool{false, true} {
+		w := startWalker(t, nil)
+		if breaks {
+			if _, err := w.c.BreakSymbol(bg, "", "count", 0, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		reader := w.g.Threads()[2]
+		w.g.WaitFor("a thread that reads", func() bool {
+			call, err := procfs.ReadSyscall(reader, reader)
+			return err == nil && !call.Running && call.Nr == syscall.SYS_READ
+		})
+		lone, err := w.c.StopThread(bg, reader, none)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(bg, 20*time.Millisecond)
+		if err := lone.Step(ctx, none); err != context.DeadlineExceeded {
+			t.Errorf("step over a call that blocks: %v", err)
+		}
+		cancel()
+		release(t, w.c, ModeRun)
+		w.g.Stdin.Write([]byte("x"))
+		if s := w.g.Wait(); s.ExitCode() != 0 {
+			t.Errorf("with breakpoints: %v: it ended with %v", breaks, s)
+		}
+	}
+}

@@ -139,8 +139,13 @@ func (p *parting) letAllGo() {
 }
 
 // untouched reports whether no thread can be at a trap of ours, in a scratch area, or about to
-// receive a signal of ours, and none has to stand still.
+// receive a signal of ours or the SIGTRAP of a step, and none has to stand still.
 func (p *parting) untouched() bool {
+	for _, t := range p.g.Threads {
+		if t.M.Position() != tracee.PosFree {
+			return false
+		}
+	}
 	return p.g.Stopper.Holds() == 0 && p.c.traps.table.Len() == 0 && !p.c.traps.stepper.reserved && p.c.traps.probes.signals == nil
 }
 
