@@ -57,7 +57,7 @@ func TestTop(t *testing.T) {
 
 	resize("rows 10 cols 30")
 	run(g.PID, "processor ")
-	for range ptest.Rounds(12, 30, 30) {
+	for range ptest.Rounds(6, 30, 30) {
 		for _, line := range strings.Split(s.Line(), "\x1b[H") { // a screen ends without a new line
 			if line = plain(line); len([]rune(line)) > 30 {
 				t.Errorf("a line of %d on a terminal of 30: %q", len([]rune(line)), line)

@@ -23,7 +23,7 @@ func TestPopped(t *testing.T) {
 	}
 	u := New(space)
 	const redZone = 128
-	steps := ptest.Rounds(6000, 20_000, 20_000)
+	steps := ptest.Rounds(3000, 20_000, 20_000)
 	differ := 0
 	var with, without []Frame
 	for i := 0; i < steps && differ < 5; i++ {

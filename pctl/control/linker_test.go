@@ -41,7 +41,7 @@ func TestLinkerChurn(t *testing.T) {
 }
 
 func (ch churn) run(t *testing.T, trap Trap) {
-	n := ptest.Rounds(10, 150, 1500)
+	n := ptest.Rounds(5, 150, 1500)
 	argv := []string{ch.build(t, "dlchurn.c"), "-t", strconv.Itoa(ch.threads), "-n", strconv.Itoa(n)}
 	argv = append(argv, strings.Fields(ch.args)...)
 	paths := map[string]bool{}
@@ -200,7 +200,7 @@ func TestLinkerExec(t *testing.T) {
 }
 
 func linkerExec(t *testing.T, trap Trap, args []string) {
-	n := ptest.Rounds(20, 200, 2000)
+	n := ptest.Rounds(10, 200, 2000)
 	argv := append([]string{ptest.BuildC(t, "execstorm.c"), "-n", strconv.Itoa(n)}, args...)
 	bus := notify.NewBus()
 	events := bus.Subscribe(notify.Exec)

@@ -54,7 +54,7 @@ func TestStepping(t *testing.T) {
 }
 
 func stepping(t *testing.T, trap Trap, names []string) {
-	n := ptest.Rounds(10, 60, 600)
+	n := ptest.Rounds(5, 60, 600)
 	c, out := run(t, &Options{Stop: []notify.Point{notify.Create}, Trap: trap}, ptest.BuildC(t, "testdata/stepping.c"), strconv.Itoa(n))
 	breaks := map[string]*SymbolBreak{}
 	for _, name := range names {
@@ -94,7 +94,7 @@ func checkHits(t *testing.T, breaks map[string]*SymbolBreak, out string) {
 // around its own single step, which uprobes do not see behind a nop.
 func TestSteppingOwnTraps(t *testing.T) {
 	needX86(t)
-	n := ptest.Rounds(50, 200, 5000)
+	n := ptest.Rounds(25, 200, 5000)
 	argv := []string{ptest.BuildC(t, "selftrap.c"), "-n", strconv.Itoa(n)}
 	for _, at := range []struct {
 		symbol string
@@ -151,7 +151,7 @@ func TestSteppingUnderSignals(t *testing.T) {
 func steppingUnderSignals(t *testing.T, trap Trap) {
 	const threads = 3
 	kinds := strings.Fields(kindsOfCalls)
-	n := ptest.Rounds(20, 100, 1000)
+	n := ptest.Rounds(10, 100, 1000)
 	alarmer := ptest.BuildC(t, "testdata/alarmer.c", "-shared", "-fPIC")
 	t.Setenv("LD_PRELOAD", alarmer)
 	argv := []string{ptest.BuildC(t, "calls.c"), "-t", strconv.Itoa(threads), "-f", "all", "-n", strconv.Itoa(n * threads * len(kinds))}
