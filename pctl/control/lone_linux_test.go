@@ -294,3 +294,42 @@ func TestReleaseWhileStepping(t *testing.T) {
 		}
 	}
 }
+
+// TestStopBeforeStep: a thread that is stopped before it has begun a step which nobody waits for any more has no need to make
+// it. The step would be over a call that blocks, and the stop is used up.
+func TestStopBeforeStep(t *testing.T) {
+	w := startWalker(t, nil)
+	reader := w.g.Threads()[2]
+	w.g.WaitFor("a thread that reads", func() bool {
+		call, err := procfs.ReadSyscall(reader, reader)
+		return err == nil && !call.Running && call.Nr == syscall.SYS_READ
+	})
+	late := time.AfterFunc(20*time.Second, func() {
+		t.Error("it is waited for until its call returns")
+		w.g.Stdin.Write([]byte("x"))
+	})
+	for range 50 {
+		lone, err := w.c.StopThread(bg, reader, func(*ptrace.Regs) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.c.Do(bg, func() {
+			g := &w.c.tracees
+			r := g.Threads[reader]
+			lone.phase, lone.from = loneSteps, r.Regs.PC()
+			g.Settle(r)
+			trapsOf(r).lone = nil
+			g.Stopper.StopAll() // before it has been given a processor
+			g.Stopper.ResumeAll()
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	release(t, w.c, ModeRun)
+	if late.Stop() {
+		w.g.Stdin.Write([]byte("x"))
+	}
+	if s := w.g.Wait(); s.ExitCode() != 0 {
+		t.Errorf("it ended with %v", s)
+	}
+}

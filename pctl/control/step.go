@@ -239,7 +239,7 @@ func (o *stepper) stepped(t *tracee.Thread, stop ptrace.Stop) {
 		k.mark(s.b.Addr, t.Regs.SP())
 	}
 	at := s.b
-	if done {
+	if done || s.b.Owners() == 0 { // one that nobody has asked for any more, or that was asked for by itself: none to get past
 		at = nil
 	}
 	switch {
@@ -253,7 +253,7 @@ func (o *stepper) stepped(t *tracee.Thread, stop ptrace.Stop) {
 			k.mark(s.b.Addr, t.Regs.SP())
 		}
 		at = nil
-	case !done && s.slot == 0 && !s.direct && k.lone == nil:
+	case !done && s.slot == 0 && !s.direct && s.b.Owners() > 0 && k.lone == nil:
 		o.beginStep(t) // interrupted before the step: again
 		return
 	}
