@@ -23,7 +23,9 @@ func TestExact(t *testing.T) {
 
 // TestExactUnderSignals: the same while a thousand signals a second are handled.
 func TestExactUnderSignals(t *testing.T) {
-	t.Setenv("LD_PRELOAD", ptest.BuildC(t, "testdata/alarmer.c", "-shared", "-fPIC"))
+	alarmer := ptest.BuildC(t, "testdata/alarmer.c", "-shared", "-fPIC")
+	ptest.BuildC(t, "calls.c") // before the compiler is loaded with it, too
+	t.Setenv("LD_PRELOAD", alarmer)
 	for _, kind := range strings.Fields("push ret jcc ripmov call syscall many") {
 		t.Run(kind, func(t *testing.T) {
 			eachTrap(t, func(t *testing.T, trap Trap) { exact(t, trap, kind) })

@@ -153,11 +153,11 @@ func steppingUnderSignals(t *testing.T, trap Trap) {
 	kinds := strings.Fields(kindsOfCalls)
 	n := ptest.Rounds(10, 100, 1000)
 	alarmer := ptest.BuildC(t, "testdata/alarmer.c", "-shared", "-fPIC")
-	t.Setenv("LD_PRELOAD", alarmer)
 	argv := []string{ptest.BuildC(t, "calls.c"), "-t", strconv.Itoa(threads), "-f", "all", "-n", strconv.Itoa(n * threads * len(kinds))}
 	bus := notify.NewBus()
 	signals := bus.Subscribe(notify.Signal)
 	defer signals.Close()
+	t.Setenv("LD_PRELOAD", alarmer) // not of the compiler
 	c, out := run(t, &Options{Stop: []notify.Point{notify.Create}, Bus: bus, Trap: trap}, argv...)
 	var breaks []*SymbolBreak
 	for _, k := range kinds {
