@@ -239,7 +239,7 @@ func (o *stepper) stepped(t *tracee.Thread, stop ptrace.Stop) {
 		k.mark(s.b.Addr, t.Regs.SP())
 	}
 	at := s.b
-	if done || s.b.Owners() == 0 { // one that nobody has asked for any more, or that was asked for by itself: none to get past
+	if done || s.b.Owners() == 0 { // no breakpoint: a step that was asked for, or one that has been removed
 		at = nil
 	}
 	switch {
