@@ -44,10 +44,12 @@ var rooms = map[string][]string{
 	"pctl/bkpt":          {"internal/ptrace", "internal/x86"},
 	"internal/unwind":    {"internal/ptrace", "internal/x86", "internal/elfsym", "internal/cursor"},
 
+	"internal/program": {"internal/procfs", "internal/elfsym", "internal/rtld", "pctl/handle"},
+
 	"pctl/handle": {"internal/patience", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind"},
 
 	"pctl/control": {"internal/patience", "internal/ptrace", "internal/x86", "internal/procfs", "internal/mem", "internal/elfsym", "internal/rtld",
-		"internal/unwind", "internal/perfevent", "internal/guard", "internal/tracee", "pctl/notify", "pctl/bkpt", "pctl/handle"},
+		"internal/program", "internal/perfevent", "internal/guard", "internal/tracee", "pctl/notify", "pctl/bkpt", "pctl/handle"},
 
 	"pctl": {"internal/clean", "internal/futex", "internal/guard", "internal/inner", "internal/ptrace", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind", "internal/x86",
 		"pctl/notify", "pctl/bkpt", "pctl/handle", "pctl/control"},
