@@ -18,6 +18,7 @@
 //	threadstorm forkstorm vforkstorm     threads and children that live microseconds
 //	spawnstorm clonevm execstorm         posix_spawn, system, popen, CLONE_VM, exec from any thread
 //	sharedmemory                         a process that shares memory with its creator and is no thread
+//	execother                            two programs that execute each other, with different text at one address
 //	births                               processes by every system call that makes one
 //	sigstorm groupstop selftrap altstack signals, counted to the last one with their siginfo
 //	blockers                             38 kinds of blocking calls that notice an EINTR

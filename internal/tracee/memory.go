@@ -118,6 +118,9 @@ func (m *Memory) Pokes() bool {
 	return ok
 }
 
+// ReadAt reads the target's present memory, with its traps.
+func (m *Memory) ReadAt(p []byte, addr int64) (int, error) { return m.Mem.ReadAt(p, addr) }
+
 // Word reads an address out of the target.
 func (m *Memory) Word(addr uint64) (uint64, error) {
 	var b [8]byte

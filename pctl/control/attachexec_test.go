@@ -116,3 +116,44 @@ func TestReleaseDuringExec(t *testing.T) {
 		})
 	}
 }
+
+// TestBreakAcrossExec sets a breakpoint by symbol in a program that executes another one at that moment: the address is one
+// of the first program and never becomes one of the other, which has the middle of an instruction there.
+func TestBreakAcrossExec(t *testing.T) {
+	at := []string{"-static", "-Wl,--section-start=.spot=0x500000"}
+	first, other := ptest.BuildC(t, "execother.c", at...), ptest.BuildC(t, "execother.c", append(at, "-DOTHER")...)
+	for _, trap := range []Trap{TrapInt3, TrapUprobe} {
+		t.Run(trap.String(), func(t *testing.T) {
+			rounds := ptest.Rounds(50, 200, 4000)
+			if trap == TrapUprobe {
+				needUprobes(t)
+				rounds /= 5 // closing one takes as long as 20 visits
+			}
+			truth := ptest.NewTruth(t)
+			g := ptest.StartWith(t, &ptest.Options{Foreign: true, Truth: truth}, first, "-p", other, "-n", "0", "-t", "6", "-u", "400")
+			g.Ready()
+			for range rounds {
+				breakAcrossExec(t, g, trap)
+			}
+			if out, state := g.Finish(); !state.Success() {
+				t.Errorf("it ends with %v, %q", state, out)
+			}
+		})
+	}
+}
+
+// breakAcrossExec returns when the other program has looked at its text.
+func breakAcrossExec(t *testing.T, g *ptest.Target, trap Trap) {
+	c, err := Attach(bg, g.PID, &Options{Trap: trap})
+	if errors.Is(err, syscall.ESRCH) {
+		return // between two leaders
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release(t, c, ModeRun)
+	if _, err := c.BreakSymbol(bg, "", "spot", 0, func(*Hit) {}); err != nil {
+		t.Error(err)
+	}
+	g.AwaitWork(2)
+}

@@ -2,10 +2,12 @@ package control
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync/atomic"
 	"syscall"
 
+	"ptools/internal/program"
 	"ptools/internal/ptrace"
 	"ptools/internal/tracee"
 	"ptools/pctl/bkpt"
@@ -106,9 +108,9 @@ func (c *Controller) Break(ctx context.Context, addr uint64, h Handler) (*Break,
 	var b *Break
 	var err error
 	if e := c.either(ctx, func() {
-		b, err = c.traps.addBreak(addr, h, c.traps.purposeOf(h))
-		for err != nil && c.image.awaitImage() {
-			b, err = c.traps.addBreak(addr, h, c.traps.purposeOf(h))
+		b, err = c.traps.addBreak(c.image.program, addr, h, c.traps.purposeOf(h))
+		for err == errReplacedProgram || err != nil && c.image.awaitImage() {
+			b, err = c.traps.addBreak(c.image.program, addr, h, c.traps.purposeOf(h))
 		}
 		if err == nil {
 			b.client = true
@@ -138,14 +140,22 @@ func (c *Controller) either(ctx context.Context, f func()) error {
 	return nil
 }
 
-// addBreak and removeBreak run on the control goroutine.
-func (x *traps) addBreak(addr uint64, h Handler, p purpose) (*Break, error) {
+// errReplacedProgram is the error of a breakpoint whose program the target has replaced, by an exec that was reported while
+// threads were being stopped for the breakpoint.
+var errReplacedProgram = errors.New("the process has executed another program")
+
+// addBreak and removeBreak run on the control goroutine. addr is an address of the program of: in the one after an exec
+// anything may stand there.
+func (x *traps) addBreak(of *program.Image, addr uint64, h Handler, p purpose) (*Break, error) {
 	if x.g.Phase().Over() {
 		return nil, ErrEnded
 	}
 	var bp *bkpt.Breakpoint
-	if err := x.still(func() (err error) { bp, err = x.place(addr, p); return err }); err != nil {
+	if err := x.still(func() (err error) { bp, err = x.place(of, addr, p); return err }); err != nil {
 		return nil, err
+	}
+	if of != x.c.image.program {
+		return nil, errReplacedProgram
 	}
 	b := &Break{c: x.c, addr: addr, handler: h, bp: bp}
 	if x.probes.count.Has(bp) {
@@ -161,7 +171,11 @@ func (x *traps) removeBreak(b *Break) {
 		return
 	}
 	b.share.end()
-	x.stillAtLast(func() { x.table.Remove(b.bp) })
+	x.stillAtLast(func() {
+		if b.bp != nil { // else an exec has made away with it meanwhile
+			x.table.Remove(b.bp)
+		}
+	})
 	x.g.Trace.About(x.g.PID, tracee.DeedLift, b.addr, nil)
 	b.bp = nil
 	left := slices.DeleteFunc(slices.Clone(x.breaks[b.addr]), func(x *Break) bool { return x == b })

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"ptools/internal/program"
 	"ptools/pctl/bkpt"
 	"ptools/pctl/notify"
 )
@@ -66,7 +67,10 @@ func (x *traps) purposeOf(h Handler) purpose {
 
 // place makes addr an owner's breakpoint, by the kind of trap that suits it. One that
 // is there keeps its kind, unless it only counts and threads have to stop.
-func (x *traps) place(addr uint64, p purpose) (*bkpt.Breakpoint, error) {
+func (x *traps) place(of *program.Image, addr uint64, p purpose) (*bkpt.Breakpoint, error) {
+	if of != x.c.image.program {
+		return nil, errReplacedProgram
+	}
 	if bp := x.table.At(addr); bp != nil {
 		if p != toCount {
 			if err := x.stopAt(bp); err != nil {
@@ -75,7 +79,7 @@ func (x *traps) place(addr uint64, p purpose) (*bkpt.Breakpoint, error) {
 		}
 		return x.table.Add(addr)
 	}
-	if x.c.image.is32Bit() {
+	if of.Is32Bit() {
 		return nil, Err32Bit
 	}
 	if p < forUs && x.restartable(addr) {
@@ -106,6 +110,9 @@ func (x *traps) place(addr uint64, p purpose) (*bkpt.Breakpoint, error) {
 	}
 	if err := x.g.Seizer.SeizeNewbornOnce(); err != nil {
 		return nil, err
+	}
+	if of != x.c.image.program {
+		return nil, errReplacedProgram
 	}
 	bp, err := x.table.Add(addr)
 	if err == nil {

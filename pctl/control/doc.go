@@ -3,18 +3,25 @@
 //
 // # Rooms
 //
-// A [Controller] has one goroutine, locked to an OS thread of its own, that traces its process: package
-// internal/tracee, which says how threads are waited for, stopped and resumed, and what holds after such a wait. Here is
-// what happens at a stop. What happens at a breakpoint is the matter of traps (traps.go, stophooks.go), the program of
-// the last exec that of image (image.go), the places where the target is held that of rendezvous, and its release or end
-// that of parting (release.go). Tracees call these through stopHooks and lifecycle (news.go). The Controller puts them
-// together. All of it belongs to the control goroutine, without locks.
+// A [Controller] has one goroutine, which is locked to an OS thread of its own and traces its process. Package
+// internal/tracee says how threads are waited for, stopped and resumed. This package says what happens at a stop:
 //
-// The control goroutine never waits for others: events go to a queue that does not block (package notify). A closure
-// or a handler that runs on it and makes a request which would wait for it is refused with [ErrOnControl]. What a
+//   - traps: breakpoints, and threads at them (traps.go, stophooks.go)
+//   - image: what is set in the program of the last exec, which package internal/program reads (image.go)
+//   - rendezvous: the points where the target is held (rendezvous.go)
+//   - following: the processes that the target makes (follow.go)
+//   - parting: release, and the end of the process (release.go)
+//
+// Tracees call these through stopHooks and lifecycle (news.go). The Controller composes them. All of it belongs to the
+// control goroutine and has no locks.
+//
+// The control goroutine never waits for a client: events go to a queue that does not block (package notify). A closure
+// or a handler runs on it; a request from there that would have to wait for it returns [ErrOnControl]. What a
 // handler asks for is done when the handler has returned.
 //
-// hit and nextPoint wait for wait statuses too: the rules of internal/tracee, Re-entry, hold behind them.
+// hit, nextPoint and addBreak wait for wait statuses too: the rules of internal/tracee, Re-entry, hold after them.
+// An exec may be reported during such a wait. An address belongs to the program that it was found in; addBreak
+// refuses it for another one (TestBreakAcrossExec).
 //
 // # Breakpoints
 //

@@ -6,6 +6,7 @@ import (
 	"syscall"
 
 	"ptools/internal/procfs"
+	"ptools/internal/program"
 	"ptools/internal/ptrace"
 	"ptools/internal/tracee"
 	"ptools/pctl/handle"
@@ -98,7 +99,7 @@ func (i *image) executing() bool {
 		return false
 	}
 	now, err := procfs.ReadAuxv(i.g.PID)
-	return err == nil && (len(now) == 0 || !maps.Equal(now, i.linker.auxv)) || i.g.Memory.Mem.Stale() || i.g.Seizer.InExec()
+	return err == nil && (len(now) == 0 || !maps.Equal(now, i.program.Auxv())) || i.g.Memory.Mem.Stale() || i.g.Seizer.InExec()
 }
 
 // awaitImage waits for the report of an exec that is under way. It reports false if there is none, or if there
@@ -141,7 +142,8 @@ func (i *image) newImage(alone bool) {
 		// fs/exec.c). Then it is controlled, but nothing is known of it.
 		i.g.Memory.Lose(err)
 		i.c.traps.table = i.c.traps.newTable()
-		i.linker = linker{list: listAbsent, slots: i.linker.slots}
+		i.brk, i.fresh, i.noMain = nil, false, false
 		i.useSpace(handle.Unreadable(i.g.PID, i.files))
+		i.program = program.Unreadable(i.g.PID, i.c.Space(), i.program)
 	}
 }

@@ -1,25 +1,27 @@
 package control
 
 import (
-	"debug/elf"
 	"sync/atomic"
 
 	"ptools/internal/elfsym"
-	"ptools/internal/procfs"
+	"ptools/internal/program"
 	"ptools/internal/tracee"
 	"ptools/pctl/handle"
 	"ptools/pctl/notify"
 )
 
-// image is the program that the target has executed last: its objects, symbols and linker, and what is set by them.
+// image is what control does about the program that the target has executed last: package program reads it, and
+// here are the breakpoints that are set by what it says.
 type image struct {
 	c        *Controller
 	g        *tracee.Group
 	files    *elfsym.Cache
 	space    atomic.Pointer[handle.Space]
-	class    elf.Class
+	program  *program.Image
 	lacking  atomic.Pointer[error] // what the program of a created process lacked when it began
-	linker   linker
+	brk      *Break                // where the run-time linker calls
+	fresh    bool                  // the program was just exec'd: no initialiser has run
+	noMain   bool                  // where main is has still to be found out
 	symbolic []*SymbolBreak
 	imageNew bool            // an exec has been seen
 	retired  []*handle.Space // of images before an exec
@@ -29,6 +31,7 @@ func (i *image) init(c *Controller) {
 	if i.c, i.g, i.files = c, &c.tracees, c.opt.Files; i.files == nil {
 		i.files = elfsym.NewCache(keptFiles)
 	}
+	i.program = program.Unreadable(c.tracees.PID, nil, nil)
 }
 
 // keptSpaces is how many maps of programs before an exec stay open, for stacks that
@@ -41,8 +44,7 @@ const keptSpaces = 4
 func (i *image) followImage() error {
 	i.c.traps.table = i.c.traps.newTable()
 	i.c.traps.table.Observe(i.g.Memory.Watch)
-	i.class = procfs.ExeClass(i.g.PID)
-	i.linker = linker{fresh: i.imageNew, slots: i.linker.slots}
+	i.brk, i.fresh, i.noMain = nil, i.imageNew, false
 	space, err := handle.NewSpace(i.g.PID, i.files)
 	if err != nil {
 		return err
@@ -51,14 +53,17 @@ func (i *image) followImage() error {
 	if i.g.Stopper.Holds() == 0 {
 		i.c.traps.table.Arm()
 	}
-	// Without it, in the middle of an exec or of its end, there is no linker to follow
-	// and no point to plan; either will be reported.
-	i.linker.auxv = space.Auxv()
+	// Without an auxiliary vector, in the middle of an exec or of its end, there is no linker to
+	// follow and no point to plan; either will be reported.
+	of := program.New(i.g.PID, space, &i.g.Memory, i.program)
+	i.program = of
 	if i.linkerWanted() {
 		i.followLinker()
 	}
-	i.planPoints(i.c.rendezvous.points)
-	i.lookUp()
+	if of == i.program { // else another exec was reported meanwhile, and dealt with
+		i.planPoints(i.c.rendezvous.points)
+		i.lookUp()
+	}
 	return nil
 }
 
@@ -84,5 +89,5 @@ func (i *image) linkerWanted() bool { return i.c.opt.Linker || i.linkerNeeded() 
 
 // linkerNeeded reports whether that is for more than events of it.
 func (i *image) linkerNeeded() bool {
-	return len(i.symbolic) > 0 || i.linker.noMain || i.linker.fresh && i.c.rendezvous.points.Has(notify.Preinit)
+	return len(i.symbolic) > 0 || i.noMain || i.fresh && i.c.rendezvous.points.Has(notify.Preinit)
 }

@@ -1,11 +1,7 @@
 package control
 
 import (
-	"debug/elf"
-
-	"ptools/internal/procfs"
-	"ptools/internal/rtld"
-	"ptools/pctl/handle"
+	"ptools/internal/program"
 	"ptools/pctl/notify"
 )
 
@@ -22,88 +18,52 @@ import (
 // linker has relocated them, others that the linker runs as a command only when it
 // has mapped them. A program that does not tell it at all has neither point.
 func (i *image) planPoints(points notify.Points) {
-	if !i.linker.fresh {
+	if !i.fresh {
 		return
 	}
-	entry := i.linker.auxv[procfs.AuxEntry]
-	if points.Has(notify.Preinit) && i.linker.brk == nil {
-		i.oneShot(entry, func() {
-			i.linker.fresh = false
+	of, entry := i.program, i.program.Entry()
+	if points.Has(notify.Preinit) && i.brk == nil {
+		i.oneShot(of, entry, func() {
+			i.fresh = false
 			i.c.rendezvous.announceHere(notify.Preinit)
 		})
 	}
-	if !points.Has(notify.Postinit) && !points.Has(notify.Main) || i.planMain(entry) {
+	if of != i.program {
+		return // the points of the other one are planned
+	}
+	if !points.Has(notify.Postinit) && !points.Has(notify.Main) || i.planMain(of, entry) {
 		return
 	}
-	if i.linker.noMain = true; i.linker.brk == nil {
+	if i.noMain = true; i.brk == nil {
 		i.followLinker()
 	}
 }
 
 // planMainByLinker is planMain when the linker has relocated the program.
 func (i *image) planMainByLinker() {
-	i.linker.noMain = false
-	if i.planMain(i.linker.auxv[procfs.AuxEntry]) || len(i.linker.objects) == 0 {
+	i.noMain = false
+	of := i.program
+	if i.planMain(of, of.Entry()) {
 		return
 	}
-	// The first on the list is the program, also when the linker was run as a command.
-	first := i.linker.objects[0]
-	if o, ok := i.c.Space().Object(first.Dynamic); ok && o.File != nil {
-		i.planMain(first.Base + o.File.Entry())
+	if entry, ok := of.LoadedEntry(); ok {
+		i.planMain(of, entry)
 	}
 }
 
 // planMain sets the breakpoint at main of the program that begins at entry, and
 // reports whether it could be found.
-func (i *image) planMain(entry uint64) bool {
-	addr, ok := i.mainFunction(entry)
-	return ok && i.oneShot(addr, func() { i.c.rendezvous.announceHere(notify.Postinit, notify.Main) })
+func (i *image) planMain(of *program.Image, entry uint64) bool {
+	addr, ok := of.Main(entry, i.c) // c shows the text without our traps
+	return ok && i.oneShot(of, addr, func() { i.c.rendezvous.announceHere(notify.Postinit, notify.Main) })
 }
 
 // oneShot sets a breakpoint that goes when it is hit.
-func (i *image) oneShot(addr uint64, f func()) bool {
+func (i *image) oneShot(of *program.Image, addr uint64, f func()) bool {
 	var b *Break
-	b, err := i.c.traps.addBreak(addr, func(*Hit) {
+	b, err := i.c.traps.addBreak(of, addr, func(*Hit) {
 		i.c.traps.removeBreak(b)
 		f()
 	}, forUs)
 	return err == nil
-}
-
-// mainFunction returns the address of the function in which the program proper
-// begins: main, or main.main of a Go program; of a stripped one, what its first
-// instructions hand to the C library.
-func (i *image) mainFunction(entry uint64) (uint64, bool) {
-	exe, ok := i.c.Space().Object(entry)
-	if !ok || exe.File == nil {
-		return 0, false
-	}
-	if _, isGo := exe.File.Go(); isGo {
-		if addr, ok := function(exe, "main.main"); ok {
-			return addr, true
-		}
-	}
-	if addr, ok := function(exe, "main"); ok {
-		return addr, true
-	}
-	addr, ok := rtld.MainFromEntry(i.c, entry) // c shows the text without our traps
-	return addr, ok && exe.Start <= addr && addr < exe.End && inText(exe, addr-exe.Bias)
-}
-
-func function(o handle.Object, name string) (uint64, bool) {
-	for _, s := range o.File.ByName(name) {
-		if inText(o, s.Addr) {
-			return o.Bias + s.Addr, true
-		}
-	}
-	return 0, false
-}
-
-func inText(o handle.Object, vaddr uint64) bool {
-	for _, s := range o.File.Segments() {
-		if s.Flags&elf.PF_X != 0 && vaddr-s.Vaddr < s.Memsz {
-			return true
-		}
-	}
-	return false
 }

@@ -1,7 +1,6 @@
 package control
 
 import (
-	"debug/elf"
 	"errors"
 	"fmt"
 )
@@ -18,15 +17,12 @@ func (program32) Error() string {
 
 func (program32) Is(target error) bool { return target == errors.ErrUnsupported }
 
-// is32Bit reports whether the target has executed a 32-bit program.
-func (i *image) is32Bit() bool { return i.class == elf.ELFCLASS32 }
-
 // lacks returns what the program that the target has just executed lacks: rights, since it is
 // traced, and what this package does for 64-bit programs.
 func (i *image) lacks() error {
 	err := withheld(i.g.PID)
 	switch {
-	case !i.is32Bit():
+	case !i.program.Is32Bit():
 		return err
 	case err == nil:
 		return Err32Bit

@@ -4,7 +4,6 @@ import (
 	"debug/elf"
 
 	"ptools/internal/procfs"
-	"ptools/internal/rtld"
 	"ptools/pctl/bkpt"
 	"ptools/pctl/handle"
 )
@@ -23,41 +22,24 @@ const (
 // breakpoints. It reports whether there is any room.
 func (s *stepper) findScratch() bool {
 	scratch := s.c.traps.table.Scratch()
-	base, entry := s.c.image.linker.auxv[procfs.AuxBase], s.c.image.linker.auxv[procfs.AuxEntry]
+	program := s.c.image.program
+	base, entry := program.Auxv()[procfs.AuxBase], program.Entry()
 	for _, addr := range []uint64{entry, base} {
 		if o, ok := s.c.Space().Object(addr); ok {
 			s.reservePaddingOf(o)
 		}
 	}
-	// The linker's list begins with the program, then has what that needs, with the
-	// linker itself among or behind it, then what was loaded later.
-	for _, l := range s.startObjects() {
+	for _, l := range program.Listed() { // what is loaded later comes last
 		if l.Namespace != 0 || l.Base == base || scratch.Free() >= enoughSlots {
 			break
 		}
 		o, ok := s.c.Space().Object(l.Dynamic)
-		if !ok || o.Start <= entry && entry < o.End || o.Start == s.c.image.linker.auxv[procfs.AuxVDSO] {
+		if !ok || o.Start <= entry && entry < o.End || o.Start == program.Auxv()[procfs.AuxVDSO] {
 			continue
 		}
 		s.reservePaddingOf(o)
 	}
 	return scratch.Free() > 0
-}
-
-// startObjects returns the linker's list, in its order, or nil if there is none.
-func (s *stepper) startObjects() []rtld.Object {
-	if s.c.image.linker.list == listRead {
-		return s.c.image.linker.objects
-	}
-	at, err := rtld.Find(s.g.Memory.Mem, s.c.image.linker.auxv, nil)
-	if err != nil {
-		return nil
-	}
-	_, objects, err := rtld.Read(s.g.Memory.Mem, at.Debug)
-	if err != nil {
-		return nil // it is changing
-	}
-	return objects
 }
 
 // reservePaddingOf makes scratch slots of what follows the text of an object.

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"ptools/internal/elfsym"
+	"ptools/internal/program"
 	"ptools/internal/tracee"
 	"ptools/pctl/handle"
 	"ptools/pctl/notify"
@@ -81,7 +82,7 @@ func (c *Controller) BreakSymbol(ctx context.Context, object, symbol string, off
 		if e := c.traps.still(func() error { // once for all places; their errors are told one by one
 			c.image.followLinker()
 			c.Space().Refresh()
-			s.resolve(c.Space().Named(object))
+			s.resolve(c.image.program, c.Space().Named(object))
 			return nil
 		}); e != nil {
 			s.err = e
@@ -114,9 +115,9 @@ func (s *SymbolBreak) Remove(ctx context.Context) error {
 	})
 }
 
-// resolve sets the breakpoint at its symbols in those objects, which go by the name
-// that was asked for.
-func (s *SymbolBreak) resolve(objects []handle.Object) {
+// resolve sets the breakpoint at its symbols in those objects of a program, which go by the name that was asked for.
+// If the target executes another program meanwhile, followImage has called resolve for that one.
+func (s *SymbolBreak) resolve(of *program.Image, objects []handle.Object) {
 	// An exec has made away with the breakpoints themselves.
 	s.places = slices.DeleteFunc(s.places, func(b *Break) bool { return b.bp == nil })
 	s.resolvers = slices.DeleteFunc(s.resolvers, func(r *resolver) bool { return r.entry.bp == nil })
@@ -132,14 +133,16 @@ func (s *SymbolBreak) resolve(objects []handle.Object) {
 			switch sym.Kind {
 			case elfsym.Object:
 			case elfsym.IFunc:
-				s.followResolver(o, sym)
+				s.followResolver(of, o, sym)
 			default:
-				s.place(o.Bias + sym.Addr)
+				s.place(of, o.Bias+sym.Addr)
 			}
 		}
 	}
 	s.tell()
-	s.tellUnread(unread)
+	if of == s.c.image.program {
+		s.tellUnread(unread)
+	}
 }
 
 // tellUnread tells the clients of objects that could not be opened, and may have the symbol.
@@ -156,12 +159,12 @@ func (s *SymbolBreak) tellUnread(objects []handle.Object) {
 }
 
 // place sets the breakpoint in the function at addr.
-func (s *SymbolBreak) place(addr uint64) {
+func (s *SymbolBreak) place(of *program.Image, addr uint64) {
 	addr += s.off
 	if slices.ContainsFunc(s.places, func(b *Break) bool { return b.addr == addr }) {
 		return
 	}
-	b, err := s.c.traps.addBreak(addr, s.hit, s.c.traps.purposeOf(s.handler))
+	b, err := s.c.traps.addBreak(of, addr, s.hit, s.c.traps.purposeOf(s.handler))
 	if err != nil {
 		if !s.c.image.executing() { // else it is looked up in the new image
 			s.refuse(addr, err)
@@ -178,10 +181,13 @@ func (s *SymbolBreak) place(addr uint64) {
 }
 
 // refuse notes that the breakpoint cannot be set at addr, and tells the clients unless
-// BreakSymbol will. Data of that name is no place.
+// BreakSymbol will. Data of that name is no place, and a program that was replaced has none.
 func (s *SymbolBreak) refuse(addr uint64, err error) {
+	if err == errReplacedProgram {
+		return
+	}
 	s.err = err
-	if !s.c.image.isText(addr) {
+	if !s.c.image.program.IsText(addr) {
 		return
 	}
 	s.found.Store(true)
