@@ -71,6 +71,7 @@ func (s *Snapshot) fill() {
 	for i, from := range all {
 		t := &backing[i]
 		t.p, t.space, t.TID = s.p, space, from.TID()
+		t.name, t.named = from.Name(), from.Name() != ""
 		t.setRegisters(from.Regs())
 		s.threads[i] = t
 	}

@@ -58,12 +58,12 @@ type Thread struct {
 
 	named bool
 	name  string
+	call  string // the name of the system call, once asked for
 }
 
-// Name is the thread's name (comm, at most 15 bytes of the target's choice).
-// It is read when it is first asked for, since reading the names of many
-// threads takes longer than stopping them; a thread that has ended by then has
-// none.
+// Name is the thread's name (comm, at most 15 bytes of the target's choice). A name that did not become known with the stop is
+// read when it is first asked for, since reading the names of many threads takes longer than stopping
+// them; a thread that has ended by then has none.
 func (t *Thread) Name() string {
 	if !t.named {
 		t.named = true
@@ -79,9 +79,16 @@ func (t *Thread) Syscall() (name string, ok bool) {
 	if t.State != InSyscall {
 		return "", false
 	}
+	if t.call == "" {
+		t.call = t.callName()
+	}
+	return t.call, true
+}
+
+func (t *Thread) callName() string {
 	nr, _, _ := t.Registers.Syscall()
 	if t.Registers.kernel().Is32Bit() {
-		return "i386 " + procfs.SyscallName32(nr), true
+		return "i386 " + procfs.SyscallName32(nr)
 	}
 	if nr == ptrace.CallRestart {
 		var code [ptrace.CallWindow]byte
@@ -90,7 +97,7 @@ func (t *Thread) Syscall() (name string, ok bool) {
 			nr = own
 		}
 	}
-	return procfs.SyscallName(nr), true
+	return procfs.SyscallName(nr)
 }
 
 // setRegisters takes over what was read of a stopped thread.

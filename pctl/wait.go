@@ -64,6 +64,7 @@ func Waits(threads []*Thread) map[int]Wait {
 	for _, t := range threads {
 		waits[t.TID] = q.wait(t)
 	}
+	q.findPeers(waits)
 	return waits
 }
 
@@ -72,11 +73,11 @@ type inquiry struct {
 	p      *Process
 	owners map[int]owner // by the process's own numbers
 	places map[uint64]lockPlace
-	ends   procfs.Ends // nil until they are asked for
 	net    procfs.Sockets
-	inside map[int]int       // our numbers of its threads by its own, where it is in another PID namespace
-	asked  bool              // whether it is
-	peers  map[string][]Peer // of the other end, by its name and direction
+	inside map[int]int      // our numbers of its threads by its own, where it is in another PID namespace
+	asked  bool             // whether it is
+	far    []farEnd         // whose peers are still to be found
+	ends   chan procfs.Ends // from the search for them, which begins with the first
 }
 
 func (q *inquiry) wait(t *Thread) Wait {
@@ -95,7 +96,7 @@ func (q *inquiry) wait(t *Thread) Wait {
 	w := Wait{Kind: call.kind}
 	switch call.kind {
 	case WaitFile:
-		w.File = q.openFile(int(int32(args[call.arg])), call.write)
+		w.File = q.openFile(t.TID, int(int32(args[call.arg])), call.write)
 	case WaitEvents:
 		if call.timeout > 0 {
 			if ms := int32(args[call.timeout]); ms > 0 {

@@ -2,7 +2,6 @@ package pctl
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"ptools/internal/clean"
@@ -33,41 +32,60 @@ type Peer struct {
 	Name string
 }
 
-// openFile tells what a descriptor is.
-func (q *inquiry) openFile(fd int, write bool) OpenFile {
+// openFile tells what a descriptor is that a thread waits at. Its peers come later.
+func (q *inquiry) openFile(tid, fd int, write bool) OpenFile {
 	f := OpenFile{FD: fd, Write: write}
 	f.Path, _ = procfs.FileName(q.p.PID(), fd)
 	switch {
 	case strings.HasPrefix(f.Path, "pipe:["):
-		f.Peers = q.holders(f.Path, !write)
+		q.askPeers(farEnd{tid, f.Path, !write})
 	case strings.HasPrefix(f.Path, "socket:["):
 		end := q.net.End(q.p.PID(), f.Path)
 		f.Socket = Socket{end.Kind, end.Local, end.Remote, end.Listening}
 		if end.Peer != 0 {
-			f.Peers = q.holders(fmt.Sprintf("socket:[%d]", end.Peer), !write)
+			q.askPeers(farEnd{tid, fmt.Sprintf("socket:[%d]", end.Peer), !write})
 		}
 	}
 	return f
 }
 
-// holders returns the processes that have an end of a pipe or a socket.
-func (q *inquiry) holders(end string, writers bool) []Peer {
-	key := strconv.FormatBool(writers) + end
-	peers, ok := q.peers[key]
-	if !ok {
-		if q.ends == nil {
-			q.ends = procfs.FindEnds()
-		}
-		for _, pid := range q.ends.Holders(end, writers, q.p.PID()) {
-			name, _ := procfs.ReadComm(pid, pid)
-			peers = append(peers, Peer{pid, name})
-		}
-		if q.peers == nil {
-			q.peers = make(map[string][]Peer)
-		}
-		q.peers[key] = peers
+// farEnd is the other end of what a thread waits at.
+type farEnd struct {
+	tid     int
+	name    string // as in /proc/PID/fd
+	writers bool   // its peers are those that can write to it, or that can read from it
+}
+
+// askPeers has the peers of a far end found. The descriptors of all processes are read for that, some microseconds for each,
+// so another goroutine reads them while this one goes on. findPeers waits for it.
+func (q *inquiry) askPeers(e farEnd) {
+	if q.far = append(q.far, e); q.ends == nil {
+		ends := make(chan procfs.Ends, 1)
+		q.ends = ends
+		go func() { ends <- procfs.FindEnds() }()
 	}
-	return peers
+}
+
+// findPeers completes the waits of all threads whose far ends were asked for.
+func (q *inquiry) findPeers(waits map[int]Wait) {
+	if q.ends == nil {
+		return
+	}
+	ends, known := <-q.ends, make(map[farEnd][]Peer)
+	for _, e := range q.far {
+		key := farEnd{name: e.name, writers: e.writers}
+		peers, ok := known[key]
+		if !ok {
+			for _, pid := range ends.Holders(e.name, e.writers, q.p.PID()) {
+				name, _ := procfs.ReadComm(pid, pid)
+				peers = append(peers, Peer{pid, name})
+			}
+			known[key] = peers
+		}
+		w := waits[e.tid]
+		w.File.Peers = peers
+		waits[e.tid] = w
+	}
 }
 
 func (f OpenFile) String() string {

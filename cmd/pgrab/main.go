@@ -19,6 +19,8 @@ package main
 import (
 	"context"
 	"os"
+	"runtime"
+	"runtime/debug"
 
 	"ptools/internal/job"
 	"ptools/pctl"
@@ -29,7 +31,19 @@ func main() {
 		os.Exit(report(os.Stderr, err))
 	}
 	pctl.Guard()
+	putOffCollection()
 	job.Main(func() int {
 		return report(os.Stderr, run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	})
+}
+
+// putOffCollection lets the heap grow to 16 MB before the first garbage collection, unless the environment says when. A dump of
+// a thousand threads ends before that, and takes 3 of 50 ms less.
+func putOffCollection() {
+	if os.Getenv("GOGC") != "" {
+		return
+	}
+	const usual = 100
+	debug.SetGCPercent(4 * usual) // of 4 MB
+	runtime.AddCleanup(new([64]byte), func(percent int) { debug.SetGCPercent(percent) }, usual)
 }

@@ -26,17 +26,21 @@ func eachFile(pid int, f func(fd int, name []byte)) {
 		if err != nil || n <= 0 {
 			return
 		}
+		denied := false // to one of them, and so to all (proc_fd_access_allowed in fs/proc/base.c)
 		eachName(names[:n], func(name []byte, _ uint64) {
 			fd, ok := digits(name)
-			if !ok {
+			if !ok || denied {
 				return
 			}
 			n, _, errno := unix.RawSyscall6(unix.SYS_READLINKAT, uintptr(dir), uintptr(unsafe.Pointer(&name[0])),
 				uintptr(unsafe.Pointer(&link[0])), uintptr(len(link)), 0, 0)
-			if errno == 0 {
+			if denied = errno == unix.EACCES; errno == 0 {
 				f(fd, link[:n])
 			}
 		})
+		if denied {
+			return
+		}
 	}
 }
 

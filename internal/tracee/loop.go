@@ -147,7 +147,7 @@ func (g *Group) run(t *Thread, next func(*Machine) Action) {
 	}
 	// ESRCH: the thread is being killed; its end will be reported.
 	_ = err
-	t.Known = RegsUnread
+	t.Known, t.Name = RegsUnread, ""
 }
 
 // drain handles the reports that are there.

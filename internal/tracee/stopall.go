@@ -1,6 +1,8 @@
 package tracee
 
 import (
+	"strings"
+
 	"ptools/internal/procfs"
 	"ptools/internal/ptrace"
 )
@@ -108,6 +110,9 @@ func (s *Stopper) stopSleepers() {
 			return false
 		}
 		st, err := procfs.ReadTaskStat(s.g.PID, t.TID)
+		if !strings.Contains(st.Comm, `\`) { // with one, something may be escaped
+			t.Name = st.Comm
+		}
 		return err == nil && st.State != 'R'
 	})
 }

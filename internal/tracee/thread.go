@@ -40,6 +40,7 @@ type Thread struct {
 	TID  int
 	Role Role
 	M    Machine
+	Name string // comm, if it was read while all were being stopped; empty when the thread runs again
 
 	child       *Thread       // process that it has made and that is still to be let go
 	Creator     *Thread       // the thread that waits for that

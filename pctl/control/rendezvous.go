@@ -154,6 +154,9 @@ type Thread struct {
 // TID returns the thread's number.
 func (t *Thread) TID() int { return t.t.TID }
 
+// Name returns the thread's name (comm) if it is known without another reading, or an empty one.
+func (t *Thread) Name() string { return t.t.Name }
+
 // Regs returns the registers. They may be read, not changed. ESRCH for a thread that
 // could not be stopped (Parked) or is dying.
 func (t *Thread) Regs() (*ptrace.Regs, error) {
