@@ -11,9 +11,9 @@ type TaskStats struct {
 	reply   [4096]byte
 }
 
-// OpenTaskStats returns the TaskStats of a process. It needs CAP_NET_ADMIN: without
-// that the first Sum returns EPERM. On a kernel without CONFIG_TASKSTATS the error is
-// ENOENT.
+// OpenTaskStats returns the TaskStats of a process. On a kernel without
+// CONFIG_TASKSTATS the error is ENOENT. It does not check for CAP_NET_ADMIN, which is
+// needed: without that, Sum returns EPERM.
 func OpenTaskStats(pid int) (*TaskStats, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_GENERIC)
 	if err != nil {
