@@ -170,8 +170,8 @@ func CallerKind(function string) Kind {
 type Lock struct {
 	Kind Kind
 	Addr uint64 // of the object; of the word where that is not known
-	// Owner is the TID of the thread that holds the lock, or that is waited for, in the PID namespace of the process; 0: not
-	// known.
+	// Owner is the TID of the thread that holds the lock, or that is waited for, in the PID namespace of the process.
+	// 0: not known.
 	Owner int
 	// OwnerAt is the address of the word that has the owner, or would have it if the lock were held; 0: there is no such
 	// word. Holds tells whether a later value of the word names the same owner.

@@ -15,11 +15,11 @@ import (
 // Words of the first page that belong to the guard process.
 const (
 	byteWord     = 0                              // a buffer of one byte for each pair
-	nameWord     = mostPairs                      // two words: the name of its command, padded with zeros; its arguments are ours
+	nameWord     = mostPairs                      // two words: its command's name, padded with zeros; its arguments are ours
 	pidWord      = nameWord + 2                   // the PID of this program
 	pairsWord    = pidWord + 1                    // how many pairs of threads there are
 	pairWord     = pairsWord + 1                  // the first of them
-	dontNeedWord = pairWord + mostPairs*pairWords // start and end of ranges of memory that it does not need; 0 ends the list
+	dontNeedWord = pairWord + mostPairs*pairWords // start and end of memory ranges that it does not need; 0 ends the list
 )
 
 // descents is how often descendants are looked for again when control has ended, after pauses of 1, 4 and 16 ms.

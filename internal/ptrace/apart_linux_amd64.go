@@ -35,7 +35,7 @@ func CallApart(nr, a uintptr, b unsafe.Pointer, c uintptr) (uintptr, error) {
 		return r, nil
 	}
 	var err error = unix.EINTR
-	for err == unix.EINTR { // ECHILD: it has ended, and another thread of ours, which waits for every process, has reaped it
+	for err == unix.EINTR { // ECHILD: another thread of ours, which waits for every process, has reaped it
 		_, err = unix.Wait4(int(pid), nil, unix.WALL, nil)
 	}
 	if e := syscall.Errno(-*result); e < 4096 && e != 0 {

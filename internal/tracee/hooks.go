@@ -23,7 +23,8 @@ type Hooks interface {
 	Strayed(pid int)
 	// Signalled is called for a thread in a signal-delivery stop. It may take the signal ([Group.TakeSignal]).
 	Signalled(t *Thread)
-	// Interrupted is called for a thread that our PTRACE_INTERRUPT has stopped. False: it was resumed, to a stop that is due.
+	// Interrupted is called for a thread that our PTRACE_INTERRUPT has stopped. False: it was resumed, to a stop that is
+	// due.
 	Interrupted(t *Thread) bool
 	// Answers reports whether a thread has to be waited for even where it does not react to the interrupt.
 	Answers(t *Thread) bool
