@@ -12,8 +12,8 @@ import (
 
 // A filter passes samples of wanted processes and drops all others. It consists of a BPF program
 // that a perf event runs in its interrupt, and of a table of wanted processes by their numbers. If our
-// PID namespace is the first one, these are the kernel's own numbers. Otherwise they are those of our
-// namespace: processes of other namespaces have none there.
+// PID namespace is the first one, these are the kernel's own numbers, which processes of all namespaces
+// have. Otherwise they are those of our namespace, which the program finds for its own processes only.
 type filter struct {
 	program, table int
 	ours           pidNamespace

@@ -64,7 +64,8 @@ type number struct {
 var ofThread, ofProcess = number{0, varPID}, number{32, varPID + 4}
 
 // keyNumber puts a number of the current thread at varKey. It is the number in the first PID namespace if that is
-// ours, and otherwise the number in our namespace. The program ends if the thread has no number there.
+// ours, and otherwise the number in our namespace, which only threads of that namespace have. The program ends if the
+// thread has no number.
 func keyNumber(n number, ours pidNamespace) []instruction {
 	if ours.ino == firstPIDNamespace {
 		return []instruction{

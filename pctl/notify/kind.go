@@ -99,7 +99,7 @@ func (s *Points) Take(p Point) bool {
 	return had
 }
 
-// name is that of a constant; one without a name is its number.
+// name returns the name of a constant. A constant without a name is its number.
 func name(n uint8, of []string, what string) string {
 	if int(n) < len(of) {
 		return of[n]
