@@ -1,8 +1,8 @@
-// Package futex tells what a thread that waits in futex(2) waits for, from the call's arguments, the words of
-// memory around its address, and the function that makes the call. It is pure: it reads no process.
+// Package futex finds out what a thread in futex(2) waits for. It uses the call's arguments, the words of memory
+// around the call's address, and the function that makes the call. It is pure: it reads no process.
 //
-// The layouts are those of x86-64: glibc's struct __pthread_mutex_s, struct __pthread_rwlock_arch_t and musl's
-// pthread_mutex_t, none of which has changed since the libraries have them.
+// The layouts are those of x86-64: glibc's struct __pthread_mutex_s and struct __pthread_rwlock_arch_t, and musl's
+// pthread_mutex_t. None of them has changed since the libraries have had them.
 package futex
 
 import (
@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Number is that of futex(2).
+// Number is the number of the system call futex(2).
 const Number = 202
 
 // A Call is a futex(2) call that waits.
@@ -38,7 +38,7 @@ const (
 	kindsOfMutexes = 0x3ff      // all that glibc keeps in __kind
 )
 
-// Parse returns the call that waits, if the arguments are those of one.
+// Parse returns the call. It reports false if a call with these arguments does not wait.
 func Parse(args [6]uint64) (Call, bool) {
 	c := Call{Addr: args[0], Value: uint32(args[2]), private: args[1]&flagPrivate != 0}
 	switch c.op = uint32(args[1]) &^ (flagPrivate | flagClock); c.op {
@@ -99,10 +99,10 @@ var kindNames = [...]string{
 
 func (k Kind) String() string { return kindNames[k] }
 
-// IsOwned reports whether some of the kind say which thread holds them.
+// IsOwned reports whether some objects of the kind say which thread holds them.
 func (k Kind) IsOwned() bool { return k == Mutex || k == ReadLock || k == WriteLock }
 
-// IsLock reports whether it is something that threads hold, even if nothing says which.
+// IsLock reports whether the kind is something that threads hold, even if nothing says which thread does.
 func (k Kind) IsLock() bool {
 	switch k {
 	case Mutex, ReadLock, WriteLock, RustMutex, RustRWLock, Internal:
@@ -111,7 +111,7 @@ func (k Kind) IsLock() bool {
 	return false
 }
 
-// callers are functions that wait, by the part of their name behind underscores, GI_ and before a version.
+// callers are functions that wait. The key is the name without leading underscores, GI_ and a trailing version.
 var callers = map[string]Kind{
 	"pthread_mutex_lock": Mutex, "pthread_mutex_lock_full": Mutex, "pthread_mutex_timedlock": Mutex,
 	"pthread_mutex_clocklock": Mutex, "pthread_mutex_clocklock_common": Mutex, "pthread_mutex_cond_lock": Mutex,
@@ -170,22 +170,23 @@ func CallerKind(function string) Kind {
 type Lock struct {
 	Kind Kind
 	Addr uint64 // of the object; of the word where that is not known
-	// Owner is the number of the thread that holds it, or that is waited for, in the PID namespace of the process; 0: not known.
+	// Owner is the TID of the thread that holds the lock, or that is waited for, in the PID namespace of the process.
+	// 0: not known.
 	Owner int
-	// OwnerAt is the address of the word that says so, or would if it were held; 0: no word does. Holds tells whether it says
-	// the same later.
+	// OwnerAt is the address of the word that has the owner, or would have it if the lock were held; 0: there is no such
+	// word. Holds tells whether a later value of the word names the same owner.
 	OwnerAt uint64
-	// Dead says that the kernel has marked it: its owner has ended.
+	// Dead says that the kernel has marked the lock: its owner has ended.
 	Dead bool
-	// Readers is how many threads hold a read-write lock to read.
+	// Readers is how many threads hold a read-write lock for reading.
 	Readers int
-	// Why says why the owner is not known: "condition variable".
+	// Why says why the owner is not known, as in "condition variable".
 	Why string
 }
 
-// Lock returns what the call waits for. kind is CallerKind's of the innermost function that is known, or
-// Unknown; alive says whether a number is that of a thread. Of an Unknown function only what the kernel keeps itself
-// is believed, and a mutex whose every word is that of one.
+// Lock returns what the call waits for. kind is the CallerKind of the innermost known function, or Unknown. alive
+// reports whether a number is that of a thread. If the kind is Unknown, Lock only trusts what the kernel keeps itself,
+// and a mutex all of whose words are those of a mutex.
 func (c Call) Lock(kind Kind, m Memory, alive func(tid int) bool) Lock {
 	if c.Inherits() {
 		return c.inheriting(m)
@@ -206,7 +207,7 @@ func (c Call) Lock(kind Kind, m Memory, alive func(tid int) bool) Lock {
 	return Lock{Kind: kind, Addr: c.Addr, Why: "a " + kind.String() + " keeps none"}
 }
 
-// inheriting is for a lock that the kernel knows: its word has the owner.
+// inheriting handles a lock that the kernel knows: its word has the owner.
 func (c Call) inheriting(m Memory) Lock {
 	l := Lock{Kind: Mutex, Addr: c.Addr}
 	if w, ok := m.word(c.Addr); ok {
@@ -216,7 +217,7 @@ func (c Call) inheriting(m Memory) Lock {
 	return l
 }
 
-// own takes the owner out of a word that has it.
+// own sets the owner from a word that has it.
 func (l *Lock) own(w uint32, at uint64) {
 	l.Owner, l.OwnerAt, l.Dead = int(w&ownerMask), at, w&ownerDied != 0
 }
@@ -227,18 +228,18 @@ func (l *Lock) explain() {
 	}
 }
 
-// Free is why a lock has no owner that could have one.
+// Free is the reason why a lock that could have an owner has none.
 const Free = "nobody had it at that moment"
 
-// OwnerIn returns the thread that holds the lock by a word that was read at OwnerAt, 0 if none does.
+// OwnerIn returns the TID of the thread that holds the lock, from a word that was read at OwnerAt; 0: no thread.
 func OwnerIn(word uint32) int { return int(word & ownerMask) }
 
-// Holds reports whether such a word says that a thread holds the lock.
+// Holds reports whether a word that was read at OwnerAt says that a thread holds the lock.
 func Holds(word uint32, tid int) bool { return tid != 0 && OwnerIn(word) == tid }
 
-// mutex looks at a pthread mutex. Glibc waits at its first word, which is 2 where others wait, and has the owner
-// 8 bytes behind; a robust one has the owner in the word. Musl waits at the second word, which has the owner but for
-// normal ones.
+// mutex looks at a pthread mutex. Glibc waits at the mutex's first word, which is 2 while threads wait, and has the
+// owner 8 bytes behind it. A robust mutex has the owner in the first word. Musl waits at the second word, which has
+// the owner, except in normal mutexes.
 func (c Call) mutex(m Memory) Lock {
 	l := Lock{Kind: Mutex, Addr: c.Addr}
 	w, ok := m.word(c.Addr)
@@ -293,8 +294,8 @@ const (
 	rwReaderShift = 3 // in __readers
 )
 
-// rwLock looks at a pthread read-write lock: a thread that wants to read waits at the word of the phase, one that
-// wants to write there or at that of writers. The writer's number is in it; readers are only counted.
+// rwLock looks at a pthread read-write lock. A thread that wants to read waits at the word of the phase. A thread that
+// wants to write waits there, or at the word of writers. The lock has the writer's TID; readers are only counted.
 func (c Call) rwLock(kind Kind, m Memory, alive func(int) bool) Lock {
 	if c.Value&waiters != 0 {
 		return Lock{Kind: kind, Addr: c.Addr, Why: "a read-write lock of musl keeps none"}

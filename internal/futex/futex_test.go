@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// words is memory at 0x1000 of 32-bit words.
+// words returns memory at 0x1000 with these 32-bit words.
 func words(w ...uint32) Memory {
 	m := Memory{At: 0x1000}
 	for _, v := range w {
@@ -24,7 +24,7 @@ func call(t *testing.T, addr, op, value uint64) Call {
 	return c
 }
 
-// TestLock: owners are taken from words that have one, and from no others.
+// TestLock: owners are taken from words that have an owner, and from no others.
 func TestLock(t *testing.T) {
 	only := func(tids ...int) func(int) bool {
 		return func(tid int) bool {
@@ -72,7 +72,7 @@ func TestLock(t *testing.T) {
 	}
 }
 
-// TestParse: only operations that wait.
+// TestParse: only operations that wait are accepted.
 func TestParse(t *testing.T) {
 	for op, waits := range map[uint64]bool{0: true, 1: false, 3: false, 4: false, 5: false, 6: true, 7: false, 9: true, 10: false, 11: true, 13: true, 0x189: true, 0x81: false} {
 		if _, ok := Parse([6]uint64{0x1000, op, 0}); ok != waits {
@@ -81,7 +81,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestCallerKind: functions by their names as symbol tables have them.
+// TestCallerKind: the kind is found by names as symbol tables have them.
 func TestCallerKind(t *testing.T) {
 	for name, want := range map[string]Kind{
 		"pthread_mutex_lock": Mutex, "___pthread_mutex_lock": Mutex, "__GI___pthread_mutex_lock": Mutex, "pthread_mutex_lock@GLIBC_2.2.5": Mutex,

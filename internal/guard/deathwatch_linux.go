@@ -9,26 +9,25 @@ import (
 	"unsafe"
 )
 
-// A death watch tells the guard process of our death, and waits for the guard's. It is an OS thread for each
-// of a few processors, which owns a robust futex in the shared memory: when the thread ends, with all
-// others or because the program executes another one, the kernel marks the word and wakes the thread of
-// the guard that waits for it on the same processor. That is one of the first things that a thread does
-// which is killed (kernel/exit.c, exit_mm), and the death watch does it before other threads where it may have
-// a priority above theirs. The control thread comes to its end, and lets its tracees go, whenever it is
-// given a processor.
+// A death watch notifies the guard process of our death, and waits for the end of the guard process. It is an
+// OS thread on each of a few processors. Each thread owns a robust futex in the shared memory. When the thread
+// ends, with all others or because the program executes another one, the kernel marks the futex. It wakes the
+// guard's thread that waits for it on the same processor. A killed thread does that early (kernel/exit.c,
+// exit_mm), and the death watch does it before other threads if it may have a priority above theirs. The control
+// thread ends, and its tracees are detached, whenever it is given a processor.
 //
-// There is one for each processor because one that sleeps takes long to wake, up to milliseconds in a
-// virtual machine. On the processor that the SIGKILL comes from death watch and guard run at once.
+// There is one thread for each processor because a sleeping processor takes long to wake, up to milliseconds in
+// a virtual machine. On the processor that the SIGKILL comes from, death watch and guard run at once.
 type deathWatch struct {
-	gone    chan struct{}  // closed when the guard process is gone, and the death watch is about to
-	further sync.WaitGroup // the threads but the first
+	gone    chan struct{}  // closed when the guard process is gone, and the death watch is about to end
+	further sync.WaitGroup // the threads other than the first
 
 	mu  sync.Mutex
 	pid int // of the guard process, 0 when it has been waited for
 }
 
-// Words of a pair of threads. The first three are the kernel's struct robust_list_head, the fourth is
-// its only entry. The futex is the lower half of its word.
+// Words of a pair of threads, one of the death watch and one of the guard. The first three are the kernel's
+// struct robust_list_head, the fourth is its only entry. The futex is the lower half of its word.
 const (
 	headNext = iota
 	headOffset
@@ -90,9 +89,9 @@ func newDeathWatch(words []uint64) (*deathWatch, error) {
 	return h, nil
 }
 
-// awaitReady returns when a thread of the guard process has its priority, and in memory what it needs; until then,
-// which may be long where others are busy, nothing is planted. Or when the process has ended: it tells no thread
-// then, so that is looked for.
+// awaitReady returns when a thread of the guard process has its priority, and has what it needs in memory. Nothing is
+// planted until then, which may take long on a busy machine. awaitReady also returns when the guard process has ended.
+// That wakes no thread, so awaitReady polls for it.
 func (h *deathWatch) awaitReady(p []uint64) {
 	ready := (*uint32)(unsafe.Pointer(&p[readyWord]))
 	look := syscall.Timespec{Nsec: 1e6}
@@ -101,7 +100,7 @@ func (h *deathWatch) awaitReady(p []uint64) {
 	}
 }
 
-// processors returns those that have a death watch, of those that this program may use.
+// processors returns the processors that get a death watch, a few of those that this program may use.
 func processors() []int {
 	var set [1024 / 64]uint64
 	_, _, e := syscall.RawSyscall(syscall.SYS_SCHED_GETAFFINITY, 0, unsafe.Sizeof(set), uintptr(unsafe.Pointer(&set)))
@@ -123,8 +122,8 @@ const (
 	waitEnd = syscall.WEXITED | syscall.WALL
 )
 
-// wait returns when the guard process has ended. Its number stays taken until kill, and the other
-// threads, can know.
+// wait returns when the guard process has ended. The number of the process stays taken until the other
+// threads have ended, and pid is set to 0, so that kill does not use it any more.
 func (h *deathWatch) wait() {
 	h.waitid(waitEnd | syscall.WNOWAIT)
 	h.further.Wait()
@@ -134,7 +133,7 @@ func (h *deathWatch) wait() {
 	h.pid = 0
 }
 
-// ended reports whether the guard process has ended. The kernel is asked, which knows before the
+// ended reports whether the guard process has ended. It asks the kernel, which knows before the
 // deathWatch does.
 func (h *deathWatch) ended() bool {
 	h.mu.Lock()
@@ -163,8 +162,8 @@ func (h *deathWatch) kill() {
 	<-h.gone
 }
 
-// own makes the calling thread the owner of the futex of a pair, on its processor. What it returns
-// undoes the first.
+// own makes the calling thread the owner of the futex of a pair, and moves it to the pair's processor. The
+// returned function undoes the ownership.
 func own(words []uint64) func() {
 	moveTo(words[cpuWord])
 	goAhead(deathWatchLevel)

@@ -5,21 +5,21 @@ import (
 	"unsafe"
 )
 
-// A process that was forked off a target has the traps of its parent until control has cleaned it, and control may
-// end before. No descriptor of ours reaches such a process, so the guard process looks for it: among the children
-// that /proc shows of the threads of each target, and theirs.
+// A process that was forked off a target has the traps of its parent until control has cleaned it. Control may end
+// before that. No descriptor of ours reaches such a process, so the guard process looks for it in /proc: among the
+// children of the threads of each target, and their children.
 //
-// A child whose fork is under way while the traps are lifted becomes visible after that, with traps. So the guard process
-// looks again (descents).
+// If a fork is under way while the traps are lifted, the child becomes visible after that, with traps. So the guard
+// process looks again (descents).
 
 // A kinsman is a process whose children are looked for.
 type kinsman struct {
 	pid    uint64
-	mem    uint32 // by which records the traps are known that it has or had
-	layout uint64 // of the address space that they were planted in; 0: not known yet
+	mem    uint32 // identifies the records of the traps that it has or had
+	layout uint64 // of the address space that the traps were planted in; 0: not known yet
 }
 
-// noLayout is no process's: without a trap there is a rehearsal, which brings what is needed into memory.
+// noLayout is the layout of no process. It is for a rehearsal without traps, which brings what is needed into memory.
 const noLayout = 1
 
 const (
@@ -29,7 +29,7 @@ const (
 	roomList = 4 << 10
 )
 
-// A room is the work space of a thread of the guard process, too large for its stack.
+// A room is the work space of a thread of the guard process. It is too large for the thread's stack.
 type room struct {
 	path     [roomPath]byte
 	text     [roomText]byte
@@ -41,12 +41,12 @@ type room struct {
 
 var rooms [mostPairs]room
 
-// descend is disinherit. The linker bounds the stack of functions that may not grow it as far as it can follow calls,
-// to less than a path through these takes. What they run on has more: the stack of a thread that was made for it, or
-// that of a goroutine, below which there is memory that a fork does not use.
+// descend is disinherit, called through a variable. Where the linker can follow the calls of nosplit functions it bounds
+// their stack, to less than a path through these takes. They do have more: the stack of a thread that was made for
+// them, or that of a goroutine, below which there is memory that a fork does not use.
 var descend = disinherit
 
-// disinherit takes the traps of the targets out of their descendants.
+// disinherit removes the traps of the targets from their descendants.
 //
 //go:norace
 //go:nosplit
@@ -67,8 +67,8 @@ func disinherit(words []uint64, i int) {
 	}
 }
 
-// has reports whether a process is known that was looked at lately. Records of one process mostly follow each other, and
-// twice does no harm.
+// has reports whether a process is among those that were added last. Records of one process mostly follow each other, and
+// it does no harm to add a process twice.
 //
 //go:norace
 //go:nosplit
@@ -82,8 +82,8 @@ func (r *room) has(pid uint64, mem uint32) bool {
 	return false
 }
 
-// there reports whether the address space is there that a trap was planted in: the target may have executed another program
-// that control has not taken notice of. b is work space.
+// there reports whether the address space that a trap was planted in still exists. The target may have executed another
+// program without control having noticed. b is work space.
 //
 //go:norace
 //go:nosplit
@@ -93,7 +93,7 @@ func (p *patch) there(b *byte) bool {
 	return n == 1
 }
 
-// add has the children of a process looked for.
+// add makes disinherit look for the children of a process.
 //
 //go:norace
 //go:nosplit
@@ -105,7 +105,7 @@ func (r *room) add(k kinsman) {
 	}
 }
 
-// disinheritFrom looks for the children of a process.
+// disinheritFrom looks for the children of a process, thread by thread.
 //
 //go:norace
 //go:nosplit
@@ -168,8 +168,8 @@ func (r *room) disinheritOf(words []uint64, parent *kinsman, tid uint64) {
 	raw(syscall.SYS_CLOSE, fd, 0, 0, 0)
 }
 
-// clean lifts the traps of a process that has a copy of its parent's memory, as the layout of it says: since the fork it
-// has executed nothing.
+// clean lifts the traps of a process that has a copy of its parent's memory. The same layout shows that: the process has
+// executed no other program since the fork.
 //
 //go:norace
 //go:nosplit
@@ -188,8 +188,8 @@ func (r *room) clean(words []uint64, k kinsman) {
 	r.add(k)
 }
 
-// Fields of /proc/PID/stat that tell a program at the places where its exec has put it from all others (proc(5)),
-// which a fork leaves as they are: startcode, endcode, startstack; start_data and what follows.
+// Fields of /proc/PID/stat that identify a program by the addresses where its exec has put it (proc(5)): startcode,
+// endcode, startstack; start_data and what follows. A fork leaves them unchanged.
 const (
 	firstField                   = 3 // behind the name
 	startCode, startStack        = 26, 28
@@ -197,7 +197,7 @@ const (
 	hashBegin, hashPrime  uint64 = 14695981039346656037, 1099511628211 // FNV-1a
 )
 
-// layout returns a number for them, or 0 for a process that has none: it is ending, or may not be traced.
+// layout returns a hash of these fields, or 0 for a process that shows none: it is ending, or may not be traced.
 //
 //go:norace
 //go:nosplit
@@ -252,7 +252,7 @@ func (r *room) open(pid, tid uint64, name string, flags uintptr) (fd uintptr, ok
 	return fd, e == 0
 }
 
-// put writes a part of a path, and returns where the next one begins.
+// put writes a part of a path, and returns where the next part begins.
 //
 //go:norace
 //go:nosplit
@@ -264,7 +264,7 @@ func (r *room) put(at uint, part string) uint {
 	return at + uint(len(part))
 }
 
-// putNumber is put of a number.
+// putNumber is put for a number.
 //
 //go:norace
 //go:nosplit

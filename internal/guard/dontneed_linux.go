@@ -7,19 +7,19 @@ import (
 	"syscall"
 )
 
-// The guard process begins with a copy of our memory, page by page as either of both writes. What
-// it has no use for, the heap above all, it gives back to the kernel at once: otherwise it would keep
-// every page that we change as it was.
+// The guard process begins with a copy of our memory. A page is copied when one of the two processes
+// writes to it. The guard process gives what it does not need, above all the heap, back to the kernel at
+// once. Otherwise it would keep the old copy of every page that we change.
 
 const (
 	mostDontNeed  = 200
-	leastDontNeed = 1 << 20 // bytes: what is smaller is not worth a call
+	leastDontNeed = 1 << 20 // bytes: a smaller range is not worth a call
 	nearStack     = 64 << 10
 	madvDontNeed  = 4
 )
 
-// listDontNeed writes down the large ranges of private memory without a file. A list that is too long
-// is cut short.
+// listDontNeed lists the large ranges of private memory without a file. A list that is too long
+// is cut.
 func listDontNeed(words []uint64) {
 	maps, err := os.ReadFile("/proc/self/maps")
 	if err != nil {
@@ -40,7 +40,7 @@ func listDontNeed(words []uint64) {
 	words[dontNeedWord+2*n] = 0
 }
 
-// dontNeed gives the ranges back, but for what lies near an address in the caller's stack: Go's
+// dontNeed gives the ranges back, except for what is near an address in the caller's stack: Go's
 // stacks are in its heap.
 //
 //go:norace

@@ -23,9 +23,9 @@ type Guard struct {
 	ledger     ledger
 }
 
-// Err returns why traps that are planted now would outlive us, or nil if the guard is there or is
-// not needed. A guard process that has ended is not replaced; the next one, for watches that begin
-// when all have been closed, starts afresh.
+// Err returns why traps that are planted now would outlive us. It returns nil if the guard is there, or
+// is not needed. A guard process that has ended is not replaced while there are watches. After all have
+// been closed, the next watch starts a new one.
 func (g *Guard) Err() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -42,8 +42,8 @@ func (g *Guard) join() {
 	g.mu.Unlock()
 }
 
-// part takes one watch away. With the last one the guard process ends; nothing of it is left when
-// part returns.
+// part removes one watch. With the last one the guard process ends, and has been waited for when part
+// returns.
 func (g *Guard) part() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -53,7 +53,7 @@ func (g *Guard) part() {
 	}
 }
 
-// put notes a patch, and is the first to need the guard process: ok is false if there is none.
+// put records a patch. The first put starts the guard process. ok is false if there is no guard process.
 func (g *Guard) put(p patch) (record int, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -35,7 +35,7 @@ func open(t *testing.T, pid int) *os.File {
 	return f
 }
 
-// TestLift: the original bytes return wherever ours stand, and nowhere else.
+// TestLift: the original bytes return where our bytes are, and nowhere else.
 func TestLift(t *testing.T) {
 	text := page(6)
 	self := open(t, os.Getpid())
@@ -61,8 +61,8 @@ func TestLift(t *testing.T) {
 	}
 }
 
-// A helper that is a target tells where its text is. A helper that is guarded patches the text of
-// others, in order of its arguments PID ADDR, and waits.
+// The helper "target" prints the address of its text. The helper that is guarded patches the text of
+// others, in the order of its arguments PID ADDR, and waits.
 var (
 	_ = ptest.Helper("target", func() {
 		fmt.Printf("%#x\n", addrOf(page(1)))
@@ -109,7 +109,7 @@ func (g *Guard) pid() int {
 	return g.deathWatch.pid
 }
 
-// waits tells what a program learns of its children that waits for any.
+// waits returns what a wait for any child returns.
 func waits() string {
 	var ws syscall.WaitStatus
 	_, err := syscall.Wait4(-1, &ws, syscall.WNOHANG, nil)
@@ -127,7 +127,7 @@ func targets(t *testing.T, n int) (gs []*ptest.Target, args []string) {
 	return gs, args
 }
 
-// patched reports whether a byte of ours stands in the text of a target.
+// patched reports whether a byte of ours is in the text of a target.
 func patched(t *testing.T, g *ptest.Target, addr string) bool {
 	t.Helper()
 	a, err := strconv.ParseUint(addr, 0, 64)
@@ -142,8 +142,8 @@ func patched(t *testing.T, g *ptest.Target, addr string) bool {
 }
 
 // TestKilled: when the guarded process is killed the text of two targets is their own again, and the
-// guard process is gone. It is not impressed by the signals that end a group of processes, and no call
-// that waits for any child sees it.
+// guard process is gone. Signals that end a group of processes do not end the guard process, and a wait
+// for any child does not return it.
 func TestKilled(t *testing.T) {
 	for range ptest.Rounds(3, 20, 200) {
 		gs, args := targets(t, 2)
@@ -170,15 +170,15 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestExec: a program that executes another one is gone as well.
+// TestExec: a program that executes another one counts as ended as well.
 func TestExec(t *testing.T) {
 	gs, args := targets(t, 1)
 	p := ptest.StartHelper(t, "guarded", append(args, "exec")...)
 	gs[0].WaitFor("its own text", func() bool { return comm(p.PID) == "cat" && !patched(t, gs[0], args[1]) })
 }
 
-// TestGuardKilled: without its guard process a program goes on, and knows; it has no zombie, and when
-// it needs a guard anew it gets one.
+// TestGuardKilled: a program continues when its guard process is killed, and Err says that. There is no
+// zombie. When the program needs a guard again, it gets one.
 func TestGuardKilled(t *testing.T) {
 	gs, args := targets(t, 1)
 	addr, _ := strconv.ParseUint(args[1], 0, 64)
@@ -219,7 +219,7 @@ func TestStoppedGuard(t *testing.T) {
 	w.Close()
 }
 
-// TestNobodyGuarded: without a Guard, and before anything is planted, nothing is done.
+// TestNobodyGuarded: without a Guard, and before the first trap, nothing is done.
 func TestNobodyGuarded(t *testing.T) {
 	var none *Guard
 	w := none.Watch()
@@ -247,7 +247,7 @@ func comm(pid int) string {
 	return strings.TrimSpace(string(b))
 }
 
-// BenchmarkStart is the time until the first byte may be planted.
+// BenchmarkStart measures the time until the first byte may be planted.
 func BenchmarkStart(b *testing.B) {
 	m, err := mem.Open(os.Getpid())
 	if err != nil {
@@ -265,7 +265,7 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// BenchmarkPlanting is what a trap costs that returns to the text.
+// BenchmarkPlanting measures the cost of a trap that returns to the text.
 func BenchmarkPlanting(b *testing.B) {
 	m, err := mem.Open(os.Getpid())
 	if err != nil {
@@ -281,7 +281,8 @@ func BenchmarkPlanting(b *testing.B) {
 	}
 }
 
-// TestReady: when the first trap may be planted, each thread of the guard process has its priority and waits, or is about to.
+// TestReady: when the first trap may be planted, each thread of the guard process has its priority, and waits or is about
+// to wait.
 func TestReady(t *testing.T) {
 	gs, args := targets(t, 1)
 	addr, _ := strconv.ParseUint(args[1], 0, 64)

@@ -15,24 +15,25 @@ type patch struct {
 	ours, orig byte
 }
 
-// The ledger lies in memory that is shared with the guard process: it is written without a system
-// call, and is whole at whatever instruction we die. Its first page has words of their own
-// (deathwatch_linux.go, process_linux.go), then come records of three words: the address; what stands
-// there, where the highest bit says that the record is good; the thread that writes it, and the target.
+// The ledger is in memory that is shared with the guard process. It is written without a system call,
+// and is consistent at whatever instruction we die. Its first page has words of the pairs of threads and
+// of the guard process (deathwatch_linux.go, process_linux.go). Records of three words follow: the
+// address; the bytes and the descriptor, where the highest bit says that the record is good; the thread
+// that writes the byte, and the target.
 const (
 	firstRecord = 4096 / 8 // in words
 	recordWords = 3
 	topWord     = firstRecord - 1 // how many records were ever used
 	good        = 1 << 63
-	mostRecords = 1 << 20                                     // beyond that traps are not guarded
+	mostRecords = 1 << 20                                     // further traps are not guarded
 	ledgerSize  = (firstRecord + mostRecords*recordWords) * 8 // in bytes
-	breakByte   = 0xCC                                        // what an int3 is
+	breakByte   = 0xCC                                        // an int3
 )
 
-// A ledger is our side of it. It has no lock.
+// A ledger is the access of this program to the ledger. It has no lock.
 type ledger struct {
 	raw   []byte
-	words []uint64 // the same
+	words []uint64 // raw as words
 	free  []int    // records that are void
 }
 
@@ -40,8 +41,8 @@ func newLedger(raw []byte) ledger {
 	return ledger{raw: raw, words: unsafe.Slice((*uint64)(unsafe.Pointer(&raw[0])), len(raw)/8)}
 }
 
-// put adds a patch, which the calling thread is about to write, and returns the number of its record; ok
-// is false if there is no room. When put returns the guard would find it.
+// put adds a patch that the calling thread is about to write, and returns the number of its record. ok
+// is false if there is no room. The guard finds the record from then on.
 func (l *ledger) put(p patch) (record int, ok bool) {
 	if n := len(l.free); n > 0 {
 		record, l.free = l.free[n-1], l.free[:n-1]
@@ -65,7 +66,7 @@ func (l *ledger) drop(record int) {
 	l.free = append(l.free, record)
 }
 
-// top returns how many records there may be in the words of a ledger.
+// top returns how many records, good or void, the words of a ledger have.
 //
 //go:norace
 //go:nosplit

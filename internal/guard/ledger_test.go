@@ -18,7 +18,7 @@ func all(words []uint64) (ps []patch) {
 	return ps
 }
 
-// TestLedger: what is put is found, what is dropped is not, and its place is used again.
+// TestLedger: a record that was put is found. One that was dropped is not, and its place is used again.
 func TestLedger(t *testing.T) {
 	l := newTestLedger(2)
 	one, two := patch{7, 4194304, 1<<63 + 5, 0xcc, 0x55}, patch{1<<32 - 1, 1, 0, 0xff, 0}
@@ -48,7 +48,7 @@ func TestLedger(t *testing.T) {
 	}
 }
 
-// FuzzLedger: whatever stands in the memory, its records are within it, and are what put writes.
+// FuzzLedger: whatever the memory contains, its records are within it, and are such as put writes.
 func FuzzLedger(f *testing.F) {
 	f.Add(uint64(1), []byte{1, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0x55, 0xcc, 0, 0x80})
 	f.Add(^uint64(0), make([]byte, 64))

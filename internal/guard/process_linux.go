@@ -7,25 +7,26 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// The guard process is a fork of this one that never comes back to Go: it has no runtime, and
-// no lock can be relied on, so its threads make system calls and nothing else. What they need is on
-// their stacks and in the shared memory; the rest of its memory, a copy of ours that grows as
-// ours changes, it gives back (MADV_DONTNEED).
+// The guard process is a fork of this one that never returns to Go. It has no runtime, and no lock
+// can be relied on, so its threads only make system calls. What they need is on their stacks and in
+// the shared memory. The rest of its memory is a copy of ours, which grows as ours changes. The guard
+// process gives it back (MADV_DONTNEED).
 
-// Words of the first page that are the guard process's.
+// Words of the first page that belong to the guard process.
 const (
 	byteWord     = 0                              // a buffer of one byte for each pair
-	nameWord     = mostPairs                      // and the next: the name of its command, padded with zeros; its arguments are ours
-	pidWord      = nameWord + 2                   // our number
+	nameWord     = mostPairs                      // two words: its command's name, padded with zeros; its arguments are ours
+	pidWord      = nameWord + 2                   // the PID of this program
 	pairsWord    = pidWord + 1                    // how many pairs of threads there are
 	pairWord     = pairsWord + 1                  // the first of them
-	dontNeedWord = pairWord + mostPairs*pairWords // start and end of ranges of memory it can do without; 0 ends them
+	dontNeedWord = pairWord + mostPairs*pairWords // start and end of memory ranges that it does not need; 0 ends the list
 )
 
-// descents is how often descendants are looked for again when control has ended, 1, 4, and 16 ms after each other.
+// descents is how often descendants are looked for again when control has ended, after pauses of 1, 4 and 16 ms.
 const descents = 3
 
-// longestPause is the most that the guard process waits before it looks again for threads that write traps, in ns.
+// longestPause is the longest time, in ns, that the guard process waits before it looks again for threads that write
+// traps.
 const longestPause = 5e8
 
 // mostPairs bounds the threads, of this program and of the guard process.
@@ -45,10 +46,10 @@ const (
 	sigSetMask = 2
 )
 
-// fork makes the guard process. It shares our descriptors: what is opened later, /proc/PID/mem of
-// targets, is open in it too. It has no exit signal, so waits of the host for any child do not see
-// it, nor does a SIGCHLD tell of it (wait(2), __WCLONE). Every signal is blocked in it, which SIGKILL
-// and SIGSTOP cannot be: those that ask a group of processes to end are for the guarded one.
+// fork makes the guard process. The guard process shares our descriptors: a /proc/PID/mem that is opened
+// later is open in it too. It has no exit signal. So waits of the program for any child do not see it,
+// and its end sends no SIGCHLD (wait(2), __WCLONE). Every signal is blocked in it, except SIGKILL and
+// SIGSTOP, which cannot be: a signal that asks a group of processes to end is for the guarded process.
 //
 //go:norace
 //go:nosplit
@@ -56,7 +57,7 @@ const (
 func fork(words []uint64) (pid uintptr, e syscall.Errno) {
 	all, old := ^uint64(0), uint64(0)
 	raw(syscall.SYS_RT_SIGPROCMASK, sigSetMask, uintptr(unsafe.Pointer(&all)), uintptr(unsafe.Pointer(&old)), 8)
-	setPriority(deathWatchLevel, schedFIFO) // which the guard process begins with
+	setPriority(deathWatchLevel, schedFIFO) // the guard process inherits it
 	pid, e = raw(syscall.SYS_CLONE, syscall.CLONE_FILES, 0, 0, 0)
 	if e == 0 && pid == 0 {
 		live(words)
@@ -66,7 +67,7 @@ func fork(words []uint64) (pid uintptr, e syscall.Errno) {
 	return pid, e
 }
 
-// live is the life of the guard process.
+// live is the main function of the guard process.
 //
 //go:norace
 //go:nosplit
@@ -81,8 +82,8 @@ func live(words []uint64) {
 	watchOver(words, 0)
 }
 
-// watchOver is the life of one thread of the guard process. The first of them that learns of our death
-// does what is to be done; a second one that comes to the same work meanwhile does it once more.
+// watchOver is the main function of each thread of the guard process. The first thread that learns of our
+// death lifts the traps. Another one that learns of it meanwhile does the same work once more.
 //
 //go:norace
 //go:nosplit
@@ -91,8 +92,8 @@ func watchOver(words []uint64, i int) {
 	p := pair(words, i)
 	moveTo(p[cpuWord])
 	goAhead(guardLevel)
-	// All that is needed then is to be in memory: what lift uses, and what the kernel writes to
-	// when a thread comes to a processor (rseq(2), which a C library has registered).
+	// All that is needed at our death has to be in memory: what lift uses, and what the kernel writes
+	// when a thread is put on a processor (rseq(2), which a C library has registered).
 	lift(words[:firstRecord], i)
 	words[byteWord+i] = words[firstRecord]
 	descend(words[:firstRecord], i)
@@ -107,7 +108,7 @@ func watchOver(words []uint64, i int) {
 		raw(syscall.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&moment)), 0, 0, 0)
 		lift(words, i)
 		descend(words, i)
-		moment.Nsec = min(2*moment.Nsec, longestPause) // it may never end, in an uninterruptible sleep
+		moment.Nsec = min(2*moment.Nsec, longestPause) // the thread may never end, in an uninterruptible sleep
 	}
 	lift(words, i)
 	moment.Nsec = 1e6
@@ -122,9 +123,9 @@ func watchOver(words []uint64, i int) {
 	}
 }
 
-// writing reports whether a thread is still there that has written traps. One that was killed in the
-// system call with which it writes, or on the way there, finishes that first: behind our back, if the
-// host has taken its processor away.
+// writing reports whether a thread that has written traps still exists. A thread that is killed in the
+// system call that writes, or on its way into that, finishes the call first. That may come after the
+// traps were lifted, if the host has taken the thread's processor away.
 //
 //go:norace
 //go:nosplit
@@ -159,9 +160,10 @@ func awaitDeath(p []uint64) {
 	}
 }
 
-// lift writes the original bytes back wherever ours stand, one at a time: the threads run, and may
-// write to what lies between. What was planted last, after the traps of our own, comes first; a second
-// thread begins at the other end, so that they do not meet at every page.
+// lift writes the original bytes back where our bytes are. It writes one byte at a time: the target's
+// threads run, and may write to the memory between. The traps that were planted last come first; those
+// of our own were planted before them. Every second thread begins at the other end, so that two threads
+// do not work on the same pages.
 //
 //go:norace
 //go:nosplit
@@ -181,7 +183,7 @@ func lift(words []uint64, i int) {
 	}
 }
 
-// lift writes the original byte back into a memory if ours stands there. b is work space.
+// lift writes the original byte back into a memory if our byte is there. b is work space.
 //
 //go:norace
 //go:nosplit
@@ -194,14 +196,14 @@ func (p *patch) lift(mem uintptr, b *byte) {
 	}
 }
 
-// Real-time scheduling that a thread does not pass on to those it makes (sched(7)).
+// Real-time scheduling. With schedResetOnFork a thread does not pass it on to threads that it makes (sched(7)).
 const (
 	schedFIFO        = 1
 	schedResetOnFork = 1 << 30
 )
 
-// Levels of goAhead. A thread of the guard process that is woken by the end of its death watch follows
-// it on the same processor; at the same level it would be sent to another one, which may be asleep.
+// Levels of goAhead. A thread of the guard process that is woken by the end of its death watch runs after
+// it on the same processor. At the same level it would be moved to another processor, which may be asleep.
 const (
 	deathWatchLevel = 2
 	guardLevel      = 3
@@ -218,8 +220,8 @@ func moveTo(cpu uint64) {
 	raw(syscall.SYS_SCHED_SETAFFINITY, 0, unsafe.Sizeof(set), uintptr(unsafe.Pointer(&set)), 0)
 }
 
-// goAhead lets the calling thread run before all ordinary ones when it wakes, or before as many as
-// we may.
+// goAhead lets the calling thread run before all ordinary threads when it wakes. Without the right to that,
+// it lets it run before as many as possible.
 //
 //go:norace
 //go:nosplit
@@ -242,7 +244,7 @@ func setPriority(level int32, policy uintptr) syscall.Errno {
 	return e
 }
 
-// ready tells that a thread can do its work.
+// ready signals that a thread can do its work.
 //
 //go:norace
 //go:nosplit

@@ -6,15 +6,16 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// What the threads of the guard process but the first find: the address of the shared memory, which
-// is no pointer because storing one might call the garbage collector, which is not there; and their
-// stacks, each at the index of its pair. What only makes system calls needs some hundred bytes.
+// What the threads of the guard process use, except the first: the address of the shared memory, and
+// their stacks, each at the index of its pair. The address is no pointer: storing a pointer might call
+// the garbage collector, which does not exist here. A thread that only makes system calls needs some
+// hundred bytes of stack.
 var (
 	wordsAddr uintptr
 	stacks    [mostPairs][8 << 10]byte
 )
 
-// spawn makes the threads of the guard process for all pairs but the first, as many as can be had.
+// spawn makes the threads of the guard process for all pairs except the first, as many as can be made.
 //
 //go:norace
 //go:nosplit
@@ -24,13 +25,13 @@ func spawn(words []uint64) {
 	f := enter
 	for i := 1; i < int(words[pairsWord]); i++ {
 		if !ptrace.Spawn(uintptr(unsafe.Pointer(&stacks[i]))+unsafe.Sizeof(stacks[i]), **(**uintptr)(unsafe.Pointer(&f))) {
-			ready(pair(words, i)) // no thread is to wait for it
+			ready(pair(words, i)) // no thread must wait for it
 		}
 	}
 }
 
-// enter is where a thread begins. It has no arguments, so that it can be called by its address: a
-// call by name from assembly is led through code that tells the race detector, which is not there
+// enter is the first function of a thread. It has no arguments, so that it can be called by its address.
+// A call by name from assembly would go through code of the race detector, which does not exist here
 // either.
 //
 //go:norace

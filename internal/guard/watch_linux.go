@@ -2,9 +2,9 @@ package guard
 
 import "os"
 
-// A Watch is what is guarded of one target. Its methods are for one goroutine, and those of a nil
-// *Watch do nothing. A guard that cannot be had is no error here: then the target is as safe as
-// without, and Guard.Err says why.
+// A Watch has the guarded traps of one target. Its methods are for one goroutine. Those of a nil *Watch
+// do nothing. It is no error here if there can be no guard: the target is then as safe as without one,
+// and Guard.Err says why.
 type Watch struct {
 	guard   *Guard
 	mem     Memory
@@ -12,13 +12,13 @@ type Watch struct {
 	records map[uint64]record
 }
 
-// record is where a patch stands in the ledger.
+// record is the record of a patch in the ledger.
 type record struct {
 	number     int
 	ours, orig byte
 }
 
-// Watch begins with a target, for which nothing is done before it is bound and something is planted.
+// Watch returns a Watch for a new target. Nothing is done for it before it is bound and a trap is planted.
 // A nil Guard returns a nil Watch.
 func (g *Guard) Watch() *Watch {
 	if g == nil {
@@ -28,8 +28,8 @@ func (g *Guard) Watch() *Watch {
 	return &Watch{guard: g, records: make(map[uint64]record)}
 }
 
-// Bind is called when the target has an address space, and when it has another one: what was planted
-// before is gone. nil: it has none any more.
+// Bind is called when the target has an address space, and when it has another one. The traps that were
+// planted before are gone then. nil: the target has no address space any more.
 func (w *Watch) Bind(m Memory) {
 	if w == nil {
 		return
@@ -45,9 +45,9 @@ func (w *Watch) Bind(m Memory) {
 	}
 }
 
-// Planting announces that ours is about to be written at addr, where orig is to stand otherwise. The
-// first one of all starts the guard process. What is known already, as when traps return to the text
-// after a stop, costs a look into a map.
+// Planting announces that the byte ours is about to be written at addr, in place of orig. The first
+// Planting of all starts the guard process. A trap that is recorded already, as when traps return to the
+// text after a stop, costs a look into a map.
 func (w *Watch) Planting(addr uint64, ours, orig byte) {
 	if w == nil {
 		return
@@ -65,8 +65,8 @@ func (w *Watch) Planting(addr uint64, ours, orig byte) {
 	}
 }
 
-// Lifted says that the original byte stands at addr again, for good. Of a lift that is only for the
-// time of a stop nothing needs to be said: the guard only ever replaces a byte of ours.
+// Lifted announces that the original byte is at addr again, for good. A lift for the time of a stop need
+// not be announced: the guard only replaces bytes of ours.
 func (w *Watch) Lifted(addr uint64) {
 	if w == nil {
 		return
@@ -85,7 +85,7 @@ func (w *Watch) Close() {
 	}
 }
 
-// open makes the descriptor that the guard process writes to, which has it as well.
+// open makes the descriptor that the guard process writes to. The guard process shares it.
 func (w *Watch) open() bool {
 	if w.file == nil && w.mem != nil {
 		f, err := w.mem.File()

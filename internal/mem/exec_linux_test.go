@@ -14,8 +14,8 @@ import (
 	"ptools/internal/ptest"
 )
 
-// TestOpenExecStorm: the memory of a process is opened at any moment of execves by threads other than the leader, by root
-// and by the user whose process it is. The leader is a zombie in part of each, with files that are root's.
+// TestOpenExecStorm opens the memory of a process at any moment of execves by threads other than the leader, as root and
+// as the process's user. During part of each execve the leader is a zombie, whose files belong to root.
 func TestOpenExecStorm(t *testing.T) {
 	t.Run("same rights", func(t *testing.T) {
 		t.Parallel()
@@ -49,7 +49,7 @@ func openStorm(t *testing.T, attr *syscall.SysProcAttr) {
 		defer close(done)
 		runtime.LockOSThread() // for good: the thread ends
 		if attr != nil {
-			// Of this thread alone; libraries that ask all threads go around this.
+			// For this thread only; the library's functions would change all threads.
 			for _, nr := range []uintptr{unix.SYS_SETRESGID, unix.SYS_SETRESUID} {
 				if _, _, e := unix.RawSyscall(nr, ptest.Nobody, ptest.Nobody, ptest.Nobody); e != 0 {
 					t.Error(e)

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestExec shows what doc comments promise: the descriptor stays with the old
-// image, which is gone, and process_vm_readv goes into the new one.
+// TestExec: after an exec the descriptor stays bound to the old image, which is
+// gone, and process_vm_readv reads the new one.
 func TestExec(t *testing.T) {
 	c := start(t)
 	if c.mem.Stale() {
@@ -64,8 +64,8 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// TestCloseWhileReading looks for a read through a descriptor number that
-// already belongs to another process.
+// TestCloseWhileReading looks for a read through a descriptor number that already
+// refers to another process's memory.
 func TestCloseWhileReading(t *testing.T) {
 	c := start(t)
 	var wg sync.WaitGroup
@@ -92,8 +92,8 @@ func TestCloseWhileReading(t *testing.T) {
 	wg.Wait()
 }
 
-// TestLeaderLeaves: the memory of a process whose first thread has ended since it was opened is
-// read and written through one of the others.
+// TestLeaderLeaves: if the first thread of a process ends after its memory was opened, the memory is read and
+// written through another thread.
 func TestLeaderLeaves(t *testing.T) {
 	reads := map[string]func(m *Memory, b []byte, addr uint64) (int, error){
 		"ReadAt":      func(m *Memory, b []byte, addr uint64) (int, error) { return m.ReadAt(b, int64(addr)) },

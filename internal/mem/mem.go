@@ -1,9 +1,9 @@
 // Package mem reads and writes the memory of another process.
 //
 // Errors are bare syscall.Errno values, so that a failed read in a hot loop
-// allocates nothing: EFAULT where nothing readable is mapped, ESRCH once the
-// address space is gone, EPERM or EACCES without the permission
-// PTRACE_MODE_ATTACH; os.ErrClosed after Close.
+// allocates nothing. They are EFAULT where nothing readable is mapped, ESRCH once
+// the address space is gone, and EPERM or EACCES without the permission
+// PTRACE_MODE_ATTACH. After Close the error is os.ErrClosed.
 package mem
 
 import (
@@ -12,8 +12,8 @@ import (
 	"io/fs"
 )
 
-// ErrFiltered is the error of Open where the mode of /proc/PID/mem keeps us from it and a seccomp filter
-// from process_vm_readv(2), of our own memory too. Satisfies fs.ErrPermission.
+// ErrFiltered is the error of Open where the mode of /proc/PID/mem denies us the file, and a seccomp filter
+// denies us process_vm_readv(2), even of our own memory. It satisfies fs.ErrPermission.
 var ErrFiltered error = filtered{}
 
 type filtered struct{}

@@ -17,7 +17,7 @@ func TestReadAt(t *testing.T) {
 		{0, 1, 1, nil},
 		{100, page, page, nil},
 		{0, 2 * page, 2 * page, nil},
-		{2*page - 8, 16, 16, nil}, // PROT_NONE: only /proc/PID/mem gets there
+		{2*page - 8, 16, 16, nil}, // PROT_NONE: only /proc/PID/mem can read it
 		{0, 3 * page, 3 * page, nil},
 		{2 * page, 2 * page, page, syscall.EFAULT}, // the unmapped page
 		{3*page - 10, 20, 10, syscall.EFAULT},
@@ -39,7 +39,7 @@ func TestReadAt(t *testing.T) {
 	}
 }
 
-// TestUser: the process's own view stops where the process would fault.
+// TestUser: reads and writes of a User stop where the process would fault.
 func TestUser(t *testing.T) {
 	c := start(t)
 	u := c.mem.User()

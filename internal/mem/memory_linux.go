@@ -13,31 +13,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Memory is the memory of one process. Reading goes by
-// process_vm_readv(2), which is the fastest and may be done by any thread;
-// where that fails (PROT_NONE pages, a seccomp filter, a hole in a range) the
-// rest is read through /proc/PID/mem. Writing goes through /proc/PID/mem,
-// whose FOLL_FORCE reaches read-only text: private pages are copied, the file
-// stays as it is.
+// A Memory is the memory of one process. It reads by process_vm_readv(2), which
+// is the fastest way, and open to any thread. Where that fails (PROT_NONE pages,
+// a seccomp filter, a hole in a range) it reads the rest through /proc/PID/mem.
+// It writes through /proc/PID/mem, whose FOLL_FORCE can write read-only text:
+// private pages are copied, and the file stays unchanged.
 //
-// /proc/PID/mem has a file mode, which CAP_SYS_PTRACE alone does not get past. Where it may not
-// be opened, and process_vm_readv may be called, the Memory reads what the process itself may read,
-// and writes nothing: a thread in a ptrace stop has to be written through (PTRACE_POKEDATA).
+// The file mode of /proc/PID/mem may deny us the file: CAP_SYS_PTRACE alone does not override it. If
+// process_vm_readv may be called then, the Memory reads what the process itself may read, and writes
+// nothing. Writing needs a thread in a ptrace stop then (PTRACE_POKEDATA).
 //
-// The two differ at an exec: process_vm_readv goes by pid and follows the
-// process into its new image, the descriptor stays bound to the address
-// space of the Open (fs/proc/base.c, mem_open) and reads and writes nothing
-// once that is gone. [Memory.Stale] tells. Likewise a pid that is used again
-// is another process to process_vm_readv: its user holds a pidfd.
+// The two ways differ at an exec. process_vm_readv takes a pid, and follows the
+// process into its new image. The descriptor stays bound to the address space of
+// the Open (fs/proc/base.c, mem_open), and reads and writes nothing once that is
+// gone. [Memory.Stale] tells whether it is. Likewise process_vm_readv reads another
+// process if the pid is used again: the user of a Memory has to hold a pidfd.
 //
-// Safe for concurrent use by any goroutine of any thread; but a kernel booted
-// with proc_mem.force_override=ptrace lets only the tracer thread write to
-// read-only text.
+// Safe for concurrent use by any goroutine of any thread. But a kernel booted with
+// proc_mem.force_override=ptrace lets only the tracer thread write to read-only
+// text.
 type Memory struct {
 	pid int
 
-	// via is the thread that process_vm_readv is given: the leader, or a
-	// living thread once the leader has ended before the others.
+	// via is the TID that process_vm_readv is called with: the leader, or a
+	// living thread if the leader has ended before the others.
 	via atomic.Int64
 
 	mu   sync.RWMutex // held for reading across each call: Close waits for them
@@ -50,12 +49,12 @@ type file uint8
 
 const (
 	memFile  file = iota // reads and writes
-	mapsFile             // tells whether the address space is there, nothing else
+	mapsFile             // only shows whether the address space is there
 )
 
-// Open binds to the present address space of a process. ESRCH also for a
-// zombie and a kernel thread: they have none. A process whose leader has
-// ended is opened through one of its other threads.
+// Open binds to the present address space of a process. It returns ESRCH also for
+// a zombie and a kernel thread, which have no address space. A process whose leader
+// has ended is opened through one of its other threads.
 func Open(pid int) (*Memory, error) {
 	dir := "/proc/" + strconv.Itoa(pid)
 	for {
@@ -72,12 +71,12 @@ func Open(pid int) (*Memory, error) {
 			}
 			gone = gone || unix.Access(task, unix.F_OK) == unix.ENOENT
 		}
-		// In an execve(2) by another thread the leader is a zombie, until that thread has its number: the thread
-		// has gone then, or has the leader's memory.
+		// During an execve(2) by another thread the leader is a zombie, until that thread takes its number. That
+		// shows in one of two ways: the number of the thread is gone, or the leader has memory.
 		if has, lack := hasMemory(dir); lack != nil {
 			return nil, lack
 		} else if !has && !gone && !slices.ContainsFunc(others(pid), func(tid int) bool { return !slices.Contains(tried, tid) }) {
-			return nil, err // neither has there been a thread that the list has missed, in another such execve
+			return nil, err // nor has the list missed a thread, in another such execve
 		}
 	}
 }
@@ -90,9 +89,9 @@ func open(pid, tid int, name string) (*Memory, error) {
 	if err == unix.EACCES {
 		switch access := probe(tid); {
 		case access == unix.ESRCH:
-			err = unix.ESRCH // the files of a zombie are root's, whatever user's process it is
+			err = unix.ESRCH // the files of a zombie belong to root, whichever user the process belongs to
 		case access == unix.EFAULT:
-			// It may have been a zombie, and have memory since, by an execve(2) of another thread.
+			// It may have been a zombie, and may have memory now, by an execve(2) of another thread.
 			if m.fd, err = openFile(name, unix.O_RDWR); err == unix.EACCES {
 				m.kind = mapsFile
 				m.fd, err = openFile(strings.TrimSuffix(name, "mem")+"maps", unix.O_RDONLY)
@@ -114,8 +113,8 @@ func open(pid, tid int, name string) (*Memory, error) {
 	return m, nil
 }
 
-// hasMemory reports whether the statm of a directory in /proc, which every user may read, shows a size. ESRCH
-// where there is none.
+// hasMemory reports whether the statm of a directory in /proc shows a size. Every user may read statm. The error is ESRCH
+// where there is no such directory.
 func hasMemory(dir string) (bool, error) {
 	b, err := os.ReadFile(dir + "/statm")
 	switch {
@@ -136,8 +135,8 @@ func openFile(name string, mode int) (int, error) {
 	}
 }
 
-// probe returns how process_vm_readv fails on a thread: EFAULT where it may be used, since the kernel looks at the
-// permission first and at the address, where nothing is, second; ESRCH where there is no memory; EPERM where it is denied.
+// probe returns how process_vm_readv fails on a thread, for an address where nothing is mapped. EFAULT: it may be used,
+// since the kernel checks the permission before the address. ESRCH: there is no memory. EPERM: it is denied.
 func probe(tid int) error {
 	local := [1]unix.Iovec{{Base: new(byte)}}
 	local[0].SetLen(1)
@@ -146,7 +145,7 @@ func probe(tid int) error {
 	return err
 }
 
-// others lists the threads of a process but its leader.
+// others lists the threads of a process without its leader.
 func others(pid int) []int {
 	entries, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/task")
 	if err != nil {
@@ -167,9 +166,9 @@ func (m *Memory) Writable() bool { return m.kind == memFile }
 // PID returns the number of the process.
 func (m *Memory) PID() int { return m.pid }
 
-// File returns another descriptor of the /proc/PID/mem that is written to, for
-// another process perhaps. os.ErrClosed after Close; EACCES where it may not be
-// opened.
+// File returns another descriptor of the /proc/PID/mem that is written to. It may be
+// for another process. The error is os.ErrClosed after Close, and EACCES where the
+// file may not be opened.
 func (m *Memory) File() (*os.File, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -199,11 +198,11 @@ func (m *Memory) Close() error {
 }
 
 // Stale reports that the address space of the Open is gone: the process has
-// exec'd or ended (or the Memory is closed). The kernel reads 0 bytes then
-// and fails with EIO at the unmapped address 0 otherwise, so the test costs
-// one system call and is exact, with one exception: an address space that is
-// shared with another process (a vfork child and its parent, clone with
-// CLONE_VM) lives until the last of them leaves it.
+// exec'd or ended (or the Memory is closed). A read at the unmapped address 0
+// returns 0 bytes then, and fails with EIO otherwise. So the test costs one
+// system call, and is exact with one exception: an address space that is shared
+// with another process (a vfork child and its parent, clone with CLONE_VM)
+// lives until the last of them leaves it.
 func (m *Memory) Stale() bool {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -211,7 +210,7 @@ func (m *Memory) Stale() bool {
 }
 
 // ended is Stale for an open descriptor. m.mu is held. maps has a first line as long as there
-// is an address space, and is ESRCH when the process is no more.
+// is an address space. Reading it fails with ESRCH when the process is gone.
 func (m *Memory) ended() bool {
 	var b [1]byte
 	for {
@@ -226,9 +225,9 @@ func (m *Memory) ended() bool {
 	}
 }
 
-// ReadAt reads len(p) bytes from an address, which is int64(addr) in two's
-// complement. A short read returns what was read before the first byte that
-// cannot be, and an error. It allocates nothing.
+// ReadAt reads len(p) bytes from an address, which is converted to int64 in two's
+// complement. A short read returns how much was read before the first byte that
+// cannot be read, and an error. ReadAt allocates nothing.
 func (m *Memory) ReadAt(p []byte, addr int64) (int, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -255,8 +254,8 @@ func (m *Memory) ReadAt(p []byte, addr int64) (int, error) {
 	return n + rest, nil
 }
 
-// redirect chooses another thread for process_vm_readv, and reports whether there
-// is one: the address space lives, but the thread that was used so far has left it.
+// redirect chooses another thread for process_vm_readv, and reports whether there is
+// one. It is called where the address space lives, but the thread used so far has left it.
 func (m *Memory) redirect() bool {
 	for _, tid := range others(m.pid) {
 		if probe(tid) == unix.EFAULT {
@@ -293,9 +292,10 @@ func whole(p []byte, addr int64, move func(p []byte, addr int64) (int, error)) (
 }
 
 // WriteAt writes len(p) bytes, also to text that the process itself may not
-// write. A short write returns what was written and an error. It allocates
-// nothing. Another thread of the process that runs meanwhile may see part of
-// it; a single byte, or an aligned word, is seen whole. EACCES unless Writable.
+// write. A short write returns how much was written, and an error. WriteAt
+// allocates nothing. A thread of the process that runs meanwhile may see part of
+// the write; it sees a single byte, or an aligned word, whole. The error is EACCES
+// unless Writable.
 func (m *Memory) WriteAt(p []byte, addr int64) (int, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -303,7 +303,7 @@ func (m *Memory) WriteAt(p []byte, addr int64) (int, error) {
 		return 0, os.ErrClosed
 	}
 	if m.kind != memFile {
-		return 0, unix.EACCES // process_vm_writev goes by number, into the next program too
+		return 0, unix.EACCES // process_vm_writev takes a pid, and would write into the next program too
 	}
 	done, errno := whole(p, addr, func(p []byte, addr int64) (int, error) { return unix.Pwrite(m.fd, p, addr) })
 	if errno != 0 {
@@ -312,8 +312,8 @@ func (m *Memory) WriteAt(p []byte, addr int64) (int, error) {
 	return done, nil
 }
 
-// fault maps what /proc/PID/mem says of an address where nothing is mapped
-// (EIO), or that no address can be (EINVAL, a negative offset), to EFAULT.
+// fault maps two errors of /proc/PID/mem to EFAULT: EIO, of an address where nothing is
+// mapped, and EINVAL, of a negative offset, which no address can be.
 func fault(err error) syscall.Errno {
 	errno := err.(syscall.Errno)
 	if errno == unix.EIO || errno == unix.EINVAL {

@@ -11,8 +11,8 @@ import (
 	"ptools/internal/ptest"
 )
 
-// TestFileMode: with CAP_SYS_PTRACE alone /proc/PID/mem of another user's process is not opened, because
-// of its mode. It is read all the same, and seen to be gone after an exec; nothing is written.
+// TestFileMode: with CAP_SYS_PTRACE alone the mode of /proc/PID/mem of another user's process denies the file. The
+// memory is read all the same, and found to be gone after an exec. Nothing is written.
 func TestFileMode(t *testing.T) {
 	c := start(t)
 	asAnother(t, func() {

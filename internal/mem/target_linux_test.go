@@ -20,9 +20,10 @@ import (
 
 const page = 4096
 
-// TestMain is also the target: with targetEnv set it maps five pages of which
-// the middle one cannot be read, fills them, prints their address, and then
-// does what the lines on its standard input say.
+// TestMain is also the target. With targetEnv set it maps six pages and fills
+// them. The third can then not be accessed, the fourth is unmapped, and the fifth is
+// read-only. It prints their address, and executes the commands on its standard
+// input.
 func TestMain(m *testing.M) {
 	if os.Getenv(targetEnv) != "" {
 		target()
@@ -33,7 +34,7 @@ func TestMain(m *testing.M) {
 
 const targetEnv = "PTOOLS_MEM_TARGET"
 
-// The target talks on its first thread, so that this can leave the others behind.
+// The target reads and writes on its first thread, so that this thread can end before the others.
 func init() {
 	if os.Getenv(targetEnv) != "" {
 		runtime.LockOSThread()

@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// User is memory as the process itself may use it: what it could not read or write
-// (guard pages, read-only data) fails with EFAULT, as an instruction of its own
-// would fault. It goes by process_vm_readv(2) and process_vm_writev(2) only. It is
-// for the owner of the Memory; Close ends both.
+// User is memory as the process itself may use it. Reads and writes that the process
+// could not make (guard pages, read-only data) fail with EFAULT, as an instruction of its
+// own would fault. It uses process_vm_readv(2) and process_vm_writev(2) only. It belongs
+// to the owner of the Memory, whose Close ends both.
 type User struct{ m *Memory }
 
 // User returns the process's own view of its memory.
@@ -40,8 +40,8 @@ func (u *User) transfer(nr uintptr, p []byte, addr int64) (int, error) {
 	return n, nil
 }
 
-// call moves all of p by process_vm_readv or process_vm_writev. m.mu is held, and there is a
-// descriptor.
+// call moves all of p by process_vm_readv or process_vm_writev. m.mu is held, and the descriptor
+// is open.
 func (m *Memory) call(nr uintptr, p []byte, addr int64) (int, syscall.Errno) {
 	if len(p) == 0 {
 		return 0, 0

@@ -18,12 +18,11 @@ type batch struct {
 
 var batches = sync.Pool{New: func() any { return new(batch) }}
 
-// ReadVec reads len(dst[i]) bytes from addrs[i] into dst[i], for all i, with
-// one system call per 1,024 ranges where all can be read. A range that can
-// only be read in part does not keep the later ones from being read: its
-// dst[i] is cut to the part that was read, which tells it from the others.
-// n is the sum of bytes read; err is the error of the first short range. It
-// allocates nothing. len(addrs) must be len(dst).
+// ReadVec reads len(dst[i]) bytes from addrs[i] into dst[i], for all i. It makes
+// one system call per 1,024 ranges if all can be read. If a range can be read only
+// in part, its dst[i] is cut to the part that was read, and the later ranges are
+// still read. n is the sum of bytes read; err is the error of the first short
+// range. ReadVec allocates nothing. len(addrs) must be len(dst).
 func (m *Memory) ReadVec(dst [][]byte, addrs []uint64) (n int, err error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -35,7 +34,7 @@ func (m *Memory) ReadVec(dst [][]byte, addrs []uint64) (n int, err error) {
 	}
 	b := batches.Get().(*batch)
 	defer func() {
-		clear(b.local[:min(len(dst), iovMax)]) // keeps no caller's buffers alive
+		clear(b.local[:min(len(dst), iovMax)]) // the pool must not keep a caller's buffers alive
 		batches.Put(b)
 	}()
 	for i := 0; i < len(dst); {

@@ -36,7 +36,7 @@ const (
 	bpfLoadW     = 0x61
 	bpfLoadDW    = 0x79
 	bpfJumpNe    = 0x55
-	bpfLoad64    = 0x18 // of two instructions' size; src says what imm is
+	bpfLoad64    = 0x18 // takes the room of two instructions; src says what imm is
 	bpfJumpEq    = 0x15
 	bpfJumpEqReg = 0x1d
 	bpfJumpNeReg = 0x5d
@@ -64,9 +64,9 @@ const (
 // pt_regs.
 const ctxIP = 8 * 16
 
-// atCookie begins a program: it ends it, with nothing done, unless the thread
-// stands at the address that is the cookie of the link. A file may be mapped
-// several times. The context is then in register 6.
+// atCookie is the beginning of a program. It ends the program, with nothing
+// done, unless the program counter is the cookie of the link: a file may be
+// mapped several times. It leaves the context in register 6.
 func atCookie() []instruction {
 	return []instruction{
 		{op: bpfMovReg, dst: 6, src: 1},
@@ -79,7 +79,7 @@ func atCookie() []instruction {
 // toOut is the offset of a jump to the end of a program, where it returns 0.
 const toOut = math.MinInt16
 
-// finish appends that end and has the jumps lead there.
+// finish appends the end of the program, and sets the offsets of jumps to it.
 func finish(p []instruction) []instruction {
 	for i := range p {
 		if p[i].off == toOut {
@@ -89,7 +89,7 @@ func finish(p []instruction) []instruction {
 	return append(p, instruction{op: bpfMovImm, dst: 0}, instruction{op: bpfExit})
 }
 
-// onTable calls a helper with a table, the key at varKey and what else is in the registers from 3 on.
+// onTable calls a helper with a table and the key at varKey. Further arguments are in the registers from 3 on.
 func onTable(helper int32, table int) []instruction {
 	return []instruction{
 		{op: bpfLoad64, dst: 1, src: unix.BPF_PSEUDO_MAP_FD, imm: int32(table)}, {},
@@ -111,7 +111,7 @@ func insert(table int, variable int32) []instruction {
 // find leaves the address of a table's value, or null, in register 0.
 func find(table int) []instruction { return onTable(helperMapLookup, table) }
 
-// count adds one to a word of a map that newWords has made.
+// count adds one to a word of a map of newWords.
 func count(words, word int) []instruction {
 	return []instruction{
 		{op: bpfLoad64, dst: 1, src: unix.BPF_PSEUDO_MAP_VALUE, imm: int32(words)}, {imm: int32(8 * word)},
@@ -149,11 +149,11 @@ func newMap(kind uint32, valueSize uintptr, entries, flags uint32) (int, error) 
 	return bpf(unix.BPF_MAP_CREATE, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
 }
 
-// fewWords are as many as a page of memory has.
+// fewWords is the number of words in a page of memory.
 const fewWords = 512
 
-// newWords makes a map whose only value is an array of n 64-bit words, zeros, and maps
-// it.
+// newWords makes a BPF map whose only value is an array of n 64-bit words, all zero. It maps
+// the array into our memory.
 func newWords(n uintptr) (fd int, mem []byte, err error) {
 	if fd, err = newMap(unix.BPF_MAP_TYPE_ARRAY, 8*n, 1, unix.BPF_F_MMAPABLE); err != nil {
 		return -1, nil, err
@@ -166,7 +166,7 @@ func newWords(n uintptr) (fd int, mem []byte, err error) {
 	return fd, mem, nil
 }
 
-// license is what the kernel wants to hear: programs for its own types have to be under the GPL too.
+// license is the license of the programs. The kernel demands one that includes the GPL for programs that use its types.
 var license = []byte("Dual BSD/GPL\x00")
 
 // loadProbe loads a program for uprobe_multi links.
@@ -174,10 +174,10 @@ func loadProbe(program []instruction) (int, error) {
 	return loadProgram(program, unix.BPF_PROG_TYPE_KPROBE, unix.BPF_TRACE_UPROBE_MULTI, 0)
 }
 
-// loadProgram loads a program of a type, for links of the expected kind where the type has kinds, to
-// the function of the kernel with that number among its types, if any. The kernel gives up the check of a program,
-// with EAGAIN, when it finds a signal for the thread (do_check in kernel/bpf/verifier.c), which is handled on the way
-// out.
+// loadProgram loads a program of type kind. expected is the kind of its links, where the type has kinds. function is the
+// number, among the kernel's types, of the kernel function that it is for, if any. The kernel gives up the check of a
+// program with EAGAIN if a signal is pending for the thread (do_check in kernel/bpf/verifier.c). The signal is handled
+// on the way out of the call.
 func loadProgram(program []instruction, kind, expected, function uint32) (int, error) {
 	code := encode(program)
 	attr := struct {
@@ -212,7 +212,7 @@ func linkProbe(program int, path string, off, cookie uint64, pid int) (int, erro
 	if err != nil {
 		return -1, err
 	}
-	// In one piece, which does not move: CallApart lets it escape to the heap.
+	// One object, which does not move: CallApart lets it escape to the heap.
 	type link struct {
 		program, target, attach, flags uint32
 		path, offs, refs, cookies      uint64
@@ -227,7 +227,7 @@ func linkProbe(program int, path string, off, cookie uint64, pid int) (int, erro
 		path: pointer(unsafe.Pointer(name)), offs: pointer(unsafe.Pointer(&attr.off)),
 		cookies: pointer(unsafe.Pointer(&attr.cookie)), count: 1, pid: uint32(pid),
 	}
-	// Killed while it plants the trap, a thread cannot take it back either ("failed to unregister, leaking uprobe").
+	// A thread that is killed while it plants the trap cannot remove it either ("failed to unregister, leaking uprobe").
 	fd, err := ptrace.CallApart(unix.SYS_BPF, unix.BPF_LINK_CREATE, unsafe.Pointer(attr), unsafe.Sizeof(attr.link))
 	runtime.KeepAlive(name)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// btf is the kernel's description of its own types (BTF): where the members of its structures are, in the
-// kernel that runs here. Documentation/bpf/btf.rst has the format.
+// btf is the running kernel's description of its own types (BTF). It says where the members of its structures
+// are. Documentation/bpf/btf.rst has the format.
 type btf struct {
 	types   []byte // of all types, one after the other
 	strings []byte
@@ -119,7 +119,7 @@ func (t *btf) header(id uint32) (name, kind, n, size uint32, rest []byte) {
 	return le.Uint32(b), info >> 24 & 0x1f, info & 0xffff, le.Uint32(b[8:]), b[btfTypeSize:]
 }
 
-// find returns the number of a type of that kind and name, 0 if there is none.
+// find returns the number of the type with a kind and a name, 0 if there is none.
 func (t *btf) find(kind uint32, name string) uint32 {
 	for id := uint32(1); int(id) < len(t.offsets); id++ {
 		if at, k, _, _, _ := t.header(id); k == kind && t.named(at, name) {
@@ -129,11 +129,11 @@ func (t *btf) find(kind uint32, name string) uint32 {
 	return 0
 }
 
-// A field is a member of a structure, by where it begins and how long it is in bytes.
+// A field is the offset and the size of a member of a structure, in bytes.
 type field struct{ off, size int }
 
-// member finds a member of a structure by its path, "se.sum_exec_runtime". Members of anonymous structures are
-// members of what these are in.
+// member finds a member of a structure by its path, such as "se.sum_exec_runtime". Members of an anonymous structure
+// count as members of the structure around it.
 func (t *btf) member(structure, path string) (field, error) {
 	id := t.find(btfStruct, structure)
 	f := field{}
@@ -194,7 +194,7 @@ func (t *btf) plain(id uint32) uint32 {
 	return id
 }
 
-// sizeOf returns the size of a type in bytes, 0 if it has none that is needed here.
+// sizeOf returns the size of a type in bytes, 0 for kinds of types that are not needed here.
 func (t *btf) sizeOf(id uint32) int {
 	switch _, kind, _, size, _ := t.header(t.plain(id)); kind {
 	case btfInt, btfStruct, btfUnion, btfEnum, btfEnum64:

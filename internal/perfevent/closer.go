@@ -6,24 +6,24 @@ import (
 	"sync"
 )
 
-// A Closer closes probes in the background, many at the same time: most of what
-// each takes is a wait for grace periods of the kernel, which they share. It may be
-// used from any goroutine.
+// A Closer closes probes in the background, many at the same time. Most of the time
+// that each takes is a wait for grace periods of the kernel, which they share. It may
+// be used from any goroutine.
 type Closer struct {
 	wg   sync.WaitGroup
-	turn chan struct{} // has room for those that are being closed
+	turn chan struct{} // holds one value for each close under way
 	mu   sync.Mutex
 	err  error
 }
 
-// atOnce is how many are closed at the same time: each takes an OS thread, which ends
-// with it.
+// atOnce is how many probes are closed at the same time. Each close takes an OS thread,
+// which ends with it.
 const atOnce = 64
 
 // NewCloser returns a Closer.
 func NewCloser() *Closer { return &Closer{turn: make(chan struct{}, atOnce)} }
 
-// Close takes e over and returns at once. The channel is closed when e is.
+// Close takes e over and returns at once. The channel is closed when e has been closed.
 func (c *Closer) Close(e io.Closer) <-chan struct{} {
 	closed := make(chan struct{})
 	c.wg.Go(func() { // ends with the system call, after those before it; Wait waits for it
@@ -42,8 +42,8 @@ func (c *Closer) Close(e io.Closer) <-chan struct{} {
 	return closed
 }
 
-// Wait returns when everything that was given to Close before is closed, with
-// the first error there was. The Closer can be used again.
+// Wait returns when everything that was given to Close before has been closed. It
+// returns the first error there was. The Closer can be used again.
 func (c *Closer) Wait() error {
 	c.wg.Wait()
 	c.mu.Lock()

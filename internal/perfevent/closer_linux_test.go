@@ -11,8 +11,8 @@ import (
 	"ptools/internal/ptest"
 )
 
-// The helper closer opens probes in the process that its arguments PID FILE OFFSET ADDR name,
-// each at an instruction of its own, and closes them when its standard input ends.
+// The helper closer opens probes in the process that its arguments PID FILE OFFSET ADDR name, each at
+// another instruction. It closes them when its standard input ends.
 var _ = ptest.Helper("closer", func() {
 	pid, _ := strconv.Atoi(os.Args[1])
 	off, _ := strconv.ParseUint(os.Args[3], 0, 64)
@@ -40,8 +40,8 @@ var _ = ptest.Helper("closer", func() {
 	select {}
 })
 
-// TestKilledWhileClosing: no trap stays in the text of a process when a program is killed that
-// was closing probes there.
+// TestKilledWhileClosing: no trap stays in the text of a process when a program is killed while it closes
+// probes there.
 func TestKilledWhileClosing(t *testing.T) {
 	t.Parallel()
 	random := ptest.Rand(t)

@@ -9,16 +9,15 @@ import (
 )
 
 // A Counter counts in the kernel how often the threads of a process reach an
-// instruction: those threads that there are and those that come. None is
-// stopped. The count is read from shared memory. Count may be called from any
-// goroutine, not after Close.
+// instruction, new threads included. It stops no thread. The count is read from
+// shared memory. Count may be called from any goroutine, but not after Close.
 type Counter struct {
 	link int
 	mem  []byte
 }
 
 // OpenCounter counts hits of process pid at addr, which is offset off of the
-// file at path. A fork child is not counted. Errors are those of
+// file at path. Hits of a forked child are not counted. Errors are those of
 // [Signals.Probe] and [NewSignals].
 func OpenCounter(pid int, path string, off, addr uint64) (*Counter, error) {
 	c, err := openCounter(pid, path, off, addr)

@@ -36,8 +36,8 @@ func TestCounter(t *testing.T) {
 	}
 }
 
-// TestOtherMapping: arrivals elsewhere than at the address, where the file might be
-// mapped once more, are not counted.
+// TestOtherMapping: hits at another address, where the file might be mapped once more,
+// are not counted.
 func TestOtherMapping(t *testing.T) {
 	p := startProbed(t)
 	c, err := OpenCounter(p.PID, p.path, p.off, p.addr+1<<20)
@@ -73,9 +73,9 @@ func TestProbeErrors(t *testing.T) {
 	}
 }
 
-// TestRedZone: a nop of five bytes that is probed becomes a call, which writes below the stack pointer,
-// where the x86-64 ABI lets a function keep its own (arch/x86/kernel/uprobes.c, Linux 6.18). From which
-// arrival on is the kernel's to say.
+// TestRedZone: the kernel replaces a probed nop of five bytes by a call (arch/x86/kernel/uprobes.c, Linux 6.18).
+// The call writes below the stack pointer, where the x86-64 ABI lets a function keep its data. The kernel chooses
+// from which hit on it does so.
 func TestRedZone(t *testing.T) {
 	p := startAt(t, ptest.BuildC(t, "testdata/redzone.c", "-no-pie"), "probed_nop")
 	if n := p.call("1000"); n != 0 {
@@ -89,7 +89,7 @@ func TestRedZone(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if lost == 0 { // before Linux 6.18, or without the processor's or the configuration's help
+	if lost == 0 { // before Linux 6.18, or not supported by the processor or the configuration
 		t.Log("no word was lost: this kernel leaves such nops as they are")
 	}
 	if n := p.call("1000"); n != 0 {
@@ -97,7 +97,7 @@ func TestRedZone(t *testing.T) {
 	}
 }
 
-// TestCloser: what was closed counts no more, and the text is the file's again.
+// TestCloser: a closed counter does not count any more, and the text is that of the file again.
 func TestCloser(t *testing.T) {
 	p := startProbed(t)
 	c := NewCloser()
@@ -130,7 +130,7 @@ func TestNoUprobesIsUnsupported(t *testing.T) {
 	}
 }
 
-// BenchmarkHit is the price of a hit that is only counted.
+// BenchmarkHit measures the cost of a hit that is only counted.
 func BenchmarkHit(b *testing.B) {
 	b.Run("none", func(b *testing.B) {
 		p := startProbed(b)

@@ -10,17 +10,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A filter lets samples of wanted processes through and drops all others. It is a BPF program
-// that a perf event runs in its interrupt, and a table of wanted processes by their numbers: the
-// kernel's own where our PID namespace is the first, which is the only one whose processes have numbers
-// elsewhere too; those of our namespace otherwise.
+// A filter passes samples of wanted processes and drops all others. It consists of a BPF program
+// that a perf event runs in its interrupt, and of a table of wanted processes by their numbers. If our
+// PID namespace is the first one, these are the kernel's own numbers, which processes of all namespaces
+// have. Otherwise they are those of our namespace, which the program finds for its own processes only.
 type filter struct {
 	program, table int
 	ours           pidNamespace
 	follower       *follower // nil: children are not followed in the kernel
 }
 
-// A pidNamespace is known by the device and inode of its file.
+// A pidNamespace identifies a PID namespace by the device and inode of its file.
 type pidNamespace struct{ dev, ino uint64 }
 
 // maxWanted bounds how many processes can be wanted at the same time.
@@ -39,7 +39,7 @@ func (f *filter) make() (err error) {
 	if f.ours, err = namespaceOf("self"); err != nil {
 		return err
 	}
-	// Before Linux 6.1 programs in interrupts need its memory allocated before.
+	// Before Linux 6.1 programs in interrupts need a table whose memory is allocated in advance.
 	if f.table, err = newMap(unix.BPF_MAP_TYPE_HASH, 8, maxWanted, 0); err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func namespaceOf(pid string) (pidNamespace, error) {
 	return pidNamespace{st.Dev, st.Ino}, nil
 }
 
-// filterProgram returns 1 for a thread of a process that the table has, and 0 for others.
+// filterProgram is a program that returns 1 for a thread of a process in the table, and 0 for others.
 func filterProgram(table int, ours pidNamespace) []instruction {
 	p := append(keyNumber(ofProcess, ours), find(table)...)
 	return finish(append(p, []instruction{
@@ -81,12 +81,13 @@ func (f *filter) want(pid int) error {
 	return f.table4(unix.BPF_MAP_UPDATE_ELEM, pid)
 }
 
-// drop takes it out.
+// drop removes a process from the table.
 func (f *filter) drop(pid int) {
 	f.table4(unix.BPF_MAP_DELETE_ELEM, pid) // ENOENT: it was not wanted
 }
 
-// table4 makes a call about the entry of a process. Its value is the time when the process was made, 0 if that is not known.
+// table4 makes a call about the entry of a process. The value of an entry is the time when the process was made, 0 if
+// that is not known.
 func (f *filter) table4(command uintptr, pid int) error {
 	words := &struct {
 		start uint64
@@ -104,7 +105,7 @@ func (f *filter) table4(command uintptr, pid int) error {
 	return nil
 }
 
-// closeAll closes descriptors but those that are negative.
+// closeAll closes the descriptors that are not negative.
 func closeAll(fds ...int) {
 	for _, fd := range fds {
 		if fd >= 0 {

@@ -10,23 +10,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A follower keeps the table of a filter, by BPF programs at tracepoints of the scheduler:
+// A follower updates the table of a filter, by BPF programs at two tracepoints of the scheduler:
 //
-//   - sched_process_fork is in fork(2), when the child is complete and has not run. The child of a process that the
-//     table has is put into it. So no instruction of the child goes unsampled.
-//   - sched_switch is where a thread that has ended gives up its processor for the last time. Its identity and processor time
-//     go into a buffer that we read, and a process all threads of which are ending is taken out of the table. Those
-//     of its threads that still run then are known by another table, which forgets by itself. The program
-//     looks at one word of other threads. Earlier the time is not final: the kernel adds to it at switches and scheduler ticks, and gives
-//     back the memory of a process behind sched_process_exit.
+//   - sched_process_fork is in fork(2), when the child is complete and has not run. The program puts the child of a
+//     process that is in the table into the table. So no instruction of the child goes unsampled.
+//   - sched_switch is where a thread that has ended gives up its processor for the last time. The program writes the
+//     thread's identity and processor time into a buffer that we read. It removes a process from the table when all
+//     its threads are ending. Threads of the process that still run then are found by another table, which drops old
+//     entries by itself. For a thread that has not ended the program only reads one word. At an earlier moment the
+//     processor time would not be final: the kernel adds to it at switches and scheduler ticks, and gives back the
+//     memory of a process after sched_process_exit.
 //
-// They need the kernel's types, and the first PID namespace: the numbers that they see are those of that one.
+// The programs need the kernel's types, and ours must be the first PID namespace: they see the numbers of that one.
 type follower struct {
 	fds   []int  // links, programs, maps
-	words []byte // the first word counts children for which the table had no room, the second ends that were lost
+	words []byte // the first word counts children for which the table had no room, the second one lost ends
 	ends  ringBuffer
 
-	lastComm [16]byte // of the end that was read last, and as text
+	lastComm [16]byte // name of the end that was read last; lastName is its text
 	lastName string
 }
 
@@ -36,7 +37,7 @@ const (
 	wordLostEnds
 )
 
-// newFollower starts to keep the table.
+// newFollower starts to update the table.
 func newFollower(table int, ours pidNamespace) (_ *follower, err error) {
 	if ours.ino != firstPIDNamespace {
 		return nil, errOtherNamespace
@@ -74,14 +75,14 @@ func newFollower(table int, ours pidNamespace) (_ *follower, err error) {
 	if err != nil {
 		return nil, err
 	}
-	// Ends first: what is put into the table is taken out again.
+	// Ends first: every process that is put into the table must be removed again.
 	if err := f.attach(types, "sched_switch", deaths); err != nil {
 		return nil, err
 	}
 	return f, f.attach(types, "sched_process_fork", forks)
 }
 
-// attach loads a program and has a tracepoint run it.
+// attach loads a program, and attaches it to a tracepoint.
 func (f *follower) attach(types *btf, tracepoint string, code []instruction) error {
 	id := types.find(btfTypedef, "btf_trace_"+tracepoint)
 	if id == 0 {
@@ -128,7 +129,7 @@ func fields(types *btf, paths map[*field][2]string) error {
 	return nil
 }
 
-// forkProgram is for sched_process_fork(parent, child).
+// forkProgram makes the program for sched_process_fork(parent, child).
 func forkProgram(types *btf, table, words int) ([]instruction, error) {
 	var tgid, start field
 	if err := fields(types, map[*field][2]string{
@@ -156,17 +157,18 @@ func forkProgram(types *btf, table, words int) ([]instruction, error) {
 	return finish(append(p, count(words, wordNoRoom)...)), nil
 }
 
-// maxEnding is how many processes are remembered that are ending.
+// maxEnding is how many processes that are ending the table ending holds.
 const maxEnding = 4096
 
-// deathMaps are the maps of deathProgram: ending has the times at which processes were made.
+// deathMaps are the maps of deathProgram. The values in ending are the times at which processes were made.
 type deathMaps struct{ table, ending, ends, words int }
 
 // taskDead is TASK_DEAD of task_struct.__state.
 const taskDead = 0x80
 
-// deathProgram is for sched_switch(preempt, previous, next). A number that is another process's by now stays in the
-// table: a process may be waited for, and its number given to another, before its last thread is switched away.
+// deathProgram makes the program for sched_switch(preempt, previous, next). It leaves an entry whose number belongs to
+// another process by now: a process may be waited for, and its number given to another one, before its last thread is
+// switched away.
 func deathProgram(types *btf, maps deathMaps) ([]instruction, error) {
 	var state, tgid, pid, start, leader, signal, live, own, comm field
 	if err := fields(types, map[*field][2]string{
@@ -221,7 +223,7 @@ func deathProgram(types *btf, maps deathMaps) ([]instruction, error) {
 	return finish(append(p, count(maps.words, wordLostEnds)...)), nil
 }
 
-// name returns the text of a thread's name. Of many processes few have names of their own.
+// name returns the text of a thread's name. It keeps the last text, because few of many processes have different names.
 func (f *follower) name(comm *[16]byte) string {
 	if *comm != f.lastComm {
 		f.lastComm, f.lastName = *comm, unix.ByteSliceToString(comm[:])
@@ -245,11 +247,11 @@ func (f *follower) close() {
 	f.ends.close()
 }
 
-// ringNoWakeup is BPF_RB_NO_WAKEUP: no thread waits for what is written.
+// ringNoWakeup is BPF_RB_NO_WAKEUP: no thread waits for records.
 const ringNoWakeup = 1
 
-// ringBuffer is the memory of a BPF ring buffer (Documentation/bpf/ringbuf.rst): a page with how far we have read,
-// one with how far the kernel has written, and the data, twice, so that a record is never in two parts.
+// ringBuffer is the memory of a BPF ring buffer (Documentation/bpf/ringbuf.rst). It has a page with our read position,
+// a page with the kernel's write position, and the data. The data is mapped twice, so that a record is never in two parts.
 type ringBuffer struct {
 	consumer, data []byte
 }
@@ -307,7 +309,7 @@ func (b *ringBuffer) close() {
 	}
 }
 
-// each calls f for each end that there is to read.
+// each calls tell for each end that there is to read.
 func (f *follower) each(tell func(*End)) {
 	var e End
 	f.ends.read(func(b []byte) {

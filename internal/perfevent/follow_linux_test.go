@@ -9,19 +9,19 @@ import (
 	"ptools/internal/ptest"
 )
 
-// family is what a run of the target has shown. Where others make processes meanwhile, two children may have had the
-// same number: what they have is added.
+// family has the results of a run of the target. If other programs make processes meanwhile, two children may have had
+// the same number. Their values are added.
 type family struct {
 	ticks map[int]int           // by process
-	cpu   map[int]time.Duration // by process, as wait4 says
-	ends  map[int]time.Duration // as the kernel's program says
-	lines int                   // children that the target tells of
-	ended int                   // those whose last thread has ended
+	cpu   map[int]time.Duration // by process, from wait4
+	ends  map[int]time.Duration // by process, from the BPF program
+	lines int                   // children that the target has printed
+	ended int                   // children whose last thread has ended
 	execs int
 	maps  int
 }
 
-// follow runs a family and reads what there is each 10 ms.
+// follow runs a family, and reads the records every 10 ms.
 func follow(t *testing.T, how Follow, children, micros int) *family {
 	const period = time.Millisecond
 	c := openTicker(t, TickerOptions{Period: period, Stack: 4096, Follow: how})
@@ -103,7 +103,7 @@ func follow(t *testing.T, how Follow, children, micros int) *family {
 	return f
 }
 
-// sum adds what children have, and returns it with the processor time that wait4 says they have used.
+// sum returns the sums over all children: their ticks, and the processor time by wait4 and by the BPF program.
 func (f *family) sum() (ticks int, used, told time.Duration) {
 	for pid, ns := range f.cpu {
 		ticks += f.ticks[pid]
@@ -113,9 +113,9 @@ func (f *family) sum() (ticks int, used, told time.Duration) {
 	return ticks, used, told
 }
 
-// TestFollow: children of 3 ms are sampled from their first instruction on, where they are followed in the
-// kernel, and their processor time is what wait4(2) says. A reader that puts them into the table when it reads of their
-// birth comes too late for most of it.
+// TestFollow: children that live 3 ms and are followed in the kernel are sampled from their first instruction on. Their
+// processor time is that of wait4(2). A reader that puts them into the table when it reads of their birth would be too
+// late for most of it.
 func TestFollow(t *testing.T) {
 	const children, micros = 300, 3000
 	f := follow(t, FollowAuto, children, micros)
@@ -137,7 +137,7 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestFollowRecords: the other way, and what it misses.
+// TestFollowRecords: how much is sampled of children that are followed by records.
 func TestFollowRecords(t *testing.T) {
 	f := follow(t, FollowRecords, 40, 30_000)
 	ticks, used, _ := f.sum()

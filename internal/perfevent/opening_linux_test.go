@@ -12,7 +12,7 @@ import (
 	"ptools/internal/ptest"
 )
 
-// The helper opener opens probes where its arguments PID FILE OFFSET ADDR say, when its standard input has ended.
+// The helper opener opens probes at the place that its arguments PID FILE OFFSET ADDR name, when its standard input ends.
 var _ = ptest.Helper("opener", func() {
 	pid, _ := strconv.Atoi(os.Args[1])
 	off, _ := strconv.ParseUint(os.Args[3], 0, 64)
@@ -32,8 +32,8 @@ var _ = ptest.Helper("opener", func() {
 	time.Sleep(time.Hour) // until it is killed
 })
 
-// TestKilledWhileOpening: when a program is killed that was opening probes in a process no trap stays in its text, and no uprobe in the
-// kernel, of which its log tells.
+// TestKilledWhileOpening: when a program is killed while it opens probes in a process, no trap stays in the process's
+// text, and no uprobe in the kernel. The kernel's log would show the latter.
 func TestKilledWhileOpening(t *testing.T) {
 	t.Parallel()
 	random := ptest.Rand(t)

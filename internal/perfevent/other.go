@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// What is of the kernel's does not exist on this platform.
+// These types have no methods that work on this platform.
 type (
 	Signals struct{}
 	Link    struct{}

@@ -9,18 +9,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Peeker takes the registers and the stack of a thread while it runs on another processor. The kernel interrupts
-// that processor to run a BPF program there (BPF_PROG_TEST_RUN with BPF_F_TEST_RUN_ON_CPU, Linux 5.10), which copies
-// both. The thread is not stopped: it stands for the microseconds of an interrupt, as with each tick of a timer.
+// Peeker reads the registers and the stack of a thread while it runs on another processor. The kernel interrupts that
+// processor to run a BPF program there (BPF_PROG_TEST_RUN with BPF_F_TEST_RUN_ON_CPU, Linux 5.10), which copies both.
+// The thread is not stopped: it is interrupted for microseconds, as with each tick of a timer.
 //
-// It needs what [Tasks] needs. One goroutine at a time may use it.
+// A Peeker needs the same as [Tasks]. One goroutine at a time may use it.
 type Peeker struct {
 	program, table int
 	mem            []byte
 	peeked         Peeked
 }
 
-// What the program writes into its map.
+// Offsets in the map that the program writes to.
 const (
 	peekWord     = 0  // the word that was asked for
 	peekFailed   = 8  // not 0: it could not be read
@@ -28,7 +28,7 @@ const (
 	peekRegs     = 24
 	peekStack    = 4096 // the page that the red zone begins in, and those after it
 	maxPeekPages = 16
-	peekSize     = peekStack + (maxPeekPages+2)*4096 // the verifier takes the first page for as long as two
+	peekSize     = peekStack + (maxPeekPages+2)*4096 // the verifier assumes that the first page may be as long as two
 	savedRegs    = 8 * 21
 	savedSP      = 8 * 19
 	redZone      = 128
@@ -63,15 +63,15 @@ func (p *Peeker) open(pid int16) (err error) {
 	if err != nil {
 		return os.NewSyscallError("bpf(BPF_PROG_LOAD)", err)
 	}
-	// A kernel that cannot run it says so here.
+	// This fails on a kernel that cannot run the program.
 	if _, err := p.run(0, -1, 0); err != nil {
 		return os.NewSyscallError("bpf(BPF_PROG_TEST_RUN)", err)
 	}
 	return nil
 }
 
-// peekProgram returns 1 if its first argument is the number of the thread that runs, and has then copied what there is
-// to be known of it. The second argument is the address of a word.
+// peekProgram makes the program. The program's first argument is a TID, the second one the address of a word. If the
+// running thread has that TID, the program copies its registers, word and stack, and returns 1.
 func peekProgram(table int, pid int16) []instruction {
 	p := []instruction{
 		{op: bpfLoadDW, dst: 7, src: 1, off: 0},
@@ -160,8 +160,8 @@ func (p *Peeker) run(cpu, tid int, word uint64) (result uint32, err error) {
 // testRunOnCPU is BPF_F_TEST_RUN_ON_CPU.
 const testRunOnCPU = 1
 
-// Peek returns the thread if it runs on the processor now, with the word that its memory has at an address; nil if it
-// does not, or its memory cannot be read.
+// Peek reads a thread if it runs on the processor now, with the word at an address in its memory. It returns nil if the
+// thread does not run there, or the word cannot be read.
 func (p *Peeker) Peek(cpu, tid int, word uint64) *Peeked {
 	if found, err := p.run(cpu, tid, word); err != nil || found != 1 {
 		return nil
@@ -185,7 +185,7 @@ func (p *Peeker) Peek(cpu, tid int, word uint64) *Peeked {
 	return q
 }
 
-// Close closes what has been opened.
+// Close closes the program and its map.
 func (p *Peeker) Close() error {
 	if p.mem != nil {
 		unix.Munmap(p.mem)

@@ -25,7 +25,7 @@ func openPeeker(t testing.TB) *Peeker {
 	return p
 }
 
-// peek looks at a thread that spins until it is met on a processor.
+// peek looks at a spinning thread, until it is found on a processor.
 func peek(t testing.TB, p *Peeker, g *ptest.Target, word uint64) (found *Peeked) {
 	g.WaitFor("it is met on a processor", func() bool {
 		stat, err := procfs.ReadTaskStat(g.PID, g.PID)
@@ -38,7 +38,7 @@ func peek(t testing.TB, p *Peeker, g *ptest.Target, word uint64) (found *Peeked)
 	return found
 }
 
-// TestPeek: a thread that runs shows its registers, a word of its memory, and its stack.
+// TestPeek: a Peeker reads the registers, a word of memory, and the stack of a running thread.
 func TestPeek(t *testing.T) {
 	p := openPeeker(t)
 	g := ptest.Start(t, ptest.BuildC(t, "jit.c"))
@@ -71,8 +71,9 @@ func TestPeek(t *testing.T) {
 	g.Finish()
 }
 
-// present returns how many bytes from an address on, of n that end with a page, are in memory. Of a stack that need not be
-// all: the kernel begins it up to two pages below the arguments (arch_align_stack), and what is between is not used.
+// present returns how many of the n bytes from an address on, which end with a page, are in memory. A stack need not be
+// in memory as a whole: the kernel begins it up to two pages below the arguments (arch_align_stack), and the pages
+// between are not used.
 func present(t *testing.T, pid int, addr, n uint64) uint64 {
 	t.Helper()
 	pagemap, err := os.Open(fmt.Sprintf("/proc/%d/pagemap", pid))
@@ -92,7 +93,7 @@ func present(t *testing.T, pid int, addr, n uint64) uint64 {
 	return n
 }
 
-// TestOne: the record of one thread is that among all.
+// TestOne: One returns the same record of a thread as Read.
 func TestOne(t *testing.T) {
 	g := ptest.Start(t, ptest.BuildC(t, "idle.c"), "-t", "3")
 	g.Ready()

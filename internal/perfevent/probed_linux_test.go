@@ -13,8 +13,8 @@ import (
 
 func TestMain(m *testing.M) { ptest.Main(m) }
 
-// probed is a target that calls the function at addr, offset off of its file, on
-// demand.
+// probed is a target that calls the function at addr, which is offset off of its
+// file, when it is asked to.
 type probed struct {
 	*ptest.Target
 	t         testing.TB
@@ -24,8 +24,8 @@ type probed struct {
 
 func startProbed(t testing.TB) *probed {
 	t.Helper()
-	// At a fixed address, and the first instruction is an endbr64, which the kernel
-	// need not step.
+	// The program is at a fixed address. The first instruction is an endbr64, which
+	// the kernel need not step.
 	return startAt(t, ptest.BuildC(t, "testdata/probed.c", "-fcf-protection=full", "-no-pie"), "probed")
 }
 
@@ -57,7 +57,7 @@ func startAt(t testing.TB, path, symbol string) *probed {
 	return p
 }
 
-// available skips the test where uprobes cannot be had, and fails it for any other
+// available skips the test where uprobes are not available, and fails it for any other
 // error.
 func (p *probed) available(err error) {
 	p.t.Helper()
@@ -76,7 +76,7 @@ func (p *probed) counter() *Counter {
 	return c
 }
 
-// call sends the target a line and returns its answer: how many SIGTRAPs it got.
+// call sends the target a line, and returns the number that it prints: how many SIGTRAPs it got.
 func (p *probed) call(line string) (traps int) {
 	p.t.Helper()
 	if _, err := io.WriteString(p.Stdin, line+"\n"); err != nil {

@@ -14,16 +14,16 @@ import (
 // A ring is the event of one processor and the buffer of its records.
 type ring struct {
 	fd     int
-	follow bool   // records of maps and of ending threads are told
+	follow bool   // records of maps and of ending threads are passed on
 	mem    []byte // the control page and the buffer
 	page   *unix.PerfEventMmapPage
 	buf    []byte
 	tail   uint64
-	head   uint64 // as far as the present Read goes
+	head   uint64 // where the present Read ends
 	time   uint64 // of the record at tail
 	lost   int64
 	taken  int    // samples since the period was set
-	chars  []byte // scratch of text
+	chars  []byte // work space of text
 }
 
 // newRing maps the buffer of an event.
@@ -46,7 +46,7 @@ func (r *ring) attach(program int) error {
 	return unix.IoctlSetInt(r.fd, unix.PERF_EVENT_IOC_ENABLE, 0)
 }
 
-// setPeriod changes the period, which begins anew.
+// setPeriod changes the period, and starts a new one.
 func (r *ring) setPeriod(period time.Duration) {
 	ns := uint64(period)
 	// It fails for a period of zero only.
@@ -57,7 +57,7 @@ func (r *ring) close() error {
 	return errors.Join(unix.Munmap(r.mem), unix.Close(r.fd))
 }
 
-// begin takes note of what there is to read.
+// begin sets head to the end of what there is to read now.
 func (r *ring) begin() {
 	r.head = atomic.LoadUint64(&r.page.Data_head)
 	r.time = r.timeAt()
@@ -66,7 +66,7 @@ func (r *ring) begin() {
 // more reports whether there is another record.
 func (r *ring) more() bool { return r.tail < r.head }
 
-// word reads the word that is off behind tail. Records and words are aligned to 8 bytes.
+// word reads the word at tail+off. Records and words are aligned to 8 bytes.
 func (r *ring) word(off uint64) uint64 {
 	return binary.NativeEndian.Uint64(r.buf[(r.tail+off)&uint64(len(r.buf)-1):])
 }
@@ -84,8 +84,8 @@ const (
 	sampleChain = 24
 )
 
-// timeAt returns the time of the record at tail. What is no sample ends with the thread and the
-// time (PERF_SAMPLE_TID, PERF_SAMPLE_TIME; struct sample_id).
+// timeAt returns the time of the record at tail. A record that is no sample ends with the thread and
+// the time (PERF_SAMPLE_TID, PERF_SAMPLE_TIME; struct sample_id).
 func (r *ring) timeAt() uint64 {
 	if !r.more() {
 		return 0
@@ -100,14 +100,14 @@ func (r *ring) timeAt() uint64 {
 	return 0
 }
 
-// take takes the record at tail; false if it is none that a Record can tell.
+// take takes the record at tail. It returns false if a Record cannot hold it.
 func (r *ring) take(k *Record) bool {
 	kind, misc, size := r.header()
 	k.Time = time.Duration(r.time)
 	ok := false
 	switch {
 	case size < 8:
-		r.tail = r.head // not what a kernel writes
+		r.tail = r.head // the kernel writes no such record
 		return false
 	case kind == unix.PERF_RECORD_SAMPLE:
 		r.taken++
@@ -187,16 +187,17 @@ func (r *ring) text(from, size uint64) string {
 	return string(r.chars)
 }
 
-// contextMax is PERF_CONTEXT_MAX: from there on a word of a chain says whose addresses follow.
+// contextMax is PERF_CONTEXT_MAX: a word of a chain that is not below it says which addresses follow, the kernel's or
+// the user's.
 const (
 	contextMax    = ^uint64(4095 - 1)
 	contextKernel = ^uint64(128 - 1) // PERF_CONTEXT_KERNEL
 	contextUser   = ^uint64(512 - 1) // PERF_CONTEXT_USER
 )
 
-// sample reads the sample at tail: process and thread; time; the length of the chain, and the chain;
-// what the registers are of, and they; the length that the stack's room has, the room, and
-// how much of it is used. A thread without user registers has no sample.
+// sample reads the sample at tail. It has: process and thread; time; the length of the chain, and the chain;
+// the ABI of the registers, and the registers; the length of the room for the stack, the room, and how much
+// of it is used. sample returns false for a thread without user registers.
 func (r *ring) sample(k *Record, size uint64) bool {
 	const abi64 = 2 // PERF_SAMPLE_REGS_ABI_64
 	if size < sampleChain+8 {
@@ -213,7 +214,7 @@ func (r *ring) sample(k *Record, size uint64) bool {
 	k.PID, k.TID = halves(r.word(sampleTID))
 	if size >= roomAt-8*UserRegs && r.word(abiAt) == 0 && r.follow {
 		if uint32(k.PID) == ^uint32(0) {
-			return false // it has been waited for, and has no number any more
+			return false // the thread has been waited for, and has no number any more
 		}
 		k.Kind = Ending
 		r.chains(k, n)
@@ -238,9 +239,9 @@ func (r *ring) sample(k *Record, size uint64) bool {
 	return true
 }
 
-// chains takes the call chain apart: the kernel's addresses and then the user's, each behind a word that says so. Of the
-// user's part the first address is the program counter. What follows is what frame pointers led to, which may be any
-// word: one that looks like the beginning of a part is none there, and no address either.
+// chains splits the call chain into the kernel's addresses and the user's. Each part follows a word that says so. The
+// first address of the user's part is the program counter. The others were found by frame pointers, and may be any word.
+// So a word in the user's part that looks like the beginning of a part is none, and is no address either.
 func (r *ring) chains(k *Record, n uint64) {
 	k.Chain, k.KernelChain = k.Chain[:0], k.KernelChain[:0]
 	context := uint64(0)

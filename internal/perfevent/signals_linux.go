@@ -12,32 +12,32 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// Signals stop the threads of a process, those that there are and those that
-// come, at instructions of files: by a signal to the thread that is queued when
-// it reaches the instruction, and arrives when the kernel has executed that. A
-// hit comes with the registers from before the instruction. The signal is an
-// ordinary one of the kernel's (si_code SI_KERNEL): ptrace reports it also where
-// it is ignored, and a thread that ignores it runs on when there is no tracer.
+// Signals stops the threads of a process, new ones included, at instructions of
+// files. When a thread reaches such an instruction, a signal to the thread is
+// queued. It is delivered after the kernel has executed the instruction. A hit has
+// the registers from before the instruction. The signal is an ordinary one from the
+// kernel (si_code SI_KERNEL). ptrace reports it also where it is ignored. Without a
+// tracer a thread that ignores it runs on.
 //
-// Take and Forget belong to one goroutine; the rest may be called from any.
+// Take and Forget belong to one goroutine. The other methods may be called from any.
 type Signals struct {
 	pid               int
 	program, hits     int
 	state             int // the map of the words in mem
 	words             switches
-	key               uint32 // Take's: the kernel is given addresses of these,
-	hit               hit    // which must not be on a stack, since that can move
+	key               uint32 // of Take: the kernel is given the addresses of key and hit,
+	hit               hit    // which must not be on a stack, since a stack can move
 	lookup, forgotten mapCall
 }
 
-// hit is what the kernel keeps of a thread, in the order in which the program
+// hit is the value that the program keeps for a thread, in the order in which it
 // writes it.
 type hit struct {
 	count uint64 // hits of the thread
 	regs  [numRegs]uint64
 }
 
-// mapCall is what bpf(2) takes for the map commands.
+// mapCall is the argument of bpf(2) for the map commands.
 type mapCall struct {
 	fd         uint32
 	_          uint32
@@ -55,7 +55,7 @@ const (
 // hitRegs is the offset of the registers in a hit.
 const hitRegs = int16(unsafe.Offsetof(hit{}.regs))
 
-// A number is one that the kernel has for the current thread.
+// A number selects one of the numbers that the kernel has for the current thread: the TID or the PID.
 type number struct {
 	shift int32 // in what helperPIDTGID returns: process << 32 | thread
 	off   int16 // in struct bpf_pidns_info, at varPID
@@ -63,8 +63,9 @@ type number struct {
 
 var ofThread, ofProcess = number{0, varPID}, number{32, varPID + 4}
 
-// keyNumber puts a number of the current thread at varKey: the one in the first PID namespace or, if ours
-// is another, in that, whose processes alone have one. The program ends where it has none.
+// keyNumber puts a number of the current thread at varKey. It is the number in the first PID namespace if that is
+// ours, and otherwise the number in our namespace, which only threads of that namespace have. The program ends if the
+// thread has no number.
 func keyNumber(n number, ours pidNamespace) []instruction {
 	if ours.ino == firstPIDNamespace {
 		return []instruction{
@@ -86,9 +87,10 @@ func keyNumber(n number, ours pidNamespace) []instruction {
 	}
 }
 
-// whileOn begins the program: it ends it, with nothing done, unless the first word of the
-// map state and that of the link are not zero, and the thread stands at the address of
-// the link. The cookie has both (cookie). The context is then in register 6.
+// whileOn is the beginning of the program. The program goes on if the first word of the map
+// state and the word of the link are not zero, and the thread is at the address of the link.
+// Otherwise it ends, with nothing done. The cookie has the address and the number of the word
+// (cookie). whileOn leaves the context in register 6.
 func whileOn(state int) []instruction {
 	return []instruction{
 		{op: bpfMovReg, dst: 6, src: 1},
@@ -144,14 +146,14 @@ func signalProgram(state, hits int, sig syscall.Signal, ours pidNamespace) []ins
 	}...))
 }
 
-// maxThreads bounds how many threads can be told apart.
+// maxThreads bounds how many threads can have hits.
 const maxThreads = 1 << 16
 
 // firstPIDNamespace is the number of the first PID namespace (PROC_PID_INIT_INO).
 const firstPIDNamespace = 0xEFFFFFFC
 
-// NewSignals makes ready to signal the threads of process pid with sig; there are
-// no probes yet, and it is switched on.
+// NewSignals returns a Signals that sends sig to threads of process pid. It has no
+// probes yet, and is switched on.
 //
 // Errors: EPERM without CAP_BPF and CAP_PERFMON (or CAP_SYS_ADMIN), EINVAL from a
 // kernel without such links, and an [errors.ErrUnsupported] for a process of
@@ -181,7 +183,7 @@ func (s *Signals) make(sig syscall.Signal) error {
 			return errOtherNamespace
 		}
 	}
-	// A table of hits by thread, whose memory is taken as it fills.
+	// A table of hits by thread. Its memory is allocated as it fills.
 	if s.hits, err = newMap(unix.BPF_MAP_TYPE_HASH, unsafe.Sizeof(hit{}), maxThreads, unix.BPF_F_NO_PREALLOC); err != nil {
 		return err
 	}
@@ -192,17 +194,17 @@ func (s *Signals) make(sig syscall.Signal) error {
 	return err
 }
 
-// A Link is one probe. It is closed in tens of milliseconds; see [Closer].
+// A Link is one probe. Closing it takes tens of milliseconds; see [Closer].
 type Link struct {
 	s    *Signals
 	fd   int
 	word int // its switch
 }
 
-// Probe signals threads that reach addr, which is offset off of the file at path.
-// The path is resolved in our own mount namespace and must not go through the
-// target's: /proc/self/fd and /proc/PID/map_files do. Where no private,
-// executable mapping has the place at addr it succeeds and does nothing.
+// Probe makes threads that reach addr get the signal. addr is offset off of the file
+// at path. The path is resolved in our own mount namespace, and must not go through
+// the target's: paths in /proc/self/fd and /proc/PID/map_files are fine. If no
+// private, executable mapping has that offset at addr, Probe succeeds and does nothing.
 //
 // Errors: EINVAL or ENOTSUPP for an instruction that cannot be probed, ESRCH when
 // there is no such process, EMFILE when descriptors run out, or switches.
@@ -230,8 +232,8 @@ func (l *Link) Close() error {
 	return err
 }
 
-// closeLink closes the descriptor of a probe so that our being killed meanwhile cannot leave
-// the trap in the text.
+// closeLink closes the descriptor of a probe. If we are killed meanwhile, the trap is removed from
+// the text all the same.
 func closeLink(fd int) error {
 	if err := ptrace.CloseApart(fd); err != nil {
 		return fmt.Errorf("close of uprobe: %w", err)
@@ -242,8 +244,8 @@ func closeLink(fd int) error {
 // Switch turns all probes on or off, at once.
 func (s *Signals) Switch(on bool) { s.words.set(0, on) }
 
-// Take fills in the last hit of thread tid, which must be in a stop; false if it
-// has had none.
+// Take fills in the last hit of thread tid, which must be in a stop. It returns false
+// if the thread has had no hit.
 func (s *Signals) Take(tid int, h *Hit) bool {
 	s.key = uint32(tid)
 	_, _, e := unix.RawSyscall(unix.SYS_BPF, unix.BPF_MAP_LOOKUP_ELEM, uintptr(unsafe.Pointer(&s.lookup)), unsafe.Sizeof(s.lookup))
@@ -255,16 +257,17 @@ func (s *Signals) Take(tid int, h *Hit) bool {
 	return true
 }
 
-// Forget drops the hits of a thread that has ended: its number may come again.
+// Forget drops the hits of a thread that has ended: its number may be used again.
 func (s *Signals) Forget(tid int) {
 	s.key = uint32(tid)
-	// ENOENT: it has had none.
+	// ENOENT: it has had no hit.
 	unix.RawSyscall(unix.SYS_BPF, unix.BPF_MAP_DELETE_ELEM, uintptr(unsafe.Pointer(&s.forgotten)), unsafe.Sizeof(s.forgotten))
 	runtime.KeepAlive(s)
 }
 
-// Close gives back what Signals hold. Links that are not closed yet must be switched off,
-// or all; they are closed as before. Hits that were not taken are forgotten, but their signals arrive.
+// Close gives back the resources of the Signals. All probes that are not closed yet must be switched off
+// before, each or all at once; they can still be closed. Hits that were not taken are dropped, but their
+// signals are delivered.
 func (s *Signals) Close() error {
 	closeAll(s.program, s.hits, s.state)
 	s.words.close()

@@ -31,8 +31,8 @@ func (p *probed) link(s *Signals, after uint64) *Link {
 	return l
 }
 
-// TestSignals: each arrival is one signal, in every thread, and the last one's
-// registers are those before the instruction.
+// TestSignals: each hit is one signal, in every thread. The registers of the last hit
+// are those before the instruction.
 func TestSignals(t *testing.T) {
 	p := startProbed(t)
 	s := p.signals()
@@ -76,8 +76,8 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// TestSwitchOfLink: of two probes at one instruction, as when one is being closed and another has been
-// opened, each is switched for itself; and none works after Signals are closed.
+// TestSwitchOfLink: two probes at one instruction are switched separately, as when one is being closed and another
+// has been opened. No probe works after the Signals are closed.
 func TestSwitchOfLink(t *testing.T) {
 	p := startProbed(t)
 	s := p.signals()
@@ -114,8 +114,8 @@ func TestSwitchOfLink(t *testing.T) {
 	}
 }
 
-// TestLoadUnderSignals: the kernel gives up the check of a program for a thread that
-// has a signal.
+// TestLoadUnderSignals: programs are loaded although the kernel gives up the check of a program when a
+// signal is pending for the thread.
 func TestLoadUnderSignals(t *testing.T) {
 	p := startProbed(t)
 	p.signals()

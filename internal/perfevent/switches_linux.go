@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// switches are words of memory that a program looks at: the first is for all links, the
-// others for one each. Any goroutine may call.
+// switches are words of memory that a program reads. The first word is for all links, each
+// other word for one link. The methods may be called from any goroutine.
 type switches struct {
 	mu    sync.Mutex
 	mem   []byte // nil when closed: what was switched off stays so
@@ -19,14 +19,14 @@ type switches struct {
 
 const (
 	numSwitches = 1 << 12
-	cookieAddr  = 48 // bits of a cookie that are the address; the others are the switch
+	cookieAddr  = 48 // the bits of a cookie that are the address; the others are the number of the word
 )
 
-// cookie is what the program learns of a link.
+// cookie is what the program knows of a link.
 func cookie(addr uint64, word int) uint64 { return addr&(1<<cookieAddr-1) | uint64(word)<<cookieAddr }
 
-// take returns a word that no link has, and none has had for as long as possible: a process that was forked off this program
-// keeps links that are closed until its execve, and they go by their word still.
+// take returns the number of a word that no link has, and that no link has had for as long as possible: a process that
+// was forked off this program keeps closed links until its execve, and these still obey their word.
 func (s *switches) take() (word int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -39,7 +39,7 @@ func (s *switches) take() (word int, err error) {
 	return 0, unix.EMFILE
 }
 
-// put gives a word back, turned off.
+// put switches a word off, and gives it back.
 func (s *switches) put(word int) {
 	s.set(word, false)
 	s.mu.Lock()
@@ -47,7 +47,7 @@ func (s *switches) put(word int) {
 	s.taken[word] = false
 }
 
-// set turns a switch.
+// set switches a word on or off.
 func (s *switches) set(word int, on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,7 +61,7 @@ func (s *switches) set(word int, on bool) {
 	atomic.StoreUint64((*uint64)(unsafe.Pointer(&s.mem[8*word])), value)
 }
 
-// close gives the memory back. The program, as long as there is one, keeps its own.
+// close gives the memory back. The program, as long as it exists, keeps its own reference.
 func (s *switches) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

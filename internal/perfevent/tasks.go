@@ -6,20 +6,21 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// TaskRecord is what the kernel knows of one thread, at one moment.
+// TaskRecord has what the kernel knows of one thread, at one moment.
 type TaskRecord struct {
 	TID  int
 	name [16]byte
-	// State is that of proc(5): R, S, D, T or t. A thread that is on its way to sleep, on a processor still, has R.
+	// State is that of proc(5): R, S, D, T or t. A thread that is about to sleep, but is still on a processor, has R.
 	State byte
-	// OnCPU says that it was on a processor. One with R that was not waits for one, and its Regs are those too.
+	// OnCPU says that the thread was on a processor. A thread with state R that was not waits for a processor; its Regs
+	// are valid as well.
 	OnCPU bool
 	// Run, Wait and Slices are those of schedstat: nanoseconds on a processor, nanoseconds waiting for one, and how
-	// often it was put on one.
+	// often the thread was put on one.
 	Run, Wait, Slices uint64
-	// Start is when the thread was made, in nanoseconds since boot: with TID it is the thread's identity.
+	// Start is when the thread was made, in nanoseconds since boot. TID and Start together identify the thread.
 	Start uint64
-	// Regs are the registers with which the thread goes on in user mode, if State is not R. They lack the bases
+	// Regs are the registers with which the thread continues in user mode, if State is not R. They lack the bases
 	// and selectors of segments that the kernel does not save when it is entered.
 	Regs ptrace.Regs
 }

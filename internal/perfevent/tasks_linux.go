@@ -11,19 +11,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Tasks reads what the kernel knows of all threads of a process in one go: a BPF program that the kernel runs
-// for each of them writes it down (bpf_iter of tasks, Linux 5.8; helper for registers 5.15). A thread takes half
-// a microsecond, where each file of /proc takes five to be opened and two to be read.
+// Tasks reads at once what the kernel knows of all threads of a process. The kernel runs a BPF program for each
+// thread, which writes a record (bpf_iter of tasks, Linux 5.8; helper for registers 5.15). A thread takes half
+// a microsecond. Each file of /proc would take five to be opened, and two to be read.
 //
-// It needs CAP_BPF and CAP_PERFMON, the kernel's types in /sys/kernel/btf, and the first PID namespace: the numbers
-// of threads are those of that one. One goroutine at a time may use it.
+// It needs CAP_BPF and CAP_PERFMON, and the kernel's types in /sys/kernel/btf. Our PID namespace must be the first
+// one: the numbers of threads are those of that one. One goroutine at a time may use it.
 type Tasks struct {
 	program, link int
 	buf           []byte
 	records       []TaskRecord
 }
 
-// The words of a record, as the program writes them down.
+// The words of a record, as the program writes them.
 const (
 	taskTID = iota
 	taskState
@@ -46,8 +46,8 @@ var taskMembers = [...]string{
 	taskStart: "start_boottime",
 }
 
-// taskTypes returns the kernel's types, for programs that know threads by their numbers in the first PID namespace. That has
-// to be ours.
+// taskTypes returns the kernel's types, for programs that identify threads by their numbers in the first PID namespace.
+// It fails if that namespace is not ours.
 func taskTypes() (*btf, error) {
 	ours, err := namespaceOf("self")
 	if err == nil && ours.ino != firstPIDNamespace {
@@ -59,7 +59,7 @@ func taskTypes() (*btf, error) {
 	return readBTF()
 }
 
-// OpenTasks opens the threads of a process. An error says that they have to be read in /proc.
+// OpenTasks returns the Tasks of a process. After an error the threads have to be read in /proc.
 func OpenTasks(pid int) (*Tasks, error) {
 	types, err := taskTypes()
 	if err != nil {
@@ -81,14 +81,14 @@ func (t *Tasks) open(code []instruction, function uint32, pid int) (err error) {
 	if t.program, err = loadProgram(code, unix.BPF_PROG_TYPE_TRACING, unix.BPF_TRACE_ITER, function); err != nil {
 		return os.NewSyscallError("bpf(BPF_PROG_LOAD)", err)
 	}
-	// Before Linux 6.1 the kernel cannot be told of the process, and runs the program for all threads there are.
+	// Before Linux 6.1 a link cannot be restricted to a process, and the kernel runs the program for all threads.
 	if t.link, err = linkTasks(t.program, 0, pid); err == unix.EINVAL {
 		t.link, err = linkTasks(t.program, 0, 0)
 	}
 	return os.NewSyscallError("bpf(BPF_LINK_CREATE)", err)
 }
 
-// linkTasks has the program run for one thread, for those of a process, or for all.
+// linkTasks links the program to one thread, to the threads of a process, or to all threads.
 func linkTasks(program, tid, pid int) (int, error) {
 	which := &struct{ tid, pid, pidfd, _ uint32 }{tid: uint32(tid), pid: uint32(pid)}
 	attr := struct {
@@ -104,7 +104,7 @@ func linkTasks(program, tid, pid int) (int, error) {
 	return fd, err
 }
 
-// taskProgram writes the record of each thread of the process.
+// taskProgram makes the program, which writes the record of each thread of the process.
 func taskProgram(types *btf, pid int) ([]instruction, error) {
 	var off struct{ task, meta, seq, tgid, name, word field }
 	if err := fields(types, map[*field][2]string{
@@ -166,8 +166,8 @@ func taskProgram(types *btf, pid int) ([]instruction, error) {
 // next Read.
 func (t *Tasks) Read() ([]TaskRecord, error) { return t.read(t.link) }
 
-// One returns the record of one thread (Linux 6.1), nil if the process has none of that number. It is valid until the
-// next Read or One.
+// One returns the record of one thread (Linux 6.1), nil if the process has no thread of that number. It is valid until
+// the next Read or One.
 func (t *Tasks) One(tid int) (*TaskRecord, error) {
 	link, err := linkTasks(t.program, tid, 0)
 	if err != nil {
@@ -195,7 +195,7 @@ func (t *Tasks) read(link int) ([]TaskRecord, error) {
 	for kept := 0; ; {
 		n, err := unix.Read(fd, t.buf[kept:])
 		switch {
-		case err == unix.EINTR || err == unix.EAGAIN: // a million threads of others were passed
+		case err == unix.EINTR || err == unix.EAGAIN: // EAGAIN: the kernel has skipped a million threads of other processes
 			continue
 		case err != nil:
 			return nil, os.NewSyscallError("read of BPF iterator", err)
@@ -250,7 +250,7 @@ func (r *TaskRecord) set(b []byte) {
 	r.Regs.SetThreadPointer(word(taskFsBase))
 }
 
-// Close closes what has been opened.
+// Close closes the link and the program.
 func (t *Tasks) Close() error {
 	closeAll(t.link, t.program)
 	t.link, t.program = -1, -1

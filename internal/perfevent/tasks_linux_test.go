@@ -23,7 +23,7 @@ func openTasks(t testing.TB, pid int) *Tasks {
 	return tasks
 }
 
-// TestTasks: the records of sleeping threads say what /proc says.
+// TestTasks: the records of sleeping threads agree with /proc.
 func TestTasks(t *testing.T) {
 	const threads = 600
 	g := ptest.Start(t, ptest.BuildC(t, "idle.c"), "-t", fmt.Sprint(threads))
@@ -85,7 +85,7 @@ func TestTasksOfNobody(t *testing.T) {
 	}
 }
 
-// TestBTF: what is not the kernel's types is an error.
+// TestBTF: bytes that are not the kernel's types are an error.
 func TestBTF(t *testing.T) {
 	b, err := os.ReadFile("/sys/kernel/btf/vmlinux")
 	if err != nil {

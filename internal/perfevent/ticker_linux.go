@@ -14,12 +14,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Ticker samples the threads of wanted processes on every processor: a perf event of each
-// processor fires a period after the other, and its interrupt copies the registers and the top of the
-// stack of the thread that it meets into memory that we share with the kernel. A BPF
-// program (filter_linux.go) has the kernel drop the samples of all other processes before
-// anything is copied. No thread is stopped, nothing is done when threads are switched, and
-// threads to come need nothing.
+// A Ticker samples the threads of wanted processes on every processor. Each processor has a perf
+// event that fires once a period. Its interrupt copies the registers and the top of the stack of
+// the running thread into memory that we share with the kernel. A BPF program (filter_linux.go)
+// makes the kernel drop the samples of all other processes before anything is copied. No thread is
+// stopped, nothing is done when threads are switched, and nothing has to be done for new threads.
 //
 // The same memory has records of forks, ends, execs and new names, of all processes of the
 // machine. A Ticker belongs to one goroutine.
@@ -34,8 +33,8 @@ type Ticker struct {
 
 // OpenTicker starts a Ticker on all processors that are online. No process is wanted yet.
 //
-// It needs CAP_PERFMON and CAP_BPF, or CAP_SYS_ADMIN, and Linux 5.9. The error says which of them is missing, and
-// is an [fs.ErrPermission] then.
+// It needs CAP_PERFMON and CAP_BPF, or CAP_SYS_ADMIN, and Linux 5.9. If a capability is missing, the error names those
+// that are needed, and is an [fs.ErrPermission].
 func OpenTicker(o TickerOptions) (*Ticker, error) {
 	if o.Period <= 0 || o.Stack < 0 || o.Stack > MaxStack {
 		return nil, fmt.Errorf("ticker of period %v and stacks of %d bytes: %w", o.Period, o.Stack, unix.EINVAL)
@@ -65,7 +64,7 @@ func (c *Ticker) open(cpus []int, o *TickerOptions) (err error) {
 		}
 		r, err := newRing(fd, size)
 		for ; err == unix.EPERM && size > leastRing; r, err = newRing(fd, size) {
-			size /= 2 // more than this user may lock (kernel.perf_event_mlock_kb, RLIMIT_MEMLOCK)
+			size /= 2 // it was more than this user may lock (kernel.perf_event_mlock_kb, RLIMIT_MEMLOCK)
 		}
 		if err != nil {
 			unix.Close(fd)
@@ -101,7 +100,7 @@ func tickerError(what string, err error) error {
 // tickerRegs selects all registers but DS, ES, FS and GS.
 const tickerRegs = 0xff0fff
 
-// tickerSample is what a sample consists of.
+// tickerSample selects the parts of a sample.
 const tickerSample = unix.PERF_SAMPLE_TID | unix.PERF_SAMPLE_TIME | unix.PERF_SAMPLE_CALLCHAIN |
 	unix.PERF_SAMPLE_REGS_USER | unix.PERF_SAMPLE_STACK_USER
 
@@ -127,16 +126,16 @@ func tickerAttr(o *TickerOptions) *unix.PerfEventAttr {
 	}
 }
 
-// The buffer of a processor holds 64 samples of the largest size, those of 160 ms at 400 Hz: the thread that reads them may
-// be given no processor for as long, or read the symbols of a file that was mapped just then. On machines of many
-// processors it is smaller, but never less than four samples.
+// The buffer of a processor holds 64 samples of the largest size, which is 160 ms at 400 Hz. The thread that reads them
+// may be given no processor for that long, or may read the symbols of a file that was just mapped. On machines with many
+// processors the buffer is smaller, but never less than four samples.
 const (
 	mostRing  = 4 << 20
 	leastRing = 256 << 10
 	allRings  = 64 << 20
 )
 
-// ringSize is how large the buffer of each of n processors is.
+// ringSize returns how large the buffer of each of n processors is.
 func ringSize(n int) int {
 	return min(max(1<<(bits.Len(uint(allRings/max(n, 1)))-1), leastRing), mostRing)
 }
@@ -171,10 +170,10 @@ func parseCPUs(list string) ([]int, error) {
 	return cpus, nil
 }
 
-// Want has the threads of process pid sampled from now on.
+// Want makes the threads of process pid sampled from now on.
 //
 // Errors: ESRCH, and an [errors.ErrUnsupported] for a process whose number in the kernel is not
-// known: one of a PID namespace below ours, where ours is not the first.
+// known: a process of a PID namespace below ours, where ours is not the first one.
 func (c *Ticker) Want(pid int) error { return c.filter.want(pid) }
 
 // Drop ends the sampling of process pid.
@@ -186,8 +185,8 @@ func (c *Ticker) Period() time.Duration { return c.period }
 // Follows says how children of wanted processes are followed.
 func (c *Ticker) Follows() Follow { return c.follow }
 
-// Ends calls f for each followed process that has ended and been waited for since the last call. There is nothing to
-// tell unless Follows is FollowAuto.
+// Ends calls f for each thread of a followed process that has ended since the last call. It calls f for none unless
+// Follows is FollowAuto.
 func (c *Ticker) Ends(f func(*End)) {
 	if follower := c.filter.follower; follower != nil {
 		follower.each(f)
@@ -202,14 +201,14 @@ func (c *Ticker) NoRoom() int64 {
 	return 0
 }
 
-// settled is after what time a record is certain to be in its buffer. Births and what follows from them are written by
-// several processors, so records of children are read in their order only if all buffers have been written up to
-// the same moment.
+// settled is the time after which a record is certain to be in its buffer. Several processors write births and what
+// follows from them. So records of children are read in their order only if all buffers have been written up to the
+// same moment.
 const settled = 3 * time.Millisecond
 
-// Read calls f for all records that there are, in the order of their times, and returns how many
-// samples and other records were lost since the last Read, of whatever process. With Follow those of the last three
-// milliseconds are left to the next call.
+// Read calls f for all records that there are, in the order of their times. It returns how many samples
+// and other records, of any process, were lost since the last Read. With Follow it leaves the records of the last
+// three milliseconds to the next call.
 func (c *Ticker) Read(f func(*Record)) (lost int64) {
 	until := uint64(math.MaxUint64)
 	if c.follow != FollowNone {
@@ -218,10 +217,10 @@ func (c *Ticker) Read(f func(*Record)) (lost int64) {
 	return c.read(f, until)
 }
 
-// ReadAll is Read of all records, the last ones too.
+// ReadAll is Read of all records, those of the last three milliseconds included.
 func (c *Ticker) ReadAll(f func(*Record)) (lost int64) { return c.read(f, math.MaxUint64) }
 
-// Now returns the time of CLOCK_MONOTONIC, which that of records is.
+// Now returns the time of CLOCK_MONOTONIC, the clock of the records.
 func Now() time.Duration {
 	var ts unix.Timespec
 	unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) // it cannot fail
@@ -254,10 +253,10 @@ func (c *Ticker) read(f func(*Record), until uint64) (lost int64) {
 	return lost
 }
 
-// Redraw gives the processors that have taken some samples since they got their period another
-// one: up to a fifth shorter or longer, so that no program that does the same over and over is seen in
-// one place only. random returns a number below its argument. A processor is interrupted for
-// it, so one that takes no samples is left alone.
+// Redraw gives a new period to each processor that has taken some samples since it got its last one.
+// The period is up to a fifth shorter or longer, so that a program that repeats itself is not always
+// sampled at the same place. random returns a number below its argument. A change interrupts the
+// processor, so a processor that takes no samples keeps its period.
 func (c *Ticker) Redraw(random func(int64) int64) {
 	const after = 16
 	for _, r := range c.rings {
@@ -282,8 +281,8 @@ func (c *Ticker) Close() (err error) {
 	return err
 }
 
-// Pause has no samples taken and no records written until Resume: what is not paused costs a processor an interrupt
-// each period, whether a process is wanted or not. A new Ticker is not paused.
+// Pause stops all samples and records until Resume. Without a pause each processor is interrupted once a period, whether a
+// process is wanted or not. A new Ticker is not paused.
 func (c *Ticker) Pause() error { return c.each(unix.PERF_EVENT_IOC_DISABLE) }
 
 // Resume ends a Pause.

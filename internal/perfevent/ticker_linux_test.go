@@ -24,7 +24,7 @@ const (
 	recordIP = 8
 )
 
-// openTicker leaves the test out where it is not allowed.
+// openTicker opens a Ticker, and skips the test where that is not allowed.
 func openTicker(t *testing.T, o TickerOptions) *Ticker {
 	t.Helper()
 	c, err := OpenTicker(o)
@@ -38,7 +38,7 @@ func openTicker(t *testing.T, o TickerOptions) *Ticker {
 	return c
 }
 
-// want has a process sampled.
+// want makes a process sampled.
 func want(t *testing.T, c *Ticker, pid int) {
 	t.Helper()
 	if err := c.Want(pid); err != nil {
@@ -73,8 +73,8 @@ func used(t *testing.T, pid int) time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-// TestTicks: a thread that spins is met once in each period of its processor, with the
-// registers and the stack that it had; others are not met. The stack ends with the mapping.
+// TestTicks: a spinning thread is sampled once in each period of its processor, with its
+// registers and its stack of that moment. Other threads are not sampled. The stack ends with the mapping.
 func TestTicks(t *testing.T) {
 	const period, stack = time.Millisecond, 16 << 10
 	c := openTicker(t, TickerOptions{Period: period, Stack: stack})
@@ -106,8 +106,8 @@ func TestTicks(t *testing.T) {
 		if sp < bottom || sp >= top {
 			t.Fatalf("tick %d: sp %#x is not in the stack, %#x-%#x", i, sp, bottom, top)
 		}
-		// A page that the thread has not touched yet, of those that the kernel leaves out at random
-		// below the strings, ends it too.
+		// A page that the thread has not touched yet ends it too. The kernel leaves out a random number of
+		// pages below the strings.
 		if want, got := min(stack, top-sp), uint64(len(k.Stack)); got != want && (got == 0 || got > want || (sp+got)%4096 != 0) {
 			t.Errorf("tick %d: %d bytes of the stack from %#x to %#x", i, got, sp, top)
 		}
@@ -121,7 +121,7 @@ func TestTicks(t *testing.T) {
 	if len(all) == 0 {
 		t.Fatal("no ticks")
 	}
-	// What is above the frame of main does not change.
+	// The stack above the frame of main does not change.
 	last := all[len(all)-1]
 	tail := last.Stack[len(last.Stack)-256:]
 	now := make([]byte, len(tail))
@@ -129,7 +129,7 @@ func TestTicks(t *testing.T) {
 		t.Errorf("the stack ends in %x, which is %x, %v", tail, now, err)
 	}
 	t.Logf("%d ticks of %v in %v of processor time, %v", len(all), period, burnt, passed)
-	// The timer goes on while the hypervisor runs something else, that of the scheduler does not.
+	// The timer runs on while the hypervisor runs something else. The scheduler's clock does not.
 	if n := int(passed / period); len(all) > n+2 {
 		t.Errorf("%d ticks in %v", len(all), passed)
 	}
@@ -188,7 +188,7 @@ func mapping(t *testing.T, pid int, name string) (start, end uint64) {
 	return 0, 0
 }
 
-// TestTicksUnread: what does not fit is lost and counted, and what comes after it is whole.
+// TestTicksUnread: samples that do not fit are lost and counted. Samples after that are whole.
 func TestTicksUnread(t *testing.T) {
 	const period = 100 * time.Microsecond
 	c := openTicker(t, TickerOptions{Period: period, Stack: MaxStack})
@@ -200,7 +200,7 @@ func TestTicksUnread(t *testing.T) {
 	}
 	held, lost := 0, c.Read(func(*Record) {})
 	for deadline := time.Now().Add(30 * time.Second); lost == 0 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		lost = c.Read(func(*Record) { held++ }) // it is told of when there is room again
+		lost = c.Read(func(*Record) { held++ }) // the loss is reported when there is room again
 	}
 	if lost == 0 {
 		t.Errorf("none of some 5000 ticks was lost")
@@ -213,8 +213,8 @@ func TestTicksUnread(t *testing.T) {
 	}
 }
 
-// TestTickInSystemCall: of a thread in the kernel a tick has what it entered it with; the program counter is
-// behind the instruction, and the kernel's chain says where it is there.
+// TestTickInSystemCall: a tick of a thread in the kernel has the registers that it has entered the kernel with. The
+// program counter is behind the instruction. The kernel's chain says where the thread is in the kernel.
 func TestTickInSystemCall(t *testing.T) {
 	c := openTicker(t, TickerOptions{Period: time.Millisecond, Stack: 8 << 10, Kernel: true})
 	g := ptest.Start(t, "dd", "if=/dev/zero", "of=/dev/null", "bs=1M")
@@ -241,7 +241,7 @@ func readMemory(pid int, b []byte, addr uint64) (int, error) {
 		[]unix.RemoteIovec{{Base: uintptr(addr), Len: len(b)}}, 0)
 }
 
-// TestTickerTellsOfProcesses: births of threads and processes, execs and ends are told in order.
+// TestTickerTellsOfProcesses: records of births of threads and processes, of execs and of ends come in order.
 func TestTickerTellsOfProcesses(t *testing.T) {
 	c := openTicker(t, TickerOptions{Period: 10 * time.Millisecond, Stack: 0})
 	cmd := exec.Command("sh", "-c", "/bin/true; exec /bin/sleep 0")
@@ -273,7 +273,7 @@ func TestTickerTellsOfProcesses(t *testing.T) {
 	}
 }
 
-// TestDrop: a process that is no longer wanted is not met any more.
+// TestDrop: a process that is not wanted any more is not sampled.
 func TestDrop(t *testing.T) {
 	c := openTicker(t, TickerOptions{Period: time.Millisecond, Stack: 0})
 	g := ptest.Start(t, ptest.BuildC(t, "mix.c"))
@@ -296,7 +296,8 @@ func TestDrop(t *testing.T) {
 	}
 }
 
-// TestTickerErrors: no process, no period; without the right to it the error says what is missing.
+// TestTickerErrors: there are errors for a process that does not exist, for a missing period, and for a stack that is
+// too large.
 func TestTickerErrors(t *testing.T) {
 	c := openTicker(t, TickerOptions{Period: time.Millisecond})
 	if err := c.Want(1<<22 + 1); !errors.Is(err, unix.ESRCH) {
@@ -310,8 +311,8 @@ func TestTickerErrors(t *testing.T) {
 	}
 }
 
-// TestHostileChain: a word on the target's stack that looks like the beginning of the kernel's part of a chain
-// does not make what follows it addresses of the kernel.
+// TestHostileChain: a word on the target's stack may look like the beginning of the kernel's part of a chain. The
+// words after it are not taken for addresses of the kernel.
 func TestHostileChain(t *testing.T) {
 	for _, c := range []struct {
 		words        []uint64

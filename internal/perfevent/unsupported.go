@@ -6,8 +6,8 @@ import "errors"
 // [errors.ErrUnsupported].
 var ErrNoUprobes error = noUprobes{"kernel has no uprobes for BPF programs"}
 
-// errOtherNamespace: the kernel's program cannot learn the number that we know a
-// thread by.
+// errOtherNamespace: a BPF program cannot find the number by which we know a
+// thread.
 var errOtherNamespace error = noUprobes{"process is in another PID namespace than this program"}
 
 // noUprobes says why uprobes are unsupported.

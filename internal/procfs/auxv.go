@@ -46,8 +46,8 @@ func ParseAuxv(b []byte, width int) (Auxv, error) {
 // the vector of the last exec; a process whose memory is gone (a zombie, a
 // kernel thread) has an empty one, which is syscall.ESRCH here.
 //
-// Where the file's mode keeps us from it, as with CAP_SYS_PTRACE alone, the copy is read that the
-// kernel has left on the stack of a 64-bit program, which the program may have overwritten.
+// The file's mode may deny us the file, as with CAP_SYS_PTRACE alone. Then ReadAuxv reads the copy that
+// the kernel has left on the stack of a 64-bit program. The program may have overwritten that copy.
 func ReadAuxv(pid int) (Auxv, error) {
 	b, err := readShared(pid, "auxv", nil)
 	if errors.Is(err, syscall.EACCES) {
@@ -66,13 +66,13 @@ func ReadAuxv(pid int) (Auxv, error) {
 	return ParseAuxv(b, 4)
 }
 
-// mostStart bounds what is read of a new program's stack: the pointers to its arguments and its
+// mostStart bounds how much is read of a new program's stack: the pointers to its arguments and its
 // environment, and the vector.
 const mostStart = 4 << 20
 
-// stackAuxv finds the vector where execve(2) puts it (System V ABI, initial process stack): behind
-// the number of arguments, a pointer to each, a null, a pointer to each variable of the environment, a
-// null. denied is the error if that may not be read either.
+// stackAuxv finds the vector where execve(2) puts it (System V ABI, initial process stack). In front of
+// it are the number of arguments, a pointer to each, a null, a pointer to each variable of the
+// environment, and a null. stackAuxv returns the error denied if the stack may not be read either.
 func stackAuxv(pid int, denied error) (Auxv, error) {
 	st, err := ReadStat(pid)
 	if err != nil {

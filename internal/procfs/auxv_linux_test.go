@@ -14,8 +14,8 @@ import (
 	"ptools/internal/ptest"
 )
 
-// TestStackAuxv: with CAP_SYS_PTRACE alone, and another user's access to files, the vector is found on
-// the stack: of a program with any number of arguments and variables.
+// TestStackAuxv: with CAP_SYS_PTRACE alone, and another user's access to files, the vector is found on the
+// stack of a program with any number of arguments and variables.
 func TestStackAuxv(t *testing.T) {
 	ptest.NeedUsers(t)
 	long := make([]string, 5000)

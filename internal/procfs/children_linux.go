@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// Children returns the ids of the processes that a thread has made and that were not waited for
-// yet. It needs a kernel with CONFIG_PROC_CHILDREN; the error is ESRCH where there is none, too.
+// Children returns the PIDs of the processes that a thread has made and that were not waited for
+// yet. It needs a kernel with CONFIG_PROC_CHILDREN. On a kernel without, the error is ESRCH too.
 func Children(pid, tid int) ([]int, error) {
 	p := taskPath(pid, tid, "children")
 	b, err := p.read(nil)

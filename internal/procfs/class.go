@@ -10,8 +10,8 @@ import (
 	"ptools/internal/patience"
 )
 
-// ExeClass reads the ELF class of the program that a process has executed last; ELFCLASSNONE
-// where it cannot be read.
+// ExeClass reads the ELF class of the program that a process has executed last. It returns
+// ELFCLASSNONE where that cannot be read.
 func ExeClass(pid int) elf.Class {
 	class, err := patience.Do(func() (elf.Class, error) {
 		exe, err := os.Open("/proc/" + strconv.Itoa(pid) + "/exe")

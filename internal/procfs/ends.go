@@ -7,13 +7,13 @@ import (
 	"strconv"
 )
 
-// FileName returns what a descriptor of a process is, as /proc/PID/fd has it: a path, "pipe:[4711]", "socket:[99]".
+// FileName returns what a descriptor of a process is, as in /proc/PID/fd: a path, "pipe:[4711]", "socket:[99]".
 func FileName(pid, fd int) (string, error) {
 	return os.Readlink("/proc/" + strconv.Itoa(pid) + "/fd/" + strconv.Itoa(fd))
 }
 
-// Ends are which processes have which pipe or socket at one moment, by their names in /proc/PID/fd. Processes whose
-// descriptors may not be read are missing.
+// Ends says which processes have which pipe or socket open at one moment. The keys are the names in /proc/PID/fd.
+// Processes whose descriptors may not be read are missing.
 type Ends map[string][]openEnd
 
 // openEnd is a descriptor of a pipe or a socket.
@@ -22,7 +22,7 @@ type openEnd struct {
 	fd  int
 }
 
-// FindEnds looks at the descriptors of all processes, some microseconds each.
+// FindEnds looks at the descriptors of all processes. Each takes some microseconds.
 func FindEnds() Ends {
 	ends := make(Ends)
 	all, _ := Processes() // without /proc there are none
@@ -36,8 +36,8 @@ func FindEnds() Ends {
 	return ends
 }
 
-// Holders returns the processes that can write to a pipe, or those that can read from it, each once. besides is left out,
-// unless it is the only one.
+// Holders returns the processes that can write to a pipe, or those that can read from it, each once. The process besides
+// is left out, unless it is the only one.
 func (e Ends) Holders(name string, writers bool, besides int) []int {
 	var pids []int
 	own := false
@@ -56,13 +56,13 @@ func (e Ends) Holders(name string, writers bool, besides int) []int {
 	return pids
 }
 
-// opens reports whether it is an end to write, or to read. A socket is both.
+// opens reports whether the descriptor is open for writing, or for reading. A socket is open for both.
 func (e openEnd) opens(write bool) bool {
 	info, err := os.ReadFile("/proc/" + strconv.Itoa(e.pid) + "/fdinfo/" + strconv.Itoa(e.fd))
 	return err == nil && opensFor(info, write)
 }
 
-// opensFor reports whether the flags in a fdinfo, in octal, are those of a descriptor to write, or to read.
+// opensFor reports whether the flags in a fdinfo, in octal, are those of a descriptor for writing, or for reading.
 func opensFor(info []byte, write bool) bool {
 	_, rest, ok := bytes.Cut(info, []byte("flags:"))
 	if !ok {

@@ -7,13 +7,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// eachFile calls f for each descriptor of a process, with what it is. The names are looked up from the open directory:
-// a path through /proc for each takes three times as long.
+// eachFile calls f for each descriptor of a process, with the descriptor's name. The names are looked up from the open
+// directory: a path through /proc for each takes three times as long.
 func eachFile(pid int, f func(fd int, name []byte)) {
 	p := processPath(pid, "fd")
 	dir, errno := p.open(unix.O_RDONLY | unix.O_DIRECTORY)
 	if errno != 0 {
-		return // it has ended, or is not ours to read
+		return // it has ended, or may not be read
 	}
 	defer unix.Close(dir)
 	var names [8192]byte
@@ -44,7 +44,7 @@ func eachFile(pid int, f func(fd int, name []byte)) {
 	}
 }
 
-// digits reads a name, which ends with a NUL, that is a number.
+// digits reads a name that is a number and ends with a NUL.
 func digits(name []byte) (number int, ok bool) {
 	end := bytes.IndexByte(name, 0)
 	for _, c := range name[:max(end, 0)] {

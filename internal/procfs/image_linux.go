@@ -8,9 +8,9 @@ import (
 )
 
 // An Image stands for one program image of a process, from one exec to the
-// next. It holds a file open that the kernel binds to the address space at
-// open (fs/proc/task_mmu.c, proc_mem_open) and that has nothing to tell once
-// the last user of the address space has left it. Safe for concurrent use.
+// next. It keeps a file open. The kernel binds that file to the address space
+// at open (fs/proc/task_mmu.c, proc_mem_open), and it has no contents once the
+// last user of the address space has left it. Safe for concurrent use.
 type Image struct {
 	descriptor
 	maps bool // it is maps, not pagemap
@@ -35,9 +35,9 @@ func OpenImage(pid int) (*Image, error) {
 	return i, err
 }
 
-// openImage opens pagemap, with which the test costs a quarter, or maps where
-// the kernel has none. It returns nil without an error if the task has no
-// memory.
+// openImage opens pagemap, or maps where the kernel has no pagemap. With pagemap
+// the test of Current costs a quarter. openImage returns nil without an error if
+// the task has no memory.
 func openImage(pagemap, maps path) (*Image, error) {
 	i := new(Image)
 	var errno syscall.Errno
@@ -58,13 +58,13 @@ func openImage(pagemap, maps path) (*Image, error) {
 }
 
 // Current reports whether the process still runs this image: it has neither
-// exec'd nor ended. The test is one system call, and exact but for an address
-// space shared with another process (vfork, or clone with CLONE_VM alone):
-// that one lives on with the other process.
+// exec'd nor ended. The test is one system call. It is exact with one exception:
+// an address space that is shared with another process (vfork, or clone with
+// CLONE_VM alone) lives as long as the other process.
 //
-// A byte of maps can be read as long as there is a mapping. Of pagemap a
-// single byte cannot be read at all: pagemap_read answers EINVAL as long as
-// there is an address space, which it looks at first, and 0 bytes after that.
+// A byte of maps can be read as long as there is a mapping. A single byte of
+// pagemap can never be read: pagemap_read looks for the address space first, and
+// returns EINVAL as long as there is one, and 0 bytes after that.
 func (i *Image) Current() bool {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
@@ -73,7 +73,7 @@ func (i *Image) Current() bool {
 	}
 	var b [1]byte
 	for {
-		if !i.maps { // as good as never sleeps: no business of the Go scheduler
+		if !i.maps { // hardly ever sleeps: the Go scheduler need not know
 			_, _, errno := unix.RawSyscall6(unix.SYS_PREAD64, uintptr(i.fd), uintptr(unsafe.Pointer(&b)), 1, 0, 0, 0)
 			return errno == unix.EINVAL
 		}

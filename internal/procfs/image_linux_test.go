@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// TestImage follows a process through an exec, which is its shell's own, and
-// its end, by either file.
+// TestImage follows a shell through its exec and its end, by either file.
 func TestImage(t *testing.T) {
 	cmd := exec.Command("sh", "-c", "echo first; read x; exec sh -c 'echo second; read x'")
 	in, err := cmd.StdinPipe()

@@ -16,7 +16,7 @@ type KernelSymbols struct {
 	names []string
 }
 
-// errNoAddresses is what kernel.kptr_restrict makes of the list.
+// errNoAddresses is the error where kernel.kptr_restrict hides the addresses in the list.
 var errNoAddresses = errors.New("/proc/kallsyms shows no addresses (kernel.kptr_restrict, CAP_SYSLOG)")
 
 // ReadKernelSymbols reads /proc/kallsyms. It fails where that hides the addresses.
@@ -29,8 +29,8 @@ func ReadKernelSymbols() (*KernelSymbols, error) {
 	return parseKallsyms(f)
 }
 
-// parseKallsyms reads lines of an address, a type and a name, and of modules' symbols also the
-// module. Only text counts.
+// parseKallsyms reads lines of an address, a type and a name. Lines of modules' symbols have the
+// module too. Only symbols of text are kept.
 func parseKallsyms(r io.Reader) (*KernelSymbols, error) {
 	type symbol struct {
 		addr uint64
@@ -73,7 +73,7 @@ func parseKallsyms(r io.Reader) (*KernelSymbols, error) {
 	return k, nil
 }
 
-// Name returns the function that an address is in, "[unknown]" if it is before all of them.
+// Name returns the function that contains an address, "[unknown]" if the address is before all functions.
 func (k *KernelSymbols) Name(addr uint64) string {
 	i, ok := slices.BinarySearch(k.addrs, addr)
 	if !ok {

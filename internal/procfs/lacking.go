@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// Lacking reports that an error tells of a lack of descriptors or memory, ours or the machine's, and nothing of what
-// was to be opened.
+// Lacking reports whether an error means a lack of descriptors or memory, in this program or on the machine. Such an
+// error says nothing about the file that was to be opened.
 func Lacking(err error) bool {
 	for _, errno := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM} {
 		if errors.Is(err, errno) {

@@ -6,13 +6,14 @@ import (
 )
 
 // A leader that has ended before its threads stays as a zombie without
-// memory, root or executable, while the process goes on: /proc/PID/maps is
-// empty then and the links are broken, but the files of every other thread
-// still show what the threads share. Its own are root's, whose process it ever
-// was (task_dump_owner in fs/proc/base.c): those with mode 0400 may not be opened.
+// memory, root or executable, while the process continues. Then /proc/PID/maps
+// is empty and the links are broken. The files of every other thread still show
+// what the threads share. The leader's own files belong to root, whichever user
+// the process belongs to (task_dump_owner in fs/proc/base.c): those with mode
+// 0400 may not be opened.
 
-// readShared reads a file that shows something all threads share: from the
-// leader, or where the leader has nothing to show, from any thread that has.
+// readShared reads a file that shows something all threads share. It reads the
+// leader's file or, where that shows nothing, the file of any other thread.
 func readShared(pid int, file string, buf []byte) ([]byte, error) {
 	p := processPath(pid, file)
 	b, err := p.read(buf)
@@ -36,8 +37,8 @@ func readShared(pid int, file string, buf []byte) ([]byte, error) {
 	return b, err
 }
 
-// viaThread calls try for the threads of the process but the leader until it
-// returns true.
+// viaThread calls try for the threads of the process, without the leader, until
+// try returns true.
 func viaThread(pid int, try func(tid int) bool) {
 	tids, err := Tasks(pid, nil)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestTask reads this test's own thread, whose name holds what escapes are
-// made for.
+// TestTask reads this test's own thread, whose name has the characters that are
+// escaped.
 func TestTask(t *testing.T) {
 	runtime.LockOSThread() // not unlocked: the thread ends with its name
 	pid, tid := os.Getpid(), unix.Gettid()
@@ -67,7 +67,7 @@ func TestTask(t *testing.T) {
 	}
 }
 
-// awaitEnds returns when no thread of this process is ending: the kernel's sums may count one of those twice.
+// awaitEnds returns when no thread of this process is ending: the kernel's sums may count such a thread twice.
 func awaitEnds() {
 	for ending := true; ending; {
 		ending = false
@@ -79,9 +79,9 @@ func awaitEnds() {
 	}
 }
 
-// TestTaskStats: the kernel's sums over a process count every time that any of its
-// threads is put on a processor, and that it leaves one of its own accord, and go on
-// counting those that have ended.
+// TestTaskStats: the kernel's sums over a process count every time that one of its
+// threads is put on a processor, and every time that one leaves a processor by itself.
+// Threads that have ended stay counted.
 func TestTaskStats(t *testing.T) {
 	stats, err := OpenTaskStats(os.Getpid())
 	if err != nil {
@@ -124,7 +124,7 @@ func TestTaskStats(t *testing.T) {
 	}
 }
 
-// gone is the TaskStats of a process that has ended.
+// gone returns the TaskStats of a process that has ended.
 func gone(t *testing.T) *TaskStats {
 	cmd := sleeper(t)
 	stats, err := OpenTaskStats(cmd.Process.Pid)
@@ -169,8 +169,8 @@ func TestTaskWithoutDescriptors(t *testing.T) {
 	}
 }
 
-// TestTasksLeaveRoom: where there are few descriptors Tasks keep none that others need, however many
-// Tasks there are and whatever has the descriptors.
+// TestTasksLeaveRoom: if there are few descriptors, Tasks keep none that the rest of the program needs. That holds
+// for any number of Tasks, whatever the descriptors are used for.
 func TestTasksLeaveRoom(t *testing.T) {
 	for _, free := range []int{16, 64, 256} {
 		var old unix.Rlimit
@@ -185,7 +185,7 @@ func TestTasksLeaveRoom(t *testing.T) {
 		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: uint64(next + free), Max: old.Max}); err != nil {
 			t.Fatal(err)
 		}
-		taken := 0 // of the numbers above, by what tests before this one have opened
+		taken := 0 // how many of the numbers above tests before this one have opened
 		for fd := next; fd < next+free; fd++ {
 			if _, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil {
 				taken++

@@ -8,8 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Mappings tells what is mapped at an address, of the address space that a
-// process had when it was opened. It needs the permission PTRACE_MODE_READ.
+// Mappings finds what is mapped at an address, in the address space that a
+// process had when the Mappings was opened. It needs the permission
+// PTRACE_MODE_READ.
 type Mappings struct {
 	p     path
 	fd    int
@@ -50,7 +51,7 @@ const (
 )
 
 // At returns what is mapped at addr, without its path. ok is false where
-// nothing is. The error is ESRCH if the address space is no more.
+// nothing is mapped. The error is ESRCH if the address space is gone.
 func (m *Mappings) At(addr uint64) (found Map, ok bool, err error) {
 	if m.whole {
 		return m.search(addr)

@@ -31,12 +31,11 @@ func (p Perm) String() string {
 // is mapped there, from byte Off of the file.
 //
 // Path is a file's name as seen from the root of its mount namespace, or a
-// name of the kernel's in brackets ("[vdso]", "[anon:…]"), or empty. Two
-// things the kernel prints cannot be told apart by text alone, and a caller that
-// opens the file has to compare the device and inode (as [Root.OpenMapped]
-// does): a file that is gone, shown with " (deleted)" after its name, and a
-// living file whose name ends so; and a newline, shown as \012, and a
-// backslash followed by 012 in the name itself.
+// name of the kernel's in brackets ("[vdso]", "[anon:…]"), or empty. The text
+// is ambiguous in two cases. A file that is gone is shown with " (deleted)" after
+// its name, and a living file's name may end so. A newline is shown as \012, and
+// a name may have a backslash followed by 012. So a caller that opens the file
+// has to compare the device and inode, as [Root.OpenMapped] does.
 type Map struct {
 	Start, End, Off uint64
 	Perm            Perm

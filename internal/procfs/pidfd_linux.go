@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A PIDFD holds one process (pidfd_open(2)): its number may be used again,
-// the descriptor stands for the process that had it when it was opened.
-// Safe for concurrent use.
+// A PIDFD refers to one process (pidfd_open(2)). The number of the process may
+// be used again; the descriptor still refers to the process that had it when
+// the descriptor was opened. Safe for concurrent use.
 type PIDFD struct{ descriptor }
 
 // descriptor is a file that may be closed while others use it.
@@ -21,8 +21,9 @@ type descriptor struct {
 	fd int // -1 when closed
 }
 
-// OpenPIDFD opens the process. A tid that is no process is EINVAL, or ENOENT
-// since Linux 6.15, and ESRCH here: there is no such process.
+// OpenPIDFD opens the process. For the number of a thread that is no leader the
+// kernel says EINVAL, or ENOENT since Linux 6.15. OpenPIDFD returns ESRCH then:
+// there is no such process.
 func OpenPIDFD(pid int) (*PIDFD, error) {
 	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
 	switch err {
@@ -48,7 +49,7 @@ func (p *PIDFD) Alive() bool {
 }
 
 // ended polls: a pidfd is readable once the thread group has died. The call does
-// not sleep, so the Go scheduler need not hear of it.
+// not sleep, so the Go scheduler need not know of it.
 func ended(fd int) bool {
 	for {
 		p := unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
@@ -82,7 +83,7 @@ func (p *PIDFD) Wait(ctx context.Context) error {
 	return err
 }
 
-// dup makes a file of its own for one waiter: the runtime's poller lets one
+// dup makes a separate file for one waiter: the runtime's poller lets one
 // goroutine at a time wait for a file, with one deadline.
 func (p *PIDFD) dup() (*os.File, error) {
 	p.mu.RLock()

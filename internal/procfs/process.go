@@ -25,9 +25,9 @@ func OpenedFile(pid int, fd uint32) (string, error) {
 	return p.readlink()
 }
 
-// Exe returns the target of the link /proc/PID/exe, the executed file's name
-// in its mount namespace, with " (deleted)" appended if it is unlinked. It
-// needs the permission PTRACE_MODE_READ; a kernel thread has none (ESRCH).
+// Exe returns the target of the link /proc/PID/exe. That is the executed file's
+// name in its mount namespace, with " (deleted)" appended if it is unlinked. It
+// needs the permission PTRACE_MODE_READ. A kernel thread has no such link (ESRCH).
 func Exe(pid int) (string, error) {
 	p := processPath(pid, "exe")
 	name, err := p.readlink()
@@ -44,8 +44,8 @@ func Exe(pid int) (string, error) {
 	return name, err
 }
 
-// What keeps /proc from telling about the processes that system calls of ours
-// are about (CheckOwn).
+// Reasons why /proc does not show the processes that our system calls refer to
+// (CheckOwn).
 var (
 	ErrNotMounted = errors.New("no /proc is mounted")
 	ErrForeign    = errors.New("/proc is that of another PID namespace")
@@ -64,6 +64,6 @@ func YamaScope() (int, bool) {
 	return int(v), ok
 }
 
-// CapSysPtrace is the capability whose absence explains a refusal, as a bit of
-// Status.CapEff (capabilities(7)).
+// CapSysPtrace is the number of the capability CAP_SYS_PTRACE, whose absence explains
+// a refusal: a bit of Status.CapEff (capabilities(7)).
 const CapSysPtrace = 19

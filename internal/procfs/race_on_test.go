@@ -2,5 +2,5 @@
 
 package procfs
 
-// raceEnabled: what the race detector is told about moves to the heap.
+// raceEnabled: variables that the race detector is told about move to the heap.
 const raceEnabled = true

@@ -62,7 +62,7 @@ func (p *path) fail(op string, errno syscall.Errno) error {
 	return &fs.PathError{Op: op, Path: p.String(), Err: errno}
 }
 
-// gone is the error of a process that has no more memory to tell about.
+// gone returns the error for a process that has no memory any more.
 func (p *path) gone() error { return p.fail("read", unix.ESRCH) }
 
 // vanished maps the ways the kernel reports a task that does not exist any
@@ -75,7 +75,7 @@ func vanished(errno syscall.Errno) syscall.Errno {
 }
 
 // readMemory reads a process's memory from addr on, as far as it may be read, and returns how
-// much that is. It needs the permission PTRACE_MODE_ATTACH.
+// many bytes it has read. It needs the permission PTRACE_MODE_ATTACH.
 func readMemory(pid int, b []byte, addr uint64) int {
 	local := [1]unix.Iovec{{Base: &b[0]}}
 	local[0].SetLen(len(b))

@@ -22,7 +22,7 @@ type Root struct {
 
 	mu     sync.Mutex
 	fd     int // O_PATH descriptor of /proc/PID/root; -1 when closed
-	users  int // of fd: a file system may keep one waiting for ever, and Close does not wait
+	users  int // of fd: a file system may keep a user waiting for ever, and Close does not wait
 	closed bool
 }
 
@@ -61,7 +61,8 @@ func (r *Root) closeUnused() {
 	}
 }
 
-// use returns the descriptor, or -1 of a closed Root, and what is to be called when it is used no more.
+// use returns the descriptor, or -1 if the Root is closed, and a function to call when the descriptor is not used any
+// more.
 func (r *Root) use() (fd int, done func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -104,8 +105,8 @@ func (r *Root) Open(name string) (*os.File, error) {
 	return reopen(fd, &st, name)
 }
 
-// look returns an O_PATH descriptor, which grants nothing but looking at what
-// the name stands for.
+// look returns an O_PATH descriptor of the named file. It allows nothing but to
+// look at the file's attributes.
 func (r *Root) look(name string) (int, error) {
 	fd, done := r.use()
 	defer done()
@@ -115,7 +116,7 @@ func (r *Root) look(name string) (int, error) {
 	return lookAt(fd, name)
 }
 
-// lookAt has dirfd for the root directory of the name.
+// lookAt is look with dirfd as the root directory.
 func lookAt(dirfd int, name string) (int, error) {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
 	for {
@@ -142,8 +143,8 @@ func reopen(fd int, st *unix.Stat_t, name string) (*os.File, error) {
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
-	// Go's poller takes a non-blocking file of a FUSE file system, which has a poll of its own, and closing such a
-	// file waits for the reads under way.
+	// Go's poller accepts a non-blocking file of a FUSE file system, which has a poll of its own. Closing such a
+	// file would wait for the reads under way.
 	if err := unix.SetNonblock(n, false); err != nil {
 		unix.Close(n)
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
@@ -155,15 +156,16 @@ var errNotRegular = errors.New("not a regular file")
 
 // OpenMapped opens the very file that is mapped at m, also when it has been
 // deleted or replaced, was mapped before a chroot, or has no name at all
-// (memfd). It goes by name, accepting what has the mapping's device and
-// inode; then by /proc/PID/map_files, which needs CAP_CHECKPOINT_RESTORE or
-// CAP_SYS_ADMIN; then by /proc/PID/exe, for the executed program; then by name
-// once more, accepting the inode alone, because btrfs and overlayfs show another
-// device in maps than in stat(2).
+// (memfd). It tries, in this order:
+//   - the name, accepting a file with the mapping's device and inode;
+//   - /proc/PID/map_files, which needs CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN;
+//   - /proc/PID/exe, for the executed program;
+//   - the name once more, accepting the inode alone, because btrfs and overlayfs
+//     show another device in maps than in stat(2).
 //
-// fs.ErrNotExist means that no file is mapped there, fs.ErrPermission that it has
-// gone and map_files may not be used. A lack of descriptors or memory is the error
-// where it has kept any of these from being tried.
+// fs.ErrNotExist means that no file is mapped there. fs.ErrPermission means that the
+// file is gone and map_files may not be used. If a lack of descriptors or memory has
+// kept any of these from being tried, that is the error.
 func (r *Root) OpenMapped(m Map) (*os.File, error) {
 	if m.Inode == 0 {
 		return nil, &fs.PathError{Op: "open", Path: m.Path, Err: fs.ErrNotExist}
@@ -196,7 +198,7 @@ func (r *Root) OpenMapped(m Map) (*os.File, error) {
 	return nil, err
 }
 
-// lacking returns err if it tells of a lack of descriptors or memory, and nil otherwise.
+// lacking returns err if it means a lack of descriptors or memory, and nil otherwise.
 func lacking(err error) error {
 	if Lacking(err) {
 		return err
@@ -206,8 +208,8 @@ func lacking(err error) error {
 
 // openNamed tries the names that the mapping's path may stand for, in the
 // target's root and then in ours: maps shows a path relative to the reader's
-// root where that is above the target's. It returns neither file nor error where none
-// of them stands for an accepted file, and an error if that was for want of something.
+// root where that is above the target's. If no name leads to an accepted file it returns
+// neither file nor error, or the error if descriptors or memory were lacking.
 func (r *Root) openNamed(m Map, accept func(*unix.Stat_t) bool) (*os.File, error) {
 	names := []string{m.Path}
 	if m.Deleted {
@@ -244,8 +246,8 @@ func lookHere(name string) (int, error) {
 	return lookAt(root, name)
 }
 
-// openAccepted consumes the O_PATH descriptor fd. It returns neither file nor error where the file
-// is not accepted.
+// openAccepted opens the file of the O_PATH descriptor fd, and closes fd. It returns neither file nor error
+// if the file is not accepted.
 func openAccepted(fd int, name string, accept func(*unix.Stat_t) bool) (*os.File, error) {
 	defer unix.Close(fd)
 	var st unix.Stat_t
@@ -255,9 +257,9 @@ func openAccepted(fd int, name string, accept func(*unix.Stat_t) bool) (*os.File
 	return reopen(fd, &st, name)
 }
 
-// openLink goes by a link of the kernel's: those in map_files, one for each mapping, or exe. The
-// mapping may have gone since, and another file may be mapped at the same
-// addresses, so the inode is compared.
+// openLink opens a file by a link of the kernel: one of those in map_files, which has one for each
+// mapping, or exe. It compares the inode, because the mapping may be gone and another file mapped at
+// the same addresses.
 func openLink(link string, m Map) (*os.File, error) {
 	fd, err := unix.Open(link, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -5,10 +5,10 @@ import (
 	"math"
 )
 
-// A scanner cuts fields off the front of one line of /proc text. The first
-// field that does not parse sticks: later calls return zeros, so a caller
-// checks bad once, at the end. It moves an offset rather than the slice,
-// because a slice stored through a pointer forces its array onto the heap.
+// A scanner cuts fields off the front of one line of /proc text. A field that
+// does not parse sets bad for good, and a caller checks bad once, at the end.
+// The scanner moves an offset rather than the slice, because a slice stored
+// through a pointer forces its array onto the heap.
 type scanner struct {
 	text []byte
 	off  int
@@ -111,9 +111,9 @@ func parseInt(b []byte) (int64, bool) {
 	return 0, false
 }
 
-// malformed is the error of every parser: what was being parsed, and the
-// beginning of the text that is not it. It copies b, which so may be a
-// buffer on its caller's stack.
+// malformed returns the error of every parser. It says what was being parsed, and
+// has the beginning of the text. It copies b, so that b may be a buffer on its
+// caller's stack.
 func malformed(what string, b []byte) error {
 	return fmt.Errorf("procfs: malformed %s: %q", what, string(b[:min(len(b), 80)]))
 }

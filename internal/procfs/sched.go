@@ -1,7 +1,7 @@
 package procfs
 
 // A SchedStat is /proc/PID/task/TID/schedstat. Run counts nanoseconds on a
-// CPU up to the last scheduler tick or switch; it moves whenever the thread
+// CPU up to the last scheduler tick or switch. It changes whenever the thread
 // has run at all, so an unchanged SchedStat means that the thread has not
 // run in between.
 type SchedStat struct {
@@ -24,9 +24,9 @@ func ReadTaskSchedStat(pid, tid int) (SchedStat, error) {
 	return parsed(taskPath(pid, tid, "schedstat"), ParseSchedStat)
 }
 
-// A Syscall is /proc/PID/task/TID/syscall: where a thread that is not
-// running stands. Nr is -1 if it is not in a system call (stopped, or
-// preempted in user mode); Args are then zero.
+// A Syscall is /proc/PID/task/TID/syscall: the position of a thread that is
+// not running. Nr is -1 if the thread is not in a system call (stopped, or
+// preempted in user mode). Args are zero then.
 type Syscall struct {
 	Running bool // on a CPU or waiting for one: nothing else is known
 	Nr      int64

@@ -23,16 +23,16 @@ func SharesMemory(pid1, pid2 int) (bool, error) {
 	return r == 0, nil
 }
 
-// ErrUnknown is the error of CompareMemory where nothing tells.
+// ErrUnknown is the error of CompareMemory where it cannot find out.
 var ErrUnknown = errors.New("nothing tells whether two processes use the same memory")
 
-// CompareMemory is SharesMemory for processes that may not be asked by kcmp(2),
-// because a filter of system calls denies it or one of them is another user's.
-// The high-water mark of the address space is another one in most processes.
-// Where it is the same, the core dump filter of pid1 is changed for a moment:
-// it belongs to the memory, so a process that shares that shows the change. The
-// bit that is changed is about files of DAX devices that are mapped shared.
-// ESRCH: one of them has no memory any more.
+// CompareMemory is SharesMemory for processes that kcmp(2) may not be used on,
+// because a filter of system calls denies it or one of them belongs to another
+// user. It compares the high-water marks of the address spaces, which differ
+// between most processes. If they are the same, it changes the core dump filter
+// of pid1 for a moment: the filter belongs to the memory, so a process that shares
+// the memory shows the change. The changed bit is about files of DAX devices that
+// are mapped shared. ESRCH: one of the processes has no memory any more.
 func CompareMemory(pid1, pid2 int) (bool, error) {
 	shares, errno := SharesMemory(pid1, pid2)
 	if errno == nil || errno == syscall.ESRCH {
@@ -84,8 +84,8 @@ func memoryPeak(pid int) (uint64, error) {
 // filterBit is MMF_DUMP_DAX_SHARED (core(5)).
 const filterBit = 1 << 8
 
-// compareFilters changes the core dump filter of one process, looks at that of
-// the other, and changes it back.
+// compareFilters changes the core dump filter of one process, looks at the filter
+// of the other, and changes the first one back.
 func compareFilters(pid1, pid2 int) (bool, error) {
 	p := processPath(pid1, "coredump_filter")
 	fd, errno := p.open(unix.O_RDWR)

@@ -13,7 +13,7 @@ import (
 	"ptools/internal/ptest"
 )
 
-// TestCompareMemory: without kcmp(2) a copy of the memory is told from the memory too, and nothing
+// TestCompareMemory: without kcmp(2) a copy of the memory is distinguished from the memory too, and nothing
 // is left changed.
 func TestCompareMemory(t *testing.T) {
 	if !ptest.Without(t, "kcmp") {
@@ -96,7 +96,7 @@ var _ = ptest.Helper("compare", func() {
 	fmt.Println(shares, errors.Is(err, ErrUnknown), errors.Is(err, fs.ErrPermission))
 })
 
-// TestCompareMemoryUnknown: where nothing may be asked or changed the answer is that nothing tells, not one of the two.
+// TestCompareMemoryUnknown: if nothing may be read or changed, the result is ErrUnknown.
 func TestCompareMemoryUnknown(t *testing.T) {
 	ptest.NeedUsers(t)
 	shell := ptest.Start(t, "/bin/sh", "-c", "exec 3<&0; (read a <&3; :) & (read a <&3; :) & echo ready; wait")

@@ -12,9 +12,9 @@ import (
 // A Socket is a duplicate of a socket of another process.
 type Socket struct{ fd int }
 
-// OpenSocket duplicates the socket that a process has as descriptor fd by pidfd_getfd(2),
-// which needs the permission PTRACE_MODE_ATTACH. ENOTSOCK: it is no socket. Nothing else
-// is duplicated: to close a file may take long.
+// OpenSocket duplicates the socket that a process has as descriptor fd. It uses pidfd_getfd(2),
+// which needs the permission PTRACE_MODE_ATTACH. ENOTSOCK: the descriptor is no socket. Other
+// files are not duplicated, because closing them may take long.
 func OpenSocket(pid, fd int) (*Socket, error) {
 	p := processPath(pid, "fd/"+strconv.Itoa(fd))
 	name, err := p.readlink()
@@ -54,7 +54,7 @@ func (s *Socket) Timeout(which int) (time.Duration, error) {
 	return time.Duration(tv.Nano()), nil
 }
 
-// SetTimeout sets it. The kernel rounds up to its ticks.
+// SetTimeout sets the receive or send timeout. The kernel rounds it up to its ticks.
 func (s *Socket) SetTimeout(which int, d time.Duration) error {
 	tv := unix.NsecToTimeval(int64(d))
 	return os.NewSyscallError("setsockopt", unix.SetsockoptTimeval(s.fd, unix.SOL_SOCKET, which, &tv))

@@ -13,10 +13,10 @@ type SocketEnd struct {
 	Kind          string // "tcp", "udp", "unix"; empty if it is of another kind
 	Local, Remote string // addresses, or the path of a unix socket; empty if there is none
 	Listening     bool
-	Peer          uint64 // inode of the other end, if that is of this machine; 0 if it is not known
+	Peer          uint64 // inode of the other end, if that is on this machine; 0 if it is not known
 }
 
-// Sockets are the sockets of the network namespaces of some processes, each read when it is asked about first.
+// Sockets are the sockets of the network namespaces of some processes. A namespace is read at the first question about it.
 type Sockets struct {
 	tables map[string][]netLine // by namespace
 	ours   string
@@ -65,7 +65,7 @@ func (s *Sockets) End(pid int, name string) SocketEnd {
 	return SocketEnd{}
 }
 
-// end returns what a line says, and which other line is the other end.
+// end returns what a line says, with the inode of the line in table that is the other end.
 func (l *netLine) end(table []netLine) SocketEnd {
 	e := SocketEnd{Kind: l.kind, Local: l.local.String(), Listening: l.listening}
 	if l.remote.Port() == 0 {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// nameOfSocket returns what a socket of this process is called.
+// nameOfSocket returns the name of a socket of this process.
 func nameOfSocket(t *testing.T, c syscall.Conn) string {
 	t.Helper()
 	raw, err := c.SyscallConn()
@@ -26,7 +26,7 @@ func nameOfSocket(t *testing.T, c syscall.Conn) string {
 	return name
 }
 
-// TestSockets: both ends of connections of this process are found, and those that listen.
+// TestSockets: both ends of connections of this process are found, and listening sockets.
 func TestSockets(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	for _, tt := range []struct{ network, addr, kind string }{

@@ -10,9 +10,9 @@ const FlagKthread = 0x00200000
 const FlagExiting = 0x4
 
 // A Stat is /proc/PID/stat or /proc/PID/task/TID/stat (proc_pid_stat(5)).
-// UTime and STime are those of the whole process in the former and of the
-// one thread in the latter, in ticks of 10 ms (USER_HZ is 100 for programs on
-// every architecture here).
+// UTime and STime are those of the whole process in the former file, and of the
+// one thread in the latter. They are in ticks of 10 ms (USER_HZ is 100 for
+// programs on every architecture here).
 type Stat struct {
 	PID                int
 	Comm               string // unescaped
@@ -32,18 +32,18 @@ type Stat struct {
 // Kthread reports whether the task is a kernel thread.
 func (s *Stat) Kthread() bool { return s.Flags&FlagKthread != 0 }
 
-// Ended reports whether the whole process has ended. One whose first thread has ended lives on as long as others do,
-// and its state is Z all the same.
+// Ended reports whether the whole process has ended. If only its first thread has ended, the process lives as long as
+// its other threads, although its state is Z.
 func (s *Stat) Ended() bool { return allEnded(s.State, s.Threads) }
 
 func allEnded(state byte, threads int) bool { return (state == 'Z' || state == 'X') && threads <= 1 }
 
-// ParseStat parses the text of a stat file. The name stands in parentheses
-// and may itself hold any byte, parentheses and blanks included: it ends at
-// the last one.
+// ParseStat parses the text of a stat file. The name is in parentheses, and may
+// itself hold any byte, parentheses and blanks included. So it ends at the last
+// closing parenthesis.
 func ParseStat(b []byte) (Stat, error) { return parseStat(b, "") }
 
-// parseStat takes the name from known if it is the same, and then allocates
+// parseStat is ParseStat. If the name equals known it takes known, and allocates
 // nothing.
 func parseStat(b []byte, known string) (Stat, error) {
 	open, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')

@@ -24,7 +24,7 @@ func nameOf(nr int64, names []string) string {
 // noNames are the numbers from 337 to 423, which only other architectures use.
 var noNames = strings.Repeat("- ", 424-337)
 
-// Most programs name no system call, so the lists are made when one does.
+// Most programs need no name of a system call. So the lists are made when the first name is asked for.
 
 // commonNames are the names from 424 on, of all architectures.
 const commonNames = `

@@ -10,9 +10,9 @@ import (
 
 // A Task reads the files of one thread again and again, through descriptors
 // that are opened on first use and kept. A kept descriptor is bound to that
-// very thread: when the tid is used again, reading still says ESRCH. A file is
-// kept only as long as there is room for others' (mayKeep); beyond that it is
-// opened for the one call, by name.
+// very thread: reading still returns ESRCH when the TID is used again. A file is
+// kept only if enough descriptors are left to the rest of the program (mayKeep).
+// Otherwise it is opened by name for the one call.
 //
 // A warm call allocates nothing. One goroutine at a time may use a Task.
 type Task struct {
@@ -46,8 +46,8 @@ func OpenTask(pid, tid int) (*Task, error) {
 	return t, nil
 }
 
-// UnopenedTask returns the Task of a thread that is known to be there. Until the first of its files is opened
-// nothing binds it to that thread: the caller has to see that the thread has not ended.
+// UnopenedTask returns the Task of a thread that is known to exist. Nothing binds the Task to that thread until the
+// first of its files is opened: until then the caller has to make sure that the thread has not ended.
 func UnopenedTask(pid, tid int) *Task { return &Task{pid: pid, tid: tid} }
 
 // Bound reports whether a file that is open binds the Task to its thread.
@@ -67,7 +67,7 @@ func (t *Task) SchedStat() (SchedStat, error) {
 	return ParseSchedStat(b)
 }
 
-// Syscall reads where the thread stands. It needs the permission
+// Syscall reads the position of the thread. It needs the permission
 // PTRACE_MODE_ATTACH, as attaching does.
 func (t *Task) Syscall() (Syscall, error) {
 	var buf [256]byte
@@ -105,8 +105,8 @@ func (t *Task) Comm() (string, error) {
 	return t.comm, nil
 }
 
-// WaitChannel returns the function of the kernel that the thread sleeps in, "" if it runs or the kernel does not
-// tell. It needs the permission PTRACE_MODE_READ, but no right to the file, which every process may open.
+// WaitChannel returns the kernel function that the thread sleeps in. It returns "" if the thread runs, or the kernel
+// does not show the function. It needs the permission PTRACE_MODE_READ. Every process may open the file.
 func (t *Task) WaitChannel() (string, error) {
 	var buf [128]byte
 	b, errno := t.read(waitFile, buf[:])
@@ -116,16 +116,16 @@ func (t *Task) WaitChannel() (string, error) {
 	if string(b) == "0" {
 		return "", nil
 	}
-	name, _, _ := bytes.Cut(b, []byte{'.'}) // what a compiler adds: poll_schedule_timeout.constprop.0
+	name, _, _ := bytes.Cut(b, []byte{'.'}) // a suffix of the compiler: poll_schedule_timeout.constprop.0
 	return string(name), nil
 }
 
-// room is how many descriptors are left to the rest of the program, beside a quarter of all.
+// room is how many descriptors are left to the rest of the program, in addition to a quarter of all.
 const room = 32
 
-// mayKeep reports whether a new descriptor of a file may stay open. The kernel gives out the lowest number
-// that is free, so the number tells how many are in use, by all of the program. Of very many threads only the
-// schedstats are kept, which are read again and again to see whether the other files have changed.
+// mayKeep reports whether a new descriptor of a file may stay open. The kernel gives out the lowest free
+// number, so the number shows how many descriptors the whole program uses. Where there are very many threads
+// only the schedstats are kept: they are read again and again to see whether the other files have changed.
 func mayKeep(fd int, f taskFile) bool {
 	var limit unix.Rlimit
 	err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit)
@@ -148,7 +148,7 @@ func (t *Task) read(f taskFile, buf []byte) ([]byte, syscall.Errno) {
 	p := taskPath(t.pid, t.tid, taskFileNames[f])
 	fd, errno := p.open(unix.O_RDONLY)
 	if errno == unix.EMFILE || errno == unix.ENFILE {
-		t.drop() // others have used them up: do with one at a time
+		t.drop() // the program has used up its descriptors: this Task does with one at a time
 		fd, errno = p.open(unix.O_RDONLY)
 	}
 	if errno != 0 {

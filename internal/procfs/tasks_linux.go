@@ -7,17 +7,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Tasks returns the thread ids of a process, appended to buf[:0]; it
+// Tasks returns the TIDs of the threads of a process, appended to buf[:0]. It
 // allocates only when buf is too small. The order is that of creation. A
-// thread born while the directory is read may be missing, so a caller that needs
-// all of them reads again until no new one appears. The leader stays listed
+// thread that is born while the directory is read may be missing. So a caller that
+// needs all threads reads again until no new one appears. The leader stays listed
 // as long as any thread lives, even after it has ended itself.
 func Tasks(pid int, buf []int) ([]int, error) {
 	p := processPath(pid, "task")
 	return p.numbers(buf)
 }
 
-// Processes returns the ids of all processes that /proc shows.
+// Processes returns the PIDs of all processes that /proc shows.
 func Processes() ([]int, error) {
 	var p path
 	p.finish([]byte("/proc"))
@@ -27,8 +27,8 @@ func Processes() ([]int, error) {
 // A Listed is a process as the directory /proc lists it.
 type Listed struct {
 	PID int
-	// Inode is that of its directory: another process of the same number has another. It can change for the same process,
-	// too, when the kernel is short of memory.
+	// Inode is the inode of its directory. Another process of the same number has another inode. It can also change for
+	// the same process, when the kernel is short of memory.
 	Inode uint64
 }
 

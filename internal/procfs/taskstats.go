@@ -6,9 +6,9 @@ import (
 	"syscall"
 )
 
-// The kernel adds up what the threads of a process have done if it is asked over
+// The kernel adds up what the threads of a process have done, on a request over
 // generic netlink (Documentation/accounting/taskstats.rst, linux/taskstats.h).
-// Messages are in the byte order of the machine; attributes are aligned to 4 bytes.
+// Messages are in the byte order of the machine. Attributes are aligned to 4 bytes.
 const (
 	netlinkHeader = 16 // struct nlmsghdr
 	genericHeader = 4  // struct genlmsghdr
@@ -46,7 +46,7 @@ func appendRequest(b []byte, family uint16, command byte, attr uint16, value []b
 
 func align4(n int) int { return (n + 3) &^ 3 }
 
-// parseReply returns the attributes of a reply, or the error that it is.
+// parseReply returns the attributes of a reply, or the error that the reply says.
 func parseReply(b []byte) ([]byte, error) {
 	if len(b) < netlinkHeader+genericHeader {
 		return nil, fmt.Errorf("netlink reply of %d bytes", len(b))
@@ -93,8 +93,8 @@ func parseFamily(b []byte) (uint16, error) {
 // TaskSum is what all threads of a process have done, those that have ended included.
 type TaskSum struct {
 	SchedStat
-	// Yields is how often they have left a processor because they had to wait for
-	// something, not for another thread.
+	// Yields is how often they have left a processor by themselves, because they had
+	// to wait for something. Preemption does not count.
 	Yields uint64
 }
 

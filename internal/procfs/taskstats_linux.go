@@ -2,18 +2,18 @@ package procfs
 
 import "golang.org/x/sys/unix"
 
-// A TaskStats asks the kernel, over a netlink socket of its own, for what all
-// threads of one process have done. One goroutine at a time may use it. Asking
-// allocates nothing.
+// A TaskStats asks the kernel what all threads of one process have done, over a
+// netlink socket of its own. One goroutine at a time may use it. Asking allocates
+// nothing.
 type TaskStats struct {
 	fd      int
 	request []byte
 	reply   [4096]byte
 }
 
-// OpenTaskStats returns the TaskStats of a process. It needs CAP_NET_ADMIN, which
-// is found out when it is first asked: EPERM. A kernel without CONFIG_TASKSTATS
-// says ENOENT.
+// OpenTaskStats returns the TaskStats of a process. On a kernel without
+// CONFIG_TASKSTATS the error is ENOENT. It does not check for CAP_NET_ADMIN, which is
+// needed: without that, Sum returns EPERM.
 func OpenTaskStats(pid int) (*TaskStats, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_GENERIC)
 	if err != nil {
@@ -69,7 +69,7 @@ func (t *TaskStats) ask() ([]byte, error) {
 }
 
 // Sum returns the sums over all threads that the process has or has had. A thread that is ending may be counted twice
-// for a moment. ESRCH if the process is gone.
+// for a moment. The error is ESRCH if the process is gone.
 func (t *TaskStats) Sum() (TaskSum, error) {
 	b, err := t.ask()
 	if err != nil {

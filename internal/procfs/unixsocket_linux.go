@@ -18,7 +18,7 @@ type unixDiagRequest struct {
 	cookie           [2]uint32
 }
 
-// Of linux/unix_diag.h.
+// Constants of linux/unix_diag.h.
 const (
 	sockDiagByFamily = 20
 	unixDiagShowName = 1
@@ -28,8 +28,8 @@ const (
 	unixDiagMessage  = 16 // bytes of struct unix_diag_msg
 )
 
-// unixSocket asks the kernel for the path and the other end of a unix socket of our network namespace. Without an answer
-// nothing is known.
+// unixSocket asks the kernel for the path and the other end of a unix socket of our network namespace. Without a reply
+// it returns an empty SocketEnd.
 func unixSocket(inode uint32) (e SocketEnd) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
 	if err != nil {
@@ -50,7 +50,7 @@ func unixSocket(inode uint32) (e SocketEnd) {
 	return parseUnixDiag(buf[:n], inode)
 }
 
-// parseUnixDiag reads the answer.
+// parseUnixDiag parses the kernel's reply.
 func parseUnixDiag(b []byte, inode uint32) (e SocketEnd) {
 	le := binary.NativeEndian
 	const head = unix.SizeofNlMsghdr + unixDiagMessage

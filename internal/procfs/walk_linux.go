@@ -8,16 +8,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Bounds of walk: the kernel's own for links, and what a path may cost in descriptors.
+// Bounds of walk: the kernel's own bound for links, and how many descriptors a path may cost.
 const (
 	maxLinks = 40
 	maxDepth = 256
 )
 
-// walk is openat2(2) with RESOLVE_IN_ROOT and O_PATH for processes that are not allowed that call: filters cannot see
-// what flags it is given, so that systemd's RestrictSUIDSGID and older profiles of containers refuse it altogether.
-// It follows links by their text, also those of /proc, and goes down one name at a time, with a descriptor of each
-// directory, so that ".." needs no name and stops at the root.
+// walk is openat2(2) with RESOLVE_IN_ROOT and O_PATH, for processes that may not make that call. Filters cannot see
+// the flags of openat2, so systemd's RestrictSUIDSGID and older profiles of containers refuse it altogether.
+// walk follows links by their text, also those of /proc. It goes down one name at a time and keeps a descriptor of each
+// directory. So ".." needs no name, and stops at the root.
 func walk(root int, name string) (int, error) {
 	fail := func(errno error) (int, error) { return -1, &fs.PathError{Op: "open", Path: name, Err: errno} }
 	var below []int // what the names so far stand for
@@ -69,7 +69,7 @@ func walk(root int, name string) (int, error) {
 	return fd, nil
 }
 
-// step returns an O_PATH descriptor of a name in a directory, or -1 and the text of the link that it is.
+// step returns an O_PATH descriptor of a name in a directory. If the name is a link it returns -1 and the link's text.
 func step(dir int, name string) (int, string, error) {
 	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestWalk: without openat2 names lead to the same files, and no more out of the root.
+// TestWalk: without openat2 names lead to the same files, and do not lead out of the root either.
 func TestWalk(t *testing.T) {
 	dir := t.TempDir()
 	for _, d := range []string{"root/a/b", "root/usr/lib", "outside"} {

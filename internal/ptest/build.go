@@ -18,17 +18,17 @@ import (
 //go:embed testdata
 var sources embed.FS
 
-// requireEnv lists the programs whose absence is a failure, not a reason to skip: those that the
+// requireEnv lists the programs whose absence is a failure, and no reason to skip: those that the
 // Makefile has installed.
 const requireEnv = "PTOOLS_REQUIRE"
 
 // BuildC compiles a C, C++ (.cc) or assembler (.S) source and returns the path of the executable,
 // whose name is the source's without its ending. A src without a slash is one of this package's
-// testdata, else a file. What is in assembler stands beside it, with the ending .S. The flags follow
-// -O2 and -pthread; -l flags go last.
+// testdata, otherwise a file. A part in assembler is beside the source, with the ending .S. The flags
+// follow -O2 and -pthread; -l flags come last.
 //
-// What was compiled once, with the same compiler, flags and headers, is used again by every test
-// binary on the machine.
+// Every test binary on the machine uses an executable again that was made with the same compiler,
+// flags and headers.
 func BuildC(t testing.TB, src string, flags ...string) string {
 	t.Helper()
 	cc := "gcc"
@@ -55,7 +55,7 @@ func BuildRust(t testing.TB, src string, flags ...string) string {
 	t.Helper()
 	Need(t, "rustc")
 	if out, err := exec.Command("rustc", "--version").CombinedOutput(); err != nil {
-		t.Skipf("rustc: %v, %s", err, out) // rustup's, of another user
+		t.Skipf("rustc: %v, %s", err, out) // it belongs to the rustup of another user
 	}
 	return build(t, "rustc", src, flags)
 }
@@ -90,8 +90,8 @@ func installed(program string) bool {
 	return err == nil
 }
 
-// Copy returns a copy of a file under the same name in a new directory: to the linker of a target
-// it is another object, and a test may remove it or write to it.
+// Copy returns a copy of a file under the same name in a new directory. The linker of a target treats
+// it as another object, and a test may remove it or write to it.
 func Copy(t testing.TB, file string) string {
 	t.Helper()
 	b, err := os.ReadFile(file)
@@ -104,8 +104,8 @@ func Copy(t testing.TB, file string) string {
 }
 
 // WriteProgram writes a file that can be executed at once. No goroutine forks meanwhile: a child that another
-// test is making has the descriptor until its exec, and as long as one is open for writing there is no
-// executing the file (ETXTBSY).
+// test makes would have the descriptor until its exec, and a file that is open for writing cannot be executed
+// (ETXTBSY).
 func WriteProgram(t testing.TB, name string, program []byte) {
 	t.Helper()
 	syscall.ForkLock.RLock()
@@ -147,7 +147,7 @@ func product(cc, src string) string {
 	return stem(src)
 }
 
-// compile returns the command that makes the executable out of src in the directory tmp. Debug
+// compile returns the command that makes the executable from src in the directory tmp. Debug
 // information names dir, where the sources will be.
 func compile(cc, src string, files map[string][]byte, tmp, dir string, flags []string) *exec.Cmd {
 	name := stem(src)
@@ -184,8 +184,7 @@ func compile(cc, src string, files map[string][]byte, tmp, dir string, flags []s
 // stem returns the name of a source without its ending.
 func stem(src string) string { return strings.TrimSuffix(src, filepath.Ext(src)) }
 
-// sourceFiles returns the source, its part in assembler, and the headers that stand beside it, by
-// name.
+// sourceFiles returns the source, its part in assembler, and the headers beside it, by name.
 func sourceFiles(src string) (map[string][]byte, error) {
 	read, dir := os.ReadFile, filepath.Dir(src)
 	list := os.ReadDir

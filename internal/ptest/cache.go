@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// Cached returns the path of a file that make has made in the directory tmp, which is called dir afterwards. What was
-// made once for the same key is used again by every test binary on the machine. Several may make the same at once:
-// the first one wins. Tests must not change the file.
+// Cached returns the path of a file that make has made in the directory tmp, which is then renamed to dir. Every test
+// binary on the machine uses a file again that was made for the same key. If several make the same file at a time, the
+// first one is kept. Tests must not change the file.
 func Cached(t testing.TB, name string, make func(tmp, dir string) error, key ...any) string {
 	t.Helper()
 	root, err := cacheRoot()
@@ -39,7 +39,7 @@ func Cached(t testing.TB, name string, make func(tmp, dir string) error, key ...
 	return file
 }
 
-// cacheRoot returns the directory of what was compiled, beside go's own cache.
+// cacheRoot returns the directory of compiled programs, beside go's own cache.
 func cacheRoot() (string, error) {
 	root, err := os.UserCacheDir()
 	if err != nil {

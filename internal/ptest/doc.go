@@ -1,17 +1,17 @@
 // Package ptest starts the processes that tests look at, and finds what tests leave behind.
 //
-// Targets. [Start] runs a program, [StartHelper] runs the test binary itself as a named helper, and
+// Targets. [Start] runs a program, and [StartHelper] runs the test binary itself as a named helper.
 // [BuildC] and [BuildGo] compile the small programs in testdata (and those of other packages) once
-// per machine. A target says that it is ready by printing the line "ready"; no test sleeps. It is
-// killed with its process group when its test ends, however the test ends, and by the keeper, a
-// second process of the test binary, when the test binary itself is killed. When its test ends, a
-// target that is still alive must be untraced and must have its own text (see [TextIntact]).
+// per machine. A target prints the line "ready" when it is ready; no test sleeps. It is killed with
+// its process group when its test ends, however the test ends. If the test binary itself is killed,
+// the keeper, a second process of the test binary, kills the target. A target that is still alive
+// when its test ends must be untraced, and must have its own text (see [TextIntact]).
 //
-// Truth. A target can publish counters through a shared page ([Truth]): what it has done, the
-// longest gap that its spinning thread saw, the EINTRs and signals it counted. Reading them
-// disturbs nothing.
+// Truth. A target can publish counters in a shared page ([Truth]): what it has done, the longest gap
+// that its spinning thread saw, the EINTRs and signals that it counted. Reading them does not disturb
+// the target.
 //
-// Programs. Those in testdata begin with a comment that says what they do and count:
+// Programs. Each program in testdata begins with a comment that says what it does and counts:
 //
 //	spin mix mixthreads gomix jit        burn CPU in known shares
 //	idle busyidle vforkwait              threads that wait, also where nothing can interrupt them
@@ -34,5 +34,5 @@
 // Leaks. [Main] is the body of a package's TestMain. After the tests it fails on children, tracees,
 // goroutines, descriptors and OS threads that were not there before.
 //
-// The package imports no other package of the module, so that all of them can be tested with it.
+// The package imports no other package of the module, so that all other packages can be tested with it.
 package ptest

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// interpose makes cmd run its program through testdata/starter.c, whose child the program is then.
-// The function returned says the program's PID once cmd has been started.
+// interpose makes cmd run its program through testdata/starter.c: the program is the starter's child
+// then. The returned function returns the program's PID once cmd has been started.
 func interpose(t testing.TB, cmd *exec.Cmd) (pid func() (int, error)) {
 	t.Helper()
 	starter := BuildC(t, "starter.c")

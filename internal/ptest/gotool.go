@@ -9,8 +9,8 @@ import (
 
 var goTools sync.Map // name: path
 
-// GoTool returns the path of a program that "go tool" runs, which go builds first if need be. To run it by its path costs a fraction of what
-// "go tool" does, and a signal reaches it.
+// GoTool returns the path of a program that "go tool" runs. go builds it first if necessary. Running it by its path
+// costs a fraction of "go tool", and a signal reaches it.
 func GoTool(t testing.TB, name string) string {
 	t.Helper()
 	Need(t, "go")

@@ -6,15 +6,15 @@ import (
 	"testing"
 )
 
-// helperEnv names the helper that this process is, if it is one.
+// helperEnv is the environment variable with the name of the helper, in a process that is one.
 const helperEnv = "PTEST_HELPER"
 
 var helpers = map[string]func(){keeperName: keep}
 
-// Helper names a function that the test binary runs instead of its tests when it is started by
-// [StartHelper]. To be called from init functions or package variables; the name must be new.
-// The helper finds its arguments in os.Args[1:], its standard input ends when the test is over, and
-// returning from it is exit status 0.
+// Helper names a function that the test binary runs instead of its tests when [StartHelper] starts
+// it. It is called from init functions or package variables; the name must be new. The helper has
+// its arguments in os.Args[1:]. Its standard input ends when the test is over. When it returns, the
+// process exits with status 0.
 func Helper(name string, f func()) struct{} {
 	if _, ok := helpers[name]; ok {
 		panic("ptest: helper " + name + " exists")

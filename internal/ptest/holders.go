@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// holders describes the processes that have a pipe open, and where in the kernel their threads are: while one
-// has, no reader sees the end of what was written to it. The pipe's name is that in /proc/PID/fd.
+// holders describes the processes that have a pipe open, and where in the kernel their threads are. While a
+// process has the pipe open, no reader sees its end. The pipe's name is that in /proc/PID/fd.
 func holders(pipe string) string {
 	var b strings.Builder
 	for _, pid := range numbers("/proc") {
@@ -17,7 +17,7 @@ func holders(pipe string) string {
 		}
 		for _, tid := range numbers(fmt.Sprintf("/proc/%d/task", pid)) {
 			dir := fmt.Sprintf("/proc/%d/task/%d/", pid, tid)
-			comm, _ := os.ReadFile(dir + "comm") // what cannot be read is not told
+			comm, _ := os.ReadFile(dir + "comm") // a file that cannot be read is left out
 			stack, _ := os.ReadFile(dir + "stack")
 			call, _ := os.ReadFile(dir + "syscall")
 			fmt.Fprintf(&b, "\nprocess %d thread %d (%s) state %c, call %s, in\n%s", pid, tid, strings.TrimSpace(string(comm)), threadState(pid, tid),
@@ -40,7 +40,7 @@ func hasOpen(pid int, name string) bool {
 
 // pipe returns the name of the target's standard output.
 func (g *Target) pipe() (name string) {
-	if conn, err := g.out.r.SyscallConn(); err == nil { // Fd would have reads block that are to end with Close
+	if conn, err := g.out.r.SyscallConn(); err == nil { // Fd would make reads block, and Close could not end them
 		conn.Control(func(fd uintptr) { name, _ = os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd)) })
 	}
 	return name

@@ -13,8 +13,8 @@ type Hanging struct {
 	server  *Target
 }
 
-// NewHanging mounts a file system with a copy of a program, and unmounts it when the test ends, which ends all
-// that waits for it. It skips the test where none may be mounted.
+// NewHanging mounts a file system with a copy of a program, and unmounts it when the test ends. That ends all waits
+// for the file system. NewHanging skips the test where no file system may be mounted.
 func NewHanging(t testing.TB, exe string) *Hanging {
 	t.Helper()
 	f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
@@ -22,7 +22,7 @@ func NewHanging(t testing.TB, exe string) *Hanging {
 		t.Skip(err)
 	}
 	f.Close()
-	NeedNamespaces(t, "-m") // a process that may do that may mount
+	NeedNamespaces(t, "-m") // a process that may make mount namespaces may mount
 	dir := filepath.Join(t.TempDir(), "hanging")
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
@@ -40,13 +40,13 @@ func NewHanging(t testing.TB, exe string) *Hanging {
 // Hang leaves every read of the program's file unanswered from now on.
 func (h *Hanging) Hang() { h.order("hang") }
 
-// HangOpen leaves every open(2) of the program's file unanswered from now on, which not even SIGKILL ends.
+// HangOpen leaves every open(2) of the program's file unanswered from now on. Not even SIGKILL ends such an open.
 func (h *Hanging) HangOpen() { h.order("hang open") }
 
-// Asked waits until the file system has been asked once more for what it does not answer.
+// Asked waits until the file system has got one more request that it does not answer.
 func (h *Hanging) Asked() { h.server.Until("asked") }
 
-// End unmounts the file system: all that waits for it fails.
+// End unmounts the file system: all waits for it fail.
 func (h *Hanging) End() { h.server.Stdin.Close() }
 
 func (h *Hanging) order(line string) {

@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// The keeper is a second process of the test binary that outlives it by a moment: it knows every
-// target. When its standard input ends, that is when the test binary has ended, even by SIGKILL, it
-// kills those that are left and removes the temporary files. (PR_SET_PDEATHSIG will not do: it fires
-// when the *thread* that forked ends, and threads of a Go program that a goroutine had locked do end.)
+// The keeper is a second process of the test binary that outlives it by a moment. It knows every
+// target. Its standard input ends when the test binary has ended, even by SIGKILL. Then it kills the
+// targets that are left, and removes the temporary files. (PR_SET_PDEATHSIG would not do: it fires
+// when the *thread* that forked ends, and a thread that a goroutine has locked may end.)
 const keeperName = "ptest-keeper"
 
 var keeper struct {
@@ -35,7 +35,7 @@ func tellKeeper(verb byte, pid int) error {
 	return err
 }
 
-// Keep kills a command that was started when the test ends, also when the test binary is killed. The test may wait for it.
+// Keep kills a started command when the test ends, also when the test binary is killed. The test may wait for the command.
 func Keep(t testing.TB, cmd *exec.Cmd) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -48,8 +48,8 @@ func Keep(t testing.TB, cmd *exec.Cmd) {
 	}
 }
 
-// startKeeper is called with keeper.mu held. The keeper has a process group of its own, so that the
-// terminal's ^C leaves it alive to do its work.
+// startKeeper starts the keeper; keeper.mu is held. The keeper has a process group of its own, so that
+// the terminal's ^C does not end it before its work is done.
 func startKeeper() error {
 	exe, err := os.Executable()
 	if err != nil {
@@ -82,8 +82,8 @@ func stopKeeper() {
 	keeper.cmd = nil
 }
 
-// keep is the keeper. It holds each target by os.Process, which is a pidfd where the kernel has
-// them, so a recycled PID is never killed.
+// keep is the keeper's main function. It holds each target by os.Process, which is a pidfd where the
+// kernel has those. So it never kills another process that has the PID by then.
 func keep() {
 	targets := map[int]*os.Process{}
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {

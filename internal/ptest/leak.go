@@ -26,8 +26,8 @@ func observe() baseline {
 	return baseline{files: descriptors(), threads: len(numbers("/proc/self/task"))}
 }
 
-// leaks returns what is there now and was not before, one description each. What is about to end
-// gets the time to do so.
+// leaks returns a description of each thing that is there now and was not there before. It gives
+// them time to end.
 func (b baseline) leaks() []string {
 	var all []string
 	for _, find := range []func() []string{children, tracees, goroutines, b.newFiles, b.newThreads} {
@@ -73,7 +73,7 @@ func comm(pid int) string {
 	return strings.TrimSpace(string(b))
 }
 
-// lasting are functions whose goroutines belong to the runtime or to testing and stay.
+// lasting are functions whose goroutines belong to the runtime or to testing, and do not end.
 var lasting = []string{"os/signal.signal_recv", "os/signal.loop", "testing.(*M).Run", "testing.runFuzzing", "runtime.ensureSigM"}
 
 // goroutines returns the stacks of all goroutines but the caller's and the lasting ones.
@@ -90,8 +90,8 @@ func goroutines() []string {
 	return found
 }
 
-// descriptors counts what the open descriptors refer to. Numbers in brackets (inodes of pipes and
-// sockets) are left out: the standard streams of go test change theirs never, ours must not grow.
+// descriptors counts the open descriptors by what they refer to. Numbers in brackets (inodes of pipes
+// and sockets) are left out: those of the standard streams never change, and ours must not become more.
 func descriptors() map[string]int {
 	files := map[string]int{}
 	for _, fd := range numbers("/proc/self/fd") {

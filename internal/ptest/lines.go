@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// lines reads the standard output of a target as it comes, so that a target never blocks on its
-// test. The reading goroutine ends with the pipe, which close closes; close waits for it.
+// lines reads the standard output of a target as it comes, so that a target never has to wait for
+// its test. The reading goroutine ends with the pipe. close closes the pipe, and waits for the
+// goroutine.
 type lines struct {
 	r    *os.File
 	line chan string // closed at the end of the output
@@ -41,7 +42,7 @@ func (l *lines) read() {
 
 func (l *lines) close() {
 	l.r.Close()
-	for range l.line { // lets a blocked reader go on
+	for range l.line { // lets a blocked reader continue
 	}
 	<-l.done
 }
@@ -56,7 +57,7 @@ func (g *Target) Line() string {
 	return s
 }
 
-// Until reads lines up to one that holds text, and returns that.
+// Until reads lines up to one that contains text, and returns that line.
 func (g *Target) Until(text string) string {
 	g.t.Helper()
 	for {
@@ -74,7 +75,7 @@ func (g *Target) Ready() {
 	}
 }
 
-// Output returns everything up to the end of the target's standard output that has not been read.
+// Output returns what has not been read of the target's standard output, up to its end.
 func (g *Target) Output() string {
 	g.t.Helper()
 	var b strings.Builder

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Processor names the processor that the test runs on, with what tells its kind where a virtual machine hides
-// the name. Results that differ between vendors are of no use without it.
+// Processor names the processor that the test runs on. It also has the numbers that identify its kind, because a
+// virtual machine may hide the name. Results that differ between vendors are of no use without it.
 func Processor() string {
 	b, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"testing"
 )
 
-// ThreadSlack is how many more OS threads than before its tests a test binary may have after them.
-// The runtime never ends a thread that no goroutine has locked, so tests that block many goroutines
-// in system calls at once leave idle threads behind; a package that does so on purpose raises this
-// before it calls [Main].
+// ThreadSlack is how many OS threads more than before a test binary may have after its tests. The
+// runtime never ends a thread that no goroutine has locked. So tests that block many goroutines in
+// system calls at once leave idle threads behind. A package that does so on purpose raises
+// ThreadSlack before it calls [Main].
 var ThreadSlack = 32
 
 // Main runs a package's tests and exits with their status, or with 1 if they left something behind.
@@ -57,16 +57,16 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// abreast is how many of the tests that say t.Parallel run at the same time. They wait most of the time, for
-// the kernel to plant or to lift its probes or for processes that wait themselves.
+// abreast is how many of the tests that call t.Parallel run at the same time. They wait most of the time: for
+// the kernel to plant or lift its probes, or for processes that wait themselves.
 const abreast = 4
 
-// dirEnv names the directory of a test binary's temporary files for its keeper, which removes it when
-// the test binary is killed.
+// dirEnv is the environment variable that tells the keeper the directory of the test binary's temporary
+// files. The keeper removes the directory when the test binary is killed.
 const dirEnv = "PTEST_DIR"
 
-// ownTemp makes a directory for everything temporary of this test binary. Like /tmp it is for every
-// user: some tests become another one.
+// ownTemp makes a directory for all temporary files of this test binary. Like /tmp it is open to every
+// user, because some tests become another user.
 func ownTemp() (string, error) {
 	dir, err := os.MkdirTemp("", "ptools-test-")
 	if err != nil {
@@ -77,19 +77,19 @@ func ownTemp() (string, error) {
 	return dir, os.Chmod(dir, 0o777|os.ModeSticky)
 }
 
-// hurryRace takes away the second that a program with the race detector sleeps before it exits, from
-// the test binary's own copies that a test starts by the hundred.
+// hurryRace removes the second that a program with the race detector sleeps before it exits. Some tests
+// start the test binary hundreds of times.
 func hurryRace() {
 	os.Setenv("GORACE", strings.TrimSpace("atexit_sleep_ms=0 "+os.Getenv("GORACE")))
 }
 
-// defaultSignals gives the programs that tests start the default dispositions of signals that end them: what a
-// program ignores, as nohup(1) and the background jobs of shells do, those that it starts ignore as well, and the
-// tools respect that.
+// defaultSignals gives the programs that tests start the default dispositions of signals that end them. A program
+// inherits ignored signals, as from nohup(1) and as a background job of a shell, and the tools respect ignored
+// signals.
 func defaultSignals() {
 	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
 		if signal.Ignored(sig) {
-			signal.Notify(make(chan os.Signal, 1), sig) // a program that is executed has the default for a handler
+			signal.Notify(make(chan os.Signal, 1), sig) // an execve replaces a handler by the default
 		}
 	}
 }
@@ -97,8 +97,8 @@ func defaultSignals() {
 // mainCalled is set before the tests run; targets need it, because the keeper is a helper.
 var mainCalled bool
 
-// CommandMain is Main for the tests of a command. Where the test binary is called by the command's name it is the
-// command, so that tests can start it as a process of its own.
+// CommandMain is Main for the tests of a command. If the test binary is run under the command's name, it is the
+// command. So tests can start the command as a separate process.
 func CommandMain(m *testing.M, name string, command func()) {
 	if filepath.Base(os.Args[0]) == name {
 		command()

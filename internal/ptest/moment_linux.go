@@ -7,17 +7,18 @@ import (
 	"time"
 )
 
-// AMoment returns at any moment of a while, which has nothing to do with what the target does then. When
-// this processor has been taken away, by the target's thread or by the host of a virtual machine, all that
-// was due meanwhile happens at once: a moment that is missed is replaced by another one.
+// AMoment returns at a random moment within while, independent of what the target does. A moment may be missed
+// because this processor was taken away, by the target's thread or by the host of a virtual machine: all that was
+// due meanwhile then happens at once. AMoment replaces a missed moment by another one.
 func AMoment(random *rand.Rand, while time.Duration) {
 	for !Await(time.Now().Add(time.Duration(random.Int64N(int64(while))))) {
 	}
 }
 
-// Await returns at a moment, and reports whether it was not missed. The kernel lets timers that are due
-// within some 50 us expire together (PR_SET_TIMERSLACK), so another sleep would mostly end with one of the
-// target's, just when that hits; and a thread that spins has a processor that others wait for.
+// Await returns at a moment, and reports whether it was on time. It sleeps with the least timer slack: by default
+// the kernel lets timers that are due within some 50 us expire together (PR_SET_TIMERSLACK), so the sleep would
+// mostly end with one of the target's, just when that hits. A thread that spins instead would have a processor that
+// others wait for.
 func Await(moment time.Time) bool {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -27,5 +28,5 @@ func Await(moment time.Time) bool {
 	rest := syscall.NsecToTimespec(max(0, int64(time.Until(moment))))
 	for syscall.Nanosleep(&rest, &rest) == syscall.EINTR {
 	}
-	return time.Since(moment) < 100*time.Microsecond // what waking takes
+	return time.Since(moment) < 100*time.Microsecond // a wake-up takes about that long
 }

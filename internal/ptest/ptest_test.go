@@ -45,7 +45,7 @@ func TestSpin(t *testing.T) {
 	}
 }
 
-// A foreign target is not our child, and still tells how it ended.
+// TestForeign: a foreign target is not our child, and Wait still returns how it has ended.
 func TestForeign(t *testing.T) {
 	g := StartWith(t, &Options{Foreign: true, Truth: NewTruth(t)}, BuildC(t, "spin.c"))
 	g.Ready()
@@ -64,7 +64,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// A target that is killed says by what.
+// TestKill: Wait returns which signal has killed a target.
 func TestKill(t *testing.T) {
 	g := Start(t, BuildC(t, "spin.c"))
 	g.Ready()
@@ -74,7 +74,7 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// The keeper kills what a killed test binary leaves, and removes its temporary files.
+// TestKeeper: the keeper kills the targets that a killed test binary leaves, and removes its temporary files.
 func TestKeeper(t *testing.T) {
 	if os.Getenv("PTEST_ORPHAN") != "" {
 		g := Start(t, "sleep", "1000")
@@ -99,7 +99,7 @@ func TestKeeper(t *testing.T) {
 	}
 }
 
-// Every kind of leak is described.
+// TestLeaks: every kind of leak is described.
 func TestLeaks(t *testing.T) {
 	before := observe()
 	if err := tellKeeper('?', 0); err != nil { // the keeper is a child like any other
@@ -124,7 +124,7 @@ func TestLeaks(t *testing.T) {
 	}
 }
 
-// A byte written over text is found, and nothing else is.
+// TestTextDiffers: a byte written over text is found, and nothing else is.
 func TestTextDiffers(t *testing.T) {
 	g := Start(t, BuildC(t, "spin.c"))
 	g.Ready()
@@ -177,7 +177,7 @@ func TestParseText(t *testing.T) {
 	}
 }
 
-// TestHolders: of a pipe that does not end it is told which process has it, and where its threads are.
+// TestHolders: holders says which process has a pipe that does not end, and where its threads are.
 func TestHolders(t *testing.T) {
 	g := Start(t, "/bin/sh", "-c", "sleep 1000 & echo $!")
 	var sleeper int

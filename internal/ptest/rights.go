@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// NeedNamespaces skips the test where new namespaces may not be made, by these flags of unshare(1).
+// NeedNamespaces skips the test where unshare(1) may not make new namespaces with these flags.
 func NeedNamespaces(t testing.TB, flags ...string) {
 	t.Helper()
 	Need(t, "unshare")
@@ -33,8 +33,8 @@ func NeedUsers(t testing.TB) {
 	}
 }
 
-// NeedMapFiles skips the test where /proc/PID/map_files may not be followed, by which files are opened that
-// have no name any more.
+// NeedMapFiles skips the test where the links in /proc/PID/map_files may not be followed. Files that have no name any
+// more are opened by them.
 func NeedMapFiles(t testing.TB) {
 	t.Helper()
 	const dir = "/proc/self/map_files"
@@ -47,7 +47,7 @@ func NeedMapFiles(t testing.TB) {
 	}
 }
 
-// NeedStrict skips the test where no process can have seccomp's strict mode: behind a filter.
+// NeedStrict skips the test where no process can enter seccomp's strict mode, because a filter is in force.
 func NeedStrict(t testing.TB) {
 	t.Helper()
 	if statusNumber(os.Getpid(), os.Getpid(), "Seccomp:") != 0 {

@@ -11,13 +11,13 @@ import (
 // Environment variables that the Makefile sets.
 const (
 	tortureEnv = "PTOOLS_TORTURE" // storms at full length
-	seedEnv    = "PTOOLS_SEED"    // repeat what a failed test printed
+	seedEnv    = "PTOOLS_SEED"    // the seed that a failed test has printed
 )
 
 // Torture reports whether storms run at full length: make torture.
 func Torture() bool { return os.Getenv(tortureEnv) != "" }
 
-// Rounds chooses how often a storm goes round: with -short, usually, and under make torture.
+// Rounds returns how many rounds a storm makes: short with -short, torture under make torture, and usual otherwise.
 func Rounds(short, usual, torture int) int {
 	switch {
 	case Torture():

@@ -13,7 +13,7 @@ type Shell struct {
 	*Terminal
 }
 
-// StartShell starts a shell, with env ("NAME=value") in its environment, that prints no prompts.
+// StartShell starts a shell that prints no prompts, with env ("NAME=value") in its environment.
 func StartShell(t testing.TB, env ...string) *Shell {
 	t.Helper()
 	m := NewTerminal(t)
@@ -23,7 +23,7 @@ func StartShell(t testing.TB, env ...string) *Shell {
 	return s
 }
 
-// Child waits until the shell has a child whose name is comm, and returns its number.
+// Child waits until the shell has a child whose name is comm, and returns its PID.
 func (s *Shell) Child(comm string) (pid int) {
 	s.Target.t.Helper()
 	s.WaitFor("a child that is called "+comm, func() bool {

@@ -15,7 +15,7 @@ func (g *Target) State() byte { return threadState(g.PID, g.PID) }
 // ThreadState is [Target.State] of one thread.
 func (g *Target) ThreadState(tid int) byte { return threadState(g.PID, tid) }
 
-// Waits returns the function of the kernel in which a thread waits, "0" or nothing if it does not; as root.
+// Waits returns the kernel function in which a thread waits, "0" or nothing if it does not wait. It needs root.
 func (g *Target) Waits(tid int) string {
 	name, err := os.ReadFile("/proc/" + strconv.Itoa(g.PID) + "/task/" + strconv.Itoa(tid) + "/wchan")
 	if err != nil {
@@ -42,8 +42,8 @@ func (g *Target) Stopped() bool {
 	return true
 }
 
-// WaitFor polls cond until it holds. This is the place for what a test can only see in /proc; what
-// can be waited for otherwise should be.
+// WaitFor polls cond until it holds. It is for conditions that a test can only see in /proc. A test
+// should wait for other conditions without polling.
 func (g *Target) WaitFor(what string, cond func() bool) {
 	g.t.Helper()
 	if !poll(Patience, cond) {
@@ -58,7 +58,7 @@ func (g *Target) WaitState(letters string) {
 	g.WaitFor("state "+letters, func() bool { return strings.IndexByte(letters, g.State()) >= 0 })
 }
 
-// poll asks again after 50 us, then ever more rarely, until cond holds or the time is up.
+// poll checks cond again after 50 us, then at growing intervals, until cond holds or the time is up.
 func poll(patience time.Duration, cond func() bool) bool {
 	pause := 50 * time.Microsecond
 	for end := time.Now().Add(patience); !cond(); pause = min(2*pause, 20*time.Millisecond) {
@@ -70,8 +70,7 @@ func poll(patience time.Duration, cond func() bool) bool {
 	return true
 }
 
-// gone reports whether the process has ended: nothing of it is left, or a zombie without threads
-// that are still alive.
+// gone reports whether the process has ended: nothing of it is left, or only zombies are.
 func (g *Target) gone() bool {
 	for _, tid := range g.Threads() {
 		if s := g.ThreadState(tid); s != 'Z' && s != 'X' {
@@ -124,7 +123,7 @@ func numbers(dir string) []int {
 		return nil
 	}
 	defer d.Close()
-	names, _ := d.Readdirnames(-1) // a process may end under our hands
+	names, _ := d.Readdirnames(-1) // a process may end meanwhile
 	var ns []int
 	for _, name := range names {
 		if n, err := strconv.Atoi(name); err == nil {

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// Storm is a program that does one thing as hard as it can, and finds out itself whether it was done
-// right. It ends after a number of rounds, which take it a fraction of a second.
+// Storm is a program that does one thing as fast as it can, and checks itself whether that was done
+// right. It ends after a number of rounds, which take a fraction of a second.
 type Storm struct {
 	Name string
 	argv string // the source, and arguments, the last of which is the number of rounds
 }
 
-// Storms are what a tool is tried on that must not be noticed.
+// Storms are the programs for tests of a tool that its targets must not notice.
 var Storms = []Storm{
 	{"threads", "threadstorm.c -t 4 -n 1500"},
 	{"fork", "forkstorm.c -t 3 -n 120"},
@@ -29,15 +29,16 @@ var Storms = []Storm{
 	{"signals", "sigstorm.c -n 500"},
 	{"traps", "selftrap.c -n 5000"},
 	{"leader gone", "leaderdead.c -t 2 -n 1500"},
-	// Without the calls that wait for children: a SIGCHLD that is ignored is queued for a traced
-	// process all the same and wakes a thread, and if another thread takes it the first returns
-	// EINTR without any stop.
+	// The calls that wait for children are left out. An ignored SIGCHLD is queued for a traced process
+	// all the same, and wakes a thread. If another thread takes the signal, the first thread's call
+	// returns EINTR without any stop.
 	{"blocking calls", "blockers.c -x wait -n 30"},
 }
 
 var known sync.Map // command line of a storm: what it prints
 
-// Alone builds the storm, and returns its arguments and what it prints when it runs without a tool, which it does once for a test binary.
+// Alone builds the storm. It returns its arguments, and what it prints when it runs without a tool. It runs once for
+// each test binary.
 func (s Storm) Alone(t testing.TB) (argv []string, out string) {
 	t.Helper()
 	argv = strings.Fields(s.argv)
@@ -57,8 +58,8 @@ func (s Storm) Alone(t testing.TB) (argv []string, out string) {
 	return argv, out
 }
 
-// Weather calls round until it has been called often enough, or, under make torture, for ten seconds
-// and until enough says so. Each call returns how much it has done.
+// Weather calls round until the sum of its results is enough. Under make torture it also goes on for at
+// least ten seconds. Each call returns how much it has done.
 func Weather(enough int, round func() (done int)) (sum int) {
 	for began := time.Now(); sum < enough || Torture() && time.Since(began) < 10*time.Second; {
 		sum += round()
@@ -66,9 +67,10 @@ func Weather(enough int, round func() (done int)) (sum int) {
 	return sum
 }
 
-// Visit calls once again and again until the target has ended: a tool that grabs it and lets it go,
-// whose exit status and complaint once returns. The tool may be refused when the target has begun to
-// end, which begins its complaint with refusal, but not before: then it could grab it later.
+// Visit calls once again and again until the target has ended. once runs a tool that grabs and releases
+// the target, and returns the tool's exit status and complaint. The tool may be refused when the target
+// has begun to end; its complaint then begins with refusal. It must not be refused before: then it could
+// grab the target later.
 func (g *Target) Visit(refusal string, once func(round int) (status int, complaint string)) (visited int) {
 	g.t.Helper()
 	refused := ""

@@ -15,13 +15,12 @@ import (
 	"time"
 )
 
-// Patience bounds every wait of this package. It is far beyond what a loaded machine needs, and
-// only there so that a hang is reported with the state of the target instead of by go test's
-// timeout.
+// Patience bounds every wait of this package. It is far longer than a loaded machine needs. It only
+// makes a hang be reported with the state of the target, and not by go test's timeout.
 const Patience = 90 * time.Second
 
-// Target is a process that a test started. Its methods fail the test when they cannot do what they
-// say, so they must be called from the test's goroutine, except where it says otherwise.
+// Target is a process that a test has started. Its methods fail the test when they cannot do their
+// work. So they must be called from the test's goroutine, unless their comment says otherwise.
 type Target struct {
 	PID   int
 	Stdin io.WriteCloser // its end is the target's cue to finish
@@ -44,12 +43,14 @@ type Options struct {
 	Truth *Truth               // page that the target publishes to
 	Attr  *syscall.SysProcAttr // how it is forked; nil: in a process group of its own
 
-	// Terminal makes the target the leader of a session that has this terminal, for its standard
-	// streams as well: Stdin types, Line reads the screen. Foreign and Attr do not go with it.
+	// Terminal makes the target the leader of a session that has this terminal. The terminal is
+	// also its standard streams: Stdin types, Line reads the screen. It cannot be used with Foreign
+	// or Attr.
 	Terminal *Terminal
 
 	// Foreign makes the target the child of another process, which reaps it at once: most
-	// processes that a tool looks at are not its children. Wait and Finish still tell how it ended.
+	// processes that a tool looks at are not its children. Wait and Finish still return how it
+	// ended.
 	Foreign bool
 }
 
@@ -106,7 +107,7 @@ func StartWith(t testing.TB, o *Options, argv ...string) *Target {
 	return g
 }
 
-// streams connects the target: stdin is its input, r reads what it writes to w.
+// streams connects the target's standard streams: stdin is its input, r reads what it writes to w.
 func (o *Options) streams(t testing.TB, cmd *exec.Cmd) (stdin io.WriteCloser, r, w *os.File) {
 	t.Helper()
 	if m := o.Terminal; m != nil {
@@ -125,7 +126,7 @@ func (o *Options) streams(t testing.TB, cmd *exec.Cmd) (stdin io.WriteCloser, r,
 	return stdin, r, w
 }
 
-// command returns what runs argv as the options say, without its standard streams.
+// command returns the command that runs argv as the options say, without its standard streams.
 func (o *Options) command(argv []string) *exec.Cmd {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir = o.Dir
@@ -156,7 +157,7 @@ func (g *Target) end() {
 	g.Kill()
 	g.reap()
 	g.out.close()
-	os.Remove("/tmp/perf-" + strconv.Itoa(g.PID) + ".map") // a JIT compiler's, if it was killed
+	os.Remove("/tmp/perf-" + strconv.Itoa(g.PID) + ".map") // left by a JIT compiler that was killed
 }
 
 // Kill sends SIGKILL. Any goroutine may call it, at any time.
@@ -178,7 +179,7 @@ func (g *Target) Wait() *os.ProcessState {
 	return g.state
 }
 
-// reap leaves the standard streams alone: what the target printed can still be read.
+// reap reaps the target. It leaves the standard streams alone: the target's output can still be read.
 func (g *Target) reap() {
 	g.stop.Do(func() {
 		tellKeeper('-', g.cmd.Process.Pid) // before its number can belong to another process
@@ -190,8 +191,8 @@ func (g *Target) reap() {
 	})
 }
 
-// Finish closes the target's standard input, waits for its end and returns what it printed and had
-// not been read, and how it ended.
+// Finish closes the target's standard input and waits for its end. It returns the part of its output
+// that had not been read, and how it ended.
 func (g *Target) Finish() (string, *os.ProcessState) {
 	g.t.Helper()
 	g.Stdin.Close()
@@ -199,12 +200,12 @@ func (g *Target) Finish() (string, *os.ProcessState) {
 	return out, g.Wait()
 }
 
-// awaitProgram waits until a process that has just been started has its program: Start returns as soon as the execve
-// closes descriptors, which is before it maps the run-time linker and writes the stack.
+// awaitProgram waits until a process that has just been started has its program. Start returns as soon as the execve
+// closes descriptors, which is before the execve maps the run-time linker and writes the stack.
 func awaitProgram(pid int) {
 	for deadline := time.Now().Add(Patience); time.Now().Before(deadline); runtime.Gosched() {
-		// Without an auxiliary vector it has no stack: yet, or any more. An error is of one that is gone, or
-		// that we may not read.
+		// Without an auxiliary vector the process has no stack: not yet, or not any more. An error means that
+		// it is gone, or that we may not read it.
 		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/auxv", pid))
 		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if err != nil || len(b) > 0 || bytes.Contains(stat, []byte(") Z ")) || bytes.Contains(stat, []byte(") X ")) {

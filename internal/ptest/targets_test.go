@@ -18,7 +18,7 @@ func buildAny(t *testing.T, src string) string {
 	return BuildC(t, src)
 }
 
-// alone is a target that ends by itself, and what it must then print last.
+// alone is a target that ends by itself, with the last line that it must print.
 type alone struct {
 	src  string
 	args string
@@ -53,7 +53,7 @@ var alones = []alone{
 	{"gomix.go", "-n 20", `done \d+`},
 }
 
-// Every target ends by itself after -n rounds, with the checksum and status that it should have.
+// TestAlone: every target ends by itself after -n rounds, with the expected checksum and status.
 func TestAlone(t *testing.T) {
 	for _, c := range alones {
 		t.Run(c.src+" "+c.args, func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// Every target runs until its standard input ends, doing work, and then ends well.
+// TestUntilEOF: every target works until its standard input ends, and then ends without an error.
 func TestUntilEOF(t *testing.T) {
 	for _, c := range alones {
 		args := regexp.MustCompile(`-n \d+`).ReplaceAllString(c.args, "")
@@ -92,7 +92,7 @@ func TestUntilEOF(t *testing.T) {
 	}
 }
 
-// The mix keeps its shares, by the kernel's accounts.
+// TestMixShares: mix keeps its shares, by the kernel's accounts.
 func TestMixShares(t *testing.T) {
 	g := StartWith(t, &Options{Truth: NewTruth(t)}, BuildC(t, "mix.c"), "-n", "500")
 	g.Ready()
@@ -108,7 +108,7 @@ func TestMixShares(t *testing.T) {
 	}
 }
 
-// threadcreate tells how many threads each place has created.
+// TestThreadcreate: threadcreate prints how many threads each place has created.
 func TestThreadcreate(t *testing.T) {
 	g := Start(t, BuildC(t, "threadcreate.c"), "-n", "4", "-w")
 	g.Ready()
@@ -118,7 +118,7 @@ func TestThreadcreate(t *testing.T) {
 	}
 }
 
-// dlchurn loads and unloads plugins, each thread its own or all the same, also into namespaces.
+// TestDlchurn: dlchurn loads and unloads plugins, one for each thread or the same for all, also into namespaces.
 func TestDlchurn(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -139,7 +139,7 @@ func TestDlchurn(t *testing.T) {
 	}
 }
 
-// Constructors print before main, destructors after it, in every kind of executable.
+// TestCtors: constructors print before main and destructors after it, in every kind of executable.
 func TestCtors(t *testing.T) {
 	const c, cxx = "constructor\nmain\ndestructor\n", "constructor first\nconstructor second\nmain\ndestructor second\ndestructor first\n"
 	for _, exe := range []struct{ path, want string }{
@@ -157,8 +157,8 @@ func TestCtors(t *testing.T) {
 	}
 }
 
-// blockers sees the EINTRs that a stop and SIGCONT cause even without
-// a handler (signal(7), "Interruption of system calls and library functions by stop signals").
+// TestBlockersSeeEINTR: blockers sees the EINTRs that a stop and SIGCONT cause even without a handler
+// (signal(7), "Interruption of system calls and library functions by stop signals").
 func TestBlockersSeeEINTR(t *testing.T) {
 	g := StartWith(t, &Options{Truth: NewTruth(t)}, BuildC(t, "blockers.c"))
 	g.Ready()
@@ -174,7 +174,7 @@ func TestBlockersSeeEINTR(t *testing.T) {
 	}
 }
 
-// A thread inside vfork is in uninterruptible sleep while the others work.
+// TestVforkwait: a thread inside vfork is in uninterruptible sleep while the others work.
 func TestVforkwait(t *testing.T) {
 	g := StartWith(t, &Options{Truth: NewTruth(t)}, BuildC(t, "vforkwait.c"), "-t", "2")
 	g.Ready()
@@ -187,7 +187,7 @@ func TestVforkwait(t *testing.T) {
 	}
 }
 
-// Every odd process is there, as odd as it says.
+// TestOdd: every kind of odd process has the property that it is for.
 func TestOdd(t *testing.T) {
 	for _, args := range []string{"-k zombie", "-k undumpable", "-k undumpable -u 65534", "-k seccomp", "-k user -u 65534", "-k userns"} {
 		t.Run(args, func(t *testing.T) {
@@ -217,8 +217,8 @@ func TestOdd(t *testing.T) {
 	}
 }
 
-// Checking the text of a process that execs, loads and unloads all the time finds nothing, as long as
-// nothing is there.
+// TestTextIntactStorm: TextIntact finds nothing in a process that execs, loads and unloads all the time, as
+// long as no byte is changed.
 func TestTextIntactStorm(t *testing.T) {
 	so := BuildC(t, "plugin.c", "-shared", "-fPIC")
 	for _, argv := range [][]string{
@@ -235,7 +235,7 @@ func TestTextIntactStorm(t *testing.T) {
 	}
 }
 
-// Every animal of the zoo sleeps and works.
+// TestZoo: every animal of the zoo sleeps and works.
 func TestZoo(t *testing.T) {
 	for _, a := range Zoo(t) {
 		t.Run(a.Name, func(t *testing.T) {
@@ -245,7 +245,7 @@ func TestZoo(t *testing.T) {
 	}
 }
 
-// Idle threads are there and do nothing.
+// TestIdle: idle threads exist, and do nothing.
 func TestIdle(t *testing.T) {
 	g := StartWith(t, &Options{Truth: NewTruth(t)}, BuildC(t, "idle.c"), "-t", "1000")
 	g.Ready()

@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-// Terminal is a pseudo-terminal, as a user sits at it who types and reads. It does not echo, so
-// what is read is what its processes have written.
+// Terminal is a pseudo-terminal, used as by a user that types and reads. It does not echo, so all
+// that is read was written by its processes.
 type Terminal struct {
 	t     testing.TB
-	keys  *os.File // the side of who types
+	keys  *os.File // the side that types
 	slave *os.File // the side of the processes, closed when one has been started
 }
 
@@ -24,8 +24,8 @@ func (m *Terminal) Type(keys string) {
 	}
 }
 
-// killSession kills every process of the session that leader leads: a shell puts each job into a
-// group of its own. The leader must not have been reaped.
+// killSession kills every process of the session of a leader: a shell puts each job into a group of
+// its own. The leader must not have been reaped.
 func killSession(leader int) {
 	for _, pid := range numbers("/proc") {
 		b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")

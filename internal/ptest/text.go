@@ -14,7 +14,7 @@ import (
 
 // TextIntact fails the test if a byte of an executable file-backed mapping of the process differs
 // from the file: a patched byte was left behind. The process may run, load, unload, exec and end
-// meanwhile: only a difference that is seen twice, under the same mappings, counts.
+// meanwhile, because only a difference that is seen twice, with the same mappings, counts.
 func TextIntact(t testing.TB, pid int) {
 	t.Helper()
 	const tries = 50
@@ -34,8 +34,8 @@ func TextIntact(t testing.TB, pid int) {
 	t.Logf("ptest: process %d changes its mappings too fast for its text to be compared", pid)
 }
 
-// HasTraps reports whether an int3 instruction that is not in its file stands in the text of a process.
-// Copies of instructions, where there is no code of the program's, do not count.
+// HasTraps reports whether the text of a process has an int3 instruction that is not in its file.
+// Copies of instructions in places without code of the program do not count.
 func HasTraps(pid int) bool {
 	_, found, err := textDiffers(pid, func(have byte) bool { return have == 0xCC })
 	return err == nil && found != ""
@@ -44,10 +44,10 @@ func HasTraps(pid int) bool {
 func anyByte(byte) bool { return true }
 
 // textDiffers returns the executable mappings, and the first difference from their files that matters.
-// The error says that the process has gone.
+// The error says that the process is gone.
 func textDiffers(pid int, matters func(have byte) bool) (text, found string, err error) {
 	proc := "/proc/" + strconv.Itoa(pid)
-	mem, err := os.Open(proc + "/mem") // stays with the address space of this moment
+	mem, err := os.Open(proc + "/mem") // stays bound to the present address space
 	if err != nil {
 		return "", "", err
 	}
@@ -86,8 +86,8 @@ func parseText(line string) (mapping, bool) {
 	return m, err == nil
 }
 
-// compare describes the first byte of the mapping that differs from the file and matters. What cannot be read,
-// because the mapping has gone or reaches past the end of the file, does not differ.
+// compare describes the first byte of the mapping that differs from the file and matters. A byte that cannot be read,
+// because the mapping is gone or reaches past the end of the file, does not differ.
 func (m mapping) compare(proc string, mem *os.File, matters func(have byte) bool) string {
 	f, err := os.Open(proc + "/map_files/" + m.rng) // the very file, also if it was deleted
 	if errors.Is(err, fs.ErrPermission) {

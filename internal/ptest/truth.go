@@ -13,8 +13,8 @@ import (
 // truthEnv names the file of the shared page in a target's environment.
 const truthEnv = "PTEST_TRUTH"
 
-// Truth is a page that a test shares with its targets: they write, the test reads, at any time and
-// without disturbing them. testdata/ptest.h has the same layout for C.
+// Truth is a page that a test shares with its targets. The targets write, and the test reads at any
+// time, without disturbing them. testdata/ptest.h has the same layout for C.
 type Truth struct {
 	path  string
 	words []byte // truthSize bytes, mapped shared
@@ -28,11 +28,11 @@ const (
 	wordGap     = 1  // longest gap that a spinning thread saw, ns; a test may set it to 0
 	wordEINTR   = 2  // system calls that returned EINTR
 	wordSignals = 3  // signals handled
-	wordErrors  = 4  // what the target itself found wrong
+	wordErrors  = 4  // errors that the target itself has found
 	wordStretch = 5  // worst excess of a timed wait over its timeout, ns
 	wordBase    = 6  // time of CLOCK_MONOTONIC that sums of times count from, ns
 	wordShares  = 16 // work or CPU time per named part, Shares words
-	wordKinds   = 64 // per kind of whatever the target counts, Kinds words
+	wordKinds   = 64 // counts by kind, of whatever the target counts, Kinds words
 )
 
 // Shares and Kinds are the lengths of the page's two arrays.
@@ -52,7 +52,7 @@ func NewTruth(t testing.TB) *Truth {
 	return r
 }
 
-// MakeTruth makes a page in a file that does not exist yet, for what is no test. It is to be closed.
+// MakeTruth makes a page in a file that does not exist yet, for programs other than tests. It has to be closed.
 func MakeTruth(path string) (*Truth, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -70,8 +70,8 @@ func MakeTruth(path string) (*Truth, error) {
 // Close unmaps a page that MakeTruth has made.
 func (r *Truth) Close() { syscall.Munmap(r.words) }
 
-// OpenTruth maps the page that the environment names; for helpers. Without one it returns a page of
-// its own, so that a helper also runs alone.
+// OpenTruth maps the page that the environment names; it is for helpers. Without such a page it returns
+// a private one, so that a helper also runs alone.
 func OpenTruth() *Truth {
 	p := os.Getenv(truthEnv)
 	if p == "" {
@@ -89,7 +89,7 @@ func OpenTruth() *Truth {
 	return r
 }
 
-// Path names the page for a target that another target starts, in PTEST_TRUTH.
+// Path returns the path of the page. A target that another target starts gets it in PTEST_TRUTH.
 func (r *Truth) Path() string { return r.path }
 
 func mapTruth(f *os.File) (*Truth, error) {
@@ -110,16 +110,16 @@ func (r *Truth) AddWork(n uint64) { atomic.AddUint64(r.word(wordWork), n) }
 // EINTR returns how many system calls of the target have returned EINTR.
 func (r *Truth) EINTR() uint64 { return r.load(wordEINTR) }
 
-// Errors returns how often the target found something wrong by its own account.
+// Errors returns how many errors the target itself has found.
 func (r *Truth) Errors() uint64 { return r.load(wordErrors) }
 
 // Share returns word i of the shares.
 func (r *Truth) Share(i int) uint64 { return r.load(wordShares + i%Shares) }
 
-// Spent returns word i of the shares as a sum of times, of which those that are not over count until now, a time of
+// Spent returns word i of the shares as a sum of times. Times that are not over count until now, which is a time of
 // CLOCK_MONOTONIC; see spend_begin in testdata/ptest.h.
 func (r *Truth) Spent(i int, now time.Duration) time.Duration {
-	const unfinished = 1 << 50 // each of those counts less this
+	const unfinished = 1 << 50 // this is subtracted for each time that is not over
 	v := int64(r.Share(i))
 	n := (unfinished/2 - v) >> 50
 	return time.Duration(v + n*(unfinished+int64(now)-int64(r.load(wordBase))))
@@ -131,7 +131,7 @@ func (r *Truth) TakeGap() time.Duration { return time.Duration(atomic.SwapUint64
 // Kind returns word i of the kinds.
 func (r *Truth) Kind(i int) uint64 { return r.load(wordKinds + i%Kinds) }
 
-// AwaitWork waits until the target has done at least n more units of work than now: it runs.
+// AwaitWork waits until the target has done at least n more units of work than now, which shows that it runs.
 func (g *Target) AwaitWork(n uint64) {
 	g.t.Helper()
 	if g.Truth == nil {
@@ -141,8 +141,8 @@ func (g *Target) AwaitWork(n uint64) {
 	g.WaitFor("work", func() bool { return g.Truth.Work() >= goal })
 }
 
-// StandsStill looks at the target a thousand times, which takes a while, and in which it must not do
-// any work.
+// StandsStill looks at the target a thousand times, which takes a while. The target must not do any
+// work meanwhile.
 func (g *Target) StandsStill() {
 	g.t.Helper()
 	before := g.Truth.Work()

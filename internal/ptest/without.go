@@ -10,8 +10,9 @@ import (
 // withoutEnv says which system calls fail in this process.
 const withoutEnv = "PTOOLS_TEST_WITHOUT"
 
-// Without runs the test that calls it again, in a process in which some system calls, separated by
-// commas, fail with EPERM as in a container, and reports true in there. Which there are: without.c.
+// Without runs the calling test again in a process in which some system calls fail with EPERM, as in a
+// container. It reports true in that process. calls are separated by commas; without.c has the list of
+// possible ones.
 func Without(t *testing.T, calls string) bool {
 	t.Helper()
 	if os.Getenv(withoutEnv) != "" {

@@ -11,12 +11,12 @@ const zooEnv = "PTOOLS_ZOO"
 // Animal is a real program of the distribution, as it runs idle and busy.
 type Animal struct {
 	Name       string
-	Idle, Busy []string // arguments, beginning with the program; without an end of their own
+	Idle, Busy []string // arguments, beginning with the program; it must not end by itself
 	Hot        string   // part of the name of a function that Busy compiles at run time and spends its time in
 }
 
 // Zoo returns the real programs that the tools are tried on, or skips the test outside make zoo.
-// Those that are not installed are left out, with a word; make zoo installs them.
+// Programs that are not installed are left out, which the test's log says; make zoo installs them.
 func Zoo(t testing.TB) []Animal {
 	t.Helper()
 	if os.Getenv(zooEnv) == "" {

@@ -2,28 +2,29 @@ package ptrace
 
 import "golang.org/x/sys/unix"
 
-// Alert has the calling thread go first where it is waited for: with a real-time priority and,
-// while it sleeps for an event, on the processor that the event is expected on. One that sleeps on
-// another processor has to be fetched out of its idle state, which on a virtual machine may take
-// milliseconds, because the host has to be waited for; and an ordinary one may find others before
-// it. What it makes meanwhile has the processor too, but not the priority. All methods are for the
-// one thread. The zero value is ready.
+// Alert makes the calling thread run first when other threads wait for it. It gives the thread a
+// real-time priority. While the thread sleeps for an event, it also keeps it on the processor that
+// the event is expected on. If the thread slept on another processor, that one would have to leave
+// its idle state first. On a virtual machine this may take milliseconds, because the host has to
+// act. Without the priority other threads might run before it. Threads and processes that the
+// thread makes meanwhile are kept on the processor too, but do not have the priority. All methods
+// are for that one thread. The zero value is ready.
 type Alert struct {
 	state alertness
-	usual unix.SchedAttr // how the thread is scheduled otherwise
-	cpus  unix.CPUSet    // and where
-	cpu   int            // where it is kept
+	usual unix.SchedAttr // how the thread is scheduled while the Alert is off
+	cpus  unix.CPUSet    // its processors while the Alert is off
+	cpu   int            // the processor that it is kept on
 }
 
-// alertness is how far an Alert goes.
+// alertness is the state of an Alert.
 type alertness uint8
 
 const (
 	alertNever  alertness = iota // it has not been on: usual and cpus are not known
-	alertDenied                  // there is no right to it
+	alertDenied                  // the program has no right to the priority
 	alertOff
 	alertOn
-	alertKept // and the thread stays on cpu
+	alertKept // on, and the thread stays on cpu
 )
 
 var alertnessNames = [...]string{"never", "denied", "off", "on", "kept"}
@@ -33,8 +34,8 @@ func (a alertness) String() string { return alertnessNames[a] }
 // alertPriority is the lowest real-time priority. Those of package guard are above it.
 const alertPriority = 1
 
-// On begins it. A program that has no right to real-time priorities, or has chosen how it is
-// scheduled, is left as it is.
+// On gives the thread the priority. It does nothing if the program has no right to real-time
+// priorities, or has chosen how it is scheduled.
 func (a *Alert) On() {
 	if a.state >= alertOn || a.state == alertDenied {
 		return
@@ -50,7 +51,7 @@ func (a *Alert) On() {
 	a.state = alertOn
 }
 
-// Keep moves the thread to a processor until Off, if it may be there at all.
+// Keep moves the thread to a processor until Off, if the thread may run there at all.
 func (a *Alert) Keep(cpu int) {
 	if a.state < alertOn || a.state == alertKept && a.cpu == cpu || !a.cpus.IsSet(cpu) {
 		return
@@ -62,10 +63,10 @@ func (a *Alert) Keep(cpu int) {
 	}
 }
 
-// Off ends it.
+// Off takes the priority away, and lets the thread run on its usual processors.
 func (a *Alert) Off() {
 	if a.state == alertKept {
-		_ = unix.SchedSetaffinity(0, &a.cpus) // fails where nothing of them is left to this program
+		_ = unix.SchedSetaffinity(0, &a.cpus) // fails if this program may not use any of them any more
 	}
 	if a.state >= alertOn {
 		a.state = alertOff
@@ -73,7 +74,7 @@ func (a *Alert) Off() {
 	}
 }
 
-// learn notes how the thread is scheduled.
+// learn reads how the thread is scheduled.
 func (a *Alert) learn() bool {
 	attr, err := unix.SchedGetAttr(0, 0)
 	if err != nil || attr.Policy != unix.SCHED_NORMAL || unix.SchedGetaffinity(0, &a.cpus) != nil {

@@ -9,8 +9,8 @@ import (
 	"ptools/internal/ptest"
 )
 
-// TestAlert: a thread that is alert goes ahead of others, on one processor, and is as it was
-// afterwards. What it makes meanwhile has no priority.
+// TestAlert: an alert thread has the priority, and stays on one processor. Afterwards it is scheduled as
+// before. Processes that it makes meanwhile do not have the priority.
 func TestAlert(t *testing.T) {
 	runtime.LockOSThread() // for good: the thread ends with the test
 	Prompt()
@@ -39,7 +39,7 @@ func TestAlert(t *testing.T) {
 		if now, _ := scheduling(0); now.Policy != unix.SCHED_FIFO {
 			t.Skip("no right to real-time priorities")
 		}
-		a.Keep(1023) // is not there
+		a.Keep(1023) // there is no such processor
 		if _, now := scheduling(0); now != cpus {
 			t.Error("kept on a processor that is not there")
 		}

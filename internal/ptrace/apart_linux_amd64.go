@@ -15,14 +15,14 @@ func CloseApart(fd int) error {
 	return err
 }
 
-// CallApart makes a system call in a process of its own, which shares our memory and descriptors, and
-// returns when that has ended. A SIGKILL that ends this program does not interrupt it: for a thread that is being
-// killed the kernel neither plants the trap of a uprobe nor takes it out of the text
-// (register_for_each_vma in kernel/events/uprobes.c, by get_user_pages), and never does it
-// again. The process has a session of its own, blocks all signals, and sends none when it
-// ends; no wait for any child sees it.
+// CallApart makes a system call in a process of its own, and returns when that process has ended. The process
+// shares our memory and descriptors. A SIGKILL that ends this program does not interrupt the call. That matters
+// for uprobes: on behalf of a thread that is being killed the kernel neither plants the trap of a uprobe nor takes
+// it out of the text (register_for_each_vma in kernel/events/uprobes.c, by get_user_pages), and it does not try
+// again. The process has a session of its own, blocks all signals, and sends none when it ends. A wait for any
+// child does not return it.
 //
-// Blocks. It may be called on any goroutine. Where no process can be made the caller makes the call
+// CallApart blocks. It may be called on any goroutine. Where no process can be made, the caller makes the call
 // itself.
 func CallApart(nr, a uintptr, b unsafe.Pointer, c uintptr) (uintptr, error) {
 	result := new(uintptr)
@@ -35,7 +35,7 @@ func CallApart(nr, a uintptr, b unsafe.Pointer, c uintptr) (uintptr, error) {
 		return r, nil
 	}
 	var err error = unix.EINTR
-	for err == unix.EINTR { // ECHILD: another thread of ours waits for every process that there is, and it has ended
+	for err == unix.EINTR { // ECHILD: another thread of ours, which waits for every process, has reaped it
 		_, err = unix.Wait4(int(pid), nil, unix.WALL, nil)
 	}
 	if e := syscall.Errno(-*result); e < 4096 && e != 0 {

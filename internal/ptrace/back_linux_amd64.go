@@ -23,7 +23,7 @@ type waitInfo struct {
 	_                  [100]byte
 }
 
-// stop classifies what waitid says; KindNone if there was nothing.
+// stop classifies the result of waitid; KindNone if there was none.
 func (w *waitInfo) stop() Stop {
 	if w.pid == 0 {
 		return Stop{}
@@ -32,11 +32,11 @@ func (w *waitInfo) stop() Stop {
 }
 
 // PeekWaitBack is PeekWait for a tracer that has traps in its tracees. rules are in the order of After.
-// Threads that were stopped as one of them says have their program counters set back, and
-// their reports are read: if the tracer is killed from then on they lose nothing. There are n of them,
-// with their registers, in backs; another report is looked at if there is none. After a wait this is
-// done on the way out of the system call, since it may take the runtime tens of microseconds, in which
-// it wakes other threads, until Go code runs again.
+// The program counters of threads whose stop matches a rule are set back, and their wait statuses are
+// consumed: if the tracer is killed from then on, those threads lose nothing. There are n of them in
+// backs, with their registers. If there are none, another wait status is looked at. After a wait all
+// this is done on the way out of the system call. The runtime may take tens of microseconds until Go
+// code runs again, in which it wakes other threads.
 func PeekWaitBack(rules []SetBack, backs []Back, block bool) (s Stop, n int, err error) {
 	var w waitInfo
 	var info SigInfo
@@ -65,7 +65,7 @@ func sleepBack(w *waitInfo, info *SigInfo, rules []SetBack, backs []Back) (n int
 	return n, e
 }
 
-// waitBack waits for one report, and looks for more as long as threads are set back.
+// waitBack waits for one wait status, and looks for more as long as threads are set back.
 //
 //go:norace
 //go:nosplit
@@ -87,10 +87,10 @@ func waitBack(w *waitInfo, info *SigInfo, rules []SetBack, backs []Back, flags u
 	}
 }
 
-// cldTrapped is the code of a ptrace stop.
+// cldTrapped is the si_code of a ptrace stop.
 const cldTrapped = 4
 
-// setBack sets a thread back that one of rules is about, and reads its report.
+// setBack sets a thread back if its stop matches one of rules, and consumes its wait status.
 //
 //go:norace
 //go:nosplit

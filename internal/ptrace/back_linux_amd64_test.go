@@ -13,8 +13,8 @@ import (
 	"ptools/internal/ptest"
 )
 
-// rule is that of an int3 at addr; where that stands for a longer instruction only a thread that
-// has executed it can be behind it.
+// rule returns the rule for an int3 at addr. long: it replaces a longer instruction, so only a thread that
+// has executed the int3 can be behind it.
 func rule(addr uint64, long bool) SetBack {
 	r := SetBack{After: addr + 1, To: addr}
 	if !long {
@@ -23,8 +23,8 @@ func rule(addr uint64, long bool) SetBack {
 	return r
 }
 
-// TestPeekWaitBack: a thread that has executed an int3 of the list stands in front of it, and its
-// report has been read; whatever else a SIGTRAP is for, nothing is done.
+// TestPeekWaitBack: a thread that has executed an int3 of the list is set back in front of it, and its wait
+// status is consumed. Nothing is done about a SIGTRAP for any other reason.
 func TestPeekWaitBack(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -98,7 +98,7 @@ func TestPeekWaitBack(t *testing.T) {
 	}
 }
 
-// peekBack waits for a report.
+// peekBack waits for a wait status.
 func (x *tracer) peekBack(rules []SetBack, block bool) (Stop, []Back) {
 	x.t.Helper()
 	alarm := time.AfterFunc(ptest.Patience, func() { x.bell.Ring() })
@@ -113,7 +113,7 @@ func (x *tracer) peekBack(rules []SetBack, block bool) (Stop, []Back) {
 	return s, backs[:n]
 }
 
-// TestPeekWaitBackAll: of threads that have stopped all are set back that there is room for.
+// TestPeekWaitBackAll: all threads that have stopped are set back, as many as there is room for.
 func TestPeekWaitBackAll(t *testing.T) {
 	const n = 3
 	var gs [n]*ptest.Target

@@ -10,19 +10,19 @@ import (
 )
 
 // BellSignal interrupts a blocked Wait. Neither the kernel nor the C libraries use it, and
-// package os/signal leaves it alone. It is none of the real-time signals: those are queued,
-// and fail with EAGAIN while the user has as many queued as RLIMIT_SIGPENDING allows, which
-// one target that is flooded with them, and stands still, is enough for.
+// package os/signal leaves it alone. It is not a real-time signal. Those are queued, and
+// sending one fails with EAGAIN while the user has as many queued as RLIMIT_SIGPENDING
+// allows. One stopped target that is flooded with them is enough for that.
 const BellSignal = syscall.SIGSTKFLT
 
 // A Bell wakes one OS thread out of Wait.
 //
-// The Go runtime installs every handler with SA_RESTART, under which wait4(2) goes
-// on waiting after a signal. The bell has a handler of its own, one instruction
-// long, that runs on the signal stack Go gave the thread and restarts nothing, so
-// Wait returns EINTR and no Go code sees the signal. A ring that falls between the
-// caller's last look at its queue and the wait4 is lost: the ringing is repeated
-// until there is an answer.
+// The Go runtime installs every handler with SA_RESTART, under which wait4(2) continues
+// to wait after a signal. The bell has a handler of its own, one instruction long. It
+// runs on the signal stack that Go gave the thread, and has no SA_RESTART. So Wait
+// returns EINTR, and no Go code sees the signal. A ring is lost when it falls between
+// the caller's last look at its queue and the wait4. So the requester rings again until
+// its request is served.
 type Bell struct {
 	pid, tid int
 }
@@ -56,8 +56,8 @@ func rtSigaction(sig syscall.Signal, set, old *sigaction) error {
 
 var bellMu sync.Mutex
 
-// Install puts the bell's handler in place, or back in place if it has been changed
-// by sigaction(2). Any goroutine may call.
+// Install installs the bell's handler, also where sigaction(2) has replaced it. Any
+// goroutine may call it.
 func (b *Bell) Install() error {
 	bellMu.Lock()
 	defer bellMu.Unlock()
@@ -72,9 +72,9 @@ func (b *Bell) Install() error {
 	return rtSigaction(BellSignal, &sigaction{handler: handler, flags: saOnStack | saRestorer, restorer: restorer}, nil)
 }
 
-// NewBell makes the calling OS thread, to which the goroutine is locked, one that
-// can be rung. It unblocks the signal on this thread: a program may have been started
-// with every signal blocked.
+// NewBell returns a Bell for the calling OS thread, to which the goroutine is locked. It
+// unblocks the signal on this thread: a program may have been started with every signal
+// blocked.
 func NewBell() (*Bell, error) {
 	b := &Bell{pid: os.Getpid(), tid: ThreadID()}
 	if err := b.Install(); err != nil {
@@ -88,13 +88,13 @@ func NewBell() (*Bell, error) {
 	return b, nil
 }
 
-// Ring interrupts the thread's Wait. Any goroutine may call. ESRCH: the thread is gone.
+// Ring interrupts the thread's Wait. Any goroutine may call it. ESRCH: the thread is gone.
 func (b *Bell) Ring() error { return Kill(b.pid, b.tid, BellSignal) }
 
 // QuietStops keeps the kernel from sending this program SIGCHLD for every stop of a
-// tracee (SA_NOCLDSTOP), each of which would run the Go runtime's handler. Deaths
-// are still told. A program that wants to hear of job-control stops of its own
-// children must not call it.
+// tracee (SA_NOCLDSTOP). Each of them would run the Go runtime's handler. Ends of
+// children still send SIGCHLD. A program that needs SIGCHLD for job-control stops of
+// its own children must not call QuietStops.
 func QuietStops() error {
 	var sa sigaction
 	if err := rtSigaction(syscall.SIGCHLD, nil, &sa); err != nil {

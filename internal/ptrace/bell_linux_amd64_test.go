@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestBell: a ring ends a blocked Wait with EINTR, also after the program has had its own way with
-// the signal, and no Go code sees it.
+// TestBell: a ring ends a blocked Wait with EINTR, and no Go code sees the signal. That also holds after the
+// program has changed the signal's disposition.
 func TestBell(t *testing.T) {
 	g := startCat(t)
 	x := newTracer(t)
@@ -45,8 +45,8 @@ func TestBell(t *testing.T) {
 	}
 }
 
-// ring waits until a ring of another goroutine ends the wait. One that comes before the wait has
-// begun ends nothing, so there is another one every time the waiting thread is seen not to wait.
+// ring waits until a ring of another goroutine ends the wait. A ring before the wait has begun ends nothing,
+// so there is another ring every time the waiting thread is seen not to wait.
 func (x *tracer) ring() {
 	x.t.Helper()
 	answered, over := make(chan struct{}), make(chan struct{})
@@ -70,8 +70,8 @@ func (x *tracer) ring() {
 	<-over
 }
 
-// TestBellAmongHandlers: the bell replaces the handler that the Go runtime installs for every signal,
-// with SA_RESTART, under which wait4 goes on. Nothing in package os/signal takes it away.
+// TestBellAmongHandlers: the bell replaces the handler that the Go runtime installs for every signal. That one
+// has SA_RESTART, under which wait4 continues. Nothing in package os/signal removes the bell's handler.
 func TestBellAmongHandlers(t *testing.T) {
 	x := newTracer(t)
 	bell, _ := bellAddrs()
@@ -104,7 +104,7 @@ func TestBellAmongHandlers(t *testing.T) {
 	}
 }
 
-// TestBellWithFullQueue: the bell works while no signal more can be queued for this user.
+// TestBellWithFullQueue: the bell works while no more signals can be queued for this user.
 func TestBellWithFullQueue(t *testing.T) {
 	g := startCat(t)
 	x := newTracer(t)

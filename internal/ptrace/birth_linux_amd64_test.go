@@ -12,14 +12,14 @@ import (
 	"ptools/internal/ptest"
 )
 
-// awaitStopped waits until a thread of the target is in a stop of ours, without collecting it.
+// awaitStopped waits until a thread of the target is in a stop of ours, without consuming the wait status.
 func awaitStopped(g *ptest.Target, tid int) {
 	g.WaitFor("a tracing stop", func() bool { return g.ThreadState(tid) == 't' })
 }
 
-// TestCloneOrders: a new thread is traced from its birth and reports an event stop; the event of its
-// creator and that stop come in either order. A wait for any thread takes the child's first when both
-// are there, because the kernel puts new tracees in front of its list.
+// TestCloneOrders: a new thread is traced from its birth, and reports an event stop. That stop and the event of
+// its creator come in either order. If both are there, a wait for any thread returns the child's first, because
+// the kernel puts new tracees in front of its list.
 func TestCloneOrders(t *testing.T) {
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "threadcreate.c"), "-w", "-n", "1")
 	g.Ready()
@@ -61,8 +61,8 @@ func (x *tracer) otherThread(g *ptest.Target) int {
 	return others[0]
 }
 
-// TestForkedChildIsTraced: a forked process is traced from its birth, as a copy, and runs on when it
-// is detached at its first stop.
+// TestForkedChildIsTraced: a forked process is traced from its birth, as a copy. It runs when it is detached at
+// its first stop.
 func TestForkedChildIsTraced(t *testing.T) {
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, "/bin/sh", "-c", "echo ready; read x; (exit 5); echo $?")
 	g.Ready()
@@ -95,8 +95,8 @@ func TestForkedChildIsTraced(t *testing.T) {
 	}
 }
 
-// TestExecByThread: an exec is reported under the leader's number whichever thread has called; its
-// former number is the event message, and of the others nothing is heard any more.
+// TestExecByThread: an exec is reported under the leader's number, whichever thread has called execve. The event
+// message is the former number of that thread. The other threads report nothing any more.
 func TestExecByThread(t *testing.T) {
 	x := newTracer(t)
 	exe := ptest.BuildC(t, "execstorm.c")
@@ -147,8 +147,8 @@ func (x *tracer) execCaller(tid, pid int, ended map[int]bool) int {
 	return former
 }
 
-// TestFirstInstruction: a process that is seized between fork and exec stops at the first instruction
-// of its program, the run-time linker's if it has one.
+// TestFirstInstruction: a process that is seized between fork and exec stops at the first instruction of its
+// program, or of the run-time linker if the program has one.
 func TestFirstInstruction(t *testing.T) {
 	x := newTracer(t)
 	c := fork(t, "/bin/true")
@@ -165,7 +165,7 @@ func TestFirstInstruction(t *testing.T) {
 	x.want(c.PID, KindExited, 0)
 }
 
-// firstInstruction finds out from the auxiliary vector where a process begins.
+// firstInstruction finds the first instruction of a process, by the auxiliary vector.
 func firstInstruction(t *testing.T, pid int) uint64 {
 	t.Helper()
 	const atBase, atEntry = 7, 9

@@ -11,8 +11,8 @@ import (
 // Supported reports whether this platform has the calls of this package.
 const Supported = true
 
-// call makes a ptrace request that does not block. It stays on its OS thread and
-// does not tell the Go scheduler: each costs a fraction of a microsecond.
+// call makes a ptrace request that does not block. It does not notify the Go scheduler,
+// because a request costs only a fraction of a microsecond.
 func call(request, tid int, addr, data uintptr) error {
 	if _, _, e := unix.RawSyscall6(unix.SYS_PTRACE, uintptr(request), uintptr(tid), addr, data, 0, 0); e != 0 {
 		return e
@@ -20,7 +20,7 @@ func call(request, tid int, addr, data uintptr) error {
 	return nil
 }
 
-// exchange is call for a request by which the kernel reads or fills memory of ours.
+// exchange is call for a request by which the kernel reads or writes memory of ours.
 func exchange(request, tid int, addr uintptr, mem unsafe.Pointer) error {
 	if _, _, e := unix.RawSyscall6(unix.SYS_PTRACE, uintptr(request), uintptr(tid), addr, uintptr(mem), 0, 0); e != 0 {
 		return e
@@ -43,12 +43,12 @@ func SetOptions(tid int, o Options) error {
 }
 
 // Interrupt asks a running or listening thread to stop with KindEventStop. A thread
-// that reports some other stop first does not report this one (jobctl: any trap
-// clears a pending stop trap).
+// that enters another stop first does not report this one (jobctl: any trap clears
+// a pending stop trap).
 func Interrupt(tid int) error { return call(unix.PTRACE_INTERRUPT, tid, 0, 0) }
 
-// Cont resumes a stopped thread, delivering sig unless it is 0. With the signal of
-// the stop the kernel delivers the siginfo it had.
+// Cont resumes a stopped thread, delivering sig unless it is 0. If sig is the signal of
+// the stop, the kernel delivers the siginfo of the stop with it.
 func Cont(tid int, sig syscall.Signal) error {
 	return call(unix.PTRACE_CONT, tid, 0, uintptr(sig))
 }
@@ -58,11 +58,11 @@ func SingleStep(tid int, sig syscall.Signal) error {
 	return call(unix.PTRACE_SINGLESTEP, tid, 0, uintptr(sig))
 }
 
-// Listen leaves a thread in its group stop, able to report the end of it.
+// Listen leaves a thread in its group stop. The thread then reports the end of the group stop.
 func Listen(tid int) error { return call(unix.PTRACE_LISTEN, tid, 0, 0) }
 
-// Detach ends the tracing of a stopped thread and lets it run, delivering sig
-// unless it is 0. From a group stop the thread stays stopped.
+// Detach ends the tracing of a stopped thread and resumes it, delivering sig unless
+// it is 0. A thread in a group stop stays stopped.
 func Detach(tid int, sig syscall.Signal) error {
 	return call(unix.PTRACE_DETACH, tid, 0, uintptr(sig))
 }
@@ -77,9 +77,9 @@ func SetRegs(tid int, r *Regs) error {
 	return exchange(unix.PTRACE_SETREGS, tid, 0, unsafe.Pointer(r))
 }
 
-// UpdateRegs is SetRegs for a thread whose registers were was in this stop. Where r
-// has but another program counter only that is written (PTRACE_POKEUSER), which
-// spares the kernel the segment registers and their checks.
+// UpdateRegs is SetRegs for a thread whose registers in the kernel are was. If r differs
+// in the program counter only, only that is written (PTRACE_POKEUSER). That saves the
+// kernel the segment registers and their checks.
 func UpdateRegs(tid int, was, r *Regs) error {
 	moved := *was
 	moved.Rip = r.Rip
@@ -145,9 +145,9 @@ func Pending(tid int, sig syscall.Signal) (bool, error) {
 	}
 }
 
-// Wait returns the next report about a thread that the calling OS thread traces or
-// forked. With block it sleeps until there is one or a signal handler ran (EINTR);
-// without, it returns KindNone. ECHILD: nothing is left to wait for.
+// Wait returns the next wait status of a thread that the calling OS thread traces or has
+// forked. With block it sleeps until there is one, or a signal handler has run (EINTR).
+// Without block it returns KindNone if there is none. ECHILD: nothing is left to wait for.
 func Wait(block bool) (Stop, error) { return wait(-1, unix.WALL|unix.WNOTHREAD, block) }
 
 // WaitTID is Wait for one thread. Without block it may be called on any OS thread of
@@ -172,8 +172,8 @@ func wait(which int, flags uintptr, block bool) (Stop, error) {
 	return Decode(int(tid), uint32(status)), nil
 }
 
-// PeekWait is Wait but leaves the report where it is, for this caller or another to
-// collect. A stop need not be collected: the thread can be resumed, and the report is gone.
+// PeekWait is Wait, but does not consume the wait status: this caller or another one can
+// do so. The wait status of a stop need not be consumed: it is gone when the thread is resumed.
 func PeekWait(block bool) (Stop, error) { return peek(unix.P_ALL, 0, unix.WNOTHREAD, block) }
 
 // PeekTID is PeekWait for one thread.
@@ -194,7 +194,7 @@ func peek(kind, id int, flags uintptr, block bool) (Stop, error) {
 	return si.stop(), nil
 }
 
-// decodeInfo classifies what waitid(2) says, whose status is unpacked already.
+// decodeInfo classifies the result of waitid(2), whose status is unpacked already.
 func decodeInfo(tid int, code int32, status uint32) Stop {
 	const cldExited, cldKilled, cldDumped = 1, 2, 3
 	switch code {
@@ -214,21 +214,21 @@ func Kill(pid, tid int, sig syscall.Signal) error {
 	return nil
 }
 
-// ThreadID returns the kernel's number of the calling OS thread.
+// ThreadID returns the TID of the calling OS thread.
 func ThreadID() int {
 	tid, _, _ := unix.RawSyscall(unix.SYS_GETTID, 0, 0, 0)
 	return int(tid)
 }
 
-// ProcessID returns the number of this process, which is also that of its main
+// ProcessID returns the PID of this process, which is also the TID of its main
 // thread.
 func ProcessID() int {
 	pid, _, _ := unix.RawSyscall(unix.SYS_GETPID, 0, 0, 0)
 	return int(pid)
 }
 
-// Reap collects the end of child pid of the calling thread, which has been told to
-// end, without a trace of it left.
+// Reap waits for the end of child pid of the calling thread, and collects its exit status.
+// The child has been told to end.
 func Reap(pid int) {
 	for {
 		var status int32
@@ -239,7 +239,7 @@ func Reap(pid int) {
 	}
 }
 
-// AwaitEnd waits until child pid of the calling thread has ended, and leaves it to be waited for.
+// AwaitEnd waits until child pid of the calling thread has ended. It does not collect the exit status.
 func AwaitEnd(pid int) {
 	const flags = unix.WEXITED | unix.WNOWAIT | unix.WNOTHREAD
 	for {
@@ -271,10 +271,10 @@ func ThreadExit() *Exit {
 	return e
 }
 
-// Wait returns when the thread has exited: the kernel has then let go of all that it
-// traced. To be called once, from another thread. Where there is no descriptor to wait
-// for, before Linux 6.9 or because there are too many, it asks for the thread again and
-// again: nothing else tells of an end that comes after the tracees were let go.
+// Wait returns when the thread has exited. The kernel has then detached all of its
+// tracees. Wait is to be called once, from another thread. Without a descriptor to wait
+// for, before Linux 6.9 or because too many are open, it polls for the thread: nothing
+// else reports an end that comes after the tracees were detached.
 func (e *Exit) Wait() {
 	for e.pidfd < 0 {
 		if Kill(ProcessID(), e.tid, 0) != nil {

@@ -20,9 +20,9 @@ const x32Bit = 0x40000000
 
 var errNoClone = errors.New("thread is in no system call that makes a thread or a process")
 
-// CloneFlags returns the clone(2) flags of the system call that a thread is in which has made a thread
-// or a process: of the creator in its event, or of the child at its first stop, which begins with a copy of
-// the creator's registers. mem is the memory of that thread: the flags of clone3(2) lie there.
+// CloneFlags returns the clone(2) flags of the system call that has made a thread or a process. r are the
+// registers of the creator in its event, or of the child at its first stop: a child begins with a copy of the
+// creator's registers. mem is the memory of that thread, where the flags of clone3(2) are.
 func (r *Regs) CloneFlags(mem io.ReaderAt) (flags uint64, err error) {
 	switch r.OrigRax &^ x32Bit {
 	case 56: // clone
@@ -39,8 +39,8 @@ func (r *Regs) CloneFlags(mem io.ReaderAt) (flags uint64, err error) {
 	return 0, errNoClone
 }
 
-// Forks reports whether a system call of 64-bit code is fork(2), or clone(2) as that: it makes a process with a copy of
-// the memory. clone3(2) is not looked into; no C library forks by it.
+// Forks reports whether a system call of 64-bit code is fork(2), or clone(2) used as fork: it makes a process with a copy
+// of the memory. The flags of clone3(2) are not read, because no C library forks by it.
 func Forks(nr int64, args [6]uint64) bool {
 	switch nr &^ x32Bit {
 	case 56:

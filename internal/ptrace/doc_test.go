@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestDocumentNamesTests: each test that doc/ptrace.md names is there.
+// TestDocumentNamesTests: each test that doc/ptrace.md names exists.
 func TestDocumentNamesTests(t *testing.T) {
 	const root = "../.."
 	doc, err := os.ReadFile(filepath.Join(root, "doc/ptrace.md"))

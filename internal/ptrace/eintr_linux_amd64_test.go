@@ -11,8 +11,8 @@ import (
 	"ptools/internal/x86"
 )
 
-// What a system call leaves in rax for the kernel's own eyes when a signal or a stop interrupts it
-// (include/linux/errno.h). All but EINTR make the call go on, or begin anew, where no handler runs.
+// Values that a system call leaves in rax, for the kernel itself, when a signal or a stop interrupts it
+// (include/linux/errno.h). All except EINTR make the call continue, or restart, if no handler runs.
 const (
 	restartSys     = -512
 	restartNoHand  = -514
@@ -20,8 +20,7 @@ const (
 	returnsForGood = -int64(syscall.EINTR)
 )
 
-// blockedCalls has kinds of the target blockers, and the system calls that the C library makes of
-// them.
+// blockedCalls lists kinds of the target blockers, with the system calls that the C library makes for them.
 var blockedCalls = []struct {
 	kind   string
 	nr     int
@@ -50,8 +49,8 @@ var blockedCalls = []struct {
 	{"futex timed", unix.SYS_FUTEX, restartBlock},
 }
 
-// TestInterruptedCalls: which calls come back with EINTR because they were looked at, and which the
-// kernel restarts.
+// TestInterruptedCalls shows which calls return EINTR after a tracer's stop, and which ones the kernel
+// restarts.
 func TestInterruptedCalls(t *testing.T) {
 	for _, test := range blockedCalls {
 		t.Run(test.kind, func(t *testing.T) {
@@ -101,17 +100,17 @@ func (x *tracer) haltIn(g *ptest.Target, nr int) (int, *Regs) {
 		if got, result, ok := regs.SyscallReturn(); ok && int(got) == nr && result < 0 && !timedOut(result) {
 			return tid, regs
 		}
-		x.must(Cont(tid, 0)) // it has come out of the call by itself meanwhile
+		x.must(Cont(tid, 0)) // it has returned from the call by itself meanwhile
 	}
 }
 
-// timedOut reports whether a call has ended since its time was over.
+// timedOut reports whether a call has ended because its time was up.
 func timedOut(result int64) bool {
 	return result == -int64(syscall.EAGAIN) || result == -int64(syscall.ETIMEDOUT)
 }
 
-// TestRewind: a call that returns EINTR at an interrupt is made again when the thread is moved back
-// in front of it, and the program does not notice. Without that it does.
+// TestRewind: a call that returns EINTR at an interrupt is made again when the thread is moved back in front of
+// it, and the program does not notice. Without that it does notice.
 func TestRewind(t *testing.T) {
 	for _, kind := range []string{"epoll_wait", "semop", "sigtimedwait", "recv SO_RCVTIMEO"} {
 		t.Run(kind, func(t *testing.T) {
@@ -141,8 +140,8 @@ func TestRewind(t *testing.T) {
 	}
 }
 
-// TestIgnoredSignalEndsCall: a signal that the program ignores ends such a call for a traced thread,
-// unless its tracer moves it back. Untraced it would not have noticed.
+// TestIgnoredSignalEndsCall: a signal that the program ignores ends such a call of a traced thread, unless the
+// tracer moves the thread back. An untraced thread would not notice the signal.
 func TestIgnoredSignalEndsCall(t *testing.T) {
 	x, g := startBlocker(t, "epoll_wait")
 	for _, rewind := range []bool{true, false} {
@@ -177,7 +176,7 @@ func (x *tracer) signalIn(g *ptest.Target, nr int) (int, *Regs) {
 	}
 }
 
-// TestRestartNeedsACall: outside a system call, and in code that is none of a program, there is nothing to restart.
+// TestRestartNeedsACall: there is nothing to restart outside a system call, and in code that is not a program's.
 func TestRestartNeedsACall(t *testing.T) {
 	const user64 = 0x33 // code segment
 	for name, own := range map[string]x86.Regs{
@@ -200,7 +199,7 @@ func TestRestartNeedsACall(t *testing.T) {
 	}
 }
 
-// TestRemainderIsWritten: a nanosleep that a stop interrupts writes what is left, and goes on and succeeds.
+// TestRemainderIsWritten: a nanosleep that a stop interrupts writes the remaining time, then continues and succeeds.
 func TestRemainderIsWritten(t *testing.T) {
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true, Truth: ptest.NewTruth(t)}, ptest.BuildC(t, "naps.c"))
 	g.Ready()
@@ -220,8 +219,8 @@ func TestRemainderIsWritten(t *testing.T) {
 	}
 }
 
-// TestRequeuedFutex: a thread that was moved to another futex waits, after a stop, on the one that its
-// call names.
+// TestRequeuedFutex: a thread that was moved to another futex waits, after a stop, on the futex that its call
+// names.
 func TestRequeuedFutex(t *testing.T) {
 	for _, stop := range []bool{false, true} {
 		g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "requeue.c"))

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestFiltered: PTRACE_SEIZE of process 0 tells a seccomp filter's errno from the kernel's own answer,
-// which is ESRCH.
+// TestFiltered: PTRACE_SEIZE of process 0 distinguishes a seccomp filter's errno from the kernel's own, which is
+// ESRCH.
 func TestFiltered(t *testing.T) {
 	if err := Filtered(); err != nil {
 		t.Fatalf("without a filter: %v", err)
@@ -34,7 +34,7 @@ func TestFiltered(t *testing.T) {
 	}
 }
 
-// filterPtrace has every ptrace(2) of the calling thread answered with errno.
+// filterPtrace makes every ptrace(2) of the calling thread fail with errno.
 func filterPtrace(errno syscall.Errno) error {
 	code := []unix.SockFilter{
 		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS}, // the number of the call

@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Child is a process of ours that waits between fork and exec until Exec lets it
-// go on, so that it can be seized before it runs anything. If the program that made
-// it dies meanwhile, the child ends by itself: it waits in a read(2) of a pipe of
-// which this program has the only other end.
+// A Child is a process of ours that waits between fork and exec until Exec is called.
+// So it can be seized before it runs anything. If this program dies meanwhile, the
+// child ends by itself: it waits in a read(2) of a pipe, and this program has the only
+// other end.
 type Child struct {
 	PID    int
 	gate   int // write end: one byte lets the child exec
@@ -27,8 +27,8 @@ func runtimeAfterFork()
 //go:linkname runtimeAfterForkInChild syscall.runtime_AfterForkInChild
 func runtimeAfterForkInChild()
 
-// childPlan is what the child needs, made before the fork: nothing may be allocated
-// after it.
+// childPlan has all that the child needs. It is made before the fork, because the child
+// must not allocate.
 type childPlan struct {
 	path       *byte
 	argv, envv **byte
@@ -42,8 +42,8 @@ type childPlan struct {
 	errno      [4]byte
 }
 
-// Fork starts the child. The signal mask that the calling thread has at this moment
-// becomes the program's.
+// Fork starts the child. The program gets the signal mask that the calling thread has
+// now.
 func Fork(c *Command) (*Child, error) {
 	p, err := newChildPlan(c)
 	if err != nil {
@@ -113,8 +113,8 @@ func newChildPlan(c *Command) (*childPlan, error) {
 	return p, nil
 }
 
-// fork makes the child by a plain clone(2) without shared memory: the parent has to
-// run on while the child waits.
+// fork makes the child by a plain clone(2) without shared memory, because the parent has
+// to run while the child waits.
 //
 //go:noinline
 //go:norace
@@ -131,9 +131,8 @@ func (p *childPlan) fork() (pid uintptr, e syscall.Errno) {
 	return 0, 0 // not reached
 }
 
-// child runs in the new process. It makes system calls and nothing else: no other
-// thread of the Go runtime exists here, no lock can be relied on, the stack must not
-// grow.
+// child runs in the new process. It only makes system calls: no other thread of the Go
+// runtime exists here, no lock can be relied on, and the stack must not grow.
 //
 //go:norace
 //go:nosplit
@@ -167,8 +166,8 @@ func (p *childPlan) child() {
 	}
 }
 
-// files moves the descriptors of the program to 0, 1, …: first all of them out of
-// the way, then each to its place.
+// files moves the descriptors of the program to 0, 1, …: first all of them to higher
+// numbers, then each to its place.
 //
 //go:norace
 //go:nosplit
@@ -210,7 +209,7 @@ func raw(nr, a, b, c uintptr) (uintptr, syscall.Errno) {
 	return n, e
 }
 
-// Exec lets the child go on into execve. It is called once, after the child has been
+// Exec makes the child continue with execve. It is called once, after the child has been
 // seized.
 func (c *Child) Exec() error {
 	_, err := unix.Write(c.gate, []byte{1})
@@ -219,9 +218,9 @@ func (c *Child) Exec() error {
 	return err
 }
 
-// ExecError returns what execve, chdir or the set-up of the descriptors failed with,
-// or nil if the program is in place. It blocks until one of both is known; the
-// caller has seen the exec event or the end of the child, so it is.
+// ExecError returns the error of execve, chdir or the set-up of the descriptors, or nil
+// if the program is in place. It blocks until that is known. It is known at once where
+// the caller has seen the exec event or the end of the child.
 func (c *Child) ExecError() error {
 	defer c.Abandon()
 	var b [4]byte
@@ -239,7 +238,7 @@ func (c *Child) ExecError() error {
 	}
 }
 
-// Abandon closes our ends of the pipes; a child that has not been let go ends.
+// Abandon closes our ends of the pipes. A child for which Exec has not been called ends.
 func (c *Child) Abandon() {
 	if c.gate >= 0 {
 		unix.Close(c.gate)
@@ -251,17 +250,17 @@ func (c *Child) Abandon() {
 	}
 }
 
-// fileLimit returns the RLIMIT_NOFILE that a child of os/exec gets. Package os
-// raises the soft limit of a Go program to the hard one when it starts, and package
-// syscall gives children the original back but keeps it to itself: the first call
-// asks a child that never runs an instruction.
+// fileLimit returns the RLIMIT_NOFILE that a child of os/exec gets. Package os raises
+// the soft limit of a Go program to the hard one when it starts. Package syscall sets
+// the original limit in children, but does not export it. So the first call reads the
+// limit of a child that never runs an instruction.
 var fileLimit = sync.OnceValues(func() (*unix.Rlimit, error) {
 	var own unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &own); err != nil {
 		return nil, err
 	}
 	if own.Cur != own.Max {
-		return nil, nil // not raised: as it is
+		return nil, nil // not raised: it stays
 	}
 	pid, err := syscall.ForkExec("/proc/self/exe", []string{"limit"}, &syscall.ProcAttr{
 		Sys: &syscall.SysProcAttr{Ptrace: true, Pdeathsig: syscall.SIGKILL},

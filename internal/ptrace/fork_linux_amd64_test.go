@@ -59,7 +59,7 @@ func TestForkWaits(t *testing.T) {
 	}
 }
 
-// TestExecError: what execve says comes back through the pipe.
+// TestExecError: the error of execve comes back through the pipe.
 func TestExecError(t *testing.T) {
 	x := newTracer(t)
 	for path, want := range map[string]error{
@@ -76,8 +76,8 @@ func TestExecError(t *testing.T) {
 	}
 }
 
-// TestTraceMe: a child that has asked to be traced (PTRACE_TRACEME) can be neither interrupted nor
-// seized: it is one of PTRACE_ATTACH for as long as it is traced.
+// TestTraceMe: a child that has asked to be traced (PTRACE_TRACEME) can be neither interrupted nor seized: as
+// long as it is traced it is a tracee like those of PTRACE_ATTACH.
 func TestTraceMe(t *testing.T) {
 	x := newTracer(t)
 	pid, err := syscall.ForkExec("/bin/true", []string{"true"}, &syscall.ProcAttr{Sys: &syscall.SysProcAttr{Ptrace: true}})
@@ -95,7 +95,7 @@ func TestTraceMe(t *testing.T) {
 	}
 }
 
-// manyFiles is more than the descriptors that a test binary has open: sources and places overlap.
+// manyFiles is more than the number of descriptors that a test binary has open, so sources and places overlap.
 const manyFiles = 64
 
 var _ = ptest.Helper("number", func() {
@@ -104,7 +104,7 @@ var _ = ptest.Helper("number", func() {
 	}
 })
 
-// TestFilesInAnyOrder: descriptors come to their places also where these are the places of others.
+// TestFilesInAnyOrder: descriptors come to their places, also if other descriptors are in these places.
 func TestFilesInAnyOrder(t *testing.T) {
 	x := newTracer(t)
 	self, err := os.Executable()
@@ -139,8 +139,8 @@ func TestFilesInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestFileLimit: the child has the RLIMIT_NOFILE that this program was started with, as a child of
-// os/exec has, not the raised one of a Go program.
+// TestFileLimit: the child has the RLIMIT_NOFILE that this program was started with, like a child of os/exec. It
+// does not have the raised limit of a Go program.
 func TestFileLimit(t *testing.T) {
 	want := ptest.Start(t, "/bin/sh", "-c", "ulimit -n").Line()
 	x := newTracer(t)
@@ -161,7 +161,7 @@ func TestFileLimit(t *testing.T) {
 	}
 }
 
-// The maker makes processes and ends them, without end. They have its standard output.
+// The maker makes processes and ends them, again and again. They have its standard output.
 var _ = ptest.Helper("maker", func() {
 	runtime.LockOSThread()
 	ptest.Ready()
@@ -198,9 +198,9 @@ func makeOne() error {
 	return nil
 }
 
-// TestMakerKilled: whenever the maker of a process is killed, the process is gone too: it ends by
-// itself while it waits for its exec, and by PTRACE_O_EXITKILL from then on. The output of the maker
-// ends when no process is left that could write to it.
+// TestMakerKilled: whenever the maker of a process is killed, the process is gone too. It ends by itself while it
+// waits for its exec, and by PTRACE_O_EXITKILL from then on. The output of the maker ends when no process is left
+// that could write to it.
 func TestMakerKilled(t *testing.T) {
 	random := ptest.Rand(t)
 	for range ptest.Rounds(10, 100, 1000) {
@@ -217,8 +217,8 @@ func TestMakerKilled(t *testing.T) {
 	}
 }
 
-// TestParentIsNotTold: a thread that waits for the end of its child is not woken when another thread of its process, which traces the child,
-// has read the end. Nor is the end its to see until then.
+// TestParentIsNotTold: a thread waits for the end of its child, and another thread of its process traces the child. The
+// waiting thread is not woken when the tracer has consumed the end. It cannot see the end before that either.
 func TestParentIsNotTold(t *testing.T) {
 	lockFit(t)
 	child, parent, returned := make(chan *Child, 1), make(chan int, 1), make(chan struct{})
@@ -262,7 +262,7 @@ func TestParentIsNotTold(t *testing.T) {
 			break
 		}
 	}
-	for { // it finds, when it is woken, that it has no child
+	for { // when it is woken it finds that it has no child
 		select {
 		case <-returned:
 			return

@@ -7,7 +7,7 @@ import (
 	"ptools/internal/ptest"
 )
 
-// stopGroup stops a seized process as an operator does, up to the report of the group stop.
+// stopGroup stops a seized process as an operator does, up to the wait status of the group stop.
 func (x *tracer) stopGroup(g *ptest.Target) {
 	x.t.Helper()
 	g.Signal(syscall.SIGSTOP)
@@ -16,8 +16,8 @@ func (x *tracer) stopGroup(g *ptest.Target) {
 	x.want(g.PID, KindGroupStop, syscall.SIGSTOP)
 }
 
-// TestGroupStop: the stop signal is reported, and delivering it stops the process. Listen keeps it
-// stopped until it gets SIGCONT; that is an event, followed by SIGCONT as a signal.
+// TestGroupStop: the stop signal is reported, and its delivery stops the process. Listen keeps the process stopped
+// until it gets SIGCONT. That is an event stop, followed by the signal-delivery stop of SIGCONT.
 func TestGroupStop(t *testing.T) {
 	g := startCat(t)
 	x := newTracer(t)
@@ -38,8 +38,8 @@ func TestGroupStop(t *testing.T) {
 	echo(t, g)
 }
 
-// TestInterruptOfListener: a thread that listens reports its group stop once more, and can be looked
-// at then.
+// TestInterruptOfListener: a thread that listens reports its group stop once more after an interrupt, and can be
+// looked at then.
 func TestInterruptOfListener(t *testing.T) {
 	g := startCat(t)
 	x := newTracer(t)
@@ -56,7 +56,7 @@ func TestInterruptOfListener(t *testing.T) {
 	}
 }
 
-// TestContOfGroupStop: with Cont instead of Listen the process runs although it was told to stop.
+// TestContOfGroupStop: with Cont instead of Listen the process runs in spite of the stop signal.
 func TestContOfGroupStop(t *testing.T) {
 	g := startCat(t)
 	x := newTracer(t)
@@ -81,7 +81,7 @@ func TestDetachFromGroupStop(t *testing.T) {
 	echo(t, g)
 }
 
-// TestDetachWithStopSignal: a stop signal given to Detach stops the process after us.
+// TestDetachWithStopSignal: a stop signal given to Detach stops the process after it is detached.
 func TestDetachWithStopSignal(t *testing.T) {
 	g := startCat(t)
 	x := newTracer(t)
@@ -94,7 +94,7 @@ func TestDetachWithStopSignal(t *testing.T) {
 	echo(t, g)
 }
 
-// TestSeizeOfStopped: a process that stands in a group stop when it is seized says so by itself.
+// TestSeizeOfStopped: a process that is in a group stop when it is seized reports that by itself.
 func TestSeizeOfStopped(t *testing.T) {
 	g := startCat(t)
 	g.Signal(syscall.SIGSTOP)
@@ -108,8 +108,8 @@ func TestSeizeOfStopped(t *testing.T) {
 	echo(t, g)
 }
 
-// TestOneStopSignalStopsAll: SIGSTOP is reported by one thread, the group stop by every thread, also
-// by those that are stopped for another reason meanwhile.
+// TestOneStopSignalStopsAll: one thread reports SIGSTOP, and every thread reports the group stop, also those that
+// are stopped for another reason meanwhile.
 func TestOneStopSignalStopsAll(t *testing.T) {
 	const n = 5
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "idle.c"), "-t", "4")

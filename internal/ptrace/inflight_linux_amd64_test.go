@@ -10,12 +10,12 @@ import (
 	"ptools/internal/ptest"
 )
 
-// TestForkInFlight: whether a child is traced is decided when its creator enters fork(2), and not
-// when the child is made. One whose creator was seized in between has no tracer, and no event tells of
-// it. It is there when its creator stops for the first time; all that come later are traced.
+// TestForkInFlight: the kernel decides whether a child is traced when its creator enters fork(2), and not when the
+// child is made. If the creator is seized in between, the child has no tracer, and no event reports it. The child
+// exists when its creator stops for the first time. All later children are traced.
 func TestForkInFlight(t *testing.T) {
-	// The more memory, the longer the fork: the moment must be longer than what it takes us to be given a
-	// processor, which the load of the machine decides.
+	// The more memory, the longer the fork. It must take longer than we wait for a processor, which depends on the
+	// load of the machine.
 	for _, mb := range []string{"512", "2048", "8192"} {
 		met := false
 		t.Run(mb, func(t *testing.T) {
@@ -30,7 +30,7 @@ func TestForkInFlight(t *testing.T) {
 	t.Error("the moment between a fork's beginning and the child's appearance was never met")
 }
 
-// meetsFork reports whether a few forks were enough to seize a process in the midst of one.
+// meetsFork reports whether a few forks were enough to seize a process in the middle of one.
 func (x *tracer) meetsFork(g *ptest.Target) bool {
 	for range 20 {
 		child, inFlight := x.forkInFlight(g)
@@ -44,7 +44,7 @@ func (x *tracer) meetsFork(g *ptest.Target) bool {
 	return false
 }
 
-// beginFork has the target fork.
+// beginFork makes the target fork.
 func beginFork(t *testing.T, g *ptest.Target) {
 	t.Helper()
 	fmt.Fprintln(g.Stdin)
@@ -53,8 +53,8 @@ func beginFork(t *testing.T, g *ptest.Target) {
 	}
 }
 
-// forkInFlight seizes a process that begins to fork, and reports whether that was in time. It stands
-// still then.
+// forkInFlight seizes a process that begins to fork, and reports whether that was in time. The process is stopped
+// then.
 func (x *tracer) forkInFlight(g *ptest.Target) (child int, inFlight bool) {
 	x.t.Helper()
 	children := func() []int {
@@ -91,7 +91,7 @@ func (x *tracer) forkInFlight(g *ptest.Target) (child int, inFlight bool) {
 	return child, false
 }
 
-// forkTraced has a stopped process fork once more.
+// forkTraced makes a stopped process fork once more.
 func (x *tracer) forkTraced(g *ptest.Target) {
 	x.t.Helper()
 	x.must(Cont(g.PID, 0))

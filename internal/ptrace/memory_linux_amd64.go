@@ -7,12 +7,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Memory is the memory of a stopped thread as ptrace(2) itself reaches it, a word at a
-// time: slower than any other way, but it takes no descriptor, and reaches text that is
-// mapped read-only. Calls belong to the tracing thread.
+// Memory is the memory of a stopped thread, accessed by ptrace(2) itself, a word at a time.
+// That is slower than any other way, but takes no descriptor, and can write text that is
+// mapped read-only. Its methods must be called on the tracing thread.
 type Memory struct{ TID int }
 
-// wordSize is what one request moves.
+// wordSize is how many bytes one request moves.
 const wordSize = 8
 
 // ReadAt reads len(p) bytes, up to the first word that cannot be read.
@@ -45,7 +45,7 @@ func (m Memory) WriteAt(p []byte, addr int64) (n int, err error) {
 	return n, nil
 }
 
-// split returns the aligned word that an address is in, and where in it.
+// split returns the address of the aligned word that contains addr, and the offset of addr in it.
 func split(addr int64) (word uintptr, skip int) {
 	return uintptr(addr) &^ (wordSize - 1), int(addr & (wordSize - 1))
 }

@@ -10,8 +10,7 @@ import (
 	"ptools/internal/ptest"
 )
 
-// TestMemory reads and writes text, in pieces that begin and end within words, and finds that the
-// bytes around them stay.
+// TestMemory reads and writes text, in pieces that begin and end within words. The bytes around them must stay.
 func TestMemory(t *testing.T) {
 	g := ptest.Start(t, "sleep", "1000")
 	x := newTracer(t)

@@ -2,8 +2,8 @@ package ptrace
 
 import "testing"
 
-// TestNote: what a tracer writes to the debug status register of a thread the next one finds there,
-// and no other thread has it.
+// TestNote: the next tracer finds what a tracer has written to the debug status register of a thread. No other
+// thread has it.
 func TestNote(t *testing.T) {
 	cat, other := startCat(t), startCat(t)
 	const note = 0x123456789abc0000

@@ -11,11 +11,12 @@ import (
 // shortSlice is the least slice of processor time, in nanoseconds, that a thread may ask for.
 const shortSlice = 100_000
 
-// Prompt asks for short slices of processor time for the calling OS thread. It gets no more of
-// it, and waits less: when it wakes it takes the place of a thread with longer slices (Linux
-// 6.12; PREEMPT_SHORT in kernel/sched/features.h). On a busy machine a wake-up in a hundred
-// takes milliseconds otherwise, and a target waits that long. No privilege is needed. Threads
-// and processes that it makes have slices as usual. An older kernel takes no notice.
+// Prompt asks for short slices of processor time for the calling OS thread. The thread gets no
+// more processor time, and waits less: when it wakes it preempts a thread with longer slices
+// (Linux 6.12; PREEMPT_SHORT in kernel/sched/features.h). Otherwise one wake-up in a hundred
+// takes milliseconds on a busy machine, and a target waits that long. No privilege is needed.
+// Threads and processes that the thread makes have slices as usual. An older kernel ignores the
+// request.
 //
 //go:nosplit
 //go:norace
@@ -32,8 +33,8 @@ func Prompt() {
 	syscall.RawSyscall(unix.SYS_SCHED_SETATTR, 0, uintptr(unsafe.Pointer(&attr)), 0)
 }
 
-// Doze sleeps for a moment without telling the Go scheduler, which might have other plans for
-// the thread when it wakes.
+// Doze sleeps for a moment without notifying the Go scheduler. Otherwise the scheduler could use
+// the thread for something else when it wakes.
 func Doze(d time.Duration) {
 	ts := unix.NsecToTimespec(int64(d))
 	unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&ts)), 0, 0)

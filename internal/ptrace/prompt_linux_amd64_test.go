@@ -9,8 +9,8 @@ import (
 	"ptools/internal/ptest"
 )
 
-// TestPrompt: a thread that asks for short slices keeps its nice value and policy, and what it makes is
-// as it was before.
+// TestPrompt: a thread that asks for short slices keeps its nice value and policy. Processes that it makes have
+// slices as usual.
 func TestPrompt(t *testing.T) {
 	runtime.LockOSThread() // for good: the thread ends with the test
 	scheduling := func() *unix.SchedAttr {
@@ -26,7 +26,7 @@ func TestPrompt(t *testing.T) {
 	before := scheduling()
 	Prompt()
 	after := scheduling()
-	if before.Runtime != 0 && after.Runtime != shortSlice { // since Linux 6.12 the slice is told
+	if before.Runtime != 0 && after.Runtime != shortSlice { // the kernel returns the slice since Linux 6.12
 		t.Errorf("slices of %d ns, want %d", after.Runtime, shortSlice)
 	}
 	after.Runtime, after.Flags = before.Runtime, before.Flags

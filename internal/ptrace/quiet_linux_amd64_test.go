@@ -8,7 +8,7 @@ import (
 	"ptools/internal/ptest"
 )
 
-// startTransfers starts a process whose threads move much in one call, a little at a time.
+// startTransfers starts a process whose threads move much data in one call, a little at a time.
 func startTransfers(t *testing.T) *ptest.Target {
 	t.Helper()
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true, Truth: ptest.NewTruth(t)}, ptest.BuildC(t, "transfers.c"))
@@ -24,7 +24,7 @@ func shorts(g *ptest.Target) (n uint64) {
 	return n
 }
 
-// traceBriefly has every thread traced by a thread that then does what it is given, and ends.
+// traceBriefly seizes threads by a tracer thread, which calls then for each of them, and ends.
 func traceBriefly(t *testing.T, tids []int, then func(tid int) error) {
 	exits := make(chan *Exit, 1)
 	go func() {
@@ -47,8 +47,8 @@ func traceBriefly(t *testing.T, tids []int, then func(tid int) error) {
 	(<-exits).Wait()
 }
 
-// TestTracerEndsQuietly: threads that are let go by the end of the tracing thread are not woken: no call
-// returns EINTR or less than was asked for. An interrupt, answered or not, is enough to make them.
+// TestTracerEndsQuietly: threads that are detached by the end of the tracing thread are not woken. No call returns
+// EINTR, or less than it was asked for. After an interrupt calls do so, whether or not the stop was waited for.
 func TestTracerEndsQuietly(t *testing.T) {
 	g := startTransfers(t)
 	for range ptest.Rounds(50, 200, 5000) {
@@ -76,8 +76,8 @@ func TestTracerEndsQuietly(t *testing.T) {
 	}
 }
 
-// TestTracerOfStoppedEnds: a process in a group stop stays in it when its tracer ends, whether its
-// threads listen for the end of it or stand in their report.
+// TestTracerOfStoppedEnds: a process in a group stop stays in it when its tracer ends, whether its threads listen
+// or are in the ptrace stop.
 func TestTracerOfStoppedEnds(t *testing.T) {
 	cat := startCat(t)
 	for _, listen := range []bool{true, false} {

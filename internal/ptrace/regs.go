@@ -6,18 +6,19 @@ import (
 	"ptools/internal/x86"
 )
 
-// Regs are the registers of a stopped thread. The methods are for what the kernel does
-// with them: system calls, signal frames, samples. Those of the processor are x86's.
+// Regs are the registers of a stopped thread. Its own methods are about what the kernel does
+// with registers: system calls, signal frames, samples. Package x86 has the methods about the
+// processor.
 type Regs struct{ x86.Regs }
 
 // SetSaved sets the registers that the kernel saves when a thread enters it (struct
-// pt_regs), which are the first.
+// pt_regs). They are the first ones of Regs.
 func (r *Regs) SetSaved(saved *[21]uint64) {
 	*(*[21]uint64)(unsafe.Pointer(r)) = *saved
 }
 
-// SetSampled sets the registers that a perf event samples of a thread of user code, in their
-// order there (arch/x86/include/uapi/asm/perf_regs.h, without DS to GS). The thread
+// SetSampled sets the registers that a perf event has sampled of a thread in user code, in the
+// order of the event (arch/x86/include/uapi/asm/perf_regs.h, without DS to GS). The thread
 // is in no system call.
 func (r *Regs) SetSampled(v *[20]uint64) {
 	r.Regs = x86.Regs{

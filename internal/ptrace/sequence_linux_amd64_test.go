@@ -8,8 +8,8 @@ import (
 	"ptools/internal/ptest"
 )
 
-// TestStopAbortsSequence: the first instruction that a thread executes after a stop inside a
-// restartable sequence is that of the abort handler (kernel/rseq.c, rseq_ip_fixup).
+// TestStopAbortsSequence: after a stop inside a restartable sequence a thread continues at the abort handler
+// (kernel/rseq.c, rseq_ip_fixup).
 func TestStopAbortsSequence(t *testing.T) {
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "rseq.c"))
 	g.Ready()
@@ -29,8 +29,8 @@ func TestStopAbortsSequence(t *testing.T) {
 	}
 }
 
-// haltInSequence stops a thread of rseq.c inside its restartable sequence, and returns the address
-// of the abort handler. The sequence's descriptor, struct rseq_cs, is what rax points to.
+// haltInSequence stops a thread of rseq.c inside its restartable sequence, and returns the address of the abort
+// handler. rax points to the sequence's descriptor, struct rseq_cs.
 func (x *tracer) haltInSequence(tid int) (abort uint64) {
 	x.t.Helper()
 	for {

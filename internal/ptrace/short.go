@@ -1,18 +1,18 @@
 package ptrace
 
-// Short says what a stop does to a system call that a thread sleeps in, beyond EINTR: a call
+// Short says what a stop does, beyond EINTR, to a system call that a thread sleeps in. A call
 // that has moved something already returns that much, less than it was asked for, whatever
 // interrupts it. A thread cannot be moved back to make the rest: it would have to be stopped
-// once more to be given the sum, and if the tracer died before, the program would send twice
-// or miss what it has got.
+// once more to be given the sum. If the tracer died before that, the program would send data
+// twice, or miss data that it has received.
 type Short uint8
 
 const (
-	// Whole: nothing is lost by a stop.
+	// Whole: a stop does not shorten the result.
 	Whole Short = iota
 	// PerhapsShort: the call may return less than it was asked for.
 	PerhapsShort
-	// ShortOfTerminal: only where its first argument is a terminal, in raw mode with VMIN.
+	// ShortOfTerminal: the same, but only if the first argument is a terminal, in raw mode with VMIN.
 	ShortOfTerminal
 )
 
@@ -61,7 +61,7 @@ func ShortAtStop(nr int64, args [6]uint64) Short {
 	return Whole
 }
 
-// upTo is for calls that move up to most in one piece.
+// upTo returns Whole for a call that moves at most most, which it does in one piece, and s otherwise.
 func upTo(n, most uint64, s Short) Short {
 	if n <= most {
 		return Whole

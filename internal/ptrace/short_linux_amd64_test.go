@@ -6,7 +6,7 @@ import (
 	"ptools/internal/ptest"
 )
 
-// transferKinds has kinds of the target transfers.
+// transferKinds lists kinds of the target transfers.
 var transferKinds = []struct {
 	kind string
 	nr   int64
@@ -25,11 +25,11 @@ var transferKinds = []struct {
 	{"read terminal", 0, ShortOfTerminal},
 	{"io_getevents", 208, PerhapsShort},
 	{"getrandom", 318, PerhapsShort},
-	{"read /dev/urandom", 0, ShortOfTerminal}, // never found asleep in it
+	{"read /dev/urandom", 0, ShortOfTerminal}, // no thread is ever found asleep in it
 }
 
-// TestShortAtStop: which calls return less than they were asked for when a stop interrupts them, and
-// that ShortAtStop knows them.
+// TestShortAtStop shows which calls return less than they were asked for when a stop interrupts them. ShortAtStop
+// must know them.
 func TestShortAtStop(t *testing.T) {
 	for _, test := range transferKinds {
 		t.Run(test.kind, func(t *testing.T) {
@@ -58,7 +58,7 @@ func TestShortAtStop(t *testing.T) {
 	}
 }
 
-// TestWholeAtStop: of these a stop takes nothing.
+// TestWholeAtStop: a stop does not shorten the results of these calls.
 func TestWholeAtStop(t *testing.T) {
 	for name, c := range map[string]struct {
 		nr   int64

@@ -3,9 +3,9 @@ package ptrace
 import "encoding/binary"
 
 // HandlerContext returns the address of the struct ucontext that a signal handler was
-// given, if the thread stands at the handler's first instruction. The kernel has put it
-// on top of the stack, above the return address and followed by the siginfo, and has
-// set the arguments to signal, siginfo and ucontext (x64_setup_rt_frame).
+// given, if the thread is at the handler's first instruction. The kernel has put it
+// on top of the stack, above the return address and followed by the siginfo. It has set
+// the arguments to signal, siginfo and ucontext (x64_setup_rt_frame).
 func (r *Regs) HandlerContext() (addr uint64, ok bool) {
 	const sizeofUcontext = 304
 	return r.Rdx, r.Rax == 0 && r.Rdi > 0 && r.Rdi <= 64 && r.Rdx == r.Rsp+8 && r.Rsi == r.Rdx+sizeofUcontext

@@ -2,10 +2,10 @@ package ptrace
 
 import "golang.org/x/sys/unix"
 
-// Spawn makes a thread that is none of Go's: it shares everything with the calling one, has a stack
-// that ends below the given address, and runs the function that begins at pc. That has no arguments,
-// never returns, and calls nothing that needs a goroutine. The thread has no signal mask of its own:
-// it is the caller's. It reports whether there is one.
+// Spawn makes a thread that the Go runtime does not know. It reports whether the thread was made. The
+// thread shares everything with the calling one, has a stack that ends below the given address, and runs
+// the function at pc. The function has no arguments, never returns, and calls nothing that needs a
+// goroutine. The thread starts with the caller's signal mask.
 //
 //go:norace
 //go:nosplit

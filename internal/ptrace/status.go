@@ -5,36 +5,36 @@ import (
 	"syscall"
 )
 
-// Kind classifies a wait status of a tracee. There is one kind for every answer
-// the kernel can give about a thread that was seized.
+// Kind classifies a wait status of a tracee. There is one kind for every wait status
+// that the kernel can give of a thread that was seized.
 type Kind uint8
 
 const (
-	// KindNone: no thread has anything to report.
+	// KindNone: there is no wait status.
 	KindNone Kind = iota
 	// KindExited: the thread ended by exit; Code is its status.
 	KindExited
 	// KindKilled: the thread was ended by Signal.
 	KindKilled
-	// KindSignal: signal-delivery-stop. Signal arrives unless the tracer drops it.
+	// KindSignal: signal-delivery-stop. Signal is delivered unless the tracer suppresses it.
 	KindSignal
 	// KindGroupStop: the process is stopped by Signal (ptrace(2), Group-stop).
 	KindGroupStop
 	// KindEventStop: stopped by Interrupt, by birth, or by the end of a group stop.
 	KindEventStop
-	// KindClone, KindFork, KindVfork: the thread has made a thread or process; its
-	// number is EventMsg.
+	// KindClone, KindFork, KindVfork: the thread has made a thread or process. EventMsg
+	// returns its number.
 	KindClone
 	KindFork
 	KindVfork
-	// KindVforkDone: the vfork child has let go of the memory.
+	// KindVforkDone: the vfork child does not use the memory any more.
 	KindVforkDone
-	// KindExec: a new program is in place; EventMsg is the TID of the thread that
-	// called, which has become the leader.
+	// KindExec: a new program is in place. EventMsg returns the former TID of the thread
+	// that called execve; that thread is the leader now.
 	KindExec
 	// KindExit: about to exit (only with OptExit).
 	KindExit
-	// KindSeccomp: a seccomp filter asked for the tracer.
+	// KindSeccomp: a seccomp filter asks the tracer (SECCOMP_RET_TRACE).
 	KindSeccomp
 	// KindSyscall: at the entry or the exit of a system call.
 	KindSyscall
@@ -68,10 +68,10 @@ type Stop struct {
 	Signal syscall.Signal // KindSignal, KindGroupStop, KindKilled
 	Code   int            // KindExited
 	Core   bool           // KindKilled: a core was dumped
-	Back   bool           // KindSignal: the thread has been set back, and the report read (PeekWaitBack)
+	Back   bool           // KindSignal: the thread has been set back, and the wait status consumed (PeekWaitBack)
 }
 
-// eventKinds are the kinds of the events of ptrace(2), by their numbers, which are in bits 16 and up of a wait status.
+// eventKinds are the kinds of the events of ptrace(2), by event number. The number is in bits 16 and up of a wait status.
 var eventKinds = [...]Kind{1: KindFork, KindVfork, KindClone, KindExec, KindVforkDone, KindExit, KindSeccomp}
 
 // eventStop is the number of PTRACE_EVENT_STOP.

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The low byte of a wait status says what happened; bits 8 to 15 are the exit status or the signal
-// of a stop, the bits above the ptrace event (wait4(2), ptrace(2)).
+// The low byte of a wait status says what happened. Bits 8 to 15 are the exit status, or the signal of a stop. The
+// bits above are the ptrace event (wait4(2), ptrace(2)).
 const stopped = 0x7f
 
 func stop(sig syscall.Signal, event uint32) uint32 { return stopped | uint32(sig)<<8 | event<<16 }
@@ -19,7 +19,7 @@ const (
 	linuxSIGTTOU syscall.Signal = 22
 )
 
-// TestDecode has every status that the kernel can give about a tracee.
+// TestDecode decodes every wait status that the kernel can give of a tracee.
 func TestDecode(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -58,7 +58,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// TestDecodeAll: every status has a kind, and one that says an end is an end.
+// TestDecodeAll: every wait status has a kind. The status of an end has a kind that is an end.
 func TestDecodeAll(t *testing.T) {
 	for _, event := range []uint32{0, 1, 2, 3, 4, 5, 6, 7, 99, eventStop, 255} {
 		for low := range uint32(1 << 16) {

@@ -21,8 +21,8 @@ func TestSeizeDoesNotStop(t *testing.T) {
 	x.nothing()
 }
 
-// TestInterrupt: the stop is PTRACE_EVENT_STOP, no signal is sent, and a system call that the
-// kernel can restart goes on as if nothing had been.
+// TestInterrupt: the stop is PTRACE_EVENT_STOP, and no signal is sent. A system call that the kernel can restart
+// continues as if there had been no stop.
 func TestInterrupt(t *testing.T) {
 	g := startCat(t)
 	x := newTracer(t)
@@ -38,7 +38,7 @@ func TestInterrupt(t *testing.T) {
 	x.nothing()
 }
 
-// TestNotStopped: requests other than Interrupt need a stop, and say ESRCH without one.
+// TestNotStopped: requests other than Interrupt need a stop, and fail with ESRCH without one.
 func TestNotStopped(t *testing.T) {
 	g := startCat(t)
 	x := newTracer(t)
@@ -56,7 +56,7 @@ func TestNotStopped(t *testing.T) {
 	}
 }
 
-// TestOtherThreadMayNotTrace: requests are accepted from the seizing thread alone.
+// TestOtherThreadMayNotTrace: the kernel accepts requests only from the seizing thread.
 func TestOtherThreadMayNotTrace(t *testing.T) {
 	g := startCat(t)
 	x := newTracer(t)
@@ -71,8 +71,8 @@ func TestOtherThreadMayNotTrace(t *testing.T) {
 	echo(t, g)
 }
 
-// TestAnyStopClearsInterrupt: of an interrupt that is under way when a thread stops for another
-// reason, nothing is heard again (kernel/signal.c, ptrace_stop).
+// TestAnyStopClearsInterrupt: an interrupt that is under way when a thread stops for another reason is not reported
+// any more (kernel/signal.c, ptrace_stop).
 func TestAnyStopClearsInterrupt(t *testing.T) {
 	g := startCat(t)
 	x := newTracer(t)
@@ -82,7 +82,7 @@ func TestAnyStopClearsInterrupt(t *testing.T) {
 	say(t, g)
 	x.want(g.PID, KindSyscall, 0) // the entry of a system call
 	x.must(Interrupt(g.PID))
-	for range 2 { // its exit, before which no interrupt is looked for, and the entry of the next
+	for range 2 { // its exit, before which the kernel does not look for interrupts, and the entry of the next
 		x.must(unix.PtraceSyscall(g.PID, 0))
 		x.want(g.PID, KindSyscall, 0)
 	}
@@ -94,8 +94,8 @@ func TestAnyStopClearsInterrupt(t *testing.T) {
 	x.nothing()
 }
 
-// TestInterruptOfAStop: an interrupt that finds the thread in a stop which has not been collected is
-// reported when the thread is resumed from it.
+// TestInterruptOfAStop: if an interrupt finds the thread in a stop whose wait status has not been consumed, the
+// thread reports it when it is resumed from that stop.
 func TestInterruptOfAStop(t *testing.T) {
 	g := startCat(t)
 	x := newTracer(t)
@@ -111,8 +111,8 @@ func TestInterruptOfAStop(t *testing.T) {
 	x.nothing()
 }
 
-// TestInterruptComesFirst: of an interrupt and a signal that are both due, the interrupt is reported
-// first. Pending tells that the signal is still to come.
+// TestInterruptComesFirst: if an interrupt and a signal are both due, the interrupt is reported first. Pending
+// shows that the signal is still to come.
 func TestInterruptComesFirst(t *testing.T) {
 	g := startCat(t)
 	x := newTracer(t)
@@ -161,7 +161,7 @@ func TestPendingOfMany(t *testing.T) {
 	echo(t, g)
 }
 
-// TestSigMask: a blocked signal waits, and is reported when it is unblocked.
+// TestSigMask: a blocked signal stays pending, and is reported when it is unblocked.
 func TestSigMask(t *testing.T) {
 	g := startCat(t)
 	x := newTracer(t)
@@ -184,9 +184,9 @@ func TestSigMask(t *testing.T) {
 	echo(t, g)
 }
 
-// TestIgnoredSignalsAreReported: a signal that the process ignores, which would not even be queued
-// for it otherwise, is reported to a tracer (kernel/signal.c, sig_ignored). It wakes the thread on
-// its way, and a system call that nothing restarts returns EINTR.
+// TestIgnoredSignalsAreReported: a signal that the process ignores is reported to a tracer (kernel/signal.c,
+// sig_ignored). Without a tracer it would not even be queued. It wakes the thread, and a system call that nothing
+// restarts returns EINTR.
 func TestIgnoredSignalsAreReported(t *testing.T) {
 	g := startCat(t)
 	x := newTracer(t)
@@ -199,7 +199,7 @@ func TestIgnoredSignalsAreReported(t *testing.T) {
 	echo(t, g)
 }
 
-// TestStepOverSyscall: the step that ends in a system call says TRAP_BRKPT, every other TRAP_TRACE.
+// TestStepOverSyscall: a step over a system call has the si_code TRAP_BRKPT, every other step TRAP_TRACE.
 func TestStepOverSyscall(t *testing.T) {
 	g := startCat(t)
 	x := newTracer(t)
@@ -224,8 +224,8 @@ func TestStepOverSyscall(t *testing.T) {
 	}
 }
 
-// TestSignalKeepsItsSiginfo: with the signal of the stop, Cont delivers the siginfo that it had. The
-// target checks it for traps, steps and signals of its own making.
+// TestSignalKeepsItsSiginfo: if Cont is given the signal of the stop, it delivers the siginfo of the stop. The
+// target checks that for its own traps, steps and signals.
 func TestSignalKeepsItsSiginfo(t *testing.T) {
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "selftrap.c"))
 	g.Ready()
@@ -246,8 +246,8 @@ func TestSignalKeepsItsSiginfo(t *testing.T) {
 	}
 }
 
-// TestVforkParent: a thread in vfork(2) sleeps uninterruptibly, and answers an interrupt when its
-// child has let go of the memory.
+// TestVforkParent: a thread in vfork(2) sleeps uninterruptibly. It stops for an interrupt when its child does not
+// use the memory any more.
 func TestVforkParent(t *testing.T) {
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "vforkwait.c"))
 	g.Ready()

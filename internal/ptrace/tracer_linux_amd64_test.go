@@ -14,9 +14,9 @@ import (
 	"ptools/internal/ptest"
 )
 
-// lockFit locks the calling goroutine to an OS thread that may be a tracer: not the main one, which
-// would not end with the goroutine, and none that has children (see TestNaturalParentTakesStops).
-// Threads that will not do are kept by goroutines of their own until the test ends.
+// lockFit locks the calling goroutine to an OS thread that may be a tracer. That is not the main thread, which
+// would not end with the goroutine, and no thread that has children (see TestNaturalParentTakesStops). Other
+// goroutines keep the unsuitable threads until the test ends.
 func lockFit(t *testing.T) {
 	t.Helper()
 	over, waiters := make(chan struct{}), new(sync.WaitGroup)
@@ -46,8 +46,8 @@ type tracer struct {
 	added map[int]bool
 }
 
-// newTracer is called when the targets have been started, so that they are let go before ptest
-// looks at what became of them.
+// newTracer must be called when the targets have been started, so that they are detached before ptest checks
+// them.
 func newTracer(t *testing.T) *tracer {
 	t.Helper()
 	lockFit(t)
@@ -66,7 +66,7 @@ func (x *tracer) seize(tid int, o Options) {
 	x.add(tid)
 }
 
-// add puts a thread on the list of those that are let go in the end.
+// add puts a thread on the list of those that are detached in the end.
 func (x *tracer) add(tid int) {
 	if !x.added[tid] {
 		x.added[tid] = true
@@ -81,7 +81,7 @@ func (x *tracer) must(err error) {
 	}
 }
 
-// next waits for the next report. The bell ends a wait that is in vain.
+// next waits for the next wait status. The bell ends a wait that is in vain.
 func (x *tracer) next() Stop {
 	x.t.Helper()
 	alarm := time.AfterFunc(ptest.Patience, func() { x.bell.Ring() })
@@ -93,7 +93,7 @@ func (x *tracer) next() Stop {
 	return s
 }
 
-// want waits for the next report, which must be this one.
+// want waits for the next wait status, which must be this one.
 func (x *tracer) want(tid int, kind Kind, sig syscall.Signal) {
 	x.t.Helper()
 	if s := x.next(); s.TID != tid || s.Kind != kind || s.Signal != sig {
@@ -101,7 +101,7 @@ func (x *tracer) want(tid int, kind Kind, sig syscall.Signal) {
 	}
 }
 
-// nothing checks that there is no report.
+// nothing checks that there is no wait status.
 func (x *tracer) nothing() {
 	x.t.Helper()
 	if s, err := Wait(false); err != nil || s.Kind != KindNone {
@@ -123,7 +123,7 @@ func (x *tracer) regs(tid int) *Regs {
 	return r
 }
 
-// letGo detaches what is still traced. A thread that is gone answers ESRCH.
+// letGo detaches the threads that are still traced. ESRCH: the thread is gone.
 func (x *tracer) letGo() {
 	for _, tid := range x.tids {
 		if Detach(tid, 0) == nil || Interrupt(tid) != nil {
@@ -134,7 +134,7 @@ func (x *tracer) letGo() {
 	}
 }
 
-// startCat starts a process that waits for lines and gives them back. It is not a child of the test.
+// startCat starts a process that waits for lines and prints them. It is not a child of the test.
 func startCat(t *testing.T) *ptest.Target {
 	t.Helper()
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, "/bin/cat")

@@ -13,8 +13,8 @@ import (
 	"ptools/internal/ptest"
 )
 
-// TestTrapUnblocks: the SIGTRAP of an int3 is forced. A thread that has blocked it gets it unblocked,
-// and the disposition of the process becomes the default (kernel/signal.c, force_sig_info_to_task).
+// TestTrapUnblocks: the SIGTRAP of an int3 is forced. If the thread has blocked it, the kernel unblocks it and sets
+// the process's disposition to the default (kernel/signal.c, force_sig_info_to_task).
 func TestTrapUnblocks(t *testing.T) {
 	g := startCat(t)
 	x := newTracer(t)
@@ -51,9 +51,9 @@ func TestTrapUnblocks(t *testing.T) {
 	}
 }
 
-// TestReportedSignalEndsWithTracer: of a thread that is stopped with a signal when its tracer ends, the
-// signal is dropped if the stop was waited for, and delivered if not (kernel/exit.c,
-// wait_task_stopped, takes it out of the thread's exit_code).
+// TestReportedSignalEndsWithTracer: a thread is in a signal-delivery stop when its tracer ends. If the wait status
+// was consumed the signal is dropped, otherwise it is delivered (wait_task_stopped in kernel/exit.c takes it out of
+// the thread's exit_code).
 func TestReportedSignalEndsWithTracer(t *testing.T) {
 	seen, unseen := startCat(t), startCat(t)
 	exits := make(chan *Exit, 1)
@@ -78,7 +78,7 @@ func TestReportedSignalEndsWithTracer(t *testing.T) {
 	}
 }
 
-// trapTwo makes two targets run into an int3, of which the first is waited for and sent back to its
+// trapTwo makes two targets hit an int3. The wait status of the first one is consumed, and it is set back to its
 // own instruction.
 func trapTwo(t *testing.T, seen, unseen *ptest.Target) bool {
 	for _, g := range []*ptest.Target{seen, unseen} {
@@ -132,7 +132,7 @@ func poke(t *testing.T, g *ptest.Target, addr uint64, b byte) byte {
 	return old[0]
 }
 
-// TestUpdateRegs: what is written is what was changed, be it the program counter alone or not.
+// TestUpdateRegs: UpdateRegs writes what was changed, whether that is only the program counter or not.
 func TestUpdateRegs(t *testing.T) {
 	g := startCat(t)
 	x := newTracer(t)
@@ -163,7 +163,7 @@ func TestUpdateRegs(t *testing.T) {
 	}
 }
 
-// TestQuietStops: with SA_NOCLDSTOP the handler of SIGCHLD stays what it was.
+// TestQuietStops: with SA_NOCLDSTOP the handler of SIGCHLD stays the same.
 func TestQuietStops(t *testing.T) {
 	const saNoCldWait = 0x2
 	var before, after sigaction
@@ -182,8 +182,8 @@ func TestQuietStops(t *testing.T) {
 	}
 }
 
-// TestStepWithoutTracer: a thread that is in the middle of a step, here in a call that blocks, keeps the trap flag when its tracer
-// ends, and the process dies of the SIGTRAP. A detach takes the flag away.
+// TestStepWithoutTracer: a thread in the middle of a step, here in a call that blocks, keeps the trap flag when its
+// tracer ends, and the process dies of the SIGTRAP. A detach clears the flag.
 func TestStepWithoutTracer(t *testing.T) {
 	for _, detach := range []bool{false, true} {
 		cat := startCat(t)
@@ -231,8 +231,9 @@ func TestStepWithoutTracer(t *testing.T) {
 	}
 }
 
-// TestCallOfWakingThread: /proc/PID/task/TID/syscall of a thread that has been resumed and is being woken says what it said in
-// its stop: that it sleeps in the call. Its state is R then, so a thread of which S was read before sleeps in what is shown.
+// TestCallOfWakingThread: while a resumed thread is being woken, its /proc/PID/task/TID/syscall still shows the call of
+// its stop, as if the thread slept in it. The thread's state is R then. So a thread whose state was S just before does
+// sleep in the call that is shown.
 func TestCallOfWakingThread(t *testing.T) {
 	cat := startCat(t)
 	x := newTracer(t)

@@ -9,8 +9,8 @@ import (
 	"ptools/internal/ptest"
 )
 
-// TestTreeHasOneTracer: the children of a tracee, and theirs, are attached to the thread that traces it, with its options:
-// their own forks and execs are reported. Another thread of the program can make no request for them (ptrace_check_attach).
+// TestTreeHasOneTracer: the descendants of a tracee are attached to the thread that traces it, with its options. Their own
+// forks and execs are reported. Another thread of the program can make no request for them (ptrace_check_attach).
 func TestTreeHasOneTracer(t *testing.T) {
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, "/bin/sh", "-c", "echo ready; read x; (/bin/true; exit 5); echo $?")
 	g.Ready()
@@ -61,8 +61,8 @@ func TestTreeHasOneTracer(t *testing.T) {
 	}
 }
 
-// TestTreeOfDeadTracer: what becomes of a child when its tracer ends is inherited too, and no report has to have been read
-// for it: PTRACE_O_EXITKILL kills it in its first stop; without, it runs on as if it had had no tracer.
+// TestTreeOfDeadTracer: a child inherits what becomes of it when its tracer ends. No wait status has to be consumed for
+// that. PTRACE_O_EXITKILL kills the child in its first stop. Otherwise it runs on as if it had had no tracer.
 func TestTreeOfDeadTracer(t *testing.T) {
 	for _, kill := range []bool{false, true} {
 		g := ptest.StartWith(t, &ptest.Options{Foreign: true}, "/bin/sh", "-c", "echo ready; read x; (exit 5); echo $?")

@@ -57,7 +57,7 @@ func CloseApart(fd int) error                     { return errNo }
 
 func CallApart(nr, a uintptr, b unsafe.Pointer, c uintptr) (uintptr, error) { return 0, errNo }
 
-// Alert is how a thread waits for what has to be answered soon.
+// Alert does nothing here.
 type Alert struct{}
 
 func (a *Alert) On()          {}

@@ -23,8 +23,8 @@ func elsewhere(t *testing.T, f func()) {
 	<-done
 }
 
-// traceElsewhere has another thread seize and interrupt a process, and leave the report where it is;
-// f runs while it is there. Then that thread says whether it still got its report, and lets go.
+// traceElsewhere makes another thread seize and interrupt a process, without consuming the wait status, and runs f
+// meanwhile. Then that thread detaches the process. got says whether it still got the wait status.
 func traceElsewhere(t *testing.T, pid int, f func()) (got bool) {
 	t.Helper()
 	stopped, looked := make(chan error), make(chan struct{})
@@ -36,7 +36,7 @@ func traceElsewhere(t *testing.T, pid int, f func()) (got bool) {
 			err = Interrupt(pid)
 		}
 		for err == nil {
-			// Until it is in the stop, without collecting it.
+			// Until it is in the stop, without consuming the wait status.
 			if e := GetRegs(pid, new(Regs)); e == nil {
 				break
 			} else if e != syscall.ESRCH {
@@ -73,9 +73,9 @@ func TestWaitSeesOwnOnly(t *testing.T) {
 	echo(t, g)
 }
 
-// TestNaturalParentTakesStops: the thread that has forked a process is told of its ptrace stops,
-// although another thread of the program traces it, and then the tracer is not
-// (kernel/exit.c, wait_consider_child). A tracing thread must have no children of its own.
+// TestNaturalParentTakesStops: the thread that has forked a process gets the wait statuses of its ptrace stops,
+// although another thread of the program traces it. The tracer does not get them then (kernel/exit.c,
+// wait_consider_child). So a tracing thread must have no children of its own.
 func TestNaturalParentTakesStops(t *testing.T) {
 	x := newTracer(t)
 	c := fork(t, "/bin/true")
@@ -84,11 +84,11 @@ func TestNaturalParentTakesStops(t *testing.T) {
 	}
 }
 
-// TestHostsWaitTakesStops: so is any thread that waits for it without __WNOTHREAD, even if it has asked
-// for its end alone, as os/exec does: a program that waits for its child all the time takes the stops
-// from its tracer, and believes that the child has ended.
+// TestHostsWaitTakesStops: any thread that waits for the process without __WNOTHREAD also gets the wait statuses,
+// even if it only waits for the end, as os/exec does. So a program that always waits for its child takes the stops
+// from the tracer, and believes that the child has ended.
 func TestHostsWaitTakesStops(t *testing.T) {
-	newTracer(t) // whose thread is the parent
+	newTracer(t) // its thread is the parent
 	c := fork(t, "/bin/true")
 	if traceElsewhere(t, c.PID, func() {
 		elsewhere(t, func() {
@@ -107,7 +107,7 @@ func TestHostsWaitTakesStops(t *testing.T) {
 	}
 }
 
-// TestPeekLeavesReport: WNOWAIT shows a report as often as it is asked, for another thread to collect.
+// TestPeekLeavesReport: WNOWAIT returns a wait status as often as it is called. Another thread can consume it.
 func TestPeekLeavesReport(t *testing.T) {
 	x := newTracer(t)
 	c := fork(t, "/bin/true")
@@ -129,7 +129,7 @@ func TestPeekLeavesReport(t *testing.T) {
 	}
 }
 
-// TestPeekDecodesSignals: waitid(2) says of an end by a signal what wait4(2) says.
+// TestPeekDecodesSignals: waitid(2) and wait4(2) agree about an end by a signal.
 func TestPeekDecodesSignals(t *testing.T) {
 	x := newTracer(t)
 	c := fork(t, "/bin/true")
@@ -160,8 +160,7 @@ func TestPeekDecodesSignals(t *testing.T) {
 	}
 }
 
-// TestDeadLeader: the leader of a living process cannot be seized when it has ended, and its threads
-// can.
+// TestDeadLeader: the leader of a living process cannot be seized when it has ended. The other threads can.
 func TestDeadLeader(t *testing.T) {
 	truth := ptest.NewTruth(t)
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true, Truth: truth}, ptest.BuildC(t, "leaderdead.c"))
@@ -177,8 +176,8 @@ func TestDeadLeader(t *testing.T) {
 	g.AwaitWork(1)
 }
 
-// TestThreadExitWithoutDescriptor: where no descriptor is to be had the end of a thread is seen as well,
-// and not before its tracees are free.
+// TestThreadExitWithoutDescriptor: the end of a thread is seen also without a descriptor, and not before its tracees
+// are detached.
 func TestThreadExitWithoutDescriptor(t *testing.T) {
 	cat := startCat(t)
 	for range 50 {
@@ -199,8 +198,8 @@ func TestThreadExitWithoutDescriptor(t *testing.T) {
 	echo(t, cat)
 }
 
-// TestTracerThreadEnds: when a tracing thread ends, the kernel lets go of what it traced, or kills it
-// if it was told so, before the thread's descriptor is ready (PIDFD_THREAD).
+// TestTracerThreadEnds: when a tracing thread ends, the kernel detaches its tracees, or kills those with
+// PTRACE_O_EXITKILL, before the thread's descriptor is ready (PIDFD_THREAD).
 func TestTracerThreadEnds(t *testing.T) {
 	free, doomed := startCat(t), startCat(t)
 	exits, errs := make(chan *Exit, 1), make(chan error, 1)
@@ -228,9 +227,9 @@ func TestTracerThreadEnds(t *testing.T) {
 	}
 }
 
-// TestSeizeDuringExec: PTRACE_SEIZE waits for the end of an execve that is under way, the execve
-// waits until its other threads are collected, and those that are traced are for their tracer to
-// collect. Any thread of the tracer's program may.
+// TestSeizeDuringExec: PTRACE_SEIZE waits for the end of an execve that is under way. The execve waits until the
+// other threads of its process are collected. The tracer has to collect those that it traces; any thread of its
+// program may do so.
 func TestSeizeDuringExec(t *testing.T) {
 	exe := ptest.BuildC(t, "execstorm.c")
 	x := newTracer(t)
@@ -245,7 +244,7 @@ func TestSeizeDuringExec(t *testing.T) {
 		t.Fatalf("%+v, %+v: not a word of %d", first, second, other)
 	}
 	x.must(Cont(other, 0))
-	x.must(Detach(c.PID, 0)) // it goes on to its execve, which kills the other thread
+	x.must(Detach(c.PID, 0)) // it continues to its execve, which kills the other thread
 	if s, err := waitNoCollect(other); err != nil || !s.Kind.Ended() {
 		t.Fatalf("the other thread: %+v, %v", s, err)
 	}
@@ -278,7 +277,7 @@ func TestSeizeDuringExec(t *testing.T) {
 	}
 }
 
-// waitNoCollect waits for the end of thread tid and leaves it to be collected.
+// waitNoCollect waits for the end of thread tid, without collecting it.
 func waitNoCollect(tid int) (Stop, error) {
 	for {
 		if s, err := PeekWait(true); err != nil || s.TID == tid {
@@ -287,9 +286,9 @@ func waitNoCollect(tid int) (Stop, error) {
 	}
 }
 
-// TestUnread: the signal of a stop whose report has only been looked at comes to the thread when its
-// tracer ends (ptrace_stop in kernel/signal.c, whose exit_code a wait takes); one that was read is gone.
-// A thread that is resumed takes an unread report with it.
+// TestUnread: if the wait status of a signal-delivery stop has only been looked at, the thread gets the signal when
+// its tracer ends (ptrace_stop in kernel/signal.c, whose exit_code a wait takes). If the wait status was consumed,
+// the signal is gone. A thread that is resumed drops an unread wait status.
 func TestUnread(t *testing.T) {
 	for _, read := range []bool{false, true} {
 		g := startCat(t)

@@ -10,7 +10,7 @@ import (
 	"ptools/internal/ptest"
 )
 
-// create starts a program stopped at its exec, traced by the calling thread, which the test keeps.
+// create starts a program, stopped at its exec and traced by the calling thread. The test stays on that thread.
 func create(t *testing.T, exe string) process {
 	t.Helper()
 	if runtime.GOARCH != "amd64" {
@@ -82,8 +82,8 @@ func (p process) step(t *testing.T) {
 	await(t, p.PID)
 }
 
-// From the exec on, before the linker has run one instruction, its symbols tell where it will call;
-// at the first call with a consistent list everything is published, and main can be reached.
+// TestFindAtExec: from the exec on, before the linker has run one instruction, its symbols show which address it will
+// call. At the first call with a consistent list everything is published, and main can be reached.
 func TestFindAtExec(t *testing.T) {
 	for _, c := range dynamics {
 		t.Run(c.name, func(t *testing.T) {

@@ -11,14 +11,14 @@ import (
 var (
 	// ErrNoLinker says that the program has no run-time linker: it is static, or static-PIE.
 	ErrNoLinker = errors.New("static program: no run-time linker")
-	// ErrNotReady says that the linker has not published its list yet. The process has to run on.
+	// ErrNotReady says that the linker has not published its list yet. It will when the process runs on.
 	ErrNotReady = errors.New("the run-time linker has not started yet")
-	// ErrCorrupt says that what was read is no list of link maps: the process runs and is changing
-	// it, or has overwritten it.
+	// ErrCorrupt says that the memory read has no valid list of link maps: the process runs and is
+	// changing the list, or has overwritten it.
 	ErrCorrupt = errors.New("corrupt list of link maps")
 )
 
-// Linker is where a process's run-time linker talks to debuggers. Addresses are of the process.
+// Linker has the addresses, in the process, of what its run-time linker provides for debuggers.
 type Linker struct {
 	Debug     uint64 // the struct r_debug of the base namespace; 0: not known yet
 	Break     uint64 // the function that is called before and after each change of the list
@@ -36,11 +36,11 @@ const (
 // Find finds the run-time linker of a process by its memory and its auxiliary vector
 // (/proc/PID/auxv).
 //
-// Between exec and the linker's start DT_DEBUG is still zero. Then symbol is asked for the run-time
-// addresses of "_dl_debug_state" and "_r_debug" (glibc) or "_dl_debug_addr" (musl) in the
-// interpreter, the object at AT_BASE; or in the executable itself when AT_BASE is zero because the
-// linker was run as a command. A nil symbol knows none. If they do not tell either, the error is
-// ErrNotReady. For a 32-bit program it is errors.ErrUnsupported.
+// Between exec and the linker's start DT_DEBUG is still zero. Then Find calls symbol for the
+// run-time addresses of "_dl_debug_state" and "_r_debug" (glibc) or "_dl_debug_addr" (musl). They
+// are in the interpreter, the object at AT_BASE. If the linker was run as a command, AT_BASE is
+// zero, and they are in the executable itself. symbol may be nil. If the symbols are not found
+// either, the error is ErrNotReady. For a 32-bit program it is errors.ErrUnsupported.
 func Find(mem io.ReaderAt, auxv map[uint64]uint64, symbol func(name string) (addr uint64, ok bool)) (Linker, error) {
 	exe, err := readImage(mem, auxv)
 	if err != nil {
@@ -63,7 +63,7 @@ func Find(mem io.ReaderAt, auxv map[uint64]uint64, symbol func(name string) (add
 	return bySymbol(mem, symbol)
 }
 
-// published returns what DT_DEBUG's value leads to, if it is a filled struct r_debug.
+// published returns the Linker that DT_DEBUG's value leads to, if that points to a filled struct r_debug.
 func published(mem io.ReaderAt, debug uint64) (Linker, bool) {
 	if debug == 0 {
 		return Linker{}, false
@@ -96,21 +96,21 @@ func bySymbol(mem io.ReaderAt, symbol func(name string) (uint64, bool)) (Linker,
 
 // image is the executable as the kernel has mapped it.
 type image struct {
-	bias    uint64 // what is added to the file's addresses
+	bias    uint64 // run-time minus link-time addresses
 	dynAddr uint64 // of the dynamic section; 0: none
 	dynSize uint64
-	interp  bool // it asks for an interpreter
+	interp  bool // it has a PT_INTERP
 }
 
-// Sizes of what is read (<elf.h>).
+// Sizes of the structures that are read (<elf.h>).
 const (
 	phdrSize   = 56
 	headerSize = 64
 	maxPhnum   = 1024
 )
 
-// readImage reads the program headers at AT_PHDR. Their own address is in PT_PHDR; programs that
-// lack it (static ones) have them behind the ELF header at the start of the first segment.
+// readImage reads the program headers at AT_PHDR. PT_PHDR has their own address. Programs without
+// it (static ones) have them behind the ELF header at the start of the first segment.
 func readImage(mem io.ReaderAt, auxv map[uint64]uint64) (image, error) {
 	phdr, n := auxv[atPhdr], auxv[atPhnum]
 	if size := auxv[atPhent]; size != 0 && size != phdrSize {
@@ -151,7 +151,7 @@ func readImage(mem io.ReaderAt, auxv map[uint64]uint64) (image, error) {
 	return im, nil
 }
 
-// dynamic is what matters of a dynamic section.
+// dynamic is the part of a dynamic section that is needed.
 type dynamic struct {
 	debug  uint64 // value of DT_DEBUG
 	soname bool   // there is a DT_SONAME

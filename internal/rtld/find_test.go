@@ -8,7 +8,7 @@ import (
 	"ptools/internal/ptest"
 )
 
-// Every kind of dynamic program tells its objects, and main's address, once it runs.
+// TestFindRunning: the objects, and the address of main, are found in every kind of running dynamic program.
 func TestFindRunning(t *testing.T) {
 	for _, c := range dynamics {
 		t.Run(c.name, func(t *testing.T) {
@@ -38,7 +38,7 @@ func TestFindRunning(t *testing.T) {
 	}
 }
 
-// Static programs have no linker, and tell main's address.
+// TestFindStatic: static programs have no linker, and the address of main is found.
 func TestFindStatic(t *testing.T) {
 	for _, c := range statics {
 		t.Run(c.name, func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestFindStatic(t *testing.T) {
 	}
 }
 
-// A linker that was run as a command is found by its own symbols.
+// TestFindCommand: a linker that was run as a command is found by its own symbols.
 func TestFindCommand(t *testing.T) {
 	exe := ptest.BuildC(t, "testdata/program.c", "-pie", "-fPIE")
 	p, main := run(t, "/lib64/ld-linux-x86-64.so.2", exe)
@@ -71,7 +71,7 @@ func TestFindCommand(t *testing.T) {
 	}
 }
 
-// What dlopen, dlmopen and dlclose do is in the list when they return.
+// TestRead: the list has the effect of dlopen, dlmopen and dlclose when they return.
 func TestRead(t *testing.T) {
 	for _, c := range []libc{dynamics[0], dynamics[1], dynamics[5]} {
 		t.Run(c.name, func(t *testing.T) {

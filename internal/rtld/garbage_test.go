@@ -38,7 +38,7 @@ const base = 0x10000
 // at returns the address of word i of a memory at base.
 func at(i int) uint64 { return base + uint64(i)*word }
 
-// Lists that are no lists end, with what was good of them and the reason.
+// TestReadGarbage: reading an invalid list ends, and returns the valid objects before the error.
 func TestReadGarbage(t *testing.T) {
 	good := func(prev, next uint64) []uint64 { return []uint64{0x1000, at(16), 0x2000, next, prev} }
 	name := binary.LittleEndian.Uint64([]byte("libx.so\x00"))
@@ -48,7 +48,7 @@ func TestReadGarbage(t *testing.T) {
 		for _, m := range maps {
 			ws = append(ws, m...)
 		}
-		return append(words(ws...), make([]byte, 256)...) // so that names can be read in their steps
+		return append(words(ws...), make([]byte, 256)...) // so that names can be read step by step
 	}
 	head := func(version, state uint64) []uint64 { return []uint64{version, at(17), 0xb4ea, state, 0x7000} }
 	for _, c := range []struct {
@@ -82,7 +82,7 @@ func TestReadGarbage(t *testing.T) {
 	}
 }
 
-// A name that does not end is cut; one at the end of readable memory is not read beyond it.
+// TestReadName: a name that does not end is cut. A name at the end of readable memory is not read beyond that.
 func TestReadName(t *testing.T) {
 	long := memory{base, []byte(strings.Repeat("x", 3*maxName))}
 	if s, err := readName(long, base+5, new([nameStep]byte)); err != nil || len(s) != maxName {
@@ -94,7 +94,7 @@ func TestReadName(t *testing.T) {
 	}
 }
 
-// Start code in pieces: what is accepted and what is not.
+// TestMainFromEntry: which pieces of start code are accepted, and which are not.
 func TestMainFromEntry(t *testing.T) {
 	const main = base + 0x10
 	for _, c := range []struct {

@@ -33,13 +33,13 @@ const (
 	maxNamespaces = 1 << 10
 )
 
-// Read returns the state and the objects of all namespaces, those of the base namespace first, each
-// namespace in the linker's order. rdebug is Linker.Debug. If any namespace is being changed, the
-// state is that namespace's.
+// Read returns the state and the objects of all namespaces. The base namespace comes first; each
+// namespace is in the linker's order. rdebug is Linker.Debug. If a namespace is being changed, the
+// state is that of this namespace.
 //
-// The objects are sure to be whole only if the process is stopped and the state is Consistent. With
-// an error, which is ErrNotReady, wraps ErrCorrupt or comes from mem, the objects read so far are
-// returned.
+// The list is sure to be complete only if the process is stopped and the state is Consistent. An
+// error is ErrNotReady, wraps ErrCorrupt, or comes from mem. With an error Read returns the objects
+// read so far.
 func Read(mem io.ReaderAt, rdebug uint64) (State, []Object, error) {
 	w := walk{mem: mem}
 	state, err := namespaces(mem, rdebug, func(ns int, d debug) error { return w.list(d.maps, ns) })
@@ -63,7 +63,7 @@ func namespaces(mem io.ReaderAt, rdebug uint64, visit func(ns int, d debug) erro
 	}
 	seen := []uint64{rdebug}
 	for ns := 1; ns < maxNamespaces; ns++ {
-		// Version 2 of the head says that r_next follows it, and the same in all that it leads to.
+		// If the head has version 2, r_next follows it, and follows each structure in the chain.
 		at, err := readWord(mem, seen[ns-1]+debugSize)
 		if err != nil || at == 0 {
 			return state, err
@@ -127,8 +127,8 @@ type walk struct {
 	objects []Object
 }
 
-// list appends the objects of one namespace. That every l_prev leads back to where we come from
-// excludes loops in memory that stands still; in memory that does not, the bound ends them.
+// list appends the objects of one namespace. It checks that each l_prev leads back to the map before,
+// which excludes loops in memory that does not change. In memory that changes the bound ends them.
 func (w *walk) list(addr uint64, namespace int) error {
 	for prev := uint64(0); addr != 0; {
 		if len(w.objects) == maxObjects {

@@ -15,15 +15,15 @@ import (
 
 func TestMain(m *testing.M) { ptest.Main(m) }
 
-// process is a target with what the package needs of it.
+// process is a target, with the memory and the vector that the package needs.
 type process struct {
 	*ptest.Target
 	mem  *os.File
 	auxv map[uint64]uint64
 }
 
-// look must not come before the exec is complete: the kernel releases the starting process
-// before it fills the auxiliary vector.
+// look returns the process of a target. It must not be called before the exec is complete: the kernel
+// releases the starting process before it fills the auxiliary vector.
 func look(t *testing.T, g *ptest.Target) process {
 	t.Helper()
 	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", g.PID))
@@ -42,7 +42,7 @@ func look(t *testing.T, g *ptest.Target) process {
 	return process{g, mem, auxv}
 }
 
-// ask sends one line to the program and returns the number it answers.
+// ask sends one line to the program, and returns the number that it prints.
 func (p process) ask(t *testing.T, format string, args ...any) uint64 {
 	t.Helper()
 	fmt.Fprintf(p.Stdin, format+"\n", args...)
@@ -122,7 +122,7 @@ var dynamics = []libc{
 	{"musl", ptest.BuildMusl, []string{"-no-pie", "-fno-pie"}, false, true},
 }
 
-// muslStaticPIE links as musl-gcc itself does not: with musl's self-relocating start file.
+// muslStaticPIE links with musl's self-relocating start file, which musl-gcc itself does not do.
 var muslStaticPIE = []string{"-DSTATIC", "-fPIE", "-static", "-nostartfiles", "-Wl,-pie,--no-dynamic-linker",
 	"/usr/lib/x86_64-linux-musl/rcrt1.o", "/usr/lib/x86_64-linux-musl/crti.o", "/usr/lib/x86_64-linux-musl/crtn.o"}
 

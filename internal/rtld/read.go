@@ -28,16 +28,16 @@ func readWord(mem io.ReaderAt, addr uint64) (uint64, error) {
 	return binary.LittleEndian.Uint64(b[:]), err
 }
 
-// maxName bounds what is read of a name (PATH_MAX of <linux/limits.h>), nameStep what is read of it
-// at a time.
+// maxName bounds how many bytes of a name are read (PATH_MAX of <linux/limits.h>), nameStep how many
+// are read at a time.
 const (
 	maxName  = 4096
 	nameStep = 256
 )
 
 // readName reads a string that ends with a zero byte, through buf. It reads up to the next multiple
-// of nameStep at a time, so it touches no page behind the one in which the string ends. What is
-// longer than maxName is cut there.
+// of nameStep at a time, so it touches no page behind the one in which the string ends. A longer
+// string is cut at maxName.
 func readName(mem io.ReaderAt, addr uint64, buf *[nameStep]byte) (string, error) {
 	var name []byte
 	for len(name) < maxName {

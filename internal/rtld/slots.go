@@ -7,12 +7,12 @@ import (
 	"iter"
 )
 
-// Slot is a word in the data of an object that the linker fills with the address of a function,
-// in the global offset table mostly. Addresses are link-time ones.
+// Slot is a word in the data of an object that the linker fills with the address of a function. It
+// is mostly in the global offset table. Addresses are link-time addresses.
 type Slot struct {
 	Addr     uint64
 	Name     string // symbol that it refers to, without version; "": none
-	Resolver uint64 // function whose result goes there (R_X86_64_IRELATIVE); 0: none
+	Resolver uint64 // function whose result is the value (R_X86_64_IRELATIVE); 0: none
 }
 
 // Sizes of the entries of .rela sections and symbol tables (<elf.h>).
@@ -21,8 +21,8 @@ const (
 	symSize  = 24
 )
 
-// Slots returns the function slots that a section of x86-64 relocations describes; dynsym and dynstr
-// are the symbols that it refers to, and may be nil. Entries that refer to nothing are left out.
+// Slots returns the function slots that a section of x86-64 relocations describes. dynsym and dynstr
+// have the symbols that it refers to, and may be nil. Entries that refer to nothing are left out.
 func Slots(rela, dynsym, dynstr []byte) iter.Seq[Slot] {
 	return func(yield func(Slot) bool) {
 		for ; len(rela) >= relaSize; rela = rela[relaSize:] {

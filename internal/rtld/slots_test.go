@@ -23,8 +23,8 @@ func sections(t testing.TB, f *elf.File, names ...string) [][]byte {
 	return all
 }
 
-// A program's slots are those that debug/elf's imported symbols say it needs, and libc's own calls
-// of its indirect functions go through slots that name the resolver.
+// TestSlots: a program has slots for the imported symbols that debug/elf finds. libc's own calls of its indirect
+// functions go through slots that name the resolver.
 func TestSlots(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {

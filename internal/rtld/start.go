@@ -7,14 +7,14 @@ import (
 	"golang.org/x/arch/x86/x86asm"
 )
 
-// MainFromEntry returns the address of main, found by following the code at the program's entry
-// point (AT_ENTRY) to the call of __libc_start_main, whose first argument main is. It knows the
-// start files of glibc (all ages; dynamic, static, PIE and not) and musl for x86-64. It reports
-// false for programs that begin otherwise, such as those written in Go. In a PIE whose start file
-// takes main from the GOT it reports false until the linker has relocated it.
+// MainFromEntry returns the address of main. It follows the code at the program's entry point
+// (AT_ENTRY) to the call of __libc_start_main, whose first argument is main. It knows the start
+// files of glibc (all ages; dynamic, static, PIE and not) and musl for x86-64. It reports false for
+// programs that begin otherwise, such as those written in Go. If the start file of a PIE takes main
+// from the GOT, it reports false until the linker has relocated the GOT.
 //
-// The address is a guess by the form of the code: that it lies in executable memory is for the
-// caller to check.
+// The address is a guess by the form of the code. The caller has to check that it is in executable
+// memory.
 func MainFromEntry(mem io.ReaderAt, entry uint64) (uint64, bool) {
 	s := starter{mem: mem, pc: entry}
 	s.reg[number(x86asm.RSP)].kind = entryStack
@@ -22,7 +22,7 @@ func MainFromEntry(mem io.ReaderAt, entry uint64) (uint64, bool) {
 	for ok && inst.Op == x86asm.NOP {
 		inst, ok = s.next()
 	}
-	// The ABI wants the outermost frame marked, and every C start file does that first.
+	// The ABI demands that the outermost frame is marked, and every C start file does that first.
 	if !ok || inst.Op != x86asm.XOR || inst.Args[0] != inst.Args[1] || number(inst.Args[0]) != number(x86asm.RBP) {
 		return 0, false
 	}
@@ -58,12 +58,12 @@ type value struct {
 
 const (
 	unknown    = iota
-	constant   // an address that the code names, or that memory named by the code holds
+	constant   // an address in the code, or in memory that the code refers to
 	entryStack // the stack pointer that the kernel has passed
 )
 
-// starter runs through start code in a straight line: conditional branches are not taken, calls and
-// jumps are. It keeps no memory, and of the registers only what matters.
+// starter follows start code in a straight line. It does not take conditional branches, and takes
+// calls and jumps. It keeps track of no memory, and only of the register values that are needed.
 type starter struct {
 	mem io.ReaderAt
 	pc  uint64 // of the next instruction
@@ -87,7 +87,7 @@ func (s *starter) next() (x86asm.Inst, bool) {
 	return inst, true
 }
 
-// do keeps track of the registers over an instruction that goes on to the next one.
+// do keeps track of the registers over an instruction that is no branch.
 func (s *starter) do(inst x86asm.Inst) {
 	dst := number(inst.Args[0])
 	switch {
@@ -99,14 +99,14 @@ func (s *starter) do(inst x86asm.Inst) {
 	case inst.Op == x86asm.NOP || inst.Op == x86asm.CMP || inst.Op == x86asm.TEST:
 	case dst >= 0:
 		s.reg[dst] = s.result(inst)
-	case inst.Args[0] == nil: // cdqe, mul, ...: results without being named
+	case inst.Args[0] == nil: // cdqe, mul, ...: their results are not among the arguments
 		s.reg[number(x86asm.RAX)] = value{}
 		s.reg[number(x86asm.RDX)] = value{}
 	}
 }
 
-// result returns what an instruction leaves in its destination. A copy of a constant is not one:
-// start code loads main where it is needed, and what it copies is something else.
+// result returns the value that an instruction leaves in its destination. A copy of a constant does
+// not count as a constant: start code loads main where it needs it, and copies other values.
 func (s *starter) result(inst x86asm.Inst) value {
 	switch src := inst.Args[1].(type) {
 	case x86asm.Imm:
@@ -139,7 +139,7 @@ func (s *starter) result(inst x86asm.Inst) value {
 // 32-bit displacement.
 func (s *starter) target(m x86asm.Mem) uint64 { return s.pc + uint64(int64(int32(m.Disp))) }
 
-// load returns the word at addr; a zero is one that the linker has still to relocate.
+// load returns the word at addr. A zero is unknown: the linker has not relocated it yet.
 func (s *starter) load(addr uint64) value {
 	v, err := readWord(s.mem, addr)
 	if err != nil || v == 0 {
@@ -148,8 +148,8 @@ func (s *starter) load(addr uint64) value {
 	return value{constant, v}
 }
 
-// follow goes to the target of a call or jump. Only code that still carries the kernel's stack
-// pointer in a register is start code (musl's passes it from function to function).
+// follow moves pc to the target of a call or jump. It does so only while a register still has the
+// kernel's stack pointer: otherwise this is no start code (musl's passes it from function to function).
 func (s *starter) follow(target x86asm.Arg) bool {
 	carried := false
 	for i, v := range s.reg {

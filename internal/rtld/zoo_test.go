@@ -28,8 +28,8 @@ func (m fileImage) executable(addr uint64) bool {
 	return false
 }
 
-// The entry code of every program of the distribution that links with libc tells an address in its
-// text; those that do not are few and written in other languages.
+// TestMainOfDistribution: the entry code of the distribution's programs that link with libc leads to an address in
+// their text. Few programs are exceptions, which are written in other languages.
 func TestMainOfDistribution(t *testing.T) {
 	files, err := filepath.Glob("/usr/bin/*")
 	if err != nil || len(files) == 0 {
@@ -39,7 +39,7 @@ func TestMainOfDistribution(t *testing.T) {
 	for _, name := range files {
 		f, err := elf.Open(name)
 		if err != nil {
-			continue // a script, or not ours to read
+			continue // a script, or a file that may not be read
 		}
 		if m := (fileImage{f}); f.Machine == elf.EM_X86_64 && f.Section(".interp") != nil {
 			programs++

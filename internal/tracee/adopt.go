@@ -5,15 +5,15 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// ReadStart reads when the process was made, for news.Lost to know it again.
+// ReadStart reads the start time of the process, by which news.Lost recognizes it.
 func (g *Group) ReadStart() {
 	if st, err := procfs.ReadStat(g.PID); err == nil {
 		g.Seizer.Start = st.StartTime
 	}
 }
 
-// TakeOver puts the only thread of a process on the books of that process. It was on those of another one, stands in a
-// stop of a kind, and stays there until TakenOver.
+// TakeOver makes a record of the only thread of a new process in the process's own Group. The thread was recorded in
+// another Group. It is in a stop of the given kind, and stays there until TakenOver.
 func (g *Group) TakeOver(from *Thread, kind ptrace.Kind) *Thread {
 	g.Seizer.NewbornSeized, g.Seizer.Alone = true, true
 	t := g.Add(g.PID, RoleThread, StateRunning)
@@ -22,13 +22,13 @@ func (g *Group) TakeOver(from *Thread, kind ptrace.Kind) *Thread {
 	return t
 }
 
-// TakenOver lets such a thread run, unless it is held.
+// TakenOver resumes a thread of TakeOver, unless it is held.
 func (g *Group) TakenOver(t *Thread) {
 	t.busy = false
 	g.Settle(t)
 }
 
-// StopMakers stops each thread for a moment that may be making a process: those that do not sleep.
+// StopMakers stops, for a moment, each thread that may be making a process: those that do not sleep.
 func (g *Group) StopMakers() {
 	var tids []int
 	for tid, t := range g.Threads {
@@ -39,11 +39,11 @@ func (g *Group) StopMakers() {
 	g.Looks.All(tids, &Look{Visit: func(int, *ptrace.Regs) {}})
 }
 
-// SeizeIfSharing seizes the threads of another process if that uses the memory of this one. It reports whether it does.
+// SeizeIfSharing reports whether another process uses the memory of this one. If so, it seizes that process's threads.
 func (s *Seizer) SeizeIfSharing(pid int) (bool, error) {
 	shares, err := s.compare(pid)
 	if err != nil || !shares {
-		return false, nil // as of one whose memory is not to be compared (kcmp(2) denied)
+		return false, nil // a memory that cannot be compared (kcmp(2) denied) counts as not shared
 	}
 	r := newReaper()
 	defer r.close()

@@ -7,8 +7,8 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// Alarm rings the control goroutine out of a wait again and again while it is on, so
-// that a wait for threads which may not answer can look at them. Starts nest.
+// Alarm interrupts the control goroutine's waits at intervals while it is on. A wait for
+// threads that may not stop can look at them then. Starts nest.
 type Alarm struct {
 	every time.Duration
 	timer *time.Timer
@@ -22,7 +22,7 @@ func (a *Alarm) Init(bell *ptrace.Bell, every time.Duration) {
 	a.every = every
 	a.timer = time.AfterFunc(time.Hour, func() {
 		if a.on.Load() > 0 {
-			bell.Install() // there may be no requester without an answer that does it (do)
+			bell.Install() // Do installs it as well, but only while a requester waits
 			bell.Ring()    // a ring too many only ends one wait early
 			a.timer.Reset(every)
 		}

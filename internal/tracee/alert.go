@@ -7,18 +7,19 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// Alert has the control thread answer traps of a target that is to outlive us as soon as can
-// be: it waits on the processor of the thread that hit last, and goes ahead of ordinary
-// threads. From the trap to the setting back our death is the target's, and most of that time
-// this thread only waits for a processor. While hits follow each other closely it polls for
-// them, and has to be elsewhere. Functions of clients, and what may take long, run as usual.
+// Alert makes the control thread react to traps of a target that is to outlive us as soon as
+// possible: it waits on the processor of the thread that hit last, with a priority above ordinary
+// threads. Between the trap and the setting back our death kills the target. For most of that
+// time the control thread only waits for a processor. While hits follow each other closely it
+// polls for them, so it has to be on another processor. Functions of clients, and whatever may
+// take long, run without the priority.
 type Alert struct {
 	Thread ptrace.Alert
-	Hit    int // thread that has hit since cpu was read, 0: none
+	Hit    int // thread that has hit since cpu was read; 0: none
 	cpu    int
 }
 
-// StayAlert reports whether this thread is to be alert, and makes it.
+// StayAlert reports whether this thread is to be alert. If so, it makes it alert.
 func (r *Tracer) StayAlert() bool {
 	r.Reports.refreshSetBacks()
 	if r.Guard == nil || r.Spin.often || len(r.Reports.setBacks) == 0 {
@@ -43,7 +44,7 @@ func (r *Tracer) beAlert() {
 	a.Thread.Keep(a.cpu)
 }
 
-// calmFor ends it for a report that is not dealt with at once.
+// calmFor ends the alert for a wait status whose handling may take long.
 func (r *Tracer) calmFor(s ptrace.Stop, err error) {
 	switch {
 	case err != nil:

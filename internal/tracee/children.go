@@ -10,12 +10,12 @@ import (
 // Newborns finds out what new threads are.
 type Newborns struct{ g *Group }
 
-// adopt makes a record for a thread that reports a stop before its creator's event
-// has announced it: the kernel wakes both and either may come first. What it is can
-// be told without the announcement. It returns nil for one that is gone already.
+// adopt makes the record of a thread that stops before its creator's event has
+// announced it: the kernel wakes both, and either may come first. The role can be
+// found without the announcement. adopt returns nil for a thread that is gone already.
 func (b *Newborns) adopt(s ptrace.Stop) *Thread {
 	if s.TID == b.g.PID {
-		// The leader was dead when we came, and another thread has taken its number
+		// The leader was dead when we attached. Either another thread has taken its number
 		// by execve(2), or the last of the others has ended.
 		if s.Kind.Ended() {
 			b.g.Trace.waited(nil, s)
@@ -36,11 +36,11 @@ func (b *Newborns) adopt(s ptrace.Stop) *Thread {
 	return b.g.Add(s.TID, r, StateBorn)
 }
 
-// classify finds out what a new thread is: one of the target's, or of another
-// process, which shares the target's memory or has a copy of it. regs are those of the
-// stopped thread tid, the creator or the new thread itself: they show the system call.
-// kcmp(2) would tell as well, but filters of system calls deny it, and it takes the
-// memory of a dead leader for another one.
+// classify finds the role of a new thread: it is one of the target's threads, or one of
+// another process, which shares the target's memory or has a copy of it. regs are the
+// registers of the stopped thread tid, the creator or the new thread itself. They show
+// the system call. kcmp(2) would show the role as well, but filters of system calls deny
+// it, and it takes the memory of a dead leader for another memory.
 func (b *Newborns) classify(child, tid int, regs *ptrace.Regs) Role {
 	if b.isThread(child) {
 		return RoleThread
@@ -56,8 +56,8 @@ func (b *Newborns) classify(child, tid int, regs *ptrace.Regs) Role {
 	return RoleSharer
 }
 
-// isThread reports whether a living thread belongs to the target. EPERM, of a target that we may trace
-// and not signal, is the answer for one that does.
+// isThread reports whether a living thread belongs to the target. EPERM means that it does: we may trace
+// that target and not signal it.
 func (b *Newborns) isThread(tid int) bool {
 	switch ptrace.Kill(b.g.PID, tid, 0) {
 	case nil:
@@ -82,7 +82,7 @@ func (b *Newborns) birth(t *Thread, kind ptrace.Kind) {
 		delete(b.g.Early, child)
 	} else {
 		if b.g.LoadRegs(t) != nil {
-			return // being killed: the child tells what it is
+			return // being killed: the child's own stop shows its role
 		}
 		r = b.classify(child, t.TID, &t.Regs)
 		if _, err := ptrace.PeekTID(child, false); err == syscall.ECHILD {
@@ -105,11 +105,11 @@ func (b *Newborns) birth(t *Thread, kind ptrace.Kind) {
 	}
 }
 
-// takeUnattached is for a new thread or process that is not traced although its creator reports it. The kernel
-// decides that there will be an event when the creator enters the call, whether the new one is attached in the middle
-// of it, and which tracer the event is for at its end. Another tracer may have let go between the first two, and we
-// have seized the creator before the third (kernel_clone, ptrace_init_task). A copy has no traps then: there are none
-// before the creator has stopped.
+// takeUnattached handles a new thread or process that is not traced although its creator reports it. The kernel takes
+// three decisions: when the creator enters the call, whether there will be an event; in the middle of it, whether the
+// new thread is attached; at its end, which tracer gets the event (kernel_clone, ptrace_init_task). Another tracer may
+// have detached between the first two, and we have seized the creator before the third. A copy has no traps then: there
+// are none before the creator has stopped.
 func (b *Newborns) takeUnattached(child int, r Role) {
 	switch r {
 	case RoleCopy:
@@ -125,8 +125,8 @@ func (b *Newborns) takeUnattached(child int, r Role) {
 	}
 }
 
-// ChildGone lets the creator of a process go on, which stands in the event of its birth until the
-// child is let go: it may trace its children itself, and there is but one tracer at a time.
+// ChildGone resumes the creator of a process. The creator stays in the event stop of the birth until the
+// child is detached: it may trace its children itself, and a thread has one tracer at a time.
 func (b *Newborns) ChildGone(creator *Thread) {
 	if creator != nil {
 		creator.child = nil

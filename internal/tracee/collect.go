@@ -7,11 +7,11 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// collect handles reports until none of threads is wanted any more. tick is called
+// collect handles wait statuses until none of threads is wanted any more. tick is called
 // every millisecond or so.
 //
-// wait4(2) for any thread looks at every tracee, which makes stopping n threads cost
-// n² looks. These threads are known, so each is asked for by its number: first the
+// wait4(2) for any thread looks at every tracee, so stopping n threads would cost
+// n² looks. These threads are known, so each is waited for by its number: first the
 // one that was interrupted last, since the others will mostly have stopped by then;
 // then all of them, without sleeping.
 func (w *Waiter) collect(threads []*Thread, wanted func(*Thread) bool, tick func()) {
@@ -28,8 +28,8 @@ func (w *Waiter) collect(threads []*Thread, wanted func(*Thread) bool, tick func
 	}
 }
 
-// polls returns how many sweeps are worth making before sleeping: a thread that runs
-// on another processor stops within microseconds, and being woken costs as much.
+// polls returns how many sweeps are worth making before sleeping. A thread that runs
+// on another processor stops within microseconds, and a wake-up of this thread costs as much.
 func (w *Waiter) polls(n int) int {
 	if w.g.Spin.off || n > 4 {
 		return 1
@@ -37,8 +37,8 @@ func (w *Waiter) polls(n int) int {
 	return 40
 }
 
-// sweep takes the reports that are there from the threads that are wanted, and
-// returns those that are wanted still. It reuses the slice.
+// sweep handles the wait statuses that the wanted threads have, and returns the threads
+// that are still wanted. It reuses the slice.
 func (w *Waiter) sweep(threads []*Thread, wanted func(*Thread) bool) []*Thread {
 	left := threads[:0]
 	for _, t := range threads {
@@ -55,10 +55,10 @@ func (w *Waiter) sweep(threads []*Thread, wanted func(*Thread) bool) []*Thread {
 	return left
 }
 
-// take handles the report of one thread if there is one.
+// take handles the wait status of one thread if there is one.
 func (w *Waiter) take(t *Thread) {
 	if len(w.g.Reports.stolen) > 0 || w.g.Reports.own == t.TID {
-		// In order, and not the exit status that is another's.
+		// This keeps the order, and leaves an exit status that the program itself collects.
 		if s, err := w.g.Reports.pollNow(); err == nil && s.Kind != ptrace.KindNone {
 			w.g.Tracer.dispatch(s)
 			w.g.Reports.Read()
@@ -75,8 +75,8 @@ func (w *Waiter) take(t *Thread) {
 	}
 }
 
-// waitFor sleeps until one thread has something to report. Whatever the others have
-// to say is listened to when that takes long: they may be what it waits for.
+// waitFor sleeps until one thread has a wait status. When that takes long, wait statuses
+// of the others are handled too: the thread may be waiting for one of them.
 func (w *Waiter) waitFor(t *Thread, wanted func(*Thread) bool, tick func()) {
 	defer w.g.Alarm.start()()
 	for start := time.Now(); !w.g.phase.Over() && wanted(t); {
@@ -111,10 +111,10 @@ func (w *Waiter) waitFor(t *Thread, wanted func(*Thread) bool, tick func()) {
 	}
 }
 
-// vanished takes a thread that cannot be waited for any more off the books: an exec has
-// ended it, or has given it the leader's number. In either case the thread that was the leader is
-// no more, even where it was held or had been let go before. The one that comes after it
-// is traced if it was, and reports the exec.
+// vanished removes the record of a thread that cannot be waited for any more: an exec has
+// ended it, or has given it the leader's number. In either case the former leader is gone, even
+// where it was held or had been detached before. The thread that takes its number is traced if
+// it was traced before, and reports the exec.
 func (w *Waiter) vanished(t *Thread) {
 	w.g.Drop(t)
 	if t.Role != RoleThread || !w.g.Seizer.leaderIsOurs() {
@@ -130,8 +130,8 @@ func (w *Waiter) vanished(t *Thread) {
 	}
 }
 
-// stands reports whether a thread is in the stop that it has reported. One that has taken its number
-// by execve(2) runs, or has its own report to make.
+// stands reports whether a thread is still in the stop that it has reported. Another thread that has taken its
+// number by execve(2) runs, or has a wait status of its own.
 func (w *Waiter) stands(t *Thread) bool {
 	var regs ptrace.Regs
 	s, err := ptrace.PeekTID(t.TID, false)

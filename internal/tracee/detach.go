@@ -7,19 +7,19 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// To be detached a thread has to be stopped, and a stop ends what its system call was
-// transferring. So a thread that needs no detaching is left to the kernel, which lets go
-// of it without waking it when this OS thread ends (exit_ptrace in kernel/ptrace.c).
+// A thread has to be stopped to be detached, and a stop ends the transfer that its system call
+// was making. So a thread that needs no detaching is left to the kernel: when this OS thread
+// ends, the kernel detaches the thread without waking it (exit_ptrace in kernel/ptrace.c).
 
 // Leaver ends the tracing of single threads.
 type Leaver struct {
 	g         *Group
 	Abandoned int // threads that could not be detached
-	Asleep    int // so many of those sleep uninterruptibly
+	Asleep    int // how many of those sleep uninterruptibly
 }
 
-// DetachEach lets each thread go by itself: where there are no traps, no thread has to wait
-// for the others, and a thread that needs no detaching is left to the kernel.
+// DetachEach detaches each thread by itself. It is for targets without traps: no thread has to wait
+// for the others there, and a thread that needs no detaching is left to the kernel.
 func (l *Leaver) DetachEach() {
 	if l.g.phase.Gone() {
 		l.g.Enter(PhaseEndDetaching)
@@ -33,7 +33,7 @@ func (l *Leaver) DetachEach() {
 		for _, t := range l.g.Threads {
 			switch {
 			case t.child != nil:
-				continue // parts when the child is gone
+				continue // is detached when the child is gone
 			case t.M.state == StateStopped:
 				l.part(t)
 				continue
@@ -58,11 +58,14 @@ func (l *Leaver) DetachEach() {
 	}
 }
 
-// KernelMay reports whether a thread that is not stopped may be left to the kernel. Not one that makes a step: the kernel
-// leaves it the processor's trap flag, whose SIGTRAP ends the process; nor one
-// that would be killed with us (PTRACE_O_EXITKILL); nor one whose tracer does not end; nor a child whose creator
-// waits for its end of tracing; nor one that was interrupted, whose call may have to be made again; nor one that is
-// to make its call again and has not begun: a signal has to give it its EINTR.
+// KernelMay reports whether a thread that is not stopped may be left to the kernel. These may not:
+//   - a thread that makes a single step: the kernel leaves the processor's trap flag set, and its SIGTRAP ends the
+//     process;
+//   - a thread that would be killed with us (PTRACE_O_EXITKILL);
+//   - a thread whose tracer does not end;
+//   - a child whose creator waits until the child is detached;
+//   - a thread that was interrupted: its call may have to be made again;
+//   - a thread that is to make its call again and has not begun it: a signal has to give it its EINTR.
 func (l *Leaver) KernelMay(t *Thread) bool {
 	switch {
 	case l.g.Seizer.Told == ModeKill:
@@ -75,7 +78,7 @@ func (l *Leaver) KernelMay(t *Thread) bool {
 		return true
 	}
 	call, err := procfs.ReadSyscall(l.g.PIDOf(t), t.TID)
-	return err == nil && !call.Running && call.PC != t.rewound.pc // that: the stop's, while it is being woken
+	return err == nil && !call.Running && call.PC != t.rewound.pc // rewound.pc is that of the stop, while it is being woken
 }
 
 // part detaches one thread and forgets it.
@@ -84,7 +87,7 @@ func (l *Leaver) part(t *Thread) {
 	l.g.Forget(t)
 }
 
-// Copies reports whether a forked process is still to be cleaned and let go.
+// Copies reports whether a forked process is left that is to be cleaned of traps and detached.
 func (l *Leaver) Copies() bool {
 	for _, t := range l.g.Threads {
 		if t.Role == RoleCopy {
@@ -125,9 +128,9 @@ func (l *Leaver) Leave(t *Thread) {
 	l.g.Calls.repay(t, lent)
 }
 
-// Detach has a stopped thread go on untraced. One that is being killed has left its stop,
-// and is traced until it is gone: by a thread, for instance, that was let go before it and
-// is in execve(2).
+// Detach makes a stopped thread continue untraced. A thread that is being killed has left its stop,
+// and is traced until it is gone. It may be killed, for instance, by a thread that was detached
+// earlier and is in execve(2).
 func (l *Leaver) Detach(t *Thread, sig syscall.Signal) {
 	l.g.Reports.Resuming(t)
 	err := ptrace.Detach(t.TID, sig)
@@ -137,11 +140,11 @@ func (l *Leaver) Detach(t *Thread, sig syscall.Signal) {
 	}
 }
 
-// StopProcess brings a held target into a group stop by a SIGSTOP of ours that one
-// thread receives while the others stand; the kernel stops those as they are
-// detached, before they run, and those that sleep uninterruptibly when they wake. It
-// returns false if the target goes on: we may not signal it, or another process has continued
-// it since.
+// StopProcess brings a held target into a group stop. One thread receives a SIGSTOP of
+// ours while the others stay stopped. The kernel stops the others as they are detached,
+// before they run. Threads that sleep uninterruptibly stop when they wake. StopProcess
+// returns false if the target continues: we may not signal it, or another process has
+// continued it since.
 func (l *Leaver) StopProcess() bool {
 	if l.g.Group.StopSignal.Load() != 0 {
 		return true
@@ -153,7 +156,7 @@ func (l *Leaver) StopProcess() bool {
 	for t := l.anyStopped(); t != nil && l.g.Group.StopSignal.Load() == 0; {
 		if !l.receives(t) {
 			l.frozen(t)
-			return true // all receive it when they are thawed
+			return true // all stop when they are thawed
 		}
 		switch {
 		case !l.g.Has(t): // it ended first, or was another's exec
@@ -162,11 +165,12 @@ func (l *Leaver) StopProcess() bool {
 			return false
 		}
 	}
-	return true // to be received by the thread that wakes first, if none could be stopped
+	return true // if no thread could be stopped, the one that wakes first receives it
 }
 
-// receives has a thread go on to its signals, and returns when it has. It returns false of one that the freezer of its cgroup
-// keeps from them (do_freezer_trap in kernel/signal.c): nothing else lets a thread sleep while a SIGSTOP waits for it.
+// receives resumes a thread so that it receives its pending signals, and returns when it has stopped or ended. It returns
+// false if the freezer of the thread's cgroup keeps it from its signals (do_freezer_trap in kernel/signal.c): nothing
+// else lets a thread sleep while a SIGSTOP is pending.
 func (l *Leaver) receives(t *Thread) bool {
 	asleep := 0
 	l.g.run(t, (*Machine).Pass)
@@ -191,8 +195,8 @@ func (l *Leaver) frozen(t *Thread) {
 	t.stuck++ // so that it is counted when it is left behind
 }
 
-// anyStopped returns a thread that goes on to its signals as soon as it is resumed: not
-// one that is on its way into the sleep of vfork(2).
+// anyStopped returns a thread that receives its pending signals as soon as it is resumed. A thread that is
+// on its way into the sleep of vfork(2) does not.
 func (l *Leaver) anyStopped() *Thread {
 	for _, t := range l.g.Threads {
 		if t.Role == RoleThread && t.M.state == StateStopped && t.M.awaits != AwaitVfork {

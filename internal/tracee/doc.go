@@ -1,48 +1,46 @@
-// Package tracee has the threads of a process, or of several, traced by one OS thread, a [Tracer]: the [Group] of
-// each process seizes them, waits for their wait statuses, stops and resumes them, and detaches them. It knows no
-// breakpoint, no symbol and no client. What concerns those goes up through two interfaces of its owner: [Hooks] at
-// the stops of single threads, [News] of the process.
+// Package tracee traces the threads of one process, or of several, from one OS thread, the [Tracer]. Each process has a
+// [Group], which seizes its threads, waits for their wait statuses, stops and resumes them, and detaches them. The
+// package knows no breakpoint, no symbol and no client. It calls its owner for those, through two interfaces: [Hooks]
+// at the stops of single threads, and [News] about the process.
 //
 // # The tracer thread
 //
-// All of a Group but its [Requests] and its [Roster] belongs to one goroutine, the control goroutine, which is locked
-// to the OS thread that traces. It makes every ptrace(2) and wait4(2) call. Other goroutines hand it closures, and
-// ring the doorbell that brings it out of wait4 (request.go). Its life is [Tracer.Loop].
+// A Group belongs to one goroutine, the control goroutine, except for its [Requests] and its [Roster]. The control
+// goroutine is locked to the OS thread that traces, and makes every ptrace(2) and wait4(2) call. Other goroutines hand
+// it closures, and ring the doorbell that interrupts its wait4 (request.go). The control goroutine runs [Tracer.Loop].
 //
 // # Stops
 //
-// Every wait status is dispatched by its kind (loop.go): what it means for the process
-// is dealt with at once, and then the thread is left in the stop if it is held,
-// or resumed. What has to be done to a thread is said by a pure state machine
-// (machine.go). [Stopper.StopAll] is the one way to make all threads stand. Its calls nest.
+// Every wait status is dispatched by its kind (loop.go). What it means for the process is handled at once. Then the
+// thread stays in the stop if it is held, and is resumed otherwise. A pure state machine (machine.go) says what has to
+// be done to a thread. [Stopper.StopAll] is the one way to stop all threads. Its calls nest.
 //
-// A thread that sleeps uninterruptibly, as the parent does in vfork(2), answers no
-// interrupt; it runs no code of its own either. It is parked: it is not waited for, and
-// it stops before it runs again (parked.go).
+// A thread that sleeps uninterruptibly, as the parent does in vfork(2), does not react to PTRACE_INTERRUPT. It runs no
+// code of its own either. Such a thread is parked: it is not waited for, and it stops before it runs again (parked.go).
 //
 // # State
 //
-// How far control has come is a [Phase]. A thread has a [State], a [Position] as to traps of its owner, and something
-// that it [Awaits]. Each is changed in one place, which refuses what cannot be: nothing is done then, and
-// the trace has the refusal. What the kernel says is never refused. Registers are read once a stop, and written back
-// before the thread runs if they were changed ([Thread.Known]).
+// Control of a process goes through phases ([Phase]). A thread has a [State], a [Position] relative to the owner's
+// traps, and something that it [Awaits]. Each is changed in one place. That place refuses impossible changes: nothing
+// is done then, and the trace records the refusal. What the kernel says is never refused. Registers are read once per
+// stop. They are written back before the thread runs, if they were changed ([Thread.Known]).
 //
 // # Re-entry
 //
-// Wait statuses are also dispatched while another one is being handled: what needs every thread to stand, or one
-// thread to make a step, waits itself ([Waiter.Until], [Stopper.Await], collect, and with them StopAll, ResumeAll and
-// Resume). The rules for what comes after such a wait:
+// Wait statuses are also dispatched while another one is being handled. The reason: code that needs every thread
+// stopped, or one thread to make a step, waits itself ([Waiter.Until], [Stopper.Await], collect, and through them
+// StopAll, ResumeAll and Resume). The code after such a wait follows these rules:
 //
-//   - Control may be over: [Phase.Over] is looked at first.
-//   - A thread may have ended or executed a program: its record counts while [Group.Has] it.
-//   - A thread may have stopped and run again: what was read of it counts until Known is RegsUnread.
-//   - The thread whose wait status is being handled is busy, and is settled only at the end of that.
+//   - Control may be over: check [Phase.Over] first.
+//   - A thread may have ended or executed a program: its record is valid while [Group.Has] is true of it.
+//   - A thread may have stopped and run again: what was read of it is valid until Known is RegsUnread.
+//   - The thread whose wait status is being handled is busy. It is settled only when the handling ends.
 //   - Requests wait: only the loop serves them.
 //
 // # Trace
 //
-// A [Trace] records each wait status and each ptrace request with the states of the thread
-// before and after (trace.go). It is off by default: then an entry is a comparison with nil. It
-// is a ring in memory that becomes text when control ends: writing meanwhile would
-// move the races that it is read for. Lines of a trace are a scenario (testdata/*.trace).
+// A [Trace] records each wait status and each ptrace request, with the states of the thread
+// before and after (trace.go). It is off by default: then an entry costs a comparison with nil. The trace
+// is a ring in memory. It becomes text when control ends, because writing earlier would
+// shift the races that the trace is read for. Lines of a trace are a scenario (testdata/*.trace).
 package tracee

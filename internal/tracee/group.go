@@ -2,9 +2,9 @@ package tracee
 
 import "syscall"
 
-// Group are the threads of one process that are traced, and what is done to them whatever for: they are seized, waited for,
-// stopped, looked at, resumed and detached. Breakpoints, symbols and clients are not known here; what concerns those
-// goes up through hooks. All but requests and roster belongs to the control goroutine.
+// Group is the traced threads of one process. It seizes them, waits for them, stops, looks at, resumes and detaches them.
+// It knows no breakpoint, no symbol and no client; for those it calls its owner, through Hooks and News. All fields but
+// Requests and Roster belong to the control goroutine.
 type Group struct {
 	*Tracer
 	PID     int
@@ -29,7 +29,7 @@ type Group struct {
 	Leaver   Leaver
 }
 
-// pace is how fast stops are answered.
+// pace has what makes the reaction to stops fast.
 type pace struct {
 	Spin    Spinner
 	Latency CPULatency
@@ -37,7 +37,7 @@ type pace struct {
 	Alarm   Alarm
 }
 
-// Init is called before anything else.
+// Init must be called before any other method.
 func (g *Group) Init(r *Tracer, pid int, trace *Trace, up Hooks, n News) {
 	g.Tracer, g.PID, g.mode, g.Trace, g.up, g.news = r, pid, r.Reports.mode, trace, up, n
 	g.Requests.line = &r.Line
@@ -54,7 +54,7 @@ func (g *Group) Init(r *Tracer, pid int, trace *Trace, up Hooks, n News) {
 	g.Seizer.Told = g.mode
 }
 
-// News returns what is told of the process.
+// News returns the owner's functions for news of the process.
 func (g *Group) News() News { return g.news }
 
 // Count returns the number of threads of the target.
@@ -68,7 +68,7 @@ func (g *Group) Count() int {
 	return n
 }
 
-// Add puts a thread on the books.
+// Add makes the record of a thread.
 func (g *Group) Add(tid int, r Role, s State) *Thread {
 	t := &Thread{TID: tid, Role: r, M: Machine{state: s}, Above: g.up.Above()}
 	g.Threads[tid] = t
@@ -86,10 +86,11 @@ func (g *Group) Add(tid int, r Role, s State) *Thread {
 	return t
 }
 
-// Has reports whether a thread is still on the books: it may have ended, or executed a program, since it was looked up.
+// Has reports whether t is still the record of its thread: the thread may have ended, or executed a program, since t was
+// looked up.
 func (g *Group) Has(t *Thread) bool { return g.Threads[t.TID] == t }
 
-// Drop removes a thread and whatever waits for it.
+// Drop removes the record of a thread, and ends whatever waits for the thread.
 func (g *Group) Drop(t *Thread) {
 	g.Forget(t)
 	g.Trace.Did(t, DeedDrop, 0, nil)
@@ -110,8 +111,8 @@ func (g *Group) Drop(t *Thread) {
 	g.Births.ChildGone(t.Creator)
 }
 
-// Standing returns a thread in a ptrace stop that has the target's memory, if possible one of the
-// target itself; nil if there is none.
+// Standing returns a thread in a ptrace stop that has the target's memory; nil if there is none. It prefers a
+// thread of the target itself.
 func (g *Group) Standing() *Thread {
 	var sharer *Thread
 	for _, t := range g.Threads {
@@ -134,8 +135,8 @@ func (g *Group) PIDOf(t *Thread) int {
 	return t.TID
 }
 
-// RunnersFirst returns all threads, those that were stopped in a system call after
-// those that may have been executing code of their own and have to get on with it.
+// RunnersFirst returns all threads. Those that may have been executing code of their own, and should
+// continue soon, come first. Those that were stopped in a system call come after them.
 func (g *Group) RunnersFirst() []*Thread {
 	all := make([]*Thread, 0, len(g.Threads))
 	for _, called := range [...]bool{false, true} {

@@ -12,18 +12,18 @@ import (
 type GroupStop struct {
 	g          *Group
 	StopSignal atomic.Uint32 // that it is in, or 0
-	stopCount  uint64        // those that were told
-	resumed    bool          // the last one is over, and no signal was delivered since that begins another
+	stopCount  uint64        // how many group stops there were
+	resumed    bool          // the last one is over, and no signal that begins another was delivered since
 }
 
-// beginsStop tells the signals that stop a process unless it handles them.
+// beginsStop reports whether a signal stops a process that does not handle it.
 func beginsStop(sig syscall.Signal) bool {
 	return sig == syscall.SIGSTOP || sig == syscall.SIGTSTP || sig == syscall.SIGTTIN || sig == syscall.SIGTTOU
 }
 
-// groupStopped handles one thread's part in a group stop. The report may come when the stop
-// is over, which shows when the thread goes on to listen (listens). Of one that does not,
-// because it is held, a stop is believed unless no signal has begun another since the last.
+// groupStopped handles one thread's part in a group stop. The wait status may come when the stop
+// is over already. That shows when the thread is told to listen (listens). A held thread does not
+// listen: its stop counts, unless the last group stop is over and no signal has begun another.
 func (s *GroupStop) groupStopped(t *Thread, sig syscall.Signal) {
 	t.groupSignal, t.groupStop = sig, 0
 	if s.StopSignal.Load() != 0 || t.M.holds > 0 && !s.resumed {
@@ -31,8 +31,9 @@ func (s *GroupStop) groupStopped(t *Thread, sig syscall.Signal) {
 	}
 }
 
-// listens is called when a thread in a group stop has been told to wait for its end. If that
-// was before, the kernel has woken it, and it is on its way to its report of that or there.
+// listens is called when a thread in a group stop has been told to listen for the end of the stop
+// (PTRACE_LISTEN). If the stop had ended before, the kernel has woken the thread: it is on its way
+// to the stop that reports the end, or in it.
 func (s *GroupStop) listens(t *Thread) {
 	st, err := procfs.ReadTaskStat(s.g.PIDOf(t), t.TID)
 	if err != nil || st.State != 't' {
@@ -43,9 +44,10 @@ func (s *GroupStop) listens(t *Thread) {
 	}
 }
 
-// joinStop notes a thread that takes part in a group stop, and tells of it if it is the first.
-// Another one may begin before all threads have told the end of this one. Where it began before
-// a thread listens, that reports it, and no end; so its end is of the stop that it has joined.
+// joinStop records that a thread takes part in a group stop, and reports the stop if the thread is the first.
+// Another group stop may begin before all threads have reported the end of this one. If it begins before
+// a thread listens, the thread reports the new stop, and no end of the old one. So an end that a thread
+// reports belongs to the stop that it has joined.
 func (s *GroupStop) joinStop(t *Thread) {
 	if t.Role != RoleThread {
 		return
@@ -61,8 +63,8 @@ func (s *GroupStop) joinStop(t *Thread) {
 }
 
 // spare keeps our death from killing a thread of a process that is stopped from outside, for
-// as long as the group stop lasts: what stopped it decides about it. unspare ends that before
-// the thread runs.
+// as long as the group stop lasts: the process that stopped it decides about it. unspare ends
+// that before the thread runs.
 func (s *GroupStop) spare(t *Thread) {
 	if s.g.mode == ModeKill && t.Role == RoleThread {
 		ptrace.SetOptions(t.TID, s.g.Seizer.Options(ModeRun)) // ESRCH: it is being killed

@@ -8,30 +8,30 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// latencyDevice takes the longest time, in µs as a 32-bit number, that waking a
-// processor may take (Documentation/power/pm_qos_interface.rst). The kernel forgets a
+// latencyDevice takes the longest time that waking a processor may take, in µs as a
+// 32-bit number (Documentation/power/pm_qos_interface.rst). The kernel drops a
 // request when its descriptor is closed, so it does not outlive us.
 const latencyDevice = "/dev/cpu_dma_latency"
 
-// The request is made when hits come as often as this, and withdrawn when so many have
-// not come for as long.
+// The request is made when oftenHits hits come within oftenTime. It is withdrawn when
+// the last so many hits were complete more than oftenTime ago.
 const (
 	oftenHits = 64
 	oftenTime = 64 * time.Millisecond
 )
 
 // CPULatency keeps the idle processors of the machine from sleeping while breakpoints are
-// hit often. Each hit sends two threads to sleep in turn, ours and the one that hit,
-// and wakes the other; what that costs is mostly the way of its processor out of a
-// sleeping state, on a virtual machine the way through the hypervisor as well. A
-// processor that may not sleep polls for work instead (drivers/cpuidle/poll_state.c)
-// and has it at once. Unlike polling of ours, that keeps no thread from running. All
-// methods must be called from the control goroutine.
+// hit often. At each hit two threads, ours and the one that hit, go to sleep in turn and wake
+// the other. Most of that cost is the processor's way out of a sleeping state, and on a
+// virtual machine the way through the hypervisor as well. A processor that may not sleep
+// polls for work instead (drivers/cpuidle/poll_state.c) and has it at once. Unlike polling
+// of ours, that keeps no thread from running. All methods must be called from the control
+// goroutine.
 type CPULatency struct {
 	wanted bool
 	device *os.File // nil: not needed yet
 	on     bool
-	hits   int       // since then
+	hits   int       // since that time
 	since  time.Time // when the last oftenHits were complete
 	alarm  Alarm
 	stop   func() // of the alarm
@@ -56,8 +56,8 @@ func (a *CPULatency) Hit() {
 	}
 }
 
-// open opens the device the first time: opening wakes every processor, too. It belongs
-// to root; without it hits only take longer.
+// open opens the device the first time. It is then kept open, because opening wakes every
+// processor, too. The device belongs to root; without it hits only take longer.
 func (a *CPULatency) open() bool {
 	if a.device == nil {
 		f, err := os.OpenFile(latencyDevice, os.O_WRONLY, 0)
@@ -70,7 +70,8 @@ func (a *CPULatency) open() bool {
 	return true
 }
 
-// check is called when the alarm, or any other bell, has ended a wait.
+// check withdraws the request if hits have become rare. It is called when the alarm, or any
+// other bell, has ended a wait.
 func (a *CPULatency) check() {
 	if a.on && time.Since(a.since) > oftenTime {
 		a.on = false
@@ -79,7 +80,7 @@ func (a *CPULatency) check() {
 	}
 }
 
-// noLatency is no request (PM_QOS_CPU_LATENCY_DEFAULT_VALUE).
+// noLatency means no request (PM_QOS_CPU_LATENCY_DEFAULT_VALUE).
 const noLatency = 2000 * 1000 * 1000
 
 func (a *CPULatency) ask(micros uint32) bool {
@@ -95,5 +96,5 @@ func (a *CPULatency) Close() {
 		a.on = false
 		a.stop()
 	}
-	a.device.Close() // nil: an error that says so
+	a.device.Close() // a nil device only returns an error
 }

@@ -4,7 +4,7 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// Looks visits threads without having all stand.
+// Looks visits single threads in a short stop, without stopping all at a time.
 type Looks struct {
 	g    *Group
 	seen []*Thread // work space
@@ -19,7 +19,7 @@ type Look struct {
 	Visit   func(tid int, regs *ptrace.Regs)
 }
 
-// missed takes a thread off the look that could not be seen.
+// missed removes a thread that could not be seen from the look.
 func (l *Look) missed(t *Thread) {
 	t.look = nil
 	l.pending--

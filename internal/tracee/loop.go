@@ -6,12 +6,12 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// Waiter waits for reports and has them dealt with.
+// Waiter waits for wait statuses and has them handled.
 type Waiter struct{ g *Group }
 
-// Until handles reports until cond holds. tick, unless nil, is called every
-// millisecond or so meanwhile. Requests stay queued. It returns false if the target
-// ended first.
+// Until handles wait statuses until cond holds. tick, unless nil, is called every
+// millisecond or so meanwhile. Requests stay queued. Until returns false if control
+// of the target has ended.
 func (w *Waiter) Until(cond func() bool, tick func()) bool {
 	w.g.Reports.Read()
 	ringing := false
@@ -33,8 +33,8 @@ func (w *Waiter) Until(cond func() bool, tick func()) bool {
 	return !w.g.phase.Over()
 }
 
-// dispatch gives one report to the method that knows its kind, then lets the thread
-// run on unless it is held.
+// dispatch gives one wait status to the method for its kind, then resumes the thread
+// unless it is held.
 func (g *Group) dispatch(s ptrace.Stop) {
 	t := g.Threads[s.TID]
 	if t == nil {
@@ -48,7 +48,7 @@ func (g *Group) dispatch(s ptrace.Stop) {
 		return
 	}
 	if t.M.position == PosStepping || t.M.position == PosTrapDue {
-		g.Reports.Read() // ours, and it ends the target if it is left
+		g.Reports.Read() // the SIGTRAP of our step: left unread it would end the target if we die
 	}
 	means := t.M.Stop(s)
 	g.Trace.waited(t, s)
@@ -83,7 +83,7 @@ func (g *Group) dispatch(s ptrace.Stop) {
 	g.Settle(t)
 }
 
-// Settle is called when everything about a stop has been done but to leave it.
+// Settle leaves a stop, unless the thread is held. It is called when everything else about the stop has been done.
 func (g *Group) Settle(t *Thread) {
 	if t.busy || t.M.state != StateStopped || !g.Has(t) {
 		return
@@ -108,16 +108,16 @@ func (g *Group) Settle(t *Thread) {
 	}
 }
 
-// Resume lets a stopped thread run that is not held.
+// Resume resumes a stopped thread that is not held.
 func (g *Group) Resume(t *Thread) { g.run(t, (*Machine).settle) }
 
-// RunOn resumes a stopped thread to its next stop, where it stays if it is held, and waits for that, or its end.
+// RunOn resumes a stopped thread to its next stop, and waits for that, or for its end. A held thread stays in that stop.
 func (g *Group) RunOn(t *Thread) {
 	g.run(t, (*Machine).Pass)
 	g.Waiter.Until(func() bool { return t.M.state == StateStopped || !g.Has(t) }, nil)
 }
 
-// run resumes a stopped thread, off the breakpoint it stands on first.
+// run resumes a stopped thread. A thread at a breakpoint is stepped off it first.
 func (g *Group) run(t *Thread, next func(*Machine) Action) {
 	if t.M.position == PosAtTrap && !g.up.Resumes(t) {
 		return // a single step is under way
@@ -150,7 +150,7 @@ func (g *Group) run(t *Thread, next func(*Machine) Action) {
 	t.Known, t.Name = RegsUnread, ""
 }
 
-// drain handles the reports that are there.
+// drain handles the wait statuses that are there.
 func (w *Waiter) drain() {
 	for !w.g.phase.Over() {
 		s, err := w.g.Reports.pollNow()
@@ -180,7 +180,7 @@ func (g *Group) eventStopped(t *Thread, means meaning) {
 	}
 }
 
-// TakeSignal keeps a signal of ours from the thread that is stopped for it.
+// TakeSignal suppresses a signal of ours, for whose delivery the thread is stopped.
 func (g *Group) TakeSignal(t *Thread) {
 	if sig := t.M.take(); sig != 0 {
 		g.Trace.Did(t, DeedTake, uint64(sig), nil)

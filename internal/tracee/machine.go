@@ -8,15 +8,15 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// State is where a traced thread stands, as far as wait statuses have told.
+// State is the state of a traced thread, as far as wait statuses have shown it.
 type State uint8
 
 const (
-	// StateBorn: announced by its creator's event, its own first stop not yet seen.
+	// StateBorn: announced by its creator's event; its own first stop has not been seen.
 	StateBorn State = iota
-	// StateRunning: set going, or never stopped since it was seized.
+	// StateRunning: resumed, or never stopped since it was seized.
 	StateRunning
-	// StateStopped: in a ptrace stop that it leaves only by our word.
+	// StateStopped: in a ptrace stop, until we resume it.
 	StateStopped
 	// StateListening: in a group stop that it leaves when a SIGCONT continues the
 	// process (PTRACE_LISTEN).
@@ -27,7 +27,7 @@ var stateNames = [...]string{"born", "running", "stopped", "listening"}
 
 func (s State) String() string { return stateNames[s] }
 
-// Action is what has to be done to a thread in answer to an event.
+// Action is what has to be done to a thread after an event.
 type Action uint8
 
 const (
@@ -41,21 +41,21 @@ var actionNames = [...]string{"none", "interrupt", "cont", "listen"}
 
 func (a Action) String() string { return actionNames[a] }
 
-// Position says where a thread stands as to breakpoints, or how it gets past one.
+// Position is the position of a thread relative to breakpoints, or how it gets past one.
 type Position uint8
 
 const (
 	// PosFree: at no breakpoint.
 	PosFree Position = iota
-	// PosSetBack: in the stop of an int3, in front of which it has been set back.
+	// PosSetBack: in the stop of an int3; its registers have been set back to the address of the int3.
 	PosSetBack
-	// PosAtTrap: in front of a breakpoint that it has to get past before it runs.
+	// PosAtTrap: at a breakpoint that it has to get past before it runs.
 	PosAtTrap
 	// PosInSlot: sent into a scratch slot, from which it comes back by itself.
 	PosInSlot
 	// PosStepping: makes a single step.
 	PosStepping
-	// PosTrapDue: the SIGTRAP of its finished step is its next report.
+	// PosTrapDue: its step is finished; the next wait status is the SIGTRAP of that.
 	PosTrapDue
 )
 
@@ -63,8 +63,8 @@ var positionNames = [...]string{"free", "set-back", "at-trap", "in-slot", "stepp
 
 func (p Position) String() string { return positionNames[p] }
 
-// moves has the positions that a thread may be moved to from each. A step begins by step, not by move, and
-// a thread is set back by a stop.
+// moves lists the positions that move may lead to from each one. Two positions are entered otherwise: a step begins
+// by Step, and a thread is set back by a stop.
 var moves = [...][]Position{
 	PosFree:     {PosAtTrap},
 	PosSetBack:  {PosFree, PosAtTrap},
@@ -74,17 +74,17 @@ var moves = [...][]Position{
 	PosTrapDue:  {PosFree, PosAtTrap},
 }
 
-// Awaits is what is awaited of a thread that does not stand.
+// Awaits is what is awaited of a thread that is not stopped.
 type Awaits uint8
 
 const (
 	AwaitNothing Awaits = iota
 	// AwaitStop: it is to stop, and that is waited for.
 	AwaitStop
-	// AwaitParked: it does not answer interrupts now: uninterruptible, or a dead leader.
-	// It stops before it runs, and is not waited for.
+	// AwaitParked: it cannot react to interrupts now: it sleeps uninterruptibly, is given no processor, or is a dead
+	// leader. It stops before it runs, and is not waited for.
 	AwaitParked
-	// AwaitVfork: it waits in vfork(2) for its child, or is about to, and answers no interrupt before the end of that.
+	// AwaitVfork: it waits in vfork(2) for its child, or is about to. It cannot react to interrupts before the vfork ends.
 	AwaitVfork
 )
 
@@ -105,29 +105,31 @@ var meaningNames = [...]string{"", " born", " continued"}
 
 func (m meaning) String() string { return meaningNames[m] }
 
-// Machine is the state machine of one thread. It is pure: methods change it and say
-// what has to be done, and never do it, so every order of events that a kernel can
-// produce is replayed in tests (testdata/*.txt). Nothing else changes its fields.
+// Machine is the state machine of one thread. It is pure: its methods change it and say
+// what has to be done, and never do it. So tests replay every order of events that a kernel
+// can produce (testdata/*.txt). Nothing else changes its fields.
 //
-// Invariants: a held thread is resumed only to its next stop, by pass; each stop is resumed
-// at most once; a group stop is resumed by PTRACE_LISTEN, everything else by
-// PTRACE_CONT with the signal that the stop was about to deliver; an interrupt is
-// never asked for twice before a stop.
+// Invariants:
+//   - A held thread is resumed only to its next stop, by Pass.
+//   - Each stop is resumed at most once.
+//   - A group stop is resumed by PTRACE_LISTEN, every other stop by PTRACE_CONT with the
+//     signal that the stop was about to deliver.
+//   - An interrupt is never asked for twice before a stop.
 //
-// What the kernel says is never refused. A change of ours that cannot be is: the machine stays as it is,
-// the thread is left alone, and the trace has the refusal.
+// What the kernel says is never refused. An impossible change of ours is refused: the machine keeps its state,
+// nothing is done to the thread, and the trace records the refusal.
 type Machine struct {
 	state    State
 	signal   syscall.Signal // to be delivered when resumed from this stop
 	group    bool           // this stop is a group stop
-	joined   bool           // it was in a group stop, whose end it has still to report
+	joined   bool           // it was in a group stop, and has not reported the end of that
 	asked    bool           // PTRACE_INTERRUPT is under way
-	holds    int            // reasons for the thread to stand
+	holds    int            // reasons for the thread to stay stopped
 	position Position
 	awaits   Awaits
 }
 
-// hold adds a reason for the thread to stand.
+// hold adds a reason for the thread to stay stopped.
 func (m *Machine) hold() Action {
 	m.holds++
 	if m.state != StateStopped && m.awaits != AwaitVfork {
@@ -145,8 +147,8 @@ func (m *Machine) Ask() Action {
 	return ActInterrupt
 }
 
-// Unhold takes one hold back; the last one leaves the thread to settle. It is refused for one that
-// is not held.
+// Unhold takes one hold back. After the last one settle resumes the thread. It is refused for a thread
+// that is not held.
 func (m *Machine) Unhold() bool {
 	if m.holds == 0 {
 		return false
@@ -155,8 +157,8 @@ func (m *Machine) Unhold() bool {
 	return true
 }
 
-// stand notes that a thread which was waited for stands, or is waited for no more. It returns false
-// if it was not waited for.
+// stand records that a thread which was waited for has stopped, or is not waited for any more. It returns false
+// if the thread was not waited for.
 func (m *Machine) stand() bool {
 	if m.awaits != AwaitStop {
 		return false
@@ -174,7 +176,8 @@ func (m *Machine) park() bool {
 	return true
 }
 
-// expect has a thread waited for that was not, or no more. Refused for one that stands, or is in vfork(2).
+// expect makes a thread waited for that was not, or not any more. It is refused for a thread that is stopped, or in
+// vfork(2).
 func (m *Machine) expect() bool {
 	if m.state == StateStopped || m.awaits == AwaitVfork {
 		return false
@@ -183,11 +186,11 @@ func (m *Machine) expect() bool {
 	return true
 }
 
-// vfork notes that a thread waits for its child, or will as soon as it runs.
+// vfork records that a thread waits for its child, or will as soon as it runs.
 func (m *Machine) vfork() { m.awaits = AwaitVfork }
 
-// Stop notes a stop. Any stop uses up an interrupt that is under way: the kernel
-// clears it on entry to every trap (kernel/signal.c, ptrace_stop).
+// Stop records a stop. Any stop uses up an interrupt that is under way: the kernel
+// clears it on entry to every ptrace stop (kernel/signal.c, ptrace_stop).
 func (m *Machine) Stop(s ptrace.Stop) meaning {
 	means := meansKind
 	switch {
@@ -224,8 +227,8 @@ func (m *Machine) settle() Action {
 	return m.run()
 }
 
-// Pass resumes a stopped thread to its next stop, held or not: it executes nothing of the program before that, or is
-// the one thread that is to. Where it is held it stays so.
+// Pass resumes a stopped thread to its next stop, held or not. The thread executes nothing of the program before that
+// stop, or it is the one thread that is to run. A held thread stays held.
 func (m *Machine) Pass() Action {
 	if m.state != StateStopped {
 		return ActNone
@@ -242,8 +245,8 @@ func (m *Machine) run() Action {
 	return ActCont
 }
 
-// Step has a stopped thread make a single step, held or not: over the breakpoint that it is at, or the one instruction
-// that a client asks for. Refused where a SIGTRAP is to come, or being handled.
+// Step makes a stopped thread make a single step, held or not: over the breakpoint that it is at, or the one instruction
+// that a client asks for. It is refused where a SIGTRAP is to come, or is being handled.
 func (m *Machine) Step() bool {
 	if m.state != StateStopped || m.position == PosTrapDue || m.position == PosSetBack {
 		return false
@@ -252,7 +255,7 @@ func (m *Machine) Step() bool {
 	return true
 }
 
-// move changes the position. What moves does not have is refused.
+// move changes the position. A move that the table moves does not list is refused.
 func (m *Machine) move(to Position) bool {
 	if m.position != to && !slices.Contains(moves[m.position], to) {
 		return false
@@ -261,14 +264,14 @@ func (m *Machine) move(to Position) bool {
 	return true
 }
 
-// take keeps the signal of a stop from its thread, and returns it.
+// take suppresses the signal that a stop was about to deliver, and returns it.
 func (m *Machine) take() syscall.Signal {
 	sig := m.signal
 	m.signal = 0
 	return sig
 }
 
-// Give has a stopped thread receive a signal when it is resumed. Refused where it would not.
+// Give makes a stopped thread receive a signal when it is resumed. It is refused in a group stop, which delivers none.
 func (m *Machine) Give(sig syscall.Signal) bool {
 	if m.state != StateStopped || m.group {
 		return false
@@ -300,20 +303,20 @@ func (m *Machine) String() string {
 	return s
 }
 
-// State returns where the thread stands.
+// State returns the state of the thread.
 func (m *Machine) State() State { return m.state }
 
-// Signal returns what the thread receives when it is resumed from its stop, or 0.
+// Signal returns the signal that the thread receives when it is resumed from its stop, or 0.
 func (m *Machine) Signal() syscall.Signal { return m.signal }
 
 // Group reports whether the stop is a group stop.
 func (m *Machine) Group() bool { return m.group }
 
-// Holds returns how many reasons there are for the thread to stand.
+// Holds returns how many reasons there are for the thread to stay stopped.
 func (m *Machine) Holds() int { return m.holds }
 
-// Position returns where the thread stands as to breakpoints.
+// Position returns the thread's position relative to breakpoints.
 func (m *Machine) Position() Position { return m.position }
 
-// Awaits returns what is awaited of a thread that does not stand.
+// Awaits returns what is awaited of a thread that is not stopped.
 func (m *Machine) Awaits() Awaits { return m.awaits }

@@ -13,8 +13,8 @@ import (
 )
 
 // TestScenarios replays orders of events through the state machine of a thread. A
-// line is an event, "=>", the action that must answer it, what a stop means beyond its kind, and the state
-// after it. What cannot be is "refused". A "stop" settles at once, a "report" is still being handled:
+// line has an event, "=>", the action that must follow, the meaning of a stop beyond its kind, and the state
+// after it. An impossible change is "refused". A "stop" settles at once, a "report" is still being handled:
 //
 //	stop clone => cont: running
 //	move in-slot => refused: running
@@ -97,7 +97,7 @@ func apply(t *testing.T, m *Machine, event []string) string {
 	return a.String()
 }
 
-// stopOf returns the wait status that words of a scenario or a trace stand for.
+// stopOf returns the wait status that the words of a scenario or a trace describe.
 func stopOf(words []string) (s ptrace.Stop, err error) {
 	kind, ok := kinds[words[0]]
 	if !ok {
@@ -114,7 +114,7 @@ func stopOf(words []string) (s ptrace.Stop, err error) {
 	return s, nil
 }
 
-// deedOf does what is done to a thread. It reports what the machine asks for, and whether it refuses.
+// deedOf does to the machine what the words say. It returns what the machine asks for, and false if it refuses.
 func deedOf(m *Machine, words []string) (a Action, ok bool, err error) {
 	switch words[0] {
 	case "hold":

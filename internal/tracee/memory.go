@@ -15,13 +15,13 @@ import (
 type Memory struct {
 	g     *Group
 	Mem   AddressSpace
-	User  Words // the same as the target itself may use it
+	User  Words // the same memory, with the access rights of the target itself
 	Watch *guard.Watch
 }
 
-// Open binds to the address space that the target has now. The descriptor
-// comes first: what is read about the address space afterwards can then be no older
-// than the memory that is written to. Without a descriptor it is written by ptrace(2).
+// Open binds to the address space that the target has now. The descriptor is opened
+// first. So nothing that is read about the address space afterwards is older than the
+// memory that is written to. Without a descriptor the memory is written by ptrace(2).
 func (m *Memory) Open() error {
 	opened, err := mem.Open(m.g.PID)
 	if err != nil {
@@ -38,7 +38,7 @@ func (m *Memory) Open() error {
 
 func (m *Memory) Close() { m.Lose(syscall.ESRCH) }
 
-// Lose does without the target's memory; err is what its users get.
+// Lose gives up the target's memory. Its users get err from then on.
 func (m *Memory) Lose(err error) {
 	m.Watch.Bind(nil)
 	m.Mem.Close()
@@ -49,7 +49,7 @@ func (m *Memory) Lose(err error) {
 type AddressSpace interface {
 	Words
 	io.Closer
-	Stale() bool // nothing is in it any more
+	Stale() bool // the address space is empty: nothing is mapped in it any more
 }
 
 // Words is memory to be read and written.
@@ -58,8 +58,8 @@ type Words interface {
 	io.WriterAt
 }
 
-// noMemory stands for memory that cannot be had: of a process that has no program yet,
-// or is gone, or has executed what we may not read.
+// noMemory replaces memory that cannot be accessed: the process has no program yet,
+// or is gone, or has executed a program that we may not read.
 type noMemory struct{ err error }
 
 func (m noMemory) ReadAt([]byte, int64) (int, error) { return 0, m.err }
@@ -70,17 +70,17 @@ func (m noMemory) Close() error { return nil }
 
 func (m noMemory) Stale() bool { return true }
 
-// pokedMemory is the memory of such a target. Reading needs no stop.
+// pokedMemory is the memory of a target without a descriptor. Writing needs a stopped thread, and reading does not.
 type pokedMemory struct {
 	*mem.Memory
 	standing func() *Thread
 }
 
-// ErrUnreached is the error of writing where every thread sleeps uninterruptibly.
+// ErrUnreached is the error of writing where no thread can be stopped, because every one sleeps uninterruptibly.
 var ErrUnreached = errors.New("no thread of the process can be stopped, through which its memory could be written")
 
-// ReadAt reads through a thread that stands where the target has ended, and another process that shared
-// its memory has not.
+// ReadAt reads the memory. Where the target has ended and another process that shared its memory has not, it reads
+// through a stopped thread.
 func (m pokedMemory) ReadAt(p []byte, addr int64) (int, error) {
 	n, err := m.Memory.ReadAt(p, addr)
 	if err != syscall.ESRCH {
@@ -93,7 +93,7 @@ func (m pokedMemory) ReadAt(p []byte, addr int64) (int, error) {
 	return ptrace.Memory{TID: t.TID}.ReadAt(p, addr)
 }
 
-// WriteAt writes through a thread that stands.
+// WriteAt writes through a stopped thread.
 func (m pokedMemory) WriteAt(p []byte, addr int64) (int, error) {
 	t := m.standing()
 	if t == nil {
@@ -106,13 +106,13 @@ func (m pokedMemory) WriteAt(p []byte, addr int64) (int, error) {
 	return n, err
 }
 
-// Absent reports whether the target's memory cannot be had.
+// Absent reports whether the target's memory cannot be accessed.
 func (m *Memory) Absent() bool {
 	_, none := m.Mem.(noMemory)
 	return none
 }
 
-// Pokes reports whether the target's memory can be written only through a thread that stands.
+// Pokes reports whether the target's memory can be written only through a stopped thread.
 func (m *Memory) Pokes() bool {
 	_, ok := m.Mem.(pokedMemory)
 	return ok
@@ -121,18 +121,18 @@ func (m *Memory) Pokes() bool {
 // ReadAt reads the target's present memory, with its traps.
 func (m *Memory) ReadAt(p []byte, addr int64) (int, error) { return m.Mem.ReadAt(p, addr) }
 
-// Word reads an address out of the target.
+// Word reads an 8-byte word, such as an address, out of the target.
 func (m *Memory) Word(addr uint64) (uint64, error) {
 	var b [8]byte
 	_, err := m.Mem.ReadAt(b[:], int64(addr))
 	return binary.LittleEndian.Uint64(b[:]), err
 }
 
-// shown returns the registers that a look sees of a stopped thread: its own, except
-// that one which has come no further than to the first instruction of a signal's
-// handler is shown where the signal has met it. It has stood in the stop of that
-// signal until we answered, for longer than anything there takes without a tracer;
-// a count of looks would take that for time in the handler.
+// shown returns the registers that a look sees of a stopped thread. Those are its own,
+// with one exception: a thread at the first instruction of a signal handler is shown
+// where the signal interrupted it. Such a thread was in the signal-delivery stop until we
+// resumed it, for longer than anything there takes without a tracer. A count of looks
+// would count that as time in the handler.
 func (m *Memory) shown(t *Thread) *ptrace.Regs {
 	if _, ok := t.Regs.HandlerContext(); !ok {
 		return &t.Regs

@@ -1,6 +1,6 @@
 package tracee
 
-// Mode is what becomes of the target when it is let go.
+// Mode says what becomes of the target when it is released.
 type Mode uint8
 
 const (

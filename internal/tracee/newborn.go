@@ -2,15 +2,15 @@ package tracee
 
 import "ptools/internal/procfs"
 
-// Whether a new thread or process is traced the kernel decides when its creator enters the
-// system call (kernel_clone), which takes long enough for us to seize the creator, see no
-// new thread and write traps to the text meanwhile. A thread that appears later is then not traced, and
-// a process has copied the traps: both would die of the first one that they meet. So before the
-// first int3 is planted every thread is stopped once. After its first stop as a tracee, all that a thread
-// creates is attached by the kernel.
+// The kernel decides whether a new thread or process is traced when its creator enters the
+// system call (kernel_clone). The call takes long enough for us to seize the creator, see no
+// new thread, and write traps to the text meanwhile. A thread that appears later is then not traced,
+// and a process has copied the traps: both would die of the first trap that they hit. So every
+// thread is stopped once before the first int3 is planted. After its first stop as a tracee, every
+// thread and process that it creates is attached by the kernel.
 
-// seizeNewborn is called when every thread of a process that was attached to stands, or is parked. It
-// seizes those that have appeared since.
+// seizeNewborn seizes the threads that have appeared since the process was attached to. It is called when
+// every thread of the process is stopped, or parked.
 func (s *Seizer) seizeNewborn() {
 	if s.NewbornSeized {
 		return
@@ -23,7 +23,7 @@ func (s *Seizer) seizeNewborn() {
 			return // its end will be reported
 		}
 		if found, err = s.seizePass(tids, r); err != nil {
-			break // of another owner since
+			break // the process has another owner since
 		}
 		s.g.Stopper.Await(StuckFor)
 	}
@@ -44,8 +44,8 @@ func (s *Seizer) mayFork(t *Thread) bool {
 	return err == nil && st.State != 'Z' && st.State != 'X'
 }
 
-// SeizeNewbornOnce makes sure, before an int3 is planted, that every thread which meets it is traced: it stops
-// the process for a moment, once. The error is ErrEnded, or ErrShared.
+// SeizeNewbornOnce makes sure, before an int3 is planted, that every thread which may hit it is traced. It stops
+// the process for a moment, once. The error is ErrEnded or ErrShared.
 func (s *Seizer) SeizeNewbornOnce() (err error) {
 	if !s.NewbornSeized || !s.Alone {
 		if !s.Alone {
@@ -67,9 +67,8 @@ func (s *Seizer) SeizeNewbornOnce() (err error) {
 	return err
 }
 
-// seizeNewbornOfParked is for threads that sleep uninterruptibly. One that waits in vfork(2) has a child
-// that uses its memory, and meets the traps in it. The others are given more time: they may be
-// on their way through a fork.
+// seizeNewbornOfParked handles threads that sleep uninterruptibly. A thread that waits in vfork(2) has a child
+// that uses its memory, and hits the traps in it. The others are given more time: they may be in a fork.
 func (s *Seizer) seizeNewbornOfParked() {
 	for _, t := range s.g.Threads {
 		if !s.mayFork(t) || s.seizeSharer(t) {
@@ -82,13 +81,13 @@ func (s *Seizer) seizeNewbornOfParked() {
 	s.NewbornSeized = true
 }
 
-// seizeSharer takes over the child that a thread waits for in vfork(2) since before we came. It
+// seizeSharer seizes the child that a thread waits for in vfork(2), where the vfork began before we attached. It
 // reports false if there is none.
 func (s *Seizer) seizeSharer(t *Thread) bool {
 	children, _ := procfs.Children(s.g.PID, t.TID) // without CONFIG_PROC_CHILDREN: none is known
 	for _, child := range children {
 		if shares, err := s.sharedWith(child); err != nil || !shares || s.g.Threads[child] != nil {
-			continue // seizeSharers comes to it, or refuses
+			continue // seizeSharers handles it, or refuses
 		}
 		if s.seizeOne(child) == nil {
 			s.g.Stopper.waitsInVfork(t)

@@ -7,8 +7,8 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// Unresponsive reports whether a thread that was interrupted cannot answer now, and
-// may be left alone until it can. One that makes a step is not left behind for good: KernelMay says why.
+// Unresponsive reports whether a thread that was interrupted cannot stop now, and need not
+// be waited for. A thread that makes a step is not left behind for good: KernelMay says why.
 func (s *Stopper) Unresponsive(t *Thread, patience int) bool {
 	if s.g.up.Answers(t) || patience == StuckForLeaving && t.M.position == PosStepping {
 		return false
@@ -46,22 +46,22 @@ func (s *Stopper) Parks() bool {
 	return false
 }
 
-// Short uninterruptible sleeps are everyday: for a page, for a lock. A thread counts
+// Short uninterruptible sleeps are common: for a page, for a lock. A thread counts
 // as stuck when it is found in one so often in a row, at intervals of a millisecond.
-// Before it is left behind for good it is given more time: an interrupt that is on its
-// way when the kernel lets go of it could end its system call. And one in fork(2) still more: the new process has the traps
-// that were in the text, and would never be rid of them.
+// A thread is given more time before it is left behind for good: an interrupt that is under
+// way when the kernel detaches the thread could end its system call. A thread in fork(2) is
+// given still more: the new process has a copy of the traps in the text, which nothing would remove.
 const (
 	StuckFor        = 4
 	StuckForLeaving = 100
 	stuckInFork     = 2000
 )
 
-// park gives up waiting for a thread that cannot stop now. It runs no code of its
+// park gives up waiting for a thread that cannot stop now. The thread runs no code of its
 // own, and the interrupt that was sent stops it before it does.
 func (s *Stopper) park(t *Thread) { s.g.Change(t, DeedPark, t.M.park()) }
 
-// parkStuck gives up on threads that have been found stuck so often, and on those that are given no processor.
+// parkStuck parks threads that have been found stuck patience times, and those that are given no processor.
 func (s *Stopper) parkStuck(patience int) {
 	for _, t := range s.g.Threads {
 		if t.M.awaits == AwaitStop && (s.Unresponsive(t, patience) || s.starvedOut(t, patience)) {
@@ -70,7 +70,7 @@ func (s *Stopper) parkStuck(patience int) {
 	}
 }
 
-// Expect has a thread waited for that was not, or no more.
+// Expect makes a thread waited for that was not, or not any more.
 func (s *Stopper) Expect(t *Thread) { s.g.Change(t, DeedExpect, t.M.expect()) }
 
 // How long a thread has to be found waiting for a processor before it is left to the kernel, or parked.
@@ -80,8 +80,8 @@ const (
 )
 
 // starved reports whether a thread that was interrupted for a look has been given no processor for so long that it
-// is left to the kernel. A look interrupts threads that run, and it has not run since: all that it may lose is the rest of
-// a call in which the kernel had preempted it. One that would be killed with us is waited for.
+// is left to the kernel. A look interrupts threads that run, and this one has not run since. So it can lose only the
+// rest of a call in which the kernel had preempted it. A thread that would be killed with us is waited for.
 func (l *Leaver) starved(t *Thread) bool {
 	return l.g.mode != ModeKill && l.g.Stopper.starving(t) >= starvedForLeaving
 }
@@ -106,8 +106,8 @@ func (s *Stopper) starving(t *Thread) time.Duration {
 }
 
 // starvedOut reports whether a thread has been given no processor for so long that it is parked: it stops before
-// it executes an instruction. Not where it may have executed a trap of ours that it has not reported, nor one that is to
-// be let go and would be killed with us.
+// it executes an instruction. A thread is not parked where it may have executed a trap of ours that it has not reported,
+// nor where it is to be detached and would be killed with us.
 func (s *Stopper) starvedOut(t *Thread, patience int) bool {
 	if patience == StuckForLeaving && s.g.mode == ModeKill {
 		return false

@@ -8,7 +8,7 @@ type Phase uint8
 const (
 	// PhaseAttaching: its threads are being seized.
 	PhaseAttaching Phase = iota
-	// PhaseStarting: created by us, in front of its first exec.
+	// PhaseStarting: created by us, and has not made its first exec.
 	PhaseStarting
 	// PhaseRunning: under control.
 	PhaseRunning
@@ -16,13 +16,13 @@ const (
 	PhaseStopping
 	// PhaseDetaching: each thread is detached as soon as it stops.
 	PhaseDetaching
-	// PhaseEnding: the process is gone. Others that were traced for its sake are let go.
+	// PhaseEnding: the process is gone. Other processes that were traced because of it are released.
 	PhaseEnding
-	// PhaseEndDetaching: likewise, each as soon as it stops.
+	// PhaseEndDetaching: the same, and each thread of those is detached as soon as it stops.
 	PhaseEndDetaching
-	// PhaseReleased: it has been let go, and runs or is killed. From here on control is over.
+	// PhaseReleased: the process has been released, and runs or is killed. Control is over from here on.
 	PhaseReleased
-	// PhaseLeftStopped: it has been let go, and stands.
+	// PhaseLeftStopped: the process has been released, and is stopped.
 	PhaseLeftStopped
 	// PhaseEnded: it has ended, or was lost.
 	PhaseEnded
@@ -43,7 +43,8 @@ func (p Phase) Gone() bool { return p == PhaseEnding || p == PhaseEndDetaching |
 // Detaches reports that a thread is detached as soon as it stops.
 func (p Phase) Detaches() bool { return p == PhaseDetaching || p == PhaseEndDetaching }
 
-// laterPhases has what may follow each phase before control is over, which it may be at any time.
+// laterPhases lists the phases that may follow each one before control is over. A phase of [Phase.Over] may follow any of
+// them.
 var laterPhases = [...][]Phase{
 	PhaseAttaching:    {PhaseStarting, PhaseRunning, PhaseDetaching, PhaseEnding},
 	PhaseStarting:     {PhaseRunning, PhaseDetaching, PhaseEnding},
@@ -54,12 +55,12 @@ var laterPhases = [...][]Phase{
 	PhaseEndDetaching: {},
 }
 
-// leadsTo reports whether another phase may follow.
+// leadsTo reports whether next may follow p.
 func (p Phase) leadsTo(next Phase) bool {
 	return !p.Over() && (next.Over() || slices.Contains(laterPhases[p], next))
 }
 
-// Enter changes the phase. What cannot follow is refused, and the trace has that.
+// Enter changes the phase. A phase that cannot follow the present one is refused, and the trace records that.
 func (g *Group) Enter(p Phase) {
 	switch {
 	case g.phase == p:

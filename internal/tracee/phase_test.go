@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestPhases: control ends once, and from every phase; nothing goes back.
+// TestPhases: control can end from every phase, and ends once. No phase leads back to an earlier one.
 func TestPhases(t *testing.T) {
 	for p := PhaseAttaching; p <= PhaseEnded; p++ {
 		for next := PhaseAttaching; next <= PhaseEnded; next++ {

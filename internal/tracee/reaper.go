@@ -8,20 +8,23 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// A reaper breaks a deadlock of the kernel's making. PTRACE_SEIZE sleeps while the
-// target is in execve(2), for cred_guard_mutex; the execve of a process with several
-// threads sleeps, holding it, until its other threads are reaped; and those that are
-// seized already are for their tracer to reap, which sleeps in PTRACE_SEIZE. The
-// kernel lets any thread of the tracer's process reap them, so a timer does when a
-// seize takes long, and hands over what it has collected. Which threads are ours the kernel knows
-// best: those that were born to a seized thread need not be on the books yet. The leader
-// is left alone: execve waits for its end only, which may be for this program to collect.
+// A reaper breaks a deadlock in the kernel:
+//   - PTRACE_SEIZE sleeps for cred_guard_mutex while the target is in execve(2).
+//   - The execve of a process with several threads holds that mutex, and sleeps until its
+//     other threads are reaped.
+//   - The threads that are seized already have to be reaped by their tracer, which sleeps in
+//     PTRACE_SEIZE.
+//
+// The kernel lets any thread of the tracer's process reap them. So a timer does it when a
+// seize takes long, and hands over the wait statuses. It asks the kernel which threads are
+// ours: a thread that was born to a seized thread may have no record yet. The leader is left
+// alone: execve waits for its end only, and its exit status may be for this program to collect.
 type reaper struct {
 	timer *time.Timer
 
 	mu     sync.Mutex
 	pid    int           // process whose thread is being seized
-	since  time.Time     // when the present seize began; zero between two
+	since  time.Time     // when the present seize began; zero between seizes
 	stops  []ptrace.Stop // collected during the present seize
 	closed bool
 }
@@ -37,7 +40,7 @@ func newReaper() *reaper {
 	return r
 }
 
-// enter is called before a seize of a thread of a process, leave after it.
+// enter is called before a thread of a process is seized, and leave after that.
 func (r *reaper) enter(pid int) {
 	r.mu.Lock()
 	r.pid, r.since = pid, time.Now()
@@ -62,7 +65,7 @@ func (r *reaper) tick() {
 		return
 	}
 	if !r.since.IsZero() && time.Since(r.since) >= reapAfter {
-		tids, _ := procfs.Tasks(r.pid, nil) // its end has nothing to be reaped
+		tids, _ := procfs.Tasks(r.pid, nil) // error: the process has ended, with nothing to be reaped
 		for _, tid := range tids {
 			if tid == r.pid {
 				continue

@@ -11,8 +11,8 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// TestReaper: PTRACE_SEIZE of a process that is in execve(2), which waits for the end of a thread to be collected. That
-// thread was born to one that was seized, and its tracer has not noticed its end.
+// TestReaper seizes a thread of a process in an execve(2) that waits until the end of another thread is collected. The
+// creator of that thread was seized before its birth, and its tracer has not noticed its end.
 func TestReaper(t *testing.T) {
 	if !ptrace.Supported {
 		t.Skip("no ptrace")
@@ -52,7 +52,7 @@ func TestReaper(t *testing.T) {
 	target.Finish()
 }
 
-// traceBirth seizes a process and waits until a thread that it has made since is ended by its execve.
+// traceBirth seizes a process, and waits until the execve of the process ends a thread that was born since.
 func traceBirth(pid int) (born int, err error) {
 	if err := ptrace.Seize(pid, seizeOptions); err != nil {
 		return 0, err
@@ -72,7 +72,7 @@ func traceBirth(pid int) (born int, err error) {
 	return born, nil
 }
 
-// zombie reports whether a thread has ended, and its end was not collected.
+// zombie reports whether a thread has ended and its end has not been collected.
 func zombie(pid, tid int) bool {
 	st, err := procfs.ReadTaskStat(pid, tid)
 	return err == nil && st.State == 'Z'

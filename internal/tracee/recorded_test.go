@@ -14,8 +14,8 @@ import (
 
 func TestMain(m *testing.M) { ptest.Main(m) }
 
-// TestTraceReplays: what is recorded of a process whose threads make threads, run into breakpoints and get signals
-// while they are stopped and resumed is a scenario: no state changes unrecorded.
+// TestTraceReplays: the trace of a real process replays through the state machine, so no state changes unrecorded. The
+// process's threads make threads, hit breakpoints and get signals while they are stopped and resumed.
 func TestTraceReplays(t *testing.T) {
 	for _, s := range []struct {
 		name, src, args string
@@ -48,7 +48,7 @@ func TestTraceReplays(t *testing.T) {
 	}
 }
 
-// disturb controls a process under breakpoints, pauses and looks, until it ends or has been disturbed enough.
+// disturb controls a process with breakpoints, pauses and looks, until it ends or has been disturbed enough.
 func disturb(t *testing.T, pid int, trace *tracee.Trace) {
 	c, err := control.Attach(t.Context(), pid, &control.Options{Trace: trace, Trap: control.TrapInt3})
 	if err != nil {

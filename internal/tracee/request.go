@@ -16,13 +16,13 @@ var (
 	// ErrOnControl is returned to a handler or a Pause function that makes a request
 	// which only another goroutine may make: it would wait for itself.
 	ErrOnControl = errors.New("called on the control goroutine, which would wait for itself")
-	// ErrReleased: the target has been let go.
+	// ErrReleased: the target has been released.
 	ErrReleased = errors.New("process has been released")
-	// ErrEnded: the target is no more.
+	// ErrEnded: the target has ended.
 	ErrEnded = errors.New("process has ended")
 )
 
-// Line is where the closures wait that other goroutines hand to a control goroutine, and the bell that wakes it.
+// Line is the queue of closures that other goroutines hand to a control goroutine, and the bell that wakes it.
 type Line struct {
 	Bell    *ptrace.Bell
 	TID     atomic.Int64 // OS thread of the control goroutine
@@ -32,7 +32,7 @@ type Line struct {
 	queue []*request
 }
 
-// Requests are those of one process.
+// Requests are the requests about one process.
 type Requests struct {
 	line   *Line
 	closed bool  // guarded by line.mu
@@ -54,9 +54,8 @@ const (
 	reqCancelled
 )
 
-// RingAgain is how long a requester waits for an answer before it rings again: a
-// ring may fall between the control goroutine's last look at its queue and its
-// wait4(2).
+// RingAgain is how long a requester waits before it rings again. A ring is lost when it
+// falls between the control goroutine's last look at its queue and its wait4(2).
 const RingAgain = time.Millisecond
 
 // Do runs f on the control goroutine and waits for it. A request that has not begun
@@ -92,13 +91,13 @@ func (q *Requests) Do(ctx context.Context, f func()) error {
 	}
 }
 
-// Post has f run after what the control goroutine is doing now, which calls it. It is not run where requests are
-// refused by then.
+// Post makes the control goroutine run f after what it is doing now. It is called on the control goroutine. f is not run
+// if requests are refused by then.
 func (q *Requests) Post(f func()) {
 	_ = q.enqueue(&request{of: q, f: f, done: make(chan struct{})})
 }
 
-// enqueue puts a request at the end of the line, or says why requests are refused.
+// enqueue puts a request at the end of the queue, or returns why requests are refused.
 func (q *Requests) enqueue(r *request) error {
 	q.line.mu.Lock()
 	defer q.line.mu.Unlock()
@@ -115,11 +114,11 @@ func (q *Requests) OnControl() bool {
 // ring wakes the control goroutine if it may be waiting.
 func (l *Line) ring() {
 	if l.waiting.Load() {
-		l.Bell.Ring() // ESRCH: it has ended, and releases its requesters
+		l.Bell.Ring() // ESRCH: it has ended, and refuses its requests
 	}
 }
 
-// next takes the first request off the line; nil if there is none.
+// next removes the first request from the queue, and returns it; nil if there is none.
 func (l *Line) next() *request {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -132,7 +131,7 @@ func (l *Line) next() *request {
 	return r
 }
 
-// run runs one request; its requester is released also if it panics.
+// run runs one request. The requester's wait ends also if the request panics.
 func (r *request) run() {
 	if !r.state.CompareAndSwap(reqQueued, reqStarted) {
 		return
@@ -155,7 +154,7 @@ func (l *Line) Queued() bool {
 	return len(l.queue) > 0
 }
 
-// Close refuses all further requests and ends the waiting of those that there are.
+// Close refuses all further requests. It also refuses those that are queued, which ends the wait of their requesters.
 func (q *Requests) Close(err error) {
 	q.line.mu.Lock()
 	if !q.closed {

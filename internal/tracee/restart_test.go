@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestAgain: of the calls that return EINTR only close(2) is left as it is. Whatever it returns,
+// TestAgain: every call that returns EINTR is made again, except close(2). Whatever close returns,
 // the descriptor is closed.
 func TestAgain(t *testing.T) {
 	const epollWait, read = 232, 0

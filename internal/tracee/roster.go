@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// Roster has the numbers of the target's threads, for other goroutines.
+// Roster has the TIDs of the target's threads, for other goroutines.
 type Roster struct {
 	mu   sync.Mutex
 	set  map[int]struct{}
@@ -13,7 +13,7 @@ type Roster struct {
 	Gen  atomic.Uint64
 }
 
-// Numbers returns the numbers of the threads. The slice must not be changed.
+// Numbers returns the TIDs of the threads. The slice must not be changed.
 func (r *Roster) Numbers() []int {
 	if p := r.tids.Load(); p != nil {
 		return *p

@@ -12,18 +12,18 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// Seizer makes this thread the tracer of all that is to be traced.
+// Seizer makes the control goroutine's OS thread the tracer of all threads that are to be traced.
 type Seizer struct {
 	g             *Group
 	Start         uint64       // of the target that was attached to, in ticks since boot
-	Told          Mode         // what the kernel does with the target when we die
+	Told          Mode         // what the kernel has been told to do with the target when we die
 	changes       int          // how often the leader seems to have been replaced while it was seized
 	NewbornSeized bool         // each thread of the target, and each process that is about to get a copy of its memory, is traced
-	Alone         bool         // so are the processes that share its memory, if any
+	Alone         bool         // the processes that share its memory, if any, are traced as well
 	strangers     map[int]bool // processes that are known not to share the target's memory (survey)
 }
 
-// seizeOptions are armed with every thread; new threads and children inherit them.
+// seizeOptions are set for every thread that is seized. New threads and children inherit them.
 const seizeOptions = ptrace.OptClone | ptrace.OptFork | ptrace.OptVfork | ptrace.OptVforkDone | ptrace.OptExec
 
 func (s *Seizer) Options(m Mode) ptrace.Options {
@@ -33,8 +33,8 @@ func (s *Seizer) Options(m Mode) ptrace.Options {
 	return seizeOptions
 }
 
-// SeizeAll seizes every thread of the process. A seized thread's clones attach
-// themselves; those of the others are found by reading the task directory until two
+// SeizeAll seizes every thread of the process. The kernel attaches the clones of a seized
+// thread. The clones of other threads are found by reading the task directory until two
 // passes in a row have found no new thread. A refusal by a seccomp filter is a *FilterError.
 func (s *Seizer) SeizeAll(ctx context.Context) error {
 	if st, err := procfs.ReadStat(s.g.PID); err == nil {
@@ -111,7 +111,7 @@ func (s *Seizer) seizePass(tids []int, r *reaper) (found bool, err error) {
 	return found, nil
 }
 
-// seize makes this thread the tracer of a thread of a process, and keeps what r has collected meanwhile.
+// seize seizes one thread of a process, and keeps the wait statuses that r has collected meanwhile.
 func (s *Seizer) seize(pid, tid int, r *reaper) error {
 	r.enter(pid)
 	err := s.seizeOne(tid)
@@ -125,7 +125,7 @@ func (s *Seizer) seizeOne(tid int) error {
 	return err
 }
 
-// leaderIsOurs reports whether the thread that has the leader's number is traced by this thread.
+// leaderIsOurs reports whether we trace the thread that has the leader's number.
 func (s *Seizer) leaderIsOurs() bool {
 	if s.g.Reports.own != s.g.PID {
 		_, err := ptrace.PeekTID(s.g.PID, false)
@@ -135,9 +135,9 @@ func (s *Seizer) leaderIsOurs() bool {
 	return err == nil && st.TracerPID == ptrace.ThreadID()
 }
 
-// addOurs puts a thread on the books that turns out to be ours already: it was born to
-// one that was seized before, whose event is still to come, perhaps after its end. Or
-// it is a thread that was seized under another number while it was in execve(2), which
+// addOurs makes the record of a thread that we trace already. Either its creator was
+// seized before its birth, and the creator's event is still to come, perhaps after the
+// thread's end. Or it was seized under another number while it was in execve(2), which
 // has made it the leader.
 func (s *Seizer) addOurs(tid int) {
 	if tid == s.g.PID {
@@ -153,9 +153,9 @@ type refusal uint8
 
 const (
 	seizeDenied refusal = iota
-	seizeOurs           // its creator was seized before it was born: already ours
-	seizeDead           // a zombie: the dead leader of a living process, or a thread on its way out
-	seizeAgain          // was one: a thread that execs has taken the place of the dead leader since
+	seizeOurs           // we trace it already: its creator was seized before it was born
+	seizeDead           // it is a zombie: the dead leader of a living process, or a thread that ends
+	seizeAgain          // it was a zombie: a thread that execs has taken the place of the dead leader since
 )
 
 func (s *Seizer) whyNot(tid int) refusal {
@@ -172,12 +172,12 @@ func (s *Seizer) whyNot(tid int) refusal {
 }
 
 // mostReplaced bounds how often the leader may have been replaced while it was seized. Each
-// time takes a whole execve(2) of another thread; a security module that allows the
-// memory and denies the tracing looks the same.
+// replacement takes a whole execve(2) of another thread. The bound is needed because a security
+// module that allows access to the memory and denies tracing looks the same.
 const mostReplaced = 16
 
-// FilterError is the error of a ptrace(2) that a seccomp filter answers. It satisfies
-// fs.ErrPermission, whatever the errno that the filter has chosen.
+// FilterError is the error of a ptrace(2) that a seccomp filter refuses. It satisfies
+// fs.ErrPermission, whatever errno the filter has chosen.
 type FilterError struct{ Errno error }
 
 func (e *FilterError) Error() string {
@@ -187,7 +187,7 @@ func (e *FilterError) Error() string {
 // Is implements errors.Is.
 func (e *FilterError) Is(target error) bool { return target == fs.ErrPermission }
 
-// Filtered returns the error of PTRACE_SEIZE, or a *FilterError if that is not the kernel's.
+// Filtered returns err, an error of PTRACE_SEIZE, or a *FilterError if a seccomp filter refuses ptrace(2).
 func Filtered(err error) error {
 	if errno := ptrace.Filtered(); errno != nil {
 		return &FilterError{errno}
@@ -195,9 +195,9 @@ func Filtered(err error) error {
 	return err
 }
 
-// permitted reports whether we may trace the target: its memory is guarded by the
-// same check (ptrace(2), Ptrace access mode checking), which it has passed also when it
-// gets another memory meanwhile.
+// permitted reports whether we may trace the target. It opens the target's memory, which
+// the same check guards (ptrace(2), Ptrace access mode checking). The check has been passed
+// also where the target gets another memory meanwhile.
 func (s *Seizer) permitted() bool {
 	m, err := mem.Open(s.g.PID)
 	if err == syscall.ESRCH {
@@ -211,7 +211,7 @@ func (s *Seizer) permitted() bool {
 	return true
 }
 
-// InExec reports whether a thread is in an execve(2) that has ended the leader already.
+// InExec reports whether a thread of the target is in an execve(2) that has ended the leader already.
 func (s *Seizer) InExec() bool {
 	st, err := procfs.ReadTaskStat(s.g.PID, s.g.PID)
 	if err == nil && st.State != 'Z' && st.State != 'X' && st.Flags&procfs.FlagExiting == 0 {

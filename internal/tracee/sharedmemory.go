@@ -10,17 +10,17 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// The target's memory may be that of another process too, since before we came: by clone(CLONE_VM)
-// without CLONE_VFORK. That may be any process that /proc shows: a child, the parent, a sibling
-// (CLONE_PARENT), or one whose parent has ended. It meets our int3s as a child of vfork(2) does, and dies of
-// them unless it is traced.
+// Another process may have shared the target's memory since before we attached: by clone(CLONE_VM)
+// without CLONE_VFORK. It may be any process that /proc shows: a child, the parent, a sibling
+// (CLONE_PARENT), or a process whose parent has ended. It hits our int3s as a child of vfork(2) does,
+// and dies of them unless it is traced.
 
-// ErrShared is the error of an int3 in memory that is another process's too, which cannot be traced.
+// ErrShared is the error of setting an int3 where another process uses the same memory and cannot be traced.
 var ErrShared = errors.New("another process uses the same memory and cannot be traced")
 
-// survey finds, while the target runs, the processes that do not use its memory. That remains so: a
-// process comes to share memory at its birth only. What is left to be asked while the target stands are
-// the few that are born meanwhile.
+// survey finds, while the target runs, the processes that do not use its memory. They stay strangers: a
+// process starts to share memory at its birth only. So only the few processes that are born meanwhile have
+// to be compared while the target is stopped.
 func (s *Seizer) survey() {
 	s.strangers = nil
 	strangers := map[int]bool{}
@@ -38,8 +38,8 @@ func (s *Seizer) survey() {
 	}
 }
 
-// seizeSharers seizes, while the target stands, the processes that share its memory, whatever their
-// parents are. What these make from then on is traced.
+// seizeSharers seizes the processes that share the target's memory, whatever their parents are. The target is
+// stopped meanwhile. Threads and processes that the seized ones make from then on are traced.
 func (s *Seizer) seizeSharers() error {
 	r := newReaper()
 	defer r.close()
@@ -68,8 +68,9 @@ func (s *Seizer) seizeSharers() error {
 	return nil
 }
 
-// sharedWith reports whether another process uses the memory of the target, which stands. One that has ended
-// does not, nor does one that is hidden from us (proc(5), hidepid): what may be traced is not.
+// sharedWith reports whether another process uses the memory of the target, which is stopped. A process that has
+// ended does not. A process that is hidden from us (proc(5), hidepid) counts as a stranger, because a process that
+// may be traced is not hidden.
 func (s *Seizer) sharedWith(pid int) (bool, error) {
 	shares, err := s.compare(pid)
 	switch {
@@ -120,8 +121,8 @@ func (s *Seizer) seizeSharing(pid int, r *reaper) error {
 	return nil
 }
 
-// needless reports whether a thread that was not seized needs not be: it is dead, or it is traced by us
-// since its creation, which is still to be reported.
+// needless reports whether a thread that could not be seized need not be: it is dead, or we have traced it
+// since its creation, whose event is still to come.
 func needless(pid, tid int) bool {
 	st, err := procfs.ReadTaskStatus(pid, tid)
 	return err != nil || st.State == 'Z' || st.State == 'X' || st.TracerPID == ptrace.ThreadID()

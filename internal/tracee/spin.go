@@ -7,29 +7,29 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// spinFor bounds the polling before a blocking wait. On a virtual machine that is
-// otherwise idle it takes a stopped thread this long to run again on its processor.
+// spinFor bounds the polling before a blocking wait. On an otherwise idle virtual
+// machine a stopped thread takes this long to run again on its processor.
 const spinFor = 200 * time.Microsecond
 
-// Spinner decides whether to poll for the next report before sleeping for it. After
-// a breakpoint hit the next one is often only microseconds away, and polling for it
-// spares the wake-up of this thread, which is most of what a hit costs. It is never
-// worth while on one processor, where it keeps the target from running, and it backs
-// off when polling has been in vain.
+// Spinner decides whether to poll for the next wait status before sleeping for it. After
+// a breakpoint hit the next one is often only microseconds away. Polling for it saves the
+// wake-up of this thread, which is most of the cost of a hit. On one processor polling is
+// never worthwhile, because it keeps the target from running. The Spinner polls less when
+// polling has been in vain.
 type Spinner struct {
 	credit int
 	off    bool
-	last   time.Time // when a thread hit
-	often  bool      // and the one before that was a moment earlier
+	last   time.Time // of the last hit
+	often  bool      // the hit before that was a moment earlier
 }
 
-// maxSpinCredit bounds how many vain polls in a row are made.
+// maxSpinCredit bounds the credit, and so how many vain polls are made in a row.
 const maxSpinCredit = 8
 
 func (s *Spinner) init() { s.off = runtime.NumCPU() < 2 }
 
-// Earn is called at each hit. One that comes soon after another makes the next one likely
-// to.
+// Earn is called at each hit. After two hits in quick succession the next one is likely to
+// come as soon.
 func (s *Spinner) Earn() {
 	now := time.Now()
 	s.often = now.Sub(s.last) < 2*spinFor
@@ -39,14 +39,14 @@ func (s *Spinner) Earn() {
 	}
 }
 
-// Expect is called when a report is sure to come soon.
+// Expect is called when a wait status is sure to come soon.
 func (s *Spinner) Expect() { s.credit = max(s.credit, 1) }
 
 func (s *Spinner) worthwhile() bool { return s.credit > 0 && !s.off }
 func (s *Spinner) hit()             { s.credit = min(s.credit+1, maxSpinCredit) }
 func (s *Spinner) miss()            { s.credit /= 2 }
 
-// spinForReport polls for the next report.
+// spinForReport polls for the next wait status.
 func (r *Tracer) spinForReport() (ptrace.Stop, error) {
 	for start := time.Now(); ; {
 		s, err := r.Reports.wait(false)

@@ -7,16 +7,16 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// Stopper makes threads stand, one or all of them, and waits for that.
+// Stopper stops one thread or all of them, waits for that, and keeps them stopped.
 type Stopper struct {
 	g     *Group
-	holds int // reasons for all threads to stand
+	holds int // reasons for all threads to stay stopped
 }
 
-// Holds returns how many reasons there are for all threads to stand.
+// Holds returns how many reasons there are for all threads to stay stopped.
 func (s *Stopper) Holds() int { return s.holds }
 
-// Hold makes one thread stop and stay.
+// Hold makes one thread stop, and stay stopped. It does not wait for the stop.
 func (s *Stopper) Hold(t *Thread) {
 	a := t.M.hold()
 	s.g.Trace.Did(t, DeedHold, 0, nil)
@@ -26,26 +26,26 @@ func (s *Stopper) Hold(t *Thread) {
 // Interrupt does what a Machine asks for.
 func (s *Stopper) Interrupt(t *Thread, a Action) {
 	if a == ActInterrupt {
-		err := ptrace.Interrupt(t.TID) // ESRCH: it is going, its end will be reported
+		err := ptrace.Interrupt(t.TID) // ESRCH: it is ending; its end will be reported
 		s.g.Trace.Did(t, DeedInterrupt, 0, err)
 	}
 }
 
-// Arrived notes that a thread which was waited for has stopped, or never will.
+// Arrived records that a thread which was waited for has stopped, or never will.
 func (s *Stopper) Arrived(t *Thread) {
 	if t.M.stand() {
 		s.g.Trace.Did(t, DeedStand, 0, nil)
 	}
 }
 
-// waitsInVfork notes that a thread waits for its child in vfork(2), or is about to.
+// waitsInVfork records that a thread waits for its child in vfork(2), or is about to.
 func (s *Stopper) waitsInVfork(t *Thread) {
 	t.M.vfork()
 	s.g.Trace.Did(t, DeedVfork, 0, nil)
 }
 
-// StopAll stops every thread that can be stopped, and takes the breakpoints out of
-// the text when all stand. Calls nest; ResumeAll undoes one.
+// StopAll stops every thread that can be stopped. When all are stopped, the breakpoints
+// are taken out of the text. Calls nest; ResumeAll undoes one.
 func (s *Stopper) StopAll() {
 	s.holds++
 	if s.holds == 1 && len(s.g.Threads) >= manyThreads {
@@ -60,13 +60,13 @@ func (s *Stopper) StopAtOnce() {
 	s.stopRest()
 }
 
-// StopBut stops all threads but those that are spared. It counts as one StopAll, and the traps are left where they are.
+// StopBut stops all threads but those that are spared. It counts as one StopAll. The traps stay in the text.
 func (s *Stopper) StopBut(spared func(*Thread) bool) {
 	s.holds++
 	s.holdThose(func(t *Thread) bool { return t.Role != RoleCopy && !spared(t) })
 }
 
-// holdThose holds some of the threads that are not held yet, and waits until they stand.
+// holdThose holds some of the threads that are not held yet, and waits until they are stopped.
 func (s *Stopper) holdThose(which func(*Thread) bool) {
 	for _, t := range s.g.Threads {
 		if t.M.holds == 0 && which(t) {
@@ -79,16 +79,16 @@ func (s *Stopper) holdThose(which func(*Thread) bool) {
 func (s *Stopper) stopRest() {
 	s.holdThose(func(t *Thread) bool { return t.Role != RoleCopy })
 	s.g.Seizer.seizeNewborn()
-	// A forked process has our traps, and is cleaned of those that the table still knows.
+	// A forked process has a copy of our traps. It must be cleaned while the table still knows them.
 	if s.g.Waiter.Until(func() bool { return !s.g.Leaver.Copies() }, nil) {
 		s.g.up.AllStopped()
 		s.steady()
 	}
 }
 
-// steady makes the kernel's registers of all stopped threads what they are to run on
-// with, as they would when we are killed: a thread that has hit a trap then makes its
-// instruction. The SIGTRAP itself is not delivered any more once it was reported.
+// steady writes the registers of all stopped threads back to the kernel. If we are killed,
+// they run on with those: a thread that has hit a trap then executes the original
+// instruction. The SIGTRAP itself is not delivered any more once its wait status was read.
 func (s *Stopper) steady() {
 	for _, t := range s.g.Threads {
 		if t.M.state == StateStopped {
@@ -97,13 +97,13 @@ func (s *Stopper) steady() {
 	}
 }
 
-// manyThreads is from how many threads on it is worth asking which of them sleep.
+// manyThreads is the number of threads from which on it is worth asking which of them sleep.
 const manyThreads = 16
 
-// stopSleepers stops the threads that sleep, and returns when they stand: each has to
-// be woken for that, which those that run need not wait for. A thread that falls asleep
-// or wakes up meanwhile waits a little longer, or less. The others run on, over
-// breakpoints too, whose handlers may want to stop all threads themselves.
+// stopSleepers stops the threads that sleep, and returns when they are stopped. Each of them
+// has to be woken for that, and running threads need not be kept stopped as long. A thread
+// that falls asleep or wakes up meanwhile is stopped a little longer, or shorter. The other
+// threads run on, over breakpoints too, whose handlers may stop all threads themselves.
 func (s *Stopper) stopSleepers() {
 	s.holdThose(func(t *Thread) bool {
 		if t.Role != RoleThread || t.M.state != StateRunning {
@@ -117,8 +117,8 @@ func (s *Stopper) stopSleepers() {
 	})
 }
 
-// Await handles reports until no thread is waited for, or those that are left have
-// been found stuck so often.
+// Await handles wait statuses until no thread is waited for. Threads that have been found
+// stuck patience times in a row are parked.
 func (s *Stopper) Await(patience int) {
 	for before := s.awaited(); before > 0 && !s.g.phase.Over(); before = s.awaited() {
 		pending := make([]*Thread, 0, before)
@@ -128,7 +128,7 @@ func (s *Stopper) Await(patience int) {
 			}
 		}
 		s.g.Waiter.collect(pending, func(t *Thread) bool { return t.M.awaits == AwaitStop }, func() {
-			// As long as some stop, the others are only waiting for a processor.
+			// As long as some threads stop, the others only wait for a processor.
 			now := s.awaited()
 			if now == before {
 				s.parkStuck(patience)
@@ -149,7 +149,7 @@ func (s *Stopper) awaited() (n int) {
 	return n
 }
 
-// ResumeAll undoes one StopAll. A rendezvous that was asked for while threads were being
+// ResumeAll undoes one StopAll. A rendezvous that was requested while threads were being
 // stopped begins now.
 func (s *Stopper) ResumeAll() {
 	s.g.news.ResumesAll()
@@ -168,7 +168,7 @@ func (s *Stopper) ResumeAll() {
 			s.g.Change(t, DeedUnhold, t.M.Unhold())
 		}
 	}
-	// Stepping one of them off its breakpoint may stop all once more.
+	// Stepping one of them off its breakpoint may stop all threads once more.
 	for _, t := range all {
 		s.g.Settle(t)
 	}

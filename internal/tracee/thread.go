@@ -8,18 +8,18 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// Role says what a traced thread is to the target.
+// Role is the relation of a traced thread to the target.
 type Role uint8
 
 const (
 	// RoleThread: a thread of the target process.
 	RoleThread Role = iota
 	// RoleSharer: a thread of another process that shares the target's memory and so
-	// meets our breakpoints: the child of vfork(2), posix_spawn(3), clone(CLONE_VM).
-	// It is traced, and stepped over them in silence, until it execs or ends.
+	// hits our breakpoints: the child of vfork(2), posix_spawn(3), clone(CLONE_VM).
+	// It is traced until it execs or ends. It is stepped over breakpoints without calling clients.
 	RoleSharer
-	// RoleCopy: a forked process with a copy of the memory. It is cleaned and let go
-	// at its first stop.
+	// RoleCopy: a forked process with a copy of the memory. At its first stop the traps are removed
+	// from it, and it is detached.
 	RoleCopy
 )
 
@@ -27,8 +27,8 @@ var roleNames = [...]string{"thread", "sharer", "copy"}
 
 func (r Role) String() string { return roleNames[r] }
 
-// rewound remembers that a system call was moved back to be made again, so that it
-// can be undone while the thread has not run (see restart.go).
+// rewound records that a thread was moved back to make its system call again. This can be undone
+// while the thread has not run (see restart.go).
 type rewound struct {
 	pc uint64
 	nr int64
@@ -42,27 +42,27 @@ type Thread struct {
 	M    Machine
 	Name string // comm, if it was read while all were being stopped; empty when the thread runs again
 
-	child       *Thread       // process that it has made and that is still to be let go
-	Creator     *Thread       // the thread that waits for that
+	child       *Thread       // the process that it has made, until that is detached
+	Creator     *Thread       // the thread that stays in its stop until this one is detached
 	stuck       int           // how often in a row it was found in uninterruptible sleep
 	starved     time.Duration // since when it has been found waiting for a processor, with the same sched
 	sched       procfs.SchedStat
-	groupSignal syscall.Signal // that began the group stop in which it was seen last
-	groupStop   uint64         // which it was, by stopCount
+	groupSignal syscall.Signal // the signal that began the group stop it was last in
+	groupStop   uint64         // the number of that group stop, by stopCount
 
-	Regs  ptrace.Regs // unless Known is RegsUnread, in a stop
-	was   ptrace.Regs // what the kernel has, if regs were changed since
+	Regs  ptrace.Regs // valid in a stop, unless Known is RegsUnread
+	was   ptrace.Regs // the kernel's registers, if Regs were changed since
 	Known Known
 
-	busy    bool  // its report is being handled, at the end of which it is settled
+	busy    bool  // its wait status is being handled; it is settled afterwards
 	look    *Look // wants one look at this thread
 	rewound rewound
 	call    blockedCall
 
-	Above any // what the hooks keep with it
+	Above any // data of the hooks
 }
 
-// Known says what is known of a thread's registers.
+// Known says which registers of a thread are in its record.
 type Known uint8
 
 const (
@@ -71,7 +71,7 @@ const (
 	RegsChanged       // to be written back before the thread runs
 )
 
-// SetRegs changes registers that are known.
+// SetRegs changes registers that have been read.
 func (t *Thread) SetRegs(r *ptrace.Regs) { t.Regs, t.Known = *r, RegsChanged }
 
 // LoadRegs reads the registers of a stopped thread once per stop.
@@ -113,7 +113,7 @@ func (g *Group) Move(t *Thread, to Position) {
 	}
 }
 
-// Change records what was done to the machine of a thread, or that it has refused that.
+// Change records a change of a thread's machine, or its refusal.
 func (g *Group) Change(t *Thread, d Deed, ok bool) {
 	if !ok {
 		g.Refused(t, d)
@@ -122,5 +122,5 @@ func (g *Group) Change(t *Thread, d Deed, ok bool) {
 	g.Trace.Did(t, d, 0, nil)
 }
 
-// Refused records a change that the machine of a thread has refused.
+// Refused records a change that a thread's machine has refused.
 func (g *Group) Refused(t *Thread, d Deed) { g.Trace.Did(t, DeedRefused, uint64(d), nil) }

@@ -9,21 +9,22 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// A call that is made again is given what is left of its timeout, so that it ends when it would have ended if it had
-// begun when it was met first:
+// A call that is made again is given what is left of its timeout. It ends as if it had begun when it was first
+// interrupted:
 //
-//   - Of a call that was made again that was an earlier visit, perhaps another tracer's, so a note of its end is left with
-//     the thread (ptrace.SetNote). When the wait itself began cannot be told: the scheduler's clock, in
-//     se.exec_start, leaves out what the host of a virtual machine takes, and calls ended too early by it.
-//   - A timeout that is an argument is changed in the register, which a call may spoil by the
-//     calling convention. One that lies in memory, or is the socket's, is changed until the
-//     thread is in its call again, some ten microseconds, and is then as it was.
+//   - A call may have been made again before, after an earlier stop, perhaps of another tracer. So a note of the call's
+//     end is left with the thread (ptrace.SetNote). The moment when the wait itself began is not known: the scheduler's
+//     clock, in se.exec_start, leaves out the time that the host of a virtual machine takes. Calls that were measured
+//     with it ended too early.
+//   - A timeout that is an argument is changed in its register, which a call may change by the
+//     calling convention. A timeout in memory, or of the socket, is changed until the thread is in
+//     its call again, for some ten microseconds, and is then restored.
 //
-// Where that is not possible, in memory that the target may not write to for instance, the
-// call gets its full time, and the result of a timeout if it is met again when its time is up.
-// What is lent is at least 10 ms (leastLent).
+// Where that is not possible, for instance in memory that the target may not write to, the
+// call gets its full time. If it is interrupted again after its time is up, it gets the result of a timeout.
+// At least 10 ms are lent (leastLent).
 
-// source says where the relative timeout of a call is found.
+// source says where the relative timeout of a call is.
 type source uint8
 
 const (
@@ -34,7 +35,7 @@ const (
 	inRing                   // in struct io_uring_getevents_arg, where the flags say so
 )
 
-// timeout describes a call whose relative timeout would begin again.
+// timeout describes a call whose relative timeout would start again in full.
 type timeout struct {
 	source source
 	arg    int
@@ -43,8 +44,8 @@ type timeout struct {
 
 const eagain = -int64(syscall.EAGAIN)
 
-// timeouts has the calls of x86-64 that return EINTR at any interruption and have a
-// relative timeout. The calls on sockets do so only where the socket has one.
+// timeouts lists the calls of x86-64 that return EINTR at any interruption and have a
+// relative timeout. The calls on sockets do so only where the socket has a timeout.
 var timeouts = map[int64]timeout{
 	232: {inMillis, 3, 0},                         // epoll_wait
 	281: {inMillis, 3, 0},                         // epoll_pwait
@@ -69,7 +70,7 @@ var timeouts = map[int64]timeout{
 	42:  {inSend, 0, -int64(syscall.EINPROGRESS)}, // connect
 }
 
-// option returns the socket option that a timeout is.
+// option returns the socket option that sets the timeout.
 func (to timeout) option() int {
 	if to.source == inSend {
 		return procfs.SendTimeout
@@ -77,7 +78,7 @@ func (to timeout) option() int {
 	return procfs.ReceiveTimeout
 }
 
-// blockedCall is a call with a timeout that a thread was moved back to.
+// blockedCall is a call with a timeout, in front of which a thread was moved back.
 type blockedCall struct {
 	timeout
 	nr       int64
@@ -87,9 +88,9 @@ type blockedCall struct {
 	deadline time.Duration // when it ends, by CLOCK_MONOTONIC
 }
 
-// noteTimeout finds out when a call that is made again is to end. One that was made again
-// before is told from another of its kind by the mark in the thread's flags, which nothing but
-// such a call has.
+// noteTimeout finds the deadline of a call that is made again. A mark in the thread's flags
+// shows that the call was made again before, and is not another one of its kind: only such
+// a call has the mark.
 func (k *Calls) noteTimeout(t *Thread, nr int64, args [6]uint64) {
 	before, now := t.call, procfs.Monotonic()
 	t.call = blockedCall{}
@@ -113,12 +114,12 @@ func (k *Calls) noteTimeout(t *Thread, nr int64, args [6]uint64) {
 	t.call = b
 }
 
-// same reports whether o is the same call, met again.
+// same reports whether o is the same call, interrupted again.
 func (b *blockedCall) same(o *blockedCall) bool {
 	return b.deadline != 0 && b.nr == o.nr && b.fixed() == o.fixed() && b.pc == o.pc && b.sp == o.sp
 }
 
-// fixed returns the arguments that stay when the call is given what is left.
+// fixed returns the arguments without the one that changes when the call is given what is left of its time.
 func (b *blockedCall) fixed() [6]uint64 {
 	args := b.args
 	if b.source == inMillis {
@@ -127,8 +128,8 @@ func (b *blockedCall) fixed() [6]uint64 {
 	return args
 }
 
-// A note has the end of a call in milliseconds, as many bits as there are, and says by a
-// checksum which call that is.
+// A note has the end of a call in milliseconds, in noteEnd bits, and a checksum of noteTag bits that
+// identifies the call.
 const (
 	noteEnd = 32
 	noteTag = 16
@@ -158,21 +159,21 @@ func (b *blockedCall) noted(tid int, now time.Duration) (time.Duration, bool) {
 	}
 	ms := now / time.Millisecond
 	end := (ms + time.Duration(int32(uint32(note>>noteEnd)-uint32(ms)))) * time.Millisecond
-	return end, end <= now+b.limit+time.Millisecond // it waits no longer than that
+	return end, end <= now+b.limit+time.Millisecond // a later end cannot be this call's
 }
 
-// takeBack gives a call that is not made again its own arguments.
+// takeBack restores the arguments of a call that is not made again.
 func (b *blockedCall) takeBack(r *ptrace.Regs) {
 	if b.deadline != 0 && b.source == inMillis {
 		r.SetSyscallArg(b.arg, b.args[b.arg])
 	}
 }
 
-// leastLent is the shortest time that is lent: the loan has to be repaid before the call returns
-// and the program can see it.
+// leastLent is the shortest time that is lent: the loan has to be repaid before the call returns,
+// when the program could see it.
 const leastLent = 10 * time.Millisecond
 
-// loan is a timeout that was changed until a thread is in its call.
+// loan is a timeout that is changed until a thread is in its call.
 type loan struct{ repay func() }
 
 // grant gives a call that is about to be made again what is left of its time. repay has to be
@@ -211,7 +212,7 @@ func (k *Calls) grant(t *Thread) loan {
 	return loan{back}
 }
 
-// lendTimespec changes a struct timespec of the target, and returns what undoes that; nil if it
+// lendTimespec changes a struct timespec of the target, and returns the function that undoes that; nil if it
 // cannot be changed.
 func (k *Calls) lendTimespec(addr uint64, left time.Duration) (back func()) {
 	var own, lent [16]byte
@@ -230,7 +231,7 @@ func (k *Calls) lendTimespec(addr uint64, left time.Duration) (back func()) {
 	return func() { user.WriteAt(own[:], int64(addr)) }
 }
 
-// lendSocket changes the timeout of the socket.
+// lendSocket changes the timeout of the socket, and returns the function that undoes that; nil if it cannot be changed.
 func (k *Calls) lendSocket(b *blockedCall, left time.Duration) (back func()) {
 	s, err := procfs.OpenSocket(k.g.PID, int(int32(b.args[b.arg])))
 	if err != nil {
@@ -247,10 +248,10 @@ func (k *Calls) lendSocket(b *blockedCall, left time.Duration) (back func()) {
 	}
 }
 
-// repaySoon bounds the wait for a thread that does not get a processor.
+// repaySoon bounds how long repay waits for a thread that gets no processor.
 const repaySoon = 50 * time.Millisecond
 
-// repay takes back what a thread was lent, when it is in its call or elsewhere.
+// repay undoes a loan when the thread is in its call or elsewhere.
 func (k *Calls) repay(t *Thread, l loan) {
 	if l.repay == nil {
 		return
@@ -262,7 +263,7 @@ func (k *Calls) repay(t *Thread, l loan) {
 		call, err := procfs.ReadSyscall(pid, t.TID)
 		if err != nil || !call.Running && call.PC != t.call.pc {
 			if err != nil || call.PC != after || call.Nr != t.call.nr {
-				return // it has ended, or been in the call and come back
+				return // it has ended, or has been in the call and returned
 			}
 			if st, err := procfs.ReadTaskStat(pid, t.TID); err != nil || st.State == 'S' {
 				return
@@ -273,7 +274,7 @@ func (k *Calls) repay(t *Thread, l loan) {
 }
 
 // timeoutOf returns how long the call was to wait; ok is false for a wait without
-// end.
+// a timeout.
 func (k *Calls) timeoutOf(to timeout, args [6]uint64) (time.Duration, bool) {
 	switch to.source {
 	case inMillis:
@@ -300,7 +301,7 @@ const (
 	ringInRegion = 1 << 6 // IORING_ENTER_EXT_ARG_REG: it is in memory that was registered
 )
 
-// ringTimespec returns where an io_uring_enter has its timeout, 0 if it has none.
+// ringTimespec returns the address of the timeout of an io_uring_enter, 0 if it has none.
 func (k *Calls) ringTimespec(flags, arg uint64) uint64 {
 	const tsAt = 16 // offset of the pointer to the struct timespec
 	if flags&(ringArgument|ringAbsolute|ringInRegion) != ringArgument {

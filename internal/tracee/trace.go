@@ -11,17 +11,16 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// traceEnv is the environment variable that has each controlled process traced on standard error.
+// traceEnv is the environment variable that makes TraceFromEnv return a Trace to standard error.
 const traceEnv = "PTOOLS_TRACE"
 
-// keptEntries is how many entries a Trace keeps unless NewTrace is told otherwise: some seconds
-// of a busy process, in 10 MB.
+// keptEntries is how many entries a Trace keeps by default: some seconds of a busy process, in 10 MB.
 const keptEntries = 1 << 16
 
-// Trace records what the kernel said about the threads of one controlled process and what was done
-// to them, in a ring: the last entries are kept. Recording takes a fraction of a microsecond and makes
-// no system call; the text is made when it is asked for, so a race stays where it was. Its methods may be
-// called from any goroutine, also while the control goroutine is stuck. A nil Trace records nothing.
+// Trace records what the kernel said about the threads of one controlled process, and what was done
+// to them. It is a ring: the last entries are kept. Recording takes a fraction of a microsecond and makes
+// no system call. The text is made only when it is wanted, so that recording does not shift a race. The methods
+// may be called from any goroutine, also while the control goroutine is stuck. A nil Trace records nothing.
 type Trace struct {
 	out  io.Writer
 	size int
@@ -32,11 +31,11 @@ type Trace struct {
 	ring  []entry
 	next  int             // index of the oldest entry, once the ring is full
 	lost  int             // entries that were overwritten
-	last  map[int]Machine // of the threads on the books, as last recorded
+	last  map[int]Machine // the machines of the threads with a record, as last seen
 }
 
-// NewTrace returns a Trace that keeps n entries; zero: some ten thousand. Where out is not nil
-// the text is written to it when control of the process ends, by one Write.
+// NewTrace returns a Trace that keeps n entries; zero: some ten thousand. Unless out is nil,
+// the text is written to it by one Write when control of the process ends.
 func NewTrace(n int, out io.Writer) *Trace {
 	if n <= 0 {
 		n = keptEntries
@@ -57,18 +56,18 @@ type Deed uint8
 
 const (
 	DeedStop      Deed = iota // a wait status
-	DeedEvent                 // told to clients
+	DeedEvent                 // an event that clients were notified of
 	DeedSeize                 // PTRACE_SEIZE
-	DeedAdd                   // put on the books, with its role
-	DeedExec                  // stands in the stop of an exec that another record has reported
-	DeedDrop                  // taken off the books
-	DeedHold                  // has to stand
-	DeedUnhold                // need not any more
-	DeedStand                 // has stopped, or is waited for no more
+	DeedAdd                   // its record was made, with its role
+	DeedExec                  // is in the stop of an exec that was reported for another record
+	DeedDrop                  // its record was removed
+	DeedHold                  // has to stay stopped
+	DeedUnhold                // need not stay stopped any more
+	DeedStand                 // has stopped, or is not waited for any more
 	DeedExpect                // is waited for again
 	DeedVfork                 // waits in vfork(2), or is about to
 	DeedMove                  // has another position
-	DeedRefused               // what was refused, because it cannot be
+	DeedRefused               // a deed that was refused, because it is impossible
 	DeedPhase                 // the process has another phase
 	DeedInterrupt             // PTRACE_INTERRUPT
 	DeedCont                  // PTRACE_CONT with a signal
@@ -78,8 +77,8 @@ const (
 	DeedDetach                // PTRACE_DETACH with a signal
 	DeedAbandon               // left to the kernel, which detaches it when the tracer's thread ends
 	DeedPark                  // cannot stop now: not waited for
-	DeedTake                  // its signal is ours
-	DeedGive                  // gets a signal that was ours
+	DeedTake                  // its signal is suppressed
+	DeedGive                  // receives a signal that was suppressed
 	DeedSetRegs               // PTRACE_SETREGS, with the program counter
 	DeedPlant                 // a breakpoint was set at an address
 	DeedLift                  // it was removed
@@ -94,8 +93,8 @@ var deedNames = [...]string{
 
 func (d Deed) String() string { return deedNames[d] }
 
-// entry is one line. The states are those of the thread's machine, nil where it has none: it is not
-// on the books, or the entry is about the process.
+// entry is one line. before and after are the states of the thread's machine. They are nil where there is none: the
+// thread has no record, or the entry is about the process.
 type entry struct {
 	when          time.Duration
 	tid           int
@@ -107,21 +106,21 @@ type entry struct {
 	before, after *Machine
 }
 
-// waited records a wait status, when the machine has taken it. t is nil for a thread that is not on the books.
+// waited records a wait status. It is called when the machine has changed. t is nil for a thread without a record.
 func (r *Trace) waited(t *Thread, s ptrace.Stop) {
 	if r != nil {
 		r.add(t, entry{tid: s.TID, stop: s})
 	}
 }
 
-// Did records what was done to a thread, when its machine has changed.
+// Did records what was done to a thread. It is called when the machine has changed.
 func (r *Trace) Did(t *Thread, d Deed, arg uint64, err error) {
 	if r != nil {
 		r.add(t, entry{tid: t.TID, deed: d, arg: arg, err: err})
 	}
 }
 
-// About records what is about the process, or a thread that is not on the books.
+// About records what was done to the process, or to a thread without a record.
 func (r *Trace) About(tid int, d Deed, arg uint64, err error) {
 	if r != nil {
 		r.add(nil, entry{tid: tid, deed: d, arg: arg, err: err})
@@ -155,7 +154,7 @@ func (r *Trace) states(t *Thread, e *entry) {
 	case ok:
 		e.before = &was
 	default:
-		return // off the books already
+		return // its record was removed already
 	}
 	if e.deed == DeedDrop || e.deed == DeedDetach {
 		delete(r.last, t.TID)
@@ -166,7 +165,7 @@ func (r *Trace) states(t *Thread, e *entry) {
 	r.last[t.TID] = m
 }
 
-// Begin is called when the process is known.
+// Begin sets the process of the trace. It is called when the process is known.
 func (r *Trace) Begin(pid int) {
 	if r != nil {
 		r.mu.Lock()
@@ -175,19 +174,19 @@ func (r *Trace) Begin(pid int) {
 	}
 }
 
-// End is called when control has ended.
+// End writes the text, where an out was given. It is called when control has ended.
 func (r *Trace) End() {
 	if r != nil && r.out != nil {
 		r.WriteTo(r.out)
 	}
 }
 
-// WriteTo implements io.WriterTo: a line that names the process, then one for each entry, the oldest first.
+// WriteTo implements io.WriterTo. It writes a line that names the process, then one line for each entry, the oldest first.
 //
 //	SECONDS TID WHAT [STATE | BEFORE -> AFTER]
 //
 // SECONDS are since the Trace was made. A wait status is a "stop" with its kind, or an end. The states are
-// those of the state machine. testdata/*.trace are such lines, which a test replays.
+// those of the state machine. The files testdata/*.trace have such lines, and a test replays them.
 func (r *Trace) WriteTo(w io.Writer) (int64, error) {
 	var b bytes.Buffer
 	r.mu.Lock()
@@ -222,7 +221,7 @@ func stateOr(m *Machine, none string) string {
 	return m.String()
 }
 
-// what is the entry in words.
+// what returns the deed of an entry in words.
 func (e *entry) what() string {
 	switch e.deed {
 	case DeedStop:

@@ -16,8 +16,8 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// TestRecordedTraces replays recorded traces through the state machine, one for each thread: every line must find the
-// state that it was recorded in, and lead to the one that it was recorded with.
+// TestRecordedTraces replays recorded traces through state machines, one for each thread. Every line must find the
+// machine in its recorded state before, and lead to its recorded state after.
 func TestRecordedTraces(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.trace")
 	if err != nil || len(files) == 0 {
@@ -53,7 +53,7 @@ func replayTrace(text io.Reader) error {
 		}
 		tid, what, before, after := f[1], f[2], f[3], f[4]
 		if before == "" {
-			continue // of a thread that is not on the books, or of the process
+			continue // about a thread without a record, or about the process
 		}
 		if after == "" {
 			after = before
@@ -89,7 +89,7 @@ type replayed struct {
 	due Action // an interrupt that a hold has asked for
 }
 
-// do does what an entry says; state is the one that it was recorded with.
+// do does what an entry says. state is the recorded state after it.
 func (m *replayed) do(what []string, state string) error {
 	want, got := ActNone, ActNone
 	switch what[0] {
@@ -173,7 +173,7 @@ func TestTraceRing(t *testing.T) {
 	}
 }
 
-// BenchmarkTrace: an entry that is not recorded is a comparison with nil.
+// BenchmarkTrace: an entry that is not recorded costs a comparison with nil.
 func BenchmarkTrace(b *testing.B) {
 	for name, r := range map[string]*Trace{"off": nil, "on": NewTrace(0, nil)} {
 		b.Run(name, func(b *testing.B) {

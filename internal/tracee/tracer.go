@@ -10,41 +10,40 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// Tracer is one OS thread and what it traces: a process, or a process and its descendants. The kernel attaches
-// a child to the tracer of the thread that made it, and takes requests for it from that thread only
-// (ptrace_init_task in include/linux/ptrace.h, ptrace_check_attach), so a tree has one tracer. All but Line,
-// Leaving and Ends belongs to the control goroutine.
+// Tracer is one OS thread and what it traces: a process, or a process and its descendants. A tree of processes has one
+// tracer: the kernel attaches a child to the tracer of the thread that made it, and takes requests for the child from
+// that tracer only (ptrace_init_task in include/linux/ptrace.h, ptrace_check_attach). All fields but Line, Leaving and
+// Ends belong to the control goroutine.
 //
-// Each wait status goes to the Group that its thread is one of, also while other Group wait for
-// something: a method that waits has to expect any stop of its own process meanwhile, so it does no harm that it
-// is another process that waits.
+// Each wait status goes to the Group of its thread, also while another Group waits for something. That does no harm:
+// a method that waits has to expect any stop of its own process anyway.
 type Tracer struct {
 	Line    Line
-	Leaving atomic.Bool    // all are being let go
-	Ends    sync.WaitGroup // has those whose end has not been told
+	Leaving atomic.Bool    // all processes are being released
+	Ends    sync.WaitGroup // counts the processes whose end has not been reported to the owner
 
 	SlowBirth bool // a client is called at each birth of a thread
-	// Ending, unless nil, is called for each process that has ended, which is still to be waited for.
+	// Ending, unless nil, is called for each process that has ended, before its exit status is collected.
 	Ending func(pid int)
-	Guard  *guard.Guard // has traps leave the text if we are killed; nil: they stay
+	Guard  *guard.Guard // removes the traps from the text if we are killed; nil: they stay
 
 	pace
 	Reports Reports
 	Procs   map[int]*Group // by process
-	threads map[int]*Group // whose a thread is, by its number
-	over    []*Group       // whose control has ended; end has not been called
-	last    []*Group       // those that end when this thread does
-	late    map[int]late   // threads of Group that are over, to be detached when they stop
-	Early   map[int]Early  // threads that were seen before their creator's event announced them
+	threads map[int]*Group // the Group of each thread, by TID
+	over    []*Group       // their control has ended; Concluded has not been called
+	last    []*Group       // they are concluded when this OS thread ends
+	late    map[int]late   // threads of Groups that are over, to be detached when they stop
+	Early   map[int]Early  // threads that stopped before their creator's event announced them
 }
 
-// Early is a thread that was seen before its creator's event.
+// Early is a thread that stopped before its creator's event.
 type Early struct {
 	Of   *Group
 	Role Role
 }
 
-// late is a thread that slept uninterruptibly when its process was let go.
+// late is a thread that slept uninterruptibly when its process was released.
 type late struct {
 	g *Group
 	t *Thread
@@ -59,15 +58,15 @@ func NewTracer(mode Mode) *Tracer {
 	return r
 }
 
-// Enlist makes a process one of the tracer's.
+// Enlist adds a process to those of the tracer.
 func (r *Tracer) Enlist(g *Group) { r.Procs[g.PID] = g }
 
-// Alone reports whether there is no other process than g.
+// Alone reports whether the tracer has no process other than g.
 func (r *Tracer) Alone(g *Group) bool {
 	return len(r.Procs) == 0 || len(r.Procs) == 1 && r.Procs[g.PID] == g
 }
 
-// Forget takes a thread off the books of its process.
+// Forget removes the record of a thread from its process.
 func (g *Group) Forget(t *Thread) {
 	delete(g.Threads, t.TID)
 	if g.Tracer.threads[t.TID] == g {
@@ -75,7 +74,7 @@ func (g *Group) Forget(t *Thread) {
 	}
 }
 
-// dispatch gives a report to the process that it is of.
+// dispatch gives a wait status to the Group of its thread.
 func (r *Tracer) dispatch(s ptrace.Stop) {
 	g := r.threads[s.TID]
 	if g == nil {
@@ -93,8 +92,8 @@ func (r *Tracer) dispatch(s ptrace.Stop) {
 	}
 }
 
-// lateOf returns the thread that was left when its process was let go, and has the number now: it may have got that of the
-// leader by execve(2).
+// lateOf returns the thread that was left behind when its process was released and that now has the number tid. It may
+// have got the number of the leader by execve(2).
 func (r *Tracer) lateOf(tid int) (late, bool) {
 	if l, ok := r.late[tid]; ok {
 		return l, true
@@ -107,7 +106,7 @@ func (r *Tracer) lateOf(tid int) (late, bool) {
 	return late{}, false
 }
 
-// part lets go of a thread that has stopped, or ended, after its process was let go.
+// part detaches a thread that has stopped, or ended, after its process was released.
 func (r *Tracer) part(l late, s ptrace.Stop) {
 	delete(r.late, l.t.TID)
 	if s.Kind.Ended() {
@@ -119,8 +118,8 @@ func (r *Tracer) part(l late, s ptrace.Stop) {
 	l.g.Leaver.Leave(l.t)
 }
 
-// processOf returns the process that an unannounced thread is of: its own, or the one that has made
-// it. A child of clone(CLONE_PARENT), and one whose parent has ended, is told by the memory that it has.
+// processOf returns the Group of an unannounced thread: that of its own process, or of the process that has made it.
+// A child of clone(CLONE_PARENT), and one whose parent has ended, is recognized by its memory.
 func (r *Tracer) processOf(tid int) (g *Group) {
 	if len(r.Procs) == 1 {
 		for _, g = range r.Procs {
@@ -155,7 +154,7 @@ func (r *Tracer) hasCloneParent(tid int) bool {
 	return err == nil && flags&ptrace.CloneParent != 0
 }
 
-// lost tells all that there is nothing left to wait for.
+// lost notifies every process under control that there is nothing left to wait for.
 func (r *Tracer) lost(err error) {
 	for _, g := range r.Procs {
 		if !g.phase.Over() {
@@ -164,8 +163,7 @@ func (r *Tracer) lost(err error) {
 	}
 }
 
-// Loop is the life of the control goroutine: requests, then whatever the kernel has to tell, one report at a
-// time.
+// Loop is the main loop of the control goroutine. It serves requests, and handles one wait status at a time.
 func (r *Tracer) Loop() {
 	for r.serve(); len(r.Procs) > 0; r.serve() {
 		s, err := r.poll()
@@ -184,7 +182,7 @@ func (r *Tracer) Loop() {
 	}
 }
 
-// serve runs what is queued.
+// serve runs the queued requests.
 func (r *Tracer) serve() {
 	for {
 		q := r.Line.next()
@@ -197,8 +195,8 @@ func (r *Tracer) serve() {
 	}
 }
 
-// poll returns a report that is there already or, where that has paid lately, comes
-// within the next moment.
+// poll returns a wait status that is there already. Where polling has paid lately, it also waits
+// a moment for one.
 func (r *Tracer) poll() (ptrace.Stop, error) {
 	if len(r.Reports.stolen) > 0 {
 		return r.Reports.pollNow()
@@ -210,7 +208,7 @@ func (r *Tracer) poll() (ptrace.Stop, error) {
 	return r.spinForReport()
 }
 
-// report handles what wait returned.
+// report handles the result of [Reports.wait].
 func (r *Tracer) report(s ptrace.Stop, err error) {
 	switch {
 	case err == syscall.EINTR:
@@ -223,7 +221,7 @@ func (r *Tracer) report(s ptrace.Stop, err error) {
 	}
 }
 
-// conclude ends the control of processes for which it is over, each by itself.
+// conclude calls Concluded for the processes whose control is over. Those that end with this OS thread are kept in last.
 func (r *Tracer) conclude() {
 	for len(r.over) > 0 {
 		g := r.over[0]
@@ -237,7 +235,8 @@ func (r *Tracer) conclude() {
 	}
 }
 
-// LetAllGo is called when the loop has ended, also by a panic or a runtime.Goexit of a handler.
+// LetAllGo releases the processes that are still under control. It is called when the loop has ended, also by a panic or
+// a runtime.Goexit of a handler.
 func (r *Tracer) LetAllGo() {
 	r.Leaving.Store(true)
 	for _, g := range r.Procs {
@@ -248,8 +247,8 @@ func (r *Tracer) LetAllGo() {
 	r.conclude()
 }
 
-// End is called when this goroutine ends, with the thread. Threads that were not detached are let go by the kernel
-// then: that is waited for, so that none is found traced after the end, and nothing delays it.
+// End is called when this goroutine ends, and its OS thread with it. The kernel then detaches the threads that are
+// still traced. Concluded waits for that, so that no thread is found traced after the end. Nothing delays it.
 func (r *Tracer) End() {
 	var wait func()
 	for _, g := range r.last {

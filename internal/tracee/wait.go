@@ -7,33 +7,34 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// A signal that a thread was stopped for is lost if we die between wait4(2), which takes the
-// report, and PTRACE_CONT: the kernel resumes the thread with what is left of the report. So
-// of a target that is to outlive us such a report is looked at and left where it is, and the
-// thread is resumed without its ever being read. One that has to stand still is read when
-// that is known.
+// A thread in a signal-delivery stop loses its signal if we die between wait4(2), which consumes
+// the wait status, and PTRACE_CONT: the kernel resumes the thread with the signal of the wait
+// status, if it is still there. So such a wait status is only looked at where the target is to
+// outlive us: the thread is resumed without its being consumed. If the thread has to stay
+// stopped, the wait status is consumed as soon as that is known.
 //
-// The SIGTRAP of a trap of ours is the other way round. Left unread it ends the target if we die,
-// read it vanishes, and the thread goes on behind the trap, in the middle of an instruction.
-// It is read as soon as the thread has been set back in front of it: mostly by PeekWaitBack,
-// before anything else is done, and else in trapped.
+// The SIGTRAP of a trap of ours is the opposite case. If we die and its wait status has not been
+// consumed, the SIGTRAP ends the target. If it has been consumed, the SIGTRAP vanishes, and the
+// thread continues behind the trap, in the middle of an instruction. So it is consumed as soon as
+// the thread has been set back in front of the trap: mostly by PeekWaitBack, before anything else
+// is done, and otherwise in trapped.
 
 // Reports is where wait statuses come from.
 type Reports struct {
 	r      *Tracer
 	mode   Mode // of all that is traced
-	own    int  // a process that is a child of this program, which will want to wait for it; 0: none is
-	unread int  // thread whose report has been looked at only
+	own    int  // a traced process that is a child of this program, which will want to wait for it; 0: none
+	unread int  // thread whose wait status has only been looked at
 	stolen []ptrace.Stop
 
-	setBacks   []ptrace.SetBack // those of the only process when its text had this version
+	setBacks   []ptrace.SetBack // those of the only process, when its text had version setBacksOf
 	setBacksOf uint64
-	backs      []ptrace.Back // threads that were set back and are still to be reported, in backsRoom
+	backs      []ptrace.Back // threads that were set back and are still to be handed out, in backsRoom
 	backsRoom  [mostBacks]ptrace.Back
-	lastBack   ptrace.Back // the one that was reported last
+	lastBack   ptrace.Back // the one that was handed out last
 }
 
-// wait returns a report, or waits for one.
+// wait returns a wait status. block makes it wait for one.
 func (r *Reports) wait(block bool) (ptrace.Stop, error) {
 	lives := r.mode != ModeKill
 	if !lives && r.own == 0 && r.r.Ending == nil {
@@ -44,7 +45,7 @@ func (r *Reports) wait(block bool) (ptrace.Stop, error) {
 	case err != nil || s.Kind == ptrace.KindNone || s.Back:
 		return s, err
 	case r.own != 0 && s.TID == r.own && s.Kind.Ended():
-		return s, nil // an exit status that is this program's own
+		return s, nil // an exit status that this program collects itself
 	case lives && s.Kind == ptrace.KindSignal:
 		r.unread = s.TID
 		return s, nil
@@ -53,7 +54,7 @@ func (r *Reports) wait(block bool) (ptrace.Stop, error) {
 	return ptrace.WaitTID(s.TID, false)
 }
 
-// ending tells of a process that has ended, also of one that shared the memory of another one.
+// ending calls Ending for a process that has ended, also for one that shared the memory of a target.
 func (r *Reports) ending(s ptrace.Stop) {
 	if !s.Kind.Ended() || r.r.Ending == nil {
 		return
@@ -77,14 +78,14 @@ func (r *Reports) ending(s ptrace.Stop) {
 	r.r.Ending(s.TID)
 }
 
-// OwnChild reports whether a process that is traced is a child of this program, which was not made to be traced.
+// OwnChild reports whether a traced process is a child of this program that was not made to be traced.
 func (r *Reports) OwnChild() bool { return r.own != 0 }
 
-// mostBacks bounds the threads that are set back at a time.
+// mostBacks bounds how many threads are set back at a time.
 const mostBacks = 16
 
-// peek looks at a report. Threads at traps are set back at once, all that have stopped, and their
-// reports read; they are handed out one by one.
+// peek looks at a wait status. All threads that have stopped at traps are set back at once, and their
+// wait statuses consumed. They are handed out one by one.
 func (r *Reports) peek(block bool) (ptrace.Stop, error) {
 	if r.mode == ModeKill {
 		return ptrace.PeekWait(block)
@@ -101,8 +102,8 @@ func (r *Reports) peek(block bool) (ptrace.Stop, error) {
 	return r.handOut(0), nil
 }
 
-// refreshSetBacks has setBacks be what stands in the text. Rules are for one text: of several processes
-// each thread is set back when its report has been read.
+// refreshSetBacks updates setBacks to the traps that are in the text. The rules are for one text. Where several
+// processes are traced, each thread is set back after its wait status has been consumed.
 func (r *Reports) refreshSetBacks() {
 	if len(r.r.Procs) != 1 {
 		r.setBacks, r.setBacksOf = r.setBacks[:0], 0
@@ -115,7 +116,7 @@ func (r *Reports) refreshSetBacks() {
 	}
 }
 
-// handOut takes a thread that was set back off the list, and makes its report.
+// handOut removes a thread that was set back from the list, and makes its wait status.
 func (r *Reports) handOut(i int) ptrace.Stop {
 	b := r.backs[i]
 	r.lastBack = b
@@ -128,8 +129,8 @@ func (r *Reports) back(tid int) int {
 	return slices.IndexFunc(r.backs, func(b ptrace.Back) bool { return b.TID == tid })
 }
 
-// waitTID is wait for one thread of g, which is being stopped. Unless there are breakpoints it
-// has nothing to report that would not be read at once.
+// waitTID is wait for one thread of g, which is being stopped. Without breakpoints every wait
+// status can be consumed immediately.
 func (r *Reports) waitTID(g *Group, tid int, block bool) (ptrace.Stop, error) {
 	if i := r.back(tid); i >= 0 {
 		return r.handOut(i), nil
@@ -149,8 +150,8 @@ func (r *Reports) waitTID(g *Group, tid int, block bool) (ptrace.Stop, error) {
 	return ptrace.WaitTID(tid, false)
 }
 
-// takeBack takes the registers of a thread that peek has set back. One that was making a step is looked
-// at as it was.
+// takeBack takes over the registers of a thread that peek has set back. If the thread was making a step,
+// its program counter is set to behind the trap again.
 func (r *Reports) takeBack(t *Thread) {
 	t.Regs, t.was, t.Known = r.lastBack.Regs, r.lastBack.Regs, RegsRead
 	if t.M.position != PosSetBack {
@@ -159,8 +160,8 @@ func (r *Reports) takeBack(t *Thread) {
 	}
 }
 
-// Read takes the report that was left unread, which no wait for any thread must meet
-// again. Of a thread that has been killed since there is another one in its place.
+// Read consumes the wait status that was left unread: no wait for any thread must return
+// it again. If the thread has been killed since, another wait status is in its place.
 func (r *Reports) Read() {
 	if r.unread == 0 {
 		return
@@ -172,14 +173,14 @@ func (r *Reports) Read() {
 	}
 }
 
-// Resuming is called before a thread leaves its stop: the report goes with it.
+// Resuming is called before a thread leaves its stop, which drops the wait status.
 func (r *Reports) Resuming(t *Thread) {
 	if r.unread == t.TID {
 		r.unread = 0
 	}
 }
 
-// pollNow returns a report that is there.
+// pollNow returns a wait status that is there already.
 func (r *Reports) pollNow() (ptrace.Stop, error) {
 	if n := len(r.stolen); n > 0 {
 		s := r.stolen[0]

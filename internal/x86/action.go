@@ -81,18 +81,18 @@ type action struct {
 	imm      uint64
 }
 
-// storable reports whether a store may be made from outside. A copy by the
-// kernel moves whole aligned words in one piece, narrower operands not on
-// every processor: another thread could see half a store. On the stack no thread
-// looks.
+// storable reports whether a store may be made from outside. A copy by the kernel
+// moves whole aligned words in one piece. Narrower operands it moves in one piece
+// only on some processors, so another thread could see half a store. On the stack
+// no other thread looks.
 func (a *action) storable() bool {
 	return a.dst.kind != argMem || a.dst.w == 8 || a.ea.onStack()
 }
 
-// onStack reports an operand in the frame.
+// onStack reports whether the operand is in the frame.
 func (e *ea) onStack() bool { return e.base == rsp || e.base == rbp }
 
-// usesMemory reports that emulation reads or writes memory.
+// usesMemory reports whether emulation reads or writes memory.
 func (a *action) usesMemory() bool {
 	switch a.op {
 	case opPush, opPop, opLeave, opRet:
@@ -103,8 +103,8 @@ func (a *action) usesMemory() bool {
 	return false
 }
 
-// address is the memory operand of ModRM, SIB and displacement; next is the address
-// behind the instruction.
+// address returns the memory operand that ModRM, SIB and displacement describe. next is
+// the address behind the instruction.
 func (in *inst) address(next uint64) ea {
 	e := ea{base: noReg, index: noReg, seg: in.seg, disp: uint64(int64(in.disp))}
 	if in.ripRel() {

@@ -1,6 +1,6 @@
 package x86
 
-// class says what running a copy somewhere else would get wrong.
+// class says what is wrong after a copy of an instruction has run at another address.
 type class uint8
 
 const (
@@ -16,7 +16,7 @@ const (
 // calls reports that the copy pushes a return address.
 func (c class) calls() bool { return c == calls || c == relCalls }
 
-// classify finds out what a copy would get wrong.
+// classify returns the class of an instruction.
 func (in *inst) classify() class {
 	switch {
 	case in.isBranch():
@@ -29,7 +29,7 @@ func (in *inst) classify() class {
 		switch in.op {
 		case 0x05:
 			return syscalls
-		case 0x34: // sysenter comes back to the vDSO's 32-bit part
+		case 0x34: // sysenter returns to the vDSO's 32-bit part
 			return fixed
 		case 0x01: // enclu leaves rip in rcx
 			if in.modrm == 0xd7 {
@@ -56,7 +56,7 @@ func (in *inst) classifyBranch() class {
 
 func (in *inst) classifyOne() class {
 	switch in.op {
-	case 0x8e: // mov ss holds off the trap of a step
+	case 0x8e: // mov ss delays the trap of a step
 		if in.ext() == 2 {
 			return fixed
 		}

@@ -7,8 +7,8 @@ type compiler struct {
 	a    action
 }
 
-// compile accepts an encoding only if every prefix in it is one whose effect the
-// differential test has compared with the processor's; all others run as a copy.
+// compile accepts an encoding only if the differential test has compared the effect of
+// all its prefixes with the processor's. All other instructions run as a copy.
 func (in *inst) compile(next uint64) (action, bool) {
 	c := compiler{inst: in, next: next}
 	ok := in.enc == legacy && !in.has(prefixLock|prefixAdSize|prefixBothRep) && c.any()
@@ -31,8 +31,9 @@ func (c *compiler) any() bool {
 	return c.move() || c.group() || c.stack()
 }
 
-// repeated compiles what F2 and F3 mean something else for, or nothing: pause,
-// endbr, and branches, where they are a bound check of the past or padding.
+// repeated compiles the instructions for which F2 and F3 mean something other than a
+// repetition, or nothing: pause, endbr, and branches. For branches they are padding, or a
+// bound check that processors do not have any more.
 func (c *compiler) repeated() bool {
 	switch {
 	case c.is(0x90) && c.rep == 0xf3 && c.rex == 0 && !c.has(prefixOpSize):
@@ -51,7 +52,7 @@ func (c *compiler) branch() bool {
 	switch {
 	case c.mp == map0F, c.op&0xf0 == 0x70:
 		a.op, a.sub = opJcc, c.op&15
-	case c.op <= 0xc3: // ret: imm is what it drops
+	case c.op <= 0xc3: // ret: imm is how many bytes it drops
 		a.op, a.imm = opRet, uint64(uint16(c.imm))
 	case c.op <= 0xe3:
 		a.op, a.sub = opLoop, c.op&3
@@ -271,7 +272,7 @@ func (c *compiler) modReg(w uint8) arg {
 	return c.register(c.ext()|c.rex&rexR<<1, w)
 }
 
-// modRM is the operand in ModRM.rm; a memory operand's place goes to the action.
+// modRM is the operand in ModRM.rm. The address of a memory operand is stored in the action.
 func (c *compiler) modRM(w uint8) arg {
 	if c.mod() == 3 {
 		return c.register(c.modrm&7|c.rex&rexB<<3, w)

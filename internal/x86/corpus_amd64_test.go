@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// corpus is what programs are made of here: the C and C++ libraries, a large
-// C++ program, a Go program, and the dynamic linker.
+// corpus returns the files whose code is planned: the C and C++ libraries, a
+// large C++ program, a Go program, and the dynamic linker.
 func corpus() []string {
 	files := []string{"/bin/bash"}
 	if root, err := exec.Command("go", "env", "GOROOT").Output(); err == nil {
@@ -35,8 +35,8 @@ func corpus() []string {
 
 type function struct{ start, end uint64 }
 
-// functions returns those of the symbol tables, and those that only the unwind
-// tables know.
+// functions returns the functions of the symbol tables, and those that only the
+// unwind tables have.
 func functions(f *elf.File) map[function]bool {
 	all := make(map[function]bool)
 	add := func(syms []elf.Symbol, _ error) {
@@ -71,7 +71,7 @@ func functions(f *elf.File) map[function]bool {
 type shares struct {
 	kinds  [3]int
 	direct int
-	wrong  int // not instructions: data in the text
+	wrong  int // no instructions: data in the text
 	worst  map[string]int
 }
 
@@ -97,8 +97,8 @@ func (s *shares) String() string {
 		100*float64(s.kinds[Emulate])/n, 100*float64(s.kinds[Displace])/n, 100*float64(s.direct)/n, 100*float64(s.kinds[StepAll])/n, n)
 }
 
-// TestCorpus plans the first and the last instruction of every function, and
-// walks through the bodies in between, of the largest programs around.
+// TestCorpus plans the first and the last instruction of every function of the
+// corpus, and decodes the instructions between.
 func TestCorpus(t *testing.T) {
 	total := shares{worst: make(map[string]int)}
 	for _, path := range corpus() {

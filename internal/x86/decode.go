@@ -5,15 +5,15 @@ import "errors"
 var (
 	errTruncated = errors.New("instruction is cut short")
 	errInvalid   = errors.New("not an instruction")
-	// errUnknown: a map of the future, or an opcode whose length makers disagree about.
+	// errUnknown: an opcode map that is not defined yet, or an opcode whose length differs between makers.
 	errUnknown = errors.New("the instruction's length is not known")
 )
 
 // maxLen is the longest instruction a processor accepts.
 const maxLen = 15
 
-// Length returns the length of the instruction that code begins with, 0 if that is
-// none, is cut short, or its length is not the same on every processor.
+// Length returns the length of the instruction that code begins with. It returns 0 if
+// there is none, if it is cut short, or if its length is not the same on every processor.
 func Length(code []byte) int {
 	in, err := decode(code)
 	if err != nil {
@@ -22,7 +22,7 @@ func Length(code []byte) int {
 	return len(in.code)
 }
 
-// decode finds the shape of the instruction at the start of code.
+// decode returns the shape of the instruction at the start of code.
 func decode(code []byte) (in inst, err error) {
 	in.extPos = -1
 	d := decoder{inst: &in, text: code}
@@ -160,9 +160,9 @@ func (d *decoder) escape() error {
 	return err
 }
 
-// vector reads the payload of a VEX, EVEX or XOP prefix and the opcode byte.
-// Its register bits are stored inverted; a legacy 66, F2, F3, F0 or REX before
-// it makes it undefined.
+// vector reads the payload of a VEX, EVEX or XOP prefix and the opcode byte. The
+// register bits of the payload are stored inverted. After a legacy 66, F2, F3, F0
+// or REX the prefix is undefined.
 func (d *decoder) vector(first byte) error {
 	if d.rex != 0 || d.has(prefixOpSize|prefixLock) || d.rep != 0 {
 		return errInvalid
@@ -209,7 +209,7 @@ func (d *decoder) vector(first byte) error {
 }
 
 // knowsMap reports whether the format of every opcode in the vector map is known.
-// EVEX map 4 is APX's, VEX map 7 has immediates of its own.
+// EVEX map 4 belongs to APX, and VEX map 7 has other immediates.
 func (d *decoder) knowsMap() bool {
 	switch d.enc {
 	case vex:
@@ -242,8 +242,8 @@ func (d *decoder) operands() error {
 	return err
 }
 
-// readModRM reads ModRM and what follows from it; registers says that it stands for
-// registers whatever its mod is.
+// readModRM reads ModRM, and the SIB and displacement that it asks for. registers says
+// that ModRM means registers whatever its mod is.
 func (d *decoder) readModRM(registers bool) error {
 	var err error
 	d.modPos = d.pos

@@ -126,13 +126,13 @@ func (tr *trial) String() string {
 	return fmt.Sprintf("% x (%v)", tr.in.Code(), tr.plan.Kind())
 }
 
-// start restores what was before.
+// start restores the memory and the state from before.
 func (tr *trial) start() {
 	copy(tr.l.data(), tr.before.data[:])
 	tr.before.x.write(tr.l)
 }
 
-// end takes the outcome of a run that ended with r and sig.
+// end records the outcome of a run that ended with r and sig.
 func (tr *trial) end(o *outcome, r x86.Regs, sig syscall.Signal) {
 	o.regs, o.sig = r, sig
 	// PTRACE_SETREGS can neither set nor clear ID, so a popf's stays for good.

@@ -25,32 +25,32 @@ type Copy struct {
 	// instruction comes a jump to the instruction that follows the
 	// original, if that is within reach.
 	Code []byte
-	// Direct: the thread may simply be continued in the slot and comes back
-	// by itself. Not so for calls, relative branches, system calls, copies
-	// with a scratch register, and where the jump does not reach; those are
-	// single-stepped, and Exit puts their registers right.
+	// Direct: the thread may simply be continued in the slot, and comes back
+	// by itself. Calls, relative branches, system calls, copies with a scratch
+	// register, and copies whose jump does not reach are not direct. They are
+	// single-stepped, and Exit corrects the registers.
 	Direct bool
 	// Scratch is the register that holds the address of the operand, in the
 	// processor's numbering; -1 if none is needed.
 	Scratch int
 }
 
-// Saved is what Enter changed and Exit has to put back: per thread, from the
-// one to the other.
+// Saved is what Enter has changed and Exit has to restore. It is kept per thread,
+// from Enter to Exit.
 type Saved struct {
 	reg   uint8
 	used  bool
 	value uint64
 }
 
-// relative is a RIP-relative operand, and what writing it anew needs.
+// relative is a RIP-relative operand, with what is needed to encode it anew.
 type relative struct {
 	dispPos int // 0: there is none
 	disp    int32
 	modPos  int
 	extPos  int
 	extBit  byte // the bit of code[extPos] that extends ModRM.rm
-	extSet  byte // and what it is when the extension is off
+	extSet  byte // the value of that bit when the extension is off
 	scratch uint8
 }
 
@@ -66,9 +66,9 @@ func (in *inst) relative() relative {
 	return r
 }
 
-// scratchReg chooses a register that the instruction does not use. With a
-// memory operand in ModRM, registers come from ModRM.reg and vvvv; of rsi, rdi
-// and rbx only rbx is also used implicitly (cmpxchg16b), where ModRM.reg is no
+// scratchReg chooses a register that the instruction does not use. If ModRM has a
+// memory operand, registers are named by ModRM.reg and vvvv only. Of rsi, rdi and
+// rbx only rbx is also used implicitly, by cmpxchg16b. There ModRM.reg is no
 // register, so that rsi is free.
 func (in *inst) scratchReg() uint8 {
 	reg := in.ext() | in.rex&rexR<<1
@@ -89,15 +89,15 @@ func near(from, to uint64) (int32, bool) {
 // target is the address of the RIP-relative operand.
 func (p *Plan) target() uint64 { return p.next + uint64(int64(p.rel.disp)) }
 
-// targetNear returns the operand's displacement as seen from a copy in slot, or ok false
-// where the copy cannot reach it relative to itself.
+// targetNear returns the operand's displacement from a copy in slot. ok is false if the operand is
+// out of reach of a RIP-relative copy.
 func (p *Plan) targetNear(slot uint64) (disp int32, ok bool) {
 	return near(slot+uint64(p.length), p.target())
 }
 
 // Displaced returns the copy of the instruction for a slot of the target's
-// memory. The relative branches keep their displacement: Exit corrects where
-// they went.
+// memory. Relative branches keep their displacement: Exit corrects the address
+// that they lead to.
 func (p *Plan) Displaced(slot uint64) (Copy, error) {
 	if p.class == fixed {
 		return Copy{}, ErrNotDisplaceable
@@ -125,7 +125,7 @@ func (p *Plan) Displaced(slot uint64) (Copy, error) {
 	return c, nil
 }
 
-// Enter moves a thread that stands at the breakpoint to the copy in slot.
+// Enter moves a thread that is at the breakpoint to the copy in slot.
 func (p *Plan) Enter(r *Regs, slot uint64) (saved Saved) {
 	if p.rel.dispPos > 0 {
 		if _, ok := p.targetNear(slot); !ok {
@@ -138,15 +138,15 @@ func (p *Plan) Enter(r *Regs, slot uint64) (saved Saved) {
 	return saved
 }
 
-// Exit moves a thread from the copy in slot back to where it would be had the
-// instruction run in its own place, after a step of the copy and after any stop
-// in the slot: a fault, a signal, a copy that is continued directly. It reports
-// false if the instruction has not run to its end (it is about to, faulted, or
-// is a repeated string instruction in the middle): the thread then stands at
-// the breakpoint's address again. A call's return address is corrected through
-// m.
+// Exit moves a thread from the copy in slot to where it would be if the
+// instruction had run in its own place. It is called after a step of the copy,
+// and after any stop in the slot: a fault, a signal, a copy that is continued
+// directly. It reports false if the instruction has not run to its end: it is
+// about to run, has faulted, or is a repeated string instruction in the middle.
+// The thread is at the breakpoint's address again then. A call's return address
+// is corrected through m.
 //
-// It also serves a thread that the stepped instruction has cloned, with a zero
+// It also moves a thread that the stepped instruction has cloned, with a zero
 // Saved.
 func (p *Plan) Exit(r *Regs, slot uint64, saved Saved, m Memory) (done bool) {
 	if saved.used {
@@ -182,10 +182,11 @@ func (p *Plan) Exit(r *Regs, slot uint64, saved Saved, m Memory) (done bool) {
 	return true
 }
 
-// fixFaulted corrects what a copied call that has faulted may have left below the
-// stack pointer. A call to a non-canonical address faults before it writes its return
-// address on AMD's processors, after that on Intel's (TestFaultingCall). The slot's
-// address, after, is there only in the second case: no copy leaves it behind.
+// fixFaulted corrects the return address that a copied call that has faulted may have
+// left below the stack pointer. A call to a non-canonical address faults before it writes
+// its return address on AMD's processors, and after that on Intel's (TestFaultingCall).
+// The address after, in the slot, is there only in the second case: no other copy leaves
+// it there.
 func (p *Plan) fixFaulted(r *Regs, after uint64, m Memory) {
 	n, _ := m.ReadAt(p.buf[:], int64(r.Rsp-8))
 	if n == len(p.buf) && binary.LittleEndian.Uint64(p.buf[:]) == after {
@@ -193,8 +194,8 @@ func (p *Plan) fixFaulted(r *Regs, after uint64, m Memory) {
 	}
 }
 
-// fixReturn corrects the return address at sp that a copied call has just written. The
-// slot could be returned to, it ends in a jump, but the program can look.
+// fixReturn corrects the return address at sp that a copied call has just written. A return
+// to the slot would work, as it ends in a jump, but the program can see the address.
 func (p *Plan) fixReturn(sp uint64, m Memory) {
 	binary.LittleEndian.PutUint64(p.buf[:], p.next)
 	// The page was written a moment ago. If it has been unmapped since, the

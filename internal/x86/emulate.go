@@ -25,15 +25,15 @@ const userTop = 1 << 47
 const pageSize = 4096
 
 // Emulate does to r and to the target's memory what the instruction would do.
-// r.Rip must be the breakpoint's address. It reports false, and has changed
-// nothing, if the instruction must be run by the processor: the memory operand
-// cannot be accessed, the branch target is not an address of user space, the
-// program single-steps itself, or alignment checks are on. The error is not
-// nil only if the process is gone.
+// r.Rip must be the breakpoint's address. Emulate reports false, and has changed
+// nothing, if the processor must run the instruction: the memory operand cannot
+// be accessed, the branch target is not an address of user space, the program
+// single-steps itself, or alignment checks are on. The error is not nil only if
+// the process is gone.
 //
-// m must fail where an access of the target itself would fault: it must not go
-// through /proc/PID/mem, which writes to read-only pages and reads guard pages
-// (process_vm_readv(2) and process_vm_writev(2) do as the target does).
+// m must fail where an access of the target itself would fault. So it must not
+// use /proc/PID/mem, which writes to read-only pages and reads guard pages
+// (process_vm_readv(2) and process_vm_writev(2) fail like the target).
 //
 // Emulate does not allocate, and makes at most one access to memory except for
 // calls and pushes of a memory operand, which make two.
@@ -261,8 +261,8 @@ func (p *Plan) runLoop(r *Regs) error {
 	return nil
 }
 
-// load reads w bytes. It takes the whole aligned word around them where it
-// can, which the kernel copies in one piece.
+// load reads w bytes. Where possible it reads the whole aligned word around
+// them, which the kernel copies in one piece.
 func (p *Plan) load(m Memory, addr uint64, w uint8) (uint64, error) {
 	if addr >= userTop {
 		return 0, errDecline
@@ -283,8 +283,8 @@ func (p *Plan) load(m Memory, addr uint64, w uint8) (uint64, error) {
 	return binary.LittleEndian.Uint64(p.buf[:]) >> (8 * skip) & mask(w), nil
 }
 
-// store writes w bytes, all or none: never over the end of a page. Unless they
-// are the thread's own they must be an aligned word, see storable.
+// store writes w bytes, all or none: it never writes over the end of a page. The
+// bytes must be an aligned word (see storable), unless they are the thread's own.
 func (p *Plan) store(m Memory, addr uint64, w uint8, v uint64, own bool) error {
 	if addr >= userTop || addr%pageSize > pageSize-uint64(w) || !own && addr%8 != 0 {
 		return errDecline

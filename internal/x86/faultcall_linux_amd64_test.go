@@ -10,15 +10,15 @@ import (
 	"ptools/internal/x86"
 )
 
-// nowhere is no address: its upper bits are neither all clear nor all set, with
-// five levels of page tables either.
+// nowhere is a non-canonical address: its upper bits are neither all clear nor all
+// set, also with five levels of page tables.
 const nowhere = 0x5a5a5a5a5a5a5a5a
 
 // TestFaultingCall runs calls to a non-canonical address, in their own place and as
-// copies. They fault with rip unchanged, on Intel's processors after the return
-// address was written below the stack pointer, on AMD's before. What is there
-// afterwards must be the same in both runs, also on the other vendor's processor,
-// whose write is made or taken back by the test.
+// copies. They fault with rip unchanged. Intel's processors have written the return
+// address below the stack pointer by then, AMD's have not. The memory there must be
+// the same after both runs. For the other vendor's processor the test itself makes
+// the write, or undoes it.
 func TestFaultingCall(t *testing.T) {
 	l := newLab(t)
 	for _, b := range [][]byte{
@@ -55,7 +55,7 @@ type faulting struct {
 
 const (
 	faultSP   = labData + 0x800
-	faultWord = 0x1122334455667788 // what is below the stack pointer before
+	faultWord = 0x1122334455667788 // the word below the stack pointer before the call
 )
 
 // prepare sets memory, and returns registers that lead every form of the call to
@@ -98,7 +98,7 @@ func (f *faulting) runNative(t *testing.T) {
 	}
 }
 
-// runCopy runs the copy, on the other vendor's processor if other is set.
+// runCopy runs the copy, as on the other vendor's processor if other is set.
 func (f *faulting) runCopy(slot uint64, other bool) string {
 	c, err := f.plan.Displaced(slot)
 	if err != nil {

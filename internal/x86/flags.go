@@ -84,8 +84,8 @@ func alu(kind uint8, a, b, carry uint64, w uint8) (uint64, uint64) {
 	return a, flagsResult(a, w)
 }
 
-// conditions are the flags of which one must be set for the condition codes 0, 2, 4, …; each code behind them is its
-// opposite. From lessCodes on it is enough, too, that the comparison was less.
+// conditions has a set of flags for each of the condition codes 0, 2, 4, …: one of them must be set. Each odd code is the
+// opposite of the code before it. From lessCodes on the condition also holds if the comparison was less.
 var conditions = [8]uint64{flagOF, flagCF, flagZF, flagCF | flagZF, flagSF, flagPF, 0, flagZF}
 
 const lessCodes = 12

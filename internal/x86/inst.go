@@ -21,7 +21,7 @@ const (
 	map0F3A = 3
 )
 
-// prefixes is the set of prefixes that are there or not. Segment, repeat and REX
+// prefixes is the set of the prefixes without a value. Segment, repeat and REX
 // prefixes have fields of their own.
 type prefixes uint8
 
@@ -29,7 +29,7 @@ const (
 	prefixOpSize  prefixes = 1 << iota // 66
 	prefixAdSize                       // 67
 	prefixLock                         // F0
-	prefixBothRep                      // F2 and F3: the last one wins on the processors seen, but no manual says so
+	prefixBothRep                      // F2 and F3: the last one counts on the processors seen, but no manual says so
 )
 
 // REX bits.
@@ -40,9 +40,9 @@ const (
 	rexW
 )
 
-// inst is the shape of one instruction: where its parts lie and what its
-// prefixes say, but not what it does. It is what a copy at another address
-// needs, and it is known for encodings that x86asm cannot name yet.
+// inst is the shape of one instruction: where its parts are and what its
+// prefixes say, but not what it does. A copy at another address needs that much.
+// The shape is known also for encodings that x86asm does not know yet.
 type inst struct {
 	code []byte // exactly the instruction's bytes
 	enc  encoding
@@ -74,7 +74,7 @@ func (o *operand) mod() byte { return o.modrm >> 6 }
 // ext is the opcode extension in ModRM.reg.
 func (o *operand) ext() byte { return o.modrm >> 3 & 7 }
 
-// inMemory reports an operand in memory.
+// inMemory reports whether there is an operand in memory.
 func (o *operand) inMemory() bool { return o.modPos > 0 && o.mod() != 3 }
 
 // hasSIB reports whether a SIB byte follows ModRM.
@@ -84,16 +84,16 @@ func (o *operand) hasSIB() bool { return o.inMemory() && o.modrm&7 == 4 }
 // instruction's address.
 func (o *operand) ripRel() bool { return o.modPos > 0 && o.modrm&0xc7 == 0x05 }
 
-// is reports an opcode of the one-byte map.
+// is reports whether the opcode is op of the one-byte map.
 func (in *inst) is(op byte) bool { return in.enc == legacy && in.mp == mapOne && in.op == op }
 
-// has reports a prefix.
+// has reports whether there is a prefix.
 func (in *inst) has(p prefixes) bool { return in.prefixes&p != 0 }
 
-// wide reports that the operand has 64 bits.
+// wide reports whether the operand has 64 bits.
 func (in *inst) wide() bool { return in.rex&rexW != 0 }
 
-// isBranch reports a near branch of any kind.
+// isBranch reports whether this is a near branch of any kind.
 func (in *inst) isBranch() bool {
 	switch {
 	case in.enc != legacy:
@@ -112,20 +112,20 @@ func (in *inst) isBranch() bool {
 	return in.op&0xf0 == 0x70 || in.op&^3 == 0xe0
 }
 
-// isTrap reports int3, int1 and int n: the program's own traps.
+// isTrap reports whether this is int3, int1 or int n: a trap of the program's own.
 func (in *inst) isTrap() bool {
 	return in.is(0xcc) || in.is(0xf1) || in.is(0xcd) && uint8(in.imm) != 0x80
 }
 
-// isSyscall reports syscall and int 0x80.
+// isSyscall reports whether this is syscall or int 0x80.
 func (in *inst) isSyscall() bool {
 	return in.enc == legacy && in.mp == map0F && in.op == 0x05 || in.is(0xcd) && uint8(in.imm) == 0x80
 }
 
-// agreed reports that x86asm, where it knows the instruction that code begins with,
-// finds the same length: two decoders that were written apart must agree before a copy
-// of it is run. Not asked about the vector encodings, where x86asm reads operand
-// bytes that vzeroupper does not have.
+// agreed reports whether x86asm finds the same length for the instruction that code begins
+// with, if it knows that instruction. Two independent decoders must agree before a copy of
+// it is run. The vector encodings are not compared: x86asm reads operand bytes that
+// vzeroupper does not have.
 func (in *inst) agreed(code []byte) bool {
 	if in.enc != legacy {
 		return true

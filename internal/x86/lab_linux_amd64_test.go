@@ -38,8 +38,8 @@ const (
 	labHalf     = 0x2000
 )
 
-// lab is a stopped process in which single instructions run, on registers and
-// memory of the test's choice. Its methods must be called from the goroutine
+// lab is a stopped process in which single instructions run, with registers and
+// memory that the test chooses. Its methods must be called from the goroutine
 // that made it.
 type lab struct {
 	t     testing.TB
@@ -75,7 +75,7 @@ func newLab(t testing.TB) *lab {
 	l.must(ptrace.Seize(l.pid, ptrace.OptFork|ptrace.OptClone|ptrace.OptExitKill))
 	t.Cleanup(func() {
 		g.Kill()
-		for { // until it is dead, which is for its starter to reap
+		for { // until it is dead; its starter reaps it
 			if s, err := ptrace.PeekWait(true); err != syscall.EINTR && (err != nil || s.Kind.Ended()) {
 				return
 			}
@@ -98,7 +98,7 @@ func (l *lab) must(err error) {
 	}
 }
 
-// wait returns the next stop of tid, and keeps those of others for their turn.
+// wait returns the next stop of tid. It keeps stops of other threads for later calls.
 func (l *lab) wait(tid int) ptrace.Stop {
 	l.t.Helper()
 	for {
@@ -123,7 +123,7 @@ func (l *lab) regs(tid int) x86.Regs {
 	return r.Regs
 }
 
-// setRegs writes those of the lab's thread.
+// setRegs writes the registers of the lab's thread.
 func (l *lab) setRegs(r *x86.Regs) {
 	l.t.Helper()
 	l.must(ptrace.SetRegs(l.pid, &ptrace.Regs{Regs: *r}))
@@ -146,8 +146,8 @@ func (l *lab) run(r *x86.Regs) syscall.Signal {
 	return l.stopped(r)
 }
 
-// calm makes the kernel forget a single step over popf, which would have it take
-// the TF of the next one for the program's own (arch/x86/kernel/step.c,
+// calm makes the kernel forget a single step over popf. Otherwise it would take the
+// TF of the next step for the program's own (arch/x86/kernel/step.c,
 // enable_single_step).
 func (l *lab) calm() {
 	l.t.Helper()
@@ -180,8 +180,8 @@ func (l *lab) put(code []byte, addr uint64) {
 // data is the lab's writable memory.
 func (l *lab) data() []byte { return l.file[labHalf:] }
 
-// ReadAt and WriteAt reach the lab's data and nothing else, and so fail where
-// the lab would fault.
+// ReadAt reads the lab's data. ReadAt and WriteAt access nothing else, and so fail
+// where the lab would fault.
 func (l *lab) ReadAt(p []byte, off int64) (int, error) {
 	q, ok := l.span(len(p), off)
 	if !ok {
@@ -237,9 +237,9 @@ func (l *lab) readXState() xstate {
 
 func (x xstate) write(l *lab) { x.call(l, ptraceSetRegSet) }
 
-// settle clears what depends on more than the instructions that ran: the
-// addresses of the last x87 instruction and its operand, and which components
-// the processor has noticed to be in their initial state.
+// settle clears the state that depends on more than the instructions that ran: the
+// addresses of the last x87 instruction and its operand, and which components the
+// processor has found to be in their initial state.
 func (x xstate) settle() {
 	clear(x[8:24])
 	clear(x[512:520])

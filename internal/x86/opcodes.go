@@ -1,6 +1,6 @@
 package x86
 
-// The formats of the opcode maps, a letter an opcode:
+// The formats of the opcode maps, one letter for each opcode:
 //
 //	.  no operand bytes        m  ModRM             r  ModRM that is always registers
 //	b  imm8                    B  ModRM, imm8       w  imm16
@@ -68,8 +68,8 @@ func (in *inst) format() byte {
 	return oneByte[in.op]
 }
 
-// vectorFormat is the format in VEX and EVEX map 1: shifts by a count,
-// compares and word inserts have an immediate, vzeroupper has nothing.
+// vectorFormat returns the format in VEX and EVEX map 1. Shifts by a count,
+// compares and word inserts have an immediate. vzeroupper has no operand bytes.
 func (in *inst) vectorFormat() byte {
 	switch in.op {
 	case 0x70, 0x71, 0x72, 0x73, 0xc2, 0xc4, 0xc5, 0xc6:
@@ -118,7 +118,7 @@ func (in *inst) immediate(f byte) (int, error) {
 			return 0, errUnknown
 		}
 		return 4, nil
-	case '3', '4': // of group 3 only test has one
+	case '3', '4': // only test of group 3 has one
 		switch {
 		case in.ext() > 1:
 			return 0, nil

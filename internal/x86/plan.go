@@ -7,7 +7,7 @@ type Kind uint8
 
 const (
 	// Emulate: the instruction's effect is computed; the thread does not
-	// step at all. Where that cannot be done now, a copy is run.
+	// step at all. If that is not possible at this hit, the thread runs a copy.
 	Emulate Kind = iota
 	// Displace: the thread runs a copy of the instruction elsewhere.
 	Displace
@@ -69,32 +69,35 @@ func MakePlan(code []byte, addr uint64) (Plan, error) {
 	return p, nil
 }
 
-// Kind says how a thread gets past the instruction, if nothing stands in the
-// way.
+// Kind says how a thread normally gets past the instruction. Emulation may not
+// be possible at a hit.
 func (p *Plan) Kind() Kind { return p.kind }
 
-// Len is the length of the instruction in bytes; 0 if processors disagree about
-// it or it belongs to a map of the future, which is always StepAll.
+// Len is the length of the instruction in bytes. It is 0 if the length differs
+// between processors, or the opcode map is not defined yet; the kind is always
+// StepAll then.
 func (p *Plan) Len() int { return p.length }
 
-// IsSyscall reports the syscall instruction and int 0x80, which can clone,
-// exit, or never return.
+// IsSyscall reports whether the instruction is syscall or int 0x80, which can
+// clone, exit, or never return.
 func (p *Plan) IsSyscall() bool { return p.system }
 
-// IsTrap reports that the instruction is a trap of the program's own (int3,
-// int1, int n): the signal it raises when stepped belongs to the program.
+// IsTrap reports whether the instruction is a trap of the program's own (int3,
+// int1, int n): the signal that it raises when stepped belongs to the program.
 func (p *Plan) IsTrap() bool { return p.trap }
 
-// UsesMemory reports that emulating the instruction reads or writes the target's
-// memory, which costs a system call that a copy does not need.
+// UsesMemory reports whether emulation of the instruction reads or writes the target's
+// memory. That costs a system call, which a copy does not need.
 func (p *Plan) UsesMemory() bool { return p.act.usesMemory() }
 
-// Probeable reports that the kernel may execute the instruction for its uprobes
-// without the program noticing. Those that it gets wrong, or whose faults it
-// moves elsewhere, are among the ones that are not emulated, but for these: popf
-// and pushf, which see the trap flag of its single step; xchg with rax, which Linux
-// 6.18 takes for a nop if the other is r8; and the nop of five bytes, which it replaces
-// by a call that writes to the red zone below the stack pointer.
+// Probeable reports whether the kernel may execute the instruction for its uprobes
+// without the program noticing. The kernel executes some instructions wrongly, or
+// moves their faults elsewhere. All of these are instructions that are not emulated,
+// with three exceptions:
+//   - popf and pushf see the trap flag of the kernel's single step;
+//   - Linux 6.18 takes xchg with rax for a nop if the other register is r8;
+//   - the kernel replaces the nop of five bytes by a call, which writes to the red zone
+//     below the stack pointer.
 func (p *Plan) Probeable() bool {
 	switch p.act.op {
 	case opPushf, opPopf, opXchg:

@@ -52,7 +52,7 @@ func code(t testing.TB, s string) []byte {
 	return b
 }
 
-// TestPlans is the list of what must be decided how, with the reasons.
+// TestPlans lists instructions with the plans that they must get, and the reasons.
 func TestPlans(t *testing.T) {
 	for _, c := range []struct {
 		code, name string
@@ -177,7 +177,7 @@ func TestPlanQuestions(t *testing.T) {
 	}
 }
 
-// TestProbeable: the instructions that the kernel must not be asked to execute.
+// TestProbeable lists the instructions that the kernel must not be asked to execute.
 func TestProbeable(t *testing.T) {
 	for _, c := range []struct {
 		name, code string
@@ -287,7 +287,7 @@ func TestDecline(t *testing.T) {
 }
 
 // TestSyscallKeepsRegisters: with FRED a system call changes neither rcx nor r11
-// (arch/x86/entry/entry_fred.c), so what a program has in them is not a return address.
+// (arch/x86/entry/entry_fred.c). So the values of a program in them are not corrected.
 func TestSyscallKeepsRegisters(t *testing.T) {
 	const at, slot = 0x401000, 0x402000
 	p, err := MakePlan([]byte{0x0f, 0x05}, at)

@@ -5,9 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// Dice makes random instructions, and registers under which they have something
-// to do, for the tests that run them, which are outside the package: internal/ptrace
-// imports it.
+// Dice makes random instructions, and registers with which they have an effect. The
+// tests that run them are outside the package, because internal/ptrace imports it.
 type Dice struct {
 	*rand.Rand
 	Code       uint64 // where the instructions are
@@ -17,19 +16,19 @@ type Dice struct {
 // A Sample is a random instruction.
 type Sample struct{ in inst }
 
-// Code returns its bytes.
+// Code returns the bytes of the instruction.
 func (s *Sample) Code() []byte { return s.in.code }
 
-// Is reports an opcode of the one-byte map.
+// Is reports whether the opcode is op of the one-byte map.
 func (s *Sample) Is(op byte) bool { return s.in.is(op) }
 
-// Stores87 reports fnstenv and fnsave: they store where the last x87
-// instruction ran.
+// Stores87 reports whether the instruction is fnstenv or fnsave: they store the
+// address of the last x87 instruction.
 func (s *Sample) Stores87() bool {
 	return (s.in.is(0xd9) || s.in.is(0xdd)) && s.in.ext() == 6 && s.in.mod() != 3
 }
 
-// Sample returns an instruction of form f. Random bytes may be none.
+// Sample returns an instruction of form f. It reports false if the random bytes are none.
 func (d Dice) Sample(f Form) (Sample, bool) {
 	in, err := decode(d.instruction(f))
 	if err != nil {
@@ -41,7 +40,7 @@ func (d Dice) Sample(f Form) (Sample, bool) {
 
 func (d Dice) one(n int) bool { return d.IntN(n) == 0 }
 
-// Form is what a random instruction is made of: everything but prefixes and
+// Form is the fixed part of a random instruction: all except prefixes and
 // operands.
 type Form struct {
 	enc encoding
@@ -49,7 +48,7 @@ type Form struct {
 	op  byte
 }
 
-// Share is how many of a form are made where it is n on average: more of the common ones.
+// Share returns how many instructions of the form are made, if the average is n: more of the common forms.
 func (f Form) Share(n int) int {
 	switch {
 	case f.enc != legacy:
@@ -60,8 +59,8 @@ func (f Form) Share(n int) int {
 	return n
 }
 
-// Forms returns all opcodes whose copies can run, without those whose result is
-// another each time or tells where they ran.
+// Forms returns all opcodes whose copies can run. Opcodes are left out if their
+// result differs each time, or depends on the address where they ran.
 func Forms() []Form {
 	var all []Form
 	for mp := uint8(mapOne); mp <= map0F3A; mp++ {
@@ -78,9 +77,9 @@ func Forms() []Form {
 	return all
 }
 
-// unstable: prefixes and escapes, segment registers (an interrupt clears null
-// selectors), tables of the processor a thread is on, clocks, cpuid, xsave and
-// its kind (x87 pointers).
+// unstable reports whether the form is left out: prefixes and escapes, segment
+// registers (an interrupt clears null selectors), tables of the processor that a
+// thread is on, clocks, cpuid, and xsave and its kind (x87 pointers).
 func (f Form) unstable() bool {
 	switch f.mp {
 	case mapOne:
@@ -132,7 +131,7 @@ func (d Dice) instruction(f Form) []byte {
 	return b
 }
 
-// aim lets a RIP-relative operand lie in the data.
+// aim makes a RIP-relative operand be in the data.
 func (d Dice) aim(in *inst) {
 	if in.ripRel() {
 		in.disp = int32(d.pointer() - d.Code - uint64(len(in.code)))
@@ -155,7 +154,7 @@ func (d Dice) pointer() uint64 {
 	return d.Data + d.Uint64N(d.Size)
 }
 
-// Number returns a value with edges in it.
+// Number returns a random value, often one at an edge.
 func (d Dice) Number() uint64 {
 	switch d.IntN(8) {
 	case 0:
@@ -174,8 +173,8 @@ func (d Dice) Number() uint64 {
 	return d.Uint64()
 }
 
-// Registers returns random registers on top of base, such that the memory
-// operand of s mostly lies in the data.
+// Registers returns base with random registers, such that the memory operand of s
+// is mostly in the data.
 func (d Dice) Registers(s *Sample, base Regs) Regs {
 	r := base
 	for n := range uint8(16) {
@@ -194,7 +193,7 @@ func (d Dice) Registers(s *Sample, base Regs) Regs {
 	return r
 }
 
-// reach solves the operand's address for one of its registers.
+// reach changes one of the registers of the memory operand, so that its address is in the data.
 func (d Dice) reach(in *inst, r *Regs) {
 	e := in.address(d.Code + uint64(len(in.code)))
 	to := d.pointer() - e.linear(r)

@@ -53,18 +53,18 @@ func (r *Regs) SetSP(sp uint64) { r.Rsp = sp }
 // FP returns the frame pointer register, whatever the program uses it for.
 func (r *Regs) FP() uint64 { return r.Rbp }
 
-// ThreadPointer returns the address that a C library keeps a thread's own data at: above
-// the thread's stack, in the memory that has both, for all threads but the first.
+// ThreadPointer returns the address at which a C library keeps a thread's own data. For all
+// threads except the first that is above the thread's stack, in the same mapping.
 func (r *Regs) ThreadPointer() uint64 { return r.FsBase }
 
 // SetThreadPointer sets what ThreadPointer returns.
 func (r *Regs) SetThreadPointer(addr uint64) { r.FsBase = addr }
 
-// TrapFlag reports whether the program itself has ordered a trap after each
+// TrapFlag reports whether the program itself has asked for a trap after each
 // instruction.
 func (r *Regs) TrapFlag() bool { return r.Eflags&flagTF != 0 }
 
-// SetTrapFlag sets or clears that.
+// SetTrapFlag sets or clears the trap flag.
 func (r *Regs) SetTrapFlag(on bool) {
 	r.Eflags &^= flagTF
 	if on {
@@ -78,7 +78,7 @@ func (r *Regs) Args() [6]uint64 {
 	return [6]uint64{r.Rdi, r.Rsi, r.Rdx, r.Rcx, r.R8, r.R9}
 }
 
-// Result returns what a function that has just returned hands back, if that is an
+// Result returns the result of a function that has just returned, if that is an
 // integer or a pointer.
 func (r *Regs) Result() uint64 { return r.Rax }
 
@@ -91,5 +91,5 @@ const (
 // Is32Bit reports whether the thread runs 32-bit code: its system calls have other numbers.
 func (r *Regs) Is32Bit() bool { return r.Cs == user32 }
 
-// Is64Bit reports whether it runs 64-bit code.
+// Is64Bit reports whether the thread runs 64-bit code.
 func (r *Regs) Is64Bit() bool { return r.Cs == user64 }

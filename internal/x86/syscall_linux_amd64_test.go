@@ -10,8 +10,8 @@ import (
 	"ptools/internal/x86"
 )
 
-// syscallPlan puts a syscall instruction in the lab, its copy in the near slot,
-// and makes a call of it: registers at the breakpoint.
+// syscallPlan puts a syscall instruction in the lab, and its copy in the near slot.
+// It returns the registers for the call nr, at the breakpoint.
 func syscallPlan(l *lab, nr uint64, args ...uint64) (x86.Plan, x86.Regs) {
 	l.t.Helper()
 	insn := []byte{0x0f, 0x05, int3}
@@ -81,7 +81,7 @@ func TestForkDisplaced(t *testing.T) {
 }
 
 // TestSigreturnDisplaced steps a copy of the syscall instruction that ends a
-// signal handler: registers are the interrupted ones, nothing is corrected.
+// signal handler. The registers are the interrupted ones, and nothing is corrected.
 func TestSigreturnDisplaced(t *testing.T) {
 	l := newLab(t)
 	m, err := mem.Open(l.pid)

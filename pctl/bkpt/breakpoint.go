@@ -6,23 +6,22 @@ import (
 	"ptools/internal/x86"
 )
 
-// codeSize is how much text is kept with a breakpoint: more than the longest
-// instruction.
+// codeSize is how many bytes of text are kept with a breakpoint: more than the
+// longest instruction.
 const codeSize = 16
 
-// A Breakpoint is one address that threads stop at. Its fields and methods are
-// the control goroutine's.
+// A Breakpoint is one address that threads stop at. Its fields and methods
+// belong to the control goroutine.
 type Breakpoint struct {
 	// Addr is the address of the instruction, in the target.
 	Addr uint64
-	// Hits counts the threads that have run into it; the control goroutine
-	// does the counting.
+	// Hits counts the hits; the control goroutine does the counting.
 	Hits uint64
 
 	trap   Kind
 	owners int
-	armed  bool  // a trap stands in the text
-	dead   bool  // the text was gone when it was last to be planted or lifted, or is no instruction; Add revives it
+	armed  bool  // its trap is in the text
+	dead   bool  // the text was gone when the trap was last to be planted or lifted, or is no instruction; Add revives it
 	place  place // what it was planned for
 	code   [codeSize]byte
 	plan   x86.Plan
@@ -31,7 +30,7 @@ type Breakpoint struct {
 }
 
 // Instruction returns the instruction at addr as a breakpoint that is in no table and never armed, so that
-// a thread can make a step there. Code that is no instruction is one that is like any other.
+// a thread can make a step there. Code that is no instruction is accepted too.
 func Instruction(addr uint64, code []byte) *Breakpoint {
 	b := &Breakpoint{Addr: addr}
 	_ = b.setCode(code)
@@ -41,24 +40,24 @@ func Instruction(addr uint64, code []byte) *Breakpoint {
 // Plan returns how threads get past the breakpoint.
 func (b *Breakpoint) Plan() *x86.Plan { return &b.plan }
 
-// Orig returns the byte of the program's own that the trap stands in place of.
+// Orig returns the program's own byte, which the trap replaces.
 func (b *Breakpoint) Orig() byte { return b.code[0] }
 
-// Owners returns how many Adds are not yet followed by their Remove.
+// Owners returns the number of owners: Adds less Removes.
 func (b *Breakpoint) Owners() int { return b.owners }
 
-// Armed reports whether its trap stands in the text.
+// Armed reports whether the trap is in the text.
 func (b *Breakpoint) Armed() bool { return b.armed }
 
-// After reports that a thread that has hit the breakpoint stands behind the
+// After reports whether a thread that has hit the breakpoint is behind the
 // instruction, which has run: there is nothing to step off.
 func (b *Breakpoint) After() bool { return b.trap.Lasting() }
 
 // size is the number of bytes that must not have changed under the breakpoint.
 func (b *Breakpoint) size() int { return max(1, b.plan.Len()) }
 
-// read takes the code at the breakpoint's address from the target, without the
-// traps of others, and makes the plan.
+// read reads the code at the breakpoint's address, without the traps of other
+// breakpoints, and makes the plan.
 func (b *Breakpoint) read(t *Table) error {
 	var code [codeSize]byte
 	n, err := t.mem.ReadAt(code[:], int64(b.Addr))
@@ -80,10 +79,10 @@ func (b *Breakpoint) setCode(code []byte) error {
 	return nil
 }
 
-// refresh compares the breakpoint with the code now at its address. It reports false
-// where nothing is to be planted: if that is another instruction, which leaves the
-// breakpoint dead, or a trap that was not there before. That is another tracer's, which
-// will put back what it has found.
+// refresh compares the breakpoint with the code that is at its address now. It reports
+// false where nothing is to be planted. One case is another instruction, which makes the
+// breakpoint dead. The other is a trap that was not there before: it belongs to another
+// tracer, which will restore the byte that it has found.
 func (b *Breakpoint) refresh(t *Table, code []byte) bool {
 	n := b.size()
 	if len(code) >= n && string(code[:n]) == string(b.code[:n]) {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// A Ground tells what is mapped in the target. It is asked on the control goroutine.
+// A Ground knows what is mapped in the target. Its methods are called on the control goroutine.
 type Ground interface {
 	// Mapping returns what is mapped at addr; ok is false where nothing is.
 	Mapping(addr uint64) (m Mapping, ok bool, err error)
@@ -29,35 +29,35 @@ type File struct {
 
 // Reasons why no int3 is planted.
 var (
-	// ErrSharedText: an int3 would stand in the file, and in every process that maps it.
+	// ErrSharedText: an int3 would be written to the file, and so to every process that maps it.
 	ErrSharedText = errors.New("the memory is shared with a file or other processes (MAP_SHARED), where an int3 would stand for all")
-	// ErrNotText: an int3 would be data.
+	// ErrNotText: an int3 would change data.
 	ErrNotText = errors.New("the memory is not executable")
-	// ErrTextGone, ErrTextReplaced and ErrTextRewritten: a trap does not return to what is not
-	// the text any more that it was planned for.
+	// ErrTextGone, ErrTextReplaced and ErrTextRewritten: the text that the trap was planned for is not there any
+	// more, so the trap is not planted again.
 	ErrTextGone      = errors.New("its text is not mapped any more")
 	ErrTextReplaced  = errors.New("other memory is mapped where its text was")
 	ErrTextRewritten = errors.New("the program has rewritten its text")
 )
 
-// SetGround has a table without breakpoints ask what is mapped before it writes. Without a ground whatever can
-// be read is text.
+// SetGround makes a table without breakpoints ask g what is mapped, before it writes. Without a ground all memory that
+// can be read is text.
 func (t *Table) SetGround(g Ground) { t.ground = g }
 
-// place is what a trap was planned for.
+// place is the memory that a trap was planned for.
 type place struct {
 	file File
 	off  uint64 // in the file
 	anon bool
 }
 
-// lifted is a trap that was taken out lately.
+// lifted is a trap that was lifted lately.
 type lifted struct {
 	orig  byte
 	place place
 }
 
-// has reports whether p may still be at addr. Only another mapping says that it is not.
+// has reports whether p may still be at addr. Only another mapping there shows that it is not.
 func (g *ground) has(addr uint64, p place) bool {
 	now, err := g.at(addr)
 	switch {
@@ -69,13 +69,13 @@ func (g *ground) has(addr uint64, p place) bool {
 	return true
 }
 
-// ground remembers the last mapping of one pass over breakpoints in ascending order.
+// ground is a Ground that remembers the last mapping, for one pass over breakpoints in ascending order.
 type ground struct {
 	of   Ground
 	last Mapping
 }
 
-// at returns the place of an address that may bear an int3, or why it may not.
+// at returns the place of an address. The error says why an int3 may not be planted there.
 func (g *ground) at(addr uint64) (place, error) {
 	if g.of == nil {
 		return place{}, nil
@@ -95,7 +95,7 @@ func (g *ground) at(addr uint64) (place, error) {
 	case m.Shared:
 		return place{}, ErrSharedText
 	case m.File == (File{}):
-		// Memory without a file has no identity: made executable, it is text.
+		// Memory without a file has no identity. It is text if it is executable.
 		if !m.Exec {
 			return place{}, ErrNotText
 		}
@@ -104,7 +104,7 @@ func (g *ground) at(addr uint64) (place, error) {
 	return place{file: m.File, off: addr - m.Start + m.Off}, nil
 }
 
-// stand finds out where b is to stand, before its first int3.
+// stand finds the place of b, before its first int3.
 func (t *Table) stand(b *Breakpoint) error {
 	g := ground{of: t.ground}
 	p, err := g.at(b.Addr)
@@ -118,8 +118,8 @@ func (t *Table) stand(b *Breakpoint) error {
 	return nil
 }
 
-// standing returns those of bs whose text is still what they were planned for. The others end: nothing is
-// written there. The result is good until the next call.
+// standing returns the breakpoints in bs whose place is still at their address. The others end, and nothing is
+// written there. The result is valid until the next call.
 func (t *Table) standing(bs []*Breakpoint) []*Breakpoint {
 	if t.ground == nil {
 		return bs
@@ -144,7 +144,7 @@ func (t *Table) standing(bs []*Breakpoint) []*Breakpoint {
 func (t *Table) end(b *Breakpoint, why error) {
 	if b.armed {
 		b.armed = false
-		t.lifted[b.Addr] = lifted{b.Orig(), b.place} // a thread may have run into it before
+		t.lifted[b.Addr] = lifted{b.Orig(), b.place} // a thread may have hit it before
 		t.changed()
 	}
 	t.observer.Lifted(b.Addr)
@@ -153,20 +153,20 @@ func (t *Table) end(b *Breakpoint, why error) {
 	t.ended = append(t.ended, Ended{b, why})
 }
 
-// Ended is a breakpoint that is dead, and why.
+// Ended is a breakpoint that is dead, with the reason.
 type Ended struct {
 	Breakpoint *Breakpoint
 	Why        error
 }
 
-// TakeEnded returns the breakpoints that have ended since it was called last.
+// TakeEnded returns the breakpoints that have ended since the last call.
 func (t *Table) TakeEnded() []Ended {
 	ended := t.ended
 	t.ended = nil
 	return ended
 }
 
-// forgetEnded is for a breakpoint that is removed, or lives again.
+// forgetEnded removes a breakpoint from the ended ones: it is removed, or revived.
 func (t *Table) forgetEnded(b *Breakpoint) {
 	t.ended = slices.DeleteFunc(t.ended, func(e Ended) bool { return e.Breakpoint == b })
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestGround: an int3 is planted in text only, and does not return, nor is anything lifted, where other memory is
-// mapped, whatever it has there.
+// TestGround: an int3 is planted in text only. If other memory is mapped there, whatever its contents, the int3 is not
+// planted again, and nothing is lifted.
 func TestGround(t *testing.T) {
 	text := Mapping{Start: textBase, End: textBase + 1<<20, File: File{8, 1, 77}, Off: 0x1000, Exec: true}
 	for name, c := range map[string]struct {
@@ -57,7 +57,7 @@ func TestGround(t *testing.T) {
 	}
 }
 
-// TestGroundRefused: nor is one planted in the first place.
+// TestGroundRefused: an int3 is not planted in memory that is not text.
 func TestGroundRefused(t *testing.T) {
 	m, g := newText(), &oneMapping{m: Mapping{Start: textBase, End: textBase + 1<<20, Exec: true, Shared: true}, ok: true}
 	orig := bytes.Clone(m.b)
@@ -85,7 +85,7 @@ func TestGroundRefused(t *testing.T) {
 	m.check(t, orig)
 }
 
-// TestGroundOfChild: nor is anything changed in a forked child that has other memory there.
+// TestGroundOfChild: nothing is changed in a forked child that has other memory there.
 func TestGroundOfChild(t *testing.T) {
 	for _, removed := range []bool{false, true} {
 		m, g := newText(), &oneMapping{m: Mapping{Start: textBase, End: textBase + 1<<20, File: File{8, 1, 77}, Exec: true}, ok: true}
@@ -111,7 +111,7 @@ func TestGroundOfChild(t *testing.T) {
 	}
 }
 
-// TestGroundAskedOnce: neighbours are in one mapping.
+// TestGroundAskedOnce: the Ground is asked once for neighbours, which are in one mapping.
 func TestGroundAskedOnce(t *testing.T) {
 	g := &oneMapping{m: Mapping{Start: textBase, End: textBase + 1<<20, Exec: true}, ok: true}
 	tab := NewTable(newText())

@@ -2,38 +2,38 @@ package bkpt
 
 import "ptools/internal/ptrace"
 
-// breakByte is the int3 instruction, breakLen its length: a thread that has executed it
-// stands so far behind its address.
+// breakByte is the int3 instruction, breakLen its length. The program counter of a thread
+// that has executed an int3 is breakLen behind the int3's address.
 const (
 	breakByte = 0xcc
 	breakLen  = 1
 )
 
-// siKernel is the si_code of the SIGTRAP that int3 raises (SI_KERNEL); a
-// SIGTRAP that was sent has another.
+// siKernel is the si_code of the SIGTRAP that int3 raises (SI_KERNEL). A
+// SIGTRAP that was sent has another si_code.
 const siKernel = 0x80
 
 // int3 plants one-byte trap instructions in the text.
 type int3 struct{}
 
-// Lasting: only we take an int3 out again.
+// Lasting: only we remove an int3.
 func (int3) Lasting() bool { return false }
 
-// Plant verifies before it writes: a breakpoint whose text is gone, or another, is dead.
+// Plant verifies the text before it writes. A breakpoint whose text is gone, or has changed, becomes dead.
 func (int3) Plant(t *Table, bs []*Breakpoint) error {
 	return t.eachRun(t.mem, t.standing(bs), plantRun, textGone)
 }
 
-// Lift writes the original byte wherever the trap is still there, in the text that it was planted in.
+// Lift writes the original byte where the trap is still in the text that it was planted in.
 func (int3) Lift(t *Table, bs []*Breakpoint) error {
 	return t.eachRun(t.mem, t.standing(bs), liftRun, textGone)
 }
 
 func textGone(t *Table, b *Breakpoint) { t.end(b, ErrTextGone) }
 
-// TrapCode is the si_code that tells the SIGTRAP of a trap from one that was sent, where a thread can
-// stand behind the trap without having executed it: over an instruction as short as the trap, or one that
-// is not known (nil) any more. 0: it cannot.
+// TrapCode is the si_code that distinguishes the SIGTRAP of the trap from one that was sent. It is needed where
+// a thread can be behind the trap without having executed it: if the instruction is as short as the trap, or is
+// not known any more (nil). Otherwise TrapCode is 0.
 func (b *Breakpoint) TrapCode() int32 {
 	if b != nil && b.plan.Len() > breakLen {
 		return 0
@@ -41,9 +41,9 @@ func (b *Breakpoint) TrapCode() int32 {
 	return siKernel
 }
 
-// Trapped returns the breakpoint whose trap a thread with the program counter after has run into, if
-// it has stopped with SIGTRAP: that is to be asked of TrapCode. The thread must go back to addr. With ok and
-// a nil breakpoint the trap was lifted meanwhile. Without ok the signal is the target's own.
+// Trapped returns the breakpoint whose trap a thread has hit that has stopped with SIGTRAP, with the program
+// counter after. The caller has to check the si_code by TrapCode. The thread must be set back to addr. If ok is
+// true and the breakpoint is nil, the trap was lifted meanwhile. If ok is false, the signal is the target's own.
 func (t *Table) Trapped(after uint64) (b *Breakpoint, addr uint64, ok bool) {
 	addr = after - breakLen
 	b, ok = t.TrapAt(addr)
@@ -111,8 +111,8 @@ func liftRun(t *Table, run []*Breakpoint, raw []byte) error {
 	return nil
 }
 
-// hide puts the original bytes in raw, which was read from the start of run,
-// wherever a trap is, and reports whether there was one.
+// hide replaces traps by the original bytes in raw, which was read from the start
+// of run, and reports whether there was a trap.
 func hide(run []*Breakpoint, raw []byte) bool {
 	found := false
 	for _, b := range run {

@@ -1,19 +1,19 @@
 package bkpt
 
-// An Observer is told which traps stand in the text in place of the program's own
-// bytes, one byte at a time. Its methods are called on the control goroutine.
+// An Observer is notified of the traps that replace the program's own bytes in the
+// text, one byte at a time. Its methods are called on the control goroutine.
 type Observer interface {
-	// Planting is called before ours is written at addr, where orig is to
-	// stand otherwise. What was said of that address before is void. It is
-	// called again whenever a trap returns to the text.
+	// Planting is called before the byte ours is written at addr, in place of
+	// orig. It replaces earlier calls for that address. It is called again
+	// whenever a trap returns to the text.
 	Planting(addr uint64, ours, orig byte)
-	// Lifted is called when nothing of ours stands at addr any more, for
-	// good. Of traps that leave the text for the time of a stop nothing is
-	// said, nor of an exec (Forget).
+	// Lifted is called when nothing of ours is at addr any more, for good. It is
+	// not called for traps that leave the text for the time of a stop, nor at an
+	// exec (Forget).
 	Lifted(addr uint64)
 }
 
-// unobserved is the observer of a table by default: it does nothing.
+// unobserved is the default observer of a table. It does nothing.
 type unobserved struct{}
 
 func (unobserved) Planting(uint64, byte, byte) {}

@@ -41,7 +41,7 @@ func libcText(t testing.TB) (m *mem.Memory, start, end uint64) {
 }
 
 // spread adds n breakpoints all over [start, end), at the beginnings of
-// instructions as far as decoding from the start finds them.
+// instructions that decoding from the start finds.
 func spread(t testing.TB, tab *Table, m Memory, n int, start, end uint64) {
 	t.Helper()
 	code := make([]byte, end-start)
@@ -109,8 +109,8 @@ func TestProcessText(t *testing.T) {
 	}
 }
 
-// BenchmarkProcess is the cost of a rendezvous in a real process: traps out of
-// the text and in again.
+// BenchmarkProcess measures the cost of a rendezvous in a real process: the traps
+// leave the text and return.
 func BenchmarkProcess(b *testing.B) {
 	for _, n := range []int{1, 50, 1000} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {

@@ -17,14 +17,14 @@ const SlotSize = x86.SlotSize
 
 // Scratch is executable memory of the target, in slots of SlotSize bytes, where
 // copies of instructions run. A breakpoint keeps its slot, and the copy in it,
-// so that only its first displaced hit writes; any number of threads may be in
-// one slot. The bytes that were there before are kept, come back on Disarm, and
-// are what Overlay shows.
+// so that only its first displaced hit writes. Any number of threads may be in
+// one slot. The bytes that were there before are kept. Disarm restores them, and
+// Overlay shows them.
 //
-// A slot given up is not given away before Settle: a thread may stand in it. For the
-// same reason the observer is not told of copies: what takes our traps out when we are
-// dead leaves them where they are. A thread finds its way out of most; no other comes
-// there.
+// A slot that was given up is not used again before Settle, because a thread may be in
+// it. For the same reason the observer is not notified of copies: the guard that removes
+// our traps after our death leaves copies in place. A thread comes out of most copies by
+// itself, and no other thread enters them.
 type Scratch struct {
 	table *Table
 	areas []*area
@@ -41,20 +41,20 @@ type slot struct {
 	addr    uint64
 	orig    []byte   // in area.orig
 	copy    x86.Copy // what was last written
-	plan    x86.Plan // of the instruction that copy is of
-	from    uint64   // and its address
+	plan    x86.Plan // of the copied instruction
+	from    uint64   // address of the copied instruction
 	owner   *Breakpoint
-	live    bool // copy stands in the target
+	live    bool // copy is in the target's memory
 	retired bool // without owner, but a thread may be in it
 }
 
 // Scratch returns the table's scratch slots.
 func (t *Table) Scratch() *Scratch { return &t.scratch }
 
-// Reserve makes [start, start+size) slots. The range must be mapped executable,
-// and nothing may ever run or read it: the rest of the last page after a text
-// segment, or code that has run for the last time. The best place is within 2
-// GiB of the breakpoints.
+// Reserve makes slots of [start, start+size). The range must be mapped executable,
+// and the program must never run or read it again: the rest of the last page after
+// a text segment, or code that has run for the last time. The best place is within
+// 2 GiB of the breakpoints.
 func (s *Scratch) Reserve(start, size uint64) error {
 	end := (start + size) &^ (SlotSize - 1)
 	start = (start + SlotSize - 1) &^ (SlotSize - 1)
@@ -94,10 +94,10 @@ func (s *Scratch) Free() int {
 
 func (l *slot) free() bool { return l.owner == nil && !l.retired }
 
-// Place puts the copy of b's instruction in a slot, unless it is there, and
-// returns the slot's address. Direct says whether the thread may be continued
-// in it rather than stepped. The error is [ErrNoSlot], [x86.ErrNotDisplaceable], or
-// says why the target could not be written.
+// Place puts the copy of b's instruction in a slot, unless it is there already, and
+// returns the slot's address. direct says whether the thread may be continued in it
+// rather than stepped. The error is [ErrNoSlot], [x86.ErrNotDisplaceable], or says why
+// the target's memory could not be written.
 func (s *Scratch) Place(b *Breakpoint) (addr uint64, direct bool, err error) {
 	l := b.slot
 	if l == nil {
@@ -117,15 +117,15 @@ func (s *Scratch) Place(b *Breakpoint) (addr uint64, direct bool, err error) {
 	return l.addr, l.copy.Direct, nil
 }
 
-// Direct is Place where the thread can be continued in the slot and comes back by
-// itself. It takes no slot for another kind of copy.
+// Direct is Place for a copy in which the thread can be continued, and from which it
+// comes back by itself. It takes no slot for another kind of copy.
 func (s *Scratch) Direct(b *Breakpoint) (addr uint64, ok bool) {
 	if b.slot == nil {
 		if b.bent {
 			return 0, false
 		}
 		if l, err := s.choose(b); err != nil || !l.copy.Direct {
-			b.bent = true // slots become free, but seldom
+			b.bent = true // a better slot may become free, but seldom does
 			return 0, false
 		}
 	}
@@ -133,7 +133,7 @@ func (s *Scratch) Direct(b *Breakpoint) (addr uint64, ok bool) {
 	return addr, direct && err == nil
 }
 
-// choose finds a free slot for b and makes the copy for it, preferring one that
+// choose finds a free slot for b and makes the copy for it. It prefers a copy that
 // the thread can be continued in, then one that needs no scratch register.
 func (s *Scratch) choose(b *Breakpoint) (*slot, error) {
 	var best *slot
@@ -174,7 +174,7 @@ func (a *area) free() *slot {
 	return nil
 }
 
-// at returns the slot that addr lies in, or nil.
+// at returns the slot that contains addr, or nil.
 func (s *Scratch) at(addr uint64) *slot {
 	for _, a := range s.areas {
 		if addr-a.start < uint64(len(a.orig)) {
@@ -184,9 +184,9 @@ func (s *Scratch) at(addr uint64) *slot {
 	return nil
 }
 
-// Origin returns the address in the program that pc, in a slot, stands for; ok
+// Origin returns the address in the program that corresponds to pc in a slot. ok
 // is false if pc is in no slot. The si_addr of a SIGILL, SIGFPE, SIGTRAP or
-// SIGBUS that a copy raised must be replaced by it.
+// SIGBUS that a copy has raised must be replaced by that address.
 func (s *Scratch) Origin(pc uint64) (addr uint64, ok bool) {
 	l := s.at(pc)
 	if l == nil || len(l.copy.Code) == 0 {
@@ -199,11 +199,11 @@ func (s *Scratch) Origin(pc uint64) (addr uint64, ok bool) {
 }
 
 // Relocate moves a thread whose program counter is in a scratch slot to where
-// it would be without: to be called at every stop of a thread that may be in a
-// slot, and of a child that a displaced system call has created. It does
-// nothing, and reports inSlot false, elsewhere. done is false if the
-// instruction has not run: the thread is at the breakpoint's address, which it
-// has already hit, and must be moved off again without counting.
+// it would be in the program. It has to be called at every stop of a thread that
+// may be in a slot, and of a child that a displaced system call has created. For
+// other threads it does nothing, and reports inSlot false. done is false if the
+// instruction has not run. The thread is then at the breakpoint's address, which
+// it has already hit, and must be moved off again without counting a hit.
 func (s *Scratch) Relocate(r *x86.Regs, saved x86.Saved, m Memory) (inSlot, done bool) {
 	l := s.at(r.PC())
 	if l == nil || len(l.copy.Code) == 0 {
@@ -212,8 +212,8 @@ func (s *Scratch) Relocate(r *x86.Regs, saved x86.Saved, m Memory) (inSlot, done
 	return true, l.plan.Exit(r, l.addr, saved, m)
 }
 
-// Exit is Plan.Exit for the instruction whose copy is in the slot, which may
-// no longer be the one at the breakpoint.
+// Exit is Plan.Exit for the instruction whose copy is in the slot. That may not be
+// the instruction at the breakpoint any more.
 func (s *Scratch) Exit(r *x86.Regs, addr uint64, saved x86.Saved, m Memory) (done bool) {
 	l := s.at(addr)
 	if l == nil {
@@ -222,14 +222,14 @@ func (s *Scratch) Exit(r *x86.Regs, addr uint64, saved x86.Saved, m Memory) (don
 	return l.plan.Exit(r, l.addr, saved, m)
 }
 
-// retire takes b's slot from it.
+// retire takes the slot away from b.
 func (s *Scratch) retire(b *Breakpoint) {
 	if l := b.slot; l != nil {
 		l.owner, l.retired, b.slot = nil, true, nil
 	}
 }
 
-// settle gives retired slots free.
+// settle frees the retired slots.
 func (s *Scratch) settle() {
 	for _, a := range s.areas {
 		for i := range a.slots {
@@ -269,8 +269,8 @@ func (s *Scratch) restore(mem Memory) error {
 	return errors.Join(errs...)
 }
 
-// clean puts the original bytes wherever a slot was ever written, in a child's
-// memory.
+// clean restores the original bytes of all slots that were ever written, in a
+// child's memory.
 func (s *Scratch) clean(child Memory) error {
 	var errs []error
 	for _, a := range s.areas {
@@ -296,9 +296,8 @@ func (a *area) used(f func(*slot) bool) (lo, hi int) {
 	return lo, hi
 }
 
-// clean replaces the copies that stand in slots lo to hi by the original bytes.
-// Bytes that are not ours stay. An area that cannot be read is gone, and with
-// it whatever was in it.
+// clean replaces the copies in slots lo to hi by the original bytes. Bytes that
+// are not ours stay. An area that cannot be read is gone, with all copies in it.
 func (a *area) clean(mem Memory, lo, hi int) error {
 	p := make([]byte, (hi-lo)*SlotSize)
 	start := a.slots[lo].addr
@@ -330,8 +329,8 @@ func (s *Scratch) overlay(p []byte, addr uint64) {
 	}
 }
 
-// write takes over what a client writes in the areas, and puts the copies that
-// stand there in its place.
+// write makes what a client writes to the areas their original bytes, and replaces
+// it in p by the copies that are there.
 func (s *Scratch) write(p []byte, addr uint64) {
 	for _, a := range s.areas {
 		lo, hi := max(addr, a.start), min(addr+uint64(len(p)), a.start+uint64(len(a.orig)))
@@ -348,8 +347,8 @@ func (s *Scratch) write(p []byte, addr uint64) {
 	}
 }
 
-// live yields the live slots that overlap [addr, end), and where they begin
-// relative to addr.
+// live yields the live slots that overlap [addr, end), with their offsets from
+// addr.
 func (s *Scratch) live(addr, end uint64) func(func(*slot, int) bool) {
 	return func(yield func(*slot, int) bool) {
 		for _, a := range s.areas {

@@ -32,7 +32,7 @@ type Table struct {
 	scratch  Scratch
 	observer Observer
 
-	ended []Ended // and not told
+	ended []Ended // not taken yet
 
 	work       []*Breakpoint // work space of of
 	left       []*Breakpoint // work space of standing
@@ -55,18 +55,18 @@ func NewTable(mem Memory) *Table {
 	return t
 }
 
-// Add makes addr one owner's breakpoint; several owners may share it. On an
-// armed table a new breakpoint is planted at once, which other threads may be
-// running through. The error says that the address cannot be read or that no
-// instruction starts there. Whether the address is in executable memory is for
-// the caller to know.
+// Add adds one owner to the breakpoint at addr, which it makes if there is none.
+// On an armed table a new breakpoint is planted at once, while threads may run
+// through it. The error says that the address cannot be read, or that no
+// instruction starts there. The caller has to know whether the address is in
+// executable memory.
 func (t *Table) Add(addr uint64) (*Breakpoint, error) { return t.AddTrap(addr, t.kinds[0]) }
 
-// Default returns the kind of trap that Add takes.
+// Default returns the kind of trap that Add uses.
 func (t *Table) Default() Kind { return t.kinds[0] }
 
-// AddTrap is Add with another kind of trap than int3. A breakpoint that exists
-// keeps the kind it has. A lasting trap is planted at once, armed or not.
+// AddTrap is Add with a kind of trap. A breakpoint that exists keeps its kind. A
+// lasting trap is planted at once, whether the table is armed or not.
 func (t *Table) AddTrap(addr uint64, k Kind) (*Breakpoint, error) {
 	if b := t.byAddr[addr]; b != nil {
 		if b.dead {
@@ -94,15 +94,15 @@ func (t *Table) AddTrap(addr uint64, k Kind) (*Breakpoint, error) {
 	return b, nil
 }
 
-// use makes a kind of trap known.
+// use adds a kind of trap to those in use.
 func (t *Table) use(k Kind) {
 	if !slices.Contains(t.kinds, k) {
 		t.kinds = append(t.kinds, k)
 	}
 }
 
-// revive gives a dead breakpoint another life: something is mapped at its
-// address again.
+// revive makes a dead breakpoint a living one again, if there is text at its
+// address.
 func (t *Table) revive(b *Breakpoint) error {
 	if err := t.prepare(b); err != nil {
 		return err
@@ -115,7 +115,8 @@ func (t *Table) revive(b *Breakpoint) error {
 	return nil
 }
 
-// prepare finds out what a breakpoint is to be planted in.
+// prepare reads the code that a breakpoint is to be planted in, and finds its
+// place.
 func (t *Table) prepare(b *Breakpoint) error {
 	if err := b.read(t); err != nil {
 		return fmt.Errorf("breakpoint: %w", err)
@@ -139,9 +140,9 @@ func (t *Table) plantNew(b *Breakpoint) error {
 // ErrDead is the error for a breakpoint whose text went away while it was made.
 var ErrDead = errors.New("text is gone")
 
-// Remove takes one owner off b. The last one lifts it and puts it on the list
-// of recently lifted, since threads may have run into it without our having
-// seen them yet.
+// Remove removes one owner of b. The last one lifts the trap. The trap is then
+// kept with the recently lifted ones: threads may have hit it whose wait statuses
+// have not been read yet.
 func (t *Table) Remove(b *Breakpoint) error {
 	if t.byAddr[b.Addr] != b {
 		return nil
@@ -160,7 +161,7 @@ func (t *Table) Remove(b *Breakpoint) error {
 	return err
 }
 
-// lift takes the trap of a breakpoint out for good.
+// lift removes the trap of a breakpoint for good.
 func (t *Table) lift(b *Breakpoint) (err error) {
 	if b.armed {
 		err = b.trap.Lift(t, []*Breakpoint{b})
@@ -171,7 +172,7 @@ func (t *Table) lift(b *Breakpoint) (err error) {
 	return err
 }
 
-// Version changes with what AppendSetBacks appends; no two tables have had the same.
+// Version changes whenever the result of AppendSetBacks does. No two tables have the same version.
 func (t *Table) Version() uint64 { return t.version }
 
 // changed is called when an int3 was planted or lifted.
@@ -179,10 +180,10 @@ func (t *Table) changed() { t.version = versions.Add(1) }
 
 var versions atomic.Uint64
 
-// Settle makes the scratch slots of the recently lifted free, and forgets the recently lifted if all is set. To be
-// called when every thread that may run has been seen in a stop since, with its scratch slot left (Relocate), and no
-// fork child is waiting for Clean. all: every other one has, too. One that has not may be making a fork child, with
-// the traps in it.
+// Settle frees the scratch slots of the recently lifted traps. If all is set it also forgets those traps. It may be
+// called when, since the lifting, every thread that may run has been seen in a stop and has left its scratch slot
+// (Relocate), and when no fork child waits for Clean. all says that every other thread has been seen in a stop as well:
+// one that has not may be making a fork child, which would have the traps.
 func (t *Table) Settle(all bool) {
 	if all {
 		clear(t.lifted)
@@ -190,8 +191,8 @@ func (t *Table) Settle(all bool) {
 	t.scratch.settle()
 }
 
-// Forget drops everything after an exec: the text is gone, nothing is written
-// back. The table stays armed or not as it was.
+// Forget drops everything after an exec. The text is gone, so nothing is written
+// back. The table stays armed or disarmed.
 func (t *Table) Forget() {
 	for _, k := range t.kinds {
 		if k.Lasting() {
@@ -213,9 +214,9 @@ func (t *Table) Forget() {
 // Armed reports whether the table is armed.
 func (t *Table) Armed() bool { return t.armed }
 
-// Arm plants all breakpoints. To be called while no thread of the address space
-// runs user code. One that fails does not keep the others from being planted;
-// those whose text is gone become dead, which is no error.
+// Arm plants all breakpoints. It must be called while no thread of the address
+// space runs user code. If one breakpoint cannot be planted, the others still are.
+// Breakpoints whose text is gone become dead, which is no error.
 func (t *Table) Arm() error {
 	t.armed = true
 	var all error
@@ -226,9 +227,9 @@ func (t *Table) Arm() error {
 }
 
 // Disarm lifts all breakpoints and restores the scratch slots, so that the text
-// shows the program's own bytes; lasting traps stay. To be called while no
-// thread of the address space runs, after those that stood in a slot have left
-// it (Relocate). A trap that is not there any more is not replaced.
+// has the program's own bytes. Lasting traps stay. Disarm must be called while no
+// thread of the address space runs, after threads that were in a slot have left
+// it (Relocate). A trap that is not in the text any more is not replaced.
 func (t *Table) Disarm() error {
 	t.armed = false
 	all := t.scratch.restore(t.mem)
@@ -241,7 +242,7 @@ func (t *Table) Disarm() error {
 }
 
 // of returns the living breakpoints of one kind that are armed, or not. The
-// result is good until the next call.
+// result is valid until the next call.
 func (t *Table) of(k Kind, armed bool) []*Breakpoint {
 	t.work = t.appendOf(t.work[:0], k, armed)
 	return t.work

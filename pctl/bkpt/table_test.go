@@ -64,8 +64,8 @@ func TestOwners(t *testing.T) {
 	must(t, tab.Remove(b)) // once too often does nothing
 }
 
-// TestSetBacks: the rules are those of the traps in the text. A thread behind a longer instruction's first byte
-// has executed the trap; behind a short instruction the signal tells.
+// TestSetBacks: there is a rule for each trap in the text. A thread behind a longer instruction's first byte has
+// executed the trap. Behind a short instruction the signal's si_code shows that.
 func TestSetBacks(t *testing.T) {
 	tab := NewTable(newText())
 	long, short := mustAdd(t, tab, textBase+1), mustAdd(t, tab, textBase) // mov rbp,rsp; push rbp
@@ -123,8 +123,8 @@ func TestTextGone(t *testing.T) {
 	}
 }
 
-// TestTextReplaced maps other code where breakpoints are, as dlclose and dlopen
-// do behind our back: no trap returns to it.
+// TestTextReplaced maps other code where breakpoints are, as dlclose and dlopen do
+// unnoticed. No trap returns to that code.
 func TestTextReplaced(t *testing.T) {
 	m := newText()
 	tab := NewTable(m)
@@ -292,7 +292,7 @@ func TestScratch(t *testing.T) {
 	m.check(t, orig)
 }
 
-// TestDirect: only an instruction that comes back by itself is given a slot.
+// TestDirect: only an instruction from whose copy a thread comes back by itself is given a slot.
 func TestDirect(t *testing.T) {
 	m := newText()
 	copy(m.b[32:], []byte{0xe8, 0, 0, 0, 0}) // call
@@ -324,8 +324,8 @@ func TestDirect(t *testing.T) {
 	m.check(t, orig)
 }
 
-// TestRelocate: a thread anywhere in a slot is moved to where it would be
-// without, whatever has become of the breakpoint.
+// TestRelocate: a thread anywhere in a slot is moved to where it would be in the
+// program, whatever has become of the breakpoint.
 func TestRelocate(t *testing.T) {
 	m := newText()
 	tab := NewTable(m)

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Uprobes is the second kind of trap: probes of the kernel, each of one
-// instruction in all threads of a process, that signal the thread or only count.
+// Uprobes is the second kind of trap: uprobes of the kernel. A probe is at one
+// instruction, in all threads of a process, and signals the thread or only counts.
 // The kernel executes the instruction, and lifts the probes when we are killed.
 // All methods belong to the control goroutine.
 type Uprobes struct {
@@ -18,9 +18,9 @@ type Uprobes struct {
 	probes  map[uint64]io.Closer
 }
 
-// NewUprobes returns a kind of trap. open makes the probe of a breakpoint;
-// discard takes over one that is no longer wanted, and returns before it is
-// closed.
+// NewUprobes returns a kind of trap. open makes the probe of a breakpoint.
+// discard takes over a probe that is not wanted any more, and returns before the
+// probe is closed.
 func NewUprobes(open func(b *Breakpoint) (io.Closer, error), discard func(io.Closer) (closed <-chan struct{})) *Uprobes {
 	return &Uprobes{open: open, discard: discard, probes: make(map[uint64]io.Closer)}
 }
@@ -51,7 +51,7 @@ func (u *Uprobes) Plant(t *Table, bs []*Breakpoint) error {
 	return errors.Join(errs...)
 }
 
-// Lift gives the probes of the breakpoints away.
+// Lift discards the probes of the breakpoints.
 func (u *Uprobes) Lift(t *Table, bs []*Breakpoint) error {
 	for _, b := range bs {
 		if p, ok := u.probes[b.Addr]; ok {
@@ -65,7 +65,7 @@ func (u *Uprobes) Lift(t *Table, bs []*Breakpoint) error {
 	return nil
 }
 
-// probed is what the table knows of a place where the kernel has a trap, or had
+// probed is what the table knows of an address where the kernel has a trap, or had
 // one a moment ago.
 type probed struct {
 	orig    byte
@@ -73,7 +73,7 @@ type probed struct {
 	closing []<-chan struct{} // of probes that were given up
 }
 
-// add notes a probe that is being closed.
+// add records a probe that is being closed.
 func (k *probed) add(closed <-chan struct{}) {
 	if !slices.Contains(k.closing, closed) {
 		k.closing = append(k.closing, closed)
@@ -93,10 +93,10 @@ func (k *probed) gone() bool {
 	return !k.wanted && len(k.closing) == 0
 }
 
-// places are those of the kernel's traps, by address.
+// places are the kernel's traps, by address.
 type places map[uint64]*probed
 
-// at returns what is known of addr, which begins with that if it is nothing.
+// at returns the record of addr, which it makes if there is none, and sets its original byte.
 func (ps places) at(addr uint64, orig byte) *probed {
 	k := ps[addr]
 	if k == nil {
@@ -117,8 +117,8 @@ func (ps places) between(lo, hi uint64) bool {
 	return false
 }
 
-// await waits until the kernel's trap has left the text at addr. One that is
-// wanted stays.
+// await waits until the kernel's trap has left the text at addr. It does not wait
+// for a trap that is wanted.
 func (ps places) await(addr uint64) {
 	k := ps[addr]
 	if k == nil || k.wanted {
@@ -142,11 +142,11 @@ func (ps places) overlay(p []byte, addr uint64) {
 	}
 }
 
-// HasTrap reports whether a trap may stand in text.
+// HasTrap reports whether there may be a trap in text.
 func HasTrap(text []byte) bool { return bytes.IndexByte(text, breakByte) >= 0 }
 
-// Hide has Overlay show orig at addr, where the kernel has planted a trap of a probe
-// that is being closed: its file was mapped there meanwhile.
+// Hide makes Overlay show orig at addr. The kernel has planted a trap there, of a probe
+// that is being closed: the probe's file was mapped there meanwhile.
 func (t *Table) Hide(addr uint64, orig byte, closed <-chan struct{}) {
 	k := t.probed[addr]
 	if k == nil {
@@ -155,8 +155,8 @@ func (t *Table) Hide(addr uint64, orig byte, closed <-chan struct{}) {
 	k.add(closed)
 }
 
-// unprobe takes the kernel's traps out of [addr, end) for good: wanted ones
-// become int3s.
+// unprobe removes the kernel's traps from [addr, end) for good. Wanted ones become
+// int3s.
 func (t *Table) unprobe(addr, end uint64) error {
 	for at := range t.probed {
 		if at >= end || at+codeSize <= addr {
@@ -172,9 +172,9 @@ func (t *Table) unprobe(addr, end uint64) error {
 	return nil
 }
 
-// Change makes b another kind of trap, another probe or, of a probe, an int3. If
-// that cannot be planted b keeps the kind it has. For the time of a change to an
-// int3, which waits for the kernel, threads run past the breakpoint.
+// Change gives b another kind of trap: another probe or, if it is a probe, an int3.
+// If that cannot be planted, b keeps its kind. A change to an int3 waits for the
+// kernel, and threads run past the breakpoint meanwhile.
 func (t *Table) Change(b *Breakpoint, k Kind) error {
 	old, probe := b.trap.(*Uprobes)
 	if probe && !k.Lasting() {
@@ -189,8 +189,8 @@ func (t *Table) Change(b *Breakpoint, k Kind) error {
 		return errors.ErrUnsupported
 	case !b.armed:
 	case k.Lasting():
-		// The new one is there before the old one goes, and is the one that hides the
-		// trap, which is the same for both.
+		// The new probe is made before the old one is discarded. The trap is the same for
+		// both, and the new probe's record hides it.
 		if err := k.Plant(t, []*Breakpoint{b}); err != nil {
 			return err
 		}

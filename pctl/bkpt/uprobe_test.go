@@ -20,7 +20,7 @@ type kernel struct {
 	text    *text
 	open    []*fakeProbe
 	refuse  uint64   // address that gets none
-	closing []func() // what discarded probes wait for, unless prompt
+	closing []func() // close the discarded probes, unless prompt
 	prompt  bool
 }
 
@@ -122,8 +122,8 @@ func TestUprobes(t *testing.T) {
 	}
 }
 
-// TestHide: a place is hidden until all probes that were there are closed, be they the table's own
-// or those of another table, and an int3 is planted only then.
+// TestHide: a place is hidden until all probes that were there are closed, the table's own and those of
+// another table. An int3 is planted only then.
 func TestHide(t *testing.T) {
 	m := newText()
 	k := &kernel{text: m}
@@ -166,8 +166,8 @@ func TestHide(t *testing.T) {
 	}
 }
 
-// TestWriteBetweenProbes: int3s on both sides of a kernel's trap are not written
-// in one go, which would put back what the kernel takes out meanwhile.
+// TestWriteBetweenProbes: int3s on both sides of a trap of the kernel are not
+// written at once. That could restore a trap that the kernel removes meanwhile.
 func TestWriteBetweenProbes(t *testing.T) {
 	m := newText()
 	k := &kernel{text: m}

@@ -21,10 +21,10 @@ func (t *Table) Overlay(p []byte, addr uint64) {
 	t.scratch.overlay(p, addr)
 }
 
-// Write writes p to the target at addr as a client wants it: the traps in the
-// range stay planted, what they hide becomes p's bytes, and plans are made
-// anew. A breakpoint that no longer stands at an instruction is lifted and dead.
-// The kernel executes what the file has: a probe in the range becomes an int3.
+// Write writes p to the target at addr for a client. The traps in the range stay
+// planted, p's bytes become the original bytes under them, and plans are made anew.
+// A breakpoint that is not at an instruction any more is lifted and dead. A probe in
+// the range becomes an int3, because the kernel executes what the file has.
 func (t *Table) Write(p []byte, addr uint64) error {
 	end := addr + uint64(len(p))
 	if err := t.unprobe(addr, end); err != nil {
@@ -51,7 +51,7 @@ func (t *Table) Write(p []byte, addr uint64) error {
 	return errors.Join(errs...)
 }
 
-// rewritten plans b anew after its text was written.
+// rewritten makes a new plan for b after its text was written.
 func (t *Table) rewritten(b *Breakpoint) error {
 	if b.dead {
 		return nil
@@ -66,11 +66,12 @@ func (t *Table) rewritten(b *Breakpoint) error {
 	return err
 }
 
-// Clean makes the memory of a fork child the program's own: the original byte
-// wherever a trap of ours stands, now or recently, and the original bytes of
-// scratch slots. To be called while the child is stopped, before it first runs.
-// Not for a vfork child, whose memory is its parent's. Lasting traps are the
-// kernel's to clean. What is mapped in the child, of tells; nil: what was planned for.
+// Clean makes the memory of a fork child the program's own. It restores the
+// original byte where there is a trap of ours, present or recently lifted, and the
+// original bytes of scratch slots. It must be called while the child is stopped,
+// before it first runs. It must not be called for a vfork child, whose memory is
+// its parent's. The kernel cleans lasting traps. of tells what is mapped in the
+// child; if it is nil, every trap is taken to be in the memory it was planned for.
 func (t *Table) Clean(child Memory, of Ground) error {
 	g := ground{of: of}
 	bs := slices.DeleteFunc(slices.Clone(t.sorted), func(b *Breakpoint) bool {
@@ -93,8 +94,8 @@ func (t *Table) Clean(child Memory, of Ground) error {
 	return errors.Join(errs...)
 }
 
-// cleanByte puts orig where a trap stands. What cannot be read is not mapped in
-// the child and needs no cleaning.
+// cleanByte writes orig where there is a trap. Memory that cannot be read is not
+// mapped in the child, and needs no cleaning.
 func cleanByte(child Memory, addr uint64, orig byte) error {
 	if orig == breakByte {
 		return nil

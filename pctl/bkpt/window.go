@@ -6,13 +6,13 @@ import (
 	"fmt"
 )
 
-// windowSize bounds what one read and one write cover: a page, beyond which
-// the next mapping may begin.
+// windowSize bounds how much one read and one write cover: a page, because
+// another mapping may begin behind it.
 const windowSize = 4096
 
-// run returns how many of bs, in ascending order, are within one page and have none of
-// the kernel's traps in between: the bytes of a run are written as they were read
-// a moment ago, and the kernel may lift a trap in that moment.
+// run returns how many of bs, in ascending order, are within one page and have no trap of
+// the kernel between them. The bytes of a run are written as they were read a moment ago,
+// and the kernel may lift a trap in that moment.
 func (ps places) run(bs []*Breakpoint) int {
 	n := 1
 	for n < len(bs) && bs[n].Addr/windowSize == bs[0].Addr/windowSize && (len(ps) == 0 || !ps.between(bs[n-1].Addr, bs[n].Addr)) {
@@ -21,8 +21,8 @@ func (ps places) run(bs []*Breakpoint) int {
 	return n
 }
 
-// eachRun reads the text of each run of bs from mem for do. Of a run that cannot be read as one that
-// is done breakpoint by breakpoint, and gone is called for those that cannot be read.
+// eachRun reads the text of each run of bs from mem, and calls do with it. A run that cannot be read as a
+// whole is read breakpoint by breakpoint. gone is called for breakpoints that cannot be read.
 func (t *Table) eachRun(mem Memory, bs []*Breakpoint, do func(t *Table, run []*Breakpoint, raw []byte) error, gone func(*Table, *Breakpoint)) error {
 	var errs []error
 	for len(bs) > 0 {
@@ -44,7 +44,7 @@ func (t *Table) eachRun(mem Memory, bs []*Breakpoint, do func(t *Table, run []*B
 }
 
 // readRun reads the bytes from the first breakpoint of a run to the end of the
-// last one's instruction. The result is good until the next call.
+// last one's instruction. The result is valid until the next call.
 func (t *Table) readRun(mem Memory, run []*Breakpoint) ([]byte, error) {
 	last := run[len(run)-1]
 	n := last.Addr - run[0].Addr + uint64(last.size())
@@ -59,9 +59,9 @@ func (t *Table) readRun(mem Memory, run []*Breakpoint) ([]byte, error) {
 }
 
 // writeRun writes raw back from the first to the last breakpoint of a run. The
-// bytes between them are written as they were read a moment ago, unless one of
-// them may be a trap of another's, which may lift it in that moment: a uprobe
-// of another tracer.
+// bytes between them are written as they were read a moment ago. If one of them
+// may be a trap of another tracer, a uprobe, only the breakpoints are written: the
+// trap may be lifted in that moment.
 func writeRun(mem Memory, run []*Breakpoint, raw []byte) error {
 	start := run[0].Addr
 	if !strayTrap(run, raw) {

@@ -6,25 +6,25 @@ import (
 	"os"
 )
 
-// A flight is work on one pid that every other caller that wants that pid waits
-// for: opening a handle, or ending control. There is one at a time for a pid.
-// A flight that fails leaves nothing behind: the next grab tries again.
+// A flight is work on one pid: opening a handle, or ending control. All other
+// callers that want the same pid wait for it. There is one flight at a time for a
+// pid. A flight that fails leaves nothing behind: the next grab tries again.
 type flight struct {
 	pid     int
 	control bool       // opens for control
-	ending  Controlled // what it ends, bringing no handle; nil: it opens
+	ending  Controlled // the control that it ends, without a handle as result; nil: it opens
 
-	// waiting counts the callers that take the handle that comes of it as it is: all
-	// that want a read-only one, and if it is for control those that want that.
+	// waiting counts the callers that take the flight's handle as it is: those that
+	// want a read-only one and, if it is for control, those that want control.
 	// Guarded by the registry's mu until done is closed.
 	waiting int
 
 	done chan struct{} // closed when the work is done
-	h    *Handle       // with a reference for each of waiting
+	h    *Handle       // has a reference for each waiting caller
 	err  error
 }
 
-// suits reports whether what comes of the flight is what a caller wants.
+// suits reports whether a caller can take the handle of the flight.
 func (f *flight) suits(control bool) bool { return f.ending == nil && (f.control || !control) }
 
 // board counts a caller that will wait. registry.mu is held.
@@ -47,8 +47,8 @@ func (r *Registry) fly(f *flight, open func() (*Handle, error)) (*Handle, error)
 	return r.land(f, h, err)
 }
 
-// land ends a flight. A handle replaces the one in the hash, which is
-// read-only then and becomes stale.
+// land ends a flight. A handle that comes of it replaces the one in the hash.
+// That one is read-only, and becomes stale.
 func (r *Registry) land(f *flight, h *Handle, err error) (*Handle, error) {
 	r.mu.Lock()
 	var old *Handle
@@ -59,7 +59,7 @@ func (r *Registry) land(f *flight, h *Handle, err error) (*Handle, error) {
 		if old = r.hash[f.pid]; old != nil {
 			r.forget(old)
 			if old.refs > 0 {
-				old = nil // its holders' to close
+				old = nil // its holders close it
 			}
 		}
 		if !h.stale { // its process may have ended already
@@ -85,8 +85,8 @@ func (r *Registry) land(f *flight, h *Handle, err error) (*Handle, error) {
 }
 
 // await waits for the flight of another caller. It returns neither a handle nor an
-// error if what came of it is not what the caller wants, or says nothing about
-// what it wants: the caller looks again.
+// error if the result is not what the caller wants, or says nothing about that. The
+// caller then looks again.
 func (r *Registry) await(ctx context.Context, f *flight, control bool) (*Handle, error) {
 	if f.ending != nil {
 		if err := f.ending.MayAwait(); err != nil {
@@ -106,17 +106,17 @@ func (r *Registry) await(ctx context.Context, f *flight, control bool) (*Handle,
 		return nil, nil
 	case f.err == nil:
 		return f.h, nil
-	case f.control != control: // that attaching is refused keeps no caller from reading
+	case f.control != control: // a refusal to attach does not mean that the process cannot be read
 		return nil, nil
 	case errors.Is(f.err, context.Canceled) || errors.Is(f.err, context.DeadlineExceeded):
-		return nil, nil // it was another caller's patience that ended
+		return nil, nil // the other caller's ctx has ended
 	case errors.Is(f.err, errGone):
-		return nil, nil // by now the number may have another owner
+		return nil, nil // another process may have the number by now
 	}
 	return nil, f.err
 }
 
-// alight is board's opposite, for a caller that cannot wait any longer.
+// alight is the opposite of board, for a caller that cannot wait any longer.
 func (r *Registry) alight(f *flight, control bool) error {
 	if !f.suits(control) {
 		return nil
@@ -165,7 +165,7 @@ func (r *Registry) release(h *Handle) error {
 	return nil
 }
 
-// endControl is called with r.mu held and returns without.
+// endControl is called with r.mu held, and returns with it unlocked.
 func (r *Registry) endControl(h *Handle) error {
 	r.forget(h)
 	if r.flights[h.pid] == nil {

@@ -13,8 +13,8 @@ import (
 	"ptools/internal/ptest"
 )
 
-// The target "execs" executes itself anew for every line it reads, from a
-// thread that is not the leader, and prints where a function is.
+// The target "execs" executes itself again for every line that it reads, in a
+// thread that is not the leader. It prints the address of a function.
 var _ = ptest.Helper("execs", func() {
 	fmt.Printf("%#x\n", here())
 	if strings.HasPrefix(readLine(), "exec") {
@@ -43,8 +43,8 @@ func newRegistry(t testing.TB) *Registry {
 	return r
 }
 
-// TestGrabAcrossExec grabs a process before and after execs: the handle is
-// the same, what it knows is of the new image.
+// TestGrabAcrossExec grabs a process before and after execs. The handle is the
+// same, and has the map of the new image.
 func TestGrabAcrossExec(t *testing.T) {
 	g := ptest.StartHelper(t, "execs")
 	r := newRegistry(t)
@@ -218,11 +218,11 @@ func BenchmarkGrab(b *testing.B) {
 	})
 }
 
-// TestGrabOfVforkChild: the address space that the child is grabbed in lives on
-// with the parent when the child executes a program.
+// TestGrabOfVforkChild grabs a child in vfork. When the child executes a program,
+// the parent keeps the old address space alive.
 func TestGrabOfVforkChild(t *testing.T) { grabVforkChild(t) }
 
-// TestGrabOfVforkChildWithoutKcmp: also where nothing tells that the memory is shared.
+// TestGrabOfVforkChildWithoutKcmp is TestGrabOfVforkChild where nothing shows that the memory is shared.
 func TestGrabOfVforkChildWithoutKcmp(t *testing.T) {
 	if ptest.Without(t, "kcmp") {
 		grabVforkChild(t)

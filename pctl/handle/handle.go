@@ -12,22 +12,21 @@ import (
 // Controlled is the control of a process, which a handle that was grabbed for
 // control owns.
 type Controlled interface {
-	// Space is the map of the present address space; the one that controls the
-	// process keeps it up to date.
+	// Space is the map of the present address space. Control keeps it up to date.
 	Space() *Space
 	// Done is closed when control has ended, for whatever reason.
 	Done() <-chan struct{}
 	// MayAwait returns an error if the caller cannot wait for the end of control,
-	// because it is what has to end.
+	// because control cannot end before the caller returns.
 	MayAwait() error
 	// Release ends control and returns when it has ended. It is called once,
 	// by the caller that drops the last reference.
 	Release() error
 }
 
-// A Handle is a process that has been grabbed. All that have grabbed the
-// same process share one; each calls Release once. Any goroutine may call its
-// methods.
+// A Handle is a process that has been grabbed. All clients that have grabbed the
+// same process share one Handle, and each calls Release once. Any goroutine may
+// call its methods.
 type Handle struct {
 	registry *Registry
 	pid      int
@@ -35,7 +34,7 @@ type Handle struct {
 	id       identity
 	control  Controlled
 
-	space atomic.Pointer[Space] // nil if control has one
+	space atomic.Pointer[Space] // nil if there is control, which has the Space
 
 	image  sync.Mutex // one refresh at a time
 	memory *mem.Memory
@@ -53,8 +52,8 @@ type Handle struct {
 // PID is the process's number.
 func (h *Handle) PID() int { return h.pid }
 
-// StartTime is when the process started, in ticks since boot; with the PID it
-// identifies the process for as long as the machine is up.
+// StartTime is when the process started, in ticks since boot. PID and StartTime
+// together identify the process for as long as the machine is up.
 func (h *Handle) StartTime() uint64 { return h.start }
 
 // ReadOnly reports whether the handle was opened without control.
@@ -74,9 +73,9 @@ func (h *Handle) Space() *Space {
 // Alive reports whether the process has not ended.
 func (h *Handle) Alive() bool { return h.id.check() != gone }
 
-// Memory is the memory of the present image, opened when first asked for,
-// which needs the permission PTRACE_MODE_ATTACH. It is closed with the handle,
-// and when an exec has been noticed.
+// Memory is the memory of the present image. The first call opens it, which needs
+// the permission PTRACE_MODE_ATTACH. It is closed with the handle, and when an
+// exec has been noticed.
 func (h *Handle) Memory() (*mem.Memory, error) {
 	h.image.Lock()
 	defer h.image.Unlock()
@@ -90,7 +89,7 @@ func (h *Handle) Memory() (*mem.Memory, error) {
 	if err != nil {
 		return nil, err
 	}
-	if h.id.check() == gone { // and the number may be another's
+	if h.id.check() == gone { // another process may have the number
 		m.Close()
 		return nil, errGone
 	}
@@ -106,8 +105,8 @@ func (h *Handle) closeMemory() {
 	}
 }
 
-// follow starts afresh after an exec. The identity is bound to the image
-// first: an exec after that is the next check's to find.
+// follow reads the new image after an exec. It binds the identity to the image
+// first, so that the next check finds a later exec.
 func (h *Handle) follow() error {
 	h.image.Lock()
 	defer h.image.Unlock()
@@ -122,7 +121,7 @@ func (h *Handle) follow() error {
 	if err == nil {
 		s, err = h.registry.newSpace(h.pid)
 	}
-	if err != nil { // no caller shall get this handle with the map of the image before
+	if err != nil { // no caller must get this handle with the map of the old image
 		h.registry.drop(h)
 		return err
 	}
@@ -133,13 +132,13 @@ func (h *Handle) follow() error {
 	return nil
 }
 
-// Release drops one reference. The last one of a read-only handle leaves it
-// idle in the registry; the last one of any other ends control, waits for
-// that, and returns its error. To release more often than was grabbed panics.
+// Release drops one reference. The last Release of a read-only handle leaves it
+// idle in the registry. The last Release of any other handle ends control, waits
+// for that, and returns its error. More releases than grabs panic.
 func (h *Handle) Release() error { return h.registry.release(h) }
 
-// watch starts a goroutine that takes the handle out of the registry when the
-// process has ended. It ends then, or by close, which waits for it.
+// watch starts a goroutine that removes the handle from the registry when the
+// process has ended. The goroutine ends then, or by close, which waits for it.
 func (h *Handle) watch() {
 	var ctx context.Context
 	ctx, h.unwatch = context.WithCancel(context.Background())
@@ -152,8 +151,8 @@ func (h *Handle) watch() {
 	}()
 }
 
-// close gives back what the handle holds. There is no reference any more, and
-// the registry does not know it.
+// close gives back what the handle holds. It is called when there is no reference
+// any more, and the registry does not have the handle.
 func (h *Handle) close() {
 	h.unwatch()
 	<-h.watched

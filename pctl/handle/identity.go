@@ -8,7 +8,7 @@ import (
 	"ptools/internal/procfs"
 )
 
-// A condition is what has become of a process since it was last looked at.
+// A condition is what has become of a process since it was last checked.
 type condition uint8
 
 const (
@@ -17,17 +17,17 @@ const (
 	gone                      // it has ended; its number may be another process's
 )
 
-// An identity tells a process from any other that has had or will have its
-// number, and one of its program images from the next.
+// An identity distinguishes a process from all others that have had or will have
+// its number, and one of its program images from the next.
 type identity interface {
 	check() condition
-	renew() error                   // take the present image for the one to compare with
+	renew() error                   // makes the present image the one that check compares with
 	wait(ctx context.Context) error // nil once the process has ended
 	close()
 }
 
-// A process is the identity of a real one: number, start time, and a pidfd
-// that stands for it whatever becomes of the number.
+// A process is the identity of a real process: number, start time, and a pidfd
+// that refers to it whatever becomes of the number.
 type process struct {
 	pid   int
 	start uint64 // ticks since boot
@@ -35,19 +35,19 @@ type process struct {
 
 	mu    sync.RWMutex
 	image *procfs.Image
-	frame layout // of the image if it was shared or that is unknown, else zero
+	frame layout // of the image, if its memory was shared or that is unknown; else zero
 }
 
-// A layout is where exec put things in the address space. It tells images
-// apart where the address space of the old one lives on in another process.
+// A layout says where an exec has put things in the address space. It distinguishes
+// images where another process keeps the address space of the old image alive.
 type layout struct{ code, stack, args, env uint64 }
 
 func layoutOf(st *procfs.Stat) layout {
 	return layout{st.StartCode, st.StartStack, st.ArgStart, st.EnvStart}
 }
 
-// identify looks at a process. The pidfd comes first: if it is alive at the
-// end, what was read in between was read of the process that it stands for.
+// identify returns the identity of a process. It opens the pidfd first: if the
+// pidfd is alive at the end, everything in between was read of its process.
 func identify(pid int) (*process, error) {
 	fd, err := procfs.OpenPIDFD(pid)
 	if err != nil {
@@ -104,12 +104,12 @@ func (p *process) renew() error {
 	return nil
 }
 
-// take makes an image the one to compare with. st was read after it was opened, or is zero.
+// take makes an image the one that check compares with. st was read after the image was opened, or is zero.
 func (p *process) take(image *procfs.Image, st *procfs.Stat) {
 	var frame layout
 	if st.PID != 0 {
-		// A vfork child that has not exec'd yet: its exec leaves this image alive. So it may be one where
-		// kcmp(2) is denied.
+		// The process is a vfork child that has not exec'd yet: its exec leaves this image alive. Where kcmp(2) is
+		// denied it may be one.
 		if shared, err := procfs.SharesMemory(p.pid, st.PPID); err != nil || shared {
 			frame = layoutOf(st)
 		}
@@ -131,8 +131,7 @@ func (p *process) close() {
 	}
 }
 
-// departed is the identity of a process that had ended before it could be
-// looked at.
+// departed is the identity of a process that had ended before identify.
 type departed struct{}
 
 func (departed) check() condition           { return gone }

@@ -15,22 +15,22 @@ import (
 	"ptools/internal/unwind"
 )
 
-// An image is what is known of a mapped file, wherever it is mapped. It is
-// opened when first needed.
+// An image is what is known of a mapped file, wherever it is mapped. The file is
+// opened when it is first needed.
 type image struct {
 	state atomic.Pointer[loaded]
-	mu    sync.Mutex // one opens it
+	mu    sync.Mutex // held by the goroutine that opens it
 }
 
-// loaded is an opened image: no file and no table if it is not ELF, or
-// cannot be opened.
+// loaded is an opened image. It has no file and no table if the file is not ELF,
+// or cannot be opened.
 type loaded struct {
 	file  *elfsym.File
 	table *unwind.Table
 	err   error // why its file system could not open it
 }
 
-// lack returns why something that was asked of the file's file system has not been answered.
+// lack returns the error of the file's file system, if that does not answer or is gone.
 func (l *loaded) lack() error {
 	if l.err == nil && l.file != nil && l.file.Hung() {
 		return unanswered(l.file.Path(), patience.ErrHung)
@@ -38,15 +38,15 @@ func (l *loaded) lack() error {
 	return l.err
 }
 
-// missed takes note of what could not be read of an image.
+// missed records what could not be read of an image.
 func (s *Space) missed(l *loaded) {
 	if err := l.lack(); err != nil {
 		s.lack.Store(&err)
 	}
 }
 
-// load opens the object's image. It returns an error if that failed for a
-// reason that may pass, such as a lack of descriptors.
+// load opens the object's image. It returns an error if that failed for a reason
+// that may be temporary, such as a lack of descriptors.
 func (s *Space) load(o *object) (*loaded, error) {
 	if l := o.image.state.Load(); l != nil {
 		return l, nil
@@ -74,9 +74,9 @@ func transient(err error) bool {
 	return among(err, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EINTR) != nil
 }
 
-// unanswered is the error of a file system that did not give the file at path: it hangs, its server or device is gone.
-// Its text is the same whichever operation met that, open(2) or a read of the headers. nil where err is one of the
-// file itself.
+// unanswered returns the error of a file system that did not deliver the file at path: it hangs, or its server or device
+// is gone. The text is the same for all operations, open(2) and reads of the headers. unanswered returns nil if err is
+// an error of the file itself.
 func unanswered(path string, err error) error {
 	e := among(err, patience.ErrHung, syscall.ENOTCONN, syscall.ESTALE, syscall.EIO, syscall.ESHUTDOWN, syscall.ETIMEDOUT)
 	if e == nil {
@@ -85,7 +85,7 @@ func unanswered(path string, err error) error {
 	return &os.PathError{Op: "read", Path: path, Err: e}
 }
 
-// among returns which of the errors err is; nil if none.
+// among returns the first error in of that err is; nil if there is none.
 func among(err error, of ...error) error {
 	if i := slices.IndexFunc(of, func(e error) bool { return errors.Is(err, e) }); i >= 0 {
 		return of[i]
@@ -109,10 +109,10 @@ func (s *Space) open(o *object) (*elfsym.File, error) {
 	}, func(*elfsym.File) {}) // the cache has it
 }
 
-// bias returns what to subtract from addresses of the region for the file's
-// own. Each mapping has a bias of its own right: a file may be mapped in
-// parts by code that is no run-time linker. Memory that replaces a part of the file
-// has the bias of the object's first mapping.
+// bias returns the difference between addresses in the region and the file's own
+// addresses. Each mapping may have another bias: code that is no run-time linker
+// may map a file in parts. Memory that replaces a part of the file has the bias of
+// the object's first mapping.
 func (l *loaded) bias(r *region) (uint64, bool) {
 	if l.file == nil {
 		return 0, false
@@ -124,10 +124,10 @@ func (l *loaded) bias(r *region) (uint64, bool) {
 	return bias(l.file.Segments(), m)
 }
 
-// bias finds the segment that a mapping shows. Segments are mapped in whole
-// pages, so one page of the file may be mapped twice, for the end of one
-// segment and the beginning of the next: the one that starts there, or whose
-// access is that of the mapping, is meant.
+// bias finds the segment that a mapping shows, and returns its bias. Segments are
+// mapped in whole pages, so one page of the file may be mapped twice, for the end
+// of one segment and the beginning of the next. Then bias takes the segment that
+// starts there, or that has the access of the mapping.
 func bias(segments []elfsym.Segment, m *procfs.Map) (bias uint64, ok bool) {
 	page := uint64(os.Getpagesize()) - 1
 	best := -1

@@ -11,8 +11,8 @@ import (
 	"ptools/internal/patience"
 )
 
-// TestUnanswered: a file system that hangs or is gone is told by one text, whichever operation met it first, open(2) or a read
-// of the headers; both wait for as long, and either may win. What is wrong with the file itself is no error of that kind.
+// TestUnanswered: the error of a file system that hangs or is gone has one text, for open(2) and for a read of the
+// headers. Both wait for the same time, and either may fail first. An error of the file itself is none of that kind.
 func TestUnanswered(t *testing.T) {
 	const hung = "read /net/prog: its file system does not answer"
 	for _, c := range []struct {

@@ -12,16 +12,17 @@ import (
 	"ptools/internal/procfs"
 )
 
-// A jitMap is the process's list of functions compiled at run time,
-// /tmp/perf-PID.map in its own root and by its own number there. It is opened
-// when code in anonymous memory is first met, read when its names are first
-// asked for, and again when it grows: also when the process has ended meanwhile.
+// A jitMap is the process's list of functions compiled at run time. It is the file
+// /tmp/perf-PID.map in the process's own root, with the number that the process has
+// there. It is opened when code in anonymous memory is first found. It is read when
+// its names are first needed, and again when it has grown, also after the process
+// has ended.
 type jitMap struct {
 	pid int
 
 	mu     sync.Mutex
 	file   *os.File  // nil until one is found
-	sought *mapState // for which there was none; another one is worth another look
+	sought *mapState // the map when no file was found; another map is worth another look
 	closed bool
 	list   elfsym.PerfMap
 }
@@ -41,8 +42,8 @@ func (j *jitMap) lookup(src *source, state *mapState, pc uint64) (elfsym.Sym, bo
 	return j.list.Lookup(pc)
 }
 
-// hold opens the file if it is there, for a process that may have ended, and its mounts
-// be gone, by the time a name is asked for.
+// hold opens the file if it is there. By the time a name is needed, the process may have
+// ended and its mounts may be gone.
 func (j *jitMap) hold(src *source) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -51,8 +52,8 @@ func (j *jitMap) hold(src *source) {
 	}
 }
 
-// open finds the file. Every user that may write to /tmp can put one there: it has
-// to be the process's user's, or root's, and no link.
+// open finds the file. Every user may write to /tmp and put one there. So the file has
+// to belong to the process's user or to root, and must not be a link.
 func (j *jitMap) open(src *source) *os.File {
 	st, err := procfs.ReadStatus(j.pid)
 	if err != nil {
@@ -79,8 +80,8 @@ func (j *jitMap) open(src *source) *os.File {
 	return nil
 }
 
-// isNamed reports whether an open file has the name by which it was opened, and was not reached through a
-// symbolic link of that name, which any user may have made to a file of root's.
+// isNamed reports whether an open file has the name by which it was opened. Otherwise it was reached through a
+// symbolic link of that name. Any user may make such a link to a file of root.
 func isNamed(f *os.File, name string) bool {
 	path, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(int(f.Fd())))
 	return err == nil && filepath.Base(strings.TrimSuffix(path, " (deleted)")) == name

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestListIsNoLink: a list of functions is read only from the file of that name. A link of that name,
-// which any user may make, could lead to a file of root's.
+// TestListIsNoLink: a list of functions is read only from a file of that name, and not through a link. Any user
+// may make such a link to a file of root.
 func TestListIsNoLink(t *testing.T) {
 	list := fmt.Sprintf("/tmp/perf-%d.map", os.Getpid())
 	elsewhere := filepath.Join(t.TempDir(), "secret")

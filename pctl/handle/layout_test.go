@@ -15,8 +15,8 @@ import (
 	"ptools/internal/unwind"
 )
 
-// TestLayouts asks programs of every layout where their functions are, and
-// compares.
+// TestLayouts compares the addresses of functions with those that the programs
+// print themselves, for every layout.
 func TestLayouts(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -81,9 +81,9 @@ func copied(t *testing.T, from, name string) string {
 	return to
 }
 
-// TestTwoPlaces loads one library into two name spaces and, while the target
-// runs, a second library that is then deleted: objects that stay are not
-// opened again, new ones are found after a Refresh.
+// TestTwoPlaces loads one library into two name spaces. While the target runs it
+// loads a second library, which is then deleted. Objects that stay are not opened
+// again, and new ones are found after a Refresh.
 func TestTwoPlaces(t *testing.T) {
 	loader := ptest.BuildC(t, "testdata/loader.c", "-ldl")
 	plugin := ptest.BuildC(t, "testdata/plugin.c", "-shared", "-fPIC")
@@ -137,7 +137,7 @@ func address(t *testing.T, line string) uint64 {
 	return addr
 }
 
-// TestLazy counts what is opened.
+// TestLazy counts the files that are opened.
 func TestLazy(t *testing.T) {
 	g := ptest.Start(t, ptest.BuildC(t, "testdata/layout.c"))
 	var landmark uint64
@@ -209,7 +209,7 @@ func TestJIT(t *testing.T) {
 	}
 }
 
-// TestJITOutlived: a handle that has met the code while the process lived names it afterwards.
+// TestJITOutlived: if a handle has found the code while the process lived, it names it afterwards.
 func TestJITOutlived(t *testing.T) {
 	g := ptest.Start(t, ptest.BuildC(t, "jit.c"))
 	g.Ready()
@@ -227,7 +227,7 @@ func TestJITOutlived(t *testing.T) {
 	if m, ok := s.Find(at); !ok || m.Special != unwind.Anonymous {
 		t.Errorf("Find = %+v, %v", m, ok)
 	}
-	os.Remove(name) // as its mount would be
+	os.Remove(name) // gone, as its mount would be
 	g.Signal(syscall.SIGKILL)
 	g.Wait()
 	if f := s.Symbolize(at, 0, nil); f[0].Func != "jit_hot" {
@@ -235,7 +235,7 @@ func TestJITOutlived(t *testing.T) {
 	}
 }
 
-// TestLookupWhileRefreshing has readers use a Space that changes all the time.
+// TestLookupWhileRefreshing has readers look up addresses in a Space that changes all the time.
 func TestLookupWhileRefreshing(t *testing.T) {
 	s := newSpace(t, os.Getpid())
 	pc := here()

@@ -14,8 +14,9 @@ type Mapped struct {
 	loaded
 }
 
-// OpenMapped opens the file of a mapping by one of some processes, the first that is there and has it, or else by us: the
-// process whose mapping it is may have ended. A file that cannot be had or is not ELF is a Mapped that knows nothing.
+// OpenMapped opens the file of a mapping through the first of some processes that exists and has the file. The process of
+// the mapping may have ended. If none of them has the file, it is opened through this program. If the file cannot be
+// opened, or is not ELF, the Mapped knows nothing.
 func OpenMapped(m procfs.Map, files *elfsym.Cache, pids ...int) *Mapped {
 	f := &Mapped{path: m.Path}
 	for _, pid := range append(pids, os.Getpid()) {
@@ -36,10 +37,10 @@ func OpenMapped(m procfs.Map, files *elfsym.Cache, pids ...int) *Mapped {
 	return f
 }
 
-// File is the file, nil if it could not be had.
+// File is the file, nil if it could not be opened.
 func (f *Mapped) File() *elfsym.File { return f.file }
 
-// Table is its unwind table, nil without a file.
+// Table is the file's unwind table, nil without a file.
 func (f *Mapped) Table() *unwind.Table { return f.table }
 
 // Code describes a mapping of the file.
@@ -57,7 +58,7 @@ func (f *Mapped) Code(m *procfs.Map) unwind.Mapping {
 	return code
 }
 
-// Symbolize appends to dst what is known of an address as the file counts them.
+// Symbolize appends to dst what is known of an address of the file.
 func (f *Mapped) Symbolize(addr uint64, how How, dst []Frame) []Frame {
 	if f.file == nil {
 		return append(dst, Frame{PC: addr, Object: f.path})

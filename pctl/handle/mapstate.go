@@ -10,11 +10,11 @@ import (
 	"ptools/internal/unwind"
 )
 
-// A mapState is one state of an address space's map. It never changes but
-// for what is filled in on first use.
+// A mapState is one state of an address space's map. It never changes, except
+// that some fields are filled in on first use.
 type mapState struct {
 	text    []byte   // of /proc/PID/maps, to see whether anything has changed
-	regions []region // executable memory and all of the objects that have some, by address
+	regions []region // executable memory, and all memory of objects that have some, by address
 	objects []*object
 	auxv    procfs.Auxv // of the main program; nil if unknown
 	images  map[fileID]*image
@@ -24,16 +24,16 @@ type mapState struct {
 // entry is the entry point of the main program; 0 if unknown.
 func (s *mapState) entry() uint64 { return s.auxv[procfs.AuxEntry] }
 
-// A fileID is the identity of a mapped file. The name is not part of it: a
-// file that is renamed or deleted while it is mapped remains what it is.
+// A fileID is the identity of a mapped file. The name is not part of it: a file
+// that is renamed or deleted while it is mapped remains the same file.
 type fileID struct {
 	major, minor uint32
 	inode        uint64
-	special      string // name of what is no file, such as "[vdso]"
+	special      string // name of an object that is no file, such as "[vdso]"
 }
 
-// An object is one file at one place. The same file at two places (dlmopen)
-// is two objects with one image.
+// An object is one file mapped at one place. A file that is mapped at two places
+// (dlmopen) is two objects with one image.
 type object struct {
 	id         fileID
 	path, name string
@@ -47,12 +47,12 @@ type region struct {
 	procfs.Map
 	object *object // nil for anonymous memory
 
-	// code is what Find answers, filled in at the first question; nil before.
+	// code is the result of Find, filled in at the first call; nil before that.
 	code atomic.Pointer[unwind.Mapping]
 }
 
-// build makes a mapState of a list of mappings. Images of files that were
-// there before are taken over, opened or not.
+// build makes a mapState from a list of mappings. It takes over the images of
+// files that were mapped before, opened or not.
 func build(maps []procfs.Map, text []byte, old map[fileID]*image) *mapState {
 	var g grouping
 	for i := range maps {
@@ -106,16 +106,16 @@ func (s *mapState) newObject(maps []procfs.Map, p part, old map[fileID]*image) *
 	return o
 }
 
-// A part is a run of mappings, by index, that belong to one file at one place.
+// A part is a sequence of mappings, by index, that belong to one file at one place.
 type part struct {
 	id   fileID
 	off  uint64 // file offset of the last one
 	maps []int
 }
 
-// A grouping collects parts. The run-time linker and execve map a file's
-// segments by rising address and rising offset, with other memory only where
-// the file leaves a hole; a smaller offset begins the file anew.
+// A grouping collects parts. The run-time linker and execve map a file's segments
+// by rising address and rising offset. Other memory is between them only where the
+// file leaves a hole. A smaller offset begins a new part.
 type grouping struct {
 	parts []part
 	gap   []int // anonymous executable memory directly behind the last part
@@ -137,7 +137,7 @@ func (g *grouping) add(maps []procfs.Map, i int) {
 	if p == nil || p.id != id || m.Off < p.off {
 		g.parts = append(g.parts, part{id: id, off: m.Off, maps: []int{i}})
 	} else {
-		if m.Start == g.end(maps) { // text that was moved to huge pages is still the file's
+		if m.Start == g.end(maps) { // text that was moved to huge pages still belongs to the file
 			p.maps = append(p.maps, g.gap...)
 		}
 		p.maps, p.off = append(p.maps, i), m.Off
@@ -165,12 +165,12 @@ func fileIDOf(m *procfs.Map) fileID {
 	return fileID{}
 }
 
-// anonymous reports whether the kernel's name is that of plain memory.
+// anonymous reports whether a name is one that the kernel gives to plain memory.
 func anonymous(name string) bool {
 	return name == "[heap]" || name == "[stack]" || strings.HasPrefix(name, "[anon")
 }
 
-// find returns the region that holds the address, or nil.
+// find returns the region that contains the address, or nil.
 func (s *mapState) find(addr uint64) *region {
 	lo, hi := 0, len(s.regions)
 	for lo < hi {

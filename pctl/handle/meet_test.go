@@ -9,12 +9,12 @@ import (
 	"testing/synctest"
 )
 
-// TestGrabsMeet lets many want one pid while the first is at work.
+// TestGrabsMeet has many callers grab one pid while the first one is at work.
 func TestGrabsMeet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(1)
 		w.gate = make(chan struct{})
-		r := w.registry(t, 0) // what has no reference is gone at once
+		r := w.registry(t, 0) // a handle without references is gone at once
 		const n = 10
 		handles := make(chan *Handle, n)
 		for range n {
@@ -55,7 +55,7 @@ func TestGrabsMeet(t *testing.T) {
 	})
 }
 
-// TestErrorsAreNotKept: the callers that waited share the error, the next one tries.
+// TestErrorsAreNotKept: the callers that have waited get the same error, and the next caller tries again.
 func TestErrorsAreNotKept(t *testing.T) {
 	w := newWorld(1)
 	r := w.registry(t, 1)
@@ -77,9 +77,9 @@ func TestErrorsAreNotKept(t *testing.T) {
 	release(t, h)
 }
 
-// TestReaderWaitsForControl: a read-only grab that meets a control grab shares
-// its handle, or reads by itself if control is refused; one that meets the
-// end of control waits for it.
+// TestReaderMeetsControl: a read-only grab during a control grab shares the handle
+// of that, or reads by itself if control is refused. A grab during the end of
+// control waits for the end.
 func TestReaderMeetsControl(t *testing.T) {
 	for _, refused := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -12,10 +12,10 @@ import (
 	"ptools/internal/ptest"
 )
 
-// The target "hidden" is the first process of its own pid and mount name
-// space. There, a file system that no other process sees covers the directory of
-// its argument, and it executes the program of its second argument from a copy
-// in there.
+// The target "hidden" is the first process of its own pid and mount name space.
+// It covers the directory of its first argument with a file system that no other
+// process sees. It copies the program of its second argument there, and executes
+// the copy.
 var _ = ptest.Helper("hidden", func() {
 	dir, program := os.Args[1], os.Args[2]
 	b, err := os.ReadFile(program)
@@ -35,9 +35,8 @@ var _ = ptest.Helper("hidden", func() {
 	fmt.Println(err)
 })
 
-// TestOtherNamespace looks into a container of sorts: the files are opened
-// where the process sees them, and another file of that name outside is left
-// alone.
+// TestOtherNamespace looks into a kind of container. Files are opened where the
+// process sees them, and another file of the same name outside is left alone.
 func TestOtherNamespace(t *testing.T) {
 	ptest.NeedNamespaces(t, "-pfm")
 	dir := t.TempDir()
@@ -72,7 +71,7 @@ func TestOtherNamespace(t *testing.T) {
 		f.Close()
 	}
 	s.Close()
-	f, err := s.source.OpenDebug(outside) // another process's symbols may still need one
+	f, err := s.source.OpenDebug(outside) // the symbols of another process may still need a file
 	if err != nil {
 		t.Fatalf("OpenDebug after Close: %v", err)
 	}

@@ -18,7 +18,7 @@ type Object struct {
 	Bias       uint64 // run-time minus link-time address
 	BuildID    string // lower-case hexadecimal; empty without one
 	File       *elfsym.File
-	Lack       error // why it could not be opened, for want of descriptors or memory; File is nil then
+	Lack       error // why it could not be opened, if descriptors or memory were lacking; File is nil then
 }
 
 // A Symbol is a symbol at its run-time address.
@@ -29,8 +29,8 @@ type Symbol struct {
 	Kind       elfsym.Kind
 }
 
-// Objects returns the objects that have executable memory, by address, and
-// opens those that are not open yet. File is nil for one that is not ELF or
+// Objects returns the objects that have executable memory, by address. It opens
+// those that are not open yet. File is nil for an object that is not ELF or
 // cannot be read.
 func (s *Space) Objects() []Object {
 	state := s.now.Load()
@@ -41,8 +41,8 @@ func (s *Space) Objects() []Object {
 	return list
 }
 
-// Mapped is Objects without opening anything: only Path, Name, Start and End
-// are set, which is enough to see what has come and gone.
+// Mapped is Objects without opening anything. Only Path, Name, Start and End are
+// set, which is enough to see which objects were loaded or unloaded.
 func (s *Space) Mapped() []Object {
 	state := s.now.Load()
 	list := make([]Object, len(state.objects))
@@ -52,10 +52,10 @@ func (s *Space) Mapped() []Object {
 	return list
 }
 
-// Named returns the objects that go by a name, the main program first, then by
-// address, and opens no other. The name is an object's path, its file name
-// ("libc.so.6"), that name up to ".so" or before it ("libc.so", "libc"), or
-// "a.out" for the main program; an empty one is every object's.
+// Named returns the objects with a name, the main program first, then by address.
+// It opens no other objects. The name is an object's path, its file name
+// ("libc.so.6"), the file name up to or before ".so" ("libc.so", "libc"), or
+// "a.out" for the main program. All objects have the empty name.
 func (s *Space) Named(name string) []Object {
 	var list []Object
 	for _, o := range s.now.Load().named(name) {
@@ -78,7 +78,7 @@ func (s *mapState) named(name string) []*object {
 	return list
 }
 
-// Object returns the object that has an address, of code or data, mapped
+// Object returns the object that contains an address, of code or data, mapped
 // from its file.
 func (s *Space) Object(addr uint64) (Object, bool) {
 	if r := s.now.Load().find(addr); r != nil && r.object != nil {
@@ -87,8 +87,8 @@ func (s *Space) Object(addr uint64) (Object, bool) {
 	return Object{}, false
 }
 
-// Data is Object for an address of data, which may lie in memory behind the file's own: where its
-// variables are that begin as zero.
+// Data is Object for an address of data. The address may also be in memory behind the object's file,
+// where its zero-initialized variables are.
 func (s *Space) Data(addr uint64) (Object, bool) {
 	if o, ok := s.Object(addr); ok {
 		return o, true
@@ -113,7 +113,7 @@ func (s *Space) Data(addr uint64) (Object, bool) {
 	return Object{}, false
 }
 
-// Segment returns the mapping that has an address.
+// Segment returns the mapping that contains an address.
 func (s *Space) Segment(addr uint64) (procfs.Map, bool) {
 	if r := s.now.Load().find(addr); r != nil {
 		return r.Map, true
@@ -121,8 +121,8 @@ func (s *Space) Segment(addr uint64) (procfs.Map, bool) {
 	return procfs.Map{}, false
 }
 
-// main returns the object of the executed program, as opposed to libraries
-// and the run-time linker: the one that has the entry point.
+// main returns the object of the executed program, as opposed to libraries and
+// the run-time linker. It is the object with the entry point.
 func (s *mapState) main() *object {
 	if r := s.find(s.entry()); r != nil && s.entry() != 0 {
 		return r.object
@@ -146,18 +146,18 @@ func (o *object) mapped() Object {
 	return Object{Path: o.path, Name: o.name, Start: o.start, End: o.end}
 }
 
-// bias is that of the object's code.
+// bias is the bias of the object's code.
 func (o *object) bias(l *loaded) (uint64, bool) {
 	for i := range o.maps {
 		if m := &o.maps[i]; m.Perm&procfs.Exec != 0 && (m.Inode != 0 || o.id.special != "") {
 			return bias(l.file.Segments(), m)
 		}
 	}
-	return bias(l.file.Segments(), &o.maps[0]) // all its code is in memory that replaced it
+	return bias(l.file.Segments(), &o.maps[0]) // all its code is in memory that has replaced the file's
 }
 
-// ByName returns the symbols of a name in the objects of a name, in the order
-// of Named; see elfsym.File.ByName for what a symbol's name may be.
+// ByName returns the symbols with a name in the objects with a name, in the order
+// of Named. See elfsym.File.ByName for what a symbol's name may be.
 func (s *Space) ByName(object, symbol string) []Symbol {
 	var found []Symbol
 	for _, o := range s.Named(object) {
@@ -172,7 +172,7 @@ func (s *Space) ByName(object, symbol string) []Symbol {
 }
 
 // Near returns at most n names of functions that resemble symbol, the nearest first, in
-// the objects of a name. It passes over all their symbols.
+// the objects with a name. It looks at all their symbols.
 func (s *Space) Near(object, symbol string, n int) []string {
 	best := map[string]int{}
 	for _, o := range s.Named(object) {
@@ -191,8 +191,8 @@ func (s *Space) Near(object, symbol string, n int) []string {
 	return names[:min(n, len(names))]
 }
 
-// called reports whether the object goes by a name. The kernel's own goes by the one that
-// the run-time linker has for it as well.
+// called reports whether the object has a name. The kernel's own object also has the name
+// that the run-time linker uses for it.
 func (o *object) called(name string) bool {
 	if name == "" || name == o.path || name == o.name {
 		return true

@@ -14,16 +14,16 @@ import (
 	"ptools/internal/elfsym"
 )
 
-// DefaultIdle is the limit of idle handles of a tool that asks for none of its
-// own.
+// DefaultIdle is the limit of idle handles of a tool that does not choose a
+// limit.
 const DefaultIdle = 8
 
 // errGone is the error of a process that has ended.
 var errGone error = syscall.ESRCH
 
 // A Registry has the handles of the processes that are grabbed, or were. Any
-// goroutine may call its methods. What takes time (reading maps, attaching)
-// happens once for all that wait for it, and outside the lock.
+// goroutine may call its methods. Slow work (reading maps, attaching) is done
+// once for all callers that wait for it, and outside the lock.
 type Registry struct {
 	limit    int // of idle handles
 	identify func(pid int) (id identity, start uint64, err error)
@@ -34,16 +34,16 @@ type Registry struct {
 	flights map[int]*flight // pids that a caller is working on
 	closed  bool
 
-	// recent has those of hash that have no reference, or have had none since they were
-	// released: a handle that is used again keeps its entry, so that grabbing and
-	// releasing a cached process makes none. nil if the limit is 0.
+	// recent has the handles of hash that have no reference. A handle that is used again
+	// keeps its entry, so that grabbing and releasing a cached process makes no new one.
+	// nil if the limit is 0.
 	recent *simplelru.LRU[int, *Handle]
-	idle   int // how many of recent have no reference
+	idle   int // how many handles in recent have no reference
 }
 
-// NewRegistry makes a Registry that keeps up to limit idle read-only handles
-// (0: none; a negative limit is an error) and opens files through a cache that
-// may be shared.
+// NewRegistry makes a Registry that keeps up to limit idle read-only handles (0:
+// none; a negative limit is an error). It opens files through a cache, which may
+// be shared.
 func NewRegistry(limit int, files *elfsym.Cache) (*Registry, error) {
 	if limit < 0 {
 		return nil, fmt.Errorf("handle: limit of idle handles is negative: %d", limit)
@@ -56,7 +56,7 @@ func NewRegistry(limit int, files *elfsym.Cache) (*Registry, error) {
 		flights:  map[int]*flight{},
 	}
 	if limit > 0 {
-		recent, err := simplelru.NewLRU[int, *Handle](math.MaxInt, nil) // rest holds it to the limit
+		recent, err := simplelru.NewLRU[int, *Handle](math.MaxInt, nil) // rest keeps it within the limit
 		if err != nil {
 			return nil, err
 		}
@@ -73,27 +73,27 @@ func identifyProcess(pid int) (identity, uint64, error) {
 	return p, p.start, nil
 }
 
-// Grab returns a handle of a process without attaching to it or stopping it:
-// the one that is there, under control or not, or a new read-only one. One
-// that is there is checked first: if its process has ended it is forgotten,
-// if that has exec'd its map is read afresh. ctx bounds the wait for others
-// that are working on the same pid.
+// Grab returns a handle of a process without attaching to it or stopping it: the
+// existing handle, under control or not, or a new read-only one. An existing
+// handle is checked first. If its process has ended it is forgotten; if the
+// process has exec'd, its map is read again. ctx bounds the wait for other callers
+// that work on the same pid.
 func (r *Registry) Grab(ctx context.Context, pid int) (*Handle, error) {
 	return r.obtain(ctx, pid, false, func() (*Handle, error) { return r.openReadOnly(pid) })
 }
 
-// Control returns the control handle of a process: the one that is there, or
-// a new one with the control that open obtains. A read-only handle that is
-// there becomes stale once open has succeeded. open runs on the caller's
-// goroutine, without a lock; it must not call the Registry for the same pid.
+// Control returns the control handle of a process: the existing one, or a new one
+// with the control that open obtains. An existing read-only handle becomes stale
+// once open has succeeded. open runs on the caller's goroutine, without a lock. It
+// must not call the Registry for the same pid.
 func (r *Registry) Control(ctx context.Context, pid int, open func(ctx context.Context) (Controlled, error)) (*Handle, error) {
 	return r.obtain(ctx, pid, true, func() (*Handle, error) { return r.openControl(ctx, pid, open) })
 }
 
-// Adopt makes a handle of a process that its caller has created, or controls
-// for another reason. It takes over control, and on an error has released it:
+// Adopt makes a handle of a process that its caller has created, or controls for
+// another reason. It takes over control, and releases it on an error. The error is
 // EEXIST if the process is under another handle's control. A process that has
-// ended by now gets a handle too, for its end to be learnt from.
+// ended by now gets a handle too, so that the client learns of its end.
 func (r *Registry) Adopt(ctx context.Context, pid int, control Controlled) (*Handle, error) {
 	adopted := false
 	h, err := r.obtain(ctx, pid, true, func() (*Handle, error) {
@@ -109,10 +109,9 @@ func (r *Registry) Adopt(ctx context.Context, pid int, control Controlled) (*Han
 	return nil, errors.Join(err, control.Release())
 }
 
-// obtain returns the handle that is there, or that another caller is just opening,
-// or else the one that open makes. What others have opened is checked: the
-// process may have ended, and its number been used again, before the caller
-// asked.
+// obtain returns the existing handle, or the one that another caller is opening, or
+// else the one that open makes. A handle that another caller has opened is checked:
+// the process may have ended, and its number been used again, before this call.
 func (r *Registry) obtain(ctx context.Context, pid int, control bool, open func() (*Handle, error)) (*Handle, error) {
 	for {
 		h, f, mine, err := r.find(pid, control)
@@ -137,17 +136,17 @@ func (r *Registry) obtain(ctx context.Context, pid int, control bool, open func(
 	}
 }
 
-// Len returns the numbers of handles that a grab may return, and of those
-// among them that are idle.
+// Len returns how many handles there are that a grab may return, and how many of
+// them are idle.
 func (r *Registry) Len() (all, idle int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.hash), r.idle
 }
 
-// Close gives back the idle handles, and makes later grabs fail with
-// os.ErrClosed. Handles that are held stay usable; releasing them destroys
-// them. It is idempotent.
+// Close gives back the idle handles, and makes later grabs fail with os.ErrClosed.
+// Handles with references stay usable; their last Release destroys them. Close is
+// idempotent.
 func (r *Registry) Close() {
 	r.mu.Lock()
 	r.closed = true
@@ -164,8 +163,8 @@ func (r *Registry) Close() {
 	}
 }
 
-// find returns a handle with one more reference, or the flight to wait for,
-// or a new flight that is the caller's own to fly.
+// find returns a handle with one more reference, or the flight to wait for, or a
+// new flight that the caller has to fly (mine).
 func (r *Registry) find(pid int, control bool) (h *Handle, f *flight, mine bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -192,14 +191,14 @@ func (r *Registry) retain(h *Handle) {
 	h.refs++
 }
 
-// rest makes a handle idle that has no reference any more, and returns the one that
-// has to leave for it, or nil. r.mu is held.
+// rest makes a handle without references idle. It returns the handle that has to leave
+// the cache for it, or nil. r.mu is held.
 func (r *Registry) rest(h *Handle) (out *Handle) {
 	h.idle = true
 	r.idle++
 	r.recent.Add(h.pid, h)
 	for r.idle > r.limit {
-		// What is in use was only released before the others, and loses its entry.
+		// A handle that is in use has an entry from its last release, and only loses that.
 		if _, out, _ = r.recent.RemoveOldest(); out.idle {
 			r.forget(out)
 		}
@@ -207,7 +206,7 @@ func (r *Registry) rest(h *Handle) (out *Handle) {
 	return out
 }
 
-// wake undoes rest but for the entry. r.mu is held.
+// wake undoes rest, except that the entry stays. r.mu is held.
 func (r *Registry) wake(h *Handle) {
 	if h.idle {
 		h.idle = false
@@ -215,9 +214,8 @@ func (r *Registry) wake(h *Handle) {
 	}
 }
 
-// usable checks a handle that was found. It reports false, and gives the
-// reference back, if the handle is of a process that has ended or that is
-// under control no more.
+// usable checks a handle that was found. It reports false, and gives the reference
+// back, if the handle's process has ended, or is not under control any more.
 func (r *Registry) usable(h *Handle) (bool, error) {
 	over := false
 	if h.control != nil {
@@ -233,7 +231,7 @@ func (r *Registry) usable(h *Handle) (bool, error) {
 			return true, nil
 		case replaced:
 			if h.control != nil {
-				return true, nil // it follows execs by itself
+				return true, nil // control follows execs by itself
 			}
 			err := h.follow()
 			if err == nil {
@@ -248,8 +246,8 @@ func (r *Registry) usable(h *Handle) (bool, error) {
 	return false, h.Release()
 }
 
-// drop takes a handle out of the registry, and reports whether it was idle
-// there, so that it is now the caller's to close.
+// drop removes a handle from the registry. It reports whether the handle was idle;
+// then the caller has to close it.
 func (r *Registry) drop(h *Handle) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -258,7 +256,7 @@ func (r *Registry) drop(h *Handle) bool {
 	return idle
 }
 
-// forget takes a handle out of the hash and the idle ones. Callers that hold it
+// forget removes a handle from the hash and from the idle ones. Callers that hold it
 // keep it. r.mu is held.
 func (r *Registry) forget(h *Handle) {
 	h.stale = true
@@ -307,7 +305,7 @@ func (r *Registry) openControl(ctx context.Context, pid int, open func(context.C
 	if err != nil {
 		return nil, err
 	}
-	if id.check() == gone { // what is controlled may be another process
+	if id.check() == gone { // the controlled process may be another one
 		return nil, errors.Join(errGone, c.Release())
 	}
 	h = &Handle{registry: r, pid: pid, start: start, id: id, control: c}
@@ -315,8 +313,8 @@ func (r *Registry) openControl(ctx context.Context, pid int, open func(context.C
 	return h, nil
 }
 
-// openAdopted is openControl for control that is there already. The process
-// may have ended meanwhile, and even have been reaped by its controller.
+// openAdopted is openControl for control that exists already. The process may have
+// ended meanwhile, and its controller may even have reaped it.
 func (r *Registry) openAdopted(pid int, c Controlled) *Handle {
 	id, start, err := r.identify(pid)
 	if err != nil {

@@ -55,8 +55,8 @@ func TestLeastRecentlyUsedLeaves(t *testing.T) {
 	}
 }
 
-// TestUsedAgain: the limit counts idle handles, also where some that were idle
-// before are in use.
+// TestUsedAgain: the limit only counts idle handles, also if handles that were
+// idle before are in use.
 func TestUsedAgain(t *testing.T) {
 	w := newWorld(1, 2, 3, 4)
 	r := w.registry(t, 2)
@@ -85,7 +85,7 @@ func TestUsedAgain(t *testing.T) {
 	}
 }
 
-// TestCachedGrabAllocatesNothing: what is left is what the caller makes of it.
+// TestCachedGrabAllocatesNothing: a grab of a cached process, and its release, do not allocate.
 func TestCachedGrabAllocatesNothing(t *testing.T) {
 	w := newWorld(1)
 	r := w.registry(t, 1)
@@ -136,8 +136,8 @@ func TestRecycledPID(t *testing.T) {
 	}
 }
 
-// TestDeathEmptiesTheCache: it takes no grab for a dead process's handle to
-// leave.
+// TestDeathEmptiesTheCache: the handle of a dead process leaves the cache without
+// a grab.
 func TestDeathEmptiesTheCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(1, 2)

@@ -10,10 +10,10 @@ import (
 	"ptools/internal/procfs"
 )
 
-// A source opens files for one process, inside its root. An elfsym.File
-// keeps the source of the process that opened it first, and may look for its
-// separate debug file long after that process's Space is closed; it finds it
-// then in our own root, if the process had the same, or by the process again.
+// A source opens files for one process, inside its root. An elfsym.File keeps the
+// source of the process that opened it first. It may look for its separate debug
+// file long after that process's Space is closed. Then the source opens the file in
+// our own root, if the process had the same root, or opens the process's root again.
 type source struct {
 	pid    int
 	start  uint64 // start time
@@ -55,8 +55,8 @@ func (s *source) openDebug(path string) (*os.File, error) {
 	return root.Open(path)
 }
 
-// held is the root of the open Space. It may be closed while it is used, which
-// shows as os.ErrClosed.
+// held returns the root of the open Space. The root may be closed while it is used;
+// the error is os.ErrClosed then.
 func (s *source) held() *procfs.Root {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,31 +13,31 @@ import (
 // ownFiles is how many files a Space without a shared cache keeps open.
 const ownFiles = 64
 
-// A Space is the map of one process's address space. Any goroutine may call
-// its methods; those that look something up see the map as it was at the last
-// Refresh, and take no lock once the object concerned has been opened.
+// A Space is the map of one process's address space. Any goroutine may call its
+// methods. Methods that look something up see the map of the last Refresh, and
+// take no lock once the object concerned has been opened.
 //
-// A Space does not notice by itself that the process maps something new: its
-// user calls Refresh at an event that says so, or when Find does not know a
-// program counter. After an exec the user makes a new one.
+// A Space does not notice by itself that the process maps something new. Its user
+// calls Refresh at an event that says so, or when Find does not know a program
+// counter. After an exec the user makes a new Space.
 type Space struct {
 	pid    int
 	files  *elfsym.Cache
 	source *source
 	jit    jitMap
 	now    atomic.Pointer[mapState]
-	lack   atomic.Pointer[error] // of the last object that could not be opened for want of something
+	lack   atomic.Pointer[error] // of the last object that could not be opened because something was lacking
 
 	mu      sync.Mutex // one Refresh at a time
-	scratch []byte     // of Refresh, so that finding no change allocates nothing
+	scratch []byte     // work space of Refresh, so that an unchanged map allocates nothing
 }
 
 var _ unwind.Code = (*Space)(nil)
 
 // NewSpace reads the map of a process, which needs the permission
-// PTRACE_MODE_READ. Files are opened through the cache, which may be shared
-// by any number of Spaces; nil makes one for this Space. A process without
-// memory (a zombie, a kernel thread) has an empty map.
+// PTRACE_MODE_READ. Files are opened through the cache, which any number of Spaces
+// may share; nil makes a cache for this Space. A process without memory (a zombie,
+// a kernel thread) has an empty map.
 func NewSpace(pid int, files *elfsym.Cache) (*Space, error) {
 	src, err := newSource(pid)
 	if err != nil {
@@ -55,7 +55,7 @@ func NewSpace(pid int, files *elfsym.Cache) (*Space, error) {
 	return s, nil
 }
 
-// Unreadable is the Space of a process whose map may not be read: it is empty until
+// Unreadable returns a Space for a process whose map may not be read. It is empty until
 // a Refresh succeeds.
 func Unreadable(pid int, files *elfsym.Cache) *Space {
 	s := &Space{pid: pid, files: files, source: &source{pid: pid}, jit: jitMap{pid: pid}}
@@ -63,9 +63,9 @@ func Unreadable(pid int, files *elfsym.Cache) *Space {
 	return s
 }
 
-// Lack returns why an object could not be opened since it was last asked, if that was for want of
-// descriptors or memory, and nil otherwise. The object is tried again when it is needed next. Where the file
-// system of an object does not answer, or is gone, it says so, each time that the object is needed.
+// Lack returns why an object could not be opened since the last call, if descriptors or memory were lacking.
+// Otherwise it returns nil. The object is tried again when it is needed next. Lack also returns the error if the file
+// system of an object does not answer, or is gone; it does so each time that the object has been needed.
 func (s *Space) Lack() error {
 	if err := s.lack.Swap(nil); err != nil {
 		return *err
@@ -73,10 +73,9 @@ func (s *Space) Lack() error {
 	return nil
 }
 
-// Refresh reads the map again. Objects that are still there keep what is
-// known about them; a map that has not changed costs reading it and nothing
-// else. Of a process that has ended the last map stays, and the error
-// satisfies syscall.ESRCH.
+// Refresh reads the map again. What is known of objects that are still there is
+// kept. A map that has not changed is only read. If the process has ended, the last
+// map stays, and the error satisfies syscall.ESRCH.
 func (s *Space) Refresh() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,7 +88,7 @@ func (s *Space) Refresh() error {
 	switch {
 	case old.text != nil && bytes.Equal(text, old.text):
 		return nil
-	case len(text) == 0 && len(old.text) > 0: // a zombie: what it had still explains its last addresses
+	case len(text) == 0 && len(old.text) > 0: // a zombie: the last map still explains its last addresses
 		return errGone
 	}
 	maps, err := procfs.ParseMaps(text)
@@ -97,18 +96,18 @@ func (s *Space) Refresh() error {
 		return err
 	}
 	state := build(maps, text, old.images)
-	s.scratch = nil // it is the mapState's now
+	s.scratch = nil // it belongs to the mapState now
 	state.auxv = s.auxvOf(state, old)
 	s.now.Store(state)
 	return nil
 }
 
-// Auxv returns the auxiliary vector of the program, as it was read for the first map that has its
-// main object. It may not be changed. Nil if it could not be read.
+// Auxv returns the auxiliary vector of the program. It was read for the first map that has the program's main
+// object. It must not be changed. It is nil if it could not be read.
 func (s *Space) Auxv() procfs.Auxv { return s.now.Load().auxv }
 
-// auxvOf returns the auxiliary vector of the main program. It is the same in every
-// mapState after the first that has it: only what has changed is read again.
+// auxvOf returns the auxiliary vector of the main program. It stays the same while the main
+// object does, so it is read again only for another main object.
 func (s *Space) auxvOf(state, old *mapState) procfs.Auxv {
 	was, is := old.find(old.entry()), state.find(old.entry())
 	if was != nil && is != nil && was.object != nil && is.object != nil &&
@@ -122,15 +121,15 @@ func (s *Space) auxvOf(state, old *mapState) procfs.Auxv {
 	return auxv
 }
 
-// Close gives back what the Space holds on to in the process: later it opens
-// no file any more, but keeps answering from what is open. It is idempotent.
+// Close gives back what the Space holds of the process. After that the Space opens
+// no file any more, but still looks things up in open ones. Close is idempotent.
 func (s *Space) Close() {
 	s.jit.close()
 	s.source.close()
 }
 
-// Find returns the executable memory that holds a program counter. It does
-// not allocate once the memory has been asked for before.
+// Find returns the executable memory that contains a program counter. Only the
+// first call for that memory allocates.
 func (s *Space) Find(pc uint64) (unwind.Mapping, bool) {
 	r := s.now.Load().find(pc)
 	if r == nil || r.Perm&procfs.Exec == 0 {
@@ -142,11 +141,11 @@ func (s *Space) Find(pc uint64) (unwind.Mapping, bool) {
 	return s.resolve(r), true
 }
 
-// Knows reports whether a program counter lies in memory that was mapped at the last
+// Knows reports whether a program counter is in memory that was mapped at the last
 // Refresh. It opens nothing.
 func (s *Space) Knows(pc uint64) bool { return s.now.Load().find(pc) != nil }
 
-// resolve opens the region's object and works out its bias.
+// resolve opens the region's object and finds its bias.
 func (s *Space) resolve(r *region) unwind.Mapping {
 	m := unwind.Mapping{Start: r.Start, End: r.End}
 	final := true

@@ -93,7 +93,7 @@ func TestVDSO(t *testing.T) {
 		if len(f) != 1 || !strings.Contains(f[0].Func, "clock_gettime") || f[0].Offset != 1 || f[0].Object != vdsoName {
 			t.Errorf("Symbolize in the vDSO = %+v", f)
 		}
-		// Another process has the same contents.
+		// The vDSO of another process has the same contents.
 		for _, name := range []string{"linux-vdso.so.1", "linux-vdso.so", "linux-vdso"} {
 			if n := len(s.Named(name)); n != 1 {
 				t.Errorf("%d objects are called %s", n, name)

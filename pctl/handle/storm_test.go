@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// TestGrabReleaseUpgradeStorm has goroutines grab, upgrade and release a few
-// pids while processes exec, die and get each other's numbers. No handle may see
-// a handle of another process than the one that had the number during the
-// grab, control of a process may not overlap, and nothing may be left.
+// TestGrabReleaseUpgradeStorm has goroutines grab, upgrade and release a few pids
+// while processes exec, die and get each other's numbers. A grab must return a
+// handle of the process that had the number during the grab. Controls of a process
+// must not overlap, and nothing may be left.
 func TestGrabReleaseUpgradeStorm(t *testing.T) {
 	rounds := 4000
 	if testing.Short() {
@@ -89,7 +89,7 @@ func TestGrabReleaseUpgradeStorm(t *testing.T) {
 	fate.Wait()
 }
 
-// A turn is control that is counted.
+// A turn is a control that its process counts.
 type turn struct {
 	*rein
 	of *being

@@ -6,13 +6,13 @@ import (
 	"ptools/internal/elfsym"
 )
 
-// A Frame says where in the program a program counter is. One program counter
-// has several, the innermost first, where functions were inlined.
+// A Frame says where in the program a program counter is. Where functions were
+// inlined, one program counter has several Frames, the innermost first.
 type Frame struct {
 	PC     uint64
 	Func   string // demangled; empty if unknown
 	Entry  uint64 // run-time address of the function that PC is in, not of one inlined there; 0 if unknown
-	Offset uint64 // PC - Entry; if the function is unknown, PC as the file of Object counts addresses
+	Offset uint64 // PC - Entry; if the function is unknown, PC as an address of Object's file
 
 	File    string // of the source; empty without line information
 	Line    int
@@ -22,22 +22,22 @@ type Frame struct {
 	BuildID string
 }
 
-// How says how a program counter is looked up. The zero How takes it for the
-// address of the instruction that runs next, and finds no lines.
+// How says how a program counter is looked up. With the zero How it is the
+// address of the instruction that runs next, and no lines are found.
 type How uint8
 
 const (
-	// Return: it is a return address. The call before it is looked up, since
-	// behind a call that does not return another function may begin.
+	// Return: it is a return address. The call before it is looked up, because
+	// another function may begin behind a call that does not return.
 	Return How = 1 << iota
-	// Lines: also the source line and the inlined functions, which costs
-	// reading the line tables of the file once.
+	// Lines: the source line and the inlined functions are found as well. That
+	// costs reading the line tables of the file once.
 	Lines
 )
 
-// Symbolize appends to dst what is known about a program counter: at least
-// one Frame, which has only its PC if nothing is. Answers are remembered;
-// one that is costs no lock and no allocation beyond dst.
+// Symbolize appends to dst what is known about a program counter. That is at least
+// one Frame, which has only its PC if nothing is known. Results are remembered. A
+// remembered one costs no lock, and no allocation beyond dst.
 func (s *Space) Symbolize(pc uint64, how How, dst []Frame) []Frame {
 	state := s.now.Load()
 	names := state.frameCache()
@@ -108,8 +108,8 @@ func (l *loaded) frames(pc, addr, bias uint64, how How) []Frame {
 	return frames
 }
 
-// A frameCache remembers the answers for some thousand program counters:
-// each has one place, and the later one displaces the earlier.
+// A frameCache remembers the results for some thousand program counters. Each
+// program counter has one place, and a later one displaces an earlier one.
 type frameCache [1 << frameCacheBits]atomic.Pointer[answer]
 
 const frameCacheBits = 13

@@ -9,8 +9,8 @@ import (
 	"ptools/internal/unwind"
 )
 
-// tables has the unwind table of every file in use, so that what one process
-// compiled of a library serves all. It keeps neither files nor tables alive.
+// tables has the unwind table of every file in use, so that all processes share
+// what was compiled of a library. It keeps neither files nor tables alive.
 var tables struct {
 	mu sync.Mutex
 	m  map[weak.Pointer[elfsym.File]]weak.Pointer[unwind.Table]
@@ -33,7 +33,7 @@ func tableOf(f *elfsym.File) *unwind.Table {
 	runtime.AddCleanup(t, func(key weak.Pointer[elfsym.File]) {
 		tables.mu.Lock()
 		defer tables.mu.Unlock()
-		if tables.m[key] == w { // and not a younger table of the same file
+		if tables.m[key] == w { // not a newer table of the same file
 			delete(tables.m, key)
 		}
 	}, key)

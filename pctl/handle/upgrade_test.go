@@ -71,7 +71,7 @@ func TestControlThatEnded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Release() // lost, or let go by its owner
+	c.Release() // lost, or released by its owner
 	c.released.Store(0)
 	c.done = make(chan struct{})
 	close(c.done)
@@ -97,7 +97,7 @@ func TestAdopt(t *testing.T) {
 		t.Errorf("second Adopt: %v, released %d times", err, second.released.Load())
 	}
 	release(t, h)
-	short := newRein() // of a process that has ended already
+	short := newRein() // control of a process that has ended already
 	if h, err = r.Adopt(t.Context(), 99, short); err != nil || h.Alive() {
 		t.Fatalf("Adopt of a process that has ended = %+v, %v", h, err)
 	}

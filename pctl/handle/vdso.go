@@ -12,15 +12,15 @@ import (
 
 const vdsoName = "[vdso]"
 
-// vdsoLinkName is its DT_SONAME, by which the run-time linker and its events know it.
+// vdsoLinkName is the vDSO's DT_SONAME, the name that the run-time linker and its events use.
 const vdsoLinkName = "linux-vdso.so.1"
 
-// maxVDSO bounds what is copied out of the target; the vDSO is two pages.
+// maxVDSO bounds how much is copied out of the target; the vDSO has two pages.
 const maxVDSO = 1 << 20
 
 // vdso is the kernel's own object as it was read last. It is in no file, so no
-// elfsym.Cache knows it; but all 64-bit processes of a machine have the same,
-// and what has been looked up in it serves the next.
+// elfsym.Cache has it. All 64-bit processes of a machine have the same vDSO, and
+// share what has been looked up in it.
 var vdso struct {
 	mu    sync.Mutex
 	image []byte

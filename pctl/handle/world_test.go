@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A world is made-up processes, for the orders of events that real ones show
-// too seldom.
+// A world has made-up processes, for orders of events that are too rare with real
+// ones.
 type world struct {
 	mu      sync.Mutex
 	live    map[int]*being
@@ -28,7 +28,7 @@ type being struct {
 	start uint64
 	state atomic.Uint32
 	ended chan struct{}
-	reins atomic.Int64 // how many control it
+	reins atomic.Int64 // how many controls it has
 }
 
 func newWorld(pids ...int) *world {
@@ -121,8 +121,8 @@ func (w *world) registry(t testing.TB, limit int) *Registry {
 type rein struct {
 	done     chan struct{}
 	released atomic.Int64
-	slow     chan struct{} // Release waits for it, if there
-	within   error         // of callers that cannot wait
+	slow     chan struct{} // Release waits for it, unless nil
+	within   error         // error for callers that cannot wait
 }
 
 func newRein() *rein                                     { return &rein{done: make(chan struct{})} }

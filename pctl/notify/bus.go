@@ -1,13 +1,12 @@
 // Package notify carries the events of one process from the goroutine that observes
 // them to any number of clients.
 //
-// A [Bus] never makes its publisher wait for a client: every [Subscription]
-// has a queue without a bound, and a slow client costs memory for the events
-// it asked for, nothing else. The events of a subscription arrive in the
-// order in which they were published. The end is told exactly once to
-// all readers: each subscription, whether it began before or after the end, has
-// as its last event the first of Undead, Lost or Released that was published,
-// and then io.EOF.
+// A [Bus] never makes its publisher wait for a client. Every [Subscription] has a
+// queue without a bound: a slow client only costs memory for the events that it
+// has asked for. The events of a subscription arrive in the order in which they
+// were published. Each subscription is notified of the end exactly once, whether
+// it began before or after the end: its last event is the first of Undead, Lost or
+// Released that was published. Then comes io.EOF.
 package notify
 
 import (
@@ -20,7 +19,7 @@ import (
 // A Bus distributes the events of one process. Any goroutine may call its
 // methods; none of them blocks.
 type Bus struct {
-	wanted atomic.Uint32 // union of the sets of subs: what Publish need not drop
+	wanted atomic.Uint32 // union of the sets of subs: Publish drops other kinds
 
 	mu   sync.Mutex
 	subs []*Subscription // nil after the end
@@ -34,13 +33,12 @@ func NewBus() *Bus {
 	return b
 }
 
-// Wants reports whether an event of a kind would reach a subscription, so that
-// one that would not need not be composed.
+// Wants reports whether an event of a kind would reach a subscription. An event
+// that would not need not be composed.
 func (b *Bus) Wants(k Kind) bool { return set(b.wanted.Load()).has(k) }
 
 // Publish queues an event for every subscription that wants its kind. A zero
-// Time becomes the present. After a terminal event nothing is accepted any
-// more: what is published later happened to no process.
+// Time becomes the present. Events after a terminal event are dropped.
 func (b *Bus) Publish(e Event) {
 	if !b.Wants(e.Kind) {
 		return
@@ -68,8 +66,8 @@ func (b *Bus) Publish(e Event) {
 }
 
 // Subscribe begins a subscription to some kinds; the terminal kinds are always
-// among them. It sees what is published from now on, or,
-// after the end, the terminal event alone.
+// among them. It gets the events that are published from now on. After the end it
+// only gets the terminal event.
 func (b *Bus) Subscribe(kinds ...Kind) *Subscription {
 	s := &Subscription{bus: b, kinds: setOf(kinds), bell: make(chan struct{}, 1)}
 	b.mu.Lock()

@@ -8,7 +8,7 @@ import "time"
 type Event struct {
 	Time time.Time
 	PID  int
-	TID  int // the thread concerned; 0 where it is the whole process
+	TID  int // the thread concerned; 0 if it is the whole process
 	Kind Kind
 
 	Threads int   // Grabbed, Stopped: how many; Released: how many stop only when they wake
@@ -28,12 +28,12 @@ type Event struct {
 	Offset uint64 // Hit, BreakEnd, BreakRefused: of Addr in Symbol
 	Object string // Hit, BreakRefused: file name of the object around it
 	Hits   uint64 // Hit, BreakEnd: of this breakpoint so far, this one included
-	Late   bool   // Hit: the thread has gone on since and stands elsewhere
+	Late   bool   // Hit: the thread has continued since, and is elsewhere
 
 	Attached any // Hit: what the handler of the breakpoint has attached
 
 	Child  int    // Fork, Vfork, Unfollowed: its PID; ThreadStart: its TID
 	Parent int    // Followed: PID of the process that it follows
 	Mode   string // Released: "running", "killed", "stopped"
-	Err    error  // Lost, BreakEnd, BreakRefused, Unfollowed: why; Exec, Created: what the program lacks, since it is traced
+	Err    error  // Lost, BreakEnd, BreakRefused, Unfollowed: why; Exec, Created: what the program lacks because it is traced
 }

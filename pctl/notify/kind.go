@@ -8,7 +8,7 @@ type Kind uint8
 const (
 	Grabbed       Kind = iota + 1 // a running process came under control
 	Created                       // a process was created under control
-	Stopped                       // all threads stand at a rendezvous
+	Stopped                       // all threads are stopped at a rendezvous
 	Continued                     // they run again
 	Exec                          // a new program image
 	Fork                          // a child with its own memory
@@ -16,15 +16,15 @@ const (
 	ThreadStart                   // a thread was born
 	ThreadExit                    // a thread ended
 	Loaded                        // the run-time linker mapped an object
-	Unloaded                      // and unmapped one
-	Hit                           // a thread ran into a breakpoint
-	BreakEnd                      // a breakpoint is no more: its text is gone
+	Unloaded                      // the run-time linker unmapped an object
+	Hit                           // a thread hit a breakpoint
+	BreakEnd                      // a breakpoint has ended: its text is gone
 	Signal                        // a signal is delivered
 	GroupStop                     // job control stopped the process
-	GroupContinue                 // and continued it
-	BreakRefused                  // a breakpoint could not be set where its symbol came to be
+	GroupContinue                 // job control continued the process
+	BreakRefused                  // a breakpoint could not be set where its symbol was loaded
 	Followed                      // a process that another one has made came under control
-	Unfollowed                    // or could not
+	Unfollowed                    // such a process could not be taken under control
 	Undead                        // the process is dead; its wait status is known
 	Lost                          // control is lost, the process may live
 	Released                      // the process was let go
@@ -49,7 +49,7 @@ func (s set) has(k Kind) bool { return s&(1<<k) != 0 }
 // terminal are the kinds that end a stream.
 const terminal = set(1<<Undead | 1<<Lost | 1<<Released)
 
-// setOf returns the set of kinds, and the terminal ones with them.
+// setOf returns the set of some kinds and the terminal kinds.
 func setOf(kinds []Kind) set {
 	s := terminal
 	for _, k := range kinds {
@@ -65,7 +65,7 @@ const (
 	Grab        Point = iota + 1 // as soon as a running process is under control
 	Create                       // before a created process's first instruction
 	PointExec                    // before the first instruction of a new image
-	Preinit                      // objects are mapped and relocated, nothing of them has run
+	Preinit                      // objects are mapped and relocated, none of their code has run
 	Postinit                     // their initialisers have run
 	Main                         // at the first instruction of main
 	PointHit                     // where a breakpoint's handler asked for it
@@ -89,17 +89,17 @@ func PointsOf(points ...Point) Points {
 	return s
 }
 
-// Has reports whether p is one of them.
+// Has reports whether p is in the set.
 func (s Points) Has(p Point) bool { return s&(1<<p) != 0 }
 
-// Take removes p, and reports whether it was one of them.
+// Take removes p, and reports whether it was in the set.
 func (s *Points) Take(p Point) bool {
 	had := s.Has(p)
 	*s &^= 1 << p
 	return had
 }
 
-// name is that of a constant; one without a name is its number.
+// name returns the name of a constant. A constant without a name is its number.
 func name(n uint8, of []string, what string) string {
 	if int(n) < len(of) {
 		return of[n]

@@ -41,7 +41,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestPoints: a point is taken out of a set once.
+// TestPoints: a point can be taken from a set once.
 func TestPoints(t *testing.T) {
 	s := PointsOf(Grab, Main)
 	if !s.Has(Grab) || s.Has(Create) || !s.Has(Main) || s.Has(0) {
@@ -150,8 +150,8 @@ func TestContext(t *testing.T) {
 	})
 }
 
-// TestCloseWakes lets several goroutines wait and closes under them, or ends
-// the stream under them: one gets the event, all return.
+// TestCloseWakes closes a subscription, or ends the stream, while several
+// goroutines wait. One of them gets the event, and all return.
 func TestCloseWakes(t *testing.T) {
 	for _, end := range []struct {
 		act  func(*Bus, *Subscription)
@@ -185,10 +185,10 @@ func TestCloseWakes(t *testing.T) {
 	}
 }
 
-// TestPublishSubscribeStorm has publishers, subscriptions that come and go,
-// and an end in the middle of it. Each subscription must see a contiguous run
-// of every publisher's events up to where that publisher was cut off, and
-// exactly one terminal event, the same for all.
+// TestPublishSubscribeStorm has publishers, subscriptions that come and go, and an
+// end in the middle of it. Each subscription must get a contiguous run of every
+// publisher's events, up to the end. It must get exactly one terminal event, which
+// is the same for all.
 func TestPublishSubscribeStorm(t *testing.T) {
 	const publishers, subscribers = 8, 16
 	events := uint64(2000)
@@ -234,8 +234,8 @@ func TestPublishSubscribeStorm(t *testing.T) {
 	}
 }
 
-// follow reads at most limit events (all if negative), checks that none of a
-// publisher's is missing in between, and returns the terminal one.
+// follow reads at most limit events (all if negative). It checks that no event of a
+// publisher is missing in between, and returns the terminal event.
 func follow(t *testing.T, s *Subscription, limit int) (end Event) {
 	last := map[int]uint64{}
 	for n := 0; n != limit; n++ {

@@ -12,8 +12,8 @@ type Subscription struct {
 	bus   *Bus
 	kinds set
 
-	// bell holds a token whenever a caller of Next may have something to
-	// find. A goroutine that takes the token and leaves something behind puts it back.
+	// bell holds a token whenever there may be something for a caller of Next. A
+	// goroutine that takes the token and leaves events in the queue puts it back.
 	bell chan struct{}
 
 	// Guarded by bus.mu:
@@ -22,10 +22,9 @@ type Subscription struct {
 	closed bool
 }
 
-// Next returns the next event, waiting for it if there is none. After the
-// terminal event it returns io.EOF, after Close os.ErrClosed, and when ctx is
-// done first, its error. An event that is there is returned even if ctx is
-// done.
+// Next returns the next event, and waits for it if there is none. It returns
+// io.EOF after the terminal event, os.ErrClosed after Close, and the error of ctx
+// if that is done first. An event that is there is returned even if ctx is done.
 func (s *Subscription) Next(ctx context.Context) (Event, error) {
 	for {
 		e, found, err := s.take()
@@ -63,8 +62,8 @@ func (s *Subscription) take() (e Event, found bool, err error) {
 	return e, found, nil
 }
 
-// Close ends the subscription: what is queued is dropped, and every present
-// and later Next returns os.ErrClosed. It is idempotent.
+// Close ends the subscription. Queued events are dropped, and every present and
+// later Next returns os.ErrClosed. Close is idempotent.
 func (s *Subscription) Close() {
 	s.bus.mu.Lock()
 	defer s.bus.mu.Unlock()

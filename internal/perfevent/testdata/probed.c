@@ -1,6 +1,6 @@
 /*
  * Calls probed() as often as a line of standard input says, then prints how many SIGTRAPs came.
- * Every line is done by a new thread if it begins with t.
+ * If a line begins with t, a new thread makes the calls.
  */
 #define _GNU_SOURCE
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /*
- * redzone: for each line of its input, a number, it calls probed() so often, and prints in how many
- * calls a word below the stack pointer, which belongs to the function, did not keep its value over
- * the nop of five bytes that begins at probed_nop.
+ * redzone: each line of its input is a number, and it calls probed() that often. It prints in how many
+ * calls a word below the stack pointer lost its value over the nop of five bytes at probed_nop. That
+ * word belongs to the function.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * births: -t threads make processes by every system call there is for it, with the memory copied and shared,
- * -n rounds each; every end is compared with what it should be. With -l the leader ends first. The
+ * births: -t threads make processes by every system call that can, with the memory copied and shared, -n
+ * rounds each. Every end of a child is compared with the expected one. With -l the leader ends first. The
  * checksum is the number of children that have counted in the shared memory.
  */
 #include "ptest.h"
@@ -62,7 +62,7 @@ static void *storm(void *arg)
 			case 2: pid = in_call(SYS_clone, 0, 0, code); break;
 			case 3:
 				pid = in_call(SYS_clone3, (long)&a, sizeof a, code);
-				if (pid == -ENOSYS) /* of a container's filter, which cannot see the flags */
+				if (pid == -ENOSYS) /* from a container's filter, which cannot see the flags */
 					pid = in_call(SYS_clone, SIGCHLD, 0, code);
 				break;
 			case 4: pid = in_call(SYS_clone, CLONE_VM_ | SIGCHLD, top, code); break;

@@ -1,10 +1,10 @@
 /*
- * blockers: a thread for each kind of blocking call, which it makes -n times (0: until standard input
- * ends). Some end by their timeout of 20 ms, the others are woken every few milliseconds. What is
- * counted: EINTRs, in all and by kind (the page's kinds), and how much longer than its timeout a timed
- * call took (stretch, the shares by kind). A program that is left alone sees no EINTR. With -k NAME
- * only that kind runs; with -x PREFIX those that begin with it do not. The checksum is the number of kinds times n; kinds that saw an EINTR are
- * printed before it.
+ * blockers: has a thread for each kind of blocking call, which makes the call -n times (0: until standard
+ * input ends). Some calls end by their timeout of 20 ms, the others are woken every few milliseconds. It
+ * counts EINTRs, in all and by kind (the page's kinds), and how much longer than its timeout a timed call
+ * took (stretch, the shares by kind). A program that is left alone sees no EINTR. With -k NAME only that
+ * kind runs; with -x PREFIX kinds that begin with it do not. The checksum is the number of kinds times n;
+ * kinds that saw an EINTR are printed before it.
  */
 #include "ptest.h"
 #include "blockers.h"
@@ -62,7 +62,7 @@ static const char *without[4]; /* the last ones that were given */
 static _Atomic int stop;
 static pthread_barrier_t prepared;
 
-/* Errors that say no more than that the time was up. */
+/* Errors that only say that the time was up. */
 static int timed_out(int err) { return err == EAGAIN || err == ETIMEDOUT; }
 
 static void one_call(struct blocker *b)
@@ -80,8 +80,8 @@ static void one_call(struct blocker *b)
 		wrong("%s: %s", b->way->name, strerror(err));
 	if (!b->way->timed)
 		return;
-	/* Poll counts in milliseconds. Socket timeouts count scheduler ticks, several of which come at
-	 * once to a guest that was kept from its processor: those are wrong only when far too early. */
+	/* Poll counts in milliseconds. Socket timeouts count scheduler ticks. A guest that was kept from its
+	 * processor gets several of them at once, so such a timeout is wrong only if it is far too early. */
 	if (took + (strstr(b->way->name, "TIMEO") != NULL ? timeout_ns * 3 / 4 : 1000000) < timeout_ns)
 		wrong("%s: returned after %llu ns", b->way->name, (unsigned long long)took);
 	if (took > timeout_ns) {
@@ -107,7 +107,7 @@ static void *block(void *arg)
 	return NULL;
 }
 
-/* Wakes those that have to be woken until all threads have ended. */
+/* Wakes the calls that have to be woken, until all threads have ended. */
 static void wake_all(void)
 {
 	const struct timespec pause = { .tv_nsec = 3000000 };
@@ -154,8 +154,8 @@ int main(int argc, char **argv)
 	int i, n = 0;
 
 	start(argc, argv, extra);
-	/* What System V IPC leaves behind vanishes with a namespace, even if we are killed. Without the
-	 * right to one it is removed at the end. */
+	/* Objects of System V IPC vanish with a namespace, even if we are killed. Without the right to a
+	 * namespace they are removed at the end. */
 	(void)!unshare(CLONE_NEWIPC);
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR2);

@@ -1,4 +1,4 @@
-/* Blocking calls that another thread lets return. */
+/* Blocking calls that another thread makes return. */
 #ifndef BLOCKERS_WOKEN_H
 #define BLOCKERS_WOKEN_H
 
@@ -52,7 +52,7 @@ static int call_poll_for_ever(struct blocker *b)
 	return r < 0 ? r : (int)read(b->fd[0], c, sizeof c);
 }
 
-/* The first write fills what the kernel buffers; afterwards every one waits for the reader. */
+/* The first write fills the kernel's buffer. After that every write waits for the reader. */
 static int call_write_full(struct blocker *b)
 {
 	static const char block[4096];
@@ -250,7 +250,7 @@ static int call_sigwaitinfo(struct blocker *b UNUSED)
 
 static void wake_rt(struct blocker *b) { syscall(SYS_tgkill, getpid(), b->tid, SIGRTMIN + 6); }
 
-/* Two descriptions of one file: the waker holds its lock and lets go now and then. */
+/* Two descriptions of one file: the waker holds its lock, and releases it now and then. */
 static void prepare_file(struct blocker *b)
 {
 	char path[] = "/tmp/blockers-XXXXXX";

@@ -1,9 +1,9 @@
 /*
- * The functions that calls calls. Each returns its argument (rdi) plus one in rax, by way of the
- * instruction at its symbol f_KIND, which is its first one unless it has an entry_KIND of its own. On
- * entry rax is rdi+1 (a system call's number for f_syscall, 0 for f_cpuid), rcx is 0, rdx the address of
- * f_lea, rsi the stack segment, and ZF says that rdi is even. All registers but rsp and rbp are scratch.
- * What the instruction does is used, so that doing it wrong gives a wrong sum.
+ * The functions that calls calls. Each returns its argument (rdi) plus one in rax. It does that by the
+ * instruction at its symbol f_KIND, which is its first one unless there is an entry_KIND. On entry rax is
+ * rdi+1 (a system call's number for f_syscall, 0 for f_cpuid), rcx is 0, rdx the address of f_lea, rsi the
+ * stack segment, and ZF says that rdi is even. All registers except rsp and rbp are scratch. The effect of
+ * the instruction is used, so that a wrong effect gives a wrong sum.
  */
 #if defined(__x86_64__)
 	.intel_syntax noprefix

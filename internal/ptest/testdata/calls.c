@@ -36,8 +36,8 @@ static const struct kind {
 
 enum { NKINDS = sizeof kinds / sizeof kinds[0] };
 
-static const void *turn[64]; /* what is called in turn */
-static uint64_t preset[64];  /* what rax is for it, 0: the result */
+static const void *turn[64]; /* the functions that are called in turn */
+static uint64_t preset[64];  /* the value of rax at the call; 0: the result */
 static unsigned turns;
 static uint64_t stack_segment;
 static int list;

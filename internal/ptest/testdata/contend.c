@@ -1,12 +1,12 @@
 /*
- * contend: eight threads want three mutexes, each of which one function holds; the waiting for them is some 60, 30 and 10 % of
- * all. The holders of lock_a run, those of lock_b run and sleep, those of lock_c sleep.
+ * contend: eight threads want three mutexes, each of which is held in one function. The waits for them are some 60, 30 and
+ * 10 % of all waiting. The holders of lock_a run, those of lock_b run and sleep, those of lock_c sleep.
  *
- * It counts itself: share[n] is how long threads have waited for lock n, share[8 + n] how long it was held, as sums of times
- * (spend_begin); kind[n] is how often it was taken, kind[8 + n] how often a thread had to wait. share[16 + n] is how long
- * threads have waited for lock n while some thread held it, share[24 + n] while none did; both in whole ns.
+ * It counts: share[n] is how long threads have waited for lock n, share[8 + n] how long the lock was held, as sums of times
+ * (spend_begin). kind[n] is how often the lock was taken, kind[8 + n] how often a thread had to wait. share[16 + n] is how
+ * long threads have waited for lock n while a thread held it, share[24 + n] while no thread did; both in whole ns.
  *
- * With -c N there are N threads more, all of which wait for a fourth mutex that the first thread holds. With -n it ends
+ * With -c N there are N more threads, which all wait for a fourth mutex that the first thread holds. With -n it ends
  * after so many ms. The checksum is how often a lock was taken.
  */
 #include "ptest.h"
@@ -28,8 +28,8 @@ static void rest(int us)
 }
 
 /*
- * How many threads wait for a lock and whether it is held, and since when: one word each, so that a thread that changes it knows how long
- * that was so.
+ * How many threads wait for a lock, whether it is held, and since when. This is one word for each lock, so that a thread
+ * that changes it knows how long the old state lasted.
  */
 enum { IS_HELD = 1, WAITER = 2, SINCE = 256 };
 static _Atomic uint64_t state[3];

@@ -1,6 +1,6 @@
 /*
- * endingcreator: when its input ends it creates a thread in make that ends the process at once. Before, it keeps
- * its tracer on its own processor, to run there only when nothing else does, as far as it may.
+ * endingcreator: when its input ends it creates a thread in make that ends the process at once. Before that, if it
+ * may, it moves its tracer to its own processor, to run there only when nothing else does.
  */
 #include "ptest.h"
 #include <sched.h>

@@ -1,6 +1,6 @@
 /*
- * endtogether: two threads that run, and much memory, when the process ends: the thread that leaves the memory last gives it back, which
- * takes longer than the other's end.
+ * endtogether: when the process ends it has two running threads and much memory. The thread that leaves the memory last
+ * gives it back, which takes longer than the other's end.
  */
 #include "ptest.h"
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
- * execstorm: execs itself -n times (0: until standard input ends) and hands its count on in the
- * arguments. With -T every other exec is called by a thread that is not the leader; -t is the number of
- * threads that spin meanwhile and are ended by the exec. The checksum is the count.
+ * execstorm: execs itself -n times (0: until standard input ends) and passes its count on in the
+ * arguments. With -T a thread that is not the leader makes every other exec. -t is the number of
+ * threads that spin meanwhile, and that the exec ends. The checksum is the count.
  */
 #include "ptest.h"
 #include "children.h"

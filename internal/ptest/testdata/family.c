@@ -1,10 +1,10 @@
 /*
- * family: after a byte on standard input it makes -n children one after the other and waits for each. A child burns -u microseconds
- * of processor time: those of even number in young(), under that name, the others execute this program again and do it in
- * grown(). For each child a line says its number, its name and the nanoseconds that wait4(2) says it has used, and one before,
- * if that is a millisecond or more, how many of them were in that function. With -d
- * each child is made by another one, which ends before it, so that it is no descendant of the family by the time it runs; only the
- * number of such is printed.
+ * family: after a byte on standard input it makes -n children one after the other, and waits for each. A child burns -u
+ * microseconds of processor time. Children of even number do so in young(), under that name. The others execute this program
+ * again, and do it in grown(). For each child a line has its number, its name, and the nanoseconds that it has used by
+ * wait4(2). If that is a millisecond or more, a line before has how many of them were in that function. With -d each child
+ * is made by another one, which ends before it. So it is no descendant of the family when it runs; only the number of such
+ * children is printed.
  */
 #include "ptest.h"
 #include "burn.h"
@@ -37,7 +37,7 @@ static void extra(int letter, const char *value)
 		orphans = 1;
 }
 
-/* Says how much of the time that a child is to use was in its function, which it has entered now. */
+/* Prints how much of the time that a child is to use is in its function, which it has just entered. */
 static void entered(const char *name)
 {
 	uint64_t now = cpu_now();

@@ -1,6 +1,6 @@
 /*
  * forkstorm: -t threads fork -n children each. By turns a child exits, kills itself, forks a child of
- * its own, or execs; every end is compared with what it should be. The checksum is the number of
+ * its own, or execs. Every end is compared with the expected one. The checksum is the number of
  * children.
  */
 #include "ptest.h"

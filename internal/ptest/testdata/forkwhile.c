@@ -1,7 +1,7 @@
 /*
- * forkwhile: reads "h", upon which a thread calls hot, and "f", upon which each of -t other threads forks
- * a child, which forks another one with -g. Each of these calls hot too, many times, and exits. The
- * checksum is the number of children.
+ * forkwhile: reads letters. At "h" a thread calls hot. At "f" each of -t other threads forks a child, which
+ * with -g forks another one. Each of these calls hot too, many times, and exits. The checksum is the number
+ * of children.
  */
 #include "ptest.h"
 #include "children.h"
@@ -39,7 +39,7 @@ static int child(void)
 	return sum - CALLS;
 }
 
-/* fork(3) of several threads at the same time waits for locks of the C library. */
+/* fork(3) in several threads at the same time would wait for locks of the C library. */
 static pid_t raw_fork(void) { return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0); }
 
 static void *forker(void *arg)

@@ -1,7 +1,7 @@
 /*
- * groupstop: -t threads spin; SIGCONT has a handler, whose calls the page counts as signals. With -n,
- * the program stops itself by SIGSTOP that many times and a child of it sends it SIGCONT until it
- * says that it runs again.
+ * groupstop: -t threads spin. SIGCONT has a handler; the page counts its calls as signals. With -n the
+ * program stops itself by SIGSTOP that many times, and a child of it sends it SIGCONT until it says that
+ * it runs again.
  */
 #include "ptest.h"
 #include "burn.h"

@@ -1,7 +1,7 @@
 /*
- * heldfork: at a line on standard input it forks. The call does not return before a second line comes: it sleeps uninterruptibly when
- * the memory has been copied, until another process has read of it (userfaultfd, UFFD_FEATURE_EVENT_FORK). The child
- * calls in_child and ends; its end is compared with what it should be.
+ * heldfork: at a line on standard input it forks. The call does not return before a second line comes. It sleeps
+ * uninterruptibly after the memory has been copied, until another process has read that event (userfaultfd,
+ * UFFD_FEATURE_EVENT_FORK). The child calls in_child and ends; its end is compared with the expected one.
  */
 #include "ptest.h"
 #include "children.h"
@@ -22,7 +22,7 @@ static void await_line(void)
 			_exit(0);
 }
 
-/* Another process: what is traced may be stopped when the second line comes. */
+/* This is another process, because a traced one may be stopped when the second line comes. */
 static void monitor(int uffd, int begin)
 {
 	struct uffd_msg msg;

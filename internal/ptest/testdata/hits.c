@@ -1,8 +1,8 @@
 /*
  * hits: -t threads call hot() -n times each, with a pause of -p microseconds after each call. With
- * -s 1 they begin one after the other, spread over a pause; without, all at the same time. With
- * -f 1 every call is made by a forked child as well, which ends with what it got. Each thread
- * knows what the sum of all results must be; the checksum is how many sums were right.
+ * -s 1 they begin one after the other, spread over a pause. Otherwise they all begin at the same time.
+ * With -f 1 a forked child makes every call as well, and ends with the result. Each thread knows the
+ * expected sum of all results. The checksum is how many sums were right.
  */
 #include "ptest.h"
 #include <sys/wait.h>

@@ -1,7 +1,7 @@
 /*
- * hungfs DIR FILE NAME: mounts a file system at DIR in which FILE is to be read under NAME, prints "ready", and
- * from the line "hang" on standard input on leaves every read of the file unanswered, from "hang open" on every open(2)
- * instead, and says "asked" each time. When standard input ends the file system is unmounted and whatever waits for it fails.
+ * hungfs DIR FILE NAME: mounts a file system at DIR in which FILE can be read under NAME, and prints "ready". After the
+ * line "hang" on standard input it leaves every read of the file unanswered, and after "hang open" every open(2) instead.
+ * It prints "asked" each time. When standard input ends the file system is unmounted, and all waits for it fail.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -58,7 +58,7 @@ static void answer(const struct fuse_in_header *in, const void *arg)
 {
 	switch (in->opcode) {
 	case FUSE_INIT: {
-		/* SIGKILL ends the wait of a reader for what is read by readahead. */
+		/* SIGKILL ends a reader's wait for a page that is being read by readahead. */
 		struct fuse_init_out out = { .major = FUSE_KERNEL_VERSION, .minor = 31, .max_readahead = 1 << 16,
 			.flags = FUSE_ASYNC_READ, .max_write = 1 << 17, .max_background = 16 };
 

@@ -1,8 +1,8 @@
 /*
- * lazypages: a thread runs on a stack whose upper pages are not there yet: a second thread brings them
- * when they are asked for (userfaultfd), as programs do that are restored page by page. The first one
- * sleeps below them, so only a reader of its stack asks, until standard input ends. -k without: the
- * pages are plain.
+ * lazypages: a thread runs on a stack whose upper pages do not exist yet. A second thread provides them at
+ * the first access (userfaultfd), as in programs that are restored page by page. The first thread sleeps
+ * below them until standard input ends, so only a reader of its stack accesses them. -k without: the pages
+ * are ordinary ones.
  */
 #include "ptest.h"
 #include <linux/userfaultfd.h>
@@ -47,7 +47,7 @@ NOINLINE static void below(void)
 
 static void *sleeper(void *arg)
 {
-	/* The stack pointer goes to the lower half, whose pages are there, and never comes back. */
+	/* The stack pointer goes to the lower half, whose pages exist, and never comes back. */
 	__asm__ volatile("mov %0, %%rsp\n\tcall *%1" : : "r"(stack + BELOW * PAGE - 64), "r"(below) : "memory");
 	return arg;
 }

@@ -1,5 +1,5 @@
 /*
- * leaderdead: the leading thread ends by pthread_exit; -t threads work on, until standard input ends
+ * leaderdead: the leading thread ends by pthread_exit. -t threads go on working until standard input ends,
  * or for -n rounds each. "ready" is printed when the leader is a zombie.
  */
 #include "ptest.h"

@@ -2,7 +2,7 @@
  * mix: burns CPU in three functions, 50, 30 and 20 % of its time. The page's shares 0, 1 and 2 are
  * the CPU nanoseconds of fifty, thirty and twenty as the kernel accounts them. A round takes about
  * 200 us; -n counts rounds. With -t, that many threads do the same. With -u they sleep so many us
- * after each round: a target that only has to work leaves the processors to other tests.
+ * after each round, so that a target that only has to do some work leaves the processors to other tests.
  */
 #include "ptest.h"
 #include "burn.h"

@@ -1,8 +1,9 @@
 /*
  * mixthreads: two threads, named left and right, burn CPU in the same three functions in different
- * shares: left 70, 20 and 10 % in alpha, beta and gamma_, right 10, 20 and 70 %. It is not measured: a
- * thread that asks for its CPU time has the kernel see there that its slice is over, and waits for the
- * processor at that place more often than elsewhere. -n counts rounds of each, of about 200 us.
+ * shares: left 70, 20 and 10 % in alpha, beta and gamma_, right 10, 20 and 70 %. The shares are not
+ * measured: when a thread asks for its CPU time, the kernel may find there that its slice is over. So it
+ * would wait for the processor at that place more often than elsewhere. -n counts rounds of each thread,
+ * of about 200 us.
  */
 #include "ptest.h"
 #include "burn.h"

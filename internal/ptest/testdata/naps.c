@@ -1,7 +1,6 @@
 /*
- * naps: sleeps -n times 20 ms by nanosleep with room for the time that is left, which holds a time that
- * cannot be left. Calls that succeed and have written there all the same are counted (the page's
- * first kind).
+ * naps: sleeps -n times 20 ms by nanosleep. The room for the remaining time is filled with an impossible
+ * one before. Calls that succeed and have written there all the same are counted (the page's first kind).
  */
 #include "ptest.h"
 #include <sys/syscall.h>

@@ -1,9 +1,9 @@
 /*
- * odd: a process that a tool cannot grab like any other. It prints "ready", with a number behind it
- * where the kind has one, and waits for the end of standard input. The kinds (-k):
+ * odd: a process that a tool cannot grab like any other. It prints "ready", followed by a number if the
+ * kind has one, and waits for the end of standard input. The kinds (-k):
  *   zombie      leaves a dead child unreaped; the number is its PID
  *   undumpable  PR_SET_DUMPABLE 0; with -u UID it becomes that user first
- *   seccomp     strict mode: any system call but read, write and exit would kill it
+ *   seccomp     strict mode: any system call except read, write and exit would kill it
  *   user        a process of user -u UID, dumpable
  *   userns      in a user namespace of its own
  */

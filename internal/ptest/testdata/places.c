@@ -1,7 +1,7 @@
 /*
- * places: -t threads of which all but one wait as those of idle do; the first waits for the end of
- * standard input. Its text has 1,000 functions of 3 bytes each, of which the first is called places
- * and which are not called.
+ * places: has -t threads. The first waits for the end of standard input, and the others wait as those of
+ * idle do. Its text has 1,000 functions of 3 bytes each, which are never called. The first of them is named
+ * places.
  */
 #include "ptest.h"
 #include "idle.h"

@@ -1,8 +1,8 @@
 /*
  * What the targets share: the line that says that they are ready, arguments, the page of truth.
  * Every target takes -n COUNT (how much work before it ends by itself; 0: until its standard input
- * ends) and -t THREADS, prints "ready" once, and ends with "done CHECKSUM" and status 0; status 3
- * says that it found something wrong itself, which it describes on standard error.
+ * ends) and -t THREADS. It prints "ready" once, and ends with "done CHECKSUM" and status 0. Status 3
+ * says that it has found an error itself, which it describes on standard error.
  */
 #ifndef PTEST_H
 #define PTEST_H
@@ -79,8 +79,8 @@ static UNUSED void raise_to(_Atomic uint64_t *max, uint64_t value)
 }
 
 /*
- * A sum of times, of which some are not over: one word, so that it can be read at any moment (Truth.Spent). What is not over
- * counts less 2^50 ns, by which their number is known. Call spend_from_now first.
+ * A sum of times, some of which are not over. It is one word, so that it can be read at any moment (Truth.Spent). 2^50 ns are
+ * subtracted for each time that is not over, which shows their number. Call spend_from_now first.
  */
 static UNUSED void spend_from_now(void) { atomic_store(&truth->base, now()); }
 static UNUSED uint64_t spend_stamp(void) { return (1ull << 50) + now() - atomic_load(&truth->base); }
@@ -102,7 +102,7 @@ static UNUSED void truth_open(void)
 	close(fd);
 }
 
-/* Reads the arguments; returns those of other letters through extra(letter, value), if given. */
+/* Reads the arguments. Passes those with other letters to extra(letter, value), if given. */
 static UNUSED void start(int argc, char **argv, void (*extra)(int, const char *))
 {
 	int i;
@@ -147,7 +147,7 @@ static UNUSED void await_end(void)
 			return;
 }
 
-/* The last words of a target. */
+/* Prints the last line of a target, and returns its exit status. */
 static UNUSED int done(uint64_t checksum)
 {
 	printf("done %llu\n", (unsigned long long)checksum);

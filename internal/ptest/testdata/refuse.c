@@ -1,6 +1,6 @@
 /*
- * refuse NAME=ERRNO… -- COMMAND [ARG…]: executes the command under a seccomp filter that answers the
- * named system calls with these errors, as the profiles of containers do. NAME is ptrace, kcmp,
+ * refuse NAME=ERRNO… -- COMMAND [ARG…]: executes the command under a seccomp filter that makes the named
+ * system calls fail with these errors, as the profiles of containers do. NAME is ptrace, kcmp,
  * process_vm_readv, process_vm_writev, perf_event_open, bpf or pidfd_getfd; ERRNO is a number.
  */
 #ifndef _GNU_SOURCE

@@ -1,8 +1,8 @@
 /*
- * remap: a page of code, at the address on the first line, private or, with -k FILE, that of a file (MAP_SHARED).
- * Commands are letters on standard input, each answered by a line. c: call the code; d: map data there that
- * has the same bytes; r: map the code there again; w: write another instruction; k: have a child call the code;
- * v: "ok" if every byte is what was written last, else "changed". The checksum is the number of calls.
+ * remap: has a page of code, whose address is on its first line. The page is private or, with -k FILE, that of a
+ * file (MAP_SHARED). Commands are letters on standard input; each is answered by a line. c: call the code; d: map data
+ * there that has the same bytes; r: map the code there again; w: write another instruction; k: make a child call the
+ * code; v: print "ok" if every byte is as last written, otherwise "changed". The checksum is the number of calls.
  */
 #include "ptest.h"
 #include "children.h"

@@ -1,6 +1,6 @@
 /*
- * rseq: a thread stays in a restartable sequence (rseq(2)) until standard input ends. In it is
- * in_sequence, behind it behind_sequence.
+ * rseq: a thread stays in a restartable sequence (rseq(2)) until standard input ends. The symbol
+ * in_sequence is in the sequence, behind_sequence behind it.
  */
 #include "ptest.h"
 #include <sys/rseq.h>

@@ -1,8 +1,8 @@
 /*
- * secretive: waits until standard input ends, as a process that others may not trace, by kind (-k):
- *   undumpable  has asked for that by prctl
- *   dropped     keeps the capabilities that it was given permitted, and none effective
- *   user        has another saved user than the real and effective one, which are -u
+ * secretive: waits until standard input ends. Other processes may not trace it, for a reason by kind (-k):
+ *   undumpable  it has asked for that by prctl
+ *   dropped     its capabilities are permitted, and none is effective
+ *   user        its saved user differs from the real and effective one, which are -u
  */
 #include "ptest.h"
 #include <linux/capability.h>

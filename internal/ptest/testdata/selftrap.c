@@ -1,7 +1,7 @@
 /*
- * selftrap: a program that lives on SIGTRAP itself: -n rounds of int3, raise(SIGTRAP),
- * sigqueue(SIGTRAP) and a single step that it orders by the trap flag. Its handler compares siginfo
- * and the program counter with what each of them must give; the page's kinds 0 to 3 have the counts.
+ * selftrap: a program that uses SIGTRAP itself. It makes -n rounds of int3, raise(SIGTRAP),
+ * sigqueue(SIGTRAP) and a single step by the trap flag. Its handler compares siginfo and the program
+ * counter with the expected ones. The page's kinds 0 to 3 have the counts.
  */
 #include "ptest.h"
 #include <signal.h>

@@ -1,9 +1,9 @@
 /*
- * sharedmemory: a process that shares our memory and is no thread (clone(CLONE_VM) without CLONE_VFORK), and -t
- * threads of it, wait for the end of standard input as we do; its number is the first line. Then all
- * of us call shared(), which counts in the memory; the checksum is the count. It is our child or, with -k
- * sibling, that of our parent (CLONE_PARENT), or, with -k orphan, of a process that has ended; with -l its
- * leader ends before its threads.
+ * sharedmemory: makes a process that shares our memory and is no thread (clone(CLONE_VM) without CLONE_VFORK). That
+ * process, -t threads of it, and we wait for the end of standard input. Its number is the first line. Then all
+ * call shared(), which counts in the memory; the checksum is the count. The process is our child. With -k sibling it is
+ * our parent's child (CLONE_PARENT), with -k orphan the child of a process that has ended. With -l its leader ends before
+ * its threads.
  */
 #include "ptest.h"
 #include "children.h"
@@ -17,7 +17,7 @@ static const char *kind = "child";
 
 NOINLINE void shared(void) { atomic_fetch_add(&counted, 1); }
 
-/* These have our thread's TLS, so they use no libc but for what cannot fail. */
+/* These have our thread's TLS, so of libc they only use functions that cannot fail. */
 static void wait_and_share(void)
 {
 	char b[64];
@@ -62,7 +62,7 @@ static int child(void *arg)
 	return arg != NULL;
 }
 
-/* Has another child than itself, and ends. */
+/* Makes the process as its own child, and ends. */
 static int between(void *arg)
 {
 	atomic_store(&orphan, clone(child, stack(), CLONE_VM | SIGCHLD, NULL));
@@ -101,6 +101,6 @@ int main(int argc, char **argv)
 		reap(pid, 7);
 	else
 		for (i = 0; i < 5000 && atomic_load(&counted) < (uint64_t)(1 + !leaderless + threads); i++)
-			usleep(1000); /* another process's child: its end is not ours to see */
+			usleep(1000); /* another process's child: we cannot wait for its end */
 	return done(atomic_load(&counted));
 }

@@ -1,11 +1,11 @@
 /*
- * sigstorm: four threads, each of which gets -n signals of its own kind and counts them to the last
- * one; the page's kinds 0 to 3 have the counts:
+ * sigstorm: four threads, each of which gets -n signals of its own kind and counts all of them. The
+ * page's kinds 0 to 3 have the counts:
  *   0  SIGUSR1 by tgkill, the next one sent when the last one was handled
  *   1  a real-time signal by sigqueue, as fast as the queue takes them; payloads must come in order
  *   2  SIGALRM of a one-shot itimer
  *   3  SIGCHLD, with the child's pid and status in siginfo
- * A signal that is lost hangs it; one too many, a wrong sender, code, payload or order is an error.
+ * A lost signal makes it hang. One too many, or a wrong sender, code, payload or order is an error.
  */
 #include "ptest.h"
 #include "children.h"
@@ -156,7 +156,7 @@ static void *run_child(void *arg)
 		if ((pid = fork()) == 0) {
 			char b;
 
-			(void)!read(go[0], &b, 1); /* until the handler can know who we are */
+			(void)!read(go[0], &b, 1); /* until the handler can know our number */
 			_exit(code);
 		}
 		if (pid < 0)

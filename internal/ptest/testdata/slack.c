@@ -1,6 +1,6 @@
 /*
- * slack: a thread sleeps for 200 us and allows its timer to come 1 ms late; another one, on the same processor, sleeps for exactly
- * 3 ms, -n times. The checksum is how often the first woke within 20 us of the second.
+ * slack: a thread sleeps for 200 us, and allows its timer to come 1 ms late. Another thread on the same processor sleeps
+ * for exactly 3 ms, -n times. The checksum is how often the first one woke within 20 us of the second.
  */
 #include "ptest.h"
 #include <sched.h>

@@ -1,7 +1,7 @@
 /*
  * slowfork: forks with so much memory that the copying of its page tables can be seen from outside. For
- * each line on standard input "forking" is printed and a child is made, which waits to be killed. -m MB
- * is how much address space it has. In the end the number of children is printed.
+ * each line on standard input it prints "forking" and makes a child, which waits to be killed. -m MB is
+ * how much address space it has. In the end it prints the number of children.
  */
 #include "ptest.h"
 #include <sys/mman.h>
@@ -23,7 +23,7 @@ int main(int argc, char **argv)
 	uint64_t n = 0;
 
 	start(argc, argv, extra);
-	/* Of a page that is only read there is one, of zeros, and a table entry for each address. */
+	/* All pages that are only read are one page of zeros, with a table entry for each address. */
 	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED || madvise(p, size, MADV_NOHUGEPAGE))
 		die("mmap");

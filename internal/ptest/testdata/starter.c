@@ -1,7 +1,6 @@
 /*
- * starter PROGRAM [ARG...]: runs a program as its child, writes the child's PID on descriptor 3, waits,
- * and ends as the child has ended. It stands between a test and a target that must not be the test's
- * own child.
+ * starter PROGRAM [ARG...]: runs a program as its child, writes the child's PID to descriptor 3, waits,
+ * and ends as the child has ended. It is the parent of a target that must not be the test's own child.
  */
 #include "ptest.h"
 #include <signal.h>
@@ -40,7 +39,7 @@ int main(int argc, char **argv)
 	}
 	dprintf(3, "%d\n", (int)pid);
 	close(3);
-	close(0); /* the child's alone, so that it sees the end, and so that its end is seen */
+	close(0); /* only the child has it, so that the child sees the end, and the test sees the child's end */
 	close(1);
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)

@@ -1,6 +1,6 @@
 /*
- * starved: -t threads of the lowest priority (SCHED_IDLE) that count, on one processor, and -o other processes
- * that use it up. The work counter of the page moves when a thread is given the processor. The checksum is 0.
+ * starved: -t threads of the lowest priority (SCHED_IDLE) count on one processor, and -o other processes use that
+ * processor up. The work counter of the page moves when a thread is given the processor. The checksum is 0.
  */
 #include "ptest.h"
 #include <sched.h>

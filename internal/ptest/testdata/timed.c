@@ -1,8 +1,8 @@
 /*
- * timed: a thread for each kind of call that nothing restarts and that has a relative timeout, which
- * waits in it -t milliseconds, -n times, for what never comes. How much longer than that a call took
- * is in the page's shares; errors are those that return too early, with another result than that of a
- * timeout, or with their timeout changed.
+ * timed: has a thread for each kind of call that has a relative timeout and that nothing restarts. The
+ * thread waits in the call for -t milliseconds, -n times, for an event that never comes. The page's shares
+ * have how much longer a call took. It is an error if a call returns too early, with another result than
+ * that of a timeout, or with its timeout changed.
  */
 #include "ptest.h"
 #include <linux/aio_abi.h>

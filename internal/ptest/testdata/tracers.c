@@ -1,8 +1,7 @@
 /*
- * tracers: -t threads that fork children again and again, -n times each (0: until standard input
- * ends), and trace each child as soon as there is one: by PTRACE_SEIZE and PTRACE_ATTACH in turn. The
- * child waits for a byte, is let go, and ends with its number. The errors are the traces that were
- * refused, and wrong ends.
+ * tracers: -t threads fork children again and again, -n times each (0: until standard input ends). They
+ * trace each child as soon as it exists, by PTRACE_SEIZE and PTRACE_ATTACH in turn. The child waits for a
+ * byte, is detached, and ends with its number. The errors count refused traces and wrong ends.
  */
 #include "ptest.h"
 #include "children.h"

@@ -1,11 +1,11 @@
 /*
- * transfers: a thread for each kind of system call that moves much, a little at a time, and returns
- * what it has moved so far if it is interrupted. Each makes its call -n times (0: until standard input
- * ends), while another thread gives or takes a little every millisecond. A call that returns less than
- * was asked for is counted (the page's kinds), and so is one that returns EINTR or the like. A program that is
- * left alone sees neither. With -k NAME only that kind runs; with -x WORD those
- * with it in their name do not. The checksum is the number of kinds times
- * n; kinds that came out short are printed before it.
+ * transfers: has a thread for each kind of system call that moves much data, a little at a time, and that
+ * returns how much it has moved if it is interrupted. Each thread makes its call -n times (0: until standard
+ * input ends), while another thread provides or takes a little every millisecond. A call that returns less
+ * than it was asked for is counted (the page's kinds), and so is one that returns EINTR or the like. A
+ * program that is left alone sees neither. With -k NAME only that kind runs; with -x WORD kinds with it in
+ * their name do not. The checksum is the number of kinds times n; kinds that were short are printed before
+ * it.
  */
 #include "ptest.h"
 #include <linux/aio_abi.h>
@@ -17,7 +17,7 @@
 #include <sys/uio.h>
 #include <termios.h>
 
-/* Of the kernel's own use, but a recvmmsg that came out short leaves it in the socket as an error. */
+/* A number of the kernel's own, but a recvmmsg that was cut short leaves it in the socket as an error. */
 enum { ERESTARTSYS = 512 };
 
 enum { BIG = 256 * 1024, PIECE = 16 * 1024, HUGE = 4 * 1024 * 1024, SMALL = 48, MESSAGES = 16 };
@@ -35,7 +35,7 @@ struct way {
 	void (*prepare)(struct transfer *);
 	ssize_t (*call)(struct transfer *);
 	ssize_t want;
-	void (*feed)(struct transfer *); /* gives or takes a little; NULL: nobody has to */
+	void (*feed)(struct transfer *); /* provides or takes a little; NULL: not needed */
 };
 
 static char zeros[BIG];
@@ -58,7 +58,7 @@ static void prepare_file(struct transfer *t)
 	must(ftruncate(t->file, BIG), "ftruncate");
 }
 
-/* A terminal that hands out what is typed when there are SMALL bytes of it. */
+/* A terminal that returns what was typed when there are SMALL bytes of it. */
 static void prepare_terminal(struct transfer *t)
 {
 	struct termios raw;
@@ -277,7 +277,7 @@ static void *transfer(void *arg)
 	return NULL;
 }
 
-/* Gives and takes until all threads have ended. */
+/* Provides and takes data until all threads have ended. */
 static void feed_all(void)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };

@@ -1,6 +1,6 @@
 /*
- * untraced: when standard input ends, makes a child by clone(CLONE_UNTRACED), and ends with the number of
- * the signal that has ended it.
+ * untraced: when standard input ends it makes a child by clone(CLONE_UNTRACED). It ends with the number of
+ * the signal that has ended the child.
  */
 #include "ptest.h"
 #include "children.h"

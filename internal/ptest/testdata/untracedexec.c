@@ -1,6 +1,6 @@
 /*
- * untracedexec: a thread that is made by clone(CLONE_UNTRACED) when standard input has a byte executes
- * the program again, with "again", which ends when standard input does.
+ * untracedexec: when standard input has a byte it makes a thread by clone(CLONE_UNTRACED). The thread
+ * executes the program again, with "again". That one ends when standard input does.
  */
 #include "ptest.h"
 #include "children.h"

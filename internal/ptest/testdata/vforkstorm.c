@@ -1,7 +1,7 @@
 /*
  * vforkstorm: -t threads vfork -n children each, several at once. By turns a child exits at once, or
- * execs this program; it runs in our memory until then, through the function in_vfork, which the
- * parent's threads run too. The checksum is the number of children.
+ * execs this program. Until then it runs in our memory, in the function in_vfork, which the parent's
+ * threads run too. The checksum is the number of children.
  */
 #include "ptest.h"
 #include "children.h"

@@ -1,7 +1,7 @@
 /*
  * vforkwait: a thread stays inside vfork, in uninterruptible sleep (state D), because its child waits
- * for the end of standard input before it exits; -t other threads spin meanwhile. "ready" is printed by
- * the child, so the thread is there by then.
+ * for the end of standard input before it exits. -t other threads spin meanwhile. The child prints
+ * "ready", so the thread is in vfork by then.
  */
 #include "ptest.h"
 #include "burn.h"
@@ -25,7 +25,7 @@ static void *spin(void *arg)
 	return arg;
 }
 
-/* Only system calls: the memory, and the locks of stdio in it, are our parent's. */
+/* Only system calls: the memory, and the locks of stdio in it, belong to our parent. */
 NOINLINE static void in_child(void)
 {
 	(void)!write(1, "ready\n", 6);

@@ -1,7 +1,7 @@
 /*
- * waits: the first thread holds a lock of each kind; for each there is a thread that wants it and has its name. With
- * the argument "deadlock N" N threads each hold a mutex and want that of the next instead; with "crowd N" N threads want the
- * same mutex. It says ready when all wait.
+ * waits: the first thread holds a lock of each kind. For each lock there is a thread that wants it and has its name. With
+ * the argument "deadlock N" there are N threads instead, each of which holds a mutex and wants that of the next. With
+ * "crowd N" N threads want the same mutex. It prints "ready" when all wait.
  */
 #define _GNU_SOURCE
 #include <netinet/in.h>
@@ -95,7 +95,7 @@ static void asleep(int threads)
 	}
 }
 
-/* connect_client makes a connection that a child has the other end of, and a socket that listens. */
+/* connect_client makes a connection whose other end a child has, and a socket that listens. */
 static void connect_client(void)
 {
 	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};

@@ -1,14 +1,14 @@
 /*
- * wary: for each byte of its standard input it calls hot() 20 times and prints "turn SUM". Meanwhile
- * it is particular about its signals or its system calls, by kind (-k):
+ * wary: for each byte of its standard input it calls hot() 20 times and prints "turn SUM". By kind (-k)
+ * it also checks its signals, or is restricted in its system calls:
  *   plain    it is not
  *   winch    has a handler of SIGWINCH and sends itself one each turn, which must come once
  *   urg      the same with SIGURG
  *   both     with both
  *   masked   blocks both, sends itself both each turn and takes them with sigtimedwait
- *   strict   seccomp, strict mode: read, write and exit are all it may call
- *   filter   seccomp, with a filter that lets it call what it needs, and kills it for anything else
- * The signals are real: one that is lost, or not its own, is an error.
+ *   strict   seccomp, strict mode: it may only call read, write and exit
+ *   filter   seccomp, with a filter that allows the calls that it needs, and kills it for any other
+ * The signals are real: a signal that is lost, or not its own, is an error.
  */
 #include "ptest.h"
 #include <linux/filter.h>
@@ -103,7 +103,7 @@ static void take(int sig)
 		wrong("signal %d is there twice", sig);
 }
 
-/* signals sends this turn's signals and looks whether they, and no others, come. */
+/* signals sends this turn's signals, and checks that they come and no others do. */
 static void signals(unsigned turn)
 {
 	int i;

@@ -1,9 +1,9 @@
 /*
- * program: prints main's address, then obeys one line of standard input after the other, and
- * answers each with one line:
+ * program: prints main's address. Then it executes the commands on standard input, and prints one line
+ * for each:
  *   open PATH   dlopen:  the address of the link map
  *   mopen PATH  dlmopen into a new namespace: the address of the link map (glibc, -DNAMESPACES)
- *   close       dlclose of the last one opened: ok
+ *   close       dlclose of the object opened last: ok
  */
 #define _GNU_SOURCE
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
- * A place to run single instructions in: the file named by the argument is mapped executable at two
- * addresses too far apart for a rip-relative operand, and its second half writable as data. The
- * thread does nothing by itself; the test gives it registers.
+ * A process in which single instructions are run. It maps the file named by the argument executable at
+ * two addresses that are too far apart for a rip-relative operand, and maps the file's second half
+ * writable as data. The thread does nothing by itself; the test sets its registers.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
