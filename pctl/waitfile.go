@@ -14,16 +14,16 @@ type OpenFile struct {
 	FD    int
 	Path  string // as /proc/PID/fd has it: "pipe:[4711]"
 	Write bool   // it wants to write
-	Peers []Peer // processes that had the other end of a pipe or a socket when this was asked
-	// Socket is what kind of socket it is, and between which addresses.
+	Peers []Peer // processes that had the other end of a pipe or a socket at the time of the call
+	// Socket is the kind and the addresses of a socket.
 	Socket Socket
 }
 
-// Socket is what the kernel tells of a socket. The other end of a unix socket is known in our network namespace only, that
-// of a TCP connection where both ends are in one namespace.
+// Socket is what the kernel shows of a socket. The other end of a unix socket is known only in our network namespace.
+// That of a TCP connection is known if both ends are in one namespace.
 type Socket struct {
-	Kind          string // "tcp", "udp" or "unix"; empty: it is no socket, or of another kind
-	Local, Remote string // addresses; of a unix socket its path
+	Kind          string // "tcp", "udp" or "unix"; empty: no socket, or of another kind
+	Local, Remote string // addresses; the path of a unix socket
 	Listening     bool
 }
 
@@ -33,7 +33,7 @@ type Peer struct {
 	Name string
 }
 
-// openFile tells what a descriptor is.
+// openFile describes a descriptor.
 func (q *inquiry) openFile(fd int, write bool) OpenFile {
 	f := OpenFile{FD: fd, Write: write}
 	f.Path, _ = procfs.FileName(q.p.PID(), fd)
@@ -50,7 +50,7 @@ func (q *inquiry) openFile(fd int, write bool) OpenFile {
 	return f
 }
 
-// holders returns the processes that have an end of a pipe or a socket.
+// holders returns the processes that hold an end of a pipe or a socket.
 func (q *inquiry) holders(end string, writers bool) []Peer {
 	key := strconv.FormatBool(writers) + end
 	peers, ok := q.peers[key]
@@ -92,7 +92,7 @@ func (f OpenFile) String() string {
 	return s
 }
 
-// String is what follows the name of a socket, empty if nothing is known.
+// String returns the text that follows the name of a socket; empty if nothing is known.
 func (s Socket) String() string {
 	text := ""
 	if s.Kind != "" {
