@@ -1,8 +1,8 @@
-// Package futex tells what a thread that waits in futex(2) waits for, from the call's arguments, the words of
-// memory around its address, and the function that makes the call. It is pure: it reads no process.
+// Package futex finds out what a thread in futex(2) waits for: from the call's arguments, the words of memory
+// around its address, and the function that makes the call. It reads no process.
 //
 // The layouts are those of x86-64: glibc's struct __pthread_mutex_s, struct __pthread_rwlock_arch_t and musl's
-// pthread_mutex_t, none of which has changed since the libraries have them.
+// pthread_mutex_t, none of which has changed since it was introduced.
 package futex
 
 import (
@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Number is that of futex(2).
+// Number is the number of futex(2).
 const Number = 202
 
 // A Call is a futex(2) call that waits.
@@ -38,7 +38,7 @@ const (
 	kindsOfMutexes = 0x3ff      // all that glibc keeps in __kind
 )
 
-// Parse returns the call that waits, if the arguments are those of one.
+// Parse returns the call, if the arguments are those of a call that waits.
 func Parse(args [6]uint64) (Call, bool) {
 	c := Call{Addr: args[0], Value: uint32(args[2]), private: args[1]&flagPrivate != 0}
 	switch c.op = uint32(args[1]) &^ (flagPrivate | flagClock); c.op {
@@ -51,7 +51,7 @@ func Parse(args [6]uint64) (Call, bool) {
 // Inherits reports whether the kernel knows the owner.
 func (c Call) Inherits() bool { return c.op == opLockPI || c.op == opLockPI2 }
 
-// Before and After bound the memory around Call.Addr that Lock looks at.
+// Before and After bound the memory around Call.Addr that Lock reads.
 const (
 	Before = 16
 	After  = 56
@@ -99,10 +99,10 @@ var kindNames = [...]string{
 
 func (k Kind) String() string { return kindNames[k] }
 
-// IsOwned reports whether some of the kind say which thread holds them.
+// IsOwned reports whether some locks of the kind say which thread holds them.
 func (k Kind) IsOwned() bool { return k == Mutex || k == ReadLock || k == WriteLock }
 
-// IsLock reports whether it is something that threads hold, even if nothing says which.
+// IsLock reports whether threads hold things of the kind, even if nothing says which thread does.
 func (k Kind) IsLock() bool {
 	switch k {
 	case Mutex, ReadLock, WriteLock, RustMutex, RustRWLock, Internal:
@@ -111,7 +111,7 @@ func (k Kind) IsLock() bool {
 	return false
 }
 
-// callers are functions that wait, by the part of their name behind underscores, GI_ and before a version.
+// callers are functions that wait, by the part of their name after underscores and GI_ and before a version.
 var callers = map[string]Kind{
 	"pthread_mutex_lock": Mutex, "pthread_mutex_lock_full": Mutex, "pthread_mutex_timedlock": Mutex,
 	"pthread_mutex_clocklock": Mutex, "pthread_mutex_clocklock_common": Mutex, "pthread_mutex_cond_lock": Mutex,
@@ -128,7 +128,7 @@ var callers = map[string]Kind{
 	"lll_lock_wait_private": Internal, "runtime.futex": Goroutine, "runtime.futexsleep": Goroutine,
 }
 
-// rust are parts of the names of Rust's functions that wait.
+// rust are functions of Rust that wait, by parts of their names.
 var rust = []struct {
 	part string
 	kind Kind
@@ -143,7 +143,7 @@ var rust = []struct {
 
 var angles = strings.NewReplacer("<", "", ">", "")
 
-// CallerKind returns what a function waits for, Unknown if it is not one that is known to wait.
+// CallerKind returns what a function waits for; Unknown if it is not known to wait.
 func CallerKind(function string) Kind {
 	if strings.Contains(function, "::") {
 		function = angles.Replace(function) // <std::sys::sync::mutex::futex::Mutex>::lock_contended
@@ -169,13 +169,14 @@ func CallerKind(function string) Kind {
 // A Lock is what a thread waits for.
 type Lock struct {
 	Kind Kind
-	Addr uint64 // of the object; of the word where that is not known
-	// Owner is the number of the thread that holds it, or that is waited for, in the PID namespace of the process; 0: not known.
+	Addr uint64 // of the object, or of the word if the object is not known
+	// Owner is the number, in the PID namespace of the process, of the thread that holds the lock or is waited for; 0:
+	// not known.
 	Owner int
-	// OwnerAt is the address of the word that says so, or would if it were held; 0: no word does. Holds tells whether it says
-	// the same later.
+	// OwnerAt is the address of the word that has the owner, or would have it if the lock were held; 0: there is none.
+	// Holds reports whether it has the same owner later.
 	OwnerAt uint64
-	// Dead says that the kernel has marked it: its owner has ended.
+	// Dead says that the kernel has marked the lock: its owner has ended.
 	Dead bool
 	// Readers is how many threads hold a read-write lock to read.
 	Readers int
@@ -183,9 +184,9 @@ type Lock struct {
 	Why string
 }
 
-// Lock returns what the call waits for. kind is CallerKind's of the innermost function that is known, or
-// Unknown; alive says whether a number is that of a thread. Of an Unknown function only what the kernel keeps itself
-// is believed, and a mutex whose every word is that of one.
+// Lock returns what the call waits for. kind is the CallerKind of the innermost known function, or Unknown. alive
+// reports whether there is a thread with a number. With Unknown, Lock trusts only an owner that the kernel keeps
+// itself, and a mutex of which every word looks like a mutex.
 func (c Call) Lock(kind Kind, m Memory, alive func(tid int) bool) Lock {
 	if c.Inherits() {
 		return c.inheriting(m)
@@ -206,7 +207,7 @@ func (c Call) Lock(kind Kind, m Memory, alive func(tid int) bool) Lock {
 	return Lock{Kind: kind, Addr: c.Addr, Why: "a " + kind.String() + " keeps none"}
 }
 
-// inheriting is for a lock that the kernel knows: its word has the owner.
+// inheriting returns a lock that the kernel knows: its word has the owner.
 func (c Call) inheriting(m Memory) Lock {
 	l := Lock{Kind: Mutex, Addr: c.Addr}
 	if w, ok := m.word(c.Addr); ok {
@@ -216,7 +217,7 @@ func (c Call) inheriting(m Memory) Lock {
 	return l
 }
 
-// own takes the owner out of a word that has it.
+// own sets the owner from a word that has it.
 func (l *Lock) own(w uint32, at uint64) {
 	l.Owner, l.OwnerAt, l.Dead = int(w&ownerMask), at, w&ownerDied != 0
 }
@@ -227,18 +228,18 @@ func (l *Lock) explain() {
 	}
 }
 
-// Free is why a lock has no owner that could have one.
+// Free is why a lock that could have an owner has none.
 const Free = "nobody had it at that moment"
 
-// OwnerIn returns the thread that holds the lock by a word that was read at OwnerAt, 0 if none does.
+// OwnerIn returns the thread that holds the lock, by a word that was read at OwnerAt; 0: none.
 func OwnerIn(word uint32) int { return int(word & ownerMask) }
 
 // Holds reports whether such a word says that a thread holds the lock.
 func Holds(word uint32, tid int) bool { return tid != 0 && OwnerIn(word) == tid }
 
-// mutex looks at a pthread mutex. Glibc waits at its first word, which is 2 where others wait, and has the owner
-// 8 bytes behind; a robust one has the owner in the word. Musl waits at the second word, which has the owner but for
-// normal ones.
+// mutex returns a pthread mutex. Glibc waits at its first word, which is 2 if others wait, and keeps the owner 8
+// bytes behind it. A robust mutex has the owner in the first word. Musl waits at the second word, which has the
+// owner, except in normal mutexes.
 func (c Call) mutex(m Memory) Lock {
 	l := Lock{Kind: Mutex, Addr: c.Addr}
 	w, ok := m.word(c.Addr)
@@ -293,8 +294,9 @@ const (
 	rwReaderShift = 3 // in __readers
 )
 
-// rwLock looks at a pthread read-write lock: a thread that wants to read waits at the word of the phase, one that
-// wants to write there or at that of writers. The writer's number is in it; readers are only counted.
+// rwLock returns a pthread read-write lock. A thread that wants to read waits at the word of the phase. A thread
+// that wants to write waits there or at the word of writers. The lock has the number of its writer; readers are
+// only counted.
 func (c Call) rwLock(kind Kind, m Memory, alive func(int) bool) Lock {
 	if c.Value&waiters != 0 {
 		return Lock{Kind: kind, Addr: c.Addr, Why: "a read-write lock of musl keeps none"}
