@@ -40,8 +40,8 @@ func isIdentifier(s string) bool {
 	return s != "" && (s[0] < '0' || s[0] > '9')
 }
 
-// withoutArguments removes a parameter list and text in angle brackets. Of
-// Rust's `<T as Trait>::f` it leaves `::f`.
+// withoutArguments removes a parameter list and text in angle brackets. It
+// leaves `::f` of Rust's `<T as Trait>::f`.
 func withoutArguments(name string) string {
 	var out strings.Builder
 	depth := 0

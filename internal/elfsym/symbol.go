@@ -44,8 +44,8 @@ type Sym struct {
 // Symbol returns the function that covers a link-time address. Among several
 // symbols at one address it prefers functions to labels, global and weak ones
 // to local ones, and those with a size, a default version, few leading
-// underscores, a short name. Of nested functions it returns the innermost. A
-// repeated call takes about 100 ns and allocates nothing.
+// underscores, a short name. If functions are nested, it returns the
+// innermost. A repeated call takes about 100 ns and allocates nothing.
 func (f *File) Symbol(vaddr uint64) (Sym, bool) {
 	if g, ok := f.Go(); ok {
 		if fn, ok := g.Func(vaddr); ok {

@@ -18,7 +18,7 @@ type timed struct {
 	windows map[*Window]bool
 	profile *profile.Profile
 
-	// Of the present image; nil until the first tick.
+	// These belong to the present image. They are nil until the first tick.
 	image   *heldImage
 	space   *profile.Space
 	namer   *namer

@@ -10,7 +10,7 @@ import (
 )
 
 // Instructions of call frame programs: DWARF 5, section 6.4.2 and 7.24, and those
-// of the GNU tools. Of the first three, the low six bits are an operand.
+// of the GNU tools. The low six bits of the first three are an operand.
 const (
 	cfaAdvanceLoc = 0x40
 	cfaOffset     = 0x80
