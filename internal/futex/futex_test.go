@@ -24,7 +24,7 @@ func call(t *testing.T, addr, op, value uint64) Call {
 	return c
 }
 
-// TestLock: owners are taken from words that have one, and from no others.
+// TestLock: owners are taken only from words that have one.
 func TestLock(t *testing.T) {
 	only := func(tids ...int) func(int) bool {
 		return func(tid int) bool {
