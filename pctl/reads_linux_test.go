@@ -84,7 +84,7 @@ func TestGrabReadsOnce(t *testing.T) {
 	delete(got, "task") // a directory is reported under its own name and the parent's
 	want := map[string]int{"stat": 3, "status": 1, "pagemap": 1, "mem": 1, "maps": 1, "auxv": 1}
 	if _, err := procfs.SharesMemory(g.PID, os.Getpid()); err != nil {
-		want["stat"]++ // tells an exec of what may be a vfork child
+		want["stat"]++ // distinguishes an exec from a possible vfork child
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("opens of a grab (-want +got):\n%s", d)

@@ -78,7 +78,7 @@ func TestReadOnly(t *testing.T) {
 			t.Errorf("%s: %v", op, err)
 		}
 	}
-	// Its end is told, once.
+	// Its end is reported once.
 	events := p.Events(nil)
 	g.Kill()
 	if e, err := events.Next(bg); err != nil || e.Kind != KindUndead || e.PID != g.PID {
@@ -110,7 +110,7 @@ func TestUpgrade(t *testing.T) {
 	g.AwaitWork(1)
 }
 
-// TestReleaseEndsControlForAll tells the other holders.
+// TestReleaseEndsControlForAll: the other holders get the event of the release.
 func TestReleaseEndsControlForAll(t *testing.T) {
 	g, _ := startSpin(t)
 	s := session(t, nil)

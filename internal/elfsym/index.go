@@ -13,7 +13,7 @@ import (
 type addrIndex struct {
 	tables []*symTable
 	cover           // owners are the first place of a group in refs
-	refs   []uint32 // symbols by address: table, number, whether the group goes on
+	refs   []uint32 // symbols by address: table, number, whether the group continues
 
 	cache pages[Sym] // resolved symbols, by segment
 }

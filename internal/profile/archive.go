@@ -6,7 +6,7 @@ import (
 	"ptools/internal/intern"
 )
 
-// archive takes up the former spaces of a process. It is a space without a
+// archive merges the former spaces of a process. It is a space without a
 // resolver, whose addresses count from the beginning of the file's mapping. A
 // program that executes itself a thousand times a second, each time at other
 // addresses, leaves one such space, which soon stops growing.

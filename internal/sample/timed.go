@@ -138,7 +138,7 @@ func (s *timed) open(image *heldImage) {
 // are waited for.
 const mostFormer = 100
 
-// leave gives back the image. Its part of the profile becomes a former one, until it has its names.
+// leave ends the use of the present image. Its part of the profile becomes a former one, until it has its names.
 func (s *timed) leave() {
 	if s.image == nil {
 		return

@@ -7,6 +7,8 @@ import (
 	"ptools/internal/perfevent"
 )
 
+// strays are the processes whose births were not read.
+//
 // Records of births, names and ends share their buffer with samples. If it is full they are lost, and with them what the
 // tree knows of processes. The ends that BPF programs report take another way (perfevent.End). They have all that the
 // table of commands needs: process, name, beginning, processor time. So a process whose birth was not read is counted

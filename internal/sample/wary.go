@@ -8,6 +8,8 @@ import (
 	"ptools/internal/ptrace"
 )
 
+// wariness says how long a thread is not stopped because of the calls that it makes.
+//
 // A stop makes some system calls return less than they were asked for (ptrace.ShortAtStop). A thread that is blocked
 // in such a call is never stopped. Whether a running thread is in one is not visible: its file shows a call only
 // while it sleeps there. But threads that transfer much data make such calls again and again, and are met asleep in
