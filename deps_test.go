@@ -17,8 +17,8 @@ const (
 	unix   = "golang.org/x/sys/unix"
 )
 
-// rooms says which packages of the module each package may import. What is allowed to a room below
-// is not thereby allowed to the rooms above it. unix marks the rooms that make system calls by
+// rooms says which packages of the module each package may import. A package may not import what
+// only the packages that it imports may. unix marks the packages that make system calls by
 // golang.org/x/sys/unix.
 var rooms = map[string][]string{
 	"":                   {},
@@ -76,14 +76,14 @@ var rooms = map[string][]string{
 	"cmd/pgrab":          {"pctl", "internal/job", "internal/clean", "internal/usage"},
 	"cmd/psample":        {"pctl", "internal/job", "internal/live", "internal/procfs", "internal/sample", "internal/profile", "internal/usage"},
 	"examples/functrace": {"pctl"},
-	// Perfevent knows the clock that targets count by.
+	// Perfevent has the clock that targets count by.
 	"bench": {"internal/intern", "internal/perfevent", "internal/ptest", "internal/procfs", "internal/elfsym", "internal/unwind", "pctl"},
 }
 
 // machineRooms are the rooms whose files may depend on the processor, in files named _amd64.
 var machineRooms = []string{"internal/ptrace", "internal/x86", "pctl/bkpt", "internal/unwind"}
 
-// pkg is what the test reads of go list's output.
+// pkg is the part of go list's output that the test reads.
 type pkg struct {
 	ImportPath     string
 	Dir            string
@@ -143,8 +143,8 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// TestLinked: what only tests use is in no program, pprof's pages are in psample alone, and what serves metrics, reads
-// configurations and writes protocol buffers is in psampled alone.
+// TestLinked: packages that only tests use are in no program. pprof's pages are in psample alone. Packages that serve
+// metrics, read configurations and write protocol buffers are in psampled alone.
 func TestLinked(t *testing.T) {
 	for _, cmd := range []string{"./cmd/pgrab", "./cmd/psample", "./cmd/psampled"} {
 		out, err := exec.Command("go", "list", "-deps", cmd).Output()

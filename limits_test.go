@@ -13,10 +13,10 @@ import (
 	"testing"
 )
 
-// limits are how much one type may have. What has more is several types.
+// limits bound the size of one type. A type with more is several types.
 var limits = size{methods: 40, fields: 20, bools: 3}
 
-// large are the types that have more, and why. A type in this table that is within the limits is an error, too.
+// large are the types that exceed the limits, and why. A type in this table that is within the limits is an error, too.
 var large = map[string]string{
 	"internal/x86 Regs":          "a field for each register of struct user_regs_struct",
 	"pctl Registers":             "the same, as clients see it",
@@ -25,7 +25,7 @@ var large = map[string]string{
 	"internal/flame firefoxMeta": "switches of a foreign format, all of which are constant",
 }
 
-// size is what a type has of its own. What it has from types that are embedded is theirs.
+// size counts what a type itself has, without what it has from embedded types.
 type size struct{ methods, fields, bools int }
 
 // over reports whether a type is too large.
@@ -37,7 +37,7 @@ func (s size) String() string {
 	return fmt.Sprintf("%d methods, %d fields, %d bools", s.methods, s.fields, s.bools)
 }
 
-// sizes counts what the types have that are declared in files that are no tests. Files for different platforms count together,
+// sizes counts the parts of the types that are declared outside of tests. Files for different platforms count together,
 // where they declare different methods.
 func sizes(t *testing.T) map[string]size {
 	t.Helper()
@@ -93,7 +93,7 @@ func receiver(x ast.Expr) string {
 	return ""
 }
 
-// fieldsOf counts the fields of a struct. One that is embedded counts as one.
+// fieldsOf counts the fields of a struct. An embedded field counts as one.
 func fieldsOf(x ast.Expr) (s size) {
 	st, ok := x.(*ast.StructType)
 	if !ok {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// pages are those that people read: their names, and what stands in them.
+// pages are the documents for users, by name.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	names, err := filepath.Glob("doc/*.md")

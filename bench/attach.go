@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// attaches is the row of the time that it takes to attach to a process and to let it go at once.
+// attaches is the row of the time to attach to a process and to let it go at once.
 func attaches(threads int) trial {
 	return on(idle(threads), func(ctx context.Context, l *lab, t *target) {
 		pgrab := l.tool(ctx, "pgrab")

@@ -2,8 +2,8 @@ package main
 
 import "fmt"
 
-// failure is why something cannot be measured. It ends the measurement, as it would end a test: what comes after
-// a step that has failed has nothing to go by.
+// failure is why something cannot be measured. It ends the measurement, as it would end a test: the steps after
+// a failed step depend on it.
 type failure struct{ err error }
 
 // check ends the measurement if there is an error.
@@ -13,10 +13,10 @@ func check(err error) {
 	}
 }
 
-// fail ends it with that reason.
+// fail ends the measurement with a reason.
 func fail(format string, args ...any) { check(fmt.Errorf(format, args...)) }
 
-// must is check for what has a value, too.
+// must is check for a function that returns a value, too.
 func must[T any](v T, err error) T {
 	check(err)
 	return v

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// beside is the row of a real program, whose truth is not known: the largest difference in the share of
-// processor time, in points, among the ten hottest user functions of a perf record -a in the same
-// window, which samples ten times as often as the contenders. Processor time is that of both modes;
-// what is spent in the kernel belongs to the function in user mode that called it, for perf as for us.
-// A perf -a at the rate of ours is a contender too: what it shows is chance.
+// beside is the row of a real program, whose truth is not known. Its value is the largest difference in
+// the share of processor time, in points, among the ten hottest user functions of a perf record -a in
+// the same window. That perf samples ten times as often as the contenders. Processor time is that of
+// both modes; time in the kernel belongs to the function in user mode that called it, for perf as for
+// psample. A perf -a at psample's rate is a contender too: its difference is chance.
 func beside(p program) trial {
 	return func(ctx context.Context, l *lab) {
 		need("perf")
@@ -31,11 +31,11 @@ func (l *lab) besidePerf(ctx context.Context, s *stage) {
 	l.biases(ctx, tools, window, compare, goal{Tool: toolTimers, AtMost: 2})
 }
 
-// differences are in points: the share that a profile gives to a function, less the true one.
+// differences are, in points, the share that a profile gives to a function less the true share.
 type differences map[string]float64
 
-// biases are the rows of the largest difference in a profile, and of the largest of the medians of all
-// repeats, where chance has gone and a bias remains.
+// biases are two rows: of the largest difference in a profile, and of the largest of the medians of
+// all repeats. In the medians chance has gone and a bias remains.
 func (l *lab) biases(ctx context.Context, tools []spotter, window time.Duration,
 	compare func(context.Context, spotter) differences, goals ...goal) {
 	all := map[string][]differences{}
@@ -60,7 +60,7 @@ func (l *lab) biases(ctx context.Context, tools []spotter, window time.Duration,
 	l.add(worst, bias)
 }
 
-// compare lets a tool and a faster perf profile at the same time and returns the difference, in points,
+// compare lets a tool and a faster perf profile at the same time. It returns the difference, in points,
 // at each of perf's ten hottest functions.
 func (l *lab) compare(ctx context.Context, pids []int, named *places, x spotter, window time.Duration) differences {
 	const rate = 997
@@ -84,7 +84,7 @@ func (l *lab) compare(ctx context.Context, pids []int, named *places, x spotter,
 	return d
 }
 
-// medians of each function. One need not be in all repeats.
+// medians returns the median of each function. A function need not be in all repeats.
 func medians(repeats []differences) differences {
 	values := map[string][]float64{}
 	for _, d := range repeats {
@@ -99,7 +99,7 @@ func medians(repeats []differences) differences {
 	return m
 }
 
-// worst returns the function with the largest difference, and that.
+// worst returns the function with the largest difference, and the difference.
 func (d differences) worst() (worst string, value float64) {
 	for _, name := range slices.Sorted(maps.Keys(d)) {
 		if math.Abs(d[name]) > math.Abs(value) {

@@ -18,13 +18,13 @@ var (
 	heldLocks   = []string{"lock_a", "lock_b", "lock_c"}
 )
 
-// contention is what a profile says of the target contend.c, or what that says itself: seconds that threads have waited.
+// contention is the seconds that threads of the target contend.c have waited, by a profile or by the target itself.
 type contention struct {
 	waited  []float64 // for each lock
-	right   []float64 // of that, blamed on the function that holds it
+	right   []float64 // the part that is blamed on the function that holds the lock
 	wrong   float64   // blamed on another one
 	free    float64   // while no thread held the lock
-	unknown float64   // blamed on none, though one did
+	unknown float64   // blamed on no thread, although one held the lock
 }
 
 // blames are the rows of waiting for three locks, blamed on the functions that hold them, against the program's own count.
@@ -68,7 +68,7 @@ func sum(v []float64) (s float64) {
 	return s
 }
 
-// waitedIn is how many seconds the target's threads have waited for each lock by its own count.
+// waitedIn returns how many seconds the target's threads have waited for each lock, by the target's own count.
 func waitedIn(t *target) (all []float64) {
 	for i := range lockHolders {
 		all = append(all, t.page.Spent(i, perfevent.Now()).Seconds())
@@ -76,8 +76,8 @@ func waitedIn(t *target) (all []float64) {
 	return all
 }
 
-// waitedWhile is how many seconds the target's threads have waited while some thread held the lock, and while none
-// did, by its own count.
+// waitedWhile returns how many seconds the target's threads have waited while some thread held the lock, and while
+// none did, by the target's own count.
 func waitedWhile(t *target) []float64 {
 	var held, free float64
 	for i := range lockHolders {
@@ -125,7 +125,7 @@ func (d *document) passes(stack []int, function string) bool {
 	})
 }
 
-// blameSlowdown is the row of what finding holders costs the program whose threads wait.
+// blameSlowdown is the row of the cost of finding holders for the program whose threads wait.
 func blameSlowdown(ctx context.Context, l *lab, t *target) {
 	argv := l.psample(ctx, 99)
 	s := &sandwich{t: t, window: l.window(500*time.Millisecond, 4*time.Second)}
@@ -139,7 +139,8 @@ func blameSlowdown(ctx context.Context, l *lab, t *target) {
 	})
 }
 
-// blameCPU is the row of what the sampler itself uses where a thousand threads wait for a lock, and eight contend.
+// blameCPU is the row of the processor time of the sampler itself, while a thousand threads wait for a lock and
+// eight contend.
 func blameCPU(ctx context.Context, l *lab, t *target) {
 	argv, pid := l.psample(ctx, 99), strconv.Itoa(t.pid)
 	window := l.window(time.Second, 5*time.Second)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// chain is what a whole stack of a target looks like.
+// chain describes a whole stack of a target.
 type chain struct {
 	source string
 	inner  string   // the only caller of the parts
@@ -21,7 +21,7 @@ var (
 )
 
 // chains is the row of how many of the stacks that begin in a part of the target are whole: they
-// have its caller, and go on to the program's beginning.
+// have its caller, and reach the program's beginning.
 func chains(c chain, flags ...string) trial {
 	return on(built(c.source, flags), func(ctx context.Context, l *lab, t *target) {
 		profilers := l.profilers(ctx, 999, l.window(700*time.Millisecond, 3*time.Second))

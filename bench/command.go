@@ -16,25 +16,26 @@ import (
 // commandLimit is how long a command that ends by itself may take.
 const commandLimit = 2 * time.Minute
 
-// command returns a command in a process group of its own, all of which is killed with ctx.
+// command returns a command in a process group of its own. The whole group is killed when ctx is
+// done.
 func command(ctx context.Context, argv []string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second
-	// gdb must not go to the network for debug information, nor read a user's start-up files.
+	// gdb must not fetch debug information from the network, nor read a user's start-up files.
 	cmd.Env = append(os.Environ(), "DEBUGINFOD_URLS=", "HOME=/nonexistent")
 	return cmd
 }
 
-// result is what a command that has ended leaves.
+// result is the output of a command that has ended.
 type result struct {
 	wall time.Duration
 	out  []byte // standard output
 	err  []byte // standard error
 }
 
-// finish runs a command to its end, which must be a success.
+// finish runs a command to its end. The command must succeed.
 func finish(ctx context.Context, argv ...string) (*result, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandLimit)
 	defer cancel()
@@ -50,7 +51,7 @@ func finish(ctx context.Context, argv ...string) (*result, error) {
 	return r, err
 }
 
-// lastLine returns the last line of a tool's complaint, to be put behind an error.
+// lastLine returns the last line of a tool's error output, to be put behind an error.
 func lastLine(b []byte) string {
 	s := strings.TrimSpace(string(b))
 	if s == "" {
@@ -59,7 +60,7 @@ func lastLine(b []byte) string {
 	return ": " + s[strings.LastIndexByte(s, '\n')+1:]
 }
 
-// background is a command that goes on until it is told to end.
+// background is a command that runs until it is told to end.
 type background struct {
 	cmd    *exec.Cmd
 	out    tail
@@ -67,7 +68,7 @@ type background struct {
 	ended  chan error
 }
 
-// launch starts a command. It is to be ended.
+// launch starts a command. end or interrupt must be called.
 func launch(ctx context.Context, argv ...string) (*background, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	b := &background{cmd: command(ctx, argv), cancel: cancel, ended: make(chan error, 1)}
@@ -85,13 +86,13 @@ func (b *background) says(ctx context.Context, text string) error {
 	return await(ctx, fmt.Sprintf("%q from %s", text, b.cmd.Path), func() bool { return b.out.contains(text) })
 }
 
-// interrupt ends a tool that then says what it has seen.
+// interrupt ends a tool that then prints its results.
 func (b *background) interrupt() error { return b.end(syscall.SIGINT) }
 
 // end sends a signal and waits for the end of the command, which is killed if that takes too long.
 func (b *background) end(sig syscall.Signal) error {
 	defer b.cancel()
-	b.cmd.Process.Signal(sig) // if it has ended already, Wait tells
+	b.cmd.Process.Signal(sig) // if it has ended already, Wait returns its status
 	select {
 	case err := <-b.ended:
 		if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.Sys().(syscall.WaitStatus).Signaled() {
@@ -108,7 +109,7 @@ func (b *background) end(sig syscall.Signal) error {
 	}
 }
 
-// tail is the end of what a command has printed: some tools print a line for each event.
+// tail is the end of a command's output: some tools print a line for each event.
 type tail struct {
 	mu  sync.Mutex
 	buf []byte
@@ -144,7 +145,7 @@ func exists(file string) bool {
 	return err == nil
 }
 
-// need ends a measurement for which a program is not installed.
+// need ends a measurement if one of its programs is not installed.
 func need(programs ...string) {
 	for _, name := range programs {
 		if why := missing(name); why != "" {
@@ -153,7 +154,7 @@ func need(programs ...string) {
 	}
 }
 
-// missing returns a word on a program that is not installed, else "".
+// missing returns a note if a program is not installed, otherwise "".
 func missing(program string) string {
 	if program == "" {
 		return ""

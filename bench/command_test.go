@@ -20,7 +20,7 @@ func TestFinish(t *testing.T) {
 	}
 }
 
-// TestGroup shows that with the context everything ends that a command has started.
+// TestGroup shows that everything that a command has started ends with the context.
 func TestGroup(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// role is what a contender is in the comparison.
+// role is the role of a contender in the comparison.
 type role string
 
 const (
@@ -15,7 +15,7 @@ const (
 	ours  role = "ours"
 )
 
-// competitor is one of the tools that a row compares, and what it does there.
+// competitor is one of the tools that a row compares, with its function there.
 type competitor[F any] struct {
 	tool    string
 	role    role
@@ -37,18 +37,18 @@ func each[F any](all []competitor[F], measured func(ctx context.Context, x compe
 	return cs
 }
 
-// noTool is what goes first where a row shows the target without any.
+// noTool returns contenders with the target without any tool put first.
 func noTool(m measure, others []contender) []contender {
 	return append([]contender{{"no tool", none, "", m}}, others...)
 }
 
-// The two ways of psample to know processor time.
+// The two ways of psample to measure processor time.
 const (
 	toolTimers = "psample"
 	toolStops  = "psample --timers off"
 )
 
-// bothWays makes contenders of them; timers is the flag's value.
+// bothWays makes contenders of both ways; timers is the value of the flag.
 func bothWays(measured func(ctx context.Context, tool, timers string) float64) []contender {
 	way := func(tool, timers string) contender {
 		return contender{tool, ours, "", func(ctx context.Context) float64 { return measured(ctx, tool, timers) }}
@@ -61,14 +61,14 @@ func wall(argv ...string) measure {
 	return func(ctx context.Context) float64 { return must(finish(ctx, argv...)).wall.Seconds() }
 }
 
-// during is what f returns while something goes on, which end ends.
+// during returns what f returns while something runs, which end ends.
 func during(end func() error, f func() float64) (v float64) {
 	err := attempt(func() { v = f() })
 	check(errors.Join(err, end()))
 	return v
 }
 
-// series is what was measured of a contender.
+// series is the measured values of a contender.
 type series struct {
 	Tool   string    `json:"tool"`
 	Role   role      `json:"role"`
@@ -76,8 +76,8 @@ type series struct {
 	Note   string    `json:"note,omitempty"`
 }
 
-// interleave measures all contenders in turn, repeats times. A contender that fails has a note and
-// is left out from then on.
+// interleave measures all contenders in turn, repeats times. A contender that fails gets a note,
+// and is left out from then on.
 func interleave(ctx context.Context, repeats int, cs []contender) []series {
 	all := make([]series, len(cs))
 	for i, c := range cs {

@@ -46,7 +46,8 @@ func TestInterleaveEndsWithContext(t *testing.T) {
 	}
 }
 
-// TestAttempt shows that a failure ends what fails, and that no other panic is taken for one.
+// TestAttempt shows that a failure ends the measurement, and that another panic is not taken for a
+// failure.
 func TestAttempt(t *testing.T) {
 	went := false
 	err := attempt(func() { fail("no %s", "luck"); went = true })
@@ -64,7 +65,7 @@ func TestAttempt(t *testing.T) {
 	attempt(func() { panic("a bug") })
 }
 
-// TestNames finds two experiments of one name, which -run could not tell apart.
+// TestNames finds two experiments with one name, which -run could not distinguish.
 func TestNames(t *testing.T) {
 	seen := map[string]bool{}
 	for _, x := range experiments {

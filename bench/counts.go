@@ -6,8 +6,8 @@ import (
 	"ptools/pctl"
 )
 
-// counts is the row of hits that stop no thread: a kernel uprobe that counts, against a
-// breakpoint without a handler.
+// counts is the row of hits that stop no thread. It compares a kernel uprobe that
+// counts with a breakpoint without a handler.
 func counts(ctx context.Context, l *lab) {
 	b := newHitBench(ctx, l, hotPush, 1)
 	probe := "uprobe:" + b.argv[0] + ":" + b.f.symbol

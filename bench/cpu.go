@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// idleCPU is the row of what a sampler itself uses for a process in which nothing happens.
+// idleCPU is the row of the processor time of a sampler itself, for a process in which nothing
+// happens.
 func idleCPU(ctx context.Context, l *lab, t *target) {
 	psample := l.psample(ctx, 99)
 	naive := l.c(ctx, "naive.c")
@@ -37,12 +38,12 @@ func cpuShare(window time.Duration, argv ...string) measure {
 	}
 }
 
-// cpuTime is what the threads that a process has now have used, to the nanosecond; the process's own
-// account counts ticks.
+// cpuTime returns the processor time of a process's present threads, to the nanosecond. The account
+// of the process itself counts ticks.
 func cpuTime(pid int) (sum time.Duration) {
 	tids, _ := procfs.Tasks(pid, nil) // none: it has ended
 	for _, tid := range tids {
-		st, _ := procfs.ReadTaskSchedStat(pid, tid) // else the thread has ended
+		st, _ := procfs.ReadTaskSchedStat(pid, tid) // otherwise the thread has ended
 		sum += time.Duration(st.Run)
 	}
 	return sum

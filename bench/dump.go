@@ -8,10 +8,11 @@ import (
 	"time"
 )
 
-// dumper prints the stacks of all threads of a process and returns how long it took. It must show that many.
+// dumper prints the stacks of all threads of a process, and returns how long that took. It must show that
+// many threads.
 type dumper = competitor[func(ctx context.Context, t *target, threads int) time.Duration]
 
-// dumpers returns the tools of that kind.
+// dumpers returns the tools that dump stacks.
 func (l *lab) dumpers(ctx context.Context) []dumper {
 	pgrab := l.tool(ctx, "pgrab")
 	return []dumper{
@@ -32,7 +33,7 @@ func dump(mark string, argv ...string) func(context.Context, *target, int) time.
 	}
 }
 
-// dumps is the row of the time that a symbolized dump takes, from the start of the tool to its end.
+// dumps is the row of the time of a symbolized dump, from the start of the tool to its end.
 func dumps(threads int, goals ...goal) trial {
 	return on(idle(threads), func(ctx context.Context, l *lab, t *target) {
 		tools := l.dumpers(ctx)

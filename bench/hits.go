@@ -24,8 +24,8 @@ var (
 	hotDisplaced = hot{"f_displaced", "slot_displaced"}
 )
 
-// hits is the row of breakpoint hits per second: the target's own count of its calls. A handler
-// that counts is called at each.
+// hits is the row of breakpoint hits per second, by the target's own count of its calls. A
+// handler that counts is called at each hit.
 func hits(f hot, threads int) trial {
 	return func(ctx context.Context, l *lab) {
 		b := newHitBench(ctx, l, f, threads)
@@ -71,7 +71,7 @@ type hitBench struct {
 }
 
 func newHitBench(ctx context.Context, l *lab, f hot, threads int) *hitBench {
-	// At a fixed address: the C floor knows nothing of mappings.
+	// The program is at a fixed address, because the C floor does not read mappings.
 	exe := l.c(ctx, "hot.c", "-no-pie")
 	return &hitBench{
 		l: l, f: f, argv: []string{exe, "-f", f.symbol, "-t", strconv.Itoa(threads)}, tracer: l.c(ctx, "floor.c"),
@@ -90,7 +90,7 @@ func functions(exe string) map[string]uint64 {
 	return addresses
 }
 
-// free is the rate of calls without any tool.
+// free returns the rate of calls without any tool.
 func (b *hitBench) free(ctx context.Context) float64 {
 	t := b.l.start(ctx, b.argv...)
 	defer t.stop()
@@ -106,7 +106,7 @@ func (b *hitBench) under(argv []string) measure {
 	}
 }
 
-// observe measures the target under a tool, which is killed then: so is the target.
+// observe measures the target under a tool. Then the tool is killed, and with it the target.
 func (b *hitBench) observe(ctx context.Context, t *target, argv []string) (rate float64) {
 	tool := must(launch(ctx, argv...))
 	defer tool.end(syscall.SIGKILL)
@@ -122,7 +122,7 @@ func (b *hitBench) floor(ctx context.Context) float64 {
 	return b.under(argv)(ctx)
 }
 
-// counting returns the measurement of a program that uses the package, this one, and counts.
+// counting returns the measurement of this program itself, which uses package pctl and counts.
 func (b *hitBench) counting(trap pctl.Trap) measure {
 	var n atomic.Uint64
 	return func(ctx context.Context) float64 {
@@ -134,7 +134,7 @@ func (b *hitBench) counting(trap pctl.Trap) measure {
 func (b *hitBench) grabbed(ctx context.Context, trap pctl.Trap, h pctl.Handler) float64 {
 	t := b.l.start(ctx, b.argv...)
 	defer t.stop()
-	check(pctl.QuietStops()) // no child of ours stops by itself
+	check(pctl.QuietStops()) // no other child of ours stops
 	s := pctl.NewSession(&pctl.SessionOptions{KeepAwake: true})
 	defer s.Close()
 	p := must(s.Grab(ctx, t.pid, &pctl.GrabOptions{Trap: trap}))
@@ -147,8 +147,8 @@ func (b *hitBench) grabbed(ctx context.Context, trap pctl.Trap, h pctl.Handler) 
 	return rate
 }
 
-// hindered waits until the breakpoint is in the target's text and the target runs, and observes it
-// then.
+// hindered waits until the breakpoint is in the target's text and the target runs. Then it
+// observes the target.
 func (b *hitBench) hindered(ctx context.Context, t *target) float64 {
 	check(await(ctx, "the breakpoint", func() bool { return b.planted(t) || !t.alive() }))
 	w := t.page.Work()

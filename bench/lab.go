@@ -19,7 +19,7 @@ type experiment struct {
 	run  trial
 }
 
-// trial adds rows to the lab's. starter starts a target, which is to be stopped.
+// trial adds rows to the lab's. starter starts a target, which must be stopped.
 type (
 	trial   = func(context.Context, *lab)
 	starter = func(context.Context, *lab) *target
@@ -34,7 +34,7 @@ func on(start starter, run func(context.Context, *lab, *target)) trial {
 	}
 }
 
-// experiments are all of them, in the order of the table.
+// experiments are all experiments, in the order of the table.
 var experiments = []experiment{
 	{"yardstick, pread of a schedstat", yardstick},
 	{"breakpoint hits, 1 thread", hits(hotPush, 1)},
@@ -109,15 +109,15 @@ func choose(all []experiment, expr *regexp.Regexp) (chosen []experiment) {
 	return chosen
 }
 
-// lab is where the experiments take place: a temporary directory with the tools and targets.
+// lab is the place of the experiments: a temporary directory with the tools and targets.
 type lab struct {
 	root    string // of the module
 	dir     string
 	quick   bool
 	repeats int
 	log     io.Writer
-	built   map[string]string // what is built, by what it was made of
-	rows    []row             // of the experiment that is being done
+	built   map[string]string // paths of what was built, by name
+	rows    []row             // of the present experiment
 	pages   int
 	litter  []string // directories outside of dir
 }
@@ -155,7 +155,7 @@ func (l *lab) add(rows ...row) { l.rows = append(l.rows, rows...) }
 // path returns the name of a file in the lab's directory.
 func (l *lab) path(name string) string { return filepath.Join(l.dir, name) }
 
-// window is how long something is observed.
+// window returns how long something is observed.
 func (l *lab) window(quick, usual time.Duration) time.Duration {
 	if l.quick {
 		return quick
@@ -163,8 +163,8 @@ func (l *lab) window(quick, usual time.Duration) time.Duration {
 	return usual
 }
 
-// perform does the experiments one after the other, until ctx is done. One that cannot be done is
-// a row that says why.
+// perform does the experiments one after the other, until ctx is done. An experiment that cannot
+// be done becomes a row that says why.
 func (l *lab) perform(ctx context.Context, chosen []experiment) (rows []row) {
 	for i, x := range chosen {
 		start := time.Now()
@@ -199,10 +199,10 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// patience bounds the wait for whatever must happen sooner or later.
+// patience bounds the wait for things that must happen sooner or later.
 const patience = 30 * time.Second
 
-// await waits until cond holds, which it asks every few milliseconds.
+// await waits until cond returns true. It calls cond every few milliseconds.
 func await(ctx context.Context, what string, cond func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -10,7 +10,7 @@ import (
 	"ptools/internal/ptest"
 )
 
-// machine is where it was measured.
+// machine describes the machine that was used.
 type machine struct {
 	CPU        string   `json:"cpu"`
 	CPUs       int      `json:"cpus"`
@@ -22,7 +22,7 @@ type machine struct {
 	LoadAfter  string   `json:"load_after"`
 }
 
-// peers are the tools to compare with, and how they tell their version.
+// peers are the tools to compare with, and the flags that print their versions.
 var peers = [][2]string{{"gdb", "--version"}, {"eu-stack", "--version"}, {"strace", "--version"},
 	{"perf", "--version"}, {"bpftrace", "--version"}, {"ltrace", "--version"}, {"gcc", "--version"}}
 

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// passes are the rows of two threads on one processor that pass a byte, the program that changes threads
-// as often as can be: what each change costs under a profiler.
+// passes are the rows of two threads on one processor that pass a byte to each other, which switches
+// threads as often as possible. They show the cost of each switch under a profiler.
 func passes(ctx context.Context, l *lab, t *target) {
 	var tools []sampler
 	for _, rate := range []int{99, 999} {
@@ -39,7 +39,7 @@ func passes(ctx context.Context, l *lab, t *target) {
 	l.add(speed, slower)
 }
 
-// perfEverywhere returns what starts a perf that samples all processes.
+// perfEverywhere returns a function that starts a perf of all processes.
 func (l *lab) perfEverywhere(rate int) func(context.Context, string) func() error {
 	argv := l.perfRecord(rate)
 	argv[len(argv)-1] = "-a"

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// pauses is the row of the longest time that a dump holds up its target: the longest gap that a
-// spinning thread sees meanwhile, less what it sees without a tool.
+// pauses is the row of the longest time that a dump stops its target: the longest gap that a
+// spinning thread sees meanwhile, less the gap that it sees without a tool.
 func pauses(threads int, limit time.Duration) trial {
 	return on(busyIdle(1, threads-2), func(ctx context.Context, l *lab, t *target) {
 		tools := l.dumpers(ctx)
@@ -28,13 +28,13 @@ func pauses(threads int, limit time.Duration) trial {
 func gap(ctx context.Context, t *target, during func()) float64 {
 	t.page.TakeGap()
 	during()
-	// A thread that stands still until the very end has yet to notice.
+	// A thread that was stopped until the very end has not noticed the gap yet.
 	w := t.page.Work()
 	check(await(ctx, "the target to run on", func() bool { return t.page.Work() > w+1 }))
 	return t.page.TakeGap().Seconds()
 }
 
-// subtract takes the median of the series without a tool, which comes first, from the others.
+// subtract subtracts the median of the first series, which is without a tool, from the others.
 func subtract(all []series) {
 	base := median(all[0].Values)
 	for _, s := range all[1:] {

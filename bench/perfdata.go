@@ -23,7 +23,8 @@ const (
 )
 
 // readPerfData returns the user-mode places of some processes in a file of perf record --user-regs=ip.
-// perf script (6.1) cannot be asked: it gives up a file in which a BPF program was loaded meanwhile.
+// perf script (6.1) cannot be used: it fails for a file during whose recording a BPF program was
+// loaded.
 func readPerfData(path string, pids []int) ([]spot, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -72,7 +73,7 @@ func parsePerfData(b []byte, pids []int) (spots []spot, err error) {
 		if !slices.Contains(pids, s.pid) {
 			continue
 		}
-		// Without registers of user mode the word that says which ABI they have is 0.
+		// Without registers of user mode the word with their ABI is 0.
 		if abi := u64(body[first:]); abi != 0 && len(body) >= first+16 {
 			s.addr = u64(body[first+8:])
 		}

@@ -13,9 +13,9 @@ import (
 	"ptools/internal/unwind"
 )
 
-// places names the functions of processes, for all tools alike: what is compared are addresses, not how
-// well a tool knows symbols. Functions of a stripped file are told apart by where the unwinding
-// information says that they begin.
+// places names the functions of processes in the same way for all tools: addresses are compared, not
+// how well a tool knows symbols. Functions of a stripped file are distinguished by their starts in the
+// unwinding information.
 type places struct {
 	cache  *elfsym.Cache
 	tables map[*elfsym.File]*unwind.Table
@@ -29,13 +29,13 @@ func newPlaces() *places {
 	}
 }
 
-// name returns the function at an address, or "" where there is none.
+// name returns the function at an address, or "" if there is none.
 func (p *places) name(s spot) string {
 	if s.addr == 0 {
 		return ""
 	}
 	maps := intern.Value(p.maps, s.pid, func() (maps []procfs.Map) {
-		maps, _ = procfs.Maps(s.pid) // of a process that has ended nothing can be named
+		maps, _ = procfs.Maps(s.pid) // nothing can be named in a process that has ended
 		return maps
 	})
 	i := slices.IndexFunc(maps, func(m procfs.Map) bool { return m.Start <= s.addr && s.addr < m.End })
@@ -53,8 +53,8 @@ func (p *places) name(s spot) string {
 	return base
 }
 
-// shares adds up the spots by function, as parts of all of them. Mappings are read anew: the processes
-// still run.
+// shares adds up the spots by function, as shares of the sum. It reads the mappings anew: the
+// processes still run.
 func (p *places) shares(spots []spot) map[string]float64 {
 	clear(p.maps)
 	var sum float64
@@ -97,8 +97,8 @@ func (p *places) inFile(path string, offset uint64) string {
 	return ""
 }
 
-// inJIT finds code that has no file in what its maker says of it. That grows, so it is read on where an
-// address is not in it.
+// inJIT finds code that has no file in the list that its compiler writes. The list grows, so further
+// lines are read if an address is not in it.
 func (p *places) inJIT(s spot) string {
 	jit := intern.Value(p.jits, s.pid, func() *elfsym.PerfMap { return new(elfsym.PerfMap) })
 	sym, ok := jit.Lookup(s.addr)

@@ -36,7 +36,7 @@ func startPostgres(ctx context.Context, s *stage) {
 	b := s.launch(ctx, argv("postgres", "-D", data, "-h", "127.0.0.1", "-p", port, "-k", dir, "-F")...)
 	check(b.says(ctx, "ready to accept connections"))
 	must(finish(ctx, argv("pgbench", "-h", "127.0.0.1", "-p", port, "-U", "bench", "-i", "-q", "postgres")...))
-	// A first connection, which only asks, has ended when there is progress.
+	// pgbench makes a first connection for queries of its own. It has ended when there is progress.
 	c := s.launch(ctx, argv("pgbench", "-h", "127.0.0.1", "-p", port, "-U", "bench", "-S", "-c", "2", "-T", "600", "-P", "1", "postgres")...)
 	check(c.says(ctx, "progress: "))
 	if s.pids = backends(b.cmd.Process.Pid); len(s.pids) != 2 {
@@ -44,8 +44,8 @@ func startPostgres(ctx context.Context, s *stage) {
 	}
 }
 
-// asNobody returns what makes command lines of the server's programs, run by the owner of dir: nobody,
-// where we are root.
+// asNobody returns a function that makes command lines of the server's programs. They run as the owner
+// of dir, which is nobody if we are root.
 func asNobody(bin, dir string) func(program string, args ...string) []string {
 	var prefix []string
 	if os.Geteuid() == 0 {
@@ -62,7 +62,7 @@ func asNobody(bin, dir string) func(program string, args ...string) []string {
 
 // backends returns the processes of a postgres that serve clients of the user bench.
 func backends(server int) (pids []int) {
-	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", server)) // await says that there are none
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", server)) // without it await fails
 	for _, f := range strings.Fields(string(b)) {
 		title, _ := os.ReadFile("/proc/" + f + "/cmdline")
 		if pid, err := strconv.Atoi(f); err == nil && strings.Contains(string(title), ": bench postgres 127.0.0.1") {

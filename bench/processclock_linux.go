@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// processTime is what the threads of a process have used, those that have ended included, to the
+// processTime returns the processor time of a process's threads, ended ones included, to the
 // nanosecond.
 func processTime(pid int) (time.Duration, error) {
 	const scheduler = 2 // the kind of a process's clock, clock_getcpuclockid(3)

@@ -12,13 +12,13 @@ import (
 	"syscall"
 )
 
-// program is a program that people run, at work.
+// program is a real program at work.
 type program struct {
-	needs []string // what has to be installed
+	needs []string // programs that must be installed
 	start func(context.Context, *stage)
 }
 
-// stage is where a program is at work: what was started for it, and the processes that are looked at.
+// stage has the processes that were started for a program, and those that are profiled.
 type stage struct {
 	l       *lab
 	running []*background // ended in the reverse order
@@ -35,8 +35,8 @@ var (
 	python   = program{[]string{"python3"}, startPython}
 )
 
-// on starts the program, waits until it has warmed up (caches fill, code is compiled), runs what looks at it and
-// ends it.
+// on starts the program, waits until it has warmed up (caches fill, code is compiled), calls run, and ends the
+// program.
 func (p program) on(ctx context.Context, l *lab, run func(*stage)) {
 	need(p.needs...)
 	s := &stage{l: l}
@@ -48,15 +48,15 @@ func (p program) on(ctx context.Context, l *lab, run func(*stage)) {
 	check(errors.Join(err, s.end()))
 }
 
-// launch starts a process that end ends.
+// launch starts a process, which end ends.
 func (s *stage) launch(ctx context.Context, argv ...string) *background {
 	b := must(launch(ctx, argv...))
 	s.running = append(s.running, b)
 	return b
 }
 
-// end ends what was started. Clients are told that their server has gone; they come last, so they go
-// first.
+// end ends everything that was started. Clients report that their server has gone; they were started
+// last, so they are ended first.
 func (s *stage) end() (err error) {
 	for _, t := range s.targets {
 		t.stop()
@@ -94,7 +94,7 @@ func startNode(ctx context.Context, s *stage) {
 }
 
 func startPython(ctx context.Context, s *stage) {
-	// What is found by that name may be a script that runs python3.
+	// The file of that name may be a script that runs python3.
 	r := must(finish(ctx, "python3", "-c", "import sys; print(sys.executable)"))
 	s.announced(ctx, strings.TrimSpace(string(r.out)), s.l.source("pyserver.py"))
 }
@@ -106,7 +106,7 @@ func freePort() string {
 	return strconv.Itoa(at.Addr().(*net.TCPAddr).Port)
 }
 
-// listens waits until something does on a port.
+// listens waits until a server listens on a port.
 func listens(ctx context.Context, port string) {
 	check(await(ctx, "a server on port "+port, func() bool {
 		c, err := net.Dial("tcp", "127.0.0.1:"+port)
@@ -125,7 +125,7 @@ func startRedis(ctx context.Context, s *stage) {
 	s.launch(ctx, "redis-benchmark", "-p", port, "-c", "8", "-t", "set", "-r", "10000", "-d", "64", "-n", "100000000", "-q")
 }
 
-// nginxConfig is one process that compresses what it sends.
+// nginxConfig configures one process that compresses what it sends.
 const nginxConfig = `daemon off; master_process off; pid nginx.pid; error_log stderr crit;
 events { worker_connections 64; }
 http {

@@ -18,7 +18,7 @@ type report struct {
 	Rows    []row   `json:"rows"`
 }
 
-// The tables: what was to be reached, and every tool that was measured.
+// The heads of the two tables: of goals, and of every tool that was measured.
 var (
 	goalHeads = []string{"what", "best peer", "peer", "ours", "ours/peer", "wanted", "reached"}
 	toolHeads = []string{"what", "tool", "median", "spread", "repeats", "remark"}
@@ -102,7 +102,7 @@ func (r *row) toolCells(s series) []string {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// text prints the report for people.
+// text prints the report for users.
 func (r *report) text(w io.Writer) error {
 	if _, err := fmt.Fprintf(w, "%s\n%s\n\n", r.Machine, r.manner()); err != nil {
 		return err
@@ -124,7 +124,7 @@ func (r *report) text(w io.Writer) error {
 	return nil
 }
 
-// manner says how it was measured.
+// manner returns a text that says how the values were measured.
 func (r *report) manner() string {
 	how := "usual windows"
 	if r.Quick {

@@ -4,25 +4,25 @@ package main
 type row struct {
 	Name   string   `json:"name"`
 	Unit   unit     `json:"unit"`
-	Note   string   `json:"note,omitempty"` // what a reader of the numbers has to know, or why there are none
+	Note   string   `json:"note,omitempty"` // what a reader must know about the numbers, or why there are none
 	Series []series `json:"series,omitempty"`
 	Goals  []goal   `json:"goals,omitempty"`
 }
 
-// goal is what a number of ours shall be.
+// goal is a bound for a number of ours.
 type goal struct {
-	// Tool is the one of ours that is judged; empty: the first.
+	// Tool is our tool that is judged; empty: the first.
 	Tool string `json:"tool,omitempty"`
-	// Peers are the tools of which the best counts; without any our number itself is judged.
+	// Peers are the tools of which the best is compared; without any our number itself is judged.
 	Peers []string `json:"peers,omitempty"`
 	// AtLeast or AtMost bounds the ratio of our median to that of the best peer.
 	AtLeast float64 `json:"at_least,omitempty"`
 	AtMost  float64 `json:"at_most,omitempty"`
-	// Exactly zero is the only bound that neither of them can say.
+	// None demands exactly zero, which the other bounds cannot express.
 	None bool `json:"none,omitempty"`
 }
 
-// verdict is a goal held against what was measured.
+// verdict is the comparison of a goal with the measurements.
 type verdict struct {
 	Peer    string  // the best of the peers
 	Theirs  float64 // its median
@@ -55,7 +55,7 @@ func (r *row) ours(g goal) *series {
 	return nil
 }
 
-// judge holds a goal against what was measured.
+// judge compares a goal with the measurements.
 func (r *row) judge(g goal) (v verdict) {
 	mine := r.ours(g)
 	if mine == nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// sample is a row with two peers, of which one could not be measured.
+// sample is a row with two peers, one of which could not be measured.
 func sample() *row {
 	return &row{Name: "hits", Unit: perSecond, Note: "a remark", Series: []series{
 		{Tool: "no tool", Role: none, Values: []float64{1e6}},

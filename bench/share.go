@@ -11,8 +11,9 @@ import (
 // parts are the functions of the targets mix.c and gomix.go that burn CPU.
 var parts = []string{"fifty", "thirty", "twenty"}
 
-// shares is the row of how far a profile is from the truth: the largest difference, in percentage
-// points, between the share of a function and what the kernel accounts to it.
+// shares is the row of how far a profile is from the truth. Its value is the largest difference,
+// in percentage points, between the share of a function and the time that the kernel accounts to
+// it.
 func shares(ctx context.Context, l *lab, t *target) {
 	window := l.window(3*time.Second, 10*time.Second)
 	profilers := l.profilers(ctx, 999, window)

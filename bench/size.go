@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// sizes are the rows of cost against size: rounds a second that psample reaches of the 999 that it is
-// asked for, and the slowdown at 99 Hz where something runs.
+// sizes are the rows of cost by size: the rounds a second that psample reaches of the 999 it is asked
+// for, and, if something runs, the slowdown at 99 Hz.
 func sizes(ctx context.Context, l *lab) {
 	for _, threads := range []int{1, 10, 100, 1000, 10000} {
 		for _, busy := range []int{0, 2} {
@@ -24,7 +24,7 @@ func (l *lab) size(ctx context.Context, threads, busy int) {
 	defer t.stop()
 	window := l.window(500*time.Millisecond, 2*time.Second)
 	if threads >= 1000 {
-		window += 2 * time.Second // the first round of many threads is a long one
+		window += 2 * time.Second // the first round of many threads takes long
 	}
 	repeats := l.repeats
 	if l.quick {
@@ -46,7 +46,7 @@ func (l *lab) size(ctx context.Context, threads, busy int) {
 	})
 }
 
-// roundRate returns the measurement of how many rounds a second a psample gets done.
+// roundRate returns the measurement of how many rounds a second a psample does.
 func roundRate(window time.Duration, psample []string) measure {
 	return func(ctx context.Context) float64 {
 		return closing(ctx, "rounds", with(psample, "-t", window.String())) / window.Seconds()

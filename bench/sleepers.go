@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// sleeper is a target whose threads sleep and wake thousands of times a second, and how far a profile
-// of it may be from the truth.
+// sleeper is a target whose threads sleep and wake thousands of times a second, with bounds for the
+// error of a profile.
 type sleeper struct {
 	source  string
 	kind    string
@@ -20,12 +20,12 @@ type sleeper struct {
 	every   int // one round in this many is measured by the target itself
 	parts   []string
 	others  int      // processes that spin beside it
-	tracer  []string // that traces it; the pid is to be added
+	tracer  []string // command line of a tracer, without the pid
 	timers  float64
 	stops   float64
 }
 
-// Short runs are a sixth of their thread's time: as many threads as make a sixth a whole.
+// Short runs are a sixth of their thread's time, so there are six threads.
 var (
 	sleepSpin   = sleeper{"sleepers.c", "spin", 1, 16, []string{"spin"}, 0, nil, 1.5, 8}
 	sleepSpin50 = sleeper{"sleepers.c", "spin50", 1, 16, []string{"spin"}, 0, nil, 1.5, 8}
@@ -51,7 +51,7 @@ func (s sleeper) under(tracer ...string) sleeper {
 	return s
 }
 
-// company starts what runs beside the target and returns what ends that.
+// company starts the programs that run beside the target. end ends them.
 func (s sleeper) company(ctx context.Context, l *lab, t *target) (end func()) {
 	switch {
 	case s.others > 0:
@@ -75,16 +75,16 @@ func traced(ctx context.Context, pid int, argv []string) *background {
 	return b
 }
 
-// sleeping are the rows of a sleeper: the largest difference, in points, between the share of processor
-// time that a profile gives to a function, or to everything else, and the true one. Everything else is
-// the kernel's work for the calls that sleep and wake, and the way there. What is left to chance at 99 Hz
-// is in the first row; the second has the differences of the medians of all repeats, where a bias remains.
+// sleeping are the rows of a sleeper: the largest difference, in points, between the true share of
+// processor time and the share that a profile gives to a function, or to everything else. Everything else
+// is the kernel's work for the calls that sleep and wake, and the way there. The first row includes chance
+// at 99 Hz. The second has the differences of the medians of all repeats, where only a bias remains.
 //
-// The threads' own clocks around the functions say how the functions' time is divided. How much of all
-// time that is says the kernel's account of user mode, which in C is nearly nothing but the functions. It
-// is made at ticks. The scheduler's clock would be exact, but on a virtual machine of the kind used here it
-// has 10 to 17 us for each sleep that no sample finds, neither perf's nor the tick's. In Go, with a
-// runtime in user mode, there is no other choice than the scheduler's clock.
+// The threads' own clocks around the functions show how the functions' time is divided. The kernel's
+// account of user mode shows how much of all time that is; in C user mode is almost only the functions.
+// That account is made at ticks. The scheduler's clock would be exact. But on a virtual machine of the kind
+// used here it includes 10 to 17 us for each sleep that no sample finds, neither perf's nor the tick's. For
+// Go, with a runtime in user mode, the scheduler's clock is the only choice.
 func sleeping(s sleeper) trial {
 	start := built(s.source, nil, "-k", s.kind, "-t", strconv.Itoa(s.threads), "-e", strconv.Itoa(s.every))
 	return on(start, func(ctx context.Context, l *lab, t *target) {
@@ -101,8 +101,8 @@ func sleeping(s sleeper) trial {
 	})
 }
 
-// differences profiles once and returns, in points, the share of each function and of everything else,
-// less the true one.
+// differences profiles once. It returns, in points, the share of each function and of everything else
+// less the true share.
 func (s sleeper) differences(ctx context.Context, t *target, named *places, x spotter) differences {
 	before := s.account(t)
 	spots := x.do(ctx, []int{t.pid})
@@ -124,7 +124,7 @@ func (s sleeper) differences(ctx context.Context, t *target, named *places, x sp
 	return d
 }
 
-// account is what the kernel has accounted to a target so far.
+// account is the processor time that is accounted to a target so far.
 type account struct {
 	parts        []float64 // by the clocks of the threads, ns
 	all          float64   // by the clock of the process, ns

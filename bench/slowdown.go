@@ -19,15 +19,15 @@ func (l *lab) samplers(ctx context.Context, rate int) []sampler {
 	}
 }
 
-// untilInterrupted returns what starts a tool whose arguments end with the pid.
+// untilInterrupted returns a function that starts a tool whose arguments end with the pid.
 func untilInterrupted(argv ...string) func(context.Context, string) func() error {
 	return func(ctx context.Context, pid string) func() error {
 		return must(launch(ctx, with(argv, pid)...)).interrupt
 	}
 }
 
-// stackLoop runs eu-stack again and again. The last one is awaited: killed, it would leave a SIGSTOP
-// behind.
+// stackLoop runs eu-stack again and again. It waits for the last one: if that were killed, it would
+// leave a SIGSTOP behind.
 func stackLoop(ctx context.Context, pid string) func() error {
 	enough := make(chan struct{})
 	done := make(chan error, 1)
@@ -49,12 +49,12 @@ func stackLoop(ctx context.Context, pid string) func() error {
 	return func() error { close(enough); return <-done }
 }
 
-// settle is how long a tool may take to start before it is observed: what starting costs, with every
-// processor busy and symbols to be read, is not the question here.
+// settle is how long a tool may take to start before it is observed. The cost of starting, with
+// every processor busy and symbols to be read, is not measured here.
 const settle = time.Second
 
 // slowdowns is the row of how much longer the target takes for its work: its rate without a tool,
-// just before and just after, divided by the one with it.
+// just before and just after, divided by its rate with the tool.
 func slowdowns(busy, waiting, rate int, limit float64) trial {
 	return on(busyIdle(busy, waiting), func(ctx context.Context, l *lab, t *target) {
 		tools := l.samplers(ctx, rate)
@@ -65,12 +65,12 @@ func slowdowns(busy, waiting, rate int, limit float64) trial {
 	})
 }
 
-// sandwich compares windows with a tool with those without one around them.
+// sandwich compares windows with a tool with the windows without one around them.
 type sandwich struct {
 	t      *target
 	window time.Duration
 	before float64 // the rate of the last window without a tool; 0: none yet
-	rate   float64 // the last measured: with a tool, or with none where that is the contender
+	rate   float64 // the last measured rate: with a tool, or without if that is the contender
 }
 
 // contenders are the target without a tool, and with each.
@@ -78,7 +78,7 @@ func (s *sandwich) contenders(tools []sampler) []contender {
 	return noTool(s.between(s.alone), each(tools, func(ctx context.Context, x sampler) float64 { return s.between(s.under(x))(ctx) }))
 }
 
-// between compares what the rate is, with or without a tool, to those around it.
+// between compares the rate, with or without a tool, to the rates around it.
 func (s *sandwich) between(rate measure) measure {
 	return func(ctx context.Context) float64 {
 		if s.before == 0 {
@@ -93,10 +93,10 @@ func (s *sandwich) between(rate measure) measure {
 	}
 }
 
-// alone is the rate without a tool.
+// alone returns the rate without a tool.
 func (s *sandwich) alone(ctx context.Context) float64 { return s.t.rate(ctx, s.window) }
 
-// under is the rate with one.
+// under returns the rate with a tool.
 func (s *sandwich) under(x sampler) measure {
 	return func(ctx context.Context) float64 {
 		return during(x.do(ctx, strconv.Itoa(s.t.pid)), func() float64 {

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// spot is a program counter in user mode and the processor time that a profile has there. Time in the
-// kernel belongs to the spot of the system call, the fault or the interrupt. Addr 0 is time without a
-// place.
+// spot is a program counter in user mode, and the processor time of a profile there. Time in the
+// kernel belongs to the spot of the system call, the fault or the interrupt. addr is 0 for time
+// without a place.
 type spot struct {
 	pid    int
 	addr   uint64
@@ -23,7 +23,7 @@ type spot struct {
 // spotter finds out where processes use processor time.
 type spotter = competitor[func(ctx context.Context, pids []int) []spot]
 
-// spotters are the tools that profile at a rate for a window.
+// spotters returns the tools that profile at a rate for a window.
 func (l *lab) spotters(ctx context.Context, rate int, window time.Duration) []spotter {
 	psample := l.tool(ctx, "psample")
 	ours99 := func(timers string) func(context.Context, []int) []spot {
@@ -47,10 +47,10 @@ func join(pids []int) string {
 	return strings.Trim(strings.ReplaceAll(fmt.Sprint(pids), " ", ","), "[]")
 }
 
-// perfSpots records with perf. The user's registers are those of user mode wherever the sample was
-// taken, so samples in the kernel come with the place that called it.
+// perfSpots records with perf. The recorded user registers are those of user mode, wherever the
+// sample was taken. So samples in the kernel have the place that called it.
 func (l *lab) perfSpots(ctx context.Context, pids []int, rate int, window time.Duration, whom ...string) []spot {
-	l.pages++ // two may record at once
+	l.pages++ // two perfs may record at the same time
 	data := l.path(fmt.Sprintf("perf%d.data", l.pages))
 	defer os.Remove(data)
 	argv := append([]string{"perf", "record", "-q", "-e", "cpu-clock", "-F", strconv.Itoa(rate), "--user-regs=ip", "-o", data}, whom...)
@@ -63,7 +63,7 @@ func (l *lab) psampleSpots(ctx context.Context, pids []int, argv ...string) []sp
 	return must(l.psampleJSON(ctx, append(argv, "-p", join(pids))...).spots())
 }
 
-// document is what is read of psample's JSON.
+// document is the part of psample's JSON that is read.
 type document struct {
 	Start     time.Time     `json:"start"`
 	Duration  time.Duration `json:"duration_ns"`
@@ -112,7 +112,7 @@ func (l *lab) psampleJSON(ctx context.Context, argv ...string) *document {
 	return d
 }
 
-// psampleSays is psampleJSON that also returns what else psample prints.
+// psampleSays is psampleJSON that also returns the other output of psample.
 func (l *lab) psampleSays(ctx context.Context, argv ...string) (*document, *result) {
 	out := l.path("psample.json")
 	defer os.Remove(out)
@@ -122,7 +122,7 @@ func (l *lab) psampleSays(ctx context.Context, argv ...string) (*document, *resu
 	return d, r
 }
 
-// cpu is the processor time of all samples.
+// cpu returns the processor time of all samples.
 func (d *document) cpu() (sum float64) {
 	for _, s := range d.Samples {
 		sum += s.CPU
@@ -130,7 +130,7 @@ func (d *document) cpu() (sum float64) {
 	return sum
 }
 
-// spots are the innermost places with an address: the name of a system call has none.
+// spots returns the innermost places with an address: the name of a system call has none.
 func (d *document) spots() (spots []spot, err error) {
 	for _, s := range d.Samples {
 		if s.CPU == 0 {

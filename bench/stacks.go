@@ -23,7 +23,7 @@ func (s *stack) leaf() string {
 	return s.functions[len(s.functions)-1]
 }
 
-// profiler samples for a while and then knows stacks.
+// profiler samples for a while and returns stacks.
 type profiler = competitor[func(ctx context.Context, pid string) []stack]
 
 func (l *lab) profilers(ctx context.Context, rate int, window time.Duration) []profiler {
@@ -42,7 +42,7 @@ func (l *lab) profilers(ctx context.Context, rate int, window time.Duration) []p
 	}
 }
 
-// perf records and prints what it has recorded. Whatever runs in the kernel has no stack of its own.
+// perf records with perf and returns the stacks. Time in the kernel has no stack of its own.
 func (l *lab) perf(ctx context.Context, mode, pid string, rate int, window time.Duration) []stack {
 	data := l.path("perf.data")
 	must(finish(ctx, "perf", "record", "-q", "-e", "cpu-clock:u", "-F", strconv.Itoa(rate),

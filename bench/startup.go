@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// startUp is the row of how long the commands need to say something.
+// startUp is the row of how long the commands take until they print something.
 func startUp(ctx context.Context, l *lab) {
 	limit := []goal{{AtMost: (10 * time.Millisecond).Seconds()}}
 	for _, name := range []string{"pgrab", "psample"} {

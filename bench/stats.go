@@ -2,7 +2,7 @@ package main
 
 import "slices"
 
-// median of the values; 0 of none.
+// median returns the median of the values; 0 without values.
 func median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0

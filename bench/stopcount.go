@@ -19,7 +19,7 @@ func (s *stage) target(ctx context.Context, source string, args ...string) {
 	s.keep(built(source, nil, args...)(ctx, s.l))
 }
 
-// compiled returns what starts a target that a compiler makes.
+// compiled returns a function that starts a target made by a compiler.
 func compiled(source string, compiler ...string) func(context.Context, *stage) {
 	return func(ctx context.Context, s *stage) {
 		exe := s.l.build(ctx, source+".exe", append(compiler, s.l.path(source+".exe"), s.l.source(source))...)
@@ -35,7 +35,7 @@ func (s *stage) keep(t *target) {
 
 func startJava(ctx context.Context, s *stage) { s.announced(ctx, "java", s.l.source("Work.java")) }
 
-// stopCounts are the rows of how often psample stops programs at work where it may use timers.
+// stopCounts are the rows of how often psample stops programs at work when it may use timers.
 func stopCounts(ctx context.Context, l *lab) {
 	for _, x := range []struct {
 		name string

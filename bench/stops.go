@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// stopSlowdowns are the rows of psample without timers: how much longer the target takes, and what the
-// sampler itself uses meanwhile.
+// stopSlowdowns are the rows of psample without timers: how much longer the target takes, and how much
+// processor time the sampler itself uses meanwhile.
 func stopSlowdowns(busy, waiting, rate int) trial {
 	return on(busyIdle(busy, waiting), func(ctx context.Context, l *lab, t *target) {
 		l.costs(ctx, t, rate, l.window(500*time.Millisecond, 2*time.Second), nil)
 	})
 }
 
-// crowd are the same rows for 10,000 threads of which two work; the window contains the first look.
+// crowd are the same rows for 10,000 threads of which two work. The window includes the first look.
 func crowd(ctx context.Context, l *lab, t *target) {
 	l.costs(ctx, t, 99, l.window(3*time.Second, 5*time.Second), []goal{{Tool: toolTimers, AtMost: 1.03}})
 }
@@ -56,14 +56,14 @@ type reading struct {
 
 func read(pid int) reading { return reading{cpuTime(pid), time.Now()} }
 
-// share is what was used from one reading to another, in percent of one CPU.
+// share returns the processor time from one reading to another, in percent of one CPU.
 func (a reading) share(b reading) float64 {
 	return 100 * (b.used - a.used).Seconds() / b.at.Sub(a.at).Seconds()
 }
 
-// firstLook is the row of how long it takes until every one of 10,000 threads was looked at: from the
-// start of a psample that samples for a moment to its end, the profile written. Each of them is in the
-// profile, or there is no value.
+// firstLook is the row of the time until every one of 10,000 threads was looked at: from the start of
+// a psample that samples for a moment to its end, the writing of the profile included. Each thread
+// must be in the profile; otherwise there is no value.
 func firstLook(ctx context.Context, l *lab) {
 	const threads = 10000
 	psample := l.tool(ctx, "psample")

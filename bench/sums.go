@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// sums is the row of the processor time of a whole profile against what the process used in the same
-// time by its own clock: the difference in percent. The profile says when it began and how long it is,
-// so neither start-up nor writing counts.
+// sums is the row of the difference, in percent, between the processor time of a whole profile and
+// what the process used in the same time by its own clock. The profile says when it began and how long
+// it is, so start-up and writing do not count.
 func sums(source string, args ...string) trial {
 	return on(cTarget(source, args...), func(ctx context.Context, l *lab, t *target) {
 		psample := l.tool(ctx, "psample")
@@ -50,7 +50,7 @@ type clockWatch struct {
 	done   chan struct{}
 }
 
-// watchClock begins to watch. To be stopped.
+// watchClock begins to watch. stop must be called.
 func watchClock(pid int) *clockWatch {
 	c := &clockWatch{enough: make(chan struct{}), done: make(chan struct{})}
 	go func() { // stop ends and awaits it
@@ -72,7 +72,7 @@ func watchClock(pid int) *clockWatch {
 }
 
 func (c *clockWatch) read(pid int) {
-	if used, err := processTime(pid); err == nil { // else it has ended, which between notices
+	if used, err := processTime(pid); err == nil { // otherwise it has ended, which between notices
 		c.times, c.used = append(c.times, time.Now()), append(c.used, used)
 	}
 }
@@ -82,7 +82,7 @@ func (c *clockWatch) stop() {
 	<-c.done
 }
 
-// between returns what was used from one moment to another.
+// between returns the processor time from one moment to another.
 func (c *clockWatch) between(from, to time.Time) (time.Duration, error) {
 	a, err := c.at(from)
 	if err != nil {

@@ -21,7 +21,7 @@ func TestClockWatch(t *testing.T) {
 	}
 }
 
-// TestProcessTime holds the two accounts of a process against each other: this one's, which works.
+// TestProcessTime compares the two accounts of a process: this process, which works.
 func TestProcessTime(t *testing.T) {
 	pid := os.Getpid()
 	c := watchClock(pid)

@@ -14,7 +14,7 @@ import (
 	"ptools/internal/ptest"
 )
 
-// target is a process that is looked at. It ends when its standard input does, so none outlives us.
+// target is a process that is measured. It ends with its standard input, so no target outlives us.
 type target struct {
 	pid   int
 	page  *ptest.Truth
@@ -39,7 +39,7 @@ func built(source string, flags []string, args ...string) starter {
 	}
 }
 
-// start starts a target and waits until it says that it is ready. It is to be stopped.
+// start starts a target and waits until it says that it is ready. stop must be called.
 func (l *lab) start(ctx context.Context, argv ...string) *target {
 	l.pages++
 	file := l.path(fmt.Sprint("page", l.pages))
@@ -106,7 +106,7 @@ func (t *target) discard() {
 	os.Remove(t.page.Path())
 }
 
-// alive reports whether the target has survived so far.
+// alive reports whether the target has not ended.
 func (t *target) alive() bool {
 	select {
 	case <-t.ended:
@@ -116,7 +116,7 @@ func (t *target) alive() bool {
 	}
 }
 
-// rate observes how many units of work the target does in a second.
+// rate measures how many units of work the target does in a second.
 func (t *target) rate(ctx context.Context, window time.Duration) float64 {
 	w0, t0 := t.page.Work(), time.Now()
 	check(sleep(ctx, window))

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// trees is the row of how long a command with many short processes takes under tools that follow them all. Goals are
-// those of a build, where compilers do the work; a command that does nothing but start processes has none.
+// trees is the row of how long a command with many short processes takes under tools that follow them all. It has
+// goals for a build, where compilers do the work, and none for a command that only starts processes.
 func trees(prepare func(context.Context, *lab) (argv []string, before func()), judged bool) trial {
 	return func(ctx context.Context, l *lab) {
 		argv, before := prepare(ctx, l)
@@ -41,8 +41,8 @@ func trees(prepare func(context.Context, *lab) (argv []string, before func()), j
 	}
 }
 
-// cProject makes a project of C files, and builds it: the driver of the compiler, the compiler, the assembler and two
-// programs for each file, and one archive.
+// cProject makes a project of C files, and builds it. For each file that runs the driver of the compiler, the
+// compiler, the assembler and two programs, and it makes one archive.
 func cProject(files int) func(context.Context, *lab) ([]string, func()) {
 	return func(ctx context.Context, l *lab) ([]string, func()) {
 		need("make", "gcc")
@@ -60,7 +60,7 @@ func cProject(files int) func(context.Context, *lab) ([]string, func()) {
 	}
 }
 
-// cFile is a source that takes a compiler some tens of milliseconds.
+// cFile returns a source that takes a compiler some tens of milliseconds.
 func cFile(n int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n")
@@ -81,7 +81,7 @@ int f%d_%d(int n, const char *s)
 	return b.String()
 }
 
-// starts is a shell that starts programs which end at once.
+// starts returns a shell that starts programs which end at once.
 func starts(programs int) func(context.Context, *lab) ([]string, func()) {
 	return func(context.Context, *lab) ([]string, func()) {
 		script := fmt.Sprintf("i=0; while [ $i -lt %d ]; do /bin/true; i=$((i+1)); done", programs)

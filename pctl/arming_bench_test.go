@@ -9,8 +9,9 @@ import (
 	"ptools/internal/ptest"
 )
 
-// BenchmarkArming sets breakpoints one by one, removes them one by one, and lets the process go. The
-// three are told apart, in milliseconds; letting go includes the wait for what is still being closed.
+// BenchmarkArming sets breakpoints one by one, removes them one by one, and lets the process go. It
+// reports the three separately, in milliseconds. Letting go includes the wait for uprobes that are
+// still being closed.
 func BenchmarkArming(b *testing.B) {
 	exe := ptest.BuildC(b, "places.c")
 	for _, trap := range []Trap{TrapInt3, TrapAuto} {

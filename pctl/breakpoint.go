@@ -8,10 +8,10 @@ import (
 
 // Handler is called for each hit of a breakpoint, on the control goroutine,
 // while the thread that hit stands in front of the instruction and the others
-// run. The thread goes on when it returns. It should copy what it needs; it
-// must not make requests to the Process that wait (ErrOnControl), but it may
-// set and remove breakpoints. If it panics, the process is let go unharmed
-// before the panic goes on.
+// run. The thread resumes when the Handler returns. A Handler should copy
+// what it needs. It must not make requests to the Process that wait
+// (ErrOnControl), but it may set and remove breakpoints. If it panics, the
+// process is let go unharmed before the panic continues.
 type Handler func(*Hit)
 
 // Breakpoint is a place where threads are stopped, or only counted. It belongs to the
@@ -20,12 +20,12 @@ type Breakpoint struct {
 	p       *Process
 	where   Where
 	handler Handler
-	number  int // in the order in which the Process has got them
+	number  int // in the order in which the Process got them
 	b       breakpoint
 }
 
-// breakpoint is what control offers of a breakpoint, be it by address or by
-// symbol. Control removes it when control ends, not when a reference is closed.
+// breakpoint is a breakpoint of control, by address or by symbol. Control
+// removes it when control ends, not when a reference is closed.
 type breakpoint interface {
 	Addrs() []uint64
 	Hits() uint64
@@ -33,14 +33,13 @@ type breakpoint interface {
 	remover
 }
 
-// Break sets a breakpoint. With a nil Handler hits are only counted, by the kernel if
-// it can and KindHit is not asked for: then no thread is stopped. A place
-// named by a symbol is looked for in every object, those that will be loaded
-// later and those of programs that will be executed included, and may be at
-// several addresses. Where one that comes later cannot be had, or an object cannot be
-// read for want of descriptors or memory, KindBreakRefused tells why. A place named by address is forgotten at an
-// exec. One inside a restartable sequence (rseq(2)) that its file lists is refused with ErrRestartable; a sequence
-// that is listed nowhere is aborted by each hit in it. It may be called from a Handler.
+// Break sets a breakpoint. With a nil Handler hits are only counted. The kernel counts them, and no thread is
+// stopped, if it can and if KindHit is not asked for. A place named by a symbol is looked for in every object, and
+// may be at several addresses. That includes objects that are loaded later, and those of programs that are
+// executed later. If a breakpoint cannot be set in such an object, or an object cannot be read for want of
+// descriptors or memory, KindBreakRefused says why. A place named by address is forgotten at an exec. A place
+// inside a restartable sequence (rseq(2)) that its file lists is refused with ErrRestartable. Each hit inside a
+// sequence that no file lists aborts the sequence. Break may be called from a Handler.
 func (p *Process) Break(ctx context.Context, where Where, h Handler) (*Breakpoint, error) {
 	const op = "break"
 	c, err := p.control(op)
@@ -48,8 +47,8 @@ func (p *Process) Break(ctx context.Context, where Where, h Handler) (*Breakpoin
 		return nil, err
 	}
 	if where.Symbol != "" && !c.OnControl() {
-		// What reads symbols for the first time takes long: not on the control
-		// goroutine, while threads that stop wait for it.
+		// Reading symbols for the first time takes long. So it is not done on
+		// the control goroutine, where stopped threads would wait for it.
 		p.space().ByName(where.Object, where.Symbol)
 	}
 	b := &Breakpoint{p: p, where: where, handler: h}
@@ -95,34 +94,35 @@ func (b *Breakpoint) Where() Where { return b.where }
 // no loaded object has its symbol.
 func (b *Breakpoint) Addrs() []uint64 { return b.b.Addrs() }
 
-// Found reports whether an object has had a function of its symbol so far, or could not be
-// read for want of descriptors or memory. A
-// breakpoint that was never set anywhere may be a mistyped name (Process.Near).
+// Found reports whether an object so far has had a function of the breakpoint's symbol, or
+// could not be read for want of descriptors or memory. If none has, the name may be
+// mistyped (Process.Near).
 func (b *Breakpoint) Found() bool { return b.b.Found() }
 
 // Hits returns how often threads have hit it.
 func (b *Breakpoint) Hits() uint64 { return b.b.Hits() }
 
-// Remove takes the breakpoint away; its count stays. A thread that has hit it
-// and was not reported yet goes on as if it had never been there. To remove it
-// again, or after the process has ended, is no error. It may be called from a
-// Handler.
+// Remove takes the breakpoint away; its count stays. A thread whose hit was
+// not reported yet resumes as if the breakpoint had never been there. To
+// remove it again, or after the process has ended, is no error. Remove may be
+// called from a Handler.
 func (b *Breakpoint) Remove(ctx context.Context) error {
 	return b.p.disown(ctx, b.where.String(), b.b)
 }
 
-// Hit is a thread at a breakpoint. Its methods may be called only by the
-// Handler it was given to.
+// Hit is a thread at a breakpoint. Only the Handler that it was given to may
+// call its methods.
 type Hit struct {
 	TID        int
 	Addr       uint64 // of the breakpoint
 	Count      uint64 // hits of the breakpoint, this one included
 	Breakpoint *Breakpoint
 	// Executed reports that the instruction at Addr has run, by a kernel uprobe.
-	// Registers are shown as they were before, memory is as it has left it.
+	// Registers returns the registers from before it, memory is as the
+	// instruction left it.
 	Executed bool
-	// Late reports that the thread has gone on since, because it blocked the signal
-	// of the uprobe: it stands elsewhere, with the registers that it has there.
+	// Late reports that the thread has run on since, because it blocked the signal
+	// of the uprobe. It stands elsewhere, with the registers that it has there.
 	Late bool
 
 	// hit is gone when the Handler has returned; the fields above may be kept.
@@ -133,9 +133,9 @@ type Hit struct {
 // the hit is Late.
 func (h *Hit) Registers() *Registers { return (*Registers)(&h.hit.Regs().Regs) }
 
-// SetRegisters changes them. With another program counter than Addr the thread
-// goes on there; otherwise it executes the instruction at Addr, once more if it was
-// Executed.
+// SetRegisters changes the thread's registers. With a program counter other than
+// Addr the thread resumes there. Otherwise it executes the instruction at Addr,
+// once more if it was Executed.
 func (h *Hit) SetRegisters(regs *Registers) { h.hit.SetRegs(regs.kernel()) }
 
 // ReadAt reads the process's memory, without our traps in it. It implements
@@ -146,13 +146,13 @@ func (h *Hit) ReadAt(b []byte, addr int64) (int, error) { return h.hit.ReadAt(b,
 // Breakpoints there stay. It implements io.WriterAt.
 func (h *Hit) WriteAt(b []byte, addr int64) (int, error) { return h.hit.WriteAt(b, addr) }
 
-// Hold asks for a rendezvous: when the handlers of this hit have returned the
-// whole process stands still, this thread at Addr, until Continue.
+// Hold asks for a rendezvous. When the handlers of this hit have returned,
+// the whole process stands still until Continue, with this thread at Addr.
 func (h *Hit) Hold() { h.hit.Hold() }
 
-// Attach has the KindHit of this hit carry v, so that a reader of the events gets what the Handler has seen.
+// Attach puts v into the KindHit of this hit, so that a reader of the events gets what the Handler has seen.
 func (h *Hit) Attach(v any) { h.hit.Attach(v) }
 
-// Thread copies the thread's registers and stack, from which its call stack
-// can be had later, when it runs again.
+// Thread copies the thread's registers and stack. Its call stack can be had
+// from the copy later, when the thread runs again.
 func (h *Hit) Thread() *Thread { return h.Breakpoint.p.copyThread(h.TID, h.hit.Regs(), h.hit) }

@@ -9,22 +9,23 @@ import (
 	"ptools/pctl/control"
 )
 
-// Catch is a function that is called for signals. It belongs to the Process it was set
-// through, which removes it when it is closed; control's own ends with control.
+// Catch is a function that is called for signals. It belongs to the Process that it
+// was set through, which removes it when it is closed. The underlying control.Catch
+// ends with control.
 type Catch struct {
 	p *Process
 	c *control.Catch
 }
 
-// Delivery is a signal that a thread is about to receive. It stands where it was
-// interrupted, or at the instruction that has failed, and has not come to its handler.
-// The methods may be called only by the function that it was given to.
+// Delivery is a signal that a thread is about to receive. The thread stands where it
+// was interrupted, or at the instruction that has failed. The signal's handler has not
+// begun. Only the function that the Delivery was given to may call its methods.
 type Delivery struct {
 	TID    int
 	Signal syscall.Signal
-	// Code is the si_code: greater than 0 where the kernel has raised the signal, for a
-	// fault for instance, and Addr is then the address that goes with it, for SIGSEGV and
-	// SIGBUS that of the access, for SIGILL and SIGFPE that of the instruction.
+	// Code is the si_code. It is greater than 0 where the kernel has raised the signal,
+	// for a fault for instance. Addr is then the address that goes with it: that of the
+	// access for SIGSEGV and SIGBUS, that of the instruction for SIGILL and SIGFPE.
 	Code int
 	Addr uint64
 
@@ -33,8 +34,8 @@ type Delivery struct {
 }
 
 // Catch has f called for every signal that a thread is about to receive, whatever
-// the process does about it, on the control goroutine and in the manner of a
-// Handler: it should copy what it needs, and return.
+// the process does about the signal. Like a Handler, f runs on the control
+// goroutine; it should copy what it needs and return.
 func (p *Process) Catch(ctx context.Context, f func(*Delivery)) (*Catch, error) {
 	c, err := p.control("catch")
 	if err != nil {
@@ -75,11 +76,11 @@ func (d *Delivery) Registers() *Registers { return (*Registers)(&d.d.Regs().Regs
 // io.ReaderAt; an address is given as a signed number (two's complement).
 func (d *Delivery) ReadAt(b []byte, addr int64) (int, error) { return d.d.ReadAt(b, addr) }
 
-// Thread copies the thread's registers and stack, from which its call stack
-// can be had later, when it runs again or has ended.
+// Thread copies the thread's registers and stack. Its call stack can be had
+// from the copy later, when the thread runs again or has ended.
 func (d *Delivery) Thread() *Thread {
 	t := d.p.copyThread(d.TID, d.d.Regs(), d.d)
-	t.space.Refresh() // its callers may be in newer objects than the map, and it may be about to end
+	t.space.Refresh() // its callers may be in newer objects than the map, and the process may be about to end
 	return t
 }
 
@@ -87,17 +88,18 @@ func (d *Delivery) Thread() *Thread {
 // stands still until Continue, which delivers the signal.
 func (d *Delivery) Hold() { d.d.Hold() }
 
-// Caught reports whether the process has a handler for the signal, or ignores it:
-// otherwise it does what it does by default.
+// Caught reports whether the process has a handler for the signal, or ignores it.
+// Otherwise the signal has its default effect.
 func (d *Delivery) Caught() bool {
 	st, err := procfs.ReadTaskStatus(d.p.PID(), d.TID)
 	return err == nil && (st.SigCgt|st.SigIgn)>>(d.Signal-1)&1 != 0
 }
 
-// remover is what a reference has set in a process and takes away when it is closed.
+// remover is what a reference has set in a process, and removes when it is closed.
 type remover interface{ Remove(context.Context) error }
 
-// own notes what a reference has set, and the breakpoint that it is. If that was closed meanwhile it is taken away.
+// own notes what a reference has set, and the breakpoint that it is, if it is one. If the reference was closed
+// meanwhile, own removes r.
 func (p *Process) own(op string, r remover, b *Breakpoint) error {
 	p.mu.Lock()
 	closed := p.closed
@@ -119,7 +121,7 @@ func (p *Process) own(op string, r remover, b *Breakpoint) error {
 	return nil
 }
 
-// disown takes away what a reference has set.
+// disown removes what a reference has set.
 func (p *Process) disown(ctx context.Context, what string, r remover) error {
 	err := r.Remove(ctx)
 	if err != nil && !errors.Is(err, ErrEnded) && !errors.Is(err, ErrReleased) {

@@ -70,7 +70,8 @@ func TestCatchCrash(t *testing.T) {
 	}
 }
 
-// TestCatchIsExact: every signal is told, and delivered, whatever other streams there are.
+// TestCatchIsExact: every signal is caught once and delivered, whatever streams of events there
+// are.
 func TestCatchIsExact(t *testing.T) {
 	g := ptest.Start(t, ptest.BuildC(t, "sigstorm.c"), "-n", "0")
 	g.Ready()
@@ -111,7 +112,7 @@ func TestCatchIsExact(t *testing.T) {
 // TestHoldWhileStopping: a signal may ask for a rendezvous just when every thread is being
 // stopped, its own among them.
 func TestHoldWhileStopping(t *testing.T) {
-	g := ptest.Start(t, ptest.BuildC(t, "sigstorm.c"), "-n", "4000") // a longer queue can lose what is known of a signal
+	g := ptest.Start(t, ptest.BuildC(t, "sigstorm.c"), "-n", "4000") // with a longer queue the kernel can lose a signal's information
 	g.Ready()
 	p := grab(t, session(t, nil), g.PID, nil)
 	events := p.Events(&EventOptions{Kinds: []Kind{KindStopped}})

@@ -43,7 +43,7 @@ func TestCloseWaits(t *testing.T) {
 	g.AwaitWork(1)
 }
 
-// TestCloseOnControl: what would wait for the goroutine that it runs on is refused.
+// TestCloseOnControl: a call that would wait for its own goroutine is refused.
 func TestCloseOnControl(t *testing.T) {
 	g, _ := startSpin(t)
 	s := session(t, nil)
@@ -88,8 +88,9 @@ func TestCloseOnControl(t *testing.T) {
 	}
 }
 
-// TestEventsOnControl: what would wait for an event in a Handler gets those that are there and
-// no more, because nothing happens meanwhile; a stream that is opened there has all that follow.
+// TestEventsOnControl: Next in a Handler returns the events that are there, and does not wait
+// for more, because nothing happens meanwhile. A stream that is opened there has all that
+// follow.
 func TestEventsOnControl(t *testing.T) {
 	g, _ := startCalls(t)
 	s := session(t, nil)

@@ -13,25 +13,25 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// Reading the memory of a process may sleep until the page is brought: the process itself
-// (userfaultfd(2)), which stands still because we hold it, or a file system that does not answer. So
-// stacks are read by another goroutine, which is left behind if it gets stuck: its call returns when the
-// process runs again.
+// A read of a process's memory may sleep until the page is brought. It may be the process itself that
+// has to bring it (userfaultfd(2)), which stands still because we hold it, or a file system that does
+// not answer. So another goroutine reads the stacks. If it gets stuck it is left behind: its call
+// returns when the process runs again.
 
 const (
 	// stuckAfter is how long a read may sleep.
 	stuckAfter = 50 * time.Millisecond
-	// stuckMost is how many reads may get stuck in one stop; then the stacks that are left
-	// are not copied.
+	// stuckMost is how many reads may get stuck in one stop. After that the remaining
+	// stacks are not copied.
 	stuckMost = 8
 )
 
 var errStuck = errors.New("its pages did not come while the process stood still")
 
-// CopyStacks copies the stacks of all threads, and of those that wait for a lock what is known of it (Thread.Wait):
-// 64 KiB at 3 to 5 µs each where they are that deep, so that Thread.Stack can be called when they run again. A stack
-// whose pages another process has to bring, and does not within 50 ms, is left out: Thread.Stack says so. It waits
-// for 8 of those at most.
+// CopyStacks copies the stacks of all threads, so that Thread.Stack can be called when they run again. For threads
+// that wait for a lock, it also copies what is known of the lock (Thread.Wait). A stack that is 64 KiB deep takes 3
+// to 5 µs. CopyStacks leaves out a stack whose pages another process has to bring and does not bring within 50 ms:
+// Thread.Stack says so. It waits for 8 of those at most.
 func (s *Snapshot) CopyStacks() {
 	if s.stopped == nil {
 		return
@@ -51,7 +51,7 @@ func (s *Snapshot) CopyStacks() {
 	}
 }
 
-// copyApart has the stacks read by other goroutines, one after the other if one gets stuck.
+// copyApart has another goroutine read the stacks, and a further one each time that one gets stuck.
 func (s *Snapshot) copyApart(m *mem.Memory) {
 	var todo []*Thread
 	for _, t := range s.threads {
@@ -95,8 +95,8 @@ func (t *Thread) leaveOut() {
 	t.base, t.stack, t.stuck = t.Registers.SP()-redZone, []byte{}, true
 }
 
-// A stackCopy is one goroutine that reads stacks. It may be stuck for as long as the process stands
-// still, and ends after that; closing the Memory waits for it. What it has done it sends, and nothing else
+// A stackCopy is one goroutine that reads stacks. It may be stuck for as long as the process stands still,
+// and ends after that. Closing the Memory waits for it. It sends each stack that it has read; nothing else
 // of it is looked at.
 type stackCopy struct {
 	tid  atomic.Int64 // its OS thread
@@ -111,14 +111,14 @@ type copiedStack struct {
 	lock  futex.Memory // around the futex that the thread waits for
 }
 
-// A stackPlace is where a stack is: a thread of a C library has its own data behind it, and its
-// frames end before. futex is the address that it waits at in futex(2), or 0.
+// A stackPlace is where a stack is. For a thread of a C library, end is where the thread's own
+// data begins, behind its frames. futex is the address that it waits at in futex(2), or 0.
 type stackPlace struct{ base, end, futex uint64 }
 
 // small reports whether the end is known and near.
 func (p stackPlace) small() bool { return p.end-p.base <= stackStep }
 
-// startCopy starts one, which reads the small ones at once if they are to be read together.
+// startCopy starts a stackCopy, which reads the small stacks with one call if together is true.
 func startCopy(m *mem.Memory, threads []*Thread, together bool) *stackCopy {
 	places := make([]stackPlace, len(threads))
 	for i, t := range threads {
@@ -144,8 +144,9 @@ func startCopy(m *mem.Memory, threads []*Thread, together bool) *stackCopy {
 	return c
 }
 
-// read reads the stacks at places, the first of which is the index-th: the small ones
-// with one call, then the others, and those that were short, each on its own.
+// read reads the stacks at places, the first of which is the index-th. It reads the
+// small ones with one call. Then it reads the others, and those that were short, one
+// at a time.
 func (c *stackCopy) read(m *mem.Memory, places []stackPlace, index int) {
 	dst := make([][]byte, len(places))
 	addrs := make([]uint64, len(places))
@@ -171,7 +172,7 @@ func (c *stackCopy) read(m *mem.Memory, places []stackPlace, index int) {
 	}
 }
 
-// results yields what is copied until all is, or the goroutine sleeps too long.
+// results yields copied stacks until all are copied, or the goroutine sleeps too long.
 func (c *stackCopy) results() func(yield func(copiedStack) bool) {
 	return func(yield func(copiedStack) bool) {
 		timer := time.NewTimer(stuckAfter)
@@ -193,8 +194,8 @@ func (c *stackCopy) results() func(yield func(copiedStack) bool) {
 	}
 }
 
-// sleeps reports whether the goroutine's thread sleeps in one of the calls that read memory: it
-// is not just waiting for a processor, or for Go's runtime.
+// sleeps reports whether the goroutine's thread sleeps in one of the calls that read memory,
+// rather than waits for a processor or for Go's runtime.
 func (c *stackCopy) sleeps() bool {
 	tid := int(c.tid.Load())
 	if tid == 0 {
@@ -206,7 +207,7 @@ func (c *stackCopy) sleeps() bool {
 	}
 	defer task.Close()
 	call, err := task.Syscall()
-	if err != nil { // we are not dumpable: only the state is to be seen
+	if err != nil { // we are not dumpable: only the state is visible
 		st, err := task.Stat()
 		return err == nil && st.State != 'R'
 	}

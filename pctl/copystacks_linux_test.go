@@ -11,8 +11,8 @@ import (
 
 const userfaultfd = 323 // number of the system call, on x86-64
 
-// TestLazyPages: a stack whose pages another thread of the process has to bring, while that stands
-// still, keeps no other waiting. It is left out, and said to be; the others are whole. What was being read is
+// TestLazyPages: a stack whose pages another, stopped, thread of the process has to bring does not delay the
+// others. It is left out, and reported as such; the others are whole. The pages that were being read are
 // brought when the process runs again.
 func TestLazyPages(t *testing.T) {
 	fd, _, errno := syscall.Syscall(userfaultfd, 0, 0, 0)

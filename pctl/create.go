@@ -15,7 +15,7 @@ type Command struct {
 	Args  []string   // argv, with argv[0]; nil: Path alone
 	Env   []string   // nil: this program's environment
 	Dir   string     // "": this program's directory
-	Files []*os.File // descriptors 0, 1, …; what it does not have here it has from this program, unless that is close-on-exec
+	Files []*os.File // descriptors 0, 1, …; other descriptors of this program are inherited unless they are close-on-exec
 }
 
 // CreateOptions of Session.Create. Nil means the zero value.
@@ -25,7 +25,8 @@ type CreateOptions struct {
 	// instruction.
 	Stop []Point
 	// Release is what becomes of the process when the last reference is
-	// closed or we die. Until Create has returned, our death kills it.
+	// closed or this program dies. Until Create has returned, the death of
+	// this program kills it.
 	Release Mode
 	// Linker, Trap, OnThreadStart and Follow are those of GrabOptions.
 	Linker        bool
@@ -34,11 +35,11 @@ type CreateOptions struct {
 	Follow        *Follow
 }
 
-// Create starts a program under control and returns a reference to its
-// process, which is a child of this one but not to be waited for other than by
-// Wait and Events. The command sees its terminal, signal mask and descriptors
-// as if a shell had started it. The error of a program that cannot be executed
-// is execve(2)'s; that of a process that a signal ends before it can be held is an
+// Create starts a program under control and returns a reference to its process.
+// The process is a child of this one, but is to be waited for by Wait and Events
+// only. The command sees its terminal, signal mask and descriptors as if a shell
+// had started it. For a program that cannot be executed the error is that of
+// execve(2). For a process that a signal ends before it can be held it is an
 // *EndError.
 func (s *Session) Create(ctx context.Context, cmd *Command, o *CreateOptions) (*Process, error) {
 	if o == nil {

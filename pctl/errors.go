@@ -57,7 +57,8 @@ var (
 	// ErrNoProcess: nothing runs under this pid.
 	ErrNoProcess = errors.New("no such process")
 	// ErrZombie: the process has ended and waits for its parent to collect
-	// its status. A process whose first thread alone has ended is none.
+	// its status. A process of which only the first thread has ended is no
+	// zombie.
 	ErrZombie = errors.New("process is a zombie")
 	// ErrSelf: the process, or the process of the thread, is our own.
 	ErrSelf = errors.New("a process cannot grab itself")
@@ -68,8 +69,8 @@ var (
 	// ErrTraced: another debugger or tracer holds the process; the kernel
 	// allows one.
 	ErrTraced = errors.New("process is traced")
-	// Err32Bit: the process runs 32-bit code. Satisfies errors.ErrUnsupported. Of a process that
-	// executes a 32-bit program while it is grabbed it is the Err of KindExec.
+	// Err32Bit: the process runs 32-bit code. Satisfies errors.ErrUnsupported. If a process
+	// executes a 32-bit program while it is grabbed, this is the Err of KindExec.
 	Err32Bit = control.Err32Bit
 	// ErrNoProc: /proc is not mounted, or shows another PID namespace than our
 	// own. Satisfies errors.ErrUnsupported.
@@ -82,31 +83,35 @@ var (
 	// ErrReleased: the process has been let go, by Release or by a Session's
 	// Close.
 	ErrReleased = control.ErrReleased
-	// ErrOwnChild: a process that this program has started, other than by Create, was to be
-	// grabbed with Follow. Its exit status, which is this program's, would be in the way.
+	// ErrOwnChild: a grab with Follow of a process that this program has started by other
+	// means than Create. This program is to collect its exit status, which would be in the
+	// way.
 	ErrOwnChild = control.ErrOwnChild
-	// ErrNoThread: the process has no such thread, or no more: it has ended, or an exec has ended it.
+	// ErrNoThread: the process has no such thread, or has it no more: the thread has ended, by itself
+	// or by an exec.
 	ErrNoThread = control.ErrNoThread
-	// ErrStopped: StopThread of a thread that has been stopped so already.
+	// ErrStopped: StopThread of a thread that a StopThread has stopped already.
 	ErrStopped = control.ErrAlone
-	// ErrRuns: a thread was to be stepped, or let run, that runs.
+	// ErrRuns: Step or Run of a thread that runs.
 	ErrRuns = control.ErrRuns
 	// ErrNotHeld: Continue of a process that is not held at a rendezvous.
 	ErrNotHeld = control.ErrNotHeld
 	// ErrNoUprobe: TrapUprobe was asked for and no uprobe can be had.
 	ErrNoUprobe = control.ErrNoUprobe
 	// ErrRestartable: the breakpoint would be inside a restartable sequence (rseq(2)),
-	// which each hit would abort: set it in front of or behind the sequence.
+	// which each hit would abort. Set it in front of or behind the sequence.
 	ErrRestartable = control.ErrRestartable
-	// ErrForeignTrap: where the breakpoint would be stands a trap that is neither ours
-	// nor in the file: another tracer's uprobe, or one that is being taken out, which
-	// takes some 50 ms, or a breakpoint that was left.
+	// ErrForeignTrap: at the place of the breakpoint is a trap that is neither ours
+	// nor in the file. It is another tracer's uprobe, or a uprobe that is being
+	// removed, which takes some 50 ms, or a breakpoint that another tracer left
+	// behind.
 	ErrForeignTrap = control.ErrForeignTrap
 	// ErrShared: the breakpoint would be an int3 in memory that another process uses too
-	// (clone(2), CLONE_VM without CLONE_THREAD), which cannot be traced and would die of it.
+	// (clone(2), CLONE_VM without CLONE_THREAD). That process cannot be traced, and the int3
+	// would kill it.
 	ErrShared = control.ErrShared
 	// ErrSharedText: the breakpoint would be an int3 in memory that is mapped MAP_SHARED. It
-	// would be written to the file, and other processes that map it would die of it.
+	// would be written to the file, and kill other processes that map it.
 	ErrSharedText = control.ErrSharedText
 	// ErrNotText: the address of the breakpoint is in memory that is not executable.
 	ErrNotText = control.ErrNotText
@@ -114,15 +119,15 @@ var (
 	// that would wait for itself.
 	ErrOnControl = control.ErrOnControl
 	// ErrOptions: the process is under control in this Session already, and the grab
-	// asked for options that control was not given. Grab it without them, and ask for
+	// asked for options that control does not have. Grab it without them, and ask for
 	// points with Process.StopAt; or grab it in another order.
 	ErrOptions = errors.New("process is under control already, without these options")
 	// ErrReadOnly: the operation needs control, and the grab was ReadOnly.
 	ErrReadOnly = errors.New("process is grabbed read-only")
-	// ErrResumed: what can be changed only while a thread stands still was
-	// to be changed later.
+	// ErrResumed: something that can be changed only while a thread stands
+	// still was to be changed later.
 	ErrResumed = errors.New("the thread runs again")
-	// ErrUnstoppable: a thread had no registers to read, because it sleeps
+	// ErrUnstoppable: a thread has no registers to read, because it sleeps
 	// uninterruptibly or has ended.
 	ErrUnstoppable = control.ErrNoStop
 	// ErrCut: a stack is known only in part; the error says why.

@@ -11,7 +11,7 @@ import (
 )
 
 // Event is something that happened to a process. Time, PID and Kind are always set;
-// which other fields are is said at each Kind, the others are zero. Paths and symbols are the
+// each Kind says which other fields are set; the rest are zero. Paths and symbols are the
 // target's own bytes: String makes them fit for a terminal.
 type Event struct {
 	Time time.Time
@@ -19,7 +19,7 @@ type Event struct {
 	TID  int // the thread concerned
 	Kind Kind
 
-	Threads int   // KindGrabbed, KindCreated, KindFollowed, KindStopped: how many; KindReleased: how many stop only when they wake
+	Threads int   // KindGrabbed, KindCreated, KindFollowed, KindStopped: number of threads; KindReleased: number of those that stop only when they wake
 	Point   Point // KindStopped: where
 
 	Exited bool // KindUndead: by exit, with Code; otherwise by Signal
@@ -36,7 +36,7 @@ type Event struct {
 	Offset uint64 // KindHit, KindBreakEnd, KindBreakRefused: of Addr in Symbol
 	Object string // KindHit, KindBreakRefused: file name of the object around it
 	Hits   uint64 // KindHit, KindBreakEnd: of this breakpoint so far, this one included
-	Late   bool   // KindHit: the thread has gone on since and stands elsewhere
+	Late   bool   // KindHit: the thread has run on since and stands elsewhere
 
 	Attached any // KindHit: what the Handler of the breakpoint gave to Hit.Attach; nil: nothing
 
@@ -59,7 +59,7 @@ func eventOf(e notify.Event) Event {
 }
 
 // String returns the event in one line, as pgrab prints it: "pid 4242: stopped at main".
-// What comes from the target is escaped where it could move a terminal's cursor or end the line.
+// Text of the target is escaped where it could move a terminal's cursor or end the line.
 func (e Event) String() string { return string(e.append(fmt.Appendf(nil, "pid %d: ", e.PID))) }
 
 // append appends what follows the process.

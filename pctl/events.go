@@ -15,26 +15,26 @@ import (
 
 // EventOptions of Process.Events. Nil means the zero value.
 type EventOptions struct {
-	// Kinds to be told of; none: all. The end is always told.
+	// Kinds are the kinds of events to deliver; none: all. The end is always delivered.
 	Kinds []Kind
 }
 
-// Events is a stream of what happens to a process. It holds whatever has not
-// been read yet, without limit: close it when it is read no more. One
+// Events is a stream of what happens to a process. It queues events that have
+// not been read yet, without limit: close it when it is read no more. One
 // goroutine may call Next at a time.
 type Events struct {
 	p     *Process
-	first []Event              // how things were, before what sub delivers
+	first []Event              // the state when the stream was opened; it precedes what sub delivers
 	sub   *notify.Subscription // nil for a process grabbed read-only
-	ended bool                 // of the latter: its end was told
+	ended bool                 // of the latter: its end was delivered
 	done  chan struct{}        // closed by Close
 	shut  func()               // does what Close does to the stream, once
 }
 
-// Events opens a stream that begins with how things are: KindGrabbed,
-// KindCreated or KindFollowed, KindStopped if the process is held at a rendezvous, and KindGroupStop if it is
-// stopped from outside, as far as these kinds are asked for. What happens from then on follows in order. A process that was
-// grabbed read-only has one event, its end, with an unknown status.
+// Events opens a stream of the process's events. It begins with the present state: KindGrabbed, KindCreated or
+// KindFollowed; then KindStopped if the process is held at a rendezvous; then KindGroupStop if it is stopped from
+// outside. Those of these kinds that were not asked for are left out. What happens from then on follows in order. A
+// process that was grabbed read-only has one event, its end, with an unknown status.
 func (p *Process) Events(o *EventOptions) *Events {
 	kinds := wanted(o)
 	e := &Events{p: p, done: make(chan struct{})}
@@ -55,8 +55,8 @@ func (p *Process) Events(o *EventOptions) *Events {
 				p.c.FollowHits()
 			}
 		}
-		// On the control goroutine nothing happens in between. Where that is
-		// over, nothing happens any more.
+		// On the control goroutine nothing happens in between. If that
+		// goroutine has ended, nothing happens any more.
 		if p.c.OnControl() {
 			follow()
 		} else if err := p.c.Do(context.Background(), follow); err != nil {
@@ -92,7 +92,7 @@ func wanted(o *EventOptions) (kinds []notify.Kind) {
 	return kinds
 }
 
-// present is how things are, as events.
+// present returns the present state as events.
 func (p *Process) present(kinds []notify.Kind) []Event {
 	now := time.Now()
 	origin := Event{Time: now, PID: p.PID(), Kind: KindGrabbed, Threads: len(p.c.Threads())}
@@ -112,10 +112,10 @@ func (p *Process) present(kinds []notify.Kind) []Event {
 	return slices.DeleteFunc(events, func(e Event) bool { return !slices.Contains(kinds, notify.Kind(e.Kind)) })
 }
 
-// Next waits for the next event. After the one that tells the end it returns
-// io.EOF, and after Close, of the stream or of the Process, an error that
-// satisfies os.ErrClosed. In a Handler, or a function given to Pause, it does not
-// wait, because nothing happens meanwhile: where there is no event it returns
+// Next waits for the next event. After the last event it returns io.EOF. After
+// Close, of the stream or of the Process, it returns an error that satisfies
+// os.ErrClosed. In a Handler, or a function given to Pause, Next does not wait,
+// because nothing happens meanwhile: if there is no event it returns
 // ErrOnControl.
 func (e *Events) Next(ctx context.Context) (Event, error) {
 	if e.closed() {
@@ -175,8 +175,8 @@ func (e *Events) nextReadOnly(ctx context.Context) (Event, error) {
 	return Event{Time: time.Now(), PID: e.p.PID(), Kind: KindUndead}, nil
 }
 
-// All is the stream as a sequence: it ends after the last event, and an error
-// of Next is the last element.
+// All returns the stream as a sequence. It ends after the last event, or with
+// an error of Next as its last element.
 func (e *Events) All(ctx context.Context) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		for {
@@ -206,9 +206,9 @@ func (e *Events) closed() bool {
 	}
 }
 
-// Wait waits for the end of the process, of control of it, or of ctx, and
-// returns the last event: KindUndead, KindLost or KindReleased. A Handler cannot
-// wait for it (ErrOnControl).
+// Wait waits until the process, control of it, or ctx has ended. It returns the
+// last event: KindUndead, KindLost or KindReleased. A Handler must not call it
+// (ErrOnControl).
 func (p *Process) Wait(ctx context.Context) (Event, error) {
 	events := p.Events(&EventOptions{Kinds: []Kind{KindUndead, KindLost, KindReleased}})
 	defer events.Close()

@@ -9,7 +9,8 @@ import (
 	"ptools/pctl"
 )
 
-// All processes of a command are followed, each from its first instruction to its end.
+// This example follows all processes of a command, each from its first instruction to
+// its end.
 func ExampleFollow() {
 	s := pctl.NewSession(nil)
 	defer s.Close()

@@ -11,7 +11,8 @@ import (
 	"ptools/pctl"
 )
 
-// A crash catcher: what the thread was doing whose signal is about to end the process.
+// A crash catcher: it shows what a thread was doing when it received the signal that ends the
+// process.
 func ExampleProcess_Catch() {
 	s := pctl.NewSession(nil)
 	defer s.Close()
@@ -27,7 +28,7 @@ func ExampleProcess_Catch() {
 	var crashed *pctl.Thread
 	_, err = p.Catch(ctx, func(d *pctl.Delivery) {
 		if d.Signal == syscall.SIGSEGV && !d.Caught() {
-			crashed = d.Thread() // a copy: the process is not held up
+			crashed = d.Thread() // a copy, so the process need not wait
 		}
 	})
 	if err != nil {
@@ -45,7 +46,7 @@ func ExampleProcess_Catch() {
 	// Output: killed by segmentation fault in kill
 }
 
-// A latency tracer: from the entry of a function to its return.
+// A latency tracer: it measures the time from the entry of a function to its return.
 func ExampleHit_OnReturn() {
 	s := pctl.NewSession(nil)
 	defer s.Close()
@@ -77,8 +78,8 @@ func ExampleHit_OnReturn() {
 	// Output: 6 bytes, 6 written; it took time: true
 }
 
-// A tool that looks at each program that a process executes before the first instruction of it
-// has run.
+// A tool that looks at each program that a process executes, before the program's first
+// instruction.
 func ExampleProcess_StopAt() {
 	s := pctl.NewSession(nil)
 	defer s.Close()

@@ -11,7 +11,7 @@ import (
 	"ptools/pctl"
 )
 
-// A process is stopped for as long as a function runs, and goes on as if
+// A process is stopped for as long as a function runs, and resumes as if
 // nothing had happened.
 func ExampleProcess_Pause() {
 	sleep := exec.Command("sleep", "1000")
@@ -39,7 +39,7 @@ func ExampleProcess_Pause() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	// It runs again; what was copied can be looked at in peace.
+	// The process runs again; the copies can be used at any time.
 	for _, t := range threads {
 		frames, _ := t.Stack()
 		fmt.Println(t.Name(), len(frames) > 0)
@@ -47,8 +47,8 @@ func ExampleProcess_Pause() {
 	// Output: sleep true
 }
 
-// A command is created under control: nothing of it has run when Create
-// returns.
+// A command is created under control: none of its instructions has run when
+// Create returns.
 func ExampleSession_Create() {
 	s := pctl.NewSession(nil)
 	defer s.Close()

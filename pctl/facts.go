@@ -12,7 +12,7 @@ import (
 func (f *facts) readTarget() {
 	st, err := procfs.ReadStatus(f.pid)
 	if procfs.Lacking(err) {
-		f.proc = err // of the process that tells nothing
+		f.proc = err // of the process about which /proc tells nothing
 	}
 	if err != nil {
 		return
@@ -28,7 +28,7 @@ func (f *facts) readTarget() {
 	}
 }
 
-// readReasons reads what explains why the kernel has refused us.
+// readReasons reads the facts that explain why the kernel has refused us.
 func (f *facts) readReasons() {
 	f.owner = fileOwner(f.pid, f.uid[1])
 	f.foreign = userMap("/proc/"+strconv.Itoa(f.pid)) != userMap("/proc/self")
@@ -36,8 +36,8 @@ func (f *facts) readReasons() {
 }
 
 // fileOwner returns the user that the files in /proc/PID belong to. The directory itself always belongs to
-// the effective user; of a process that is not dumpable the files are root's (task_dump_owner in
-// fs/proc/base.c). So are those of a thread that has no memory any more: the leader, if it has ended.
+// the effective user. The files of a process that is not dumpable belong to root (task_dump_owner in
+// fs/proc/base.c). So do the files of a thread that has no memory any more: the leader, if it has ended.
 func fileOwner(pid, otherwise int) int {
 	tids, _ := procfs.Tasks(pid, nil)
 	for _, tid := range tids {
@@ -56,8 +56,8 @@ func fileOwner(pid, otherwise int) int {
 	return otherwise
 }
 
-// traces notes a TracerPid. It may be that of a thread: its process's name is what
-// people know.
+// traces notes a TracerPid. It may be that of a thread; users know the name of its
+// process.
 func (f *facts) traces(tracer int) {
 	f.tracer = tracer
 	if tracer == 0 {
@@ -69,8 +69,8 @@ func (f *facts) traces(tracer int) {
 	}
 }
 
-// readTracers looks at the other threads, too: a tracer that attaches, or lets
-// go, does so with one after the other.
+// readTracers looks at the other threads, too: a tracer attaches to threads,
+// and detaches from them, one after the other.
 func (f *facts) readTracers() {
 	tids, _ := procfs.Tasks(f.pid, nil)
 	for _, tid := range tids {
@@ -81,7 +81,7 @@ func (f *facts) readTracers() {
 	}
 }
 
-// readOurselves reads what decides about us.
+// readOurselves reads the facts about us that decide.
 func (f *facts) readOurselves() {
 	f.yama, _ = procfs.YamaScope()
 	if own, err := procfs.ReadStatus(f.self); err == nil {
@@ -99,8 +99,8 @@ func (f *facts) readOurselves() {
 	}
 }
 
-// userMap is the uid map of a process's user namespace as seen from ours; it
-// may be read where the namespace itself may not be named.
+// userMap returns the uid map of a process's user namespace as seen from
+// ours. It can be read even where the namespace's own link in /proc cannot.
 func userMap(dir string) string {
 	b, err := os.ReadFile(dir + "/uid_map")
 	if err != nil {

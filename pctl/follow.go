@@ -14,25 +14,25 @@ import (
 // DefaultFollowed is how many processes a tree may have at a time unless its Follow says otherwise.
 const DefaultFollowed = 4096
 
-// Follow has the processes that a process makes controlled, and theirs. Each is a Process of the same Session, with the
-// options of the grab that began it: release mode, trap, and those points of Stop that can still come. One is
-// controlled from its first instruction; one that shares its parent's memory (vfork(2), posix_spawn(3)) from that of
-// the program that it executes. Breakpoints of the parent are the child's as well, with the same Handlers, and count for
-// themselves. A child that is not followed is let go with clean text, and KindUnfollowed of its parent says why, except
-// where Which has said so.
+// Follow has the descendants of a process controlled as well. Each is a Process of the same Session, with the options of
+// the grab that began it: release mode, trap, and those points of Stop that can still come. A child is controlled from
+// its first instruction. If it shares its parent's memory (vfork(2), posix_spawn(3)), it is controlled from the first
+// instruction of the program that it executes. A child has the breakpoints of its parent, with the same Handlers and
+// counts of its own. A child that is not followed is let go with clean text. KindUnfollowed of its parent says why,
+// unless Which refused it.
 //
-// All processes of a tree have one control goroutine. A Handler of one of them is waited for by all.
+// All processes of a tree share one control goroutine, so all of them wait for a Handler of one.
 type Follow struct {
-	// Which is called on the control goroutine for each process that could be followed, and says whether it
-	// is. It is asked again each time that one which is followed executes a program (Birth.Executes, with its
-	// Command): one that it refuses then is released in front of the program's first instruction. To follow processes
-	// by their programs, say yes where Executes is false. Nil: all are.
+	// Which is called on the control goroutine for each process that could be followed, and says whether it is. It is
+	// called again each time that a followed process executes a program (Birth.Executes, with its Command). A process
+	// that it refuses then is released in front of the program's first instruction. To follow processes by their
+	// programs, return true where Executes is false. Nil: all are followed.
 	Which func(Birth) bool
 	// Limit is how many processes the tree may have at a time, the first one included; zero: DefaultFollowed.
 	Limit int
-	// Begin is called, on the control goroutine, with each Process that is followed, before it runs. Streams of
-	// events that are opened there miss nothing, and breakpoints that are set there nothing either. The Process
-	// is the callee's: it has to be closed, later and on another goroutine. Begin must not be nil.
+	// Begin is called on the control goroutine with each Process that is followed, before it runs. Streams of
+	// events that are opened there miss no event, and breakpoints that are set there miss no hit. The callee
+	// owns the Process: it has to close it, later and on another goroutine. Begin must not be nil.
 	Begin func(*Process)
 }
 
@@ -40,14 +40,14 @@ type Follow struct {
 type Birth struct {
 	PID, Parent int
 	Depth       int    // 1: made by the process that was grabbed or created
-	Command     string // name (comm, at most 15 bytes of the target's choice): of the parent, if it has executed nothing
+	Command     string // name (comm, at most 15 bytes of the target's choice): of the parent, as long as the process has executed nothing
 	Executes    bool   // it has just executed a program
-	Present     bool   // it was there before
+	Present     bool   // it existed before the grab
 }
 
 var errNoBegin = errors.New("Follow has no Begin")
 
-// born says whether a process is followed, and how.
+// born returns the options for a new process that is followed, nil for one that is not.
 func (s *Session) born(parent *controlled, b control.Birth) (*control.Options, error) {
 	f := parent.follow
 	limit := f.Limit
@@ -86,7 +86,7 @@ func (s *Session) born(parent *controlled, b control.Birth) (*control.Options, e
 	return o, nil
 }
 
-// begun makes the Process of one that is followed.
+// begun makes the Process of a process that is followed.
 func (s *Session) begun(held *controlled, b control.Birth) error {
 	if err := s.begin(); err != nil {
 		return err
@@ -103,7 +103,7 @@ func (s *Session) begun(held *controlled, b control.Birth) error {
 	held.follow.Begin(p)
 	for _, from := range s.breakpointsOf(b.Parent) {
 		if from.where.Symbol == "" && b.Executes {
-			continue // of the program before
+			continue // of the parent's program
 		}
 		if _, err := p.Break(context.Background(), from.where, from.handler); err != nil {
 			p.refused(from.where, err)
@@ -123,7 +123,7 @@ func (s *Session) breakpointsOf(c *control.Controller) (all []*Breakpoint) {
 	return all
 }
 
-// refused tells of a breakpoint that the parent has.
+// refused reports that a breakpoint of the parent could not be set in p.
 func (p *Process) refused(where Where, err error) {
 	var known *Error
 	if errors.As(err, &known) {
@@ -134,8 +134,8 @@ func (p *Process) refused(where Where, err error) {
 	})
 }
 
-// Breakpoints returns those that were set through p, and those that it has from its parent, in the order of their
-// places.
+// Breakpoints returns the breakpoints that were set through p and those that it has from its parent, in the order
+// in which p got them.
 func (p *Process) Breakpoints() []*Breakpoint {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -149,7 +149,7 @@ func (p *Process) Breakpoints() []*Breakpoint {
 	return all
 }
 
-// keep has a breakpoint be none that clients have set.
+// keep marks a breakpoint as one that no client has set. It is still removed when p is closed.
 func (p *Process) keep(b *Breakpoint) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -158,17 +158,18 @@ func (p *Process) keep(b *Breakpoint) {
 	}
 }
 
-// awaitTree has Close wait for the processes that follow one, and for what was left of them when they were closed.
+// awaitTree has Close wait for the processes that follow held, and for threads of theirs that were left when they were
+// closed.
 func (s *Session) awaitTree(held *controlled) {
 	if held.follow != nil {
 		s.grabs.Go(held.AwaitAll)
 	}
 }
 
-// Leave says that all processes of the Session are about to be let go, each by its own Release or Close. Nothing more
-// is followed. Of a tree, threads that sleep in a system call need not be woken to be let go of then. They are
-// traced until its last process has been released: Release and Close do not wait for that, KindReleased and the
-// Session's Close do.
+// Leave announces that all processes of the Session are about to be let go, each by its own Release or Close. No more
+// processes are followed. Threads of a tree that sleep in a system call then need not be woken to be let go. They are
+// traced until the last process of the tree has been released. Release and Close do not wait for that; KindReleased
+// and the Session's Close do.
 func (s *Session) Leave() {
 	s.mu.Lock()
 	procs := slices.Clone(s.procs)
@@ -176,7 +177,7 @@ func (s *Session) Leave() {
 	leave(procs)
 }
 
-// leave says that processes are about to be let go.
+// leave announces that processes are about to be let go.
 func leave(procs []*Process) {
 	for _, p := range procs {
 		if p.c != nil {

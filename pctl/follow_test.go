@@ -17,7 +17,7 @@ import (
 	"ptools/internal/ptest"
 )
 
-// kin keeps what happens to the processes of a tree.
+// kin collects the events of the processes of a tree.
 type kin struct {
 	wg      sync.WaitGroup
 	stopped chan *Process // at a rendezvous
@@ -94,11 +94,11 @@ func (k *kin) follow(t *testing.T, script string, mode Mode, trap Trap, f Follow
 	}
 }
 
-// family is a shell that forks and vforks, whose child does too.
+// family is a shell that forks and vforks, and whose child does so too.
 const family = "(exit 3); /bin/true; (/bin/true; exit 4); :"
 
-// TestFollow: a shell, what it forks and what that executes are each a Process, from their beginning to their end, and
-// have the breakpoint of the shell, whatever its kind.
+// TestFollow: a shell, its forked children and the programs that those execute are each a Process, from beginning to
+// end. They have the breakpoint of the shell, whatever its kind.
 func TestFollow(t *testing.T) {
 	for _, mode := range []Mode{ModeRun, ModeKill} {
 		for _, trap := range []Trap{TrapAuto, TrapInt3} {
@@ -134,8 +134,8 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestFollowSome: what is not followed runs on untraced, with clean text, and where that is not by choice its parent's
-// events say so.
+// TestFollowSome: a process that is not followed runs on untraced, with clean text. If that is not by choice, its
+// parent's events say so.
 func TestFollowSome(t *testing.T) {
 	for _, tt := range []struct {
 		name       string
@@ -162,8 +162,9 @@ func TestFollowSome(t *testing.T) {
 	}
 }
 
-// TestFollowByCommand: a process that executes a program which is not wanted is released in front of its first instruction, with
-// the breakpoints of its parent or without, whichever thread has forked it; what it makes is not followed, and it runs as it does alone.
+// TestFollowByCommand: a process that executes an unwanted program is released in front of its first instruction, with
+// the breakpoints of its parent or without, whichever thread has forked it. Its children are not followed, and it runs as
+// it does alone.
 func TestFollowByCommand(t *testing.T) {
 	const script = `(exec grep TracerPid /proc/self/status); (exec sh -c 'grep TracerPid /proc/self/status; (exit 7)'); exit $?`
 	for _, trap := range []Trap{TrapAuto, TrapInt3} {
@@ -212,8 +213,8 @@ func TestFollowByCommand(t *testing.T) {
 	}
 }
 
-// TestFollowPresent: a grab takes the descendants that are there. Released they run on, each by itself, the parent
-// first.
+// TestFollowPresent: a grab takes control of the present descendants. After the release they run on, each by
+// itself, the parent first.
 func TestFollowPresent(t *testing.T) {
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, "/bin/sh", "-c", "sleep 1000 & (sleep 1000 & exec sleep 1000) & echo ready; read line; wait")
 	for g.Line() != "ready" {
@@ -306,7 +307,7 @@ func TestFollowOnControl(t *testing.T) {
 	}
 }
 
-// TestFollowHeld: a process that is held does not hold up the others.
+// TestFollowHeld: a process that is held does not delay the others.
 func TestFollowHeld(t *testing.T) {
 	s := NewSession(nil)
 	defer s.Close()

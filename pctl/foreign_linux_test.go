@@ -8,8 +8,8 @@ import (
 	"ptools/internal/ptest/uprobe"
 )
 
-// TestInt3AfterSomebodysUprobe sets an int3 where another tracer's uprobe still stands, which
-// the kernel is taking out of the text: it is refused until that is done.
+// TestInt3AfterSomebodysUprobe sets an int3 where another tracer's uprobe still is, which the
+// kernel is removing from the text. The int3 is refused until the uprobe is gone.
 func TestInt3AfterSomebodysUprobe(t *testing.T) {
 	uprobe.Need(t)
 	g, _ := startOwnCalls(t)
@@ -47,8 +47,8 @@ func TestInt3AfterSomebodysUprobe(t *testing.T) {
 	}
 }
 
-// startOwnCalls is startCalls with a file that no other test has uprobes in: the kernel takes
-// an int3 at such a place for its own, in every process.
+// startOwnCalls is startCalls with a file in which no other test has uprobes. At a place with
+// a uprobe the kernel takes any int3 for its own, in every process.
 func startOwnCalls(t *testing.T) (*ptest.Target, *ptest.Truth) {
 	t.Helper()
 	own := ptest.Copy(t, ptest.BuildC(t, "calls.c"))

@@ -2,9 +2,9 @@ package pctl
 
 import "ptools/pctl/handle"
 
-// Frame is one function of a stack or of an address: its name, where in it,
-// where in its source. A function that the compiler has inlined is a frame of
-// its own, before the one that contains it.
+// Frame is one function of a stack or at an address: its name, the offset in
+// it, and the place in its source. A function that the compiler has inlined
+// is a frame of its own, before the frame that contains it.
 type Frame struct {
 	PC     uint64
 	Func   string // demangled; empty if unknown
@@ -19,7 +19,7 @@ type Frame struct {
 	BuildID string
 }
 
-// framesOf are frames as a map of an address space has them.
+// framesOf converts the frames of a handle.Space.
 func framesOf(list []handle.Frame) []Frame {
 	frames := make([]Frame, len(list))
 	for i, f := range list {

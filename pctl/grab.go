@@ -16,11 +16,11 @@ import (
 	"ptools/pctl/handle"
 )
 
-// GrabOptions of Session.Grab. Nil means the zero value. Where the process is under
-// control in this Session already, its options are those of the grab that took control.
-// A grab that asks for others is refused with ErrOptions; fields that are zero ask for none.
+// GrabOptions of Session.Grab. Nil means the zero value. If the process is under control in
+// this Session already, the options of the grab that took control apply. A grab that asks
+// for others is refused with ErrOptions; a zero field asks for nothing.
 type GrabOptions struct {
-	// ReadOnly grabs without control: nothing is attached to or stopped.
+	// ReadOnly grabs without control: nothing is attached or stopped.
 	ReadOnly bool
 	// Stop are the rendezvous points, each reached once (StopAt asks for
 	// more); nil: none. PointGrab holds the process when Grab returns.
@@ -29,26 +29,28 @@ type GrabOptions struct {
 	// closed or we die; zero: ModeRun.
 	Release Mode
 	// Linker follows the run-time linker from the start, for KindLoaded and
-	// KindUnloaded events; it takes a breakpoint of our own in the process. With
-	// TrapAuto that is no int3 in a process that is to outlive us (KillRisk.NoLoads).
-	// Zero: only once a breakpoint by symbol needs it.
+	// KindUnloaded events. That needs a breakpoint of our own in the process. With
+	// TrapAuto that breakpoint is never an int3 in a process that is to outlive us
+	// (KillRisk.NoLoads). Zero: the linker is followed only once a breakpoint by
+	// symbol needs it.
 	Linker bool
 	// Trap is the means by which breakpoints stop threads; zero: TrapAuto.
 	Trap Trap
-	// OnThreadStart is called for each thread that the process creates, on the
-	// control goroutine while the creator stands still in its clone event, with
-	// its registers. It must copy and return. Nil: not called.
+	// OnThreadStart is called for each thread that the process creates. It runs
+	// on the control goroutine, while the creator stands still in its clone
+	// event, and gets the creator's registers. It must copy what it needs and
+	// return. Nil: not called.
 	OnThreadStart func(creator, child int, regs *Registers)
 	// Follow has the processes that this one makes controlled as well, and its
-	// descendants that are there. Nil: they are let go.
+	// present descendants. Nil: they are let go.
 	Follow *Follow
 }
 
-// Grab returns a reference to a running process, controlled unless o asks for
-// ReadOnly. The error of one that cannot be grabbed is an *Error with a *Refusal
-// where a cause is known. ctx bounds the waiting for other goroutines that are grabbing
-// the same process. A Handler cannot grab its own process while that is being
-// closed (ErrOnControl).
+// Grab returns a reference to a running process, controlled unless o asks for ReadOnly.
+// If the process cannot be grabbed, the error is an *Error, with a *Refusal if a cause
+// is known. ctx bounds the waiting for other goroutines that are grabbing the same
+// process. A Handler cannot grab its own process while the process is being closed
+// (ErrOnControl).
 func (s *Session) Grab(ctx context.Context, pid int, o *GrabOptions) (*Process, error) {
 	if o == nil {
 		o = new(GrabOptions)
@@ -96,8 +98,8 @@ func (s *Session) grab(ctx context.Context, pid int, o *GrabOptions) (*Process, 
 	return s.add(h, o.ReadOnly)
 }
 
-// passing reports whether an error of a grab, with the cause that was found for it,
-// may be of a moment that is over, so that it is worth another try after so many. unknown is why that cannot be told.
+// passing reports whether a grab that has failed so many times is worth another try: err, whose cause was found to be
+// cause, may be due to a state that has passed. unknown is why that cannot be determined.
 func passing(pid int, err, cause error, tries int) (again bool, unknown error) {
 	if vanished(err) {
 		alive, err := lives(pid)
@@ -108,21 +110,22 @@ func passing(pid int, err, cause error, tries int) (again bool, unknown error) {
 }
 
 const (
-	// execRetries is how often a grab is tried once more where a process seems to
-	// be gone and lives. In an exec by another thread than the first the first is a
-	// zombie, and then the other has its number and no longer its own (execve(2),
-	// Effect on other processes; de_thread in fs/exec.c): a process that looks from one
-	// thread to the next meanwhile can miss both. A process that is stuck in its end
-	// lives, too, so the tries are counted.
+	// execRetries is how often a grab is tried again if a process seems to be gone but
+	// lives. When another thread than the first executes a program, the first becomes a
+	// zombie. Then the other thread takes the number of the first and gives up its own
+	// (execve(2), Effect on other processes; de_thread in fs/exec.c). A reader that
+	// looks from one thread to the next meanwhile can miss both. A process that is
+	// stuck in its exit lives, too, so the tries are limited.
 	execRetries = 20
-	// deniedRetries is how often where it was denied and nothing speaks against it:
-	// another tracer may have held the process, and have let it go before we looked
-	// who it is. Each try may be a line in the audit log.
+	// deniedRetries is how often a grab is tried again if it was denied for no
+	// reason that can be found. Another tracer may have held the process, and have
+	// detached from it before we read its TracerPid. Each try may add a line to the
+	// audit log.
 	deniedRetries = 5
 )
 
 // take gets the handle, and with it control unless o asks for ReadOnly. mine reports
-// that this call took control, rather than share it.
+// that this call took control, rather than shares it.
 func (s *Session) take(ctx context.Context, pid int, o *GrabOptions) (h *handle.Handle, mine bool, err error) {
 	if o.ReadOnly {
 		h, err = s.registry.Grab(ctx, pid)
@@ -135,13 +138,13 @@ func (s *Session) take(ctx context.Context, pid int, o *GrabOptions) (h *handle.
 	return h, mine, err
 }
 
-// vanished reports that err says that there is no process, or no more.
+// vanished reports whether err says that the process does not exist or has ended.
 func vanished(err error) bool {
 	return errors.Is(err, syscall.ESRCH) || errors.Is(err, ErrNoProcess) ||
 		errors.Is(err, ErrEnded) || errors.Is(err, ErrZombie)
 }
 
-// lives reports whether a thread of process pid has not ended. The error is that of a lack of descriptors.
+// lives reports whether process pid has a thread that has not ended. The error is a lack of descriptors.
 func lives(pid int) (bool, error) {
 	fd, err := procfs.OpenPIDFD(pid)
 	switch {
@@ -171,7 +174,7 @@ func (s *Session) attach(ctx context.Context, pid int, o *GrabOptions) (handle.C
 	return held, nil
 }
 
-// control are the options of control that was asked for.
+// control returns the options for control of the process that held stands for.
 func (s *Session) control(held *controlled) *control.Options {
 	o := &control.Options{
 		Stop: places(held.stop), Mode: control.Mode(held.mode), Linker: held.linker, Trap: control.Trap(held.trap), OnThreadStart: held.starts,
@@ -183,8 +186,9 @@ func (s *Session) control(held *controlled) *control.Options {
 	return o
 }
 
-// vet refuses to read processes that have nothing to be read, once for each:
-// the maps of a zombie or a kernel thread are empty, which is no error.
+// vet refuses processes that have nothing to read. It checks each process
+// once. The maps of a zombie or a kernel thread are empty, which is no error
+// of the read.
 func (s *Session) vet(h *handle.Handle) error {
 	pid := h.PID()
 	s.mu.Lock()
@@ -198,7 +202,7 @@ func (s *Session) vet(h *handle.Handle) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.vetted) > 1024 { // of ended processes, most of them
+	if len(s.vetted) > 1024 { // most are of ended processes
 		clear(s.vetted)
 	}
 	s.vetted[pid] = h.StartTime()
@@ -233,10 +237,10 @@ type controlled struct {
 
 	follow *Follow
 	parent int // process that it follows; 0: none
-	depth  int // so many of those are above it
+	depth  int // how many such processes are above it
 }
 
-// share refuses a grab that asks for what this control was not given.
+// share refuses a grab that asks for options that this control does not have.
 func (c *controlled) share(o *GrabOptions) error {
 	var others []string
 	for _, option := range []struct {
@@ -268,7 +272,7 @@ func kernelHook(f func(creator, child int, regs *Registers)) func(creator, child
 	return func(creator, child int, regs *ptrace.Regs) { f(creator, child, (*Registers)(&regs.Regs)) }
 }
 
-// MayAwait refuses callers on the goroutine that is to end.
+// MayAwait refuses callers on the control goroutine, whose end they would wait for.
 func (c *controlled) MayAwait() error {
 	if c.OnControl() {
 		return ErrOnControl
@@ -277,8 +281,7 @@ func (c *controlled) MayAwait() error {
 }
 
 // Release lets the process go when the last reference is dropped. The map of
-// its address space has been kept until then, for stacks that were copied
-// before.
+// its address space is kept until then, for stacks that were copied earlier.
 func (c *controlled) Release() error {
 	err := c.Controller.Release(context.Background(), control.Mode(c.mode))
 	if space := c.Space(); space != nil {

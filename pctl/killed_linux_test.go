@@ -30,8 +30,8 @@ var _ = ptest.Helper("busy handler", func() {
 	select {}
 })
 
-// TestKilledAtBirth: children that have been forked, and that control has taken no notice of when it is killed, run on with
-// the text of their own program, and so do their children.
+// TestKilledAtBirth: children whose fork control had not handled when it was killed run on with the text of their own
+// program. So do their children.
 func TestKilledAtBirth(t *testing.T) {
 	const forks = 8
 	exe := ptest.BuildC(t, "forkwhile.c")

@@ -13,7 +13,7 @@ type Map struct {
 	// the kernel's in brackets ("[vdso]", "[anon:…]"), or empty. It is the target's own
 	// text: a living file's name may end in " (deleted)".
 	Path    string
-	Deleted bool // the file's name is gone
+	Deleted bool // the file's name was removed
 }
 
 // Perm is the access that a mapping allows.

@@ -8,10 +8,10 @@ import (
 )
 
 // ReadAt reads the process's memory at addr, an address as a signed number
-// (two's complement); breakpoints are never seen. Of a range that is mapped only
-// at its beginning it reads that part and returns an error. It implements
+// (two's complement). It never returns breakpoints. If a range is mapped only at
+// its beginning, ReadAt reads that part and returns an error. It implements
 // io.ReaderAt and may be called from any goroutine, also from Handlers and in a
-// Pause. What a running process writes meanwhile is seen in part.
+// Pause. What a running process writes meanwhile may be read in part.
 func (p *Process) ReadAt(b []byte, addr int64) (int, error) {
 	if err := p.open("read"); err != nil {
 		return 0, err
@@ -44,8 +44,8 @@ func (p *Process) WriteAt(b []byte, addr int64) (int, error) {
 // ReadUint64 reads a word at an address from a Process, Snapshot, Hit or Delivery.
 func ReadUint64(r io.ReaderAt, addr uint64) (uint64, error) { return mem.ReadUint64(r, addr) }
 
-// userMemory is the memory as the process itself may read it, or else what
-// reads all of it. There are no breakpoints on stacks, which it is for.
+// userMemory returns the memory as the process itself may read it, or all if
+// that cannot be had. It is for stacks, where there are no breakpoints.
 func (p *Process) userMemory(all io.ReaderAt) io.ReaderAt {
 	m, err := p.h.Memory()
 	if err != nil {

@@ -23,7 +23,7 @@ type Process struct {
 	parent   int                 // process that it follows; 0: none
 	mode     Mode                // of its release
 	walk     walker
-	returns  *returns // of functions, that a caller waits for; nil until there is one
+	returns  *returns // calls whose return a caller waits for; nil until there is one
 
 	once  sync.Once // of Close
 	index int       // in s.procs; guarded by s.mu
@@ -31,7 +31,7 @@ type Process struct {
 	mu      sync.Mutex
 	closed  bool
 	streams map[*Events]struct{}    // nil until there is one
-	owned   map[remover]*Breakpoint // the same; nil where that is none of a client's
+	owned   map[remover]*Breakpoint // nil until there is one; the value is nil for what is no breakpoint of a client
 	numbers int                     // of breakpoints
 }
 
@@ -41,8 +41,8 @@ func (p *Process) PID() int { return p.h.PID() }
 // ReadOnly reports that the process was grabbed without control.
 func (p *Process) ReadOnly() bool { return p.readOnly }
 
-// Continue lets a process run that is held at a rendezvous; ErrNotHeld if it
-// is not.
+// Continue lets a process run that is held at a rendezvous. It returns
+// ErrNotHeld if the process is not held.
 func (p *Process) Continue(ctx context.Context) error {
 	c, err := p.control("continue")
 	if err != nil {
@@ -51,10 +51,11 @@ func (p *Process) Continue(ctx context.Context) error {
 	return p.fail("continue", c.Continue(ctx))
 }
 
-// StopAt asks for further rendezvous points, as those of a grab each reached once.
-// PointExec, and of a program that is executed later PointPreinit, PointPostinit and
-// PointMain can so be asked for again and again, best while the process is held at
-// PointExec. It may be called from a Handler.
+// StopAt asks for further rendezvous points. Like those of a grab, each is reached
+// once. So PointExec can be asked for again and again, as can PointPreinit,
+// PointPostinit and PointMain of programs that are executed later. The best time for
+// that is while the process is held at PointExec. StopAt may be called from a
+// Handler.
 func (p *Process) StopAt(ctx context.Context, points ...Point) error {
 	c, err := p.control("stop at")
 	if err != nil {
@@ -86,9 +87,9 @@ func (p *Process) Threads() ([]int, error) {
 	return tids, p.fail("threads", err)
 }
 
-// Lookup returns what stands at an address: the function, its source line
-// where that is known, and before it the functions inlined there. Where nothing
-// is known there is one frame with PC alone.
+// Lookup returns the function at an address, with its source line if that is
+// known, and before it the functions inlined there. If nothing is known, there
+// is one frame with PC alone.
 func (p *Process) Lookup(pc uint64) []Frame {
 	return framesOf(p.space().Symbolize(pc, handle.Lines, nil))
 }
@@ -111,10 +112,11 @@ func (p *Process) Lack(where Where) error {
 	return space.Lack()
 }
 
-// Release lets the process go now, in the mode in which it was grabbed,
-// all other references: they are told (KindReleased, or KindUndead if
-// it was killed). The references stay valid and have to be closed. It returns
-// when the process is free. To release it again is no error.
+// Release lets the process go now, in the mode in which it was grabbed, also
+// if there are other references. Their streams of events get KindReleased, or
+// KindUndead if the process was killed. The references stay valid and have to
+// be closed. Release returns when the process is free. To release it again is
+// no error.
 func (p *Process) Release(ctx context.Context) error {
 	c, err := p.control("release")
 	if err != nil {
@@ -133,9 +135,9 @@ func (p *Process) Done() <-chan struct{} {
 }
 
 // Close drops the reference: its breakpoints are removed and its streams of
-// events closed. The last reference lets the process go in the mode in which it
-// was grabbed, and then Close waits until it is free. To close again is no
-// error, and waits as well. A Handler must not close (ErrOnControl).
+// events are closed. Close of the last reference lets the process go in the
+// mode in which it was grabbed, and waits until it is free. To close again is
+// no error, and waits as well. A Handler must not call Close (ErrOnControl).
 func (p *Process) Close() (err error) {
 	if p.c != nil && p.c.OnControl() {
 		return p.fail("close", ErrOnControl)
@@ -154,7 +156,7 @@ func (p *Process) close() error {
 		e.shut()
 	}
 	if len(owned) > 0 {
-		// Of an ended process there is nothing to remove.
+		// In an ended process there is nothing to remove.
 		p.c.Do(context.Background(), func() {
 			for r := range owned {
 				r.Remove(context.Background())

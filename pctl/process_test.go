@@ -96,7 +96,7 @@ func TestPauseFails(t *testing.T) {
 	g.AwaitWork(1)
 }
 
-// TestHeldAtGrab: streams begin with how things are, and Continue continues.
+// TestHeldAtGrab: streams begin with the present state, and Continue continues.
 func TestHeldAtGrab(t *testing.T) {
 	g, _ := startSpin(t)
 	p := grab(t, session(t, nil), g.PID, &GrabOptions{Stop: []Point{PointGrab}})
@@ -219,7 +219,8 @@ func TestBreak(t *testing.T) {
 	}
 }
 
-// A call that stops have cut, and that the kernel goes on with by restart_syscall(2), keeps its name.
+// TestCutCallKeepsItsName: a call that stops have interrupted, and that the kernel continues by
+// restart_syscall(2), keeps its name.
 func TestCutCallKeepsItsName(t *testing.T) {
 	g := ptest.Start(t, "sleep", "1000")
 	p := grab(t, session(t, nil), g.PID, nil)

@@ -58,13 +58,15 @@ func (o *opens) take() map[string]int {
 	}
 }
 
-// TestGrabReadsOnce: a grab reads a file of the target once and hands on what it has read. What is read again:
+// TestGrabReadsOnce: a grab reads each file of the target once, and passes on what it has read. These are read
+// again:
 //
 //   - stat by control, which tells its process by the start time, and by the map, whose holder may outlive that. The first
 //     one is the handle's;
 //   - task until two passes over it have found no new thread.
 //
-// What only explains a refusal (uid_map, the status of threads, the ancestors' stat) is read when there is one.
+// Files that only explain a refusal (uid_map, the status of threads, the ancestors' stat) are read when there
+// is a refusal.
 func TestGrabReadsOnce(t *testing.T) {
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "idle.c"))
 	g.Ready()
@@ -82,7 +84,7 @@ func TestGrabReadsOnce(t *testing.T) {
 	delete(got, "task") // a directory is reported under its own name and the parent's
 	want := map[string]int{"stat": 3, "status": 1, "pagemap": 1, "mem": 1, "maps": 1, "auxv": 1}
 	if _, err := procfs.SharesMemory(g.PID, os.Getpid()); err != nil {
-		want["stat"]++ // tells an exec of what may be a vfork child
+		want["stat"]++ // distinguishes an exec from a possible vfork child
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("opens of a grab (-want +got):\n%s", d)

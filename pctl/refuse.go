@@ -13,25 +13,26 @@ import (
 	"ptools/pctl/control"
 )
 
-// facts is what can be known of a process and of ourselves before, or after,
-// the kernel has refused us. The judgement on it is pure.
+// facts is what can be known of a process and of ourselves, before a grab or
+// after the kernel has refused one. The methods that judge it read nothing
+// else.
 type facts struct {
 	pid, self int // the process asked for; our own
 
-	proc error // why /proc tells nothing: what it shows is of others (procfs.CheckOwn), or there is no descriptor for it
+	proc error // why nothing is known from /proc: it shows other processes (procfs.CheckOwn), or there is no descriptor to read it
 
 	tgid    int  // the process that pid is a thread of; 0: nothing runs there
 	state   byte // as in /proc/PID/stat
 	threads int
 	kernel  bool // a kernel thread
 
-	tracer     int // pid of the tracer, in our pid namespace; 0: none, or not to be seen from here
+	tracer     int // pid of the tracer, in our pid namespace; 0: none, or not visible from here
 	tracerName string
 
 	class elf.Class // of the executable; ELFCLASSNONE where it cannot be read
 
 	uid, gid     [4]int // real, effective, saved, file system
-	owner        int    // of the files in /proc/PID: another than uid[1] if the process is not dumpable
+	owner        int    // of the files in /proc/PID; it differs from uid[1] if the process is not dumpable
 	caps         uint64 // its permitted capabilities
 	ourUID       int    // effective
 	ourGID       int
@@ -47,7 +48,7 @@ func (f *facts) zombie() bool {
 }
 
 // check refuses what needs no attempt. A read-only grab of our own process or
-// of a traced one is in order: it stops nothing.
+// of a traced one is allowed: it stops nothing.
 func (f *facts) check(readOnly bool) error {
 	switch {
 	case f.proc != nil:
@@ -71,7 +72,8 @@ func (f *facts) check(readOnly bool) error {
 }
 
 // noProc refuses everything where /proc does not show the processes that our
-// system calls are about: what would be read, and written, is another's memory.
+// system calls are about. Otherwise the memory of another process would be read
+// and written.
 func noProc(cause error) error {
 	if !errors.Is(cause, procfs.ErrNotMounted) && !errors.Is(cause, procfs.ErrForeign) {
 		return cause
@@ -87,8 +89,8 @@ func (f *facts) traced() error {
 	return refuse(ErrTraced, "", "process is traced by pid %d (%s)", f.tracer, name)
 }
 
-// diagnose finds the cause behind an error of attaching or of opening. What
-// it does not recognise it returns as it is.
+// diagnose finds the cause behind an error of attaching or of opening. It
+// returns an error that it does not recognise as it is.
 func (f *facts) diagnose(err error, readOnly bool) error {
 	if cause := f.check(readOnly); cause != nil {
 		return cause
@@ -147,7 +149,7 @@ func (f *facts) permission() error {
 	return denied("look at the audit log", byModule)
 }
 
-// byFilter refuses where ptrace(2) itself may not be called, for any process.
+// byFilter refuses because a filter forbids calls of ptrace(2) for any process.
 func byFilter(e *control.FilterError) error {
 	return denied("give the container or service a seccomp profile that allows ptrace",
 		"permission denied: a seccomp filter refuses ptrace(2) (%v)", e.Errno)
@@ -182,7 +184,8 @@ func readFacts(pid int) *facts {
 	return f
 }
 
-// glance collects those that check asks for: before every grab, of which few are refused.
+// glance reads the facts that check asks for. It runs before every grab, few of which are
+// refused, so it reads no more.
 func glance(pid int) *facts {
 	f := &facts{pid: pid, self: os.Getpid(), ourUID: os.Geteuid(), ourGID: os.Getegid()}
 	if f.proc = procfs.CheckOwn(); f.proc != nil || pid <= 0 {

@@ -12,7 +12,7 @@ import (
 	"ptools/internal/procfs"
 )
 
-// ordinary is a process of our own user, with nothing against it.
+// ordinary is a process of our own user that may be grabbed.
 func ordinary() *facts {
 	return &facts{
 		pid: 4242, self: 99, tgid: 4242, state: 'S', threads: 3, class: elf.ELFCLASS64,

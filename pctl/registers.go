@@ -6,7 +6,7 @@ import (
 )
 
 // Registers are the user registers of a thread, in the layout of the kernel's
-// struct user_regs_struct. The methods are for what every machine has.
+// struct user_regs_struct. The methods give what every machine has.
 type Registers struct {
 	R15, R14, R13, R12, Rbp, Rbx, R11, R10 uint64
 	R9, R8, Rax, Rcx, Rdx, Rsi, Rdi        uint64
@@ -39,15 +39,15 @@ func (r *Registers) SetSP(sp uint64) { r.machine().SetSP(sp) }
 // FP returns the frame pointer register, whatever the program uses it for.
 func (r *Registers) FP() uint64 { return r.machine().FP() }
 
-// ThreadPointer returns the address that a C library keeps a thread's own data at: above
-// the thread's stack, in the memory that has both, for all threads but the first.
+// ThreadPointer returns the address at which a C library keeps a thread's own data. For
+// all threads but the first it is above the thread's stack, in the same memory.
 func (r *Registers) ThreadPointer() uint64 { return r.machine().ThreadPointer() }
 
 // Args returns the first six integer arguments of a function that has just been
 // called, by the System V calling convention.
 func (r *Registers) Args() [6]uint64 { return r.machine().Args() }
 
-// Result returns what a function that has just returned hands back, if that is an
+// Result returns the result of a function that has just returned, if it is an
 // integer or a pointer.
 func (r *Registers) Result() uint64 { return r.machine().Result() }
 

@@ -9,40 +9,42 @@ import (
 	"ptools/pctl/handle"
 )
 
-// returns are the calls whose return a caller waits for. They belong to the
-// control goroutine.
+// returns are the calls whose return a caller waits for (OnReturn). They
+// belong to the control goroutine.
 type returns struct {
-	space *handle.Space // of the program; an exec makes away with all of them
+	space *handle.Space // of the program; after an exec there are new returns
 	at    map[uint64]*Breakpoint
-	// calls has them by the stack pointer when they have returned. No two calls under
-	// way have the same one, except where a function ends by jumping to another.
+	// calls has the calls by the stack pointer that they will return with. No two
+	// pending calls have the same stack pointer, except where a function ends by
+	// jumping to another.
 	calls map[uint64][]awaited
-	sweep int // how many calls there are when those that were left are looked for
+	sweep int // dropLeft runs when there are more calls than this
 }
 
-// awaited is one Handler that waits. Those of one stack pointer return to the same
-// address.
+// awaited is one Handler that waits for a return. All with one stack pointer have
+// the same return address.
 type awaited struct {
-	addr  uint64      // behind the call
-	entry *Breakpoint // whose hit the call was
+	addr  uint64      // return address
+	entry *Breakpoint // the breakpoint at the function's first instruction
 	count uint64      // which hit
 	f     Handler
 }
 
-// fewCalls is up to how many calls it is not asked whether some were left.
+// fewCalls is the number of calls up to which dropLeft is not run.
 const fewCalls = 64
 
 var errGoneOn = errors.New("the thread has left the function's first instruction")
 
-// OnReturn has f called, once, when the function returns that the thread has just
-// entered: with the thread at the instruction behind the call, where
-// Registers().Result() is what the function has returned. It is for breakpoints at a
+// OnReturn has f called once, when the function that the thread has just entered
+// returns. The thread then stands at the instruction behind the call, and
+// Registers().Result() is the function's result. OnReturn is for breakpoints at a
 // function's first instruction, and fails for a hit that is Late. A function that ends
-// by jumping to another returns when that does. Of one that is left in another way
-// (longjmp, an exception, the end of its thread) nothing is told, unless it cannot be
-// told from a return: an exception that is caught right behind the call, or the return
-// of something else that the same instruction has called since. OnReturn plants a
-// breakpoint behind the call, which stays until the Process is closed.
+// by jumping to another returns when the other does. If the function is left in
+// another way (longjmp, an exception, the end of its thread), f is not called, with
+// two exceptions that look like a return: an exception that is caught right behind the
+// call, and the return of another function that the same call instruction has called
+// since. OnReturn sets a breakpoint behind the call, which stays until the Process is
+// closed.
 func (h *Hit) OnReturn(f Handler) error {
 	p := h.Breakpoint.p
 	if h.Late {
@@ -73,9 +75,9 @@ func (h *Hit) OnReturn(f Handler) error {
 	return nil
 }
 
-// await notes a call. Earlier ones with the same stack pointer are under way still if
-// they end in this one by a jump, not if they are calls from elsewhere, or of the same
-// function: those have been left.
+// await notes a call. An earlier call with the same stack pointer is still pending if
+// its function has jumped to this one. If it has another return address, or is another
+// call of the same function, it has been left.
 func (r *returns) await(sp uint64, a awaited) {
 	same := slices.DeleteFunc(r.calls[sp], func(b awaited) bool {
 		return b.addr != a.addr || b.entry == a.entry && b.count != a.count
@@ -83,8 +85,8 @@ func (r *returns) await(sp uint64, a awaited) {
 	r.calls[sp] = append(same, a)
 }
 
-// dropLeft drops the calls that were left, as far as that can be seen: their return
-// address has been overwritten. Stack pointers are not compared, as a thread may have
+// dropLeft drops the calls that can be seen to have been left: their return address
+// has been overwritten. Stack pointers are not compared, because a thread may have
 // several stacks (sigaltstack(2), coroutines).
 func (r *returns) dropLeft(m io.ReaderAt) {
 	for sp, as := range r.calls {
@@ -95,7 +97,7 @@ func (r *returns) dropLeft(m io.ReaderAt) {
 	r.sweep = max(2*len(r.calls), fewCalls)
 }
 
-// returned is the Handler behind calls.
+// returned is the Handler of the breakpoints at return addresses.
 func (p *Process) returned(h *Hit) {
 	sp := h.Registers().SP()
 	as := p.returns.calls[sp]
@@ -104,15 +106,16 @@ func (p *Process) returned(h *Hit) {
 	}
 	delete(p.returns.calls, sp)
 	if jumped(h, sp) {
-		return // where the loop begins, or the block of a catch ends, that has left the call
+		return // the return address is also where a loop begins, or where the catch block ends for which the call was left
 	}
 	for _, a := range slices.Backward(as) {
 		a.f(h)
 	}
 }
 
-// jumped reports that a thread has not come behind a call by a return: below its stack
-// pointer there is another address, unless the instruction itself has pushed something.
+// jumped reports whether a thread has reached a return address otherwise than by a
+// return. Then below its stack pointer there is another address. The test does not hold
+// if the instruction at h itself has pushed something.
 func jumped(h *Hit, sp uint64) bool {
 	addr, err := ReadUint64(h, sp-8)
 	return (err != nil || addr != h.Addr) && h.hit.After().SP() >= sp

@@ -48,9 +48,9 @@ func TestOnReturn(t *testing.T) {
 	}
 }
 
-// TestOnReturnOfLeft: of functions that are left by a longjmp, an exception or the end of
-// their thread no return is told, and they are forgotten in time; it is told of one that
-// ends in another by a jump, and of those on two stacks of a thread at once.
+// TestOnReturnOfLeft: functions that are left by a longjmp, an exception or the end of
+// their thread have no return, and are forgotten in time. A function that ends by a jump
+// to another has a return, and so have functions on two stacks of a thread at once.
 func TestOnReturnOfLeft(t *testing.T) {
 	for _, trap := range []Trap{TrapInt3, TrapAuto} {
 		t.Run(trap.String(), func(t *testing.T) { onReturnOfLeft(t, trap) })

@@ -23,35 +23,33 @@ const cachedFiles = 256
 
 // SessionOptions of NewSession. Nil means the zero value.
 type SessionOptions struct {
-	// CacheLimit is how many handles of processes that were grabbed read-only
-	// are kept when they have no reference any more; zero: DefaultCacheLimit,
-	// negative: none.
+	// CacheLimit is how many read-only handles without a reference are kept.
+	// Zero: DefaultCacheLimit; negative: none.
 	CacheLimit int
-	// KeepAwake acts on the whole machine: its idle processors do not sleep while
-	// breakpoints of the Session are hit more than a thousand times a second
-	// (/dev/cpu_dma_latency; where that may not be written to, as by every user but root,
-	// nothing changes).
-	// Most of what a hit costs is the waking of a processor, of ours and of the
-	// thread's: without that, one thread makes two to four times as many hits on a
-	// virtual machine. All processors draw more power meanwhile.
+	// KeepAwake keeps the machine's idle processors from sleeping while breakpoints of
+	// the Session are hit more than a thousand times a second. It acts on the whole
+	// machine, through /dev/cpu_dma_latency. Where that may not be written to, which only
+	// root may, nothing changes. Most of the cost of a hit is the waking of processors,
+	// ours and the thread's. Without that, one thread makes two to four times as many
+	// hits on a virtual machine. All processors draw more power meanwhile.
 	KeepAwake bool
-	// Trace receives what the kernel said about each controlled process and what was
-	// done to it, as text, when control of that process ends: one Write for each, also
-	// at the same time. It is for those who look for a mistake in this package. Nil:
-	// nothing is recorded, unless the environment variable PTOOLS_TRACE is set; then
-	// the text goes to standard error.
+	// Trace receives, as text, the kernel's reports about each controlled process and
+	// what was done to it. The text of a process comes in one Write, when control of
+	// it ends; Writes for several processes may come at the same time. Trace is for
+	// finding bugs in this package. Nil: nothing is recorded, unless the environment
+	// variable PTOOLS_TRACE is set. Then the text goes to standard error.
 	Trace io.Writer
 }
 
-// QuietStops has the kernel send the calling program no SIGCHLD any more for stops of its children and of
-// controlled threads (SA_NOCLDSTOP), until it ends. Each of those runs the Go runtime's handler; hits and pauses are
-// cheaper without. It is not for a program that wants to hear of job-control stops of its own children. Their
-// ends are told as before. Any goroutine may call it.
+// QuietStops has the kernel no longer send the calling program SIGCHLD for stops of its children and of controlled
+// threads (SA_NOCLDSTOP), until it ends. Each SIGCHLD runs the Go runtime's handler; hits and pauses are cheaper
+// without. QuietStops is not for a program that wants to be notified of job-control stops of its own children.
+// SIGCHLD still comes when they end. Any goroutine may call it.
 func QuietStops() error { return ptrace.QuietStops() }
 
 // Session is a set of grabbed processes and what they share: handles, and the
-// symbols of files, each read once however many processes map it. Programs
-// usually have one. Its methods may be called from any goroutine.
+// symbols of files. Each file is read once, however many processes map it.
+// Programs usually have one. Its methods may be called from any goroutine.
 type Session struct {
 	files     *elfsym.Cache
 	keepAwake bool // SessionOptions.KeepAwake
@@ -86,10 +84,10 @@ func NewSession(o *SessionOptions) *Session {
 }
 
 // Close closes every Process of the Session, which lets the controlled ones go
-// in their release modes, and gives back what idle handles and open files hold:
-// stacks that have not been named by then have no names. It returns when that is
-// done and when no grab is under way any more. To close again is no error. A
-// Handler must not close (ErrOnControl).
+// in their release modes. It frees what idle handles and open files hold: a
+// stack that has not been symbolized by then gets no names. Close returns when
+// that is done and no grab is under way any more. To close again is no error. A
+// Handler must not call Close (ErrOnControl).
 func (s *Session) Close() error {
 	s.mu.Lock()
 	for _, p := range s.procs {
@@ -153,8 +151,8 @@ func (s *Session) add(h *handle.Handle, readOnly bool) (*Process, error) {
 	return p, nil
 }
 
-// release drops a reference that has been closed. Until that is done the Session
-// knows it: its Close waits.
+// release drops a reference that has been closed. The Session knows the
+// reference until then, so that its Close waits.
 func (s *Session) release(p *Process) error {
 	err := p.h.Release()
 	s.mu.Lock()

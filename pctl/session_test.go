@@ -78,7 +78,7 @@ func TestReadOnly(t *testing.T) {
 			t.Errorf("%s: %v", op, err)
 		}
 	}
-	// Its end is told, once.
+	// Its end is reported once.
 	events := p.Events(nil)
 	g.Kill()
 	if e, err := events.Next(bg); err != nil || e.Kind != KindUndead || e.PID != g.PID {
@@ -89,8 +89,8 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// TestUpgrade checks that control supersedes a read-only handle whose holders
-// go on undisturbed.
+// TestUpgrade checks that control supersedes a read-only handle, whose
+// holders continue undisturbed.
 func TestUpgrade(t *testing.T) {
 	g, _ := startSpin(t)
 	s := session(t, nil)
@@ -110,7 +110,7 @@ func TestUpgrade(t *testing.T) {
 	g.AwaitWork(1)
 }
 
-// TestReleaseEndsControlForAll tells the other holders.
+// TestReleaseEndsControlForAll: the other holders get the event of the release.
 func TestReleaseEndsControlForAll(t *testing.T) {
 	g, _ := startSpin(t)
 	s := session(t, nil)
@@ -148,8 +148,9 @@ func TestReleaseEndsControlForAll(t *testing.T) {
 	b.Close()
 }
 
-// TestOwnChildKeepsItsStatus: the status of a child that the host program
-// started is the host's, and both are told.
+// TestOwnChildKeepsItsStatus: the exit status of a child that the host
+// program has started is left to the host. Both the host and the stream get
+// it.
 func TestOwnChildKeepsItsStatus(t *testing.T) {
 	s := session(t, nil)
 	for code := range 8 {
@@ -241,7 +242,8 @@ func TestManyProcesses(t *testing.T) {
 					}); err != nil {
 						t.Error(err)
 					}
-					// The other half has grabbed the same; one of both continues it.
+					// The other half has grabbed the same process; one of the two continues
+					// it.
 					if err := p.Continue(bg); err != nil && !errors.Is(err, ErrNotHeld) {
 						t.Error(half, err)
 					}
@@ -302,8 +304,8 @@ func TestCreateErrors(t *testing.T) {
 	}
 }
 
-// TestTwoSessions: of two tracers that want the same process one is told of the other, however
-// short the time that either holds it.
+// TestTwoSessions: if two tracers want the same process, the error of one names the other,
+// however short the time that either holds the process.
 func TestTwoSessions(t *testing.T) {
 	g, _ := startSpin(t)
 	var wg sync.WaitGroup

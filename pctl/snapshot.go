@@ -10,9 +10,9 @@ import (
 
 var errNoThread = errors.New("no such thread")
 
-// Snapshot is a process while all its threads stand still. Its methods may be
-// called only by the function that Pause calls, until that returns; the
-// Threads it has handed out stay valid after that.
+// Snapshot is a process while all its threads stand still. Only the function
+// that Pause calls may call its methods, until it returns. The Threads that a
+// Snapshot has returned stay valid after that.
 type Snapshot struct {
 	p       *Process
 	stopped *control.Stopped // the live threads; nil when they run again
@@ -20,13 +20,13 @@ type Snapshot struct {
 	threads []*Thread
 }
 
-// Pause stops every thread, calls f and lets them run on, also if f panics. A
-// process that is held at a rendezvous, or stopped from outside, stays
-// stopped afterwards. f runs on the control goroutine: it should copy what it
-// needs and return, and must not make requests to the Process, which would
-// wait for itself and return ErrOnControl. Pause returns f's error, and panics
-// with what f panics with. If f ends its goroutine (runtime.Goexit, as FailNow of
-// a test does), the process is let go and the caller's goroutine ends instead.
+// Pause stops every thread, calls f and resumes the threads, also if f panics. A
+// process that is held at a rendezvous, or stopped from outside, stays stopped
+// afterwards. f runs on the control goroutine: it should copy what it needs and
+// return. It must not make requests to the Process, which would wait for
+// themselves and return ErrOnControl. Pause returns f's error, and panics with
+// f's panic. If f ends its goroutine (runtime.Goexit, as FailNow of a test does),
+// the process is let go and the caller's goroutine ends instead.
 //
 // Threads that cannot be stopped are not waited for; they are shown as
 // Unstoppable and execute nothing meanwhile.
@@ -42,7 +42,7 @@ func (p *Process) Pause(ctx context.Context, f func(*Snapshot) error) error {
 		s := &Snapshot{p: p, stopped: stopped}
 		defer func() {
 			s.stopped = nil
-			panicked = recover() // it goes on in the caller, the process runs
+			panicked = recover() // the caller panics with it, when the process runs
 		}()
 		s.fill()
 		called = true

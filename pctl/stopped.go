@@ -7,17 +7,17 @@ import (
 	"ptools/pctl/control"
 )
 
-// StoppedThread is one thread that stands still by itself, while the others of its process run. Pause, a
-// rendezvous and breakpoints of the others are as ever. Its methods may be called from any goroutine, one at
-// a time. It runs on when it is let run, when the Process is closed, and when the process is released; an exec of
-// the process ends it (ErrNoThread). A group stop or SIGCONT that comes meanwhile takes effect on it when it runs.
+// StoppedThread is one thread that stands still by itself, while the others of its process run. Pause, rendezvous
+// and breakpoints of the others work as usual. Its methods may be called from any goroutine, one at a time. The
+// thread resumes at Run, when the Process is closed, and when the process is released. An exec of the process ends
+// it (ErrNoThread). A group stop or SIGCONT that comes meanwhile takes effect on it when it runs.
 type StoppedThread struct {
 	p   *Process
 	own threadStop
 	tid int
 }
 
-// threadStop is what a reference has to undo of a StopThread.
+// threadStop is the part of a StopThread that its reference has to undo.
 type threadStop struct{ lone *control.Lone }
 
 // Remove lets the thread run.
@@ -30,9 +30,9 @@ func (s *threadStop) Remove(ctx context.Context) error {
 	}
 }
 
-// StopThread stops one thread and leaves the others alone. It returns when that stands, with a copy of it.
-// ErrNoThread; ErrStopped; ErrUnstoppable for a thread that sleeps uninterruptibly; or the
-// error of ctx, and then it runs on.
+// StopThread stops one thread and leaves the others alone. It returns when the thread has stopped, with a
+// copy of it. Its errors are ErrNoThread; ErrStopped; ErrUnstoppable for a thread that sleeps
+// uninterruptibly; and the error of ctx, with which the thread runs on.
 func (p *Process) StopThread(ctx context.Context, tid int) (*StoppedThread, *Thread, error) {
 	const op = "stop thread"
 	c, err := p.control(op)
@@ -51,10 +51,11 @@ func (p *Process) StopThread(ctx context.Context, tid int) (*StoppedThread, *Thr
 	return s, at, nil
 }
 
-// Step has the thread execute one instruction, or one turn of a repeated string instruction, and returns a copy of it
-// as it stands then. A signal that it is about to receive is delivered first: then it stands in front of the handler's
-// first instruction. Breakpoints are hit and reported as when it runs. If ctx is done first, as in a system
-// call that blocks, the step goes on, and the next Step waits for its end. ErrRuns, ErrNoThread.
+// Step has the thread execute one instruction, or one turn of a repeated string instruction. It returns a copy of the
+// thread as it stands then. A signal that the thread is about to receive is delivered first: then the thread stands in
+// front of the handler's first instruction. Breakpoints are hit and reported as when the thread runs. If ctx is done
+// first, as in a system call that blocks, the step continues, and the next Step waits for its end. Its errors are
+// ErrRuns and ErrNoThread.
 func (s *StoppedThread) Step(ctx context.Context) (*Thread, error) {
 	const op = "step thread"
 	if err := s.p.open(op); err != nil {
@@ -67,10 +68,10 @@ func (s *StoppedThread) Step(ctx context.Context) (*Thread, error) {
 	return at, nil
 }
 
-// Run lets the thread run. To let it run again, or after it has ended, is no error. Handlers may call it.
+// Run resumes the thread. To call it again, or after the thread has ended, is no error. Handlers may call it.
 func (s *StoppedThread) Run(ctx context.Context) error { return s.p.disown(ctx, "stop", &s.own) }
 
-// visit returns a function that copies a thread which stands still, on the control goroutine.
+// visit returns a function that copies a stopped thread to *at. It runs on the control goroutine.
 func (p *Process) visit(tid int, at **Thread) func(*ptrace.Regs) {
 	return func(regs *ptrace.Regs) { *at = p.copyThread(tid, regs, p.c) }
 }

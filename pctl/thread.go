@@ -36,8 +36,8 @@ func (s State) String() string {
 	return "state " + strconv.Itoa(int(s))
 }
 
-// Thread is a thread as it stood in a Pause or at a Hit: a copy, which any
-// goroutine may use, one at a time, also after the thread runs again.
+// Thread is a copy of a thread as it stood in a Pause or at a Hit. Any
+// goroutine may use it, one at a time, also after the thread runs again.
 type Thread struct {
 	TID       int
 	State     State
@@ -47,10 +47,10 @@ type Thread struct {
 	space *handle.Space // of the address space that the thread was in
 	base  uint64        // address of stack[0]
 	stack []byte        // nil until it is copied
-	stuck bool          // its memory did not come while it was to be copied
+	stuck bool          // the copy of its stack got stuck
 	lock  futex.Memory  // around the futex that it waits for
 
-	// The stack as it was followed last.
+	// The result of the last unwinding.
 	walked    bool
 	walkedHow handle.How
 	walkedTo  []Frame
@@ -61,9 +61,9 @@ type Thread struct {
 	call  string // the name of the system call, once asked for
 }
 
-// Name is the thread's name (comm, at most 15 bytes of the target's choice). A name that did not become known with the stop is
-// read when it is first asked for, since reading the names of many threads takes longer than stopping
-// them; a thread that has ended by then has none.
+// Name is the thread's name (comm, at most 15 bytes of the target's choice). A stop of many threads
+// reads it. Otherwise it is read at the first call, because reading the names of many threads takes
+// longer than stopping them. A thread that has ended by then has no name.
 func (t *Thread) Name() string {
 	if !t.named {
 		t.named = true
@@ -72,9 +72,9 @@ func (t *Thread) Name() string {
 	return t.name
 }
 
-// Syscall returns the name of the system call that the thread was in, behind "i386 " for one of 32-bit code. One that a
-// stop had cut before, which is called restart_syscall then, has its own name if the
-// code that made the call, which is read from memory, tells it.
+// Syscall returns the name of the system call that the thread was in, after "i386 " for a call of 32-bit code. The
+// kernel restarts an interrupted call as restart_syscall. Syscall reads the original call's number from the code that
+// made the call, if it is there to see.
 func (t *Thread) Syscall() (name string, ok bool) {
 	if t.State != InSyscall {
 		return "", false
@@ -100,7 +100,7 @@ func (t *Thread) callName() string {
 	return procfs.SyscallName(nr)
 }
 
-// setRegisters takes over what was read of a stopped thread.
+// setRegisters sets the registers and state from what was read of a stopped thread.
 func (t *Thread) setRegisters(regs *ptrace.Regs, err error) {
 	if err != nil {
 		t.State = Unstoppable
@@ -120,14 +120,14 @@ func (p *Process) copyThread(tid int, regs *ptrace.Regs, mem io.ReaderAt) *Threa
 	return t
 }
 
-// refresh reads the map again if the thread is in an object that came after it was read.
-// It has to be called while the thread stands still: later the process may be gone. It
-// reports whether that was necessary.
+// refresh reads the map again if the thread is in an object that was mapped after the
+// last read. It has to be called while the thread stands still: later the process may be
+// gone. It reports whether the map was read.
 func (t *Thread) refresh() bool {
 	if t.State == Unstoppable || t.space.Knows(t.Registers.PC()) {
 		return false
 	}
-	t.space.Refresh() // of a process that is just being killed the last map stays
+	t.space.Refresh() // if the process is just being killed, the last map stays
 	return true
 }
 
@@ -141,7 +141,7 @@ const (
 var scratchStacks = sync.Pool{New: func() any { return new([stackStep]byte) }}
 
 // copyStack copies the stack. It has to be called while the thread stands still. mem reads
-// what the process itself may read.
+// the memory that the process itself may read.
 func (t *Thread) copyStack(mem io.ReaderAt) {
 	if t.State == Unstoppable || t.stack != nil {
 		return
@@ -150,7 +150,7 @@ func (t *Thread) copyStack(mem io.ReaderAt) {
 	t.stack = readStack(mem, t.base)
 }
 
-// readStack copies a stack to its end, which its neighbour's guard page is, or up to stackMax.
+// readStack copies a stack up to its end, which is the guard page of its neighbour, or up to stackMax.
 func readStack(mem io.ReaderAt, base uint64) []byte {
 	buf := scratchStacks.Get().(*[stackStep]byte)
 	defer scratchStacks.Put(buf)
@@ -166,15 +166,15 @@ func readStack(mem io.ReaderAt, base uint64) []byte {
 }
 
 // Stack returns the thread's call stack, innermost frame first, with source
-// lines and inlined functions where debug information has them. Without a copy
-// of the stack (Snapshot.CopyStacks, Hit.Thread) it reads the memory as it is
-// now, which is right only while the thread stands still. A stack that could
-// not be followed to its end, or named for want of descriptors, is returned as far as
-// it goes, with an error that satisfies ErrCut and says why. The slice may be kept, not changed.
+// lines and inlined functions where debug information has them. Without a copy of the stack
+// (Snapshot.CopyStacks, Hit.Thread) it reads the memory as it is now, which is right only while
+// the thread stands still. If a stack cannot be followed to its end, or cannot be symbolized for
+// want of descriptors, Stack returns what it has, with an error that satisfies ErrCut and says
+// why. The caller may keep the slice, but must not change it.
 func (t *Thread) Stack() ([]Frame, error) { return t.frames(handle.Lines) }
 
 // Calls is Stack without source lines and inlined functions: one frame for
-// each call. The first time that a file is met it is far cheaper, as reading
+// each call. The first time that a file is met, Calls is far cheaper: reading
 // and inflating the debug information of a C library takes a tenth of a second.
 func (t *Thread) Calls() ([]Frame, error) { return t.frames(0) }
 
@@ -207,7 +207,7 @@ func (w *walker) stack(t *Thread, how handle.How) ([]Frame, error) {
 	_ = t.space.Lack() // of others
 	end := w.unwind(t)
 	if !t.stuck && len(w.frames) > 0 && end == unwind.NotCode {
-		// Perhaps in an object that came after the maps were read.
+		// The frame may be in an object that was mapped after the maps were read.
 		if t.space.Refresh() == nil {
 			end = w.unwind(t)
 		}
@@ -234,7 +234,7 @@ func (w *walker) stack(t *Thread, how handle.How) ([]Frame, error) {
 }
 
 // nothing is the memory of a process that is gone. The walker never reads through the
-// control goroutine: that may be waiting for the walker, in a handler.
+// control goroutine, which may be waiting for the walker, in a handler.
 type nothing struct{}
 
 func (nothing) ReadAt([]byte, int64) (int, error) { return 0, ErrNoProcess }

@@ -8,11 +8,11 @@ import (
 	"ptools/internal/procfs"
 )
 
-// WaitKind says for what a thread waits.
+// WaitKind says what a thread waits for.
 type WaitKind uint8
 
 const (
-	// WaitNothing: it runs, or its call is not one that is known to wait.
+	// WaitNothing: it runs, or is in a system call that is not known to wait.
 	WaitNothing WaitKind = iota
 	// WaitLock: a mutex or read-write lock (Wait.Lock).
 	WaitLock
@@ -20,7 +20,7 @@ const (
 	WaitThread
 	// WaitFutex: something else that is made of a futex, which has no owner (Wait.Lock.Kind).
 	WaitFutex
-	// WaitFile: data of, or room in, what Wait.File is.
+	// WaitFile: data of Wait.File, or room in it.
 	WaitFile
 	// WaitEvents: one of several descriptors, or a signal.
 	WaitEvents
@@ -45,16 +45,17 @@ type Wait struct {
 	Lock  Lock
 	File  OpenFile
 	Child int // WaitChild: the process, 0: any
-	// Timeout is how long WaitEvents waits at most, as far as the call's registers say; 0: for ever, or it is not known.
+	// Timeout is how long WaitEvents waits at most, if the call's registers say it. 0: without a limit, or not known.
 	Timeout time.Duration
 }
 
-// Wait returns what the thread waited for when it was stopped. Whose lock it is comes from memory that
-// Snapshot.CopyStacks has copied; files and the ends of pipes are looked at now. No owner is guessed: where
-// the lock does not tell, Lock.Why says so.
+// Wait returns what the thread waited for when it was stopped. The owner of a lock comes from memory that
+// Snapshot.CopyStacks has copied. Files and the ends of pipes are looked up at this call. No owner is
+// guessed: if the lock does not name one, Lock.Why says why.
 func (t *Thread) Wait() Wait { return Waits([]*Thread{t})[t.TID] }
 
-// Waits is Thread.Wait of many threads of one process, by their numbers, for the price of few.
+// Waits returns Thread.Wait of many threads of one process, by thread number. It costs little more than
+// that of a few.
 func Waits(threads []*Thread) map[int]Wait {
 	waits := make(map[int]Wait, len(threads))
 	if len(threads) == 0 {
@@ -68,16 +69,16 @@ func Waits(threads []*Thread) map[int]Wait {
 	return waits
 }
 
-// inquiry is what is found out for the waits of several threads.
+// inquiry collects what is found out about the waits of several threads.
 type inquiry struct {
 	p      *Process
-	owners map[int]owner // by the process's own numbers
+	owners map[int]owner // by the process's own thread numbers
 	places map[uint64]lockPlace
 	net    procfs.Sockets
-	inside map[int]int      // our numbers of its threads by its own, where it is in another PID namespace
-	asked  bool             // whether it is
+	inside map[int]int      // our numbers of its threads by its own, if it is in another PID namespace
+	asked  bool             // whether inside was determined
 	far    []farEnd         // whose peers are still to be found
-	ends   chan procfs.Ends // from the search for them, which begins with the first
+	ends   chan procfs.Ends // result of the search for them, which the first far end starts
 }
 
 func (q *inquiry) wait(t *Thread) Wait {
@@ -111,12 +112,13 @@ func (q *inquiry) wait(t *Thread) Wait {
 	return w
 }
 
-// waitCalls are system calls that wait, other than futex: for what, and which argument says it.
+// waitCalls are the system calls other than futex that wait, with what they wait for and which argument
+// says it.
 var waitCalls = map[string]struct {
 	kind    WaitKind
 	arg     int
 	write   bool
-	timeout int // argument that has milliseconds; 0: none
+	timeout int // argument with a number of milliseconds; 0: none
 }{
 	"read": {WaitFile, 0, false, 0}, "readv": {WaitFile, 0, false, 0}, "pread64": {WaitFile, 0, false, 0}, "recvfrom": {WaitFile, 0, false, 0},
 	"recvmsg": {WaitFile, 0, false, 0}, "recvmmsg": {WaitFile, 0, false, 0}, "accept": {WaitFile, 0, false, 0}, "accept4": {WaitFile, 0, false, 0},
@@ -130,7 +132,8 @@ var waitCalls = map[string]struct {
 	"nanosleep": {WaitTime, 0, false, 0}, "clock_nanosleep": {WaitTime, 0, false, 0},
 }
 
-// String says what is waited for, as pgrab prints it: "mutex 0x404060 (cache_lock in server) held by tid 4250".
+// String returns what is waited for, as pgrab prints it: "mutex 0x404060 (cache_lock in server) held by tid
+// 4250".
 func (w Wait) String() string {
 	switch w.Kind {
 	case WaitLock, WaitFutex:

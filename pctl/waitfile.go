@@ -32,7 +32,7 @@ type Peer struct {
 	Name string
 }
 
-// openFile tells what a descriptor is that a thread waits at. Its peers come later.
+// openFile describes a descriptor that a thread waits at. findPeers adds the peers later.
 func (q *inquiry) openFile(tid, fd int, write bool) OpenFile {
 	f := OpenFile{FD: fd, Write: write}
 	f.Path, _ = procfs.FileName(q.p.PID(), fd)
@@ -53,11 +53,11 @@ func (q *inquiry) openFile(tid, fd int, write bool) OpenFile {
 type farEnd struct {
 	tid     int
 	name    string // as in /proc/PID/fd
-	writers bool   // its peers are those that can write to it, or that can read from it
+	writers bool   // peers are the processes that can write to it; otherwise those that can read from it
 }
 
-// askPeers has the peers of a far end found. The descriptors of all processes are read for that, some microseconds for each,
-// so another goroutine reads them while this one goes on. findPeers waits for it.
+// askPeers starts the search for the peers of a far end. It reads the descriptors of all processes, some microseconds for
+// each, so it runs in a goroutine of its own. findPeers waits for that.
 func (q *inquiry) askPeers(e farEnd) {
 	if q.far = append(q.far, e); q.ends == nil {
 		ends := make(chan procfs.Ends, 1)

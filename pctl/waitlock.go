@@ -12,20 +12,20 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// Lock is a lock, or what else a thread waits for in futex(2).
+// Lock is a lock, or another thing that a thread waits for in futex(2).
 type Lock struct {
 	Kind string // "mutex", "read-write lock", "condition variable", "semaphore", …
 	Addr uint64
-	// Symbol is the variable that it lies in, with Object its file; Object alone where it is in an object's data, and
-	// neither on a heap or a stack.
+	// Symbol is the variable that the lock lies in, and Object its file. If no variable of an object's data is known
+	// there, only Object is set. On a heap or a stack neither is set.
 	Symbol string
 	Offset uint64 // of Addr in Symbol, or in Object's file as it counts addresses
 	Object string
-	// Owner is the thread that holds the lock, or whose end is waited for; 0: not known, and Why says why not.
+	// Owner is the thread that holds the lock, or whose end is waited for. 0: not known; Why says why.
 	Owner   int
 	Gone    bool // the owner has ended; the kernel may have erased its number
-	Process int  // the owner's process; 0 if that is gone
-	Readers int  // of a read-write lock that is held to read
+	Process int  // the owner's process; 0 if it is gone
+	Readers int  // number of readers that hold a read-write lock
 	Why     string
 }
 
@@ -41,7 +41,7 @@ func (t *Thread) futexCall() (futex.Call, bool) {
 	return futex.Parse(args)
 }
 
-// readFutex reads the memory around a futex. A lock at the edge of its page is read as far as that goes.
+// readFutex reads the memory around a futex. If a lock's memory crosses the edge of a page, the readable part is read.
 func readFutex(mem io.ReaderAt, addr uint64) futex.Memory {
 	if addr == 0 {
 		return futex.Memory{}
@@ -60,10 +60,10 @@ func readFutex(mem io.ReaderAt, addr uint64) futex.Memory {
 // owner is a thread that holds a lock.
 type owner struct{ tid, process int }
 
-// deepest is how many frames are looked at for the function that waits.
+// deepest is how many inner frames are searched for the function that waits.
 const deepest = 8
 
-// waitFutex tells what is waited for in futex(2).
+// waitFutex returns what a thread waits for in futex(2).
 func (q *inquiry) waitFutex(t *Thread) Wait {
 	call, ok := t.futexCall()
 	if !ok {
@@ -93,9 +93,9 @@ func (q *inquiry) waitFutex(t *Thread) Wait {
 	return w
 }
 
-// waitingFunction returns what the innermost function waits for that is known to wait.
+// waitingFunction finds the innermost function that is known to wait, and returns what it waits for.
 func (t *Thread) waitingFunction() futex.Kind {
-	frames, _ := t.Calls() // of a stack that is cut the inner frames are there
+	frames, _ := t.Calls() // a stack that is cut still has its inner frames
 	for _, f := range frames[:min(len(frames), deepest)] {
 		if k := futex.CallerKind(f.Func); k != futex.Unknown {
 			return k
@@ -104,9 +104,9 @@ func (t *Thread) waitingFunction() futex.Kind {
 	return futex.Unknown
 }
 
-// WaitsIn returns the frame of the function that has called the one that waits for a lock: the innermost outside of the C
-// library, with the names that Stack gives it. What the thread holds itself was taken there or further out; which of
-// these functions did so no lock tells. It reports false if the function that waits is not known.
+// WaitsIn returns the frame of the function that called the function that waits for a lock. It is the innermost function
+// outside of the C library, with the names that Stack gives it. The locks that the thread holds itself were taken in this
+// function or further out; no lock tells in which. WaitsIn reports false if the function that waits is not known.
 func (t *Thread) WaitsIn() (Frame, bool) {
 	frames, _ := t.Stack()
 	waits := false
@@ -123,7 +123,7 @@ func (t *Thread) WaitsIn() (Frame, bool) {
 	return Frame{}, false
 }
 
-// wrapsLock reports whether a function is what a language has around the C library's.
+// wrapsLock reports whether a function is a language's wrapper of the C library's lock functions.
 func wrapsLock(function string) bool {
 	for _, prefix := range []string{"__", "std::", "<std::", "boost::", "QMutex", "QBasicMutex", "absl::"} {
 		if strings.HasPrefix(function, prefix) {
@@ -139,7 +139,7 @@ type lockPlace struct {
 	offset         uint64
 }
 
-// place finds where a lock lies.
+// place returns the variable or object that a lock lies in.
 func (t *Thread) place(addr uint64) lockPlace {
 	o, ok := t.space.Data(addr)
 	if !ok {
@@ -153,7 +153,7 @@ func (t *Thread) place(addr uint64) lockPlace {
 	return lockPlace{object: o.Path, offset: addr - o.Bias}
 }
 
-// owner returns the living thread that the process knows by a number, or nothing.
+// owner returns the living thread that the process knows by a number, or a zero owner.
 func (q *inquiry) owner(tid int) owner {
 	if o, ok := q.owners[tid]; ok {
 		return o
@@ -168,8 +168,8 @@ func (q *inquiry) owner(tid int) owner {
 	return o
 }
 
-// outside returns our number of a thread that the process knows by tid. A process in our own PID namespace has the same
-// numbers; in another one its own threads are known, and no others.
+// outside returns our number of a thread that the process knows by tid. In our own PID namespace the numbers are the
+// same. If the process is in another one, only its own threads are known.
 func (q *inquiry) outside(tid int) int {
 	if !q.asked {
 		q.asked = true
@@ -181,8 +181,8 @@ func (q *inquiry) outside(tid int) int {
 	return q.inside[tid]
 }
 
-// innerNumbers returns our numbers of a process's threads by those that they have in its own PID namespace; nil if
-// that is ours.
+// innerNumbers returns our numbers of a process's threads by the numbers that they have in the process's PID
+// namespace. It returns nil if that is our namespace.
 func innerNumbers(pid int) map[int]int {
 	if st, err := procfs.ReadTaskStatus(pid, pid); err != nil || len(st.NSpid) < 2 {
 		return nil
@@ -222,8 +222,9 @@ func (l Lock) String() string {
 	return s
 }
 
-// Deadlocks returns the cycles of threads that wait for each other's locks: each thread of a cycle
-// waits for one that the next one holds, the last for the first one's. waits has what each thread waits for.
+// Deadlocks returns the cycles of threads that wait for each other's locks. Each thread of a cycle waits for
+// a lock that the next thread holds, and the last for a lock of the first. waits has what each thread waits
+// for.
 func Deadlocks(waits map[int]Wait) [][]int {
 	var cycles [][]int
 	done := make(map[int]bool)

@@ -8,7 +8,7 @@ import (
 )
 
 // Where names an instruction: an address, or an offset from a symbol, in one
-// object or in whichever has it.
+// object or in every object that has the symbol.
 type Where struct {
 	Object string // base name or path of the object; empty: any
 	Symbol string // raw or demangled name; empty: Addr is meant
@@ -56,7 +56,8 @@ func ParseWhere(s string) (Where, error) {
 	return w, nil
 }
 
-// isLine reports FILE:LINE. In symbols colons come in pairs, and no number follows.
+// isLine reports whether name is FILE:LINE. In symbols colons come in pairs, and no
+// number follows.
 func isLine(name string) bool {
 	i := strings.LastIndexByte(name, ':')
 	if i <= 0 || i == len(name)-1 || name[i-1] == ':' {
@@ -65,8 +66,8 @@ func isLine(name string) bool {
 	return strings.Trim(name[i+1:], "0123456789") == ""
 }
 
-// isPattern reports a glob. Demangled names have asterisks too: after operator, and
-// beside parentheses, brackets or spaces.
+// isPattern reports whether name is a glob. Demangled names have asterisks too:
+// after operator, and beside parentheses, brackets or spaces.
 func isPattern(name string) bool {
 	return strings.ContainsAny(name, "*?") && !strings.ContainsAny(name, "()<>[]{} &,") && !strings.Contains(name, "operator")
 }
@@ -79,7 +80,7 @@ func cutHex(s string) (string, bool) {
 	return strings.CutPrefix(s, "0X")
 }
 
-// String is w in the form that ParseWhere reads.
+// String returns w in the form that ParseWhere reads.
 func (w Where) String() string {
 	if w.Symbol == "" {
 		return "0x" + strconv.FormatUint(w.Addr, 16)

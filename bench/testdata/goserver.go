@@ -31,7 +31,7 @@ func main() {
 	log.Fatal(http.Serve(at, nil))
 }
 
-// ask goes on for ten minutes at most.
+// ask runs for ten minutes at most.
 func ask(clients int, url string) {
 	transport := &http.Transport{MaxIdleConnsPerHost: clients}
 	client := &http.Client{Transport: transport}

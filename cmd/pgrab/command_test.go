@@ -69,8 +69,8 @@ func TestCommandIsUndisturbed(t *testing.T) {
 	}
 }
 
-// TestPoints: each rendezvous is announced once, in order, and what the program
-// prints comes between those it is printed between.
+// TestPoints: each rendezvous is announced once, in order, and the program's
+// output is in its right place between them.
 func TestPoints(t *testing.T) {
 	points := "create,exec,preinit,postinit,main"
 	story := "create,exec,preinit,constructor,postinit,main,main,destructor"
@@ -148,7 +148,7 @@ func TestBreakpointLines(t *testing.T) {
 	}
 }
 
-// TestBreakByAddress names the place by what stands there.
+// TestBreakByAddress: a place given by address is named by the function there.
 func TestBreakByAddress(t *testing.T) {
 	exe := ptest.BuildC(t, "calls.c", "-no-pie")
 	r := pgrab(t, nil, "-H", "0", "-q", "-b", "f_push", "--", exe, "-f", "push", "-n", "3")

@@ -15,8 +15,8 @@ import (
 
 const capNetRaw = 13
 
-// denials are causes for which the kernel denies an ordinary user, or less, a process, and what pgrab says.
-// start starts such a process and returns how pgrab is run.
+// denials are causes for which the kernel denies a process to an ordinary user, or to one with fewer
+// rights, and what pgrab says. start starts such a process and returns how pgrab is run.
 var denials = []struct {
 	name, want string
 	start      func(t *testing.T) (pid int, run func(*testing.T, ...string) result)
@@ -66,7 +66,7 @@ func startSecretive(attr *syscall.SysProcAttr, kind string) func(*testing.T) (in
 	}
 }
 
-// startSetID starts a program that is user or group 1's, and runs with its rights.
+// startSetID starts a program that belongs to user or group 1, and runs with the rights of that.
 func startSetID(mode os.FileMode) func(*testing.T) (int, func(*testing.T, ...string) result) {
 	return func(t *testing.T) (int, func(*testing.T, ...string) result) {
 		exe := publicCopy(t, ptest.BuildC(t, "secretive.c"))
@@ -111,8 +111,8 @@ func TestDenied(t *testing.T) {
 	}
 }
 
-// TestFewDescriptors: where there are not enough descriptors that is the reason which is given, however
-// many are missing.
+// TestFewDescriptors: if there are too few descriptors, pgrab gives that as the reason, however many
+// are missing.
 func TestFewDescriptors(t *testing.T) {
 	g := ptest.Start(t, "sleep", "1000")
 	path, refused := pgrabPath(t), 0

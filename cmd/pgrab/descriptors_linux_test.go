@@ -38,7 +38,7 @@ func TestManyObjects(t *testing.T) {
 	g.Finish()
 }
 
-// TestTooFewDescriptors: where even the runtime cannot have its descriptors one line says so.
+// TestTooFewDescriptors: if even the runtime cannot have its descriptors, one line says so.
 func TestTooFewDescriptors(t *testing.T) {
 	g, _ := startSpin(t)
 	for limit := 6; limit <= 12; limit++ {

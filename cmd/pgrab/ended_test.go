@@ -10,7 +10,7 @@ import (
 	"ptools/internal/ptest"
 )
 
-// TestBreakEnds: a breakpoint whose text goes away is told, and is a failure: what runs there from then on is not
+// TestBreakEnds: a breakpoint whose text goes away is reported, and is a failure: from then on hits there are not
 // counted.
 func TestBreakEnds(t *testing.T) {
 	for _, quiet := range []bool{false, true} {

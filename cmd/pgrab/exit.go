@@ -13,8 +13,8 @@ import (
 	"ptools/pctl"
 )
 
-// status is an exit status that needs no words: they have been said, or it is
-// the command's own.
+// status is an exit status without a message: the message has been printed,
+// or the status is the command's own.
 type status int
 
 func (s status) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
@@ -24,7 +24,8 @@ type startError struct{ error }
 
 func (e startError) Unwrap() error { return e.error }
 
-// report prints the line that an error deserves and returns the exit status.
+// report prints a line for an error, if it needs one, and returns the exit
+// status.
 func report(stderr io.Writer, err error) int {
 	var s status
 	var wrong usage.Error
@@ -36,7 +37,7 @@ func report(stderr io.Writer, err error) int {
 	case errors.As(err, &s):
 		return int(s)
 	case errors.As(err, &write) && errors.Is(err, syscall.EPIPE):
-		return 128 + int(syscall.SIGPIPE) // the reader has seen enough
+		return 128 + int(syscall.SIGPIPE) // the reader of the output has closed it
 	case errors.As(err, &wrong):
 		fmt.Fprintf(stderr, "pgrab: %s\ntry 'pgrab --help'\n", clean.Text(err.Error()))
 		return 2
@@ -48,7 +49,7 @@ func report(stderr io.Writer, err error) int {
 	return 1
 }
 
-// complaint is an error as the one line that the command prints for it:
+// complaint returns the one line that the command prints for an error:
 // "pgrab: operation PID: reason (what can be done)".
 func complaint(err error) string {
 	var e *pctl.Error

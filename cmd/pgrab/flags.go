@@ -45,7 +45,7 @@ examples:
   pgrab --json -s none -p 4242 | jq .  events for programs
 `
 
-// options is a command line, understood.
+// options is a parsed command line.
 type options struct {
 	pids    []int
 	command []string
@@ -59,7 +59,7 @@ type options struct {
 	detail  detail
 	stacks  bool // of all threads at a rendezvous, of the thread at a hit
 	debug   bool // print the trace
-	follow  bool // also what the targets start
+	follow  bool // also processes that the targets start
 }
 
 // form is the form of what is printed.
@@ -72,13 +72,13 @@ const (
 
 func (f form) String() string { return [...]string{"text", "json"}[f] }
 
-// detail is how much is printed.
+// detail says how much is printed.
 type detail uint8
 
 const (
 	detailEvents  detail = iota
 	detailResults        // no events, with --quiet
-	detailAll            // also those of threads and signals, and source lines, with --verbose
+	detailAll            // also events of threads and signals, and source lines, with --verbose
 )
 
 func (d detail) String() string { return [...]string{"events", "results", "all"}[d] }
@@ -86,7 +86,8 @@ func (d detail) String() string { return [...]string{"events", "results", "all"}
 // showsEvents reports whether events have lines.
 func (o *options) showsEvents() bool { return o.detail != detailResults }
 
-// parse reads the arguments. Errors are usage.Errors, or a usage.Text that is to be printed.
+// parse reads the arguments. An error is a usage.Error, or a usage.Text that is to be
+// printed.
 func parse(args []string) (*options, error) {
 	o := &options{hold: -1, limit: -1}
 	var json, quiet, verbose bool
@@ -244,7 +245,7 @@ func (o *options) setTrap(word string) error {
 	return fmt.Errorf("%q is no kind of trap: auto, int3 or uprobe", word)
 }
 
-// setDuration reads a duration, if the flag was given; a bare number is
+// setDuration parses a duration if the flag was given. A bare number is
 // seconds.
 func setDuration(f *pflag.FlagSet, d *time.Duration, name, s string) error {
 	if !f.Changed(name) {

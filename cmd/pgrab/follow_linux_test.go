@@ -17,12 +17,12 @@ import (
 	"ptools/internal/ptest/uprobe"
 )
 
-// storms are programs that make processes all the time, with places in parents and children that each comes to.
+// storms are programs that make processes all the time, with functions that parents and children call.
 var storms = []struct {
 	source string
 	rounds int // children of each thread
 	breaks []string
-	exact  map[string]func(children uint64) uint64 // hits, as far as the program tells
+	exact  map[string]func(children uint64) uint64 // hits, as far as the program prints them
 }{
 	{"forkstorm.c -t 3", 100, []string{"in_child", "fork", "_exit"}, map[string]func(uint64) uint64{
 		"in_child": func(n uint64) uint64 { return n / 4 * 2 },
@@ -33,7 +33,7 @@ var storms = []struct {
 	{"execstorm.c -t 2", 50, []string{"main", "execv"}, nil},
 }
 
-// TestFollowStorms: storms of processes come out of pgrab --follow as they do alone, and each hit in each process counts.
+// TestFollowStorms: storms of processes end under pgrab --follow as they do alone, and each hit in each process counts.
 func TestFollowStorms(t *testing.T) {
 	for _, storm := range storms {
 		argv := strings.Fields(storm.source)
@@ -70,7 +70,7 @@ func TestFollowStorms(t *testing.T) {
 	}
 }
 
-// split takes the objects of the final sums out of what a command and pgrab have printed.
+// split separates the objects of the final sums from the other output of a command and pgrab.
 func split(t *testing.T, out string) (said string, sums map[string]uint64) {
 	t.Helper()
 	sums = map[string]uint64{}
@@ -91,7 +91,7 @@ func split(t *testing.T, out string) (said string, sums map[string]uint64) {
 }
 
 // TestFollowKilled: with uprobes all processes of a tree survive the SIGKILL of pgrab, at whatever moment it comes. They
-// are traced no more, and have their own text.
+// are no longer traced, and have their own text.
 func TestFollowKilled(t *testing.T) {
 	uprobe.Need(t)
 	for _, storm := range storms {
@@ -119,9 +119,9 @@ func TestFollowKilled(t *testing.T) {
 	}
 }
 
-// TestFollowKilledInt3: with int3s, each process of a tree has its own text after the SIGKILL of pgrab, those as well that were being
-// born, and none is traced or stands still. A thread that has run into an int3 that was not answered is lost, as in
-// TestGuarded, so it is counted how many trees come out as they do alone.
+// TestFollowKilledInt3: with int3s, each process of a tree has its own text after the SIGKILL of pgrab, also one that was
+// being born. None is traced or stopped. A thread that has hit an int3 whose stop was not handled is lost, as in
+// TestGuarded. So the test counts how many trees end as they do alone.
 func TestFollowKilledInt3(t *testing.T) {
 	for _, storm := range storms {
 		t.Run(storm.source, func(t *testing.T) {
@@ -177,11 +177,11 @@ func killTreeAt(t *testing.T, random *rand.Rand, g *ptest.Target, breaks []strin
 	case 0: // only counts
 	case 1: // stops at each hit
 		args = append(args, "-w")
-	case 2: // lets go about then
+	case 2: // lets go at about that time
 		args = append(args, "-t", after.String())
 	}
 	p := startPgrab(t, args...)
-	ptest.Await(time.Now().Add(after)) // that it comes at any moment is what is tested
+	ptest.Await(time.Now().Add(after)) // the test is that it comes at any moment
 	p.Kill()
 	p.Finish()
 }

@@ -18,8 +18,8 @@ type scene struct {
 	name   string
 	target string // source and arguments
 	args   []string
-	after  string        // of pgrab's output; "": from its start on
-	within time.Duration // of that
+	after  string        // a line of pgrab's output; "": from the start of pgrab
+	within time.Duration // time after that
 	fate   fate
 }
 
@@ -28,8 +28,8 @@ type fate uint8
 
 const (
 	lives   fate = 1 << iota // always
-	mayEnd                   // by a trap that was not answered
-	mayFail                  // because a child of its own ended so, or its handler was told
+	mayEnd                   // by a trap whose stop was not handled
+	mayFail                  // because a child of its own ended so, or its handler was called
 	ofUser                   // and both are an ordinary user's
 )
 
@@ -60,7 +60,7 @@ func at(function string, more ...string) []string {
 	return append([]string{"--trap", "int3", "-s", "none", "-b", function}, more...)
 }
 
-// places are breakpoints in places.c, which no thread comes to.
+// places are breakpoints in places.c, which no thread reaches.
 func places(n int) (args []string) {
 	for i := range n {
 		args = append(args, "-b", fmt.Sprintf("places+%d", 3*i))
@@ -69,9 +69,10 @@ func places(n int) (args []string) {
 }
 
 // TestGuarded: a target with int3s outlives a SIGKILL of pgrab, ends as it does alone, and has
-// its own text again. A thread that comes to a breakpoint before the guard process does is lost,
-// and so is one that has run into it and was not answered; so where there are hits it is counted,
-// and not asserted, how many survive. Those that are lost end by SIGTRAP: none goes on damaged.
+// its own text again. A thread that reaches a breakpoint before the guard process does is lost.
+// So is a thread that has hit one, if the stop was not handled. So if there are hits, the test
+// counts how many targets survive, and does not assert it. Lost targets end by SIGTRAP: none runs
+// on damaged.
 func TestGuarded(t *testing.T) {
 	for _, s := range scenes {
 		t.Run(s.name, func(t *testing.T) {
@@ -101,7 +102,7 @@ func TestGuarded(t *testing.T) {
 	}
 }
 
-// kill does it once and returns how the target has ended.
+// kill kills pgrab once and returns how the target has ended.
 func (s *scene) kill(t *testing.T, random *rand.Rand, pgrab string, argv []string) *os.ProcessState {
 	t.Helper()
 	o := new(ptest.Options)
@@ -123,13 +124,13 @@ func (s *scene) kill(t *testing.T, random *rand.Rand, pgrab string, argv []strin
 	p.Kill()
 	p.Wait()
 	p.WaitFor("the end of the guard", func() bool { return !isGuard(guard) })
-	g.WaitFor("its own text", func() bool { return !ptest.HasTraps(g.PID) }) // of a guard that was not seen
+	g.WaitFor("its own text", func() bool { return !ptest.HasTraps(g.PID) }) // in case of a guard that was not seen
 	_, state := g.Finish()
 	return state
 }
 
-// TestGuardedAtPoint: a command that is held at a rendezvous, most of which are breakpoints that were
-// hit, goes on from there when pgrab is killed.
+// TestGuardedAtPoint: a command that is held at a rendezvous resumes from there when pgrab is killed.
+// Most rendezvous are at breakpoints that were hit.
 func TestGuardedAtPoint(t *testing.T) {
 	exe := ptest.BuildC(t, "hits.c")
 	for _, point := range []string{"exec", "preinit", "postinit", "main"} {
@@ -148,8 +149,8 @@ func TestGuardedAtPoint(t *testing.T) {
 	}
 }
 
-// TestGuardEnds: a pgrab that lets go as usual leaves no guard process, and without a breakpoint it
-// has none.
+// TestGuardEnds: a pgrab that lets go in the usual way leaves no guard process. Without a
+// breakpoint it has none.
 func TestGuardEnds(t *testing.T) {
 	g := ptest.Start(t, ptest.BuildC(t, "idle.c"))
 	g.Ready()

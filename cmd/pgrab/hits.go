@@ -10,7 +10,7 @@ import (
 // plant sets the breakpoints of the command line.
 func (t *target) plant(ctx context.Context) {
 	t.planted = make([]*pctl.Breakpoint, 0, len(t.breaks))
-	var h pctl.Handler // none: hits are only counted
+	var h pctl.Handler // nil: hits are only counted
 	if t.options.stacks {
 		h = t.grabber.keep
 	}
@@ -30,8 +30,8 @@ func (t *target) plant(ctx context.Context) {
 	}
 }
 
-// lacks tells of a place where a breakpoint could not be set, or whose text is gone: what runs there from then on is
-// not counted.
+// lacks reports a place where a breakpoint could not be set, or whose text is gone. From then on hits there are not
+// counted.
 func (t *target) lacks(e pctl.Event) {
 	t.failed = true
 	t.print(&record{Event: e})
@@ -43,7 +43,7 @@ func (t *target) lacks(e pctl.Event) {
 // nearest is how many names are proposed for one that was not found.
 const nearest = 3
 
-// tellUnset tells of the breakpoints whose symbol no object had.
+// tellUnset reports the breakpoints whose symbol no object had.
 func (t *target) tellUnset() {
 	for _, b := range t.planted {
 		if b.Found() {
@@ -67,7 +67,7 @@ func (t *target) whyUnset(b *pctl.Breakpoint) string {
 
 // keep is the handler of breakpoints whose hits print stacks. It runs on the
 // control goroutine while the thread stands still, so it copies and returns.
-// If the output cannot follow, the hit will get no line and needs no stack.
+// If the output is too slow, the hit will get no line and needs no stack.
 func (g *grabber) keep(h *pctl.Hit) {
 	if !g.out.full() && g.copies.Load() < queued {
 		g.copies.Add(1)
@@ -76,7 +76,8 @@ func (g *grabber) keep(h *pctl.Hit) {
 }
 
 // hit prints a hit, with the stack that keep has copied. Hits that come faster
-// than they can be printed are counted: the process is not held up by output.
+// than they can be printed are only counted, so that output does not delay the
+// process.
 func (t *target) hit(e pctl.Event) {
 	r := &record{Event: t.placed(e), skipped: t.skipped}
 	if copied, ok := e.Attached.(*pctl.Thread); ok {
@@ -90,8 +91,8 @@ func (t *target) hit(e pctl.Event) {
 	}
 }
 
-// placed fills in what stands at the address of a hit, for a breakpoint that
-// was given by address.
+// placed fills in the symbol and object at the address of a hit, for a
+// breakpoint that was given by address.
 func (t *target) placed(e pctl.Event) pctl.Event {
 	if e.Symbol != "" {
 		return e
@@ -109,7 +110,7 @@ func (t *target) placed(e pctl.Event) pctl.Event {
 	return e
 }
 
-// count tells what was not set, and adds the counts of the breakpoints to the final table.
+// count reports breakpoints that were not set, and adds the counts of the breakpoints to the final table.
 func (t *target) count() {
 	if t.tree != nil {
 		t.tree.count(t)

@@ -22,7 +22,7 @@ func startHanging(t *testing.T) (*ptest.Hanging, *ptest.Target) {
 	return h, g
 }
 
-// within runs pgrab, which has to end by itself: a file system keeps it waiting for some seconds at most.
+// within runs pgrab, which has to end by itself: a file system delays it by some seconds at most.
 func within(t *testing.T, d time.Duration, args ...string) result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), ptest.Patience)
@@ -35,8 +35,8 @@ func within(t *testing.T, d time.Duration, args ...string) result {
 	return r
 }
 
-// TestHungFileSystem: where the file system of the program does not answer pgrab shows addresses without names, says why, keeps its
-// time, and lets go at ^C. The process runs on.
+// TestHungFileSystem: if the file system of the program does not answer, pgrab shows addresses without names, says why,
+// keeps its time, and lets go at ^C. The process runs on.
 func TestHungFileSystem(t *testing.T) {
 	t.Parallel()
 	const bound = 15 * time.Second // of one second each that it waits for
@@ -64,8 +64,8 @@ func TestHungFileSystem(t *testing.T) {
 	g.AwaitWork(10)
 }
 
-// TestHungOpen: where the file system does not answer open(2), which no signal breaks off then, the process is detached
-// when its time is over and at ^C. The threads of pgrab that wait for the file end with the file system.
+// TestHungOpen: if the file system does not answer open(2), no signal interrupts the call. The process is let go
+// nevertheless, when its time is over and at ^C. The threads of pgrab that wait for the file end with the file system.
 func TestHungOpen(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -13,7 +13,7 @@ import (
 // ("0x7f…"), since many readers keep no more than 53 bits of a number.
 type jsonLines struct{ frames frames }
 
-// object is the JSON form of every line. Fields that do not belong to the
+// object is the JSON form of every line. Fields that do not apply to the
 // event are absent.
 type object struct {
 	Time    string `json:"time"`
@@ -31,7 +31,7 @@ type object struct {
 	Mode      string `json:"mode,omitempty"`
 	Reason    string `json:"reason,omitempty"`
 	Where     string `json:"where,omitempty"`     // of a breakpoint's final count
-	Processes int    `json:"processes,omitempty"` // whose hits a sum has
+	Processes int    `json:"processes,omitempty"` // number of processes with hits in a sum
 	objectThread
 }
 
@@ -43,11 +43,11 @@ type objectPlace struct {
 	Object    string  `json:"object,omitempty"`
 	Namespace int     `json:"namespace,omitempty"`
 	Hits      *uint64 `json:"hits,omitempty"`
-	Late      bool    `json:"late,omitempty"`    // the thread has gone on since the hit
+	Late      bool    `json:"late,omitempty"`    // the thread has run on since the hit
 	Skipped   uint64  `json:"skipped,omitempty"` // hits before this one that got no line
 }
 
-// objectThread is the part about how a thread stands.
+// objectThread is the part about the state of a thread.
 type objectThread struct {
 	Name     string        `json:"name,omitempty"` // of a thread
 	State    string        `json:"state,omitempty"`
@@ -113,8 +113,8 @@ func (f jsonLines) event(b []byte, r *record) []byte {
 	return appendObjectLine(b, o)
 }
 
-// thread prints a thread at a rendezvous: the event is the rendezvous' own,
-// and tid tells it from that.
+// thread prints a thread at a rendezvous. The event is that of the
+// rendezvous; tid distinguishes the two.
 func (f jsonLines) thread(b []byte, r *record, t *pctl.Thread) []byte {
 	o := newObject(r)
 	o.Event = pctl.KindStopped.String()

@@ -12,8 +12,8 @@ import (
 	"ptools/internal/ptest/uprobe"
 )
 
-// victims are processes that pgrab is killed on, with the functions that they call all
-// the time.
+// victims are processes on which pgrab is killed, with the functions that they call
+// all the time.
 var victims = []struct {
 	name   string
 	start  func(*testing.T) *ptest.Target
@@ -126,13 +126,13 @@ func killAt(t *testing.T, random *rand.Rand, g *ptest.Target, breaks []string) {
 		args = append(args, "-s", "none")
 	case 1: // stops at each hit
 		args = append(args, "-s", "none", "-w")
-	case 2: // lets go about then
+	case 2: // lets go at about that time
 		args = append(args, "-s", "none", "-w", "-t", after.String())
 	case 3: // holds it, and lets it run
 		args = append(args, "-s", "grab", "-w", "-H", (after / 2).String())
 	}
 	p := startPgrab(t, args...)
-	ptest.Await(time.Now().Add(after)) // that it comes at any moment is what is tested
+	ptest.Await(time.Now().Add(after)) // the test is that it comes at any moment
 	p.Kill()
 	p.Finish()
 }

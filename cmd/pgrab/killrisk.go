@@ -6,8 +6,9 @@ import (
 	"ptools/pctl"
 )
 
-// tellKillRisk tells the user what a SIGKILL of pgrab would do to the process, when
-// that is more than nothing and not what was asked for, and whenever it changes.
+// tellKillRisk tells the user what a SIGKILL of pgrab would do to the process, if
+// it would do something that was not asked for. It does so again whenever that
+// changes.
 func (t *target) tellKillRisk() {
 	e := t.p.KillRisk()
 	if e == t.killRisk || len(t.breaks) != 0 && t.planted == nil {
@@ -25,7 +26,8 @@ func (t *target) tellKillRisk() {
 	}
 }
 
-// riskText says it. Int3s that were asked for, and are guarded, need no words.
+// riskText returns the text of a KillRisk; it is empty for int3s that were asked
+// for and are guarded.
 func riskText(e pctl.KillRisk) string {
 	what := "breakpoints are int3s"
 	if e.NoUprobe != nil {

@@ -34,8 +34,8 @@ func TestExposed(t *testing.T) {
 	}
 }
 
-// TestGuardLost: when the guard is killed the user is told at the next event, also of a quiet pgrab,
-// and once.
+// TestGuardLost: when the guard is killed, pgrab tells the user at the next event, once, also with
+// --quiet.
 func TestGuardLost(t *testing.T) {
 	for _, args := range [][]string{{"-b", "main"}, {"-b", "main", "-q"}, {}} { // the last has the linker's
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
@@ -62,8 +62,8 @@ func TestGuardLost(t *testing.T) {
 	}
 }
 
-// TestKilledWithGuard: pgrab without breakpoints, of an ordinary user, who can have no uprobes, has no int3 in the process:
-// it outlives a kill of all that belongs to pgrab. That loaded objects are not shown is said once.
+// TestKilledWithGuard: pgrab of an ordinary user, for whom there are no uprobes, has no int3 in the process if there are
+// no breakpoints. The process outlives a kill of pgrab and its guard. pgrab says once that loaded objects are not shown.
 func TestKilledWithGuard(t *testing.T) {
 	needOrdinary(t)
 	exe := publicCopy(t, ptest.BuildC(t, "dlchurn.c", "-ldl"))
@@ -100,8 +100,8 @@ func TestKilledWithGuard(t *testing.T) {
 	}
 }
 
-// TestWithheld: a set-user-ID program that is executed under control of an ordinary user lacks the rights of its file,
-// which its event says.
+// TestWithheld: a set-user-ID program that is executed under control of an ordinary user lacks the rights of its file.
+// Its event says so.
 func TestWithheld(t *testing.T) {
 	needOrdinary(t)
 	id, err := exec.LookPath("id")

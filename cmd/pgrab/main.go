@@ -1,5 +1,6 @@
-// Pgrab grabs running processes, or starts a command, stops them at rendezvous
-// points, shows what they do, continues them and lets them go unharmed.
+// Pgrab grabs running processes, or starts a command. It stops them at
+// rendezvous points, shows what they do, continues them, and lets them go
+// unharmed.
 //
 //	pgrab [flags] -p PID[,PID...]
 //	pgrab [flags] -- COMMAND [ARG...]
@@ -7,13 +8,14 @@
 // pgrab --help lists the flags.
 //
 // With --json a thread's stack at a rendezvous is an object of its own: event
-// "stopped" with tid, name, state and stack. The final counts are objects with
-// event "breakpoint", where and hits; with --follow those without a pid are the sums
+// "stopped" with tid, name, state and stack. The final counts are objects with event
+// "breakpoint", where and hits. With --follow the objects without a pid are the sums
 // over all processes.
 //
-// The exit status is 0; 1 if something went wrong with one of the processes or
-// with the output, or a breakpoint was never set, or its text went away; 2 for a usage error; with a COMMAND its own,
-// 128 plus the signal that killed it, 127 if it was not found and 126 if it cannot be executed.
+// The exit status is 0 after success. It is 1 if something went wrong with one of the processes or with the output,
+// or if a breakpoint was never set or its text went away. It is 2 for a usage error. With a COMMAND it is the
+// command's own status, or 128 plus the signal that killed it, 127 if it was not found, or 126 if it cannot be
+// executed.
 package main
 
 import (

@@ -13,7 +13,8 @@ import (
 	"ptools/internal/ptest"
 )
 
-// TestSeveralProcesses watches some at once; each line says whose it is.
+// TestSeveralProcesses watches several processes at once; each line has its
+// process.
 func TestSeveralProcesses(t *testing.T) {
 	var pids []string
 	var targets []*ptest.Target
@@ -44,8 +45,8 @@ func TestSeveralProcesses(t *testing.T) {
 	}
 }
 
-// TestStoppedReader: a reader that does not read keeps no process, and a signal
-// still lets go.
+// TestStoppedReader: a reader that does not read stops no process, and a signal
+// still lets the process go.
 func TestStoppedReader(t *testing.T) {
 	g, _ := startCalls(t)
 	r, w, err := os.Pipe()
@@ -131,7 +132,8 @@ func TestExecIsFollowed(t *testing.T) {
 	}
 }
 
-// TestUnresolvedBreakpoint says that it waits, and that it has waited in vain.
+// TestUnresolvedBreakpoint: pgrab says that a breakpoint waits, and that it has
+// waited in vain.
 func TestUnresolvedBreakpoint(t *testing.T) {
 	g := ptest.Start(t, "sleep", "1000")
 	r := pgrab(t, nil, "-s", "none", "-t", "0", "-b", "no_such_function", "-p", strconv.Itoa(g.PID))

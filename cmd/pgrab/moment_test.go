@@ -12,9 +12,9 @@ import (
 	"ptools/internal/ptest"
 )
 
-// moment is some time after the start of a pgrab: from before it is up to when
-// it has long been watching. To be there at any moment is what is tested;
-// nothing is waited for.
+// moment returns a random time after the start of a pgrab, from before it is
+// up to when it has long been watching. The test is that it may be any moment,
+// so nothing is waited for.
 func moment(random *rand.Rand) time.Duration {
 	return time.Duration(random.Int64N(int64(60 * time.Millisecond)))
 }
@@ -55,7 +55,7 @@ func endAt(t *testing.T, mode string, end os.Signal, after time.Duration) (died 
 	case nil:
 		args = append(args, "-t", after.String())
 	case os.Kill:
-		args = append(args, "-q") // nothing of ours is in its text
+		args = append(args, "-q") // there are no traps of ours in its text
 	}
 	p := startPgrab(t, args...)
 	if end != nil {
@@ -75,8 +75,8 @@ func endAt(t *testing.T, mode string, end os.Signal, after time.Duration) (died 
 	if mode == "run" {
 		expectFree(t, g, "RS")
 	} else {
-		// It was controlled or not; either is right. Nothing can keep it
-		// stopped after our own SIGKILL.
+		// The process was controlled or not; either is right. Nothing can
+		// keep it stopped after the SIGKILL of pgrab.
 		g.Signal(syscall.SIGCONT)
 	}
 	goal := truth.Work() + 1
@@ -88,8 +88,8 @@ func endAt(t *testing.T, mode string, end os.Signal, after time.Duration) (died 
 }
 
 // TestKilledWithACommand: a SIGKILL leaves no process behind, at whatever moment of
-// the creation it comes: the command has the standard output, whose end is the
-// end of all.
+// the creation it comes. The command has the standard output, so its end is the end
+// of all processes.
 func TestKilledWithACommand(t *testing.T) {
 	random := ptest.Rand(t)
 	exe := ptest.BuildC(t, "spin.c")

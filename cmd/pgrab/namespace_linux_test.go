@@ -12,7 +12,7 @@ import (
 )
 
 // inNewNamespace runs a shell script as the first process of a PID namespace,
-// which still has the /proc of ours.
+// which still has the /proc of our namespace.
 func inNewNamespace(t *testing.T, script string, args ...string) result {
 	t.Helper()
 	needNamespaces(t)
@@ -21,9 +21,9 @@ func inNewNamespace(t *testing.T, script string, args ...string) result {
 	return runCommand(t, cmd)
 }
 
-// TestBystanderOfAnotherNamespace has pgrab grab a process whose number, in
-// /proc, is that of another one. Breakpoints would be written to the memory of
-// that one, which would not survive its next write.
+// TestBystanderOfAnotherNamespace has pgrab grab a process whose number in
+// /proc is that of another process. Breakpoints would be written to the memory
+// of the other, which would not survive its next write.
 func TestBystanderOfAnotherNamespace(t *testing.T) {
 	const script = `echo $(($2 - 1)) >/proc/sys/kernel/ns_last_pid
 sleep 1000 &
@@ -43,7 +43,7 @@ exit $status`
 	}
 }
 
-// TestWithoutProc runs commands where /proc tells nothing of them.
+// TestWithoutProc runs commands whose processes are not in /proc.
 func TestWithoutProc(t *testing.T) {
 	for _, tt := range []struct{ before, reason string }{
 		{"", "/proc is that of another PID namespace"},
@@ -51,7 +51,7 @@ func TestWithoutProc(t *testing.T) {
 	} {
 		r := inNewNamespace(t, tt.before+`exec "$@"`, pgrabPath(t), "-H", "0", "--", "true")
 		want := "pgrab: create /usr/bin/true: " + tt.reason
-		// The race detector has words of its own for a missing /proc.
+		// The race detector prints lines of its own if there is no /proc.
 		if !strings.Contains("\n"+r.stderr, "\n"+want) || r.stdout != "" || r.status != 1 {
 			t.Errorf("exit status %d, stdout %q, stderr %q; want 1 and %q", r.status, r.stdout, r.stderr, want)
 		}

@@ -8,13 +8,13 @@ import (
 )
 
 // output writes records in the order in which they are put, from one
-// goroutine. It writes as soon as it has nothing more to format: a line is
-// never delayed, and a flood of lines costs few calls. Putting never blocks,
-// so that a reader that has stopped reading delays no target.
+// goroutine. It writes as soon as it has nothing more to format. So a line is
+// never delayed, and many lines cost few calls. put never blocks, so that a
+// reader that has stopped reading delays no target.
 type output struct {
 	w      io.Writer
 	format format
-	fail   func(error) // told of the first write error
+	fail   func(error) // called with the first write error
 	done   chan struct{}
 	wake   chan struct{} // holds a token while there may be something to take
 
@@ -30,9 +30,9 @@ const (
 	written = 1 << 16 // bytes that may be formatted before they are written
 )
 
-// newOutput starts the goroutine, which close ends and waits for. A write
-// error is told to fail at once, so that targets are let go while a goroutine is
-// still there to do it; what comes after it is dropped.
+// newOutput starts the goroutine, which close ends and waits for. fail is called
+// with a write error at once, so that the targets are let go while they still
+// have their goroutines. Records after the error are dropped.
 func newOutput(w io.Writer, f format, fail func(error)) *output {
 	o := &output{w: w, format: f, fail: fail, done: make(chan struct{}), wake: make(chan struct{}, 1)}
 	go o.run()
@@ -68,7 +68,8 @@ func (o *output) run() {
 	}
 }
 
-// take removes all that waits. After it has reported closed nothing follows.
+// take removes all records that wait. No records follow after it has reported
+// closed.
 func (o *output) take() (recs []*record, closed bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -94,8 +95,8 @@ func (o *output) put(r *record) {
 	o.ring()
 }
 
-// named returns when every record put before has been formatted: nothing in
-// them needs the process they are about any more.
+// named returns when every record put before has been formatted, and does not
+// need its process any more.
 func (o *output) named() {
 	r := &record{reached: make(chan struct{})}
 	o.put(r)
@@ -120,7 +121,7 @@ func (o *output) offer(r *record) bool {
 	return ok
 }
 
-// full reports that a hit that came now would get no line.
+// full reports whether a hit now would get no line.
 func (o *output) full() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -134,8 +135,8 @@ func (o *output) ring() {
 	}
 }
 
-// close has the rest written. Nothing may be put after it. The result of the
-// writing is wait's.
+// close has the rest written. Nothing may be put after it. wait returns the
+// result of the writing.
 func (o *output) close() {
 	o.mu.Lock()
 	o.closed = true
@@ -155,7 +156,7 @@ type outputError struct{ error }
 func (e outputError) Error() string { return "write standard output: " + e.error.Error() }
 func (e outputError) Unwrap() error { return e.error }
 
-// writeError is an outputError without the other names of standard output.
+// writeError returns err as an outputError, without the path in it.
 func writeError(err error) error {
 	var e *os.PathError
 	if errors.As(err, &e) {

@@ -11,8 +11,8 @@ import (
 )
 
 // TestOwnTraps: a process that has a handler of SIGTRAP and executes int3 instructions gets each of its
-// own traps once, and none of ours, also where a breakpoint is at its own int3. That one cannot be a
-// uprobe, which is said.
+// own traps once, and none of ours, even if a breakpoint is at its own int3. That breakpoint cannot be
+// a uprobe, and pgrab says so.
 func TestOwnTraps(t *testing.T) {
 	uprobe.Need(t)
 	exe := ptest.BuildC(t, "selftrap.c")

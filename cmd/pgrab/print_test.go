@@ -107,7 +107,7 @@ func TestCounts(t *testing.T) {
 }
 
 // TestOutputOrder checks that everything put arrives, in order, and that a
-// writer that stands still holds up no target.
+// writer that blocks delays no target.
 func TestOutputOrder(t *testing.T) {
 	w := &gate{open: make(chan struct{})}
 	o := newOutput(w, text{}, func(err error) { t.Error(err) })
@@ -180,7 +180,8 @@ func (r readerAfter) Read(b []byte) (int, error) {
 	return r.Reader.Read(b)
 }
 
-// TestPromptTakesOneLine checks that what follows the line is left for others.
+// TestPromptTakesOneLine checks that the input after the line is left for
+// others.
 func TestPromptTakesOneLine(t *testing.T) {
 	in := strings.NewReader("go\nfor the command\n")
 	asked := make(chan struct{})

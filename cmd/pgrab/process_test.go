@@ -22,14 +22,14 @@ func guardOf(pid int) int {
 	return 0
 }
 
-// isGuard reports whether a process is a guard that lives.
+// isGuard reports whether a process is a living guard.
 func isGuard(pid int) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err == nil && strings.Contains(string(b), " (ptools-guard) ") && !strings.Contains(string(b), ") Z ")
 }
 
-// dispositionsOf returns which of the signals up to 31 a process ignores and catches; its
-// C library comes to catch others when it makes a thread.
+// dispositionsOf returns which of the signals up to 31 a process ignores and catches. Its
+// C library catches further ones when it makes a thread.
 func dispositionsOf(pid int) string {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {

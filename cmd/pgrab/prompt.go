@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// prompt waits for lines on the standard input. One line continues all processes
-// that are held at that moment; the end of the input continues them from
-// then on.
+// prompt waits for lines on the standard input. A line continues all processes
+// that are held at that moment. After the end of the input, every held process
+// is continued at once.
 type prompt struct {
 	in io.Reader
 
@@ -25,16 +25,17 @@ func (p *prompt) line() <-chan struct{} {
 		if p.ended {
 			close(p.round)
 		} else {
-			// Ends with the line. A read of a terminal cannot be called
-			// back: if it is waited for no more, it ends with us.
+			// The goroutine ends with the line. A read of a terminal cannot
+			// be cancelled: if its line is no longer needed, it ends with the
+			// program.
 			go p.read(p.round)
 		}
 	}
 	return p.round
 }
 
-// read takes one byte at a time: what follows the line is not ours but the
-// command's, which has the same standard input.
+// read takes one byte at a time: the input after the line belongs to the
+// command, which has the same standard input.
 func (p *prompt) read(round chan struct{}) {
 	var b [1]byte
 	var err error
@@ -44,7 +45,7 @@ func (p *prompt) read(round chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err != nil {
-		p.ended = true // and round stays, closed
+		p.ended = true // round stays closed
 	} else {
 		p.round = nil
 	}

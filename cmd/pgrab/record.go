@@ -20,12 +20,12 @@ type record struct {
 type count struct {
 	pid       int // 0: a sum
 	where     pctl.Where
-	addrs     []uint64 // where it stands now; empty while no loaded object has it
+	addrs     []uint64 // its present addresses; empty while no loaded object has its symbol
 	hits      uint64
-	processes int // of a sum, those that had hits
+	processes int // in a sum: the number of processes with hits
 }
 
-// format is how records look. Its methods append to b and keep no state.
+// format formats records. Its methods append to b and keep no state.
 type format interface {
 	event(b []byte, r *record) []byte
 	thread(b []byte, r *record, t *pctl.Thread) []byte
@@ -33,11 +33,11 @@ type format interface {
 	counts(b []byte, rows []count) []byte
 }
 
-// frames names the frames of a thread's stack, with source lines
+// frames returns the frames of a thread's stack, with source lines
 // ((*pctl.Thread).Stack) or without ((*pctl.Thread).Calls).
 type frames func(*pctl.Thread) ([]pctl.Frame, error)
 
-// appendRecord appends all that a record has to say.
+// appendRecord appends all lines of a record.
 func appendRecord(b []byte, f format, r *record) []byte {
 	if r.counts != nil {
 		return f.counts(b, r.counts)

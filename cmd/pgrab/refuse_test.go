@@ -149,7 +149,7 @@ func pause32() []byte {
 	return b.Bytes()
 }
 
-// TestOneOfSeveralIsRefused checks that the others go on.
+// TestOneOfSeveralIsRefused checks that the others continue.
 func TestOneOfSeveralIsRefused(t *testing.T) {
 	g := ptest.Start(t, "sleep", "1000")
 	r := pgrab(t, nil, "-t", "0", "-s", "none", "-p", fmt.Sprintf("%d,%d", 1<<30, g.PID))

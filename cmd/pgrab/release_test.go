@@ -93,7 +93,7 @@ func checkEnd(t *testing.T, p, g *ptest.Target, truth *ptest.Truth, mode string)
 }
 
 // killWhile kills a quiet pgrab as soon as it controls, or holds, its target.
-// Nothing can keep that stopped then, so mode stop is like run.
+// Nothing can keep the target stopped then, so mode stop is like run.
 func killWhile(t *testing.T, g *ptest.Target, truth *ptest.Truth, mode string, args []string, held bool) {
 	t.Helper()
 	p := startPgrab(t, args...)
@@ -108,8 +108,8 @@ func killWhile(t *testing.T, g *ptest.Target, truth *ptest.Truth, mode string, a
 	g.AwaitWork(1)
 }
 
-// TestHold checks that a process stands still for as long as it is held, and
-// counts on afterwards.
+// TestHold checks that a process stands still as long as it is held, and
+// continues to count afterwards.
 func TestHold(t *testing.T) {
 	g, _ := startSpin(t)
 	p := startPgrab(t, "-p", strconv.Itoa(g.PID))
@@ -139,7 +139,7 @@ func TestTimedHold(t *testing.T) {
 	expectFree(t, g, "RS")
 }
 
-// TestTargetDiesWhileHeld tells of a death that was not asked for.
+// TestTargetDiesWhileHeld: pgrab reports a death that it has not caused.
 func TestTargetDiesWhileHeld(t *testing.T) {
 	g, _ := startSpin(t)
 	p := startPgrab(t, "-p", strconv.Itoa(g.PID))
@@ -152,7 +152,7 @@ func TestTargetDiesWhileHeld(t *testing.T) {
 }
 
 // TestKilledWhileStopped: a target that the kernel is to kill with pgrab is not killed while another process
-// else has it stopped, and is again when it was continued.
+// has stopped it. After it was continued, it is killed again.
 func TestKilledWhileStopped(t *testing.T) {
 	for _, continued := range []bool{false, true} {
 		g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "idle.c"), "-t", "0")

@@ -9,12 +9,12 @@ import (
 	"ptools/pctl"
 )
 
-// rendezvous is called while every thread of the process stands still: it
-// shows the stacks, plants the breakpoints if this is the first chance, stays
-// as long as the user wants and continues the process.
+// rendezvous is called while every thread of the process stands still. It
+// shows the stacks, sets the breakpoints if this is the first chance, waits
+// as long as the user wants, and continues the process.
 //
-// Only the stay is bounded by ctx: a time that is over already, as with -t 0,
-// must not cost the stacks.
+// Only the wait is bounded by ctx. If the time is over already, as with -t 0,
+// the stacks must still be shown.
 func (t *target) rendezvous(ctx context.Context, e pctl.Event) {
 	stay := ctx
 	ctx = context.WithoutCancel(ctx)
@@ -44,12 +44,12 @@ func (t *target) rendezvous(ctx context.Context, e pctl.Event) {
 	}
 	t.leave(ctx, stay)
 	if short && t.job == nil {
-		t.print(r) // naming the frames could wait until the process runs again
+		t.print(r) // the frames are not named before the process runs again
 	}
 }
 
-// shown returns when what was printed has been written: a command that has the
-// same output writes its own after that.
+// shown returns when everything printed has been written, so that it precedes
+// the output of a command with the same standard output.
 func (t *target) shown(ctx context.Context) {
 	written := make(chan struct{})
 	t.out.then(func() { close(written) })
@@ -74,8 +74,8 @@ func (t *target) capture(ctx context.Context) (threads []*pctl.Thread) {
 	return threads
 }
 
-// stay returns when the hold is over: its time, a line of input, the end of
-// ours or of the process.
+// stay returns when the hold is over: by its time, a line of input, our own
+// end, or the end of the process.
 func (t *target) stay(ctx context.Context) {
 	var expired <-chan time.Time
 	var line <-chan struct{}
@@ -97,8 +97,8 @@ func (t *target) stay(ctx context.Context) {
 	}
 }
 
-// leave continues the process, or lets it go from where it stands if our time
-// is over.
+// leave continues the process, or lets it go at the rendezvous if our time is
+// over.
 func (t *target) leave(ctx, stay context.Context) {
 	next := t.p.Continue
 	if stay.Err() != nil {
@@ -109,8 +109,8 @@ func (t *target) leave(ctx, stay context.Context) {
 	}
 }
 
-// over reports that a process has ended or was let go meanwhile, which its
-// last event tells.
+// over reports whether err says that a process has ended or was let go
+// meanwhile. Its last event reports that.
 func over(err error) bool {
 	return errors.Is(err, pctl.ErrEnded) || errors.Is(err, pctl.ErrReleased)
 }

@@ -13,7 +13,8 @@ import (
 	"ptools/internal/ptest"
 )
 
-// refuse is the beginning of a command line under a seccomp filter that answers the calls with errno.
+// refuse returns the beginning of a command line that runs under a seccomp filter. The filter fails the calls
+// with errno.
 func refuse(t *testing.T, errno syscall.Errno, calls ...string) []string {
 	argv := []string{publicCopy(t, ptest.BuildC(t, "refuse.c"))}
 	for _, call := range calls {
@@ -22,7 +23,7 @@ func refuse(t *testing.T, errno syscall.Errno, calls ...string) []string {
 	return append(argv, "--")
 }
 
-// confined runs a command line, and kills it when it takes so long that it must be stuck.
+// confined runs a command line, and kills it if it takes so long that it must be stuck.
 func confined(t *testing.T, argv ...string) result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -34,8 +35,8 @@ func confined(t *testing.T, argv ...string) result {
 	return r
 }
 
-// TestFilteredPtrace: where a seccomp filter answers ptrace(2), as those of containers do, a grab ends
-// at once and says so, whatever the errno is.
+// TestFilteredPtrace: if a seccomp filter fails ptrace(2), as those of containers do, a grab ends at
+// once and says so, whatever the errno is.
 func TestFilteredPtrace(t *testing.T) {
 	g := ptest.Start(t, "sleep", "1000")
 	for _, errno := range []syscall.Errno{syscall.EPERM, syscall.EACCES, syscall.ENOSYS, syscall.ENOENT} {
@@ -67,7 +68,7 @@ func ptraceAlone(t *testing.T, argv ...string) result {
 	return runCommand(t, cmd)
 }
 
-// ordinaryUser runs it as an ordinary user.
+// ordinaryUser runs a command line as an ordinary user.
 func ordinaryUser(t *testing.T, argv ...string) result {
 	t.Helper()
 	cmd := exec.Command(argv[0], argv[1:]...)
@@ -75,9 +76,9 @@ func ordinaryUser(t *testing.T, argv ...string) result {
 	return runCommand(t, cmd)
 }
 
-// TestPtraceAlone: CAP_SYS_PTRACE is enough to look at root's processes and to set breakpoints in them,
-// also where seccomp denies perf_event_open, bpf and kcmp, and a user's own need no capability. The target is
-// unharmed. Where /proc/PID/mem may not be opened the guard cannot write to it, which is said.
+// TestPtraceAlone: CAP_SYS_PTRACE is enough to look at root's processes and to set breakpoints in them, even
+// if seccomp denies perf_event_open, bpf and kcmp. A user's own processes need no capability. The target is
+// unharmed. If /proc/PID/mem may not be opened, the guard cannot write to it, and pgrab says so.
 func TestPtraceAlone(t *testing.T) {
 	t.Parallel()
 	needOrdinary(t)
@@ -89,7 +90,7 @@ func TestPtraceAlone(t *testing.T) {
 		attr  *syscall.SysProcAttr // of the target
 		run   func(t *testing.T, argv ...string) result
 		argv  []string
-		forks []string // without kcmp(2) a child cannot be told from one that shares the memory
+		forks []string // without kcmp(2) a child cannot be distinguished from one that shares the memory
 		guard bool
 	}{
 		{"capability", nil, ptraceAlone, nil, forks, false},
@@ -121,8 +122,8 @@ func TestPtraceAlone(t *testing.T) {
 	}
 }
 
-// TestLeaderGoneOfUser: an ordinary user grabs a process of the same user's whose first thread has ended, though
-// the files of that thread in /proc are root's.
+// TestLeaderGoneOfUser: an ordinary user grabs a process of the same user whose first thread has ended, although
+// the files of that thread in /proc belong to root.
 func TestLeaderGoneOfUser(t *testing.T) {
 	t.Parallel()
 	needOrdinary(t)

@@ -90,18 +90,18 @@ type grabber struct {
 	session     *pctl.Session
 	out         *output
 	prompt      prompt
-	interactive bool         // a user sits there, who can be told what is waited for
+	interactive bool         // a user is at the terminal, and can be told what is waited for
 	job         *job.Command // nil without one
 	left        bool         // leave has said so
 	tree        *tree        // with --follow
-	copies      atomic.Int64 // of threads, of hits whose event has not come yet
+	copies      atomic.Int64 // number of copied threads of hits whose event has not come yet
 
 	mu     sync.Mutex
 	stderr io.Writer
-	counts []count // of the targets that have been let go
+	counts []count // counts of the targets that have been let go
 }
 
-// complain prints an error of one process; the others go on.
+// complain prints an error of one process; the others continue.
 func (g *grabber) complain(err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -122,8 +122,8 @@ func (g *grabber) refuseStop() {
 	g.complain(errors.New("not stopped: what is grabbed would stand still at its next signal; ^C lets it go"))
 }
 
-// leave says that a signal does not end us. A command that sends it again need not be told
-// of again.
+// leave says that a signal does not end us. It says so only once, however often the
+// command sends the signal.
 func (g *grabber) leave(sig os.Signal) {
 	if !g.left {
 		g.left = true
@@ -165,7 +165,7 @@ func (g *grabber) grab(ctx context.Context, pid int) error {
 	p, err := g.session.Grab(ctx, pid, &pctl.GrabOptions{Stop: g.stop, Release: g.release, Linker: g.showsEvents() && g.limit != 0, Trap: g.trap, Follow: g.tree.follow()})
 	if err != nil {
 		if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-			return nil // we were asked to let go before we had it
+			return nil // we were asked to let go before we had grabbed it
 		}
 		return err
 	}
@@ -183,8 +183,8 @@ func (g *grabber) create(ctx context.Context) error {
 	if err != nil {
 		return startError{&pctl.Error{Op: "create " + g.command[0], Err: err}}
 	}
-	// Breakpoints have to be there, and the stream of events open, before the
-	// first instruction.
+	// Breakpoints must be set, and the stream of events must be open, before
+	// the first instruction.
 	stop := append([]pctl.Point{pctl.PointCreate}, g.stop...)
 	p, err := g.session.Create(ctx,
 		&pctl.Command{Path: path, Args: g.command},

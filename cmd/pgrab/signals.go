@@ -9,13 +9,14 @@ import (
 	"ptools/internal/job"
 )
 
-// untilSignal returns a context that ends with the first signal that asks us
-// to let go; a second one ends us at once. What the command has got as well and
-// decides about is no such signal; left is told of one that was not typed at the
-// terminal. A signal that was ignored, as SIGHUP under nohup, stays ignored; without
-// a command, which would find it otherwise, that is SIGHUP and SIGQUIT only:
-// handlers do not survive into it, ignored signals do. A reader that goes away is an
-// error of writing and no signal.
+// untilSignal returns a context that ends with the first signal that asks us to let
+// go. A second one ends us at once. A signal that the command has got as well, and
+// decides about, does not count; left is called with one that was not typed at the
+// terminal. A signal that was ignored when we started, such as SIGHUP under nohup,
+// stays ignored. Without a command that holds for SIGHUP and SIGQUIT only. With a
+// command it holds for all, because a command inherits ignored signals, but no
+// handlers. If the reader of our output goes away, that is an error of writing and
+// no signal.
 func untilSignal(ctx context.Context, command *job.Command, left func(os.Signal)) (context.Context, func()) {
 	pipe := make(chan os.Signal, 1)
 	signal.Notify(pipe, syscall.SIGPIPE)

@@ -10,7 +10,7 @@ import (
 )
 
 // TestKilledBetweenSignals: a process that gets signals all the time, and would hang if it lost one,
-// gets every one although the pgrabs that trace it are killed.
+// gets each signal although the pgrabs that trace it are killed.
 func TestKilledBetweenSignals(t *testing.T) {
 	t.Parallel()
 	random := ptest.Rand(t)

@@ -14,7 +14,7 @@ import (
 var specimens = []struct {
 	name  string
 	start func(*testing.T) *ptest.Target
-	state string // in which it is left; "": "RS"
+	state string // the states in which it may be left; "": "RS"
 }{
 	{"shell", func(t *testing.T) *ptest.Target {
 		return saysReady(t, "sh", "-c", "echo ready; read x")
@@ -66,8 +66,9 @@ func saysReady(t *testing.T, argv ...string) *ptest.Target {
 	return g
 }
 
-// TestSpecimens grabs each, looks at its stacks, continues it and lets it go,
-// twice: once held until the end of input, once in passing.
+// TestSpecimens grabs each specimen, looks at its stacks, continues it and
+// lets it go. It does so twice: once held until the end of input, once
+// without a hold.
 func TestSpecimens(t *testing.T) {
 	t.Parallel()
 	for _, s := range specimens {

@@ -12,7 +12,8 @@ import (
 	"ptools/internal/ptest"
 )
 
-// TestStarved: threads that are given no processor keep pgrab neither from its time nor from letting go at ^C.
+// TestStarved: threads that are given no processor do not keep pgrab from ending in time, nor from letting go
+// at ^C.
 func TestStarved(t *testing.T) {
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true, Truth: ptest.NewTruth(t)}, ptest.BuildC(t, "starved.c"), "-t", "4", "-o", "24")
 	g.Ready()

@@ -8,7 +8,7 @@ import (
 	"ptools/internal/ptest"
 )
 
-// visits are what a storm is exposed to, by turns.
+// visits are the command lines that a storm is exposed to, by turns.
 var visits = [][]string{
 	{"-q", "-s", "none", "-t", "0"},
 	{"-q", "-s", "grab", "-H", "0", "-t", "0"},
@@ -16,8 +16,8 @@ var visits = [][]string{
 }
 
 // TestStorms: whatever a process is doing, it does not notice that it is
-// grabbed, held and let go all the time: it prints what it prints alone, and
-// ends so.
+// grabbed, held and let go all the time. It prints what it prints alone, and
+// ends in the same way.
 func TestStorms(t *testing.T) {
 	for _, s := range ptest.Storms {
 		t.Run(s.Name, func(t *testing.T) {

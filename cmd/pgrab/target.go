@@ -9,24 +9,24 @@ import (
 	"ptools/pctl"
 )
 
-// target is one process while we have it. Its watch loop runs on one
-// goroutine; only hits come from another, the process's control goroutine.
+// target is one grabbed process. Its watch loop runs on one goroutine. Only
+// hits come from another, the process's control goroutine.
 type target struct {
 	*grabber
 	p       *pctl.Process
 	events  *pctl.Events
 	planted []*pctl.Breakpoint
-	first   *pctl.Event // grabbed or created, until it is known whether it stopped
-	silent  bool        // the next continued event is of a stop that was not asked for
+	first   *pctl.Event // the event grabbed or created, until it is known whether a stop follows
+	silent  bool        // the next continued event belongs to a stop that was not asked for
 	skipped uint64      // hits since the last that was printed
-	failed  bool        // something has been complained about
+	failed  bool        // an error has been printed
 
-	killRisk pctl.KillRisk         // that the user knows of
-	places   map[uint64]pctl.Frame // what stands at addresses that were hit
+	killRisk pctl.KillRisk         // as last shown to the user
+	places   map[uint64]pctl.Frame // functions at addresses that were hit
 }
 
-// newTarget opens the stream of events, before anything is done that causes
-// some. It is watch that closes it, and p.
+// newTarget opens the stream of events, before anything causes events. watch
+// closes the stream and p.
 func newTarget(g *grabber, p *pctl.Process) *target {
 	return &target{
 		grabber: g, p: p, events: p.Events(&pctl.EventOptions{Kinds: g.kinds()}),
@@ -34,8 +34,7 @@ func newTarget(g *grabber, p *pctl.Process) *target {
 	}
 }
 
-// kinds are the events that this run needs: those it prints and those it acts
-// upon.
+// kinds returns the kinds of events that this run prints or acts upon.
 func (o *options) kinds() []pctl.Kind {
 	k := []pctl.Kind{pctl.KindGrabbed, pctl.KindCreated, pctl.KindStopped}
 	if o.showsEvents() {
@@ -52,15 +51,17 @@ func (o *options) kinds() []pctl.Kind {
 		k = append(k, pctl.KindHit)
 	}
 	if len(o.breaks) != 0 {
-		// Breakpoints may come with these (tellKillRisk), and not come, and end.
+		// With these events breakpoints may be set (tellKillRisk), refused, and
+		// lost.
 		k = append(k, pctl.KindExec, pctl.KindLoaded, pctl.KindBreakRefused, pctl.KindBreakEnd)
 	}
 	return k
 }
 
-// watch prints what happens to the process and acts at its rendezvous, until
-// it ends, control of it is lost, the time is over or ctx ends; then it lets
-// go. It returns how it ended.
+// watch prints what happens to the process and acts at its rendezvous. It
+// lets the process go when the time is over or ctx ends. It returns, with the
+// last event, when the process has ended, was let go, or control of it was
+// lost.
 func (t *target) watch(ctx context.Context) (end pctl.Event, err error) {
 	defer t.p.Close()
 	defer t.out.named() // the names of frames come from the process
@@ -72,9 +73,10 @@ func (t *target) watch(ctx context.Context) (end pctl.Event, err error) {
 	for {
 		t.tellKillRisk()
 		if _, held := t.p.Held(); !held && ctx.Err() != nil {
-			// The rest, and how it ended, is still to come. This is not left
-			// to Next, which finds an event as long as there are any. From a
-			// rendezvous it is let go when that has been shown.
+			// The rest of the events, with the last one, is still to come.
+			// Release is not left until Next returns an error: Next returns
+			// events as long as there are any. At a rendezvous the process is
+			// let go when the rendezvous has been shown.
 			ctx = context.WithoutCancel(ctx)
 			if t.tree != nil {
 				t.session.Leave()
@@ -103,15 +105,15 @@ func (t *target) watch(ctx context.Context) (end pctl.Event, err error) {
 	}
 }
 
-// event does what one event asks for.
+// event handles one event.
 func (t *target) event(ctx context.Context, e pctl.Event) {
-	if t.first != nil && e.Kind != pctl.KindStopped { // it ended before it could stop
+	if t.first != nil && e.Kind != pctl.KindStopped { // the process ended before it could stop
 		t.print(&record{Event: *t.first})
 		t.first = nil
 	}
 	switch {
 	case t.stopFollows(e):
-		t.first = &e // its line will also say where it stopped
+		t.first = &e // its line will also say where the process stopped
 	case e.Kind == pctl.KindStopped:
 		t.rendezvous(ctx, e)
 	case e.Kind == pctl.KindHit:
@@ -128,14 +130,14 @@ func (t *target) event(ctx context.Context, e pctl.Event) {
 }
 
 // stopFollows reports whether e is the first event and shares a line with the
-// stop that comes next.
+// following stop.
 func (t *target) stopFollows(e pctl.Event) bool {
 	return t.form == formText && (e.Kind == pctl.KindGrabbed && slices.Contains(t.stop, pctl.PointGrab) ||
 		e.Kind == pctl.KindCreated && slices.Contains(t.stop, pctl.PointCreate))
 }
 
-// print queues a record, unless it is a mere event line and those are not
-// wanted.
+// print queues a record, unless it is only a line of an event and those are
+// not wanted.
 func (t *target) print(r *record) {
 	if t.showsEvents() || r.threads != nil || r.thread != nil {
 		r.skipped, t.skipped = t.skipped, 0

@@ -16,7 +16,7 @@ func startShell(t *testing.T) *ptest.Shell {
 }
 
 // TestTerminalOfTarget: a process that has the terminal keeps it while it is held and let
-// go, stops at ^Z as its shell wants it, goes on with fg, and ends by ^C.
+// go. It stops at ^Z as its shell wants, continues with fg, and ends by ^C.
 func TestTerminalOfTarget(t *testing.T) {
 	s := startShell(t)
 	s.Type("cat; echo status=$?\n")
@@ -51,8 +51,9 @@ func TestTerminalOfTarget(t *testing.T) {
 	s.Until("status=130")
 }
 
-// TestTerminalOfCommand: what is typed is the command's, whatever else is in its process
-// group: it reads, it is stopped and goes on with the shell's fg, it decides about ^C.
+// TestTerminalOfCommand: typed input belongs to the command, whatever else is in its
+// process group. The command reads, it is stopped and continues with the shell's fg, and
+// it decides about ^C.
 func TestTerminalOfCommand(t *testing.T) {
 	s := startShell(t)
 	s.Type("$PGRAB -q -s none -- cat; echo status=$?\n")
@@ -89,7 +90,7 @@ func TestTerminalOfCommand(t *testing.T) {
 	}
 }
 
-// TestStoppedCommand: all of a command stands still when the terminal stops it, not only
+// TestStoppedCommand: when the terminal stops a command, all its threads stop, not only
 // the thread that takes the signal.
 func TestStoppedCommand(t *testing.T) {
 	truth := ptest.NewTruth(t)
@@ -110,9 +111,9 @@ func TestStoppedCommand(t *testing.T) {
 	s.Until("status=130")
 }
 
-// TestBackgroundCommand: a command that reads the terminal from the background is
-// stopped, with us, until the shell brings it to the front; and so are we if it is we that
-// read.
+// TestBackgroundCommand: a command that reads the terminal in the background is stopped,
+// with pgrab, until the shell brings it to the foreground. The same happens if pgrab
+// reads.
 func TestBackgroundCommand(t *testing.T) {
 	s := startShell(t)
 	for _, first := range []struct{ flags, keys string }{{"-s none", ""}, {"-s create", "\n"}} {
@@ -139,8 +140,8 @@ func stat(pid int) byte {
 	return rest[0]
 }
 
-// TestBackgroundGrab: in the background there is no user to wait for, and the process
-// that was grabbed is not kept.
+// TestBackgroundGrab: in the background there is no user to wait for, so a grabbed
+// process is not held.
 func TestBackgroundGrab(t *testing.T) {
 	g, _ := startSpin(t)
 	s := startShell(t)
@@ -154,8 +155,9 @@ func TestBackgroundGrab(t *testing.T) {
 	s.Until("status=0")
 }
 
-// TestPrompt: a user who sits at a terminal is told what is waited for. ^Z does not
-// stop us, since we would have to answer for the process; ^C lets it go, and ^\ does.
+// TestPrompt: a user at a terminal is told what is waited for. ^Z does not stop
+// pgrab, because it has to handle the stops of the process. ^C lets the process go,
+// and so does ^\.
 func TestPrompt(t *testing.T) {
 	g, _ := startSpin(t)
 	s := startShell(t)

@@ -11,7 +11,7 @@ import (
 	"ptools/pctl"
 )
 
-// text prints lines for people; scripts may rely on them line by line.
+// text prints lines for users; scripts may rely on them line by line.
 type text struct{ frames frames }
 
 func (f text) event(b []byte, r *record) []byte {
@@ -25,12 +25,12 @@ func (f text) event(b []byte, r *record) []byte {
 	return b
 }
 
-// skippedHits says that hits have got no line.
+// skippedHits returns the text that says that hits have got no line.
 func skippedHits(n uint64) string {
 	return fmt.Sprintf("%d hits not printed: the output is slower than they come", n)
 }
 
-// what is what follows the process in the line of an event.
+// what returns the text that follows the process in the line of an event.
 func what(e pctl.Event) string {
 	_, text, _ := strings.Cut(e.String(), ": ")
 	return text
@@ -45,7 +45,8 @@ func (f text) thread(b []byte, r *record, t *pctl.Thread) []byte {
 	return f.appendStack(b, t)
 }
 
-// waiting is what a thread waits for, where that says more than the name of its call: "waits for mutex …".
+// waiting returns what a thread waits for, if that says more than the name of its call: "waits for mutex
+// …".
 func waiting(w pctl.Wait) string {
 	switch w.Kind {
 	case pctl.WaitLock, pctl.WaitThread, pctl.WaitFutex, pctl.WaitChild:
@@ -74,7 +75,8 @@ func (text) deadlock(b []byte, r *record, cycle []int) []byte {
 	return append(b, '\n')
 }
 
-// waitsIn is where a thread wants a lock: the function and the line, as far as they are known.
+// waitsIn returns where a thread wants a lock: the function and the line, as far as they are
+// known.
 func waitsIn(t *pctl.Thread) string {
 	f, ok := t.WaitsIn()
 	switch {
@@ -86,7 +88,7 @@ func waitsIn(t *pctl.Thread) string {
 	return fmt.Sprintf(", in %s at %s:%d", clean.Text(f.Func), clean.Text(clean.Base(f.File)), f.Line)
 }
 
-// doing is a thread's state: "running", "in futex", "uninterruptible".
+// doing returns a thread's state: "running", "in futex", "uninterruptible".
 func doing(t *pctl.Thread) string {
 	if call, ok := t.Syscall(); ok {
 		return "in " + call
@@ -99,8 +101,8 @@ func doing(t *pctl.Thread) string {
 //	#1  0x00007f2b4c0e1f30  start_thread+0x2f0 in libc.so.6 at pthread_create.c:442
 //
 // Frames of inlined functions have their caller's address. The line is there if
-// frames finds it. Where the function is unknown, ?+0x64af is the address in the
-// file, which a user who has its debug information can look up.
+// frames finds it. If the function is unknown, ?+0x64af is the address in the
+// file. A user with its debug information can look it up.
 func (f text) appendStack(b []byte, t *pctl.Thread) []byte {
 	frames, err := f.frames(t)
 	for i, f := range frames {
@@ -164,7 +166,7 @@ func plural(n int, what string) string {
 	return strconv.Itoa(n) + " " + what + "s"
 }
 
-// reason is an error as one clean clause.
+// reason returns an error as one clause, fit for a terminal.
 func reason(err error) string {
 	if err == nil {
 		return "unknown"

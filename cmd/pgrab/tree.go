@@ -8,8 +8,7 @@ import (
 	"ptools/pctl"
 )
 
-// tree is what the processes of --follow share. Each is a target of its own, watched by a goroutine of its own; wait waits
-// for them.
+// tree is what the processes of --follow share. Each is a target with a goroutine that watches it; wait waits for them.
 type tree struct {
 	g        *grabber
 	ctx      context.Context // ends when all are to be let go
@@ -18,11 +17,11 @@ type tree struct {
 	mu     sync.Mutex
 	failed bool
 	sums   []count           // in the order of the command line
-	told   map[string]bool   // what is told of the first process that it goes for
-	unset  map[string]string // breakpoints that no process had a place for, and why in the last one
+	told   map[string]bool   // texts that are printed only for the first process that they apply to
+	unset  map[string]string // breakpoints that were set in no process, and why not in the last one
 }
 
-// newTree makes it. What it returns ends the time limit.
+// newTree makes a tree. stop ends the time limit.
 func newTree(ctx context.Context, g *grabber) (t *tree, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop = cancel
@@ -37,7 +36,7 @@ func newTree(ctx context.Context, g *grabber) (t *tree, stop func()) {
 	return t, stop
 }
 
-// isNews reports whether something has not been told of another process of the tree.
+// isNews reports whether a text has not been printed for another process of the tree.
 func (t *tree) isNews(text string) bool {
 	if t == nil {
 		return true
@@ -67,7 +66,7 @@ func (t *tree) within(ctx context.Context) context.Context {
 // begin is called with each process that is followed, before it runs.
 func (t *tree) begin(p *pctl.Process) {
 	child := newTarget(t.g, p)
-	child.planted = []*pctl.Breakpoint{} // those of its parent are its own already
+	child.planted = []*pctl.Breakpoint{} // it has those of its parent already
 	t.watchers.Go(func() {
 		_, err := child.watch(t.ctx)
 		if err == nil {
@@ -82,7 +81,7 @@ func (t *tree) begin(p *pctl.Process) {
 	})
 }
 
-// count adds the hits of a process that has been let go, or has ended. A process without any gets no row.
+// count adds the hits of a process that has been let go, or has ended. A process without hits gets no row.
 func (t *tree) count(of *target) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -112,7 +111,7 @@ func (t *tree) count(of *target) {
 	t.g.counts = append(t.g.counts, rows...)
 }
 
-// wait returns when all have been let go. It reports whether something went wrong.
+// wait returns when all processes have been let go. It reports whether something went wrong.
 func (t *tree) wait() (failed bool) {
 	t.watchers.Wait()
 	for _, b := range t.sums {
@@ -125,7 +124,7 @@ func (t *tree) wait() (failed bool) {
 	return t.failed
 }
 
-// unsetError tells of a breakpoint that was set nowhere.
+// unsetError is the error for a breakpoint that was set nowhere.
 type unsetError string
 
 func (e unsetError) Error() string { return string(e) }

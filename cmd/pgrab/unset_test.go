@@ -10,8 +10,8 @@ import (
 	"ptools/internal/ptest"
 )
 
-// TestNeverSet: a breakpoint that waits for its symbol to the end is told, with names that
-// resemble it, and is a failure. One that was set, and not hit, is none.
+// TestNeverSet: a breakpoint that waits for its symbol to the end is reported, with names
+// that resemble it, and is a failure. A breakpoint that was set and not hit is no failure.
 func TestNeverSet(t *testing.T) {
 	calls := ptest.BuildC(t, "calls.c")
 	never := func(name string) string {
@@ -37,18 +37,18 @@ func TestNeverSet(t *testing.T) {
 	}
 	g, _ := startSpin(t)
 	r := pgrab(t, nil, "-q", "-s", "none", "-t", "0.1", "-b", "nosuchfn", "-p", strconv.Itoa(g.PID))
-	// Before it may stand that there are no uprobes.
+	// A line before it may say that there are no uprobes.
 	if !regexp.MustCompile("(?m)"+never("nosuchfn")).MatchString(r.stderr) || r.status != 1 {
 		t.Errorf("of a process: exit status %d, stderr %q", r.status, r.stderr)
 	}
 }
 
-// TestPlaceRefused: a breakpoint that waited for an object and cannot be set in it is told
-// each time, and is a failure.
+// TestPlaceRefused: a breakpoint that waited for an object and cannot be set in it is
+// reported each time, and is a failure.
 func TestPlaceRefused(t *testing.T) {
 	const rounds = 2
-	// Int3s, because the kernel takes the linker's for a uprobe of another test at that place, in a process that
-	// has uprobes.
+	// Int3s are used, because in a process that has uprobes the kernel takes the int3 in the linker for a uprobe
+	// of another test at that place.
 	argv := []string{"-H", "0", "--trap", "int3", "-b", "plugin_sequence", "-b", "plugin_call", "--",
 		ptest.BuildC(t, "dlchurn.c"), "-t", "1", "-n", strconv.Itoa(rounds), "-p", ptest.BuildC(t, "seqplugin.c", "-shared", "-fPIC")}
 	const told = `breakpoint plugin_sequence not set at 0x[0-9a-f]+ in seqplugin: inside a restartable sequence`

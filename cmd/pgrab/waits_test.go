@@ -11,7 +11,8 @@ import (
 	"ptools/internal/ptest"
 )
 
-// TestDeadlock: pgrab -w says what each thread waits for and which has it, and names the cycle.
+// TestDeadlock: pgrab -w says what each thread waits for and which thread holds it, and names the
+// cycle.
 func TestDeadlock(t *testing.T) {
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "waits.c"), "deadlock", "3")
 	g.Ready()
@@ -47,7 +48,8 @@ func TestDeadlock(t *testing.T) {
 	}
 }
 
-// TestDeadlockOfCXX: std::mutex is one of the C library's, and the line named is that of the function which locks it.
+// TestDeadlockOfCXX: std::mutex is a mutex of the C library, and the line shown is that of the function that locks
+// it.
 func TestDeadlockOfCXX(t *testing.T) {
 	for _, n := range []int{2, 5} {
 		g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "../../internal/sample/testdata/locks.cc"), "ring", strconv.Itoa(n))

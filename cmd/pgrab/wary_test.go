@@ -13,7 +13,7 @@ import (
 	"ptools/internal/ptest/uprobe"
 )
 
-// wary are processes, or circumstances, in which a trap may do harm or cannot be had. All run wary.c.
+// wary are processes or circumstances in which a trap may do harm, or cannot be had. All run wary.c.
 var wary = []struct {
 	name  string
 	start func(*testing.T) (g *ptest.Target, pid int)
@@ -49,7 +49,7 @@ func waryKind(kind string) func(*testing.T) (*ptest.Target, int) {
 	}
 }
 
-// startDeleted starts one whose executable is no more.
+// startDeleted starts a process whose executable was deleted.
 func startDeleted(t *testing.T) (*ptest.Target, int) {
 	exe := ptest.Copy(t, ptest.BuildC(t, "wary.c"))
 	g := ptest.Start(t, exe)
@@ -60,7 +60,7 @@ func startDeleted(t *testing.T) (*ptest.Target, int) {
 	return g, g.PID
 }
 
-// startElsewhere starts one whose executable only its own mount namespace has.
+// startElsewhere starts a process whose executable is only in its own mount namespace.
 func startElsewhere(t *testing.T) (*ptest.Target, int) {
 	needNamespaces(t)
 	g := ptest.Start(t, "unshare", "-m", "sh", "-c", `mount -t tmpfs none "$1" && cp "$0" "$1" && exec "$1/wary"`,
@@ -69,7 +69,7 @@ func startElsewhere(t *testing.T) (*ptest.Target, int) {
 	return g, g.PID
 }
 
-// startInside starts one in a PID namespace of its own.
+// startInside starts a process in a PID namespace of its own.
 func startInside(t *testing.T) (*ptest.Target, int) {
 	needNamespaces(t)
 	g := ptest.Start(t, "unshare", "-pfm", "--kill-child", "sh", "-c", `"$0"; exit $?`, ptest.BuildC(t, "wary.c"))
@@ -96,7 +96,7 @@ func onlyChild(t *testing.T, pid int) int {
 	return child
 }
 
-// startOfUser starts one of an ordinary user, whom pgrab belongs to as well.
+// startOfUser starts a process of an ordinary user. pgrab runs as the same user.
 func startOfUser(t *testing.T) (*ptest.Target, int) {
 	needOrdinary(t)
 	g := ptest.StartWith(t, &ptest.Options{Attr: asNobody()}, publicCopy(t, ptest.BuildC(t, "wary.c")))
@@ -104,7 +104,7 @@ func startOfUser(t *testing.T) (*ptest.Target, int) {
 	return g, g.PID
 }
 
-// needOrdinary skips a test where no ordinary user can be had who may trace.
+// needOrdinary skips a test if no ordinary user may trace here.
 func needOrdinary(t *testing.T) {
 	t.Helper()
 	ptest.NeedUsers(t)
@@ -117,9 +117,9 @@ func asNobody() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 }
 
-// TestWary: with either kind of trap such a process notices nothing, every hit is counted, and nothing
-// is left of us when it is let go or pgrab is killed. Where there can be no uprobe one line says why,
-// and what is left.
+// TestWary: with either kind of trap such a process notices nothing, every hit is counted, and no trap
+// is left when the process is let go or pgrab is killed. If there can be no uprobe, one line says why,
+// and what is used instead.
 func TestWary(t *testing.T) {
 	for _, w := range wary {
 		for _, trap := range []string{"auto", "int3", "uprobe"} {
@@ -127,7 +127,7 @@ func TestWary(t *testing.T) {
 				continue // as auto
 			}
 			t.Run(w.name+"/"+trap, func(t *testing.T) {
-				t.Parallel() // most of it is waiting, for grace periods of the kernel
+				t.Parallel() // most of it waits for grace periods of the kernel
 				if trap != "int3" {
 					uprobe.Need(t)
 				}
@@ -153,7 +153,7 @@ func TestWary(t *testing.T) {
 	}
 }
 
-// visit is one process that pgrab comes to.
+// visit is one grab of a process by pgrab.
 type visit struct {
 	t     *testing.T
 	g     *ptest.Target
@@ -162,7 +162,7 @@ type visit struct {
 	user  bool // pgrab belongs to an ordinary user
 	int3  bool // the breakpoint is an int3
 	turns int
-	sum   int // of what the turns printed
+	sum   int // sum of what the turns have printed
 }
 
 // turn has the process make its calls once.
@@ -179,7 +179,7 @@ func (v *visit) turn() {
 	v.sum += sum
 }
 
-// pgrab starts one with its complaints among its lines.
+// pgrab starts a pgrab whose errors are among its lines.
 func (v *visit) pgrab() *ptest.Target {
 	v.t.Helper()
 	o, path := new(ptest.Options), pgrabPath(v.t)
@@ -190,7 +190,7 @@ func (v *visit) pgrab() *ptest.Target {
 		"--trap", v.trap, "-s", "none", "-b", "hot", "-p", strconv.Itoa(v.pid))
 }
 
-// guard returns the guard process of a pgrab, which there is if the breakpoint is an int3.
+// guard returns the guard process of a pgrab. There is one if the breakpoint is an int3.
 func (v *visit) guard(p *ptest.Target) (guard int) {
 	v.t.Helper()
 	if v.int3 {
@@ -283,7 +283,7 @@ func stateOf(pid int) byte { return (statusLine(pid, "State:") + "?")[0] }
 
 func tracerOf(pid int) string { return statusLine(pid, "TracerPid:") }
 
-// statusLine returns what /proc/PID/status has behind a key.
+// statusLine returns the value of a key in /proc/PID/status.
 func statusLine(pid int, key string) string {
 	b, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status") // empty when it has ended
 	for line := range strings.Lines(string(b)) {

@@ -17,8 +17,8 @@ import (
 	"ptools/internal/ptest"
 )
 
-// TestCommandIsLetGo: a command that timers sample has no tracer, its status is told, and its processor time is exact: it
-// is read when the command has ended and before its number is another's.
+// TestCommandIsLetGo: a command that timers sample has no tracer, and psample has its exit status. Its processor time is
+// exact: it is read after the command's end, and before another process gets its number.
 func TestCommandIsLetGo(t *testing.T) {
 	if have, err := condition("timers"); err != nil || !have {
 		t.Skip("no timers")
@@ -70,7 +70,7 @@ func TestCommandIsLetGo(t *testing.T) {
 			if len(p.Processes) > 0 {
 				counted = p.Processes[0].CPU
 			}
-			// What it used before its first instruction, and after it was asked.
+			// The processor time from before its first instruction, and after the reading.
 			if off := time.Duration(counted - used).Abs(); off > time.Duration(used)/20 {
 				t.Errorf("%v of processor time in the profile, the kernel says %v (after %v)", time.Duration(counted), time.Duration(used), time.Since(begun))
 			}
@@ -78,7 +78,7 @@ func TestCommandIsLetGo(t *testing.T) {
 	}
 }
 
-// TestCommandIsReaped: where descendants go on, the number of a command that has ended is free.
+// TestCommandIsReaped: the number of a command that has ended is free, even while descendants run.
 func TestCommandIsReaped(t *testing.T) {
 	if have, err := condition("timers"); err != nil || !have {
 		t.Skip("no timers")
@@ -91,8 +91,8 @@ func TestCommandIsReaped(t *testing.T) {
 	}
 }
 
-// TestStopIsNoEnd: a command that is stopped and continued, or killed, at once has its own status: a stop that is over when it is
-// looked at is no end.
+// TestStopIsNoEnd: a command that is stopped, and at once continued or killed, has its own exit status. A stop that is
+// over when it is looked at is not taken for an end.
 func TestStopIsNoEnd(t *testing.T) {
 	t.Parallel()
 	const script = "echo ready $$; read x; exit 7"
@@ -139,8 +139,8 @@ func TestStopIsNoEnd(t *testing.T) {
 	}
 }
 
-// TestCommandIsKilledEarly: of a command that is killed before or about its first instruction the exit status is told, and
-// psample ends.
+// TestCommandIsKilledEarly: if a command is killed before its first instruction, or at about that time, psample ends with
+// its exit status.
 func TestCommandIsKilledEarly(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"--timers", "auto"}, {"--timers", "off"}, {"--follow"}, {"--follow", "--timers", "off"}, {"--threadcreate"}} {

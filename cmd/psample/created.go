@@ -7,8 +7,8 @@ import (
 	"ptools/internal/sample"
 )
 
-// follow shows once a second how many threads have been created, until the function that it
-// returns is called, which takes the line away.
+// follow shows once a second how many threads have been created. stop ends that, and erases
+// the line.
 func (m *meter) follow(c *sample.Creations) (stop func()) {
 	if m == nil {
 		return func() {}

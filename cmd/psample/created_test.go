@@ -10,8 +10,8 @@ import (
 	"ptools/internal/ptest"
 )
 
-// TestBriefCreator: the stack of a creation is known also if the process ends at once, before anything else was read
-// of it.
+// TestBriefCreator: the stack of a creation is known even if the process ends at once, before anything else of it
+// was read.
 func TestBriefCreator(t *testing.T) {
 	exe := ptest.BuildC(t, "briefcreator.c")
 	psample := filepath.Join(psampleDir(t), "psample")

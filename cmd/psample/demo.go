@@ -12,15 +12,15 @@ import (
 // workloadEnv makes this program the workload that --demo profiles.
 const workloadEnv = "PSAMPLE_WORKLOAD"
 
-// What the workload is profiled with where the flags do not say: long and often
-// enough for its shares to show.
+// How long and how often the workload is profiled if the flags do not say:
+// enough to show its shares.
 const (
 	demoLength = 3 * time.Second
 	demoRate   = 499
 )
 
-// demoCommand is this program again, as the workload. It dies with us. Its runtime
-// leaves the loops alone: no signals to preempt them.
+// demoCommand returns this program again, as the workload. It dies with us. Its
+// runtime sends no signals to preempt the loops.
 func demoCommand() (*pctl.Command, pctl.Mode, error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -34,8 +34,8 @@ func demoCommand() (*pctl.Command, pctl.Mode, error) {
 	}, pctl.ModeKill, nil
 }
 
-// workload spends half of its time in one function, and three and two tenths in
-// two others, until it is killed.
+// workload spends half of its time in one function, three tenths in a second
+// and two tenths in a third, until it is killed.
 func workload() {
 	debug.SetGCPercent(-1)
 	runtime.LockOSThread()
@@ -46,8 +46,8 @@ func workload() {
 	}
 }
 
-// A turn of the loop is a multiplication that waits for the one before: the same
-// time in each of the three functions.
+// A turn of the loop is a multiplication that waits for the one before, so it
+// takes the same time in each of the three functions.
 const turns = 10_000
 
 //go:noinline

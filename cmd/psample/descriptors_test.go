@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestTooFewDescriptors: where even the runtime cannot have its descriptors one line says so.
+// TestTooFewDescriptors: if even the runtime cannot have its descriptors, one line says so.
 func TestTooFewDescriptors(t *testing.T) {
 	psample := filepath.Join(psampleDir(t), "psample")
 	for limit := 6; limit <= 12; limit++ {

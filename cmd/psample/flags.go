@@ -84,7 +84,7 @@ examples:
   psample --threadcreate -t 60 -p 4242   who starts all these threads?
 `
 
-// config is what the command line asks for.
+// config is a parsed command line.
 type config struct {
 	target
 	counting
@@ -118,7 +118,7 @@ type subject struct {
 	blame        bool
 }
 
-// histogram is what stands in the text.
+// histogram says what the text has.
 type histogram struct {
 	stacks    int // -s or -ss
 	functions bool
@@ -135,7 +135,7 @@ type showing struct {
 	quiet  bool
 }
 
-// seconds is a duration of which a bare number means seconds.
+// seconds is the value of a duration flag. A bare number means seconds.
 type seconds time.Duration
 
 func (s *seconds) String() string { return time.Duration(*s).String() }
@@ -168,7 +168,7 @@ type rawFlags struct {
 
 func (r *rawFlags) set() *pflag.FlagSet {
 	fs := pflag.NewFlagSet("psample", pflag.ContinueOnError)
-	fs.SetInterspersed(false) // flags behind the command are the command's
+	fs.SetInterspersed(false) // flags after the command belong to the command
 	fs.Usage = func() {}      // run prints help
 	fs.StringSliceVarP(&r.pid, "pid", "p", nil, "")
 	fs.Float64VarP(&r.rate, "rate", "F", 99, "")
@@ -196,7 +196,7 @@ func (r *rawFlags) set() *pflag.FlagSet {
 	return fs
 }
 
-// parse reads the command line. Errors are usage.Errors, or a usage.Text that is to be printed.
+// parse reads the command line. An error is a usage.Error, or a usage.Text that is to be printed.
 func parse(args []string) (*config, error) {
 	var r rawFlags
 	fs := r.set()
@@ -220,7 +220,7 @@ func parse(args []string) (*config, error) {
 	return &r.config, nil
 }
 
-// targets wants exactly one of the three ways to name one.
+// targets checks that exactly one of the three ways to name a target is used.
 func (r *rawFlags) targets(*pflag.FlagSet) error {
 	ways := 0
 	for _, given := range []bool{len(r.pid) > 0, len(r.command) > 0, r.demo} {
@@ -323,7 +323,7 @@ func (r *rawFlags) form(fs *pflag.FlagSet) error {
 	return nil
 }
 
-// creation refuses the flags of sampling where nothing is sampled.
+// creation refuses the flags of sampling if nothing is sampled.
 func (r *rawFlags) creation(fs *pflag.FlagSet) error {
 	switch {
 	case !r.threadCreate && r.config.format == profile.Creations:
@@ -344,7 +344,7 @@ func (r *rawFlags) creation(fs *pflag.FlagSet) error {
 	return nil
 }
 
-// blaming refuses what a profile of waiting cannot show.
+// blaming refuses flags for what a profile of waiting cannot show.
 func (r *rawFlags) blaming(fs *pflag.FlagSet) error {
 	switch {
 	case !r.blame:
@@ -363,7 +363,7 @@ func (r *rawFlags) blaming(fs *pflag.FlagSet) error {
 	return nil
 }
 
-// live refuses what cannot be beside a live view.
+// live refuses flags that do not go with a live view.
 func (r *rawFlags) live(fs *pflag.FlagSet) error {
 	if !r.top {
 		return nil
@@ -383,12 +383,12 @@ func (r *rawFlags) live(fs *pflag.FlagSet) error {
 	return nil
 }
 
-// options are those of the profile's output.
+// options returns the options of the profile's output.
 func (c *config) options() *profile.Options {
 	return &profile.Options{Value: c.value, OnStack: c.stacks > 0, Lines: c.lines, Threads: c.threads, By: c.by}
 }
 
-// timersOptions are those of the timers.
+// timersOptions returns the options of the timers.
 func (c *config) timersOptions() sample.TimersOptions {
 	return sample.TimersOptions{Period: c.period, Kernel: c.kernel, Follow: c.follow, Blame: c.blame}
 }

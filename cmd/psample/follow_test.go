@@ -13,8 +13,8 @@ import (
 	"ptools/internal/ptest"
 )
 
-// TestFollowStops: without timers each process of a tree is seized at its birth: their number is exact, storms come out as they do
-// alone, and the exit status is the command's.
+// TestFollowStops: without timers each process of a tree is seized at its birth. Their number is exact, storms end as
+// they do alone, and the exit status is the command's.
 func TestFollowStops(t *testing.T) {
 	t.Parallel()
 	mix := ptest.BuildC(t, "mix.c")
@@ -67,7 +67,8 @@ func TestFollowStops(t *testing.T) {
 	}
 }
 
-// TestFollowLeaves: without timers, a command that outlives its profile is waited for, and what it has started is not traced any more.
+// TestFollowLeaves: without timers, psample waits for a command that outlives its profile, and no longer traces what the
+// command has started.
 func TestFollowLeaves(t *testing.T) {
 	const script = `grep TracerPid /proc/self/status; (read go; exec grep TracerPid /proc/self/status); exit 4`
 	cmd := exec.Command(filepath.Join(psampleDir(t), "psample"), "--follow", "--timers", "off", "-t", "0.3", "-o", "/dev/null", "--", "/bin/sh", "-c", script)
@@ -87,7 +88,7 @@ func TestFollowLeaves(t *testing.T) {
 	told := bufio.NewScanner(stderr)
 	for told.Scan() && !strings.Contains(told.Text(), "is still running") {
 	}
-	io.WriteString(stdin, "go\n") // an error is of one that has ended
+	io.WriteString(stdin, "go\n") // an error means that it has ended
 	io.Copy(io.Discard, stderr)
 	cmd.Wait() // the state says how it ended
 	lines := strings.Split(said.String(), "\n")

@@ -17,7 +17,7 @@ import (
 	"ptools/internal/ptest"
 )
 
-// treeStorms are programs that make processes all the time; each thread makes so many.
+// treeStorms are programs that make processes all the time, with the number that each thread makes.
 var treeStorms = []struct {
 	source string
 	rounds int
@@ -48,8 +48,8 @@ func TestFollowStorms(t *testing.T) {
 	}
 }
 
-// TestFollowStormsInPassing: the same for storms that are grabbed in the middle and sampled for a moment, at whose end psample lets them
-// go or is killed. No process is left traced or standing.
+// TestFollowStormsInPassing: the same for storms that are grabbed in the middle and sampled for a moment. Then psample
+// lets them go or is killed. No process is left traced or stopped.
 func TestFollowStormsInPassing(t *testing.T) {
 	random := ptest.Rand(t)
 	for _, storm := range treeStorms {
@@ -85,7 +85,7 @@ func stormOf(t *testing.T, source string, n int) []string {
 	return append(argv, "-n", strconv.Itoa(n))
 }
 
-// passBy samples a tree for a moment. By turns psample ends by itself, by a signal that ends it, or by one that kills it.
+// passBy samples a tree for a moment. By turns psample ends by itself, by a signal that asks it to end, or by SIGKILL.
 func passBy(t *testing.T, random *rand.Rand, pid int, timers string) {
 	t.Helper()
 	after := time.Duration(random.Int64N(int64(300 * time.Millisecond)))
@@ -96,7 +96,7 @@ func passBy(t *testing.T, random *rand.Rand, pid int, timers string) {
 	}
 	p := ptest.Start(t, append([]string{filepath.Join(psampleDir(t), "psample")}, args...)...)
 	if signal != 0 {
-		ptest.Await(time.Now().Add(after)) // that it comes at any moment is what is tested
+		ptest.Await(time.Now().Add(after)) // the test is that it comes at any moment
 		syscall.Kill(p.PID, signal)
 	}
 	p.Finish()
@@ -121,7 +121,7 @@ func treeAt(pid int) []int {
 	return all
 }
 
-// bound reports whether a process stands still or has a tracer.
+// bound reports whether a process is stopped or has a tracer.
 func bound(pid int) bool {
 	st, err := procfs.ReadStatus(pid)
 	return err == nil && (st.TracerPID != 0 || st.State == 't' || st.State == 'T')

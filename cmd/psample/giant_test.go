@@ -13,13 +13,13 @@ import (
 	"ptools/internal/ptest"
 )
 
-// giantCopies of a unit make an executable of 540 MB, 210 MB when its debug information is
-// compressed by zlib.
+// giantCopies is how many copies of a unit are linked. They make an executable of 540 MB,
+// or of 210 MB with debug information compressed by zlib.
 const giantCopies = 350
 
 // TestGiant samples a program with hundreds of megabytes of compressed debug information. Neither
-// functions nor lines may take more than 100 MB; how long it takes is logged. The lines wanted are
-// at the very end of what has to be decompressed.
+// functions nor lines may take more than 100 MB; the time is logged. The wanted lines are at the
+// very end of the data that have to be decompressed.
 func TestGiant(t *testing.T) {
 	if !ptest.Torture() {
 		t.Skip("building it takes a minute: make torture")

@@ -19,33 +19,33 @@ import (
 	"ptools/internal/sample"
 )
 
-// server serves a profile: the page with flame graphs and pprof's own pages. While the profile is taken it serves how far it
-// is. A nil server serves nothing.
+// server serves a profile: the page with flame graphs and pprof's own pages. While the profile is being taken it serves
+// the profile so far. A nil server serves nothing.
 type server struct {
 	listener   net.Listener
 	server     *http.Server
-	host       string // that was asked for
+	host       string // as given on the command line
 	options    *profile.Options
 	follows    bool // there is something to show before the end
 	readsFiles atomic.Bool
-	served     chan error // gets the end of the serving
+	served     chan error // gets the error when serving has ended
 
 	wanted   chan chan *profile.Profile // asks the sampler for the profile so far
 	complete chan struct{}              // closed when whole is there
 	whole    *profile.Profile
-	turn     chan struct{} // has a place for the request that makes view anew
+	turn     chan struct{} // held by the request that makes a new view
 	view     *view
 }
 
-// How often a profile that is being taken is shown anew: pages ask after liveWait, and a state is shown until it is restWait
-// old. Where making it takes long both are as much longer that it takes a processor a tenth of the time.
+// How often a profile that is being taken is shown anew. Pages ask after liveWait, and a state is shown until it is
+// restWait old. If making a state takes long, both are longer, so that it takes a tenth of a processor's time.
 const (
 	liveWait  = 3 * time.Second
 	restWait  = time.Second
 	makeShare = 10
 )
 
-// listen begins to serve. An address without a host is of this machine only.
+// listen begins to serve. An address without a host serves this machine only.
 func listen(cfg *config, stderr io.Writer) (*server, error) {
 	if cfg.http == "" {
 		return nil, nil
@@ -75,7 +75,7 @@ func listen(cfg *config, stderr io.Writer) (*server, error) {
 	return s, nil
 }
 
-// url is where the pages are.
+// url returns the address of the pages.
 func (s *server) url() string {
 	host, port, _ := net.SplitHostPort(s.listener.Addr().String())
 	if s.isLocal() {
@@ -90,8 +90,8 @@ func (s *server) isLocal() bool {
 	return ok && addr.IP.IsLoopback()
 }
 
-// knows reports whether a request came by a name that is this server's. Else a page from elsewhere whose name is made to lead
-// here could read the profile.
+// knows reports whether a request has a host name of this server. Otherwise a foreign web page, whose name is made to
+// resolve to this machine, could read the profile.
 func (s *server) knows(asked string) bool {
 	if h, _, err := net.SplitHostPort(asked); err == nil {
 		asked = h
@@ -107,7 +107,7 @@ func (s *server) knows(asked string) bool {
 	return slices.Contains(names, strings.ToLower(asked))
 }
 
-// ServeHTTP serves the state that the profile has.
+// ServeHTTP serves the present state of the profile.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !s.knows(r.Host) {
 		http.Error(w, "not a name of this server", http.StatusForbidden)
@@ -132,7 +132,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	v, err := s.current(r.Context())
 	if err != nil {
-		return // the client has gone
+		return // the client has gone away
 	}
 	if v == nil {
 		h.Set("Refresh", "1")
@@ -189,8 +189,8 @@ func (s *server) sampling() bool {
 	}
 }
 
-// progress is called by the sampler after every round. A request that waits for it gets a copy, which is all that it
-// does here.
+// progress is called by the sampler after every round. It only gives a copy of the profile to a request that waits
+// for it.
 func (s *server) progress(sampler *sample.Sampler) {
 	if s == nil {
 		return
@@ -220,7 +220,7 @@ func (s *server) close() error {
 	return err
 }
 
-// view is a state of the profile in the forms in which it was asked for. Each is made once.
+// view is a state of the profile in the forms that were requested. Each form is made once.
 type view struct {
 	server   *server
 	profile  *profile.Profile
@@ -239,14 +239,14 @@ type form struct {
 	err     error
 }
 
-// took is what making it has taken.
+// took returns how long the making of the view has taken.
 func (v *view) took() time.Duration {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.spent
 }
 
-// once makes a form.
+// once returns a form, and makes it at the first call.
 func (v *view) once(which int, content func() (http.Handler, error)) (http.Handler, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -282,7 +282,7 @@ func (v *view) pprof() (http.Handler, error) {
 	})
 }
 
-// content is what write writes.
+// content returns a handler for what write writes.
 func content(kind string, write func(io.Writer) error) (http.Handler, error) {
 	var b bytes.Buffer
 	if err := write(&b); err != nil {
@@ -294,7 +294,8 @@ func content(kind string, write func(io.Writer) error) (http.Handler, error) {
 	}), nil
 }
 
-// serve shows the whole profile until a signal comes. Of ctx the first one is the end, unless that has ended the sampling.
+// serve shows the whole profile until a signal comes: the first, which ends ctx, or the next if the first has ended the
+// sampling.
 func (s *session) serve(ctx context.Context, p *profile.Profile, again <-chan os.Signal) error {
 	s.server.publish(p)
 	if !s.cfg.quiet {

@@ -97,7 +97,7 @@ func (s *served) end() {
 	}
 }
 
-// named waits until a state has a name of the target's.
+// named waits until a state has a name of the target.
 func (s *served) named() {
 	s.t.Helper()
 	for body := ""; !strings.Contains(body, `"mix_round"`) || !strings.Contains(body, `"fifty"`); time.Sleep(10 * time.Millisecond) {
@@ -107,7 +107,7 @@ func (s *served) named() {
 	}
 }
 
-// pages has every page show the profile.
+// pages checks that every page shows the profile.
 func (s *served) pages(when string) {
 	s.t.Helper()
 	for path, want := range map[string]string{
@@ -120,7 +120,7 @@ func (s *served) pages(when string) {
 	}
 }
 
-// state is how many samples the page of the moment has, and whether more will come.
+// state returns how many samples the present page has, and whether more will come.
 func (s *served) state() (samples int64, live bool) {
 	s.t.Helper()
 	var data struct {
@@ -137,8 +137,8 @@ func (s *served) state() (samples int64, live bool) {
 	return samples, data.Live > 0
 }
 
-// TestHTTP: the page and pprof's own pages show the profile while it is taken and when it has been, to this machine only,
-// until ^C. ^C before the end of the sampling ends that.
+// TestHTTP: the page and pprof's own pages show the profile while it is taken and afterwards, to this machine only, until
+// ^C. A ^C before the end of the sampling ends the sampling.
 func TestHTTP(t *testing.T) {
 	t.Parallel()
 	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000000", "-u", "800")
@@ -175,8 +175,8 @@ func TestHTTP(t *testing.T) {
 	s.end()
 }
 
-// TestHTTPAtOnce: many clients at once get states of the profile, whose making neither they nor a target that ends
-// meanwhile can disturb.
+// TestHTTPAtOnce: many clients get states of the profile at the same time. Neither they nor a target that ends
+// meanwhile disturb the making of a state.
 func TestHTTPAtOnce(t *testing.T) {
 	t.Parallel()
 	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000000", "-u", "800")
@@ -201,7 +201,7 @@ func TestHTTPAtOnce(t *testing.T) {
 	s.end()
 }
 
-// TestHTTPCreations: what has nothing to show before the end says so.
+// TestHTTPCreations: a profile that has nothing to show before the end says so.
 func TestHTTPCreations(t *testing.T) {
 	t.Parallel()
 	g := ptest.Start(t, ptest.BuildC(t, "busyidle.c"), "-b", "1", "-u", "400")
@@ -217,7 +217,7 @@ func TestHTTPCreations(t *testing.T) {
 	s.end()
 }
 
-// TestSourceIsGuarded: files that a profile names are shown on this machine only, and not where another user's program
+// TestSourceIsGuarded: files that a profile names are shown on this machine only, and not if another user's program
 // has named them.
 func TestSourceIsGuarded(t *testing.T) {
 	source := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "secret") })
@@ -246,7 +246,7 @@ func TestSourceIsGuarded(t *testing.T) {
 	}
 }
 
-// TestHosts: a client that asks by a name that is not ours is not answered.
+// TestHosts: a client whose host name is not ours is refused.
 func TestHosts(t *testing.T) {
 	at := func(addr, host string) *server {
 		ip, port, _ := net.SplitHostPort(addr)

@@ -12,7 +12,7 @@ import (
 	"ptools/internal/ptest"
 )
 
-// TestHungFileSystem: where the file system of the program does not answer psample shows what it can and keeps its time.
+// TestHungFileSystem: if the file system of the program does not answer, psample shows what it can, and keeps its time.
 func TestHungFileSystem(t *testing.T) {
 	t.Parallel()
 	h := ptest.NewHanging(t, ptest.BuildC(t, "farsymbols.c"))

@@ -12,8 +12,8 @@ import (
 	"ptools/internal/sample"
 )
 
-// TestKernelFrames: the functions of the kernel are on the stacks of a program that works there, above the call that
-// led into it, and marked.
+// TestKernelFrames: the stacks of a program that works in the kernel have the kernel's functions, marked, above the
+// call that entered the kernel.
 func TestKernelFrames(t *testing.T) {
 	t.Parallel()
 	timers, err := sample.OpenTimers(sample.TimersOnly, sample.TimersOptions{Period: sample.DefaultPeriod, Kernel: true})

@@ -5,13 +5,14 @@
 //	psample [flags] -- COMMAND [ARG…]
 //	psample --demo
 //
-// Where timers of the processors may be used it stops nothing; elsewhere it stops threads that run, for microseconds;
-// threads that wait are read from outside. Three values come from one pass:
-// samples, processor time and wall time. psample --help lists the flags.
+// Where timers of the processors may be used, it stops nothing. Elsewhere it stops running threads, for microseconds.
+// Waiting threads are read from outside. One pass gives three values: samples, processor time and wall time. psample
+// --help lists the flags.
 //
 // With a COMMAND the exit status is the command's, 127 if it is not found and
-// 126 if it cannot be executed. Otherwise it is 0, 1 after a failure, which one
-// line on standard error explains, and 2 after a usage error.
+// 126 if it cannot be executed. Otherwise it is 0 after success, 1 after a
+// failure and 2 after a usage error. One line on standard error explains a
+// failure.
 package main
 
 import (

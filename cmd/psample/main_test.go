@@ -17,7 +17,7 @@ import (
 	"ptools/internal/sample"
 )
 
-// TestMain is psample itself where the test binary is called by that name, or is
+// TestMain is psample itself if the test binary is called by that name, or is
 // the workload of its demo.
 func TestMain(m *testing.M) {
 	if os.Getenv(workloadEnv) != "" || filepath.Base(os.Args[0]) == "psample" {
@@ -68,7 +68,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// condition says what scripts ask about the machine.
+// condition answers the conditions of scripts about the machine.
 func condition(name string) (bool, error) {
 	if name != "timers" {
 		return false, fmt.Errorf("unknown condition %q", name)
@@ -96,8 +96,8 @@ func status(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// TestNothingSampled: an error before the first sample is an error, and no profile; one that is
-// there already stays.
+// TestNothingSampled: after an error before the first sample there is no profile. A profile
+// that is there already stays.
 func TestNothingSampled(t *testing.T) {
 	ptest.Need(t, "setpriv")
 	if b, err := os.ReadFile("/proc/sys/kernel/perf_event_paranoid"); err != nil || strings.TrimSpace(string(b)) < "2" {
@@ -108,7 +108,7 @@ func TestNothingSampled(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, flags := range [][]string{{"-o", out}, nil} {
-		// Without rights: psample may trace what it starts, and nothing else.
+		// Without rights psample may trace only what it starts.
 		args := append([]string{"--bounding-set", "-all", filepath.Join(psampleDir(t), "psample"), "--timers", "only"}, flags...)
 		cmd := exec.Command("setpriv", append(args, "sleep", "1")...)
 		var stdout, stderr strings.Builder

@@ -18,9 +18,9 @@ import (
 // pprofAt is where pprof's own pages are.
 const pprofAt = "/pprof/"
 
-// pprofPages returns pprof's own pages of one profile, below pprofAt. Those that save settings would write files of
-// the user who runs this; they are left out. Those that read the files which the profile names are for readsFiles to
-// allow.
+// pprofPages returns pprof's own pages of one profile, below pprofAt. Pages that save settings are left out: they
+// would write files of the user who runs this. readsFiles allows the pages that read the files which the profile
+// names.
 func pprofPages(proto []byte, readsFiles bool) (http.Handler, error) {
 	handlers, err := pprofHandlers(proto)
 	if err != nil {
@@ -41,7 +41,7 @@ func pprofPages(proto []byte, readsFiles bool) (http.Handler, error) {
 	return mux, nil
 }
 
-// guarded lets only clients on this machine have what is read from files that the profile names.
+// guarded refuses clients on other machines: its pages are read from files that the profile names.
 func guarded(h http.Handler, readsFiles bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, _ := net.SplitHostPort(r.RemoteAddr)
@@ -56,9 +56,9 @@ func guarded(h http.Handler, readsFiles bool) http.Handler {
 	})
 }
 
-// ownFiles reports whether the files that a profile of some processes names are those that their users could read
-// themselves. A program says where its source is. Were it another user's, or in a container, it could have us show
-// any file.
+// ownFiles reports whether the users of some processes could themselves read the files that a profile of the
+// processes names. A program says where its source is. A program of another user, or in a container, could have us
+// show any file.
 func ownFiles(pids []int) bool {
 	user := os.Geteuid()
 	for _, pid := range pids {
@@ -70,7 +70,7 @@ func ownFiles(pids []int) bool {
 	return true
 }
 
-// seesOurFiles reports whether a path means the same file to a process as to us.
+// seesOurFiles reports whether a path names the same file for a process as for us.
 func seesOurFiles(pid int) bool {
 	for _, link := range []string{"ns/mnt", "root"} {
 		its, err := os.Readlink(fmt.Sprintf("/proc/%d/%s", pid, link))
@@ -118,7 +118,7 @@ func (f *pprofFlags) Parse(func()) []string {
 	return f.Args()
 }
 
-// pprofUI is a user who says nothing and reads nothing.
+// pprofUI is a user interface without input and output.
 type pprofUI struct{}
 
 func (pprofUI) ReadLine(string) (string, error)     { return "", io.EOF }

@@ -20,7 +20,7 @@ import (
 	"ptools/internal/ptest"
 )
 
-// nginxOfTwo serves a page, which it compresses, by two workers.
+// nginxOfTwo serves a page, which it compresses, with two workers.
 const nginxOfTwo = `daemon off; user root; worker_processes 2; pid nginx.pid; error_log stderr crit;
 events { worker_connections 64; }
 http {
@@ -30,8 +30,8 @@ http {
 }
 `
 
-// TestPreforkOfTheZoo: a shell script starts a server that forks its workers. All are in one profile, with timers and without, and each
-// worker with what it has used, as the kernel says.
+// TestPreforkOfTheZoo: a shell script starts a server that forks its workers. All are in one profile, with timers and
+// without. Each worker has its processor time by the kernel's account.
 func TestPreforkOfTheZoo(t *testing.T) {
 	ptest.Zoo(t)
 	ptest.Need(t, "nginx")
@@ -105,7 +105,7 @@ func testPrefork(t *testing.T, timers string) {
 	}
 }
 
-// request loads a server by many connections for some time, from when it answers.
+// request loads a server with many connections for some time, from its first answer on.
 func request(t *testing.T, url string, length time.Duration) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true}}
@@ -166,7 +166,7 @@ func ranFor(t *testing.T, pid int) float64 {
 	return float64(s.Run)
 }
 
-// treeProfile is what a profile of a tree says in JSON.
+// treeProfile is a profile of a tree in JSON.
 type treeProfile struct {
 	Processes []struct {
 		PID     int     `json:"pid"`
@@ -195,7 +195,7 @@ func treeOf(t *testing.T, file string) (p treeProfile) {
 	return p
 }
 
-// cpuOf is the processor time in the stacks of a process.
+// cpuOf returns the processor time in the stacks of a process.
 func (p *treeProfile) cpuOf(pid int) (sum float64) {
 	for _, s := range p.Samples {
 		if p.Threads[s.Thread].PID == pid {

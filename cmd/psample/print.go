@@ -22,8 +22,8 @@ type printer struct {
 	names  []string
 }
 
-// newPrinter returns the printer that the flags ask for, nil if they do not.
-// cancel gets the first error of writing.
+// newPrinter returns a printer, nil if the flags ask for none. cancel is
+// called with the first error of writing.
 func newPrinter(cfg *config, w io.Writer, cancel context.CancelCauseFunc) *printer {
 	if !cfg.functions && !cfg.registers && cfg.stacks < 2 {
 		return nil
@@ -50,8 +50,8 @@ func (p *printer) sample(s *sample.Sample) {
 	}
 }
 
-// registers prints all of them, or the two that are known of a thread that was
-// not stopped.
+// registers prints all registers of a thread, or the two that are known if the
+// thread was not stopped.
 func (p *printer) registers(s *sample.Sample) {
 	if s.Partial {
 		fmt.Fprintf(p.out, " pc=%#x sp=%#x", s.PC, s.SP)
@@ -66,7 +66,8 @@ func (p *printer) registers(s *sample.Sample) {
 // errOutput says that standard output cannot be written to, and that no more should be.
 var errOutput = errors.New("write standard output")
 
-// outputError is err, of a write to standard output, without its other names.
+// outputError returns err, of a write to standard output, without the path in
+// it.
 func outputError(err error) error {
 	if e, ok := errors.AsType[*os.PathError](err); ok {
 		err = e.Err

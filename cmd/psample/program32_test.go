@@ -9,8 +9,8 @@ import (
 	"ptools/internal/ptest"
 )
 
-// TestProgram32: the calls of a 32-bit program that the target executes have their own names, and it
-// is told that its stacks are not unwound.
+// TestProgram32: the calls of a 32-bit program that the target executes have their own names, and
+// psample says that its stacks are not unwound.
 func TestProgram32(t *testing.T) {
 	t.Parallel()
 	exe := ptest.BuildC(t, "program32.S", "-m32", "-nostdlib", "-static")

@@ -16,7 +16,7 @@ type meter struct {
 	next time.Duration
 }
 
-// newMeter returns nil where no user would see it.
+// newMeter returns nil if no user would see the meter.
 func newMeter(cfg *config, w io.Writer) *meter {
 	if cfg.quiet || cfg.top || !job.IsTerminal(w) {
 		return nil
@@ -34,7 +34,7 @@ func (m *meter) show(p *sample.Progress) {
 		p.Elapsed.Truncate(time.Second), p.Rounds, p.Threads, p.Late)
 }
 
-// clear takes the line away.
+// clear erases the line.
 func (m *meter) clear() {
 	if m != nil {
 		fmt.Fprint(m.w, "\r\x1b[K")

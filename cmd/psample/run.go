@@ -19,10 +19,10 @@ import (
 const (
 	exitFailure = 1
 	exitUsage   = 2
-	exitPipe    = 128 + int(syscall.SIGPIPE) // the reader of our output has seen enough
+	exitPipe    = 128 + int(syscall.SIGPIPE) // the reader of our output has closed it
 )
 
-// run is the whole command; it returns the exit status.
+// run runs the whole command and returns the exit status.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	cfg, err := parse(args)
 	if about, ok := errors.AsType[usage.Text](err); ok {
@@ -44,7 +44,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return status
 }
 
-// checkOutput refuses to write compressed bytes to a terminal, and files that cannot be made.
+// checkOutput refuses to write compressed bytes to a terminal, and to files that cannot be
+// made.
 func (c *config) checkOutput(stdout io.Writer) error {
 	if c.output != "" {
 		return profile.CheckFile(c.output)
@@ -63,7 +64,7 @@ type statusError struct {
 
 func (e statusError) Unwrap() error { return e.error }
 
-// report prints an error in one line and returns the exit status that it means.
+// report prints an error in one line and returns its exit status.
 func report(stderr io.Writer, err error) int {
 	if err == nil {
 		return 0
@@ -82,8 +83,8 @@ func report(stderr io.Writer, err error) int {
 	return exitFailure
 }
 
-// message puts the operation first and leaves out the library's name. Several
-// errors are one line.
+// message returns the line for an error: the operation first, without the
+// library's name. Several errors become one line.
 func message(err error) string {
 	if all, ok := err.(interface{ Unwrap() []error }); ok && strings.Contains(err.Error(), "\n") {
 		var lines []string

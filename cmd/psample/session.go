@@ -29,7 +29,7 @@ type session struct {
 	binds          []func(*sample.Source)
 	server         *server      // with --http
 	job            *job.Command // the command's, or the demo's; nil without one
-	child          *job.Child   // the command when it was let go to be sampled; nil if it is controlled
+	child          *job.Child   // the command, if it was let go to be sampled; nil if it is controlled
 }
 
 // run samples and writes the profile. status is the command's exit status.
@@ -54,7 +54,7 @@ func (s *session) run(ctx context.Context, status *int) (err error) {
 	s.pctl = pctl.NewSession(nil)
 	defer func() {
 		s.pctl.Leave()
-		s.births.Release() // where there was no profile
+		s.births.Release() // if there was no profile
 		s.reap()
 		err = errors.Join(err, s.pctl.Close())
 	}()
@@ -80,7 +80,7 @@ func (s *session) run(ctx context.Context, status *int) (err error) {
 		signals.passTo(s.targets[0].PID())
 	}
 	p, err := s.profile(ctx)
-	s.births.Release() // a command that outlives its profile goes on by itself
+	s.births.Release() // a command that outlives its profile runs on by itself
 	if err != nil && (p == nil || p.Total().Samples == 0) {
 		return s.early(err) // an empty profile is no result, and replaces none
 	}
@@ -132,7 +132,7 @@ func (s *session) profile(ctx context.Context) (*profile.Profile, error) {
 	return s.sample(ctx, sources)
 }
 
-// source is a target as the sampler sees it.
+// source returns a target as a Source for the sampler.
 func (s *session) source(ctx context.Context, t *pctl.Process) (*sample.Source, error) {
 	if s.child != nil {
 		return sample.Watch(t.PID(), s.child.Done(), s.files, s.cfg.wantsLines()), nil
@@ -178,8 +178,8 @@ func (s *session) sample(ctx context.Context, sources []*sample.Source) (*profil
 		top.progress(sampler, p, s.cfg.options())
 		s.server.progress(sampler)
 	}
-	// The sampler sleeps on a processor of the runtime's (sample.Options.Clock); those that
-	// control the targets keep as many as they had.
+	// The sampler sleeps on one of the runtime's processors (sample.Options.Clock). With
+	// one more, the control goroutines keep as many as they had.
 	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
 	sampler = sample.New(sources, o)
 	err = sampler.Run(ctx)
@@ -205,7 +205,7 @@ func (s *session) sample(ctx context.Context, sources []*sample.Source) (*profil
 	return p, err
 }
 
-// pids are those of the targets.
+// pids returns the numbers of the targets.
 func (s *session) pids() []int {
 	var pids []int
 	for _, t := range s.targets {
@@ -224,7 +224,7 @@ func (s *session) follow() *sample.Follow {
 	}
 }
 
-// tellAlone says why sampling goes on when the targets have ended.
+// tellAlone says why sampling continues when the targets have ended.
 func (s *session) tellAlone(processes int) {
 	s.reap()
 	if !s.cfg.quiet {
@@ -232,7 +232,7 @@ func (s *session) tellAlone(processes int) {
 	}
 }
 
-// tellEnded says which of the processes have ended, after a view that is no more.
+// tellEnded says which of the processes have ended, after the view was closed.
 func (s *session) tellEnded() {
 	for _, t := range s.targets {
 		select {
@@ -247,14 +247,14 @@ func (s *session) tellEnded() {
 func (s *session) title() string {
 	var names []string
 	for _, t := range s.targets {
-		comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", t.PID())) // without it there is the number
+		comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", t.PID())) // without a name the number is shown
 		name := profile.Clean(strings.TrimSuffix(string(comm), "\n"))
 		names = append(names, strings.TrimSpace(fmt.Sprintf("%s (pid %d)", name, t.PID())))
 	}
 	return strings.Join(names, ", ")
 }
 
-// begin lets the command run, or the demo, that has waited for us.
+// begin continues the command or the demo, which has waited for that.
 func (s *session) begin(ctx context.Context) error {
 	if s.job == nil {
 		return nil
@@ -268,8 +268,8 @@ func (s *session) begin(ctx context.Context) error {
 	return s.targets[0].Continue(ctx)
 }
 
-// letGo ends the control of the command, which runs from here on. What is sampled by timers needs none, and each signal
-// to a process that is traced makes two switches of threads.
+// letGo ends the control of the command, which then runs. Sampling by timers needs no control, and each signal to a
+// traced process costs two switches of threads.
 func (s *session) letGo(ctx context.Context) error {
 	t := s.targets[0]
 	if err := t.Release(ctx); err != nil {
@@ -288,20 +288,20 @@ func (s *session) letGo(ctx context.Context) error {
 	return nil
 }
 
-// early is why there is no profile: of a command that was killed while it was held, that.
+// early returns why there is no profile. If the command was killed while it was held, it says that.
 func (s *session) early(err error) error {
 	gone := errors.Is(err, pctl.ErrEnded) || errors.Is(err, pctl.ErrNoProcess) || errors.Is(err, syscall.ESRCH)
 	if !s.isCommand() || len(s.targets) == 0 || !gone {
 		return err
 	}
 	t := s.targets[0]
-	t.Release(context.Background()) // if it lives it is let go anyway
+	t.Release(context.Background()) // if it lives, it is let go anyway
 	e, _ := t.Wait(context.Background())
 	switch e.Kind {
 	case pctl.KindUndead:
 		err = &pctl.Error{Op: "sample", PID: t.PID(), Err: &pctl.EndError{End: e}}
 		return statusError{job.EndStatus(e), err}
-	case pctl.KindReleased: // it was ending when it was let go: its end is told to its parent
+	case pctl.KindReleased: // it was ending when it was let go: its parent is notified of its end
 		child := s.job.Child(t.PID())
 		child.Begin()
 		if status, failed := child.Wait(context.Background()); failed == nil {
@@ -312,7 +312,7 @@ func (s *session) early(err error) error {
 	return err
 }
 
-// reap lets the number of a command that has ended go.
+// reap waits for a command that has ended, which frees its number.
 func (s *session) reap() {
 	if s.child != nil {
 		s.child.Reap()
@@ -327,7 +327,7 @@ func (s *session) ended(t *pctl.Process) <-chan struct{} {
 	return t.Done()
 }
 
-// write puts the profile where it belongs.
+// write writes the profile to its destination.
 func (s *session) write(p *profile.Profile) error {
 	if (s.cfg.top || s.server != nil) && s.cfg.output == "" {
 		return nil

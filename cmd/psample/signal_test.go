@@ -57,7 +57,7 @@ func startPsample(t testing.TB, args ...string) *running {
 	}
 }
 
-// signal sends one to psample alone.
+// signal sends a signal to psample alone.
 func (r *running) signal(sig os.Signal) {
 	r.t.Helper()
 	if err := r.cmd.Process.Signal(sig); err != nil {
@@ -65,7 +65,7 @@ func (r *running) signal(sig os.Signal) {
 	}
 }
 
-// end returns the exit status, after reading what is left.
+// end returns the exit status, after reading the rest of the output.
 func (r *running) end() int {
 	r.t.Helper()
 	io.Copy(io.Discard, r.out)
@@ -77,7 +77,7 @@ func (r *running) end() int {
 	return r.cmd.ProcessState.ExitCode()
 }
 
-// TestSignalsEndTheSampling: what there is is written, the target runs on.
+// TestSignalsEndTheSampling: the profile so far is written, and the target runs on.
 func TestSignalsEndTheSampling(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(sig.String(), func(t *testing.T) {
@@ -102,8 +102,8 @@ func TestSignalsEndTheSampling(t *testing.T) {
 	}
 }
 
-// TestSignalReachesTheCommand: a signal that ends psample ends what it has started, and
-// gets its status.
+// TestSignalReachesTheCommand: a signal that ends psample also ends its command. The
+// exit status is that of the command.
 func TestSignalReachesTheCommand(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "prof.txt")
 	r := startPsample(t, "-q", "-o", file, "--", "sh", "-c", "i=0; while [ $i -lt 100000000 ]; do i=$((i+1)); done")
@@ -154,7 +154,7 @@ func TestSecondSignalEndsTheWaiting(t *testing.T) {
 	r := startPsample(t, "-q", "--", "sh", "-c", "exec 2>/dev/null; trap '' INT; echo pid $$; i=0; while [ $i -lt 100000000 ]; do i=$((i+1)); done")
 	r.signal(os.Interrupt)
 	said := r.head
-	for { // the profile tells that the first signal has been taken
+	for { // the profile shows that the first signal was received
 		line, err := r.out.ReadString('\n')
 		if err != nil {
 			t.Fatalf("%v\n%s", err, &r.stderr)
@@ -165,7 +165,7 @@ func TestSecondSignalEndsTheWaiting(t *testing.T) {
 		}
 	}
 	r.signal(os.Interrupt)
-	r.pipe.Close() // the command has it too, and goes on
+	r.pipe.Close() // the command has the pipe too, and runs on
 	err := r.cmd.Wait()
 	if status := r.cmd.ProcessState.ExitCode(); status != 128+2 {
 		t.Errorf("exit status %d, %v", status, err)
@@ -186,7 +186,8 @@ func TestSecondSignalEndsTheWaiting(t *testing.T) {
 	}
 }
 
-// TestClosedPipe: a reader that has seen enough (head) ends the sampling without a word.
+// TestClosedPipe: a reader that closes the pipe (head) ends the sampling without a
+// message.
 func TestClosedPipe(t *testing.T) {
 	g := ptest.Start(t, ptest.BuildC(t, "mix.c"))
 	g.Ready()

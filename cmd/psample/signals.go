@@ -10,17 +10,17 @@ import (
 	"ptools/internal/job"
 )
 
-// signals is what has been received of those that ask us to end. The first ends
-// the sampling, and the profile is written; the second ends the waiting for the
-// command; a third, and thereby one that comes while a write hangs, is as if
-// psample did not catch it. What the command has sent to its process group is none.
+// signals counts the received signals that ask us to end. The first ends the
+// sampling, and the profile is written. The second ends the wait for the command. A
+// third, for instance while a write hangs, has its effect as if psample did not
+// catch it. Signals that the command has sent to its process group do not count.
 type signals struct {
 	job   *job.Command   // nil without a command
 	again chan os.Signal // gets the second signal
-	// command gets them too, see pass; nil: there is none. It is a descriptor of the process, whose number may be another's when
-	// it has ended.
+	// command gets the signals too (pass); nil: there is none. It has a descriptor of the process, whose number may be
+	// that of another process after its end.
 	command atomic.Pointer[os.Process]
-	// waiting: the profile is written, and only the command's end is waited for.
+	// waiting is set when the profile has been written, and only the end of the command is waited for.
 	waiting atomic.Bool
 
 	received chan os.Signal
@@ -39,11 +39,11 @@ func catchSignals(ctx context.Context, command *job.Command) (context.Context, *
 		done:     make(chan struct{}),
 	}
 	for _, sig := range command.Signals() {
-		if !signal.Ignored(sig) { // as nohup wants it
+		if !signal.Ignored(sig) { // as under nohup
 			signal.Notify(s.received, sig)
 		}
 	}
-	// A closed pipe is an error of the write, not our death.
+	// A write to a closed pipe is an error, and must not end us.
 	signal.Notify(s.pipe, syscall.SIGPIPE)
 	go func() { // ended by close, which waits for it
 		defer close(s.done)
@@ -63,7 +63,7 @@ func catchSignals(ctx context.Context, command *job.Command) (context.Context, *
 	return ctx, s
 }
 
-// next returns the next signal that is for us. ^C is, also where the command has it too.
+// next returns the next signal that is for us. ^C is for us, even if the command gets it too.
 func (s *signals) next() (os.Signal, bool) {
 	for sig := range s.received {
 		if s.job == nil || sig == os.Interrupt || !s.job.Has(sig) {
@@ -73,9 +73,9 @@ func (s *signals) next() (os.Signal, bool) {
 	return nil, false
 }
 
-// pass hands a signal on to the command, which the sender may not know. That of
-// ^C reaches it from the terminal. An interrupt that is not the terminal's ends the sampling, and the command
-// when that is over.
+// pass passes a signal on to the command, which the sender may not know. The signal of ^C reaches the command
+// from the terminal. An interrupt that is not from the terminal ends the sampling, and after that the
+// command.
 func (s *signals) pass(sig os.Signal) {
 	p := s.command.Load()
 	if p == nil || sig == os.Interrupt && (!s.waiting.Load() || job.Foreground()) {
@@ -95,9 +95,9 @@ func (s *signals) close() {
 	}
 }
 
-// passTo has signals passed on to a process.
+// passTo sets the process that signals are passed on to.
 func (s *signals) passTo(pid int) {
-	if p, err := os.FindProcess(pid); err == nil { // else it has ended
+	if p, err := os.FindProcess(pid); err == nil { // otherwise it has ended
 		s.command.Store(p)
 	}
 }

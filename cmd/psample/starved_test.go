@@ -11,8 +11,8 @@ import (
 	"ptools/internal/ptest"
 )
 
-// TestStarved: threads that are given no processor cost a sample and not the rest of the time, and are
-// told of.
+// TestStarved: threads that are given no processor cost a sample, and not the rest of the time.
+// psample reports them.
 func TestStarved(t *testing.T) {
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "starved.c"), "-t", "4", "-o", "6")
 	g.Ready()

@@ -11,7 +11,7 @@ import (
 )
 
 // TestStorms: a process that is sampled at 999 Hz from its first instruction to
-// its end prints what it prints alone, and ends so.
+// its end prints what it prints alone, and ends in the same way.
 func TestStorms(t *testing.T) {
 	dir := psampleDir(t)
 	for _, s := range ptest.Storms {
@@ -32,8 +32,8 @@ func TestStorms(t *testing.T) {
 	}
 }
 
-// TestStormsInPassing: the same for one that is grabbed in the middle, sampled for a tenth
-// of a second and let go again, all the time.
+// TestStormsInPassing: the same for a process that is grabbed in the middle, sampled for a
+// tenth of a second and let go, again and again.
 func TestStormsInPassing(t *testing.T) {
 	psample := filepath.Join(psampleDir(t), "psample")
 	for _, s := range ptest.Storms {

@@ -13,8 +13,8 @@ import (
 	"ptools/pctl"
 )
 
-// acquire grabs the processes, or starts the command, which then waits before its
-// first instruction.
+// acquire grabs the processes, or starts the command. The command then waits
+// before its first instruction.
 func (s *session) acquire(ctx context.Context) error {
 	switch {
 	case s.cfg.demo:
@@ -40,7 +40,8 @@ func (s *session) acquire(ctx context.Context) error {
 	return nil
 }
 
-// hook is what counts the threads of the next target, nil if they are not counted.
+// hook returns the function that counts the threads of the next target, nil if
+// they are not counted.
 func (s *session) hook() func(creator, child int, regs *pctl.Registers) {
 	if s.creations == nil {
 		return nil
@@ -71,7 +72,8 @@ func (s *session) start(ctx context.Context, command func() (*pctl.Command, pctl
 	return s.timers.Want(p.PID())
 }
 
-// userCommand is the COMMAND with our terminal and descriptors. It survives us.
+// userCommand returns the COMMAND with our terminal and descriptors. It survives
+// us.
 func (s *session) userCommand() (*pctl.Command, pctl.Mode, error) {
 	name := s.cfg.command[0]
 	path, err := job.LookPath(name)
@@ -101,7 +103,7 @@ func (s *session) tellWaiting(signals *signals) {
 }
 
 // await returns the exit status of the command once it has ended. A signal from
-// again says that the user does not want to wait any more: it is the error then.
+// again ends the wait, and is the error then.
 func (s *session) await(again <-chan os.Signal) (int, error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
@@ -132,12 +134,13 @@ func (s *session) await(again <-chan os.Signal) (int, error) {
 	return job.EndStatus(e), nil
 }
 
-// signalled is the signal that has ended a waiting.
+// signalled is the signal that has ended a wait.
 type signalled struct{ os.Signal }
 
 func (s signalled) Error() string { return s.String() }
 
-// status is what a shell would say of a process that it ended.
+// status returns the exit status that a shell reports for a process that the
+// signal ended.
 func (s signalled) status() int {
 	if sig, ok := s.Signal.(syscall.Signal); ok {
 		return 128 + int(sig)

@@ -7,8 +7,8 @@ import (
 	"ptools/internal/ptest"
 )
 
-// TestTerminal: ^Z stops a command, all of it, and psample with it, as one job; it does
-// not stop psample alone, which would have to answer for the process.
+// TestTerminal: ^Z stops all of a command, and psample with it, as one job. It does not
+// stop psample alone, which has to handle the stops of the process.
 func TestTerminal(t *testing.T) {
 	truth := ptest.NewTruth(t)
 	s := ptest.StartShell(t, "SPIN="+ptest.BuildC(t, "spin.c"), "PSAMPLE="+psampleDir(t)+"/psample")
@@ -53,7 +53,7 @@ func TestTerminal(t *testing.T) {
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	s := ptest.StartShell(t, "THREADCREATE="+ptest.BuildC(t, "threadcreate.c"), "PSAMPLE="+psampleDir(t)+"/psample")
-	s.Type("stty opost ocrnl -onlcr\n") // what is overwritten is a line of its own
+	s.Type("stty opost ocrnl -onlcr\n") // each state of an overwritten line becomes a line of its own
 	for _, test := range []struct{ flag, line string }{
 		{"-F 99", " samples, "},
 		{"--threadcreate", " threads created"},

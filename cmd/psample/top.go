@@ -34,16 +34,16 @@ type top struct {
 	last   time.Duration
 }
 
-// second is what has been seen in about one.
+// second is what was sampled in about one second.
 type second struct {
 	interval *profile.Interval
 	length   time.Duration
 }
 
-// topRows is how many lines a table has where there is no screen.
+// topRows is how many lines a table has without a screen.
 const topRows = 20
 
-// startTop returns nil unless it is asked for. quit ends the sampling.
+// startTop starts the view if --top asks for it, and returns nil otherwise. quit ends the sampling.
 func startTop(cfg *config, title string, out io.Writer, quit context.CancelCauseFunc) (*top, error) {
 	if !cfg.top {
 		return nil, nil
@@ -67,7 +67,7 @@ func startTop(cfg *config, title string, out io.Writer, quit context.CancelCause
 	return t, nil
 }
 
-// progress is called by the sampler after every round. Once a second it says what was added to the profile.
+// progress is called by the sampler after every round. Once a second it passes on what was added to the profile.
 func (t *top) progress(s *sample.Sampler, p *sample.Progress, o *profile.Options) {
 	switch {
 	case t == nil:
@@ -78,12 +78,12 @@ func (t *top) progress(s *sample.Sampler, p *sample.Progress, o *profile.Options
 		select {
 		case t.seconds <- second{t.window.Next(o), p.Elapsed - t.last}:
 			t.last = p.Elapsed
-		default: // the terminal takes nothing; the next second has this one in it, too
+		default: // the terminal accepts no output; the next second will include this one
 		}
 	}
 }
 
-// run shows what comes, until it is closed.
+// run shows each second, until the view is closed.
 func (t *top) run() {
 	defer close(t.done)
 	var keys <-chan string
@@ -121,14 +121,14 @@ func (t *top) draw() {
 	}
 }
 
-// table prints one where there is no screen.
+// table prints a table if there is no screen.
 func (t *top) table() {
 	if _, err := fmt.Fprintf(t.out, "%s\n\n", strings.Join(t.view.Table(topRows), "\n")); err != nil {
 		t.quit(outputError(err))
 	}
 }
 
-// close gives the terminal back as it was. It may be called more than once.
+// close restores the terminal. It may be called more than once.
 func (t *top) close() {
 	if t == nil || t.closing == nil {
 		return
@@ -141,7 +141,7 @@ func (t *top) close() {
 	}
 }
 
-// screen is a terminal that a program has for itself.
+// screen is a terminal in full-screen use.
 type screen struct {
 	out   *os.File
 	tty   *os.File
@@ -152,13 +152,13 @@ type screen struct {
 }
 
 const (
-	enterScreen = "\x1b[?1049h\x1b[?25l\x1b[?7l" // another screen, no cursor, long lines end at its edge
+	enterScreen = "\x1b[?1049h\x1b[?25l\x1b[?7l" // alternate screen, no cursor, long lines end at the edge
 	leaveScreen = "\x1b[?7h\x1b[?25h\x1b[?1049l"
 )
 
-// openScreen takes over the terminal that out is.
+// openScreen takes over the terminal out.
 func openScreen(out io.Writer) (*screen, error) {
-	// Opened anew it can be read without blocking for ever.
+	// A descriptor of our own can be set non-blocking, so that a read can be ended.
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 	if err != nil {
 		return nil, fmt.Errorf("--top: %w", err)
@@ -173,7 +173,7 @@ func openScreen(out io.Writer) (*screen, error) {
 	return s, nil
 }
 
-// control calls f with the terminal's descriptor, which stays as it is.
+// control calls f with the terminal's descriptor, which stays non-blocking.
 func (s *screen) control(f func(fd int) error) error {
 	raw, err := s.tty.SyscallConn()
 	if err != nil {
@@ -201,7 +201,7 @@ func (s *screen) read() {
 	}
 }
 
-// size is 80x24 where the terminal does not say.
+// size returns the size of the terminal, or 80x24 if it does not say.
 func (s *screen) size() (width, height int) {
 	err := s.control(func(fd int) (err error) { width, height, err = term.GetSize(fd); return err })
 	if err != nil || width <= 0 || height <= 0 {
@@ -223,7 +223,7 @@ func (s *screen) draw(v *live.View) error {
 		if i > 0 {
 			b.WriteString("\r\n")
 		}
-		// A whole line is written: to clear behind it would take its last character.
+		// The line is filled with blanks. An escape sequence that clears to its end would erase its last character.
 		line += strings.Repeat(" ", max(width-utf8.RuneCountInString(line), 0))
 		switch i {
 		case 0:

@@ -10,8 +10,8 @@ import (
 	"ptools/internal/ptest"
 )
 
-// TestTop: the live view fits its terminal, also when that changes, takes keys, and leaves the terminal as it was:
-// after q, after ^C, and when the process ends.
+// TestTop: the live view fits its terminal, also when the size changes, and takes keys. It leaves the terminal as
+// it was, after q, after ^C, and when the process ends.
 func TestTop(t *testing.T) {
 	t.Parallel()
 	g := ptest.Start(t, ptest.BuildC(t, "busyidle.c"), "-b", "1", "-u", "300")
@@ -72,7 +72,7 @@ func TestTop(t *testing.T) {
 	left(g.PID, "the end of the process")
 }
 
-// plain is a line without control sequences.
+// plain returns a line without control sequences.
 func plain(line string) string {
 	var b strings.Builder
 	for i := 0; i < len(line); i++ {
@@ -88,7 +88,7 @@ func plain(line string) string {
 	return b.String()
 }
 
-// TestTopTable: where there is no terminal a table comes each second, and those that wait are not in it.
+// TestTopTable: without a terminal a table is printed each second. Waiting threads are not in it.
 func TestTopTable(t *testing.T) {
 	t.Parallel()
 	g := ptest.Start(t, ptest.BuildC(t, "busyidle.c"), "-u", "300")

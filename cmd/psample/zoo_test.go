@@ -15,8 +15,8 @@ import (
 	"ptools/internal/ptest"
 )
 
-// TestReadersOfTheZoo has the programs that people look at profiles with read ours of node, which
-// has about ten threads.
+// TestReadersOfTheZoo has the usual readers of profiles read a profile of node, which has about
+// ten threads.
 func TestReadersOfTheZoo(t *testing.T) {
 	for _, a := range ptest.Zoo(t) {
 		if a.Name != "node" {
@@ -40,10 +40,10 @@ func profileOf(t *testing.T, command []string, name string, flags ...string) str
 	return file
 }
 
-// flameGraph is the script as Debian's libdevel-nytprof-perl brings it.
+// flameGraph is the script from Debian's libdevel-nytprof-perl.
 const flameGraph = "/usr/share/perl5/Devel/NYTProf/flamegraph.pl"
 
-// testFlameGraph: the script counts as many samples as our lines sum to.
+// testFlameGraph: the script counts as many samples as our lines have in sum.
 func testFlameGraph(t *testing.T, command []string) {
 	ptest.Need(t, "perl")
 	ptest.Need(t, flameGraph)
@@ -80,8 +80,7 @@ func grouped(n int) string {
 	return fmt.Sprintf("%s,%03d", grouped(n/1000), n%1000)
 }
 
-// testSpeedscope: the importer of speedscope, which comes from npm, understands the file as we mean
-// it.
+// testSpeedscope: the importer of speedscope, which comes from npm, reads the file as intended.
 func testSpeedscope(t *testing.T, command []string) {
 	ptest.Need(t, "node")
 	program, err := exec.LookPath("speedscope")

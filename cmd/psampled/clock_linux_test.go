@@ -26,13 +26,13 @@ import (
 	"ptools/internal/ptest"
 )
 
-// wallClock is the clock of one process, which a test can set. The machine's cannot be, for the sake of all others, and no namespace has a
-// CLOCK_REALTIME of its own (time_namespaces(7)). But a program reads it by code that the kernel has mapped into its memory (vdso(7)), and other code
-// stands there now. CLOCK_MONOTONIC is what it was.
+// wallClock is the clock of one process, which a test can set. The machine's clock must not be set, for the sake of other
+// processes, and no namespace has a CLOCK_REALTIME of its own (time_namespaces(7)). But a program reads the clock by code
+// that the kernel has mapped into its memory (vdso(7)). A test replaces that code. CLOCK_MONOTONIC is unchanged.
 type wallClock struct {
 	t      *testing.T
 	memory *os.File
-	addr   int64 // of what is added, in seconds
+	addr   int64 // address of the seconds that are added
 	offset time.Duration
 }
 
@@ -54,7 +54,7 @@ const offsetAt = 24
 // startClocked starts a command that has a clock of its own from its first instruction on.
 func startClocked(t *testing.T, cmd *exec.Cmd) (*running, *wallClock) {
 	t.Helper()
-	runtime.LockOSThread() // it is the tracer of a process that stops at its exec
+	runtime.LockOSThread() // the thread is the tracer of a process that stops at its exec
 	defer runtime.UnlockOSThread()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true}
 	r := launch(t, cmd)
@@ -80,7 +80,7 @@ func startClocked(t *testing.T, cmd *exec.Cmd) (*running, *wallClock) {
 	return r, c
 }
 
-// clockFunction is where a process has __vdso_clock_gettime.
+// clockFunction returns the address of __vdso_clock_gettime in a process.
 func clockFunction(t *testing.T, pid int, memory io.ReaderAt) int64 {
 	t.Helper()
 	maps, err := procfs.Maps(pid)
@@ -116,7 +116,7 @@ func clockFunction(t *testing.T, pid int, memory io.ReaderAt) int64 {
 	return 0
 }
 
-// set makes the clock so much different from the machine's, in whole seconds.
+// set sets the difference of the clock from the machine's, in whole seconds.
 func (c *wallClock) set(offset time.Duration) {
 	c.t.Helper()
 	c.offset = offset
@@ -125,13 +125,13 @@ func (c *wallClock) set(offset time.Duration) {
 	}
 }
 
-// taker is a server that takes what is pushed, unless it is told not to.
+// taker is a server that accepts pushed profiles, unless it is told not to.
 type taker struct {
 	t   *testing.T
-	pid int // that the profiles are of
+	pid int // process that the profiles are of
 
 	mu      sync.Mutex
-	used    time.Duration // by that process when the first came
+	used    time.Duration // processor time of that process when the first profile came
 	refuse  bool
 	refused int
 	taken   []*profile.Profile
@@ -165,7 +165,8 @@ func (k *taker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, "{}")
 }
 
-// state says how many profiles were taken and how many requests refused, and has requests refused from now on, or taken.
+// state returns how many profiles were accepted and how many requests were refused. It sets whether requests are refused
+// from now on.
 func (k *taker) state(refuse bool) (taken, refused int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -177,7 +178,7 @@ func (k *taker) state(refuse bool) (taken, refused int) {
 type clocked struct {
 	*running
 	clock  *wallClock
-	steps  []time.Duration // that the clock has been at
+	steps  []time.Duration // all offsets that the clock has had
 	pushed *taker
 }
 
@@ -187,7 +188,7 @@ func (c *clocked) step(offset time.Duration) {
 	c.steps = append(c.steps, offset)
 }
 
-// fetch asks for a page, and returns what it is, and when it was asked for.
+// fetch requests a page. It returns the answer, and when it was requested.
 func (c *clocked) fetch(path string) (int, []byte, time.Time) {
 	c.t.Helper()
 	begun := time.Now()
@@ -208,7 +209,7 @@ func (c *clocked) fetch(path string) (int, []byte, time.Time) {
 	return a.StatusCode, body, begun
 }
 
-// profile asks for one of d, in the middle of which something is done unless it is nil, and checks what it says of time.
+// profile requests a profile of length d, and checks its times. It calls during, if that is not nil, in the middle.
 func (c *clocked) profile(page string, d time.Duration, during func()) {
 	c.t.Helper()
 	began := c.clock.offset
@@ -230,7 +231,7 @@ func (c *clocked) profile(page string, d time.Duration, during func()) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	if page == "goroutine" { // it may be that of an earlier stop, and says so
+	if page == "goroutine" { // the stacks may be those of an earlier stop, and say so
 		if start, ok := c.start(p, begun); !ok || start > took {
 			c.t.Errorf("%s: it says that it began at %v", page, time.Unix(0, p.TimeNanos))
 		}
@@ -254,7 +255,8 @@ func (c *clocked) profile(page string, d time.Duration, during func()) {
 	}
 }
 
-// start is when a profile began, after some moment, by the clock that was right then. It is false for a time that none of them had.
+// start returns when a profile began, after some moment, by the clock of that time. It is false for a time that no clock
+// had.
 func (c *clocked) start(p *profile.Profile, after time.Time) (time.Duration, bool) {
 	for _, offset := range c.steps {
 		start := time.Unix(0, p.TimeNanos).Add(-offset).Sub(after)
@@ -265,8 +267,9 @@ func (c *clocked) start(p *profile.Profile, after time.Time) (time.Duration, boo
 	return 0, false
 }
 
-// windows checks what was pushed: by the clock that was right then, each profile begins where another has ended, and together they have what the
-// process used from the first on. before, used and after are what it had used at the beginning, before the end and after it.
+// windows checks the pushed profiles. By the clock of that time, each profile begins where another has ended. Together
+// they have the processor time of the process from the first profile on. before, used and after are its processor time at
+// the beginning, before the end and after the end.
 func (c *clocked) windows(begun time.Time, before, used, after time.Duration) {
 	c.t.Helper()
 	c.pushed.mu.Lock()
@@ -294,7 +297,7 @@ func (c *clocked) windows(begun time.Time, before, used, after time.Duration) {
 		if i == 0 {
 			continue
 		}
-		// One in which the process never ran is not pushed: that all it has used is there is seen below.
+		// A window in which the process never ran is not pushed. The check that no processor time is missing is below.
 		if gap := w.start - list[i-1].start - list[i-1].length; gap < -5*time.Millisecond {
 			c.t.Errorf("window %d begins %v before the end of the last", i, -gap)
 		} else if gap > 5*time.Millisecond {
@@ -308,9 +311,9 @@ func (c *clocked) windows(begun time.Time, before, used, after time.Duration) {
 }
 
 // TestClockSteps: the clock is set forward and back by hours, to 1970 too, in the middle of profiles, between them, and while nothing can be pushed.
-// What a suspended machine does to psampled is a step forward: CLOCK_MONOTONIC stands still meanwhile (clock_gettime(2)). Profiles last as long as
-// they do, say when they began by the clock of that time, and each follows the one before; limits and tokens hold; nothing is pushed in a storm, and nothing
-// waits for an hour.
+// The suspension of a machine is a step forward for psampled: CLOCK_MONOTONIC stands still meanwhile (clock_gettime(2)).
+// Profiles have their right length, say when they began by the clock of that time, and each follows the one before.
+// Limits and tokens hold. There is no burst of pushes, and nothing waits for an hour.
 func TestClockSteps(t *testing.T) {
 	t.Parallel()
 	if runtime.GOARCH != "amd64" {
@@ -356,7 +359,7 @@ func clockSteps(t *testing.T, timers string) {
 	for _, offset := range offsets[:ptest.Rounds(4, 5, 5)] {
 		c.profile("profile", length, func() { c.step(offset) })
 		c.profile("goroutine", 0, nil)
-		if timers == "auto" { // where the process is not under control all the time
+		if timers == "auto" { // without timers the process is under control all the time
 			c.profile("threadcreate", 0, nil)
 		}
 		c.profile("wall", 300*time.Millisecond, nil)
@@ -377,7 +380,8 @@ func clockSteps(t *testing.T, timers string) {
 	c.windows(begun, before, used, processorTime(t, g.PID)+50*time.Millisecond)
 }
 
-// outage has nothing taken for some seconds, in which the clock is stepped, and waits until what could not be pushed has been.
+// outage has the server accept nothing for some seconds, in which the clock is stepped. Then it waits until all waiting
+// profiles have been pushed.
 func (c *clocked) outage(offset time.Duration) {
 	c.t.Helper()
 	_, already := c.pushed.state(true)
@@ -396,7 +400,8 @@ func (c *clocked) outage(offset time.Duration) {
 	length := time.Duration(ptest.Rounds(1500, 3000, 3000)) * time.Millisecond
 	time.Sleep(length)
 	taken, refused := c.pushed.state(false)
-	// Each request is tried at once and then not sooner than the server asks for: in three seconds there are at most five, of one window a second.
+	// Each request is tried at once, and again not sooner than the server asks for. With one window a second there are at
+	// most five tries in three seconds.
 	if tries := refused - already; tries > int(25*length/(3*time.Second)) {
 		c.t.Errorf("%d tries in %v", tries, time.Since(begun))
 	}
@@ -413,7 +418,7 @@ func (c *clocked) outage(offset time.Duration) {
 	}
 }
 
-// processorTime is what a process has used, to 10 ms.
+// processorTime returns the processor time of a process, to 10 ms.
 func processorTime(t *testing.T, pid int) time.Duration {
 	t.Helper()
 	stat, err := procfs.ReadStat(pid)

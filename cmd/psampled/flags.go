@@ -55,13 +55,13 @@ examples:
   psampled -c /etc/psampled/config.yaml
 `
 
-// settings are what the flags and the file say.
+// settings are the settings of the flags and the file.
 type settings struct {
 	conf.Config
 	rules []targets.Rule // of the flags
-	file  string         // of the configuration; empty: none
+	file  string         // the configuration file; empty: none
 	set   *pflag.FlagSet
-	flags conf.Config // what they say, without the file
+	flags conf.Config // the settings of the flags, without the file
 	quiet bool
 }
 
@@ -127,7 +127,7 @@ func parse(args []string) (*settings, error) {
 	return &r.settings, r.check()
 }
 
-// Rates where none is said: of profiles that are asked for, and of those that are taken all the time.
+// Default rates, of profiles that clients ask for and of those that are taken all the time.
 const (
 	askedRate = 99
 	pushRate  = 19
@@ -159,7 +159,7 @@ func (r *rawFlags) targets() error {
 	return nil
 }
 
-// merge takes from the file what no flag says.
+// merge takes from the file the settings that no flag gives.
 func (s *settings) merge(c *conf.Config) {
 	flags := s.Config
 	s.Config = *c
@@ -185,14 +185,14 @@ func (s *settings) merge(c *conf.Config) {
 	}
 }
 
-// allRules are those of the flags and of the file.
+// allRules returns the rules of the flags and of the file.
 func (s *settings) allRules() []targets.Rule {
 	return append(append([]targets.Rule{}, s.rules...), s.Rules()...)
 }
 
 func (s *settings) period() time.Duration { return time.Duration(float64(time.Second) / s.Rate) }
 
-// check finds what cannot be, or is not safe.
+// check finds settings that are impossible or not safe.
 func (s *settings) check() error {
 	if s.Rate == 0 && !s.set.Changed("rate") {
 		s.Rate = askedRate
@@ -225,8 +225,8 @@ func (s *settings) check() error {
 	return nil
 }
 
-// isLoopback reports whether a host is this machine only. A name is resolved when the server listens, so only
-// localhost is trusted.
+// isLoopback reports whether a host means this machine only. A name is resolved later, when the server
+// listens, so localhost is the only trusted name.
 func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()

@@ -19,7 +19,7 @@ import (
 	"ptools/internal/ptest"
 )
 
-// inShell starts psampled by a shell that has done something before, and does not wait for it.
+// inShell starts psampled from a shell that executes some commands first, and does not wait for it.
 func inShell(t *testing.T, before string, args ...string) *running {
 	t.Helper()
 	exe, err := os.Executable()
@@ -33,7 +33,7 @@ func inShell(t *testing.T, before string, args ...string) *running {
 	return launch(t, exec.Command("sh", append([]string{"-c", before + `; exec "$0" "$@"`, link}, args...)...))
 }
 
-// metric returns one of /metrics.
+// metric returns a value of /metrics.
 func (r *running) metric(name string) float64 {
 	r.t.Helper()
 	_, text := r.get("/metrics")
@@ -48,8 +48,8 @@ func (r *running) metric(name string) float64 {
 	return v
 }
 
-// TestFewDescriptors: with 40 descriptors, 16 targets and 8 clients at a time those that there is no descriptor for are told so, and counted; no
-// target is taken to have ended, and none is harmed. Afterwards each is served.
+// TestFewDescriptors: with 40 descriptors, 16 targets and 8 clients at a time, clients for which there is no descriptor
+// are told so, and counted. No target counts as ended, and none is harmed. Afterwards each is served.
 func TestFewDescriptors(t *testing.T) {
 	t.Parallel()
 	mix := ptest.BuildC(t, "mix.c")
@@ -72,7 +72,7 @@ func TestFewDescriptors(t *testing.T) {
 			}
 			for _, pid := range list {
 				status, body := 503, ""
-				for deadline := time.Now().Add(10 * time.Second); status == 503 && time.Now().Before(deadline); { // what the last needed is being closed
+				for deadline := time.Now().Add(10 * time.Second); status == 503 && time.Now().Before(deadline); { // the descriptors of the last requests are being closed
 					status, body = r.get(fmt.Sprintf("/targets/%d/debug/pprof/wall?seconds=0.1", pid))
 				}
 				if status != 200 {
@@ -89,13 +89,14 @@ func TestFewDescriptors(t *testing.T) {
 	}
 }
 
-// storm has eight clients at a time ask for each process twice, and returns how many were told that there was no descriptor.
+// storm has eight clients at a time request each process twice. It returns how many were told that there was no
+// descriptor.
 func (r *running) storm(list []int) (lacking int) {
 	asked := make(chan int)
 	var mu sync.Mutex
 	var clients sync.WaitGroup
 	const together = 8
-	transport := &http.Transport{MaxIdleConnsPerHost: together} // each keeps its connection: of more than ten some are refused
+	transport := &http.Transport{MaxIdleConnsPerHost: together} // each keeps its connection: of more than ten connections some are refused
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport}
 	for range together {
@@ -123,8 +124,8 @@ func (r *running) storm(list []int) (lacking int) {
 	return lacking
 }
 
-// TestFlood: clients that open connections and say nothing get a quarter of the descriptors. What is beyond is closed and counted, and there is
-// room when they have gone.
+// TestFlood: clients that open connections and send nothing get a quarter of the descriptors. Further connections are
+// closed and counted. There is room again when the clients have gone.
 func TestFlood(t *testing.T) {
 	t.Parallel()
 	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000", "-u", "800")
@@ -171,8 +172,8 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// TestNothingWritten: psampled serves and pushes where no byte may be written into a file, with standard error on a device that is full, on a pipe
-// whose reader has gone, or on one that is full and whose reader stands still, and SIGTERM ends it with status 0.
+// TestNothingWritten: psampled serves and pushes if no byte may be written into a file. Its standard error is a full
+// device, a pipe whose reader has gone, or a full pipe whose reader does not read. SIGTERM ends it with status 0.
 func TestNothingWritten(t *testing.T) {
 	t.Parallel()
 	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000", "-u", "800")
@@ -204,7 +205,7 @@ func TestNothingWritten(t *testing.T) {
 					t.Fatal("it does not serve")
 				}
 			}
-			for n := 1; n <= 2; n++ { // each is told on standard error
+			for n := 1; n <= 2; n++ { // each is reported on standard error
 				if err := os.WriteFile(file, []byte(config+fmt.Sprintf("max_seconds: %d\n", 10*n)), 0o600); err != nil {
 					t.Fatal(err)
 				}

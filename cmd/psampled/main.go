@@ -1,10 +1,10 @@
-// Psampled serves profiles of running processes that it is not linked into, as Go programs serve their own, so that
-// go tool pprof and the engines for continuous profiles pull them.
+// Psampled serves profiles of running processes that it is not linked into, as Go programs serve their own. So go
+// tool pprof and the engines for continuous profiles can pull them.
 //
 //	psampled [flags]
 //
-// psampled --help lists the flags, doc/psampled.md says what it serves and how engines are told. The exit status is 0 after
-// SIGINT or SIGTERM, 1 after a failure, which one line on standard error explains, and 2 after a usage error.
+// psampled --help lists the flags. doc/psampled.md says what it serves and how engines are configured. The exit status is
+// 0 after SIGINT or SIGTERM, 1 after a failure and 2 after a usage error. One line on standard error explains a failure.
 package main
 
 import (

@@ -48,7 +48,7 @@ func start(t testing.TB, args ...string) *running {
 	return r
 }
 
-// launch starts a command that is psampled.
+// launch starts a command, which is a psampled.
 func launch(t testing.TB, cmd *exec.Cmd) *running {
 	t.Helper()
 	r := &running{t: t, cmd: cmd}
@@ -65,7 +65,7 @@ func launch(t testing.TB, cmd *exec.Cmd) *running {
 	return r
 }
 
-// await reads lines until one matches, and returns what its first group does.
+// await reads lines until one matches, and returns the match of the first group.
 func (r *running) await(pattern string) string {
 	r.t.Helper()
 	re := regexp.MustCompile(pattern)
@@ -113,7 +113,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// TestReload: SIGHUP reads the file again; one that is wrong is refused with its line, and changes nothing.
+// TestReload: SIGHUP reads the file again. An invalid file is refused with its line, and changes nothing.
 func TestReload(t *testing.T) {
 	t.Parallel()
 	g := ptest.Start(t, "sleep", "600")
@@ -166,7 +166,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestUsage: what cannot be, or is not safe, is refused with status 2 and a line that says why.
+// TestUsage: settings that are impossible or not safe are refused with status 2 and a line that says why.
 func TestUsage(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"", "what to profile?"},
@@ -212,7 +212,7 @@ func TestKilled(t *testing.T) {
 				a.Body.Close()
 			}
 		}()
-		for metrics := ""; !strings.Contains(metrics, "psampled_sampled_processes 1\n"); { // the reading of them takes a while, not always the same
+		for metrics := ""; !strings.Contains(metrics, "psampled_sampled_processes 1\n"); { // reading the metrics takes a varying time
 			_, metrics = r.get("/metrics")
 		}
 		time.Sleep(time.Duration(i*7%50) * time.Millisecond) // the kill comes at any moment of a round
@@ -228,7 +228,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// ticks is the processor time of a process that is not stopped.
+// ticks returns the processor time of a process that is not stopped.
 func ticks(t *testing.T, pid int) string {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -242,8 +242,9 @@ func ticks(t *testing.T, pid int) string {
 	return fields[11] + " " + fields[12]
 }
 
-// TestReloadTerms: SIGHUP takes over another token and a shorter longest profile, and says what it cannot take over, with which nothing
-// becomes open that was not: a file that asks for loopback and no token, of a server that others can ask, leaves the token.
+// TestReloadTerms: SIGHUP takes over another token and another bound for profiles, and says which settings it cannot take
+// over. No access is opened by that: if a file asks for loopback and no token, a server that serves other machines keeps
+// its token.
 func TestReloadTerms(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -294,7 +295,7 @@ func TestReloadTerms(t *testing.T) {
 	hup(`not reloaded: .*(has no token in it)`)
 	expect("second", "/targets", 200)
 	expect("", "/targets", 401)
-	write(file, targets) // with -l it stays open to others
+	write(file, targets) // with -l it still serves others
 	hup(`not reloaded: .*(needs --token-file or --tls-client-ca)`)
 	expect("", "/targets", 401)
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// messages writes lines to standard error. No goroutine waits for the reader of that: where it stands still, a line
-// for which there is no room is dropped.
+// messages writes lines to standard error. No other goroutine waits for its reader: if the reader stops reading,
+// lines for which there is no room are dropped.
 type messages struct {
 	lines   chan string
 	written chan struct{} // closed when the last has been
@@ -23,13 +23,13 @@ const (
 // writeMessages begins to write. Close ends it.
 func writeMessages(w io.Writer) *messages {
 	m := &messages{lines: make(chan string, mostMessages), written: make(chan struct{})}
-	go func() { // ends with close, or with the process where the reader stands still
+	go func() { // ends with close, or with the process if the reader has stopped reading
 		defer close(m.written)
 		for line := range m.lines {
 			if n := m.dropped.Swap(0); n > 0 {
 				line = fmt.Sprintf("psampled: %d messages were dropped, since nobody read them\n", n) + line
 			}
-			io.WriteString(w, line) // a device that is full, or a reader that has gone, is no reason to end
+			io.WriteString(w, line) // a full device, or a reader that has gone away, is no reason to end
 		}
 	}()
 	return m
@@ -44,7 +44,7 @@ func (m *messages) add(format string, args ...any) {
 	}
 }
 
-// close waits until all is written, but not long. No line may be added any more.
+// close waits until all is written, but no longer than lastMessages. No line may be added after it.
 func (m *messages) close() {
 	close(m.lines)
 	select {

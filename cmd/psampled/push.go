@@ -12,7 +12,7 @@ import (
 	"ptools/pctl/targets"
 )
 
-// pushing is what samples all targets all the time, and sends what it has seen. Methods of nil do nothing.
+// pushing samples all targets all the time, and sends the profiles. Methods of nil do nothing.
 type pushing struct {
 	loop   *continuous.Loop
 	pusher *push.Pusher
@@ -45,7 +45,7 @@ func (p *pushing) run(ctx context.Context) {
 	}
 }
 
-// lastPush is how long the end waits for what has not been sent.
+// lastPush is how long the end waits for profiles that have not been sent.
 const lastPush = 5 * time.Second
 
 // Close sends the rest.

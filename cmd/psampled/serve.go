@@ -67,11 +67,12 @@ func (s *settings) serve(ctx context.Context, stderr io.Writer) error {
 	return d.run(ctx, server, d.served.Limit(listener, d.connections()), hangups)
 }
 
-// perClient is how many connections there may be for each profile that is being taken: most clients hold theirs
-// between requests.
+// perClient is how many connections there may be for each profile that is being taken. Most clients keep their
+// connection between requests.
 const perClient = 4
 
-// connections is how many there may be: with all of them three of four descriptors are left for sampling.
+// connections returns how many connections there may be. With all of them open, three quarters of the descriptors
+// are left for sampling.
 func (d *daemon) connections() int {
 	most := perClient * d.MaxClients
 	var r syscall.Rlimit
@@ -81,7 +82,8 @@ func (d *daemon) connections() int {
 	return most
 }
 
-// longestNaming is how long an answer waits for names, which is to be there a second after the time asked for.
+// longestNaming is how long an answer waits for names. The answer should come within a second after the time of
+// the profile.
 const longestNaming = 700 * time.Millisecond
 
 // open finds the targets and makes the sampler.
@@ -120,7 +122,7 @@ func (d *daemon) say(format string, args ...any) {
 	}
 }
 
-// listen takes the address. One that is to be loopback must be when it is resolved.
+// listen listens at the address. An address that must be loopback is checked after it was resolved.
 func (d *daemon) listen() (net.Listener, error) {
 	l, err := net.Listen("tcp", d.Listen)
 	if err != nil {
@@ -158,7 +160,7 @@ func (d *daemon) server() (*http.Server, error) {
 	return server, nil
 }
 
-// terms reads the files of the token and the certificates, which may have been exchanged since the start.
+// terms reads the files of the token and the certificates, which may have been replaced since the start.
 func (s *settings) terms() (serve.Terms, *tls.Config, error) {
 	t := serve.Terms{Longest: time.Duration(s.MaxSeconds)}
 	if s.TokenFile != "" {
@@ -197,7 +199,7 @@ func (s *settings) tls() (*tls.Config, error) {
 	return c, nil
 }
 
-// run serves until ctx is done. Profiles that are under way then are not finished.
+// run serves until ctx is done. Profiles that are being taken then are abandoned.
 func (d *daemon) run(ctx context.Context, server *http.Server, listener net.Listener, hangups <-chan os.Signal) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -232,7 +234,8 @@ func (d *daemon) run(ctx context.Context, server *http.Server, listener net.List
 	}
 }
 
-// reload reads the file again, and the files that it names. What is wrong with them is said, and nothing changes then.
+// reload reads the file again, and the files that it names. If something is wrong with them, reload says so and
+// changes nothing.
 func (d *daemon) reload() {
 	if err := d.adopt(); err != nil {
 		d.told.add("not reloaded: %v", err)
@@ -241,9 +244,10 @@ func (d *daemon) reload() {
 	d.say("reloaded: %d processes", len(d.watcher.Targets()))
 }
 
-// adopt takes over what can change at work: targets, the longest profile, the token, certificates and their
-// authority. The rest needs a restart, and so does who may ask where that changes with it: a server that is to be
-// asked by this machine only, and then needs no token, still serves others.
+// adopt takes over the settings that can change without a restart: targets, the longest profile, the token,
+// certificates and their authority. The others need a restart. So do the token and the certificates if they
+// change together with the address: until the restart the server still serves other machines, even if the new
+// address is loopback and needs no token.
 func (d *daemon) adopt() error {
 	next := settings{Config: d.flags, rules: d.rules, set: d.set}
 	if d.file != "" {
@@ -276,7 +280,7 @@ func (d *daemon) adopt() error {
 	return nil
 }
 
-// needRestart returns the keys of settings that differ from those at work and cannot change.
+// needRestart returns the keys of settings that differ from those in use and cannot change without a restart.
 func (s *settings) needRestart(at *conf.Config) (keys []string) {
 	for _, k := range []struct {
 		name   string
@@ -296,7 +300,8 @@ func (s *settings) needRestart(at *conf.Config) (keys []string) {
 	return keys
 }
 
-// keep leaves at what they are the settings that cannot change, and those that depend on them.
+// keep sets the settings that cannot change without a restart, and those that depend on them, to the values in
+// use.
 func (s *settings) keep(at *conf.Config) {
 	if s.Listen != at.Listen || (s.TLS.Cert == "") != (at.TLS.Cert == "") {
 		s.TokenFile, s.TLS = at.TokenFile, at.TLS

@@ -107,8 +107,9 @@ func tlsClient(t *testing.T, trusted *authority, own ...tls.Certificate) *http.C
 	return &http.Client{Transport: transport, Timeout: 30 * time.Second}
 }
 
-// TestClientCertificates: with --tls-client-ca no client is served, not even on loopback and for /healthz, without a certificate of that
-// authority, which may be asked for in vain by others: none, of another authority, one that has expired, and no TLS at all.
+// TestClientCertificates: with --tls-client-ca only clients with a certificate of that authority are served, even on
+// loopback and for /healthz. Clients without a certificate, with one of another authority, with an expired one, or
+// without TLS are refused.
 func TestClientCertificates(t *testing.T) {
 	t.Parallel()
 	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000", "-u", "800")

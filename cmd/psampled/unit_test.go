@@ -13,7 +13,7 @@ import (
 	"ptools/internal/ptest"
 )
 
-// unitCapabilities returns what the unit file gives psampled, as setpriv(1) has it.
+// unitCapabilities returns the capabilities that the unit file gives psampled, in the form of setpriv(1).
 func unitCapabilities(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("../../dist/psampled.service")
@@ -33,7 +33,7 @@ func unitCapabilities(t *testing.T) string {
 	return setprivList(strings.Fields(list))
 }
 
-// setprivList makes of CAP_SYS_PTRACE … what setpriv takes: -all,+sys_ptrace,…
+// setprivList converts CAP_SYS_PTRACE … to setpriv's form: -all,+sys_ptrace,…
 func setprivList(names []string) string {
 	list := "-all"
 	for _, name := range names {
@@ -49,7 +49,7 @@ func startConfined(t *testing.T, capabilities string, args ...string) *running {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program := ptest.Copy(t, exe) // where go test puts it not every user may look
+	program := ptest.Copy(t, exe) // not every user may enter the directory of go test
 	link := filepath.Join(filepath.Dir(program), "psampled")
 	if err := os.Rename(program, link); err != nil {
 		t.Fatal(err)
@@ -72,7 +72,7 @@ func startPrivate(t *testing.T) *ptest.Target {
 	return ptest.Start(t, "setpriv", "--reuid", fmt.Sprint(ptest.Nobody), "--regid", fmt.Sprint(ptest.Nobody), "--clear-groups", program, "-n", "100000", "-u", "400")
 }
 
-// functions returns those of the profile of the one target.
+// functions returns the functions in the profile of the only target.
 func (r *running) functions() map[string]bool {
 	r.t.Helper()
 	status, body := r.get("/debug/pprof/profile?seconds=1")

@@ -25,8 +25,8 @@ import (
 
 func main() {
 	pctl.Guard() // killed by SIGKILL, we cannot let the process go ourselves
-	// However we end, the process has to be let go first; a reader that goes
-	// away is told by the error of writing.
+	// However we end, the process has to be let go first. If the reader of
+	// our output goes away, writing fails.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	signal.Ignore(syscall.SIGPIPE)
@@ -85,11 +85,11 @@ func run(ctx context.Context, argv []string, stdout, stderr io.Writer) error {
 
 	end, err := process.Wait(ctx)
 	if errors.Is(err, context.Canceled) {
-		err = nil // interrupted: that is how it ends
+		err = nil // an interrupt is the usual end
 	} else if err == nil {
 		fmt.Fprintln(stderr, "functrace: process", *pid, end.Kind)
 	}
-	// Once the process is let go no handler runs any more.
+	// Once the process has been let go, no handler runs any more.
 	err = errors.Join(err, process.Release(context.Background()))
 	close(t.calls)
 	err = errors.Join(err, <-printed)
@@ -111,8 +111,8 @@ func (t *tracer) trace(ctx context.Context, p *pctl.Process, name string) error 
 	if err != nil {
 		return err
 	}
-	// The handler runs while the calling thread stands still: it takes what it
-	// needs and returns, and never waits for the printer.
+	// The handler runs while the calling thread stands still. It takes what it
+	// needs and returns; it never waits for the printer.
 	_, err = p.Break(ctx, where, func(h *pctl.Hit) {
 		regs := h.Registers()
 		select {

@@ -1,4 +1,4 @@
-// Package clean makes what comes from a target fit for a terminal.
+// Package clean makes text from a target fit for a terminal.
 package clean
 
 import (
@@ -8,8 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// Text makes a name from the target fit for a terminal: whatever could move
-// the cursor, ring, reorder text or break the line is shown as an escape.
+// Text makes a name from the target fit for a terminal. Everything that could
+// move the cursor, ring the bell, reorder text or break the line becomes an
+// escape.
 func Text(s string) string {
 	if isClean(s) {
 		return s
@@ -45,8 +46,8 @@ func hex2(c byte) string {
 	return string([]byte{digits[c>>4], digits[c&15]})
 }
 
-// JSON does the same for encoded JSON, in which such runes can stand only
-// within strings: they become \u escapes, which mean the same to a program.
+// JSON does the same for encoded JSON, where such runes can stand only within
+// strings. They become \u escapes, which mean the same to a program.
 func JSON(b []byte) []byte {
 	if isClean(b) {
 		return b

@@ -1,5 +1,5 @@
-// Package conf reads psampled's configuration: a YAML file, in which every key must be known, and the addresses, rules and
-// limits in it possible. Errors name the line.
+// Package conf reads psampled's configuration, a YAML file. Every key in it must be known, and the addresses, rules and
+// limits must be possible. Errors name the line.
 package conf
 
 import (
@@ -21,7 +21,7 @@ import (
 	"ptools/pctl/targets"
 )
 
-// Config is a configuration. What is not in the file is zero.
+// Config is a configuration. Settings that are not in the file are zero.
 type Config struct {
 	Listen     string   `yaml:"listen"`
 	TokenFile  string   `yaml:"token_file"`
@@ -34,7 +34,7 @@ type Config struct {
 	Push       Push     `yaml:"push"`
 }
 
-// Push is where profiles are sent continuously. Without a URL nowhere.
+// Push says where profiles are sent continuously. Without a URL none are sent.
 type Push struct {
 	URL       string            `yaml:"url"`
 	TokenFile string            `yaml:"token_file"`
@@ -43,7 +43,7 @@ type Push struct {
 	Interval  Duration          `yaml:"interval"`
 }
 
-// Pusher returns it as what package push knows.
+// Pusher returns p as a configuration of package push.
 func (p *Push) Pusher() push.Config {
 	c := push.Config{URL: p.URL, TokenFile: p.TokenFile, Labels: p.Labels, Header: make(http.Header)}
 	for name, value := range p.Headers {
@@ -58,7 +58,7 @@ const (
 	maxInterval = 10 * time.Minute
 )
 
-// Check says what is wrong.
+// Check returns what is wrong with p, or nil.
 func (p *Push) Check() error {
 	d := time.Duration(p.Interval)
 	switch {
@@ -77,7 +77,7 @@ func (p *Push) Check() error {
 type TLS struct {
 	Cert     string `yaml:"cert"`
 	Key      string `yaml:"key"`
-	ClientCA string `yaml:"client_ca"` // of those whose certificates clients must present
+	ClientCA string `yaml:"client_ca"` // authority for the certificates that clients must present
 }
 
 // Target is a rule for targets.
@@ -127,9 +127,9 @@ func ParseDuration(text string) (time.Duration, error) {
 // mostFile bounds the size of a file.
 const mostFile = 1 << 20
 
-// Read reads a file. An error names the file and, of what is in it, the line.
+// Read reads a file. An error names the file and, if it is about the contents, the line.
 func Read(path string) (*Config, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe without a writer would be waited for
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // otherwise a pipe without a writer blocks the open
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ func Read(path string) (*Config, error) {
 	return c, nil
 }
 
-// Error is what is wrong with a configuration, and where.
+// Error is an error in a configuration, and its line.
 type Error struct {
 	Line int
 	Err  error
@@ -187,8 +187,8 @@ func Parse(text []byte) (*Config, error) {
 	return c, c.check(&root)
 }
 
-// strict finds what the library takes for something else without a word: an entry of a list that is empty is left
-// out, and of a number with a fraction the fraction is where a process or a count is to be.
+// strict finds values that the library would change silently. It leaves out empty entries of lists, and drops the
+// fraction of a number where a process or a count is expected.
 func strict(n *yaml.Node) error {
 	for i, child := range n.Content {
 		switch {
@@ -226,7 +226,7 @@ func located(err error) error {
 // MaxRate is the most samples a second.
 const MaxRate = 1000
 
-// check finds what cannot be.
+// check finds impossible settings.
 func (c *Config) check(root *yaml.Node) error {
 	at := func(err error, path ...any) error { return &Error{lineAt(root, path...), err} }
 	for i, r := range c.Rules() {
@@ -241,7 +241,7 @@ func (c *Config) check(root *yaml.Node) error {
 		return at(err, "push")
 	}
 	switch {
-	case !(c.Rate >= 0 && c.Rate <= MaxRate): // nor NaN
+	case !(c.Rate >= 0 && c.Rate <= MaxRate): // false for NaN as well
 		return at(fmt.Errorf("rate %v is not more than 0 and at most %d samples a second", c.Rate, MaxRate), "rate")
 	case c.MaxClients < 0:
 		return at(errors.New("max_clients is less than 0"), "max_clients")
@@ -255,7 +255,7 @@ func (c *Config) check(root *yaml.Node) error {
 	return nil
 }
 
-// lineAt is the line of a node, by the keys and indices that lead to it; of a key if it is one.
+// lineAt returns the line of the node that keys and indices lead to; if the last is a key, that of the key.
 func lineAt(n *yaml.Node, path ...any) int {
 	if n.Kind == yaml.DocumentNode && len(n.Content) > 0 {
 		n = n.Content[0]

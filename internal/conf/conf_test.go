@@ -36,7 +36,7 @@ targets:
 	}
 }
 
-// TestRefused: what is wrong is said with its line.
+// TestRefused: an error has its line.
 func TestRefused(t *testing.T) {
 	for _, c := range []struct {
 		text string

@@ -1,8 +1,8 @@
-// Package continuous has all targets sampled all the time, and what was seen of each in every interval pushed.
+// Package continuous samples all targets all the time, and pushes a profile of each target for each interval.
 //
-// The window of a target begins at the moment at which the last one ends, so that nothing lies between two profiles,
-// and nothing is in both. The intervals of different targets begin at different times, which spreads the work of
-// names and encoding, and what the server gets, over the interval.
+// The window of a target begins at the moment at which the last one ends. So nothing is lost between two profiles,
+// and nothing is in both. The intervals of different targets begin at different times. That spreads the work for
+// names and encoding, and the load of the server, over the interval.
 package continuous
 
 import (
@@ -16,10 +16,10 @@ import (
 	"ptools/pctl/targets"
 )
 
-// DefaultInterval is how long a profile is.
+// DefaultInterval is the default length of a profile.
 const DefaultInterval = 15 * time.Second
 
-// Targets are the processes; *targets.Watcher has them.
+// Targets are the processes to sample; *targets.Watcher implements it.
 type Targets interface {
 	Targets() []*targets.Target
 }
@@ -30,7 +30,7 @@ type Loop struct {
 	Targets  Targets
 	Pusher   *push.Pusher
 	Interval time.Duration // zero: DefaultInterval
-	// Failed is told once of each target that cannot be sampled.
+	// Failed is called once for each target that cannot be sampled.
 	Failed func(t *targets.Target, err error)
 
 	windows    map[string]*window
@@ -38,19 +38,19 @@ type Loop struct {
 	unprepared atomic.Int64 // profiles that could not be encoded
 }
 
-// window is a target's.
+// window is the present window of a target.
 type window struct {
 	target *targets.Target
 	open   *sample.Window // nil: the target could not be sampled
 	due    time.Time
-	seen   bool // in the last look at the targets
+	seen   bool // the target was in the last list of targets
 }
 
-// look is how often new targets are looked for, and how late an interval may end.
+// look is the time between two looks for new targets, and how late an interval may end.
 const look = time.Second
 
-// Run goes on until ctx is done, and pushes then what has been seen until now. The Pusher and the Sampler are the
-// caller's to close.
+// Run samples until ctx is done, and then pushes what was sampled until then. The caller has to close the Pusher
+// and the Sampler.
 func (l *Loop) Run(ctx context.Context) {
 	if l.Interval <= 0 {
 		l.Interval = DefaultInterval
@@ -77,12 +77,13 @@ func (l *Loop) Unsampled() int64 { return l.unsampled.Load() }
 // Unprepared returns how many profiles have been dropped because they could not be encoded.
 func (l *Loop) Unprepared() int64 { return l.unprepared.Load() }
 
-// round opens, exchanges and closes windows.
+// round opens, renews and closes windows.
 func (l *Loop) round(ctx context.Context, now time.Time) {
 	for _, t := range l.Targets.Targets() {
 		w, ok := l.windows[t.ID()]
 		if !ok {
-			// The first interval is a part of one, so that targets which came together part.
+			// The first interval is shorter by a random part, so that targets which came together end their
+			// intervals at different times.
 			w = &window{due: now.Add(l.Interval/4 + rand.N(l.Interval*3/4))}
 			l.windows[t.ID()] = w
 			w.target = t
@@ -90,7 +91,7 @@ func (l *Loop) round(ctx context.Context, now time.Time) {
 		} else if !now.Before(w.due) {
 			last := *w
 			w.target, w.due = t, w.due.Add(l.Interval)
-			if w.due.Before(now) { // psampled was stopped, or starved
+			if w.due.Before(now) { // psampled was stopped, or got no processor
 				w.due = now.Add(l.Interval)
 			}
 			l.begin(ctx, w, last.open != nil)
@@ -104,7 +105,7 @@ func (l *Loop) round(ctx context.Context, now time.Time) {
 		case !w.seen:
 			l.finish(w)
 			delete(l.windows, id)
-		case w.open == nil && w.target.Alive(): // the list of targets may not know yet that one has ended
+		case w.open == nil && w.target.Alive(): // the list of targets may still have one that has ended
 			unsampled++
 		}
 		w.seen = false
@@ -112,8 +113,8 @@ func (l *Loop) round(ctx context.Context, now time.Time) {
 	l.unsampled.Store(unsampled)
 }
 
-// begin opens a window, the one after the last if there is one. A failure is told if tell is set: once for each
-// target that is not sampled.
+// begin opens a window, which follows the last one if there is one. If tell is set it reports a failure: once
+// for each target that is not sampled.
 func (l *Loop) begin(ctx context.Context, w *window, tell bool) {
 	var err error
 	if last := w.open; last != nil {
@@ -129,7 +130,8 @@ func (l *Loop) begin(ctx context.Context, w *window, tell bool) {
 	}
 }
 
-// finish closes a window and pushes its profile. A profile may come together with an error: what was seen until then.
+// finish closes a window and pushes its profile. A profile that comes together with an error has what was sampled
+// until then.
 func (l *Loop) finish(w *window) {
 	if w.open == nil {
 		return

@@ -78,7 +78,7 @@ func (s *store) await(pid, n int) {
 	}
 }
 
-// used is the processor time of a process, to 10 ms.
+// used returns the processor time of a process, to 10 ms.
 func used(t *testing.T, pid int) time.Duration {
 	t.Helper()
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -92,8 +92,8 @@ func used(t *testing.T, pid int) time.Duration {
 	return time.Duration(user+system) * 10 * time.Millisecond
 }
 
-// TestContinuous: the profiles of a process follow each other without a gap and together have what it used; an idle one has none, and
-// what a process did until its end is pushed.
+// TestContinuous: the profiles of a process follow each other without a gap, and together have its processor time. An
+// idle process has no profile. The last profile of a process has what it did until its end.
 func TestContinuous(t *testing.T) {
 	for name, timers := range map[string]sample.Timers{"timers": sample.TimersOnly, "stops": sample.TimersOff} {
 		t.Run(name, func(t *testing.T) {
@@ -107,7 +107,7 @@ func continuously(t *testing.T, timers sample.Timers) {
 	busy := ptest.Start(t, "sh", "-c", "while :; do :; done")
 	brief := ptest.Start(t, "sh", "-c", "while :; do :; done")
 	idle := ptest.Start(t, "sleep", "60")
-	idle.WaitState("S") // it has used what it uses to begin
+	idle.WaitState("S") // it uses no more processor time from here
 	sampler, err := sample.Open(&sample.SamplerOptions{Timers: timers})
 	if errors.Is(err, fs.ErrPermission) {
 		t.Skip(err)
@@ -143,7 +143,7 @@ func continuously(t *testing.T, timers sample.Timers) {
 	s.await(brief.PID, 1)
 	for before := used(t, brief.PID); used(t, brief.PID) < before+150*time.Millisecond; time.Sleep(10 * time.Millisecond) {
 	}
-	brief.Kill() // of one that ends sooner than it is looked at nothing would be known
+	brief.Kill() // nothing would be known of a process that ends before it is looked at
 	s.await(brief.PID, 2)
 	s.await(busy.PID, 4)
 	least := used(t, busy.PID) - inner
@@ -164,7 +164,8 @@ func continuously(t *testing.T, timers sample.Timers) {
 	}
 }
 
-// check: list has no gap, and together as much as was used: at most from the beginning, at least from the second on.
+// check checks that list has no gap, and that its sum is the processor time that was used: at most from the beginning,
+// at least from the second profile on.
 func check(t *testing.T, list []*profile.Profile, least, most time.Duration) {
 	t.Helper()
 	slices.SortFunc(list, func(a, b *profile.Profile) int { return int(a.TimeNanos - b.TimeNanos) })

@@ -1,5 +1,5 @@
 // Package cursor reads little-endian data of unknown origin from front to back: DWARF, call frame
-// information, what else has LEB128 numbers in it.
+// information and other data with LEB128 numbers.
 package cursor
 
 import (
@@ -8,7 +8,7 @@ import (
 )
 
 // A Cursor reads B from Off on. An access beyond the end yields zero, sets Bad and leaves nothing to
-// read; Bad stays set, so that a parser checks once after a group of fields.
+// read. Bad stays set, so that a parser needs to check it only once after a group of fields.
 type Cursor struct {
 	B    []byte
 	Off  uint64
@@ -16,13 +16,13 @@ type Cursor struct {
 	Bad  bool
 }
 
-// Remaining is the number of bytes not yet read.
+// Remaining returns the number of bytes not yet read.
 func (c *Cursor) Remaining() uint64 { return uint64(len(c.B)) - c.Off }
 
-// Rest is the bytes not yet read.
+// Rest returns the bytes not yet read.
 func (c *Cursor) Rest() []byte { return c.B[c.Off:] }
 
-// Pos is the address of the next byte.
+// Pos returns the address of the next byte.
 func (c *Cursor) Pos() uint64 { return c.Addr + c.Off }
 
 func (c *Cursor) fail() {
@@ -40,7 +40,7 @@ func (c *Cursor) Bytes(n uint64) []byte {
 	return b
 }
 
-// Skip leaves out n bytes.
+// Skip skips n bytes.
 func (c *Cursor) Skip(n uint64) { c.Bytes(n) }
 
 // Uint reads a number of 1 to 8 bytes.
@@ -122,7 +122,7 @@ func (c *Cursor) Sleb() int64 {
 	}
 }
 
-// CString reads a string that ends in a zero byte. One longer than limit is read and counts as empty.
+// CString reads a string that ends in a zero byte. If it is longer than limit, the result is empty.
 func (c *Cursor) CString(limit int) string {
 	n := bytes.IndexByte(c.Rest(), 0)
 	if n < 0 {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// big returns large files of this machine, whichever there are.
+// big returns the large files that this machine has.
 func big(b *testing.B) map[string]string {
 	found := make(map[string]string)
 	for name, pattern := range map[string]string{
@@ -30,9 +30,9 @@ func big(b *testing.B) map[string]string {
 	return found
 }
 
-// BenchmarkFirstSymbol opens a file and looks one address up, nothing cached:
-// what a file costs before its first sample has a name. It also reports how
-// much memory is kept.
+// BenchmarkFirstSymbol opens a file and looks up one address, with nothing
+// cached. That is the cost of a file before its first sample has a name. It
+// also reports how much memory is kept.
 func BenchmarkFirstSymbol(b *testing.B) {
 	for name, path := range big(b) {
 		b.Run(name, func(b *testing.B) {
@@ -72,7 +72,8 @@ func (f *File) textStart() (start, size uint64, ok bool) {
 	return start, size, ok
 }
 
-// BenchmarkSymbol looks up addresses all over the code, warm.
+// BenchmarkSymbol looks up addresses all over the code, with everything
+// cached.
 func BenchmarkSymbol(b *testing.B) {
 	for name, path := range big(b) {
 		b.Run(name, func(b *testing.B) {
@@ -92,8 +93,8 @@ func BenchmarkSymbol(b *testing.B) {
 	}
 }
 
-// BenchmarkByName looks a name up in a file that is open: for the first time
-// and again.
+// BenchmarkByName looks up a name in an open file: for the first time, and
+// again.
 func BenchmarkByName(b *testing.B) {
 	for _, c := range []struct{ name, path, symbol string }{
 		{"libc-malloc", "/lib/x86_64-linux-gnu/libc.so.6", "malloc"},
@@ -122,8 +123,8 @@ func BenchmarkByName(b *testing.B) {
 	}
 }
 
-// BenchmarkLines looks up positions, warm, in a C++ program with debug
-// information.
+// BenchmarkLines looks up positions, with everything cached, in a C++ program
+// with debug information.
 func BenchmarkLines(b *testing.B) {
 	f := open(b, inlineProgram(b, "-g"), nil)
 	start, size, _ := f.textStart()
@@ -136,8 +137,8 @@ func BenchmarkLines(b *testing.B) {
 	}
 }
 
-// BenchmarkFirstLine looks up the position of one address, nothing cached, in
-// libc and its separate debug file, whose sections are compressed.
+// BenchmarkFirstLine looks up the position of one address, with nothing
+// cached, in libc and its separate debug file, whose sections are compressed.
 func BenchmarkFirstLine(b *testing.B) {
 	const libc = "/lib/x86_64-linux-gnu/libc.so.6"
 	if _, err := os.Stat(libc); err != nil {

@@ -13,9 +13,9 @@ import (
 	"ptools/internal/ptest"
 )
 
-// build returns the path of what a compiler makes of files in testdata, which the test
-// must not change: the same command line gives the same file. A compiler that
-// is not installed is a reason to skip, one that fails is not.
+// build returns the path of a file that a compiler makes of sources in testdata. The
+// test must not change it: the same command line gives the same file. If the compiler
+// is not installed, the test is skipped; if it fails, the test fails.
 func build(t testing.TB, argv ...string) string {
 	t.Helper()
 	return buildIn(t, "", argv)
@@ -38,7 +38,7 @@ func buildIn(t testing.TB, dir string, argv []string) string {
 	}, ptest.CompilerVersion(argv[0]), dir, argv, sources(t))
 }
 
-// sources returns what the programs are made of, and where it stands, which debug information says.
+// sources returns the sources of the programs, and their directory, which is in debug information.
 func sources(t testing.TB) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -83,7 +83,7 @@ func output(t testing.TB, argv ...string) string {
 	return string(out)
 }
 
-// open opens path as a File that the test's end closes.
+// open opens path as a File, which is closed at the end of the test.
 func open(t testing.TB, path string, src Source) *File {
 	t.Helper()
 	file, err := os.Open(path)
@@ -102,7 +102,8 @@ func open(t testing.TB, path string, src Source) *File {
 	return f
 }
 
-// installed returns a file of the distribution, skipping if it is not there.
+// installed returns a file of the distribution. It skips the test if the file is not
+// there.
 func installed(t testing.TB, path string) string {
 	t.Helper()
 	if _, err := os.Stat(path); err != nil {

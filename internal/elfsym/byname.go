@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// nameCache keeps what ByName found, also nothing.
+// nameCache keeps the results of ByName, empty ones included.
 type nameCache struct {
 	mu sync.Mutex
 	m  map[string][]Sym
@@ -25,11 +25,11 @@ const maxNameCache = 1024
 //     parameters and template arguments: all functions it fits;
 //   - the name of a Go function.
 //
-// Where the file has no full symbol table, its separate debug file or
-// .gnu_debugdata is asked for what its dynamic symbols do not have. Cold it
-// takes microseconds for a dynamic symbol and a pass over the string table
-// otherwise; what was asked before, also in vain, comes from a cache. The
-// caller must not change the result.
+// If the file has no full symbol table, its separate debug file or
+// .gnu_debugdata is searched for names that are not among its dynamic
+// symbols. The first look-up takes microseconds for a dynamic symbol, and
+// otherwise a pass over the string table. Names that were looked up before,
+// also in vain, come from a cache. The caller must not change the result.
 func (f *File) ByName(name string) []Sym {
 	if name == "" || len(name) > maxName {
 		return nil
@@ -79,8 +79,8 @@ func (f *File) findRaw(name string) []Sym {
 	return f.eachTable(func(t *symTable, found *[]candidate) { t.matches(base, version, found) })
 }
 
-// eachTable lets find look through the file's own tables and, where they are
-// not complete and have nothing, through the others'.
+// eachTable calls find with the file's own tables. If they are not complete
+// and have nothing, it calls find with those of the other files.
 func (f *File) eachTable(find func(t *symTable, found *[]candidate)) []Sym {
 	var found []candidate
 	own := f.symTables()
@@ -97,7 +97,8 @@ func (f *File) eachTable(find func(t *symTable, found *[]candidate)) []Sym {
 	return ordered(found)
 }
 
-// ordered sorts what was found and leaves out all but the best at an address.
+// ordered sorts what was found, and keeps only the best symbol at each
+// address.
 func ordered(found []candidate) []Sym {
 	slices.SortStableFunc(found, func(a, b candidate) int { return a.compare(&b) })
 	var syms []Sym
@@ -118,8 +119,8 @@ const (
 	maxPlaces = 1 << 16
 )
 
-// matches appends the symbols called base, of the version if that is not
-// empty.
+// matches appends the symbols with the name base, of the version if that is
+// not empty.
 func (t *symTable) matches(base, version string, found *[]candidate) {
 	add := func(i uint32, s rawSym) {
 		if !nameable(&s) || len(*found) >= maxFound {
@@ -141,8 +142,8 @@ func (t *symTable) matches(base, version string, found *[]candidate) {
 	t.named(t.places(base), add)
 }
 
-// nameable reports whether s is what a name can be looked up for: it has an
-// address of its own in every process.
+// nameable reports whether s can be looked up by name: it has an address of
+// its own in every process.
 func nameable(s *rawSym) bool {
 	switch s.kind() {
 	case elf.STT_FUNC, elf.STT_GNU_IFUNC, elf.STT_OBJECT, elf.STT_NOTYPE:
@@ -151,9 +152,9 @@ func nameable(s *rawSym) bool {
 	return false
 }
 
-// places returns the offsets in the string table of a name that ends there or
-// goes on with a version. A linker lets names that end alike share their
-// bytes, so what is before does not matter.
+// places returns the offsets of a name in the string table, where a NUL or a
+// version follows it. Linkers let names with the same end share bytes, so the
+// byte before does not matter.
 func (t *symTable) places(name string) map[uint32]bool {
 	places := make(map[uint32]bool)
 	pat := []byte(name)
@@ -174,7 +175,7 @@ func (t *symTable) named(places map[uint32]bool, f func(i uint32, s rawSym)) {
 	if len(places) == 0 {
 		return
 	}
-	var filter [64]uint64 // by the low bits, before the map is asked
+	var filter [64]uint64 // by the low bits; checked before the map
 	for p := range places {
 		filter[p>>6&63] |= 1 << (p & 63)
 	}

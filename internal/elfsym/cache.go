@@ -18,14 +18,15 @@ type Cache struct {
 	files *lru.Cache[identity, *cached]
 }
 
-// identity is what makes two descriptors the same file with the same contents.
+// identity is equal for two descriptors of the same file with the same
+// contents.
 type identity struct {
 	dev, inode uint64
 	size       int64
 	mtime      time.Time
 }
 
-// cached is a File and what it reads. The first that asks reads the
+// cached is a File and what it reads. The first caller of Open reads the
 // headers, outside the lock of the cache.
 type cached struct {
 	once sync.Once
@@ -34,10 +35,10 @@ type cached struct {
 	held *Patient
 }
 
-// NewCache returns a cache of at most limit files. A file that falls out stays
-// usable for those that hold it; it is closed when the last of them is gone.
-// All files of a program together keep a quarter of its descriptors open at
-// most, where files can be mapped (hold).
+// NewCache returns a cache of at most limit files. An evicted file stays
+// usable for its holders; it is closed when the last of them is gone. All
+// files of a program together keep at most a quarter of its descriptors open,
+// if files can be mapped (hold).
 func NewCache(limit int) *Cache {
 	files, err := lru.New[identity, *cached](max(limit, 1))
 	if err != nil {
@@ -46,8 +47,8 @@ func NewCache(limit int) *Cache {
 	return &Cache{files: files}
 }
 
-// Open returns the File of an open regular file. It takes over file: it may be
-// closed on return. The path and src are those of the first open.
+// Open returns the File of an open regular file. It takes ownership of file,
+// which may be closed on return. The path and src are those of the first Open.
 func (c *Cache) Open(file *os.File, path string, src Source) (*File, error) {
 	info, err := file.Stat()
 	if err != nil {
@@ -87,8 +88,8 @@ func (c *Cache) Open(file *os.File, path string, src Source) (*File, error) {
 // Len returns the number of files held.
 func (c *Cache) Len() int { return c.files.Len() }
 
-// Close forgets all files and closes them. Files that are still
-// in use answer only from what they have read. The cache stays usable.
+// Close forgets all files and closes them. Files that are still in use answer
+// only from data that they have read. The cache stays usable.
 func (c *Cache) Close() {
 	c.mu.Lock()
 	held := c.files.Values()

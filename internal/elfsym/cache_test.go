@@ -73,7 +73,7 @@ func TestCacheIdentity(t *testing.T) {
 			t.Fatal("the same file was read twice")
 		}
 	}
-	// Written again, it is another file.
+	// If it is written again, it is another file.
 	if err := os.Chtimes(path, time.Time{}, time.Unix(1, 0)); err != nil {
 		t.Fatal(err)
 	}
@@ -82,8 +82,8 @@ func TestCacheIdentity(t *testing.T) {
 	}
 }
 
-// TestCacheEviction keeps using a file that fell out, and wants its descriptor
-// closed when it is no longer used.
+// TestCacheEviction uses a file after its eviction, and checks that its
+// descriptor is closed when it is no longer used.
 func TestCacheEviction(t *testing.T) {
 	paths := copies(t, installed(t, "/lib64/ld-linux-x86-64.so.2"), 8)
 	before := descriptors(t)
@@ -143,7 +143,8 @@ func TestCacheErrors(t *testing.T) {
 	}
 }
 
-// TestHungHeaders: of a file whose headers do not come it is not said that they are wrong.
+// TestHungHeaders: if a file's headers do not come, the error does not say that they are
+// invalid.
 func TestHungHeaders(t *testing.T) {
 	p := new(Patient)
 	p.hung.Store(true)

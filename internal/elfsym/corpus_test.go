@@ -7,16 +7,16 @@ import (
 	"testing"
 )
 
-// survive asks a damaged file everything. What it answers does not matter.
+// survive calls every method of a damaged file. The results do not matter.
 func survive(b []byte) {
 	if f, err := New(bytes.NewReader(b), int64(len(b)), "/damaged", noSource{}); err == nil {
 		ask(f)
 	}
 }
 
-// TestHostileCorpus damages a small file in every way that a parser has to expect: cut off at each
-// length, each word a size or an offset that is too large, and each section in the place of another,
-// so that tables overlap and lead to themselves.
+// TestHostileCorpus damages a small file in every way that a parser has to expect. The file is cut
+// off at each length, each word becomes a size or an offset that is too large, and each section is
+// put in the place of another, so that tables overlap and refer to themselves.
 func TestHostileCorpus(t *testing.T) {
 	whole := tinyELF()
 	step := 1
@@ -41,7 +41,7 @@ func TestHostileCorpus(t *testing.T) {
 		for j := range count {
 			b := bytes.Clone(whole)
 			copy(b[headers+i*shdrSize+4:headers+(i+1)*shdrSize], whole[headers+j*shdrSize+4:])
-			le.PutUint32(b[headers+i*shdrSize+40:], uint32(i)) // its strings are itself
+			le.PutUint32(b[headers+i*shdrSize+40:], uint32(i)) // its string table is itself
 			survive(b)
 		}
 	}
@@ -50,8 +50,8 @@ func TestHostileCorpus(t *testing.T) {
 	}
 }
 
-// TestHostileCompression: a section that becomes a thousand times as large costs no more than what is
-// read of it, however large it says it is.
+// TestHostileCompression: a section that becomes a thousand times as large costs no more than the
+// bytes that are read of it, whatever size it claims.
 func TestHostileCompression(t *testing.T) {
 	const real = 8 << 20
 	var packed bytes.Buffer

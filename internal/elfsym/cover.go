@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// A cover cuts the addresses into segments and says which claim owns each: 12 bytes a
-// segment, found by one binary search.
+// A cover divides the addresses into segments and has the owning claim of each. It
+// takes 12 bytes a segment, and one binary search finds a segment.
 type cover struct {
 	starts []uint64 // strictly increasing
 	owners []uint32 // unowned for a gap
@@ -15,8 +15,8 @@ type cover struct {
 
 const unowned = ^uint32(0)
 
-// emit lets owner have everything from addr on, which is not below the last
-// segment's start.
+// emit gives everything from addr on to owner. addr must not be below the
+// last segment's start.
 func (c *cover) emit(addr uint64, owner uint32) {
 	n := len(c.starts)
 	switch {
@@ -56,7 +56,7 @@ func (c *cover) clip() {
 	c.starts, c.owners = slices.Clip(c.starts), slices.Clip(c.owners)
 }
 
-// overlay returns c with what d owns on top of it.
+// overlay returns c, with the owners of d where d has any.
 func (c *cover) overlay(d *cover) cover {
 	if len(c.starts) == 0 {
 		return *d
@@ -98,8 +98,8 @@ type claim struct {
 	owner      uint32
 }
 
-// settle returns the cover in which of all claims to an address the one with
-// the highest owner wins. It reorders claims.
+// settle returns the cover in which, of all claims to an address, the one
+// with the highest owner wins. It reorders claims.
 func settle(claims []claim) cover {
 	claims = slices.DeleteFunc(claims, func(c claim) bool { return c.start >= c.end })
 	slices.SortFunc(claims, func(a, b claim) int { return cmp.Compare(a.start, b.start) })

@@ -61,7 +61,7 @@ func (f *File) debugLink() (name string, crc uint32, ok bool) {
 }
 
 // parseDebugLink reads a name, zeros up to a multiple of 4, and a checksum. A
-// name that leads to another directory is none.
+// name that leads to another directory is refused.
 func parseDebugLink(b []byte) (name string, crc uint32, ok bool) {
 	n := bytes.IndexByte(b, 0)
 	at := (n + 4) &^ 3
@@ -78,8 +78,9 @@ func parseDebugLink(b []byte) (name string, crc uint32, ok bool) {
 // maxChecksum is the size of the largest file whose checksum is computed.
 const maxChecksum = 4 << 30
 
-// vouches reports whether o is the file that f was stripped of: by the build
-// ids where both have one, by the checksum of the whole file otherwise.
+// vouches reports whether o is the debug file that was split off f. It
+// compares the build ids if both have one, and otherwise the checksum of the
+// whole file.
 func (f *File) vouches(o *File, crc uint32) bool {
 	if a, b := f.BuildID(), o.BuildID(); a != "" && b != "" {
 		return a == b
@@ -92,8 +93,8 @@ func (f *File) vouches(o *File, crc uint32) bool {
 	return err == nil && h.Sum32() == crc
 }
 
-// openDebug opens the file at path and returns it if it is for the same
-// machine and belongs to f as belongs says.
+// openDebug opens the file at path. It returns the file if it is for the same
+// machine and belongs reports true.
 func (f *File) openDebug(path string, belongs func(o *File) bool) *File {
 	file, err := f.src.OpenDebug(path)
 	if err != nil || file == nil {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// rootSource opens absolute paths below a directory, as a target's root would,
-// and remembers what was asked for.
+// rootSource opens absolute paths below a directory, like the root of a
+// target, and records the paths.
 type rootSource struct {
 	dir   string
 	asked []string
@@ -21,8 +21,8 @@ func (r *rootSource) OpenDebug(path string) (*os.File, error) {
 	return os.Open(filepath.Join(r.dir, path))
 }
 
-// split builds a program and strips it: it returns the stripped program and
-// the file with what was stripped.
+// split builds a program and strips it. It returns the stripped program, and
+// the file with the stripped parts.
 func split(t *testing.T, flags ...string) (bin, debug string) {
 	t.Helper()
 	full, dir := inlineProgram(t, append([]string{"-g"}, flags...)...), t.TempDir()
@@ -48,7 +48,8 @@ func (r *rootSource) place(t *testing.T, from, to string) {
 	}
 }
 
-// checkComplete wants the stripped program to answer like the full one.
+// checkComplete checks that the stripped program gives the same answers as the
+// full one.
 func checkComplete(t *testing.T, f *File) {
 	t.Helper()
 	s := f.ByName("ns::outer")
@@ -79,7 +80,7 @@ func TestDebugByBuildID(t *testing.T) {
 	src.place(t, debug, "/usr/lib/debug/.build-id/"+id[:2]+"/"+id[2:]+".debug")
 	checkComplete(t, open(t, bin, src))
 
-	// Another program's file in its place is not believed.
+	// The file of another program in its place is refused.
 	other, _ := split(t, "-Wl,--build-id=0x0123456789")
 	f := open(t, other, src)
 	src.place(t, debug, "/usr/lib/debug/.build-id/01/23456789.debug")
@@ -114,7 +115,7 @@ func TestDebugLink(t *testing.T) {
 	}
 }
 
-// TestDebugLinkEscape has a link that tries to leave the directories.
+// TestDebugLinkEscape: a link that tries to leave the directories is refused.
 func TestDebugLinkEscape(t *testing.T) {
 	bin, debug := split(t, "-Wl,--build-id=none")
 	output(t, "objcopy", "--add-gnu-debuglink="+debug, bin)
@@ -174,8 +175,8 @@ func TestCompressed(t *testing.T) {
 	}
 }
 
-// TestHeadless wants a program without section headers to keep what it needs
-// at run time.
+// TestHeadless: a program without section headers still has what it needs at
+// run time.
 func TestHeadless(t *testing.T) {
 	bin := inlineProgram(t, "-rdynamic")
 	whole := open(t, bin, nil)

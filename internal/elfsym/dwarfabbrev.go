@@ -61,11 +61,11 @@ const (
 // attrMIPSLinkage is what compilers called DW_AT_linkage_name before DWARF 4.
 const attrMIPSLinkage dwarf.Attr = 0x2007
 
-// An abbrev says how entries with one code are laid out.
+// An abbrev is the layout of entries with one code.
 type abbrev struct {
 	tag      dwarf.Tag
 	children bool
-	wanted   bool // the entry has something we look at
+	wanted   bool // the entry has something that is used
 	fixed    int  // length of all attributes, -1 if it varies
 	attrs    []abbrevAttr
 }
@@ -81,7 +81,7 @@ const (
 	maxAbbrevBytes = 4 << 20 // of one table
 )
 
-// abbrevTable is indexed by code: producers number from 1 without gaps, other
+// abbrevTable is indexed by code. Producers number from 1 without gaps; other
 // codes are in odd.
 type abbrevTable struct {
 	dense []abbrev

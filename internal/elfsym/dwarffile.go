@@ -13,7 +13,7 @@ import (
 
 // A dwarfFile finds lines and inlined calls in the debug sections of one file.
 // It finds the unit that covers an address through .debug_aranges, or else
-// through the first entry of every unit, and reads that unit alone.
+// through the first entry of every unit. It reads only that unit.
 type dwarfFile struct {
 	f                                        *File // whose text it describes
 	info, abbrev, str, lineStr, strOffs      view
@@ -25,7 +25,7 @@ type dwarfFile struct {
 	offsets lazy[[]uint64]
 	units   *lru.Cache[uint64, *unitTable]
 	held    int // bytes in units, estimated
-	steps   int // entries of range lists read for the present question
+	steps   int // entries of range lists read for the present look-up
 }
 
 // A unitRange is code that belongs to the unit at off.
@@ -37,7 +37,7 @@ const (
 	maxUnits      = 1 << 18
 	maxUnitRanges = 1 << 21
 	maxUnitBytes  = 64 << 20 // one unit's entries
-	maxTables     = 48 << 20 // what all kept unit tables hold
+	maxTables     = 48 << 20 // size of all kept unit tables
 )
 
 // dwarf returns the file's line information, nil if there is none.
@@ -90,7 +90,7 @@ func (f *File) dwarfLines(vaddr uint64, buf []Line) []Line {
 	return t.lines(vaddr, buf)
 }
 
-// table returns what is known of the unit at off, reading it if need be.
+// table returns the table of the unit at off, and reads it if needed.
 func (d *dwarfFile) table(off uint64) *unitTable {
 	if t, ok := d.units.Get(off); ok {
 		return t
@@ -106,8 +106,8 @@ func (d *dwarfFile) table(off uint64) *unitTable {
 	return t
 }
 
-// findUnit returns the unit that covers addr. Ranges rarely overlap: only a
-// few before the nearest are looked at.
+// findUnit returns the unit that covers addr. Ranges rarely overlap, so it
+// looks only at a few before the nearest.
 func findUnit(rs []unitRange, addr uint64) (uint64, bool) {
 	i := sort.Search(len(rs), func(i int) bool { return rs[i].start > addr })
 	for n := 0; n < 8 && i > 0; n++ {
@@ -126,8 +126,8 @@ func sortRanges(rs []unitRange) []unitRange {
 	return slices.Clip(rs)
 }
 
-// readAranges reads .debug_aranges (DWARF 5, 6.1.2). Code that the linker
-// dropped is at address 0 there.
+// readAranges reads .debug_aranges (DWARF 5, 6.1.2). Code that the linker has
+// discarded is at address 0 there.
 func (d *dwarfFile) readAranges() []unitRange {
 	var rs []unitRange
 	c := cursor.Cursor{B: d.arangeView.load(maxUnitBytes).mem}
@@ -176,7 +176,7 @@ func (d *dwarfFile) eachUnit(f func(u *unit) bool) {
 }
 
 // readAll reads the ranges of all units from their first entries: compilers
-// but gcc write no .debug_aranges by default.
+// other than gcc write no .debug_aranges by default.
 func (d *dwarfFile) readAll() []unitRange {
 	d.steps = 0
 	var rs []unitRange

@@ -6,8 +6,8 @@ import (
 	"ptools/internal/cursor"
 )
 
-// A unitTable is what is kept of a unit: its lines, and its functions with the
-// calls that were inlined into them.
+// A unitTable is the kept part of a unit: its lines, and its functions with
+// the calls that were inlined into them.
 type unitTable struct {
 	unit  *unit
 	line  *lineTable
@@ -18,7 +18,7 @@ type unitTable struct {
 // An inlineNode is a function, or a call that was inlined.
 type inlineNode struct {
 	off      uint64 // of its entry in .debug_info
-	name     string // when it has been asked for
+	name     string // set when it was first needed
 	parent   uint32 // the node it was inlined into; unowned for a function
 	callFile uint32
 	callLine uint32
@@ -35,7 +35,7 @@ func (t *unitTable) bytes() int {
 	return 512 + 16*len(t.line.rows) + 32*len(t.line.seqs) + 64*len(t.line.files) + 48*len(t.nodes) + 12*len(t.cover.starts)
 }
 
-// readTable reads the unit at off. What is damaged of it is left out.
+// readTable reads the unit at off, except damaged parts.
 func (d *dwarfFile) readTable(off uint64) *unitTable {
 	t := &unitTable{line: &lineTable{}}
 	u, ok := d.unitAt(off)
@@ -52,8 +52,8 @@ func (d *dwarfFile) readTable(off uint64) *unitTable {
 }
 
 // readNodes walks the entries of the unit. Entries that are neither functions
-// nor inlined calls are skipped as cheaply as their layout allows, those with
-// a sibling attribute with all that is in them.
+// nor inlined calls are skipped as cheaply as their layout allows. Entries
+// with a sibling attribute are skipped with all their children.
 func (t *unitTable) readNodes() {
 	u := t.unit
 	if u.end-u.entries > maxUnitBytes {
@@ -112,9 +112,9 @@ func (t *unitTable) readNodes() {
 	t.cover.clip()
 }
 
-// peek returns the layout of the entry under the cursor without moving it; at
-// the end of siblings nil, the cursor moved past the mark; on an error nil and
-// false.
+// peek returns the layout of the entry under the cursor, and does not move the
+// cursor. At the end of siblings it returns nil, and moves the cursor past the
+// mark. On an error it returns nil and false.
 func (u *unit) peek(c *cursor.Cursor, t *abbrevTable) (*abbrev, bool) {
 	at := *c
 	code := at.Uleb()
@@ -169,8 +169,8 @@ func (t *unitTable) lines(addr uint64, buf []Line) []Line {
 		file, line = t.line.fileName(uint64(n.callFile)), int(n.callLine)
 		i = n.parent
 	}
-	// The function itself has the name that Symbol gives it: entries of
-	// local functions and of template instances often have but a plain one.
+	// The function itself has the name that Symbol gives it: entries of local
+	// functions and of template instances often have only a plain name.
 	name := ""
 	if s, ok := t.unit.d.f.Symbol(addr); ok {
 		name = s.Name
@@ -187,9 +187,9 @@ func (t *unitTable) name(n *inlineNode) string {
 	return n.name
 }
 
-// functionName returns the name of the function whose entry is at off: its own
-// or that of what it refers to, the linkage name before the plain one. The
-// entry may be in another unit than u.
+// functionName returns the name of the function whose entry is at off: that of
+// the entry, or of the entry that it refers to. The linkage name is preferred
+// to the plain one. The entry may be in another unit than u.
 func (u *unit) functionName(off uint64) string {
 	d, name := u.d, ""
 	for range 8 {

@@ -10,13 +10,13 @@ import (
 	"ptools/internal/cursor"
 )
 
-// A lineTable is the line program of one unit, run (DWARF 5, 6.2).
+// A lineTable is the result of the line program of one unit (DWARF 5, 6.2).
 type lineTable struct {
 	seqs  []lineSeq
 	rows  []lineRow
 	dirs  []string
 	files []lineFile
-	named []string // full names of files, made when asked for
+	named []string // full names of files, made when needed
 	first int      // number of the first file: 0 in DWARF 5, else 1
 }
 
@@ -43,7 +43,7 @@ const (
 	maxLineFiles   = 1 << 16
 )
 
-// lineHeader is what the program needs of its header.
+// lineHeader is the part of the header that the program needs.
 type lineHeader struct {
 	version    uint16
 	minInst    uint64
@@ -128,8 +128,8 @@ const (
 	lnctDirectoryIndex = 2
 )
 
-// lineFiles5 reads those of DWARF 5: two tables that say what their columns
-// are.
+// lineFiles5 reads the directories and files of DWARF 5: two tables that
+// describe their columns.
 func (u *unit) lineFiles5(c *cursor.Cursor, offSize uint64, t *lineTable) {
 	at := *u
 	at.offSize = offSize
@@ -185,7 +185,7 @@ func (t *lineTable) find(addr uint64) (lineRow, bool) {
 	return lineRow{}, false
 }
 
-// fileName returns the full name of file n, as far as the unit tells it.
+// fileName returns the full name of file n, as far as the unit has it.
 func (t *lineTable) fileName(n uint64) string {
 	n -= uint64(t.first) // 0 of DWARF 4 becomes too large
 	if n >= uint64(len(t.files)) {

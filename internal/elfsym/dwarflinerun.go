@@ -18,7 +18,7 @@ const (
 	lneSetAddress     = 2
 )
 
-// lineState is the state machine of a line program, as far as it matters.
+// lineState is the part of a line program's state machine that is used.
 type lineState struct {
 	addr uint64
 	file uint64
@@ -54,7 +54,8 @@ func (h *lineHeader) run(c *cursor.Cursor, u *unit, t *lineTable) {
 		case lnsFixedAdvancePC:
 			s.addr += uint64(c.U16())
 		default:
-			// Flags and columns; what is unknown says how long it is.
+			// Flags and columns; the header has the lengths of unknown
+			// opcodes.
 			for range h.operands[op-1] {
 				c.Uleb()
 			}
@@ -76,8 +77,8 @@ func (h *lineHeader) extended(c *cursor.Cursor, u *unit, t *lineTable, s *lineSt
 	}
 }
 
-// row adds a row. One at the address of the one before replaces it: it is the
-// position of the code that follows.
+// row adds a row. If the row before has the same address, it is replaced: the
+// later row is the position of the code that follows.
 func (s *lineState) row(t *lineTable) {
 	r := lineRow{s.addr, uint32(s.file), uint32(s.line)}
 	if n := len(t.rows); n > s.from && t.rows[n-1].addr == s.addr {
@@ -88,7 +89,7 @@ func (s *lineState) row(t *lineTable) {
 }
 
 // end ends a sequence and starts the next. Sequences of code that the linker
-// dropped are dropped as well.
+// has discarded are discarded as well.
 func (s *lineState) end(u *unit, t *lineTable) {
 	rows := t.rows[s.from:]
 	keep := false

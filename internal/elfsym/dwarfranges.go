@@ -2,7 +2,7 @@ package elfsym
 
 import "ptools/internal/cursor"
 
-// maxRanges bounds the entries of range lists that are read for one question.
+// maxRanges bounds the entries of range lists that are read for one look-up.
 const maxRanges = 1 << 22
 
 // spans appends the code that an entry covers (DWARF 5, 2.17).
@@ -33,7 +33,7 @@ func (u *unit) spans(e *die, buf []span) []span {
 }
 
 // oldRanges reads a list of .debug_ranges: pairs of addresses relative to a
-// base, which a pair that starts with the largest address sets.
+// base. A pair that starts with the largest address sets the base.
 func (u *unit) oldRanges(off uint64, buf []span) []span {
 	base, largest := u.lowPC, uint64(1)<<(8*u.addrSize-1)*2-1
 	v := u.d.ranges

@@ -66,7 +66,7 @@ func (d *dwarfFile) unitAt(off uint64) (*unit, bool) {
 	return u, !c.Bad && (u.addrSize == 4 || u.addrSize == 8) && u.entries <= u.end
 }
 
-// value is what an attribute says. Strings are kept as where they are.
+// value is the value of an attribute. A string is kept as its place.
 type value struct {
 	form uint32
 	v    uint64
@@ -75,11 +75,11 @@ type value struct {
 
 func (v *value) set() bool { return v.form != 0 }
 
-// die is an entry, of its attributes those that are looked at.
+// die is an entry with the attributes that are used.
 type die struct {
 	off      uint64 // in .debug_info
 	abbrev   *abbrev
-	sibling  uint64 // 0 if it does not say
+	sibling  uint64 // 0 if there is no such attribute
 	low      value
 	high     value
 	ranges   value
@@ -184,8 +184,8 @@ func (u *unit) attr(c *cursor.Cursor, form uint32, implicit int64) value {
 	return v
 }
 
-// reference returns the offset in .debug_info that a reference means, 0 if it
-// leads elsewhere.
+// reference returns the offset in .debug_info that a reference refers to, 0
+// if it refers to something else.
 func (u *unit) reference(v value) uint64 {
 	switch v.form {
 	case formRef1, formRef2, formRef4, formRef8, formRefUdata:

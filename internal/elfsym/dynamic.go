@@ -28,8 +28,8 @@ func (f *image) dyn() dynamic {
 	})
 }
 
-// dynView returns the bytes from the address that a dynamic entry holds: n of
-// them, or what its segment holds.
+// dynView returns n bytes, or as many as the segment has, from the address in
+// a dynamic entry.
 func (f *image) dynView(tag elf.DynTag, n uint64) view {
 	addr, ok := f.dyn()[tag]
 	if !ok {

@@ -10,8 +10,8 @@ import (
 	"ptools/internal/patience"
 )
 
-// A Source finds separate debug files. The profiler's opens paths inside the
-// mount namespace of the process that maps the file.
+// A Source opens separate debug files. The profiler's Source opens paths
+// inside the mount namespace of the process that maps the file.
 type Source interface {
 	// OpenDebug opens the regular file at an absolute path.
 	OpenDebug(path string) (*os.File, error)
@@ -49,16 +49,16 @@ func (l *lazy[T]) get(f func() T) T {
 	return l.v
 }
 
-// New reads the headers of the file of size bytes behind r. The path is only
-// what Path returns and where the search for a separate debug file starts.
-// src may be nil: then no separate debug file is looked for. r is read until
-// the File is unreachable; its ReadAt must be safe for concurrent use, as that
-// of *os.File is. The error wraps ErrFormat.
+// New reads the headers of the file of size bytes behind r. The path is used
+// only by Path, and as the start of the search for a separate debug file. If
+// src is nil, no separate debug file is looked for. r is read until the File
+// is unreachable. Its ReadAt must be safe for concurrent use, as that of
+// *os.File is. The error wraps ErrFormat.
 func New(r io.ReaderAt, size int64, path string, src Source) (*File, error) {
 	file := fileView(r, size)
 	h, err := readHeaders(file)
 	if p, ok := r.(*Patient); err != nil && ok && p.Hung() {
-		err = patience.ErrHung // not what is missing because of that
+		err = patience.ErrHung // not the error that follows from it
 	}
 	if err != nil {
 		return nil, fmt.Errorf("elfsym: %s: %w", path, err)

@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// tinyELF makes an executable with two segments, code and a dynamic section,
-// a symbol table, a string table and a PLT, in code so that no file is needed.
+// tinyELF makes an executable with two segments, code and a dynamic section, a
+// symbol table, a string table and a PLT. It needs no file.
 func tinyELF() []byte {
 	const code, plt, syms, strs, rela, headers = 0x100, 0x180, 0x200, 0x280, 0x300, 0x380
 	b := make([]byte, headers+7*shdrSize)
@@ -74,7 +74,7 @@ func TestTiny(t *testing.T) {
 	}
 }
 
-// FuzzFile asks a damaged file everything.
+// FuzzFile calls every method of a damaged file.
 func FuzzFile(f *testing.F) {
 	f.Add(tinyELF())
 	seed := func(argv ...string) {
@@ -233,8 +233,8 @@ func FuzzDebugLink(f *testing.F) {
 	})
 }
 
-// FuzzDecompress packs nothing: it gives arbitrary bytes to the decompressors
-// and wants their output to stay within its bound.
+// FuzzDecompress gives arbitrary bytes to the decompressors, and checks that
+// their output stays within its bound.
 func FuzzDecompress(f *testing.F) {
 	f.Add([]byte("\xfd7zXZ\x00\x00\x04\xe6\xd6\xb4\x46\x02\x00\x21\x01\x16\x00\x00\x00"), uint32(0))
 	f.Add(binary.LittleEndian.AppendUint64(nil, 1<<60), uint32(elf.COMPRESS_ZSTD))

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestGoAgainstRuntime asks the runtime of the test itself about every
-// function of the test binary.
+// TestGoAgainstRuntime compares every function of the test binary with the
+// answers of its own runtime.
 func TestGoAgainstRuntime(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -77,8 +77,8 @@ func runtimeBias(t *testing.T, f *File) uint64 {
 	return uint64(runtime.FuncForPC(pc).Entry()) - s[0].Addr
 }
 
-// runtimeLine asks the runtime for the innermost position; it takes its
-// argument for a return address. For some functions it gives no name.
+// runtimeLine asks the runtime for the innermost position. The runtime takes
+// the argument for a return address, and has no name for some functions.
 func runtimeLine(pc uint64) Line {
 	fr, _ := runtime.CallersFrames([]uintptr{uintptr(pc) + 1}).Next()
 	if fr.File == "?" {
@@ -87,7 +87,7 @@ func runtimeLine(pc uint64) Line {
 	return Line{Func: fr.Function, File: fr.File, Line: fr.Line}
 }
 
-// withoutTypes does to a name what the runtime does before it shows one.
+// withoutTypes changes a name as the runtime does before it shows it.
 func withoutTypes(name string) string {
 	i, j := strings.IndexByte(name, '['), strings.LastIndexByte(name, ']')
 	if i < 0 || j <= i {

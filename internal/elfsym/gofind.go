@@ -34,9 +34,9 @@ func (f *File) findGoTable() *GoTable {
 }
 
 // looksGo reports whether a table is worth searching for. Externally linked
-// programs and C programs with a Go library keep their sections; what is left
-// is a program whose section headers were removed, which has the Go linker's
-// note or the mark of its build information.
+// programs and C programs with a Go library keep their sections. The
+// remaining case is a program whose section headers were removed. It has the
+// Go linker's note or the mark of its build information.
 func (f *File) looksGo() bool {
 	if f.note("Go\x00\x00", noteGoID) != nil {
 		return true
@@ -63,10 +63,10 @@ func (f *File) scanGoTable(s Segment) *GoTable {
 	return found
 }
 
-// goModule is what is wanted of runtime.moduledata.
+// goModule has the needed fields of runtime.moduledata.
 type goModule struct {
 	text   uint64 // runtime.text
-	gofunc uint64 // what offsets of function data are relative to
+	gofunc uint64 // the base of the offsets of function data
 }
 
 // Offsets in runtime.moduledata. It starts with the address of the table,
@@ -78,8 +78,8 @@ const (
 	moduleSize      = 42 * 8
 )
 
-// readModule finds runtime.moduledata: by its section (Go 1.26), or as the
-// pointer to the table that is followed by the one to the names.
+// readModule finds runtime.moduledata: by its section (Go 1.26), or by its
+// first words, a pointer to the table and one to the names.
 func (g *GoTable) readModule() goModule {
 	return g.module.get(func() goModule {
 		if s := g.file.section(".go.module"); s != nil {
@@ -137,9 +137,9 @@ func (g *GoTable) moduleAt(addr uint64) (goModule, bool) {
 	return m, true
 }
 
-// findText makes sure that entries are addresses of code. From 1.18 on they
-// are relative to runtime.text, which is not the start of the section in
-// programs with C code.
+// findText sets the base of the entries, and checks that entries are
+// addresses of code. From 1.18 on entries are relative to runtime.text, which
+// in programs with C code is not the start of the section.
 func (g *GoTable) findText() bool {
 	if g.version >= go118 {
 		if g.text == 0 || !g.plausible() {
@@ -155,7 +155,7 @@ func (g *GoTable) findText() bool {
 }
 
 // plausible reports whether the first function starts in code and the last one
-// ends there.
+// ends in code.
 func (g *GoTable) plausible() bool {
 	first, last := g.entry(0), g.entry(g.nfunc)
 	_, ok1 := g.file.textEnd(first)

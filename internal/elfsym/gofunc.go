@@ -10,7 +10,7 @@ import (
 // Bits of GoFunc.Flags (internal/abi/symtab.go).
 const (
 	GoTopFrame = 1 << iota // the stack ends here: goexit, mstart, …
-	GoSPWrite              // sets SP to what no table says
+	GoSPWrite              // sets SP to a value that no table has
 )
 
 // A GoFunc is a function of a Go program.
@@ -24,7 +24,7 @@ func (f *GoFunc) symbol() Sym {
 	return Sym{Name: f.Name, Raw: f.Name, Addr: f.Entry, Size: f.End - f.Entry, Kind: Go}
 }
 
-// goFunc is a function's record, decoded.
+// goFunc is a decoded record of a function.
 type goFunc struct {
 	GoFunc
 	pcsp, pcfile, pcln uint32 // offsets of pc-value tables
@@ -39,8 +39,8 @@ type goFunc struct {
 
 const noFuncdata = ^uint32(0)
 
-// Func returns the function that covers a link-time pc. Warm it allocates
-// nothing.
+// Func returns the function that covers a link-time pc. Repeated calls
+// allocate nothing.
 func (g *GoTable) Func(pc uint64) (GoFunc, bool) {
 	f := g.at(pc)
 	if f == nil {
@@ -49,9 +49,9 @@ func (g *GoTable) Func(pc uint64) (GoFunc, bool) {
 	return f.GoFunc, true
 }
 
-// SPDelta returns how many bytes the function that covers pc has at pc pushed
-// onto the stack below its return address, and false if no table says. Warm it
-// allocates nothing.
+// SPDelta returns how many bytes the function that covers pc has on the stack
+// at pc, below its return address. It returns false if no table has that.
+// Repeated calls allocate nothing.
 func (g *GoTable) SPDelta(pc uint64) (int32, bool) {
 	f := g.at(pc)
 	if f == nil || f.pcsp == 0 {
@@ -99,8 +99,8 @@ const (
 	funcdataInlTree = 3
 )
 
-// read decodes the record of function i. One that lies outside the table gives
-// a function without a name.
+// read decodes the record of function i. A record outside of the table gives a
+// function without a name.
 func (g *GoTable) read(i uint32) *goFunc {
 	f := &goFunc{GoFunc: GoFunc{Entry: g.entry(i), End: g.entry(i + 1)}, inlTree: noFuncdata}
 	if f.End < f.Entry {
@@ -172,7 +172,7 @@ func (g *GoTable) eachPC(off uint32, f func(r pcRow) bool) {
 	}
 }
 
-// value returns what the table at off says for pc, -1 if nothing.
+// value returns the value of the table at off for pc, -1 if it has none.
 func (g *GoTable) value(f *goFunc, off uint32, pc uint64) int32 {
 	v := int32(-1)
 	if off != 0 && pc >= f.Entry {
@@ -204,7 +204,7 @@ func (g *GoTable) byName(name string) []Sym {
 	if at == 0 {
 		return nil
 	}
-	// The records lie in the order of the table: a piece has many of them.
+	// The records are in the order of the table, so a piece has many of them.
 	var found []Sym
 	var piece []byte
 	start := uint64(0)

@@ -9,8 +9,8 @@ type inlinedCall struct {
 	parentPC int32 // an instruction whose position is that of the call
 }
 
-// lines appends the position of pc, innermost function first, as the runtime's
-// own tracebacks give it.
+// lines appends the position of pc, innermost function first, as in the
+// runtime's own tracebacks.
 func (g *GoTable) lines(pc uint64, buf []Line) []Line {
 	f := g.at(pc)
 	if f == nil || f.pcln == 0 {
@@ -53,8 +53,8 @@ func (g *GoTable) inlinedAt(f *goFunc, pc uint64) (inlinedCall, bool) {
 	return inlinedCall{le.Uint32(b[name:]), int32(le.Uint32(b[parent:]))}, true
 }
 
-// fileName returns the name of file n of f: from 1.16 on by way of the table
-// of its compilation unit.
+// fileName returns the name of file n of f. From 1.16 on it is found through
+// the table of the compilation unit.
 func (g *GoTable) fileName(f *goFunc, n int32) string {
 	if n < 0 {
 		return ""

@@ -1,17 +1,16 @@
 package elfsym
 
-// A GoTable is the function table of a Go program (pclntab), which the runtime
-// needs and which is therefore in stripped programs too. Known are the layouts
-// of Go 1.2, 1.16, 1.18 and 1.20 (runtime/symtab.go, internal/abi/symtab.go);
-// inlined calls are known from 1.18 on. All methods may be called from any
-// goroutine.
+// A GoTable is the function table of a Go program (pclntab). The runtime needs
+// the table, so stripped programs have it too. GoTable reads the layouts of Go
+// 1.2, 1.16, 1.18 and 1.20 (runtime/symtab.go, internal/abi/symtab.go), and
+// inlined calls from 1.18 on. All methods may be called from any goroutine.
 type GoTable struct {
 	file    *File
 	addr    uint64 // of the table
 	version goVersion
 	quantum uint32 // smallest instruction
 	nfunc   uint32
-	text    uint64 // what entry offsets are relative to, from 1.18 on
+	text    uint64 // the base of entry offsets, from 1.18 on
 
 	names view // NUL-terminated function names
 	cutab view // per compilation unit: offsets in files
@@ -41,8 +40,8 @@ var goMagics = map[uint32]goVersion{
 	0xfffffff1: go120,
 }
 
-// Go returns the table of Go functions, and false if the file is no Go program
-// or its table makes no sense.
+// Go returns the table of Go functions, and false if the file is not a Go
+// program or its table is invalid.
 func (f *File) Go() (*GoTable, bool) {
 	g := f.goTable.get(func() *GoTable {
 		if f.debug {
@@ -57,7 +56,7 @@ func (f *File) Go() (*GoTable, bool) {
 // instruction, the pointer size, then pointer-sized words.
 const goHeader = 8
 
-// openGoTable reads the header of the table in v, which lies at addr.
+// openGoTable reads the header of the table in v, which is at addr.
 func openGoTable(f *File, v view, addr uint64) *GoTable {
 	h := v.upTo(0, goHeader+8*8)
 	if len(h) < goHeader+2*8 || h[4] != 0 || h[5] != 0 || h[7] != 8 {
@@ -91,7 +90,7 @@ func openGoTable(f *File, v view, addr uint64) *GoTable {
 	return g
 }
 
-// loadFuncs takes the table of entries into memory: pairs of an entry and the
+// loadFuncs reads the table of entries into memory: pairs of an entry and the
 // offset of its record, and the end of the last function.
 func (g *GoTable) loadFuncs(v view) bool {
 	at, in := uint64(0), g.funcs
@@ -103,8 +102,8 @@ func (g *GoTable) loadFuncs(v view) bool {
 		return false
 	}
 	if g.version < go118 && g.file.hdr.kind == etDyn {
-		// Entries are addresses, and the relocations have them. What was
-		// read may be shared.
+		// Entries are addresses, and only the relocations have them. The
+		// bytes that were read may be shared, so they are copied.
 		b := append([]byte(nil), g.ftab...)
 		if g.file.relocated(b, g.addr+at+uint64(in.off-v.off)) {
 			g.ftab = b
@@ -126,8 +125,8 @@ func (g *GoTable) field() uint64 {
 	return 8
 }
 
-// entry returns the address of function i; of function nfunc the end of the
-// last one.
+// entry returns the address of function i. For i = nfunc it is the end of the
+// last function.
 func (g *GoTable) entry(i uint32) uint64 {
 	if g.version >= go118 {
 		return g.text + uint64(le.Uint32(g.ftab[8*i:]))

@@ -65,8 +65,8 @@ func (g gnuHash) each(name string, f func(i uint32)) {
 	}
 }
 
-// symbols returns the number of symbols in the table: one more than the last
-// of the chain that starts last.
+// symbols returns the number of symbols in the table: one more than the index
+// of the last symbol in the chain that starts last.
 func (g gnuHash) symbols(limit uint32) uint32 {
 	last := uint32(0)
 	g.v.sub(g.bucketAt, 4*uint64(g.buckets)).scan(4, func(_ uint64, b []byte) bool {
@@ -119,7 +119,7 @@ func (s sysvHash) each(name string, f func(i uint32)) {
 	}
 }
 
-// hashedSymbols returns how many dynamic symbols there are by the hash tables
+// hashedSymbols returns the number of dynamic symbols, by the hash tables
 // that the dynamic section points to.
 func hashedSymbols(f *File, limit uint32) uint32 {
 	if s, ok := openSysvHash(f.dynView(elf.DT_HASH, maxLoad)); ok {

@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// ErrFormat is returned for what is not a little-endian 64-bit ELF file, or
-// whose header tables lie outside of it.
+// ErrFormat is returned for a file that is not a little-endian 64-bit ELF
+// file, or whose header tables are outside of it.
 var ErrFormat = errors.New("not a 64-bit little-endian ELF file")
 
 const (
@@ -50,7 +50,7 @@ type section struct {
 	entsize uint64
 }
 
-// headers is what New reads.
+// headers is the part of the file that New reads.
 type headers struct {
 	kind     elf.Type
 	machine  elf.Machine
@@ -59,8 +59,8 @@ type headers struct {
 	sections []section
 }
 
-// readHeaders reads the ELF header and both header tables. Sections are left
-// out if they make no sense: a running program does not need them.
+// readHeaders reads the ELF header and both header tables. Invalid sections
+// are left out: a running program does not need them.
 func readHeaders(file view) (*headers, error) {
 	eh, ok := file.bytes(0, ehdrSize)
 	if !ok || string(eh[:4]) != elf.ELFMAG ||
@@ -117,7 +117,8 @@ func parseProgs(b []byte, size uint64) []prog {
 				Memsz:  le.Uint64(b[40:]),
 			},
 		}
-		// A separate debug file keeps the offsets of what it left out.
+		// A separate debug file keeps the offsets of segments whose contents
+		// it lacks.
 		if p.Off > size {
 			p.Filesz = 0
 		} else {
@@ -161,8 +162,8 @@ func parseSection(b []byte) section {
 	}
 }
 
-// view returns the bytes of s as they are in the file; empty for a section
-// that has none or that reaches beyond the end of the file.
+// view returns the bytes of s as they are in the file. It is empty for a
+// section without bytes, or beyond the end of the file.
 func (s *section) view(file view) view {
 	if s.kind == elf.SHT_NOBITS || s.kind == elf.SHT_NULL || s.off > file.size || s.size > file.size-s.off {
 		return view{}

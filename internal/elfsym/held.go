@@ -11,8 +11,8 @@ import (
 	"unsafe"
 )
 
-// A held is the bytes of an open file until Close. One that becomes unreachable is closed by
-// the runtime.
+// A held gives access to the bytes of an open file until Close. The runtime closes one that
+// becomes unreachable.
 type held interface {
 	io.ReaderAt
 	io.Closer
@@ -21,9 +21,9 @@ type held interface {
 // openFiles is how many files are held by a descriptor.
 var openFiles atomic.Int64
 
-// hold takes over a regular file of size bytes. Files take a quarter of the descriptors that the program may
-// have. The others are mapped: a mapping takes none, and refers to the same file even if that is deleted.
-// A file that cannot be mapped is held by its descriptor.
+// hold takes ownership of a regular file of size bytes. Files keep up to a quarter of the descriptors that
+// the program may have. Further files are mapped: a mapping takes no descriptor, and refers to the same file
+// even if that is deleted. A file that cannot be mapped is held by its descriptor.
 func hold(file *os.File, size int64) *Patient {
 	sure := local(file)
 	return &Patient{f: holdBy(file, size), local: sure}
@@ -41,7 +41,7 @@ func holdBy(file *os.File, size int64) held {
 	return newOpened(file)
 }
 
-// share is how many descriptors are for files.
+// share returns how many descriptors are for files.
 func share() int64 {
 	var l syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l) != nil || l.Cur > math.MaxInt64 {
@@ -67,8 +67,8 @@ func (o *opened) Close() error {
 	return o.File.Close()
 }
 
-// mapped is a file held by a mapping of our own. It is read through /proc/self/mem: pages that
-// the file has lost meanwhile are an error there, and SIGBUS where the mapping is touched.
+// mapped is a file held by a mapping. It is read through /proc/self/mem: there a page that the
+// file has lost meanwhile is an error, while an access to the mapping raises SIGBUS.
 type mapped struct {
 	cleanup runtime.Cleanup
 
@@ -113,7 +113,8 @@ func (m *mapped) ReadAt(b []byte, off int64) (int, error) {
 	return m.own.ReadAt(b, int64(uintptr(unsafe.Pointer(unsafe.SliceData(m.data))))+off)
 }
 
-// Close unmaps the file; if a read is under way, which its file system may keep for ever, the runtime does so later.
+// Close unmaps the file. If a read is under way, which may hang in its file system for ever, the runtime unmaps it
+// later.
 func (m *mapped) Close() error {
 	if !m.mu.TryLock() {
 		return nil
@@ -127,7 +128,7 @@ func (m *mapped) Close() error {
 	return nil
 }
 
-// ownMemory is the descriptor that all mappings are read by.
+// ownMemory is the descriptor through which all mappings are read.
 var ownMemory sharedMemory
 
 // sharedMemory is /proc/self/mem, open while it is used.

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// limitDescriptors sets the soft limit of descriptors for the time of a test.
+// limitDescriptors sets the soft limit of descriptors for the duration of a test.
 func limitDescriptors(t *testing.T, n uint64) {
 	t.Helper()
 	var old syscall.Rlimit
@@ -24,7 +24,7 @@ func limitDescriptors(t *testing.T, n uint64) {
 	t.Cleanup(func() { syscall.Setrlimit(syscall.RLIMIT_NOFILE, &old) })
 }
 
-// TestFewDescriptors opens more files than there are descriptors, which answer all the same when
+// TestFewDescriptors opens more files than there are descriptors. All can be read even after
 // they have been deleted.
 func TestFewDescriptors(t *testing.T) {
 	const limit, most = 64, 64/4 + 1 // and that of /proc/self/mem
@@ -61,7 +61,7 @@ func TestFewDescriptors(t *testing.T) {
 	}
 }
 
-// TestMappedFileShrinks: what a mapped file has lost is an error, not a signal.
+// TestMappedFileShrinks: reading a lost part of a mapped file is an error, and raises no signal.
 func TestMappedFileShrinks(t *testing.T) {
 	path := copies(t, installed(t, "/lib64/ld-linux-x86-64.so.2"), 1)[0]
 	f := mustOpen(t, path)
@@ -92,7 +92,7 @@ func TestMappedFileShrinks(t *testing.T) {
 	}
 }
 
-// TestMappedFileForgotten: a mapping without references is given back.
+// TestMappedFileForgotten: a mapping without references is unmapped.
 func TestMappedFileForgotten(t *testing.T) {
 	path := copies(t, installed(t, "/lib64/ld-linux-x86-64.so.2"), 1)[0]
 	f := mustOpen(t, path)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// endless is a file of a terabyte: the headers of tinyELF, with a symbol table
-// that fills the rest, every symbol of it a function at another address.
+// endless is a file of a terabyte: the headers of tinyELF, and a symbol table
+// that fills the rest. Every symbol is a function at another address.
 type endless struct{ head []byte }
 
 const endlessSize = 1 << 40
@@ -34,8 +34,8 @@ func (e endless) ReadAt(p []byte, off int64) (int, error) {
 	return len(p), nil
 }
 
-// TestHostileSizes wants sizes that a file only claims, or that are real but
-// absurd, to cost a bounded amount of memory.
+// TestHostileSizes: sizes that a file only claims, or that are real but
+// absurd, cost a bounded amount of memory.
 func TestHostileSizes(t *testing.T) {
 	head := tinyELF()
 	const sections = 0x380

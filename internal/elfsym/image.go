@@ -7,11 +7,11 @@ import (
 	"sort"
 )
 
-// An image is what an ELF file consists of: segments, sections, dynamic section, relocations, notes. What
-// these mean is the File's business.
+// An image is the parts of an ELF file: segments, sections, dynamic section, relocations, notes. File
+// interprets them.
 type image struct {
 	file     view
-	debug    bool // is a separate debug file: has nothing to say of the memory
+	debug    bool // is a separate debug file, which has no contents of memory
 	hdr      *headers
 	segments []Segment
 	text     []span // executable ranges, sorted
@@ -35,8 +35,8 @@ func (f *image) prog(kind elf.ProgType) (Segment, bool) {
 	return Segment{}, false
 }
 
-// ReadAddr fills b with what the file holds at a link-time address, and
-// reports whether all of it is in one segment's file part.
+// ReadAddr fills b with the bytes of the file at a link-time address, and
+// reports whether all of them are in one segment's file part.
 func (f *image) ReadAddr(b []byte, addr uint64) bool {
 	return f.addrView(addr).readAt(b, 0)
 }
@@ -54,8 +54,8 @@ func (f *image) addrView(addr uint64) view {
 // A span is a range of addresses.
 type span struct{ start, end uint64 }
 
-// textSpans returns the executable sections, or the executable segments where
-// there are no sections, sorted and without overlaps.
+// textSpans returns the executable sections, or without sections the
+// executable segments, sorted and without overlaps.
 func textSpans(h *headers) []span {
 	var t []span
 	const code = elf.SHF_ALLOC | elf.SHF_EXECINSTR

@@ -6,21 +6,21 @@ import (
 	"slices"
 )
 
-// An addrIndex finds the symbols that cover an address. Addresses are cut
-// into segments, in each of which one group of symbols (all that have the same
-// address) is the innermost that covers it; the segments are in one sorted
-// array. It takes 12 bytes a segment and 4 a symbol, and has no names.
+// An addrIndex finds the symbols that cover an address. Addresses are divided
+// into segments, which are in one sorted array. For each segment one group of
+// symbols (all those with the same address) is the innermost that covers it.
+// The index takes 12 bytes a segment and 4 a symbol, and has no names.
 type addrIndex struct {
 	tables []*symTable
 	cover           // owners are the first place of a group in refs
-	refs   []uint32 // symbols by address: table, number, whether the group goes on
+	refs   []uint32 // symbols by address: table, number, whether the group continues
 
-	cache pages[Sym] // what was resolved, by segment
+	cache pages[Sym] // resolved symbols, by segment
 }
 
 const (
 	refMore    = 1 << 31 // the next ref belongs to the same group
-	refLabel   = 1 << 30 // no function; only while the index is built
+	refLabel   = 1 << 30 // not a function; only while the index is built
 	refTable   = 28      // shift of the 2-bit table number
 	refSymbol  = 1<<refTable - 1
 	maxAliases = 256     // symbols at one address that are looked at
@@ -64,7 +64,7 @@ func (f *File) codeSymbols(tables []*symTable, fn func(l located)) {
 func newAddrIndex(f *File, tables []*symTable) *addrIndex {
 	x := &addrIndex{tables: tables[:min(len(tables), 4)]}
 	// Counting first is cheaper than growing, and takes no more memory than
-	// it keeps.
+	// the index keeps.
 	count := 0
 	f.codeSymbols(x.tables, func(located) { count++ })
 	all := make([]located, 0, count)
@@ -74,7 +74,7 @@ func newAddrIndex(f *File, tables []*symTable) *addrIndex {
 		}
 	})
 	slices.SortFunc(all, func(a, b located) int {
-		if a.addr != b.addr { // cmp.Or compares both: a fifth of the time that the index takes
+		if a.addr != b.addr { // cmp.Or would compare both, which takes a fifth of the time for the index
 			return cmp.Compare(a.addr, b.addr)
 		}
 		return cmp.Compare(a.ref, b.ref)
@@ -124,7 +124,7 @@ func extent(g []located) uint64 {
 	return uint64(fn)
 }
 
-// sweep walks the groups by address and writes the segments. open holds the
+// sweep walks the groups by address and writes the segments. open has the
 // groups that have begun and may not have ended, the innermost last.
 type sweep struct {
 	x    *addrIndex
@@ -136,8 +136,8 @@ type openGroup struct {
 	group uint32
 }
 
-// add begins a group. One without a size reaches to the next symbol or the
-// end of its section, but only where no group with a size covers it.
+// add begins a group. A group without a size reaches to the next symbol or
+// the end of its section, but only where no group with a size covers it.
 func (w *sweep) add(addr, size uint64, group uint32, limit, next uint64) {
 	w.closeUntil(addr)
 	if size == 0 {
@@ -168,7 +168,8 @@ func (w *sweep) closeUntil(addr uint64) {
 	}
 }
 
-// at returns the symbol of segment i, resolved at most a few times.
+// at returns the symbol of segment i. It resolves the symbol at most a few
+// times.
 func (x *addrIndex) at(i int) *Sym {
 	s := x.cache.slot(i)
 	if s.Load() == nil {

@@ -20,23 +20,23 @@ func (s *section) compressed() bool {
 }
 
 // An inflated is a compressed section that is decompressed from its beginning
-// as far as it has been asked for. The debug information of a large program is
-// hundreds of megabytes, of which few are needed: so many are kept, in pieces,
-// and what is asked for again when it has been dropped is decompressed from the
+// as far as needed. The debug information of a large program is hundreds of
+// megabytes, of which only a few are needed. So a few are kept, in pieces. A
+// piece that is needed again after it was dropped is decompressed from the
 // beginning again, a bounded number of times. Its method may be called from any
 // goroutine.
 type inflated struct {
-	size   uint64 // of the whole, as the section says
+	size   uint64 // of the whole, according to the section
 	kind   elf.CompressionType
-	raw    view // what is to be decompressed
+	raw    view // the compressed bytes
 	budget *budget
 
 	mu     sync.Mutex
 	r      io.Reader // nil before the beginning, at the end, and after an error
 	closer io.Closer // of r; may be nil
-	starts int       // how often it has begun
+	starts int       // how often decompression has begun
 	next   uint64    // index of the piece that r continues with
-	end    uint64    // index behind the last piece, as far as is known
+	end    uint64    // index behind the last piece, as far as known
 	pieces *lru.Cache[uint64, []byte]
 }
 
@@ -51,7 +51,7 @@ const (
 )
 
 // inflate returns a compressed section whose bytes in the file are raw, nil if
-// nothing is known of its compression.
+// its compression is not known.
 func inflate(s *section, raw view, b *budget) *inflated {
 	z := &inflated{budget: b, kind: elf.COMPRESS_ZLIB, end: ^uint64(0)}
 	if s.flags&elf.SHF_COMPRESSED != 0 {
@@ -78,7 +78,7 @@ func inflate(s *section, raw view, b *budget) *inflated {
 	return z
 }
 
-// start goes to the beginning.
+// start begins decompression at the beginning.
 func (z *inflated) start() bool {
 	z.stop()
 	if z.starts == maxStarts {
@@ -107,7 +107,7 @@ func (z *inflated) start() bool {
 
 func (z *inflated) stop() {
 	if z.closer != nil {
-		z.closer.Close() // gives memory back; there is nothing to fail
+		z.closer.Close() // frees memory, and cannot fail
 	}
 	z.r, z.closer = nil, nil
 }
@@ -131,7 +131,7 @@ func (z *inflated) part(off, n uint64) []byte {
 		if uint64(len(b)) == n {
 			return b[:n:n]
 		}
-		all = append(all, b...) // as bytes arrive: what a header promises is not believed before that
+		all = append(all, b...) // memory grows with the bytes that arrive: the size in a header is not trusted
 	}
 	return all
 }
@@ -171,7 +171,7 @@ func (z *inflated) piece(i uint64) []byte {
 	return b
 }
 
-// keep remembers a piece, in the place of another if there are many.
+// keep remembers a piece. If there are too many, it replaces another one.
 func (z *inflated) keep(i uint64, b []byte) bool {
 	if z.pieces.Len() < maxPieces && !z.budget.take(pieceSize) {
 		return false

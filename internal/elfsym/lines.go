@@ -8,10 +8,10 @@ type Line struct {
 	Inlined bool // Func was inlined into the function of the next Line
 }
 
-// Lines appends to buf where in the source a link-time address comes from: the
-// innermost function first, then the chain of callers it was inlined into, the
-// function itself last. Nothing is appended if the file has no line
-// information for the address. Go's pclntab is asked first, then DWARF.
+// Lines appends to buf the source positions of a link-time address: the
+// innermost function first, then the chain of callers that it was inlined
+// into, the function itself last. It appends nothing if the file has no line
+// information for the address. It looks in Go's pclntab first, then in DWARF.
 func (f *File) Lines(vaddr uint64, buf []Line) []Line {
 	if g, ok := f.Go(); ok {
 		if lines := g.lines(vaddr, buf); len(lines) > len(buf) {

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// addr2line asks a tool for the chain of each address, innermost first, names
-// demangled by us.
+// addr2line asks a tool for the chain of each address, innermost first, and
+// demangles the names.
 func addr2line(t *testing.T, tool, file string, addrs []uint64) [][]Line {
 	t.Helper()
 	path, err := exec.LookPath(tool)
@@ -81,8 +81,8 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// compareLines compares what we say of one file with what others say of
-// another that has the same code.
+// compareLines compares our lines of one file with those of other tools of
+// another file with the same code.
 func compareLines(t *testing.T, asked, bin string) {
 	f := open(t, asked, nil)
 	start, text, ok := f.Section(".text")
@@ -93,10 +93,10 @@ func compareLines(t *testing.T, asked, bin string) {
 	for a := start; a < start+uint64(len(text)); a += 7 {
 		addrs = append(addrs, a)
 	}
-	// Binutils 2.40 names innermost functions after the symbol and counts
-	// files of DWARF 5 wrongly in places; elfutils goes on after the end of
-	// a sequence and takes the first of inlined calls that overlap, where
-	// the others take the last. One of them must agree.
+	// Binutils 2.40 names innermost functions after the symbol, and in places
+	// miscounts the files of DWARF 5. Elfutils continues after the end of a
+	// sequence, and takes the first of overlapping inlined calls, where the
+	// others take the last. One of the tools must agree.
 	elfutils := addr2line(t, "eu-addr2line", bin, addrs)
 	binutils := addr2line(t, "addr2line", bin, addrs)
 	bad, known, deep := 0, 0, 0
@@ -125,7 +125,7 @@ func samePlaces(got, want []Line) bool {
 	return slices.EqualFunc(got, want, func(a, b Line) bool { return a.File == b.File && a.Line == b.Line })
 }
 
-// sameNames leaves out the outermost function: ours has the symbol's name.
+// sameNames ignores the outermost function: ours has the symbol's name.
 func sameNames(got, want []Line) bool {
 	for i := range got {
 		last := i+1 == len(got)
@@ -136,8 +136,8 @@ func sameNames(got, want []Line) bool {
 	return true
 }
 
-// TestLinesAcrossUnits has link-time optimization inline functions of one unit
-// into another: the names are in a different unit than the code.
+// TestLinesAcrossUnits: link-time optimization inlines functions of one unit
+// into another, so the names are in a different unit than the code.
 func TestLinesAcrossUnits(t *testing.T) {
 	f := open(t, inlineProgram(t, "-g", "-flto"), nil)
 	fn := f.ByName("ns::outer")

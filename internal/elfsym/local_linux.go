@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// Magic numbers of file systems that no other machine and no daemon serves (linux/magic.h). One that is stacked on
-// others, as overlayfs is, counts: of those below it that may hang, few are ever used so.
+// Magic numbers of file systems that no other machine and no daemon serves (linux/magic.h). A file system that is
+// stacked on others, such as overlayfs, counts as one: file systems that may hang are rarely used below it.
 const (
 	magicExt     = 0xef53
 	magicXFS     = 0x58465342
@@ -16,7 +16,7 @@ const (
 	magicSquash  = 0x73717368
 )
 
-// local reports whether the file system of a file answers for sure.
+// local reports whether the file system of a file is certain to answer.
 func local(file *os.File) bool {
 	var st syscall.Statfs_t
 	c, err := file.SyscallConn()

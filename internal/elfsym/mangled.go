@@ -13,8 +13,8 @@ const maxTried = 4 << 20
 
 // lastIdentifier returns the last plain identifier of a demangled function
 // name: f of `ns::f<T>(int)`, Vec of `Vec::operator[](int)` and of
-// `Vec::~Vec`. C++ and Rust write it into the mangled name as it is, after its
-// length.
+// `Vec::~Vec`. C++ and Rust write it unchanged into the mangled name, after
+// its length.
 func lastIdentifier(name string) (string, bool) {
 	name = withoutArguments(name)
 	parts := strings.Split(name, "::")
@@ -40,8 +40,8 @@ func isIdentifier(s string) bool {
 	return s != "" && (s[0] < '0' || s[0] > '9')
 }
 
-// withoutArguments cuts off a parameter list and takes out what is in angle
-// brackets, but for Rust's `<T as Trait>::f`, of which `::f` is left.
+// withoutArguments removes a parameter list and text in angle brackets. It
+// leaves `::f` of Rust's `<T as Trait>::f`.
 func withoutArguments(name string) string {
 	var out strings.Builder
 	depth := 0
@@ -99,9 +99,9 @@ func (t *symTable) demangledMatches(name, ident string, found *[]candidate) {
 	})
 }
 
-// mangledStart returns where in the string that starts at start a mangled name
-// starts that covers p. It need not be the start: _Z1fv may share the bytes of
-// _GLOBAL__sub_I__Z1fv.
+// mangledStart returns the start of a mangled name that covers p, in the
+// string that starts at start. The name need not begin the string: _Z1fv may
+// share the bytes of _GLOBAL__sub_I__Z1fv.
 func mangledStart(b []byte, start, p int) (int, bool) {
 	for ; start+2 <= p; start++ {
 		if b[start] == '_' && (b[start+1] == 'Z' || b[start+1] == 'R') {
@@ -111,8 +111,8 @@ func mangledStart(b []byte, start, p int) (int, bool) {
 	return 0, false
 }
 
-// A query is a demangled name that is looked for, with the options that make
-// the demangler leave out what it leaves out.
+// A query is a demangled name that is looked for, with the demangler options
+// that leave out the same parts as the name.
 type query struct {
 	name    string
 	options []demangle.Option
@@ -133,8 +133,8 @@ func newQuery(name string) query {
 	return q
 }
 
-// fits reports whether a mangled name is that of the function q names. Parts
-// that the compiler split off a function are not it.
+// fits reports whether a mangled name is that of the function that q names.
+// Parts that the compiler has split off a function do not fit.
 func (q *query) fits(raw string) bool {
 	if strings.Contains(raw, ".cold") || strings.Contains(raw, ".part.") {
 		return false
@@ -148,5 +148,5 @@ func (q *query) fits(raw string) bool {
 	return s == q.name || strings.ReplaceAll(s, "::<>", "") == q.name
 }
 
-// squeeze takes out the spaces that people and demanglers put differently.
+// squeeze removes spaces, which users and demanglers place differently.
 func squeeze(s string) string { return strings.ReplaceAll(s, " ", "") }

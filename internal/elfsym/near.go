@@ -13,9 +13,9 @@ type Near struct {
 	Distance int    // insertions, deletions and substitutions; more if it only contains the other name
 }
 
-// Near calls found with the functions whose names resemble name: those that a few changes make of
-// it, and those that contain it. Of a demangled name the last part may resemble it alone. It passes
-// over all symbols.
+// Near calls found with the functions whose names resemble name: those that differ by a few
+// changes, and those that contain it. For a demangled name it is enough that the last part
+// resembles name. Near reads all symbols.
 func (f *File) Near(name string, found func(Near)) {
 	if name == "" || len(name) > maxName {
 		return
@@ -43,10 +43,10 @@ func (f *File) Near(name string, found func(Near)) {
 	}
 }
 
-// matcher compares names with one.
+// matcher compares names with one name.
 type matcher struct {
 	name  string // in lower case
-	limit int    // distance of what still resembles it
+	limit int    // largest distance that still counts
 	row   []int
 }
 
@@ -54,10 +54,10 @@ func newMatcher(name string) *matcher {
 	return &matcher{name: strings.ToLower(name), limit: max(1, (len(name)+2)/3), row: make([]int, len(name)+1)}
 }
 
-// minPart is the length of a name that is looked for inside others.
+// minPart is the least length of a name that is looked for inside others.
 const minPart = 4
 
-// distance reports how near a name is, if it is near at all.
+// distance returns the distance of a name, if it is within the limit.
 func (m *matcher) distance(name string) (int, bool) {
 	name = strings.ToLower(name)
 	d := m.edits(name)

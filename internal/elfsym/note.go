@@ -19,8 +19,8 @@ func (f *File) BuildID() string {
 	})
 }
 
-// note returns the description of the first note of that name and type: from
-// the note segments, or from the sections where there are no segments.
+// note returns the description of the first note of that name and type. It
+// reads the note segments, or the sections if there are no segments.
 func (f *image) note(name string, kind uint32) []byte {
 	for _, p := range f.hdr.progs {
 		if p.kind == elf.PT_NOTE {

@@ -10,9 +10,9 @@ import (
 // piece is how much is read at once.
 const piece = 256 << 10
 
-// A Patient is a file that is read by goroutines of its own, unless its file system answers for sure. A goroutine
-// that the file system keeps waiting is left behind, and ends when it answers or is unmounted; every read fails from
-// then on. Safe for concurrent use.
+// A Patient is a file that is read by goroutines of its own, unless its file system is certain to answer. If a read
+// hangs, its goroutine is left behind, and ends when the file system answers or is unmounted. Every later read
+// fails. A Patient is safe for concurrent use.
 type Patient struct {
 	f     held
 	local bool
@@ -22,10 +22,10 @@ type Patient struct {
 // NewPatient returns the Patient of a file, which it does not close.
 func NewPatient(f *os.File) *Patient { return &Patient{f: f, local: local(f)} }
 
-// Hung reports that a read has got no answer.
+// Hung reports whether a read has got no answer.
 func (p *Patient) Hung() bool { return p.hung.Load() }
 
-// ReadAt implements io.ReaderAt. patience.ErrHung where the file system does not answer.
+// ReadAt implements io.ReaderAt. Its error is patience.ErrHung if the file system does not answer.
 func (p *Patient) ReadAt(b []byte, off int64) (n int, err error) {
 	if p.local {
 		return p.f.ReadAt(b, off)
@@ -38,7 +38,8 @@ func (p *Patient) ReadAt(b []byte, off int64) (n int, err error) {
 	return n, err
 }
 
-// read reads a piece. The goroutine has a buffer of its own: the caller uses b again when we have given up.
+// read reads a piece. The goroutine has a buffer of its own, because the caller may use b again after we have given
+// up.
 func (p *Patient) read(b []byte, off int64) (int, error) {
 	if p.hung.Load() {
 		return 0, patience.ErrHung
@@ -51,7 +52,7 @@ func (p *Patient) read(b []byte, off int64) (int, error) {
 	return copy(b, own[:n]), err
 }
 
-// Hung reports that a read of the file has got no answer: what is unknown of it since is not told.
+// Hung reports whether a read of the file has got no answer. Then later answers of the File may lack something.
 func (f *File) Hung() bool {
 	p, ok := f.file.r.(*Patient)
 	return ok && p.Hung()

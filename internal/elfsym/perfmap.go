@@ -20,12 +20,12 @@ const (
 // A PerfMap is the list of functions that a JIT compiler writes to
 // /tmp/perf-PID.map, in the format of the kernel's
 // tools/perf/Documentation/jit-interface.txt: lines of start and size in
-// hexadecimal and a name. Code moves and its space is used again: of entries
-// that overlap the later one wins. The methods may be called from any
+// hexadecimal and a name. Code moves, and its space is used again: of
+// overlapping entries the later one wins. The methods may be called from any
 // goroutine; the zero PerfMap is empty.
 type PerfMap struct {
 	mu      sync.RWMutex
-	off     int64 // up to where the file has been read
+	off     int64 // offset up to which the file has been read
 	read    int64 // bytes in all
 	entries []perfEntry
 	cover   cover
@@ -37,9 +37,9 @@ type perfEntry struct {
 }
 
 // Refresh reads what has been added to the file of size bytes behind r since
-// the last call, up to the end of its last whole line, and reports whether
-// there was anything. A file that has shrunk is read from its start, and what
-// was read before is forgotten. It stops at 128 MiB in all.
+// the last call, up to the end of its last whole line. It reports whether
+// anything was added. A file that has shrunk is read from its start, and its
+// earlier contents are forgotten. Refresh stops at 128 MiB in all.
 func (m *PerfMap) Refresh(r io.ReaderAt, size int64) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -68,7 +68,7 @@ func (m *PerfMap) Refresh(r io.ReaderAt, size int64) (bool, error) {
 	return changed, nil
 }
 
-// add takes over whole lines.
+// add adds the entries of whole lines.
 func (m *PerfMap) add(b []byte) {
 	text := string(b) // the names share it
 	first := len(m.entries)

@@ -9,7 +9,8 @@ import (
 )
 
 // pltTable names the stubs of the procedure linkage tables of an x86-64 file.
-// The ranges are known at once, the stubs are decoded when a pc falls in one.
+// The ranges are read at once. The stubs are decoded when a pc falls in a
+// range.
 type pltTable struct {
 	file     *File
 	sections []*section
@@ -84,8 +85,8 @@ func (t *pltTable) all() []Sym {
 	return t.stubs
 }
 
-// pltSlots is what the relocations say about GOT slots: by address, and the
-// lazily bound ones in order, because a lazy stub pushes its number.
+// pltSlots has the relocations of GOT slots: by address, and the lazily bound
+// ones in order, because a lazy stub pushes the number of its relocation.
 type pltSlots struct {
 	byAddr map[uint64]reloc
 	lazy   []reloc
@@ -124,7 +125,7 @@ func (t *pltTable) decode(s *section, slots pltSlots) []Sym {
 		switch r, ok := pltReloc(addr, stub, slots); {
 		case ok:
 			name = t.target(r)
-		case stub[0] == 0xff && stub[1] == 0x35: // push the link map: the entry all lazy stubs jump to
+		case stub[0] == 0xff && stub[1] == 0x35: // push the link map: the entry that all lazy stubs jump to
 			stubs = append(stubs, Sym{Name: ".plt", Raw: ".plt", Addr: addr, Size: uint64(size), Kind: PLT})
 		}
 		if name != "" {
@@ -154,8 +155,9 @@ func pltReloc(addr uint64, stub []byte, slots pltSlots) (reloc, bool) {
 	return reloc{}, false
 }
 
-// target returns the name of what a slot will point to. An IRELATIVE slot has
-// no symbol but the address of a resolver, which has the function's name.
+// target returns the name of the function that a slot will point to. An
+// IRELATIVE slot has no symbol, but the address of a resolver with the
+// function's name.
 func (t *pltTable) target(r reloc) string {
 	if elf.R_X86_64(r.kind) == elf.R_X86_64_IRELATIVE {
 		x := t.file.addrs()

@@ -9,8 +9,8 @@ import (
 
 var stubLine = regexp.MustCompile(`^([0-9a-f]+) <([^>]+)@plt>:$`)
 
-// TestPLTAgainstObjdump compares the names of all stubs, for the layouts that
-// the linker's options give.
+// TestPLTAgainstObjdump compares the names of all stubs, for the layouts of
+// several linker options.
 func TestPLTAgainstObjdump(t *testing.T) {
 	for _, c := range []struct{ name, path string }{
 		{"lazy", inlineProgram(t, "-Wl,-z,lazy")},
@@ -33,7 +33,7 @@ func TestPLTAgainstObjdump(t *testing.T) {
 				want, _, _ := strings.Cut(m[2], "@")
 				got, ok := f.Symbol(addr + 1)
 				if strings.HasPrefix(want, "*ABS*") {
-					// Better than objdump: the IFUNC's name.
+					// We have the IFUNC's name, unlike objdump.
 					if !ok || got.Kind != PLT || !strings.HasSuffix(got.Name, "@plt") {
 						t.Errorf("%#x is %+v, objdump says %s", addr, got, want)
 					}

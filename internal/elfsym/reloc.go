@@ -28,8 +28,9 @@ func (f *image) relocs(fn func(r reloc) bool) {
 	}
 }
 
-// relocViews returns the tables the run-time linker (or a static program's
-// start-up code) works through; in static programs only sections show them.
+// relocViews returns the tables that the run-time linker, or a static
+// program's start-up code, applies. In static programs only sections show
+// them.
 func (f *image) relocViews() []view {
 	var vs []view
 	for i := range f.hdr.sections {
@@ -43,8 +44,9 @@ func (f *image) relocViews() []view {
 	return vs
 }
 
-// relocated fills b with what is at addr once the base relocations have been
-// applied for a load bias of 0. A linker may leave their places zero.
+// relocated fills b with the bytes at addr after the base relocations have
+// been applied for a load bias of 0. A linker may leave the relocated places
+// zero in the file.
 func (f *image) relocated(b []byte, addr uint64) bool {
 	if !f.ReadAddr(b, addr) {
 		return false

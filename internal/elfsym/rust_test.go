@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestRustNames finds functions by the names their authors gave them, in both
+// TestRustNames finds functions by their names in the source, in both
 // mangling schemes.
 func TestRustNames(t *testing.T) {
 	t.Setenv("RUSTC_BOOTSTRAP", "1") // a stable compiler knows the old scheme, but hides it

@@ -14,10 +14,10 @@ type sectionCache struct {
 	budget budget
 }
 
-// A budget is how many bytes of sections one file may hold in memory.
+// A budget bounds the bytes of sections that one file holds in memory.
 type budget struct{ held atomic.Uint64 }
 
-// maxHeld bounds what all loaded sections of one file hold together.
+// maxHeld bounds the size of all loaded sections of one file.
 const maxHeld = 192 << 20
 
 // take reports whether n more bytes may be held.
@@ -30,11 +30,10 @@ func (b *budget) take(n uint64) bool {
 }
 
 // Section returns a section's address and its bytes, decompressed. Sections
-// of names .debug_* that the file itself lacks come from its separate debug
-// file. Where the section headers are stripped, .eh_frame_hdr and .eh_frame
-// are found through PT_GNU_EH_FRAME. It reports false if there is none, or if
-// it is larger than 128 MiB. The bytes are shared: the caller must not change
-// them.
+// .debug_* that the file itself lacks come from its separate debug file. If
+// the section headers are stripped, .eh_frame_hdr and .eh_frame are found
+// through PT_GNU_EH_FRAME. It reports false if there is none, or if it is
+// larger than 128 MiB. The bytes are shared: the caller must not change them.
 func (f *File) Section(name string) (addr uint64, data []byte, ok bool) {
 	if s := f.section(name); s != nil {
 		v := f.loadSection(name)
@@ -52,8 +51,8 @@ func (f *File) Section(name string) (addr uint64, data []byte, ok bool) {
 	return 0, nil, false
 }
 
-// SectionAddr returns the address of a section of the file itself. It reads
-// nothing of it: code sections of a hundred megabytes are common.
+// SectionAddr returns the address of a section of the file itself. It does
+// not read the section: code sections of a hundred megabytes are common.
 func (f *image) SectionAddr(name string) (addr uint64, ok bool) {
 	if s := f.section(name); s != nil {
 		return s.addr, true
@@ -78,8 +77,8 @@ func (f *image) section(name string) *section {
 }
 
 // sectionView returns the decompressed bytes of a section for piecewise
-// reading: only of a compressed one something is taken into memory, as much as
-// is read.
+// reading. Only the bytes that are read of a compressed section are taken into
+// memory.
 func (f *image) sectionView(name string) view {
 	s := f.section(name)
 	switch {
@@ -117,7 +116,7 @@ func (f *image) loadSection(name string) view {
 }
 
 // ehFrame finds the unwind tables of a file without section headers. The end
-// of .eh_frame is not known then: its terminator ends it.
+// of .eh_frame is not known then; its terminator ends it.
 func (f *image) ehFrame(name string) (uint64, []byte, bool) {
 	p, ok := f.prog(elf.PT_GNU_EH_FRAME)
 	if !ok {

@@ -2,16 +2,16 @@ package elfsym
 
 // The descriptors of restartable sequences, struct rseq_cs of linux/rseq.h: version and
 // flags, first address, length, address of the abort handler. By the convention of
-// librseq, which others follow, they make up a section.
+// librseq, which others follow, they are in a section of their own.
 const (
 	sequenceSection = "__rseq_cs"
 	sequenceSize    = 32
 	maxSequences    = 1 << 15
 )
 
-// Restartable reports whether a link-time address lies in a restartable sequence
-// (rseq(2)) that the file lists: a thread that is interrupted there, by a stop for
-// instance, goes on in the sequence's abort handler.
+// Restartable reports whether a link-time address is in a restartable sequence
+// (rseq(2)) that the file lists. A thread that is interrupted there, by a stop for
+// instance, continues in the sequence's abort handler.
 func (f *File) Restartable(vaddr uint64) bool {
 	for _, s := range f.sequences.get(f.readSequences) {
 		if vaddr-s.start < s.end-s.start {

@@ -30,23 +30,22 @@ func (k Kind) String() string {
 
 // A Sym is one symbol.
 type Sym struct {
-	// Name is demangled. A default version is left out of it, any other
-	// is not: memcpy, but memcpy@GLIBC_2.2.5. PLT stubs are name@plt.
+	// Name is demangled. It has no default version, but any other: memcpy,
+	// and memcpy@GLIBC_2.2.5. PLT stubs are name@plt.
 	Name string
 	// Raw is the name as it is in the file.
 	Raw string
-	// Addr is the link-time address. Size is in bytes; that of a symbol
-	// without one is what is left until the next symbol of its section.
+	// Addr is the link-time address. Size is in bytes. For a symbol without a
+	// size it is the distance to the next symbol of its section.
 	Addr, Size uint64
 	Kind       Kind
 }
 
 // Symbol returns the function that covers a link-time address. Among several
 // symbols at one address it prefers functions to labels, global and weak ones
-// to local ones, those with a size, a default version, few leading
-// underscores, a short name; of functions that lie inside each other the
-// innermost. Warm it takes about
-// 100 ns and allocates nothing.
+// to local ones, and those with a size, a default version, few leading
+// underscores, a short name. If functions are nested, it returns the
+// innermost. A repeated call takes about 100 ns and allocates nothing.
 func (f *File) Symbol(vaddr uint64) (Sym, bool) {
 	if g, ok := f.Go(); ok {
 		if fn, ok := g.Func(vaddr); ok {
@@ -65,8 +64,8 @@ func (f *File) Symbol(vaddr uint64) (Sym, bool) {
 	return Sym{}, false
 }
 
-// addrs returns the index over everything known about this file: its own
-// tables, and where it is stripped also its debug file's or .gnu_debugdata's.
+// addrs returns the index over all symbol tables of this file: its own, and
+// if it is stripped also those of its debug file or of .gnu_debugdata.
 func (f *File) addrs() *addrIndex {
 	return f.index.get(func() *addrIndex { return newAddrIndex(f, f.allTables()) })
 }
@@ -113,7 +112,8 @@ func (t *symTable) candidate(i uint32, s *rawSym) candidate {
 	return c
 }
 
-// rank orders symbols by what they are; lower is better. A candidate's has one bit more: it is not the default version.
+// rank orders symbols by kind, binding and size; lower is better. A candidate's rank has one bit more, for not being
+// the default version.
 func rank(s *rawSym) uint8 {
 	r := uint8(0)
 	if s.kind() == elf.STT_NOTYPE {
@@ -128,8 +128,8 @@ func rank(s *rawSym) uint8 {
 	return r
 }
 
-// compare is negative if c is the better name for the address it shares with
-// d. It is a total order over distinct names, so the choice is stable.
+// compare is negative if c is a better name for the address than d. It is a
+// total order over distinct names, so the choice is stable.
 func (c *candidate) compare(d *candidate) int {
 	return cmp.Or(
 		cmp.Compare(c.rank, d.rank),
@@ -147,7 +147,7 @@ func (c *candidate) notGlobal() int {
 	return 1
 }
 
-// underscores counts the leading ones, but not those that begin a mangled
+// underscores counts leading underscores, except those that begin a mangled
 // name.
 func underscores(s string) int {
 	n := len(s) - len(strings.TrimLeft(s, "_"))

@@ -4,8 +4,8 @@ import (
 	"debug/elf"
 )
 
-// A symTable is a symbol table in the file, .symtab or .dynsym. It holds no
-// symbols, it reads them.
+// A symTable is a symbol table in the file, .symtab or .dynsym. It keeps no
+// symbols in memory.
 type symTable struct {
 	syms  view
 	count uint32
@@ -13,8 +13,8 @@ type symTable struct {
 	dyn   *dynNames // of a dynamic table: hash tables and versions
 }
 
-// maxSymbols is the most of one table that are looked at: 1.5 GiB. The index
-// has 28 bits for their numbers.
+// maxSymbols bounds the symbols of one table that are read: 1.5 GiB. The
+// index has 28 bits for their numbers.
 const maxSymbols = 1 << 26
 
 // rawSym is a symbol as it is in the file, without its name.
@@ -110,7 +110,7 @@ func (f *File) sectionTable(kind elf.SectionType) *symTable {
 }
 
 // dynamicTable finds the dynamic symbols of a file without section headers.
-// Nothing says how many there are but the hash tables.
+// Only the hash tables show how many there are.
 func (f *File) dynamicTable() *symTable {
 	strsz := f.dyn()[elf.DT_STRSZ]
 	t := &symTable{

@@ -2,8 +2,8 @@ package elfsym
 
 import "debug/elf"
 
-// Variable returns the data symbol that covers a link-time address. It looks at all symbols: some milliseconds for a
-// large file.
+// Variable returns the data symbol that covers a link-time address. It reads all symbols, which takes some
+// milliseconds for a large file.
 func (f *File) Variable(vaddr uint64) (Sym, bool) {
 	var best candidate
 	found := false

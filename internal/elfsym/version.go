@@ -2,8 +2,8 @@ package elfsym
 
 import "debug/elf"
 
-// dynNames is what a dynamic symbol table has besides its symbols: a way to
-// find a name, and versions.
+// dynNames is the part of a dynamic symbol table besides the symbols: a way
+// to find a name, and versions.
 type dynNames struct {
 	each   func(name string, f func(i uint32)) // nil: no hash table
 	versym view
@@ -22,8 +22,8 @@ func newDynNames(f *File, t *symTable) *dynNames {
 	return d
 }
 
-// tagged returns the section of that type, or what the dynamic section points
-// to where there are no sections.
+// tagged returns the section of that type. Without sections it returns what
+// the dynamic section points to.
 func (f *image) tagged(kind elf.SectionType, tag elf.DynTag) view {
 	for i := range f.hdr.sections {
 		if s := &f.hdr.sections[i]; s.kind == kind {
@@ -63,8 +63,8 @@ func versionNames(v, names view) map[uint16]string {
 	return defs
 }
 
-// version returns the version of symbol i, and whether it is the one that
-// references without a version mean.
+// version returns the version of symbol i, and whether it is the one for
+// references without a version.
 func (d *dynNames) version(i uint32) (name string, isDefault bool) {
 	var b [2]byte
 	if !d.versym.readAt(b[:], 2*uint64(i)) {

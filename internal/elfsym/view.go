@@ -9,8 +9,7 @@ import (
 )
 
 const (
-	// maxLoad is the most that is taken into memory for one section, as it
-	// is in the file or decompressed.
+	// maxLoad bounds the bytes of one section in memory, raw or decompressed.
 	maxLoad = 128 << 20
 	// maxName is the longest name that is read; longer ones count as absent.
 	maxName = 32 << 10
@@ -154,7 +153,7 @@ func (v view) scan(unit uint64, f func(off uint64, b []byte) bool) {
 }
 
 // find calls f with every place p of a pattern in pieces b of v from off on, until f returns false.
-// What is just before the pattern and what is just behind it are in the piece, if they are in v.
+// A piece has the bytes just before and just behind the pattern as well, if v has them.
 func (v view) find(pattern []byte, f func(off uint64, b []byte, p int) bool) {
 	overlap := uint64(len(pattern))
 	buf := v.mem

@@ -8,13 +8,13 @@ import (
 	"github.com/ulikunitz/xz/lzma"
 )
 
-// maxMini bounds a decompressed .gnu_debugdata; distributions' are a few
-// hundred kilobytes.
+// maxMini bounds a decompressed .gnu_debugdata. Those of distributions are a
+// few hundred kilobytes.
 const maxMini = 64 << 20
 
 // unxz decompresses the first block of an xz stream, at most limit bytes of
-// it. The container is read here and only the LZMA2 data given to the library:
-// its own reader takes the memory for whatever dictionary any block asks for.
+// it. The container is read here, and only the LZMA2 data are given to the
+// library: its own reader would allocate any dictionary that a block asks for.
 func unxz(b []byte, limit int64) ([]byte, bool) {
 	data, dict, ok := xzBlock(b)
 	if !ok || dict > limit {
@@ -33,7 +33,7 @@ func unxz(b []byte, limit int64) ([]byte, bool) {
 
 // xzBlock returns the LZMA2 data of the first block of an xz stream and the
 // size of its dictionary. Layout: the .xz file format, sections 2.1.1, 3.1
-// and 5.3.1. Only blocks with the one filter LZMA2 are known.
+// and 5.3.1. Only blocks with LZMA2 as their only filter are supported.
 func xzBlock(b []byte) (data []byte, dict int64, ok bool) {
 	const streamHeader = 12
 	if len(b) < streamHeader+8 || string(b[:6]) != "\xfd7zXZ\x00" {

@@ -30,13 +30,13 @@ type browser struct {
 	ctx context.Context
 
 	mu       sync.Mutex
-	messages []string // of the console, and what was thrown
-	requests []string // for anything but the file
+	messages []string // of the console, and exceptions
+	requests []string // requests for anything but the file
 	allowed  string   // a request that the page may make
 }
 
-// open starts Chromium and opens what write writes, as a file. When the test ends the page must not have said
-// anything on its console, and must not have asked for anything.
+// open starts Chromium and opens what write writes, as a file. When the test ends, the page's console must be
+// empty, and the page must have made no request.
 func open(t testing.TB, write func(io.Writer) error) *browser {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "page.html")
@@ -91,7 +91,7 @@ func newBrowser(t testing.TB) *browser {
 	return b
 }
 
-// notice takes note of what a page must not do.
+// notice records what a page must not do.
 func (b *browser) notice(event any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -136,7 +136,8 @@ func ask[P, R any](b *browser, command cdp.Command[P, R], params P) (answer R) {
 	return answer
 }
 
-// cpu is how many milliseconds of processor time the page's main thread has used, whatever else the machine does.
+// cpu returns how many milliseconds of processor time the page's main thread has used, which does not depend on
+// other load of the machine.
 func (b *browser) cpu() float64 {
 	b.t.Helper()
 	for _, m := range ask(b, performance.GetMetrics, cdp.Empty{}).Metrics {
@@ -170,13 +171,13 @@ func (b *browser) until(condition string) {
 	run(b, chromedp.Poll[bool](condition))
 }
 
-// value is an expression in the page.
+// value returns the value of an expression in the page.
 func value[T any](b *browser, expression string) T {
 	b.t.Helper()
 	return run(b, chromedp.Evaluate[T](expression))
 }
 
-// text is what an element shows.
+// text returns the text of an element.
 func (b *browser) text(selector string) string {
 	b.t.Helper()
 	return value[string](b, fmt.Sprintf("document.querySelector(%q).textContent", selector))
@@ -188,7 +189,7 @@ func (b *browser) keys(keys string) {
 	b.enter("#flames", keys)
 }
 
-// shot keeps a picture where PTOOLS_SHOTS names a directory.
+// shot keeps a picture if PTOOLS_SHOTS names a directory.
 func (b *browser) shot(name string) {
 	b.t.Helper()
 	dir := os.Getenv("PTOOLS_SHOTS")
@@ -200,7 +201,7 @@ func (b *browser) shot(name string) {
 	}
 }
 
-// dark has the system prefer dark colours.
+// dark makes the system prefer dark colours.
 func (b *browser) dark() {
 	b.t.Helper()
 	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
@@ -215,7 +216,8 @@ func (b *browser) enter(selector, keys string) {
 	b.do(chromedp.KeyEvent(keys))
 }
 
-// click clicks into an element at an offset from its left upper corner; a negative one counts from its end.
+// click clicks into an element, at an offset from its left upper corner. A negative offset counts from its
+// end.
 func (b *browser) click(selector string, x, y float64) {
 	b.t.Helper()
 	box := value[[]float64](b, fmt.Sprintf("(r => [r.x, r.y, r.width, r.height])(document.querySelector(%q).getBoundingClientRect())", selector))

@@ -9,8 +9,8 @@ import (
 )
 
 // document is the data of the page, as compact as JSON allows: a string table, and the tree as arrays in
-// depth-first order, where the depths alone say what is below what. Cells are sorted by node, and say by how
-// much the node's number is larger than the one before.
+// depth-first order, where the depths alone give the structure. Cells are sorted by node. Each has the
+// difference between its node's number and the one before.
 type document struct {
 	Title     string      `json:"title"`
 	About     []string    `json:"about"`
@@ -22,7 +22,7 @@ type document struct {
 	Rows      []int       `json:"rows"`   // function, call of each; frames by index, -1 for none
 	Depths    []int       `json:"depths"` // of each node but the root
 	Nodes     []int       `json:"nodes"`  // frame of each
-	Calls     []int       `json:"calls"`  // node, row of each that has a row of its own
+	Calls     []int       `json:"calls"`  // node and row of each node that has a row of its own
 	Threads   []docThread `json:"threads"`
 	CellNodes []int       `json:"cellNodes"`
 	CellOf    []int       `json:"cellThreads"`
@@ -42,14 +42,14 @@ type docThread struct {
 	Process string `json:"process"`
 }
 
-// docLane is the time of a thread. Of each span it has the microseconds since the one before, its length, and twice
-// its node, one more if the thread ran.
+// docLane is the timeline of a thread. It has three numbers for each span: the microseconds since the span before,
+// the length, and twice the node, plus one if the thread ran.
 type docLane struct {
 	Thread int   `json:"thread"`
 	Spans  []int `json:"spans"`
 }
 
-// document numbers everything by the order of names, so that it is a function of the contents alone.
+// document numbers everything by the order of names, so that the result depends on the contents alone.
 func (g *Graph) document() *document {
 	d := &document{
 		Title: g.Title, About: append([]string{}, g.About...), Initial: g.Initial, Live: g.Live.Seconds(),

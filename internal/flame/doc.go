@@ -1,12 +1,11 @@
-// Package flame draws profiles: as a page for browsers, which is one file that
-// needs no network, and as a picture for documents.
+// Package flame draws profiles: as a page for browsers, in one file that needs
+// no network, and as a picture for documents.
 //
 // # Graph
 //
 // A [Graph] is a tree of functions from the outermost callers to the leaves,
-// and what each thread counts at its nodes. It knows nothing of processes or
-// addresses: stacks of several processes that name the same functions share
-// nodes.
+// with the counts of each thread at its nodes. It knows no processes and no
+// addresses: stacks of several processes with the same functions share nodes.
 //
 // # Picture
 //
@@ -20,8 +19,8 @@
 // script and this style, by their hashes, and no request at all. A page whose
 // graph is Live is served, and may ask its own server for later data.
 //
-// The script has six parts, in the order in which they are put together:
-// model.js reads the data and makes trees of it, paint.js draws them,
-// table.js is the list of functions, timeline.js shows threads over time, live.js follows
-// a profile that is still being taken, page.js is what the user does.
+// The script has six parts, which are put together in this order: model.js reads the data
+// and makes trees of it, paint.js draws them, table.js is the list of functions,
+// timeline.js shows threads over time, live.js follows a profile that is still being
+// taken, page.js handles the user's actions.
 package flame

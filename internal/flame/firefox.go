@@ -12,7 +12,8 @@ import (
 	"ptools/internal/intern"
 )
 
-// firefoxVersion is that of the processed profile format of the Firefox Profiler, which reads all older ones.
+// firefoxVersion is the version of the processed profile format of the Firefox Profiler, which reads all older
+// versions.
 const firefoxVersion = 47
 
 // The categories of frames, by index.
@@ -78,7 +79,7 @@ type firefoxThread struct {
 	known         firefoxKnown
 }
 
-// firefoxKnown has the numbers of what a thread's tables have.
+// firefoxKnown has the numbers of the entries in a thread's tables.
 type firefoxKnown struct {
 	stacks    map[Node]int
 	frames    map[int32]firefoxFrame
@@ -89,7 +90,7 @@ type firefoxKnown struct {
 // firefoxFrame is the number of a frame in its table, and its category.
 type firefoxFrame struct{ id, category int }
 
-// firefoxTable is a table as the format has it: the length, and by the names of the columns what is in them.
+// firefoxTable is a table of the format: the length, and the contents of the columns by name.
 type firefoxTable struct {
 	names   []string
 	columns [][]any
@@ -104,7 +105,7 @@ func newFirefoxTable(names ...string) *firefoxTable {
 	return t
 }
 
-// add adds a row, of which the last columns are null if there are fewer values, and returns its number.
+// add adds a row and returns its number. If there are fewer values than columns, the last columns are null.
 func (t *firefoxTable) add(values ...any) int {
 	for i := range t.columns {
 		var v any
@@ -126,7 +127,7 @@ func (t *firefoxTable) MarshalJSON() ([]byte, error) {
 	return json.Marshal(object)
 }
 
-// firefoxSamples has the samples of a thread by time. The weight is what the sample counts, in ms or a number.
+// firefoxSamples has the samples of a thread by time. The weight is the value of the sample, in ms or as a number.
 type firefoxSamples struct {
 	Length     int       `json:"length"`
 	Stack      []*int    `json:"stack"`
@@ -136,8 +137,8 @@ type firefoxSamples struct {
 	CPU        []int64   `json:"threadCPUDelta"` // ns since the sample before
 }
 
-// Firefox writes the profile for the Firefox Profiler, with the value that is shown first: what each thread counts is
-// divided among the times at which it was in that stack.
+// Firefox writes the profile for the Firefox Profiler, with the value that is shown first. The counts of a thread in
+// a stack are divided among the times at which it was there.
 func (g *Graph) Firefox(w io.Writer, start time.Time, period time.Duration) error {
 	out := firefoxFile{
 		Meta: firefoxMeta{

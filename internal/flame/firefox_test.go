@@ -14,7 +14,7 @@ import (
 	"ptools/internal/profile"
 )
 
-// firefoxFile is what the test reads of the format.
+// firefoxFile is the part of the format that the test reads.
 type firefoxFile struct {
 	Threads []struct {
 		Name    string
@@ -34,7 +34,8 @@ type firefoxFile struct {
 	}
 }
 
-// TestFirefox: the weights of a thread's samples are what its stacks count, in the order of time.
+// TestFirefox: the weights of a thread's samples add up to the counts of its stacks, in the order
+// of time.
 func TestFirefox(t *testing.T) {
 	for _, v := range []profile.Value{profile.Samples, profile.CPU} {
 		p := timed(9)

@@ -8,7 +8,7 @@ import (
 	"ptools/internal/intern"
 )
 
-// Kind says what a frame is; it decides on the colour.
+// Kind says what a frame is. It decides the colour.
 type Kind uint8
 
 const (
@@ -19,7 +19,7 @@ const (
 	Group               // no function: a process, which stands at the root of the stacks of its threads
 )
 
-// Frame is a function. Two frames are the same if all of it is.
+// Frame is a function. Two frames are the same if all their fields are.
 type Frame struct {
 	Name   string
 	Object string // path of the file that holds the code; empty if there is none
@@ -50,19 +50,19 @@ const (
 // Node names a node of a graph. 0 is the root.
 type Node int32
 
-// Row is the line of a table that a node counts in, if that is not the one of its frame: a system call counts as
+// Row is the row of a table in which a node counts, if that is not the row of its frame: a system call counts as
 // part of the function that makes it.
 type Row struct {
 	Function, Call Frame // Call is the zero Frame where the function has the call's name
 }
 
-// Graph is a tree of functions with what threads count in it. The exported fields may be set at any time.
+// Graph is a tree of functions with the counts of threads. The exported fields may be set at any time.
 type Graph struct {
 	Title   string   // what was sampled, in a few words
-	About   []string // how, in lines
+	About   []string // how it was sampled, in lines
 	Values  []Value
 	Initial int           // index of the value that is shown first
-	Live    time.Duration // after what time the page asks its server for a later state; 0: this is the last
+	Live    time.Duration // the time after which the page asks its server for a later state; 0: this is the last
 
 	threads  []Thread
 	frames   []Frame
@@ -119,8 +119,8 @@ func (g *Graph) Thread(t Thread) int {
 
 func (g *Graph) frame(f Frame) int32 { return intern.ID(g.frameIDs, &g.frames, f, f) }
 
-// Child returns the node in which caller has called f. A row that is not nil is where the node counts in tables;
-// all calls with this caller and f give the same.
+// Child returns the node for f, called by caller. A row that is not nil is the row in which the node counts in
+// tables. All calls with this caller and f must give the same row.
 func (g *Graph) Child(caller Node, f Frame, row *Row) Node {
 	e := edge{caller, g.frame(f)}
 	return intern.Value(g.nodeIDs, e, func() Node {
@@ -162,7 +162,7 @@ type Span struct {
 	Ran      bool          // or was ready to; else it waited
 }
 
-// Span adds a time of a thread. Those of a thread are added in their order.
+// Span adds a span of a thread. The spans of a thread must be added in order.
 func (g *Graph) Span(thread int, s Span) {
 	if g.spans == nil {
 		g.spans = make(map[int][]Span)
@@ -170,20 +170,20 @@ func (g *Graph) Span(thread int, s Span) {
 	g.spans[thread] = append(g.spans[thread], s)
 }
 
-// sums returns what each node and those below it count of a value.
+// sums returns, for each node, the sum of a value over the node and those below it.
 func (g *Graph) sums(value int) []int64 {
 	sums := make([]int64, len(g.nodes))
 	for _, c := range g.cells {
 		sums[c.node] += c.values[value]
 	}
-	for n := len(g.nodes) - 1; n > 0; n-- { // a caller is older than what it calls
+	for n := len(g.nodes) - 1; n > 0; n-- { // a caller is older than its callees
 		sums[g.nodes[n].caller] += sums[n]
 	}
 	return sums
 }
 
-// ordered returns the nodes but the root depth first, siblings by name, and the depth of each: 1 for those
-// below the root.
+// ordered returns the nodes except the root, depth first, siblings by name. depths has the depth of each:
+// 1 for those below the root.
 func (g *Graph) ordered() (nodes []Node, depths []int) {
 	rank := g.frameRanks()
 	byCaller := make([]Node, 0, len(g.nodes)-1)

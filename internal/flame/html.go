@@ -68,10 +68,11 @@ func (g *Graph) Data(w io.Writer) error {
 	return err
 }
 
-// data is the page's JSON. In it <, > and & are escapes: nothing in it ends the element that holds it.
+// data returns the page's JSON. In it <, > and & are escaped, so that nothing in it ends the element
+// that holds it.
 func (g *Graph) data() ([]byte, error) { return json.Marshal(g.document()) }
 
-// hash is how a content security policy names a script or style that it allows.
+// hash returns the name of a script or style in a content security policy that allows it.
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])

@@ -14,8 +14,8 @@ import (
 	"ptools/internal/flame"
 )
 
-// growing is a profile of which step says how far it has come: later steps have functions that sort before those that
-// there were, and the last is complete.
+// growing is a profile at a step of its growth. Later steps have functions that sort before the earlier ones, and the
+// last step is complete.
 func growing(step int) *flame.Graph {
 	g := flame.New()
 	g.Title = fmt.Sprintf("step %d", step)
@@ -38,8 +38,8 @@ func growing(step int) *flame.Graph {
 	return g
 }
 
-// TestLive: the page of a profile that is being taken follows it, keeps what the user has chosen, stands still when
-// it is told to, and says when the profile is complete. It asks its own server and no other.
+// TestLive: the page of a profile that is being taken follows it, keeps what the user has chosen, pauses on
+// request, and says when the profile is complete. It requests data from its own server only.
 func TestLive(t *testing.T) {
 	t.Parallel()
 	var step, asked atomic.Int32
@@ -97,7 +97,7 @@ func TestLive(t *testing.T) {
 	live("paused")
 	step.Store(3)
 	before = asked.Load()
-	time.Sleep(400 * time.Millisecond) // four times what it waits when it is not told to stand still
+	time.Sleep(400 * time.Millisecond) // four times the interval of its requests when it is not paused
 	if got := b.text("#title"); asked.Load() > before+1 || got != "step 2" {
 		t.Errorf("paused it has asked %d times and shows %q", asked.Load()-before, got)
 	}
@@ -133,7 +133,7 @@ func TestLiveGone(t *testing.T) {
 	}
 }
 
-// TestFilesAskForNothing: only a page that is served may ask for anything.
+// TestFilesAskForNothing: only a page that is served may make requests.
 func TestFilesAskForNothing(t *testing.T) {
 	for step, want := range map[int]bool{1: true, 3: false} {
 		var b strings.Builder

@@ -16,7 +16,7 @@ import (
 	"ptools/internal/profile"
 )
 
-// code names the function at an address: that of names with the index addr/16.
+// code names the function at an address: the one in names with the index addr/16.
 type code struct {
 	names  []string
 	object string
@@ -27,8 +27,8 @@ func (c *code) Resolve(a profile.Addr, dst []profile.Frame) ([]profile.Frame, pr
 	return append(dst, profile.Frame{Func: c.names[a.PC/16]}), m
 }
 
-// random is a profile of some threads with stacks of chance, each of which has the outer functions of the one before:
-// some functions recurse, some wait.
+// random is a profile of some threads with random stacks. Each stack has the outer functions of the one before. Some
+// functions recurse, some wait.
 func random(seed uint64, stacks int) *profile.Profile {
 	r := rand.New(rand.NewPCG(seed, 1))
 	p := profile.New()
@@ -65,10 +65,10 @@ func page(p *profile.Profile, o *profile.Options) func(io.Writer) error {
 	return func(w io.Writer) error { return p.Write(w, profile.HTML, o) }
 }
 
-// tableJS is the page's table as it is: a line for each function.
+// tableJS returns the page's table, a line for each function.
 const tableJS = `page.table.rows.map(({row, self, total}) => [page.model.rowNames[row], self, total])`
 
-// TestSameShares: what the page counts of each function is what psample counts, in each value, to the sample.
+// TestSameShares: the page counts the same as psample for each function, in each value, exactly.
 func TestSameShares(t *testing.T) {
 	t.Parallel()
 	p := random(3, 4000)
@@ -107,7 +107,7 @@ func TestSameShares(t *testing.T) {
 	}
 }
 
-// TestManyStacks: a profile of more than 50,000 stacks opens fast, and what is done to it shows in a frame or two.
+// TestManyStacks: a profile of more than 50,000 stacks opens fast, and each action shows within a frame or two.
 func TestManyStacks(t *testing.T) {
 	p := random(5, 52_000)
 	b := open(t, page(p, &profile.Options{Value: profile.CPU}))
@@ -129,7 +129,8 @@ func TestManyStacks(t *testing.T) {
 	}
 }
 
-// handled does what users do, and returns how many milliseconds of the page's processor time each took with the drawing of its frame.
+// handled performs users' actions. It returns how many milliseconds of the page's processor time each took, with the
+// drawing of its frame.
 func handled(b *browser) map[string]int {
 	b.t.Helper()
 	took := make(map[string]int)
@@ -196,11 +197,11 @@ func TestHostileNames(t *testing.T) {
 			t.Errorf("%.60q is not shown as %.60q", name, clean)
 		}
 	}
-	// A request or a script that is not ours would be refused by the page's policy, and said on the console.
+	// The page's policy would refuse a request or a foreign script, and report it on the console.
 	b.shot("hostile")
 }
 
-// TestKeys: the selection moves, the zoom follows, a search says its share, the views and values switch.
+// TestKeys: the selection moves, the zoom follows, a search shows its share, and views and values switch.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	g := flame.New()
@@ -241,7 +242,7 @@ func TestKeys(t *testing.T) {
 	}
 	b.keys("/")
 	b.until("document.activeElement.id === 'search'")
-	// Driven by the protocol the key that moves the focus is typed there, too.
+	// Through the protocol, the key that moves the focus is also typed into the new element.
 	value[any](b, "document.querySelector('#search').value = ''")
 	b.enter("#search", "LEAF")
 	b.until("document.querySelector('#matched').textContent === '60.00 %'")
@@ -286,7 +287,7 @@ func TestClick(t *testing.T) {
 	b.shot("dark-zoomed")
 }
 
-// TestPictures opens a page of PTOOLS_PAGE and keeps pictures of it, for people.
+// TestPictures opens a page of PTOOLS_PAGE and keeps pictures of it, to be looked at.
 func TestPictures(t *testing.T) {
 	file := os.Getenv("PTOOLS_PAGE")
 	if file == "" {

@@ -16,15 +16,15 @@ import (
 	"ptools/internal/ptest"
 )
 
-// shares are what a reader makes of a profile: of each function, its own value and that of the stacks it is on.
+// shares are a profile as a reader shows it: for each function its own value, and that of the stacks that it is on.
 type shares map[string][2]float64
 
 func (s shares) add(name string, self, total float64) {
 	s[name] = [2]float64{s[name][0] + self, s[name][1] + total}
 }
 
-// TestZooReaders: the page in Chromium, go tool pprof, speedscope and the Firefox Profiler show what psample's json counts, of
-// every function, to the sample. Those of npm (speedscope, @firefox-devtools/profiler-cli) have to be in PATH.
+// TestZooReaders: the page in Chromium, go tool pprof, speedscope and the Firefox Profiler show the counts of psample's
+// json for every function, exactly. The readers from npm (speedscope, @firefox-devtools/profiler-cli) have to be in PATH.
 func TestZooReaders(t *testing.T) {
 	if os.Getenv("PTOOLS_ZOO") == "" {
 		t.Skip("PTOOLS_ZOO is not set")
@@ -47,11 +47,11 @@ func TestZooReaders(t *testing.T) {
 			"Firefox":    ofFirefox(t, file(profile.Firefox, "p.firefox.json"), v),
 		} {
 			if got == nil {
-				continue // said by a skipped test
+				continue // reported by a skipped test
 			}
 			compared, worst := 0, 0.0
 			for function, w := range want {
-				// That a thread waits in a call is told in as many ways as there are readers.
+				// Each reader has its own way to show that a thread waits in a call.
 				if strings.HasPrefix(function, "[") || function == "reader" || function == "__futex" {
 					continue
 				}
@@ -73,7 +73,7 @@ func TestZooReaders(t *testing.T) {
 	}
 }
 
-// ofJSON counts by the schema alone.
+// ofJSON counts using only the schema.
 func ofJSON(t *testing.T, file string, v profile.Value) shares {
 	t.Helper()
 	var doc struct {
@@ -196,7 +196,7 @@ func ofFirefox(t *testing.T, file string, v profile.Value) shares {
 	}
 	defer try("stop")
 	if out, err := try("load", file); err != nil {
-		// It gives its own server half a second, which on a busy machine goes on to start.
+		// It waits half a second for its own server, which on a busy machine may take longer to start.
 		for range 60 {
 			if _, err = try("status"); err == nil {
 				break
@@ -234,7 +234,7 @@ func ofFirefox(t *testing.T, file string, v profile.Value) shares {
 	return sums
 }
 
-// fromNPM returns where a program of npm's is, or nothing.
+// fromNPM returns the path of a program from npm, or "".
 func fromNPM(t *testing.T, name string) string {
 	t.Helper()
 	program, err := exec.LookPath(name)

@@ -19,12 +19,12 @@ const (
 	svgMargin = 10
 	svgRow    = 17
 	svgHead   = 44
-	svgLetter = 6.63 // at 11 px, of fonts whose letters have one width
+	svgLetter = 6.63 // at 11 px, in fonts whose letters have one width
 	svgLeast  = 1.0  // narrower boxes are left out, with all above them
 )
 
-// SVG writes a flame graph of the value that is shown first: a picture of one colour scheme, which does nothing but
-// name the functions where a viewer shows titles.
+// SVG writes a flame graph of the value that is shown first. The picture has one colour scheme and no script; a
+// viewer that shows titles shows the names of the functions.
 func (g *Graph) SVG(w io.Writer) error {
 	s := newSVG(g)
 	b := bufio.NewWriter(w)
@@ -42,7 +42,7 @@ func (g *Graph) SVG(w io.Writer) error {
 	return b.Flush()
 }
 
-// svg is a picture in the making.
+// svg is a picture that is being made.
 type svg struct {
 	graph *Graph
 	value Value
@@ -108,7 +108,8 @@ func (s *svg) box(b io.Writer, box *svgBox, height int) {
 	fmt.Fprintln(b, "</g>")
 }
 
-// fit cuts a name to a number of letters. In Go the package goes first, whose colour shows it, then the receiver.
+// fit cuts a name to a number of letters. In Go the package, which the colour shows, is left out first, then the
+// receiver.
 func (s *svg) fit(f Frame, name string, room int) string {
 	if utf8.RuneCountInString(name) > room {
 		name = strings.TrimPrefix(name, s.graph.home(f)+".")
@@ -130,7 +131,7 @@ func (s *svg) share(n Node) string {
 	return fmt.Sprintf("(%s, %d)", share, s.sums[n])
 }
 
-// Hues of the files that hold the code, the one with most of the profile first.
+// Hues for the files that hold the code. The file with most of the profile has the first.
 var hues = []int{22, 205, 130, 275, 48, 330, 172, 240, 92, 0, 190, 300}
 
 // homeHues gives each home of functions a hue.
@@ -171,7 +172,7 @@ func (s *svg) colour(f Frame) string {
 	return fmt.Sprintf("hsl(%d,62%%,%d%%)", s.hues[s.graph.home(f)]+shade, 77+shade)
 }
 
-// home is where a function is at home: the file that holds its code, in Go programs the package.
+// home returns where a function belongs: the file that holds its code, in Go programs the package.
 func (g *Graph) home(f Frame) string {
 	if !g.isGo(f.Object) {
 		return path.Base(f.Object)

@@ -11,7 +11,7 @@ import (
 	"ptools/internal/flame"
 )
 
-// TestSVG: the picture is XML, whatever names there are, and says what each box counts.
+// TestSVG: the picture is valid XML with any names, and has the count of each box.
 func TestSVG(t *testing.T) {
 	g := flame.New()
 	g.Title, g.About = "a<b>&\x01", []string{"1 s", `"quoted"`}
@@ -65,7 +65,7 @@ func TestSVG(t *testing.T) {
 	}
 }
 
-// TestEmpty: a profile of nothing is a page and a picture of nothing.
+// TestEmpty: an empty profile gives an empty page and an empty picture.
 func TestEmpty(t *testing.T) {
 	t.Parallel()
 	g := flame.New()

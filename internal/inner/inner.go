@@ -1,8 +1,8 @@
-// Package inner is a door in the wall of pctl for the packages of this module that sample: they need more of
-// a process than its facade offers (looks at single threads, generations of the thread set).
+// Package inner gives the sampling packages of this module access to the controller of a pctl.Process. They
+// need more than pctl offers: looks at single threads, generations of the thread set.
 package inner
 
-// Controller returns the *control.Controller of a *pctl.Process, or the error of one that was grabbed
-// read-only or closed. Package pctl sets it. The types are not named, because pctl and its users import
-// this package.
+// Controller returns the *control.Controller of a *pctl.Process. It is an error if the process was
+// grabbed read-only or is closed. Package pctl sets Controller. The types are not named, because pctl
+// and its users import this package.
 var Controller func(process any) (controller any, err error)

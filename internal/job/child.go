@@ -5,22 +5,23 @@ import (
 	"syscall"
 )
 
-// Child is a command as its parent knows it, which does not trace it.
+// Child is a command whose parent does not trace it.
 type Child struct {
 	PID int
 
 	job    *Command
 	done   chan struct{}
 	status int   // valid when done is closed
-	err    error // why the end was not told
+	err    error // why the exit status is not known
 }
 
-// Child returns the command as the child that it will be when it is traced no more, and Begin has been called.
+// Child returns a Child for the command. It is of use once the command is no longer traced and Begin has been
+// called.
 func (c *Command) Child(pid int) *Child { return &Child{PID: pid, job: c, done: make(chan struct{})} }
 
-// Begin takes note from now on of what the kernel tells a parent: this program is stopped whenever the command has
-// been by the terminal, as by Follow, and Done is closed when the command has ended. The goroutine for it ends with
-// the command, or with this program.
+// Begin begins to watch the command through its wait statuses. This program is stopped whenever the terminal has
+// stopped the command, as with Follow, and Done is closed when the command has ended. The goroutine that watches
+// ends with the command, or with this program.
 func (c *Child) Begin() {
 	c.job.child.Store(true)
 	go c.watch()
@@ -56,8 +57,7 @@ func (c *Child) Wait(ctx context.Context) (status int, err error) {
 	}
 }
 
-// Reap lets the number of a command that has ended be another process's. Until then what the kernel knows of the
-// command can be read.
+// Reap waits for a command that has ended, which frees its number. Until then /proc still shows the command.
 func (c *Child) Reap() {
 	select {
 	case <-c.done:
@@ -66,13 +66,13 @@ func (c *Child) Reap() {
 	}
 }
 
-// commandStopped stops this program too if the terminal has stopped the command. A stop from elsewhere, by
-// SIGSTOP, is not ours: the sender will continue the command, and may not know us.
+// commandStopped stops this program too if the terminal has stopped the command. A SIGSTOP from elsewhere
+// does not stop this program: its sender will continue the command, and may not know us.
 func (c *Command) commandStopped(pid int, sig syscall.Signal) {
 	if !isStop(sig) {
 		return
 	}
-	// We may learn of it when it is over: while we were stopped ourselves the shell has
+	// The stop may be over by now: while we were stopped ourselves, the shell has
 	// continued both. In the foreground no process is stopped for a read.
 	c.stop(func() bool { return sig == syscall.SIGTSTP || !Foreground() || !sameGroup(pid) })
 }

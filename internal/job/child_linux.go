@@ -7,8 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// awaitChange waits until a child of this program has ended, which stays to be waited for, or was stopped, which it
-// takes note of. signal is the one that has stopped it, 0 if it has ended: then status is what a shell would say.
+// awaitChange waits until a child of this program has ended or was stopped. It consumes the wait status of a stop,
+// and leaves that of an end. signal is the signal that has stopped the child. It is 0 if the child has ended: then
+// status is its exit status as a shell reports it.
 func awaitChange(pid int) (signal syscall.Signal, status int, err error) {
 	for {
 		info, err := waitID(pid, unix.WEXITED|unix.WSTOPPED|unix.WNOWAIT)
@@ -21,9 +22,9 @@ func awaitChange(pid int) (signal syscall.Signal, status int, err error) {
 		case childKilled, childDumped:
 			return 0, 128 + statusOf(info), nil
 		}
-		// It may have been continued meanwhile, or have ended: then there is no stop to take note of, or no child
-		// that could have one. What is no stop by a signal is none of ours: the command has asked to be traced by its
-		// parent (PTRACE_TRACEME), and stands still, as under a shell.
+		// The child may have been continued meanwhile, or have ended: then there is no wait status of a stop. A stop
+		// of another kind is ignored: the command has asked to be traced by its parent (PTRACE_TRACEME), and stays
+		// stopped, as under a shell.
 		info, err = waitID(pid, unix.WSTOPPED|unix.WNOHANG)
 		if err == nil && info.Code == childStopped {
 			return syscall.Signal(statusOf(info)), 0, nil
@@ -31,7 +32,7 @@ func awaitChange(pid int) (signal syscall.Signal, status int, err error) {
 	}
 }
 
-// Values of si_code that tell of children.
+// Values of si_code for changes of children.
 const (
 	childExited  = 1
 	childKilled  = 2
@@ -48,11 +49,11 @@ func waitID(pid int, flags int) (*unix.Siginfo, error) {
 	}
 }
 
-// statusOf returns si_status, for which package unix has no field. It follows si_pid and si_uid.
+// statusOf returns si_status, for which package unix has no field. It is behind si_pid and si_uid.
 func statusOf(info *unix.Siginfo) int {
 	const offset = 24
 	return int(*(*int32)(unsafe.Add(unsafe.Pointer(info), offset)))
 }
 
-// reap takes note of a child that has ended.
+// reap waits for a child that has ended.
 func reap(pid int) { waitID(pid, unix.WEXITED|unix.WNOHANG) }

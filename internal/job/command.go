@@ -12,25 +12,26 @@ import (
 	"ptools/pctl"
 )
 
-// Command makes a command that runs under control and this program one job.
+// Command makes this program and a command that runs under control one job of the shell.
 type Command struct {
 	p       atomic.Pointer[pctl.Process]
-	child   atomic.Bool // it runs, and is not traced
+	child   atomic.Bool // the command runs, and is not traced
 	pressed chan os.Signal
 	ctx     context.Context // of the goroutines
 	cancel  context.CancelFunc
-	stopped chan struct{} // closed when the one that reads pressed has ended
-	ended   chan struct{} // closed when the one that reads events has ended; nil before Follow
-	mu      sync.Mutex    // one decides at a time whether this program is stopped
+	stopped chan struct{} // closed when the goroutine that reads pressed has ended
+	ended   chan struct{} // closed when the goroutine that reads events has ended; nil before Follow
+	mu      sync.Mutex    // held by the goroutine that decides whether to stop this program
 }
 
-// aborts are the signals at which the Go runtime prints what all goroutines do, and ends the program.
-// Faults of our own are not among what [signal.Notify] gets: the kernel says which process has sent a signal.
+// aborts are the signals at which the Go runtime prints the stacks of all goroutines and ends the program.
+// [signal.Notify] does not get faults of this program itself: the kernel says which process has sent a
+// signal.
 var aborts = []os.Signal{syscall.SIGQUIT, syscall.SIGABRT, syscall.SIGTRAP, syscall.SIGILL, syscall.SIGBUS,
 	syscall.SIGFPE, syscall.SIGSEGV, syscall.SIGSYS}
 
-// Signals returns what a program with this command, or with none (nil), has to catch: what asks it to
-// end, and what a command may send to its process group.
+// Signals returns the signals that a program with this command, or with none (nil), has to catch:
+// those that ask it to end, and those that a command may send to its process group.
 func (c *Command) Signals() []os.Signal {
 	ends := []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
 	if c == nil {
@@ -39,8 +40,8 @@ func (c *Command) Signals() []os.Signal {
 	return append(ends, aborts...)
 }
 
-// NewCommand catches what stops this program, before the command exists. Close undoes it. A signal
-// that is ignored stays so, for the command too.
+// NewCommand catches the signals that stop this program, before the command exists. Close undoes
+// that. An ignored signal stays ignored, for the command too.
 func NewCommand() *Command {
 	c := &Command{pressed: make(chan os.Signal, 4), stopped: make(chan struct{})}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
@@ -53,17 +54,18 @@ func NewCommand() *Command {
 		defer close(c.stopped)
 		for sig := range c.pressed {
 			c.stop(func() bool {
-				// A read in the background is made again, and is signalled again, until we
-				// stop: what is left of that in the foreground is out of date.
+				// A read in the background is restarted, and is signalled again, until we
+				// stop. A signal of it that is handled in the foreground is out of date.
 				late := sig != syscall.SIGTSTP && Foreground()
-				return !late && !c.running() // no other process can answer it
+				return !late && !c.running() // otherwise the command handles the signal
 			})
 		}
 	}()
 	return c
 }
 
-// Follow stops this program whenever p is stopped by its terminal, for as long as p is controlled. To be called once.
+// Follow stops this program whenever p is stopped by its terminal, for as long as p is controlled. It must be called
+// once only.
 func (c *Command) Follow(p *pctl.Process) {
 	c.p.Store(p)
 	events := p.Events(&pctl.EventOptions{Kinds: []pctl.Kind{pctl.KindGroupStop}})
@@ -83,7 +85,7 @@ func (c *Command) Follow(p *pctl.Process) {
 	}()
 }
 
-// stop stops this program if that is called for when no other process is about to.
+// stop stops this program if calledFor reports true. One goroutine at a time decides that.
 func (c *Command) stop(calledFor func() bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,7 +94,7 @@ func (c *Command) stop(calledFor func() bool) {
 	}
 }
 
-// running reports that there is a command and that it is not held: a signal reaches it.
+// running reports whether there is a command that is not held, so that a signal reaches it.
 func (c *Command) running() bool {
 	if c.child.Load() {
 		return true
@@ -105,9 +107,9 @@ func (c *Command) running() bool {
 	return !held
 }
 
-// Has reports that the command decides about a signal that we have got. An interrupt or ^\ was typed
-// at the terminal, so the command has it too. A signal that aborts is not sent to a tracer alone: the
-// command has sent it to its process group, which is ours.
+// Has reports whether the command decides about a signal that we have got. An interrupt or ^\ was
+// typed at the terminal, so the command gets it too. A signal of aborts is not sent to a tracer
+// alone: the command has sent it to its process group, which is ours.
 func (c *Command) Has(sig os.Signal) bool {
 	switch {
 	case !c.running():
@@ -118,9 +120,9 @@ func (c *Command) Has(sig os.Signal) bool {
 	return slices.Contains(aborts, sig)
 }
 
-// Uncatch ends the catching of Signals on a channel, when this program is about to exit. What the command has sent to
-// its process group as it ended may still be on its way: not caught any more, it would end this program, whose exit
-// status is the command's.
+// Uncatch ends the catching of Signals on a channel, when this program is about to exit. A signal that the command
+// has sent to its process group at its end may still be on its way. If it were neither caught nor ignored, it would
+// end this program, whose exit status is to be the command's.
 func (c *Command) Uncatch(caught chan<- os.Signal) {
 	if c != nil {
 		signal.Ignore(aborts...)

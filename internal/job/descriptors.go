@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// runtimeDescriptors is how many descriptors the Go runtime takes for itself, when a timer or a pipe is used first.
-// Where it cannot have them it ends the program with a trace of all goroutines.
+// runtimeDescriptors is how many descriptors the Go runtime opens for itself, when a timer or a pipe is first used.
+// If it cannot have them, it ends the program with a trace of all goroutines.
 const runtimeDescriptors = 2
 
-// TakeDescriptors has the runtime take its descriptors now, or returns an error if there are too few. It is to be
-// called first of all in main.
+// TakeDescriptors has the runtime open its descriptors now, or returns an error if there are too few. It must be
+// called first in main.
 func TakeDescriptors() error {
 	if err := free(runtimeDescriptors); err != nil {
 		return err

@@ -1,14 +1,13 @@
-// Package job keeps a shell's job control whole for a program that traces.
+// Package job makes a shell's job control work for a program that traces.
 //
-// A process that is traced stops at every signal until its tracer has answered. So a tracer that
-// the terminal stops (^Z, or a read in the background) takes others with it that no user has asked
-// to stop; and of a command that it runs only the one thread that takes the signal stands still.
-// Hence:
+// A traced process stops at every signal until its tracer resumes it. So if the terminal stops a
+// tracer (^Z, or a read in the background), other processes stop too, which no user has asked for.
+// And in a command that the tracer runs, only the one thread that takes the signal stops. Hence:
 //
 //   - A program that traces processes which it did not start is not stopped by the terminal: [Stay].
-//   - One that runs a command leaves the terminal's signals to that command, which it shares a
-//     process group with, and stops when the command has stopped, as the shell expects of its job:
-//     [Command].
+//   - A program that runs a command leaves the terminal's signals to that command, with which it
+//     shares a process group. It stops when the command has stopped, as the shell expects of its
+//     job: [Command].
 package job
 
 import (
@@ -52,7 +51,7 @@ func Stay(refused func()) (stop func()) {
 }
 
 // Foreground reports whether our process group has the terminal (proc_pid_stat(5), pgrp and
-// tpgid): whatever is typed there to interrupt is for the whole group.
+// tpgid). Then an interrupt that is typed there goes to the whole group.
 func Foreground() bool {
 	b, err := os.ReadFile("/proc/self/stat")
 	if err != nil {

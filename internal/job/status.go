@@ -12,7 +12,7 @@ import (
 	"ptools/pctl"
 )
 
-// LookPath is exec.LookPath, but for programs in the current directory, which it finds too if PATH says so.
+// LookPath is exec.LookPath, except that it also finds programs in the current directory if PATH has it.
 // Its error is the cause alone.
 func LookPath(name string) (string, error) {
 	path, err := exec.LookPath(name)
@@ -25,9 +25,9 @@ func LookPath(name string) (string, error) {
 	return path, err
 }
 
-// StartStatus is what a shell would say of a command that could not be started: 127 if there is no such program,
-// 126 if there is but it cannot be executed, and of one that was killed before its first instruction. That it cannot
-// be traced is a failure of ours, 1, as is all else.
+// StartStatus returns the exit status that a shell reports for a command that could not be started: 127 if there is
+// no such program, 126 if it cannot be executed, and the status of the signal if it was killed before its first
+// instruction. Other errors, such as that it cannot be traced, are failures of this program: 1.
 func StartStatus(err error) int {
 	if _, ok := errors.AsType[*pctl.Refusal](err); ok {
 		return 1
@@ -49,7 +49,7 @@ func StartStatus(err error) int {
 	return 1
 }
 
-// EndStatus is a command's exit status as a shell reports it. The event is its end.
+// EndStatus returns a command's exit status as a shell reports it. The event is its end.
 func EndStatus(e pctl.Event) int {
 	if e.Exited {
 		return e.Code

@@ -6,10 +6,10 @@ import (
 	"syscall"
 )
 
-// suspend stops this program, and returns when it has been continued. The signal is SIGSTOP because
-// the Go runtime keeps its handlers of the others once they have been installed. It is for the calling
-// thread, which meets it on its way back from the call; one for the process may be left to another thread,
-// and the thread that has asked for it goes on until that has got to it.
+// suspend stops this program, and returns when it has been continued. The signal is SIGSTOP because the Go
+// runtime keeps its handlers of the other signals once they have been installed. The signal is sent to the
+// calling thread, which takes it on its way back from the call. A signal for the process might go to
+// another thread, and the calling thread would run on until that thread has taken it.
 func suspend() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

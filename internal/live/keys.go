@@ -2,7 +2,7 @@ package live
 
 import "unicode/utf8"
 
-// Keys with names; others are what they write.
+// Keys with names. Other keys are the text that they send.
 const (
 	Up       = "\x1b[A"
 	Down     = "\x1b[B"
@@ -12,8 +12,8 @@ const (
 	Escape   = "\x1b"
 )
 
-// Keys takes what a terminal has sent, in which a key is never in two parts, and reports whether the user wants
-// to leave. Page is how many lines are on the screen.
+// Keys handles what a terminal has sent, and reports whether the user wants to leave. A key must not be split
+// between two calls. page is the number of lines on the screen.
 func (v *View) Keys(sent string, page int) (quit bool) {
 	for len(sent) > 0 {
 		key := sent[:keyLength(sent)]
@@ -36,7 +36,7 @@ func (v *View) Keys(sent string, page int) (quit bool) {
 	return false
 }
 
-// keyLength returns how long the first key is: a control sequence, or a character.
+// keyLength returns the length of the first key: a control sequence, or a character.
 func keyLength(sent string) int {
 	if sent[0] != '\x1b' || len(sent) == 1 || sent[1] != '[' && sent[1] != 'O' {
 		_, n := utf8.DecodeRuneInString(sent)
@@ -50,7 +50,7 @@ func keyLength(sent string) int {
 	return len(sent)
 }
 
-// edit changes the search.
+// edit applies a key to the search.
 func (v *View) edit(key string) {
 	switch r, _ := utf8.DecodeRuneInString(key); {
 	case key == "\r" || key == "\n":
@@ -66,7 +66,7 @@ func (v *View) edit(key string) {
 	v.top = 0
 }
 
-// key does what a key means.
+// key executes a key.
 func (v *View) key(key string, page int) (quit bool) {
 	switch key {
 	case "q":

@@ -1,6 +1,6 @@
-// Package live is a view of a profile while it is taken, as lines of text: what
-// the functions or threads of the last second have used, in the order that the
-// user chooses. It knows nothing of terminals but their size.
+// Package live shows a profile while it is taken, as lines of text: what
+// functions or threads have used in the last second, in the order that the user
+// chooses. The size is all that it knows of a terminal.
 package live
 
 import (
@@ -23,7 +23,7 @@ const (
 	Processes // of a tree
 )
 
-// Order is what lines are sorted by.
+// Order says what lines are sorted by.
 type Order uint8
 
 const (
@@ -35,17 +35,17 @@ const (
 
 var orderNames = [...]string{ByCPU: "processor", ByWall: "wall", BySamples: "samples", ByName: "name"}
 
-// View is what the user sees and has chosen.
+// View is the state of what the user sees and has chosen.
 type View struct {
 	Title   string
 	Subject Subject
-	Last    Subject // that keys lead to, at least Threads
+	Last    Subject // the last subject that keys can choose, at least Threads
 	Order   Order
 	Filter
 	Paused bool // keep what is shown
 	typing bool // keys go to Search
 	help   bool
-	note   string // in place of the keys, until the next one
+	note   string // shown in place of the line of keys, until the next key
 	top    int    // the first line that is shown
 
 	interval *profile.Interval
@@ -55,8 +55,8 @@ type View struct {
 
 // Filter says which lines are shown.
 type Filter struct {
-	Waiting bool   // also what used no processor time
-	Search  string // only lines that have this in them; case does not matter
+	Waiting bool   // also lines without processor time
+	Search  string // only lines that contain this; case does not matter
 }
 
 // hides reports whether a line is not shown.
@@ -70,7 +70,7 @@ type row struct {
 	self, total profile.Values
 }
 
-// Show takes what has been seen in a time.
+// Show shows what was sampled in an interval.
 func (v *View) Show(in *profile.Interval, length time.Duration) {
 	if v.Paused {
 		return
@@ -136,7 +136,7 @@ func (v *View) compare(a, b row) int {
 	return cmp.Or(cmp.Compare(b.self.CPU, a.self.CPU), cmp.Compare(b.total.CPU, a.total.CPU), byName)
 }
 
-// stays is the answer to ^Z.
+// stays is shown at ^Z.
 const stays = "not stopped: what is sampled could stand still, too; q quits, space pauses the view"
 
 const keysLine = "q quit  space pause  s sort  1 2 3 processor wall samples  t threads  w waiting  / search  ? help"
@@ -155,7 +155,7 @@ var helpLines = []string{
 	"self is the function itself, total the stacks that it is on.",
 }
 
-// Lines returns what is shown on a screen, at most height lines of at most width characters.
+// Lines returns the lines of a screen: at most height lines of at most width characters.
 func (v *View) Lines(width, height int) []string {
 	lines := append(v.Head(), v.Columns())
 	body := height - len(lines) - 1
@@ -177,7 +177,7 @@ func (v *View) Lines(width, height int) []string {
 	return lines
 }
 
-// Head says what is shown.
+// Head returns the lines that say what is shown.
 func (v *View) Head() []string {
 	second := ""
 	switch {
@@ -194,7 +194,7 @@ func (v *View) Head() []string {
 	return []string{v.Title + state, second}
 }
 
-// Columns names the columns.
+// Columns returns the line with the names of the columns.
 func (v *View) Columns() string {
 	name := "function"
 	switch v.Subject {
@@ -218,7 +218,7 @@ func (v *View) line(r *row) string {
 		v.share(r.self.CPU), v.share(r.total.CPU), v.share(r.self.Wall), v.share(r.total.Wall), r.name)
 }
 
-// share is of the time that has passed.
+// share returns a time as a share of the interval.
 func (v *View) share(ns int64) float64 {
 	if v.length <= 0 {
 		return 0

@@ -32,7 +32,7 @@ func someSecond() *profile.Interval {
 	}
 }
 
-// names are the functions that a view of 80x24 shows, or what stands behind its shares.
+// names returns the functions that a view of 80x24 shows, or the other text after its shares.
 func names(v *View) []string {
 	var list []string
 	for _, l := range v.Lines(200, 24)[3:] {
@@ -108,7 +108,7 @@ func TestView(t *testing.T) {
 	}
 }
 
-// TestLines: whatever the size, there are as many lines as the terminal has, none longer than it is wide.
+// TestLines: for any size, there are as many lines as the terminal has, none longer than its width.
 func TestLines(t *testing.T) {
 	in := someSecond()
 	for i := range 300 {

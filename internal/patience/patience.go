@@ -1,5 +1,5 @@
-// Package patience bounds what a file system may keep us waiting for: that of a server that is down, or of a daemon
-// that has stopped (FUSE).
+// Package patience bounds the wait for a file system that does not answer, because its server is down or its daemon
+// (FUSE) has stopped.
 package patience
 
 import (
@@ -13,9 +13,9 @@ var ErrHung = errors.New("its file system does not answer")
 // limit is how long one operation may take.
 const limit = time.Second
 
-// Do calls f, which opens or reads files, on a goroutine of its own, and fails with ErrHung if that does not
-// return. The goroutine is left behind then, and ends when the file system answers or is unmounted; what f returns
-// too late goes to discard.
+// Do calls f, which opens or reads files, on a goroutine of its own, and fails with ErrHung if f does not return
+// in time. The goroutine is left behind then. It ends when the file system answers or is unmounted, and passes the
+// late result of f to discard.
 func Do[T any](f func() (T, error), discard func(T)) (T, error) {
 	type outcome struct {
 		v   T

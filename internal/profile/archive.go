@@ -6,10 +6,10 @@ import (
 	"ptools/internal/intern"
 )
 
-// archive is where the spaces of a process end up that are not its present one:
-// a space without a resolver whose addresses count from the beginning of the
-// file's mapping. A program that executes itself a thousand times a second, each
-// time at other addresses, leaves one such space that soon stops growing.
+// archive merges the former spaces of a process. It is a space without a
+// resolver, whose addresses count from the beginning of the file's mapping. A
+// program that executes itself a thousand times a second, each time at other
+// addresses, leaves one such space, which soon stops growing.
 type archive struct {
 	*Space
 	ids map[archiveKey]uint32
@@ -21,9 +21,9 @@ type archiveKey struct {
 	fn      uint32 // innermost function, counted from 1; 0 for none
 }
 
-// Retire says that the image of the space is gone. What is not resolved is
-// resolved now, for the last time; then the cells go to where the other former
-// images of the process are, and the space must not be used any more.
+// Retire says that the image of the space is gone. Addresses that are not
+// resolved are resolved now, for the last time. Then the cells go to the
+// archive of the process. The space must not be used any more.
 func (s *Space) Retire() {
 	s.ResolveAll()
 	p := s.profile
@@ -52,7 +52,7 @@ func (s *Space) Retire() {
 	s.remove()
 }
 
-// archive returns the archive of a space's process, before the space in order.
+// archive returns the archive of a space's process. It is before the space in order.
 func (p *Profile) archive(s *Space) *archive {
 	if a, ok := p.archives[s.pid]; ok {
 		return a
@@ -69,7 +69,7 @@ func (p *Profile) archive(s *Space) *archive {
 	return a
 }
 
-// take returns the number of a location of another space, resolved as it is.
+// take returns the number here of a location of another space, with what was resolved there.
 func (a *archive) take(s *Space, l *location) uint32 {
 	k := archiveKey{addr: l.addr, mapping: -1}
 	switch {
@@ -78,7 +78,7 @@ func (a *archive) take(s *Space, l *location) uint32 {
 		k.addr.PC -= m.Start
 		k.mapping = a.mapping(Mapping{Limit: m.Limit - m.Start, Offset: m.Offset, Path: m.Path, BuildID: m.BuildID})
 	case l.addr.Kind != note:
-		k.addr.PC = 0 // in memory that is no more, at an address that means nothing
+		k.addr.PC = 0 // in memory that is gone, so its address means nothing
 	}
 	if len(l.lines) > 0 {
 		k.fn = l.lines[0].fn + 1
@@ -86,8 +86,8 @@ func (a *archive) take(s *Space, l *location) uint32 {
 	return intern.ID(a.ids, &a.locs, k, location{addr: k.addr, mapping: k.mapping, lines: l.lines})
 }
 
-// MoveTo adds what the space has counted to another one, in which the same code is at other addresses: translate
-// tells at which. Nothing is looked up. The space must not be used any more.
+// MoveTo adds what the space has counted to another space, in which the same code is at other addresses.
+// translate returns the address there. Nothing is looked up. The space must not be used any more.
 func (s *Space) MoveTo(dst *Space, translate func(Addr) Addr) {
 	stacks := make([]StackID, len(s.nodes))
 	for id := 1; id < len(s.nodes); id++ { // a caller's number is smaller than its callees'

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Clone returns a copy that may be written while samples are added to this profile. Memory is copied, and nothing is
-// looked up: code whose name this profile does not have yet is [not named yet] in the copy. Waits for locks are left out.
+// Clone returns a copy that may be written while samples are added to this profile. It looks nothing up: code whose name
+// this profile does not have yet is [not named yet] in the copy. Waits for locks are left out.
 func (p *Profile) Clone() *Profile {
 	c := *p
 	c.processes, c.others = slices.Clone(p.processes), maps.Clone(p.others)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestClone: a copy is the profile as it was, in every format, whatever is added later.
+// TestClone: a copy stays the profile at that time, in every format, whatever is added later.
 func TestClone(t *testing.T) {
 	p := fakeProfile(straight)
 	p.Resolve()
@@ -32,7 +32,8 @@ func TestClone(t *testing.T) {
 	}
 }
 
-// TestCloneLooksNothingUp: what has no name yet is said to have none yet, and gets one in the profile later.
+// TestCloneLooksNothingUp: an address without a name is [not named yet] in the copy, and gets its name in
+// the profile later.
 func TestCloneLooksNothingUp(t *testing.T) {
 	p := fakeProfile(straight)
 	c := p.Clone()
@@ -70,7 +71,7 @@ func TestCloneWhileAdding(t *testing.T) {
 	writers.Wait()
 }
 
-// BenchmarkClone: what a copy costs of a profile of 50,000 stacks, 30 levels deep, with as many times as are kept.
+// BenchmarkClone: the cost of a copy of a profile of 50,000 stacks, 30 levels deep, with the maximum of spans.
 func BenchmarkClone(b *testing.B) {
 	p := New()
 	p.Timeline = true

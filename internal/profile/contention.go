@@ -6,10 +6,10 @@ import (
 	"path"
 )
 
-// What threads wait for is counted beside the samples, twice: in the stack of the thread that held it, and in that of
-// the thread that waited. [Profile.Contention] makes profiles of it, with the same stacks and names.
+// Waits are counted beside the samples, twice: in the stack of the thread that held the lock, and in the stack of the
+// thread that waited. [Profile.Contention] makes profiles of them, with the same stacks and names.
 
-// waiting is what was waited for.
+// waiting has the locks and the waits of a profile.
 type waiting struct {
 	locks   []Lock
 	lockIDs map[lockKey]LockID
@@ -32,13 +32,13 @@ type Lock struct {
 	Owned bool   // threads hold it, and others wait for that
 	PID   int    // of the first process that was seen to wait for it
 	Addr  uint64
-	// Symbol is the variable that it lies in, and Object the file; both empty on a heap or a stack.
+	// Symbol is the variable that it lies in, and Object the file. Both are empty on a heap or a stack.
 	Symbol string
-	Offset uint64 // of Addr in Symbol, or in Object as that counts addresses
+	Offset uint64 // of Addr in Symbol, or in Object as its file counts addresses
 	Object string
 }
 
-// String names a lock for people.
+// String returns a name of the lock for users.
 func (l *Lock) String() string {
 	object := path.Base(l.Object)
 	switch {
@@ -56,7 +56,7 @@ func (l *Lock) String() string {
 	return fmt.Sprintf("%s %#x", l.Kind, l.Addr)
 }
 
-// otherLock names the lock of a thread that is blamed, if that is another one than was waited for.
+// otherLock names the lock that the blamed thread holds, if it is not the one that was waited for.
 func otherLock(holds, lock *Lock) string {
 	if holds.Kind == "" || *holds == *lock {
 		return ""
@@ -67,17 +67,17 @@ func otherLock(holds, lock *Lock) string {
 // WaitID names a wait within its profile, counted from 1.
 type WaitID uint32
 
-// Wait says which thread waited for what, held by which. It is the same for all waits that are counted together.
+// Wait says what was waited for, and which thread is blamed. It is the same for all waits that are counted together.
 type Wait struct {
-	Lock     LockID // that it waited for
-	Holds    LockID // that the thread blamed held: another one where the holder of Lock waited itself; 0 if no thread is blamed
-	Function string // that waited
-	Holder   string // name of the thread blamed, empty if it is not known
+	Lock     LockID // the lock that was waited for
+	Holds    LockID // the lock that the blamed thread held: another one if the holder of Lock waited itself; 0 if no thread is blamed
+	Function string // the function that waited
+	Holder   string // name of the blamed thread, empty if it is not known
 	TID      int    // its number
 	Why      string // why no thread is blamed, "" if one is
 }
 
-// maxLocks bounds the locks that are told apart. Those beyond have no address.
+// maxLocks bounds the locks that are distinguished. Further ones have no address.
 const maxLocks = 1 << 16
 
 // Lock adds a lock, or returns the one that was added before with the same space, address and kind.
@@ -97,7 +97,7 @@ func (s *Space) Lock(l Lock) LockID {
 	return id
 }
 
-// PlaceLocks asks where the locks of a space lie that it has not been asked about.
+// PlaceLocks asks place about the locks of the space that it has not asked about yet.
 func (s *Space) PlaceLocks(place func(addr uint64) (symbol string, offset uint64, object string)) {
 	w := s.profile.waiting
 	if w == nil {
@@ -120,7 +120,7 @@ func (p *Profile) waits() *waiting {
 	return p.waiting
 }
 
-// Wait adds a wait, or returns the one that is the same.
+// Wait adds a wait, or returns the number of an equal one.
 func (p *Profile) Wait(w Wait) WaitID {
 	w.Function, w.Holder = Clean(w.Function), Clean(w.Holder)
 	all := p.waits()
@@ -133,7 +133,7 @@ func (p *Profile) Wait(w Wait) WaitID {
 	return id
 }
 
-// wait returns a wait with its locks; of 0 nothing.
+// wait returns a wait with its locks; zero values for 0.
 func (p *Profile) wait(id WaitID) (w Wait, lock, holds Lock) {
 	if id == 0 {
 		return w, lock, holds
@@ -162,7 +162,7 @@ func compareLocks(a, b *Lock) int {
 	return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.Addr, b.Addr), cmp.Compare(a.Kind, b.Kind))
 }
 
-// blame is what was waited in a space.
+// blame has the waiting time counted in a space.
 type blame struct{ holders, waiters counters }
 
 // counters are cells beside those of the samples.
@@ -184,22 +184,22 @@ func (c *counters) add(k cellKey, v Values) {
 	c.cells[i].add(v)
 }
 
-// Blame counts that a thread has waited for one that had this stack of the space.
+// Blame counts that a thread has waited for a thread with this stack of the space.
 func (s *Space) Blame(waiter ThreadID, stack StackID, w WaitID, v Values) {
 	s.blame.holders.add(cellKey{waiter, stack, w}, v)
 }
 
-// Waited counts the same in the stack of the thread that waited.
+// Waited counts the same wait in the stack of the thread that waited.
 func (s *Space) Waited(waiter ThreadID, stack StackID, w WaitID, v Values) {
 	s.blame.waiters.add(cellKey{waiter, stack, w}, v)
 }
 
-// Rooted returns a stack with another level outside of the outermost.
+// Rooted returns a stack with one more level, outside of the outermost.
 func (s *Space) Rooted(stack StackID, root Addr) StackID {
 	return s.Stack(append(s.Levels(stack, nil), root))
 }
 
-// moveBlame gives what was waited to another space, in which stacks have other numbers.
+// moveBlame moves the waiting time to another space, in which stacks have other numbers.
 func (s *Space) moveBlame(to *Space, stacks []StackID) {
 	for _, sets := range [...][2]*counters{{&s.blame.holders, &to.blame.holders}, {&s.blame.waiters, &to.blame.waiters}} {
 		for _, c := range sets[0].cells {
@@ -209,9 +209,9 @@ func (s *Space) moveBlame(to *Space, stacks []StackID) {
 }
 
 // Contention returns a profile of the waiting for locks, by the stacks of the threads that held them; nil if that was
-// not asked for. What no thread holds, as condition variables, is in its text and JSON only: threads with nothing to
-// do wait for that, and would hide the others. It shares what it consists of with p, to which nothing may be added
-// any more.
+// not asked for. Waits for things that no thread holds, such as condition variables, are in its text and JSON only:
+// idle threads wait for those, and would hide the others. The result shares its parts with p, to which nothing may be
+// added any more.
 func (p *Profile) Contention() *Profile {
 	if p.waiting == nil {
 		return nil
@@ -223,9 +223,9 @@ func (p *Profile) Contention() *Profile {
 	return q
 }
 
-// contention returns the waits for what has owners, or for what has not.
+// contention returns the waits for things that have owners, or those for things that have none.
 func (p *Profile) contention(of func(*blame) *counters, owned bool) *Profile {
-	spaces := p.finish() // first of all: it makes the table of functions
+	spaces := p.finish() // this comes first: it makes the table of functions
 	q := *p
 	q.Subject, q.spaces, q.archives, q.marks = Contention, nil, nil, nil
 	for _, s := range spaces {
@@ -241,11 +241,11 @@ func (p *Profile) contention(of func(*blame) *counters, owned bool) *Profile {
 	return &q
 }
 
-// KnowWaits has the profile have a Contention, though nothing may have been waited for.
+// KnowWaits makes Contention return a profile even if there were no waits.
 func (p *Profile) KnowWaits() { p.waits() }
 
-// Level returns the name of the function of the innermost level of a stack, not of what is inlined there, the file
-// that has its code, and the stack that has called it. known is false as long as the level has not been resolved.
+// Level returns the function of the innermost level of a stack, without functions inlined there, the file that has
+// its code, and the stack that has called it. known is false as long as the level has not been resolved.
 func (s *Space) Level(stack StackID) (name, object string, known bool, caller StackID) {
 	n := s.nodes[stack]
 	if int(n.loc) >= s.pending {

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// contended is a profile in which two threads have waited for a third, and for what no thread holds.
+// contended is a profile in which two threads have waited for a third, and for something that no
+// thread holds.
 func contended() (*Profile, *Space) {
 	p := New()
 	p.Duration, p.Period, p.Rounds = time.Second, 10*time.Millisecond, 100
@@ -68,7 +69,7 @@ waiting for what nobody holds: 5.00 s
      5.000                  1        1  idle                            condition variable
 `
 
-// TestContention: which thread held what others waited for, as text.
+// TestContention: the text says which thread held what others waited for.
 func TestContention(t *testing.T) {
 	p, _ := contended()
 	if New().Contention() != nil {
@@ -94,7 +95,7 @@ func TestContention(t *testing.T) {
 	}
 }
 
-// retired is the same profile when its image is gone.
+// retired is the same profile after its image is gone.
 func retired() *Profile {
 	p, s := contended()
 	s.Retire()

@@ -9,18 +9,18 @@ import (
 	"strings"
 )
 
-// A profile of waiting in the form for people: a line for each function that held what others waited for, and each
-// such lock.
+// A profile of waiting as text for users: a line for each function and lock, where the function held the lock
+// while others waited.
 
 // holderKey is a line of the table.
 type holderKey struct {
 	label  label
-	stack  string // its callers, where they are shown
+	stack  string // its callers, if they are shown
 	lock   string
-	thread string // that held it, where threads are kept apart
+	thread string // the thread that held it, if threads are kept apart
 }
 
-// holderRow is what was waited for one function.
+// holderRow is the waiting for one function.
 type holderRow struct {
 	holderKey
 	waits, ns int64
@@ -51,7 +51,7 @@ func writeWaitHead(p *Profile, b io.Writer) {
 	fmt.Fprintf(b, "waiting for what nobody holds: %.2f s\n", float64(other)/1e9)
 }
 
-// ChangedHands is why no thread is blamed for a lock that had another owner when it was read again.
+// ChangedHands is why no thread is blamed for a lock that had another owner at the second reading.
 const ChangedHands = "changed hands"
 
 func count(n int, what string) string {
@@ -61,7 +61,7 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// writeHolders writes the table of those that held locks, and one of what else was waited for.
+// writeHolders writes the table of the functions that held locks, and one of other waits.
 func writeHolders(p *Profile, b *bufio.Writer, o *Options) {
 	held, rest := make(map[holderKey]*holderRow), make(map[holderKey]*holderRow)
 	whole := p.Total().Wall
@@ -93,7 +93,7 @@ func writeHolders(p *Profile, b *bufio.Writer, o *Options) {
 	}
 }
 
-// addRow counts a cell in its line.
+// addRow counts a cell in its row.
 func (p *Profile) addRow(rows map[holderKey]*holderRow, k holderKey, c *cell) {
 	r := rows[k]
 	if r == nil {
@@ -136,7 +136,7 @@ func (p *Profile) holderKey(s *Space, c *cell, o *Options) holderKey {
 	return k
 }
 
-// table is what the table calls a lock: those that are in no variable are not told apart.
+// table returns the name of a lock in the table. Locks that are in no variable are not distinguished.
 func (l *Lock) table() string {
 	if l.Symbol == "" && l.Object == "" {
 		return l.Kind
@@ -144,7 +144,7 @@ func (l *Lock) table() string {
 	return l.String()
 }
 
-// lockName is table for one or several locks.
+// lockName returns table's name for one or several locks.
 func (r *holderRow) lockName() string {
 	if len(r.locks) > 1 && !strings.Contains(r.lock, " in ") {
 		return fmt.Sprintf("%s (%d of them)", r.lock, len(r.locks))
@@ -167,7 +167,7 @@ func (p *Profile) unblamed(s *Space, stack StackID) string {
 	return s.locationLabels(&s.locs[s.nodes[stack].loc], &Options{}, nil)[0].name
 }
 
-// holderLabel returns the innermost function of a stack that is not the C library's, with the system call that is
+// holderLabel returns the innermost function of a stack outside of the C library, with the system call that is
 // made below it.
 func (s *Space) holderLabel(stack StackID, o *Options) label {
 	call := ""

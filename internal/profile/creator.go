@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Starters are what stands between the system call that creates a thread and
-// the function that wanted the thread: the C library and the languages' own. A library is
-// recognized by its file, what is linked statically by name.
+// Starters are the functions between the system call that creates a thread and the
+// function that wanted the thread: those of the C library and of language runtimes. A
+// library is recognized by its file, a statically linked function by its name.
 var (
 	starterLibraries = []string{"libc.so", "libc-", "libpthread", "ld-musl", "libstdc++.so", "libc++.so"}
 	starterPrefixes  = []string{"std::thread::", "std::__1::thread::", "std::sys::", "<std::sys::", "runtime.newosproc"}
@@ -20,9 +20,9 @@ var (
 )
 
 // creator returns the part of a stack of a ThreadCreate profile that begins
-// with the function that wanted the thread, the whole stack if it has none. The
-// system call and the library's way to it are the same in every stack and tell
-// the reader nothing.
+// with the function that wanted the thread. If the stack has no such function,
+// it returns the whole stack. The system call and the library's way to it are
+// the same in every stack, so they do not inform the reader.
 func (s *Space) creator(stack StackID) StackID {
 	for at := stack; at != 0; at = s.nodes[at].caller {
 		if !s.starts(&s.locs[s.nodes[at].loc]) {
@@ -46,7 +46,8 @@ func (s *Space) starts(l *location) bool {
 	return true
 }
 
-// IsLibrary reports whether a function is the C library's, or of a language's own threads.
+// IsLibrary reports whether a function belongs to the C library, or to a language's own
+// threads.
 func IsLibrary(name, object string) bool { return starterLibrary(object) || starterFunction(name) }
 
 func starterLibrary(object string) bool {

@@ -6,8 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// starterCode has a way into the kernel through the C library, one of a static
-// program, and functions that want threads.
+// starterCode has a path into the kernel through the C library, one in a
+// static program, and functions that want threads.
 type starterCode struct{}
 
 func (starterCode) Resolve(a Addr, dst []Frame) ([]Frame, Mapping) {
@@ -32,7 +32,8 @@ func (starterCode) Resolve(a Addr, dst []Frame) ([]Frame, Mapping) {
 	return dst, app
 }
 
-// TestCreator: what every stack of thread creations begins with is not counted.
+// TestCreator: the common beginning of all stacks of thread creations is not
+// counted.
 func TestCreator(t *testing.T) {
 	p := New()
 	p.Subject = ThreadCreate

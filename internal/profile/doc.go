@@ -1,15 +1,15 @@
-// Package profile holds what a sampler has seen and writes it in the forms
-// that people use.
+// Package profile holds what a sampler has seen, and writes it in various
+// formats.
 //
 // # Model
 //
 // A [Profile] has threads and address spaces. A [Space] belongs to one image
-// of one process: program counters mean something only there, so a process
-// that calls exec gets a second one. Inside a space a stack is a path in a
-// tree that grows from the outermost caller to the leaf: stacks that share
-// callers share nodes, and a stack seen a million times is one node and one
-// [Cell] of counters. Memory follows the number of distinct stacks, not the
-// number of samples.
+// of one process, because program counters mean something only there. So a
+// process that executes another program gets a second one. In a space a stack
+// is a path in a tree, from the outermost caller to the leaf. Stacks that
+// share callers share nodes, and a stack that is seen a million times is one
+// node and one [Cell] of counters. The memory grows with the number of
+// distinct stacks, not with the number of samples.
 //
 // A cell counts one stack of one thread in three values: samples, CPU
 // nanoseconds and wall nanoseconds.

@@ -13,9 +13,9 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// Engine returns a profile of one value, as engines for continuous profiles expect it of a Go program: the
-// sample types are samples/count and, of CPU, cpu/nanoseconds, of Wall wall/nanoseconds, and the period is of the second. A
-// sample without a stack or with nothing of the value is not there, nor is a label without a value.
+// Engine returns a profile of one value, as engines for continuous profiles expect it of a Go program. The first sample
+// type is samples/count. The second, which the period is of, is cpu/nanoseconds for CPU and wall/nanoseconds for Wall.
+// Samples without a stack or without the value are left out, and so are labels without a value.
 func (p *Profile) Engine(v Value) *profile.Profile {
 	out := newPprof(p)
 	column := map[Value]int{CPU: 1, Wall: 2}[v]
@@ -38,8 +38,8 @@ func (p *Profile) Engine(v Value) *profile.Profile {
 	return out
 }
 
-// WriteMutex writes a Contention profile as engines expect Go's mutex profile: the period is one contention. What has no
-// stack is not there.
+// WriteMutex writes a Contention profile as engines expect Go's mutex profile: the period is one contention. Samples
+// without a stack are left out.
 func (p *Profile) WriteMutex(w io.Writer) error {
 	out := newPprof(p)
 	out.PeriodType, out.Period, out.DurationNanos = out.SampleType[0], 1, max(out.DurationNanos, 1)
@@ -54,8 +54,8 @@ func (p *Profile) WriteMutex(w io.Writer) error {
 	return writeCompressed(out, w)
 }
 
-// WriteContentions writes the text form of Go's mutex profiles, of which the cycles are nanoseconds: a line for each
-// stack, with the time, the count and the addresses, and behind it comments with the names.
+// WriteContentions writes the text form of Go's mutex profiles, with nanoseconds as cycles. It has a line for each
+// stack, with the time, the count and the addresses, followed by comments with the names.
 func (p *Profile) WriteContentions(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprint(b, "--- mutex:\ncycles/second=1000000000\nsampling period=1\n")
@@ -77,7 +77,7 @@ func (p *Profile) WriteContentions(w io.Writer) error {
 	return b.Flush()
 }
 
-// compressors are kept: making one takes longer than compressing the profile of a process that mostly sleeps.
+// compressors are reused: making one takes longer than compressing the profile of a process that mostly sleeps.
 var compressors = sync.Pool{New: func() any {
 	z, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is one of those that there are
 	return z

@@ -13,8 +13,8 @@ import (
 
 // WriteFile makes the file at path hold what write writes. A regular file
 // appears whole or not at all: the bytes go to a temporary file in the same
-// directory, reach the disk and take the name, and the permissions of a file
-// of that name, at the end. What is no regular file, a FIFO or a device, is
+// directory and to the disk. At the end the temporary file gets the name,
+// with the permissions of an earlier file of that name. A FIFO or a device is
 // written directly. The error says what could not be done to which file.
 func WriteFile(path string, write func(io.Writer) error) error {
 	old, err := os.Stat(path)
@@ -26,7 +26,7 @@ func WriteFile(path string, write func(io.Writer) error) error {
 	case !old.Mode().IsRegular():
 		return writeDirectly(path, write)
 	}
-	// Of a symbolic link the file behind it is replaced, not the link.
+	// If path is a symbolic link, the file behind it is replaced, not the link.
 	path, err = filepath.EvalSymlinks(path)
 	if err != nil {
 		return err
@@ -34,8 +34,8 @@ func WriteFile(path string, write func(io.Writer) error) error {
 	return replaceFile(path, old.Mode().Perm(), write)
 }
 
-// CheckFile says whether WriteFile could make the file, as far as that is known before: so
-// that nothing is sampled for nothing. It leaves no trace.
+// CheckFile returns an error if it is known beforehand that WriteFile cannot make the
+// file, so that no sampling is done in vain. It leaves no trace.
 func CheckFile(path string) error {
 	old, err := os.Stat(path)
 	switch {
@@ -112,8 +112,8 @@ func createTemp(path string) (*os.File, error) {
 	}
 }
 
-// renamePath makes an error about the temporary file one about the file that
-// the user knows.
+// renamePath replaces the name of the temporary file in an error with the
+// name that the user knows.
 func renamePath(err error, path string) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		e.Path = path

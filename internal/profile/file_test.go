@@ -116,7 +116,8 @@ func TestWriteFileFullDevice(t *testing.T) {
 	}
 }
 
-// TestCheckFile: what WriteFile could not make is known before, and nothing is left of the attempt.
+// TestCheckFile: files that WriteFile could not make are known beforehand, and the check leaves no
+// trace.
 func TestCheckFile(t *testing.T) {
 	dir := t.TempDir()
 	old := filepath.Join(dir, "old")

@@ -38,6 +38,6 @@ func writeFolded(p *Profile, w io.Writer, o *Options) error {
 	return out.Flush()
 }
 
-// foldedName keeps the separator of levels out of a name; [Clean] has kept
-// out the one of lines.
+// foldedName removes the separator of levels from a name. [Clean] has removed
+// that of lines.
 func foldedName(name string) string { return strings.ReplaceAll(name, ";", ":") }

@@ -11,12 +11,12 @@ type Format uint8
 
 const (
 	Text       Format = iota // histogram of functions
-	Folded                   // a line per stack, as flame graph scripts read it
+	Folded                   // a line per stack, for flame graph scripts
 	Pprof                    // gzipped profile.proto
 	Speedscope               // speedscope's own format, a profile per thread
 	Firefox                  // the processed profile format of the Firefox Profiler
 	JSON                     // see [Document]
-	Creations                // text of a ThreadCreate profile, as Go's own
+	Creations                // text of a ThreadCreate profile, in the form of Go's own
 	Perf                     // what perf script prints
 	HTML                     // a page with flame graphs
 	SVG                      // a flame graph for documents
@@ -51,8 +51,8 @@ func ParseFormat(name string) (f Format, ok bool) {
 	return 0, false
 }
 
-// Value returns what the format shows or counts if nothing is said: where people look at it, and where it stands
-// for what a profiler of the processor writes, processor time.
+// Value returns the value that the format shows or counts by default. It is processor time in formats for users,
+// and in those that stand for the output of a processor profiler.
 func (f Format) Value() Value {
 	switch f {
 	case Text, HTML, SVG, Perf:
@@ -61,8 +61,8 @@ func (f Format) Value() Value {
 	return Samples
 }
 
-// By returns how a format tells the processes of a tree apart if nothing is said. A flame graph of a thousand processes
-// would show none of them.
+// By returns how a format distinguishes the processes of a tree by default. A flame graph of a thousand single
+// processes would show none of them.
 func (f Format) By() By {
 	if f == HTML || f == SVG {
 		return ByCommand
@@ -73,8 +73,8 @@ func (f Format) By() By {
 // Timeline reports whether the output shows when threads were in which stack.
 func (f Format) Timeline() bool { return f == HTML || f == Firefox || f == Perf }
 
-// FormatNames returns the names of all formats, and FormatEndings the endings of files that ask for one, both for
-// people.
+// FormatNames returns the names of all formats, and FormatEndings the file endings that select one, both for
+// messages.
 func FormatNames() string { return alternatives(func(f Format) string { return formats[f].name }) }
 
 // FormatEndings: see [FormatNames].
@@ -89,8 +89,8 @@ func alternatives(of func(Format) string) string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// FormatOf returns the format that the ending of a file name asks for, Text
-// if there is none; ok is false for an unknown one.
+// FormatOf returns the format that the ending of a file name selects, Text if
+// there is no ending; ok is false for an unknown one.
 func FormatOf(file string) (f Format, ok bool) {
 	base := path.Base(file)
 	for f := range formats {

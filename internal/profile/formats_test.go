@@ -58,7 +58,8 @@ func TestPprofRoundTrip(t *testing.T) {
 	t.Error("no location inside the inlined call")
 }
 
-// TestPprofMain: the first mapping is the program also if none of its code was seen.
+// TestPprofMain: the first mapping is the program, even if none of its code was
+// seen.
 func TestPprofMain(t *testing.T) {
 	p := New()
 	s := p.Space(4, "/bin/other", fakeCode{}) // whose code is that of /bin/app
@@ -88,7 +89,7 @@ func TestPprofThreadCreate(t *testing.T) {
 	}
 }
 
-// TestGoToolPprof has the tool that people use read our file.
+// TestGoToolPprof has go tool pprof read our file.
 func TestGoToolPprof(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("no go command")
@@ -155,7 +156,8 @@ func TestSpeedscope(t *testing.T) {
 }
 
 // TestSpeedscopeFrames: a function is one frame, however many of its lines were
-// seen, unless lines are asked for; the thread that worked most comes first.
+// seen, unless lines are asked for. The thread with most processor time comes
+// first.
 func TestSpeedscopeFrames(t *testing.T) {
 	for _, test := range []struct {
 		o    Options

@@ -1,6 +1,6 @@
 package profile
 
-// Kind says how the program counter of an [Addr] is to be read.
+// Kind says what the program counter of an [Addr] is.
 type Kind uint8
 
 const (
@@ -8,7 +8,7 @@ const (
 	Exact Kind = iota
 	// Return is a return address: the call is the instruction before it.
 	Return
-	// note is no address: PC is the index of a name in the profile.
+	// note is not an address: PC is the index of a name in the profile.
 	note
 )
 
@@ -24,7 +24,7 @@ type Frame struct {
 	File    string // source file; empty if unknown
 	Line    int    // line in File; 0 if unknown
 	Object  string // path of the file that holds the code; empty if anonymous
-	Inlined bool   // the next frame out is not its caller but what it was inlined into
+	Inlined bool   // the next frame is not its caller but the function that it was inlined into
 }
 
 // Mapping is a file as it is mapped in an address space.
@@ -37,10 +37,10 @@ type Mapping struct {
 
 // A Resolver knows the code of one address space.
 type Resolver interface {
-	// Resolve appends to dst the functions at a, innermost first, and returns
-	// the mapping that holds a, the zero Mapping if it is in no file. Of code
-	// without a name it may append a frame without one. It appends nothing
-	// and returns the zero Mapping if it knows of no code at a.
+	// Resolve appends to dst the functions at a, innermost first. It returns
+	// the mapping that holds a, or the zero Mapping if a is in no file. For
+	// code without a name it may append a frame without one. If it knows of
+	// no code at a, it appends nothing and returns the zero Mapping.
 	Resolve(a Addr, dst []Frame) ([]Frame, Mapping)
 }
 

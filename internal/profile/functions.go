@@ -1,7 +1,7 @@
 package profile
 
-// Function is what a histogram of functions counts of one: Self, of stacks that it is innermost in, and
-// Total, of stacks that it is in. A system call counts on the function that makes it.
+// Function is an entry of a histogram of functions. Self counts the stacks in which it is innermost,
+// Total the stacks in which it is at all. A system call counts as part of the function that makes it.
 type Function struct {
 	Name   string
 	Object string // path of the file that holds the code

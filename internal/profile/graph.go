@@ -9,13 +9,13 @@ import (
 	"ptools/internal/intern"
 )
 
-// writeHTML writes a page with flame graphs, which shows all values.
+// writeHTML writes a page with flame graphs of all values.
 func writeHTML(p *Profile, w io.Writer, o *Options) error { return p.graph(o).HTML(w) }
 
-// WritePageData writes what a page with Options.Live asks for: a later state of the profile.
+// WritePageData writes the data that a page with Options.Live asks for: a later state of the profile.
 func (p *Profile) WritePageData(w io.Writer, o *Options) error { return p.graph(o).Data(w) }
 
-// graphValues are those of a profile of time, in the order in which they are offered.
+// graphValues are the values of a profile of time, in the order in which they are offered.
 var graphValues = []Value{CPU, Wall, Samples}
 
 // writeSVG writes a flame graph of one value.
@@ -26,8 +26,8 @@ func writeFirefox(p *Profile, w io.Writer, o *Options) error {
 	return p.graph(o).Firefox(w, p.Start, p.Period)
 }
 
-// graph returns the profile as a tree of functions. A system call is a function there, and counts in tables as the
-// text output has it: as part of its caller.
+// graph returns the profile as a tree of functions. A system call is a function there. In tables it counts as in
+// the text output: as part of its caller.
 func (p *Profile) graph(o *Options) *flame.Graph {
 	if p.Subject == Contention {
 		return p.blameGraph(o)
@@ -51,8 +51,8 @@ func (p *Profile) graph(o *Options) *flame.Graph {
 	return g
 }
 
-// blameGraph is the graph of a profile of waiting: the same time by the stacks of the threads that held what was
-// waited for, and by those of the threads that waited.
+// blameGraph returns the graph of a profile of waiting. It has the same time twice: by the stacks of the threads
+// that held the locks, and by those of the threads that waited.
 func (p *Profile) blameGraph(o *Options) *flame.Graph {
 	g := flame.New()
 	g.Title, g.About = p.about()
@@ -73,7 +73,7 @@ func (p *Profile) blameGraph(o *Options) *flame.Graph {
 	return g
 }
 
-// about says what was sampled, and in the lines after that how.
+// about returns what was sampled, and lines that say how.
 func (p *Profile) about() (title string, lines []string) {
 	var b strings.Builder
 	writeHead(p, &b)
@@ -99,7 +99,7 @@ func newGraphBuilder(p *Profile, o *Options, g *flame.Graph) *graphBuilder {
 	return b
 }
 
-// level is a location as the graph has it.
+// level is a location in the form of the graph.
 type level struct {
 	frames []flame.Frame // outermost first
 	labels []label       // innermost first
@@ -108,7 +108,7 @@ type level struct {
 
 func (b *graphBuilder) space(s *Space) {
 	levels := make([]*level, len(s.locs))
-	roots := make(map[flame.Node][]flame.Node) // the nodes of stacks, by what stands at their root
+	roots := make(map[flame.Node][]flame.Node) // the nodes of stacks, by their root
 	for _, c := range s.ordered() {
 		nodes := b.rooted(s, c.thread, roots)
 		node := b.node(s, c.stack, levels, nodes)
@@ -126,7 +126,8 @@ func (b *graphBuilder) space(s *Space) {
 	}
 }
 
-// rooted returns the nodes of a space's stacks with the root of a thread: its process or command, in a profile of a tree.
+// rooted returns the nodes of a space's stacks, below the root of a thread. In a profile of a tree the root is the
+// process or the command.
 func (b *graphBuilder) rooted(s *Space, id ThreadID, roots map[flame.Node][]flame.Node) []flame.Node {
 	var at flame.Node
 	for _, l := range b.profile.root(b.profile.threads[id], b.options, nil) {
@@ -135,7 +136,7 @@ func (b *graphBuilder) rooted(s *Space, id ThreadID, roots map[flame.Node][]flam
 	nodes := roots[at]
 	if nodes == nil {
 		nodes = make([]flame.Node, len(s.nodes))
-		nodes[0] = at // of no stack
+		nodes[0] = at // of the empty stack
 		roots[at] = nodes
 	}
 	return nodes

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestGraphOfTree: what stands at the root of a tree's stacks is no function, and by default of pages it is the command: a
-// build of a thousand compilers has one.
+// TestGraphOfTree: the root of a tree's stacks is not a function. By default of pages it is the command: a build of a
+// thousand compilers has one root.
 func TestGraphOfTree(t *testing.T) {
 	p := New()
 	s := p.Space(0, "", fakeCode{})

@@ -9,8 +9,8 @@ import (
 	"ptools/internal/intern"
 )
 
-// Document is the json output: one object. Tables come first, everything
-// after refers to them by index, counted from 0; -1 means none.
+// Document is the json output: one object. Tables come first. The rest refers
+// to them by index, counted from 0; -1 means none.
 type Document struct {
 	Version    int           `json:"version"` // of this schema: 1
 	Subject    string        `json:"subject"` // "time", "threadcreate" or "contention"
@@ -18,7 +18,7 @@ type Document struct {
 	DurationNS int64         `json:"duration_ns"`
 	PeriodNS   int64         `json:"period_ns"`
 	Rounds     int64         `json:"rounds"`
-	CPUNS      int64         `json:"cpu_ns"`              // what the targets used, sampled or not
+	CPUNS      int64         `json:"cpu_ns"`              // processor time of the targets, sampled or not
 	Processes  []DocProcess  `json:"processes,omitempty"` // of a tree
 	Commands   []DocCommand  `json:"commands,omitempty"`  // of a tree
 	Threads    []DocThread   `json:"threads"`
@@ -29,10 +29,10 @@ type Document struct {
 	Waits      []DocWait     `json:"waits,omitempty"` // of "contention"
 }
 
-// DocWait is what a thread waited for, and which had it.
+// DocWait is what a thread waited for, and which thread held it.
 type DocWait struct {
 	Lock     DocLock  `json:"lock"`
-	Holds    *DocLock `json:"holds,omitempty"`    // of the holder, if it is another one: the holder of lock waited itself
+	Holds    *DocLock `json:"holds,omitempty"`    // lock of the blamed thread, if it is another one, because the holder of lock waited itself
 	Function string   `json:"function,omitempty"` // that waited
 	Holder   string   `json:"holder,omitempty"`   // name of the thread
 	TID      int      `json:"holder_tid,omitempty"`
@@ -50,16 +50,17 @@ type DocLock struct {
 	Owned   bool   `json:"owned"` // threads hold it
 }
 
-// DocThread is a thread; TID 0 stands for all those beyond the first 65536.
+// DocThread is a thread. TID 0 stands for all threads beyond the first 65536.
 type DocThread struct {
 	PID  int    `json:"pid"`
 	TID  int    `json:"tid"`
 	Name string `json:"name"`
-	// Process is the index of its process in a profile of a tree, where several processes may have had the same number.
+	// Process is the index of its process in a profile of a tree. There several processes may have had the same number.
 	Process *int `json:"process,omitempty"`
 }
 
-// DocProcess is a process of a tree, PID 0 all those beyond the first 65536.
+// DocProcess is a process of a tree. PID 0 stands for all processes beyond the
+// first 65536.
 type DocProcess struct {
 	PID    int    `json:"pid"`
 	PPID   int    `json:"ppid"`
@@ -68,7 +69,7 @@ type DocProcess struct {
 	WallNS int64  `json:"wall_ns"`
 }
 
-// DocCommand is the sum over the processes of a tree that had a name.
+// DocCommand is the sum over the processes of a tree with one name.
 type DocCommand struct {
 	Comm      string `json:"comm"`
 	Processes int64  `json:"processes"`
@@ -83,7 +84,8 @@ type DocFunction struct {
 	Object string `json:"object,omitempty"` // path of the file that holds the code
 }
 
-// DocMapping is a file mapped in a process; PID 0: in several processes of a tree, at an address that is none of theirs.
+// DocMapping is a file mapped in a process. PID 0: in several processes of a tree, at an address that is not that of any
+// of them.
 type DocMapping struct {
 	PID     int    `json:"pid"`
 	Path    string `json:"path"`
@@ -109,7 +111,7 @@ type DocLine struct {
 	Inlined  bool  `json:"inlined,omitempty"`
 }
 
-// DocSample is what one thread counted in one stack.
+// DocSample has the counts of one thread in one stack.
 type DocSample struct {
 	Thread  int   `json:"thread"` // index in threads
 	Stack   []int `json:"stack"`  // indices in locations, innermost first

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestKernelLeaf: processor time in the kernel belongs to the kernel's function, not to its caller; that of a thread
-// that waits in a system call belongs to the function that made it.
+// TestKernelLeaf: processor time in the kernel belongs to the kernel's function, not to its caller. The processor
+// time of a thread that waits in a system call belongs to the function that made the call.
 func TestKernelLeaf(t *testing.T) {
 	p := New()
 	s := p.Space(1, "/bin/app", fakeCode{})

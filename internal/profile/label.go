@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// label is what one level of a stack is counted under in the outputs that
-// know only names.
+// label is what a level of a stack counts as, in outputs that have only
+// names.
 type label struct {
 	name   string
-	object string // tells functions of one name apart
+	object string // distinguishes functions with the same name
 	call   string // the system call that the function makes, if that says more
 }
 
 const unknown = "[unknown]"
 
-// String is the name, with the object where the name alone says nothing.
+// String returns the name, with the object if the function has no name.
 func (l label) String() string {
 	if l.name == unknown {
 		return l.qualified()
@@ -32,7 +32,7 @@ func (l label) qualified() string {
 	return l.calling(fmt.Sprintf("%s (%s)", l.name, path.Base(l.object)))
 }
 
-// calling adds the system call.
+// calling returns a name with the system call added.
 func (l label) calling(name string) string {
 	if l.call == "" {
 		return name
@@ -43,12 +43,13 @@ func (l label) calling(name string) string {
 // Options say how names and counts are shown. The zero value counts samples
 // by function over all threads.
 type Options struct {
-	Value   Value // what text, folded and speedscope count
+	Value   Value // the value that text, folded and speedscope count
 	OnStack bool  // text: the second column, functions that are not leaves too
 	Lines   bool  // file:line instead of functions
 	Threads bool  // text, folded: keep threads apart
-	By      By    // folded, speedscope: how processes of a tree are told apart
-	// Live is after what time a page asks its server for a later state (WritePageData); 0: it shows the last.
+	By      By    // folded, speedscope: how processes of a tree are distinguished
+	// Live is the time after which a page asks its server for a later state (WritePageData); 0: the page
+	// shows the last state.
 	Live time.Duration
 }
 
@@ -60,9 +61,9 @@ func (s *Space) labels(stack StackID, o *Options, dst []label) []label {
 	return dst
 }
 
-// counted returns the part of a stack that a value counts on. Waiting costs no
-// processor time: what a thread used before it waited belongs to the function
-// that called the kernel.
+// counted returns the part of a stack in which a value counts. Waiting costs
+// no processor time: the time that a thread used before it waited belongs to
+// the function that called the kernel.
 func (s *Space) counted(stack StackID, o *Options) StackID {
 	n := s.nodes[stack]
 	if o.Value == CPU && n.caller != 0 && s.callNote(&s.locs[n.loc]) != "" {
@@ -92,8 +93,8 @@ func (s *Space) locationLabels(l *location, o *Options, dst []label) []label {
 	return dst
 }
 
-// Names appends what the text output would call the levels of a stack,
-// innermost first. It resolves what it needs.
+// Names appends the names of the levels of a stack, innermost first, as in
+// the text output. It resolves what it needs.
 func (s *Space) Names(stack StackID, o *Options, dst []string) []string {
 	s.ResolveAll()
 	for _, l := range s.labels(stack, o, nil) {

@@ -2,14 +2,14 @@ package profile
 
 import "slices"
 
-// A Mark is what the cells of a profile counted at one moment. Any number of marks can be set: what was counted
-// between one of them and now is a profile of its own (AddTo).
+// A Mark has the counts of a profile's cells at one moment. Any number of marks can be set. What was counted
+// since a mark can be made a profile of its own (AddTo).
 type Mark struct {
 	p      *Profile
 	before map[*Space][]Values // of the cells
 }
 
-// Mark sets a mark. It is to be released.
+// Mark sets a mark. Release must be called.
 func (p *Profile) Mark() *Mark {
 	m := &Mark{p: p, before: make(map[*Space][]Values, len(p.spaces))}
 	for _, s := range p.spaces {
@@ -23,14 +23,14 @@ func (p *Profile) Mark() *Mark {
 	return m
 }
 
-// Release gives back what the mark holds.
+// Release frees what the mark holds.
 func (m *Mark) Release() {
 	if i := slices.Index(m.p.marks, m); i >= 0 {
 		m.p.marks = slices.Delete(m.p.marks, i, i+1)
 	}
 }
 
-// moved says that the cells of a space have gone to another, under other numbers.
+// moved says that the cells of a space have moved to another one, where they have other numbers.
 func (m *Mark) moved(from, to *Space, cells []Cell) {
 	before := m.before[to]
 	for len(before) < len(to.cells) {
@@ -43,8 +43,8 @@ func (m *Mark) moved(from, to *Space, cells []Cell) {
 	delete(m.before, from)
 }
 
-// AddTo adds what has been counted since the mark to another profile. What is resolved there is as it is here; what is
-// not is resolved by the same resolvers, and the other profile may belong to another goroutine.
+// AddTo adds what has been counted since the mark to another profile. Addresses that are resolved here are resolved
+// there. The others are resolved later by the same resolvers. The other profile may belong to another goroutine.
 func (m *Mark) AddTo(dst *Profile) {
 	for _, s := range m.p.spaces {
 		s.addSince(m.before[s], dst)
@@ -85,8 +85,8 @@ func (s *Space) addSince(before []Values, dst *Profile) {
 	}
 }
 
-// copyLocations adds the locations of the nodes that are used to another space, those that are resolved first, and
-// returns their numbers there.
+// copyLocations adds the locations of the used nodes to another space, and returns their numbers there. Resolved
+// locations come first.
 func (s *Space) copyLocations(d *Space, used []bool) []uint32 {
 	wanted := make([]bool, len(s.locs))
 	for id, is := range used {
@@ -131,15 +131,16 @@ func (s *Space) copyLocation(from *Space, l *location, resolved bool) uint32 {
 	return id
 }
 
-// Unresolved is what a profile has that is not resolved.
+// Unresolved is the addresses of a profile that are not resolved.
 type Unresolved struct {
 	p *Profile
-	// Prepare has a resolver that can do so read what it needs for each address, in the order in which Resolve
-	// resolves them. It may be called by another goroutine than the profile's.
+	// Prepare has a function for each address, in the order in which Resolve resolves them. It lets a resolver
+	// that can do so read what it needs for the address. It may be called by another goroutine than the
+	// profile's.
 	Prepare []func()
 }
 
-// Unresolved returns what is not resolved.
+// Unresolved returns the addresses that are not resolved.
 func (p *Profile) Unresolved() *Unresolved {
 	var list []func()
 	for _, s := range p.spaces {
@@ -155,7 +156,7 @@ func (p *Profile) Unresolved() *Unresolved {
 	return &Unresolved{p, list}
 }
 
-// Resolve resolves at most n addresses. The others have no names, and will have none.
+// Resolve resolves at most n addresses. The others never get names.
 func (u *Unresolved) Resolve(n int) {
 	for _, s := range u.p.spaces {
 		some := min(n, len(s.locs)-s.pending)
@@ -169,7 +170,7 @@ func (u *Unresolved) Resolve(n int) {
 	}
 }
 
-// Size is how much the profile holds: the levels of distinct stacks, and the cells.
+// Size returns the size of the profile: the number of levels of distinct stacks and of cells.
 func (p *Profile) Size() (n int) {
 	for _, s := range p.spaces {
 		n += len(s.nodes) + len(s.cells)

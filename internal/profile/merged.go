@@ -2,9 +2,9 @@ package profile
 
 import "strings"
 
-// In a table for people the processor time of a system call and the time that is spent waiting in it stand in one
-// line: that of the function which makes the call, with the call's name behind it unless the function
-// has the same.
+// In a table for users the processor time of a system call and the time that is spent waiting in it are in one
+// line. It is that of the function which makes the call, followed by the call's name unless the function has the
+// same name.
 
 // merged appends the labels of a stack to dst, innermost first, each system call as part of its caller.
 func (s *Space) merged(stack StackID, o *Options, dst []label) []label {
@@ -25,7 +25,7 @@ func (s *Space) merged(stack StackID, o *Options, dst []label) []label {
 	return dst
 }
 
-// callNote returns the name of a level that stands for a system call, with its brackets, or nothing.
+// callNote returns the name of a level that stands for a system call, with its brackets, or "".
 func (s *Space) callNote(l *location) string {
 	if l.addr.Kind != note {
 		return ""

@@ -16,8 +16,9 @@ func (p *Profile) finish() []*Space {
 	return spaces
 }
 
-// ordered returns the cells of a resolved space that count anything: by
-// stack, callers before callees and siblings by address, then by thread.
+// ordered returns the cells of a resolved space that count anything. They are
+// ordered by stack, callers before callees and siblings by address, then by
+// thread.
 func (s *Space) ordered() []*cell {
 	rank := s.rankStacks()
 	cells := make([]*cell, 0, len(s.cells))
@@ -81,7 +82,7 @@ func (s *Space) compareLocations(i, j uint32) int {
 	return cmp.Or(
 		cmp.Compare(a.addr.Kind, b.addr.Kind),
 		cmp.Compare(a.addr.PC, b.addr.PC),
-		cmp.Compare(i, j), // the same address before and after Remap
+		cmp.Compare(i, j), // the same address, before and after Remap
 	)
 }
 

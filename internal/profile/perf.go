@@ -18,12 +18,13 @@ type perfRecord struct {
 	period int64
 }
 
-// perfStep is how much processor time a record stands for. Many tools count records, whatever their periods.
+// perfStep is how much processor time a record stands for. It is constant because many tools count records, whatever
+// their periods.
 const perfStep = int64(time.Millisecond)
 
-// writePerf writes what perf script prints of a recording: an event for each millisecond of processor time, each
-// period of wall time or each sample. The periods add up to what the stacks count. The events lie in the times at which
-// a thread was in the stack, as far as these are known.
+// writePerf writes the output of perf script: an event for each millisecond of processor time, each period of wall time
+// or each sample. The periods add up to what the stacks count. The times of the events are those at which a thread was
+// in the stack, as far as these are known.
 func writePerf(p *Profile, w io.Writer, o *Options) error {
 	event, step := "samples", int64(1)
 	switch o.Value {
@@ -60,14 +61,14 @@ func writePerf(p *Profile, w io.Writer, o *Options) error {
 	return b.Flush()
 }
 
-// divide appends the records of a stack that counts n.
+// divide appends the records for a stack that counts n.
 func (r perfRecord) divide(records []perfRecord, n, step int64, times []span) []perfRecord {
 	all := time.Duration(0)
 	for _, sp := range times {
 		all += sp.to - sp.from
 	}
 	count := max((n+step/2)/step, 1)
-	i, before := 0, time.Duration(0) // the span that a record is in, and the time of those before it
+	i, before := 0, time.Duration(0) // the span that a record is in, and the time of the spans before it
 	for k := range count {
 		r.period = n*(k+1)/count - n*k/count
 		if at := time.Duration(float64(all) * float64(k) / float64(count)); all > 0 {
@@ -82,7 +83,7 @@ func (r perfRecord) divide(records []perfRecord, n, step int64, times []span) []
 	return records
 }
 
-// perfStack is a stack as perf script prints it: address, function and file of each level.
+// perfStack returns a stack as perf script prints it: address, function and file of each level.
 func (s *Space) perfStack(stack StackID, o *Options) string {
 	var b strings.Builder
 	var labels []label

@@ -14,7 +14,7 @@ import (
 var perfHead = regexp.MustCompile(`^(\S+) (\d+)/(\d+) (\d+\.\d{6}): (\d+) (\S+):$`)
 var perfLevel = regexp.MustCompile(`^\t *[0-9a-f]+ (.*) \((.*)\)$`)
 
-// TestPerf: the periods of the events of a stack add up to what it counts, and the events are in the order of time.
+// TestPerf: the periods of a stack's events add up to its count, and the events are in the order of time.
 func TestPerf(t *testing.T) {
 	for _, v := range []Value{Samples, CPU, Wall} {
 		p := fakeProfile(straight)

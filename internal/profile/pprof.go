@@ -10,11 +10,11 @@ import (
 	"ptools/internal/intern"
 )
 
-// writePprof writes a gzipped profile.proto. A profile of time has the sample
-// types samples/count, cpu/nanoseconds (the default) and wall/nanoseconds, one
-// of thread creations has threadcreate/count, one of waiting for locks has contentions/count and
-// delay/nanoseconds as the mutex profiles of Go programs. Each sample has the labels
-// thread and tid, of several processes also pid, of a tree also comm and ppid.
+// writePprof writes a gzipped profile.proto. A profile of time has the sample types
+// samples/count, cpu/nanoseconds (the default) and wall/nanoseconds. A profile of thread
+// creations has threadcreate/count. A profile of waiting for locks has contentions/count and
+// delay/nanoseconds, like the mutex profiles of Go programs. Each sample has the labels thread
+// and tid. With several processes it also has pid, and in a tree comm and ppid.
 func writePprof(p *Profile, w io.Writer, _ *Options) error {
 	return newPprof(p).Write(w)
 }
@@ -97,7 +97,7 @@ func (b *pprofBuilder) space(s *Space) {
 	}
 }
 
-// waitLabels say what was waited for, by which function, and which thread had it.
+// waitLabels adds labels that say what was waited for, by which function, and which thread held it.
 func (b *pprofBuilder) waitLabels(sample *profile.Sample, id WaitID) {
 	w, lock, holds := b.profile.wait(id)
 	for name, value := range map[string]string{
@@ -112,9 +112,9 @@ func (b *pprofBuilder) waitLabels(sample *profile.Sample, id WaitID) {
 	}
 }
 
-// mappings adds those of a space, the executable's first: profile.proto gives
-// the first mapping of all the meaning of main program. It is there also if none of its code was seen, as of
-// a python3 that is all in a library; without addresses then.
+// mappings adds the mappings of a space, the executable's first: in profile.proto the very first mapping
+// stands for the main program. It is added, without addresses, even if none of its code was seen, as for a
+// python3 whose code is all in a library.
 func (b *pprofBuilder) mappings(s *Space) []*profile.Mapping {
 	ofMain := func(m Mapping) bool { return m.Path == s.main }
 	if s.main != "" && len(b.out.Mapping) == 0 && !slices.ContainsFunc(s.mappings, ofMain) {
@@ -158,7 +158,7 @@ func (b *pprofBuilder) location(l *location, mappings []*profile.Mapping) *profi
 	case Exact:
 		loc.Address = l.addr.PC
 	case Return:
-		// profile.proto wants an address inside the call.
+		// profile.proto requires an address inside the call.
 		loc.Address = l.addr.PC - 1
 	}
 	if l.mapping >= 0 {

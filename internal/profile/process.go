@@ -16,12 +16,12 @@ type ProcessID uint32
 // Process is one process of a tree that was sampled with all its descendants.
 type Process struct {
 	PID, PPID int
-	Command   string        // the name of its first thread, the last that it had
+	Command   string        // the last name of its first thread
 	CPU       time.Duration // of all its threads
-	Wall      time.Duration // that it lived while it was sampled
+	Wall      time.Duration // how long it lived while it was sampled
 }
 
-// Command is what all processes of a tree that had the same name have used.
+// Command is the sum over all processes of a tree with the same name.
 type Command struct {
 	Name      string
 	Processes int64
@@ -29,24 +29,24 @@ type Command struct {
 	Wall      time.Duration
 }
 
-// By says what stands at the root of stacks in the outputs that know only names, of a profile of a tree.
+// By says what the root of stacks is in a profile of a tree, in outputs that have only names.
 type By uint8
 
 const (
 	ByProcess By = iota // name and number of the process
 	ByCommand           // its name
-	ByNone              // nothing: processes are not told apart
+	ByNone              // nothing: processes are not distinguished
 )
 
 var byNames = [...]string{ByProcess: "process", ByCommand: "command", ByNone: "none"}
 
-// ParseBy returns what process, command or none means.
+// ParseBy returns the meaning of process, command or none.
 func ParseBy(name string) (b By, ok bool) {
 	i := slices.Index(byNames[:], name)
 	return By(max(i, 0)), i >= 0
 }
 
-// maxProcesses bounds the processes that are told apart. Those beyond share an entry without a number.
+// maxProcesses bounds the processes that are distinguished. Further ones share an entry without a number.
 const maxProcesses = 1 << 16
 
 // Process adds a process of a tree.
@@ -59,7 +59,7 @@ func (p *members) Process(pid, ppid int) ProcessID {
 	return ProcessID(len(p.processes))
 }
 
-// SetProcess says what is known of a process of a tree in the end. To be called once for each.
+// SetProcess sets the final data of a process of a tree. It must be called once for each.
 func (p *members) SetProcess(id ProcessID, command string, cpu, wall time.Duration) {
 	q := &p.processes[id-1]
 	if q.PID == 0 {
@@ -74,7 +74,7 @@ func (p *members) SetProcess(id ProcessID, command string, cpu, wall time.Durati
 	q.Command, q.CPU, q.Wall = Clean(command), cpu, wall
 }
 
-// NameProcess says what a process of a tree is called so far. SetProcess has the last word.
+// NameProcess sets the present name of a process of a tree. SetProcess overrides it.
 func (p *members) NameProcess(id ProcessID, command string) {
 	if q := &p.processes[id-1]; q.PID != 0 {
 		q.Command = Clean(command)
@@ -97,7 +97,7 @@ func (p *members) Commands() []Command {
 	}
 	for _, q := range p.processes {
 		if q.PID == 0 {
-			continue // others has them by name
+			continue // others has such processes by name
 		}
 		c := intern.Value(byName, q.Command, func() *Command { return &Command{Name: q.Command} })
 		c.Processes++
@@ -114,13 +114,13 @@ func (p *members) Commands() []Command {
 	return commands
 }
 
-// Processes returns the processes of a tree, that of ProcessID 1 first. They may not be changed.
+// Processes returns the processes of a tree, in the order of ProcessID from 1. The slice must not be changed.
 func (p *members) Processes() []Process { return p.processes }
 
 // IsTree reports whether the profile is of a tree of processes.
 func (p *members) IsTree() bool { return len(p.processes) > 0 }
 
-// root appends what stands at the root of a thread's stacks.
+// root appends the root of a thread's stacks.
 func (p *members) root(t thread, o *Options, dst []label) []label {
 	if t.process == 0 || o.By == ByNone {
 		return dst
@@ -145,7 +145,7 @@ func writeCommands(p *Profile, b *bufio.Writer) {
 	b.WriteByte('\n')
 }
 
-// tree names what was sampled of a tree.
+// tree returns the text that names what was sampled of a tree.
 func (p *members) tree() string {
 	n := int64(0)
 	for _, c := range p.Commands() {
@@ -162,14 +162,14 @@ func (p *members) tree() string {
 	return fmt.Sprintf("%s and %d processes", name, n-1)
 }
 
-// Apportion makes the processor time that was counted what it is by groups of threads: group returns the number of a thread's
-// group, or a negative one of a thread that keeps what it has. In each group the proportions stay. It returns what
-// every group had counted before; a group that has counted nothing gets nothing.
+// Apportion changes the counted processor time of groups of threads to totals. group returns the number of a thread's
+// group; it is negative for a thread that keeps its counts. Within a group the proportions stay. A group that has counted
+// nothing gets nothing. Apportion returns what each group had counted before.
 func (p *Profile) Apportion(totals []int64, group func(ThreadID) int) []int64 {
 	return p.apportion(totals, func(_ *Space, id ThreadID) int { return group(id) })
 }
 
-// apportion is Apportion where the group depends on the space, too.
+// apportion is Apportion with groups that depend on the space, too.
 func (p *Profile) apportion(totals []int64, group func(*Space, ThreadID) int) []int64 {
 	sums := p.sums(len(totals), group)
 	until, given := make([]int64, len(totals)), make([]int64, len(totals))
@@ -192,7 +192,7 @@ func (p *Profile) apportion(totals []int64, group func(*Space, ThreadID) int) []
 	return sums
 }
 
-// Sums returns what n groups of threads have counted as processor time.
+// Sums returns the counted processor time of n groups of threads.
 func (p *Profile) Sums(n int, group func(ThreadID) int) []int64 {
 	return p.sums(n, func(_ *Space, id ThreadID) int { return group(id) })
 }

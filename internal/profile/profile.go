@@ -15,8 +15,8 @@ const (
 	// ThreadCreate is a profile of where threads are created: only the
 	// sample counts mean something.
 	ThreadCreate
-	// Contention is a profile of what threads wait for: the stacks are those of the threads that hold it, Samples
-	// are waits, and Wall is how long they took. See [Profile.Contention].
+	// Contention is a profile of waiting for locks. The stacks are those of the threads that hold the locks,
+	// Samples counts waits, and Wall is how long they took. See [Profile.Contention].
 	Contention
 )
 
@@ -28,9 +28,9 @@ type Profile struct {
 	Duration time.Duration // wall time covered
 	Period   time.Duration // interval between rounds
 	Rounds   int64         // rounds taken; shares of samples are of this
-	CPU      time.Duration // processor time the targets used meanwhile
-	Means    string        // how that was divided among stacks, for people
-	Existing int64         // threads that existed before thread creations were counted; among the samples
+	CPU      time.Duration // processor time of the targets meanwhile
+	Means    string        // how that was divided among stacks, for users
+	Existing int64         // threads that existed before thread creations were counted; they are among the samples
 	Timeline bool          // keep when threads were in which stack
 
 	members
@@ -38,21 +38,21 @@ type Profile struct {
 	spaces   []*Space
 	archives map[int]*archive // by pid
 	spanned  int              // spans of all spaces
-	marks    []*Mark          // that have not been released
-	waiting  *waiting         // nil where it was not asked what holds the locks
-	waiters  *Profile         // of a Contention: the same by the stacks of the threads that waited
-	unowned  *Profile         // of a Contention: what was waited for that no thread holds
+	marks    []*Mark          // marks that have not been released
+	waiting  *waiting         // nil if waits for locks are not counted
+	waiters  *Profile         // of a Contention: the same waits by the stacks of the threads that waited
+	unowned  *Profile         // of a Contention: the waits for things that no thread holds
 }
 
-// members are the threads and processes that are told apart.
+// members are the threads and processes that are distinguished.
 type members struct {
 	processes []Process          // of a tree, by ProcessID less one
-	others    map[string]Command // what the processes beyond have used, by name
+	others    map[string]Command // sums of further processes, by name
 	threads   []thread
 	threadIDs map[threadKey]ThreadID
 }
 
-// names are what locations may be called.
+// names are the functions and notes that locations refer to.
 type names struct {
 	functions []function
 	funcIDs   map[function]uint32
@@ -64,7 +64,7 @@ type ThreadID uint32
 
 type threadKey struct {
 	pid, tid int
-	process  ProcessID // of a tree; a number may be that of several
+	process  ProcessID // of a tree, where several processes may have had the same number
 }
 
 type thread struct {
@@ -76,9 +76,9 @@ type thread struct {
 // functions.
 type function struct{ name, file, object string }
 
-// maxThreads bounds the threads that are told apart. A program that keeps
-// starting threads for hours would otherwise make the profile grow without
-// end; the threads beyond share one entry per process, with tid 0.
+// maxThreads bounds the threads that are distinguished. Otherwise a program
+// that starts threads for hours would make the profile grow without a bound.
+// Further threads share one entry per process, with tid 0.
 const maxThreads = 1 << 16
 
 // New returns an empty profile.
@@ -89,8 +89,9 @@ func New() *Profile {
 	}
 }
 
-// Thread returns the entry of a thread, a new one if the profile has none of
-// this pid and tid. The name is that of the first call; see [Profile.Rename].
+// Thread returns the entry of a thread. It makes one if the profile has none
+// for this pid and tid. The name is that of the first call; see
+// [Profile.Rename].
 func (p *members) Thread(pid, tid int, name string) ThreadID {
 	return p.threadOf(threadKey{pid, tid, 0}, name)
 }
@@ -111,7 +112,7 @@ func (p *members) threadOf(k threadKey, name string) ThreadID {
 	return id
 }
 
-// Rename gives a thread the name it has taken since.
+// Rename sets a new name of a thread.
 func (p *members) Rename(id ThreadID, name string) {
 	if t := &p.threads[id]; t.tid != 0 {
 		t.name = Clean(name)
@@ -121,8 +122,8 @@ func (p *members) Rename(id ThreadID, name string) {
 // ThreadName returns the present name of a thread.
 func (p *members) ThreadName(id ThreadID) string { return p.threads[id].name }
 
-// Note returns a level that is not an address but stands under its own name:
-// the system call that a thread waits in, "[futex]", or "[exited]".
+// Note returns a level that is a name instead of an address: the system call
+// that a thread waits in, "[futex]", or "[exited]".
 func (p *names) Note(name string) Addr {
 	name = Clean(name)
 	for i, s := range p.notes {

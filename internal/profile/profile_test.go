@@ -70,7 +70,7 @@ func fakeProfile(order []int) *Profile {
 			levels = append([]Addr{p.Note(f.note)}, levels...)
 		}
 		stack := s.Stack(levels)
-		// In two halves, so that merging is seen to work.
+		// In two halves, which tests the merging.
 		half := Values{f.v.Samples / 2, f.v.CPU / 2, f.v.Wall / 2}
 		c := s.Cell(p.Thread(4, f.tid, names[f.tid]), stack)
 		s.Add(c, half)
@@ -97,7 +97,8 @@ wall time: 0.0 s of all threads; name [call]: in that system call
 
 `
 
-// TestThreadsOnAverage: by time, not by rounds, of which there are fewer while many threads keep the processors.
+// TestThreadsOnAverage: the average is by time, not by rounds: there are fewer rounds while many threads occupy
+// the processors.
 func TestThreadsOnAverage(t *testing.T) {
 	p := fakeProfile(straight)
 	s := p.Space(5, "/bin/other", fakeCode{})
@@ -182,8 +183,8 @@ type resolverFunc func(Addr, []Frame) ([]Frame, Mapping)
 
 func (f resolverFunc) Resolve(a Addr, dst []Frame) ([]Frame, Mapping) { return f(a, dst) }
 
-// TestCodeLearnedLater: an address that was met before its code was known is named once that is, in the
-// samples of before too; one in no code at all stays unknown.
+// TestCodeLearnedLater: an address that was met before its code was known gets its name later, in
+// earlier samples too. An address in no code at all stays unknown.
 func TestCodeLearnedLater(t *testing.T) {
 	p := New()
 	mapped := false
@@ -318,7 +319,7 @@ func TestRetire(t *testing.T) {
 	}
 }
 
-// TestWarmSampleDoesNotAllocate is what keeps a long run flat.
+// TestWarmSampleDoesNotAllocate: so a long run does not grow.
 func TestWarmSampleDoesNotAllocate(t *testing.T) {
 	p := fakeProfile(straight)
 	s := p.spaces[0]

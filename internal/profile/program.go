@@ -10,11 +10,11 @@ import (
 // program is what a process runs.
 type program struct {
 	pid  int
-	comm string // name of the first thread, as ps(1) has it; empty if that was not met
+	comm string // name of the first thread, as ps(1) shows it; empty if the thread was not met
 	file string // base name of the file that the process has executed last
 }
 
-// programsOf returns those of all processes, in the order in which they were added.
+// programsOf returns the programs of all processes, in the order in which they were added.
 func programsOf(p *Profile) []program {
 	comms := make(map[int]string)
 	for _, t := range p.threads {
@@ -38,8 +38,8 @@ func programsOf(p *Profile) []program {
 	return all
 }
 
-// name is the one that users know: the name of the file, unless the process goes by another. The kernel cuts that to 15
-// bytes, and a symbolic link may lead to a file of a longer name: "python3" is python3.11.
+// name returns the name that users know: the name of the file, unless the process has another name. The kernel cuts the
+// latter to 15 bytes, and a symbolic link may lead to a file with a longer name: "python3" is python3.11.
 func (pr program) name() string {
 	if strings.HasPrefix(pr.file, pr.comm) {
 		return pr.file
@@ -47,7 +47,7 @@ func (pr program) name() string {
 	return pr.comm
 }
 
-// String is the name, and where that is not the file's, the file, too.
+// String returns the name, and the file as well if its name is different.
 func (pr program) String() string {
 	if name := pr.name(); name != pr.file && pr.file != "" {
 		return fmt.Sprintf("%s (%s, pid %d)", name, pr.file, pr.pid)

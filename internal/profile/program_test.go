@@ -2,8 +2,8 @@ package profile
 
 import "testing"
 
-// TestProgramNames: a process goes by the name that ps and perf show. The file is named, too, where that is another
-// one, as that of a program that is a link to another.
+// TestProgramNames: a process has the name that ps and perf show. The file is named, too, if its name differs, for
+// instance for a program that is a link to another.
 func TestProgramNames(t *testing.T) {
 	for _, test := range []struct {
 		file, comm string // no comm: the first thread was not met

@@ -7,7 +7,7 @@ import (
 )
 
 // Space is the address space of one image of a process: its stacks, its
-// counters and what its program counters mean.
+// counters and the meaning of its program counters.
 type Space struct {
 	profile  *Profile
 	pid      int
@@ -20,12 +20,12 @@ type Space struct {
 	frames []Frame // scratch of Resolve
 }
 
-// places are the distinct addresses that were seen, and what code is there.
+// places are the distinct addresses that were seen, and the code there.
 type places struct {
 	locs    []location
 	locIDs  map[Addr]uint32
 	pending int      // locations before this one are resolved
-	foreign []uint32 // resolved ones in no code that the resolver knew of
+	foreign []uint32 // resolved locations in no code that the resolver knew
 
 	mappings   []Mapping
 	mappingIDs map[Mapping]int32
@@ -62,7 +62,7 @@ type node struct {
 type cellKey struct {
 	thread ThreadID
 	stack  StackID
-	wait   WaitID // of waiting for locks; 0 of all else
+	wait   WaitID // of a wait for a lock; otherwise 0
 }
 
 type cell struct {
@@ -70,7 +70,7 @@ type cell struct {
 	Values
 }
 
-// location is a distinct address with what the resolver said of it.
+// location is a distinct address with the resolver's answer.
 type location struct {
 	addr    Addr
 	mapping int32 // index in mappings, -1 for none
@@ -129,8 +129,8 @@ func (s *callTree) Levels(stack StackID, dst []Addr) []Addr {
 	return dst
 }
 
-// Cell returns the counters of a thread in a stack, to be kept by the caller that
-// counts the same again.
+// Cell returns the counters of a thread in a stack. A caller that counts there
+// again should keep it.
 func (s *counts) Cell(t ThreadID, stack StackID) Cell {
 	k := cellKey{t, stack, 0}
 	return intern.ID(s.cellIDs, &s.cells, k, cell{cellKey: k})
@@ -139,16 +139,16 @@ func (s *counts) Cell(t ThreadID, stack StackID) Cell {
 // Add counts v in a cell.
 func (s *counts) Add(c Cell, v Values) { s.cells[c].add(v) }
 
-// Remap says that code has been unmapped or replaced: a program counter seen
-// from now on is not the one that was seen before, even if the number is the
-// same. Cells and stacks remain, those of before resolve as they would have.
+// Remap says that code has been unmapped or replaced. A program counter that
+// is seen from now on differs from an earlier one, even if the number is the
+// same. Earlier cells and stacks remain and keep their resolution.
 func (s *Space) Remap() {
 	s.ResolveAll()
 	s.Part()
 }
 
-// Part is Remap for callers that cannot wait for names: what is not resolved yet will be later, as the resolver knows
-// it then.
+// Part is Remap for callers that cannot wait for names. Addresses that are not resolved yet are resolved later, by
+// what the resolver knows then.
 func (s *Space) Part() {
 	clear(s.locIDs)
 	clear(s.nodeIDs)
@@ -170,8 +170,9 @@ func (s *Space) Resolve(max int) int {
 	return len(s.locs) - s.pending
 }
 
-// Learned says that the resolver may know more code than before. A thread may have been
-// seen in code that was mapped a moment earlier: what no code was known for is asked about again.
+// Learned says that the resolver may know more code than before. It asks again about addresses
+// for which no code was known: a thread may have been seen in code that was mapped a moment
+// earlier.
 func (s *Space) Learned() {
 	s.foreign = slices.DeleteFunc(s.foreign, func(id uint32) bool { return s.resolve(&s.locs[id]) })
 }
@@ -185,11 +186,11 @@ func (s *Space) Foreign() []Addr {
 	return addrs
 }
 
-// Resolved is how many of the distinct addresses of the space, the first ones, its resolver has
-// been asked about.
+// Resolved returns how many addresses its resolver has been asked about; they are the first of
+// the distinct addresses of the space.
 func (s *places) Resolved() int { return s.pending }
 
-// Addrs returns the addresses of the space but the first n.
+// Addrs returns the addresses of the space except the first n.
 func (s *places) Addrs(n int) []Addr {
 	var addrs []Addr
 	for _, l := range s.locs[n:] {
@@ -198,10 +199,10 @@ func (s *places) Addrs(n int) []Addr {
 	return addrs
 }
 
-// ResolveAll resolves what is left.
+// ResolveAll resolves the remaining addresses.
 func (s *Space) ResolveAll() { s.Resolve(len(s.locs)) }
 
-// resolve asks about a location. False means that it lies in no code that the resolver knows of.
+// resolve asks the resolver about a location. It returns false if the resolver knows no code there.
 func (s *Space) resolve(l *location) bool {
 	if l.addr.Kind == note {
 		fn := s.profile.function(function{name: s.profile.notes[l.addr.PC]})

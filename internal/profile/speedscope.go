@@ -31,8 +31,8 @@ type speedscopeFrame struct {
 	Line int32  `json:"line,omitempty"`
 }
 
-// speedscopeProfile is a "sampled" profile: Samples are stacks of indices of
-// frames, outermost first, and Weights says how much each of them counts.
+// speedscopeProfile is a "sampled" profile. Samples are stacks of indices of
+// frames, outermost first, and Weights has the count of each.
 type speedscopeProfile struct {
 	Type       string   `json:"type"`
 	Name       string   `json:"name"`
@@ -41,14 +41,14 @@ type speedscopeProfile struct {
 	EndValue   int64    `json:"endValue"`
 	Samples    [][]int  `json:"samples"`
 	Weights    []int64  `json:"weights"`
-	thread     ThreadID // whose it is
+	thread     ThreadID // the thread that the profile is of
 	cpu        int64    // processor time in nanoseconds
 }
 
-// writeSpeedscope writes one profile per thread, of which the one that used
-// most processor time is shown first; of a tree one of all processes, unless they are not told apart. Samples have no
-// order in time, they are the distinct stacks with what each of them counts. Without Lines a function is one frame,
-// whichever of its lines was seen: the viewer tells frames apart by everything that they hold.
+// writeSpeedscope writes one profile per thread; the thread with most processor time is shown first. For a tree it
+// writes one profile of all processes, unless they are not distinguished. Samples have no order in time: they are the
+// distinct stacks with their counts. Without Lines a function is one frame, whichever of its lines was seen: for the
+// viewer, frames that differ in any field are different.
 func writeSpeedscope(p *Profile, w io.Writer, o *Options) error {
 	out := speedscopeFile{
 		Schema:   speedscopeSchema,
@@ -94,8 +94,8 @@ func writeSpeedscope(p *Profile, w io.Writer, o *Options) error {
 	return json.NewEncoder(w).Encode(out)
 }
 
-// speedscopeStack returns the stack below root, outermost first, as indices of frames,
-// and adds those that are new.
+// speedscopeStack returns the stack below root, outermost first, as indices of frames.
+// It adds new frames.
 func (s *Space) speedscopeStack(root []label, stack StackID, o *Options, shared *speedscopeShared, seen map[speedscopeFrame]int) []int {
 	indices := []int{}
 	add := func(f speedscopeFrame) { indices = append(indices, intern.ID(seen, &shared.Frames, f, f)) }

@@ -1,6 +1,6 @@
 package profile
 
-// Counted returns the processor time that the threads of a process have counted so far.
+// Counted returns the processor time that is counted so far for the threads of a process.
 func (p *Profile) Counted(pid int) map[ThreadID]int64 {
 	counted := make(map[ThreadID]int64)
 	for _, s := range p.spaces {
@@ -16,8 +16,8 @@ func (p *Profile) Counted(pid int) map[ThreadID]int64 {
 	return counted
 }
 
-// Stretch makes the processor time that some threads of a process have counted in all what total is,
-// without changing the proportions. It does nothing where they have counted none.
+// Stretch changes the counted processor time of some threads of a process to total, and keeps the
+// proportions. It does nothing if they have counted none.
 func (p *Profile) Stretch(pid int, threads map[ThreadID]bool, total int64) {
 	p.apportion([]int64{total}, func(s *Space, id ThreadID) int {
 		if s.pid == pid && threads[id] {

@@ -14,7 +14,7 @@ import (
 // tally is one line of a histogram.
 type tally struct {
 	self, total Values
-	last        int // the last stack that counted on it
+	last        int // the last stack that was counted in it
 }
 
 // histogram counts labels over stacks.
@@ -25,8 +25,7 @@ type histogram struct {
 
 func newHistogram() *histogram { return &histogram{tallies: make(map[label]*tally)} }
 
-// add counts one stack, innermost first. A function that recurses is on the
-// stack once.
+// add counts one stack, innermost first. A recursive function counts once.
 func (h *histogram) add(stack []label, v Values) {
 	h.stacks++
 	for i, l := range stack {
@@ -42,9 +41,9 @@ func (h *histogram) add(stack []label, v Values) {
 }
 
 // writeText writes a header and the histogram: a line of column names, then a line for each function with its
-// share of the processor time and of the wall time, the largest first, by the value that is chosen. With
-// OnStack each share comes twice: of the function itself and of the stacks that it is on. Shares of
-// processor time are of what the targets have used, those of wall time of the time of all their threads.
+// shares of processor time and wall time. The largest share of the chosen value comes first. With OnStack
+// each share comes twice: for the function itself, and for the stacks that it is on. Shares of processor time
+// refer to the processor time of the targets, shares of wall time to the time of all their threads.
 func writeText(p *Profile, w io.Writer, o *Options) error {
 	b := bufio.NewWriter(w)
 	var columns []column
@@ -84,7 +83,7 @@ type column struct {
 // callsNote explains the names of a table.
 const callsNote = "; name [call]: in that system call"
 
-// writeHead says in some lines what was sampled and how.
+// writeHead writes some lines that say what was sampled, and how.
 func writeHead(p *Profile, b io.Writer) {
 	total := p.Total()
 	if p.Subject == ThreadCreate {
@@ -100,7 +99,7 @@ func writeHead(p *Profile, b io.Writer) {
 		return
 	}
 	seconds, threads := p.Duration.Seconds(), 0.0
-	if seconds > 0 { // not by samples: there are fewer rounds while many threads run
+	if seconds > 0 { // not computed from samples: there are fewer rounds while many threads run
 		threads = float64(total.Wall) / 1e9 / seconds
 	}
 	fmt.Fprintf(b, "%s: %.1f s, %d samples at %.0f Hz, %.1f threads on average\n", subjectsOf(p), seconds, p.Rounds, rateOf(p), threads)
@@ -116,7 +115,7 @@ func writeHead(p *Profile, b io.Writer) {
 	fmt.Fprintf(b, "\nwall time: %.1f s of all threads%s\n", float64(total.Wall)/1e9, callsNote)
 }
 
-// rateOf is how many rounds there were to be in a second.
+// rateOf returns the intended number of rounds in a second.
 func rateOf(p *Profile) float64 {
 	if p.Period <= 0 {
 		return 0
@@ -142,8 +141,9 @@ func subjectsOf(p *Profile) string {
 	return strings.Join(names, ", ")
 }
 
-// eachCounted calls f for what a histogram counts of each stack of each thread: of thread
-// creations, what is not the same in all of them. The slice is valid during the call.
+// eachCounted calls f with the part of each stack of each thread that a histogram counts.
+// For thread creations that is the part that is not the same in all stacks. The slice is
+// valid during the call.
 func (p *Profile) eachCounted(o *Options, f func(t thread, stack []label, v Values)) {
 	part := wholeStack
 	if p.Subject == ThreadCreate {
@@ -158,8 +158,8 @@ func (p *Profile) eachCounted(o *Options, f func(t thread, stack []label, v Valu
 	}
 }
 
-// eachStack calls f for each distinct stack of each thread that counts
-// anything in the value chosen. Of a tree the outermost label may be the process. The slice is valid during the call.
+// eachStack calls f for each distinct stack of each thread that counts anything in the chosen value. In a tree the
+// outermost label may be the process. The slice is valid during the call.
 func (p *Profile) eachStack(o *Options, f func(t thread, stack []label, n int64)) {
 	var stack []label
 	for _, s := range p.finish() {
@@ -195,7 +195,7 @@ func writeThreads(p *Profile, b *bufio.Writer, columns []column, o *Options) {
 	}
 }
 
-// String names a thread for people.
+// String returns a name of the thread for users.
 func (t thread) String() string {
 	if t.tid == 0 {
 		return fmt.Sprintf("%s (pid %d)", t.name, t.pid)
@@ -215,7 +215,7 @@ func (h *histogram) write(b *bufio.Writer, columns []column, o *Options) {
 		}
 	}
 	fmt.Fprintln(b, "function")
-	homes, seen := make(map[string]int), make(map[label]bool) // how many functions share a name
+	homes, seen := make(map[string]int), make(map[label]bool) // number of functions with a name
 	for l := range h.tallies {
 		if l.call = ""; !seen[l] {
 			seen[l] = true

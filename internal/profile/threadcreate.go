@@ -11,15 +11,15 @@ import (
 
 // creation is a stack from which threads were created.
 type creation struct {
-	pcs  string // as the form has them, each behind a space; empty of what has no addresses
+	pcs  string // in the form of the output, each after a space; empty for a stack without addresses
 	path []*location
 	n    int64
 }
 
-// writeThreadCreate writes the text form of Go's thread creation profiles, as /debug/pprof/threadcreate?debug=1 of a
-// Go program does: a line for each stack, the count and its addresses, innermost first, and behind it comments with the
-// names. At the end are the mappings. go tool pprof reads it. Addresses mean something in one image of one process
-// only: threads that were created in another one are told of by a comment.
+// writeThreadCreate writes the text form of Go's thread creation profiles, as /debug/pprof/threadcreate?debug=1 of a Go
+// program does. It has a line for each stack, with the count and the addresses, innermost first, followed by comments
+// with the names. The mappings are at the end. go tool pprof reads it. Addresses mean something in one image of one
+// process only: a comment gives the number of threads that were created in others.
 func writeThreadCreate(p *Profile, w io.Writer, _ *Options) error {
 	b := bufio.NewWriter(w)
 	total := p.Total().Samples
@@ -49,7 +49,7 @@ func writeThreadCreate(p *Profile, w io.Writer, _ *Options) error {
 	return b.Flush()
 }
 
-// mostCreations returns the image from which most threads were created, nil if none were, and its stacks, the most
+// mostCreations returns the image that created most threads, nil if there is none, and its stacks, the most
 // frequent first.
 func (p *Profile) mostCreations() (image *Space, creations []*creation) {
 	most := int64(0)
@@ -64,7 +64,7 @@ func (p *Profile) mostCreations() (image *Space, creations []*creation) {
 	return image, creations
 }
 
-// created is how many threads were created from stacks that are known.
+// created returns how many threads were created from known stacks.
 func (s *Space) created() (n int64) {
 	for _, c := range s.creations() {
 		n += c.n
@@ -85,7 +85,7 @@ func (s *Space) creations() []*creation {
 			}
 		}
 		if pcs.Len() == 0 {
-			continue // existed before
+			continue // threads that existed before
 		}
 		k := byPCs[pcs.String()]
 		if k == nil {
@@ -114,7 +114,7 @@ func writeNames(b *bufio.Writer, s *Space, path []*location) {
 	fmt.Fprintln(b)
 }
 
-// writeMappings writes where the files of an image are.
+// writeMappings writes the mappings of an image.
 func (s *places) writeMappings(b *bufio.Writer) {
 	mappings := slices.Clone(s.mappings)
 	slices.SortFunc(mappings, func(x, y Mapping) int {

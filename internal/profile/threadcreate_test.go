@@ -7,7 +7,8 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// TestThreadCreateForm: the text form has the stacks of the image that has created most, and pprof reads it.
+// TestThreadCreateForm: the text form has the stacks of the image that has created most threads, and pprof
+// reads it.
 func TestThreadCreateForm(t *testing.T) {
 	p := New()
 	p.Subject, p.Existing = ThreadCreate, 4

@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// A timeline says when a thread was in which stack. It is kept where Timeline is set, beside the counters, in
-// spans. What is added to a cell without a time is in no span.
+// A timeline says when a thread was in which stack. It is kept in spans beside the counters, if Timeline is
+// set. Counts that are added to a cell without a time are in no span.
 
-// maxSpans bounds the spans of a profile. Where there would be more, neighbours become one: older times are
-// coarser then.
+// maxSpans bounds the spans of a profile. If there would be more, neighbours are merged, so older times
+// become coarser.
 const maxSpans = 1 << 18
 
 // span is a time that a thread has spent in one stack, as far as is known.
 type span struct {
 	cell     Cell
-	ran      bool  // it was met on a processor; else its stack says it
+	ran      bool  // it was met on a processor; otherwise its stack says whether it ran
 	samples  int32 // of the cell
 	from, to time.Duration
 }
 
-// AddDuring counts v in a cell for a time since the start. ran says that the thread was met on a processor; else its
-// stack says whether it ran.
+// AddDuring counts v in a cell, for a span of time since the start. ran says that the thread was met on a processor.
+// Otherwise its stack says whether it ran.
 func (s *Space) AddDuring(c Cell, v Values, from, to time.Duration, ran bool) {
 	s.Add(c, v)
 	if !s.profile.Timeline || to <= from {
@@ -43,7 +43,7 @@ func (s *Space) AddDuring(c Cell, v Values, from, to time.Duration, ran bool) {
 	}
 }
 
-// thin makes one span of each two of a thread.
+// thin merges each two neighbouring spans of a thread.
 func (p *Profile) thin() {
 	p.spanned = 0
 	for _, s := range p.spaces {
@@ -77,7 +77,7 @@ func (s *counts) thin() {
 	}
 }
 
-// sortSpans sorts them by thread and time.
+// sortSpans sorts the spans by thread and time.
 func (s *counts) sortSpans() {
 	slices.SortStableFunc(s.spans, func(a, b span) int {
 		return cmp.Or(cmp.Compare(s.cells[a.cell].thread, s.cells[b.cell].thread), cmp.Compare(a.from, b.from))
@@ -87,7 +87,7 @@ func (s *counts) sortSpans() {
 	}
 }
 
-// moveSpans gives the spans of a space to the one in which its cells have other numbers.
+// moveSpans moves the spans of a space to another one, in which its cells have other numbers.
 func (s *counts) moveSpans(to *counts, cells []Cell) {
 	for _, sp := range s.spans {
 		sp.cell = cells[sp.cell]

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestTimeline: times that follow each other in one stack are one span, the counters are those without a timeline, and
-// a bound keeps it small: then it is coarser, and covers the same time.
+// TestTimeline: times that follow each other in one stack are one span. The counters are the same as without a
+// timeline. A bound keeps the timeline small: beyond it the timeline is coarser, and covers the same time.
 func TestTimeline(t *testing.T) {
 	p := New()
 	p.Timeline = true

@@ -7,18 +7,18 @@ import (
 	"ptools/internal/intern"
 )
 
-// Window says what has been added to a profile since the look before.
+// Window returns what has been added to a profile since the previous look.
 type Window struct{ *Mark }
 
 // Interval is what was added between two looks.
 type Interval struct {
 	Functions []Function
-	Threads   []ThreadValues // those that counted anything, by number
-	Processes []ThreadValues // of a tree: the processes that did, by number, without TID
+	Threads   []ThreadValues // threads that counted anything, by number
+	Processes []ThreadValues // in a tree: processes that counted anything, by number, without TID
 	Total     Values
 }
 
-// ThreadValues is what one thread counted, and where most of it.
+// ThreadValues is what one thread counted, and where it counted most.
 type ThreadValues struct {
 	PID, TID int
 	Name     string
@@ -27,10 +27,11 @@ type ThreadValues struct {
 	most     Values
 }
 
-// Window begins with what is there: the first Next counts from now on.
+// Window begins a Window: the first Next counts from now on.
 func (p *Profile) Window() *Window { return &Window{p.Mark()} }
 
-// Next returns what was added since it was called last. It resolves the stacks that were met. Nil options count nothing.
+// Next returns what was added since its last call. It resolves the stacks that were met. With nil options it counts
+// nothing.
 func (w *Window) Next(o *Options) *Interval {
 	in := &Interval{}
 	h := newHistogram()
@@ -77,7 +78,7 @@ func byNumber[ID comparable](of map[ID]*ThreadValues) []ThreadValues {
 	return list
 }
 
-// meet adds what a thread or process has counted in a stack; fresh is what there is to say of it.
+// meet adds the counts of a thread or process in a stack. fresh is its entry if it has none yet.
 func meet[ID comparable](all map[ID]*ThreadValues, id ID, fresh ThreadValues, stack []label, v Values) {
 	t := intern.Value(all, id, func() *ThreadValues { return &fresh })
 	t.Values.add(v)

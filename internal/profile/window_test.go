@@ -2,7 +2,8 @@ package profile
 
 import "testing"
 
-// TestWindow: an interval has what was added since the one before, of an image that has been retired meanwhile too.
+// TestWindow: an interval has what was added since the one before, also for an image that has been retired
+// meanwhile.
 func TestWindow(t *testing.T) {
 	p := New()
 	s := p.Space(1, "/bin/app", fakeCode{})

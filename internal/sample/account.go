@@ -7,9 +7,9 @@ import (
 	"ptools/internal/profile"
 )
 
-// A thread's samples are counted when it leaves its stack, or has ended: until then
-// each round adds one to those that are under way, and costs nothing for a thread that
-// does not move.
+// A thread's samples are counted when it leaves its stack or ends. Until then each
+// round adds one to its pending samples, and costs nothing for a thread that does not
+// move.
 
 // account counts the samples of a process's threads.
 type account struct {
@@ -40,8 +40,8 @@ func (a *account) add(t *thread, v profile.Values) {
 	a.p.space.Add(t.view.cell, v)
 }
 
-// leave counts what a thread's samples of the rounds so far are, and no more until
-// it is put somewhere again.
+// leave counts a thread's samples of the rounds so far. After that the thread gets
+// none until it is put into a stack again.
 func (a *account) leave(t *thread) {
 	if !t.view.present {
 		return
@@ -56,7 +56,7 @@ func (a *account) leave(t *thread) {
 	}
 }
 
-// flush counts what the samples of the rounds so far are.
+// flush counts the samples of the rounds so far.
 func (a *account) flush() {
 	for _, t := range a.p.roster.threads {
 		if stack := t.view.stack; t.view.present {
@@ -66,8 +66,7 @@ func (a *account) flush() {
 	}
 }
 
-// complete makes a round of what has been examined: every thread that has a stack
-// gets a sample in it.
+// complete completes a round: every thread that has a stack gets a sample in it.
 func (a *account) complete(now time.Duration, ticks int64) {
 	wall := now - a.last
 	a.last = now
@@ -96,14 +95,14 @@ func (a *account) complete(now time.Duration, ticks int64) {
 	}
 	a.p.ticking.pay()
 	if s.opt.Ticks == nil && bits.OnesCount64(uint64(a.p.activity.number)) == 1 {
-		a.p.roster.rename() // threads may be named by others, in their sleep
+		a.p.roster.rename() // another thread may name a thread that sleeps
 	}
 	if s.opt.Each != nil {
 		a.tell()
 	}
 }
 
-// tell shows each sample of a round to the client that wants to see them.
+// tell passes each sample of a round to Options.Each.
 func (a *account) tell() {
 	s := a.p.sampler
 	for _, t := range a.p.roster.threads {
@@ -121,7 +120,7 @@ func (a *account) tell() {
 	}
 }
 
-// close counts what is under way, and reads what the threads have used.
+// close counts the pending samples, and reads the processor time of the threads.
 func (a *account) close() {
 	if a.p.image != nil && !a.p.ended() {
 		a.p.roster.enroll()
@@ -139,7 +138,7 @@ func (a *account) close() {
 		a.p.crowd.forget()
 	} else {
 		for _, t := range a.p.roster.threads {
-			t.usage.inexact = true // what it has used since the last round is not known
+			t.usage.inexact = true // its processor time since the last round is not known
 		}
 	}
 	for _, t := range a.p.roster.threads {

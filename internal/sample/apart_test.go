@@ -9,8 +9,8 @@ import (
 	"ptools/internal/ptest"
 )
 
-// TestTimerSlack: the interrupt of one thread's timer also wakes a thread whose timer is due and may come late.
-// By chance it would be at nine of 300 wake-ups of the other.
+// TestTimerSlack: the interrupt of one thread's timer also wakes a thread whose timer is due and may be late.
+// By chance that would happen at nine of 300 wake-ups of the other.
 func TestTimerSlack(t *testing.T) {
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "slack.c"), "-n", "300")
 	out, state := g.Finish()

@@ -13,10 +13,10 @@ import (
 	"ptools/pctl/control"
 )
 
-// Births tells a tree of its processes where there are no timers: each is controlled from its birth, and looked at by stops.
-// What ends before it was looked at has its processor time, and no samples.
+// Births reports the processes of a tree where there are no timers: each is controlled from its birth, and looked at by
+// stops. A process that ends before it was looked at has its processor time, and no samples.
 //
-// observe is called on control goroutines, of which there may be several; the others belong to the sampler.
+// observe is called on control goroutines, of which there may be several. The other methods belong to the sampler.
 type Births struct {
 	period  time.Duration
 	files   *Files
@@ -30,7 +30,7 @@ type Births struct {
 	living  map[int]born
 }
 
-// born is a process, and when it was made.
+// born is a process and the time of its birth.
 type born struct {
 	c  *control.Controller // nil: it uses its parent's memory
 	at time.Duration
@@ -44,8 +44,8 @@ func NewBirths(period time.Duration, files *Files, lines bool) *Births {
 	return &Births{period: period, files: files, lines: lines, living: make(map[int]born)}
 }
 
-// Follow has the descendants of a source told, a *pctl.Process: those that there are, and those to come. Those that
-// its client does not follow are controlled for Births, until Release. Nil follows none.
+// Follow reports the present and future descendants of a source, a *pctl.Process. Those that the client does not
+// follow itself are controlled for Births, until Release. Nil Births follow none.
 func (b *Births) Follow(ctx context.Context, process any) error {
 	if b == nil {
 		return nil
@@ -62,14 +62,14 @@ func (b *Births) Follow(ctx context.Context, process any) error {
 	return nil
 }
 
-// Release lets go of the processes that are controlled for Births, and follows none any more. It returns when they are free,
-// or, where the sources have been told that all are let go (pctl.Session.Leave), at the latest when the sources are.
+// Release lets go of the processes that are controlled for Births, and ends the following. It returns when they are free.
+// After pctl.Session.Leave they are free at the latest when the sources are.
 func (b *Births) Release() {
 	if b == nil {
 		return
 	}
 	for _, c := range b.sources {
-		_ = c.Observe(context.Background(), nil) // it has ended, and so has its family or will be let go below
+		_ = c.Observe(context.Background(), nil) // an error means that it has ended; its descendants have too, or are let go below
 	}
 	b.mu.Lock()
 	var ours []*control.Controller
@@ -84,7 +84,7 @@ func (b *Births) Release() {
 	}
 }
 
-// observe takes note of what happens to a process, on the control goroutine.
+// observe records what happens to a process. It runs on the control goroutine.
 func (b *Births) observe(o control.Occurrence) {
 	now := perfevent.Now()
 	if o.Kind == control.Ended {
@@ -113,13 +113,13 @@ func (b *Births) observe(o control.Occurrence) {
 	}
 }
 
-// tell adds a record of the first thread of a process. b.mu is held.
+// tell adds a record for the first thread of a process. b.mu is held.
 func (b *Births) tell(r perfevent.Record) {
 	r.TID = r.PID
 	b.records = append(b.records, r)
 }
 
-// ended takes note of the end of a process, which is still to be waited for.
+// ended records the end of a process. The process has not been waited for yet.
 func (b *Births) ended(pid int, now time.Duration) {
 	comm, _ := procfs.ReadComm(pid, pid)
 	used, err := processorTime(pid)
@@ -134,7 +134,7 @@ func (b *Births) ended(pid int, now time.Duration) {
 	}
 }
 
-// source returns a process as rounds look at it; nil for one that cannot be looked at, or not yet.
+// source returns a process as a Source for rounds; nil if it cannot be looked at, or not yet.
 func (b *Births) source(pid int) *Source {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -159,7 +159,7 @@ func (b *Births) Read(f func(*perfevent.Record)) (lost int64) {
 // ReadAll implements FollowingTicks.
 func (b *Births) ReadAll(f func(*perfevent.Record)) (lost int64) { return b.Read(f) }
 
-// Redraw and Period implement Ticks: there are none.
+// Redraw and Period implement Ticks. Births has no ticks.
 func (b *Births) Redraw(func(int64) int64) {}
 func (b *Births) Period() time.Duration    { return b.period }
 
@@ -180,7 +180,7 @@ func (b *Births) Ends(f func(*perfevent.End)) {
 // NoRoom implements FollowingTicks.
 func (b *Births) NoRoom() int64 { return b.refused.Load() }
 
-// Want implements FollowingTicks: descendants that were there before are followed already, or cannot be.
+// Want implements FollowingTicks. Descendants that existed before are followed already, or cannot be followed.
 func (b *Births) Want(pid int) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

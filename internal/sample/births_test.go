@@ -8,7 +8,7 @@ import (
 	"ptools/internal/perfevent"
 )
 
-// TestLateEnd: an end that is read long after it has come, by a sampler that was given no processor, counts all the same.
+// TestLateEnd: an end counts even if it is read long after it has come, because the sampler was given no processor.
 func TestLateEnd(t *testing.T) {
 	for _, finishes := range []bool{false, true} {
 		b := NewBirths(0, NewFiles(), false)
@@ -24,7 +24,7 @@ func TestLateEnd(t *testing.T) {
 		if finishes {
 			s.tree.finish()
 		} else {
-			time.Sleep(2 * othersEnd) // the threads that may have been ending with the last have ended then
+			time.Sleep(2 * othersEnd) // by then the threads that were ending with the last one have ended
 			s.drain()
 			s.tree.finish()
 		}

@@ -7,33 +7,32 @@ import (
 	"ptools/internal/perfevent"
 )
 
-// Which threads hold the locks that others wait for is found out in the rounds, which see the waiting threads anyway.
-// A thread that sleeps in futex(2) shows the address of a word; the memory around it has the number of the thread
-// that holds the lock (internal/futex). The time since the round before, which counts as waiting time of the thread
-// that waits, is blamed on the stack that the holder has at that moment (holder.go): of one that sleeps the stack is
-// known, one that runs is looked at. Then the word is read again. A lock that has another owner by then is not
-// blamed.
+// Rounds find out which threads hold the locks that others wait for, because they see the waiting threads anyway. A
+// thread that sleeps in futex(2) shows the address of a word. The memory around it has the number of the thread that
+// holds the lock (internal/futex). The time since the round before counts as waiting time of the thread that waits.
+// It is blamed on the holder's stack at that moment (holder.go). The stack of a sleeping holder is known; a running
+// holder is looked at. Then the word is read again. If the lock has another owner by then, no thread is blamed.
 //
-// Where the holder waits for a lock itself its holder is blamed, and so on.
+// If the holder waits for a lock itself, the holder of that lock is blamed, and so on.
 //
-// What has no owner by its nature, as a condition variable, is counted as such. Nothing is read of it.
+// Things that never have an owner, such as condition variables, are counted as such. Their memory is not read.
 
 // Blame has a sampler find out which threads hold the locks that others wait for.
 type Blame struct {
-	// Peek looks at a thread that runs on a processor. Nil: without timers threads are stopped anyway; with them
-	// nothing is known of a holder that runs.
+	// Peek looks at a thread that runs on a processor. Nil: with timers nothing is known of a running holder;
+	// without timers running threads are stopped anyway.
 	Peek func(cpu, tid int, word uint64) *perfevent.Peeked
 }
 
-// blame is what is known of the threads of a process that wait for others.
+// blame is what is known about the threads of a process that wait for others.
 type blame struct {
 	p       *process
 	waiters map[*thread]*waiter
-	late    []*waiter            // that wait no more, and have no name yet
+	late    []*waiter            // waits that are over, and have no name yet
 	groups  map[contested]*group // of this round
 	order   []*group
-	inside  map[int]int // threads by their own numbers, in another PID namespace
-	foreign bool        // it is in one
+	inside  map[int]int // threads by their numbers in the process's own PID namespace
+	foreign bool        // the process is in another PID namespace
 	asked   bool        // foreign is known
 	gen     uint64      // of the roster, when inside was made
 	buf     [futex.Before + futex.After]byte
@@ -46,7 +45,7 @@ func newBlame(p *process) *blame {
 	return &blame{p: p, waiters: make(map[*thread]*waiter), groups: make(map[contested]*group)}
 }
 
-// begin forgets what the round before has found.
+// begin forgets the results of the round before.
 func (b *blame) begin() {
 	if b == nil {
 		return
@@ -59,7 +58,8 @@ func (b *blame) begin() {
 	}
 }
 
-// rest asks which threads those wait for that the round did not need to read. They sleep, as before.
+// rest finds out which threads are waited for by the threads that the round did not need to read. Those sleep, as
+// before.
 func (b *blame) rest() {
 	if b == nil {
 		return
@@ -87,7 +87,7 @@ func (b *blame) finish(now time.Duration) {
 	for _, g := range b.order {
 		for _, w := range g.waiters {
 			if b.waiters[w.t] != w || !w.named && g.lock.Kind == futex.Unknown {
-				continue // it has ended; it is counted when the name is known
+				continue // the wait has ended, or it is counted when its name is known
 			}
 			c, wants := b.follow(w), place{g.lock.Addr, g.lock.Kind}
 			b.owe(w, c, wants, now-w.since)
@@ -96,8 +96,8 @@ func (b *blame) finish(now time.Duration) {
 	}
 }
 
-// settle finds out which thread holds what those wait for whose functions were not named while they were sampled, now
-// that all names are known: they wait still, and which thread has the lock can be read.
+// settle handles the waiting threads whose functions had no names while they were sampled. Now all names are known.
+// The threads still wait, so the owner of each lock can be read.
 func (b *blame) settle() {
 	if b == nil || b.p.image == nil || b.p.image.Is32Bit() {
 		return

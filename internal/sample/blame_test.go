@@ -17,7 +17,7 @@ import (
 	"ptools/internal/ptest"
 )
 
-// blamed is what a thread has waited, as the profile has it.
+// blamed is the waiting of a thread according to the profile.
 type blamed struct {
 	profile.DocWait
 	thread string
@@ -26,7 +26,7 @@ type blamed struct {
 	time   time.Duration
 }
 
-// blames returns what a sampler has found out.
+// blames returns the waits that a sampler has found.
 func blames(t testing.TB, s *Sampler) (list []blamed) {
 	t.Helper()
 	var b bytes.Buffer
@@ -97,7 +97,7 @@ func contentionOf(truth *ptest.Truth) (c contention) {
 
 func sum(v [3]float64) float64 { return v[0] + v[1] + v[2] }
 
-// blameSums are sums of what a profile says of contend.c, by lock.
+// blameSums are the sums of a profile of contend.c, by lock.
 type blameSums struct {
 	all, right, wrong [3]float64
 	unnamed           float64
@@ -132,8 +132,8 @@ func sumBlames(t *testing.T, list []blamed) blameSums {
 	return s
 }
 
-// TestBlame: eight threads want three locks. Each lock is blamed on the function that holds it, for as long as threads wait
-// for it by the program's own count; nothing is stopped for that, and no call cut short.
+// TestBlame: eight threads want three locks. Each lock is blamed on the function that holds it, for as long as threads
+// wait for it by the program's own count. No thread is stopped for that, and no call is cut short.
 func TestBlame(t *testing.T) { bothWays(t, testBlame) }
 
 func testBlame(t *testing.T, use UseTimers) {
@@ -168,11 +168,12 @@ func testBlame(t *testing.T, use UseTimers) {
 		t.Errorf("while locks were held %.1f %% of the waiting is blamed", 100*known/(all-free))
 	}
 	t.Logf("no thread held it: %.1f %%, the program says %.1f %%; %.1f %% of the rest blamed", 100*free/all, 100*whileFree, 100*known/(all-free))
-	// A share of 600 rounds has a standard error of 0.8 points. Where processors are short rounds are missed, and their time counts as
-	// what the next one sees: which comes when a processor is free, that is not at any moment.
+	// A share of 600 rounds has a standard error of 0.8 points. If processors are short, rounds are missed, and their
+	// time counts as what the next round sees. That round comes when a processor is free, which is not a random moment.
 	rounds, missed := float64(s.Cost().Rounds), float64(s.Cost().Missed)
 	slack := 3*max(1, math.Sqrt(600/rounds)) + 30*missed/(rounds+missed)
-	// The program's count has also what a thread that was woken waits for a processor, most of it for the lock whose holders run.
+	// The program's count also includes the time that a woken thread waits for a processor, most of it for the lock whose
+	// holders run.
 	slack += 100 * max(0, 1-all/sum(waited))
 	t.Logf("%.0f rounds, %.0f missed, %d late: shares within %.1f points", rounds, missed, s.Cost().Late, slack)
 	if use == TimersOff {
@@ -203,7 +204,7 @@ func testBlame(t *testing.T, use UseTimers) {
 	g.Finish()
 }
 
-// TestBlameCrowd: of a thousand threads that wait for one lock each is blamed on its holder. What that costs is printed.
+// TestBlameCrowd: a thousand threads wait for one lock, and each wait is blamed on its holder. The cost is printed.
 func TestBlameCrowd(t *testing.T) {
 	t.Parallel()
 	const threads = 1000

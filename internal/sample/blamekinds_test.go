@@ -13,7 +13,7 @@ import (
 	"ptools/internal/ptest"
 )
 
-// TestBlameKinds: which locks tell what holds them, and why the others do not.
+// TestBlameKinds: which locks show their holder, and why the others do not.
 func TestBlameKinds(t *testing.T) {
 	t.Parallel()
 	for _, build := range []struct {
@@ -54,8 +54,8 @@ func testKinds(t *testing.T, program string, musl bool) {
 	compareWaits(t, waitsOf(t, g.PID, "main"), want)
 }
 
-// waitsOf samples a process all of whose threads wait, and returns by their names what they wait for, the thread and the
-// function that holds it, if that is one of those named, and why none does.
+// waitsOf samples a process whose threads all wait. It returns, by thread name, what a thread waits for, the thread and
+// the function that hold it, if it is one of functions, or why no holder is known.
 func waitsOf(t *testing.T, pid int, functions ...string) map[string]string {
 	t.Helper()
 	s := blameFor(t, TimersAuto, 500*time.Millisecond, pid, true)
@@ -77,7 +77,7 @@ func waitsOf(t *testing.T, pid int, functions ...string) map[string]string {
 	return got
 }
 
-// compareWaits holds what was seen against patterns.
+// compareWaits compares what was seen with patterns.
 func compareWaits(t *testing.T, got, want map[string]string) {
 	t.Helper()
 	for name, pattern := range want {
@@ -90,7 +90,7 @@ func compareWaits(t *testing.T, got, want map[string]string) {
 	}
 }
 
-// TestBlameLanguages: locks of C++ tell what holds them; those of Rust, Go and Python keep no owner.
+// TestBlameLanguages: locks of C++ show their holder; those of Rust, Go and Python keep no owner.
 func TestBlameLanguages(t *testing.T) {
 	t.Parallel()
 	cxx := func(args ...string) func(t *testing.T) []string {
@@ -133,7 +133,7 @@ func TestBlameLanguages(t *testing.T) {
 	}
 }
 
-// TestBlameNamespace: a process in another PID namespace knows its threads by other numbers than we.
+// TestBlameNamespace: a process in another PID namespace has other numbers for its threads than we.
 func TestBlameNamespace(t *testing.T) {
 	t.Parallel()
 	ptest.NeedNamespaces(t, "-pfm")
@@ -152,8 +152,8 @@ func TestBlameNamespace(t *testing.T) {
 	})
 }
 
-// TestBlameGo: a thread of a Go program waits for its scheduler to give it work. Which goroutine has a lock no thread shows, and
-// none is blamed.
+// TestBlameGo: a thread of a Go program waits for its scheduler to give it work. No thread shows which goroutine has a
+// lock, so none is blamed.
 func TestBlameGo(t *testing.T) {
 	t.Parallel()
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildGo(t, "testdata/golocks.go"))

@@ -14,7 +14,7 @@ import (
 // Where the kernel saves the stack pointer and the number of the system call.
 const savedSP, savedCall = 19, 15
 
-// TestBlameRereads: whatever changes between two readings of a lock, no thread is blamed that does not hold it.
+// TestBlameRereads: whatever changes between two readings of a lock, only a thread that holds it is blamed.
 func TestBlameRereads(t *testing.T) {
 	const lock, holder, other = 0x500000, 101, 102
 	type look int // how a holder that runs is looked at
@@ -100,7 +100,7 @@ func TestBlameRereads(t *testing.T) {
 	}
 }
 
-// TestBlameEnds: a thread that runs waits no more, though nothing is known yet of where it runs.
+// TestBlameEnds: the wait of a thread that runs is over, even if it is not known yet where it runs.
 func TestBlameEnds(t *testing.T) {
 	const lock, holder, waiter = 0x500000, 101, 100
 	w := newWorld(2)

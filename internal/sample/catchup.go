@@ -6,8 +6,8 @@ import (
 	"ptools/internal/profile"
 )
 
-// CatchUp counts the samples that are under way, so that the profile has all of the rounds so far. Progress may call
-// it; what the profile has in the end does not change.
+// CatchUp counts the pending samples, so that the profile has all rounds so far. Progress may call it; the final
+// profile does not change.
 func (s *Sampler) CatchUp() {
 	for _, p := range s.processes {
 		for _, t := range p.roster.threads {
@@ -24,8 +24,8 @@ func (s *Sampler) CatchUp() {
 	}
 }
 
-// SoFar returns a copy of the profile as it is so far. Progress may call it. It looks no name up: what was met for
-// the first time a moment ago may have none yet.
+// SoFar returns a copy of the present profile. Progress may call it. It looks no name up: an address that was just
+// met for the first time may have none yet.
 func (s *Sampler) SoFar() *profile.Profile {
 	s.CatchUp()
 	p := s.profile.Clone()

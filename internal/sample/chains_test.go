@@ -24,8 +24,8 @@ type subject struct {
 	hot string
 	// least is how many stacks of a thousand must be whole; 0: 995.
 	least int64
-	// timed is how many of those that timers take; 0: least. Where a thread has changed stacks, or has one deeper
-	// than what is copied, the rest is no more what it was when it is read, and the stack is cut there.
+	// timed is the same for stacks that timers take; 0: least. If a thread has changed stacks, or its stack is
+	// deeper than the copy, the rest may have changed when it is read, and the stack is cut there.
 	timed int64
 }
 
@@ -38,7 +38,7 @@ func (s *subject) leastBy(use UseTimers) int64 {
 	return least
 }
 
-// cut is a subject of whose stacks timers see fewer whole.
+// cut returns a subject for which timers see fewer whole stacks.
 func (s subject) cut(timed int64) subject {
 	s.timed = timed
 	return s
@@ -110,7 +110,7 @@ func java(t *testing.T) []string {
 	return []string{"java", src}
 }
 
-// guile compiles what it is given to run often.
+// guile compiles code that it runs often.
 func guile(*testing.T) []string {
 	return []string{"guile", "--no-auto-compile", "-c", "(let loop ((i 0)) (sort (iota 100) >) (number->string i) (loop (+ i 1)))"}
 }
@@ -140,8 +140,8 @@ func wholeChainsBy(t *testing.T, use UseTimers, subjects []subject, ready func(*
 	t.Logf("\n%s", strings.Join(table, "\n"))
 }
 
-// leastOf returns how many of n stacks must be whole if so many of a thousand are: four standard deviations fewer may
-// be by chance.
+// leastOf returns how many of n stacks must be whole, if ofThousand of a thousand are: four standard deviations fewer
+// are allowed for chance.
 func leastOf(n, ofThousand int64) float64 {
 	share := float64(ofThousand) / 1000
 	return float64(n)*share - 4*math.Sqrt(float64(n)*share*(1-share))

@@ -13,10 +13,10 @@ type charge struct {
 	stack profile.StackID
 	t     *thread // the holder
 	holds place
-	why   string // why no thread is
+	why   string // why no thread is to blame
 }
 
-// waited is a time that is to be counted.
+// waited is a time that is still to be counted.
 type waited struct {
 	charge
 	wants place
@@ -41,7 +41,7 @@ const (
 	notNamed     = "function that waits not known in time"
 )
 
-// note is the level that stands for why no thread is blamed.
+// note returns the level that says why no thread is blamed.
 func (b *blame) note(why string) profile.Addr {
 	switch why {
 	case changedHands, deadlocked, free:
@@ -50,8 +50,8 @@ func (b *blame) note(why string) profile.Addr {
 	return b.p.sampler.profile.Note("[owner unknown (" + why + ")]")
 }
 
-// owe adds a time that is to be counted. A thread that waits for one lock all the time is counted when it has waited: a
-// thousand of them cost little.
+// owe adds a time that is to be counted. A thread that waits for one lock all the time is counted once, when the wait
+// is over. So a thousand such threads cost little.
 func (b *blame) owe(w *waiter, c charge, wants place, d time.Duration) {
 	if n := len(w.owed); n > 0 && w.owed[n-1].charge == c && w.owed[n-1].wants == wants {
 		w.owed[n-1].time += d
@@ -88,7 +88,7 @@ func (b *blame) charge(w *waiter, c charge, wants place, waited time.Duration) {
 	p.space.Waited(w.t.id, w.stack, w.wait, v)
 }
 
-// intern returns what a wait counts as, and in which stack of the thread that is to blame.
+// intern returns the kind of wait that is counted, and the stack of the thread that is to blame.
 func (b *blame) intern(w *waiter, c charge) (profile.WaitID, profile.StackID) {
 	prof, space := b.p.sampler.profile, b.p.space
 	lock := func(l place) profile.LockID {

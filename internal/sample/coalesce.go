@@ -2,17 +2,17 @@ package sample
 
 import "time"
 
-// As long as threads only run, seen by their timers, or rest, a round finds out nothing that
-// the next one would not: timers keep their samples, and a thread that has not moved between the
-// first and the last of some ticks was where it is at each of them. Such rounds are left out,
-// a few at a time, and the next takes their ticks too. A round that finds that a thread has
-// gone to wait or woken since the last one takes one tick, and those before it are missed;
-// the more often that happens the longer it takes until one is put off again.
+// While threads only rest, or run and are seen by timers, a round finds out nothing that the
+// next one would not. Timers keep their samples. A thread that has not moved between the first
+// and the last of some ticks was in the same place at each of them. A few such rounds at a time
+// are left out, and the next round takes their ticks too. If a round finds that a thread has
+// gone to wait or woken since the last round, it takes one tick, and the ticks before it are
+// missed. The more often that happens, the longer it takes until a round is put off again.
 
 // coalescing says when to put off a round.
 type coalescing struct {
-	rounds   int // calm ones since the last that was not
-	patience int // so many it takes
+	rounds   int // calm rounds since the last that was not calm
+	patience int // calm rounds before one is put off
 }
 
 const (
@@ -21,7 +21,7 @@ const (
 	maxPatience  = 1024
 )
 
-// coalesce decides about the next round after one of which it is known whether it was calm.
+// coalesce decides whether to put off the next round, after a round that was calm or was not.
 func (s *Sampler) coalesce(calm bool) {
 	l := &s.calm
 	if s.sched.coalesced > 0 {
@@ -43,8 +43,8 @@ func (s *Sampler) coalesce(calm bool) {
 	s.sched.coalesce(n)
 }
 
-// isCalm reports whether nothing has happened since the last round but that threads ran, which
-// their timers have seen, or were kept waiting for a processor.
+// isCalm reports whether since the last round threads have only run, seen by timers, or waited
+// for a processor.
 func (a *activity) isCalm(before *switchCounts) bool {
 	b := &a.switches
 	if b.sum == nil || !b.known || b.yields != before.yields || a.p.roster.stale || len(a.p.looking.wanted) > 0 {

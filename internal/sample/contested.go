@@ -7,33 +7,33 @@ import (
 	"ptools/internal/futex"
 )
 
-// contested is a word that threads wait at with functions of a kind.
+// contested is a word at which threads wait in functions of one kind.
 type contested struct {
 	addr uint64
 	kind futex.Kind
-	old  uint32 // value that they expect
+	old  uint32 // the value that they expect
 }
 
-// group is the threads that wait for the same.
+// group is the threads that wait for the same lock.
 type group struct {
 	contested
 	lock    futex.Lock
 	waiters []*waiter
 	holder  found
 	answer  charge        // which thread is to blame
-	asked   time.Duration // when that was last found to be so
+	asked   time.Duration // when answer was last confirmed
 }
 
-// found is how far it is known which thread is to blame for the waits of a group.
+// found says what is known about the thread that is to blame for the waits of a group.
 type found uint8
 
 const (
 	notFound found = iota
 	standing       // the owner was stopped for a sample, and held the lock then
-	answered       // group.answer says it
+	answered       // it is in group.answer
 )
 
-// collect puts a waiter into a group of those that wait for the same, if that may have an owner.
+// collect puts a waiter into the group of those that wait for the same lock, if the lock may have an owner.
 func (b *blame) collect(w *waiter) {
 	if !w.owned() {
 		return
@@ -49,13 +49,13 @@ func (b *blame) collect(w *waiter) {
 	w.group = g
 }
 
-// learn reads which thread has a lock.
+// learn reads which thread holds a lock.
 func (b *blame) learn(g *group) {
 	c := g.waiters[0].call
 	g.lock = c.Lock(g.kind, b.read(c.Addr), b.alive)
 }
 
-// read reads the memory around a futex, of one at the edge of its page as far as that goes.
+// read reads the memory around a futex. If it crosses the edge of a page, the readable part is read.
 func (b *blame) read(addr uint64) futex.Memory {
 	const page = 4096
 	from, to := addr-futex.Before, addr+futex.After
@@ -74,17 +74,17 @@ func (b *blame) word(addr uint64) (uint32, bool) {
 	return binary.LittleEndian.Uint32(word[:]), n == len(word)
 }
 
-// stillHolds reports whether a lock has the owner that it had.
+// stillHolds reports whether a lock still has the owner that was read.
 func (b *blame) stillHolds(g *group) bool {
 	word, ok := b.word(g.lock.OwnerAt)
 	return ok && futex.Holds(word, g.lock.Owner)
 }
 
-// mostReread bounds the locks that are read while a thread stands.
+// mostReread bounds the locks that are read while a thread is stopped.
 const mostReread = 32
 
-// visited is called while a thread stands that was stopped for a sample: now is the time to see what it holds. That may be
-// a lock that another thread had when the round began.
+// visited is called while a thread is stopped for a sample, which is the time to see which locks it holds. It may hold a
+// lock that another thread held when the round began.
 func (b *blame) visited(t *thread) {
 	if b == nil {
 		return

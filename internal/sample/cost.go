@@ -9,7 +9,7 @@ import (
 	"ptools/internal/unwind"
 )
 
-// Cost is what the sampling has cost the targets, and how it was done.
+// Cost is what the sampling has cost the targets, and counts of what was done.
 type Cost struct {
 	Rounds int64 // rounds taken
 	Late   int64 // of those, begun more than half a period late
@@ -20,26 +20,25 @@ type Cost struct {
 	Passive  int64 // samples read from outside
 	Stops    int64 // threads stopped
 	Ticks    int64 // samples of running threads by timers, which stop no thread
-	Cut      int64 // of those, whose outer callers are not known
-	Lost     int64 // records of timers that found no room
+	Cut      int64 // those of Ticks whose outer callers are not known
+	Lost     int64 // records of timers for which there was no room
 	Children int64 // processes that were started and are not sampled
 	Followed Followed
 	Spared   int64 // samples of running threads that were not stopped because of the calls that they make (wary.go)
 	Unread   int64 // threads that could not be read at the end, for want of descriptors
 	Refused  int64 // threads that could not be stopped when they should have been
-	Starved  int64 // of those, that were given no processor in the time that a round waits
+	Starved  int64 // those of Refused that were given no processor in the time that a round waits
 
-	Programs32 []Program32 // that were executed
+	Programs32 []Program32 // 32-bit programs that were executed
 
-	// The pause of a stop is measured from the request to the end of the visit,
-	// less what the thread spent waiting for a processor in between; it is no less than
-	// the visit. The thread went on running until the interrupt reached it, so it
-	// stood still for less.
-	// TotalPause is the sum over threads.
+	// The pause of a stop is the time from the request to the end of the visit, less
+	// the time that the thread waited for a processor in between. It is no less than
+	// the visit. The thread ran until the interrupt reached it, so it stood still for
+	// less. TotalPause is the sum over threads.
 	LongestPause time.Duration
 	TotalPause   time.Duration
 
-	Ends [unwind.Unsupported + 1]int64 // new stacks by why they end
+	Ends [unwind.Unsupported + 1]int64 // new stacks, by the reason of their end
 }
 
 // Program32 is a 32-bit program that a process has executed.
@@ -53,7 +52,7 @@ func (p Program32) String() string {
 		p.PID, profile.Clean(p.Path))
 }
 
-// String is the line that a user reads at the end.
+// String returns the line that a user reads at the end.
 func (c *Cost) String() string {
 	line := fmt.Sprintf("%d rounds (%d late, %d missed), %d stops, longest pause %v, total pause %v",
 		c.Rounds, c.Late, c.Missed, c.Stops, rounded(c.LongestPause), rounded(c.TotalPause))
@@ -67,7 +66,8 @@ func (c *Cost) String() string {
 	}) + c.Followed.String()
 }
 
-// String is the part of the line about descendants, empty where none were to be followed.
+// String returns the part of the line about descendants; empty if none were to be
+// followed.
 func (f Followed) String() string {
 	if f.Processes == 0 {
 		return ""
@@ -83,17 +83,17 @@ func (f Followed) String() string {
 	})
 }
 
-// count is a number of the line, and how it is said.
+// count is a number of the line, and its format.
 type count struct {
 	n      int64
 	format string
 }
 
-// one has what is counted in the singular.
+// one replaces plurals after the number 1.
 var one = strings.NewReplacer("%d samples", "%d sample", "%d threads", "%d thread", "%d child processes", "%d child process",
 	"%d processes", "%d process", "%d files", "%d file")
 
-// counted says those that are not 0.
+// counted formats the counts that are not 0.
 func counted(counts []count) (line string) {
 	for _, c := range counts {
 		switch {
@@ -106,7 +106,7 @@ func counted(counts []count) (line string) {
 	return line
 }
 
-// rounded rounds a duration to what a person wants to read.
+// rounded rounds a duration for a reader.
 func rounded(d time.Duration) time.Duration {
 	switch {
 	case d >= time.Second:
@@ -122,7 +122,7 @@ func (c *Cost) pause(d time.Duration) {
 	c.LongestPause = max(c.LongestPause, d)
 }
 
-// Add adds what another sampling has cost. Lists and what is about descendants are not added.
+// Add adds the cost of another sampling, except lists and the counts of descendants.
 func (c *Cost) Add(d *Cost) {
 	for _, n := range []struct{ sum, more *int64 }{
 		{&c.Rounds, &d.Rounds}, {&c.Late, &d.Late}, {&c.Missed, &d.Missed}, {&c.Samples, &d.Samples}, {&c.Kept, &d.Kept},

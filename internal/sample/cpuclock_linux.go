@@ -6,15 +6,14 @@ import (
 	"unsafe"
 )
 
-// schedClock selects, in the clock number of a process, the time that the
+// schedClock, in the clock number of a process, selects the time that the
 // scheduler has counted (clock_getcpuclockid(3); CPUCLOCK_SCHED in the kernel's
 // include/linux/posix-timers_types.h).
 const schedClock = 2
 
-// processorTime returns what all threads of a process have used, those that have
-// ended included, to the nanosecond, which /proc does not show. Of a thread that
-// runs, the time since the last scheduler tick is not in it yet. It needs no
-// permission.
+// processorTime returns the processor time of all threads of a process, ended
+// ones included. It is exact to the nanosecond, unlike /proc. It lacks the time
+// of a running thread since the last scheduler tick. It needs no permission.
 func processorTime(pid int) (time.Duration, error) {
 	clock := uint32(^pid<<3 | schedClock)
 	var ts syscall.Timespec

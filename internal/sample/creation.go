@@ -10,14 +10,13 @@ import (
 	"ptools/internal/x86"
 )
 
-// Creations profiles where threads are created. It does not sample: every
-// creation counts, with the creator's stack.
+// Creations profiles where threads are created. It does not sample: it counts
+// every creation, with the creator's stack.
 //
-// The controllers call its hooks while the creating thread stands in its clone
-// event. A hook unwinds the stack: later the process may have ended, and of the objects
-// that it has loaded since nothing could be known any more. A goroutine of Run counts. When the
-// creations that wait for that are too many, the hook waits too, and the creators
-// with it: no creation is dropped.
+// The controllers call its hooks while the creating thread stands in its clone event. The hook
+// unwinds the stack: later the process may have ended, and nothing could be known of objects
+// that it has just loaded. A goroutine of Run counts. If too many creations wait to be counted,
+// the hook waits too, and the creators with it. So no creation is dropped.
 type Creations struct {
 	profile *profile.Profile
 
@@ -34,9 +33,9 @@ type Creations struct {
 // creation is one clone event.
 type creation struct {
 	from   *creator
-	image  Image // that the stack is of
+	image  Image // the image that the stack belongs to
 	tid    int
-	name   string // of the creating thread, when it created for the first time
+	name   string // of the creating thread, at its first creation
 	levels []profile.Addr
 }
 
@@ -48,8 +47,8 @@ type creator struct {
 	buf    []byte         // the hook's
 	named  map[int]string // the hook's: the threads that have created
 	before map[int]bool   // threads that existed when Run began; under Creations.mu
-	known  int            // how many; likewise
-	taken  Image          // that is being counted
+	known  int            // their number; likewise
+	taken  Image          // the image that is being counted
 	space  *profile.Space // of that
 }
 
@@ -69,12 +68,12 @@ func NewCreations() *Creations {
 	return c
 }
 
-// Registers are those of a thread, in the layout of *pctl.Registers.
+// Registers are the registers of a thread, in the layout of *pctl.Registers.
 type Registers = x86.Regs
 
-// Hook returns the function that a controller has to call for each thread of its
-// process that is created (control.Options.OnThreadStart). It does nothing until
-// a source has been bound to it and Run runs.
+// Hook returns the function that a controller has to call for each new thread of
+// its process (control.Options.OnThreadStart). It does nothing until a source
+// has been bound to it and Run runs.
 func (c *Creations) Hook() (hook func(creator, child int, regs *Registers), bind func(*Source)) {
 	from := &creator{buf: make([]byte, creationStack), named: make(map[int]string)}
 	hook = func(tid, child int, regs *Registers) { c.take(from, tid, child, regs) }
@@ -120,7 +119,7 @@ func (c *Creations) room(from *creator, child int) *creation {
 		n = new(creation)
 	}
 	c.busy++
-	if from.before[child] { // it has stopped before its creator told of it
+	if from.before[child] { // it has stopped before its creator's event
 		delete(from.before, child)
 		from.known--
 	}
@@ -128,7 +127,7 @@ func (c *Creations) room(from *creator, child int) *creation {
 	return n
 }
 
-// unwind takes the stack of the thread that stands with these registers.
+// unwind takes the stack of the stopped thread with these registers.
 func (from *creator) unwind(n *creation, regs *Registers) {
 	if from.image.Stale() {
 		if image, err := from.source.Image(); err == nil {
@@ -148,7 +147,7 @@ func (from *creator) unwind(n *creation, regs *Registers) {
 	n.image = from.image
 }
 
-// name reads the name of a thread when it first creates.
+// name reads the name of a thread at its first creation.
 func (from *creator) name(n *creation, tid int) {
 	n.tid = tid
 	name, ok := from.named[tid]
@@ -162,9 +161,9 @@ func (from *creator) name(n *creation, tid int) {
 	n.name = name
 }
 
-// Run counts until d has passed (0: for ever), every process has ended, or ctx is
-// done. begun is called when creations count, as Options.Begun of a Sampler. To be
-// called once.
+// Run counts until d has passed (0: without a limit), every process has ended, or
+// ctx is done. begun is called when counting has begun, like Options.Begun of a
+// Sampler. Run must be called once only.
 func (c *Creations) Run(ctx context.Context, d time.Duration, begun func(context.Context) error) error {
 	begin := time.Now()
 	c.profile.Start = begin
@@ -211,8 +210,8 @@ func (c *Creations) wait(ctx context.Context) {
 	}
 }
 
-// begin has hooks count, and takes down the threads that exist already. A process's first thread was created by
-// none.
+// begin starts the counting of hooks, and records the threads that exist already. The first thread of a process
+// has no creator.
 func (c *Creations) begin() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -259,7 +258,7 @@ func (c *Creations) setOpen(open bool) {
 	c.changed.Broadcast()
 }
 
-// attend takes up the first image of a process.
+// attend opens the first image of a process.
 func (c *Creations) attend(from *creator) error {
 	image, err := from.source.Image()
 	if err != nil {
@@ -278,7 +277,7 @@ func (c *Creations) follow(from *creator, image Image) {
 	from.space = c.profile.Space(from.source.PID, image.Executable(), image)
 }
 
-// next waits for a creation; nil after the end, when none is left.
+// next waits for a creation. It returns nil after the end, when none is left.
 func (c *Creations) next() *creation {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -293,7 +292,7 @@ func (c *Creations) next() *creation {
 	return n
 }
 
-// count counts a creation and gives its room back.
+// count counts a creation and frees its entry.
 func (c *Creations) count(n *creation) {
 	from := n.from
 	if old, space := from.taken, from.space; n.image != old {
@@ -309,8 +308,8 @@ func (c *Creations) count(n *creation) {
 	c.changed.Broadcast()
 }
 
-// Created returns how many creations there have been since Run began. It may be called from
-// any goroutine, at any time.
+// Created returns the number of creations since Run began. It may be called from any
+// goroutine, at any time.
 func (c *Creations) Created() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

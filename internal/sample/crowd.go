@@ -9,11 +9,11 @@ import (
 	"ptools/internal/unwind"
 )
 
-// crowded is from how many threads on it pays to read all of them at once: to open what does that takes as long
-// as to open the files of some hundred.
+// crowded is the number of threads from which it pays to read all of them at once. Opening the reader takes as
+// long as opening the files of some hundred threads.
 const crowded = 512
 
-// A crowd is the threads of a process with very many of them, of which most sleep. The files of a thread that
+// A crowd is the threads of a process with very many threads, most of which sleep. The files of a thread that
 // sleeps all the time are never opened.
 type crowd struct {
 	p       *process
@@ -38,13 +38,13 @@ type sleeper struct {
 // reads reports whether the threads have been read all at once before.
 func (c *crowd) reads() bool { return c.tasks != nil }
 
-// another reports whether the number of a thread is another one's by now, as far as the records say.
+// another reports whether, by the records, another thread has t's number by now.
 func (c *crowd) another(t *thread) bool {
 	r := c.record(t.tid)
 	return r != nil && t.born != 0 && r.Start != t.born
 }
 
-// read has the records be those of now, if that is worth it for so many threads. forget ends their use.
+// read reads new records, if that is worth it for n threads. forget ends their use.
 func (c *crowd) read(n int) bool {
 	c.records = nil
 	if n < crowded || c.p.sampler.opt.Ticks == nil || !c.open() {
@@ -65,7 +65,7 @@ func (c *crowd) read(n int) bool {
 
 func (c *crowd) forget() { c.records = nil }
 
-// open opens what reads the threads. It reports false if that cannot be had: each thread is read in /proc then.
+// open opens the reader of the threads. It reports false if there is none: then each thread is read in /proc.
 func (c *crowd) open() bool {
 	if !c.tried && c.p.Tasks != nil {
 		if tasks, err := c.p.Tasks(); err == nil {
@@ -93,7 +93,7 @@ func (c *crowd) record(tid int) *perfevent.TaskRecord {
 	return &c.records[i]
 }
 
-// schedStat returns what a thread has run, from the records if it is there.
+// schedStat returns the schedstat line of a thread, from the records if it is there.
 func (c *crowd) schedStat(t *thread) (procfs.SchedStat, error) {
 	if r := c.record(t.tid); r != nil {
 		return schedOf(r), nil
@@ -105,7 +105,7 @@ func schedOf(r *perfevent.TaskRecord) procfs.SchedStat {
 	return procfs.SchedStat{Run: r.Run, Wait: r.Wait, Slices: r.Slices}
 }
 
-// callOf returns where a thread sleeps as /proc/PID/task/TID/syscall has it.
+// callOf returns where a thread sleeps, in the form of /proc/PID/task/TID/syscall.
 func callOf(r *perfevent.TaskRecord) procfs.Syscall {
 	call := procfs.Syscall{Nr: -1, SP: r.Regs.SP(), PC: r.Regs.PC()}
 	if nr, _, in := r.Regs.SyscallReturn(); in {
@@ -114,8 +114,8 @@ func callOf(r *perfevent.TaskRecord) procfs.Syscall {
 	return call
 }
 
-// look takes the stacks of those threads that sleep, and goes on doing so while they are read. It returns those
-// that are left, in the same slice.
+// look takes the stacks of the threads that sleep, and still do when the stacks have been read. It returns the
+// remaining threads, in the same slice.
 func (c *crowd) look(threads []*thread) []*thread {
 	p := c.p
 	defer c.forget()
@@ -173,7 +173,7 @@ func (c *crowd) meet(t *thread, r *perfevent.TaskRecord) {
 	c.met = append(c.met, sleeper{t, schedOf(r), call, r.State, end, from, len(c.levels), *r})
 }
 
-// missed takes those off the list of the threads met for which still does not hold, and returns them.
+// missed removes from the list of threads met those for which still is false, and returns them.
 func (c *crowd) missed(still func(*sleeper) bool) (threads []*thread) {
 	kept := c.met[:0]
 	for i := range c.met {

@@ -35,7 +35,7 @@ func (w fakeTasks) Read() ([]perfevent.TaskRecord, error) {
 func (fakeTasks) One(int) (*perfevent.TaskRecord, error) { return nil, nil }
 func (fakeTasks) Close() error                           { return nil }
 
-// unopened is a thread of a world of which no file has been opened.
+// unopened is a thread of a world whose files have not been opened.
 type unopened struct {
 	TaskFiles
 	bound *bool
@@ -99,7 +99,7 @@ func TestCrowdMoves(t *testing.T) {
 	}
 }
 
-// TestCrowdReusedTID: a thread of which no file was opened ends, and its number is another's.
+// TestCrowdReusedTID: a thread whose files were never opened ends, and another thread gets its number.
 func TestCrowdReusedTID(t *testing.T) {
 	for name, tell := range map[string]func(w *fakeWorld){
 		"told": func(w *fakeWorld) {
@@ -132,8 +132,8 @@ func counts(t *testing.T, s *Sampler, function string) int64 {
 	return int64(share(t, s, profile.Samples, function)*float64(s.Profile().Total().Samples) + 0.5)
 }
 
-// TestCrowd: the stacks of many sleeping threads are the same, read at once and read one by one; and the first is
-// done without opening a file of each.
+// TestCrowd: the stacks of many sleeping threads are the same, whether read at once or one by one. The former
+// opens no files of each thread.
 func TestCrowd(t *testing.T) {
 	needTimers(t)
 	const threads = 600

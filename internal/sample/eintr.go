@@ -1,11 +1,11 @@
 package sample
 
-// givesEINTR lists the x86-64 system calls that a thread is not taken out of: an
-// interrupt, even one without a signal handler, makes them return EINTR instead
-// of restarting (signal(7), "Interruption of system calls and library functions
-// by stop signals"). A controller can put a thread back in front of such a call,
-// but its relative timeout then begins again. For a thread that waits in one of
-// these, what a passive look shows is all that is shown.
+// givesEINTR lists the x86-64 system calls in which a thread is never stopped.
+// An interrupt, even one without a signal handler, makes them return EINTR
+// instead of restarting (signal(7), "Interruption of system calls and library
+// functions by stop signals"). A controller can put a thread back in front of
+// such a call, but its relative timeout then begins again. A thread that waits
+// in one of these shows only what a passive look sees.
 var givesEINTR = map[int64]string{
 	232: "epoll_wait",  // ep_poll returns -EINTR
 	281: "epoll_pwait", // the same
@@ -16,8 +16,8 @@ var givesEINTR = map[int64]string{
 
 	128: "rt_sigtimedwait", // -EAGAIN or -EINTR, never restarted
 
-	// With SO_RCVTIMEO or SO_SNDTIMEO set, which is not seen from outside,
-	// sock_intr_errno gives -EINTR.
+	// sock_intr_errno gives -EINTR if SO_RCVTIMEO or SO_SNDTIMEO is set,
+	// which is not visible from outside.
 	42:  "connect",
 	43:  "accept",
 	288: "accept4",

@@ -9,35 +9,36 @@ import (
 )
 
 // Without timers the processor time of a thread is divided among the places where stops have
-// met it running. The moments of the rounds are drawn, so they depend on nothing that it does.
+// met it running. The moments of the rounds are random, so they do not depend on what the
+// thread does.
 //
-// A stop comes some 10 to 50 us after it was asked for. A thread that has gone to sleep by
-// then was on a processor at the moment that was drawn, but where is not seen. It is counted as
-// lost, and never shown as running where it sleeps. What is so lost is the beginning of each
-// burst of work: as much as the end of it, in which the stop comes too late. So the processor
-// time of the lost sightings goes to those that were met in the youngest part of a burst, in
-// which they would have been met: from one latency after its beginning to two.
+// A stop comes some 10 to 50 us after it was asked for. A thread that has gone to sleep by then
+// was on a processor at the drawn moment, but its place then is not seen. The sighting is
+// counted as lost, and the thread is never shown as running where it sleeps. So the beginning
+// of each burst of work is missing. It is as long as the end of the burst in which a stop comes
+// too late. The processor time of lost sightings goes to the sightings in the youngest part of
+// a burst, in which they would have been made: from one latency after its beginning to two.
 //
-// How old a burst is at a stop the kernel tells: schedstat says at the drawn moment what the
-// thread had used up to the beginning of the burst, because it is brought up to date at
-// switches (and at scheduler ticks, which only longer bursts see), and what it has used in
-// all when it stands.
+// The kernel shows how old a burst is at a stop. At the drawn moment schedstat has what the
+// thread had used up to the beginning of the burst, because it is updated at switches (and
+// at scheduler ticks, which only longer bursts see). When the thread has stopped, schedstat
+// has what it has used in all.
 
-// A sighting is what a stop has told of where a thread runs.
+// A sighting is what a stop has shown of where a thread runs.
 type sighting uint8
 
 const (
 	noSighting sighting = iota // it was not on a processor at the moment that was drawn
-	metRunning                 // it was where the stop has found it
-	metAsleep                  // it was, but has gone to sleep before the stop came
+	metRunning                 // it was on a processor, where the stop has found it
+	metAsleep                  // it was on a processor, but has gone to sleep before the stop came
 )
 
-// wakeRun is what a thread runs, at most, from its waking to the end of the system call in which it has
+// wakeRun bounds how long a thread runs from its waking to the end of the system call in which it has
 // slept.
 const wakeRun = 30 * time.Microsecond
 
-// sightingOf says what a stop of a running thread has told. burst is what the thread has used since it was
-// last put on a processor before the drawn moment, switched whether it has been put on one since.
+// sightingOf returns the sighting of a stop. burst is the time that the thread has used since it was last
+// put on a processor before the drawn moment. switched says whether it has been put on one since.
 func sightingOf(regs *ptrace.Regs, burst time.Duration, switched bool) sighting {
 	_, result, inCall := regs.SyscallReturn()
 	switch {
@@ -46,7 +47,7 @@ func sightingOf(regs *ptrace.Regs, burst time.Duration, switched bool) sighting 
 	case inCall && switched && burst < wakeRun:
 		return noSighting // it had been woken, and waited for a processor
 	case inCall && switched:
-		return metAsleep // and was woken before the stop came, which takes long on a processor that sleeps
+		return metAsleep // it was woken again before the stop came, which takes long on a processor that sleeps
 	}
 	return metRunning
 }
@@ -62,14 +63,14 @@ type estimate struct {
 	met    []met
 	lost   int    // sightings that came too late
 	from   uint64 // thread.used when the collection began
-	slices uint64 // the same of how often it was put on a processor
+	slices uint64 // thread's count of being put on a processor, at the same time
 	stops  uint64 // of it since then
 }
 
-// estimateAfter is after how many sightings the processor time is divided.
+// estimateAfter is the number of sightings after which the processor time is divided.
 const estimateAfter = 256
 
-// see adds what a round has seen of a thread.
+// see adds the sighting of a round.
 func (s *spending) see(t *thread) {
 	e := &t.guess
 	e.stops++
@@ -87,7 +88,7 @@ func (s *spending) see(t *thread) {
 }
 
 // divide divides the processor time that a thread has used since the last time among its sightings.
-// Without any it waits for the next.
+// If there are none it waits for the next.
 func (s *spending) divide(t *thread) {
 	e := &t.guess
 	total := int64(t.usage.used - e.from)
@@ -111,9 +112,9 @@ func (s *spending) divide(t *thread) {
 	*e = estimate{met: e.met[:0], from: t.usage.used, slices: t.usage.now.Slices}
 }
 
-// weights returns what each sighting counts for: one, and those in the youngest part of a burst
-// an equal part of what was lost, up to another one each unless there are too few. total and bursts are the processor
-// time and the number of bursts in which all this was seen.
+// weights returns the weight of each sighting. Each weighs one. Those in the youngest part of a burst also share
+// equally in the lost ones, up to another one each unless there are too few. total and bursts are the processor time
+// and the number of bursts of all sightings.
 func (e *estimate) weights(total time.Duration, bursts uint64) []float64 {
 	w := make([]float64, len(e.met))
 	for i := range w {
@@ -128,7 +129,7 @@ func (e *estimate) weights(total time.Duration, bursts uint64) []float64 {
 		order[i] = i
 	}
 	slices.SortFunc(order, func(a, b int) int { return int(e.met[a].burst - e.met[b].burst) })
-	// At least as many share what was lost as were lost: few must not count for many.
+	// At least as many sightings share the lost ones as were lost, so that few do not count for many.
 	n := min(e.lost, len(order))
 	for n < len(order) && e.met[order[n]].burst < young {
 		n++
@@ -139,9 +140,9 @@ func (e *estimate) weights(total time.Duration, bursts uint64) []float64 {
 	return w
 }
 
-// latency returns how long a stop takes to arrive, by how many come too late: as many of all
-// as of the time that the bursts take is within one latency of their ends. It is no longer than
-// half of the longest burst.
+// latency estimates how long a stop takes to arrive, from the share of stops that come too
+// late. That is the share of the bursts' time that is within one latency of their ends. The
+// result is no longer than half of the longest burst.
 func (e *estimate) latency(total time.Duration, bursts uint64) time.Duration {
 	longest := time.Duration(0)
 	for _, m := range e.met {

@@ -10,8 +10,8 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// TestEstimate: of a thread that runs two functions for different times, with sleeps in between, stops that come late meet the
-// beginning of no burst and lose its end. The weights give back most of it.
+// TestEstimate: a thread runs two functions for different times, with sleeps in between. Late stops never meet the
+// beginning of a burst, and lose its end. The weights restore most of that.
 func TestEstimate(t *testing.T) {
 	for _, c := range []struct {
 		runs    [2]time.Duration
@@ -51,7 +51,7 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
-// TestFewDoNotCountForMany: what was lost is not given to a single sighting.
+// TestFewDoNotCountForMany: lost sightings are not all given to a single one.
 func TestFewDoNotCountForMany(t *testing.T) {
 	e := estimate{lost: 50}
 	for i := range 100 {
@@ -64,7 +64,7 @@ func TestFewDoNotCountForMany(t *testing.T) {
 	}
 }
 
-// TestSightings: what a stop tells of where a thread was at the moment that was drawn.
+// TestSightings: what a stop shows of where a thread was at the drawn moment.
 func TestSightings(t *testing.T) {
 	for _, c := range []struct {
 		nr, result int64
@@ -73,7 +73,7 @@ func TestSightings(t *testing.T) {
 		want       sighting
 	}{
 		{-1, 0, 50 * time.Microsecond, false, metRunning},
-		{-1, 0, 50 * time.Microsecond, true, metRunning},     // it was pushed aside
+		{-1, 0, 50 * time.Microsecond, true, metRunning},     // it was preempted
 		{1, 4096, 50 * time.Microsecond, false, metRunning},  // it worked in a call
 		{230, -516, 50 * time.Microsecond, true, metAsleep},  // the stop has cut its sleep
 		{202, -512, 50 * time.Microsecond, false, metAsleep}, // the same, before it was switched

@@ -115,7 +115,7 @@ type fakeWorld struct {
 	records []perfevent.Record
 	lost    int64
 	seen    [][]uint64 // stacks that ticks have met
-	stray   uint64     // one of so many leads to memory that is not in the copy; 0: none
+	stray   uint64     // one of this many stacks leads to memory that is not in the copy; 0: none
 	sums    int        // how often the sum was asked for
 	onSum   func()
 	refuse  error // what asking for the sum says

@@ -11,11 +11,11 @@ import (
 // /proc/PID/task/TID/syscall, and to a reader that may read the files of others. A sampler with
 // CAP_SYS_PTRACE and nothing else is neither. Every process may read the thread's
 // state, its schedstat line and, with the right to trace, the kernel function that it sleeps in.
-// A blocked thread of which no more is known shows that function. It is stopped, once, only if
-// the function belongs to calls of which a stop takes nothing.
+// If no more is known of a blocked thread, it shows that function. It is stopped, once, only if
+// the function belongs to calls that a stop does not harm.
 
 // unharmed lists functions of the kernel, from Linux 4.19 to 6.18, in which a thread sleeps for a call that
-// starts again by itself, and has moved nothing yet.
+// restarts by itself, and has transferred nothing yet.
 var unharmed = map[string]bool{
 	"futex_wait_queue_me": true, "futex_wait_queue": true, "futex_do_wait": true, "futex_wait_multiple": true,
 	"hrtimer_nanosleep": true, "do_nanosleep": true, "common_nsleep": true,
@@ -25,10 +25,10 @@ var unharmed = map[string]bool{
 	"pipe_read": true, "anon_pipe_read": true,
 }
 
-// concealed is the system call of a thread that is blocked in one that may not be read.
+// concealed stands for a system call that may not be read.
 var concealed = procfs.Syscall{Nr: -1}
 
-// examineHidden takes what can be seen of a thread whose system call may not be read.
+// examineHidden examines a thread whose system call may not be read.
 func (o *outside) examineHidden(t *thread) {
 	for range passiveTries {
 		stat, err := t.files.Stat()
@@ -68,7 +68,7 @@ func (o *outside) examineHidden(t *thread) {
 	o.p.took(t, unwind.Unreadable)
 }
 
-// asleepIn reports whether a thread in this state is blocked.
+// asleepIn reports whether a thread in a state is blocked.
 func asleepIn(state byte) bool {
 	switch state {
 	case 'S', 'D', 'T', 't', 'I', 'P':
@@ -77,7 +77,7 @@ func asleepIn(state byte) bool {
 	return false
 }
 
-// acceptHidden makes a function of the kernel the thread's stack, or has the thread stopped for its own.
+// acceptHidden makes a function of the kernel the thread's stack, or has the thread stopped for its real stack.
 func (o *outside) acceptHidden(t *thread, state byte, where string) {
 	if t.blocked.know == disturbed && t.blocked.where == where && t.explained(t.blocked.call, t.usage.now) {
 		t.blocked.know, t.blocked.sched, t.turn.verdict = still, t.usage.now, keep
@@ -113,7 +113,7 @@ func (o *outside) waiting(where string) profile.Addr {
 	})
 }
 
-// stillThere reports whether a blocked thread that is about to be stopped still sleeps where a stop takes nothing.
+// stillThere reports whether a blocked thread that is about to be stopped still sleeps where a stop does no harm.
 func (t *thread) stillThere() bool {
 	if t.blocked.call == concealed {
 		if where, err := t.files.WaitChannel(); err != nil || where != t.blocked.where {
@@ -124,8 +124,8 @@ func (t *thread) stillThere() bool {
 	return err == nil && sched == t.usage.now
 }
 
-// nowAsleep is Syscall for a thread that is about to be stopped because it runs. Where the call may not be read,
-// the state tells whether there is one.
+// nowAsleep is Syscall for a thread that is about to be stopped because it runs. If the call may not be read,
+// the state says whether the thread is in one.
 func (t *thread) nowAsleep() (call procfs.Syscall, asleep bool) {
 	call, err := t.files.Syscall()
 	if err == nil {

@@ -8,8 +8,8 @@ import (
 	"ptools/internal/profile"
 )
 
-// TestHiddenCalls: of a blocked thread whose system call may not be read the kernel's function is shown. It is
-// stopped once, and only where a stop takes nothing.
+// TestHiddenCalls: a blocked thread whose system call may not be read shows the kernel's function. It is
+// stopped once, and only if a stop does no harm.
 func TestHiddenCalls(t *testing.T) {
 	const rounds = 20
 	for where, want := range map[string]struct {
@@ -33,7 +33,7 @@ func TestHiddenCalls(t *testing.T) {
 	}
 }
 
-// TestHiddenThreadThatLeaves: a thread that sleeps elsewhere by the time that it would be stopped is not.
+// TestHiddenThreadThatLeaves: a thread is not stopped if it sleeps elsewhere by then.
 func TestHiddenThreadThatLeaves(t *testing.T) {
 	w := newWorld(1)
 	th := w.threads[100]

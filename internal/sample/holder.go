@@ -8,15 +8,16 @@ import (
 	"ptools/internal/unwind"
 )
 
-// holderTries bounds how often a holder is looked at that moves, and a lock that changes hands.
+// holderTries bounds how often the look at a holder that moves is repeated, and at a lock that changes hands.
 const holderTries = 3
 
-// freshness is for how long the holder of a lock is taken to have it still, when one more thread is found that waits for it.
+// freshness is how long the last found holder of a lock is assumed to hold it, when another thread is found that waits
+// for it.
 const freshness = 50 * time.Microsecond
 
-// ask finds out which thread has what another waits for, right after it was seen to wait: the longer that takes the
-// more often the lock has another owner by then, be it that thread. Without timers a holder that runs is found when
-// it is stopped.
+// ask finds out which thread holds the lock that a thread waits for, right after the thread was seen to wait. The
+// longer that takes, the more often the lock has another owner by then, perhaps the waiting thread. Without timers
+// a running holder is found when it is stopped.
 func (b *blame) ask(w *waiter) {
 	b.name(w)
 	if b.collect(w); w.group == nil {
@@ -37,7 +38,7 @@ func (b *blame) ask(w *waiter) {
 	w.answer, w.answered = g.answer, g.holder == answered
 }
 
-// isSame reports whether what was found of a lock holds still.
+// isSame reports whether the answer for a lock is still true.
 func (b *blame) isSame(g *group) bool {
 	switch g.answer.why {
 	case "":
@@ -48,9 +49,9 @@ func (b *blame) isSame(g *group) bool {
 	return true
 }
 
-// findAsleep finds out which thread is to blame for the waits of a group if the holder sleeps, before threads that
-// run are stopped. With short processors that takes milliseconds, in which the lock changes hands. A holder that runs
-// is among those to stop.
+// findAsleep finds out which thread is to blame for the waits of a group, if the holder sleeps. It is called before
+// running threads are stopped. That takes milliseconds when processors are short, and the lock changes hands
+// meanwhile. A running holder is among the threads to stop.
 func (b *blame) findAsleep(g *group) {
 	b.learn(g)
 	if g.answer = b.accused(g); g.answer.why == "" {
@@ -58,8 +59,8 @@ func (b *blame) findAsleep(g *group) {
 	}
 }
 
-// accuse finds out which thread is to blame for the waits of a group. If the lock changes hands meanwhile the next
-// holder is looked for: the other threads of the group wait on.
+// accuse finds out which thread is to blame for the waits of a group. If the lock changes hands meanwhile, it
+// looks for the next holder, for which the other threads of the group wait.
 func (b *blame) accuse(g *group) {
 	was := g.lock.Owner
 	for range holderTries {
@@ -80,7 +81,7 @@ func (b *blame) accuse(g *group) {
 	g.holder = answered
 }
 
-// accused returns which thread holds a lock, and in which stack.
+// accused returns the thread that holds a lock, and its stack.
 func (b *blame) accused(g *group) charge {
 	l := &g.lock
 	switch {
@@ -104,7 +105,7 @@ func (b *blame) accused(g *group) charge {
 	return charge{p: p, stack: stack, t: t, holds: place{l.Addr, l.Kind}}
 }
 
-// follow returns which thread is to blame where the holder may wait itself.
+// follow returns which thread is to blame, if the holder may wait itself.
 func (b *blame) follow(w *waiter) charge {
 	c := w.answer
 	for range b.order {
@@ -112,11 +113,11 @@ func (b *blame) follow(w *waiter) charge {
 			return c
 		}
 		if c.t == w.t && c.stack != w.stack {
-			return charge{why: changedHands} // it has got it
+			return charge{why: changedHands} // the thread holds the lock itself by now
 		}
 		next := b.waiters[c.t]
 		if next == nil || next.group == nil || next.stack != c.stack || next.answer.why != "" {
-			return c // it does not wait, or the holder of that is not known
+			return c // the holder does not wait, or waits for a lock whose holder is not known
 		}
 		c = next.answer
 	}
@@ -125,7 +126,7 @@ func (b *blame) follow(w *waiter) charge {
 	return c
 }
 
-// unknownOwner says what is known of an owner that is not sampled.
+// unknownOwner returns what is known about an owner that is not sampled.
 func (b *blame) unknownOwner(g *group) string {
 	pid := b.processOf(g.lock.Owner)
 	switch {
@@ -162,7 +163,7 @@ func (b *blame) stackOf(p *process, t *thread, g *group) (stack profile.StackID,
 	return 0, notSeen
 }
 
-// unlessChanged returns why no thread is blamed for a lock that has another owner by now.
+// unlessChanged returns why no thread is blamed: changedHands if the lock has another owner by now.
 func (b *blame) unlessChanged(g *group) string {
 	if !b.stillHolds(g) {
 		return changedHands
@@ -170,7 +171,8 @@ func (b *blame) unlessChanged(g *group) string {
 	return ""
 }
 
-// look takes the stack of a thread that has moved since the round has seen it. ok is false if it moved on meanwhile.
+// look takes the stack of a thread that has moved since the round has seen it. ok is false if it moved again
+// meanwhile.
 func (b *blame) look(p *process, t *thread, g *group) (stack profile.StackID, why string, ok bool) {
 	before, err := t.files.SchedStat()
 	if err != nil {
@@ -235,7 +237,8 @@ func (b *blame) lookRunning(p *process, t *thread, g *group) (stack profile.Stac
 	return b.unwindRunning(p, s), b.unlessChanged(g), true
 }
 
-// complete follows the stack of a thread that sleeps to its end where that takes registers which its files do not show.
+// complete unwinds the stack of a sleeping thread to its end, if that needs registers that the thread's files do not
+// show.
 func (b *blame) complete(p *process, t *thread) {
 	if t.view.end != unwind.NoRegister || p.crowd.tasks == nil {
 		return

@@ -14,18 +14,18 @@ type kin struct {
 	pid, ppid int
 	id        profile.ProcessID
 	comm      string
-	threads   map[int]bool // that have not ended; nil before the first readings
-	early     []int        // ends of threads that were told before the first readings
+	threads   map[int]bool // threads that have not ended; nil before the first readings
+	early     []int        // ends of threads that were reported before the first readings
 	names     map[int]profile.ThreadID
 	maps      codeMap
 
-	born   time.Duration // CLOCK_MONOTONIC; of one that was there before, when sampling began
+	born   time.Duration // CLOCK_MONOTONIC; for a process that existed before, when sampling began
 	died   time.Duration // 0: it lives
-	ticked time.Duration // what ticks have counted
-	shown  time.Duration // wall time that stands in stacks
+	ticked time.Duration // processor time that ticks have counted
+	shown  time.Duration // wall time that is counted in stacks
 
 	kinCPU
-	proc    *process // looked at in rounds; nil: only ticks tell
+	proc    *process // looked at in rounds; nil: only seen by ticks
 	source  bool     // proc is one of the sampler's sources
 	gone    bool     // sweep has found that it has ended
 	refused bool     // it cannot be looked at
@@ -39,9 +39,9 @@ type kinCPU struct {
 	used   time.Duration // processor time of threads that have ended
 	clock  time.Duration // processor time at born, of threads that had ended too
 	last   time.Duration // when the end of the last thread was read
-	known  int           // threads that there were
-	told   int           // of which the end was
-	final  bool          // used is all of it
+	known  int           // number of threads there have been
+	told   int           // number of those whose end was reported
+	final  bool          // used is complete
 }
 
 // threadID returns the entry of a thread in the profile.
@@ -64,7 +64,7 @@ func (k *kin) takeRecord(r *perfevent.Record) {
 	}
 	switch r.Kind {
 	case perfevent.Fork:
-		if !k.threads[r.TID] { // else it was listed
+		if !k.threads[r.TID] { // otherwise it was listed
 			k.threads[r.TID] = true
 			k.known++
 		}
@@ -100,8 +100,8 @@ func (k *kin) takeRecord(r *perfevent.Record) {
 	}
 }
 
-// takeEarly takes the birth or the end of a thread from before the first readings, for which the threads were listed.
-// That of a thread that was ending then may be told before or after. It reports whether r is such a record.
+// takeEarly takes the birth or the end of a thread from before the first readings, which list the threads. The end of
+// a thread that was ending then may be reported before or after them. takeEarly reports whether r is such a record.
 func (k *kin) takeEarly(r *perfevent.Record) bool {
 	if k.born != k.tree.start || r.Time >= k.born || r.Kind != perfevent.Fork && r.Kind != perfevent.Exit {
 		return false
@@ -116,14 +116,15 @@ func (k *kin) takeEarly(r *perfevent.Record) bool {
 	return true
 }
 
-// lose takes note of the end of a thread; where there are no timers that of the first one is that of the process.
+// lose records the end of a thread. Without timers the end of the first thread is that of the process.
 func (k *kin) lose(tid int, at time.Duration) {
 	if delete(k.threads, tid); len(k.threads) == 0 || k.tree.births != nil {
 		k.tree.died(k, at)
 	}
 }
 
-// call gives the process a name, unless none is known, or its end was read already and told the last one.
+// call gives the process a name, unless the name is not known, or the end of the process was read already and had the
+// last name.
 func (k *kin) call(comm string) {
 	if k.last == 0 && comm != "" {
 		k.comm = comm
@@ -143,11 +144,11 @@ func (k *kin) rename(tid int) {
 	}
 }
 
-// readMaps takes over the executable memory that the process has.
+// readMaps reads the executable mappings of the process.
 func (k *kin) readMaps() {
 	maps, err := procfs.Maps(k.pid)
 	if err != nil {
-		return // it has ended, or may not be read: what records tell is all that is known
+		return // it has ended, or may not be read: only what records report is known
 	}
 	k.maps.clear()
 	for _, m := range maps {
@@ -157,15 +158,15 @@ func (k *kin) readMaps() {
 	}
 }
 
-// readThreads lists the threads that there are and reads what they have used, but for those of which ended has been told. It
-// reports false if the process has ended.
+// readThreads lists the threads and reads their processor time, except those in ended. It reports false if the process
+// has ended.
 func (k *kin) readThreads(ended map[int]bool) bool {
 	k.clock, _ = processorTime(k.pid) // 0 if it has ended
 	tids, _ := procfs.Tasks(k.pid, nil)
 	stat, err := procfs.ReadStat(k.pid)
 	k.threads, k.before = make(map[int]bool, len(tids)), 0
 	for _, tid := range tids {
-		if ended[tid] || tid == k.pid && stat.State == 'Z' { // the first thread, which may be the only one that has ended
+		if ended[tid] || tid == k.pid && stat.State == 'Z' { // the first thread may have ended alone
 			continue
 		}
 		k.threads[tid] = true
@@ -183,7 +184,7 @@ func (k *kin) readThreads(ended map[int]bool) bool {
 	return err == nil && len(k.threads) > 0
 }
 
-// cpu is the processor time that the process has used while it was sampled.
+// cpu returns the processor time that the process has used while it was sampled.
 func (k *kin) cpu() time.Duration {
 	if k.final {
 		return max(k.used-k.before, 0)
@@ -191,7 +192,7 @@ func (k *kin) cpu() time.Duration {
 	return k.ticked
 }
 
-// life is how long the process was sampled until a moment.
+// life returns how long the process was sampled until a moment.
 func (k *kin) life(until time.Duration) time.Duration {
 	if k.died != 0 {
 		until = k.died

@@ -8,18 +8,18 @@ import (
 	"ptools/internal/unwind"
 )
 
-// maxArena bounds the memory for the stacks of one look. With very many running
-// threads each gets less than maxStack.
+// maxArena bounds the memory for the stacks of one look. If very many threads
+// run, each gets less than maxStack.
 const maxArena = 16 << 20
 
-// A thread that waits for a processor stops when it is given one. A round waits no longer than longestLook for
-// that, and at the end of the sampling, when its time is over, than lastLook.
+// A thread that waits for a processor stops when it is given one. A round waits for that no longer than
+// longestLook, and no longer than lastLook after the time of the sampling is over.
 const (
 	longestLook = 100 * time.Millisecond
 	lastLook    = 20 * time.Millisecond
 )
 
-// patience is how long a round that begins now may wait for threads.
+// patience returns how long a round that begins now may wait for threads.
 func (s *Sampler) patience() time.Duration {
 	if s.opt.For <= 0 {
 		return longestLook
@@ -28,25 +28,25 @@ func (s *Sampler) patience() time.Duration {
 	return min(max(left, lastLook), longestLook)
 }
 
-// isLate reports that a round has waited long enough for threads to stop.
+// isLate reports whether a round has waited long enough for threads to stop.
 func (l *looking) isLate() bool { return l.p.sampler.clock.Now() >= l.until }
 
 // looking is what a process needs to stop threads without allocating.
 type looking struct {
 	p      *process
 	wanted []*thread
-	maybe  []*thread // that have run since the round before, and wait
+	maybe  []*thread // threads that have run since the round before, and wait
 	over   bool      // no more threads can be wanted in this round
 	early  []*thread // that stopped before their moment
-	short  int       // how often that was in question
+	short  int       // how often a thread might have stopped too early
 	tids   []int
 	snaps  []Capture
 	arena  []byte
 	share  uint64 // bytes of arena for each
 	visits int
 	begun  time.Duration // when the stops were asked for
-	moment time.Duration // not before
-	strict int           // so many stacks more are unwound while their thread stands still
+	moment time.Duration // earliest moment of a stop
+	strict int           // number of further stacks that are unwound while their thread stands still
 	visit  func(int, *ptrace.Regs)
 	ready  func(int) bool
 	until  time.Duration // when the round waits no longer
@@ -72,7 +72,7 @@ func (l *looking) look(ctx context.Context) error {
 			l.wanted = append(l.wanted, t)
 		}
 	}
-	// A process that has exec'd meanwhile has been seen in either image.
+	// If the process has executed another program meanwhile, its threads were seen in either image.
 	replaced := p.image.Stale()
 	for _, t := range l.wanted {
 		switch {
@@ -100,7 +100,7 @@ func (l *looking) look(ctx context.Context) error {
 	return nil
 }
 
-// stop has the wanted threads visited, those that are ready.
+// stop has those of the wanted threads visited that are ready.
 func (l *looking) stop(ctx context.Context, ready func(int) bool) error {
 	l.prepare()
 	l.begun = l.p.sampler.clock.Now()
@@ -113,10 +113,10 @@ func (l *looking) stop(ctx context.Context, ready func(int) bool) error {
 // longestApart bounds how long a look waits for a moment of its own.
 const longestApart = 250 * time.Microsecond
 
-// apart returns how long to wait, on the processor, before threads are looked at that sleep and wake often. The
-// interrupt that wakes us for a round also runs the timers of others that are due on that processor but have been left to
-// come with another one (timerslack_ns, 50 us): it wakes a thread that sleeps for as long, and for microseconds the
-// thread does what it does after each sleep. Sleeping once more would do it again.
+// apart returns how long to wait, on the processor, before threads that sleep and wake often are looked at. The interrupt
+// that wakes us for a round also runs other timers of that processor that are due, and have been deferred to run with
+// another one (timerslack_ns, 50 us). So it wakes a thread that sleeps for about as long as we do, and for microseconds
+// the thread does what it does after each sleep. If we slept once more, the same would happen again.
 func (l *looking) apart() time.Duration {
 	random := l.p.sampler.sched.random
 	if random == nil || l.over {
@@ -152,9 +152,9 @@ func (l *looking) prepare() {
 	}
 }
 
-// runsStill runs on the control goroutine right before a thread is interrupted: the moment that counts. What was
-// seen when the round began is up to a hundred microseconds old. A thread that waits now is left
-// alone, unless it is stopped for what it waits with.
+// runsStill runs on the control goroutine right before a thread is interrupted, which is the moment that counts.
+// What was seen when the round began is up to a hundred microseconds old. A thread that waits now is left alone,
+// unless it is to be stopped for the registers that it waits with.
 func (l *looking) runsStill(tid int) bool {
 	for l.begun < l.moment {
 		l.begun = l.p.sampler.clock.Now()
@@ -205,8 +205,8 @@ func (l *looking) taken(t *thread, s *Capture) {
 	p := l.p
 	// The stop has brought the thread's processor time up to date.
 	if sched, err := t.files.SchedStat(); err == nil {
-		// Of the time for which it has waited for a processor some may have been before we
-		// asked. While it was visited it stood, at any rate.
+		// Part of its waiting for a processor may have been before we asked. It stood
+		// still at least during the visit.
 		p.sampler.cost.pause(max(s.visit.seen-l.begun-time.Duration(sched.Wait-t.usage.now.Wait), s.visit.seen-s.visit.visited))
 		t.turn.ran = sched.Slices != t.usage.now.Slices
 		t.turn.burst += time.Duration(sched.Run - t.usage.now.Run)
@@ -238,7 +238,7 @@ func (l *looking) taken(t *thread, s *Capture) {
 		p.refresh.helped(end)
 	}
 	p.outside.levels = levels
-	// It stood in a call that we knew of, and will again.
+	// It was stopped in a call that we knew of, and goes back into it.
 	t.blocked.know = moving
 	if t.blocked.state != 0 && inCall && (nr == t.blocked.call.Nr || t.blocked.call == concealed) {
 		t.blocked.know = disturbed
@@ -249,11 +249,12 @@ func (l *looking) taken(t *thread, s *Capture) {
 }
 
 // strictStacks is how many stacks of a process are unwound while their thread stands still, after
-// one whose unwinding has strayed: its threads change stacks, in handlers on alternate ones or
-// between Go and C, and what lies on the other is gone or half written when they run on.
+// an unwinding has strayed. The threads of such a process change stacks, in handlers on alternate
+// stacks or between Go and C. When they run on, what was on the other stack is gone or half
+// written.
 const strictStacks = 100
 
-// learnStrayed takes over whether the unwinding of a stack has strayed.
+// learnStrayed takes note of whether the unwinding of a stack has strayed.
 func (l *looking) learnStrayed(strayed bool) {
 	switch {
 	case strayed:
@@ -263,8 +264,8 @@ func (l *looking) learnStrayed(strayed bool) {
 	}
 }
 
-// refused takes what can be seen of a thread that could not be stopped: it may
-// have gone to sleep where nothing wakes it, or, if the time for it was over, have been given no processor.
+// refused takes what can be seen from outside of a thread that could not be stopped. It may have gone to
+// sleep where nothing wakes it. If the time for the stop was over, it may have been given no processor.
 func (l *looking) refused(t *thread) {
 	cost := &l.p.sampler.cost
 	cost.Refused++
@@ -280,7 +281,7 @@ func (l *looking) refused(t *thread) {
 func (o *outside) notSeen(t *thread) {
 	if t.blocked.state != 0 {
 		t.blocked.state = 0
-		return // a passive look came before, and stands
+		return // the result of an earlier passive look stays
 	}
 	if call, err := t.files.Syscall(); err == nil && !call.Running && call.PC != 0 {
 		state, end := o.readBlocked(t, call)

@@ -6,9 +6,9 @@ import (
 	"ptools/internal/profile"
 )
 
-// namer has the names of addresses looked up beside the rounds. Reading the symbols or
+// namer looks up the names of addresses on its own goroutine. Reading the symbols or
 // the line tables of a file for the first time takes up to a second; rounds do not
-// wait for that. It keeps nothing: what has been looked up once the image remembers.
+// wait for that. It keeps no names: the image remembers what has been looked up once.
 type namer struct {
 	image   preparer
 	work    chan []profile.Addr
@@ -16,7 +16,7 @@ type namer struct {
 	stopped atomic.Bool
 	done    chan struct{}
 	handed  int // addresses of the space that were handed in so far
-	warm    int // of those, that have been looked up
+	warm    int // of those, addresses that have been looked up
 }
 
 // namesPerRound bounds how many names a round takes over, about a microsecond each.
@@ -44,8 +44,8 @@ func (n *namer) run() {
 	}
 }
 
-// step hands in what is new in the space and takes over names that are there. It
-// never waits.
+// step hands in the new addresses of the space, and takes over names that have
+// been looked up. It never waits.
 func (n *namer) step(s *profile.Space) {
 	if n.busy.Load() {
 		return
@@ -55,11 +55,11 @@ func (n *namer) step(s *profile.Space) {
 	if batch := s.Addrs(n.handed); len(batch) > 0 {
 		n.handed += len(batch)
 		n.busy.Store(true)
-		n.work <- batch // its only place is empty while the other goroutine is not busy
+		n.work <- batch // the channel is empty while the other goroutine is not busy
 	}
 }
 
-// again has names looked up that were asked for before. It never waits; to be called while nothing is being looked up.
+// again has addresses looked up again. It never waits. It must be called only while nothing is being looked up.
 func (n *namer) again(batch []profile.Addr) {
 	if len(batch) > 0 {
 		n.busy.Store(true)
@@ -67,8 +67,8 @@ func (n *namer) again(batch []profile.Addr) {
 	}
 }
 
-// finished takes over all names that have been looked up, and reports whether those are all of the space. What was not handed
-// in is now.
+// finished takes over all names that have been looked up, and reports whether those are all of the space. It hands in
+// addresses that were not handed in yet.
 func (n *namer) finished(s *profile.Space) bool {
 	if n.busy.Load() {
 		return false
@@ -78,7 +78,7 @@ func (n *namer) finished(s *profile.Space) bool {
 	return s.Resolve(0) == 0
 }
 
-// idle reports whether nothing is being looked up. What this round has met may be left.
+// idle reports whether nothing is being looked up. Addresses that this round has met may not have been handed in yet.
 func (n *namer) idle() bool { return !n.busy.Load() }
 
 // stop ends the goroutine and waits for it. It may be called again.

@@ -26,8 +26,8 @@ func (m *slowImage) Prepare(profile.Addr) {
 
 func (m *slowImage) Refresh() bool { *m.refreshed++; return m.Image.Refresh() }
 
-// TestRoundsDoNotWaitForNames: as long as names are being looked up rounds go on, and
-// the map that they are looked up in stays.
+// TestRoundsDoNotWaitForNames: while names are being looked up, rounds continue, and
+// the map for the look-ups stays.
 func TestRoundsDoNotWaitForNames(t *testing.T) {
 	w := newWorld(1)
 	open, asked, refreshed := make(chan struct{}), make(chan struct{}, 1), 0

@@ -4,5 +4,5 @@ package sample
 
 import "time"
 
-// napping returns what waits for the next round.
+// napping returns the function that waits for the next round.
 func napping() func(time.Duration) { return time.Sleep }

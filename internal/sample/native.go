@@ -28,13 +28,13 @@ const keptFiles = 256
 // NewFiles returns a cache.
 func NewFiles() *Files { return elfsym.NewCache(keptFiles) }
 
-// NewSource returns the process that c controls. With lines, addresses are
-// resolved to source lines and inlined functions too.
+// NewSource returns the process that c controls. If lines is true, addresses
+// are resolved to source lines and inlined functions too.
 func NewSource(c *control.Controller, files *Files, lines bool) *Source {
 	return newSource(c.PID(), c, files, lines)
 }
 
-// Controlled is NewSource of a *pctl.Process, with the error of one that is not controlled.
+// Controlled is NewSource for a *pctl.Process. It is an error if the process is not controlled.
 func Controlled(process any, files *Files, lines bool) (*Source, error) {
 	c, err := inner.Controller(process)
 	if err != nil {
@@ -73,8 +73,8 @@ type native struct {
 	how        handle.How
 	stacks     stackMap
 
-	mu       sync.Mutex                 // of those that resolve: the sampler, and readers of what was copied from its profile
-	named    map[uint64]profile.Mapping // that Resolve returned, by Start
+	mu       sync.Mutex                 // held by users of Resolve: the sampler, and readers of copies of its profile
+	named    map[uint64]profile.Mapping // the mappings that Resolve has returned, by Start
 	resolved []handle.Frame             // scratch of Resolve
 
 	frames []unwind.Frame // scratch of Unwind
@@ -83,8 +83,8 @@ type native struct {
 }
 
 func openNative(pid int, files *Files, lines bool) (Image, error) {
-	// Memory first: if the process execs in between, the memory is the one
-	// that is gone, and the next round notices.
+	// The memory is opened first. If an exec comes in between, the memory is
+	// that of the old program, and the next round notices.
 	m, err := mem.Open(pid)
 	if err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func (n *native) Executable() string { return n.executable }
 func (n *native) Is32Bit() bool      { return n.class == elf.ELFCLASS32 }
 func (n *native) Stale() bool        { return n.mem.Stale() }
 
-// Close lets go of the process. What is open still resolves.
+// Close closes the memory and the map of the process. Files that are open still resolve.
 func (n *native) Close() error {
 	n.Space.Close()
 	return n.mem.Close()
@@ -135,7 +135,7 @@ func (n *native) Close() error {
 // Refresh reads the maps and reports whether code that Resolve has named is gone.
 func (n *native) Refresh() (unmapped bool) {
 	if n.Space.Refresh() != nil {
-		return false // it has ended, or will be found stale
+		return false // it has ended, or the next round finds it stale
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -160,8 +160,8 @@ func (n *native) ReadStack(p []byte, addr uint64) int {
 // StackAt implements Image.
 func (n *native) StackAt(sp uint64) (bottom, top uint64) { return n.stacks.find(sp) }
 
-// Unwind looks outside the copied stack through the memory as it is: code, the
-// stacks of goroutines, alternate signal stacks. Of a thread that runs again
+// Unwind reads outside the copied stack from the present memory: code, the
+// stacks of goroutines, alternate signal stacks. If the thread runs again,
 // that may have changed; the unwinder checks what it can.
 func (n *native) Unwind(s *Capture, dst []profile.Addr) ([]profile.Addr, unwind.End) {
 	if s.Partial {
@@ -186,8 +186,8 @@ func (n *native) Unwind(s *Capture, dst []profile.Addr) ([]profile.Addr, unwind.
 	return dst, end
 }
 
-// unnamed makes a name for the function at pc that has none: its file, and the address at which it begins there, or that
-// of the instruction where no table says where functions begin.
+// unnamed makes a name for a function without one, at pc. The name is its file and the address where it begins there. If
+// no table says where functions begin, it is the address of the instruction.
 func (n *native) unnamed(pc uint64, object string) string {
 	m, ok := n.Find(pc)
 	if !ok {
@@ -215,7 +215,7 @@ func (n *native) lookup(a profile.Addr) handle.How {
 	return n.how
 }
 
-// Prepare has the names of a looked up; the Space remembers them.
+// Prepare looks up the names of a; the Space remembers them.
 func (n *native) Prepare(a profile.Addr) {
 	var buf [8]handle.Frame
 	n.Symbolize(a.PC, n.lookup(a), buf[:0])
@@ -248,8 +248,8 @@ func (n *native) Resolve(a profile.Addr, dst []profile.Frame) ([]profile.Frame, 
 	return dst, m
 }
 
-// mapping returns the mapping of an object that has an address, its segment: readers of profiles look for a segment with
-// that offset in the file.
+// mapping returns the mapping of the object at an address. It is the object's segment, because readers of profiles look
+// for a segment with that offset in the file.
 func (n *native) mapping(addr uint64) (profile.Mapping, bool) {
 	o, isObject := n.Object(addr)
 	seg, ok := n.Segment(addr)

@@ -59,7 +59,7 @@ func bothWays(t *testing.T, test func(*testing.T, UseTimers)) {
 	t.Run("stops", func(t *testing.T) { test(t, TimersOff) })
 }
 
-// bothAtOnce is bothWays beside other tests, for what a busy machine does not change.
+// bothAtOnce is bothWays in parallel with other tests, for results that a busy machine does not change.
 func bothAtOnce(t *testing.T, test func(*testing.T, UseTimers)) {
 	bothWays(t, func(t *testing.T, use UseTimers) {
 		t.Parallel()
@@ -67,7 +67,7 @@ func bothAtOnce(t *testing.T, test func(*testing.T, UseTimers)) {
 	})
 }
 
-// needTimers leaves the test out where there are no timers for us.
+// needTimers skips the test if we may not use timers.
 func needTimers(t testing.TB) {
 	timers, err := OpenTimers(TimersOnly, TimersOptions{Period: time.Second})
 	if err != nil {
@@ -82,7 +82,7 @@ func sampleRounds(t testing.TB, rounds int64, period time.Duration, each func(*S
 	return sampleBy(t, TimersAuto, rounds, period, each, cs...)
 }
 
-// sampleBy does so by the given means.
+// sampleBy is sampleRounds with or without timers.
 func sampleBy(t testing.TB, use UseTimers, rounds int64, period time.Duration, each func(*Sample), cs ...*control.Controller) *Sampler {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -147,9 +147,9 @@ func number(s string) (n float64) {
 	return n
 }
 
-// TestColumns: processor time adds up to what the process used by the kernel's
-// account, that of threads that live microseconds included, and wall time to the
-// clock's, once for each thread.
+// TestColumns: processor time adds up to the kernel's account of the process,
+// threads that live microseconds included. Wall time adds up to the clock's,
+// once for each thread.
 func TestColumns(t *testing.T) { bothWays(t, testColumns) }
 
 func testColumns(t *testing.T, use UseTimers) {
@@ -218,9 +218,9 @@ func TestWaitingThreads(t *testing.T) {
 	}
 }
 
-// TestBlockingCallsSeeNoEINTR, of none of the kinds. Left out are those that wait
-// for children, whose SIGCHLD the kernel lets disturb a traced process even if it
-// is ignored.
+// TestBlockingCallsSeeNoEINTR: no kind of blocking call does. Calls that wait for
+// children are left out: the kernel lets SIGCHLD disturb a traced process even if
+// the signal is ignored.
 func TestBlockingCallsSeeNoEINTR(t *testing.T) { bothAtOnce(t, testBlockingCalls) }
 
 func testBlockingCalls(t *testing.T, use UseTimers) {
@@ -258,7 +258,7 @@ func testExec(t *testing.T, use UseTimers) {
 }
 
 // TestHandlersAreNotShownWaiting: no thread is seen at the first instruction of a signal's
-// handler, where a thread comes to stand that has waited for its tracer.
+// handler, where a thread stops that has waited for its tracer.
 func TestHandlersAreNotShownWaiting(t *testing.T) { bothWays(t, testHandlers) }
 
 func testHandlers(t *testing.T, use UseTimers) {
@@ -328,8 +328,8 @@ func TestCreationsExact(t *testing.T) {
 	}
 }
 
-// TestThreadThatEnds: a creation counts with its creator's stack also if the new thread ends the process at once, and
-// would before control is given a processor.
+// TestThreadThatEnds: a creation counts with its creator's stack, even if the new thread ends the process at once,
+// before control is given a processor.
 func TestThreadThatEnds(t *testing.T) {
 	exe := ptest.BuildC(t, "endingcreator.c")
 	for range ptest.Rounds(10, 40, 400) {
@@ -387,8 +387,8 @@ func benchmarkRound(b *testing.B, use UseTimers, g *ptest.Target) {
 	}
 }
 
-// TestCompiledCodeIsNamed: code that was compiled at run time, though no name is asked for
-// before the sampling is over.
+// TestCompiledCodeIsNamed: code that was compiled at run time has names, even if no name
+// is looked up before the sampling is over.
 func TestCompiledCodeIsNamed(t *testing.T) { bothAtOnce(t, testCompiledCode) }
 
 func testCompiledCode(t *testing.T, use UseTimers) {

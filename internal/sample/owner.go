@@ -4,7 +4,7 @@ import (
 	"ptools/internal/procfs"
 )
 
-// alive reports whether a number is that of a thread.
+// alive reports whether there is a thread with a number.
 func (b *blame) alive(tid int) bool {
 	t, _ := b.owner(tid)
 	return t != nil || b.processOf(tid) != 0
@@ -27,7 +27,7 @@ func (b *blame) owner(tid int) (*thread, *process) {
 	return nil, nil
 }
 
-// processOf returns the process of a thread that is not known, 0 if there is none.
+// processOf returns the process of a thread that is not sampled, 0 if there is none.
 func (b *blame) processOf(tid int) int {
 	out := b.outside(tid)
 	if out <= 0 {
@@ -40,8 +40,8 @@ func (b *blame) processOf(tid int) int {
 	return st.Tgid
 }
 
-// outside returns our number of a thread that the process knows by tid. One in another PID namespace knows its own threads by
-// other numbers than we.
+// outside returns our number of a thread that the process knows by tid. A process in another PID namespace has other
+// numbers for its threads than we.
 func (b *blame) outside(tid int) int {
 	if !b.asked {
 		b.asked = true

@@ -2,14 +2,14 @@ package sample
 
 import "time"
 
-// pace adapts how often the timers of the processors fire to what they meet. A process that sleeps most of the time has few
-// ticks, so there are several for each round (ticksPerRound). The processes of a tree that keeps processors busy have plenty,
-// and each tick costs processor time, which the tree does not get: there it is one a round.
+// pace adapts the rate of the processors' timers to the number of ticks. A process that sleeps most of the time gets few
+// ticks, so there are several for each round (ticksPerRound). A tree that keeps processors busy gets plenty, and each
+// tick costs processor time that the tree then lacks: there it is one a round.
 type pace struct {
-	ticks  interface{ SetPeriod(time.Duration) } // nil: they come as they do
-	rounds time.Duration                         // between rounds
-	since  time.Duration                         // 0: nothing was counted yet
-	before int64                                 // ticks until then
+	ticks  interface{ SetPeriod(time.Duration) } // nil: their rate is fixed
+	rounds time.Duration                         // time between rounds
+	since  time.Duration                         // when counting began; 0: not yet
+	before int64                                 // number of ticks then
 	slow   time.Duration                         // the longest period that was set; 0: none
 }
 
@@ -22,7 +22,8 @@ func newPace(ticks any, rounds time.Duration) *pace {
 // paceEvery is how long ticks are counted.
 const paceEvery = time.Second
 
-// adapt sets the period of the ticks by how many there have been, ticks until now; period is that of the present ones.
+// adapt sets the period of the ticks by how many have come lately. ticks is their number until now, and period the
+// present period.
 func (p *pace) adapt(now time.Duration, ticks int64, period time.Duration) {
 	if p.since == 0 {
 		p.since, p.before = now, ticks
@@ -38,7 +39,7 @@ func (p *pace) adapt(now time.Duration, ticks int64, period time.Duration) {
 	}
 }
 
-// pacedPeriod is the period of ticks where so many processors are busy.
+// pacedPeriod returns the period of ticks for a number of busy processors.
 func pacedPeriod(rounds time.Duration, busy float64) time.Duration {
 	perRound := time.Duration(ticksPerRound)
 	if busy > 2./ticksPerRound {

@@ -10,7 +10,8 @@ type paced struct{ period time.Duration }
 
 func (p *paced) SetPeriod(d time.Duration) { p.period = d }
 
-// TestPace: ticks are as many for a tree that uses little as for a process, and one a round where several processors are busy.
+// TestPace: a tree that uses little processor time gets as many ticks as a process. If several processors are busy, there
+// is one tick a round.
 func TestPace(t *testing.T) {
 	const round = 10 * time.Millisecond
 	ticks := &paced{round / ticksPerRound}

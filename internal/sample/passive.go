@@ -7,8 +7,8 @@ import (
 	"ptools/internal/unwind"
 )
 
-// passiveTries bounds how often a thread that keeps waking is looked at from
-// outside in one round.
+// passiveTries bounds how often a round looks from outside at a thread that
+// keeps waking.
 const passiveTries = 2
 
 // outside looks at threads without stopping them.
@@ -17,8 +17,8 @@ type outside struct {
 	buf    []byte // stack of a passive look
 	snap   Capture
 	levels []profile.Addr
-	names  map[int64]profile.Addr  // notes of system calls
-	waits  map[string]profile.Addr // notes of functions of the kernel
+	names  map[int64]profile.Addr  // levels of system calls
+	waits  map[string]profile.Addr // levels of functions of the kernel
 }
 
 func (o *outside) init(p *process) {
@@ -38,8 +38,8 @@ func (o *outside) note(nr int64) profile.Addr {
 }
 
 // passive takes the stack of a blocked thread without stopping it. The thread
-// was not running when the kernel wrote call, so t.now, read before that, holds
-// for the stack if it holds after it was read.
+// was not running when the kernel wrote call. t.now was read before that. If it
+// is unchanged after the stack was read, it belongs to the stack.
 func (o *outside) passive(t *thread, call procfs.Syscall) {
 	for range passiveTries {
 		if call.PC == 0 && call.SP == 0 {
@@ -54,7 +54,7 @@ func (o *outside) passive(t *thread, call procfs.Syscall) {
 			return
 		}
 		if after == t.usage.now {
-			if o.p.image.Stale() { // executed since the round began: its calls may have other names
+			if o.p.image.Stale() { // an exec since the round began: its calls may have other names
 				o.skip(t)
 				return
 			}
@@ -78,8 +78,8 @@ func (o *outside) passive(t *thread, call procfs.Syscall) {
 		o.skip(t)
 		return
 	}
-	// It is never stopped and never sits still: of this moment only the
-	// system call is certain.
+	// The thread is never stopped and keeps moving: only the system call is
+	// certain for this moment.
 	o.levels = append(o.levels[:0], o.note(call.Nr))
 	t.blocked.know, t.blocked.call = moving, call
 	o.p.took(t, unwind.Unreadable)
@@ -119,9 +119,10 @@ func (o *outside) unwindBlocked(t *thread, s *Capture, call procfs.Syscall, stat
 	return end
 }
 
-// accept makes what readBlocked saw the thread's stack, and has the thread
-// stopped if that is worth it and does no harm: registers that the kernel does
-// not show are needed, its call restarts by itself, and it will answer.
+// accept makes what readBlocked saw the thread's stack. It has the thread
+// stopped if that is of use and does no harm: the unwinder needs registers
+// that the kernel does not show, the thread's call restarts by itself, and the
+// thread can stop.
 func (o *outside) accept(t *thread, call procfs.Syscall, state byte, end unwind.End) {
 	if o.p.learnt(end) {
 		end = o.unwindBlocked(t, &o.snap, call, state)
@@ -140,7 +141,7 @@ func (o *outside) accept(t *thread, call procfs.Syscall, state byte, end unwind.
 		o.p.took(t, end)
 		return
 	}
-	// What is known stands until the look succeeds.
+	// This stack is valid until the look succeeds.
 	o.p.took(t, end)
 	o.p.sampler.cost.Ends[end]--
 	t.blocked.know = moving

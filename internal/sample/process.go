@@ -26,11 +26,11 @@ type process struct {
 	ticking  ticking
 	crowd    crowd
 	refresh  refreshing
-	blame    *blame // nil unless it is asked which threads hold the locks
+	blame    *blame // nil without Options.Blame
 
-	kin   *kin  // it as a member of a tree; nil without one
-	ticks int64 // that this round may take
-	calm  bool  // it could take them all
+	kin   *kin  // its entry in a tree; nil without one
+	ticks int64 // number of ticks that this round may take
+	calm  bool  // the round could take all of them
 	over  bool  // it has ended, or can no longer be looked at
 	err   error // why, if it had not ended
 }
@@ -51,11 +51,11 @@ func (p *process) begin(now time.Duration) error {
 	if err := p.open(); err != nil && !vanished(err) {
 		return err
 	}
-	// Without an image it has just ended, or stands between two images: the rounds
-	// will show.
+	// Without an image it has just ended, or is between two images. The next
+	// rounds will show which.
 	p.account.last = now
 	if p.Sum != nil {
-		// Without it every round reads every thread.
+		// Without the sum every round reads every thread.
 		if sum, err := p.Sum(); err == nil {
 			p.activity.switches.sum = sum
 		}
@@ -73,25 +73,25 @@ func (p *process) begin(now time.Duration) error {
 	return nil
 }
 
-// zero takes the first readings, which the first round's values are counted from.
+// zero takes the first readings, from which the values of the first round are counted.
 func (p *process) zero(now time.Duration) {
 	p.account.last = now
 	if p.CPU != nil {
-		// Without it what dead threads used goes unseen, nothing else.
+		// Without this reading only the processor time of ended threads is missing.
 		p.spending.base, _ = p.CPU()
 		p.spending.total = p.spending.base
 	}
 	p.crowd.read(len(p.roster.threads))
 	defer p.crowd.forget()
 	for _, t := range p.roster.threads {
-		s, _ := p.crowd.schedStat(t) // the first round buries it if it has ended
+		s, _ := p.crowd.schedStat(t) // if the thread has ended, the first round buries it
 		t.usage.rebase = true
 		p.activity.saw(t, s)
 		t.guess.from, t.guess.slices = t.usage.used, s.Slices
 	}
 }
 
-// open takes up the present image and its address space.
+// open opens the present image and its address space.
 func (p *process) open() error {
 	for _, t := range p.roster.threads {
 		p.settleThread(t)
@@ -116,8 +116,8 @@ func (p *process) open() error {
 	return nil
 }
 
-// renew follows the process into another image. False means that it has none
-// any more; that is its end, of which the controller will tell.
+// renew follows the process into another image. It returns false if there is
+// none any more: then the process has ended, as the controller will report.
 func (p *process) renew() bool {
 	old, space, namer := p.image, p.space, p.namer
 	p.blame.close()
@@ -133,7 +133,7 @@ func (p *process) renew() bool {
 	return true
 }
 
-// ended reports whether the process is over.
+// ended reports whether the process has ended or can no longer be sampled.
 func (p *process) ended() bool {
 	if p.over {
 		return true
@@ -146,8 +146,8 @@ func (p *process) ended() bool {
 	return p.over
 }
 
-// endedBy reports whether err says that the process is over. Control answers so from
-// the moment of the end, which is a little before Done.
+// endedBy reports whether err says that the process has ended. Control returns such
+// errors from the moment of the end, which is a little before Done.
 func (p *process) endedBy(err error) bool {
 	if errors.Is(err, control.ErrEnded) || errors.Is(err, control.ErrReleased) {
 		<-p.Control.Done()
@@ -155,7 +155,7 @@ func (p *process) endedBy(err error) bool {
 	return p.ended()
 }
 
-// settleThread counts what is under way of a thread that ends, or whose process gets another image.
+// settleThread counts the pending samples of a thread that ends, or whose process gets another image.
 func (p *process) settleThread(t *thread) {
 	p.blame.left(t)
 	p.account.leave(t)
@@ -163,7 +163,7 @@ func (p *process) settleThread(t *thread) {
 	p.ticking.forgive(t)
 }
 
-// execed follows the process into the image that it has now. The thread that has called exec has taken over the
+// execed follows the process into its present image. The thread that has called execve(2) has taken over the
 // number of the first thread.
 func (p *process) execed() {
 	if p.image != nil && !p.image.Stale() {
@@ -176,7 +176,7 @@ func (p *process) execed() {
 	}
 }
 
-// close gives back what the sampling has opened.
+// close closes what the sampling has opened.
 func (p *process) close() {
 	for _, t := range p.roster.threads {
 		t.files.Close()
@@ -187,7 +187,7 @@ func (p *process) close() {
 	if p.image != nil {
 		p.namer.stop()
 		p.blame.close()
-		p.space.ResolveAll() // a list of functions compiled at run time is read only as long as it is open
+		p.space.ResolveAll() // a list of functions compiled at run time can be read only while it is open
 		p.image.Close()
 	}
 }
@@ -200,5 +200,5 @@ func (p *process) threadID(tid int, name string) profile.ThreadID {
 	return p.sampler.profile.Thread(p.PID, tid, name)
 }
 
-// vanished reports the error of reading a thread that has ended.
+// vanished reports whether err is that of reading a thread that has ended.
 func vanished(err error) bool { return errors.Is(err, syscall.ESRCH) }

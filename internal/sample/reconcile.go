@@ -7,21 +7,21 @@ import (
 	"ptools/internal/profile"
 )
 
-// In the end the processor time that was counted is reconciled with what the kernel says.
-// A thread that was met often has counted what it has used, more or less: its counts are stretched to
-// just that. The others, those that have ended included, are stretched together to what is
-// left of the processor time of the process.
+// In the end the processor time that was counted is reconciled with the kernel's figures. The counts
+// of a thread that was met often are about right: they are stretched to exactly what the thread has
+// used. The counts of the other threads, ended ones included, are stretched together to the rest of
+// the processor time of the process.
 //
-// Timers do not see all of it: where the kernel has interrupts off, as while it switches threads, no
-// interrupt comes, and what it does there shows behind it, on the next thread. On a virtual machine, where
-// setting a timer is slow, that may be half of what a program uses that does nothing but sleep and
-// wake. perf's clock and the kernel's own user and system times miss the same. So the counts of all
-// threads may be stretched by the same factor; but not without a bound, and what is more than that and more than
-// chance explains is not given to places where few were met. It stands under a name of its own.
+// Timers do not see all processor time. Where the kernel has interrupts off, for instance while it switches
+// threads, no interrupt comes. The time spent there shows later, on the next thread. On a virtual machine, where
+// setting a timer is slow, that may be half of the processor time of a program that only sleeps and wakes.
+// perf's clock and the kernel's own user and system times miss the same time. So the counts of all threads may
+// be stretched by the same factor, up to a bound. Time beyond that bound, and beyond what chance explains, is
+// not given to the few places that were met. It is counted under a name of its own.
 
 const (
-	firmTicks  = 32 // from so many ticks on a thread is reconciled by itself
-	maxStretch = 4  // for all threads of a process together
+	firmTicks  = 32 // from this many ticks on a thread is reconciled by itself
+	maxStretch = 4  // bound for all threads of a process together
 )
 
 // spending is the processor time of a process.
@@ -29,12 +29,12 @@ type spending struct {
 	p          *process
 	base       time.Duration // at the beginning
 	total      time.Duration // when it was last read
-	sinceTotal time.Duration // what ticks have counted since then
-	exact      bool          // the last reading is of the end
+	sinceTotal time.Duration // counted by ticks since then
+	exact      bool          // the last reading was made at the end
 	totals     budget
 }
 
-// reconcile makes the processor time that was counted what the process has used.
+// reconcile stretches the processor time that was counted to what the process has used.
 func (s *spending) reconcile() {
 	total := int64(s.usedTotal())
 	counted := s.p.sampler.profile.Counted(s.p.PID)
@@ -63,14 +63,14 @@ func (s *spending) reconcile() {
 		for id := range counted {
 			loose[id] = true
 		}
-		s.p.sampler.profile.Stretch(s.p.PID, loose, total) // so little may be of threads that no tick has met
+		s.p.sampler.profile.Stretch(s.p.PID, loose, total) // so little time may be of threads that no tick has met
 		return
 	}
 	s.unattributed(rest)
 }
 
-// stretch makes the processor time of some threads, counted until now, what they have used, or as much of
-// it as they can have. It returns how much that is.
+// stretch stretches the counted processor time of some threads to what they have used, or as far as the
+// bounds allow. It returns the resulting time.
 func (s *spending) stretch(threads map[profile.ThreadID]bool, counted, used int64, by float64) int64 {
 	if counted == 0 {
 		return 0
@@ -82,7 +82,7 @@ func (s *spending) stretch(threads map[profile.ThreadID]bool, counted, used int6
 	return used
 }
 
-// unattributed counts processor time of which nothing else is known.
+// unattributed counts processor time that cannot be given to any place.
 func (s *spending) unattributed(ns int64) {
 	if ns <= 0 || s.p.space == nil {
 		return
@@ -92,8 +92,8 @@ func (s *spending) unattributed(ns int64) {
 	s.p.space.Add(s.p.space.Cell(id, stack), profile.Values{CPU: ns})
 }
 
-// keepTotal reads what the process has used, so that it is known when the process has ended. It takes
-// the longer the more threads there are, so it is not done in each round where it takes long.
+// keepTotal reads the processor time of the process, so that it is known after the end of the
+// process. Reading takes longer with more threads. If it takes long, it is not done in each round.
 func (s *spending) keepTotal(now time.Duration) {
 	if s.p.CPU == nil || !s.totals.due(now) {
 		return
@@ -103,7 +103,8 @@ func (s *spending) keepTotal(now time.Duration) {
 	s.totals.took(begun, s.p.sampler.clock.Now(), 100)
 }
 
-// readTotal reads what the process has used. It reports false if that is not known: it may have ended.
+// readTotal reads the processor time of the process. It reports false if that is not known: the process may have
+// ended.
 func (s *spending) readTotal() bool {
 	if s.p.CPU == nil {
 		return false
@@ -116,15 +117,15 @@ func (s *spending) readTotal() bool {
 	return s.exact
 }
 
-// keep is readTotal that adds what ticks have counted if the process has ended.
+// keep is readTotal; if the process has ended it adds what ticks have counted.
 func (s *spending) keep() {
 	if !s.readTotal() {
 		s.total, s.sinceTotal = s.total+s.sinceTotal, 0
 	}
 }
 
-// usedTotal is the processor time of the process since the beginning: as the kernel counts it and, of what
-// came after it was last asked, as ticks do.
+// usedTotal returns the processor time of the process since the beginning. It is the kernel's count up to
+// the last reading, and the ticks' count after that.
 func (s *spending) usedTotal() time.Duration {
 	if s.exact {
 		return s.total - s.base
@@ -139,10 +140,10 @@ func (s *spending) usedTotal() time.Duration {
 	return max(s.total+s.sinceTotal-s.base, used)
 }
 
-// A budget bounds how much of the time something takes that need not be done in each round.
+// A budget bounds the share of time for a task that need not be done in each round.
 type budget struct{ next time.Duration }
 
 func (b *budget) due(now time.Duration) bool { return now >= b.next }
 
-// took says when it has been done; so many times as long it is not due again.
+// took records when the task was done. The task is due again after times its duration.
 func (b *budget) took(begun, ended, times time.Duration) { b.next = ended + times*(ended-begun) }

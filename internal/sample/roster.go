@@ -2,7 +2,7 @@ package sample
 
 import "slices"
 
-// roster is the threads of a process that are sampled.
+// roster is the sampled threads of a process.
 type roster struct {
 	p        *process
 	threads  []*thread // by tid
@@ -11,17 +11,18 @@ type roster struct {
 	made     uint64 // how often the list was made anew
 	stale    bool   // threads must be matched with the controller's anew
 	unread   unread
-	unlooked []*thread // that no round has looked at, and some that one has
+	unlooked []*thread // threads that no round has looked at, and some that a round has
 	tids     []int
 }
 
-// enroll makes the list of threads that of the controller.
+// enroll updates the list of threads to that of the controller.
 func (r *roster) enroll() {
 	r.enrollAll()
 	r.p.crowd.forget()
 }
 
-// enrollAll is enroll. What it has read of all threads at once is as it was when they were listed.
+// enrollAll is enroll, but keeps the records of all threads that it has read at once, when they
+// were listed.
 func (r *roster) enrollAll() {
 	gen := r.p.Control.Generation()
 	if gen == r.gen && !r.stale {
@@ -56,7 +57,7 @@ func (r *roster) enrollAll() {
 	}
 }
 
-// meet opens a new thread; nil if it has gone again.
+// meet opens a new thread; nil if it has ended already.
 func (r *roster) meet(tid int) *thread {
 	var files TaskFiles
 	var name string
@@ -78,14 +79,14 @@ func (r *roster) meet(tid int) *thread {
 		name = stat.Comm
 	}
 	t := &thread{tid: tid, files: files, born: born, id: r.p.threadID(tid, name)}
-	r.p.sampler.profile.Rename(t.id, name) // the tid may have been another's
+	r.p.sampler.profile.Rename(t.id, name) // the tid may have been that of another thread
 	r.byTID[tid] = t
 	r.unlooked = append(r.unlooked, t)
 	t.place, t.moved = r.p.activity.recent.PushFront(t), r.p.activity.number
 	if born != 0 {
-		r.p.activity.rest(t) // it will be looked at with the others
+		r.p.activity.rest(t) // the thread will be looked at with the others
 	}
-	r.p.activity.switches.known = false // it may have counted as one that has ended
+	r.p.activity.switches.known = false // the thread may have counted as an ended one
 	return t
 }
 
@@ -112,7 +113,7 @@ func (r *roster) lose(t *thread) {
 	r.bury(t)
 }
 
-// exited takes note of the end of a thread, whose number may come again.
+// exited records the end of a thread, whose number may come again.
 func (r *roster) exited(tid int) {
 	delete(r.p.ticking.strange, tid)
 	t := r.byTID[tid]
@@ -120,7 +121,7 @@ func (r *roster) exited(tid int) {
 		return
 	}
 	if f, ok := t.files.(interface{ Bound() bool }); ok && !f.Bound() {
-		r.lose(t) // its files would be those of the next
+		r.lose(t) // its files would be those of the next thread with that number
 	}
 }
 

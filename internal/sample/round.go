@@ -11,8 +11,8 @@ import (
 // maxStack is how much of a stack is copied.
 const maxStack = 64 << 10
 
-// round takes one sample of each thread for the last of some ticks, and for those before it
-// as well if nothing has happened that it does not know of.
+// round takes one sample of each thread for the last of some ticks. It takes samples for
+// the ticks before it as well, if it knows all that has happened since.
 func (p *process) round(ctx context.Context, now time.Duration, ticks int64) {
 	p.calm, p.ticks = false, ticks
 	if (p.image == nil || p.image.Stale()) && !p.renew() {
@@ -45,7 +45,7 @@ func (p *process) round(ctx context.Context, now time.Duration, ticks int64) {
 	p.namer.step(p.space)
 }
 
-// examine looks at a thread from outside, and finds out which thread it waits for.
+// examine looks at a thread from outside, and finds out for which thread it waits.
 func (p *process) examine(t *thread) {
 	p.judge(t)
 	p.blame.examine(t)
@@ -90,8 +90,8 @@ func (p *process) judge(t *thread) {
 	}
 }
 
-// maybeRuns has a thread that has run since the round before, and waits, looked at once more before others are
-// stopped.
+// maybeRuns marks a thread that has run since the round before and now waits. It is looked at once more right
+// before others are stopped.
 func (p *process) maybeRuns(t *thread) {
 	if t.turn.verdict == taken && t.seen > 0 && p.sampler.opt.Ticks == nil && !p.looking.waryOf(t) {
 		t.turn.recheck = true
@@ -99,8 +99,8 @@ func (p *process) maybeRuns(t *thread) {
 	}
 }
 
-// want puts a thread on the list of those to stop. Where ticks are taken no thread is: what can be seen of it
-// without a stop stands.
+// want puts a thread on the list of threads to stop. With ticks no thread is stopped: its sample is what can
+// be seen without a stop.
 func (p *process) want(t *thread) {
 	switch {
 	case p.sampler.opt.Ticks != nil:
@@ -111,7 +111,7 @@ func (p *process) want(t *thread) {
 		return
 	}
 	if p.looking.over {
-		p.outside.notSeen(t) // stands if it cannot be stopped
+		p.outside.notSeen(t) // stays if it cannot be stopped
 		t.turn.ran = true
 		p.looking.early = append(p.looking.early, t)
 		return
@@ -136,21 +136,21 @@ func (p *process) show(t *thread, stack profile.StackID, end unwind.End) {
 // refreshing says when to read the maps of the process again.
 type refreshing struct {
 	needed  bool          // a stack ended where no code is known
-	after   time.Duration // not before
+	after   time.Duration // earliest time of the next reading
 	backoff time.Duration
 }
 
 const (
-	minRefresh = 50 * time.Millisecond // between readings, after one that helped
-	maxRefresh = 5 * time.Second       // after many that did not
+	minRefresh = 50 * time.Millisecond // time between readings, after one that helped
+	maxRefresh = 5 * time.Second       // the same after many that did not help
 )
 
-// ranOut reports that an unwinding may have met code that we do not know.
+// ranOut reports whether an unwinding may have ended at code that is not known yet.
 func ranOut(end unwind.End) bool { return end == unwind.NotCode || end == unwind.NoRule }
 
-// due reports whether the maps should be read again now: soon after an address
-// was unknown, less and less often as that finds nothing, and now and then in
-// any case, to see code unmapped.
+// due reports whether the maps should be read again now. They are read soon
+// after an address was unknown, and less and less often if that finds nothing.
+// They are read from time to time in any case, to notice unmapped code.
 func (r *refreshing) due(now time.Duration) bool {
 	return r.may(now) && (r.needed || now >= r.after+maxRefresh)
 }
@@ -165,22 +165,22 @@ func (r *refreshing) done(now time.Duration) {
 	r.after = now + r.backoff
 }
 
-// helped takes over how a stack ends that was unwound again.
+// helped takes note of the end of a stack that was unwound again.
 func (r *refreshing) helped(end unwind.End) {
 	if !ranOut(end) {
 		r.backoff = 0
 	}
 }
 
-// learnt has the maps read again if a stack ended where no code is known, and reports whether it is to be unwound
-// again: there may be no other round in which its thread is met.
+// learnt reads the maps again if a stack ended where no code is known, and reports whether the stack is to be
+// unwound again. There may be no other round in which its thread is met.
 func (p *process) learnt(end unwind.End) bool {
 	return ranOut(end) && p.refresh.may(p.account.last) && p.keepMapped(p.account.last)
 }
 
-// keepMapped reads the maps again. Stacks taken from then on are seen by the new
-// ones. As long as names are being looked up it leaves it at that: what was mapped
-// when they were met has to be known still. It reports whether it has read them.
+// keepMapped reads the maps again, for stacks that are taken from then on. It
+// reads nothing while names are being looked up: that needs the maps from when the
+// addresses were met. It reports whether it has read the maps.
 func (p *process) keepMapped(now time.Duration) bool {
 	if !p.namer.idle() {
 		return false
@@ -192,8 +192,8 @@ func (p *process) keepMapped(now time.Duration) bool {
 	p.space.Learned()
 	p.refresh.done(now)
 	for _, t := range p.roster.threads {
-		if ranOut(t.view.end) && t.blocked.call != concealed { // another chance of that would be another stop
-			t.blocked.know = moving // it gets another chance
+		if ranOut(t.view.end) && t.blocked.call != concealed { // a further look would be a further stop
+			t.blocked.know = moving // it is looked at again
 			p.activity.stir(t)
 		}
 	}

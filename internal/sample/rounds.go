@@ -8,8 +8,8 @@ import (
 	"ptools/internal/profile"
 )
 
-// Rounds samples one process in rounds for any number of clients, each in a window of time of its own: one sampler serves
-// them all. It is for what Windows do not have, wall time, and for where timers cannot be had and threads are stopped.
+// Rounds samples one process in rounds for any number of clients, each in a window of time of its own. One sampler serves
+// them all. It is for wall time, which Windows do not have, and for machines without timers, where threads are stopped.
 type Rounds struct {
 	pid     int
 	sampler *Sampler
@@ -18,9 +18,9 @@ type Rounds struct {
 	done    chan struct{} // closed when the sampling has ended
 
 	mu    sync.Mutex
-	asked []func() // what the sampling goroutine is to do after the next round
-	over  bool     // it has ended: the profile belongs to the goroutine that holds mu
-	err   error    // why, if the process has not
+	asked []func() // functions that the sampling goroutine calls after the next round
+	over  bool     // sampling has ended: the profile belongs to the goroutine that holds mu
+	err   error    // why it has ended, if the process has not
 }
 
 // StartRounds begins to sample a process. Stop ends it.
@@ -42,7 +42,7 @@ func (r *Rounds) run(ctx context.Context) {
 	r.serve(true)
 }
 
-// serve does what was asked for.
+// serve calls the functions that were asked for.
 func (r *Rounds) serve(over bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,7 +53,7 @@ func (r *Rounds) serve(over bool) {
 	r.asked = nil
 }
 
-// do has f called while the sampler stands still.
+// do has f called between two rounds, or after the last.
 func (r *Rounds) do(f func()) {
 	r.mu.Lock()
 	if r.over {
@@ -73,7 +73,8 @@ func (r *Rounds) Stop() {
 	<-r.done
 }
 
-// Aged reports that windows should be opened elsewhere: the profile has grown, or the process has ended.
+// Aged reports whether windows should be opened elsewhere, because the profile has become large or the process has
+// ended.
 func (r *Rounds) Aged() (aged bool) {
 	r.do(func() { aged = r.aged() })
 	return aged
@@ -92,14 +93,14 @@ type RoundsWindow struct {
 	rounds *Rounds
 	mark   *profile.Mark
 	began  time.Time
-	base   time.Duration // processor time of the process then
-	past   int64         // rounds then
+	base   time.Duration // processor time of the process at that time
+	past   int64         // rounds at that time
 
-	taken *profile.Profile // nil: it goes on
+	taken *profile.Profile // nil: the window is open
 	err   error            // why sampling has ended early
 }
 
-// Begin opens a window. It is to be ended.
+// Begin opens a window. End or Cancel must be called.
 func (r *Rounds) Begin() *RoundsWindow {
 	var w *RoundsWindow
 	r.do(func() {
@@ -109,14 +110,14 @@ func (r *Rounds) Begin() *RoundsWindow {
 	return w
 }
 
-// window opens a window of what comes from now on. The sampler stands still.
+// window opens a window that begins now. It is called between two rounds.
 func (r *Rounds) window(now time.Time) *RoundsWindow {
 	s := r.sampler
 	return &RoundsWindow{rounds: r, mark: s.profile.Mark(), began: now, base: s.processes[0].spending.total, past: s.sched.taken}
 }
 
 // Next closes the window and opens one that begins at the same moment, however late the round comes in which that is
-// done. w is still to be ended. It returns nil, and the window goes on, if windows should be opened elsewhere (Aged).
+// done. w must still be ended. If windows should be opened elsewhere (Aged), Next returns nil, and w continues.
 func (w *RoundsWindow) Next() (next *RoundsWindow) {
 	r := w.rounds
 	r.do(func() {
@@ -127,7 +128,7 @@ func (w *RoundsWindow) Next() (next *RoundsWindow) {
 	return next
 }
 
-// close sets taken. It returns the moment at which the window ends. The sampler stands still.
+// close sets taken. It returns the moment at which the window ends. It is called between two rounds.
 func (w *RoundsWindow) close() (now time.Time) {
 	r, s, p := w.rounds, w.rounds.sampler, profile.New()
 	r.flush()
@@ -141,7 +142,7 @@ func (w *RoundsWindow) close() (now time.Time) {
 	return now
 }
 
-// flush counts what is under way. It belongs to the sampling goroutine.
+// flush counts the pending samples. It belongs to the sampling goroutine.
 func (r *Rounds) flush() {
 	for _, p := range r.sampler.processes {
 		p.account.flush()
@@ -152,8 +153,8 @@ func (r *Rounds) flush() {
 	}
 }
 
-// End closes the window and returns its profile, resolved; patience is as in WindowsOptions. The error is why
-// sampling has ended early, of a process that has not.
+// End closes the window and returns its profile, resolved. patience is as in WindowsOptions. The error says
+// why sampling has ended before the process.
 func (w *RoundsWindow) End(patience time.Duration) (*profile.Profile, error) {
 	if w.taken == nil { // set by this client
 		w.rounds.do(func() { w.close() })

@@ -18,11 +18,11 @@ import (
 type Options struct {
 	// Period is the time between rounds; 0 means 1 s / 99.
 	Period time.Duration
-	// For ends the sampling after that time; 0 means when every process has
-	// ended, or the context is done.
+	// For ends the sampling after that time; 0: sampling ends when every
+	// process has ended or the context is done.
 	For time.Duration
 	// Begun is called when the first readings have been taken: what the
-	// targets do from then on counts. It may let go of a target that is held
+	// targets do from then on counts. It may continue a target that is held
 	// at a rendezvous. An error ends the sampling.
 	Begun func(context.Context) error
 	// Each is called with every sample, round by round, process by process,
@@ -30,25 +30,25 @@ type Options struct {
 	Each func(*Sample)
 	// Progress is called after every round.
 	Progress func(*Progress)
-	// Ticks samples running threads; it must have been told of the sources. Nil: they are stopped.
+	// Ticks samples running threads; the sources must have been added to it. Nil: running threads are stopped.
 	Ticks Ticks
-	// Kernel names addresses in the kernel. Nil: ticks have none.
+	// Kernel names addresses in the kernel. Nil: ticks have no such addresses.
 	Kernel func(addr uint64) string
 	// Follow has the descendants of the sources sampled too; Ticks must follow them. Nil: they are not.
 	Follow *Follow
-	// Alone is called once with Follow, when the sources have ended a second ago and descendants have not.
+	// Alone is called once with Follow, when the sources have ended a second ago and descendants still live.
 	Alone func(processes int)
-	// Blame says that the profile is to tell which threads hold the locks that others wait for
-	// (profile.Profile.Contention). Nil: it does not.
+	// Blame records in the profile which threads hold the locks that others wait for
+	// (profile.Profile.Contention). Nil: that is not recorded.
 	Blame *Blame
-	// Timeline keeps when threads were in which stack (profile.Profile.Timeline).
+	// Timeline records when threads were in which stack (profile.Profile.Timeline).
 	Timeline bool
 	// Clock replaces the machine's.
 	Clock Clock
-	// Marked says that the profile is read by marks while it grows: its processor time is not reconciled in the end.
+	// Marked says that the profile is read by marks while it grows. Its processor time is not reconciled in the end.
 	Marked bool
-	// Shared says that the program has other work than this. Waiting for the next round takes none of the Go
-	// runtime's processors from it then, and costs more (napping).
+	// Shared says that the program has other work than sampling. The wait for the next round then occupies
+	// none of the Go runtime's processors, and costs more (napping).
 	Shared bool
 }
 
@@ -63,7 +63,7 @@ type Sample struct {
 	Partial  bool         // only PC and SP are known
 }
 
-// Progress is how far a sampling has come.
+// Progress is the state of a sampling.
 type Progress struct {
 	Elapsed time.Duration
 	Rounds  int64
@@ -72,8 +72,8 @@ type Progress struct {
 	Threads int // in the last round
 }
 
-// DefaultPeriod is that of 99 samples a second: not a divisor of the periods
-// that programs like.
+// DefaultPeriod is that of 99 samples a second, which is out of step with the
+// usual periods of programs.
 const DefaultPeriod = time.Second / 99
 
 // Sampler samples some processes on one schedule.
@@ -88,12 +88,12 @@ type Sampler struct {
 	calm      coalescing
 	kernel    map[uint64]profile.Addr // levels by address
 	tree      *tree                   // nil unless descendants are followed
-	ending    bool                    // nothing that is still to be read will be left to a later reading
+	ending    bool                    // there will be no later reading
 
 	stopped, exec, exit, notStopped, unseen profile.Addr
 }
 
-// New returns a sampler of the sources, which must be controlled and must not be
+// New returns a sampler of the sources. They must be controlled, and must not be
 // held at a rendezvous once Run has called Begun.
 func New(sources []*Source, o *Options) *Sampler {
 	s := &Sampler{
@@ -131,8 +131,8 @@ func New(sources []*Source, o *Options) *Sampler {
 }
 
 // Run samples until the time is over, every process has ended, or ctx is done;
-// none of these is an error. What has been seen can be had from Profile in any
-// case. To be called once.
+// none of these is an error. Profile returns what has been seen in any case.
+// Run must be called once only.
 func (s *Sampler) Run(ctx context.Context) error {
 	start := s.begin()
 	defer s.finish(start)
@@ -158,8 +158,8 @@ func (s *Sampler) Run(ctx context.Context) error {
 	return s.err()
 }
 
-// begin opens everything, which takes a while where threads are many, and then takes the first readings, which do
-// not. It returns when that was.
+// begin opens everything, which takes a while if there are many threads. Then it takes the first readings, which
+// does not. It returns the time of the readings.
 func (s *Sampler) begin() (start time.Duration) {
 	opened := s.clock.Now()
 	if s.tree != nil {
@@ -170,7 +170,7 @@ func (s *Sampler) begin() (start time.Duration) {
 			p.over, p.err = true, err
 		}
 	}
-	if s.opt.Ticks != nil { // those that have come before do not count
+	if s.opt.Ticks != nil { // earlier ticks do not count
 		s.opt.Ticks.Read(func(r *perfevent.Record) {
 			if r.Kind != perfevent.Tick && r.Kind != perfevent.Ending {
 				s.takeRecord(r)
@@ -198,7 +198,7 @@ func (s *Sampler) begin() (start time.Duration) {
 func (s *Sampler) whileAny(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	if s.tree != nil {
-		return ctx, cancel // the rounds find that the last has ended
+		return ctx, cancel // the rounds notice the end of the last process
 	}
 	watched := make(chan struct{})
 	processes := s.processes
@@ -252,7 +252,7 @@ func (s *Sampler) alive() bool {
 	return s.tree != nil && s.tree.alive()
 }
 
-// err returns why processes could no longer be sampled that have not ended.
+// err returns why processes that have not ended could no longer be sampled.
 func (s *Sampler) err() error {
 	var errs []error
 	for _, p := range s.processes {
@@ -310,7 +310,7 @@ func (s *Sampler) finish(start time.Duration) {
 	p.Means = s.means()
 }
 
-// means says how the processor time was divided.
+// means describes how the processor time was divided.
 func (s *Sampler) means() string {
 	if s.opt.Ticks == nil {
 		return fmt.Sprintf("%d stops of running threads", s.cost.Stops)
@@ -322,7 +322,7 @@ func (s *Sampler) means() string {
 	return fmt.Sprintf("%d samples of the processors' timers (%s)", s.cost.Ticks, rate)
 }
 
-// tickPeriod is how much processor time a tick stands for, or would.
+// tickPeriod returns how much processor time a tick stands for, or would stand for.
 func (s *Sampler) tickPeriod() time.Duration {
 	if s.opt.Ticks != nil {
 		return s.opt.Ticks.Period()

@@ -45,8 +45,8 @@ func TestIdleThreadsAreLeftAlone(t *testing.T) {
 	}
 }
 
-// TestProcessorTimeAddsUp: what samples count is what the process used, threads
-// that die between rounds included.
+// TestProcessorTimeAddsUp: samples count the processor time that the process
+// used, threads that die between rounds included.
 func TestProcessorTimeAddsUp(t *testing.T) {
 	w := newWorld(10)
 	r := rand.New(rand.NewPCG(1, 1))
@@ -98,7 +98,7 @@ func TestOneStopForAHiddenRegister(t *testing.T) {
 	}
 }
 
-// TestCallsThatGiveEINTRAreNotInterrupted: whatever it would tell.
+// TestCallsThatGiveEINTRAreNotInterrupted, whatever a stop would show.
 func TestCallsThatGiveEINTRAreNotInterrupted(t *testing.T) {
 	for nr, name := range givesEINTR {
 		w := newWorld(1)
@@ -117,8 +117,9 @@ func TestCallsThatGiveEINTRAreNotInterrupted(t *testing.T) {
 	}
 }
 
-// TestEndOfABriefCall: a thread that stops there is looked at once more in that round,
-// but for one time in eight; at the end of any other call it is not.
+// TestEndOfABriefCall: a thread that stops at the end of a brief call is looked at
+// once more in that round, except one time in eight. At the end of any other call it
+// is not.
 func TestEndOfABriefCall(t *testing.T) {
 	const rounds = 2 * keepShort
 	for nr, again := range map[int64]int{228: rounds - rounds/keepShort, 0: 0} {
@@ -149,7 +150,7 @@ func TestEndOfABriefCall(t *testing.T) {
 	}
 }
 
-// TestUninterruptibleThreads are shown as what they are and hold no other up.
+// TestUninterruptibleThreads are shown as uninterruptible, and delay no others.
 func TestUninterruptibleThreads(t *testing.T) {
 	w := newWorld(3)
 	sleeper, deaf := w.threads[100], w.threads[101]
@@ -188,8 +189,8 @@ func TestThreadThatWakesWhileRead(t *testing.T) {
 	}
 }
 
-// TestUnmovedRunningThread: a thread that runs shows the same schedstat until
-// the scheduler's tick, and is looked at all the same.
+// TestUnmovedRunningThread: a running thread shows the same schedstat until
+// the scheduler's tick, and is looked at nevertheless.
 func TestUnmovedRunningThread(t *testing.T) {
 	w := newWorld(1)
 	th := w.threads[100]
@@ -204,8 +205,8 @@ func TestUnmovedRunningThread(t *testing.T) {
 	}
 }
 
-// TestExec: samples of the old image are resolved by the old image, also when
-// the exec falls into a look.
+// TestExec: samples of the old image are resolved by the old image, even if
+// the exec comes during a look.
 func TestExec(t *testing.T) {
 	w := newWorld(1)
 	th := w.threads[100]
@@ -268,7 +269,7 @@ func TestNewCode(t *testing.T) {
 	}
 }
 
-// TestReusedTID: the dead thread's number is another's at once.
+// TestReusedTID: another thread gets the dead thread's number at once.
 func TestReusedTID(t *testing.T) {
 	w := newWorld(2)
 	c := &fakeClock{}
@@ -277,7 +278,7 @@ func TestReusedTID(t *testing.T) {
 			w.end(101)
 			gen := w.gen
 			w.start(101).block(1, 0x2a)
-			w.gen = gen // the set of numbers is what it was
+			w.gen = gen // the set of numbers is unchanged
 		}
 	}
 	s := run(t, w, c, 10, nil)

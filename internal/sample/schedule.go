@@ -13,21 +13,22 @@ type Clock interface {
 	Until(ctx context.Context, t time.Duration) error
 }
 
-// schedule is the absolute sequence of ticks, one in each period since start,
-// however late those before it were: tick n is due at start + (n-1)*period + phase.
+// schedule is the absolute sequence of ticks, one in each period since start: tick
+// n is due at start + (n-1)*period + phase. A late tick does not delay the
+// following ones.
 //
-// The phase is drawn anew for each tick where random is set. Every moment is then
-// seen with the same probability, also by a program that does the same every
-// millisecond, of which ticks at fixed intervals would see one part over and over.
+// If random is set, the phase is drawn anew for each tick. Every moment then has
+// the same probability of being sampled. Ticks at fixed intervals would always see
+// the same part of a program that does the same every millisecond.
 type schedule struct {
 	start, period time.Duration
 	next          int64         // number of the tick that comes next
-	coalesced     int64         // ticks before it that its round shall take too
+	coalesced     int64         // number of ticks before it that its round shall take too
 	phase         time.Duration // its phase, in (0, period]
 	random        func(n int64) int64
 
 	taken  int64 // ticks that became rounds
-	late   int64 // of those, begun more than half a period after they were due
+	late   int64 // those of taken that began more than half a period after they were due
 	missed int64 // ticks that were not taken because a later one was due already
 }
 
@@ -47,8 +48,8 @@ func (s *schedule) draw() {
 	}
 }
 
-// take makes a round of the last tick whose period is over at now, or of the next; earlier ones that
-// were not taken are missed and are not made up for.
+// take makes a round of the last tick whose period is over at now, or else of the next tick. Earlier
+// ticks that were not taken are missed, and are not made up for.
 func (s *schedule) take(now time.Duration) {
 	last := max(int64((now-s.start)/s.period), s.next)
 	s.missed += last - s.next
@@ -61,13 +62,13 @@ func (s *schedule) take(now time.Duration) {
 	s.draw()
 }
 
-// coalesce puts the next round off by n ticks, which it shall take too.
+// coalesce puts off the next round by n ticks, which that round shall take too.
 func (s *schedule) coalesce(n int64) {
 	s.next += n
 	s.coalesced = n
 }
 
-// landed says whether a round could take the ticks that it was put off by.
+// landed records whether a round could take the ticks by which it was put off.
 func (s *schedule) landed(all bool) {
 	if all {
 		s.taken += s.coalesced

@@ -39,9 +39,9 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// spoiled is by how much the shares of functions that take some ten microseconds between system
-// calls, as mix makes them to ask for its CPU time, may be wrong without timers: stops come to the
-// end of the calls (shortcalls.go).
+// spoiled is how wrong shares may be without timers, for functions that take some ten microseconds
+// between system calls. mix makes such calls to read its CPU time, and stops come at the end of
+// the calls (shortcalls.go).
 const spoiled = 0.02
 
 func shares(t *testing.T, use UseTimers, program string, of []division) {

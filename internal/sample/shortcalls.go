@@ -6,16 +6,16 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// A stop is to show where a running thread is at a moment that has nothing to do with
-// what it does then. That moment is when the interrupt reaches its processor, some
-// microseconds after the kernel has raised the flag for it. A thread that comes to the
-// end of a system call meanwhile sees the flag there and stops too early: the time
-// just before each call would pass for time in the call.
+// A stop is to show where a running thread is at a moment that does not depend on what
+// the thread does. That moment is when the interrupt reaches its processor, some
+// microseconds after the kernel has raised the flag for it. A thread that reaches the
+// end of a system call meanwhile sees the flag there and stops too early. The time
+// just before each call would then be counted as time in the call.
 //
-// Of a call that takes less than that, nearly every stop at its end is of this kind. The
-// thread is then looked at once more, when it has run on: what is taken from the code in
-// front of the calls goes to the code behind them, and over all calls that is the
-// same. Of calls that take longer, most stops at their end are what they seem.
+// If a call takes less time than that, nearly every stop at its end is too early. The
+// thread is then looked at once more, when it has run on. So samples move from the code
+// in front of the calls to the code behind them, and over all calls that is the same.
+// For calls that take longer, most stops at their end are right.
 
 // briefly lists the x86-64 system calls that do less than an interrupt takes to arrive:
 // they never sleep and touch no more than a few words.
@@ -32,11 +32,11 @@ var briefly = map[int64]bool{
 	158: true, 309: true, // arch_prctl, getcpu
 }
 
-// keepShort is which of the stops at the end of a short call stands: they take about an
-// eighth of what interrupts take to arrive.
+// keepShort says that one in so many stops at the end of a short call is kept: such a
+// call takes about an eighth of the time that an interrupt takes to arrive.
 const keepShort = 8
 
-// tooEarly reports whether a stop has come before its moment.
+// tooEarly reports whether a thread has stopped too early.
 func (l *looking) tooEarly(regs *ptrace.Regs) bool {
 	nr, result, inCall := regs.SyscallReturn()
 	if !inCall || !briefly[nr] || result == -eintr {
@@ -48,12 +48,12 @@ func (l *looking) tooEarly(regs *ptrace.Regs) bool {
 
 const eintr = 4
 
-// runPolls bounds the waiting for a thread to run: it takes as long as a processor
-// takes to wake, some ten readings.
+// runPolls bounds the wait for a thread to run. That takes as long as the waking
+// of a processor, some ten readings.
 const runPolls = 50
 
-// awaitRun waits until a thread has been put on a processor after its stop. One that
-// is interrupted before that stops where it stood.
+// awaitRun waits until a thread has been put on a processor after its stop. A thread
+// that is interrupted before that stops at the same place again.
 func (l *looking) awaitRun(t *thread) {
 	for n := 0; !t.turn.ran && n < runPolls; n++ {
 		sched, err := t.files.SchedStat()
@@ -64,8 +64,8 @@ func (l *looking) awaitRun(t *thread) {
 	}
 }
 
-// lookAgain looks at the threads that stopped too early. What was seen first stands for
-// those that cannot be stopped now.
+// lookAgain looks at the threads that stopped too early. If a thread cannot be stopped
+// now, what was seen first is kept.
 func (l *looking) lookAgain(ctx context.Context) error {
 	l.wanted, l.early, l.maybe = l.early, l.wanted[:0], l.maybe[:0]
 	for _, t := range l.wanted {

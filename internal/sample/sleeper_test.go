@@ -10,8 +10,8 @@ import (
 	"ptools/internal/ptest"
 )
 
-// TestSharesOfASleeper: the processor time of a thread that sleeps half of the time is where it is used, and not where
-// the thread is found.
+// TestSharesOfASleeper: the processor time of a thread that sleeps half of the time is counted where it is used, and
+// not where the thread is found.
 func TestSharesOfASleeper(t *testing.T) { bothAtOnce(t, testSleeper) }
 
 func testSleeper(t *testing.T, use UseTimers) {
@@ -29,14 +29,15 @@ func testSleeper(t *testing.T, use UseTimers) {
 	if ratio := often / (often + seldom); ratio < 0.55 || ratio > 0.78 {
 		t.Errorf("the first function has %.1f %%, not two thirds\n%s", 100*ratio, folded(t, s, profile.CPU))
 	}
-	// What it neither ran nor waited for a processor it slept. It waits for one in that call, too, when it has been woken.
+	// The time in which it neither ran nor waited for a processor it slept. After it was woken it also waits for a
+	// processor in that call.
 	run, wait := float64(after.Run-before.Run)/float64(took), float64(after.Wait-before.Wait)/float64(took)
 	if sleeping := share(t, s, profile.Wall, "[clock_nanosleep]"); sleeping < 1-run-wait-0.1 || sleeping > 1-run+0.1 {
 		t.Errorf("%.1f %% of the wall time is spent sleeping; the kernel says %.1f %% running, %.1f %% waiting for a processor", 100*sleeping, 100*run, 100*wait)
 	}
 }
 
-// TestTracedAlready: with timers a process is sampled that has a tracer, and no thread is stopped.
+// TestTracedAlready: with timers a process that has a tracer can be sampled, and no thread is stopped.
 func TestTracedAlready(t *testing.T) {
 	t.Parallel()
 	needTimers(t)

@@ -11,22 +11,23 @@ import (
 	"ptools/internal/unwind"
 )
 
-// Control is what the sampler needs of a process's controller.
+// Control is the part of a process's controller that the sampler needs.
 type Control interface {
 	// Threads returns the tids that are controlled now, in a slice that the
 	// caller may keep.
 	Threads() []int
 	// Generation changes when the set of threads does.
 	Generation() uint64
-	// LookIf stops the threads together, calls visit once for each as soon as
-	// it stops and lets it run again at once. Right before a thread is interrupted ready is asked whether it
-	// is to be. missed counts those that were not stopped, or had not when over, asked every millisecond, returned true.
+	// LookIf stops the threads together. It calls visit once for each as soon as it has stopped, and resumes it at once.
+	// Right before a thread is interrupted, ready is called, and says whether to interrupt it. over is called every
+	// millisecond; when it returns true, LookIf waits no longer. missed counts the threads that were not interrupted, or
+	// had not stopped by then.
 	LookIf(ctx context.Context, tids []int, ready func(tid int) bool, over func() bool, visit func(tid int, regs *ptrace.Regs)) (missed int, err error)
 	// Done is closed when the process has ended or is no longer controlled.
 	Done() <-chan struct{}
 }
 
-// TaskFiles reads the /proc files of one thread; *procfs.Task is one.
+// TaskFiles reads the /proc files of one thread; *procfs.Task implements it.
 type TaskFiles interface {
 	SchedStat() (procfs.SchedStat, error)
 	Syscall() (procfs.Syscall, error)
@@ -36,14 +37,14 @@ type TaskFiles interface {
 	Close() error
 }
 
-// Sum asks for the sums over all threads of a process, those that have ended included;
-// *procfs.TaskStats is one.
+// Sum reads the sums over all threads of a process, ended ones included;
+// *procfs.TaskStats implements it.
 type Sum interface {
 	Sum() (procfs.TaskSum, error)
 	Close() error
 }
 
-// Tasks reads all threads of a process at once; *perfevent.Tasks is one.
+// Tasks reads all threads of a process at once; *perfevent.Tasks implements it.
 type Tasks interface {
 	Read() ([]perfevent.TaskRecord, error)
 	One(tid int) (*perfevent.TaskRecord, error)
@@ -56,26 +57,26 @@ type Image interface {
 	profile.Resolver
 	// Executable is the path of the program.
 	Executable() string
-	// Is32Bit reports a 32-bit program, whose system calls have other numbers.
+	// Is32Bit reports whether the program is a 32-bit one, whose system calls have other numbers.
 	Is32Bit() bool
-	// Stale reports that the process has another image now, or none.
+	// Stale reports whether the process has another image now, or none.
 	Stale() bool
-	// Refresh looks for code that has been mapped since, and reports whether
-	// code that was known is gone or replaced.
+	// Refresh looks for newly mapped code, and reports whether known code is
+	// gone or replaced.
 	Refresh() (unmapped bool)
-	// Prepare does what takes time of resolving a, on any goroutine.
+	// Prepare does the part of resolving a that takes time, on any goroutine.
 	Prepare(a profile.Addr)
-	// ReadStack copies memory from addr upwards into p and returns how much
-	// of it could be read.
+	// ReadStack copies memory from addr upwards into p, and returns how much
+	// could be read.
 	ReadStack(p []byte, addr uint64) int
-	// StackAt returns the bounds of the mapping that holds sp, zeros if they
+	// StackAt returns the bounds of the mapping that holds sp; zeros if they
 	// are not known.
 	StackAt(sp uint64) (bottom, top uint64)
 	// Unwind appends the program counters of a stack to dst, innermost
 	// first, and returns why they end. It is called by one goroutine at a
 	// time: the sampler's, or the control goroutine during a look.
 	Unwind(s *Capture, dst []profile.Addr) ([]profile.Addr, unwind.End)
-	// Close gives up the memory of the process. Resolving goes on working.
+	// Close closes the memory of the process. Resolve still works after it.
 	Close() error
 }
 
@@ -86,23 +87,23 @@ type Capture struct {
 	PC, SP  uint64
 	Base    uint64 // address of Stack[0], the red zone below SP
 	Stack   []byte // copy of the stack
-	// Chain is the return addresses that frame pointers led to then, nil if they are not known.
+	// Chain is the return addresses that the frame pointers led to at that moment; nil if they are not known.
 	Chain []uint64
 
-	// Strayed is set by Unwind: it needed memory that is not in Stack, as it
-	// is now and not as it was with Regs.
+	// Strayed is set by Unwind: it has read memory that is not in Stack. That
+	// memory is as it is now, not as it was at the moment of Regs.
 	Strayed bool
 
-	// Late says that the memory of the process need not be what it was, or any more: only the copy counts.
+	// Late says that the memory of the process may have changed or be gone: only the copy counts.
 	Late bool
-	// Beyond is set by Unwind if Strayed: how many of the last levels come after the first word
-	// that was not in the copy.
+	// Beyond is set by Unwind if Strayed. It is how many of the last levels come after the
+	// first word that was not in the copy.
 	Beyond int
 
 	visit visit
 }
 
-// visit is what looking keeps of the visit in which a capture was taken.
+// visit is what looking keeps about the visit in which a capture was taken.
 type visit struct {
 	visited time.Duration // when the thread stood
 	seen    time.Duration // when the copy was complete
@@ -117,18 +118,18 @@ type Source struct {
 	Control Control
 	// Thread opens the files of a thread.
 	Thread func(tid int) (TaskFiles, error)
-	// File says what a descriptor refers to, as /proc/PID/fd does. Nil, or an error: it may be a terminal.
+	// File returns what a descriptor refers to, as /proc/PID/fd does. Nil, or an error: the descriptor may be
+	// a terminal.
 	File func(fd uint32) (string, error)
 	// Image opens the present address space.
 	Image func() (Image, error)
 	// CPU returns the processor time of the whole process since its start,
-	// that of threads which have ended included. Nil, or an error, does
-	// without.
+	// ended threads included. Nil, or an error: sampling does without.
 	CPU func() (time.Duration, error)
-	// Sum opens the sum over all threads. Nil, or an error, does without.
+	// Sum opens the sum over all threads. Nil, or an error: sampling does without.
 	Sum func() (Sum, error)
-	// Tasks opens what reads all threads at once, and Unopened returns the files of a thread that was read so,
-	// of which none is open yet. Nil, or an error, does without.
+	// Tasks opens a reader of all threads at once. Unopened returns the files of a thread that was read so;
+	// none of them is open yet. Nil, or an error: sampling does without.
 	Tasks    func() (Tasks, error)
 	Unopened func(tid int) TaskFiles
 }

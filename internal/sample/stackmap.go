@@ -7,8 +7,8 @@ import (
 	"ptools/internal/procfs"
 )
 
-// stackMap knows the writable mappings of a process. Reading beyond the end of a
-// stack is no error where it must be noticed: the memory file reads guard pages
+// stackMap knows the writable mappings of a process. It is needed because a read
+// beyond the end of a stack need not fail: the memory file reads guard pages
 // too.
 type stackMap struct {
 	pid    int
@@ -16,9 +16,9 @@ type stackMap struct {
 	misses int          // since maps was read
 }
 
-// find returns the bounds of the mapping that holds sp, zeros if they are not
-// known. The map is read again when it has not known some stacks, the fewer the
-// smaller it is, so that a stack costs the same in a process with many.
+// find returns the bounds of the mapping that holds sp; zeros if they are not
+// known. The map is read again after some misses. The larger the map, the more
+// misses it takes, so that the cost of a stack does not grow with their number.
 func (s *stackMap) find(sp uint64) (bottom, top uint64) {
 	if m, ok := s.lookup(sp); ok {
 		return m.Start, m.End

@@ -7,40 +7,42 @@ import (
 	"ptools/internal/procfs"
 )
 
-// switchCounts tells whether a thread may have run that a round has not read.
+// switchCounts finds out whether a thread that a round has not read may have run.
 //
-// The kernel counts how often a thread is put on a processor, at the moment when it
-// is, and says at once how often that was for all threads of a process together,
-// those that have ended included. Less what the living were seen to have, those that
-// have ended are left, and they run no more. While that remains the same no thread has
-// run but those that have been read since.
+// The kernel counts how often a thread is put on a processor, at the moment when that
+// happens. It returns in one answer the sum for all threads of a process, ended ones
+// included. That sum, less the counts that were read of the living threads, is the
+// count of the ended threads, which run no more. While this difference stays the same,
+// only threads that have been read since have run.
 type switchCounts struct {
-	sum   Sum   // nil: it cannot be had, and all are read
-	seen  int64 // how often the living threads were, as last read
-	ended int64 // how often those were that have ended; never more than the truth
+	sum   Sum   // nil: it cannot be had, and all threads are read
+	seen  int64 // how often the living threads were put on a processor, as last read
+	ended int64 // the same of the ended threads; never more than the truth
 	known bool  // ended is known
 
-	yields uint64 // how often threads have gone to wait, when the sum was last asked for
+	yields uint64 // how often threads have gone to wait, when the sum was last read
 }
 
-// even reports whether what was seen explains the sum, which it returns. What was seen
-// must have been read before: a thread that is put on a processor between the two then
-// counts too much, and is looked for in vain, and never too little.
+// even reports whether the counts that were read explain the sum, and returns the sum.
+// The counts must have been read before the sum. A thread that is put on a processor
+// in between then makes the sum too large, never too small: at worst a thread is
+// looked for in vain.
 func (b *switchCounts) even() (ok bool, sum int64) {
 	if b.sum == nil {
 		return false, 0
 	}
 	all, err := b.sum.Sum()
 	if err != nil {
-		b.close() // not permitted, not in this kernel, or the process has ended
+		b.close() // it is not permitted, this kernel does not have it, or the process has ended
 		return false, 0
 	}
 	sum, b.yields = int64(all.Slices), all.Yields
 	return b.known && sum == b.seen+b.ended, sum
 }
 
-// learn sets ended when every thread has been read after sum. It is too little by
-// what threads were put on a processor in between; then the next round learns again.
+// learn sets ended when every thread has been read after sum. If threads were put on
+// a processor in between, ended is too small by their number. Then the next round
+// learns again.
 func (b *switchCounts) learn(sum, seen int64) {
 	ended := sum - seen
 	if b.known {
@@ -56,27 +58,29 @@ func (b *switchCounts) close() {
 	}
 }
 
-// activity is what is known of which threads of a process have moved.
+// activity is what is known about which threads of a process have moved.
 type activity struct {
 	p        *process
 	switches switchCounts
-	recent   list.List // the threads, those that moved last first
+	recent   list.List // the threads; those that moved last come first
 	examined []*thread // in this round
 	number   int64     // of this round
 	sums     budget
 }
 
-// lately is for how many rounds a thread that has moved is read before it is known
-// whether any other has.
+// lately is for how many rounds a thread that has moved is among the threads that
+// are read first.
 const lately = 8
 
-// firstReads bounds how many of them that are: of thousands, which have all moved when a sampling
-// begins, the first have again by the time that the last is read, and no sum is explained.
+// firstReads bounds how many threads are read first. When a sampling begins, all threads have
+// just moved. If there are thousands, the first have moved again by the time that the last is
+// read, and no sum is explained.
 const firstReads = 256
 
-// examineAll decides what the sample of each thread needs. Those that have moved
-// lately are read first. If no other has moved that was all. Otherwise the others
-// are read until the sum is explained, those that moved last first.
+// examineAll decides what the sample of each thread needs. Threads that have
+// moved lately are read first. If no other thread has moved, that is all.
+// Otherwise the others are read until the sum is explained, those that moved last
+// first.
 func (a *activity) examineAll() {
 	a.examined = a.examined[:0]
 	a.number++
@@ -99,15 +103,15 @@ func (a *activity) examineAll() {
 	a.sums.took(begun, a.p.sampler.clock.Now(), share)
 }
 
-// firstLooks bounds how many threads a round examines of a process whose threads have not all been looked at.
-// firstLooksAtOnce is that of threads that are read all at once.
+// firstLooks bounds how many threads a round examines while not all threads of the process have been looked
+// at. firstLooksAtOnce is the bound where all threads are read at once.
 const (
 	firstLooks       = 1024
 	firstLooksAtOnce = 16384
 )
 
-// lookOn looks at threads that have not been looked at: at some in each round, so that ten thousand of them do not
-// keep a round from its time. It reports whether there were any.
+// lookOn looks at threads that have not been looked at. It takes some in each round, so that ten thousand of them
+// do not delay a round. It reports whether there were any.
 func (a *activity) lookOn() bool {
 	before := len(a.examined)
 	most := firstLooks - before
@@ -132,7 +136,7 @@ func (a *activity) lookOn() bool {
 	return true
 }
 
-// examineOthers reads the threads that have not moved lately, from e on, as far as the sum asks for it.
+// examineOthers reads the threads that have not moved lately, from e on, until the sum is explained.
 func (a *activity) examineOthers(e *list.Element) {
 	even, sum := a.switches.even()
 	for n := a.tries(); !even && n > 0; n-- {
@@ -149,7 +153,7 @@ func (a *activity) examineOthers(e *list.Element) {
 	for e != nil {
 		e = a.examineNext(e)
 		if a.switches.known && !looked && a.switches.seen+a.switches.ended == sum {
-			looked = true // once: threads that move all the time need not be waited for
+			looked = true // once: there is no need to wait for threads that move all the time
 			later = a.reread()
 			if even, _ := a.switches.even(); even {
 				return
@@ -160,9 +164,9 @@ func (a *activity) examineOthers(e *list.Element) {
 	a.switches.known = a.switches.known && !a.p.roster.stale
 }
 
-// tries is how often the threads that have moved lately are read once more, because they may have
-// done so again while the sum was made, before all others are: the more there are, the longer the
-// sum takes, and the longer they do.
+// tries returns how often the threads that have moved lately are read again before all others are
+// read. They may have moved again while the kernel made the sum. With more threads the sum takes
+// longer, and so does reading all others.
 func (a *activity) tries() int { return min(1+(len(a.p.roster.threads)-len(a.examined))/250, 8) }
 
 // examineNext examines one thread and returns the next in the order of movement.
@@ -172,8 +176,8 @@ func (a *activity) examineNext(e *list.Element) *list.Element {
 	return next
 }
 
-// reread reads the threads that have been examined once more and returns how often
-// they were put on a processor since. Those that were are examined in the next round.
+// reread reads the examined threads once more, and returns how often they were put on
+// a processor since. Threads that were are examined in the next round.
 func (a *activity) reread() int64 {
 	if a.switches.sum == nil {
 		return 0
@@ -188,7 +192,7 @@ func (a *activity) reread() int64 {
 	return a.switches.seen - before
 }
 
-// saw takes note of what a thread has run.
+// saw records how long a thread has run.
 func (a *activity) saw(t *thread, sched procfs.SchedStat) {
 	a.switches.seen += int64(sched.Slices - t.usage.now.Slices)
 	if sched.Run > t.usage.now.Run && !t.usage.rebase {
@@ -198,13 +202,13 @@ func (a *activity) saw(t *thread, sched procfs.SchedStat) {
 	t.usage.now = sched
 }
 
-// stir puts a thread in front of those that are read first.
+// stir puts a thread at the front of the list of threads.
 func (a *activity) stir(t *thread) {
 	t.moved = a.number
 	a.recent.MoveToFront(t.place)
 }
 
-// rest puts a thread behind those that are read first.
+// rest puts a thread at the end of the list, where it is not read first.
 func (a *activity) rest(t *thread) {
 	t.moved = a.number - lately - 1
 	a.recent.MoveToBack(t.place)

@@ -20,8 +20,8 @@ func (w *fakeWorld) reads() int {
 	return n
 }
 
-// TestRestingThreadsAreNotRead: once all have been seen blocked only the sum is read; where
-// that is not allowed, each thread is.
+// TestRestingThreadsAreNotRead: once all threads have been seen blocked, only the sum is
+// read. If that is not allowed, each thread is read.
 func TestRestingThreadsAreNotRead(t *testing.T) {
 	for _, c := range []struct {
 		refuse          error
@@ -130,8 +130,8 @@ func TestMovingWhileBeingRead(t *testing.T) {
 	}
 }
 
-// TestSumOfThreads is the kernel's: of a process that rests it is what its threads
-// have and what those had that have ended, which does not change.
+// TestSumOfThreads: the kernel's sum for a process that rests is that of its
+// threads and of those that have ended, which does not change.
 func TestSumOfThreads(t *testing.T) {
 	g := ptest.Start(t, ptest.BuildC(t, "idle.c"), "-t", "100")
 	g.Ready()

@@ -9,9 +9,9 @@ import (
 	"ptools/internal/ptest"
 )
 
-// TestSystemStack: of a Go program that works on its system stack for a large part of its time
-// nearly all timers' samples can be used, and they are what stops show: they consist of the same
-// calls, and a stack that has one of the program's own functions has all its callers.
+// TestSystemStack: a Go program works on its system stack for a large part of its time. Nearly
+// all timers' samples can be used, and they show what stops show. They consist of the same
+// calls, and a stack with one of the program's own functions has all its callers.
 func TestSystemStack(t *testing.T) {
 	needTimers(t)
 	g := ptest.Start(t, ptest.BuildGo(t, "../unwind/testdata/garbage.go"))

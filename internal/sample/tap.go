@@ -9,23 +9,23 @@ import (
 	"ptools/internal/perfevent"
 )
 
-// A Tap is the ticks of one process out of those of Windows, for a sampler in rounds: one set of timers serves all processes
-// and clients. It belongs to one goroutine.
+// A Tap takes the ticks of one process from those of Windows, for a sampler in rounds. So one set of timers serves all
+// processes and clients. A Tap belongs to one goroutine.
 type Tap struct {
 	windows *Windows
 	pid     int
 	peeker  *perfevent.Peeker
 
 	records []perfevent.Record // under the lock of windows
-	room    []perfevent.Record // that have been read, for the next
-	missed  int64              // for which there was no room
-	lost    int64              // of all processes, until the last Read
+	room    []perfevent.Record // records that have been read, to be used again
+	missed  int64              // records for which there was no room
+	lost    int64              // records lost for all processes, at the last Read
 }
 
 // mostTapped bounds the records that wait for their reader: each has a copy of a stack.
 const mostTapped = 128
 
-// Tap begins to take the ticks of a process. It is to be closed.
+// Tap begins to take the ticks of a process. Close must be called.
 func (w *Windows) Tap(pid int, blame bool) (*Tap, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -37,13 +37,13 @@ func (w *Windows) Tap(pid int, blame bool) (*Tap, error) {
 	}
 	t := &Tap{windows: w, pid: pid, lost: w.cost.Lost}
 	if blame {
-		t.peeker, _ = perfevent.OpenPeeker() // without it holders that run are not seen
+		t.peeker, _ = perfevent.OpenPeeker() // without it running holders are not seen
 	}
 	w.taps[pid] = append(w.taps[pid], t)
 	return t, nil
 }
 
-// keep copies a record: what it refers to is valid now only.
+// keep copies a record. What r refers to is valid only during the call.
 func (t *Tap) keep(r *perfevent.Record) {
 	if len(t.records) >= mostTapped {
 		t.missed++
@@ -90,7 +90,7 @@ func (t *Tap) Period() time.Duration {
 	return t.windows.ticks.Period()
 }
 
-// Blame is what a sampler with these ticks finds out with which threads hold the locks.
+// Blame returns the Blame for a sampler with these ticks.
 func (t *Tap) Blame() *Blame {
 	if t.peeker == nil {
 		return &Blame{}
@@ -98,7 +98,7 @@ func (t *Tap) Blame() *Blame {
 	return &Blame{Peek: t.peeker.Peek}
 }
 
-// Close ends it.
+// Close ends the Tap.
 func (t *Tap) Close() (err error) {
 	w := t.windows
 	w.mu.Lock()

@@ -11,17 +11,17 @@ import (
 	"ptools/internal/unwind"
 )
 
-// knowledge says what may be concluded from an unchanged schedstat line.
+// knowledge is what may be concluded from an unchanged schedstat line.
 type knowledge uint8
 
 const (
 	// moving: nothing. The thread ran when its stack was taken.
 	moving knowledge = iota
-	// disturbed: it was blocked and we have stopped it; that alone changes
-	// the line, within bounds.
+	// disturbed: it was blocked and we have stopped it. The stop alone
+	// changes the line, within bounds.
 	disturbed
-	// still: it was blocked when its stack was taken and the line was as it
-	// is in seen.
+	// still: it was blocked when its stack was taken, and an unchanged line
+	// means an unchanged stack.
 	still
 )
 
@@ -33,17 +33,17 @@ const (
 	taken                  // its stack is new
 	wanted                 // it has to be stopped
 	skipped                // it has ended
-	running                // it runs; where, ticks tell
+	running                // it runs; ticks show where
 )
 
 // thread is one thread of a sampled process.
 type thread struct {
 	tid    int
 	files  TaskFiles
-	born   uint64 // its identity, with tid, if it was read with all others; else its files are
+	born   uint64 // with tid its identity, if it was read with all others; otherwise its files are its identity
 	id     profile.ThreadID
 	looked bool   // a round has looked at it
-	seen   uint64 // samples that were not kept unread
+	seen   uint64 // number of samples for which the thread was read
 	place  *list.Element
 	moved  int64 // the round in which it got its stack
 
@@ -63,9 +63,9 @@ type view struct {
 	stack   profile.StackID
 	cell    profile.Cell
 	counted bool  // stack is set
-	celled  bool  // cell is, for that stack
+	celled  bool  // cell is set, for that stack
 	present bool  // it has a sample there in each round
-	rounds  int64 // completed when that began
+	rounds  int64 // number of completed rounds when that began
 	since   time.Duration
 	end     unwind.End
 }
@@ -75,7 +75,7 @@ type blocked struct {
 	know    knowledge
 	sched   procfs.SchedStat // when the stack was taken
 	call    procfs.Syscall   // where the thread was blocked then
-	where   string           // the same as a function of the kernel, if call is concealed
+	where   string           // the function of the kernel instead, if call is concealed
 	state   byte             // its state if this round saw it blocked, else 0
 	inTrace bool             // the last look found it in a tracing stop
 	bottom  uint64           // the mapping that holds the stack, if known
@@ -84,9 +84,9 @@ type blocked struct {
 
 // usage is the processor time of a thread.
 type usage struct {
-	used    uint64 // since the sampling began or it was born, ns, as far as read
-	rebase  bool   // the next reading does not count: what was before is not known
-	inexact bool   // used lacks something
+	used    uint64 // ns since the sampling began or the thread was born, as last read
+	rebase  bool   // the next reading does not count: the one before it is not known
+	inexact bool   // used is not complete
 	now     procfs.SchedStat
 }
 
@@ -94,12 +94,12 @@ type usage struct {
 type turn struct {
 	verdict  verdict
 	ran      bool           // it was put on a processor after its stop
-	recheck  bool           // it waits, and is looked at once more right before the others are stopped
-	waits    bool           // it waited then
-	nowIn    procfs.Syscall // where
+	recheck  bool           // it waits, and is looked at again right before the others are stopped
+	waits    bool           // it still waited at that time
+	nowIn    procfs.Syscall // the call that it waited in
 	visited  int            // index+1 of its capture in this round's look
 	sighting sighting       // of this round's stop
-	burst    time.Duration  // that of the sighting
+	burst    time.Duration  // of the sighting
 }
 
 // lastRegs are the registers when the stack was taken.
@@ -109,39 +109,41 @@ type lastRegs struct {
 	pc, sp  uint64
 }
 
-// ownStop bounds what our own stop of a blocked thread adds to its schedstat:
-// it wakes, stops, and goes back into its system call.
+// ownStop bounds what our own stop of a blocked thread adds to its schedstat.
+// The thread wakes, stops, and goes back into its system call.
 const (
 	ownStopRun    = 300_000 // ns
 	ownStopSlices = 4
 )
 
-// explained reports whether our last stop explains all that has changed since:
-// the thread is in the same call with the same arguments and has hardly run.
+// explained reports whether our last stop explains all changes since. Then the
+// thread is in the same call with the same arguments, and has hardly run.
 func (t *thread) explained(call procfs.Syscall, now procfs.SchedStat) bool {
 	return call == t.blocked.call &&
 		now.Run-t.blocked.sched.Run < ownStopRun &&
 		now.Slices-t.blocked.sched.Slices <= ownStopSlices
 }
 
-// halted tells a thread in a group stop, which a tracer keeps in a tracing stop
-// (ptrace(2), PTRACE_LISTEN), from one that stands in such a stop for the moment
-// it takes our controller to answer: it has not moved since the round before.
+// halted reports whether a thread is in a group stop, which a tracer keeps in a
+// tracing stop (ptrace(2), PTRACE_LISTEN). A thread may also be in a tracing
+// stop for the moment that our controller takes to handle it. A halted thread
+// has not moved since the round before.
 func (t *thread) halted(state byte) bool {
 	return state == 't' && t.blocked.inTrace && t.usage.now == t.blocked.sched
 }
 
-// renameDue reports whether the name should be read again: at the first
-// rounds, in which programs name their threads, and then ever more rarely.
+// renameDue reports whether the name should be read again. It is read at the
+// first rounds, when programs name their threads, and then more and more
+// rarely.
 func (t *thread) renameDue() bool { return bits.OnesCount64(t.seen) == 1 }
 
 // redZone is what a function may use below its stack pointer (System V ABI,
 // 3.2.2).
 const redZone = 128
 
-// readStack fills in s.Stack, and buf with it, from memory, up to the end of the
-// mapping if that is known. Beyond it lies, for most threads, a guard page and the
-// stack of another.
+// readStack reads s.Stack from memory into buf, up to the end of the mapping if
+// that is known. Beyond the end is, for most threads, a guard page and the stack
+// of another thread.
 func (t *thread) readStack(m Image, s *Capture, buf []byte) {
 	s.Base = s.SP - redZone
 	if s.SP >= t.blocked.bottom && s.SP < t.blocked.top && t.blocked.top-s.Base < uint64(len(buf)) {
@@ -150,7 +152,7 @@ func (t *thread) readStack(m Image, s *Capture, buf []byte) {
 	s.Stack = buf[:m.ReadStack(buf, s.Base)]
 }
 
-// learnStack finds out where the stack ends that sp points into.
+// learnStack finds out where the stack that sp points into ends.
 func (t *thread) learnStack(m Image, sp uint64) {
 	if sp < t.blocked.bottom || sp >= t.blocked.top {
 		t.blocked.bottom, t.blocked.top = m.StackAt(sp)

@@ -11,22 +11,21 @@ import (
 	"ptools/internal/unwind"
 )
 
-// Where the kernel may be asked for it, the processor time comes from timers of the
-// processors: perf events that sample whatever thread of a wanted process they meet, in the timer
-// interrupt (internal/perfevent.Ticker). The moment of a tick depends on nothing that a thread does, so the
-// ticks that meet a function are in proportion to the processor time that it uses. No thread is
-// stopped for it.
+// Where the kernel permits it, the processor time comes from timers of the processors. They are perf events
+// that sample, in the timer interrupt, each thread of a wanted process that they meet
+// (internal/perfevent.Ticker). The moment of a tick does not depend on what a thread does. So the number of
+// ticks that meet a function is in proportion to its processor time. No thread is stopped for a tick.
 //
 // A tick counts one period of processor time where it met the thread. In the end the sums are
-// reconciled with what the kernel says that each thread has used (reconcile.go).
+// reconciled with the kernel's figure for each thread (reconcile.go).
 //
-// What a round has to tell of a thread that it finds running, a sample and the wall time since the
-// round before, goes to the ticks that have met that thread since then, or to the next one.
+// If a round finds a thread running, it owes a sample and the wall time since the round before.
+// They go to the ticks that have met the thread since then, or to its next tick.
 
-// Ticks samples running threads; *perfevent.Ticker does.
+// Ticks samples running threads; *perfevent.Ticker implements it.
 type Ticks interface {
-	// Read calls f for all that has happened since the last call, in order, and returns how many
-	// records were lost.
+	// Read calls f for each record since the last call, in order, and returns how many records
+	// were lost.
 	Read(f func(*perfevent.Record)) (lost int64)
 	// Redraw draws new periods.
 	Redraw(random func(int64) int64)
@@ -40,10 +39,10 @@ type UseTimers uint8
 const (
 	TimersAuto UseTimers = iota // where they can be had
 	TimersOff                   // never: running threads are stopped
-	TimersOnly                  // or else sampling fails
+	TimersOnly                  // always; without them sampling fails
 )
 
-// ParseUseTimers returns what auto, off or only means.
+// ParseUseTimers returns the meaning of auto, off or only.
 func ParseUseTimers(s string) (u UseTimers, ok bool) {
 	i := slices.Index([]string{TimersAuto: "auto", TimersOff: "off", TimersOnly: "only"}, s)
 	return UseTimers(max(i, 0)), i >= 0
@@ -56,23 +55,23 @@ type ticking struct {
 	levels  []profile.Addr
 	calls   map[uint64]int64         // system calls by the address behind the instruction
 	strange map[int]profile.ThreadID // threads that no round has met
-	met     []*thread                // by ticks of this round
+	met     []*thread                // threads that ticks of this round have met
 }
 
 func (k *ticking) init(p *process) {
 	k.p, k.calls, k.strange = p, make(map[uint64]int64), make(map[int]profile.ThreadID)
 }
 
-// debt is what rounds owe to the ticks of a thread.
+// debt is what rounds owe to the ticks of a thread: samples and wall time.
 type debt struct {
 	values profile.Values
 	fresh  []profile.Cell // where ticks of this round met it
 	last   profile.Cell   // where the last tick met it, if ticked
-	ticked bool           // in the present space
+	ticked bool           // a tick met it in the present space
 	paid   int64          // the last round in which ticks met it
 }
 
-// drain takes over what the timers have seen.
+// drain takes the records of the timers.
 func (s *Sampler) drain() {
 	if s.opt.Ticks == nil {
 		if s.tree != nil {
@@ -91,7 +90,7 @@ func (s *Sampler) drain() {
 	if lost := read(s.takeRecord); lost > 0 {
 		s.cost.Lost += lost
 		for _, p := range s.processes {
-			p.roster.stale = true // what was lost may have been of its threads
+			p.roster.stale = true // lost records may have been of its threads
 		}
 		if s.tree != nil {
 			s.tree.sweeps.due = true
@@ -123,7 +122,7 @@ func (s *Sampler) takeRecordOf(p *process, r *perfevent.Record) {
 	case r.Kind == perfevent.Ending:
 		p.ticking.takeEnding(r)
 	case r.Kind == perfevent.Map:
-		// Its map is read when a stack leads to where none is known.
+		// The maps are read when a stack leads to an unknown address.
 	case r.Kind == perfevent.Exec:
 		p.execed()
 	case r.Kind == perfevent.Name:
@@ -167,7 +166,7 @@ func (k *ticking) take(r *perfevent.Record) {
 	}
 }
 
-// takeEnding counts a tick of a thread that has given up its memory.
+// takeEnding counts a tick of a thread that has released its memory in its exit.
 func (k *ticking) takeEnding(r *perfevent.Record) {
 	p := k.p
 	if p.image == nil {
@@ -217,14 +216,15 @@ func (k *ticking) unwind(r *perfevent.Record) {
 type tickImage interface {
 	// Unwind is that of Image.
 	Unwind(s *Capture, dst []profile.Addr) ([]profile.Addr, unwind.End)
-	// syscall returns which system call a thread in the kernel has made if its program counter is where
-	// it will return to; -1 for one that came by an interrupt or a fault.
+	// syscall returns the number of the system call that a thread in the kernel has made, by the
+	// program counter that it will return to. It returns -1 for a thread that is in the kernel by an
+	// interrupt or a fault.
 	syscall(s *Capture) int64
 	// note returns the level that stands for a system call.
 	note(nr int64) profile.Addr
 }
 
-// unwindTick appends the levels of a tick. It fills in s but for s.Late.
+// unwindTick appends the levels of a tick. It sets all of snap but snap.Late.
 func (s *Sampler) unwindTick(r *perfevent.Record, snap *Capture, image tickImage, levels []profile.Addr) ([]profile.Addr, unwind.End) {
 	for _, addr := range r.KernelChain {
 		levels = append(levels, s.kernelNote(addr))
@@ -246,8 +246,8 @@ func unwindUser(cost *Cost, r *perfevent.Record, snap *Capture, image tickImage,
 	}
 	levels, end := image.Unwind(snap, levels)
 	if snap.Strayed && end != unwind.Whole {
-		// Beyond the copy the memory is that of now. Where it does not lead to the end of the stack
-		// nothing of what it told is certain.
+		// Beyond the copy the memory is the present one. If it does not lead to the end of the
+		// stack, none of the levels from it are certain.
 		levels = levels[:len(levels)-snap.Beyond]
 		cost.Cut++
 	}
@@ -276,7 +276,7 @@ func syscallBefore(image Image, calls map[uint64]int64, s *Capture) int64 {
 	})
 }
 
-// callIn returns which system call the code makes that read reads, or -1.
+// callIn returns the system call that the code which read fills in makes, or -1.
 func callIn(read func(code []byte) bool) int64 {
 	var code [ptrace.SyscallCode]byte
 	if read(code[:]) {
@@ -287,8 +287,9 @@ func callIn(read func(code []byte) bool) int64 {
 	return -1
 }
 
-// interrupted has a thread that the kernel is sending, or has just sent, into the handler of a
-// signal shown where the signal has met it, as a stop there would be.
+// interrupted handles a thread that the kernel is sending, or has just sent, into the handler
+// of a signal. It sets the registers to those where the signal met the thread, as a stop there
+// would show.
 func interrupted(s *Capture) {
 	for addr, ok := s.Regs.HandlerContext(); ok; addr, ok = s.Regs.HandlerContext() {
 		off := addr - s.Base
@@ -296,7 +297,7 @@ func interrupted(s *Capture) {
 			return
 		}
 		s.Regs.SetContext((*[ptrace.ContextSize]byte)(s.Stack[off:]))
-		s.Chain = nil // it begins with the frame pointer that is no more
+		s.Chain = nil // it begins with a frame pointer that is no longer the thread's
 		s.PC, s.SP = s.Regs.PC(), s.Regs.SP()
 	}
 }
@@ -309,7 +310,7 @@ func (k *ticking) runs(t *thread) {
 	p.activity.stir(t)
 }
 
-// pay gives what rounds owe to a thread's ticks to those that have come in this one.
+// pay gives what rounds owe to a thread's ticks to the ticks of this round.
 func (k *ticking) pay() {
 	for _, t := range k.met {
 		k.settle(t, t.debt.fresh)
@@ -318,7 +319,7 @@ func (k *ticking) pay() {
 	k.met = k.met[:0]
 }
 
-// settle divides what is owed among some cells.
+// settle divides what is owed among cells.
 func (k *ticking) settle(t *thread, cells []profile.Cell) {
 	d, n := &t.debt.values, int64(len(cells))
 	if d.Samples == 0 {
@@ -334,8 +335,8 @@ func (k *ticking) settle(t *thread, cells []profile.Cell) {
 	*d = profile.Values{}
 }
 
-// forgive gives what is owed to a thread that no tick will meet any more, or not in this space, to
-// where the last one met it, or else to a stack of its own.
+// forgive handles the debt to a thread that no tick will meet any more, or not in this space. It
+// gives it to the place where the last tick met the thread, or else to a stack of its own.
 func (k *ticking) forgive(t *thread) {
 	if t.debt.values.Samples > 0 {
 		cell := t.debt.last

@@ -12,7 +12,7 @@ import (
 	"ptools/internal/profile"
 )
 
-// fakeTicks are those of a world in which there are timers.
+// fakeTicks are the ticks of a world with timers.
 type fakeTicks struct {
 	*fakeWorld
 	period time.Duration
@@ -114,8 +114,9 @@ func TestTimeOfThreadsThatSleep(t *testing.T) {
 	}
 }
 
-// TestRunningBetweenTicks: what rounds find running before a tick meets it goes to that tick; what no tick
-// meets any more to where the last one met it, or to a name of its own.
+// TestRunningBetweenTicks: the samples of a thread that rounds find running before a tick meets it go to
+// that tick. If no tick meets the thread any more, they go to the place where the last one met it, or to a
+// name of their own.
 func TestRunningBetweenTicks(t *testing.T) {
 	const period, rounds = 10 * time.Millisecond, 10
 	for _, c := range []struct {
@@ -147,7 +148,7 @@ func TestRunningBetweenTicks(t *testing.T) {
 	}
 }
 
-// TestTicksOfStrangers: threads that live between two rounds have their time, by the name that they had.
+// TestTicksOfStrangers: threads that live only between two rounds have their time, under their own names.
 func TestTicksOfStrangers(t *testing.T) {
 	const period, rounds = 10 * time.Millisecond, 100
 	w := newWorld(3)
@@ -168,8 +169,8 @@ func TestTicksOfStrangers(t *testing.T) {
 	}
 }
 
-// TestReconcile: what was counted becomes what was used: of each thread that was met often, of the others
-// together, and what chance does not explain stands apart.
+// TestReconcile: counts are stretched to the processor time that was used, for each thread that was met
+// often, and for the others together. Time that chance does not explain is counted apart.
 func TestReconcile(t *testing.T) {
 	const period, rounds = 10 * time.Millisecond, 100
 	w := newWorld(4)
@@ -226,8 +227,8 @@ func TestCoalescingChangesNothing(t *testing.T) {
 	}
 }
 
-// TestCoalesceOverAWakeUp: where a thread has woken in between, ticks of the schedule are missed, and counted as
-// that; after some times rounds are hardly put off any more.
+// TestCoalesceOverAWakeUp: if a thread has woken in between, ticks of the schedule are missed, and counted as
+// missed. After some times rounds are hardly put off any more.
 func TestCoalesceOverAWakeUp(t *testing.T) {
 	const period, rounds = time.Millisecond, 4000
 	w := newWorld(20)
@@ -277,7 +278,7 @@ func TestTicksAcrossExec(t *testing.T) {
 	}
 }
 
-// TestChildrenAreCounted: processes that a sampled one starts are not sampled, and that is said.
+// TestChildrenAreCounted: processes that a sampled one starts are not sampled, and are counted.
 func TestChildrenAreCounted(t *testing.T) {
 	const period = time.Millisecond
 	w, n := newWorld(1), 0
@@ -292,8 +293,8 @@ func TestChildrenAreCounted(t *testing.T) {
 	}
 }
 
-// TestUncertainCallers: of a stack that leads to memory beyond the copy, and there to nothing, the part
-// that is certain is shown.
+// TestUncertainCallers: if a stack leads to memory beyond the copy, and there to nothing, only the
+// certain part is shown.
 func TestUncertainCallers(t *testing.T) {
 	const period, rounds = time.Millisecond, 1000
 	w := newWorld(1)
@@ -310,8 +311,8 @@ func TestUncertainCallers(t *testing.T) {
 	}
 }
 
-// TestTicksOfTheEnd: a process has ended before a round could read what its thread has used: what ticks have counted
-// stands.
+// TestTicksOfTheEnd: if a process has ended before a round could read its thread's processor time, the ticks' count
+// is kept.
 func TestTicksOfTheEnd(t *testing.T) {
 	const period = 2 * time.Millisecond
 	w, c := newWorld(1), &fakeClock{}

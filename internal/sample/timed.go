@@ -10,7 +10,7 @@ import (
 	"ptools/internal/unwind"
 )
 
-// timed is a process that has windows. All of it belongs to the goroutine that holds the lock of its Windows.
+// timed is a process that has windows. The lock of its Windows guards all of it.
 type timed struct {
 	w       *Windows
 	pid     int
@@ -18,26 +18,27 @@ type timed struct {
 	windows map[*Window]bool
 	profile *profile.Profile
 
-	// Of the present image; nil until the first tick.
+	// These belong to the present image. They are nil until the first tick.
 	image   *heldImage
 	space   *profile.Space
 	namer   *namer
 	refresh timedRefresh
-	relearn bool             // what was in no code is being looked up again
+	relearn bool             // addresses that were in no code are being looked up again
 	calls   map[uint64]int64 // system calls by the address behind the instruction
 	err     error            // why there is no image
-	former  []former         // parts of the profile that still want names
+	former  []former         // parts of the profile that still lack names
 
-	cpu    time.Duration // that the process has used since its start
-	ticked time.Duration // of ticks since that was read
+	cpu    time.Duration // processor time of the process since its start
+	ticked time.Duration // processor time of ticks since that was read
 
 	names  map[int]profile.ThreadID
 	snap   Capture
 	levels []profile.Addr
 }
 
-// newTimed takes up a process. Of one that does not run nothing is opened before a tick meets it. One that runs may end
-// before its ticks are read, and then its image is gone.
+// newTimed begins to keep a process. For a process that does not run, nothing is opened before a tick meets it. For a
+// running process the image is opened at once: the process may end before its ticks are read, and then its image is
+// gone.
 func newTimed(w *Windows, pid int) (*timed, error) {
 	stat, err := procfs.ReadStat(pid)
 	if err != nil {
@@ -48,7 +49,7 @@ func newTimed(w *Windows, pid int) (*timed, error) {
 		calls: make(map[uint64]int64), names: make(map[int]profile.ThreadID),
 	}
 	if stat.State == 'R' {
-		s.current() // a tick will say what is wrong
+		s.current() // a tick will find the error
 	}
 	return s, nil
 }
@@ -56,20 +57,20 @@ func newTimed(w *Windows, pid int) (*timed, error) {
 // timedRefresh is when the maps of a process are read again.
 type timedRefresh struct {
 	refreshing
-	handed bool // what had been met when that was seen to be needed is with the namer
+	handed bool // addresses that had been met when the need was seen are with the namer
 }
 
 // former is a part of a process's profile to which nothing is added any more. Looking up its last names may take as
-// long as reading the files of its program, for which no goroutine waits that holds the lock.
+// long as reading the files of its program. No goroutine that holds the lock waits for that.
 type former struct {
 	image *heldImage
 	space *profile.Space
 	namer *namer
-	gone  bool // the process has another image since
+	gone  bool // the process has another image by now
 }
 
-// other reports that the number is that of another process now, or of none. Without a descriptor for that it is taken
-// for the same.
+// other reports whether the number is now that of another process, or of none. If there is no descriptor to find out,
+// other reports false.
 func (s *timed) other() bool {
 	stat, err := procfs.ReadStat(s.pid)
 	if err != nil {
@@ -78,7 +79,7 @@ func (s *timed) other() bool {
 	return stat.StartTime != s.start
 }
 
-// take counts a tick. That of a process which ended before anything of it was opened counts without a stack.
+// take counts a tick. If the process ended before anything of it was opened, the tick counts without a stack.
 func (s *timed) take(r *perfevent.Record) {
 	have, other := s.current()
 	if other {
@@ -98,8 +99,8 @@ func (s *timed) take(r *perfevent.Record) {
 	s.space.Add(cell, profile.Values{Samples: 1, CPU: int64(period)})
 }
 
-// current has the present image open. It reports whether there is one, and whether the number is that of another process
-// now. Of a process that has ended the last image stays.
+// current makes sure that the present image is open. It reports whether there is one, and whether the number is now that
+// of another process. If the process has ended, its last image stays.
 func (s *timed) current() (have, other bool) {
 	if s.image != nil && !s.image.Stale() {
 		return true, false
@@ -123,7 +124,7 @@ func (s *timed) current() (have, other bool) {
 	return true, false
 }
 
-// open takes up an image.
+// open makes image the present one.
 func (s *timed) open(image *heldImage) {
 	s.image, s.err = image, nil
 	s.space = s.profile.Space(s.pid, image.Executable(), image)
@@ -132,11 +133,12 @@ func (s *timed) open(image *heldImage) {
 	clear(s.calls)
 }
 
-// mostFormer is how many parts of a profile may want names: one that executes programs a hundred times a second while
-// the symbols of the first are being read has as many. The names of the oldest are waited for beyond that.
+// mostFormer is how many parts of a profile may lack names. A process that executes programs a hundred times a
+// second, while the symbols of the first are being read, has that many. If there are more, the names of the oldest
+// are waited for.
 const mostFormer = 100
 
-// leave gives back the image. What was seen in it goes to the former images of the process, when it has its names.
+// leave ends the use of the present image. Its part of the profile becomes a former one, until it has its names.
 func (s *timed) leave() {
 	if s.image == nil {
 		return
@@ -146,7 +148,7 @@ func (s *timed) leave() {
 	s.nameFormer()
 }
 
-// nameFormer gives back former parts of the profile that have all their names.
+// nameFormer releases the former parts of the profile that have all their names.
 func (s *timed) nameFormer() {
 	beyond := len(s.former) - mostFormer
 	kept := s.former[:0]
@@ -166,7 +168,7 @@ func (s *timed) nameFormer() {
 	s.former = kept
 }
 
-// close gives back everything.
+// close releases everything.
 func (s *timed) close() {
 	for _, f := range s.former {
 		s.w.dismiss(f.image, f.namer)
@@ -178,7 +180,7 @@ func (s *timed) close() {
 	}
 }
 
-// images returns those that have the names of the profile, held once more.
+// images returns the images that have the names of the profile. Each is held once more.
 func (s *timed) images() []*heldImage {
 	var list []*heldImage
 	for _, f := range s.former {
@@ -199,7 +201,7 @@ func (s *timed) thread(tid int) profile.ThreadID {
 	if !ok {
 		name, err := procfs.ReadComm(s.pid, tid)
 		if err != nil {
-			name, _ = procfs.ReadComm(s.pid, s.pid) // it has ended; without a name there is the number
+			name, _ = procfs.ReadComm(s.pid, s.pid) // it has ended; without a name the number is shown
 		}
 		id = s.profile.Thread(s.pid, tid, name)
 		if err == nil {
@@ -210,11 +212,11 @@ func (s *timed) thread(tid int) profile.ThreadID {
 	return id
 }
 
-// mostKept is how large the profile of a subject becomes before another takes its place, so that windows which always
-// overlap do not make it grow for ever.
+// mostKept is how large the profile of a process becomes before a new one takes its place. So windows that always
+// overlap do not make it grow without a bound.
 const mostKept = 1 << 16
 
-// settle does what need not be done for each tick.
+// settle does the work that need not be done for each tick.
 func (s *timed) settle() {
 	if s.ticked > 0 {
 		s.readCPU()
@@ -231,9 +233,9 @@ func (s *timed) settle() {
 	}
 }
 
-// remap has the maps read again after a stack has led to code that is not known. Names are looked up before, and
-// again of what was in no code, by the namer: what was met since it was handed its last addresses is looked up in the
-// new maps. The namer is idle.
+// remap reads the maps again after a stack has led to unknown code. The namer looks up names before that, and
+// afterwards again for the addresses that were in no code. Addresses that were met after the last handover to the
+// namer are looked up in the new maps. The namer is idle.
 func (s *timed) remap() {
 	if s.relearn {
 		s.space.Learned()
@@ -244,7 +246,7 @@ func (s *timed) remap() {
 	case !s.refresh.needed || !s.refresh.may(now):
 		return
 	case !s.refresh.handed:
-		s.refresh.handed = true // by the step that follows
+		s.refresh.handed = true // by the following step
 		return
 	}
 	s.space.Resolve(s.namer.handed - s.space.Resolved())
@@ -257,7 +259,7 @@ func (s *timed) remap() {
 	s.refresh.handed = false
 }
 
-// renew begins another profile. The present one ends with the windows that were opened in it.
+// renew begins a new profile. The present one ends with the windows that were opened in it.
 func (s *timed) renew() {
 	s.image.holds++
 	s.former = append(s.former, former{s.image, s.space, s.namer, false})
@@ -265,14 +267,15 @@ func (s *timed) renew() {
 	clear(s.names)
 	for n := range s.windows {
 		if n.result != nil {
-			continue // it is over, and waits for its names
+			continue // the window is over, and waits for its names
 		}
 		n.marks = append(n.marks, s.profile.Mark())
 	}
 	s.open(s.image)
 }
 
-// readCPU reads what the process has used. When it has ended ticks tell what came after the last reading.
+// readCPU reads the processor time of the process. If the process has ended, the ticks since the last reading are
+// added.
 func (s *timed) readCPU() {
 	if used, err := processorTime(s.pid); err == nil && used >= s.cpu && !s.other() {
 		s.cpu = used
@@ -282,8 +285,8 @@ func (s *timed) readCPU() {
 	s.ticked = 0
 }
 
-// reconcile makes the processor time of a window what the process has used, as spending.reconcile does for a run. What is
-// more than ticks, or stops, and chance explain stands under a name of its own.
+// reconcile stretches the processor time of a window to what the process has used, as spending.reconcile does for a run.
+// Time that neither ticks, or stops, nor chance explain is counted under a name of its own.
 func reconcile(p *profile.Profile, pid int, used, period time.Duration) {
 	threads, counted := make(map[profile.ThreadID]bool), int64(0)
 	for id, ns := range p.Counted(pid) {

@@ -9,7 +9,7 @@ import (
 	"ptools/internal/procfs"
 )
 
-// Timers are the timers of the machine's processors, as Ticks. Nil are none.
+// Timers are the timers of the machine's processors, as Ticks. A nil *Timers stands for none.
 type Timers struct {
 	*perfevent.Ticker
 	symbols *procfs.KernelSymbols
@@ -24,8 +24,9 @@ type TimersOptions struct {
 	Blame  bool          // threads that hold locks are looked at while they run
 }
 
-// OpenTimers starts the timers, unless use says not to, or says only where they can be had and they
-// cannot: then it returns nil, or an error if what is asked for takes timers.
+// OpenTimers starts the timers. It returns nil if use is TimersOff, or if it is TimersAuto and they
+// cannot be had. It returns an error if use is TimersOnly and they cannot be had, or if o.Kernel asks
+// for timers and there are none.
 func OpenTimers(use UseTimers, o TimersOptions) (*Timers, error) {
 	if use == TimersOff {
 		if o.Kernel {
@@ -57,14 +58,14 @@ func OpenTimers(use UseTimers, o TimersOptions) (*Timers, error) {
 	return nil, nil
 }
 
-// The processor column is as exact as there are ticks of processor time, of which a thread that sleeps most of
-// the time has few. A tick costs much less than a round, so there are some for each.
+// The exactness of the processor column depends on the number of ticks. A thread that sleeps most of the time
+// gets few. A tick costs much less than a round, so there are several for each round.
 const (
 	ticksPerRound = 4
 	minTickPeriod = time.Second / 400 // unless rounds follow each other more closely
 )
 
-// tickPeriod is the time between ticks where that between rounds is period.
+// tickPeriod returns the time between ticks for a time between rounds.
 func tickPeriod(period time.Duration) time.Duration { return pacedPeriod(period, 0) }
 
 // Want has a process sampled.
@@ -78,7 +79,7 @@ func (t *Timers) Want(pid int) error {
 // KernelName names an address in the kernel.
 func (t *Timers) KernelName(addr uint64) string { return t.symbols.Name(addr) }
 
-// Blame is what a sampler with these timers, or without any, finds out with which threads hold the locks.
+// Blame returns the Blame for a sampler with these timers, or without any.
 func (t *Timers) Blame() *Blame {
 	if t == nil || t.peeker == nil {
 		return &Blame{}

@@ -12,31 +12,31 @@ import (
 
 // A tree is the sources of a sampler and all their descendants, the future ones too. Nothing is attached to them.
 //
-// Which processes ticks meet the kernel decides: a child is taken into the filter before it runs (perfevent.Follow).
-// Records tell the sampler of births, names, programs, mappings and ends, so the ticks of a process that has ended
-// are as good as those of one that lives. Stacks of all such processes are in one space, where each file has one
-// place (treemap.go).
+// The kernel decides which processes ticks meet: a child is put into the filter before it runs (perfevent.Follow).
+// Records report births, names, programs, mappings and ends. So the ticks of a process that has ended are as good as
+// those of a living one. Stacks of all such processes are in one space, where each file has one place (treemap.go).
 //
-// A process that lives for some rounds is looked at in rounds as any other, for what it waits for: it gets files and a
-// space of its own, which it gives back when it ends or executes another program. How much time that may take is bounded, and
-// so is how many there are. What was not looked at has its wall time as [not sampled].
+// A process that lives for some rounds is looked at in rounds like any other, to see what it waits for. It gets files and
+// a space of its own, which are released when it ends or executes another program. The time for that is bounded, and so
+// is the number of such processes. The wall time of other processes is [not sampled].
 
-// Follow says how descendants are sampled. Sources must be told of to Ticks before sampling begins.
+// Follow says how descendants are sampled. The sources must be added to Ticks before sampling begins.
 type Follow struct {
-	// Source returns a descendant as rounds look at it. done is closed when it has ended. Not called with Births.
+	// Source returns a descendant as a Source for rounds. done is closed when it has ended. Source is not called with
+	// Births.
 	Source func(pid int, done <-chan struct{}) *Source
 	Files  *Files
 	Lines  bool
-	// Births tells of descendants where there are no timers; nil: Options.Ticks does.
+	// Births reports descendants where there are no timers; nil: Options.Ticks does.
 	Births *Births
 }
 
-// FollowingTicks are Ticks that follow descendants; *perfevent.Ticker does.
+// FollowingTicks are Ticks that follow descendants; *perfevent.Ticker implements it.
 type FollowingTicks interface {
 	Ticks
-	// ReadAll is Read of the last records too.
+	// ReadAll is Read, including the last records.
 	ReadAll(f func(*perfevent.Record)) (lost int64)
-	// Follows says how.
+	// Follows returns how descendants are followed.
 	Follows() perfevent.Follow
 	// Ends calls f for each thread that has ended since the last call.
 	Ends(f func(*perfevent.End))
@@ -47,15 +47,15 @@ type FollowingTicks interface {
 	Drop(pid int)
 }
 
-// Followed is what has become of the descendants.
+// Followed counts what has become of the descendants.
 type Followed struct {
 	Processes int64 // that were followed, sources included
-	Unlooked  int64 // of those, that were never looked at for want of room
-	Refused   int64 // of those, that may not be read
+	Unlooked  int64 // those of Processes that were never looked at for want of room
+	Refused   int64 // those of Processes that may not be read
 	NoRoom    int64 // children that were not followed because there were too many at the same time
-	Unread    int64 // files that had gone when a sample needed them
+	Unread    int64 // files that were gone when a sample needed them
 	Unsure    int64 // processes whose processor time is that of their samples
-	Stray     int64 // of Processes, those of which only the end was told
+	Stray     int64 // those of Processes of which only the end was reported
 }
 
 type tree struct {
@@ -63,13 +63,13 @@ type tree struct {
 	ticks    FollowingTicks
 	births   *Births // nil: there are timers
 	living   map[int]*kin
-	dead     map[int][]*kin // whose processor time is not final
-	ends     []unclaimed    // of processes whose birth was not read yet
+	dead     map[int][]*kin // ended processes whose processor time is not final
+	ends     []unclaimed    // ends of processes whose birth was not read yet
 	strays   strays
 	start    time.Duration // CLOCK_MONOTONIC; notBegun: first readings are still to be taken
 	sweeps   sweeps
 	looked   int           // processes
-	alone    time.Duration // since when the sources have ended; -1: that was told
+	alone    time.Duration // when the sources ended; -1: that was reported
 	opens    budget
 	closers  chan struct{} // has a place for each image that is being closed
 	files    *treeFiles
@@ -81,7 +81,7 @@ type tree struct {
 	roots    map[profile.ProcessID]bool
 }
 
-// notBegun is after all records.
+// notBegun is later than all records.
 const notBegun time.Duration = math.MaxInt64
 
 // unclaimed is the end of a thread, and when it was read.
@@ -90,7 +90,7 @@ type unclaimed struct {
 	at time.Duration
 }
 
-// owed is the part of a sample that ticks and ends have not made up yet.
+// owed is time that is not yet enough for a sample.
 type owed struct{ ticks, rest time.Duration }
 
 // take adds a time and returns how many samples it makes.
@@ -132,8 +132,8 @@ func (t *tree) add(pid, ppid int) *kin {
 	return k
 }
 
-// begin takes up the sources and the descendants that they have already. Each is wanted before its children are listed:
-// those that come after that are born into the filter.
+// begin adds the sources and their present descendants. Each process is put into the filter before its children are
+// listed: later children are born into the filter.
 func (t *tree) begin() {
 	t.start = notBegun
 	var pids []int
@@ -159,7 +159,7 @@ func (t *tree) begin() {
 	}
 }
 
-// meet reads what there is to know of a process that was there before.
+// meet reads what is known of a process that existed before.
 func (t *tree) meet(k *kin) {
 	k.born = t.start
 	k.comm, _ = procfs.ReadComm(k.pid, k.pid)
@@ -176,7 +176,7 @@ func childrenOf(pid int) (children []int) {
 	return children
 }
 
-// zero takes the first readings of those that are there.
+// zero takes the first readings of the living processes.
 func (t *tree) zero() {
 	t.start = perfevent.Now()
 	ended := make(map[int]bool)
@@ -198,7 +198,7 @@ func (t *tree) takeRecord(r *perfevent.Record) {
 		case parent == nil, k != nil && (k.source || r.Time <= k.born): // begin has found it
 			return
 		case k != nil:
-			t.died(k, r.Time) // the record of its end was lost: its number is another's
+			t.died(k, r.Time) // the record of its end was lost: its number is that of another process
 		}
 		t.birth(parent, r)
 		return
@@ -208,7 +208,7 @@ func (t *tree) takeRecord(r *perfevent.Record) {
 	}
 }
 
-// birth takes up a child.
+// birth adds a child.
 func (t *tree) birth(parent *kin, r *perfevent.Record) {
 	if t.ticks.Follows() == perfevent.FollowRecords {
 		if t.ticks.Want(r.PID) != nil {
@@ -220,14 +220,14 @@ func (t *tree) birth(parent *kin, r *perfevent.Record) {
 	k.maps = parent.maps.copyOf()
 }
 
-// died takes note of the end of the last thread of a process.
+// died records the end of the last thread of a process.
 func (t *tree) died(k *kin, at time.Duration) {
 	if k.died != 0 {
 		return
 	}
 	k.died = at
 	if t.ticks.Follows() == perfevent.FollowRecords {
-		if used, err := processorTime(k.pid); err == nil { // it was not waited for yet
+		if used, err := processorTime(k.pid); err == nil { // its parent has not waited for it yet
 			k.used, k.final = used, true
 		}
 		t.ticks.Drop(k.pid)
@@ -241,7 +241,7 @@ func (t *tree) died(k *kin, at time.Duration) {
 	t.dead[k.pid] = append(t.dead[k.pid], k)
 }
 
-// settleEnds takes over what processes have used that have ended.
+// settleEnds takes over the processor time of processes that have ended.
 func (t *tree) settleEnds() {
 	now := perfevent.Now()
 	t.ticks.Ends(func(e *perfevent.End) { t.ends = append(t.ends, unclaimed{*e, now}) })
@@ -259,7 +259,7 @@ func (t *tree) settleEnds() {
 	for pid, list := range t.dead {
 		list = slices.DeleteFunc(list, func(k *kin) bool {
 			k.final = k.last != 0 && (k.told >= k.known || now-k.last > othersEnd)
-			over := k.final || k.last == 0 && now-k.died > longestUnread // its end was lost
+			over := k.final || k.last == 0 && now-k.died > longestUnread // the record of its end was lost
 			if over {
 				t.bury(k)
 			}
@@ -273,9 +273,10 @@ func (t *tree) settleEnds() {
 }
 
 const (
-	// longestUnread is after what time a record that has not come will not come.
+	// longestUnread is the time after which a record that has not come will not come.
 	longestUnread = 2 * time.Second
-	// othersEnd is in what time the threads that were ending with the last have ended. One of them may give back much memory.
+	// othersEnd is the time in which the threads that were ending with the last one have ended. One of them may have to
+	// release much memory.
 	othersEnd = longestUnread
 )
 
@@ -283,7 +284,7 @@ const (
 func (t *tree) ended(e *unclaimed) bool {
 	k := t.living[e.PID]
 	for _, other := range t.dead[e.PID] {
-		// A process was made right before the record of its birth.
+		// A process is made right before the record of its birth.
 		if other.born >= e.Start && (k == nil || other.born < k.born) {
 			k = other
 			break
@@ -295,12 +296,12 @@ func (t *tree) ended(e *unclaimed) bool {
 	k.used += e.CPU
 	k.told++
 	if e.Last {
-		k.last, k.comm = e.at, e.Comm // its records may be lost
+		k.last, k.comm = e.at, e.Comm // the records with its name may be lost
 	}
 	return true
 }
 
-// bury counts what a process has used that is looked at no more.
+// bury counts what a process has used that is no longer looked at.
 func (t *tree) bury(k *kin) {
 	now := perfevent.Now()
 	wall := k.life(now)
@@ -315,7 +316,7 @@ func (t *tree) bury(k *kin) {
 	t.sampler.profile.SetProcess(k.id, k.comm, cpu, wall)
 }
 
-// rest counts the wall time of a process that no tick and no round has seen.
+// rest counts the wall time of a process that neither ticks nor rounds have seen.
 func (t *tree) rest(k *kin, wall time.Duration) {
 	if wall <= 0 {
 		return
@@ -327,7 +328,7 @@ func (t *tree) rest(k *kin, wall time.Duration) {
 	s.cost.Samples += n
 }
 
-// unsampled is the level of what was not sampled.
+// unsampled returns the level for time that was not sampled.
 func (s *Sampler) unsampled() profile.Addr { return s.profile.Note("[not sampled]") }
 
 // take counts a tick of a process that is not looked at.
@@ -352,19 +353,20 @@ func (t *tree) take(k *kin, r *perfevent.Record) {
 
 // alive reports whether any process is left.
 func (t *tree) alive() bool {
-	return len(t.living) > 0 // a source has ended when its record says so: births before that have been read then
+	return len(t.living) > 0 // a source has ended when its record says so: then all births before that have been read
 }
 
-// fewLiving is how many processes are compared with /proc each second also if no record was lost.
+// fewLiving is the number of processes up to which they are compared with /proc each second, even if no record was
+// lost.
 const fewLiving = 200
 
-// sweeps is when the living were compared with /proc.
+// sweeps says when the living processes were compared with /proc.
 type sweeps struct {
 	last time.Duration
 	due  bool // records were lost since then
 }
 
-// sweep looks for processes whose end was lost.
+// sweep looks for processes whose record of the end was lost.
 func (t *tree) sweep() {
 	now := perfevent.Now()
 	if now-t.sweeps.last < time.Second || !t.sweeps.due && len(t.living) > fewLiving {
@@ -375,7 +377,7 @@ func (t *tree) sweep() {
 		if stat, err := procfs.ReadStat(k.pid); err == nil && !stat.Ended() {
 			continue
 		}
-		if k.gone { // for a second: its record would have been read
+		if k.gone { // it has been gone for a second: its record would have been read
 			t.died(k, now)
 		}
 		k.gone = true

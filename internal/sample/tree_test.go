@@ -16,10 +16,10 @@ import (
 	"ptools/internal/ptest"
 )
 
-// tick is how often followed has the processors' timers look.
+// tick is the period of the timers of followed.
 const tick = 2 * time.Millisecond
 
-// followed samples a target and its descendants until all have ended. Before it begins with that it calls begun.
+// followed samples a target and its descendants until all have ended. It calls begun before it begins.
 func followed(t *testing.T, how perfevent.Follow, g *ptest.Target, begun func()) *Sampler {
 	t.Helper()
 	return followedBy(t, following(t, how, g), g, begun)
@@ -64,8 +64,8 @@ func followedBy(t *testing.T, ticks FollowingTicks, g *ptest.Target, begun func(
 	return s
 }
 
-// relatives is what a family says of its children: how many, what wait4 says they used, and how much of that they say was
-// in the function that has their name.
+// relatives is what a family prints about its children: their number, their processor time by wait4, and by their own
+// account the part of it in the function with their name.
 type relatives struct {
 	count   map[string]int64
 	cpu, in map[string]time.Duration
@@ -122,8 +122,8 @@ func underRoot(t *testing.T, p *profile.Profile, by profile.By, function string)
 	return with, all
 }
 
-// TestFollow: children that live for five milliseconds, of which half execute another program, are all there, each command with
-// the processor time that wait4 says, and with its functions.
+// TestFollow: children that live for five milliseconds, half of which execute another program, are all there. Each
+// command has its processor time by wait4, and its functions.
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	const children = 200
@@ -150,7 +150,8 @@ func TestFollow(t *testing.T) {
 		if c.Processes != truth.count[name] || off < -0.02 || off > 0.02 {
 			t.Errorf("%s: wrong", name)
 		}
-		// Five standard deviations of what the ticks say, and what starting a program takes without a tick: interrupts off.
+		// Five standard deviations of the ticks, and the time of starting a program that no tick sees, because interrupts
+		// are off.
 		if bound := 5*math.Sqrt(in*(1-in)/float64(truth.cpu[name]/tick)) + 0.03; math.Abs(share-in) > bound {
 			t.Errorf("%s: share of the function %.3f, it says %.3f (bound %.3f)", name, share, in, bound)
 		}
@@ -173,7 +174,8 @@ func TestFollow(t *testing.T) {
 	t.Log(s.Cost())
 }
 
-// TestFollowEndsTogether: threads that end at the same time, of which one gives back much memory, count whichever is the last.
+// TestFollowEndsTogether: threads that end at the same time all count, whichever is the last. One of them releases much
+// memory.
 func TestFollowEndsTogether(t *testing.T) {
 	g := ptest.Start(t, "sh", "-c", `read x; for i in 1 2 3 4 5 6 7 8 9 10; do "$0"; done`, ptest.BuildC(t, "endtogether.c"))
 	s := followed(t, perfevent.FollowAuto, g, func() { g.Stdin.Write([]byte("\n")) })
@@ -184,7 +186,7 @@ func TestFollowEndsTogether(t *testing.T) {
 	}
 }
 
-// earlyEnd are timers that tell of a thread that ended while sampling began.
+// earlyEnd are timers that report a thread that ended while sampling began.
 type earlyEnd struct {
 	*perfevent.Ticker
 	pid int
@@ -198,8 +200,8 @@ func (c *earlyEnd) Read(f func(*perfevent.Record)) (lost int64) {
 	return c.Ticker.Read(f)
 }
 
-// TestFollowLeaderDead: a process lives as long as one of its threads does, whichever have ended before or while sampling began, and has
-// all the processor time that the kernel says.
+// TestFollowLeaderDead: a process lives as long as one of its threads does, whichever threads have ended before or while
+// sampling began. It has all its processor time by the kernel's account.
 func TestFollowLeaderDead(t *testing.T) {
 	t.Parallel()
 	for how, name := range map[perfevent.Follow]string{perfevent.FollowAuto: "auto", perfevent.FollowRecords: "records"} {
@@ -257,8 +259,8 @@ func (c *forgetful) ReadAll(f func(*perfevent.Record)) int64 {
 	return c.Ticker.ReadAll(kept) + *lost
 }
 
-// TestFollowLost: where the buffer had no room for records, all processes are counted nevertheless, by their last names and with
-// their processor time.
+// TestFollowLost: if the buffer has no room for records, all processes are counted nevertheless, by their last names and
+// with their processor time.
 func TestFollowLost(t *testing.T) {
 	t.Parallel()
 	const children = 300
@@ -311,8 +313,8 @@ func (c *tardy) Want(pid int) error {
 	return err
 }
 
-// TestFollowByRecords: without the kernel's help the processes are all there, and what they did before their births were read of is
-// missing from the samples only.
+// TestFollowByRecords: without the kernel's help the processes are all there. Only samples from before their births were
+// read are missing.
 func TestFollowByRecords(t *testing.T) {
 	t.Parallel()
 	const children = 20
@@ -323,7 +325,7 @@ func TestFollowByRecords(t *testing.T) {
 	truth, got := relate(g), commands(s.Profile())
 	late := make(map[string]time.Duration)
 	for pid, cpu := range truth.each {
-		// One that was never wanted has no samples; one that was may have slept meanwhile.
+		// A process that was never wanted has no samples; one that was wanted may have slept meanwhile.
 		if d, ok := ticks.late[pid]; ok {
 			cpu = min(cpu, d)
 		}
@@ -360,8 +362,8 @@ func TestFollowOrphans(t *testing.T) {
 	}
 }
 
-// TestFollowExisting: descendants that are there when sampling begins are followed, with what they use from then on, and what they
-// wait for.
+// TestFollowExisting: descendants that exist when sampling begins are followed, with their processor time from then on,
+// and what they wait for.
 func TestFollowExisting(t *testing.T) {
 	t.Parallel()
 	mix := ptest.BuildC(t, "mix.c")
@@ -398,7 +400,7 @@ func TestFollowExisting(t *testing.T) {
 	}
 }
 
-// TestFollowStorm: what thousands of processes leave behind is bounded.
+// TestFollowStorm: the memory for thousands of ended processes is bounded.
 func TestFollowStorm(t *testing.T) {
 	children := 3000
 	if testing.Short() {
@@ -439,7 +441,8 @@ func openFDs(t *testing.T) int {
 	return len(list)
 }
 
-// TestCodeMap: a mapping replaces what was there, and what it leaves of others keeps its place in the file.
+// TestCodeMap: a mapping replaces earlier ones at its addresses. The remaining parts of those keep their places in the
+// file.
 func TestCodeMap(t *testing.T) {
 	var c codeMap
 	text := func() string {

@@ -24,7 +24,7 @@ func (t *tree) finish() {
 	for _, k := range t.living {
 		t.leave(k, now)
 	}
-	for range cap(t.closers) { // all that were being closed are closed then
+	for range cap(t.closers) { // then all that were being closed are closed
 		t.closers <- struct{}{}
 	}
 	t.names.namer.stop()
@@ -34,7 +34,7 @@ func (t *tree) finish() {
 	f.Unread = t.files.lost
 }
 
-// leave ends the sampling of a process that lives, or of a source.
+// leave ends the sampling of a living process, or of a source.
 func (t *tree) leave(k *kin, now time.Duration) {
 	if t.births != nil {
 		k.readName()
@@ -54,8 +54,8 @@ func (t *tree) leave(k *kin, now time.Duration) {
 	t.bury(k)
 }
 
-// reconcile makes the processor time that was counted what the kernel says, as for a process (reconcile.go): for processes
-// that were met often each by itself, for the others together with those of the same name.
+// reconcile stretches the processor time that was counted to the kernel's figure, as for a process (reconcile.go).
+// Processes that were met often are reconciled one by one, the others together with those of the same name.
 func (t *tree) reconcile() {
 	p, period := t.sampler.profile, int64(t.ticks.Period())
 	processes := p.Processes()
@@ -66,7 +66,7 @@ func (t *tree) reconcile() {
 	byName := make(map[string]int)
 	for i, q := range processes {
 		if t.roots[profile.ProcessID(i+1)] {
-			groups[i] = -1 // its own reconcile has done it
+			groups[i] = -1 // its own reconcile has been called
 			continue
 		}
 		g := len(totals)

@@ -10,13 +10,14 @@ import (
 const (
 	// maxLooked bounds how many descendants are looked at in rounds at the same time.
 	maxLooked = 512
-	// lookAfter is for how many rounds a process lives before it is looked at.
+	// lookAfter is how many rounds a process lives before it is looked at.
 	lookAfter = 2
-	// leastAge is for how long, whatever the rate.
+	// leastAge is how long it lives at least before that, whatever the rate.
 	leastAge = 100 * time.Millisecond
 )
 
-// treeNames has names looked up now and then: each time another thread wakes for it.
+// treeNames has names looked up from time to time, not in each round, because each time another thread has to wake for
+// it.
 type treeNames struct {
 	namer *namer
 	last  time.Duration
@@ -41,7 +42,7 @@ func (t *tree) round(now time.Duration) {
 	}
 	s := t.sampler
 	age := max(lookAfter*s.opt.Period, leastAge)
-	latest := t.start + now - s.sched.start - age // the moment before which it must have been born
+	latest := t.start + now - s.sched.start - age // a process that is looked at was born before that
 	begun, opened := s.clock.Now(), false
 	for _, k := range t.living {
 		if k.proc != nil || k.refused || k.born > latest && k.born != t.start {
@@ -62,7 +63,7 @@ func (t *tree) round(now time.Duration) {
 	}
 }
 
-// sayAlone tells when the sources have ended and others go on.
+// sayAlone calls Options.Alone when the sources have ended and descendants still live.
 func (t *tree) sayAlone(now time.Duration) {
 	s := t.sampler
 	if s.opt.Alone == nil || t.alone < 0 {
@@ -108,16 +109,16 @@ func (t *tree) look(k *kin, now time.Duration) {
 	s.processes = append(s.processes, p)
 }
 
-// source returns a process as rounds look at it; nil for one that cannot be looked at now.
+// source returns a process as a Source for rounds; nil if it cannot be looked at now.
 func (t *tree) source(k *kin) *Source {
 	if t.births == nil {
 		return t.sampler.opt.Follow.Source(k.pid, k.done)
 	}
-	k.readName() // which its end tells else
+	k.readName() // otherwise its end has the name
 	return t.births.source(k.pid)
 }
 
-// abandon gives back what begin has opened where it has failed.
+// abandon closes what begin has opened before it failed.
 func (t *tree) abandon(p *process) {
 	if p.image != nil {
 		t.move(p.kin, p.space)
@@ -125,7 +126,7 @@ func (t *tree) abandon(p *process) {
 	p.close()
 }
 
-// unlook ends the looking at a process that has ended, or has another program.
+// unlook ends the rounds of a process that has ended, or executes another program.
 func (t *tree) unlook(k *kin) {
 	p := k.proc
 	if p == nil || k.source {
@@ -154,8 +155,8 @@ func (t *tree) unlook(k *kin) {
 	t.looked--
 }
 
-// closeImage ends the looking up of names of an image, which may be in the middle of reading a file, and closes it.
-// finish waits for it.
+// closeImage ends the namer of an image, which may be in the middle of reading a file, and closes the image. finish
+// waits for it.
 func (t *tree) closeImage(image Image, names *namer) {
 	t.closers <- struct{}{}
 	go func() { // ends when the file is read
@@ -165,11 +166,11 @@ func (t *tree) closeImage(image Image, names *namer) {
 	}()
 }
 
-// move adds the stacks of a process to those of the tree. One that has run code in no file is different: only its own image
-// knows the names.
+// move adds the stacks of a process to those of the tree. The exception is a process that has run code in no file: only
+// its own image knows the names.
 func (t *tree) move(k *kin, s *profile.Space) {
 	if t.births != nil {
-		s.Retire() // nothing tells where its files are
+		s.Retire() // it is not known where its files are
 		return
 	}
 	for _, a := range s.Code() {
@@ -181,7 +182,7 @@ func (t *tree) move(k *kin, s *profile.Space) {
 	s.MoveTo(t.space, func(a profile.Addr) profile.Addr { return t.unwinder.place(k, a) })
 }
 
-// awaitEnds waits until the processor time of all processes that have ended is known, or will not be.
+// awaitEnds waits until the processor time of all ended processes is known, or will not become known.
 func (t *tree) awaitEnds() {
 	for deadline := time.Now().Add(100 * time.Millisecond); len(t.dead) > 0 && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)

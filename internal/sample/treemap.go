@@ -13,9 +13,9 @@ import (
 	"ptools/pctl/handle"
 )
 
-// A process of a tree may have ended before anything of it could be read. What it has mapped the kernel's records
-// tell. So addresses of all its processes are translated to one address space, in which each file has one place, and
-// what a file needs to be read for is needed once for all processes.
+// A process of a tree may have ended before anything of it could be read. The kernel's records report what it has
+// mapped. So addresses of all processes of the tree are translated to one address space, in which each file has one
+// place. A file is read once for all processes.
 
 // placeBits is how much room each file has in the space of a tree.
 const placeBits = 40
@@ -35,7 +35,7 @@ type treeFiles struct {
 type fileID struct {
 	major, minor uint32
 	inode        uint64
-	path         string // of what is no file, such as the vDSO
+	path         string // of a mapping without a file, such as the vDSO
 }
 
 // treeFile is one file.
@@ -73,8 +73,8 @@ func (f *treeFiles) of(m *procfs.Map) *treeFile {
 	return file
 }
 
-// open opens the file of a mapping of one of some processes. The vDSO is in no file: it is tried again where no
-// process could show it.
+// open opens the file of a mapping that any of pids has. The vDSO is in no file: if no process could show it,
+// the next call tries again.
 func (f *treeFiles) open(file *treeFile, m *procfs.Map, pids ...int) *handle.Mapped {
 	if file.opened == nil || m.Inode == 0 && file.opened.File() == nil {
 		opened := handle.OpenMapped(*m, f.cache, pids...)
@@ -88,7 +88,7 @@ func (f *treeFiles) open(file *treeFile, m *procfs.Map, pids ...int) *handle.Map
 	return file.opened
 }
 
-// at returns the file at a place of the space and what it was opened as, nil for code in no file.
+// at returns the file at an address of the space, and the opened file. It returns nil for code in no file.
 func (f *treeFiles) at(addr uint64) (*treeFile, *handle.Mapped) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -112,7 +112,7 @@ func (f *treeFiles) symbolize(a profile.Addr, dst []handle.Frame) ([]handle.Fram
 	return opened.Symbolize(a.PC&(1<<placeBits-1), how, dst), file, opened
 }
 
-// Prepare has the names of an address looked up; the files remember them.
+// Prepare looks up the names of an address; the files remember them.
 func (f *treeFiles) Prepare(a profile.Addr) {
 	var buf [8]handle.Frame
 	f.symbolize(a, buf[:0])
@@ -145,8 +145,7 @@ func (f *treeFiles) Resolve(a profile.Addr, dst []profile.Frame) ([]profile.Fram
 	return dst, m
 }
 
-// segmentAt is the segment that has an address, of a file whose place is base, in whole pages, and where it begins in the
-// file.
+// segmentAt returns the segment at an address, in whole pages, and its offset in the file. base is the place of the file.
 func segmentAt(base uint64, segments []elfsym.Segment, addr uint64) (start, limit, off uint64) {
 	const page = 0xfff
 	for _, s := range segments {
@@ -157,7 +156,7 @@ func segmentAt(base uint64, segments []elfsym.Segment, addr uint64) (start, limi
 	return base, base + 1<<placeBits, 0
 }
 
-// placed is the address of the code that a level of the tree's space means, as its file counts them.
+// placed returns the address of the code of a level in the tree's space, as its file counts addresses.
 func placed(a profile.Addr) uint64 { return lookedUp(a) & (1<<placeBits - 1) }
 
 // nameless makes a name for a function that has none; see native.unnamed.
@@ -169,7 +168,7 @@ func nameless(file *handle.Mapped, a profile.Addr, object string) string {
 type codeMap struct {
 	maps   []procfs.Map
 	codes  []*unwind.Mapping // of each, nil: not needed yet
-	shared bool              // with another process, until either maps something
+	shared bool              // shared with another process, until either maps something
 }
 
 // copyOf returns the map of a forked child.
@@ -178,10 +177,10 @@ func (c *codeMap) copyOf() codeMap {
 	return *c
 }
 
-// clear forgets all, at an exec.
+// clear forgets all mappings, at an exec.
 func (c *codeMap) clear() { *c = codeMap{} }
 
-// add adds a mapping, which replaces those that were there.
+// add adds a mapping. It replaces earlier ones at its addresses.
 func (c *codeMap) add(m procfs.Map) {
 	if c.shared {
 		c.maps, c.codes, c.shared = slices.Clone(c.maps), slices.Clone(c.codes), false
@@ -218,7 +217,7 @@ func (c *codeMap) cut(i int, start, end uint64) {
 	c.maps[i], c.codes[i] = trimmed(c.maps[i], start, end), nil
 }
 
-// trimmed is the part of a mapping from start to end.
+// trimmed returns the part of a mapping from start to end.
 func trimmed(m procfs.Map, start, end uint64) procfs.Map {
 	m.Off += start - m.Start
 	m.Start, m.End = start, end

@@ -7,36 +7,38 @@ import (
 	"ptools/internal/perfevent"
 )
 
-// Records of births, names and ends share their buffer with samples. Where that is full they are lost, and with them what the
-// tree knows of processes. Ends that the kernel's programs tell go another way (perfevent.End) and have all that the table of
-// commands is about: process, name, beginning, processor time. So a process of whose birth nothing was read is
-// counted when it has ended. Of its stacks nothing is known, nor which its parent was.
+// strays are the processes whose births were not read.
+//
+// Records of births, names and ends share their buffer with samples. If it is full they are lost, and with them what the
+// tree knows of processes. The ends that BPF programs report take another way (perfevent.End). They have all that the
+// table of commands needs: process, name, beginning, processor time. So a process whose birth was not read is counted
+// when it has ended. Its stacks and its parent are not known.
 type strays struct {
 	waiting map[identity]*stray
-	// When those processes were made that were buried lately, and before that: the end of a thread that was ending with the
-	// last one may be read after that, and makes no stray of them.
+	// Birth times of the processes that were buried lately, and before that. The end of a thread that was ending with the
+	// last one may be read after the burial, and must not make a stray of the process.
 	buried, before map[int]time.Duration
 	turned         time.Duration // when buried was empty
 }
 
-// identity is what one process has, and no other.
+// identity identifies a process: no other has the same.
 type identity struct {
 	pid   int
 	start time.Duration
 }
 
-// stray is what the ends of such a process's threads have said so far.
+// stray sums up the ends of such a process's threads so far.
 type stray struct {
 	cpu  time.Duration
 	comm string
-	last time.Duration // when that of the last one was read; 0: it was not
+	last time.Duration // when the end of the last thread was read; 0: not yet
 }
 
 func newStrays(now time.Duration) strays {
 	return strays{waiting: make(map[identity]*stray), buried: make(map[int]time.Duration), turned: now}
 }
 
-// bury takes note that a process is counted.
+// bury records that a process is counted.
 func (s *strays) bury(pid int, born, now time.Duration) {
 	if now-s.turned > 2*longestUnread {
 		s.buried, s.before, s.turned = make(map[int]time.Duration), s.buried, now
@@ -59,7 +61,7 @@ func (s *strays) add(e *unclaimed) {
 	}
 }
 
-// countStrays counts those that have ended; all is the last call.
+// countStrays counts the strays that have ended. all is true in the last call.
 func (t *tree) countStrays(all bool) {
 	now := perfevent.Now()
 	for id, one := range t.strays.waiting {

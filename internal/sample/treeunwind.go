@@ -8,8 +8,8 @@ import (
 	"ptools/internal/unwind"
 )
 
-// kinUnwinder makes the stacks of ticks that met processes which are not looked at: by what records have told of their
-// mappings, and the files. What it remembers of a file serves all processes.
+// kinUnwinder unwinds the stacks of ticks in processes that are not looked at. It uses the mappings that records have
+// reported, and the files. What it remembers of a file serves all processes.
 type kinUnwinder struct {
 	tree     *tree
 	kin      *kin // of the present tick
@@ -49,7 +49,7 @@ func (u *kinUnwinder) code(k *kin, i int) *unwind.Mapping {
 	return c
 }
 
-// lookedUp is the address of the code that a level means.
+// lookedUp returns the address of the code of a level.
 func lookedUp(a profile.Addr) uint64 {
 	if a.Kind == profile.Return {
 		return a.PC - 1
@@ -57,7 +57,7 @@ func lookedUp(a profile.Addr) uint64 {
 	return a.PC
 }
 
-// place returns a level of a process as it is in the space of the tree.
+// place translates a level of a process to the space of the tree.
 func (u *kinUnwinder) place(k *kin, a profile.Addr) profile.Addr {
 	const offset = 1<<placeBits - 1
 	i := k.maps.find(lookedUp(a))

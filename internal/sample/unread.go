@@ -2,7 +2,7 @@ package sample
 
 import "fmt"
 
-// unread is the threads of a process that live and whose files could not be opened.
+// unread counts the living threads of a process whose files could not be opened.
 type unread struct {
 	threads int
 	err     error // of the last
@@ -18,7 +18,7 @@ func (r *roster) cannotRead(err error) {
 	r.stale = true
 }
 
-// sayUnread makes it an error if no thread could be read.
+// sayUnread counts unread threads in the cost, and sets an error if no thread could be read.
 func (r *roster) sayUnread() {
 	r.p.sampler.cost.Unread += int64(r.unread.threads)
 	if r.unread.threads > 0 && len(r.threads) == 0 && r.p.err == nil {

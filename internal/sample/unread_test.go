@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestUnreadThreads: where no thread can be read that is an error; where some cannot, they are counted.
+// TestUnreadThreads: if no thread can be read, that is an error. If some cannot, they are counted.
 func TestUnreadThreads(t *testing.T) {
 	for readable, want := range map[int]int64{0: 3, 2: 1} {
 		w := newWorld(3)

@@ -11,25 +11,25 @@ import (
 // waiter is a thread that waits in futex(2).
 type waiter struct {
 	t        *thread
-	stack    profile.StackID // in which it waits
+	stack    profile.StackID // the stack in which it waits
 	call     futex.Call
 	named    bool       // the next two are known
 	kind     futex.Kind // what the function that waits is for
 	function string
 	group    *group // of this round
-	answer   charge // which thread has what it waits for, in this round
+	answer   charge // which thread holds what it waits for, in this round
 	answered bool
-	since    time.Duration // what was before is counted
-	rest     time.Duration // what was not, when it is over
-	waits    int64         // 1 until it is counted
+	since    time.Duration // the time before that is counted
+	rest     time.Duration // time that was not counted when the wait ended
+	waits    int64         // 1 until the wait is counted
 	wants    place
-	last     charge // which was to blame in the round before
+	last     charge // which thread was to blame in the round before
 	wait     profile.WaitID
-	owed     []waited // what is to be counted when it is named
+	owed     []waited // times that are counted when the kind is known
 	on       profile.StackID
 }
 
-// examine takes note of whether a thread waits, after a round has examined it, and for which.
+// examine records whether a thread waits, after a round has examined it, and finds out for which thread.
 func (b *blame) examine(t *thread) {
 	if b == nil || b.p.image.Is32Bit() || b.p.roster.byTID[t.tid] != t {
 		return
@@ -39,7 +39,7 @@ func (b *blame) examine(t *thread) {
 	}
 }
 
-// take takes note of whether a thread waits.
+// take records whether a thread waits.
 func (b *blame) take(t *thread) {
 	since := b.p.account.last
 	switch known := b.waiters[t] != nil; {
@@ -72,7 +72,7 @@ func (b *blame) take(t *thread) {
 	b.waiters[t] = w
 }
 
-// left counts what a thread has waited that waits no more, or not there.
+// left counts the wait of a thread that no longer waits, or waits elsewhere.
 func (b *blame) left(t *thread) {
 	if b == nil {
 		return
@@ -90,11 +90,11 @@ func (b *blame) left(t *thread) {
 	b.late = append(b.late, w)
 }
 
-// maxLate bounds how many waits are kept until it is known what they were for. Names are there after a second at most, but
-// debug information may take longer to read.
+// maxLate bounds how many waits are kept until it is known what they were for. Names are known after a second at most,
+// but reading debug information may take longer.
 const maxLate = 1 << 14
 
-// nameLate counts the waits that are over and of which it is known by now what they were for.
+// nameLate counts the ended waits for which it is known by now what they were for.
 func (b *blame) nameLate() {
 	b.late = slices.DeleteFunc(b.late, func(w *waiter) bool {
 		if b.name(w); w.named {
@@ -104,8 +104,8 @@ func (b *blame) nameLate() {
 	})
 }
 
-// conclude counts what is left of a wait that is over: all of it where there is no owner, what the rounds have not counted
-// where there may be one.
+// conclude counts the rest of a wait that is over. If there is no owner, that is all of it. If there may be one, it is
+// what the rounds have not counted.
 func (b *blame) conclude(w *waiter) {
 	c := w.last
 	if w.owned() {
@@ -117,7 +117,7 @@ func (b *blame) conclude(w *waiter) {
 	}
 }
 
-// owned reports whether what is waited for may have an owner. The time of others is counted when they have waited.
+// owned reports whether the thing that is waited for may have an owner. Other waits are counted when they are over.
 func (w *waiter) owned() bool {
 	if w.last.why == notShown {
 		return false
@@ -125,10 +125,10 @@ func (w *waiter) owned() bool {
 	return !w.named || w.call.Inherits() || w.kind == futex.Unknown || w.kind.IsOwned()
 }
 
-// deepest is how many levels are looked at for the function that waits, and for its caller outside of the C library.
+// deepest is how many levels are searched for the function that waits, and for its caller outside of the C library.
 const deepest = 12
 
-// name finds out what the function that waits is for, if its name is known by now.
+// name finds out the purpose of the function that waits, if its name is known by now.
 func (b *blame) name(w *waiter) {
 	if w.named || w.last.why == notShown {
 		return

@@ -8,39 +8,42 @@ import (
 	"ptools/internal/ptrace"
 )
 
+// wariness says how long a thread is not stopped because of the calls that it makes.
+//
 // A stop makes some system calls return less than they were asked for (ptrace.ShortAtStop). A thread that is blocked
-// in one is never stopped. Of a thread that runs nothing tells whether it is in one: its file shows a call only
-// while it sleeps there. But threads that move much do so again and again, and are met asleep
-// in between. So a thread that was met in such a call lately is not stopped while it runs: it shows as
-// [not stopped]. Where a stop itself has come to the end of such a call, the thread is left alone for longer each
-// time: it seldom sleeps in it, and would not be met.
+// in such a call is never stopped. Whether a running thread is in one is not visible: its file shows a call only
+// while it sleeps there. But threads that transfer much data make such calls again and again, and are met asleep in
+// between. So a thread that was lately met in such a call is not stopped while it runs: it shows as [not stopped].
+// If a stop itself has come at the end of such a call, the thread is left alone for longer each time: it seldom
+// sleeps in the call, and would not be met there.
 type wariness struct {
 	until time.Duration
-	next  time.Duration // how long it is left alone after the next stop in such a call
+	next  time.Duration // how long the thread is left alone after the next stop in such a call
 }
 
 const (
-	waryFor  = 10 * time.Second // after it was met asleep in such a call, or stopped in one
+	waryFor  = 10 * time.Second // after the thread was met asleep in such a call, or stopped in one
 	waryMost = 10 * time.Minute // after many stops in one
 )
 
-// slept says that the thread was met asleep in a call that a stop makes return early.
+// slept records that the thread was met asleep in a call that a stop makes return early.
 func (w *wariness) slept(now time.Duration) { w.until = max(w.until, now+waryFor) }
 
-// stopped says that a stop has come to the end of one.
+// stopped records that a stop has come at the end of such a call.
 func (w *wariness) stopped(now time.Duration) {
 	w.next = min(max(2*w.next, waryFor), waryMost)
 	w.until = max(w.until, now+w.next)
 }
 
-// waryOf reports whether a thread that runs is not to be stopped.
-// A 32-bit program is not stopped: what its calls bear is not known here.
+// waryOf reports whether a running thread must not be stopped. A 32-bit
+// program is never stopped: it is not known here which of its calls a stop
+// harms.
 func (l *looking) waryOf(t *thread) bool {
 	return l.p.image.Is32Bit() || l.p.sampler.clock.Now() < t.wary.until
 }
 
-// spoils reports whether a stop harms a call: it returns EINTR, its timeout begins again, or it returns less than
-// it was asked for.
+// spoils reports whether a stop harms a call: the call returns EINTR, its timeout begins again, or it returns
+// less than it was asked for.
 func (l *looking) spoils(call *procfs.Syscall) bool {
 	_, spoils := givesEINTR[call.Nr]
 	return spoils || l.shortens(call.Nr, call.Args)
@@ -66,18 +69,18 @@ func (l *looking) mayBeTerminal(fd uint64) bool {
 	if err != nil {
 		return true
 	}
-	// A terminal of another mount namespace is seen without the directory.
+	// A terminal of another mount namespace is shown without the directory.
 	return strings.HasPrefix(name, "/dev/") || strings.Trim(name, "/0123456789") == ""
 }
 
-// metIn takes note of the call that a thread sleeps in. What sleeps for a disk (state D) no stop cuts.
+// metIn records the call that a thread sleeps in. A stop does not interrupt a sleep for a disk (state D).
 func (l *looking) metIn(t *thread, call *procfs.Syscall, state byte) {
 	if state == 'S' && l.p.sampler.opt.Ticks == nil && l.shortens(call.Nr, call.Args) {
 		t.wary.slept(l.p.sampler.clock.Now())
 	}
 }
 
-// stoppedIn takes note of the call that a stop has come to the end of.
+// stoppedIn records the call at whose end a stop has come.
 func (l *looking) stoppedIn(t *thread, nr, result int64, args [6]uint64) {
 	if result >= 0 && fellShort(nr, uint64(result), args) && l.shortens(nr, args) {
 		t.wary.stopped(l.p.sampler.clock.Now())
@@ -97,7 +100,7 @@ func fellShort(nr int64, result uint64, args [6]uint64) bool {
 	return true
 }
 
-// leaveRunning takes what is known of a thread that runs and is not stopped because of the calls that it makes.
+// leaveRunning takes the sample of a running thread that is not stopped because of the calls that it makes.
 func (l *looking) leaveRunning(t *thread) {
 	if !l.p.image.Is32Bit() {
 		l.p.sampler.cost.Spared++
@@ -105,6 +108,6 @@ func (l *looking) leaveRunning(t *thread) {
 	ran := t.blocked.state == 0
 	l.p.outside.notSeen(t)
 	if ran && t.blocked.state == 0 && t.blocked.know == moving {
-		t.turn.sighting, t.turn.burst = metRunning, 0 // what it uses is shown there
+		t.turn.sighting, t.turn.burst = metRunning, 0 // its processor time is shown there
 	}
 }

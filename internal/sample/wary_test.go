@@ -12,7 +12,7 @@ import (
 	"ptools/pctl/control"
 )
 
-// startTransfers starts a process whose threads move much in one call, a little at a time.
+// startTransfers starts a process whose threads transfer much data in one call, a little at a time.
 func startTransfers(t *testing.T) *ptest.Target {
 	t.Helper()
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true, Truth: ptest.NewTruth(t)}, ptest.BuildC(t, "transfers.c"))
@@ -29,7 +29,7 @@ func shorts(g *ptest.Target) (n uint64) {
 }
 
 // TestTimersCostNoCall: with timers no transfer is cut and no call interrupted, neither by the sampling nor by its
-// begin and end, and whether the process is controlled or only watched.
+// beginning and end. That holds whether the process is controlled or only watched.
 func TestTimersCostNoCall(t *testing.T) {
 	t.Parallel()
 	needTimers(t)
@@ -54,7 +54,7 @@ func TestTimersCostNoCall(t *testing.T) {
 }
 
 // TestStopsCostFewTransfers: without timers a thread may be stopped in such a call once, before it was ever met in
-// one, and the two that never sleep in theirs.
+// one. So may the two threads that never sleep in theirs.
 func TestStopsCostFewTransfers(t *testing.T) {
 	const period = time.Second / 199
 	g := startTransfers(t)

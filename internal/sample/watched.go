@@ -9,13 +9,13 @@ import (
 )
 
 // watched is a process that is not controlled: everything about it is read from outside. Its threads
-// are those in /proc; when there are others, ticks tell.
+// are those in /proc; ticks report new ones.
 type watched struct {
 	pid  int
 	done <-chan struct{}
 }
 
-// Threads implements Control. There are none of a process that has ended.
+// Threads implements Control. A process that has ended has none.
 func (w watched) Threads() []int {
 	tids, _ := procfs.Tasks(w.pid, nil)
 	return tids

@@ -13,12 +13,12 @@ import (
 	"ptools/internal/profile"
 )
 
-// Windows measures the processor time of any number of processes, in windows of time of any number of clients, which may
-// overlap. One set of timers of the processors serves them all, and there are no rounds: a process that does not run costs
-// nothing, and without a window nothing is sampled. What waits is not seen (Rounds sees it).
+// Windows measures the processor time of any number of processes for any number of clients, each in windows of time that
+// may overlap. One set of timers of the processors serves them all, and there are no rounds. A process that does not run
+// costs nothing, and without a window nothing is sampled. Waiting threads are not seen (Rounds sees them).
 //
-// A process with windows has one profile, to which its ticks are added; a window is what came between two
-// moments (profile.Mark). With its last window all that is known of the process is given back.
+// A process with windows has one profile, to which its ticks are added. A window is what was added
+// between two moments (profile.Mark). With the last window of a process, everything about it is released.
 type Windows struct {
 	open     func(pid int) (Image, error)
 	patience time.Duration // WindowsOptions.Patience
@@ -27,15 +27,15 @@ type Windows struct {
 	ticks     *perfevent.Ticker
 	processes map[int]*timed
 	taps      map[int][]*Tap // by process
-	wanted    map[int]int    // how many of these want a process sampled
+	wanted    map[int]int    // how many windows and taps want a process sampled
 	reader    chan struct{}  // closed to end the goroutine that reads; nil while there is no window
-	readers   sync.WaitGroup // that goroutine, and those that wait for names that are wanted no more
+	readers   sync.WaitGroup // that goroutine, and those that wait for the end of lookups whose names are no longer needed
 	cost      Cost
 	closed    bool
 }
 
-// A buffer holds 64 samples of a processor (perfevent), and is read after a third of the time in
-// which they come.
+// A buffer holds 64 samples of a processor (perfevent). It is read after a third of the time in
+// which it fills.
 const (
 	ticksPerRead = 20
 	longestRead  = 500 * time.Millisecond
@@ -46,7 +46,7 @@ type WindowsOptions struct {
 	Period time.Duration
 	Files  *Files
 	Lines  bool
-	// Patience is how long a window that has ended waits for names; zero: until there are all.
+	// Patience is how long a window that has ended waits for names; zero: until all are known.
 	Patience time.Duration
 }
 
@@ -65,7 +65,7 @@ func OpenWindows(o WindowsOptions) (*Windows, error) {
 	}, nil
 }
 
-// Close ends the sampling. Windows that are open have what came until then.
+// Close ends the sampling. Open windows have what was sampled until then.
 func (w *Windows) Close() error {
 	err := w.close()
 	w.readers.Wait()
@@ -105,25 +105,25 @@ func (w *Windows) Processes() int {
 type Window struct {
 	windows *Windows
 	process *timed
-	marks   []*profile.Mark // one in each profile of the process since it was opened
+	marks   []*profile.Mark // one in each profile of the process since the window was opened
 	began   time.Time
-	base    time.Duration // processor time of the process then
-	result  *result       // nil: it goes on
+	base    time.Duration // processor time of the process at that time
+	result  *result       // nil: the window is open
 }
 
-// result is what a window has when it is over.
+// result is the result of a window that is over.
 type result struct {
 	profile *profile.Profile
-	images  []*heldImage // that have the names
+	images  []*heldImage // images that have the names
 	err     error
 }
 
-// Begin opens a window of a process. It is to be ended.
+// Begin opens a window of a process. End or Cancel must be called.
 func (w *Windows) Begin(pid int) (*Window, error) {
 	var fresh *timed
 	if !w.knows(pid) {
 		var err error
-		if fresh, err = newTimed(w, pid); err != nil { // not under the lock: reading the maps of a large process takes a while
+		if fresh, err = newTimed(w, pid); err != nil { // without the lock: reading the maps of a large process takes a while
 			return nil, err
 		}
 	}
@@ -136,12 +136,12 @@ func (w *Windows) Begin(pid int) (*Window, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.drain() // what came before does not count
+	w.drain() // earlier ticks do not count
 	s.readCPU()
 	return s.window(time.Now()), nil
 }
 
-// window opens a window of what comes from now on.
+// window opens a window that begins now.
 func (s *timed) window(now time.Time) *Window {
 	n := &Window{windows: s.w, process: s, began: now, base: s.cpu, marks: []*profile.Mark{s.profile.Mark()}}
 	s.windows[n] = true
@@ -149,7 +149,7 @@ func (s *timed) window(now time.Time) *Window {
 }
 
 // Next closes the window and opens one that begins at the same moment, whatever the machine does meanwhile: each tick
-// is in one of the two. n is still to be ended. With an error it goes on.
+// is in one of the two. n must still be ended. If Next returns an error, n continues.
 func (n *Window) Next() (*Window, error) {
 	w, s := n.windows, n.process
 	w.mu.Lock()
@@ -171,15 +171,15 @@ func (w *Windows) knows(pid int) bool {
 	return w.processes[pid] != nil
 }
 
-// admit returns what there is of a process that is to have a window: what is known of it, or else what is given, nil
-// for one that was known a moment ago.
+// admit returns the timed of a process that is to have a window: the known one, or else fresh. fresh is nil if the
+// process was known a moment ago.
 func (w *Windows) admit(pid int, fresh *timed) (s *timed, err error) {
 	if w.closed {
 		return nil, os.ErrClosed
 	}
 	if s := w.processes[pid]; s != nil {
 		if s.other() {
-			return nil, syscall.ESRCH // the number is that of another process now, of which windows begin when those of this one are over
+			return nil, syscall.ESRCH // the number is that of another process now; its windows can begin when those of the old one are over
 		}
 		return s, nil
 	}
@@ -196,7 +196,7 @@ func (w *Windows) admit(pid int, fresh *timed) (s *timed, err error) {
 	return s, nil
 }
 
-// want has a process sampled, and the timers on.
+// want begins to sample a process, and turns the timers on.
 func (w *Windows) want(pid int) error {
 	if w.reader == nil {
 		if err := w.ticks.Resume(); err != nil {
@@ -248,16 +248,16 @@ func (w *Windows) read(done chan struct{}, every time.Duration) {
 	}
 }
 
-// rest ends the sampling until there is a window.
+// rest ends the sampling until the next window.
 func (w *Windows) rest() {
 	if w.reader != nil {
 		close(w.reader)
 		w.reader = nil
-		w.ticks.Pause() // it was not refused when the timers were opened
+		w.ticks.Pause() // no error: it was not refused when the timers were opened
 	}
 }
 
-// drain takes over what the timers have seen.
+// drain takes the records of the timers.
 func (w *Windows) drain() {
 	if w.closed || w.reader == nil {
 		return
@@ -290,17 +290,17 @@ func (w *Windows) takeRecord(r *perfevent.Record) {
 	}
 }
 
-// End closes the window and returns its profile, resolved. To be called once, unless Cancel is.
+// End closes the window and returns its profile, resolved. Either End or Cancel must be called, once.
 func (n *Window) End() (*profile.Profile, error) {
 	t := n.take()
 	nameWithin(t.profile, n.windows.patience, func() { n.leave(t.images) })
 	return t.profile, t.err
 }
 
-// nameWithin resolves a profile. Reading the symbols of a file may take seconds, for which only this caller waits,
-// and not longer than d unless it is zero: what is not known then has no name. Names are looked up as soon as an
-// address is met, so there is something to wait for in short windows of programs with very many symbols, the first
-// time. over is called when nothing is looked up any more, which may be later.
+// nameWithin resolves a profile. Reading the symbols of a file may take seconds. Only this caller waits for that,
+// and no longer than d unless d is zero; an address that is not resolved by then has no name. Names are looked up
+// as soon as an address is met. So the wait is long only for the first, short windows of programs with very many
+// symbols. over is called when nothing is looked up any more, which may be later.
 func nameWithin(p *profile.Profile, d time.Duration, over func()) {
 	var ready atomic.Int64
 	var users atomic.Int32
@@ -315,7 +315,7 @@ func nameWithin(p *profile.Profile, d time.Duration, over func()) {
 	if len(todo.Prepare) > 0 {
 		done := make(chan struct{})
 		users.Add(1)
-		go func() { // ends when the file that is being read has been
+		go func() { // ends when the present file has been read
 			defer close(done)
 			defer leave()
 			for _, prepare := range todo.Prepare {
@@ -364,14 +364,14 @@ func (n *Window) close() (now time.Time) {
 	}
 	err := s.err
 	if p.Total() != (profile.Values{}) {
-		err = nil // what was seen counts
+		err = nil // what was sampled counts
 	}
 	reconcile(p, s.pid, s.cpu-n.base, w.ticks.Period())
 	n.result = &result{p, s.images(), err}
 	return now
 }
 
-// leave gives back what the window holds.
+// leave releases what the window holds.
 func (n *Window) leave(images []*heldImage) {
 	w, s := n.windows, n.process
 	w.mu.Lock()
@@ -387,7 +387,8 @@ func (n *Window) leave(images []*heldImage) {
 	}
 }
 
-// heldImage is an image that its process and windows hold whose addresses are being named. The lock of the Windows is held.
+// heldImage is an image with a count of its holders: its process, and windows whose addresses are being named. The lock
+// of the Windows guards it.
 type heldImage struct {
 	Image
 	holds int
@@ -399,8 +400,8 @@ func (h *heldImage) release() {
 	}
 }
 
-// dismiss ends the looking up of names in an image, which may be in the middle of reading a file, and releases it
-// then. The lock of the Windows is held.
+// dismiss ends the namer of an image, which may be in the middle of reading a file, and then releases the image.
+// The lock of the Windows is held.
 func (w *Windows) dismiss(h *heldImage, n *namer) {
 	if n.idle() {
 		n.stop()
@@ -408,7 +409,7 @@ func (w *Windows) dismiss(h *heldImage, n *namer) {
 		return
 	}
 	w.readers.Add(1)
-	go func() { // ends when that file has been read; Close waits
+	go func() { // ends when the file has been read; Close waits
 		defer w.readers.Done()
 		n.stop()
 		w.mu.Lock()

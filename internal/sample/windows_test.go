@@ -25,7 +25,8 @@ func (h *heavy) Prepare(a profile.Addr) {
 	h.Image.(preparer).Prepare(a)
 }
 
-// heavyWindows are Windows that have a heavy image of one process, and wait so long for names. asked is closed when names of it are looked up.
+// heavyWindows returns Windows with a heavy image of one process, and a patience for names. asked is closed when names of
+// it are looked up.
 func heavyWindows(t *testing.T, pid int, patience time.Duration) (w *Windows, asked, open chan struct{}) {
 	t.Helper()
 	files := NewFiles()
@@ -69,7 +70,7 @@ func begin(t *testing.T, w *Windows, pid int) *Window {
 	return n
 }
 
-// soon fails if f waits for what does not come. Less than that may be a busy machine.
+// soon fails if f waits for something that does not come. Its limit is long enough for a busy machine.
 func soon(t *testing.T, what string, f func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -90,8 +91,8 @@ func hasFunction(p *profile.Profile, name string) bool {
 	return false
 }
 
-// TestHeavySymbols: while the symbols of one process are being read the others are served, and its own clients get what there is. A client of it
-// that goes away waits for nothing. The next one has the names.
+// TestHeavySymbols: while the symbols of one process are being read, others are served, and its own clients get the names
+// that are known. A client of it that goes away does not wait. The next one gets the names.
 func TestHeavySymbols(t *testing.T) {
 	mix := ptest.BuildC(t, "mix.c")
 	a, b := ptest.Start(t, mix, "-n", "1000000", "-u", "200"), ptest.Start(t, mix, "-n", "1000000", "-u", "200")
@@ -130,8 +131,8 @@ func awaitMain(t *testing.T, w *Windows, pid int) {
 	}
 }
 
-// TestHeavyExec: a process executes other programs while the symbols of the first are being read. No client waits for that, all that was counted
-// is in the profile, and it has its names in the end.
+// TestHeavyExec: a process executes other programs while the symbols of the first are being read. No client waits for
+// that. The profile has all that was counted, and in the end its names.
 func TestHeavyExec(t *testing.T) {
 	g := ptest.Start(t, ptest.BuildC(t, "testdata/spinexec.c"))
 	w, asked, open := heavyWindows(t, g.PID, time.Minute)

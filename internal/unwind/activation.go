@@ -1,6 +1,6 @@
 package unwind
 
-// An activation is what is known of a thread at one of its frames: registers and memory. Expressions look at it.
+// An activation is what is known of a thread at one of its frames: registers and memory. Expressions read it.
 type activation struct {
 	registers
 	mem   view
@@ -9,7 +9,7 @@ type activation struct {
 	goReg uint64 // the register in which Go code keeps its g, 0 if not known
 }
 
-// registers are those of the frame, as far as they are known.
+// registers are the known registers of a frame.
 type registers struct {
 	regs  [columns]uint64
 	known uint32 // bit i: regs[i] is known
@@ -20,7 +20,7 @@ func (r *registers) register(column uint8) (uint64, bool) {
 	return r.regs[column], r.known&(1<<column) != 0
 }
 
-// address returns what a ruleRegister computes.
+// address returns the value of a ruleRegister.
 func (r *registers) address(x rule) (uint64, bool) {
 	v, ok := r.register(x.reg)
 	return v + uint64(int64(x.val)), ok

@@ -13,13 +13,14 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// A recording is what a thread looked like at one stop.
+// A recording is the state of a thread at one stop.
 type recording struct {
 	regs  ptrace.Regs
 	stack Stack
 }
 
-// record stops a program n times in the middle of its work, and sees what a timer of the kernel would.
+// record stops a program n times in the middle of its work, and records what a timer of the kernel
+// would see.
 func record(b *testing.B, argv []string, n int) (*testSpace, []recording) {
 	target := ptest.Start(b, argv...)
 	target.Ready()
@@ -51,9 +52,8 @@ func busiest(pid int) int {
 	return best
 }
 
-// BenchmarkUnwind measures the cost of a frame: warm, when every program counter has
-// been seen before, and cold, with new Tables for each stack, whose indexes are read again
-// too.
+// BenchmarkUnwind measures the cost of a frame. Warm: every program counter has been seen
+// before. Cold: each stack has new Tables, whose indexes are read again too.
 func BenchmarkUnwind(b *testing.B) {
 	for _, s := range scenarios {
 		switch s.name {
@@ -103,8 +103,8 @@ func cold(b *testing.B, space *testSpace, rec []recording) {
 	perFrame(b, n, cpu()-start)
 }
 
-// cpu returns the processor time that the process has used, in nanoseconds: what a
-// frame costs on a machine that does other things as well.
+// cpu returns the processor time that the process has used, in nanoseconds. It
+// gives the cost of a frame on a machine that does other things as well.
 func cpu() int64 {
 	var r syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
@@ -154,7 +154,7 @@ func openTable(b *testing.B, file *os.File) *Table {
 	return NewTable(f)
 }
 
-// starts returns where the functions of a table begin.
+// starts returns the start addresses of the functions of a table.
 func starts(t *Table) []uint64 {
 	var pcs []uint64
 	switch x := t.frames().index.(type) {
@@ -170,8 +170,8 @@ func starts(t *Table) []uint64 {
 	return pcs
 }
 
-// BenchmarkFunction measures finding and compiling functions of big executables: the first one
-// of a file that was not open, others that are new, and those that are known.
+// BenchmarkFunction measures finding and compiling functions of big executables: the first
+// function of a file that was not open, other new functions, and known functions.
 func BenchmarkFunction(b *testing.B) {
 	for name, file := range big(b) {
 		pcs := starts(openTable(b, file))

@@ -13,14 +13,15 @@ const codeWindow = 256
 // REX, opcode, ModRM, SIB, 32-bit displacement.
 const maxCall = 8
 
-// endsInCall reports whether the last instruction in code may be a call, and its
-// target where that is part of the instruction. after is the address behind it.
+// endsInCall reports whether the last instruction in code may be a call, and
+// returns its target if that is part of the instruction. after is the address
+// behind it.
 func endsInCall(code []byte, after uint64) (target uint64, ok bool) {
 	n := len(code)
 	if n >= 5 && code[n-5] == 0xe8 {
 		return after + uint64(int64(int32(binary.LittleEndian.Uint32(code[n-4:])))), true
 	}
-	// call r/m64 is FF /2; how long it is follows from ModRM and SIB.
+	// call r/m64 is FF /2; its length follows from ModRM and SIB.
 	for size := 2; size <= 7 && size <= n; size++ {
 		if call := code[n-size:]; call[0] == 0xff && call[1]>>3&7 == 2 && x86.Length(call) == size {
 			return 0, true
@@ -29,9 +30,8 @@ func endsInCall(code []byte, after uint64) (target uint64, ok bool) {
 	return 0, false
 }
 
-// returns reports whether addr is a return address as far as can be seen: in
-// executable code, behind a call. Code that cannot be read is given the benefit of
-// the doubt.
+// returns reports whether addr looks like a return address: in executable code,
+// behind a call. If the code cannot be read, it returns true.
 func (r *codeReader) returns(addr uint64) bool {
 	_, ok := r.called(addr)
 	return ok
@@ -39,7 +39,7 @@ func (r *codeReader) returns(addr uint64) bool {
 
 // A callsite remembers what called found at an address.
 type callsite struct {
-	table  *Table // nil: code made at run time, of which it is believed for a number of stacks
+	table  *Table // nil: code made at run time, for which the entry is valid for a number of stacks
 	addr   uint64 // link-time
 	target uint64
 	since  uint64 // number of the stack
@@ -52,7 +52,7 @@ const (
 	callCache = 1 << callCacheLg
 )
 
-// called is returns, and the target of a direct call.
+// called is returns; it also returns the target of a direct call.
 func (r *codeReader) called(addr uint64) (target uint64, ok bool) {
 	m, ok := r.code.Find(addr - 1)
 	if !ok || addr-m.Start < maxCall {
@@ -74,7 +74,7 @@ func (r *codeReader) called(addr uint64) (target uint64, ok bool) {
 	return c.target + m.Bias, c.ok
 }
 
-// outdated reports whether code made at run time is to be read again.
+// outdated reports whether code made at run time must be read again.
 func (r *codeReader) outdated(c *callsite) bool {
 	if c.ok {
 		return r.stacks-c.since > madeTrust
@@ -82,7 +82,8 @@ func (r *codeReader) outdated(c *callsite) bool {
 	return r.stacks-c.since > madeDoubt
 }
 
-// isCallOf reports whether pc is behind a call, of the function at start if it says of which.
+// isCallOf reports whether pc is behind a call. If the call has its target in it, that must be
+// the function at start.
 func (r *codeReader) isCallOf(pc, start uint64) bool {
 	target, ok := r.called(pc)
 	if !ok || target == 0 {
@@ -92,8 +93,8 @@ func (r *codeReader) isCallOf(pc, start uint64) bool {
 	return target-m.Bias == start || r.jumpsTo(&m, target-m.Bias, start)
 }
 
-// jumpsTo reports whether a function at from does hardly more than jump to start: a wrapper for
-// another calling convention, one of the many entries of the write barrier.
+// jumpsTo reports whether a function at from does little more than jump to start, like a
+// wrapper for another calling convention, or one of the many entries of the write barrier.
 func (r *codeReader) jumpsTo(m *Mapping, from, start uint64) bool {
 	const most, size = 48, 5 // jmp rel32
 	f, ok := m.Table.goFunction(from)

@@ -1,6 +1,6 @@
 package unwind
 
-// leaveCFI leaves by call frame information.
+// leaveCFI leaves a function by call frame information.
 func (u *Unwinder) leaveCFI(p *place, n *plan, sp uint64) (exit, End) {
 	u.counts.CFI++
 	if !p.ret && !n.fn.signal {
@@ -20,10 +20,10 @@ func (u *Unwinder) leaveCFI(p *place, n *plan, sp uint64) (exit, End) {
 	return how, u.check(sp)
 }
 
-// leaveInner leaves an instruction that was interrupted. Tables by hand may be wrong there, in
-// the first and last instructions of a function (LuaJIT has one row for all of its interpreter,
-// glibc's swapcontext loads the stack pointer early). Where one leads to what is not code the code
-// itself is asked.
+// leaveInner leaves a function at an interrupted instruction. Hand-written tables may be wrong
+// there, in the first and last instructions of a function. LuaJIT has one row for all of its
+// interpreter; glibc's swapcontext loads the stack pointer early. If a table leads to an address
+// that is not code, the code of the function is read instead.
 func (u *Unwinder) leaveInner(p *place, n *plan, sp uint64) End {
 	before := u.registers
 	end := u.apply(n, p.m.Bias)
@@ -70,7 +70,7 @@ func (a *activation) apply(n *plan, bias uint64) End {
 	return a.applyAt(n, bias, cfa)
 }
 
-// applyAt is apply where the CFA is known.
+// applyAt is apply with a known CFA.
 func (a *activation) applyAt(n *plan, bias, cfa uint64) End {
 	r := n.row
 	next := a.registers
@@ -88,7 +88,7 @@ func (a *activation) applyAt(n *plan, bias, cfa uint64) End {
 		case s.column == regRIP || s.column == regRSP:
 			return end
 		default:
-			next.forget(s.column) // matters only if it is asked for
+			next.forget(s.column) // matters only if the register is needed
 		}
 	}
 	if !hasRIP {
@@ -98,18 +98,18 @@ func (a *activation) applyAt(n *plan, bias, cfa uint64) End {
 	return 0
 }
 
-// popped reports that a register has its caller's value again although a rule still says
-// where that is saved: below the stack pointer, where an epilogue has left it and nothing
-// is kept any more. Compilers do not bring the rules up to date for each pop. Where the
-// copied stack has the word, it holds the same.
+// popped reports whether a register has its caller's value again, although a rule still
+// says where the value is saved. That place is then below the stack pointer, where an
+// epilogue has left it and nothing is kept any more. Compilers do not update the rules
+// for each pop. If the copied stack has the word, it has the same value.
 func (a *activation) popped(s saved, cfa uint64) bool {
 	addr := cfa + uint64(int64(s.rule.val))
 	return s.rule.kind == ruleOffset && addr < a.regs[regRSP] && s.column != regRIP && s.column != regRSP &&
 		a.known&(1<<s.column) != 0 && !a.mem.covers(addr)
 }
 
-// saved computes one register of the caller. Whole stands for an undefined one:
-// a return address that is undefined has nowhere to return to.
+// saved computes one register of the caller. It returns Whole for an undefined
+// one: a function with an undefined return address has no caller.
 func (a *activation) saved(r rule, fn *function, cfa, bias uint64) (uint64, End) {
 	addr := cfa + uint64(int64(r.val))
 	switch r.kind {

@@ -8,7 +8,7 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// kernelChain is the chain that the kernel finds for a thread that stands, by default.
+// kernelChain is the longest chain that the kernel finds for a stopped thread, by default.
 const kernelChain = 127
 
 // pointers follows the frame pointers from rbp on, as the kernel does.
@@ -27,14 +27,14 @@ func (r *tracee) pointers(regs *ptrace.Regs) (chain []uint64) {
 	return chain
 }
 
-// TestChain unwinds each stack of programs twice while it stands: with all memory, and with no more
-// than a little of the stack and its chain. What a chain leads to has to be the
-// same, to the frame; where it leads nowhere the copy ends the stack.
+// TestChain unwinds each stack of programs twice while the thread is stopped: with all memory, and
+// with only a little of the stack and its chain. If the chain leads on, the frames have to be
+// exactly the same. If it leads nowhere, the stack ends with the copy.
 func TestChain(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		argv  func(testing.TB) []string
-		least int // of a thousand stacks that a usual copy does not hold, and the chain should, so many are whole
+		least int // of a thousand stacks that are longer than a usual copy, and should be within the chain, at least so many are whole
 	}{
 		{"go", golang("busy.go"), 900},
 		{"go-stripped", golang("busy.go", "-ldflags=-s -w"), 900},
@@ -72,10 +72,10 @@ type chained struct {
 	stacks, cut, whole int
 }
 
-// enough is more than the system stack has below the frame that a goroutine changes to it in.
+// enough is more than the size of the system stack below the frame in which a goroutine changes to it.
 const enough = 1 << 10
 
-// compare takes the i-th stack.
+// compare compares the i-th stack.
 func (p *chained) compare(regs *ptrace.Regs, stack Stack, chain []uint64, i int) {
 	want, wantEnd := p.all.Unwind(regs, stack, nil)
 	p.stacks++
@@ -104,15 +104,15 @@ func (p *chained) compare(regs *ptrace.Regs, stack Stack, chain []uint64, i int)
 	}
 }
 
-// tells reports whether the chain of a stack should be all of it: the frame pointer is cleared where a
-// goroutine's stack grows, and a signal may meet a function without a frame.
+// tells reports whether the chain should cover the whole stack. It need not: the frame pointer is
+// cleared where a goroutine's stack grows, and a signal may meet a function without a frame.
 func (p *chained) tells(want []Frame) bool {
 	return len(want) < kernelChain && !slices.ContainsFunc(p.space.names(want), func(name string) bool {
 		return name == "runtime.morestack" || name == "runtime.sigtramp" || name == "runtime.cgoSigtramp"
 	})
 }
 
-// garble changes the chain: nothing may come of that.
+// garble changes the chain, which must not change any result.
 func (p *chained) garble(regs *ptrace.Regs, copied Stack, want []Frame, i int) {
 	if len(copied.Chain) == 0 {
 		return

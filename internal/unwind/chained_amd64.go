@@ -1,6 +1,6 @@
 package unwind
 
-// returnAddress reads the return address of the Go function with a frame that n is the plan of.
+// returnAddress reads the return address of the Go function with a frame whose plan is n.
 func (u *Unwinder) returnAddress(n *plan, addr uint64) (uint64, bool) {
 	if pc, ok := u.mem.copied(addr); ok {
 		return pc, true

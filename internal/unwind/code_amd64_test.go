@@ -32,7 +32,7 @@ func TestEndsInCall(t *testing.T) {
 	}
 }
 
-// TestWalk reads ways out of functions off their code.
+// TestWalk finds ways out of functions by their code.
 func TestWalk(t *testing.T) {
 	const start = fuzzBase
 	for _, test := range []struct {
@@ -71,9 +71,9 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// TestWalkBack finds where a function begins that never returns, among others.
+// TestWalkBack finds the start of a function that never returns, among other functions.
 func TestWalkBack(t *testing.T) {
-	const before = "\x53\x48\x83\xec\x20\x48\x83\xc4\x20\x5b\xc3" // a function that does
+	const before = "\x53\x48\x83\xec\x20\x48\x83\xc4\x20\x5b\xc3" // a function that returns
 	for _, test := range []struct {
 		name, code string
 		want       []string

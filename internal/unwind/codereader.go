@@ -1,11 +1,11 @@
 package unwind
 
-// A codeReader looks at the code of a process: of files through their Tables, else in memory. What it has seen of
-// call sites it remembers.
+// A codeReader reads the code of a process: code of files through their Tables, other code in memory. It
+// remembers call sites.
 type codeReader struct {
 	code   Code
 	other  *view // memory of code that is in no file
 	calls  [callCache]callsite
 	buf    [codeWindow]byte
-	stacks uint64 // how many stacks have been unwound: the clock by which code made at run time ages
+	stacks uint64 // number of stacks that have been unwound: the clock by which entries for code made at run time age
 }

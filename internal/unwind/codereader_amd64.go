@@ -2,8 +2,9 @@ package unwind
 
 import "ptools/internal/elfsym"
 
-// readCode fills r.buf with up to n bytes of the target's code from an address on and
-// returns them, fewer at the end of a segment, none where it cannot be read.
+// readCode fills r.buf with up to n bytes of the target's code from an address on,
+// and returns them. It returns fewer at the end of a segment, and none if the code
+// cannot be read.
 func (r *codeReader) readCode(m *Mapping, addr uint64, n int) []byte {
 	for ; n > 0; n /= 2 {
 		b := r.buf[:n]
@@ -25,16 +26,16 @@ func (r *codeReader) isCode(addr uint64) bool {
 }
 
 // isMade reports whether addr is in code made at run time. Between such functions that is
-// enough for a return address: interpreters that are made at run time push where they want
-// to go on, and jump.
+// enough for a return address: an interpreter that is made at run time pushes the address
+// where it is to continue, and jumps.
 func (r *codeReader) isMade(addr uint64) bool {
 	m, ok := r.code.Find(addr)
 	return ok && m.Table == nil
 }
 
-// isStart reports whether pc is in the code that the kernel starts a program or a
-// thread with: at the entry point, or in front of exit(2), which a thread's first
-// function calls where a return would lead nowhere.
+// isStart reports whether pc is in the code with which the kernel starts a
+// program or a thread: at the entry point, or in front of exit(2), which a
+// thread's first function calls instead of a return.
 func (r *codeReader) isStart(m *Mapping, pc uint64) bool {
 	if entry := m.Table.obj.Entry(); entry != 0 && pc-m.Bias-entry < entrySize {
 		return true
@@ -51,7 +52,8 @@ func (r *codeReader) isStart(m *Mapping, pc uint64) bool {
 	return false
 }
 
-// goCaller returns the Go function that a return address is in, and the link-time address in front of that.
+// goCaller returns the Go function that a return address is in, and the link-time address before the return
+// address.
 func (r *codeReader) goCaller(pc uint64) (f elfsym.GoFunc, link uint64, ok bool) {
 	m, ok := r.code.Find(pc - 1)
 	if !ok || m.Table == nil {
@@ -62,8 +64,9 @@ func (r *codeReader) goCaller(pc uint64) (f elfsym.GoFunc, link uint64, ok bool)
 	return f, link, ok
 }
 
-// isGoexit reports whether the first function of a goroutine returns to pc: behind the first
-// instruction, of one byte, of a function that nothing calls (runtime.newproc1).
+// isGoexit reports whether the first function of a goroutine returns to pc. That address is
+// behind the first instruction, of one byte, of a function that nothing calls
+// (runtime.newproc1).
 func (r *codeReader) isGoexit(pc uint64) bool {
 	f, link, ok := r.goCaller(pc)
 	return ok && f.Flags&elfsym.GoTopFrame != 0 && link == f.Entry

@@ -8,7 +8,7 @@ import (
 	"ptools/internal/cursor"
 )
 
-// A section is the bytes of .eh_frame or .debug_frame, and where they are.
+// A section is the bytes of .eh_frame or .debug_frame, and their address.
 type section struct {
 	addr uint64
 	data []byte
@@ -16,7 +16,7 @@ type section struct {
 	base bases
 }
 
-// A cie is what the entries of many functions have in common.
+// A cie is the common part of the entries of many functions.
 type cie struct {
 	codeAlign uint64
 	dataAlign int64
@@ -67,7 +67,7 @@ func (s *section) entryAt(off int64) (entry, error) {
 	e.next = int64(c.Off) + int64(n)
 	c.B = c.B[:e.next]
 
-	// The id of an .eh_frame entry has 4 bytes also where the length has 12.
+	// The id of an .eh_frame entry has 4 bytes even if the length has 12.
 	at := int64(c.Off)
 	if s.eh {
 		id := c.U32()
@@ -163,7 +163,7 @@ func (ci *cie) augment(c *cursor.Cursor, letters string, b bases) error {
 			if end == 0 {
 				return fmt.Errorf("augmentation %q", letters)
 			}
-			c.Off = end // what follows is unknown, but its length is not
+			c.Off = end // the rest is unknown, but its length is not
 			return nil
 		}
 	}

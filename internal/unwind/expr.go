@@ -61,13 +61,13 @@ const (
 	maxExprSteps = 1024
 )
 
-// A machine is the state of the target that expressions look at.
+// A machine is the state of the target that expressions read.
 type machine interface {
 	register(column uint8) (uint64, bool)
 	word(addr uint64) (uint64, bool)
 }
 
-// An evaluator runs DWARF expressions. It is kept between runs so as not to
+// An evaluator runs DWARF expressions. It is reused, so that runs do not
 // allocate.
 type evaluator struct {
 	stack [maxExprStack]uint64
@@ -93,7 +93,7 @@ func (e *evaluator) pop() uint64 {
 	return e.stack[e.n]
 }
 
-// pick returns the entry i below the top.
+// pick returns the i-th entry below the top.
 func (e *evaluator) pick(i int) uint64 {
 	if i >= e.n {
 		e.bad = true
@@ -102,8 +102,8 @@ func (e *evaluator) pick(i int) uint64 {
 	return e.stack[e.n-1-i]
 }
 
-// eval runs an expression with the CFA on the stack if cfa is not nil, and returns
-// what it leaves on top. bias is what OpAddr's addresses are loaded at.
+// eval runs an expression, with the CFA on the stack if cfa is not nil, and
+// returns the top of the stack. bias is the load bias of the addresses of opAddr.
 func (e *evaluator) eval(expr []byte, m machine, bias uint64, cfa *uint64) (uint64, End) {
 	e.n, e.bad = 0, false
 	if cfa != nil {
@@ -222,9 +222,9 @@ func (e *evaluator) breg(reg uint64, off int64, m machine) End {
 	return 0
 }
 
-// deref replaces the address on top by what is there. Of the eight bytes read, the
-// low size ones are kept, unless that would read beyond the end of a page for
-// nothing.
+// deref replaces the address on top by the size bytes at it. It reads eight bytes
+// and keeps the low ones, unless that would needlessly read beyond the end of a
+// page.
 func (e *evaluator) deref(size uint8, m machine) End {
 	if size == 0 || size > 8 {
 		return BadRule
@@ -277,7 +277,7 @@ var binaryOps = [...]func(a, b uint64) uint64{
 	opMul:   func(a, b uint64) uint64 { return a * b },
 	opDiv:   func(a, b uint64) uint64 { return uint64(int64(a) / int64(b)) },
 	opMod:   func(a, b uint64) uint64 { return a % b },
-	opShl:   func(a, b uint64) uint64 { return a << b }, // by 64 and more: zero, as Go has it
+	opShl:   func(a, b uint64) uint64 { return a << b }, // by 64 and more: zero, as in Go
 	opShr:   func(a, b uint64) uint64 { return a >> b },
 	opShra:  func(a, b uint64) uint64 { return uint64(int64(a) >> b) },
 

@@ -1,9 +1,9 @@
 package unwind
 
-// Of a thread that is blocked in a system call the kernel shows the stack pointer and the program counter,
-// and no other register. A function that keeps its frame by rbp, and calls others that do not save it, cannot be
-// left by its row then. If its frame has a fixed size, as nearly all have, the code between its start and
-// the call says how large that is.
+// The kernel shows the stack pointer and the program counter of a thread that is blocked in a system call, and
+// no other register. A function whose row needs rbp then cannot be left by its row, if none of its callees has
+// saved rbp. If its frame has a fixed size, as nearly all frames have, the code between its start and the call
+// shows the size.
 
 // applyFixed applies the row of a function whose frame pointer is not known. The code must lead to a return address.
 func (u *Unwinder) applyFixed(p *place, n *plan) End {

@@ -12,8 +12,8 @@ type Frame struct {
 	// after its callee will have returned.
 	SP uint64
 	// Return: PC is a return address. The call is the instruction before it, so
-	// look up PC-1: PC itself may belong to the next line, or the next function
-	// where the callee never returns.
+	// look up PC-1: PC itself may belong to the next line, or to the next
+	// function if the callee never returns.
 	Return bool
 	// Signal: the frame is the trampoline that a signal handler returns to. The
 	// frame after it was interrupted, not called.
@@ -28,8 +28,8 @@ const (
 
 	// Whole: the thread's or goroutine's first function is the last frame.
 	Whole
-	// NoRule: nothing says how to leave the last frame: no call frame
-	// information, no Go table, and what rbp points to is not a frame.
+	// NoRule: nothing says how to leave the last frame: there is no call
+	// frame information and no Go table, and rbp does not point to a frame.
 	NoRule
 	// BadRule: the call frame information of the last frame is corrupt, or
 	// undefined at this instruction.
@@ -73,26 +73,26 @@ const (
 
 // A Stack is what can be seen of a thread's memory.
 type Stack struct {
-	// Base is the address of Data[0], the thread's stack pointer or a little
+	// Base is the address of Data[0]: the thread's stack pointer or a little
 	// less.
 	Base uint64
-	// Data is a copy of the stack, taken when the registers were.
+	// Data is a copy of the stack, taken together with the registers.
 	Data []byte
 	// Mem reads other memory: alternate signal stacks, goroutine stacks, code
-	// that is in no file. Every use is counted. Nil: only Data is read, and
-	// what would need more ends as Unreadable. If the thread runs meanwhile,
-	// what Mem reads need not agree with Data.
+	// that is in no file. Every use is counted. Nil: only Data is read, and a
+	// stack that needs more ends as Unreadable. If the thread runs meanwhile,
+	// Mem need not agree with Data.
 	Mem io.ReaderAt
-	// Chain is the return addresses that the frame pointers led to when Data was
-	// copied, from rbp on: of each frame the word above it, whatever memory it is in. Where
-	// Data ends in a function of Go, which keeps frame pointers, they tell its callers.
+	// Chain is the return addresses that the frame pointers led to when Data was copied,
+	// from rbp on: for each frame the word above the frame pointer, whatever memory it is
+	// in. If Data ends in a Go function, which keeps frame pointers, Chain has its callers.
 	Chain []uint64
 	// Partial: only the program counter and the stack pointer of the registers
 	// are known, as /proc/PID/task/TID/syscall shows them.
 	Partial bool
 }
 
-// A Special is what a mapping is other than a file's.
+// A Special is the kind of a mapping that is not of a file.
 type Special uint8
 
 const (
@@ -106,10 +106,10 @@ const (
 // A Mapping is a range of executable memory.
 type Mapping struct {
 	Start, End uint64
-	// Bias is what to subtract from an address for its link-time address.
+	// Bias is the difference between a run-time and a link-time address.
 	Bias uint64
-	// Table is that of the object mapped here; nil for anonymous memory, and for
-	// files that are not ELF.
+	// Table is the Table of the object mapped here; nil for anonymous memory,
+	// and for files that are not ELF.
 	Table   *Table
 	Special Special
 }
@@ -120,7 +120,7 @@ type Code interface {
 	Find(pc uint64) (Mapping, bool)
 }
 
-// Counts are what an Unwinder has done since it was made.
+// Counts count what an Unwinder has done since it was made.
 type Counts struct {
 	Frames   uint64 // frames found
 	CFI      uint64 // frames left by call frame information
@@ -131,5 +131,5 @@ type Counts struct {
 	Switches uint64 // changes of stack
 	Outside  uint64 // reads through Stack.Mem
 	Strays   uint64 // words, not of code, that were neither in the copied stack nor in its chain
-	Chained  uint64 // stacks that were followed to their end by their chain
+	Chained  uint64 // stacks that were unwound to their end by their chain
 }

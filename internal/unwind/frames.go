@@ -20,8 +20,8 @@ type frames struct {
 	cies map[int64]*cie // by offset; under mu
 }
 
-// A slotBlock holds the functions of slotsPerBlock neighbouring FDEs, so that an
-// object of which little is executed costs little.
+// A slotBlock holds the functions of slotsPerBlock neighbouring FDEs. So an
+// object that executes little of its code costs little.
 type slotBlock [slotsPerBlock]atomic.Pointer[function]
 
 const slotsPerBlock = 64

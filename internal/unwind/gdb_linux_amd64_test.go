@@ -12,10 +12,10 @@ import (
 	"testing"
 )
 
-// gdbScript prints, for each thread, a line with its number; one for each frame: pc, sp, the
-// address that is looked up, and what gdb calls it; and why gdb goes no further. What gdb shows
-// beyond that has no frame on the stack: inlined functions, and callers that jumped to their
-// callee, which it knows from debug information.
+// gdbScript prints, for each thread, a line with its number; a line for each frame with pc, sp,
+// the address that is looked up, and gdb's name for it; and why gdb stops there. It leaves out
+// what gdb shows without a frame on the stack: inlined functions, and callers that jumped to
+// their callee, which gdb knows from debug information.
 const gdbScript = `
 import gdb
 for t in gdb.selected_inferior().threads():
@@ -106,14 +106,14 @@ func (f *gdbFrame) symbol(what string, at uint64) {
 	}
 }
 
-// A difference is a frame that gdb or eu-stack leaves in another way than we do.
+// A difference is a frame for which gdb or eu-stack finds another caller than we do.
 type difference struct {
 	program string // empty: any
-	frame   string // the function that is left, or part of its name; its caller is what differs
+	frame   string // the function whose caller differs, or part of its name
 	why     string // how they come to another caller
 }
 
-// differences are all that are known.
+// differences are all known differences.
 var differences = []difference{
 	{"node", unnamed, "gdb has no table for code made at run time, and takes the words of the stack one by one"},
 	{"node", untabled, "the same for V8's own functions in node's file"},
@@ -129,7 +129,7 @@ const (
 	untabled = "[without a table]"
 )
 
-// knownDifference looks the function up that is left in different ways.
+// knownDifference looks up the function whose caller differs.
 func knownDifference(program, left string) (string, bool) {
 	for _, d := range differences {
 		if (d.program == program || d.program == "") && strings.Contains(left, d.frame) {
@@ -169,7 +169,8 @@ func compareThread(t *testing.T, program string, space *testSpace, tid int, s en
 			return
 		}
 		t.Logf("gdb goes astray behind #%d %s: %s", at-1, left, why)
-		// What it makes up is passed over up to our next frame; without that it has gone astray for good.
+		// Frames that gdb makes up are skipped, up to our next frame. If that does not come, gdb has
+		// strayed for good.
 		n := 0
 		for ; n == 0 && len(theirs) > 0; theirs = theirs[max(n, 1):] {
 			n = samePrefix(space, s.frames[at:], theirs)
@@ -206,8 +207,8 @@ func left(space *testSpace, frames []Frame) string {
 	return space.name(f)
 }
 
-// sameFrame reports whether gdb's frame is ours. A function may have several names; what counts
-// is where it begins.
+// sameFrame reports whether gdb's frame is ours. A function may have several names, so its
+// start is compared.
 func sameFrame(space *testSpace, f Frame, g gdbFrame) bool {
 	if f.PC != g.pc || f.SP != g.sp {
 		return false

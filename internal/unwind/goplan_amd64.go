@@ -7,9 +7,9 @@ import (
 	"ptools/internal/elfsym"
 )
 
-// goPlan is the plan for a Go function. Frame sizes come from the linker's table;
-// the functions that change stacks are known by name, as runtime/traceback.go knows
-// them by number.
+// goPlan returns the plan for a Go function. Frame sizes come from the linker's
+// table. The functions that change stacks are known by name, as
+// runtime/traceback.go knows them by number.
 func (l *planner) goPlan(p *place, link uint64, f elfsym.GoFunc) (plan, bool) {
 	delta, ok := p.m.Table.goTable().SPDelta(link)
 	if !ok {
@@ -24,7 +24,7 @@ func (l *planner) goPlan(p *place, link uint64, f elfsym.GoFunc) (plan, bool) {
 			n.way = wayTop
 		}
 	case "runtime.mcall":
-		if p.ret { // the goroutine has been left behind
+		if p.ret { // on another stack than the goroutine's by now
 			n.way = wayTop
 		} else if delta > 0 {
 			n.way = wayGoFP
@@ -64,8 +64,8 @@ func (l *planner) goPlan(p *place, link uint64, f elfsym.GoFunc) (plan, bool) {
 }
 
 // goTLS returns where the runtime keeps g, relative to the thread pointer. It is -8
-// in what the Go linker alone made; the C linker may put it elsewhere, and the
-// functions that change stacks all load g first.
+// in programs that the Go linker alone made. The C linker may put it elsewhere. It
+// can be read from the functions that change stacks, which all load g first.
 func (l *planner) goTLS(p *place, f elfsym.GoFunc) int32 {
 	const usual = -8
 	n := min(f.End-f.Entry, codeWindow)

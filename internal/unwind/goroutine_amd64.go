@@ -1,8 +1,8 @@
 package unwind
 
-// Offsets in the runtime's g and m (runtime/runtime2.go), the same since Go 1.5: in
-// front of g.m are the stack bounds, two guards, and the innermost panic and defer;
-// behind it g.sched begins with sp, pc and g. m begins with g0.
+// Offsets in the runtime's g and m (runtime/runtime2.go), the same since Go 1.5. In
+// front of g.m are the stack bounds, two guards, and the innermost panic and defer.
+// Behind it, g.sched begins with sp, pc and g. m begins with g0.
 const (
 	gM       = 48
 	gSchedSP = 56
@@ -10,7 +10,7 @@ const (
 	gSchedG  = 72
 )
 
-// mWords is how many words of m are searched for its current goroutine, whose offset
+// mWords is how many words of m are searched for its current goroutine. Its offset
 // depends on the version of Go.
 const mWords = 64
 
@@ -23,8 +23,8 @@ func (a *activation) goM(tls int32) (uint64, bool) {
 	return a.mem.word(g + gM)
 }
 
-// goG returns the g that runs on the thread, found in thread-local storage, or else in the register that
-// Go code keeps it in, if it is plausible: its m has a g0 whose m it is.
+// goG returns the g that runs on the thread. It is in thread-local storage, or else in the register that
+// Go code keeps it in. A g must be plausible: its m has a g0 that has the same m.
 func (a *activation) goG(tls int32) (uint64, bool) {
 	g, ok := a.goReg, a.goReg%8 == 0
 	if a.tls != 0 {
@@ -46,8 +46,8 @@ func (a *activation) goG(tls int32) (uint64, bool) {
 }
 
 // goCurrent returns the user goroutine of the thread (m.curg). It is the first of
-// m's pointers that leads to a g other than g0 whose m this is, and that knows
-// itself in sched.g, which the signal stack's g does not.
+// m's pointers that leads to a g other than g0 which has this m, and itself in
+// sched.g. The g of the signal stack does not have itself there.
 func (a *activation) goCurrent(tls int32) (uint64, bool) {
 	m, ok := a.goM(tls)
 	if !ok {

@@ -12,7 +12,7 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// deleted runs a program whose file is gone by the time it runs.
+// deleted runs a program whose file is deleted by the time it runs.
 func deleted(of func(testing.TB) []string) func(testing.TB) []string {
 	return func(t testing.TB) []string {
 		copied := filepath.Join(t.TempDir(), "copy")
@@ -20,7 +20,7 @@ func deleted(of func(testing.TB) []string) func(testing.TB) []string {
 	}
 }
 
-// memfd runs a program that is in no file system.
+// memfd runs a program whose file is in no file system.
 func memfd(of func(testing.TB) []string) func(testing.TB) []string {
 	return func(t testing.TB) []string {
 		ptest.Need(t, "python3")
@@ -31,7 +31,7 @@ os.execve(fd, ["program"], os.environ)`, of(t)[0]}
 	}
 }
 
-// unbound runs a program with whose procedure linkage table the run-time linker never gets done.
+// unbound runs a program in which the run-time linker always binds symbols anew.
 func unbound(of func(testing.TB) []string) func(testing.TB) []string {
 	return func(t testing.TB) []string { return append([]string{"env", "LD_BIND_NOT=1"}, of(t)...) }
 }
@@ -52,7 +52,7 @@ var (
 	overflowC = [][]string{{"main", "recurse"}, {"main", "recurse", "handler", "nested"}}
 )
 
-// hard are stacks as few programs have them.
+// hard are programs with unusual stacks.
 var hard = []scenario{
 	// glibc describes swapcontext wrongly behind the instruction that loads the other stack pointer.
 	{"fibres", c("fibre.c"), fibreC, 30},
@@ -76,8 +76,8 @@ var hard = []scenario{
 	{"cgo-stripped", golang("cgo.go", "-ldflags=-s -w"), nil, 0},
 }
 
-// TestHardStacks does what TestChains does with programs that change stacks, unwind themselves, or
-// have code that nothing describes.
+// TestHardStacks is TestChains for programs that change stacks, unwind themselves, or have code
+// that nothing describes.
 func TestHardStacks(t *testing.T) {
 	for _, s := range hard {
 		t.Run(s.name, func(t *testing.T) {

@@ -16,8 +16,8 @@ type index interface {
 }
 
 // A searchTable is the table of .eh_frame_hdr (Linux Standard Base, Core, 10.6.2),
-// used where it stands: pairs of function start and FDE address, sorted by the
-// linker. Nothing is read of it but what a search touches.
+// used in place: pairs of function start and FDE address, sorted by the linker.
+// Only the fields that a search touches are read.
 type searchTable struct {
 	data  []byte // n entries
 	n     int
@@ -82,7 +82,7 @@ type span struct {
 	off        int64
 }
 
-// newLinearIndex reads all entries of s. It stops at what it cannot read.
+// newLinearIndex reads all entries of s, up to the first that it cannot read.
 func newLinearIndex(s *section, cies func(off int64) (*cie, error)) linearIndex {
 	var x linearIndex
 	sorted := true
@@ -91,7 +91,7 @@ func newLinearIndex(s *section, cies func(off int64) (*cie, error)) linearIndex 
 		at := off
 		off = e.next
 		if err == errTerminator {
-			continue // .debug_frame has none; ld -r leaves them in the middle of .eh_frame
+			continue // a terminator: .debug_frame has none; ld -r leaves them in the middle of .eh_frame
 		}
 		if err != nil {
 			break
@@ -101,7 +101,7 @@ func newLinearIndex(s *section, cies func(off int64) (*cie, error)) linearIndex 
 		}
 		f, err := s.fde(e, cies)
 		if err != nil || f.start == f.end || f.start == 0 {
-			continue // 0: a function that the linker threw away
+			continue // 0: a function that the linker discarded
 		}
 		if n := len(x); n > 0 && f.start < x[n-1].start {
 			sorted = false

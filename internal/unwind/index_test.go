@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestSearchTable finds the same functions by the search table of .eh_frame_hdr, in
-// all the forms it may have, as by reading .eh_frame.
+// TestSearchTable: the search table of .eh_frame_hdr, in all its forms, gives the
+// same functions as reading .eh_frame.
 func TestSearchTable(t *testing.T) {
 	sec := cfiSection(true, usual, nil)
 	e, err := sec.entryAt(0)
@@ -39,7 +39,7 @@ func TestSearchTable(t *testing.T) {
 	}
 }
 
-// TestNoSearchTable reads .eh_frame where its header is of no use.
+// TestNoSearchTable reads .eh_frame if its header is of no use.
 func TestNoSearchTable(t *testing.T) {
 	sec := cfiSection(true, usual, nil)
 	for name, hdr := range map[string][]byte{

@@ -1,21 +1,22 @@
 package unwind
 
-// landingFrames is how many frames above a landing must agree with each other if the stack does
-// not end before.
+// landingFrames is how many frames above a landing must agree with each other, unless the stack
+// ends earlier.
 const landingFrames = 16
 
-// landingLeast is how many agree if what called them was made at run time too.
+// landingLeast is how many must agree if the outermost was called by other code made at run time.
 const landingLeast = 2
 
-// land leaves code made at run time about which nothing else is known. Such code keeps its own
-// stack elsewhere and moves the stack pointer by what no instruction in sight tells; machine code
-// of traces does not return but jumps back into its interpreter. But it was entered from code of a
-// file, by a call whose return address is still on the stack, and from there tables lead on. A word
-// is taken for that address if they lead on to the end of the stack, for landingFrames frames, or
-// to a call in other code made at run time. One where a call above leads to another function than
-// the one that was left is an address from an earlier call that nothing has overwritten, or the
-// caller of a function that jumped on: it is taken if there is no better one. A nearer return
-// address in other code made at run time is taken at once: it cannot be tried.
+// land leaves code made at run time about which nothing else is known. Such code may keep its own
+// stack elsewhere, and move the stack pointer by an amount that no instruction in sight shows.
+// Machine code of traces does not return but jumps back into its interpreter. But the code was
+// entered from code of a file, by a call whose return address is still on the stack. From there
+// tables lead on. A word counts as that address if tables lead on from it to the end of the stack,
+// for landingFrames frames, or to a call in other code made at run time. If a direct call on the
+// way leads to another function than the one that was left, the word is doubtful: it is left from
+// an earlier call, or belongs to the caller of a function that jumped on. A doubtful word is taken
+// if there is no better one. A nearer return address in other code made at run time is taken at
+// once: it cannot be tried.
 func (u *Unwinder) land(sp uint64) bool {
 	before := u.registers
 	var doubtful uint64
@@ -52,7 +53,7 @@ func (u *Unwinder) land(sp uint64) bool {
 	return true
 }
 
-// landAt sets the registers to what is known behind the return to pc that is at addr.
+// landAt sets the registers to those known after the return to pc, whose word is at addr.
 func (u *Unwinder) landAt(addr, pc uint64) {
 	u.regs[regRSP], u.regs[regRIP] = addr+8, pc
 	u.known = 1<<regRSP | 1<<regRIP
@@ -60,7 +61,7 @@ func (u *Unwinder) landAt(addr, pc uint64) {
 
 // tryLanding unwinds from a possible return address by tables alone. It reports whether they lead
 // on, and whether each direct call on the way leads to the function that was left. It leaves u's
-// registers anyhow, and the counts as they were.
+// registers undefined, and the counts unchanged.
 func (u *Unwinder) tryLanding(addr, pc uint64) (leads, exact bool) {
 	counts, strays, hops := u.counts, u.mem.strays, u.hops
 	defer func() { u.counts, u.mem.strays, u.hops = counts, strays, hops }()

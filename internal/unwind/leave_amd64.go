@@ -1,7 +1,7 @@
 package unwind
 
-// leave makes u's registers those of the caller of the frame at p, whose stack
-// pointer is sp.
+// leave sets u's registers to those of the caller of the frame at p, whose
+// stack pointer is sp.
 func (u *Unwinder) leave(p *place, sp uint64) (exit, End) {
 	if u.chain.taken {
 		return byReturn, u.leaveChained(p, sp)
@@ -19,7 +19,7 @@ func (u *Unwinder) leave(p *place, sp uint64) (exit, End) {
 	return u.leaveOther(p, n, sp)
 }
 
-// leaveOther leaves by anything but call frame information.
+// leaveOther leaves a function by other means than call frame information.
 func (u *Unwinder) leaveOther(p *place, n *plan, sp uint64) (exit, End) {
 	how := byReturn
 	if n.forced {
@@ -43,8 +43,8 @@ func (u *Unwinder) leaveOther(p *place, n *plan, sp uint64) (exit, End) {
 	return how, u.check(sp)
 }
 
-// check accepts the caller's stack pointer: it is above the callee's, or in other
-// memory than the copied stack, which makes it another stack.
+// check accepts the caller's stack pointer if it is above the callee's, or
+// outside of the copied stack, and so in another stack.
 func (u *Unwinder) check(sp uint64) End {
 	now := u.regs[regRSP]
 	if now > sp {

@@ -51,8 +51,9 @@ func (u *Unwinder) leaveGoFrame(n *plan, sp uint64) End {
 	return 0
 }
 
-// leaveGoFP leaves the frame at rbp, which is reliable in Go code: also where a
-// function has changed to another stack, rbp still points into the one it came from.
+// leaveGoFP leaves the frame at rbp, which is reliable in Go code: even in a
+// function that has changed to another stack, rbp still points into the previous
+// one.
 func (u *Unwinder) leaveGoFP(n *plan) End {
 	fp, ok := u.register(regRBP)
 	if !ok {
@@ -70,7 +71,7 @@ func (u *Unwinder) leaveGoFP(n *plan) End {
 	return 0
 }
 
-// callerRBP restores the frame pointer of the caller. A chain does not tell it.
+// callerRBP restores the frame pointer of the caller. A chain does not have it.
 func (u *Unwinder) callerRBP(addr uint64) {
 	if u.chain.taken {
 		u.forget(regRBP)
@@ -79,8 +80,8 @@ func (u *Unwinder) callerRBP(addr uint64) {
 	u.setRBP(u.mem.word(addr))
 }
 
-// leaveGoSwitch goes from the system stack back to the goroutine that needed it, by
-// rbp, or to the place that the runtime saved in g.sched.
+// leaveGoSwitch goes from the system stack back to its goroutine, by rbp, or to the
+// place that the runtime saved in g.sched.
 func (u *Unwinder) leaveGoSwitch(n *plan) End {
 	before := u.registers
 	end := u.leaveGoFP(n)
@@ -96,10 +97,10 @@ func (u *Unwinder) leaveGoSwitch(n *plan) End {
 	return u.leaveGoFrame(n, sp)
 }
 
-// leaveGoC leaves cgocallback for the C code that called Go. Its frame exists twice:
-// on the goroutine's stack, where it pretends to have been called from where the
-// goroutine went into C, and on the system stack, where C called it. The second is
-// the truth; where it cannot be found the first leaves out no Go function.
+// leaveGoC leaves cgocallback for the C code that called Go. Its frame exists twice.
+// On the system stack C has called it, which is the real frame. On the goroutine's
+// stack it looks as if called from where the goroutine went into C. If the real
+// frame cannot be found, the other one is used: it skips no Go function.
 func (u *Unwinder) leaveGoC(n *plan) End {
 	before := u.registers
 	end := u.leaveGoFrame(n, u.regs[regRSP])
@@ -121,21 +122,21 @@ func (u *Unwinder) leaveGoC(n *plan) End {
 		u.registers = after
 		return end
 	}
-	u.goSP, _ = u.mem.word(sp) // cgocallback keeps the one before there
+	u.goSP, _ = u.mem.word(sp) // cgocallback keeps the previous one there
 	return 0
 }
 
 // leaveGoGrow leaves morestack, which runs on the system stack, for the function
 // whose prologue found its stack too small.
 func (u *Unwinder) leaveGoGrow(p *place, n *plan) End {
-	if !p.ret { // it may not have changed stacks yet
+	if !p.ret { // it may still be on the goroutine's stack
 		if pc, ok := u.mem.word(u.regs[regRSP]); ok && u.returns(pc) {
 			return u.leaveGoFrame(n, u.regs[regRSP])
 		}
 	}
 	g, ok := u.goCurrent(n.tls)
 	if !ok {
-		return Whole // as much of it as there is on the system stack
+		return Whole // all of it that is on the system stack
 	}
 	sp, ok1 := u.mem.word(g + gSchedSP)
 	pc, ok2 := u.mem.word(g + gSchedPC)

@@ -12,13 +12,13 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// A scenario is a program that runs for ever, and the chains of calls that its
-// stacks consist of.
+// A scenario is a program that runs for ever, with the chains of calls in its
+// stacks.
 type scenario struct {
 	name string
 	argv func(t testing.TB) []string
-	// chains are functions that call each other, outermost first: a stack that has one of
-	// them on the stack has all before it.
+	// chains are functions that call each other, outermost first. A stack that has one of
+	// them has all before it.
 	chains [][]string
 	// cut is how many stacks of a thousand may lack something; 0: 5.
 	cut int
@@ -87,7 +87,7 @@ var scenarios = []scenario{
 	{"c-static-pie", c("chain.c", "-static-pie"), chainC, 0},
 	{"c-debug-frame", c("chain.c", "-g", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"), chainC, 0},
 	{"c-no-header", c("chain.c", "-Wl,--no-eh-frame-hdr"), chainC, 0},
-	// Nothing but the code tells where a realigned stack was: left out here.
+	// Only the code shows where a realigned stack was. It is left out here.
 	{"c-no-tables", c("chain.c", "-DNO_REALIGN", "-g0", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"), chainC, 0},
 	{"musl", musl("chain.c"), chainC, 0},
 	{"musl-static", musl("chain.c", "-static"), chainC, 0},
@@ -149,7 +149,7 @@ func (s *scenario) run(t *testing.T, samples int) {
 	cut := max(s.cut, 5)
 	few := max(1, tally.n*cut/1000)
 	if s.cut > 0 && tally.n < 1000 {
-		few += 4 * int(math.Sqrt(float64(few))) // what chance does with so few samples
+		few += 4 * int(math.Sqrt(float64(few))) // allows for chance with so few samples
 	}
 	if whole := tally.ends[Whole]; tally.n-whole > few {
 		t.Errorf("only %d of %d stacks are whole", whole, tally.n)
@@ -162,7 +162,7 @@ func (s *scenario) run(t *testing.T, samples int) {
 	}
 }
 
-// A tally counts what a scenario's stacks look like.
+// A tally counts the stacks of a scenario by their kind.
 type tally struct {
 	s      *scenario
 	space  *testSpace
@@ -196,9 +196,9 @@ func (c *tally) add(frames []Frame, end End) {
 	}
 }
 
-// checkChain returns the first caller of a chain that a stack should have, and has not.
+// checkChain returns the first caller of a chain that a stack lacks.
 func checkChain(names, chain []string) string {
-	from := 0 // in names: what is left of the stack
+	from := 0 // in names: the rest of the stack begins there
 	deepest := -1
 	for i := len(chain) - 1; i >= 0 && deepest < 0; i-- {
 		if at := slices.Index(names, chain[i]); at >= 0 {

@@ -1,6 +1,6 @@
 package unwind
 
-// generated is the way out of code made at run time. It is remembered for madeTrust stacks.
+// generated returns the way out of code made at run time. It is remembered for madeTrust stacks.
 func (l *planner) generated(p *place) *madeRoute {
 	key := p.pc << 1
 	if p.ret {
@@ -21,8 +21,8 @@ func (l *planner) generated(p *place) *madeRoute {
 	return &set[oldest]
 }
 
-// replaced reads the code at p again where what is remembered of it has led nowhere: there is other
-// code now, or there was none yet. It reports whether there is another way out.
+// replaced reads the code at p again if the remembered way out has led nowhere: there may be other
+// code now, or there may have been none yet. It reports whether there is another way out.
 func (l *planner) replaced(p *place) bool {
 	c := l.generated(p)
 	if l.stacks-c.since < madeDoubt {

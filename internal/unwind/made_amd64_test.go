@@ -23,8 +23,8 @@ func (m *madeCode) ReadAt(p []byte, addr int64) (int, error) {
 	return copy(p, whole[addr-page:]), nil
 }
 
-// TestMadeAnew: where code is not there yet, or has been replaced, the stacks of the code that is
-// there now are whole again soon.
+// TestMadeAnew: after code has come or has been replaced, the stacks of the present code are soon
+// whole again.
 func TestMadeAnew(t *testing.T) {
 	const pc, caller = fuzzBase + 16, fuzzBase + 256
 	var code madeCode

@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// A view is the memory that one unwinding looks at: the copied stack, and a few
+// A view is the memory that one unwinding reads: the copied stack, and a few
 // pages of other memory, each read once.
 type view struct {
 	base    uint64
@@ -13,7 +13,7 @@ type view struct {
 	mem     io.ReaderAt
 	addrs   [viewPages]uint64 // of pages; 1: unused
 	pages   [viewPages]page
-	next    int    // of pages, to be replaced
+	next    int    // index of the page that is replaced next
 	outside uint64 // reads through mem
 	strays  uint64 // words that were not in the copy
 }
@@ -23,7 +23,7 @@ const (
 	viewPages = 8
 )
 
-// A page is what could be read of one page of memory.
+// A page is the readable part of one page of memory.
 type page struct {
 	n    int // bytes read; 0: unreadable
 	data [pageSize]byte
@@ -92,8 +92,8 @@ func (v *view) bytes(b []byte, addr uint64) bool {
 	return true
 }
 
-// page returns the page at a page-aligned address. A read never crosses into a page
-// that was not asked for, which might be unmapped.
+// page returns the page at a page-aligned address. A read never crosses into
+// another page, which might be unmapped.
 func (v *view) page(addr uint64) *page {
 	for i, a := range v.addrs {
 		if a == addr {

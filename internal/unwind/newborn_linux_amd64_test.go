@@ -7,8 +7,8 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// TestNewborn: a thread at its first instruction, in clone, has no caller. The function that it will call is on its
-// stack, where others have a return address.
+// TestNewborn: a thread at its first instruction, in clone, has no caller. On its stack, where others have a return
+// address, is the function that it will call.
 func TestNewborn(t *testing.T) {
 	target := ptest.Start(t, c("firstclone.c")(t)...)
 	target.Ready()

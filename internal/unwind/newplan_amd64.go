@@ -6,7 +6,7 @@ func (l *planner) newPlan(p *place) plan {
 	link := p.lookup() - p.m.Bias
 	f, isGo := t.goFunction(link)
 	var fn *function
-	if !isGo { // and no reason to load .debug_frame
+	if !isGo { // a Go function is no reason to load .debug_frame
 		fn = t.function(link)
 	}
 	switch {
@@ -31,8 +31,8 @@ func (l *planner) newPlan(p *place) plan {
 }
 
 // atRestorer reports whether p is in a signal trampoline. A trampoline is entered by a
-// return, at its first byte, and what is in front of it is another function, or
-// nothing. One that runs may be at its second instruction.
+// return, at its first byte; in front of it is another function, or nothing. A running
+// one may be at its second instruction.
 func (l *planner) atRestorer(p *place, fn *function) bool {
 	link := p.pc - p.m.Bias
 	switch {
@@ -47,15 +47,15 @@ func (l *planner) atRestorer(p *place, fn *function) bool {
 		!p.ret && isRestorer(l.readCode(&p.m, p.pc-7, len(restorer64)))
 }
 
-// atBottom reports whether p is where a function begins, and behind no call: the address
-// that makecontext(3) and its like put on a new stack, for the stack's first function to
-// return to. Nothing has called it.
+// atBottom reports whether p is at the start of a function, and not behind a call. That
+// is the address that makecontext(3) and the like put on a new stack, for the stack's
+// first function to return to. Nothing has called it.
 func (l *planner) atBottom(p *place, fn *function) bool {
 	link := p.pc - p.m.Bias
 	return p.ret && (fn == nil || link >= fn.end) && p.m.Table.begins(link) && !l.returns(p.pc)
 }
 
-// cfiPlan is the plan of a function with call frame information.
+// cfiPlan returns the plan of a function with call frame information.
 func cfiPlan(fn *function, link uint64) plan {
 	r := fn.row(link)
 	if r == nil {

@@ -37,8 +37,8 @@ func oracleFiles(t *testing.T) []string {
 	return files
 }
 
-// TestOracle compares the rules of every function of real files with what Delve's
-// frame package computes, at the first and the last instruction of each row.
+// TestOracle compares the rules of every function of real files with those of
+// Delve's frame package, at the first and the last instruction of each row.
 func TestOracle(t *testing.T) {
 	for _, path := range oracleFiles(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {

@@ -19,8 +19,8 @@ import (
 	"ptools/internal/x86"
 )
 
-// programs are what the distribution has: interpreters with deep stacks, just-in-time
-// compilers, hand-written assembler, and programs that wait.
+// programs are programs of the distribution: interpreters with deep stacks,
+// just-in-time compilers, hand-written assembler, and programs that wait.
 var programs = [][]string{
 	{"python3", "-c", "import threading\ndef f(n):\n return sum(i*i for i in range(n))\ndef g():\n while True: f(1000)\nthreading.Thread(target=g).start()\ng()"},
 	{"python3", "-c", "import re,json\nwhile True: json.dumps(json.loads('[1,2,{\"a\":[3.5,null]}]'*1)); re.sub('a+b','x','aaab'*50); sorted(range(1000),key=lambda x:-x)"},
@@ -49,7 +49,7 @@ var programs = [][]string{
 	{"bc", "-q"},
 }
 
-// animals are more of them, which only make zoo installs and tries.
+// animals are further programs, which only make zoo installs and tests.
 var animals = [][]string{
 	{"ruby", "-e", "def f(n) n < 2 ? n : f(n-1) + f(n-2) end; loop { f(12); (1..100).map { |x| x.to_s }.sort; 'aab' =~ /a+b/ }"},
 	{"php", "-r", "while (1) { $a = range(1, 100); usort($a, fn($x, $y) => $y - $x); preg_replace('/a+b/', 'x', 'aaab'); json_encode($a); }"},
@@ -78,8 +78,8 @@ func TestPeerZoo(t *testing.T) {
 	comparePeers(t, slices.Concat(programs, animals), 5, 5)
 }
 
-// comparePeers stops each program some times, for the first of which it asks gdb too: that takes
-// longer than anything else here.
+// comparePeers stops each program several times. It asks gdb too at the first stop only, because
+// that takes longer than anything else here.
 func comparePeers(t *testing.T, programs [][]string, stops, debugged int) {
 	ptest.Need(t, "eu-stack")
 	ptest.Need(t, "gdb")
@@ -90,7 +90,7 @@ func comparePeers(t *testing.T, programs [][]string, stops, debugged int) {
 		}
 		compared[argv[0]] = true
 		t.Run(fmt.Sprintf("%d-%s", i, argv[0]), func(t *testing.T) {
-			// Output goes nowhere, and fills no pipe.
+			// The output is discarded, so that it fills no pipe.
 			sh := append([]string{"sh", "-c", `exec 3>&1; exec >/dev/null; echo ready >&3; exec 3>&-; exec "$@"`, "sh"}, argv...)
 			target := ptest.Start(t, sh...)
 			target.Ready()
@@ -116,7 +116,7 @@ func comparePeer(t *testing.T, program string, target *ptest.Target, debugged bo
 	target.Signal(syscall.SIGSTOP)
 	target.WaitFor("stop", target.Stopped)
 	ours := stacksOf(t, target.PID)
-	// Without a limit it goes on for ever in code made at run time.
+	// Without a limit it never ends in code made at run time.
 	out, err := exec.Command("eu-stack", "-q", "-n", strconv.Itoa(MaxDepth), "-p", strconv.Itoa(target.PID)).Output()
 	theirs := parsePeer(out)
 	space := openSpace(t, target.PID)
@@ -148,8 +148,8 @@ func comparePeer(t *testing.T, program string, target *ptest.Target, debugged bo
 	target.WaitFor("run", func() bool { return !target.Stopped() })
 }
 
-// warmUp lets a process use half a second of processor time, by which interpreters have
-// loaded their program and compiled some of it, or come to wait for something.
+// warmUp lets a process use half a second of processor time, or until it waits for
+// something. By then interpreters have loaded their program and compiled some of it.
 func warmUp(pid int) {
 	ticks := uint64(ptest.Rounds(10, 50, 50)) // of 10 ms
 	for ; ; time.Sleep(time.Millisecond) {
@@ -160,15 +160,17 @@ func warmUp(pid int) {
 	}
 }
 
-// samePCs reports whether a stack is eu-stack's, or goes on where eu-stack gave up.
+// samePCs reports whether a stack is the same as eu-stack's, or continues where eu-stack gave
+// up.
 func samePCs(s endedStack, pcs []uint64) bool {
 	n := len(pcs)
 	return n <= len(s.frames) && (s.end == Whole || n < len(s.frames)) &&
 		slices.EqualFunc(s.frames[:n], pcs, func(f Frame, pc uint64) bool { return f.PC == pc })
 }
 
-// missesOne reports whether eu-stack has the same frames but the second: at the first or last
-// instructions of code made at run time the frame pointer is still the caller's, which it believes.
+// missesOne reports whether eu-stack has the same frames except the second. At the first or last
+// instructions of code made at run time the frame pointer is still the caller's, and eu-stack
+// trusts it.
 func missesOne(space *testSpace, s endedStack, pcs []uint64) bool {
 	if len(s.frames) < 3 || len(pcs) == 0 || pcs[0] != s.frames[0].PC || !noCFI(space, s.frames[0]) {
 		return false
@@ -197,7 +199,7 @@ func idle(pid int) bool {
 	return true
 }
 
-// await lets a busy process come a little further.
+// await lets a busy process run a little further.
 func await(pid int) {
 	r := tracee{pid: pid}
 	for range 20 {
@@ -255,8 +257,8 @@ func stacksOf(t *testing.T, pid int) map[int]endedStack {
 	return got
 }
 
-// checkPartial unwinds with the program counter and the stack pointer alone, which
-// gives the same stack, or stops where a register is missing.
+// checkPartial unwinds with only the program counter and the stack pointer. That
+// must give the same stack, or end where a register is missing.
 func checkPartial(t *testing.T, u *Unwinder, regs *ptrace.Regs, stack Stack, want []Frame) {
 	t.Helper()
 	stack.Partial = true

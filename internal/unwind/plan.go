@@ -16,7 +16,7 @@ const (
 )
 
 // A plan is how to leave a function at one instruction, as far as that does not
-// depend on what is in memory.
+// depend on memory.
 type plan struct {
 	way    way
 	forced bool // the caller was interrupted by the runtime, and did not call
@@ -26,21 +26,21 @@ type plan struct {
 	delta  int32
 	tls    int32   // where Go code keeps g, relative to the thread pointer
 	saves  bool    // a Go function called by C: it saved C's registers
-	routes *routes // what the code says: wayNone, or where fn is wrong
-	fixed  *route  // the same by the stack pointer alone: where the row needs rbp and that is not known
+	routes *routes // ways out by the code: for wayNone, or if fn is wrong
+	fixed  *route  // the same by the stack pointer alone: if the row needs rbp and rbp is not known
 }
 
-// routes are ways out of a function that its code shows: from its start to the
-// instruction, and from there to its return; and, looked for when these lead nowhere, from
-// what may be its start.
+// routes are ways out of a function by its code: from its start to the instruction, and
+// from there to its return. If these lead nowhere, ways from what may be its start are
+// looked for.
 type routes struct {
 	in, out route
 	back    []route
 	walked  bool // back has been looked for
 }
 
-// A route is the way out of a function without call frame information, read off its
-// code: where the return address is.
+// A route is the way out of a function without call frame information: where the
+// return address is, by the function's code.
 type route struct {
 	ok  bool
 	cfa rule // ruleRegister of rsp or rbp
@@ -56,30 +56,31 @@ type madeRoute struct {
 }
 
 const (
-	// madeSetsLg is the logarithm of the number of sets of these that are remembered. To find one
-	// costs microseconds, so that two which took the same place by turns would be what a
-	// stack costs.
+	// madeSetsLg is the logarithm of the number of sets of madeRoutes that are remembered.
+	// Finding a route takes microseconds. If two routes replaced each other by turns, that would
+	// be most of the cost of a stack.
 	madeSetsLg = 8
 	madeWays   = 4
-	// madeTrust is for how many stacks what was read of code made at run time is believed, and
-	// madeDoubt for how many where it did not help.
+	// madeTrust is for how many stacks a route out of code made at run time is used without
+	// reading the code again. madeDoubt is the same for a route that did not help.
 	madeTrust = 10_000
 	madeDoubt = 32
 )
 
-// A cached is a plan and what it is for.
+// A cached is a plan and its key.
 type cached struct {
 	table *Table
 	key   uint64 // link-time address of the instruction, doubled, +1 for a return address
 	plan  plan
 }
 
-// cacheSetsLg is the logarithm of the number of pairs of plans kept: one plan for each program
-// counter that the stacks of a profile have in common, mostly. They are kept in pairs because of a
-// hundred program counters some share a place, and would be planned anew for every stack.
+// cacheSetsLg is the logarithm of the number of pairs of plans kept. That is enough for most
+// program counters that the stacks of a profile have in common. Plans are kept in pairs because of
+// a hundred program counters some share a place. Otherwise those would be planned anew for every
+// stack.
 const cacheSetsLg = 10
 
-// A planner finds out how functions are left, and remembers it.
+// A planner finds out how to leave functions, and remembers it.
 type planner struct {
 	codeReader
 	cache  [1 << cacheSetsLg][2]cached

@@ -36,9 +36,9 @@ type bases struct {
 	text, data, function uint64
 }
 
-// pointer reads one encoded pointer. Indirect pointers are not followed here:
-// those of functions never are, and those of personality routines are not used, so
-// the address of the pointer is what is returned for them.
+// pointer reads one encoded pointer. It does not follow indirect pointers, and
+// returns the address of the pointer for them. Pointers to functions are never
+// indirect, and pointers to personality routines are not used.
 func pointer(c *cursor.Cursor, enc uint8, b bases) uint64 {
 	if enc == encOmit {
 		return 0
@@ -52,7 +52,7 @@ func pointer(c *cursor.Cursor, enc uint8, b bases) uint64 {
 	here := c.Pos()
 	v := value(c, enc)
 	if v == 0 {
-		return 0 // a null pointer is null whatever it would be relative to
+		return 0 // a null pointer is null, whatever the base
 	}
 	switch enc & encRelative {
 	case encAbsptr:
@@ -70,7 +70,7 @@ func pointer(c *cursor.Cursor, enc uint8, b bases) uint64 {
 	return v
 }
 
-// value reads a number in the format of enc, sign-extended where that is signed.
+// value reads a number in the format of enc, sign-extended if the format is signed.
 func value(c *cursor.Cursor, enc uint8) uint64 {
 	switch enc & encFormat {
 	case encAbsptr, encUdata8, encSigned, encSdata8:
@@ -92,8 +92,8 @@ func value(c *cursor.Cursor, enc uint8) uint64 {
 	return 0
 }
 
-// encodedSize is the size in bytes of a pointer in this encoding, or 0 where it
-// varies.
+// encodedSize returns the size in bytes of a pointer in this encoding, or 0 if
+// it varies.
 func encodedSize(enc uint8) int {
 	switch enc & encFormat {
 	case encUdata2, encSdata2:

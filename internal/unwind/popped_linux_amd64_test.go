@@ -8,9 +8,9 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// TestPopped follows a program instruction by instruction. At each of them its stack is the
-// same with the words below the stack pointer, from which epilogues have taken
-// registers back, as without.
+// TestPopped follows a program instruction by instruction. At each of them the stack is the
+// same with and without the words below the stack pointer, from which epilogues have
+// restored registers.
 func TestPopped(t *testing.T) {
 	target := ptest.Start(t, c("chain.c")(t)...)
 	target.Ready()

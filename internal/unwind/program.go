@@ -10,7 +10,7 @@ import (
 )
 
 // Instructions of call frame programs: DWARF 5, section 6.4.2 and 7.24, and those
-// of the GNU tools. Of the first three, the low six bits are an operand.
+// of the GNU tools. The low six bits of the first three are an operand.
 const (
 	cfaAdvanceLoc = 0x40
 	cfaOffset     = 0x80
@@ -44,8 +44,8 @@ const (
 	cfaGNUNegOffset     = 0x2f
 )
 
-// Limits of one function's program, far beyond what compilers emit; they bound what
-// a corrupt or hostile file can make us keep.
+// Limits of one function's program, far beyond what compilers emit. They bound the
+// memory that a corrupt or hostile file can take.
 const (
 	maxRows     = 1 << 14
 	maxRules    = 1 << 15
@@ -145,7 +145,7 @@ func (c *compiler) instruction(p *cursor.Cursor) error {
 		c.stack = c.stack[:len(c.stack)-1]
 		return nil
 	case cfaGNUArgsSize:
-		p.Uleb() // of the callee's arguments: matters to exceptions only
+		p.Uleb() // size of the callee's arguments: only exceptions need it
 		return nil
 	case cfaDefCFA, cfaDefCFASF, cfaDefCFARegister, cfaDefCFAOffset, cfaDefCFAOffsetSF, cfaDefCFAExpression:
 		return c.define(op, p)
@@ -205,7 +205,7 @@ func (c *compiler) define(op uint8, p *cursor.Cursor) error {
 		return c.expression(&c.state.cfa, ruleValExpr, p)
 	default:
 		if c.state.cfa.kind != ruleRegister {
-			return errCorrupt // changes a half of what is not there
+			return errCorrupt // changes one half of a CFA rule that is not there
 		}
 		switch op {
 		case cfaDefCFARegister:
@@ -249,7 +249,7 @@ func (c *compiler) register(op uint8, p *cursor.Cursor) error {
 	case cfaRegister:
 		from := p.Uleb()
 		if from >= columns {
-			c.set(reg, rule{kind: ruleUndefined}) // kept where we do not look
+			c.set(reg, rule{kind: ruleUndefined}) // kept in a register that is not recorded
 			return nil
 		}
 		c.set(reg, rule{kind: ruleRegister, reg: uint8(from)})
@@ -314,8 +314,8 @@ func (c *compiler) expression(r *rule, kind ruleKind, p *cursor.Cursor) error {
 	return nil
 }
 
-// emit appends the state as the row that begins at loc, unless it says what the
-// row before it says. Addresses beyond the end of the function have no row.
+// emit appends the state as the row that begins at loc, unless it is the same
+// as in the row before. Addresses beyond the end of the function have no row.
 func (c *compiler) emit() error {
 	o := c.out
 	if c.loc >= o.end || len(o.rows) > 0 && c.state == c.last {

@@ -2,7 +2,7 @@ package unwind
 
 import "ptools/internal/ptrace"
 
-// load takes over the registers of a stopped thread. It reports false where there
+// load sets the registers to those of a stopped thread. It reports false if there
 // is no unwinding for the machine.
 func (a *activation) load(r *ptrace.Regs, partial bool) bool {
 	a.regs = [columns]uint64{
@@ -21,8 +21,8 @@ func (a *activation) load(r *ptrace.Regs, partial bool) bool {
 	return true
 }
 
-// sigcontext are the offsets of the registers from the stack pointer that a signal
-// handler returns to its trampoline with, in the kernel's struct rt_sigframe
+// sigcontext are the offsets of the registers from the stack pointer with which a
+// signal handler returns to its trampoline, in the kernel's struct rt_sigframe
 // (arch/x86/include/asm/sigframe.h): uc_flags, uc_link and uc_stack, 40 bytes, then
 // struct sigcontext_64. This is ABI: rt_sigreturn(2) reads it back.
 var sigcontext = [columns]uint64{

@@ -2,12 +2,12 @@ package unwind
 
 import "golang.org/x/arch/x86/x86asm"
 
-// A track is what is known about the stack at one instruction, relative to where the
-// walk began.
+// A track is what is known about the stack at one instruction, relative to the
+// beginning of the walk.
 type track struct {
 	pc     uint64
 	sp     relative // what rsp is
-	fp     relative // what rbp was set to on the way
+	fp     relative // what rbp was set to during the walk
 	saved  relative // where the caller's rbp is
 	loaded bool     // rbp has been loaded from there
 	pushed bool     // rbp has been pushed there
@@ -17,7 +17,7 @@ type track struct {
 type relative struct {
 	off   int64
 	reg   uint8
-	known bool // otherwise the rest means nothing
+	known bool // otherwise the other fields mean nothing
 }
 
 // trackFrom begins a walk.
@@ -30,10 +30,11 @@ const (
 	walkSeenLg = 12
 )
 
-// A walker follows code from one instruction through all branches, keeping track of
-// the stack pointer, until it comes to a given instruction or to the function's
-// return. The first way that it finds is as good as any: compilers leave the stack
-// the same at the end of every path. What is found is checked against the stack.
+// A walker follows code from one instruction through all branches, and keeps track
+// of the stack pointer, until it comes to a given instruction or to the function's
+// return. The first way that it finds is as good as any, because compilers leave
+// the stack the same at the end of every path. The result is checked against the
+// stack.
 type walker struct {
 	reader *codeReader
 	m      Mapping
@@ -49,8 +50,8 @@ type walker struct {
 	at     uint64 // address of code[0]
 }
 
-// walkOut walks from pc to the return of its function: the stack pointer there says
-// where the return address is, as seen from pc.
+// walkOut walks from pc to the return of its function. The stack pointer there says
+// where the return address is, relative to pc.
 func (l *planner) walkOut(m *Mapping, pc, limit uint64) route {
 	w := l.newWalker(m, m.Start, limit)
 	r := w.run(trackFrom(pc))
@@ -142,8 +143,8 @@ func (w *walker) step(t *track) (route, bool) {
 // maxInst is the length of the longest instruction.
 const maxInst = 15
 
-// visit notes that the instruction at pc is followed, and reports false the second
-// time.
+// visit records that the instruction at pc is followed. It reports false the
+// second time.
 func (w *walker) visit(pc uint64) bool {
 	for i := (pc * 0x9e3779b97f4a7c15) >> (64 - walkSeenLg); ; i = (i + 1) % walkSeen {
 		switch w.seen[i] {
@@ -156,7 +157,8 @@ func (w *walker) visit(pc uint64) bool {
 	}
 }
 
-// returned is the route from where a walk out began, given the stack at the return.
+// returned returns the route from the beginning of a walk out, given the stack at
+// the return.
 func (w *walker) returned(t *track) route {
 	if w.goal != 0 || !t.sp.known {
 		return route{}
@@ -169,15 +171,15 @@ func (w *walker) returned(t *track) route {
 	return r
 }
 
-// walkFixed walks from a function's start to pc, and returns the way out by the stack pointer alone.
+// walkFixed walks from a function's start to pc, and returns the route by the stack pointer alone.
 func (l *planner) walkFixed(m *Mapping, start, pc, limit uint64) route {
 	w := l.newWalker(m, start, limit)
 	w.goal, w.fixed = pc, true
 	return w.run(trackFrom(start))
 }
 
-// arrived is the route out of the function that a walk in began at, given the stack
-// at its goal. At the start the CFA is rsp+8.
+// arrived returns the route out of the function at whose start a walk in began,
+// given the stack at its goal. At the start the CFA is rsp+8.
 func (t *track) arrived(fixed bool) route {
 	base, off := uint8(regRSP), t.sp.off
 	switch {

@@ -70,7 +70,7 @@ type function struct {
 	exprs      [][]byte // parts of the section
 }
 
-// row returns the row that holds at pc, or nil where pc is not in the function.
+// row returns the row that holds at pc, or nil if pc is not in the function.
 func (f *function) row(pc uint64) *row {
 	if pc < f.start || pc >= f.end {
 		return nil

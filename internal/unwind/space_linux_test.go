@@ -29,7 +29,7 @@ func (s *testSpace) Find(pc uint64) (Mapping, bool) {
 	return s.maps[i], true
 }
 
-// name returns the function of a frame, as far as a symbol names it.
+// name returns the function of a frame, if a symbol names it.
 func (s *testSpace) name(f Frame) string {
 	pc := f.PC
 	if f.Return {
@@ -48,7 +48,7 @@ func (s *testSpace) name(f Frame) string {
 	return fmt.Sprintf("%#x", pc)
 }
 
-// start returns the address of the function of a frame, as far as a symbol names it.
+// start returns the address of the function of a frame, if a symbol names it.
 func (s *testSpace) start(f Frame) (uint64, bool) {
 	pc := f.PC
 	if f.Return {
@@ -130,7 +130,7 @@ func openMapped(t testing.TB, pid int, m procfs.Map) *elfsym.File {
 		return nil
 	}
 	defer root.Close()
-	// Also what has been deleted, or never was in a file system, where we have the right to.
+	// This opens files that have been deleted, or were never in a file system, as well, if we have the right to.
 	file, err := root.OpenMapped(m)
 	if m.Deleted && errors.Is(err, fs.ErrPermission) {
 		t.Skip(err)
@@ -147,8 +147,8 @@ func openMapped(t testing.TB, pid int, m procfs.Map) *elfsym.File {
 	return f
 }
 
-// hostFiles opens separate debug files, and closes them when the test ends: a File without a cache leaves that to the
-// garbage collector, which may not have come by when it is looked for descriptors that are left.
+// hostFiles opens separate debug files, and closes them when the test ends. A File without a cache leaves that to the
+// garbage collector, which may not have run before the check for open descriptors.
 type hostFiles struct{ t testing.TB }
 
 func (h hostFiles) OpenDebug(path string) (*os.File, error) {
@@ -172,7 +172,7 @@ func bias(f *elfsym.File, m procfs.Map) uint64 {
 	return m.Start - m.Off
 }
 
-// A textReader notes whether anything of a file's code is read.
+// A textReader records whether any of a file's code is read.
 type textReader struct {
 	*os.File
 	code elf.SectionHeader
@@ -184,7 +184,7 @@ func (r *textReader) ReadAt(b []byte, off int64) (int, error) {
 	return r.File.ReadAt(b, off)
 }
 
-// TestTablesLeaveCodeAlone: the code of a browser or a compiler is a hundred megabytes.
+// TestTablesLeaveCodeAlone: no code is read. That of a browser or a compiler is a hundred megabytes.
 func TestTablesLeaveCodeAlone(t *testing.T) {
 	const libc = "/lib/x86_64-linux-gnu/libc.so.6"
 	file, err := os.Open(libc)

@@ -5,15 +5,15 @@ import "encoding/binary"
 const (
 	// backWindow is how far in front of an instruction its function's start is looked for.
 	backWindow = 16 << 10
-	// backStarts is how many starts are tried.
+	// backStarts is how many possible starts are tried.
 	backStarts = 24
-	// backRoutes is how many different ways out of a function they may give.
+	// backRoutes is how many different routes they may give.
 	backRoutes = 4
-	// openSize is how much of a start is looked at.
+	// openSize is how many bytes of a start are examined.
 	openSize = 4
 )
 
-// tryBack takes the way from where the function may begin.
+// tryBack takes a route from a possible start of the function.
 func (u *Unwinder) tryBack(p *place, sp uint64, r *routes) bool {
 	if !r.walked {
 		r.back, r.walked = u.walkBack(&p.m, p.pc), true
@@ -26,9 +26,10 @@ func (u *Unwinder) tryBack(p *place, sp uint64, r *routes) bool {
 	return false
 }
 
-// walkBack looks for the start of the function around pc, of which no symbol and no table knows,
-// and whose return cannot be found: it never returns. A start is where one begins to save
-// registers or to make room, behind something that ends a function. The nearest come first.
+// walkBack looks for possible starts of the function around pc. No symbol and no table has it,
+// and its return cannot be found: it never returns. A possible start is code that begins to save
+// registers or to make room on the stack, behind something that ends a function. The nearest
+// come first.
 func (l *planner) walkBack(m *Mapping, pc uint64) []route {
 	from := m.Start
 	if pc-from > backWindow {
@@ -53,7 +54,7 @@ func (l *planner) walkBack(m *Mapping, pc uint64) []route {
 	return found
 }
 
-// opensFrame reports whether code begins as functions do that keep something on the stack: with
+// opensFrame reports whether code begins like a function that keeps something on the stack: with
 // endbr64, a push of a register that belongs to the caller, or sub $n,%rsp. code has openSize bytes.
 func opensFrame(code []byte) bool {
 	switch code[0] {
@@ -67,8 +68,8 @@ func opensFrame(code []byte) bool {
 	return binary.LittleEndian.Uint32(code) == 0xfa1e0ff3
 }
 
-// endsFlow reports whether what is in front of a function may be the end of another: a return, a
-// jump, a call of what never returns, ud2, or padding.
+// endsFlow reports whether the code in front of a function may be the end of another: a return,
+// a jump, a call of a function that never returns, ud2, or padding.
 func endsFlow(code []byte) bool {
 	n := len(code)
 	if n < 5 {

@@ -6,7 +6,7 @@ import (
 	"ptools/internal/elfsym"
 )
 
-// An object is what unwinding needs of an ELF file; *elfsym.File is the one there is.
+// An object is what unwinding needs of an ELF file. *elfsym.File is the only implementation.
 type object interface {
 	Section(name string) (addr uint64, data []byte, ok bool)
 	SectionAddr(name string) (addr uint64, ok bool)
@@ -16,19 +16,19 @@ type object interface {
 	extent(pc uint64) (start, end uint64, ok bool) // of the function symbol at pc
 }
 
-// A goTable is the Go linker's table of functions; *elfsym.GoTable is the one there is.
+// A goTable is the Go linker's table of functions. *elfsym.GoTable is the only implementation.
 type goTable interface {
 	Func(pc uint64) (elfsym.GoFunc, bool)
 	// SPDelta is the distance from the stack pointer at pc to the return address.
 	SPDelta(pc uint64) (int32, bool)
 }
 
-// A Table knows how to leave the functions of one ELF file. It holds nothing of the
-// file until a stack needs it. All goroutines may share it, and every process that
-// maps the file.
+// A Table knows how to leave the functions of one ELF file. It reads parts of the
+// file only when a stack needs them. All goroutines, and all processes that map the
+// file, may share it.
 type Table struct {
 	obj object
-	// Each is read when it is asked for first.
+	// Each is read when it is first needed.
 	frames      func() *frames // .eh_frame; nil if there is none
 	debugFrames func() *frames // .debug_frame, of the file or its separate debug file
 	goTable     func() goTable // the functions of the Go linker's table; nil if there is none
@@ -86,8 +86,8 @@ func (t *Table) begins(pc uint64) bool {
 	return fn != nil && fn.start == pc
 }
 
-// Start returns the link-time address at which the function with call frame information at a link-time
-// address begins.
+// Start returns the link-time start of the function with call frame information at a link-time
+// address.
 func (t *Table) Start(pc uint64) (start uint64, ok bool) {
 	if fn := t.function(pc); fn != nil {
 		return fn.start, true

@@ -16,8 +16,8 @@ import (
 
 func TestMain(m *testing.M) { ptest.Main(m) }
 
-// A tracee is a process whose threads a test has seized, from a goroutine that keeps
-// its OS thread.
+// A tracee is a process whose threads a test has seized, from a goroutine that is
+// locked to its OS thread.
 type tracee struct {
 	t     testing.TB
 	pid   int
@@ -52,8 +52,8 @@ func seize(t testing.TB, pid int) *tracee {
 	return r
 }
 
-// look stops a thread, hands its registers and the copy of its stack to f, and lets it
-// run on. It reports false for a thread that is gone.
+// look stops a thread, calls f with its registers and a copy of its stack, and resumes
+// it. It reports false for a thread that has ended.
 func (r *tracee) look(tid int, f func(regs *ptrace.Regs, stack Stack)) bool {
 	if !r.stop(tid) {
 		return false
@@ -75,8 +75,8 @@ func (r *tracee) copyStack(regs *ptrace.Regs) Stack {
 	return Stack{Base: regs.SP(), Data: r.stack[:n], Mem: r.mem}
 }
 
-// await lets a thread come a little further, if it runs at all: until it has used 20
-// microseconds of processor time or has been asked often enough.
+// await lets a thread run a little further, if it runs at all: until it has used 20
+// microseconds of processor time, or has been checked often enough.
 func (r *tracee) await(tid int) {
 	task, err := procfs.OpenTask(r.pid, tid)
 	if err != nil {
@@ -92,7 +92,7 @@ func (r *tracee) await(tid int) {
 	}
 }
 
-// stop interrupts a thread and waits until it stands.
+// stop interrupts a thread and waits until it has stopped.
 func (r *tracee) stop(tid int) bool {
 	if ptrace.Interrupt(tid) != nil {
 		return false
@@ -114,14 +114,14 @@ func (r *tracee) stop(tid int) bool {
 			}
 			continue
 		}
-		if s.TID == tid && ptrace.Interrupt(tid) != nil { // a stop for something else takes it away
+		if s.TID == tid && ptrace.Interrupt(tid) != nil { // a stop for another reason has consumed the interrupt
 			return false
 		}
 		r.pass(s)
 	}
 }
 
-// pass lets a thread run on that has stopped for something else.
+// pass resumes a thread that has stopped for another reason.
 func (r *tracee) pass(s ptrace.Stop) {
 	var err error
 	switch s.Kind {

@@ -6,8 +6,8 @@ import (
 	"ptools/internal/x86"
 )
 
-// follow accounts for an instruction that is no branch. It reports false for one that
-// nothing follows.
+// follow accounts for an instruction that is not a branch. It reports false for an
+// instruction after which execution does not continue.
 func (t *track) follow(in *x86asm.Inst) bool {
 	switch in.Op {
 	case x86asm.PUSH, x86asm.PUSHFQ:
@@ -44,10 +44,10 @@ func (t *track) follow(in *x86asm.Inst) bool {
 	return true
 }
 
-// compares reports whether in only looks at its first operand.
+// compares reports whether in only reads its first operand.
 func compares(in *x86asm.Inst) bool { return in.Op == x86asm.CMP || in.Op == x86asm.TEST }
 
-// loadRBP notes that rbp is loaded from where rsp points.
+// loadRBP records that rbp is loaded from where rsp points.
 func (t *track) loadRBP() {
 	t.fp.known, t.pushed = false, false
 	if t.sp.known {
@@ -55,7 +55,7 @@ func (t *track) loadRBP() {
 	}
 }
 
-// toRBP makes rsp what rbp is, plus off.
+// toRBP sets rsp to rbp plus off.
 func (t *track) toRBP(off int64) {
 	switch {
 	case t.fp.known:
@@ -110,12 +110,13 @@ func (t *track) setRBP(in *x86asm.Inst) {
 		mem, ok := in.Args[1].(x86asm.Mem)
 		t.fp = relative{off: t.sp.off + mem.Disp, reg: t.sp.reg, known: ok && mem.Base == x86asm.RSP && mem.Index == 0 && t.sp.known}
 	default:
-		t.fp.known = false // an ordinary register here
+		t.fp.known = false // rbp is an ordinary register here
 	}
 }
 
 // vectorLength returns the length of an AVX or AVX-512 instruction, which x86asm
-// does not know, or 0 if code begins with another. None of them touches rsp.
+// does not know, or 0 if code begins with another instruction. None of them
+// changes rsp.
 func vectorLength(code []byte) int {
 	if len(code) == 0 || code[0] != 0xc5 && code[0] != 0xc4 && code[0] != 0x62 {
 		return 0

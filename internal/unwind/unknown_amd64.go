@@ -4,19 +4,20 @@ const (
 	// scanWords is how much of the stack is searched for a return address when
 	// nothing else is known about the innermost frame.
 	scanWords = 256
-	// topWords is how far above a caller the thread's first function is looked for.
+	// topWords is how many words above a caller are searched for the thread's first function.
 	topWords = 64
 	// entrySize is more than the code at an ELF entry point, up to its call of
 	// the C library.
 	entrySize = 64
 )
 
-// leaveUnknown leaves a function about which no table says anything. In order: what the code
-// from the function's start to here has done to the stack, what the code from here to the return
-// will do, the frame pointer, what the code from where it may start to here has done, the bottom
-// of a stack, the nearest code of a file for code made at run time (land), and for the innermost
-// frame whatever on the stack looks like a return address. Each result must be the address behind
-// a call, except between functions made at run time (isMade) and at the bottom (tryBottom).
+// leaveUnknown leaves a function about which no table says anything. It tries, in this order:
+// what the code from the function's start to here has done to the stack; what the code from here
+// to the return will do; the frame pointer; what the code from a possible start to here has done;
+// the bottom of a stack; for code made at run time the nearest code of a file (land); and for the
+// innermost frame anything on the stack that looks like a return address. Each result must be the
+// address behind a call, except between functions made at run time (isMade) and at the bottom
+// (tryBottom).
 func (u *Unwinder) leaveUnknown(p *place, sp uint64, n *plan) (exit, End) {
 	var r routes
 	switch {
@@ -46,7 +47,7 @@ func (u *Unwinder) leaveUnknown(p *place, sp uint64, n *plan) (exit, End) {
 		return byReturn, 0
 	}
 	if !p.ret && !made && u.isStart(&p.m, p.pc) {
-		return byReturn, Whole // what is on top of a new thread's stack is no return address
+		return byReturn, Whole // the word on top of a new thread's stack is not a return address
 	}
 	if end, ok := u.tryBottom(&r, sp); ok {
 		u.counts.Guess++
@@ -55,13 +56,13 @@ func (u *Unwinder) leaveUnknown(p *place, sp uint64, n *plan) (exit, End) {
 	return byReturn, u.search(p, sp)
 }
 
-// search looks on the stack of a frame for a return address.
+// search searches the stack of a frame for a return address.
 func (u *Unwinder) search(p *place, sp uint64) End {
 	if p.m.Table != nil && p.ret {
 		return u.findTop(sp)
 	}
 	if u.partial && u.known&(1<<regRBP) == 0 {
-		return NoRegister // better stop the thread than guess
+		return NoRegister // it is better to stop the thread than to guess
 	}
 	if p.m.Table == nil && u.land(sp) || !p.ret && u.scan(p, sp) {
 		u.counts.Scan++
@@ -70,8 +71,8 @@ func (u *Unwinder) search(p *place, sp uint64) End {
 	return NoRule
 }
 
-// leaveNowhere leaves an innermost frame whose program counter is not in code: a call
-// through a bad pointer, whose return address is on top of the stack.
+// leaveNowhere leaves an innermost frame whose program counter is not in code. It was
+// called through a bad pointer, and the return address is on top of the stack.
 func (u *Unwinder) leaveNowhere(sp uint64) End {
 	r := route{ok: true}
 	r.cfa, _ = registerRule(regRSP, 8)
@@ -104,8 +105,8 @@ func (u *Unwinder) tryRoute(r *route, sp uint64, returns func(uint64) bool) bool
 	return true
 }
 
-// tryBottom takes a route that leads to the bottom of a stack: to zero, or to the address
-// that its first function was given to return to.
+// tryBottom takes a route that leads to the bottom of a stack: to zero, or to the return
+// address of the stack's first function.
 func (u *Unwinder) tryBottom(r *routes, sp uint64) (End, bool) {
 	for _, r := range []*route{&r.in, &r.out} {
 		cfa, ok := u.address(r.cfa)
@@ -143,9 +144,9 @@ func (u *Unwinder) tryPointer(sp uint64, returns func(uint64) bool) bool {
 	return true
 }
 
-// findTop looks above a caller for a return address, and takes it if it leads to the
-// code that starts programs and threads: C libraries without call frame information
-// call main from functions that never return and keep no frame pointer.
+// findTop looks above a caller for a return address in the code that starts programs
+// and threads, and takes it. C libraries without call frame information call main
+// from functions that never return and keep no frame pointer.
 func (u *Unwinder) findTop(sp uint64) End {
 	for i := range uint64(topWords) {
 		addr := sp + 8*i

@@ -2,12 +2,12 @@ package unwind
 
 import "ptools/internal/ptrace"
 
-// An Unwinder finds the frames of stacks, one after the other. It remembers how it
-// left each program counter it has seen; no two goroutines may use one Unwinder at
-// the same time, but any number of Unwinders share Tables.
+// An Unwinder finds the frames of stacks. It remembers how it left a function at
+// each program counter that it has seen. No two goroutines may use one Unwinder at
+// the same time, but any number of Unwinders may share Tables.
 //
-// Its parts are a codeReader, which looks at code; a planner, which finds out how a function is left and
-// remembers that; and an activation, which is what is known of the thread at the frame it has come to. Its own
+// Its parts are a codeReader, which reads code; a planner, which finds out how to leave a function, and
+// remembers that; and an activation, which is what is known of the thread at the present frame. Its own
 // methods leave frames: leave chooses the way.
 type Unwinder struct {
 	planner
@@ -19,8 +19,8 @@ type Unwinder struct {
 	goSP   uint64 // system stack pointer below the last C to Go crossing, or 0
 	hops   int    // changes of stack
 	begun  uint64 // strays before
-	sure   int    // so many frames were found in the copy of the stack alone; -1: all until now
-	beyond int    // so many of the last stack were not
+	sure   int    // number of frames that were found in the copy of the stack alone; -1: all until now
+	beyond int    // number of frames of the last stack that were not
 
 	partial bool // only the program counter and the stack pointer were given
 }
@@ -39,9 +39,9 @@ func (u *Unwinder) Counts() Counts {
 	return c
 }
 
-// Unwind appends the frames of a thread to dst, innermost first, and says why they
-// end. regs are the registers of the moment at which the stack was copied. The
-// thread need not be stopped any more. Unwind does not allocate once dst is large
+// Unwind appends the frames of a thread to dst, innermost first, and returns why
+// they end. regs are the registers at the time when the stack was copied. The
+// thread need not be stopped any more. Unwind does not allocate if dst is large
 // enough and the functions have been seen before.
 func (u *Unwinder) Unwind(regs *ptrace.Regs, stack Stack, dst []Frame) ([]Frame, End) {
 	u.stacks++
@@ -62,8 +62,7 @@ func (u *Unwinder) Unwind(regs *ptrace.Regs, stack Stack, dst []Frame) ([]Frame,
 	return dst, end
 }
 
-// Beyond returns how many frames of the last stack come after the first word that was not in the copy of the
-// stack.
+// Beyond returns how many frames of the last stack come after the first word that was not in the copy.
 func (u *Unwinder) Beyond() int { return u.beyond }
 
 // start unwinds a stack by a chain, or without one.
@@ -116,8 +115,8 @@ type place struct {
 	m   Mapping
 }
 
-// lookup returns the address that names the instruction: that of the call for a
-// return address.
+// lookup returns the address to look up: for a return address an address in the
+// call before it.
 func (p *place) lookup() uint64 {
 	if p.ret {
 		return p.pc - 1
@@ -125,11 +124,11 @@ func (p *place) lookup() uint64 {
 	return p.pc
 }
 
-// An exit is how the caller's frame was reached.
+// An exit says how the caller was left for its callee.
 type exit uint8
 
 const (
-	byReturn    exit = iota // it made a call
+	byReturn    exit = iota // the caller made a call
 	byInterrupt             // its callee was forced upon it
 	bySignal                // the same, and the callee is a signal trampoline
 )

@@ -6,13 +6,14 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Error is a command line that cannot be understood.
+// Error is the error of an invalid command line.
 type Error struct{ error }
 
 // Errorf makes an Error.
 func Errorf(format string, args ...any) error { return Error{fmt.Errorf(format, args...)} }
 
-// Text is what a command is asked to say of itself, instead of what it does otherwise.
+// Text is a text about the command that the command line asks for. The command prints it and does
+// nothing else.
 type Text string
 
 func (Text) Error() string { return "asked for a text" }
@@ -24,7 +25,8 @@ func Flags(f *pflag.FlagSet) {
 	f.BoolP("help", "h", false, "print this text")
 }
 
-// Asked returns the Text that flags ask for, or nil. Values are those of Print, but for --print's own.
+// Asked returns the Text that flags ask for, or nil. values are those of Print, without those of
+// --print itself.
 func Asked(f *pflag.FlagSet, help string, values map[string][]string) error {
 	if yes, _ := f.GetBool("help"); yes {
 		return Text(help)

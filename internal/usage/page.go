@@ -1,6 +1,5 @@
-// Package usage makes what belongs to a command out of the text that it prints
-// for --help: its man page and the completions of shells. So there is one
-// source of what the flags are.
+// Package usage makes a command's man page and shell completions from the text
+// that it prints for --help. So the flags are described in one place.
 package usage
 
 import (
@@ -9,7 +8,7 @@ import (
 	"sync"
 )
 
-// Page is a help text, taken apart.
+// Page is a parsed help text.
 type Page struct {
 	Name     string
 	Synopsis []string
@@ -23,18 +22,18 @@ type Page struct {
 type Flag struct {
 	Short string // a letter, or nothing
 	Long  string
-	Arg   string // what it takes, or nothing
+	Arg   string // name of its argument, or empty
 	Text  string
 }
 
-// flagLine is a line that begins a flag. It is compiled when it is needed: at each start of a command that would take
-// longer than all else.
+// flagLine matches the first line of a flag. It is compiled only when it is needed, because compiling takes longer
+// than the rest of a command's start.
 var flagLine = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^ {2}(?:-(\w), |    )--([a-z][a-z0-9-]*)(?: (\S+))?(?:  +(.*))?$`)
 })
 
-// Parse takes a help text apart. Its first line begins "usage: NAME"; a line of a flag begins with two blanks, and what
-// is said of it goes on in lines that are indented further; "examples:" ends the paragraphs.
+// Parse parses a help text. The first line begins "usage: NAME". The line of a flag begins with two blanks, and its
+// description continues in lines that are indented further. "examples:" ends the paragraphs.
 func Parse(help string) *Page {
 	p := &Page{}
 	head, body, _ := strings.Cut(help, "\n\n")

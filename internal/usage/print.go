@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Print returns the man page, or a completion, of the command with a help text. Values are what flags take, by their long
-// names, of those that take one of a few words.
+// Print returns the man page, or a completion, of the command with a help text. values has the words that flags accept,
+// by long name, for flags that accept one of a few words.
 func Print(kind, help string, values map[string][]string) (string, error) {
 	p := Parse(help)
 	var b strings.Builder
@@ -28,7 +28,8 @@ func Print(kind, help string, values map[string][]string) (string, error) {
 	return b.String(), nil
 }
 
-// Version returns a line that names a program, its version or commit, and the compiler, as the build has noted them.
+// Version returns a line with a program's name, its version or commit, and the compiler, as the build has recorded
+// them.
 func Version(name string) string {
 	version := "unknown"
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -93,7 +94,7 @@ func paragraphs(b *strings.Builder, list []string) {
 	}
 }
 
-// roff keeps a text from being commands of troff.
+// roff escapes a text so that it has no commands of troff.
 func roff(s string) string {
 	s = strings.NewReplacer(`\`, `\e`, "-", `\-`, "…", "...", "`", `\(ga`, "'", `\(aq`, "^", `\(ha`, "~", `\(ti`).Replace(s)
 	if strings.HasPrefix(s, ".") {

@@ -54,7 +54,7 @@ func printed(t *testing.T, kind string) string {
 	return text
 }
 
-// TestPrint: quotes, brackets and dots of the text are no syntax.
+// TestPrint: quotes, brackets and dots of the text do not become syntax.
 func TestPrint(t *testing.T) {
 	for kind, want := range map[string][]string{
 		"man":  {"\n\\fB\\-p\\fR, \\fB\\-\\-pid\\fR \\fIPID\\fR\n", "\n\\&.Signals end it.\n", "\ntool \\- does what\\(aqs asked\n"},
@@ -76,7 +76,7 @@ func TestPrint(t *testing.T) {
 	}
 }
 
-// TestBash has bash complete.
+// TestBash has bash complete words.
 func TestBash(t *testing.T) {
 	script := printed(t, "bash")
 	for words, want := range map[string]string{

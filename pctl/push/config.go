@@ -12,13 +12,13 @@ import (
 	"unicode"
 )
 
-// Config says where to and how. Only URL must be there.
+// Config says where profiles are sent, and how. Only URL is required.
 type Config struct {
 	URL    string            // see the package's comment
-	Labels map[string]string // of every profile; those of a profile go before them
-	Header http.Header       // of every request, as X-Scope-OrgID
+	Labels map[string]string // of every profile; a label of the profile itself overrides one here
+	Header http.Header       // of every request, such as X-Scope-OrgID
 
-	// TokenFile has a token for "Authorization: Bearer" in it. It is read for every request, so that it may be changed.
+	// TokenFile is a file with a token for "Authorization: Bearer". It is read for every request, so it may be changed.
 	TokenFile string
 
 	Queue   int           // bytes of requests that wait; 0: 32 MiB
@@ -41,17 +41,17 @@ const (
 
 var headerName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
-// protocol is one way to say a profile to a server.
+// protocol is one way to send a profile to a server.
 type protocol interface {
 	// encode returns the body of a request.
 	encode(p *Profile) ([]byte, error)
-	// header returns what a request says about its body.
+	// header returns the headers of a request that describe its body.
 	header() http.Header
 	// verdict reads an answer. It must read the body to its end.
 	verdict(r *http.Response) error
 }
 
-// speaks says by scheme what a server is told, and where.
+// speaks has the protocol and the path of the call by scheme.
 var speaks = map[string]struct {
 	scheme, path string
 	protocol     protocol
@@ -64,7 +64,7 @@ var speaks = map[string]struct {
 	"otlp+grpcs": {"https", grpcPath, grpc{}},
 }
 
-// resolve returns the address of the call and the protocol of it.
+// resolve returns the address and the protocol of the call.
 func resolve(address string) (*url.URL, protocol, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -90,7 +90,7 @@ func resolve(address string) (*url.URL, protocol, error) {
 	return u, s.protocol, nil
 }
 
-// Check says what New would say, apart from the token.
+// Check returns the error that New would return, without a look at the token.
 func (c Config) Check() error {
 	_, err := c.withDefaults()
 	if err == nil {
@@ -117,7 +117,7 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// transport returns one that speaks what a protocol needs: gRPC is HTTP/2, also where nothing is encrypted.
+// transport returns a transport for a protocol. gRPC needs HTTP/2, also without encryption.
 func transport(p protocol) http.RoundTripper {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	if _, ok := p.(grpc); ok {

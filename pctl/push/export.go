@@ -14,7 +14,7 @@ import (
 	resource "go.opentelemetry.io/proto/slim/otlp/resource/v1"
 )
 
-// conventions are the names that OpenTelemetry has for our labels, of targets and of samples.
+// conventions are OpenTelemetry's names for our labels, of targets and of samples.
 var conventions = map[string]string{
 	"service_name": "service.name",
 	"pid":          "process.pid",
@@ -36,7 +36,7 @@ var numbers = map[string]bool{"pid": true, "ppid": true, "tid": true}
 
 const buildID = "process.executable.build_id.gnu"
 
-// export says a profile in OTLP: as one profile for each type of value, with one set of stacks.
+// export converts a profile to OTLP: one profile for each type of value, with one set of stacks.
 func export(p *Profile) *collector.ExportProfilesServiceRequest {
 	d := newDictionary()
 	scope := &profiles.ScopeProfiles{Scope: &common.InstrumentationScope{Name: utf8Text(p.Name)}}
@@ -100,8 +100,8 @@ func anyValue(name, value string) *common.AnyValue {
 	return &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: utf8Text(value)}}
 }
 
-// dictionary gives everything that samples refer to a place in one of its tables. The first place of each is empty and
-// means nothing. Nothing stands in a table twice.
+// dictionary gives everything that samples refer to a place in one of its tables. The first entry of each table is
+// empty and stands for nothing. No table has an entry twice.
 type dictionary struct {
 	out        *profiles.ProfilesDictionary
 	strings    map[string]int32
@@ -132,12 +132,12 @@ func newDictionary() *dictionary {
 	}
 }
 
-// place returns where key stands in a table, which add extends.
+// place returns the index of key's entry in a table. add makes the entry if there is none.
 func place[K comparable, V any](known map[K]int32, table *[]V, key K, add func() V) int32 {
 	if i, ok := known[key]; ok {
 		return i
 	}
-	v := add() // which may put others into other tables, none into this one
+	v := add() // add may extend other tables, but not this one
 	i := int32(len(*table))
 	*table = append(*table, v)
 	known[key] = i
@@ -153,7 +153,7 @@ func (d *dictionary) valueType(t *profile.ValueType) *profiles.ValueType {
 	return &profiles.ValueType{TypeStrindex: d.str(t.Type), UnitStrindex: d.str(t.Unit)}
 }
 
-// attribute returns the place of a label that has OpenTelemetry's or its own name.
+// attribute returns the place of a label, under OpenTelemetry's name or its own.
 func (d *dictionary) attribute(name, value string) int32 {
 	return place(d.attributes, &d.out.AttributeTable, [2]string{name, value}, func() *profiles.KeyValueAndUnit {
 		return &profiles.KeyValueAndUnit{KeyStrindex: d.str(convention(name)), Value: anyValue(name, value)}

@@ -14,8 +14,9 @@ import (
 	"ptools/internal/clean"
 )
 
-// grpc speaks the same export as one call of gRPC. A call with one message each way is a POST by HTTP/2: a byte that says
-// whether the message is compressed, its length in four bytes, the message; what has become of the call is in the trailer.
+// grpc makes the same export as one call of gRPC. A call with one message each way is a POST by HTTP/2. The body has a
+// byte that says whether the message is compressed, the length of the message in four bytes, and the message. The outcome
+// of the call is in the trailer.
 type grpc struct{}
 
 const (
@@ -48,8 +49,9 @@ const (
 	grpcDataLoss          = 15
 )
 
-// verdict: what may be tried again is what the definition of OTLP says. It has ResourceExhausted among them only
-// if the server says after how long, in a detail that is not looked at here: the wait is ours then.
+// verdict: the definition of OTLP says which statuses may be tried again. ResourceExhausted is one of them only
+// if the server says after how long, in a detail that is not read here. It is tried again anyway, after our own
+// delay.
 func (grpc) verdict(r *http.Response) error {
 	if r.StatusCode != http.StatusOK {
 		return answered(r, func(status int) bool { return status == http.StatusTooManyRequests || status > 500 })
@@ -59,7 +61,7 @@ func (grpc) verdict(r *http.Response) error {
 		return &again{err: fmt.Errorf("push: answer: %w", err)}
 	}
 	said := r.Trailer
-	if r.Header.Get("Grpc-Status") != "" { // there is nothing but a header then
+	if r.Header.Get("Grpc-Status") != "" { // then the answer is only a header
 		said = r.Header
 	}
 	status, err := strconv.Atoi(said.Get("Grpc-Status"))

@@ -12,7 +12,7 @@ import (
 	"ptools/internal/clean"
 )
 
-// otlp speaks the export of OTLP profiles by HTTP, in protobuf.
+// otlp makes the export of OTLP profiles by HTTP, in protobuf.
 type otlp struct{}
 
 const otlpPath = "/v1development/profiles"
@@ -21,7 +21,7 @@ func (otlp) encode(p *Profile) ([]byte, error) { return proto.Marshal(export(p))
 
 func (otlp) header() http.Header { return http.Header{"Content-Type": {"application/x-protobuf"}} }
 
-// verdict: only these statuses are to be tried again, by the protocol's definition.
+// verdict: by the protocol's definition, only these statuses are tried again.
 func (otlp) verdict(r *http.Response) error {
 	if r.StatusCode != http.StatusOK {
 		return answered(r, func(status int) bool {
@@ -39,10 +39,10 @@ func (otlp) verdict(r *http.Response) error {
 	return accepted(body)
 }
 
-// longestAnswer is more than what a server has to say about one profile.
+// longestAnswer is longer than any useful answer about one profile.
 const longestAnswer = 64 << 10
 
-// accepted reads the message of an export that succeeded, which may say that the server has thrown the profile away.
+// accepted reads the message of an export that succeeded. It may say that the server has discarded the profile.
 func accepted(body []byte) error {
 	var answer collector.ExportProfilesServiceResponse
 	if err := proto.Unmarshal(body, &answer); err != nil {

@@ -170,7 +170,8 @@ func stack(d *profiles.ProfilesDictionary, s *profiles.Sample) string {
 	return strings.Join(words, " ")
 }
 
-// TestRejected: what a server does not store is not counted as sent, though the call succeeds.
+// TestRejected: a profile that a server does not store is not counted as sent, even if the call
+// succeeds.
 func TestRejected(t *testing.T) {
 	rejects := &collector.ExportProfilesServiceResponse{PartialSuccess: &collector.ExportProfilesPartialSuccess{RejectedProfiles: 1, ErrorMessage: "no\x1broom"}}
 	for _, tc := range []struct {

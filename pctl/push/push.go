@@ -14,29 +14,29 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// Profile is what is pushed: what was seen of a target in a stretch of time.
+// Profile is what is pushed: a profile of a target over a period of time.
 type Profile struct {
-	// Name says what kind it is, as process_cpu does for processor time.
+	// Name is the kind of the profile, such as process_cpu for processor time.
 	Name string
-	// Labels tell the target from others. Where there is no service_name, comm is taken for it.
+	// Labels identify the target. Without a service_name, comm stands for it.
 	Labels map[string]string
 	// Data has at least one sample, a time and a duration. Push does not keep it.
 	Data *profile.Profile
 }
 
-// Counters says what has become of the profiles since the start. A profile is in one of Sent, Refused, Expired,
-// Overflowed and Waiting.
+// Counters says what has become of the profiles since the start. Each profile counts in one of Sent, Refused,
+// Expired, Overflowed and Waiting.
 type Counters struct {
 	Sent       int64 // taken by the server
 	SentBytes  int64 // as encoded
-	Refused    int64 // the server will not have them
-	Expired    int64 // tried for as long as Config.Keep, or not before the end
+	Refused    int64 // refused by the server
+	Expired    int64 // not sent within Config.Keep, or before the end
 	Overflowed int64 // dropped because the queue was full
-	Failures   int64 // tries that went wrong
+	Failures   int64 // failed tries
 	Waiting    int64 // in the queue, or being sent
-	Bytes      int64 // of those
+	Bytes      int64 // bytes of those that wait
 
-	LastError string // of the last try that went wrong; empty after one that went well
+	LastError string // of the last failed try; empty after one that succeeded
 }
 
 // A Pusher sends profiles to one server. Its methods may be called from any goroutine.
@@ -53,7 +53,7 @@ type Pusher struct {
 	closed  sync.Once
 }
 
-// New starts the senders. It does not ask whether the server is there.
+// New starts the senders. It does not check whether the server is there.
 func New(c Config) (*Pusher, error) {
 	c, err := c.withDefaults()
 	if err != nil {
@@ -74,7 +74,7 @@ func New(c Config) (*Pusher, error) {
 	p := &Pusher{config: c, url: u, protocol: proto, queue: newQueue(c.Queue)}
 	p.client = &http.Client{
 		Transport: c.Transport,
-		// A body that is sent elsewhere than the address says is no answer that is expected.
+		// No redirect is followed: a profile is sent only to the address that was given.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	p.ctx, p.stop = context.WithCancel(context.Background())
@@ -84,8 +84,8 @@ func New(c Config) (*Pusher, error) {
 	return p, nil
 }
 
-// Push encodes a profile and queues it. It does not wait for the network. The error says that the profile cannot be sent to
-// anything, or os.ErrClosed.
+// Push encodes a profile and queues it. It does not wait for the network. The error is os.ErrClosed, or says why no
+// server would take the profile.
 func (p *Pusher) Push(pr Profile) error {
 	if err := check(pr.Data); err != nil {
 		return fmt.Errorf("push: %w", err)
@@ -108,7 +108,7 @@ func (p *Pusher) Push(pr Profile) error {
 	return p.queue.put(request{body: body, expires: time.Now().Add(p.config.Keep)})
 }
 
-// check refuses what servers refuse, where the cause is still known.
+// check refuses what servers would refuse. Here the cause is still known.
 func check(p *profile.Profile) error {
 	switch {
 	case p == nil || len(p.Sample) == 0:
@@ -132,8 +132,8 @@ func check(p *profile.Profile) error {
 // Counters returns what has become of the profiles.
 func (p *Pusher) Counters() Counters { return p.queue.counters() }
 
-// Close lets the senders finish what waits until ctx ends, which drops the rest, and returns how many profiles that were. It
-// may be called again.
+// Close lets the senders send what waits until ctx ends, and then drops the rest. It returns how many profiles it has
+// dropped. It may be called again.
 func (p *Pusher) Close(ctx context.Context) (dropped int64) {
 	p.closed.Do(func() {
 		before := p.queue.close()
@@ -147,7 +147,7 @@ func (p *Pusher) Close(ctx context.Context) (dropped int64) {
 	return dropped
 }
 
-// token reads a token file. Its error names the file and nothing of what is in it.
+// token reads a token file. Its error names the file, and has nothing of its content.
 func token(path string) (string, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {

@@ -62,7 +62,7 @@ func wait(t *testing.T, p *Pusher) Counters {
 	return p.Counters()
 }
 
-// TestPyroscope reads what is pushed as the definition of push.v1 has it, and nothing beyond.
+// TestPyroscope reads what is pushed strictly by the definition of push.v1.
 func TestPyroscope(t *testing.T) {
 	type request struct {
 		Series []struct {
@@ -160,7 +160,7 @@ func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// TestAgain: what is tried again, when, and for how long.
+// TestAgain: which requests are tried again, when, and for how long.
 func TestAgain(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
@@ -218,7 +218,7 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// held is a transport that answers when it is let go.
+// held is a transport that answers when it is closed.
 type held struct{ free chan struct{} }
 
 func (h held) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -230,7 +230,8 @@ func (h held) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// TestOverflow: a server that does not answer costs no more memory than the queue's bound, and what is dropped is the oldest.
+// TestOverflow: a server that does not answer costs no more memory than the queue's bound. The oldest requests are
+// dropped.
 func TestOverflow(t *testing.T) {
 	body, err := pyroscope{}.encode(&Profile{Name: "process_cpu", Labels: map[string]string{"comm": "work", "pid": "42", "pod/name": "a", "service_name": "work"}, Data: example()})
 	if err != nil {
@@ -266,7 +267,7 @@ func TestOverflow(t *testing.T) {
 	})
 }
 
-// TestCloseDrops: the end of the context is the end of what waits.
+// TestCloseDrops: requests that wait at the end of the context are dropped.
 func TestCloseDrops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, err := New(Config{URL: "otlp+http://server", Transport: held{}, Senders: 1})
@@ -289,7 +290,7 @@ func TestCloseDrops(t *testing.T) {
 	})
 }
 
-// TestToken: the token is that of the moment, and in no error.
+// TestToken: a request has the present token of the file, and no error shows it.
 func TestToken(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "token")
 	if _, err := New(Config{URL: "http://server", TokenFile: path}); !errors.Is(err, os.ErrNotExist) {
@@ -359,7 +360,7 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// TestUseless: what no server takes is refused where it is handed over.
+// TestUseless: Push refuses a profile that no server takes.
 func TestUseless(t *testing.T) {
 	p, err := New(Config{URL: "http://server", Transport: held{}})
 	if err != nil {

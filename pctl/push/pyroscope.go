@@ -15,13 +15,13 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// pyroscope speaks Push of push.v1.PusherService in the JSON form of the Connect protocol. Its message is a list of series,
-// each with labels and gzipped pprof profiles; bytes are base64 in JSON, as encoding/json has them.
+// pyroscope calls Push of push.v1.PusherService in the JSON form of the Connect protocol. The message is a list of
+// series, each with labels and gzipped pprof profiles. Bytes are base64 in JSON, as encoding/json writes them.
 type pyroscope struct{}
 
 const pyroscopePath = "/push.v1.PusherService/Push"
 
-// longestLabel is how many bytes of a label's value servers take by default.
+// longestLabel is how many bytes of a label's value servers accept by default.
 const longestLabel = 2048
 
 type pushRequest struct {
@@ -61,7 +61,7 @@ func (pyroscope) encode(p *Profile) ([]byte, error) {
 	return json.Marshal(pushRequest{Series: []series{s}})
 }
 
-// compressors are kept: making one takes longer than compressing a profile of ten seconds.
+// compressors are reused: making one takes longer than compressing a profile of ten seconds.
 var compressors = sync.Pool{New: func() any {
 	z, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is one of those that there are
 	return z
@@ -83,7 +83,7 @@ func (pyroscope) header() http.Header {
 	return http.Header{"Content-Type": {"application/json"}, "Connect-Protocol-Version": {"1"}}
 }
 
-// verdict: the server's own trouble may pass, and so may a rate that was too high. What it says about the request stays.
+// verdict: errors of the server itself may pass, and so may a rate that was too high. A refusal of the request is final.
 func (pyroscope) verdict(r *http.Response) error {
 	return answered(r, func(status int) bool {
 		return status == http.StatusTooManyRequests || status == http.StatusRequestTimeout ||
@@ -91,7 +91,7 @@ func (pyroscope) verdict(r *http.Response) error {
 	})
 }
 
-// newID returns a random UUID, by which the server knows a request that it gets twice.
+// newID returns a random UUID, by which the server recognises a request that it gets twice.
 func newID() string {
 	var b [16]byte
 	rand.Read(b[:]) // never fails
@@ -100,7 +100,7 @@ func newID() string {
 	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
 }
 
-// labelName makes a name of letters, digits and underscores, that does not begin with a digit.
+// labelName makes s a name of letters, digits and underscores that does not begin with a digit.
 func labelName(s string) string {
 	name := []byte(s)
 	for i, c := range name {
@@ -127,8 +127,8 @@ func cut(s string) string {
 	return s
 }
 
-// utf8Text returns s with a mark in place of what is no UTF-8. Names come from files of others, and both
-// protocols refuse a whole message for one such byte.
+// utf8Text returns s with a mark in place of what is not UTF-8. Names come from the files of targets,
+// and both protocols refuse a whole message for one such byte.
 func utf8Text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 // valid returns the profile, or a copy of it in which all text is UTF-8.

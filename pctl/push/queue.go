@@ -13,8 +13,8 @@ type request struct {
 	expires time.Time
 }
 
-// queue has requests in the order in which they came, no more bytes of them than its bound, those that are being sent
-// included.
+// queue holds requests in the order in which they came. Its bound is for the bytes of all of them, including those
+// that are being sent.
 type queue struct {
 	limit int64
 
@@ -31,7 +31,7 @@ func newQueue(limit int) *queue {
 	return q
 }
 
-// put drops the oldest requests while there is no room. One that never has room is an error.
+// put drops the oldest requests while there is no room for r. It is an error if there is never room.
 func (q *queue) put(r request) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -47,7 +47,7 @@ func (q *queue) put(r request) error {
 		q.leave(q.list[0])
 		q.list = q.list[1:]
 	}
-	if q.count.Bytes+size > q.limit { // what is being sent has all the room
+	if q.count.Bytes+size > q.limit { // requests that are being sent have all the room
 		q.count.Overflowed++
 		return nil
 	}
@@ -74,13 +74,13 @@ func (q *queue) take() (request, bool) {
 	return r, true
 }
 
-// leave counts a request out. q.mu is held.
+// leave removes a request from the counts. q.mu is held.
 func (q *queue) leave(r request) {
 	q.count.Waiting--
 	q.count.Bytes -= int64(len(r.body))
 }
 
-// done counts a request that was taken.
+// done counts the outcome of a request that was taken.
 func (q *queue) done(r request, o outcome) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -97,7 +97,7 @@ func (q *queue) done(r request, o outcome) {
 	}
 }
 
-// failed counts a try that went wrong.
+// failed counts a failed try.
 func (q *queue) failed(err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -111,7 +111,7 @@ func (q *queue) counters() Counters {
 	return q.count
 }
 
-// close lets nothing more in, and returns how many have expired so far.
+// close refuses further requests, and returns how many have expired so far.
 func (q *queue) close() int64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()

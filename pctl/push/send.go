@@ -16,7 +16,7 @@ import (
 	"ptools/internal/clean"
 )
 
-// outcome is what becomes of a request in the end.
+// outcome is the final fate of a request.
 type outcome int
 
 const (
@@ -28,7 +28,7 @@ const (
 // again is an error after which the same request may be tried once more.
 type again struct {
 	err   error
-	after time.Duration // that the server wants to be left alone; 0: it does not say
+	after time.Duration // how long the server wants us to wait; 0: it does not say
 }
 
 func (a *again) Error() string { return a.err.Error() }
@@ -45,7 +45,7 @@ func (p *Pusher) send() {
 	}
 }
 
-// deliver tries a request until its time is over.
+// deliver tries a request until it expires.
 func (p *Pusher) deliver(r request) outcome {
 	for wait := firstWait; ; wait = min(2*wait, lastWait) {
 		err := p.try(r)
@@ -57,7 +57,7 @@ func (p *Pusher) deliver(r request) outcome {
 		if !errors.As(err, &a) {
 			return refused
 		}
-		// Between half of it and all: two that failed together do not come back together.
+		// Between half of wait and all of it: two requests that failed together are not repeated together.
 		pause := max(a.after, wait/2+rand.N(wait/2+1))
 		if time.Now().Add(pause).After(r.expires) || !sleep(p.ctx, pause) {
 			return expired
@@ -91,7 +91,7 @@ func (p *Pusher) try(r request) error {
 	if p.config.TokenFile != "" {
 		t, err := token(p.config.TokenFile)
 		if err != nil {
-			return &again{err: err} // it may be in the making
+			return &again{err: err} // the token file may be about to be written
 		}
 		req.Header.Set("Authorization", "Bearer "+t)
 	}
@@ -103,7 +103,7 @@ func (p *Pusher) try(r request) error {
 	return p.protocol.verdict(resp)
 }
 
-// answered is what a status of HTTP means. The calls that are worth another try are told by retry.
+// answered returns the error that an HTTP answer stands for. retry reports which statuses are worth another try.
 func answered(r *http.Response, retry func(status int) bool) error {
 	said, err := io.ReadAll(io.LimitReader(r.Body, 1<<10))
 	if r.StatusCode/100 == 2 {
@@ -120,8 +120,8 @@ func answered(r *http.Response, retry func(status int) bool) error {
 	return err
 }
 
-// retryAfter reads that header: seconds, or a date, which is one of the server's clock, as Date is. Ours may be hours
-// away from it.
+// retryAfter reads the Retry-After header: seconds, or a date. The date is by the server's clock, as Date is, from
+// which ours may differ by hours.
 func retryAfter(h http.Header) time.Duration {
 	value := h.Get("Retry-After")
 	if s, err := strconv.ParseUint(value, 10, 31); err == nil {

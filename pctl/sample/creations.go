@@ -10,8 +10,8 @@ import (
 	"ptools/pctl"
 )
 
-// Creations counts where a process creates threads, for d; those that there are already stand under [created before]. The
-// process is under control meanwhile, and must not be sampled by stops.
+// Creations counts for d where a process creates threads. Threads that exist already are counted under [created before].
+// The process is under control meanwhile, and must not be sampled by stops.
 func (s *Sampler) Creations(ctx context.Context, pid int, d time.Duration) (*Created, error) {
 	counted := sample.NewCreations()
 	hook, bind := counted.Hook()
@@ -44,7 +44,7 @@ func (c *Created) WritePprof(w io.Writer) error { return c.p.Write(w, profile.Pp
 // WriteCounts writes the text form of Go's thread creation profiles.
 func (c *Created) WriteCounts(w io.Writer) error { return c.p.Write(w, profile.Creations, nil) }
 
-// Symbols names the functions at addresses of a process. An address without a name has an empty one.
+// Symbols returns the names of the functions at addresses of a process. The name is empty where none is known.
 func (s *Sampler) Symbols(ctx context.Context, pid int, addrs []uint64) ([]string, error) {
 	p, err := s.session.Grab(ctx, pid, &pctl.GrabOptions{ReadOnly: true})
 	if err != nil {

@@ -4,10 +4,11 @@
 //	if err != nil { … }
 //	err = p.WriteText(os.Stdout)
 //
-// It is what psample does, for programs. Where the timers of the processors may be used (perf_event_open(2) and
-// BPF programs, which root may) no thread is stopped and nothing is attached. Elsewhere threads that run are stopped
-// for some microseconds, and the process is under control meanwhile, so no other tracer may hold it.
+// It does for programs what psample does for users. Where the timers of the processors may be used
+// (perf_event_open(2) and BPF programs, which root may use), no thread is stopped and nothing is attached. Elsewhere
+// running threads are stopped for some microseconds each. The process is under control meanwhile, so no other tracer
+// may hold it.
 //
-// The target is not harmed by either; what cannot be seen without harm is counted as [not stopped].
-// The processor time of a profile adds up to what the process has used, as the kernel counts it.
+// Neither harms the target; what cannot be seen without harm is counted as [not stopped]. The
+// processor time of a profile adds up to what the process has used, as the kernel counts it.
 package sample

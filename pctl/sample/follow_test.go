@@ -16,7 +16,7 @@ import (
 	"ptools/pctl/sample"
 )
 
-// TestFollow: descendants are in the profile, and end it, with timers and without.
+// TestFollow: descendants are in the profile, and the last one ends it, with timers and without.
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	for _, timers := range []sample.Timers{sample.TimersOnly, sample.TimersOff} {
@@ -45,8 +45,8 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestFollowCreated: without timers a client's process is followed while it is sampled, whether the client follows it or not. What was followed
-// for the profile alone runs on untraced after it, the rest stays the client's.
+// TestFollowCreated: without timers a client's process is followed while it is sampled, whether the client follows it or
+// not. Processes that were followed for the profile alone run on untraced after it. The others stay the client's.
 func TestFollowCreated(t *testing.T) {
 	t.Parallel()
 	mix := ptest.BuildC(t, "mix.c")

@@ -9,24 +9,24 @@ import (
 	"ptools/internal/profile"
 )
 
-// Profile is what has been seen of a process. Its methods may be called from any goroutine, one at a time.
+// Profile is what was sampled of a process. Its methods may be called from any goroutine, one at a time.
 type Profile struct {
 	p    *profile.Profile
 	cost string
 }
 
-// Values is what is counted of a stack or a function.
+// Values is what is counted for a stack or a function.
 type Values struct {
 	Samples int64
 	CPU     time.Duration // on a processor
-	Wall    time.Duration // of all threads: two that wait for a second are two seconds
+	Wall    time.Duration // summed over all threads: two threads that wait for one second make two seconds
 }
 
-// Function is what was counted of one function.
+// Function is what was counted for one function.
 type Function struct {
-	Name   string // demangled; "[unknown]" where there is none, "[futex]" for a system call whose caller is not known
+	Name   string // demangled; "[unknown]" without a name, "[futex]" for a system call whose caller is not known
 	Object string // path of the file that holds the code; empty for code in no file
-	Call   string // the system call that it made then, in brackets; empty: none, or Name says it
+	Call   string // in brackets, the system call that the function was in; empty: none, or Name has it
 	Self   Values // while it was the innermost function
 	Total  Values // while it was on the stack
 }
@@ -36,18 +36,18 @@ type Process struct {
 	PID, PPID int
 	Command   string        // the last name of its first thread
 	CPU       time.Duration // of all its threads, as the kernel counts it
-	Wall      time.Duration // that it lived while it was sampled
+	Wall      time.Duration // how long it lived while it was sampled
 }
 
-// Command is the sum over the processes that had one name.
+// Command is the sum over the processes with one name.
 type Command struct {
 	Name      string
 	Processes int64
 	CPU, Wall time.Duration
 }
 
-// Processes returns the processes of a profile that was taken with Options.Follow, in the order of their births as far as
-// they were seen: at most 65,536, and one without a number for all those beyond.
+// Processes returns the processes of a profile that was taken with Options.Follow. They are in the order of their births,
+// as far as these were seen. There are at most 65,536, and one without a number for all further ones.
 func (p *Profile) Processes() []Process {
 	list := make([]Process, len(p.p.Processes()))
 	for i, q := range p.p.Processes() {
@@ -56,7 +56,7 @@ func (p *Profile) Processes() []Process {
 	return list
 }
 
-// Commands returns the sums by command of a profile that was taken with Options.Follow, those with the most processor
+// Commands returns the sums by command of a profile that was taken with Options.Follow, those with most processor
 // time first.
 func (p *Profile) Commands() []Command {
 	commands := p.p.Commands()
@@ -67,10 +67,10 @@ func (p *Profile) Commands() []Command {
 	return list
 }
 
-// Contention returns a profile of the time that threads waited for locks, by the stacks of the threads that held them; nil
-// without Options.Blame. Values.Samples are waits that were seen and Values.Wall their time; Total is of all of them,
-// also those whose holder is not known, which have its reason as their outermost function. WritePprof writes the
-// values of a mutex profile of Go, contentions and delay.
+// Contention returns a profile of the time that threads waited for locks, by the stacks of the threads that held the
+// locks. It returns nil without Options.Blame. Values.Samples counts the waits that were seen, and Values.Wall is their
+// time. Total covers all waits, also those for an unknown holder. Those have the reason why it is unknown as their
+// outermost function. WritePprof writes the values of a mutex profile of Go, contentions and delay.
 func (p *Profile) Contention() *Profile {
 	c := p.p.Contention()
 	if c == nil {
@@ -82,7 +82,7 @@ func (p *Profile) Contention() *Profile {
 // Start returns when sampling began.
 func (p *Profile) Start() time.Time { return p.p.Start }
 
-// Duration returns how long it went on.
+// Duration returns how long sampling lasted.
 func (p *Profile) Duration() time.Duration { return p.p.Duration }
 
 // Total returns the sum over all stacks.
@@ -98,13 +98,14 @@ func (p *Profile) Functions() []Function {
 	return functions
 }
 
-// Cost says in one line what sampling has cost the process, and what was missed.
+// Cost returns one line that says what sampling has cost the process, and what was missed.
 func (p *Profile) Cost() string { return p.cost }
 
 // WriteText writes a table of functions, with their shares of processor time and wall time.
 func (p *Profile) WriteText(w io.Writer) error { return p.write(w, profile.Text) }
 
-// WriteFolded writes a line for each stack, as flame graph scripts read it, with processor time in nanoseconds.
+// WriteFolded writes a line for each stack, in the form that flame graph scripts read, with processor time in
+// nanoseconds.
 func (p *Profile) WriteFolded(w io.Writer) error { return p.write(w, profile.Folded) }
 
 // WritePprof writes a gzipped profile.proto, which go tool pprof reads.
@@ -113,15 +114,15 @@ func (p *Profile) WritePprof(w io.Writer) error { return p.write(w, profile.Ppro
 // WriteSpeedscope writes the format of speedscope.app, with processor time.
 func (p *Profile) WriteSpeedscope(w io.Writer) error { return p.write(w, profile.Speedscope) }
 
-// WriteJSON writes everything that is known: threads, functions, mappings, locations and stacks, as
-// psample -O json does.
+// WriteJSON writes the whole profile, as psample -O json does: threads, functions, mappings,
+// locations and stacks.
 func (p *Profile) WriteJSON(w io.Writer) error { return p.write(w, profile.JSON) }
 
 // WriteHTML writes a page with flame graphs.
 func (p *Profile) WriteHTML(w io.Writer) error { return p.write(w, profile.HTML) }
 
-// Engine returns the profile of one value as a profile.proto, as engines for continuous profiles expect it. An idle process
-// may have no sample in it.
+// Engine returns the profile of one value as a profile.proto, in the form that engines for continuous profiles expect.
+// The profile of an idle process may have no sample.
 func (p *Profile) Engine(what What) *pprof.Profile {
 	if what == Wall {
 		return p.p.Engine(profile.Wall)
@@ -129,24 +130,25 @@ func (p *Profile) Engine(what What) *pprof.Profile {
 	return p.p.Engine(profile.CPU)
 }
 
-// WriteCPU writes a gzipped profile.proto of processor time alone, with the sample types of Go's own CPU profiles,
-// as engines for continuous profiles expect it.
+// WriteCPU writes a gzipped profile.proto of processor time alone. It has the sample types of Go's own CPU
+// profiles, as engines for continuous profiles expect.
 func (p *Profile) WriteCPU(w io.Writer) error { return p.p.WriteEngine(w, profile.CPU) }
 
 // WriteWall is WriteCPU of wall time.
 func (p *Profile) WriteWall(w io.Writer) error { return p.p.WriteEngine(w, profile.Wall) }
 
-// WriteMutex writes what Contention has returned with the types of Go's own mutex profiles, as engines expect it.
+// WriteMutex writes a profile that Contention has returned, with the sample types of Go's own mutex profiles, as
+// engines expect.
 func (p *Profile) WriteMutex(w io.Writer) error { return p.p.WriteMutex(w) }
 
-// WriteContentions writes it in the text form of those.
+// WriteContentions writes a profile that Contention has returned in the text form of Go's mutex profiles.
 func (p *Profile) WriteContentions(w io.Writer) error { return p.p.WriteContentions(w) }
 
 func (p *Profile) write(w io.Writer, f profile.Format) error {
 	return p.p.Write(w, f, &profile.Options{Value: p.value()})
 }
 
-// value is what functions are sorted by, and formats with one value count.
+// value is the value that functions are sorted by, and that formats with one value count.
 func (p *Profile) value() profile.Value {
 	if p.p.Subject == profile.Contention {
 		return profile.Wall

@@ -18,10 +18,10 @@ type rounds struct {
 	ready   chan struct{} // closed when sampler or err is set
 	sampler *sample.Rounds
 	err     error
-	close   []func() // what ends what the sampling needs, the last first
+	close   []func() // functions that close what the sampling needs; the last is called first
 }
 
-// acquire returns the rounds of a process that windows are opened in, and begins them if there are none.
+// acquire returns the rounds in which windows of a process are opened, and begins them if there are none.
 func (s *Sampler) acquire(pid int) (*rounds, error) {
 	for {
 		r, mine, err := s.join(pid)
@@ -61,7 +61,7 @@ func (s *Sampler) join(pid int) (r *rounds, mine bool, err error) {
 	return r, mine, nil
 }
 
-// retire has no more windows opened in some rounds.
+// retire ends the opening of windows in r.
 func (s *Sampler) retire(r *rounds) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,9 +82,9 @@ func (s *Sampler) release(r *rounds) {
 	switch {
 	case !last:
 	case s.windows == nil:
-		s.finish(r) // no other can trace the process before
+		s.finish(r) // no other tracer can attach to the process before
 	default:
-		// The last client need not wait until no symbols are being read any more.
+		// The last client need not wait for the end of symbol reading.
 		go s.finish(r) // Close waits
 	}
 }
@@ -115,7 +115,7 @@ func (s *Sampler) start(r *rounds) error {
 	return err
 }
 
-// source opens what sampling in rounds needs, of which r.close ends all.
+// source opens what sampling in rounds needs. The functions in r.close close it all.
 func (s *Sampler) source(r *rounds, o *sample.Options, blame bool) (*sample.Source, error) {
 	p, err := s.session.Grab(s.ctx, r.pid, &pctl.GrabOptions{ReadOnly: s.windows != nil})
 	if err != nil {
@@ -146,15 +146,15 @@ func (s *Sampler) source(r *rounds, o *sample.Options, blame bool) (*sample.Sour
 	return sample.Watch(r.pid, over, s.files, s.o.Lines), nil
 }
 
-// end gives back what the rounds have opened.
+// end closes what the rounds have opened.
 func (r *rounds) end() {
 	for _, f := range slices.Backward(r.close) {
 		f()
 	}
 }
 
-// Contention samples a process for d, or until ctx is done, which is an error, and returns the time that its threads
-// waited for locks, by the stacks of the threads that held them (see [Profile.Contention]).
+// Contention samples a process for d. It returns the time that the process's threads waited for locks, by the stacks
+// of the threads that held the locks (see [Profile.Contention]). It is an error if ctx is done earlier.
 func (s *Sampler) Contention(ctx context.Context, pid int, d time.Duration) (*Profile, error) {
 	if err := s.working(); err != nil {
 		return nil, err
@@ -182,7 +182,7 @@ func (s *Sampler) Contention(ctx context.Context, pid int, d time.Duration) (*Pr
 	return p.Contention(), nil
 }
 
-// working counts a client in, unless the Sampler is closed.
+// working counts a client, or returns an error if the Sampler is closed.
 func (s *Sampler) working() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -193,7 +193,7 @@ func (s *Sampler) working() error {
 	return nil
 }
 
-// spent counts what a sampling has cost.
+// spent adds the cost of a sampling.
 func (s *Sampler) spent(c *sample.Cost) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

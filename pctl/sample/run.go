@@ -18,30 +18,30 @@ type Options struct {
 	// Timers says how running threads are sampled; zero: TimersAuto.
 	Timers Timers
 	Frames
-	// Follow samples all descendants of the process too, until all have ended: those that there are and those to come. Without
-	// timers they are controlled for it: those that the client has not followed itself (pctl.Follow) are let go at
-	// the end. False: the process alone.
+	// Follow samples all descendants of the process too, present and future ones, until all have ended. Without timers
+	// this takes control of them. Those that the client does not follow itself (pctl.Follow) are let go at the end.
+	// False: only the process is sampled.
 	Follow bool
-	// Blame has the profile tell which threads held the locks that others waited for ([Profile.Contention]). No
-	// thread is stopped for it. False: Contention returns nil.
+	// Blame records which threads held the locks that others waited for ([Profile.Contention]). No thread is
+	// stopped for it. False: Contention returns nil.
 	Blame bool
 }
 
-// Frames says what stacks are made of. The zero value is functions of the process.
+// Frames says what the frames of stacks are. The zero value: functions of the process.
 type Frames struct {
-	// Kernel has stacks begin in the kernel where timers met a thread there. It needs timers and the right to
-	// read /proc/kallsyms. False: they begin with the system call.
+	// Kernel adds the kernel's functions to a stack if a timer interrupted the thread in the kernel. It needs
+	// timers and the right to read /proc/kallsyms. False: such a stack begins with the system call.
 	Kernel bool
 	// Lines resolves addresses to source lines and inlined functions, which pprof, speedscope and JSON show.
 	// It reads the debug information of each file once. False: functions only.
 	Lines bool
 }
 
-// Timers says whether timers of the processors sample threads that run.
+// Timers says whether timers of the processors sample the running threads.
 type Timers uint8
 
 const (
-	// TimersAuto uses them where they can be had, and stops threads elsewhere.
+	// TimersAuto uses timers where they can be had, and stops threads elsewhere.
 	TimersAuto Timers = Timers(sample.TimersAuto)
 	// TimersOff stops threads.
 	TimersOff Timers = Timers(sample.TimersOff)
@@ -49,9 +49,9 @@ const (
 	TimersOnly Timers = Timers(sample.TimersOnly)
 )
 
-// Run samples the process until o.For has passed, the process has ended, or ctx is done, none of which is an
-// error. It may return a profile together with an error: what was seen until then. The error of a process that
-// cannot be grabbed is that of pctl's Session.Grab.
+// Run samples the process until o.For has passed, the process has ended, or ctx is done. None of these is an
+// error. If it returns a profile together with an error, the profile has what was sampled until then. If the
+// process cannot be grabbed, the error is that of pctl's Session.Grab.
 func Run(ctx context.Context, pid int, o *Options) (_ *Profile, err error) {
 	r, err := open(o)
 	if err != nil {
@@ -71,9 +71,9 @@ func Run(ctx context.Context, pid int, o *Options) (_ *Profile, err error) {
 	return r.run(ctx, p)
 }
 
-// RunProcess is Run for a process that is grabbed or created already. One that is held at a rendezvous is continued
-// when sampling begins, so that a created one is sampled from its first instruction. One that was grabbed
-// read-only can be sampled by timers only; without them the error satisfies pctl.ErrReadOnly.
+// RunProcess is Run for a process that is grabbed or created already. A process that is held at a rendezvous is
+// continued when sampling begins. So a created process is sampled from its first instruction. A process that was
+// grabbed read-only can be sampled by timers only; without them the error satisfies pctl.ErrReadOnly.
 func RunProcess(ctx context.Context, p *pctl.Process, o *Options) (*Profile, error) {
 	r, err := open(o)
 	if err != nil {
@@ -154,8 +154,8 @@ func (r *runner) run(ctx context.Context, p *pctl.Process) (*Profile, error) {
 	return &Profile{p: taken, cost: sampler.Cost().String()}, err
 }
 
-// source is the process as the sampler sees it. What it has started has ended when watch is closed, which it
-// is after ctx.
+// source returns the process as the sampler sees it. The goroutine that it starts ends with ctx at the
+// latest, and closes watch then.
 func (r *runner) source(ctx context.Context, p *pctl.Process) (_ *sample.Source, watch chan struct{}, err error) {
 	watch = make(chan struct{})
 	if !p.ReadOnly() || r.timers == nil {

@@ -63,7 +63,7 @@ func startSpinning() (pid int, stop func()) {
 
 var bg = context.Background()
 
-// TestFormats: each format is what its readers expect, and tells of the function that spins.
+// TestFormats: each format is what its readers expect, and has the function that spins.
 func TestFormats(t *testing.T) {
 	pid, stop := startSpinning()
 	defer stop()
@@ -99,8 +99,8 @@ func TestFormats(t *testing.T) {
 	t.Errorf("pprof: no %s with a source line", name)
 }
 
-// TestRunProcess: a process that is held runs when sampling begins, and its end ends the run; one that was
-// grabbed read-only is refused where it would have to be stopped.
+// TestRunProcess: a process that is held runs when sampling begins, and its end ends the run. A process
+// that was grabbed read-only is refused if it would have to be stopped.
 func TestRunProcess(t *testing.T) {
 	s := pctl.NewSession(nil)
 	defer s.Close()

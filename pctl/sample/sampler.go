@@ -22,30 +22,31 @@ type SamplerOptions struct {
 	Timers Timers
 	// Lines resolves addresses to source lines and inlined functions.
 	Lines bool
-	// Patience is how long a Window that has ended waits for the names of functions, of which those have none that are not
-	// known then; zero: until all are known. The first time, reading the symbols of a large program takes seconds.
+	// Patience is how long a Window that has ended waits for the names of functions. A function that has no name by then
+	// stays without. Zero: until all are known. The first reading of the symbols of a large program takes seconds.
 	Patience time.Duration
 }
 
-// A Sampler profiles any number of processes for any number of clients at the same time. What they ask for may overlap: each
-// process is sampled once for all of them, and is not sampled while no client asks. Its methods may be called from
-// any goroutine.
+// A Sampler profiles any number of processes for any number of clients at the same time. Their windows may overlap: each
+// process is sampled once for all clients, and is not sampled while it has no window. Its methods may be called from any
+// goroutine.
 //
-// With timers, processor time costs nothing of a process that does not run. For wall time, and for everything without
-// timers, a process is sampled in rounds; without timers it is under control then, and can have no other tracer.
+// With timers, sampling processor time costs nothing while the process does not run. For wall time a process is
+// sampled in rounds; without timers, for processor time as well. Without timers the process is under control
+// meanwhile, and can have no other tracer.
 type Sampler struct {
 	o       SamplerOptions
 	session *pctl.Session
 	files   *sample.Files
 	windows *sample.Windows // nil: there are no timers
-	why     error           // then why not
+	why     error           // why there are none
 
 	ctx    context.Context // done when the Sampler is closed
 	cancel context.CancelFunc
 
 	mu      sync.Mutex
 	rounds  map[*rounds]bool
-	current map[int]*rounds // that windows of a process are opened in
+	current map[int]*rounds // by process: the rounds in which windows are opened
 	past    sample.Cost     // of rounds that are over
 	stopped map[int]*stops  // by process
 	closed  bool
@@ -77,7 +78,7 @@ func (s *Sampler) windowsOptions() sample.WindowsOptions {
 	return sample.WindowsOptions{Period: s.o.Period, Files: s.files, Lines: s.o.Lines, Patience: s.o.Patience}
 }
 
-// Stops says why threads are stopped to sample them, and is nil if they are not.
+// Stops returns why threads are stopped to sample them; nil if they are not.
 func (s *Sampler) Stops() error { return s.why }
 
 // Period is the time between samples of a thread that runs.
@@ -105,7 +106,7 @@ type What uint8
 const (
 	// CPU is processor time.
 	CPU What = iota
-	// Wall is the time of all threads, those that wait too, and processor time.
+	// Wall is the time of all threads, also of waiting ones, and processor time.
 	Wall
 )
 
@@ -117,8 +118,8 @@ type Window struct {
 	once   sync.Once
 }
 
-// Begin opens a window of a process, which is to be closed by End or Cancel. The error of a process that cannot be
-// sampled is that of pctl's Session.Grab.
+// Begin opens a window of a process. End or Cancel must close it. If the process cannot be sampled, the error is
+// that of pctl's Session.Grab.
 func (s *Sampler) Begin(ctx context.Context, pid int, what What) (*Window, error) {
 	if what == CPU && s.windows != nil {
 		w, err := s.windows.Begin(pid)
@@ -146,7 +147,7 @@ func (s *Sampler) timed(pid int, w *sample.Window) *Window {
 	return &Window{end: w.End, cancel: w.Cancel, next: next}
 }
 
-// inRounds is a window of rounds, of which it is a user.
+// inRounds is a window of rounds. It counts as one of their users.
 func (s *Sampler) inRounds(r *rounds, what What, w *sample.RoundsWindow) *Window {
 	next := func(ctx context.Context) (*Window, error) {
 		n := w.Next()
@@ -165,7 +166,7 @@ func (s *Sampler) inRounds(r *rounds, what What, w *sample.RoundsWindow) *Window
 	}
 }
 
-// refusal says what a grab would say of a process that cannot be sampled.
+// refusal returns the error of a grab for a process that cannot be sampled, or err if a grab has none.
 func (s *Sampler) refusal(ctx context.Context, pid int, err error) error {
 	p, refused := s.session.Grab(ctx, pid, &pctl.GrabOptions{ReadOnly: true})
 	if refused != nil {
@@ -175,8 +176,8 @@ func (s *Sampler) refusal(ctx context.Context, pid int, err error) error {
 	return err
 }
 
-// End closes the window and returns its profile. It may return a profile together with an error: what was seen until then.
-// Of a window that is closed it returns os.ErrClosed.
+// End closes the window and returns its profile. If it returns a profile together with an error, the profile has what was
+// sampled until then. For a closed window it returns os.ErrClosed.
 func (w *Window) End() (p *Profile, err error) {
 	err = os.ErrClosed
 	w.once.Do(func() {
@@ -188,17 +189,17 @@ func (w *Window) End() (p *Profile, err error) {
 	return p, err
 }
 
-// Next opens the window that follows: w ends at the moment at which that one begins, so that the two have all that is
-// seen, and nothing twice. w is still to be closed; its End returns what came until then. With an error w goes on. It
-// must not be called twice, nor after End or Cancel.
+// Next opens the window that follows. w ends at the moment at which the next window begins, so every sample is in
+// exactly one of the two. w must still be closed; its End returns what came until that moment. If Next returns an
+// error, w continues. Next must not be called twice, nor after End or Cancel.
 //
-// In rounds whose profile has become large, once in some 65,000 different stacks, w goes on until it is closed.
+// In rounds whose profile has become large, once in some 65,000 different stacks, w continues until it is closed.
 func (w *Window) Next(ctx context.Context) (*Window, error) { return w.next(ctx) }
 
 // Cancel closes the window.
 func (w *Window) Cancel() { w.once.Do(w.cancel) }
 
-// Take samples a process for d, or until ctx is done, which is an error.
+// Take samples a process for d. It is an error if ctx is done earlier.
 func (s *Sampler) Take(ctx context.Context, pid int, what What, d time.Duration) (*Profile, error) {
 	w, err := s.Begin(ctx, pid, what)
 	if err != nil {
@@ -219,7 +220,7 @@ func (s *Sampler) Take(ctx context.Context, pid int, what What, d time.Duration)
 type SamplerStats struct {
 	Sampled int   // processes that are sampled now
 	Samples int64 // taken by timers, and in rounds
-	Lost    int64 // records of timers that found no room
+	Lost    int64 // records of timers for which there was no room
 	Stops   int64 // threads stopped
 	Pauses  time.Duration
 	Longest time.Duration // pause

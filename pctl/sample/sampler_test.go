@@ -84,7 +84,7 @@ func TestOverlapping(t *testing.T) {
 					if cpu > most+30*time.Millisecond || cpu < least-30*time.Millisecond || p.Duration() < d {
 						t.Errorf("timers %d, what %d: %v in %v, of %v to %v", timers, what, cpu, p.Duration(), least, most)
 					}
-					// On a machine with more to do it may have had the processor for a few samples only, which have no shares.
+					// On a busy machine it may have run for a few samples only, which give no shares.
 					if hottest := p.Functions()[0]; cpu > 100*time.Millisecond && (hottest.Name != "ptools/pctl/sample_test.spin" || hottest.Self.CPU < cpu*8/10) {
 						t.Errorf("timers %d, what %d: %+v", timers, what, hottest)
 					}
@@ -108,7 +108,8 @@ func TestIdleWindow(t *testing.T) {
 		t.Errorf("%v, %v", p.Total(), err)
 	}
 	p, err = s.Take(bg, g.PID, sample.Wall, 100*time.Millisecond)
-	// A window begins and ends when a round is over, which counts up to when it began: the rounds at both ends may be in it.
+	// A window begins and ends when a round is over, and a round counts the time up to its own beginning. So the rounds
+	// at both ends may be in it.
 	if err != nil || p.Total().Wall < 90*time.Millisecond || p.Total().Wall > p.Duration()+2*time.Second/99 {
 		t.Errorf("%v, %v", p.Total(), err)
 	}
@@ -140,8 +141,9 @@ func TestEndedInWindow(t *testing.T) {
 	}
 }
 
-// TestNext: windows that follow each other have no moment in common and none between them, also where a client is late to end one, and
-// together what was used. When the process has ended there is no other, and the last has what was seen.
+// TestNext: windows that follow each other do not overlap and have no gap, even if a client is late to end one. Together
+// they have the processor time that was used. When the process has ended there is no next window, and the last one has
+// what was seen.
 func TestNext(t *testing.T) {
 	t.Parallel()
 	for _, timers := range []sample.Timers{sample.TimersOnly, sample.TimersOff} {
@@ -199,7 +201,7 @@ func TestNext(t *testing.T) {
 }
 
 // TestBriefInWindow: a process that slept when its window began, then worked and ended at once, has its processor time,
-// whether or not something of it could be opened.
+// whether or not its image could be opened.
 func TestBriefInWindow(t *testing.T) {
 	t.Parallel()
 	s := openSampler(t, &sample.SamplerOptions{Period: time.Second / 499, Timers: sample.TimersOnly})
@@ -279,8 +281,8 @@ func TestComeAndGo(t *testing.T) {
 	t.Logf("%d processes: heap %d KiB, then %d", rounds, before.HeapAlloc>>10, after.HeapAlloc>>10)
 }
 
-// TestExecStorm: a process that executes itself all the time has its processor time in the profile. Its programs live for a
-// millisecond, so by chance alone is one of them still there when a sample of it is read, and has names.
+// TestExecStorm: a process that executes itself all the time has its processor time in the profile. Its programs live for
+// a millisecond. Only by chance is one of them still there, and gets names, when a sample of it is read.
 func TestExecStorm(t *testing.T) {
 	g := ptest.Start(t, ptest.BuildC(t, "execstorm.c"), "-n", "1000000")
 	s := openSampler(t, &sample.SamplerOptions{Period: time.Second / 999})
@@ -295,7 +297,7 @@ func TestExecStorm(t *testing.T) {
 	}
 }
 
-// TestStacksShared: asking for stacks again and again does not have the process stopped all the time.
+// TestStacksShared: requests for stacks again and again do not stop the process all the time.
 func TestStacksShared(t *testing.T) {
 	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000")
 	s := openSampler(t, nil)

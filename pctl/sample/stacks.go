@@ -17,7 +17,7 @@ import (
 	"ptools/pctl"
 )
 
-// Stacks is where every thread of a process stood at one moment.
+// Stacks has the stack of every thread of a process at one moment.
 type Stacks struct {
 	pid     int
 	at      time.Time
@@ -36,20 +36,20 @@ type threadStack struct {
 type stops struct {
 	mu     sync.Mutex // held while the process is stopped
 	stacks *Stacks
-	took   time.Duration // from the grab until it was let go
+	took   time.Duration // from the grab until the release
 }
 
-// A process is stopped for its stacks for a twentieth of the time at most, however many ask: a client that asks
-// earlier gets those of the last stop, which say when it was.
+// A process is stopped for its stacks for a twentieth of the time at most, however many clients ask. A client
+// that asks too early gets the stacks of the last stop, which say when it was.
 const (
 	stopsApart = 20 // times as long as a stop takes
 	leastApart = 100 * time.Millisecond
 	keptStops  = time.Minute
 )
 
-// Stacks stops all threads of a process for as long as it takes to copy their registers and stacks, some microseconds
-// a thread, and names their functions when they run again. The process must have no other tracer. A process that has been
-// stopped for this right before is not stopped again: the stacks are those of then.
+// Stacks stops all threads of a process for as long as it takes to copy their registers and stacks, some microseconds a
+// thread. It names their functions when they run again. The process must have no other tracer. A process that was stopped
+// for this just before is not stopped again: Stacks returns the stacks of that stop.
 func (s *Sampler) Stacks(ctx context.Context, pid int) (*Stacks, error) {
 	last := s.lastStop(pid)
 	last.mu.Lock()
@@ -66,7 +66,7 @@ func (s *Sampler) Stacks(ctx context.Context, pid int) (*Stacks, error) {
 	return stacks, nil
 }
 
-// lastStop returns what is known of the last stop of a process, and forgets those of long ago.
+// lastStop returns what is known of the last stop of a process, and forgets old stops.
 func (s *Sampler) lastStop(pid int) *stops {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,8 +127,8 @@ func (s *Sampler) takeStacks(ctx context.Context, pid int) (_ *Stacks, err error
 // Len is how many threads there are.
 func (s *Stacks) Len() int { return len(s.threads) }
 
-// WriteText writes each thread and its stack, in the form in which a Go program writes its goroutines: with the number of the
-// thread for that of the goroutine, and its system call or state.
+// WriteText writes each thread and its stack in the form in which a Go program writes its goroutines. The number of the
+// thread stands for that of the goroutine, and its system call or state for the goroutine's state.
 func (s *Stacks) WriteText(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	for i, t := range s.threads {
@@ -147,8 +147,8 @@ func (s *Stacks) WriteText(w io.Writer) error {
 	return b.Flush()
 }
 
-// WriteCounts writes a line for each distinct stack, how many threads have it and its addresses, and behind it comments
-// with the names, as a Go program does with its goroutines.
+// WriteCounts writes a line for each distinct stack, with the number of threads that have it and its addresses.
+// Comments with the names follow, as a Go program writes its goroutines.
 func (s *Stacks) WriteCounts(w io.Writer) error {
 	groups := make(map[string][]threadStack)
 	for _, t := range s.threads {
@@ -203,7 +203,7 @@ type stackBuilder struct {
 	mappings  map[string]*pprof.Mapping
 }
 
-// add adds a thread. One whose stack is not known stands under its state.
+// add adds a thread. If its stack is not known, its state stands for the stack.
 func (b *stackBuilder) add(t *threadStack) {
 	sample := &pprof.Sample{Value: []int64{1}, NumLabel: map[string][]int64{"tid": {int64(t.tid)}}}
 	if t.name != "" {
@@ -224,7 +224,7 @@ func (b *stackBuilder) add(t *threadStack) {
 	b.out.Sample = append(b.out.Sample, sample)
 }
 
-// location returns that of the functions at one address, the innermost first.
+// location returns the location of the functions at one address, the innermost first.
 func (b *stackBuilder) location(frames []pctl.Frame) *pprof.Location {
 	outer := &frames[len(frames)-1]
 	if l := b.locations[outer.PC]; l != nil && outer.PC != 0 {
@@ -240,7 +240,8 @@ func (b *stackBuilder) location(frames []pctl.Frame) *pprof.Location {
 	return l
 }
 
-// mapping returns that of a file, of which only the name and the build id are told: every location has its function.
+// mapping returns the mapping of a file. It has only the name and the build id, because every location has its
+// function.
 func (b *stackBuilder) mapping(f *pctl.Frame) *pprof.Mapping {
 	if f.Object == "" {
 		return nil

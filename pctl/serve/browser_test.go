@@ -17,8 +17,8 @@ import (
 	"ptools/pctl/serve"
 )
 
-// TestBrowser: the pages for people show the target in headless Chromium, in their own style, and nothing is refused by their policy or
-// said on the console.
+// TestBrowser: the pages for users show the target in headless Chromium, in their own style. Their policy refuses
+// nothing, and the console stays empty.
 func TestBrowser(t *testing.T) {
 	t.Parallel()
 	ptest.Need(t, "chromium-headless-shell")

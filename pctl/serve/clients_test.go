@@ -17,7 +17,7 @@ import (
 	"ptools/pctl/serve"
 )
 
-// TestPatience: the bound for reading an answer is none for taking it.
+// TestPatience: the bound for the reading of an answer does not bound the taking of the profile.
 func TestPatience(t *testing.T) {
 	t.Parallel()
 	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000", "-u", "800")
@@ -27,7 +27,7 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// TestSlowReaders: clients that ask and do not read keep no other client waiting, and are cut off.
+// TestSlowReaders: clients that ask and do not read delay no other client, and are cut off.
 func TestSlowReaders(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, serve.Options{Patience: time.Second}, nil)
@@ -38,7 +38,7 @@ func TestSlowReaders(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// What the kernel takes of answers before they wait has to be made first.
+		// The part of the answers that the kernel buffers has to be made first.
 		if err := c.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +110,7 @@ func TestConnections(t *testing.T) {
 	second.Close()
 }
 
-// malformed are requests that no client makes that wants an answer, and the statuses that they may get; 0 is none.
+// malformed are invalid requests, and the statuses that they may get; 0 is none.
 var malformed = []struct {
 	text string
 	want []int
@@ -141,7 +141,8 @@ var malformed = []struct {
 	{"GET / HTTP/1.1\r\nHost: a\r\n" + strings.Repeat("X: y\r\n", 20_000) + "\r\n", []int{431, 0}},
 }
 
-// TestMalformed: a client that says what none should gets a clear answer or none, also one that closes its side of the connection.
+// TestMalformed: a client with an invalid request gets a clear answer or none, even if it closes its side of the
+// connection.
 func TestMalformed(t *testing.T) {
 	t.Parallel()
 	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000", "-u", "800")

@@ -52,7 +52,8 @@ func (l *lateness) String() string {
 	return fmt.Sprintf("%d answers, late by %v (median), %v (90 %%), %v (99 %%), %v (the last)", len(l.all), at(.5), at(.9), at(.99), at(1))
 }
 
-// machine measures how late this machine is itself: how long after its time a timer's goroutine comes to answer a client over a connection.
+// machine measures how late this machine itself is: how long after its time a timer's goroutine answers a client over a
+// connection.
 func machine(t *testing.T, most time.Duration) (late *lateness, stop func()) {
 	t.Helper()
 	const every = 50 * time.Millisecond
@@ -77,8 +78,8 @@ func machine(t *testing.T, most time.Duration) (late *lateness, stop func()) {
 	return late, func() { cancel(); clients.Wait(); s.Close() }
 }
 
-// TestCrowd: 200 clients at once, half of them slow or hostile. The others have right answers within a second, and what the machine
-// itself is late; memory is bounded.
+// TestCrowd: 200 clients at once, half of them slow or hostile. The others get right answers within a second plus the
+// lateness of the machine itself. Memory is bounded.
 func TestCrowd(t *testing.T) {
 	const clients = 200
 	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "200000", "-u", "800")
@@ -117,7 +118,7 @@ func TestCrowd(t *testing.T) {
 	all.Wait()
 	stop()
 	t.Logf("%d MiB of heap; %v; the machine: %v", m.HeapInuse>>20, answers, own)
-	// An answer needs the processor some ten times, which on a machine with more to do is waited for each time.
+	// An answer needs the processor some ten times, and on a busy machine it waits for it each time.
 	if answers.most() > time.Second+10*own.most() {
 		t.Errorf("an answer came %v late", answers.most())
 	}

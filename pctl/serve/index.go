@@ -31,14 +31,14 @@ var (
 	targetTemplate = template.Must(template.New("target").Parse(targetHTML))
 )
 
-// row is a target as the page shows it.
+// row is a target on the page.
 type row struct {
 	ID, PID, Comm, Exe, User, Where string
 	Use                             float64 // of one processor, in percent
 	UseText                         string
 }
 
-// index shows every target and what it uses now.
+// index shows every target and its present use of processors.
 func (s *Server) index(w http.ResponseWriter, r *http.Request) {
 	list := s.o.Targets.Targets()
 	const between = 200 * time.Millisecond
@@ -83,7 +83,7 @@ func ticksOf(t *targets.Target) uint64 {
 	return stat.UTime + stat.STime
 }
 
-// short is the beginning of a container's id, by which people know it.
+// short is the beginning of a container's id, which users know it by.
 func short(id string) string { return id[:min(len(id), 12)] }
 
 // entry is one page of a target.
@@ -143,8 +143,8 @@ type group struct {
 	Labels  map[string]string `json:"labels"`
 }
 
-// discovery lists the targets as Prometheus' HTTP service discovery has them: all have the address by which the client has
-// asked, and a path of their own in __profile_path_prefix__.
+// discovery lists the targets for Prometheus' HTTP service discovery. All have the address that the client has used, and
+// each has its own path in __profile_path_prefix__.
 func (s *Server) discovery(w http.ResponseWriter, r *http.Request) {
 	groups := []group{}
 	for _, t := range s.o.Targets.Targets() {

@@ -10,14 +10,15 @@ import (
 	"ptools/internal/procfs"
 )
 
-// Limit returns a listener that closes connections beyond most at the same time as soon as they come. Each costs a
-// descriptor, which the sampler needs, too, and memory; and one that waited to be accepted would wait for clients
-// that say nothing.
+// Limit returns a listener with at most most connections at a time. It closes further ones at once. Each
+// connection costs memory and a descriptor, and the sampler needs descriptors, too. A connection that waited to be
+// accepted would wait for clients that send nothing.
 func (s *Server) Limit(l net.Listener, most int) net.Listener {
 	return &limited{Listener: l, most: int64(most), refused: s.metrics.refused, lacking: s.metrics.lacking}
 }
 
-// writeBuffer is how many bytes the kernel keeps of one connection's answers. Its own bound is megabytes (tcp_wmem).
+// writeBuffer is how many bytes of one connection's answers the kernel buffers. The kernel's own bound is megabytes
+// (tcp_wmem).
 const writeBuffer = 256 << 10
 
 type limited struct {
@@ -39,7 +40,7 @@ func (l *limited) Accept() (net.Conn, error) {
 		}
 		if l.open.Add(1) <= l.most {
 			if t, ok := c.(*net.TCPConn); ok {
-				t.SetWriteBuffer(writeBuffer) // a connection that has gone says so when it is used
+				t.SetWriteBuffer(writeBuffer) // if the connection is gone, its next use fails
 			}
 			return &counted{Conn: c, leave: sync.OnceFunc(func() { l.open.Add(-1) })}, nil
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// metrics are what /metrics tells.
+// metrics are the metrics of /metrics.
 type metrics struct {
 	registry   *prometheus.Registry
 	requests   prometheus.Counter
@@ -48,8 +48,8 @@ func newMetrics(s *Server) *metrics {
 	return m
 }
 
-// handler collects what is to be told before it sends any of it, and collects for one client after the other: those that
-// read slowly keep no other waiting.
+// handler collects an answer before it sends any of it, and collects for one client at a time. So a client that reads
+// slowly does not delay others.
 func (m *metrics) handler(s *Server) http.Handler {
 	page := promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 	var turn sync.Mutex
@@ -75,10 +75,10 @@ func (b *buffered) Header() http.Header         { return b.header }
 func (b *buffered) WriteHeader(status int)      { b.status = status }
 func (b *buffered) Write(p []byte) (int, error) { return b.body.Write(p) }
 
-// Register adds collectors to what /metrics tells.
+// Register adds collectors to /metrics.
 func (s *Server) Register(c ...prometheus.Collector) { s.metrics.registry.MustRegister(c...) }
 
-// sampling tells what the sampler has done.
+// sampling collects what the sampler has done.
 type sampling struct{ s *Server }
 
 func describe(name, help string) *prometheus.Desc {
@@ -122,5 +122,5 @@ func (c *sampling) Collect(ch chan<- prometheus.Metric) {
 	counter(pausesDesc, stats.Pauses.Seconds())
 }
 
-// quiet is where net/http tells of what clients do wrong: each of them could fill a log.
+// quiet is the log of net/http for errors of clients. It discards them, because any client could fill a log.
 func quiet() *log.Logger { return log.New(io.Discard, "", 0) }

@@ -17,8 +17,8 @@ import (
 	"ptools/pctl/serve"
 )
 
-// TestHostileNames: names that a program has made up, of 10,000 letters, of HTML and of what drives a terminal, come as they are to programs and are harmless
-// to people.
+// TestHostileNames: names of a program with 10,000 letters, with HTML and with terminal controls reach programs
+// unchanged, and are harmless on pages and terminals.
 func TestHostileNames(t *testing.T) {
 	t.Parallel()
 	g := ptest.Start(t, ptest.BuildC(t, "testdata/names.c", "-no-pie"))

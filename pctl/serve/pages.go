@@ -23,8 +23,8 @@ import (
 
 // page is one of the pages of each target.
 type page struct {
-	about   string // for people
-	seconds int    // that the profile takes if the client does not say; 0: none, and none may be asked for
+	about   string // for the index
+	seconds int    // how long the profile takes if the client does not say; 0: it takes no time, and the client may not ask for any
 	post    bool
 	texts   bool // debug=1 and debug=2 are known
 	answer  func(s *Server, q *query) (*answer, error)
@@ -37,7 +37,7 @@ func (p *page) methods() []string {
 	return []string{"GET"}
 }
 
-// query is a request for a page, understood.
+// query is a parsed request for a page.
 type query struct {
 	ctx     context.Context
 	r       *http.Request
@@ -50,7 +50,7 @@ type query struct {
 type answer struct {
 	kind   string // content type
 	name   string // of a file to save it in; empty: it is shown
-	policy string // of security, if it is not that of all
+	policy string // security policy, if it differs from that of other pages
 	body   bytes.Buffer
 }
 
@@ -60,7 +60,7 @@ const (
 	htmlKind   = "text/html; charset=utf-8"
 )
 
-// pages are those that a target has, by their names.
+// pages are the pages of a target, by name.
 var pages = map[string]*page{}
 
 func init() { // the index lists them
@@ -96,7 +96,7 @@ func (s *Server) profile(p *page) http.HandlerFunc {
 	}
 }
 
-// statusError is an error with the status that tells it.
+// statusError is an error with its HTTP status.
 type statusError struct {
 	status int
 	error
@@ -116,7 +116,7 @@ func (s *Server) enter() error {
 	return nil
 }
 
-// query understands a request.
+// query parses a request.
 func (s *Server) query(p *page, r *http.Request) (*query, error) {
 	t, err := s.target(r)
 	if err != nil {
@@ -124,7 +124,7 @@ func (s *Server) query(p *page, r *http.Request) (*query, error) {
 	}
 	q := &query{ctx: r.Context(), r: r, target: t}
 	form, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil { // what cannot be read would be left out, and the rest answered
+	if err != nil { // otherwise what cannot be parsed would be left out, and the rest answered
 		return nil, bad("query: %v", err)
 	}
 	if text := form.Get("seconds"); text != "" {
@@ -152,7 +152,7 @@ func (s *Server) query(p *page, r *http.Request) (*query, error) {
 	return q, nil
 }
 
-// fail tells an error.
+// fail answers with an error.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	status := http.StatusInternalServerError
 	var own statusError
@@ -160,8 +160,8 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.As(err, &own):
 		status = own.status
 	case r.Context().Err() != nil:
-		// Its client has gone, or has closed its side of the connection and reads on: without an answer here it would get
-		// an empty one with status 200. Or psampled ends.
+		// The client has gone, or psampled ends. Or the client has closed its side of the connection and still reads:
+		// without an answer here it would get an empty one with status 200.
 		s.metrics.gone.Inc()
 		status, err = http.StatusServiceUnavailable, errors.New("the connection was closed, or psampled ends, before the profile was taken")
 	case procfs.Lacking(err):
@@ -184,7 +184,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	refuse(w, status, "%v", err)
 }
 
-// patient bounds how long the client may take to read what is sent.
+// patient bounds how long the client may take to read the answer.
 func (s *Server) patient(w http.ResponseWriter) {
 	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.o.Patience)) // a ResponseWriter without a connection has none
 }
@@ -206,7 +206,7 @@ func (s *Server) send(w http.ResponseWriter, a *answer) {
 	}
 }
 
-// take samples the target. The profile has what came until the target's end.
+// take samples the target. If the target ends meanwhile, the profile has what was sampled until then.
 func (s *Server) take(q *query, what sample.What) (*sample.Profile, error) {
 	if !q.target.Alive() {
 		return nil, statusError{http.StatusNotFound, fmt.Errorf("process %d has ended", q.target.PID)}
@@ -240,7 +240,7 @@ func (s *Server) flame(q *query) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &answer{kind: htmlKind, policy: "frame-ancestors 'none'"} // the page has a policy of its own, by hashes
+	a := &answer{kind: htmlKind, policy: "frame-ancestors 'none'"} // the page itself has a policy, with hashes
 	return a, p.WriteHTML(&a.body)
 }
 
@@ -258,13 +258,13 @@ func (s *Server) mutex(q *query) (*answer, error) {
 	return file("mutex", p.WriteMutex)
 }
 
-// file is an answer that programs read.
+// file is an answer for programs.
 func file(name string, write func(io.Writer) error) (*answer, error) {
 	a := &answer{kind: binaryKind, name: name}
 	return a, write(&a.body)
 }
 
-// text is one that people read.
+// text is an answer for users to read.
 func text(write func(io.Writer) error) (*answer, error) {
 	a := &answer{kind: textKind}
 	return a, write(&a.body)
@@ -288,7 +288,7 @@ func (s *Server) goroutine(q *query) (*answer, error) {
 func (s *Server) threadCreate(q *query) (*answer, error) {
 	d := q.seconds
 	if d == 0 {
-		d = time.Nanosecond // those that there are
+		d = time.Nanosecond // only threads that exist already
 	}
 	created, err := s.o.Sampler.Creations(q.ctx, q.target.PID, d)
 	if err != nil {
@@ -325,7 +325,8 @@ func (s *Server) cmdline(q *query) (*answer, error) {
 // mostSymbols is how many addresses one request may ask for.
 const mostSymbols = 4096
 
-// symbol names addresses, as package net/http/pprof does: those of a query string or of a body, with + between them.
+// symbol returns the names at addresses, as package net/http/pprof does. The addresses come in the query string or in
+// the body, with + between them.
 func (s *Server) symbol(q *query) (*answer, error) {
 	list := q.r.URL.RawQuery
 	if q.r.Method == http.MethodPost {
@@ -349,7 +350,7 @@ func (s *Server) symbol(q *query) (*answer, error) {
 		return nil, err
 	}
 	a := &answer{kind: textKind}
-	fmt.Fprintln(&a.body, "num_symbols: 1") // more than none is all that readers ask
+	fmt.Fprintln(&a.body, "num_symbols: 1") // readers ask only whether it is more than 0
 	for i, addr := range addrs {
 		if names[i] != "" {
 			fmt.Fprintf(&a.body, "%#x %s\n", addr, names[i])

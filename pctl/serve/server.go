@@ -15,32 +15,32 @@ import (
 	"ptools/pctl/targets"
 )
 
-// Targets are what a Server answers for; *targets.Watcher is.
+// Targets are the processes that a Server serves; *targets.Watcher implements it.
 type Targets interface {
-	// Targets returns them by number.
+	// Targets returns them ordered by number.
 	Targets() []*targets.Target
-	// Find returns the one with an identity, nil if there is none.
+	// Find returns the target with an identity, nil if there is none.
 	Find(id string) *targets.Target
 }
 
 // Options of New.
 type Options struct {
-	// Sampler takes the profiles. It is the caller's to close, after the last request.
+	// Sampler takes the profiles. The caller has to close it, after the last request.
 	Sampler *sample.Sampler
 	// Targets are the processes.
 	Targets Targets
 	Terms
-	// MostClients is how many clients may wait for a profile, or read one, at the same time; zero: 256. Others are told to come
-	// again.
+	// MostClients is how many clients may wait for a profile, or read one, at the same time; zero: 256. Others are told
+	// to try again.
 	MostClients int
-	// Hosts are names by which clients may ask; nil: any. A server on a loopback address should name its own, else a page
-	// from elsewhere could have a browser read profiles under a name that leads to this machine.
+	// Hosts are the host names that requests may have; nil: any. A server on a loopback address should name its own.
+	// Otherwise a foreign web page could have a browser read profiles, under a name that resolves to this machine.
 	Hosts []string
 	// Patience is how long a client may take to read an answer; zero: 30 s.
 	Patience time.Duration
 }
 
-// Terms are options that can be changed while a Server is at work (SetTerms).
+// Terms are options that can be changed while a Server runs (SetTerms).
 type Terms struct {
 	// Longest is how long a profile may take; zero: 300 s.
 	Longest time.Duration
@@ -49,7 +49,7 @@ type Terms struct {
 	Token string
 }
 
-// terms are Terms as requests are held to them.
+// terms are Terms in the form in which requests are checked.
 type terms struct {
 	longest time.Duration
 	token   *[sha256.Size]byte // nil: none
@@ -79,7 +79,7 @@ type Server struct {
 	o       Options
 	terms   atomic.Pointer[terms]
 	mux     *http.ServeMux
-	clients atomic.Int64 // that wait for a profile, or read one
+	clients atomic.Int64 // clients that wait for a profile, or read one
 	metrics *metrics
 	began   time.Time
 }
@@ -112,7 +112,7 @@ func New(o Options) *Server {
 	return s
 }
 
-// HTTP returns an http.Server for this handler that bounds the size of headers and how long they take.
+// HTTP returns an http.Server for this handler. It bounds the size of headers and the time to read them.
 func (s *Server) HTTP() *http.Server {
 	return &http.Server{
 		Handler: s, MaxHeaderBytes: mostHeader, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
@@ -129,8 +129,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cache-Control", "no-store")
 	if r.ContentLength != 0 {
-		// Of the body. Without one the deadline would end the request: net/http reads on while a handler is at
-		// work, to notice when the client goes, and takes the deadline for that. A ResponseWriter without a connection has none.
+		// The deadline is for the body. In a request without a body it would end the request: net/http reads on while a
+		// handler runs, to notice when the client goes away, and takes the deadline for that. A ResponseWriter without a
+		// connection has no deadline.
 		http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.o.Patience))
 	}
 	if r.ContentLength > mostBody {
@@ -149,7 +150,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// named reports whether a request came by a name of this server.
+// named reports whether a request has a host name of this server.
 func (s *Server) named(host string) bool {
 	if s.o.Hosts == nil {
 		return true
@@ -166,7 +167,7 @@ func (s *Server) named(host string) bool {
 	return false
 }
 
-// authorized compares what the client presents with the token, in a time that tells nothing of it.
+// authorized compares what the client presents with the token, in a time that does not depend on the token.
 func (s *Server) authorized(r *http.Request) bool {
 	token := s.terms.Load().token
 	if token == nil {
@@ -190,7 +191,7 @@ func refuse(w http.ResponseWriter, status int, format string, args ...any) {
 	fmt.Fprintf(w, format+"\n", args...)
 }
 
-// healthz says that the server works: it knows the processes of the machine.
+// healthz reports whether the server works: whether it can list the processes of the machine.
 func (s *Server) healthz(w http.ResponseWriter, r *http.Request) {
 	if checker, ok := s.o.Targets.(interface{ Err() error }); ok && checker.Err() != nil {
 		refuse(w, http.StatusServiceUnavailable, "processes cannot be listed: %v", checker.Err())

@@ -122,7 +122,8 @@ func typesOf(p *gprofile.Profile) string {
 	return strings.Join(types, " ")
 }
 
-// TestProfiles: each profile has the types that engines expect, and is there within a second after its time, and what the machine itself is late.
+// TestProfiles: each profile has the types that engines expect. It is there within a second after its time plus the
+// lateness of the machine itself.
 func TestProfiles(t *testing.T) {
 	t.Parallel()
 	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000", "-u", "800")
@@ -166,7 +167,8 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-// waitedIn is how long the threads of contend.c have waited for each lock by its own count.
+// waitedIn returns how long the threads of contend.c have waited for each lock, by the target's own
+// count.
 func waitedIn(truth *ptest.Truth) (waited [3]float64) {
 	for i := range waited {
 		waited[i] = float64(truth.Spent(i, perfevent.Now()))
@@ -174,7 +176,7 @@ func waitedIn(truth *ptest.Truth) (waited [3]float64) {
 	return waited
 }
 
-// TestMutex: what threads wait for is blamed on the function that holds the lock, and go tool pprof reads both forms.
+// TestMutex: waiting is blamed on the function that holds the lock, and go tool pprof reads both forms.
 func TestMutex(t *testing.T) {
 	truth := ptest.NewTruth(t)
 	g := ptest.StartWith(t, &ptest.Options{Truth: truth}, ptest.BuildC(t, "contend.c"))
@@ -255,7 +257,7 @@ func TestPprof(t *testing.T) {
 	}
 }
 
-// TestErrors: what cannot be had is refused with a status and a line of text.
+// TestErrors: requests that cannot be fulfilled are refused with a status and a line of text.
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	g := ptest.Start(t, ptest.BuildC(t, "idle.c"))
@@ -376,7 +378,8 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestNames: a process's own name for itself does not become markup, nor a line of a header.
+// TestNames: the name that a process has given itself does not become markup, nor a line of a
+// header.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	evil := ptest.Copy(t, ptest.BuildC(t, "mix.c")) + "<script>"

@@ -24,14 +24,15 @@ func cgroupOf(text string) (path string) {
 }
 
 var (
-	// containerID is the last part of the path of a container's cgroup: its id, which runtimes put between a prefix
-	// and ".scope".
+	// containerID matches the last part of the path of a container's cgroup: its id, which runtimes put between a
+	// prefix and ".scope".
 	containerID = regexp.MustCompile(`(?:^|[/-])([0-9a-f]{64})(?:\.scope)?(?:/|$)`)
-	// podUID is the part for the pod: systemd's names have underscores for the dashes of a UID.
+	// podUID matches the part for the pod. systemd's names have underscores for the dashes of a UID.
 	podUID = regexp.MustCompile(`(?:^|[/-])pod([0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{12}|[0-9a-f]{32})(?:\.slice)?(?:/|$)`)
 )
 
-// containerOf finds the ids of the container and the pod in the path of a cgroup. They are empty where it has none.
+// containerOf finds the ids of the container and the pod in the path of a cgroup. An id that the path does not have
+// is empty.
 func containerOf(cgroup string) (container, pod string) {
 	if m := containerID.FindAllStringSubmatch(cgroup, -1); m != nil {
 		container = m[len(m)-1][1]

@@ -10,8 +10,8 @@ import (
 	"ptools/internal/ptest"
 )
 
-// TestNoDescriptors: while others take all descriptors, and give them back at any moment, what is known stays known and nothing is taken to have
-// ended; then a process that came meanwhile is found.
+// TestNoDescriptors: other goroutines take all descriptors and close them at any moment. Meanwhile known targets stay,
+// and none counts as ended. Afterwards a process that has come meanwhile is found.
 func TestNoDescriptors(t *testing.T) {
 	var old syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &old); err != nil {

@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// A Rule says which processes are targets: those that everything in it is true of. Patterns match the whole text: in
-// them * is any text without a slash, ** is any text, and ? is one character that is no slash.
+// A Rule says which processes are targets: those that match all its fields. A pattern matches the whole text. In it
+// * is any text without a slash, ** is any text, and ? is one character other than a slash.
 type Rule struct {
 	PID    int    // zero: any
 	Comm   string // pattern for the name of the process, of at most 15 bytes; empty: any
 	Exe    string // pattern for the path of the executable; empty: any
 	Cgroup string // pattern for the path in the cgroup hierarchy; empty: any
 	User   string // name or number of the effective user; empty: any
-	// Follow has the descendants of these processes be targets, too.
+	// Follow makes the descendants of these processes targets, too.
 	Follow bool
 }
 
@@ -40,13 +40,13 @@ func ParseRule(text string) (r Rule, err error) {
 	return r, r.Check()
 }
 
-// Check says what is wrong with a rule.
+// Check returns what is wrong with a rule, or nil.
 func (r Rule) Check() error {
 	_, err := r.compile()
 	return err
 }
 
-// String is what ParseRule reads, or names the process.
+// String returns the rule as ParseRule reads it, or one that names a process by its number.
 func (r Rule) String() string {
 	var parts []string
 	if r.PID != 0 {
@@ -65,7 +65,7 @@ type compiled struct {
 	Rule
 	comm, exe, cgroup *regexp.Regexp // nil: any
 	uid               int            // -1: any
-	start             uint64         // of PID when the rule was set; 0: it was not there
+	start             uint64         // start time of PID when the rule was set; 0: there was no such process
 }
 
 func (r Rule) compile() (*compiled, error) {
@@ -109,8 +109,8 @@ func (e *KeyError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *KeyError) Unwrap() error { return e.Err }
 
-// Bounds of a pattern. It is matched with what each process has, and what that costs, in time and memory, grows with
-// both: one of 300,000 bytes took 154 MB.
+// Bounds of a pattern. Each process's texts are matched with it. The cost in time and memory grows with both: a
+// pattern of 300,000 bytes took 154 MB.
 const (
 	longestPattern = 4096 // as a path (PATH_MAX)
 	mostWildcards  = 64   // * and **
@@ -126,7 +126,7 @@ func bounded(glob string) error {
 	return nil
 }
 
-// clipped is the beginning of a text for an error.
+// clipped returns the beginning of a text, for an error.
 func clipped(s string) string {
 	const most = 60
 	if len(s) <= most {
@@ -156,7 +156,7 @@ func pattern(glob string) *regexp.Regexp {
 	return regexp.MustCompile(`(?s)\A` + text + `\z`)
 }
 
-// matches applies the rule. What a rule does not ask for is not read.
+// matches reports whether the rule asks for p. It reads only what the rule needs.
 func (c *compiled) matches(p *process) bool {
 	switch {
 	case c.PID != 0 && (c.PID != p.pid || c.start != p.start),

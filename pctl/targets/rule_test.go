@@ -48,7 +48,8 @@ func TestPattern(t *testing.T) {
 	}
 }
 
-// TestBounded: a pattern that would cost too much is refused, with its key and not with all of it; the dearest that is left costs little.
+// TestBounded: a pattern that would cost too much is refused. The error has its key, and only a part of the pattern. The
+// most expensive pattern that is allowed costs little.
 func TestBounded(t *testing.T) {
 	for _, glob := range []string{strings.Repeat("**a", 100000), strings.Repeat("**a", mostWildcards+1), strings.Repeat("*?", mostWildcards+1), strings.Repeat("x", longestPattern+1)} {
 		for _, r := range []Rule{{Exe: glob}, {Cgroup: glob}, {Comm: "*" + glob}} {

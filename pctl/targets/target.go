@@ -12,8 +12,8 @@ import (
 	"ptools/internal/procfs"
 )
 
-// A Target is a process that is profiled, as it was when it was last looked at. It does not change. Texts are as the process
-// or the kernel has them, which may be any bytes.
+// A Target is a process that is profiled, as it was when it was last looked at. A Target does not change. Texts are those
+// of the process or the kernel, which may be any bytes.
 type Target struct {
 	PID    int
 	Start  uint64 // when it was started, in ticks since boot: with PID its identity
@@ -24,13 +24,13 @@ type Target struct {
 	UID    int
 	User   string // its name, or its number
 
-	Container string // id, as far as the cgroup tells
+	Container string // id, if the cgroup's path has it
 	Pod       string // id of a Kubernetes pod, likewise
 
 	buildID func() string
 }
 
-// ID is the identity of the process, as it stands in addresses.
+// ID returns the identity of the process, as it stands in addresses.
 func (t *Target) ID() string { return fmt.Sprintf("%d-%d", t.PID, t.Start) }
 
 // BuildID returns the build id of the executable, empty if it has none. The file is read once.
@@ -42,7 +42,7 @@ func (t *Target) BuildID() string {
 	return t.buildID()
 }
 
-// Alive reports whether the process has not ended, as far as can be told: without a descriptor for that it is taken to live.
+// Alive reports whether the process has not ended. If there is no descriptor to find out, Alive reports true.
 func (t *Target) Alive() bool {
 	stat, err := procfs.ReadStat(t.PID)
 	if err != nil {
@@ -51,7 +51,7 @@ func (t *Target) Alive() bool {
 	return stat.StartTime == t.Start && !stat.Ended()
 }
 
-// Labels are what a Prometheus label set says of the target. Values are UTF-8.
+// Labels returns the Prometheus label set of the target. Values are UTF-8.
 func (t *Target) Labels() map[string]string {
 	labels := map[string]string{"pid": strconv.Itoa(t.PID), "comm": t.Comm, "exe": t.Exe, "cgroup": t.Cgroup, "user": t.User}
 	for name, value := range map[string]string{"container_id": t.Container, "pod_uid": t.Pod, "build_id": t.BuildID()} {
@@ -72,22 +72,22 @@ type process struct {
 	start  uint64
 	parent int
 	comm   string
-	young  int   // until this reading of /proc it is looked at in each
+	young  int   // it is looked at in each reading of /proc up to this one
 	due    bool  // it is to be looked at in any case
-	lack   error // why the present look could not read all: there is no descriptor
+	lack   error // why the present look could not read everything: a lack of descriptors
 
 	round  int       // the last one that has listed it
-	rule   *compiled // that asks for it
+	rule   *compiled // the rule that asks for it
 	heir   *compiled // the rule of an ancestor that is to be followed
 	target *Target   // nil: no rule asks for it
 
-	known struct { // of the present look; read when a rule asks
+	known struct { // what the present look has read; read when a rule needs it
 		exe, cgroup *string
 		uid         *int
 	}
 }
 
-// executed reports whether the process has another executable than when it was looked at, where that was asked.
+// executed reports whether the process has another executable than at the last look, if that look read it.
 func (p *process) executed() bool {
 	if p.known.exe == nil {
 		return false
@@ -96,7 +96,7 @@ func (p *process) executed() bool {
 	return err == nil && strings.TrimSuffix(exe, " (deleted)") != *p.known.exe
 }
 
-// lacking notes an error of the present look, if it tells of no descriptor.
+// lacking notes an error of the present look, if it is a lack of descriptors.
 func (p *process) lacking(err error) {
 	if procfs.Lacking(err) {
 		p.lack = err
@@ -138,7 +138,7 @@ func (p *process) user() int {
 	return *p.known.uid
 }
 
-// describe makes the target of a process, the same as before if nothing has changed.
+// describe returns the target of a process: the one from before if nothing has changed.
 func (p *process) describe() *Target {
 	t := &Target{
 		PID: p.pid, Start: p.start, Parent: p.parent, Comm: p.comm, Exe: p.exe(), Cgroup: p.cgroup(), UID: p.user(),
@@ -157,8 +157,8 @@ func (p *process) describe() *Target {
 	return t
 }
 
-// readOnce returns a function that reads the build id of what a process executes. It is read again only where a
-// descriptor was lacking.
+// readOnce returns a function that reads the build id of a process's executable. It reads again only after a
+// lack of descriptors.
 func readOnce(pid int) func() string {
 	var mu sync.Mutex
 	var id string
@@ -175,7 +175,7 @@ func readOnce(pid int) func() string {
 	}
 }
 
-// buildID reads the build id of what a process executes.
+// buildID reads the build id of a process's executable.
 func buildID(pid int) (string, error) {
 	path := fmt.Sprintf("/proc/%d/exe", pid)
 	f, err := os.Open(path)

@@ -15,16 +15,16 @@ import (
 
 // Readings of /proc.
 const (
-	// Every is the time between two.
+	// Every is the time between two readings.
 	Every = 500 * time.Millisecond
 
-	youngFor = 6  // a new process is looked at in each of so many
-	oldEvery = 10 // and later in one of so many
+	youngFor = 6  // a new process is looked at in each of this many readings
+	oldEvery = 10 // and later in one of this many
 
 	youngTicks = 300 // 3 s
 )
 
-// uptime is the time since boot in the ticks of /proc/PID/stat. Where it is not known every process is taken for a new one.
+// uptime returns the time since boot in the ticks of /proc/PID/stat. If it is not known, every process counts as new.
 func uptime() uint64 {
 	text, err := os.ReadFile("/proc/uptime")
 	if err != nil {
@@ -47,7 +47,7 @@ type Watcher struct {
 	err     error
 }
 
-// NewWatcher returns a Watcher of some rules, which has read /proc once.
+// NewWatcher returns a Watcher of some rules. It has read /proc once.
 func NewWatcher(rules []Rule) (*Watcher, error) {
 	w := &Watcher{known: make(map[int]*process), byID: make(map[string]*process)}
 	if err := w.SetRules(rules); err != nil {
@@ -56,8 +56,8 @@ func NewWatcher(rules []Rule) (*Watcher, error) {
 	return w, w.Err()
 }
 
-// SetRules replaces the rules, and looks at all processes. With an error the rules are what they were. A rule for one process
-// means the one that has the number now, if it was not in the rules before.
+// SetRules replaces the rules, and looks at all processes. If it returns an error, the rules are unchanged. A new rule
+// with a PID means the process that has the number now. A rule that was set before keeps its process.
 func (w *Watcher) SetRules(rules []Rule) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -116,7 +116,7 @@ func (w *Watcher) Err() error {
 	return w.err
 }
 
-// Targets returns the targets that there are, by number.
+// Targets returns the present targets, ordered by number.
 func (w *Watcher) Targets() []*Target {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -142,7 +142,7 @@ func (w *Watcher) read() {
 	w.reading++
 	list, err := procfs.List(w.list)
 	if w.err = err; err != nil {
-		return // what was known stays
+		return // the targets stay
 	}
 	w.list, w.now = list, uptime()
 	for _, l := range list {
@@ -155,7 +155,7 @@ func (w *Watcher) read() {
 	}
 }
 
-// meet takes up an entry of /proc. Parents have been met before their children, unless numbers have begun again.
+// meet processes an entry of /proc. Parents are met before their children, unless numbers have wrapped around.
 func (w *Watcher) meet(l procfs.Listed) {
 	p := w.known[l.PID]
 	if p != nil && p.inode == l.Inode {
@@ -167,7 +167,7 @@ func (w *Watcher) meet(l procfs.Listed) {
 	stat, err := procfs.ReadStat(l.PID)
 	if procfs.Lacking(err) {
 		if w.err = err; p != nil {
-			p.round, p.due = w.reading, true // what is known of it stays
+			p.round, p.due = w.reading, true // what is known of the process stays
 		}
 		return
 	}
@@ -199,7 +199,7 @@ func (w *Watcher) meet(l procfs.Listed) {
 	}
 }
 
-// look applies the rules. Where a descriptor is lacking what was found before stays, until the next reading of /proc
+// look applies the rules. If descriptors are lacking, what was found before stays, and the next reading of /proc
 // looks again.
 func (w *Watcher) look(p *process) {
 	known, rule := p.known, p.rule
@@ -232,7 +232,7 @@ func (w *Watcher) look(p *process) {
 	}
 }
 
-// drop makes a process no target.
+// drop makes a process a target no more.
 func (w *Watcher) drop(p *process) {
 	if p.target != nil {
 		delete(w.byID, p.target.ID())

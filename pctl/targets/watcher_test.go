@@ -27,7 +27,7 @@ func pids(w *Watcher) (list []int) {
 	return list
 }
 
-// awaits reads until the targets are those, for a second: that is how long it may take to find one.
+// awaits reads for up to a second until the targets are those wanted: finding one may take that long.
 func awaits(t *testing.T, w *Watcher, what string, want ...int) {
 	t.Helper()
 	slices.Sort(want)
@@ -122,7 +122,7 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestNumberAgain: a rule for a process does not mean a later one with its number.
+// TestNumberAgain: a rule for a process does not apply to a later process with its number.
 func TestNumberAgain(t *testing.T) {
 	g := ptest.Start(t, "sleep", "600")
 	w := watch(t, Rule{PID: g.PID})
