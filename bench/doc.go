@@ -14,7 +14,7 @@
 // on the loopback interface alone, and end with the row.
 //
 // Every repeat runs all contenders of a row one after the other, so the load of a shared machine
-// affects all of them. A row that needs no contender shows the machine without any tool. The ratios of
+// affects all of them. The contender "no tool" is the target without any tool. The ratios of
 // the medians are what counts. Targets publish what happens to them on a shared page: work done, the
 // longest gap of a spinning thread, interrupted system calls. A goal that is not reached is printed as
 // such, and is no failure of the program. Bench needs Linux on x86-64 and the right to trace its own
