@@ -30,6 +30,7 @@ type Tracer struct {
 	pace
 	Reports Reports
 	Procs   map[int]*Group // by process
+	only    *Group         // the one in Procs, if there is only one
 	threads map[int]*Group // the Group of each thread, by TID
 	over    []*Group       // their control has ended; Concluded has not been called
 	last    []*Group       // they are concluded when this OS thread ends
@@ -59,11 +60,27 @@ func NewTracer(mode Mode) *Tracer {
 }
 
 // Enlist adds a process to those of the tracer.
-func (r *Tracer) Enlist(g *Group) { r.Procs[g.PID] = g }
+func (r *Tracer) Enlist(g *Group) {
+	r.Procs[g.PID] = g
+	r.findOnly()
+}
+
+// delist removes a process from those of the tracer.
+func (r *Tracer) delist(g *Group) {
+	delete(r.Procs, g.PID)
+	r.findOnly()
+}
+
+func (r *Tracer) findOnly() {
+	if r.only = nil; len(r.Procs) == 1 {
+		for _, r.only = range r.Procs {
+		}
+	}
+}
 
 // Alone reports whether the tracer has no process other than g.
 func (r *Tracer) Alone(g *Group) bool {
-	return len(r.Procs) == 0 || len(r.Procs) == 1 && r.Procs[g.PID] == g
+	return len(r.Procs) == 0 || r.only == g
 }
 
 // Forget removes the record of a thread from its process.
@@ -121,10 +138,8 @@ func (r *Tracer) part(l late, s ptrace.Stop) {
 // processOf returns the Group of an unannounced thread: that of its own process, or of the process that has made it.
 // A child of clone(CLONE_PARENT), and one whose parent has ended, is recognized by its memory.
 func (r *Tracer) processOf(tid int) (g *Group) {
-	if len(r.Procs) == 1 {
-		for _, g = range r.Procs {
-		}
-		return g
+	if r.only != nil {
+		return r.only
 	}
 	if st, err := procfs.ReadStatus(tid); err == nil {
 		if g := r.Procs[st.Tgid]; g != nil {
@@ -226,7 +241,7 @@ func (r *Tracer) conclude() {
 	for len(r.over) > 0 {
 		g := r.over[0]
 		r.over = r.over[1:]
-		delete(r.Procs, g.PID)
+		r.delist(g)
 		if len(r.Procs) == 0 || g.Leaver.Abandoned > 0 && r.Leaving.Load() {
 			r.last = append(r.last, g)
 			continue

@@ -105,14 +105,13 @@ func (r *Reports) peek(block bool) (ptrace.Stop, error) {
 // refreshSetBacks updates setBacks to the traps that are in the text. The rules are for one text. Where several
 // processes are traced, each thread is set back after its wait status has been consumed.
 func (r *Reports) refreshSetBacks() {
-	if len(r.r.Procs) != 1 {
+	g := r.r.only
+	if g == nil {
 		r.setBacks, r.setBacksOf = r.setBacks[:0], 0
 		return
 	}
-	for _, g := range r.r.Procs {
-		if v := g.Text.Version(); v != r.setBacksOf {
-			r.setBacks, r.setBacksOf = g.Text.AppendSetBacks(r.setBacks[:0]), v
-		}
+	if v := g.Text.Version(); v != r.setBacksOf {
+		r.setBacks, r.setBacksOf = g.Text.AppendSetBacks(r.setBacks[:0]), v
 	}
 }
 
