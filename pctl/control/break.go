@@ -195,7 +195,7 @@ func (x *traps) arm() {
 
 // disarm is called when every thread is stopped, or runs no user code and will stop before
 // it does. Each has been seen off its trap and its scratch slot. So the traps that were
-// lifted recently can be forgotten, unless a thread that cannot stop now is in fork(2).
+// lifted recently can be forgotten, unless a thread cannot stop now: it may be in fork(2).
 func (x *traps) disarm() {
 	if x.table.Armed() {
 		x.hideLeaving()
