@@ -80,8 +80,9 @@ func (l *Lone) tell(regs *ptrace.Regs, err error) {
 
 // StopThread stops one thread until Run and leaves the others alone. When the thread is stopped, visit is
 // called on the control goroutine with its registers, to copy what it needs. To Pause, Look and rendezvous the
-// stopped thread is like any other. It is resumed when the target is released, and an exec ends the stop. The
-// error is ErrNoThread, ErrAlone, ErrNoStop, or that of ctx: then the thread is not stopped.
+// stopped thread is like any other. It is resumed when the target is released, and an exec ends the stop.
+// Errors are ErrNoThread, ErrAlone, ErrNoStop, and that of ctx. If ctx is done first, the thread is not
+// stopped.
 func (c *Controller) StopThread(ctx context.Context, tid int, visit func(*ptrace.Regs)) (*Lone, error) {
 	w := &loneRequest{visit, make(chan error, 1)}
 	l := &Lone{c: c, tid: tid, wanted: w}

@@ -13,9 +13,9 @@ import (
 type Occurrence struct {
 	Kind OccurrenceKind
 	PID  int
-	// Parent is the process that has made it, of Born and Taken.
+	// Parent is the process that has made it (Born, Taken).
 	Parent int
-	// Control is what controls it, of Taken.
+	// Control is what controls it (Taken).
 	Control *Controller
 }
 

@@ -131,8 +131,8 @@ func (v *rendezvous) announceHere(points ...notify.Point) {
 
 // StopAt asks for more rendezvous points. Each is announced once, like those of
 // Options.Stop. Preinit, Postinit and Main are points of the program that has just been
-// executed, until it comes there, and of the next one after that. It may be called from any
-// goroutine and from handlers.
+// executed, until it has come there. After that they are points of the next program. StopAt
+// may be called from any goroutine and from handlers.
 func (c *Controller) StopAt(ctx context.Context, points ...notify.Point) error {
 	return c.either(ctx, func() {
 		more := notify.PointsOf(points...) &^ c.rendezvous.points

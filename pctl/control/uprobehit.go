@@ -170,8 +170,8 @@ func (p *probes) uprobeHitPending(t *tracee.Thread) bool {
 
 // takeUprobeHits resumes threads that are about to be detached until the signals of probes that
 // are on their way to them have come: nothing else may receive those. A thread that is about to
-// sleep in vfork(2) is left out: it would not come to its signals before its child has gone on,
-// and the child is stopped.
+// sleep in vfork(2) is left out. It would not come to its signals before its child, which is
+// stopped, has run.
 func (p *probes) takeUprobeHits() {
 	if p.signals == nil {
 		return

@@ -1,7 +1,7 @@
 /*
- * stepping: -t threads execute each of the instructions of stepping.S, as often as the first argument
- * says, while a timer sends signals. The program prints how often each was executed. It ends with
- * status 3 if something was not as it is without a tracer.
+ * stepping: several threads execute each of the instructions of stepping.S, as often as the first
+ * argument says, while a timer sends signals. The program prints how often each was executed. It ends
+ * with status 3 if something was not as it is without a tracer.
  */
 #define _GNU_SOURCE
 #include <linux/futex.h>
