@@ -9,8 +9,8 @@ import (
 )
 
 // Implementations returns the functions that callers of an indirect function of o (STT_GNU_IFUNC) have been bound to.
-// They stand in slots that whatever bound the caller has filled: the run-time linker, or the start code of a static
-// program. What is bound later is what the function of that name, the resolver, returns then.
+// They are in slots that the run-time linker, or the start code of a static program, has filled to bind the callers.
+// What is bound later is what the function of that name, the resolver, returns then.
 func (i *Image) Implementations(o handle.Object, sym elfsym.Sym) []uint64 {
 	var found []uint64
 	for _, caller := range i.space.Objects() {
@@ -46,7 +46,7 @@ type slotCache map[*elfsym.File][]rtld.Slot
 // maxSlotFiles bounds the files that are remembered.
 const maxSlotFiles = 64
 
-// of returns the slots of a file, those bound when they are first called included.
+// of returns the slots of a file, including those that are bound when they are first called.
 func (s *slotCache) of(f *elfsym.File) func(func(rtld.Slot) bool) {
 	slots, ok := (*s)[f]
 	if !ok {

@@ -23,8 +23,8 @@ type Image struct {
 	slots   slotCache
 }
 
-// New returns the program that process pid runs now, whose map is space and whose memory is mem. former is the Image of the
-// program before it, or nil.
+// New returns the program that process pid runs now. space is its map and mem is its memory. former is the Image of
+// the program before it, or nil.
 func New(pid int, space *handle.Space, mem io.ReaderAt, former *Image) *Image {
 	i := &Image{space: space, mem: mem, class: procfs.ExeClass(pid), auxv: space.Auxv()}
 	if former != nil {
@@ -33,7 +33,8 @@ func New(pid int, space *handle.Space, mem io.ReaderAt, former *Image) *Image {
 	return i
 }
 
-// Unreadable returns a program of which nothing can be read, with the map that says so; nil before the first exec.
+// Unreadable returns a program of which nothing can be read. space is the map that says so, or nil before the first
+// exec. former is as for New.
 func Unreadable(pid int, space *handle.Space, former *Image) *Image {
 	i := &Image{space: space, mem: nothing{}, class: procfs.ExeClass(pid), list: listAbsent}
 	if former != nil {
@@ -42,13 +43,13 @@ func Unreadable(pid int, space *handle.Space, former *Image) *Image {
 	return i
 }
 
-// nothing is the memory of such a program.
+// nothing is the memory of an unreadable program.
 type nothing struct{}
 
 func (nothing) ReadAt([]byte, int64) (int, error) { return 0, io.EOF }
 
 // Auxv returns the auxiliary vector that the kernel gave the program. It is empty while an exec, or the end of the
-// process, is under way, and of a program that cannot be read.
+// process, is under way. It is also empty if the program cannot be read.
 func (i *Image) Auxv() procfs.Auxv { return i.auxv }
 
 // Entry returns the address of the program's first instruction.

@@ -16,8 +16,8 @@ const (
 	listAbsent           // the program has no linker
 )
 
-// FindLinker returns the address that the run-time linker calls before and after each change of its list.
-// rtld.ErrNoLinker: the program has none; the answer is remembered.
+// FindLinker returns the address that the run-time linker calls before and after each change of its list. If the
+// program has no linker, the error is rtld.ErrNoLinker, and that is remembered.
 func (i *Image) FindLinker() (uint64, error) {
 	if i.list == listAbsent {
 		return 0, rtld.ErrNoLinker
@@ -33,8 +33,8 @@ func (i *Image) FindLinker() (uint64, error) {
 	return at.Break, nil
 }
 
-// Follow takes the list of a linker that was found as known: what is loaded already is not news. It is called when the
-// owner stops threads at the address that FindLinker returned, so that no change falls between.
+// Follow reads the list of the linker that was found. What is loaded already is not reported later. The owner calls
+// Follow when it stops threads at the address that FindLinker returned, so no change falls between.
 func (i *Image) Follow() {
 	if i.linker.Published {
 		i.knowObjects()
@@ -43,8 +43,8 @@ func (i *Image) Follow() {
 	}
 }
 
-// interpreterSymbol looks a symbol up in the run-time linker, which is the executable itself if it was run as a
-// command.
+// interpreterSymbol looks up a symbol in the run-time linker. If the linker was run as a command, it is the
+// executable itself.
 func (i *Image) interpreterSymbol(name string) (uint64, bool) {
 	base := i.auxv[procfs.AuxBase]
 	if base == 0 {
@@ -60,7 +60,7 @@ func (i *Image) interpreterSymbol(name string) (uint64, bool) {
 	return 0, false
 }
 
-// knowObjects reads the list without comparing it. The list of a running process may be in disorder; then it is read
+// knowObjects reads the list without comparing it. The list of a running process may be in disorder. Then it is read
 // at the linker's next call.
 func (i *Image) knowObjects() {
 	if _, objects, err := rtld.Read(i.mem, i.linker.Debug); err == nil {
@@ -71,9 +71,9 @@ func (i *Image) knowObjects() {
 // Change is how the linker's list has changed.
 type Change struct{ Loaded, Unloaded []rtld.Object }
 
-// LinkerCalled returns what the linker has loaded and unloaded since the last call. It is called while a thread stands at
-// the address that FindLinker returned: that thread holds the linker's lock, so no other one changes the list. The list is
-// whole only when the linker says so; otherwise LinkerCalled returns false.
+// LinkerCalled returns what the linker has loaded and unloaded since the last call. It is called while a thread is
+// stopped at the address that FindLinker returned. That thread holds the linker's lock, so no other thread changes
+// the list. The list is whole only when the linker says so; otherwise LinkerCalled returns false.
 func (i *Image) LinkerCalled() (Change, bool) {
 	if i.linker.Debug == 0 && !i.findDebug() {
 		return Change{}, false
@@ -94,7 +94,7 @@ func (i *Image) LinkerCalled() (Change, bool) {
 	return c, true
 }
 
-// findDebug finds the linker's list, whose address musl fills in only as it starts.
+// findDebug finds the linker's list. musl fills in its address only when it starts.
 func (i *Image) findDebug() bool {
 	at, err := rtld.Find(i.mem, i.auxv, i.interpreterSymbol)
 	if err == nil {
@@ -108,8 +108,9 @@ func (i *Image) IsExecutable(o rtld.Object) bool {
 	return len(i.objects) > 0 && i.objects[0].LinkMap == o.LinkMap
 }
 
-// Listed returns the linker's list in its order: the program, then what it needs, with the linker itself among or behind
-// that, then what was loaded later. It is empty if there is none, or if it is changing.
+// Listed returns the linker's list in its order: the program, then what it needs, then what was loaded later. The
+// linker itself is among or behind what the program needs. The result is empty if there is no list, or if the list is
+// changing.
 func (i *Image) Listed() []rtld.Object {
 	if i.list == listRead {
 		return i.objects

@@ -8,9 +8,10 @@ import (
 	"ptools/pctl/handle"
 )
 
-// Main returns the address of the function in which the program that begins at entry proper begins: main, or main.main
-// of a Go program. In a stripped program it is what its first instructions, read from text, hand to the C library. Some
-// position-independent programs tell it only when the linker has relocated them. It reports false if nothing tells it.
+// Main returns the address of the main function of the program that begins at entry: main, or main.main of a Go
+// program. In a stripped program it is the address that the first instructions, read from text, hand to the C
+// library. Some position-independent programs show it only when the linker has relocated them. Main returns false if
+// nothing shows it.
 func (i *Image) Main(entry uint64, text io.ReaderAt) (uint64, bool) {
 	exe, ok := i.space.Object(entry)
 	if !ok || exe.File == nil {
@@ -28,8 +29,8 @@ func (i *Image) Main(entry uint64, text io.ReaderAt) (uint64, bool) {
 	return addr, ok && exe.Start <= addr && addr < exe.End && inText(exe, addr-exe.Bias)
 }
 
-// LoadedEntry returns the first instruction of the program that the linker has loaded, which is another one than Entry
-// where the linker was run as a command. It reports false if the linker's list or the object does not tell it.
+// LoadedEntry returns the first instruction of the program that the linker has loaded. That is another one than Entry
+// if the linker was run as a command. It returns false if the linker's list or the object does not show it.
 func (i *Image) LoadedEntry() (uint64, bool) {
 	if len(i.objects) == 0 {
 		return 0, false

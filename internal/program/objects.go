@@ -7,8 +7,8 @@ import (
 	"ptools/pctl/handle"
 )
 
-// Remapped returns what has been mapped and unmapped since the last call. The map is that of the last refresh of the
-// Space, whatever caused it.
+// Remapped returns what has been mapped and unmapped since the last call. The map is as of the last
+// refresh of the Space, whatever caused that.
 func (i *Image) Remapped() (come, gone []handle.Object) {
 	now := i.space.Mapped()
 	come, gone = mappedChanges(i.mapped, now)
@@ -16,7 +16,7 @@ func (i *Image) Remapped() (come, gone []handle.Object) {
 	return come, gone
 }
 
-// Named returns the objects that go by a name ("": all), opened, if they are among those that have come.
+// Named returns the objects that go by a name ("": all) and are among those that have come. They are opened.
 func (i *Image) Named(name string, come []handle.Object) []handle.Object {
 	return slices.DeleteFunc(i.space.Named(name), func(o handle.Object) bool {
 		at, ok := slices.BinarySearchFunc(come, o.Start, byStart)

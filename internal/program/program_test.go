@@ -63,7 +63,7 @@ var builds = map[string][]string{
 	"stripped": {"-no-pie", "-fno-pie", "-s"},
 }
 
-// TestDynamic: where main is, which address the linker calls, and what it has loaded.
+// TestDynamic finds main, the address that the linker calls, and what the linker has loaded.
 func TestDynamic(t *testing.T) {
 	for name, flags := range builds {
 		t.Run(name, func(t *testing.T) {

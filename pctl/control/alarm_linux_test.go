@@ -13,10 +13,11 @@ import (
 	"ptools/pctl/notify"
 )
 
-// TestAlarmIgnored attaches to a process whose thread cannot be stopped, which only the alarm
-// finds out, while something in the host program ignores the signal that it rings by, again and
-// again. Not without a pause: what falls between the handler's return to its place and the delivery
-// ends a ring, and a loop on a processor of its own would end them all.
+// TestAlarmIgnored attaches to a process with a thread that cannot be stopped, which only the alarm
+// finds out. Meanwhile something in the host program ignores the alarm's signal, again and again,
+// with a pause in between. If the signal is ignored between the return of the handler to its place
+// and the delivery, that ends a ring. A loop without a pause, on a processor of its own, would end
+// them all.
 func TestAlarmIgnored(t *testing.T) {
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "vforkwait.c"))
 	g.Ready()

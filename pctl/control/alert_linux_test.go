@@ -13,9 +13,9 @@ import (
 	"ptools/pctl/notify"
 )
 
-// TestAlert: the control thread is alert while int3s stand in the text of a target that is to outlive
-// us, and hits are rare. Functions of clients do not run so, nor does a target that is killed with us
-// need it.
+// TestAlert: the control thread is alert while int3s are in the text of a target that is to outlive
+// us, and hits are rare. It is not while functions of clients run, nor for a target that is killed
+// with us.
 func TestAlert(t *testing.T) {
 	needX86(t)
 	exe := ptest.BuildC(t, "hits.c")

@@ -12,11 +12,11 @@ import (
 	"ptools/pctl/notify"
 )
 
-// Attach takes control of a running process: every thread is seized, none is
-// stopped unless a rendezvous at notify.Grab is asked for, in which case the
-// process stands still when Attach returns. The error is the kernel's. ctx bounds the
-// waiting for a process in the middle of an exec, except inside PTRACE_SEIZE itself, and
-// nothing after Attach has returned.
+// Attach takes control of a running process. Every thread is seized. None is stopped,
+// unless a rendezvous at notify.Grab is asked for: then the process stands still when
+// Attach returns. The error is the kernel's. ctx bounds the wait for a process in the
+// middle of an exec, except inside PTRACE_SEIZE itself. It bounds nothing after Attach has
+// returned.
 func Attach(ctx context.Context, pid int, o *Options) (*Controller, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -50,9 +50,8 @@ func Attach(ctx context.Context, pid int, o *Options) (*Controller, error) {
 	})
 }
 
-// firstImage takes notice of the address space of a process whose threads are
-// seized, unless an exec of one of them has done so already: from now on every exec
-// is reported.
+// firstImage reads the address space of a process whose threads are seized, unless an exec
+// of one of them has caused that already. From now on every exec is reported.
 func (i *image) firstImage(ctx context.Context) error {
 	if i.imageNew || i.c.opt.unread {
 		return nil
@@ -63,7 +62,7 @@ func (i *image) firstImage(ctx context.Context) error {
 		err = i.followImage()
 	}
 	if errors.Is(err, syscall.ESRCH) {
-		// It is in the middle of an exec, or of its end; either will be reported.
+		// It is in the middle of an exec, or of its end. Either will be reported.
 		if !i.g.Waiter.Until(func() bool { return i.imageNew || ctx.Err() != nil }, func() {}) {
 			return ErrEnded
 		}

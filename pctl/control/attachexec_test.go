@@ -8,9 +8,9 @@ import (
 	"ptools/internal/ptest"
 )
 
-// TestAttachDuringExec attaches to a program that executes itself all the time, sets
-// breakpoints at once and lets go. An exec may have made the new address space and still be
-// to be reported: what is planted then is in the program that is said to be new.
+// TestAttachDuringExec attaches to a program that executes itself all the time, sets breakpoints at once and releases
+// it. An exec may have made the new address space and still be to be reported. Traps that are planted then are in the
+// program of which the exec's report says that it is new.
 func TestAttachDuringExec(t *testing.T) {
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "execstorm.c"), "-t", "2", "-n", "0")
 	g.Ready()
@@ -34,8 +34,8 @@ func TestAttachDuringExec(t *testing.T) {
 	}
 }
 
-// TestBreakDuringExec: breakpoints of a program that executes itself all the time are not refused because the text
-// that they are planned for goes just then: they wait for the new one.
+// TestBreakDuringExec: breakpoints of a program that executes itself all the time are not refused if the text that
+// they are planned for has just gone. They wait for the new program.
 func TestBreakDuringExec(t *testing.T) {
 	for _, trap := range []Trap{TrapUprobe, TrapInt3} {
 		t.Run(trap.String(), func(t *testing.T) {
@@ -84,9 +84,9 @@ func breakDuringExec(t *testing.T, pid int, trap Trap) {
 	}
 }
 
-// TestReleaseDuringExec lets go of a program while a thread that is not its leader executes
-// it again, and so takes the leader's number, perhaps after the leader was let go: no thread is
-// traced when Release returns, and breakpoints that were there do no harm.
+// TestReleaseDuringExec releases a program while a thread that is not its leader executes it again. That thread takes
+// the leader's number, perhaps after the leader was detached. No thread is traced when Release returns, and
+// breakpoints that were there do no harm.
 func TestReleaseDuringExec(t *testing.T) {
 	for name, place := range map[string]string{"plain": "", "breakpoints": "write"} {
 		t.Run(name, func(t *testing.T) {
@@ -117,8 +117,9 @@ func TestReleaseDuringExec(t *testing.T) {
 	}
 }
 
-// TestBreakAcrossExec sets a breakpoint by symbol in a program that executes another one at that moment: the address is one
-// of the first program and never becomes one of the other, which has the middle of an instruction there.
+// TestBreakAcrossExec sets a breakpoint by symbol in a program that executes another one at that moment. The address
+// is that of an instruction in the first program. The other program has the middle of an instruction there, and never
+// gets the breakpoint.
 func TestBreakAcrossExec(t *testing.T) {
 	at := []string{"-static", "-Wl,--section-start=.spot=0x500000"}
 	first, other := ptest.BuildC(t, "execother.c", at...), ptest.BuildC(t, "execother.c", append(at, "-DOTHER")...)

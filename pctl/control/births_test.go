@@ -9,11 +9,11 @@ import (
 	"ptools/pctl/notify"
 )
 
-// TestBirths: by whatever system call a process is made, with the memory copied or shared, it passes the
-// int3s of its creator, also where the leader has ended.
+// TestBirths: a new process passes the int3s of its creator, whatever system call has made it, and
+// whether it has a copy of the memory or shares it. It does so also where the leader has ended.
 func TestBirths(t *testing.T) { births(t) }
 
-// TestBirthsWithoutKcmp: also where kcmp(2) is denied, as in containers.
+// TestBirthsWithoutKcmp is TestBirths where kcmp(2) is denied, as in containers.
 func TestBirthsWithoutKcmp(t *testing.T) {
 	if ptest.Without(t, "kcmp") {
 		births(t)

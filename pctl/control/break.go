@@ -14,11 +14,11 @@ import (
 	"ptools/pctl/notify"
 )
 
-// A Handler is called on the control goroutine for each hit of a breakpoint, with
-// the thread that hit standing in front of the instruction. Other threads run on.
-// It must not make requests that wait (they return ErrOnControl); Break,
-// BreakSymbol and Remove may be called. If it panics, the traps leave the text and
-// the target is let go before the panic goes on.
+// A Handler is called on the control goroutine for each hit of a breakpoint. The thread
+// that hit is stopped in front of the instruction, or behind it if the hit is Executed.
+// Other threads run. A Handler must not make requests that wait (they return ErrOnControl).
+// It may call Break, BreakSymbol and Remove. If it panics, the traps leave the text and the
+// target is released before the panic continues.
 type Handler func(*Hit)
 
 // Hit is one thread at a breakpoint. It is valid until the handler returns.
@@ -42,17 +42,17 @@ func (h *Hit) Addr() uint64 { return h.b.addr }
 // hit is Late. They may be read until the handler returns; SetRegs changes them.
 func (h *Hit) Regs() *ptrace.Regs { return &h.t.Regs }
 
-// Executed reports that the instruction at Addr has run: the trap is a kernel uprobe.
-// Registers are shown as they were before it, memory is as it has left it.
+// Executed reports whether the instruction at Addr has run: the trap is a kernel uprobe.
+// Regs are from before the instruction, memory is as the instruction has left it.
 func (h *Hit) Executed() bool { return h.b.bp != nil && h.b.bp.After() }
 
-// Late reports that the thread has gone on since and stands elsewhere, with the
-// registers that it has there: it blocked the signal of the uprobe.
+// Late reports whether the thread, which blocked the signal of the uprobe, has run on and
+// stopped elsewhere. Regs are those that it has there.
 func (h *Hit) Late() bool { return h.Executed() && trapsOf(h.t).uprobe.state != uprobeBehind }
 
-// After returns the registers that the thread goes on with unless SetRegs changes them:
-// those of Regs, or, behind an instruction that was Executed, those that it has left.
-// They may be read until the handler returns.
+// After returns the registers with which the thread continues unless SetRegs changes them.
+// They are those of Regs or, if the instruction was Executed, those that it has left. They
+// may be read until the handler returns.
 func (h *Hit) After() *ptrace.Regs {
 	if trapsOf(h.t).uprobe.state == uprobeBehind {
 		return &trapsOf(h.t).uprobe.after
@@ -60,9 +60,8 @@ func (h *Hit) After() *ptrace.Regs {
 	return &h.t.Regs
 }
 
-// SetRegs changes the registers. A program counter other than Addr is where the
-// thread goes on; otherwise it executes the instruction it stands at, of a uprobe once
-// more.
+// SetRegs changes the registers. If the program counter is not Addr, the thread continues
+// there. At Addr it executes the instruction, behind a uprobe once more.
 func (h *Hit) SetRegs(r *ptrace.Regs) { h.t.SetRegs(r) }
 
 // ReadAt reads the target's memory without our traps in it.
@@ -71,8 +70,8 @@ func (h *Hit) ReadAt(p []byte, addr int64) (int, error) { return h.c.traps.readA
 // WriteAt writes the target's memory; breakpoints in the range stay.
 func (h *Hit) WriteAt(p []byte, addr int64) (int, error) { return h.c.traps.writeAt(p, addr) }
 
-// Hold asks for a rendezvous when the handlers of this hit have returned: the whole
-// target then stands still, with this thread at Addr, until Continue.
+// Hold asks for a rendezvous when the handlers of this hit have returned. The whole target
+// then stands still, with this thread at Addr, until Continue.
 func (h *Hit) Hold() { h.c.rendezvous.wantHold = true }
 
 // Break is one client's breakpoint at one address.
@@ -82,7 +81,7 @@ type Break struct {
 	handler Handler
 	hits    atomic.Uint64
 	bp      *bkpt.Breakpoint // nil when removed
-	symbol  *SymbolBreak     // whose place it is, or nil
+	symbol  *SymbolBreak     // of which it is a place, or nil
 	client  bool             // a client's: its hits are events
 	share   *share           // what the kernel has counted for it
 }
@@ -99,11 +98,10 @@ func (b *Break) Found() bool { return true }
 // Hits returns how often it has been hit. Any goroutine may call.
 func (b *Break) Hits() uint64 { return b.hits.Load() + b.share.count() }
 
-// Break sets a breakpoint at an address; a nil handler only counts. Where nothing
-// subscribes to hits either, the kernel counts if it can, and no thread is stopped. In a
-// restartable sequence it is refused (ErrRestartable). In the middle of an exec it waits for the new
-// program. It may be called from any goroutine
-// and from handlers.
+// Break sets a breakpoint at an address. A nil handler only counts. If nothing subscribes
+// to hits either, the kernel counts if it can, and no thread is stopped. An address in a
+// restartable sequence is refused (ErrRestartable). In the middle of an exec Break waits
+// for the new program. It may be called from any goroutine and from handlers.
 func (c *Controller) Break(ctx context.Context, addr uint64, h Handler) (*Break, error) {
 	var b *Break
 	var err error
@@ -121,14 +119,13 @@ func (c *Controller) Break(ctx context.Context, addr uint64, h Handler) (*Break,
 	return b, err
 }
 
-// Remove takes the breakpoint away. A thread that has run into it and was not
-// reported yet goes on as if it had never been there. Idempotent; may be called from
-// handlers.
+// Remove removes the breakpoint. A thread that has hit it and was not reported yet
+// continues as if it had never been there. Idempotent; may be called from handlers.
 func (b *Break) Remove(ctx context.Context) error {
 	return b.c.either(ctx, func() { b.c.traps.removeBreak(b) })
 }
 
-// either runs f on the control goroutine, where the caller may be already.
+// either runs f on the control goroutine. The caller may be on it already.
 func (c *Controller) either(ctx context.Context, f func()) error {
 	if !c.tracees.Requests.OnControl() {
 		return c.tracees.Requests.Do(ctx, f)
@@ -140,12 +137,12 @@ func (c *Controller) either(ctx context.Context, f func()) error {
 	return nil
 }
 
-// errReplacedProgram is the error of a breakpoint whose program the target has replaced, by an exec that was reported while
-// threads were being stopped for the breakpoint.
+// errReplacedProgram is the error of a breakpoint in a program that the target has
+// replaced. The exec was reported while threads were being stopped for the breakpoint.
 var errReplacedProgram = errors.New("the process has executed another program")
 
-// addBreak and removeBreak run on the control goroutine. addr is an address of the program of: in the one after an exec
-// anything may stand there.
+// addBreak and removeBreak run on the control goroutine. addr is an address in the program
+// of. Anything may be at that address in the program after an exec.
 func (x *traps) addBreak(of *program.Image, addr uint64, h Handler, p purpose) (*Break, error) {
 	if x.g.Phase().Over() {
 		return nil, ErrEnded
@@ -186,7 +183,7 @@ func (x *traps) removeBreak(b *Break) {
 	}
 }
 
-// arm and disarm plant and lift all traps; both do nothing the second time.
+// arm and disarm plant and lift all traps. A second call does nothing.
 func (x *traps) arm() {
 	if !x.table.Armed() {
 		x.hideLeaving()
@@ -196,9 +193,9 @@ func (x *traps) arm() {
 	}
 }
 
-// disarm is called when every thread stands, or runs no user code and will stop
-// before it does. Each has been seen off its trap and its scratch slot, so the
-// recently lifted can be forgotten, unless a thread that cannot stop now is in fork(2).
+// disarm is called when every thread is stopped, or runs no user code and will stop before
+// it does. Each has been seen off its trap and its scratch slot. So the traps that were
+// lifted recently can be forgotten, unless a thread cannot stop now: it may be in fork(2).
 func (x *traps) disarm() {
 	if x.table.Armed() {
 		x.hideLeaving()
@@ -221,8 +218,8 @@ func (x *traps) forgetBreaks() {
 	x.stepper.reserved = false
 }
 
-// trapped handles a SIGTRAP. It reports true if the trap was ours, or was meant for
-// no process: then the thread gets no signal.
+// trapped handles a SIGTRAP. It returns true if the SIGTRAP is ours, or of a breakpoint
+// that was forgotten since. Then the thread gets no signal.
 func (x *traps) trapped(t *tracee.Thread) bool {
 	k := trapsOf(t)
 	if x.g.LoadRegs(t) != nil {
@@ -246,7 +243,7 @@ func (x *traps) trapped(t *tracee.Thread) bool {
 	x.g.Alert.Hit = t.TID
 	x.g.Spin.Earn()
 	if x.c.opt.Mode != ModeKill {
-		// A handler may take its time. If we are killed meanwhile the thread goes on from
+		// A handler may take long. If we are killed meanwhile, the thread continues from
 		// here, without the signal.
 		x.g.FlushRegs(t)
 		x.g.Reports.Read()
@@ -265,7 +262,7 @@ func (x *traps) trapped(t *tracee.Thread) bool {
 	return true
 }
 
-// trapOf returns the breakpoint that a thread may have run into, and where.
+// trapOf returns the breakpoint that a thread may have hit, and its address.
 func (x *traps) trapOf(t *tracee.Thread) (b *bkpt.Breakpoint, addr uint64, ok bool) {
 	if t.M.Position() == tracee.PosSetBack {
 		b, ok = x.table.TrapAt(t.Regs.PC())
@@ -274,8 +271,8 @@ func (x *traps) trapOf(t *tracee.Thread) (b *bkpt.Breakpoint, addr uint64, ok bo
 	return x.table.Trapped(t.Regs.PC())
 }
 
-// ownTrap lets a thread have the SIGTRAP of a trap that is the program's own and
-// that a breakpoint was set on: it is as if the thread had executed it.
+// ownTrap gives a thread the SIGTRAP of a trap of the program's own on which a breakpoint
+// was set, as if the thread had executed that trap. It reports whether it has done so.
 func (x *traps) ownTrap(t *tracee.Thread, b *bkpt.Breakpoint) bool {
 	if trapsOf(t).at == nil || !b.Plan().IsTrap() || b.Plan().Len() != 1 || t.Regs.PC() != b.Addr {
 		return false
@@ -291,8 +288,8 @@ func (x *traps) ownTrap(t *tracee.Thread, b *bkpt.Breakpoint) bool {
 	return true
 }
 
-// executedTrap tells a trap of ours from a SIGTRAP that was sent to a thread
-// which happens to stand behind one.
+// executedTrap reports whether a thread has executed our trap. Otherwise a SIGTRAP was sent
+// to a thread that happens to be stopped behind one.
 func (x *traps) executedTrap(t *tracee.Thread, b *bkpt.Breakpoint) bool {
 	code := b.TrapCode()
 	if code == 0 {
@@ -308,7 +305,7 @@ func (x *traps) hit(t *tracee.Thread, bp *bkpt.Breakpoint) {
 	bp.Hits++
 	for _, b := range x.breaks[bp.Addr] {
 		if b.bp == nil {
-			continue // removed by a handler before it
+			continue // removed by an earlier handler
 		}
 		b.hits.Add(1)
 		var attached any

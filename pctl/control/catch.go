@@ -16,16 +16,17 @@ type Catch struct {
 	f func(*Delivery)
 }
 
-// Delivery is a signal that a thread is about to receive; the thread stands still, and
-// has not come to its handler. It is valid until the function that was given it returns.
+// Delivery is a signal that a thread is about to receive. The thread is stopped, and its
+// handler has not begun. A Delivery is valid until the function that it was given to
+// returns.
 type Delivery struct {
 	c *Controller
 	t *tracee.Thread
 }
 
-// Catch has f called on the control goroutine for every signal that a thread of the
-// target is about to receive, whatever its disposition; traps of ours are none. f must
-// copy and return. It may be called from any goroutine and from handlers.
+// Catch calls f on the control goroutine for every signal that a thread of the target is
+// about to receive, whatever its disposition. Signals of our traps are left out. f must
+// copy what it needs and return. Catch may be called from any goroutine and from handlers.
 func (c *Controller) Catch(ctx context.Context, f func(*Delivery)) (*Catch, error) {
 	k := &Catch{c, f}
 	if err := c.either(ctx, func() { c.catches = append(c.catches, k) }); err != nil {
@@ -65,11 +66,11 @@ func (d *Delivery) Regs() *ptrace.Regs {
 // ReadAt reads the target's memory without our traps in it.
 func (d *Delivery) ReadAt(p []byte, addr int64) (int, error) { return d.c.traps.readAt(p, addr) }
 
-// Hold asks for a rendezvous when all have been told of the signal: the whole target then
-// stands still until Continue, which delivers it.
+// Hold asks for a rendezvous when all clients have been notified of the signal. The whole
+// target then stands still until Continue, which delivers the signal.
 func (d *Delivery) Hold() { d.c.rendezvous.wantHold = true }
 
-// caught tells the clients of a signal.
+// caught notifies the clients of a signal.
 func (c *Controller) caught(t *tracee.Thread) {
 	c.tracees.Alert.Thread.Off()
 	for _, k := range c.catches {
@@ -80,7 +81,7 @@ func (c *Controller) caught(t *tracee.Thread) {
 		c.rendezvous.wantHold = false
 		c.rendezvous.here = append(c.rendezvous.here, notify.PointSignal)
 		if t.M.Holds() > 0 {
-			return // all are being stopped, for this thread among others: see ResumeAll
+			return // all are being stopped, this thread included: ResumeAll begins the rendezvous
 		}
 		c.rendezvous.nextPoint()
 	}

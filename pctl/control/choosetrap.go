@@ -9,21 +9,22 @@ import (
 	"ptools/pctl/notify"
 )
 
-// Trap is the means by which threads are made to stop at breakpoints.
+// Trap says how threads are made to stop at breakpoints.
 type Trap uint8
 
 const (
-	// TrapAuto takes kernel uprobes where they can be had and are of use: for what
-	// nothing stops at (a nil Handler) and, of a target that is to live when we die,
-	// for everything else. It takes int3 instructions elsewhere, but not where they
-	// would only tell of loaded objects: no process is put at risk for that.
+	// TrapAuto takes kernel uprobes where they are available and of use. They are of use for
+	// breakpoints that stop no thread (a nil Handler). If the target is to live when we die,
+	// they are of use for all others too. Elsewhere TrapAuto takes int3 instructions, except
+	// where they would only report loaded objects: no process is put at risk for that.
 	TrapAuto Trap = iota
-	// TrapInt3 takes int3 instructions only. Where another program places a uprobe later the kernel takes
-	// the int3 for its own: it stops no thread until that uprobe is gone and the process has been stopped once.
+	// TrapInt3 takes int3 instructions only. If another program places a uprobe at one later,
+	// the kernel takes the int3 for its own. The int3 then stops no thread until that uprobe is
+	// gone and the process has been stopped once.
 	TrapInt3
-	// TrapUprobe takes kernel uprobes only: where there can be none, attaching, or
-	// setting the breakpoint, fails with ErrNoUprobe. Those that we set for ourselves
-	// are int3 instructions where the kernel cannot probe the instruction.
+	// TrapUprobe takes kernel uprobes only. Where there can be none, attaching, or setting the
+	// breakpoint, fails with ErrNoUprobe. Breakpoints that we set for ourselves are int3
+	// instructions where the kernel cannot probe the instruction.
 	TrapUprobe
 )
 
@@ -38,10 +39,11 @@ var ErrNoUprobe = errors.New("no uprobe can be had")
 // ErrRestartable is the error of a breakpoint inside a restartable sequence (rseq(2)).
 var ErrRestartable = errors.New("inside a restartable sequence, which each hit would abort")
 
-// restartable reports whether an instruction is part of a restartable sequence that its
-// object lists. The kernel sends a thread that has been off its processor there to the
-// sequence's abort handler, so one that tries until it succeeds would try for ever; a
-// uprobe that the kernel steps over in a copy could lose the sequence its protection.
+// restartable reports whether an instruction is part of a restartable sequence that its object
+// lists. If a thread has been off its processor in the sequence, the kernel sends it to the
+// abort handler of the sequence. So a thread that tries until it succeeds would try for ever.
+// And a uprobe that the kernel steps over in a copy could make the sequence lose its
+// protection.
 func (x *traps) restartable(addr uint64) bool {
 	o, ok := x.c.Space().Object(addr)
 	return ok && o.File != nil && o.File.Restartable(addr-o.Bias)
@@ -53,8 +55,8 @@ type purpose uint8
 const (
 	toStop    purpose = iota // a handler is called, or an event published
 	toCount                  // single hits are not asked for
-	forUs                    // the run-time linker's, and the stop points'
-	forEvents                // the run-time linker's, where nothing but events comes of it
+	forUs                    // control's own: the run-time linker, the rendezvous points, resolvers
+	forEvents                // the run-time linker, where it is followed for events only
 )
 
 // purposeOf returns what a client's breakpoint is for.
@@ -65,8 +67,9 @@ func (x *traps) purposeOf(h Handler) purpose {
 	return toStop
 }
 
-// place makes addr an owner's breakpoint, by the kind of trap that suits it. One that
-// is there keeps its kind, unless it only counts and threads have to stop.
+// place adds an owner to the breakpoint at addr. A new breakpoint gets the kind of trap that
+// suits it. A breakpoint that is there already keeps its kind, unless it only counts and
+// threads have to stop.
 func (x *traps) place(of *program.Image, addr uint64, p purpose) (*bkpt.Breakpoint, error) {
 	if of != x.c.image.program {
 		return nil, errReplacedProgram
@@ -121,11 +124,11 @@ func (x *traps) place(of *program.Image, addr uint64, p purpose) (*bkpt.Breakpoi
 	return bp, err
 }
 
-// ErrForeignTrap is the error of a breakpoint where another tracer's trap stands.
+// ErrForeignTrap is the error of a breakpoint at an address that has another tracer's trap.
 var ErrForeignTrap = errors.New("a trap of somebody else's stands there")
 
-// probesSuit reports whether uprobes are the first choice. A target that is killed
-// when we are has no use for their protection.
+// probesSuit reports whether uprobes are the first choice. A target that is killed when we die
+// does not need their protection.
 func (x *traps) probesSuit(p purpose) bool {
 	switch x.c.opt.Trap {
 	case TrapInt3:
@@ -136,7 +139,7 @@ func (x *traps) probesSuit(p purpose) bool {
 	return true
 }
 
-// stopAt makes a breakpoint that only counts stop threads.
+// stopAt makes a breakpoint that only counts stop threads as well.
 func (x *traps) stopAt(bp *bkpt.Breakpoint) error {
 	if !x.probes.count.Has(bp) {
 		return nil
@@ -158,9 +161,9 @@ func (x *traps) stopAt(bp *bkpt.Breakpoint) error {
 	return err
 }
 
-// FollowHits makes breakpoints that only count stop threads, so that each hit is
-// published: for a subscriber to hits that came after them. One that cannot be
-// changed, where int3s are excluded, goes on counting. Must be called on the control
+// FollowHits makes breakpoints that only count stop threads, so that each hit is published. It
+// is for a subscriber to hits that came after those breakpoints. A breakpoint that cannot be
+// changed, because int3s are excluded, continues to count. Must be called on the control
 // goroutine.
 func (c *Controller) FollowHits() {
 	for _, bs := range c.traps.breaks {

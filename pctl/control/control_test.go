@@ -13,8 +13,8 @@ import (
 
 var bg = context.Background()
 
-// TestAttachRelease: a counting target is grabbed and let go again and again, and
-// counts on each time.
+// TestAttachRelease: a counting target is grabbed and released again and again, and counts
+// on each time.
 func TestAttachRelease(t *testing.T) {
 	truth := ptest.NewTruth(t)
 	g := ptest.StartWith(t, &ptest.Options{Truth: truth, Foreign: true}, ptest.BuildC(t, "spin.c"))
@@ -35,7 +35,8 @@ func TestAttachRelease(t *testing.T) {
 	g.AwaitWork(1)
 }
 
-// TestHeld: at a rendezvous nothing moves, requests are served, and Continue lets go.
+// TestHeld: at a rendezvous nothing moves, requests are served, and Continue resumes the
+// target.
 func TestHeld(t *testing.T) {
 	truth := ptest.NewTruth(t)
 	g := ptest.StartWith(t, &ptest.Options{Truth: truth, Foreign: true}, ptest.BuildC(t, "spin.c"))
@@ -68,7 +69,7 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// TestLook: running threads are seen and run on.
+// TestLook: running threads are visited and run on.
 func TestLook(t *testing.T) {
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "busyidle.c"))
 	g.Ready()
@@ -102,7 +103,7 @@ func TestOnControl(t *testing.T) {
 	}
 }
 
-// TestUndead: the end of the target is told once, with its status.
+// TestUndead: the end of the target is reported once, with its status.
 func TestUndead(t *testing.T) {
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "spin.c"))
 	g.Ready()
@@ -120,7 +121,7 @@ func TestUndead(t *testing.T) {
 	}
 }
 
-// TestReleaseStopped: left stopped as by SIGSTOP, or as it was found.
+// TestReleaseStopped: the target is left stopped as by SIGSTOP, or as it was found.
 func TestReleaseStopped(t *testing.T) {
 	truth := ptest.NewTruth(t)
 	g := ptest.StartWith(t, &ptest.Options{Truth: truth, Foreign: true}, ptest.BuildC(t, "spin.c"))
@@ -148,8 +149,8 @@ func TestReleaseStopped(t *testing.T) {
 	}
 }
 
-// TestGroupStops: a stop is told once, though some threads report it when it is over,
-// because the control goroutine had other things to do meanwhile.
+// TestGroupStops: a group stop is reported once, though some threads report it when it is
+// over, because the control goroutine had other things to do meanwhile.
 func TestGroupStops(t *testing.T) {
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "spin.c"), "-t", "12")
 	g.Ready()
@@ -176,8 +177,8 @@ func TestGroupStops(t *testing.T) {
 	}
 }
 
-// TestGroupStopAgain: a stop that begins before all threads have told the end of the one before is
-// told as well.
+// TestGroupStopAgain: a group stop that begins before all threads have reported the end of
+// the last one is reported as well.
 func TestGroupStopAgain(t *testing.T) {
 	truth := ptest.NewTruth(t)
 	g := ptest.StartWith(t, &ptest.Options{Truth: truth, Foreign: true}, ptest.BuildC(t, "spin.c"), "-t", "3")

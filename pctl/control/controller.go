@@ -13,24 +13,25 @@ import (
 	"ptools/pctl/notify"
 )
 
-// Options of Attach and Start. The zero value of each field is the default.
+// Options are the options of Attach and Start. The zero value of each field is the default.
 type Options struct {
 	// Stop are the rendezvous points. Each is announced once.
 	Stop []notify.Point
-	// Mode is what the kernel is told for the case that we die: ModeKill arms
-	// PTRACE_O_EXITKILL. Release may still choose otherwise.
+	// Mode says what the kernel does with the target if this program dies: ModeKill sets
+	// PTRACE_O_EXITKILL. Release may still choose another mode.
 	Mode Mode
-	// Linker follows the run-time linker from the start: Loaded and Unloaded events.
-	// Breakpoints by symbol switch it on by themselves.
+	// Linker follows the run-time linker from the start, for Loaded and Unloaded events.
+	// Breakpoints by symbol follow it in any case.
 	Linker bool
 	// KeepAwake keeps the machine's idle processors from sleeping while breakpoints are
 	// hit often. See pctl.SessionOptions.
 	KeepAwake bool
-	// Trap is the means of breakpoints.
+	// Trap says how threads are stopped at breakpoints.
 	Trap Trap
-	// Files caches ELF files among controllers; nil for a cache of its own.
+	// Files caches ELF files among controllers; nil: the controller has a cache of its own.
 	Files *elfsym.Cache
-	// Guard lifts our traps when we die; nil: they stay. In ModeKill it is not needed.
+	// Guard takes our traps out of the text if this program dies; nil: they stay. ModeKill does
+	// not need it.
 	Guard *guard.Guard
 	// Bus receives the events; nil for a new one.
 	Bus *notify.Bus
@@ -39,26 +40,29 @@ type Options struct {
 	// OnThreadStart is called on the control goroutine while the creator is stopped
 	// in its clone event, with its registers. nil: not called.
 	OnThreadStart func(creator, child int, regs *ptrace.Regs)
-	// Follow is asked, on the control goroutine, about each process that the target has made, and returns the options
-	// of its control. It is let go where that is nil; an error is told as Unfollowed. nil: all are let go.
+	// Follow is called, on the control goroutine, for each process that the target has made. It
+	// returns the options for control of the process, or nil to release it. An error releases
+	// the process too, and is published as Unfollowed. nil: all are released.
 	Follow func(Birth) (*Options, error)
-	// Stays is asked, on the control goroutine, about a process that Follow has returned these options for, each time that it
-	// has executed a program. Where it says no the process is released. nil: it stays controlled.
+	// Stays is called, on the control goroutine, each time that the process has executed a
+	// program, if Follow has returned these options for it. If Stays returns false, the process
+	// is released. nil: it stays controlled.
 	Stays func(*Controller) bool
-	// Begin is called, on the control goroutine, with the control of a process that Follow has returned these options
-	// for, before the process runs. An error lets it go.
+	// Begin is called, on the control goroutine, with the control of a process for which Follow
+	// has returned these options. The process has not run yet, unless it was Present. An error
+	// releases it.
 	Begin func(*Controller) error
 
 	unread bool // no client asks for more than looks at threads
 }
 
-// keptFiles is how many ELF files a controller without a cache of others keeps open.
+// keptFiles is how many ELF files a controller's own cache keeps open.
 const keptFiles = 32
 
-// Controller controls one process from a goroutine of its own, which is locked to an
-// OS thread and makes every ptrace and wait call. All methods may be called from any
-// goroutine; those that wait for the control goroutine return ErrOnControl when they
-// are called on it.
+// Controller controls one process from a control goroutine, which is locked to an OS thread and
+// makes every ptrace and wait call. Processes that follow share the goroutine. All methods may
+// be called from any goroutine. Those that wait for the control goroutine return ErrOnControl
+// when they are called on it.
 type Controller struct {
 	opt        Options
 	bus        *notify.Bus
@@ -72,8 +76,8 @@ type Controller struct {
 	following  following
 }
 
-// newController makes the goroutine and waits until start has succeeded or failed
-// on it.
+// newController starts the control goroutine, and waits until start has succeeded or failed on
+// it.
 func newController(pid int, o *Options, start func(c *Controller) error) (*Controller, error) {
 	if !ptrace.Supported {
 		return nil, errors.ErrUnsupported
@@ -97,7 +101,7 @@ func newController(pid int, o *Options, start func(c *Controller) error) (*Contr
 	return c, nil
 }
 
-// compose makes a Controller that has nothing yet.
+// compose makes a Controller that has no tracee yet.
 func compose(r *tracee.Tracer, pid int, o *Options) *Controller {
 	c := &Controller{opt: *o, done: make(chan struct{})}
 	if c.bus = c.opt.Bus; c.bus == nil {
@@ -119,13 +123,14 @@ func compose(r *tracee.Tracer, pid int, o *Options) *Controller {
 	return c
 }
 
-// main is the control goroutine. It ends when the target, and all that follow it, are let go or have ended;
-// Release and newController wait for that. The OS thread is never unlocked, so it
-// ends too, and the kernel lets go of whatever could not be stopped to be detached.
+// main is the control goroutine. It ends when the target, and all processes that follow it,
+// were released or have ended. Release and newController wait for that. The OS thread is never
+// unlocked, so it ends with the goroutine. The kernel then detaches whatever could not be
+// stopped to be detached.
 func (c *Controller) main(start func(*Controller) error, started chan<- error, found chan<- struct{}) {
 	runtime.LockOSThread()
 	if !fit() {
-		// While this thread is locked, another goroutine gets another one.
+		// While this goroutine is locked to its thread, another goroutine gets another thread.
 		next := make(chan struct{})
 		go c.main(start, started, next)
 		<-next
@@ -150,9 +155,11 @@ func (c *Controller) main(start func(*Controller) error, started chan<- error, f
 	r.Loop()
 }
 
-// Concluded closes what control had, now that it is over, and tells that. If threads were left to the kernel it
-// lets go of them in wait, which is called first, on another goroutine. The caller may be the control goroutine of
-// others: it does not wait for what is closed, unless this is the last thing that it does.
+// Concluded closes what control has opened, publishes the release, and closes Done. If threads
+// were left to the kernel, it first calls wait, on another goroutine: wait returns when the
+// kernel has detached them. The caller may be the control goroutine of other processes. So
+// Concluded does not wait for the closing, unless last says that this is the last thing that
+// the goroutine does.
 func (l *lifecycle) Concluded(last bool, wait func()) {
 	c := l.c
 	c.tracees.Requests.Close(ErrReleased)
@@ -175,24 +182,24 @@ func (l *lifecycle) Concluded(last bool, wait func()) {
 	go end()
 }
 
-// fit reports whether the calling OS thread can be a tracer. The main thread of a Go
-// program cannot: it does not end with a goroutine that is locked to it, and the
-// tracees would stay ours. Nor can a thread that has forked children before, for
-// os/exec perhaps: waiting would take their ends, and the stops of those that other
-// threads of this program trace, from the threads that wait for them.
+// fit reports whether the calling OS thread can be a tracer. The main thread of a Go program
+// cannot: it does not end with a goroutine that is locked to it, and the tracees would stay
+// attached. A thread that has forked children before, perhaps for os/exec, cannot either. Its
+// wait calls would take the ends of those children, and the stops of those that other threads
+// of this program trace, from the threads that wait for them.
 func fit() bool {
 	return ptrace.ThreadID() != ptrace.ProcessID() && !ptrace.HasChildren()
 }
 
-// LetGo lets the target go where the control goroutine ends by a panic or a runtime.Goexit
-// of a handler: the traps leave the text and every thread is detached first. The
-// panic goes on; what waits for the end of this control is told in any case.
+// LetGo releases the target where the control goroutine ends by a panic or a runtime.Goexit of
+// a handler. First the traps leave the text and every thread is detached. Then the panic
+// continues. Callers that wait for the end of this control are notified in any case.
 func (l *lifecycle) LetGo() {
 	l.c.parting.letAllGo()
 	l.c.parting.free(ModeRun)
 }
 
-// abort lets go of what a failed start has seized.
+// abort detaches what a failed start has seized.
 func (c *Controller) abort() {
 	if len(c.tracees.Threads) > 0 {
 		c.parting.letAllGo()
@@ -203,7 +210,7 @@ func (c *Controller) abort() {
 	}
 }
 
-// close closes what control had, when it is over.
+// close closes what control has opened, when control is over.
 func (c *Controller) close() {
 	c.tracees.Trace.End()
 	c.traps.probes.closeProbes()
@@ -221,8 +228,8 @@ func (c *Controller) PID() int { return c.tracees.PID }
 // Bus returns the bus on which events are published.
 func (c *Controller) Bus() *notify.Bus { return c.bus }
 
-// Done is closed when the control goroutine has ended: the target has been let go,
-// has ended, or was lost.
+// Done returns a channel that is closed when control has ended: the target was released, has
+// ended, or was lost.
 func (c *Controller) Done() <-chan struct{} { return c.done }
 
 // Held returns the rendezvous point at which the target is held.
@@ -236,7 +243,8 @@ func (c *Controller) GroupStop() syscall.Signal {
 	return syscall.Signal(c.tracees.Group.StopSignal.Load())
 }
 
-// Lacked returns what the program of a created process lacked when it began, as Event.Err of Created, or nil.
+// Lacked returns what the program of a created process lacked when it began (Event.Err of
+// Created), or nil.
 func (c *Controller) Lacked() error {
 	if err := c.image.lacking.Load(); err != nil {
 		return *err
@@ -249,8 +257,8 @@ func (c *Controller) Lacked() error {
 // for stacks that were taken before: the owner of the Controller closes it.
 func (c *Controller) Space() *handle.Space { return c.image.space.Load() }
 
-// OnControl reports whether the caller is the control goroutine, which is the only
-// one on its OS thread: in a handler, or a function given to Pause, Do or Look.
+// OnControl reports whether the caller is the control goroutine: in a handler, or in a function
+// given to Pause, Do or Look. No other goroutine is on its OS thread.
 func (c *Controller) OnControl() bool { return c.tracees.Requests.OnControl() }
 
 // Generation changes whenever a thread is born or ends.

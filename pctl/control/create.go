@@ -20,12 +20,11 @@ type Command struct {
 	Files []*os.File
 }
 
-// Start makes a process that runs the command, controlled from before its first
-// instruction. It waits between fork and exec until it has been seized with
-// PTRACE_O_EXITKILL, and ends by itself should this program die before that: no
-// moment of our death leaves a process behind. The error of an execve that failed is
-// the kernel's; where ptrace(2) is refused by a seccomp filter it is a *FilterError, and
-// that of a process that was killed before it could be held an *EndError.
+// Start makes a process that runs the command, controlled from before its first instruction. The
+// process waits between fork and exec until it has been seized with PTRACE_O_EXITKILL. If this
+// program dies before that, the process ends by itself. So no moment of our death leaves a process
+// behind. If execve fails, the error is the kernel's. If a seccomp filter refuses ptrace(2), it is
+// a *FilterError. If the process was killed before it could be held, it is an *EndError.
 func Start(ctx context.Context, cmd *Command, o *Options) (*Controller, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -33,7 +32,7 @@ func Start(ctx context.Context, cmd *Command, o *Options) (*Controller, error) {
 	return newController(0, o, func(c *Controller) error { return c.create(cmd) })
 }
 
-// EndError is how a created process has ended before it could be held. It satisfies ErrEnded.
+// EndError says how a created process has ended before it could be held. It satisfies ErrEnded.
 type EndError struct{ End notify.Event }
 
 func (*EndError) Error() string { return ErrEnded.Error() }
@@ -91,10 +90,11 @@ func (c *Controller) create(cmd *Command) error {
 	return nil
 }
 
-// fork makes the child on an OS thread that stays for as long as the child lives. Processes have a thread for a parent, and
-// its end is that of the parent for those that want to know (PR_SET_PDEATHSIG), whatever else of this program goes on: the
-// thread that traces ends when it lets go. Nor has the child anything of that thread, such as its
-// signal mask, in which the bell is unblocked: it gets what this program was given.
+// fork makes the child on an OS thread that stays for as long as the child lives. The parent of a
+// process is a thread. A child that asks for a signal at the end of its parent (PR_SET_PDEATHSIG)
+// gets it at the end of that thread, even if this program lives on. The tracing thread ends when it
+// releases the target. The child also inherits nothing of the tracing thread, such as its signal
+// mask, in which the bell is unblocked. It gets the mask that this program was given.
 func (c *Controller) fork(pc *ptrace.Command) (child *ptrace.Child, err error) {
 	made := make(chan struct{})
 	go func() { // ends with the child, or with this program
@@ -102,7 +102,7 @@ func (c *Controller) fork(pc *ptrace.Command) (child *ptrace.Child, err error) {
 		child, err = ptrace.Fork(pc)
 		close(made)
 		if err == nil {
-			<-c.done // before that the end is the tracing thread's to read, which wakes no other one
+			<-c.done // before that the tracing thread collects the end, which wakes no other thread
 			ptrace.AwaitEnd(child.PID)
 		}
 	}()

@@ -105,8 +105,8 @@ func TestCreateInherits(t *testing.T) {
 	}
 }
 
-// TestReleasedKeepsItsParent: a program that wants to end with its parent goes on when it has been let go: the thread that has
-// made it stays.
+// TestReleasedKeepsItsParent: a released program that wants to end with its parent lives on, because the thread
+// that has made it stays.
 func TestReleasedKeepsItsParent(t *testing.T) {
 	for _, stopped := range []bool{false, true} {
 		in, hold, err := os.Pipe()

@@ -13,13 +13,13 @@ import (
 	"ptools/pctl/notify"
 )
 
-// Execed handles the exec event, which a thread reports under the leader's number
-// whichever it was. Every other thread of the process is gone without a word. It
-// returns the thread that goes on, or nil.
+// Execed handles the exec event, which is reported under the leader's number whichever thread has made it.
+// Every other thread of the process is gone without a wait status. Execed returns the thread that continues, or
+// nil.
 func (l *lifecycle) Execed(t *tracee.Thread) *tracee.Thread {
 	c := l.c
 	if t.Role != tracee.RoleThread {
-		// A process that shared the target's memory has its own now.
+		// A process that shared the target's memory has memory of its own now.
 		c.tracees.Drop(t)
 		if !c.following.takeOver(t, ptrace.KindExec) {
 			c.tracees.Leaver.Detach(t, 0)
@@ -52,7 +52,7 @@ func (l *lifecycle) Execed(t *tracee.Thread) *tracee.Thread {
 	return t
 }
 
-// dropThreads takes the threads off the books that an exec has ended.
+// dropThreads drops the records of the threads that an exec has ended.
 func (p *parting) dropThreads() {
 	for _, other := range p.g.Threads {
 		if other.Role == tracee.RoleThread {
@@ -69,9 +69,9 @@ func (p *parting) dropThreads() {
 	}
 }
 
-// regain takes control anew of a target that lives although none of its threads is traced any more: a thread that
-// was made untraced (newborn.go) has executed a program, which has ended all others. That program has run a
-// little way already. It reports false if there is nothing to regain.
+// regain takes control again of a target that lives although none of its threads is traced any more. A thread
+// that was made untraced (newborn.go) has executed a program, which has ended all others. That program has run
+// a little way already. regain returns false if there is nothing to regain.
 func (p *parting) regain() bool {
 	st, err := procfs.ReadStat(p.g.PID)
 	if p.g.Phase() >= tracee.PhaseStopping || err != nil || st.StartTime != p.g.Seizer.Start || st.State == 'Z' || st.State == 'X' {
@@ -83,17 +83,17 @@ func (p *parting) regain() bool {
 		return false
 	}
 	if p.g.Memory.Mem != old {
-		return true // it has executed another one meanwhile, and reported that
+		return true // it has executed another program meanwhile, and Execed has handled that
 	}
 	p.c.image.newImage(false)
 	p.c.following.tellExec()
 	return true
 }
 
-// executing reports whether the target has left the address space that is known of it, by an exec or its end which
-// is still to be reported: what cannot be had there need not be had. The old address space may live on, in
-// another process or while the kernel looks through it for uprobes, so the auxiliary vectors are
-// compared: that of a new program is empty at first, and then has other addresses.
+// executing reports whether the target has left the address space that is known of it, by an exec or an end
+// that is still to be reported. Then no breakpoint is missing that could not be set there. The old address
+// space may live on, in another process or while the kernel looks through it for uprobes. So the auxiliary
+// vectors are compared: that of a new program is empty at first, and then has other addresses.
 func (i *image) executing() bool {
 	if i.g.Memory.Absent() || i.g.Phase().Over() {
 		return false
@@ -102,18 +102,18 @@ func (i *image) executing() bool {
 	return err == nil && (len(now) == 0 || !maps.Equal(now, i.program.Auxv())) || i.g.Memory.Mem.Stale() || i.g.Seizer.InExec()
 }
 
-// awaitImage waits for the report of an exec that is under way. It reports false if there is none, or if there
-// is something else to do.
+// awaitImage waits for the report of an exec that is under way. It returns false if there is none, or if a
+// request is queued.
 func (i *image) awaitImage() bool {
 	old := i.g.Memory.Mem
 	return i.executing() && i.g.Waiter.Until(func() bool { return i.g.Memory.Mem != old || i.g.Line.Queued() }, func() {}) && i.g.Memory.Mem != old
 }
 
-// newImage starts afresh after an exec: breakpoints are forgotten, not written back,
-// unless the address space that they are in is still in use. That is so where we have
-// attached just behind the point at which the exec has made the new one, and before its
-// report: then they are in the new one. And it is so where a child of vfork(2) goes on in
-// the old one. alone says that no thread can have got the new one without our knowledge.
+// newImage starts afresh after an exec. Breakpoints are forgotten and not written back, unless the address
+// space that they are in is still in use. There are two such cases. We may have attached just behind the point
+// at which the exec has made the new address space, and before its report: then the breakpoints are in the new
+// one. Or a child of vfork(2) continues in the old one. alone says that no thread can have got the new address
+// space without our knowledge.
 func (i *image) newImage(alone bool) {
 	i.g.Group.StopSignal.Store(0)
 	i.imageNew, i.g.Seizer.NewbornSeized, i.g.Seizer.Alone = true, alone, alone
@@ -137,9 +137,9 @@ func (i *image) newImage(alone bool) {
 		err = i.followImage()
 	}
 	if err != nil {
-		// It has ended, and the report is on its way; or it has executed a file that it
-		// may not read itself, whose memory takes CAP_SYS_PTRACE (would_dump in
-		// fs/exec.c). Then it is controlled, but nothing is known of it.
+		// Either the target has ended, and its wait status is on its way. Or it has executed a file that it may
+		// not read itself: access to its memory takes CAP_SYS_PTRACE (would_dump in fs/exec.c). Then the target
+		// is controlled, but nothing is known of it.
 		i.g.Memory.Lose(err)
 		i.c.traps.table = i.c.traps.newTable()
 		i.brk, i.fresh, i.noMain = nil, false, false

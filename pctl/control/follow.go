@@ -14,28 +14,30 @@ import (
 	"ptools/pctl/notify"
 )
 
-// Birth is a process that can be controlled from its first instruction, or that is there already.
+// Birth is a process that can be controlled from its first instruction, or that exists already.
 type Birth struct {
 	PID    int
 	Parent *Controller
-	// Executes says that its first instruction is that of a program that it has just executed: before, it has used
-	// its parent's memory (vfork(2), posix_spawn(3)).
+	// Executes says that its first instruction is that of a program that it has just executed. Before, it has
+	// used its parent's memory (vfork(2), posix_spawn(3)).
 	Executes bool
-	// Present says that it was there before its parent was controlled.
+	// Present says that it existed before its parent was controlled.
 	Present bool
-	// Controlled is how many processes this control goroutine has already.
+	// Controlled is how many processes this control goroutine controls already.
 	Controlled int
 }
 
-// following is what is done about the processes that a controlled one makes, and at the beginning of control of one of them.
+// following is what is done about the processes that a controlled process makes, and when control of one of
+// them begins.
 type following struct {
 	c      *Controller
 	family *family
 	isTree atomic.Bool // others are controlled by the same control goroutine, or may have been
 }
 
-// takeOver takes control of a process that stands in front of its first instruction and would be let go. t is its
-// only thread, which is off the books. It reports false if the process is still to be let go.
+// takeOver takes control of a process that is stopped in front of its first instruction and would be detached
+// otherwise. t is its only thread, whose record has been dropped. It returns false if the process is still to
+// be detached.
 func (f *following) takeOver(t *tracee.Thread, kind ptrace.Kind) bool {
 	o := f.ask(Birth{PID: t.TID, Executes: kind == ptrace.KindExec})
 	if o == nil {
@@ -61,8 +63,8 @@ func (f *following) takeOver(t *tracee.Thread, kind ptrace.Kind) bool {
 	return true
 }
 
-// fail ends a control that has not begun well. The map of the address space is closed with the rest, unless
-// it was handed to the owner of the Controller.
+// fail ends control that has not begun well. The map of the address space is closed with the rest, unless the
+// owner of the Controller has it already.
 func (f *following) fail() {
 	if !f.c.tracees.Phase().Over() {
 		f.c.parting.letAllGo()
@@ -70,7 +72,7 @@ func (f *following) fail() {
 	}
 }
 
-// ask asks whether a process is to be controlled; nil: no.
+// ask returns the options for control of a process, or nil if it is not to be controlled.
 func (f *following) ask(b Birth) *Options {
 	if f.c.tracees.Leaving.Load() || f.c.tracees.Phase() >= tracee.PhaseStopping {
 		return nil
@@ -90,7 +92,7 @@ func (f *following) ask(b Birth) *Options {
 	return o
 }
 
-// compose makes the control of a process of the same tree.
+// compose makes the Controller of a process of the same tree.
 func (f *following) compose(pid int, o *Options) *Controller {
 	child := compose(f.c.tracees.Tracer, pid, o)
 	child.following.family = f.family
@@ -98,15 +100,15 @@ func (f *following) compose(pid int, o *Options) *Controller {
 	return child
 }
 
-// unfollowed tells that a process is not controlled.
+// unfollowed publishes that a process is not controlled.
 func (f *following) unfollowed(pid int, why error) {
 	f.c.publish(notify.Event{Kind: notify.Unfollowed, Child: pid, Err: why})
 	f.family.tell(Occurrence{Kind: Left, PID: pid})
 }
 
-// stays asks again about a process that has executed a program, and stands in front of its first instruction. One
-// that does not stay is released: it has no traps, which were in the memory before. Where threads are being held the
-// release comes when they are resumed.
+// stays asks the client again about a process that has executed a program and is stopped in front of its first
+// instruction. It returns false if the process was released. The process has no traps, which were in its memory
+// before the exec. While threads are being held, the release waits until they are resumed.
 func (f *following) stays() bool {
 	if f.c.opt.Stays == nil || f.c.opt.Stays(f.c) {
 		return true
@@ -125,7 +127,7 @@ func (f *following) leave() {
 	f.family.tell(Occurrence{Kind: Left, PID: f.c.tracees.PID})
 }
 
-// begin is the beginning of control of a process that stands in front of its first instruction.
+// begin begins control of a process that is stopped in front of its first instruction.
 func (f *following) begin(kind ptrace.Kind) error {
 	if kind == ptrace.KindExec {
 		f.c.image.newImage(true)
@@ -135,7 +137,7 @@ func (f *following) begin(kind ptrace.Kind) error {
 	return f.begun()
 }
 
-// begun tells clients of a process that is controlled now.
+// begun hands a process that is controlled now to the client (Options.Begin).
 func (f *following) begun() error {
 	if err := f.c.traps.probes.demandProbes(); err != nil {
 		return err
@@ -150,7 +152,7 @@ func (f *following) begun() error {
 	return f.c.opt.Begin(f.c)
 }
 
-// tellExec tells of the program that a process has executed.
+// tellExec notifies clients of the program that a process has executed.
 func (f *following) tellExec() {
 	if f.c.bus.Wants(notify.Exec) {
 		path, _ := procfs.Exe(f.c.tracees.PID)
@@ -160,9 +162,9 @@ func (f *following) tellExec() {
 	f.c.rendezvous.reach(notify.PointExec)
 }
 
-// followPresent takes control of the descendants that are there. What they make meanwhile is attached by the kernel if its
-// creator has stopped once since it was seized (newborn.go). The others are there when all threads that do not sleep have
-// stopped once, and are found in /proc.
+// followPresent takes control of the descendants that exist already. The kernel attaches a process that is made
+// meanwhile if its creator has stopped once since it was seized (newborn.go). So all threads that do not sleep
+// are stopped once. Processes that were made before that exist then, and are found in /proc.
 func (f *following) followPresent(ctx context.Context) {
 	if f.c.opt.Follow == nil && f.family.observe == nil {
 		return
@@ -197,7 +199,7 @@ func (f *following) followPresent(ctx context.Context) {
 // takePresent takes control of a process that runs already.
 func (f *following) takePresent(pid int) {
 	if st, err := procfs.ReadStatus(pid); err != nil || st.Ended() || st.TracerPID == ptrace.ThreadID() {
-		return // its end, or its birth, is dealt with elsewhere
+		return // its end, or its birth, is handled elsewhere
 	}
 	if shares, err := f.c.tracees.Seizer.SeizeIfSharing(pid); err != nil {
 		f.unfollowed(pid, err)
@@ -228,7 +230,7 @@ func (f *following) takePresent(pid int) {
 // ErrOwnChild is the error of following a process that this program has started by other means.
 var ErrOwnChild = errors.New("a child of this program cannot be followed unless Create has made it: its exit status would be in the way of what its children report")
 
-// grab seizes a process and takes notice of its address space.
+// grab seizes a process and reads its address space.
 func (c *Controller) grab(ctx context.Context) error {
 	if err := c.tracees.Seizer.SeizeAll(ctx); err != nil {
 		return err
@@ -236,8 +238,9 @@ func (c *Controller) grab(ctx context.Context) error {
 	return c.image.firstImage(ctx)
 }
 
-// Leave says that all that this control goroutine controls is about to be released: threads that sleep are not woken
-// for it then, but left to the kernel until the last process has been released. Any goroutine may call.
+// Leave announces that all processes of this control goroutine are about to be released. From then on, threads
+// that sleep are not woken for a release. They are left to the kernel until the last process has been released.
+// Any goroutine may call.
 func (c *Controller) Leave() { c.tracees.Leaving.Store(true) }
 
 // AwaitAll waits for the end of control of all processes that this control goroutine has controlled.

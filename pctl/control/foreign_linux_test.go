@@ -8,7 +8,7 @@ import (
 	"ptools/internal/ptest"
 )
 
-// foreign is a target that another program has a uprobe in, as perf and bpftrace do.
+// foreign is a target in which another program has a uprobe, as perf and bpftrace do.
 type foreign struct {
 	*ptest.Target
 	t         *testing.T
@@ -22,7 +22,7 @@ func newForeign(t *testing.T, o *Options) *foreign {
 	needX86(t)
 	needUprobes(t)
 	f := &foreign{t: t}
-	f.exe = ptest.Copy(t, ptest.BuildC(t, "calls.c")) // in the one of other tests the kernel would take their int3s for its own
+	f.exe = ptest.Copy(t, ptest.BuildC(t, "calls.c")) // in a file that other tests use, the kernel would take their int3s for its own
 	f.Target = ptest.StartWith(t, &ptest.Options{Truth: ptest.NewTruth(t)}, f.exe, "-t", "1", "-f", "push")
 	f.Ready()
 	f.c = attach(t, f.PID, o)
@@ -78,9 +78,9 @@ func (f *foreign) hits(b *Break, more uint64) {
 	f.WaitFor("hits", func() bool { return b.Hits() > goal })
 }
 
-// TestForeignUprobe: a breakpoint is refused where another program's uprobe is. The kernel takes an int3 of ours for its
-// own when a uprobe comes to it: the int3 has no hits then, and leaves the text with the uprobe. The next stop of the
-// process puts it back.
+// TestForeignUprobe: a breakpoint is refused where another program has a uprobe. If the uprobe comes later, the
+// kernel takes our int3 for its own: the int3 then has no hits, and leaves the text with the uprobe. The next stop of
+// the process puts it back.
 func TestForeignUprobe(t *testing.T) {
 	f := newForeign(t, &Options{Mode: ModeKill})
 	other := f.probe()

@@ -9,8 +9,8 @@ import (
 	"ptools/internal/ptest"
 )
 
-// TestReleaseWhileForking lets go of a program just when it forks: its children have the traps that
-// leave its own text.
+// TestReleaseWhileForking releases a program just when it forks: its children have the traps that leave its own
+// text.
 func TestReleaseWhileForking(t *testing.T) {
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "forkstorm.c"), "-t", "3", "-n", "0")
 	g.Ready()
@@ -28,8 +28,8 @@ func TestReleaseWhileForking(t *testing.T) {
 	}
 }
 
-// TestHeldFork: a thread is in fork(2), where it cannot be stopped, while the breakpoints leave the text, for good or because
-// the target is let go. The child has copied them.
+// TestHeldFork: the breakpoints leave the text for good, or because the target is released, while a thread is
+// in fork(2) and cannot be stopped. The child has copied them.
 func TestHeldFork(t *testing.T) {
 	fd, _, errno := syscall.Syscall(323, 0, 0, 0)
 	if errno != 0 {
@@ -74,8 +74,8 @@ func TestHeldFork(t *testing.T) {
 	}
 }
 
-// TestChildOfVfork: a child of vfork(2) that uses the memory since before the attaching passes the
-// breakpoints in it.
+// TestChildOfVfork: a child of vfork(2) that has used the memory since before the attach passes the breakpoints
+// in it.
 func TestChildOfVfork(t *testing.T) {
 	needX86(t)
 	for _, threads := range []string{"0", "2"} {
@@ -98,7 +98,7 @@ func TestChildOfVfork(t *testing.T) {
 	}
 }
 
-// TestReleaseWithoutKcmp: forked children have no traps also where kcmp(2) is denied, as in containers.
+// TestReleaseWithoutKcmp: forked children have no traps, also where kcmp(2) is denied, as in containers.
 func TestReleaseWithoutKcmp(t *testing.T) {
 	if !ptest.Without(t, "kcmp") {
 		return

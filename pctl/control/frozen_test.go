@@ -49,7 +49,7 @@ func (f *freezer) write(name, text string) {
 	}
 }
 
-// await waits until the kernel says something of the cgroup.
+// await waits until the kernel reports an event of the cgroup.
 func (f *freezer) await(event string) {
 	f.g.WaitFor(event, func() bool {
 		events, err := os.ReadFile(filepath.Join(f.dir, "cgroup.events"))
@@ -72,8 +72,8 @@ func (f *freezer) remove() {
 	}
 }
 
-// TestReleaseStoppedFrozen: a process that its cgroup has frozen is left stopped without waiting until it is thawed. It does not
-// come to the SIGSTOP before that, nor to anything else.
+// TestReleaseStoppedFrozen: a process that its cgroup has frozen is left stopped without waiting until it is thawed.
+// Before that it reaches neither the SIGSTOP nor anything else.
 func TestReleaseStoppedFrozen(t *testing.T) {
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "idle.c"), "-t", "3")
 	g.Ready()

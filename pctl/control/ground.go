@@ -14,11 +14,11 @@ var (
 	ErrNotText    = bkpt.ErrNotText
 )
 
-// ground tells what is mapped in the target, from the first int3 on. Before int3s return to the text, or leave it,
-// they are compared with it: the program may have mapped something else there.
+// ground looks up what is mapped in the target, from the first int3 on. Before int3s return to the text, or
+// leave it, they are compared with the map: the program may have mapped something else there.
 type ground struct {
 	pid  int
-	maps *procfs.Mappings // nil: not asked yet
+	maps *procfs.Mappings // nil: not opened yet
 }
 
 // Mapping implements bkpt.Ground.
@@ -45,8 +45,8 @@ func (g *ground) close() {
 	}
 }
 
-// tellEnded publishes the breakpoints whose text was found to be gone, and drops them. Of an address space that
-// is gone, by an exec or the end of the process, that will be told.
+// tellEnded publishes and drops the breakpoints whose text is gone. If the whole address space is gone, by an
+// exec or the end of the process, it publishes none: that will be reported.
 func (x *traps) tellEnded() {
 	ended := x.table.TakeEnded()
 	if len(ended) == 0 || x.g.Memory.Mem.Stale() {
@@ -66,7 +66,7 @@ func (x *traps) tellEnded() {
 	}
 }
 
-// endOf is the event of a breakpoint that has ended.
+// endOf returns the event of a breakpoint that has ended.
 func endOf(b *Break, why error) notify.Event {
 	e := notify.Event{Kind: notify.BreakEnd, Addr: b.addr, Hits: b.hits.Load(), Err: why}
 	if s := b.symbol; s != nil {

@@ -26,7 +26,7 @@ func startRemap(t *testing.T, args ...string) (g *ptest.Target, addr uint64) {
 	return g, addr
 }
 
-// tell gives it commands, each of which has to go well.
+// tell gives the target commands. Each of them has to succeed.
 func tell(t *testing.T, g *ptest.Target, commands string) {
 	t.Helper()
 	for _, letter := range commands {
@@ -39,8 +39,8 @@ func tell(t *testing.T, g *ptest.Target, commands string) {
 	}
 }
 
-// TestTextReplaced: an int3 does not return to an address where the program has mapped other memory since, nor
-// to text that it has rewritten; the breakpoint ends, which is told.
+// TestTextReplaced: an int3 does not return to an address where the program has mapped other memory since, nor to
+// text that the program has rewritten. The breakpoint ends, and that is reported.
 func TestTextReplaced(t *testing.T) {
 	needX86(t)
 	for commands, want := range map[string]error{"d": ErrNotText, "w": bkpt.ErrTextRewritten, "": nil, "r": nil} {
@@ -97,7 +97,7 @@ func textReplaced(t *testing.T, commands string, twice bool, want error) {
 	}
 }
 
-// TestSharedText: no int3 is written to memory that is mapped MAP_SHARED, by whatever trap is asked for: the file and
+// TestSharedText: no int3 is written to memory that is mapped MAP_SHARED, whatever trap is asked for. The file and
 // all other processes would have it.
 func TestSharedText(t *testing.T) {
 	needX86(t)

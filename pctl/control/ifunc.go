@@ -9,12 +9,12 @@ import (
 	"ptools/pctl/handle"
 )
 
-// An indirect function (STT_GNU_IFUNC) is called at the address that a function of
-// its name, the resolver, has returned to what bound the caller: the run-time
-// linker, or the start code of a static program. Two things together find every
-// implementation that is called, and execute nothing in the target: the slots that
-// have been filled already tell it, and a breakpoint at the resolver tells what will
-// be filled in from now on.
+// A call of an indirect function (STT_GNU_IFUNC) goes to the address that another function
+// of its name, the resolver, has returned. The caller was bound to that address by the
+// run-time linker, or by the start code of a static program. Two sources together give
+// every implementation that is called, and execute nothing in the target. The slots that
+// have been filled already contain the implementations so far. A breakpoint at the resolver
+// shows what will be filled in from now on.
 
 // resolver is a resolver that a breakpoint by symbol follows.
 type resolver struct {
@@ -50,7 +50,8 @@ func (s *SymbolBreak) followResolver(of *program.Image, o handle.Object, sym elf
 	}
 }
 
-// called is the handler at the resolver: the result will be where it returns to.
+// called is the handler at the resolver. It follows the thread to where the resolver
+// returns, with its result.
 func (r *resolver) called(h *Hit) {
 	var word [8]byte
 	sp := h.Regs().SP()
@@ -71,7 +72,7 @@ func (r *resolver) called(h *Hit) {
 // returned is the handler where the resolver returns to.
 func (r *resolver) returned(ret *resolverReturn, h *Hit) {
 	if h.TID() != ret.tid || h.Regs().SP() != ret.sp {
-		return // another thread, another call
+		return // another thread, or another call
 	}
 	r.s.c.traps.removeBreak(ret.Break)
 	r.returns = slices.DeleteFunc(r.returns, func(x *resolverReturn) bool { return x == ret })

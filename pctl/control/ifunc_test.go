@@ -87,7 +87,7 @@ func (a argCounts) check(t *testing.T, out string) {
 	}
 }
 
-// TestIndirectVersions: a version that is named is the only one that is hit.
+// TestIndirectVersions: if a version is named, only that version is hit.
 func TestIndirectVersions(t *testing.T) {
 	exe := ptest.BuildC(t, "testdata/ifunc.c", "-fno-builtin")
 	c, out := run(t, &Options{Stop: []notify.Point{notify.Create}}, exe, strconv.Itoa(indirectCalls), "at once")
@@ -114,8 +114,8 @@ func TestIndirectVersions(t *testing.T) {
 	}
 }
 
-// TestIndirectExec: in a static program the indirect function is at the same address
-// after an exec, and bound anew.
+// TestIndirectExec: in a static program the indirect function is at the same address after
+// an exec, and is bound anew.
 func TestIndirectExec(t *testing.T) {
 	const n = 10
 	exe := ptest.BuildC(t, "execstorm.c", "-static")

@@ -10,8 +10,9 @@ import (
 	"ptools/pctl/notify"
 )
 
-// image is what control does about the program that the target has executed last: package program reads it, and
-// here are the breakpoints that are set by what it says.
+// image is what control does about the program that the target has executed last. Package
+// program reads that program. image has the breakpoints that are set by what package
+// program finds.
 type image struct {
 	c        *Controller
 	g        *tracee.Group
@@ -19,12 +20,12 @@ type image struct {
 	space    atomic.Pointer[handle.Space]
 	program  *program.Image
 	lacking  atomic.Pointer[error] // what the program of a created process lacked when it began
-	brk      *Break                // where the run-time linker calls
+	brk      *Break                // at the address that the run-time linker calls
 	fresh    bool                  // the program was just exec'd: no initialiser has run
-	noMain   bool                  // where main is has still to be found out
+	noMain   bool                  // the address of main is still to be found
 	symbolic []*SymbolBreak
 	imageNew bool            // an exec has been seen
-	retired  []*handle.Space // of images before an exec
+	retired  []*handle.Space // maps of earlier programs
 }
 
 func (i *image) init(c *Controller) {
@@ -34,13 +35,13 @@ func (i *image) init(c *Controller) {
 	i.program = program.Unreadable(c.tracees.PID, nil, nil)
 }
 
-// keptSpaces is how many maps of programs before an exec stay open, for stacks that
-// were taken in them and have still to be symbolized.
+// keptSpaces is how many maps of earlier programs stay open, for stacks that were taken in
+// them and are still to be symbolized.
 const keptSpaces = 4
 
-// followImage takes notice of the address space that the target has now: its map,
-// its run-time linker, the places where it has to be stopped, and the breakpoints by
-// symbol. After an exec, or when the target is seized.
+// followImage reads the address space that the target has now: its map, its run-time
+// linker, the places where it has to be stopped, and the breakpoints by symbol. It is
+// called when the target is seized and after an exec.
 func (i *image) followImage() error {
 	i.c.traps.table = i.c.traps.newTable()
 	i.c.traps.table.Observe(i.g.Memory.Watch)
@@ -53,21 +54,21 @@ func (i *image) followImage() error {
 	if i.g.Stopper.Holds() == 0 {
 		i.c.traps.table.Arm()
 	}
-	// Without an auxiliary vector, in the middle of an exec or of its end, there is no linker to
-	// follow and no point to plan; either will be reported.
+	// In the middle of an exec or of its end, the target has no auxiliary vector. Then
+	// there is no linker to follow and no point to plan. Either will be reported.
 	of := program.New(i.g.PID, space, &i.g.Memory, i.program)
 	i.program = of
 	if i.linkerWanted() {
 		i.followLinker()
 	}
-	if of == i.program { // else another exec was reported meanwhile, and dealt with
+	if of == i.program { // else another exec was reported meanwhile, and handled
 		i.planPoints(i.c.rendezvous.points)
 		i.lookUp()
 	}
 	return nil
 }
 
-// useSpace makes a map the present one.
+// useSpace makes s the present map.
 func (i *image) useSpace(s *handle.Space) {
 	if old := i.space.Swap(s); old != nil {
 		i.retire(old)
@@ -83,11 +84,11 @@ func (i *image) retire(s *handle.Space) {
 	i.retired = append(i.retired, s)
 }
 
-// linkerWanted reports whether it has to be known what the linker does. If not,
-// no trap is planted for it.
+// linkerWanted reports whether the run-time linker has to be followed. If not, no trap is
+// planted for it.
 func (i *image) linkerWanted() bool { return i.c.opt.Linker || i.linkerNeeded() }
 
-// linkerNeeded reports whether that is for more than events of it.
+// linkerNeeded reports whether the linker has to be followed for more than its events.
 func (i *image) linkerNeeded() bool {
 	return len(i.symbolic) > 0 || i.noMain || i.fresh && i.c.rendezvous.points.Has(notify.Preinit)
 }

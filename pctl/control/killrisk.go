@@ -5,18 +5,20 @@ import (
 	"sync"
 )
 
-// KillRisk is what becomes of the target's breakpoints when we are killed, and what was not done because of that.
-// Uprobes, and a target that is killed with us, leave it zero.
+// KillRisk says what becomes of the target's breakpoints when we are killed, and what was not done
+// because of that. It is zero with uprobes and, except for NoLoads, for a target that is killed with
+// us.
 type KillRisk struct {
-	// Int3s: some are int3 instructions. A thread that comes to one before it is out
-	// of the text, or has run into one and was not answered, ends the target.
+	// Int3s says that some are int3 instructions. A thread ends the target if it comes to an int3
+	// before the int3 is out of the text. A thread that has hit one, and whose stop we have not
+	// handled, ends the target as well.
 	Int3s bool
-	// NoUprobe is why one that was to be a uprobe is an int3; nil: none was.
+	// NoUprobe is why a breakpoint that was to be a uprobe is an int3; nil: there is none.
 	NoUprobe error
 	// NoGuard is why nothing would take the int3s out of the text; nil: the guard would.
 	NoGuard error
-	// NoLoads is why objects that are loaded and unloaded are not told, although that was asked for: it
-	// would take an int3. nil: they are.
+	// NoLoads is why loading and unloading of objects is not reported although that was asked for: it
+	// would take an int3. nil: it is reported.
 	NoLoads error
 }
 
@@ -25,7 +27,7 @@ var (
 	errUnwritable = errors.New("/proc/PID/mem may not be opened: needs CAP_DAC_OVERRIDE beside CAP_SYS_PTRACE")
 )
 
-// killRisk keeps it. Any goroutine may read.
+// killRisk keeps what KillRisk returns. Any goroutine may read it.
 type killRisk struct {
 	mu       sync.Mutex
 	int3s    bool
@@ -34,7 +36,7 @@ type killRisk struct {
 	noGuard  error // why the guard cannot write to the target
 }
 
-// unseen notes that the run-time linker is not followed, if refused is not nil.
+// unseen notes why the run-time linker is not followed; nil: it is.
 func (x *killRisk) unseen(refused error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -43,8 +45,8 @@ func (x *killRisk) unseen(refused error) {
 	}
 }
 
-// int3 notes a breakpoint that is an int3, because of refused if that is not nil. The
-// first reason is kept.
+// int3 notes a breakpoint that is an int3. refused is why it is no uprobe, or nil. The first reason is
+// kept.
 func (x *killRisk) int3(refused error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -64,15 +66,15 @@ func (x *killRisk) writable(ok bool) {
 	}
 }
 
-// reset is for an address space without breakpoints.
+// reset is called for an address space without breakpoints.
 func (x *killRisk) reset() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.int3s, x.noUprobe = false, nil
 }
 
-// KillRisk returns what the breakpoints that were set in the present program mean for
-// it. Any goroutine may call, also when control has ended: then it tells what was.
+// KillRisk returns the risk of the breakpoints that were set in the present program. Any goroutine may
+// call, also when control has ended: then the result is as it was before.
 func (c *Controller) KillRisk() KillRisk {
 	x := &c.traps.killRisk
 	x.mu.Lock()

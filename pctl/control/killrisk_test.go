@@ -9,8 +9,8 @@ import (
 	"ptools/pctl/notify"
 )
 
-// TestKillRisk: it is told why a breakpoint is no uprobe and that there is no guard, of the present program
-// and where it matters.
+// TestKillRisk: KillRisk says why a breakpoint is no uprobe and that there is no guard. It does so for the
+// present program, and only where it matters.
 func TestKillRisk(t *testing.T) {
 	needX86(t)
 	needUprobes(t)
@@ -74,7 +74,7 @@ func TestKillRiskOfText(t *testing.T) {
 	}
 }
 
-// TestKillRiskAfterExec: the breakpoints of another program are no danger to this one.
+// TestKillRiskAfterExec: the breakpoints of the program before an exec are no danger to the new one.
 func TestKillRiskAfterExec(t *testing.T) {
 	needX86(t)
 	bus := notify.NewBus()

@@ -9,7 +9,7 @@ import (
 	"ptools/internal/ptest"
 )
 
-// latency returns what the kernel lets the waking of a processor take, in µs.
+// latency returns how long the kernel lets the waking of a processor take, in µs.
 func latency(t *testing.T) uint32 {
 	t.Helper()
 	f, err := os.Open("/dev/cpu_dma_latency")
@@ -24,8 +24,8 @@ func latency(t *testing.T) uint32 {
 	return binary.NativeEndian.Uint32(b[:])
 }
 
-// TestKeepAwake: processors are kept awake while hits come often, and no longer: neither
-// when they come no more nor when control ends meanwhile.
+// TestKeepAwake: processors are kept awake while hits come often, and no longer. That ends when
+// hits come no more, and when control ends meanwhile.
 func TestKeepAwake(t *testing.T) {
 	if runtime.GOOS != "linux" || os.Getuid() != 0 {
 		t.Skip("the device belongs to root on Linux")

@@ -8,30 +8,30 @@ import (
 	"ptools/internal/procfs"
 )
 
-// The kernel needs tens of milliseconds to close a probe, and the control goroutine does
-// not wait for that. Until then the trap stands in the text: where the breakpoint was,
-// and wherever the process maps the same file meanwhile, after an exec for instance or
-// when a library is loaded again. It is hidden there, and does nothing.
+// The kernel needs tens of milliseconds to close a probe. The control goroutine does not wait for that.
+// Until then the trap is in the text where the breakpoint was. It is also wherever the process maps the
+// same file meanwhile, for instance after an exec or when a library is loaded again. The trap is hidden
+// there, and does nothing.
 //
-// A process that was forked off this program, to execute another one or not, has the probe's descriptor until its
-// execve. Until then the probe stays although it was closed, and nothing tells of that. So it is hidden for a while
-// longer.
+// A process that this program has forked, to execute another program or not, has the probe's descriptor
+// until its execve. Until then the probe stays although it was closed, and nothing reports that. So its
+// trap is hidden for a while longer.
 
-// lingering is for how long a probe may stay after it was closed.
+// lingering is how long a probe may stay after it was closed.
 const lingering = 2 * time.Second
 
 // place is where a probe is, in a file.
 type place struct {
 	major, minor uint32
 	inode, off   uint64
-	orig         byte // the file's own
+	orig         byte // the file's own byte
 }
 
 // placed is a probe, a *perfevent.Link or a *tally, and its place.
 type placed struct {
 	io.Closer
 	place
-	gone chan struct{} // closed when it is closed
+	gone chan struct{} // closed when the probe is
 }
 
 // leaving is a probe that is being closed.
@@ -50,15 +50,15 @@ func (l leaving) isClosed() bool {
 	}
 }
 
-// in returns the address of a place in a mapping, if it is there.
+// in returns the address of a place in a mapping, and whether it is there.
 func (l place) in(m procfs.Map) (addr uint64, ok bool) {
 	same := m.Inode == l.inode && m.Major == l.major && m.Minor == l.minor && m.Perm&procfs.Exec != 0
 	return m.Start + l.off - m.Off, same && l.off >= m.Off && l.off-m.Off < m.End-m.Start
 }
 
-// hideLeaving has the table know the traps of probes that are being closed, wherever
-// they are in the text of now: before text is read or written. While there are any it
-// reads the map of the process.
+// hideLeaving gives the table the traps of probes that are being closed, wherever they are in the
+// present text. It is called before text is read or written. While there are any such probes it reads
+// the map of the process.
 func (x *traps) hideLeaving() {
 	p := &x.probes
 	p.forgetClosed()
@@ -84,7 +84,7 @@ func (p *probes) forgetClosed() {
 	p.parents = staying(p.parents)
 }
 
-// staying returns the probes that may be in the text still, in the same slice.
+// staying returns the probes that may still be in the text, in the same slice.
 func staying(list []leaving) []leaving {
 	now := procfs.Monotonic()
 	for i := range list {

@@ -12,8 +12,8 @@ import (
 	"ptools/pctl/notify"
 )
 
-// TestSetAgain: breakpoints that are set again while their probes are being closed are probes at once,
-// and no call is two hits, of the old probe and of the new one.
+// TestSetAgain: breakpoints that are set again while their probes are being closed are probes at once.
+// No call is counted as two hits, one of the old probe and one of the new one.
 func TestSetAgain(t *testing.T) {
 	needX86(t)
 	needUprobes(t)
@@ -62,15 +62,15 @@ func TestSetAgain(t *testing.T) {
 	for _, b := range breaks {
 		counted += b.Hits()
 	}
-	// What is called between the removal and the next probe is no hit; what were one of two probes would
-	// be counted, and not handled.
+	// A call between the removal and the next probe is no hit. A call that hit both probes would be
+	// counted, and not handled.
 	if counted != uint64(hits) || hits == 0 || hits > n {
 		t.Errorf("%d hits counted, %d handled, of %d calls in %d turns", counted, hits, n, turns)
 	}
 }
 
-// TestExecWhileClosing: the program that is executed shows its own text, although the kernel plants the
-// probes of the one before, which control has not waited for.
+// TestExecWhileClosing: the program that is executed shows its own text. The kernel plants the probes
+// of the program before in it, because control has not waited until they are closed.
 func TestExecWhileClosing(t *testing.T) {
 	needX86(t)
 	needUprobes(t)

@@ -14,8 +14,9 @@ import (
 	"ptools/pctl/notify"
 )
 
-// TestLingering: a descriptor of a probe is open elsewhere when the probe is closed, as in a process that this program has forked and
-// that has not executed another one yet. The breakpoint in a library that is loaded again meanwhile is hit all the same.
+// TestLingering: another descriptor of a probe is open when the probe is closed, as in a process that this program
+// has forked and that has not executed a program yet. A breakpoint is still hit in a library that is loaded again
+// meanwhile.
 func TestLingering(t *testing.T) {
 	uprobe.Need(t)
 	loads := ptest.Rounds(20, 60, 60)

@@ -10,7 +10,7 @@ import (
 	"ptools/pctl/notify"
 )
 
-// followLinker sets the breakpoint at the place that the run-time linker calls.
+// followLinker sets the breakpoint at the address that the run-time linker calls.
 func (i *image) followLinker() {
 	if i.brk != nil {
 		return
@@ -26,7 +26,7 @@ func (i *image) followLinker() {
 	}
 	b, refused := i.c.traps.addBreak(of, addr, func(*Hit) { i.linkerCalled() }, p)
 	if refused == errReplacedProgram {
-		return // followImage has followed the linker of the other one
+		return // followImage has followed the linker of the other program
 	}
 	i.brk = b
 	if !errors.Is(refused, syscall.ESRCH) { // else the process is being killed
@@ -35,7 +35,7 @@ func (i *image) followLinker() {
 	of.Follow()
 }
 
-// linkerCalled is called with one thread at the linker's breakpoint.
+// linkerCalled is called when a thread has hit the linker's breakpoint.
 func (i *image) linkerCalled() {
 	of := i.program
 	change, ok := of.LinkerCalled()
@@ -57,7 +57,7 @@ func (i *image) linkerCalled() {
 	}
 }
 
-// objectsChanged brings symbols and breakpoints up to date and tells the clients.
+// objectsChanged updates symbols and breakpoints, and notifies the clients.
 func (i *image) objectsChanged(change program.Change) {
 	if i.c.Space().Refresh() == nil {
 		i.lookUp()
@@ -76,9 +76,9 @@ func (i *image) publishObject(k notify.Kind, o rtld.Object) {
 	}
 }
 
-// lookUp looks the breakpoints by symbol up in what has been mapped since the last
-// time, and removes those that were in what is mapped no more: something else may
-// come to be at their addresses.
+// lookUp looks up the breakpoints by symbol in what has been mapped since the last call. It
+// removes those in what is mapped no more: something else may come to be at their
+// addresses.
 func (i *image) lookUp() {
 	come, gone := i.program.Remapped()
 	for _, o := range gone {

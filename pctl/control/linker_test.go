@@ -110,8 +110,8 @@ func (ch churn) run(t *testing.T, trap Trap) {
 	}
 }
 
-// TestLinkerAttach: grabbed and let go again and again while it loads and unloads,
-// the target keeps its text, and what is seen of one object alternates.
+// TestLinkerAttach: a target is grabbed and released again and again while it loads and
+// unloads. It keeps its text, and the events of one object alternate.
 func TestLinkerAttach(t *testing.T) {
 	argv := []string{ptest.BuildC(t, "dlchurn.c"), "-t", "4"}
 	for range 4 {
@@ -189,8 +189,8 @@ func TestLinkerPending(t *testing.T) {
 	}
 }
 
-// TestLinkerExec: breakpoints by symbol are there again in every program of a chain of
-// execs, in the executable and in libraries.
+// TestLinkerExec: breakpoints by symbol are set again in every program of a chain of execs,
+// in the executable and in libraries.
 func TestLinkerExec(t *testing.T) {
 	for _, args := range [][]string{{"-t", "2"}, {"-t", "2", "-T"}} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {

@@ -18,39 +18,39 @@ var (
 	ErrAlone = errors.New("thread is stopped already")
 	// ErrRuns: the thread is not stopped by itself.
 	ErrRuns = errors.New("thread is not stopped")
-	// ErrNoStop: the thread sleeps uninterruptibly, or has ended as the first one of a living process.
+	// ErrNoStop: the thread sleeps uninterruptibly, or is the first thread of a living process and has ended.
 	ErrNoStop = errors.New("the thread could not be stopped")
 )
 
-// errReplaced is for a requester whose request another one has ended.
+// errReplaced is the error of a request that another request has ended.
 var errReplaced = errors.New("another request has taken the place of this one")
 
-// Lone is a thread that is stopped by itself, on request: the others run. Its methods may be called from any
-// goroutine.
+// Lone is a thread that is stopped by itself, on request, while the others run. Its methods may be called from
+// any goroutine.
 type Lone struct {
 	c     *Controller
 	tid   int
 	phase lonePhase
 	from  uint64 // where the present step began
-	// wanted is the request that waits for the thread to stand; nil: none.
+	// wanted is the request that waits until the thread is stopped; nil: none.
 	wanted *loneRequest
 }
 
-// loneRequest is a wait for a thread to stand.
+// loneRequest is a wait until a thread is stopped.
 type loneRequest struct {
 	visit func(*ptrace.Regs)
 	done  chan error // of capacity 1
 }
 
-// lonePhase is what is due for a thread that is stopped by itself.
+// lonePhase says what is due for a thread that is stopped by itself.
 type lonePhase uint8
 
 const (
-	// loneStands: to stand, or to stop first.
+	// loneStands: it stays stopped, or has to stop first.
 	loneStands lonePhase = iota
-	// loneSteps: one instruction is still to be executed.
+	// loneSteps: it still has to execute one instruction.
 	loneSteps
-	// loneStepped: it has been, or it was one turn of a repeated one.
+	// loneStepped: it has executed the instruction, or one turn of a repeated one.
 	loneStepped
 )
 
@@ -58,14 +58,14 @@ var lonePhases = [...]string{"stands", "steps", "stepped"}
 
 func (p lonePhase) String() string { return lonePhases[p] }
 
-// turned notes that a step which is under way was one turn of a repeated instruction.
+// turned notes that a step that is under way was one turn of a repeated instruction.
 func (l *Lone) turned() {
 	if l.phase == loneSteps {
 		l.phase = loneStepped
 	}
 }
 
-// tell ends the wait for the thread.
+// tell ends the request that waits for the thread, if there is one.
 func (l *Lone) tell(regs *ptrace.Regs, err error) {
 	w := l.wanted
 	if w == nil {
@@ -78,10 +78,11 @@ func (l *Lone) tell(regs *ptrace.Regs, err error) {
 	w.done <- err
 }
 
-// StopThread stops one thread until Run and leaves the others alone. When it stands visit is called on the
-// control goroutine with its registers, to copy what it wants. While the thread stands, Pause, Look and
-// rendezvous see it as they see others. It runs on when the target is released, and an exec ends the stop.
-// ErrNoThread, ErrAlone, ErrNoStop, or the error of ctx: then it is not stopped.
+// StopThread stops one thread until Run and leaves the others alone. When the thread is stopped, visit is
+// called on the control goroutine with its registers, to copy what it needs. To Pause, Look and rendezvous the
+// stopped thread is like any other. It is resumed when the target is released, and an exec ends the stop.
+// Errors are ErrNoThread, ErrAlone, ErrNoStop, and that of ctx. If ctx is done first, the thread is not
+// stopped.
 func (c *Controller) StopThread(ctx context.Context, tid int, visit func(*ptrace.Regs)) (*Lone, error) {
 	w := &loneRequest{visit, make(chan error, 1)}
 	l := &Lone{c: c, tid: tid, wanted: w}
@@ -121,10 +122,10 @@ func (l *Lone) thread() (*tracee.Thread, error) {
 }
 
 // Step has the thread execute one instruction, or one turn of a repeated one, and calls visit as StopThread
-// does. A signal that it is about to receive is delivered first: then the step ends in front of its
-// handler's first instruction. A breakpoint that the thread has not been reported at yet is reported, as if it
-// ran. When ctx is done first, as in a system call that blocks, the thread goes on with the step and stands at its end;
-// the next Step waits for that one. ErrRuns, ErrNoThread.
+// does. A signal that the thread is about to receive is delivered first: then the step ends in front of the
+// first instruction of its handler. A breakpoint at which the thread has not been reported yet is reported, as
+// if the thread ran. If ctx is done first, as in a system call that blocks, the thread completes the step and
+// stops at its end. The next Step waits for that one. Errors are ErrRuns and ErrNoThread.
 func (l *Lone) Step(ctx context.Context, visit func(*ptrace.Regs)) error {
 	w := &loneRequest{visit, make(chan error, 1)}
 	return l.await(ctx, w, func() error {
@@ -145,7 +146,7 @@ func (l *Lone) Step(ctx context.Context, visit func(*ptrace.Regs)) error {
 	}, func(*tracee.Thread) {})
 }
 
-// Run lets the thread run. It may be called by handlers. ErrRuns, ErrNoThread.
+// Run resumes the thread. It may be called by handlers. Errors are ErrRuns and ErrNoThread.
 func (l *Lone) Run(ctx context.Context) error {
 	var err error
 	if e := l.c.either(ctx, func() {
@@ -162,8 +163,8 @@ func (l *Lone) Run(ctx context.Context) error {
 	return err
 }
 
-// await makes a request on the control goroutine, and waits for the thread to stand. withdraw is called there if
-// ctx is done first.
+// await makes a request on the control goroutine, and waits until the thread is stopped. withdraw is called
+// there if ctx is done first.
 func (l *Lone) await(ctx context.Context, w *loneRequest, begin func() error, withdraw func(*tracee.Thread)) error {
 	var err error
 	if e := l.c.tracees.Requests.Do(ctx, func() { err = begin() }); e != nil {
@@ -196,9 +197,8 @@ func (l *Lone) await(ctx context.Context, w *loneRequest, begin func() error, wi
 	return err
 }
 
-// settleLone goes on with a thread that has to stand by itself and has stopped. In a group stop it
-// waits for the end of that before it makes a step. While all threads have to stand it waits for that, too, unless
-// the target is held at a rendezvous.
+// settleLone handles a thread that is to be stopped by itself and has stopped. A step waits for the end of a
+// group stop. It also waits while all threads have to be stopped, unless the target is held at a rendezvous.
 func (o *stepper) settleLone(t *tracee.Thread) {
 	l := trapsOf(t).lone
 	if t.M.Position() == tracee.PosInSlot {
@@ -226,12 +226,12 @@ func (o *stepper) settleLone(t *tracee.Thread) {
 	o.g.FlushRegs(t)
 }
 
-// makeStep has a thread that stands by itself execute its instruction. It is called again when the thread has
+// makeStep has a thread that is stopped by itself execute its instruction. It is called again if the thread has
 // stopped for something else first.
 func (o *stepper) makeStep(t *tracee.Thread) {
 	k := trapsOf(t)
 	if t.M.Holds() > 0 {
-		o.g.Change(t, tracee.DeedUnhold, t.M.Unhold()) // settles has it held again
+		o.g.Change(t, tracee.DeedUnhold, t.M.Unhold()) // Settles holds it again
 	}
 	pc := t.Regs.PC()
 	switch b := o.c.traps.table.At(pc); {
@@ -259,8 +259,8 @@ func (o *stepper) stepInto(t *tracee.Thread) {
 	o.singleStep(t, t.M.Signal())
 }
 
-// stepPast has a thread execute the instruction that the breakpoint stands on which it was stopped by. A copy that would
-// come back by itself is left after the instruction, for moveOut.
+// stepPast has a thread execute the instruction at the breakpoint that it was stopped by. In a copy that would
+// come back by itself the thread makes one step, and it is moved out after that.
 func (o *stepper) stepPast(t *tracee.Thread) {
 	k := trapsOf(t)
 	b := k.at
@@ -283,7 +283,7 @@ func (o *stepper) stepPast(t *tracee.Thread) {
 	}
 }
 
-// instruction returns what stands at pc as a breakpoint that is in no table, for a step.
+// instruction returns the instruction at pc as a breakpoint that is in no table, for a step.
 func (o *stepper) instruction(pc uint64) *bkpt.Breakpoint {
 	var code [16]byte
 	n, _ := o.c.traps.readAt(code[:], int64(pc))

@@ -76,7 +76,7 @@ func (w *walker) run() {
 	}
 }
 
-// round steps through one whole round of the ring and returns how often the thread stood at each address.
+// round steps through one whole round of the ring. It returns how often the thread was stopped at each address.
 func (w *walker) round() map[uint64]int {
 	w.Helper()
 	start, end := w.at("ring"), w.at("ring_end")
@@ -116,8 +116,8 @@ func (w *walker) finish() {
 	}
 }
 
-// TestLoneThread: a thread that is stopped by itself stands, the others run; it makes step after step, one turn
-// of a repeated instruction a step, also over breakpoints, each reported once; and then it runs on.
+// TestLoneThread: one thread is stopped by itself while the others run. It makes step after step, one for each turn
+// of a repeated instruction. It also steps over breakpoints, each of which is reported once. Then it runs on.
 func TestLoneThread(t *testing.T) {
 	eachTrap(t, func(t *testing.T, trap Trap) {
 		w := startWalker(t, &Options{Trap: trap})
@@ -157,7 +157,7 @@ func TestLoneThread(t *testing.T) {
 	})
 }
 
-// TestLoneHeld: while the target is held at a rendezvous one thread can be stepped, and the others stand.
+// TestLoneHeld: while the target is held at a rendezvous one thread can be stepped, and the others stay stopped.
 func TestLoneHeld(t *testing.T) {
 	w := startWalker(t, &Options{Stop: []notify.Point{notify.Grab}})
 	b, err := w.c.BreakSymbol(bg, "", "ring_inc", 0, func(*Hit) {})
@@ -181,7 +181,7 @@ func TestLoneHeld(t *testing.T) {
 	w.finish()
 }
 
-// TestLoneSignal: a signal that comes while a thread stands takes it to its handler at the next step.
+// TestLoneSignal: a thread that got a signal while it was stopped goes to its handler at the next step.
 func TestLoneSignal(t *testing.T) {
 	w := startWalker(t, nil)
 	handler := w.at("count")
@@ -189,7 +189,7 @@ func TestLoneSignal(t *testing.T) {
 		w.stop()
 		w.g.Signal(syscall.SIGUSR1)
 		for n := 0; w.step() != handler; n++ {
-			if n > 100 { // it may have stood in the last one's handler
+			if n > 100 { // it may have been stopped in the handler of the last signal
 				t.Fatalf("%d steps, and no signal", n)
 			}
 		}
@@ -201,7 +201,8 @@ func TestLoneSignal(t *testing.T) {
 	w.finish()
 }
 
-// TestLoneRefused: requests that cannot be met say so, and a thread that ends, or is let go, is waited for no longer.
+// TestLoneRefused: a request that cannot be met returns an error. A thread that ends, or is detached, is waited for
+// no longer.
 func TestLoneRefused(t *testing.T) {
 	w := startWalker(t, nil)
 	none := func(*ptrace.Regs) {}
@@ -262,8 +263,8 @@ func TestLoneRefused(t *testing.T) {
 	}
 }
 
-// TestReleaseWhileStepping: a thread that is let go in the middle of a step, as in a call that blocks, is not left with the
-// processor's trap flag, whose SIGTRAP would end the process.
+// TestReleaseWhileStepping: a thread that is detached in the middle of a step, as in a call that blocks, is not left
+// with the processor's trap flag. The SIGTRAP of that flag would end the process.
 func TestReleaseWhileStepping(t *testing.T) {
 	none := func(*ptrace.Regs) {}
 	for _, breaks := range []bool{false, true} {
@@ -295,8 +296,9 @@ func TestReleaseWhileStepping(t *testing.T) {
 	}
 }
 
-// TestStopBeforeStep: a thread that is stopped before it has begun a step which nobody waits for any more has no need to make
-// it. The step would be over a call that blocks, and the stop is used up.
+// TestStopBeforeStep: a thread is stopped before it has begun a step, and the request for the step has been
+// withdrawn. The thread does not have to make the step. The step would be over a call that blocks, and the stop is
+// used up.
 func TestStopBeforeStep(t *testing.T) {
 	w := startWalker(t, nil)
 	reader := w.g.Threads()[2]

@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { ptest.Main(m) }
 
-// attach grabs a target for the test and lets it go when the test ends.
+// attach grabs a target for the test and releases it when the test ends.
 func attach(t testing.TB, pid int, o *Options) *Controller {
 	t.Helper()
 	c, err := Attach(context.Background(), pid, traced(t, o))

@@ -12,9 +12,9 @@ import (
 	"ptools/pctl/notify"
 )
 
-// TestPauseOfMany: of many threads those that sleep are stopped before those that run.
-// What these run into meanwhile is reported, also where that stops all threads from
-// within; when all stand, all stand.
+// TestPauseOfMany: of many threads, those that sleep are stopped before those that run.
+// What the running ones hit meanwhile is reported, even if that stops all threads from
+// within. At the end all threads are stopped.
 func TestPauseOfMany(t *testing.T) {
 	needX86(t)
 	eachTrap(t, pauseOfMany)
@@ -60,8 +60,8 @@ func pauseOfMany(t *testing.T, trap Trap) {
 	}
 }
 
-// pauses stops all threads again and again until ctx is done, and looks whether each
-// stands and whether the text at addr is the program's own.
+// pauses stops all threads again and again until ctx is done. It checks that each is
+// stopped and that the text at addr is the program's own.
 func pauses(ctx context.Context, t *testing.T, c *Controller, addr int64) {
 	for ctx.Err() == nil {
 		c.Pause(ctx, func(s *Stopped) error {

@@ -22,10 +22,11 @@ func (c *Controller) publish(e notify.Event) {
 	}
 }
 
-// lifecycle is what becomes of the process: births, execs, group stops and ends, as the tracees tell.
+// lifecycle handles what package tracee reports of the process: births, execs, group stops
+// and ends (tracee.News).
 type lifecycle struct{ c *Controller }
 
-// Born tells of a new thread or process.
+// Born publishes a new thread or process.
 func (l *lifecycle) Born(t *tracee.Thread, child int, r tracee.Role, kind ptrace.Kind) {
 	if r != tracee.RoleThread {
 		e := notify.Event{Kind: notify.Fork, TID: t.TID, Child: child}
@@ -41,7 +42,7 @@ func (l *lifecycle) Born(t *tracee.Thread, child int, r tracee.Role, kind ptrace
 	l.c.publish(notify.Event{Kind: notify.ThreadStart, TID: child, Child: child})
 }
 
-// GroupStop tells of a group stop and, with SIGCONT, of its end.
+// GroupStop publishes a group stop and, with SIGCONT, its end.
 func (l *lifecycle) GroupStop(t *tracee.Thread, sig syscall.Signal) {
 	kind := notify.GroupStop
 	if sig == syscall.SIGCONT {
@@ -53,7 +54,7 @@ func (l *lifecycle) GroupStop(t *tracee.Thread, sig syscall.Signal) {
 // ResumesAll begins a rendezvous that was asked for while threads were being stopped.
 func (l *lifecycle) ResumesAll() { l.c.rendezvous.nextPoint() }
 
-// Ended takes a thread that is gone off the books.
+// Ended drops the record of a thread that has ended.
 func (l *lifecycle) Ended(t *tracee.Thread, s ptrace.Stop) {
 	l.c.tracees.Drop(t)
 	if t.Role != tracee.RoleThread {
@@ -73,8 +74,8 @@ func (l *lifecycle) Ended(t *tracee.Thread, s ptrace.Stop) {
 	l.c.parting.finish(ErrEnded)
 }
 
-// Lost is called when there is nothing left to wait for although the target was not
-// seen to end: its leader was dead when we came and the last thread has ended, or
+// Lost is called when there is nothing left to wait for although the end of the target was
+// not seen. Either its leader was dead when we attached, and the last thread has ended. Or
 // another thread of this program has collected its status.
 func (l *lifecycle) Lost(err error) {
 	if l.c.tracees.Phase().Gone() {
@@ -92,9 +93,9 @@ func (l *lifecycle) Lost(err error) {
 	l.c.parting.finish(ErrEnded)
 }
 
-// endUnseen finds out how a process ended whose leader we could not seize because it
-// was dead already. The kernel gives every thread that exit_group(2) or a signal
-// ends the status of the process; otherwise it is that of the leader.
+// endUnseen finds out how a process has ended whose leader could not be seized because it
+// was dead already. The kernel gives the status of the process to every thread that
+// exit_group(2) or a signal ends. Otherwise the status is that of the leader.
 func (p *parting) endUnseen() (notify.Event, bool) {
 	st, err := procfs.ReadStat(p.g.PID)
 	if err == nil && st.State != 'Z' && st.State != 'X' {

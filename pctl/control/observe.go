@@ -13,9 +13,9 @@ import (
 type Occurrence struct {
 	Kind OccurrenceKind
 	PID  int
-	// Parent is, of Born and Taken, the process that has made it.
+	// Parent is the process that has made it (Born, Taken).
 	Parent int
-	// Control is, of Taken, what controls it.
+	// Control is what controls it (Taken).
 	Control *Controller
 }
 
@@ -25,13 +25,14 @@ type OccurrenceKind uint8
 const (
 	// Born: a process was made that uses its parent's memory (vfork(2), posix_spawn(3)), and is not controlled yet.
 	Born OccurrenceKind = iota
-	// Taken: the process is controlled, and has not run since. Of one that was Born this comes with its first exec.
+	// Taken: the process is controlled, and has not run since unless it existed before. If it was Born, it is
+	// Taken at its first exec.
 	Taken
-	// Execed: it has executed a program. One that was Born is Taken first.
+	// Execed: it has executed a program. A process that was Born is Taken first.
 	Execed
 	// Ended: it has ended, and is still to be waited for.
 	Ended
-	// Left: it is not controlled, or no more, and its end will not be told.
+	// Left: it is not controlled, or not any more, and its end will not be reported.
 	Left
 )
 
@@ -46,10 +47,11 @@ func (f *family) tell(o Occurrence) {
 	}
 }
 
-// Observe has the occurrences of a tree told: of this process, of those that follow it, and of those that it makes and that
-// do not follow. Of the latter only that is known, their threads can be looked at, and they are to be released by
-// the observer. The descendants that are there are told before Observe returns. observe is called on the control
-// goroutine. Nil ends it: what is born then is not followed.
+// Observe calls observe for the occurrences of a tree: of this process, of those that follow it, and of those
+// that it makes and that do not follow. Nothing else is done about those that do not follow. Their threads can
+// be looked at, and the observer has to release them. The descendants that exist already are reported before
+// Observe returns. observe is called on the control goroutine. A nil observe ends the observation: what is born
+// then is not followed.
 func (c *Controller) Observe(ctx context.Context, observe func(Occurrence)) (err error) {
 	asked := c.tracees.Requests.Do(ctx, func() {
 		if observe == nil {
@@ -74,7 +76,8 @@ func (c *Controller) Observe(ctx context.Context, observe func(Occurrence)) (err
 // mostObserved bounds the processes of a tree that do not follow.
 const mostObserved = 4096
 
-// observed returns the options of control of a process that does not follow and is observed; nil if none is.
+// observed returns the options for control of a process that does not follow, or nil if the tree is not
+// observed.
 func (f *following) observed(b Birth) (*Options, error) {
 	if f.family.observe == nil {
 		return nil, nil
@@ -85,10 +88,10 @@ func (f *following) observed(b Birth) (*Options, error) {
 	return &Options{Mode: f.c.opt.Mode, Files: f.c.opt.Files, unread: true}, nil
 }
 
-// Observed reports that control was taken for an observer, and is to be ended by it.
+// Observed reports whether control was taken for an observer, which has to end it.
 func (c *Controller) Observed() bool { return c.opt.unread }
 
-// Shares tells of a new thread of another process that uses the memory of this one.
+// Shares reports a new thread of another process that uses the memory of this one.
 func (l *lifecycle) Shares(tid int) {
 	family := l.c.following.family
 	if family.observe != nil && ptrace.Kill(tid, tid, 0) != syscall.ESRCH { // else it is not the first thread of its process
@@ -96,7 +99,8 @@ func (l *lifecycle) Shares(tid int) {
 	}
 }
 
-// demand opens the memory of a process that is observed, when threads of it are looked at: most end before.
+// demand opens the memory of a process that is observed, when its threads are looked at. Most processes end
+// before that.
 func (i *image) demand() {
 	if i.c.opt.unread && i.g.Memory.Absent() {
 		i.g.Memory.Open() // without it the process is in the middle of an exec or of its end

@@ -12,8 +12,8 @@ import (
 
 const panickerEnv = "PTOOLS_TEST_PANIC"
 
-// TestPanickingHandler: the traps leave the text and the target is let go before the
-// panic of a handler goes on and ends the program.
+// TestPanickingHandler: the traps leave the text and the target is released before the
+// panic of a handler continues and ends the program.
 func TestPanickingHandler(t *testing.T) {
 	if pid := os.Getenv(panickerEnv); pid != "" {
 		panicker(pid)

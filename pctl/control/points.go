@@ -13,10 +13,10 @@ import (
 //     executable's own initialisers from the function that calls main, so there is no
 //     place between the last of them and main.
 //
-// Where main is is known from the program's symbols or, if it is stripped, from its
-// first instructions. Some position-independent programs tell it only when the
-// linker has relocated them, others that the linker runs as a command only when it
-// has mapped them. A program that does not tell it at all has neither point.
+// The address of main is known from the program's symbols or, if it is stripped, from its
+// first instructions. Some position-independent programs show it only when the linker has
+// relocated them. Some that the linker runs as a command show it only when it has mapped
+// them. A program that does not show it at all has neither Postinit nor Main.
 func (i *image) planPoints(points notify.Points) {
 	if !i.fresh {
 		return
@@ -29,7 +29,7 @@ func (i *image) planPoints(points notify.Points) {
 		})
 	}
 	if of != i.program {
-		return // the points of the other one are planned
+		return // the points of the other program are planned
 	}
 	if !points.Has(notify.Postinit) && !points.Has(notify.Main) || i.planMain(of, entry) {
 		return
@@ -39,7 +39,7 @@ func (i *image) planPoints(points notify.Points) {
 	}
 }
 
-// planMainByLinker is planMain when the linker has relocated the program.
+// planMainByLinker is planMain for a program that the linker has relocated.
 func (i *image) planMainByLinker() {
 	i.noMain = false
 	of := i.program
@@ -58,7 +58,7 @@ func (i *image) planMain(of *program.Image, entry uint64) bool {
 	return ok && i.oneShot(of, addr, func() { i.c.rendezvous.announceHere(notify.Postinit, notify.Main) })
 }
 
-// oneShot sets a breakpoint that goes when it is hit.
+// oneShot sets a breakpoint that is removed when it is hit.
 func (i *image) oneShot(of *program.Image, addr uint64, f func()) bool {
 	var b *Break
 	b, err := i.c.traps.addBreak(of, addr, func(*Hit) {

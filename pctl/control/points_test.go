@@ -15,9 +15,9 @@ import (
 
 var everyPoint = []notify.Point{notify.Create, notify.PointExec, notify.Preinit, notify.Postinit, notify.Main}
 
-// stops runs a program to each of its rendezvous points and to its end, and returns
-// the points with what it had printed when it stood there, and its whole output. The
-// text is the file's at each of them, but for uprobes.
+// stops runs a program to each of its rendezvous points and to its end. It returns the
+// points, what the program had printed at each of them, and its whole output. The text is
+// the file's at each of them, except for uprobes.
 func stops(t *testing.T, trap Trap, want []notify.Point, argv ...string) (points []notify.Point, printed []string, all string) {
 	t.Helper()
 	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
@@ -63,8 +63,8 @@ func stops(t *testing.T, trap Trap, want []notify.Point, argv ...string) (points
 	}
 }
 
-// checkStops wants each point once and in order, and the output of the initialisers
-// between preinit and postinit.
+// checkStops checks that each point comes once and in order, and that the initialisers
+// print between preinit and postinit.
 func checkStops(t *testing.T, initialisers string, argv ...string) {
 	t.Helper()
 	eachTrap(t, func(t *testing.T, trap Trap) { checkStopsBy(t, trap, initialisers, argv...) })
@@ -73,7 +73,8 @@ func checkStops(t *testing.T, initialisers string, argv ...string) {
 // turn is how often alonePoints was called.
 var turn atomic.Int64
 
-// alonePoints returns the points that a program is to stop at alone: with -short one of the five, in turn.
+// alonePoints returns the points to which a program is run alone: all five, or with -short
+// one of them, in turn.
 func alonePoints() []notify.Point {
 	if !testing.Short() {
 		return everyPoint
@@ -98,7 +99,7 @@ func checkStopsBy(t *testing.T, trap Trap, initialisers string, argv ...string) 
 	if want := []string{"", "", "", initialisers, initialisers}; !slices.Equal(printed, want) {
 		t.Errorf("printed by then: %q, want %q", printed, want)
 	}
-	// One point alone is found as well as with the others.
+	// A single point is found as well as all of them are.
 	for _, p := range alonePoints() {
 		if points, _, _ := stops(t, trap, []notify.Point{p}, argv...); !slices.Equal(points, []notify.Point{p}) {
 			t.Errorf("of %v alone: stopped at %v", p, points)
@@ -113,8 +114,8 @@ type libc struct {
 	flags string
 }
 
-// muslStaticPIE links as musl-gcc itself does not: with musl's self-relocating start
-// file.
+// muslStaticPIE links with musl's self-relocating start file, which musl-gcc itself does
+// not.
 const muslStaticPIE = "-fPIE -static -nostartfiles -Wl,-pie,--no-dynamic-linker " +
 	"/usr/lib/x86_64-linux-musl/rcrt1.o /usr/lib/x86_64-linux-musl/crti.o /usr/lib/x86_64-linux-musl/crtn.o"
 

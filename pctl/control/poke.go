@@ -3,11 +3,11 @@ package control
 import "ptools/internal/tracee"
 
 // Where /proc/PID/mem may not be opened, as with CAP_SYS_PTRACE alone, text is written word by word
-// through a thread that stands in a ptrace stop (PTRACE_POKEDATA). So traps are planted and lifted
-// only while a thread stands: each time that none does, all are stopped for that.
+// through a thread in a ptrace stop (PTRACE_POKEDATA). So traps are planted and lifted only while a
+// thread is stopped. If none is, all are stopped for that, each time.
 
-// still calls f, which plants or lifts traps, while a thread stands, if that is needed. If no thread
-// can be stopped the error is ErrUnreached, and f is not called.
+// still calls f, which plants or lifts traps. If that needs a stopped thread, it is called while one is
+// stopped. If no thread can be stopped, the error is ErrUnreached and f is not called.
 func (x *traps) still(f func() error) error {
 	if !x.g.Memory.Pokes() || x.g.Standing() != nil {
 		return f()
@@ -23,8 +23,8 @@ func (x *traps) still(f func() error) error {
 	return f()
 }
 
-// stillAtLast is still for what must not be left undone: it waits for a thread to stop. One that
-// sleeps uninterruptibly does when it wakes, before it runs.
+// stillAtLast is still for what must not be left undone: it waits until a thread has stopped. A thread
+// that sleeps uninterruptibly stops when it wakes, before it runs.
 func (x *traps) stillAtLast(f func()) {
 	if x.g.Memory.Pokes() && x.g.Standing() == nil {
 		x.g.Stopper.StopAtOnce()
@@ -36,8 +36,8 @@ func (x *traps) stillAtLast(f func()) {
 	}
 }
 
-// awaitStanding returns when a thread stands, and lifts the traps that are in the text because none
-// has until now. All are being stopped.
+// awaitStanding waits until a thread is stopped. Then it lifts the traps that are still in the text
+// because none was until now. All threads are being stopped.
 func (x *traps) awaitStanding() {
 	if !x.g.Memory.Pokes() || x.table.Len() == 0 || x.g.Standing() != nil {
 		return

@@ -19,13 +19,14 @@ import (
 	"ptools/pctl/bkpt"
 )
 
-// Uprobes are traps that the kernel plants and lifts. A thread that reaches one runs a
-// small program of ours in the kernel, which keeps the thread's registers and sends it
-// a signal that is ignored by default: traced, it stops; when we are dead, it runs on.
-// Nothing else has to be done to the target, and nothing is left in it.
+// Uprobes are traps that the kernel plants and lifts. A thread that reaches one runs a small
+// program of ours in the kernel. That program keeps the thread's registers and sends the thread
+// a signal that is ignored by default. While the thread is traced, the signal stops it. When we
+// are dead, the thread runs on. Nothing else has to be done to the target, and nothing is left
+// in it.
 
-// probes are the uprobes of one address space. All but their closing is the control
-// goroutine's.
+// probes are the uprobes of one address space. Everything but their closing belongs to the
+// control goroutine.
 type probes struct {
 	c       *Controller
 	g       *tracee.Group
@@ -39,16 +40,16 @@ type probes struct {
 	there   readOnly      // work space
 	closer  *perfevent.Closer
 	open    atomic.Int32 // probes that are not closed yet
-	leaving []leaving    // some of which were closed lately
+	leaving []leaving    // those that are being closed, or were closed lately
 
-	// A process that was forked off has the traps of its parent's probes in its text, where they do nothing.
+	// A forked process has the traps of its parent's probes in its text, where they do nothing.
 	placed  []leaving // those that may be in the text, wanted or not
 	parents []leaving // those of the process that this one was forked off
 }
 
-// maxProbes bounds the breakpoints of a process that are probes. Each is a descriptor
-// and, when we are killed, tens of milliseconds until the kernel has closed it. Of
-// those that are being closed there may be three times as many.
+// maxProbes bounds the breakpoints of a process that are probes. Each takes a descriptor and,
+// when we are killed, tens of milliseconds until the kernel has closed it. There may be three
+// times as many probes that are being closed.
 const (
 	maxProbes  = 64
 	mostProbes = 4 * maxProbes
@@ -72,8 +73,7 @@ func (p *probes) init(c *Controller) {
 	p.tallies = map[uint64]*tally{}
 }
 
-// openProbes makes ready for uprobes in this address space, or says why there can be
-// none.
+// openProbes prepares uprobes in this address space, or returns why there can be none.
 func (p *probes) openProbes() error {
 	if p.signals != nil || p.refused != nil {
 		return p.refused
@@ -91,14 +91,14 @@ func (p *probes) openProbes() error {
 	return p.refused
 }
 
-// ofLibraries is signal 32, which C libraries keep for themselves and let no program
-// block. Where it is blocked everything is, for a moment: by glibc and musl in
-// pthread_create, on both sides, and at the end of a thread, and by Go's runtime.
+// ofLibraries is the mask of signal 32, which C libraries keep for themselves and let no
+// program block. A thread that blocks it blocks all signals, for a moment. glibc and musl do so
+// in pthread_create, on both sides, and at the end of a thread. Go's runtime does so too.
 const ofLibraries = 1 << (32 - 1)
 
-// chooseSignal returns a signal that is ignored by default, that no thread blocks and,
-// if possible, that the program has no handler for: after our death, until the kernel
-// has closed the probes, one that has a handler gets some.
+// chooseSignal returns a signal that is ignored by default and that no thread blocks. If
+// possible, the program has no handler for it: after our death, until the kernel has closed the
+// probes, a program that has a handler gets some of these signals.
 func (p *probes) chooseSignal() (syscall.Signal, error) {
 	if p.g.PID == 1 {
 		return 0, errFirst // bpf_send_signal_common: not to the first process
@@ -133,7 +133,7 @@ func (p *probes) openStop(b *bkpt.Breakpoint) (io.Closer, error) {
 	})
 }
 
-// openCount makes the probe of one that counts.
+// openCount makes the probe of a breakpoint that counts.
 func (p *probes) openCount(b *bkpt.Breakpoint) (io.Closer, error) {
 	return p.openAt(b, func(path string, off uint64) (io.Closer, error) {
 		counter, err := perfevent.OpenCounter(p.g.PID, path, off, b.Addr)
@@ -146,9 +146,9 @@ func (p *probes) openCount(b *bkpt.Breakpoint) (io.Closer, error) {
 	})
 }
 
-// openAt finds the file that the text of a breakpoint is mapped from, has the probe
-// made, and looks whether the kernel has planted it: without an error it does not
-// where the mapping or the process is of a kind that it passes over.
+// openAt finds the file that the text of a breakpoint is mapped from, and has open make the
+// probe. Then it checks that the kernel has planted the probe. In mappings and processes of
+// some kinds the kernel plants none, without an error.
 func (p *probes) openAt(b *bkpt.Breakpoint, open func(path string, off uint64) (io.Closer, error)) (io.Closer, error) {
 	if p.inUse() >= maxProbes || p.open.Load() >= mostProbes {
 		return nil, errTooManyProbes
@@ -180,8 +180,8 @@ func (p *probes) openAt(b *bkpt.Breakpoint, open func(path string, off uint64) (
 	return probe, nil
 }
 
-// textFile opens the file that is mapped at addr, also if it was deleted or is in
-// another mount namespace, and returns the place of addr in it.
+// textFile opens the file that is mapped at addr, and returns the place of addr in it. The file
+// may have been deleted, or be in another mount namespace.
 func (p *probes) textFile(addr uint64) (*os.File, place, error) {
 	maps, err := procfs.Maps(p.g.PID)
 	if err != nil {
@@ -208,7 +208,7 @@ func (p *probes) textFile(addr uint64) (*os.File, place, error) {
 	return nil, place{}, errNotFile
 }
 
-// sameText makes sure that what the target executes is what the file has: the kernel
+// sameText returns an error unless the target's text is what the file has there: the kernel
 // executes what the file has.
 func (p *probes) sameText(b *bkpt.Breakpoint, f *os.File, off uint64) error {
 	n := b.Plan().Len()
@@ -216,7 +216,8 @@ func (p *probes) sameText(b *bkpt.Breakpoint, f *os.File, off uint64) error {
 	if _, err := p.c.traps.readAt(text, int64(b.Addr)); err != nil {
 		return err
 	}
-	// The kernel reads the same page, and could not be left behind.
+	// If the file system hangs, this read can be given up. The kernel's own read of the page
+	// could not be.
 	if _, err := elfsym.NewPatient(f).ReadAt(file, int64(off)); err != nil {
 		return err
 	}
@@ -226,7 +227,8 @@ func (p *probes) sameText(b *bkpt.Breakpoint, f *os.File, off uint64) error {
 	return nil
 }
 
-// discard has a probe closed in the background. It stops no thread, and counts none, any more.
+// discard has a probe closed in the background. From now on the probe stops no thread and
+// counts none.
 func (p *probes) discard(probe io.Closer) <-chan struct{} {
 	made := probe.(placed)
 	switch inner := made.Closer.(type) {
@@ -241,7 +243,7 @@ func (p *probes) discard(probe io.Closer) <-chan struct{} {
 	return closed
 }
 
-// counted takes a probe off the books when it is closed.
+// counted is a probe that counts as open until it is closed.
 type counted struct {
 	io.Closer
 	open *atomic.Int32
@@ -261,7 +263,7 @@ func (p *probes) closeProbes() {
 	p.c.traps.probes.closer.Wait() // closing fails for no descriptor of ours
 }
 
-// demandProbes is openProbes where the client wants nothing else.
+// demandProbes is openProbes for a client that wants nothing but uprobes.
 func (p *probes) demandProbes() error {
 	if p.c.opt.Trap != TrapUprobe {
 		return nil
@@ -275,7 +277,7 @@ func (p *probes) demandProbes() error {
 // inUse returns the number of probes that are breakpoints.
 func (p *probes) inUse() int { return p.stop.Len() + p.count.Len() }
 
-// forget drops what belongs to an address space, whose probes have been given away:
+// forget drops what belongs to an address space. Its probes have been handed over for closing:
 // none of them stops a thread from now on.
 func (p *probes) forget() {
 	if p.signals != nil {
@@ -286,12 +288,12 @@ func (p *probes) forget() {
 	clear(p.tallies)
 }
 
-// inherit takes notice of the traps that stand in the text because a parent has probes there.
+// inherit notes the traps that are in the text because a parent has probes there.
 func (p *probes) inherit(from *probes) {
 	p.parents = staying(slices.Concat(from.placed, from.parents))
 }
 
-// inherited reports whether the trap of a parent's probe may stand in [addr, addr+n).
+// inherited reports whether [addr, addr+n) may have the trap of a parent's probe.
 func (p *probes) inherited(addr uint64, n int) bool {
 	if len(p.parents) == 0 {
 		return false
@@ -310,10 +312,10 @@ func (p *probes) inherited(addr uint64, n int) bool {
 	return false
 }
 
-// foreignTrap reports whether a trap stands at addr that is neither ours nor in the file
-// that is mapped there: a uprobe of another tracer, or the int3 that one has left. The kernel
-// takes an int3 at a uprobe for its own; and what lifts a trap writes what it has found, which
-// must not be another's.
+// foreignTrap reports whether addr has a trap that is neither ours nor in the file that is
+// mapped there. It is a uprobe of another tracer, or an int3 that another tracer has left. The
+// kernel takes an int3 at a uprobe for its own. And lifting a trap writes back the byte that
+// was found, which must not be another tracer's trap.
 func (p *probes) foreignTrap(addr uint64) bool {
 	var text, file [1]byte
 	if _, err := p.c.traps.readAt(text[:], int64(addr)); err != nil || !bkpt.HasTrap(text[:]) {
@@ -321,7 +323,7 @@ func (p *probes) foreignTrap(addr uint64) bool {
 	}
 	f, at, err := p.textFile(addr)
 	if err != nil {
-		return false // made at run time: the program's own
+		return false // text that was made at run time: the program's own trap
 	}
 	defer f.Close()
 	_, err = elfsym.NewPatient(f).ReadAt(file[:], int64(at.off))

@@ -11,9 +11,8 @@ import (
 	"ptools/pctl/notify"
 )
 
-// TestProbesOfChildren: children that are forked, or share the memory, run over the
-// traps of uprobes in the text that they have, unharmed and uncounted, also when the
-// parent is let go.
+// TestProbesOfChildren: children that are forked, or share the memory, run over the traps of uprobes in their text,
+// unharmed and uncounted. They do so also when the parent has been released.
 func TestProbesOfChildren(t *testing.T) {
 	needUprobes(t)
 	for _, s := range storms {
@@ -48,8 +47,8 @@ func TestProbesOfChildren(t *testing.T) {
 	}
 }
 
-// TestCountingOfBlocked: where a thread blocks the signals of uprobes, a breakpoint without a handler is
-// counted by the kernel all the same; one with a handler is an int3.
+// TestCountingOfBlocked: a thread blocks the signals of uprobes. A breakpoint without a handler is still counted by
+// the kernel. One with a handler is an int3.
 func TestCountingOfBlocked(t *testing.T) {
 	needX86(t)
 	needUprobes(t)
@@ -89,7 +88,7 @@ func TestCountingOfBlocked(t *testing.T) {
 	}
 }
 
-// TestHitsAfterCounting: the hits that are told of go on where the kernel's count has ended.
+// TestHitsAfterCounting: the number of hits in events continues from where the kernel's count has ended.
 func TestHitsAfterCounting(t *testing.T) {
 	needX86(t)
 	needUprobes(t)
@@ -116,8 +115,8 @@ func TestHitsAfterCounting(t *testing.T) {
 	g.Line()
 }
 
-// TestCounting: hits of a breakpoint without a handler are counted by the kernel, for every owner from
-// when it came to when it went, and it stops threads as soon as one owner has a handler.
+// TestCounting: the kernel counts the hits of a breakpoint without a handler, for each owner from when it came to
+// when it went. The breakpoint stops threads as soon as one owner has a handler.
 func TestCounting(t *testing.T) {
 	needX86(t)
 	needUprobes(t)
@@ -164,8 +163,7 @@ func TestArrivalRegisters(t *testing.T) {
 		if hits++; h.Regs().PC() != h.Addr() || !h.Executed() || h.Late() {
 			t.Errorf("at %#x, executed %t, late %t", h.Regs().PC(), h.Executed(), h.Late())
 		}
-		// The result is made of the argument: the instruction is executed once more, with
-		// what the handler has set.
+		// The result is made from the argument. The instruction is executed once more, with what the handler has set.
 		r := *h.Regs()
 		h.SetRegs(&r)
 	})
@@ -192,8 +190,8 @@ func TestNoUprobe(t *testing.T) {
 	finish(t, c, out)
 }
 
-// TestProbesOfNewborns: the masks that a thread is born with and ends with, which block
-// everything for a moment, are no reason against uprobes.
+// TestProbesOfNewborns: a thread is born and ends with a mask that blocks everything for a moment. Such masks do not
+// prevent uprobes.
 func TestProbesOfNewborns(t *testing.T) {
 	needUprobes(t)
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "threadstorm.c"), "-t", "4", "-n", "20000")
@@ -210,8 +208,8 @@ func TestProbesOfNewborns(t *testing.T) {
 	g.Kill()
 }
 
-// TestBreakWithoutLeader: a uprobe goes on stopping threads when the first one has ended. The kernel plants none after that, for it
-// asks which memory the first thread has: int3s are taken.
+// TestBreakWithoutLeader: a uprobe still stops threads when the first thread has ended. The kernel plants no new ones
+// after that, because it asks which memory the first thread has. So int3s are taken.
 func TestBreakWithoutLeader(t *testing.T) {
 	needX86(t)
 	needUprobes(t)

@@ -5,8 +5,9 @@ import (
 	"fmt"
 )
 
-// Err32Bit: the target runs a 32-bit program. It is controlled as any other, its stacks are not unwound, and
-// it bears no breakpoints, since instructions are decoded as 64-bit code. Satisfies errors.ErrUnsupported.
+// Err32Bit is the error for a target that runs a 32-bit program. Such a target is controlled like any
+// other. Its stacks are not unwound, and it has no breakpoints, since instructions are decoded as
+// 64-bit code. Err32Bit satisfies errors.ErrUnsupported.
 var Err32Bit error = program32{}
 
 type program32 struct{}
@@ -17,8 +18,8 @@ func (program32) Error() string {
 
 func (program32) Is(target error) bool { return target == errors.ErrUnsupported }
 
-// lacks returns what the program that the target has just executed lacks: rights, since it is
-// traced, and what this package does for 64-bit programs.
+// lacks returns what the program that the target has just executed lacks. Those are rights, since it is
+// traced, and what this package does only for 64-bit programs.
 func (i *image) lacks() error {
 	err := withheld(i.g.PID)
 	switch {

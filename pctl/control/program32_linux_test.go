@@ -8,8 +8,8 @@ import (
 	"ptools/pctl/notify"
 )
 
-// TestProgram32: a 32-bit program that the target executes is told of, visits cut none of its calls short, and it
-// bears no breakpoints.
+// TestProgram32: it is reported that the target has executed a 32-bit program. Visits cut none of its calls
+// short, and it has no breakpoints.
 func TestProgram32(t *testing.T) {
 	t.Parallel()
 	needX86(t)

@@ -10,18 +10,18 @@ import (
 	"ptools/pctl/notify"
 )
 
-// parting is the end of control: the target is let go, or has ended.
+// parting is the end of control: the target is released, or has ended.
 type parting struct {
 	c       *Controller
 	g       *tracee.Group
-	freed   notify.Event // that tells of the release, when nothing is traced any more
+	freed   notify.Event // Released, to be published when nothing is traced any more
 	lastEnd ptrace.Stop  // of a thread of the target
 }
 
-// detachAll lets go of everything that is traced: traps leave the text, then each
-// thread is detached with the signal that it was about to receive. A thread that
-// cannot be stopped, or sleeps in a system call, is let go by the kernel when this OS
-// thread ends, moments later.
+// detachAll detaches everything that is traced. First the traps leave the text. Then each
+// thread is detached with the signal that it was about to receive. A thread that cannot be
+// stopped, or sleeps in a system call, is detached by the kernel when this OS thread ends,
+// moments later.
 func (p *parting) detachAll() {
 	if p.g.Stopper.Holds() == 0 {
 		p.stopAwake()
@@ -39,7 +39,7 @@ func (p *parting) detachAll() {
 		}
 	}
 	p.g.Stopper.Await(tracee.StuckForLeaving)
-	// What they have forked meanwhile has traps that only the table knows.
+	// Processes that they have forked meanwhile have traps that only the table knows.
 	p.g.Waiter.Until(func() bool { return !p.g.Leaver.Copies() }, nil)
 	p.c.traps.forgetBreaks()
 	for _, t := range p.g.RunnersFirst() {
@@ -50,9 +50,9 @@ func (p *parting) detachAll() {
 	}
 }
 
-// Release lets the target go. Idempotent: of a target that was let go or has ended
-// it returns nil. It returns when nothing of it is traced any more, except after Leave. ctx bounds the wait for the
-// control goroutine to begin.
+// Release releases the target. Idempotent: if the target was released or has ended, it returns
+// nil. It returns when nothing of the target is traced any more, except after Leave. ctx bounds
+// the wait until the control goroutine begins.
 func (c *Controller) Release(ctx context.Context, m Mode) error {
 	err := c.tracees.Requests.Do(ctx, func() { c.parting.release(m) })
 	switch err {
@@ -72,7 +72,7 @@ func (p *parting) release(m Mode) {
 	// A program that is executed meanwhile is not stopped, and gets no traps.
 	p.c.rendezvous.points, p.c.rendezvous.here, p.c.image.symbolic, p.c.catches, p.c.opt.Linker = 0, nil, nil, nil, false
 	if m == ModeKill && p.g.Group.StopSignal.Load() != 0 {
-		m = ModeStop // from outside, where it is decided about it
+		m = ModeStop // it is stopped from outside, and left stopped
 	}
 	if m == ModeKill {
 		syscall.Kill(p.g.PID, syscall.SIGKILL)
@@ -91,7 +91,7 @@ func (p *parting) release(m Mode) {
 	p.free(m)
 }
 
-// free notes that the target has been let go.
+// free notes that the target has been released.
 func (p *parting) free(m Mode) {
 	if p.g.Phase().Over() {
 		return
@@ -113,8 +113,8 @@ func (p *parting) free(m Mode) {
 	p.g.Requests.Close(ErrReleased)
 }
 
-// finish ends control: the target is gone. Processes that shared its memory, or were
-// just forked, are let go.
+// finish ends control: the target is gone. Processes that shared its memory, or were just
+// forked, are detached.
 func (p *parting) finish(err error) {
 	p.c.rendezvous.held.Store(0)
 	if p.g.Phase().Detaches() {
@@ -138,8 +138,9 @@ func (p *parting) letAllGo() {
 	}
 }
 
-// untouched reports whether no thread can be at a trap of ours, in a scratch area, or about to
-// receive a signal of ours or the SIGTRAP of a step, and none has to stand still.
+// untouched reports whether all threads can be detached as they are. That is so if no thread
+// can be at a trap of ours, in a scratch slot, or about to receive a signal of ours or the
+// SIGTRAP of a step, and none has to stay stopped.
 func (p *parting) untouched() bool {
 	for _, t := range p.g.Threads {
 		if t.M.Position() != tracee.PosFree {
@@ -149,9 +150,9 @@ func (p *parting) untouched() bool {
 	return p.g.Stopper.Holds() == 0 && p.c.traps.table.Len() == 0 && !p.c.traps.stepper.reserved && p.c.traps.probes.signals == nil
 }
 
-// stopAwake stops all threads but those that sleep in a system call, takes the traps out of
-// the text and leaves those that still sleep to the kernel. One that sleeps then has met no
-// trap that was not dealt with, and meets none any more.
+// stopAwake stops all threads but those that sleep in a system call, and takes the traps out of
+// the text. Then it leaves the threads that still sleep to the kernel. Such a thread has hit no
+// trap that was not handled, and hits none any more.
 func (p *parting) stopAwake() {
 	p.g.Seizer.NewbornSeized = true // no trap is planted any more
 	if p.c.traps.probes.signals != nil {
@@ -175,8 +176,8 @@ func (p *parting) stopAwake() {
 	}
 }
 
-// restful reports whether a thread sleeps in a system call of its own making, and none of our
-// signals waits for it: it can be left to the kernel when the traps are out of the text.
+// restful reports whether a thread sleeps in a system call of its own making and has no signal
+// of ours pending. Such a thread can be left to the kernel when the traps are out of the text.
 func (p *parting) restful(t *tracee.Thread) bool {
 	if t.M.State() != tracee.StateRunning || t.M.Position() != tracee.PosFree || trapsOf(t).uprobe.unmasked || !p.g.Leaver.KernelMay(t) {
 		return false

@@ -11,8 +11,8 @@ import (
 	"ptools/pctl/notify"
 )
 
-// TestReleaseStoppedAsleep: a process that cannot be stopped, since all it has is a thread
-// in vfork(2), stops when that wakes, and it is told that it has not stopped yet.
+// TestReleaseStoppedAsleep: a process cannot be stopped because its only thread is in vfork(2). It
+// stops when that thread wakes, and the event says that it has not stopped yet.
 func TestReleaseStoppedAsleep(t *testing.T) {
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "../handle/testdata/vfork.c"))
 	g.Line() // of the child
@@ -52,8 +52,8 @@ func TestOwnChildAsleep(t *testing.T) {
 	}
 }
 
-// TestReleaseKillOfStopped: a process that is to be killed when it is let go, and that another process
-// has stopped, stays stopped; when it was continued it is killed.
+// TestReleaseKillOfStopped: a process is released with ModeKill while another process has stopped it.
+// It stays stopped. It is killed if it was continued before.
 func TestReleaseKillOfStopped(t *testing.T) {
 	for _, continued := range []bool{false, true} {
 		g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "idle.c"), "-t", "3")
@@ -90,8 +90,8 @@ func TestReleaseKillOfStopped(t *testing.T) {
 	}
 }
 
-// TestReleaseStoppedStorms: whatever the threads are about to do, the process is left
-// stopped, and the program notices nothing.
+// TestReleaseStoppedStorms: a process is left stopped whatever its threads are about to do, and the
+// program notices nothing.
 func TestReleaseStoppedStorms(t *testing.T) {
 	for _, s := range storms {
 		switch s.name {
@@ -112,7 +112,7 @@ func TestReleaseStoppedStorms(t *testing.T) {
 	}
 }
 
-// stopAgain grabs a process and leaves it stopped, then has it go on, until it ends, and
+// stopAgain grabs a process, leaves it stopped, and continues it, again and again until it ends. It
 // returns how often.
 func stopAgain(t *testing.T, g *ptest.Target) (rounds int) {
 	for ; ; rounds++ {

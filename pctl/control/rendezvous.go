@@ -10,7 +10,7 @@ import (
 	"ptools/pctl/notify"
 )
 
-// ErrNotHeld is returned by Continue without a rendezvous.
+// ErrNotHeld is the error of Continue for a target that is not held at a rendezvous.
 var ErrNotHeld = errors.New("process is not stopped at a rendezvous")
 
 // rendezvous holds the target at the points where its clients want to meet it.
@@ -24,9 +24,8 @@ type rendezvous struct {
 	wantPoint bool           // a rendezvous point was hit
 }
 
-// reach brings the target to a rendezvous for each of points that is wanted, in
-// order: it stands still until Continue or Release, and requests are served
-// meanwhile.
+// reach brings the target to a rendezvous at each of points that is wanted, in order. At
+// each it stands still until Continue or Release, and requests are served meanwhile.
 func (v *rendezvous) reach(points ...notify.Point) {
 	for _, p := range points {
 		if v.points.Take(p) {
@@ -55,7 +54,8 @@ func (v *rendezvous) nextPoint() {
 	v.c.publish(notify.Event{Kind: notify.Stopped, Point: p, Threads: v.g.Count()})
 }
 
-// Continue lets a target go on that is held at a rendezvous. ErrNotHeld if it is not.
+// Continue resumes a target that is held at a rendezvous. The error is ErrNotHeld if it is
+// not.
 func (c *Controller) Continue(ctx context.Context) error {
 	var err error
 	if e := c.tracees.Requests.Do(ctx, func() {
@@ -73,8 +73,8 @@ func (c *Controller) Continue(ctx context.Context) error {
 	return err
 }
 
-// Stopped is the target standing still. It is valid until the function that was
-// given it returns, and only on the control goroutine.
+// Stopped is the target with all its threads stopped. It is valid until the function that
+// it was given to returns, and only on the control goroutine.
 type Stopped struct{ c *Controller }
 
 // Threads returns the target's threads, in no particular order.
@@ -96,9 +96,9 @@ func (s *Stopped) Thread(tid int) *Thread {
 	return nil
 }
 
-// Pause stops every thread, calls f on the control goroutine and lets them run on,
-// unless the target is held at a rendezvous. It returns what f returns. f must not
-// make requests of this controller that wait (they return ErrOnControl).
+// Pause stops every thread, calls f on the control goroutine and resumes the threads,
+// unless the target is held at a rendezvous. It returns the error of f. f must not make
+// requests of this controller that wait (they return ErrOnControl).
 func (c *Controller) Pause(ctx context.Context, f func(*Stopped) error) error {
 	var err error
 	if e := c.tracees.Requests.Do(ctx, func() {
@@ -118,7 +118,7 @@ func (c *Controller) Pause(ctx context.Context, f func(*Stopped) error) error {
 // Do calls f on the control goroutine without stopping the target.
 func (c *Controller) Do(ctx context.Context, f func()) error { return c.tracees.Requests.Do(ctx, f) }
 
-// announceHere makes rendezvous of those points that are wanted, when the handlers of
+// announceHere asks for a rendezvous at each of points that is wanted, when the handlers of
 // this hit have returned.
 func (v *rendezvous) announceHere(points ...notify.Point) {
 	for _, p := range points {
@@ -129,10 +129,10 @@ func (v *rendezvous) announceHere(points ...notify.Point) {
 	}
 }
 
-// StopAt asks for more rendezvous points, each of which is announced once, like those of
-// Options.Stop. Of Preinit, Postinit and Main those of the program are meant that has just
-// been executed, until it comes there, and else of the next one. It may be called from any
-// goroutine and from handlers.
+// StopAt asks for more rendezvous points. Each is announced once, like those of
+// Options.Stop. Preinit, Postinit and Main are points of the program that has just been
+// executed, until it has come there. After that they are points of the next program. StopAt
+// may be called from any goroutine and from handlers.
 func (c *Controller) StopAt(ctx context.Context, points ...notify.Point) error {
 	return c.either(ctx, func() {
 		more := notify.PointsOf(points...) &^ c.rendezvous.points
@@ -144,8 +144,8 @@ func (c *Controller) StopAt(ctx context.Context, points ...notify.Point) error {
 	})
 }
 
-// Thread is a thread of a stopped target. It is valid until the function that was
-// given it returns, and only on the control goroutine.
+// Thread is a thread of a stopped target. It is valid until the function that it was given
+// to returns, and only on the control goroutine.
 type Thread struct {
 	c *Controller
 	t *tracee.Thread
@@ -157,8 +157,8 @@ func (t *Thread) TID() int { return t.t.TID }
 // Name returns the thread's name (comm) if it is known without another reading, or an empty one.
 func (t *Thread) Name() string { return t.t.Name }
 
-// Regs returns the registers. They may be read, not changed. ESRCH for a thread that
-// could not be stopped (Parked) or is dying.
+// Regs returns the registers. They may be read, not changed. The error is ESRCH for a
+// thread that could not be stopped (Parked) or is dying.
 func (t *Thread) Regs() (*ptrace.Regs, error) {
 	if err := t.c.tracees.LoadRegs(t.t); err != nil {
 		return nil, err
@@ -175,14 +175,19 @@ func (t *Thread) SetRegs(r *ptrace.Regs) error {
 	return nil
 }
 
-// LookIf interrupts the threads tids together and calls visit for each as soon as it
-// has stopped, on the control goroutine, with its registers; the thread runs on when
-// visit returns. No thread waits for another. visit must not make requests and
-// should copy and return. A thread that cannot be stopped now, has ended, or does
-// not exist, is counted in missed; so is one for which ready, called on the control goroutine right before the
-// interrupt, returns false, which is left alone. A nil ready is always true. While the look
-// waits, over is asked every millisecond or so, and when it returns true the threads that have not stopped are missed: a
-// thread that is given no processor does not stop before it is. A nil over is never true.
+// LookIf interrupts the threads tids together. It calls visit for each on the control
+// goroutine, with its registers, as soon as the thread has stopped. The thread is resumed
+// when visit returns. No thread waits for another. visit must not make requests; it should
+// copy what it needs and return.
+//
+// A thread that cannot be stopped now, has ended, or does not exist, is counted in missed.
+// ready is called on the control goroutine right before each interrupt. A thread for which
+// it returns false is left alone, and counted in missed as well. A nil ready is always
+// true.
+//
+// While the look waits, over is called every millisecond or so. When it returns true, the
+// threads that have not stopped are missed: a thread that is given no processor does not
+// stop before it is. A nil over is never true.
 func (c *Controller) LookIf(ctx context.Context, tids []int, ready func(tid int) bool, over func() bool, visit func(tid int, regs *ptrace.Regs)) (missed int, err error) {
 	l := tracee.Look{Ready: ready, Over: over, Visit: visit}
 	err = c.tracees.Requests.Do(ctx, func() {

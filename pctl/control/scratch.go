@@ -15,11 +15,11 @@ const (
 	enoughSlots = 192 // no more objects are looked at when there are so many
 )
 
-// findScratch finds room for copies of instructions: the bytes between the end of a
-// text segment and the end of its last page, which are mapped and never run. Only
-// objects that are never unmapped have it: the main program, the run-time linker, and
-// the libraries that they were started with. One of them is near to whatever has
-// breakpoints. It reports whether there is any room.
+// findScratch finds room for copies of instructions: the bytes between the end of a text
+// segment and the end of its last page, which are mapped and never run. Only objects that
+// are never unmapped are used: the main program, the run-time linker, and the libraries
+// that they were started with. Any text that has breakpoints is near to one of them.
+// findScratch reports whether there is any room.
 func (s *stepper) findScratch() bool {
 	scratch := s.c.traps.table.Scratch()
 	program := s.c.image.program

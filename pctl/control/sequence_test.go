@@ -7,8 +7,8 @@ import (
 	"ptools/internal/ptest"
 )
 
-// TestRestartable: inside a restartable sequence, where each hit would abort it, no
-// breakpoint is set; behind it one is, and the program ends as it does alone.
+// TestRestartable: no breakpoint is set inside a restartable sequence, where each hit would
+// abort the sequence. Behind it one is set, and the program ends as it does alone.
 func TestRestartable(t *testing.T) {
 	needX86(t)
 	for _, flag := range []string{"-pie", "-no-pie"} {

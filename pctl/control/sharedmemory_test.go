@@ -11,8 +11,8 @@ import (
 	"ptools/internal/ptest"
 )
 
-// TestSharers: a process that shares the target's memory since before the attaching, as its child or
-// its parent, passes the int3s in it, and so do its threads.
+// TestSharers: a process has shared the target's memory since before the attach, as its child or its parent.
+// The process and its threads pass the int3s in that memory.
 func TestSharers(t *testing.T) {
 	needX86(t)
 	for _, threads := range []int{0, 2} {
@@ -45,10 +45,11 @@ func TestSharers(t *testing.T) {
 	}
 }
 
-// TestStrangersShare: so does one that is no relative: a sibling, or one whose parent has ended.
+// TestStrangersShare is TestSharers with processes that are no relatives: a sibling, or a process whose parent
+// has ended.
 func TestStrangersShare(t *testing.T) { strangersShare(t) }
 
-// TestStrangersShareWithoutKcmp: also where kcmp(2) is denied, as in containers.
+// TestStrangersShareWithoutKcmp is TestStrangersShare where kcmp(2) is denied, as in containers.
 func TestStrangersShareWithoutKcmp(t *testing.T) {
 	if ptest.Without(t, "kcmp") {
 		strangersShare(t)
@@ -82,7 +83,8 @@ func strangersShare(t *testing.T) {
 	}
 }
 
-// TestSharerRefused: where such a process cannot be traced there is no int3, and no process is harmed.
+// TestSharerRefused: if a process that shares the memory cannot be traced, there is no int3 and no process is
+// harmed.
 func TestSharerRefused(t *testing.T) {
 	needX86(t)
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "sharedmemory.c"), "-t", "2")
@@ -107,7 +109,7 @@ func TestSharerRefused(t *testing.T) {
 	}
 }
 
-// TestSharerAsleep: so does a parent that waits in vfork(2) for the target.
+// TestSharerAsleep: a parent that waits in vfork(2) for the target passes the int3s as well.
 func TestSharerAsleep(t *testing.T) {
 	needX86(t)
 	for _, let := range []string{"go", "end"} {

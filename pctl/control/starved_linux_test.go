@@ -27,9 +27,9 @@ func slicesOf(t *testing.T, g *ptest.Target) map[int]uint64 {
 	return m
 }
 
-// TestStarved: a look does not wait longer than it is told to for threads that are given no processor, and
-// they are let go without having run. The kernel gives them one now and then; what is wanted is seen in one
-// visit of some.
+// TestStarved: a look at threads that are given no processor does not last longer than it may, and the threads
+// are detached without having run. The kernel gives them a processor now and then, so one visit of several that
+// shows this is enough.
 func TestStarved(t *testing.T) {
 	const visits, threads = 10, 4
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "starved.c"), "-t", "4", "-o", "6")

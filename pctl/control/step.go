@@ -30,22 +30,23 @@ type step struct {
 
 // threadTraps is what traps know of a thread.
 type threadTraps struct {
-	at     *bkpt.Breakpoint // of PosAtTrap, and where the thread will be after PosTrapDue, or nil
+	at     *bkpt.Breakpoint // where it is in PosAtTrap, and will be after PosTrapDue; or nil
 	step   *step            // of PosStepping
-	marks  []mark           // hits that are reported and will be made again
+	marks  []mark           // hits that were reported, of instructions that are still to be executed
 	uprobe uprobeHit        // at a uprobe
-	lone   *Lone            // has to stand by itself
+	lone   *Lone            // not nil: it is to be stopped by itself
 }
 
 // trapsOf returns what traps know of a thread.
 func trapsOf(t *tracee.Thread) *threadTraps { return t.Above.(*threadTraps) }
 
-// mark remembers that a thread which stands at a breakpoint was reported and then
-// sent elsewhere, by a signal, before it could execute the instruction: when it
-// comes back with the same stack pointer it is not reported again.
+// mark remembers a thread that was reported at a breakpoint, and that a signal then sent
+// elsewhere before it could execute the instruction. When the thread comes back with the
+// same stack pointer, it is not reported again.
 type mark struct{ addr, sp uint64 }
 
-// maxMarks bounds them: a handler that never returns leaves its mark behind.
+// maxMarks bounds the marks of a thread: a handler that never returns leaves its mark
+// behind.
 const maxMarks = 8
 
 func (k *threadTraps) mark(addr, sp uint64) {
@@ -55,7 +56,7 @@ func (k *threadTraps) mark(addr, sp uint64) {
 	k.marks = append(k.marks, mark{addr, sp})
 }
 
-// unmark reports, and forgets, that the thread was reported here.
+// unmark reports whether the thread was reported here, and forgets that.
 func (k *threadTraps) unmark(addr, sp uint64) bool {
 	i := slices.Index(k.marks, mark{addr, sp})
 	if i < 0 {
@@ -65,18 +66,18 @@ func (k *threadTraps) unmark(addr, sp uint64) bool {
 	return true
 }
 
-// synchronous are the signals that the thread's own instruction raises. They are not
-// blocked during a step: the kernel ends a process that blocks one it needs.
+// synchronous has the signals that a thread's own instruction raises. They are not blocked
+// during a step: the kernel ends a process that blocks one of them when it is raised.
 const synchronous = 1<<(syscall.SIGSEGV-1) | 1<<(syscall.SIGBUS-1) | 1<<(syscall.SIGFPE-1) |
 	1<<(syscall.SIGILL-1) | 1<<(syscall.SIGTRAP-1) | 1<<(syscall.SIGSYS-1)
 
-// isFault tells the signals of an instruction's own making. Their handler may well
-// come back behind the instruction, or nowhere near; if it comes back to it, then the
-// instruction is executed once more, and is hit once more.
+// isFault reports whether a signal is of an instruction's own making. The handler of such a
+// signal may return behind the instruction, or nowhere near. If it returns to the
+// instruction, the instruction is executed once more, and is hit once more.
 func isFault(sig syscall.Signal) bool { return sig > 0 && synchronous&(1<<(sig-1)) != 0 }
 
-// What an interrupted system call returns inside the kernel, which then decides
-// whether it is made again (arch/x86/kernel/signal.c).
+// These are the values that an interrupted system call returns inside the kernel, which
+// then decides whether the call is made again (arch/x86/kernel/signal.c).
 const (
 	restartSys   = -512 // unless a handler runs without SA_RESTART
 	restartNoInt = -513 // always
@@ -84,8 +85,8 @@ const (
 	restartBlock = -516 // likewise, by restart_syscall
 )
 
-// restarts reports whether the thread is sure to make its system call again: it goes
-// back to the instruction and is not to be reported for it a second time.
+// restarts reports whether the thread is sure to make its system call again. Then it goes
+// back to the instruction, and is not to be reported there a second time.
 func restarts(t *tracee.Thread, kind ptrace.Kind) bool {
 	_, result, ok := t.Regs.SyscallReturn()
 	if !ok {
@@ -100,8 +101,8 @@ func restarts(t *tracee.Thread, kind ptrace.Kind) bool {
 	return false
 }
 
-// stepOff gets a thread that is about to run past the breakpoint it stands at, so
-// that no other thread can run past it meanwhile. It reports false if that takes a
+// stepOff gets a thread that is about to run past the breakpoint that it is at, so that no
+// other thread can run past the breakpoint meanwhile. It returns false if that takes a
 // step, which has begun.
 func (o *stepper) stepOff(t *tracee.Thread) bool {
 	k := trapsOf(t)
@@ -138,9 +139,9 @@ func (o *stepper) stepOff(t *tracee.Thread) bool {
 // instruction could do without.
 const hotHits = 64
 
-// continueCopy sends the thread through a copy of an instruction that could be
-// emulated as well. That needs a system call for its access to memory, which the
-// thread makes itself here: the copy comes back behind the instruction.
+// continueCopy sends the thread through a copy of an instruction that could be emulated as
+// well. Emulation would need a system call for the access to memory. In the copy the thread
+// makes that access itself. The copy jumps back behind the instruction.
 func (o *stepper) continueCopy(t *tracee.Thread, b *bkpt.Breakpoint) bool {
 	o.reserveScratch()
 	slot, ok := o.c.traps.table.Scratch().Direct(b)
@@ -149,7 +150,7 @@ func (o *stepper) continueCopy(t *tracee.Thread, b *bkpt.Breakpoint) bool {
 	}
 	b.Plan().Enter(&t.Regs.Regs, slot)
 	t.Known = tracee.RegsChanged
-	o.g.Move(t, tracee.PosInSlot) // every stop looks
+	o.g.Move(t, tracee.PosInSlot) // the next stop moves it out, if it is still there
 	return true
 }
 
@@ -161,7 +162,8 @@ func (o *stepper) reserveScratch() {
 	}
 }
 
-// displace starts the thread on a copy of the instruction elsewhere.
+// displace starts the thread on a copy of the instruction elsewhere. It returns false if
+// there is no slot for one.
 func (o *stepper) displace(t *tracee.Thread, b *bkpt.Breakpoint) bool {
 	o.reserveScratch()
 	slot, direct, err := o.c.traps.table.Scratch().Place(b)
@@ -171,7 +173,7 @@ func (o *stepper) displace(t *tracee.Thread, b *bkpt.Breakpoint) bool {
 	saved := b.Plan().Enter(&t.Regs.Regs, slot)
 	t.Known = tracee.RegsChanged
 	if direct {
-		o.g.Move(t, tracee.PosInSlot) // it comes back by itself; every stop looks
+		o.g.Move(t, tracee.PosInSlot) // it comes back by itself, or the next stop moves it out
 		return true
 	}
 	trapsOf(t).step = &step{b: b, slot: slot, saved: saved}
@@ -179,8 +181,9 @@ func (o *stepper) displace(t *tracee.Thread, b *bkpt.Breakpoint) bool {
 	return true
 }
 
-// beginStep sets the thread going for one instruction. Signals from outside wait for
-// the end of it, except of a system call, which must be open to them, and of a step that was asked for.
+// beginStep has the thread execute one instruction. Signals from outside wait for the end
+// of the step. They do not in a system call, which must be open to them, nor in a step that
+// was asked for.
 func (o *stepper) beginStep(t *tracee.Thread) {
 	s := trapsOf(t).step
 	if !s.b.Plan().IsSyscall() && !s.masked && s.b.Owners() > 0 {
@@ -208,7 +211,7 @@ func (o *stepper) singleStep(t *tracee.Thread, sig syscall.Signal) {
 	o.g.Trace.Did(t, tracee.DeedStep, uint64(sig), err)
 }
 
-// stepped looks at a stop of a thread that was making a step: whatever it is, the
+// stepped handles a stop of a thread that was making a step. Whatever the stop is, the
 // thread has executed the instruction or has not.
 func (o *stepper) stepped(t *tracee.Thread, stop ptrace.Stop) {
 	k := trapsOf(t)
@@ -229,9 +232,9 @@ func (o *stepper) stepped(t *tracee.Thread, stop ptrace.Stop) {
 	}
 	trap := stop.Kind == ptrace.KindSignal && stop.Signal == syscall.SIGTRAP
 	if !done && t.Regs.TrapFlag() != s.flag {
-		// In front of a popf the kernel takes the flag that it has set for a step to be
-		// the program's own (is_setting_trap_flag in arch/x86/kernel/step.c), and a step
-		// that did not come to it leaves it there.
+		// In front of a popf the kernel takes the flag that it has set for the step for the
+		// program's own (is_setting_trap_flag in arch/x86/kernel/step.c). If the step did
+		// not come to the popf, the kernel leaves the flag set.
 		t.Regs.SetTrapFlag(s.flag)
 		t.Known = tracee.RegsChanged
 	}
@@ -239,13 +242,13 @@ func (o *stepper) stepped(t *tracee.Thread, stop ptrace.Stop) {
 		k.mark(s.b.Addr, t.Regs.SP())
 	}
 	at := s.b
-	if done || s.b.Owners() == 0 { // no breakpoint: a step that was asked for, or one that has been removed
+	if done || s.b.Owners() == 0 { // no breakpoint: the step was asked for, or the breakpoint has been removed
 		at = nil
 	}
 	switch {
-	case !done && trap && o.stepTrapped(t), // one turn of a repeated string instruction: it goes on, and was reported
-		done && trap, // trapped takes it away
-		stop.Kind == ptrace.KindEventStop && o.pending(t): // comes next
+	case !done && trap && o.stepTrapped(t), // one turn of a repeated string instruction: it continues, and was reported
+		done && trap, // trapped takes the SIGTRAP
+		stop.Kind == ptrace.KindEventStop && o.pending(t): // the SIGTRAP comes next
 		o.g.Move(t, tracee.PosTrapDue)
 	case !done && stop.Kind == ptrace.KindSignal:
 		o.originalFault(t)
@@ -254,7 +257,7 @@ func (o *stepper) stepped(t *tracee.Thread, stop ptrace.Stop) {
 		}
 		at = nil
 	case !done && s.slot == 0 && !s.direct && s.b.Owners() > 0 && k.lone == nil:
-		o.beginStep(t) // interrupted before the step: again
+		o.beginStep(t) // interrupted before the step, which begins again
 		return
 	}
 	if !done && t.M.Position() == tracee.PosTrapDue && k.lone != nil {
@@ -288,7 +291,7 @@ func (o *stepper) endStep(t *tracee.Thread, at *bkpt.Breakpoint) {
 	o.putAt(t, at)
 }
 
-// putAt notes that a thread stands at a breakpoint which it has to get past; nil: at none.
+// putAt notes that a thread is at a breakpoint that it has to get past; nil: at none.
 func (o *stepper) putAt(t *tracee.Thread, b *bkpt.Breakpoint) {
 	if trapsOf(t).at = b; b != nil {
 		o.g.Move(t, tracee.PosAtTrap)
@@ -297,8 +300,8 @@ func (o *stepper) putAt(t *tracee.Thread, b *bkpt.Breakpoint) {
 	}
 }
 
-// originalFault changes the address of a fault in a scratch slot to that of the
-// instruction the slot has a copy of.
+// originalFault changes the address of a fault in a scratch slot to that of the instruction
+// of which the slot has a copy.
 func (o *stepper) originalFault(t *tracee.Thread) {
 	var si ptrace.SigInfo
 	if !isFault(t.M.Signal()) || ptrace.GetSigInfo(t.TID, &si) != nil || si.Code <= 0 {
@@ -310,8 +313,8 @@ func (o *stepper) originalFault(t *tracee.Thread) {
 	}
 }
 
-// stepInPlace is for the few instructions that can be neither emulated nor moved:
-// all threads stand, the traps leave the text, and the thread steps.
+// stepInPlace is for the few instructions that can be neither emulated nor moved. All
+// threads are stopped, the traps leave the text, and the thread steps.
 func (o *stepper) stepInPlace(t *tracee.Thread, b *bkpt.Breakpoint) {
 	k := trapsOf(t)
 	o.g.Stopper.StopAtOnce()
@@ -325,7 +328,8 @@ func (o *stepper) stepInPlace(t *tracee.Thread, b *bkpt.Breakpoint) {
 	o.g.Waiter.Until(func() bool { return k.step == nil || !o.g.Has(t) }, nil)
 }
 
-// moveOut moves a thread that stands in a scratch slot to where it would be without.
+// moveOut moves a thread that is stopped in a scratch slot to where it would be without the
+// slot.
 func (o *stepper) moveOut(t *tracee.Thread) {
 	if t.M.Position() == tracee.PosInSlot {
 		o.g.Move(t, tracee.PosFree)
@@ -358,10 +362,10 @@ func (o *stepper) pending(t *tracee.Thread) bool {
 	return err == nil && p
 }
 
-// trapPending reports whether a thread that was interrupted has executed a trap that
-// the kernel has not reported yet: of two stops that are due at the same time the
-// interrupt comes first. Left like that it would be in a trap that is about to
-// leave the text.
+// trapPending reports whether a thread that was interrupted has executed a trap that the
+// kernel has not reported yet. The kernel reports the interrupt first if both stops are due
+// at the same time. Left like that, the thread would be in a trap that is about to leave
+// the text.
 func (o *stepper) trapPending(t *tracee.Thread) bool {
 	if t.M.Position() == tracee.PosTrapDue {
 		return true
@@ -373,13 +377,13 @@ func (o *stepper) trapPending(t *tracee.Thread) bool {
 	return ok && o.pending(t)
 }
 
-// awaitTrap lets an interrupted thread go on to the report of its trap, which is its
-// next stop: it executes nothing before.
+// awaitTrap resumes an interrupted thread until its trap is reported. That is its next
+// stop: it executes nothing before.
 func (o *stepper) awaitTrap(t *tracee.Thread) {
 	o.g.FlushRegs(t)
 	t.Known = tracee.RegsUnread
 	if t.M.Pass() != tracee.ActCont {
-		return // it does not stand
+		return // it is not stopped
 	}
 	o.g.Reports.Resuming(t)
 	err := ptrace.Cont(t.TID, 0)

@@ -11,7 +11,7 @@ import (
 	"ptools/pctl/notify"
 )
 
-// needX86 skips what is written in x86 assembler.
+// needX86 skips a test whose program is written in x86 assembler.
 func needX86(t *testing.T) {
 	t.Helper()
 	if runtime.GOARCH != "amd64" {
@@ -19,8 +19,8 @@ func needX86(t *testing.T) {
 	}
 }
 
-// finish lets a created process go on from its first rendezvous to its end, and
-// returns its output.
+// finish continues a created process from its first rendezvous to its end, and returns its
+// output.
 func finish(t *testing.T, c *Controller, out <-chan string) string {
 	t.Helper()
 	end := c.Bus().Subscribe()
@@ -37,9 +37,9 @@ func finish(t *testing.T, c *Controller, out <-chan string) string {
 	return got
 }
 
-// TestStepping: breakpoints on instructions that end the thread, make another one or
-// another process, return from a signal handler, or fault, while signals arrive.
-// Every execution is one hit, and the program sees what it sees alone.
+// TestStepping: breakpoints are on instructions that end the thread, make another thread or
+// process, return from a signal handler, or fault, while signals arrive. Every execution is
+// one hit, and the program sees what it sees alone.
 func TestStepping(t *testing.T) {
 	needX86(t)
 	for _, names := range [][]string{
@@ -90,8 +90,8 @@ func checkHits(t *testing.T, breaks map[string]*SymbolBreak, out string) {
 	}
 }
 
-// TestSteppingOwnTraps: breakpoints on a program's own int3 and on the instructions
-// around its own single step, which uprobes do not see behind a nop.
+// TestSteppingOwnTraps: breakpoints are on a program's own int3 and on the instructions
+// around its own single step. Uprobes do not see that step behind a nop.
 func TestSteppingOwnTraps(t *testing.T) {
 	needX86(t)
 	n := ptest.Rounds(25, 200, 5000)
@@ -140,9 +140,9 @@ func TestSteppingOwnTraps(t *testing.T) {
 	}
 }
 
-// TestSteppingUnderSignals: every kind of instruction, in several threads, while
+// TestSteppingUnderSignals: several threads execute every kind of instruction, while
 // signals are handled wherever a thread may be: in front of a breakpoint that it was
-// reported for, in the middle of a repeated instruction, in a copy.
+// reported at, in the middle of a repeated instruction, in a copy.
 func TestSteppingUnderSignals(t *testing.T) {
 	needX86(t)
 	eachTrap(t, steppingUnderSignals)

@@ -10,7 +10,7 @@ import (
 	"ptools/pctl/bkpt"
 )
 
-// stopHooks is what traps do at the stops of threads: tracee.Hooks.
+// stopHooks is what traps do at the stops of threads. It implements tracee.Hooks.
 type stopHooks struct{ x *traps }
 
 // Above makes the record that trapsOf returns.
@@ -25,7 +25,7 @@ func (h stopHooks) AllStopped() { h.x.disarm() }
 // AllRun puts the traps back.
 func (h stopHooks) AllRun() { h.x.arm() }
 
-// Stopped looks at a stop ahead of everything else.
+// Stopped handles a stop before everything else does.
 func (h stopHooks) Stopped(t *tracee.Thread, s ptrace.Stop) {
 	k := trapsOf(t)
 	if k.uprobe.state == uprobeBehind {
@@ -41,14 +41,14 @@ func (h stopHooks) Resumes(t *tracee.Thread) bool {
 	return trapsOf(t).at == nil || h.x.stepper.stepOff(t)
 }
 
-// TrapDue reports whether a thread that has not stopped may have met a trap that it has not reported, or be on its way
-// past one.
+// TrapDue reports whether a thread that has not stopped may have hit a trap that it has not reported, or be on
+// its way past one.
 func (h stopHooks) TrapDue(t *tracee.Thread) bool {
 	return len(h.x.table.AppendSetBacks(nil)) > 0 || t.M.Position() != tracee.PosFree || trapsOf(t).uprobe.unmasked || h.x.signalDue(t)
 }
 
-// Answers reports whether a thread that does not answer now has to be waited for: it may stand in a scratch
-// slot, waiting for a page that its operand is on.
+// Answers reports whether a thread that does not react to an interrupt has to be waited for: it may be in a
+// scratch slot, waiting for a page that its operand is on.
 func (h stopHooks) Answers(t *tracee.Thread) bool {
 	k := trapsOf(t)
 	if k.step != nil {
@@ -70,8 +70,7 @@ func (h stopHooks) Answers(t *tracee.Thread) bool {
 	return in
 }
 
-// Signalled handles a signal-delivery-stop: the signal is the target's unless it is
-// the trap of a breakpoint.
+// Signalled handles a signal-delivery stop. The signal is the target's unless it is that of a trap of ours.
 func (h stopHooks) Signalled(t *tracee.Thread) {
 	sig := t.M.Signal()
 	if sig == syscall.SIGTRAP && h.x.trapped(t) {
@@ -91,8 +90,8 @@ func (h stopHooks) Signalled(t *tracee.Thread) {
 	}
 }
 
-// Interrupted looks at a thread that our interrupt has stopped. It reports false if that is not the stop to go
-// on from: the thread has executed a trap that the kernel reports next, and is let come to it.
+// Interrupted handles a thread that our interrupt has stopped. It returns false if the thread has executed a
+// trap that the kernel reports next. Then the thread was resumed to that stop.
 func (h stopHooks) Interrupted(t *tracee.Thread) bool {
 	if h.x.stepper.trapPending(t) || h.x.probes.uprobeHitPending(t) {
 		h.x.stepper.awaitTrap(t)
@@ -102,11 +101,11 @@ func (h stopHooks) Interrupted(t *tracee.Thread) bool {
 	return true
 }
 
-// Settles reports the hit of a thread that is about to run on, if one is due.
+// Settles reports the hit of a thread that is about to be resumed, if one is due.
 func (h stopHooks) Settles(t *tracee.Thread) bool {
 	k := trapsOf(t)
 	if k.lone != nil && h.x.g.Stopper.Holds() > 0 && t.M.Holds() == 0 {
-		h.x.g.Stopper.Hold(t) // it has made a step while all others stand
+		h.x.g.Stopper.Hold(t) // it has made a step while all others are stopped
 	}
 	if k.uprobe.state != uprobeDue || t.M.Holds() > 0 {
 		return true
@@ -115,7 +114,7 @@ func (h stopHooks) Settles(t *tracee.Thread) bool {
 	return t.M.State() == tracee.StateStopped && h.x.g.Has(t)
 }
 
-// StandsAlone goes on with a thread that has to stand by itself.
+// StandsAlone handles a thread that is to be stopped by itself. It returns false for any other.
 func (h stopHooks) StandsAlone(t *tracee.Thread) bool {
 	if trapsOf(t).lone == nil {
 		return false
@@ -142,8 +141,8 @@ func (h stopHooks) Dropped(t *tracee.Thread) {
 	}
 }
 
-// Copied lifts our breakpoints out of the memory of a process that was forked off the
-// target, and hands it over, or detaches it, before it has run an instruction.
+// Copied takes our breakpoints out of the memory of a process that was forked off the target. Then it hands the
+// process over, or detaches it, before the process has run an instruction.
 func (h stopHooks) Copied(t *tracee.Thread) {
 	creator := t.Creator
 	t.Creator = nil
@@ -172,5 +171,5 @@ func (h stopHooks) Begot(pid int) bool {
 	return false
 }
 
-// Strayed takes control of a process that the target has made, and that runs untraced.
+// Strayed takes control of a process that the target has made and that runs untraced.
 func (h stopHooks) Strayed(pid int) { h.x.c.following.takePresent(pid) }

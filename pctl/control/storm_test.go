@@ -32,10 +32,10 @@ var storms = []storm{
 	{"exec-thread", "execstorm.c", "-T -n %n -t 2", 100, ""},
 	{"signals", "sigstorm.c", "-n %n", 400, ""},
 	{"traps", "selftrap.c", "-n %n", 300, ""},
-	// Not those that wait for children: SIGCHLD, which the program ignores, is queued
-	// for a traced process all the same, wakes one thread, and may be taken by another
-	// that our stop has brought to its signals first. The one that was woken returns
-	// EINTR without a stop in which it could be moved back.
+	// Calls that wait for children are left out. The program ignores SIGCHLD, but that is queued
+	// for a traced process all the same. It wakes one thread, and may be taken by another one that
+	// our stop has brought to its signals first. The thread that was woken returns EINTR without a
+	// stop in which it could be moved back.
 	{"blockers", "blockers.c", "-x wait -n %n", 20, ""},
 }
 
@@ -51,13 +51,13 @@ func (s *storm) argv(t *testing.T) []string {
 	n := ptest.Rounds(max(1, s.n/12), s.n, s.n*10)
 	argv := strings.Fields(strings.ReplaceAll(s.args, "%n", strconv.Itoa(n)))
 	if s.name == "blockers" && sockets(t) != nil {
-		argv = append(argv, "-x", "recv SO_RCVTIMEO") // each stop would begin its time anew, for ever
+		argv = append(argv, "-x", "recv SO_RCVTIMEO") // each stop would begin its timeout anew, for ever
 	}
 	return argv
 }
 
-// TestStorms: whatever the target does, being grabbed, looked at, paused and let go
-// all the time changes nothing in what it prints and how it ends.
+// TestStorms: a storm is grabbed, looked at, paused and released all the time. That changes nothing
+// in what it prints and how it ends.
 func TestStorms(t *testing.T) {
 	for _, s := range storms {
 		t.Run(s.name, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestStorms(t *testing.T) {
 	}
 }
 
-// harass grabs and lets go of a process until it ends, and returns how often.
+// harass grabs and releases a process until it ends, and returns how often.
 func harass(t *testing.T, pid int) (rounds int) {
 	for ; ; rounds++ {
 		c, err := Attach(bg, pid, nil)
@@ -119,7 +119,7 @@ func disturb(c *Controller) error {
 	return err
 }
 
-// TestBreakStorms: the same under breakpoints that the storm runs into all the time.
+// TestBreakStorms is TestStorms with breakpoints that the storm hits all the time.
 func TestBreakStorms(t *testing.T) {
 	for _, s := range storms {
 		t.Run(s.name, func(t *testing.T) {

@@ -15,9 +15,9 @@ import (
 	"ptools/pctl/notify"
 )
 
-// SymbolBreak is a breakpoint at every function of a name. It waits for objects that
-// are not loaded yet, and is looked up anew after an exec. Of an indirect function it
-// is at the implementations that callers get.
+// SymbolBreak is a breakpoint at every function of a name. It waits for objects that are not
+// loaded yet, and is looked up anew after an exec. For an indirect function it is set at the
+// implementations that callers get.
 type SymbolBreak struct {
 	c              *Controller
 	object, symbol string
@@ -27,7 +27,7 @@ type SymbolBreak struct {
 	resolvers      []*resolver // of indirect functions; likewise
 	removed        bool
 	asking         bool                     // BreakSymbol has not returned
-	err            error                    // why it could not be set at the last place where it could not
+	err            error                    // of the last place where it could not be set
 	found          atomic.Bool              // an object had the symbol
 	hits           atomic.Uint64            // that control has seen
 	shares         atomic.Pointer[[]*share] // what the kernel has counted, places that are gone included
@@ -48,8 +48,8 @@ func (s *SymbolBreak) Hits() uint64 {
 	return n
 }
 
-// Addrs returns the addresses at which it is set now; none: it waits for an object
-// that has the symbol. Any goroutine may call.
+// Addrs returns the addresses at which it is set now. Without any, it waits for an object that
+// has the symbol. Any goroutine may call.
 func (s *SymbolBreak) Addrs() []uint64 {
 	if p := s.addrs.Load(); p != nil {
 		return *p
@@ -57,11 +57,12 @@ func (s *SymbolBreak) Addrs() []uint64 {
 	return nil
 }
 
-// Found reports whether an object has had a function of that name so far, if only one
-// where the breakpoint could not be set, or one that could not be opened. Any goroutine may call.
+// Found reports whether an object has had a function of that name so far, even if the
+// breakpoint could not be set there. It is true also if an object could not be opened. Any
+// goroutine may call.
 func (s *SymbolBreak) Found() bool { return s.found.Load() }
 
-// tell makes the present places known to other goroutines.
+// tell shows the present places to other goroutines.
 func (s *SymbolBreak) tell() {
 	addrs := make([]uint64, 0, len(s.places))
 	for _, b := range s.places {
@@ -70,16 +71,16 @@ func (s *SymbolBreak) tell() {
 	s.addrs.Store(&addrs)
 }
 
-// BreakSymbol sets a breakpoint at off bytes into every function called symbol, in
-// object (a path or file name; "" for all), present and to come. It may be called
-// from any goroutine and from handlers. A place that comes later and cannot be had, and an object
-// that cannot be opened for want of descriptors or memory, is an event, notify.BreakRefused.
+// BreakSymbol sets a breakpoint at off bytes into every function called symbol, in object (a
+// path or file name; "" for all), present and to come. It may be called from any goroutine and
+// from handlers. A place that comes later and cannot be had is an event, notify.BreakRefused.
+// So is an object that cannot be opened for want of descriptors or memory.
 func (c *Controller) BreakSymbol(ctx context.Context, object, symbol string, off uint64, h Handler) (*SymbolBreak, error) {
 	s := &SymbolBreak{c: c, object: object, symbol: symbol, off: off, handler: h, asking: true}
 	s.shares.Store(new([]*share))
 	err := c.either(ctx, func() {
 		c.image.symbolic = append(c.image.symbolic, s)
-		if e := c.traps.still(func() error { // once for all places; their errors are told one by one
+		if e := c.traps.still(func() error { // once for all places; their errors are reported one by one
 			c.image.followLinker()
 			c.Space().Refresh()
 			s.resolve(c.image.program, c.Space().Named(object))
@@ -99,7 +100,7 @@ func (c *Controller) BreakSymbol(ctx context.Context, object, symbol string, off
 	return s, nil
 }
 
-// refusals are the errors of places that would do for a breakpoint otherwise.
+// refusals are the errors of places that could have a breakpoint otherwise.
 var refusals = [...]error{ErrNoUprobe, ErrRestartable, ErrForeignTrap, ErrShared, ErrSharedText, tracee.ErrUnreached}
 
 // Remove takes the breakpoint away at all its places. Idempotent; may be called from
@@ -115,10 +116,11 @@ func (s *SymbolBreak) Remove(ctx context.Context) error {
 	})
 }
 
-// resolve sets the breakpoint at its symbols in those objects of a program, which go by the name that was asked for.
-// If the target executes another program meanwhile, followImage has called resolve for that one.
+// resolve sets the breakpoint at its symbols in objects of the program of. The objects go by
+// the name that was asked for. If the target executes another program meanwhile, followImage
+// has called resolve for that one.
 func (s *SymbolBreak) resolve(of *program.Image, objects []handle.Object) {
-	// An exec has made away with the breakpoints themselves.
+	// An exec has removed the breakpoints themselves.
 	s.places = slices.DeleteFunc(s.places, func(b *Break) bool { return b.bp == nil })
 	s.resolvers = slices.DeleteFunc(s.resolvers, func(r *resolver) bool { return r.entry.bp == nil })
 	var unread []handle.Object
@@ -145,7 +147,7 @@ func (s *SymbolBreak) resolve(of *program.Image, objects []handle.Object) {
 	}
 }
 
-// tellUnread tells the clients of objects that could not be opened, and may have the symbol.
+// tellUnread notifies the clients of objects that could not be opened and may have the symbol.
 func (s *SymbolBreak) tellUnread(objects []handle.Object) {
 	if len(objects) == 0 {
 		return
@@ -180,8 +182,9 @@ func (s *SymbolBreak) place(of *program.Image, addr uint64) {
 	s.places = append(s.places, b)
 }
 
-// refuse notes that the breakpoint cannot be set at addr, and tells the clients unless
-// BreakSymbol will. Data of that name is no place, and a program that was replaced has none.
+// refuse notes that the breakpoint cannot be set at addr, and notifies the clients unless
+// BreakSymbol returns the error. Data of that name is no place. A program that was replaced has
+// no places.
 func (s *SymbolBreak) refuse(addr uint64, err error) {
 	if err == errReplacedProgram {
 		return
@@ -201,7 +204,7 @@ func (s *SymbolBreak) refuse(addr uint64, err error) {
 	s.c.publish(e)
 }
 
-// isRefusal reports an error of a place that would do for a breakpoint otherwise.
+// isRefusal reports whether err is that of a place that could have a breakpoint otherwise.
 func isRefusal(err error) bool {
 	return slices.ContainsFunc(refusals[:], func(r error) bool { return errors.Is(err, r) })
 }

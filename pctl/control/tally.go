@@ -8,8 +8,8 @@ import (
 	"ptools/internal/perfevent"
 )
 
-// tally is the count that the kernel keeps of one instruction. It outlives the
-// probe. Any goroutine may ask for it.
+// tally is the kernel's count of one instruction. It outlives the probe. Any goroutine may
+// ask for it.
 type tally struct {
 	mu      sync.Mutex
 	counter *perfevent.Counter // nil when it has been given up
@@ -26,7 +26,7 @@ func (t *tally) count() uint64 {
 	return t.last
 }
 
-// freeze gives the counter up, and keeps what it has counted.
+// freeze gives up the counter, and keeps what it has counted.
 func (t *tally) freeze() io.Closer {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -38,8 +38,8 @@ func (t *tally) freeze() io.Closer {
 // Close is freeze for a tally that has not been used.
 func (t *tally) Close() error { return t.freeze().Close() }
 
-// share is one owner's part of a tally: what is counted from when it comes until it
-// goes. Any goroutine may ask for it; nil is an owner of nothing.
+// share is one owner's part of a tally: what is counted between newShare and end. Any
+// goroutine may ask for it. A nil share counts nothing.
 type share struct {
 	tally *tally
 	base  uint64
@@ -59,7 +59,7 @@ func (s *share) count() uint64 {
 	return s.tally.count() - s.base
 }
 
-// end keeps the count as it is.
+// end stops the counting.
 func (s *share) end() {
 	if s != nil && s.final.Load() == nil {
 		n := s.count()

@@ -12,14 +12,14 @@ import (
 	"ptools/pctl/notify"
 )
 
-// kindsOfCalls are the functions of calls by the instruction they begin with, or have
-// inside: each way to get off a breakpoint is among them.
+// kindsOfCalls are the functions of calls.c by the instruction that they begin with, or
+// contain. Each way to get past a breakpoint is among them.
 const kindsOfCalls = "push ret jcc ripmov ripstore ripcmp riplea call callmem callreg jmp jmpmem jmpreg jrcxz syscall " +
 	"nop longnop endbr movss cpuid rdtsc sse pushf popf lockinc xchg movrr lea subrsp addflags fs pop leave retn repstos"
 
-// TestTextWhileHeld: int3s are gone from the text whenever the target is held,
-// and when it has been let go, also those whose instructions run elsewhere; memory
-// read through us never shows them.
+// TestTextWhileHeld: int3s are not in the text while the target is held or after it was
+// released, even if their instructions are executed elsewhere. Memory that is read through
+// us never shows them.
 func TestTextWhileHeld(t *testing.T) {
 	needX86(t)
 	for _, kind := range []string{"many", "all"} {
@@ -52,8 +52,8 @@ func names(kind string) []string {
 	return list
 }
 
-// held grabs g, sets breakpoints at functions, holds g several times when they have
-// been hit, and lets it go.
+// held grabs g, sets breakpoints at functions, holds g several times when they have been
+// hit, and releases it.
 func held(t *testing.T, g *ptest.Target, functions []string) {
 	t.Helper()
 	bus := notify.NewBus()

@@ -12,8 +12,8 @@ import (
 // timedCalls is what timed.c waits in. The timeout of the last one cannot be changed.
 var timedCalls = []string{"epoll_wait", "epoll_pwait2", "sigtimedwait", "semtimedop", "io_getevents", "recv SO_RCVTIMEO", "read SO_RCVTIMEO", "unwritable"}
 
-// TestTimeoutsUnderVisits: a call with a relative timeout ends with its time, however often it is
-// visited, by one tracer or by one after the other.
+// TestTimeoutsUnderVisits: a call with a relative timeout ends in time however often it is visited, by
+// one tracer or by several in turn.
 func TestTimeoutsUnderVisits(t *testing.T) {
 	t.Parallel()
 	needX86(t)
@@ -48,7 +48,7 @@ func TestTimeoutsUnderVisits(t *testing.T) {
 				return g, truth
 			}
 			g, truth := start()
-			alone, aloneTruth := start() // what the machine does to calls that are not visited
+			alone, aloneTruth := start() // how long calls take on this machine that are not visited
 			visits, visit, longest := 0, test.visit(t, g.PID), time.Duration(0)
 			ticks := time.NewTicker(35 * time.Millisecond)
 			defer ticks.Stop()
@@ -74,7 +74,7 @@ func TestTimeoutsUnderVisits(t *testing.T) {
 					t.Logf("%s: %v longer, as the socket's timeout is not ours to change: %v", name, excess, noSockets)
 					continue
 				}
-				if excess > wait/2+longest+late { // its time may be up during a visit
+				if excess > wait/2+longest+late { // its timeout may end during a visit
 					t.Errorf("%s: %v longer than %v in %d visits, of at most %v, where calls that are not visited take up to %v longer", name, excess, wait, visits, longest, late)
 				}
 			}
@@ -82,7 +82,7 @@ func TestTimeoutsUnderVisits(t *testing.T) {
 	}
 }
 
-// TestRingTimeout: a wait on an io_uring ends with its time, however often it is looked at.
+// TestRingTimeout: a wait on an io_uring ends in time however often it is looked at.
 func TestRingTimeout(t *testing.T) {
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "testdata/uring.c"))
 	switch line := g.Line(); line {

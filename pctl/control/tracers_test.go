@@ -6,8 +6,8 @@ import (
 	"ptools/internal/ptest"
 )
 
-// TestTargetsOwnTracees: a target that traces its children itself finds none of them traced, under
-// breakpoints, rendezvous, and while it is grabbed and let go.
+// TestTargetsOwnTracees: a target that traces its children itself finds that no other process
+// traces them. That holds under breakpoints, at rendezvous, and while it is grabbed and released.
 func TestTargetsOwnTracees(t *testing.T) {
 	needX86(t)
 	for _, test := range []struct {

@@ -27,7 +27,7 @@ func shorts(g *ptest.Target) (n uint64) {
 	return n
 }
 
-// TestReleaseCutsNothing: to be let go no thread is interrupted in what its call transfers.
+// TestReleaseCutsNothing: a release interrupts no thread in what its call transfers.
 func TestReleaseCutsNothing(t *testing.T) {
 	g := startTransfers(t)
 	rounds := ptest.Rounds(50, 200, 2000)
@@ -58,8 +58,8 @@ func tracerOf(t *testing.T, pid, tid int) int {
 	return st.TracerPID
 }
 
-// TestReleaseWithTraps: a thread that sleeps is not interrupted while traps are taken out of the text.
-// One that is just running may be.
+// TestReleaseWithTraps: a thread that sleeps is not interrupted while traps are taken out of the text. A thread
+// that is just running may be.
 func TestReleaseWithTraps(t *testing.T) {
 	needX86(t)
 	needUprobes(t)
@@ -77,7 +77,7 @@ func TestReleaseWithTraps(t *testing.T) {
 				if err != nil || len(b.Addrs()) == 0 {
 					t.Errorf("breakpoint at %#x: %v", b.Addrs(), err)
 				}
-				g.AwaitWork(3 * kinds) // what setting it has cut is counted
+				g.AwaitWork(3 * kinds) // the calls that setting it has cut are counted by then
 				before := shorts(g)
 				release(t, c, ModeRun)
 				g.AwaitWork(3 * kinds)
@@ -92,7 +92,8 @@ func TestReleaseWithTraps(t *testing.T) {
 	}
 }
 
-// sockets returns why sockets of other processes cannot be had, as where a seccomp filter refuses pidfd_getfd(2).
+// sockets returns why sockets of other processes cannot be had, as when a seccomp filter refuses
+// pidfd_getfd(2).
 func sockets(t *testing.T) error {
 	t.Helper()
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)

@@ -19,5 +19,5 @@ func eachTrap(t *testing.T, f func(t *testing.T, trap Trap)) {
 	}
 }
 
-// needUprobes skips a test where the kernel refuses them.
+// needUprobes skips a test if the kernel refuses uprobes.
 var needUprobes = uprobe.Need

@@ -10,7 +10,8 @@ import (
 	"ptools/pctl/bkpt"
 )
 
-// traps are the breakpoints of the target's present program, of whatever kind, and what becomes of threads at them.
+// traps are the breakpoints of the target's present program, of either kind, and what is done
+// with threads at them.
 type traps struct {
 	c        *Controller
 	g        *tracee.Group
@@ -30,7 +31,7 @@ func (x *traps) init(c *Controller) {
 	c.tracees.Text = x.table
 }
 
-// signalDue reports whether the signal of a trap of ours may be waiting for a thread.
+// signalDue reports whether the signal of a trap of ours may be pending for a thread.
 func (x *traps) signalDue(t *tracee.Thread) bool {
 	ours := uint64(1) << (syscall.SIGTRAP - 1)
 	if x.probes.signals != nil {
@@ -40,8 +41,8 @@ func (x *traps) signalDue(t *tracee.Thread) bool {
 	return err != nil || st.SigPnd&ours != 0
 }
 
-// clean takes our breakpoints out of the memory of a forked process. Where there is no
-// descriptor to write to that memory the traps leave it word by word.
+// clean takes our breakpoints out of the memory of a forked process. If no descriptor can write
+// to that memory, they are taken out word by word.
 func (x *traps) clean(t *tracee.Thread) {
 	x.hideLeaving()
 	g := &ground{pid: t.TID}
@@ -56,7 +57,7 @@ func (x *traps) clean(t *tracee.Thread) {
 	x.table.Clean(ptrace.Memory{TID: t.TID}, g)
 }
 
-// newTable is for the present address space.
+// newTable returns a table for the present address space.
 func (x *traps) newTable() *bkpt.Table {
 	t := bkpt.NewTable(x.g.Memory.Mem)
 	x.ground.close()

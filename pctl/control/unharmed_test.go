@@ -17,8 +17,8 @@ import (
 	"ptools/pctl/notify"
 )
 
-// TestReleaseWhileExecuting: a program that is executed while the process is let go is not
-// stopped any more, and no trap is planted in it.
+// TestReleaseWhileExecuting: a program that is executed while the process is released is not stopped
+// any more, and no trap is planted in it.
 func TestReleaseWhileExecuting(t *testing.T) {
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "execstorm.c"), "-n", "0", "-t", "2")
 	g.Ready()
@@ -35,8 +35,8 @@ func TestReleaseWhileExecuting(t *testing.T) {
 	}
 }
 
-// TestForkWithoutDescriptors: children are forked off without traps also when this program
-// cannot open their memory.
+// TestForkWithoutDescriptors: forked children have no traps, even if this program cannot open their
+// memory.
 func TestForkWithoutDescriptors(t *testing.T) {
 	truth := ptest.NewTruth(t)
 	g := ptest.StartWith(t, &ptest.Options{Truth: truth, Foreign: true}, ptest.BuildC(t, "forkstorm.c"), "-n", "0", "-t", "2")
@@ -73,8 +73,8 @@ func TestForkWithoutDescriptors(t *testing.T) {
 
 const unreadableEnv = "PTOOLS_TEST_UNREADABLE"
 
-// TestUnreadableProgram: what a user executes without the right to read it is controlled, though
-// its memory is out of reach.
+// TestUnreadableProgram: a program that its user may execute and not read is controlled, though its
+// memory is out of reach.
 func TestUnreadableProgram(t *testing.T) {
 	if path := os.Getenv(unreadableEnv); path != "" {
 		unreadable(t, path)
@@ -137,8 +137,8 @@ func unreadable(t *testing.T, path string) {
 	}
 }
 
-// TestBreakWithoutDescriptors: objects that cannot be opened are told, for they may have the symbol, and are
-// opened later.
+// TestBreakWithoutDescriptors: objects that cannot be opened are reported, because they may have the
+// symbol. They are opened later.
 func TestBreakWithoutDescriptors(t *testing.T) {
 	g := ptest.Start(t, ptest.BuildC(t, "idle.c"))
 	g.Ready()

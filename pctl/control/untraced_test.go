@@ -7,8 +7,8 @@ import (
 	"ptools/pctl/notify"
 )
 
-// TestUntraced: a process that is made with CLONE_UNTRACED, of which the kernel tells nothing, passes uprobes, and is
-// as it was alone. Int3s it dies of: there is no way to see it.
+// TestUntraced: the kernel does not report a process that is made with CLONE_UNTRACED. It passes uprobes, and
+// runs as it does alone. Int3s end it: there is no way to see it.
 func TestUntraced(t *testing.T) {
 	needX86(t)
 	for trap, end := range map[Trap]int{TrapUprobe: 0, TrapInt3: 5} {
@@ -29,8 +29,8 @@ func TestUntraced(t *testing.T) {
 	}
 }
 
-// TestUntracedExec: a thread that is made with CLONE_UNTRACED executes a program, and no thread is left that is
-// traced. The process goes on under control: that there was an exec is told, breakpoints are of the new program.
+// TestUntracedExec: a thread that is made with CLONE_UNTRACED executes a program, and then no thread is traced
+// any more. The process stays controlled: the exec is reported, and breakpoints are those of the new program.
 func TestUntracedExec(t *testing.T) {
 	for _, trap := range []Trap{TrapInt3, TrapUprobe} {
 		t.Run(trap.String(), func(t *testing.T) {

@@ -9,13 +9,13 @@ import (
 
 // uprobeHit is what is known of a thread and the probe it has run through.
 type uprobeHit struct {
-	taken  uint64 // arrivals that have been dealt with
+	taken  uint64 // arrivals that have been handled
 	state  uprobeState
 	hit    perfevent.Hit // the last one, with the registers from before the instruction
 	missed uint64        // arrivals before it that did not stop the thread
 
 	addr  uint64      // of the instruction
-	after ptrace.Regs // what the thread has really
+	after ptrace.Regs // those that the thread really has
 
 	unmasked bool // mask has to be put back
 	mask     uint64
@@ -30,7 +30,7 @@ const (
 	uprobeBehind             // the registers are those from before the instruction, which has run
 )
 
-// probed handles a signal that may be that of a probe. It reports true if it was.
+// probed handles a signal that may be that of a probe. It reports whether it is.
 func (p *probes) probed(t *tracee.Thread) bool {
 	k := trapsOf(t)
 	if p.signals == nil || t.M.Signal() != p.signal || !p.newUprobeHit(t) {
@@ -43,8 +43,8 @@ func (p *probes) probed(t *tracee.Thread) bool {
 	var si ptrace.SigInfo
 	if ptrace.GetSigInfo(t.TID, &si) != nil || si.Code == ptrace.SIKernel {
 		p.g.TakeSignal(t)
-		p.g.Reports.Read() // it is ours, whatever comes
-	} // else another's, which was there before and took ours in
+		p.g.Reports.Read() // the signal is ours, so its wait status is consumed
+	} // else another program's signal was pending before, and ours was merged into it
 	p.g.Calls.Rewind(t)
 	if t.Role != tracee.RoleThread {
 		return true
@@ -56,14 +56,14 @@ func (p *probes) probed(t *tracee.Thread) bool {
 	return true
 }
 
-// newUprobeHit reports whether a stopped thread has reached a probe since it was last
-// asked; p.hit has it.
+// newUprobeHit reports whether a stopped thread has reached a probe since its last hit that was
+// handled. p.hit has the new one.
 func (p *probes) newUprobeHit(t *tracee.Thread) bool {
 	return p.signals.Take(t.TID, &p.hit) && p.hit.Count != trapsOf(t).uprobe.taken
 }
 
-// reportUprobeHit reports the hit of a thread that is not held. Its registers are
-// shown as they were before the instruction.
+// reportUprobeHit reports the hit of a thread that is not held. Handlers see the registers from
+// before the instruction.
 func (p *probes) reportUprobeHit(t *tracee.Thread) {
 	k := trapsOf(t)
 	a := &k.uprobe
@@ -84,7 +84,7 @@ func (p *probes) reportUprobeHit(t *tracee.Thread) {
 		a.state, a.after, t.Regs = uprobeBehind, t.Regs, before
 		if k.unmark(b.Addr, t.Regs.SP()) {
 			t.Regs, a.state = a.after, uprobeDone
-			return // a handler has changed the registers: it has run once more
+			return // a handler has changed the registers, and the instruction has run once more
 		}
 	}
 	p.g.Latency.Hit()
@@ -92,7 +92,7 @@ func (p *probes) reportUprobeHit(t *tracee.Thread) {
 	p.c.traps.hit(t, b)
 }
 
-// countMissed counts hits of a thread that it was not stopped at.
+// countMissed counts hits that did not stop the thread.
 func (p *probes) countMissed(bp *bkpt.Breakpoint, n uint64) {
 	if n == 0 {
 		return
@@ -106,8 +106,8 @@ func (p *probes) countMissed(bp *bkpt.Breakpoint, n uint64) {
 	}
 }
 
-// stillThere reports whether a thread stands where the instruction has left it. One
-// that had the signal blocked is elsewhere.
+// stillThere reports whether a thread is where the instruction has left it. A thread that had
+// the signal blocked is elsewhere.
 func (p *probes) stillThere(t *tracee.Thread, b *bkpt.Breakpoint, before ptrace.Regs) bool {
 	if trapsOf(t).uprobe.missed > 0 {
 		return false
@@ -117,15 +117,15 @@ func (p *probes) stillThere(t *tracee.Thread, b *bkpt.Breakpoint, before ptrace.
 	return ok && err == nil && before.PC() == t.Regs.PC() && before.SP() == t.Regs.SP()
 }
 
-// readOnly is memory to which nothing is written: what an instruction has stored is
-// there.
+// readOnly is memory to which nothing is written: what an instruction has stored is there
+// already.
 type readOnly struct{ bkpt.Memory }
 
 func (readOnly) WriteAt(p []byte, _ int64) (int, error) { return len(p), nil }
 
-// leaveUprobeHit gives a thread back the registers it has really, unless a handler has
-// changed what it was shown: then those count, and at the breakpoint the instruction
-// is executed once more.
+// leaveUprobeHit gives a thread back the registers that it really has, unless a handler has
+// changed what it was shown. Then the changed registers count. If they are at the breakpoint,
+// the instruction is executed once more.
 func (p *probes) leaveUprobeHit(t *tracee.Thread) {
 	k := trapsOf(t)
 	k.uprobe.state = uprobeDone
@@ -139,8 +139,9 @@ func (p *probes) leaveUprobeHit(t *tracee.Thread) {
 	}
 }
 
-// uprobeHitPending reports whether an interrupted thread has reached a probe and the
-// signal is still to come, and can be let come without running the thread.
+// uprobeHitPending reports whether an interrupted thread has reached a probe, its signal is
+// still to come, and the signal can come before the thread runs. It unblocks the signal for
+// that.
 func (p *probes) uprobeHitPending(t *tracee.Thread) bool {
 	k := trapsOf(t)
 	if p.signals == nil || !p.newUprobeHit(t) {
@@ -161,15 +162,16 @@ func (p *probes) uprobeHitPending(t *tracee.Thread) bool {
 		return false
 	}
 	if _, _, in := t.Regs.SyscallReturn(); in {
-		return false // a call that waits with a mask of its own has another to go back to
+		return false // a call that waits with a mask of its own restores another one
 	}
 	k.uprobe.unmasked, k.uprobe.mask = true, mask
 	return ptrace.SetSigMask(t.TID, mask&^bit) == nil
 }
 
-// takeUprobeHits lets threads that are about to be let go come to the signals of probes
-// that are on their way to them: no other may get those. One on its way into the
-// sleep of vfork(2) would not come to its signals before its child, which stands still.
+// takeUprobeHits resumes threads that are about to be detached until the signals of probes that
+// are on their way to them have come: nothing else may receive those. A thread that is about to
+// sleep in vfork(2) is left out. It would not come to its signals before its child, which is
+// stopped, has run.
 func (p *probes) takeUprobeHits() {
 	if p.signals == nil {
 		return

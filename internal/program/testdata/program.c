@@ -1,4 +1,7 @@
-/* program: prints the addresses of main and of the function that "indirect" is, then loads and unloads the object that each line names. */
+/*
+ * program: prints the addresses of main and of the function that "indirect" is bound to. For each
+ * line it unloads the last object, and loads the one that the line names.
+ */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>

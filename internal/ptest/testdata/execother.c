@@ -1,9 +1,9 @@
 /*
  * execother: executes the program -p, which executes this one, and so on, -n times (0: until standard input ends).
- * Both are this source, built with -static, the other one with -DOTHER. The first one lives until it is traced, and
- * for up to -u microseconds after that; with -n it does not wait for a tracer. At the address of its function spot the other
- * one has the middle of an instruction, whose constant it checks for -u microseconds: it ends with status 3 if that changes.
- * The checksum is the count.
+ * Both are this source, built with -static, and the other one with -DOTHER. The first one lives until it is traced, and
+ * for up to -u microseconds after that. With -n it does not wait for a tracer. The other one has the middle of an
+ * instruction where the first one has its function spot. It checks the constant of that instruction for -u microseconds,
+ * and ends with status 3 if the constant changes. The checksum is the count.
  */
 #include "ptest.h"
 #include "children.h"
@@ -64,7 +64,7 @@ static int is_traced(void)
 	return at != NULL && atoi(at + 10) != 0;
 }
 
-/* The first program lives until it is traced, and a little longer; the other one checks its text. */
+/* live: the first program lives until it is traced, and a little longer. The other one checks its text. */
 static void live(void)
 {
 	uint64_t end;

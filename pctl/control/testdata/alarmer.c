@@ -1,4 +1,4 @@
-/* alarmer: loaded before a program, it sends the program 1,000 signals a second, which it handles. */
+/* alarmer: loaded before a program, it sends the program 1,000 signals a second, and handles them. */
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>

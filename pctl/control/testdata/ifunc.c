@@ -1,7 +1,7 @@
 /*
  * ifunc: calls indirect functions (STT_GNU_IFUNC), libc's and one of its own, as often as its first
- * argument says, and prints the address that it has given to each of them. Without a second argument it
- * prints "ready" and reads a line before.
+ * argument says. It prints the address that it has given to each of them. Without a second argument it
+ * first prints "ready" and reads a line.
  */
 #define _GNU_SOURCE
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /*
- * lone: one thread walks a ring of a few instructions, counts its rounds and, now and then, sleeps,
- * copies by a repeated instruction and makes a system call; another one counts by itself. SIGUSR1 is
- * counted by its handler. It writes the numbers of both threads. At the byte on its standard input the
- * walker checks what it has counted, and the status is 3 if a round was lost or made twice.
+ * lone: the first thread, the walker, walks a ring of a few instructions and counts its rounds. Each
+ * round has a copy by a repeated instruction, and a system call. A second thread counts by itself, and a
+ * third one reads standard input. The handler of SIGUSR1 counts the signals. At a byte on standard input
+ * the walker prints and checks its counts. The status is 3 if a round was lost or made twice.
  */
 #define _GNU_SOURCE
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* oddplugin: a plugin for dlchurn whose function begins with an instruction that is run elsewhere. */
+/* oddplugin: a plugin for dlchurn whose function begins with an instruction that is executed in a copy. */
 __asm__(".text\n"
 	".globl plugin_call\n"
 	".type plugin_call, @function\n"

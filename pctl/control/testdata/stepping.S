@@ -1,6 +1,6 @@
 /*
- * The instructions of stepping.c that breakpoints are set on: at_NAME is the address of one whose
- * execution does more than go on to the next.
+ * The instructions of stepping.c that breakpoints are set on. at_NAME is the address of an instruction
+ * whose execution does more than continue to the next one.
  */
 	.macro	at name
 	.globl	at_\name
@@ -56,7 +56,7 @@ at sigreturn
 	syscall
 	hlt
 
-/* instructions that fault; the handler goes on behind them, at after_NAME */
+/* instructions that fault: the handler returns behind them, to after_NAME */
 	.macro	faulty name, code:vararg
 function do_\name
 at \name

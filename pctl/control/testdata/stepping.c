@@ -1,7 +1,7 @@
 /*
- * stepping: executes the instructions of stepping.S, -t threads each of them as often as its first
- * argument says, while a timer sends signals. It prints how often each was executed, and ends with
- * status 3 if something was not as it is without a tracer.
+ * stepping: several threads execute each of the instructions of stepping.S, as often as the first
+ * argument says, while a timer sends signals. The program prints how often each was executed. It ends
+ * with status 3 if something was not as it is without a tracer.
  */
 #define _GNU_SOURCE
 #include <linux/futex.h>
@@ -74,7 +74,7 @@ static void on_alarm(int sig, siginfo_t *si, void *context)
 	atomic_fetch_add(&returns, 1);
 }
 
-/* handle sets a handler that returns to restorer: libc's sigaction would put in its own. */
+/* handle: sets a handler that returns to restorer. libc's sigaction would put in its own restorer. */
 static void handle(int sig, void (*handler)(int, siginfo_t *, void *))
 {
 	struct {
