@@ -125,7 +125,7 @@ func (x *traps) place(of *program.Image, addr uint64, p purpose) (*bkpt.Breakpoi
 }
 
 // ErrForeignTrap is the error of a breakpoint at an address that has another tracer's trap.
-var ErrForeignTrap = errors.New("a trap of somebody else's stands there")
+var ErrForeignTrap = errors.New("the trap of another tracer stands there")
 
 // probesSuit reports whether uprobes are the first choice. A target that is killed when we die
 // does not need their protection.
