@@ -190,3 +190,25 @@ func TestHolders(t *testing.T) {
 		t.Errorf("held by %s, want %s", said, want)
 	}
 }
+
+// TestKillRest: what is left of the group of a leader that was reaped is killed, unless all of it has begun since: then
+// the number is another process's.
+func TestKillRest(t *testing.T) {
+	g := Start(t, "/bin/sh", "-c", "sleep 1000 & echo $!")
+	var sleeper int
+	if _, err := fmt.Sscan(g.Line(), &sleeper); err != nil {
+		t.Fatal(err)
+	}
+	leader := g.PID
+	g.Wait()
+	begun, ok := memberOf(leader, sleeper)
+	if !ok || begun > g.reaped {
+		t.Fatalf("begun %d, leader reaped %d, %v", begun, g.reaped, ok)
+	}
+	killRest(leader, begun-1)
+	if s := threadState(sleeper, sleeper); s == 'Z' || s == 'X' {
+		t.Error("a process of another group with that number was killed")
+	}
+	killRest(leader, g.reaped)
+	g.WaitFor("the end of the sleeper", func() bool { s := threadState(sleeper, sleeper); return s == 'Z' || s == 'X' })
+}

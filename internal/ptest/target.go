@@ -34,6 +34,7 @@ type Target struct {
 
 	terminal bool             // leads the session of a terminal
 	state    *os.ProcessState // set once it is reaped
+	reaped   uint64           // likewise: when, in bootTicks
 }
 
 // Options says how to start a target. Nil and the zero value are valid.
@@ -150,9 +151,14 @@ func (g *Target) end() {
 		TextIntact(g.t, g.PID)
 	}
 	g.Stdin.Close()
-	killGroup(g.cmd.Process.Pid)
-	if g.terminal {
-		killSession(g.cmd.Process.Pid)
+	switch leader := g.cmd.Process.Pid; {
+	case g.state == nil:
+		killGroup(leader)
+		if g.terminal {
+			killSession(leader)
+		}
+	case g.terminal || groupIsLeft(leader):
+		killRest(leader, g.reaped)
 	}
 	g.Kill()
 	g.reap()
@@ -184,7 +190,7 @@ func (g *Target) reap() {
 	g.stop.Do(func() {
 		tellKeeper('-', g.cmd.Process.Pid) // before its number can belong to another process
 		g.cmd.Wait()                       // the state says how it ended
-		g.state = g.cmd.ProcessState
+		g.reaped, g.state = bootTicks(), g.cmd.ProcessState
 		if g.self != g.cmd.Process {
 			g.self.Release()
 		}
