@@ -134,7 +134,7 @@ func TestContext(t *testing.T) {
 	pid, stop := startSpinning()
 	defer stop()
 	for _, timers := range []sample.Timers{sample.TimersAuto, sample.TimersOff} {
-		ctx, cancel := context.WithTimeout(bg, 100*time.Millisecond)
+		ctx, cancel := context.WithTimeout(bg, 500*time.Millisecond)
 		p, err := sample.Run(ctx, pid, &sample.Options{Period: time.Millisecond, Timers: timers})
 		cancel()
 		if err != nil || p.Total().Samples == 0 {
