@@ -1,0 +1,70 @@
+package control
+
+import (
+	"testing"
+
+	"ptools/internal/procfs"
+	"ptools/internal/ptest"
+)
+
+// execNow is a target that executes another program when it is told to.
+type execNow struct {
+	*ptest.Target
+	t     *testing.T
+	other string
+}
+
+// startExecNow starts the target.
+func startExecNow(t *testing.T) execNow {
+	t.Helper()
+	needX86(t)
+	at := []string{"-static", "-Wl,--section-start=.spot=0x500000"}
+	first, other := ptest.BuildC(t, "testdata/execnow.c", at...), ptest.BuildC(t, "testdata/execnow.c", append(at, "-DOTHER")...)
+	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, first, other)
+	g.Ready()
+	return execNow{g, t, other}
+}
+
+// execute returns when the target stands in the exec event, which has not been read.
+func (e execNow) execute() {
+	e.Stdin.Write([]byte("x"))
+	e.WaitFor("the exec", func() bool {
+		exe, _ := procfs.Exe(e.PID)
+		return exe == e.other && e.State() == 't'
+	})
+}
+
+// end has the other program look at its text once more, and end.
+func (e execNow) end() {
+	e.t.Helper()
+	e.Stdin.Write([]byte("x"))
+	if s := e.Wait(); !s.Success() {
+		e.t.Errorf("it ended with %v", s)
+	}
+}
+
+// spot is the address of that function.
+const spot = 0x500002
+
+// TestBreakBeforeExecReport: an address of one program does not become a breakpoint of the next one, whose exec is still to be
+// reported.
+func TestBreakBeforeExecReport(t *testing.T) {
+	for _, trap := range []Trap{TrapInt3, TrapUprobe} {
+		t.Run(trap.String(), func(t *testing.T) {
+			if trap == TrapUprobe {
+				needUprobes(t)
+			}
+			e := startExecNow(t)
+			c := attach(t, e.PID, &Options{Trap: trap})
+			if err := c.Do(bg, func() {
+				e.execute()
+				if _, err := c.traps.addBreak(c.image.program, spot, func(*Hit) {}, toStop); err == nil {
+					t.Error("it was set")
+				}
+			}); err != nil {
+				t.Fatal(err)
+			}
+			e.end()
+		})
+	}
+}
