@@ -48,13 +48,13 @@ func (h *Hit) Executed() bool { return h.b.bp != nil && h.b.bp.After() }
 
 // Late reports that the thread has gone on since and stands elsewhere, with the
 // registers that it has there: it blocked the signal of the uprobe.
-func (h *Hit) Late() bool { return h.Executed() && trapsOf(h.t).uprobe.state != uprobeBehind }
+func (h *Hit) Late() bool { return h.Executed() && trapsOf(h.t).uprobe.state != uprobeShown }
 
 // After returns the registers that the thread goes on with unless SetRegs changes them:
 // those of Regs, or, behind an instruction that was Executed, those that it has left.
 // They may be read until the handler returns.
 func (h *Hit) After() *ptrace.Regs {
-	if trapsOf(h.t).uprobe.state == uprobeBehind {
+	if trapsOf(h.t).uprobe.state == uprobeShown {
 		return &trapsOf(h.t).uprobe.after
 	}
 	return &h.t.Regs
@@ -320,6 +320,9 @@ func (x *traps) hit(t *tracee.Thread, bp *bkpt.Breakpoint) {
 		if b.client && x.c.bus.Wants(notify.Hit) {
 			x.publishHit(t, b, attached)
 		}
+	}
+	if k := trapsOf(t); k.uprobe.state == uprobeShown {
+		k.uprobe.state = uprobeBehind
 	}
 	if x.c.rendezvous.wantHold {
 		x.c.rendezvous.here = append(x.c.rendezvous.here, notify.PointHit)

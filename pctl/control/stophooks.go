@@ -124,11 +124,16 @@ func (h stopHooks) StandsAlone(t *tracee.Thread) bool {
 	return true
 }
 
-// Flushes is called before the registers of a thread are written back.
-func (h stopHooks) Flushes(t *tracee.Thread) {
-	if trapsOf(t).uprobe.state == uprobeBehind {
+// Flushes is called before the registers of a thread are written back. While handlers are called it reports false: they may
+// wait, and go on with what they have seen and changed (TestHandlerThatWaits).
+func (h stopHooks) Flushes(t *tracee.Thread) bool {
+	switch trapsOf(t).uprobe.state {
+	case uprobeShown:
+		return false
+	case uprobeBehind:
 		h.x.probes.leaveUprobeHit(t)
 	}
+	return true
 }
 
 // Dropped forgets a thread that is gone.
