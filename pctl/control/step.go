@@ -131,7 +131,8 @@ func (o *stepper) stepOff(t *tracee.Thread) bool {
 	if b.Plan().Kind() == x86.StepAll || !o.displace(t, b) {
 		o.stepInPlace(t, b)
 	}
-	return k.step == nil && t.M.State() == tracee.StateStopped
+	// stepInPlace has waited: the thread may have ended, and its number be another's (TestStepAcrossExec).
+	return k.step == nil && t.M.State() == tracee.StateStopped && o.g.Has(t)
 }
 
 // hotHits is how often a breakpoint is hit before it is worth a scratch slot that its

@@ -5,6 +5,7 @@ import (
 
 	"ptools/internal/procfs"
 	"ptools/internal/ptest"
+	"ptools/pctl/notify"
 )
 
 // execNow is a target that executes another program when it is told to.
@@ -15,12 +16,12 @@ type execNow struct {
 }
 
 // startExecNow starts the target.
-func startExecNow(t *testing.T) execNow {
+func startExecNow(t *testing.T, args ...string) execNow {
 	t.Helper()
 	needX86(t)
 	at := []string{"-static", "-Wl,--section-start=.spot=0x500000"}
 	first, other := ptest.BuildC(t, "testdata/execnow.c", at...), ptest.BuildC(t, "testdata/execnow.c", append(at, "-DOTHER")...)
-	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, first, other)
+	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, append([]string{first, other}, args...)...)
 	g.Ready()
 	return execNow{g, t, other}
 }
@@ -43,8 +44,12 @@ func (e execNow) end() {
 	}
 }
 
-// spot is the address of that function.
-const spot = 0x500002
+// The addresses of its functions.
+const (
+	spot   = 0x500002
+	walk   = 0x500003
+	walkSS = 0x500005
+)
 
 // TestBreakBeforeExecReport: an address of one program does not become a breakpoint of the next one, whose exec is still to be
 // reported.
@@ -67,4 +72,26 @@ func TestBreakBeforeExecReport(t *testing.T) {
 			e.end()
 		})
 	}
+}
+
+// TestStepAcrossExec: a leader that is to make a step with all threads stopped is ended by the exec of another one, which takes
+// its number: the registers of the leader do not become those of the new program.
+func TestStepAcrossExec(t *testing.T) {
+	e := startExecNow(t, "thread")
+	c := attach(t, e.PID, &Options{Trap: TrapInt3, Stop: []notify.Point{notify.PointExec}})
+	events := c.Bus().Subscribe(notify.Stopped)
+	defer events.Close()
+	if _, err := c.Break(bg, walkSS, func(h *Hit) {
+		r := *h.Regs()
+		r.Regs.R15++
+		h.SetRegs(&r)
+		e.execute()
+	}); err != nil {
+		t.Fatal(err)
+	}
+	await(t, events, notify.Stopped)
+	if err := c.Continue(bg); err != nil {
+		t.Fatal(err)
+	}
+	e.end()
 }

@@ -1,11 +1,15 @@
 /*
- * execnow: executes the program of its first argument when it can read a byte. Both are this source, built with -static and
- * the section .spot at one address, the other one with -DOTHER. At the address of the function spot of the first one the
- * other one has the middle of an instruction, whose constant it checks until it can read a byte: it ends with status 3 if that
- * changes.
+ * execnow: executes the program of its first argument when it can read a byte. With a second argument a thread that is not
+ * the leader does so, which blocks SIGUSR1, and the leader executes the function walk until then. Both programs are this source,
+ * built with -static and the section .spot at one address, the other one with -DOTHER. At the address of the function spot of
+ * the first one the other one has the middle of an instruction, whose constant it checks until it can read a byte: it ends with
+ * status 3 if that changes, and with 4 if it has not the signal mask of the thread that has executed it.
  */
 #include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 __asm__(".pushsection .spot,\"ax\",@progbits\n"
@@ -18,16 +22,26 @@ __asm__(".pushsection .spot,\"ax\",@progbits\n"
 	".globl spot\n.type spot,@function\n"
 	"spot: ret\n"
 	".size spot, . - spot\n"
+	".globl walk\n.type walk,@function\n"
+	"walk: mov %ss, %eax\n"
+	"walk_ss: mov %eax, %ss\n" /* cannot be moved elsewhere */
+	"\tret\n"
+	".size walk, . - walk\n"
 #endif
 	".popsection\n");
 
 #ifdef OTHER
 unsigned long constant(void);
 
-int main(void)
+int main(int argc, char **argv)
 {
 	struct pollfd in = { 0, POLLIN, 0 };
+	sigset_t mask;
 
+	(void)argv;
+	sigprocmask(SIG_SETMASK, NULL, &mask);
+	if (sigismember(&mask, SIGUSR1) != (argc > 2))
+		return 4;
 	do
 		if (constant() != 0x9090909090909090)
 			return 3;
@@ -35,18 +49,35 @@ int main(void)
 	return 0;
 }
 #else
-void spot(void);
+void spot(void), walk(void);
 
-int main(int argc, char **argv)
+static void *execute(void *argv)
 {
 	char b;
 
+	if (read(0, &b, 1) == 1)
+		execv(((char **)argv)[1], argv);
+	exit(5);
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t t;
+	sigset_t usr1;
+
 	spot();
+	if (argc > 2) {
+		sigemptyset(&usr1);
+		sigaddset(&usr1, SIGUSR1);
+		pthread_sigmask(SIG_BLOCK, &usr1, NULL);
+		pthread_create(&t, NULL, execute, argv);
+		pthread_sigmask(SIG_UNBLOCK, &usr1, NULL);
+	}
 	puts("ready");
 	fflush(stdout);
-	if (read(0, &b, 1) != 1)
-		return 4;
-	execv(argv[1], argv);
-	return 5;
+	if (argc <= 2)
+		execute(argv);
+	for (;;)
+		walk();
 }
 #endif
