@@ -31,7 +31,9 @@ func (h stopHooks) Stopped(t *tracee.Thread, s ptrace.Stop) {
 	if k.uprobe.state == uprobeBehind {
 		k.uprobe.state = uprobeDone
 	}
-	if k.step != nil {
+	// In the stop of an exec the record is dropped: the step may have been that of a leader whose number another thread has
+	// taken (TestMaskAcrossExec).
+	if k.step != nil && s.Kind != ptrace.KindExec {
 		h.x.stepper.stepped(t, s)
 	}
 }

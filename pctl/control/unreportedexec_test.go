@@ -5,6 +5,7 @@ import (
 
 	"ptools/internal/procfs"
 	"ptools/internal/ptest"
+	"ptools/internal/ptrace"
 	"ptools/pctl/notify"
 )
 
@@ -91,6 +92,29 @@ func TestStepAcrossExec(t *testing.T) {
 	}
 	await(t, events, notify.Stopped)
 	if err := c.Continue(bg); err != nil {
+		t.Fatal(err)
+	}
+	e.end()
+}
+
+// TestMaskAcrossExec: a leader that makes a step, with its signals blocked for that, is ended by the exec of another thread,
+// which takes its number: the new program has the signal mask of the thread that has executed it.
+func TestMaskAcrossExec(t *testing.T) {
+	e := startExecNow(t, "thread")
+	c := attach(t, e.PID, &Options{Trap: TrapInt3})
+	b, err := c.Break(bg, spot, func(*Hit) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.StopThread(bg, e.PID, func(*ptrace.Regs) {}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Do(bg, func() {
+		leader := c.tracees.Threads[e.PID]
+		trapsOf(leader).step = &step{b: b.bp}
+		c.traps.stepper.beginStep(leader)
+		e.execute()
+	}); err != nil {
 		t.Fatal(err)
 	}
 	e.end()
