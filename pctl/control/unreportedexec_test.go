@@ -75,6 +75,28 @@ func TestBreakBeforeExecReport(t *testing.T) {
 	}
 }
 
+// TestChangeAcrossExec: a breakpoint that counts, and that is to stop threads as an int3, is not set in the next program.
+func TestChangeAcrossExec(t *testing.T) {
+	needUprobes(t)
+	e := startExecNow(t, "blocks")
+	c := attach(t, e.PID, &Options{Trap: TrapAuto})
+	if _, err := c.Break(bg, spot, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Do(bg, func() {
+		e.execute()
+		if _, err := c.traps.addBreak(c.image.program, spot, func(*Hit) {}, toStop); err != errReplacedProgram {
+			t.Error(err)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if risk := c.KillRisk(); risk.Int3s {
+		t.Error("there is an int3")
+	}
+	e.end()
+}
+
 // TestStepAcrossExec: a leader that is to make a step with all threads stopped is ended by the exec of another one, which takes
 // its number: the registers of the leader do not become those of the new program.
 func TestStepAcrossExec(t *testing.T) {
@@ -114,6 +136,25 @@ func TestMaskAcrossExec(t *testing.T) {
 		trapsOf(leader).step = &step{b: b.bp}
 		c.traps.stepper.beginStep(leader)
 		e.execute()
+	}); err != nil {
+		t.Fatal(err)
+	}
+	e.end()
+}
+
+// TestWriteAcrossExec: what is to be written over the text of one program is not written to the next one.
+func TestWriteAcrossExec(t *testing.T) {
+	needUprobes(t)
+	e := startExecNow(t)
+	c := attach(t, e.PID, &Options{Trap: TrapUprobe})
+	if _, err := c.Break(bg, spot, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Do(bg, func() {
+		e.execute()
+		if _, err := c.WriteAt([]byte{0xc3}, spot); err == nil {
+			t.Error("it was written")
+		}
 	}); err != nil {
 		t.Fatal(err)
 	}

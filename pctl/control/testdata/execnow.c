@@ -1,15 +1,17 @@
 /*
- * execnow: executes the program of its first argument when it can read a byte. With a second argument a thread that is not
- * the leader does so, which blocks SIGUSR1, and the leader executes the function walk until then. Both programs are this source,
- * built with -static and the section .spot at one address, the other one with -DOTHER. At the address of the function spot of
- * the first one the other one has the middle of an instruction, whose constant it checks until it can read a byte: it ends with
- * status 3 if that changes, and with 4 if it has not the signal mask of the thread that has executed it.
+ * execnow: executes the program of its first argument when it can read a byte. If the second one is "thread", a thread that is
+ * not the leader does so, which blocks SIGUSR1, and the leader executes the function walk until then. If it is "blocks", SIGWINCH
+ * and SIGURG are blocked. Both programs are this source, built with -static and the section .spot at one address, the other one
+ * with -DOTHER. At the address of the function spot of the first one the other one has the middle of an instruction, whose
+ * constant it checks until it can read a byte: it ends with status 3 if that changes, and with 4 if it has not the signal mask of
+ * the thread that has executed it.
  */
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 __asm__(".pushsection .spot,\"ax\",@progbits\n"
@@ -30,6 +32,11 @@ __asm__(".pushsection .spot,\"ax\",@progbits\n"
 #endif
 	".popsection\n");
 
+static int is(int argc, char **argv, const char *what)
+{
+	return argc > 2 && strcmp(argv[2], what) == 0;
+}
+
 #ifdef OTHER
 unsigned long constant(void);
 
@@ -38,9 +45,8 @@ int main(int argc, char **argv)
 	struct pollfd in = { 0, POLLIN, 0 };
 	sigset_t mask;
 
-	(void)argv;
 	sigprocmask(SIG_SETMASK, NULL, &mask);
-	if (sigismember(&mask, SIGUSR1) != (argc > 2))
+	if (sigismember(&mask, SIGUSR1) != is(argc, argv, "thread"))
 		return 4;
 	do
 		if (constant() != 0x9090909090909090)
@@ -63,10 +69,16 @@ static void *execute(void *argv)
 int main(int argc, char **argv)
 {
 	pthread_t t;
-	sigset_t usr1;
+	sigset_t usr1, probes;
 
 	spot();
-	if (argc > 2) {
+	if (is(argc, argv, "blocks")) {
+		sigemptyset(&probes);
+		sigaddset(&probes, SIGWINCH);
+		sigaddset(&probes, SIGURG);
+		sigprocmask(SIG_BLOCK, &probes, NULL);
+	}
+	if (is(argc, argv, "thread")) {
 		sigemptyset(&usr1);
 		sigaddset(&usr1, SIGUSR1);
 		pthread_sigmask(SIG_BLOCK, &usr1, NULL);
@@ -75,7 +87,7 @@ int main(int argc, char **argv)
 	}
 	puts("ready");
 	fflush(stdout);
-	if (argc <= 2)
+	if (!is(argc, argv, "thread"))
 		execute(argv);
 	for (;;)
 		walk();
