@@ -373,19 +373,25 @@ func (x *traps) readAt(p []byte, addr int64) (int, error) {
 	return n, err
 }
 
-// writeAt writes the target's memory under the breakpoints.
+// writeAt writes the target's memory under the breakpoints. It may wait: the memory of a program that is executed
+// meanwhile is not written (TestWriteAcrossExec).
 func (x *traps) writeAt(p []byte, addr int64) (int, error) {
-	probes := x.probes.inUse()
+	of, probes := x.c.image.program, x.probes.inUse()
 	x.hideLeaving()
 	if x.probes.inherited(uint64(addr), len(p)) {
 		return 0, ErrForeignTrap
 	}
 	if probes > 0 {
-		if err := x.g.Seizer.SeizeNewbornOnce(); err != nil {
+		if err := x.seizeNewborn(of); err != nil {
 			return 0, err
 		}
 	}
-	if err := x.still(func() error { return x.table.Write(p, uint64(addr)) }); err != nil {
+	if err := x.still(func() error {
+		if of != x.c.image.program {
+			return errReplacedProgram
+		}
+		return x.table.Write(p, uint64(addr))
+	}); err != nil {
 		return 0, err
 	}
 	if x.probes.inUse() < probes {
