@@ -101,15 +101,15 @@ func (b *Break) Hits() uint64 { return b.hits.Load() + b.share.count() }
 
 // Break sets a breakpoint at an address; a nil handler only counts. Where nothing
 // subscribes to hits either, the kernel counts if it can, and no thread is stopped. In a
-// restartable sequence it is refused (ErrRestartable). In the middle of an exec it waits for the new
-// program. It may be called from any goroutine
-// and from handlers.
+// restartable sequence it is refused (ErrRestartable). It may be called from any goroutine and from handlers.
+// In the middle of an exec it waits for the new program; from a handler it fails, because the handler has its address
+// from the program before.
 func (c *Controller) Break(ctx context.Context, addr uint64, h Handler) (*Break, error) {
 	var b *Break
 	var err error
 	if e := c.either(ctx, func() {
 		b, err = c.traps.addBreak(c.image.program, addr, h, c.traps.purposeOf(h))
-		for err == errReplacedProgram || err != nil && c.image.awaitImage() {
+		for c.traps.handling == 0 && (err == errReplacedProgram || err != nil && c.image.awaitImage()) {
 			b, err = c.traps.addBreak(c.image.program, addr, h, c.traps.purposeOf(h))
 		}
 		if err == nil {
@@ -306,6 +306,7 @@ func (x *traps) executedTrap(t *tracee.Thread, b *bkpt.Breakpoint) bool {
 func (x *traps) hit(t *tracee.Thread, bp *bkpt.Breakpoint) {
 	x.g.Alert.Thread.Off()
 	bp.Hits++
+	x.handling++
 	for _, b := range x.breaks[bp.Addr] {
 		if b.bp == nil {
 			continue // removed by a handler before it
@@ -321,6 +322,7 @@ func (x *traps) hit(t *tracee.Thread, bp *bkpt.Breakpoint) {
 			x.publishHit(t, b, attached)
 		}
 	}
+	x.handling--
 	if k := trapsOf(t); k.uprobe.state == uprobeShown {
 		k.uprobe.state = uprobeBehind
 	}

@@ -20,6 +20,7 @@ type traps struct {
 	probes   probes
 	killRisk killRisk
 	ground   ground
+	handling int // calls of handlers that have not returned
 }
 
 func (x *traps) init(c *Controller) {

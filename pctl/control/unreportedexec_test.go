@@ -49,7 +49,7 @@ func (e execNow) end() {
 const (
 	spot   = 0x500002
 	walk   = 0x500003
-	walkSS = 0x500005
+	walkSS = 0x500006
 )
 
 // TestBreakBeforeExecReport: an address of one program does not become a breakpoint of the next one, whose exec is still to be
@@ -159,4 +159,29 @@ func TestWriteAcrossExec(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.end()
+}
+
+// TestBreakByHandlerAcrossExec: an address that a handler has found in one program does not become a breakpoint of the next one.
+func TestBreakByHandlerAcrossExec(t *testing.T) {
+	for _, trap := range []Trap{TrapInt3, TrapUprobe} {
+		t.Run(trap.String(), func(t *testing.T) {
+			if trap == TrapUprobe {
+				needUprobes(t)
+			}
+			e := startExecNow(t, "thread")
+			c := attach(t, e.PID, &Options{Trap: trap})
+			handled := make(chan error, 1)
+			if _, err := c.Break(bg, walk, func(*Hit) {
+				e.execute()
+				_, err := c.Break(bg, spot, func(*Hit) {})
+				handled <- err
+			}); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-handled; err == nil {
+				t.Error("it was set")
+			}
+			e.end()
+		})
+	}
 }

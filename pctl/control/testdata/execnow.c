@@ -25,7 +25,7 @@ __asm__(".pushsection .spot,\"ax\",@progbits\n"
 	"spot: ret\n"
 	".size spot, . - spot\n"
 	".globl walk\n.type walk,@function\n"
-	"walk: mov %ss, %eax\n"
+	"walk: nop\n\tmov %ss, %eax\n"
 	"walk_ss: mov %eax, %ss\n" /* cannot be moved elsewhere */
 	"\tret\n"
 	".size walk, . - walk\n"
