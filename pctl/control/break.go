@@ -230,6 +230,10 @@ func (x *traps) trapped(t *tracee.Thread) bool {
 	}
 	if t.M.Position() == tracee.PosTrapDue { // the end of a step of ours
 		x.stepper.putAt(t, k.at)
+		if k.cut {
+			k.cut = false
+			x.stepper.callAgain(t)
+		}
 		return true
 	}
 	back := t.M.Position() == tracee.PosSetBack

@@ -32,6 +32,7 @@ type step struct {
 type threadTraps struct {
 	at     *bkpt.Breakpoint // of PosAtTrap, and where the thread will be after PosTrapDue, or nil
 	step   *step            // of PosStepping
+	cut    bool             // of PosTrapDue: our interrupt may have ended the call that the step was
 	marks  []mark           // hits that are reported and will be made again
 	uprobe uprobeHit        // at a uprobe
 	lone   *Lone            // has to stand by itself
@@ -248,6 +249,7 @@ func (o *stepper) stepped(t *tracee.Thread, stop ptrace.Stop) {
 		done && trap, // trapped takes it away
 		stop.Kind == ptrace.KindEventStop && o.pending(t): // comes next
 		o.g.Move(t, tracee.PosTrapDue)
+		k.cut = stop.Kind == ptrace.KindEventStop
 	case !done && stop.Kind == ptrace.KindSignal:
 		o.originalFault(t)
 		if !isFault(stop.Signal) && s.b.Owners() > 0 {
@@ -287,6 +289,19 @@ func (o *stepper) endStep(t *tracee.Thread, at *bkpt.Breakpoint) {
 		return
 	}
 	o.putAt(t, at)
+}
+
+// callAgain moves a thread back in front of a call that our interrupt has ended in the middle of a step. The breakpoint at the
+// call, if there is one, has been reported.
+func (o *stepper) callAgain(t *tracee.Thread) {
+	pc := t.Regs.PC()
+	o.g.Calls.Rewind(t)
+	if t.Regs.PC() == pc {
+		return
+	}
+	if b := o.c.traps.table.At(t.Regs.PC()); b != nil && !b.After() {
+		o.putAt(t, b)
+	}
 }
 
 // putAt notes that a thread stands at a breakpoint which it has to get past; nil: at none.

@@ -84,7 +84,9 @@ func (h stopHooks) Signalled(t *tracee.Thread) {
 		return
 	}
 	h.x.stepper.moveOut(t)
-	h.x.g.Calls.UndoRewind(t)
+	if pc := h.x.g.Calls.UndoRewind(t); pc != 0 {
+		trapsOf(t).unmark(pc, t.Regs.SP()) // it does not come back to the call
+	}
 	if h.x.g.Calls.WouldIgnore(t, sig) {
 		h.x.g.Calls.Rewind(t)
 	}
