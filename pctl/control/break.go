@@ -209,16 +209,16 @@ func (x *traps) disarm() {
 	x.table.Settle(!x.g.Stopper.Parks())
 }
 
-// forgetBreaks drops every breakpoint without writing anything.
-func (x *traps) forgetBreaks() {
+// forgetBreaks drops every breakpoint without writing anything, and returns what forked processes may still have.
+func (x *traps) forgetBreaks() (former *bkpt.Table) {
 	for _, bs := range x.breaks {
 		for _, b := range bs {
 			b.bp = nil
 		}
 	}
 	clear(x.breaks)
-	x.table.Forget()
 	x.stepper.reserved = false
+	return x.table.Forget()
 }
 
 // trapped handles a SIGTRAP. It reports true if the trap was ours, or was meant for

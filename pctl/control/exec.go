@@ -155,7 +155,10 @@ func (i *image) newImage(alone bool) {
 	if !i.g.Memory.Mem.Stale() {
 		i.c.traps.disarm()
 	}
-	i.c.traps.forgetBreaks()
+	known := i.g.Text.Version() != 0
+	if former := i.c.traps.forgetBreaks(); known {
+		i.c.traps.retire(i.program.Auxv(), former)
+	}
 	if armed {
 		i.c.traps.arm()
 	}

@@ -342,14 +342,17 @@ func (o *stepper) stepInPlace(t *tracee.Thread, b *bkpt.Breakpoint) {
 }
 
 // moveOut moves a thread that stands in a scratch slot to where it would be without.
-func (o *stepper) moveOut(t *tracee.Thread) {
+func (o *stepper) moveOut(t *tracee.Thread) { o.moveOutOf(o.c.traps.table, t) }
+
+// moveOutOf is moveOut for a table that may be that of a program before.
+func (o *stepper) moveOutOf(table *bkpt.Table, t *tracee.Thread) {
 	if t.M.Position() == tracee.PosInSlot {
 		o.g.Move(t, tracee.PosFree)
 	}
-	if o.c.traps.table.Len() == 0 || o.g.LoadRegs(t) != nil {
+	if table.Len() == 0 || o.g.LoadRegs(t) != nil {
 		return
 	}
-	in, done := o.c.traps.table.Scratch().Relocate(&t.Regs.Regs, x86.Saved{}, o.g.Memory.Mem)
+	in, done := table.Scratch().Relocate(&t.Regs.Regs, x86.Saved{}, o.g.Memory.Mem)
 	if !in {
 		return
 	}
@@ -358,7 +361,7 @@ func (o *stepper) moveOut(t *tracee.Thread) {
 	if done {
 		return
 	}
-	b := o.c.traps.table.At(t.Regs.PC())
+	b := table.At(t.Regs.PC())
 	if t.M.Signal() != 0 && b != nil {
 		if !isFault(t.M.Signal()) {
 			trapsOf(t).mark(t.Regs.PC(), t.Regs.SP())

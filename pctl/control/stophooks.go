@@ -157,8 +157,9 @@ func (h stopHooks) Copied(t *tracee.Thread) {
 	creator := t.Creator
 	t.Creator = nil
 	h.x.g.Drop(t)
-	h.x.clean(t)
-	h.x.stepper.moveOut(t)
+	table := h.x.tableOf(t.TID)
+	h.x.clean(t, table)
+	h.x.stepper.moveOutOf(table, t)
 	h.x.g.FlushRegs(t)
 	if !h.x.c.following.takeOver(t, ptrace.KindFork) {
 		h.x.g.Leaver.Detach(t, t.M.Signal())

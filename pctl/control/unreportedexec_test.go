@@ -185,3 +185,26 @@ func TestBreakByHandlerAcrossExec(t *testing.T) {
 		})
 	}
 }
+
+// TestForkBeforeExec: a child that was forked before another thread has executed a program, and that stops after this has been
+// reported, has no breakpoints.
+func TestForkBeforeExec(t *testing.T) {
+	e := startExecNow(t, "forks")
+	c := attach(t, e.PID, &Options{Trap: TrapInt3})
+	if _, err := c.Break(bg, spot, func(*Hit) {}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Do(bg, func() {
+		e.Stdin.Write([]byte("f"))
+		e.WaitFor("the child", func() bool {
+			children, _ := procfs.Children(e.PID, e.PID)
+			return len(children) == 1 && e.State() == 't'
+		})
+		e.execute()
+		c.tracees.Stopper.StopAll() // the threads that are known are waited for, each by its number
+		c.tracees.Stopper.ResumeAll()
+	}); err != nil {
+		t.Fatal(err)
+	}
+	e.end()
+}

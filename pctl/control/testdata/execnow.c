@@ -1,7 +1,8 @@
 /*
  * execnow: executes the program of its first argument when it can read a byte. If the second one is "thread", a thread that is
  * not the leader does so, which blocks SIGUSR1, and the leader executes the function walk until then. If it is "blocks", SIGWINCH
- * and SIGURG are blocked. Both programs are this source, built with -static and the section .spot at one address, the other one
+ * and SIGURG are blocked. If it is "forks", the leader forks a child when it can read a byte, the other thread executes the
+ * program at the next byte, and the child calls spot: the status is 7 if it does not end well. Both programs are this source, built with -static and the section .spot at one address, the other one
  * with -DOTHER. At the address of the function spot of the first one the other one has the middle of an instruction, whose
  * constant it checks until it can read a byte: it ends with status 3 if that changes, and with 4 if it has not the signal mask of
  * the thread that has executed it.
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 __asm__(".pushsection .spot,\"ax\",@progbits\n"
@@ -52,15 +54,25 @@ int main(int argc, char **argv)
 		if (constant() != 0x9090909090909090)
 			return 3;
 	while (poll(&in, 1, 0) == 0);
+	if (is(argc, argv, "forks")) {
+		int status;
+
+		if (wait(&status) < 0 || status != 0)
+			return 7;
+	}
 	return 0;
 }
 #else
 void spot(void), walk(void);
 
+static volatile int forked = 1;
+
 static void *execute(void *argv)
 {
 	char b;
 
+	while (!forked)
+		;
 	if (read(0, &b, 1) == 1)
 		execv(((char **)argv)[1], argv);
 	exit(5);
@@ -70,6 +82,7 @@ int main(int argc, char **argv)
 {
 	pthread_t t;
 	sigset_t usr1, probes;
+	char b;
 
 	spot();
 	if (is(argc, argv, "blocks")) {
@@ -85,8 +98,23 @@ int main(int argc, char **argv)
 		pthread_create(&t, NULL, execute, argv);
 		pthread_sigmask(SIG_UNBLOCK, &usr1, NULL);
 	}
+	if (is(argc, argv, "forks")) {
+		forked = 0;
+		pthread_create(&t, NULL, execute, argv);
+	}
 	puts("ready");
 	fflush(stdout);
+	if (is(argc, argv, "forks")) {
+		if (read(0, &b, 1) != 1)
+			return 6;
+		forked = 1;
+		if (fork() == 0) {
+			spot();
+			_exit(0);
+		}
+		for (;;)
+			pause();
+	}
 	if (!is(argc, argv, "thread"))
 		execute(argv);
 	for (;;)
