@@ -114,7 +114,7 @@ func (p *parting) free(m Mode) {
 }
 
 // finish ends control: the target is gone. Processes that shared its memory, or were
-// just forked, are let go.
+// just forked, are let go (TestForkBeforeEnd).
 func (p *parting) finish(err error) {
 	p.c.rendezvous.held.Store(0)
 	if p.g.Phase().Detaches() {
@@ -122,6 +122,7 @@ func (p *parting) finish(err error) {
 	} else {
 		p.g.Enter(tracee.PhaseEnding)
 	}
+	p.g.Births.AwaitStrays()
 	if len(p.g.Threads) > 0 {
 		p.letAllGo()
 	}

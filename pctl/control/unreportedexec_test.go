@@ -208,3 +208,27 @@ func TestForkBeforeExec(t *testing.T) {
 	}
 	e.end()
 }
+
+// TestForkBeforeEnd: a child that was forked before its parent was killed, and that stops after this has been reported, has no
+// breakpoints.
+func TestForkBeforeEnd(t *testing.T) {
+	e := startExecNow(t, "forks")
+	c := attach(t, e.PID, &Options{Trap: TrapInt3})
+	if _, err := c.Break(bg, spot, func(*Hit) {}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Do(bg, func() {
+		e.Stdin.Write([]byte("f"))
+		e.WaitFor("the child", func() bool {
+			children, _ := procfs.Children(e.PID, e.PID)
+			return len(children) == 1 && e.State() == 't'
+		})
+		e.Kill()
+		c.tracees.Stopper.StopAll() // the threads that are known are waited for, each by its number
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if out := e.Output(); out != "child\n" {
+		t.Errorf("the child has written %q", out)
+	}
+}

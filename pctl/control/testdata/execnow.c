@@ -2,7 +2,7 @@
  * execnow: executes the program of its first argument when it can read a byte. If the second one is "thread", a thread that is
  * not the leader does so, which blocks SIGUSR1, and the leader executes the function walk until then. If it is "blocks", SIGWINCH
  * and SIGURG are blocked. If it is "forks", the leader forks a child when it can read a byte, the other thread executes the
- * program at the next byte, and the child calls spot: the status is 7 if it does not end well. Both programs are this source, built with -static and the section .spot at one address, the other one
+ * program at the next byte, and the child calls spot: the status is 7 if it does not end well. It writes "child" then. Both programs are this source, built with -static and the section .spot at one address, the other one
  * with -DOTHER. At the address of the function spot of the first one the other one has the middle of an instruction, whose
  * constant it checks until it can read a byte: it ends with status 3 if that changes, and with 4 if it has not the signal mask of
  * the thread that has executed it.
@@ -110,7 +110,7 @@ int main(int argc, char **argv)
 		forked = 1;
 		if (fork() == 0) {
 			spot();
-			_exit(0);
+			_exit(write(1, "child\n", 6) != 6);
 		}
 		for (;;)
 			pause();
