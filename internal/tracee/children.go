@@ -106,8 +106,8 @@ func (b *Newborns) birth(t *Thread, kind ptrace.Kind) {
 }
 
 // AwaitStrays makes records of the processes that have none although they are traced: each stops before it runs. It is called when
-// the process has ended and no thread has a record. Their creators were killed before they could report them. Where a wait status
-// of another thread may be there, or is left to this program, nothing is waited for.
+// the process has ended, or was detached, and no thread has a record. Their creators were killed before they could report them.
+// Where a wait status of another thread may be there, or is left to this program, nothing is waited for.
 func (b *Newborns) AwaitStrays() {
 	g := b.g
 	for len(g.Threads) == 0 && !g.phase.Over() && g.Alone(g) && !g.Reports.OwnChild() && len(g.late) == 0 && g.Leaver.Abandoned == 0 {

@@ -3,6 +3,7 @@ package control
 import (
 	"testing"
 
+	"ptools/internal/elfsym"
 	"ptools/internal/procfs"
 	"ptools/internal/ptest"
 	"ptools/internal/ptrace"
@@ -25,6 +26,14 @@ func startExecNow(t *testing.T, args ...string) execNow {
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, append([]string{first, other}, args...)...)
 	g.Ready()
 	return execNow{g, t, other}
+}
+
+// attach closes what was read of the two programs, which are executed for one test only, when the test ends.
+func (e execNow) attach(o *Options) *Controller {
+	e.t.Helper()
+	o.Files = elfsym.NewCache(keptFiles)
+	e.t.Cleanup(o.Files.Close)
+	return attach(e.t, e.PID, o)
 }
 
 // execute returns when the target stands in the exec event, which has not been read.
@@ -61,7 +70,7 @@ func TestBreakBeforeExecReport(t *testing.T) {
 				needUprobes(t)
 			}
 			e := startExecNow(t)
-			c := attach(t, e.PID, &Options{Trap: trap})
+			c := e.attach(&Options{Trap: trap})
 			if err := c.Do(bg, func() {
 				e.execute()
 				if _, err := c.traps.addBreak(c.image.program, spot, func(*Hit) {}, toStop); err == nil {
@@ -79,7 +88,7 @@ func TestBreakBeforeExecReport(t *testing.T) {
 func TestChangeAcrossExec(t *testing.T) {
 	needUprobes(t)
 	e := startExecNow(t, "blocks")
-	c := attach(t, e.PID, &Options{Trap: TrapAuto})
+	c := e.attach(&Options{Trap: TrapAuto})
 	if _, err := c.Break(bg, spot, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +110,7 @@ func TestChangeAcrossExec(t *testing.T) {
 // its number: the registers of the leader do not become those of the new program.
 func TestStepAcrossExec(t *testing.T) {
 	e := startExecNow(t, "thread")
-	c := attach(t, e.PID, &Options{Trap: TrapInt3, Stop: []notify.Point{notify.PointExec}})
+	c := e.attach(&Options{Trap: TrapInt3, Stop: []notify.Point{notify.PointExec}})
 	events := c.Bus().Subscribe(notify.Stopped)
 	defer events.Close()
 	if _, err := c.Break(bg, walkSS, func(h *Hit) {
@@ -123,7 +132,7 @@ func TestStepAcrossExec(t *testing.T) {
 // which takes its number: the new program has the signal mask of the thread that has executed it.
 func TestMaskAcrossExec(t *testing.T) {
 	e := startExecNow(t, "thread")
-	c := attach(t, e.PID, &Options{Trap: TrapInt3})
+	c := e.attach(&Options{Trap: TrapInt3})
 	b, err := c.Break(bg, spot, func(*Hit) {})
 	if err != nil {
 		t.Fatal(err)
@@ -146,7 +155,7 @@ func TestMaskAcrossExec(t *testing.T) {
 func TestWriteAcrossExec(t *testing.T) {
 	needUprobes(t)
 	e := startExecNow(t)
-	c := attach(t, e.PID, &Options{Trap: TrapUprobe})
+	c := e.attach(&Options{Trap: TrapUprobe})
 	if _, err := c.Break(bg, spot, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +178,7 @@ func TestBreakByHandlerAcrossExec(t *testing.T) {
 				needUprobes(t)
 			}
 			e := startExecNow(t, "thread")
-			c := attach(t, e.PID, &Options{Trap: trap})
+			c := e.attach(&Options{Trap: trap})
 			handled := make(chan error, 1)
 			if _, err := c.Break(bg, walk, func(*Hit) {
 				e.execute()
@@ -187,10 +196,21 @@ func TestBreakByHandlerAcrossExec(t *testing.T) {
 }
 
 // TestForkBeforeExec: a child that was forked before another thread has executed a program, and that stops after this has been
-// reported, has no breakpoints.
+// reported, has no breakpoints, also when the target is released meanwhile.
 func TestForkBeforeExec(t *testing.T) {
+	t.Run("stop", func(t *testing.T) {
+		forkBeforeExec(t, func(c *Controller) {
+			c.tracees.Stopper.StopAll() // the threads that are known are waited for, each by its number
+			c.tracees.Stopper.ResumeAll()
+		})
+	})
+	t.Run("release", func(t *testing.T) { forkBeforeExec(t, func(c *Controller) { c.parting.release(ModeRun) }) })
+}
+
+// forkBeforeExec calls meanwhile where neither the fork nor the exec has been reported.
+func forkBeforeExec(t *testing.T, meanwhile func(*Controller)) {
 	e := startExecNow(t, "forks")
-	c := attach(t, e.PID, &Options{Trap: TrapInt3})
+	c := e.attach(&Options{Trap: TrapInt3})
 	if _, err := c.Break(bg, spot, func(*Hit) {}); err != nil {
 		t.Fatal(err)
 	}
@@ -201,8 +221,7 @@ func TestForkBeforeExec(t *testing.T) {
 			return len(children) == 1 && e.State() == 't'
 		})
 		e.execute()
-		c.tracees.Stopper.StopAll() // the threads that are known are waited for, each by its number
-		c.tracees.Stopper.ResumeAll()
+		meanwhile(c)
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +232,7 @@ func TestForkBeforeExec(t *testing.T) {
 // breakpoints.
 func TestForkBeforeEnd(t *testing.T) {
 	e := startExecNow(t, "forks")
-	c := attach(t, e.PID, &Options{Trap: TrapInt3})
+	c := e.attach(&Options{Trap: TrapInt3})
 	if _, err := c.Break(bg, spot, func(*Hit) {}); err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package control
 import (
 	"testing"
 
+	"ptools/internal/elfsym"
 	"ptools/internal/ptrace"
 	"ptools/internal/tracee"
 )
@@ -11,7 +12,9 @@ import (
 // a request for which all threads are stopped.
 func TestHandlerThatWaits(t *testing.T) {
 	needUprobes(t)
-	w := startWalker(t, &Options{Trap: TrapAuto})
+	files := elfsym.NewCache(keptFiles)
+	t.Cleanup(files.Close)
+	w := startWalker(t, &Options{Trap: TrapAuto, Files: files})
 	ring, signals := w.at("ring"), w.at("signals")
 	const mark = 0x5a5a5a5a
 	hits, done := 0, make(chan struct{})
