@@ -39,6 +39,8 @@ type Memory struct {
 	// living thread if the leader has ended before the others.
 	via atomic.Int64
 
+	bound atomic.Bool // see Bind
+
 	mu   sync.RWMutex // held for reading across each call: Close waits for them
 	fd   int          // /proc/PID/mem, or maps where that may not be opened; -1 when closed
 	kind file
@@ -197,6 +199,11 @@ func (m *Memory) Close() error {
 	return nil
 }
 
+// Bind makes ReadAt read the address space of the Open only, as WriteAt writes it: the process may have executed another
+// program while a process that shared its memory goes on in that address space. Where /proc/PID/mem may not be opened
+// it has no effect.
+func (m *Memory) Bind() { m.bound.Store(true) }
+
 // Stale reports that the address space of the Open is gone: the process has
 // exec'd or ended (or the Memory is closed). A read at the unmapped address 0
 // returns 0 bytes then, and fails with EIO otherwise. So the test costs one
@@ -236,6 +243,13 @@ func (m *Memory) ReadAt(p []byte, addr int64) (int, error) {
 	}
 	if len(p) == 0 {
 		return 0, nil
+	}
+	if m.bound.Load() && m.kind == memFile {
+		n, errno := m.pread(p, addr)
+		if errno != 0 {
+			return n, errno
+		}
+		return n, nil
 	}
 	local := [1]unix.Iovec{{Base: &p[0]}}
 	local[0].SetLen(len(p))

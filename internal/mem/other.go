@@ -15,6 +15,7 @@ func Open(pid int) (*Memory, error) { return nil, errors.ErrUnsupported }
 
 // The methods of a Memory are those of Linux.
 func (m *Memory) Stale() bool                               { return true }
+func (m *Memory) Bind()                                     {}
 func (m *Memory) Writable() bool                            { return false }
 func (m *Memory) ReadAt(p []byte, addr int64) (int, error)  { return 0, errors.ErrUnsupported }
 func (m *Memory) WriteAt(p []byte, addr int64) (int, error) { return 0, errors.ErrUnsupported }

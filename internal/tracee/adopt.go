@@ -12,6 +12,17 @@ func (g *Group) ReadStart() {
 	}
 }
 
+// Renew makes the record of the thread that an exec has left, in the stop of that exec. The owner calls it in Execed, when the
+// records of all threads have been dropped.
+func (g *Group) Renew() *Thread {
+	t := g.Add(g.PID, RoleThread, StateRunning)
+	t.M.Stop(ptrace.Stop{TID: g.PID, Kind: ptrace.KindExec})
+	g.Trace.Did(t, DeedExec, 0, nil)
+	g.Stopper.Arrived(t)
+	t.busy = true // dispatch settles it
+	return t
+}
+
 // TakeOver makes a record of the only thread of a new process in the process's own Group. The thread was recorded in
 // another Group. It is in a stop of the given kind, and stays there until TakenOver.
 func (g *Group) TakeOver(from *Thread, kind ptrace.Kind) *Thread {

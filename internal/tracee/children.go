@@ -105,6 +105,20 @@ func (b *Newborns) birth(t *Thread, kind ptrace.Kind) {
 	}
 }
 
+// AwaitStrays makes records of the processes that have none although they are traced: each stops before it runs. It is called when
+// the process has ended, or was detached, and no thread has a record. Their creators were killed before they could report them.
+// Where a wait status of another thread may be there, or is left to this program, nothing is waited for.
+func (b *Newborns) AwaitStrays() {
+	g := b.g
+	for len(g.Threads) == 0 && !g.phase.Over() && g.Alone(g) && !g.Reports.OwnChild() && len(g.late) == 0 && g.Leaver.Abandoned == 0 {
+		s, err := g.Reports.wait(true)
+		if err != nil && err != syscall.EINTR {
+			return // there is none
+		}
+		g.Tracer.report(s, err)
+	}
+}
+
 // takeUnattached handles a new thread or process that is not traced although its creator reports it. The kernel takes
 // three decisions: when the creator enters the call, whether there will be an event; in the middle of it, whether the
 // new thread is attached; at its end, which tracer gets the event (kernel_clone, ptrace_init_task). Another tracer may

@@ -37,8 +37,8 @@ type Hooks interface {
 	StandsAlone(t *Thread) bool
 	// Resumes is called for a thread at a breakpoint before it runs. False: a single step has begun, which comes first.
 	Resumes(t *Thread) bool
-	// Flushes is called before registers that were changed are written back.
-	Flushes(t *Thread)
+	// Flushes is called before registers that were changed are written back. False: they are not written back now.
+	Flushes(t *Thread) bool
 	// Dropped is called for a thread that is no more traced.
 	Dropped(t *Thread)
 	// AllStopped is called when every thread is stopped that can be.

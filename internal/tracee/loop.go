@@ -91,7 +91,9 @@ func (g *Group) Settle(t *Thread) {
 	if t.look != nil {
 		g.Looks.visit(t)
 	}
-	if !g.up.Settles(t) {
+	t.busy = true // the owner may wait, and others be resumed meanwhile
+	stays := g.up.Settles(t)
+	if t.busy = false; !stays {
 		return
 	}
 	held := t.M.holds > 0

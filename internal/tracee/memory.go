@@ -50,6 +50,7 @@ type AddressSpace interface {
 	Words
 	io.Closer
 	Stale() bool // the address space is empty: nothing is mapped in it any more
+	Bind()       // reads are of this address space also when the process has another one
 }
 
 // Words is memory to be read and written.
@@ -69,6 +70,8 @@ func (m noMemory) WriteAt([]byte, int64) (int, error) { return 0, m.err }
 func (m noMemory) Close() error { return nil }
 
 func (m noMemory) Stale() bool { return true }
+
+func (m noMemory) Bind() {}
 
 // pokedMemory is the memory of a target without a descriptor. Writing needs a stopped thread, and reading does not.
 type pokedMemory struct {

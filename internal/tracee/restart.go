@@ -94,16 +94,17 @@ func (k *Calls) rewind32(t *Thread, nr, result int64) {
 }
 
 // UndoRewind makes the call return EINTR after all, if a signal reaches the thread before it
-// has made the call again.
-func (k *Calls) UndoRewind(t *Thread) {
+// has made the call again. It returns the address of the call then, and 0 otherwise.
+func (k *Calls) UndoRewind(t *Thread) (pc uint64) {
 	r := t.rewound
 	t.rewound = rewound{}
 	if r.pc == 0 || k.g.LoadRegs(t) != nil || !t.Regs.AtSyscall(r.pc, r.nr) {
-		return
+		return 0
 	}
 	t.Regs.FinishSyscall(-int64(syscall.EINTR))
 	t.call.takeBack(&t.Regs)
 	t.Known = RegsChanged
+	return r.pc
 }
 
 // WouldIgnore reports whether the target would not notice the signal if it were not

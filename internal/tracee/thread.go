@@ -91,8 +91,7 @@ func (g *Group) LoadRegs(t *Thread) error {
 
 // FlushRegs writes changed registers back.
 func (g *Group) FlushRegs(t *Thread) error {
-	g.up.Flushes(t)
-	if t.Known != RegsChanged {
+	if !g.up.Flushes(t) || t.Known != RegsChanged {
 		return nil
 	}
 	t.Known = RegsRead

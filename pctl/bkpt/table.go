@@ -192,8 +192,9 @@ func (t *Table) Settle(all bool) {
 }
 
 // Forget drops everything after an exec. The text is gone, so nothing is written
-// back. The table stays armed or disarmed.
-func (t *Table) Forget() {
+// back. The table stays armed or disarmed. former has what was dropped, for the memory of a process that was forked before
+// the exec: Clean and Scratch.Relocate may be called.
+func (t *Table) Forget() (former *Table) {
 	for _, k := range t.kinds {
 		if k.Lasting() {
 			// The kernel has taken the traps away, but not the descriptors.
@@ -203,12 +204,15 @@ func (t *Table) Forget() {
 	for _, b := range t.sorted {
 		b.armed, b.dead = false, true
 	}
+	former = NewTable(t.mem)
+	former.sorted, former.lifted, former.scratch.areas = t.sorted, t.lifted, t.scratch.areas
 	t.changed()
 	clear(t.byAddr)
-	clear(t.lifted)
 	clear(t.probed)
+	t.lifted = make(map[uint64]lifted)
 	t.sorted, t.ended = nil, nil
 	t.scratch.forget()
+	return former
 }
 
 // Armed reports whether the table is armed.

@@ -48,13 +48,13 @@ func (h *Hit) Executed() bool { return h.b.bp != nil && h.b.bp.After() }
 
 // Late reports whether the thread, which blocked the signal of the uprobe, has run on and
 // stopped elsewhere. Regs are those that it has there.
-func (h *Hit) Late() bool { return h.Executed() && trapsOf(h.t).uprobe.state != uprobeBehind }
+func (h *Hit) Late() bool { return h.Executed() && trapsOf(h.t).uprobe.state != uprobeShown }
 
 // After returns the registers with which the thread continues unless SetRegs changes them.
 // They are those of Regs or, if the instruction was Executed, those that it has left. They
 // may be read until the handler returns.
 func (h *Hit) After() *ptrace.Regs {
-	if trapsOf(h.t).uprobe.state == uprobeBehind {
+	if trapsOf(h.t).uprobe.state == uprobeShown {
 		return &trapsOf(h.t).uprobe.after
 	}
 	return &h.t.Regs
@@ -101,13 +101,14 @@ func (b *Break) Hits() uint64 { return b.hits.Load() + b.share.count() }
 // Break sets a breakpoint at an address. A nil handler only counts. If nothing subscribes
 // to hits either, the kernel counts if it can, and no thread is stopped. An address in a
 // restartable sequence is refused (ErrRestartable). In the middle of an exec Break waits
-// for the new program. It may be called from any goroutine and from handlers.
+// for the new program. Called by a handler it fails then, because the handler has its address
+// from the program before. It may be called from any goroutine and from handlers.
 func (c *Controller) Break(ctx context.Context, addr uint64, h Handler) (*Break, error) {
 	var b *Break
 	var err error
 	if e := c.either(ctx, func() {
 		b, err = c.traps.addBreak(c.image.program, addr, h, c.traps.purposeOf(h))
-		for err == errReplacedProgram || err != nil && c.image.awaitImage() {
+		for c.traps.handling == 0 && (err == errReplacedProgram || err != nil && c.image.awaitImage()) {
 			b, err = c.traps.addBreak(c.image.program, addr, h, c.traps.purposeOf(h))
 		}
 		if err == nil {
@@ -206,16 +207,16 @@ func (x *traps) disarm() {
 	x.table.Settle(!x.g.Stopper.Parks())
 }
 
-// forgetBreaks drops every breakpoint without writing anything.
-func (x *traps) forgetBreaks() {
+// forgetBreaks drops every breakpoint without writing anything, and returns what forked processes may still have.
+func (x *traps) forgetBreaks() (former *bkpt.Table) {
 	for _, bs := range x.breaks {
 		for _, b := range bs {
 			b.bp = nil
 		}
 	}
 	clear(x.breaks)
-	x.table.Forget()
 	x.stepper.reserved = false
+	return x.table.Forget()
 }
 
 // trapped handles a SIGTRAP. It returns true if the SIGTRAP is ours, or of a breakpoint
@@ -227,6 +228,10 @@ func (x *traps) trapped(t *tracee.Thread) bool {
 	}
 	if t.M.Position() == tracee.PosTrapDue { // the end of a step of ours
 		x.stepper.putAt(t, k.at)
+		if k.cut {
+			k.cut = false
+			x.stepper.callAgain(t)
+		}
 		return true
 	}
 	back := t.M.Position() == tracee.PosSetBack
@@ -303,6 +308,7 @@ func (x *traps) executedTrap(t *tracee.Thread, b *bkpt.Breakpoint) bool {
 func (x *traps) hit(t *tracee.Thread, bp *bkpt.Breakpoint) {
 	x.g.Alert.Thread.Off()
 	bp.Hits++
+	x.handling++
 	for _, b := range x.breaks[bp.Addr] {
 		if b.bp == nil {
 			continue // removed by an earlier handler
@@ -317,6 +323,10 @@ func (x *traps) hit(t *tracee.Thread, bp *bkpt.Breakpoint) {
 		if b.client && x.c.bus.Wants(notify.Hit) {
 			x.publishHit(t, b, attached)
 		}
+	}
+	x.handling--
+	if k := trapsOf(t); k.uprobe.state == uprobeShown {
+		k.uprobe.state = uprobeBehind
 	}
 	if x.c.rendezvous.wantHold {
 		x.c.rendezvous.here = append(x.c.rendezvous.here, notify.PointHit)
@@ -367,19 +377,25 @@ func (x *traps) readAt(p []byte, addr int64) (int, error) {
 	return n, err
 }
 
-// writeAt writes the target's memory under the breakpoints.
+// writeAt writes the target's memory under the breakpoints. It may wait: the memory of a program that is executed
+// meanwhile is not written (TestWriteAcrossExec).
 func (x *traps) writeAt(p []byte, addr int64) (int, error) {
-	probes := x.probes.inUse()
+	of, probes := x.c.image.program, x.probes.inUse()
 	x.hideLeaving()
 	if x.probes.inherited(uint64(addr), len(p)) {
 		return 0, ErrForeignTrap
 	}
 	if probes > 0 {
-		if err := x.g.Seizer.SeizeNewbornOnce(); err != nil {
+		if err := x.seizeNewborn(of); err != nil {
 			return 0, err
 		}
 	}
-	if err := x.still(func() error { return x.table.Write(p, uint64(addr)) }); err != nil {
+	if err := x.still(func() error {
+		if of != x.c.image.program {
+			return errReplacedProgram
+		}
+		return x.table.Write(p, uint64(addr))
+	}); err != nil {
 		return 0, err
 	}
 	if x.probes.inUse() < probes {

@@ -73,9 +73,11 @@ func (d *Delivery) Hold() { d.c.rendezvous.wantHold = true }
 // caught notifies the clients of a signal.
 func (c *Controller) caught(t *tracee.Thread) {
 	c.tracees.Alert.Thread.Off()
+	c.traps.handling++
 	for _, k := range c.catches {
 		k.f(&Delivery{c, t})
 	}
+	c.traps.handling--
 	c.publish(notify.Event{Kind: notify.Signal, TID: t.TID, Signal: int(t.M.Signal())})
 	if c.rendezvous.wantHold {
 		c.rendezvous.wantHold = false

@@ -111,17 +111,24 @@ func (x *traps) place(of *program.Image, addr uint64, p purpose) (*bkpt.Breakpoi
 	if x.probes.inherited(addr, 1) || x.probes.foreignTrap(addr) {
 		return nil, ErrForeignTrap
 	}
-	if err := x.g.Seizer.SeizeNewbornOnce(); err != nil {
+	if err := x.seizeNewborn(of); err != nil {
 		return nil, err
-	}
-	if of != x.c.image.program {
-		return nil, errReplacedProgram
 	}
 	bp, err := x.table.Add(addr)
 	if err == nil {
 		x.killRisk.int3(refused)
 	}
 	return bp, err
+}
+
+// seizeNewborn makes sure, before an int3 is planted in a program, that every thread which may hit it is traced. It waits for
+// that, once. The error is ErrEnded, ErrShared or errReplacedProgram.
+func (x *traps) seizeNewborn(of *program.Image) error {
+	err := x.g.Seizer.SeizeNewbornOnce()
+	if of != x.c.image.program && !x.g.Phase().Over() {
+		return errReplacedProgram
+	}
+	return err
 }
 
 // ErrForeignTrap is the error of a breakpoint at an address that has another tracer's trap.
@@ -152,7 +159,7 @@ func (x *traps) stopAt(bp *bkpt.Breakpoint) error {
 		return err
 	}
 	refused := err
-	if err = x.g.Seizer.SeizeNewbornOnce(); err != nil {
+	if err = x.seizeNewborn(x.c.image.program); err != nil {
 		return err
 	}
 	if err = x.table.Change(bp, x.table.Default()); err == nil {

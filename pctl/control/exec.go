@@ -26,12 +26,20 @@ func (l *lifecycle) Execed(t *tracee.Thread) *tracee.Thread {
 		}
 		return nil
 	}
+	c.parting.dropOthers(t)
+	shared := c.parting.stopSharers()
+	if c.tracees.Phase().Over() { // the only thread has ended
+		return nil
+	}
 	c.parting.dropThreads()
-	t = c.tracees.Add(c.tracees.PID, tracee.RoleThread, tracee.StateRunning)
-	t.M.Stop(ptrace.Stop{TID: c.tracees.PID, Kind: ptrace.KindExec})
-	c.tracees.Trace.Did(t, tracee.DeedExec, 0, nil)
-	c.tracees.Stopper.Arrived(t)
+	t = c.tracees.Renew()
 	c.image.newImage(true)
+	if shared {
+		c.tracees.Stopper.ResumeAll()
+		if c.tracees.Phase().Over() { // the only thread has ended
+			return nil
+		}
+	}
 	first := c.tracees.Phase() == tracee.PhaseStarting
 	if first {
 		c.tracees.Enter(tracee.PhaseRunning)
@@ -54,19 +62,41 @@ func (l *lifecycle) Execed(t *tracee.Thread) *tracee.Thread {
 
 // dropThreads drops the records of the threads that an exec has ended.
 func (p *parting) dropThreads() {
+	p.dropOthers(nil)
+	for tid, e := range p.g.Early {
+		if e.Of == p.g && e.Role == tracee.RoleThread {
+			delete(p.g.Early, tid)
+		}
+	}
+}
+
+// dropOthers takes the threads off the books, all but one.
+func (p *parting) dropOthers(but *tracee.Thread) {
 	for _, other := range p.g.Threads {
-		if other.Role == tracee.RoleThread {
+		if other.Role == tracee.RoleThread && other != but {
 			p.g.Drop(other)
 			if other.TID != p.g.PID {
 				p.c.publish(notify.Event{Kind: notify.ThreadExit, TID: other.TID})
 			}
 		}
 	}
-	for tid, e := range p.g.Early {
-		if e.Of == p.g && e.Role == tracee.RoleThread {
-			delete(p.g.Early, tid)
+}
+
+// stopSharers stops the threads of other processes that go on in the memory which the target has left by an exec. It reports
+// false if there is none, or if no int3 was ever in that memory. They have to come off traps and scratch slots before these leave that memory and are forgotten
+// (TestSharerAcrossExec). ResumeAll resumes them.
+func (p *parting) stopSharers() bool {
+	if p.g.Text.Version() == 0 {
+		return false
+	}
+	for _, t := range p.g.Threads {
+		if t.Role == tracee.RoleSharer {
+			p.g.Memory.Mem.Bind()
+			p.g.Stopper.StopBut(func(t *tracee.Thread) bool { return t.Role == tracee.RoleThread })
+			return true
 		}
 	}
+	return false
 }
 
 // regain takes control again of a target that lives although none of its threads is traced any more. A thread
@@ -125,7 +155,10 @@ func (i *image) newImage(alone bool) {
 	if !i.g.Memory.Mem.Stale() {
 		i.c.traps.disarm()
 	}
-	i.c.traps.forgetBreaks()
+	known := i.g.Text.Version() != 0
+	if former := i.c.traps.forgetBreaks(); known {
+		i.c.traps.retire(i.program.Auxv(), former)
+	}
 	if armed {
 		i.c.traps.arm()
 	}

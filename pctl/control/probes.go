@@ -172,6 +172,12 @@ func (p *probes) openAt(b *bkpt.Breakpoint, open func(path string, off uint64) (
 	at.orig = b.Orig()
 	probe := placed{made, at, make(chan struct{})}
 	p.placed = append(staying(p.placed), leaving{place: at, closed: probe.gone})
+	if p.c.image.executing() {
+		// The file may be that of another program, and addr the middle of one of its instructions. It executes none before
+		// its exec has been handled (TestBreakBeforeExecReport).
+		<-p.discard(probe)
+		return nil, syscall.ESRCH
+	}
 	var now [1]byte
 	if _, err := p.g.Memory.Mem.ReadAt(now[:], int64(b.Addr)); err != nil || now[0] == b.Orig() {
 		p.discard(probe)

@@ -96,6 +96,12 @@ func (p *parting) free(m Mode) {
 	if p.g.Phase().Over() {
 		return
 	}
+	if len(p.c.traps.former) > 0 { // an exec has ended threads that may have forked before (TestForkBeforeExec)
+		p.endStrays()
+		if p.g.Phase().Over() {
+			return
+		}
+	}
 	p.c.rendezvous.held.Store(0)
 	if p.g.Group.StopSignal.Load() != 0 {
 		m = ModeStop // from outside
@@ -114,7 +120,7 @@ func (p *parting) free(m Mode) {
 }
 
 // finish ends control: the target is gone. Processes that shared its memory, or were just
-// forked, are detached.
+// forked, are detached (TestForkBeforeEnd).
 func (p *parting) finish(err error) {
 	p.c.rendezvous.held.Store(0)
 	if p.g.Phase().Detaches() {
@@ -122,11 +128,17 @@ func (p *parting) finish(err error) {
 	} else {
 		p.g.Enter(tracee.PhaseEnding)
 	}
+	p.endStrays()
+	p.g.Enter(tracee.PhaseEnded)
+	p.g.Requests.Close(err)
+}
+
+// endStrays ends the tracing of what is still traced, also of processes that have not been reported by their creators.
+func (p *parting) endStrays() {
+	p.g.Births.AwaitStrays()
 	if len(p.g.Threads) > 0 {
 		p.letAllGo()
 	}
-	p.g.Enter(tracee.PhaseEnded)
-	p.g.Requests.Close(err)
 }
 
 // letAllGo ends the tracing of everything that is traced.

@@ -32,6 +32,7 @@ type step struct {
 type threadTraps struct {
 	at     *bkpt.Breakpoint // where it is in PosAtTrap, and will be after PosTrapDue; or nil
 	step   *step            // of PosStepping
+	cut    bool             // of PosTrapDue: our interrupt may have ended the call that was stepped
 	marks  []mark           // hits that were reported, of instructions that are still to be executed
 	uprobe uprobeHit        // at a uprobe
 	lone   *Lone            // not nil: it is to be stopped by itself
@@ -132,7 +133,8 @@ func (o *stepper) stepOff(t *tracee.Thread) bool {
 	if b.Plan().Kind() == x86.StepAll || !o.displace(t, b) {
 		o.stepInPlace(t, b)
 	}
-	return k.step == nil && t.M.State() == tracee.StateStopped
+	// stepInPlace has waited: the thread may have ended, and its number be another's (TestStepAcrossExec).
+	return k.step == nil && t.M.State() == tracee.StateStopped && o.g.Has(t)
 }
 
 // hotHits is how often a breakpoint is hit before it is worth a scratch slot that its
@@ -250,6 +252,7 @@ func (o *stepper) stepped(t *tracee.Thread, stop ptrace.Stop) {
 		done && trap, // trapped takes the SIGTRAP
 		stop.Kind == ptrace.KindEventStop && o.pending(t): // the SIGTRAP comes next
 		o.g.Move(t, tracee.PosTrapDue)
+		k.cut = stop.Kind == ptrace.KindEventStop
 	case !done && stop.Kind == ptrace.KindSignal:
 		o.originalFault(t)
 		if !isFault(stop.Signal) && s.b.Owners() > 0 {
@@ -291,6 +294,19 @@ func (o *stepper) endStep(t *tracee.Thread, at *bkpt.Breakpoint) {
 	o.putAt(t, at)
 }
 
+// callAgain moves a thread back in front of a call that our interrupt has ended in the middle of a step. The breakpoint at the
+// call, if there is one, has been reported.
+func (o *stepper) callAgain(t *tracee.Thread) {
+	pc := t.Regs.PC()
+	o.g.Calls.Rewind(t)
+	if t.Regs.PC() == pc {
+		return
+	}
+	if b := o.c.traps.table.At(t.Regs.PC()); b != nil && !b.After() {
+		o.putAt(t, b)
+	}
+}
+
 // putAt notes that a thread is at a breakpoint that it has to get past; nil: at none.
 func (o *stepper) putAt(t *tracee.Thread, b *bkpt.Breakpoint) {
 	if trapsOf(t).at = b; b != nil {
@@ -330,14 +346,17 @@ func (o *stepper) stepInPlace(t *tracee.Thread, b *bkpt.Breakpoint) {
 
 // moveOut moves a thread that is stopped in a scratch slot to where it would be without the
 // slot.
-func (o *stepper) moveOut(t *tracee.Thread) {
+func (o *stepper) moveOut(t *tracee.Thread) { o.moveOutOf(o.c.traps.table, t) }
+
+// moveOutOf is moveOut for a table that may be that of an earlier program.
+func (o *stepper) moveOutOf(table *bkpt.Table, t *tracee.Thread) {
 	if t.M.Position() == tracee.PosInSlot {
 		o.g.Move(t, tracee.PosFree)
 	}
-	if o.c.traps.table.Len() == 0 || o.g.LoadRegs(t) != nil {
+	if table.Len() == 0 || o.g.LoadRegs(t) != nil {
 		return
 	}
-	in, done := o.c.traps.table.Scratch().Relocate(&t.Regs.Regs, x86.Saved{}, o.g.Memory.Mem)
+	in, done := table.Scratch().Relocate(&t.Regs.Regs, x86.Saved{}, o.g.Memory.Mem)
 	if !in {
 		return
 	}
@@ -346,7 +365,7 @@ func (o *stepper) moveOut(t *tracee.Thread) {
 	if done {
 		return
 	}
-	b := o.c.traps.table.At(t.Regs.PC())
+	b := table.At(t.Regs.PC())
 	if t.M.Signal() != 0 && b != nil {
 		if !isFault(t.M.Signal()) {
 			trapsOf(t).mark(t.Regs.PC(), t.Regs.SP())

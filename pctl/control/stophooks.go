@@ -31,7 +31,9 @@ func (h stopHooks) Stopped(t *tracee.Thread, s ptrace.Stop) {
 	if k.uprobe.state == uprobeBehind {
 		k.uprobe.state = uprobeDone
 	}
-	if k.step != nil {
+	// In the stop of an exec the record is dropped: the step may have been that of a leader whose number another thread has
+	// taken (TestMaskAcrossExec).
+	if k.step != nil && s.Kind != ptrace.KindExec {
 		h.x.stepper.stepped(t, s)
 	}
 }
@@ -81,7 +83,9 @@ func (h stopHooks) Signalled(t *tracee.Thread) {
 		return
 	}
 	h.x.stepper.moveOut(t)
-	h.x.g.Calls.UndoRewind(t)
+	if pc := h.x.g.Calls.UndoRewind(t); pc != 0 {
+		trapsOf(t).unmark(pc, t.Regs.SP()) // it does not come back to the call
+	}
 	if h.x.g.Calls.WouldIgnore(t, sig) {
 		h.x.g.Calls.Rewind(t)
 	}
@@ -123,11 +127,16 @@ func (h stopHooks) StandsAlone(t *tracee.Thread) bool {
 	return true
 }
 
-// Flushes is called before the registers of a thread are written back.
-func (h stopHooks) Flushes(t *tracee.Thread) {
-	if trapsOf(t).uprobe.state == uprobeBehind {
+// Flushes is called before the registers of a thread are written back. While handlers are called it reports false: they may
+// wait, and go on with what they have seen and changed (TestHandlerThatWaits).
+func (h stopHooks) Flushes(t *tracee.Thread) bool {
+	switch trapsOf(t).uprobe.state {
+	case uprobeShown:
+		return false
+	case uprobeBehind:
 		h.x.probes.leaveUprobeHit(t)
 	}
+	return true
 }
 
 // Dropped forgets a thread that is gone.
@@ -147,8 +156,9 @@ func (h stopHooks) Copied(t *tracee.Thread) {
 	creator := t.Creator
 	t.Creator = nil
 	h.x.g.Drop(t)
-	h.x.clean(t)
-	h.x.stepper.moveOut(t)
+	table := h.x.tableOf(t.TID)
+	h.x.clean(t, table)
+	h.x.stepper.moveOutOf(table, t)
 	h.x.g.FlushRegs(t)
 	if !h.x.c.following.takeOver(t, ptrace.KindFork) {
 		h.x.g.Leaver.Detach(t, t.M.Signal())

@@ -1,6 +1,8 @@
 package control
 
 import (
+	"maps"
+	"slices"
 	"syscall"
 
 	"ptools/internal/mem"
@@ -21,7 +23,18 @@ type traps struct {
 	probes   probes
 	killRisk killRisk
 	ground   ground
+	handling int // calls of handlers that have not returned
+	former   []former
 }
+
+// former are the breakpoints of a program before an exec.
+type former struct {
+	auxv  procfs.Auxv
+	table *bkpt.Table
+}
+
+// keptFormer bounds them: a process that was forked before an exec stops moments later.
+const keptFormer = 4
 
 func (x *traps) init(c *Controller) {
 	x.c, x.g, x.breaks = c, &c.tracees, map[uint64][]*Break{}
@@ -41,20 +54,46 @@ func (x *traps) signalDue(t *tracee.Thread) bool {
 	return err != nil || st.SigPnd&ours != 0
 }
 
-// clean takes our breakpoints out of the memory of a forked process. If no descriptor can write
-// to that memory, they are taken out word by word.
-func (x *traps) clean(t *tracee.Thread) {
+// retire keeps the breakpoints of a program that the target has replaced.
+func (x *traps) retire(auxv procfs.Auxv, t *bkpt.Table) {
+	if len(x.former) == keptFormer {
+		x.former = slices.Delete(x.former, 0, 1)
+	}
+	x.former = append(x.former, former{auxv, t})
+}
+
+// tableOf returns the breakpoints that a forked process has in its memory. They are those of the program that the target had
+// when it forked, which may have been replaced since (TestForkBeforeExec). A fork copies the auxiliary vector.
+func (x *traps) tableOf(pid int) *bkpt.Table {
+	if len(x.former) == 0 {
+		return x.table
+	}
+	auxv, err := procfs.ReadAuxv(pid)
+	if err != nil || maps.Equal(auxv, x.c.image.program.Auxv()) {
+		return x.table
+	}
+	for _, f := range slices.Backward(x.former) {
+		if maps.Equal(auxv, f.auxv) {
+			return f.table
+		}
+	}
+	return x.table
+}
+
+// clean takes our breakpoints out of the memory of a forked process, by the table of its program. If no descriptor can
+// write to that memory, they are taken out word by word.
+func (x *traps) clean(t *tracee.Thread, table *bkpt.Table) {
 	x.hideLeaving()
 	g := &ground{pid: t.TID}
 	defer g.close()
 	if m, err := mem.Open(t.TID); err == nil {
 		defer m.Close()
 		if m.Writable() {
-			x.table.Clean(m, g)
+			table.Clean(m, g)
 			return
 		}
 	}
-	x.table.Clean(ptrace.Memory{TID: t.TID}, g)
+	table.Clean(ptrace.Memory{TID: t.TID}, g)
 }
 
 // newTable returns a table for the present address space.

@@ -27,7 +27,8 @@ type uprobeState uint8
 const (
 	uprobeDone   uprobeState = iota
 	uprobeDue                // it has still to be reported
-	uprobeBehind             // the registers are those from before the instruction, which has run
+	uprobeShown              // handlers are called; the registers are those from before the instruction, which has run
+	uprobeBehind             // they have been; the registers are still those
 )
 
 // probed handles a signal that may be that of a probe. It reports whether it is.
@@ -81,7 +82,7 @@ func (p *probes) reportUprobeHit(t *tracee.Thread) {
 	a.addr = b.Addr
 	if p.stillThere(t, b, before) {
 		p.g.FlushRegs(t)
-		a.state, a.after, t.Regs = uprobeBehind, t.Regs, before
+		a.state, a.after, t.Regs = uprobeShown, t.Regs, before
 		if k.unmark(b.Addr, t.Regs.SP()) {
 			t.Regs, a.state = a.after, uprobeDone
 			return // a handler has changed the registers, and the instruction has run once more
