@@ -66,7 +66,7 @@ func (s *Server) index(w http.ResponseWriter, r *http.Request) {
 	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(b.Use, a.Use) })
 	how := "Timers of the processors sample; no thread is stopped."
 	if why := s.o.Sampler.Stops(); why != nil {
-		how = "Threads that run are stopped for some microseconds for each sample: " + clean.Text(why.Error())
+		how = "Threads that run are stopped for some microseconds for each sample: " + clean.Text(why.Error()) + "."
 	}
 	host, _ := os.Hostname() // without it the page has no name
 	s.render(w, indexTemplate, map[string]any{

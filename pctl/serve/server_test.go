@@ -187,6 +187,16 @@ func TestPageLinks(t *testing.T) {
 	}
 }
 
+// TestIndexSaysWhyItStops: without timers the page for people says that threads are stopped, and why, in a sentence.
+func TestIndexSaysWhyItStops(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, serve.Options{}, &sample.SamplerOptions{Timers: sample.TimersOff})
+	_, body := f.get("/")
+	if text := string(body); !regexp.MustCompile(`Threads that run are stopped for some microseconds for each sample: [^.<]+\. 99 samples`).MatchString(text) {
+		t.Errorf("%.600s", text)
+	}
+}
+
 // waitedIn returns how long the threads of contend.c have waited for each lock, by the target's own
 // count.
 func waitedIn(truth *ptest.Truth) (waited [3]float64) {
