@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -30,7 +31,7 @@ func TestCreatedBefore(t *testing.T) {
 	psample := filepath.Join(psampleDir(t), "psample")
 	threads := len(g.Threads()) - 1
 	out, err := exec.Command(psample, "-q", "--threadcreate", "-t", "0.1", "-p", strconv.Itoa(g.PID)).CombinedOutput()
-	header := "0 threads created, " + strconv.Itoa(threads) + " existed before\n"
+	header := fmt.Sprintf("idle (pid %d): 0.1 s, 0 threads created, %d existed before\n", g.PID, threads)
 	if text := string(out); err != nil || !strings.HasPrefix(text, header) || !strings.Contains(text, "100.00%  [created before]\n") {
 		t.Errorf("%v: %q, want %q", err, text, header)
 	}

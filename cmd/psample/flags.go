@@ -332,6 +332,8 @@ func (r *rawFlags) creation(fs *pflag.FlagSet) error {
 		return nil
 	case r.config.format == profile.Creations && len(r.pids) > 1:
 		return usage.Errorf("-O threadcreate has the addresses of one process: give one PID, or another format")
+	case r.config.format == profile.Firefox || r.config.format == profile.Perf:
+		return usage.Errorf("-O %v shows when threads did what, which --threadcreate does not keep: give another format", r.config.format)
 	}
 	for _, name := range []string{"rate", "delta", "functions", "registers", "value", "timers", "follow"} {
 		if fs.Changed(name) {

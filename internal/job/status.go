@@ -29,8 +29,8 @@ func LookPath(name string) (string, error) {
 // no such program, 126 if it cannot be executed, and the status of the signal if it was killed before its first
 // instruction. Other errors, such as that it cannot be traced, are failures of this program: 1.
 func StartStatus(err error) int {
-	if _, ok := errors.AsType[*pctl.Refusal](err); ok {
-		return 1
+	if _, ok := errors.AsType[*pctl.Refusal](err); ok || errors.Is(err, pctl.ErrNoUprobe) {
+		return 1 // a permission that is missing here is not that to execute the command
 	}
 	if e, ok := errors.AsType[*pctl.EndError](err); ok {
 		return EndStatus(e.End)

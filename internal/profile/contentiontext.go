@@ -45,7 +45,7 @@ func writeWaitHead(p *Profile, b io.Writer) {
 		}
 	}
 	owned, other := p.Total().Wall, p.unowned.Total().Wall
-	fmt.Fprintf(b, "%s: %.1f s, %d samples at %.0f Hz\n", subjectsOf(p), p.Duration.Seconds(), p.Rounds, rateOf(p))
+	fmt.Fprintf(b, "%s: %.1f s, %d samples at %s Hz\n", subjectsOf(p), p.Duration.Seconds(), p.Rounds, Hertz(p.Period))
 	fmt.Fprintf(b, "waiting for locks: %.2f s by %s; of %.1f %% the holder is known, %.1f %% changed hands while it was looked for\n",
 		float64(owned)/1e9, count(len(waiters), "thread"), percent(blamed, owned), percent(changed, owned))
 	fmt.Fprintf(b, "waiting for what nobody holds: %.2f s\n", float64(other)/1e9)

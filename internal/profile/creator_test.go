@@ -53,7 +53,7 @@ func TestCreator(t *testing.T) {
 	add(3, 0x1001, 0x1002, 0x1003, 0x1004)
 	add(1, 0x9001, 0x9003, 0x1004)
 	add(1, 0x9001)
-	want := `10 threads created
+	want := `app (pid 4): 0.0 s, 10 threads created
 
 created self  created total  function
     80.00%      80.00%  fan_out

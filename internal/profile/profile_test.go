@@ -248,7 +248,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 func TestThreadCreateText(t *testing.T) {
 	p := fakeProfile(straight)
 	p.Subject = ThreadCreate
-	const want = `120 threads created
+	const want = `app (pid 4): 2.0 s, 120 threads created
 
 created  function
  50.00%  leaf
@@ -258,6 +258,18 @@ created  function
 `
 	if d := cmp.Diff(want, write(t, p, Text, nil)); d != "" {
 		t.Errorf("thread creation (-want +got):\n%s", d)
+	}
+}
+
+// TestHertz: a rate of less than one is not shown as none.
+func TestHertz(t *testing.T) {
+	for period, want := range map[time.Duration]string{
+		0: "0", time.Second / 99: "99", time.Second / 999: "999", time.Second / 3: "3", 2 * time.Second: "0.5", 400 * time.Millisecond: "2.5",
+		30 * time.Second: "0.033",
+	} {
+		if got := Hertz(period); got != want {
+			t.Errorf("%v: %s Hz, want %s", period, got, want)
+		}
 	}
 }
 

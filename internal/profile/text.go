@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"ptools/internal/intern"
 )
@@ -87,7 +89,7 @@ const callsNote = "; name [call]: in that system call"
 func writeHead(p *Profile, b io.Writer) {
 	total := p.Total()
 	if p.Subject == ThreadCreate {
-		fmt.Fprintf(b, "%d threads created", total.Samples-p.Existing)
+		fmt.Fprintf(b, "%s: %.1f s, %d threads created", subjectsOf(p), p.Duration.Seconds(), total.Samples-p.Existing)
 		if p.Existing > 0 {
 			fmt.Fprintf(b, ", %d existed before", p.Existing)
 		}
@@ -102,7 +104,7 @@ func writeHead(p *Profile, b io.Writer) {
 	if seconds > 0 { // not computed from samples: there are fewer rounds while many threads run
 		threads = float64(total.Wall) / 1e9 / seconds
 	}
-	fmt.Fprintf(b, "%s: %.1f s, %d samples at %.0f Hz, %.1f threads on average\n", subjectsOf(p), seconds, p.Rounds, rateOf(p), threads)
+	fmt.Fprintf(b, "%s: %.1f s, %d samples at %s Hz, %.1f threads on average\n", subjectsOf(p), seconds, p.Rounds, Hertz(p.Period), threads)
 	used := float64(total.CPU) / 1e9
 	of := 0.0
 	if seconds > 0 {
@@ -115,12 +117,16 @@ func writeHead(p *Profile, b io.Writer) {
 	fmt.Fprintf(b, "\nwall time: %.1f s of all threads%s\n", float64(total.Wall)/1e9, callsNote)
 }
 
-// rateOf returns the intended number of rounds in a second.
-func rateOf(p *Profile) float64 {
-	if p.Period <= 0 {
-		return 0
+// Hertz returns how often a period fits into a second. Rates below 10 keep two digits: 0.5 is not 0.
+func Hertz(period time.Duration) string {
+	if period <= 0 {
+		return "0"
 	}
-	return 1 / p.Period.Seconds()
+	rate := 1 / period.Seconds()
+	if rate < 10 {
+		return strconv.FormatFloat(rate, 'g', 2, 64)
+	}
+	return strconv.FormatFloat(rate, 'f', 0, 64)
 }
 
 // subjectsOf names what was sampled.

@@ -315,11 +315,11 @@ func (s *Sampler) means() string {
 	if s.opt.Ticks == nil {
 		return fmt.Sprintf("%d stops of running threads", s.cost.Stops)
 	}
-	rate := fmt.Sprintf("%.0f Hz", 1/s.tickPeriod().Seconds())
+	rate := profile.Hertz(s.tickPeriod())
 	if s.tree != nil && s.tree.pace.slow != 0 {
-		rate = fmt.Sprintf("%.0f to %.0f Hz", 1/s.tree.pace.slow.Seconds(), 1/tickPeriod(s.opt.Period).Seconds())
+		rate = profile.Hertz(s.tree.pace.slow) + " to " + profile.Hertz(tickPeriod(s.opt.Period))
 	}
-	return fmt.Sprintf("%d samples of the processors' timers (%s)", s.cost.Ticks, rate)
+	return fmt.Sprintf("%d samples of the processors' timers (%s Hz)", s.cost.Ticks, rate)
 }
 
 // tickPeriod returns how much processor time a tick stands for, or would stand for.

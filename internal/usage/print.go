@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Print returns the man page, or a completion, of the command with a help text. values has the words that flags accept,
@@ -50,7 +51,7 @@ func Version(name string) string {
 
 // man writes the man page.
 func (p *Page) man(b *strings.Builder) {
-	fmt.Fprintf(b, ".TH %s 1\n.SH NAME\n%s \\- %s\n.SH SYNOPSIS\n", strings.ToUpper(p.Name), p.Name, roff(strings.ToLower(firstSentence(p.Intro))))
+	fmt.Fprintf(b, ".TH %s 1\n.SH NAME\n%s \\- %s\n.SH SYNOPSIS\n", strings.ToUpper(p.Name), p.Name, roff(uncapitalized(firstSentence(p.Intro))))
 	for i, s := range p.Synopsis {
 		if i > 0 {
 			b.WriteString(".br\n")
@@ -83,6 +84,12 @@ func firstSentence(paragraphs []string) string {
 	}
 	s, _, _ := strings.Cut(paragraphs[0], ".")
 	return s
+}
+
+// uncapitalized is s with its first letter in lower case; names further on keep theirs.
+func uncapitalized(s string) string {
+	_, n := utf8.DecodeRuneInString(s)
+	return strings.ToLower(s[:n]) + s[n:]
 }
 
 func paragraphs(b *strings.Builder, list []string) {

@@ -12,7 +12,7 @@ import (
 const help = `usage: tool [flags] -p PID[,PID…]
        tool --demo
 
-Does what's asked. More
+Does what's asked of Go. More
 of it.
 
 flags:
@@ -33,7 +33,7 @@ var values = map[string][]string{"format": {"text", "json"}}
 
 func TestParse(t *testing.T) {
 	want := &Page{
-		Name: "tool", Synopsis: []string{"tool [flags] -p PID[,PID…]", "tool --demo"}, Intro: []string{"Does what's asked. More of it."},
+		Name: "tool", Synopsis: []string{"tool [flags] -p PID[,PID…]", "tool --demo"}, Intro: []string{"Does what's asked of Go. More of it."},
 		Flags: []Flag{
 			{"p", "pid", "PID", "a running process: [any], or more"}, {"O", "format", "FORMAT", `one 'of' a few \ words`},
 			{"", "out", "FILE", "where to"}, {"t", "time", "DURATION", "how long"}, {"q", "quiet", "", "no progress"},
@@ -57,7 +57,7 @@ func printed(t *testing.T, kind string) string {
 // TestPrint: quotes, brackets and dots of the text do not become syntax.
 func TestPrint(t *testing.T) {
 	for kind, want := range map[string][]string{
-		"man":  {"\n\\fB\\-p\\fR, \\fB\\-\\-pid\\fR \\fIPID\\fR\n", "\n\\&.Signals end it.\n", "\ntool \\- does what\\(aqs asked\n"},
+		"man":  {"\n\\fB\\-p\\fR, \\fB\\-\\-pid\\fR \\fIPID\\fR\n", "\n\\&.Signals end it.\n", "\ntool \\- does what\\(aqs asked of Go\n"},
 		"zsh":  {`'*-p[a running process\: \[any\], or more]:PID:_pids'`, `'*--format[one '\''of'\'' a few \ words]:FORMAT:(text json)'`, "'*--quiet[no progress]'"},
 		"fish": {`complete -c tool -s O -l format -d 'one \'of\' a few \\ words' -x -a 'text json'`, "complete -c tool -l out -d 'where to' -r -F"},
 	} {

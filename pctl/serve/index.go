@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -65,7 +66,7 @@ func (s *Server) index(w http.ResponseWriter, r *http.Request) {
 	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(b.Use, a.Use) })
 	how := "Timers of the processors sample; no thread is stopped."
 	if why := s.o.Sampler.Stops(); why != nil {
-		how = "Threads that run are stopped for some microseconds for each sample: " + clean.Text(why.Error())
+		how = "Threads that run are stopped for some microseconds for each sample: " + clean.Text(why.Error()) + "."
 	}
 	host, _ := os.Hostname() // without it the page has no name
 	s.render(w, indexTemplate, map[string]any{
@@ -96,14 +97,7 @@ func (s *Server) pprofIndex(q *query) (*answer, error) {
 		if p.about == "" {
 			continue
 		}
-		link := name
-		if p.texts {
-			link += "?debug=1"
-		}
-		if p.seconds > 0 {
-			link += "?seconds=10"
-		}
-		entries = append(entries, entry{name, link, p.about})
+		entries = append(entries, entry{name, link(name, p), p.about})
 	}
 	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.Name, b.Name) })
 	a := &answer{kind: htmlKind}
@@ -111,6 +105,18 @@ func (s *Server) pprofIndex(q *query) (*answer, error) {
 	return a, targetTemplate.Execute(&a.body, map[string]any{
 		"PID": t.PID, "Comm": clean.Text(t.Comm), "Exe": clean.Text(t.Exe), "Entries": entries, "Labels": cleaned(t.Labels()),
 	})
+}
+
+// link is the address of a page, with the parameters that suit a browser.
+func link(name string, p *page) string {
+	q := make(url.Values)
+	if p.texts {
+		q.Set("debug", "1")
+	}
+	if p.seconds > 0 {
+		q.Set("seconds", "10")
+	}
+	return (&url.URL{Path: name, RawQuery: q.Encode()}).String()
 }
 
 func cleaned(labels map[string]string) map[string]string {

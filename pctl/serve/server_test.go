@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"html"
 	"io"
 	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -164,6 +166,34 @@ func TestProfiles(t *testing.T) {
 		if r.StatusCode != http.StatusOK || !strings.Contains(string(body), want) {
 			t.Errorf("%s: %s: %.300q, want %q", path, r.Status, body, want)
 		}
+	}
+}
+
+// TestPageLinks: the page of a target links to pages that answer.
+func TestPageLinks(t *testing.T) {
+	t.Parallel()
+	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000")
+	f := newFixture(t, serve.Options{}, nil, g.PID)
+	_, body := f.get("/debug/pprof/")
+	links := regexp.MustCompile(`<a href="([a-z][^"]*)">`).FindAllStringSubmatch(string(body), -1)
+	if len(links) < 6 {
+		t.Errorf("%d links: %s", len(links), body)
+	}
+	for _, l := range links {
+		link := strings.Replace(html.UnescapeString(l[1]), "seconds=10", "seconds=0.1", 1)
+		if r, body := f.get("/debug/pprof/" + link); r.StatusCode != http.StatusOK {
+			t.Errorf("%s: %s: %.200s", l[1], r.Status, body)
+		}
+	}
+}
+
+// TestIndexSaysWhyItStops: without timers the page for people says that threads are stopped, and why, in a sentence.
+func TestIndexSaysWhyItStops(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, serve.Options{}, &sample.SamplerOptions{Timers: sample.TimersOff})
+	_, body := f.get("/")
+	if text := string(body); !regexp.MustCompile(`Threads that run are stopped for some microseconds for each sample: [^.<]+\. 99 samples`).MatchString(text) {
+		t.Errorf("%.600s", text)
 	}
 }
 
