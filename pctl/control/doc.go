@@ -19,9 +19,10 @@
 // or a handler runs on it; a request from there that would have to wait for it returns [ErrOnControl]. What a
 // handler asks for is done when the handler has returned.
 //
-// hit, nextPoint and addBreak wait for wait statuses too: the rules of internal/tracee, Re-entry, hold after them.
-// An exec may be reported during such a wait. An address belongs to the program that it was found in; addBreak
-// refuses it for another one (TestBreakAcrossExec).
+// hit, nextPoint, addBreak and writeAt wait for wait statuses too: the rules of internal/tracee, Re-entry, hold after them.
+// An exec may be reported during such a wait. An address belongs to the program that it was found in; addBreak and writeAt
+// refuse it for another one (TestBreakAcrossExec, TestWriteAcrossExec). An exec may also have happened, and be still to be
+// reported: what is read by the number of the process is the new program's then (TestBreakBeforeExecReport).
 //
 // # Breakpoints
 //
