@@ -39,8 +39,6 @@ type Memory struct {
 	// living thread if the leader has ended before the others.
 	via atomic.Int64
 
-	bound atomic.Bool // see Bind
-
 	mu   sync.RWMutex // held for reading across each call: Close waits for them
 	fd   int          // /proc/PID/mem, or maps where that may not be opened; -1 when closed
 	kind file
@@ -199,10 +197,30 @@ func (m *Memory) Close() error {
 	return nil
 }
 
-// Bind makes ReadAt read the address space of the Open only, as WriteAt writes it: the process may have executed another
-// program while a process that shared its memory goes on in that address space. Where /proc/PID/mem may not be opened
-// it has no effect.
-func (m *Memory) Bind() { m.bound.Store(true) }
+// Bound returns the same memory, whose reads are of the address space of the Open, as its writes are: the process may have
+// executed another program, and a process that shared its memory go on in that address space. Where /proc/PID/mem
+// may not be opened, reads follow the process.
+func (m *Memory) Bound() *Bound { return &Bound{m} }
+
+// Bound is the memory of the address space that a Memory was opened in.
+type Bound struct{ m *Memory }
+
+// ReadAt is [Memory.ReadAt] of that address space.
+func (b *Bound) ReadAt(p []byte, addr int64) (int, error) {
+	b.m.mu.RLock()
+	defer b.m.mu.RUnlock()
+	if b.m.fd < 0 {
+		return 0, os.ErrClosed
+	}
+	n, errno := b.m.pread(p, addr)
+	if errno != 0 {
+		return n, errno
+	}
+	return n, nil
+}
+
+// WriteAt is [Memory.WriteAt].
+func (b *Bound) WriteAt(p []byte, addr int64) (int, error) { return b.m.WriteAt(p, addr) }
 
 // Stale reports that the address space of the Open is gone: the process has
 // exec'd or ended (or the Memory is closed). A read at the unmapped address 0
@@ -243,13 +261,6 @@ func (m *Memory) ReadAt(p []byte, addr int64) (int, error) {
 	}
 	if len(p) == 0 {
 		return 0, nil
-	}
-	if m.bound.Load() && m.kind == memFile {
-		n, errno := m.pread(p, addr)
-		if errno != 0 {
-			return n, errno
-		}
-		return n, nil
 	}
 	local := [1]unix.Iovec{{Base: &p[0]}}
 	local[0].SetLen(len(p))

@@ -15,7 +15,6 @@ func Open(pid int) (*Memory, error) { return nil, errors.ErrUnsupported }
 
 // The methods of a Memory are those of Linux.
 func (m *Memory) Stale() bool                               { return true }
-func (m *Memory) Bind()                                     {}
 func (m *Memory) Writable() bool                            { return false }
 func (m *Memory) ReadAt(p []byte, addr int64) (int, error)  { return 0, errors.ErrUnsupported }
 func (m *Memory) WriteAt(p []byte, addr int64) (int, error) { return 0, errors.ErrUnsupported }
@@ -23,6 +22,14 @@ func (m *Memory) ReadVec([][]byte, []uint64) (int, error)   { return 0, errors.E
 func (m *Memory) PID() int                                  { return 0 }
 func (m *Memory) File() (*os.File, error)                   { return nil, errors.ErrUnsupported }
 func (m *Memory) Close() error                              { return nil }
+
+// A Bound cannot be had on this platform.
+type Bound struct{ m *Memory }
+
+// The methods of a Bound are those of Linux.
+func (m *Memory) Bound() *Bound                            { return &Bound{m} }
+func (b *Bound) ReadAt(p []byte, addr int64) (int, error)  { return b.m.ReadAt(p, addr) }
+func (b *Bound) WriteAt(p []byte, addr int64) (int, error) { return b.m.WriteAt(p, addr) }
 
 // A User cannot be had on this platform.
 type User struct{ m *Memory }

@@ -10,7 +10,7 @@ import (
 
 // User is memory as the process itself may use it. Reads and writes that the process
 // could not make (guard pages, read-only data) fail with EFAULT, as an instruction of its
-// own would fault. It uses process_vm_readv(2) and process_vm_writev(2) only. It belongs
+// own would fault. It uses process_vm_readv(2) and process_vm_writev(2) only, which take a pid. It belongs
 // to the owner of the Memory, whose Close ends both.
 type User struct{ m *Memory }
 
@@ -22,8 +22,11 @@ func (u *User) ReadAt(p []byte, addr int64) (int, error) {
 	return u.transfer(unix.SYS_PROCESS_VM_READV, p, addr)
 }
 
-// WriteAt writes len(p) bytes, or fails.
+// WriteAt writes len(p) bytes, or fails. Where the process has executed another program it fails with ESRCH.
 func (u *User) WriteAt(p []byte, addr int64) (int, error) {
+	if u.m.Stale() {
+		return 0, unix.ESRCH
+	}
 	return u.transfer(unix.SYS_PROCESS_VM_WRITEV, p, addr)
 }
 

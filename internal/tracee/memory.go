@@ -16,6 +16,7 @@ type Memory struct {
 	g     *Group
 	Mem   AddressSpace
 	User  Words // the same memory, with the access rights of the target itself
+	Bound Words // the same memory, whose reads are of this address space also when the process has another one
 	Watch *guard.Watch
 }
 
@@ -28,9 +29,10 @@ func (m *Memory) Open() error {
 		return err
 	}
 	m.Close()
-	m.Mem, m.User = opened, opened.User()
+	m.Mem, m.User, m.Bound = opened, opened.User(), opened.Bound()
 	if !opened.Writable() {
-		m.Mem = pokedMemory{opened, m.g.Standing}
+		poked := pokedMemory{opened, m.g.Standing}
+		m.Mem, m.Bound = poked, poked
 	}
 	m.Watch.Bind(opened)
 	return nil
@@ -42,7 +44,7 @@ func (m *Memory) Close() { m.Lose(syscall.ESRCH) }
 func (m *Memory) Lose(err error) {
 	m.Watch.Bind(nil)
 	m.Mem.Close()
-	m.Mem, m.User = noMemory{err}, noMemory{err}
+	m.Mem, m.User, m.Bound = noMemory{err}, noMemory{err}, noMemory{err}
 }
 
 // AddressSpace is what the control goroutine needs of the target's address space.
@@ -50,7 +52,6 @@ type AddressSpace interface {
 	Words
 	io.Closer
 	Stale() bool // the address space is empty: nothing is mapped in it any more
-	Bind()       // reads are of this address space also when the process has another one
 }
 
 // Words is memory to be read and written.
@@ -70,8 +71,6 @@ func (m noMemory) WriteAt([]byte, int64) (int, error) { return 0, m.err }
 func (m noMemory) Close() error { return nil }
 
 func (m noMemory) Stale() bool { return true }
-
-func (m noMemory) Bind() {}
 
 // pokedMemory is the memory of a target without a descriptor. Writing needs a stopped thread, and reading does not.
 type pokedMemory struct {

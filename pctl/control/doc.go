@@ -21,9 +21,11 @@
 // returns [ErrOnControl]. A rendezvous that a handler asks for begins when the handlers of that hit have
 // returned.
 //
-// The methods hit, nextPoint and addBreak wait for wait statuses too, so the rules of internal/tracee,
+// The methods hit, nextPoint, addBreak and writeAt wait for wait statuses too, so the rules of internal/tracee,
 // Re-entry, hold after them. An exec may be reported during such a wait. An address belongs to the program in
-// which it was found: addBreak refuses it in any other program (TestBreakAcrossExec).
+// which it was found: addBreak and writeAt refuse it in any other program (TestBreakAcrossExec, TestWriteAcrossExec).
+// An exec may also have happened and not be reported yet. What is read by the number of the process then belongs to the
+// new program (TestBreakBeforeExecReport).
 //
 // # Breakpoints
 //

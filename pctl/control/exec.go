@@ -91,7 +91,6 @@ func (p *parting) stopSharers() bool {
 	}
 	for _, t := range p.g.Threads {
 		if t.Role == tracee.RoleSharer {
-			p.g.Memory.Mem.Bind()
 			p.g.Stopper.StopBut(func(t *tracee.Thread) bool { return t.Role == tracee.RoleThread })
 			return true
 		}

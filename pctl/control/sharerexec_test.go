@@ -3,6 +3,7 @@ package control
 import (
 	"testing"
 
+	"ptools/internal/mem"
 	"ptools/internal/procfs"
 	"ptools/internal/ptest"
 )
@@ -22,15 +23,44 @@ func TestSharerAcrossExec(t *testing.T) {
 		return g, c
 	}
 	end := func(t *testing.T, g *ptest.Target) {
-		g.Until("after")
 		g.Stdin.Write([]byte("yx")) // once more
 		if s := g.Wait(); !s.Success() {
 			t.Errorf("it ended with %v", s)
 		}
 	}
+	t.Run("break", func(t *testing.T) {
+		g, c := start(t, ModeRun, "sharer_call")
+		spot := c.Space().ByName("", "sharer_spot")[0].Addr
+		if err := c.Do(bg, func() {
+			g.Stdin.Write([]byte("e"))
+			g.WaitFor("the exec", func() bool {
+				exe, _ := procfs.Exe(g.PID)
+				return exe == other && g.State() == 't'
+			})
+			c.traps.addBreak(c.image.program, spot, func(*Hit) {}, toStop) // it may be refused
+		}); err != nil {
+			t.Fatal(err)
+		}
+		g.Until("after")
+		children, err := procfs.Children(g.PID, g.PID)
+		if err != nil || len(children) != 1 {
+			t.Fatal(children, err)
+		}
+		var now [1]byte
+		m, err := mem.Open(children[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		if _, err := m.ReadAt(now[:], int64(spot)); err != nil || now[0] != 0x90 {
+			t.Errorf("its text is %#x, %v", now, err)
+		}
+		end(t, g)
+	})
 	t.Run("call", func(t *testing.T) {
 		g, _ := start(t, ModeRun, "sharer_call")
 		g.Stdin.Write([]byte("e"))
+		g.Until("after")
 		end(t, g)
 	})
 	for _, m := range []Mode{ModeRun, ModeKill} {
@@ -45,6 +75,7 @@ func TestSharerAcrossExec(t *testing.T) {
 			}); err != nil {
 				t.Fatal(err)
 			}
+			g.Until("after")
 			end(t, g)
 		})
 	}

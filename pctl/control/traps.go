@@ -38,7 +38,7 @@ const keptFormer = 4
 
 func (x *traps) init(c *Controller) {
 	x.c, x.g, x.breaks = c, &c.tracees, map[uint64][]*Break{}
-	x.table = bkpt.NewTable(x.g.Memory.Mem)
+	x.table = bkpt.NewTable(x.g.Memory.Bound)
 	x.stepper.c, x.stepper.g = c, x.g
 	x.probes.init(c)
 	c.tracees.Text = x.table
@@ -98,7 +98,7 @@ func (x *traps) clean(t *tracee.Thread, table *bkpt.Table) {
 
 // newTable returns a table for the present address space.
 func (x *traps) newTable() *bkpt.Table {
-	t := bkpt.NewTable(x.g.Memory.Mem)
+	t := bkpt.NewTable(x.g.Memory.Bound)
 	x.ground.close()
 	x.ground.pid = x.g.PID
 	t.SetGround(&x.ground)

@@ -21,7 +21,7 @@ type execNow struct {
 func startExecNow(t *testing.T, args ...string) execNow {
 	t.Helper()
 	needX86(t)
-	at := []string{"-static", "-Wl,--section-start=.spot=0x500000"}
+	at := []string{"-static", "-Wl,--section-start=.spot=0x500000,--section-start=.cell=0x600000"}
 	first, other := ptest.BuildC(t, "testdata/execnow.c", at...), ptest.BuildC(t, "testdata/execnow.c", append(at, "-DOTHER")...)
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, append([]string{first, other}, args...)...)
 	g.Ready()
@@ -56,9 +56,10 @@ func (e execNow) end() {
 
 // The addresses of its functions.
 const (
-	spot   = 0x500002
-	walk   = 0x500003
-	walkSS = 0x500006
+	spot      = 0x500002
+	walk      = 0x500003
+	walkSS    = 0x500006
+	walkStore = 0x500008
 )
 
 // TestBreakBeforeExecReport: an address of one program does not become a breakpoint of the next one, whose exec is still to be
@@ -250,4 +251,17 @@ func TestForkBeforeEnd(t *testing.T) {
 	if out := e.Output(); out != "child\n" {
 		t.Errorf("the child has written %q", out)
 	}
+}
+
+// TestEmulationAcrossExec: what the instruction of a thread writes that an exec has ended is not written to the new program.
+func TestEmulationAcrossExec(t *testing.T) {
+	e := startExecNow(t, "thread")
+	c := e.attach(&Options{Trap: TrapInt3})
+	if _, err := c.Break(bg, walkStore, func(h *Hit) { e.execute() }); err != nil {
+		t.Fatal(err)
+	}
+	events := c.Bus().Subscribe(notify.Exec)
+	defer events.Close()
+	await(t, events, notify.Exec)
+	e.end()
 }

@@ -5,7 +5,7 @@
  * program at the next byte, and the child calls spot: the status is 7 if it does not end well. It writes "child" then. Both programs are this source, built with -static and the section .spot at one address, the other one
  * with -DOTHER. At the address of the function spot of the first one the other one has the middle of an instruction, whose
  * constant it checks until it can read a byte: it ends with status 3 if that changes, and with 4 if it has not the signal mask of
- * the thread that has executed it.
+ * the thread that has executed it, and with 8 if its cell, which walk of the first one writes, is written.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -29,10 +29,12 @@ __asm__(".pushsection .spot,\"ax\",@progbits\n"
 	".globl walk\n.type walk,@function\n"
 	"walk: nop\n\tmov %ss, %eax\n"
 	"walk_ss: mov %eax, %ss\n" /* cannot be moved elsewhere */
+	"walk_store: mov %rsp, cell(%rip)\n"
 	"\tret\n"
 	".size walk, . - walk\n"
 #endif
-	".popsection\n");
+	".popsection\n"
+	".pushsection .cell,\"aw\",@progbits\n\t.globl cell\ncell: .quad 0\n\t.popsection\n");
 
 static int is(int argc, char **argv, const char *what)
 {
@@ -41,6 +43,7 @@ static int is(int argc, char **argv, const char *what)
 
 #ifdef OTHER
 unsigned long constant(void);
+extern volatile unsigned long cell;
 
 int main(int argc, char **argv)
 {
@@ -54,6 +57,8 @@ int main(int argc, char **argv)
 		if (constant() != 0x9090909090909090)
 			return 3;
 	while (poll(&in, 1, 0) == 0);
+	if (cell != 0)
+		return 8;
 	if (is(argc, argv, "forks")) {
 		int status;
 
