@@ -54,7 +54,7 @@ func report(stderr io.Writer, err error) int {
 func complaint(err error) string {
 	var e *pctl.Error
 	if errors.As(err, &e) {
-		return "pgrab: " + e.Subject() + ": " + reason(e.Err)
+		return "pgrab: " + clean.Text(e.Subject()) + ": " + reason(e.Err)
 	}
 	return "pgrab: " + clean.Text(strings.TrimPrefix(err.Error(), "pctl: "))
 }

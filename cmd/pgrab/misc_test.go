@@ -114,6 +114,10 @@ func TestNamesOfTheTarget(t *testing.T) {
 			t.Errorf("%s: control characters in %q", format, r.stdout+r.stderr)
 		}
 	}
+	r := pgrab(t, nil, "--", name+"absent")
+	if strings.ContainsAny(r.stderr, "\x1b\u202e") || strings.Count(r.stderr, "\n") != 1 {
+		t.Errorf("a command that is not there: %q", r.stderr)
+	}
 }
 
 // TestExecIsFollowed: with its program, and breakpoints by symbol set anew.

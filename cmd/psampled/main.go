@@ -10,7 +10,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 
@@ -20,7 +19,7 @@ import (
 
 func main() {
 	if err := job.TakeDescriptors(); err != nil {
-		fmt.Fprintf(os.Stderr, "psampled: %v\n", err)
+		io.WriteString(os.Stderr, complaint(err))
 		os.Exit(1)
 	}
 	job.Main(func() int { return run(context.Background(), os.Args[1:], os.Stdout, os.Stderr) })
@@ -34,19 +33,22 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	switch {
 	case errors.As(err, &about):
 		if _, err := io.WriteString(stdout, string(about)); err != nil {
-			fmt.Fprintf(stderr, "psampled: %v\n", err)
+			io.WriteString(stderr, complaint(err))
 			return 1
 		}
 		return 0
 	case errors.As(err, &wrong):
-		fmt.Fprintf(stderr, "psampled: %v\ntry 'psampled --help'\n", err)
+		io.WriteString(stderr, complaint(err)+"try 'psampled --help'\n")
 		return 2
 	case err == nil:
 		err = s.serve(ctx, stderr)
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "psampled: %v\n", err)
+		io.WriteString(stderr, complaint(err))
 		return 1
 	}
 	return 0
 }
+
+// complaint returns the line that a user reads about an error.
+func complaint(err error) string { return oneLine(err.Error()) }

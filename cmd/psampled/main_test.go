@@ -196,6 +196,10 @@ func TestUsage(t *testing.T) {
 	if status := run(t.Context(), []string{"-p", "999999999", "-l", "localhost:0"}, &out, &errs); status != 1 || !strings.Contains(errs.String(), "is not there") {
 		t.Errorf("no such process: %d, %q", status, errs.String())
 	}
+	errs.Reset()
+	if status := run(t.Context(), []string{"-c", "/absent\x1b[31m\n"}, &out, &errs); status != 1 || strings.Contains(errs.String(), "\x1b") || strings.Count(errs.String(), "\n") != 1 {
+		t.Errorf("no such file: %d, %q", status, errs.String())
+	}
 }
 
 // TestKilled: psampled is killed while it samples, with timers and with stops, and its target works on.

@@ -3,8 +3,11 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 	"sync/atomic"
 	"time"
+
+	"ptools/internal/clean"
 )
 
 // messages writes lines to standard error. No other goroutine waits for its reader: if the reader stops reading,
@@ -38,10 +41,15 @@ func writeMessages(w io.Writer) *messages {
 // add writes a line.
 func (m *messages) add(format string, args ...any) {
 	select {
-	case m.lines <- fmt.Sprintf("psampled: "+format+"\n", args...):
+	case m.lines <- oneLine(fmt.Sprintf(format, args...)):
 	default:
 		m.dropped.Add(1)
 	}
+}
+
+// oneLine makes a text one line that is fit for a terminal: paths and answers of servers may have any characters.
+func oneLine(text string) string {
+	return "psampled: " + clean.Text(strings.ReplaceAll(text, "\n", "; ")) + "\n"
 }
 
 // close waits until all is written, but no longer than lastMessages. No line may be added after it.
