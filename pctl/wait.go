@@ -75,10 +75,9 @@ type inquiry struct {
 	owners map[int]owner // by the process's own thread numbers
 	places map[uint64]lockPlace
 	net    procfs.Sockets
-	inside map[int]int      // our numbers of its threads by its own, if it is in another PID namespace
-	asked  bool             // whether inside was determined
-	far    []farEnd         // whose peers are still to be found
-	ends   chan procfs.Ends // result of the search for them, which the first far end starts
+	inside map[int]int // our numbers of its threads by its own, if it is in another PID namespace
+	asked  bool        // whether inside was determined
+	far    []farEnd    // whose peers are still to be found
 }
 
 func (q *inquiry) wait(t *Thread) Wait {

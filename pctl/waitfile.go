@@ -38,12 +38,12 @@ func (q *inquiry) openFile(tid, fd int, write bool) OpenFile {
 	f.Path, _ = procfs.FileName(q.p.PID(), fd)
 	switch {
 	case strings.HasPrefix(f.Path, "pipe:["):
-		q.askPeers(farEnd{tid, f.Path, !write})
+		q.far = append(q.far, farEnd{tid, f.Path, !write})
 	case strings.HasPrefix(f.Path, "socket:["):
 		end := q.net.End(q.p.PID(), f.Path)
 		f.Socket = Socket{end.Kind, end.Local, end.Remote, end.Listening}
 		if end.Peer != 0 {
-			q.askPeers(farEnd{tid, fmt.Sprintf("socket:[%d]", end.Peer), !write})
+			q.far = append(q.far, farEnd{tid, fmt.Sprintf("socket:[%d]", end.Peer), !write})
 		}
 	}
 	return f
@@ -56,22 +56,13 @@ type farEnd struct {
 	writers bool   // peers are the processes that can write to it; otherwise those that can read from it
 }
 
-// askPeers starts the search for the peers of a far end. It reads the descriptors of all processes, some microseconds for
-// each, so it runs in a goroutine of its own. findPeers waits for that.
-func (q *inquiry) askPeers(e farEnd) {
-	if q.far = append(q.far, e); q.ends == nil {
-		ends := make(chan procfs.Ends, 1)
-		q.ends = ends
-		go func() { ends <- procfs.FindEnds() }()
-	}
-}
-
-// findPeers completes the waits of all threads whose far ends were asked for.
+// findPeers completes the waits of all threads whose far ends are to be found. It reads the descriptors of all processes
+// once, some microseconds for each.
 func (q *inquiry) findPeers(waits map[int]Wait) {
-	if q.ends == nil {
+	if len(q.far) == 0 {
 		return
 	}
-	ends, known := <-q.ends, make(map[farEnd][]Peer)
+	ends, known := procfs.FindEnds(), make(map[farEnd][]Peer)
 	for _, e := range q.far {
 		key := farEnd{name: e.name, writers: e.writers}
 		peers, ok := known[key]

@@ -133,7 +133,7 @@ func TestReload(t *testing.T) {
 		t.Errorf("%s", body)
 	}
 	hup(fmt.Sprintf("targets:\n  - pid: %d\n", g.PID))
-	r.await(`reloaded: 1 processes`)
+	r.await(`reloaded: 1 process`)
 	if _, body := r.get("/targets"); !strings.Contains(body, fmt.Sprintf(`"pid":"%d"`, g.PID)) {
 		t.Errorf("%s", body)
 	}

@@ -215,7 +215,7 @@ func (d *daemon) run(ctx context.Context, server *http.Server, listener net.List
 	}
 	server.BaseContext = func(net.Listener) context.Context { return ctx }
 	go func() { served <- server.Serve(listener) }() // ends with Close, below
-	d.say("%d processes, served at %s://%s/", len(d.watcher.Targets()), scheme, listener.Addr())
+	d.say("%s, served at %s://%s/", d.processes(), scheme, listener.Addr())
 	for {
 		select {
 		case <-hangups:
@@ -241,7 +241,7 @@ func (d *daemon) reload() {
 		d.told.add("not reloaded: %v", err)
 		return
 	}
-	d.say("reloaded: %d processes", len(d.watcher.Targets()))
+	d.say("reloaded: %s", d.processes())
 }
 
 // adopt takes over the settings that can change without a restart: targets, the longest profile, the token,
@@ -307,4 +307,13 @@ func (s *settings) keep(at *conf.Config) {
 		s.TokenFile, s.TLS = at.TokenFile, at.TLS
 	}
 	s.Listen, s.Rate, s.Timers, s.MaxClients, s.Push = at.Listen, at.Rate, at.Timers, at.MaxClients, at.Push
+}
+
+// processes says how many targets there are.
+func (d *daemon) processes() string {
+	n := len(d.watcher.Targets())
+	if n == 1 {
+		return "1 process"
+	}
+	return fmt.Sprintf("%d processes", n)
 }

@@ -157,7 +157,7 @@ func TestClientCertificates(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.cmd.Process.Signal(syscall.SIGHUP)
-	r.await(`(reloaded): 1 processes`)
+	r.await(`(reloaded): 1 process`)
 	if a, err := tlsClient(t, servers, strangers.client(later)).Get(r.url + "/healthz"); err != nil {
 		t.Error(err)
 	} else if a.Body.Close(); a.StatusCode != http.StatusOK {
