@@ -70,7 +70,7 @@ func (p *parting) dropThreads() {
 	}
 }
 
-// dropOthers takes the threads off the books, all but one.
+// dropOthers drops the records of all threads but one.
 func (p *parting) dropOthers(but *tracee.Thread) {
 	for _, other := range p.g.Threads {
 		if other.Role == tracee.RoleThread && other != but {
@@ -82,9 +82,10 @@ func (p *parting) dropOthers(but *tracee.Thread) {
 	}
 }
 
-// stopSharers stops the threads of other processes that go on in the memory which the target has left by an exec. It reports
-// false if there is none, or if no int3 was ever in that memory. They have to come off traps and scratch slots before these leave that memory and are forgotten
-// (TestSharerAcrossExec). ResumeAll resumes them.
+// stopSharers stops the threads of other processes that continue in the memory which the target has left by an exec.
+// They have to come off traps and scratch slots before those leave that memory and are forgotten
+// (TestSharerAcrossExec). ResumeAll resumes them. It returns false if there is no such thread, or if no int3 was
+// ever in that memory.
 func (p *parting) stopSharers() bool {
 	if p.g.Text.Version() == 0 {
 		return false
