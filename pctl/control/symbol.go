@@ -173,6 +173,10 @@ func (s *SymbolBreak) place(of *program.Image, addr uint64) {
 		}
 		return
 	}
+	if s.removed { // by a handler, while all threads were being stopped
+		s.c.traps.removeBreak(b)
+		return
+	}
 	s.found.Store(true)
 	b.symbol, b.client = s, true
 	if b.share != nil {
@@ -219,13 +223,12 @@ func (s *SymbolBreak) hit(h *Hit) {
 // drop removes the places in [start, end).
 func (s *SymbolBreak) drop(start, end uint64) {
 	n := len(s.places)
-	s.places = slices.DeleteFunc(s.places, func(b *Break) bool {
-		if b.addr < start || b.addr >= end {
-			return false
+	for _, b := range slices.Clone(s.places) { // removeBreak may wait, and an exec give s other places
+		if start <= b.addr && b.addr < end {
+			s.c.traps.removeBreak(b)
 		}
-		s.c.traps.removeBreak(b)
-		return true
-	})
+	}
+	s.places = slices.DeleteFunc(s.places, func(b *Break) bool { return b.bp == nil })
 	s.resolvers = slices.DeleteFunc(s.resolvers, func(r *resolver) bool { return r.drop(start, end) })
 	if len(s.places) != n {
 		s.tell()
