@@ -208,6 +208,15 @@ func TestForkBeforeExec(t *testing.T) {
 	t.Run("release", func(t *testing.T) { forkBeforeExec(t, func(c *Controller) { c.parting.release(ModeRun) }) })
 }
 
+// fork has the target fork, and returns when it is stopped in the event of that, which has not been reported.
+func (e execNow) fork() {
+	e.Stdin.Write([]byte("f"))
+	e.WaitFor("the child", func() bool {
+		children, _ := procfs.Children(e.PID, e.PID)
+		return len(children) == 1 && e.State() == 't'
+	})
+}
+
 // forkBeforeExec calls meanwhile where neither the fork nor the exec has been reported.
 func forkBeforeExec(t *testing.T, meanwhile func(*Controller)) {
 	e := startExecNow(t, "forks")
@@ -216,11 +225,7 @@ func forkBeforeExec(t *testing.T, meanwhile func(*Controller)) {
 		t.Fatal(err)
 	}
 	if err := c.Do(bg, func() {
-		e.Stdin.Write([]byte("f"))
-		e.WaitFor("the child", func() bool {
-			children, _ := procfs.Children(e.PID, e.PID)
-			return len(children) == 1 && e.State() == 't'
-		})
+		e.fork()
 		e.execute()
 		meanwhile(c)
 	}); err != nil {
@@ -238,11 +243,7 @@ func TestForkBeforeEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := c.Do(bg, func() {
-		e.Stdin.Write([]byte("f"))
-		e.WaitFor("the child", func() bool {
-			children, _ := procfs.Children(e.PID, e.PID)
-			return len(children) == 1 && e.State() == 't'
-		})
+		e.fork()
 		e.Kill()
 		c.tracees.Stopper.StopAll() // the threads that are known are waited for, each by its number
 	}); err != nil {
