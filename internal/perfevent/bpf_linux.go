@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"runtime"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -35,7 +36,7 @@ const (
 	bpfStoreDW   = 0x7b
 	bpfLoadW     = 0x61
 	bpfLoadDW    = 0x79
-	bpfJumpNe    = 0x55
+	bpfJumpNe    = 0x55 // of an immediate
 	bpfLoad64    = 0x18 // takes the room of two instructions; src says what imm is
 	bpfJumpEq    = 0x15
 	bpfJumpEqReg = 0x1d
@@ -65,15 +66,13 @@ const (
 const ctxIP = 8 * 16
 
 // atCookie is the beginning of a program. It ends the program, with nothing
-// done, unless the program counter is the cookie of the link: a file may be
+// done, unless the program counter is the cookie of the probe: a file may be
 // mapped several times. It leaves the context in register 6.
-func atCookie() []instruction {
-	return []instruction{
-		{op: bpfMovReg, dst: 6, src: 1},
-		{op: bpfCall, imm: helperAttachCookie},
-		{op: bpfLoadDW, dst: 1, src: 6, off: ctxIP},
-		{op: bpfJumpNeReg, dst: 0, src: 1, off: toOut},
-	}
+func atCookie(getCookie []instruction) []instruction {
+	return append(slices.Clip(getCookie),
+		instruction{op: bpfLoadDW, dst: 1, src: 6, off: ctxIP},
+		instruction{op: bpfJumpNeReg, dst: 0, src: 1, off: toOut},
+	)
 }
 
 // toOut is the offset of a jump to the end of a program, where it returns 0.
@@ -228,7 +227,8 @@ func linkProbe(program int, path string, off, cookie uint64, pid int) (int, erro
 		cookies: pointer(unsafe.Pointer(&attr.cookie)), count: 1, pid: uint32(pid),
 	}
 	// A thread that is killed while it plants the trap cannot remove it either ("failed to unregister, leaking uprobe").
-	fd, err := ptrace.CallApart(unix.SYS_BPF, unix.BPF_LINK_CREATE, unsafe.Pointer(attr), unsafe.Sizeof(attr.link))
+	fd, err := ptrace.CallApart(unix.SYS_BPF,
+		[5]uintptr{unix.BPF_LINK_CREATE, uintptr(unsafe.Pointer(attr)), unsafe.Sizeof(attr.link)}, unsafe.Pointer(attr))
 	runtime.KeepAlive(name)
 	if err != nil {
 		return -1, err

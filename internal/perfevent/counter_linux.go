@@ -12,8 +12,8 @@ import (
 // instruction, new threads included. It stops no thread. The count is read from
 // shared memory. Count may be called from any goroutine, but not after Close.
 type Counter struct {
-	link int
-	mem  []byte
+	probe int // descriptor
+	mem   []byte
 }
 
 // OpenCounter counts hits of process pid at addr, which is offset off of the
@@ -33,11 +33,13 @@ func openCounter(pid int, path string, off, addr uint64) (*Counter, error) {
 		return nil, err
 	}
 	defer unix.Close(counts) // the program and the mapping keep it
-	program, err := loadProbe(finish(append(atCookie(), count(counts, 0)...)))
+	program, err := newProbeProgram(pid, func(getCookie []instruction) []instruction {
+		return finish(append(atCookie(getCookie), count(counts, 0)...))
+	})
 	if err == nil {
-		defer unix.Close(program) // the link keeps it
+		defer program.close() // the probe keeps it
 		var fd int
-		if fd, err = linkProbe(program, path, off, addr, pid); err == nil {
+		if fd, err = program.attach(path, off, addr); err == nil {
 			return &Counter{fd, mem}, nil
 		}
 	}
@@ -52,7 +54,7 @@ func (c *Counter) Count() uint64 {
 
 // Close lifts the probe. It blocks for a grace period; see [Closer].
 func (c *Counter) Close() error {
-	err := closeLink(c.link)
+	err := closeProbe(c.probe)
 	unix.Munmap(c.mem)
 	return err
 }

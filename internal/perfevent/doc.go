@@ -4,7 +4,8 @@
 //   - What the kernel knows of all threads of a process at once ([Tasks]).
 //
 // A probe is a BPF link of the uprobe_multi kind (Linux 6.6) at one instruction of
-// a file. It is in all threads of one process, new ones included: nothing has to be
+// a file, or, on older kernels, a perf event of the uprobe PMU (Linux 4.17) with a BPF
+// program. It is in all threads of one process, new ones included: nothing has to be
 // done for each thread. It runs a small program when a thread reaches the
 // instruction. The program of [Signals] sends the thread a signal, which its tracer
 // sees, and keeps the thread's registers. The program of [Counter] counts, and stops

@@ -22,6 +22,9 @@ type (
 func NewSignals(pid int, sig syscall.Signal) (*Signals, error)             { return nil, ErrNoUprobes }
 func OpenCounter(pid int, path string, off, addr uint64) (*Counter, error) { return nil, ErrNoUprobes }
 
+// WithoutLinks does nothing.
+func WithoutLinks() {}
+
 // Now returns 0.
 func Now() time.Duration                                                { return 0 }
 func OpenTicker(TickerOptions) (*Ticker, error)                         { return nil, errors.ErrUnsupported }

@@ -3,6 +3,7 @@ package perfevent
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"strconv"
 	"syscall"
 	"unsafe"
@@ -21,8 +22,8 @@ import (
 //
 // Take and Forget belong to one goroutine. The other methods may be called from any.
 type Signals struct {
-	pid               int
-	program, hits     int
+	program           *probeProgram
+	hits              int
 	state             int // the map of the words in mem
 	words             switches
 	key               uint32 // of Take: the kernel is given the addresses of key and hit,
@@ -88,13 +89,11 @@ func keyNumber(n number, ours pidNamespace) []instruction {
 }
 
 // whileOn is the beginning of the program. The program goes on if the first word of the map
-// state and the word of the link are not zero, and the thread is at the address of the link.
+// state and the word of the probe are not zero, and the thread is at the address of the probe.
 // Otherwise it ends, with nothing done. The cookie has the address and the number of the word
 // (cookie). whileOn leaves the context in register 6.
-func whileOn(state int) []instruction {
-	return []instruction{
-		{op: bpfMovReg, dst: 6, src: 1},
-		{op: bpfCall, imm: helperAttachCookie},
+func whileOn(getCookie []instruction, state int) []instruction {
+	return append(slices.Clip(getCookie), []instruction{
 		{op: bpfMovReg, dst: 2, src: 0},
 		{op: bpfRightImm, dst: 2, imm: cookieAddr},
 		{op: bpfAndImm, dst: 2, imm: numSwitches - 1}, // so that the kernel can see it
@@ -109,13 +108,13 @@ func whileOn(state int) []instruction {
 		{op: bpfRightImm, dst: 0, imm: 64 - cookieAddr},
 		{op: bpfLoadDW, dst: 1, src: 6, off: ctxIP},
 		{op: bpfJumpNeReg, dst: 0, src: 1, off: toOut},
-	}
+	}...)
 }
 
 // signalProgram counts the hit, keeps the registers and signals the thread, while
 // it is switched on.
-func signalProgram(state, hits int, sig syscall.Signal, ours pidNamespace) []instruction {
-	p := whileOn(state)
+func signalProgram(getCookie []instruction, state, hits int, sig syscall.Signal, ours pidNamespace) []instruction {
+	p := whileOn(getCookie, state)
 	p = append(p, keyNumber(ofThread, ours)...)
 	p = append(p, find(hits)...)
 
@@ -159,8 +158,8 @@ const firstPIDNamespace = 0xEFFFFFFC
 // kernel without such links, and an [errors.ErrUnsupported] for a process of
 // another PID namespace than ours, unless ours is the first.
 func NewSignals(pid int, sig syscall.Signal) (*Signals, error) {
-	s := &Signals{pid: pid, program: -1, hits: -1, state: -1}
-	if err := s.make(sig); err != nil {
+	s := &Signals{hits: -1, state: -1}
+	if err := s.make(pid, sig); err != nil {
 		s.Close()
 		return nil, fmt.Errorf("uprobes for process %d: %w", pid, err)
 	}
@@ -171,27 +170,48 @@ func NewSignals(pid int, sig syscall.Signal) (*Signals, error) {
 	return s, nil
 }
 
-func (s *Signals) make(sig syscall.Signal) error {
-	ours, err := namespaceOf("self")
+func (s *Signals) make(pid int, sig syscall.Signal) error {
+	ours, err := ourNamespace(pid)
 	if err != nil {
 		return err
 	}
-	if ours.ino != firstPIDNamespace {
-		if theirs, err := namespaceOf(strconv.Itoa(s.pid)); err != nil {
-			return err
-		} else if ours.ino != theirs.ino {
-			return errOtherNamespace
-		}
-	}
-	// A table of hits by thread. Its memory is allocated as it fills.
-	if s.hits, err = newMap(unix.BPF_MAP_TYPE_HASH, unsafe.Sizeof(hit{}), maxThreads, unix.BPF_F_NO_PREALLOC); err != nil {
+	if s.hits, err = newHits(); err != nil {
 		return err
 	}
 	if s.state, s.words.mem, err = newWords(numSwitches); err != nil {
 		return err
 	}
-	s.program, err = loadProbe(signalProgram(s.state, s.hits, sig, ours))
+	s.program, err = newProbeProgram(pid, func(getCookie []instruction) []instruction {
+		return signalProgram(getCookie, s.state, s.hits, sig, ours)
+	})
 	return err
+}
+
+// newHits makes a table of hits by thread. With links its memory is allocated as it fills. Programs of perf events need
+// it in advance: before Linux 6.1 the kernel warns, once, of the other kind (check_map_prog_compatibility).
+func newHits() (int, error) {
+	how, err := mechanismOf()
+	if err != nil {
+		return -1, err
+	}
+	var flags uint32
+	if how == probeLinks {
+		flags = unix.BPF_F_NO_PREALLOC
+	}
+	return newMap(unix.BPF_MAP_TYPE_HASH, unsafe.Sizeof(hit{}), maxThreads, flags)
+}
+
+// ourNamespace returns our PID namespace. It fails if programs cannot tell by their numbers in it that threads are of process pid.
+func ourNamespace(pid int) (pidNamespace, error) {
+	ours, err := namespaceOf("self")
+	if err != nil || ours.ino == firstPIDNamespace {
+		return ours, err
+	}
+	theirs, err := namespaceOf(strconv.Itoa(pid))
+	if err == nil && ours.ino != theirs.ino {
+		err = errOtherNamespace
+	}
+	return ours, err
 }
 
 // A Link is one probe. Closing it takes tens of milliseconds; see [Closer].
@@ -214,7 +234,7 @@ func (s *Signals) Probe(path string, off, addr uint64) (*Link, error) {
 		return nil, fmt.Errorf("uprobe at %s+%#x: %w", path, off, err)
 	}
 	l := &Link{s: s, fd: -1, word: word}
-	if l.fd, err = linkProbe(s.program, path, off, cookie(addr, word), s.pid); err != nil {
+	if l.fd, err = s.program.attach(path, off, cookie(addr, word)); err != nil {
 		s.words.put(word)
 		return nil, fmt.Errorf("uprobe at %s+%#x: %w", path, off, err)
 	}
@@ -227,14 +247,14 @@ func (l *Link) Switch(on bool) { l.s.words.set(l.word, on) }
 
 // Close lifts the probe.
 func (l *Link) Close() error {
-	err := closeLink(l.fd)
+	err := closeProbe(l.fd)
 	l.s.words.put(l.word)
 	return err
 }
 
-// closeLink closes the descriptor of a probe. If we are killed meanwhile, the trap is removed from
+// closeProbe closes the descriptor of a probe. If we are killed meanwhile, the trap is removed from
 // the text all the same.
-func closeLink(fd int) error {
+func closeProbe(fd int) error {
 	if err := ptrace.CloseApart(fd); err != nil {
 		return fmt.Errorf("close of uprobe: %w", err)
 	}
@@ -269,7 +289,8 @@ func (s *Signals) Forget(tid int) {
 // before, each or all at once; they can still be closed. Hits that were not taken are dropped, but their
 // signals are delivered.
 func (s *Signals) Close() error {
-	closeAll(s.program, s.hits, s.state)
+	s.program.close()
+	closeAll(s.hits, s.state)
 	s.words.close()
 	return nil
 }

@@ -8,15 +8,11 @@
 
 #define CLONE_VM_FILES $0x500
 
-// func cloneCall(nr, a uintptr, b unsafe.Pointer, c uintptr, result *uintptr) (pid uintptr)
-// The child has the caller's stack pointer and must not use it: it keeps what it needs in
-// registers, and makes three system calls.
-TEXT ·cloneCall(SB), NOSPLIT|NOFRAME, $0-48
-	MOVQ  nr+0(FP), R12
-	MOVQ  a+8(FP), R13
-	MOVQ  b+16(FP), BX
-	MOVQ  c+24(FP), R9
-	MOVQ  result+32(FP), R15
+// func cloneCall(call *apartCall) (pid uintptr)
+// The child has the caller's stack pointer and must not use it: it keeps the address of call
+// in a register, and makes three system calls.
+TEXT ·cloneCall(SB), NOSPLIT|NOFRAME, $0-16
+	MOVQ  call+0(FP), R12
 	MOVQ  CLONE_VM_FILES, DI
 	XORL  SI, SI
 	XORL  DX, DX
@@ -26,18 +22,20 @@ TEXT ·cloneCall(SB), NOSPLIT|NOFRAME, $0-48
 	SYSCALL
 	TESTQ AX, AX
 	JEQ   child
-	MOVQ  AX, pid+40(FP)
+	MOVQ  AX, pid+8(FP)
 	RET
 
 child:
 	MOVL $SYS_setsid, AX
 	SYSCALL
-	MOVQ R13, DI
-	MOVQ BX, SI
-	MOVQ R9, DX
-	MOVQ R12, AX
+	MOVQ 0(R12), AX
+	MOVQ 8(R12), DI
+	MOVQ 16(R12), SI
+	MOVQ 24(R12), DX
+	MOVQ 32(R12), R10
+	MOVQ 40(R12), R8
 	SYSCALL
-	MOVQ AX, (R15)
+	MOVQ AX, 48(R12)
 
 exit:
 	XORL DI, DI

@@ -55,7 +55,7 @@ func QuietStops() error                           { return errNo }
 func Spawn(stack, pc uintptr) bool                { return false }
 func CloseApart(fd int) error                     { return errNo }
 
-func CallApart(nr, a uintptr, b unsafe.Pointer, c uintptr) (uintptr, error) { return 0, errNo }
+func CallApart(nr uintptr, args [5]uintptr, memory unsafe.Pointer) (uintptr, error) { return 0, errNo }
 
 // Alert does nothing here.
 type Alert struct{}

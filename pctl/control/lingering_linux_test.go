@@ -49,7 +49,7 @@ func links(t *testing.T) (fds []int) {
 		t.Error(err)
 	}
 	for _, e := range list {
-		if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil && strings.Contains(to, "bpf") && strings.Contains(to, "link") {
+		if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil && isProbe(to) {
 			n, _ := strconv.Atoi(e.Name())
 			if fd, err := syscall.Dup(n); err == nil {
 				syscall.CloseOnExec(fd)
@@ -61,4 +61,9 @@ func links(t *testing.T) (fds []int) {
 		t.Error("no probe has a descriptor")
 	}
 	return fds
+}
+
+// isProbe reports whether the text of a descriptor's link is that of a probe: a BPF link or a perf event.
+func isProbe(to string) bool {
+	return strings.Contains(to, "bpf") && strings.Contains(to, "link") || strings.Contains(to, "perf_event")
 }

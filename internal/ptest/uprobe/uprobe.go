@@ -11,6 +11,13 @@ import (
 	"ptools/internal/perfevent"
 )
 
+// The tests of a package run as on a kernel without uprobe_multi links if PTOOLS_PROBES=events is set.
+func init() {
+	if os.Getenv("PTOOLS_PROBES") == "events" {
+		perfevent.WithoutLinks()
+	}
+}
+
 // Need skips a test where the kernel refuses them.
 func Need(t testing.TB) {
 	t.Helper()
