@@ -250,8 +250,8 @@ func (c *Child) Abandon() {
 	}
 }
 
-// fileLimit returns the RLIMIT_NOFILE that a child of os/exec gets. Package os raises
-// the soft limit of a Go program to the hard one when it starts. Package syscall sets
+// fileLimit returns the RLIMIT_NOFILE that a child of os/exec gets. Package syscall raises
+// the soft limit of a Go program to one below the hard one when it starts. It sets
 // the original limit in children, but does not export it. So the first call reads the
 // limit of a child that never runs an instruction.
 var fileLimit = sync.OnceValues(func() (*unix.Rlimit, error) {
@@ -259,7 +259,7 @@ var fileLimit = sync.OnceValues(func() (*unix.Rlimit, error) {
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &own); err != nil {
 		return nil, err
 	}
-	if own.Cur != own.Max {
+	if own.Cur+1 < own.Max {
 		return nil, nil // not raised: it stays
 	}
 	pid, err := syscall.ForkExec("/proc/self/exe", []string{"limit"}, &syscall.ProcAttr{

@@ -142,24 +142,40 @@ func TestFilesInAnyOrder(t *testing.T) {
 // TestFileLimit: the child has the RLIMIT_NOFILE that this program was started with, like a child of os/exec. It
 // does not have the raised limit of a Go program.
 func TestFileLimit(t *testing.T) {
-	want := ptest.Start(t, "/bin/sh", "-c", "ulimit -n").Line()
-	x := newTracer(t)
-	r, w, err := os.Pipe()
-	x.must(err)
-	defer r.Close()
-	fd := w.Fd()
-	c, err := Fork(&Command{Path: "/bin/sh", Args: []string{"sh", "-c", "ulimit -n"}, Files: []uintptr{0, fd, fd}})
-	x.must(err)
-	w.Close()
-	x.must(c.Exec())
-	x.want(c.PID, KindExited, 0)
-	if err := c.ExecError(); err != nil {
-		t.Error(err)
-	}
-	if b, err := io.ReadAll(r); string(b) != want+"\n" || err != nil {
-		t.Errorf("limit %q, %v: want %s", b, err, want)
+	for _, limit := range []struct{ soft, hard string }{{"100", "4096"}, {"100", "101"}, {"4096", "4096"}} {
+		out := ptest.Start(t, "/bin/sh", "-c", `ulimit -Sn "$2" && ulimit -Hn "$3" && PTEST_HELPER=limited exec "$1"`,
+			"sh", os.Args[0], limit.soft, limit.hard).Line()
+		if out != limit.soft {
+			t.Errorf("started with %s of %s, the child has %s", limit.soft, limit.hard, out)
+		}
 	}
 }
+
+// The helper limited has a child print its limit.
+var _ = ptest.Helper("limited", func() {
+	runtime.LockOSThread()
+	c, err := Fork(&Command{Path: "/bin/sh", Args: []string{"sh", "-c", "ulimit -n"}, Files: []uintptr{0, 1, 2}})
+	if err == nil {
+		err = Seize(c.PID, 0)
+	}
+	if err == nil {
+		err = c.Exec()
+	}
+	if err == nil {
+		err = c.ExecError()
+	}
+	if err != nil {
+		panic(err)
+	}
+	for s := (Stop{}); !s.Kind.Ended(); {
+		if s, err = WaitTID(c.PID, true); err != nil {
+			panic(err)
+		}
+		if !s.Kind.Ended() {
+			Cont(c.PID, 0)
+		}
+	}
+})
 
 // The maker makes processes and ends them, again and again. They have its standard output.
 var _ = ptest.Helper("maker", func() {
