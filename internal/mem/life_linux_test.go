@@ -71,7 +71,7 @@ func TestCloseWhileReading(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
-			b := make([]byte, 3*page)
+			b := make([]byte, 2*page)
 			for {
 				n, err := c.mem.ReadAt(b, int64(c.at))
 				if err == os.ErrClosed {

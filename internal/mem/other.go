@@ -23,6 +23,9 @@ func (m *Memory) PID() int                                  { return 0 }
 func (m *Memory) File() (*os.File, error)                   { return nil, errors.ErrUnsupported }
 func (m *Memory) Close() error                              { return nil }
 
+// Forces reports false.
+func Forces() bool { return false }
+
 // A Bound cannot be had on this platform.
 type Bound struct{ m *Memory }
 

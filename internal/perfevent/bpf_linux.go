@@ -35,6 +35,7 @@ const (
 	bpfStoreW    = 0x63
 	bpfStoreDW   = 0x7b
 	bpfLoadW     = 0x61
+	bpfLoadB     = 0x71
 	bpfLoadDW    = 0x79
 	bpfJumpNe    = 0x55 // of an immediate
 	bpfLoad64    = 0x18 // takes the room of two instructions; src says what imm is

@@ -139,6 +139,9 @@ func (t *btf) member(structure, path string) (field, error) {
 	f := field{}
 	for name := range strings.SplitSeq(path, ".") {
 		off, next, ok := t.memberOf(id, name, 0)
+		if former := formerNames[name]; !ok && former != "" {
+			off, next, ok = t.memberOf(id, former, 0)
+		}
 		if !ok {
 			return f, fmt.Errorf("%w: struct %s has no %s", errBTF, structure, path)
 		}
@@ -147,6 +150,11 @@ func (t *btf) member(structure, path string) (field, error) {
 	}
 	f.size = t.sizeOf(id)
 	return f, nil
+}
+
+// formerNames are the names that members of task_struct had in older kernels.
+var formerNames = map[string]string{
+	"__state": "state", // before Linux 5.14
 }
 
 // mostNested bounds how deep anonymous structures and modifiers are nested.

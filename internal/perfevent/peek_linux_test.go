@@ -14,6 +14,7 @@ import (
 
 func openPeeker(t testing.TB) *Peeker {
 	t.Helper()
+	needTaskRegs(t)
 	p, err := OpenPeeker()
 	if errors.Is(err, os.ErrPermission) || errors.Is(err, os.ErrNotExist) || errors.Is(err, errors.ErrUnsupported) {
 		t.Skip(err)

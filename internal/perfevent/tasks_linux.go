@@ -130,6 +130,8 @@ func taskProgram(types *btf, pid int) ([]instruction, error) {
 		}
 		op := uint8(bpfLoadDW)
 		switch m.size {
+		case 1: // on_cpu since Linux 7.2
+			op = bpfLoadB
 		case 4:
 			op = bpfLoadW
 		case 8:

@@ -12,6 +12,7 @@ import (
 
 func openTasks(t testing.TB, pid int) *Tasks {
 	t.Helper()
+	needTaskRegs(t)
 	tasks, err := OpenTasks(pid)
 	if errors.Is(err, os.ErrPermission) || errors.Is(err, os.ErrNotExist) || errors.Is(err, errors.ErrUnsupported) {
 		t.Skip(err)
@@ -21,6 +22,14 @@ func openTasks(t testing.TB, pid int) *Tasks {
 	}
 	t.Cleanup(func() { tasks.Close() })
 	return tasks
+}
+
+// needTaskRegs skips a test where the kernel has no helper that finds the registers of a thread (Linux 5.15).
+func needTaskRegs(t testing.TB) {
+	t.Helper()
+	if types, err := readBTF(); err == nil && types.find(btfFunc, "bpf_task_pt_regs") == 0 {
+		t.Skip("this kernel has no bpf_task_pt_regs")
+	}
 }
 
 // TestTasks: the records of sleeping threads agree with /proc.

@@ -12,10 +12,20 @@ import (
 const (
 	tortureEnv = "PTOOLS_TORTURE" // storms at full length
 	seedEnv    = "PTOOLS_SEED"    // the seed that a failed test has printed
+	slowEnv    = "PTOOLS_SLOW"    // how many times slower than usual this machine is, as under emulation
 )
 
 // Torture reports whether storms run at full length: make torture.
 func Torture() bool { return os.Getenv(tortureEnv) != "" }
+
+// Slow returns how many times slower than usual this machine is. Bounds of time are multiplied by it.
+func Slow() time.Duration {
+	n, err := strconv.Atoi(os.Getenv(slowEnv))
+	if err != nil || n < 1 {
+		return 1
+	}
+	return time.Duration(n)
+}
 
 // Rounds returns how many rounds a storm makes: short with -short, torture under make torture, and usual otherwise.
 func Rounds(short, usual, torture int) int {

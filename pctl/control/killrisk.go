@@ -3,6 +3,8 @@ package control
 import (
 	"errors"
 	"sync"
+
+	"ptools/internal/mem"
 )
 
 // KillRisk says what becomes of the target's breakpoints when we are killed, and what was not done
@@ -25,6 +27,7 @@ type KillRisk struct {
 var (
 	errNoGuard    = errors.New("none was asked for")
 	errUnwritable = errors.New("/proc/PID/mem may not be opened: needs CAP_DAC_OVERRIDE beside CAP_SYS_PTRACE")
+	errUnforced   = errors.New("this kernel lets only a tracer write to text (proc_mem.force_override)")
 )
 
 // killRisk keeps what KillRisk returns. Any goroutine may read it.
@@ -61,8 +64,11 @@ func (x *killRisk) writable(ok bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.noGuard = nil
-	if !ok {
+	switch {
+	case !ok:
 		x.noGuard = errUnwritable
+	case !mem.Forces():
+		x.noGuard = errUnforced
 	}
 }
 
