@@ -154,10 +154,20 @@ func openProbeEvent(path string, off uint64, pid int) (int, error) {
 	fd, err := ptrace.CallApart(unix.SYS_PERF_EVENT_OPEN,
 		[5]uintptr{uintptr(unsafe.Pointer(&memory.attr)), uintptr(pid), none, none, unix.PERF_FLAG_FD_CLOEXEC}, unsafe.Pointer(memory))
 	runtime.KeepAlive(memory)
+	if err == unix.ESRCH && unix.Access("/proc/"+strconv.Itoa(pid), unix.F_OK) == nil {
+		err = ErrFirstThread
+	}
 	if err != nil {
 		return -1, err
 	}
 	return int(fd), nil
+}
+
+// EndWithFirstThread reports whether the probes of a process get no more hits when its first thread has ended and others
+// live on: the kernel asks which memory that thread has (uprobe_perf_filter in kernel/trace/trace_uprobe.c).
+func EndWithFirstThread() bool {
+	how, _ := mechanismOf()
+	return how == probeEvents
 }
 
 // close gives back the program. Probes that are attached keep it.

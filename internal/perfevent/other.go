@@ -25,6 +25,9 @@ func OpenCounter(pid int, path string, off, addr uint64) (*Counter, error) { ret
 // WithoutLinks does nothing.
 func WithoutLinks() {}
 
+// EndWithFirstThread reports false.
+func EndWithFirstThread() bool { return false }
+
 // Now returns 0.
 func Now() time.Duration                                                { return 0 }
 func OpenTicker(TickerOptions) (*Ticker, error)                         { return nil, errors.ErrUnsupported }

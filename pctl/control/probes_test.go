@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"ptools/internal/perfevent"
 	"ptools/internal/ptest"
 	"ptools/pctl/notify"
 )
@@ -209,7 +210,8 @@ func TestProbesOfNewborns(t *testing.T) {
 }
 
 // TestBreakWithoutLeader: a uprobe still stops threads when the first thread has ended. The kernel plants no new ones
-// after that, because it asks which memory the first thread has. So int3s are taken.
+// after that, because it asks which memory the first thread has. So int3s are taken. Perf events of uprobes get no hits any
+// more (doc/limits.md).
 func TestBreakWithoutLeader(t *testing.T) {
 	needX86(t)
 	needUprobes(t)
@@ -224,6 +226,9 @@ func TestBreakWithoutLeader(t *testing.T) {
 		}
 	}
 	t.Run("ends later", func(t *testing.T) {
+		if perfevent.EndWithFirstThread() {
+			t.Skip("this kernel's uprobes get no hits when the first thread has ended")
+		}
 		hits = 0
 		c, _ := run(t, &Options{Stop: []notify.Point{notify.Create}, Trap: TrapUprobe}, ptest.BuildC(t, "leaderdead.c"), "-t", fmt.Sprint(threads), "-n", fmt.Sprint(rounds))
 		if _, err := c.BreakSymbol(bg, "", "work_on", 0, func(*Hit) { hits++ }); err != nil {
@@ -243,7 +248,7 @@ func TestBreakWithoutLeader(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e := c.KillRisk(); !e.Int3s || !errors.Is(e.NoUprobe, errNotPlanted) {
+		if e := c.KillRisk(); !e.Int3s || !errors.Is(e.NoUprobe, errNotPlanted) && !errors.Is(e.NoUprobe, perfevent.ErrFirstThread) {
 			t.Errorf("%+v", e)
 		}
 		g.WaitFor("hits", func() bool { return b.Hits() >= uint64(rounds) })
