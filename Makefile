@@ -7,6 +7,7 @@
 #   columns  the benchmarks of psample alone: are its columns true, what does it cost
 #   torture  the storms at full length
 #   zoo      the tools against real programs of the distribution, which it installs
+#   kernels  the tests that depend on the kernel, on those of the distribution from 5.10 on, under qemu; for root
 #   confined the tests with the rights that a container gives, by scripts/confined.sh; for root
 #   chains   how many stacks of which programs are followed to their end: a table
 #   clean    removes bin and what the tests compiled
@@ -17,7 +18,7 @@ GO        ?= go
 JOBS      ?= 2
 TESTFLAGS ?= -race -shuffle=on
 
-.PHONY: install build test check unit demo bench columns torture zoo chains confined clean tools
+.PHONY: install build test check unit demo bench columns torture zoo chains confined kernels clean tools
 
 # Nothing here needs cgo. Without it the binaries are static, so that they run in any container
 # and start without a dynamic linker (pgrab --help: two thirds of the time).
@@ -63,6 +64,11 @@ check:
 unit:
 	@grep -m 6 -E '^(vendor_id|cpu family|model|model name|stepping|microcode)' /proc/cpuinfo; uname -sr
 	PTOOLS_REQUIRE="$$(./scripts/tools.sh -l test)" $(GO) test $(TESTFLAGS) -p $(JOBS) -timeout 14m ./...
+	@echo uprobes as on kernels before Linux 6.6
+	PTOOLS_PROBES=events $(GO) test $(TESTFLAGS) -short -run 'Probe|Counter|Signals|Switch|Linger|KillRisk|Trap' ./internal/perfevent ./pctl/control
+
+kernels:
+	@./scripts/kernels.sh
 
 tools:
 	@./scripts/tools.sh test

@@ -6,12 +6,18 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"testing"
 
 	"ptools/internal/ptest"
 )
 
-func TestMain(m *testing.M) { ptest.Main(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv("PTOOLS_PROBES") == "events" { // as in ptest/uprobe, which this package cannot import
+		WithoutLinks()
+	}
+	ptest.Main(m)
+}
 
 // probed is a target that calls the function at addr, which is offset off of its
 // file, when it is asked to.
