@@ -3,6 +3,7 @@ package perfevent
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -71,6 +72,7 @@ func follow(t *testing.T, how Follow, children, micros int) *family {
 			reading = false
 		case <-time.After(10 * time.Millisecond):
 		}
+		c.Redraw(rand.Int64N)
 		c.Read(take)
 	}
 	for _, line := range lines {

@@ -22,8 +22,8 @@ type ring struct {
 	head   uint64 // where the present Read ends
 	time   uint64 // of the record at tail
 	lost   int64
-	taken  int    // samples since the period was set
-	chars  []byte // work space of text
+	drawn  time.Duration // when the period was set
+	chars  []byte        // work space of text
 }
 
 // newRing maps the buffer of an event.
@@ -110,7 +110,6 @@ func (r *ring) take(k *Record) bool {
 		r.tail = r.head // the kernel writes no such record
 		return false
 	case kind == unix.PERF_RECORD_SAMPLE:
-		r.taken++
 		k.InKernel = misc&unix.PERF_RECORD_MISC_CPUMODE_MASK == unix.PERF_RECORD_MISC_KERNEL
 		ok = r.sample(k, size)
 	case kind == unix.PERF_RECORD_FORK || kind == unix.PERF_RECORD_EXIT:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"math/rand/v2"
 	"os"
 	"strconv"
 	"strings"
@@ -27,6 +28,7 @@ type Ticker struct {
 	follow Follow
 	filter *filter
 	rings  []*ring
+	turn   int // the ring that Redraw begins with
 	record Record
 	stack  []byte
 }
@@ -55,6 +57,7 @@ func (c *Ticker) open(cpus []int, o *TickerOptions) (err error) {
 	attr := tickerAttr(o)
 	size := ringSize(len(cpus))
 	for _, cpu := range cpus {
+		attr.Sample = uint64(drawPeriod(o.Period, rand.Int64N))
 		fd, err := unix.PerfEventOpen(attr, -1, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
 		if err == unix.ENODEV {
 			continue // it has gone offline
@@ -116,7 +119,7 @@ func tickerAttr(o *TickerOptions) *unix.PerfEventAttr {
 	}
 	return &unix.PerfEventAttr{
 		Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_CPU_CLOCK,
-		Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{})), Sample: uint64(o.Period),
+		Size:              uint32(unsafe.Sizeof(unix.PerfEventAttr{})),
 		Sample_type:       tickerSample,
 		Sample_regs_user:  tickerRegs,
 		Sample_stack_user: uint32(max(o.Stack, 8) &^ 7),
@@ -179,7 +182,7 @@ func (c *Ticker) Want(pid int) error { return c.filter.want(pid) }
 // Drop ends the sampling of process pid.
 func (c *Ticker) Drop(pid int) { c.filter.drop(pid) }
 
-// Period returns the time between two samples on one processor.
+// Period returns the mean time between two samples on one processor.
 func (c *Ticker) Period() time.Duration { return c.period }
 
 // Follows says how children of wanted processes are followed.
@@ -253,20 +256,38 @@ func (c *Ticker) read(f func(*Record), until uint64) (lost int64) {
 	return lost
 }
 
-// Redraw gives a new period to each processor that has taken some samples since it got its last one.
-// The period is up to a fifth shorter or longer, so that a program that repeats itself is not always
-// sampled at the same place. random returns a number below its argument. A change interrupts the
-// processor, so a processor that takes no samples keeps its period.
+// A processor keeps the period that was drawn for it for redrawAfter periods. Drawn more often, too many periods would be
+// cut short. mostRedrawn bounds how many processors get a new one at the same time: a change interrupts the processor.
+const (
+	redrawAfter = 8
+	mostRedrawn = 8
+)
+
+// Redraw gives a new period to each processor that has had its present one for a while. It is called now and then. A
+// program that repeats itself would otherwise be sampled always at the same places, or never. So it does not matter
+// whether a processor has taken samples. random returns a number below its argument.
 func (c *Ticker) Redraw(random func(int64) int64) {
-	const after = 16
-	for _, r := range c.rings {
-		if r.taken < after {
+	now, redrawn := Now(), 0
+	for i := range c.rings {
+		r := c.rings[(c.turn+i)%len(c.rings)]
+		if now-r.drawn < redrawAfter*c.period {
 			continue
 		}
-		r.taken = 0
-		spread := int64(c.period) * 2 / 5
-		r.setPeriod(c.period - time.Duration(spread/2-random(spread)))
+		if redrawn == mostRedrawn {
+			c.turn = (c.turn + i) % len(c.rings)
+			return
+		}
+		redrawn++
+		r.drawn = now
+		r.setPeriod(drawPeriod(c.period, random))
 	}
+}
+
+// drawPeriod draws a period around the mean that makes one tick a period of time: a fifth more or less, and 4 % shorter
+// for the period that the next change will cut short.
+func drawPeriod(period time.Duration, random func(int64) int64) time.Duration {
+	spread := int64(period) * 2 / 5
+	return period*96/100 - time.Duration(spread/2-random(max(spread, 1)))
 }
 
 // Close ends the sampling.
@@ -299,7 +320,7 @@ func (c *Ticker) each(request uint) (err error) {
 func (c *Ticker) SetPeriod(period time.Duration) {
 	c.period = period
 	for _, r := range c.rings {
-		r.taken = 0
-		r.setPeriod(period)
+		r.drawn = Now()
+		r.setPeriod(drawPeriod(period, rand.Int64N))
 	}
 }

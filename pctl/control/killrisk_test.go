@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"ptools/internal/guard"
+	"ptools/internal/mem"
 	"ptools/internal/ptest"
 	"ptools/pctl/notify"
 )
@@ -15,6 +16,10 @@ func TestKillRisk(t *testing.T) {
 	needX86(t)
 	needUprobes(t)
 	exe := ptest.BuildC(t, "calls.c")
+	var unforced error
+	if !mem.Forces() {
+		unforced = errUnforced
+	}
 	for _, tt := range []struct {
 		name, symbol string
 		o            Options
@@ -22,7 +27,7 @@ func TestKillRisk(t *testing.T) {
 	}{
 		{"uprobe", "f_push", Options{}, KillRisk{}},
 		{"no breakpoint", "", Options{Trap: TrapInt3, Guard: new(guard.Guard)}, KillRisk{}},
-		{"int3", "f_push", Options{Trap: TrapInt3, Guard: new(guard.Guard)}, KillRisk{Int3s: true}},
+		{"int3", "f_push", Options{Trap: TrapInt3, Guard: new(guard.Guard)}, KillRisk{Int3s: true, NoGuard: unforced}},
 		{"int3 without guard", "f_push", Options{Trap: TrapInt3}, KillRisk{Int3s: true, NoGuard: errNoGuard}},
 		{"int3 instead", "f_cpuid", Options{}, KillRisk{Int3s: true, NoUprobe: errNotProbeable, NoGuard: errNoGuard}},
 		{"killed with us", "f_cpuid", Options{Mode: ModeKill}, KillRisk{}},
