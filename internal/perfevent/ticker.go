@@ -31,7 +31,7 @@ const (
 // An End is the end of a thread of a followed process.
 type End struct {
 	PID, TID int
-	Start    time.Duration // when the process was made, CLOCK_MONOTONIC; PID and Start identify the process
+	Start    time.Duration // when the process was made, by Now; PID and Start identify the process
 	CPU      time.Duration // processor time of the thread
 	Last     bool          // no thread of the process runs any more, except threads that are ending too
 	Comm     string        // the process's name at that moment: that of its first thread
@@ -83,7 +83,7 @@ type Record struct {
 	Kind     RecordKind
 	PID, TID int
 	Parent   int           // Fork: the process that has made the thread
-	Time     time.Duration // CLOCK_MONOTONIC
+	Time     time.Duration // by Now
 	Comm     string        // Exec, Name
 	Mapped   Mapped        // Map
 

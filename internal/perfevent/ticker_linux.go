@@ -223,13 +223,6 @@ func (c *Ticker) Read(f func(*Record)) (lost int64) {
 // ReadAll is Read of all records, those of the last three milliseconds included.
 func (c *Ticker) ReadAll(f func(*Record)) (lost int64) { return c.read(f, math.MaxUint64) }
 
-// Now returns the time of CLOCK_MONOTONIC, the clock of the records.
-func Now() time.Duration {
-	var ts unix.Timespec
-	unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) // it cannot fail
-	return time.Duration(ts.Nano())
-}
-
 func (c *Ticker) read(f func(*Record), until uint64) (lost int64) {
 	for _, r := range c.rings {
 		r.begin()
