@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -67,8 +68,21 @@ func stops(t *testing.T, trap Trap, want []notify.Point, argv ...string) (points
 // print between preinit and postinit.
 func checkStops(t *testing.T, initialisers string, argv ...string) {
 	t.Helper()
-	eachTrap(t, func(t *testing.T, trap Trap) { checkStopsBy(t, trap, initialisers, argv...) })
+	eachTrap(t, func(t *testing.T, trap Trap) {
+		if trap == TrapInt3 {
+			sharedFiles.RLock()
+			defer sharedFiles.RUnlock()
+		} else {
+			sharedFiles.Lock()
+			defer sharedFiles.Unlock()
+		}
+		checkStopsBy(t, trap, initialisers, argv...)
+	})
 }
+
+// sharedFiles keeps uprobes of one parallel test out of the linker and the libraries while another has int3s there: the
+// kernel would take those int3s for its own.
+var sharedFiles sync.RWMutex
 
 // turn is how often alonePoints was called.
 var turn atomic.Int64
