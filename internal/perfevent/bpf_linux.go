@@ -146,7 +146,7 @@ func bpf(command uintptr, attr unsafe.Pointer, size uintptr) (int, error) {
 // newMap makes a map with keys of 32 bits.
 func newMap(kind uint32, valueSize uintptr, entries, flags uint32) (int, error) {
 	attr := struct{ kind, keySize, valueSize, entries, flags uint32 }{kind, 4, uint32(valueSize), entries, flags}
-	return bpf(unix.BPF_MAP_CREATE, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+	return unlocked(func() (int, error) { return bpf(unix.BPF_MAP_CREATE, unsafe.Pointer(&attr), unsafe.Sizeof(attr)) })
 }
 
 // fewWords is the number of words in a page of memory.
@@ -198,10 +198,12 @@ func loadProgram(program []instruction, kind, expected, function uint32) (int, e
 		code: pointer(unsafe.Pointer(&code[0])), license: pointer(unsafe.Pointer(&license[0])),
 		name: [16]byte{'p', 't', 'o', 'o', 'l', 's'}, expected: expected, function: function,
 	}
-	fd, err := bpf(unix.BPF_PROG_LOAD, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
-	for err == unix.EAGAIN {
-		fd, err = bpf(unix.BPF_PROG_LOAD, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
-	}
+	fd, err := unlocked(func() (fd int, err error) {
+		for err = unix.EAGAIN; err == unix.EAGAIN; {
+			fd, err = bpf(unix.BPF_PROG_LOAD, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+		}
+		return fd, err
+	})
 	runtime.KeepAlive(code)
 	return fd, err
 }

@@ -260,7 +260,8 @@ const ringBufferSize = 1 << 20
 
 func (b *ringBuffer) open() (fd int, err error) {
 	attr := struct{ kind, keySize, valueSize, entries, flags uint32 }{kind: unix.BPF_MAP_TYPE_RINGBUF, entries: ringBufferSize}
-	if fd, err = bpf(unix.BPF_MAP_CREATE, unsafe.Pointer(&attr), unsafe.Sizeof(attr)); err != nil {
+	fd, err = unlocked(func() (int, error) { return bpf(unix.BPF_MAP_CREATE, unsafe.Pointer(&attr), unsafe.Sizeof(attr)) })
+	if err != nil {
 		return -1, os.NewSyscallError("bpf(BPF_MAP_CREATE)", err)
 	}
 	page := os.Getpagesize()

@@ -94,6 +94,9 @@ func (c *Ticker) open(cpus []int, o *TickerOptions) (err error) {
 
 // tickerError explains a refusal.
 func tickerError(what string, err error) error {
+	if limit := (*MemlockError)(nil); errors.As(err, &limit) {
+		return fmt.Errorf("timers of the processors: %s: %w", what, err)
+	}
 	if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
 		return fmt.Errorf("timers of the processors need root, or CAP_PERFMON and CAP_BPF: %s: %w", what, err)
 	}
