@@ -69,7 +69,7 @@ var rooms = map[string][]string{
 	"internal/live": {"internal/profile"},
 
 	"internal/usage": {},
-	"internal/job":   {unix, "pctl"},
+	"internal/job":   {unix, "internal/procfs", "pctl"},
 
 	"internal/ptest/uprobe": {"internal/perfevent"},
 

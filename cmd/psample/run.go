@@ -38,6 +38,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var status int
 	s := &session{cfg: cfg, stdout: stdout, stderr: stderr}
 	err = s.run(ctx, &status)
+	if err == nil && status == 0 {
+		err = job.Incomplete()
+	}
 	if code := report(stderr, err); code != 0 {
 		return code
 	}

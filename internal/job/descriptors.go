@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"syscall"
 	"time"
+
+	"ptools/internal/procfs"
 )
 
 // runtimeDescriptors is how many descriptors the Go runtime opens for itself, when a timer or a pipe is first used.
@@ -18,6 +20,15 @@ func TakeDescriptors() error {
 	}
 	time.AfterFunc(time.Hour, func() {}).Stop()
 	return nil
+}
+
+// Incomplete returns an error if the result may lack something, because files of targets could not be opened for want of
+// descriptors.
+func Incomplete() error {
+	if procfs.Lacks() == 0 {
+		return nil
+	}
+	return fmt.Errorf("the result may be incomplete: %w (raise ulimit -n)", syscall.EMFILE)
 }
 
 // free returns an error if n descriptors cannot be had.

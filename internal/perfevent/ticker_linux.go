@@ -79,7 +79,9 @@ func (c *Ticker) open(cpus []int, o *TickerOptions) (err error) {
 		return tickerError("filter of perf events", err)
 	}
 	if o.Follow == FollowAuto {
-		if c.filter.follower, err = newFollower(c.filter.table, c.filter.ours); err != nil {
+		if follower, err := newFollower(c.filter.table, c.filter.ours); err == nil {
+			c.filter.follower = follower
+		} else {
 			c.follow = FollowRecords
 		}
 	}

@@ -8,8 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// open opens the file for reading and returns its descriptor.
+// open opens the file for reading and returns its descriptor. A lack of descriptors counts (Lacks).
 func (p *path) open(flags int) (int, syscall.Errno) {
+	fd, errno := p.tryOpen(flags)
+	noteLack(errno)
+	return fd, errno
+}
+
+// tryOpen is open where the caller can do with less descriptors.
+func (p *path) tryOpen(flags int) (int, syscall.Errno) {
 	for {
 		fd, _, errno := unix.Syscall6(unix.SYS_OPENAT, uintptr(unix.AT_FDCWD&(1<<64-1)),
 			uintptr(unsafe.Pointer(&p.buf[0])), uintptr(flags|unix.O_CLOEXEC), 0, 0, 0)

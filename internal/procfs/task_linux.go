@@ -146,7 +146,7 @@ func (t *Task) read(f taskFile, buf []byte) ([]byte, syscall.Errno) {
 		return pread(fd-1, buf)
 	}
 	p := taskPath(t.pid, t.tid, taskFileNames[f])
-	fd, errno := p.open(unix.O_RDONLY)
+	fd, errno := p.tryOpen(unix.O_RDONLY)
 	if errno == unix.EMFILE || errno == unix.ENFILE {
 		t.drop() // the program has used up its descriptors: this Task does with one at a time
 		fd, errno = p.open(unix.O_RDONLY)

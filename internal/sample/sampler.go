@@ -10,6 +10,7 @@ import (
 
 	"ptools/internal/intern"
 	"ptools/internal/perfevent"
+	"ptools/internal/procfs"
 	"ptools/internal/profile"
 	"ptools/internal/ptrace"
 )
@@ -89,6 +90,7 @@ type Sampler struct {
 	kernel    map[uint64]profile.Addr // levels by address
 	tree      *tree                   // nil unless descendants are followed
 	ending    bool                    // there will be no later reading
+	lacks     int64                   // procfs.Lacks when Run began
 
 	stopped, exec, exit, notStopped, unseen profile.Addr
 }
@@ -134,6 +136,7 @@ func New(sources []*Source, o *Options) *Sampler {
 // none of these is an error. Profile returns what has been seen in any case.
 // Run must be called once only.
 func (s *Sampler) Run(ctx context.Context) error {
+	s.lacks = procfs.Lacks()
 	start := s.begin()
 	defer s.finish(start)
 	if s.opt.Begun != nil {
@@ -146,7 +149,7 @@ func (s *Sampler) Run(ctx context.Context) error {
 	unbroken := context.WithoutCancel(ctx)
 	ctx, stop := s.whileAny(ctx)
 	defer stop()
-	for s.alive() && (s.opt.For <= 0 || s.sched.due() <= start+s.opt.For) {
+	for s.alive() && !s.lacking() && (s.opt.For <= 0 || s.sched.due() <= start+s.opt.For) {
 		if err := s.clock.Until(ctx, s.sched.due()); err != nil {
 			break
 		}
@@ -154,6 +157,9 @@ func (s *Sampler) Run(ctx context.Context) error {
 	}
 	for _, p := range s.processes {
 		p.roster.sayUnread()
+	}
+	if s.lacking() {
+		return errLacking
 	}
 	return s.err()
 }

@@ -1,6 +1,11 @@
 package sample
 
-import "fmt"
+import (
+	"fmt"
+	"syscall"
+
+	"ptools/internal/procfs"
+)
 
 // unread counts the living threads of a process whose files could not be opened.
 type unread struct {
@@ -25,3 +30,9 @@ func (r *roster) sayUnread() {
 		r.p.err = fmt.Errorf("none of its %d threads can be read: %w", r.unread.threads, r.unread.err)
 	}
 }
+
+// errLacking is the error of a profile that lacks what could not be read.
+var errLacking = fmt.Errorf("files of /proc cannot be opened: %w (raise ulimit -n)", syscall.EMFILE)
+
+// lacking reports whether descriptors have run out since Run began.
+func (s *Sampler) lacking() bool { return procfs.Lacks() != s.lacks }

@@ -15,13 +15,11 @@ import (
 func (s *Sampler) Creations(ctx context.Context, pid int, d time.Duration) (*Created, error) {
 	counted := sample.NewCreations()
 	hook, bind := counted.Hook()
-	p, err := s.session.Grab(ctx, pid, &pctl.GrabOptions{
-		OnThreadStart: func(creator, child int, regs *pctl.Registers) { hook(creator, child, (*sample.Registers)(regs)) },
-	})
+	p, stop, err := s.creators.count(ctx, s.session, pid, counted, hook)
 	if err != nil {
 		return nil, err
 	}
-	defer p.Close()
+	defer stop()
 	source, err := sample.Controlled(p, s.files, s.o.Lines)
 	if err != nil {
 		return nil, err

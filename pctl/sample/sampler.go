@@ -51,6 +51,8 @@ type Sampler struct {
 	stopped map[int]*stops  // by process
 	closed  bool
 	ending  sync.WaitGroup // of rounds
+
+	creators creators
 }
 
 // Open makes a Sampler.

@@ -87,6 +87,7 @@ func (s *Server) profile(p *page) http.HandlerFunc {
 		var a *answer
 		if err == nil {
 			a, err = p.answer(s, q)
+			err = q.ended(err)
 		}
 		if err != nil {
 			s.fail(w, r, err)
@@ -94,6 +95,14 @@ func (s *Server) profile(p *page) http.HandlerFunc {
 		}
 		s.send(w, a)
 	}
+}
+
+// ended returns the error of a page, or that the process has ended.
+func (q *query) ended(err error) error {
+	if own := (statusError{}); err == nil || errors.As(err, &own) || procfs.Lacking(err) || q.ctx.Err() != nil || q.target.Alive() {
+		return err
+	}
+	return statusError{http.StatusNotFound, fmt.Errorf("process %d has ended", q.target.PID)}
 }
 
 // statusError is an error with its HTTP status.
@@ -137,7 +146,9 @@ func (s *Server) query(p *page, r *http.Request) (*query, error) {
 		case p.seconds == 0:
 			return nil, bad("this page is of one moment: seconds means nothing")
 		}
-		q.seconds = time.Duration(n * float64(time.Second))
+		if q.seconds = time.Duration(n * float64(time.Second)); q.seconds == 0 {
+			return nil, bad("seconds=%s is less than a nanosecond", text)
+		}
 	} else if p.seconds > 0 {
 		q.seconds = min(time.Duration(p.seconds)*time.Second, s.terms.Load().longest)
 	}
