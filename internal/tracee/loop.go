@@ -13,7 +13,7 @@ type Waiter struct{ g *Group }
 // millisecond or so meanwhile. Requests stay queued. Until returns false if control
 // of the target has ended.
 func (w *Waiter) Until(cond func() bool, tick func()) bool {
-	w.g.Reports.Read()
+	w.g.Reports.keep()
 	ringing := false
 	for !w.g.phase.Over() && !cond() {
 		if s, err := w.g.Tracer.poll(); err != nil || s.Kind != ptrace.KindNone {

@@ -113,7 +113,7 @@ func (s *Seizer) seizePass(tids []int, r *reaper) (found bool, err error) {
 
 // seize seizes one thread of a process, and keeps the wait statuses that r has collected meanwhile.
 func (s *Seizer) seize(pid, tid int, r *reaper) error {
-	r.enter(pid)
+	r.enter(pid, s.g.Reports.stands)
 	err := s.seizeOne(tid)
 	s.g.Reports.stolen = append(s.g.Reports.stolen, r.leave()...)
 	return err
