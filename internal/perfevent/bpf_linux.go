@@ -66,11 +66,12 @@ const ctxIP = 8 * 16
 
 // atCookie is the beginning of a program. It ends the program, with nothing
 // done, unless the program counter is the cookie of the link: a file may be
-// mapped several times. It leaves the context in register 6.
+// mapped several times. Without a cookie it goes on wherever the file is mapped. It leaves the context in register 6.
 func atCookie() []instruction {
 	return []instruction{
 		{op: bpfMovReg, dst: 6, src: 1},
 		{op: bpfCall, imm: helperAttachCookie},
+		{op: bpfJumpEq, dst: 0, off: 2}, // everywhere
 		{op: bpfLoadDW, dst: 1, src: 6, off: ctxIP},
 		{op: bpfJumpNeReg, dst: 0, src: 1, off: toOut},
 	}
