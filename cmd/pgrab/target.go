@@ -81,6 +81,9 @@ func (t *target) watch(ctx context.Context) (end pctl.Event, err error) {
 			if t.tree != nil {
 				t.session.Leave()
 			}
+			if t.p.DumpsCore() {
+				t.note("it is dumping core: its threads could not be stopped, and it ends when that is over")
+			}
 			if err := t.p.Release(ctx); err != nil {
 				return end, err
 			}

@@ -192,6 +192,13 @@ func (s *session) sample(ctx context.Context, sources []*sample.Source) (*profil
 	if s.cfg.top && !s.cfg.quiet {
 		s.tellEnded()
 	}
+	if !s.cfg.quiet {
+		for _, t := range s.targets {
+			if t.DumpsCore() {
+				fmt.Fprintf(s.stderr, "psample: process %d is dumping core: its threads execute nothing any more\n", t.PID())
+			}
+		}
+	}
 	if err == nil && !s.cfg.quiet {
 		for _, program := range sampler.Cost().Programs32 {
 			fmt.Fprintf(s.stderr, "psample: %v\n", program)
