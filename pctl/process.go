@@ -41,13 +41,6 @@ func (p *Process) PID() int { return p.h.PID() }
 // ReadOnly reports that the process was grabbed without control.
 func (p *Process) ReadOnly() bool { return p.readOnly }
 
-// DumpsCore reports whether the kernel is writing a core dump of the process. Its threads cannot be stopped any more, and it
-// ends when the core is written. It can be released meanwhile. The answer is no before Linux 4.15.
-func (p *Process) DumpsCore() bool {
-	st, err := procfs.ReadStatus(p.PID())
-	return err == nil && st.CoreDumping
-}
-
 // Continue lets a process run that is held at a rendezvous. It returns
 // ErrNotHeld if the process is not held.
 func (p *Process) Continue(ctx context.Context) error {
