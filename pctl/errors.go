@@ -106,6 +106,10 @@ var (
 	// removed, which takes some 50 ms, or a breakpoint that another tracer left
 	// behind.
 	ErrForeignTrap = control.ErrForeignTrap
+
+	// ErrOwnProbe: the breakpoint would be an int3 where the file of its text is mapped a second time, and another breakpoint
+	// is a kernel uprobe at that place of the file.
+	ErrOwnProbe = control.ErrOwnProbe
 	// ErrShared: the breakpoint would be an int3 in memory that another process uses too
 	// (clone(2), CLONE_VM without CLONE_THREAD). That process cannot be traced, and the int3
 	// would kill it.

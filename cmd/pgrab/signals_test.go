@@ -13,19 +13,37 @@ import (
 // gets each signal although the pgrabs that trace it are killed.
 func TestKilledBetweenSignals(t *testing.T) {
 	t.Parallel()
+	killBetweenSignals(t, ptest.Rounds(5, 40, 400), ptest.Rounds(1000, 4000, 4000), "-s", "none")
+}
+
+// TestKilledHoldingSignals: the same where the pgrabs hold all threads, and some are stopped with a signal. A thread
+// keeps its signal for as long as it is held.
+func TestKilledHoldingSignals(t *testing.T) {
+	t.Parallel()
+	for _, holding := range [...][]string{
+		{"-s", "grab", "-H", "30"},
+		{"-w"},
+		{"-s", "grab", "-H", "30", "--trap", "int3", "-b", "sem_destroy"}, // which nothing calls
+	} {
+		killBetweenSignals(t, ptest.Rounds(4, 20, 200), 250, holding...)
+	}
+}
+
+// killBetweenSignals starts pgrabs with args, and kills each at any moment. A target gets n signals of each kind.
+func killBetweenSignals(t *testing.T, left, n int, args ...string) {
 	random := ptest.Rand(t)
-	exe, n := ptest.BuildC(t, "sigstorm.c"), ptest.Rounds(1000, 4000, 4000)
-	for left := ptest.Rounds(5, 40, 400); left > 0; {
+	exe := ptest.BuildC(t, "sigstorm.c")
+	for left > 0 {
 		g := ptest.StartWith(t, &ptest.Options{Foreign: true}, exe, "-n", strconv.Itoa(n))
 		g.Ready()
 		for ; left > 0 && living(g) > 0; left-- {
-			p := startPgrab(t, "-q", "-s", "none", "-p", strconv.Itoa(g.PID))
+			p := startPgrab(t, append([]string{"-q", "-p", strconv.Itoa(g.PID)}, args...)...)
 			time.Sleep(time.Duration(random.Int64N(int64(60 * time.Millisecond)))) // any moment will do
 			p.Kill()
 			p.Wait()
 		}
 		if out, state := g.Finish(); !state.Success() || out != fmt.Sprintf("done %d\n", 4*n) {
-			t.Fatalf("%d kills before the end: %v, printed %q", left, state, out)
+			t.Fatalf("%v, %d kills before the end: %v, printed %q", args, left, state, out)
 		}
 	}
 }

@@ -70,6 +70,9 @@ func (t *target) watch(ctx context.Context) (end pctl.Event, err error) {
 		defer cancel()
 		ctx = limited
 	}
+	if pctl.ChecksLeaks(t.p) && t.tree.isNews(leakCheck) {
+		t.note(leakCheck)
+	}
 	for {
 		t.tellKillRisk()
 		if _, held := t.p.Held(); !held && ctx.Err() != nil {
@@ -80,6 +83,9 @@ func (t *target) watch(ctx context.Context) (end pctl.Event, err error) {
 			ctx = context.WithoutCancel(ctx)
 			if t.tree != nil {
 				t.session.Leave()
+			}
+			if pctl.DumpsCore(t.p) {
+				t.note("it is dumping core: its threads could not be stopped, and it ends when that is over")
 			}
 			if err := t.p.Release(ctx); err != nil {
 				return end, err
@@ -104,6 +110,9 @@ func (t *target) watch(ctx context.Context) (end pctl.Event, err error) {
 		}
 	}
 }
+
+// leakCheck is what happens to a process with LeakSanitizer.
+const leakCheck = "it has LeakSanitizer, which fails at its exit while it is traced: no report, and a status other than 0, unless LSAN_OPTIONS has detect_leaks=0"
 
 // event handles one event.
 func (t *target) event(ctx context.Context, e pctl.Event) {

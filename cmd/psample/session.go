@@ -70,6 +70,7 @@ func (s *session) run(ctx context.Context, status *int) (err error) {
 	if err := s.acquire(ctx); err != nil {
 		return s.early(err)
 	}
+	s.tellLeakChecks()
 	if s.job != nil {
 		s.job.Follow(s.targets[0])
 	}
@@ -102,6 +103,15 @@ func (s *session) run(ctx context.Context, status *int) (err error) {
 		err = s.serve(ctx, p, signals.again)
 	}
 	return err
+}
+
+// tellLeakChecks names the targets whose exit fails while they are traced.
+func (s *session) tellLeakChecks() {
+	for _, t := range s.targets {
+		if s.timers == nil && !s.cfg.quiet && pctl.ChecksLeaks(t) {
+			fmt.Fprintf(s.stderr, "psample: process %d has LeakSanitizer, which fails at its exit while it is sampled without timers: no report, and a status other than 0, unless LSAN_OPTIONS has detect_leaks=0\n", t.PID())
+		}
+	}
 }
 
 // refuseStop says why ^Z does not stop us.
@@ -191,6 +201,13 @@ func (s *session) sample(ctx context.Context, sources []*sample.Source) (*profil
 	}
 	if s.cfg.top && !s.cfg.quiet {
 		s.tellEnded()
+	}
+	if !s.cfg.quiet {
+		for _, t := range s.targets {
+			if pctl.DumpsCore(t) {
+				fmt.Fprintf(s.stderr, "psample: process %d is dumping core: its threads execute nothing any more\n", t.PID())
+			}
+		}
 	}
 	if err == nil && !s.cfg.quiet {
 		for _, program := range sampler.Cost().Programs32 {

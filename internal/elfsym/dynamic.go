@@ -37,3 +37,14 @@ func (f *image) dynView(tag elf.DynTag, n uint64) view {
 	}
 	return f.addrView(addr).sub(0, n)
 }
+
+// FirstNeeded returns the first shared object that the file needs, by the name that the run-time linker looks for; "" if it
+// needs none.
+func (f *File) FirstNeeded() string {
+	off, ok := f.dyn()[elf.DT_NEEDED]
+	if !ok {
+		return ""
+	}
+	name, _ := f.dynView(elf.DT_STRTAB, maxLoad).cstring(off)
+	return name
+}

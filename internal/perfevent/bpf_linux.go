@@ -68,9 +68,10 @@ const ctxIP = 8 * 16
 
 // atCookie is the beginning of a program. It ends the program, with nothing
 // done, unless the program counter is the cookie of the probe: a file may be
-// mapped several times. It leaves the context in register 6.
+// mapped several times. Where the cookie is 0 it goes on wherever the file is mapped. It leaves the context in register 6.
 func atCookie(getCookie []instruction) []instruction {
 	return append(slices.Clip(getCookie),
+		instruction{op: bpfJumpEq, dst: 0, off: 2}, // everywhere
 		instruction{op: bpfLoadDW, dst: 1, src: 6, off: ctxIP},
 		instruction{op: bpfJumpNeReg, dst: 0, src: 1, off: toOut},
 	)

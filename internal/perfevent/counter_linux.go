@@ -17,7 +17,7 @@ type Counter struct {
 }
 
 // OpenCounter counts hits of process pid at addr, which is offset off of the
-// file at path. Hits of a forked child are not counted. Errors are those of
+// file at path. If addr is 0 hits are counted wherever the file is mapped, also later. Hits of a forked child are not counted. Errors are those of
 // [Signals.Probe] and [NewSignals].
 func OpenCounter(pid int, path string, off, addr uint64) (*Counter, error) {
 	c, err := openCounter(pid, path, off, addr)

@@ -37,15 +37,18 @@ func TestCounter(t *testing.T) {
 }
 
 // TestOtherMapping: hits at another address, where the file might be mapped once more,
-// are not counted.
+// are not counted, unless they are to be counted everywhere.
 func TestOtherMapping(t *testing.T) {
 	p := startProbed(t)
 	c, err := OpenCounter(p.PID, p.path, p.off, p.addr+1<<20)
 	p.available(err)
 	defer c.Close()
+	everywhere, err := OpenCounter(p.PID, p.path, p.off, 0)
+	p.available(err)
+	defer everywhere.Close()
 	p.call("10")
-	if n := c.Count(); n != 0 {
-		t.Errorf("counted %d arrivals at another address", n)
+	if n, all := c.Count(), everywhere.Count(); n != 0 || all != 10 {
+		t.Errorf("counted %d arrivals at another address, and %d of 10 everywhere", n, all)
 	}
 }
 

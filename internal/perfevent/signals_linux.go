@@ -89,7 +89,7 @@ func keyNumber(n number, ours pidNamespace) []instruction {
 }
 
 // whileOn is the beginning of the program. The program goes on if the first word of the map
-// state and the word of the probe are not zero, and the thread is at the address of the probe.
+// state and the word of the probe are not zero, and the thread is at the address of the probe, if that has one.
 // Otherwise it ends, with nothing done. The cookie has the address and the number of the word
 // (cookie). whileOn leaves the context in register 6.
 func whileOn(getCookie []instruction, state int) []instruction {
@@ -106,6 +106,7 @@ func whileOn(getCookie []instruction, state int) []instruction {
 		{op: bpfJumpEq, dst: 3, off: toOut},
 		{op: bpfLeftImm, dst: 0, imm: 64 - cookieAddr},
 		{op: bpfRightImm, dst: 0, imm: 64 - cookieAddr},
+		{op: bpfJumpEq, dst: 0, off: 2}, // everywhere
 		{op: bpfLoadDW, dst: 1, src: 6, off: ctxIP},
 		{op: bpfJumpNeReg, dst: 0, src: 1, off: toOut},
 	}...)
@@ -222,7 +223,7 @@ type Link struct {
 }
 
 // Probe makes threads that reach addr get the signal. addr is offset off of the file
-// at path. The path is resolved in our own mount namespace, and must not go through
+// at path. If addr is 0 they get it at that offset wherever the file is mapped, also later. The path is resolved in our own mount namespace, and must not go through
 // the target's: paths in /proc/self/fd and /proc/PID/map_files are fine. If no
 // private, executable mapping has that offset at addr, Probe succeeds and does nothing.
 //

@@ -9,6 +9,16 @@ const FlagKthread = 0x00200000
 // FlagExiting marks a thread that is ending (PF_EXITING).
 const FlagExiting = 0x4
 
+// flagsKilled mark a thread that a signal has killed, with its whole process: PF_DUMPCORE, PF_SIGNALED.
+const flagsKilled = 0x200 | 0x400
+
+// Killed reports whether a signal has killed the thread, and with it the whole process. A core dump may make its end long.
+func (s *Stat) Killed() bool { return s.Flags&flagsKilled != 0 }
+
+// Ending reports whether the thread is on its way to its end, which may be long: it writes a core dump, waits for another thread
+// that does, or gives back much memory. It executes no instruction of its program any more.
+func (s *Stat) Ending() bool { return s.Flags&(flagsKilled|FlagExiting) != 0 }
+
 // A Stat is /proc/PID/stat or /proc/PID/task/TID/stat (proc_pid_stat(5)).
 // UTime and STime are those of the whole process in the former file, and of the
 // one thread in the latter. They are in ticks of 10 ms (USER_HZ is 100 for

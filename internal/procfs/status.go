@@ -17,6 +17,7 @@ type Status struct {
 	NoNewPrivs     bool
 	NSpid          []int // the PID in each pid namespace from the reader's to the task's own
 	Threads        int
+	CoreDumping    bool // the kernel writes a core dump of the process (Linux 4.15)
 }
 
 // InnerPID is the process's number in its own pid namespace.
@@ -78,6 +79,8 @@ func (st *Status) set(key string, s *scanner) {
 		for st.NSpid = nil; len(bytes.TrimSpace(s.rest())) > 0 && !s.bad; {
 			st.NSpid = append(st.NSpid, int(s.int()))
 		}
+	case "CoreDumping":
+		st.CoreDumping = s.int() != 0
 	case "Threads":
 		st.Threads = int(s.int())
 	case "SigPnd":

@@ -43,6 +43,9 @@ func (h *Hanging) Hang() { h.order("hang") }
 // HangOpen leaves every open(2) of the program's file unanswered from now on. Not even SIGKILL ends such an open.
 func (h *Hanging) HangOpen() { h.order("hang open") }
 
+// HangCreate leaves every open(2) that makes a file unanswered from now on. Not even SIGKILL ends such an open.
+func (h *Hanging) HangCreate() { h.order("hang create") }
+
 // Asked waits until the file system has got one more request that it does not answer.
 func (h *Hanging) Asked() { h.server.Until("asked") }
 

@@ -206,6 +206,15 @@ func decodeInfo(tid int, code int32, status uint32) Stop {
 	return Decode(tid, 0x7f|status<<8)
 }
 
+// Nap sleeps for d. The error is EINTR if a signal handler has run meanwhile.
+func Nap(d time.Duration) error {
+	ts := unix.NsecToTimespec(int64(d))
+	if _, _, e := unix.Syscall6(unix.SYS_PPOLL, 0, 0, uintptr(unsafe.Pointer(&ts)), 0, 0, 0); e != 0 {
+		return e
+	}
+	return nil
+}
+
 // Kill sends sig to thread tid of process pid (tgkill(2)).
 func Kill(pid, tid int, sig syscall.Signal) error {
 	if _, _, e := unix.RawSyscall(unix.SYS_TGKILL, uintptr(pid), uintptr(tid), uintptr(sig)); e != 0 {

@@ -47,6 +47,7 @@ func PeekTID(tid int, block bool) (Stop, error)   { return Stop{}, errNo }
 func Kill(pid, tid int, sig syscall.Signal) error { return errNo }
 func ThreadID() int                               { return 0 }
 func Reap(pid int)                                {}
+func Nap(d time.Duration) error                   { return errNo }
 func AwaitEnd(pid int)                            {}
 func HasChildren() bool                           { return false }
 func ProcessID() int                              { return 0 }

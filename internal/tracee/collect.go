@@ -15,7 +15,7 @@ import (
 // one that was interrupted last, since the others will mostly have stopped by then;
 // then all of them, without sleeping.
 func (w *Waiter) collect(threads []*Thread, wanted func(*Thread) bool, tick func()) {
-	w.g.Reports.Read()
+	w.g.Reports.keep()
 	pending := threads
 	for polls := w.polls(len(threads)); !w.g.phase.Over(); polls-- {
 		pending = w.sweep(pending, wanted)
@@ -60,18 +60,16 @@ func (w *Waiter) take(t *Thread) {
 	if len(w.g.Reports.stolen) > 0 || w.g.Reports.own == t.TID {
 		// This keeps the order, and leaves an exit status that the program itself collects.
 		if s, err := w.g.Reports.pollNow(); err == nil && s.Kind != ptrace.KindNone {
-			w.g.Tracer.dispatch(s)
-			w.g.Reports.Read()
+			w.g.Tracer.report(s, nil)
 		}
 		return
 	}
-	s, err := w.g.Reports.waitTID(w.g, t.TID, false)
+	s, err := w.g.Reports.waitTID(t.TID, false)
 	switch {
 	case err == syscall.ECHILD && t.TID != w.g.PID:
 		w.vanished(t)
 	case err == nil && s.Kind != ptrace.KindNone:
-		w.g.Tracer.dispatch(s)
-		w.g.Reports.Read()
+		w.g.Tracer.report(s, nil)
 	}
 }
 
@@ -90,10 +88,9 @@ func (w *Waiter) waitFor(t *Thread, wanted func(*Thread) bool, tick func()) {
 			}
 			continue
 		}
-		s, err := w.g.Reports.waitTID(w.g, t.TID, true)
+		s, err := w.g.Reports.waitTID(t.TID, true)
 		if err == nil && s.Kind != ptrace.KindNone { // none: it was killed in its stop
-			w.g.Tracer.dispatch(s)
-			w.g.Reports.Read()
+			w.g.Tracer.report(s, nil)
 			return
 		}
 		w.drain()
@@ -135,5 +132,5 @@ func (w *Waiter) vanished(t *Thread) {
 func (w *Waiter) stands(t *Thread) bool {
 	var regs ptrace.Regs
 	s, err := ptrace.PeekTID(t.TID, false)
-	return err == nil && s.Kind == ptrace.KindNone && ptrace.GetRegs(t.TID, &regs) == nil
+	return err == nil && (s.Kind == ptrace.KindNone || w.g.Reports.stands(t.TID)) && ptrace.GetRegs(t.TID, &regs) == nil
 }

@@ -1,6 +1,7 @@
 package tracee
 
 import (
+	"sync/atomic"
 	"syscall"
 
 	"ptools/internal/ptrace"
@@ -13,7 +14,7 @@ type Waiter struct{ g *Group }
 // millisecond or so meanwhile. Requests stay queued. Until returns false if control
 // of the target has ended.
 func (w *Waiter) Until(cond func() bool, tick func()) bool {
-	w.g.Reports.Read()
+	w.g.Reports.keep()
 	ringing := false
 	for !w.g.phase.Over() && !cond() {
 		if s, err := w.g.Tracer.poll(); err != nil || s.Kind != ptrace.KindNone {
@@ -31,6 +32,27 @@ func (w *Waiter) Until(cond func() bool, tick func()) bool {
 		}
 	}
 	return !w.g.phase.Over()
+}
+
+// Beside runs f on a goroutine of its own, and handles wait statuses until f has returned. It is for work that grows with the
+// machine: stops of the target must not wait for it. If control of the target ends meanwhile, given is set.
+func (w *Waiter) Beside(f func(given *atomic.Bool)) {
+	var given atomic.Bool
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f(&given)
+	}()
+	w.Until(func() bool {
+		select {
+		case <-done:
+			return true
+		default:
+			return false
+		}
+	}, func() {}) // the ticks end a wait for wait statuses that do not come
+	given.Store(true)
+	<-done
 }
 
 // dispatch gives one wait status to the method for its kind, then resumes the thread

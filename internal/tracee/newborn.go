@@ -41,7 +41,7 @@ func (s *Seizer) mayFork(t *Thread) bool {
 		return false
 	}
 	st, err := procfs.ReadTaskStat(s.g.PID, t.TID)
-	return err == nil && st.State != 'Z' && st.State != 'X'
+	return err == nil && st.State != 'Z' && st.State != 'X' && !st.Ending()
 }
 
 // SeizeNewbornOnce makes sure, before an int3 is planted, that every thread which may hit it is traced. It stops

@@ -19,6 +19,9 @@ func (s *Stopper) Unresponsive(t *Thread, patience int) bool {
 		return false
 	case st.State == 'Z' || st.State == 'X':
 		return true
+	case st.Ending(): // it has no call to go back to
+		t.stuck++
+		return t.stuck >= StuckFor
 	case st.State == 'D':
 		t.stuck++
 		if patience == StuckForLeaving && s.copies(t) {

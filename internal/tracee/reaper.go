@@ -17,15 +17,17 @@ import (
 //
 // The kernel lets any thread of the tracer's process reap them. So a timer does it when a
 // seize takes long, and hands over the wait statuses. It asks the kernel which threads are
-// ours: a thread that was born to a seized thread may have no record yet. The leader is left
+// ours: a thread that was born to a seized thread may have no record yet. A thread that keeps its wait
+// status is no obstacle: the execve kills it, and its end is another wait status. The leader is left
 // alone: execve waits for its end only, and its exit status may be for this program to collect.
 type reaper struct {
 	timer *time.Timer
 
 	mu     sync.Mutex
-	pid    int           // process whose thread is being seized
-	since  time.Time     // when the present seize began; zero between seizes
-	stops  []ptrace.Stop // collected during the present seize
+	pid    int                // process whose thread is being seized
+	keep   func(tid int) bool // threads whose wait statuses are left alone
+	since  time.Time          // when the present seize began; zero between seizes
+	stops  []ptrace.Stop      // collected during the present seize
 	closed bool
 }
 
@@ -41,9 +43,9 @@ func newReaper() *reaper {
 }
 
 // enter is called before a thread of a process is seized, and leave after that.
-func (r *reaper) enter(pid int) {
+func (r *reaper) enter(pid int, keep func(tid int) bool) {
 	r.mu.Lock()
-	r.pid, r.since = pid, time.Now()
+	r.pid, r.keep, r.since = pid, keep, time.Now()
 	r.mu.Unlock()
 }
 
@@ -67,7 +69,7 @@ func (r *reaper) tick() {
 	if !r.since.IsZero() && time.Since(r.since) >= reapAfter {
 		tids, _ := procfs.Tasks(r.pid, nil) // error: the process has ended, with nothing to be reaped
 		for _, tid := range tids {
-			if tid == r.pid {
+			if tid == r.pid || r.keep(tid) {
 				continue
 			}
 			if s, err := ptrace.WaitTID(tid, false); err == nil && s.Kind != ptrace.KindNone {

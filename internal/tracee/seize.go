@@ -15,12 +15,12 @@ import (
 // Seizer makes the control goroutine's OS thread the tracer of all threads that are to be traced.
 type Seizer struct {
 	g             *Group
-	Start         uint64       // of the target that was attached to, in ticks since boot
-	Told          Mode         // what the kernel has been told to do with the target when we die
-	changes       int          // how often the leader seems to have been replaced while it was seized
-	NewbornSeized bool         // each thread of the target, and each process that is about to get a copy of its memory, is traced
-	Alone         bool         // the processes that share its memory, if any, are traced as well
-	strangers     map[int]bool // processes that are known not to share the target's memory (survey)
+	Start         uint64                 // of the target that was attached to, in ticks since boot
+	Told          Mode                   // what the kernel has been told to do with the target when we die
+	changes       int                    // how often the leader seems to have been replaced while it was seized
+	NewbornSeized bool                   // each thread of the target, and each process that is about to get a copy of its memory, is traced
+	Alone         bool                   // the processes that share its memory, if any, are traced as well
+	strangers     map[procfs.Listed]bool // processes that are known not to share the target's memory (survey)
 }
 
 // seizeOptions are set for every thread that is seized. New threads and children inherit them.
@@ -113,7 +113,7 @@ func (s *Seizer) seizePass(tids []int, r *reaper) (found bool, err error) {
 
 // seize seizes one thread of a process, and keeps the wait statuses that r has collected meanwhile.
 func (s *Seizer) seize(pid, tid int, r *reaper) error {
-	r.enter(pid)
+	r.enter(pid, s.g.Reports.stands)
 	err := s.seizeOne(tid)
 	s.g.Reports.stolen = append(s.g.Reports.stolen, r.leave()...)
 	return err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"sync/atomic"
 	"syscall"
 
 	"ptools/internal/procfs"
@@ -22,20 +23,30 @@ var ErrShared = errors.New("another process uses the same memory and cannot be t
 // process starts to share memory at its birth only. So only the few processes that are born meanwhile have
 // to be compared while the target is stopped.
 func (s *Seizer) survey() {
-	s.strangers = nil
-	strangers := map[int]bool{}
-	tid, err := procfs.WithMemory(s.g.PID)
+	var strangers map[procfs.Listed]bool
+	s.g.Waiter.Beside(func(given *atomic.Bool) { strangers = strangersTo(s.g.PID, given) })
+	s.strangers = strangers
+}
+
+// strangersTo returns the processes that do not use the memory of process pid, unless it is given up.
+func strangersTo(pid int, given *atomic.Bool) map[procfs.Listed]bool {
+	tid, err := procfs.WithMemory(pid)
 	if err != nil {
-		return
+		return nil
 	}
-	pids, _ := procfs.Processes()
-	for _, pid := range pids {
-		shares, err := s.compare(pid)
-		strangers[pid] = err == nil && !shares || errors.Is(err, syscall.ESRCH) // a kernel thread
+	all, _ := procfs.List(nil)
+	strangers := make(map[procfs.Listed]bool, len(all))
+	for _, p := range all {
+		if given.Load() {
+			return nil
+		}
+		shares, err := compareMemory(tid, p.PID)
+		strangers[p] = err == nil && !shares || errors.Is(err, syscall.ESRCH) // a kernel thread, or a zombie
 	}
-	if now, err := procfs.WithMemory(s.g.PID); err == nil && now == tid {
-		s.strangers = strangers // else it was a dead thread's memory that was compared
+	if now, err := procfs.WithMemory(pid); err != nil || now != tid {
+		return nil // it was a dead thread's memory that was compared
 	}
+	return strangers
 }
 
 // seizeSharers seizes the processes that share the target's memory, whatever their parents are. The target is
@@ -46,12 +57,13 @@ func (s *Seizer) seizeSharers() error {
 	known := map[int]bool{s.g.PID: true, ptrace.ProcessID(): true}
 	for found := true; found && !s.g.phase.Over(); {
 		found = false
-		pids, err := procfs.Processes()
+		all, err := procfs.List(nil)
 		if err != nil {
 			return fmt.Errorf("%w: or may: %w", ErrShared, err)
 		}
-		for _, pid := range pids {
-			if known[pid] || s.strangers[pid] {
+		for _, p := range all {
+			pid := p.PID
+			if known[pid] || s.strangers[p] {
 				continue
 			}
 			shares, err := s.sharedWith(pid)
@@ -88,6 +100,11 @@ func (s *Seizer) compare(pid int) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	return compareMemory(tid, pid)
+}
+
+// compareMemory reports whether a process uses the memory of thread tid.
+func compareMemory(tid, pid int) (bool, error) {
 	other, err := procfs.WithMemory(pid)
 	if err != nil {
 		return false, err

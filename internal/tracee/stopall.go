@@ -2,6 +2,7 @@ package tracee
 
 import (
 	"strings"
+	"time"
 
 	"ptools/internal/procfs"
 	"ptools/internal/ptrace"
@@ -9,8 +10,10 @@ import (
 
 // Stopper stops one thread or all of them, waits for that, and keeps them stopped.
 type Stopper struct {
-	g     *Group
-	holds int // reasons for all threads to stay stopped
+	g      *Group
+	holds  int       // reasons for all threads to stay stopped
+	killed bool      // a signal had killed the thread that was looked at last
+	asked  time.Time // when that was
 }
 
 // Holds returns how many reasons there are for all threads to stay stopped.
@@ -23,12 +26,30 @@ func (s *Stopper) Hold(t *Thread) {
 	s.Interrupt(t, a)
 }
 
-// Interrupt does what a Machine asks for.
+// Interrupt does what a Machine asks for. A thread that a signal has killed is left alone: it does not stop any more,
+// and an interrupt would cut off a core dump that it writes to a pipe.
 func (s *Stopper) Interrupt(t *Thread, a Action) {
-	if a == ActInterrupt {
+	switch {
+	case a != ActInterrupt:
+	case s.isKilled(t):
+		s.g.Trace.Did(t, DeedSpare, 0, nil)
+	default:
 		err := ptrace.Interrupt(t.TID) // ESRCH: it is ending; its end will be reported
 		s.g.Trace.Did(t, DeedInterrupt, 0, err)
 	}
+}
+
+// livesFor is how long a process counts as not killed once a thread of it was found so: many threads are interrupted at a time.
+const livesFor = time.Millisecond
+
+// isKilled reports whether a signal has killed a thread. Threads that another thread's execve(2) ends are killed too, so of a
+// process that is being killed each thread is looked at.
+func (s *Stopper) isKilled(t *Thread) bool {
+	if now := time.Now(); s.killed || now.Sub(s.asked) > livesFor {
+		st, err := procfs.ReadTaskStat(s.g.PIDOf(t), t.TID)
+		s.killed, s.asked = err == nil && st.Killed(), now
+	}
+	return s.killed
 }
 
 // Arrived records that a thread which was waited for has stopped, or never will.

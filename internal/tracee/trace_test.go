@@ -99,7 +99,7 @@ func (m *replayed) do(what []string, state string) error {
 		}
 	case "hold":
 		m.due = m.hold()
-	case "interrupt":
+	case "interrupt", "spare":
 		want, got, m.due = ActInterrupt, m.due, ActNone
 		if got == ActNone {
 			got = m.Ask()

@@ -54,7 +54,7 @@ func NewTracer(mode Mode) *Tracer {
 	r := &Tracer{
 		Procs: map[int]*Group{}, threads: map[int]*Group{}, late: map[int]late{}, Early: map[int]Early{},
 	}
-	r.Reports.r, r.Reports.mode = r, mode
+	r.Reports.r, r.Reports.mode, r.Reports.kept = r, mode, map[int]struct{}{}
 	r.Spin.init()
 	return r
 }
@@ -86,6 +86,7 @@ func (r *Tracer) Alone(g *Group) bool {
 // Forget removes the record of a thread from its process.
 func (g *Group) Forget(t *Thread) {
 	delete(g.Threads, t.TID)
+	delete(g.Reports.kept, t.TID)
 	if g.Tracer.threads[t.TID] == g {
 		delete(g.Tracer.threads, t.TID)
 	}
@@ -187,7 +188,7 @@ func (r *Tracer) Loop() {
 			r.Line.waiting.Store(true)
 			if !r.Line.Queued() {
 				r.beAlert()
-				s, err = r.Reports.wait(true)
+				s, err = r.Reports.rest()
 				r.calmFor(s, err)
 			}
 			r.Line.waiting.Store(false)
@@ -232,7 +233,7 @@ func (r *Tracer) report(s ptrace.Stop, err error) {
 		r.lost(err)
 	case s.Kind != ptrace.KindNone:
 		r.dispatch(s)
-		r.Reports.Read()
+		r.Reports.keep()
 	}
 }
 

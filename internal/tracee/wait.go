@@ -10,8 +10,8 @@ import (
 // A thread in a signal-delivery stop loses its signal if we die between wait4(2), which consumes
 // the wait status, and PTRACE_CONT: the kernel resumes the thread with the signal of the wait
 // status, if it is still there. So such a wait status is only looked at where the target is to
-// outlive us: the thread is resumed without its being consumed. If the thread has to stay
-// stopped, the wait status is consumed as soon as that is known.
+// outlive us: the thread is resumed without its being consumed. A thread that has to stay
+// stopped keeps it (kept.go).
 //
 // The SIGTRAP of a trap of ours is the opposite case. If we die and its wait status has not been
 // consumed, the SIGTRAP ends the target. If it has been consumed, the SIGTRAP vanishes, and the
@@ -22,9 +22,10 @@ import (
 // Reports is where wait statuses come from.
 type Reports struct {
 	r      *Tracer
-	mode   Mode // of all that is traced
-	own    int  // a traced process that is a child of this program, which will want to wait for it; 0: none
-	unread int  // thread whose wait status has only been looked at
+	mode   Mode             // of all that is traced
+	own    int              // a traced process that is a child of this program, which will want to wait for it; 0: none
+	unread int              // thread whose wait status has only been looked at, and is being handled
+	kept   map[int]struct{} // stopped threads whose wait status has been handled and was only looked at
 	stolen []ptrace.Stop
 
 	setBacks   []ptrace.SetBack // those of the only process, when its text had version setBacksOf
@@ -40,13 +41,20 @@ func (r *Reports) wait(block bool) (ptrace.Stop, error) {
 	if !lives && r.own == 0 && r.r.Ending == nil {
 		return ptrace.Wait(block)
 	}
-	s, err := r.peek(block)
+	if len(r.kept) > 0 && len(r.backs) == 0 {
+		return r.waitBeside(block, shortNap)
+	}
+	return r.accept(r.peek(block))
+}
+
+// accept consumes a wait status that has been looked at, unless it is to stay unread.
+func (r *Reports) accept(s ptrace.Stop, err error) (ptrace.Stop, error) {
 	switch {
 	case err != nil || s.Kind == ptrace.KindNone || s.Back:
 		return s, err
 	case r.own != 0 && s.TID == r.own && s.Kind.Ended():
 		return s, nil // an exit status that this program collects itself
-	case lives && s.Kind == ptrace.KindSignal:
+	case r.mode != ModeKill && s.Kind == ptrace.KindSignal:
 		r.unread = s.TID
 		return s, nil
 	}
@@ -128,25 +136,15 @@ func (r *Reports) back(tid int) int {
 	return slices.IndexFunc(r.backs, func(b ptrace.Back) bool { return b.TID == tid })
 }
 
-// waitTID is wait for one thread of g, which is being stopped. Without breakpoints every wait
-// status can be consumed immediately.
-func (r *Reports) waitTID(g *Group, tid int, block bool) (ptrace.Stop, error) {
+// waitTID is wait for one thread, which is being stopped.
+func (r *Reports) waitTID(tid int, block bool) (ptrace.Stop, error) {
 	if i := r.back(tid); i >= 0 {
 		return r.handOut(i), nil
 	}
-	if (r.mode == ModeKill || g.Text.Len() == 0) && r.r.Ending == nil {
+	if r.mode == ModeKill && r.r.Ending == nil {
 		return ptrace.WaitTID(tid, block)
 	}
-	s, err := ptrace.PeekTID(tid, block)
-	switch {
-	case err != nil || s.Kind == ptrace.KindNone:
-		return s, err
-	case s.Kind == ptrace.KindSignal && r.mode != ModeKill:
-		r.unread = s.TID
-		return s, nil
-	}
-	r.ending(s)
-	return ptrace.WaitTID(tid, false)
+	return r.accept(ptrace.PeekTID(tid, block))
 }
 
 // takeBack takes over the registers of a thread that peek has set back. If the thread was making a step,
@@ -160,13 +158,17 @@ func (r *Reports) takeBack(t *Thread) {
 }
 
 // Read consumes the wait status that was left unread: no wait for any thread must return
-// it again. If the thread has been killed since, another wait status is in its place.
+// it again.
 func (r *Reports) Read() {
-	if r.unread == 0 {
-		return
+	if tid := r.unread; tid != 0 {
+		r.unread = 0
+		r.read(tid)
 	}
-	tid := r.unread
-	r.unread = 0
+}
+
+// read consumes the wait status of a thread that was stopped with a signal. If the thread has been killed since, another
+// wait status is in its place.
+func (r *Reports) read(tid int) {
 	if s, err := ptrace.WaitTID(tid, false); err == nil && s.Kind != ptrace.KindSignal && s.Kind != ptrace.KindNone {
 		r.stolen = append(r.stolen, s)
 	}
@@ -177,6 +179,7 @@ func (r *Reports) Resuming(t *Thread) {
 	if r.unread == t.TID {
 		r.unread = 0
 	}
+	delete(r.kept, t.TID)
 }
 
 // pollNow returns a wait status that is there already.

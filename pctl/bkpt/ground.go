@@ -146,11 +146,45 @@ func (t *Table) end(b *Breakpoint, why error) {
 		b.armed = false
 		t.lifted[b.Addr] = lifted{b.Orig(), b.place} // a thread may have hit it before
 		t.changed()
+		if why != ErrTextRewritten && b.place.file != (File{}) {
+			t.strays[b.place] = b.Orig() // the program may have moved its text, with the trap
+		}
 	}
 	t.observer.Lifted(b.Addr)
 	t.scratch.retire(b)
 	b.dead = true
 	t.ended = append(t.ended, Ended{b, why})
+}
+
+// Adopt adds one owner to the breakpoint whose int3 has come to addr with its text, which the program has moved (mremap). from is the
+// address where the int3 was planted, or 0 if that breakpoint has ended. It returns nil if there is no such trap.
+func (t *Table) Adopt(addr uint64) (b *Breakpoint, from uint64) {
+	g := ground{of: t.ground}
+	p, err := g.at(addr)
+	if t.ground == nil || err != nil || p.anon {
+		return nil, 0
+	}
+	orig, ok := t.strays[p]
+	for _, other := range t.sorted {
+		if other.trap == t.kinds[0] && other.place == p {
+			orig, from, ok = other.Orig(), other.Addr, true
+		}
+	}
+	var code [codeSize]byte
+	n, _ := t.mem.ReadAt(code[:], int64(addr))
+	if !ok || n == 0 || code[0] != breakByte {
+		return nil, 0
+	}
+	t.Overlay(code[:n], addr)
+	code[0] = orig
+	b = &Breakpoint{Addr: addr, owners: 1, trap: t.kinds[0], place: p, armed: true}
+	if b.setCode(code[:n]) != nil {
+		return nil, 0
+	}
+	t.observer.Planting(addr, breakByte, orig)
+	t.insert(b)
+	t.changed()
+	return b, from
 }
 
 // Ended is a breakpoint that is dead, with the reason.

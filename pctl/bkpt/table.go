@@ -27,7 +27,10 @@ type Table struct {
 	version uint64 // changes when an int3 is planted or lifted
 	index
 	lifted map[uint64]lifted
+	strays map[place]byte // int3s that have left their address with their text, and the bytes under them
 	probed places
+	// elsewhere hides, in what was read at addr, the traps of probes of the same file at another place.
+	elsewhere func(p []byte, addr uint64)
 
 	scratch  Scratch
 	observer Observer
@@ -47,6 +50,7 @@ func NewTable(mem Memory) *Table {
 		kinds:  []Kind{int3{}},
 		index:  index{byAddr: make(map[uint64]*Breakpoint)},
 		lifted: make(map[uint64]lifted),
+		strays: make(map[place]byte),
 		probed: make(places),
 
 		observer: unobserved{},
@@ -54,6 +58,10 @@ func NewTable(mem Memory) *Table {
 	t.scratch.table = t
 	return t
 }
+
+// HideElsewhere makes Overlay call hide for text that has traps left, read at addr: the kernel plants the trap of a probe wherever
+// the file is mapped. hide replaces those traps by the file's own bytes.
+func (t *Table) HideElsewhere(hide func(p []byte, addr uint64)) { t.elsewhere = hide }
 
 // Add adds one owner to the breakpoint at addr, which it makes if there is none.
 // On an armed table a new breakpoint is planted at once, while threads may run
@@ -209,6 +217,7 @@ func (t *Table) Forget() (former *Table) {
 	t.changed()
 	clear(t.byAddr)
 	clear(t.probed)
+	clear(t.strays)
 	t.lifted = make(map[uint64]lifted)
 	t.sorted, t.ended = nil, nil
 	t.scratch.forget()

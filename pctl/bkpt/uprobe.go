@@ -9,20 +9,28 @@ import (
 )
 
 // Uprobes is the second kind of trap: uprobes of the kernel. A probe is at one
-// instruction, in all threads of a process, and signals the thread or only counts.
+// instruction of a file, in all threads of a process, and signals the thread or only counts.
+// Breakpoints where that file is mapped several times may share a probe.
 // The kernel executes the instruction, and lifts the probes when we are killed.
 // All methods belong to the control goroutine.
 type Uprobes struct {
-	open    func(b *Breakpoint) (io.Closer, error)
-	discard func(io.Closer) (closed <-chan struct{})
-	probes  map[uint64]io.Closer
+	open    func(b *Breakpoint) (Probe, error)
+	discard func(Probe) (closed <-chan struct{})
+	probes  map[uint64]Probe
 }
 
-// NewUprobes returns a kind of trap. open makes the probe of a breakpoint.
+// Probe is a probe of Uprobes. Probes are compared: those of two breakpoints may be the same.
+type Probe interface {
+	io.Closer
+	// Gone returns a channel that is closed when the probe has been closed.
+	Gone() <-chan struct{}
+}
+
+// NewUprobes returns a kind of trap. open returns the probe of a breakpoint, a new one or that of another breakpoint.
 // discard takes over a probe that is not wanted any more, and returns before the
 // probe is closed.
-func NewUprobes(open func(b *Breakpoint) (io.Closer, error), discard func(io.Closer) (closed <-chan struct{})) *Uprobes {
-	return &Uprobes{open: open, discard: discard, probes: make(map[uint64]io.Closer)}
+func NewUprobes(open func(b *Breakpoint) (Probe, error), discard func(Probe) (closed <-chan struct{})) *Uprobes {
+	return &Uprobes{open: open, discard: discard, probes: make(map[uint64]Probe)}
 }
 
 // Lasting: the kernel keeps the probes.
@@ -54,15 +62,59 @@ func (u *Uprobes) Plant(t *Table, bs []*Breakpoint) error {
 // Lift discards the probes of the breakpoints.
 func (u *Uprobes) Lift(t *Table, bs []*Breakpoint) error {
 	for _, b := range bs {
-		if p, ok := u.probes[b.Addr]; ok {
-			delete(u.probes, b.Addr)
-			k := t.probed.at(b.Addr, b.Orig())
-			k.wanted = false
-			k.add(u.discard(p))
+		if _, ok := u.probes[b.Addr]; ok {
+			t.probed.at(b.Addr, b.Orig()).wanted = false
+			u.giveUp(t, b)
 		}
 		b.armed = false
 	}
 	return nil
+}
+
+// giveUp discards the probe of a breakpoint, unless another breakpoint has the same one.
+func (u *Uprobes) giveUp(t *Table, b *Breakpoint) {
+	p := u.probes[b.Addr]
+	delete(u.probes, b.Addr)
+	closed := p.Gone()
+	if !u.Uses(p) {
+		closed = u.discard(p)
+	}
+	t.probed[b.Addr].add(closed)
+}
+
+// At returns the probe of the breakpoint at addr, or nil.
+func (u *Uprobes) At(addr uint64) Probe { return u.probes[addr] }
+
+// Uses reports whether a breakpoint has a probe.
+func (u *Uprobes) Uses(p Probe) bool {
+	for _, other := range u.probes {
+		if other == p {
+			return true
+		}
+	}
+	return false
+}
+
+// Find returns a probe that a breakpoint has and that is wanted, or nil.
+func (u *Uprobes) Find(wanted func(Probe) bool) Probe {
+	for _, p := range u.probes {
+		if wanted(p) {
+			return p
+		}
+	}
+	return nil
+}
+
+// Sharing returns the breakpoints that have the same probe as b, in ascending order: b, and others where the same file
+// is mapped.
+func (u *Uprobes) Sharing(t *Table, b *Breakpoint) []*Breakpoint {
+	var bs []*Breakpoint
+	for _, other := range t.sorted {
+		if p, ok := u.probes[other.Addr]; ok && p == u.probes[b.Addr] {
+			bs = append(bs, other)
+		}
+	}
+	return bs
 }
 
 // probed is what the table knows of an address where the kernel has a trap, or had
@@ -174,38 +226,55 @@ func (t *Table) unprobe(addr, end uint64) error {
 
 // Change gives b another kind of trap: another probe or, if it is a probe, an int3.
 // If that cannot be planted, b keeps its kind. A change to an int3 waits for the
-// kernel, and threads run past the breakpoint meanwhile.
+// kernel, and threads run past the breakpoint meanwhile. It changes the breakpoints that share the probe as well: an
+// int3 is no trap where a probe stands.
 func (t *Table) Change(b *Breakpoint, k Kind) error {
 	old, probe := b.trap.(*Uprobes)
-	if probe && !k.Lasting() {
-		if err := t.stand(b); err != nil {
-			return err
-		}
-	}
 	switch {
 	case b.trap == k:
 		return nil
 	case !probe:
 		return errors.ErrUnsupported
-	case !b.armed:
-	case k.Lasting():
+	case !k.Lasting():
+		return old.toInt3(t, b, k)
+	case b.armed:
 		// The new probe is made before the old one is discarded. The trap is the same for
 		// both, and the new probe's record hides it.
 		if err := k.Plant(t, []*Breakpoint{b}); err != nil {
 			return err
 		}
-		t.probed[b.Addr].add(old.discard(old.probes[b.Addr]))
-		delete(old.probes, b.Addr)
-	default:
-		if err := old.Lift(t, []*Breakpoint{b}); err != nil {
-			return err
-		}
-		t.probed.await(b.Addr)
-		if err := k.Plant(t, []*Breakpoint{b}); err != nil {
+		old.giveUp(t, b)
+	}
+	b.trap = k
+	t.use(k)
+	return nil
+}
+
+// toInt3 is Table.Change from probes to int3s.
+func (u *Uprobes) toInt3(t *Table, b *Breakpoint, k Kind) error {
+	bs := []*Breakpoint{b}
+	if b.armed {
+		bs = u.Sharing(t, b)
+	}
+	for _, b := range bs {
+		if err := t.stand(b); err != nil {
 			return err
 		}
 	}
-	b.trap = k
+	if b.armed {
+		if err := u.Lift(t, bs); err != nil {
+			return err
+		}
+		for _, b := range bs {
+			t.probed.await(b.Addr)
+		}
+		if err := k.Plant(t, bs); err != nil {
+			return err
+		}
+	}
+	for _, b := range bs {
+		b.trap = k
+	}
 	t.use(k)
 	return nil
 }

@@ -3,7 +3,6 @@ package bkpt
 import (
 	"bytes"
 	"errors"
-	"io"
 	"testing"
 )
 
@@ -13,7 +12,8 @@ type fakeProbe struct {
 	closed chan struct{}
 }
 
-func (p *fakeProbe) Close() error { close(p.closed); return nil }
+func (p *fakeProbe) Close() error          { close(p.closed); return nil }
+func (p *fakeProbe) Gone() <-chan struct{} { return p.closed }
 
 // kernel opens fake probes, each of which shows a trap in the text.
 type kernel struct {
@@ -26,7 +26,7 @@ type kernel struct {
 
 var errRefused = errors.New("refused")
 
-func (k *kernel) probe(b *Breakpoint) (io.Closer, error) {
+func (k *kernel) probe(b *Breakpoint) (Probe, error) {
 	if b.Addr == k.refuse {
 		return nil, errRefused
 	}
@@ -36,7 +36,7 @@ func (k *kernel) probe(b *Breakpoint) (io.Closer, error) {
 	return p, nil
 }
 
-func (k *kernel) discard(c io.Closer) <-chan struct{} {
+func (k *kernel) discard(c Probe) <-chan struct{} {
 	p := c.(*fakeProbe)
 	orig := newText().b[p.addr-k.text.base]
 	finish := func() {
@@ -183,6 +183,47 @@ func TestWriteBetweenProbes(t *testing.T) {
 	must(t, tab.Remove(b))
 	if n := tab.probed.run(tab.sorted); n != 1 {
 		t.Errorf("a run of %d over a trap on its way out", n)
+	}
+}
+
+// TestSharedProbe: a probe that two breakpoints have is discarded with the last of them, and both become int3s where one does.
+func TestSharedProbe(t *testing.T) {
+	m := newText()
+	k := &kernel{text: m, prompt: true}
+	var made Probe
+	u := NewUprobes(func(b *Breakpoint) (Probe, error) {
+		p, err := k.probe(b)
+		if made == nil {
+			made = p
+		}
+		return made, err
+	}, k.discard)
+	tab := NewTable(m)
+	must(t, tab.Arm())
+	set := func() (a, b *Breakpoint) {
+		made = nil
+		a, err := tab.AddTrap(textBase, u)
+		must(t, err)
+		b, err = tab.AddTrap(textBase+16, u)
+		must(t, err)
+		return a, b
+	}
+	a, b := set()
+	must(t, tab.Remove(a))
+	select {
+	case <-made.Gone():
+		t.Error("a probe that another breakpoint has is closed")
+	default:
+	}
+	must(t, tab.Remove(b))
+	<-made.Gone()
+	m.b[16] = newText().b[16]
+	a, b = set()
+	m.b[16] = newText().b[16] // as the kernel would when it closes the probe
+	must(t, tab.Change(a, tab.Default()))
+	<-made.Gone()
+	if a.After() || b.After() || m.b[0] != breakByte || m.b[16] != breakByte {
+		t.Errorf("after the change: uprobes %t %t, text % x", a.After(), b.After(), m.b[:17])
 	}
 }
 

@@ -18,6 +18,9 @@ func (t *Table) Overlay(p []byte, addr uint64) {
 	if len(t.probed) > 0 {
 		t.probed.overlay(p, addr)
 	}
+	if t.elsewhere != nil && HasTrap(p) {
+		t.elsewhere(p, addr)
+	}
 	t.scratch.overlay(p, addr)
 }
 

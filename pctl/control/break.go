@@ -107,9 +107,9 @@ func (c *Controller) Break(ctx context.Context, addr uint64, h Handler) (*Break,
 	var b *Break
 	var err error
 	if e := c.either(ctx, func() {
-		b, err = c.traps.addBreak(c.image.program, addr, h, c.traps.purposeOf(h))
+		b, err = c.traps.addBreak(c.image.program, addr, h, c.traps.purposeOf(h, toCount))
 		for c.traps.handling == 0 && (err == errReplacedProgram || err != nil && c.image.awaitImage()) {
-			b, err = c.traps.addBreak(c.image.program, addr, h, c.traps.purposeOf(h))
+			b, err = c.traps.addBreak(c.image.program, addr, h, c.traps.purposeOf(h, toCount))
 		}
 		if err == nil {
 			b.client = true
@@ -156,7 +156,7 @@ func (x *traps) addBreak(of *program.Image, addr uint64, h Handler, p purpose) (
 		return nil, errReplacedProgram
 	}
 	b := &Break{c: x.c, addr: addr, handler: h, bp: bp}
-	if x.probes.count.Has(bp) {
+	if x.probes.counts(bp) {
 		b.share = newShare(x.probes.tallies[addr])
 	}
 	x.breaks[addr] = append(x.breaks[addr], b)
@@ -273,7 +273,10 @@ func (x *traps) trapOf(t *tracee.Thread) (b *bkpt.Breakpoint, addr uint64, ok bo
 		b, ok = x.table.TrapAt(t.Regs.PC())
 		return b, t.Regs.PC(), ok
 	}
-	return x.table.Trapped(t.Regs.PC())
+	if b, addr, ok = x.table.Trapped(t.Regs.PC()); !ok && x.moved(t, addr) {
+		b, ok = x.table.TrapAt(addr)
+	}
+	return b, addr, ok
 }
 
 // ownTrap gives a thread the SIGTRAP of a trap of the program's own on which a breakpoint

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -53,18 +54,33 @@ func (x *traps) restartable(addr uint64) bool {
 type purpose uint8
 
 const (
-	toStop    purpose = iota // a handler is called, or an event published
-	toCount                  // single hits are not asked for
-	forUs                    // control's own: the run-time linker, the rendezvous points, resolvers
-	forEvents                // the run-time linker, where it is followed for events only
+	toStop     purpose = iota // a handler is called, or an event published
+	toCount                   // single hits are not asked for
+	toCountAll                // the same, wherever the text is mapped
+	forUs                     // control's own: the run-time linker, the rendezvous points, resolvers
+	forEvents                 // the run-time linker, where it is followed for events only
 )
 
-// purposeOf returns what a client's breakpoint is for.
-func (x *traps) purposeOf(h Handler) purpose {
+// counts reports whether no thread has to stop.
+func (p purpose) counts() bool { return p == toCount || p == toCountAll }
+
+// purposeOf returns what a client's breakpoint is for. counting is what it is for if single hits are not asked for.
+func (x *traps) purposeOf(h Handler, counting purpose) purpose {
 	if h == nil && !x.c.bus.Wants(notify.Hit) {
-		return toCount
+		return counting
 	}
 	return toStop
+}
+
+// kindOf returns the kind of probe for a purpose.
+func (p *probes) kindOf(why purpose) *bkpt.Uprobes {
+	switch why {
+	case toCount:
+		return p.count
+	case toCountAll:
+		return p.total
+	}
+	return p.stop
 }
 
 // place adds an owner to the breakpoint at addr. A new breakpoint gets the kind of trap that
@@ -75,7 +91,7 @@ func (x *traps) place(of *program.Image, addr uint64, p purpose) (*bkpt.Breakpoi
 		return nil, errReplacedProgram
 	}
 	if bp := x.table.At(addr); bp != nil {
-		if p != toCount {
+		if !p.counts() || x.probes.counts(bp) && !x.probes.kindOf(p).Has(bp) { // where owners count differently control counts
 			if err := x.stopAt(bp); err != nil {
 				return nil, err
 			}
@@ -89,18 +105,17 @@ func (x *traps) place(of *program.Image, addr uint64, p purpose) (*bkpt.Breakpoi
 		return nil, ErrRestartable
 	}
 	x.hideLeaving()
+	if probe := x.wantedAt(addr); p == toCountAll && probe != nil && x.probes.stop.Uses(probe) {
+		p = toStop // control counts what stops, wherever the text is mapped
+	}
 	var refused error
 	if x.probesSuit(p) {
-		kind := &x.probes.stop
-		if p == toCount {
-			kind = &x.probes.count
-		}
-		if refused = x.probes.openProbes(); errors.Is(refused, errBlocked) && p == toCount {
+		if refused = x.probes.openProbes(); errors.Is(refused, errBlocked) && p.counts() {
 			refused = nil // what counts sends no signal
 		}
 		if refused == nil {
 			var bp *bkpt.Breakpoint
-			if bp, refused = x.table.AddTrap(addr, *kind); refused == nil {
+			if bp, refused = x.table.AddTrap(addr, x.probes.kindOf(p)); refused == nil {
 				return bp, nil
 			}
 		}
@@ -110,6 +125,9 @@ func (x *traps) place(of *program.Image, addr uint64, p purpose) (*bkpt.Breakpoi
 	}
 	if x.probes.inherited(addr, 1) || x.probes.foreignTrap(addr) {
 		return nil, ErrForeignTrap
+	}
+	if x.wantedAt(addr) != nil {
+		return nil, fmt.Errorf("%w: %w", ErrOwnProbe, cmp.Or(refused, errNotUprobe))
 	}
 	if err := x.seizeNewborn(of); err != nil {
 		return nil, err
@@ -134,6 +152,12 @@ func (x *traps) seizeNewborn(of *program.Image) error {
 // ErrForeignTrap is the error of a breakpoint at an address that has another tracer's trap.
 var ErrForeignTrap = errors.New("the trap of another tracer stands there")
 
+// ErrOwnProbe is the error of an int3 at an address where the kernel has the trap of another breakpoint's uprobe, in whose file it is.
+// The kernel would take the int3 for its own.
+var ErrOwnProbe = errors.New("the file is mapped a second time, and has a uprobe of ours there")
+
+var errNotUprobe = errors.New("an int3 is asked for here")
+
 // probesSuit reports whether uprobes are the first choice. A target that is killed when we die
 // does not need their protection.
 func (x *traps) probesSuit(p purpose) bool {
@@ -141,19 +165,25 @@ func (x *traps) probesSuit(p purpose) bool {
 	case TrapInt3:
 		return false
 	case TrapAuto:
-		return p == toCount || x.c.opt.Mode != ModeKill
+		return p.counts() || x.c.opt.Mode != ModeKill
 	}
 	return true
 }
 
-// stopAt makes a breakpoint that only counts stop threads as well.
+// stopAt makes a breakpoint that only counts stop threads as well, and those that share its probe.
 func (x *traps) stopAt(bp *bkpt.Breakpoint) error {
-	if !x.probes.count.Has(bp) {
+	if !x.probes.counts(bp) {
 		return nil
 	}
 	err := x.probes.openProbes()
 	if err == nil {
-		err = x.table.Change(bp, x.probes.stop)
+		all := []*bkpt.Breakpoint{bp}
+		if x.probes.total.Has(bp) {
+			all = x.probes.total.Sharing(x.table, bp)
+		}
+		for _, b := range all {
+			err = cmp.Or(x.table.Change(b, x.probes.stop), err)
+		}
 	}
 	if err == nil || x.c.opt.Trap == TrapUprobe {
 		return err

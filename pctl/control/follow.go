@@ -179,21 +179,31 @@ func (f *following) followPresent(ctx context.Context) {
 				g.StopMakers()
 			}
 		}
-		pids, err := procfs.Processes()
-		if err != nil {
-			return
-		}
-		for _, pid := range pids {
-			if seen[pid] || r.Procs[pid] != nil {
+		var parents map[int]int
+		f.c.tracees.Waiter.Beside(func(*atomic.Bool) { parents = readParents() })
+		for _, pid := range slices.Sorted(maps.Keys(parents)) {
+			if seen[pid] || r.Procs[pid] != nil || r.Procs[parents[pid]] == nil {
 				continue
 			}
-			st, err := procfs.ReadStat(pid)
+			st, err := procfs.ReadStat(pid) // as it is now
 			if parent := r.Procs[st.PPID]; err == nil && parent != nil && !parent.Phase().Over() {
 				seen[pid], found = true, true
 				parent.News().(*lifecycle).c.following.takePresent(pid)
 			}
 		}
 	}
+}
+
+// readParents returns the parents of all processes.
+func readParents() map[int]int {
+	pids, _ := procfs.Processes() // error: there is no /proc, and none is found
+	parents := make(map[int]int, len(pids))
+	for _, pid := range pids {
+		if st, err := procfs.ReadStat(pid); err == nil {
+			parents[pid] = st.PPID
+		}
+	}
+	return parents
 }
 
 // takePresent takes control of a process that runs already.

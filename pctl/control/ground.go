@@ -21,16 +21,21 @@ type ground struct {
 	maps *procfs.Mappings // nil: not opened yet
 }
 
-// Mapping implements bkpt.Ground.
-func (g *ground) Mapping(addr uint64) (bkpt.Mapping, bool, error) {
+// at returns what is mapped at addr.
+func (g *ground) at(addr uint64) (procfs.Map, bool, error) {
 	if g.maps == nil {
 		maps, err := procfs.OpenMappings(g.pid)
 		if err != nil {
-			return bkpt.Mapping{}, false, err
+			return procfs.Map{}, false, err
 		}
 		g.maps = maps
 	}
-	m, ok, err := g.maps.At(addr)
+	return g.maps.At(addr)
+}
+
+// Mapping implements bkpt.Ground.
+func (g *ground) Mapping(addr uint64) (bkpt.Mapping, bool, error) {
+	m, ok, err := g.at(addr)
 	return bkpt.Mapping{
 		Start: m.Start, End: m.End, Off: m.Off,
 		File:   bkpt.File{Major: m.Major, Minor: m.Minor, Inode: m.Inode},

@@ -27,12 +27,15 @@ type place struct {
 	orig         byte // the file's own byte
 }
 
-// placed is a probe, a *perfevent.Link or a *tally, and its place.
+// placed is a probe, a *perfevent.Link or a *tally, and its place. It implements bkpt.Probe.
 type placed struct {
 	io.Closer
 	place
 	gone chan struct{} // closed when the probe is
 }
+
+// Gone implements bkpt.Probe.
+func (p placed) Gone() <-chan struct{} { return p.gone }
 
 // leaving is a probe that is being closed.
 type leaving struct {

@@ -1,18 +1,15 @@
 package control
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
-	"strconv"
 	"sync/atomic"
 	"syscall"
 
 	"ptools/internal/elfsym"
-	"ptools/internal/patience"
 	"ptools/internal/perfevent"
 	"ptools/internal/procfs"
 	"ptools/internal/tracee"
@@ -33,8 +30,9 @@ type probes struct {
 	signals *perfevent.Signals // nil: not asked for yet, or refused
 	refused error
 	signal  syscall.Signal // what a thread is stopped by
-	stop    *bkpt.Uprobes  // the kind of trap that stops threads
-	count   *bkpt.Uprobes  // the kind that counts
+	stop    *bkpt.Uprobes  // the kind of trap that stops threads, wherever its file is mapped
+	count   *bkpt.Uprobes  // the kind that counts at one address
+	total   *bkpt.Uprobes  // the kind that counts wherever its file is mapped
 	tallies map[uint64]*tally
 	hit     perfevent.Hit // work space
 	there   readOnly      // work space
@@ -69,6 +67,7 @@ func (p *probes) init(c *Controller) {
 	p.c, p.g = c, &c.tracees
 	p.stop = bkpt.NewUprobes(c.traps.probes.openStop, p.discard)
 	p.count = bkpt.NewUprobes(c.traps.probes.openCount, p.discard)
+	p.total = bkpt.NewUprobes(c.traps.probes.openTotal, p.discard)
 	p.closer = perfevent.NewCloser()
 	p.tallies = map[uint64]*tally{}
 }
@@ -126,116 +125,9 @@ func (p *probes) chooseSignal() (syscall.Signal, error) {
 	return 0, errBlocked
 }
 
-// openStop makes the probe of a breakpoint that stops threads.
-func (p *probes) openStop(b *bkpt.Breakpoint) (io.Closer, error) {
-	return p.openAt(b, func(path string, off uint64) (io.Closer, error) {
-		return p.c.traps.probes.signals.Probe(path, off, b.Addr)
-	})
-}
-
-// openCount makes the probe of a breakpoint that counts.
-func (p *probes) openCount(b *bkpt.Breakpoint) (io.Closer, error) {
-	return p.openAt(b, func(path string, off uint64) (io.Closer, error) {
-		counter, err := perfevent.OpenCounter(p.g.PID, path, off, b.Addr)
-		if err != nil {
-			return nil, err
-		}
-		t := &tally{counter: counter}
-		p.c.traps.probes.tallies[b.Addr] = t
-		return t, nil
-	})
-}
-
-// openAt finds the file that the text of a breakpoint is mapped from, and has open make the
-// probe. Then it checks that the kernel has planted the probe. In mappings and processes of
-// some kinds the kernel plants none, without an error.
-func (p *probes) openAt(b *bkpt.Breakpoint, open func(path string, off uint64) (io.Closer, error)) (io.Closer, error) {
-	if p.inUse() >= maxProbes || p.open.Load() >= mostProbes {
-		return nil, errTooManyProbes
-	}
-	if !b.Plan().Probeable() {
-		return nil, errNotProbeable
-	}
-	f, at, err := p.textFile(b.Addr)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if err := p.sameText(b, f, at.off); err != nil {
-		return nil, err
-	}
-	made, err := open("/proc/self/fd/"+strconv.Itoa(int(f.Fd())), at.off)
-	if err != nil {
-		return nil, err
-	}
-	p.open.Add(1)
-	at.orig = b.Orig()
-	probe := placed{made, at, make(chan struct{})}
-	p.placed = append(staying(p.placed), leaving{place: at, closed: probe.gone})
-	if p.c.image.executing() {
-		// The file may be that of another program, and addr the middle of one of its instructions. It executes none before
-		// its exec has been handled (TestBreakBeforeExecReport).
-		<-p.discard(probe)
-		return nil, syscall.ESRCH
-	}
-	var now [1]byte
-	if _, err := p.g.Memory.Mem.ReadAt(now[:], int64(b.Addr)); err != nil || now[0] == b.Orig() {
-		p.discard(probe)
-		return nil, errNotPlanted
-	}
-	return probe, nil
-}
-
-// textFile opens the file that is mapped at addr, and returns the place of addr in it. The file
-// may have been deleted, or be in another mount namespace.
-func (p *probes) textFile(addr uint64) (*os.File, place, error) {
-	maps, err := procfs.Maps(p.g.PID)
-	if err != nil {
-		return nil, place{}, err
-	}
-	for _, m := range maps {
-		if addr < m.Start || m.End <= addr {
-			continue
-		}
-		// What the kernel takes (valid_vma in kernel/events/uprobes.c).
-		if m.Inode == 0 || m.Perm&(procfs.Exec|procfs.Write|procfs.Shared) != procfs.Exec {
-			break
-		}
-		f, err := patience.Do(func() (*os.File, error) {
-			root, err := procfs.OpenRoot(p.g.PID)
-			if err != nil {
-				return nil, err
-			}
-			defer root.Close()
-			return root.OpenMapped(m)
-		}, func(f *os.File) { f.Close() })
-		return f, place{major: m.Major, minor: m.Minor, inode: m.Inode, off: addr - m.Start + m.Off}, err
-	}
-	return nil, place{}, errNotFile
-}
-
-// sameText returns an error unless the target's text is what the file has there: the kernel
-// executes what the file has.
-func (p *probes) sameText(b *bkpt.Breakpoint, f *os.File, off uint64) error {
-	n := b.Plan().Len()
-	text, file := make([]byte, n), make([]byte, n)
-	if _, err := p.c.traps.readAt(text, int64(b.Addr)); err != nil {
-		return err
-	}
-	// If the file system hangs, this read can be given up. The kernel's own read of the page
-	// could not be.
-	if _, err := elfsym.NewPatient(f).ReadAt(file, int64(off)); err != nil {
-		return err
-	}
-	if !bytes.Equal(text, file) {
-		return errTextChanged
-	}
-	return nil
-}
-
 // discard has a probe closed in the background. From now on the probe stops no thread and
 // counts none.
-func (p *probes) discard(probe io.Closer) <-chan struct{} {
+func (p *probes) discard(probe bkpt.Probe) <-chan struct{} {
 	made := probe.(placed)
 	switch inner := made.Closer.(type) {
 	case *tally:
@@ -281,7 +173,12 @@ func (p *probes) demandProbes() error {
 }
 
 // inUse returns the number of probes that are breakpoints.
-func (p *probes) inUse() int { return p.stop.Len() + p.count.Len() }
+func (p *probes) inUse() (n int) {
+	for _, u := range p.kinds() {
+		n += u.Len()
+	}
+	return n
+}
 
 // forget drops what belongs to an address space. Its probes have been handed over for closing:
 // none of them stops a thread from now on.

@@ -62,7 +62,7 @@ func TestCountingOfBlocked(t *testing.T) {
 			t.Fatal(b, err)
 		}
 		counted := false
-		if err := c.Do(bg, func() { counted = c.traps.probes.count.Has(c.traps.table.At(b.Addrs()[0])) }); err != nil {
+		if err := c.Do(bg, func() { counted = c.traps.probes.counts(c.traps.table.At(b.Addrs()[0])) }); err != nil {
 			t.Fatal(err)
 		}
 		return b, counted
@@ -131,8 +131,8 @@ func TestCounting(t *testing.T) {
 		return b
 	}
 	first, second := set(nil), set(nil)
-	if c.traps.probes.count.Len() != 1 || c.traps.probes.stop.Len() != 1 { // the latter is the linker's
-		t.Errorf("%d probes count and %d stop, want 1 and 1", c.traps.probes.count.Len(), c.traps.probes.stop.Len())
+	if c.traps.probes.total.Len() != 1 || c.traps.probes.stop.Len() != 1 { // the latter is the linker's
+		t.Errorf("%d probes count and %d stop, want 1 and 1", c.traps.probes.total.Len(), c.traps.probes.stop.Len())
 	}
 	if err := second.Remove(bg); err != nil {
 		t.Fatal(err)

@@ -101,7 +101,7 @@ func (c *Controller) BreakSymbol(ctx context.Context, object, symbol string, off
 }
 
 // refusals are the errors of places that could have a breakpoint otherwise.
-var refusals = [...]error{ErrNoUprobe, ErrRestartable, ErrForeignTrap, ErrShared, ErrSharedText, tracee.ErrUnreached}
+var refusals = [...]error{ErrNoUprobe, ErrRestartable, ErrForeignTrap, ErrOwnProbe, ErrShared, ErrSharedText, tracee.ErrUnreached}
 
 // Remove takes the breakpoint away at all its places. Idempotent; may be called from
 // handlers.
@@ -166,7 +166,7 @@ func (s *SymbolBreak) place(of *program.Image, addr uint64) {
 	if slices.ContainsFunc(s.places, func(b *Break) bool { return b.addr == addr }) {
 		return
 	}
-	b, err := s.c.traps.addBreak(of, addr, s.hit, s.c.traps.purposeOf(s.handler))
+	b, err := s.c.traps.addBreak(of, addr, s.hit, s.c.traps.purposeOf(s.handler, toCountAll))
 	if err != nil {
 		if !s.c.image.executing() { // else it is looked up in the new image
 			s.refuse(addr, err)
@@ -179,11 +179,24 @@ func (s *SymbolBreak) place(of *program.Image, addr uint64) {
 	}
 	s.found.Store(true)
 	b.symbol, b.client = s, true
-	if b.share != nil {
-		shares := append(slices.Clone(*s.shares.Load()), b.share)
-		s.shares.Store(&shares)
-	}
+	s.counted(b)
 	s.places = append(s.places, b)
+}
+
+// counted adds what the kernel counts for a place. Where a file is mapped several times one count is for all.
+func (s *SymbolBreak) counted(b *Break) {
+	if b.share == nil {
+		return
+	}
+	for _, other := range s.places {
+		if o := other.share; o != nil && o.tally == b.share.tally && o.owners > 0 {
+			b.share = o
+			o.owners++
+			return
+		}
+	}
+	shares := append(slices.Clone(*s.shares.Load()), b.share)
+	s.shares.Store(&shares)
 }
 
 // refuse notes that the breakpoint cannot be set at addr, and notifies the clients unless

@@ -41,13 +41,14 @@ func (t *tally) Close() error { return t.freeze().Close() }
 // share is one owner's part of a tally: what is counted between newShare and end. Any
 // goroutine may ask for it. A nil share counts nothing.
 type share struct {
-	tally *tally
-	base  uint64
-	final atomic.Pointer[uint64]
+	tally  *tally
+	base   uint64
+	owners int // places of one owner that it is for; the control goroutine's
+	final  atomic.Pointer[uint64]
 }
 
 // newShare returns what is counted from now on.
-func newShare(t *tally) *share { return &share{tally: t, base: t.count()} }
+func newShare(t *tally) *share { return &share{tally: t, base: t.count(), owners: 1} }
 
 func (s *share) count() uint64 {
 	if s == nil {
@@ -59,9 +60,12 @@ func (s *share) count() uint64 {
 	return s.tally.count() - s.base
 }
 
-// end stops the counting.
+// end stops the counting for one place, and all counting with the last.
 func (s *share) end() {
-	if s != nil && s.final.Load() == nil {
+	if s == nil {
+		return
+	}
+	if s.owners--; s.owners <= 0 && s.final.Load() == nil {
 		n := s.count()
 		s.final.Store(&n)
 	}

@@ -102,6 +102,7 @@ func (x *traps) newTable() *bkpt.Table {
 	x.ground.close()
 	x.ground.pid = x.g.PID
 	t.SetGround(&x.ground)
+	t.HideElsewhere(x.hideElsewhere)
 	x.g.Text = t
 	return t
 }

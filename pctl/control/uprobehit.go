@@ -76,8 +76,11 @@ func (p *probes) reportUprobeHit(t *tracee.Thread) {
 	before = t.Regs
 	before.SetSaved(&a.hit.Regs)
 	b := p.c.traps.table.At(before.PC())
-	if b == nil || !p.c.traps.probes.stop.Has(b) {
-		return // removed since
+	if b == nil {
+		b = p.c.traps.foundAt(before.PC())
+	}
+	if b == nil || !p.stop.Has(b) {
+		return // removed since, or another mapping of text that has breakpoints by address
 	}
 	a.addr = b.Addr
 	if p.stillThere(t, b, before) {

@@ -1,7 +1,7 @@
 /*
  * hungfs DIR FILE NAME: mounts a file system at DIR in which FILE can be read under NAME, and prints "ready". After the
- * line "hang" on standard input it leaves every read of the file unanswered, and after "hang open" every open(2) instead.
- * It prints "asked" each time. When standard input ends the file system is unmounted, and all waits for it fail.
+ * line "hang" on standard input it leaves every read of the file unanswered, after "hang open" every open(2) instead, and after
+ * "hang create" every open(2) that makes a file. It prints "asked" each time. When standard input ends the file system is unmounted, and all waits for it fail.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -130,7 +130,7 @@ static int obey(void)
 
 	if (fgets(line, sizeof line, stdin) == NULL)
 		return 0;
-	hangs = strcmp(line, "hang open\n") == 0 ? FUSE_OPEN : FUSE_READ;
+	hangs = strcmp(line, "hang open\n") == 0 ? FUSE_OPEN : strcmp(line, "hang create\n") == 0 ? FUSE_CREATE : FUSE_READ;
 	puts("hangs");
 	return 1;
 }

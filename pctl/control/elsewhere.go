@@ -1,0 +1,90 @@
+package control
+
+import (
+	"slices"
+
+	"ptools/internal/tracee"
+	"ptools/pctl/bkpt"
+)
+
+// A process may have a file mapped several times: the run-time linker does it for another namespace (dlmopen, LD_AUDIT), and a
+// program may map its own text again, or move it (mremap). The kernel plants the trap of a uprobe in all these
+// mappings, also in later ones. So a probe that stops threads is one for all breakpoints at its place in the file, and so
+// is one that counts for a symbol. An int3 stands in one mapping, and goes with its text.
+
+// hideElsewhere hides the traps that the kernel has planted for our probes where their files are mapped a second time.
+func (x *traps) hideElsewhere(text []byte, addr uint64) {
+	p := &x.probes
+	p.placed = staying(p.placed)
+	for end := addr + uint64(len(text)); len(p.placed) > 0 && addr < end; {
+		m, ok, err := x.ground.at(addr)
+		if err != nil || !ok {
+			return
+		}
+		for _, l := range p.placed {
+			if at, ok := l.in(m); ok && at >= addr && at < end && bkpt.HasTrap(text[at-addr:][:1]) {
+				text[at-addr] = l.orig
+			}
+		}
+		text = text[min(m.End, end)-addr:]
+		addr = m.End
+	}
+}
+
+// wantedAt returns the probe of a breakpoint whose place in its file is mapped at addr, or nil. The breakpoint may be where
+// that file is mapped a second time.
+func (x *traps) wantedAt(addr uint64) bkpt.Probe {
+	if x.probes.inUse() == 0 {
+		return nil
+	}
+	m, ok, err := x.ground.at(addr)
+	if err != nil || !ok {
+		return nil
+	}
+	for _, u := range x.probes.kinds() {
+		if found := u.Find(func(probe bkpt.Probe) bool {
+			at, ok := probe.(placed).in(m)
+			return ok && at == addr
+		}); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// foundAt sets the breakpoints by symbol that a thread has come to at an address where they are not known to be: the program has
+// mapped their text a second time, or moved it.
+func (x *traps) foundAt(addr uint64) *bkpt.Breakpoint {
+	probe := x.wantedAt(addr)
+	if probe == nil {
+		return nil
+	}
+	x.setAlsoAt(addr, func(place uint64) bool { return x.probes.stop.At(place) == probe })
+	return x.table.At(addr)
+}
+
+// moved reports whether a thread has executed an int3 of ours at an address that the program has moved its text to. The
+// breakpoints by symbol move along.
+func (x *traps) moved(t *tracee.Thread, addr uint64) bool {
+	if !x.executedTrap(t, nil) {
+		return false
+	}
+	b, from := x.table.Adopt(addr)
+	if b == nil {
+		return false
+	}
+	x.setAlsoAt(addr, func(place uint64) bool { return place == from })
+	x.stillAtLast(func() { x.table.Remove(b) })
+	return true
+}
+
+// setAlsoAt sets the breakpoints by symbol that have certain places at addr as well.
+func (x *traps) setAlsoAt(addr uint64, has func(place uint64) bool) {
+	of := x.c.image.program
+	for _, s := range slices.Clone(x.c.image.symbolic) {
+		if slices.ContainsFunc(s.places, func(b *Break) bool { return has(b.addr) }) {
+			s.place(of, addr-s.off)
+			s.tell()
+		}
+	}
+}
