@@ -105,11 +105,7 @@ func (f *treeFiles) symbolize(a profile.Addr, dst []handle.Frame) ([]handle.Fram
 	if opened == nil {
 		return dst, file, nil
 	}
-	how := f.how
-	if a.Kind == profile.Return {
-		how |= handle.Return
-	}
-	return opened.Symbolize(a.PC&(1<<placeBits-1), how, dst), file, opened
+	return opened.Symbolize(a.PC&(1<<placeBits-1), f.how|howOf(a), dst), file, opened
 }
 
 // Prepare looks up the names of an address; the files remember them.

@@ -90,8 +90,9 @@ func (u *Unwinder) walk(dst []Frame) ([]Frame, End) {
 		if u.sure < 0 && u.mem.strays != u.begun {
 			u.sure = len(dst)
 		}
-		if how == bySignal {
-			dst[len(dst)-1].Signal = true
+		if at.site != behindCall {
+			f := &dst[len(dst)-1]
+			f.PC, f.Return, f.Signal = at.pc, false, at.site == inTrampoline
 		}
 		if end != 0 {
 			return dst, end
@@ -109,10 +110,11 @@ func (u *Unwinder) walk(dst []Frame) ([]Frame, End) {
 
 // A place is a program counter and the mapping it is in.
 type place struct {
-	pc  uint64
-	ret bool // pc is a return address
-	ok  bool // m is there
-	m   Mapping
+	pc   uint64
+	ret  bool // pc is a return address
+	ok   bool // m is there
+	m    Mapping
+	site site // as the plan says; known once the frame has been left
 }
 
 // lookup returns the address to look up: for a return address an address in the
