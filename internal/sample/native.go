@@ -140,7 +140,7 @@ func (n *native) Refresh() (unmapped bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, m := range n.named {
-		if now, ok := n.mapping(m.Start); !ok || now.Start != m.Start || now.Offset != m.Offset || now.Path != m.Path {
+		if now, ok := n.mapping(m.Start); !ok || now != m { // other code may be in a part that is gone
 			clear(n.named)
 			return true
 		}

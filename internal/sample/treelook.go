@@ -174,7 +174,7 @@ func (t *tree) move(k *kin, s *profile.Space) {
 		return
 	}
 	for _, a := range s.Code() {
-		if i := k.maps.find(lookedUp(a)); i >= 0 && t.files.of(&k.maps.maps[i]) == nil {
+		if i := k.maps.find(lookedUp(a)); i >= 0 && t.files.of(&k.maps.maps[i].Map) == nil {
 			s.Retire()
 			return
 		}

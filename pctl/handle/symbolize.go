@@ -67,6 +67,12 @@ func (s *Space) Symbolize(pc uint64, how How, dst []Frame) []Frame {
 	l, err := s.load(r.object)
 	defer s.missed(l)
 	bias, ok := l.bias(r)
+	if r.isMoved() {
+		if !s.holds(r, l, addr) {
+			return append(dst, s.jitFrame(state, pc, addr))
+		}
+		bias, ok = r.object.bias(l)
+	}
 	if !ok {
 		f := s.jitFrame(state, pc, addr) // a JIT that maps its code from a memfd
 		f.Object = r.object.path
