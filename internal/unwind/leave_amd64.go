@@ -45,6 +45,7 @@ func (u *Unwinder) leaveOther(p *place, n *plan, sp uint64) (exit, End) {
 		return u.leaveUnknown(p, sp, n)
 	}
 	u.counts.Go++
+	u.parked = u.parked || n.parks
 	if end := u.leaveGo(p, n); end != 0 {
 		return how, end
 	}

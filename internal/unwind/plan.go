@@ -37,6 +37,7 @@ type plan struct {
 	delta  int32
 	tls    int32   // where Go code keeps g, relative to the thread pointer
 	saves  bool    // a Go function called by C: it saved C's registers
+	parks  bool    // a function of Go's scheduler that runs when the thread has no goroutine
 	routes *routes // ways out by the code: for wayNone, or if fn is wrong
 	fixed  *route  // the same by the stack pointer alone: if the row needs rbp and rbp is not known
 }

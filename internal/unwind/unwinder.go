@@ -23,6 +23,7 @@ type Unwinder struct {
 	beyond int    // number of frames of the last stack that were not
 
 	partial bool // only the program counter and the stack pointer were given
+	parked  bool // a frame is of Go's scheduler: what the goroutine before it did is not on this stack
 }
 
 // New returns an Unwinder for a process whose executable memory code describes.
@@ -68,7 +69,7 @@ func (u *Unwinder) Beyond() int { return u.beyond }
 // start unwinds a stack by a chain, or without one.
 func (u *Unwinder) start(regs *ptrace.Regs, stack *Stack, chain []uint64, dst []Frame) ([]Frame, End) {
 	u.known, u.goSP, u.hops, u.partial = 0, 0, 0, stack.Partial
-	u.begun, u.sure = u.mem.strays, -1
+	u.begun, u.sure, u.parked = u.mem.strays, -1, false
 	if !u.load(regs, stack.Partial) {
 		return dst, Unsupported
 	}
