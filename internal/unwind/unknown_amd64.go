@@ -6,6 +6,8 @@ const (
 	scanWords = 256
 	// topWords is how many words above a caller are searched for the thread's first function.
 	topWords = 64
+	// maxEntered is how large a frame of an interpreter is at most.
+	maxEntered = 64 << 10
 	// entrySize is more than the code at an ELF entry point, up to its call of
 	// the C library.
 	entrySize = 64
@@ -19,6 +21,9 @@ const (
 // address behind a call, except between functions made at run time (isMade) and at the bottom
 // (tryBottom).
 func (u *Unwinder) leaveUnknown(p *place, sp uint64, n *plan) (exit, End) {
+	if p.m.Table == nil && p.ret && !u.returns(p.pc) {
+		return byReturn, u.leaveEntered(p, sp)
+	}
 	var r routes
 	switch {
 	case n.routes != nil:
@@ -56,6 +61,22 @@ func (u *Unwinder) leaveUnknown(p *place, sp uint64, n *plan) (exit, End) {
 	return byReturn, u.search(p, sp)
 }
 
+// leaveEntered leaves code made at run time to which its callee returns although it has not called it. Either an
+// interpreter has pushed the address where it continues, or it is what the first function of a stack returns to, and
+// never comes back from: process stacks of BEAM end so. What is behind the end of a stack looks like more of it, so
+// neither the code nor words of the stack are tried. An interpreter keeps a frame pointer.
+func (u *Unwinder) leaveEntered(p *place, sp uint64) End {
+	p.site = entered
+	if fp, _ := u.register(regRBP); fp-sp > maxEntered {
+		return NoRule
+	}
+	if u.tryPointer(sp, u.returns) || u.tryPointer(sp, u.isMade) {
+		u.counts.Pointer++
+		return 0
+	}
+	return NoRule
+}
+
 // search searches the stack of a frame for a return address.
 func (u *Unwinder) search(p *place, sp uint64) End {
 	if p.m.Table != nil && p.ret {
@@ -64,7 +85,7 @@ func (u *Unwinder) search(p *place, sp uint64) End {
 	if u.partial && u.known&(1<<regRBP) == 0 {
 		return NoRegister // it is better to stop the thread than to guess
 	}
-	if p.m.Table == nil && u.land(sp) || !p.ret && u.scan(p, sp) {
+	if p.m.Table == nil && u.land(sp, p.ret) || !p.ret && u.scan(p, sp) {
 		u.counts.Scan++
 		return 0
 	}
