@@ -15,10 +15,9 @@ const landingLeast = 2
 // for landingFrames frames, or to a call in other code made at run time. If a direct call on the
 // way leads to another function than the one that was left, the word is doubtful: it is left from
 // an earlier call, or belongs to the caller of a function that jumped on. A doubtful word is taken
-// if there is no better one. A nearer return address in other code made at run time cannot be
-// tried. It is taken for an innermost function. For a caller it ends the search: it may be left from anything, and be
-// beyond the end of the stack.
-func (u *Unwinder) land(sp uint64, caller bool) bool {
+// if there is no better one. A nearer return address in other code made at run time is taken at
+// once: it cannot be tried.
+func (u *Unwinder) land(sp uint64) bool {
 	before := u.registers
 	var doubtful uint64
 	for i := range uint64(scanWords) {
@@ -32,9 +31,7 @@ func (u *Unwinder) land(sp uint64, caller bool) bool {
 			continue
 		}
 		if m.Table == nil { // called by other code made at run time
-			if u.registers = before; caller {
-				return false
-			}
+			u.registers = before
 			u.regs[regRSP], u.regs[regRIP] = addr+8, pc
 			return true
 		}

@@ -13,17 +13,37 @@ const (
 	entrySize = 64
 )
 
-// leaveUnknown leaves a function about which no table says anything. It tries, in this order:
+// leaveUnknown leaves a function about which no table says anything.
+//
+// In code made at run time a callee may return to where nothing has called it. Either an interpreter has pushed the
+// address where it continues, or it is what the first function of a stack returns to, and never comes back from, as for
+// a process of BEAM. What is behind the end of a stack looks like more of it. So how such a frame is left is in doubt,
+// unless by a frame pointer, which an interpreter keeps; and so is what a caller is left for by a search.
+func (u *Unwinder) leaveUnknown(p *place, sp uint64, n *plan) (exit, End) {
+	if p.m.Table != nil || !p.ret {
+		return u.guess(p, sp, n)
+	}
+	if !u.returns(p.pc) {
+		p.site = entered
+		if fp, _ := u.register(regRBP); fp-sp < maxEntered && (u.tryPointer(sp, u.returns) || u.tryPointer(sp, u.isMade)) {
+			u.counts.Pointer++
+			return byReturn, 0
+		}
+	}
+	searches := u.counts.Scan
+	how, end := u.guess(p, sp, n)
+	u.doubt = u.doubt || p.site == entered || u.counts.Scan != searches
+	return how, end
+}
+
+// guess leaves a function about which no table says anything. It tries, in this order:
 // what the code from the function's start to here has done to the stack; what the code from here
 // to the return will do; the frame pointer; what the code from a possible start to here has done;
 // the bottom of a stack; for code made at run time the nearest code of a file (land); and for the
 // innermost frame anything on the stack that looks like a return address. Each result must be the
 // address behind a call, except between functions made at run time (isMade) and at the bottom
 // (tryBottom).
-func (u *Unwinder) leaveUnknown(p *place, sp uint64, n *plan) (exit, End) {
-	if p.m.Table == nil && p.ret && !u.returns(p.pc) {
-		return byReturn, u.leaveEntered(p, sp)
-	}
+func (u *Unwinder) guess(p *place, sp uint64, n *plan) (exit, End) {
 	var r routes
 	switch {
 	case n.routes != nil:
@@ -45,7 +65,7 @@ func (u *Unwinder) leaveUnknown(p *place, sp uint64, n *plan) (exit, End) {
 		return byReturn, 0
 	}
 	if made && u.replaced(p) {
-		return u.leaveUnknown(p, sp, n)
+		return u.guess(p, sp, n)
 	}
 	if n.routes != nil && u.tryBack(p, sp, n.routes) {
 		u.counts.Guess++
@@ -61,22 +81,6 @@ func (u *Unwinder) leaveUnknown(p *place, sp uint64, n *plan) (exit, End) {
 	return byReturn, u.search(p, sp)
 }
 
-// leaveEntered leaves code made at run time to which its callee returns although it has not called it. Either an
-// interpreter has pushed the address where it continues, or it is what the first function of a stack returns to, and
-// never comes back from: process stacks of BEAM end so. What is behind the end of a stack looks like more of it, so
-// neither the code nor words of the stack are tried. An interpreter keeps a frame pointer.
-func (u *Unwinder) leaveEntered(p *place, sp uint64) End {
-	p.site = entered
-	if fp, _ := u.register(regRBP); fp-sp > maxEntered {
-		return NoRule
-	}
-	if u.tryPointer(sp, u.returns) || u.tryPointer(sp, u.isMade) {
-		u.counts.Pointer++
-		return 0
-	}
-	return NoRule
-}
-
 // search searches the stack of a frame for a return address.
 func (u *Unwinder) search(p *place, sp uint64) End {
 	if p.m.Table != nil && p.ret {
@@ -85,7 +89,7 @@ func (u *Unwinder) search(p *place, sp uint64) End {
 	if u.partial && u.known&(1<<regRBP) == 0 {
 		return NoRegister // it is better to stop the thread than to guess
 	}
-	if p.m.Table == nil && u.land(sp, p.ret) || !p.ret && u.scan(p, sp) {
+	if p.m.Table == nil && u.land(sp) || !p.ret && u.scan(p, sp) {
 		u.counts.Scan++
 		return 0
 	}
