@@ -58,6 +58,9 @@ func (s *Space) load(o *object) (*loaded, error) {
 	}
 	l := new(loaded)
 	file, err := s.open(o)
+	if refused(err) && o.id.special == "" {
+		file, err = s.openLoaded(o, err)
+	}
 	if err == nil {
 		l.file, l.table = file, tableOf(file)
 	} else if transient(err) {
