@@ -5,8 +5,6 @@ import (
 	"sync"
 
 	"ptools/internal/elfsym"
-	"ptools/internal/mem"
-	"ptools/internal/patience"
 	"ptools/internal/procfs"
 	"ptools/internal/unwind"
 )
@@ -71,40 +69,18 @@ func (s *Space) holds(r *region, l *loaded, addr uint64) bool {
 	return same
 }
 
-// memory opens the process's memory.
-func (s *Space) memory() (*mem.Memory, error) {
-	s.memoryMu.Lock()
-	defer s.memoryMu.Unlock()
-	if s.mem == nil && !s.closed {
-		m, err := mem.Open(s.pid)
-		if err != nil {
-			return nil, err
-		}
-		s.mem = m
-	}
-	if s.mem == nil {
-		return nil, errGone
-	}
-	return s.mem, nil
-}
-
 // sameCode reports whether a chunk of memory has the bytes of the file at that place, and whether the file has some there.
 // Breakpoints, and other patches of a few bytes, make no difference.
-func sameCode(m *mem.Memory, f *elfsym.File, base, addr uint64) (same, ok bool) {
-	var want [chunk]byte
+func sameCode(m *patientMemory, f *elfsym.File, base, addr uint64) (same, ok bool) {
+	var want, got [chunk]byte
 	n := chunk
 	for ; n > 0 && !f.ReadAddr(want[:n], addr-base); n /= 2 { // the segment ends
 	}
-	got, err := patience.Do(func() ([]byte, error) {
-		b := make([]byte, n)
-		n, err := m.ReadAt(b, int64(addr))
-		return b[:n], err
-	}, func([]byte) {})
-	if err != nil || n == 0 {
+	if _, err := m.ReadAt(got[:n], int64(addr)); err != nil || n == 0 {
 		return false, n > 0
 	}
 	differ := 0
-	for i, b := range got {
+	for i, b := range got[:n] {
 		if b != want[i] {
 			differ++
 		}
@@ -121,11 +97,11 @@ func (f *Mapped) SameText(pid int, m *procfs.Map) bool {
 	if !ok {
 		return false
 	}
-	memory, err := mem.Open(pid)
+	memory, err := openMemory(pid)
 	if err != nil {
 		return false
 	}
-	defer memory.Close()
+	defer memory.close()
 	const chunks = 16
 	found := false
 	for i := range uint64(chunks) {

@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 
 	"ptools/internal/elfsym"
-	"ptools/internal/mem"
 	"ptools/internal/procfs"
 	"ptools/internal/unwind"
 )
@@ -30,7 +29,7 @@ type Space struct {
 	lack   atomic.Pointer[error] // of the last object that could not be opened because something was lacking
 
 	memoryMu sync.Mutex
-	mem      *mem.Memory // opened when text that was moved is first met
+	mem      *patientMemory // opened when text that was moved is first met
 	closed   bool
 
 	mu      sync.Mutex // one Refresh at a time
@@ -134,7 +133,7 @@ func (s *Space) Close() {
 	s.memoryMu.Lock()
 	defer s.memoryMu.Unlock()
 	if s.closed = true; s.mem != nil {
-		s.mem.Close()
+		s.mem.close()
 	}
 }
 

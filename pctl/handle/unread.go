@@ -9,8 +9,6 @@ import (
 	"sync"
 
 	"ptools/internal/elfsym"
-	"ptools/internal/mem"
-	"ptools/internal/patience"
 	"ptools/internal/procfs"
 )
 
@@ -69,7 +67,7 @@ func mayReadAll() bool {
 
 // loadedFile is the mapped parts of a file, by their offsets in it. Pages are kept: the process may end.
 type loadedFile struct {
-	mem  *mem.Memory
+	mem  *patientMemory
 	maps []procfs.Map
 
 	mu    sync.Mutex
@@ -114,18 +112,15 @@ func (l *loadedFile) page(off int64) []byte {
 	return page
 }
 
-// read reads a page of a file whose file system may not answer.
+// read reads a page.
 func (l *loadedFile) read(off int64) []byte {
 	for i := range l.maps {
 		m := &l.maps[i]
 		if uint64(off) < m.Off || uint64(off)-m.Off >= m.End-m.Start || m.Perm&procfs.Read == 0 {
 			continue
 		}
-		page, err := patience.Do(func() ([]byte, error) {
-			b := make([]byte, loadedPage)
-			n, err := l.mem.ReadAt(b, int64(m.Start)+off-int64(m.Off))
-			return b[:n], err
-		}, func([]byte) {})
+		page := make([]byte, loadedPage)
+		_, err := l.mem.ReadAt(page, int64(m.Start)+off-int64(m.Off))
 		if err == nil {
 			return page
 		}
