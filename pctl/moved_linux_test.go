@@ -24,12 +24,8 @@ func TestMovedText(t *testing.T) {
 		{[]string{"-no-pie", huge}, "-k2", true},
 		{[]string{"-no-pie", huge}, "-k3", false},
 		{[]string{"-pie", huge}, "-k0", true},
-		{[]string{"-pie"}, "-k1", true},
-		{[]string{"-pie"}, "-k3", false},
 		{[]string{"-no-pie", "-Wl,-z,noseparate-code"}, "-k0", true}, // all of the first segment
-		{[]string{"-static-pie"}, "-k0", true},
 		{nil, "-ol -k0", true},
-		{nil, "-ol -k1", true},
 		{nil, "-oi -k0", true},
 	} {
 		argv := append([]string{ptest.BuildC(t, "moved.c", append(test.flags, "-O1")...)}, strings.Fields(test.args)...)
