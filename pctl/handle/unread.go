@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 	"sync"
 
 	"ptools/internal/elfsym"
@@ -21,13 +22,24 @@ func refused(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist)
 }
 
-// openLoaded reads an object from the memory of the process, and tells that its file may not be read.
+// openLoaded reads an object from the memory of the process, and tells that its file may not be read. It does not tell of
+// memory that is no ELF file, such as a memfd of a JIT compiler.
 func (s *Space) openLoaded(o *object, why error) (*elfsym.File, error) {
-	s.files.Refuse(o.path, unreadFile(o, why))
+	f, err := s.fromMemory(o)
+	if !errors.Is(err, elfsym.ErrFormat) {
+		s.files.Refuse(o.path, unreadFile(o, why))
+	}
+	return f, err
+}
+
+func (s *Space) fromMemory(o *object) (*elfsym.File, error) {
 	first := &o.maps[0]
+	if first.Off != 0 && strings.HasPrefix(first.Path, "/memfd:") {
+		return nil, elfsym.ErrFormat
+	}
 	memory, err := s.memory()
 	if err != nil || first.Off != 0 {
-		return nil, errors.Join(why, err)
+		return nil, errors.Join(fs.ErrPermission, err)
 	}
 	l := &loadedFile{mem: memory, maps: o.maps, pages: make(map[int64][]byte)}
 	last := &o.maps[len(o.maps)-1]
