@@ -12,12 +12,19 @@ func (l *planner) newPlan(p *place) plan {
 		fn = t.function(link)
 	}
 	n := l.wayOut(p, link, fn, f, isGo)
+	start := link // of its function
+	switch {
+	case isGo:
+		start = f.Entry
+	case fn != nil:
+		start = fn.start
+	}
 	switch {
 	case n.way == waySignal, fn != nil && fn.signal && l.isTrampoline(p):
 		n.site = inTrampoline
-	case !p.ret && l.isBehindTrampoline(p):
+	case !p.ret && link-start <= uint64(maxRestorer) && l.isBehindTrampoline(p):
 		n.site = behindTrampoline
-	case p.ret && !isGo && !l.returns(p.pc): // Go's only one is behind goexit's first byte
+	case p.ret && !isGo && (fn == nil || p.pc-p.m.Bias >= fn.end) && !l.returns(p.pc): // Go's only one is behind goexit's first byte
 		n.site = entered
 	}
 	return n
