@@ -7,7 +7,7 @@ import "ptools/pctl/handle"
 // is a frame of its own, before the frame that contains it.
 type Frame struct {
 	PC     uint64
-	Func   string // demangled; empty if unknown
+	Func   string // demangled; empty if unknown; SignalHandler for code that a signal handler returns to, without a symbol
 	Entry  uint64 // run-time address of the function that PC is in, not of one inlined there; 0 if unknown
 	Offset uint64 // PC - Entry; if the function is unknown, PC as the file of Object counts addresses
 
@@ -18,6 +18,9 @@ type Frame struct {
 	Object  string // path of the object; empty for code in no file
 	BuildID string
 }
+
+// SignalHandler is the Func of a frame that called a signal handler, unless its code has a symbol, such as __restore_rt.
+const SignalHandler = handle.SignalHandler
 
 // framesOf converts the frames of a handle.Space.
 func framesOf(list []handle.Frame) []Frame {

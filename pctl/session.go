@@ -83,6 +83,10 @@ func NewSession(o *SessionOptions) *Session {
 	}
 }
 
+// UnreadFiles says which mapped files may not be read, and why. A file is named once. Their functions have only the names
+// that the process has in memory.
+func (s *Session) UnreadFiles() []error { return s.files.Refused() }
+
 // Close closes every Process of the Session, which lets the controlled ones go
 // in their release modes. It frees what idle handles and open files hold: a
 // stack that has not been symbolized by then gets no names. Close returns when

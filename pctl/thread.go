@@ -218,6 +218,9 @@ func (w *walker) stack(t *Thread, how handle.How) ([]Frame, error) {
 		if f.Return {
 			at |= handle.Return
 		}
+		if f.Signal {
+			at |= handle.Trampoline
+		}
 		w.names = t.space.Symbolize(f.PC, at, w.names)
 	}
 	frames := framesOf(w.names)

@@ -78,6 +78,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if werr := g.out.wait(); werr != nil {
 		err = writeError(werr)
 	}
+	for _, unread := range g.session.UnreadFiles() {
+		g.complain(unread)
+	}
 	if err == nil {
 		err = job.Incomplete()
 	}

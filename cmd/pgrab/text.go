@@ -112,7 +112,7 @@ func (f text) appendStack(b []byte, t *pctl.Thread) []byte {
 		} else {
 			b = append(b, clean.Text(f.Func)...)
 		}
-		if !f.Inlined && (f.Func != "" || f.Offset != 0) {
+		if !f.Inlined && (f.Entry != 0 || f.Offset != 0) {
 			b = fmt.Appendf(b, "+%#x", f.Offset)
 		}
 		if f.Object != "" {

@@ -48,6 +48,11 @@ func (s *session) run(ctx context.Context, status *int) (err error) {
 	defer func() { err = errors.Join(err, s.server.close()) }()
 	s.files = sample.NewFiles()
 	defer s.files.Close()
+	defer func() {
+		for _, err := range s.files.Refused() {
+			fmt.Fprintf(s.stderr, "psample: %s\n", profile.Clean(err.Error()))
+		}
+	}()
 	if err := pctl.QuietStops(); err != nil {
 		return err
 	}

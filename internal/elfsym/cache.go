@@ -2,7 +2,9 @@ package elfsym
 
 import (
 	"errors"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -14,8 +16,9 @@ import (
 // that a hundred processes map is read once. Its methods may be called from
 // any goroutine.
 type Cache struct {
-	mu    sync.Mutex
-	files *lru.Cache[identity, *cached]
+	mu      sync.Mutex
+	files   *lru.Cache[identity, *cached]
+	refused map[string]error // by path; nil: told
 }
 
 // identity is equal for two descriptors of the same file with the same
@@ -83,6 +86,34 @@ func (c *Cache) Open(file *os.File, path string, src Source) (*File, error) {
 		}
 	})
 	return e.file, e.err
+}
+
+// Refuse records that a file may not be read, and why.
+func (c *Cache) Refuse(path string, why error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.refused == nil {
+		c.refused = make(map[string]error)
+	}
+	if _, known := c.refused[path]; !known && len(c.refused) < maxRefused {
+		c.refused[path] = why
+	}
+}
+
+// maxRefused bounds how many files are told about.
+const maxRefused = 1000
+
+// Refused returns why files may not be read, each file once.
+func (c *Cache) Refused() []error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var list []error
+	for _, path := range slices.Sorted(maps.Keys(c.refused)) {
+		if err := c.refused[path]; err != nil {
+			list, c.refused[path] = append(list, err), nil
+		}
+	}
+	return list
 }
 
 // Len returns the number of files held.

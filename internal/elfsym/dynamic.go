@@ -35,7 +35,11 @@ func (f *image) dynView(tag elf.DynTag, n uint64) view {
 	if !ok {
 		return view{}
 	}
-	return f.addrView(addr).sub(0, n)
+	v := f.addrView(addr)
+	if v.size == 0 {
+		v = f.addrView(addr - f.base)
+	}
+	return v.sub(0, n)
 }
 
 // FirstNeeded returns the first shared object that the file needs, by the name that the run-time linker looks for; "" if it

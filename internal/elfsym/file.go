@@ -55,6 +55,17 @@ func (l *lazy[T]) get(f func() T) T {
 // is unreachable. Its ReadAt must be safe for concurrent use, as that of
 // *os.File is. The error wraps ErrFormat.
 func New(r io.ReaderAt, size int64, path string, src Source) (*File, error) {
+	return newFile(r, size, path, src, 0)
+}
+
+// NewLoaded is New for a file as a process has it in memory: r has the bytes of the mapped parts, and base is the
+// difference between run-time and link-time addresses. Run-time linkers replace the addresses in the dynamic section by
+// run-time addresses.
+func NewLoaded(r io.ReaderAt, size int64, path string, base uint64) (*File, error) {
+	return newFile(r, size, path, nil, base)
+}
+
+func newFile(r io.ReaderAt, size int64, path string, src Source, base uint64) (*File, error) {
 	file := fileView(r, size)
 	h, err := readHeaders(file)
 	if p, ok := r.(*Patient); err != nil && ok && p.Hung() {
@@ -63,7 +74,7 @@ func New(r io.ReaderAt, size int64, path string, src Source) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("elfsym: %s: %w", path, err)
 	}
-	f := &File{image: image{file: file, hdr: h}, path: path, src: src}
+	f := &File{image: image{file: file, hdr: h, base: base}, path: path, src: src}
 	for _, p := range h.progs {
 		if p.kind == elf.PT_LOAD {
 			f.segments = append(f.segments, p.Segment)

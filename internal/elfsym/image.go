@@ -13,6 +13,7 @@ type image struct {
 	file     view
 	debug    bool // is a separate debug file, which has no contents of memory
 	hdr      *headers
+	base     uint64 // of a file in memory: what a run-time linker may have added to addresses
 	segments []Segment
 	text     []span // executable ranges, sorted
 	dynamic  lazy[dynamic]

@@ -8,6 +8,8 @@ const (
 	Exact Kind = iota
 	// Return is a return address: the call is the instruction before it.
 	Return
+	// Trampoline is the address of the code that a signal handler returns to.
+	Trampoline
 	// note is not an address: PC is the index of a name in the profile.
 	note
 )

@@ -155,7 +155,7 @@ func (b *pprofBuilder) mappings(s *Space) []*profile.Mapping {
 func (b *pprofBuilder) location(l *location, mappings []*profile.Mapping) *profile.Location {
 	loc := &profile.Location{ID: uint64(len(b.out.Location) + 1)}
 	switch l.addr.Kind {
-	case Exact:
+	case Exact, Trampoline:
 		loc.Address = l.addr.PC
 	case Return:
 		// profile.proto requires an address inside the call.

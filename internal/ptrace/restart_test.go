@@ -21,3 +21,24 @@ func TestRestartedCall(t *testing.T) {
 		}
 	}
 }
+
+func TestSyscallBefore(t *testing.T) {
+	for _, c := range []struct {
+		code string
+		want int64
+	}{
+		{"\x90\x90\xb8\x07\x00\x00\x00\x0f\x05", 7},
+		{"\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05", 15}, // a signal trampoline
+		{"\x90\x90\x90\x90\x90\x31\xc0\x0f\x05", 0},
+		{"\x90\xc7\xc0\x0f\x00\x00\x00\x0f\x05", -1},
+		{"\x90\x90\xb8\x07\x00\x00\x00\xcd\x80", -1},
+	} {
+		nr, ok := SyscallBefore((*[SyscallCode]byte)([]byte(c.code)))
+		if !ok {
+			nr = -1
+		}
+		if nr != c.want {
+			t.Errorf("%x: %d, want %d", c.code, nr, c.want)
+		}
+	}
+}

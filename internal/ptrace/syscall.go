@@ -3,19 +3,19 @@ package ptrace
 import "encoding/binary"
 
 // SyscallCode is how many bytes in front of a return address SyscallBefore needs.
-const SyscallCode = 7
+const SyscallCode = 9
 
 // SyscallBefore returns the number of the system call that the instruction at the end of code makes.
-// The number must be part of the instruction before that: mov $nr, %eax or xor %eax, %eax. Otherwise
+// The number must be part of the instruction before that: mov $nr, %eax or %rax, or xor %eax, %eax. Otherwise
 // ok is false.
 func SyscallBefore(code *[SyscallCode]byte) (nr int64, ok bool) {
 	switch {
-	case code[5] != 0x0f || code[6] != 0x05:
+	case code[7] != 0x0f || code[8] != 0x05:
 		return 0, false
-	case code[0] == 0xb8:
-		return int64(binary.LittleEndian.Uint32(code[1:])), true
+	case code[2] == 0xb8, code[0] == 0x48 && code[1] == 0xc7 && code[2] == 0xc0:
+		return int64(int32(binary.LittleEndian.Uint32(code[3:]))), true
 	}
-	return 0, code[3] == 0x31 && code[4] == 0xc0
+	return 0, code[5] == 0x31 && code[6] == 0xc0
 }
 
 // SetSyscall changes the registers to those of a thread in system call nr.

@@ -140,7 +140,7 @@ func (n *native) Refresh() (unmapped bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, m := range n.named {
-		if now, ok := n.mapping(m.Start); !ok || now.Start != m.Start || now.Offset != m.Offset || now.Path != m.Path {
+		if now, ok := n.mapping(m.Start); !ok || now != m { // other code may be in a part that is gone
 			clear(n.named)
 			return true
 		}
@@ -177,13 +177,31 @@ func (n *native) Unwind(s *Capture, dst []profile.Addr) ([]profile.Addr, unwind.
 	n.frames = frames
 	s.Strayed, s.Beyond = n.unwinder.Counts().Strays != strays, n.unwinder.Beyond()
 	for _, f := range frames {
-		kind := profile.Exact
-		if f.Return {
-			kind = profile.Return
-		}
-		dst = append(dst, profile.Addr{PC: f.PC, Kind: kind})
+		dst = append(dst, profile.Addr{PC: f.PC, Kind: kindOf(f)})
 	}
 	return dst, end
+}
+
+// kindOf says what the program counter of a frame is.
+func kindOf(f unwind.Frame) profile.Kind {
+	switch {
+	case f.Return:
+		return profile.Return
+	case f.Signal:
+		return profile.Trampoline
+	}
+	return profile.Exact
+}
+
+// howOf says how a level is looked up.
+func howOf(a profile.Addr) handle.How {
+	switch a.Kind {
+	case profile.Return:
+		return handle.Return
+	case profile.Trampoline:
+		return handle.Trampoline
+	}
+	return 0
 }
 
 // unnamed makes a name for a function without one, at pc. The name is its file and the address where it begins there. If
@@ -207,32 +225,21 @@ func unnamedAt(t *unwind.Table, at uint64, object string) string {
 	return fmt.Sprintf("%s+%#x", path.Base(object), at)
 }
 
-// lookup says how a is looked up.
-func (n *native) lookup(a profile.Addr) handle.How {
-	if a.Kind == profile.Return {
-		return n.how | handle.Return
-	}
-	return n.how
-}
-
 // Prepare looks up the names of a; the Space remembers them.
 func (n *native) Prepare(a profile.Addr) {
 	var buf [8]handle.Frame
-	n.Symbolize(a.PC, n.lookup(a), buf[:0])
+	n.Symbolize(a.PC, n.how|howOf(a), buf[:0])
 }
 
 // Resolve implements profile.Resolver. It may be called from any goroutine.
 func (n *native) Resolve(a profile.Addr, dst []profile.Frame) ([]profile.Frame, profile.Mapping) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	pc := a.PC
-	if a.Kind == profile.Return {
-		pc--
-	}
+	pc := lookedUp(a)
 	if !n.Knows(pc) {
 		return dst, profile.Mapping{}
 	}
-	n.resolved = n.Symbolize(a.PC, n.lookup(a), n.resolved[:0])
+	n.resolved = n.Symbolize(a.PC, n.how|howOf(a), n.resolved[:0])
 	for _, f := range n.resolved {
 		if f.Func == "" && f.Object != "" {
 			f.Func = n.unnamed(pc, f.Object)

@@ -122,7 +122,7 @@ func (s *Sampler) takeRecordOf(p *process, r *perfevent.Record) {
 	case r.Kind == perfevent.Ending:
 		p.ticking.takeEnding(r)
 	case r.Kind == perfevent.Map:
-		// The maps are read when a stack leads to an unknown address.
+		p.refresh.needed = true // the code that was there may have had another name
 	case r.Kind == perfevent.Exec:
 		p.execed()
 	case r.Kind == perfevent.Name:

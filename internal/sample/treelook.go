@@ -166,15 +166,20 @@ func (t *tree) closeImage(image Image, names *namer) {
 	}()
 }
 
-// move adds the stacks of a process to those of the tree. The exception is a process that has run code in no file: only
-// its own image knows the names.
+// move adds the stacks of a process to those of the tree. The exception is a process that has run code in no file, or in
+// one that may not be read: only its own image knows the names.
 func (t *tree) move(k *kin, s *profile.Space) {
 	if t.births != nil {
 		s.Retire() // it is not known where its files are
 		return
 	}
 	for _, a := range s.Code() {
-		if i := k.maps.find(lookedUp(a)); i >= 0 && t.files.of(&k.maps.maps[i]) == nil {
+		i := k.maps.find(lookedUp(a))
+		if i < 0 {
+			continue
+		}
+		m := &k.maps.maps[i].Map
+		if file := t.files.of(m); file == nil || t.files.open(file, m, k.pid, k.ppid).File() == nil {
 			s.Retire()
 			return
 		}

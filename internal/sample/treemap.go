@@ -105,11 +105,7 @@ func (f *treeFiles) symbolize(a profile.Addr, dst []handle.Frame) ([]handle.Fram
 	if opened == nil {
 		return dst, file, nil
 	}
-	how := f.how
-	if a.Kind == profile.Return {
-		how |= handle.Return
-	}
-	return opened.Symbolize(a.PC&(1<<placeBits-1), how, dst), file, opened
+	return opened.Symbolize(a.PC&(1<<placeBits-1), f.how|howOf(a), dst), file, opened
 }
 
 // Prepare looks up the names of an address; the files remember them.
@@ -166,9 +162,15 @@ func nameless(file *handle.Mapped, a profile.Addr, object string) string {
 
 // codeMap is the executable memory of one process, by address.
 type codeMap struct {
-	maps   []procfs.Map
-	codes  []*unwind.Mapping // of each, nil: not needed yet
-	shared bool              // shared with another process, until either maps something
+	maps   []codeRange
+	shared bool // shared with another process, until either maps something
+}
+
+// codeRange is one mapping.
+type codeRange struct {
+	procfs.Map
+	code  *unwind.Mapping // nil: not needed yet
+	moved bool            // memory that has replaced the file's, and may have its text: Map is that of the file
 }
 
 // copyOf returns the map of a forked child.
@@ -183,14 +185,13 @@ func (c *codeMap) clear() { *c = codeMap{} }
 // add adds a mapping. It replaces earlier ones at its addresses.
 func (c *codeMap) add(m procfs.Map) {
 	if c.shared {
-		c.maps, c.codes, c.shared = slices.Clone(c.maps), slices.Clone(c.codes), false
+		c.maps, c.shared = slices.Clone(c.maps), false
 	}
-	from, _ := slices.BinarySearchFunc(c.maps, m.Start, func(m procfs.Map, at uint64) int {
-		if m.End <= at {
-			return -1
-		}
-		return 1
-	})
+	r := codeRange{Map: m}
+	if i := c.find(m.Start); i >= 0 && m.Inode == 0 && c.maps[i].Inode != 0 && m.End <= c.maps[i].End {
+		r = codeRange{Map: trimmed(c.maps[i].Map, m.Start, m.End), moved: true}
+	}
+	from, _ := slices.BinarySearchFunc(c.maps, m.Start, endsBefore)
 	to := from
 	for to < len(c.maps) && c.maps[to].Start < m.End {
 		to++
@@ -198,7 +199,8 @@ func (c *codeMap) add(m procfs.Map) {
 	if to-from == 1 && c.maps[from].Start < m.Start && c.maps[from].End > m.End { // a hole in one
 		rest := c.maps[from]
 		c.cut(from, rest.Start, m.Start)
-		c.maps, c.codes = slices.Insert(c.maps, from+1, trimmed(rest, m.End, rest.End)), slices.Insert(c.codes, from+1, nil)
+		c.maps = slices.Insert(c.maps, from+1, rest)
+		c.cut(from+1, m.End, rest.End)
 		from, to = from+1, from+1
 	}
 	if from < to && c.maps[from].Start < m.Start {
@@ -209,12 +211,19 @@ func (c *codeMap) add(m procfs.Map) {
 		c.cut(to-1, m.End, c.maps[to-1].End)
 		to--
 	}
-	c.maps = slices.Replace(c.maps, from, to, m)
-	c.codes = slices.Replace(c.codes, from, to, nil)
+	c.maps = slices.Replace(c.maps, from, to, r)
+}
+
+// endsBefore orders mappings by their ends.
+func endsBefore(r codeRange, at uint64) int {
+	if r.End <= at {
+		return -1
+	}
+	return 1
 }
 
 func (c *codeMap) cut(i int, start, end uint64) {
-	c.maps[i], c.codes[i] = trimmed(c.maps[i], start, end), nil
+	c.maps[i] = codeRange{Map: trimmed(c.maps[i].Map, start, end), moved: c.maps[i].moved}
 }
 
 // trimmed returns the part of a mapping from start to end.
@@ -226,12 +235,7 @@ func trimmed(m procfs.Map, start, end uint64) procfs.Map {
 
 // find returns the index of the mapping that has an address, or -1.
 func (c *codeMap) find(addr uint64) int {
-	i, _ := slices.BinarySearchFunc(c.maps, addr, func(m procfs.Map, at uint64) int {
-		if m.End <= at {
-			return -1
-		}
-		return 1
-	})
+	i, _ := slices.BinarySearchFunc(c.maps, addr, endsBefore)
 	if i < len(c.maps) && c.maps[i].Start <= addr {
 		return i
 	}

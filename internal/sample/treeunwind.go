@@ -37,15 +37,21 @@ func (u *kinUnwinder) Find(pc uint64) (unwind.Mapping, bool) {
 
 // code describes a mapping of a process, and opens its file.
 func (u *kinUnwinder) code(k *kin, i int) *unwind.Mapping {
-	if c := k.maps.codes[i]; c != nil {
-		return c
+	r := &k.maps.maps[i]
+	if r.code != nil {
+		return r.code
 	}
-	m := &k.maps.maps[i]
+	m := &r.Map
 	c := &unwind.Mapping{Start: m.Start, End: m.End, Special: unwind.Anonymous}
 	if file := u.tree.files.of(m); file != nil {
-		*c = u.tree.files.open(file, m, k.pid, k.ppid).Code(m)
+		opened := u.tree.files.open(file, m, k.pid, k.ppid)
+		if r.moved && !opened.SameText(k.pid, m) {
+			r.Map, r.moved = procfs.Map{Start: m.Start, End: m.End, Perm: m.Perm}, false
+		} else {
+			*c = opened.Code(m)
+		}
 	}
-	k.maps.codes[i] = c
+	r.code = c
 	return c
 }
 
@@ -64,7 +70,8 @@ func (u *kinUnwinder) place(k *kin, a profile.Addr) profile.Addr {
 	if i < 0 {
 		return profile.Addr{PC: a.PC & offset, Kind: a.Kind}
 	}
-	m, c := &k.maps.maps[i], u.code(k, i)
+	c := u.code(k, i)
+	m := &k.maps.maps[i].Map
 	file := u.tree.files.of(m)
 	switch {
 	case file == nil:
@@ -83,11 +90,7 @@ func (u *kinUnwinder) Unwind(s *Capture, dst []profile.Addr) ([]profile.Addr, un
 	frames, end := u.unwinder.Unwind(&s.Regs, unwind.Stack{Base: s.Base, Data: s.Stack, Chain: s.Chain}, u.frames[:0])
 	u.frames, s.Strayed = frames, false
 	for _, f := range frames {
-		kind := profile.Exact
-		if f.Return {
-			kind = profile.Return
-		}
-		dst = append(dst, u.place(u.kin, profile.Addr{PC: f.PC, Kind: kind}))
+		dst = append(dst, u.place(u.kin, profile.Addr{PC: f.PC, Kind: kindOf(f)}))
 	}
 	return dst, end
 }

@@ -13,10 +13,12 @@ type Frame struct {
 	SP uint64
 	// Return: PC is a return address. The call is the instruction before it, so
 	// look up PC-1: PC itself may belong to the next line, or to the next
-	// function if the callee never returns.
+	// function if the callee never returns. It is false where the callee returns to
+	// an instruction that is not behind a call, such as a function's first.
 	Return bool
 	// Signal: the frame is the trampoline that a signal handler returns to. The
-	// frame after it was interrupted, not called.
+	// frame after it was interrupted, not called. If the thread is in sigreturn(2), PC is
+	// that of the system call instruction: another function may begin behind it.
 	Signal bool
 }
 

@@ -42,6 +42,8 @@ func (l *planner) goPlan(p *place, link uint64, f elfsym.GoFunc) (plan, bool) {
 		}
 	case "runtime.sigtramp", "runtime.cgoSigtramp":
 		// Top frames to the runtime; they return to the signal trampoline.
+	case "runtime.schedule", "runtime.stopm":
+		n.parks = true
 	case "crosscall2":
 		n.saves = delta >= crosscallFrame
 	case "runtime.sigpanic", "runtime.sigpanic0", "runtime.asyncPreempt", "runtime.debugCallV2":

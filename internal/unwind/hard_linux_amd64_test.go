@@ -37,9 +37,10 @@ func unbound(of func(testing.TB) []string) func(testing.TB) []string {
 }
 
 var (
-	fibreC = [][]string{{"outer", "inner", "work"}, {"main", "rounds"}}
-	coroCC = [][]string{{"main", "drive(task&)", "inner(int)"}}
-	bareC  = [][]string{{"main", "outer", "back"}, {"main", "outer", "framed"}, {"main", "outer", "pushing"},
+	fibreC   = [][]string{{"outer", "inner", "work"}, {"main", "rounds"}}
+	contextC = [][]string{{"__start_context", "fibre"}}
+	coroCC   = [][]string{{"main", "drive(task&)", "inner(int)"}}
+	bareC    = [][]string{{"main", "outer", "back"}, {"main", "outer", "framed"}, {"main", "outer", "pushing"},
 		{"main", "outer", "sizing"}, {"main", "outer", "jumping"}, {"main", "outer", "leaf"}}
 	lazyC   = [][]string{{"main", "outer", "inner", "choose"}, {"main", "outer", "inner", "one"}, {"inner", "memset"}, {"inner", "floor"}}
 	argsCC  = [][]string{{"main", "outer(long)", "middle(long)", "many(long, long, long, long, long, long, long, long, long)"}}
@@ -56,6 +57,7 @@ var (
 var hard = []scenario{
 	// glibc describes swapcontext wrongly behind the instruction that loads the other stack pointer.
 	{"fibres", c("fibre.c"), fibreC, 30},
+	{"fibres-static", c("fibre.c", "-static"), append(contextC, fibreC...), 30},
 	{"fibres-no-tables", c("fibre.c", "-g0", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-fno-omit-frame-pointer"), fibreC, 30},
 	{"overflow", c("overflow.c"), overflowC, 0},
 	{"coroutines", c("coroutine.cc", "-std=c++20"), coroCC, 0},

@@ -1,5 +1,7 @@
 package unwind
 
+import "ptools/internal/ptrace"
+
 // leave sets u's registers to those of the caller of the frame at p, whose
 // stack pointer is sp.
 func (u *Unwinder) leave(p *place, sp uint64) (exit, End) {
@@ -13,6 +15,12 @@ func (u *Unwinder) leave(p *place, sp uint64) (exit, End) {
 		return u.leaveUnknown(p, sp, &plan{})
 	}
 	n := u.plan(p)
+	if p.site = n.site; p.site == behindTrampoline {
+		if p.site = behindCall; u.inSigreturn(p.pc) {
+			p.site, p.pc = inTrampoline, p.pc-ptrace.SyscallLength
+			return u.leaveOther(p, &plan{way: waySignal}, sp)
+		}
+	}
 	if n.way == wayCFI {
 		return u.leaveCFI(p, n, sp)
 	}
@@ -37,6 +45,7 @@ func (u *Unwinder) leaveOther(p *place, n *plan, sp uint64) (exit, End) {
 		return u.leaveUnknown(p, sp, n)
 	}
 	u.counts.Go++
+	u.parked = u.parked || n.parks
 	if end := u.leaveGo(p, n); end != 0 {
 		return how, end
 	}

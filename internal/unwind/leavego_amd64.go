@@ -11,6 +11,12 @@ var crosscallSaves = [...]uint8{regRBX, regR12, regR13, regR14, regR15}
 // leaveGo leaves a Go function.
 func (u *Unwinder) leaveGo(p *place, n *plan) End {
 	switch n.way {
+	case wayGoGrow, wayGoSwitch:
+		if u.parked {
+			return Whole // the goroutine that was on the thread has left it, and may run elsewhere by now
+		}
+	}
+	switch n.way {
 	case wayGoFP:
 		return u.leaveGoFP(n)
 	case wayGoSwitch:

@@ -55,9 +55,11 @@ func program(argv ...string) func(testing.TB) []string {
 var (
 	chainC  = [][]string{{"outer", "middle", "inner", "leaf"}, {"inner", "sort", "compare"}, {"inner", "realigned"}, {"inner", "print"}}
 	signalC = [][]string{{"main", "outer", "inner"}, {"main", "handler", "handle", "labour"}}
-	throwCC = [][]string{{"main", "outer(int)", "middle(int)", "inner(int)"}}
-	busyGo  = [][]string{{"runtime.main", "main.main", "main.outer", "main.middle", "main.inner"}}
-	chainRS = [][]string{{"main", "chain::main", "chain::outer", "chain::middle", "chain::inner"}}
+	// The trampoline has a symbol in static programs: it is not the function in front of it.
+	trampolineC = append(signalC, []string{"main", "<signal> __restore_rt", "handler", "handle", "labour"})
+	throwCC     = [][]string{{"main", "outer(int)", "middle(int)", "inner(int)"}}
+	busyGo      = [][]string{{"runtime.main", "main.main", "main.outer", "main.middle", "main.inner"}}
+	chainRS     = [][]string{{"main", "chain::main", "chain::outer", "chain::middle", "chain::inner"}}
 	// The runtime goes through asmcgocall by itself, too, for a new thread.
 	cgoGo = [][]string{{"runtime.main", "main.main", "main.outer", "runtime.cgocall"}, {"runtime.asmcgocall", "cOuter"},
 		{"runtime.cgocall", "cOuter", "crosscall2", "runtime.cgocallback", "main.goCallback"}}
@@ -92,7 +94,8 @@ var scenarios = []scenario{
 	{"musl", musl("chain.c"), chainC, 0},
 	{"musl-static", musl("chain.c", "-static"), chainC, 0},
 	{"signal", c("signal.c"), signalC, 0},
-	{"musl-signal", musl("signal.c", "-static"), signalC, 0},
+	{"signal-static", c("signal.c", "-static"), trampolineC, 0},
+	{"musl-signal", musl("signal.c", "-static"), trampolineC, 0},
 	// libgcc's uw_install_context overwrites, before it jumps to a handler, the
 	// registers that its caller has saved with the handler's.
 	{"throw", c("throw.cc"), throwCC, 40},

@@ -1,5 +1,7 @@
 package unwind
 
+import "ptools/internal/elfsym"
+
 // newPlan finds out how to leave p's function at p's instruction.
 func (l *planner) newPlan(p *place) plan {
 	t := p.m.Table
@@ -9,6 +11,28 @@ func (l *planner) newPlan(p *place) plan {
 	if !isGo { // a Go function is no reason to load .debug_frame
 		fn = t.function(link)
 	}
+	n := l.wayOut(p, link, fn, f, isGo)
+	start := link // of its function
+	switch {
+	case isGo:
+		start = f.Entry
+	case fn != nil:
+		start = fn.start
+	}
+	switch {
+	case n.way == waySignal, fn != nil && fn.signal && l.isTrampoline(p):
+		n.site = inTrampoline
+	case !p.ret && link-start <= uint64(maxRestorer) && l.isBehindTrampoline(p):
+		n.site = behindTrampoline
+	case p.ret && !isGo && (fn == nil || p.pc-p.m.Bias >= fn.end) && !l.returns(p.pc): // Go's only one is behind goexit's first byte
+		n.site = entered
+	}
+	return n
+}
+
+// wayOut finds out how to leave a function: fn with call frame information, or f of Go. link is the link-time
+// address to look up.
+func (l *planner) wayOut(p *place, link uint64, fn *function, f elfsym.GoFunc, isGo bool) plan {
 	switch {
 	case fn != nil && fn.signal:
 		return cfiPlan(fn, link)
@@ -40,11 +64,25 @@ func (l *planner) atRestorer(p *place, fn *function) bool {
 		if f, ok := p.m.Table.goFunction(link); ok && link != f.Entry && p.ret {
 			return false
 		}
-	case link < fn.end:
-		return false
+	case link < fn.end && link-fn.start >= uint64(maxRestorer):
+		return false // it makes the call itself; a trampoline may have tables that do not say what it is
 	}
-	return isRestorer(l.readCode(&p.m, p.pc, len(restorer64))) ||
-		!p.ret && isRestorer(l.readCode(&p.m, p.pc-7, len(restorer64)))
+	return l.isTrampoline(p)
+}
+
+// isTrampoline reports whether p is at the first instruction of a signal trampoline, or runs its second.
+func (l *planner) isTrampoline(p *place) bool {
+	return l.restorer(&p.m, p.pc) != 0 || !p.ret && (l.restorer(&p.m, p.pc-7) == 9 || l.restorer(&p.m, p.pc-5) == 7)
+}
+
+// isBehindTrampoline reports whether p is behind the last instruction of a signal trampoline.
+func (l *planner) isBehindTrampoline(p *place) bool {
+	return l.restorer(&p.m, p.pc-9) == 9 || l.restorer(&p.m, p.pc-7) == 7
+}
+
+// restorer returns the length of the signal trampoline at an address, or 0.
+func (l *planner) restorer(m *Mapping, addr uint64) int {
+	return restorerLength(l.readCode(m, addr, maxRestorer))
 }
 
 // atBottom reports whether p is at the start of a function, and not behind a call. That

@@ -15,10 +15,21 @@ const (
 	wayGoSwitch            // systemstack, asmcgocall: wayGoFP, or the goroutine's saved place
 )
 
+// A site says what kind of code an instruction is in, if a callee returns to it.
+type site uint8
+
+const (
+	behindCall       site = iota // the call is in front of it; also of an instruction to which nothing returns
+	entered                      // nothing in front of it has called: the address was put on the stack
+	inTrampoline                 // a signal handler returns there
+	behindTrampoline             // a thread that has called sigreturn is in the trampoline; another is not
+)
+
 // A plan is how to leave a function at one instruction, as far as that does not
 // depend on memory.
 type plan struct {
 	way    way
+	site   site
 	forced bool // the caller was interrupted by the runtime, and did not call
 	fn     *function
 	row    *row
@@ -26,6 +37,7 @@ type plan struct {
 	delta  int32
 	tls    int32   // where Go code keeps g, relative to the thread pointer
 	saves  bool    // a Go function called by C: it saved C's registers
+	parks  bool    // a function of Go's scheduler that runs when the thread has no goroutine
 	routes *routes // ways out by the code: for wayNone, or if fn is wrong
 	fixed  *route  // the same by the stack pointer alone: if the row needs rbp and rbp is not known
 }

@@ -1,6 +1,10 @@
 package unwind
 
-import "ptools/internal/ptrace"
+import (
+	"bytes"
+
+	"ptools/internal/ptrace"
+)
 
 // load sets the registers to those of a stopped thread. It reports false if there
 // is no unwinding for the machine.
@@ -55,8 +59,22 @@ const (
 	restorer32 = "\xb8\x0f\x00\x00\x00\x0f\x05"
 )
 
-// isRestorer reports whether code begins with a signal trampoline.
-func isRestorer(code []byte) bool {
-	return len(code) >= len(restorer64) && string(code[:len(restorer64)]) == restorer64 ||
-		len(code) >= len(restorer32) && string(code[:len(restorer32)]) == restorer32
+// maxRestorer is the length of the longest of them.
+const maxRestorer = len(restorer64)
+
+// restorerLength returns the length of the signal trampoline that code begins with, or 0.
+func restorerLength(code []byte) int {
+	for _, r := range [...]string{restorer64, restorer32} {
+		if bytes.HasPrefix(code, []byte(r)) {
+			return len(r)
+		}
+	}
+	return 0
+}
+
+// inSigreturn reports whether a thread at pc, behind a system call instruction, has made the call: the kernel's
+// entry has put pc into rcx.
+func (r *registers) inSigreturn(pc uint64) bool {
+	rcx, ok := r.register(regRCX)
+	return ok && rcx == pc
 }

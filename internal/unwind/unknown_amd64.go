@@ -6,19 +6,44 @@ const (
 	scanWords = 256
 	// topWords is how many words above a caller are searched for the thread's first function.
 	topWords = 64
+	// maxEntered is how large a frame of an interpreter is at most.
+	maxEntered = 64 << 10
 	// entrySize is more than the code at an ELF entry point, up to its call of
 	// the C library.
 	entrySize = 64
 )
 
-// leaveUnknown leaves a function about which no table says anything. It tries, in this order:
+// leaveUnknown leaves a function about which no table says anything.
+//
+// In code made at run time a callee may return to where nothing has called it. Either an interpreter has pushed the
+// address where it continues, or it is what the first function of a stack returns to, and never comes back from, as for
+// a process of BEAM. What is behind the end of a stack looks like more of it. So how such a frame is left is in doubt,
+// unless by a frame pointer, which an interpreter keeps; and so is what a caller is left for by a search.
+func (u *Unwinder) leaveUnknown(p *place, sp uint64, n *plan) (exit, End) {
+	if p.m.Table != nil || !p.ret {
+		return u.guess(p, sp, n)
+	}
+	if !u.returns(p.pc) {
+		p.site = entered
+		if fp, _ := u.register(regRBP); fp-sp < maxEntered && (u.tryPointer(sp, u.returns) || u.tryPointer(sp, u.isMade)) {
+			u.counts.Pointer++
+			return byReturn, 0
+		}
+	}
+	searches := u.counts.Scan
+	how, end := u.guess(p, sp, n)
+	u.doubt = u.doubt || p.site == entered || u.counts.Scan != searches
+	return how, end
+}
+
+// guess leaves a function about which no table says anything. It tries, in this order:
 // what the code from the function's start to here has done to the stack; what the code from here
 // to the return will do; the frame pointer; what the code from a possible start to here has done;
 // the bottom of a stack; for code made at run time the nearest code of a file (land); and for the
 // innermost frame anything on the stack that looks like a return address. Each result must be the
 // address behind a call, except between functions made at run time (isMade) and at the bottom
 // (tryBottom).
-func (u *Unwinder) leaveUnknown(p *place, sp uint64, n *plan) (exit, End) {
+func (u *Unwinder) guess(p *place, sp uint64, n *plan) (exit, End) {
 	var r routes
 	switch {
 	case n.routes != nil:
@@ -40,7 +65,7 @@ func (u *Unwinder) leaveUnknown(p *place, sp uint64, n *plan) (exit, End) {
 		return byReturn, 0
 	}
 	if made && u.replaced(p) {
-		return u.leaveUnknown(p, sp, n)
+		return u.guess(p, sp, n)
 	}
 	if n.routes != nil && u.tryBack(p, sp, n.routes) {
 		u.counts.Guess++

@@ -23,6 +23,8 @@ type Unwinder struct {
 	beyond int    // number of frames of the last stack that were not
 
 	partial bool // only the program counter and the stack pointer were given
+	doubt   bool // the next frame may be invented: it is kept only if the stack is whole
+	parked  bool // a frame is of Go's scheduler: what the goroutine before it did is not on this stack
 }
 
 // New returns an Unwinder for a process whose executable memory code describes.
@@ -56,7 +58,7 @@ func (u *Unwinder) Unwind(regs *ptrace.Regs, stack Stack, dst []Frame) ([]Frame,
 	}
 	u.counts.Frames += uint64(len(dst) - first)
 	if u.beyond = 0; u.sure >= 0 {
-		u.beyond = len(dst) - u.sure
+		u.beyond = max(len(dst)-u.sure, 0)
 	}
 	u.mem.data, u.mem.mem = nil, nil
 	return dst, end
@@ -68,16 +70,22 @@ func (u *Unwinder) Beyond() int { return u.beyond }
 // start unwinds a stack by a chain, or without one.
 func (u *Unwinder) start(regs *ptrace.Regs, stack *Stack, chain []uint64, dst []Frame) ([]Frame, End) {
 	u.known, u.goSP, u.hops, u.partial = 0, 0, 0, stack.Partial
-	u.begun, u.sure = u.mem.strays, -1
+	u.begun, u.sure, u.parked, u.doubt = u.mem.strays, -1, false, false
 	if !u.load(regs, stack.Partial) {
 		return dst, Unsupported
 	}
 	u.chain.begin(chain, u.regs[regRBP], u.regs[regRSP])
-	return u.walk(dst)
+	certain := 0
+	dst, end := u.walk(dst, &certain)
+	if certain > 0 && end != Whole {
+		return dst[:certain], NoRule
+	}
+	return dst, end
 }
 
-// walk goes from frame to frame.
-func (u *Unwinder) walk(dst []Frame) ([]Frame, End) {
+// walk goes from frame to frame. It sets certain to the length of dst before the first frame that is in doubt, if there is
+// one.
+func (u *Unwinder) walk(dst []Frame, certain *int) ([]Frame, End) {
 	at := place{pc: u.regs[regRIP]}
 	at.m, at.ok = u.code.Find(at.pc)
 	for depth := 0; ; depth++ {
@@ -90,8 +98,12 @@ func (u *Unwinder) walk(dst []Frame) ([]Frame, End) {
 		if u.sure < 0 && u.mem.strays != u.begun {
 			u.sure = len(dst)
 		}
-		if how == bySignal {
-			dst[len(dst)-1].Signal = true
+		if at.site != behindCall {
+			f := &dst[len(dst)-1]
+			f.PC, f.Return, f.Signal = at.pc, false, at.site == inTrampoline
+		}
+		if u.doubt && *certain == 0 {
+			*certain = len(dst)
 		}
 		if end != 0 {
 			return dst, end
@@ -109,10 +121,11 @@ func (u *Unwinder) walk(dst []Frame) ([]Frame, End) {
 
 // A place is a program counter and the mapping it is in.
 type place struct {
-	pc  uint64
-	ret bool // pc is a return address
-	ok  bool // m is there
-	m   Mapping
+	pc   uint64
+	ret  bool // pc is a return address
+	ok   bool // m is there
+	m    Mapping
+	site site // as the plan says; known once the frame has been left
 }
 
 // lookup returns the address to look up: for a return address an address in the

@@ -132,6 +132,9 @@ func (s *SymbolBreak) resolve(of *program.Image, objects []handle.Object) {
 			continue
 		}
 		for _, sym := range o.File.ByName(s.symbol) {
+			if !s.c.Space().Holds(&o, o.Bias+sym.Addr) {
+				continue
+			}
 			switch sym.Kind {
 			case elfsym.Object:
 			case elfsym.IFunc:

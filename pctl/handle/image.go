@@ -58,6 +58,9 @@ func (s *Space) load(o *object) (*loaded, error) {
 	}
 	l := new(loaded)
 	file, err := s.open(o)
+	if refused(err) && o.id.special == "" {
+		file, err = s.openLoaded(o, err)
+	}
 	if err == nil {
 		l.file, l.table = file, tableOf(file)
 	} else if transient(err) {
@@ -111,17 +114,12 @@ func (s *Space) open(o *object) (*elfsym.File, error) {
 
 // bias returns the difference between addresses in the region and the file's own
 // addresses. Each mapping may have another bias: code that is no run-time linker
-// may map a file in parts. Memory that replaces a part of the file has the bias of
-// the object's first mapping.
+// may map a file in parts.
 func (l *loaded) bias(r *region) (uint64, bool) {
 	if l.file == nil {
 		return 0, false
 	}
-	m := &r.Map
-	if m.Inode == 0 && r.object.id.special == "" {
-		m = &r.object.maps[0]
-	}
-	return bias(l.file.Segments(), m)
+	return bias(l.file.Segments(), &r.Map)
 }
 
 // bias finds the segment that a mapping shows, and returns its bias. Segments are

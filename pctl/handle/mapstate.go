@@ -39,13 +39,14 @@ type object struct {
 	path, name string
 	start, end uint64
 	image      *image
-	maps       []procfs.Map
+	maps       []procfs.Map // of the file, without memory that replaces its text
 }
 
 // A region is one mapping.
 type region struct {
 	procfs.Map
-	object *object // nil for anonymous memory
+	object *object // nil for anonymous memory, unless it may have an object's text
+	moved  moved
 
 	// code is the result of Find, filled in at the first call; nil before that.
 	code atomic.Pointer[unwind.Mapping]
@@ -61,12 +62,13 @@ func build(maps []procfs.Map, text []byte, old map[fileID]*image) *mapState {
 	s := &mapState{text: text, images: map[fileID]*image{}}
 	owner := make([]*object, len(maps))
 	for _, p := range g.parts {
-		if !slices.ContainsFunc(p.maps, func(i int) bool { return maps[i].Perm&procfs.Exec != 0 }) {
+		if len(p.moved) == 0 && !slices.ContainsFunc(p.maps, func(i int) bool { return maps[i].Perm&procfs.Exec != 0 }) {
 			continue
 		}
 		o := s.newObject(maps, p, old)
-		for _, i := range p.maps {
+		for _, i := range append(p.moved, p.maps...) {
 			owner[i] = o
+			o.start, o.end = min(o.start, maps[i].Start), max(o.end, maps[i].End)
 		}
 	}
 	n := 0
@@ -94,10 +96,10 @@ func (s *mapState) newObject(maps []procfs.Map, p part, old map[fileID]*image) *
 		}
 		s.images[p.id] = im
 	}
-	first, last := maps[p.maps[0]], maps[p.maps[len(p.maps)-1]]
+	first := maps[p.maps[0]]
 	o := &object{
 		id: p.id, path: first.Path, name: path.Base(first.Path),
-		start: first.Start, end: last.End, image: im,
+		start: first.Start, end: first.End, image: im,
 	}
 	for _, i := range p.maps {
 		o.maps = append(o.maps, maps[i])
@@ -108,18 +110,27 @@ func (s *mapState) newObject(maps []procfs.Map, p part, old map[fileID]*image) *
 
 // A part is a sequence of mappings, by index, that belong to one file at one place.
 type part struct {
-	id   fileID
-	off  uint64 // file offset of the last one
-	maps []int
+	id    fileID
+	off   uint64 // file offset of the last one
+	maps  []int
+	moved []int // executable memory that may have replaced its text
 }
 
 // A grouping collects parts. The run-time linker and execve map a file's segments
 // by rising address and rising offset. Other memory is between them only where the
-// file leaves a hole. A smaller offset begins a new part.
+// file leaves a hole, or where the program has replaced its text. A smaller offset begins a new part.
 type grouping struct {
 	parts []part
-	gap   []int // anonymous executable memory directly behind the last part
+	gap   []int // other executable memory behind the last part
 }
+
+const (
+	// aheadMaps is how many mappings ahead the file is looked for that a mapping may be in the middle of.
+	aheadMaps = 8
+	// beforeText is how far in front of the rest of its file a moved first segment may end: segments are aligned to huge
+	// pages at most.
+	beforeText = 2 << 20
+)
 
 func (g *grouping) add(maps []procfs.Map, i int) {
 	m := &maps[i]
@@ -128,30 +139,39 @@ func (g *grouping) add(maps []procfs.Map, i int) {
 		p = &g.parts[n-1]
 	}
 	id := fileIDOf(m)
-	if id == (fileID{}) {
-		if p != nil && m.Perm&procfs.Exec != 0 && m.Start == g.end(maps) {
+	switch {
+	case id == (fileID{}) || p != nil && p.id != id && isMemory(m) && p.goesOn(maps[i+1:]):
+		if m.Perm&procfs.Exec != 0 {
 			g.gap = append(g.gap, i)
 		}
 		return
-	}
-	if p == nil || p.id != id || m.Off < p.off {
-		g.parts = append(g.parts, part{id: id, off: m.Off, maps: []int{i}})
-	} else {
-		if m.Start == g.end(maps) { // text that was moved to huge pages still belongs to the file
-			p.maps = append(p.maps, g.gap...)
-		}
+	case p != nil && p.id == id && m.Off >= p.off:
+		p.moved = append(p.moved, g.gap...)
 		p.maps, p.off = append(p.maps, i), m.Off
+	default:
+		g.parts = append(g.parts, part{id: id, off: m.Off, maps: []int{i}})
+		if n := len(g.gap); n > 0 && m.Off > 0 && m.Perm&procfs.Exec == 0 && m.Start-maps[g.gap[n-1]].End < beforeText {
+			g.parts[len(g.parts)-1].moved = []int{g.gap[n-1]} // the first segment of a file is missing
+		}
 	}
 	g.gap = g.gap[:0]
 }
 
-// end is the address up to which memory follows the last part without a hole.
-func (g *grouping) end(maps []procfs.Map) uint64 {
-	of := g.gap
-	if len(of) == 0 {
-		of = g.parts[len(g.parts)-1].maps
+// isMemory reports whether a mapping is of a file that stands for memory: of a memfd, in huge pages, shared.
+func isMemory(m *procfs.Map) bool { return m.Deleted || m.Path == "/dev/zero" }
+
+// goesOn reports whether the file of a part is mapped further on, before another.
+func (p *part) goesOn(next []procfs.Map) bool {
+	for i := range next[:min(len(next), aheadMaps)] {
+		m := &next[i]
+		if id := fileIDOf(m); id == p.id {
+			return m.Off >= p.off
+		}
+		if m.Inode != 0 && m.Perm&procfs.Exec == 0 {
+			return false
+		}
 	}
-	return maps[of[len(of)-1]].End
+	return false
 }
 
 // fileIDOf returns the zero fileID for anonymous memory.

@@ -81,10 +81,16 @@ func (s *mapState) named(name string) []*object {
 // Object returns the object that contains an address, of code or data, mapped
 // from its file.
 func (s *Space) Object(addr uint64) (Object, bool) {
-	if r := s.now.Load().find(addr); r != nil && r.object != nil {
-		return s.object(r.object), true
+	r := s.now.Load().find(addr)
+	if r == nil || r.object == nil {
+		return Object{}, false
 	}
-	return Object{}, false
+	if r.isMoved() {
+		if l, _ := s.load(r.object); !s.holds(r, l, addr) {
+			return Object{}, false
+		}
+	}
+	return s.object(r.object), true
 }
 
 // Data is Object for an address of data. The address may also be in memory behind the object's file,
@@ -113,12 +119,22 @@ func (s *Space) Data(addr uint64) (Object, bool) {
 	return Object{}, false
 }
 
-// Segment returns the mapping that contains an address.
+// Segment returns the mapping that contains an address. Memory that has the text of an object is described as the
+// mapping of the file that it has replaced.
 func (s *Space) Segment(addr uint64) (procfs.Map, bool) {
-	if r := s.now.Load().find(addr); r != nil {
-		return r.Map, true
+	r := s.now.Load().find(addr)
+	if r == nil {
+		return procfs.Map{}, false
 	}
-	return procfs.Map{}, false
+	m := r.Map
+	if r.isMoved() {
+		l, _ := s.load(r.object)
+		if seg, base, ok := l.text(r); ok && s.holds(r, l, addr) {
+			m.Start = max(m.Start, base+seg.Vaddr)
+			m.Off = seg.Off + m.Start - base - seg.Vaddr
+		}
+	}
+	return m, true
 }
 
 // main returns the object of the executed program, as opposed to libraries and
@@ -149,7 +165,7 @@ func (o *object) mapped() Object {
 // bias is the bias of the object's code.
 func (o *object) bias(l *loaded) (uint64, bool) {
 	for i := range o.maps {
-		if m := &o.maps[i]; m.Perm&procfs.Exec != 0 && (m.Inode != 0 || o.id.special != "") {
+		if m := &o.maps[i]; m.Perm&procfs.Exec != 0 {
 			return bias(l.file.Segments(), m)
 		}
 	}
@@ -165,10 +181,24 @@ func (s *Space) ByName(object, symbol string) []Symbol {
 			continue
 		}
 		for _, sym := range o.File.ByName(symbol) {
+			if !s.Holds(&o, sym.Addr+o.Bias) {
+				continue
+			}
 			found = append(found, Symbol{Name: sym.Name, Addr: sym.Addr + o.Bias, Size: sym.Size, Object: o, Kind: sym.Kind})
 		}
 	}
 	return found
+}
+
+// Holds reports whether the object's code is at an address, where its file says so. The process may have made other code
+// there.
+func (s *Space) Holds(o *Object, addr uint64) bool {
+	r := s.now.Load().find(addr)
+	if r == nil || !r.isMoved() || r.object.start != o.Start {
+		return true
+	}
+	l, _ := s.load(r.object)
+	return s.holds(r, l, addr)
 }
 
 // Near returns at most n names of functions that resemble symbol, the nearest first, in

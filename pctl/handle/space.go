@@ -28,6 +28,10 @@ type Space struct {
 	now    atomic.Pointer[mapState]
 	lack   atomic.Pointer[error] // of the last object that could not be opened because something was lacking
 
+	memoryMu sync.Mutex
+	mem      *patientMemory // opened when text that was moved is first met
+	closed   bool
+
 	mu      sync.Mutex // one Refresh at a time
 	scratch []byte     // work space of Refresh, so that an unchanged map allocates nothing
 }
@@ -126,6 +130,11 @@ func (s *Space) auxvOf(state, old *mapState) procfs.Auxv {
 func (s *Space) Close() {
 	s.jit.close()
 	s.source.close()
+	s.memoryMu.Lock()
+	defer s.memoryMu.Unlock()
+	if s.closed = true; s.mem != nil {
+		s.mem.close()
+	}
 }
 
 // Find returns the executable memory that contains a program counter. Only the
@@ -137,6 +146,9 @@ func (s *Space) Find(pc uint64) (unwind.Mapping, bool) {
 	}
 	if m := r.code.Load(); m != nil {
 		return *m, true
+	}
+	if r.isMoved() {
+		return s.foundMoved(r, pc), true
 	}
 	return s.resolve(r), true
 }

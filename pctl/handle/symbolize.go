@@ -30,10 +30,19 @@ const (
 	// Return: it is a return address. The call before it is looked up, because
 	// another function may begin behind a call that does not return.
 	Return How = 1 << iota
+	// Trampoline: it is in code that a signal handler returns to. Often no symbol has that code, and the one
+	// before it may seem to. So its name is SignalHandler unless a symbol begins there.
+	Trampoline
 	// Lines: the source line and the inlined functions are found as well. That
 	// costs reading the line tables of the file once.
 	Lines
 )
+
+// SignalHandler is the name of the code that a signal handler returns to, if it has no symbol.
+const SignalHandler = "<signal handler called>"
+
+// trampolineSize is the length of that code.
+const trampolineSize = 9
 
 // Symbolize appends to dst what is known about a program counter. That is at least
 // one Frame, which has only its PC if nothing is known. Results are remembered. A
@@ -58,6 +67,12 @@ func (s *Space) Symbolize(pc uint64, how How, dst []Frame) []Frame {
 	l, err := s.load(r.object)
 	defer s.missed(l)
 	bias, ok := l.bias(r)
+	if r.isMoved() {
+		if !s.holds(r, l, addr) {
+			return append(dst, s.jitFrame(state, pc, addr))
+		}
+		bias, ok = r.object.bias(l)
+	}
 	if !ok {
 		f := s.jitFrame(state, pc, addr) // a JIT that maps its code from a memfd
 		f.Object = r.object.path
@@ -84,7 +99,11 @@ func (s *Space) jitFrame(state *mapState, pc, addr uint64) Frame {
 // frames looks the run-time address addr up in the file.
 func (l *loaded) frames(pc, addr, bias uint64, how How) []Frame {
 	f := Frame{PC: pc, Offset: pc - bias}
-	if sym, ok := l.file.Symbol(addr - bias); ok {
+	sym, ok := l.file.Symbol(addr - bias)
+	switch {
+	case how&Trampoline != 0 && (!ok || addr-bias-sym.Addr >= trampolineSize):
+		return []Frame{{PC: pc, Func: SignalHandler}}
+	case ok:
 		f.Func, f.Entry = sym.Name, sym.Addr+bias
 		f.Offset = pc - f.Entry
 	}
@@ -121,7 +140,7 @@ type answer struct {
 }
 
 func place(pc uint64, how How) uint64 {
-	return (pc*4 + uint64(how)) * 0x9e3779b97f4a7c15 >> (64 - frameCacheBits)
+	return (pc*8 + uint64(how)) * 0x9e3779b97f4a7c15 >> (64 - frameCacheBits)
 }
 
 func (c *frameCache) get(pc uint64, how How) ([]Frame, bool) {
