@@ -8,6 +8,7 @@ import "ptools/pctl/handle"
 type Frame struct {
 	PC     uint64
 	Func   string // demangled; empty if unknown
+	Raw    string // the same as the file has it: mangled
 	Entry  uint64 // run-time address of the function that PC is in, not of one inlined there; 0 if unknown
 	Offset uint64 // PC - Entry; if the function is unknown, PC as the file of Object counts addresses
 

@@ -19,6 +19,7 @@ type unitTable struct {
 type inlineNode struct {
 	off      uint64 // of its entry in .debug_info
 	name     string // set when it was first needed
+	raw      string // as it is in the file
 	parent   uint32 // the node it was inlined into; unowned for a function
 	callFile uint32
 	callLine uint32
@@ -165,29 +166,31 @@ func (t *unitTable) lines(addr uint64, buf []Line) []Line {
 		if n.parent == unowned {
 			break
 		}
-		buf = append(buf, Line{Func: t.name(n), File: file, Line: line, Inlined: true})
+		buf = append(buf, Line{Func: t.name(n), Raw: n.raw, File: file, Line: line, Inlined: true})
 		file, line = t.line.fileName(uint64(n.callFile)), int(n.callLine)
 		i = n.parent
 	}
 	// The function itself has the name that Symbol gives it: entries of local
 	// functions and of template instances often have only a plain name.
-	name := ""
+	name, raw := "", ""
 	if s, ok := t.unit.d.f.Symbol(addr); ok {
-		name = s.Name
+		name, raw = s.Name, s.Raw
 	} else if hasNode {
-		name = t.name(&t.nodes[i])
+		n := &t.nodes[i]
+		name, raw = t.name(n), n.raw
 	}
-	return append(buf, Line{Func: name, File: file, Line: line})
+	return append(buf, Line{Func: name, Raw: raw, File: file, Line: line})
 }
 
 func (t *unitTable) name(n *inlineNode) string {
 	if n.name == "" {
-		n.name = t.unit.functionName(n.off)
+		n.raw = t.unit.functionName(n.off)
+		n.name = demangled(n.raw)
 	}
 	return n.name
 }
 
-// functionName returns the name of the function whose entry is at off: that of
+// functionName returns the raw name of the function whose entry is at off: that of
 // the entry, or of the entry that it refers to. The linkage name is preferred
 // to the plain one. The entry may be in another unit than u.
 func (u *unit) functionName(off uint64) string {
@@ -204,7 +207,7 @@ func (u *unit) functionName(off uint64) string {
 			break
 		}
 		if s := u.str(e.linkage); s != "" {
-			return demangled(s)
+			return s
 		}
 		if s := u.str(e.name); s != "" && name == "" {
 			name = s

@@ -90,14 +90,17 @@ func (s *Space) perfStack(stack StackID, o *Options) string {
 	for _, l := range s.path(s.counted(stack, o), nil) {
 		labels = s.locationLabels(l, o, labels[:0])
 		for i, label := range labels {
-			object, addr := cmp.Or(label.object, "[unknown]"), l.addr.PC
+			name, object, addr := label.name, cmp.Or(label.object, "[unknown]"), l.addr.PC
+			if i < len(l.lines) && s.profile.functions[l.lines[i].fn].place {
+				name = unknown // the line has the address
+			}
 			if l.addr.Kind == note {
 				object, addr = "[kernel.kallsyms]", ^uint64(0)
 			}
 			if i < len(l.lines) && l.lines[i].inlined {
 				object = "inlined"
 			}
-			fmt.Fprintf(&b, "\t%16x %s (%s)\n", addr, label.name, object)
+			fmt.Fprintf(&b, "\t%16x %s (%s)\n", addr, name, object)
 		}
 	}
 	return b.String()

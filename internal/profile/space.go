@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"slices"
 
 	"ptools/internal/intern"
@@ -217,11 +218,11 @@ func (s *Space) resolve(l *location) bool {
 	known := false
 	l.lines = make([]line, 0, len(frames))
 	for _, f := range frames {
-		known = known || f.Func != ""
+		known = known || f.Func != "" || f.Place != ""
 		if f.Object == "" {
 			f.Object = m.Path
 		}
-		fn := s.profile.function(function{f.Func, f.File, f.Object})
+		fn := s.profile.function(function{cmp.Or(f.Func, f.Place), f.File, f.Object, f.Raw, f.Func == ""})
 		l.lines = append(l.lines, line{fn, int32(f.Line), f.Inlined})
 	}
 	if !known {

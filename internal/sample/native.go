@@ -186,18 +186,18 @@ func (n *native) Unwind(s *Capture, dst []profile.Addr) ([]profile.Addr, unwind.
 	return dst, end
 }
 
-// unnamed makes a name for a function without one, at pc. The name is its file and the address where it begins there. If
+// place returns the place of a function without a name, at pc: its file, and the address where it begins there. If
 // no table says where functions begin, it is the address of the instruction.
-func (n *native) unnamed(pc uint64, object string) string {
+func (n *native) place(pc uint64, object string) string {
 	m, ok := n.Find(pc)
 	if !ok {
 		return ""
 	}
-	return unnamedAt(m.Table, pc-m.Bias, object)
+	return placeAt(m.Table, pc-m.Bias, object)
 }
 
-// unnamedAt is unnamed for an address as the file counts them.
-func unnamedAt(t *unwind.Table, at uint64, object string) string {
+// placeAt is place for an address as the file counts them.
+func placeAt(t *unwind.Table, at uint64, object string) string {
 	if t == nil {
 		return ""
 	}
@@ -234,12 +234,11 @@ func (n *native) Resolve(a profile.Addr, dst []profile.Frame) ([]profile.Frame, 
 	}
 	n.resolved = n.Symbolize(a.PC, n.lookup(a), n.resolved[:0])
 	for _, f := range n.resolved {
+		g := profile.Frame{Func: f.Func, Raw: f.Raw, File: f.File, Line: f.Line, Object: f.Object, Inlined: f.Inlined}
 		if f.Func == "" && f.Object != "" {
-			f.Func = n.unnamed(pc, f.Object)
+			g.Place = n.place(pc, f.Object)
 		}
-		dst = append(dst, profile.Frame{
-			Func: f.Func, File: f.File, Line: f.Line, Object: f.Object, Inlined: f.Inlined,
-		})
+		dst = append(dst, g)
 	}
 	m, ok := n.mapping(pc)
 	if ok {

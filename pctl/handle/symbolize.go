@@ -11,6 +11,7 @@ import (
 type Frame struct {
 	PC     uint64
 	Func   string // demangled; empty if unknown
+	Raw    string // the same as it is in the file, mangled
 	Entry  uint64 // run-time address of the function that PC is in, not of one inlined there; 0 if unknown
 	Offset uint64 // PC - Entry; if the function is unknown, PC as an address of Object's file
 
@@ -76,7 +77,7 @@ func (s *Space) Symbolize(pc uint64, how How, dst []Frame) []Frame {
 func (s *Space) jitFrame(state *mapState, pc, addr uint64) Frame {
 	f := Frame{PC: pc}
 	if sym, ok := s.jit.lookup(s.source, state, addr); ok {
-		f.Func, f.Entry, f.Offset = sym.Name, sym.Addr, pc-sym.Addr
+		f.Func, f.Raw, f.Entry, f.Offset = sym.Name, sym.Raw, sym.Addr, pc-sym.Addr
 	}
 	return f
 }
@@ -85,7 +86,7 @@ func (s *Space) jitFrame(state *mapState, pc, addr uint64) Frame {
 func (l *loaded) frames(pc, addr, bias uint64, how How) []Frame {
 	f := Frame{PC: pc, Offset: pc - bias}
 	if sym, ok := l.file.Symbol(addr - bias); ok {
-		f.Func, f.Entry = sym.Name, sym.Addr+bias
+		f.Func, f.Raw, f.Entry = sym.Name, sym.Raw, sym.Addr+bias
 		f.Offset = pc - f.Entry
 	}
 	if how&Lines == 0 {
@@ -101,7 +102,7 @@ func (l *loaded) frames(pc, addr, bias uint64, how How) []Frame {
 		g := f
 		g.File, g.Line, g.Inlined = line.File, line.Line, line.Inlined
 		if line.Inlined || f.Func == "" {
-			g.Func = line.Func
+			g.Func, g.Raw = line.Func, line.Raw
 		}
 		frames[i] = g
 	}
