@@ -78,6 +78,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if werr := g.out.wait(); werr != nil {
 		err = writeError(werr)
 	}
+	for _, missing := range g.session.Missing() {
+		g.complain(missing)
+	}
 	if cerr := g.session.Close(); err == nil {
 		err = cerr
 	}

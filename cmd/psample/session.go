@@ -87,6 +87,7 @@ func (s *session) run(ctx context.Context, status *int) (err error) {
 	if s.cfg.output != "" || !errors.Is(err, errOutput) {
 		err = errors.Join(err, s.write(p))
 	}
+	s.tellMissing()
 	if err != nil {
 		return err
 	}
@@ -203,6 +204,16 @@ func (s *session) sample(ctx context.Context, sources []*sample.Source) (*profil
 		p = c
 	}
 	return p, err
+}
+
+// tellMissing says which debug information was missing for the names.
+func (s *session) tellMissing() {
+	if s.cfg.quiet {
+		return
+	}
+	for _, err := range s.files.Missing() {
+		fmt.Fprintf(s.stderr, "psample: %s\n", profile.Clean(err.Error()))
+	}
 }
 
 // pids returns the numbers of the targets.

@@ -46,7 +46,7 @@ func (d *dwarfFile) readTable(off uint64) *unitTable {
 	if _, ok := u.readRoot(); !ok {
 		return t
 	}
-	t.unit = u
+	t.unit = d.full(u)
 	t.line = u.readLines()
 	t.readNodes()
 	return t
@@ -166,7 +166,9 @@ func (t *unitTable) lines(addr uint64, buf []Line) []Line {
 		if n.parent == unowned {
 			break
 		}
-		buf = append(buf, Line{Func: t.name(n), Raw: n.raw, File: file, Line: line, Inlined: true})
+		if t.name(n) != "" { // otherwise it is part of the function that it was inlined into
+			buf = append(buf, Line{Func: n.name, Raw: n.raw, File: file, Line: line, Inlined: true})
+		}
 		file, line = t.line.fileName(uint64(n.callFile)), int(n.callLine)
 		i = n.parent
 	}
@@ -192,11 +194,14 @@ func (t *unitTable) name(n *inlineNode) string {
 
 // functionName returns the raw name of the function whose entry is at off: that of
 // the entry, or of the entry that it refers to. The linkage name is preferred
-// to the plain one. The entry may be in another unit than u.
+// to the plain one, which the names of its namespace and class precede. The entry
+// may be in another unit than u, and in the supplementary file.
 func (u *unit) functionName(off uint64) string {
 	d, name := u.d, ""
+	var scope *dwarfFile // has the declaration, at declared
+	var declared uint64
 	for range 8 {
-		if off < u.entries || off >= u.end {
+		if d != u.d || off < u.entries || off >= u.end {
 			var ok bool
 			if u, ok = d.unitOf(off); !ok || off < u.entries {
 				break
@@ -212,9 +217,22 @@ func (u *unit) functionName(off uint64) string {
 		if s := u.str(e.name); s != "" && name == "" {
 			name = s
 		}
-		if off = u.reference(e.origin); off == 0 {
+		scope, declared = d, off
+		if d, off = u.follow(e.origin); d == nil || off == 0 {
 			break
 		}
 	}
-	return name
+	if name == "" {
+		return ""
+	}
+	return scope.scopeOf(declared) + name
+}
+
+// follow returns the entry that a reference refers to: its file, and its offset there.
+func (u *unit) follow(v value) (*dwarfFile, uint64) {
+	switch v.form {
+	case formRefSup4, formRefSup8, formGNURefAlt:
+		return u.d.supplement(), v.v
+	}
+	return u.d, u.reference(v)
 }

@@ -185,7 +185,7 @@ func FuzzLines(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, info, abbrev, line, rnglists, ranges, aranges []byte, entry uint64) {
 		file := &File{image: image{hdr: &headers{}, text: []span{{0x1000, 0x500000}}}}
-		d := newDwarfFile(file)
+		d := newDwarfFile(file, file)
 		d.info, d.abbrev, d.line = memView(info), memView(abbrev), memView(line)
 		d.rnglists, d.ranges, d.arangeView = memView(rnglists), memView(ranges), memView(aranges)
 		file.lines.get(func() *dwarfFile { return d })
