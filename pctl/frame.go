@@ -10,7 +10,7 @@ type Frame struct {
 	Func   string // demangled; empty if unknown
 	Raw    string // the same as the file has it: mangled
 	Entry  uint64 // run-time address of the function that PC is in, not of one inlined there; 0 if unknown
-	Offset uint64 // PC - Entry; if the function is unknown, PC as the file of Object counts addresses
+	Offset uint64 // PC - Entry; if the function is unknown, PC as the file of Object counts addresses, or its offset in a file that is not ELF
 
 	File    string // of the source; empty without line information
 	Line    int

@@ -20,6 +20,10 @@ func (placedCode) Resolve(a Addr, dst []Frame) ([]Frame, Mapping) {
 		return append(dst, Frame{Func: "main", File: "app.c", Line: 3}), app
 	case 0x2000:
 		return append(dst, Frame{Place: "app+0x11e0"}), app
+	case 0x6000: // anonymous memory
+		return append(dst, Frame{Func: "LazyCompile:*f"}), Mapping{}
+	case 0x7000:
+		return append(dst, Frame{}), Mapping{}
 	}
 	return append(dst, Frame{Func: "shop::pay(long)", Raw: "_ZN4shop3payEl", File: "shop.cc", Line: 9}), lib
 }
@@ -66,5 +70,16 @@ func TestPlace(t *testing.T) {
 		if text := write(t, p, f, &Options{OnStack: true}); !strings.Contains(text, "app+0x11e0") {
 			t.Errorf("%v has no app+0x11e0:\n%.2000s", f, text)
 		}
+	}
+}
+
+// TestPerfJIT: code in no file is in the file in which a JIT compiler lists its functions, as perf has it.
+func TestPerfJIT(t *testing.T) {
+	p := New()
+	s := p.Space(4, "/bin/app", placedCode{})
+	s.Add(s.Cell(p.Thread(4, 4, "app"), s.Stack([]Addr{{0x6010, Exact}, {0x7010, Return}, {0x1010, Return}})), Values{CPU: 1e6})
+	text := write(t, p, Perf, &Options{Value: CPU})
+	if want := "6010 LazyCompile:*f (/tmp/perf-4.map)\n\t            7010 [unknown] (/tmp/perf-4.map)\n\t            1010 main (/bin/app)\n"; !strings.Contains(text, want) {
+		t.Errorf("got:\n%s", text)
 	}
 }

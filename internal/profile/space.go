@@ -75,6 +75,7 @@ type cell struct {
 type location struct {
 	addr    Addr
 	mapping int32 // index in mappings, -1 for none
+	code    bool  // it is in code that the resolver knows
 	lines   []line
 }
 
@@ -228,7 +229,8 @@ func (s *Space) resolve(l *location) bool {
 	if !known {
 		l.lines = nil
 	}
-	return len(frames) > 0 || m != (Mapping{})
+	l.code = len(frames) > 0 || m != (Mapping{})
+	return l.code
 }
 
 func (s *places) mapping(m Mapping) int32 {

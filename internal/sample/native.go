@@ -187,25 +187,27 @@ func (n *native) Unwind(s *Capture, dst []profile.Addr) ([]profile.Addr, unwind.
 }
 
 // place returns the place of a function without a name, at pc: its file, and the address where it begins there. If
-// no table says where functions begin, it is the address of the instruction.
-func (n *native) place(pc uint64, object string) string {
+// no table says where functions begin, it is the address of the instruction. In a file that is not ELF it is the offset.
+func (n *native) place(pc uint64, f *handle.Frame) string {
 	m, ok := n.Find(pc)
 	if !ok {
 		return ""
 	}
-	return placeAt(m.Table, pc-m.Bias, object)
+	if m.Table == nil {
+		return placeIn(f.Object, f.Offset)
+	}
+	return placeAt(m.Table, pc-m.Bias, f.Object)
 }
 
 // placeAt is place for an address as the file counts them.
 func placeAt(t *unwind.Table, at uint64, object string) string {
-	if t == nil {
-		return ""
-	}
 	if start, ok := t.Start(at); ok {
 		at = start
 	}
-	return fmt.Sprintf("%s+%#x", path.Base(object), at)
+	return placeIn(object, at)
 }
+
+func placeIn(object string, at uint64) string { return fmt.Sprintf("%s+%#x", path.Base(object), at) }
 
 // lookup says how a is looked up.
 func (n *native) lookup(a profile.Addr) handle.How {
@@ -236,7 +238,7 @@ func (n *native) Resolve(a profile.Addr, dst []profile.Frame) ([]profile.Frame, 
 	for _, f := range n.resolved {
 		g := profile.Frame{Func: f.Func, Raw: f.Raw, File: f.File, Line: f.Line, Object: f.Object, Inlined: f.Inlined}
 		if f.Func == "" && f.Object != "" {
-			g.Place = n.place(pc, f.Object)
+			g.Place = n.place(pc, &f)
 		}
 		dst = append(dst, g)
 	}

@@ -132,7 +132,7 @@ func (f *treeFiles) Resolve(a profile.Addr, dst []profile.Frame) ([]profile.Fram
 		elf = opened.File()
 	}
 	if elf == nil {
-		return append(dst, profile.Frame{Object: file.path}), m
+		return append(dst, profile.Frame{Object: file.path, Place: placeIn(file.path, placed(a))}), m
 	}
 	m.BuildID = elf.BuildID()
 	m.Start, m.Limit, m.Offset = segmentAt(base, elf.Segments(), placed(a))

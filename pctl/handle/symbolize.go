@@ -13,7 +13,7 @@ type Frame struct {
 	Func   string // demangled; empty if unknown
 	Raw    string // the same as it is in the file, mangled
 	Entry  uint64 // run-time address of the function that PC is in, not of one inlined there; 0 if unknown
-	Offset uint64 // PC - Entry; if the function is unknown, PC as an address of Object's file
+	Offset uint64 // PC - Entry; if the function is unknown, PC as an address of Object's file, or its offset in a file that is not ELF
 
 	File    string // of the source; empty without line information
 	Line    int
@@ -62,6 +62,9 @@ func (s *Space) Symbolize(pc uint64, how How, dst []Frame) []Frame {
 	if !ok {
 		f := s.jitFrame(state, pc, addr) // a JIT that maps its code from a memfd
 		f.Object = r.object.path
+		if f.Func == "" {
+			f.Offset = pc - r.Start + r.Off
+		}
 		return append(dst, f)
 	}
 	frames := l.frames(pc, addr, bias, how)
