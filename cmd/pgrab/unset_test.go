@@ -43,6 +43,25 @@ func TestNeverSet(t *testing.T) {
 	}
 }
 
+// TestInlined: a function that exists only inlined is reported with the functions that it is in, and is a failure. One
+// that exists and is also inlined is reported, and is none.
+func TestInlined(t *testing.T) {
+	target := ptest.BuildC(t, "testdata/inlined.c", "-g")
+	for name, want := range map[string]string{
+		"everywhere": `^pgrab: \d+: breakpoint everywhere was never set: it is inlined in first, second\n$`,
+		"somewhere":  `^pgrab: \d+: breakpoint somewhere is not hit where the function is inlined: in first\n$`,
+		"first":      `^$`,
+	} {
+		status := 0
+		if name == "everywhere" {
+			status = 1
+		}
+		if r := pgrab(t, nil, "-q", "-s", "none", "-b", name, "--", target); r.status != status || !regexp.MustCompile(want).MatchString(r.stderr) {
+			t.Errorf("%s: exit status %d, want %d; stderr %q, want %s", name, r.status, status, r.stderr, want)
+		}
+	}
+}
+
 // TestPlaceRefused: a breakpoint that waited for an object and cannot be set in it is
 // reported each time, and is a failure.
 func TestPlaceRefused(t *testing.T) {

@@ -144,13 +144,13 @@ func (f *File) openOther(path string, belongs func(o *File) bool) (*File, error)
 	return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 }
 
-// close closes a file that openOther has opened.
-func (f *File) close() { f.file.r.(*Patient).f.Close() }
+// closeOther closes a file that openOther has opened.
+func closeOther(f *File) { f.file.r.(*Patient).f.Close() }
 
 // closeDebug closes the files with debug information that were opened.
 func (f *File) closeDebug() {
 	if o := f.other.get(func() *File { return nil }); o != nil {
-		o.close()
+		closeOther(o)
 	}
 	if d := f.lines.get(func() *dwarfFile { return nil }); d != nil {
 		d.close()

@@ -225,16 +225,16 @@ func (d *dwarfFile) close() {
 	}
 	defer d.mu.Unlock()
 	if sup := d.sup.get(func() *dwarfFile { return nil }); sup != nil {
-		sup.in.close()
+		closeOther(sup.in)
 	}
 	if p := d.dwp.get(func() *dwarfPackage { return nil }); p != nil {
-		p.in.close()
+		closeOther(p.in)
 	}
 	for _, t := range d.units.Values() {
 		if t.unit != nil && t.unit.d != d {
-			t.unit.d.in.close()
+			closeOther(t.unit.d.in)
 			if sup := t.unit.d.sup.get(func() *dwarfFile { return nil }); sup != nil {
-				sup.in.close()
+				closeOther(sup.in)
 			}
 		}
 	}

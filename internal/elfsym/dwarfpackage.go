@@ -66,7 +66,7 @@ func (d *dwarfFile) openPackage() *dwarfPackage {
 			if p.readHeader() {
 				return p
 			}
-			o.close()
+			closeOther(o)
 			return nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) {

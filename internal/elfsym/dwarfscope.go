@@ -4,8 +4,6 @@ import (
 	"debug/dwarf"
 
 	lru "github.com/hashicorp/golang-lru/v2"
-
-	"ptools/internal/cursor"
 )
 
 // A scope is a namespace or a class: the offsets of the entries in it, and its name with those of the scopes around it.
@@ -59,57 +57,30 @@ func (d *dwarfFile) scopeOf(off uint64) string {
 
 // readScopes walks the entries of the unit.
 func (u *unit) readScopes() []scope {
-	size := u.end - u.entries
-	if u.d.scopes.read += size; size > maxUnitBytes || u.d.scopes.read > maxScopeRun {
+	if u.d.scopes.read += u.end - u.entries; u.d.scopes.read > maxScopeRun {
 		return nil
 	}
-	data, ok := u.d.info.bytes(u.entries, size)
-	abbrevs := readAbbrevs(u.d.abbrev, u.abbrevOff, 0, u)
-	if !ok || abbrevs == nil {
-		return nil
-	}
-	var all []scope
-	var e die
-	open := []int{-1} // the scope at each depth, by its number; -1 for none
-	c := cursor.Cursor{B: data}
-	for len(open) > 0 && len(open) < maxDepth && len(all) < maxScopes {
-		a, more := u.peek(&c, abbrevs)
-		if a == nil {
-			if !more {
-				break
-			}
-			last := len(open) - 1
-			if i := open[last]; i >= 0 && (last == 0 || open[last-1] != i) {
-				all[i].end = u.entries + c.Off
-			}
-			open = open[:last]
-			if len(open) == 1 {
-				break // the end of the unit's entry
-			}
-			continue
+	var all []scope // numbered from 1
+	u.walk(isScope, func(e *die, outer uint64) uint64 {
+		if len(all) >= maxScopes {
+			return outer
 		}
-		at := open[len(open)-1]
-		named := isScope(a.tag)
-		if !named && !a.wanted && a.fixed >= 0 {
-			c.Uleb()
-			c.Skip(uint64(a.fixed))
-		} else if !u.entry(&c, u.entries, abbrevs, &e) {
-			break
+		around := ""
+		if outer > 0 {
+			around = all[outer-1].name
 		}
-		if !a.children {
-			continue
+		all = append(all, u.newScope(e, around))
+		return uint64(len(all))
+	}, func(inner, end uint64) {
+		if inner > 0 {
+			all[inner-1].end = end
 		}
-		if named {
-			all = append(all, u.newScope(&e, all, at))
-			at = len(all) - 1
-		}
-		open = append(open, at)
-	}
+	})
 	return all
 }
 
-// newScope returns the scope of an entry, inside scope outer of all.
-func (u *unit) newScope(e *die, all []scope, outer int) scope {
+// newScope returns the scope of an entry, with the names of those around it.
+func (u *unit) newScope(e *die, around string) scope {
 	name := u.str(e.name)
 	if name == "" && e.origin.set() { // a class that is declared elsewhere
 		if at := u.reference(e.origin); at != 0 {
@@ -124,10 +95,12 @@ func (u *unit) newScope(e *die, all []scope, outer int) scope {
 	case e.abbrev.tag == dwarf.TagNamespace:
 		name = "(anonymous namespace)::"
 	}
-	if outer >= 0 {
-		name = all[outer].name + name
+	name = around + name
+	end := e.off // a declaration has nothing in it
+	if e.abbrev.children {
+		end = u.end
 	}
-	return scope{span{e.off, u.end}, name[:min(len(name), maxName)]}
+	return scope{span{e.off, end}, name[:min(len(name), maxName)]}
 }
 
 // isScope reports whether names of functions in an entry are qualified by its name.

@@ -16,7 +16,7 @@ type supLink struct {
 }
 
 // supLink returns the file's link to its supplementary file.
-func (f *File) supLink() (l supLink, ok bool) {
+func (f *image) supLink() (l supLink, ok bool) {
 	const longest = 8 << 10
 	if s := f.section(".gnu_debugaltlink"); s != nil {
 		name, id, ok := bytes.Cut(s.view(f.file).upTo(0, longest), []byte{0})
@@ -27,7 +27,7 @@ func (f *File) supLink() (l supLink, ok bool) {
 }
 
 // debugSup reads .debug_sup (DWARF 5, 7.3.6).
-func (f *File) debugSup() (l supLink, supplementary bool) {
+func (f *image) debugSup() (l supLink, supplementary bool) {
 	s := f.section(".debug_sup")
 	if s == nil {
 		return supLink{}, false

@@ -40,6 +40,11 @@ func (g *GoTable) inlinedAt(f *goFunc, pc uint64) (inlinedCall, bool) {
 	if i < 0 {
 		return inlinedCall{}, false
 	}
+	return g.inlinedCall(f, i)
+}
+
+// inlinedCall returns record i of a function's inline tree.
+func (g *GoTable) inlinedCall(f *goFunc, i int32) (inlinedCall, bool) {
 	base := g.readModule().gofunc
 	size, name, parent := uint64(16), 4, 8
 	if g.version == go118 {
