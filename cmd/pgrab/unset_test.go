@@ -62,6 +62,25 @@ func TestInlined(t *testing.T) {
 	}
 }
 
+// TestNeverAtMain: a stop point that the program does not reach is reported.
+func TestNeverAtMain(t *testing.T) {
+	nomain := ptest.BuildC(t, "testdata/nomain.c", "-nostdlib", "-static", "-s")
+	calls := ptest.BuildC(t, "calls.c", "-static", "-s")
+	for _, tt := range []struct {
+		argv   []string
+		stderr string
+	}{
+		{[]string{"-s", "preinit,main", "--", nomain}, `^pgrab: \d+: never stopped at main: not reached, or the program does not show where its main is\n$`},
+		{[]string{"-s", "preinit,postinit,main", "--", calls, "-n", "1"}, `^$`},
+		{[]string{"-s", "preinit,postinit,main", "--", "sh", "-c", "exec true"}, `^$`},
+	} {
+		r := pgrab(t, nil, append([]string{"-q", "-H", "0"}, tt.argv...)...)
+		if r.status != 0 || !regexp.MustCompile(tt.stderr).MatchString(r.stderr) {
+			t.Errorf("%v: exit status %d, stderr %q, want %s", tt.argv, r.status, r.stderr, tt.stderr)
+		}
+	}
+}
+
 // TestPlaceRefused: a breakpoint that waited for an object and cannot be set in it is
 // reported each time, and is a failure.
 func TestPlaceRefused(t *testing.T) {
