@@ -206,16 +206,6 @@ func (s *session) sample(ctx context.Context, sources []*sample.Source) (*profil
 	return p, err
 }
 
-// tellMissing says which debug information was missing for the names.
-func (s *session) tellMissing() {
-	if s.cfg.quiet {
-		return
-	}
-	for _, err := range s.files.Missing() {
-		fmt.Fprintf(s.stderr, "psample: %s\n", profile.Clean(err.Error()))
-	}
-}
-
 // pids returns the numbers of the targets.
 func (s *session) pids() []int {
 	var pids []int
