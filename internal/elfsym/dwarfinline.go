@@ -186,18 +186,17 @@ func (t *unitTable) lines(addr uint64, buf []Line) []Line {
 
 func (t *unitTable) name(n *inlineNode) string {
 	if n.name == "" {
-		n.raw = t.unit.functionName(n.off)
-		n.name = demangled(n.raw)
+		n.name, n.raw = t.unit.functionName(n.off)
 	}
 	return n.name
 }
 
-// functionName returns the raw name of the function whose entry is at off: that of
+// functionName returns the name, and the name in the file, of the function whose entry is at off: that of
 // the entry, or of the entry that it refers to. The linkage name is preferred
 // to the plain one, which the names of its namespace and class precede. The entry
 // may be in another unit than u, and in the supplementary file.
-func (u *unit) functionName(off uint64) string {
-	d, name := u.d, ""
+func (u *unit) functionName(off uint64) (name, raw string) {
+	d := u.d
 	var scope *dwarfFile // has the declaration, at declared
 	var declared uint64
 	for range 8 {
@@ -212,20 +211,20 @@ func (u *unit) functionName(off uint64) string {
 			break
 		}
 		if s := u.str(e.linkage); s != "" {
-			return s
+			return demangled(s), s
 		}
-		if s := u.str(e.name); s != "" && name == "" {
-			name = s
+		if raw == "" {
+			raw = u.str(e.name)
 		}
 		scope, declared = d, off
 		if d, off = u.follow(e.origin); d == nil || off == 0 {
 			break
 		}
 	}
-	if name == "" {
-		return ""
+	if raw == "" {
+		return "", ""
 	}
-	return scope.scopeOf(declared) + name
+	return scope.scopeOf(declared) + raw, raw
 }
 
 // follow returns the entry that a reference refers to: its file, and its offset there.

@@ -104,7 +104,8 @@ func (s *inlineSearch) unit(u *unit) {
 			return e.off
 		}
 		if around != 0 && len(s.matches) < maxOrigins && s.means(u, e) {
-			s.found[demangled(u.functionName(around))] = true
+			in, _ := u.functionName(around)
+			s.found[in] = true
 		}
 		return around
 	}, nil)
@@ -146,8 +147,8 @@ func (s *inlineSearch) means(u *unit, e *die) bool {
 	o := origin{d, off}
 	m, ok := s.matches[o]
 	if !ok {
-		raw := u.functionName(e.off)
-		m = raw != "" && (raw == s.name || mangled(raw) && s.query.fits(raw))
+		name, raw := u.functionName(e.off)
+		m = name != "" && (raw == s.name && name == raw || name == s.name || withoutAnonymous(name) == s.name || mangled(raw) && s.query.fits(raw))
 		s.matches[o] = m
 	}
 	return m

@@ -119,3 +119,36 @@ func TestInlinedInCC(t *testing.T) {
 		}
 	}
 }
+
+// TestQuery: users leave out parameters, template arguments, result types and anonymous namespaces.
+func TestQuery(t *testing.T) {
+	const (
+		template = "_ZN1S1fIlEEvT_"                       // void S::f<long>(long)
+		hidden   = "_ZN12_GLOBAL__N_14anonEl.constprop.0" // (anonymous namespace)::anon(long)
+	)
+	for _, c := range []struct {
+		name, raw string
+		want      bool
+	}{
+		{"S::f", template, true},
+		{"S::f<long>", template, true},
+		{"S::f<int>", template, false},
+		{"S::f<long>(long)", template, true},
+		{"S::f<long>(int)", template, false},
+		{"void S::f<long>(long)", template, true},
+		{"f<long>(long)", template, false},
+		{"anon", hidden, true},
+		{"anon(long)", hidden, true},
+		{"(anonymous namespace)::anon", hidden, true},
+		{"(anonymous namespace)::anon(long)", hidden, true},
+		{"other::anon", hidden, false},
+	} {
+		q := newQuery(c.name)
+		if got := q.fits(c.raw); got != c.want {
+			t.Errorf("%s for %s: %v", c.name, c.raw, got)
+		}
+		if ident, ok := lastIdentifier(c.name); !ok || !strings.Contains(c.raw, ident) {
+			t.Errorf("last identifier of %s: %q", c.name, ident)
+		}
+	}
+}
