@@ -58,7 +58,7 @@ var rooms = map[string][]string{
 		"internal/profile", "internal/perfevent", "pctl/notify", "pctl/handle", "pctl/control"},
 
 	"pctl/push":   {"internal/clean"},
-	"pctl/sample": {"internal/sample", "internal/profile", "pctl"},
+	"pctl/sample": {"internal/sample", "internal/intern", "internal/profile", "pctl"},
 
 	"pctl/targets":        {"internal/procfs", "internal/elfsym"},
 	"pctl/serve":          {"internal/clean", "internal/procfs", "pctl", "pctl/sample", "pctl/targets"},

@@ -156,3 +156,12 @@ func (h *Hit) Attach(v any) { h.hit.Attach(v) }
 // Thread copies the thread's registers and stack. Its call stack can be had
 // from the copy later, when the thread runs again.
 func (h *Hit) Thread() *Thread { return h.Breakpoint.p.copyThread(h.TID, h.hit.Regs(), h.hit) }
+
+// Inlined returns the functions that the function of the breakpoint was inlined into; the breakpoint is not hit there.
+// Inlined reads Go's tables or the debug information of the objects that Where names, up to a bound of 64 MB an object.
+func (b *Breakpoint) Inlined() []string {
+	if b.where.Symbol == "" {
+		return nil
+	}
+	return b.p.space().Inlined(b.where.Object, b.where.Symbol)
+}

@@ -8,8 +8,9 @@ import "ptools/pctl/handle"
 type Frame struct {
 	PC     uint64
 	Func   string // demangled; empty if unknown; SignalHandler for code that a signal handler returns to, without a symbol
+	Raw    string // the same as the file has it: mangled
 	Entry  uint64 // run-time address of the function that PC is in, not of one inlined there; 0 if unknown
-	Offset uint64 // PC - Entry; if the function is unknown, PC as the file of Object counts addresses
+	Offset uint64 // PC - Entry; if the function is unknown, PC as the file of Object counts addresses, or its offset in a file that is not ELF
 
 	File    string // of the source; empty without line information
 	Line    int

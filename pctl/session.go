@@ -116,6 +116,10 @@ func (s *Session) Close() error {
 	return errors.Join(errs...)
 }
 
+// Missing returns which debug information was needed for names and could not be opened, an error a file: files of split
+// units (.dwo, .dwp), and the supplementary files that dwz makes. Inlined functions are not shown then.
+func (s *Session) Missing() []error { return s.files.Missing() }
+
 // begin announces a grab or a creation; grabs.Done has to follow.
 func (s *Session) begin() error {
 	s.mu.Lock()

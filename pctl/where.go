@@ -11,7 +11,7 @@ import (
 // object or in every object that has the symbol.
 type Where struct {
 	Object string // base name or path of the object; empty: any
-	Symbol string // raw or demangled name; empty: Addr is meant
+	Symbol string // raw or demangled name, or that of a Go function; empty: Addr is meant
 	Offset uint64 // bytes after the symbol
 	Addr   uint64 // run-time address, where Symbol is empty
 }

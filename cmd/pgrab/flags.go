@@ -25,13 +25,15 @@ look, continue them, watch their events, and let them go unharmed.
 
 flags:
 %s
-A SYMBOL may be a raw or a demangled name. One that no object has is waited
-for; if none comes, that is said and the exit status is 1. A number without a
+A SYMBOL may be a raw or a demangled name. Without parameters or type arguments
+it means all such functions, and the clones that the compiler has made. One
+that no object has is waited for; if none comes, that is said, with the
+functions that it is inlined in, and the exit status is 1. A number without a
 unit is seconds. While a process is held at a rendezvous, a line or the end of
-standard input continues it. SIGINT, SIGTERM, SIGHUP and SIGQUIT let go; what is
-typed at a terminal that a COMMAND has, as ^C, ^\ and ^Z, is for the COMMAND.
-Where int3 instructions stand in for uprobes a line on standard error says why,
-and what that means if pgrab is killed.
+standard input continues it. SIGINT, SIGTERM, SIGHUP and SIGQUIT let go; what
+is typed at a terminal that a COMMAND has, as ^C, ^\ and ^Z, is for the
+COMMAND. Where int3 instructions stand in for uprobes a line on standard error
+says why, and what that means if pgrab is killed.
 
 examples:
   pgrab -p 4242                        stop it, wait for Enter, then watch it

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strconv"
 	"strings"
 
 	"ptools/pctl"
@@ -43,21 +44,36 @@ func (t *target) lacks(e pctl.Event) {
 // nearest is how many names are proposed for one that was not found.
 const nearest = 3
 
-// tellUnset reports the breakpoints whose symbol no object had.
+// tellUnset reports the breakpoints whose symbol no object had, and those whose function was also inlined.
 func (t *target) tellUnset() {
 	for _, b := range t.planted {
-		if b.Found() {
-			continue
+		if !b.Found() {
+			t.failed = true
+			t.note(t.whyUnset(b))
+		} else if inlined := inlinedIn(b); inlined != "" {
+			t.note("breakpoint " + b.Where().String() + " is not hit where the function is inlined: in " + inlined)
 		}
-		t.failed = true
-		t.note(t.whyUnset(b))
 	}
 }
 
+// inlinedIn lists functions that the function of a breakpoint was inlined into.
+func inlinedIn(b *pctl.Breakpoint) string {
+	names := b.Inlined()
+	if more := len(names) - nearest; more > 1 {
+		return strings.Join(names[:nearest], ", ") + " and " + strconv.Itoa(more) + " more"
+	}
+	return strings.Join(names, ", ")
+}
+
 func (t *target) whyUnset(b *pctl.Breakpoint) string {
-	text := "breakpoint " + b.Where().String() + " was never set: no object that was loaded has such a function"
+	text := "breakpoint " + b.Where().String() + " was never set: "
+	if inlined := inlinedIn(b); inlined != "" {
+		return text + "it is inlined in " + inlined
+	}
 	if why := t.p.Lack(b.Where()); why != nil {
-		text = "breakpoint " + b.Where().String() + " was never set: an object cannot be read: " + why.Error()
+		text += "an object cannot be read: " + why.Error()
+	} else {
+		text += "no object that was loaded has such a function"
 	}
 	if names := t.p.Near(b.Where(), nearest); len(names) != 0 {
 		text += " (similar: " + strings.Join(names, ", ") + ")"

@@ -81,6 +81,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	for _, unread := range g.session.UnreadFiles() {
 		g.complain(unread)
 	}
+	for _, missing := range g.session.Missing() {
+		g.complain(missing)
+	}
 	if err == nil {
 		err = job.Incomplete()
 	}

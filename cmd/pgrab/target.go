@@ -16,10 +16,11 @@ type target struct {
 	p       *pctl.Process
 	events  *pctl.Events
 	planted []*pctl.Breakpoint
-	first   *pctl.Event // the event grabbed or created, until it is known whether a stop follows
-	silent  bool        // the next continued event belongs to a stop that was not asked for
-	skipped uint64      // hits since the last that was printed
-	failed  bool        // an error has been printed
+	first   *pctl.Event  // the event grabbed or created, until it is known whether a stop follows
+	silent  bool         // the next continued event belongs to a stop that was not asked for
+	skipped uint64       // hits since the last that was printed
+	failed  bool         // an error has been printed
+	ahead   []pctl.Point // stop points that the program has not reached
 
 	killRisk pctl.KillRisk         // as last shown to the user
 	places   map[uint64]pctl.Frame // functions at addresses that were hit
@@ -98,6 +99,7 @@ func (t *target) watch(ctx context.Context) (end pctl.Event, err error) {
 			t.event(ctx, e)
 		case errors.Is(err, io.EOF):
 			t.count()
+			t.tellAhead()
 			if t.skipped != 0 { // and nothing was printed after them
 				t.note(skippedHits(t.skipped))
 			}
@@ -116,6 +118,7 @@ const leakCheck = "it has LeakSanitizer, which fails at its exit while it is tra
 
 // event handles one event.
 func (t *target) event(ctx context.Context, e pctl.Event) {
+	t.pastPoint(e)
 	if t.first != nil && e.Kind != pctl.KindStopped { // the process ended before it could stop
 		t.print(&record{Event: *t.first})
 		t.first = nil

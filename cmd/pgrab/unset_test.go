@@ -43,6 +43,44 @@ func TestNeverSet(t *testing.T) {
 	}
 }
 
+// TestInlined: a function that exists only inlined is reported with the functions that it is in, and is a failure. One
+// that exists and is also inlined is reported, and is none.
+func TestInlined(t *testing.T) {
+	target := ptest.BuildC(t, "testdata/inlined.c", "-g")
+	for name, want := range map[string]string{
+		"everywhere": `^pgrab: \d+: breakpoint everywhere was never set: it is inlined in first, second\n$`,
+		"somewhere":  `^pgrab: \d+: breakpoint somewhere is not hit where the function is inlined: in first\n$`,
+		"first":      `^$`,
+	} {
+		status := 0
+		if name == "everywhere" {
+			status = 1
+		}
+		if r := pgrab(t, nil, "-q", "-s", "none", "-b", name, "--", target); r.status != status || !regexp.MustCompile(want).MatchString(r.stderr) {
+			t.Errorf("%s: exit status %d, want %d; stderr %q, want %s", name, r.status, status, r.stderr, want)
+		}
+	}
+}
+
+// TestNeverAtMain: a stop point that the program does not reach is reported.
+func TestNeverAtMain(t *testing.T) {
+	nomain := ptest.BuildC(t, "testdata/nomain.c", "-nostdlib", "-static", "-s")
+	calls := ptest.BuildC(t, "calls.c", "-static", "-s")
+	for _, tt := range []struct {
+		argv   []string
+		stderr string
+	}{
+		{[]string{"-s", "preinit,main", "--", nomain}, `^pgrab: \d+: never stopped at main: not reached, or the program does not show where its main is\n$`},
+		{[]string{"-s", "preinit,postinit,main", "--", calls, "-n", "1"}, `^$`},
+		{[]string{"-s", "preinit,postinit,main", "--", "sh", "-c", "exec true"}, `^$`},
+	} {
+		r := pgrab(t, nil, append([]string{"-q", "-H", "0"}, tt.argv...)...)
+		if r.status != 0 || !regexp.MustCompile(tt.stderr).MatchString(r.stderr) {
+			t.Errorf("%v: exit status %d, stderr %q, want %s", tt.argv, r.status, r.stderr, tt.stderr)
+		}
+	}
+}
+
 // TestPlaceRefused: a breakpoint that waited for an object and cannot be set in it is
 // reported each time, and is a failure.
 func TestPlaceRefused(t *testing.T) {

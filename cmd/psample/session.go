@@ -93,6 +93,7 @@ func (s *session) run(ctx context.Context, status *int) (err error) {
 	if s.cfg.output != "" || !errors.Is(err, errOutput) {
 		err = errors.Join(err, s.write(p))
 	}
+	s.tellMissing()
 	if err != nil {
 		return err
 	}

@@ -18,12 +18,13 @@ const maxNameCache = 1024
 // ByName returns the symbols defined under a name, the preferred one first and
 // one for each address. The name may be
 //
-//   - the name in the symbol table, mangled or not: all versions of it;
+//   - the name in the symbol table, mangled or not: all versions of it, and the clones that the compiler has made of
+//     it (name.constprop.0);
 //   - name@VERSION or name@@VERSION: that version of it;
 //   - name@plt: the stub;
 //   - if nothing has that name, a demangled C++ or Rust name with or without
 //     parameters and template arguments: all functions it fits;
-//   - the name of a Go function.
+//   - the name of a Go function, with or without the path of its package and type arguments: all instances.
 //
 // If the file has no full symbol table, its separate debug file or
 // .gnu_debugdata is searched for names that are not among its dynamic
@@ -127,7 +128,7 @@ func (t *symTable) matches(base, version string, found *[]candidate) {
 			return
 		}
 		c := t.candidate(i, &s)
-		if c.name == base && (version == "" || c.version == version) {
+		if c.name == base && (version == "" || c.version == version) || version == "" && isClone(c.name, base) {
 			*found = append(*found, c)
 		}
 	}
@@ -152,14 +153,14 @@ func nameable(s *rawSym) bool {
 	return false
 }
 
-// places returns the offsets of a name in the string table, where a NUL or a
-// version follows it. Linkers let names with the same end share bytes, so the
+// places returns the offsets of a name in the string table, where a NUL, a
+// version or the suffix of a clone follows it. Linkers let names with the same end share bytes, so the
 // byte before does not matter.
 func (t *symTable) places(name string) map[uint32]bool {
 	places := make(map[uint32]bool)
 	pat := []byte(name)
 	t.names.find(pat, func(off uint64, b []byte, p int) bool {
-		if end := p + len(pat); end < len(b) && (b[end] == 0 || b[end] == '@') {
+		if end := p + len(pat); end < len(b) && (b[end] == 0 || b[end] == '@' || b[end] == '.') {
 			if len(places) >= maxPlaces {
 				return false
 			}

@@ -2,10 +2,15 @@ package elfsym
 
 import (
 	"bytes"
+	"cmp"
+	"errors"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"strings"
+
+	"ptools/internal/patience"
 )
 
 // debugRoot is where distributions put separate debug files.
@@ -96,29 +101,59 @@ func (f *File) vouches(o *File, crc uint32) bool {
 // openDebug opens the file at path. It returns the file if it is for the same
 // machine and belongs reports true.
 func (f *File) openDebug(path string, belongs func(o *File) bool) *File {
-	file, err := f.src.OpenDebug(path)
-	if err != nil || file == nil {
+	o, err := f.openOther(path, belongs)
+	if err != nil {
 		return nil
+	}
+	return o
+}
+
+// errForeign is the error of a file that is there, but belongs to another program or build.
+var errForeign = errors.New("file of another program or build")
+
+// openOther is openDebug with the error. The error is a *fs.PathError.
+func (f *File) openOther(path string, belongs func(o *File) bool) (*File, error) {
+	file, err := f.src.OpenDebug(path)
+	if err == nil && file == nil {
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		if inner, ok := errors.AsType[*fs.PathError](err); ok {
+			err = inner.Err
+		}
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
 	info, err := file.Stat()
 	if err != nil || !info.Mode().IsRegular() {
 		file.Close()
-		return nil
+		return nil, &fs.PathError{Op: "open", Path: path, Err: cmp.Or(err, ErrFormat)}
 	}
 	h := hold(file, info.Size())
 	o, err := New(h, info.Size(), path, nil)
 	if err == nil && o.hdr.machine == f.hdr.machine && belongs(o) {
 		o.debug = true
-		return o
+		return o, nil
+	}
+	if err == nil {
+		err = errForeign
+	}
+	if h.Hung() {
+		err = patience.ErrHung
 	}
 	h.f.Close()
-	return nil
+	return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 }
 
-// closeDebug closes the separate debug file, if one was opened.
+// closeOther closes a file that openOther has opened.
+func closeOther(f *File) { f.file.r.(*Patient).f.Close() }
+
+// closeDebug closes the files with debug information that were opened.
 func (f *File) closeDebug() {
 	if o := f.other.get(func() *File { return nil }); o != nil {
-		o.file.r.(*Patient).f.Close()
+		closeOther(o)
+	}
+	if d := f.lines.get(func() *dwarfFile { return nil }); d != nil {
+		d.close()
 	}
 }
 

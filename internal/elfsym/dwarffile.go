@@ -15,9 +15,13 @@ import (
 // It finds the unit that covers an address through .debug_aranges, or else
 // through the first entry of every unit. It reads only that unit.
 type dwarfFile struct {
-	f                                        *File // whose text it describes
-	info, abbrev, str, lineStr, strOffs      view
-	line, ranges, rnglists, addr, arangeView view
+	f     *File // whose text it describes
+	in    *File // that has the sections
+	split bool  // the units are split units
+	dwarfSections
+	sup    lazy[*dwarfFile]    // supplementary file
+	dwp    lazy[*dwarfPackage] // package of split units
+	scopes scopes
 
 	mu      sync.Mutex
 	aranges lazy[[]unitRange]
@@ -49,25 +53,16 @@ func (f *File) dwarf() *dwarfFile {
 				return nil
 			}
 		}
-		d := newDwarfFile(f)
-		for name, v := range map[string]*view{
-			".debug_info": &d.info, ".debug_abbrev": &d.abbrev, ".debug_line": &d.line,
-			".debug_str": &d.str, ".debug_line_str": &d.lineStr, ".debug_str_offsets": &d.strOffs,
-			".debug_ranges": &d.ranges, ".debug_rnglists": &d.rnglists, ".debug_addr": &d.addr,
-			".debug_aranges": &d.arangeView,
-		} {
-			*v = in.sectionView(name)
-		}
-		return d
+		return newDwarfFile(f, in)
 	})
 }
 
-func newDwarfFile(f *File) *dwarfFile {
+func newDwarfFile(f, in *File) *dwarfFile {
 	units, err := lru.New[uint64, *unitTable](1 << 12)
 	if err != nil {
 		panic(err) // only for sizes below 1
 	}
-	return &dwarfFile{f: f, units: units}
+	return &dwarfFile{f: f, in: in, dwarfSections: sectionsOf(in), units: units}
 }
 
 func (f *File) dwarfLines(vaddr uint64, buf []Line) []Line {
@@ -220,4 +215,27 @@ func (d *dwarfFile) unitOf(off uint64) (*unit, bool) {
 	}
 	_, ok = u.readRoot()
 	return u, ok
+}
+
+// close closes the supplementary file and the files of split units. If they are in use just now, the runtime closes them
+// later.
+func (d *dwarfFile) close() {
+	if !d.mu.TryLock() {
+		return
+	}
+	defer d.mu.Unlock()
+	if sup := d.sup.get(func() *dwarfFile { return nil }); sup != nil {
+		closeOther(sup.in)
+	}
+	if p := d.dwp.get(func() *dwarfPackage { return nil }); p != nil {
+		closeOther(p.in)
+	}
+	for _, t := range d.units.Values() {
+		if t.unit != nil && t.unit.d != d {
+			closeOther(t.unit.d.in)
+			if sup := t.unit.d.sup.get(func() *dwarfFile { return nil }); sup != nil {
+				closeOther(sup.in)
+			}
+		}
+	}
 }

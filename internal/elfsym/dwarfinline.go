@@ -19,6 +19,7 @@ type unitTable struct {
 type inlineNode struct {
 	off      uint64 // of its entry in .debug_info
 	name     string // set when it was first needed
+	raw      string // as it is in the file
 	parent   uint32 // the node it was inlined into; unowned for a function
 	callFile uint32
 	callLine uint32
@@ -45,7 +46,7 @@ func (d *dwarfFile) readTable(off uint64) *unitTable {
 	if _, ok := u.readRoot(); !ok {
 		return t
 	}
-	t.unit = u
+	t.unit = d.full(u)
 	t.line = u.readLines()
 	t.readNodes()
 	return t
@@ -165,35 +166,41 @@ func (t *unitTable) lines(addr uint64, buf []Line) []Line {
 		if n.parent == unowned {
 			break
 		}
-		buf = append(buf, Line{Func: t.name(n), File: file, Line: line, Inlined: true})
+		if t.name(n) != "" { // otherwise it is part of the function that it was inlined into
+			buf = append(buf, Line{Func: n.name, Raw: n.raw, File: file, Line: line, Inlined: true})
+		}
 		file, line = t.line.fileName(uint64(n.callFile)), int(n.callLine)
 		i = n.parent
 	}
 	// The function itself has the name that Symbol gives it: entries of local
 	// functions and of template instances often have only a plain name.
-	name := ""
+	name, raw := "", ""
 	if s, ok := t.unit.d.f.Symbol(addr); ok {
-		name = s.Name
+		name, raw = s.Name, s.Raw
 	} else if hasNode {
-		name = t.name(&t.nodes[i])
+		n := &t.nodes[i]
+		name, raw = t.name(n), n.raw
 	}
-	return append(buf, Line{Func: name, File: file, Line: line})
+	return append(buf, Line{Func: name, Raw: raw, File: file, Line: line})
 }
 
 func (t *unitTable) name(n *inlineNode) string {
 	if n.name == "" {
-		n.name = t.unit.functionName(n.off)
+		n.name, n.raw = t.unit.functionName(n.off)
 	}
 	return n.name
 }
 
-// functionName returns the name of the function whose entry is at off: that of
+// functionName returns the name, and the name in the file, of the function whose entry is at off: that of
 // the entry, or of the entry that it refers to. The linkage name is preferred
-// to the plain one. The entry may be in another unit than u.
-func (u *unit) functionName(off uint64) string {
-	d, name := u.d, ""
+// to the plain one, which the names of its namespace and class precede. The entry
+// may be in another unit than u, and in the supplementary file.
+func (u *unit) functionName(off uint64) (name, raw string) {
+	d := u.d
+	var scope *dwarfFile // has the declaration, at declared
+	var declared uint64
 	for range 8 {
-		if off < u.entries || off >= u.end {
+		if d != u.d || off < u.entries || off >= u.end {
 			var ok bool
 			if u, ok = d.unitOf(off); !ok || off < u.entries {
 				break
@@ -204,14 +211,27 @@ func (u *unit) functionName(off uint64) string {
 			break
 		}
 		if s := u.str(e.linkage); s != "" {
-			return demangled(s)
+			return demangled(s), s
 		}
-		if s := u.str(e.name); s != "" && name == "" {
-			name = s
+		if raw == "" {
+			raw = u.str(e.name)
 		}
-		if off = u.reference(e.origin); off == 0 {
+		scope, declared = d, off
+		if d, off = u.follow(e.origin); d == nil || off == 0 {
 			break
 		}
 	}
-	return name
+	if raw == "" {
+		return "", ""
+	}
+	return scope.scopeOf(declared) + raw, raw
+}
+
+// follow returns the entry that a reference refers to: its file, and its offset there.
+func (u *unit) follow(v value) (*dwarfFile, uint64) {
+	switch v.form {
+	case formRefSup4, formRefSup8, formGNURefAlt:
+		return u.d.supplement(), v.v
+	}
+	return u.d, u.reference(v)
 }

@@ -35,6 +35,7 @@ func (u *unit) spans(e *die, buf []span) []span {
 // oldRanges reads a list of .debug_ranges: pairs of addresses relative to a
 // base. A pair that starts with the largest address sets the base.
 func (u *unit) oldRanges(off uint64, buf []span) []span {
+	off += u.rangesBase
 	base, largest := u.lowPC, uint64(1)<<(8*u.addrSize-1)*2-1
 	v := u.d.ranges
 	var c cursor.Cursor

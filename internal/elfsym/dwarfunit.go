@@ -24,6 +24,9 @@ type unit struct {
 	strOffsets   uint64
 	addrBase     uint64
 	rnglistsBase uint64
+	rangesBase   uint64 // of split units, before DWARF 5
+	dwoName      string // of a skeleton unit
+	dwoID        uint64 // of a skeleton unit or split unit
 }
 
 // Types of unit in DWARF 5.
@@ -54,7 +57,7 @@ func (d *dwarfFile) unitAt(off uint64) (*unit, bool) {
 		u.abbrevOff = c.Uint(offSize)
 		switch kind {
 		case unitSkeleton, unitSplitCompile:
-			c.Skip(8)
+			u.dwoID = c.U64()
 		case unitType, unitSplitType:
 			c.Skip(8 + offSize)
 		}
@@ -90,6 +93,7 @@ type die struct {
 	callLine uint64
 
 	stmtList, compDir, strOffsets, addrBase, rnglists value // of the unit's entry
+	dwoName, dwoID, rangesBase                        value // the same
 }
 
 // entry reads the entry under the cursor, whose data begin at the offset base
@@ -133,7 +137,13 @@ func (u *unit) entry(c *cursor.Cursor, base uint64, t *abbrevTable, e *die) bool
 			e.compDir = v
 		case dwarf.AttrStrOffsetsBase:
 			e.strOffsets = v
-		case dwarf.AttrAddrBase:
+		case attrDwoName, attrGNUDwoName:
+			e.dwoName = v
+		case attrGNUDwoID:
+			e.dwoID = v
+		case attrGNURangesBase:
+			e.rangesBase = v
+		case dwarf.AttrAddrBase, attrGNUAddrBase:
 			e.addrBase = v
 		case dwarf.AttrRnglistsBase:
 			e.rnglists = v
@@ -219,14 +229,19 @@ func (u *unit) readRoot() (die, bool) {
 	}
 	// The bases come first: the other attributes need them.
 	u.strOffsets, u.addrBase, u.rnglistsBase = e.strOffsets.v, e.addrBase.v, e.rnglists.v
+	if u.d.split {
+		u.splitBases()
+	}
 	u.stmtList, u.hasLines = e.stmtList.v, e.stmtList.set()
-	u.compDir = u.str(e.compDir)
+	u.compDir, u.dwoName, u.rangesBase = u.str(e.compDir), u.str(e.dwoName), e.rangesBase.v
+	if e.dwoID.set() {
+		u.dwoID = e.dwoID.v
+	}
 	u.lowPC, _ = u.address(e.low)
 	return e, true
 }
 
-// str returns the string of an attribute, empty if it is in a supplementary
-// file.
+// str returns the string of an attribute.
 func (u *unit) str(v value) string {
 	s := ""
 	switch v.form {
@@ -234,6 +249,10 @@ func (u *unit) str(v value) string {
 		s = v.text
 	case formStrp:
 		s, _ = u.d.str.cstring(v.v)
+	case formStrpSup, formGNUStrpAlt:
+		if sup := u.d.supplement(); sup != nil {
+			s, _ = sup.str.cstring(v.v)
+		}
 	case formLineStrp:
 		s, _ = u.d.lineStr.cstring(v.v)
 	case formStrx, formStrx1, formStrx2, formStrx3, formStrx4, formGNUStrIndex:

@@ -35,7 +35,8 @@ type File struct {
 
 	sequences lazy[[]span]
 
-	byName nameCache
+	byName  nameCache
+	missing missing
 }
 
 // lazy is a value that the first caller computes and all others wait for.

@@ -185,7 +185,7 @@ func FuzzLines(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, info, abbrev, line, rnglists, ranges, aranges []byte, entry uint64) {
 		file := &File{image: image{hdr: &headers{}, text: []span{{0x1000, 0x500000}}}}
-		d := newDwarfFile(file)
+		d := newDwarfFile(file, file)
 		d.info, d.abbrev, d.line = memView(info), memView(abbrev), memView(line)
 		d.rnglists, d.ranges, d.arangeView = memView(rnglists), memView(ranges), memView(aranges)
 		file.lines.get(func() *dwarfFile { return d })
@@ -196,6 +196,7 @@ func FuzzLines(f *testing.F) {
 			d.table(u.off)
 			return true
 		})
+		file.InlinedIn("inner")
 	})
 }
 
@@ -220,6 +221,26 @@ func FuzzPLT(f *testing.F) {
 				t.Fatalf("%#x is %+v", a, s)
 			}
 		}
+	})
+}
+
+func FuzzSplit(f *testing.F) {
+	f.Add([]byte{5, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0}, uint64(1), []byte("\x05\x00\x00common.debug\x00\x02ab"))
+	f.Fuzz(func(t *testing.T, index []byte, id uint64, sup []byte) {
+		p := &dwarfPackage{index: memView(index)}
+		if p.readHeader() {
+			if row, ok := p.find(id); ok && row >= p.rows {
+				t.Errorf("row %d of %d", row, p.rows)
+			}
+			f := &File{image: image{hdr: &headers{}}}
+			d := newDwarfFile(f, f)
+			d.dwp.get(func() *dwarfPackage { return p })
+			d.packaged(&unit{d: d, dwoID: id})
+		}
+		i := &image{file: memView(sup), hdr: &headers{sections: []section{{name: ".debug_sup", size: uint64(len(sup)), kind: elf.SHT_PROGBITS}}}}
+		i.supLink()
+		i.hdr.sections[0].name = ".gnu_debugaltlink"
+		i.supLink()
 	})
 }
 

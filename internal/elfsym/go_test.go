@@ -331,13 +331,13 @@ func TestGoLayouts(t *testing.T) {
 				t.Errorf("%#x: stack pointer moved by %d %v at %#x, not %d", magic, d, ok, pc, want)
 			}
 		}
-		whole := Line{Func: "main.old", File: "/old.go", Line: 9}
+		whole := Line{Func: "main.old", Raw: "main.old", File: "/old.go", Line: 9}
 		if l := g.lines(0x1010, nil); !slices.Equal(l, []Line{whole}) {
 			t.Errorf("%#x: %+v", magic, l)
 		}
 		want := []Line{whole}
 		if version >= go118 {
-			want = []Line{{Func: "main.in", File: "/old.go", Line: 9, Inlined: true}, whole}
+			want = []Line{{Func: "main.in", Raw: "main.in", File: "/old.go", Line: 9, Inlined: true}, whole}
 		}
 		if l := g.lines(0x1030, nil); !slices.Equal(l, want) {
 			t.Errorf("%#x: %+v, not %+v", magic, l, want)

@@ -187,21 +187,32 @@ func (g *GoTable) value(f *goFunc, off uint32, pc uint64) int32 {
 	return v
 }
 
-// byName returns the functions of that name.
+// byName returns the functions that a name means: those of that very name, or else those of a name that users write.
 func (g *GoTable) byName(name string) []Sym {
 	if strings.IndexByte(name, 0) >= 0 {
 		return nil
 	}
-	at := uint32(0)
+	exact := uint32(0)
 	pat := []byte(name + "\x00")
 	g.names.find(pat, func(off uint64, b []byte, p int) bool {
 		if p == 0 && off == 0 || p > 0 && b[p-1] == 0 {
-			at = uint32(off) + uint32(p)
+			exact = uint32(off) + uint32(p)
 			return false
 		}
 		return true
 	})
-	if at == 0 {
+	if exact != 0 {
+		return g.named(map[uint32]bool{exact: true})
+	}
+	if q, ok := newGoQuery(name); ok {
+		return g.named(g.places(&q))
+	}
+	return nil
+}
+
+// named returns the functions whose names are at some offsets.
+func (g *GoTable) named(places map[uint32]bool) []Sym {
+	if len(places) == 0 {
 		return nil
 	}
 	// The records are in the order of the table, so a piece has many of them.
@@ -215,7 +226,7 @@ func (g *GoTable) byName(name string) []Sym {
 				continue
 			}
 		}
-		if le.Uint32(piece[off-start:]) == at {
+		if places[le.Uint32(piece[off-start:])] {
 			f := g.read(i)
 			found = append(found, f.symbol())
 		}

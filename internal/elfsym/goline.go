@@ -22,10 +22,10 @@ func (g *GoTable) lines(pc uint64, buf []Line) []Line {
 		line := int(max(g.value(f, f.pcln, at), 0))
 		c, ok := g.inlinedAt(f, at)
 		if !ok {
-			return append(buf, Line{Func: f.Name, File: file, Line: line})
+			return append(buf, Line{Func: f.Name, Raw: f.Name, File: file, Line: line})
 		}
 		name, _ := g.names.cstring(uint64(c.name))
-		buf = append(buf, Line{Func: name, File: file, Line: line, Inlined: true})
+		buf = append(buf, Line{Func: name, Raw: name, File: file, Line: line, Inlined: true})
 		at = f.Entry + uint64(int64(c.parentPC))
 	}
 	return buf
@@ -40,6 +40,11 @@ func (g *GoTable) inlinedAt(f *goFunc, pc uint64) (inlinedCall, bool) {
 	if i < 0 {
 		return inlinedCall{}, false
 	}
+	return g.inlinedCall(f, i)
+}
+
+// inlinedCall returns record i of a function's inline tree.
+func (g *GoTable) inlinedCall(f *goFunc, i int32) (inlinedCall, bool) {
 	base := g.readModule().gofunc
 	size, name, parent := uint64(16), 4, 8
 	if g.version == go118 {

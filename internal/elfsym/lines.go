@@ -3,6 +3,7 @@ package elfsym
 // A Line is a position in source.
 type Line struct {
 	Func    string // demangled
+	Raw     string // as it is in the file
 	File    string
 	Line    int  // 0 if unknown
 	Inlined bool // Func was inlined into the function of the next Line

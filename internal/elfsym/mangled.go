@@ -16,7 +16,7 @@ const maxTried = 4 << 20
 // `Vec::~Vec`. C++ and Rust write it unchanged into the mangled name, after
 // its length.
 func lastIdentifier(name string) (string, bool) {
-	name = withoutArguments(name)
+	name = withoutArguments(withoutAnonymous(name))
 	parts := strings.Split(name, "::")
 	for i := len(parts) - 1; i >= 0; i-- {
 		p := strings.TrimPrefix(strings.TrimSpace(parts[i]), "~")
@@ -115,11 +115,13 @@ func mangledStart(b []byte, start, p int) (int, bool) {
 // that leave out the same parts as the name.
 type query struct {
 	name    string
+	named   bool // anonymous namespaces are in the name
 	options []demangle.Option
 }
 
 func newQuery(name string) query {
-	q := query{name: squeeze(name), options: []demangle.Option{demangle.NoClones, demangle.MaxLength(maxDemangled)}}
+	q := query{name: squeeze(name), named: strings.Contains(name, anonymous), options: []demangle.Option{demangle.NoClones, demangle.MaxLength(maxDemangled)}}
+	name = withoutAnonymous(name)
 	bare := withoutArguments(name)
 	if !strings.Contains(name, "(") || strings.HasSuffix(bare, "operator") && strings.HasSuffix(name, "operator()") {
 		q.options = append(q.options, demangle.NoParams)
@@ -143,9 +145,43 @@ func (q *query) fits(raw string) bool {
 	if err != nil {
 		return false
 	}
-	s = squeeze(s)
-	// Without their arguments instances of Rust's generics end in `::<>`.
-	return s == q.name || strings.ReplaceAll(s, "::<>", "") == q.name
+	if !q.named {
+		s = withoutAnonymous(s)
+	}
+	whole := squeeze(s)
+	// Without their arguments instances of Rust's generics end in `::<>`. Instances of C++ templates begin with their
+	// result type.
+	return whole == q.name || strings.ReplaceAll(whole, "::<>", "") == q.name ||
+		strings.HasSuffix(whole, q.name) && squeeze(withoutResult(s)) == q.name
+}
+
+const anonymous = "(anonymous namespace)::"
+
+func withoutAnonymous(name string) string { return strings.ReplaceAll(name, anonymous, "") }
+
+// withoutResult removes what is before the last space that is in no brackets, and before the parameters.
+func withoutResult(name string) string {
+	depth, start := 0, 0
+	for i := range len(name) {
+		switch name[i] {
+		case '<', '[':
+			depth++
+		case '>', ']':
+			depth--
+		case ' ':
+			if depth == 0 {
+				start = i + 1
+			}
+		case '(':
+			if depth == 0 && i > start {
+				return name[start:]
+			}
+			depth++
+		case ')':
+			depth--
+		}
+	}
+	return name[start:]
 }
 
 // squeeze removes spaces, which users and demanglers place differently.

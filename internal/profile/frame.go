@@ -23,6 +23,8 @@ type Addr struct {
 // Frame is one function at an address. Inlining gives one address several.
 type Frame struct {
 	Func    string // demangled name; empty if unknown
+	Raw     string // the same as the file has it: mangled
+	Place   string // stands for a name that is unknown, in formats that have no addresses: libfoo.so+0x11e0
 	File    string // source file; empty if unknown
 	Line    int    // line in File; 0 if unknown
 	Object  string // path of the file that holds the code; empty if anonymous
@@ -41,7 +43,7 @@ type Mapping struct {
 type Resolver interface {
 	// Resolve appends to dst the functions at a, innermost first. It returns
 	// the mapping that holds a, or the zero Mapping if a is in no file. For
-	// code without a name it may append a frame without one. If it knows of
+	// code without a name it may append a frame without one, or with its Place. If it knows of
 	// no code at a, it appends nothing and returns the zero Mapping.
 	Resolve(a Addr, dst []Frame) ([]Frame, Mapping)
 }

@@ -90,8 +90,9 @@ type DocMapping struct {
 	PID     int    `json:"pid"`
 	Path    string `json:"path"`
 	BuildID string `json:"build_id,omitempty"`
-	Start   string `json:"start"` // hexadecimal address
-	Limit   string `json:"limit"` // hexadecimal address, exclusive
+	Start   string `json:"start"`  // hexadecimal address
+	Limit   string `json:"limit"`  // hexadecimal address, exclusive
+	Offset  uint64 `json:"offset"` // of start in the file
 }
 
 // DocLocation is a place in the code. Several lines are inlined functions,
@@ -228,10 +229,10 @@ func (b *docBuilder) location(s *Space, l *location, mappings map[int32]int) int
 	if l.mapping >= 0 {
 		m := s.mappings[l.mapping]
 		loc.Mapping = intern.ID(mappings, &b.out.Mappings, l.mapping, DocMapping{
-			PID: s.pid, Path: m.Path, BuildID: m.BuildID, Start: hex(m.Start), Limit: hex(m.Limit),
+			PID: s.pid, Path: m.Path, BuildID: m.BuildID, Start: hex(m.Start), Limit: hex(m.Limit), Offset: m.Offset,
 		})
 	}
-	for _, n := range l.lines {
+	for _, n := range b.profile.named(l) {
 		loc.Lines = append(loc.Lines, DocLine{b.function(n.fn), n.line, n.inlined})
 	}
 	b.out.Locations = append(b.out.Locations, loc)

@@ -42,7 +42,7 @@ func writePerf(p *Profile, w io.Writer, o *Options) error {
 		}
 		for _, c := range s.ordered() {
 			if n := c.of(o.Value); n > 0 {
-				r := perfRecord{thread: c.thread, stack: s.perfStack(c.stack, o)}
+				r := perfRecord{thread: c.thread, stack: s.perfStack(c.stack, p.threads[c.thread].pid, o)}
 				records = r.divide(records, n, step, times[c.cellKey])
 			}
 		}
@@ -83,21 +83,28 @@ func (r perfRecord) divide(records []perfRecord, n, step int64, times []span) []
 	return records
 }
 
-// perfStack returns a stack as perf script prints it: address, function and file of each level.
-func (s *Space) perfStack(stack StackID, o *Options) string {
+// perfStack returns a stack as perf script prints it: address, function and file of each level. For code in no file that
+// is the file in which a JIT compiler lists its functions.
+func (s *Space) perfStack(stack StackID, pid int, o *Options) string {
 	var b strings.Builder
 	var labels []label
 	for _, l := range s.path(s.counted(stack, o), nil) {
 		labels = s.locationLabels(l, o, labels[:0])
 		for i, label := range labels {
-			object, addr := cmp.Or(label.object, "[unknown]"), l.addr.PC
+			name, object, addr := label.name, cmp.Or(label.object, "[unknown]"), l.addr.PC
+			if label.object == "" && l.code {
+				object = fmt.Sprintf("/tmp/perf-%d.map", pid)
+			}
+			if i < len(l.lines) && s.profile.functions[l.lines[i].fn].place {
+				name = unknown // the line has the address
+			}
 			if l.addr.Kind == note {
 				object, addr = "[kernel.kallsyms]", ^uint64(0)
 			}
 			if i < len(l.lines) && l.lines[i].inlined {
 				object = "inlined"
 			}
-			fmt.Fprintf(&b, "\t%16x %s (%s)\n", addr, label.name, object)
+			fmt.Fprintf(&b, "\t%16x %s (%s)\n", addr, name, object)
 		}
 	}
 	return b.String()

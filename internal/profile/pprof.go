@@ -44,10 +44,11 @@ func newPprof(p *Profile) *profile.Profile {
 	if !p.Start.IsZero() {
 		out.TimeNanos = p.Start.UnixNano()
 	}
-	b := pprofBuilder{profile: p, out: out, functions: make(map[uint32]*profile.Function)}
+	b := pprofBuilder{profile: p, out: out, functions: make(map[uint32]*profile.Function), unnamed: make(map[*profile.Mapping]bool)}
 	for _, s := range p.finish() {
 		b.space(s)
 	}
+	b.leaveToReaders()
 	return out
 }
 
@@ -57,6 +58,7 @@ type pprofBuilder struct {
 	profile   *Profile
 	out       *profile.Profile
 	functions map[uint32]*profile.Function
+	unnamed   map[*profile.Mapping]bool // a location there has no function
 }
 
 func (b *pprofBuilder) space(s *Space) {
@@ -164,7 +166,7 @@ func (b *pprofBuilder) location(l *location, mappings []*profile.Mapping) *profi
 	if l.mapping >= 0 {
 		loc.Mapping = mappings[l.mapping]
 	}
-	for _, n := range l.lines {
+	for _, n := range b.profile.named(l) {
 		f := b.function(n.fn)
 		loc.Line = append(loc.Line, profile.Line{Function: f, Line: int64(n.line)})
 		if m := loc.Mapping; m != nil {
@@ -174,14 +176,25 @@ func (b *pprofBuilder) location(l *location, mappings []*profile.Mapping) *profi
 			m.HasInlineFrames = m.HasInlineFrames || n.inlined
 		}
 	}
+	if len(loc.Line) == 0 && loc.Mapping != nil {
+		b.unnamed[loc.Mapping] = true
+	}
 	b.out.Location = append(b.out.Location, loc)
 	return loc
+}
+
+// leaveToReaders marks the mappings that have a location without a function as not symbolized. Readers look up the
+// names of such mappings in files that they have.
+func (b *pprofBuilder) leaveToReaders() {
+	for m := range b.unnamed {
+		m.HasFunctions, m.HasFilenames, m.HasLineNumbers, m.HasInlineFrames = false, false, false, false
+	}
 }
 
 func (b *pprofBuilder) function(fn uint32) *profile.Function {
 	return intern.Value(b.functions, fn, func() *profile.Function {
 		g := b.profile.functions[fn]
-		f := &profile.Function{ID: uint64(len(b.out.Function) + 1), Name: g.name, SystemName: g.name, Filename: g.file}
+		f := &profile.Function{ID: uint64(len(b.out.Function) + 1), Name: g.name, SystemName: cmp.Or(g.raw, g.name), Filename: g.file}
 		b.out.Function = append(b.out.Function, f)
 		return f
 	})

@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"slices"
 	"time"
 
 	"ptools/internal/intern"
@@ -74,7 +75,11 @@ type thread struct {
 
 // function is one line of a histogram: the same name in two objects is two
 // functions.
-type function struct{ name, file, object string }
+type function struct {
+	name, file, object string
+	raw                string // name as the file has it
+	place              bool   // name is Frame.Place: the function's name is unknown
+}
 
 // maxThreads bounds the threads that are distinguished. Otherwise a program
 // that starts threads for hours would make the profile grow without a bound.
@@ -151,10 +156,19 @@ func (p *names) function(f function) uint32 {
 	if id, ok := p.funcIDs[f]; ok {
 		return id
 	}
-	c := function{Clean(f.name), Clean(f.file), Clean(f.object)}
+	c := function{Clean(f.name), Clean(f.file), Clean(f.object), Clean(f.raw), f.place}
 	id := intern.ID(p.funcIDs, &p.functions, c, c)
 	if c != f {
 		p.funcIDs[f] = id
 	}
 	return id
+}
+
+// named returns the lines of a location whose functions have names.
+func (p *names) named(l *location) []line {
+	isPlace := func(n line) bool { return p.functions[n.fn].place }
+	if !slices.ContainsFunc(l.lines, isPlace) {
+		return l.lines
+	}
+	return slices.DeleteFunc(slices.Clone(l.lines), isPlace)
 }

@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"slices"
 
 	"ptools/internal/intern"
@@ -74,6 +75,7 @@ type cell struct {
 type location struct {
 	addr    Addr
 	mapping int32 // index in mappings, -1 for none
+	code    bool  // it is in code that the resolver knows
 	lines   []line
 }
 
@@ -217,17 +219,18 @@ func (s *Space) resolve(l *location) bool {
 	known := false
 	l.lines = make([]line, 0, len(frames))
 	for _, f := range frames {
-		known = known || f.Func != ""
+		known = known || f.Func != "" || f.Place != ""
 		if f.Object == "" {
 			f.Object = m.Path
 		}
-		fn := s.profile.function(function{f.Func, f.File, f.Object})
+		fn := s.profile.function(function{cmp.Or(f.Func, f.Place), f.File, f.Object, f.Raw, f.Func == ""})
 		l.lines = append(l.lines, line{fn, int32(f.Line), f.Inlined})
 	}
 	if !known {
 		l.lines = nil
 	}
-	return len(frames) > 0 || m != (Mapping{})
+	l.code = len(frames) > 0 || m != (Mapping{})
+	return l.code
 }
 
 func (s *places) mapping(m Mapping) int32 {

@@ -204,26 +204,28 @@ func howOf(a profile.Addr) handle.How {
 	return 0
 }
 
-// unnamed makes a name for a function without one, at pc. The name is its file and the address where it begins there. If
-// no table says where functions begin, it is the address of the instruction.
-func (n *native) unnamed(pc uint64, object string) string {
+// place returns the place of a function without a name, at pc: its file, and the address where it begins there. If
+// no table says where functions begin, it is the address of the instruction. In a file that is not ELF it is the offset.
+func (n *native) place(pc uint64, f *handle.Frame) string {
 	m, ok := n.Find(pc)
 	if !ok {
 		return ""
 	}
-	return unnamedAt(m.Table, pc-m.Bias, object)
+	if m.Table == nil {
+		return placeIn(f.Object, f.Offset)
+	}
+	return placeAt(m.Table, pc-m.Bias, f.Object)
 }
 
-// unnamedAt is unnamed for an address as the file counts them.
-func unnamedAt(t *unwind.Table, at uint64, object string) string {
-	if t == nil {
-		return ""
-	}
+// placeAt is place for an address as the file counts them.
+func placeAt(t *unwind.Table, at uint64, object string) string {
 	if start, ok := t.Start(at); ok {
 		at = start
 	}
-	return fmt.Sprintf("%s+%#x", path.Base(object), at)
+	return placeIn(object, at)
 }
+
+func placeIn(object string, at uint64) string { return fmt.Sprintf("%s+%#x", path.Base(object), at) }
 
 // Prepare looks up the names of a; the Space remembers them.
 func (n *native) Prepare(a profile.Addr) {
@@ -241,12 +243,11 @@ func (n *native) Resolve(a profile.Addr, dst []profile.Frame) ([]profile.Frame, 
 	}
 	n.resolved = n.Symbolize(a.PC, n.how|howOf(a), n.resolved[:0])
 	for _, f := range n.resolved {
+		g := profile.Frame{Func: f.Func, Raw: f.Raw, File: f.File, Line: f.Line, Object: f.Object, Inlined: f.Inlined}
 		if f.Func == "" && f.Object != "" {
-			f.Func = n.unnamed(pc, f.Object)
+			g.Place = n.place(pc, &f)
 		}
-		dst = append(dst, profile.Frame{
-			Func: f.Func, File: f.File, Line: f.Line, Object: f.Object, Inlined: f.Inlined,
-		})
+		dst = append(dst, g)
 	}
 	m, ok := n.mapping(pc)
 	if ok {

@@ -128,15 +128,16 @@ func (f *treeFiles) Resolve(a profile.Addr, dst []profile.Frame) ([]profile.Fram
 		elf = opened.File()
 	}
 	if elf == nil {
-		return append(dst, profile.Frame{Object: file.path}), m
+		return append(dst, profile.Frame{Object: file.path, Place: placeIn(file.path, placed(a))}), m
 	}
 	m.BuildID = elf.BuildID()
 	m.Start, m.Limit, m.Offset = segmentAt(base, elf.Segments(), placed(a))
 	for _, r := range frames {
+		g := profile.Frame{Func: r.Func, Raw: r.Raw, File: r.File, Line: r.Line, Object: r.Object, Inlined: r.Inlined}
 		if r.Func == "" {
-			r.Func = nameless(opened, a, file.path)
+			g.Place = placeAt(opened.Table(), placed(a), file.path)
 		}
-		dst = append(dst, profile.Frame{Func: r.Func, File: r.File, Line: r.Line, Object: r.Object, Inlined: r.Inlined})
+		dst = append(dst, g)
 	}
 	return dst, m
 }
@@ -154,11 +155,6 @@ func segmentAt(base uint64, segments []elfsym.Segment, addr uint64) (start, limi
 
 // placed returns the address of the code of a level in the tree's space, as its file counts addresses.
 func placed(a profile.Addr) uint64 { return lookedUp(a) & (1<<placeBits - 1) }
-
-// nameless makes a name for a function that has none; see native.unnamed.
-func nameless(file *handle.Mapped, a profile.Addr, object string) string {
-	return unnamedAt(file.Table(), placed(a), object)
-}
 
 // codeMap is the executable memory of one process, by address.
 type codeMap struct {

@@ -25,6 +25,9 @@ type jitMap struct {
 	sought *mapState // the map when no file was found; another map is worth another look
 	closed bool
 	list   elfsym.PerfMap
+	alone  bool // ancestors are not asked
+
+	parents inherited
 }
 
 // lookup returns the function at a program counter.
@@ -39,7 +42,16 @@ func (j *jitMap) lookup(src *source, state *mapState, pc uint64) (elfsym.Sym, bo
 		}
 	}
 	j.mu.Unlock()
-	return j.list.Lookup(pc)
+	sym, ok := j.list.Lookup(pc)
+	if ok || j.alone {
+		return sym, ok
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closed {
+		return sym, false
+	}
+	return j.parents.lookup(j.pid, state, pc)
 }
 
 // hold opens the file if it is there. By the time a name is needed, the process may have
@@ -91,6 +103,7 @@ func (j *jitMap) close() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.closed = true
+	j.parents.close()
 	if j.file != nil {
 		j.file.Close()
 		j.file = nil

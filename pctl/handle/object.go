@@ -221,6 +221,20 @@ func (s *Space) Near(object, symbol string, n int) []string {
 	return names[:min(n, len(names))]
 }
 
+// Inlined returns the functions that a function was inlined into, in the objects with a name. If some of them have such a
+// function, the others are not searched: theirs is another function of that name.
+func (s *Space) Inlined(object, symbol string) []string {
+	objects := slices.DeleteFunc(s.Named(object), func(o Object) bool { return o.File == nil })
+	if has := func(o Object) bool { return len(o.File.ByName(symbol)) > 0 }; slices.ContainsFunc(objects, has) {
+		objects = slices.DeleteFunc(objects, func(o Object) bool { return !has(o) })
+	}
+	var names []string
+	for _, o := range objects {
+		names = append(names, o.File.InlinedIn(symbol)...)
+	}
+	return names
+}
+
 // called reports whether the object has a name. The kernel's own object also has the name
 // that the run-time linker uses for it.
 func (o *object) called(name string) bool {

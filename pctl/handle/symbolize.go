@@ -11,8 +11,9 @@ import (
 type Frame struct {
 	PC     uint64
 	Func   string // demangled; empty if unknown
+	Raw    string // the same as it is in the file, mangled
 	Entry  uint64 // run-time address of the function that PC is in, not of one inlined there; 0 if unknown
-	Offset uint64 // PC - Entry; if the function is unknown, PC as an address of Object's file
+	Offset uint64 // PC - Entry; if the function is unknown, PC as an address of Object's file, or its offset in a file that is not ELF
 
 	File    string // of the source; empty without line information
 	Line    int
@@ -76,6 +77,9 @@ func (s *Space) Symbolize(pc uint64, how How, dst []Frame) []Frame {
 	if !ok {
 		f := s.jitFrame(state, pc, addr) // a JIT that maps its code from a memfd
 		f.Object = r.object.path
+		if f.Func == "" {
+			f.Offset = pc - r.Start + r.Off
+		}
 		return append(dst, f)
 	}
 	frames := l.frames(pc, addr, bias, how)
@@ -91,7 +95,7 @@ func (s *Space) Symbolize(pc uint64, how How, dst []Frame) []Frame {
 func (s *Space) jitFrame(state *mapState, pc, addr uint64) Frame {
 	f := Frame{PC: pc}
 	if sym, ok := s.jit.lookup(s.source, state, addr); ok {
-		f.Func, f.Entry, f.Offset = sym.Name, sym.Addr, pc-sym.Addr
+		f.Func, f.Raw, f.Entry, f.Offset = sym.Name, sym.Raw, sym.Addr, pc-sym.Addr
 	}
 	return f
 }
@@ -104,7 +108,7 @@ func (l *loaded) frames(pc, addr, bias uint64, how How) []Frame {
 	case how&Trampoline != 0 && (!ok || addr-bias-sym.Addr >= trampolineSize):
 		return []Frame{{PC: pc, Func: SignalHandler}}
 	case ok:
-		f.Func, f.Entry = sym.Name, sym.Addr+bias
+		f.Func, f.Raw, f.Entry = sym.Name, sym.Raw, sym.Addr+bias
 		f.Offset = pc - f.Entry
 	}
 	if how&Lines == 0 {
@@ -120,7 +124,7 @@ func (l *loaded) frames(pc, addr, bias uint64, how How) []Frame {
 		g := f
 		g.File, g.Line, g.Inlined = line.File, line.Line, line.Inlined
 		if line.Inlined || f.Func == "" {
-			g.Func = line.Func
+			g.Func, g.Raw = line.Func, line.Raw
 		}
 		frames[i] = g
 	}

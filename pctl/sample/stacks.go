@@ -11,8 +11,6 @@ import (
 	"sync"
 	"time"
 
-	pprof "github.com/google/pprof/profile"
-
 	"ptools/internal/profile"
 	"ptools/pctl"
 )
@@ -23,6 +21,7 @@ type Stacks struct {
 	at      time.Time
 	took    time.Duration
 	threads []threadStack
+	maps    []pctl.Map // executable
 }
 
 // threadStack is one thread.
@@ -108,6 +107,9 @@ func (s *Sampler) takeStacks(ctx context.Context, pid int) (_ *Stacks, err error
 	if err != nil {
 		return nil, err
 	}
+	if maps, err := p.Maps(); err == nil { // a process that has ended meanwhile has no maps
+		st.maps = slices.DeleteFunc(maps, func(m pctl.Map) bool { return m.Perm&pctl.PermExec == 0 })
+	}
 	for _, t := range threads {
 		frames, err := t.Stack() // what could be unwound counts
 		state := t.State.String()
@@ -181,87 +183,3 @@ func (s *Stacks) WriteCounts(w io.Writer) error {
 
 // functionOf names a function fit for a line of text.
 func functionOf(f *pctl.Frame) string { return profile.Clean(cmp.Or(f.Func, "[unknown]")) }
-
-// WritePprof writes a gzipped profile.proto with the sample type goroutine/count, each thread a sample.
-func (s *Stacks) WritePprof(w io.Writer) error {
-	kind := &pprof.ValueType{Type: "goroutine", Unit: "count"}
-	b := stackBuilder{out: &pprof.Profile{
-		SampleType: []*pprof.ValueType{kind}, PeriodType: kind, Period: 1, DefaultSampleType: kind.Type,
-		TimeNanos: s.at.UnixNano(), DurationNanos: max(int64(s.took), 1),
-	}, locations: make(map[uint64]*pprof.Location), functions: make(map[[2]string]*pprof.Function), mappings: make(map[string]*pprof.Mapping)}
-	for _, t := range s.threads {
-		b.add(&t)
-	}
-	return b.out.Write(w)
-}
-
-// stackBuilder makes a profile.proto of stacks.
-type stackBuilder struct {
-	out       *pprof.Profile
-	locations map[uint64]*pprof.Location
-	functions map[[2]string]*pprof.Function
-	mappings  map[string]*pprof.Mapping
-}
-
-// add adds a thread. If its stack is not known, its state stands for the stack.
-func (b *stackBuilder) add(t *threadStack) {
-	sample := &pprof.Sample{Value: []int64{1}, NumLabel: map[string][]int64{"tid": {int64(t.tid)}}}
-	if t.name != "" {
-		sample.Label = map[string][]string{"thread": {t.name}}
-	}
-	frames := t.frames
-	if len(frames) == 0 {
-		frames = []pctl.Frame{{Func: "[" + t.state + "]"}}
-	}
-	for i := 0; i < len(frames); {
-		n := i + 1
-		for n < len(frames) && frames[n-1].Inlined {
-			n++
-		}
-		sample.Location = append(sample.Location, b.location(frames[i:n]))
-		i = n
-	}
-	b.out.Sample = append(b.out.Sample, sample)
-}
-
-// location returns the location of the functions at one address, the innermost first.
-func (b *stackBuilder) location(frames []pctl.Frame) *pprof.Location {
-	outer := &frames[len(frames)-1]
-	if l := b.locations[outer.PC]; l != nil && outer.PC != 0 {
-		return l
-	}
-	l := &pprof.Location{ID: uint64(len(b.out.Location) + 1), Address: outer.PC, Mapping: b.mapping(outer)}
-	for i := range frames {
-		f := &frames[i]
-		l.Line = append(l.Line, pprof.Line{Function: b.function(functionOf(f), profile.Clean(f.File)), Line: int64(f.Line)})
-	}
-	b.out.Location = append(b.out.Location, l)
-	b.locations[outer.PC] = l
-	return l
-}
-
-// mapping returns the mapping of a file. It has only the name and the build id, because every location has its
-// function.
-func (b *stackBuilder) mapping(f *pctl.Frame) *pprof.Mapping {
-	if f.Object == "" {
-		return nil
-	}
-	m := b.mappings[f.Object]
-	if m == nil {
-		m = &pprof.Mapping{ID: uint64(len(b.out.Mapping) + 1), File: profile.Clean(f.Object), BuildID: f.BuildID, HasFunctions: true}
-		b.out.Mapping = append(b.out.Mapping, m)
-		b.mappings[f.Object] = m
-	}
-	return m
-}
-
-func (b *stackBuilder) function(name, file string) *pprof.Function {
-	key := [2]string{name, file}
-	f := b.functions[key]
-	if f == nil {
-		f = &pprof.Function{ID: uint64(len(b.out.Function) + 1), Name: name, SystemName: name, Filename: file}
-		b.out.Function = append(b.out.Function, f)
-		b.functions[key] = f
-	}
-	return f
-}
