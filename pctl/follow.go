@@ -64,12 +64,15 @@ func (s *Session) born(parent *controlled, b control.Birth) (*control.Options, e
 	case b.Controlled >= limit:
 		return nil, fmt.Errorf("%d processes are followed already", b.Controlled)
 	}
-	child := *parent
-	child.Controller, child.created, child.parent, child.depth = nil, "", birth.Parent, birth.Depth
-	child.stop = slices.DeleteFunc(slices.Clone(parent.stop), func(p Point) bool {
-		return p == PointCreate || p == PointGrab && !b.Present
-	})
-	o := s.control(&child)
+	// Not a copy of parent: who grabs it may just be storing its Controller.
+	child := &controlled{
+		mode: parent.mode, linker: parent.linker, trap: parent.trap, starts: parent.starts, follow: f,
+		parent: birth.Parent, depth: birth.Depth,
+		stop: slices.DeleteFunc(slices.Clone(parent.stop), func(p Point) bool {
+			return p == PointCreate || p == PointGrab && !b.Present
+		}),
+	}
+	o := s.control(child)
 	o.Stays = func(c *control.Controller) bool {
 		if f.Which == nil {
 			return true
@@ -81,7 +84,7 @@ func (s *Session) born(parent *controlled, b control.Birth) (*control.Options, e
 	}
 	o.Begin = func(c *control.Controller) error {
 		child.Controller = c
-		return s.begun(&child, b)
+		return s.begun(child, b)
 	}
 	return o, nil
 }

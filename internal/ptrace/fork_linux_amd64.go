@@ -38,6 +38,8 @@ type childPlan struct {
 	result     int32    // write end
 	top        int32    // above every descriptor named here
 	limit      *unix.Rlimit
+	ignored    []uintptr
+	action     ignoreAction
 	leave      [1]byte
 	errno      [4]byte
 }
@@ -88,7 +90,7 @@ func closeAll(fds []int) {
 }
 
 func newChildPlan(c *Command) (*childPlan, error) {
-	p := &childPlan{fds: make([]int32, len(c.Files))}
+	p := &childPlan{fds: make([]int32, len(c.Files)), ignored: inheritedIgnored(), action: ignoreAction{handler: sigIgn}}
 	var err error
 	if p.path, err = syscall.BytePtrFromString(c.Path); err != nil {
 		return nil, err
@@ -152,6 +154,9 @@ func (p *childPlan) child() {
 	}
 	if e = p.files(); e == 0 && p.dir != nil {
 		_, e = raw(unix.SYS_CHDIR, uintptr(unsafe.Pointer(p.dir)), 0, 0)
+	}
+	if e == 0 {
+		e = p.ignore()
 	}
 	if e == 0 && p.limit != nil {
 		_, e = raw(unix.SYS_SETRLIMIT, unix.RLIMIT_NOFILE, uintptr(unsafe.Pointer(p.limit)), 0)

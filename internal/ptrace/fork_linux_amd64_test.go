@@ -143,7 +143,7 @@ func TestFilesInAnyOrder(t *testing.T) {
 // does not have the raised limit of a Go program.
 func TestFileLimit(t *testing.T) {
 	for _, limit := range []struct{ soft, hard string }{{"100", "4096"}, {"100", "101"}, {"4096", "4096"}} {
-		out := ptest.Start(t, "/bin/sh", "-c", `ulimit -Sn "$2" && ulimit -Hn "$3" && PTEST_HELPER=limited exec "$1"`,
+		out := ptest.Start(t, "/bin/sh", "-c", `ulimit -Sn "$2" && ulimit -Hn "$3" && PTEST_HELPER=forker exec "$1" "ulimit -n"`,
 			"sh", os.Args[0], limit.soft, limit.hard).Line()
 		if out != limit.soft {
 			t.Errorf("started with %s of %s, the child has %s", limit.soft, limit.hard, out)
@@ -151,10 +151,10 @@ func TestFileLimit(t *testing.T) {
 	}
 }
 
-// The helper limited has a child print its limit.
-var _ = ptest.Helper("limited", func() {
+// The helper forker makes a child that runs its argument.
+var _ = ptest.Helper("forker", func() {
 	runtime.LockOSThread()
-	c, err := Fork(&Command{Path: "/bin/sh", Args: []string{"sh", "-c", "ulimit -n"}, Files: []uintptr{0, 1, 2}})
+	c, err := Fork(&Command{Path: "/bin/sh", Args: []string{"sh", "-c", os.Args[1]}, Env: os.Environ(), Files: []uintptr{0, 1, 2}})
 	if err == nil {
 		err = Seize(c.PID, 0)
 	}
