@@ -41,9 +41,14 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 
-	named := (*pctl.Thread).Calls
-	if o.detail == detailAll {
-		named = (*pctl.Thread).Stack
+	named := func(t *pctl.Thread) ([]pctl.Frame, error) {
+		of := (*pctl.Thread).Calls
+		if o.detail == detailAll {
+			of = (*pctl.Thread).Stack
+		}
+		found, err := of(t)
+		job.NoteLack(err)
+		return found, err
 	}
 	var f format = text{named}
 	if o.form == formJSON {

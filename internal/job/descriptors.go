@@ -31,6 +31,9 @@ func Incomplete() error {
 	return fmt.Errorf("the result may be incomplete: %w (raise ulimit -n)", syscall.EMFILE)
 }
 
+// NoteLack notes an error that leaves the result incomplete, if it is one of those.
+func NoteLack(err error) { procfs.NoteLack(err) }
+
 // free returns an error if n descriptors cannot be had.
 func free(n int) error {
 	for range n {

@@ -20,14 +20,14 @@ func Lacking(err error) bool {
 // lacks counts what could not be opened for a lack of descriptors or memory.
 var lacks atomic.Int64
 
-// noteLack counts an error that means such a lack.
-func noteLack(err error) {
+// NoteLack counts an error that means such a lack, and that leaves a result incomplete.
+func NoteLack(err error) {
 	if Lacking(err) {
 		lacks.Add(1)
 	}
 }
 
-// Lacks returns how many files of targets and pidfds this program could not open for a lack of descriptors or memory. What
+// Lacks returns how many times files of targets and pidfds could not be opened for a lack of descriptors or memory. What
 // was read while it has grown may be incomplete: many errors of /proc only say that a thread or process has ended, and a
 // file that cannot be opened has no names. Any goroutine may call.
 func Lacks() int64 { return lacks.Load() }

@@ -93,7 +93,7 @@ func (p *PIDFD) dup() (*os.File, error) {
 	}
 	fd, err := unix.FcntlInt(uintptr(p.fd), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
-		noteLack(err)
+		NoteLack(err)
 		return nil, err
 	}
 	return os.NewFile(uintptr(fd), "pidfd"), nil

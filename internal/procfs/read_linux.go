@@ -11,7 +11,7 @@ import (
 // open opens the file for reading and returns its descriptor. A lack of descriptors counts (Lacks).
 func (p *path) open(flags int) (int, syscall.Errno) {
 	fd, errno := p.tryOpen(flags)
-	noteLack(errno)
+	NoteLack(errno)
 	return fd, errno
 }
 

@@ -128,7 +128,6 @@ func lookAt(dirfd int, name string) (int, error) {
 		case unix.ENOSYS, unix.EPERM:
 			return walk(dirfd, name)
 		default:
-			noteLack(err)
 			return -1, &fs.PathError{Op: "open", Path: name, Err: err}
 		}
 	}
@@ -142,7 +141,6 @@ func reopen(fd int, st *unix.Stat_t, name string) (*os.File, error) {
 	self := "/proc/self/fd/" + strconv.Itoa(fd)
 	n, err := unix.Open(self, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
 	if err != nil {
-		noteLack(err)
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
 	// Go's poller accepts a non-blocking file of a FUSE file system, which has a poll of its own. Closing such a
@@ -242,7 +240,6 @@ func (r *Root) openNamed(m Map, accept func(*unix.Stat_t) bool) (*os.File, error
 func lookHere(name string) (int, error) {
 	root, err := unix.Open("/", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		noteLack(err)
 		return -1, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
 	defer unix.Close(root)
@@ -266,7 +263,6 @@ func openAccepted(fd int, name string, accept func(*unix.Stat_t) bool) (*os.File
 func openLink(link string, m Map) (*os.File, error) {
 	fd, err := unix.Open(link, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
-		noteLack(err)
 		return nil, &fs.PathError{Op: "open", Path: link, Err: err}
 	}
 	defer unix.Close(fd)

@@ -37,7 +37,9 @@ func newSource(pid int) (*source, error) {
 
 // OpenDebug opens a regular file by an absolute path.
 func (s *source) OpenDebug(path string) (*os.File, error) {
-	return patience.Do(func() (*os.File, error) { return s.openDebug(path) }, func(f *os.File) { f.Close() })
+	f, err := patience.Do(func() (*os.File, error) { return s.openDebug(path) }, func(f *os.File) { f.Close() })
+	procfs.NoteLack(err) // a debug file is not asked for again
+	return f, err
 }
 
 func (s *source) openDebug(path string) (*os.File, error) {
