@@ -26,6 +26,7 @@ type descriptor struct {
 // there is no such process.
 func OpenPIDFD(pid int) (*PIDFD, error) {
 	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
+	NoteLack(err)
 	switch err {
 	case nil:
 		return &PIDFD{descriptor{fd: fd}}, nil
