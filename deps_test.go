@@ -57,14 +57,14 @@ var rooms = map[string][]string{
 	"internal/sample": {"internal/futex", "internal/intern", "internal/inner", "internal/ptrace", "internal/x86", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind",
 		"internal/profile", "internal/perfevent", "pctl/notify", "pctl/handle", "pctl/control"},
 
-	"pctl/push":   {"internal/clean"},
+	"pctl/push":   {"internal/clean", "internal/patience"},
 	"pctl/sample": {"internal/sample", "internal/intern", "internal/profile", "pctl"},
 
 	"pctl/targets":        {"internal/procfs", "internal/elfsym"},
 	"pctl/serve":          {"internal/clean", "internal/procfs", "pctl", "pctl/sample", "pctl/targets"},
-	"internal/conf":       {"pctl/push", "pctl/targets"},
+	"internal/conf":       {"internal/patience", "pctl/push", "pctl/targets"},
 	"internal/continuous": {"pctl/push", "pctl/sample", "pctl/targets"},
-	"cmd/psampled":        {"internal/clean", "internal/conf", "internal/continuous", "internal/job", "internal/usage", "pctl", "pctl/push", "pctl/sample", "pctl/serve", "pctl/targets"},
+	"cmd/psampled":        {"internal/clean", "internal/conf", "internal/continuous", "internal/job", "internal/patience", "internal/usage", "pctl", "pctl/push", "pctl/sample", "pctl/serve", "pctl/targets"},
 
 	"internal/live": {"internal/profile"},
 

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"ptools/internal/conf"
+	"ptools/internal/patience"
 	"ptools/pctl"
 	"ptools/pctl/sample"
 	"ptools/pctl/serve"
@@ -160,11 +161,14 @@ func (d *daemon) server() (*http.Server, error) {
 	return server, nil
 }
 
+// mostSecret bounds the size of a file with a token or certificates.
+const mostSecret = 1 << 20
+
 // terms reads the files of the token and the certificates, which may have been replaced since the start.
 func (s *settings) terms() (serve.Terms, *tls.Config, error) {
 	t := serve.Terms{Longest: time.Duration(s.MaxSeconds)}
 	if s.TokenFile != "" {
-		text, err := os.ReadFile(s.TokenFile)
+		text, err := patience.ReadFile(s.TokenFile, mostSecret)
 		if err != nil {
 			return t, nil, err
 		}
@@ -181,13 +185,21 @@ func (s *settings) tls() (*tls.Config, error) {
 	if s.TLS.Cert == "" {
 		return nil, nil
 	}
-	cert, err := tls.LoadX509KeyPair(s.TLS.Cert, s.TLS.Key)
+	certificate, err := patience.ReadFile(s.TLS.Cert, mostSecret)
 	if err != nil {
 		return nil, err
 	}
+	key, err := patience.ReadFile(s.TLS.Key, mostSecret)
+	if err != nil {
+		return nil, err
+	}
+	cert, err := tls.X509KeyPair(certificate, key)
+	if err != nil {
+		return nil, fmt.Errorf("%s, %s: %w", s.TLS.Cert, s.TLS.Key, err)
+	}
 	c := &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
 	if s.TLS.ClientCA != "" {
-		text, err := os.ReadFile(s.TLS.ClientCA)
+		text, err := patience.ReadFile(s.TLS.ClientCA, mostSecret)
 		if err != nil {
 			return nil, err
 		}

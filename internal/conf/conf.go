@@ -9,14 +9,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"regexp"
 	"strconv"
-	"syscall"
 	"time"
 
 	"go.yaml.in/yaml/v3"
 
+	"ptools/internal/patience"
 	"ptools/pctl/push"
 	"ptools/pctl/targets"
 )
@@ -129,20 +128,9 @@ const mostFile = 1 << 20
 
 // Read reads a file. An error names the file and, if it is about the contents, the line.
 func Read(path string) (*Config, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // otherwise a pipe without a writer blocks the open
+	text, err := patience.ReadFile(path, mostFile)
 	if err != nil {
 		return nil, err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, cmp.Or(err, fmt.Errorf("%s is not a regular file", path))
-	}
-	text, err := io.ReadAll(io.LimitReader(f, mostFile+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(text) > mostFile {
-		return nil, fmt.Errorf("%s: larger than %d bytes", path, mostFile)
 	}
 	c, err := Parse(text)
 	if err != nil {

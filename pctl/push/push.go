@@ -7,11 +7,12 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"os"
 	"sync"
 	"time"
 
 	"github.com/google/pprof/profile"
+
+	"ptools/internal/patience"
 )
 
 // Profile is what is pushed: a profile of a target over a period of time.
@@ -147,9 +148,12 @@ func (p *Pusher) Close(ctx context.Context) (dropped int64) {
 	return dropped
 }
 
+// mostToken bounds the size of a token file.
+const mostToken = 64 << 10
+
 // token reads a token file. Its error names the file, and has nothing of its content.
 func token(path string) (string, error) {
-	b, err := os.ReadFile(path)
+	b, err := patience.ReadFile(path, mostToken)
 	if err != nil {
 		return "", fmt.Errorf("push: token: %w", err)
 	}
