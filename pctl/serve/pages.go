@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"net/http"
-	"net/url"
 	"os"
 	"strconv"
 	"strings"
@@ -23,6 +21,7 @@ import (
 
 // page is one of the pages of each target.
 type page struct {
+	stops   bool   // the process is stopped for a moment, or attached to
 	about   string // for the index
 	seconds int    // how long the profile takes if the client does not say; 0: it takes no time, and the client may not ask for any
 	post    bool
@@ -68,8 +67,8 @@ func init() { // the index lists them
 	pages["profile"] = &page{about: "processor time, as Go's CPU profile", seconds: 30, answer: (*Server).cpu}
 	pages["wall"] = &page{about: "wall time of all threads, waiting included", seconds: 30, answer: (*Server).wall}
 	pages["flame"] = &page{about: "flame graphs of processor time and wall time, for a browser", seconds: 10, answer: (*Server).flame}
-	pages["goroutine"] = &page{about: "the stack of every thread now; debug=1 and debug=2 are text", texts: true, answer: (*Server).goroutine}
-	pages["threadcreate"] = &page{about: "how many threads there are, or, with seconds, where threads are created", seconds: -1, texts: true, answer: (*Server).threadCreate}
+	pages["goroutine"] = &page{stops: true, about: "the stack of every thread now; debug=1 and debug=2 are text", texts: true, answer: (*Server).goroutine}
+	pages["threadcreate"] = &page{stops: true, about: "how many threads there are, or, with seconds, where threads are created", seconds: -1, texts: true, answer: (*Server).threadCreate}
 	pages["mutex"] = &page{about: "the time that threads waited for locks, by the stacks of the threads that held them", seconds: 5, texts: true, answer: (*Server).mutex}
 	pages["cmdline"] = &page{about: "the command line", answer: (*Server).cmdline}
 	pages["symbol"] = &page{about: "names of addresses", post: true, answer: (*Server).symbol}
@@ -83,6 +82,10 @@ func (s *Server) profile(p *page) http.HandlerFunc {
 			return
 		}
 		defer s.clients.Add(-1)
+		if p.strange(r) {
+			s.fail(w, r, statusError{http.StatusForbidden, errStrange})
+			return
+		}
 		q, err := s.query(p, r)
 		var a *answer
 		if err == nil {
@@ -95,14 +98,6 @@ func (s *Server) profile(p *page) http.HandlerFunc {
 		}
 		s.send(w, a)
 	}
-}
-
-// ended returns the error of a page, or that the process has ended.
-func (q *query) ended(err error) error {
-	if own := (statusError{}); err == nil || errors.As(err, &own) || procfs.Lacking(err) || q.ctx.Err() != nil || q.target.Alive() {
-		return err
-	}
-	return statusError{http.StatusNotFound, fmt.Errorf("process %d has ended", q.target.PID)}
 }
 
 // statusError is an error with its HTTP status.
@@ -123,44 +118,6 @@ func (s *Server) enter() error {
 		return statusError{http.StatusServiceUnavailable, fmt.Errorf("%d clients are being served already: try again", s.o.MostClients)}
 	}
 	return nil
-}
-
-// query parses a request.
-func (s *Server) query(p *page, r *http.Request) (*query, error) {
-	t, err := s.target(r)
-	if err != nil {
-		return nil, statusError{http.StatusNotFound, err}
-	}
-	q := &query{ctx: r.Context(), r: r, target: t}
-	form, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil { // otherwise what cannot be parsed would be left out, and the rest answered
-		return nil, bad("query: %v", err)
-	}
-	if text := form.Get("seconds"); text != "" {
-		n, err := strconv.ParseFloat(text, 64)
-		switch {
-		case err != nil || !(n > 0) || math.IsInf(n, 0):
-			return nil, bad("seconds=%q is not a positive number", text)
-		case n > s.terms.Load().longest.Seconds():
-			return nil, bad("seconds=%s is more than the %v that a profile may take here", text, s.terms.Load().longest)
-		case p.seconds == 0:
-			return nil, bad("this page is of one moment: seconds means nothing")
-		}
-		if q.seconds = time.Duration(n * float64(time.Second)); q.seconds == 0 {
-			return nil, bad("seconds=%s is less than a nanosecond", text)
-		}
-	} else if p.seconds > 0 {
-		q.seconds = min(time.Duration(p.seconds)*time.Second, s.terms.Load().longest)
-	}
-	if text := form.Get("debug"); text != "" {
-		if q.debug, err = strconv.Atoi(text); err != nil || q.debug < 0 {
-			return nil, bad("debug=%q is not a number from 0 on", text)
-		}
-		if q.debug > 0 && !p.texts {
-			return nil, bad("this page has no text form: leave debug out")
-		}
-	}
-	return q, nil
 }
 
 // fail answers with an error.
