@@ -1,6 +1,8 @@
 package sample
 
 import (
+	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -153,4 +155,13 @@ func (e *estimate) latency(total time.Duration, bursts uint64) time.Duration {
 	}
 	lost := float64(e.lost) / float64(e.lost+len(e.met))
 	return min(time.Duration(lost*float64(total)/float64(bursts)), longest/2)
+}
+
+// byChance says how far a share may be off by chance alone if n stops have found it: 19 times in 20 a share of a half is not
+// further off.
+func byChance(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (by chance alone a share of 50 %% is 50 ± %.0f)", min(math.Ceil(98/math.Sqrt(float64(n))), 50))
 }

@@ -91,3 +91,15 @@ func TestSightings(t *testing.T) {
 		}
 	}
 }
+
+// TestByChance: the bound is that of a binomial share, and no number is shown for no stops.
+func TestByChance(t *testing.T) {
+	for n, want := range map[int64]string{
+		0: "", 1: " (by chance alone a share of 50 % is 50 ± 50)", 26: " (by chance alone a share of 50 % is 50 ± 20)",
+		100: " (by chance alone a share of 50 % is 50 ± 10)", 1_000_000: " (by chance alone a share of 50 % is 50 ± 1)",
+	} {
+		if got := byChance(n); got != want {
+			t.Errorf("%d stops: %q, want %q", n, got, want)
+		}
+	}
+}

@@ -319,7 +319,7 @@ func (s *Sampler) finish(start time.Duration) {
 // means describes how the processor time was divided.
 func (s *Sampler) means() string {
 	if s.opt.Ticks == nil {
-		return fmt.Sprintf("%d stops of running threads", s.cost.Stops)
+		return fmt.Sprintf("%d stops of running threads%s", s.cost.Stops, byChance(s.cost.Stops))
 	}
 	rate := profile.Hertz(s.tickPeriod())
 	if s.tree != nil && s.tree.pace.slow != 0 {
