@@ -249,6 +249,9 @@ func (r *rawFlags) targets(*pflag.FlagSet) error {
 
 const maxRate = 10_000
 
+// minRate is one sample in 1,000 s: the time between two has to be a duration.
+const minRate = 0.001
+
 func (r *rawFlags) schedule(fs *pflag.FlagSet) error {
 	switch rated, timed := fs.Changed("rate"), fs.Changed("delta"); {
 	case rated && timed:
@@ -261,8 +264,8 @@ func (r *rawFlags) schedule(fs *pflag.FlagSet) error {
 		}
 		r.rate = 1000 / r.delta
 	}
-	if !(r.rate > 0 && r.rate <= maxRate) {
-		return usage.Errorf("the rate must be more than 0 and at most %d samples a second", maxRate)
+	if !(r.rate >= minRate && r.rate <= maxRate) { // false for NaN as well
+		return usage.Errorf("the rate must be at least %v and at most %d samples a second", minRate, maxRate)
 	}
 	r.period = time.Duration(float64(time.Second) / r.rate)
 	if r.demo && r.config.length == 0 && !r.top {

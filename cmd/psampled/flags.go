@@ -204,8 +204,8 @@ func (s *settings) check() error {
 		return usage.Errorf("%w", err)
 	}
 	switch {
-	case !(s.Rate > 0 && s.Rate <= conf.MaxRate):
-		return usage.Errorf("the rate must be more than 0 and at most %d samples a second", conf.MaxRate)
+	case !(s.Rate >= conf.MinRate && s.Rate <= conf.MaxRate):
+		return usage.Errorf("the rate must be at least %v and at most %d samples a second", conf.MinRate, conf.MaxRate)
 	case s.Timers != "auto" && s.Timers != "off" && s.Timers != "only":
 		return usage.Errorf("unknown use of timers %q: auto, off or only", s.Timers)
 	case s.MaxClients <= 0:

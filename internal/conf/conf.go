@@ -211,8 +211,11 @@ func located(err error) error {
 	return &Error{line, errors.New(what)}
 }
 
-// MaxRate is the most samples a second.
-const MaxRate = 1000
+// MinRate and MaxRate are the fewest and the most samples a second.
+const (
+	MinRate = 0.001
+	MaxRate = 1000
+)
 
 // check finds impossible settings.
 func (c *Config) check(root *yaml.Node) error {
@@ -229,8 +232,8 @@ func (c *Config) check(root *yaml.Node) error {
 		return at(err, "push")
 	}
 	switch {
-	case !(c.Rate >= 0 && c.Rate <= MaxRate): // false for NaN as well
-		return at(fmt.Errorf("rate %v is not more than 0 and at most %d samples a second", c.Rate, MaxRate), "rate")
+	case c.Rate != 0 && !(c.Rate >= MinRate && c.Rate <= MaxRate): // false for NaN as well
+		return at(fmt.Errorf("rate %v is not at least %v and at most %d samples a second", c.Rate, MinRate, MaxRate), "rate")
 	case c.MaxClients < 0:
 		return at(errors.New("max_clients is less than 0"), "max_clients")
 	case (c.TLS.Cert == "") != (c.TLS.Key == ""):
