@@ -77,8 +77,9 @@ type abbrevAttr struct {
 }
 
 const (
-	maxAbbrevs     = 1 << 16 // codes of one table
-	maxAbbrevBytes = 4 << 20 // of one table
+	maxAbbrevs     = 1 << 16   // codes of one table
+	maxAbbrevBytes = 4 << 20   // of one table
+	maxAbbrevWork  = 256 << 20 // bytes of tables that are read for one file: any number of units may share one
 )
 
 // abbrevTable is indexed by code. Producers number from 1 without gaps; other
@@ -100,7 +101,11 @@ func (t *abbrevTable) get(code uint64) *abbrev {
 func readAbbrevs(v view, off, only uint64, u *unit) *abbrevTable {
 	for n := uint64(512); ; n *= 8 {
 		c := cursor.Cursor{B: v.upTo(off, min(n, maxAbbrevBytes))}
+		if u.d.abbrevWork.Load() > maxAbbrevWork {
+			return nil
+		}
 		t, ok := parseAbbrevs(&c, only, u)
+		u.d.abbrevWork.Add(int64(c.Off))
 		if ok {
 			return t
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sort"
 	"sync"
+	"sync/atomic"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
@@ -22,6 +23,8 @@ type dwarfFile struct {
 	sup    lazy[*dwarfFile]    // supplementary file
 	dwp    lazy[*dwarfPackage] // package of split units
 	scopes scopes
+
+	abbrevWork atomic.Int64 // bytes of abbreviations that were read
 
 	mu      sync.Mutex
 	aranges lazy[[]unitRange]

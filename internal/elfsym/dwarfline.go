@@ -123,6 +123,9 @@ func (u *unit) lineFiles(c *cursor.Cursor, t *lineTable) {
 	t.named = make([]string, len(t.files))
 }
 
+// maxLineNames bounds the names of one table, in bytes: all may be copies of one.
+const maxLineNames = 16 << 20
+
 const (
 	lnctPath           = 1
 	lnctDirectoryIndex = 2
@@ -151,13 +154,15 @@ func (u *unit) lineTable(c *cursor.Cursor, add func(f lineFile)) {
 	if n == 0 {
 		return
 	}
-	for i := uint64(0); i < rows && i < maxLineFiles && !c.Bad; i++ {
+	kept := 0
+	for i := uint64(0); i < rows && i < maxLineFiles && !c.Bad && kept < maxLineNames; i++ {
 		var f lineFile
 		for _, col := range columns[:n] {
 			v := u.attr(c, uint32(col[1]), 0)
 			switch col[0] {
 			case lnctPath:
 				f.name = u.str(v)
+				kept += len(f.name)
 			case lnctDirectoryIndex:
 				f.dir = v.v
 			}

@@ -49,16 +49,30 @@ func (f *File) looksGo() bool {
 	return false
 }
 
+// maxGoTables and maxGoModules bound how many places are tried that look like the beginning of a table or of module data: each
+// costs as much as the file makes it cost.
+const (
+	maxGoTables  = 16
+	maxGoModules = 4096
+)
+
 // scanGoTable looks for the header of a table at the aligned places of s.
 func (f *File) scanGoTable(s Segment) *GoTable {
 	var found *GoTable
 	v := f.file.sub(s.Off, min(s.Filesz, maxGoScan))
 	tail := []byte{0xff, 0xff, 0xff, 0, 0} // common to all versions, after the first byte
+	tries := 0
 	v.find(tail, func(off uint64, _ []byte, p int) bool {
-		if at := off + uint64(p) - 1; p > 0 && (s.Vaddr+at)%8 == 0 {
-			found = openGoTable(f, v.sub(at, maxLoad), s.Vaddr+at)
+		at := off + uint64(p) - 1
+		if p == 0 || (s.Vaddr+at)%8 != 0 {
+			return true
 		}
-		return found == nil
+		if magic, _ := v.u32(at); goMagics[magic] == 0 {
+			return true
+		}
+		found = openGoTable(f, v.sub(at, maxLoad), s.Vaddr+at)
+		tries++
+		return found == nil && tries < maxGoTables
 	})
 	return found
 }
@@ -108,9 +122,11 @@ func (g *GoTable) readModule() goModule {
 
 func (g *GoTable) scanModule(s Segment) (m goModule, ok bool) {
 	pat := binary.LittleEndian.AppendUint64(nil, g.addr)
+	tries := 0
 	g.file.file.sub(s.Off, min(s.Filesz, maxGoScan)).find(pat, func(off uint64, _ []byte, p int) bool {
 		m, ok = g.moduleAt(s.Vaddr + off + uint64(p))
-		return !ok
+		tries++
+		return !ok && tries < maxGoModules
 	})
 	return m, ok
 }

@@ -1,6 +1,7 @@
 package elfsym
 
 import (
+	"bytes"
 	"debug/elf"
 	"errors"
 	"io"
@@ -143,10 +144,20 @@ func readSections(file view, shoff uint64, shnum, shstrndx uint32) []section {
 	sections := make([]section, shnum)
 	for i := range sections {
 		s := parseSection(b[i*shdrSize:])
-		s.name, _ = names.cstring(uint64(le.Uint32(b[i*shdrSize:])))
+		s.name = sectionName(names, uint64(le.Uint32(b[i*shdrSize:])))
 		sections[i] = s
 	}
 	return sections
+}
+
+// sectionName returns the name at off. Names that are longer than any that is looked for are cut: all sections may share one.
+func sectionName(names view, off uint64) string {
+	const most = 64
+	b := names.upTo(off, most)
+	if i := bytes.IndexByte(b, 0); i >= 0 {
+		b = b[:i]
+	}
+	return string(b)
 }
 
 func parseSection(b []byte) section {

@@ -37,6 +37,7 @@ type inflated struct {
 	starts int       // how often decompression has begun
 	next   uint64    // index of the piece that r continues with
 	end    uint64    // index behind the last piece, as far as known
+	left   int64     // bytes that may still be decompressed
 	pieces *lru.Cache[uint64, []byte]
 }
 
@@ -48,6 +49,13 @@ const (
 	maxPieces = 32
 	// maxStarts is how often a section is decompressed from its beginning.
 	maxStarts = 4
+)
+
+// A section is decompressed at most maxStarts times as far as it is read. All of that together may be leastInflated bytes and
+// maxRatio times what the section has in the file. Debug information grows up to tenfold; what grows more is made to cost time.
+const (
+	maxRatio      = 32
+	leastInflated = 64 << 20
 )
 
 // inflate returns a compressed section whose bytes in the file are raw, nil if
@@ -70,6 +78,7 @@ func inflate(s *section, raw view, b *budget) *inflated {
 		z.size = binary.BigEndian.Uint64(h[4:])
 		z.raw = raw.sub(head, raw.size)
 	}
+	z.left = leastInflated + int64(min(z.raw.size, maxLoad)*maxRatio)
 	pieces, err := lru.New[uint64, []byte](maxPieces)
 	if err != nil || !z.start() {
 		return nil
@@ -151,6 +160,11 @@ func (z *inflated) piece(i uint64) []byte {
 		}
 		n, err := io.ReadFull(z.r, b[:min(pieceSize, z.size-z.next*pieceSize)])
 		b = b[:n]
+		if z.left -= int64(n); z.left < 0 {
+			z.end = z.next
+			z.stop()
+			return nil
+		}
 		at := z.next
 		z.next++
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 
 const (
 	maxNotes    = 1 << 20 // bytes of one note segment that are looked at
+	maxAllNotes = 4 << 20 // bytes of all of them: any number may be over the same bytes
 	noteBuildID = 3       // NT_GNU_BUILD_ID
 	noteGoID    = 4       // the Go linker's own build id
 )
@@ -22,9 +23,15 @@ func (f *File) BuildID() string {
 // note returns the description of the first note of that name and type. It
 // reads the note segments, or the sections if there are no segments.
 func (f *image) note(name string, kind uint32) []byte {
+	left := uint64(maxAllNotes)
+	look := func(v view, size uint64) []byte {
+		b := v.upTo(0, min(size, maxNotes, left))
+		left -= uint64(len(b))
+		return findNote(b, name, kind)
+	}
 	for _, p := range f.hdr.progs {
 		if p.kind == elf.PT_NOTE {
-			if d := findNote(f.file.upTo(p.Off, min(p.Filesz, maxNotes)), name, kind); d != nil {
+			if d := look(f.file.sub(p.Off, p.Filesz), p.Filesz); d != nil {
 				return d
 			}
 		}
@@ -32,7 +39,7 @@ func (f *image) note(name string, kind uint32) []byte {
 	for i := range f.hdr.sections {
 		s := &f.hdr.sections[i]
 		if s.kind == elf.SHT_NOTE {
-			if d := findNote(s.view(f.file).upTo(0, maxNotes), name, kind); d != nil {
+			if d := look(s.view(f.file), maxNotes); d != nil {
 				return d
 			}
 		}

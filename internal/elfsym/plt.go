@@ -92,11 +92,16 @@ type pltSlots struct {
 	lazy   []reloc
 }
 
-const maxSlots = 1 << 18
+const (
+	maxSlots  = 1 << 18
+	maxRelocs = 1 << 24 // that are looked at: sections may overlap
+)
 
 func (t *pltTable) slots() pltSlots {
 	p := pltSlots{byAddr: make(map[uint64]reloc)}
+	seen := 0
 	t.file.relocs(func(r reloc) bool {
+		seen++
 		switch elf.R_X86_64(r.kind) {
 		case elf.R_X86_64_JMP_SLOT, elf.R_X86_64_IRELATIVE:
 			p.lazy = append(p.lazy, r)
@@ -104,7 +109,7 @@ func (t *pltTable) slots() pltSlots {
 		case elf.R_X86_64_GLOB_DAT:
 			p.byAddr[r.off] = r
 		}
-		return len(p.byAddr) < maxSlots
+		return len(p.byAddr) < maxSlots && len(p.lazy) < maxSlots && seen < maxRelocs
 	})
 	return p
 }

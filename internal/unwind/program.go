@@ -74,9 +74,15 @@ type compiler struct {
 	inCIE   bool
 }
 
+// Lengths of call frame programs, in bytes. That of a CIE is executed for each function.
+const (
+	maxCIE     = 4 << 10
+	maxProgram = 1 << 20
+)
+
 // compile turns an FDE into rows.
 func compile(f *fde, b bases) (*function, error) {
-	if f.end-f.start > math.MaxUint32 {
+	if f.end-f.start > math.MaxUint32 || len(f.cie.program) > maxCIE || len(f.program) > maxProgram {
 		return nil, errTooBig
 	}
 	c := compiler{cie: f.cie, base: b, loc: f.start,
