@@ -77,9 +77,9 @@ type abbrevAttr struct {
 }
 
 const (
-	maxAbbrevs     = 1 << 16   // codes of one table
-	maxAbbrevBytes = 4 << 20   // of one table
-	maxAbbrevWork  = 256 << 20 // bytes of tables that are read for one file: any number of units may share one
+	maxAbbrevs     = 1 << 16  // codes of one table
+	maxAbbrevBytes = 4 << 20  // of one table
+	maxAbbrevWork  = 64 << 20 // bytes of tables that are read for one file: any number of units may share one
 )
 
 // abbrevTable is indexed by code. Producers number from 1 without gaps; other
