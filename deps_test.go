@@ -26,6 +26,7 @@ var rooms = map[string][]string{
 	"internal/ptrace":    {unix, "internal/x86"},
 	"internal/procfs":    {unix, "internal/patience"},
 	"internal/mem":       {unix},
+	"internal/preempt":   {unix, "internal/procfs"},
 	"internal/perfevent": {unix, "internal/ptrace"},
 	"internal/cursor":    {},
 	"internal/patience":  {},
@@ -54,7 +55,7 @@ var rooms = map[string][]string{
 	"pctl": {"internal/clean", "internal/futex", "internal/guard", "internal/inner", "internal/ptrace", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind", "internal/x86",
 		"pctl/notify", "pctl/bkpt", "pctl/handle", "pctl/control"},
 
-	"internal/sample": {"internal/futex", "internal/intern", "internal/inner", "internal/ptrace", "internal/x86", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind",
+	"internal/sample": {"internal/futex", "internal/preempt", "internal/intern", "internal/inner", "internal/ptrace", "internal/x86", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind",
 		"internal/profile", "internal/perfevent", "pctl/notify", "pctl/handle", "pctl/control"},
 
 	"pctl/push":   {"internal/clean", "internal/patience"},

@@ -62,17 +62,28 @@ func (e openEnd) opens(write bool) bool {
 	return err == nil && opensFor(info, write)
 }
 
-// opensFor reports whether the flags in a fdinfo, in octal, are those of a descriptor for writing, or for reading.
+// opensFor reports whether a fdinfo is that of a descriptor for writing, or for reading.
 func opensFor(info []byte, write bool) bool {
+	flags, ok := openFlags(info)
+	mode := flags & 3
+	return ok && (mode == 2 || write == (mode == 1))
+}
+
+// openFlags returns the flags in a fdinfo, where they are in octal.
+func openFlags(info []byte) (flags uint64, ok bool) {
 	_, rest, ok := bytes.Cut(info, []byte("flags:"))
 	if !ok {
-		return false
+		return 0, false
 	}
 	line, _, _ := bytes.Cut(rest, []byte{'\n'})
 	flags, err := strconv.ParseUint(string(bytes.TrimSpace(line)), 8, 32)
-	if err != nil {
-		return false
-	}
-	mode := flags & 3
-	return mode == 2 || write == (mode == 1)
+	return flags, err == nil
+}
+
+// NeverWaits reports whether calls on a descriptor of a process return at once where they would have to wait (O_NONBLOCK).
+func NeverWaits(pid int, fd uint32) bool {
+	const nonBlock = 0x800
+	info, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/fdinfo/" + strconv.FormatUint(uint64(fd), 10))
+	flags, ok := openFlags(info)
+	return err == nil && ok && flags&nonBlock != 0
 }

@@ -61,6 +61,7 @@ func UnopenedTask(pid, tid int) *Task                         { return &Task{} }
 func (t *Task) Bound() bool                                   { return false }
 func (t *Task) SchedStat() (SchedStat, error)                 { return SchedStat{}, errors.ErrUnsupported }
 func (t *Task) Syscall() (Syscall, error)                     { return Syscall{}, errors.ErrUnsupported }
+func (t *Task) Turn() (Turn, error)                           { return Turn{}, errors.ErrUnsupported }
 func (t *Task) Stat() (Stat, error)                           { return Stat{}, errors.ErrUnsupported }
 func (t *Task) Comm() (string, error)                         { return "", errors.ErrUnsupported }
 func (t *Task) WaitChannel() (string, error)                  { return "", errors.ErrUnsupported }

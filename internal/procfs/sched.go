@@ -1,5 +1,10 @@
 package procfs
 
+import (
+	"bytes"
+	"errors"
+)
+
 // A SchedStat is /proc/PID/task/TID/schedstat. Run counts nanoseconds on a
 // CPU up to the last scheduler tick or switch. It changes whenever the thread
 // has run at all, so an unchanged SchedStat means that the thread has not
@@ -63,4 +68,42 @@ func ParseSyscall(b []byte) (Syscall, error) {
 // PTRACE_MODE_ATTACH.
 func ReadSyscall(pid, tid int) (Syscall, error) {
 	return parsed(taskPath(pid, tid, "syscall"), ParseSyscall)
+}
+
+// A Turn says when a thread had a processor last (/proc/PID/task/TID/sched).
+type Turn struct {
+	// At is se.exec_start, in nanoseconds of the clock of its processor: the time at which the scheduler has last brought the
+	// thread's processor time up to date, for instance when it gave the thread a processor or took it away.
+	At int64
+	// Preempted is how often a processor was taken from the thread while it ran on (nr_involuntary_switches).
+	Preempted int64
+}
+
+// parseTurn finds the lines of a Turn in the text of a sched file.
+func parseTurn(b []byte) (Turn, error) {
+	at, ok := schedLine(b, "se.exec_start") // milliseconds, a point, and six digits
+	preempted, also := schedLine(b, "nr_involuntary_switches")
+	switch {
+	case ok && also:
+		return Turn{at, preempted}, nil
+	case bytes.Contains(b, []byte("se.exec_start")):
+		return Turn{}, malformed("sched", b)
+	}
+	return Turn{}, errors.ErrUnsupported
+}
+
+// schedLine returns the digits of a line of a sched file as one number.
+func schedLine(b []byte, name string) (n int64, ok bool) {
+	_, rest, ok := bytes.Cut(b, []byte(name))
+	line, _, whole := bytes.Cut(rest, []byte{'\n'})
+	if !ok || !whole {
+		return 0, false
+	}
+	digits := 0
+	for _, c := range line {
+		if c >= '0' && c <= '9' {
+			n, digits = 10*n+int64(c-'0'), digits+1
+		}
+	}
+	return n, digits > 0 && digits <= 18
 }

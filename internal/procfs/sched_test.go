@@ -98,3 +98,25 @@ func TestSyscallName(t *testing.T) {
 		}
 	}
 }
+
+func TestParseTurn(t *testing.T) {
+	const head, switches = "redis-server (81, #threads: 6)\n-----------\n", "nr_involuntary_switches : 17\n"
+	for _, c := range []struct {
+		text string
+		want Turn
+		ok   bool
+	}{
+		{head + "se.exec_start                                :       5056059.816680\nse.vruntime : 54129.493687\n" + switches, Turn{5056059816680, 17}, true},
+		{head + "se.exec_start : 0.000001\n" + switches, Turn{1, 17}, true},
+		{head + "se.exec_start : 0.000001\n", Turn{}, false},
+		{head + "se.exec_start : 5056059.8166", Turn{}, false},
+		{head + "se.exec_start : 5056059.816680123456789\n" + switches, Turn{}, false},
+		{head + "se.vruntime : 54129.493687\n" + switches, Turn{}, false},
+		{"", Turn{}, false},
+	} {
+		got, err := parseTurn([]byte(c.text))
+		if (err == nil) != c.ok || c.ok && got != c.want {
+			t.Errorf("parseTurn(%q) = %d, %v; want %d", c.text, got, err, c.want)
+		}
+	}
+}

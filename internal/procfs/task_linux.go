@@ -30,10 +30,11 @@ const (
 	statFile
 	commFile
 	waitFile
+	schedFile
 	taskFiles
 )
 
-var taskFileNames = [taskFiles]string{"schedstat", "syscall", "stat", "comm", "wchan"}
+var taskFileNames = [taskFiles]string{"schedstat", "syscall", "stat", "comm", "wchan", "sched"}
 
 // OpenTask returns the Task of a thread of the process, or ESRCH.
 func OpenTask(pid, tid int) (*Task, error) {
@@ -103,6 +104,20 @@ func (t *Task) Comm() (string, error) {
 		t.comm = string(b)
 	}
 	return t.comm, nil
+}
+
+// Turn reads the thread's sched file. The error is an [errors.ErrUnsupported] if the kernel does not have it
+// (CONFIG_SCHED_DEBUG).
+func (t *Task) Turn() (Turn, error) {
+	var buf [1024]byte // the lines that count are among the first
+	b, errno := t.read(schedFile, buf[:])
+	switch {
+	case errno == unix.ENOENT:
+		return Turn{}, errors.ErrUnsupported
+	case errno != 0:
+		return Turn{}, errno
+	}
+	return parseTurn(b)
 }
 
 // WaitChannel returns the kernel function that the thread sleeps in. It returns "" if the thread runs, or the kernel

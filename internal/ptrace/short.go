@@ -61,6 +61,16 @@ func ShortAtStop(nr int64, args [6]uint64) Short {
 	return Whole
 }
 
+// OnDescriptor reports whether a call that may return less than it was asked for waits for its first argument alone, a
+// descriptor.
+func OnDescriptor(nr int64) bool {
+	switch nr {
+	case 1, 18, 20, 44, 45, 46, 47, 296, 299, 307, 328: // the writes, sends and receives of ShortAtStop
+		return true
+	}
+	return false
+}
+
 // upTo returns Whole for a call that moves at most most, which it does in one piece, and s otherwise.
 func upTo(n, most uint64, s Short) Short {
 	if n <= most {

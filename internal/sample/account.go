@@ -89,12 +89,12 @@ func (a *account) complete(now time.Duration, ticks int64) {
 		if t.turn.sighting != noSighting {
 			a.p.spending.see(t)
 		}
-		if s.opt.Ticks == nil && t.renameDue() {
+		if s.stops() && t.renameDue() {
 			a.p.roster.readName(t)
 		}
 	}
 	a.p.ticking.pay()
-	if s.opt.Ticks == nil && bits.OnesCount64(uint64(a.p.activity.number)) == 1 {
+	if s.stops() && bits.OnesCount64(uint64(a.p.activity.number)) == 1 {
 		a.p.roster.rename() // another thread may name a thread that sleeps
 	}
 	if s.opt.Each != nil {
@@ -124,7 +124,7 @@ func (a *account) tell() {
 func (a *account) close() {
 	if a.p.image != nil && !a.p.ended() {
 		a.p.roster.enroll()
-		if a.p.sampler.opt.Ticks == nil {
+		if a.p.sampler.stops() {
 			a.p.roster.rename()
 		}
 		a.p.crowd.read(len(a.p.roster.threads))

@@ -32,6 +32,6 @@ func (s *Sampler) SoFar() *profile.Profile {
 	p.Duration = s.clock.Now() - s.sched.start
 	p.Rounds = s.sched.taken
 	p.CPU = time.Duration(p.Total().CPU)
-	p.Means = s.means()
+	p.Means = s.means(&Cost{})
 	return p
 }

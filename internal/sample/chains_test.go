@@ -29,18 +29,12 @@ type subject struct {
 	timed int64
 }
 
-// leastBy returns how many stacks of a thousand must be whole.
-func (s *subject) leastBy(use UseTimers) int64 {
-	least := cmp.Or(s.least, 995)
-	if use == TimersOnly && s.timed > 0 {
-		return s.timed
-	}
-	return least
-}
+// least1000 returns how many stacks of a thousand must be whole.
+func (s *subject) least1000() int64 { return cmp.Or(s.least, 995) }
 
-// cut returns a subject for which timers see fewer whole stacks.
-func (s subject) cut(timed int64) subject {
-	s.timed = timed
+// cut returns a subject of which fewer stacks are whole: it has several, and runs on while they are unwound.
+func (s subject) cut(least int64) subject {
+	s.least = least
 	return s
 }
 
@@ -129,7 +123,7 @@ func wholeChainsBy(t *testing.T, use UseTimers, subjects []subject, ready func(*
 			s := sampleBy(t, use, int64(ptest.Rounds(100, 300, 5_000)), time.Second/999, nil, attach(t, g.PID, nil))
 			taken, whole, cut := endings(s)
 			table = append(table, fmt.Sprintf("%-20s %8d %6.2f %%  %s", b.name, taken, 100*float64(whole)/float64(max(taken, 1)), cut))
-			if taken == 0 || float64(whole) < leastOf(taken, b.leastBy(use)) {
+			if taken == 0 || float64(whole) < leastOf(taken, b.least1000()) {
 				t.Errorf("%d of %d stacks are whole; %s", whole, taken, cut)
 			}
 			if b.hot != "" && named(t, s, b.hot) < 0.1 {

@@ -20,7 +20,8 @@ type Cost struct {
 	Passive  int64 // samples read from outside
 	Stops    int64 // threads stopped
 	Ticks    int64 // samples of running threads by timers, which stop no thread
-	Cut      int64 // those of Ticks whose outer callers are not known
+	Sights   int64 // the same by looks, which stop that thread
+	Cut      int64 // those of Ticks and Sights whose outer callers are not known
 	Lost     int64 // records of timers for which there was no room
 	Children int64 // processes that were started and are not sampled
 	Followed Followed
@@ -126,7 +127,7 @@ func (c *Cost) pause(d time.Duration) {
 func (c *Cost) Add(d *Cost) {
 	for _, n := range []struct{ sum, more *int64 }{
 		{&c.Rounds, &d.Rounds}, {&c.Late, &d.Late}, {&c.Missed, &d.Missed}, {&c.Samples, &d.Samples}, {&c.Kept, &d.Kept},
-		{&c.Passive, &d.Passive}, {&c.Stops, &d.Stops}, {&c.Ticks, &d.Ticks}, {&c.Cut, &d.Cut}, {&c.Lost, &d.Lost},
+		{&c.Passive, &d.Passive}, {&c.Stops, &d.Stops}, {&c.Ticks, &d.Ticks}, {&c.Sights, &d.Sights}, {&c.Cut, &d.Cut}, {&c.Lost, &d.Lost},
 		{&c.Spared, &d.Spared}, {&c.Unread, &d.Unread}, {&c.Refused, &d.Refused}, {&c.Starved, &d.Starved},
 	} {
 		*n.sum += *n.more

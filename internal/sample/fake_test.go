@@ -2,6 +2,7 @@ package sample
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -86,7 +87,8 @@ func (t *fakeThread) Comm() (string, error) { return "fake", nil }
 func (t *fakeThread) WaitChannel() (string, error) {
 	return t.where, nil
 }
-func (t *fakeThread) Close() error { return nil }
+func (t *fakeThread) Turn() (procfs.Turn, error) { return procfs.Turn{}, errors.ErrUnsupported }
+func (t *fakeThread) Close() error               { return nil }
 
 // block puts the thread into a system call.
 func (t *fakeThread) block(nr int64, stack ...uint64) {

@@ -31,7 +31,9 @@ func NewFiles() *Files { return elfsym.NewCache(keptFiles) }
 // NewSource returns the process that c controls. If lines is true, addresses
 // are resolved to source lines and inlined functions too.
 func NewSource(c *control.Controller, files *Files, lines bool) *Source {
-	return newSource(c.PID(), c, files, lines)
+	src := newSource(c.PID(), c, files, lines)
+	src.Stacks = func() (Stacks, error) { return mem.Open(src.PID) }
+	return src
 }
 
 // Controlled is NewSource for a *pctl.Process. It is an error if the process is not controlled.
@@ -51,15 +53,16 @@ func Watch(pid int, done <-chan struct{}, files *Files, lines bool) *Source {
 
 func newSource(pid int, c Control, files *Files, lines bool) *Source {
 	return &Source{
-		PID:      pid,
-		Control:  c,
-		Thread:   func(tid int) (TaskFiles, error) { return procfs.OpenTask(pid, tid) },
-		File:     func(fd uint32) (string, error) { return procfs.OpenedFile(pid, fd) },
-		Image:    func() (Image, error) { return openNative(pid, files, lines) },
-		CPU:      func() (time.Duration, error) { return processorTime(pid) },
-		Sum:      func() (Sum, error) { return procfs.OpenTaskStats(pid) },
-		Tasks:    func() (Tasks, error) { return perfevent.OpenTasks(pid) },
-		Unopened: func(tid int) TaskFiles { return procfs.UnopenedTask(pid, tid) },
+		PID:        pid,
+		Control:    c,
+		Thread:     func(tid int) (TaskFiles, error) { return procfs.OpenTask(pid, tid) },
+		File:       func(fd uint32) (string, error) { return procfs.OpenedFile(pid, fd) },
+		NeverWaits: func(fd uint32) bool { return procfs.NeverWaits(pid, fd) },
+		Image:      func() (Image, error) { return openNative(pid, files, lines) },
+		CPU:        func() (time.Duration, error) { return processorTime(pid) },
+		Sum:        func() (Sum, error) { return procfs.OpenTaskStats(pid) },
+		Tasks:      func() (Tasks, error) { return perfevent.OpenTasks(pid) },
+		Unopened:   func(tid int) TaskFiles { return procfs.UnopenedTask(pid, tid) },
 	}
 }
 

@@ -26,7 +26,8 @@ type process struct {
 	ticking  ticking
 	crowd    crowd
 	refresh  refreshing
-	blame    *blame // nil without Options.Blame
+	blame    *blame  // nil without Options.Blame
+	looker   *looker // nil unless running threads are met by looks
 
 	kin   *kin  // its entry in a tree; nil without one
 	ticks int64 // number of ticks that this round may take

@@ -42,7 +42,7 @@ func (s *spending) reconcile() {
 	for _, ns := range counted {
 		all += ns
 	}
-	stretch := min(max(float64(total)/float64(max(all, 1)), 1), maxStretch)
+	stretch := min(max(float64(total)/float64(max(all, 1)), 1), s.p.sampler.mostStretch())
 	firm := firmTicks * int64(s.p.sampler.tickPeriod())
 	rest, loose := total, make(map[profile.ThreadID]bool)
 	for id, ns := range counted {

@@ -42,6 +42,9 @@ func (p *process) round(ctx context.Context, now time.Duration, ticks int64) {
 	if p.refresh.due(now) {
 		p.keepMapped(now)
 	}
+	if p.looker != nil {
+		p.looker.warm()
+	}
 	p.namer.step(p.space)
 }
 

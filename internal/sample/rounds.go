@@ -95,6 +95,7 @@ type RoundsWindow struct {
 	began  time.Time
 	base   time.Duration // processor time of the process at that time
 	past   int64         // rounds at that time
+	cost   Cost          // at that time
 
 	taken *profile.Profile // nil: the window is open
 	err   error            // why sampling has ended early
@@ -113,7 +114,7 @@ func (r *Rounds) Begin() *RoundsWindow {
 // window opens a window that begins now. It is called between two rounds.
 func (r *Rounds) window(now time.Time) *RoundsWindow {
 	s := r.sampler
-	return &RoundsWindow{rounds: r, mark: s.profile.Mark(), began: now, base: s.processes[0].spending.total, past: s.sched.taken}
+	return &RoundsWindow{rounds: r, mark: s.profile.Mark(), began: now, base: s.processes[0].spending.total, past: s.sched.taken, cost: s.cost}
 }
 
 // Next closes the window and opens one that begins at the same moment, however late the round comes in which that is
@@ -134,10 +135,10 @@ func (w *RoundsWindow) close() (now time.Time) {
 	r.flush()
 	now = time.Now()
 	p.Start, p.Duration, p.Period = w.began, now.Sub(w.began), s.opt.Period
-	p.Rounds, p.Means = s.sched.taken-w.past, s.means()
+	p.Rounds, p.Means = s.sched.taken-w.past, s.means(&w.cost)
 	w.mark.AddTo(p)
 	w.mark.Release()
-	reconcile(p, r.pid, s.processes[0].spending.total-w.base, s.tickPeriod())
+	reconcile(p, r.pid, s.processes[0].spending.total-w.base, s.tickPeriod(), s.mostStretch())
 	w.taken, w.err = p, r.err
 	return now
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -89,6 +90,7 @@ type Sampler struct {
 	calm      coalescing
 	kernel    map[uint64]profile.Addr // levels by address
 	tree      *tree                   // nil unless descendants are followed
+	looks     *looks                  // Options.Ticks without timers; nil: threads are stopped by rounds
 	ending    bool                    // there will be no later reading
 	lacks     int64                   // procfs.Lacks when Run began
 
@@ -167,6 +169,12 @@ func (s *Sampler) Run(ctx context.Context) error {
 // begin opens everything, which takes a while if there are many threads. Then it takes the first readings, which
 // does not. It returns the time of the readings.
 func (s *Sampler) begin() (start time.Duration) {
+	if s.opt.Ticks == nil {
+		if s.looks = newLooks(s); s.looks != nil {
+			s.opt.Ticks = s.looks
+			s.clock = newMonotonic(true) // looks are other work
+		}
+	}
 	opened := s.clock.Now()
 	if s.tree != nil {
 		s.tree.begin()
@@ -195,6 +203,9 @@ func (s *Sampler) begin() (start time.Duration) {
 	}
 	if s.tree != nil {
 		s.tree.zero()
+	}
+	if s.looks != nil {
+		s.looks.start()
 	}
 	return start
 }
@@ -287,6 +298,9 @@ func (e *ProcessError) Unwrap() error { return e.Err }
 // finish completes the profile.
 func (s *Sampler) finish(start time.Duration) {
 	s.ending = true
+	if s.looks != nil {
+		s.looks.close()
+	}
 	s.drain()
 	if s.tree != nil {
 		s.tree.awaitEnds()
@@ -313,19 +327,22 @@ func (s *Sampler) finish(start time.Duration) {
 		s.tree.finish()
 	}
 	p.CPU = time.Duration(p.Total().CPU)
-	p.Means = s.means()
+	p.Means = s.means(&Cost{})
 }
 
-// means describes how the processor time was divided.
-func (s *Sampler) means() string {
-	if s.opt.Ticks == nil {
-		return fmt.Sprintf("%d stops of running threads%s", s.cost.Stops, byChance(s.cost.Stops))
+// means describes how the processor time was divided since a moment with that cost.
+func (s *Sampler) means(since *Cost) string {
+	switch {
+	case s.looks != nil:
+		return fmt.Sprintf("%d stops of running threads%s", s.cost.Sights-since.Sights, byChance(s.cost.Sights-since.Sights))
+	case s.opt.Ticks == nil:
+		return fmt.Sprintf("%d stops of running threads%s", s.cost.Stops-since.Stops, byChance(s.cost.Stops-since.Stops))
 	}
 	rate := profile.Hertz(s.tickPeriod())
 	if s.tree != nil && s.tree.pace.slow != 0 {
 		rate = profile.Hertz(s.tree.pace.slow) + " to " + profile.Hertz(tickPeriod(s.opt.Period))
 	}
-	return fmt.Sprintf("%d samples of the processors' timers (%s Hz)", s.cost.Ticks, rate)
+	return fmt.Sprintf("%d samples of the processors' timers (%s Hz)", s.cost.Ticks-since.Ticks, rate)
 }
 
 // tickPeriod returns how much processor time a tick stands for, or would stand for.
@@ -334,6 +351,17 @@ func (s *Sampler) tickPeriod() time.Duration {
 		return s.opt.Ticks.Period()
 	}
 	return s.opt.Period
+}
+
+// stops reports whether threads are stopped.
+func (s *Sampler) stops() bool { return s.opt.Ticks == nil || s.looks != nil }
+
+// mostStretch returns by how much the counted time may be stretched.
+func (s *Sampler) mostStretch() float64 {
+	if s.looks != nil {
+		return math.Inf(1) // a look meets one thread at most, and most looks meet none
+	}
+	return maxStretch
 }
 
 // kernelNote returns the level that stands for an address in the kernel.

@@ -34,6 +34,7 @@ type TaskFiles interface {
 	Stat() (procfs.Stat, error)
 	Comm() (string, error)
 	WaitChannel() (string, error)
+	Turn() (procfs.Turn, error)
 	Close() error
 }
 
@@ -121,8 +122,12 @@ type Source struct {
 	// File returns what a descriptor refers to, as /proc/PID/fd does. Nil, or an error: the descriptor may be
 	// a terminal.
 	File func(fd uint32) (string, error)
+	// NeverWaits reports whether a descriptor is in non-blocking mode. Nil: none is.
+	NeverWaits func(fd uint32) bool
 	// Image opens the present address space.
 	Image func() (Image, error)
+	// Stacks opens the memory of the present address space, for looks. Nil: running threads are stopped by rounds.
+	Stacks func() (Stacks, error)
 	// CPU returns the processor time of the whole process since its start,
 	// ended threads included. Nil, or an error: sampling does without.
 	CPU func() (time.Duration, error)

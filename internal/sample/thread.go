@@ -47,6 +47,8 @@ type thread struct {
 	place  *list.Element
 	moved  int64 // the round in which it got its stack
 
+	heat     time.Duration // processor time of late (looker)
+	heated   uint64        // usage.used when that was reckoned
 	view     view
 	blocked  blocked
 	usage    usage

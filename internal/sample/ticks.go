@@ -87,6 +87,9 @@ func (s *Sampler) drain() {
 			read = s.tree.ticks.ReadAll
 		}
 	}
+	if s.looks != nil {
+		s.looks.takeSights()
+	}
 	if lost := read(s.takeRecord); lost > 0 {
 		s.cost.Lost += lost
 		for _, p := range s.processes {
@@ -144,14 +147,70 @@ func (k *ticking) take(r *perfevent.Record) {
 		return
 	}
 	k.unwind(r)
-	stack := p.space.Stack(k.levels)
 	p.sampler.cost.Ticks++
+	k.count(r.TID)
+}
+
+// takeSight counts what a look has shown.
+func (k *ticking) takeSight(v *sight) {
+	p := k.p
+	if p.image != nil && p.image.Stale() {
+		p.execed()
+	}
+	if p.image == nil {
+		return
+	}
+	k.unwindSight(v)
+	p.sampler.cost.Sights++
+	k.count(v.tid)
+}
+
+// unwindSight makes the levels of a sight.
+func (k *ticking) unwindSight(v *sight) {
+	p, s := k.p, &k.snap
+	s.Late, s.Partial, s.Chain, s.Base, s.Stack = false, v.asleep, nil, v.base, v.stack
+	k.levels = k.levels[:0]
+	nr := int64(-1)
+	switch t := p.roster.byTID[v.tid]; {
+	case v.hidden:
+		p.sampler.cost.Spared++
+		k.levels, s.Partial, s.PC, s.SP = append(k.levels, p.sampler.notStopped), true, 0, 0
+		return
+	case v.asleep:
+		nr, s.PC, s.SP = v.call.Nr, v.call.PC, v.call.SP
+	default:
+		s.Regs, s.PC, s.SP = v.regs, v.regs.PC(), v.regs.SP()
+		in, _, ok := v.regs.SyscallReturn()
+		if !ok {
+			break
+		}
+		if nr = in; t != nil {
+			if v.short {
+				p.looking.cutShort(t)
+			}
+			if nr == restartSyscall {
+				nr = p.outside.restarted(t, s.PC, s.SP)
+			}
+		}
+	}
+	if nr >= 0 {
+		k.levels = append(k.levels, p.outside.note(nr))
+	}
+	var end unwind.End
+	k.levels, end = unwindCopy(&p.sampler.cost, s, k, k.levels)
+	p.refresh.needed = p.refresh.needed || ranOut(end)
+}
+
+// count counts one tick of a thread, whose levels have been made.
+func (k *ticking) count(tid int) {
+	p := k.p
+	stack := p.space.Stack(k.levels)
 	p.spending.sinceTotal += p.sampler.opt.Ticks.Period()
 	period := profile.Values{CPU: int64(p.sampler.opt.Ticks.Period())}
-	t := p.roster.byTID[r.TID]
+	t := p.roster.byTID[tid]
 	if t == nil {
 		p.roster.stale = true
-		p.space.Add(p.space.Cell(k.stranger(r.TID), stack), period)
+		p.space.Add(p.space.Cell(k.stranger(tid), stack), period)
 		return
 	}
 	cell := p.space.Cell(t.id, stack)
@@ -162,7 +221,7 @@ func (k *ticking) take(r *perfevent.Record) {
 	}
 	t.debt.fresh, t.debt.last, t.debt.ticked = append(t.debt.fresh, cell), cell, true
 	if p.sampler.opt.Each != nil {
-		t.lastRegs.regs, t.lastRegs.partial, t.lastRegs.pc, t.lastRegs.sp, t.shown = k.snap.Regs, false, k.snap.PC, k.snap.SP, stack
+		t.lastRegs.regs, t.lastRegs.partial, t.lastRegs.pc, t.lastRegs.sp, t.shown = k.snap.Regs, k.snap.Partial, k.snap.PC, k.snap.SP, stack
 	}
 }
 
@@ -244,6 +303,11 @@ func unwindUser(cost *Cost, r *perfevent.Record, snap *Capture, image tickImage,
 			levels = append(levels, image.note(nr))
 		}
 	}
+	return unwindCopy(cost, snap, image, levels)
+}
+
+// unwindCopy appends the levels in user code of a thread that runs on.
+func unwindCopy(cost *Cost, snap *Capture, image tickImage, levels []profile.Addr) ([]profile.Addr, unwind.End) {
 	levels, end := image.Unwind(snap, levels)
 	if snap.Strayed && end != unwind.Whole {
 		// Beyond the copy the memory is the present one. If it does not lead to the end of the

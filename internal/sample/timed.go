@@ -287,7 +287,7 @@ func (s *timed) readCPU() {
 
 // reconcile stretches the processor time of a window to what the process has used, as spending.reconcile does for a run.
 // Time that neither ticks, or stops, nor chance explain is counted under a name of its own.
-func reconcile(p *profile.Profile, pid int, used, period time.Duration) {
+func reconcile(p *profile.Profile, pid int, used, period time.Duration, most float64) {
 	threads, counted := make(map[profile.ThreadID]bool), int64(0)
 	for id, ns := range p.Counted(pid) {
 		threads[id] = true
@@ -297,7 +297,7 @@ func reconcile(p *profile.Profile, pid int, used, period time.Duration) {
 	rest := int64(used)
 	if counted > 0 {
 		chance := 4*math.Sqrt(float64(counted)*float64(period)) + 4*float64(period)
-		share := min(rest, int64(maxStretch*float64(counted)+chance))
+		share := int64(min(float64(rest), most*float64(counted)+chance))
 		p.Stretch(pid, threads, share)
 		rest -= share
 	}

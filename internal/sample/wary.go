@@ -49,11 +49,12 @@ func (l *looking) spoils(call *procfs.Syscall) bool {
 	return spoils || l.shortens(call.Nr, call.Args)
 }
 
-// shortens reports whether a stop makes a call return less than it was asked for.
+// shortens reports whether a stop makes a call return less than it was asked for. A call that never waits looks for no
+// signal: how much it moves does not depend on stops.
 func (l *looking) shortens(nr int64, args [6]uint64) bool {
 	switch ptrace.ShortAtStop(nr, args) {
 	case ptrace.PerhapsShort:
-		return true
+		return !ptrace.OnDescriptor(nr) || l.p.NeverWaits == nil || !l.p.NeverWaits(uint32(args[0]))
 	case ptrace.ShortOfTerminal:
 		return l.mayBeTerminal(args[0])
 	}
@@ -75,7 +76,7 @@ func (l *looking) mayBeTerminal(fd uint64) bool {
 
 // metIn records the call that a thread sleeps in. A stop does not interrupt a sleep for a disk (state D).
 func (l *looking) metIn(t *thread, call *procfs.Syscall, state byte) {
-	if state == 'S' && l.p.sampler.opt.Ticks == nil && l.shortens(call.Nr, call.Args) {
+	if state == 'S' && l.p.sampler.stops() && l.shortens(call.Nr, call.Args) {
 		t.wary.slept(l.p.sampler.clock.Now())
 	}
 }
@@ -83,9 +84,12 @@ func (l *looking) metIn(t *thread, call *procfs.Syscall, state byte) {
 // stoppedIn records the call at whose end a stop has come.
 func (l *looking) stoppedIn(t *thread, nr, result int64, args [6]uint64) {
 	if result >= 0 && fellShort(nr, uint64(result), args) && l.shortens(nr, args) {
-		t.wary.stopped(l.p.sampler.clock.Now())
+		l.cutShort(t)
 	}
 }
+
+// cutShort records that a stop may have made a thread's call return less.
+func (l *looking) cutShort(t *thread) { t.wary.stopped(l.p.sampler.clock.Now()) }
 
 // fellShort reports whether a call may have returned less than it was asked for.
 func fellShort(nr int64, result uint64, args [6]uint64) bool {

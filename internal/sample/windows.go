@@ -366,7 +366,7 @@ func (n *Window) close() (now time.Time) {
 	if p.Total() != (profile.Values{}) {
 		err = nil // what was sampled counts
 	}
-	reconcile(p, s.pid, s.cpu-n.base, w.ticks.Period())
+	reconcile(p, s.pid, s.cpu-n.base, w.ticks.Period(), maxStretch)
 	n.result = &result{p, s.images(), err}
 	return now
 }

@@ -1,0 +1,113 @@
+package sample
+
+import (
+	"time"
+
+	"ptools/internal/perfevent"
+	"ptools/internal/procfs"
+	"ptools/internal/ptrace"
+)
+
+// Without timers the processor time comes from looks. A look takes the processor from a thread of the process at a
+// random moment, by which the scheduler shows which thread ran there (internal/preempt). Only that thread is stopped,
+// before it runs on. So it is seen where it was at that moment, however short its calls are and however often it sleeps
+// and wakes. A thread that has gone to sleep by itself before the processor was taken needs no stop: it is in the call in
+// which it sleeps.
+//
+// A look meets one thread at most, and one of the processors on which the process has lately run. The looks that meet
+// nothing do not depend on what the process does, so the places that were met have their right shares. What a place
+// counts for follows from the processor time of its thread, as with the timers of the processors.
+
+// Stacks reads the memory of a process for looks, on the control goroutine. *mem.Memory implements it.
+type Stacks interface {
+	ReadVec(p [][]byte, addrs []uint64) (int, error)
+	Stale() bool
+	Close() error
+}
+
+// looks are the Ticks of a sampler without timers.
+type looks struct {
+	period  time.Duration
+	lookers []*looker
+}
+
+const (
+	leastLooks = time.Millisecond // between looks
+	lookStack  = 32 << 10         // of a stack are copied
+	mostHot    = 64               // threads among which a look finds the one that ran
+	mostSights = 256              // that wait for the sampler
+)
+
+// A look sleeps for a random time between these, so that the process runs as ever when its processor is taken.
+const (
+	leastAside = 60 * time.Microsecond
+	mostAside  = 260 * time.Microsecond
+)
+
+// promptly is how much later than at best a thread may have gone to sleep of itself. Then it was in its call already at the
+// moment, and could not be preempted there. Later than that, the processor was late in coming.
+const promptly = 15 * time.Microsecond
+
+// A sight is what a look has shown.
+type sight struct {
+	tid    int
+	regs   ptrace.Regs // of a thread that was stopped
+	asleep bool        // it was not: it sleeps in call
+	short  bool        // its call may have returned less because of the stop
+	hidden bool        // it was not, because of the calls that it makes, or it could not be
+	call   procfs.Syscall
+	stack  []byte // from base on
+	base   uint64
+}
+
+// newLooks returns the looks at the processes of a sampler; nil if they cannot be looked at so.
+func newLooks(s *Sampler) *looks {
+	if s.opt.Follow != nil || s.opt.Blame != nil || s.opt.Clock != nil {
+		return nil
+	}
+	l := &looks{period: max(s.opt.Period, leastLooks)}
+	for _, p := range s.processes {
+		if p.Stacks == nil {
+			return nil
+		}
+		k := newLooker(p, l.period)
+		l.lookers = append(l.lookers, k)
+		p.looker = k
+	}
+	for _, k := range l.lookers {
+		if k.open() != nil {
+			l.close()
+			return nil
+		}
+	}
+	return l
+}
+
+// start begins to look.
+func (l *looks) start() {
+	for _, k := range l.lookers {
+		k.running.Go(k.run) // ended and awaited by close
+	}
+}
+
+func (l *looks) close() {
+	for _, k := range l.lookers {
+		k.close()
+	}
+}
+
+// Read implements Ticks. What looks have shown is no record (takeSights).
+func (l *looks) Read(func(*perfevent.Record)) (lost int64) { return 0 }
+
+// Redraw implements Ticks: each moment is drawn by itself.
+func (l *looks) Redraw(func(int64) int64) {}
+
+// Period implements Ticks.
+func (l *looks) Period() time.Duration { return l.period }
+
+// takeSights takes what looks have shown.
+func (l *looks) takeSights() {
+	for _, k := range l.lookers {
+		k.read()
+	}
+}
