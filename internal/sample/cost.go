@@ -19,9 +19,8 @@ type Cost struct {
 	Kept     int64 // samples of threads that had not moved
 	Passive  int64 // samples read from outside
 	Stops    int64 // threads stopped
-	Ticks    int64 // samples of running threads by timers, which stop no thread
-	Sights   int64 // the same by looks, which stop that thread
-	Cut      int64 // those of Ticks and Sights whose outer callers are not known
+	Ticks    int64 // samples of running threads by timers, which stop no thread, or by looks, which stop that thread
+	Cut      int64 // those of Ticks whose outer callers are not known
 	Lost     int64 // records of timers for which there was no room
 	Children int64 // processes that were started and are not sampled
 	Followed Followed
@@ -57,8 +56,12 @@ func (p Program32) String() string {
 func (c *Cost) String() string {
 	line := fmt.Sprintf("%d rounds (%d late, %d missed), %d stops, longest pause %v, total pause %v",
 		c.Rounds, c.Late, c.Missed, c.Stops, rounded(c.LongestPause), rounded(c.TotalPause))
+	ticks := c.Ticks
+	if c.Stops > 0 {
+		ticks = 0 // those of the stops
+	}
 	return line + counted([]count{
-		{c.Ticks, ", %d samples by timers"},
+		{ticks, ", %d samples by timers"},
 		{c.Lost, " (%d lost)"},
 		{c.Spared, ", %d samples [not stopped] (a stop cuts what they transfer)"},
 		{c.Starved, ", %d samples [not stopped] (their threads were given no processor)"},
@@ -127,7 +130,7 @@ func (c *Cost) pause(d time.Duration) {
 func (c *Cost) Add(d *Cost) {
 	for _, n := range []struct{ sum, more *int64 }{
 		{&c.Rounds, &d.Rounds}, {&c.Late, &d.Late}, {&c.Missed, &d.Missed}, {&c.Samples, &d.Samples}, {&c.Kept, &d.Kept},
-		{&c.Passive, &d.Passive}, {&c.Stops, &d.Stops}, {&c.Ticks, &d.Ticks}, {&c.Sights, &d.Sights}, {&c.Cut, &d.Cut}, {&c.Lost, &d.Lost},
+		{&c.Passive, &d.Passive}, {&c.Stops, &d.Stops}, {&c.Ticks, &d.Ticks}, {&c.Cut, &d.Cut}, {&c.Lost, &d.Lost},
 		{&c.Spared, &d.Spared}, {&c.Unread, &d.Unread}, {&c.Refused, &d.Refused}, {&c.Starved, &d.Starved},
 	} {
 		*n.sum += *n.more

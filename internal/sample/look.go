@@ -34,6 +34,7 @@ func (l *looking) isLate() bool { return l.p.sampler.clock.Now() >= l.until }
 // looking is what a process needs to stop threads without allocating.
 type looking struct {
 	p      *process
+	looker *looker // nil: the threads that run are stopped by rounds
 	wanted []*thread
 	maybe  []*thread // threads that have run since the round before, and wait
 	over   bool      // no more threads can be wanted in this round

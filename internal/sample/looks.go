@@ -72,7 +72,7 @@ func newLooks(s *Sampler) *looks {
 		}
 		k := newLooker(p, l.period)
 		l.lookers = append(l.lookers, k)
-		p.looker = k
+		p.looking.looker = k
 	}
 	for _, k := range l.lookers {
 		if k.open() != nil {
@@ -86,6 +86,7 @@ func newLooks(s *Sampler) *looks {
 // start begins to look.
 func (l *looks) start() {
 	for _, k := range l.lookers {
+		k.meetAll()
 		k.running.Go(k.run) // ended and awaited by close
 	}
 }

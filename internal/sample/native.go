@@ -32,7 +32,13 @@ func NewFiles() *Files { return elfsym.NewCache(keptFiles) }
 // are resolved to source lines and inlined functions too.
 func NewSource(c *control.Controller, files *Files, lines bool) *Source {
 	src := newSource(c.PID(), c, files, lines)
-	src.Stacks = func() (Stacks, error) { return mem.Open(src.PID) }
+	src.Stacks = func() (Stacks, error) {
+		m, err := mem.Open(src.PID)
+		if err != nil {
+			return nil, err
+		}
+		return m, nil
+	}
 	return src
 }
 

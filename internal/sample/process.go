@@ -26,8 +26,7 @@ type process struct {
 	ticking  ticking
 	crowd    crowd
 	refresh  refreshing
-	blame    *blame  // nil without Options.Blame
-	looker   *looker // nil unless running threads are met by looks
+	blame    *blame // nil without Options.Blame
 
 	kin   *kin  // its entry in a tree; nil without one
 	ticks int64 // number of ticks that this round may take

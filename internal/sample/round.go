@@ -42,8 +42,8 @@ func (p *process) round(ctx context.Context, now time.Duration, ticks int64) {
 	if p.refresh.due(now) {
 		p.keepMapped(now)
 	}
-	if p.looker != nil {
-		p.looker.warm()
+	if p.looking.looker != nil {
+		p.looking.looker.warm()
 	}
 	p.namer.step(p.space)
 }

@@ -334,7 +334,7 @@ func (s *Sampler) finish(start time.Duration) {
 func (s *Sampler) means(since *Cost) string {
 	switch {
 	case s.looks != nil:
-		return fmt.Sprintf("%d stops of running threads%s", s.cost.Sights-since.Sights, byChance(s.cost.Sights-since.Sights))
+		return fmt.Sprintf("%d stops of running threads%s", s.cost.Ticks-since.Ticks, byChance(s.cost.Ticks-since.Ticks))
 	case s.opt.Ticks == nil:
 		return fmt.Sprintf("%d stops of running threads%s", s.cost.Stops-since.Stops, byChance(s.cost.Stops-since.Stops))
 	}

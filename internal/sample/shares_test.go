@@ -65,7 +65,7 @@ func shares(t *testing.T, use UseTimers, program string, of []division) {
 	if use == TimersOnly {
 		value, n = profile.CPU, min(n, float64(s.Profile().CPU/(time.Second/999))/float64(len(of)))
 	} else {
-		n = min(n, float64(s.Cost().Sights)/float64(len(of))) // a look meets one thread
+		n = min(n, float64(s.Cost().Ticks)/float64(len(of))) // a look meets one thread
 	}
 	for _, d := range of {
 		want, slack := d.known, 0.0

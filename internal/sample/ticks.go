@@ -161,7 +161,7 @@ func (k *ticking) takeSight(v *sight) {
 		return
 	}
 	k.unwindSight(v)
-	p.sampler.cost.Sights++
+	p.sampler.cost.Ticks++
 	k.count(v.tid)
 }
 
@@ -399,13 +399,25 @@ func (k *ticking) settle(t *thread, cells []profile.Cell) {
 	*d = profile.Values{}
 }
 
+// unseen returns the level of a thread that rounds have found running, and no tick. Without timers, a thread that was given
+// no processor is one that could not be stopped.
+func (k *ticking) unseen(t *thread) profile.Addr {
+	s := k.p.sampler
+	if s.looks == nil || t.usage.used > 0 {
+		return s.unseen
+	}
+	s.cost.Refused += t.debt.values.Samples
+	s.cost.Starved += t.debt.values.Samples
+	return s.notStopped
+}
+
 // forgive handles the debt to a thread that no tick will meet any more, or not in this space. It
 // gives it to the place where the last tick met the thread, or else to a stack of its own.
 func (k *ticking) forgive(t *thread) {
 	if t.debt.values.Samples > 0 {
 		cell := t.debt.last
 		if !t.debt.ticked {
-			cell = k.p.space.Cell(t.id, k.p.space.Push(0, k.p.sampler.unseen))
+			cell = k.p.space.Cell(t.id, k.p.space.Push(0, k.unseen(t)))
 		}
 		k.settle(t, []profile.Cell{cell})
 	}

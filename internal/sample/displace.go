@@ -1,0 +1,211 @@
+package sample
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"ptools/internal/procfs"
+	"ptools/internal/ptrace"
+)
+
+// This is the part of looks that runs on the control goroutine.
+
+// meets takes the processor at the first of the threads. It reports whether a thread is the one that ran there, and is to
+// be stopped.
+func (k *looker) meets(tid int) bool {
+	l := &k.look
+	if !l.taken {
+		l.taken = true
+		if k.take(); l.met == 0 {
+			k.leave()
+		}
+	}
+	return tid == l.met
+}
+
+// leave gives up the processor, and the thread that ran there may run on. Before it has been asked to stop it must not.
+func (k *looker) leave() {
+	if k.seated {
+		k.seat.Leave()
+		k.seated = false
+	}
+}
+
+// take takes a processor, and finds out which thread ran there.
+func (k *looker) take() {
+	l := &k.look
+	cpu, ok := k.processor()
+	if !ok {
+		return
+	}
+	k.leave() // if the thread of the last look has ended
+	k.arm()
+	k.seated = true
+	began, late, err := k.seat.Take(cpu, leastAside+time.Duration(rand.Int64N(int64(mostAside-leastAside))))
+	if err != nil {
+		return
+	}
+	k.soonest = min(k.soonest, late)
+	for i := range l.hot {
+		h := &l.hot[i]
+		f := k.files[h.tid]
+		if f == nil {
+			continue
+		}
+		sched, err := f.SchedStat()
+		if err != nil || sched.Run == h.run {
+			continue // no processor was taken from it
+		}
+		turn, err := f.Turn()
+		if err != nil {
+			k.forget(h.tid)
+			continue
+		}
+		if l.waited = sched.Wait; turn.At == began {
+			k.meet(h, f, turn.Preempted > h.preempted, late)
+			return
+		}
+	}
+}
+
+// seldom is the part of all processor time below which a thread counts as one that runs seldom: how often it was preempted is
+// then not read before each look.
+const seldom = 32
+
+// arm takes the readings before a processor is taken.
+func (k *looker) arm() {
+	sum := k.look.heat()
+	for i := range k.look.hot {
+		h := &k.look.hot[i]
+		h.run, h.preempted = 0, -1
+		f := k.file(h.tid)
+		if f == nil {
+			continue
+		}
+		if sched, err := f.SchedStat(); err == nil {
+			h.run = sched.Run
+		}
+		if h.heat < sum/seldom {
+			continue
+		}
+		if turn, err := f.Turn(); err == nil {
+			h.preempted = turn.Preempted
+		}
+	}
+}
+
+// heat returns the processor time of all threads of late.
+func (l *look) heat() (sum time.Duration) {
+	for _, h := range l.hot {
+		sum += h.heat
+	}
+	return sum
+}
+
+// processor returns the processor on which a thread has run last. A thread is chosen the more often the more it runs.
+func (k *looker) processor() (cpu int, ok bool) {
+	hot := k.look.hot
+	at := time.Duration(rand.Int64N(int64(k.look.heat()) + int64(len(hot))))
+	for _, h := range hot {
+		if at -= h.heat + 1; at >= 0 {
+			continue
+		}
+		f := k.file(h.tid)
+		if f == nil {
+			return 0, false
+		}
+		stat, err := f.Stat()
+		if err != nil {
+			k.forget(h.tid)
+		}
+		return stat.Processor, err == nil
+	}
+	return 0, false
+}
+
+// meet handles the thread that had the processor before. forced says that the processor was taken from it; else it has gone
+// to sleep of itself, when the processor was late in coming. late is how long that took.
+func (k *looker) meet(h *hotThread, f TaskFiles, forced bool, late time.Duration) {
+	l := &k.look
+	call, err := f.Syscall()
+	if err != nil {
+		call, err = procfs.Syscall{Running: true}, nil
+		if stat, err := f.Stat(); err == nil && asleepIn(stat.State) {
+			return // which call it sleeps in is not shown
+		}
+	}
+	s := l.sight
+	s.tid, s.asleep, s.hidden, s.call = h.tid, !call.Running, false, call
+	switch asleep := !call.Running; {
+	case asleep && call.PC == 0:
+	case !forced && (!asleep || late > k.soonest+promptly): // it may have gone to sleep long after the moment
+	case asleep:
+		k.copyStack(s, call.SP)
+		k.keep()
+	case h.wary:
+		s.hidden = true
+		k.keep()
+	default:
+		l.met, l.begun = h.tid, time.Now()
+	}
+}
+
+// visit takes the registers and the stack of the thread that ran.
+func (k *looker) visit(tid int, regs *ptrace.Regs) {
+	l := &k.look
+	if tid != l.met || l.visited {
+		return
+	}
+	l.visited = true
+	defer k.leave()
+	visited := time.Now()
+	l.sight.regs = *regs
+	nr, result, inCall := regs.SyscallReturn()
+	l.sight.short = inCall && result >= 0 && fellShort(nr, uint64(result), regs.SyscallArgs()) && k.p.looking.shortens(nr, regs.SyscallArgs())
+	k.copyStack(l.sight, regs.SP())
+	waited := time.Duration(0) // for a processor
+	if sched, err := k.files[tid].SchedStat(); err == nil {
+		waited = time.Duration(sched.Wait - l.waited)
+	}
+	k.mu.Lock()
+	k.cost.Stops++
+	k.cost.pause(max(time.Since(l.begun)-waited, time.Since(visited)))
+	k.mu.Unlock()
+	k.keep()
+}
+
+// copyStack copies the stack of a sight.
+func (k *looker) copyStack(s *sight, sp uint64) {
+	s.base, s.stack = sp-redZone, s.stack[:lookStack]
+	k.buf[0], k.addr[0] = s.stack, s.base
+	got, _ := k.stacks.ReadVec(k.buf[:], k.addr[:]) // a short read is the end of the stack
+	s.stack = s.stack[:max(got, 0)]
+}
+
+// file returns the files of a thread; nil if it has ended.
+func (k *looker) file(tid int) TaskFiles {
+	if f := k.files[tid]; f != nil {
+		return f
+	}
+	f, err := k.p.Thread(tid)
+	if err != nil {
+		return nil
+	}
+	if len(k.files) >= 2*mostHot {
+		for old := range k.files {
+			if !slices.ContainsFunc(k.look.hot, func(h hotThread) bool { return h.tid == old }) {
+				k.forget(old)
+			}
+		}
+	}
+	k.files[tid] = f
+	return f
+}
+
+func (k *looker) forget(tid int) {
+	if f := k.files[tid]; f != nil {
+		f.Close()
+		delete(k.files, tid)
+	}
+}
