@@ -27,8 +27,8 @@ type Patient struct {
 	mu     sync.Mutex
 	tables *os.File // /proc/PID/pagemap; nil: not opened yet, or not to be had
 	sought bool     // tables has been opened, if it can be
-	worker *worker // nil: none has been needed, or it was left behind
-	left   int     // workers that were left behind and have not ended
+	worker *worker  // nil: none has been needed, or it was left behind
+	left   int      // workers that were left behind and have not ended
 	absent map[uint64]int
 	timer  *time.Timer
 	closed bool
