@@ -61,7 +61,7 @@ var rooms = map[string][]string{
 	"pctl/push":   {"internal/clean", "internal/patience"},
 	"pctl/sample": {"internal/sample", "internal/intern", "internal/profile", "pctl"},
 
-	"pctl/targets":        {"internal/procfs", "internal/elfsym"},
+	"pctl/targets":        {"internal/patience", "internal/procfs", "internal/elfsym"},
 	"pctl/serve":          {"internal/clean", "internal/procfs", "pctl", "pctl/sample", "pctl/targets"},
 	"internal/conf":       {"internal/patience", "pctl/push", "pctl/targets"},
 	"internal/continuous": {"pctl/push", "pctl/sample", "pctl/targets"},

@@ -52,7 +52,7 @@ func (s *Snapshot) CopyStacks() {
 }
 
 // copyApart has another goroutine read the stacks, and a further one each time that one gets stuck.
-func (s *Snapshot) copyApart(m *mem.Memory) {
+func (s *Snapshot) copyApart(m *mem.Patient) {
 	var todo []*Thread
 	for _, t := range s.threads {
 		if t.State != Unstoppable && t.stack == nil {
@@ -61,7 +61,7 @@ func (s *Snapshot) copyApart(m *mem.Memory) {
 	}
 	together := true // the small ones are read at once
 	for stuck := 0; len(todo) > 0; {
-		c := startCopy(m, todo, together)
+		c := startCopy(m.Memory, todo, together)
 		for got := range c.results() {
 			t := todo[got.index]
 			t.base, t.stack, t.lock = got.base, got.stack, got.lock

@@ -8,6 +8,7 @@ package continuous
 import (
 	"context"
 	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -34,8 +35,9 @@ type Loop struct {
 	Failed func(t *targets.Target, err error)
 
 	windows    map[string]*window
-	unsampled  atomic.Int64 // targets
-	unprepared atomic.Int64 // profiles that could not be encoded
+	ending     sync.WaitGroup // of windows
+	unsampled  atomic.Int64   // targets
+	unprepared atomic.Int64   // profiles that could not be encoded
 }
 
 // window is the present window of a target.
@@ -64,8 +66,9 @@ func (l *Loop) Run(ctx context.Context) {
 		case <-tick.C:
 		case <-ctx.Done():
 			for _, w := range l.windows {
-				l.finish(w)
+				l.finish(w.open, w.target)
 			}
+			l.ending.Wait()
 			return
 		}
 	}
@@ -89,13 +92,14 @@ func (l *Loop) round(ctx context.Context, now time.Time) {
 			w.target = t
 			l.begin(ctx, w, true)
 		} else if !now.Before(w.due) {
-			last := *w
+			last := w.open
+			of := w.target
 			w.target, w.due = t, w.due.Add(l.Interval)
 			if w.due.Before(now) { // psampled was stopped, or got no processor
 				w.due = now.Add(l.Interval)
 			}
-			l.begin(ctx, w, last.open != nil)
-			l.finish(&last)
+			l.begin(ctx, w, last != nil)
+			l.finish(last, of)
 		}
 		w.seen = true
 	}
@@ -103,7 +107,7 @@ func (l *Loop) round(ctx context.Context, now time.Time) {
 	for id, w := range l.windows {
 		switch {
 		case !w.seen:
-			l.finish(w)
+			l.finish(w.open, w.target)
 			delete(l.windows, id)
 		case w.open == nil && w.target.Alive(): // the list of targets may still have one that has ended
 			unsampled++
@@ -130,13 +134,17 @@ func (l *Loop) begin(ctx context.Context, w *window, tell bool) {
 	}
 }
 
-// finish closes a window and pushes its profile. A profile that comes together with an error has what was sampled
-// until then.
-func (l *Loop) finish(w *window) {
-	if w.open == nil {
-		return
+// finish closes a window and pushes its profile. Stacks and names of the process may come late. Nothing waits for that but
+// the end of Run, and each window waits for a bounded time.
+func (l *Loop) finish(open *sample.Window, of *targets.Target) {
+	if open != nil {
+		l.ending.Go(func() { l.push(open, of) }) // awaited by Run
 	}
-	p, _ := w.open.End()
+}
+
+// push pushes the profile of a window. A profile that comes together with an error has what was sampled until then.
+func (l *Loop) push(open *sample.Window, of *targets.Target) {
+	p, _ := open.End()
 	if p == nil {
 		return
 	}
@@ -144,7 +152,7 @@ func (l *Loop) finish(w *window) {
 	if len(data.Sample) == 0 {
 		return // an idle process has no profile
 	}
-	if err := l.Pusher.Push(push.Profile{Name: "process_cpu", Labels: w.target.Labels(), Data: data}); err != nil {
+	if err := l.Pusher.Push(push.Profile{Name: "process_cpu", Labels: of.Labels(), Data: data}); err != nil {
 		l.unprepared.Add(1)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
+
+	"ptools/internal/patience"
 )
 
 // A Cache holds the most recently used Files by identity, so that a library
@@ -19,6 +21,36 @@ type Cache struct {
 	mu      sync.Mutex
 	files   *lru.Cache[identity, *cached]
 	refused map[string]error // by path; nil: told
+	silent  map[Device]time.Time
+}
+
+// A Device is the number of the device that files lie on, as in /proc/PID/maps.
+type Device struct{ Major, Minor uint32 }
+
+// silentFor is how long a device that has not answered is not asked again.
+const silentFor = 10 * time.Second
+
+// Silence records that a device does not answer.
+func (c *Cache) Silence(d Device) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.silent == nil || len(c.silent) >= maxRefused {
+		c.silent = make(map[Device]time.Time)
+	}
+	c.silent[d] = time.Now()
+}
+
+// Silent reports whether a device has not answered in the last seconds. Otherwise each file of each process there would be
+// waited for.
+func (c *Cache) Silent(d Device) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	since, ok := c.silent[d]
+	if ok && time.Since(since) > silentFor {
+		delete(c.silent, d)
+		ok = false
+	}
+	return ok
 }
 
 // identity is equal for two descriptors of the same file with the same
@@ -53,7 +85,7 @@ func NewCache(limit int) *Cache {
 // Open returns the File of an open regular file. It takes ownership of file,
 // which may be closed on return. The path and src are those of the first Open.
 func (c *Cache) Open(file *os.File, path string, src Source) (*File, error) {
-	info, err := file.Stat()
+	info, err := patience.Do(file.Stat, func(os.FileInfo) {})
 	if err != nil {
 		file.Close()
 		return nil, err
@@ -69,23 +101,34 @@ func (c *Cache) Open(file *os.File, path string, src Source) (*File, error) {
 	}
 	id := identity{uint64(st.Dev), st.Ino, info.Size(), info.ModTime().Round(0)}
 
-	c.mu.Lock()
-	e, ok := c.files.Get(id)
-	if !ok {
-		e = &cached{held: hold(file, id.size)}
-		c.files.Add(id, e)
-	}
-	c.mu.Unlock()
-	if ok {
-		file.Close()
-	}
+	e := c.entry(id, file)
 	e.once.Do(func() {
 		e.file, e.err = New(e.held, id.size, path, src)
 		if e.err != nil {
-			e.held.f.Close()
+			e.held.Close()
 		}
 	})
 	return e.file, e.err
+}
+
+// entry returns the entry of a file, which it takes ownership of. The file system is asked without the lock.
+func (c *Cache) entry(id identity, file *os.File) *cached {
+	if e, ok := c.files.Get(id); ok {
+		file.Close()
+		return e
+	}
+	mine := &cached{held: hold(file, id.size)}
+	c.mu.Lock()
+	e, ok := c.files.Get(id)
+	if !ok {
+		e = mine
+		c.files.Add(id, e)
+	}
+	c.mu.Unlock()
+	if ok { // another goroutine has opened it meanwhile
+		mine.held.Close()
+	}
+	return e
 }
 
 // Refuse records that a file may not be read, and why.
@@ -128,7 +171,7 @@ func (c *Cache) Close() {
 	c.mu.Unlock()
 	for _, e := range held {
 		e.once.Do(func() { e.err = os.ErrClosed })
-		e.held.f.Close()
+		e.held.Close()
 		if e.file != nil {
 			e.file.closeDebug()
 		}

@@ -123,7 +123,7 @@ func (f *File) openOther(path string, belongs func(o *File) bool) (*File, error)
 		}
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
-	info, err := file.Stat()
+	info, err := patience.Do(file.Stat, func(fs.FileInfo) {})
 	if err != nil || !info.Mode().IsRegular() {
 		file.Close()
 		return nil, &fs.PathError{Op: "open", Path: path, Err: cmp.Or(err, ErrFormat)}
@@ -140,12 +140,12 @@ func (f *File) openOther(path string, belongs func(o *File) bool) (*File, error)
 	if h.Hung() {
 		err = patience.ErrHung
 	}
-	h.f.Close()
+	h.Close()
 	return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 }
 
 // closeOther closes a file that openOther has opened.
-func closeOther(f *File) { f.file.r.(*Patient).f.Close() }
+func closeOther(f *File) { f.file.r.(*Patient).Close() }
 
 // closeDebug closes the files with debug information that were opened.
 func (f *File) closeDebug() {

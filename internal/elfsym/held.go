@@ -25,8 +25,9 @@ var openFiles atomic.Int64
 // the program may have. Further files are mapped: a mapping takes no descriptor, and refers to the same file
 // even if that is deleted. A file that cannot be mapped is held by its descriptor.
 func hold(file *os.File, size int64) *Patient {
-	sure := local(file)
-	return &Patient{f: holdBy(file, size), local: sure}
+	p := patient(file, nil)
+	p.f = holdBy(file, size)
+	return p
 }
 
 func holdBy(file *os.File, size int64) held {

@@ -19,8 +19,27 @@ type Patient struct {
 	hung  atomic.Bool
 }
 
-// NewPatient returns the Patient of a file, which it does not close.
-func NewPatient(f *os.File) *Patient { return &Patient{f: f, local: local(f)} }
+// NewPatient returns the Patient of a file, which it does not close. If the file system does not even say what it is, every
+// read fails.
+func NewPatient(f *os.File) *Patient { return patient(f, f) }
+
+// patient returns the Patient of what an open file is held by.
+func patient(file *os.File, by held) *Patient {
+	p := &Patient{f: by}
+	sure, err := patience.Do(func() (bool, error) { return local(file), nil }, func(bool) {})
+	p.local = sure
+	p.hung.Store(err != nil)
+	return p
+}
+
+// Close closes what the file is held by. A file system may have to answer to that (FUSE_FLUSH).
+func (p *Patient) Close() error {
+	if p.local {
+		return p.f.Close()
+	}
+	_, err := patience.Do(func() (struct{}, error) { return struct{}{}, p.f.Close() }, func(struct{}) {})
+	return err
+}
 
 // Hung reports whether a read has got no answer.
 func (p *Patient) Hung() bool { return p.hung.Load() }

@@ -8,6 +8,7 @@ package mem
 
 import (
 	"encoding/binary"
+	"errors"
 	"io"
 	"io/fs"
 )
@@ -15,6 +16,9 @@ import (
 // ErrFiltered is the error of Open where the mode of /proc/PID/mem denies us the file, and a seccomp filter
 // denies us process_vm_readv(2), even of our own memory. It satisfies fs.ErrPermission.
 var ErrFiltered error = filtered{}
+
+// ErrAbsent is the error of a Patient for pages that do not come.
+var ErrAbsent = errors.New("its pages do not come")
 
 type filtered struct{}
 

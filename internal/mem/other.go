@@ -41,3 +41,17 @@ type User struct{ m *Memory }
 func (m *Memory) User() *User                             { return &User{m} }
 func (u *User) ReadAt(p []byte, addr int64) (int, error)  { return u.m.ReadAt(p, addr) }
 func (u *User) WriteAt(p []byte, addr int64) (int, error) { return u.m.WriteAt(p, addr) }
+
+// A Patient cannot be had on this platform.
+type Patient struct{ *Memory }
+
+// PatientView is likewise.
+type PatientView struct{ *Memory }
+
+// OpenPatient and the methods of a Patient are those of Linux.
+func OpenPatient(pid int) (*Patient, error) { return nil, errors.ErrUnsupported }
+func (m *Memory) Patiently() *Patient       { return &Patient{m} }
+func (p *Patient) User() *PatientView       { return &PatientView{p.Memory} }
+func (p *Patient) Quick() *PatientView      { return &PatientView{p.Memory} }
+func (p *Patient) QuickUser() *PatientView  { return &PatientView{p.Memory} }
+func (p *Patient) QuickBound() *PatientView { return &PatientView{p.Memory} }

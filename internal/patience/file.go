@@ -8,6 +8,14 @@ import (
 	"syscall"
 )
 
+// Open opens a file of another process for reading. It waits neither for a pipe without a writer nor for a file system that
+// does not answer.
+func Open(path string) (*os.File, error) {
+	return Do(func() (*os.File, error) {
+		return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	}, func(f *os.File) { f.Close() })
+}
+
 // ReadFile reads a small file that an administrator has named. It waits neither for a pipe without a writer nor for a file
 // system that does not answer. Other files than regular ones, and files of more than most bytes, are an error that names
 // the file.

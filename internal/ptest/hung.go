@@ -46,6 +46,9 @@ func (h *Hanging) HangOpen() { h.order("hang open") }
 // HangCreate leaves every open(2) that makes a file unanswered from now on. Not even SIGKILL ends such an open.
 func (h *Hanging) HangCreate() { h.order("hang create") }
 
+// HangStatfs leaves every statfs(2) of the file system unanswered from now on.
+func (h *Hanging) HangStatfs() { h.order("hang statfs") }
+
 // Asked waits until the file system has got one more request that it does not answer.
 func (h *Hanging) Asked() { h.server.Until("asked") }
 

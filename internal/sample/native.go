@@ -75,7 +75,8 @@ func newSource(pid int, c Control, files *Files, lines bool) *Source {
 // native is the address space of a real process.
 type native struct {
 	*handle.Space
-	mem        *mem.Memory
+	mem        *mem.Patient
+	quick      *mem.PatientView // of mem
 	unwinder   *unwind.Unwinder
 	executable string
 	class      elf.Class
@@ -87,14 +88,12 @@ type native struct {
 	resolved []handle.Frame             // scratch of Resolve
 
 	frames []unwind.Frame // scratch of Unwind
-	buf    [1][]byte      // scratch of ReadStack
-	addr   [1]uint64
 }
 
 func openNative(pid int, files *Files, lines bool) (Image, error) {
 	// The memory is opened first. If an exec comes in between, the memory is
 	// that of the old program, and the next round notices.
-	m, err := mem.Open(pid)
+	m, err := mem.OpenPatient(pid)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +103,7 @@ func openNative(pid int, files *Files, lines bool) (Image, error) {
 		return nil, err
 	}
 	n := &native{
-		Space: space, mem: m, unwinder: unwind.New(space),
+		Space: space, mem: m, quick: m.Quick(), unwinder: unwind.New(space),
 		named: make(map[uint64]profile.Mapping), stacks: stackMap{pid: pid},
 		class: procfs.ExeClass(pid),
 	}
@@ -157,12 +156,10 @@ func (n *native) Refresh() (unmapped bool) {
 	return false
 }
 
-// ReadStack is one process_vm_readv. It runs on one goroutine at a time: that of
+// ReadStack is one read, which does not wait for pages that do not come. It runs on one goroutine at a time: that of
 // the sampler, or the control goroutine while the sampler waits for its look.
 func (n *native) ReadStack(p []byte, addr uint64) int {
-	n.buf[0], n.addr[0] = p, addr
-	got, _ := n.mem.ReadVec(n.buf[:], n.addr[:]) // a short read is the end of the stack
-	n.buf[0] = nil
+	got, _ := n.quick.ReadAt(p, int64(addr)) // a short read is the end of the stack
 	return got
 }
 

@@ -19,6 +19,7 @@ type Rounds struct {
 
 	mu    sync.Mutex
 	asked []func() // functions that the sampling goroutine calls after the next round
+	cost  Cost     // after the last round
 	over  bool     // sampling has ended: the profile belongs to the goroutine that holds mu
 	err   error    // why it has ended, if the process has not
 }
@@ -46,7 +47,7 @@ func (r *Rounds) run(ctx context.Context) {
 func (r *Rounds) serve(over bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.over = over
+	r.over, r.cost = over, r.sampler.cost
 	for _, f := range r.asked {
 		f()
 	}
@@ -82,10 +83,11 @@ func (r *Rounds) Aged() (aged bool) {
 
 func (r *Rounds) aged() bool { return r.over || r.sampler.profile.Size() > mostKept }
 
-// Cost returns what the sampling has cost so far.
-func (r *Rounds) Cost() (c Cost) {
-	r.do(func() { c = r.sampler.cost })
-	return c
+// Cost returns what the sampling had cost after the last round. It waits for none.
+func (r *Rounds) Cost() Cost {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.cost
 }
 
 // A RoundsWindow is a length of time in which a process is sampled.

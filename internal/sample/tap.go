@@ -53,9 +53,7 @@ func (t *Tap) keep(r *perfevent.Record) {
 	if n := len(t.room); n > 0 {
 		k, t.room = t.room[n-1], t.room[:n-1]
 	}
-	stack, chain, kernel := k.Stack[:0], k.Chain[:0], k.KernelChain[:0]
-	k = *r
-	k.Stack, k.Chain, k.KernelChain = append(stack, r.Stack...), append(chain, r.Chain...), append(kernel, r.KernelChain...)
+	copyRecord(&k, r)
 	t.records = append(t.records, k)
 }
 

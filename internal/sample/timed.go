@@ -10,13 +10,21 @@ import (
 	"ptools/internal/unwind"
 )
 
-// timed is a process that has windows. The lock of its Windows guards all of it.
+// timed is a process that has windows.
 type timed struct {
-	w       *Windows
-	pid     int
-	start   uint64 // with pid its identity
-	windows map[*Window]bool
+	w     *Windows
+	pid   int
+	start uint64 // with pid its identity
+
+	// These are under the lock of the Windows.
+	users   int // windows that have not been left
+	backlog backlog
+	timedSpending
+
+	// The rest belongs to the goroutine that works off the backlog.
+	windows map[*Window]bool // that are not concluded
 	profile *profile.Profile
+	cost    Cost // since it was last added to that of the Windows
 
 	// These belong to the present image. They are nil until the first tick.
 	image   *heldImage
@@ -28,30 +36,35 @@ type timed struct {
 	err     error            // why there is no image
 	former  []former         // parts of the profile that still lack names
 
-	cpu    time.Duration // processor time of the process since its start
-	ticked time.Duration // processor time of ticks since that was read
-
 	names  map[int]profile.ThreadID
 	snap   Capture
 	levels []profile.Addr
 }
 
-// newTimed begins to keep a process. For a process that does not run, nothing is opened before a tick meets it. For a
-// running process the image is opened at once: the process may end before its ticks are read, and then its image is
-// gone.
+// timedSpending is the processor time of a process.
+type timedSpending struct {
+	cpu    time.Duration // since its start
+	ticked time.Duration // by the ticks since cpu was read
+}
+
+// newTimed begins to keep a process.
 func newTimed(w *Windows, pid int) (*timed, error) {
 	stat, err := procfs.ReadStat(pid)
 	if err != nil {
 		return nil, err
 	}
-	s := &timed{
+	return &timed{
 		w: w, pid: pid, start: stat.StartTime, windows: make(map[*Window]bool), profile: profile.New(),
 		calls: make(map[uint64]int64), names: make(map[int]profile.ThreadID),
-	}
-	if stat.State == 'R' {
+	}, nil
+}
+
+// begin opens the image of a running process at once: the process may end before its ticks are read, and then its image is
+// gone. For a process that does not run, nothing is opened before a tick meets it.
+func (s *timed) begin() {
+	if stat, err := procfs.ReadStat(s.pid); err == nil && stat.State == 'R' {
 		s.current() // a tick will find the error
 	}
-	return s, nil
 }
 
 // timedRefresh is when the maps of a process are read again.
@@ -61,7 +74,7 @@ type timedRefresh struct {
 }
 
 // former is a part of a process's profile to which nothing is added any more. Looking up its last names may take as
-// long as reading the files of its program. No goroutine that holds the lock waits for that.
+// long as reading the files of its program. The ticks that follow do not wait for that.
 type former struct {
 	image *heldImage
 	space *profile.Space
@@ -86,14 +99,13 @@ func (s *timed) take(r *perfevent.Record) {
 		return
 	}
 	period := s.w.ticks.Period()
-	s.w.cost.Ticks++
-	s.ticked += period
+	s.cost.Ticks++
 	if !have {
 		return
 	}
 	var end unwind.End
 	s.snap.Late = s.image.Stale()
-	s.levels, end = unwindUser(&s.w.cost, r, &s.snap, s, s.levels[:0])
+	s.levels, end = unwindUser(&s.cost, r, &s.snap, s, s.levels[:0])
 	s.refresh.needed = s.refresh.needed || ranOut(end)
 	cell := s.space.Cell(s.thread(r.TID), s.space.Stack(s.levels))
 	s.space.Add(cell, profile.Values{Samples: 1, CPU: int64(period)})
@@ -120,7 +132,7 @@ func (s *timed) current() (have, other bool) {
 		return s.image != nil, false
 	}
 	s.leave()
-	s.open(&heldImage{image, 1})
+	s.open(holdImage(image))
 	return true, false
 }
 
@@ -171,13 +183,19 @@ func (s *timed) nameFormer() {
 // close releases everything.
 func (s *timed) close() {
 	for _, f := range s.former {
-		s.w.dismiss(f.image, f.namer)
+		dismiss(f.image, f.namer)
 	}
 	s.former = nil
 	if s.image != nil {
-		s.w.dismiss(s.image, s.namer)
+		dismiss(s.image, s.namer)
 		s.image = nil
 	}
+}
+
+// dismiss ends the namer of an image, which may be in the middle of reading a file, and then releases the image.
+func dismiss(h *heldImage, n *namer) {
+	n.stop()
+	h.release()
 }
 
 // images returns the images that have the names of the profile. Each is held once more.
@@ -190,7 +208,7 @@ func (s *timed) images() []*heldImage {
 		list = append(list, s.image)
 	}
 	for _, h := range list {
-		h.holds++
+		h.holds.Add(1)
 	}
 	return list
 }
@@ -216,14 +234,12 @@ func (s *timed) thread(tid int) profile.ThreadID {
 // overlap do not make it grow without a bound.
 const mostKept = 1 << 16
 
-// settle does the work that need not be done for each tick.
-func (s *timed) settle() {
-	if s.ticked > 0 {
-		s.readCPU()
-	}
+// settle does the work that need not be done for each tick. It reports whether there is more of it, for which it does not
+// wait.
+func (s *timed) settle() (more bool) {
 	s.nameFormer()
 	if s.image == nil {
-		return
+		return len(s.former) > 0
 	}
 	if s.namer.idle() {
 		s.remap()
@@ -231,6 +247,7 @@ func (s *timed) settle() {
 	if s.namer.step(s.space); s.profile.Size() > mostKept {
 		s.renew()
 	}
+	return len(s.former) > 0 || !s.namer.idle() || s.space.Resolve(0) > 0 || s.refresh.needed || s.relearn
 }
 
 // remap reads the maps again after a stack has led to unknown code. The namer looks up names before that, and
@@ -261,21 +278,18 @@ func (s *timed) remap() {
 
 // renew begins a new profile. The present one ends with the windows that were opened in it.
 func (s *timed) renew() {
-	s.image.holds++
+	s.image.holds.Add(1)
 	s.former = append(s.former, former{s.image, s.space, s.namer, false})
 	s.profile = profile.New()
 	clear(s.names)
 	for n := range s.windows {
-		if n.result != nil {
-			continue // the window is over, and waits for its names
-		}
 		n.marks = append(n.marks, s.profile.Mark())
 	}
 	s.open(s.image)
 }
 
 // readCPU reads the processor time of the process. If the process has ended, the ticks since the last reading are
-// added.
+// added. The lock of the Windows is held.
 func (s *timed) readCPU() {
 	if used, err := processorTime(s.pid); err == nil && used >= s.cpu && !s.other() {
 		s.cpu = used

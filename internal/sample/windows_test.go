@@ -141,10 +141,12 @@ func TestHeavyExec(t *testing.T) {
 	soon(t, "another process", func() {
 		for {
 			time.Sleep(50 * time.Millisecond)
+			former := make(chan int)
 			w.mu.Lock()
-			former := len(w.processes[g.PID].former)
+			of := w.processes[g.PID]
+			of.do(func() { former <- len(of.former) })
 			w.mu.Unlock()
-			if former > 2 {
+			if <-former > 2 {
 				break
 			}
 		}
@@ -161,4 +163,46 @@ func TestHeavyExec(t *testing.T) {
 	if p.Total().CPU < int64(p.CPU)*9/10 {
 		t.Errorf("%v counted, %v used", time.Duration(p.Total().CPU), p.CPU)
 	}
+}
+
+// TestSilentProcess: nothing of a process can be opened. It gets no stacks, and keeps nobody waiting: not the clients of
+// other processes, nor those that read the costs, nor the end.
+func TestSilentProcess(t *testing.T) {
+	mix := ptest.BuildC(t, "mix.c")
+	a, b := ptest.Start(t, mix, "-n", "1000000", "-u", "200"), ptest.Start(t, mix, "-n", "1000000", "-u", "200")
+	w, _, open := heavyWindows(t, b.PID, 700*time.Millisecond)
+	close(open)
+	native, asked, answer := w.open, make(chan struct{}, 100), make(chan struct{})
+	defer close(answer)
+	w.open = func(pid int) (Image, error) {
+		if pid == a.PID {
+			asked <- struct{}{}
+			<-answer
+		}
+		return native(pid)
+	}
+	silent := begin(t, w, a.PID)
+	<-asked
+	soon(t, "another process", func() { awaitMain(t, w, b.PID) })
+	soon(t, "the costs", func() {
+		if n := w.Processes(); n == 0 || w.Cost().Ticks == 0 {
+			t.Errorf("%d processes, %+v", n, w.Cost())
+		}
+	})
+	next, err := silent.Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	soon(t, "the end of a window", func() {
+		p, err := silent.End()
+		if !errors.Is(err, errBehind) || p.CPU == 0 {
+			t.Errorf("%v, %v used", err, p.CPU)
+		}
+	})
+	next.Cancel()
+	soon(t, "the end", func() {
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }

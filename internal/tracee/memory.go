@@ -17,6 +17,7 @@ type Memory struct {
 	Mem   AddressSpace
 	User  Words // the same memory, with the access rights of the target itself
 	Bound Words // the same memory, whose reads are of this address space also when the process has another one
+	Used  Words // User for memory that the thread which stands has just used: pages that do not come are waited for
 	Watch *guard.Watch
 }
 
@@ -29,9 +30,10 @@ func (m *Memory) Open() error {
 		return err
 	}
 	m.Close()
-	m.Mem, m.User, m.Bound = opened, opened.User(), opened.Bound()
+	patient := opened.Patiently()
+	m.Mem, m.User, m.Bound, m.Used = &quickMemory{patient, patient.Quick()}, patient.QuickUser(), patient.QuickBound(), opened.User()
 	if !opened.Writable() {
-		poked := pokedMemory{opened, m.g.Standing}
+		poked := pokedMemory{patient, m.g.Standing}
 		m.Mem, m.Bound = poked, poked
 	}
 	m.Watch.Bind(opened)
@@ -44,7 +46,7 @@ func (m *Memory) Close() { m.Lose(syscall.ESRCH) }
 func (m *Memory) Lose(err error) {
 	m.Watch.Bind(nil)
 	m.Mem.Close()
-	m.Mem, m.User, m.Bound = noMemory{err}, noMemory{err}, noMemory{err}
+	m.Mem, m.User, m.Bound, m.Used = noMemory{err}, noMemory{err}, noMemory{err}, noMemory{err}
 }
 
 // AddressSpace is what the control goroutine needs of the target's address space.
@@ -72,9 +74,18 @@ func (m noMemory) Close() error { return nil }
 
 func (m noMemory) Stale() bool { return true }
 
+// quickMemory is memory that the control goroutine reads and writes while threads stand.
+type quickMemory struct {
+	*mem.Patient
+	quick *mem.PatientView
+}
+
+func (m *quickMemory) ReadAt(p []byte, addr int64) (int, error)  { return m.quick.ReadAt(p, addr) }
+func (m *quickMemory) WriteAt(p []byte, addr int64) (int, error) { return m.quick.WriteAt(p, addr) }
+
 // pokedMemory is the memory of a target without a descriptor. Writing needs a stopped thread, and reading does not.
 type pokedMemory struct {
-	*mem.Memory
+	*mem.Patient
 	standing func() *Thread
 }
 
@@ -84,7 +95,7 @@ var ErrUnreached = errors.New("no thread of the process can be stopped, through 
 // ReadAt reads the memory. Where the target has ended and another process that shared its memory has not, it reads
 // through a stopped thread.
 func (m pokedMemory) ReadAt(p []byte, addr int64) (int, error) {
-	n, err := m.Memory.ReadAt(p, addr)
+	n, err := m.Patient.ReadAt(p, addr)
 	if err != syscall.ESRCH {
 		return n, err
 	}

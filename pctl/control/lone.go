@@ -266,7 +266,7 @@ func (o *stepper) stepPast(t *tracee.Thread) {
 	b := k.at
 	k.at = nil
 	if b.Plan().Kind() == x86.Emulate {
-		if ok, _ := b.Plan().Emulate(&t.Regs.Regs, o.g.Memory.User); ok {
+		if ok, _ := b.Plan().Emulate(&t.Regs.Regs, o.g.Memory.Used); ok {
 			t.Known, k.lone.phase = tracee.RegsChanged, loneStepped
 			o.putAt(t, nil)
 			o.g.Settle(t)

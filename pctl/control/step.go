@@ -124,7 +124,7 @@ func (o *stepper) stepOff(t *tracee.Thread) bool {
 		return true
 	}
 	if b.Plan().Kind() == x86.Emulate {
-		if ok, _ := b.Plan().Emulate(&t.Regs.Regs, o.g.Memory.User); ok {
+		if ok, _ := b.Plan().Emulate(&t.Regs.Regs, o.g.Memory.Used); ok {
 			t.Known = tracee.RegsChanged
 			o.putAt(t, nil)
 			return true

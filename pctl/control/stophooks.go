@@ -168,14 +168,14 @@ func (h stopHooks) Copied(t *tracee.Thread) {
 
 // Begot reports whether a process has our traps in its memory.
 func (h stopHooks) Begot(pid int) bool {
-	m, err := mem.Open(pid)
+	m, err := mem.OpenPatient(pid)
 	if err != nil {
 		return false
 	}
 	defer m.Close()
 	for _, rule := range h.x.table.AppendSetBacks(nil) {
 		var b [1]byte
-		_, err := m.ReadAt(b[:], int64(rule.To))
+		_, err := m.Quick().ReadAt(b[:], int64(rule.To))
 		return err == nil && bkpt.HasTrap(b[:])
 	}
 	return false

@@ -86,10 +86,10 @@ func (x *traps) clean(t *tracee.Thread, table *bkpt.Table) {
 	x.hideLeaving()
 	g := &ground{pid: t.TID}
 	defer g.close()
-	if m, err := mem.Open(t.TID); err == nil {
+	if m, err := mem.OpenPatient(t.TID); err == nil {
 		defer m.Close()
 		if m.Writable() {
-			table.Clean(m, g)
+			table.Clean(m.Quick(), g)
 			return
 		}
 	}

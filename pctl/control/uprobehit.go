@@ -116,7 +116,7 @@ func (p *probes) stillThere(t *tracee.Thread, b *bkpt.Breakpoint, before ptrace.
 	if trapsOf(t).uprobe.missed > 0 {
 		return false
 	}
-	p.there.Memory = p.g.Memory.User
+	p.there.Memory = p.g.Memory.Used
 	ok, err := b.Plan().Emulate(&before.Regs, &p.there)
 	return ok && err == nil && before.PC() == t.Regs.PC() && before.SP() == t.Regs.SP()
 }

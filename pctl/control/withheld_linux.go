@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"syscall"
 
+	"ptools/internal/patience"
 	"ptools/internal/procfs"
 )
 
@@ -14,8 +15,14 @@ func withheld(pid int) error {
 	var file syscall.Stat_t
 	var fs syscall.Statfs_t
 	st, err := procfs.ReadStatus(pid)
-	if err != nil || syscall.Stat(exe, &file) != nil || syscall.Statfs(exe, &fs) != nil {
-		return nil // it has ended
+	_, hung := patience.Do(func() (struct{}, error) {
+		if err := syscall.Stat(exe, &file); err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, syscall.Statfs(exe, &fs)
+	}, func(struct{}) {})
+	if err != nil || hung != nil {
+		return nil // it has ended, or its file system does not answer
 	}
 	const noSUID = 2 // ST_NOSUID
 	if st.NoNewPrivs || fs.Flags&noSUID != 0 {

@@ -37,7 +37,7 @@ type Handle struct {
 	space atomic.Pointer[Space] // nil if there is control, which has the Space
 
 	image  sync.Mutex // one refresh at a time
-	memory *mem.Memory
+	memory *mem.Patient
 	ended  bool // closed: nothing is opened any more
 
 	unwatch context.CancelFunc
@@ -76,7 +76,7 @@ func (h *Handle) Alive() bool { return h.id.check() != gone }
 // Memory is the memory of the present image. The first call opens it, which needs
 // the permission PTRACE_MODE_ATTACH. It is closed with the handle, and when an
 // exec has been noticed.
-func (h *Handle) Memory() (*mem.Memory, error) {
+func (h *Handle) Memory() (*mem.Patient, error) {
 	h.image.Lock()
 	defer h.image.Unlock()
 	if h.ended {
@@ -85,7 +85,7 @@ func (h *Handle) Memory() (*mem.Memory, error) {
 	if h.memory != nil && !h.memory.Stale() {
 		return h.memory, nil
 	}
-	m, err := mem.Open(h.pid)
+	m, err := mem.OpenPatient(h.pid)
 	if err != nil {
 		return nil, err
 	}

@@ -103,13 +103,21 @@ func (s *Space) open(o *object) (*elfsym.File, error) {
 	case o.id.special != "":
 		return nil, elfsym.ErrFormat
 	}
-	return patience.Do(func() (*elfsym.File, error) {
+	device := elfsym.Device{Major: o.maps[0].Major, Minor: o.maps[0].Minor}
+	if s.files.Silent(device) {
+		return nil, patience.ErrHung
+	}
+	file, err := patience.Do(func() (*elfsym.File, error) {
 		f, err := s.source.openMapped(o.maps[0])
 		if err != nil {
 			return nil, err
 		}
 		return s.files.Open(f, o.path, s.source)
 	}, func(*elfsym.File) {}) // the cache has it
+	if err == patience.ErrHung || err == nil && file.Hung() {
+		s.files.Silence(device)
+	}
+	return file, err
 }
 
 // bias returns the difference between addresses in the region and the file's own

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"ptools/internal/elfsym"
+	"ptools/internal/patience"
 	"ptools/internal/procfs"
 )
 
@@ -21,7 +22,7 @@ type jitMap struct {
 	pid int
 
 	mu     sync.Mutex
-	file   *os.File  // nil until one is found
+	file   *jitFile  // nil until one is found
 	sought *mapState // the map when no file was found; another map is worth another look
 	closed bool
 	list   elfsym.PerfMap
@@ -37,8 +38,8 @@ func (j *jitMap) lookup(src *source, state *mapState, pc uint64) (elfsym.Sym, bo
 		j.file, j.sought = j.open(src), state
 	}
 	if j.file != nil {
-		if info, err := j.file.Stat(); err == nil {
-			_, _ = j.list.Refresh(j.file, info.Size()) // what could be read still counts
+		if size, err := j.file.size(); err == nil {
+			_, _ = j.list.Refresh(j.file, size) // what could be read still counts
 		}
 	}
 	j.mu.Unlock()
@@ -66,7 +67,7 @@ func (j *jitMap) hold(src *source) {
 
 // open finds the file. Every user may write to /tmp and put one there. So the file has
 // to belong to the process's user or to root, and must not be a link.
-func (j *jitMap) open(src *source) *os.File {
+func (j *jitMap) open(src *source) *jitFile {
 	st, err := procfs.ReadStatus(j.pid)
 	if err != nil {
 		return nil
@@ -77,11 +78,12 @@ func (j *jitMap) open(src *source) *os.File {
 	}
 	for _, pid := range pids {
 		name := "perf-" + strconv.Itoa(pid) + ".map"
-		f, err := src.OpenDebug("/tmp/" + name)
+		opened, err := src.OpenDebug("/tmp/" + name)
 		if err != nil {
 			continue
 		}
-		if info, err := f.Stat(); err == nil && isNamed(f, name) {
+		f := &jitFile{elfsym.NewPatient(opened), opened, false}
+		if info, err := f.stat(); err == nil && isNamed(opened, name) {
 			owner, ok := info.Sys().(*syscall.Stat_t)
 			if ok && (owner.Uid == 0 || int(owner.Uid) == st.UID[1]) {
 				return f
@@ -90,6 +92,30 @@ func (j *jitMap) open(src *source) *os.File {
 		f.Close()
 	}
 	return nil
+}
+
+// A jitFile is an open list. Its file system may not answer; then it is not asked again.
+type jitFile struct {
+	*elfsym.Patient
+	file *os.File
+	hung bool
+}
+
+func (f *jitFile) stat() (os.FileInfo, error) {
+	if f.hung || f.Hung() {
+		return nil, patience.ErrHung
+	}
+	info, err := patience.Do(f.file.Stat, func(os.FileInfo) {})
+	f.hung = err == patience.ErrHung
+	return info, err
+}
+
+func (f *jitFile) size() (int64, error) {
+	info, err := f.stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
 }
 
 // isNamed reports whether an open file has the name by which it was opened. Otherwise it was reached through a

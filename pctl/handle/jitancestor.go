@@ -13,7 +13,7 @@ import (
 type ancestor struct {
 	list   *jitMap
 	source *source
-	mem    *mem.Memory
+	mem    *mem.Patient
 }
 
 const (
@@ -25,7 +25,7 @@ const (
 type inherited struct {
 	sought    *mapState // the map for which they were sought
 	ancestors []ancestor
-	own       *mem.Memory     // the process's memory
+	own       *mem.Patient    // the process's memory
 	same      map[uint64]bool // of a function's start: the process has the ancestor's code
 }
 
@@ -80,8 +80,8 @@ func (h *inherited) add(pid, of int) {
 		src.close()
 		return
 	}
-	if a.mem, err = mem.Open(of); err == nil && h.own == nil {
-		h.own, err = mem.Open(pid)
+	if a.mem, err = mem.OpenPatient(of); err == nil && h.own == nil {
+		h.own, err = mem.OpenPatient(pid)
 	}
 	if err != nil {
 		a.close()

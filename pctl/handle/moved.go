@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"ptools/internal/elfsym"
+	"ptools/internal/mem"
 	"ptools/internal/procfs"
 	"ptools/internal/unwind"
 )
@@ -71,7 +72,7 @@ func (s *Space) holds(r *region, l *loaded, addr uint64) bool {
 
 // sameCode reports whether a chunk of memory has the bytes of the file at that place, and whether the file has some there.
 // Breakpoints, and other patches of a few bytes, make no difference.
-func sameCode(m *patientMemory, f *elfsym.File, base, addr uint64) (same, ok bool) {
+func sameCode(m *mem.Patient, f *elfsym.File, base, addr uint64) (same, ok bool) {
 	var want, got [chunk]byte
 	n := chunk
 	for ; n > 0 && !f.ReadAddr(want[:n], addr-base); n /= 2 { // the segment ends
@@ -97,11 +98,11 @@ func (f *Mapped) SameText(pid int, m *procfs.Map) bool {
 	if !ok {
 		return false
 	}
-	memory, err := openMemory(pid)
+	memory, err := mem.OpenPatient(pid)
 	if err != nil {
 		return false
 	}
-	defer memory.close()
+	defer memory.Close()
 	const chunks = 16
 	found := false
 	for i := range uint64(chunks) {

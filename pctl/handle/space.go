@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"ptools/internal/elfsym"
+	"ptools/internal/mem"
 	"ptools/internal/procfs"
 	"ptools/internal/unwind"
 )
@@ -29,7 +30,7 @@ type Space struct {
 	lack   atomic.Pointer[error] // of the last object that could not be opened because something was lacking
 
 	memoryMu sync.Mutex
-	mem      *patientMemory // opened when text that was moved is first met
+	mem      *mem.Patient // opened when text that was moved is first met
 	closed   bool
 
 	mu      sync.Mutex // one Refresh at a time
@@ -133,7 +134,7 @@ func (s *Space) Close() {
 	s.memoryMu.Lock()
 	defer s.memoryMu.Unlock()
 	if s.closed = true; s.mem != nil {
-		s.mem.close()
+		s.mem.Close()
 	}
 }
 
@@ -180,4 +181,19 @@ func (s *Space) resolve(r *region) unwind.Mapping {
 		r.code.Store(&m)
 	}
 	return m
+}
+
+// memory opens the process's memory, once.
+func (s *Space) memory() (*mem.Patient, error) {
+	s.memoryMu.Lock()
+	defer s.memoryMu.Unlock()
+	switch {
+	case s.mem != nil:
+		return s.mem, nil
+	case s.closed:
+		return nil, errGone
+	}
+	m, err := mem.OpenPatient(s.pid)
+	s.mem = m
+	return m, err
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"ptools/internal/elfsym"
+	"ptools/internal/mem"
 	"ptools/internal/procfs"
 )
 
@@ -79,7 +80,7 @@ func mayReadAll() bool {
 
 // loadedFile is the mapped parts of a file, by their offsets in it. Pages are kept: the process may end.
 type loadedFile struct {
-	mem  *patientMemory
+	mem  *mem.Patient
 	maps []procfs.Map
 
 	mu    sync.Mutex

@@ -29,7 +29,7 @@ var vdso struct {
 
 // openVDSO reads the vDSO out of a process.
 func openVDSO(pid int, o *object) (*elfsym.File, error) {
-	m, err := mem.Open(pid)
+	m, err := mem.OpenPatient(pid)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"ptools/internal/elfsym"
+	"ptools/internal/patience"
 	"ptools/internal/procfs"
 )
 
@@ -178,7 +179,7 @@ func readOnce(pid int) func() string {
 // buildID reads the build id of a process's executable.
 func buildID(pid int) (string, error) {
 	path := fmt.Sprintf("/proc/%d/exe", pid)
-	f, err := os.Open(path)
+	f, err := patience.Open(path)
 	if err != nil {
 		return "", err
 	}

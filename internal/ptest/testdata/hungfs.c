@@ -1,7 +1,7 @@
 /*
  * hungfs DIR FILE NAME: mounts a file system at DIR in which FILE can be read under NAME, and prints "ready". After the
  * line "hang" on standard input it leaves every read of the file unanswered, after "hang open" every open(2) instead, and after
- * "hang create" every open(2) that makes a file. It prints "asked" each time. When standard input ends the file system is unmounted, and all waits for it fail.
+ * "hang create" every open(2) that makes a file, after "hang statfs" every statfs(2). It prints "asked" each time. When standard input ends the file system is unmounted, and all waits for it fail.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -94,6 +94,12 @@ static void answer(const struct fuse_in_header *in, const void *arg)
 		reply(in, n < 0 ? EIO : 0, data, n < 0 ? 0 : (size_t)n);
 		return;
 	}
+	case FUSE_STATFS: {
+		struct fuse_statfs_out out = { .st = { .bsize = 4096, .namelen = 255 } };
+
+		reply(in, 0, &out, sizeof out);
+		return;
+	}
 	case FUSE_RELEASE:
 	case FUSE_RELEASEDIR:
 	case FUSE_FLUSH:
@@ -130,7 +136,8 @@ static int obey(void)
 
 	if (fgets(line, sizeof line, stdin) == NULL)
 		return 0;
-	hangs = strcmp(line, "hang open\n") == 0 ? FUSE_OPEN : strcmp(line, "hang create\n") == 0 ? FUSE_CREATE : FUSE_READ;
+	hangs = strcmp(line, "hang open\n") == 0 ? FUSE_OPEN : strcmp(line, "hang create\n") == 0 ? FUSE_CREATE :
+		strcmp(line, "hang statfs\n") == 0 ? FUSE_STATFS : FUSE_READ;
 	puts("hangs");
 	return 1;
 }
