@@ -27,7 +27,8 @@ var rooms = map[string][]string{
 	"internal/procfs":    {unix, "internal/patience"},
 	"internal/mem":       {unix},
 	"internal/preempt":   {unix, "internal/procfs"},
-	"internal/perfevent": {unix, "internal/ptrace"},
+	"internal/need":      {unix, "internal/procfs"},
+	"internal/perfevent": {unix, "internal/need", "internal/ptrace"},
 	"internal/cursor":    {},
 	"internal/patience":  {},
 	"internal/elfsym":    {"internal/cursor", "internal/intern", "internal/patience"},
@@ -52,7 +53,7 @@ var rooms = map[string][]string{
 	"pctl/control": {"internal/patience", "internal/ptrace", "internal/x86", "internal/procfs", "internal/mem", "internal/elfsym", "internal/rtld",
 		"internal/program", "internal/perfevent", "internal/guard", "internal/tracee", "pctl/notify", "pctl/bkpt", "pctl/handle"},
 
-	"pctl": {"internal/clean", "internal/futex", "internal/guard", "internal/inner", "internal/ptrace", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind", "internal/x86",
+	"pctl": {"internal/clean", "internal/futex", "internal/guard", "internal/inner", "internal/need", "internal/ptrace", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind", "internal/x86",
 		"pctl/notify", "pctl/bkpt", "pctl/handle", "pctl/control"},
 
 	"internal/sample": {"internal/futex", "internal/preempt", "internal/intern", "internal/inner", "internal/ptrace", "internal/x86", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind",

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"ptools/internal/mem"
+	"ptools/internal/need"
 	"ptools/internal/procfs"
 	"ptools/pctl/control"
 )
@@ -113,7 +114,10 @@ func (f *facts) diagnose(err error, readOnly bool) error {
 // access mode checking; Documentation/admin-guide/LSM/Yama.rst) to the first
 // that explains the refusal.
 func (f *facts) permission() error {
-	const asRoot = "run as root or with CAP_SYS_PTRACE"
+	asRoot := "run as root or with CAP_SYS_PTRACE"
+	if f.ourUID == 0 {
+		asRoot = need.Grant(need.SysPtrace)
+	}
 	capable := f.ourCaps>>procfs.CapSysPtrace&1 != 0
 	switch {
 	case f.yama >= 3:
@@ -129,7 +133,10 @@ func (f *facts) permission() error {
 		return denied(asRoot, "permission denied: the process has changed its user (real %d, effective %d, saved %d)",
 			f.uid[0], f.uid[1], f.uid[2])
 	case !f.sameUser():
-		return denied("run as that user, as root or with CAP_SYS_PTRACE",
+		if f.ourUID != 0 {
+			asRoot = "run as that user, as root or with CAP_SYS_PTRACE"
+		}
+		return denied(asRoot,
 			"permission denied: the process belongs to uid %d and this is uid %d", f.uid[1], f.ourUID)
 	case !f.sameGroup() && f.gid[1] == f.ourGID:
 		return denied(asRoot, "permission denied: the process has changed its group (real %d, effective %d, saved %d)",
@@ -143,7 +150,7 @@ func (f *facts) permission() error {
 	case f.yama == 2:
 		return denied(asRoot, "permission denied: kernel.yama.ptrace_scope=2 asks for CAP_SYS_PTRACE")
 	case f.yama == 1 && !f.yamaExempted:
-		return denied("run as root or with CAP_SYS_PTRACE, or sysctl kernel.yama.ptrace_scope=0",
+		return denied(asRoot+", or sysctl kernel.yama.ptrace_scope=0",
 			"permission denied: kernel.yama.ptrace_scope=1 allows only one's own descendants")
 	}
 	return denied("look at the audit log", byModule)
@@ -157,7 +164,7 @@ func byFilter(e *control.FilterError) error {
 
 // unread refuses a process whose memory may not be read although it may be traced.
 func (f *facts) unread() error {
-	return denied("give the container a seccomp profile that allows process_vm_readv, or run as root with CAP_DAC_OVERRIDE",
+	return denied("give the container a seccomp profile that allows process_vm_readv, or CAP_DAC_OVERRIDE",
 		"permission denied: a seccomp filter refuses process_vm_readv(2), and /proc/%d/mem is for uid %d only", f.pid, f.owner)
 }
 

@@ -103,7 +103,7 @@ func (d *daemon) open() (err error) {
 	use := map[string]sample.Timers{"auto": sample.TimersAuto, "off": sample.TimersOff, "only": sample.TimersOnly}[d.Timers]
 	d.sampler, err = sample.Open(&sample.SamplerOptions{Period: d.period(), Timers: use, Lines: true, Patience: longestNaming})
 	if err == nil && d.sampler.Stops() != nil {
-		d.say("threads that run are stopped for each sample, since timers of the processors cannot be used: %v", d.sampler.Stops())
+		d.say("threads that run are stopped for each sample: %v", d.sampler.Stops())
 	}
 	return err
 }

@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"ptools/internal/need"
 )
 
 // A Counter counts in the kernel how often the threads of a process reach an
@@ -22,7 +24,7 @@ type Counter struct {
 func OpenCounter(pid int, path string, off, addr uint64) (*Counter, error) {
 	c, err := openCounter(pid, path, off, addr)
 	if err != nil {
-		return nil, fmt.Errorf("uprobe at %s+%#x: %w", path, off, err)
+		return nil, need.Uprobes.Explain(fmt.Errorf("uprobe at %s+%#x: %w", path, off, err))
 	}
 	return c, nil
 }

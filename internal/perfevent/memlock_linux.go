@@ -7,6 +7,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"ptools/internal/need"
 )
 
 // Before Linux 5.11 the memory of BPF maps and programs counts against RLIMIT_MEMLOCK of the user, mostly 64 KiB
@@ -57,5 +59,5 @@ func lockedOut(limit unix.Rlimit) error {
 	if _, err := bpf(unix.BPF_MAP_LOOKUP_ELEM, unsafe.Pointer(&call), unsafe.Sizeof(call)); !may || err == unix.EPERM {
 		return unix.EPERM
 	}
-	return &MemlockError{limit.Cur}
+	return &need.MemlockError{Limit: limit.Cur}
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"ptools/internal/need"
 )
 
 // TestUnlocked: a call that RLIMIT_MEMLOCK keeps from being made is made within a raised limit, and no other call is
@@ -45,7 +47,7 @@ func TestUnlocked(t *testing.T) {
 	if unix.Getrlimit(unix.RLIMIT_MEMLOCK, &now); now != small {
 		t.Errorf("the limit is %+v afterwards", now)
 	}
-	if err := error(&MemlockError{64 << 10}); !errors.Is(err, fs.ErrPermission) {
+	if err := error(&need.MemlockError{Limit: 64 << 10}); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("%v is not fs.ErrPermission", err)
 	}
 }

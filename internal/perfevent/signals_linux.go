@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"ptools/internal/need"
 	"ptools/internal/ptrace"
 )
 
@@ -155,14 +156,13 @@ const firstPIDNamespace = 0xEFFFFFFC
 // NewSignals returns a Signals that sends sig to threads of process pid. It has no
 // probes yet, and is switched on.
 //
-// Errors: EPERM without CAP_BPF and CAP_PERFMON (or CAP_SYS_ADMIN), EINVAL from a
-// kernel without such links, and an [errors.ErrUnsupported] for a process of
-// another PID namespace than ours, unless ours is the first.
+// Errors: a [need.Refusal] of need.Uprobes, which is an [errors.ErrUnsupported] from a kernel without uprobes, and for a
+// process of another PID namespace than ours, unless ours is the first.
 func NewSignals(pid int, sig syscall.Signal) (*Signals, error) {
 	s := &Signals{hits: -1, state: -1}
 	if err := s.make(pid, sig); err != nil {
 		s.Close()
-		return nil, fmt.Errorf("uprobes for process %d: %w", pid, err)
+		return nil, need.Uprobes.Explain(err)
 	}
 	s.key = 0
 	s.lookup = mapCall{fd: uint32(s.hits), key: pointer(unsafe.Pointer(&s.key)), value: pointer(unsafe.Pointer(&s.hit))}

@@ -13,6 +13,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"ptools/internal/need"
 )
 
 // A Ticker samples the threads of wanted processes on every processor. Each processor has a perf
@@ -35,8 +37,7 @@ type Ticker struct {
 
 // OpenTicker starts a Ticker on all processors that are online. No process is wanted yet.
 //
-// It needs CAP_PERFMON and CAP_BPF, or CAP_SYS_ADMIN, and Linux 5.9. If a capability is missing, the error names those
-// that are needed, and is an [fs.ErrPermission].
+// What it takes is [need.Timers]. The error says what of it is missing. If that is a right, it is an [fs.ErrPermission].
 func OpenTicker(o TickerOptions) (*Ticker, error) {
 	if o.Period <= 0 || o.Stack < 0 || o.Stack > MaxStack {
 		return nil, fmt.Errorf("ticker of period %v and stacks of %d bytes: %w", o.Period, o.Stack, unix.EINVAL)
@@ -48,7 +49,7 @@ func OpenTicker(o TickerOptions) (*Ticker, error) {
 	c := &Ticker{period: o.Period, follow: o.Follow, stack: make([]byte, MaxStack+8)}
 	if err := c.open(cpus, &o); err != nil {
 		c.Close()
-		return nil, err
+		return nil, need.Timers.Explain(err)
 	}
 	return c, nil
 }
@@ -63,7 +64,7 @@ func (c *Ticker) open(cpus []int, o *TickerOptions) (err error) {
 			continue // it has gone offline
 		}
 		if err != nil {
-			return tickerError(fmt.Sprintf("perf event of processor %d", cpu), err)
+			return fmt.Errorf("perf event of processor %d: %w", cpu, err)
 		}
 		r, err := newRing(fd, size)
 		for ; err == unix.EPERM && size > leastRing; r, err = newRing(fd, size) {
@@ -76,7 +77,7 @@ func (c *Ticker) open(cpus []int, o *TickerOptions) (err error) {
 		c.rings = append(c.rings, r)
 	}
 	if c.filter, err = newFilter(); err != nil {
-		return tickerError("filter of perf events", err)
+		return fmt.Errorf("filter of perf events: %w", err)
 	}
 	if o.Follow == FollowAuto {
 		if follower, err := newFollower(c.filter.table, c.filter.ours); err == nil {
@@ -88,21 +89,10 @@ func (c *Ticker) open(cpus []int, o *TickerOptions) (err error) {
 	for _, r := range c.rings {
 		r.follow = o.Follow != FollowNone
 		if err := r.attach(c.filter.program); err != nil {
-			return tickerError("filter of perf events", err)
+			return fmt.Errorf("filter of perf events: %w", err)
 		}
 	}
 	return nil
-}
-
-// tickerError explains a refusal.
-func tickerError(what string, err error) error {
-	if limit := (*MemlockError)(nil); errors.As(err, &limit) {
-		return fmt.Errorf("timers of the processors: %s: %w", what, err)
-	}
-	if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
-		return fmt.Errorf("timers of the processors need root, or CAP_PERFMON and CAP_BPF: %s: %w", what, err)
-	}
-	return fmt.Errorf("%s: %w", what, err)
 }
 
 // tickerRegs selects all registers but DS, ES, FS and GS.

@@ -3,8 +3,9 @@ package procfs
 import (
 	"bufio"
 	"bytes"
-	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -16,8 +17,8 @@ type KernelSymbols struct {
 	names []string
 }
 
-// errNoAddresses is the error where kernel.kptr_restrict hides the addresses in the list.
-var errNoAddresses = errors.New("/proc/kallsyms shows no addresses (kernel.kptr_restrict, CAP_SYSLOG)")
+// errNoAddresses is the error where kernel.kptr_restrict, or the lack of CAP_SYSLOG, hides the addresses in the list.
+var errNoAddresses = fmt.Errorf("/proc/kallsyms shows no addresses: %w", fs.ErrPermission)
 
 // ReadKernelSymbols reads /proc/kallsyms. It fails where that hides the addresses.
 func ReadKernelSymbols() (*KernelSymbols, error) {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"sync/atomic"
 	"syscall"
@@ -84,9 +83,6 @@ func (p *probes) openProbes() error {
 		return err
 	}
 	p.signals, p.refused = perfevent.NewSignals(p.g.PID, p.signal)
-	if limit := (*perfevent.MemlockError)(nil); errors.Is(p.refused, os.ErrPermission) && !errors.As(p.refused, &limit) {
-		p.refused = fmt.Errorf("%w: needs CAP_BPF and CAP_PERFMON (be root)", p.refused)
-	}
 	return p.refused
 }
 

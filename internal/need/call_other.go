@@ -1,0 +1,7 @@
+//go:build !linux
+
+package need
+
+import "errors"
+
+func refusedBy(Call) error { return errors.ErrUnsupported }
