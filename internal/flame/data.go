@@ -134,7 +134,8 @@ func (d *document) addCells(g *Graph, place []int) {
 func (d *document) addTimeline(g *Graph, place []int) {
 	for _, thread := range slices.Sorted(maps.Keys(g.spans)) {
 		lane, last := docLane{Thread: thread, Spans: []int{}}, 0
-		for _, s := range g.spans[thread] {
+		spans := slices.SortedStableFunc(slices.Values(g.spans[thread]), func(a, b Span) int { return cmp.Compare(a.From, b.From) })
+		for _, s := range spans {
 			from, to := max(int(s.From.Microseconds()), last), int(s.To.Microseconds())
 			if to <= from {
 				continue

@@ -222,6 +222,16 @@ func (g *Graph) firefoxSamples(id int, cells []*cell) (samples []firefoxSample, 
 			all += s.To - s.From
 		}
 		given, until := int64(0), time.Duration(0)
+		if all == 0 {
+			if whole != 0 {
+				at := end
+				if of := spans[c.node]; len(of) > 0 {
+					at = of[0].From // the moment at which it was met
+				}
+				samples = append(samples, firefoxSample{at: at, node: c.node, weight: whole})
+			}
+			continue
+		}
 		for _, s := range spans[c.node] {
 			until += s.To - s.From
 			share := int64(float64(whole)*(float64(until)/float64(all))) - given
@@ -234,9 +244,6 @@ func (g *Graph) firefoxSamples(id int, cells []*cell) (samples []firefoxSample, 
 				sample.ran = s.To - s.From
 			}
 			samples = append(samples, sample)
-		}
-		if all == 0 && whole != 0 {
-			samples = append(samples, firefoxSample{at: end, node: c.node, weight: whole})
 		}
 	}
 	slices.SortStableFunc(samples, func(a, b firefoxSample) int { return cmp.Compare(a.at, b.at) })

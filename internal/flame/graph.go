@@ -162,7 +162,8 @@ type Span struct {
 	Ran      bool          // or was ready to; else it waited
 }
 
-// Span adds a span of a thread. The spans of a thread must be added in order.
+// Span adds a span of a thread, which may not overlap others. A span of no length is the moment at which the thread was
+// met in the stack.
 func (g *Graph) Span(thread int, s Span) {
 	if g.spans == nil {
 		g.spans = make(map[int][]Span)

@@ -2,6 +2,7 @@ package profile
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"time"
 )
@@ -13,7 +14,8 @@ import (
 // become coarser.
 const maxSpans = 1 << 18
 
-// span is a time that a thread has spent in one stack, as far as is known.
+// span is a time that a thread has spent in one stack, as far as is known. If the time is 0, the thread was met there
+// at that moment.
 type span struct {
 	cell     Cell
 	ran      bool  // it was met on a processor; otherwise its stack says whether it ran
@@ -28,16 +30,34 @@ func (s *Space) AddDuring(c Cell, v Values, from, to time.Duration, ran bool) {
 	if !s.profile.Timeline || to <= from {
 		return
 	}
-	for len(s.lastSpans) < len(s.cells) {
-		s.lastSpans = append(s.lastSpans, -1)
-	}
-	if i := s.lastSpans[c]; i >= 0 && s.spans[i].to == from && s.spans[i].ran == ran {
+	if i := s.lastSpan(c); i >= 0 && s.spans[i].to == from && s.spans[i].ran == ran {
 		s.spans[i].to = to
 		s.spans[i].samples += int32(v.Samples)
 		return
 	}
-	s.lastSpans[c] = int32(len(s.spans))
-	s.spans = append(s.spans, span{c, ran, int32(v.Samples), from, to})
+	s.addSpan(span{c, ran, int32(v.Samples), from, to})
+}
+
+// AddAt counts v in a cell, for a thread that was met there on a processor. at is the time since the start. It is the
+// time of the cell as long as no span of it is known.
+func (s *Space) AddAt(c Cell, v Values, at time.Duration) {
+	s.Add(c, v)
+	if s.profile.Timeline && s.lastSpan(c) < 0 {
+		s.addSpan(span{c, true, 0, at, at})
+	}
+}
+
+// lastSpan returns the number of the last span of a cell, -1 if there is none.
+func (s *counts) lastSpan(c Cell) int32 {
+	for len(s.lastSpans) < len(s.cells) {
+		s.lastSpans = append(s.lastSpans, -1)
+	}
+	return s.lastSpans[c]
+}
+
+func (s *Space) addSpan(sp span) {
+	s.lastSpans[sp.cell] = int32(len(s.spans))
+	s.spans = append(s.spans, sp)
 	if s.profile.spanned++; s.profile.spanned > maxSpans {
 		s.profile.thin()
 	}
@@ -101,4 +121,45 @@ func (s *counts) moveSpans(to *counts, cells []Cell) {
 func (s *Space) runs(sp *span) bool {
 	stack := s.cells[sp.cell].stack
 	return sp.ran || stack == 0 || s.callNote(&s.locs[s.nodes[stack].loc]) == ""
+}
+
+// times returns the spans of each cell.
+func (s *counts) times() map[cellKey][]span {
+	times := make(map[cellKey][]span)
+	for _, sp := range s.spans {
+		k := s.cells[sp.cell].cellKey
+		times[k] = append(times[k], sp)
+	}
+	return times
+}
+
+// divided divides n among the times at which spans begin, in proportion to their length. A part of 0 is left out. The
+// time is 0 if none is known.
+func divided(n int64, times []span) iter.Seq2[time.Duration, int64] {
+	return func(yield func(time.Duration, int64) bool) {
+		var all, until time.Duration
+		for _, sp := range times {
+			all += sp.to - sp.from
+		}
+		if all == 0 {
+			at := time.Duration(0)
+			if len(times) > 0 {
+				at = times[0].from
+			}
+			yield(at, n)
+			return
+		}
+		given := int64(0)
+		for _, sp := range times {
+			until += sp.to - sp.from
+			share := int64(float64(n)*(float64(until)/float64(all))) - given
+			if until == all {
+				share = n - given
+			}
+			given += share
+			if share != 0 && !yield(sp.from, share) {
+				return
+			}
+		}
+	}
 }
