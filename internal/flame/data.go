@@ -43,7 +43,7 @@ type docThread struct {
 }
 
 // docLane is the timeline of a thread. It has three numbers for each span: the microseconds since the span before,
-// the length, and twice the node, plus one if the thread ran.
+// the length, and four times the node, plus the state.
 type docLane struct {
 	Thread int   `json:"thread"`
 	Spans  []int `json:"spans"`
@@ -140,11 +140,7 @@ func (d *document) addTimeline(g *Graph, place []int) {
 			if to <= from {
 				continue
 			}
-			what := 2 * place[s.Node]
-			if s.Ran {
-				what++
-			}
-			lane.Spans = append(lane.Spans, from-last, to-from, what)
+			lane.Spans = append(lane.Spans, from-last, to-from, 4*place[s.Node]+int(s.State))
 			last = to
 		}
 		d.Timeline = append(d.Timeline, lane)

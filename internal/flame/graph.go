@@ -159,8 +159,17 @@ func (g *Graph) Add(n Node, thread int, values []int64) {
 type Span struct {
 	Node     Node
 	From, To time.Duration // since the start
-	Ran      bool          // or was ready to; else it waited
+	State    State
 }
+
+// State is what a thread did in a span.
+type State uint8
+
+const (
+	Waiting State = iota // in a system call
+	Running              // on a processor, as far as is known
+	Ready                // it waited for a processor
+)
 
 // Span adds a span of a thread, which may not overlap others. A span of no length is the moment at which the thread was
 // met in the stack.

@@ -32,10 +32,12 @@ func writePerf(p *Profile, w io.Writer, o *Options) error {
 		event, step = "cpu-clock", perfStep
 	case Wall:
 		event, step = "wall-clock", max(int64(p.Period), perfStep)
+	case Ready:
+		event, step = "sched-delay", perfStep
 	}
 	var records []perfRecord
 	for _, s := range p.finish() {
-		times := s.times()
+		times := s.times(o.Value)
 		for _, c := range s.ordered() {
 			if n := c.of(o.Value); n > 0 {
 				r := perfRecord{thread: c.thread, stack: s.perfStack(c.stack, p.threads[c.thread].pid, o)}

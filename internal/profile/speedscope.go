@@ -73,7 +73,7 @@ func writeSpeedscope(p *Profile, w io.Writer, o *Options) error {
 	frames := make(map[speedscopeFrame]int)
 	profiles := make(map[ThreadID]int)
 	for _, s := range p.finish() {
-		times := s.times()
+		times := s.times(o.Value)
 		for _, c := range s.ordered() {
 			n := c.of(o.Value)
 			if n == 0 {

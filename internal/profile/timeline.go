@@ -14,28 +14,52 @@ import (
 // become coarser.
 const maxSpans = 1 << 18
 
+// state is what a thread did in a span.
+type state uint8
+
+const (
+	byStack state = iota // its stack says whether it ran
+	onCPU                // it was met on a processor
+	ready                // it waited for a processor
+)
+
 // span is a time that a thread has spent in one stack, as far as is known. If the time is 0, the thread was met there
 // at that moment.
 type span struct {
 	cell     Cell
-	ran      bool  // it was met on a processor; otherwise its stack says whether it ran
+	state    state
 	samples  int32 // of the cell
 	from, to time.Duration
 }
 
-// AddDuring counts v in a cell, for a span of time since the start. ran says that the thread was met on a processor.
-// Otherwise its stack says whether it ran.
+// AddDuring counts v in a cell, for a span of time since the start. ran says that the thread was met on a processor, for
+// which it has waited before. Otherwise its stack says whether it ran, and it waited for a processor in the end.
 func (s *Space) AddDuring(c Cell, v Values, from, to time.Duration, ran bool) {
 	s.Add(c, v)
 	if !s.profile.Timeline || to <= from {
 		return
 	}
-	if i := s.lastSpan(c); i >= 0 && s.spans[i].to == from && s.spans[i].ran == ran {
-		s.spans[i].to = to
-		s.spans[i].samples += int32(v.Samples)
+	waited := min(time.Duration(v.Ready), to-from)
+	if ran {
+		s.extend(span{c, ready, 0, from, from + waited})
+		s.extend(span{c, onCPU, int32(v.Samples), from + waited, to})
 		return
 	}
-	s.addSpan(span{c, ran, int32(v.Samples), from, to})
+	s.extend(span{c, byStack, int32(v.Samples), from, to - waited})
+	s.extend(span{c, ready, 0, to - waited, to})
+}
+
+// extend adds a span, or makes the last one of its cell longer.
+func (s *Space) extend(sp span) {
+	if sp.to <= sp.from {
+		return
+	}
+	if i := s.lastSpan(sp.cell); i >= 0 && s.spans[i].to == sp.from && s.spans[i].state == sp.state {
+		s.spans[i].to = sp.to
+		s.spans[i].samples += sp.samples
+		return
+	}
+	s.addSpan(sp)
 }
 
 // AddAt counts v in a cell, for a thread that was met there on a processor. at is the time since the start. It is the
@@ -43,7 +67,7 @@ func (s *Space) AddDuring(c Cell, v Values, from, to time.Duration, ran bool) {
 func (s *Space) AddAt(c Cell, v Values, at time.Duration) {
 	s.Add(c, v)
 	if s.profile.Timeline && s.lastSpan(c) < 0 {
-		s.addSpan(span{c, true, 0, at, at})
+		s.addSpan(span{c, onCPU, 0, at, at})
 	}
 }
 
@@ -82,7 +106,7 @@ func (s *counts) thin() {
 			b := s.spans[i]
 			from, to := a.from, b.to
 			switch {
-			case a.cell == b.cell:
+			case a.cell == b.cell && a.state == b.state:
 				a.samples += b.samples
 			case b.to-b.from > a.to-a.from:
 				a = b
@@ -116,19 +140,28 @@ func (s *counts) moveSpans(to *counts, cells []Cell) {
 	s.spans = nil
 }
 
-// runs reports whether a thread ran, or was ready to. A thread whose innermost level is a system call waits, unless
-// it was met on a processor.
+// runs reports whether a thread ran. A thread whose innermost level is a system call waits, unless it was met on a
+// processor.
 func (s *Space) runs(sp *span) bool {
 	stack := s.cells[sp.cell].stack
-	return sp.ran || stack == 0 || s.callNote(&s.locs[s.nodes[stack].loc]) == ""
+	return sp.state == onCPU || sp.state == byStack && (stack == 0 || s.callNote(&s.locs[s.nodes[stack].loc]) == "")
 }
 
-// times returns the spans of each cell.
-func (s *counts) times() map[cellKey][]span {
-	times := make(map[cellKey][]span)
+// times returns the spans of each cell in which it may have counted a value: processor time while it was not ready, and
+// ready time while it was, if there are such spans.
+func (s *counts) times(v Value) map[cellKey][]span {
+	times, others := make(map[cellKey][]span), make(map[cellKey][]span)
 	for _, sp := range s.spans {
-		k := s.cells[sp.cell].cellKey
-		times[k] = append(times[k], sp)
+		k, to := s.cells[sp.cell].cellKey, times
+		if v == CPU && sp.state == ready || v == Ready && sp.state != ready {
+			to = others
+		}
+		to[k] = append(to[k], sp)
+	}
+	for k, spans := range others {
+		if times[k] == nil {
+			times[k] = spans
+		}
 	}
 	return times
 }

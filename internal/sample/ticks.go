@@ -249,11 +249,12 @@ func (k *ticking) settle(t *thread, cells []profile.Cell) {
 	if d.Samples == 0 {
 		return
 	}
+	ready := t.takeReady(d.Wall)
 	begun := k.p.account.last - k.p.sampler.sched.start - time.Duration(d.Wall)
 	for i, cell := range cells {
 		i := int64(i)
 		from, to := d.Wall*i/n, d.Wall*(i+1)/n
-		v := profile.Values{Samples: d.Samples*(i+1)/n - d.Samples*i/n, Wall: to - from}
+		v := profile.Values{Samples: d.Samples*(i+1)/n - d.Samples*i/n, Wall: to - from, Ready: ready*(i+1)/n - ready*i/n}
 		k.p.space.AddDuring(cell, v, begun+time.Duration(from), begun+time.Duration(to), true)
 	}
 	*d = profile.Values{}
