@@ -35,9 +35,10 @@ var rooms = map[string][]string{
 	"internal/rtld":      {},
 	"internal/intern":    {},
 	"internal/flame":     {"internal/intern"},
-	"internal/profile":   {"internal/clean", "internal/flame", "internal/intern"},
+	"internal/profile":   {"internal/clean", "internal/fit", "internal/flame", "internal/intern"},
 	"internal/ptest":     {},
 	"internal/clean":     {},
+	"internal/fit":       {},
 	"internal/futex":     {},
 	"internal/inner":     {},
 	"internal/guard":     {"internal/ptrace"},
@@ -68,7 +69,7 @@ var rooms = map[string][]string{
 	"internal/continuous": {"pctl/push", "pctl/sample", "pctl/targets"},
 	"cmd/psampled":        {"internal/clean", "internal/conf", "internal/continuous", "internal/job", "internal/patience", "internal/usage", "pctl", "pctl/push", "pctl/sample", "pctl/serve", "pctl/targets"},
 
-	"internal/live": {"internal/profile"},
+	"internal/live": {"internal/fit", "internal/profile"},
 
 	"internal/usage": {},
 	"internal/job":   {unix, "internal/procfs", "pctl"},

@@ -34,9 +34,9 @@ Shows where the threads of a program spend their time.
   -l, --lines               file:line instead of functions
   -r, --registers           print each sample's registers
       --value VALUE         samples, cpu or wall: what text is sorted by, what html
-                            shows first, what svg and perf show (default cpu),
-                            and what folded, speedscope and firefox count (default
-                            samples); html, pprof and json have all three
+                            shows first, and what the other formats show (default
+                            cpu; folded: samples); html, pprof and json have all
+                            three
       --threads             keep threads apart (by name and tid)
       --follow              also the processes that the targets start, until all have
                             ended

@@ -3,10 +3,14 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -94,5 +98,43 @@ func TestFollowLeaves(t *testing.T) {
 	lines := strings.Split(said.String(), "\n")
 	if status := cmd.ProcessState.ExitCode(); status != 4 || len(lines) != 3 || lines[0] == "TracerPid:\t0" || lines[1] != "TracerPid:\t0" {
 		t.Errorf("exit status %d: %q", status, said.String())
+	}
+}
+
+// TestFollowTimes: in outputs with times each process of a tree is in its own time, whether it lived long enough to be
+// looked at or not, and so is what it did.
+func TestFollowTimes(t *testing.T) {
+	mix := ptest.BuildC(t, "mix.c")
+	for _, tt := range []struct {
+		name   string
+		rounds string
+	}{{"short", "200"}, {"long", "2500"}} {
+		t.Run(tt.name, func(t *testing.T) {
+			const script = `sleep 0.4; date +%s.%N; "$0" -n $1 >/dev/null; date +%s.%N; sleep 0.3`
+			out := filepath.Join(t.TempDir(), "profile.perf")
+			cmd := exec.Command(filepath.Join(psampleDir(t), "psample"), "--follow", "-q", "-o", out, "--", "/bin/sh", "-c", script, mix, tt.rounds)
+			said, err := cmd.Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var begun, ended float64
+			if _, err := fmt.Sscan(string(said), &begun, &ended); err != nil {
+				t.Fatalf("%v: %s", err, said)
+			}
+			b, err := os.ReadFile(out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			first, last, n := math.Inf(1), 0.0, 0
+			for _, m := range regexp.MustCompile(`(?m)^mix \d+/\d+ ([0-9.]+):`).FindAllStringSubmatch(string(b), -1) {
+				at, _ := strconv.ParseFloat(m[1], 64)
+				first, last, n = min(first, at), max(last, at), n+1
+			}
+			// date has ended before mix begins, and begins after mix has ended.
+			const slack = 0.02
+			if n < 20 || first < begun-slack || last > ended+slack || first > begun+(ended-begun)/2 || last < begun+(ended-begun)/2 {
+				t.Errorf("%d samples from %f to %f, mix ran from %f to %f", n, first-begun, last-begun, 0.0, ended-begun)
+			}
+		})
 	}
 }

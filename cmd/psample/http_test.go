@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -286,3 +287,18 @@ type fakeListener struct{ addr net.Addr }
 func (l fakeListener) Addr() net.Addr          { return l.addr }
 func (fakeListener) Accept() (net.Conn, error) { return nil, net.ErrClosed }
 func (fakeListener) Close() error              { return nil }
+
+// TestHTTPEnds: SIGTERM and SIGHUP, which ask a service to end, end the sampling and the pages.
+func TestHTTPEnds(t *testing.T) {
+	t.Parallel()
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP} {
+		g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000000", "-u", "800")
+		s := serve(t, "-p", fmt.Sprint(g.PID))
+		s.named()
+		s.cmd.Process.Signal(sig)
+		io.Copy(io.Discard, s.stderr)
+		if err := s.cmd.Wait(); err != nil {
+			t.Errorf("%v: %v", sig, err)
+		}
+	}
+}

@@ -105,7 +105,7 @@ func (s *session) run(ctx context.Context, status *int) (err error) {
 			return nil
 		}
 	}
-	if err == nil && s.server != nil {
+	if err == nil && s.server != nil && !signals.ends.Load() {
 		err = s.serve(ctx, p, signals.again)
 	}
 	return err

@@ -22,6 +22,8 @@ type signals struct {
 	command atomic.Pointer[os.Process]
 	// waiting is set when the profile has been written, and only the end of the command is waited for.
 	waiting atomic.Bool
+	// ends is set by a first signal other than ^C. The profile is written, but no pages stay.
+	ends atomic.Bool
 
 	received chan os.Signal
 	pipe     chan os.Signal
@@ -49,6 +51,7 @@ func catchSignals(ctx context.Context, command *job.Command) (context.Context, *
 		defer close(s.done)
 		defer cancel()
 		if sig, ok := s.next(); ok {
+			s.ends.Store(sig != os.Interrupt)
 			s.pass(sig)
 			cancel()
 		}

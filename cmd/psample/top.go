@@ -53,7 +53,7 @@ func startTop(cfg *config, title string, out io.Writer, quit context.CancelCause
 	if cfg.follow {
 		t.view.Last = live.Processes
 	}
-	t.view.Order = map[profile.Value]live.Order{profile.CPU: live.ByCPU, profile.Wall: live.ByWall, profile.Samples: live.BySamples}[cfg.value]
+	t.view.Order = map[profile.Value]live.Order{profile.CPU: live.ByCPU, profile.Wall: live.ByWall, profile.Samples: live.BySamples, profile.Ready: live.ByReady}[cfg.value]
 	if cfg.threads {
 		t.view.Subject = live.Threads
 	}

@@ -43,7 +43,7 @@ type docThread struct {
 }
 
 // docLane is the timeline of a thread. It has three numbers for each span: the microseconds since the span before,
-// the length, and twice the node, plus one if the thread ran.
+// the length, and four times the node, plus the state.
 type docLane struct {
 	Thread int   `json:"thread"`
 	Spans  []int `json:"spans"`
@@ -134,16 +134,13 @@ func (d *document) addCells(g *Graph, place []int) {
 func (d *document) addTimeline(g *Graph, place []int) {
 	for _, thread := range slices.Sorted(maps.Keys(g.spans)) {
 		lane, last := docLane{Thread: thread, Spans: []int{}}, 0
-		for _, s := range g.spans[thread] {
+		spans := slices.SortedStableFunc(slices.Values(g.spans[thread]), func(a, b Span) int { return cmp.Compare(a.From, b.From) })
+		for _, s := range spans {
 			from, to := max(int(s.From.Microseconds()), last), int(s.To.Microseconds())
 			if to <= from {
 				continue
 			}
-			what := 2 * place[s.Node]
-			if s.Ran {
-				what++
-			}
-			lane.Spans = append(lane.Spans, from-last, to-from, what)
+			lane.Spans = append(lane.Spans, from-last, to-from, 4*place[s.Node]+int(s.State))
 			last = to
 		}
 		d.Timeline = append(d.Timeline, lane)

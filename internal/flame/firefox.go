@@ -22,6 +22,7 @@ const (
 	firefoxUser
 	firefoxKernel
 	firefoxWaiting
+	firefoxReady
 )
 
 type firefoxFile struct {
@@ -82,6 +83,7 @@ type firefoxThread struct {
 // firefoxKnown has the numbers of the entries in a thread's tables.
 type firefoxKnown struct {
 	stacks    map[Node]int
+	ready     map[Node]int // stacks of threads that wait for a processor
 	frames    map[int32]firefoxFrame
 	resources map[string]int
 	strings   map[string]int
@@ -148,6 +150,7 @@ func (g *Graph) Firefox(w io.Writer, start time.Time, period time.Duration) erro
 			Categories: []firefoxCategory{
 				{"Other", "grey", []string{"Other"}}, {"User", "yellow", []string{"Other"}},
 				{"Kernel", "orange", []string{"Other"}}, {"Waiting", "blue", []string{"Other"}},
+				{"Ready", "magenta", []string{"Other"}},
 			},
 			MarkerSchema: []any{},
 			SampleUnits:  map[string]string{"time": "ms", "eventDelay": "ms", "threadCPUDelta": "ns"},
@@ -173,6 +176,7 @@ func (g *Graph) Firefox(w io.Writer, start time.Time, period time.Duration) erro
 type firefoxSample struct {
 	at     time.Duration
 	node   Node
+	ready  bool // it waited for a processor
 	weight int64
 	ran    time.Duration
 }
@@ -190,7 +194,7 @@ func (g *Graph) firefoxThread(id int, cells []*cell) *firefoxThread {
 		NativeSymbols: newFirefoxTable("libIndex", "address", "name", "functionSize"),
 		Strings:       []string{},
 		known: firefoxKnown{
-			stacks: make(map[Node]int), frames: make(map[int32]firefoxFrame), resources: make(map[string]int), strings: make(map[string]int),
+			stacks: make(map[Node]int), ready: make(map[Node]int), frames: make(map[int32]firefoxFrame), resources: make(map[string]int), strings: make(map[string]int),
 		},
 	}
 	t.Samples.WeightType = "samples"
@@ -202,6 +206,9 @@ func (g *Graph) firefoxThread(id int, cells []*cell) *firefoxThread {
 	var ran time.Duration
 	for _, s := range samples {
 		stack := g.firefoxStack(t, s.node)
+		if s.ready {
+			stack = g.firefoxReady(t, s.node)
+		}
 		t.sample(s.at, &stack, float64(s.weight)/unit, ran)
 		ran = s.ran
 	}
@@ -211,9 +218,8 @@ func (g *Graph) firefoxThread(id int, cells []*cell) *firefoxThread {
 
 // firefoxSamples returns the samples of a thread in the order of time, and when the last one ends.
 func (g *Graph) firefoxSamples(id int, cells []*cell) (samples []firefoxSample, end time.Duration) {
-	spans := make(map[Node][]Span)
+	spans := g.spansOf(id)
 	for _, s := range g.spans[id] {
-		spans[s.Node] = append(spans[s.Node], s)
 		end = max(end, s.To)
 	}
 	for _, c := range cells {
@@ -222,6 +228,16 @@ func (g *Graph) firefoxSamples(id int, cells []*cell) (samples []firefoxSample, 
 			all += s.To - s.From
 		}
 		given, until := int64(0), time.Duration(0)
+		if all == 0 {
+			if whole != 0 {
+				at := end
+				if of := spans[c.node]; len(of) > 0 {
+					at = of[0].From // the moment at which it was met
+				}
+				samples = append(samples, firefoxSample{at: at, node: c.node, weight: whole})
+			}
+			continue
+		}
 		for _, s := range spans[c.node] {
 			until += s.To - s.From
 			share := int64(float64(whole)*(float64(until)/float64(all))) - given
@@ -229,18 +245,34 @@ func (g *Graph) firefoxSamples(id int, cells []*cell) (samples []firefoxSample, 
 				share = whole - given
 			}
 			given += share
-			sample := firefoxSample{at: s.From, node: c.node, weight: share}
-			if s.Ran {
+			sample := firefoxSample{at: s.From, node: c.node, ready: s.State == Ready, weight: share}
+			if s.State == Running {
 				sample.ran = s.To - s.From
 			}
 			samples = append(samples, sample)
 		}
-		if all == 0 && whole != 0 {
-			samples = append(samples, firefoxSample{at: end, node: c.node, weight: whole})
-		}
 	}
 	slices.SortStableFunc(samples, func(a, b firefoxSample) int { return cmp.Compare(a.at, b.at) })
 	return samples, end
+}
+
+// spansOf returns the spans of a thread in each node. If processor time is shown, a span in which the thread waited for a
+// processor has a part of it only if there is no other one.
+func (g *Graph) spansOf(thread int) map[Node][]Span {
+	spans, ready := make(map[Node][]Span), make(map[Node][]Span)
+	for _, s := range g.spans[thread] {
+		to := spans
+		if s.State == Ready && g.Initial == 0 {
+			to = ready
+		}
+		to[s.Node] = append(to[s.Node], s)
+	}
+	for n, of := range ready {
+		if spans[n] == nil {
+			spans[n] = of
+		}
+	}
+	return spans
 }
 
 func (t *firefoxThread) sample(at time.Duration, stack *int, weight float64, ran time.Duration) {
@@ -264,6 +296,15 @@ func (g *Graph) firefoxStack(t *firefoxThread, n Node) int {
 	frame := g.firefoxFrame(t, g.nodes[n].frame)
 	t.known.stacks[n] = t.StackTable.add(frame.id, prefix, frame.category, 0)
 	return t.known.stacks[n]
+}
+
+// firefoxReady returns the number of the stack of a thread that waits for a processor in a node.
+func (g *Graph) firefoxReady(t *firefoxThread, n Node) int {
+	below := g.firefoxStack(t, n)
+	return intern.Value(t.known.ready, n, func() int {
+		fn := t.FuncTable.add(t.str("[ready: waits for a processor]"), false, false, -1)
+		return t.StackTable.add(t.FrameTable.add(-1, 0, firefoxReady, 0, fn), below, firefoxReady, 0)
+	})
 }
 
 func (g *Graph) firefoxFrame(t *firefoxThread, id int32) firefoxFrame {

@@ -159,10 +159,20 @@ func (g *Graph) Add(n Node, thread int, values []int64) {
 type Span struct {
 	Node     Node
 	From, To time.Duration // since the start
-	Ran      bool          // or was ready to; else it waited
+	State    State
 }
 
-// Span adds a span of a thread. The spans of a thread must be added in order.
+// State is what a thread did in a span.
+type State uint8
+
+const (
+	Waiting State = iota // in a system call
+	Running              // on a processor, as far as is known
+	Ready                // it waited for a processor
+)
+
+// Span adds a span of a thread, which may not overlap others. A span of no length is the moment at which the thread was
+// met in the stack.
 func (g *Graph) Span(thread int, s Span) {
 	if g.spans == nil {
 		g.spans = make(map[int][]Span)

@@ -33,7 +33,7 @@ func growing(step int) *flame.Graph {
 	g.Add(work, th, []int64{int64(step) * 1e9, int64(step)})
 	g.Add(g.Child(work, flame.Frame{Name: "leaf", Object: "/bin/p"}, nil), th, []int64{1e9, 7})
 	if step > 1 {
-		g.Span(th, flame.Span{Node: work, From: 0, To: time.Second, Ran: true})
+		g.Span(th, flame.Span{Node: work, From: 0, To: time.Second, State: flame.Running})
 	}
 	return g
 }

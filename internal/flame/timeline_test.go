@@ -25,7 +25,8 @@ func TestTimeline(t *testing.T) {
 		g.Add(wait, thread, []int64{int64(half)})
 		g.Add(work, thread, []int64{int64(10*time.Second - half)})
 		g.Span(thread, flame.Span{Node: wait, From: 0, To: half})
-		g.Span(thread, flame.Span{Node: work, From: half, To: 10 * time.Second, Ran: true})
+		g.Span(thread, flame.Span{Node: work, From: half, To: 9 * time.Second, State: flame.Running})
+		g.Span(thread, flame.Span{Node: work, From: 9 * time.Second, To: 10 * time.Second, State: flame.Ready})
 	}
 	b := open(t, g.HTML)
 	b.keys("t")
@@ -42,7 +43,8 @@ func TestTimeline(t *testing.T) {
 		want      string
 	}{
 		{2, busy, "busy (tid 2)waiting in [read], 4.00 s from 0.000000 s[read]main"},
-		{5, busy, "busy (tid 2)running, 6.00 s from 4.000000 sworkmain"},
+		{5, busy, "busy (tid 2)running, 5.00 s from 4.000000 sworkmain"},
+		{9.5, busy, "busy (tid 2)ready, waits for a processor, 1.00 s from 9.000000 sworkmain"},
 		{5, lazy, "lazy (tid 1)waiting in [read], 8.00 s from 0.000000 s[read]main"},
 	} {
 		if got := at(x(test.second), test.y); got != test.want {
@@ -62,7 +64,7 @@ func TestTimeline(t *testing.T) {
 		t.Errorf("nodes that match: %v", got)
 	}
 	b.shot("timeline-test")
-	if out := b.text("#data"); !strings.Contains(out, `"timeline":[{"thread":0,"spans":[0,8000000,4,`) {
+	if out := b.text("#data"); !strings.Contains(out, `"timeline":[{"thread":0,"spans":[0,8000000,8,`) {
 		t.Errorf("data %s", out)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"ptools/internal/profile"
 )
@@ -31,9 +30,10 @@ const (
 	ByWall
 	BySamples
 	ByName
+	ByReady
 )
 
-var orderNames = [...]string{ByCPU: "processor", ByWall: "wall", BySamples: "samples", ByName: "name"}
+var orderNames = [...]string{ByCPU: "processor", ByWall: "wall", BySamples: "samples", ByName: "name", ByReady: "ready"}
 
 // View is the state of what the user sees and has chosen.
 type View struct {
@@ -60,8 +60,8 @@ type Filter struct {
 }
 
 // hides reports whether a line is not shown.
-func (f *Filter) hides(r row) bool {
-	return !f.Waiting && r.total.CPU == 0 || f.Search != "" && !strings.Contains(strings.ToLower(r.name), strings.ToLower(f.Search))
+func (f *Filter) hides(r row, idle bool) bool {
+	return !f.Waiting && !idle && r.total.CPU == 0 && r.total.Ready == 0 || f.Search != "" && !strings.Contains(strings.ToLower(r.name), strings.ToLower(f.Search))
 }
 
 // row is one line: times in nanoseconds.
@@ -97,10 +97,19 @@ func (v *View) arrange() {
 			v.rows = append(v.rows, row{fmt.Sprintf("%7d  %-16s %s", t.PID, t.Name, t.Function), t.Values, t.Values})
 		}
 	}
-	v.rows = slices.DeleteFunc(v.rows, v.hides)
+	idle := v.idle()
+	v.rows = slices.DeleteFunc(v.rows, func(r row) bool { return v.hides(r, idle) })
 	slices.SortFunc(v.rows, v.compare)
 	v.top = max(min(v.top, len(v.rows)-1), 0)
 }
+
+// idle reports whether nothing uses the processor. What waits is shown then.
+func (v *View) idle() bool {
+	return v.interval != nil && v.share(v.interval.Total.CPU) < leastShown && v.share(v.interval.Total.Ready) < leastShown
+}
+
+// leastShown is the share in percent below which the figures show 0.
+const leastShown = 0.05
 
 func functionRows(rows []row, functions []profile.Function) []row {
 	homes := make(map[string]map[string]bool) // the files that have a function of a name
@@ -132,20 +141,26 @@ func (v *View) compare(a, b row) int {
 		return cmp.Or(cmp.Compare(b.self.Samples, a.self.Samples), cmp.Compare(b.total.Samples, a.total.Samples), byName)
 	case ByName:
 		return byName
+	case ByReady:
+		return cmp.Or(cmp.Compare(b.self.Ready, a.self.Ready), cmp.Compare(b.total.Ready, a.total.Ready), byName)
 	}
-	return cmp.Or(cmp.Compare(b.self.CPU, a.self.CPU), cmp.Compare(b.total.CPU, a.total.CPU), byName)
+	if v.idle() {
+		return cmp.Or(cmp.Compare(b.self.Wall, a.self.Wall), cmp.Compare(b.total.Wall, a.total.Wall), byName)
+	}
+	return cmp.Or(cmp.Compare(b.self.CPU, a.self.CPU), cmp.Compare(b.total.CPU, a.total.CPU),
+		cmp.Compare(b.self.Wall, a.self.Wall), cmp.Compare(b.total.Wall, a.total.Wall), byName)
 }
 
 // stays is shown at ^Z.
 const stays = "not stopped: what is sampled could stand still, too; q quits, space pauses the view"
 
-const keysLine = "q quit  space pause  s sort  1 2 3 processor wall samples  t threads  w waiting  / search  ? help"
+const keysLine = "q quit  space pause  s sort  1 2 3 4 processor wall samples ready  t threads  w waiting  / search  ? help"
 
 var helpLines = []string{
 	"q, ^C        quit",
 	"space        pause, and go on",
-	"s            sort by processor time, wall time, samples, name",
-	"1 2 3        sort by processor time, wall time, samples",
+	"s            sort by processor time, wall time, samples, name, ready time",
+	"1 2 3 4      sort by processor time, wall time, samples, ready time",
 	"t            threads, with --follow processes, and functions again",
 	"w            also what waits: uses no processor time",
 	"/            search: only names with this text; Enter keeps it, Escape drops it",
@@ -153,17 +168,18 @@ var helpLines = []string{
 	"",
 	"Shares are of one processor, and of one thread: two busy threads are 200 %.",
 	"self is the function itself, total the stacks that it is on.",
+	"ready: could run, and waited for a processor. It is a part of wall.",
 }
 
 // Lines returns the lines of a screen: at most height lines of at most width characters.
 func (v *View) Lines(width, height int) []string {
-	lines := append(v.Head(), v.Columns())
+	lines := append(v.Head(), v.columns(width))
 	body := height - len(lines) - 1
 	if v.help {
 		lines = append(lines, helpLines[:min(len(helpLines), max(body, 0))]...)
 	} else {
 		for i := v.top; i < len(v.rows) && i < v.top+body; i++ {
-			lines = append(lines, v.line(&v.rows[i]))
+			lines = append(lines, v.fit(&v.rows[i], width))
 		}
 	}
 	for len(lines) < height-1 {
@@ -185,37 +201,13 @@ func (v *View) Head() []string {
 		second = "waiting for the first second"
 	default:
 		t := v.interval.Total
-		second = fmt.Sprintf("processor %.0f %%, %.1f threads on average, %d samples in %.1f s", v.share(t.CPU), v.share(t.Wall)/100, t.Samples, v.length.Seconds())
+		second = fmt.Sprintf("processor %.0f %%, ready %.0f %%, %.1f threads on average, %d samples in %.1f s", v.share(t.CPU), v.share(t.Ready), v.share(t.Wall)/100, t.Samples, v.length.Seconds())
 	}
 	state := ""
 	if v.Paused {
 		state = "   [paused]"
 	}
 	return []string{v.Title + state, second}
-}
-
-// Columns returns the line with the names of the columns.
-func (v *View) Columns() string {
-	name := "function"
-	switch v.Subject {
-	case Threads:
-		name = "    tid  name             function"
-	case Processes:
-		name = "    pid  name             function"
-	}
-	return fmt.Sprintf("%9s %9s %9s %9s  %s", mark("cpu self", v.Order == ByCPU), "total", mark("wall self", v.Order == ByWall), "total", mark(name, v.Order == ByName))
-}
-
-func mark(name string, chosen bool) string {
-	if chosen {
-		return name + "*"
-	}
-	return name
-}
-
-func (v *View) line(r *row) string {
-	return fmt.Sprintf("%7.1f %% %7.1f %% %7.1f %% %7.1f %%  %s",
-		v.share(r.self.CPU), v.share(r.total.CPU), v.share(r.self.Wall), v.share(r.total.Wall), r.name)
 }
 
 // share returns a time as a share of the interval.
@@ -226,31 +218,16 @@ func (v *View) share(ns int64) float64 {
 	return 100 * float64(ns) / float64(v.length)
 }
 
-// Table returns the first lines without a screen: header, columns and rows.
-func (v *View) Table(rows int) []string {
-	lines := append(v.Head(), v.Columns())
-	for i := range min(rows, len(v.rows)) {
-		lines = append(lines, v.line(&v.rows[i]))
-	}
-	return lines
-}
-
 func (v *View) foot() string {
 	switch {
 	case v.note != "":
 		return v.note
 	case v.typing:
 		return "/" + v.Search + "_"
+	case v.idle() && !v.Waiting && v.Search == "":
+		return "nothing uses the processor: this is what waits   " + keysLine
 	case v.Search != "":
 		return fmt.Sprintf("%d lines with %q, sorted by %s   %s", len(v.rows), v.Search, orderNames[v.Order], keysLine)
 	}
 	return keysLine
-}
-
-// clip cuts a line to a width.
-func clip(line string, width int) string {
-	if utf8.RuneCountInString(line) <= width {
-		return line
-	}
-	return string([]rune(line)[:max(width, 0)])
 }

@@ -48,9 +48,9 @@ func TestView(t *testing.T) {
 	v.Show(someSecond(), time.Second)
 	want := []string{
 		"x (pid 7)",
-		"processor 150 %, 3.0 threads on average, 300 samples in 1.0 s",
-		"cpu self*     total wall self     total  function",
-		"  100.0 %   100.0 %   120.0 %   120.0 %  work",
+		"processor 150 %, ready 0 %, 3.0 threads on average, 300 samples in 1.0 s",
+		"cpu self*     total     ready wall self     total  function",
+		"  100.0 %   100.0 %     0.0 %   120.0 %   120.0 %  work",
 	}
 	if d := cmp.Diff(want, v.Lines(80, 24)[:4]); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
@@ -105,6 +105,28 @@ func TestView(t *testing.T) {
 		if !(&View{}).Keys(quit, 20) {
 			t.Errorf("%q does not quit", quit)
 		}
+	}
+}
+
+// TestIdle: of a process that waits, what waits is shown without being asked for, the longest first. On a narrow terminal
+// there is room for names.
+func TestIdle(t *testing.T) {
+	v := &View{}
+	v.Show(&profile.Interval{
+		Total: profile.Values{Wall: 3e9, CPU: 1e5},
+		Functions: []profile.Function{
+			{Name: "accept", Self: profile.Values{Wall: 1e9}, Total: profile.Values{Wall: 1e9}},
+			{Name: "poll", Self: profile.Values{Wall: 2e9, CPU: 1e5}, Total: profile.Values{Wall: 2e9, CPU: 1e5}},
+		},
+	}, time.Second)
+	if d := cmp.Diff([]string{"poll", "accept"}, names(v)); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if foot := v.Lines(80, 24)[23]; !strings.Contains(foot, "nothing uses the processor") {
+		t.Errorf("foot %q", foot)
+	}
+	if line := v.Lines(30, 24)[3]; line != "  200.0 %  poll" {
+		t.Errorf("line %q", line)
 	}
 }
 

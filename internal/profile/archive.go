@@ -97,10 +97,13 @@ func (s *Space) MoveTo(dst *Space, translate func(Addr) Addr) {
 		}
 		stacks[id] = dst.Push(stacks[s.nodes[id].caller], a)
 	}
+	cells := make([]Cell, len(s.cells))
 	for i := range s.cells {
 		c := &s.cells[i]
-		dst.Add(dst.Cell(c.thread, stacks[c.stack]), c.Values)
+		cells[i] = dst.Cell(c.thread, stacks[c.stack])
+		dst.Add(cells[i], c.Values)
 	}
+	s.moveSpans(&dst.counts, cells)
 	s.moveBlame(dst, stacks)
 	s.remove()
 }

@@ -51,14 +51,13 @@ func ParseFormat(name string) (f Format, ok bool) {
 	return 0, false
 }
 
-// Value returns the value that the format shows or counts by default. It is processor time in formats for users,
-// and in those that stand for the output of a processor profiler.
+// Value returns the value that the format shows or counts by default. It is processor time, except in lines for scripts,
+// which are numbers without a unit.
 func (f Format) Value() Value {
-	switch f {
-	case Text, HTML, SVG, Perf:
-		return CPU
+	if f == Folded {
+		return Samples
 	}
-	return Samples
+	return CPU
 }
 
 // By returns how a format distinguishes the processes of a tree by default. A flame graph of a thousand single
@@ -71,7 +70,7 @@ func (f Format) By() By {
 }
 
 // Timeline reports whether the output shows when threads were in which stack.
-func (f Format) Timeline() bool { return f == HTML || f == Firefox || f == Perf }
+func (f Format) Timeline() bool { return f == HTML || f == Firefox || f == Perf || f == Speedscope }
 
 // FormatNames returns the names of all formats, and FormatEndings the file endings that select one, both for
 // messages.

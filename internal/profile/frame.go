@@ -48,16 +48,17 @@ type Resolver interface {
 	Resolve(a Addr, dst []Frame) ([]Frame, Mapping)
 }
 
-// Value names one of the three values of a sample.
+// Value names one of the values of a sample.
 type Value uint8
 
 const (
 	Samples Value = iota // times seen
 	CPU                  // nanoseconds on a processor
 	Wall                 // nanoseconds passed
+	Ready                // nanoseconds that a thread waited for a processor, a part of Wall
 )
 
-var valueNames = [...]string{Samples: "samples", CPU: "cpu", Wall: "wall"}
+var valueNames = [...]string{Samples: "samples", CPU: "cpu", Wall: "wall", Ready: "ready"}
 
 // String returns the name that [ParseValue] takes.
 func (v Value) String() string { return valueNames[v] }
@@ -77,12 +78,14 @@ type Values struct {
 	Samples int64
 	CPU     int64 // nanoseconds
 	Wall    int64 // nanoseconds
+	Ready   int64 // nanoseconds of Wall in which the thread waited for a processor
 }
 
 func (v *Values) add(w Values) {
 	v.Samples += w.Samples
 	v.CPU += w.CPU
 	v.Wall += w.Wall
+	v.Ready += w.Ready
 }
 
 func (v Values) of(kind Value) int64 {
@@ -91,6 +94,8 @@ func (v Values) of(kind Value) int64 {
 		return v.CPU
 	case Wall:
 		return v.Wall
+	case Ready:
+		return v.Ready
 	}
 	return v.Samples
 }

@@ -16,7 +16,7 @@ func writeHTML(p *Profile, w io.Writer, o *Options) error { return p.graph(o).HT
 func (p *Profile) WritePageData(w io.Writer, o *Options) error { return p.graph(o).Data(w) }
 
 // graphValues are the values of a profile of time, in the order in which they are offered.
-var graphValues = []Value{CPU, Wall, Samples}
+var graphValues = []Value{CPU, Wall, Samples, Ready}
 
 // writeSVG writes a flame graph of one value.
 func writeSVG(p *Profile, w io.Writer, o *Options) error { return p.graph(o).SVG(w) }
@@ -35,8 +35,9 @@ func (p *Profile) graph(o *Options) *flame.Graph {
 	g := flame.New()
 	g.Title, g.About = p.about()
 	g.Live = o.Live
-	counts := func(c *cell) []int64 { return []int64{c.CPU, c.Wall, c.Samples} }
-	g.Values = []flame.Value{{Name: "processor", Unit: flame.Nanoseconds}, {Name: "wall", Unit: flame.Nanoseconds}, {Name: "samples"}}
+	counts := func(c *cell) []int64 { return []int64{c.CPU, c.Wall, c.Samples, c.Ready} }
+	g.Values = []flame.Value{{Name: "processor", Unit: flame.Nanoseconds}, {Name: "wall", Unit: flame.Nanoseconds}, {Name: "samples"},
+		{Name: "ready", Unit: flame.Nanoseconds}}
 	if p.Subject == ThreadCreate {
 		g.Values = []flame.Value{{Name: "threads created"}}
 		counts = func(c *cell) []int64 { return []int64{c.Samples} }
@@ -121,9 +122,20 @@ func (b *graphBuilder) space(s *Space) {
 	for _, sp := range s.spans {
 		c := &s.cells[sp.cell]
 		if node := b.node(s, c.stack, levels, b.rooted(s, c.thread, roots)); c.stack != 0 {
-			b.graph.Span(b.thread(c.thread), flame.Span{Node: node, From: sp.from, To: sp.to, Ran: s.runs(&sp)})
+			b.graph.Span(b.thread(c.thread), flame.Span{Node: node, From: sp.from, To: sp.to, State: stateOf(s, &sp)})
 		}
 	}
+}
+
+// stateOf returns what a thread did in a span.
+func stateOf(s *Space, sp *span) flame.State {
+	switch {
+	case sp.state == ready:
+		return flame.Ready
+	case s.runs(sp):
+		return flame.Running
+	}
+	return flame.Waiting
 }
 
 // rooted returns the nodes of a space's stacks, below the root of a thread. In a profile of a tree the root is the

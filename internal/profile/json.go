@@ -119,6 +119,7 @@ type DocSample struct {
 	Samples int64 `json:"samples"`
 	CPUNS   int64 `json:"cpu_ns"`
 	WallNS  int64 `json:"wall_ns"`
+	ReadyNS int64 `json:"ready_ns"`       // of wall_ns: the thread waited for a processor
 	Wait    *int  `json:"wait,omitempty"` // index in waits
 }
 
@@ -210,6 +211,7 @@ func (b *docBuilder) space(s *Space) {
 			Samples: c.Samples,
 			CPUNS:   c.CPU,
 			WallNS:  c.Wall,
+			ReadyNS: c.Ready,
 			Wait:    b.wait(c.wait),
 		}
 		path = s.path(c.stack, path[:0])

@@ -182,4 +182,5 @@ func (v *Values) sub(w Values) {
 	v.Samples -= w.Samples
 	v.CPU -= w.CPU
 	v.Wall -= w.Wall
+	v.Ready -= w.Ready
 }

@@ -32,14 +32,12 @@ func writePerf(p *Profile, w io.Writer, o *Options) error {
 		event, step = "cpu-clock", perfStep
 	case Wall:
 		event, step = "wall-clock", max(int64(p.Period), perfStep)
+	case Ready:
+		event, step = "sched-delay", perfStep
 	}
 	var records []perfRecord
 	for _, s := range p.finish() {
-		times := make(map[cellKey][]span)
-		for _, sp := range s.spans {
-			k := s.cells[sp.cell].cellKey
-			times[k] = append(times[k], sp)
-		}
+		times := s.times(o.Value)
 		for _, c := range s.ordered() {
 			if n := c.of(o.Value); n > 0 {
 				r := perfRecord{thread: c.thread, stack: s.perfStack(c.stack, p.threads[c.thread].pid, o)}
@@ -77,6 +75,8 @@ func (r perfRecord) divide(records []perfRecord, n, step int64, times []span) []
 				i++
 			}
 			r.at = times[i].from + at - before
+		} else if len(times) > 0 {
+			r.at = times[0].from
 		}
 		records = append(records, r)
 	}

@@ -46,12 +46,12 @@ type fakeSample struct {
 }
 
 var fakeSamples = []fakeSample{
-	{10, []Addr{{0x3001, Exact}, {0x2002, Return}, {0x1003, Return}}, "", Values{30, 300, 300}},
-	{10, []Addr{{0x3009, Exact}, {0x1003, Return}}, "", Values{10, 100, 100}},
-	{10, []Addr{{0x3001, Exact}, {0x3005, Return}, {0x3005, Return}, {0x1003, Return}}, "", Values{20, 200, 200}},
-	{11, []Addr{{0x9123, Exact}, {0x1004, Return}}, "[futex]", Values{50, 5, 500}},
-	{11, []Addr{{0x4000, Exact}, {0x1004, Return}}, "", Values{9, 90, 90}},
-	{11, []Addr{{0x777, Exact}}, "", Values{1, 5, 10}},
+	{10, []Addr{{0x3001, Exact}, {0x2002, Return}, {0x1003, Return}}, "", Values{30, 300, 300, 0}},
+	{10, []Addr{{0x3009, Exact}, {0x1003, Return}}, "", Values{10, 100, 100, 0}},
+	{10, []Addr{{0x3001, Exact}, {0x3005, Return}, {0x3005, Return}, {0x1003, Return}}, "", Values{20, 200, 200, 0}},
+	{11, []Addr{{0x9123, Exact}, {0x1004, Return}}, "[futex]", Values{50, 5, 500, 0}},
+	{11, []Addr{{0x4000, Exact}, {0x1004, Return}}, "", Values{9, 90, 90, 0}},
+	{11, []Addr{{0x777, Exact}}, "", Values{1, 5, 10, 0}},
 }
 
 // fakeProfile adds the samples in the order of a permutation.
@@ -71,10 +71,10 @@ func fakeProfile(order []int) *Profile {
 		}
 		stack := s.Stack(levels)
 		// In two halves, which tests the merging.
-		half := Values{f.v.Samples / 2, f.v.CPU / 2, f.v.Wall / 2}
+		half := Values{Samples: f.v.Samples / 2, CPU: f.v.CPU / 2, Wall: f.v.Wall / 2}
 		c := s.Cell(p.Thread(4, f.tid, names[f.tid]), stack)
 		s.Add(c, half)
-		s.Add(c, Values{f.v.Samples - half.Samples, f.v.CPU - half.CPU, f.v.Wall - half.Wall})
+		s.Add(c, Values{Samples: f.v.Samples - half.Samples, CPU: f.v.CPU - half.CPU, Wall: f.v.Wall - half.Wall})
 	}
 	return p
 }
@@ -93,7 +93,7 @@ func write(t *testing.T, p *Profile, f Format, o *Options) string {
 // textHeader is that of fakeProfile.
 const textHeader = `app (pid 4): 2.0 s, 60 samples at 100 Hz, 0.0 threads on average
 processor time: 0.00 s, 0 % of one processor, measured by chance
-wall time: 0.0 s of all threads; name [call]: in that system call
+wall time: 0.0 s of all threads: 58 % running, 0 % ready (waiting for a processor), 42 % waiting; name [call]: in that system call
 
 `
 
@@ -431,6 +431,6 @@ func BenchmarkWarmSample(b *testing.B) {
 	}
 	th := p.Thread(1, 1, "x")
 	for b.Loop() {
-		s.Add(s.Cell(th, s.Stack(levels)), Values{1, 2, 3})
+		s.Add(s.Cell(th, s.Stack(levels)), Values{1, 2, 3, 0})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"slices"
+	"time"
 
 	"ptools/internal/intern"
 )
@@ -43,11 +44,19 @@ type speedscopeProfile struct {
 	Weights    []int64  `json:"weights"`
 	thread     ThreadID // the thread that the profile is of
 	cpu        int64    // processor time in nanoseconds
+	timed      []speedscopeSample
+}
+
+// speedscopeSample is a stack at a time.
+type speedscopeSample struct {
+	at     time.Duration
+	stack  []int
+	weight int64
 }
 
 // writeSpeedscope writes one profile per thread; the thread with most processor time is shown first. For a tree it
-// writes one profile of all processes, unless they are not distinguished. Samples have no order in time: they are the
-// distinct stacks with their counts. Without Lines a function is one frame, whichever of its lines was seen: for the
+// writes one profile of all processes, unless they are not distinguished. Samples are in the order of time, as far as times
+// are known: the count of a stack is divided among the times at which the thread was there. Without Lines a function is one frame, whichever of its lines was seen: for the
 // viewer, frames that differ in any field are different.
 func writeSpeedscope(p *Profile, w io.Writer, o *Options) error {
 	out := speedscopeFile{
@@ -64,6 +73,7 @@ func writeSpeedscope(p *Profile, w io.Writer, o *Options) error {
 	frames := make(map[speedscopeFrame]int)
 	profiles := make(map[ThreadID]int)
 	for _, s := range p.finish() {
+		times := s.times(o.Value)
 		for _, c := range s.ordered() {
 			n := c.of(o.Value)
 			if n == 0 {
@@ -77,8 +87,10 @@ func writeSpeedscope(p *Profile, w io.Writer, o *Options) error {
 			t := &out.Profiles[intern.ID(profiles, &out.Profiles, thread, speedscopeProfile{
 				Type: "sampled", Name: name, Unit: unit, thread: thread,
 			})]
-			t.Samples = append(t.Samples, s.speedscopeStack(root, c.stack, o, &out.Shared, frames))
-			t.Weights = append(t.Weights, n)
+			stack := s.speedscopeStack(root, c.stack, o, &out.Shared, frames)
+			for at, weight := range divided(n, times[c.cellKey]) {
+				t.timed = append(t.timed, speedscopeSample{at, stack, weight})
+			}
 			t.EndValue += n
 			t.cpu += c.CPU
 		}
@@ -87,11 +99,20 @@ func writeSpeedscope(p *Profile, w io.Writer, o *Options) error {
 		return compareThreads(p.threads[a.thread], p.threads[b.thread])
 	})
 	for i := range out.Profiles {
+		out.Profiles[i].order()
 		if out.Profiles[i].cpu > out.Profiles[out.Active].cpu {
 			out.Active = i
 		}
 	}
 	return json.NewEncoder(w).Encode(out)
+}
+
+// order writes the samples in the order of time.
+func (t *speedscopeProfile) order() {
+	slices.SortStableFunc(t.timed, func(a, b speedscopeSample) int { return cmp.Compare(a.at, b.at) })
+	for _, s := range t.timed {
+		t.Samples, t.Weights = append(t.Samples, s.stack), append(t.Weights, s.weight)
+	}
 }
 
 // speedscopeStack returns the stack below root, outermost first, as indices of frames.

@@ -114,7 +114,17 @@ func writeHead(p *Profile, b io.Writer) {
 	if p.Means != "" {
 		fmt.Fprintf(b, ", measured by %s", p.Means)
 	}
-	fmt.Fprintf(b, "\nwall time: %.1f s of all threads%s\n", float64(total.Wall)/1e9, callsNote)
+	fmt.Fprintf(b, "\nwall time: %.1f s of all threads%s%s\n", float64(total.Wall)/1e9, total.states(), callsNote)
+}
+
+// states says in which states threads have passed their wall time, for users.
+func (v Values) states() string {
+	if v.Wall <= 0 {
+		return ""
+	}
+	running := min(percent(v.CPU, v.Wall), 100)
+	ready := min(percent(v.Ready, v.Wall), 100-running)
+	return fmt.Sprintf(": %.0f %% running, %.0f %% ready (waiting for a processor), %.0f %% waiting", running, ready, 100-running-ready)
 }
 
 // Hertz returns how often a period fits into a second. Rates below 10 keep two digits: 0.5 is not 0.

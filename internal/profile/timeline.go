@@ -2,6 +2,7 @@ package profile
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"time"
 )
@@ -13,31 +14,74 @@ import (
 // become coarser.
 const maxSpans = 1 << 18
 
-// span is a time that a thread has spent in one stack, as far as is known.
+// state is what a thread did in a span.
+type state uint8
+
+const (
+	byStack state = iota // its stack says whether it ran
+	onCPU                // it was met on a processor
+	ready                // it waited for a processor
+)
+
+// span is a time that a thread has spent in one stack, as far as is known. If the time is 0, the thread was met there
+// at that moment.
 type span struct {
 	cell     Cell
-	ran      bool  // it was met on a processor; otherwise its stack says whether it ran
+	state    state
 	samples  int32 // of the cell
 	from, to time.Duration
 }
 
-// AddDuring counts v in a cell, for a span of time since the start. ran says that the thread was met on a processor.
-// Otherwise its stack says whether it ran.
+// AddDuring counts v in a cell, for a span of time since the start. ran says that the thread was met on a processor, for
+// which it has waited before. Otherwise its stack says whether it ran, and it waited for a processor in the end.
 func (s *Space) AddDuring(c Cell, v Values, from, to time.Duration, ran bool) {
 	s.Add(c, v)
 	if !s.profile.Timeline || to <= from {
 		return
 	}
+	waited := min(time.Duration(v.Ready), to-from)
+	if ran {
+		s.extend(span{c, ready, 0, from, from + waited})
+		s.extend(span{c, onCPU, int32(v.Samples), from + waited, to})
+		return
+	}
+	s.extend(span{c, byStack, int32(v.Samples), from, to - waited})
+	s.extend(span{c, ready, 0, to - waited, to})
+}
+
+// extend adds a span, or makes the last one of its cell longer.
+func (s *Space) extend(sp span) {
+	if sp.to <= sp.from {
+		return
+	}
+	if i := s.lastSpan(sp.cell); i >= 0 && s.spans[i].to == sp.from && s.spans[i].state == sp.state {
+		s.spans[i].to = sp.to
+		s.spans[i].samples += sp.samples
+		return
+	}
+	addSpan(s, sp)
+}
+
+// AddAt counts v in a cell, for a thread that was met there on a processor. at is the time since the start. It is the
+// time of the cell as long as no span of it is known.
+func (s *Space) AddAt(c Cell, v Values, at time.Duration) {
+	s.Add(c, v)
+	if s.profile.Timeline && s.lastSpan(c) < 0 {
+		addSpan(s, span{c, onCPU, 0, at, at})
+	}
+}
+
+// lastSpan returns the number of the last span of a cell, -1 if there is none.
+func (s *counts) lastSpan(c Cell) int32 {
 	for len(s.lastSpans) < len(s.cells) {
 		s.lastSpans = append(s.lastSpans, -1)
 	}
-	if i := s.lastSpans[c]; i >= 0 && s.spans[i].to == from && s.spans[i].ran == ran {
-		s.spans[i].to = to
-		s.spans[i].samples += int32(v.Samples)
-		return
-	}
-	s.lastSpans[c] = int32(len(s.spans))
-	s.spans = append(s.spans, span{c, ran, int32(v.Samples), from, to})
+	return s.lastSpans[c]
+}
+
+func addSpan(s *Space, sp span) {
+	s.lastSpans[sp.cell] = int32(len(s.spans))
+	s.spans = append(s.spans, sp)
 	if s.profile.spanned++; s.profile.spanned > maxSpans {
 		s.profile.thin()
 	}
@@ -62,7 +106,7 @@ func (s *counts) thin() {
 			b := s.spans[i]
 			from, to := a.from, b.to
 			switch {
-			case a.cell == b.cell:
+			case a.cell == b.cell && a.state == b.state:
 				a.samples += b.samples
 			case b.to-b.from > a.to-a.from:
 				a = b
@@ -96,9 +140,59 @@ func (s *counts) moveSpans(to *counts, cells []Cell) {
 	s.spans = nil
 }
 
-// runs reports whether a thread ran, or was ready to. A thread whose innermost level is a system call waits, unless
-// it was met on a processor.
+// runs reports whether a thread ran. A thread whose innermost level is a system call waits, unless it was met on a
+// processor.
 func (s *Space) runs(sp *span) bool {
 	stack := s.cells[sp.cell].stack
-	return sp.ran || stack == 0 || s.callNote(&s.locs[s.nodes[stack].loc]) == ""
+	return sp.state == onCPU || sp.state == byStack && (stack == 0 || s.callNote(&s.locs[s.nodes[stack].loc]) == "")
+}
+
+// times returns the spans of each cell in which it may have counted a value: processor time while it was not ready, and
+// ready time while it was, if there are such spans.
+func (s *counts) times(v Value) map[cellKey][]span {
+	times, others := make(map[cellKey][]span), make(map[cellKey][]span)
+	for _, sp := range s.spans {
+		k, to := s.cells[sp.cell].cellKey, times
+		if v == CPU && sp.state == ready || v == Ready && sp.state != ready {
+			to = others
+		}
+		to[k] = append(to[k], sp)
+	}
+	for k, spans := range others {
+		if times[k] == nil {
+			times[k] = spans
+		}
+	}
+	return times
+}
+
+// divided divides n among the times at which spans begin, in proportion to their length. A part of 0 is left out. The
+// time is 0 if none is known.
+func divided(n int64, times []span) iter.Seq2[time.Duration, int64] {
+	return func(yield func(time.Duration, int64) bool) {
+		var all, until time.Duration
+		for _, sp := range times {
+			all += sp.to - sp.from
+		}
+		if all == 0 {
+			at := time.Duration(0)
+			if len(times) > 0 {
+				at = times[0].from
+			}
+			yield(at, n)
+			return
+		}
+		given := int64(0)
+		for _, sp := range times {
+			until += sp.to - sp.from
+			share := int64(float64(n)*(float64(until)/float64(all))) - given
+			if until == all {
+				share = n - given
+			}
+			given += share
+			if share != 0 && !yield(sp.from, share) {
+				return
+			}
+		}
+	}
 }

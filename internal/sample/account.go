@@ -52,6 +52,7 @@ func (a *account) leave(t *thread) {
 		a.add(t, profile.Values{})
 		start := a.p.sampler.sched.start
 		v := profile.Values{Samples: n, Wall: int64(a.last - t.view.since)}
+		v.Ready = t.takeReady(min(v.Wall, t.usage.ready-t.debt.values.Wall)) // it waits for a processor before it runs
 		a.p.space.AddDuring(t.view.cell, v, t.view.since-start, a.last-start, false)
 	}
 }

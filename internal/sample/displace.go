@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"ptools/internal/perfevent"
 	"ptools/internal/procfs"
 	"ptools/internal/ptrace"
 )
@@ -136,7 +137,7 @@ func (k *looker) meet(h *hotThread, f TaskFiles, forced bool, late time.Duration
 		}
 	}
 	s := l.sight
-	s.tid, s.asleep, s.hidden, s.call = h.tid, !call.Running, false, call
+	s.tid, s.at, s.asleep, s.hidden, s.call = h.tid, perfevent.Now(), !call.Running, false, call
 	switch asleep := !call.Running; {
 	case asleep && call.PC == 0:
 	case !forced && (!asleep || late > k.soonest+promptly): // it may have gone to sleep long after the moment

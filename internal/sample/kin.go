@@ -22,9 +22,9 @@ type kin struct {
 	born   time.Duration // CLOCK_MONOTONIC; for a process that existed before, when sampling began
 	died   time.Duration // 0: it lives
 	ticked time.Duration // processor time that ticks have counted
-	shown  time.Duration // wall time that is counted in stacks
 
 	kinCPU
+	kinWall
 	proc    *process // looked at in rounds; nil: only seen by ticks
 	source  bool     // proc is one of the sampler's sources
 	gone    bool     // sweep has found that it has ended
@@ -42,6 +42,12 @@ type kinCPU struct {
 	known  int           // number of threads there have been
 	told   int           // number of those whose end was reported
 	final  bool          // used is complete
+}
+
+// kinWall says how much of a process's life has been counted.
+type kinWall struct {
+	shown time.Duration // wall time that is counted in stacks
+	drawn time.Duration // CLOCK_MONOTONIC up to which the timeline has the first thread
 }
 
 // threadID returns the entry of a thread in the profile.

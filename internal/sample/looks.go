@@ -6,6 +6,7 @@ import (
 	"ptools/internal/perfevent"
 	"ptools/internal/procfs"
 	"ptools/internal/ptrace"
+	"ptools/internal/unwind"
 )
 
 // Without timers the processor time comes from looks. A look takes the processor from a thread of the process at a
@@ -51,10 +52,11 @@ const promptly = 15 * time.Microsecond
 // A sight is what a look has shown.
 type sight struct {
 	tid    int
-	regs   ptrace.Regs // of a thread that was stopped
-	asleep bool        // it was not: it sleeps in call
-	short  bool        // its call may have returned less because of the stop
-	hidden bool        // it was not, because of the calls that it makes, or it could not be
+	at     time.Duration // CLOCK_MONOTONIC
+	regs   ptrace.Regs   // of a thread that was stopped
+	asleep bool          // it was not: it sleeps in call
+	short  bool          // its call may have returned less because of the stop
+	hidden bool          // it was not, because of the calls that it makes, or it could not be
 	call   procfs.Syscall
 	stack  []byte // from base on
 	base   uint64
@@ -111,4 +113,54 @@ func (l *looks) takeSights() {
 	for _, k := range l.lookers {
 		k.read()
 	}
+}
+
+// takeSight counts what a look has shown.
+func (k *ticking) takeSight(v *sight) {
+	p := k.p
+	if p.image != nil && p.image.Stale() {
+		p.execed()
+	}
+	if p.image == nil {
+		return
+	}
+	k.unwindSight(v)
+	p.sampler.cost.Ticks++
+	k.tick(v.tid, v.at)
+}
+
+// unwindSight makes the levels of a sight.
+func (k *ticking) unwindSight(v *sight) {
+	p, s := k.p, &k.snap
+	s.Late, s.Partial, s.Chain, s.Base, s.Stack = false, v.asleep, nil, v.base, v.stack
+	k.levels = k.levels[:0]
+	nr := int64(-1)
+	switch t := p.roster.byTID[v.tid]; {
+	case v.hidden:
+		p.sampler.cost.Spared++
+		k.levels, s.Partial, s.PC, s.SP = append(k.levels, p.sampler.notStopped), true, 0, 0
+		return
+	case v.asleep:
+		nr, s.PC, s.SP = v.call.Nr, v.call.PC, v.call.SP
+	default:
+		s.Regs, s.PC, s.SP = v.regs, v.regs.PC(), v.regs.SP()
+		in, _, ok := v.regs.SyscallReturn()
+		if !ok {
+			break
+		}
+		if nr = in; t != nil {
+			if v.short {
+				p.looking.cutShort(t)
+			}
+			if nr == restartSyscall {
+				nr = p.outside.restarted(t, s.PC, s.SP)
+			}
+		}
+	}
+	if nr >= 0 {
+		k.levels = append(k.levels, p.outside.note(nr))
+	}
+	var end unwind.End
+	k.levels, end = unwindCopy(&p.sampler.cost, s, k, k.levels)
+	p.refresh.needed = p.refresh.needed || ranOut(end)
 }

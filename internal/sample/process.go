@@ -161,6 +161,7 @@ func (p *process) settleThread(t *thread) {
 	p.account.leave(t)
 	p.spending.divide(t)
 	p.ticking.forgive(t)
+	p.account.restReady(t)
 }
 
 // execed follows the process into its present image. The thread that has called execve(2) has taken over the

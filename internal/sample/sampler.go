@@ -93,6 +93,7 @@ type Sampler struct {
 	looks     *looks                  // Options.Ticks without timers; nil: threads are stopped by rounds
 	ending    bool                    // there will be no later reading
 	lacks     int64                   // procfs.Lacks when Run began
+	began     time.Duration           // CLOCK_MONOTONIC of the first readings
 
 	stopped, exec, exit, notStopped, unseen profile.Addr
 }
@@ -192,6 +193,7 @@ func (s *Sampler) begin() (start time.Duration) {
 		})
 	}
 	start = s.clock.Now()
+	s.began = perfevent.Now()
 	s.profile.Start, s.profile.Period = time.Now(), s.opt.Period
 	s.sched = newSchedule(start, s.opt.Period)
 	if s.opt.Clock == nil {

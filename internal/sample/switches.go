@@ -198,6 +198,9 @@ func (a *activity) saw(t *thread, sched procfs.SchedStat) {
 	if sched.Run > t.usage.now.Run && !t.usage.rebase {
 		t.usage.used += sched.Run - t.usage.now.Run
 	}
+	if sched.Wait > t.usage.now.Wait && !t.usage.rebase {
+		t.usage.ready += int64(sched.Wait - t.usage.now.Wait)
+	}
 	t.usage.rebase = false
 	t.usage.now = sched
 }

@@ -89,6 +89,7 @@ type usage struct {
 	used    uint64 // ns since the sampling began or the thread was born, as last read
 	rebase  bool   // the next reading does not count: the one before it is not known
 	inexact bool   // used is not complete
+	ready   int64  // ns that it has waited for a processor, and that are still to be counted
 	now     procfs.SchedStat
 }
 

@@ -4,10 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"ptools/internal/intern"
 	"ptools/internal/perfevent"
 	"ptools/internal/profile"
-	"ptools/internal/ptrace"
 	"ptools/internal/unwind"
 )
 
@@ -148,61 +146,11 @@ func (k *ticking) take(r *perfevent.Record) {
 	}
 	k.unwind(r)
 	p.sampler.cost.Ticks++
-	k.count(r.TID)
+	k.tick(r.TID, r.Time)
 }
 
-// takeSight counts what a look has shown.
-func (k *ticking) takeSight(v *sight) {
-	p := k.p
-	if p.image != nil && p.image.Stale() {
-		p.execed()
-	}
-	if p.image == nil {
-		return
-	}
-	k.unwindSight(v)
-	p.sampler.cost.Ticks++
-	k.count(v.tid)
-}
-
-// unwindSight makes the levels of a sight.
-func (k *ticking) unwindSight(v *sight) {
-	p, s := k.p, &k.snap
-	s.Late, s.Partial, s.Chain, s.Base, s.Stack = false, v.asleep, nil, v.base, v.stack
-	k.levels = k.levels[:0]
-	nr := int64(-1)
-	switch t := p.roster.byTID[v.tid]; {
-	case v.hidden:
-		p.sampler.cost.Spared++
-		k.levels, s.Partial, s.PC, s.SP = append(k.levels, p.sampler.notStopped), true, 0, 0
-		return
-	case v.asleep:
-		nr, s.PC, s.SP = v.call.Nr, v.call.PC, v.call.SP
-	default:
-		s.Regs, s.PC, s.SP = v.regs, v.regs.PC(), v.regs.SP()
-		in, _, ok := v.regs.SyscallReturn()
-		if !ok {
-			break
-		}
-		if nr = in; t != nil {
-			if v.short {
-				p.looking.cutShort(t)
-			}
-			if nr == restartSyscall {
-				nr = p.outside.restarted(t, s.PC, s.SP)
-			}
-		}
-	}
-	if nr >= 0 {
-		k.levels = append(k.levels, p.outside.note(nr))
-	}
-	var end unwind.End
-	k.levels, end = unwindCopy(&p.sampler.cost, s, k, k.levels)
-	p.refresh.needed = p.refresh.needed || ranOut(end)
-}
-
-// count counts one tick of a thread, whose levels have been made.
-func (k *ticking) count(tid int) {
+// tick counts one tick of a thread, whose levels have been made. at is its CLOCK_MONOTONIC.
+func (k *ticking) tick(tid int, at time.Duration) {
 	p := k.p
 	stack := p.space.Stack(k.levels)
 	p.spending.sinceTotal += p.sampler.opt.Ticks.Period()
@@ -210,11 +158,11 @@ func (k *ticking) count(tid int) {
 	t := p.roster.byTID[tid]
 	if t == nil {
 		p.roster.stale = true
-		p.space.Add(p.space.Cell(k.stranger(tid), stack), period)
+		k.count(k.stranger(tid), stack, period, at)
 		return
 	}
 	cell := p.space.Cell(t.id, stack)
-	p.space.Add(cell, period)
+	p.space.AddAt(cell, period, max(at-p.sampler.began, 0))
 	if len(t.debt.fresh) == 0 {
 		k.met = append(k.met, t)
 		p.activity.stir(t) // it has run
@@ -237,8 +185,14 @@ func (k *ticking) takeEnding(r *perfevent.Record) {
 	}
 	p.sampler.cost.Ticks++
 	p.spending.sinceTotal += p.sampler.opt.Ticks.Period()
-	stack := p.space.Push(0, p.sampler.exit)
-	p.space.Add(p.space.Cell(id, stack), profile.Values{CPU: int64(p.sampler.opt.Ticks.Period())})
+	k.count(id, p.space.Push(0, p.sampler.exit), profile.Values{CPU: int64(p.sampler.opt.Ticks.Period())}, r.Time)
+}
+
+// count counts a tick of a thread that rounds do not see. at is the CLOCK_MONOTONIC of the tick.
+func (k *ticking) count(id profile.ThreadID, stack profile.StackID, v profile.Values, at time.Duration) {
+	s := k.p.space
+	at -= k.p.sampler.began
+	s.AddDuring(s.Cell(id, stack), v, max(at-time.Duration(v.CPU), 0), at, true)
 }
 
 // stranger returns the entry of a thread that no round has met. Its name is that of the first
@@ -271,54 +225,6 @@ func (k *ticking) unwind(r *perfevent.Record) {
 	k.p.refresh.needed = k.p.refresh.needed || ranOut(end)
 }
 
-// tickImage is what the stack of a tick is unwound by.
-type tickImage interface {
-	// Unwind is that of Image.
-	Unwind(s *Capture, dst []profile.Addr) ([]profile.Addr, unwind.End)
-	// syscall returns the number of the system call that a thread in the kernel has made, by the
-	// program counter that it will return to. It returns -1 for a thread that is in the kernel by an
-	// interrupt or a fault.
-	syscall(s *Capture) int64
-	// note returns the level that stands for a system call.
-	note(nr int64) profile.Addr
-}
-
-// unwindTick appends the levels of a tick. It sets all of snap but snap.Late.
-func (s *Sampler) unwindTick(r *perfevent.Record, snap *Capture, image tickImage, levels []profile.Addr) ([]profile.Addr, unwind.End) {
-	for _, addr := range r.KernelChain {
-		levels = append(levels, s.kernelNote(addr))
-	}
-	return unwindUser(&s.cost, r, snap, image, levels)
-}
-
-// unwindUser is unwindTick without the levels in the kernel.
-func unwindUser(cost *Cost, r *perfevent.Record, snap *Capture, image tickImage, levels []profile.Addr) ([]profile.Addr, unwind.End) {
-	snap.Regs.SetSampled(&r.Regs)
-	snap.PC, snap.SP = snap.Regs.PC(), snap.Regs.SP()
-	snap.Base, snap.Stack, snap.Partial, snap.Chain = snap.SP, r.Stack, false, r.Chain
-	interrupted(snap)
-	if r.InKernel {
-		if nr := image.syscall(snap); nr >= 0 {
-			snap.Regs.SetSyscall(nr)
-			levels = append(levels, image.note(nr))
-		}
-	}
-	return unwindCopy(cost, snap, image, levels)
-}
-
-// unwindCopy appends the levels in user code of a thread that runs on.
-func unwindCopy(cost *Cost, snap *Capture, image tickImage, levels []profile.Addr) ([]profile.Addr, unwind.End) {
-	levels, end := image.Unwind(snap, levels)
-	if snap.Strayed && end != unwind.Whole {
-		// Beyond the copy the memory is the present one. If it does not lead to the end of the
-		// stack, none of the levels from it are certain.
-		levels = levels[:len(levels)-snap.Beyond]
-		cost.Cut++
-	}
-	cost.Ends[end]++
-	return levels, end
-}
-
 // Unwind implements tickImage.
 func (k *ticking) Unwind(s *Capture, dst []profile.Addr) ([]profile.Addr, unwind.End) {
 	return k.p.image.Unwind(s, dst)
@@ -328,43 +234,6 @@ func (k *ticking) note(nr int64) profile.Addr { return k.p.outside.note(nr) }
 
 // syscall implements tickImage.
 func (k *ticking) syscall(s *Capture) int64 { return syscallBefore(k.p.image, k.calls, s) }
-
-// syscallBefore returns the system call of the instruction before the program counter, -1 for none. It keeps the answers
-// in calls.
-func syscallBefore(image Image, calls map[uint64]int64, s *Capture) int64 {
-	if _, known := calls[s.PC]; !known && s.Late {
-		return -1
-	}
-	return intern.Value(calls, s.PC, func() int64 {
-		return callIn(func(code []byte) bool { return image.ReadStack(code, s.PC-ptrace.SyscallCode) == len(code) })
-	})
-}
-
-// callIn returns the system call that the code which read fills in makes, or -1.
-func callIn(read func(code []byte) bool) int64 {
-	var code [ptrace.SyscallCode]byte
-	if read(code[:]) {
-		if nr, ok := ptrace.SyscallBefore(&code); ok {
-			return nr
-		}
-	}
-	return -1
-}
-
-// interrupted handles a thread that the kernel is sending, or has just sent, into the handler
-// of a signal. It sets the registers to those where the signal met the thread, as a stop there
-// would show.
-func interrupted(s *Capture) {
-	for addr, ok := s.Regs.HandlerContext(); ok; addr, ok = s.Regs.HandlerContext() {
-		off := addr - s.Base
-		if off >= uint64(len(s.Stack)) || uint64(len(s.Stack))-off < ptrace.ContextSize {
-			return
-		}
-		s.Regs.SetContext((*[ptrace.ContextSize]byte)(s.Stack[off:]))
-		s.Chain = nil // it begins with a frame pointer that is no longer the thread's
-		s.PC, s.SP = s.Regs.PC(), s.Regs.SP()
-	}
-}
 
 // runs notes that a round has found a thread running.
 func (k *ticking) runs(t *thread) {
@@ -389,11 +258,12 @@ func (k *ticking) settle(t *thread, cells []profile.Cell) {
 	if d.Samples == 0 {
 		return
 	}
+	ready := t.takeReady(d.Wall)
 	begun := k.p.account.last - k.p.sampler.sched.start - time.Duration(d.Wall)
 	for i, cell := range cells {
 		i := int64(i)
 		from, to := d.Wall*i/n, d.Wall*(i+1)/n
-		v := profile.Values{Samples: d.Samples*(i+1)/n - d.Samples*i/n, Wall: to - from}
+		v := profile.Values{Samples: d.Samples*(i+1)/n - d.Samples*i/n, Wall: to - from, Ready: ready*(i+1)/n - ready*i/n}
 		k.p.space.AddDuring(cell, v, begun+time.Duration(from), begun+time.Duration(to), true)
 	}
 	*d = profile.Values{}

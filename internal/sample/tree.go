@@ -78,7 +78,13 @@ type tree struct {
 	pace     *pace
 	unwinder kinUnwinder
 	owed     owed
-	roots    map[profile.ProcessID]bool
+	lives    map[profile.ProcessID]life
+}
+
+// life is what is known of a process to the end of the sampling.
+type life struct {
+	source     bool
+	born, died time.Duration // CLOCK_MONOTONIC; since when and until when it was sampled
 }
 
 // notBegun is later than all records.
@@ -105,7 +111,7 @@ func newTree(s *Sampler) *tree {
 	f := s.opt.Follow
 	t := &tree{
 		sampler: s, living: make(map[int]*kin), dead: make(map[int][]*kin),
-		files: newTreeFiles(f.Files, f.Lines), roots: make(map[profile.ProcessID]bool), strays: newStrays(perfevent.Now()),
+		files: newTreeFiles(f.Files, f.Lines), lives: make(map[profile.ProcessID]life), strays: newStrays(perfevent.Now()),
 		closers: make(chan struct{}, maxLooked),
 	}
 	if t.births = f.Births; t.births != nil {
@@ -120,7 +126,6 @@ func newTree(s *Sampler) *tree {
 	for _, p := range s.processes {
 		k := t.add(p.PID, 0)
 		k.proc, k.source, p.kin = p, true, k
-		t.roots[k.id] = true
 	}
 	return t
 }
@@ -306,6 +311,7 @@ func (t *tree) bury(k *kin) {
 	now := perfevent.Now()
 	wall := k.life(now)
 	if k.proc == nil {
+		k.skip(k.born + wall)
 		t.rest(k, wall-k.shown)
 	}
 	t.strays.bury(k.pid, k.born, now)
@@ -314,6 +320,7 @@ func (t *tree) bury(k *kin) {
 		t.sampler.cost.Followed.Unsure++
 	}
 	t.sampler.profile.SetProcess(k.id, k.comm, cpu, wall)
+	t.lives[k.id] = life{k.source, k.born, k.born + wall}
 }
 
 // rest counts the wall time of a process that neither ticks nor rounds have seen.
@@ -345,41 +352,12 @@ func (t *tree) take(k *kin, r *perfevent.Record) {
 	}
 	t.unwinder.levels = levels
 	k.shown += period
-	cell := t.space.Cell(k.threadID(r.TID), t.space.Stack(levels))
-	t.space.Add(cell, profile.Values{
+	k.tick(r.TID, t.space.Stack(levels), profile.Values{
 		Samples: take(&t.owed.ticks, period, s.opt.Period), CPU: int64(period), Wall: int64(period),
-	})
+	}, r.Time)
 }
 
 // alive reports whether any process is left.
 func (t *tree) alive() bool {
 	return len(t.living) > 0 // a source has ended when its record says so: then all births before that have been read
-}
-
-// fewLiving is the number of processes up to which they are compared with /proc each second, even if no record was
-// lost.
-const fewLiving = 200
-
-// sweeps says when the living processes were compared with /proc.
-type sweeps struct {
-	last time.Duration
-	due  bool // records were lost since then
-}
-
-// sweep looks for processes whose record of the end was lost.
-func (t *tree) sweep() {
-	now := perfevent.Now()
-	if now-t.sweeps.last < time.Second || !t.sweeps.due && len(t.living) > fewLiving {
-		return
-	}
-	t.sweeps = sweeps{last: now}
-	for _, k := range t.living {
-		if stat, err := procfs.ReadStat(k.pid); err == nil && !stat.Ended() {
-			continue
-		}
-		if k.gone { // it has been gone for a second: its record would have been read
-			t.died(k, now)
-		}
-		k.gone = true
-	}
 }

@@ -65,7 +65,7 @@ func (t *tree) reconcile() {
 	var first []int // a process of each group
 	byName := make(map[string]int)
 	for i, q := range processes {
-		if t.roots[profile.ProcessID(i+1)] {
+		if t.lives[profile.ProcessID(i+1)].source {
 			groups[i] = -1 // its own reconcile has been called
 			continue
 		}
@@ -105,6 +105,7 @@ func (t *tree) reconcile() {
 	p.Apportion(totals, group)
 	for i, ns := range lacks {
 		id := p.ThreadOf(profile.ProcessID(i+1), 0, "[not sampled]")
-		t.space.Add(t.space.Cell(id, t.space.Push(0, t.sampler.unsampled())), profile.Values{CPU: ns})
+		cell, life := t.space.Cell(id, t.space.Push(0, t.sampler.unsampled())), t.lives[profile.ProcessID(i+1)]
+		t.space.AddDuring(cell, profile.Values{CPU: ns}, max(life.born-t.start, 0), life.died-t.start, false)
 	}
 }

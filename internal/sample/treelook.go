@@ -42,7 +42,7 @@ func (t *tree) round(now time.Duration) {
 	}
 	s := t.sampler
 	age := max(lookAfter*s.opt.Period, leastAge)
-	latest := t.start + now - s.sched.start - age // a process that is looked at was born before that
+	latest := t.monotonic(now) - age // a process that is looked at was born before that
 	begun, opened := s.clock.Now(), false
 	for _, k := range t.living {
 		if k.proc != nil || k.refused || k.born > latest && k.born != t.start {
@@ -104,6 +104,7 @@ func (t *tree) look(k *kin, now time.Duration) {
 		return
 	}
 	p.zero(now)
+	k.skip(t.monotonic(now))
 	k.proc, k.since = p, now
 	t.looked++
 	s.processes = append(s.processes, p)
@@ -146,6 +147,7 @@ func (t *tree) unlook(k *kin) {
 	p.activity.switches.close()
 	p.crowd.close()
 	k.shown += p.account.last - k.since
+	k.drawn = t.monotonic(p.account.last)
 	t.move(k, p.space)
 	t.closeImage(p.image, p.namer)
 	if i := slices.Index(s.processes, p); i >= 0 {

@@ -32,7 +32,7 @@ class Flames {
     const get = name => style.getPropertyValue(name).trim()
     this.colours = {
       back: get('--back'), text: get('--box-text'), line: get('--back'), match: get('--match'), matchText: get('--match-text'),
-      select: get('--text'), group: get('--group'), call: get('--call'), unknown: get('--unknown'), kernel: get('--kernel'),
+      select: get('--text'), group: get('--group'), call: get('--call'), ready: get('--ready'), unknown: get('--unknown'), kernel: get('--kernel'),
       light: +get('--box-light'), full: +get('--box-full'),
     }
     this.frameColours = []

@@ -1,9 +1,11 @@
 // timeline.js: what each thread did when. Running is a tall box in the colour of the innermost function, waiting a
-// low one.
+// thin line, and waiting for a processor a low red box.
 
 const LANE = 24 // pixels of a thread
 const GUTTER = 190 // for the names of threads
 const AXIS = 22
+const RUNNING = 1 // states; 0: waiting
+const READY = 2
 
 class Timeline {
   constructor(canvas, scroller, flames, model, data) {
@@ -29,14 +31,14 @@ class Timeline {
     this.end = 0
     this.lanes = data.map(({thread, spans}) => {
       const n = spans.length / 3
-      const lane = {thread, from: new Float64Array(n), to: new Float64Array(n), node: new Int32Array(n), ran: new Uint8Array(n), busy: 0}
+      const lane = {thread, from: new Float64Array(n), to: new Float64Array(n), node: new Int32Array(n), state: new Uint8Array(n), busy: 0}
       let at = 0
       for (let i = 0; i < n; i++) {
         lane.from[i] = at += spans[3 * i]
         lane.to[i] = at += spans[3 * i + 1]
-        lane.node[i] = spans[3 * i + 2] >> 1
-        lane.ran[i] = spans[3 * i + 2] & 1
-        if (lane.ran[i]) lane.busy += spans[3 * i + 1]
+        lane.node[i] = spans[3 * i + 2] >> 2
+        lane.state[i] = spans[3 * i + 2] & 3
+        if (lane.state[i] === RUNNING) lane.busy += spans[3 * i + 1]
       }
       this.end = Math.max(this.end, at)
       return lane
@@ -103,16 +105,17 @@ class Timeline {
     const {colours} = this.flames
     const lane = this.lanes[i]
     const y = AXIS + i * LANE - this.top
-    const {from, to, node, ran} = lane
+    const {from, to, node, state} = lane
     let done = -1
     for (let s = this.first(lane, this.left); s < from.length && from[s] < this.right; s++) {
       const x = Math.max(this.x(from[s]), GUTTER)
       const end = Math.min(this.x(to[s]), this.width)
-      if (end <= done && !ran[s]) continue
+      if (end <= done && state[s] !== RUNNING) continue
       const w = Math.max(end - x, 0.8)
       c.globalAlpha = this.matched && !this.matched[node[s]] ? 0.2 : 1
-      c.fillStyle = ran[s] ? this.flames.colour(this.model.tree.frame[node[s]]) : colours.call
-      if (ran[s]) c.fillRect(x, y + 2, w, LANE - 5)
+      c.fillStyle = [colours.call, this.flames.colour(this.model.tree.frame[node[s]]), colours.ready][state[s]]
+      if (state[s] === RUNNING) c.fillRect(x, y + 2, w, LANE - 5)
+      else if (state[s] === READY) c.fillRect(x, y + 7, w, LANE - 15)
       else c.fillRect(x, y + LANE / 2 - 1, w, 4)
       done = x + w
     }
@@ -179,7 +182,7 @@ class Timeline {
     const stack = []
     for (let n = node; n > 0 && stack.length < 14; n = tree.parent[n]) stack.push(labels[tree.frame[n]].slice(0, 120))
     const length = amount((lane.to[span] - lane.from[span]) * 1000, {time: true})
-    const state = lane.ran[span] ? 'running' : `waiting in ${labels[tree.frame[node]].slice(0, 60)}`
+    const state = [`waiting in ${labels[tree.frame[node]].slice(0, 60)}`, 'running', 'ready, waits for a processor'][lane.state[span]]
     return {name: `${t.name} (tid ${t.tid})`, text: `${state}, ${length} from ${moment(lane.from[span], 1)}`, stack}
   }
 

@@ -1,0 +1,94 @@
+package sample
+
+import (
+	"ptools/internal/intern"
+	"ptools/internal/perfevent"
+	"ptools/internal/profile"
+	"ptools/internal/ptrace"
+	"ptools/internal/unwind"
+)
+
+// tickImage is what the stack of a tick is unwound by.
+type tickImage interface {
+	// Unwind is that of Image.
+	Unwind(s *Capture, dst []profile.Addr) ([]profile.Addr, unwind.End)
+	// syscall returns the number of the system call that a thread in the kernel has made, by the
+	// program counter that it will return to. It returns -1 for a thread that is in the kernel by an
+	// interrupt or a fault.
+	syscall(s *Capture) int64
+	// note returns the level that stands for a system call.
+	note(nr int64) profile.Addr
+}
+
+// unwindTick appends the levels of a tick. It sets all of snap but snap.Late.
+func (s *Sampler) unwindTick(r *perfevent.Record, snap *Capture, image tickImage, levels []profile.Addr) ([]profile.Addr, unwind.End) {
+	for _, addr := range r.KernelChain {
+		levels = append(levels, s.kernelNote(addr))
+	}
+	return unwindUser(&s.cost, r, snap, image, levels)
+}
+
+// unwindUser is unwindTick without the levels in the kernel.
+func unwindUser(cost *Cost, r *perfevent.Record, snap *Capture, image tickImage, levels []profile.Addr) ([]profile.Addr, unwind.End) {
+	snap.Regs.SetSampled(&r.Regs)
+	snap.PC, snap.SP = snap.Regs.PC(), snap.Regs.SP()
+	snap.Base, snap.Stack, snap.Partial, snap.Chain = snap.SP, r.Stack, false, r.Chain
+	interrupted(snap)
+	if r.InKernel {
+		if nr := image.syscall(snap); nr >= 0 {
+			snap.Regs.SetSyscall(nr)
+			levels = append(levels, image.note(nr))
+		}
+	}
+	return unwindCopy(cost, snap, image, levels)
+}
+
+// unwindCopy appends the levels in user code of a thread that runs on.
+func unwindCopy(cost *Cost, snap *Capture, image tickImage, levels []profile.Addr) ([]profile.Addr, unwind.End) {
+	levels, end := image.Unwind(snap, levels)
+	if snap.Strayed && end != unwind.Whole {
+		// Beyond the copy the memory is the present one. If it does not lead to the end of the
+		// stack, none of the levels from it are certain.
+		levels = levels[:len(levels)-snap.Beyond]
+		cost.Cut++
+	}
+	cost.Ends[end]++
+	return levels, end
+}
+
+// syscallBefore returns the system call of the instruction before the program counter, -1 for none. It keeps the answers
+// in calls.
+func syscallBefore(image Image, calls map[uint64]int64, s *Capture) int64 {
+	if _, known := calls[s.PC]; !known && s.Late {
+		return -1
+	}
+	return intern.Value(calls, s.PC, func() int64 {
+		return callIn(func(code []byte) bool { return image.ReadStack(code, s.PC-ptrace.SyscallCode) == len(code) })
+	})
+}
+
+// callIn returns the system call that the code which read fills in makes, or -1.
+func callIn(read func(code []byte) bool) int64 {
+	var code [ptrace.SyscallCode]byte
+	if read(code[:]) {
+		if nr, ok := ptrace.SyscallBefore(&code); ok {
+			return nr
+		}
+	}
+	return -1
+}
+
+// interrupted handles a thread that the kernel is sending, or has just sent, into the handler
+// of a signal. It sets the registers to those where the signal met the thread, as a stop there
+// would show.
+func interrupted(s *Capture) {
+	for addr, ok := s.Regs.HandlerContext(); ok; addr, ok = s.Regs.HandlerContext() {
+		off := addr - s.Base
+		if off >= uint64(len(s.Stack)) || uint64(len(s.Stack))-off < ptrace.ContextSize {
+			return
+		}
+		s.Regs.SetContext((*[ptrace.ContextSize]byte)(s.Stack[off:]))
+		s.Chain = nil // it begins with a frame pointer that is no longer the thread's
+		s.PC, s.SP = s.Regs.PC(), s.Regs.SP()
+	}
+}
