@@ -179,8 +179,7 @@ func (k *looker) visit(tid int, regs *ptrace.Regs) {
 // copyStack copies the stack of a sight.
 func (k *looker) copyStack(s *sight, sp uint64) {
 	s.base, s.stack = sp-redZone, s.stack[:lookStack]
-	k.buf[0], k.addr[0] = s.stack, s.base
-	got, _ := k.stacks.ReadVec(k.buf[:], k.addr[:]) // a short read is the end of the stack
+	got, _ := k.stacks.ReadAt(s.stack, int64(s.base)) // a short read is the end of the stack
 	s.stack = s.stack[:max(got, 0)]
 }
 

@@ -35,8 +35,6 @@ type looker struct {
 	files   map[int]TaskFiles // of the threads of hot
 	look    look
 	soonest time.Duration // in which a processor was taken
-	buf     [1][]byte
-	addr    [1]uint64
 }
 
 // hotThread is a thread that has run lately.

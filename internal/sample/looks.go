@@ -19,9 +19,9 @@ import (
 // nothing do not depend on what the process does, so the places that were met have their right shares. What a place
 // counts for follows from the processor time of its thread, as with the timers of the processors.
 
-// Stacks reads the memory of a process for looks, on the control goroutine. *mem.Memory implements it.
+// Stacks reads the memory of a process for looks, on the control goroutine, while a thread stands still.
 type Stacks interface {
-	ReadVec(p [][]byte, addrs []uint64) (int, error)
+	ReadAt(p []byte, addr int64) (int, error)
 	Stale() bool
 	Close() error
 }

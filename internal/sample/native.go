@@ -33,14 +33,23 @@ func NewFiles() *Files { return elfsym.NewCache(keptFiles) }
 func NewSource(c *control.Controller, files *Files, lines bool) *Source {
 	src := newSource(c.PID(), c, files, lines)
 	src.Stacks = func() (Stacks, error) {
-		m, err := mem.Open(src.PID)
+		m, err := mem.OpenPatient(src.PID)
 		if err != nil {
 			return nil, err
 		}
-		return m, nil
+		return &stacks{m, m.QuickUser()}, nil
 	}
 	return src
 }
+
+// stacks implements Stacks.
+type stacks struct {
+	*mem.Patient
+	quick *mem.PatientView
+}
+
+// ReadAt reads while a thread stands still.
+func (s *stacks) ReadAt(p []byte, addr int64) (int, error) { return s.quick.ReadAt(p, addr) }
 
 // Controlled is NewSource for a *pctl.Process. It is an error if the process is not controlled.
 func Controlled(process any, files *Files, lines bool) (*Source, error) {
