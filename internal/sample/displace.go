@@ -139,7 +139,7 @@ func (k *looker) meet(h *hotThread, f TaskFiles, forced bool, late time.Duration
 	s := l.sight
 	s.tid, s.at, s.asleep, s.hidden, s.call = h.tid, perfevent.Now(), !call.Running, false, call
 	switch asleep := !call.Running; {
-	case asleep && call.PC == 0:
+	case asleep && call.Nr < 0: // it is stopped by a tracer, or waits for a page
 	case !forced && (!asleep || late > k.soonest+promptly): // it may have gone to sleep long after the moment
 	case asleep:
 		k.copyStack(s, call.SP)

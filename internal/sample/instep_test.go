@@ -11,8 +11,7 @@ import (
 )
 
 // TestInStep: a program that works in step with the sampler is seen in all its phases. The moments of the timers and of
-// rounds are random, whether they meet the program or not. Without timers only phases are compared that are long beside the
-// time that a stop takes, in a program that does not sleep between them.
+// looks are random, whether they meet the program or not.
 func TestInStep(t *testing.T) {
 	const rate = 999
 	rounds := int64(ptest.Rounds(400, 1000, 10_000))
@@ -30,11 +29,7 @@ func TestInStep(t *testing.T) {
 		{"always busy", 1, 1, 250, 4, 1, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			ways := bothWays
-			if c.way != 4 {
-				ways = byTimers
-			}
-			ways(t, func(t *testing.T, use UseTimers) {
+			bothWays(t, func(t *testing.T, use UseTimers) {
 				period := time.Second / rate * time.Duration(c.in) / time.Duration(c.of)
 				truth := ptest.NewTruth(t)
 				g := ptest.StartWith(t, &ptest.Options{Truth: truth}, ptest.BuildC(t, "instep.c"),
@@ -46,10 +41,7 @@ func TestInStep(t *testing.T) {
 				s := sampleBy(t, use, rounds, time.Second/rate, nil, attach(t, g.PID, nil))
 				want := float64(truth.Share(0)-before[0]) / float64(truth.Share(0)-before[0]+truth.Share(1)-before[1])
 				a, b := within(t, s, profile.CPU, "", "phase_a"), within(t, s, profile.CPU, "", "phase_b")
-				met := float64(rounds) * float64(2*c.part*c.threads) / 1000 // samples that meet one of the two
-				if use == TimersOnly {
-					met = float64(s.Cost().Ticks) * (a + b) / float64(s.Profile().CPU)
-				}
+				met := float64(s.Cost().Ticks) * (a + b) / float64(s.Profile().CPU) // samples that meet one of the two
 				got, bound := a/(a+b), 5*math.Sqrt(want*(1-want)/met)
 				if use == TimersOff {
 					bound += spoiled
@@ -64,10 +56,4 @@ func TestInStep(t *testing.T) {
 			})
 		})
 	}
-}
-
-// byTimers runs a test with timers only.
-func byTimers(t *testing.T, test func(*testing.T, UseTimers)) {
-	needTimers(t)
-	test(t, TimersOnly)
 }
