@@ -24,9 +24,6 @@ type subject struct {
 	hot string
 	// least is how many stacks of a thousand must be whole; 0: 995.
 	least int64
-	// timed is the same for stacks that timers take; 0: least. If a thread has changed stacks, or its stack is
-	// deeper than the copy, the rest may have changed when it is read, and the stack is cut there.
-	timed int64
 }
 
 // least1000 returns how many stacks of a thousand must be whole.
