@@ -228,6 +228,15 @@ type SamplerStats struct {
 	Longest time.Duration // pause
 }
 
+// Moved returns when the buffers of the timers were last read. It is zero while nothing is sampled by timers. It never
+// waits, and may be called from any goroutine.
+func (s *Sampler) Moved() time.Time {
+	if s.windows == nil {
+		return time.Time{}
+	}
+	return s.windows.Moved()
+}
+
 // Stats returns what has been done so far.
 func (s *Sampler) Stats() SamplerStats {
 	s.mu.Lock()
