@@ -147,6 +147,10 @@ func (d *daemon) server() (*http.Server, error) {
 	if host, _, _ := net.SplitHostPort(d.Listen); isLoopback(host) {
 		o.Hosts = []string{"localhost", "127.0.0.1", "::1", host}
 	}
+	o.Loops = map[string]func() time.Time{"the list of processes": d.watcher.Moved, "the reader of the timers": d.sampler.Moved}
+	if d.pushing != nil {
+		o.Loops["the push"] = d.pushing.loop.Moved
+	}
 	d.served = serve.New(o)
 	if d.pushing != nil {
 		d.served.Register(d.pushing)

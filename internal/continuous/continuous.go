@@ -38,6 +38,7 @@ type Loop struct {
 	ending     sync.WaitGroup // of windows
 	unsampled  atomic.Int64   // targets
 	unprepared atomic.Int64   // profiles that could not be encoded
+	moved      atomic.Int64   // when the last round ended, by time.Now; 0 unless Run runs
 }
 
 // window is the present window of a target.
@@ -58,10 +59,13 @@ func (l *Loop) Run(ctx context.Context) {
 		l.Interval = DefaultInterval
 	}
 	l.windows = make(map[string]*window)
+	l.moved.Store(time.Now().UnixNano())
+	defer l.moved.Store(0)
 	tick := time.NewTicker(min(look, l.Interval))
 	defer tick.Stop()
 	for {
 		l.round(ctx, time.Now())
+		l.moved.Store(time.Now().UnixNano())
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -72,6 +76,14 @@ func (l *Loop) Run(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// Moved returns when the last round of Run ended, or Run began. It is zero unless Run runs. It never waits.
+func (l *Loop) Moved() time.Time {
+	if at := l.moved.Load(); at != 0 {
+		return time.Unix(0, at)
+	}
+	return time.Time{}
 }
 
 // Unsampled returns how many targets cannot be sampled now.

@@ -96,8 +96,8 @@ func (t *abbrevTable) get(code uint64) *abbrev {
 	return t.odd[code]
 }
 
-// readAbbrevs reads the table at off up to its end, or, if only is not 0, up
-// to that code.
+// readAbbrevs reads the table at off up to its end, or, if only is not 0, that
+// code alone.
 func readAbbrevs(v view, off, only uint64, u *unit) *abbrevTable {
 	for n := uint64(512); ; n *= 8 {
 		c := cursor.Cursor{B: v.upTo(off, min(n, maxAbbrevBytes))}
@@ -121,6 +121,12 @@ func parseAbbrevs(c *cursor.Cursor, only uint64, u *unit) (*abbrevTable, bool) {
 		code := c.Uleb()
 		if code == 0 {
 			return t, !c.Bad
+		}
+		if only != 0 && code != only {
+			if skipAbbrev(c); c.Bad {
+				return nil, false
+			}
+			continue
 		}
 		a := abbrev{tag: dwarf.Tag(c.Uleb()), children: c.U8() != 0}
 		for !c.Bad {
@@ -160,6 +166,21 @@ func parseAbbrevs(c *cursor.Cursor, only uint64, u *unit) (*abbrevTable, bool) {
 		}
 	}
 	return t, true
+}
+
+// skipAbbrev skips an abbreviation behind its code.
+func skipAbbrev(c *cursor.Cursor) {
+	c.Uleb()
+	c.U8()
+	for !c.Bad {
+		name, form := c.Uleb(), c.Uleb()
+		if form == formImplicitConst {
+			c.Sleb()
+		}
+		if name == 0 && form == 0 {
+			return
+		}
+	}
 }
 
 // formSize returns the length of a form in u, -1 if it varies.

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -36,6 +37,7 @@ type Windows struct {
 	room      []*perfevent.Record
 	cost      Cost
 	closed    bool
+	moved     atomic.Int64 // when the buffers were last read, by time.Now; 0 while there is no window
 }
 
 // A buffer holds 64 samples of a processor (perfevent). It is read after a third of the time in
@@ -109,6 +111,14 @@ func (w *Windows) Cost() Cost {
 	return w.cost
 }
 
+// Moved returns when the buffers were last read. It is zero while nothing is sampled. It takes no lock.
+func (w *Windows) Moved() time.Time {
+	if at := w.moved.Load(); at != 0 {
+		return time.Unix(0, at)
+	}
+	return time.Time{}
+}
+
 // Processes returns how many processes have a window.
 func (w *Windows) Processes() int {
 	w.mu.Lock()
@@ -146,6 +156,7 @@ func (w *Windows) want(pid int) error {
 			return err
 		}
 		w.reader = make(chan struct{})
+		w.moved.Store(time.Now().UnixNano())
 		w.readers.Add(1)
 		go w.read(w.reader, w.readEvery()) // ended by rest
 	}
@@ -185,7 +196,9 @@ func (w *Windows) read(done chan struct{}, every time.Duration) {
 			return
 		case <-tick.C:
 			w.mu.Lock()
-			w.drain()
+			if w.drain(); w.reader == done {
+				w.moved.Store(time.Now().UnixNano())
+			}
 			w.mu.Unlock()
 		}
 	}
@@ -196,6 +209,7 @@ func (w *Windows) rest() {
 	if w.reader != nil {
 		close(w.reader)
 		w.reader = nil
+		w.moved.Store(0)
 		w.ticks.Pause() // no error: it was not refused when the timers were opened
 	}
 }

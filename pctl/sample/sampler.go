@@ -86,18 +86,34 @@ func (s *Sampler) Stops() error { return s.why }
 // Period is the time between samples of a thread that runs.
 func (s *Sampler) Period() time.Duration { return s.o.Period }
 
-// Close ends the sampling. It waits until all windows are closed.
+// longestClose bounds how long Close waits for processes whose memory or files do not answer, or whose symbols are being
+// read.
+const longestClose = time.Second
+
+// Close ends the sampling. It waits until all windows are closed, but no longer than a second: what a process keeps waiting
+// goes on until it answers, or this program ends.
 func (s *Sampler) Close() error {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
 	s.cancel()
-	var err error
-	if s.windows != nil {
-		err = s.windows.Close()
+	closed := make(chan error, 1)
+	go func() { // ends within a second
+		if s.windows != nil {
+			closed <- s.windows.Close()
+		}
+		close(closed)
+	}()
+	over := make(chan struct{})
+	go func() { // ends with the last rounds
+		defer close(over)
+		s.ending.Wait()
+	}()
+	select {
+	case <-over:
+	case <-time.After(longestClose):
 	}
-	s.ending.Wait()
-	err = errors.Join(err, s.session.Close())
+	err := errors.Join(<-closed, s.session.Close())
 	s.files.Close()
 	return err
 }
@@ -226,6 +242,15 @@ type SamplerStats struct {
 	Stops   int64 // threads stopped
 	Pauses  time.Duration
 	Longest time.Duration // pause
+}
+
+// Moved returns when the buffers of the timers were last read. It is zero while nothing is sampled by timers. It never
+// waits, and may be called from any goroutine.
+func (s *Sampler) Moved() time.Time {
+	if s.windows == nil {
+		return time.Time{}
+	}
+	return s.windows.Moved()
 }
 
 // Stats returns what has been done so far.

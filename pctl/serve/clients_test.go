@@ -198,3 +198,29 @@ func random(t *testing.T, address string) {
 		t.Errorf("random bytes: status %d", status)
 	}
 }
+
+// TestStalledLoop: /healthz says which loop does not move. A loop that need not move is healthy.
+func TestStalledLoop(t *testing.T) {
+	at := map[string]time.Time{"idle": {}, "busy": time.Now(), "late": time.Now()}
+	loops := make(map[string]func() time.Time)
+	for name := range at {
+		loops[name] = func() time.Time { return at[name] }
+	}
+	f := newFixture(t, serve.Options{Loops: loops}, nil)
+	for _, want := range []struct {
+		ago    time.Duration
+		status int
+		body   string
+	}{{0, 200, "ok\n"}, {time.Minute, 503, "late: has not moved for 60 s\n"}} {
+		at["late"] = time.Now().Add(-want.ago)
+		a, err := http.Get(f.URL + "/healthz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(a.Body)
+		a.Body.Close()
+		if a.StatusCode != want.status || string(body) != want.body {
+			t.Errorf("%d %q, want %d %q", a.StatusCode, body, want.status, want.body)
+		}
+	}
+}

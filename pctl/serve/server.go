@@ -5,8 +5,10 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -36,6 +38,9 @@ type Options struct {
 	// Hosts are the host names that requests may have; nil: any. A server on a loopback address should name its own.
 	// Otherwise a foreign web page could have a browser read profiles, under a name that resolves to this machine.
 	Hosts []string
+	// Loops are what has to move while the program works, by name: when it has moved last, zero if it need not. The functions
+	// must not wait. /healthz is an error while one has not moved for five seconds.
+	Loops map[string]func() time.Time
 	// Patience is how long a client may take to read an answer; zero: 30 s.
 	Patience time.Duration
 }
@@ -191,8 +196,17 @@ func refuse(w http.ResponseWriter, status int, format string, args ...any) {
 	fmt.Fprintf(w, format+"\n", args...)
 }
 
-// healthz reports whether the server works: whether it can list the processes of the machine.
+// longestStall is how long a loop may take for one turn. Each makes one or two turns a second.
+const longestStall = 5 * time.Second
+
+// healthz reports whether the server works: whether each loop moves, and whether it can list the processes of the machine.
 func (s *Server) healthz(w http.ResponseWriter, r *http.Request) {
+	for _, name := range slices.Sorted(maps.Keys(s.o.Loops)) {
+		if at := s.o.Loops[name](); !at.IsZero() && time.Since(at) > longestStall {
+			refuse(w, http.StatusServiceUnavailable, "%s: has not moved for %d s", name, time.Since(at)/time.Second)
+			return
+		}
+	}
 	if checker, ok := s.o.Targets.(interface{ Err() error }); ok && checker.Err() != nil {
 		refuse(w, http.StatusServiceUnavailable, "processes cannot be listed: %v", checker.Err())
 		return

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"ptools/internal/procfs"
@@ -45,6 +46,7 @@ type Watcher struct {
 	list    []procfs.Listed
 	now     uint64 // ticks since boot, of this reading
 	err     error
+	moved   atomic.Int64 // when Run has last read /proc, by time.Now; 0 unless it runs
 }
 
 // NewWatcher returns a Watcher of some rules. It has read /proc once.
@@ -92,7 +94,9 @@ func (w *Watcher) SetRules(rules []Rule) error {
 func (w *Watcher) Run(ctx context.Context) {
 	tick := time.NewTicker(Every)
 	defer tick.Stop()
+	defer w.moved.Store(0)
 	for {
+		w.moved.Store(time.Now().UnixNano())
 		select {
 		case <-ctx.Done():
 			return
@@ -100,6 +104,14 @@ func (w *Watcher) Run(ctx context.Context) {
 			w.Read()
 		}
 	}
+}
+
+// Moved returns when Run has last read /proc, or has begun. It is zero unless Run runs. It never waits.
+func (w *Watcher) Moved() time.Time {
+	if at := w.moved.Load(); at != 0 {
+		return time.Unix(0, at)
+	}
+	return time.Time{}
 }
 
 // Read reads /proc now.
