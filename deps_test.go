@@ -69,7 +69,7 @@ var rooms = map[string][]string{
 	"internal/continuous": {"pctl/push", "pctl/sample", "pctl/targets"},
 	"cmd/psampled":        {"internal/check", "internal/clean", "internal/conf", "internal/continuous", "internal/job", "internal/patience", "internal/usage", "pctl", "pctl/push", "pctl/sample", "pctl/serve", "pctl/targets"},
 
-	"internal/check": {"internal/clean", "internal/elfsym", "internal/mem", "internal/need", "internal/perfevent", "internal/procfs", "internal/usage",
+	"internal/check": {"internal/clean", "internal/elfsym", "internal/mem", "internal/need", "internal/patience", "internal/perfevent", "internal/procfs", "internal/usage",
 		"pctl", "pctl/handle"},
 
 	"internal/live": {"internal/fit", "internal/profile"},

@@ -82,8 +82,8 @@ func tryBreak(ctx context.Context, feature string, pid int, trap pctl.Trap) Line
 	case <-hit:
 	case <-ctx.Done():
 		return untried(feature, ctx.Err())
-	case <-time.After(patience):
-		return refused(feature, nil, fmt.Errorf("a busy thread did not stop in %v", patience), instead)
+	case <-time.After(longest):
+		return refused(feature, nil, fmt.Errorf("a busy thread did not stop in %v", longest), instead)
 	}
 	if risk := p.KillRisk(); trap == pctl.TrapInt3 && risk.NoGuard != nil {
 		return refused(feature, nil, fmt.Errorf("nothing removes them should this program be killed: %w", risk.NoGuard), "int3 instructions")

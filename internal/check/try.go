@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"strconv"
 	"time"
 
 	"ptools/internal/mem"
 	"ptools/internal/need"
+	"ptools/internal/patience"
 	"ptools/internal/perfevent"
 	"ptools/internal/procfs"
 	"ptools/pctl"
@@ -36,8 +36,8 @@ const (
 	Sockets    = "timeouts of sockets"
 )
 
-// patience bounds each try.
-const patience = 2 * time.Second
+// longest bounds each try.
+const longest = 2 * time.Second
 
 // tryAll tries everything that needs no process of the user's.
 func tryAll(ctx context.Context) []Line {
@@ -81,7 +81,7 @@ func tryTimers(pid int) Line {
 		return refused(Timers, &need.Timers, err, stops)
 	}
 	ticks := 0
-	for end := time.Now().Add(patience); ticks == 0 && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(longest); ticks == 0 && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		t.Read(func(r *perfevent.Record) {
 			if r.Kind == perfevent.Tick && r.PID == pid {
 				ticks++
@@ -89,7 +89,7 @@ func tryTimers(pid int) Line {
 		})
 	}
 	if ticks == 0 {
-		return refused(Timers, nil, fmt.Errorf("no sample of a busy process in %v", patience), stops)
+		return refused(Timers, nil, fmt.Errorf("no sample of a busy process in %v", longest), stops)
 	}
 	return works(Timers, "perf events of the processors, chosen by a BPF program")
 }
@@ -132,7 +132,7 @@ func tryPeeks(s *specimen) Line {
 		return refused(Peeks, &need.Peeks, err, none)
 	}
 	defer p.Close()
-	for end := time.Now().Add(patience); time.Now().Before(end); {
+	for end := time.Now().Add(longest); time.Now().Before(end); {
 		tids, err := procfs.Tasks(s.pid, nil)
 		if err != nil {
 			return refused(Peeks, nil, err, none)
@@ -145,7 +145,7 @@ func tryPeeks(s *specimen) Line {
 			}
 		}
 	}
-	return refused(Peeks, nil, fmt.Errorf("a busy thread was not met in %v", patience), none)
+	return refused(Peeks, nil, fmt.Errorf("a busy thread was not met in %v", longest), none)
 }
 
 // trySwitches asks how often the threads of a child were put on a processor.
@@ -183,11 +183,10 @@ func tryMemory(s *specimen) Line {
 
 // tryFiles opens a file of a child by its mapping, as is done for files that were deleted.
 func tryFiles(pid int) Line {
-	dir := "/proc/" + strconv.Itoa(pid) + "/map_files/"
-	list, err := os.ReadDir(dir)
-	if err == nil && len(list) > 0 {
+	maps, err := procfs.Maps(pid)
+	if err == nil && len(maps) > 0 {
 		var f *os.File
-		if f, err = os.Open(dir + list[0].Name()); err == nil {
+		if f, err = patience.Open(fmt.Sprintf("/proc/%d/map_files/%x-%x", pid, maps[0].Start, maps[0].End)); err == nil {
 			f.Close()
 		}
 	}
