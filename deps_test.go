@@ -67,7 +67,10 @@ var rooms = map[string][]string{
 	"pctl/serve":          {"internal/clean", "internal/procfs", "pctl", "pctl/sample", "pctl/targets"},
 	"internal/conf":       {"internal/patience", "pctl/push", "pctl/targets"},
 	"internal/continuous": {"pctl/push", "pctl/sample", "pctl/targets"},
-	"cmd/psampled":        {"internal/clean", "internal/conf", "internal/continuous", "internal/job", "internal/patience", "internal/usage", "pctl", "pctl/push", "pctl/sample", "pctl/serve", "pctl/targets"},
+	"cmd/psampled":        {"internal/check", "internal/clean", "internal/conf", "internal/continuous", "internal/job", "internal/patience", "internal/usage", "pctl", "pctl/push", "pctl/sample", "pctl/serve", "pctl/targets"},
+
+	"internal/check": {"internal/clean", "internal/elfsym", "internal/mem", "internal/need", "internal/patience", "internal/perfevent", "internal/procfs", "internal/usage",
+		"pctl", "pctl/handle"},
 
 	"internal/live": {"internal/fit", "internal/profile"},
 
@@ -76,8 +79,8 @@ var rooms = map[string][]string{
 
 	"internal/ptest/uprobe": {"internal/perfevent"},
 
-	"cmd/pgrab":          {"pctl", "internal/job", "internal/clean", "internal/usage"},
-	"cmd/psample":        {"pctl", "internal/job", "internal/live", "internal/procfs", "internal/sample", "internal/profile", "internal/usage"},
+	"cmd/pgrab":          {"pctl", "internal/check", "internal/job", "internal/clean", "internal/usage"},
+	"cmd/psample":        {"pctl", "internal/check", "internal/job", "internal/live", "internal/procfs", "internal/sample", "internal/profile", "internal/usage"},
 	"examples/functrace": {"pctl"},
 	// Perfevent has the clock that targets count by.
 	"bench": {"internal/intern", "internal/perfevent", "internal/ptest", "internal/procfs", "internal/elfsym", "internal/unwind", "pctl"},

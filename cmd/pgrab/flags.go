@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"ptools/internal/check"
 	"ptools/internal/clean"
 	"ptools/internal/usage"
 	"ptools/pctl"
@@ -19,6 +20,7 @@ import (
 
 const help = `usage: pgrab [flags] -p PID[,PID...]
        pgrab [flags] -- COMMAND [ARG...]
+       pgrab --check [-p PID] [--json]
 
 Grab running processes or start a command, stop them at rendezvous points,
 look, continue them, watch their events, and let them go unharmed.
@@ -109,10 +111,11 @@ func parse(args []string) (*options, error) {
 	f.StringVarP(&release, "release", "e", "", "what becomes of the target when pgrab lets go or dies:\n`run|kill|stop` (default: run with -p, kill with a COMMAND);\nwhat somebody else has stopped stays stopped")
 	f.StringVar(&trap, "trap", "auto", "what breakpoints are: `auto|int3|uprobe` (the kernel's,\nharmless when pgrab is killed)")
 	f.BoolVar(&o.follow, "follow", false, "also the processes that the targets start, and theirs, until\nall have ended")
-	f.BoolVar(&json, "json", false, "events as JSON lines on standard output")
+	f.BoolVar(&json, "json", false, "events as JSON lines on standard output; with --check its report")
 	f.BoolVarP(&quiet, "quiet", "q", false, "no event lines, only results")
 	f.BoolVarP(&verbose, "verbose", "v", false, "also thread births and deaths, signals, source lines of stacks")
 	f.BoolVar(&o.debug, "debug", false, "when pgrab has let go, a trace on standard error: each wait\nstatus and each ptrace request, with the thread's state")
+	f.Bool("check", false, "what works here, by which mechanism, and what to do about the\nrest; with -p also for that process")
 	usage.Flags(f)
 	if err := f.Parse(args); err != nil {
 		return nil, usage.Errorf("%w", err)
@@ -122,6 +125,9 @@ func parse(args []string) (*options, error) {
 		"release": {"run", "kill", "stop"},
 		"trap":    {"auto", "int3", "uprobe"},
 	}); err != nil {
+		return nil, err
+	}
+	if err := check.Asked(f, pids); err != nil {
 		return nil, err
 	}
 	o.command = f.Args()

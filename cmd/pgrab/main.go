@@ -4,6 +4,7 @@
 //
 //	pgrab [flags] -p PID[,PID...]
 //	pgrab [flags] -- COMMAND [ARG...]
+//	pgrab --check [-p PID] [--json]
 //
 // pgrab --help lists the flags.
 //

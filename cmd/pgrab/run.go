@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"ptools/internal/check"
 	"ptools/internal/clean"
 	"ptools/internal/job"
 	"ptools/internal/usage"
@@ -22,6 +23,12 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	o, err := parse(args)
 	if text, ok := errors.AsType[usage.Text](err); ok {
 		if _, err = io.WriteString(stdout, string(text)); err != nil {
+			err = writeError(err)
+		}
+		return err
+	}
+	if asked, ok := errors.AsType[check.Request](err); ok {
+		if err = asked.Write(ctx, stdout); err != nil {
 			err = writeError(err)
 		}
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"ptools/internal/check"
 	"ptools/internal/profile"
 	"ptools/internal/sample"
 	"ptools/internal/usage"
@@ -19,6 +20,7 @@ import (
 const help = `usage: psample [flags] -p PID[,PID…]
        psample [flags] -- COMMAND [ARG…]
        psample --demo
+       psample --check [-p PID] [--json]
 
 Shows where the threads of a program spend their time.
 
@@ -64,6 +66,9 @@ Shows where the threads of a program spend their time.
   -q, --quiet               no progress and no closing line
       --demo                profile a built-in workload; for it the defaults are
                             -t 3 (not with --top) and -F 499
+      --check               what works here, by which mechanism, and what to do about the
+                            rest; with -p also for that process
+      --json                with --check: for programs
       --version             print version and commit
       --print WHAT          print a man page (man), or the completion of a shell:
                             bash, zsh or fish
@@ -192,6 +197,8 @@ func (r *rawFlags) set() *pflag.FlagSet {
 	fs.StringVar(&r.http, "http", "", "")
 	fs.BoolVarP(&r.quiet, "quiet", "q", false, "")
 	fs.BoolVar(&r.demo, "demo", false, "")
+	fs.Bool("check", false, "")
+	fs.Bool("json", false, "")
 	usage.Flags(fs)
 	return fs
 }
@@ -210,10 +217,16 @@ func parse(args []string) (*config, error) {
 	}); err != nil {
 		return nil, err
 	}
+	if err := check.Asked(fs, r.pid); err != nil {
+		return nil, err
+	}
+	if fs.Changed("json") {
+		return nil, usage.Errorf("--json is for --check; a profile in JSON is -O json")
+	}
 	r.command = fs.Args()
 	r.config.length = time.Duration(r.length)
-	for _, check := range []func(*pflag.FlagSet) error{r.targets, r.schedule, r.form, r.creation, r.blaming, r.live} {
-		if err := check(fs); err != nil {
+	for _, fits := range []func(*pflag.FlagSet) error{r.targets, r.schedule, r.form, r.creation, r.blaming, r.live} {
+		if err := fits(fs); err != nil {
 			return nil, err
 		}
 	}

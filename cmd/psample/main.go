@@ -4,6 +4,7 @@
 //	psample [flags] -p PID[,PID…]
 //	psample [flags] -- COMMAND [ARG…]
 //	psample --demo
+//	psample --check [-p PID] [--json]
 //
 // Where timers of the processors may be used, it stops nothing. Elsewhere it stops running threads, for microseconds.
 // Waiting threads are read from outside. One pass gives three values: samples, processor time and wall time. psample

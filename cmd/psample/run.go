@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"ptools/internal/check"
 	"ptools/internal/job"
 	"ptools/internal/profile"
 	"ptools/internal/sample"
@@ -27,6 +28,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	cfg, err := parse(args)
 	if about, ok := errors.AsType[usage.Text](err); ok {
 		_, err = io.WriteString(stdout, string(about))
+		return report(stderr, err)
+	}
+	if asked, ok := errors.AsType[check.Request](err); ok {
+		if err = asked.Write(ctx, stdout); err != nil {
+			err = outputError(err)
+		}
 		return report(stderr, err)
 	}
 	if err == nil {

@@ -106,19 +106,26 @@ func (f *Feature) byFilter(r *Refusal, h *Here) bool {
 	if !h.Filtered {
 		return false
 	}
+	var certain, all []string
 	for _, c := range f.Calls {
 		err := h.refusedCalls(c)
-		if err == nil || c == BPFCall && err == syscall.EPERM && !h.hasOne(f.Sets) && h.bpfDisabled() {
+		if err == nil {
 			continue
 		}
-		r.Cause, r.Why = Filter, fmt.Sprintf("a seccomp filter refuses %v(2)", c)
-		r.Remedy = fmt.Sprintf("give the container or service a seccomp profile that allows %v", c)
-		if _, missing := h.missing(f.Sets); len(missing) > 0 {
-			r.Remedy += ", and " + names(missing)
+		all = append(all, c.String())
+		if c != BPFCall || err != syscall.EPERM || h.hasOne(f.Sets) || !h.bpfDisabled() { // else the kernel may say so as well
+			certain = append(certain, c.String()+"(2)")
 		}
-		return true
 	}
-	return false
+	if len(certain) == 0 {
+		return false
+	}
+	r.Cause, r.Why = Filter, "a seccomp filter refuses "+and(certain)
+	r.Remedy = "give the container or service a seccomp profile that allows " + and(all)
+	if _, missing := h.missing(f.Sets); len(missing) > 0 {
+		r.Remedy += ", and " + names(missing)
+	}
+	return true
 }
 
 func (h *Here) bpfDisabled() bool {
@@ -212,7 +219,7 @@ func (h *Here) grant(missing []Capability) string {
 	for _, c := range missing {
 		short = append(short, strings.TrimPrefix(c.String(), "CAP_"))
 		if h.Bounding>>c&1 == 0 {
-			return "give the container or service " + names(missing) + " (" + addCaps(missing) + ")"
+			return "give the container or service " + names(missing) + ": " + addCaps(missing)
 		}
 	}
 	switch {
@@ -242,6 +249,11 @@ func names(list []Capability) string {
 	for _, c := range list {
 		all = append(all, c.String())
 	}
+	return and(all)
+}
+
+// and joins words.
+func and(all []string) string {
 	if n := len(all) - 1; n > 0 {
 		return strings.Join(all[:n], ", ") + " and " + all[n]
 	}

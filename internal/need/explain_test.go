@@ -52,7 +52,7 @@ func TestExplain(t *testing.T) {
 		{"one is missing", &Uprobes, syscall.EPERM, func(h *Here) { h.Effective = mask(BPF) }, NoCapability,
 			"uprobes need CAP_BPF and CAP_PERFMON, and this program lacks CAP_PERFMON: operation not permitted (start it with CAP_PERFMON)"},
 		{"container", &Uprobes, syscall.EPERM, func(h *Here) { h.Effective = 0; h.Bounding = mask(SysPtrace) }, NoCapability,
-			"uprobes need CAP_BPF and CAP_PERFMON: operation not permitted (give the container or service CAP_BPF and CAP_PERFMON (docker run --cap-add BPF --cap-add PERFMON))"},
+			"uprobes need CAP_BPF and CAP_PERFMON: operation not permitted (give the container or service CAP_BPF and CAP_PERFMON: docker run --cap-add BPF --cap-add PERFMON)"},
 		{"before 5.8", &Uprobes, syscall.EPERM, func(h *Here) { h.UID, h.Effective, h.LastCap = 1000, 0, 37 }, NoCapability,
 			"uprobes need CAP_SYS_ADMIN: operation not permitted (run it as root, or setcap cap_sys_admin+ep on its file)"},
 		{"unprivileged_bpf_disabled", &Uprobes, syscall.EPERM,
@@ -70,6 +70,11 @@ func TestExplain(t *testing.T) {
 				return nil
 			}
 		}, Filter, "timers of the processors: a seccomp filter refuses perf_event_open(2): operation not permitted (give the container or service a seccomp profile that allows perf_event_open)"},
+		{"filter of two calls, one in doubt", &Timers, syscall.EPERM, func(h *Here) {
+			h.Filtered, h.Effective = true, 0
+			sysctl(h, "kernel.unprivileged_bpf_disabled", 1)
+			h.refusedCalls = func(Call) error { return syscall.EPERM }
+		}, Filter, "timers of the processors: a seccomp filter refuses perf_event_open(2): operation not permitted (give the container or service a seccomp profile that allows perf_event_open and bpf, and CAP_BPF and CAP_PERFMON)"},
 		{"filter, and capabilities", &Uprobes, syscall.EPERM, func(h *Here) {
 			h.Filtered, h.Effective = true, 0
 			h.refusedCalls = func(Call) error { return syscall.EPERM }
@@ -130,7 +135,7 @@ func TestRootIsNotToldToBeRoot(t *testing.T) {
 	}
 }
 
-// TestTable: features have names of their own, and capabilities have names.
+// TestTable: features have names of their own, and capabilities those of capabilities(7).
 func TestTable(t *testing.T) {
 	var names []string
 	for _, f := range All {
@@ -138,12 +143,14 @@ func TestTable(t *testing.T) {
 			t.Errorf("name %q", f.Name)
 		}
 		names = append(names, f.Name)
-		for _, set := range f.Sets {
-			for _, c := range set {
-				if c.String() == "" {
-					t.Errorf("%s takes capability %d, which has no name", f.Name, c)
-				}
-			}
+	}
+	for c, name := range map[Capability]string{
+		DACOverride: "CAP_DAC_OVERRIDE", DACReadSearch: "CAP_DAC_READ_SEARCH", NetAdmin: "CAP_NET_ADMIN", SysPtrace: "CAP_SYS_PTRACE",
+		SysAdmin: "CAP_SYS_ADMIN", SysNice: "CAP_SYS_NICE", Syslog: "CAP_SYSLOG", Perfmon: "CAP_PERFMON", BPF: "CAP_BPF",
+		CheckpointRestore: "CAP_CHECKPOINT_RESTORE",
+	} {
+		if c.String() != name {
+			t.Errorf("capability %d is %v", c, c)
 		}
 	}
 }

@@ -2,23 +2,6 @@
 // The table of features is in features.go. Messages about a refusal come from [Feature.Explain].
 package need
 
-// A Capability is the number of a capability (capabilities(7)).
-type Capability uint8
-
-// Capabilities that features take.
-const (
-	DACOverride       Capability = 1
-	DACReadSearch     Capability = 2
-	NetAdmin          Capability = 12
-	SysPtrace         Capability = 19
-	SysAdmin          Capability = 21
-	SysNice           Capability = 23
-	Syslog            Capability = 34
-	Perfmon           Capability = 38 // Linux 5.8
-	BPF               Capability = 39 // Linux 5.8
-	CheckpointRestore Capability = 40 // Linux 5.9
-)
-
 // A Lockdown is how far a kernel is locked down (kernel_lockdown(7)).
 type Lockdown uint8
 
@@ -64,7 +47,9 @@ var (
 		Open: Sysctl{"kernel.perf_event_paranoid", 2},
 	}
 	// Uprobes: a BPF program at an instruction (internal/perfevent, Signals and Counter). bpf_send_signal_thread is of 5.5.
-	Uprobes = Feature{Name: "uprobes", Linux: "5.5", Sets: tracing, First: true, Calls: []Call{BPFCall, PerfEventOpen}}
+	Uprobes = Feature{Name: "uprobes", Linux: "5.5", Sets: tracing, First: true, Calls: []Call{BPFCall}}
+	// UprobeEvents: the same by perf events, on kernels without uprobe_multi links.
+	UprobeEvents = Feature{Name: "uprobes by perf events", Linux: "5.5", Sets: tracing, First: true, Calls: []Call{BPFCall, PerfEventOpen}}
 	// Tasks: a BPF program for each thread of a process (internal/perfevent, Tasks). It reads memory of the kernel.
 	Tasks = Feature{Name: "iterators of threads", Linux: "5.15", Sets: tracing, First: true, Calls: []Call{BPFCall}, Until: Confidentiality}
 	// Peeks: a BPF program on the processor that a thread runs on (internal/perfevent, Peeker).
@@ -93,15 +78,6 @@ var (
 
 // All are all features, for tests and tables.
 var All = []*Feature{
-	&Timers, &ThreadTimers, &Uprobes, &Tasks, &Peeks, &Accounting, &KernelSymbols, &Tracing, &Foreigners, &ForeignMemory,
+	&Timers, &ThreadTimers, &Uprobes, &UprobeEvents, &Tasks, &Peeks, &Accounting, &KernelSymbols, &Tracing, &Foreigners, &ForeignMemory,
 	&LostFiles, &Sockets, &Priority,
 }
-
-var capabilityNames = map[Capability]string{
-	DACOverride: "CAP_DAC_OVERRIDE", DACReadSearch: "CAP_DAC_READ_SEARCH", NetAdmin: "CAP_NET_ADMIN", SysPtrace: "CAP_SYS_PTRACE",
-	SysAdmin: "CAP_SYS_ADMIN", SysNice: "CAP_SYS_NICE", Syslog: "CAP_SYSLOG", Perfmon: "CAP_PERFMON", BPF: "CAP_BPF",
-	CheckpointRestore: "CAP_CHECKPOINT_RESTORE",
-}
-
-// String returns the name of capabilities(7).
-func (c Capability) String() string { return capabilityNames[c] }

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"ptools/internal/need"
 	"ptools/internal/ptrace"
 )
 
@@ -28,6 +29,17 @@ var ofKernel = sync.OnceValues(findMechanism)
 
 // mechanismOf returns the mechanism that probes use.
 var mechanismOf = ofKernel
+
+// Mechanism names what uprobes are here.
+func Mechanism() string {
+	switch how, _ := mechanismOf(); how {
+	case probeLinks:
+		return "BPF links (uprobe_multi)"
+	case probeEvents:
+		return "perf events, each with a BPF program"
+	}
+	return ""
+}
 
 // WithoutLinks is for tests: from now on probes are perf events, as on a kernel without uprobe_multi links. It must be
 // called before there are probes.
@@ -158,7 +170,7 @@ func openProbeEvent(path string, off uint64, pid int) (int, error) {
 		err = ErrFirstThread
 	}
 	if err != nil {
-		return -1, err
+		return -1, need.UprobeEvents.Explain(os.NewSyscallError("perf_event_open", err))
 	}
 	return int(fd), nil
 }

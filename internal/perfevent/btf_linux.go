@@ -48,6 +48,12 @@ const (
 
 var errBTF = errors.New("kernel's types (BTF) not understood")
 
+// ReadTypes returns why the kernel's types cannot be read; nil: they can.
+func ReadTypes() error {
+	_, err := readBTF()
+	return err
+}
+
 // readBTF reads the types of the kernel.
 func readBTF() (*btf, error) {
 	b, err := os.ReadFile("/sys/kernel/btf/vmlinux")

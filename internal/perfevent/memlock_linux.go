@@ -46,17 +46,18 @@ func unlocked(call func() (int, error)) (int, error) {
 // raising keeps one goroutine from taking the limit that another has raised for the old one.
 var raising sync.Mutex
 
-// lockedOut returns the reason for a refusal. It is the limit where this program may make maps otherwise: it has a
-// capability for them, and bpf(2) is not denied as a whole. A look-up in a map that does not exist fails with EBADF then.
+// lockedOut returns the reason for a refusal. It is the limit where this program may make maps and programs otherwise:
+// it has the capabilities for them in the first user namespace, and bpf(2) is not denied as a whole. A look-up in a map that does not exist fails with EBADF then.
 func lockedOut(limit unix.Rlimit) error {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var caps [2]unix.CapUserData
 	if err := unix.Capget(&header, &caps[0]); err != nil {
 		return unix.EPERM
 	}
-	may := caps[0].Effective&(1<<unix.CAP_SYS_ADMIN)|caps[1].Effective&(1<<(unix.CAP_BPF-32)) != 0
+	const both = 1<<(unix.CAP_BPF-32) | 1<<(unix.CAP_PERFMON-32)
+	may := caps[0].Effective&(1<<unix.CAP_SYS_ADMIN) != 0 || caps[1].Effective&both == both
 	call := mapCall{fd: math.MaxUint32}
-	if _, err := bpf(unix.BPF_MAP_LOOKUP_ELEM, unsafe.Pointer(&call), unsafe.Sizeof(call)); !may || err == unix.EPERM {
+	if _, err := bpf(unix.BPF_MAP_LOOKUP_ELEM, unsafe.Pointer(&call), unsafe.Sizeof(call)); !may || !need.Now().InFirst || err == unix.EPERM {
 		return unix.EPERM
 	}
 	return &need.MemlockError{Limit: limit.Cur}

@@ -25,6 +25,12 @@ func OpenCounter(pid int, path string, off, addr uint64) (*Counter, error) { ret
 // WithoutLinks does nothing.
 func WithoutLinks() {}
 
+// Mechanism returns nothing.
+func Mechanism() string { return "" }
+
+// ReadTypes returns errors.ErrUnsupported.
+func ReadTypes() error { return errors.ErrUnsupported }
+
 // EndWithFirstThread reports false.
 func EndWithFirstThread() bool { return false }
 

@@ -65,6 +65,15 @@ func (j *jitMap) hold(src *source) {
 	}
 }
 
+// PerfMap reports whether the process has a list of functions that were compiled at run time: the file
+// /tmp/perf-PID.map, which must belong to its user or to root.
+func (s *Space) PerfMap() bool {
+	s.jit.hold(s.source)
+	s.jit.mu.Lock()
+	defer s.jit.mu.Unlock()
+	return s.jit.file != nil
+}
+
 // open finds the file. Every user may write to /tmp and put one there. So the file has
 // to belong to the process's user or to root, and must not be a link.
 func (j *jitMap) open(src *source) *jitFile {
