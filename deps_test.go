@@ -37,6 +37,7 @@ var rooms = map[string][]string{
 	"internal/flame":     {"internal/intern"},
 	"internal/profile":   {"internal/clean", "internal/fit", "internal/flame", "internal/intern"},
 	"internal/ptest":     {},
+	"internal/hostile":   {},
 	"internal/clean":     {},
 	"internal/fit":       {},
 	"internal/futex":     {},

@@ -100,12 +100,14 @@ func (t *abbrevTable) get(code uint64) *abbrev {
 // code alone.
 func readAbbrevs(v view, off, only uint64, u *unit) *abbrevTable {
 	for n := uint64(512); ; n *= 8 {
-		c := cursor.Cursor{B: v.upTo(off, min(n, maxAbbrevBytes))}
-		if u.d.abbrevWork.Load() > maxAbbrevWork {
+		if !u.d.abbrevWork.spend(0) {
 			return nil
 		}
+		c := cursor.Cursor{B: v.upTo(off, min(n, maxAbbrevBytes))}
 		t, ok := parseAbbrevs(&c, only, u)
-		u.d.abbrevWork.Add(int64(c.Off))
+		if !u.d.abbrevWork.spend(int(c.Off)) {
+			return nil
+		}
 		if ok {
 			return t
 		}
@@ -116,7 +118,10 @@ func readAbbrevs(v view, off, only uint64, u *unit) *abbrevTable {
 }
 
 func parseAbbrevs(c *cursor.Cursor, only uint64, u *unit) (*abbrevTable, bool) {
-	t := &abbrevTable{dense: make([]abbrev, 1, 64)}
+	t := new(abbrevTable)
+	if only == 0 {
+		t.dense = make([]abbrev, 1, 64)
+	}
 	for n := 0; n < maxAbbrevs; n++ {
 		code := c.Uleb()
 		if code == 0 {

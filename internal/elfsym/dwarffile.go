@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sort"
 	"sync"
-	"sync/atomic"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
@@ -24,7 +23,7 @@ type dwarfFile struct {
 	dwp    lazy[*dwarfPackage] // package of split units
 	scopes scopes
 
-	abbrevWork atomic.Int64 // bytes of abbreviations that were read
+	abbrevWork *allowance // bytes of abbreviations
 
 	mu      sync.Mutex
 	aranges lazy[[]unitRange]
@@ -65,7 +64,7 @@ func newDwarfFile(f, in *File) *dwarfFile {
 	if err != nil {
 		panic(err) // only for sizes below 1
 	}
-	return &dwarfFile{f: f, in: in, dwarfSections: sectionsOf(in), units: units}
+	return &dwarfFile{f: f, abbrevWork: f.allow(maxAbbrevWork), in: in, dwarfSections: sectionsOf(in), units: units}
 }
 
 func (f *File) dwarfLines(vaddr uint64, buf []Line) []Line {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 
 	"ptools/internal/patience"
 )
@@ -37,6 +38,7 @@ type File struct {
 
 	byName  nameCache
 	missing missing
+	beyond  atomic.Bool // an allowance has been spent
 }
 
 // lazy is a value that the first caller computes and all others wait for.

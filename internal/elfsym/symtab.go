@@ -10,7 +10,8 @@ type symTable struct {
 	syms  view
 	count uint32
 	names view
-	dyn   *dynNames // of a dynamic table: hash tables and versions
+	text  *allowance // bytes of names; nil: no bound
+	dyn   *dynNames  // of a dynamic table: hash tables and versions
 }
 
 // maxSymbols bounds the symbols of one table that are read: 1.5 GiB. The
@@ -53,8 +54,25 @@ func (t *symTable) sym(i uint32) (rawSym, bool) {
 }
 
 func (t *symTable) name(s *rawSym) string {
+	if !t.text.spend(nameCost) {
+		return ""
+	}
 	n, _ := t.names.cstring(uint64(s.name))
+	t.text.spend(len(n))
 	return n
+}
+
+// Reading a name costs nameCost and its length. The names of a file are read nameTimes at most, and any number of times
+// in small files: several symbols may share a name, or its end.
+const (
+	nameCost  = 16
+	nameTimes = 16
+	leastText = 32 << 20
+)
+
+// allowNames returns the allowance for the names of a table.
+func (f *File) allowNames(symbols, names uint64) *allowance {
+	return f.allow(leastText + nameTimes*(names+nameCost*symbols))
 }
 
 // scan calls f with every symbol in the order of the table, until it returns
@@ -104,7 +122,8 @@ func (f *File) sectionTable(kind elf.SectionType) *symTable {
 		if s.compressed() || syms.size < symSize || names.size == 0 {
 			continue
 		}
-		return &symTable{syms: syms, count: uint32(min(syms.size/symSize, maxSymbols)), names: names}
+		n := min(syms.size/symSize, maxSymbols)
+		return &symTable{syms: syms, count: uint32(n), names: names, text: f.allowNames(n, names.size)}
 	}
 	return nil
 }
@@ -126,7 +145,7 @@ func (f *File) dynamicTable() *symTable {
 	if n == 0 {
 		return nil
 	}
-	t.count = n
+	t.count, t.text = n, f.allowNames(uint64(n), t.names.size)
 	t.syms = t.syms.sub(0, uint64(n)*symSize)
 	return t
 }

@@ -1,0 +1,211 @@
+package hostile_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"ptools/internal/hostile"
+	"ptools/internal/ptest"
+)
+
+func TestMain(m *testing.M) { ptest.Main(m) }
+
+// What a tool may take for one attacker, beyond the time that it was asked to sample. The time that has passed depends on the
+// machine, the processor time does not.
+const (
+	mostCPU    = 3 * time.Second
+	mostTime   = 10 * time.Second
+	mostMemory = 256 << 10 // KiB
+)
+
+// build builds one of the tools.
+func build(t *testing.T, tool string) string {
+	t.Helper()
+	exe := filepath.Join(t.TempDir(), tool)
+	if out, err := exec.Command("go", "build", "-o", exe, "ptools/cmd/"+tool).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return exe
+}
+
+// kinds returns the names of all attacks: those of files, and those of memory that does not come.
+func kinds() []string {
+	return append(hostile.Kinds(), "unserved spin", "unserved sleep", "unserved linkmap")
+}
+
+// attacker starts a process that makes an attack, with a low priority: the tests measure what the tools do, not how they share
+// the processors.
+func attacker(t *testing.T, kind string) *ptest.Target {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("userfaultfd, for faults of the kernel, and timers of the processors are for root")
+	}
+	var g *ptest.Target
+	if way, ok := strings.CutPrefix(kind, "unserved "); ok {
+		g = ptest.Start(t, ptest.BuildC(t, "unserved.c"), "-k", way)
+		g.Ready()
+	} else {
+		exe := filepath.Join(t.TempDir(), kind)
+		if err := os.WriteFile(exe, hostile.Build(kind, 0), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		g = ptest.Start(t, exe)
+	}
+	if err := syscall.Setpriority(syscall.PRIO_PROCESS, g.PID, 19); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// TestTools: each attacker alone. The tools end in time, with status 0, and have not taken much memory. The attacker runs on.
+func TestTools(t *testing.T) {
+	psample, pgrab := build(t, "psample"), build(t, "pgrab")
+	for _, kind := range kinds() {
+		t.Run(kind, func(t *testing.T) {
+			g := attacker(t, kind)
+			for _, argv := range [][]string{{psample, "-t", "0.5", "-p"}, {psample, "--timers", "off", "-t", "0.5", "-p"}, {pgrab, "-w", "-t", "0", "-p"}} {
+				attacked(t, g, argv)
+			}
+			g.Kill()
+		})
+	}
+}
+
+// attacked runs a tool that looks at an attacker.
+func attacked(t *testing.T, g *ptest.Target, argv []string) {
+	name := strings.Join(append([]string{filepath.Base(argv[0])}, argv[1:len(argv)-1]...), " ")
+	cmd := exec.Command(argv[0], append(argv[1:], fmt.Sprint(g.PID))...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	began := time.Now()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	kill := time.AfterFunc(mostTime, func() { cmd.Process.Kill() })
+	err := cmd.Wait()
+	late := !kill.Stop()
+	used := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	memory := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss
+	t.Logf("%s: %v, %v of processor time, %d MB", name, time.Since(began), used, memory>>10)
+	if err != nil || late || used > mostCPU || memory > mostMemory {
+		t.Errorf("%s: %v after %v, with %v of processor time and %d MB\n%s", name, err, time.Since(began), used, memory>>10, out.String())
+	}
+	if g.TracerPID() != 0 || strings.ContainsRune("tTZ", rune(g.State())) {
+		t.Errorf("%s: left in state %c, traced by %d", name, g.State(), g.TracerPID())
+	}
+}
+
+// TestDaemon: several attackers at once, each of which is profiled. An honest process beside them gets its profile in time,
+// psampled knows that it works, and it ends when it is told to.
+func TestDaemon(t *testing.T) {
+	for _, timers := range []string{"auto", "off"} {
+		t.Run(timers, func(t *testing.T) { besieged(t, timers) })
+	}
+}
+
+func besieged(t *testing.T, timers string) {
+	var all []*ptest.Target
+	for _, kind := range []string{"symbols", "gotab", "abbrev", "zstd", "ranges", "unserved spin", "unserved sleep", "unserved linkmap"} {
+		all = append(all, attacker(t, kind))
+	}
+	honest := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000000")
+	argv := []string{build(t, "psampled"), "-l", "localhost:0", "--timers", timers, "-p", fmt.Sprint(honest.PID)}
+	for _, g := range all {
+		argv = append(argv, "-p", fmt.Sprint(g.PID))
+	}
+	cmd := exec.Command(argv[0], argv[1:]...)
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	cmd.Stderr = w
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	defer cmd.Process.Kill()
+	url := served(t, r)
+	defer http.DefaultClient.CloseIdleConnections()
+	asked := make(chan struct{})
+	for _, g := range all {
+		for _, kind := range []string{"profile", "wall"} {
+			go func() { // ends with the answer, which is of no interest, or with psampled
+				get(fmt.Sprintf("%s/targets/%d/debug/pprof/%s?seconds=1", url, g.PID, kind))
+				asked <- struct{}{}
+			}()
+		}
+	}
+	for range 3 {
+		for _, path := range []string{fmt.Sprintf("/targets/%d/debug/pprof/profile?seconds=1", honest.PID), "/healthz", "/metrics", "/targets"} {
+			began := time.Now()
+			status, body := get(url + path)
+			t.Logf("%s: %d, %v", path, status, time.Since(began))
+			if status != 200 || len(body) == 0 || time.Since(began) > mostTime {
+				t.Errorf("%s: %d after %v: %.200s", path, status, time.Since(began), body)
+			}
+		}
+	}
+	began := time.Now()
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-ended:
+		t.Logf("ended after %v, %d MB", time.Since(began), cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss>>10)
+		if err != nil {
+			t.Error(err)
+		}
+		if memory := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss; memory > 4*mostMemory {
+			t.Errorf("%d MB", memory>>10)
+		}
+	case <-time.After(mostTime):
+		t.Errorf("psampled has not ended")
+		cmd.Process.Kill()
+		<-ended
+	}
+	for range 2 * len(all) {
+		<-asked
+	}
+}
+
+// served returns the address that psampled says it is served at.
+func served(t *testing.T, r io.Reader) string {
+	t.Helper()
+	var text []byte
+	for b := make([]byte, 1<<12); ; {
+		n, err := r.Read(b)
+		text = append(text, b[:n]...)
+		if _, after, ok := strings.Cut(string(text), "served at "); ok && strings.Contains(after, "\n") {
+			return strings.TrimSuffix(strings.TrimSpace(strings.Split(after, "\n")[0]), "/")
+		}
+		if err != nil {
+			t.Fatalf("psampled: %v\n%s", err, text)
+		}
+	}
+}
+
+// get returns the status of an answer, 0 without one.
+func get(url string) (int, []byte) {
+	a, err := http.Get(url)
+	if err != nil {
+		return 0, nil
+	}
+	defer a.Body.Close()
+	body, err := io.ReadAll(a.Body)
+	if err != nil {
+		return 0, nil
+	}
+	return a.StatusCode, body
+}
