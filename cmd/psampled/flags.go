@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"ptools/internal/check"
 	"ptools/internal/conf"
 	"ptools/internal/usage"
 	"ptools/pctl/targets"
@@ -14,6 +15,7 @@ import (
 
 // help is what --help prints; a test compares it with the flags.
 const help = `usage: psampled [flags]
+       psampled --check [-p PID] [--json]
 
 Serves profiles of running processes, as Go programs serve their own.
 
@@ -39,6 +41,9 @@ Serves profiles of running processes, as Go programs serve their own.
       --max-seconds TIME    the longest profile that a client may ask for (default 300)
       --max-clients N       how many profiles are taken at the same time (default 256)
   -q, --quiet               say nothing on standard error but errors
+      --check               what works here, by which mechanism, and what to do about the
+                            rest; with -p also for that process; also served at /check
+      --json                with --check: for programs
       --version             print version and commit
       --print WHAT          print a man page (man), or the completion of a shell:
                             bash, zsh or fish
@@ -91,6 +96,8 @@ func (r *rawFlags) define() *pflag.FlagSet {
 	fs.StringVar(&r.maxSeconds, "max-seconds", "300", "")
 	fs.IntVar(&r.MaxClients, "max-clients", 256, "")
 	fs.BoolVarP(&r.quiet, "quiet", "q", false, "")
+	fs.Bool("check", false, "")
+	fs.Bool("json", false, "")
 	usage.Flags(fs)
 	return fs
 }
@@ -104,6 +111,12 @@ func parse(args []string) (*settings, error) {
 	}
 	if err := usage.Asked(fs, help, map[string][]string{"timers": {"auto", "off", "only"}}); err != nil {
 		return nil, err
+	}
+	if err := check.Asked(fs, r.pid); err != nil {
+		return nil, err
+	}
+	if fs.Changed("json") {
+		return nil, usage.Errorf("--json is for --check")
 	}
 	if fs.NArg() > 0 {
 		return nil, usage.Errorf("unexpected argument %q: processes are named by -p and -m", fs.Arg(0))

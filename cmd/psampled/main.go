@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 
+	"ptools/internal/check"
 	"ptools/internal/job"
 	"ptools/internal/usage"
 )
@@ -30,6 +31,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	s, err := parse(args)
 	var about usage.Text
 	var wrong usage.Error
+	var asked check.Request
 	switch {
 	case errors.As(err, &about):
 		if _, err := io.WriteString(stdout, string(about)); err != nil {
@@ -40,6 +42,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case errors.As(err, &wrong):
 		io.WriteString(stderr, complaint(err)+"try 'psampled --help'\n")
 		return 2
+	case errors.As(err, &asked):
+		err = asked.Write(ctx, stdout)
 	case err == nil:
 		err = s.serve(ctx, stderr)
 	}

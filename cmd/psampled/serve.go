@@ -34,6 +34,7 @@ type daemon struct {
 	watcher *targets.Watcher
 	sampler *sample.Sampler
 	pushing *pushing // nil: nothing is pushed
+	checks  *checks
 	served  *serve.Server
 	secrets atomic.Pointer[tls.Config] // nil: there is no TLS
 }
@@ -61,6 +62,10 @@ func (s *settings) serve(ctx context.Context, stderr io.Writer) error {
 		return err
 	}
 	defer d.pushing.Close()
+	ctx, cancel := context.WithCancel(ctx)
+	d.checks = &checks{ctx: ctx}
+	defer d.checks.close()
+	defer cancel()
 	server, err := d.server()
 	if err != nil {
 		return err
@@ -155,6 +160,8 @@ func (d *daemon) server() (*http.Server, error) {
 	if d.pushing != nil {
 		d.served.Register(d.pushing)
 	}
+	d.served.Register(d.checks)
+	d.served.AddPage("/check", "check", d.checks)
 	server := d.served.HTTP()
 	if secrets != nil {
 		d.secrets.Store(secrets)

@@ -19,7 +19,7 @@ import (
 
 // tryProcess tries what works with a process of the user's. It stops none of its threads, and sets no breakpoint.
 func tryProcess(ctx context.Context, pid int) []Line {
-	lines := []Line{tryWant(pid), tryTrap(ctx, pid), tryGrab(ctx, "grab", pid, &need.Foreigners), tryRead(pid)}
+	lines := []Line{tryWant(pid), tryTrap(ctx, pid), tryGrab(ctx, "grab", pid, nil), tryRead(pid)}
 	return append(lines, trySymbols(pid)...)
 }
 
@@ -42,7 +42,7 @@ func tryTrap(ctx context.Context, pid int) Line {
 	defer s.Close()
 	p, err := s.Grab(ctx, pid, &pctl.GrabOptions{Trap: pctl.TrapUprobe})
 	if err != nil {
-		return refused(Uprobes, &need.Uprobes, err, "int3 instructions")
+		return refused(Uprobes, nil, err, "int3 instructions")
 	}
 	p.Close()
 	return works(Uprobes, perfevent.Mechanism())

@@ -30,7 +30,10 @@ func tryGrab(ctx context.Context, feature string, pid int, f *need.Feature) Line
 	defer s.Close()
 	p, err := s.Grab(ctx, pid, &pctl.GrabOptions{})
 	if err != nil {
-		if _, known := errors.AsType[*pctl.Refusal](err); known {
+		if e, ok := errors.AsType[*pctl.Error](err); ok {
+			err = e.Err
+		}
+		if _, known := errors.AsType[*pctl.Refusal](err); known && f != &need.Foreigners {
 			f = nil
 		}
 		return refused(feature, f, err, "")
@@ -43,10 +46,12 @@ func tryGrab(ctx context.Context, feature string, pid int, f *need.Feature) Line
 
 // tryForeigner grabs a child that is to the kernel like a process of another user.
 func tryForeigner(ctx context.Context, pid int) Line {
-	l := tryGrab(ctx, Foreigners, pid, nil)
-	if l.State == No {
+	l := tryGrab(ctx, Foreigners, pid, &need.Foreigners)
+	switch {
+	case l.State == No && l.Cause != "":
+		// Pctl says that the process is not dumpable, which it is to stand for others.
 		l = refused(Foreigners, &need.Foreigners, fs.ErrPermission, "")
-	} else if !need.Now().InFirst {
+	case l.State == Yes && !need.Now().InFirst:
 		l.By += ", of the users of this user namespace"
 	}
 	return l

@@ -25,7 +25,7 @@ type descriptor struct {
 // kernel says EINVAL, or ENOENT since Linux 6.15. OpenPIDFD returns ESRCH then:
 // there is no such process.
 func OpenPIDFD(pid int) (*PIDFD, error) {
-	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
+	fd, err := openNonblocking(pid)
 	NoteLack(err)
 	switch err {
 	case nil:
@@ -38,6 +38,23 @@ func OpenPIDFD(pid int) (*PIDFD, error) {
 		}
 	}
 	return nil, err
+}
+
+// openNonblocking opens a descriptor that does not block. Before Linux 5.10 pidfd_open knows no flag for that, and says
+// EINVAL (internal/check: TestOldKernels).
+func openNonblocking(pid int) (int, error) {
+	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
+	if err != unix.EINVAL {
+		return fd, err
+	}
+	if fd, err = unix.PidfdOpen(pid, 0); err != nil {
+		return -1, err
+	}
+	if err := unix.SetNonblock(fd, true); err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
 }
 
 // Alive reports whether any thread of the process is still there. A zombie

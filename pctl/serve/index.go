@@ -71,7 +71,7 @@ func (s *Server) index(w http.ResponseWriter, r *http.Request) {
 	host, _ := os.Hostname() // without it the page has no name
 	s.render(w, indexTemplate, map[string]any{
 		"Host": clean.Text(host), "Rows": rows, "How": how, "Rate": fmt.Sprintf("%.0f", 1/s.o.Sampler.Period().Seconds()),
-		"Up": time.Since(s.began).Round(time.Second), "Clients": s.clients.Load(),
+		"Up": time.Since(s.began).Round(time.Second), "Clients": s.clients.Load(), "Added": s.added,
 	})
 }
 

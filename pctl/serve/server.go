@@ -87,6 +87,7 @@ type Server struct {
 	clients atomic.Int64 // clients that wait for a profile, or read one
 	metrics *metrics
 	began   time.Time
+	added   []added
 }
 
 // New returns a Server.
@@ -115,6 +116,16 @@ func New(o Options) *Server {
 		}
 	}
 	return s
+}
+
+// added is a page that AddPage has added.
+type added struct{ Path, Name string }
+
+// AddPage adds a page, with a link to it on the page of targets. Clients must present the token as for all others. It must
+// be called before the Server serves.
+func (s *Server) AddPage(path, name string, h http.Handler) {
+	s.mux.Handle("GET "+path, h)
+	s.added = append(s.added, added{path, name})
 }
 
 // HTTP returns an http.Server for this handler. It bounds the size of headers and the time to read them.

@@ -1,7 +1,9 @@
 /*
  * refuse NAME=ERRNO… -- COMMAND [ARG…]: executes the command under a seccomp filter that makes the named
  * system calls fail with these errors, as the profiles of containers do. NAME is ptrace, kcmp,
- * process_vm_readv, process_vm_writev, perf_event_open, bpf or pidfd_getfd; ERRNO is a number.
+ * process_vm_readv, process_vm_writev, perf_event_open, bpf, pidfd_getfd, openat2, close_range or clone3; ERRNO is a
+ * number. Some fail with some arguments only, as on kernels that do not know these: pidfd_open_nonblock (before Linux
+ * 5.10), pidfd_open_thread (6.9), bpf_link (5.7), bpf_iter (5.8) and bpf_run (5.10 for programs that look at threads).
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -21,6 +23,8 @@
 static const struct {
 	const char *name;
 	unsigned nr;
+	int arg;           /* 1: the first argument is value, 2: the second has its bit; 0: in any case */
+	unsigned value;
 } calls[] = {
 	{ "ptrace", SYS_ptrace },
 	{ "kcmp", SYS_kcmp },
@@ -29,22 +33,30 @@ static const struct {
 	{ "perf_event_open", SYS_perf_event_open },
 	{ "bpf", SYS_bpf },
 	{ "pidfd_getfd", 438 },
+	{ "openat2", 437 },
+	{ "close_range", 436 },
+	{ "clone3", 435 },
+	{ "pidfd_open_nonblock", 434, 2, 04000 },
+	{ "pidfd_open_thread", 434, 2, 0200 },
+	{ "bpf_link", SYS_bpf, 1, 28 },
+	{ "bpf_iter", SYS_bpf, 1, 33 },
+	{ "bpf_run", SYS_bpf, 1, 10 },
 };
 
 enum { CALLS = sizeof calls / sizeof *calls };
 
-static unsigned number(const char *arg, const char *end)
+static int number(const char *arg, const char *end)
 {
 	for (int i = 0; i < CALLS; i++)
 		if (strlen(calls[i].name) == (size_t)(end - arg) && memcmp(calls[i].name, arg, (size_t)(end - arg)) == 0)
-			return calls[i].nr;
+			return i;
 	fprintf(stderr, "refuse: unknown call %s\n", arg);
 	exit(3);
 }
 
 int main(int argc, char **argv)
 {
-	struct sock_filter code[3 + 2 * 32];
+	struct sock_filter code[3 + 5 * 32];
 	struct sock_fprog prog = { .filter = code };
 	int n = 0, i;
 
@@ -54,8 +66,15 @@ int main(int argc, char **argv)
 
 		if (error == NULL || i > 32)
 			return 3;
-		code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number(argv[i], error), 0, 1);
+		int call = number(argv[i], error);
+		code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, calls[call].nr, 0, calls[call].arg == 0 ? 1 : 4);
+		if (calls[call].arg != 0) {
+			code[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[calls[call].arg - 1]));
+			code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | (calls[call].arg == 1 ? BPF_JEQ : BPF_JSET) | BPF_K, calls[call].value, 0, 1);
+		}
 		code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)atoi(error + 1));
+		if (calls[call].arg != 0)
+			code[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
 	}
 	if (i + 1 >= argc)
 		return 3;
