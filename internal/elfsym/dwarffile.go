@@ -64,7 +64,7 @@ func newDwarfFile(f, in *File) *dwarfFile {
 	if err != nil {
 		panic(err) // only for sizes below 1
 	}
-	return &dwarfFile{f: f, abbrevWork: f.allow(maxAbbrevWork), in: in, dwarfSections: sectionsOf(in), units: units}
+	return &dwarfFile{f: f, abbrevWork: allow(f, maxAbbrevWork), in: in, dwarfSections: sectionsOf(in), units: units}
 }
 
 func (f *File) dwarfLines(vaddr uint64, buf []Line) []Line {

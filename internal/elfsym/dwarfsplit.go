@@ -22,7 +22,7 @@ func (d *dwarfFile) full(u *unit) *unit {
 	}
 	var split *unit
 	d.openFirst(dwoPaths(u, d.f.path), func(o *File) (found bool) {
-		s := &dwarfFile{f: d.f, abbrevWork: d.f.allow(maxAbbrevWork), in: o, split: true, dwarfSections: d.readSplit(o)}
+		s := &dwarfFile{f: d.f, abbrevWork: allow(d.f, maxAbbrevWork), in: o, split: true, dwarfSections: d.readSplit(o)}
 		split, found = s.unitOfSkeleton(u)
 		return found
 	})

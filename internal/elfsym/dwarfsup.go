@@ -72,7 +72,7 @@ func (d *dwarfFile) supplement() *dwarfFile {
 		if o == nil {
 			return nil
 		}
-		return &dwarfFile{f: d.f, abbrevWork: d.f.allow(maxAbbrevWork), in: o, dwarfSections: sectionsOf(o)}
+		return &dwarfFile{f: d.f, abbrevWork: allow(d.f, maxAbbrevWork), in: o, dwarfSections: sectionsOf(o)}
 	})
 }
 

@@ -16,8 +16,8 @@ type allowance struct {
 	over *atomic.Bool // of the file
 }
 
-// allow returns an allowance of a number of bytes.
-func (f *File) allow(bytes uint64) *allowance {
+// allow returns an allowance of a number of bytes for a file.
+func allow(f *File, bytes uint64) *allowance {
 	a := &allowance{over: &f.beyond}
 	a.left.Store(int64(min(bytes, math.MaxInt64)))
 	return a

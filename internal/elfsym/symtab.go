@@ -71,8 +71,8 @@ const (
 )
 
 // allowNames returns the allowance for the names of a table.
-func (f *File) allowNames(symbols, names uint64) *allowance {
-	return f.allow(leastText + nameTimes*(names+nameCost*symbols))
+func allowNames(f *File, symbols, names uint64) *allowance {
+	return allow(f, leastText + nameTimes*(names+nameCost*symbols))
 }
 
 // scan calls f with every symbol in the order of the table, until it returns
@@ -123,7 +123,7 @@ func (f *File) sectionTable(kind elf.SectionType) *symTable {
 			continue
 		}
 		n := min(syms.size/symSize, maxSymbols)
-		return &symTable{syms: syms, count: uint32(n), names: names, text: f.allowNames(n, names.size)}
+		return &symTable{syms: syms, count: uint32(n), names: names, text: allowNames(f, n, names.size)}
 	}
 	return nil
 }
@@ -145,7 +145,7 @@ func (f *File) dynamicTable() *symTable {
 	if n == 0 {
 		return nil
 	}
-	t.count, t.text = n, f.allowNames(uint64(n), t.names.size)
+	t.count, t.text = n, allowNames(f, uint64(n), t.names.size)
 	t.syms = t.syms.sub(0, uint64(n)*symSize)
 	return t
 }
