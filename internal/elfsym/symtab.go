@@ -72,7 +72,7 @@ const (
 
 // allowNames returns the allowance for the names of a table.
 func allowNames(f *File, symbols, names uint64) *allowance {
-	return allow(f, leastText + nameTimes*(names+nameCost*symbols))
+	return allow(f, leastText+nameTimes*(names+nameCost*symbols))
 }
 
 // scan calls f with every symbol in the order of the table, until it returns
