@@ -6,7 +6,8 @@
 //	psample --demo
 //	psample --check [-p PID] [--json]
 //
-// Where timers of the processors may be used, it stops nothing. Elsewhere it stops running threads, for microseconds.
+// Where timers of the processors may be used, it stops nothing. Elsewhere it stops, for each sample, the thread that has
+// a processor at a random moment, for microseconds.
 // Waiting threads are read from outside. One pass gives three values: samples, processor time and wall time. psample
 // --help lists the flags.
 //

@@ -22,8 +22,10 @@
 //     an interrupt can spoil.
 //   - It runs, and timers of the processors are used: they have met it, or will, and the sample of
 //     the round goes to those ticks. No thread is stopped (ticks.go).
-//   - It runs, and there are no timers: it is stopped, together with the others that run, for its
-//     registers and one copy of its stack. Everything else happens when it
+//   - It runs, and there are no timers: looks at random moments stop the thread that has a processor at that moment
+//     (looks.go), and the sample of the round goes to them.
+//   - The same in trees, with Blame, and where the kernel does not show when threads ran: it is stopped, together with
+//     the others that run, for its registers and one copy of its stack. Everything else happens when it
 //     runs again. A thread that stops at the end of a system call which takes less
 //     time than the interrupt is looked at a second time (shortcalls.go).
 //
@@ -38,7 +40,7 @@
 // # Values
 //
 // Each sample counts one, and the time since the previous round as wall time. Processor time goes to the places where
-// timers have met the thread (ticks.go), or where stops have met it running (estimate.go). In the end it is reconciled
+// timers or looks have met the thread (ticks.go), or where stops have met it running (estimate.go). In the end it is reconciled
 // with the kernel's figures for the threads and the process (reconcile.go).
 //
 // # Goroutines

@@ -6,7 +6,7 @@
 //
 // It does for programs what psample does for users. Where the timers of the processors may be used
 // (perf_event_open(2) and BPF programs, which root may use), no thread is stopped and nothing is attached. Elsewhere
-// running threads are stopped for some microseconds each. The process is under control meanwhile, so no other tracer
+// the thread that has a processor at a random moment is stopped for some microseconds, for each sample. The process is under control meanwhile, so no other tracer
 // may hold it.
 //
 // Neither harms the target; what cannot be seen without harm is counted as [not stopped]. The
