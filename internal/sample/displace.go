@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"ptools/internal/perfevent"
 	"ptools/internal/procfs"
 	"ptools/internal/ptrace"
 )
@@ -36,15 +35,23 @@ func (k *looker) leave() {
 // take takes a processor, and finds out which thread ran there.
 func (k *looker) take() {
 	l := &k.look
-	cpu, ok := k.processor()
-	if !ok {
+	chosen, cpu := k.processor()
+	if chosen == nil {
+		return
+	}
+	if l.heat() > vainHeat {
+		k.vain++
+	}
+	if k.vain > mostVain && k.vain%2 == 0 {
+		k.stop(chosen)
 		return
 	}
 	k.leave() // if the thread of the last look has ended
 	k.arm()
 	k.seated = true
 	began, late, err := k.seat.Take(cpu, leastAside+time.Duration(rand.Int64N(int64(mostAside-leastAside))))
-	if err != nil {
+	if err != nil { // this program may not run there
+		k.stop(chosen)
 		return
 	}
 	k.soonest = min(k.soonest, late)
@@ -64,6 +71,7 @@ func (k *looker) take() {
 			continue
 		}
 		if l.waited = sched.Wait; turn.At == began {
+			k.vain = 0
 			k.meet(h, f, turn.Preempted > h.preempted, late)
 			return
 		}
@@ -104,25 +112,50 @@ func (l *look) heat() (sum time.Duration) {
 	return sum
 }
 
-// processor returns the processor on which a thread has run last. A thread is chosen the more often the more it runs.
-func (k *looker) processor() (cpu int, ok bool) {
+// A process of which so many looks have met no thread, although it runs for more than vainHeat, may have threads from which
+// no processor can be taken (SCHED_FIFO). Every second look then stops a thread that runs, wherever that is.
+const (
+	mostVain = 100
+	vainHeat = 2 * time.Millisecond
+)
+
+// stop has a thread stopped if it runs.
+func (k *looker) stop(h *hotThread) {
+	f := k.file(h.tid)
+	if f == nil || h.wary {
+		return
+	}
+	call, err := f.Syscall()
+	if err != nil || !call.Running {
+		return
+	}
+	if sched, err := f.SchedStat(); err == nil {
+		k.look.waited = sched.Wait
+	}
+	k.look.sight.begin(h.tid, call)
+	k.look.met, k.look.begun = h.tid, time.Now()
+}
+
+// processor returns a thread and the processor on which it has run last. A thread is chosen the more often the more it runs.
+func (k *looker) processor() (h *hotThread, cpu int) {
 	hot := k.look.hot
 	at := time.Duration(rand.Int64N(int64(k.look.heat()) + int64(len(hot))))
-	for _, h := range hot {
-		if at -= h.heat + 1; at >= 0 {
+	for i := range hot {
+		if at -= hot[i].heat + 1; at >= 0 {
 			continue
 		}
-		f := k.file(h.tid)
+		f := k.file(hot[i].tid)
 		if f == nil {
-			return 0, false
+			return nil, 0
 		}
 		stat, err := f.Stat()
 		if err != nil {
-			k.forget(h.tid)
+			k.forget(hot[i].tid)
+			return nil, 0
 		}
-		return stat.Processor, err == nil
+		return &hot[i], stat.Processor
 	}
-	return 0, false
+	return nil, 0
 }
 
 // meet handles the thread that had the processor before. forced says that the processor was taken from it; else it has gone
@@ -137,7 +170,7 @@ func (k *looker) meet(h *hotThread, f TaskFiles, forced bool, late time.Duration
 		}
 	}
 	s := l.sight
-	s.tid, s.at, s.asleep, s.hidden, s.call = h.tid, perfevent.Now(), !call.Running, false, call
+	s.begin(h.tid, call)
 	switch asleep := !call.Running; {
 	case asleep && call.Nr < 0: // it is stopped by a tracer, or waits for a page
 	case !forced && (!asleep || late > k.soonest+promptly): // it may have gone to sleep long after the moment

@@ -35,6 +35,7 @@ type looker struct {
 	files   map[int]TaskFiles // of the threads of hot
 	look    look
 	soonest time.Duration // in which a processor was taken
+	vain    int           // looks since the last that has met a thread
 }
 
 // hotThread is a thread that has run lately.

@@ -62,6 +62,11 @@ type sight struct {
 	base   uint64
 }
 
+// begin makes it that of a thread, now.
+func (s *sight) begin(tid int, call procfs.Syscall) {
+	s.tid, s.at, s.asleep, s.hidden, s.call = tid, perfevent.Now(), !call.Running, false, call
+}
+
 // newLooks returns the looks at the processes of a sampler; nil if they cannot be looked at so.
 func newLooks(s *Sampler) *looks {
 	if s.opt.Follow != nil || s.opt.Blame != nil || s.opt.Clock != nil {

@@ -2,6 +2,7 @@ package sample
 
 import (
 	"math"
+	"os/exec"
 	"testing"
 	"time"
 
@@ -47,5 +48,19 @@ func pingPong(t *testing.T, use UseTimers) {
 	}
 	if n := truth.EINTR(); n > 0 {
 		t.Errorf("%d calls returned EINTR", n)
+	}
+}
+
+// TestLooksAtRealTime: a thread from which no processor can be taken is stopped where it runs.
+func TestLooksAtRealTime(t *testing.T) {
+	ptest.Need(t, "chrt")
+	if out, err := exec.Command("chrt", "-f", "1", "true").CombinedOutput(); err != nil {
+		t.Skipf("no real-time scheduling here: %v, %s", err, out)
+	}
+	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, "chrt", "-f", "1", ptest.BuildC(t, "mix.c"))
+	g.Ready()
+	s := sampleBy(t, TimersOff, int64(ptest.Rounds(1000, 2000, 10_000)), time.Second/499, nil, attach(t, g.PID, nil))
+	if got := share(t, s, profile.CPU, "mix_round"); got < 0.8 {
+		t.Errorf("%.1f %% of the time is where it is used\n%s", 100*got, folded(t, s, profile.CPU))
 	}
 }
