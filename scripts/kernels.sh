@@ -1,7 +1,7 @@
 #!/bin/bash
 # Boots kernels of the distribution under qemu's emulation, and runs the tests there that depend on the kernel. For root on Debian.
 # usage: kernels.sh [-d DIR] [-k PATTERN] [JOB]
-#   DIR      keeps kernels, programs and results (~/.cache/ptools-kernels)
+#   DIR      keeps kernels, programs, results and kernels.md, the table of doc/kernels.md (~/.cache/ptools-kernels)
 #   PATTERN  only kernels whose release it matches, a grep expression
 #   JOB      a shell script that runs in the guest instead of the tests
 #
@@ -143,10 +143,30 @@ tests() {
 		run() { cd $src/\$1; name=\$(echo \$1 | tr / -); shift
 			$dir/bin/\$name.test -test.short -test.v -test.timeout 60m "\$@" >/run/share/\$name.log 2>&1; echo "\$name \$?"; }
 		uname -r
+		$dir/bin/psample --check >/run/share/check.txt; cat /run/share/check.txt
 		run internal/ptrace; run internal/procfs; run internal/mem; run internal/perfevent
 		run pctl/control -test.run 'Storm|Probe|Exact|Killed|Linger|Fork|Exec'
 		run cmd/pgrab -test.run 'Script|Killed'; run cmd/psample -test.run Script
 	J
+}
+
+# table writes what works on each kernel, by the reports of psample --check: a column a kernel, a row a feature.
+table() {
+	awk -F '  +' '
+		FNR == 1 { k++; split($0, word, " "); head[k] = word[2] }
+		/^ / || NF < 3 { next }
+		$1 == "feature" { next }
+		{
+			if (!($1 in row)) { row[$1] = ++n; name[n] = $1 }
+			cell[row[$1], k] = ($2 == "yes" ? "" : $2 ": ") $3
+		}
+		END {
+			printf "| feature |"; for (j = 1; j <= k; j++) printf " %s |", head[j]; print ""
+			printf "|---|"; for (j = 1; j <= k; j++) printf "---|"; print ""
+			for (i = 1; i <= n; i++) {
+				printf "| %s |", name[i]; for (j = 1; j <= k; j++) printf " %s |", cell[i, j]; print ""
+			}
+		}' "$@"
 }
 
 install
@@ -166,4 +186,6 @@ for k in $(ls "$dir/kernels" | sort -V | grep -e "$only"); do
 	[ "$(cat "$at/share/status" 2>/dev/null)" = 0 ] || failed=1
 	grep -h '^ *--- \(FAIL\|SKIP\)' "$at"/share/*.log 2>/dev/null || true
 done
+checks=$(ls "$dir"/run/*/share/check.txt 2>/dev/null | sort -V)
+[ -z "$checks" ] || table $checks >"$dir/kernels.md"
 exit $failed

@@ -88,7 +88,9 @@ func (f *Feature) explain(err error, h *Here) *Refusal {
 		}
 	case !errors.Is(err, fs.ErrPermission):
 		// Helpers that read the kernel's memory are unknown to a kernel that is locked down: the program is invalid.
-		f.byLockdown(r, h)
+		if !f.byLockdown(r, h) && f.Odd && errors.Is(err, syscall.EINVAL) {
+			r.Cause, r.Why = NoKernel, "need Linux "+f.Linux
+		}
 	case f.bySysctl(r, h):
 	case f.byCapability(r, h):
 	case f.byLockdown(r, h):

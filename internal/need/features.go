@@ -29,6 +29,7 @@ type Feature struct {
 	Sets  [][]Capability // any one of the sets suffices
 	First bool           // the capabilities must be those of the first user namespace
 	Calls []Call         // system calls that a seccomp filter may refuse
+	Odd   bool           // a kernel that does not have it says EINVAL
 	Until Lockdown       // the first lockdown that refuses it; Unlocked: none does
 	Open  Sysctl         // allows it without the capabilities; no Name: there is none
 	Shut  Sysctl         // above its bound it is refused whatever the capabilities are
@@ -51,9 +52,9 @@ var (
 	// UprobeEvents: the same by perf events, on kernels without uprobe_multi links.
 	UprobeEvents = Feature{Name: "uprobes by perf events", Linux: "5.5", Sets: tracing, First: true, Calls: []Call{BPFCall, PerfEventOpen}}
 	// Tasks: a BPF program for each thread of a process (internal/perfevent, Tasks). It reads memory of the kernel.
-	Tasks = Feature{Name: "iterators of threads", Linux: "5.15", Sets: tracing, First: true, Calls: []Call{BPFCall}, Until: Confidentiality}
+	Tasks = Feature{Name: "iterators of threads", Linux: "5.15", Odd: true, Sets: tracing, First: true, Calls: []Call{BPFCall}, Until: Confidentiality}
 	// Peeks: a BPF program on the processor that a thread runs on (internal/perfevent, Peeker).
-	Peeks = Feature{Name: "looks at running threads", Linux: "5.15", Sets: tracing, First: true, Calls: []Call{BPFCall}, Until: Confidentiality}
+	Peeks = Feature{Name: "looks at running threads", Linux: "5.15", Odd: true, Sets: tracing, First: true, Calls: []Call{BPFCall}, Until: Confidentiality}
 	// Accounting: sums over the threads of a process by taskstats (internal/procfs).
 	Accounting = Feature{Name: "counts of context switches by taskstats", Sets: [][]Capability{{NetAdmin}}, First: true}
 	// KernelSymbols: addresses in /proc/kallsyms.
