@@ -77,10 +77,23 @@ type abbrevAttr struct {
 }
 
 const (
-	maxAbbrevs     = 1 << 16  // codes of one table
-	maxAbbrevBytes = 4 << 20  // of one table
-	maxAbbrevWork  = 64 << 20 // bytes of tables that are read for one file: any number of units may share one
+	maxAbbrevs     = 1 << 16 // codes of one table
+	maxAbbrevBytes = 4 << 20 // of one table
 )
+
+// Any number of units may share one table. All tables are read a few times, for the first entry of a unit and for all of
+// them. leastAbbrevs is the allowance of bytes for a small file, mostAbbrevs for any file.
+const (
+	abbrevTimes  = 4
+	leastAbbrevs = 8 << 20
+	mostAbbrevs  = 256 << 20
+)
+
+// allowAbbrevs returns the allowance for the abbreviations of some sections.
+func allowAbbrevs(f *File, s *dwarfSections) *allowance {
+	size := min(s.abbrev.size, mostAbbrevs) + min(s.info.size, mostAbbrevs)
+	return allow(f, min(leastAbbrevs+abbrevTimes*size, mostAbbrevs))
+}
 
 // abbrevTable is indexed by code. Producers number from 1 without gaps; other
 // codes are in odd.

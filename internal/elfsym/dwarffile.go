@@ -64,7 +64,8 @@ func newDwarfFile(f, in *File) *dwarfFile {
 	if err != nil {
 		panic(err) // only for sizes below 1
 	}
-	return &dwarfFile{f: f, abbrevWork: allow(f, maxAbbrevWork), in: in, dwarfSections: sectionsOf(in), units: units}
+	s := sectionsOf(in)
+	return &dwarfFile{f: f, abbrevWork: allowAbbrevs(f, &s), in: in, dwarfSections: s, units: units}
 }
 
 func (f *File) dwarfLines(vaddr uint64, buf []Line) []Line {

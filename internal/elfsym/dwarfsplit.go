@@ -22,7 +22,8 @@ func (d *dwarfFile) full(u *unit) *unit {
 	}
 	var split *unit
 	d.openFirst(dwoPaths(u, d.f.path), func(o *File) (found bool) {
-		s := &dwarfFile{f: d.f, abbrevWork: allow(d.f, maxAbbrevWork), in: o, split: true, dwarfSections: d.readSplit(o)}
+		sections := d.readSplit(o)
+		s := &dwarfFile{f: d.f, abbrevWork: allowAbbrevs(d.f, &sections), in: o, split: true, dwarfSections: sections}
 		split, found = s.unitOfSkeleton(u)
 		return found
 	})

@@ -72,7 +72,8 @@ func (d *dwarfFile) supplement() *dwarfFile {
 		if o == nil {
 			return nil
 		}
-		return &dwarfFile{f: d.f, abbrevWork: allow(d.f, maxAbbrevWork), in: o, dwarfSections: sectionsOf(o)}
+		s := sectionsOf(o)
+		return &dwarfFile{f: d.f, abbrevWork: allowAbbrevs(d.f, &s), in: o, dwarfSections: s}
 	})
 }
 

@@ -2,7 +2,7 @@ package hostile
 
 import "bytes"
 
-// entry returns the bytes of a unit with these entries.
+// unitOf returns a unit with these entries.
 func unitOf(entries []byte) []byte {
 	u := append(append(le.AppendUint16(nil, 4), 0, 0, 0, 0, 8), entries...)
 	return append(le.AppendUint32(nil, uint32(len(u))), u...)
@@ -51,8 +51,8 @@ func units(f *File, n int) {
 // abbrev: the first entry of each of very many units has the last abbreviation of a long table.
 func abbrev(f *File, n int) {
 	var table []byte
-	const codes = 60_000
-	for code := range uint64(codes - 1) {
+	codes := uint64(part(n, 60_000))
+	for code := range codes - 1 {
 		table = append(uleb(table, code+1), 0x24, 0)
 		table = append(append(table, bytes.Repeat([]byte{0x0b, 0x0b}, 28)...), 0, 0)
 	}
@@ -94,7 +94,7 @@ func origins(f *File, n int) {
 // ranges: very many units have the same long list of ranges.
 func ranges(f *File, n int) {
 	var list []byte
-	for i := range 60_000 {
+	for i := range part(n, 60_000) {
 		at := text + uint64(i%f.textSize)
 		list = le.AppendUint64(le.AppendUint64(list, at), at+1)
 	}
@@ -134,7 +134,7 @@ func lines(f *File, n int) {
 
 // lineProgram: the sequences of a line program cover the text again and again.
 func lineProgram(f *File, n int) {
-	rows := append(append(setAddress(), bytes.Repeat([]byte{0x20}, 2000)...), 0, 1, 1)
+	rows := append(append(setAddress(), bytes.Repeat([]byte{0x20}, part(n, 2000))...), 0, 1, 1)
 	f.section(section{name: ".debug_line", kind: 1}, lineTable(1, bytes.Repeat(rows, or(n, 4000))))
 	f.section(section{name: ".debug_line_str", kind: 1}, []byte("d\x00"))
 	f.unit(0)

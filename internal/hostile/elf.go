@@ -25,12 +25,11 @@ type File struct {
 	starts   []int // of the functions, in the text
 	textSize int
 	names    []byte // of sections
-	long     uint32 // offset of a long name in names; 0: none
 }
 
 type section struct {
 	name              string
-	nameOff           uint32 // of long, if name is empty
+	nameOff           uint32 // in names, if name is empty
 	kind              uint32
 	flags, addr       uint64
 	off, size         uint64
@@ -123,7 +122,7 @@ func (f *File) repeat(n int, s section, b []byte) {
 	}
 }
 
-// Bytes returns the file.
+// bytes returns the file.
 func (f *File) bytes() []byte {
 	f.sections = append(f.sections, section{name: ".shstrtab", kind: 3})
 	known := make(map[string]uint32)

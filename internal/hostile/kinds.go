@@ -40,7 +40,7 @@ var kinds = map[string]func(f *File, n int){
 		f.repeat(or(n, 10_000), section{name: ".gnu_debuglink", kind: 1}, link)
 	},
 	"debugdata": func(f *File, n int) {
-		f.repeat(or(n, 100), section{name: ".gnu_debugdata", kind: 1}, append([]byte("\xfd7zXZ\x00\x00\x04"), make([]byte, 1<<20)...))
+		f.repeat(or(n, 100), section{name: ".gnu_debugdata", kind: 1}, append([]byte("\xfd7zXZ\x00\x00\x04"), make([]byte, part(n, 1<<20))...))
 	},
 }
 
@@ -52,6 +52,14 @@ func Build(kind string, n int) []byte {
 	f := newFile()
 	kinds[kind](f, n)
 	return f.bytes()
+}
+
+// part returns how large that is which is repeated: most, or less in a small file.
+func part(n, most int) int {
+	if n == 0 {
+		return most
+	}
+	return min(most, 16*n)
 }
 
 func or(n, most int) int {
@@ -72,20 +80,21 @@ func names(f *File, n int) {
 
 // notes: all sections are the same megabyte of empty notes.
 func notes(f *File, n int) {
-	f.repeat(or(n, 65_000), section{name: "n", kind: 7}, make([]byte, 1<<20))
+	f.repeat(or(n, 65_000), section{name: "n", kind: 7}, make([]byte, part(n, 1<<20)))
 }
 
 // segments: all segments are the same megabytes of empty notes.
 func segments(f *File, n int) {
-	off := f.put(make([]byte, 4<<20))
+	size := part(n, 4<<20)
+	off := f.put(make([]byte, size))
 	for range min(or(n, most), most) {
-		f.segments = append(f.segments, segment{4, 4, off, base + off, 4 << 20})
+		f.segments = append(f.segments, segment{4, 4, off, base + off, uint64(size)})
 	}
 }
 
 // tables: all sections are the same symbol table.
 func tables(f *File, n int) {
-	f.symbols(".symtab", 2, 20_000)
+	f.symbols(".symtab", 2, part(n, 20_000))
 	s := f.sections[len(f.sections)-2]
 	for range or(n, 20_000) {
 		f.sections = append(f.sections, s)
@@ -96,7 +105,7 @@ func tables(f *File, n int) {
 func plt(f *File, n int) {
 	f.sections[1].name = ".plt"
 	rel := binary.LittleEndian.AppendUint64(le.AppendUint64(le.AppendUint64(nil, 0x500000), 7), 0)
-	f.repeat(or(n, 20_000), section{name: ".rela.plt", kind: 4, flags: 2, entry: 24}, bytes.Repeat(rel, 43_690))
+	f.repeat(or(n, 20_000), section{name: ".rela.plt", kind: 4, flags: 2, entry: 24}, bytes.Repeat(rel, part(n, 43_690)))
 }
 
 // versions: definitions of versions that follow each other in a circle.
@@ -106,8 +115,8 @@ func versions(f *File, n int) {
 	copy(def, []byte{1, 0, 0, 0, 2, 0, 0xff, 0xff})
 	le.PutUint32(def[12:], 0)
 	le.PutUint32(def[16:], 0) // the next is this one
-	f.repeat(or(n, 10_000), section{name: ".gnu.version_d", kind: 0x6ffffffd, info: 0xffffffff}, bytes.Repeat(def, 50_000))
-	f.section(section{name: ".gnu.version", kind: 0x6fffffff, entry: 2}, bytes.Repeat([]byte{2, 0}, 1<<20))
+	f.repeat(or(n, 10_000), section{name: ".gnu.version_d", kind: 0x6ffffffd, info: 0xffffffff}, bytes.Repeat(def, part(n, 50_000)))
+	f.section(section{name: ".gnu.version", kind: 0x6fffffff, entry: 2}, bytes.Repeat([]byte{2, 0}, part(n, 1<<20)))
 }
 
 // hash: tables whose chains lead to themselves.
@@ -158,7 +167,7 @@ func gofuncs(f *File, n int) {
 	f.goNote()
 	functions := or(n, 400_000)
 	const header = 72
-	values := bytes.Repeat([]byte{2, 1}, 1<<20) // the value grows by one at each byte of code
+	values := bytes.Repeat([]byte{2, 1}, part(n, 1<<20)) // the value grows by one at each byte of code
 	table := le.AppendUint32(nil, 0)
 	for i := range functions {
 		table = le.AppendUint32(le.AppendUint32(table[:len(table)-4], uint32(i%f.textSize)), uint32(functions+1)*8)

@@ -77,7 +77,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(uint8(i), uint16(2000), uint64(i), uint8(5))
 	}
 	f.Fuzz(func(t *testing.T, kind uint8, n uint16, seed uint64, changes uint8) {
-		b := hostile.Build(kinds[int(kind)%len(kinds)], int(n)+1)
+		b := hostile.Build(kinds[int(kind)%len(kinds)], int(n)%4096+1)
 		random := rand.New(rand.NewPCG(seed, 0))
 		for range changes {
 			at := random.IntN(len(b))
