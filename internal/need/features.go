@@ -42,11 +42,6 @@ var tracing = [][]Capability{{BPF, Perfmon}, {SysAdmin}}
 var (
 	// Timers: a perf event of each processor with a BPF program (internal/perfevent, Ticker).
 	Timers = Feature{Name: "timers of the processors", Linux: "5.9", Sets: tracing, First: true, Calls: []Call{PerfEventOpen, BPFCall}}
-	// ThreadTimers: a perf event of one thread, user mode only.
-	ThreadTimers = Feature{
-		Name: "timers of single threads", Sets: [][]Capability{{Perfmon}, {SysAdmin}}, First: true, Calls: []Call{PerfEventOpen},
-		Open: Sysctl{"kernel.perf_event_paranoid", 2},
-	}
 	// Uprobes: a BPF program at an instruction (internal/perfevent, Signals and Counter). bpf_send_signal_thread is of 5.5.
 	Uprobes = Feature{Name: "uprobes", Linux: "5.5", Sets: tracing, First: true, Calls: []Call{BPFCall}}
 	// UprobeEvents: the same by perf events, on kernels without uprobe_multi links.
@@ -79,6 +74,6 @@ var (
 
 // All are all features, for tests and tables.
 var All = []*Feature{
-	&Timers, &ThreadTimers, &Uprobes, &UprobeEvents, &Tasks, &Peeks, &Accounting, &KernelSymbols, &Tracing, &Foreigners, &ForeignMemory,
+	&Timers, &Uprobes, &UprobeEvents, &Tasks, &Peeks, &Accounting, &KernelSymbols, &Tracing, &Foreigners, &ForeignMemory,
 	&LostFiles, &Sockets, &Priority,
 }
