@@ -2,6 +2,7 @@ package live
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"ptools/internal/fit"
@@ -31,14 +32,17 @@ const (
 // chosen returns the columns for a width. On a narrow terminal those by which lines are not sorted are left out, the last
 // one first.
 func (v *View) chosen(width int) []column {
-	columns := append([]column{}, allColumns...)
+	columns := slices.Clone(allColumns)
+	if v.Subject != Functions { // self and total are the same
+		columns = slices.DeleteFunc(columns, func(c column) bool { return !c.sorts })
+	}
 	order := v.Order
 	if v.idle() && order == ByCPU {
 		order = ByWall
 	}
 	for i := len(columns) - 1; i >= 0 && len(columns) > 1 && width < len(columns)*columnWidth+leastName; i-- {
 		if !columns[i].sorts || columns[i].order != order {
-			columns = append(columns[:i], columns[i+1:]...)
+			columns = slices.Delete(columns, i, i+1)
 		}
 	}
 	return columns
