@@ -76,7 +76,7 @@ func TestTakenAway(t *testing.T) {
 		return []string{refuse, fmt.Sprintf("%s=%d", call, errno), "--"}
 	}
 	without := func(caps string) []string { return []string{"setpriv", "--bounding-set", caps} }
-	for _, c := range []struct {
+	for _, c := range ptest.Some(t, []struct {
 		name     string
 		argv     []string
 		cause    string
@@ -98,7 +98,7 @@ func TestTakenAway(t *testing.T) {
 		{"pidfd_getfd", filter("pidfd_getfd", syscall.ENOSYS), "seccomp", []string{Sockets}, "a seccomp filter refuses pidfd_getfd(2)", "allows pidfd_getfd"},
 		{"first user namespace", []string{"unshare", "-Ur"}, "user namespace",
 			[]string{Timers, Children, Threads, Peeks, Uprobes, Containers, Switches, Kernel, Lost}, "in the first user namespace, and this program is in another", "as root of the host"},
-	} {
+	}, ptest.Rounds(2, 3, 100)) {
 		t.Run(c.name, func(t *testing.T) {
 			if c.argv[0] == "unshare" {
 				ptest.NeedNamespaces(t, "-Ur")

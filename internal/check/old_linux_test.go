@@ -21,7 +21,7 @@ func TestOldKernels(t *testing.T) {
 		t.Skip("this is an old kernel, or there are few rights")
 	}
 	const events = "yes, perf events, each with a BPF program"
-	for _, c := range []struct {
+	for _, c := range ptest.Some(t, []struct {
 		name  string
 		calls map[string]syscall.Errno
 		want  map[string]string // what differs
@@ -38,7 +38,7 @@ func TestOldKernels(t *testing.T) {
 			Uprobes: events, Threads: "instead, files of /proc, thread by thread",
 		}},
 		{"no process_vm_readv", map[string]syscall.Errno{"process_vm_readv": syscall.ENOSYS, "kcmp": syscall.ENOSYS}, nil},
-	} {
+	}, ptest.Rounds(1, 2, 100)) {
 		t.Run(c.name, func(t *testing.T) {
 			argv := []string{ptest.BuildC(t, "refuse.c")}
 			for _, call := range slices.Sorted(maps.Keys(c.calls)) {

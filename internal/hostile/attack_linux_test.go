@@ -69,7 +69,7 @@ func attacker(t *testing.T, kind string) *ptest.Target {
 // TestTools: each attacker alone. The tools end in time, with status 0, and have not taken much memory. The attacker runs on.
 func TestTools(t *testing.T) {
 	psample, pgrab := build(t, "psample"), build(t, "pgrab")
-	for _, kind := range kinds() {
+	for _, kind := range ptest.Some(t, kinds(), ptest.Rounds(2, 6, 100)) {
 		t.Run(kind, func(t *testing.T) {
 			g := attacker(t, kind)
 			for _, argv := range [][]string{{psample, "-t", "0.5", "-p"}, {psample, "--timers", "off", "-t", "0.5", "-p"}, {pgrab, "-w", "-t", "0", "-p"}} {
@@ -107,7 +107,7 @@ func attacked(t *testing.T, g *ptest.Target, argv []string) {
 // TestDaemon: several attackers at once, each of which is profiled. An honest process beside them gets its profile in time,
 // psampled knows that it works, and it ends when it is told to.
 func TestDaemon(t *testing.T) {
-	for _, timers := range []string{"auto", "off"} {
+	for _, timers := range ptest.Some(t, []string{"auto", "off"}, ptest.Rounds(1, 1, 2)) {
 		t.Run(timers, func(t *testing.T) { besieged(t, timers) })
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"ptools/internal/elfsym"
 	"ptools/internal/hostile"
+	"ptools/internal/ptest"
 	"ptools/internal/unwind"
 )
 
@@ -54,12 +55,12 @@ func measured(b []byte) (time.Duration, uint64) {
 // TestRead: the work for a file is in proportion to its size. The limits are far above what a reading takes on a busy machine, and
 // far below what reading the tables again and again takes.
 func TestRead(t *testing.T) {
-	for _, kind := range hostile.Kinds() {
+	for _, kind := range ptest.Some(t, hostile.Kinds(), ptest.Rounds(2, 6, 100)) {
 		t.Run(kind, func(t *testing.T) {
 			b := hostile.Build(kind, 0)
 			spent, memory := measured(b)
 			t.Logf("%d bytes: %v, %d MB", len(b), spent, memory>>20)
-			if limit := 20 * time.Second; spent > limit {
+			if limit := 20 * time.Second * slower; spent > limit {
 				t.Errorf("%v, more than %v", spent, limit)
 			}
 			if limit := uint64(1 << 30); memory > limit {
@@ -74,7 +75,9 @@ func FuzzRead(f *testing.F) {
 	kinds := hostile.Kinds()
 	for i := range kinds {
 		f.Add(uint8(i), uint16(100), uint64(i), uint8(0))
-		f.Add(uint8(i), uint16(2000), uint64(i), uint8(5))
+		if ptest.Torture() {
+			f.Add(uint8(i), uint16(2000), uint64(i), uint8(5))
+		}
 	}
 	f.Fuzz(func(t *testing.T, kind uint8, n uint16, seed uint64, changes uint8) {
 		b := hostile.Build(kinds[int(kind)%len(kinds)], int(n)%4096+1)
@@ -94,7 +97,7 @@ func FuzzRead(f *testing.F) {
 				}
 			}
 		}
-		if spent, memory := measured(b); spent > 10*time.Second || memory > 1<<30 {
+		if spent, memory := measured(b); spent > 10*time.Second*slower || memory > 1<<30 {
 			t.Errorf("%s: %v, %d MB", kinds[int(kind)%len(kinds)], spent, memory>>20)
 		}
 	})

@@ -62,11 +62,17 @@ func (s *Space) extend(sp span) {
 	addSpan(s, sp)
 }
 
-// AddAt counts v in a cell, for a thread that was met there on a processor. at is the time since the start. It is the
-// time of the cell as long as no span of it is known.
+// lateSpan is how long the spans of a cell may be behind its times. On a machine that is too busy for rounds there are no spans.
+const lateSpan = 100 * time.Millisecond
+
+// AddAt counts v in a cell, for a thread that was met there on a processor. at is the time since the start. It is a
+// time of the cell if no span of it is known at about that time.
 func (s *Space) AddAt(c Cell, v Values, at time.Duration) {
 	s.Add(c, v)
-	if s.profile.Timeline && s.lastSpan(c) < 0 {
+	if !s.profile.Timeline {
+		return
+	}
+	if i := s.lastSpan(c); i < 0 || at-s.spans[i].to > lateSpan {
 		addSpan(s, span{c, onCPU, 0, at, at})
 	}
 }

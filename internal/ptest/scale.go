@@ -3,6 +3,7 @@ package ptest
 import (
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -48,4 +49,16 @@ func Rand(t testing.TB) *rand.Rand {
 	}
 	t.Logf("%s=%d", seedEnv, seed)
 	return rand.New(rand.NewPCG(seed, 0))
+}
+
+// Some returns n of the elements, at random, for tests of many cases that each take seconds. Under make torture n is as large as
+// there are cases, so that all are tried.
+func Some[T any](t testing.TB, all []T, n int) []T {
+	t.Helper()
+	if n >= len(all) {
+		return all
+	}
+	random, some := Rand(t), slices.Clone(all)
+	random.Shuffle(len(some), func(i, j int) { some[i], some[j] = some[j], some[i] })
+	return some[:n]
 }
