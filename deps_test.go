@@ -81,7 +81,7 @@ var rooms = map[string][]string{
 	"internal/ptest/uprobe": {"internal/perfevent"},
 
 	"cmd/pgrab":          {"pctl", "internal/check", "internal/job", "internal/clean", "internal/usage"},
-	"cmd/psample":        {"pctl", "internal/check", "internal/job", "internal/live", "internal/procfs", "internal/sample", "internal/profile", "internal/usage"},
+	"cmd/psample":        {"pctl", "internal/check", "internal/fit", "internal/job", "internal/live", "internal/procfs", "internal/sample", "internal/profile", "internal/usage"},
 	"examples/functrace": {"pctl"},
 	// Perfevent has the clock that targets count by.
 	"bench": {"internal/intern", "internal/perfevent", "internal/ptest", "internal/procfs", "internal/elfsym", "internal/unwind", "pctl"},

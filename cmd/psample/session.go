@@ -28,6 +28,7 @@ type session struct {
 	creations      *sample.Creations // with --threadcreate
 	binds          []func(*sample.Source)
 	server         *server      // with --http
+	cost           *sample.Cost // of the sampling; nil before its end
 	job            *job.Command // the command's, or the demo's; nil without one
 	child          *job.Child   // the command, if it was let go to be sampled; nil if it is controlled
 }
@@ -90,10 +91,12 @@ func (s *session) run(ctx context.Context, status *int) (err error) {
 	if err != nil && (p == nil || p.Total().Samples == 0) {
 		return s.early(err) // an empty profile is no result, and replaces none
 	}
+	hints := s.hints(p)
 	if s.cfg.output != "" || !errors.Is(err, errOutput) {
-		err = errors.Join(err, s.write(p))
+		err = errors.Join(err, s.write(p, hints))
 	}
 	s.tellMissing()
+	s.tellHints(hints)
 	if err != nil {
 		return err
 	}
@@ -199,6 +202,7 @@ func (s *session) sample(ctx context.Context, sources []*sample.Source) (*profil
 	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
 	sampler = sample.New(sources, o)
 	err = sampler.Run(ctx)
+	s.cost = sampler.Cost()
 	s.reap()
 	meter.clear()
 	top.close()
@@ -348,19 +352,4 @@ func (s *session) ended(t *pctl.Process) <-chan struct{} {
 		return s.child.Done()
 	}
 	return t.Done()
-}
-
-// write writes the profile to its destination.
-func (s *session) write(p *profile.Profile) error {
-	if (s.cfg.top || s.server != nil) && s.cfg.output == "" {
-		return nil
-	}
-	write := func(w io.Writer) error { return p.Write(w, s.cfg.format, s.cfg.options()) }
-	if s.cfg.output != "" {
-		return profile.WriteFile(s.cfg.output, write)
-	}
-	if err := write(s.stdout); err != nil {
-		return outputError(err)
-	}
-	return nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os/exec"
 	"testing"
 
 	"ptools/internal/ptest"
@@ -63,4 +64,21 @@ func TestProgress(t *testing.T) {
 		s.Type("\x03")
 		s.Until("status=130")
 	}
+}
+
+// TestTextFits: on a terminal the histogram fits the screen, with the closing line and a hint what to do next. In a pipe it
+// is whole.
+func TestTextFits(t *testing.T) {
+	t.Parallel()
+	idle := exec.Command("sleep", "60")
+	if err := idle.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { idle.Process.Kill(); idle.Wait() })
+	s := ptest.StartShell(t, "PSAMPLE="+psampleDir(t)+"/psample")
+	s.Type("stty rows 24 cols 80\n")
+	s.Type(fmt.Sprintf("$PSAMPLE -t 0.5 -p %d; echo status=$?\n", idle.Process.Pid))
+	s.Until("clock_nanosleep")
+	s.Until("hint: nothing used the processor, the threads waited: 'pgrab -w -p")
+	s.Until("status=0")
 }

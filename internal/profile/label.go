@@ -43,11 +43,12 @@ func (l label) calling(name string) string {
 // Options say how names and counts are shown. The zero value counts samples
 // by function over all threads.
 type Options struct {
-	Value   Value // the value that text, folded and speedscope count
-	OnStack bool  // text: the second column, functions that are not leaves too
-	Lines   bool  // file:line instead of functions
-	Threads bool  // text, folded: keep threads apart
-	By      By    // folded, speedscope: how processes of a tree are distinguished
+	Value   Value  // the value that text, folded and speedscope count
+	OnStack bool   // text: the second column, functions that are not leaves too
+	Lines   bool   // file:line instead of functions
+	Threads bool   // text, folded: keep threads apart
+	Screen  Screen // text: what there is room for
+	By      By     // folded, speedscope: how processes of a tree are distinguished
 	// Live is the time after which a page asks its server for a later state (WritePageData); 0: the page
 	// shows the last state.
 	Live time.Duration

@@ -133,14 +133,26 @@ func (p *members) root(t thread, o *Options, dst []label) []label {
 	return append(dst, label{name: name})
 }
 
-// writeCommands writes the table of commands of a tree.
-func writeCommands(p *Profile, b *bufio.Writer) {
+// writeCommands writes the table of commands of a tree, at most most of them unless that is 0.
+func writeCommands(p *Profile, b *bufio.Writer, most int) {
 	if !p.IsTree() {
 		return
 	}
 	fmt.Fprintf(b, "%9s  %9s  %9s  command\n", "processes", "cpu s", "wall s")
-	for _, c := range p.Commands() {
+	commands := p.Commands()
+	rest := commands[len(commands):]
+	if most > 0 && len(commands) > most {
+		commands, rest = commands[:most-1], commands[most-1:]
+	}
+	for _, c := range commands {
 		fmt.Fprintf(b, "%9d  %9.2f  %9.2f  %s\n", c.Processes, c.CPU.Seconds(), c.Wall.Seconds(), cmp.Or(c.Name, unknown))
+	}
+	if len(rest) > 0 {
+		var sum Command
+		for _, c := range rest {
+			sum.Processes, sum.CPU, sum.Wall = sum.Processes+c.Processes, sum.CPU+c.CPU, sum.Wall+c.Wall
+		}
+		fmt.Fprintf(b, "%9d  %9.2f  %9.2f  … %d more\n", sum.Processes, sum.CPU.Seconds(), sum.Wall.Seconds(), len(rest))
 	}
 	b.WriteByte('\n')
 }

@@ -142,11 +142,11 @@ func TestText(t *testing.T) {
   0.71%   41.67%  [unknown] (libblind.so) [futex]
   0.71%    0.83%  [unknown]
 `},
-		{"threads", Options{Value: CPU, Threads: true}, textHeader + `app (tid 10)
+		{"threads", Options{Value: CPU, Threads: true}, textHeader + `app (tid 10): 85.71 % of cpu, 50.00 % of wall
     cpu     wall  function
  85.71%   50.00%  leaf
 
-worker\x07 (tid 11)
+worker\x07 (tid 11): 14.29 % of cpu, 50.00 % of wall
     cpu     wall  function
  12.86%    7.50%  a;b\x1b[31m\x0a
   0.71%   41.67%  [unknown] (libblind.so) [futex]

@@ -47,7 +47,8 @@ func (h *histogram) add(stack []label, v Values) {
 // each share comes twice: for the function itself, and for the stacks that it is on. Shares of processor time
 // refer to the processor time of the targets, shares of wall time to the time of all their threads.
 func writeText(p *Profile, w io.Writer, o *Options) error {
-	b := bufio.NewWriter(w)
+	counted := &lineCounter{w: w, width: o.Screen.Width}
+	b := bufio.NewWriter(counted)
 	var columns []column
 	total := p.Total()
 	writeHead(p, b)
@@ -57,30 +58,43 @@ func writeText(p *Profile, w io.Writer, o *Options) error {
 	}
 	fmt.Fprintln(b)
 	if p.Subject == ThreadCreate {
-		columns = []column{{"created", total.Samples, func(v Values) int64 { return v.Samples }}}
+		columns = []column{{"created", Samples, total.Samples}}
 	} else {
-		writeCommands(p, b)
-		columns = []column{
-			{"cpu", total.CPU, func(v Values) int64 { return v.CPU }},
-			{"wall", total.Wall, func(v Values) int64 { return v.Wall }},
-		}
+		writeCommands(p, b, o.Screen.Height/4)
+		columns = timeColumns(total, o)
 	}
+	if err := b.Flush(); err != nil {
+		return err
+	}
+	room := o.Screen.below(counted.lines)
 	if o.Threads {
-		writeThreads(p, b, columns, o)
+		writeThreads(p, b, columns, o, room)
 	} else {
 		h := newHistogram()
 		p.eachCounted(o, func(_ thread, stack []label, v Values) { h.add(stack, v) })
-		h.write(b, columns, o)
+		h.write(b, columns, o, room)
 	}
 	return b.Flush()
+}
+
+// timeColumns returns the columns of a profile of time. In a file they are always the same.
+func timeColumns(total Values, o *Options) []column {
+	columns := []column{{"cpu", CPU, total.CPU}}
+	wide := o.Screen.Width >= 110 || o.Screen.Width > 0 && !o.OnStack
+	if o.Value == Ready || wide && percent(total.Ready, total.Wall) >= 1 {
+		columns = append(columns, column{"ready", Ready, total.Wall})
+	}
+	return append(columns, column{"wall", Wall, total.Wall})
 }
 
 // A column is one of the shares that a table shows.
 type column struct {
 	name  string
+	value Value
 	whole int64
-	of    func(Values) int64
 }
+
+func (c *column) of(v Values) int64 { return v.of(c.value) }
 
 // callsNote explains the names of a table.
 const callsNote = "; name [call]: in that system call"
@@ -191,68 +205,12 @@ func (p *Profile) eachStack(o *Options, f func(t thread, stack []label, n int64)
 
 func wholeStack(_ *Space, stack StackID) StackID { return stack }
 
-func writeThreads(p *Profile, b *bufio.Writer, columns []column, o *Options) {
-	perThread := make(map[thread]*histogram)
-	p.eachCounted(o, func(t thread, stack []label, v Values) {
-		h := intern.Value(perThread, t, newHistogram)
-		h.add(stack, v)
-	})
-	threads := make([]thread, 0, len(perThread))
-	for t := range perThread {
-		threads = append(threads, t)
-	}
-	slices.SortFunc(threads, compareThreads)
-	for i, t := range threads {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		fmt.Fprintf(b, "%s\n", t)
-		perThread[t].write(b, columns, o)
-	}
-}
-
 // String returns a name of the thread for users.
 func (t thread) String() string {
 	if t.tid == 0 {
 		return fmt.Sprintf("%s (pid %d)", t.name, t.pid)
 	}
 	return fmt.Sprintf("%s (tid %d)", t.name, t.tid)
-}
-
-// write writes the table.
-func (h *histogram) write(b *bufio.Writer, columns []column, o *Options) {
-	if o.OnStack {
-		for _, c := range columns {
-			fmt.Fprintf(b, "%10s  %10s  ", c.name+" self", c.name+" total")
-		}
-	} else {
-		for _, c := range columns {
-			fmt.Fprintf(b, "%7s  ", c.name)
-		}
-	}
-	fmt.Fprintln(b, "function")
-	homes, seen := make(map[string]int), make(map[label]bool) // number of functions with a name
-	for l := range h.tallies {
-		if l.call = ""; !seen[l] {
-			seen[l] = true
-			homes[l.name]++
-		}
-	}
-	for _, l := range h.sorted(o) {
-		t := h.tallies[l]
-		for _, c := range columns {
-			if o.OnStack {
-				fmt.Fprintf(b, "%9.2f%%  %9.2f%%  ", percent(c.of(t.self), c.whole), percent(c.of(t.total), c.whole))
-			} else {
-				fmt.Fprintf(b, "%6.2f%%  ", percent(c.of(t.self), c.whole))
-			}
-		}
-		name := l.String()
-		if homes[l.name] > 1 {
-			name = l.qualified()
-		}
-		fmt.Fprintf(b, "%s\n", name)
-	}
 }
 
 // sorted returns the labels that the table shows, in its order.
