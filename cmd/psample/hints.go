@@ -29,7 +29,7 @@ func (s *session) hints(p *profile.Profile) []string {
 	if 100*float64(total.CPU) < idleShare*float64(p.Duration) && total.Wall > 0 {
 		hints = append(hints, s.idleHint())
 	}
-	for _, u := range p.Unnamed() {
+	for _, u := range profile.UnnamedOf(p) {
 		if h := unnamedHint(&u, total.CPU); h != "" {
 			hints = append(hints, h)
 			break

@@ -16,9 +16,9 @@ type Unnamed struct {
 	Python  bool   // stacks have functions of the Python that CPython reports (python3 -X perf)
 }
 
-// Unnamed returns the processor time in code without names of each process, the one with most of it first. What names do
+// UnnamedOf returns the processor time in code without names of each process, the one with most of it first. What names do
 // not exist for, system calls and the kernel, counts for the function that called them.
-func (p *Profile) Unnamed() []Unnamed {
+func UnnamedOf(p *Profile) []Unnamed {
 	programs, all := make(map[int]string), make(map[int]*Unnamed)
 	for _, pr := range programsOf(p) {
 		programs[pr.pid] = pr.name()
@@ -38,7 +38,7 @@ func (p *Profile) Unnamed() []Unnamed {
 			}
 			u.CPU += c.CPU
 			path = s.path(c.stack, path[:0])
-			u.Python = u.Python || slices.ContainsFunc(path, s.isPython)
+			u.Python = u.Python || slices.ContainsFunc(path, func(l *location) bool { return isPython(s, l) })
 			i := slices.IndexFunc(path, func(l *location) bool { return l.addr.Kind != note })
 			if i < 0 || len(p.named(path[i])) > 0 || c.CPU == 0 {
 				continue
@@ -68,6 +68,6 @@ func (p *Profile) Unnamed() []Unnamed {
 }
 
 // isPython reports whether a location is a function of Python, as CPython names its trampolines.
-func (s *Space) isPython(l *location) bool {
+func isPython(s *Space, l *location) bool {
 	return slices.ContainsFunc(l.lines, func(n line) bool { return strings.HasPrefix(s.profile.functions[n.fn].name, "py::") })
 }
