@@ -214,6 +214,6 @@ func (k *looker) warm() {
 	k.is32 = k.p.image != nil && k.p.image.Is32Bit()
 	k.hot = k.hot[:0]
 	for _, t := range k.ran {
-		k.hot = append(k.hot, hotThread{tid: t.tid, heat: t.heat, wary: k.p.looking.waryOf(t)})
+		k.hot = append(k.hot, hotThread{tid: t.tid, heat: t.heat, wary: k.p.image == nil || k.p.looking.waryOf(t)})
 	}
 }
