@@ -47,14 +47,15 @@ func (h *histogram) add(stack []label, v Values) {
 // each share comes twice: for the function itself, and for the stacks that it is on. Shares of processor time
 // refer to the processor time of the targets, shares of wall time to the time of all their threads.
 func writeText(p *Profile, w io.Writer, o *Options) error {
-	counted := &lineCounter{w: w, width: o.Screen.Width}
+	out := bufio.NewWriter(w) // a reader that has seen the head has all that fits into its buffer
+	counted := &lineCounter{w: out, width: o.Screen.Width}
 	b := bufio.NewWriter(counted)
 	var columns []column
 	total := p.Total()
 	writeHead(p, b)
 	if p.Subject == Contention {
 		writeHolders(p, b, o)
-		return b.Flush()
+		return cmp.Or(b.Flush(), out.Flush())
 	}
 	fmt.Fprintln(b)
 	if p.Subject == ThreadCreate {
@@ -74,7 +75,7 @@ func writeText(p *Profile, w io.Writer, o *Options) error {
 		p.eachCounted(o, func(_ thread, stack []label, v Values) { h.add(stack, v) })
 		h.write(b, columns, o, room)
 	}
-	return b.Flush()
+	return cmp.Or(b.Flush(), out.Flush())
 }
 
 // timeColumns returns the columns of a profile of time. In a file they are always the same.
