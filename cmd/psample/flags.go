@@ -35,10 +35,11 @@ Shows where the threads of a program spend their time.
   -f, --functions           print each sample's function as it is taken
   -l, --lines               file:line instead of functions
   -r, --registers           print each sample's registers
-      --value VALUE         samples, cpu or wall: what text is sorted by, what html
+      --value VALUE         samples, cpu, wall or ready (wall time in which a thread
+                            waited for a processor): what text is sorted by, what html
                             shows first, and what the other formats show (default
-                            cpu; folded: samples); html, pprof and json have all
-                            three
+                            cpu; folded: samples); html and json have all, pprof
+                            all but ready
       --threads             keep threads apart (by name and tid)
       --follow              also the processes that the targets start, until all have
                             ended
@@ -291,7 +292,7 @@ func (r *rawFlags) schedule(fs *pflag.FlagSet) error {
 func (r *rawFlags) form(fs *pflag.FlagSet) error {
 	var ok bool
 	if r.config.value, ok = profile.ParseValue(r.value); !ok {
-		return usage.Errorf("unknown value %q: samples, cpu or wall", r.value)
+		return usage.Errorf("unknown value %q: samples, cpu, wall or ready", r.value)
 	}
 	if r.config.timers, ok = sample.ParseUseTimers(r.timers); !ok {
 		return usage.Errorf("unknown use of timers %q: auto, off or only", r.timers)
