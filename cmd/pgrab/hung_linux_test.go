@@ -36,9 +36,8 @@ func within(t *testing.T, d time.Duration, args ...string) result {
 }
 
 // TestHungFileSystem: if the file system of the program does not answer, pgrab shows addresses without names, says why,
-// keeps its time, and lets go at ^C. The process runs on.
+// keeps its time, and lets go at ^C. The process runs on. It measures time, so no other test runs beside it.
 func TestHungFileSystem(t *testing.T) {
-	t.Parallel()
 	const bound = 15 * time.Second // of one second each that it waits for
 	h, g := startHanging(t)
 	h.Hang()
