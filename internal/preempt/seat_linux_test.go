@@ -32,14 +32,15 @@ func task(t *testing.T, g *ptest.Target) *procfs.Task {
 }
 
 // TestTake: the time at which the scheduler has given us a processor is that at which it has taken it from the thread
-// that ran there, to the nanosecond. A thread that sleeps has an earlier one.
+// that ran there, to the nanosecond. A thread that sleeps has an earlier one. On a busy machine others have the processor
+// in between, or the thread has moved to another one: then there are more takes.
 func TestTake(t *testing.T) {
 	s := seat(t)
 	spins, sleeps := ptest.Start(t, "sh", "-c", "while :; do :; done"), ptest.Start(t, "sleep", "1000")
 	spinning, sleeping := task(t, spins), task(t, sleeps)
-	const takes = 200
-	met := 0
-	for range takes {
+	takes := 0
+	ptest.Weather(50, func() (met int) {
+		takes++
 		stat, err := spinning.Stat()
 		if err != nil {
 			t.Fatal(err)
@@ -56,15 +57,13 @@ func TestTake(t *testing.T) {
 		if err != nil || asleep.At == began {
 			t.Fatalf("a thread that sleeps had the processor until %d, %v", asleep.At, err)
 		}
-		if at.At == began {
-			met++
-		}
 		s.Leave()
-	}
-	// On a busy machine others have the processor in between, or the thread has moved to another one.
-	if t.Logf("%d of %d times the thread that spins had the processor", met, takes); met < takes/10 {
-		t.Errorf("%d of %d times the thread that spins had the processor", met, takes)
-	}
+		if at.At == began {
+			return 1
+		}
+		return 0
+	})
+	t.Logf("%d takes", takes)
 }
 
 // TestLeave: a thread may run where it might before.

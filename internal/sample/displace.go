@@ -39,10 +39,7 @@ func (k *looker) take() {
 	if chosen == nil {
 		return
 	}
-	if l.heat() > vainHeat {
-		k.vain++
-	}
-	if k.vain > mostVain && k.vain%2 == 0 {
+	if k.inVain(chosen) {
 		k.stop(chosen)
 		return
 	}
@@ -62,16 +59,19 @@ func (k *looker) take() {
 			continue
 		}
 		sched, err := f.SchedStat()
-		if err != nil || sched.Run == h.run {
+		if err == nil && sched.Run == h.run {
 			continue // no processor was taken from it
 		}
-		turn, err := f.Turn()
+		var turn procfs.Turn
+		if err == nil {
+			turn, err = f.Turn()
+		}
 		if err != nil {
 			k.forget(h.tid)
 			continue
 		}
 		if l.waited = sched.Wait; turn.At == began {
-			k.vain = 0
+			k.files[h.tid].vain = 0
 			k.meet(h, f, turn.Preempted > h.preempted, late)
 			return
 		}
@@ -112,12 +112,21 @@ func (l *look) heat() (sum time.Duration) {
 	return sum
 }
 
-// A process of which so many looks have met no thread, although it runs for more than vainHeat, may have threads from which
-// no processor can be taken (SCHED_FIFO). Every second look then stops a thread that runs, wherever that is.
+// A thread that so many looks at its processor have not met, although it runs for more than vainHeat, may be one from which no
+// processor can be taken (SCHED_FIFO). Every second of these looks then stops it, wherever it is, if it runs.
 const (
 	mostVain = 100
 	vainHeat = 2 * time.Millisecond
 )
+
+// inVain counts the looks that are made for a thread. It reports whether this one is to stop it.
+func (k *looker) inVain(h *hotThread) bool {
+	f := k.files[h.tid]
+	if h.heat > vainHeat {
+		f.vain++
+	}
+	return f.vain > mostVain && f.vain%2 == 0
+}
 
 // stop has a thread stopped if it runs.
 func (k *looker) stop(h *hotThread) {
@@ -217,11 +226,11 @@ func (k *looker) copyStack(s *sight, sp uint64) {
 }
 
 // file returns the files of a thread; nil if it has ended.
-func (k *looker) file(tid int) TaskFiles {
+func (k *looker) file(tid int) *lookedAt {
 	if f := k.files[tid]; f != nil {
 		return f
 	}
-	f, err := k.p.Thread(tid)
+	files, err := k.p.Thread(tid)
 	if err != nil {
 		return nil
 	}
@@ -232,6 +241,7 @@ func (k *looker) file(tid int) TaskFiles {
 			}
 		}
 	}
+	f := &lookedAt{TaskFiles: files}
 	k.files[tid] = f
 	return f
 }

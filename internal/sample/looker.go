@@ -32,10 +32,15 @@ type looker struct {
 	seat    *preempt.Seat
 	seated  bool
 	stacks  Stacks
-	files   map[int]TaskFiles // of the threads of hot
+	files   map[int]*lookedAt // of the threads of hot
 	look    look
 	soonest time.Duration // in which a processor was taken
-	vain    int           // looks since the last that has met a thread
+}
+
+// lookedAt is a thread that looks look for.
+type lookedAt struct {
+	TaskFiles
+	vain int // looks that were made for it since the last that has met it
 }
 
 // hotThread is a thread that has run lately.
@@ -61,7 +66,7 @@ type look struct {
 }
 
 func newLooker(p *process, period time.Duration) *looker {
-	k := &looker{p: p, period: period, files: make(map[int]TaskFiles), soonest: time.Second}
+	k := &looker{p: p, period: period, files: make(map[int]*lookedAt), soonest: time.Second}
 	k.ctx, k.cancel = context.WithCancel(context.Background())
 	return k
 }

@@ -3,9 +3,11 @@ package sample
 import (
 	"math"
 	"os/exec"
+	"strconv"
 	"testing"
 	"time"
 
+	"ptools/internal/procfs"
 	"ptools/internal/profile"
 	"ptools/internal/ptest"
 )
@@ -42,7 +44,7 @@ func pingPong(t *testing.T, use UseTimers) {
 	for i, f := range []string{"receive", "serve", "answer"} {
 		bound := 4*math.Sqrt(want[i]*(1-want[i])/n) + 0.08
 		t.Logf("%s: share %.1f %%, truth %.1f %% (bound %.1f, %d sights)", f, 100*got[i], 100*want[i], 100*bound, s.Cost().Ticks)
-		if math.Abs(got[i]-want[i]) > bound {
+		if !(math.Abs(got[i]-want[i]) <= bound) {
 			t.Errorf("%s: share %.1f %%, truth %.1f %%\n%s", f, 100*got[i], 100*want[i], folded(t, s, profile.CPU))
 		}
 	}
@@ -51,16 +53,30 @@ func pingPong(t *testing.T, use UseTimers) {
 	}
 }
 
-// TestLooksAtRealTime: a thread from which no processor can be taken is stopped where it runs.
+// TestLooksAtRealTime: a thread from which no processor can be taken is stopped where it runs, and its time does not go to
+// what other threads do.
 func TestLooksAtRealTime(t *testing.T) {
 	ptest.Need(t, "chrt")
-	if out, err := exec.Command("chrt", "-f", "1", "true").CombinedOutput(); err != nil {
+	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "mixthreads.c"))
+	g.Ready()
+	left := 0
+	for _, tid := range g.Threads() {
+		if name, err := procfs.ReadComm(g.PID, tid); err == nil && name == "left" {
+			left = tid
+		}
+	}
+	if out, err := exec.Command("chrt", "-f", "-p", "1", strconv.Itoa(left)).CombinedOutput(); err != nil {
 		t.Skipf("no real-time scheduling here: %v, %s", err, out)
 	}
-	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, "chrt", "-f", "1", ptest.BuildC(t, "mix.c"))
-	g.Ready()
-	s := sampleBy(t, TimersOff, int64(ptest.Rounds(1000, 2000, 10_000)), time.Second/499, nil, attach(t, g.PID, nil))
-	if got := share(t, s, profile.CPU, "mix_round"); got < 0.8 {
-		t.Errorf("%.1f %% of the time is where it is used\n%s", 100*got, folded(t, s, profile.CPU))
+	before := schedstatOf(t, g.PID, left)
+	s := sampleBy(t, TimersOff, int64(ptest.Rounds(1500, 2000, 10_000)), time.Second/499, nil, attach(t, g.PID, nil))
+	used := float64(schedstatOf(t, g.PID, left).Run - before.Run)
+	got := 0.0
+	for _, f := range []string{"alpha", "beta", "gamma_"} {
+		got += within(t, s, profile.CPU, "left", f)
+	}
+	t.Logf("%.2f s where it is used, of %.2f s", got/1e9, used/1e9)
+	if got < 0.7*used || got > 1.1*used {
+		t.Errorf("%.2f s of the thread are where they are used, of %.2f s\n%s", got/1e9, used/1e9, folded(t, s, profile.CPU))
 	}
 }

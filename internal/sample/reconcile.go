@@ -58,7 +58,7 @@ func (s *spending) reconcile() {
 	for id := range loose {
 		sum += counted[id]
 	}
-	rest -= s.stretch(loose, sum, rest, stretch)
+	rest -= s.stretch(loose, sum, rest-s.unmet(counted), stretch)
 	if period := int64(s.p.sampler.tickPeriod()); rest <= 4*period && all > 0 {
 		for id := range counted {
 			loose[id] = true
@@ -67,6 +67,20 @@ func (s *spending) reconcile() {
 		return
 	}
 	s.unattributed(rest)
+}
+
+// unmet returns the processor time of threads that no look has met. Where there is no bound for a stretch, it must not go to
+// what others do.
+func (s *spending) unmet(counted map[profile.ThreadID]int64) (ns int64) {
+	if s.p.sampler.looks == nil {
+		return 0
+	}
+	for _, t := range s.p.roster.threads {
+		if counted[t.id] == 0 {
+			ns += int64(t.usage.used)
+		}
+	}
+	return ns
 }
 
 // stretch stretches the counted processor time of some threads to what they have used, or as far as the

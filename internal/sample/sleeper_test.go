@@ -58,9 +58,11 @@ func TestTracedAlready(t *testing.T) {
 }
 
 // schedstat returns how long a process's first thread has run and has waited for a processor.
-func schedstat(t *testing.T, pid int) procfs.SchedStat {
+func schedstat(t *testing.T, pid int) procfs.SchedStat { return schedstatOf(t, pid, pid) }
+
+func schedstatOf(t *testing.T, pid, tid int) procfs.SchedStat {
 	t.Helper()
-	st, err := procfs.ReadTaskSchedStat(pid, pid)
+	st, err := procfs.ReadTaskSchedStat(pid, tid)
 	if err != nil {
 		t.Fatal(err)
 	}
