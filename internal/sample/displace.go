@@ -115,7 +115,7 @@ func (l *look) heat() (sum time.Duration) {
 // A thread that so many looks at its processor have not met, although it runs for more than vainHeat, may be one from which no
 // processor can be taken (SCHED_FIFO). Every second of these looks then stops it, wherever it is, if it runs.
 const (
-	mostVain = 100
+	mostVain = 50
 	vainHeat = 2 * time.Millisecond
 )
 

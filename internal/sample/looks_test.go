@@ -60,11 +60,14 @@ func TestLooksAtRealTime(t *testing.T) {
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "mixthreads.c"))
 	g.Ready()
 	left := 0
-	for _, tid := range g.Threads() {
-		if name, err := procfs.ReadComm(g.PID, tid); err == nil && name == "left" {
-			left = tid
+	g.WaitFor("the thread", func() bool {
+		for _, tid := range g.Threads() {
+			if name, err := procfs.ReadComm(g.PID, tid); err == nil && name == "left" {
+				left = tid
+			}
 		}
-	}
+		return left != 0
+	})
 	if out, err := exec.Command("chrt", "-f", "-p", "1", strconv.Itoa(left)).CombinedOutput(); err != nil {
 		t.Skipf("no real-time scheduling here: %v, %s", err, out)
 	}

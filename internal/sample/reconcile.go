@@ -44,6 +44,9 @@ func (s *spending) reconcile() {
 	}
 	stretch := min(max(float64(total)/float64(max(all, 1)), 1), s.p.sampler.mostStretch())
 	firm := firmTicks * int64(s.p.sampler.tickPeriod())
+	if s.p.sampler.looks != nil {
+		firm = 1 // how often looks meet a thread does not tell how much it runs beside others
+	}
 	rest, loose := total, make(map[profile.ThreadID]bool)
 	for id, ns := range counted {
 		loose[id] = ns > 0
