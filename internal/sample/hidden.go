@@ -79,6 +79,9 @@ func asleepIn(state byte) bool {
 
 // acceptHidden makes a function of the kernel the thread's stack, or has the thread stopped for its real stack.
 func (o *outside) acceptHidden(t *thread, state byte, where string) {
+	if o.isLook(t, state) {
+		return
+	}
 	if t.blocked.know == disturbed && t.blocked.where == where && t.explained(t.blocked.call, t.usage.now) {
 		t.blocked.know, t.blocked.sched, t.turn.verdict = still, t.usage.now, keep
 		return

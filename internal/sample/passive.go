@@ -119,11 +119,25 @@ func (o *outside) unwindBlocked(t *thread, s *Capture, call procfs.Syscall, stat
 	return end
 }
 
+// isLook reports whether a look has stopped a thread at this moment, and takes its sample: it runs. If it is found so again
+// without having run, it is in a group stop (halted).
+func (o *outside) isLook(t *thread, state byte) bool {
+	if state != 't' || o.p.sampler.looks == nil || t.blocked.inTrace {
+		return false
+	}
+	o.p.ticking.runs(t)
+	t.blocked.inTrace = true
+	return true
+}
+
 // accept makes what readBlocked saw the thread's stack. It has the thread
 // stopped if that is of use and does no harm: the unwinder needs registers
 // that the kernel does not show, the thread's call restarts by itself, and the
 // thread can stop.
 func (o *outside) accept(t *thread, call procfs.Syscall, state byte, end unwind.End) {
+	if o.isLook(t, state) {
+		return
+	}
 	if o.p.learnt(end) {
 		end = o.unwindBlocked(t, &o.snap, call, state)
 		o.p.refresh.helped(end)

@@ -239,7 +239,7 @@ func (k *ticking) syscall(s *Capture) int64 { return syscallBefore(k.p.image, k.
 func (k *ticking) runs(t *thread) {
 	p := k.p
 	p.account.leave(t)
-	t.turn.verdict, t.blocked.know, t.blocked.state, t.blocked.sched = running, moving, 0, t.usage.now
+	t.turn.verdict, t.blocked.know, t.blocked.state, t.blocked.sched, t.blocked.inTrace = running, moving, 0, t.usage.now, false
 	p.activity.stir(t)
 }
 
