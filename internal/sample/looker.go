@@ -188,10 +188,13 @@ func (k *looker) read() {
 	k.spare = append(k.spare, sights...)
 }
 
+// leastHeat is the heat of a thread that has not run.
+const leastHeat time.Duration = 1
+
 // meetAll begins with all threads, since it is not known yet which of them run.
 func (k *looker) meetAll() {
 	for _, t := range k.p.roster.threads[:min(len(k.p.roster.threads), mostHot)] {
-		t.heat = 1
+		t.heat = leastHeat
 		k.ran = append(k.ran, t)
 	}
 	k.warm()

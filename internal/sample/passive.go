@@ -119,10 +119,10 @@ func (o *outside) unwindBlocked(t *thread, s *Capture, call procfs.Syscall, stat
 	return end
 }
 
-// isLook reports whether a look has stopped a thread at this moment, and takes its sample: it runs. If it is found so again
+// isLook reports whether a look has stopped a thread at this moment, which has run of late, and takes its sample: it runs. If it is found so again
 // without having run, it is in a group stop (halted).
 func (o *outside) isLook(t *thread, state byte) bool {
-	if state != 't' || o.p.sampler.looks == nil || t.blocked.inTrace {
+	if state != 't' || o.p.sampler.looks == nil || t.blocked.inTrace || t.heat <= leastHeat {
 		return false
 	}
 	o.p.ticking.runs(t)
