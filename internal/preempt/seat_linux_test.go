@@ -38,6 +38,10 @@ func TestTake(t *testing.T) {
 	s := seat(t)
 	spins, sleeps := ptest.Start(t, "sh", "-c", "while :; do :; done"), ptest.Start(t, "sleep", "1000")
 	spinning, sleeping := task(t, spins), task(t, sleeps)
+	sleeps.WaitFor("its sleep", func() bool {
+		stat, err := sleeping.Stat()
+		return err == nil && stat.State == 'S'
+	})
 	takes := 0
 	ptest.Weather(50, func() (met int) {
 		takes++

@@ -19,6 +19,13 @@ func (s *Stat) Killed() bool { return s.Flags&flagsKilled != 0 }
 // that does, or gives back much memory. It executes no instruction of its program any more.
 func (s *Stat) Ending() bool { return s.Flags&(flagsKilled|FlagExiting) != 0 }
 
+// Policies of sched(7).
+const (
+	schedFIFO     = 1
+	schedRR       = 2
+	schedDeadline = 6
+)
+
 // A Stat is /proc/PID/stat or /proc/PID/task/TID/stat (proc_pid_stat(5)).
 // UTime and STime are those of the whole process in the former file, and of the
 // one thread in the latter. They are in ticks of 10 ms (USER_HZ is 100 for
@@ -35,6 +42,7 @@ type Stat struct {
 	StartCode          uint64 // 0 or 1 without permission PTRACE_MODE_READ
 	StartStack         uint64 // address of argc; 0 without that permission
 	Processor          int
+	RealTime           bool // policy SCHED_FIFO, SCHED_RR or SCHED_DEADLINE: no other thread takes the processor from it
 	ArgStart, EnvStart uint64 // 0 without that permission
 	ExitCode           uint32 // wait status of a zombie; 0 without that permission
 }
@@ -92,7 +100,12 @@ func parseStat(b []byte, known string) (Stat, error) {
 	}
 	s.skip(10) // kstkesp kstkeip signal blocked sigignore sigcatch wchan nswap cnswap exit_signal
 	st.Processor = int(s.int())
-	s.skip(8) // rt_priority policy blkio guest cguest start_data end_data start_brk
+	s.skip(1) // rt_priority
+	switch s.uint(10) {
+	case schedFIFO, schedRR, schedDeadline:
+		st.RealTime = true
+	}
+	s.skip(6) // blkio guest cguest start_data end_data start_brk
 	st.ArgStart = s.uint(10)
 	s.skip(1) // arg_end
 	st.EnvStart = s.uint(10)

@@ -35,18 +35,18 @@ func (k *looker) leave() {
 // take takes a processor, and finds out which thread ran there.
 func (k *looker) take() {
 	l := &k.look
-	chosen, cpu := k.processor()
+	chosen, stat := k.choose()
 	if chosen == nil {
 		return
 	}
-	if k.inVain(chosen) {
+	if stat.RealTime || k.inVain(chosen) {
 		k.stop(chosen)
 		return
 	}
 	k.leave() // if the thread of the last look has ended
 	k.arm()
 	k.seated = true
-	began, late, err := k.seat.Take(cpu, leastAside+time.Duration(rand.Int64N(int64(mostAside-leastAside))))
+	began, late, err := k.seat.Take(stat.Processor, leastAside+time.Duration(rand.Int64N(int64(mostAside-leastAside))))
 	if err != nil { // this program may not run there
 		k.stop(chosen)
 		return
@@ -113,7 +113,7 @@ func (l *look) heat() (sum time.Duration) {
 }
 
 // A thread that so many looks at its processor have not met, although it runs for more than vainHeat, may be one from which no
-// processor can be taken (SCHED_FIFO). Every second of these looks then stops it, wherever it is, if it runs.
+// processor can be taken. Every second of these looks then stops it, wherever it is, if it runs.
 const (
 	mostVain = 50
 	vainHeat = 2 * time.Millisecond
@@ -145,8 +145,8 @@ func (k *looker) stop(h *hotThread) {
 	k.look.met, k.look.begun = h.tid, time.Now()
 }
 
-// processor returns a thread and the processor on which it has run last. A thread is chosen the more often the more it runs.
-func (k *looker) processor() (h *hotThread, cpu int) {
+// choose returns a thread, the more often the more it runs, and its stat, which has the processor on which it has run last.
+func (k *looker) choose() (*hotThread, procfs.Stat) {
 	hot := k.look.hot
 	at := time.Duration(rand.Int64N(int64(k.look.heat()) + int64(len(hot))))
 	for i := range hot {
@@ -155,16 +155,16 @@ func (k *looker) processor() (h *hotThread, cpu int) {
 		}
 		f := k.file(hot[i].tid)
 		if f == nil {
-			return nil, 0
+			break
 		}
 		stat, err := f.Stat()
 		if err != nil {
 			k.forget(hot[i].tid)
-			return nil, 0
+			break
 		}
-		return &hot[i], stat.Processor
+		return &hot[i], stat
 	}
-	return nil, 0
+	return nil, procfs.Stat{}
 }
 
 // meet handles the thread that had the processor before. forced says that the processor was taken from it; else it has gone
