@@ -102,8 +102,7 @@ func (b *blame) settle() {
 	if b == nil || b.p.image == nil || b.p.image.Is32Bit() {
 		return
 	}
-	b.p.namer.stop()
-	b.p.space.ResolveAll()
+	b.p.refresh.settle(b.p.mapped()) // what a thread waits for is told by the name of the function in which it waits
 	b.begin()
 	b.rest()
 	b.finish(b.p.account.last)
@@ -114,6 +113,7 @@ func (b *blame) close() {
 	if b == nil || b.p.image == nil || b.p.space == nil {
 		return
 	}
+	b.p.refresh.settle(b.p.mapped()) // what a thread waits for is told by the name of the function in which it waits
 	for t := range b.waiters {
 		b.left(t)
 	}

@@ -2,6 +2,7 @@ package sample
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -61,5 +62,72 @@ func TestRoundsDoNotWaitForNames(t *testing.T) {
 	}
 	if got := s.Profile().Total().Samples; got != int64(rounds) {
 		t.Errorf("%d samples", got)
+	}
+}
+
+// preparedImage reports names that are asked for before the namer has looked them up.
+type preparedImage struct {
+	Image
+	mu       sync.Mutex
+	prepared map[profile.Addr]bool
+	awaited  int
+	over     bool
+}
+
+func (m *preparedImage) Prepare(a profile.Addr) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.prepared[a] = true
+}
+
+func (m *preparedImage) Resolve(a profile.Addr, dst []profile.Frame) ([]profile.Frame, profile.Mapping) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.over && !m.prepared[a] {
+		m.awaited++
+	}
+	return m.Image.Resolve(a, dst)
+}
+
+func (m *preparedImage) Refresh() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	clear(m.prepared) // the code that is known now may be in a file that nothing has read yet
+	return m.Image.Refresh()
+}
+
+// TestRoundsReadNoSymbols: no round looks up a name that the namer has not looked up, also when each round meets new
+// addresses, of which some are in no code, and the maps are read again.
+func TestRoundsReadNoSymbols(t *testing.T) {
+	w := newWorld(1)
+	src := w.source()
+	image := src.Image
+	var m *preparedImage
+	src.Image = func() (Image, error) {
+		inner, err := image()
+		m = &preparedImage{Image: inner, prepared: make(map[profile.Addr]bool)}
+		return m, err
+	}
+	const rounds = 3 * maxRefresh / (10 * time.Millisecond)
+	pc := uint64(0)
+	c := &fakeClock{run: func(_, _ time.Duration) {
+		if pc++; pc%100 == 0 {
+			w.miss = map[uint64]bool{0x1000 + pc: true}
+		}
+		w.threads[100].spin(0x1000 + pc)
+	}}
+	s := New([]*Source{src}, &Options{
+		Period: 10 * time.Millisecond, For: 3 * maxRefresh, Clock: c,
+		Progress: func(p *Progress) {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			m.over = p.Rounds == int64(rounds)
+		},
+	})
+	if err := s.Run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if m.awaited > 0 || !m.over {
+		t.Errorf("%d names were looked up by rounds; over: %v", m.awaited, m.over)
 	}
 }

@@ -119,17 +119,17 @@ func (p *process) open() error {
 // renew follows the process into another image. It returns false if there is
 // none any more: then the process has ended, as the controller will report.
 func (p *process) renew() bool {
-	old, space, namer := p.image, p.space, p.namer
+	old, refresh := p.mapped(), p.refresh
 	p.blame.close()
 	if err := p.open(); err != nil {
 		return false
 	}
-	if old == nil {
+	if old.image == nil {
 		return true
 	}
-	namer.stop()
-	space.Retire()
-	old.Close()
+	refresh.settle(old)
+	old.space.Retire()
+	old.image.Close()
 	return true
 }
 
@@ -186,9 +186,8 @@ func (p *process) close() {
 	p.activity.switches.close()
 	p.crowd.close()
 	if p.image != nil {
-		p.namer.stop()
+		p.refresh.settle(p.mapped()) // a list of functions compiled at run time can be read only while the image is open
 		p.blame.close()
-		p.space.ResolveAll() // a list of functions compiled at run time can be read only while it is open
 		p.image.Close()
 	}
 }

@@ -39,11 +39,11 @@ func (p *process) round(ctx context.Context, now time.Duration, ticks int64) {
 	p.blame.finish(now)
 	p.account.complete(now, ticks)
 	p.spending.keepTotal(now)
-	if p.refresh.due(now) {
-		p.keepMapped(now)
-	}
 	if p.looking.looker != nil {
 		p.looking.looker.warm()
+	}
+	if p.namer.idle() && p.refresh.remap(p.mapped(), p.refresh.due(now), now) {
+		p.lookAgain()
 	}
 	p.namer.step(p.space)
 }
@@ -134,71 +134,4 @@ func (p *process) show(t *thread, stack profile.StackID, end unwind.End) {
 	t.turn.verdict = taken
 	p.account.put(t, stack)
 	p.activity.stir(t)
-}
-
-// refreshing says when to read the maps of the process again.
-type refreshing struct {
-	needed  bool          // a stack ended where no code is known
-	after   time.Duration // earliest time of the next reading
-	backoff time.Duration
-}
-
-const (
-	minRefresh = 50 * time.Millisecond // time between readings, after one that helped
-	maxRefresh = 5 * time.Second       // the same after many that did not help
-)
-
-// ranOut reports whether an unwinding may have ended at code that is not known yet.
-func ranOut(end unwind.End) bool { return end == unwind.NotCode || end == unwind.NoRule }
-
-// due reports whether the maps should be read again now. They are read soon
-// after an address was unknown, and less and less often if that finds nothing.
-// They are read from time to time in any case, to notice unmapped code.
-func (r *refreshing) due(now time.Duration) bool {
-	return r.may(now) && (r.needed || now >= r.after+maxRefresh)
-}
-
-// may reports whether the maps may be read again.
-func (r *refreshing) may(now time.Duration) bool { return now >= r.after }
-
-// done doubles the time to the next reading.
-func (r *refreshing) done(now time.Duration) {
-	r.needed = false
-	r.backoff = min(max(2*r.backoff, minRefresh), maxRefresh)
-	r.after = now + r.backoff
-}
-
-// helped takes note of the end of a stack that was unwound again.
-func (r *refreshing) helped(end unwind.End) {
-	if !ranOut(end) {
-		r.backoff = 0
-	}
-}
-
-// learnt reads the maps again if a stack ended where no code is known, and reports whether the stack is to be
-// unwound again. There may be no other round in which its thread is met.
-func (p *process) learnt(end unwind.End) bool {
-	return ranOut(end) && p.refresh.may(p.account.last) && p.keepMapped(p.account.last)
-}
-
-// keepMapped reads the maps again, for stacks that are taken from then on. It
-// reads nothing while names are being looked up: that needs the maps from when the
-// addresses were met. It reports whether it has read the maps.
-func (p *process) keepMapped(now time.Duration) bool {
-	if !p.namer.idle() {
-		return false
-	}
-	p.space.ResolveAll()
-	if p.image.Refresh() {
-		p.space.Remap()
-	}
-	p.space.Learned()
-	p.refresh.done(now)
-	for _, t := range p.roster.threads {
-		if ranOut(t.view.end) && t.blocked.call != concealed { // a further look would be a further stop
-			t.blocked.know = moving // it is looked at again
-			p.activity.stir(t)
-		}
-	}
-	return true
 }

@@ -30,8 +30,7 @@ type timed struct {
 	image   *heldImage
 	space   *profile.Space
 	namer   *namer
-	refresh timedRefresh
-	relearn bool             // addresses that were in no code are being looked up again
+	refresh refreshing
 	calls   map[uint64]int64 // system calls by the address behind the instruction
 	err     error            // why there is no image
 	former  []former         // parts of the profile that still lack names
@@ -65,12 +64,6 @@ func (s *timed) begin() {
 	if stat, err := procfs.ReadStat(s.pid); err == nil && stat.State == 'R' {
 		s.current() // a tick will find the error
 	}
-}
-
-// timedRefresh is when the maps of a process are read again.
-type timedRefresh struct {
-	refreshing
-	handed bool // addresses that had been met when the need was seen are with the namer
 }
 
 // former is a part of a process's profile to which nothing is added any more. Looking up its last names may take as
@@ -141,7 +134,7 @@ func (s *timed) open(image *heldImage) {
 	s.image, s.err = image, nil
 	s.space = s.profile.Space(s.pid, image.Executable(), image)
 	s.namer = newNamer(image)
-	s.refresh, s.relearn = timedRefresh{}, false
+	s.refresh = refreshing{}
 	clear(s.calls)
 }
 
@@ -241,39 +234,13 @@ func (s *timed) settle() (more bool) {
 	if s.image == nil {
 		return len(s.former) > 0
 	}
-	if s.namer.idle() {
-		s.remap()
+	if now := perfevent.Now(); s.namer.idle() {
+		s.refresh.remap(mapped{s.image, s.space, s.namer}, s.refresh.needed && s.refresh.may(now), now)
 	}
 	if s.namer.step(s.space); s.profile.Size() > mostKept {
 		s.renew()
 	}
-	return len(s.former) > 0 || !s.namer.idle() || s.space.Resolve(0) > 0 || s.refresh.needed || s.relearn
-}
-
-// remap reads the maps again after a stack has led to unknown code. The namer looks up names before that, and
-// afterwards again for the addresses that were in no code. Addresses that were met after the last handover to the
-// namer are looked up in the new maps. The namer is idle.
-func (s *timed) remap() {
-	if s.relearn {
-		s.space.Learned()
-		s.relearn = false
-	}
-	now := perfevent.Now()
-	switch {
-	case !s.refresh.needed || !s.refresh.may(now):
-		return
-	case !s.refresh.handed:
-		s.refresh.handed = true // by the following step
-		return
-	}
-	s.space.Resolve(s.namer.handed - s.space.Resolved())
-	if s.image.Refresh() {
-		s.space.Part()
-	}
-	s.namer.again(s.space.Foreign())
-	s.relearn = true
-	s.refresh.done(now)
-	s.refresh.handed = false
+	return len(s.former) > 0 || !s.namer.idle() || s.space.Resolve(0) > 0 || s.refresh.needed || s.refresh.relearn
 }
 
 // renew begins a new profile. The present one ends with the windows that were opened in it.

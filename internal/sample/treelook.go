@@ -144,6 +144,7 @@ func (t *tree) unlook(k *kin) {
 	p.roster.threads, p.over = nil, true
 	p.ticking.pay()
 	p.blame.close()
+	p.refresh.learn(p.mapped())
 	p.activity.switches.close()
 	p.crowd.close()
 	k.shown += p.account.last - k.since
