@@ -14,7 +14,9 @@ func (s *Sampler) means(since *Cost) string {
 	case s.looks != nil:
 		return fmt.Sprintf("%d stops of running threads%s", s.cost.Ticks-since.Ticks, byChance(s.cost.Ticks-since.Ticks))
 	case s.opt.Ticks == nil:
-		return fmt.Sprintf("%d stops of running threads%s", s.cost.Stops-since.Stops, byChance(s.cost.Stops-since.Stops))
+		// A thread stops at the end of the call that it is in.
+		return fmt.Sprintf("%d stops of running threads%s; short system calls may come out wrong", s.cost.Stops-since.Stops,
+			byChance(s.cost.Stops-since.Stops))
 	}
 	rate := profile.Hertz(s.tickPeriod())
 	if s.tree != nil && s.tree.pace.slow != 0 {

@@ -14,7 +14,7 @@ import (
 func TestAttachDuringExec(t *testing.T) {
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "execstorm.c"), "-t", "2", "-n", "0")
 	g.Ready()
-	for range ptest.Rounds(25, 1000, 10_000) {
+	for range ptest.Rounds(25, 500, 10_000) {
 		c, err := Attach(bg, g.PID, &Options{Trap: TrapInt3})
 		if errors.Is(err, syscall.ESRCH) {
 			continue // in the middle of an exec, between two leaders
@@ -45,7 +45,7 @@ func TestBreakDuringExec(t *testing.T) {
 			for _, args := range [][]string{{"-t", "2"}, {"-T", "-t", "2"}} {
 				g := ptest.StartWith(t, &ptest.Options{Foreign: true}, append([]string{ptest.BuildC(t, "execstorm.c"), "-n", "0"}, args...)...)
 				g.Ready()
-				for range ptest.Rounds(3, 25, 250) {
+				for range ptest.Rounds(3, 12, 250) {
 					breakDuringExec(t, g.PID, trap)
 				}
 				if out, state := g.Finish(); !state.Success() {
@@ -92,7 +92,7 @@ func TestReleaseDuringExec(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "execstorm.c"), "-T", "-t", "2", "-n", "0")
 			g.Ready()
-			for range ptest.Rounds(15, 500, 5000) {
+			for range ptest.Rounds(15, 250, 5000) {
 				c, err := Attach(bg, g.PID, &Options{Trap: TrapInt3})
 				if errors.Is(err, syscall.ESRCH) {
 					continue // in the middle of an exec, between two leaders

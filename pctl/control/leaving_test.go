@@ -18,7 +18,7 @@ func TestSetAgain(t *testing.T) {
 	needX86(t)
 	needUprobes(t)
 	const places = 50
-	n := ptest.Rounds(2000, 20000, 200_000)
+	n := ptest.Rounds(2000, 10000, 200_000)
 	c, out := run(t, &Options{Stop: []notify.Point{notify.Create}, Mode: ModeRun}, ptest.BuildC(t, "calls.c"), "-t", "2", "-f", "many", "-n", strconv.Itoa(n))
 	hits, turns := 0, 0
 	var breaks []*SymbolBreak

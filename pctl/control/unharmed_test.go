@@ -22,7 +22,7 @@ import (
 func TestReleaseWhileExecuting(t *testing.T) {
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "execstorm.c"), "-n", "0", "-t", "2")
 	g.Ready()
-	for range ptest.Rounds(30, 400, 4000) {
+	for range ptest.Rounds(30, 200, 4000) {
 		c, err := Attach(bg, g.PID, &Options{Stop: []notify.Point{notify.Preinit, notify.Main}, Trap: TrapInt3})
 		if err != nil {
 			t.Fatal(err)
