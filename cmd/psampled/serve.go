@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"ptools/internal/conf"
+	"ptools/internal/job"
 	"ptools/internal/patience"
 	"ptools/pctl"
 	"ptools/pctl/sample"
@@ -49,6 +50,9 @@ func (s *settings) serve(ctx context.Context, stderr io.Writer) error {
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
+	if err := job.TakeThreads(ownThreads, ownThreads+2*patience.MostLeft); err != nil {
+		d.say("%v", err)
+	}
 	listener, err := d.listen()
 	if err != nil {
 		return err
@@ -72,6 +76,10 @@ func (s *settings) serve(ctx context.Context, stderr io.Writer) error {
 	}
 	return d.run(ctx, server, d.served.Limit(listener, d.connections()), hangups)
 }
+
+// ownThreads is how many threads there are from the beginning: requests that overlap, and processes that are sampled by stops,
+// keep one each. Files and pages that do not come keep further ones.
+const ownThreads = 64
 
 // perClient is how many connections there may be for each profile that is being taken. Most clients keep their
 // connection between requests.
