@@ -25,7 +25,7 @@ var rooms = map[string][]string{
 	"internal/x86":       {},
 	"internal/ptrace":    {unix, "internal/x86"},
 	"internal/procfs":    {unix, "internal/patience"},
-	"internal/mem":       {unix},
+	"internal/mem":       {"internal/patience", unix},
 	"internal/preempt":   {unix, "internal/procfs"},
 	"internal/need":      {unix, "internal/procfs"},
 	"internal/perfevent": {unix, "internal/need", "internal/ptrace"},

@@ -32,6 +32,7 @@ var ways = map[string]string{
 	"internal/job/descriptors.go":    "/dev/null",
 	"pctl/control/withheld_linux.go": "the program of a process, within patience.Do",
 	"pctl/facts.go":                  "a directory of /proc",
+	"cmd/psampled/listen.go":         "the socket that the administrator names, within patience.Do",
 	"cmd/psample/top.go":             "the terminal",
 }
 

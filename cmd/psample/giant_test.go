@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -16,21 +15,6 @@ import (
 // giantCopies is how many copies of a unit are linked. They make an executable of 540 MB,
 // or of 210 MB with debug information compressed by zlib.
 const giantCopies = 350
-
-// The helper runs a command and prints how many kilobytes it has used at most and its processor time, and then what it
-// has printed. A process begins with the most that the one which has made it ever used, and the test binary has used more
-// than psample may.
-var _ = ptest.Helper("usage", func() {
-	cmd := exec.Command(os.Args[1], os.Args[2:]...)
-	out, err := cmd.Output()
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	used := cmd.ProcessState
-	fmt.Println(used.SysUsage().(*syscall.Rusage).Maxrss, int64(used.UserTime()+used.SystemTime()))
-	os.Stdout.Write(out)
-})
 
 // TestGiant samples a program with hundreds of megabytes of compressed debug information. Neither
 // functions nor lines may take more than 100 MB; the time is logged. The wanted lines are at the
@@ -50,16 +34,14 @@ func TestGiant(t *testing.T) {
 		g := ptest.Start(t, exe)
 		g.Ready()
 		for _, test := range []struct{ flag, want string }{{"-s", "spin()"}, {"-l", "main.cc:"}} {
-			begun := time.Now()
 			tool := filepath.Join(psampleDir(t), "psample")
-			out, _ := ptest.StartHelper(t, "usage", tool, "-q", "-t", "0.5", test.flag, "-p", fmt.Sprint(g.PID)).Finish()
-			var most, cpu int64
-			if n, err := fmt.Sscan(out, &most, &cpu); n != 2 || !strings.Contains(out, test.want) {
-				t.Fatalf("psample %s: %v, %q without %q", test.flag, err, out, test.want)
+			used := ptest.Measure(t, time.Minute, tool, "-q", "-t", "0.5", test.flag, "-p", fmt.Sprint(g.PID))
+			if used.Status != "exit status 0" || !strings.Contains(used.Output, test.want) {
+				t.Fatalf("psample %s: %s, %q without %q", test.flag, used.Status, used.Output, test.want)
 			}
-			t.Logf("%s, %d MB: psample %s -t 0.5: %v, of the processor %v, %d MB", method, st.Size()>>20, test.flag, time.Since(begun), time.Duration(cpu), most>>10)
-			if most>>10 > 100 {
-				t.Errorf("%d MB were used", most>>10)
+			t.Logf("%s, %d MB: psample %s -t 0.5: %v, of the processor %v, %d MB", method, st.Size()>>20, test.flag, used.Time, used.CPU, used.Memory>>20)
+			if used.Memory>>20 > 100 {
+				t.Errorf("%d MB were used", used.Memory>>20)
 			}
 		}
 	}

@@ -27,7 +27,10 @@ Serves profiles of running processes, as Go programs serve their own.
       --follow              also the processes that the targets of -p and -m start
   -l, --listen ADDR         serve at HOST:PORT, or at :PORT on all addresses; other than
                             loopback only with --token-file or --tls-client-ca
-                            (default localhost:6070)
+                            (default localhost:6070, where every user of this machine
+                            may ask, also about processes of others)
+      --socket PATH         serve at this Unix socket and no address: for its owner only
+      --socket-mode MODE    rights of the socket: 0660 for its group too (default 0600)
       --token-file FILE     clients must present the token in FILE
       --tls-cert FILE       serve by TLS with this certificate
       --tls-key FILE        and this key
@@ -86,6 +89,8 @@ func (r *rawFlags) define() *pflag.FlagSet {
 	fs.StringArrayVarP(&r.match, "match", "m", nil, "")
 	fs.BoolVar(&r.follow, "follow", false, "")
 	fs.StringVarP(&r.Listen, "listen", "l", "localhost:6070", "")
+	fs.StringVar(&r.Socket, "socket", "", "")
+	fs.StringVar(&r.SocketMode, "socket-mode", socketMode, "")
 	fs.StringVar(&r.TokenFile, "token-file", "", "")
 	fs.StringVar(&r.TLS.Cert, "tls-cert", "", "")
 	fs.StringVar(&r.TLS.Key, "tls-key", "", "")
@@ -129,6 +134,14 @@ func parse(args []string) (*settings, error) {
 		return nil, usage.Errorf("--max-seconds: %v", err)
 	}
 	r.MaxSeconds = conf.Duration(d)
+	switch {
+	case fs.Changed("listen") && fs.Changed("socket"):
+		return nil, usage.Errorf("--listen or --socket: one of them")
+	case fs.Changed("socket") && r.Socket == "":
+		return nil, usage.Errorf("--socket wants the path of a file")
+	case fs.Changed("socket"):
+		r.Listen = ""
+	}
 	r.set, r.flags = fs, r.Config
 	if r.file != "" {
 		c, err := conf.Read(r.file)
@@ -176,12 +189,22 @@ func (r *rawFlags) targets() error {
 func (s *settings) merge(c *conf.Config) {
 	flags := s.Config
 	s.Config = *c
+	switch { // one of these two, of the flags or of the file
+	case s.set.Changed("listen"):
+		s.Socket = ""
+	case s.set.Changed("socket"):
+		s.Listen = ""
+	case s.Socket != "":
+		flags.Listen = ""
+	}
 	for _, d := range []struct {
 		name  string
 		empty bool
 		set   func()
 	}{
 		{"listen", s.Listen == "", func() { s.Listen = flags.Listen }},
+		{"socket", false, func() { s.Socket = flags.Socket }},
+		{"socket-mode", s.SocketMode == "", func() { s.SocketMode = flags.SocketMode }},
 		{"token-file", s.TokenFile == "", func() { s.TokenFile = flags.TokenFile }},
 		{"tls-cert", s.TLS.Cert == "", func() { s.TLS.Cert = flags.TLS.Cert }},
 		{"tls-key", s.TLS.Key == "", func() { s.TLS.Key = flags.TLS.Key }},
@@ -227,6 +250,12 @@ func (s *settings) check() error {
 		return usage.Errorf("--tls-cert and --tls-key need each other")
 	case s.TLS.ClientCA != "" && s.TLS.Cert == "":
 		return usage.Errorf("--tls-client-ca needs --tls-cert and --tls-key")
+	}
+	if err := s.checkSocket(); err != nil {
+		return usage.Errorf("%w", err)
+	}
+	if s.Socket != "" {
+		return nil
 	}
 	host, _, err := net.SplitHostPort(s.Listen)
 	if err != nil {

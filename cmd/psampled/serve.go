@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"ptools/internal/conf"
+	"ptools/internal/job"
 	"ptools/internal/patience"
 	"ptools/pctl"
 	"ptools/pctl/sample"
@@ -49,6 +50,9 @@ func (s *settings) serve(ctx context.Context, stderr io.Writer) error {
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
+	if err := job.TakeThreads(ownThreads, ownThreads+2*patience.MostLeft); err != nil {
+		d.say("%v", err)
+	}
 	listener, err := d.listen()
 	if err != nil {
 		return err
@@ -72,6 +76,10 @@ func (s *settings) serve(ctx context.Context, stderr io.Writer) error {
 	}
 	return d.run(ctx, server, d.served.Limit(listener, d.connections()), hangups)
 }
+
+// ownThreads is how many threads there are from the beginning: requests that overlap, and processes that are sampled by stops,
+// keep one each. Files and pages that do not come keep further ones.
+const ownThreads = 64
 
 // perClient is how many connections there may be for each profile that is being taken. Most clients keep their
 // connection between requests.
@@ -128,20 +136,6 @@ func (d *daemon) say(format string, args ...any) {
 	}
 }
 
-// listen listens at the address. An address that must be loopback is checked after it was resolved.
-func (d *daemon) listen() (net.Listener, error) {
-	l, err := net.Listen("tcp", d.Listen)
-	if err != nil {
-		return nil, err
-	}
-	host, _, _ := net.SplitHostPort(d.Listen) // check has split it
-	if addr, ok := l.Addr().(*net.TCPAddr); ok && isLoopback(host) && !addr.IP.IsLoopback() {
-		l.Close()
-		return nil, fmt.Errorf("%s is %v here, which is not loopback", host, addr.IP)
-	}
-	return l, nil
-}
-
 // server makes the server, with its token and certificates.
 func (d *daemon) server() (*http.Server, error) {
 	terms, secrets, err := d.terms()
@@ -149,7 +143,7 @@ func (d *daemon) server() (*http.Server, error) {
 		return nil, err
 	}
 	o := serve.Options{Sampler: d.sampler, Targets: d.watcher, Terms: terms, MostClients: d.MaxClients}
-	if host, _, _ := net.SplitHostPort(d.Listen); isLoopback(host) {
+	if host, _, _ := net.SplitHostPort(d.Listen); isLoopback(host) && d.Socket == "" { // no page can have a browser open a socket
 		o.Hosts = []string{"localhost", "127.0.0.1", "::1", host}
 	}
 	o.Loops = map[string]func() time.Time{"the list of processes": d.watcher.Moved, "the reader of the timers": d.sampler.Moved}
@@ -238,7 +232,7 @@ func (d *daemon) run(ctx context.Context, server *http.Server, listener net.List
 	}
 	server.BaseContext = func(net.Listener) context.Context { return ctx }
 	go func() { served <- server.Serve(listener) }() // ends with Close, below
-	d.say("%s, served at %s://%s/", d.processes(), scheme, listener.Addr())
+	d.announce(scheme, listener.Addr())
 	for {
 		select {
 		case <-hangups:
@@ -310,6 +304,7 @@ func (s *settings) needRestart(at *conf.Config) (keys []string) {
 		differ bool
 	}{
 		{"listen", s.Listen != at.Listen},
+		{"socket", s.Socket != at.Socket || s.SocketMode != at.SocketMode},
 		{"tls", (s.TLS.Cert == "") != (at.TLS.Cert == "")},
 		{"rate", s.Rate != at.Rate},
 		{"timers", s.Timers != at.Timers},
@@ -326,9 +321,10 @@ func (s *settings) needRestart(at *conf.Config) (keys []string) {
 // keep sets the settings that cannot change without a restart, and those that depend on them, to the values in
 // use.
 func (s *settings) keep(at *conf.Config) {
-	if s.Listen != at.Listen || (s.TLS.Cert == "") != (at.TLS.Cert == "") {
+	if s.Listen != at.Listen || s.Socket != at.Socket || (s.TLS.Cert == "") != (at.TLS.Cert == "") {
 		s.TokenFile, s.TLS = at.TokenFile, at.TLS
 	}
+	s.Socket, s.SocketMode = at.Socket, at.SocketMode
 	s.Listen, s.Rate, s.Timers, s.MaxClients, s.Push = at.Listen, at.Rate, at.Timers, at.MaxClients, at.Push
 }
 

@@ -23,6 +23,8 @@ import (
 // Config is a configuration. Settings that are not in the file are zero.
 type Config struct {
 	Listen     string   `yaml:"listen"`
+	Socket     string   `yaml:"socket"` // of this file, in place of Listen
+	SocketMode string   `yaml:"socket_mode"`
 	TokenFile  string   `yaml:"token_file"`
 	TLS        TLS      `yaml:"tls"`
 	Rate       float64  `yaml:"rate"`
@@ -232,6 +234,8 @@ func (c *Config) check(root *yaml.Node) error {
 		return at(err, "push")
 	}
 	switch {
+	case c.Listen != "" && c.Socket != "":
+		return at(errors.New("listen and socket: one of them"), "socket")
 	case c.Rate != 0 && !(c.Rate >= MinRate && c.Rate <= MaxRate): // false for NaN as well
 		return at(fmt.Errorf("rate %v is not at least %v and at most %d samples a second", c.Rate, MinRate, MaxRate), "rate")
 	case c.MaxClients < 0:

@@ -59,6 +59,7 @@ func TestRefused(t *testing.T) {
 		{"targets:\n  - comm: a\n  -\n", 3, "empty"},
 		{"targets:\n  - comm: a\n  - pid: 1.5\n", 3, "1.5"},
 		{"listen: x\nmax_clients: 2.5\n", 2, "2.5"},
+		{"listen: x\nsocket: y\n", 2, "one of them"},
 	} {
 		_, err := Parse([]byte(c.text))
 		var at *Error

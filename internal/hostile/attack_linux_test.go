@@ -1,7 +1,6 @@
 package hostile_test
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"net/http"
@@ -24,7 +23,7 @@ func TestMain(m *testing.M) { ptest.Main(m) }
 const (
 	mostCPU    = 3 * time.Second
 	mostTime   = 10 * time.Second
-	mostMemory = 256 << 10 // KiB
+	mostMemory = 256 << 20
 )
 
 // build builds one of the tools.
@@ -83,21 +82,11 @@ func TestTools(t *testing.T) {
 // attacked runs a tool that looks at an attacker.
 func attacked(t *testing.T, g *ptest.Target, argv []string) {
 	name := strings.Join(append([]string{filepath.Base(argv[0])}, argv[1:len(argv)-1]...), " ")
-	cmd := exec.Command(argv[0], append(argv[1:], fmt.Sprint(g.PID))...)
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	began := time.Now()
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	kill := time.AfterFunc(mostTime, func() { cmd.Process.Kill() })
-	err := cmd.Wait()
-	late := !kill.Stop()
-	used := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	memory := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss
-	t.Logf("%s: %v, %v of processor time, %d MB", name, time.Since(began), used, memory>>10)
-	if err != nil || late || used > mostCPU || memory > mostMemory {
-		t.Errorf("%s: %v after %v, with %v of processor time and %d MB\n%s", name, err, time.Since(began), used, memory>>10, out.String())
+	used := ptest.Measure(t, mostTime, append(argv, fmt.Sprint(g.PID))...)
+	said := fmt.Sprintf("%s: %s after %v, with %v of processor time and %d MB", name, used.Status, used.Time, used.CPU, used.Memory>>20)
+	t.Log(said)
+	if used.Status != "exit status 0" || used.CPU > mostCPU || used.Memory > mostMemory {
+		t.Errorf("%s\n%s", said, used.Output)
 	}
 	if g.TracerPID() != 0 || strings.ContainsRune("tTZ", rune(g.State())) {
 		t.Errorf("%s: left in state %c, traced by %d", name, g.State(), g.TracerPID())
@@ -113,12 +102,13 @@ func TestDaemon(t *testing.T) {
 }
 
 func besieged(t *testing.T, timers string) {
+	psampled, mix := build(t, "psampled"), ptest.BuildC(t, "mix.c") // before there are attackers, which spin
 	var all []*ptest.Target
 	for _, kind := range []string{"symbols", "gotab", "abbrev", "zstd", "ranges", "unserved spin", "unserved sleep", "unserved linkmap"} {
 		all = append(all, attacker(t, kind))
 	}
-	honest := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000000")
-	argv := []string{build(t, "psampled"), "-l", "localhost:0", "--timers", timers, "-p", fmt.Sprint(honest.PID)}
+	honest := ptest.Start(t, mix, "-n", "100000000")
+	argv := []string{psampled, "-l", "localhost:0", "--timers", timers, "-p", fmt.Sprint(honest.PID)}
 	for _, g := range all {
 		argv = append(argv, "-p", fmt.Sprint(g.PID))
 	}
@@ -157,18 +147,19 @@ func besieged(t *testing.T, timers string) {
 			}
 		}
 	}
+	memory := ptest.Peak(t, cmd.Process.Pid)
+	if memory > 4*mostMemory {
+		t.Errorf("%d MB", memory>>20)
+	}
 	began := time.Now()
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	select {
 	case err := <-ended:
-		t.Logf("ended after %v, %d MB", time.Since(began), cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss>>10)
+		t.Logf("ended after %v, %d MB", time.Since(began), memory>>20)
 		if err != nil {
 			t.Error(err)
-		}
-		if memory := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss; memory > 4*mostMemory {
-			t.Errorf("%d MB", memory>>10)
 		}
 	case <-time.After(mostTime):
 		t.Errorf("psampled has not ended")

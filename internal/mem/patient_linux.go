@@ -5,9 +5,12 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"ptools/internal/patience"
 )
 
 // A Patient is a Memory part of which may never come: pages that userfaultfd(2) has to fill, or pages of a file whose file
@@ -40,6 +43,10 @@ const (
 	// mostLeft is how many workers may be left behind at a time. After that everything is absent.
 	mostLeft = 8
 )
+
+// left is how many workers of all Patients were left behind and have not ended. While they are patience.MostLeft, pages that
+// are not in the page tables are absent.
+var left atomic.Int64
 
 var pageSize = uint64(os.Getpagesize())
 
@@ -169,6 +176,9 @@ func (p *Patient) read(v view, quick bool, b []byte, addr int64) (int, error) {
 	if len(b) == 0 {
 		return 0, err
 	}
+	if left.Load() >= patience.MostLeft && !p.missing(addr, len(b), nil) {
+		return 0, ErrAbsent
+	}
 	n, e := 0, error(nil)
 	if quick && p.missing(addr, len(b), nil) {
 		n, e = v.read(p.Memory, b, addr)
@@ -289,6 +299,7 @@ func (p *Patient) leave(w *worker, addr int64, size int) {
 	close(w.jobs)
 	p.worker = nil
 	p.left++
+	left.Add(1)
 	var pages []uint64
 	p.missing(addr, size, func(page uint64) { pages = append(pages, page) })
 	if len(pages) == 0 {
@@ -302,6 +313,7 @@ func (p *Patient) leave(w *worker, addr int64, size int) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.left--
+		left.Add(-1)
 		for _, page := range pages {
 			if p.absent[page]--; p.absent[page] == 0 {
 				delete(p.absent, page)

@@ -31,6 +31,8 @@
 //	hungfs farsymbols                    a file system that stops answering, and a program for it
 //	without                              execs a program where some system calls are denied
 //
+// Usage. [Measure] runs a command and says what memory and time it has used.
+//
 // Leaks. [Main] is the body of a package's TestMain. After the tests it fails on children, tracees,
 // goroutines, descriptors and OS threads that were not there before.
 //

@@ -9,7 +9,7 @@ import (
 // helperEnv is the environment variable with the name of the helper, in a process that is one.
 const helperEnv = "PTEST_HELPER"
 
-var helpers = map[string]func(){keeperName: keep}
+var helpers = map[string]func(){keeperName: keep, usageName: measure}
 
 // Helper names a function that the test binary runs instead of its tests when [StartHelper] starts
 // it. It is called from init functions or package variables; the name must be new. The helper has

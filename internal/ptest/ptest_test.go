@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 func TestMain(m *testing.M) { Main(m) }
@@ -211,4 +213,20 @@ func TestKillRest(t *testing.T) {
 	}
 	killRest(leader, g.reaped)
 	g.WaitFor("the end of the sleeper", func() bool { s := threadState(sleeper, sleeper); return s == 'Z' || s == 'X' })
+}
+
+// TestMeasure: a command that a large process has started has used little memory, and its output and status are had.
+func TestMeasure(t *testing.T) {
+	large := make([]byte, 64<<20)
+	for i := range large {
+		large[i] = 1
+	}
+	u := Measure(t, time.Minute, "/bin/sh", "-c", "echo out; echo err >&2; exit 3")
+	if u.Status != "exit status 3" || u.Output != "out\nerr\n" || u.Memory <= 0 || u.Memory >= int64(len(large)) || u.Time <= 0 {
+		t.Errorf("%+v", u)
+	}
+	if u := Measure(t, time.Millisecond, "/bin/sleep", "1000"); u.Status != "signal: killed" {
+		t.Errorf("%+v", u)
+	}
+	runtime.KeepAlive(large)
 }
