@@ -81,3 +81,6 @@ func (p *PIDFD) Close() error                                 { return nil }
 func OpenImage(pid int) (*Image, error)                       { return nil, errors.ErrUnsupported }
 func (i *Image) Current() bool                                { return false }
 func (i *Image) Close() error                                 { return nil }
+
+// MonotonicOf cannot be told on this platform.
+func MonotonicOf(pid int) time.Duration { return 0 }
