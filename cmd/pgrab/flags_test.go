@@ -28,13 +28,19 @@ func TestParse(t *testing.T) {
 			hold: forever, limit: forever, release: pctl.ModeStop,
 		}},
 		{"-b malloc -b libc.so.6`free+4 -wqp 1", options{
-			pids: []int{1}, stop: []pctl.Point{pctl.PointGrab}, hold: forever, limit: forever, stacks: true, detail: detailResults,
+			pids: []int{1}, stop: []pctl.Point{pctl.PointGrab}, limit: forever, stacks: groupedStacks, detail: detailResults,
 			breaks: []pctl.Where{{Symbol: "malloc"}, {Object: "libc.so.6", Symbol: "free", Offset: 4}},
 		}},
 		{"ls -l -p", options{command: []string{"ls", "-l", "-p"}, stop: []pctl.Point{pctl.PointCreate}, hold: forever, limit: forever, release: pctl.ModeKill}},
 		{"--json -v -e run -- -odd", options{
 			command: []string{"-odd"}, stop: []pctl.Point{pctl.PointCreate}, hold: forever, limit: forever, form: formJSON, detail: detailAll,
 		}},
+		{"-w -p 1", options{pids: []int{1}, stop: []pctl.Point{pctl.PointGrab}, stacks: groupedStacks}},
+		{"--each -p 1", options{pids: []int{1}, stop: []pctl.Point{pctl.PointGrab}, stacks: eachStack}},
+		{"-w -t 1 -p 1", options{pids: []int{1}, stop: []pctl.Point{pctl.PointGrab}, hold: forever, limit: time.Second, stacks: groupedStacks}},
+		{"-w -s grab -p 1", options{pids: []int{1}, stop: []pctl.Point{pctl.PointGrab}, hold: forever, limit: forever, stacks: groupedStacks}},
+		{"-w -H 1 -p 1", options{pids: []int{1}, stop: []pctl.Point{pctl.PointGrab}, hold: time.Second, limit: forever, stacks: groupedStacks}},
+		{"-w ls", options{command: []string{"ls"}, stop: []pctl.Point{pctl.PointCreate}, hold: forever, limit: forever, release: pctl.ModeKill, stacks: groupedStacks}},
 		{"-s none --debug -p 1", options{pids: []int{1}, hold: forever, limit: forever, debug: true}},
 	} {
 		got, err := parse(strings.Fields(tt.args))

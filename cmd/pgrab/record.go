@@ -28,7 +28,7 @@ type count struct {
 // format formats records. Its methods append to b and keep no state.
 type format interface {
 	event(b []byte, r *record) []byte
-	thread(b []byte, r *record, t *pctl.Thread) []byte
+	threads(b []byte, r *record) []byte
 	deadlock(b []byte, r *record, cycle []int) []byte
 	counts(b []byte, rows []count) []byte
 }
@@ -44,9 +44,7 @@ func appendRecord(b []byte, f format, r *record) []byte {
 	}
 	b = f.event(b, r)
 	r.waits = pctl.Waits(r.threads)
-	for _, t := range r.threads {
-		b = f.thread(b, r, t)
-	}
+	b = f.threads(b, r)
 	for _, cycle := range pctl.Deadlocks(r.waits) {
 		b = f.deadlock(b, r, cycle)
 	}

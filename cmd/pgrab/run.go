@@ -57,7 +57,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		job.NoteLack(err)
 		return found, err
 	}
-	var f format = text{named}
+	var f format = text{named, o.stacks == eachStack}
 	if o.form == formJSON {
 		f = jsonLines{named}
 	}
