@@ -10,6 +10,7 @@ type record struct {
 	thread  *pctl.Thread   // the thread that hit, with its registers and stack
 	threads []*pctl.Thread // every thread, at a rendezvous
 	waits   map[int]pctl.Wait
+	text    []byte        // nothing else to print: lines
 	skipped uint64        // hits that were not printed before this
 	counts  []count       // the final table
 	reached chan struct{} // nothing to print: closed when all before it is formatted
@@ -41,6 +42,9 @@ type frames func(*pctl.Thread) ([]pctl.Frame, error)
 func appendRecord(b []byte, f format, r *record) []byte {
 	if r.counts != nil {
 		return f.counts(b, r.counts)
+	}
+	if r.text != nil {
+		return append(b, r.text...)
 	}
 	b = f.event(b, r)
 	r.waits = pctl.Waits(r.threads)

@@ -76,6 +76,15 @@ func waitsIn(t *pctl.Thread) string {
 // file. A user with its debug information can look it up.
 func (f text) appendStack(b []byte, t *pctl.Thread) []byte {
 	frames, err := f.frames(t)
+	b = appendFrames(b, frames, true)
+	if err != nil {
+		b = append(append(append(b, "    -- "...), clean.Text(err.Error())...), '\n')
+	}
+	return b
+}
+
+// appendFrames prints frames, with source lines or without.
+func appendFrames(b []byte, frames []pctl.Frame, lines bool) []byte {
 	for i, f := range frames {
 		b = fmt.Appendf(b, "    #%-3d 0x%016x  ", i, f.PC)
 		if f.Func == "" {
@@ -89,13 +98,10 @@ func (f text) appendStack(b []byte, t *pctl.Thread) []byte {
 		if f.Object != "" {
 			b = append(append(b, " in "...), clean.Text(clean.Base(f.Object))...)
 		}
-		if f.File != "" {
+		if f.File != "" && lines {
 			b = fmt.Appendf(b, " at %s:%d", clean.Text(f.File), f.Line)
 		}
 		b = append(b, '\n')
-	}
-	if err != nil {
-		b = append(append(append(b, "    -- "...), clean.Text(err.Error())...), '\n')
 	}
 	return b
 }
