@@ -91,6 +91,9 @@ func (g *Goroutine) CreatedAt() []Frame {
 	return framesOf(g.space.Symbolize(g.Creator, handle.Return|handle.Lines, nil))
 }
 
+// Begins returns the goroutine's first function.
+func (g *Goroutine) Begins() []Frame { return framesOf(g.space.Symbolize(g.Start, handle.Lines, nil)) }
+
 // Goroutines yields the goroutines of a Go program, in the order in which the runtime keeps them. They are read from the program's
 // memory while it runs: nothing is stopped, and they are not all of one moment. A stack is never a mixture of
 // two moments. What the runtime's list has and cannot be read is reported at the end, in one error. The error is

@@ -41,7 +41,7 @@ func startGoroutines(t testing.TB, program string, args ...string) *ptest.Target
 
 // ownTrace has the program write its own trace, and returns the lines of each goroutine, without the values of arguments.
 func ownTrace(g *ptest.Target) map[uint64][]string {
-	fmt.Fprintln(g.Stdin, "dump")
+	fmt.Fprintln(g.Stdin, "2")
 	traces := make(map[uint64][]string)
 	id := uint64(0)
 	for line := g.Line(); line != "end"; line = g.Line() {

@@ -1,5 +1,6 @@
-// Goroutines is a program with -n goroutines in each of the ways in which Go's goroutines wait. A line on standard input, "dump",
-// has it write its own trace of all goroutines to standard output, and then a line "end". It ends when standard input does.
+// Goroutines is a program with -n goroutines in each of the ways in which Go's goroutines wait. A line on standard input, "1" or "2",
+// has it write its own trace of all goroutines to standard output, as with debug=1 or debug=2, and then a line "end". It ends when
+// standard input does.
 //
 // With -churn it has goroutines that come, go, grow their stacks and change what they do, as fast as they can.
 package main
@@ -230,8 +231,8 @@ func main() {
 	fmt.Println("ready", strconv.Itoa(os.Getpid()))
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
-		if lines.Text() == "dump" {
-			pprof.Lookup("goroutine").WriteTo(os.Stdout, 2)
+		if debug, err := strconv.Atoi(lines.Text()); err == nil {
+			pprof.Lookup("goroutine").WriteTo(os.Stdout, debug)
 			fmt.Println("end")
 		}
 	}
