@@ -64,7 +64,7 @@ func (r *Reader) queues(wishes []wish) {
 				continue
 			}
 			channel := le.Uint64(w.b[o.channel:])
-			if channel != 0 {
+			if channel != 0 && take(&r.left.details, 8) {
 				w.of.channels = append(w.of.channels, channel)
 			}
 			if next := le.Uint64(w.b[o.next:]); next != 0 {
@@ -97,6 +97,8 @@ func (r *Reader) labels(sets []wish) {
 	}
 	r.grant(texts)
 	for i := 0; i+1 < len(texts); i += 2 {
-		texts[i].of.labels = append(texts[i].of.labels, Label{string(texts[i].b), string(texts[i+1].b)})
+		if take(&r.left.details, len(texts[i].b)+len(texts[i+1].b)+32) {
+			texts[i].of.labels = append(texts[i].of.labels, Label{string(texts[i].b), string(texts[i+1].b)})
+		}
 	}
 }

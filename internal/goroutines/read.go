@@ -31,23 +31,43 @@ type Reader struct {
 	key     []byte
 	frames  []unwind.Frame
 	threads map[uint64]int // of m
-	bufs    [][]byte       // of a batch: g, g again
+	left    budget
+	bufs    [][]byte // of a batch: g, g again
 	windows []byte
 
 	// Unread is how many g could not be read, or were none.
 	Unread int
 }
 
+// A budget bounds what is read and kept in one Read: of a program with a million goroutines in deep stacks of their own not all of
+// them are known.
+type budget struct {
+	wide    int // bytes of deep stacks that are read
+	frames  int // that are kept
+	details int // channels and labels that are kept, in bytes
+}
+
+var usual = budget{wide: 4 << 30, frames: 4 << 20, details: 64 << 20}
+
+// take takes n of one of the budgets, if there is as much.
+func take(left *int, n int) bool {
+	if *left < n {
+		return false
+	}
+	*left -= n
+	return true
+}
+
 // NewReader returns a Reader of a process whose executable memory code describes.
 func (r *Runtime) NewReader(m Memory, code unwind.Code) *Reader {
-	return &Reader{r: r, m: m, unwind: unwind.New(code), stacks: make(map[string]*Stack),
+	return &Reader{r: r, m: m, unwind: unwind.New(code),
 		bufs: buffers(2*batch, int(r.layout.size())), windows: make([]byte, batch*window)}
 }
 
 // Read calls f with each goroutine, until f returns false. They are read a few at a time, so they are not of one moment. One that
 // begins meanwhile may be left out.
 func (r *Reader) Read(ctx context.Context, f func(*G) bool) error {
-	r.threads = make(map[uint64]int)
+	r.threads, r.stacks, r.left = make(map[uint64]int), make(map[string]*Stack), usual
 	l, ok := r.r.list(r.m)
 	if !ok {
 		return errGone
@@ -240,7 +260,7 @@ func (r *Reader) settle(e *reading) (g *G, again bool) {
 	if len(stack.Frames) > 0 {
 		stack.Frames[0].Return = pc != before.word(l.g.startpc) // all that is saved is a return address, but for one that has not begun
 	}
-	if stack.End == unwind.Unreadable && uint64(len(e.stack)) == e.want && e.want < min(hi-sp, wide) {
+	if stack.End == unwind.Unreadable && uint64(len(e.stack)) == e.want && e.want < min(hi-sp, wide) && take(&r.left.wide, int(min(hi-sp, wide))) {
 		e.want = wide
 		return nil, true
 	}

@@ -106,7 +106,7 @@ func (r *Runtime) once(m Memory) bool {
 type list struct{ addr, n uint64 }
 
 // maxGoroutines bounds how many goroutines are read.
-const maxGoroutines = 8 << 20
+const maxGoroutines = 2 << 20
 
 // list reads where the list is.
 func (r *Runtime) list(m Memory) (list, bool) {

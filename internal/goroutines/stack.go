@@ -7,8 +7,8 @@ import (
 	"ptools/internal/unwind"
 )
 
-// mostStacks bounds how many different stacks are shared.
-const mostStacks = 1 << 16
+// unknown is the stack of goroutines for which the budget was not enough.
+var unknown = &Stack{End: unwind.TooDeep}
 
 // walk unwinds a copied stack. The result is valid until the next call.
 func (r *Reader) walk(pc, sp, bp uint64, stack []byte) Stack {
@@ -33,10 +33,11 @@ func (r *Reader) shared(s Stack) *Stack {
 	if known := r.stacks[string(r.key)]; known != nil {
 		return known
 	}
-	own := &Stack{append([]unwind.Frame(nil), s.Frames...), s.End}
-	if len(r.stacks) < mostStacks {
-		r.stacks[string(r.key)] = own
+	if !take(&r.left.frames, len(s.Frames)) {
+		return unknown
 	}
+	own := &Stack{append([]unwind.Frame(nil), s.Frames...), s.End}
+	r.stacks[string(r.key)] = own
 	return own
 }
 
