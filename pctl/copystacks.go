@@ -29,7 +29,7 @@ const (
 var errStuck = errors.New("its pages did not come while the process stood still")
 
 // CopyStacks copies the stacks of all threads, so that Thread.Stack can be called when they run again. For threads
-// that wait for a lock, it also copies what is known of the lock (Thread.Wait). A stack that is 64 KiB deep takes 3
+// that wait, it also copies what is known of that (Thread.Wait). A stack that is 64 KiB deep takes 3
 // to 5 µs. CopyStacks leaves out a stack whose pages another process has to bring and does not bring within 50 ms:
 // Thread.Stack says so. It waits for 8 of those at most.
 func (s *Snapshot) CopyStacks() {
@@ -43,6 +43,9 @@ func (s *Snapshot) CopyStacks() {
 			t.copyStack(s.stopped)
 			if call, ok := t.futexCall(); ok {
 				t.lock = readFutex(s.stopped, call.Addr)
+			}
+			if nr, args, ok := t.Registers.Syscall(); ok && t.State == InSyscall && !t.Registers.kernel().Is32Bit() {
+				t.pointed = copyPointed(s.stopped, nr, args, t.Registers.PC())
 			}
 		}
 	}
@@ -64,7 +67,7 @@ func (s *Snapshot) copyApart(m *mem.Patient) {
 		c := startCopy(m.Memory, todo, together)
 		for got := range c.results() {
 			t := todo[got.index]
-			t.base, t.stack, t.lock = got.base, got.stack, got.lock
+			t.base, t.stack, t.lock, t.pointed = got.base, got.stack, got.lock, got.pointed
 		}
 		left := todo[:0:0]
 		for _, t := range todo {
@@ -109,11 +112,17 @@ type copiedStack struct {
 	base  uint64
 	stack []byte
 	lock  futex.Memory // around the futex that the thread waits for
+	// pointed is what the arguments of its system call point to.
+	pointed []futex.Memory
 }
 
 // A stackPlace is where a stack is. For a thread of a C library, end is where the thread's own
-// data begins, behind its frames. futex is the address that it waits at in futex(2), or 0.
-type stackPlace struct{ base, end, futex uint64 }
+// data begins, behind its frames. futex is the address that it waits at in futex(2), or 0. regs are those of a thread in a
+// system call.
+type stackPlace struct {
+	base, end, futex uint64
+	regs             *Registers
+}
 
 // small reports whether the end is known and near.
 func (p stackPlace) small() bool { return p.end-p.base <= stackStep }
@@ -125,6 +134,9 @@ func startCopy(m *mem.Memory, threads []*Thread, together bool) *stackCopy {
 		places[i] = stackPlace{base: t.Registers.SP() - redZone, end: t.Registers.ThreadPointer()}
 		if call, ok := t.futexCall(); ok {
 			places[i].futex = call.Addr
+		}
+		if t.State == InSyscall && !t.Registers.kernel().Is32Bit() {
+			places[i].regs = &t.Registers
 		}
 	}
 	c := &stackCopy{done: make(chan copiedStack, len(threads))}
@@ -168,7 +180,12 @@ func (c *stackCopy) read(m *mem.Memory, places []stackPlace, index int) {
 		if !p.small() || uint64(len(dst[i])) < p.end-p.base {
 			dst[i] = readStack(m.User(), p.base)
 		}
-		c.done <- copiedStack{index + i, p.base, dst[i], readFutex(m.User(), p.futex)}
+		copied := copiedStack{index: index + i, base: p.base, stack: dst[i], lock: readFutex(m.User(), p.futex)}
+		if p.regs != nil {
+			nr, args, _ := p.regs.Syscall()
+			copied.pointed = copyPointed(m.User(), nr, args, p.regs.PC())
+		}
+		c.done <- copied
 	}
 }
 

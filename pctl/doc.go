@@ -54,6 +54,11 @@
 // gets the controlled one. A read-only grab of a controlled process shares
 // its handle.
 //
+// # Goroutines
+//
+// Goroutines reads the goroutines of a Go program from its memory: what each does or waits for, its stack, and
+// where it was made. That needs no control and stops nothing.
+//
 // # Control
 //
 // Every controlled process has a control goroutine on an OS thread of its own, which alone makes

@@ -164,7 +164,7 @@ func (e *Events) nextReadOnly(ctx context.Context) (Event, error) {
 		case <-ctx.Done():
 		}
 	}()
-	err := e.p.awaitExit(ctx)
+	err := awaitExit(ctx, e.p)
 	if e.closed() {
 		err = os.ErrClosed
 	}

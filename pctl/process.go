@@ -23,6 +23,7 @@ type Process struct {
 	parent   int                 // process that it follows; 0: none
 	mode     Mode                // of its release
 	walk     walker
+	golang   golang
 	returns  *returns // calls whose return a caller waits for; nil until there is one
 
 	once  sync.Once // of Close
@@ -208,7 +209,7 @@ func (p *Process) fail(op string, err error) error {
 }
 
 // awaitExit waits for the end of a process that we do not control.
-func (p *Process) awaitExit(ctx context.Context) error {
+func awaitExit(ctx context.Context, p *Process) error {
 	fd, err := procfs.OpenPIDFD(p.PID())
 	if err == nil {
 		defer fd.Close()

@@ -49,6 +49,8 @@ type Thread struct {
 	stack []byte        // nil until it is copied
 	stuck bool          // the copy of its stack got stuck
 	lock  futex.Memory  // around the futex that it waits for
+	// pointed is what the arguments of its system call point to.
+	pointed []futex.Memory
 
 	// The result of the last unwinding.
 	walked    bool

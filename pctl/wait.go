@@ -5,7 +5,9 @@ import (
 	"strconv"
 	"time"
 
+	"ptools/internal/clean"
 	"ptools/internal/procfs"
+	"ptools/internal/ptrace"
 )
 
 // WaitKind says what a thread waits for.
@@ -22,15 +24,23 @@ const (
 	WaitFutex
 	// WaitFile: data of Wait.File, or room in it.
 	WaitFile
-	// WaitEvents: one of several descriptors, or a signal.
+	// WaitEvents: one of several descriptors, or a completion (Wait.Polled).
 	WaitEvents
-	// WaitChild: a child process; Wait.Child, 0 for any.
+	// WaitChild: a child process (Wait.Child).
 	WaitChild
-	// WaitTime: time to pass.
+	// WaitTime: time to pass (Wait.Time).
 	WaitTime
+	// WaitFileLock: a lock of Wait.File (Wait.FileLock).
+	WaitFileLock
+	// WaitOpen: the open of Wait.File, of which only the path is known. A fifo is open when it has both ends.
+	WaitOpen
+	// WaitQueue: a message queue or semaphores of System V (Wait.Queue).
+	WaitQueue
+	// WaitSignal: a signal.
+	WaitSignal
 )
 
-var waitKinds = [...]string{"nothing", "lock", "thread", "futex", "file", "events", "child", "time"}
+var waitKinds = [...]string{"nothing", "lock", "thread", "futex", "file", "events", "child", "time", "file-lock", "open", "queue", "signal"}
 
 func (k WaitKind) String() string {
 	if int(k) < len(waitKinds) {
@@ -41,17 +51,35 @@ func (k WaitKind) String() string {
 
 // Wait is what a thread waited for when it was stopped.
 type Wait struct {
-	Kind  WaitKind
-	Lock  Lock
-	File  OpenFile
-	Child int // WaitChild: the process, 0: any
-	// Timeout is how long WaitEvents waits at most, if the call's registers say it. 0: without a limit, or not known.
-	Timeout time.Duration
+	Kind     WaitKind
+	Lock     Lock
+	File     OpenFile
+	FileLock FileLock
+	Polled   Polled
+	Queue    Queue
+	Child    Child
+	Time     TimeLeft
 }
 
-// Wait returns what the thread waited for when it was stopped. The owner of a lock comes from memory that
-// Snapshot.CopyStacks has copied. Files and the ends of pipes are looked up at this call. No owner is
-// guessed: if the lock does not name one, Lock.Why says why.
+// TimeLeft is how long a thread waits.
+type TimeLeft struct {
+	// Timeout is how long it waits at most, as far as the call's arguments tell. 0: without a limit, or not known.
+	Timeout time.Duration
+	// Left is how long it would still have waited when it was stopped. Known is false if that cannot be told.
+	Left  time.Duration
+	Known bool
+}
+
+// Child is the process whose end or stop is waited for.
+type Child struct {
+	PID   int    // 0: any
+	Name  string // of PID
+	Group int    // any of a process group; 0: of all, -1: of its own
+}
+
+// Wait returns what the thread waited for when it was stopped. The owner of a lock, the descriptors of a poll and the like
+// come from memory that Snapshot.CopyStacks has copied. What descriptors are, the ends of pipes and the holders of file locks
+// are looked up at this call. No owner is guessed: if the lock does not name one, Lock.Why says why.
 func (t *Thread) Wait() Wait { return Waits([]*Thread{t})[t.TID] }
 
 // Waits returns Thread.Wait of many threads of one process, by thread number. It costs little more than
@@ -62,10 +90,14 @@ func Waits(threads []*Thread) map[int]Wait {
 		return waits
 	}
 	q := inquiry{p: threads[0].p, owners: make(map[int]owner), places: make(map[uint64]lockPlace)}
-	for _, t := range threads {
-		waits[t.TID] = q.wait(t)
+	found := make([]Wait, len(threads)) // far ends are filled in later
+	for i, t := range threads {
+		q.wait(t, &found[i])
 	}
-	q.findPeers(waits)
+	q.findPeers()
+	for i, t := range threads {
+		waits[t.TID] = found[i]
+	}
 	return waits
 }
 
@@ -78,61 +110,37 @@ type inquiry struct {
 	inside map[int]int // our numbers of its threads by its own, if it is in another PID namespace
 	asked  bool        // whether inside was determined
 	far    []farEnd    // whose peers are still to be found
+
+	locks   []procfs.Locked // of all files, once asked for
+	holders map[procfs.Locked][]Peer
 }
 
-func (q *inquiry) wait(t *Thread) Wait {
-	if t.State != InSyscall {
-		return Wait{}
+// wait sets what a thread waits for.
+func (q *inquiry) wait(t *Thread, w *Wait) {
+	nr, result, ok := t.Registers.kernel().SyscallReturn()
+	if t.State != InSyscall || !ok || !ptrace.InterruptedResult(result) && result != nr {
+		return // it has been stopped when its call was over
 	}
 	name, _ := t.Syscall()
-	if name == "futex" {
-		return q.waitFutex(t)
+	if call, ok := waitCalls[name]; ok {
+		_, args, _ := t.Registers.Syscall()
+		call.tell(&asked{inquiry: q, t: t, args: args, Wait: w})
 	}
-	call, ok := waitCalls[name]
-	if !ok {
-		return Wait{}
-	}
-	_, args, _ := t.Registers.Syscall()
-	w := Wait{Kind: call.kind}
-	switch call.kind {
-	case WaitFile:
-		w.File = q.openFile(t.TID, int(int32(args[call.arg])), call.write)
-	case WaitEvents:
-		if call.timeout > 0 {
-			if ms := int32(args[call.timeout]); ms > 0 {
-				w.Timeout = time.Duration(ms) * time.Millisecond
-			}
-		}
-	case WaitChild:
-		if child := int(int32(args[call.arg])); child > 0 {
-			w.Child = child
-		}
-	}
-	return w
 }
 
-// waitCalls are the system calls other than futex that wait, with what they wait for and which argument
-// says it.
-var waitCalls = map[string]struct {
-	kind    WaitKind
-	arg     int
-	write   bool
-	timeout int // argument with a number of milliseconds; 0: none
-}{
-	"read": {WaitFile, 0, false, 0}, "readv": {WaitFile, 0, false, 0}, "pread64": {WaitFile, 0, false, 0}, "recvfrom": {WaitFile, 0, false, 0},
-	"recvmsg": {WaitFile, 0, false, 0}, "recvmmsg": {WaitFile, 0, false, 0}, "accept": {WaitFile, 0, false, 0}, "accept4": {WaitFile, 0, false, 0},
-	"write": {WaitFile, 0, true, 0}, "writev": {WaitFile, 0, true, 0}, "pwrite64": {WaitFile, 0, true, 0}, "sendto": {WaitFile, 0, true, 0},
-	"sendmsg": {WaitFile, 0, true, 0}, "sendmmsg": {WaitFile, 0, true, 0}, "connect": {WaitFile, 0, true, 0}, "fsync": {WaitFile, 0, true, 0},
-	"fdatasync": {WaitFile, 0, true, 0}, "flock": {WaitFile, 0, true, 0},
-	"poll": {WaitEvents, 0, false, 2}, "ppoll": {WaitEvents, 0, false, 0}, "select": {WaitEvents, 0, false, 0}, "pselect6": {WaitEvents, 0, false, 0},
-	"epoll_wait": {WaitEvents, 0, false, 3}, "epoll_pwait": {WaitEvents, 0, false, 3}, "epoll_pwait2": {WaitEvents, 0, false, 0},
-	"io_uring_enter": {WaitEvents, 0, false, 0}, "pause": {WaitEvents, 0, false, 0}, "rt_sigsuspend": {WaitEvents, 0, false, 0},
-	"rt_sigtimedwait": {WaitEvents, 0, false, 0}, "wait4": {WaitChild, 0, false, 0}, "waitid": {WaitChild, 1, false, 0},
-	"nanosleep": {WaitTime, 0, false, 0}, "clock_nanosleep": {WaitTime, 0, false, 0},
+// asked is the call of one thread whose wait is asked for.
+type asked struct {
+	*inquiry
+	*Wait
+	t    *Thread
+	args [6]uint64
 }
+
+// int returns an argument that is an int.
+func (a *asked) int(i int) int { return int(int32(a.args[i])) }
 
 // String returns what is waited for, as pgrab prints it: "mutex 0x404060 (cache_lock in server) held by tid
-// 4250".
+// 4250 (worker)".
 func (w Wait) String() string {
 	switch w.Kind {
 	case WaitLock, WaitFutex:
@@ -141,21 +149,61 @@ func (w Wait) String() string {
 		if w.Lock.Gone {
 			return fmt.Sprintf("the end of tid %d, which has ended", w.Lock.Owner)
 		}
-		return fmt.Sprintf("the end of tid %d", w.Lock.Owner)
+		return "the end of tid " + named(w.Lock.Owner, w.Lock.OwnerName)
 	case WaitFile:
 		return w.File.String()
+	case WaitFileLock:
+		return w.FileLock.String() + " of " + w.File.String() + w.FileLock.held()
+	case WaitOpen:
+		return w.File.opens()
 	case WaitEvents:
-		if w.Timeout > 0 {
-			return fmt.Sprintf("events, for %v at most", w.Timeout)
-		}
-		return "events"
+		return w.Polled.String() + w.Time.limit()
+	case WaitQueue:
+		return w.Queue.String() + w.Time.limit()
 	case WaitChild:
-		if w.Child == 0 {
-			return "any child"
-		}
-		return fmt.Sprintf("child %d", w.Child)
+		return w.Child.String()
 	case WaitTime:
-		return "time to pass"
+		return "time to pass" + w.Time.String()
+	case WaitSignal:
+		return "a signal" + w.Time.limit()
 	}
 	return "nothing"
+}
+
+func (c Child) String() string {
+	switch {
+	case c.PID != 0:
+		return "child " + named(c.PID, c.Name)
+	case c.Group < 0:
+		return "any child of its process group"
+	case c.Group != 0:
+		return fmt.Sprintf("any child of process group %d", c.Group)
+	}
+	return "any child"
+}
+
+// named returns a number of a process or thread with its name.
+func named(number int, name string) string {
+	if name == "" {
+		return strconv.Itoa(number)
+	}
+	return fmt.Sprintf("%d (%s)", number, clean.Text(name))
+}
+
+// String is what follows "time to pass".
+func (l TimeLeft) String() string {
+	if l.Known {
+		return fmt.Sprintf(", %v left", l.Left.Round(time.Millisecond))
+	}
+	if l.Timeout > 0 {
+		return fmt.Sprintf(", %v at most", l.Timeout)
+	}
+	return ""
+}
+
+func (l TimeLeft) limit() string {
+	if l.Timeout > 0 {
+		return fmt.Sprintf(", for %v at most", l.Timeout)
+	}
+	return ""
 }

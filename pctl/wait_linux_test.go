@@ -59,7 +59,7 @@ func TestWaits(t *testing.T) {
 			for _, th := range threads {
 				byName[th.Name()] = th.TID
 			}
-			held := fmt.Sprintf(" held by tid %d$", g.PID)
+			held := fmt.Sprintf(` held by tid %d \(waits\)$`, g.PID)
 			want := map[string]string{
 				"normal": `^mutex 0x\w+ \(normal in waits.*\)` + held, "recursive": `^mutex 0x\w+ \(recursive in .*\)` + held,
 				"checking": `^mutex .*\(checking in .*\)` + held, "adaptive": `^mutex .*\(adaptive in .*\)` + held,
@@ -70,9 +70,9 @@ func TestWaits(t *testing.T) {
 				"semaphore": `^semaphore .*\(semaphore in .*\), owner unknown \(a semaphore keeps none\)$`,
 				"barrier":   `^barrier .*, owner unknown \(a barrier keeps none\)$`,
 				"condition": `^condition variable .*, owner unknown \(a condition variable keeps none\)$`,
-				"thread":    fmt.Sprintf("^the end of tid %d$", byName["semaphore"]),
+				"thread":    fmt.Sprintf(`^the end of tid %d \(semaphore\)$`, byName["semaphore"]),
 				"pipe":      `^fd \d+ \(pipe:\[\d+\]\), written by pid \d+ \(writer\)$`,
-				"child":     `^child \d+$`,
+				"child":     `^child \d+ \(writer\)$`,
 				"stream":    `^fd \d+ \(socket:\[\d+\]\), unix, peer pid \d+ \(writer\)$`,
 				"client":    `^fd \d+ \(socket:\[\d+\]\), tcp 127.0.0.1:\d+ to 127.0.0.1:\d+, peer pid \d+ \(writer\)$`,
 				"accept":    `^fd \d+ \(socket:\[\d+\]\), tcp 127.0.0.1:\d+, listening$`,

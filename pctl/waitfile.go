@@ -13,6 +13,7 @@ type OpenFile struct {
 	FD    int
 	Path  string // as /proc/PID/fd has it: "pipe:[4711]"
 	Write bool   // it wants to write
+	Fifo  bool   // WaitOpen: it is a fifo whose other end no process has opened
 	Peers []Peer // processes that had the other end of a pipe or a socket when this was asked
 	// Socket is what kind of socket it is, and between which addresses.
 	Socket Socket
@@ -32,33 +33,47 @@ type Peer struct {
 	Name string
 }
 
-// openFile describes a descriptor that a thread waits at. findPeers adds the peers later.
-func (q *inquiry) openFile(tid, fd int, write bool) OpenFile {
-	f := OpenFile{FD: fd, Write: write}
-	f.Path, _ = procfs.FileName(q.p.PID(), fd)
+// reads is a call that waits for data of the descriptor in an argument.
+func reads(arg int) waitCall {
+	return waitCall{tell: func(a *asked) { a.Kind = WaitFile; a.openFile(&a.File, a.int(arg), false, 0) }}
+}
+
+// writes is one that waits for room.
+func writes(arg int) waitCall {
+	return waitCall{tell: func(a *asked) { a.Kind = WaitFile; a.openFile(&a.File, a.int(arg), true, 0) }}
+}
+
+// openFile describes a descriptor that a thread waits at, which has that inode or, with 0, any. findPeers adds the peers
+// later.
+func (q *inquiry) openFile(f *OpenFile, fd int, write bool, inode uint64) {
+	*f = OpenFile{FD: fd, Write: write}
+	name, _ := procfs.FileName(q.p.PID(), fd)
+	if !(watched{inode: inode}).is(name) {
+		return // the number belongs to another file by now
+	}
+	f.Path = name
 	switch {
-	case strings.HasPrefix(f.Path, "pipe:["):
-		q.far = append(q.far, farEnd{tid, f.Path, !write})
-	case strings.HasPrefix(f.Path, "socket:["):
-		end := q.net.End(q.p.PID(), f.Path)
+	case strings.HasPrefix(name, "pipe:["):
+		q.far = append(q.far, farEnd{f, name, !write})
+	case strings.HasPrefix(name, "socket:["):
+		end := q.net.End(q.p.PID(), name)
 		f.Socket = Socket{end.Kind, end.Local, end.Remote, end.Listening}
 		if end.Peer != 0 {
-			q.far = append(q.far, farEnd{tid, fmt.Sprintf("socket:[%d]", end.Peer), !write})
+			q.far = append(q.far, farEnd{f, fmt.Sprintf("socket:[%d]", end.Peer), !write})
 		}
 	}
-	return f
 }
 
 // farEnd is the other end of what a thread waits at.
 type farEnd struct {
-	tid     int
+	file    *OpenFile
 	name    string // as in /proc/PID/fd
 	writers bool   // peers are the processes that can write to it; otherwise those that can read from it
 }
 
-// findPeers completes the waits of all threads whose far ends are to be found. It reads the descriptors of all processes
-// once, some microseconds for each.
-func (q *inquiry) findPeers(waits map[int]Wait) {
+// findPeers completes all files whose far ends are to be found. It reads the descriptors of all processes once, some
+// microseconds for each.
+func (q *inquiry) findPeers() {
 	if len(q.far) == 0 {
 		return
 	}
@@ -67,16 +82,20 @@ func (q *inquiry) findPeers(waits map[int]Wait) {
 		key := farEnd{name: e.name, writers: e.writers}
 		peers, ok := known[key]
 		if !ok {
-			for _, pid := range ends.Holders(e.name, e.writers, q.p.PID()) {
-				name, _ := procfs.ReadComm(pid, pid)
-				peers = append(peers, Peer{pid, name})
-			}
+			peers = peersOf(ends.Holders(e.name, e.writers, q.p.PID()))
 			known[key] = peers
 		}
-		w := waits[e.tid]
-		w.File.Peers = peers
-		waits[e.tid] = w
+		e.file.Peers = peers
 	}
+}
+
+// peersOf returns processes with their names.
+func peersOf(pids []int) (peers []Peer) {
+	for _, pid := range pids {
+		name, _ := procfs.ReadComm(pid, pid)
+		peers = append(peers, Peer{pid, name})
+	}
+	return peers
 }
 
 func (f OpenFile) String() string {

@@ -22,11 +22,12 @@ type Lock struct {
 	Offset uint64 // of Addr in Symbol, or in Object's file as it counts addresses
 	Object string
 	// Owner is the thread that holds the lock, or whose end is waited for. 0: not known; Why says why.
-	Owner   int
-	Gone    bool // the owner has ended; the kernel may have erased its number
-	Process int  // the owner's process; 0 if it is gone
-	Readers int  // number of readers that hold a read-write lock
-	Why     string
+	Owner     int
+	OwnerName string
+	Gone      bool // the owner has ended; the kernel may have erased its number
+	Process   int  // the owner's process; 0 if it is gone
+	Readers   int  // number of readers that hold a read-write lock
+	Why       string
 }
 
 // futexCall returns the futex(2) call that the thread waits in.
@@ -58,7 +59,10 @@ func readFutex(mem io.ReaderAt, addr uint64) futex.Memory {
 }
 
 // owner is a thread that holds a lock.
-type owner struct{ tid, process int }
+type owner struct {
+	tid, process int
+	name         string
+}
 
 // deepest is how many inner frames are searched for the function that waits.
 const deepest = 8
@@ -79,7 +83,7 @@ func (q *inquiry) waitFutex(t *Thread) Wait {
 	}
 	if l.Owner != 0 {
 		if o := q.owner(l.Owner); o.tid != 0 {
-			w.Lock.Owner, w.Lock.Process = o.tid, o.process
+			w.Lock.Owner, w.Lock.OwnerName, w.Lock.Process = o.tid, o.name, o.process
 		} else {
 			w.Lock.Owner, w.Lock.Gone = l.Owner, true
 		}
@@ -161,7 +165,8 @@ func (q *inquiry) owner(tid int) owner {
 	var o owner
 	if own := q.outside(tid); own > 0 {
 		if st, err := procfs.ReadTaskStatus(own, own); err == nil && st.State != 'Z' && st.State != 'X' {
-			o = owner{own, st.Tgid}
+			name, _ := procfs.ReadComm(own, own)
+			o = owner{own, st.Tgid, name}
 		}
 	}
 	q.owners[tid] = o
@@ -213,7 +218,7 @@ func (l Lock) String() string {
 	case l.Gone:
 		s += ", the owner has ended"
 	case l.Owner != 0:
-		s += fmt.Sprintf(" held by tid %d", l.Owner)
+		s += " held by tid " + named(l.Owner, l.OwnerName)
 	case l.Readers != 0:
 		s += fmt.Sprintf(" held by %d to read", l.Readers)
 	default:

@@ -39,7 +39,8 @@ says why, and what that means if pgrab is killed.
 
 examples:
   pgrab -p 4242                        stop it, wait for Enter, then watch it
-  pgrab -w -s grab -H 0 -t 0 -p 4242   every thread's stack, and let go at once
+  pgrab -w -p 4242                     where does it hang? stacks of all threads,
+                                       what each waits for, and let go at once
   pgrab -s none -b malloc -t 10 -q -p 4242
                                        count calls of malloc for ten seconds
   pgrab -s preinit,main -H 1 -- ls     a second before and a second after its
@@ -51,20 +52,32 @@ examples:
 
 // options is a parsed command line.
 type options struct {
-	pids    []int
-	command []string
-	stop    []pctl.Point
-	hold    time.Duration // negative: until a line arrives
-	limit   time.Duration // negative: until the target ends
-	breaks  []pctl.Where
-	release pctl.Mode
-	trap    pctl.Trap
-	form    form
-	detail  detail
-	stacks  bool // of all threads at a rendezvous, of the thread at a hit
-	debug   bool // print the trace
-	follow  bool // also processes that the targets start
+	pids       []int
+	command    []string
+	stop       []pctl.Point
+	hold       time.Duration // negative: until a line arrives
+	limit      time.Duration // negative: until the target ends
+	breaks     []pctl.Where
+	release    pctl.Mode
+	trap       pctl.Trap
+	form       form
+	detail     detail
+	stacks     stacks
+	goroutines goroutines
+	debug      bool // print the trace
+	follow     bool // also processes that the targets start
 }
+
+// stacks says which stacks are shown: of all threads at a rendezvous, and of the thread at a hit.
+type stacks uint8
+
+const (
+	noStacks      stacks = iota
+	groupedStacks        // threads with the same stack together
+	eachStack
+)
+
+func (s stacks) String() string { return [...]string{"none", "grouped", "each"}[s] }
 
 // form is the form of what is printed.
 type form uint8
@@ -94,7 +107,7 @@ func (o *options) showsEvents() bool { return o.detail != detailResults }
 // printed.
 func parse(args []string) (*options, error) {
 	o := &options{hold: -1, limit: -1}
-	var json, quiet, verbose bool
+	var json, quiet, verbose, where, each, threads, trace bool
 	var pids, stops, wheres []string
 	var hold, limit, release, trap string
 	f := pflag.NewFlagSet("pgrab", pflag.ContinueOnError)
@@ -107,7 +120,10 @@ func parse(args []string) (*options, error) {
 	f.StringVarP(&hold, "hold", "H", "", "stay for `DURATION` at each rendezvous, then continue\n(default: until a line or end of file on standard input)")
 	f.StringVarP(&limit, "time", "t", "", "let go after `DURATION` (default: when the target ends)")
 	f.StringArrayVarP(&wheres, "break", "b", nil, "breakpoint `WHERE`: SYMBOL, OBJECT`SYMBOL, either with +OFFSET,\nor 0xADDRESS (repeatable)")
-	f.BoolVarP(&o.stacks, "where", "w", false, "every thread's stack at each rendezvous; with -b the hit\nthread's stack at each hit")
+	f.BoolVarP(&where, "where", "w", false, "the threads' stacks at each rendezvous, and what they wait\nfor; with -b the hit thread's stack at each hit. With -p\nand without -s and -H nothing is held longer than the look:\nwithout -b and -t pgrab looks and lets go, and of a Go\nprogram it shows the goroutines, without stopping it")
+	f.BoolVar(&each, "each", false, "like -w, but threads or goroutines with the same stack one by\none")
+	f.BoolVar(&threads, "threads", false, "like -w, but always threads")
+	f.BoolVar(&trace, "go", false, "the goroutines of a Go program in the form of Go's own traces,\nwithout the values of arguments")
 	f.StringVarP(&release, "release", "e", "", "what becomes of the target when pgrab lets go or dies:\n`run|kill|stop` (default: run with -p, kill with a COMMAND);\nwhat somebody else has stopped stays stopped")
 	f.StringVar(&trap, "trap", "auto", "what breakpoints are: `auto|int3|uprobe` (the kernel's,\nharmless when pgrab is killed)")
 	f.BoolVar(&o.follow, "follow", false, "also the processes that the targets start, and theirs, until\nall have ended")
@@ -148,9 +164,11 @@ func parse(args []string) (*options, error) {
 	case verbose:
 		o.detail = detailAll
 	}
+	o.setStacks(f, where || threads || trace, each)
 	if json {
 		o.form = formJSON
 	}
+	err = cmp.Or(err, o.setGoroutines(threads, trace))
 	if err != nil {
 		return nil, usage.Errorf("%w", err)
 	}
@@ -210,6 +228,27 @@ func (o *options) setStop(words []string) error {
 		return errors.New("stop point grab is only for -p")
 	}
 	return nil
+}
+
+// setStacks sets which stacks are shown. For stacks alone a running process is not held: the question where it hangs
+// is no reason to stop it.
+func (o *options) setStacks(f *pflag.FlagSet, where, each bool) {
+	switch {
+	case each:
+		o.stacks = eachStack
+	case where:
+		o.stacks = groupedStacks
+	default:
+		return
+	}
+	if len(o.pids) == 0 || f.Changed("stop") || f.Changed("hold") {
+		return
+	}
+	if len(o.breaks) != 0 {
+		o.hold = 0
+	} else if !f.Changed("time") {
+		o.hold, o.limit, o.goroutines = 0, 0, groupedGoroutines
+	}
 }
 
 func (o *options) setBreaks(wheres []string) error {

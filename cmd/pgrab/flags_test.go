@@ -28,13 +28,22 @@ func TestParse(t *testing.T) {
 			hold: forever, limit: forever, release: pctl.ModeStop,
 		}},
 		{"-b malloc -b libc.so.6`free+4 -wqp 1", options{
-			pids: []int{1}, stop: []pctl.Point{pctl.PointGrab}, hold: forever, limit: forever, stacks: true, detail: detailResults,
+			pids: []int{1}, stop: []pctl.Point{pctl.PointGrab}, limit: forever, stacks: groupedStacks, detail: detailResults,
 			breaks: []pctl.Where{{Symbol: "malloc"}, {Object: "libc.so.6", Symbol: "free", Offset: 4}},
 		}},
 		{"ls -l -p", options{command: []string{"ls", "-l", "-p"}, stop: []pctl.Point{pctl.PointCreate}, hold: forever, limit: forever, release: pctl.ModeKill}},
 		{"--json -v -e run -- -odd", options{
 			command: []string{"-odd"}, stop: []pctl.Point{pctl.PointCreate}, hold: forever, limit: forever, form: formJSON, detail: detailAll,
 		}},
+		{"-w -p 1", options{pids: []int{1}, stop: []pctl.Point{pctl.PointGrab}, stacks: groupedStacks, goroutines: groupedGoroutines}},
+		{"--each -p 1", options{pids: []int{1}, stop: []pctl.Point{pctl.PointGrab}, stacks: eachStack, goroutines: eachGoroutine}},
+		{"--go -p 1", options{pids: []int{1}, stop: []pctl.Point{pctl.PointGrab}, stacks: groupedStacks, goroutines: goTrace}},
+		{"--threads -p 1", options{pids: []int{1}, stop: []pctl.Point{pctl.PointGrab}, stacks: groupedStacks}},
+		{"-w --json -p 1", options{pids: []int{1}, stop: []pctl.Point{pctl.PointGrab}, stacks: groupedStacks, form: formJSON}},
+		{"-w -t 1 -p 1", options{pids: []int{1}, stop: []pctl.Point{pctl.PointGrab}, hold: forever, limit: time.Second, stacks: groupedStacks}},
+		{"-w -s grab -p 1", options{pids: []int{1}, stop: []pctl.Point{pctl.PointGrab}, hold: forever, limit: forever, stacks: groupedStacks}},
+		{"-w -H 1 -p 1", options{pids: []int{1}, stop: []pctl.Point{pctl.PointGrab}, hold: time.Second, limit: forever, stacks: groupedStacks}},
+		{"-w ls", options{command: []string{"ls"}, stop: []pctl.Point{pctl.PointCreate}, hold: forever, limit: forever, release: pctl.ModeKill, stacks: groupedStacks}},
 		{"-s none --debug -p 1", options{pids: []int{1}, hold: forever, limit: forever, debug: true}},
 	} {
 		got, err := parse(strings.Fields(tt.args))
@@ -55,6 +64,7 @@ func TestParseRefuses(t *testing.T) {
 	for _, args := range []string{
 		"", "-p", "-p 0", "-p -4", "-p x", "-p 1,", "-p 1 ls", "-s bogus -p 1", "-s none,grab -p 1",
 		"-H soon -p 1", "-t -1s -p 1", "-b 0xzz -p 1", "-e maybe -p 1", "--no-such -p 1", "-z", "-q -v -p 1",
+		"--go ls", "--go -s grab -p 1", "--go --threads -p 1", "--go --json -p 1", "--go -b malloc -p 1", "--go -t 1 -p 1",
 		"-s create -p 1", "-s main,grab ls", "-H= -p 1", "-t= -p 1", "--release= -p 1", "--trap= -p 1",
 	} {
 		_, err := parse(strings.Fields(args))

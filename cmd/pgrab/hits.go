@@ -12,7 +12,7 @@ import (
 func (t *target) plant(ctx context.Context) {
 	t.planted = make([]*pctl.Breakpoint, 0, len(t.breaks))
 	var h pctl.Handler // nil: hits are only counted
-	if t.options.stacks {
+	if t.options.stacks != noStacks {
 		h = t.grabber.keep
 	}
 	for _, w := range t.breaks {

@@ -113,60 +113,18 @@ func (f jsonLines) event(b []byte, r *record) []byte {
 	return appendObjectLine(b, o)
 }
 
-// thread prints a thread at a rendezvous. The event is that of the
-// rendezvous; tid distinguishes the two.
-func (f jsonLines) thread(b []byte, r *record, t *pctl.Thread) []byte {
-	o := newObject(r)
-	o.Event = pctl.KindStopped.String()
-	o.Point = r.Point.String()
-	o.TID = t.TID
-	o.setStack(f.frames, t)
-	o.Wait = newObjectWait(r.waits[t.TID])
-	return appendObjectLine(b, o)
-}
-
-// objectWait is what a thread waits for.
-type objectWait struct {
-	Kind   string       `json:"kind"`
-	Lock   string       `json:"lock,omitempty"` // what kind of lock
-	Addr   string       `json:"addr,omitempty"`
-	Symbol string       `json:"symbol,omitempty"`
-	Object string       `json:"object,omitempty"`
-	Owner  int          `json:"owner,omitempty"` // tid
-	Gone   bool         `json:"owner_ended,omitempty"`
-	Why    string       `json:"owner_unknown,omitempty"`
-	FD     *int         `json:"fd,omitempty"`
-	Path   string       `json:"path,omitempty"`
-	Peers  []objectPeer `json:"peers,omitempty"`
-	Socket string       `json:"socket,omitempty"` // its kind
-	Local  string       `json:"local,omitempty"`
-	Remote string       `json:"remote,omitempty"`
-	Time   int64        `json:"timeout_ns,omitempty"`
-	Child  int          `json:"child,omitempty"`
-}
-
-type objectPeer struct {
-	PID  int    `json:"pid"`
-	Name string `json:"name"`
-}
-
-func newObjectWait(w pctl.Wait) *objectWait {
-	if w.Kind == pctl.WaitNothing {
-		return nil
+// threads prints the threads at a rendezvous, each as an object. Its event is that of the rendezvous; tid distinguishes the two.
+func (f jsonLines) threads(b []byte, r *record) []byte {
+	for _, t := range r.threads {
+		o := newObject(r)
+		o.Event = pctl.KindStopped.String()
+		o.Point = r.Point.String()
+		o.TID = t.TID
+		o.setStack(f.frames, t)
+		o.Wait = newObjectWait(r.waits[t.TID])
+		b = appendObjectLine(b, o)
 	}
-	o := &objectWait{Kind: w.Kind.String(), Child: w.Child, Time: int64(w.Timeout)}
-	switch w.Kind {
-	case pctl.WaitLock, pctl.WaitThread, pctl.WaitFutex:
-		o.Lock, o.Addr, o.Symbol, o.Object = w.Lock.Kind, hex(w.Lock.Addr), w.Lock.Symbol, w.Lock.Object
-		o.Owner, o.Gone, o.Why = w.Lock.Owner, w.Lock.Gone, w.Lock.Why
-	case pctl.WaitFile:
-		o.FD, o.Path = &w.File.FD, w.File.Path
-		o.Socket, o.Local, o.Remote = w.File.Socket.Kind, w.File.Socket.Local, w.File.Socket.Remote
-		for _, p := range w.File.Peers {
-			o.Peers = append(o.Peers, objectPeer(p))
-		}
-	}
-	return o
+	return b
 }
 
 // deadlock prints threads that wait for each other.

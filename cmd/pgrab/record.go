@@ -10,6 +10,7 @@ type record struct {
 	thread  *pctl.Thread   // the thread that hit, with its registers and stack
 	threads []*pctl.Thread // every thread, at a rendezvous
 	waits   map[int]pctl.Wait
+	text    []byte        // nothing else to print: lines
 	skipped uint64        // hits that were not printed before this
 	counts  []count       // the final table
 	reached chan struct{} // nothing to print: closed when all before it is formatted
@@ -28,7 +29,7 @@ type count struct {
 // format formats records. Its methods append to b and keep no state.
 type format interface {
 	event(b []byte, r *record) []byte
-	thread(b []byte, r *record, t *pctl.Thread) []byte
+	threads(b []byte, r *record) []byte
 	deadlock(b []byte, r *record, cycle []int) []byte
 	counts(b []byte, rows []count) []byte
 }
@@ -42,11 +43,12 @@ func appendRecord(b []byte, f format, r *record) []byte {
 	if r.counts != nil {
 		return f.counts(b, r.counts)
 	}
+	if r.text != nil {
+		return append(b, r.text...)
+	}
 	b = f.event(b, r)
 	r.waits = pctl.Waits(r.threads)
-	for _, t := range r.threads {
-		b = f.thread(b, r, t)
-	}
+	b = f.threads(b, r)
 	for _, cycle := range pctl.Deadlocks(r.waits) {
 		b = f.deadlock(b, r, cycle)
 	}

@@ -30,7 +30,7 @@ func (t *target) rendezvous(ctx context.Context, e pctl.Event) {
 	if t.first != nil {
 		r.Event, r.Point, t.first = *t.first, e.Point, nil
 	}
-	if t.options.stacks {
+	if t.options.stacks != noStacks {
 		r.threads = t.capture(ctx)
 	}
 	short := t.hold == 0 || stay.Err() != nil

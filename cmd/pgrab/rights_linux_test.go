@@ -104,9 +104,9 @@ func TestPtraceAlone(t *testing.T) {
 				append([]string{exe, "-t", strconv.Itoa(threads), "-p", "2000"}, tt.forks...)...)
 			g.Ready()
 			argv := append(append([]string{}, tt.argv...), publicPgrab(t), "-p", strconv.Itoa(g.PID))
-			r := tt.run(t, append(argv, "-w", "-H", "0", "-t", "0")...)
+			r := tt.run(t, append(argv, "--each")...)
 			if n := strings.Count(r.stdout, "start_thread"); r.status != 0 || n != threads || !strings.Contains(r.stdout, " main+") {
-				t.Errorf("-w: exit status %d, %d of %d threads with a stack", r.status, n, threads)
+				t.Errorf("--each: exit status %d, %d of %d threads with a stack", r.status, n, threads)
 			}
 			r = tt.run(t, append(argv, "-s", "none", "-b", "hot", "-t", "300ms")...)
 			if n := strings.Count(r.stdout, " hit hot+0 in hits "); r.status != 0 || n < 10 {

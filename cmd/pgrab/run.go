@@ -57,7 +57,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		job.NoteLack(err)
 		return found, err
 	}
-	var f format = text{named}
+	var f format = text{named, o.stacks == eachStack}
 	if o.form == formJSON {
 		f = jsonLines{named}
 	}
@@ -183,6 +183,11 @@ func (g *grabber) grabAll(ctx context.Context) error {
 }
 
 func (g *grabber) grab(ctx context.Context, pid int) error {
+	if g.goroutines != noGoroutines {
+		if done, err := g.lookAt(ctx, pid); done {
+			return err
+		}
+	}
 	p, err := g.session.Grab(ctx, pid, &pctl.GrabOptions{Stop: g.stop, Release: g.release, Linker: g.showsEvents() && g.limit != 0, Trap: g.trap, Follow: g.tree.follow()})
 	if err != nil {
 		if errors.Is(err, context.Canceled) && ctx.Err() != nil {

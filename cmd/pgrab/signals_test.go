@@ -22,7 +22,7 @@ func TestKilledHoldingSignals(t *testing.T) {
 	t.Parallel()
 	for _, holding := range [...][]string{
 		{"-s", "grab", "-H", "30"},
-		{"-w"},
+		{"-w", "-s", "grab"},
 		{"-s", "grab", "-H", "30", "--trap", "int3", "-b", "sem_destroy"}, // which nothing calls
 	} {
 		killBetweenSignals(t, ptest.Rounds(4, 20, 200), 250, holding...)

@@ -78,7 +78,7 @@ func TestSpecimens(t *testing.T) {
 				s.state = "RS"
 			}
 			pid := strconv.Itoa(g.PID)
-			p := startPgrab(t, "-w", "-p", pid)
+			p := startPgrab(t, "-w", "-s", "grab", "-p", pid)
 			first := "pid " + pid + ": grabbed (" + plural(living(g), "thread") + "), stopped at grab"
 			if got := p.Line(); got != first {
 				t.Errorf("pgrab prints %q, want %q", got, first)
@@ -102,7 +102,7 @@ func TestSpecimens(t *testing.T) {
 			}
 			expectFree(t, g, s.state)
 
-			r := pgrab(t, nil, "-w", "-t", "0", "-p", pid)
+			r := pgrab(t, nil, "-w", "-p", pid)
 			if r.status != 0 || r.stderr != "" || !strings.Contains(r.stdout, "    #0 ") {
 				t.Errorf("in passing: exit status %d, stdout %q, stderr %q", r.status, r.stdout, r.stderr)
 			}

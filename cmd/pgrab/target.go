@@ -48,7 +48,7 @@ func (o *options) kinds() []pctl.Kind {
 	if o.detail == detailAll {
 		k = append(k, pctl.KindThreadStart, pctl.KindThreadExit, pctl.KindSignal)
 	}
-	if len(o.breaks) != 0 && (o.showsEvents() || o.stacks) {
+	if len(o.breaks) != 0 && (o.showsEvents() || o.stacks != noStacks) {
 		k = append(k, pctl.KindHit)
 	}
 	if len(o.breaks) != 0 {

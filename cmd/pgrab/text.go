@@ -12,7 +12,10 @@ import (
 )
 
 // text prints lines for users; scripts may rely on them line by line.
-type text struct{ frames frames }
+type text struct {
+	frames frames
+	each   bool // threads with the same stack one by one
+}
 
 func (f text) event(b []byte, r *record) []byte {
 	if r.skipped != 0 {
@@ -34,30 +37,6 @@ func skippedHits(n uint64) string {
 func what(e pctl.Event) string {
 	_, text, _ := strings.Cut(e.String(), ": ")
 	return text
-}
-
-// thread prints a thread's name and state, and its stack below.
-func (f text) thread(b []byte, r *record, t *pctl.Thread) []byte {
-	b = fmt.Appendf(b, "pid %d: tid %d (%s) %s\n", r.PID, t.TID, clean.Text(t.Name()), doing(t))
-	if text := waiting(r.waits[t.TID]); text != "" {
-		b = append(append(append(b, "    "...), text...), '\n')
-	}
-	return f.appendStack(b, t)
-}
-
-// waiting returns what a thread waits for, if that says more than the name of its call: "waits for mutex
-// …".
-func waiting(w pctl.Wait) string {
-	switch w.Kind {
-	case pctl.WaitLock, pctl.WaitThread, pctl.WaitFutex, pctl.WaitChild:
-		return "waits for " + w.String()
-	case pctl.WaitFile:
-		if w.File.Write {
-			return "waits to write to " + w.String()
-		}
-		return "waits to read from " + w.String()
-	}
-	return ""
 }
 
 // deadlock prints threads that wait for each other.
@@ -88,14 +67,6 @@ func waitsIn(t *pctl.Thread) string {
 	return fmt.Sprintf(", in %s at %s:%d", clean.Text(f.Func), clean.Text(clean.Base(f.File)), f.Line)
 }
 
-// doing returns a thread's state: "running", "in futex", "uninterruptible".
-func doing(t *pctl.Thread) string {
-	if call, ok := t.Syscall(); ok {
-		return "in " + call
-	}
-	return t.State.String()
-}
-
 // appendStack prints frames as
 //
 //	#1  0x00007f2b4c0e1f30  start_thread+0x2f0 in libc.so.6 at pthread_create.c:442
@@ -105,6 +76,15 @@ func doing(t *pctl.Thread) string {
 // file. A user with its debug information can look it up.
 func (f text) appendStack(b []byte, t *pctl.Thread) []byte {
 	frames, err := f.frames(t)
+	b = appendFrames(b, frames, true)
+	if err != nil {
+		b = append(append(append(b, "    -- "...), clean.Text(err.Error())...), '\n')
+	}
+	return b
+}
+
+// appendFrames prints frames, with source lines or without.
+func appendFrames(b []byte, frames []pctl.Frame, lines bool) []byte {
 	for i, f := range frames {
 		b = fmt.Appendf(b, "    #%-3d 0x%016x  ", i, f.PC)
 		if f.Func == "" {
@@ -118,13 +98,10 @@ func (f text) appendStack(b []byte, t *pctl.Thread) []byte {
 		if f.Object != "" {
 			b = append(append(b, " in "...), clean.Text(clean.Base(f.Object))...)
 		}
-		if f.File != "" {
+		if f.File != "" && lines {
 			b = fmt.Appendf(b, " at %s:%d", clean.Text(f.File), f.Line)
 		}
 		b = append(b, '\n')
-	}
-	if err != nil {
-		b = append(append(append(b, "    -- "...), clean.Text(err.Error())...), '\n')
 	}
 	return b
 }

@@ -16,12 +16,12 @@ import (
 func TestDeadlock(t *testing.T) {
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "waits.c"), "deadlock", "3")
 	g.Ready()
-	r := pgrab(t, nil, "-w", "-t", "0", "-p", strconv.Itoa(g.PID))
-	lines := regexp.MustCompile(`(?m)^    waits for mutex 0x\w+ \(ring(\+\d+)? in waits.*\) held by tid \d+$`).FindAllString(r.stdout, -1)
+	r := pgrab(t, nil, "-w", "-p", strconv.Itoa(g.PID))
+	lines := regexp.MustCompile(`(?m)^    (?:tid \d+ \(waits\) )?waits for mutex 0x\w+ \(ring(\+\d+)? in waits.*\) held by tid \d+ \(waits\)$`).FindAllString(r.stdout, -1)
 	if len(lines) != 3 {
 		t.Errorf("%d threads wait for a mutex:\n%s", len(lines), r.stdout)
 	}
-	all := regexp.MustCompile(`(?m)^pid \d+: deadlock of 3 threads:( tid \d+ waits for mutex [^;\n]* held by tid \d+, in member at waits.c:\d+;?){3}$`)
+	all := regexp.MustCompile(`(?m)^pid \d+: deadlock of 3 threads:( tid \d+ waits for mutex [^;\n]* held by tid \d+ \(waits\), in member at waits.c:\d+;?){3}$`)
 	if !all.MatchString(r.stdout) {
 		t.Errorf("no deadlock:\n%s", r.stdout)
 	}
@@ -54,10 +54,32 @@ func TestDeadlockOfCXX(t *testing.T) {
 	for _, n := range []int{2, 5} {
 		g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "../../internal/sample/testdata/locks.cc"), "ring", strconv.Itoa(n))
 		g.Ready()
-		r := pgrab(t, nil, "-w", "-t", "0", "-p", strconv.Itoa(g.PID))
-		all := regexp.MustCompile(fmt.Sprintf(`(?m)^pid \d+: deadlock of %d threads:( tid \d+ waits for mutex 0x\w+ \(ring(\+\d+)? in locks\) held by tid \d+, in member\(int, int\) at locks.cc:\d+;?){%[1]d}$`, n))
+		r := pgrab(t, nil, "-w", "-p", strconv.Itoa(g.PID))
+		all := regexp.MustCompile(fmt.Sprintf(`(?m)^pid \d+: deadlock of %d threads:( tid \d+ waits for mutex 0x\w+ \(ring(\+\d+)? in locks\) held by tid \d+ \(member\), in member\(int, int\) at locks.cc:\d+;?){%[1]d}$`, n))
 		if !all.MatchString(r.stdout) {
 			t.Errorf("no deadlock of %d:\n%s", n, r.stdout)
 		}
+	}
+}
+
+// TestGroups: threads with the same stack are shown together, the largest group first, and --each shows each. The process runs
+// as soon as it has been looked at.
+func TestGroups(t *testing.T) {
+	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "waits.c"), "crowd", "200")
+	g.Ready()
+	pid := strconv.Itoa(g.PID)
+	p := startPgrab(t, "-w", "-p", pid) // whose input does not end
+	out, state := p.Finish()
+	if !state.Success() {
+		t.Errorf("%v", state)
+	}
+	group := regexp.MustCompile(`^pid \d+: grabbed \(201 threads\), stopped at grab\npid \d+: 200 threads in futex: tid \d+[-\d]+ \(normal\).*\n` +
+		`    waits for mutex 0x\w+ \(normal in waits.*\) held by tid ` + pid + ` \(waits\)\n    #0 (?s).*\npid ` + pid + `: released, running\n$`)
+	if stacks := strings.Count(out, "    #0 "); stacks != 2 || !group.MatchString(out) {
+		t.Errorf("%d stacks:\n%s", stacks, out)
+	}
+	expectFree(t, g, "S")
+	if r := pgrab(t, nil, "--each", "-p", pid); strings.Count(r.stdout, "    #0 ") != 201 {
+		t.Errorf("--each:\n%s", r.stdout)
 	}
 }

@@ -49,7 +49,7 @@ func (s *session) idleHint() string {
 		}
 	}
 	if len(s.cfg.pids) == 1 {
-		return fmt.Sprintf("nothing used the processor, the threads waited: 'pgrab -w -t 0 -p %d' shows for what", s.cfg.pids[0])
+		return fmt.Sprintf("nothing used the processor, the threads waited: 'pgrab -w -p %d' shows for what", s.cfg.pids[0])
 	}
 	return "nothing used the processor, the threads waited: --value wall shows where"
 }

@@ -79,6 +79,6 @@ func TestTextFits(t *testing.T) {
 	s.Type("stty rows 24 cols 80\n")
 	s.Type(fmt.Sprintf("$PSAMPLE -t 0.5 -p %d; echo status=$?\n", idle.Process.Pid))
 	s.Until("clock_nanosleep")
-	s.Until("hint: nothing used the processor, the threads waited: 'pgrab -w -t 0 -p")
+	s.Until("hint: nothing used the processor, the threads waited: 'pgrab -w -p")
 	s.Until("status=0")
 }

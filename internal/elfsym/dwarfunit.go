@@ -91,6 +91,7 @@ type die struct {
 	origin   value // abstract origin or specification
 	callFile uint64
 	callLine uint64
+	member   value // where it is in its struct
 
 	stmtList, compDir, strOffsets, addrBase, rnglists value // of the unit's entry
 	dwoName, dwoID, rangesBase                        value // the same
@@ -131,6 +132,8 @@ func (u *unit) entry(c *cursor.Cursor, base uint64, t *abbrevTable, e *die) bool
 			e.callFile = v.v
 		case dwarf.AttrCallLine:
 			e.callLine = v.v
+		case dwarf.AttrDataMemberLoc:
+			e.member = v
 		case dwarf.AttrStmtList:
 			e.stmtList = v
 		case dwarf.AttrCompDir:

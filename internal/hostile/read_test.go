@@ -37,7 +37,10 @@ func read(b []byte) {
 	f.Near("f", func(elfsym.Near) {})
 	f.BuildID()
 	f.FirstNeeded()
-	f.Go()
+	if g, ok := f.Go(); ok {
+		g.Structs("runtime.g")
+		g.Version()
+	}
 	f.Missing()
 }
 

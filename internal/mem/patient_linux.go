@@ -182,9 +182,9 @@ func (p *Patient) read(v view, quick bool, b []byte, addr int64) (int, error) {
 	n, e := 0, error(nil)
 	if quick && p.missing(addr, len(b), nil) {
 		n, e = v.read(p.Memory, b, addr)
-	} else if n, e = p.apart(v, b, addr); e == ErrAbsent {
+	} else if n, e = p.apart(&job{view: v, size: len(b), addr: addr, dst: [][]byte{b}}); e == ErrAbsent {
 		if b, _ = p.before(b, addr); len(b) > 0 {
-			n, _ = p.apart(v, b, addr)
+			n, _ = p.apart(&job{view: v, size: len(b), addr: addr, dst: [][]byte{b}})
 		}
 	}
 	if e != nil {
@@ -261,18 +261,18 @@ func (p *Patient) missing(addr int64, size int, each func(page uint64)) (none bo
 	return none
 }
 
-// apart has a worker read. p.mu is held.
-func (p *Patient) apart(v view, b []byte, addr int64) (int, error) {
+// apart has a worker read, and copies what it has read. p.mu is held.
+func (p *Patient) apart(j *job) (int, error) {
 	w := p.worker
 	if w == nil {
 		w = &worker{jobs: make(chan job, 1), done: make(chan outcome, 1), ended: make(chan struct{})}
 		p.worker = w
 		go w.run(p.Memory) // ended by Close, which waits, or left behind
 	}
-	if len(w.buf) < len(b) {
-		w.buf = make([]byte, len(b))
+	if len(w.buf) < j.size {
+		w.buf = make([]byte, j.size)
 	}
-	w.jobs <- job{v, len(b), addr}
+	w.jobs <- w.own(j)
 	if p.timer == nil {
 		p.timer = time.NewTimer(sleepLimit)
 	} else {
@@ -282,28 +282,33 @@ func (p *Patient) apart(v view, b []byte, addr int64) (int, error) {
 	for tries := 0; ; tries++ {
 		select {
 		case o := <-w.done:
-			return copy(b, w.buf[:o.n]), o.err
+			for i, b := range o.dst {
+				j.dst[i] = j.dst[i][:copy(j.dst[i], b)]
+			}
+			return o.n, o.err
 		case <-p.timer.C:
 			if tries < startLimit && !w.sleeps() {
 				p.timer.Reset(sleepLimit)
 				continue
 			}
-			p.leave(w, addr, len(b))
+			p.leave(w, j)
 			return 0, ErrAbsent
 		}
 	}
 }
 
 // leave leaves a worker behind, and makes the pages absent that it may wait for.
-func (p *Patient) leave(w *worker, addr int64, size int) {
+func (p *Patient) leave(w *worker, j *job) {
 	close(w.jobs)
 	p.worker = nil
 	p.left++
 	left.Add(1)
 	var pages []uint64
-	p.missing(addr, size, func(page uint64) { pages = append(pages, page) })
-	if len(pages) == 0 {
-		pages = append(pages, uint64(addr)/pageSize) // it has come this moment
+	if j.addrs == nil { // the ranges of a ReadVec are asked for again, each by itself
+		p.missing(j.addr, j.size, func(page uint64) { pages = append(pages, page) })
+		if len(pages) == 0 {
+			pages = append(pages, uint64(j.addr)/pageSize) // it has come this moment
+		}
 	}
 	for _, page := range pages {
 		p.absent[page]++

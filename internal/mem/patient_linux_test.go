@@ -138,3 +138,26 @@ func BenchmarkPatient(b *testing.B) {
 		}
 	}
 }
+
+// TestAbsentRanges: a ReadVec that meets a page which does not come reads all ranges but that.
+func TestAbsentRanges(t *testing.T) {
+	g, half := unserved(t)
+	p, err := OpenPatient(g.PID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	for range 3 {
+		dst := [][]byte{make([]byte, 16), make([]byte, 16), make([]byte, 16), nil}
+		n, err := p.ReadVec(dst, []uint64{uint64(half) - 64, uint64(half) - 8, uint64(half) - 32, uint64(half)})
+		if n != 40 || err != ErrAbsent || len(dst[0]) != 16 || len(dst[1]) != 8 || len(dst[2]) != 16 || !bytes.Equal(dst[1], bytes.Repeat([]byte{1}, 8)) {
+			t.Errorf("%d bytes, %v, %x", n, err, dst)
+		}
+	}
+	g.Kill()
+	g.WaitFor("the end of the reads", func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.left == 0
+	})
+}

@@ -18,24 +18,50 @@ type worker struct {
 	buf   []byte       // what the present call reads into: the caller may use its own again after we have given up
 }
 
+// A job is one call: of ReadVec if addrs is set.
 type job struct {
-	view view
-	size int
-	addr int64
+	view  view
+	size  int // of all ranges
+	addr  int64
+	dst   [][]byte // of ReadAt: one
+	addrs []uint64
 }
 
+// outcome is what a call has read, in the worker's own memory.
 type outcome struct {
 	n   int
 	err error
+	dst [][]byte
+}
+
+// own returns a job that reads into the worker's memory. The caller may change what the other one refers to.
+func (w *worker) own(j *job) job {
+	o := *j
+	o.dst, o.addrs = make([][]byte, len(j.dst)), append([]uint64(nil), j.addrs...)
+	at := 0
+	for i, b := range j.dst {
+		o.dst[i] = w.buf[at : at+len(b) : at+len(b)]
+		at += len(b)
+	}
+	return o
+}
+
+func (w *worker) do(m *Memory, j *job) (int, error) {
+	if j.addrs != nil {
+		return m.ReadVec(j.dst, j.addrs)
+	}
+	n, err := j.view.read(m, j.dst[0], j.addr)
+	j.dst[0] = j.dst[0][:n]
+	return n, err
 }
 
 func (w *worker) run(m *Memory) {
 	defer close(w.ended)
 	for j := range w.jobs {
 		w.tid.Store(int64(unix.Gettid())) // the thread stays the same during the call
-		n, err := j.view.read(m, w.buf[:j.size], j.addr)
+		n, err := w.do(m, &j)
 		w.tid.Store(0)
-		w.done <- outcome{n, err}
+		w.done <- outcome{n, err, j.dst}
 	}
 }
 

@@ -47,6 +47,7 @@ func eachFile(int, func(fd int, name []byte))                 {}
 func Children(pid, tid int) ([]int, error)                    { return nil, errors.ErrUnsupported }
 func Tasks(pid int, buf []int) ([]int, error)                 { return nil, errors.ErrUnsupported }
 func Monotonic() time.Duration                                { return 0 }
+func ClockOf(pid, id int) (time.Duration, bool)               { return 0, false }
 func OpenMappings(pid int) (*Mappings, error)                 { return nil, errors.ErrUnsupported }
 func (m *Mappings) At(addr uint64) (Map, bool, error)         { return Map{}, false, errors.ErrUnsupported }
 func (m *Mappings) Close() error                              { return nil }
@@ -72,6 +73,7 @@ func (t *TaskStats) Close() error                             { return nil }
 func OpenRoot(pid int) (*Root, error)                         { return nil, errors.ErrUnsupported }
 func (r *Root) Open(name string) (*os.File, error)            { return nil, errors.ErrUnsupported }
 func (r *Root) OpenMapped(m Map) (*os.File, error)            { return nil, errors.ErrUnsupported }
+func (r *Root) IsPipe(name string) bool                       { return false }
 func (r *Root) Ours() bool                                    { return false }
 func (r *Root) Close() error                                  { return nil }
 func OpenPIDFD(pid int) (*PIDFD, error)                       { return nil, errors.ErrUnsupported }
@@ -81,3 +83,6 @@ func (p *PIDFD) Close() error                                 { return nil }
 func OpenImage(pid int) (*Image, error)                       { return nil, errors.ErrUnsupported }
 func (i *Image) Current() bool                                { return false }
 func (i *Image) Close() error                                 { return nil }
+
+// MonotonicOf cannot be told on this platform.
+func MonotonicOf(pid int) time.Duration { return 0 }

@@ -25,6 +25,12 @@ func OpenedFile(pid int, fd uint32) (string, error) {
 	return p.readlink()
 }
 
+// Link returns what a link in /proc/PID refers to, such as cwd or ns/time.
+func Link(pid int, file string) (string, error) {
+	p := processPath(pid, file)
+	return p.readlink()
+}
+
 // Exe returns the target of the link /proc/PID/exe. That is the executed file's
 // name in its mount namespace, with " (deleted)" appended if it is unlinked. It
 // needs the permission PTRACE_MODE_READ. A kernel thread has no such link (ESRCH).

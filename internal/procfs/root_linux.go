@@ -105,6 +105,17 @@ func (r *Root) Open(name string) (*os.File, error) {
 	return reopen(fd, &st, name)
 }
 
+// IsPipe reports whether a name is that of a fifo. It opens nothing.
+func (r *Root) IsPipe(name string) bool {
+	fd, err := r.look(name)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	return unix.Fstat(fd, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFIFO
+}
+
 // look returns an O_PATH descriptor of the named file. It allows nothing but to
 // look at the file's attributes.
 func (r *Root) look(name string) (int, error) {

@@ -15,3 +15,21 @@ func clock(id int32) time.Duration {
 	unix.ClockGettime(id, &ts) // cannot fail
 	return time.Duration(ts.Nano())
 }
+
+// ClockOf returns the time of one of a process's clocks (clock_gettime(2)). It reports false for clocks that count processor
+// time, and where the process has a time namespace of its own.
+func ClockOf(pid, id int) (time.Duration, bool) {
+	if id < 0 || id == unix.CLOCK_PROCESS_CPUTIME_ID || id == unix.CLOCK_THREAD_CPUTIME_ID {
+		return 0, false
+	}
+	theirs, err := Link(pid, "ns/time")
+	ours, err2 := Link(unix.Getpid(), "ns/time")
+	if err == nil && err2 == nil && theirs != ours { // without such namespaces neither has one
+		return 0, false
+	}
+	var ts unix.Timespec
+	if unix.ClockGettime(int32(id), &ts) != nil {
+		return 0, false
+	}
+	return time.Duration(ts.Nano()), true
+}

@@ -52,12 +52,15 @@ func InterruptedResult(result int64) bool {
 	return false
 }
 
+// RestartBlock is ERESTART_RESTARTBLOCK, negated in the result of a call that restart_syscall(2) will continue.
+const RestartBlock = 516
+
 const (
 	eIntr          = 4
 	eRestartSys    = 512
 	eRestartNoIntr = 513
 	eRestartNoHand = 514
-	eRestartBlock  = 516
+	eRestartBlock  = RestartBlock
 )
 
 // SyscallArgs returns the six arguments of the system call the thread is in.

@@ -31,11 +31,12 @@ type threadStack struct {
 	frames      []pctl.Frame
 }
 
-// stops is the last stop of a process for its stacks.
+// stops is the last stop of a process for its stacks, and the last reading of its goroutines.
 type stops struct {
-	mu     sync.Mutex // held while the process is stopped
-	stacks *Stacks
-	took   time.Duration // from the grab until the release
+	mu         sync.Mutex // held while the process is stopped, or read
+	stacks     *Stacks
+	goroutines *Goroutines
+	took       time.Duration // from the grab until the release
 }
 
 // A process is stopped for its stacks for a twentieth of the time at most, however many clients ask. A client
@@ -74,7 +75,7 @@ func (s *Sampler) lastStop(pid int) *stops {
 	}
 	for other, last := range s.stopped {
 		if last.mu.TryLock() {
-			if last.stacks != nil && time.Since(last.stacks.at) > keptStops {
+			if last.old() {
 				delete(s.stopped, other)
 			}
 			last.mu.Unlock()
@@ -84,6 +85,11 @@ func (s *Sampler) lastStop(pid int) *stops {
 		s.stopped[pid] = new(stops)
 	}
 	return s.stopped[pid]
+}
+
+// old reports whether nobody has asked for a while.
+func (s *stops) old() bool {
+	return (s.stacks != nil || s.goroutines != nil) && (s.stacks == nil || time.Since(s.stacks.at) > keptStops) && (s.goroutines == nil || time.Since(s.goroutines.at) > keptStops)
 }
 
 func (s *Sampler) takeStacks(ctx context.Context, pid int) (_ *Stacks, err error) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"io"
 	"sort"
+	"time"
 
 	pprof "github.com/google/pprof/profile"
 
@@ -14,15 +15,20 @@ import (
 
 // WritePprof writes a gzipped profile.proto with the sample type goroutine/count, each thread a sample.
 func (s *Stacks) WritePprof(w io.Writer) error {
-	kind := &pprof.ValueType{Type: "goroutine", Unit: "count"}
-	b := stackBuilder{out: &pprof.Profile{
-		SampleType: []*pprof.ValueType{kind}, PeriodType: kind, Period: 1, DefaultSampleType: kind.Type,
-		TimeNanos: s.at.UnixNano(), DurationNanos: max(int64(s.took), 1),
-	}, maps: s.maps, locations: make(map[uint64]*pprof.Location), functions: make(map[[3]string]*pprof.Function), mappings: make(map[mappedFile]*pprof.Mapping)}
+	b := newStackBuilder(s.at, s.took, s.maps)
 	for _, t := range s.threads {
-		b.add(&t)
+		b.addThread(&t)
 	}
 	return b.out.Write(w)
+}
+
+// newStackBuilder returns a builder of a profile that was taken at a time and took a while.
+func newStackBuilder(at time.Time, took time.Duration, maps []pctl.Map) *stackBuilder {
+	kind := &pprof.ValueType{Type: "goroutine", Unit: "count"}
+	return &stackBuilder{out: &pprof.Profile{
+		SampleType: []*pprof.ValueType{kind}, PeriodType: kind, Period: 1, DefaultSampleType: kind.Type,
+		TimeNanos: at.UnixNano(), DurationNanos: max(int64(took), 1),
+	}, maps: maps, locations: make(map[uint64]*pprof.Location), functions: make(map[[3]string]*pprof.Function), mappings: make(map[mappedFile]*pprof.Mapping)}
 }
 
 // stackBuilder makes a profile.proto of stacks.
@@ -40,16 +46,22 @@ type mappedFile struct {
 	start uint64
 }
 
-// add adds a thread. If its stack is not known, its state stands for the stack.
-func (b *stackBuilder) add(t *threadStack) {
-	sample := &pprof.Sample{Value: []int64{1}, NumLabel: map[string][]int64{"tid": {int64(t.tid)}}}
-	if t.name != "" {
-		sample.Label = map[string][]string{"thread": {t.name}}
-	}
+// addThread adds a thread. If its stack is not known, its state stands for the stack.
+func (b *stackBuilder) addThread(t *threadStack) {
 	frames := t.frames
 	if len(frames) == 0 {
 		frames = []pctl.Frame{{Func: "[" + t.state + "]"}}
 	}
+	sample := b.add(frames, 1)
+	sample.NumLabel = map[string][]int64{"tid": {int64(t.tid)}}
+	if t.name != "" {
+		sample.Label = map[string][]string{"thread": {t.name}}
+	}
+}
+
+// add adds a number of threads, or goroutines, with the same stack.
+func (b *stackBuilder) add(frames []pctl.Frame, count int64) *pprof.Sample {
+	sample := &pprof.Sample{Value: []int64{count}}
 	for i := 0; i < len(frames); {
 		n := i + 1
 		for n < len(frames) && frames[n-1].Inlined {
@@ -63,6 +75,7 @@ func (b *stackBuilder) add(t *threadStack) {
 		i = n
 	}
 	b.out.Sample = append(b.out.Sample, sample)
+	return sample
 }
 
 // location returns the location of the functions at one address, the innermost first. Functions without a name are left

@@ -67,7 +67,7 @@ func init() { // the index lists them
 	pages["profile"] = &page{about: "processor time, as Go's CPU profile", seconds: 30, answer: (*Server).cpu}
 	pages["wall"] = &page{about: "wall time of all threads, waiting included", seconds: 30, answer: (*Server).wall}
 	pages["flame"] = &page{about: "flame graphs of processor time and wall time, for a browser", seconds: 10, answer: (*Server).flame}
-	pages["goroutine"] = &page{stops: true, about: "the stack of every thread now; debug=1 and debug=2 are text", texts: true, answer: (*Server).goroutine}
+	pages["goroutine"] = &page{stops: true, about: "the stack of every thread now, of a Go program those of its goroutines; debug=1 and debug=2 are text", texts: true, answer: (*Server).goroutine}
 	pages["threadcreate"] = &page{stops: true, about: "how many threads there are, or, with seconds, where threads are created", seconds: -1, texts: true, answer: (*Server).threadCreate}
 	pages["mutex"] = &page{about: "the time that threads waited for locks, by the stacks of the threads that held them", seconds: 5, texts: true, answer: (*Server).mutex}
 	pages["cmdline"] = &page{about: "the command line", answer: (*Server).cmdline}
@@ -241,6 +241,18 @@ func text(write func(io.Writer) error) (*answer, error) {
 func (s *Server) goroutine(q *query) (*answer, error) {
 	ctx, cancel := context.WithTimeout(q.ctx, 10*time.Second)
 	defer cancel()
+	if g, err := s.o.Sampler.Goroutines(ctx, q.target.PID); err == nil || errors.Is(err, sample.ErrGoroutines) {
+		switch {
+		case err != nil:
+			return nil, err
+		case q.debug == 0:
+			return file("goroutine", g.WritePprof)
+		case q.debug == 1:
+			return text(g.WriteCounts)
+		}
+		return text(g.WriteText)
+	}
+	// It is no Go program, or one of an unknown version. A process that cannot be read cannot be stopped either, which says why.
 	stacks, err := s.o.Sampler.Stacks(ctx, q.target.PID)
 	switch {
 	case err != nil:

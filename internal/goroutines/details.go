@@ -1,0 +1,104 @@
+package goroutines
+
+// Bounds of what one g refers to.
+const (
+	maxChannels = 16
+	maxLabels   = 32
+	maxText     = 256 // of a key or value
+)
+
+// A wish is memory that is wanted for a reading.
+type wish struct {
+	of   *reading
+	addr uint64
+	size uint64
+	b    []byte // what came of it
+}
+
+// grant reads what is wished, as far as it is there.
+func (r *Reader) grant(wishes []wish) {
+	dst, addrs := make([][]byte, len(wishes)), make([]uint64, len(wishes))
+	for i := range wishes {
+		dst[i], addrs[i] = make([]byte, wishes[i].size), wishes[i].addr
+	}
+	r.m.ReadVec(dst, addrs)
+	for i := range wishes {
+		wishes[i].b = dst[i]
+	}
+}
+
+// details reads what goroutines wait for, and their labels. It does so before each g is read again: a g that stood still
+// had them.
+func (r *Reader) details(each []reading, todo []int) {
+	l := &r.r.layout
+	var queues, labels []wish
+	for _, i := range todo {
+		e := &each[i]
+		e.channels, e.labels = nil, nil
+		g := raw{l, e.before}
+		if uint64(len(e.before)) < l.size() || !g.live() {
+			continue
+		}
+		if at := g.word(l.g.sudog); at != 0 && Status(g.status()&^scanning) == Waiting {
+			queues = append(queues, wish{of: e, addr: at})
+		}
+		if at := g.word(l.g.label); at != 0 && l.labels {
+			labels = append(labels, wish{of: e, addr: at, size: 24})
+		}
+	}
+	r.queues(queues)
+	r.labels(labels)
+}
+
+// queues follows the entries of queues that goroutines are in, one for each case of a select.
+func (r *Reader) queues(wishes []wish) {
+	o := r.r.layout.sudog
+	for hop := 0; hop < maxChannels && len(wishes) > 0; hop++ {
+		for i := range wishes {
+			wishes[i].size = max(o.channel, o.next) + 8
+		}
+		r.grant(wishes)
+		left := wishes[:0]
+		for _, w := range wishes {
+			if uint64(len(w.b)) < w.size {
+				continue
+			}
+			channel := le.Uint64(w.b[o.channel:])
+			if channel != 0 && take(&r.left.details, 8) {
+				w.of.channels = append(w.of.channels, channel)
+			}
+			if next := le.Uint64(w.b[o.next:]); next != 0 {
+				left = append(left, wish{of: w.of, addr: next})
+			}
+		}
+		wishes = left
+	}
+}
+
+// labels reads sets of labels: a slice of pairs of strings.
+func (r *Reader) labels(sets []wish) {
+	if len(sets) == 0 {
+		return
+	}
+	r.grant(sets)
+	var pairs, texts []wish
+	for _, w := range sets {
+		if len(w.b) == 24 {
+			if n := le.Uint64(w.b[8:]); n > 0 && n <= maxLabels {
+				pairs = append(pairs, wish{of: w.of, addr: le.Uint64(w.b), size: 32 * n})
+			}
+		}
+	}
+	r.grant(pairs)
+	for _, w := range pairs {
+		for at := 0; at+16 <= len(w.b) && uint64(len(w.b)) == w.size; at += 16 {
+			texts = append(texts, wish{of: w.of, addr: le.Uint64(w.b[at:]), size: min(le.Uint64(w.b[at+8:]), maxText)})
+		}
+	}
+	r.grant(texts)
+	for i := 0; i+1 < len(texts); i += 2 {
+		if take(&r.left.details, len(texts[i].b)+len(texts[i+1].b)+32) {
+			texts[i].of.labels = append(texts[i].of.labels, Label{string(texts[i].b), string(texts[i+1].b)})
+		}
+	}
+}

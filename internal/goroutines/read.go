@@ -1,0 +1,297 @@
+package goroutines
+
+import (
+	"bytes"
+	"context"
+	"errors"
+
+	"ptools/internal/unwind"
+)
+
+const (
+	batch = 256 // goroutines that are read at a time
+	few   = 8   // of them that have changed
+	// window is how much of a stack is read at first: most goroutines wait at less depth. wide is how much of a deeper one.
+	window = 1 << 10
+	wide   = 256 << 10
+	// rounds is how many times a goroutine is read that does not stand still.
+	rounds = 12
+	// mostWide is how many bytes of wide stacks are held at a time.
+	mostWide = 4 << 20
+)
+
+var errGone = errors.New("the list of goroutines cannot be read")
+
+// A Reader reads the goroutines of a Runtime. One goroutine at a time may use it.
+type Reader struct {
+	r       *Runtime
+	m       Memory
+	unwind  *unwind.Unwinder
+	stacks  map[string]*Stack
+	key     []byte
+	frames  []unwind.Frame
+	threads map[uint64]int // of m
+	left    budget
+	bufs    [][]byte // of a batch: g, g again
+	windows []byte
+
+	// Unread is how many g could not be read, or were none.
+	Unread int
+}
+
+// A budget bounds what is read and kept in one Read: of a program with a million goroutines in deep stacks of their own not all of
+// them are known.
+type budget struct {
+	wide    int // bytes of deep stacks that are read
+	frames  int // that are kept
+	details int // channels and labels that are kept, in bytes
+}
+
+var usual = budget{wide: 4 << 30, frames: 4 << 20, details: 64 << 20}
+
+// take takes n of one of the budgets, if there is as much.
+func take(left *int, n int) bool {
+	if *left < n {
+		return false
+	}
+	*left -= n
+	return true
+}
+
+// NewReader returns a Reader of a process whose executable memory code describes.
+func (r *Runtime) NewReader(m Memory, code unwind.Code) *Reader {
+	return &Reader{r: r, m: m, unwind: unwind.New(code),
+		bufs: buffers(2*batch, int(r.layout.size())), windows: make([]byte, batch*window)}
+}
+
+// Read calls f with each goroutine, until f returns false. They are read a few at a time, so they are not of one moment. One that
+// begins meanwhile may be left out.
+func (r *Reader) Read(ctx context.Context, f func(*G) bool) error {
+	r.threads, r.stacks, r.left = make(map[uint64]int), make(map[string]*Stack), usual
+	l, ok := r.r.list(r.m)
+	if !ok {
+		return errGone
+	}
+	addrs := make([]uint64, batch)
+	for i := uint64(0); i < l.n; i += batch {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		addrs = addrs[:min(batch, l.n-i)]
+		if ok := r.addresses(&l, addrs, i); !ok {
+			return errGone
+		}
+		for _, g := range r.batch(addrs) {
+			if !f(g) {
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// addresses reads a part of the list. When the list grows the runtime makes another one, and uses the memory of the old one
+// for something else: what was read is right if the list was the same afterwards.
+func (r *Reader) addresses(l *list, addrs []uint64, i uint64) bool {
+	for range rounds {
+		ok := l.read(r.m, addrs, i)
+		now, fine := r.r.list(r.m)
+		if !fine || now.n < l.n {
+			continue
+		}
+		if ok && now.addr == l.addr {
+			return true
+		}
+		l.addr = now.addr
+	}
+	return false
+}
+
+// A reading is one g that is being read.
+type reading struct {
+	addr   uint64
+	want   uint64 // of its stack, in bytes
+	tries  int    // rounds in which it changed
+	before []byte
+	after  []byte
+	stack  []byte
+
+	channels []uint64
+	labels   []Label
+}
+
+// batch reads some goroutines: all of them, and then those that have changed meanwhile, fewer at a time, which takes less time.
+func (r *Reader) batch(addrs []uint64) []*G {
+	gs := make([]*G, len(addrs))
+	todo := make([]int, len(addrs))
+	each := make([]reading, len(addrs))
+	for i, addr := range addrs {
+		todo[i], each[i] = i, reading{addr: addr, want: window}
+	}
+	todo = r.pass(each, todo, gs)
+	for len(todo) > 0 {
+		n := min(few, len(todo))
+		for some := todo[:n]; len(some) > 0; {
+			some = r.pass(each, some, gs)
+		}
+		todo = todo[n:]
+	}
+	found := gs[:0]
+	for _, g := range gs {
+		if g != nil {
+			found = append(found, g)
+		}
+	}
+	return found
+}
+
+// pass reads those that are to do, and returns those that have to be read again.
+func (r *Reader) pass(each []reading, todo []int, gs []*G) (left []int) {
+	r.round(each, todo)
+	left = todo[:0]
+	for _, i := range todo {
+		g, again := r.settle(&each[i])
+		switch {
+		case !again:
+			gs[i] = g
+		case each[i].tries < rounds:
+			left = append(left, i)
+		default:
+			gs[i] = r.unsettled(&each[i])
+		}
+	}
+	return left
+}
+
+// round reads each g that is to do, its stack, and the g again, in this order.
+func (r *Reader) round(each []reading, todo []int) {
+	size := int(r.r.layout.size())
+	var dst [][]byte
+	var addrs []uint64
+	for n, i := range todo {
+		dst, addrs = append(dst, r.bufs[n][:size]), append(addrs, each[i].addr)
+	}
+	r.m.ReadVec(dst, addrs)
+	var stacks [][]byte
+	var places []uint64
+	var whose []int
+	used, wider := 0, 0
+	for n, i := range todo {
+		e := &each[i]
+		e.before, e.stack = dst[n], nil
+		at, length := e.span(&r.r.layout)
+		if length == 0 {
+			continue
+		}
+		var b []byte
+		if length <= window {
+			b, used = r.windows[used:used+int(length)], used+int(length)
+		} else if wider += int(length); wider > mostWide {
+			e.before = nil // in another round
+			continue
+		} else {
+			b = make([]byte, length)
+		}
+		stacks, places, whose = append(stacks, b), append(places, at), append(whose, i)
+	}
+	r.m.ReadVec(stacks, places)
+	for n, i := range whose {
+		each[i].stack = stacks[n]
+	}
+	r.details(each, todo)
+	for n := range todo {
+		dst[n] = r.bufs[batch+n][:size]
+	}
+	r.m.ReadVec(dst, addrs)
+	for n, i := range todo {
+		each[i].after = dst[n]
+	}
+}
+
+// span returns the part of the stack that is wanted.
+func (e *reading) span(l *layout) (at, length uint64) {
+	g := raw{l, e.before}
+	if uint64(len(e.before)) < l.size() || !g.live() {
+		return 0, 0
+	}
+	switch Status(g.status() &^ scanning) {
+	case Running, CopyStack:
+		return 0, 0
+	}
+	_, sp, _ := g.place()
+	lo, hi := g.bounds()
+	if sp < lo || sp >= hi || hi-lo > maxStack {
+		return 0, 0
+	}
+	return sp, min(hi-sp, e.want)
+}
+
+// settle returns the goroutine that was read, nil if there is none, or says that it has to be read again.
+func (r *Reader) settle(e *reading) (g *G, again bool) {
+	l := &r.r.layout
+	if e.before == nil {
+		return nil, true
+	}
+	if uint64(len(e.before)) < l.size() || uint64(len(e.after)) < l.size() {
+		r.Unread++
+		return nil, false
+	}
+	before, after := raw{l, e.before}, raw{l, e.after}
+	if !before.live() && !after.live() {
+		return nil, false
+	}
+	status := Status(before.status() &^ scanning)
+	if status == Running && before.sameRun(after) {
+		g = before.decode()
+		r.threadsOf(g, before)
+		return g, false
+	}
+	if !bytes.Equal(e.before, e.after) || status == CopyStack {
+		e.tries++
+		return nil, true
+	}
+	if !before.possible(e.addr) {
+		r.Unread++
+		return nil, false
+	}
+	pc, sp, bp := before.place()
+	_, hi := before.bounds()
+	stack := r.walk(pc, sp, bp, e.stack)
+	if len(stack.Frames) > 0 {
+		stack.Frames[0].Return = pc != before.word(l.g.startpc) // all that is saved is a return address, but for one that has not begun
+	}
+	if stack.End == unwind.Unreadable && uint64(len(e.stack)) == e.want && e.want < min(hi-sp, wide) && take(&r.left.wide, int(min(hi-sp, wide))) {
+		e.want = wide
+		return nil, true
+	}
+	g = before.decode()
+	if len(stack.Frames) > 0 {
+		g.Stack = r.shared(stack)
+	}
+	g.Channels, g.Labels = e.channels, e.labels
+	r.threadsOf(g, before)
+	return g, false
+}
+
+// sameRun reports whether two readings are of the same goroutine, which ran both times.
+func (r raw) sameRun(o raw) bool {
+	for _, off := range []uint64{r.l.g.goid, r.l.g.gopc, r.l.g.startpc, r.l.g.parent} {
+		if r.word(off) != o.word(off) {
+			return false
+		}
+	}
+	return r.status()&^scanning == o.status()&^scanning
+}
+
+// unsettled is a goroutine that never stood still, nil if it has ended.
+func (r *Reader) unsettled(e *reading) *G {
+	if uint64(len(e.after)) < r.r.layout.size() {
+		r.Unread++
+		return nil
+	}
+	after := raw{&r.r.layout, e.after}
+	if !after.live() {
+		return nil
+	}
+	return &G{ID: after.word(r.r.layout.g.goid), Status: Changing}
+}

@@ -1,0 +1,140 @@
+package goroutines
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"ptools/internal/elfsym"
+)
+
+// Memory is the target's memory, which has to answer in bounded time.
+type Memory interface {
+	io.ReaderAt
+	// ReadVec reads ranges, and cuts those that it can read only in part.
+	ReadVec(dst [][]byte, addrs []uint64) (int, error)
+}
+
+// ErrNone is the error for a file without Go's runtime.
+var ErrNone = errors.New("no Go program")
+
+// A Runtime is the Go runtime of one object in a process. It never changes.
+type Runtime struct {
+	layout layout
+	allgs  uint64
+}
+
+// Open finds the runtime of a file that is mapped with a bias. Its error is ErrNone if the file has none.
+func Open(f *elfsym.File, bias uint64, m Memory) (*Runtime, error) {
+	const adder = "runtime.allgadd"
+	table, ok := f.Go()
+	if !ok {
+		return nil, ErrNone
+	}
+	refs := sliceRefs(f, adder)
+	version := table.Version()
+	if len(refs) == 0 {
+		if len(f.ByName(adder)) == 0 {
+			return nil, ErrNone // it uses the runtime of another object, or has none
+		}
+		return nil, fmt.Errorf("the list of goroutines of %s was not found", named(version))
+	}
+	for _, how := range []func() (layout, bool){
+		func() (layout, bool) { return tabled(version) },
+		func() (layout, bool) { return described(table) },
+	} {
+		l, ok := how()
+		for i := 0; ok && i < len(refs); i++ {
+			if r := (&Runtime{l, refs[i] + bias}); r.holds(m) {
+				return r, nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("the goroutines of %s cannot be read: it is no version that is known, and debug information does not tell", named(version))
+}
+
+func named(version string) string {
+	if version == "" {
+		return "this version of Go"
+	}
+	return version
+}
+
+const (
+	holdsOf    = 64 // goroutines that are looked at
+	holdsTries = 8  // times that this is done, because they change
+)
+
+// holds reports whether the first goroutines are possible ones, with different numbers.
+func (r *Runtime) holds(m Memory) bool {
+	for range holdsTries {
+		if r.once(m) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Runtime) once(m Memory) bool {
+	l, ok := r.list(m)
+	if !ok {
+		return false
+	}
+	addrs := make([]uint64, min(l.n, holdsOf))
+	if !l.read(m, addrs, 0) {
+		return false
+	}
+	bufs := buffers(len(addrs), int(r.layout.size()))
+	m.ReadVec(bufs, addrs)
+	ids := make(map[uint64]bool)
+	for i, b := range bufs {
+		g := raw{&r.layout, b}
+		if uint64(len(b)) < r.layout.size() || !g.possible(addrs[i]) {
+			return false
+		}
+		if id := g.word(r.layout.g.goid); g.live() {
+			if ids[id] {
+				return false
+			}
+			ids[id] = true
+		}
+	}
+	return len(ids) > 0
+}
+
+// A list is allgs: the addresses of n g from addr on.
+type list struct{ addr, n uint64 }
+
+// maxGoroutines bounds how many goroutines are read.
+const maxGoroutines = 2 << 20
+
+// list reads where the list is.
+func (r *Runtime) list(m Memory) (list, bool) {
+	var b [24]byte
+	if n, _ := m.ReadAt(b[:], int64(r.allgs)); n < len(b) {
+		return list{}, false
+	}
+	l := list{le.Uint64(b[:]), le.Uint64(b[8:])}
+	return l, l.addr != 0 && l.addr%8 == 0 && l.n > 0 && l.n <= le.Uint64(b[16:]) && l.n <= maxGoroutines
+}
+
+// read reads the addresses from the i-th on.
+func (l list) read(m Memory, addrs []uint64, i uint64) bool {
+	b := make([]byte, 8*len(addrs))
+	if n, _ := m.ReadAt(b, int64(l.addr+8*i)); n < len(b) {
+		return false
+	}
+	for i := range addrs {
+		addrs[i] = le.Uint64(b[8*i:])
+	}
+	return true
+}
+
+// buffers returns n buffers of a size.
+func buffers(n, size int) [][]byte {
+	all, bufs := make([]byte, n*size), make([][]byte, n)
+	for i := range bufs {
+		bufs[i] = all[i*size : (i+1)*size : (i+1)*size]
+	}
+	return bufs
+}

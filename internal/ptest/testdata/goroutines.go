@@ -1,0 +1,239 @@
+// Goroutines is a program with -n goroutines in each of the ways in which Go's goroutines wait. A line on standard input, "1" or "2",
+// has it write its own trace of all goroutines to standard output, as with debug=1 or debug=2, and then a line "end". It ends when
+// standard input does.
+//
+// With -churn it has goroutines that come, go, grow their stacks and change what they do, as fast as they can.
+package main
+
+import (
+	"bufio"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"runtime/pprof"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+)
+
+var (
+	count = flag.Int("n", 10, "goroutines of each kind")
+	churn = flag.Int("churn", 0, "goroutines that change")
+	plain = flag.Int("plain", 0, "further goroutines that wait for one channel")
+)
+
+var ready sync.WaitGroup
+
+// kinds are ways to wait.
+var kinds = map[string]func(){
+	"receive":    receive,
+	"send":       send,
+	"nilReceive": nilReceive,
+	"nilSend":    nilSend,
+	"choose":     choose,
+	"never":      never,
+	"lock":       lock,
+	"readLock":   readLock,
+	"writeLock":  writeLock,
+	"cond":       cond,
+	"group":      group,
+	"sleep":      sleep,
+	"pipe":       pipe,
+	"deep":       func() { deep(80) },
+	"labelled":   labelled,
+	"inline":     func() { inlined() },
+	"method":     new(server).serve,
+}
+
+var (
+	channel = make(chan int)
+	other   = make(chan string)
+	mutex   sync.Mutex
+	rw      sync.RWMutex
+	rw2     sync.RWMutex
+	waiter  = sync.NewCond(new(sync.Mutex))
+	waits   sync.WaitGroup
+)
+
+func receive() { ready.Done(); <-channel }
+func send() {
+	ready.Done()
+	var full = make(chan int)
+	full <- 1
+}
+func nilReceive() { ready.Done(); var c chan int; <-c }
+func nilSend()    { ready.Done(); var c chan int; c <- 1 }
+func choose() {
+	ready.Done()
+	select {
+	case <-channel:
+	case <-other:
+	case <-time.After(time.Hour):
+	}
+}
+func never()     { ready.Done(); select {} }
+func lock()      { ready.Done(); mutex.Lock() }
+func readLock()  { ready.Done(); rw.RLock() }
+func writeLock() { ready.Done(); rw2.Lock() }
+func cond() {
+	waiter.L.Lock()
+	ready.Done()
+	waiter.Wait()
+}
+func group() { ready.Done(); waits.Wait() }
+func sleep() { ready.Done(); time.Sleep(time.Hour) }
+func pipe() {
+	r, w, err := os.Pipe()
+	if err != nil {
+		panic(err)
+	}
+	defer w.Close()
+	ready.Done()
+	r.Read(make([]byte, 1))
+}
+
+//go:noinline
+func deep(n int) int {
+	if n > 0 {
+		return deep(n-1) + 1
+	}
+	ready.Done()
+	<-channel
+	return 0
+}
+
+func labelled() {
+	pprof.Do(context.Background(), pprof.Labels("request", "r1", "user", "u\n1"), func(context.Context) { ready.Done(); <-channel })
+}
+
+func inlined() { innermost() }
+func innermost() {
+	ready.Done()
+	<-channel
+}
+
+type server struct{ n int }
+
+func (s *server) serve() { ready.Done(); <-channel }
+
+// inCall is in a system call that blocks its thread.
+func inCall() {
+	var p [2]int
+	if err := syscall.Pipe(p[:]); err != nil {
+		panic(err)
+	}
+	ready.Done()
+	syscall.Read(p[0], make([]byte, 1))
+}
+
+func lockedCall() {
+	runtime.LockOSThread()
+	ready.Done()
+	<-channel
+}
+
+// The even functions call each other, and the odd ones likewise. Their frames are of the same size.
+
+//go:noinline
+func even1(c chan int, n int) int { return even2(c, n) + 1 }
+
+//go:noinline
+func even2(c chan int, n int) int { return even3(c, n) + 1 }
+
+//go:noinline
+func even3(c chan int, n int) int { return meet(c, n) + 1 }
+
+//go:noinline
+func odd1(c chan int, n int) int { return odd2(c, n) + 1 }
+
+//go:noinline
+func odd2(c chan int, n int) int { return odd3(c, n) + 1 }
+
+//go:noinline
+func odd3(c chan int, n int) int { return meet(c, n) + 1 }
+
+// grow needs more stack than a goroutine begins with.
+//
+//go:noinline
+func grow(c chan int, n int) int {
+	var big [1024]int
+	big[n%1024] = n
+	return even1(c, big[n%1024]) + 1
+}
+
+var busy sync.Mutex
+
+//go:noinline
+func meet(c chan int, n int) int {
+	switch n % 4 {
+	case 0:
+		busy.Lock()
+		runtime.Gosched()
+		busy.Unlock()
+		return n
+	case 1:
+		runtime.Gosched()
+		return n
+	}
+	select {
+	case c <- n:
+	case v := <-c:
+		return v
+	}
+	return n
+}
+
+func changing(c chan int, n int) {
+	for i := 0; i < 100; i++ {
+		switch n += 7; n % 3 {
+		case 0:
+			even1(c, n)
+		case 1:
+			odd1(c, n)
+		}
+	}
+	grow(c, n)
+	go changing(c, n)
+}
+
+func main() {
+	flag.Parse()
+	runtime.SetFinalizer(new(server), func(*server) {})
+	mutex.Lock()
+	rw.Lock()
+	rw2.RLock()
+	waits.Add(1)
+	for name := range kinds {
+		f := kinds[name]
+		ready.Add(*count)
+		for i := 0; i < *count; i++ {
+			go f()
+		}
+	}
+	ready.Add(3 + *plain)
+	go inCall()
+	go lockedCall()
+	go lockedCall()
+	for i := 0; i < *plain; i++ {
+		go receive()
+	}
+	c := make(chan int)
+	for i := 0; i < *churn; i++ {
+		go changing(c, i)
+	}
+	ready.Wait()
+	runtime.GC() // the collector notes since when they have waited
+	debug.SetGCPercent(100)
+	fmt.Println("ready", strconv.Itoa(os.Getpid()))
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		if debug, err := strconv.Atoi(lines.Text()); err == nil {
+			pprof.Lookup("goroutine").WriteTo(os.Stdout, debug)
+			fmt.Println("end")
+		}
+	}
+}

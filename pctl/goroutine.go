@@ -1,0 +1,236 @@
+package pctl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"sync"
+	"time"
+
+	"ptools/internal/goroutines"
+	"ptools/internal/procfs"
+	"ptools/pctl/handle"
+)
+
+// ErrNoGo: the process has no Go runtime.
+var ErrNoGo = errors.New("process runs no Go program")
+
+// A GoLabel is a label of runtime/pprof.
+type GoLabel struct{ Key, Value string }
+
+// Goroutine is a goroutine of a Go program, as it was read. Any goroutine may use it, at any time.
+type Goroutine struct {
+	ID uint64
+	// State is what it does, in the words of Go's own traces: "running", "runnable", "syscall", and for one that waits the
+	// reason, as "chan receive" or "sync.Mutex.Lock". It is "changing" if it never stood still while it was read.
+	State string
+	// Waited is for how long it has waited at least: since the first garbage collection that saw it waiting, the only moment
+	// that Go's runtime notes. 0: it does not wait, or there was no collection since.
+	Waited  time.Duration
+	Creator uint64 // program counter behind the go statement; 0: none
+	Parent  uint64 // the goroutine with the go statement, before Go 1.21 and for the first one 0
+	Start   uint64 // address of its first function
+	Thread  int    // that runs it, or that it makes a system call or runs C code on; 0: none, or not known
+	Locked  int    // thread that it is locked to; 0: none
+	// Channels are the addresses of the channels that it waits for.
+	Channels []uint64
+	Labels   []GoLabel // none before Go 1.23
+	System   bool      // it is the runtime's own
+	stack    *goStack
+	space    *handle.Space
+}
+
+// goStack is the stack of any number of goroutines.
+type goStack struct {
+	of *goroutines.Stack
+
+	mu     sync.Mutex // of frames
+	frames []Frame
+}
+
+// errRuns is why the stack of a goroutine is not known.
+var errRuns = errors.New("it is in registers and memory that change")
+
+// Stack returns the goroutine's stack, innermost frame first, with source lines and inlined functions. A goroutine that runs,
+// or is changing, has none; the error satisfies ErrCut. The caller must not change the slice.
+func (g *Goroutine) Stack() ([]Frame, error) {
+	if g.stack == nil {
+		return nil, fmt.Errorf("%w: %w", ErrCut, errRuns)
+	}
+	s := g.stack
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.frames == nil {
+		var names []handle.Frame
+		for _, f := range s.of.Frames {
+			how := handle.Lines
+			if f.Return {
+				how |= handle.Return
+			}
+			if f.Signal {
+				how |= handle.Trampoline
+			}
+			names = g.space.Symbolize(f.PC, how, names)
+		}
+		s.frames = framesOf(names)
+	}
+	if err := goroutines.Cut(s.of); err != nil {
+		return s.frames, fmt.Errorf("%w: %w", ErrCut, err)
+	}
+	return s.frames, nil
+}
+
+// CreatedAt returns the go statement that made the goroutine: its function, and where it is. Functions that are inlined there come
+// before it. It is empty for the first goroutine.
+func (g *Goroutine) CreatedAt() []Frame {
+	if g.Creator == 0 {
+		return nil
+	}
+	return framesOf(g.space.Symbolize(g.Creator, handle.Return|handle.Lines, nil))
+}
+
+// Begins returns the goroutine's first function.
+func (g *Goroutine) Begins() []Frame { return framesOf(g.space.Symbolize(g.Start, handle.Lines, nil)) }
+
+// Goroutines yields the goroutines of a Go program, in the order in which the runtime keeps them. They are read from the program's
+// memory while it runs: nothing is stopped, and they are not all of one moment. A stack is never a mixture of
+// two moments. What the runtime's list has and cannot be read is reported at the end, in one error. The error is
+// ErrNoGo for another program, and ends the sequence, as each error does.
+func (p *Process) Goroutines(ctx context.Context) iter.Seq2[*Goroutine, error] {
+	return func(yield func(*Goroutine, error) bool) {
+		more, err := readGoroutines(ctx, p, yield)
+		if more && err != nil {
+			yield(nil, p.fail("goroutines", err))
+		}
+	}
+}
+
+// readGoroutines reports whether the caller wants more.
+func readGoroutines(ctx context.Context, p *Process, yield func(*Goroutine, error) bool) (more bool, err error) {
+	if err := p.open("goroutines"); err != nil {
+		return true, err
+	}
+	m, err := p.h.Memory()
+	if err != nil {
+		return true, err
+	}
+	space := p.space()
+	runtimes, err := p.golang.find(space, m)
+	if err != nil {
+		return true, err
+	}
+	list := &goList{space: space, now: procfs.MonotonicOf(p.PID()), inside: innerNumbers(p.PID()),
+		stacks: make(map[*goroutines.Stack]*goStack), system: make(map[uint64]bool)}
+	unread := 0
+	more = true
+	for _, r := range runtimes {
+		reader := r.NewReader(m, space)
+		err = reader.Read(ctx, func(g *goroutines.G) bool {
+			more = yield(list.goroutine(g), nil)
+			return more
+		})
+		if unread += reader.Unread; err != nil || !more {
+			return more, err
+		}
+	}
+	if unread > 0 {
+		return true, fmt.Errorf("%d goroutines could not be read", unread)
+	}
+	return true, nil
+}
+
+// golang has the Go runtimes of a process, which are looked for once in each program that it executes.
+type golang struct {
+	mu       sync.Mutex
+	space    *handle.Space
+	runtimes []*goroutines.Runtime
+}
+
+// find finds the runtime of the main program, or else those of the libraries that have one.
+func (g *golang) find(space *handle.Space, m goroutines.Memory) ([]*goroutines.Runtime, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.space == space && len(g.runtimes) > 0 {
+		return g.runtimes, nil
+	}
+	var found []*goroutines.Runtime
+	var failed error
+	for _, objects := range []func() []handle.Object{func() []handle.Object { return space.Named("a.out") }, space.Objects} {
+		for _, o := range objects() {
+			if o.File == nil {
+				continue
+			}
+			r, err := goroutines.Open(o.File, o.Bias, m)
+			switch {
+			case err == nil:
+				found = append(found, r)
+			case !errors.Is(err, goroutines.ErrNone):
+				failed = err
+			}
+		}
+		if failed != nil {
+			return nil, failed
+		}
+		if len(found) > 0 {
+			g.space, g.runtimes = space, found
+			return found, nil
+		}
+	}
+	if err := space.Lack(); err != nil {
+		return nil, err
+	}
+	return nil, ErrNoGo
+}
+
+// goList makes the Goroutines of one reading.
+type goList struct {
+	space  *handle.Space
+	now    time.Duration // in the program's clock
+	inside map[int]int   // our numbers of its threads; nil: they are the same
+	stacks map[*goroutines.Stack]*goStack
+	system map[uint64]bool // whether goroutines with this start are the runtime's
+}
+
+func (l *goList) goroutine(g *goroutines.G) *Goroutine {
+	own := &Goroutine{ID: g.ID, State: g.State(), Creator: g.Creator, Parent: g.Parent, Start: g.Start,
+		Thread: l.thread(g.Thread), Locked: l.thread(g.Locked), space: l.space, System: l.isSystem(g.Start)}
+	if since := time.Duration(g.Since); since > 0 && since < l.now {
+		own.Waited = l.now - since
+	}
+	own.Channels = g.Channels
+	for _, label := range g.Labels {
+		own.Labels = append(own.Labels, GoLabel(label))
+	}
+	if g.Stack != nil {
+		s := l.stacks[g.Stack]
+		if s == nil {
+			s = &goStack{of: g.Stack}
+			l.stacks[g.Stack] = s
+		}
+		own.stack = s
+	}
+	return own
+}
+
+func (l *goList) thread(tid int) int {
+	if l.inside == nil {
+		return tid
+	}
+	return l.inside[tid]
+}
+
+// isSystem reports whether goroutines that begin with a function are the runtime's own, as Go's traces see it.
+func (l *goList) isSystem(start uint64) bool {
+	own, ok := l.system[start]
+	if !ok {
+		switch name := l.space.Symbolize(start, 0, nil)[0].Func; name {
+		case "runtime.main", "runtime.corostart", "runtime.handleAsyncEvent":
+		default:
+			own = strings.HasPrefix(name, "runtime.")
+		}
+		l.system[start] = own
+	}
+	return own
+}

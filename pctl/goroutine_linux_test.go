@@ -1,0 +1,248 @@
+package pctl
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"ptools/internal/ptest"
+)
+
+// goroutinesOf reads all goroutines of a process.
+func goroutinesOf(t testing.TB, p *Process) map[uint64]*Goroutine {
+	t.Helper()
+	all := make(map[uint64]*Goroutine)
+	for g, err := range p.Goroutines(bg) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all[g.ID] != nil {
+			t.Errorf("goroutine %d twice", g.ID)
+		}
+		all[g.ID] = g
+	}
+	return all
+}
+
+// startGoroutines starts a program with goroutines of all kinds.
+func startGoroutines(t testing.TB, program string, args ...string) *ptest.Target {
+	t.Helper()
+	g := ptest.Start(t, append([]string{program}, args...)...)
+	g.Until("ready")
+	return g
+}
+
+// ownTrace has the program write its own trace, and returns the lines of each goroutine, without the values of arguments.
+func ownTrace(g *ptest.Target) map[uint64][]string {
+	fmt.Fprintln(g.Stdin, "2")
+	traces := make(map[uint64][]string)
+	id := uint64(0)
+	for line := g.Line(); line != "end"; line = g.Line() {
+		switch rest, header := strings.CutPrefix(line, "goroutine "); {
+		case header && strings.HasSuffix(line, "]:"):
+			number, _, _ := strings.Cut(rest, " ")
+			id, _ = strconv.ParseUint(number, 10, 64)
+		case line == "":
+			continue
+		case !strings.HasPrefix(line, "\t") && !strings.HasPrefix(line, "created by ") && strings.HasSuffix(line, ")"):
+			line = line[:strings.LastIndexByte(line, '(')] + "(...)"
+		}
+		traces[id] = append(traces[id], line)
+	}
+	return traces
+}
+
+// compareTraces reads the goroutines of a program and compares them with its own trace.
+func compareTraces(t *testing.T, program string, labels bool) {
+	t.Helper()
+	const each = 60
+	target := startGoroutines(t, program, "-n", strconv.Itoa(each))
+	p := grab(t, session(t, nil), target.PID, &GrabOptions{ReadOnly: true})
+	defer p.Close()
+	// One that was woken by the collection just now may still run when it is read first.
+	var all map[uint64]*Goroutine
+	target.WaitFor("goroutines that stand still", func() bool {
+		all = goroutinesOf(t, p)
+		for _, g := range all {
+			if _, err := g.Stack(); err != nil {
+				return false
+			}
+		}
+		return true
+	})
+	want := ownTrace(target)
+	delete(want, 1) // it writes the trace
+	if len(want) < 17*each {
+		t.Fatalf("the program's trace has %d goroutines", len(want))
+	}
+	for id, trace := range want {
+		g := all[id]
+		if g == nil {
+			t.Errorf("goroutine %d was not read: %q", id, trace)
+			continue
+		}
+		got := strings.Split(strings.TrimSpace(string(g.AppendTrace(nil))), "\n")
+		if !slices.Equal(got, trace) {
+			t.Errorf("read:\n%s\nthe program says:\n%s", strings.Join(got, "\n"), strings.Join(trace, "\n"))
+		}
+	}
+	for id, g := range all {
+		if want[id] == nil && id != 1 && !g.System {
+			t.Errorf("the program has no goroutine %d: %s", id, g.AppendTrace(nil))
+		}
+	}
+	compareDetails(t, target, all, labels)
+}
+
+// compareDetails checks what traces do not have: channels, threads and labels.
+func compareDetails(t *testing.T, target *ptest.Target, all map[uint64]*Goroutine, labels bool) {
+	t.Helper()
+	channels := make(map[string]map[uint64]bool)
+	for _, g := range all {
+		trace := g.Trace()
+		if len(trace) == 0 {
+			continue
+		}
+		function := trace[len(trace)-1].Func
+		switch function {
+		case "main.receive", "main.send", "main.choose", "main.nilReceive", "main.lock":
+			if channels[function] == nil {
+				channels[function] = make(map[uint64]bool)
+			}
+			for _, c := range g.Channels {
+				channels[function][c] = true
+			}
+		case "main.inCall":
+			if g.State != "syscall" || !slices.Contains(target.Threads(), g.Thread) {
+				t.Errorf("in a system call: %s, thread %d of %d", g.State, g.Thread, target.Threads())
+			}
+		case "main.lockedCall":
+			if !slices.Contains(target.Threads(), g.Locked) {
+				t.Errorf("locked to thread %d of %d", g.Locked, target.Threads())
+			}
+		case "main.labelled":
+			if want := []GoLabel{{"request", "r1"}, {"user", "u\n1"}}; labels && !slices.Equal(g.Labels, want) {
+				t.Errorf("labels %q", g.Labels)
+			}
+		default:
+			if len(g.Labels) > 0 || g.Locked != 0 && g.ID != 1 {
+				t.Errorf("labels %q, locked to %d: %s", g.Labels, g.Locked, g.AppendTrace(nil))
+			}
+		}
+	}
+	receive, choose := channels["main.receive"], channels["main.choose"]
+	common := 0
+	for c := range receive {
+		if choose[c] {
+			common++
+		}
+	}
+	// All receive from one channel. Each send and each timer has its own.
+	if len(receive) != 1 || common != 1 || len(choose) != 62 || len(channels["main.send"]) != 60 || len(channels["main.nilReceive"])+len(channels["main.lock"]) != 0 {
+		t.Errorf("%d channels of all that receive, %d of them of those that select, which have %d; of %d that send; %d, %d",
+			len(receive), common, len(choose), len(channels["main.send"]), len(channels["main.nilReceive"]), len(channels["main.lock"]))
+	}
+}
+
+// TestGoroutines: what is read of a program from outside is what it says of itself: goroutines, states, for how long, stacks with
+// lines, go statements.
+func TestGoroutines(t *testing.T) {
+	for _, flags := range [][]string{nil, {"-ldflags=-s -w"}, {"-buildmode=pie"}} {
+		t.Run(strings.Join(flags, " "), func(t *testing.T) {
+			compareTraces(t, ptest.BuildGo(t, "goroutines.go", flags...), true)
+		})
+	}
+}
+
+// TestGoroutinesOfVersions is TestGoroutines for other versions of Go, which come as modules.
+func TestGoroutinesOfVersions(t *testing.T) {
+	if !ptest.Torture() {
+		t.Skip("it loads toolchains: make torture")
+	}
+	source, err := filepath.Abs("../internal/ptest/testdata/goroutines.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, version := range []string{"1.19.13", "1.20.14", "1.21.13", "1.22.12", "1.23.12", "1.24.9", "1.25.5"} {
+		for _, flags := range []string{"", "-s -w"} {
+			t.Run(version+flags, func(t *testing.T) {
+				program := filepath.Join(t.TempDir(), "goroutines")
+				build := exec.Command("go", "build", "-ldflags="+flags, "-o", program, source)
+				build.Dir = t.TempDir()
+				build.Env = append(os.Environ(), "GOTOOLCHAIN=go"+version, "GOFLAGS=")
+				if out, err := build.CombinedOutput(); err != nil {
+					t.Fatalf("%v\n%s", err, out)
+				}
+				compareTraces(t, program, version > "1.23")
+			})
+		}
+	}
+}
+
+// TestGoroutinesOfNone: another program is refused, in one line.
+func TestGoroutinesOfNone(t *testing.T) {
+	target := ptest.Start(t, ptest.BuildC(t, "idle.c"))
+	p := grab(t, session(t, nil), target.PID, &GrabOptions{ReadOnly: true})
+	defer p.Close()
+	for g, err := range p.Goroutines(bg) {
+		if g != nil || !errors.Is(err, ErrNoGo) {
+			t.Errorf("%v, %v", g, err)
+		}
+	}
+}
+
+// churned are the stacks that changing goroutines can have, as the functions of package main in them.
+var churned = regexp.MustCompile(`^((meet )?(even3 )?(even2 )?(even1 )?(grow )?changing |(meet )?(odd3 )?(odd2 )?(odd1 )?changing )?(\S*gowrap\d )?$`)
+
+// TestGoroutinesChange: no stack is invented of goroutines that come, go, grow their stacks and change what they do.
+func TestGoroutinesChange(t *testing.T) {
+	target := startGoroutines(t, ptest.BuildGo(t, "goroutines.go"), "-n", "0", "-churn", "200")
+	p := grab(t, session(t, nil), target.PID, &GrabOptions{ReadOnly: true})
+	defer p.Close()
+	seen, changing, stacks := 0, 0, make(map[string]int)
+	ptest.Weather(ptest.Rounds(3000, 10000, 400000), func() (done int) {
+		for g, err := range p.Goroutines(bg) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen++
+			frames, err := g.Stack()
+			switch {
+			case g.State == "changing":
+				changing++
+				continue
+			case err != nil && g.stack == nil:
+				continue // it runs
+			case err != nil:
+				t.Fatalf("%v: %s", err, g.AppendTrace(nil))
+			}
+			names := ""
+			for _, f := range frames {
+				if name, own := strings.CutPrefix(f.Func, "main."); own && name != "main" {
+					names += name + " "
+				}
+			}
+			if frames[len(frames)-1].Func != "runtime.goexit" {
+				t.Fatalf("it does not begin where goroutines begin: %s", g.AppendTrace(nil))
+			}
+			if strings.Contains(names, "changing") {
+				if stacks[names]++; !churned.MatchString(names) {
+					t.Fatalf("an invented stack, %s: %s", names, g.AppendTrace(nil))
+				}
+				done++
+			}
+		}
+		return done
+	})
+	t.Logf("%d goroutines read, %d never stood still, stacks %v", seen, changing, stacks)
+	if len(stacks) < 3 {
+		t.Errorf("all had few stacks: %v", stacks)
+	}
+}
