@@ -38,7 +38,7 @@ func TestFollowStorms(t *testing.T) {
 	for _, storm := range storms {
 		argv := strings.Fields(storm.source)
 		argv[0] = ptest.BuildC(t, argv[0])
-		rounds := ptest.Rounds(storm.rounds/5, storm.rounds, 20*storm.rounds) / 4 * 4
+		rounds := ptest.Rounds(storm.rounds/5, storm.rounds/2, 20*storm.rounds) / 4 * 4
 		argv = append(argv, "-n", strconv.Itoa(rounds))
 		alone, err := exec.Command(argv[0], argv[1:]...).Output()
 		if err != nil {
@@ -104,7 +104,7 @@ func TestFollowKilled(t *testing.T) {
 			if !state.Success() {
 				t.Fatalf("alone: %v, %s", state, out)
 			}
-			kills := ptest.Rounds(1, 6, 100)
+			kills := ptest.Rounds(1, 4, 100)
 			for done := 0; done < kills; {
 				g := start(t)
 				for ; done < kills && living(g) > 0; done++ {
@@ -129,7 +129,7 @@ func TestFollowKilledInt3(t *testing.T) {
 			random := ptest.Rand(t)
 			argv := strings.Fields(storm.source)
 			start := program(argv[0], argv[1:]...)
-			kills, ends := ptest.Rounds(2, 10, 200), map[string]int{}
+			kills, ends := ptest.Rounds(2, 6, 200), map[string]int{}
 			for range kills {
 				g := start(t)
 				g.Ready()

@@ -84,7 +84,7 @@ func TestGuarded(t *testing.T) {
 				argv[0], pgrab = publicCopy(t, argv[0]), publicCopy(t, pgrab)
 			}
 			random := ptest.Rand(t)
-			rounds, ends := ptest.Rounds(1, 10, 200), map[string]int{}
+			rounds, ends := ptest.Rounds(1, 5, 200), map[string]int{}
 			for range rounds {
 				state := s.kill(t, random, pgrab, argv)
 				ends[state.String()]++

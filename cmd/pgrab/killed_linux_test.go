@@ -92,7 +92,7 @@ func TestKilled(t *testing.T) {
 				}
 				want = out
 			}
-			kills := ptest.Rounds(1, 10, 150)
+			kills := ptest.Rounds(1, 6, 150)
 			for done := 0; done < kills; {
 				g := v.start(t)
 				before := dispositionsOf(g.PID)

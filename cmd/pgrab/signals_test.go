@@ -13,7 +13,7 @@ import (
 // gets each signal although the pgrabs that trace it are killed.
 func TestKilledBetweenSignals(t *testing.T) {
 	t.Parallel()
-	killBetweenSignals(t, ptest.Rounds(5, 40, 400), ptest.Rounds(1000, 4000, 4000), "-s", "none")
+	killBetweenSignals(t, ptest.Rounds(5, 20, 400), ptest.Rounds(1000, 4000, 4000), "-s", "none")
 }
 
 // TestKilledHoldingSignals: the same where the pgrabs hold all threads, and some are stopped with a signal. A thread
@@ -25,7 +25,7 @@ func TestKilledHoldingSignals(t *testing.T) {
 		{"-w", "-s", "grab"},
 		{"-s", "grab", "-H", "30", "--trap", "int3", "-b", "sem_destroy"}, // which nothing calls
 	} {
-		killBetweenSignals(t, ptest.Rounds(4, 20, 200), 250, holding...)
+		killBetweenSignals(t, ptest.Rounds(4, 10, 200), 250, holding...)
 	}
 }
 

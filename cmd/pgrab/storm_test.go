@@ -22,7 +22,7 @@ func TestStorms(t *testing.T) {
 	for _, s := range ptest.Storms {
 		t.Run(s.Name, func(t *testing.T) {
 			argv, want := s.Alone(t)
-			visited := ptest.Weather(ptest.Rounds(1, 6, 100), func() int {
+			visited := ptest.Weather(ptest.Rounds(1, 4, 100), func() int {
 				g := ptest.Start(t, argv...)
 				visited := g.Visit(fmt.Sprintf("pgrab: grab %d: ", g.PID), func(round int) (int, string) {
 					r := pgrab(t, nil, append([]string{"-p", strconv.Itoa(g.PID)}, visits[round%len(visits)]...)...)

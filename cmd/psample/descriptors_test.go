@@ -35,7 +35,7 @@ func TestPartialProfile(t *testing.T) {
 	g.Ready()
 	for _, flags := range []string{"", "--timers off", "--follow"} {
 		whole := 0
-		for limit := 10; limit <= 40; limit += 3 {
+		for limit := 10; limit <= 40; limit += ptest.Rounds(10, 6, 1) {
 			script := fmt.Sprintf(`ulimit -n %d; exec "$0" -q -O json -t 0.1 -p %d %s`, limit, g.PID, flags)
 			cmd := exec.Command("/bin/sh", "-c", script, psample)
 			var stdout, stderr strings.Builder

@@ -29,7 +29,7 @@ var treeStorms = []struct {
 // with timers and by stops.
 func TestFollowStorms(t *testing.T) {
 	for _, storm := range treeStorms {
-		argv := stormOf(t, storm.source, ptest.Rounds(storm.rounds/5, storm.rounds, 40*storm.rounds)/4*4)
+		argv := stormOf(t, storm.source, ptest.Rounds(storm.rounds/5, storm.rounds/2, 40*storm.rounds)/4*4)
 		alone, err := exec.Command(argv[0], argv[1:]...).Output()
 		if err != nil {
 			t.Fatal(err)
@@ -53,7 +53,7 @@ func TestFollowStorms(t *testing.T) {
 func TestFollowStormsInPassing(t *testing.T) {
 	random := ptest.Rand(t)
 	for _, storm := range treeStorms {
-		argv := stormOf(t, storm.source, ptest.Rounds(storm.rounds, 3*storm.rounds, 3*storm.rounds))
+		argv := stormOf(t, storm.source, ptest.Rounds(storm.rounds, 2*storm.rounds, 3*storm.rounds))
 		out, state := ptest.Start(t, argv...).Finish()
 		if !state.Success() {
 			t.Fatalf("alone: %v, %s", state, out)
@@ -61,7 +61,7 @@ func TestFollowStormsInPassing(t *testing.T) {
 		for _, timers := range []string{"auto", "off"} {
 			t.Run(timers+" "+storm.source, func(t *testing.T) {
 				start := func() *ptest.Target { return ptest.StartWith(t, &ptest.Options{Foreign: true}, argv...) }
-				visits := ptest.Rounds(1, 6, 100)
+				visits := ptest.Rounds(1, 4, 100)
 				for done := 0; done < visits; {
 					g := start()
 					for ; done < visits && runs(g.PID); done++ {

@@ -98,7 +98,7 @@ func TestTakenAway(t *testing.T) {
 		{"pidfd_getfd", filter("pidfd_getfd", syscall.ENOSYS), "seccomp", []string{Sockets}, "a seccomp filter refuses pidfd_getfd(2)", "allows pidfd_getfd"},
 		{"first user namespace", []string{"unshare", "-Ur"}, "user namespace",
 			[]string{Timers, Children, Threads, Peeks, Uprobes, Containers, Switches, Kernel, Lost}, "in the first user namespace, and this program is in another", "as root of the host"},
-	}, ptest.Rounds(2, 3, 100)) {
+	}, ptest.Rounds(1, 2, 100)) {
 		t.Run(c.name, func(t *testing.T) {
 			if c.argv[0] == "unshare" {
 				ptest.NeedNamespaces(t, "-Ur")

@@ -42,7 +42,7 @@ type Stat struct {
 	StartCode          uint64 // 0 or 1 without permission PTRACE_MODE_READ
 	StartStack         uint64 // address of argc; 0 without that permission
 	Processor          int
-	RealTime           bool // policy SCHED_FIFO, SCHED_RR or SCHED_DEADLINE: no other thread takes the processor from it
+	RealTime           bool   // policy SCHED_FIFO, SCHED_RR or SCHED_DEADLINE: no other thread takes the processor from it
 	ArgStart, EnvStart uint64 // 0 without that permission
 	ExitCode           uint32 // wait status of a zombie; 0 without that permission
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/go-delve/delve/pkg/dwarf/frame"
+
+	"ptools/internal/ptest"
 )
 
 // oracleFiles are executables and libraries of the system with much call frame
@@ -59,10 +61,7 @@ func compareWithDelve(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	step := 1
-	if testing.Short() {
-		step = 1 + len(fdes)/2000
-	}
+	step := 1 + len(fdes)/ptest.Rounds(2000, 20_000, len(fdes)+1)
 	places, errors := 0, 0
 	for i := 0; i < len(fdes); i += step {
 		fde := fdes[i]

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"ptools/internal/ptest"
 )
 
 // corpus returns the files whose code is planned: the C and C++ libraries, a
@@ -97,8 +99,8 @@ func (s *shares) String() string {
 		100*float64(s.kinds[Emulate])/n, 100*float64(s.kinds[Displace])/n, 100*float64(s.direct)/n, 100*float64(s.kinds[StepAll])/n, n)
 }
 
-// TestCorpus plans the first and the last instruction of every function of the
-// corpus, and decodes the instructions between.
+// TestCorpus plans the first and the last instruction of the functions of the
+// corpus, and decodes the instructions between. Of large files it takes functions at random.
 func TestCorpus(t *testing.T) {
 	total := shares{worst: make(map[string]int)}
 	for _, path := range corpus() {
@@ -126,7 +128,12 @@ func TestCorpus(t *testing.T) {
 				t.Error(err)
 				continue
 			}
-			for fn := range functions(f) {
+			fns := functions(f)
+			step, at := 1+len(fns)/ptest.Rounds(20_000, 20_000, len(fns)+1), 0
+			for fn := range fns {
+				if at++; at%step != 0 { // the order is another in each run
+					continue
+				}
 				if fn.start >= sec.Addr && fn.end <= sec.Addr+uint64(len(text)) && fn.start < fn.end {
 					s.ends(text[fn.start-sec.Addr:], fn)
 				}

@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	rounds = flag.Int("x86.rounds", 20, "random values for each opcode of the differential test")
+	rounds = flag.Int("x86.rounds", 0, "random values for each opcode of the differential test (0: as the length of the tests says)")
 	seed   = flag.Uint64("x86.seed", 0, "seed of the differential test; 0: a new one")
 )
 
@@ -46,8 +46,8 @@ func TestDifferential(t *testing.T) {
 		s = rand.Uint64()
 	}
 	n := *rounds
-	if testing.Short() {
-		n = min(n, 4)
+	if n == 0 {
+		n = ptest.Rounds(4, 10, 20)
 	}
 	t.Logf("seed %d on %s", s, ptest.Processor())
 	d := x86.Dice{Rand: rand.New(rand.NewPCG(s, 0)), Code: labCode, Data: labData, Size: labHalf}
