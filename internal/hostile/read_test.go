@@ -37,7 +37,11 @@ func read(b []byte) {
 	f.Near("f", func(elfsym.Near) {})
 	f.BuildID()
 	f.FirstNeeded()
-	f.Go()
+	if g, ok := f.Go(); ok {
+		for pc := uint64(text); pc < text+textSize; pc += 8 {
+			g.SPDelta(pc)
+		}
+	}
 	f.Missing()
 }
 
