@@ -83,6 +83,9 @@ func parseDebugLink(b []byte) (name string, crc uint32, ok bool) {
 // maxChecksum is the size of the largest file whose checksum is computed.
 const maxChecksum = 4 << 30
 
+// checksumShare is how many bytes of it are one byte of work. A debug file is much larger than its program, but not at will.
+const checksumShare = 4
+
 // vouches reports whether o is the debug file that was split off f. It
 // compares the build ids if both have one, and otherwise the checksum of the
 // whole file.
@@ -90,7 +93,7 @@ func (f *File) vouches(o *File, crc uint32) bool {
 	if a, b := f.BuildID(), o.BuildID(); a != "" && b != "" {
 		return a == b
 	}
-	if o.file.size > maxChecksum {
+	if o.file.size > maxChecksum || !f.budget.affords(o.file.size/checksumShare) || !f.budget.spend(o.file.size/checksumShare) {
 		return false
 	}
 	h := crc32.NewIEEE()
@@ -129,8 +132,9 @@ func (f *File) openOther(path string, belongs func(o *File) bool) (*File, error)
 		return nil, &fs.PathError{Op: "open", Path: path, Err: cmp.Or(err, ErrFormat)}
 	}
 	h := hold(file, info.Size())
-	o, err := New(h, info.Size(), path, nil)
+	o, err := newFile(h, info.Size(), path, nil, 0, f.budget)
 	if err == nil && o.hdr.machine == f.hdr.machine && belongs(o) {
+		f.budget.grow(o.file.size)
 		o.debug = true
 		return o, nil
 	}
@@ -168,11 +172,12 @@ func (f *File) miniDebug() *File {
 		if s == nil || s.compressed() {
 			return nil
 		}
-		b, ok := unxz(s.view(f.file).load(maxMini).mem, maxMini)
-		if !ok {
+		packed := s.view(f.file).load(maxMini).mem
+		b, ok := unxz(packed, min(maxMini, int64(leastMini+miniTimes*len(packed))))
+		if !ok || !f.budget.spend(inflateCost*uint64(len(b))) || !f.budget.keep(uint64(len(b))) {
 			return nil
 		}
-		o, err := New(bytes.NewReader(b), int64(len(b)), f.path, nil)
+		o, err := newFile(bytes.NewReader(b), int64(len(b)), f.path, nil, 0, f.budget)
 		if err != nil {
 			return nil
 		}

@@ -81,19 +81,8 @@ const (
 	maxAbbrevBytes = 4 << 20 // of one table
 )
 
-// Any number of units may share one table. All tables are read a few times, for the first entry of a unit and for all of
-// them. leastAbbrevs is the allowance of bytes for a small file, mostAbbrevs for any file.
-const (
-	abbrevTimes  = 4
-	leastAbbrevs = 8 << 20
-	mostAbbrevs  = 256 << 20
-)
-
-// allowAbbrevs returns the allowance for the abbreviations of some sections.
-func allowAbbrevs(f *File, s *dwarfSections) *allowance {
-	size := min(s.abbrev.size, mostAbbrevs) + min(s.info.size, mostAbbrevs)
-	return allow(f, min(leastAbbrevs+abbrevTimes*size, mostAbbrevs))
-}
+// abbrevCost is the work for a byte of a table: any number of units may share one, and each byte is decoded.
+const abbrevCost = 2
 
 // abbrevTable is indexed by code. Producers number from 1 without gaps; other
 // codes are in odd.
@@ -113,12 +102,9 @@ func (t *abbrevTable) get(code uint64) *abbrev {
 // code alone.
 func readAbbrevs(v view, off, only uint64, u *unit) *abbrevTable {
 	for n := uint64(512); ; n *= 8 {
-		if !u.d.abbrevWork.spend(0) {
-			return nil
-		}
 		c := cursor.Cursor{B: v.upTo(off, min(n, maxAbbrevBytes))}
 		t, ok := parseAbbrevs(&c, only, u)
-		if !u.d.abbrevWork.spend(int(c.Off)) {
+		if !v.b.spend(abbrevCost * c.Off) {
 			return nil
 		}
 		if ok {

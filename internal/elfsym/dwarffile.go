@@ -23,8 +23,6 @@ type dwarfFile struct {
 	dwp    lazy[*dwarfPackage] // package of split units
 	scopes scopes
 
-	abbrevWork *allowance // bytes of abbreviations
-
 	mu      sync.Mutex
 	aranges lazy[[]unitRange]
 	all     lazy[[]unitRange]
@@ -65,7 +63,7 @@ func newDwarfFile(f, in *File) *dwarfFile {
 		panic(err) // only for sizes below 1
 	}
 	s := sectionsOf(in)
-	return &dwarfFile{f: f, abbrevWork: allowAbbrevs(f, &s), in: in, dwarfSections: s, units: units}
+	return &dwarfFile{f: f, in: in, dwarfSections: s, units: units}
 }
 
 func (f *File) dwarfLines(vaddr uint64, buf []Line) []Line {
@@ -95,7 +93,7 @@ func (d *dwarfFile) table(off uint64) *unitTable {
 	}
 	d.steps = 0
 	t := d.readTable(off)
-	for d.held+t.bytes() > maxTables && d.units.Len() > 0 {
+	for d.held+t.bytes() > d.f.budget.tables() && d.units.Len() > 0 {
 		_, old, _ := d.units.RemoveOldest()
 		d.held -= old.bytes()
 	}

@@ -34,7 +34,7 @@ func (d *dwarfFile) packaged(u *unit) (*unit, bool) {
 	if !ok {
 		return nil, false
 	}
-	s := &dwarfFile{f: d.f, abbrevWork: allowAbbrevs(d.f, &p.dwarfSections), in: p.in, split: true, dwarfSections: p.dwarfSections}
+	s := &dwarfFile{f: d.f, in: p.in, split: true, dwarfSections: p.dwarfSections}
 	for column := range p.columns {
 		head := p.table()
 		id, _ := p.index.u32(head + 4*column)

@@ -23,7 +23,7 @@ func (d *dwarfFile) full(u *unit) *unit {
 	var split *unit
 	d.openFirst(dwoPaths(u, d.f.path), func(o *File) (found bool) {
 		sections := d.readSplit(o)
-		s := &dwarfFile{f: d.f, abbrevWork: allowAbbrevs(d.f, &sections), in: o, split: true, dwarfSections: sections}
+		s := &dwarfFile{f: d.f, in: o, split: true, dwarfSections: sections}
 		split, found = s.unitOfSkeleton(u)
 		return found
 	})

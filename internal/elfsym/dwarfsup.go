@@ -73,7 +73,7 @@ func (d *dwarfFile) supplement() *dwarfFile {
 			return nil
 		}
 		s := sectionsOf(o)
-		return &dwarfFile{f: d.f, abbrevWork: allowAbbrevs(d.f, &s), in: o, dwarfSections: s}
+		return &dwarfFile{f: d.f, in: o, dwarfSections: s}
 	})
 }
 

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"sync"
-	"sync/atomic"
 
 	"ptools/internal/patience"
 )
@@ -38,7 +37,6 @@ type File struct {
 
 	byName  nameCache
 	missing missing
-	beyond  atomic.Bool // an allowance has been spent
 }
 
 // lazy is a value that the first caller computes and all others wait for.
@@ -58,18 +56,18 @@ func (l *lazy[T]) get(f func() T) T {
 // is unreachable. Its ReadAt must be safe for concurrent use, as that of
 // *os.File is. The error wraps ErrFormat.
 func New(r io.ReaderAt, size int64, path string, src Source) (*File, error) {
-	return newFile(r, size, path, src, 0)
+	return newFile(r, size, path, src, 0, newBudget(uint64(max(size, 0))))
 }
 
 // NewLoaded is New for a file as a process has it in memory: r has the bytes of the mapped parts, and base is the
 // difference between run-time and link-time addresses. Run-time linkers replace the addresses in the dynamic section by
 // run-time addresses.
 func NewLoaded(r io.ReaderAt, size int64, path string, base uint64) (*File, error) {
-	return newFile(r, size, path, nil, base)
+	return newFile(r, size, path, nil, base, newBudget(uint64(max(size, 0))))
 }
 
-func newFile(r io.ReaderAt, size int64, path string, src Source, base uint64) (*File, error) {
-	file := fileView(r, size)
+func newFile(r io.ReaderAt, size int64, path string, src Source, base uint64, b *budget) (*File, error) {
+	file := fileView(r, size, b)
 	h, err := readHeaders(file)
 	if p, ok := r.(*Patient); err != nil && ok && p.Hung() {
 		err = patience.ErrHung // not the error that follows from it
@@ -77,7 +75,7 @@ func newFile(r io.ReaderAt, size int64, path string, src Source, base uint64) (*
 	if err != nil {
 		return nil, fmt.Errorf("elfsym: %s: %w", path, err)
 	}
-	f := &File{image: image{file: file, hdr: h, base: base}, path: path, src: src}
+	f := &File{image: image{file: file, hdr: h, base: base, budget: b}, path: path, src: src}
 	for _, p := range h.progs {
 		if p.kind == elf.PT_LOAD {
 			f.segments = append(f.segments, p.Segment)

@@ -278,7 +278,7 @@ func FuzzDecompress(f *testing.F) {
 				t.Fatalf("the first %d bytes are not those of the whole", n)
 			}
 		}
-		if held := budget.held.Load(); held > limit {
+		if held := budget.kept.Load(); held > limit {
 			t.Fatalf("%d bytes are held", held)
 		}
 	})

@@ -2,6 +2,7 @@ package elfsym
 
 import (
 	"encoding/binary"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -62,6 +63,9 @@ func (g *GoTable) SPDelta(pc uint64) (int32, bool) {
 			f.sp.rows = append(f.sp.rows, r)
 			return true
 		})
+		if f.sp.rows = slices.Clip(f.sp.rows); !g.file.budget.keep(8 * uint64(len(f.sp.rows))) {
+			f.sp.rows = nil
+		}
 	})
 	rows, off := f.sp.rows, uint32(pc-f.Entry)
 	i := sort.Search(len(rows), func(i int) bool { return rows[i].end > off })
@@ -79,7 +83,11 @@ func (g *GoTable) at(pc uint64) *goFunc {
 	}
 	f := g.cache.slot(int(i))
 	if f.Load() == nil {
-		f.CompareAndSwap(nil, g.read(i))
+		r := g.read(i)
+		if !g.file.budget.keep(uint64(256 + len(r.Name))) {
+			r.Name = ""
+		}
+		f.CompareAndSwap(nil, r)
 	}
 	return f.Load()
 }

@@ -182,6 +182,6 @@ func (s *section) view(file view) view {
 	return file.sub(s.off, s.size)
 }
 
-func fileView(r io.ReaderAt, size int64) view {
-	return view{r: r, size: uint64(max(size, 0))}
+func fileView(r io.ReaderAt, size int64, b *budget) view {
+	return view{r: r, size: uint64(max(size, 0)), b: b}
 }

@@ -18,6 +18,7 @@ type image struct {
 	text     []span // executable ranges, sorted
 	dynamic  lazy[dynamic]
 	loaded   sectionCache
+	*budget
 }
 
 // Entry returns the address at which execution starts, 0 if there is none.

@@ -12,6 +12,7 @@ import (
 // The index takes 12 bytes a segment and 4 a symbol, and has no names.
 type addrIndex struct {
 	tables []*symTable
+	budget *budget
 	cover           // owners are the first place of a group in refs
 	refs   []uint32 // symbols by address: table, number, whether the group continues
 
@@ -62,7 +63,7 @@ func (f *File) codeSymbols(tables []*symTable, fn func(l located)) {
 
 // newAddrIndex builds the index over the functions and code labels of tables.
 func newAddrIndex(f *File, tables []*symTable) *addrIndex {
-	x := &addrIndex{tables: tables[:min(len(tables), 4)]}
+	x := &addrIndex{tables: tables[:min(len(tables), 4)], budget: f.budget}
 	// Counting first is cheaper than growing, and takes no more memory than
 	// the index keeps.
 	count := 0
@@ -173,7 +174,11 @@ func (w *sweep) closeUntil(addr uint64) {
 func (x *addrIndex) at(i int) *Sym {
 	s := x.cache.slot(i)
 	if s.Load() == nil {
-		s.CompareAndSwap(nil, x.resolve(i))
+		r := x.resolve(i)
+		if !x.budget.keep(uint64(64 + len(r.Name) + len(r.Raw))) {
+			r = &Sym{}
+		}
+		s.CompareAndSwap(nil, r)
 	}
 	return s.Load()
 }

@@ -160,7 +160,7 @@ func (z *inflated) piece(i uint64) []byte {
 		}
 		n, err := io.ReadFull(z.r, b[:min(pieceSize, z.size-z.next*pieceSize)])
 		b = b[:n]
-		if z.left -= int64(n); z.left < 0 {
+		if z.left -= int64(n); z.left < 0 || !z.budget.spend(inflateCost*uint64(n)) {
 			z.end = z.next
 			z.stop()
 			return nil
@@ -187,7 +187,7 @@ func (z *inflated) piece(i uint64) []byte {
 
 // keep remembers a piece. If there are too many, it replaces another one.
 func (z *inflated) keep(i uint64, b []byte) bool {
-	if z.pieces.Len() < maxPieces && !z.budget.take(pieceSize) {
+	if z.pieces.Len() < maxPieces && !z.budget.fits(pieceSize) {
 		return false
 	}
 	z.pieces.Add(i, b)

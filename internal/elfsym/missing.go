@@ -48,7 +48,7 @@ func (f *File) Missing() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
-	case m.first == nil && f.beyond.Load():
+	case m.first == nil && f.budget.exceeded():
 		return fmt.Errorf("%s: %w", f.path, errExcess)
 	case m.first == nil:
 		return nil

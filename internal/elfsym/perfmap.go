@@ -2,6 +2,7 @@ package elfsym
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"strconv"
 	"strings"
@@ -11,11 +12,15 @@ import (
 )
 
 const (
-	maxPerfEntries = 1 << 20
+	maxPerfEntries = 1 << 18
+	maxPerfNames   = 24 << 20  // bytes of the names of entries
 	maxPerfBytes   = 128 << 20 // read in all
 	maxPerfLine    = 64 << 10
 	maxPerfName    = 4 << 10
 )
+
+// ErrPerfMap is the error of a list that is too long.
+var ErrPerfMap = errors.New("it has too many functions: those at its beginning have names")
 
 // A PerfMap is the list of functions that a JIT compiler writes to
 // /tmp/perf-PID.map, in the format of the kernel's
@@ -27,6 +32,8 @@ type PerfMap struct {
 	mu      sync.RWMutex
 	off     int64 // offset up to which the file has been read
 	read    int64 // bytes in all
+	names   int   // bytes of names
+	full    bool
 	entries []perfEntry
 	cover   cover
 }
@@ -39,15 +46,16 @@ type perfEntry struct {
 // Refresh reads what has been added to the file of size bytes behind r since
 // the last call, up to the end of its last whole line. It reports whether
 // anything was added. A file that has shrunk is read from its start, and its
-// earlier contents are forgotten. Refresh stops at 128 MiB in all.
+// earlier contents are forgotten. Refresh stops with ErrPerfMap at 128 MiB in all, and when there are too many
+// functions. The functions that were read stay.
 func (m *PerfMap) Refresh(r io.ReaderAt, size int64) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if size < m.off {
-		m.off, m.read, m.entries, m.cover = 0, 0, nil, cover{}
+		m.off, m.read, m.names, m.full, m.entries, m.cover = 0, 0, 0, false, nil, cover{}
 	}
 	changed := false
-	for m.off < size && m.read < maxPerfBytes {
+	for m.off < size && !m.full && m.read < maxPerfBytes {
 		b := make([]byte, min(size-m.off, 4<<20))
 		n, err := r.ReadAt(b, m.off)
 		if err != nil && err != io.EOF {
@@ -65,20 +73,31 @@ func (m *PerfMap) Refresh(r io.ReaderAt, size int64) (bool, error) {
 		m.read += int64(end)
 		changed = true
 	}
+	if m.full || m.read >= maxPerfBytes {
+		return changed, ErrPerfMap
+	}
 	return changed, nil
 }
 
 // add adds the entries of whole lines.
 func (m *PerfMap) add(b []byte) {
-	text := string(b) // the names share it
-	first := len(m.entries)
-	for len(text) > 0 && len(m.entries) < maxPerfEntries {
-		var line string
-		line, text, _ = strings.Cut(text, "\n")
-		if e, ok := parsePerfLine(line); ok {
-			m.entries = append(m.entries, e)
+	for text := string(b); len(text) > 0 && !m.full; {
+		first := len(m.entries)
+		for len(text) > 0 && len(m.entries) < maxPerfEntries && m.names < maxPerfNames {
+			var line string
+			line, text, _ = strings.Cut(text, "\n")
+			if e, ok := parsePerfLine(line); ok {
+				e.name = strings.Clone(e.name) // not all of text is kept for it
+				m.entries = append(m.entries, e)
+				m.names += len(e.name)
+			}
 		}
+		m.settle(first)
 	}
+}
+
+// settle enters the entries from first on, and makes room if there are many.
+func (m *PerfMap) settle(first int) {
 	claims := make([]claim, 0, len(m.entries)-first)
 	for i := first; i < len(m.entries); i++ {
 		e := &m.entries[i]
@@ -86,8 +105,9 @@ func (m *PerfMap) add(b []byte) {
 	}
 	added := settle(claims)
 	m.cover = m.cover.overlay(&added)
-	if len(m.entries) >= maxPerfEntries {
+	if len(m.entries) >= maxPerfEntries || m.names >= maxPerfNames {
 		m.compact()
+		m.full = len(m.entries) > maxPerfEntries/2 || m.names > maxPerfNames/2
 	}
 }
 
@@ -101,7 +121,10 @@ func (m *PerfMap) compact() {
 		}
 		m.cover.owners[i] = intern.ID(number, &kept, o, m.entries[o])
 	}
-	m.entries = kept
+	m.entries, m.names = kept, 0
+	for i := range kept {
+		m.names += len(kept[i].name)
+	}
 }
 
 func parsePerfLine(line string) (perfEntry, bool) {

@@ -92,6 +92,27 @@ func TestPerfMapCompacts(t *testing.T) {
 	}
 }
 
+// TestPerfMapFull: a list with more functions than are kept says so, and has those at its beginning.
+func TestPerfMapFull(t *testing.T) {
+	var text strings.Builder
+	const n = maxPerfNames/maxPerfName + 1
+	for i := range n {
+		fmt.Fprintf(&text, "%x 10 f%0*d\n", 0x1000+8*i, maxPerfName, i)
+	}
+	var m PerfMap
+	for range 2 {
+		if _, err := m.Refresh(strings.NewReader(text.String()), int64(text.Len())); err != ErrPerfMap {
+			t.Fatal(err)
+		}
+	}
+	if perfName(&m, 0x1000) == "" || perfName(&m, 0x1000+8*(n/2)) == "" {
+		t.Error("functions at the beginning have no names")
+	}
+	if m.names > maxPerfNames || len(m.entries) > maxPerfEntries {
+		t.Errorf("%d entries with %d bytes of names", len(m.entries), m.names)
+	}
+}
+
 // readPerfMap reads a whole map.
 func readPerfMap(t *testing.T, text string) *PerfMap {
 	t.Helper()

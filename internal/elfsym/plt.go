@@ -133,7 +133,7 @@ func (t *pltTable) decode(s *section, slots pltSlots) []Sym {
 		case stub[0] == 0xff && stub[1] == 0x35: // push the link map: the entry that all lazy stubs jump to
 			stubs = append(stubs, Sym{Name: ".plt", Raw: ".plt", Addr: addr, Size: uint64(size), Kind: PLT})
 		}
-		if name != "" {
+		if name != "" && t.file.budget.keep(uint64(96+2*len(name))) {
 			stubs = append(stubs, Sym{Name: demangled(name) + "@plt", Raw: name + "@plt", Addr: addr, Size: uint64(size), Kind: PLT})
 		}
 	}

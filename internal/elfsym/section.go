@@ -4,29 +4,12 @@ import (
 	"debug/elf"
 	"strings"
 	"sync"
-	"sync/atomic"
 )
 
 // sectionCache holds the sections that were loaded whole, by name.
 type sectionCache struct {
-	mu     sync.Mutex
-	m      map[string]view
-	budget budget
-}
-
-// A budget bounds the bytes of sections that one file holds in memory.
-type budget struct{ held atomic.Uint64 }
-
-// maxHeld bounds the size of all loaded sections of one file.
-const maxHeld = 192 << 20
-
-// take reports whether n more bytes may be held.
-func (b *budget) take(n uint64) bool {
-	if b.held.Add(n) > maxHeld {
-		b.held.Add(-n)
-		return false
-	}
-	return true
+	mu sync.Mutex
+	m  map[string]view
 }
 
 // Section returns a section's address and its bytes, decompressed. Sections
@@ -85,8 +68,8 @@ func (f *image) sectionView(name string) view {
 	case s == nil:
 		return view{}
 	case s.compressed():
-		if z := inflate(s, s.view(f.file), &f.loaded.budget); z != nil {
-			return view{z: z, size: z.size}
+		if z := inflate(s, s.view(f.file), f.budget); z != nil {
+			return view{z: z, size: z.size, b: f.budget}
 		}
 		return view{}
 	}
@@ -101,7 +84,7 @@ func (f *image) loadSection(name string) view {
 		return v
 	}
 	v := f.sectionView(name)
-	if v.z != nil || v.size <= maxLoad && f.loaded.budget.take(v.size) {
+	if v.z != nil || v.size <= maxLoad && f.budget.keep(v.size) {
 		v = v.load(maxLoad)
 	} else {
 		v = view{}

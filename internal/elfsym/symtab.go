@@ -10,8 +10,7 @@ type symTable struct {
 	syms  view
 	count uint32
 	names view
-	text  *allowance // bytes of names; nil: no bound
-	dyn   *dynNames  // of a dynamic table: hash tables and versions
+	dyn   *dynNames // of a dynamic table: hash tables and versions
 }
 
 // maxSymbols bounds the symbols of one table that are read: 1.5 GiB. The
@@ -54,25 +53,8 @@ func (t *symTable) sym(i uint32) (rawSym, bool) {
 }
 
 func (t *symTable) name(s *rawSym) string {
-	if !t.text.spend(nameCost) {
-		return ""
-	}
 	n, _ := t.names.cstring(uint64(s.name))
-	t.text.spend(len(n))
 	return n
-}
-
-// Reading a name costs nameCost and its length. The names of a file are read nameTimes at most, and any number of times
-// in small files: several symbols may share a name, or its end.
-const (
-	nameCost  = 16
-	nameTimes = 16
-	leastText = 32 << 20
-)
-
-// allowNames returns the allowance for the names of a table.
-func allowNames(f *File, symbols, names uint64) *allowance {
-	return allow(f, leastText+nameTimes*(names+nameCost*symbols))
 }
 
 // scan calls f with every symbol in the order of the table, until it returns
@@ -123,7 +105,7 @@ func (f *File) sectionTable(kind elf.SectionType) *symTable {
 			continue
 		}
 		n := min(syms.size/symSize, maxSymbols)
-		return &symTable{syms: syms, count: uint32(n), names: names, text: allowNames(f, n, names.size)}
+		return &symTable{syms: syms, count: uint32(n), names: names}
 	}
 	return nil
 }
@@ -145,7 +127,7 @@ func (f *File) dynamicTable() *symTable {
 	if n == 0 {
 		return nil
 	}
-	t.count, t.text = n, allowNames(f, uint64(n), t.names.size)
+	t.count = n
 	t.syms = t.syms.sub(0, uint64(n)*symSize)
 	return t
 }

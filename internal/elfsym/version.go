@@ -51,7 +51,7 @@ func versionNames(v, names view) map[uint16]string {
 		}
 		ndx, aux, next := le.Uint16(b[4:]), le.Uint32(b[12:]), le.Uint32(b[16:])
 		if name, ok := v.u32(off + uint64(aux)); ok {
-			if s, ok := names.cstring(uint64(name)); ok {
+			if s, ok := names.cstring(uint64(name)); ok && v.b.keep(uint64(64+len(s))) {
 				defs[ndx&^versionHidden] = s
 			}
 		}

@@ -27,9 +27,18 @@ type view struct {
 	off  int64 // in r or z
 	size uint64
 	mem  []byte
+	b    *budget // of the file; nil: none
 }
 
 func memView(b []byte) view { return view{mem: b, size: uint64(len(b))} }
+
+// spend charges the budget for n bytes.
+func (v view) spend(n uint64) bool {
+	if v.mem != nil {
+		return v.b.spend(accessCost + n)
+	}
+	return v.b.spend(readCost + n)
+}
 
 // bytes returns n bytes from off, and false unless all of them can be read.
 // The caller must not change them.
@@ -39,6 +48,9 @@ func (v view) bytes(off, n uint64) ([]byte, bool) {
 	}
 	if n == 0 {
 		return nil, true
+	}
+	if !v.spend(n) {
+		return nil, false
 	}
 	if v.mem != nil {
 		return v.mem[off : off+n : off+n], true
@@ -53,7 +65,7 @@ func (v view) bytes(off, n uint64) ([]byte, bool) {
 // readAt fills b from off and reports whether it could.
 func (v view) readAt(b []byte, off uint64) bool {
 	n := uint64(len(b))
-	if off > v.size || n > v.size-off {
+	if off > v.size || n > v.size-off || !v.spend(n) {
 		return false
 	}
 	if v.mem != nil {
@@ -99,9 +111,9 @@ func (v view) sub(off, n uint64) view {
 	}
 	n = min(n, v.size-off)
 	if v.mem != nil {
-		return memView(v.mem[off : off+n])
+		return view{mem: v.mem[off : off+n], size: n, b: v.b}
 	}
-	return view{r: v.r, z: v.z, off: v.off + int64(off), size: n}
+	return view{r: v.r, z: v.z, off: v.off + int64(off), size: n, b: v.b}
 }
 
 // load returns v with its bytes in memory, or the empty view if it is larger
@@ -114,7 +126,7 @@ func (v view) load(limit uint64) view {
 	if !ok {
 		return view{}
 	}
-	return memView(b)
+	return view{mem: b, size: v.size, b: v.b}
 }
 
 // cstring returns the NUL-terminated string at off.
@@ -137,7 +149,7 @@ func (v view) cstring(off uint64) (string, bool) {
 func (v view) scan(unit uint64, f func(off uint64, b []byte) bool) {
 	whole := v.size - v.size%unit
 	if v.mem != nil {
-		if whole > 0 {
+		if whole > 0 && v.spend(whole) {
 			f(0, v.mem[:whole])
 		}
 		return
@@ -157,6 +169,9 @@ func (v view) scan(unit uint64, f func(off uint64, b []byte) bool) {
 func (v view) find(pattern []byte, f func(off uint64, b []byte, p int) bool) {
 	overlap := uint64(len(pattern))
 	buf := v.mem
+	if buf != nil && !v.spend(v.size) {
+		return
+	}
 	if buf == nil {
 		buf = make([]byte, min(max(scanChunk, 2*overlap+2), v.size))
 	}

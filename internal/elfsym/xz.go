@@ -12,15 +12,22 @@ import (
 // few hundred kilobytes.
 const maxMini = 64 << 20
 
+// What is packed may become leastMini bytes and miniTimes as many. Symbols and names become five times as many.
+const (
+	leastMini = 1 << 20
+	miniTimes = 32
+)
+
 // unxz decompresses the first block of an xz stream, at most limit bytes of
 // it. The container is read here, and only the LZMA2 data are given to the
 // library: its own reader would allocate any dictionary that a block asks for.
 func unxz(b []byte, limit int64) ([]byte, bool) {
 	data, dict, ok := xzBlock(b)
-	if !ok || dict > limit {
+	if !ok || dict > maxMini {
 		return nil, false
 	}
-	r, err := lzma.Reader2Config{DictCap: int(max(dict, lzma.MinDictCap))}.NewReader2(bytes.NewReader(data))
+	// A dictionary that is larger than all the output is not needed.
+	r, err := lzma.Reader2Config{DictCap: int(max(min(dict, limit), lzma.MinDictCap))}.NewReader2(bytes.NewReader(data))
 	if err != nil {
 		return nil, false
 	}

@@ -1,6 +1,7 @@
 package hostile_test
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"net/http"
@@ -36,9 +37,9 @@ func build(t *testing.T, tool string) string {
 	return exe
 }
 
-// kinds returns the names of all attacks: those of files, and those of memory that does not come.
+// kinds returns the names of all attacks: those of files, those of memory that does not come, and a perf map.
 func kinds() []string {
-	return append(hostile.Kinds(), "unserved spin", "unserved sleep", "unserved linkmap")
+	return append(hostile.Kinds(), "unserved spin", "unserved sleep", "unserved linkmap", "perfmap")
 }
 
 // attacker starts a process that makes an attack, with a low priority: the tests measure what the tools do, not how they share
@@ -52,10 +53,23 @@ func attacker(t *testing.T, kind string) *ptest.Target {
 	if way, ok := strings.CutPrefix(kind, "unserved "); ok {
 		g = ptest.Start(t, ptest.BuildC(t, "unserved.c"), "-k", way)
 		g.Ready()
+	} else if kind == "perfmap" {
+		g = ptest.Start(t, ptest.BuildC(t, "jit.c"), "-n", "100000000")
+		g.Ready()
+		perfMap(t, g.PID)
 	} else {
 		exe := filepath.Join(t.TempDir(), kind)
 		if err := os.WriteFile(exe, hostile.Build(kind, 0), 0o755); err != nil {
 			t.Fatal(err)
+		}
+		if kind == "debuglink" { // gigabytes have to be read for its checksum
+			large := filepath.Join(filepath.Dir(exe), hostile.DebugLink)
+			if err := os.WriteFile(large, hostile.Build("plain", 0), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Truncate(large, 3<<30); err != nil {
+				t.Fatal(err)
+			}
 		}
 		g = ptest.Start(t, exe)
 	}
@@ -63,6 +77,22 @@ func attacker(t *testing.T, kind string) *ptest.Target {
 		t.Fatal(err)
 	}
 	return g
+}
+
+// perfMap adds more than a million functions that overlap to the perf map of a process, which removes it.
+func perfMap(t *testing.T, pid int) {
+	f, err := os.OpenFile(fmt.Sprintf("/tmp/perf-%d.map", pid), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w := bufio.NewWriter(f)
+	for i := range 1_200_000 {
+		fmt.Fprintf(w, "%x %x %0*d\n", 0x10000+16*i, 1<<20, 1+i%150, i)
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestTools: each attacker alone. The tools end in time, with status 0, and have not taken much memory. The attacker runs on.

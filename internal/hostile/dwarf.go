@@ -140,6 +140,37 @@ func lineProgram(f *File, n int) {
 	f.unit(0)
 }
 
+// letters: very many FDEs have one CIE with a megabyte of letters, none of which is one.
+func (f *File) letters(n int) {
+	var b []byte
+	record := func(body []byte) { b = append(le.AppendUint32(b, uint32(len(body))), body...) }
+	record(append(append([]byte{0, 0, 0, 0, 1}, bytes.Repeat([]byte("x"), 256*n)...), 0, 1, 0x78))
+	for range n {
+		body := le.AppendUint32(nil, uint32(len(b)+4))
+		record(f.covering(body))
+	}
+	f.section(section{name: ".eh_frame", kind: 1, flags: 2, addr: 0x30000000}, append(b, 0, 0, 0, 0))
+}
+
+// shared: for each byte of the text the search table has an entry, and all lead to one FDE with very many rows.
+func (f *File) shared(n int) {
+	const frame, table = 0x30000000, 0x38000000
+	cie := append([]byte{0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 0x10, 1, 0}, 0x0c, 7, 8, 0x90, 1, 0)
+	b := append(le.AppendUint32(nil, uint32(len(cie))), cie...)
+	fde := len(b)
+	body := le.AppendUint32(nil, uint32(fde+4))
+	body = append(le.AppendUint64(le.AppendUint64(body, text), 1<<31), 0)
+	body = append(body, bytes.Repeat([]byte{0x41, 0x0e, 16, 0x41, 0x0e, 8}, n/6)...) // advance by 1; CFA at rsp+16; ... rsp+8
+	b = append(append(le.AppendUint32(b, uint32(len(body))), body...), 0, 0, 0, 0)
+	off := func(v, from uint64) uint32 { return uint32(v - from) }
+	hdr := append(le.AppendUint32([]byte{1, 0x1b, 3, 0x3b}, off(frame, table+4)), le.AppendUint32(nil, uint32(f.textSize))...)
+	for i := range uint64(f.textSize) {
+		hdr = le.AppendUint32(le.AppendUint32(hdr, off(text+i, table)), off(frame+uint64(fde), table))
+	}
+	f.section(section{name: ".eh_frame", kind: 1, flags: 2, addr: frame}, b)
+	f.section(section{name: ".eh_frame_hdr", kind: 1, flags: 2, addr: table}, hdr)
+}
+
 // frames adds call frame information: CIEs, each with fdes FDEs for each function, and a program that each FDE runs.
 func (f *File) frames(cies, fdes int, program []byte) {
 	var b []byte

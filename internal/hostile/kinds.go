@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"maps"
 	"slices"
+
+	"github.com/ulikunitz/xz/lzma"
 )
 
 // kinds are the attacks. n is how often something is repeated; 0: as often as a file of some megabytes can have it.
@@ -35,13 +37,12 @@ var kinds = map[string]func(f *File, n int){
 	"pushes":   func(f *File, n int) { f.frames(1, 1, bytes.Repeat([]byte{0x0a}, or(n, 4<<20))) }, // DW_CFA_remember_state
 	"zlib":     zlibBomb,
 	"zstd":     zstdBomb,
+	"letters":  func(f *File, n int) { f.letters(or(n, 4000)) },
+	"shared":   func(f *File, n int) { f.shared(or(n, 48_000)) },
 	"debuglink": func(f *File, n int) {
-		link := append(bytes.Repeat([]byte("../"), 1000), "dev/zero\x00\x00\x00\x00\x00\x00\x00\x00"...)
-		f.repeat(or(n, 10_000), section{name: ".gnu_debuglink", kind: 1}, link)
+		f.repeat(or(n, 10_000), section{name: ".gnu_debuglink", kind: 1}, []byte(DebugLink+"\x00\x00\x00\x00\x00\x00\x00\x00"))
 	},
-	"debugdata": func(f *File, n int) {
-		f.repeat(or(n, 100), section{name: ".gnu_debugdata", kind: 1}, append([]byte("\xfd7zXZ\x00\x00\x04"), make([]byte, part(n, 1<<20))...))
-	},
+	"debugdata": debugData,
 }
 
 // Kinds returns the names of the attacks, in order.
@@ -167,16 +168,42 @@ func gofuncs(f *File, n int) {
 	f.goNote()
 	functions := or(n, 400_000)
 	const header = 72
-	values := bytes.Repeat([]byte{2, 1}, part(n, 1<<20)) // the value grows by one at each byte of code
+	values := bytes.Repeat([]byte{2, 1}, part(n, 1<<19)) // the value grows by one at each byte of code
+	name := append(bytes.Repeat([]byte("g"), 32<<10-2), 0)
 	table := le.AppendUint32(nil, 0)
 	for i := range functions {
 		table = le.AppendUint32(le.AppendUint32(table[:len(table)-4], uint32(i%f.textSize)), uint32(functions+1)*8)
 		table = le.AppendUint32(table, uint32(f.textSize))
 	}
 	table = append(table, make([]byte, 8)...)
-	table = append(table, make([]byte, 64)...) // the function: entry 0, name 0, all values at 0
-	tab := goHeader(uint64(functions), header, header, header, header, header+uint64(len(values)))
-	f.section(section{name: ".gopclntab", kind: 1, flags: 2, addr: 0x20000000}, append(append(tab, values...), table...))
+	const at = 2                                                                                   // in values, of all tables
+	for _, v := range []uint32{0, 0, 0, 0, at, at, at, 3, 0, 1, 4 << 24, at, at, at, 0, 0, 0, 0} { // runtime._func, three tables of values, four of data
+		table = le.AppendUint32(table, v)
+	}
+	names := header + uint64(len(values))
+	tab := goHeader(uint64(functions), names, header, names, header, names+uint64(len(name)))
+	f.section(section{name: ".gopclntab", kind: 1, flags: 2, addr: 0x20000000}, slices.Concat(tab, values, name, table))
+}
+
+// DebugLink is the name of the separate debug file of the kind debuglink, in the directory of the program.
+const DebugLink = "hostile.debug"
+
+// debugData: symbols that are packed, and become a thousand times as many bytes.
+func debugData(f *File, n int) {
+	var chunk bytes.Buffer
+	w, err := lzma.Writer2Config{}.NewWriter2(&chunk)
+	if err == nil {
+		_, err = w.Write(make([]byte, 1<<20))
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		panic(err) // a buffer takes everything
+	}
+	head := append([]byte("\xfd7zXZ\x00\x00\x04\x00\x00\x00\x00"), 2, 0, 0x21, 1, 22, 0, 0, 0, 0, 0, 0, 0) // a block of LZMA2, 8 MB of dictionary
+	chunks := bytes.Repeat(chunk.Bytes()[:chunk.Len()-1], or(n, 2000))                                     // each begins anew
+	f.repeat(or(n, 100), section{name: ".gnu_debugdata", kind: 1}, slices.Concat(head, chunks, []byte{0}))
 }
 
 // zlibBomb: sections that claim, and are, zeros.

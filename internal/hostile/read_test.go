@@ -40,6 +40,9 @@ func read(b []byte) {
 	if g, ok := f.Go(); ok {
 		g.Structs("runtime.g")
 		g.Version()
+		for pc := uint64(text); pc < text+textSize; pc += 8 {
+			g.SPDelta(pc)
+		}
 	}
 	f.Missing()
 }

@@ -1,9 +1,9 @@
 package unwind
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
-	"math"
 
 	"ptools/internal/cursor"
 )
@@ -35,6 +35,9 @@ type fde struct {
 	program    []byte
 	addr       uint64 // address of program[0]
 }
+
+// maxAugmentation is how many letters an augmentation may have, with its final zero. There are eight letters.
+const maxAugmentation = 32
 
 var (
 	errTerminator = errors.New("end of entries")
@@ -95,7 +98,10 @@ func (s *section) cieAt(off int64) (*cie, error) {
 	c := e.body
 	ci := &cie{fdeEnc: encAbsptr, addrSize: 8}
 	version := c.U8()
-	augmentation := c.CString(math.MaxInt)
+	if bytes.IndexByte(c.Rest()[:min(c.Remaining(), maxAugmentation)], 0) < 0 { // it may be as long as the section, in any number of entries
+		return nil, errCorrupt
+	}
+	augmentation := c.CString(maxAugmentation)
 	switch version {
 	case 1, 3:
 	case 4:

@@ -15,6 +15,7 @@ type frames struct {
 	sec   section
 	index index
 	slots []atomic.Pointer[slotBlock]
+	costs budget
 
 	mu   sync.Mutex
 	cies map[int64]*cie // by offset; under mu
@@ -29,12 +30,20 @@ const slotsPerBlock = 64
 // maxCIEs bounds the CIEs that are kept parsed; there are a handful in real files.
 const maxCIEs = 1 << 10
 
+// instructionCost is the work for a byte of a call frame program. The sizes are those of a compiled function and its parts.
+const (
+	instructionCost = 4
+	functionSize    = 128
+	rowSize         = 16
+	savedSize       = 12
+)
+
 // noFunction stands in a slot for an FDE that cannot be used.
 var noFunction = &function{}
 
 // newFrames prepares a section; hdr is the contents of .eh_frame_hdr at hdrAddr, or nil.
-func newFrames(sec section, hdrAddr uint64, hdr []byte) *frames {
-	f := &frames{sec: sec, cies: make(map[int64]*cie)}
+func newFrames(sec section, hdrAddr uint64, hdr []byte, costs budget) *frames {
+	f := &frames{sec: sec, costs: costs, cies: make(map[int64]*cie)}
 	if t := newSearchTable(hdrAddr, hdr, sec.addr); t != nil {
 		f.index = t
 	} else {
@@ -94,8 +103,11 @@ func (f *frames) compileAt(off int64) *function {
 	if err != nil {
 		return noFunction
 	}
+	if !f.costs.Spend(instructionCost * (len(d.cie.program) + len(d.program))) { // any number of entries may have the same program
+		return noFunction
+	}
 	fn, err := compile(&d, f.sec.base)
-	if err != nil {
+	if err != nil || !f.costs.Keep(functionSize+rowSize*len(fn.rows)+savedSize*len(fn.saved)) {
 		return noFunction
 	}
 	return fn

@@ -106,3 +106,6 @@ func FuzzUnwind(f *testing.F) {
 func unwindFrom(u *Unwinder, pc, fp uint64, s Stack) ([]Frame, End) {
 	return u.Unwind(&ptrace.Regs{Regs: x86.Regs{Rip: pc, Rsp: s.Base, Rbp: fp, Rbx: fp, R12: pc, FsBase: 0x5000}}, s, nil)
 }
+
+func (fuzzObject) Spend(int) bool { return true }
+func (fuzzObject) Keep(int) bool  { return true }

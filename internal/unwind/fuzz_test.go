@@ -12,7 +12,7 @@ func FuzzSection(f *testing.F) {
 	wide := append([]byte{0xff, 0xff, 0xff, 0xff, 20, 0, 0, 0, 0, 0, 0, 0}, make([]byte, 20)...)
 	f.Add(wide, false, uint64(0))
 	f.Fuzz(func(t *testing.T, data []byte, eh bool, pc uint64) {
-		fr := newFrames(section{addr: 0x8000, data: data, eh: eh}, 0, nil)
+		fr := newFrames(section{addr: 0x8000, data: data, eh: eh}, 0, nil, unbounded{})
 		fn := fr.function(pc)
 		if fn == nil {
 			return
@@ -35,7 +35,7 @@ func FuzzSection(f *testing.F) {
 func FuzzSearchTable(f *testing.F) {
 	f.Add([]byte{1, encUdata4, encUdata4, encDataRel | encSdata4, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, uint64(0x1000))
 	f.Fuzz(func(t *testing.T, hdr []byte, pc uint64) {
-		fr := newFrames(cfiSection(true, usual, nil), 0x9000, hdr)
+		fr := newFrames(cfiSection(true, usual, nil), 0x9000, hdr, unbounded{})
 		if fn := fr.function(pc); fn != nil && (pc < fn.start || pc >= fn.end) {
 			t.Errorf("function %#x–%#x for %#x", fn.start, fn.end, pc)
 		}

@@ -26,7 +26,7 @@ func TestSearchTable(t *testing.T) {
 	} {
 		hdr := []byte{1, encUdata4, encUdata4, enc, 0, 0, 0, 0, 1, 0, 0, 0}
 		hdr = append(append(hdr, field(enc, 0x1000)...), field(enc, fde)...)
-		f := newFrames(sec, hdrAddr, hdr)
+		f := newFrames(sec, hdrAddr, hdr, unbounded{})
 		if _, ok := f.index.(*searchTable); !ok {
 			t.Errorf("encoding %#x: not searched", enc)
 			continue
@@ -53,7 +53,7 @@ func TestNoSearchTable(t *testing.T) {
 		"two bytes":    {1, 3},
 		"bad encoding": {1, encUdata4, encUdata4, 0x05, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0},
 	} {
-		f := newFrames(sec, 0x9000, hdr)
+		f := newFrames(sec, 0x9000, hdr, unbounded{})
 		if _, ok := f.index.(linearIndex); !ok {
 			t.Errorf("%s: %T", name, f.index)
 		}
@@ -71,7 +71,7 @@ func TestLinearIndexOrder(t *testing.T) {
 	binary.LittleEndian.PutUint64(second[8:], 0x200)
 	sec.data = append(sec.data, second...)
 	sec.data = append(sec.data, 0xff, 0xff, 0xff)
-	f := newFrames(sec, 0, nil)
+	f := newFrames(sec, 0, nil, unbounded{})
 	if f.index.len() != 2 || f.function(0x210) == nil || f.function(0x1010) == nil || f.function(0x400) != nil {
 		t.Errorf("index %+v", f.index)
 	}

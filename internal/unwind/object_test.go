@@ -5,8 +5,17 @@ import (
 	"testing"
 )
 
+// unbounded is a budget without bounds.
+type unbounded struct{}
+
+func (unbounded) Spend(int) bool { return true }
+func (unbounded) Keep(int) bool  { return true }
+
 // A testObject is an object read by the standard library.
-type testObject struct{ f *elf.File }
+type testObject struct {
+	f *elf.File
+	unbounded
+}
 
 func openObject(t testing.TB, path string) testObject {
 	t.Helper()
@@ -15,7 +24,7 @@ func openObject(t testing.TB, path string) testObject {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { f.Close() })
-	return testObject{f}
+	return testObject{f: f}
 }
 
 func (o testObject) Section(name string) (uint64, []byte, bool) {

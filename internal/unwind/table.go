@@ -14,6 +14,13 @@ type object interface {
 	Entry() uint64
 	golang() goTable                               // nil: no Go code
 	extent(pc uint64) (start, end uint64, ok bool) // of the function symbol at pc
+	budget
+}
+
+// A budget bounds the work for an object, and what is held for it, in bytes. *elfsym.File is the only implementation.
+type budget interface {
+	Spend(n int) bool
+	Keep(n int) bool
 }
 
 // A goTable is the Go linker's table of functions. *elfsym.GoTable is the only implementation.
@@ -43,14 +50,14 @@ func newTable(obj object) *Table {
 			return nil
 		}
 		hdrAddr, hdr, _ := obj.Section(".eh_frame_hdr")
-		return newFrames(section{addr: addr, data: data, eh: true, base: t.bases()}, hdrAddr, hdr)
+		return newFrames(section{addr: addr, data: data, eh: true, base: t.bases()}, hdrAddr, hdr, obj)
 	})
 	t.debugFrames = sync.OnceValue(func() *frames {
 		_, data, ok := obj.Section(".debug_frame")
 		if !ok {
 			return nil
 		}
-		return newFrames(section{data: data, base: t.bases()}, 0, nil)
+		return newFrames(section{data: data, base: t.bases()}, 0, nil, obj)
 	})
 	t.goTable = sync.OnceValue(obj.golang)
 	return t

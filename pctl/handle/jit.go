@@ -1,6 +1,7 @@
 package handle
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -26,7 +27,8 @@ type jitMap struct {
 	sought *mapState // the map when no file was found; another map is worth another look
 	closed bool
 	list   elfsym.PerfMap
-	alone  bool // ancestors are not asked
+	alone  bool                          // ancestors are not asked
+	tell   func(path string, lack error) // may be nil
 
 	parents inherited
 }
@@ -39,7 +41,11 @@ func (j *jitMap) lookup(src *source, state *mapState, pc uint64) (elfsym.Sym, bo
 	}
 	if j.file != nil {
 		if size, err := j.file.size(); err == nil {
-			_, _ = j.list.Refresh(j.file, size) // what could be read still counts
+			if _, err := j.list.Refresh(j.file, size); err == elfsym.ErrPerfMap { // what could be read still counts
+				if path := "/tmp/perf-" + strconv.Itoa(j.pid) + ".map"; j.tell != nil {
+					j.tell(path, fmt.Errorf("%s: %w", path, err))
+				}
+			}
 		}
 	}
 	j.mu.Unlock()

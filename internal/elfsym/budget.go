@@ -1,0 +1,123 @@
+package elfsym
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+)
+
+// errExcess is the error of a file whose tables ask for more than its size explains.
+var errExcess = errors.New("its tables ask for more work than its size explains: it has the names that were read so far")
+
+// A budget bounds what one file may cost, with its debug files, whatever its tables ask for: each offset and each count may be
+// right, and their sum out of all proportion. Work is the bytes that are read, decompressed and decoded, each time anew, and a
+// fixed number for each access. Kept is the bytes of what is held in memory. Both are in proportion to the size of the
+// file. If either is spent, nothing more is read of it; what has been read stays, and the file says so (Missing). Work is
+// granted anew with time: a program that is sampled for days has its tables read again and again.
+//
+// The methods of nil allow everything.
+type budget struct {
+	began time.Time
+	size  atomic.Uint64 // of the file and its debug files
+	work  atomic.Uint64
+	kept  atomic.Int64
+	over  atomic.Bool
+}
+
+// What a file may cost. Reading all tables of a real one costs 1 to 3 times its size.
+const (
+	leastWork   = 128 << 20
+	workTimes   = 64
+	workRate    = 16 << 20 // a second
+	accessCost  = 32       // of bytes in memory
+	readCost    = 256      // of bytes of a file: a system call
+	inflateCost = 1        // of a byte that is decompressed
+	leastKept   = 24 << 20
+	keptTimes   = 4
+	mostKept    = 192 << 20
+	mostSized   = 1 << 30 // a file may have any size at no cost
+)
+
+// newBudget returns the budget of a file of that size.
+func newBudget(size uint64) *budget {
+	b := &budget{began: time.Now()}
+	b.grow(size)
+	return b
+}
+
+// grow adds the size of a debug file.
+func (b *budget) grow(size uint64) {
+	if b != nil {
+		b.size.Add(min(size, mostSized))
+	}
+}
+
+// spend reports whether n more bytes of work may be done.
+func (b *budget) spend(n uint64) bool {
+	if b == nil {
+		return true
+	}
+	if b.over.Load() {
+		return false
+	}
+	if b.work.Add(n); !b.affords(0) {
+		b.over.Store(true)
+		return false
+	}
+	return true
+}
+
+// affords reports whether n more bytes of work would be done.
+func (b *budget) affords(n uint64) bool {
+	if b == nil {
+		return true
+	}
+	spent := b.work.Load() + n
+	if spent <= leastWork {
+		return true
+	}
+	granted := leastWork + workTimes*min(b.size.Load(), mostSized)
+	return spent <= granted || spent <= granted+uint64(time.Since(b.began).Seconds()*workRate)
+}
+
+// keep reports whether n more bytes may be held, for good.
+func (b *budget) keep(n uint64) bool {
+	ok := b.fits(n)
+	if !ok {
+		b.over.Store(true)
+	}
+	return ok
+}
+
+// fits is keep for what need not be held.
+func (b *budget) fits(n uint64) bool {
+	if b == nil {
+		return true
+	}
+	most := int64(min(leastKept+keptTimes*min(b.size.Load(), mostSized), mostKept))
+	if n > mostKept {
+		return false
+	}
+	if b.kept.Add(int64(n)) > most {
+		b.kept.Add(-int64(n))
+		return false
+	}
+	return true
+}
+
+// exceeded reports whether something was asked for beyond the budget.
+func (b *budget) exceeded() bool { return b != nil && b.over.Load() }
+
+// tables returns how many bytes the tables of units may have. The oldest make room for others.
+func (b *budget) tables() int {
+	if b == nil {
+		return maxTables
+	}
+	return int(min(leastKept/2+b.size.Load(), maxTables))
+}
+
+// Spend reports whether n more bytes of work may be done for the file by another package, which decodes what it has read of it.
+func (b *budget) Spend(n int) bool { return b.spend(uint64(n)) }
+
+// Keep reports whether another package may hold n more bytes for the file.
+func (b *budget) Keep(n int) bool { return b.keep(uint64(n)) }
