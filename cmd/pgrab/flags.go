@@ -6,19 +6,18 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"ptools/internal/check"
-	"ptools/internal/clean"
 	"ptools/internal/usage"
 	"ptools/pctl"
+	"ptools/pctl/targets"
 )
 
-const help = `usage: pgrab [flags] -p PID[,PID...]
+const help = `usage: pgrab [flags] -p PID|NAME[,...]
+       pgrab [flags] --cgroup GLOB
        pgrab [flags] -- COMMAND [ARG...]
        pgrab --check [-p PID] [--json]
 
@@ -65,6 +64,7 @@ type options struct {
 	stacks  stacks
 	debug   bool // print the trace
 	follow  bool // also processes that the targets start
+	found   bool // some of pids were looked for by name, and may have ended
 }
 
 // stacks says which stacks are shown: of all threads at a rendezvous, and of the thread at a hit.
@@ -108,13 +108,14 @@ func parse(args []string) (*options, error) {
 	o := &options{hold: -1, limit: -1}
 	var json, quiet, verbose, where, each bool
 	var pids, stops, wheres []string
-	var hold, limit, release, trap string
+	var hold, limit, release, trap, cgroup string
 	f := pflag.NewFlagSet("pgrab", pflag.ContinueOnError)
 	f.SetInterspersed(false)
 	f.SetOutput(io.Discard)
 	f.SortFlags = false
 	f.Usage = func() {}
-	f.StringSliceVarP(&pids, "pid", "p", nil, "grab running process `PID` (repeatable or comma separated)")
+	f.StringSliceVarP(&pids, "pid", "p", nil, "grab running process `PID`, or those with a name or executable\nthat matches, as nginx, /usr/bin/python3* (repeatable, or\nseparated by commas or blanks)")
+	f.StringVar(&cgroup, "cgroup", "", "those in a cgroup whose path matches `GLOB`, as **/nginx.service\n(* is without slashes, ** with); with -p NAME those of both")
 	f.StringSliceVarP(&stops, "stop", "s", nil, "stop at `POINT`s: grab, create, exec, preinit, postinit, main, none\n(each once; default: grab with -p, create with a COMMAND)")
 	f.StringVarP(&hold, "hold", "H", "", "stay for `DURATION` at each rendezvous, then continue\n(default: until a line or end of file on standard input)")
 	f.StringVarP(&limit, "time", "t", "", "let go after `DURATION` (default: when the target ends)")
@@ -131,7 +132,7 @@ func parse(args []string) (*options, error) {
 	f.Bool("check", false, "what works here, by which mechanism, and what to do about the\nrest; with -p also for that process")
 	usage.Flags(f)
 	if err := f.Parse(args); err != nil {
-		return nil, usage.Errorf("%w", err)
+		return nil, usage.Wrong(f, fmt.Sprintf(help, f.FlagUsages()), err)
 	}
 	if err := usage.Asked(f, fmt.Sprintf(help, f.FlagUsages()), map[string][]string{
 		"stop":    {"grab", "create", "exec", "preinit", "postinit", "main", "none"},
@@ -145,7 +146,7 @@ func parse(args []string) (*options, error) {
 	}
 	o.command = f.Args()
 	err := cmp.Or(
-		o.setTargets(pids),
+		o.setTargets(pids, cgroup),
 		o.setStop(stops),
 		setDuration(f, &o.hold, "hold", hold),
 		setDuration(f, &o.limit, "time", limit),
@@ -165,29 +166,24 @@ func parse(args []string) (*options, error) {
 	if json {
 		o.form = formJSON
 	}
+	if none, ok := errors.AsType[targets.None](err); ok {
+		return nil, none
+	}
 	if err != nil {
 		return nil, usage.Errorf("%w", err)
 	}
 	return o, nil
 }
 
-func (o *options) setTargets(pids []string) error {
-	for _, s := range pids {
-		pid, err := strconv.Atoi(strings.TrimSpace(s))
-		if err != nil || pid <= 0 {
-			return fmt.Errorf("%q is no process id", s)
-		}
-		if !slices.Contains(o.pids, pid) {
-			o.pids = append(o.pids, pid)
-		}
+func (o *options) setTargets(pids []string, cgroup string) (err error) {
+	switch named := len(pids) != 0 || cgroup != ""; {
+	case !named && len(o.command) == 0:
+		return errors.New("a process id or a command is needed: -p PID, -p NAME, --cgroup GLOB or -- COMMAND")
+	case named && len(o.command) != 0:
+		return cmp.Or(usage.Several(pids, o.command), usage.Beside(o.command))
 	}
-	switch {
-	case len(o.pids) == 0 && len(o.command) == 0:
-		return errors.New("a process id or a command is needed")
-	case len(o.pids) != 0 && len(o.command) != 0:
-		return fmt.Errorf("-p and a command (%s) exclude each other", clean.Text(o.command[0]))
-	}
-	return nil
+	o.pids, o.found, err = targets.Select(pids, cgroup)
+	return err
 }
 
 // points are the words of --stop.

@@ -2,11 +2,16 @@ package main
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"ptools/pctl"
 )
+
+var errUnmapped = errors.New("nothing is mapped there (an address is one of the running process; in a file it is SYMBOL+OFFSET)")
 
 // plant sets the breakpoints of the command line.
 func (t *target) plant(ctx context.Context) {
@@ -19,6 +24,9 @@ func (t *target) plant(ctx context.Context) {
 		b, err := t.p.Break(ctx, w, h)
 		if err != nil {
 			if ctx.Err() == nil && !over(err) {
+				if w.Symbol == "" && errors.Is(err, syscall.EFAULT) {
+					err = &pctl.Error{Op: "break " + w.String(), PID: t.p.PID(), Err: errUnmapped}
+				}
 				t.complain(err)
 				t.failed = true
 			}
@@ -75,10 +83,33 @@ func (t *target) whyUnset(b *pctl.Breakpoint) string {
 	} else {
 		text += "no object that was loaded has such a function"
 	}
+	if meant := t.meant(b.Where()); meant != "" {
+		return text + " (" + meant + ")"
+	}
 	if names := t.p.Near(b.Where(), nearest); len(names) != 0 {
 		text += " (similar: " + strings.Join(names, ", ") + ")"
 	}
 	return text
+}
+
+// meant returns what a symbol means that no object has, if it is another way to write one that is there: with parameters,
+// whose types symbols write out in full, or behind its object as other tools separate them.
+func (t *target) meant(w pctl.Where) string {
+	if name, _, ok := strings.Cut(w.Symbol, "("); ok && t.has(w.Object, name) {
+		return name + " without parameters is all functions of that name"
+	}
+	for _, sign := range []string{":", "!", "/"} {
+		object, name, ok := strings.Cut(w.Symbol, sign)
+		if ok && object != "" && t.has(object, name) {
+			return "an object and its symbol are written '" + object + "`" + name + "'"
+		}
+	}
+	return ""
+}
+
+// has reports whether an object, or any, has a function.
+func (t *target) has(object, name string) bool {
+	return name != "" && slices.Contains(t.p.Near(pctl.Where{Object: object, Symbol: name}, nearest), name)
 }
 
 // keep is the handler of breakpoints whose hits print stacks. It runs on the

@@ -188,6 +188,9 @@ func (g *grabber) grab(ctx context.Context, pid int) error {
 		if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 			return nil // we were asked to let go before we had grabbed it
 		}
+		if g.found && errors.Is(err, pctl.ErrNoProcess) {
+			return nil // it has ended since it was looked for
+		}
 		return err
 	}
 	t := newTarget(g, p)
@@ -200,7 +203,7 @@ func (g *grabber) grab(ctx context.Context, pid int) error {
 
 // create starts the command and returns its exit status.
 func (g *grabber) create(ctx context.Context) error {
-	path, err := job.LookPath(g.command[0])
+	path, err := job.LookPath("pgrab", g.command[0])
 	if err != nil {
 		return startError{&pctl.Error{Op: "create " + g.command[0], Err: err}}
 	}
