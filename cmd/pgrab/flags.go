@@ -57,6 +57,7 @@ type options struct {
 	hold    time.Duration // negative: until a line arrives
 	limit   time.Duration // negative: until the target ends
 	breaks  []pctl.Where
+	hits    int // after so many the breakpoints are taken away; negative: never, 0: as it fits the output
 	release pctl.Mode
 	trap    pctl.Trap
 	form    form
@@ -115,11 +116,12 @@ func parse(args []string) (*options, error) {
 	f.SortFlags = false
 	f.Usage = func() {}
 	f.StringSliceVarP(&pids, "pid", "p", nil, "grab running process `PID`, or those with a name or executable\nthat matches, as nginx, /usr/bin/python3* (repeatable, or\nseparated by commas or blanks)")
-	f.StringVar(&cgroup, "cgroup", "", "those in a cgroup whose path matches `GLOB`, as **/nginx.service\n(* is without slashes, ** with); with -p NAME those of both")
+	f.StringVar(&cgroup, "cgroup", "", "those in a cgroup whose path matches `GLOB`, as\n**/nginx.service (* is without slashes, ** with); with\n-p NAME those of both")
 	f.StringSliceVarP(&stops, "stop", "s", nil, "stop at `POINT`s: grab, create, exec, preinit, postinit, main, none\n(each once; default: grab with -p, create with a COMMAND)")
 	f.StringVarP(&hold, "hold", "H", "", "stay for `DURATION` at each rendezvous, then continue\n(default: until a line or end of file on standard input)")
 	f.StringVarP(&limit, "time", "t", "", "let go after `DURATION` (default: when the target ends)")
 	f.StringArrayVarP(&wheres, "break", "b", nil, "breakpoint `WHERE`: SYMBOL, OBJECT`SYMBOL, either with +OFFSET,\nor 0xADDRESS (repeatable)")
+	f.IntVarP(&o.hits, "hits", "n", 0, "after `HITS` hits take the breakpoints away, and let a\nprocess of -p go (default 1000 on a terminal; else, and\nwith 0, never)")
 	f.BoolVarP(&where, "where", "w", false, "the threads' stacks at each rendezvous, and what they wait\nfor; with -b the hit thread's stack at each hit. With -p\nand without -s and -H nothing is held longer than the look:\nwithout -b and -t pgrab looks and lets go")
 	f.BoolVar(&each, "each", false, "like -w, but threads with the same stack one by one")
 	f.StringVarP(&release, "release", "e", "", "what becomes of the target when pgrab lets go or dies:\n`run|kill|stop` (default: run with -p, kill with a COMMAND);\nwhat somebody else has stopped stays stopped")
@@ -155,6 +157,10 @@ func parse(args []string) (*options, error) {
 		o.setTrap(trap),
 	)
 	switch {
+	case err == nil && f.Changed("hits") && o.hits < 0:
+		err = fmt.Errorf("-n HITS: %d is less than 0", o.hits)
+	case err == nil && f.Changed("hits") && len(o.breaks) == 0:
+		err = errors.New("-n counts hits of breakpoints: it needs -b")
 	case quiet && verbose && err == nil:
 		err = errors.New("--quiet and --verbose exclude each other")
 	case quiet:
@@ -163,6 +169,9 @@ func parse(args []string) (*options, error) {
 		o.detail = detailAll
 	}
 	o.setStacks(f, where, each)
+	if f.Changed("hits") && o.hits == 0 {
+		o.hits = -1
+	}
 	if json {
 		o.form = formJSON
 	}

@@ -47,6 +47,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	defer stop()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	g.letGo = cancel
+	if o.hits == 0 && o.form == formText && o.wantsHits() && job.IsTerminal(stdout) {
+		o.hits, g.limited = mostShown, true
+	}
 
 	named := func(t *pctl.Thread) ([]pctl.Frame, error) {
 		of := (*pctl.Thread).Calls
@@ -114,6 +118,9 @@ type grabber struct {
 	interactive bool         // a user is at the terminal, and can be told what is waited for
 	job         *job.Command // nil without one
 	left        bool         // leave has said so
+	limited     bool         // the limit of hits is that of a terminal
+	letGo       func()       // has all processes of -p let go
+	flood       flood
 	tree        *tree        // with --follow
 	copies      atomic.Int64 // number of copied threads of hits whose event has not come yet
 
