@@ -44,8 +44,7 @@ Shows where the threads of a program spend their time.
       --value VALUE         samples, cpu, wall or ready (wall time in which a thread
                             waited for a processor): what text is sorted by, what html
                             shows first, and what the other formats show (default
-                            cpu; folded: samples); html and json have all, pprof
-                            all but ready
+                            cpu); html and json have all, pprof all but ready
       --threads             keep threads apart (by name and tid)
       --follow              also the processes that the targets start, until all have
                             ended
@@ -336,10 +335,10 @@ func (r *rawFlags) form(fs *pflag.FlagSet) error {
 			r.config.by = profile.HTML.By()
 		}
 	}
-	if !fs.Changed("value") && !r.demo && r.http == "" {
-		r.config.value = r.config.format.Value()
-	} else if !fs.Changed("value") {
-		r.config.value = profile.CPU
+	if !fs.Changed("value") {
+		if r.config.value = profile.CPU; r.threadCreate && r.config.format == profile.Folded {
+			r.config.value = profile.Samples // creations are counted
+		}
 	}
 	return nil
 }
