@@ -50,9 +50,6 @@ func (s *settings) serve(ctx context.Context, stderr io.Writer) error {
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
-	if err := job.TakeThreads(ownThreads, ownThreads+2*patience.MostLeft); err != nil {
-		d.say("%v", err)
-	}
 	listener, err := d.listen()
 	if err != nil {
 		return err
@@ -73,6 +70,9 @@ func (s *settings) serve(ctx context.Context, stderr io.Writer) error {
 	server, err := d.server()
 	if err != nil {
 		return err
+	}
+	if err := job.TakeThreads(ownThreads, ownThreads+2*patience.MostLeft); err != nil {
+		d.say("%v", err)
 	}
 	return d.run(ctx, server, d.served.Limit(listener, d.connections()), hangups)
 }

@@ -64,8 +64,8 @@ func shares(t *testing.T, use UseTimers, program string, of []division) {
 	value, n := profile.Samples, float64(rounds)
 	if use == TimersOnly {
 		value, n = profile.CPU, min(n, float64(s.Profile().CPU/(time.Second/999))/float64(len(of)))
-	} else {
-		n = min(n, float64(s.Cost().Ticks)/float64(len(of))) // a look meets one thread
+	} else if s.looks != nil {
+		value, n = profile.CPU, min(n, float64(s.Cost().Ticks)/float64(len(of))) // a look meets one thread
 	}
 	for _, d := range of {
 		want, slack := d.known, 0.0
