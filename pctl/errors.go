@@ -117,6 +117,9 @@ var (
 	// ErrSharedText: the breakpoint would be an int3 in memory that is mapped MAP_SHARED. It
 	// would be written to the file, and kill other processes that map it.
 	ErrSharedText = control.ErrSharedText
+	// ErrMappedAgain: since the breakpoint was set the program has mapped its text again, where there is no int3. Hits there were
+	// not counted. KindBreakRefused has it at the end.
+	ErrMappedAgain = control.ErrMappedAgain
 	// ErrNotText: the address of the breakpoint is in memory that is not executable.
 	ErrNotText = control.ErrNotText
 	// ErrOnControl: a Handler or a function given to Pause made a request

@@ -1,11 +1,18 @@
 package control
 
 import (
+	"errors"
 	"slices"
 
+	"ptools/internal/procfs"
 	"ptools/internal/tracee"
 	"ptools/pctl/bkpt"
+	"ptools/pctl/notify"
 )
+
+// ErrMappedAgain: the program has mapped the text of a breakpoint again since it was set, and there is no int3 in that mapping.
+// Uprobes have such hits.
+var ErrMappedAgain = errors.New("the program has mapped this text again, without the int3: hits there were not counted")
 
 // A process may have a file mapped several times: the run-time linker does it for another namespace (dlmopen, LD_AUDIT), and a
 // program may map its own text again, or move it (mremap). The kernel plants the trap of a uprobe in all these
@@ -87,4 +94,52 @@ func (x *traps) setAlsoAt(addr uint64, has func(place uint64) bool) {
 			s.tell()
 		}
 	}
+}
+
+// tellUnwatched notifies the clients of the mappings in which the int3s of breakpoints by symbol do not stand, because the
+// program has made them since. The process is about to be let go: earlier nothing says that they are there.
+func (x *traps) tellUnwatched() {
+	var maps []procfs.Map
+	for _, s := range x.c.image.symbolic {
+		for _, b := range s.places {
+			if b.bp == nil || b.bp.After() {
+				continue
+			}
+			if maps == nil {
+				maps, _ = procfs.Maps(x.g.PID) // without them it has ended
+			}
+			for _, addr := range mappedAlso(maps, b.addr) {
+				if !slices.ContainsFunc(s.places, func(b *Break) bool { return b.addr == addr && x.stands(b) }) {
+					x.c.publish(notify.Event{Kind: notify.BreakRefused, Addr: addr, Symbol: s.symbol, Offset: s.off, Err: ErrMappedAgain})
+				}
+			}
+		}
+	}
+}
+
+// stands reports whether the int3 of a breakpoint is in the text.
+func (x *traps) stands(b *Break) bool {
+	var text [1]byte
+	if b.bp == nil || !b.bp.Armed() {
+		return b.bp != nil // the text has none now
+	}
+	n, _ := x.g.Memory.Mem.ReadAt(text[:], int64(b.addr)) // unreadable: nothing is executed there either
+	return n == 0 || bkpt.HasTrap(text[:])
+}
+
+// mappedAlso returns the other addresses at which the text at addr is mapped from its file.
+func mappedAlso(maps []procfs.Map, addr uint64) (also []uint64) {
+	i := slices.IndexFunc(maps, func(m procfs.Map) bool { return m.Start <= addr && addr < m.End })
+	if i < 0 || maps[i].Inode == 0 {
+		return nil
+	}
+	of := maps[i]
+	at := of.Off + addr - of.Start
+	for _, m := range maps {
+		if m.Inode == of.Inode && m.Major == of.Major && m.Minor == of.Minor && m.Perm&procfs.Exec != 0 &&
+			m.Off <= at && at-m.Off < m.End-m.Start && m.Start != of.Start {
+			also = append(also, m.Start+at-m.Off)
+		}
+	}
+	return also
 }

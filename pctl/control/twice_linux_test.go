@@ -1,6 +1,7 @@
 package control
 
 import (
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -88,5 +89,30 @@ func TestMovedInt3(t *testing.T) {
 		if state := g.Wait(); !state.Success() {
 			t.Error(state)
 		}
+	}
+}
+
+// TestMappedAgain: hits of an int3's text that the program maps again itself are not counted, and that is said at the end.
+func TestMappedAgain(t *testing.T) {
+	needX86(t)
+	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "twice.c"))
+	g.Ready()
+	order(t, g, "m")
+	c := attach(t, g.PID, &Options{Trap: TrapInt3})
+	events := c.Bus().Subscribe(notify.BreakRefused)
+	defer events.Close()
+	s, err := c.BreakSymbol(bg, "", "twice_called", 0, func(*Hit) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	order(t, g, "ocumco")
+	release(t, c, ModeRun)
+	if e, err := events.Next(bg); err != nil || !errors.Is(e.Err, ErrMappedAgain) || e.Symbol != "twice_called" || s.Hits() != 3 {
+		t.Errorf("%d hits of 3 that can be counted; %+v, %v", s.Hits(), e, err)
+	}
+	order(t, g, "co")
+	g.Stdin.Close()
+	if state := g.Wait(); !state.Success() {
+		t.Error(state)
 	}
 }
