@@ -36,10 +36,48 @@ type Goroutine struct {
 	Locked  int    // thread that it is locked to; 0: none
 	// Channels are the addresses of the channels that it waits for.
 	Channels []uint64
-	Labels   []GoLabel // none before Go 1.23
+	Lock     GoLock
+	Poll     GoPoll
+	Labels   []GoLabel // none before Go 1.24
 	System   bool      // it is the runtime's own
 	stack    *goStack
 	space    *handle.Space
+}
+
+// GoLock is a lock of package sync that a goroutine waits for. Who holds it is not known: Go's locks do not tell.
+type GoLock struct {
+	Kind string // "mutex", "read-write mutex", "wait group", "condition variable" or, where the runtime does not tell, "semaphore"; empty: none
+	Addr uint64 // of the semaphore, or of the variable of the type of package sync
+}
+
+// GoPoll is a descriptor that a goroutine waits for.
+type GoPoll struct {
+	Known bool
+	FD    int
+	Write bool // it waits to write to it
+}
+
+// goLocks are the kinds of lock by the reasons of goroutines that wait, and where in its variable is what they wait at. Before
+// Go 1.20 they wait for semaphores, and for that of a wait group before Go 1.24.
+var goLocks = map[string]struct {
+	kind string
+	off  uint64
+}{
+	"sync.Mutex.Lock": {"mutex", 4}, "sync.RWMutex.RLock": {"read-write mutex", 12}, "sync.RWMutex.Lock": {"read-write mutex", 8},
+	"sync.WaitGroup.Wait": {"wait group", 8}, "sync.Cond.Wait": {"condition variable", 16}, "semacquire": {"semaphore", 0},
+}
+
+// Variable returns the variable that a lock lies in, and where in it. It is empty if the lock lies on a heap or a stack, or the
+// program has no symbols.
+func (g *Goroutine) Variable() (name string, offset uint64) {
+	if g.Lock.Kind == "" {
+		return "", 0
+	}
+	at := placeOf(g.space, g.Lock.Addr)
+	if at.symbol == "" {
+		return "", 0
+	}
+	return at.symbol, at.offset
 }
 
 // goStack is the stack of any number of goroutines.
@@ -199,7 +237,10 @@ func (l *goList) goroutine(g *goroutines.G) *Goroutine {
 	if since := time.Duration(g.Since); since > 0 && since < l.now {
 		own.Waited = l.now - since
 	}
-	own.Channels = g.Channels
+	own.Channels, own.Poll = g.Channels, GoPoll(g.Poll)
+	if kind, ok := goLocks[strings.TrimSuffix(own.State, " (durable)")]; ok && g.Semaphore > kind.off {
+		own.Lock = GoLock{kind.kind, g.Semaphore - kind.off}
+	}
 	for _, label := range g.Labels {
 		own.Labels = append(own.Labels, GoLabel(label))
 	}

@@ -99,56 +99,7 @@ func compareTraces(t *testing.T, program string, labels bool) {
 		}
 	}
 	compareDetails(t, target, all, labels)
-}
-
-// compareDetails checks what traces do not have: channels, threads and labels.
-func compareDetails(t *testing.T, target *ptest.Target, all map[uint64]*Goroutine, labels bool) {
-	t.Helper()
-	channels := make(map[string]map[uint64]bool)
-	for _, g := range all {
-		trace := g.Trace()
-		if len(trace) == 0 {
-			continue
-		}
-		function := trace[len(trace)-1].Func
-		switch function {
-		case "main.receive", "main.send", "main.choose", "main.nilReceive", "main.lock":
-			if channels[function] == nil {
-				channels[function] = make(map[uint64]bool)
-			}
-			for _, c := range g.Channels {
-				channels[function][c] = true
-			}
-		case "main.inCall":
-			if g.State != "syscall" || !slices.Contains(target.Threads(), g.Thread) {
-				t.Errorf("in a system call: %s, thread %d of %d", g.State, g.Thread, target.Threads())
-			}
-		case "main.lockedCall":
-			if !slices.Contains(target.Threads(), g.Locked) {
-				t.Errorf("locked to thread %d of %d", g.Locked, target.Threads())
-			}
-		case "main.labelled":
-			if want := []GoLabel{{"request", "r1"}, {"user", "u\n1"}}; labels && !slices.Equal(g.Labels, want) {
-				t.Errorf("labels %q", g.Labels)
-			}
-		default:
-			if len(g.Labels) > 0 || g.Locked != 0 && g.ID != 1 {
-				t.Errorf("labels %q, locked to %d: %s", g.Labels, g.Locked, g.AppendTrace(nil))
-			}
-		}
-	}
-	receive, choose := channels["main.receive"], channels["main.choose"]
-	common := 0
-	for c := range receive {
-		if choose[c] {
-			common++
-		}
-	}
-	// All receive from one channel. Each send and each timer has its own.
-	if len(receive) != 1 || common != 1 || len(choose) != 62 || len(channels["main.send"]) != 60 || len(channels["main.nilReceive"])+len(channels["main.lock"]) != 0 {
-		t.Errorf("%d channels of all that receive, %d of them of those that select, which have %d; of %d that send; %d, %d",
-			len(receive), common, len(choose), len(channels["main.send"]), len(channels["main.nilReceive"]), len(channels["main.lock"]))
-	}
+	compareWaits(t, target, all)
 }
 
 // TestGoroutines: what is read of a program from outside is what it says of itself: goroutines, states, for how long, stacks with
@@ -180,7 +131,7 @@ func TestGoroutinesOfVersions(t *testing.T) {
 				if out, err := build.CombinedOutput(); err != nil {
 					t.Fatalf("%v\n%s", err, out)
 				}
-				compareTraces(t, program, version > "1.23")
+				compareTraces(t, program, version > "1.24")
 			})
 		}
 	}

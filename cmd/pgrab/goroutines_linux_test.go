@@ -29,6 +29,7 @@ func TestGoroutines(t *testing.T) {
 	check(r,
 		`^pid PID: 5\d goroutines, chan receive(, at least \d.* s)?: \d+.*\n    waits for channel 0x\w+\n    #0   0x\w+  main.receive\+0x\w+ in goroutines\S*\n`,
 		`(?m)^pid PID: 3 goroutines, sync.RWMutex.RLock`,
+		`(?m)^    waits for mutex 0x\w+ \(main.mutex\)$`, `(?m)^    waits to read from fd \d+ \(pipe:\[\d+\]\), written by pid PID \(goroutines\S*\)$`,
 		`(?m)^pid PID: 3 goroutines, chan receive[^#]*    labels request=r1 user=u\\x0a1$`,
 		`(?m)^pid PID: 2 goroutines, chan receive.*, 2 locked to threads: \d+-\d+$`,
 		`(?m)^pid PID: \d+ goroutines of Go's runtime: .*GC worker \(idle\)`,

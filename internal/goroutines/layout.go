@@ -14,7 +14,7 @@ type layout struct {
 	sudog   sudogLayout
 	bp      uint64 // in gobuf, behind sp, pc and g
 	reasons []string
-	labels  bool // a set of labels is a slice (from Go 1.23 on), and no map
+	labels  bool // a set of labels is a slice (from Go 1.24 on), and no map
 }
 
 // gLayout is runtime.g. What is 0 does not exist.
@@ -84,7 +84,7 @@ func tabled(version string) (layout, bool) {
 	n, plain := minor(version)
 	for _, l := range layouts {
 		if plain && l.from <= n && n <= l.to {
-			l.reasons, l.labels = reasonsOf(n), n >= 23
+			l.reasons, l.labels = reasonsOf(n), n >= 24
 			return l.layout, true
 		}
 	}
@@ -107,7 +107,7 @@ func described(f *elfsym.GoTable) (layout, bool) {
 			parent: g["parentGoid"], gopc: g["gopc"], ancestors: g["ancestors"], startpc: g["startpc"], sudog: g["waiting"], label: g["labels"]},
 		m:     mLayout{m["procid"], m["curg"]},
 		sudog: sudogLayout{s["waitlink"], s["c"]},
-		bp:    buf["bp"], reasons: reasonsOf(n), labels: n >= 23,
+		bp:    buf["bp"], reasons: reasonsOf(n), labels: n >= 24,
 	}
 	if s["acquiretime"]-s["elem"] == 16 {
 		l.sudog.channel += 8 // from 1.26 on a pointer for the garbage collector comes before each address

@@ -118,6 +118,8 @@ type reading struct {
 
 	channels []uint64
 	labels   []Label
+	poll     uint64 // poll descriptor that it waits at
+	write    bool   // it does so to write
 }
 
 // batch reads some goroutines: all of them, and then those that have changed meanwhile, fewer at a time, which takes less time.
@@ -160,6 +162,7 @@ func (r *Reader) pass(each []reading, todo []int, gs []*G) (left []int) {
 			gs[i] = r.unsettled(&each[i])
 		}
 	}
+	r.polls(each, gs)
 	return left
 }
 
@@ -265,6 +268,9 @@ func (r *Reader) settle(e *reading) (g *G, again bool) {
 		return nil, true
 	}
 	g = before.decode()
+	if g.Status == Waiting {
+		r.setWaits(e, g, stack.Frames, sp)
+	}
 	if len(stack.Frames) > 0 {
 		g.Stack = r.shared(stack)
 	}

@@ -20,8 +20,9 @@ var ErrNone = errors.New("no Go program")
 
 // A Runtime is the Go runtime of one object in a process. It never changes.
 type Runtime struct {
-	layout layout
-	allgs  uint64
+	layout  layout
+	allgs   uint64
+	waiters waiters
 }
 
 // Open finds the runtime of a file that is mapped with a bias. Its error is ErrNone if the file has none.
@@ -45,7 +46,7 @@ func Open(f *elfsym.File, bias uint64, m Memory) (*Runtime, error) {
 	} {
 		l, ok := how()
 		for i := 0; ok && i < len(refs); i++ {
-			if r := (&Runtime{l, refs[i] + bias}); r.holds(m) {
+			if r := (&Runtime{l, refs[i] + bias, waitersOf(f, bias)}); r.holds(m) {
 				return r, nil
 			}
 		}
