@@ -67,9 +67,10 @@ var rooms = map[string][]string{
 
 	"pctl/targets":        {"internal/patience", "internal/procfs", "internal/elfsym"},
 	"pctl/serve":          {"internal/clean", "internal/procfs", "pctl", "pctl/sample", "pctl/targets"},
-	"internal/conf":       {"internal/patience", "pctl/push", "pctl/targets"},
+	"internal/listening":  {},
+	"internal/conf":       {"internal/listening", "internal/patience", "pctl/push", "pctl/targets"},
 	"internal/continuous": {"pctl/push", "pctl/sample", "pctl/targets"},
-	"cmd/psampled":        {"internal/check", "internal/clean", "internal/conf", "internal/continuous", "internal/job", "internal/patience", "internal/usage", "pctl", "pctl/push", "pctl/sample", "pctl/serve", "pctl/targets"},
+	"cmd/psampled":        {"internal/check", "internal/clean", "internal/conf", "internal/continuous", "internal/job", "internal/listening", "internal/patience", "internal/usage", "pctl", "pctl/push", "pctl/sample", "pctl/serve", "pctl/targets"},
 
 	"internal/check": {"internal/clean", "internal/elfsym", "internal/mem", "internal/need", "internal/patience", "internal/perfevent", "internal/procfs", "internal/usage",
 		"pctl", "pctl/handle"},
@@ -77,12 +78,12 @@ var rooms = map[string][]string{
 	"internal/live": {"internal/fit", "internal/profile"},
 
 	"internal/usage": {},
-	"internal/job":   {unix, "internal/procfs", "pctl"},
+	"internal/job":   {unix, "internal/procfs", "pctl", "pctl/targets"},
 
 	"internal/ptest/uprobe": {"internal/perfevent"},
 
-	"cmd/pgrab":          {"pctl", "internal/check", "internal/job", "internal/clean", "internal/usage"},
-	"cmd/psample":        {"pctl", "internal/check", "internal/fit", "internal/job", "internal/live", "internal/procfs", "internal/sample", "internal/profile", "internal/usage"},
+	"cmd/pgrab":          {"pctl", "pctl/targets", "internal/check", "internal/job", "internal/clean", "internal/usage"},
+	"cmd/psample":        {"pctl", "pctl/targets", "internal/check", "internal/fit", "internal/job", "internal/listening", "internal/live", "internal/procfs", "internal/sample", "internal/profile", "internal/usage"},
 	"examples/functrace": {"pctl"},
 	// Perfevent has the clock that targets count by.
 	"bench": {"internal/intern", "internal/perfevent", "internal/ptest", "internal/procfs", "internal/elfsym", "internal/unwind", "pctl"},

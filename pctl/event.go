@@ -3,6 +3,7 @@ package pctl
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -108,7 +109,7 @@ func (e *Event) append(b []byte) []byte {
 		}
 		return append(append(e.appendIn(b), ": "...), reason(e.Err)...)
 	case KindUndead:
-		return e.appendEnd(append(b, "undead: "...))
+		return e.appendEnd(b)
 	case KindLost:
 		return append(append(b, "lost: "...), reason(e.Err)...)
 	case KindReleased:
@@ -171,7 +172,7 @@ func (e *Event) appendEnd(b []byte) []byte {
 	case e.Exited:
 		return fmt.Appendf(b, "exited with status %d", e.Code)
 	case e.Signal == 0:
-		return append(b, "status unknown"...)
+		return append(b, "ended, status unknown"...)
 	}
 	b = append(append(b, "killed by signal "...), signalName(e.Signal)...)
 	if e.Core {
@@ -199,7 +200,10 @@ func threads(n int) string {
 }
 
 // signalName is a signal's number and description: "9 (killed)".
-func signalName(sig int) string { return fmt.Sprintf("%d (%s)", sig, syscall.Signal(sig)) }
+func signalName(sig int) string {
+	name, _, _ := strings.Cut(syscall.Signal(sig).String(), " (") // of SIGSTOP "stopped (signal)"
+	return fmt.Sprintf("%d (%s)", sig, name)
+}
 
 // reason is an error as one clean clause.
 func reason(err error) string {

@@ -69,7 +69,7 @@ func TestWaits(t *testing.T) {
 				"reader":    `^read-write lock .*\(reader in .*\) held by 1 to read$`,
 				"semaphore": `^semaphore .*\(semaphore in .*\), owner unknown \(a semaphore keeps none\)$`,
 				"barrier":   `^barrier .*, owner unknown \(a barrier keeps none\)$`,
-				"condition": `^condition variable .*, owner unknown \(a condition variable keeps none\)$`,
+				"condition": `^condition variable 0x\w+ \(condition in waits.*\), owner unknown \(a condition variable keeps none\)$`,
 				"thread":    fmt.Sprintf(`^the end of tid %d \(semaphore\)$`, byName["semaphore"]),
 				"pipe":      `^fd \d+ \(pipe:\[\d+\]\), written by pid \d+ \(writer\)$`,
 				"child":     `^child \d+ \(writer\)$`,

@@ -95,6 +95,9 @@ func (q *inquiry) waitFutex(t *Thread) Wait {
 		q.places[w.Lock.Addr] = where
 	}
 	w.Lock.Symbol, w.Lock.Offset, w.Lock.Object = where.symbol, where.offset, where.object
+	if l.Kind == futex.Condition && where.size == futex.ConditionSize { // threads wait at a word inside of it
+		w.Lock.Addr, w.Lock.Offset = w.Lock.Addr-where.offset, 0
+	}
 	return w
 }
 
@@ -141,7 +144,7 @@ func wrapsLock(function string) bool {
 // lockPlace is the variable or object that a lock lies in.
 type lockPlace struct {
 	symbol, object string
-	offset         uint64
+	offset, size   uint64 // size of the variable
 }
 
 // place returns the variable or object that a lock lies in.
@@ -154,7 +157,7 @@ func placeOf(space *handle.Space, addr uint64) lockPlace {
 	}
 	if o.File != nil {
 		if s, ok := o.File.Variable(addr - o.Bias); ok {
-			return lockPlace{s.Name, o.Path, addr - o.Bias - s.Addr}
+			return lockPlace{s.Name, o.Path, addr - o.Bias - s.Addr, s.Size}
 		}
 	}
 	return lockPlace{object: o.Path, offset: addr - o.Bias}

@@ -46,7 +46,11 @@ func ParseWhere(s string) (Where, error) {
 	if name == "" {
 		return Where{}, fmt.Errorf("%q names no symbol", s)
 	}
-	switch {
+	switch object, symbol, ok := objectColon(name); {
+	case ok:
+		return Where{}, fmt.Errorf("%q: an object and its symbol are written '%s`%s'", s, object, symbol)
+	case isNumber(name):
+		return Where{}, fmt.Errorf("%q is no symbol; an address is 0x%[1]s", name)
 	case isLine(name):
 		return Where{}, fmt.Errorf("%q is a source line; a breakpoint takes SYMBOL, SYMBOL+OFFSET or 0xADDRESS", s)
 	case isPattern(name):
@@ -64,6 +68,18 @@ func isLine(name string) bool {
 		return false
 	}
 	return strings.Trim(name[i+1:], "0123456789") == ""
+}
+
+// objectColon cuts OBJECT:SYMBOL, as other tools have it, where the first is a file's name. Symbols of Go have such colons, too.
+func objectColon(name string) (object, symbol string, ok bool) {
+	object, symbol, ok = strings.Cut(name, ":")
+	isFile := strings.Contains(object, ".so") || strings.HasPrefix(object, "/")
+	return object, symbol, ok && isFile && symbol != "" && symbol[0] != ':' && !isLine(name)
+}
+
+// isNumber reports whether a name is that of an address without its 0x. No symbol begins with a digit.
+func isNumber(name string) bool {
+	return name[0] >= '0' && name[0] <= '9' && strings.Trim(name, "0123456789abcdefABCDEF") == ""
 }
 
 // isPattern reports whether name is a glob. Demangled names have asterisks too:

@@ -26,6 +26,8 @@ func TestParseWhere(t *testing.T) {
 		{"main.sum[go.shape.*uint8]", Where{Symbol: "main.sum[go.shape.*uint8]"}},
 		{"foo::{closure#0}", Where{Symbol: "foo::{closure#0}"}},
 		{"ns::f", Where{Symbol: "ns::f"}},
+		{"type:.eq.main.T", Where{Symbol: "type:.eq.main.T"}},
+		{"deadbeef", Where{Symbol: "deadbeef"}},
 	} {
 		got, err := ParseWhere(tt.in)
 		if err != nil || got != tt.want {
@@ -33,7 +35,8 @@ func TestParseWhere(t *testing.T) {
 		}
 	}
 	for _, in := range []string{"", "0x", "0x12+4", "0xzz", "0x11112222333344445", "`f", "lib`", "f+0x11112222333344445",
-		"main.c:42", "src/main.go:7", "a.out`x.rs:1", "mall*", "*alloc", "a.out`f?o", "ns::*"} {
+		"main.c:42", "src/main.go:7", "a.out`x.rs:1", "mall*", "*alloc", "a.out`f?o", "ns::*",
+		"libc.so.6:malloc", "/usr/bin/bank:transfer", "401000", "7f00deadbeef"} {
 		if got, err := ParseWhere(in); err == nil {
 			t.Errorf("ParseWhere(%q) = %+v; want an error", in, got)
 		}

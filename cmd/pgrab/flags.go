@@ -6,19 +6,18 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"ptools/internal/check"
-	"ptools/internal/clean"
 	"ptools/internal/usage"
 	"ptools/pctl"
+	"ptools/pctl/targets"
 )
 
-const help = `usage: pgrab [flags] -p PID[,PID...]
+const help = `usage: pgrab [flags] -p PID|NAME[,...]
+       pgrab [flags] --cgroup GLOB
        pgrab [flags] -- COMMAND [ARG...]
        pgrab --check [-p PID] [--json]
 
@@ -58,6 +57,7 @@ type options struct {
 	hold       time.Duration // negative: until a line arrives
 	limit      time.Duration // negative: until the target ends
 	breaks     []pctl.Where
+	hits       int // after so many the breakpoints are taken away; negative: never, 0: as it fits the output
 	release    pctl.Mode
 	trap       pctl.Trap
 	form       form
@@ -66,6 +66,7 @@ type options struct {
 	goroutines goroutines
 	debug      bool // print the trace
 	follow     bool // also processes that the targets start
+	found      bool // some of pids were looked for by name, and may have ended
 }
 
 // stacks says which stacks are shown: of all threads at a rendezvous, and of the thread at a hit.
@@ -109,17 +110,19 @@ func parse(args []string) (*options, error) {
 	o := &options{hold: -1, limit: -1}
 	var json, quiet, verbose, where, each, threads, trace bool
 	var pids, stops, wheres []string
-	var hold, limit, release, trap string
+	var hold, limit, release, trap, cgroup string
 	f := pflag.NewFlagSet("pgrab", pflag.ContinueOnError)
 	f.SetInterspersed(false)
 	f.SetOutput(io.Discard)
 	f.SortFlags = false
 	f.Usage = func() {}
-	f.StringSliceVarP(&pids, "pid", "p", nil, "grab running process `PID` (repeatable or comma separated)")
+	f.StringSliceVarP(&pids, "pid", "p", nil, "grab running process `PID`, or those with a name or executable\nthat matches, as nginx, /usr/bin/python3* (repeatable, or\nseparated by commas or blanks)")
+	f.StringVar(&cgroup, "cgroup", "", "those in a cgroup whose path matches `GLOB`, as\n**/nginx.service (* is without slashes, ** with); with\n-p NAME those of both")
 	f.StringSliceVarP(&stops, "stop", "s", nil, "stop at `POINT`s: grab, create, exec, preinit, postinit, main, none\n(each once; default: grab with -p, create with a COMMAND)")
 	f.StringVarP(&hold, "hold", "H", "", "stay for `DURATION` at each rendezvous, then continue\n(default: until a line or end of file on standard input)")
 	f.StringVarP(&limit, "time", "t", "", "let go after `DURATION` (default: when the target ends)")
 	f.StringArrayVarP(&wheres, "break", "b", nil, "breakpoint `WHERE`: SYMBOL, OBJECT`SYMBOL, either with +OFFSET,\nor 0xADDRESS (repeatable)")
+	f.IntVarP(&o.hits, "hits", "n", 0, "after `HITS` hits take the breakpoints away, and let a\nprocess of -p go (default 1000 on a terminal; else, and\nwith 0, never)")
 	f.BoolVarP(&where, "where", "w", false, "the threads' stacks at each rendezvous, and what they wait\nfor; with -b the hit thread's stack at each hit. With -p\nand without -s and -H nothing is held longer than the look:\nwithout -b and -t pgrab looks and lets go, and of a Go\nprogram it shows the goroutines, without stopping it")
 	f.BoolVar(&each, "each", false, "like -w, but threads or goroutines with the same stack one by\none")
 	f.BoolVar(&threads, "threads", false, "like -w, but always threads")
@@ -134,7 +137,7 @@ func parse(args []string) (*options, error) {
 	f.Bool("check", false, "what works here, by which mechanism, and what to do about the\nrest; with -p also for that process")
 	usage.Flags(f)
 	if err := f.Parse(args); err != nil {
-		return nil, usage.Errorf("%w", err)
+		return nil, usage.Wrong(f, fmt.Sprintf(help, f.FlagUsages()), err)
 	}
 	if err := usage.Asked(f, fmt.Sprintf(help, f.FlagUsages()), map[string][]string{
 		"stop":    {"grab", "create", "exec", "preinit", "postinit", "main", "none"},
@@ -148,7 +151,7 @@ func parse(args []string) (*options, error) {
 	}
 	o.command = f.Args()
 	err := cmp.Or(
-		o.setTargets(pids),
+		o.setTargets(pids, cgroup),
 		o.setStop(stops),
 		setDuration(f, &o.hold, "hold", hold),
 		setDuration(f, &o.limit, "time", limit),
@@ -157,6 +160,10 @@ func parse(args []string) (*options, error) {
 		o.setTrap(trap),
 	)
 	switch {
+	case err == nil && f.Changed("hits") && o.hits < 0:
+		err = fmt.Errorf("-n HITS: %d is less than 0", o.hits)
+	case err == nil && f.Changed("hits") && len(o.breaks) == 0:
+		err = errors.New("-n counts hits of breakpoints: it needs -b")
 	case quiet && verbose && err == nil:
 		err = errors.New("--quiet and --verbose exclude each other")
 	case quiet:
@@ -165,33 +172,31 @@ func parse(args []string) (*options, error) {
 		o.detail = detailAll
 	}
 	o.setStacks(f, where || threads || trace, each)
+	if f.Changed("hits") && o.hits == 0 {
+		o.hits = -1
+	}
 	if json {
 		o.form = formJSON
 	}
 	err = cmp.Or(err, o.setGoroutines(threads, trace))
+	if none, ok := errors.AsType[targets.None](err); ok {
+		return nil, none
+	}
 	if err != nil {
 		return nil, usage.Errorf("%w", err)
 	}
 	return o, nil
 }
 
-func (o *options) setTargets(pids []string) error {
-	for _, s := range pids {
-		pid, err := strconv.Atoi(strings.TrimSpace(s))
-		if err != nil || pid <= 0 {
-			return fmt.Errorf("%q is no process id", s)
-		}
-		if !slices.Contains(o.pids, pid) {
-			o.pids = append(o.pids, pid)
-		}
+func (o *options) setTargets(pids []string, cgroup string) (err error) {
+	switch named := len(pids) != 0 || cgroup != ""; {
+	case !named && len(o.command) == 0:
+		return errors.New("a process id or a command is needed: -p PID, -p NAME, --cgroup GLOB or -- COMMAND")
+	case named && len(o.command) != 0:
+		return cmp.Or(usage.Several(pids, o.command), usage.Beside(o.command))
 	}
-	switch {
-	case len(o.pids) == 0 && len(o.command) == 0:
-		return errors.New("a process id or a command is needed")
-	case len(o.pids) != 0 && len(o.command) != 0:
-		return fmt.Errorf("-p and a command (%s) exclude each other", clean.Text(o.command[0]))
-	}
-	return nil
+	o.pids, o.found, err = targets.Select(pids, cgroup)
+	return err
 }
 
 // points are the words of --stop.

@@ -62,7 +62,7 @@ func TestParse(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	for _, args := range []string{
-		"", "-p", "-p 0", "-p -4", "-p x", "-p 1,", "-p 1 ls", "-s bogus -p 1", "-s none,grab -p 1",
+		"", "-p", "-p 0", "-p -4", "-p -x", "-p 1,", "-p 1 ls", "-s bogus -p 1", "-s none,grab -p 1",
 		"-H soon -p 1", "-t -1s -p 1", "-b 0xzz -p 1", "-e maybe -p 1", "--no-such -p 1", "-z", "-q -v -p 1",
 		"--go ls", "--go -s grab -p 1", "--go --threads -p 1", "--go --json -p 1", "--go -b malloc -p 1", "--go -t 1 -p 1",
 		"-s create -p 1", "-s main,grab ls", "-H= -p 1", "-t= -p 1", "--release= -p 1", "--trap= -p 1",

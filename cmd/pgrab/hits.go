@@ -2,11 +2,19 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"syscall"
+	"time"
 
 	"ptools/pctl"
 )
+
+var errUnmapped = errors.New("nothing is mapped there (an address is one of the running process; in a file it is SYMBOL+OFFSET)")
 
 // plant sets the breakpoints of the command line.
 func (t *target) plant(ctx context.Context) {
@@ -19,6 +27,9 @@ func (t *target) plant(ctx context.Context) {
 		b, err := t.p.Break(ctx, w, h)
 		if err != nil {
 			if ctx.Err() == nil && !over(err) {
+				if w.Symbol == "" && errors.Is(err, syscall.EFAULT) {
+					err = &pctl.Error{Op: "break " + w.String(), PID: t.p.PID(), Err: errUnmapped}
+				}
 				t.complain(err)
 				t.failed = true
 			}
@@ -75,10 +86,33 @@ func (t *target) whyUnset(b *pctl.Breakpoint) string {
 	} else {
 		text += "no object that was loaded has such a function"
 	}
+	if meant := t.meant(b.Where()); meant != "" {
+		return text + " (" + meant + ")"
+	}
 	if names := t.p.Near(b.Where(), nearest); len(names) != 0 {
 		text += " (similar: " + strings.Join(names, ", ") + ")"
 	}
 	return text
+}
+
+// meant returns what a symbol means that no object has, if it is another way to write one that is there: with parameters,
+// whose types symbols write out in full, or behind its object as other tools separate them.
+func (t *target) meant(w pctl.Where) string {
+	if name, _, ok := strings.Cut(w.Symbol, "("); ok && t.has(w.Object, name) {
+		return name + " without parameters is all functions of that name"
+	}
+	for _, sign := range []string{":", "!", "/"} {
+		object, name, ok := strings.Cut(w.Symbol, sign)
+		if ok && object != "" && t.has(object, name) {
+			return "an object and its symbol are written '" + object + "`" + name + "'"
+		}
+	}
+	return ""
+}
+
+// has reports whether an object, or any, has a function.
+func (t *target) has(object, name string) bool {
+	return name != "" && slices.Contains(t.p.Near(pctl.Where{Object: object, Symbol: name}, nearest), name)
 }
 
 // keep is the handler of breakpoints whose hits print stacks. It runs on the
@@ -91,20 +125,89 @@ func (g *grabber) keep(h *pctl.Hit) {
 	}
 }
 
+// wantsHits reports whether each hit is an event, for which its thread stops. Otherwise hits are only counted.
+func (o *options) wantsHits() bool {
+	return len(o.breaks) != 0 && (o.showsEvents() || o.stacks != noStacks || o.hits > 0)
+}
+
 // hit prints a hit, with the stack that keep has copied. Hits that come faster
 // than they can be printed are only counted, so that output does not delay the
 // process.
-func (t *target) hit(e pctl.Event) {
+func (t *target) hit(ctx context.Context, e pctl.Event) {
 	r := &record{Event: t.placed(e), skipped: t.skipped}
 	if copied, ok := e.Attached.(*pctl.Thread); ok {
 		t.copies.Add(-1)
 		r.thread = copied
 	}
-	if t.out.offer(r) {
+	n, news := t.flood.hit(e.Time)
+	if news && !t.limited {
+		t.note(flooded)
+	}
+	if t.options.hits > 0 && n >= int64(t.options.hits) {
+		t.enough(ctx, n == int64(t.options.hits))
+		if n > int64(t.options.hits) {
+			return // of threads that were at a breakpoint already
+		}
+	}
+	switch {
+	case !t.showsEvents() && t.options.stacks == noStacks:
+	case t.out.offer(r):
 		t.skipped = 0
-	} else {
+	default:
 		t.skipped++
 	}
+}
+
+// enough takes the breakpoints of the process away, and lets a process of -p go, when there have been as many hits as were
+// wanted. A command runs on. first is true for one process of all.
+func (t *target) enough(ctx context.Context, first bool) {
+	for _, b := range t.p.Breakpoints() {
+		if err := b.Remove(context.WithoutCancel(ctx)); err != nil && !over(err) {
+			t.complain(err)
+			t.failed = true
+		}
+	}
+	if !first {
+		return
+	}
+	if t.limited {
+		t.note(fmt.Sprintf("%d hits shown, the breakpoints are taken away (-n HITS for more, -n 0 for all; -q only counts)", t.options.hits))
+	}
+	if t.job == nil {
+		t.letGo()
+	}
+}
+
+// flood counts the hits of all processes.
+type flood struct {
+	mu     sync.Mutex
+	total  int64
+	second time.Time // when the second began in which count hits have come
+	count  int
+	told   bool
+}
+
+const (
+	mostShown = 1000 // hits that a terminal shows
+	many      = 1000 // hits of a second that are worth a word
+)
+
+// flooded is said when there are many hits, once.
+const flooded = "more than 1000 hits a second, and each stops its thread: the process is slower (-q only counts, without stops where the kernel can; -n HITS ends it)"
+
+// hit counts a hit. It returns how many there have been, and whether it is time to say that there are many.
+func (f *flood) hit(now time.Time) (total int64, news bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if now.Sub(f.second) > time.Second {
+		f.second, f.count = now, 0
+	}
+	f.total, f.count = f.total+1, f.count+1
+	if f.told || f.count <= many {
+		return f.total, false
+	}
+	f.told = true
+	return f.total, true
 }
 
 // placed fills in the symbol and object at the address of a hit, for a

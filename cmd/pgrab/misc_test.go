@@ -34,7 +34,7 @@ func TestSeveralProcesses(t *testing.T) {
 		}
 	}
 	targets[0].Kill()
-	expect(t, p, targets[0].PID, "undead: killed by signal 9 (killed)")
+	expect(t, p, targets[0].PID, "killed by signal 9 (killed)")
 	p.Signal(syscall.SIGTERM)
 	out, state := p.Finish()
 	if n := strings.Count(out, "released, running\n"); n != len(targets)-1 || state.ExitCode() != 0 {
@@ -125,7 +125,7 @@ func TestExecIsFollowed(t *testing.T) {
 	exe := ptest.BuildC(t, "calls.c")
 	r := pgrab(t, nil, "-s", "exec", "-H", "0", "-b", "f_push", "--", "sh", "-c", "exec "+exe+" -f push -n 5")
 	for _, want := range []string{
-		": exec " + exe + "\n", ": stopped at exec\n", ": undead: exited with status 0\n", " f_push\n", "(hit 5)\n",
+		": exec " + exe + "\n", ": stopped at exec\n", ": exited with status 0\n", " f_push\n", "(hit 5)\n",
 	} {
 		if !strings.Contains(r.stdout, want) {
 			t.Errorf("no line %q", want)

@@ -68,7 +68,7 @@ func checkEnd(t *testing.T, p, g *ptest.Target, truth *ptest.Truth, mode string)
 	case "run":
 		expect(t, p, g.PID, "released, running")
 	case "kill":
-		expect(t, p, g.PID, "undead: killed by signal 9 (killed)")
+		expect(t, p, g.PID, "killed by signal 9 (killed)")
 	case "stop":
 		expect(t, p, g.PID, "released, stopped")
 	}
@@ -145,7 +145,7 @@ func TestTargetDiesWhileHeld(t *testing.T) {
 	p := startPgrab(t, "-p", strconv.Itoa(g.PID))
 	expect(t, p, g.PID, "grabbed (3 threads), stopped at grab")
 	g.Kill()
-	expect(t, p, g.PID, "undead: killed by signal 9 (killed)")
+	expect(t, p, g.PID, "killed by signal 9 (killed)")
 	if _, state := p.Finish(); state.ExitCode() != 0 {
 		t.Errorf("pgrab ends with %v", state)
 	}
@@ -160,7 +160,7 @@ func TestKilledWhileStopped(t *testing.T) {
 		p := startPgrab(t, "-s", "none", "-e", "kill", "-p", strconv.Itoa(g.PID))
 		expect(t, p, g.PID, "grabbed (1 thread)")
 		g.Signal(syscall.SIGSTOP)
-		expect(t, p, g.PID, "stopped by signal 19 (stopped (signal))")
+		expect(t, p, g.PID, "stopped by signal 19 (stopped)")
 		g.WaitFor("its stop", g.Stopped)
 		if continued {
 			g.Signal(syscall.SIGCONT)

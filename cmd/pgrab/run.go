@@ -47,6 +47,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	defer stop()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	g.letGo = cancel
+	if o.hits == 0 && o.form == formText && o.wantsHits() && job.IsTerminal(stdout) {
+		o.hits, g.limited = mostShown, true
+	}
 
 	named := func(t *pctl.Thread) ([]pctl.Frame, error) {
 		of := (*pctl.Thread).Calls
@@ -114,6 +118,9 @@ type grabber struct {
 	interactive bool         // a user is at the terminal, and can be told what is waited for
 	job         *job.Command // nil without one
 	left        bool         // leave has said so
+	limited     bool         // the limit of hits is that of a terminal
+	letGo       func()       // has all processes of -p let go
+	flood       flood
 	tree        *tree        // with --follow
 	copies      atomic.Int64 // number of copied threads of hits whose event has not come yet
 
@@ -193,6 +200,9 @@ func (g *grabber) grab(ctx context.Context, pid int) error {
 		if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 			return nil // we were asked to let go before we had grabbed it
 		}
+		if g.found && errors.Is(err, pctl.ErrNoProcess) {
+			return nil // it has ended since it was looked for
+		}
 		return err
 	}
 	t := newTarget(g, p)
@@ -205,7 +215,7 @@ func (g *grabber) grab(ctx context.Context, pid int) error {
 
 // create starts the command and returns its exit status.
 func (g *grabber) create(ctx context.Context) error {
-	path, err := job.LookPath(g.command[0])
+	path, err := job.LookPath("pgrab", g.command[0])
 	if err != nil {
 		return startError{&pctl.Error{Op: "create " + g.command[0], Err: err}}
 	}

@@ -85,10 +85,10 @@ func TestSpecimens(t *testing.T) {
 			}
 			p.Stdin.Close()
 			if s.state == "T" {
-				p.Until("stopped by signal 19 (stopped (signal))")
+				p.Until("stopped by signal 19 (stopped)")
 			}
 			for line := p.Line(); line != "pid "+pid+": continued"; line = p.Line() {
-				if strings.Contains(line, "lost") || strings.Contains(line, "undead") {
+				if strings.Contains(line, "lost") || strings.Contains(line, "exited") || strings.Contains(line, "killed") {
 					t.Fatalf("pgrab prints %q", line)
 				}
 			}

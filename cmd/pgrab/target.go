@@ -48,7 +48,7 @@ func (o *options) kinds() []pctl.Kind {
 	if o.detail == detailAll {
 		k = append(k, pctl.KindThreadStart, pctl.KindThreadExit, pctl.KindSignal)
 	}
-	if len(o.breaks) != 0 && (o.showsEvents() || o.stacks != noStacks) {
+	if o.wantsHits() {
 		k = append(k, pctl.KindHit)
 	}
 	if len(o.breaks) != 0 {
@@ -129,7 +129,7 @@ func (t *target) event(ctx context.Context, e pctl.Event) {
 	case e.Kind == pctl.KindStopped:
 		t.rendezvous(ctx, e)
 	case e.Kind == pctl.KindHit:
-		t.hit(e)
+		t.hit(ctx, e)
 	case e.Kind == pctl.KindBreakEnd:
 		t.lacks(e)
 	case e.Kind == pctl.KindBreakRefused, e.Kind == pctl.KindUnfollowed:

@@ -151,7 +151,7 @@ func TestBackgroundGrab(t *testing.T) {
 	g.AwaitWork(1)
 	s.Has(s.PID)
 	g.Kill()
-	s.Until(fmt.Sprintf("pid %d: undead: killed by signal 9 (killed)", g.PID))
+	s.Until(fmt.Sprintf("pid %d: killed by signal 9 (killed)", g.PID))
 	s.Until("status=0")
 }
 

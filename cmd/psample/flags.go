@@ -1,9 +1,8 @@
 package main
 
 import (
+	"cmp"
 	"errors"
-	"net"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,20 +10,27 @@ import (
 	"github.com/spf13/pflag"
 
 	"ptools/internal/check"
+	"ptools/internal/listening"
 	"ptools/internal/profile"
 	"ptools/internal/sample"
 	"ptools/internal/usage"
+	"ptools/pctl/targets"
 )
 
 // help is what --help prints; a test compares it with the flags.
-const help = `usage: psample [flags] -p PID[,PID…]
+const help = `usage: psample [flags] -p PID|NAME[,…]
+       psample [flags] --cgroup GLOB
        psample [flags] -- COMMAND [ARG…]
        psample --demo
        psample --check [-p PID] [--json]
 
 Shows where the threads of a program spend their time.
 
-  -p, --pid PID             a running process (repeatable or comma separated)
+  -p, --pid PID             a running process, or those with a name or executable that
+                            matches, as nginx, /usr/bin/python3* (repeatable, or
+                            separated by commas or blanks); several are one profile
+      --cgroup GLOB         those in a cgroup whose path matches, as **/nginx.service
+                            (* is without slashes, ** with); with -p NAME those of both
   -F, --rate HZ             samples per second (default 99)
   -d, --delta MS            the same as an interval in milliseconds
   -t, --time DURATION       sample this long; a bare number is seconds
@@ -38,8 +44,7 @@ Shows where the threads of a program spend their time.
       --value VALUE         samples, cpu, wall or ready (wall time in which a thread
                             waited for a processor): what text is sorted by, what html
                             shows first, and what the other formats show (default
-                            cpu; folded: samples); html and json have all, pprof
-                            all but ready
+                            cpu); html and json have all, pprof all but ready
       --threads             keep threads apart (by name and tid)
       --follow              also the processes that the targets start, until all have
                             ended
@@ -104,6 +109,7 @@ type target struct {
 	command []string
 	demo    bool
 	follow  bool
+	found   bool          // some of pids were looked for by name, and may have ended
 	length  time.Duration // 0: until the targets end
 }
 
@@ -170,6 +176,7 @@ type rawFlags struct {
 	length        seconds
 	value, format string
 	timers, by    string
+	cgroup        string
 }
 
 func (r *rawFlags) set() *pflag.FlagSet {
@@ -177,6 +184,7 @@ func (r *rawFlags) set() *pflag.FlagSet {
 	fs.SetInterspersed(false) // flags after the command belong to the command
 	fs.Usage = func() {}      // run prints help
 	fs.StringSliceVarP(&r.pid, "pid", "p", nil, "")
+	fs.StringVar(&r.cgroup, "cgroup", "", "")
 	fs.Float64VarP(&r.rate, "rate", "F", 99, "")
 	fs.Float64VarP(&r.delta, "delta", "d", 0, "")
 	fs.VarP(&r.length, "time", "t", "")
@@ -209,7 +217,7 @@ func parse(args []string) (*config, error) {
 	var r rawFlags
 	fs := r.set()
 	if err := fs.Parse(args); err != nil {
-		return nil, usage.Errorf("%w", err)
+		return nil, usage.Wrong(fs, help, err)
 	}
 	if err := usage.Asked(fs, help, map[string][]string{
 		"format": strings.Split(strings.Replace(profile.FormatNames(), " or ", ", ", 1), ", "),
@@ -236,27 +244,22 @@ func parse(args []string) (*config, error) {
 
 // targets checks that exactly one of the three ways to name a target is used.
 func (r *rawFlags) targets(*pflag.FlagSet) error {
-	ways := 0
-	for _, given := range []bool{len(r.pid) > 0, len(r.command) > 0, r.demo} {
-		if given {
-			ways++
-		}
-	}
+	named := len(r.pid) > 0 || r.cgroup != ""
 	switch {
-	case ways == 0:
-		return usage.Errorf("what to profile? -p PID, a COMMAND, or --demo")
-	case ways > 1:
-		return usage.Errorf("-p PID, a COMMAND and --demo exclude each other")
+	case !named && len(r.command) == 0 && !r.demo:
+		return usage.Errorf("what to profile? -p PID, -p NAME, --cgroup GLOB, a COMMAND, or --demo")
+	case r.demo && (named || len(r.command) > 0):
+		return usage.Errorf("--demo has a program of its own: no -p, --cgroup or COMMAND goes with it")
+	case named && len(r.command) > 0:
+		return cmp.Or(usage.Several(r.pid, r.command), usage.Beside(r.command))
 	}
-	for _, text := range r.pid {
-		pid, err := strconv.Atoi(text)
-		if err != nil || pid <= 0 {
-			return usage.Errorf("%q is not a process id", text)
-		}
-		if slices.Contains(r.pids, pid) {
-			return usage.Errorf("process %d is named twice", pid)
-		}
-		r.pids = append(r.pids, pid)
+	var err error
+	r.pids, r.found, err = targets.Select(r.pid, r.cgroup)
+	if none, ok := errors.AsType[targets.None](err); ok {
+		return none
+	}
+	if err != nil {
+		return usage.Errorf("%w", err)
 	}
 	return nil
 }
@@ -304,8 +307,8 @@ func (r *rawFlags) form(fs *pflag.FlagSet) error {
 		return usage.Errorf("--by tells processes apart that --follow samples: it means nothing without")
 	}
 	if fs.Changed("http") {
-		if _, _, err := net.SplitHostPort(r.http); err != nil {
-			return usage.Errorf("--http wants HOST:PORT or :PORT, not %q", r.http)
+		if err := listening.Check(r.http); err != nil {
+			return usage.Errorf("--http %w", err)
 		}
 		if fs.Changed("format") && r.output == "" {
 			return usage.Errorf("--http serves all formats it has: give -o FILE for another")
@@ -323,7 +326,7 @@ func (r *rawFlags) form(fs *pflag.FlagSet) error {
 	}
 	if fs.Changed("format") {
 		if r.config.format, ok = profile.ParseFormat(r.format); !ok {
-			return usage.Errorf("unknown format %q: %s", r.format, profile.FormatNames())
+			return usage.Errorf("unknown format %q%s: %s", r.format, similarFormat(r.format), profile.FormatNames())
 		}
 	}
 	if !fs.Changed("by") {
@@ -332,12 +335,30 @@ func (r *rawFlags) form(fs *pflag.FlagSet) error {
 			r.config.by = profile.HTML.By()
 		}
 	}
-	if !fs.Changed("value") && !r.demo && r.http == "" {
-		r.config.value = r.config.format.Value()
-	} else if !fs.Changed("value") {
-		r.config.value = profile.CPU
+	if !fs.Changed("value") {
+		if r.config.value = profile.CPU; r.threadCreate && r.config.format == profile.Folded {
+			r.config.value = profile.Samples // creations are counted
+		}
 	}
 	return nil
+}
+
+// formatsElsewhere are names that other tools have for formats.
+var formatsElsewhere = map[string]string{
+	"flamegraph": "svg, or html", "flame": "svg, or html", "collapsed": "folded", "protobuf": "pprof", "proto": "pprof", "pb": "pprof",
+	"script": "perf", "txt": "text",
+}
+
+// similarFormat says which format is meant by a name that is none's.
+func similarFormat(name string) string {
+	meant := formatsElsewhere[strings.ToLower(name)]
+	if meant == "" {
+		meant = usage.Similar(name, strings.Fields(strings.NewReplacer(",", "", " or ", " ").Replace(profile.FormatNames())))
+	}
+	if meant == "" {
+		return ""
+	}
+	return " (similar: " + meant + ")"
 }
 
 // creation refuses the flags of sampling if nothing is sampled.

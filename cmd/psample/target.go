@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -26,6 +27,10 @@ func (s *session) acquire(ctx context.Context) error {
 		o := &pctl.GrabOptions{Release: pctl.ModeRun, ReadOnly: s.timers != nil}
 		o.OnThreadStart = s.hook()
 		p, err := s.pctl.Grab(ctx, pid, o)
+		if s.cfg.found && errors.Is(err, pctl.ErrNoProcess) {
+			s.binds = s.binds[:len(s.targets)*min(1, len(s.binds))]
+			continue // it has ended since it was looked for
+		}
 		if err != nil {
 			return err
 		}
@@ -36,6 +41,9 @@ func (s *session) acquire(ctx context.Context) error {
 		if err := s.timers.Want(pid); err != nil {
 			return &sample.ProcessError{PID: pid, Err: err}
 		}
+	}
+	if len(s.targets) == 0 {
+		return errors.New("the processes that were meant have ended")
 	}
 	return nil
 }
@@ -76,7 +84,7 @@ func (s *session) start(ctx context.Context, command func() (*pctl.Command, pctl
 // us.
 func (s *session) userCommand() (*pctl.Command, pctl.Mode, error) {
 	name := s.cfg.command[0]
-	path, err := job.LookPath(name)
+	path, err := job.LookPath("psample", name)
 	if err != nil {
 		return nil, 0, statusError{job.StartStatus(err), fmt.Errorf("create %s: %w", name, err)}
 	}

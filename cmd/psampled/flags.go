@@ -2,13 +2,14 @@ package main
 
 import (
 	"net"
-	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"ptools/internal/check"
 	"ptools/internal/conf"
+	"ptools/internal/listening"
 	"ptools/internal/usage"
 	"ptools/pctl/targets"
 )
@@ -20,7 +21,9 @@ const help = `usage: psampled [flags]
 Serves profiles of running processes, as Go programs serve their own.
 
   -c, --config FILE         read targets and settings from FILE; SIGHUP reads it again
-  -p, --pid PID             a target (repeatable or comma separated)
+  -p, --pid PID             a target, or those with a name or executable that matches, now
+                            and later (repeatable, or separated by commas or blanks)
+      --cgroup GLOB         targets in a cgroup whose path matches; with -p NAME those of both
   -m, --match RULE          targets: comm=NAME, exe=GLOB, cgroup=GLOB or user=NAME,
                             several joined by commas; * is any text without a slash,
                             ** any text (repeatable)
@@ -74,6 +77,7 @@ type settings struct {
 type rawFlags struct {
 	settings
 	pid, match []string
+	cgroup     string
 	follow     bool
 	maxSeconds string
 }
@@ -83,6 +87,7 @@ func (r *rawFlags) define() *pflag.FlagSet {
 	fs.Usage = func() {} // run prints help
 	fs.StringVarP(&r.file, "config", "c", "", "")
 	fs.StringSliceVarP(&r.pid, "pid", "p", nil, "")
+	fs.StringVar(&r.cgroup, "cgroup", "", "")
 	fs.StringArrayVarP(&r.match, "match", "m", nil, "")
 	fs.BoolVar(&r.follow, "follow", false, "")
 	fs.StringVarP(&r.Listen, "listen", "l", "localhost:6070", "")
@@ -107,7 +112,7 @@ func parse(args []string) (*settings, error) {
 	var r rawFlags
 	fs := r.define()
 	if err := fs.Parse(args); err != nil {
-		return nil, usage.Errorf("%w", err)
+		return nil, usage.Wrong(fs, help, err)
 	}
 	if err := usage.Asked(fs, help, map[string][]string{"timers": {"auto", "off", "only"}}); err != nil {
 		return nil, err
@@ -119,7 +124,7 @@ func parse(args []string) (*settings, error) {
 		return nil, usage.Errorf("--json is for --check")
 	}
 	if fs.NArg() > 0 {
-		return nil, usage.Errorf("unexpected argument %q: processes are named by -p and -m", fs.Arg(0))
+		return nil, unexpected(r.pid, fs.Args())
 	}
 	if err := r.targets(); err != nil {
 		return nil, err
@@ -148,17 +153,20 @@ const (
 
 // targets reads the rules of the flags.
 func (r *rawFlags) targets() error {
-	for _, text := range r.pid {
-		pid, err := strconv.Atoi(text)
-		if err != nil || pid <= 0 {
-			return usage.Errorf("%q is not a process id", text)
+	for _, text := range targets.Split(r.pid) {
+		if err := r.named(text); err != nil {
+			return err
 		}
-		r.rules = append(r.rules, targets.Rule{PID: pid, Follow: r.follow})
+	}
+	if len(r.pid) == 0 && r.cgroup != "" {
+		if err := r.named(""); err != nil {
+			return err
+		}
 	}
 	for _, text := range r.match {
 		rule, err := targets.ParseRule(text)
 		if err != nil {
-			return usage.Errorf("-m %s: %v", text, err)
+			return usage.Errorf("-m %s: %v%s", text, err, ruleMeant(text))
 		}
 		rule.Follow = r.follow
 		r.rules = append(r.rules, rule)
@@ -167,9 +175,38 @@ func (r *rawFlags) targets() error {
 	case len(r.rules) == 0 && r.follow:
 		return usage.Errorf("--follow is about the targets of -p and -m, of which there are none")
 	case len(r.rules) == 0 && r.file == "":
-		return usage.Errorf("what to profile? -p PID, -m RULE, or -c FILE")
+		return usage.Errorf("what to profile? -p PID, -p NAME, --cgroup GLOB, -m RULE, or -c FILE")
 	}
 	return nil
+}
+
+// named adds the rules for an argument of -p, within --cgroup.
+func (r *rawFlags) named(text string) error {
+	rules, err := targets.Named(text, r.cgroup)
+	if err != nil {
+		return usage.Errorf("%w", err)
+	}
+	for _, rule := range rules {
+		rule.Follow = r.follow
+		r.rules = append(r.rules, rule)
+	}
+	return nil
+}
+
+// unexpected says what is meant by arguments that are no flags.
+func unexpected(pids, args []string) error {
+	if err := usage.Several(pids, args); err != nil {
+		return err
+	}
+	return usage.Errorf("unexpected argument %q: processes are named by -p, --cgroup and -m, as -p %[1]s", args[0])
+}
+
+// ruleMeant says which rule a text means that is none.
+func ruleMeant(text string) string {
+	if strings.ContainsAny(text, "=,") || text == "" {
+		return ""
+	}
+	return "; -p " + text + " is for a name"
 }
 
 // merge takes from the file the settings that no flag gives.
@@ -228,10 +265,10 @@ func (s *settings) check() error {
 	case s.TLS.ClientCA != "" && s.TLS.Cert == "":
 		return usage.Errorf("--tls-client-ca needs --tls-cert and --tls-key")
 	}
-	host, _, err := net.SplitHostPort(s.Listen)
-	if err != nil {
-		return usage.Errorf("--listen wants HOST:PORT or :PORT, not %q", s.Listen)
+	if err := listening.Check(s.Listen); err != nil {
+		return usage.Errorf("--listen %w", err)
 	}
+	host, _, _ := net.SplitHostPort(s.Listen)
 	if !isLoopback(host) && s.TokenFile == "" && s.TLS.ClientCA == "" {
 		return usage.Errorf("profiles tell much of a process: --listen %s is not loopback, and needs --token-file or --tls-client-ca", s.Listen)
 	}

@@ -171,7 +171,7 @@ func TestUsage(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"", "what to profile?"},
 		{"--follow", "--follow is about"},
-		{"-p x", `"x" is not a process id`},
+		{"-p -x", `"-x" is not a process id`},
 		{"-p 1 spare", `unexpected argument "spare"`},
 		{"-m colour=red", "unknown key"},
 		{"-p 1 -F 0", "rate"},

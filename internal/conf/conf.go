@@ -11,10 +11,12 @@ import (
 	"net/http"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
 
+	"ptools/internal/listening"
 	"ptools/internal/patience"
 	"ptools/pctl/push"
 	"ptools/pctl/targets"
@@ -194,19 +196,37 @@ func strict(n *yaml.Node) error {
 
 var (
 	lineOf  = regexp.MustCompile(`line (\d+): (.*)`)
-	unknown = regexp.MustCompile(`^field (\S+) not found in type .*`)
+	unknown = regexp.MustCompile(`^field (\S+) not found in type (\S+)`)
+	unlike  = regexp.MustCompile("^cannot unmarshal (\\S+) (?:`(.*)` )?into (\\S+)")
 )
 
-// located finds the line in an error of the library.
+// kinds says what is expected for a Go type in an error of the library.
+var kinds = map[string]string{
+	"bool": "true or false", "int": "a whole number", "float64": "a number", "string": "a text",
+	"[]conf.Target": "a list of rules (- comm: postgres)", "conf.Target": "a rule (comm: postgres)",
+	"conf.Push": "keys below it (url: https://…)", "conf.TLS": "keys below it (cert: FILE)", "conf.Config": "keys (listen: HOST:PORT)",
+	"map[string]string": "keys with texts below it",
+}
+
+// located finds the line in an error of the library, and says it without the names of our types.
 func located(err error) error {
 	m := lineOf.FindStringSubmatch(err.Error())
 	if m == nil {
-		return err
+		if what, ok := strings.CutPrefix(err.Error(), "yaml: "); ok { // it has none for the first line
+			m = []string{"", "1", what}
+		} else {
+			return err
+		}
 	}
 	line, _ := strconv.Atoi(m[1])
 	what := m[2]
 	if u := unknown.FindStringSubmatch(what); u != nil {
 		what = fmt.Sprintf("unknown key %q", u[1])
+	} else if u := unlike.FindStringSubmatch(what); u != nil && kinds[u[3]] != "" {
+		found := map[string]string{"!!seq": "a list", "!!map": "keys"}[u[1]]
+		what = fmt.Sprintf("there is %s where %s is expected", cmp.Or(found, strconv.Quote(u[2])), kinds[u[3]])
+	} else if strings.HasPrefix(what, "found character that cannot start any token") {
+		what = "a tab, or another character that cannot begin a value; lines are indented by blanks"
 	}
 	return &Error{line, errors.New(what)}
 }
@@ -230,6 +250,11 @@ func (c *Config) check(root *yaml.Node) error {
 	}
 	if err := c.Push.Check(); err != nil {
 		return at(err, "push")
+	}
+	if c.Listen != "" {
+		if err := listening.Check(c.Listen); err != nil {
+			return at(fmt.Errorf("listen %w", err), "listen")
+		}
 	}
 	switch {
 	case c.Rate != 0 && !(c.Rate >= MinRate && c.Rate <= MaxRate): // false for NaN as well

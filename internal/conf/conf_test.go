@@ -49,16 +49,16 @@ func TestRefused(t *testing.T) {
 		{"targets:\n  - comm: a\n  -\n    user: no-such-user-here\n", 4, "no-such-user-here"},
 		{"targets:\n  - comm: a\n  - user: root\n    exe: '" + strings.Repeat("**a", 100000) + "'\n", 4, "a pattern of 300000 bytes; the longest has 4096"},
 		{"rate: many\n", 1, "many"},
-		{"listen: x\nrate: 5000\n", 2, "5000"},
+		{"listen: :1\nrate: 5000\n", 2, "5000"},
 		{"max_seconds: -3\n", 1, "-3"},
-		{"listen: x\ntls:\n  cert: a\n", 2, "both"},
+		{"listen: :1\ntls:\n  cert: a\n", 2, "both"},
 		{"timers: sometimes\n", 1, "sometimes"},
 		{"rate: 1\nrate: 2\n", 2, "already"},
 		{"rate: [\n", 1, ""},
 		{"rate: .nan\n", 1, "NaN"},
 		{"targets:\n  - comm: a\n  -\n", 3, "empty"},
 		{"targets:\n  - comm: a\n  - pid: 1.5\n", 3, "1.5"},
-		{"listen: x\nmax_clients: 2.5\n", 2, "2.5"},
+		{"listen: :1\nmax_clients: 2.5\n", 2, "2.5"},
 	} {
 		_, err := Parse([]byte(c.text))
 		var at *Error

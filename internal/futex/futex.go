@@ -57,6 +57,9 @@ const (
 	After  = 56
 )
 
+// ConditionSize is the size of a pthread_cond_t, of glibc and of musl.
+const ConditionSize = 48
+
 // Memory is what could be read around a call's address.
 type Memory struct {
 	At    uint64

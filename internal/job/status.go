@@ -2,19 +2,23 @@ package job
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
+	"strconv"
+	"strings"
 	"syscall"
 
 	"golang.org/x/term"
 
 	"ptools/pctl"
+	"ptools/pctl/targets"
 )
 
 // LookPath is exec.LookPath, except that it also finds programs in the current directory if PATH has it.
-// Its error is the cause alone.
-func LookPath(name string) (string, error) {
+// Its error is the cause alone, with what was meant if a word is no program: a process, or a text about the tool.
+func LookPath(tool, name string) (string, error) {
 	path, err := exec.LookPath(name)
 	if errors.Is(err, exec.ErrDot) {
 		return path, nil
@@ -22,7 +26,29 @@ func LookPath(name string) (string, error) {
 	if e, ok := errors.AsType[*exec.Error](err); ok {
 		err = e.Err
 	}
+	if meant := meant(tool, name); errors.Is(err, exec.ErrNotFound) && meant != "" {
+		err = fmt.Errorf("%w (%s)", err, meant)
+	}
 	return path, err
+}
+
+// meant returns what a word means that is no program; "" if that is not known.
+func meant(tool, name string) string {
+	switch n, err := strconv.Atoi(name); {
+	case err == nil && n > 0:
+		return "for process " + name + ": " + tool + " -p " + name
+	case name == "help", name == "version":
+		return "for that: " + tool + " --" + name
+	case strings.Contains(name, "/"):
+		return "" // a path of a program
+	}
+	if pids, _, err := targets.Select([]string{name}, ""); err == nil {
+		if len(pids) == 1 {
+			return fmt.Sprintf("for the process of that name, %d: %s -p %s", pids[0], tool, name)
+		}
+		return fmt.Sprintf("for the %d processes of that name: %s -p %s", len(pids), tool, name)
+	}
+	return ""
 }
 
 // StartStatus returns the exit status that a shell reports for a command that could not be started: 127 if there is

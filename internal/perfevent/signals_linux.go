@@ -1,6 +1,7 @@
 package perfevent
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -237,11 +238,24 @@ func (s *Signals) Probe(path string, off, addr uint64) (*Link, error) {
 	l := &Link{s: s, fd: -1, word: word}
 	if l.fd, err = s.program.attach(path, off, cookie(addr, word)); err != nil {
 		s.words.put(word)
+		if errors.Is(err, notSupported) {
+			err = cannotProbe{err}
+		}
 		return nil, fmt.Errorf("uprobe at %s+%#x: %w", path, off, err)
 	}
 	l.Switch(true)
 	return l, nil
 }
+
+// notSupported is ENOTSUPP, a number of the kernel's own that has no name outside of it: uprobes return it for instructions that
+// they can neither emulate nor execute elsewhere (arch_uprobe_analyze_insn).
+const notSupported = syscall.Errno(524)
+
+// cannotProbe gives that number words.
+type cannotProbe struct{ error }
+
+func (cannotProbe) Error() string   { return "the kernel cannot probe this instruction (ENOTSUPP)" }
+func (e cannotProbe) Unwrap() error { return e.error }
 
 // Switch turns the probe on or off, at once; Probe returns it switched on.
 func (l *Link) Switch(on bool) { l.s.words.set(l.word, on) }

@@ -51,15 +51,6 @@ func ParseFormat(name string) (f Format, ok bool) {
 	return 0, false
 }
 
-// Value returns the value that the format shows or counts by default. It is processor time, except in lines for scripts,
-// which are numbers without a unit.
-func (f Format) Value() Value {
-	if f == Folded {
-		return Samples
-	}
-	return CPU
-}
-
 // By returns how a format distinguishes the processes of a tree by default. A flame graph of a thousand single
 // processes would show none of them.
 func (f Format) By() By {

@@ -104,7 +104,7 @@ const callsNote = "; name [call]: in that system call"
 func writeHead(p *Profile, b io.Writer) {
 	total := p.Total()
 	if p.Subject == ThreadCreate {
-		fmt.Fprintf(b, "%s: %.1f s, %d threads created", subjectsOf(p), p.Duration.Seconds(), total.Samples-p.Existing)
+		fmt.Fprintf(b, "%s: %.1f s, %s created", subjectsOf(p), p.Duration.Seconds(), plural(int(total.Samples-p.Existing), "thread", "threads"))
 		if p.Existing > 0 {
 			fmt.Fprintf(b, ", %d existed before", p.Existing)
 		}
@@ -119,7 +119,7 @@ func writeHead(p *Profile, b io.Writer) {
 	if seconds > 0 { // not computed from samples: there are fewer rounds while many threads run
 		threads = float64(total.Wall) / 1e9 / seconds
 	}
-	fmt.Fprintf(b, "%s: %.1f s, %d samples at %s Hz, %.1f threads on average\n", subjectsOf(p), seconds, p.Rounds, Hertz(p.Period), threads)
+	fmt.Fprintf(b, "%s: %.1f s, %s at %s Hz, %.1f threads on average\n", subjectsOf(p), seconds, plural(int(p.Rounds), "sample", "samples"), Hertz(p.Period), threads)
 	used := float64(total.CPU) / 1e9
 	of := 0.0
 	if seconds > 0 {

@@ -140,6 +140,9 @@ func lookupUser(name string) (int, error) {
 		return uid, nil
 	}
 	u, err := user.Lookup(name)
+	if _, ok := errors.AsType[user.UnknownUserError](err); ok {
+		return 0, fmt.Errorf("there is no user %q", name)
+	}
 	if err != nil {
 		return 0, fmt.Errorf("user %q: %w", name, err)
 	}
