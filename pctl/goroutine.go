@@ -134,7 +134,8 @@ func (g *Goroutine) Begins() []Frame { return framesOf(g.space.Symbolize(g.Start
 
 // Goroutines yields the goroutines of a Go program, in the order in which the runtime keeps them. They are read from the program's
 // memory while it runs: nothing is stopped, and they are not all of one moment. A stack is never a mixture of
-// two moments. What the runtime's list has and cannot be read is reported at the end, in one error. The error is
+// two moments. While the process stands still, as in a Pause, they are of one moment, and the stack of one that runs is that of
+// its Thread. What the runtime's list has and cannot be read is reported at the end, in one error. The error is
 // ErrNoGo for another program, and ends the sequence, as each error does.
 func (p *Process) Goroutines(ctx context.Context) iter.Seq2[*Goroutine, error] {
 	return func(yield func(*Goroutine, error) bool) {

@@ -197,3 +197,31 @@ func TestGoroutinesChange(t *testing.T) {
 		t.Errorf("all had few stacks: %v", stacks)
 	}
 }
+
+// TestGoroutinesStopped: while the program stands still its goroutines are those of one moment, and the stacks of those that run are
+// those of their threads.
+func TestGoroutinesStopped(t *testing.T) {
+	target := startGoroutines(t, ptest.BuildGo(t, "goroutines.go"), "-n", "3", "-churn", "50")
+	p := grab(t, session(t, nil), target.PID, nil)
+	defer p.Close()
+	for range ptest.Rounds(3, 10, 100) {
+		err := p.Pause(bg, func(s *Snapshot) error {
+			first, again := goroutinesOf(t, p), goroutinesOf(t, p)
+			if len(first) != len(again) || len(first) < 17*3+50 {
+				t.Errorf("%d goroutines, then %d", len(first), len(again))
+			}
+			for id, g := range first {
+				if other := again[id]; other == nil || g.State != other.State || g.Start != other.Start || g.Thread != other.Thread {
+					t.Errorf("goroutine %d: %v, then %v", id, g, other)
+				}
+				if g.State == "running" && s.Thread(g.Thread) == nil {
+					t.Errorf("goroutine %d runs on thread %d", id, g.Thread)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

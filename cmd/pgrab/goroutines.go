@@ -22,7 +22,7 @@ const (
 	noGoroutines      goroutines = iota // its threads are shown
 	groupedGoroutines                   // those with the same stack together
 	eachGoroutine
-	goTrace // in the form of Go's own traces
+	goTrace // in the form of Go's own traces, or as JSON
 )
 
 func (g goroutines) String() string { return [...]string{"none", "grouped", "each", "trace"}[g] }
@@ -34,8 +34,6 @@ func (o *options) setGoroutines(threads, trace bool) error {
 	switch {
 	case trace && threads:
 		return errors.New("--go and --threads exclude each other")
-	case trace && o.form == formJSON:
-		return errors.New("--go and --json exclude each other")
 	case trace && !looks:
 		return errors.New("--go only looks at a running process: it goes with -p, and without -s, -H, -t, -b and --follow")
 	case trace:
@@ -80,6 +78,8 @@ func (g *grabber) lookAt(ctx context.Context, pid int) (done bool, err error) {
 			g.complain(err) // and its threads are shown
 		}
 		return false, nil
+	case g.form == formJSON:
+		g.objects(p, all)
 	case g.goroutines == goTrace:
 		g.traces(all)
 	default:
