@@ -158,7 +158,7 @@ func TestGoroutinesChange(t *testing.T) {
 	p := grab(t, session(t, nil), target.PID, &GrabOptions{ReadOnly: true})
 	defer p.Close()
 	seen, changing, stacks := 0, 0, make(map[string]int)
-	ptest.Weather(ptest.Rounds(3000, 10000, 400000), func() (done int) {
+	ptest.Weather(ptest.Rounds(2000, 5000, 400000), func() (done int) {
 		for g, err := range p.Goroutines(bg) {
 			if err != nil {
 				t.Fatal(err)
