@@ -17,6 +17,9 @@ import (
 // ErrNoGo: the process has no Go runtime.
 var ErrNoGo = errors.New("process runs no Go program")
 
+// ErrGoVersion: the process runs a Go program of a version that is not known.
+var ErrGoVersion = goroutines.ErrVersion
+
 // A GoLabel is a label of runtime/pprof.
 type GoLabel struct{ Key, Value string }
 
@@ -136,7 +139,7 @@ func (g *Goroutine) Begins() []Frame { return framesOf(g.space.Symbolize(g.Start
 // memory while it runs: nothing is stopped, and they are not all of one moment. A stack is never a mixture of
 // two moments. While the process stands still, as in a Pause, they are of one moment, and the stack of one that runs is that of
 // its Thread. What the runtime's list has and cannot be read is reported at the end, in one error. The error is
-// ErrNoGo for another program, and ends the sequence, as each error does.
+// ErrNoGo for another program, and ErrGoVersion for one of an unknown version. It ends the sequence, as each error does.
 func (p *Process) Goroutines(ctx context.Context) iter.Seq2[*Goroutine, error] {
 	return func(yield func(*Goroutine, error) bool) {
 		more, err := readGoroutines(ctx, p, yield)

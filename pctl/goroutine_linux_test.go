@@ -1,12 +1,14 @@
 package pctl
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -223,5 +225,35 @@ func TestGoroutinesStopped(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestGoroutinesOfUnknownVersion: a program of a version that is not known is read by its debug information, without the words
+// for what it waits for. Without debug information it is refused.
+func TestGoroutinesOfUnknownVersion(t *testing.T) {
+	version := runtime.Version()
+	other := "go1.99" + version[len("go1.99"):]
+	for _, flags := range []string{"", "-s -w"} {
+		program := ptest.Copy(t, ptest.BuildGo(t, "goroutines.go", "-ldflags="+flags))
+		b, err := os.ReadFile(program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ptest.WriteProgram(t, program, bytes.ReplaceAll(b, []byte(version), []byte(other)))
+		target := startGoroutines(t, program, "-n", "3")
+		p := grab(t, session(t, nil), target.PID, &GrabOptions{ReadOnly: true})
+		waiting := 0
+		for g, err := range p.Goroutines(bg) {
+			switch {
+			case flags != "" && (!errors.Is(err, ErrGoVersion) || !strings.Contains(err.Error(), other)), flags == "" && err != nil:
+				t.Errorf("%v, %v", g, err)
+			case err == nil && g.State == "waiting" && len(g.Trace()) > 0:
+				waiting++
+			}
+		}
+		if flags == "" && waiting < 16*3 {
+			t.Errorf("%d goroutines wait", waiting)
+		}
+		p.Close()
 	}
 }

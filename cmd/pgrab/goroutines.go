@@ -74,7 +74,7 @@ func (g *grabber) lookAt(ctx context.Context, pid int) (done bool, err error) {
 		if g.goroutines == goTrace {
 			return true, err
 		}
-		if !errors.Is(err, pctl.ErrNoGo) && p.ReadOnly() {
+		if errors.Is(err, pctl.ErrGoVersion) {
 			g.complain(err) // and its threads are shown
 		}
 		return false, nil

@@ -18,6 +18,9 @@ type Memory interface {
 // ErrNone is the error for a file without Go's runtime.
 var ErrNone = errors.New("no Go program")
 
+// ErrVersion is the error for a runtime of a version that is not known.
+var ErrVersion = errors.New("goroutines of this version of Go cannot be read")
+
 // A Runtime is the Go runtime of one object in a process. It never changes.
 type Runtime struct {
 	layout  layout
@@ -38,7 +41,7 @@ func Open(f *elfsym.File, bias uint64, m Memory) (*Runtime, error) {
 		if len(f.ByName(adder)) == 0 {
 			return nil, ErrNone // it uses the runtime of another object, or has none
 		}
-		return nil, fmt.Errorf("the list of goroutines of %s was not found", named(version))
+		return nil, fmt.Errorf("%w: the list of %s was not found", ErrVersion, named(version))
 	}
 	for _, how := range []func() (layout, bool){
 		func() (layout, bool) { return tabled(version) },
@@ -51,12 +54,12 @@ func Open(f *elfsym.File, bias uint64, m Memory) (*Runtime, error) {
 			}
 		}
 	}
-	return nil, fmt.Errorf("the goroutines of %s cannot be read: it is no version that is known, and debug information does not tell", named(version))
+	return nil, fmt.Errorf("%w: %s is not known, and debug information does not tell", ErrVersion, named(version))
 }
 
 func named(version string) string {
 	if version == "" {
-		return "this version of Go"
+		return "its version"
 	}
 	return version
 }
