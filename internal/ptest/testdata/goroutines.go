@@ -177,6 +177,7 @@ func meet(c chan int, n int) int {
 		return n
 	case 1:
 		runtime.Gosched()
+		syscall.Nanosleep(&syscall.Timespec{Nsec: 1000}, nil)
 		return n
 	}
 	select {
