@@ -17,6 +17,9 @@ import (
 // ErrNoGo: the process has no Go runtime.
 var ErrNoGo = errors.New("process runs no Go program")
 
+// ErrGoVersion: the process runs a Go program of a version that is not known.
+var ErrGoVersion = goroutines.ErrVersion
+
 // A GoLabel is a label of runtime/pprof.
 type GoLabel struct{ Key, Value string }
 
@@ -36,10 +39,48 @@ type Goroutine struct {
 	Locked  int    // thread that it is locked to; 0: none
 	// Channels are the addresses of the channels that it waits for.
 	Channels []uint64
-	Labels   []GoLabel // none before Go 1.23
+	Lock     GoLock
+	Poll     GoPoll
+	Labels   []GoLabel // none before Go 1.24
 	System   bool      // it is the runtime's own
 	stack    *goStack
 	space    *handle.Space
+}
+
+// GoLock is a lock of package sync that a goroutine waits for. Who holds it is not known: Go's locks do not tell.
+type GoLock struct {
+	Kind string // "mutex", "read-write mutex", "wait group", "condition variable" or, where the runtime does not tell, "semaphore"; empty: none
+	Addr uint64 // of the semaphore, or of the variable of the type of package sync
+}
+
+// GoPoll is a descriptor that a goroutine waits for.
+type GoPoll struct {
+	Known bool
+	FD    int
+	Write bool // it waits to write to it
+}
+
+// goLocks are the kinds of lock by the reasons of goroutines that wait, and where in its variable is what they wait at. Before
+// Go 1.20 they wait for semaphores, and for that of a wait group before Go 1.24.
+var goLocks = map[string]struct {
+	kind string
+	off  uint64
+}{
+	"sync.Mutex.Lock": {"mutex", 4}, "sync.RWMutex.RLock": {"read-write mutex", 12}, "sync.RWMutex.Lock": {"read-write mutex", 8},
+	"sync.WaitGroup.Wait": {"wait group", 8}, "sync.Cond.Wait": {"condition variable", 16}, "semacquire": {"semaphore", 0},
+}
+
+// Variable returns the variable that a lock lies in, and where in it. It is empty if the lock lies on a heap or a stack, or the
+// program has no symbols.
+func (g *Goroutine) Variable() (name string, offset uint64) {
+	if g.Lock.Kind == "" {
+		return "", 0
+	}
+	at := placeOf(g.space, g.Lock.Addr)
+	if at.symbol == "" {
+		return "", 0
+	}
+	return at.symbol, at.offset
 }
 
 // goStack is the stack of any number of goroutines.
@@ -96,8 +137,9 @@ func (g *Goroutine) Begins() []Frame { return framesOf(g.space.Symbolize(g.Start
 
 // Goroutines yields the goroutines of a Go program, in the order in which the runtime keeps them. They are read from the program's
 // memory while it runs: nothing is stopped, and they are not all of one moment. A stack is never a mixture of
-// two moments. What the runtime's list has and cannot be read is reported at the end, in one error. The error is
-// ErrNoGo for another program, and ends the sequence, as each error does.
+// two moments. While the process stands still, as in a Pause, they are of one moment, and the stack of one that runs is that of
+// its Thread. What the runtime's list has and cannot be read is reported at the end, in one error. The error is
+// ErrNoGo for another program, and ErrGoVersion for one of an unknown version. It ends the sequence, as each error does.
 func (p *Process) Goroutines(ctx context.Context) iter.Seq2[*Goroutine, error] {
 	return func(yield func(*Goroutine, error) bool) {
 		more, err := readGoroutines(ctx, p, yield)
@@ -199,7 +241,10 @@ func (l *goList) goroutine(g *goroutines.G) *Goroutine {
 	if since := time.Duration(g.Since); since > 0 && since < l.now {
 		own.Waited = l.now - since
 	}
-	own.Channels = g.Channels
+	own.Channels, own.Poll = g.Channels, GoPoll(g.Poll)
+	if kind, ok := goLocks[strings.TrimSuffix(own.State, " (durable)")]; ok && g.Semaphore > kind.off {
+		own.Lock = GoLock{kind.kind, g.Semaphore - kind.off}
+	}
 	for _, label := range g.Labels {
 		own.Labels = append(own.Labels, GoLabel(label))
 	}

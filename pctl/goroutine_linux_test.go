@@ -1,12 +1,14 @@
 package pctl
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -99,56 +101,7 @@ func compareTraces(t *testing.T, program string, labels bool) {
 		}
 	}
 	compareDetails(t, target, all, labels)
-}
-
-// compareDetails checks what traces do not have: channels, threads and labels.
-func compareDetails(t *testing.T, target *ptest.Target, all map[uint64]*Goroutine, labels bool) {
-	t.Helper()
-	channels := make(map[string]map[uint64]bool)
-	for _, g := range all {
-		trace := g.Trace()
-		if len(trace) == 0 {
-			continue
-		}
-		function := trace[len(trace)-1].Func
-		switch function {
-		case "main.receive", "main.send", "main.choose", "main.nilReceive", "main.lock":
-			if channels[function] == nil {
-				channels[function] = make(map[uint64]bool)
-			}
-			for _, c := range g.Channels {
-				channels[function][c] = true
-			}
-		case "main.inCall":
-			if g.State != "syscall" || !slices.Contains(target.Threads(), g.Thread) {
-				t.Errorf("in a system call: %s, thread %d of %d", g.State, g.Thread, target.Threads())
-			}
-		case "main.lockedCall":
-			if !slices.Contains(target.Threads(), g.Locked) {
-				t.Errorf("locked to thread %d of %d", g.Locked, target.Threads())
-			}
-		case "main.labelled":
-			if want := []GoLabel{{"request", "r1"}, {"user", "u\n1"}}; labels && !slices.Equal(g.Labels, want) {
-				t.Errorf("labels %q", g.Labels)
-			}
-		default:
-			if len(g.Labels) > 0 || g.Locked != 0 && g.ID != 1 {
-				t.Errorf("labels %q, locked to %d: %s", g.Labels, g.Locked, g.AppendTrace(nil))
-			}
-		}
-	}
-	receive, choose := channels["main.receive"], channels["main.choose"]
-	common := 0
-	for c := range receive {
-		if choose[c] {
-			common++
-		}
-	}
-	// All receive from one channel. Each send and each timer has its own.
-	if len(receive) != 1 || common != 1 || len(choose) != 62 || len(channels["main.send"]) != 60 || len(channels["main.nilReceive"])+len(channels["main.lock"]) != 0 {
-		t.Errorf("%d channels of all that receive, %d of them of those that select, which have %d; of %d that send; %d, %d",
-			len(receive), common, len(choose), len(channels["main.send"]), len(channels["main.nilReceive"]), len(channels["main.lock"]))
-	}
+	compareWaits(t, target, all)
 }
 
 // TestGoroutines: what is read of a program from outside is what it says of itself: goroutines, states, for how long, stacks with
@@ -180,7 +133,7 @@ func TestGoroutinesOfVersions(t *testing.T) {
 				if out, err := build.CombinedOutput(); err != nil {
 					t.Fatalf("%v\n%s", err, out)
 				}
-				compareTraces(t, program, version > "1.23")
+				compareTraces(t, program, version > "1.24")
 			})
 		}
 	}
@@ -199,7 +152,7 @@ func TestGoroutinesOfNone(t *testing.T) {
 }
 
 // churned are the stacks that changing goroutines can have, as the functions of package main in them.
-var churned = regexp.MustCompile(`^((meet )?(even3 )?(even2 )?(even1 )?(grow )?changing |(meet )?(odd3 )?(odd2 )?(odd1 )?changing )?(\S*gowrap\d )?$`)
+var churned = regexp.MustCompile(`^((meet )?(even3 )?(even2 )?(even1 )?(grow )?changing |(meet )?(odd3 )?(odd2 )?(odd1 )?changing )?(\S*gowrap\d )?$|^(call )?((evenCall2 )?(evenCall1 )?|(oddCall2 )?(oddCall1 )?)calling $`)
 
 // TestGoroutinesChange: no stack is invented of goroutines that come, go, grow their stacks and change what they do.
 func TestGoroutinesChange(t *testing.T) {
@@ -207,7 +160,7 @@ func TestGoroutinesChange(t *testing.T) {
 	p := grab(t, session(t, nil), target.PID, &GrabOptions{ReadOnly: true})
 	defer p.Close()
 	seen, changing, stacks := 0, 0, make(map[string]int)
-	ptest.Weather(ptest.Rounds(3000, 10000, 400000), func() (done int) {
+	ptest.Weather(ptest.Rounds(2000, 5000, 400000), func() (done int) {
 		for g, err := range p.Goroutines(bg) {
 			if err != nil {
 				t.Fatal(err)
@@ -232,7 +185,7 @@ func TestGoroutinesChange(t *testing.T) {
 			if frames[len(frames)-1].Func != "runtime.goexit" {
 				t.Fatalf("it does not begin where goroutines begin: %s", g.AppendTrace(nil))
 			}
-			if strings.Contains(names, "changing") {
+			if strings.Contains(names, "changing") || strings.Contains(names, "calling") {
 				if stacks[names]++; !churned.MatchString(names) {
 					t.Fatalf("an invented stack, %s: %s", names, g.AppendTrace(nil))
 				}
@@ -244,5 +197,63 @@ func TestGoroutinesChange(t *testing.T) {
 	t.Logf("%d goroutines read, %d never stood still, stacks %v", seen, changing, stacks)
 	if len(stacks) < 3 {
 		t.Errorf("all had few stacks: %v", stacks)
+	}
+}
+
+// TestGoroutinesStopped: while the program stands still its goroutines are those of one moment, and the stacks of those that run are
+// those of their threads.
+func TestGoroutinesStopped(t *testing.T) {
+	target := startGoroutines(t, ptest.BuildGo(t, "goroutines.go"), "-n", "3", "-churn", "50")
+	p := grab(t, session(t, nil), target.PID, nil)
+	defer p.Close()
+	for range ptest.Rounds(3, 10, 100) {
+		err := p.Pause(bg, func(s *Snapshot) error {
+			first, again := goroutinesOf(t, p), goroutinesOf(t, p)
+			if len(first) != len(again) || len(first) < 17*3+50 {
+				t.Errorf("%d goroutines, then %d", len(first), len(again))
+			}
+			for id, g := range first {
+				if other := again[id]; other == nil || g.State != other.State || g.Start != other.Start || g.Thread != other.Thread {
+					t.Errorf("goroutine %d: %v, then %v", id, g, other)
+				}
+				if g.State == "running" && s.Thread(g.Thread) == nil {
+					t.Errorf("goroutine %d runs on thread %d", id, g.Thread)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestGoroutinesOfUnknownVersion: a program of a version that is not known is read by its debug information, without the words
+// for what it waits for. Without debug information it is refused.
+func TestGoroutinesOfUnknownVersion(t *testing.T) {
+	version := runtime.Version()
+	other := "go1.99" + version[len("go1.99"):]
+	for _, flags := range []string{"", "-s -w"} {
+		program := ptest.Copy(t, ptest.BuildGo(t, "goroutines.go", "-ldflags="+flags))
+		b, err := os.ReadFile(program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ptest.WriteProgram(t, program, bytes.ReplaceAll(b, []byte(version), []byte(other)))
+		target := startGoroutines(t, program, "-n", "3")
+		p := grab(t, session(t, nil), target.PID, &GrabOptions{ReadOnly: true})
+		waiting := 0
+		for g, err := range p.Goroutines(bg) {
+			switch {
+			case flags != "" && (!errors.Is(err, ErrGoVersion) || !strings.Contains(err.Error(), other)), flags == "" && err != nil:
+				t.Errorf("%v, %v", g, err)
+			case err == nil && g.State == "waiting" && len(g.Trace()) > 0:
+				waiting++
+			}
+		}
+		if flags == "" && waiting < 16*3 {
+			t.Errorf("%d goroutines wait", waiting)
+		}
+		p.Close()
 	}
 }

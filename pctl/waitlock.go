@@ -10,6 +10,7 @@ import (
 	"ptools/internal/futex"
 	"ptools/internal/procfs"
 	"ptools/internal/ptrace"
+	"ptools/pctl/handle"
 )
 
 // Lock is a lock, or another thing that a thread waits for in futex(2).
@@ -147,8 +148,10 @@ type lockPlace struct {
 }
 
 // place returns the variable or object that a lock lies in.
-func (t *Thread) place(addr uint64) lockPlace {
-	o, ok := t.space.Data(addr)
+func (t *Thread) place(addr uint64) lockPlace { return placeOf(t.space, addr) }
+
+func placeOf(space *handle.Space, addr uint64) lockPlace {
+	o, ok := space.Data(addr)
 	if !ok {
 		return lockPlace{}
 	}

@@ -126,7 +126,7 @@ func parse(args []string) (*options, error) {
 	f.BoolVarP(&where, "where", "w", false, "the threads' stacks at each rendezvous, and what they wait\nfor; with -b the hit thread's stack at each hit. With -p\nand without -s and -H nothing is held longer than the look:\nwithout -b and -t pgrab looks and lets go, and of a Go\nprogram it shows the goroutines, without stopping it")
 	f.BoolVar(&each, "each", false, "like -w, but threads or goroutines with the same stack one by\none")
 	f.BoolVar(&threads, "threads", false, "like -w, but always threads")
-	f.BoolVar(&trace, "go", false, "the goroutines of a Go program in the form of Go's own traces,\nwithout the values of arguments")
+	f.BoolVar(&trace, "go", false, "the goroutines of a Go program in the form of Go's own traces,\nwithout the values of arguments; with --json an object each")
 	f.StringVarP(&release, "release", "e", "", "what becomes of the target when pgrab lets go or dies:\n`run|kill|stop` (default: run with -p, kill with a COMMAND);\nwhat somebody else has stopped stays stopped")
 	f.StringVar(&trap, "trap", "auto", "what breakpoints are: `auto|int3|uprobe` (the kernel's,\nharmless when pgrab is killed)")
 	f.BoolVar(&o.follow, "follow", false, "also the processes that the targets start, and theirs, until\nall have ended")
@@ -178,10 +178,10 @@ func parse(args []string) (*options, error) {
 	if json {
 		o.form = formJSON
 	}
+	err = cmp.Or(err, o.setGoroutines(threads, trace))
 	if none, ok := errors.AsType[targets.None](err); ok {
 		return nil, none
 	}
-	err = cmp.Or(err, o.setGoroutines(threads, trace))
 	if err != nil {
 		return nil, usage.Errorf("%w", err)
 	}

@@ -38,6 +38,7 @@ func TestParse(t *testing.T) {
 		{"-w -p 1", options{pids: []int{1}, stop: []pctl.Point{pctl.PointGrab}, stacks: groupedStacks, goroutines: groupedGoroutines}},
 		{"--each -p 1", options{pids: []int{1}, stop: []pctl.Point{pctl.PointGrab}, stacks: eachStack, goroutines: eachGoroutine}},
 		{"--go -p 1", options{pids: []int{1}, stop: []pctl.Point{pctl.PointGrab}, stacks: groupedStacks, goroutines: goTrace}},
+		{"--go --json -p 1", options{pids: []int{1}, stop: []pctl.Point{pctl.PointGrab}, stacks: groupedStacks, goroutines: goTrace, form: formJSON}},
 		{"--threads -p 1", options{pids: []int{1}, stop: []pctl.Point{pctl.PointGrab}, stacks: groupedStacks}},
 		{"-w --json -p 1", options{pids: []int{1}, stop: []pctl.Point{pctl.PointGrab}, stacks: groupedStacks, form: formJSON}},
 		{"-w -t 1 -p 1", options{pids: []int{1}, stop: []pctl.Point{pctl.PointGrab}, hold: forever, limit: time.Second, stacks: groupedStacks}},
@@ -64,7 +65,7 @@ func TestParseRefuses(t *testing.T) {
 	for _, args := range []string{
 		"", "-p", "-p 0", "-p -4", "-p -x", "-p 1,", "-p 1 ls", "-s bogus -p 1", "-s none,grab -p 1",
 		"-H soon -p 1", "-t -1s -p 1", "-b 0xzz -p 1", "-e maybe -p 1", "--no-such -p 1", "-z", "-q -v -p 1",
-		"--go ls", "--go -s grab -p 1", "--go --threads -p 1", "--go --json -p 1", "--go -b malloc -p 1", "--go -t 1 -p 1",
+		"--go ls", "--go -s grab -p 1", "--go --threads -p 1", "--go -b malloc -p 1", "--go -t 1 -p 1",
 		"-s create -p 1", "-s main,grab ls", "-H= -p 1", "-t= -p 1", "--release= -p 1", "--trap= -p 1",
 	} {
 		_, err := parse(strings.Fields(args))

@@ -22,7 +22,7 @@ const (
 	noGoroutines      goroutines = iota // its threads are shown
 	groupedGoroutines                   // those with the same stack together
 	eachGoroutine
-	goTrace // in the form of Go's own traces
+	goTrace // in the form of Go's own traces, or as JSON
 )
 
 func (g goroutines) String() string { return [...]string{"none", "grouped", "each", "trace"}[g] }
@@ -34,8 +34,6 @@ func (o *options) setGoroutines(threads, trace bool) error {
 	switch {
 	case trace && threads:
 		return errors.New("--go and --threads exclude each other")
-	case trace && o.form == formJSON:
-		return errors.New("--go and --json exclude each other")
 	case trace && !looks:
 		return errors.New("--go only looks at a running process: it goes with -p, and without -s, -H, -t, -b and --follow")
 	case trace:
@@ -76,10 +74,12 @@ func (g *grabber) lookAt(ctx context.Context, pid int) (done bool, err error) {
 		if g.goroutines == goTrace {
 			return true, err
 		}
-		if !errors.Is(err, pctl.ErrNoGo) && p.ReadOnly() {
+		if errors.Is(err, pctl.ErrGoVersion) {
 			g.complain(err) // and its threads are shown
 		}
 		return false, nil
+	case g.form == formJSON:
+		g.objects(p, all)
 	case g.goroutines == goTrace:
 		g.traces(all)
 	default:
@@ -123,10 +123,11 @@ func (g *grabber) groups(p *pctl.Process, all []*pctl.Goroutine) {
 			of = append(of, &pctl.GoroutineGroup{Goroutines: []*pctl.Goroutine{one}, Least: one.Waited, Most: one.Waited})
 		}
 	}
+	files := filesOf(p, of)
 	var b []byte
 	for _, group := range of {
 		b = fmt.Appendf(b, "pid %d: ", p.PID())
-		b = g.pieces(appendGoroutines(b, group, g.detail == detailAll), false)
+		b = g.pieces(appendGoroutines(b, group, files, g.detail == detailAll), false)
 	}
 	states := make(map[string]int)
 	for _, one := range all {
@@ -160,7 +161,7 @@ func counted(of map[string]int) string {
 }
 
 // appendGoroutines prints a group. With all it prints functions of Go's runtime and source lines, too.
-func appendGoroutines(b []byte, of *pctl.GoroutineGroup, all bool) []byte {
+func appendGoroutines(b []byte, of *pctl.GoroutineGroup, files map[pctl.GoPoll]pctl.OpenFile, all bool) []byte {
 	first := of.Goroutines[0]
 	if len(of.Goroutines) == 1 {
 		b = fmt.Appendf(b, "goroutine %d, %s", first.ID, clean.Text(first.State))
@@ -181,11 +182,9 @@ func appendGoroutines(b []byte, of *pctl.GoroutineGroup, all bool) []byte {
 		b = fmt.Appendf(b, ": %s", numbers(of.Goroutines))
 	}
 	b = append(b, '\n')
-	channels, labels := make(map[string]int), make(map[string]int)
+	b = appendGoWaits(b, of, files)
+	labels := make(map[string]int)
 	for _, g := range of.Goroutines {
-		for _, c := range g.Channels {
-			channels[fmt.Sprintf("channel %#x", c)]++
-		}
 		if len(g.Labels) > 0 {
 			var pairs []string
 			for _, l := range g.Labels {
@@ -193,9 +192,6 @@ func appendGoroutines(b []byte, of *pctl.GoroutineGroup, all bool) []byte {
 			}
 			labels[strings.Join(pairs, " ")]++
 		}
-	}
-	if len(channels) > 0 {
-		b = fmt.Appendf(b, "    waits for %s\n", counted(channels))
 	}
 	if len(labels) > 0 {
 		b = fmt.Appendf(b, "    labels %s\n", counted(labels))

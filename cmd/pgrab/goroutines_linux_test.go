@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
@@ -29,6 +30,7 @@ func TestGoroutines(t *testing.T) {
 	check(r,
 		`^pid PID: 5\d goroutines, chan receive(, at least \d.* s)?: \d+.*\n    waits for channel 0x\w+\n    #0   0x\w+  main.receive\+0x\w+ in goroutines\S*\n`,
 		`(?m)^pid PID: 3 goroutines, sync.RWMutex.RLock`,
+		`(?m)^    waits for mutex 0x\w+ \(main.mutex\)$`, `(?m)^    waits to read from fd \d+ \(pipe:\[\d+\]\), written by pid PID \(goroutines\S*\)$`,
 		`(?m)^pid PID: 3 goroutines, chan receive[^#]*    labels request=r1 user=u\\x0a1$`,
 		`(?m)^pid PID: 2 goroutines, chan receive.*, 2 locked to threads: \d+-\d+$`,
 		`(?m)^pid PID: \d+ goroutines of Go's runtime: .*GC worker \(idle\)`,
@@ -39,6 +41,31 @@ func TestGoroutines(t *testing.T) {
 	check(pgrab(t, nil, "-wv", "-p", pid), `runtime.gopark\+0x\w+ in goroutines\S* at .*/proc.go:\d+\n`, `created by main.main in goroutine 1 at .*goroutines.go:\d+\n`)
 	check(pgrab(t, nil, "--each", "-p", pid), `^pid PID: goroutine 1, .*\n`, `(?m)^pid PID: goroutine \d+, sleep`)
 	check(pgrab(t, nil, "--go", "-p", pid), `^goroutine 1 \[.*\]:\n`, `(?m)^goroutine \d+ \[select.*\]:\nmain.choose\(\.\.\.\)\n\t\S+goroutines.go:\d+ \+0x\w+\ncreated by main.main in goroutine 1\n\t\S+:\d+ \+0x\w+\n\n`)
+	objects := 0
+	for line := range strings.Lines(pgrab(t, nil, "--go", "--json", "-p", pid).stdout) {
+		var o goObject
+		if err := json.Unmarshal([]byte(line), &o); err != nil || o.Event != "goroutine" || o.PID != g.PID {
+			t.Fatalf("%v: %s", err, line)
+		}
+		switch o.State {
+		case "sync.WaitGroup.Wait":
+			if o.Lock == nil || o.Lock.Variable != "main.waits" || len(o.Stack) < 4 || o.CreatedBy[0].Func != "main.main" || o.Parent != 1 {
+				t.Errorf("%s", line)
+			}
+			objects++
+		case "IO wait":
+			if o.FD == nil || *o.FD < 3 || o.Write {
+				t.Errorf("%s", line)
+			}
+			objects++
+		}
+		if o.Labels["request"] == "r1" {
+			objects++
+		}
+	}
+	if objects != 9 {
+		t.Errorf("%d objects that were looked at", objects)
+	}
 	check(pgrab(t, nil, "--threads", "-p", pid), `^pid PID: grabbed`, `(?m)^pid PID: released`)
 	check(pgrab(t, nil, "-w", "-s", "grab", "-H", "0", "-t", "0", "-p", pid), `^pid PID: grabbed`)
 }

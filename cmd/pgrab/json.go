@@ -156,15 +156,19 @@ func (o *object) setStack(of frames, t *pctl.Thread) {
 	o.Name, o.State = t.Name(), t.State.String()
 	o.Syscall, _ = t.Syscall()
 	stack, err := of(t)
-	for _, f := range stack {
-		o.Stack = append(o.Stack, objectFrame{
+	if o.Stack = objectFrames(stack); err != nil {
+		o.Cut = err.Error()
+	}
+}
+
+func objectFrames(frames []pctl.Frame) (all []objectFrame) {
+	for _, f := range frames {
+		all = append(all, objectFrame{
 			PC: hex(f.PC), Func: f.Func, Offset: f.Offset, File: f.File, Line: f.Line,
 			Inlined: f.Inlined, Object: f.Object, BuildID: f.BuildID,
 		})
 	}
-	if err != nil {
-		o.Cut = err.Error()
-	}
+	return all
 }
 
 // appendObjectLine encodes o. Encoding strings and numbers cannot fail.

@@ -34,7 +34,7 @@ func (r *Reader) details(each []reading, todo []int) {
 	var queues, labels []wish
 	for _, i := range todo {
 		e := &each[i]
-		e.channels, e.labels = nil, nil
+		e.channels, e.labels, e.poll = nil, nil, 0
 		g := raw{l, e.before}
 		if uint64(len(e.before)) < l.size() || !g.live() {
 			continue

@@ -10,7 +10,7 @@
 // # Changes while it is read
 //
 // A g is read before and after its stack. If its bytes are the same, the goroutine has stood still, and the stack is
-// its own: in g is a count of the times that it has run. Otherwise it is read again, a few times. One that never
+// its own: in g is a count of the times that it has run, and in the m of a system call one of those. Otherwise it is read again, a few times. One that never
 // stands still is given as Changing, without a stack. A goroutine that runs has its stack in registers, which only a stop shows.
 //
 // # Hostile programs

@@ -46,7 +46,17 @@ type G struct {
 	Locked  int    // the thread that it is locked to
 	// Channels are the addresses of the channels that it waits for.
 	Channels []uint64
-	Labels   []Label // of runtime/pprof
+	// Semaphore is the address of the semaphore of a mutex or the like, or of the list of a condition variable, that it waits for.
+	Semaphore uint64
+	Poll      Poll
+	Labels    []Label // of runtime/pprof
+}
+
+// Poll is a descriptor that a goroutine waits for.
+type Poll struct {
+	Known bool
+	FD    int
+	Write bool // it waits to write
 }
 
 // A Label is one of runtime/pprof.

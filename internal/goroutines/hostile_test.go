@@ -86,7 +86,7 @@ func TestMadeUp(t *testing.T) {
 	}
 	for _, odds := range []float64{0, 1e-5, 1e-3, 0.1} {
 		m := &made{l: &l, n: uint64(ptest.Rounds(300, 600, 20000)), rand: ptest.Rand(t), odds: odds}
-		r := (&Runtime{l, madeList}).NewReader(m, everywhere{})
+		r := (&Runtime{layout: l, allgs: madeList}).NewReader(m, everywhere{})
 		found := 0
 		err := r.Read(context.Background(), func(g *G) bool {
 			found++
@@ -110,7 +110,7 @@ func TestTooMany(t *testing.T) {
 	l, _ := tabled("go1.26.0")
 	for _, n := range []uint64{0, maxGoroutines + 1, 1 << 63} {
 		m := &made{l: &l, n: n}
-		r := &Runtime{l, madeList}
+		r := &Runtime{layout: l, allgs: madeList}
 		if r.holds(m) {
 			t.Errorf("%d goroutines are believed", n)
 		}

@@ -14,7 +14,7 @@ type layout struct {
 	sudog   sudogLayout
 	bp      uint64 // in gobuf, behind sp, pc and g
 	reasons []string
-	labels  bool // a set of labels is a slice (from Go 1.23 on), and no map
+	labels  bool // a set of labels is a slice (from Go 1.24 on), and no map
 }
 
 // gLayout is runtime.g. What is 0 does not exist.
@@ -24,7 +24,8 @@ type gLayout struct {
 	parent, gopc, ancestors, startpc, sudog, label uint64
 }
 
-type mLayout struct{ procid, curg uint64 }
+// mLayout is runtime.m. tick changes with each system call.
+type mLayout struct{ procid, tick uint64 }
 
 // sudogLayout is runtime.sudog, which is an entry of a queue of waiting goroutines.
 type sudogLayout struct{ next, channel uint64 }
@@ -45,23 +46,27 @@ var layouts = []struct {
 	{18, 20, layout{
 		g: gLayout{m: 48, sched: 56, syscallsp: 112, syscallpc: 120, status: 144, goid: 152, waitsince: 168, waitreason: 176,
 			lockedm: 232, gopc: 296, ancestors: 304, startpc: 312, sudog: 328, label: 360},
-		m: mLayout{72, 192}, sudog: sudogLayout{64, 80}, bp: 48}},
-	{21, 22, layout{
+		m: mLayout{72, 668}, sudog: sudogLayout{64, 80}, bp: 48}},
+	{21, 21, layout{
 		g: gLayout{m: 48, sched: 56, syscallsp: 112, syscallpc: 120, status: 144, goid: 152, waitsince: 168, waitreason: 176,
 			lockedm: 208, parent: 272, gopc: 280, ancestors: 288, startpc: 296, sudog: 312, label: 344},
-		m: mLayout{72, 192}, sudog: sudogLayout{64, 80}, bp: 48}},
+		m: mLayout{72, 664}, sudog: sudogLayout{64, 80}, bp: 48}},
+	{22, 22, layout{
+		g: gLayout{m: 48, sched: 56, syscallsp: 112, syscallpc: 120, status: 144, goid: 152, waitsince: 168, waitreason: 176,
+			lockedm: 208, parent: 272, gopc: 280, ancestors: 288, startpc: 296, sudog: 312, label: 344},
+		m: mLayout{72, 952}, sudog: sudogLayout{64, 80}, bp: 48}},
 	{23, 24, layout{
 		g: gLayout{m: 48, sched: 56, syscallsp: 112, syscallpc: 120, syscallbp: 128, status: 152, goid: 160, waitsince: 176, waitreason: 184,
 			lockedm: 216, parent: 280, gopc: 288, ancestors: 296, startpc: 304, sudog: 320, label: 352},
-		m: mLayout{72, 192}, sudog: sudogLayout{64, 80}, bp: 48}},
+		m: mLayout{72, 764}, sudog: sudogLayout{64, 80}, bp: 48}},
 	{25, 25, layout{
 		g: gLayout{m: 48, sched: 56, syscallsp: 104, syscallpc: 112, syscallbp: 120, status: 144, goid: 152, waitsince: 168, waitreason: 176,
 			lockedm: 208, parent: 272, gopc: 280, ancestors: 288, startpc: 296, sudog: 312, label: 344},
-		m: mLayout{64, 184}, sudog: sudogLayout{64, 80}, bp: 40}},
+		m: mLayout{64, 756}, sudog: sudogLayout{64, 80}, bp: 40}},
 	{26, 26, layout{
 		g: gLayout{m: 48, sched: 56, syscallsp: 104, syscallpc: 112, syscallbp: 120, status: 144, goid: 152, waitsince: 168, waitreason: 176,
 			lockedm: 208, parent: 280, gopc: 288, ancestors: 296, startpc: 304, sudog: 320, label: 352},
-		m: mLayout{64, 184}, sudog: sudogLayout{72, 96}, bp: 40}},
+		m: mLayout{64, 788}, sudog: sudogLayout{72, 96}, bp: 40}},
 }
 
 // minor returns the second number of a version of Go 1, and whether it is a plain one: that of a development tree, or with
@@ -84,7 +89,7 @@ func tabled(version string) (layout, bool) {
 	n, plain := minor(version)
 	for _, l := range layouts {
 		if plain && l.from <= n && n <= l.to {
-			l.reasons, l.labels = reasonsOf(n), n >= 23
+			l.reasons, l.labels = reasonsOf(n), n >= 24
 			return l.layout, true
 		}
 	}
@@ -95,7 +100,7 @@ func tabled(version string) (layout, bool) {
 func described(f *elfsym.GoTable) (layout, bool) {
 	types := f.Structs("runtime.g", "runtime.m", "runtime.sudog", "runtime.gobuf")
 	g, m, s, buf := types["runtime.g"], types["runtime.m"], types["runtime.sudog"], types["runtime.gobuf"]
-	for name, in := range map[string]map[string]uint64{"goid": g, "sched": g, "atomicstatus": g, "startpc": g, "waiting": g, "labels": g, "procid": m, "c": s, "bp": buf} {
+	for name, in := range map[string]map[string]uint64{"goid": g, "sched": g, "atomicstatus": g, "startpc": g, "waiting": g, "labels": g, "procid": m, "syscalltick": m, "c": s, "bp": buf} {
 		if _, ok := in[name]; !ok {
 			return layout{}, false
 		}
@@ -105,9 +110,9 @@ func described(f *elfsym.GoTable) (layout, bool) {
 		g: gLayout{m: g["m"], sched: g["sched"], syscallsp: g["syscallsp"], syscallpc: g["syscallpc"], syscallbp: g["syscallbp"],
 			status: g["atomicstatus"], goid: g["goid"], waitsince: g["waitsince"], waitreason: g["waitreason"], lockedm: g["lockedm"],
 			parent: g["parentGoid"], gopc: g["gopc"], ancestors: g["ancestors"], startpc: g["startpc"], sudog: g["waiting"], label: g["labels"]},
-		m:     mLayout{m["procid"], m["curg"]},
+		m:     mLayout{m["procid"], m["syscalltick"]},
 		sudog: sudogLayout{s["waitlink"], s["c"]},
-		bp:    buf["bp"], reasons: reasonsOf(n), labels: n >= 23,
+		bp:    buf["bp"], reasons: reasonsOf(n), labels: n >= 24,
 	}
 	if s["acquiretime"]-s["elem"] == 16 {
 		l.sudog.channel += 8 // from 1.26 on a pointer for the garbage collector comes before each address
@@ -117,5 +122,5 @@ func described(f *elfsym.GoTable) (layout, bool) {
 			return layout{}, false
 		}
 	}
-	return l, l.m.procid <= maxG && l.sudog.channel <= maxG && l.sudog.next <= maxG
+	return l, l.m.procid <= maxG && l.m.tick <= maxG && l.sudog.channel <= maxG && l.sudog.next <= maxG
 }

@@ -116,8 +116,12 @@ type reading struct {
 	after  []byte
 	stack  []byte
 
+	machine [2][]byte // the m of a system call, before and after
+
 	channels []uint64
 	labels   []Label
+	poll     uint64 // poll descriptor that it waits at
+	write    bool   // it does so to write
 }
 
 // batch reads some goroutines: all of them, and then those that have changed meanwhile, fewer at a time, which takes less time.
@@ -160,6 +164,7 @@ func (r *Reader) pass(each []reading, todo []int, gs []*G) (left []int) {
 			gs[i] = r.unsettled(&each[i])
 		}
 	}
+	r.polls(each, gs)
 	return left
 }
 
@@ -172,13 +177,17 @@ func (r *Reader) round(each []reading, todo []int) {
 		dst, addrs = append(dst, r.bufs[n][:size]), append(addrs, each[i].addr)
 	}
 	r.m.ReadVec(dst, addrs)
+	for n, i := range todo {
+		each[i].before = dst[n]
+	}
+	r.machines(each, todo, 0)
 	var stacks [][]byte
 	var places []uint64
 	var whose []int
 	used, wider := 0, 0
-	for n, i := range todo {
+	for _, i := range todo {
 		e := &each[i]
-		e.before, e.stack = dst[n], nil
+		e.stack = nil
 		at, length := e.span(&r.r.layout)
 		if length == 0 {
 			continue
@@ -205,6 +214,27 @@ func (r *Reader) round(each []reading, todo []int) {
 	r.m.ReadVec(dst, addrs)
 	for n, i := range todo {
 		each[i].after = dst[n]
+	}
+	r.machines(each, todo, 1)
+}
+
+// machines reads the m of goroutines in system calls. From Go 1.26 on g does not count them: the next one may look the same.
+func (r *Reader) machines(each []reading, todo []int, when int) {
+	l := &r.r.layout
+	var wishes []wish
+	for _, i := range todo {
+		e := &each[i]
+		e.machine[when] = nil
+		if g := (raw{l, e.before}); uint64(len(e.before)) >= l.size() && Status(g.status()&^scanning) == Syscall && g.word(l.g.m) != 0 {
+			wishes = append(wishes, wish{of: e, addr: g.word(l.g.m), size: l.m.tick + 4})
+		}
+	}
+	if len(wishes) == 0 {
+		return
+	}
+	r.grant(wishes)
+	for _, w := range wishes {
+		w.of.machine[when] = w.b
 	}
 }
 
@@ -246,7 +276,7 @@ func (r *Reader) settle(e *reading) (g *G, again bool) {
 		r.threadsOf(g, before)
 		return g, false
 	}
-	if !bytes.Equal(e.before, e.after) || status == CopyStack {
+	if !bytes.Equal(e.before, e.after) || !bytes.Equal(e.machine[0], e.machine[1]) || status == CopyStack {
 		e.tries++
 		return nil, true
 	}
@@ -265,6 +295,9 @@ func (r *Reader) settle(e *reading) (g *G, again bool) {
 		return nil, true
 	}
 	g = before.decode()
+	if g.Status == Waiting {
+		r.setWaits(e, g, stack.Frames, sp)
+	}
 	if len(stack.Frames) > 0 {
 		g.Stack = r.shared(stack)
 	}

@@ -18,10 +18,14 @@ type Memory interface {
 // ErrNone is the error for a file without Go's runtime.
 var ErrNone = errors.New("no Go program")
 
+// ErrVersion is the error for a runtime of a version that is not known.
+var ErrVersion = errors.New("goroutines of this version of Go cannot be read")
+
 // A Runtime is the Go runtime of one object in a process. It never changes.
 type Runtime struct {
-	layout layout
-	allgs  uint64
+	layout  layout
+	allgs   uint64
+	waiters waiters
 }
 
 // Open finds the runtime of a file that is mapped with a bias. Its error is ErrNone if the file has none.
@@ -37,7 +41,7 @@ func Open(f *elfsym.File, bias uint64, m Memory) (*Runtime, error) {
 		if len(f.ByName(adder)) == 0 {
 			return nil, ErrNone // it uses the runtime of another object, or has none
 		}
-		return nil, fmt.Errorf("the list of goroutines of %s was not found", named(version))
+		return nil, fmt.Errorf("%w: the list of %s was not found", ErrVersion, named(version))
 	}
 	for _, how := range []func() (layout, bool){
 		func() (layout, bool) { return tabled(version) },
@@ -45,17 +49,17 @@ func Open(f *elfsym.File, bias uint64, m Memory) (*Runtime, error) {
 	} {
 		l, ok := how()
 		for i := 0; ok && i < len(refs); i++ {
-			if r := (&Runtime{l, refs[i] + bias}); r.holds(m) {
+			if r := (&Runtime{l, refs[i] + bias, waitersOf(f, bias)}); r.holds(m) {
 				return r, nil
 			}
 		}
 	}
-	return nil, fmt.Errorf("the goroutines of %s cannot be read: it is no version that is known, and debug information does not tell", named(version))
+	return nil, fmt.Errorf("%w: %s is not known, and debug information does not tell", ErrVersion, named(version))
 }
 
 func named(version string) string {
 	if version == "" {
-		return "this version of Go"
+		return "its version"
 	}
 	return version
 }

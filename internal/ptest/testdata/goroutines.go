@@ -177,6 +177,7 @@ func meet(c chan int, n int) int {
 		return n
 	case 1:
 		runtime.Gosched()
+		syscall.Nanosleep(&syscall.Timespec{Nsec: 1000}, nil)
 		return n
 	}
 	select {
@@ -186,6 +187,31 @@ func meet(c chan int, n int) int {
 	}
 	return n
 }
+
+// calling does nothing but make system calls, in functions that call each other like those above.
+func calling() {
+	for {
+		evenCall1()
+		oddCall1()
+	}
+}
+
+//go:noinline
+func evenCall1() { evenCall2(); called++ }
+
+//go:noinline
+func evenCall2() { call(); called++ }
+
+//go:noinline
+func oddCall1() { oddCall2(); called++ }
+
+//go:noinline
+func oddCall2() { call(); called++ }
+
+//go:noinline
+func call() { syscall.Nanosleep(&syscall.Timespec{Nsec: 1}, nil); called++ }
+
+var called int
 
 func changing(c chan int, n int) {
 	for i := 0; i < 100; i++ {
@@ -224,6 +250,9 @@ func main() {
 	c := make(chan int)
 	for i := 0; i < *churn; i++ {
 		go changing(c, i)
+	}
+	if *churn > 0 {
+		go calling()
 	}
 	ready.Wait()
 	runtime.GC() // the collector notes since when they have waited

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"encoding/json"
+	"time"
+
+	"ptools/internal/clean"
+	"ptools/pctl"
+)
+
+// goObject is the JSON form of a goroutine.
+type goObject struct {
+	Time      string            `json:"time"`
+	PID       int               `json:"pid"`
+	Event     string            `json:"event"` // goroutine
+	Goroutine uint64            `json:"goroutine"`
+	State     string            `json:"state"`
+	Waited    int64             `json:"waited_ns,omitempty"` // at least
+	TID       int               `json:"tid,omitempty"`       // that runs it
+	Locked    int               `json:"locked_tid,omitempty"`
+	Channels  []string          `json:"channels,omitempty"` // that it waits for
+	Lock      *goLock           `json:"lock,omitempty"`
+	FD        *int              `json:"fd,omitempty"`
+	Write     bool              `json:"write,omitempty"`
+	Labels    map[string]string `json:"labels,omitempty"`
+	Stack     []objectFrame     `json:"stack,omitempty"`
+	Cut       string            `json:"cut,omitempty"` // why the stack is not whole
+	CreatedBy []objectFrame     `json:"created_by,omitempty"`
+	Parent    uint64            `json:"parent,omitempty"` // goroutine that created it
+}
+
+// goLock is a lock of package sync.
+type goLock struct {
+	Kind     string `json:"kind"`
+	Addr     string `json:"addr"`
+	Variable string `json:"variable,omitempty"`
+	Offset   uint64 `json:"offset,omitempty"`
+}
+
+// objects prints goroutines as JSON lines.
+func (g *grabber) objects(p *pctl.Process, all []*pctl.Goroutine) {
+	var b []byte
+	now := stamp(time.Now())
+	for _, one := range all {
+		o := &goObject{Time: now, PID: p.PID(), Event: "goroutine", Goroutine: one.ID, State: one.State, Waited: int64(one.Waited),
+			TID: one.Thread, Locked: one.Locked, Parent: one.Parent, CreatedBy: objectFrames(one.CreatedAt())}
+		for _, c := range one.Channels {
+			o.Channels = append(o.Channels, hex(c))
+		}
+		if one.Lock.Kind != "" {
+			o.Lock = &goLock{Kind: one.Lock.Kind, Addr: hex(one.Lock.Addr)}
+			o.Lock.Variable, o.Lock.Offset = one.Variable()
+		}
+		if one.Poll.Known {
+			o.FD, o.Write = &one.Poll.FD, one.Poll.Write
+		}
+		for _, l := range one.Labels {
+			if o.Labels == nil {
+				o.Labels = make(map[string]string)
+			}
+			o.Labels[l.Key] = l.Value
+		}
+		frames, err := one.Stack()
+		if o.Stack = objectFrames(frames); err != nil {
+			o.Cut = err.Error()
+		}
+		line, err := json.Marshal(o)
+		if err != nil {
+			panic(err) // strings and numbers can be encoded
+		}
+		b = g.pieces(append(append(b, clean.JSON(line)...), '\n'), false)
+	}
+	g.pieces(b, true)
+}
