@@ -36,7 +36,7 @@ func (l *lab) profilers(ctx context.Context, rate int, window time.Duration) []p
 		{"perf dwarf", peer, "perf", perf("dwarf")},
 		{"psample", ours, "", func(ctx context.Context, pid string) []stack {
 			out := l.path("psample.folded")
-			must(finish(ctx, psample, "-q", "-F", strconv.Itoa(rate), "-t", window.String(), "-o", out, "-p", pid))
+			must(finish(ctx, psample, "-q", "-F", strconv.Itoa(rate), "--value", "samples", "-t", window.String(), "-o", out, "-p", pid))
 			return parseFolded(must(os.ReadFile(out)))
 		}},
 	}

@@ -25,7 +25,7 @@ func TestGroupSignals(t *testing.T) {
 			var out, errs bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &out, &errs
 			_ = cmd.Run() // the status tells
-			if got := cmd.ProcessState.ExitCode(); got != tt.status || errs.Len() != 0 || !strings.Contains(out.String(), " samples") {
+			if got := cmd.ProcessState.ExitCode(); got != tt.status || errs.Len() != 0 || !strings.Contains(out.String(), " at 99 Hz") {
 				t.Errorf("%s: exit status %d, want %d; stdout %q, stderr %q", tt.script, got, tt.status, &out, &errs)
 			}
 		}

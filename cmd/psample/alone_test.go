@@ -43,7 +43,7 @@ func TestPtraceRightAlone(t *testing.T) {
 	const only = "-all,+sys_ptrace"
 	cmd := exec.Command("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--inh-caps="+only,
 		"--ambient-caps="+only, "--bounding-set="+only, "--no-new-privs",
-		copyOf(t), "-O", "folded", "-t", "0.5", "-p", fmt.Sprint(g.PID))
+		copyOf(t), "-O", "folded", "--value", "wall", "-t", "0.5", "-p", fmt.Sprint(g.PID))
 	cmd.Dir = "/"
 	var stdout, stderr strings.Builder
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

@@ -91,7 +91,7 @@ func TestSignalsEndTheSampling(t *testing.T) {
 				t.Errorf("exit status %d\n%s", status, &r.stderr)
 			}
 			data, err := os.ReadFile(file)
-			if err != nil || !strings.Contains(string(data), " samples at ") {
+			if err != nil || !strings.Contains(string(data), " at 99 Hz, ") {
 				t.Errorf("profile %q, %v", data, err)
 			}
 			if pid := g.TracerPID(); pid != 0 {
@@ -160,7 +160,7 @@ func TestSecondSignalEndsTheWaiting(t *testing.T) {
 			t.Fatalf("%v\n%s", err, &r.stderr)
 		}
 		said += line
-		if strings.Contains(line, " samples at ") {
+		if strings.Contains(line, " at 99 Hz, ") {
 			break
 		}
 	}
@@ -215,7 +215,7 @@ func TestSeveralProcesses(t *testing.T) {
 		pids = append(pids, fmt.Sprint(g.PID))
 	}
 	out, err := exec.Command(filepath.Join(psampleDir(t), "psample"),
-		"-q", "-F", "200", "-t", "0.5", "--threads", "-O", "folded", "-p", strings.Join(pids, ",")).CombinedOutput()
+		"-q", "-F", "200", "-t", "0.5", "--threads", "-O", "folded", "--value", "wall", "-p", strings.Join(pids, ",")).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

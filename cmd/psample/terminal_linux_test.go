@@ -45,7 +45,7 @@ func TestTerminal(t *testing.T) {
 		s.Type(fmt.Sprintf("$PSAMPLE --timers %s -q -- sh -c 'ulimit -c 0; echo ready; read x'; echo status=$?\n", timers))
 		s.Until("ready")
 		s.Type("\x1c")
-		s.Until(" samples")
+		s.Until(" at 99 Hz")
 		s.Until("status=131")
 	}
 }

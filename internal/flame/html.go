@@ -32,6 +32,9 @@ var timelineJS string
 //go:embed page/live.js
 var liveJS string
 
+//go:embed page/state.js
+var stateJS string
+
 //go:embed page/page.js
 var pageJS string
 
@@ -41,7 +44,7 @@ func (g *Graph) HTML(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	script := strings.Join([]string{"\n'use strict'\n", modelJS, paintJS, tableJS, timelineJS, liveJS, pageJS}, "\n")
+	script := strings.Join([]string{"\n'use strict'\n", modelJS, paintJS, tableJS, timelineJS, liveJS, stateJS, pageJS}, "\n")
 	style := "\n" + pageCSS
 	policy := "default-src 'none'; img-src data:; script-src '" + hash(script) + "'; style-src '" + hash(style) +
 		"'; base-uri 'none'; form-action 'none'"

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -304,5 +305,49 @@ func TestPictures(t *testing.T) {
 		b.keys("d")
 		b.shot("dark-" + view)
 		b.keys("d")
+	}
+}
+
+// TestAddress: the address has what is shown, and shows it again.
+func TestAddress(t *testing.T) {
+	t.Parallel()
+	b := open(t, page(random(7, 500), &profile.Options{Value: profile.CPU}))
+	if got := value[string](b, "location.hash"); got != "" {
+		t.Errorf("at first the address ends with %q", got)
+	}
+	const state = `[page.view, page.value, page.group, page.function, document.querySelector('#search').value, page.matches !== null, page.flames.zoom?.node].join(' ')`
+	first := value[string](b, state)
+	for _, do := range []string{
+		"page.setValue(1)", "page.setGroup('name'); page.setView('icicle')", "page.choose(7)",
+		"document.querySelector('#search').value = 'n_00'; page.search('n_00')", "page.zoomTo({layer: page.flames.layers[0], node: 5})",
+	} {
+		value[any](b, do)
+		want, hash := value[string](b, state), value[string](b, "location.hash")
+		if want == first || hash == "" {
+			t.Errorf("%s: %s, and the address ends with %q", do, want, hash)
+		}
+		value[any](b, "location.hash = ''")
+		b.until(state + " === " + strconv.Quote(first))
+		value[any](b, "location.hash = "+strconv.Quote(hash))
+		b.until(state + " === " + strconv.Quote(want))
+		value[any](b, "location.hash = ''")
+		b.until(state + " === " + strconv.Quote(first))
+	}
+}
+
+// TestTipGoes: a key that changes the picture takes the tooltip away, and the sandwich shows what a function calls.
+func TestTipGoes(t *testing.T) {
+	t.Parallel()
+	b := open(t, page(random(8, 500), &profile.Options{Value: profile.CPU}))
+	value[any](b, "page.tip({layer: page.flames.layers[0], node: 3}, {clientX: 100, clientY: 100})")
+	if value[bool](b, "document.querySelector('#tip').hidden") {
+		t.Fatal("no tooltip")
+	}
+	b.keys(kb.Escape)
+	b.until("document.querySelector('#tip').hidden")
+	b.keys("s")
+	at := value[[]float64](b, `(() => { const f = page.flames; return [f.layers[1].base * 19 + f.offset() - f.scroller.scrollTop, f.height, 19 * f.layers[1].tree.maxDepth] })()`)
+	if at[0] > at[1]*0.6 && at[0]+at[2] > at[1] {
+		t.Errorf("the function is %.0f pixels below the top of %.0f, and its callees need %.0f", at[0], at[1], at[2])
 	}
 }

@@ -131,8 +131,10 @@ func (s *svg) share(n Node) string {
 	return fmt.Sprintf("(%s, %d)", share, s.sums[n])
 }
 
-// Hues for the files that hold the code. The file with most of the profile has the first.
-var hues = []int{22, 205, 130, 275, 48, 330, 172, 240, 92, 0, 190, 300}
+// Hues for the files that hold the code. A file has the hue that its name chooses, in every profile; only where a file with
+// more of the profile has it already the next one that is free. The page does the same (paint.js).
+// None is the red of the kernel.
+var hues = []int{22, 205, 130, 275, 48, 300, 172, 240, 92, 65, 190, 320}
 
 // homeHues gives each home of functions a hue.
 func (s *svg) homeHues() map[string]int {
@@ -149,10 +151,27 @@ func (s *svg) homeHues() map[string]int {
 	}
 	slices.SortFunc(order, func(a, b string) int { return cmp.Or(cmp.Compare(sums[b], sums[a]), cmp.Compare(a, b)) })
 	result := make(map[string]int)
-	for i, home := range order {
-		result[home] = hues[i%len(hues)]
+	taken := make(map[int]bool)
+	for _, home := range order {
+		if len(taken) == len(hues) {
+			clear(taken)
+		}
+		i := int(nameHash(home) % uint32(len(hues)))
+		for taken[i] {
+			i = (i + 1) % len(hues)
+		}
+		taken[i] = true
+		result[home] = hues[i]
 	}
 	return result
+}
+
+// nameHash is hash of paint.js, for names of ASCII.
+func nameHash(name string) (h uint32) {
+	for _, c := range []byte(name[:min(len(name), 64)]) {
+		h = h*31 + uint32(c)
+	}
+	return h
 }
 
 func (s *svg) colour(f Frame) string {

@@ -30,6 +30,7 @@ class Page {
     this.setTimeline(timeline)
     this.table = new Table($('rows'), $('head'), model, row => this.choose(row))
     this.value = model.values.length > 0 ? model.initial : 0
+    this.state = new State(this)
   }
 
   begin() {
@@ -43,7 +44,7 @@ class Page {
     this.head()
     this.listen()
     this.setTheme(matchMedia('(prefers-color-scheme: dark)').matches)
-    this.refresh()
+    this.state.show()
   }
 
   // head says what the model is of, and offers what it has.
@@ -166,13 +167,14 @@ class Page {
     $('flames').scrollTop = view === 'flame' ? 1e9 : 0
     if (view === 'sandwich') {
       this.flames.selected = {layer: layers[1], node: 0}
-      this.flames.reveal(this.flames.selected)
+      this.flames.centre(this.flames.selected)
     }
     this.fillTable()
     this.count()
     this.legend()
     this.tell(null)
     $('reset').disabled = view !== 'timeline'
+    this.state.write()
   }
 
   hottest() {
@@ -235,6 +237,7 @@ class Page {
   zoomed() {
     $('reset').disabled = !this.flames.zoom && this.view !== 'timeline'
     this.fillTable()
+    this.state.write()
   }
 
   // unzoom shows the whole profile.
@@ -318,6 +321,7 @@ class Page {
     this.timeline?.search(this.matches)
     this.fillTable()
     this.count()
+    this.state.write()
   }
 
   // count says what share of the profile is in stacks that match.
@@ -338,11 +342,11 @@ class Page {
     $('matched').textContent = share(sum, this.whole)
   }
 
-  // legend names the homes of the most colours.
+  // legend names the homes of the widest boxes, and the kinds that have a colour of their own.
   legend() {
     const {model, flames} = this
-    const of = model.order.slice(0, 5).map(home => [home || 'no file', model.homes.findIndex((h, i) => h === home && model.kinds[i] === KIND.code)])
-    for (const [name, kind] of [['kernel', KIND.kernel], ['system call', KIND.call]]) of.push([name, model.kinds.indexOf(kind)])
+    const of = model.widest.slice(0, 6).map(home => [home || 'no file', model.homes.findIndex((h, i) => h === home && model.kinds[i] === KIND.code)])
+    for (const [name, kind] of [['kernel', KIND.kernel], ['system call', KIND.call], ['without a name', KIND.unknown]]) of.push([name, model.kinds.indexOf(kind)])
     $('legend').replaceChildren(...of.filter(([, frame]) => frame >= 0).map(([name, frame]) => {
       const swatch = document.createElement('span')
       swatch.className = 'swatch'
@@ -382,6 +386,7 @@ class Page {
     if (!act) return
     e.preventDefault()
     act()
+    this.tip(null) // of a box that may be elsewhere now
   }
 
   // action returns what a key does.

@@ -242,6 +242,13 @@ class Flames {
     return node > 0 || path.keys.length === 0 ? {layer, node} : null
   }
 
+  // centre scrolls so that a node is in the middle of the window, with what is above and below it.
+  centre({layer, node}) {
+    const y = (layer.base + layer.sign * layer.tree.depth[node]) * ROW + this.offset()
+    this.scroller.scrollTop = Math.max(y - this.height / 2, 0)
+    this.draw()
+  }
+
   // reveal scrolls so that a node is in the window.
   reveal({layer, node}) {
     const y = (layer.base + layer.sign * layer.tree.depth[node]) * ROW + this.offset()
@@ -252,8 +259,9 @@ class Flames {
   }
 }
 
-// Hues of the homes, the one with most of the profile first.
-const HUES = [22, 205, 130, 275, 48, 330, 172, 240, 92, 0, 190, 300]
+// Hues of the homes. A home has the hue that its name chooses, in every profile; only where one with more of the profile has
+// it already the next one that is free.
+const HUES = [22, 205, 130, 275, 48, 300, 172, 240, 92, 65, 190, 320]
 
 // homes sorts functions by where they are at home: the file that holds their code, in Go programs the package.
 function homes(model) {
@@ -274,7 +282,31 @@ function homes(model) {
     if (model.kinds[f] === KIND.code) sums.set(home, (sums.get(home) || 0) + ofFrame[f])
   })
   model.order = [...sums.keys()].sort((a, b) => sums.get(b) - sums.get(a))
-  model.hues = new Map(model.order.map((home, i) => [home, HUES[i % HUES.length]]))
+  model.hues = hues(model.order)
+  model.widest = widest(model)
+}
+
+function hues(order) {
+  const taken = new Set()
+  return new Map(order.map(home => {
+    if (taken.size === HUES.length) taken.clear()
+    let i = hash(home) % HUES.length
+    while (taken.has(i)) i = (i + 1) % HUES.length
+    taken.add(i)
+    return [home, HUES[i]]
+  }))
+}
+
+// widest sorts the homes by their widest box.
+function widest(model) {
+  const {tree} = model
+  const totals = tree.totals(model.values.length > 0 ? model.initial : 0)
+  const width = new Map(model.order.map(home => [home, 0]))
+  for (let n = 1; n < tree.size; n++) {
+    const f = tree.frame[n]
+    if (model.kinds[f] === KIND.code && totals[n] > width.get(model.homes[f])) width.set(model.homes[f], totals[n])
+  }
+  return [...model.order].sort((a, b) => width.get(b) - width.get(a))
 }
 
 function hash(text) {
