@@ -224,6 +224,8 @@ func (d *daemon) run(ctx context.Context, server *http.Server, listener net.List
 	defer work.Wait()
 	work.Go(func() { d.watcher.Run(ctx) })
 	work.Go(func() { d.pushing.run(ctx) })
+	work.Go(func() { boundMemory(ctx) })
+	work.Go(func() { d.tellLacks(ctx) })
 	served := make(chan error, 1)
 	scheme := "http"
 	if server.TLSConfig != nil {

@@ -32,8 +32,8 @@ const (
 	accessCost  = 32       // of bytes in memory
 	readCost    = 256      // of bytes of a file: a system call
 	inflateCost = 1        // of a byte that is decompressed
-	leastKept   = 24 << 20
-	keptTimes   = 4
+	leastKept   = 4 << 20
+	keptTimes   = 2
 	mostKept    = 192 << 20
 	mostSized   = 1 << 30 // a file may have any size at no cost
 )
@@ -113,7 +113,7 @@ func (b *budget) tables() int {
 	if b == nil {
 		return maxTables
 	}
-	return int(min(leastKept/2+b.size.Load(), maxTables))
+	return int(min(leastKept+b.size.Load(), maxTables))
 }
 
 // Spend reports whether n more bytes of work may be done for the file by another package, which decodes what it has read of it.

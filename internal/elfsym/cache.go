@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -68,6 +69,7 @@ type cached struct {
 	file *File
 	err  error
 	held *Patient
+	open atomic.Pointer[File] // file, once it is there
 }
 
 // NewCache returns a cache of at most limit files. An evicted file stays
@@ -104,6 +106,7 @@ func (c *Cache) Open(file *os.File, path string, src Source) (*File, error) {
 	e := c.entry(id, file)
 	e.once.Do(func() {
 		e.file, e.err = New(e.held, id.size, path, src)
+		e.open.Store(e.file)
 		if e.err != nil {
 			e.held.Close()
 		}

@@ -38,6 +38,7 @@ type unitRange struct {
 }
 
 const (
+	unitRangeSize = 24 // bytes
 	maxUnits      = 1 << 18
 	maxUnitRanges = 1 << 21
 	maxUnitBytes  = 64 << 20 // one unit's entries
@@ -147,7 +148,7 @@ func (d *dwarfFile) readAranges() []unitRange {
 			if addr == 0 && length == 0 || body.Bad {
 				break
 			}
-			if _, ok := d.f.textEnd(addr); ok && addr+length > addr {
+			if _, ok := d.f.textEnd(addr); ok && addr+length > addr && d.f.budget.keep(unitRangeSize) {
 				rs = append(rs, unitRange{addr, addr + length, off})
 			}
 		}
@@ -184,7 +185,7 @@ func (d *dwarfFile) readAll() []unitRange {
 		}
 		spans = u.spans(&e, spans[:0])
 		for _, s := range spans {
-			if _, ok := d.f.textEnd(s.start); ok {
+			if _, ok := d.f.textEnd(s.start); ok && d.f.budget.keep(unitRangeSize) {
 				rs = append(rs, unitRange{s.start, s.end, u.off})
 			}
 		}

@@ -124,7 +124,7 @@ func (u *unit) lineFiles(c *cursor.Cursor, t *lineTable) {
 }
 
 // maxLineNames bounds the names of one table, in bytes: all may be copies of one.
-const maxLineNames = 16 << 20
+const maxLineNames = 4 << 20
 
 const (
 	lnctPath           = 1

@@ -65,11 +65,11 @@ func (c *Cache) Missing() []error {
 	c.mu.Unlock()
 	var errs []error
 	for _, e := range held {
-		e.once.Do(func() {}) // Open is under way: nothing is missing yet
-		if e.file == nil {
-			continue
+		f := e.open.Load()
+		if f == nil {
+			continue // it is being opened, or could not be
 		}
-		if err := e.file.Missing(); err != nil {
+		if err := f.Missing(); err != nil {
 			errs = append(errs, err)
 		}
 	}

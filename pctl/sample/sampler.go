@@ -53,6 +53,7 @@ type Sampler struct {
 	ending  sync.WaitGroup // of rounds
 
 	creators creators
+	lacks    lacks
 }
 
 // Open makes a Sampler.
