@@ -20,7 +20,10 @@ import (
 	"ptools/internal/ptest"
 )
 
-func TestMain(m *testing.M) { ptest.CommandMain(m, "psampled", main) }
+func TestMain(m *testing.M) {
+	ptest.ThreadSlack += ownThreads // which tests take that call run
+	ptest.CommandMain(m, "psampled", main)
+}
 
 // running is a psampled.
 type running struct {
