@@ -58,11 +58,18 @@ func newTimed(w *Windows, pid int) (*timed, error) {
 	}, nil
 }
 
+// mostAsked is how many threads are asked whether they run, before a tick says it.
+const mostAsked = 64
+
 // begin opens the image of a running process at once: the process may end before its ticks are read, and then its image is
 // gone. For a process that does not run, nothing is opened before a tick meets it.
 func (s *timed) begin() {
-	if stat, err := procfs.ReadStat(s.pid); err == nil && stat.State == 'R' {
-		s.current() // a tick will find the error
+	tids, _ := procfs.Tasks(s.pid, nil) // without them it has ended
+	for _, tid := range tids[:min(len(tids), mostAsked)] {
+		if stat, err := procfs.ReadTaskStat(s.pid, tid); err == nil && stat.State == 'R' {
+			s.current() // a tick will find the error
+			return
+		}
 	}
 }
 
