@@ -75,12 +75,16 @@ func child(kind string) {
 	if pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0); err == nil {
 		socket = pair[0]
 	}
-	fmt.Println(os.Getpid(), uintptr(unsafe.Pointer(&word)), socket)
+	// All threads are made before the child says that it is ready: the runtime makes a thread with all signals blocked.
+	runtime.LockOSThread()
+	reading := make(chan struct{})
 	go func() { // ends the process
+		close(reading)
 		io.Copy(io.Discard, os.Stdin)
 		os.Exit(0)
 	}()
-	runtime.LockOSThread()
+	<-reading
+	fmt.Println(os.Getpid(), uintptr(unsafe.Pointer(&word)), socket)
 	for n := uint64(1); ; n = hot(n) {
 		word = magic
 	}
