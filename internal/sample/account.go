@@ -50,10 +50,7 @@ func (a *account) leave(t *thread) {
 	a.present--
 	if n := a.rounds - t.view.rounds; n > 0 {
 		a.add(t, profile.Values{})
-		start := a.p.sampler.sched.start
-		v := profile.Values{Samples: n, Wall: int64(a.last - t.view.since)}
-		v.Ready = t.takeReady(min(v.Wall, t.usage.ready-t.debt.values.Wall)) // it waits for a processor before it runs
-		a.p.space.AddDuring(t.view.cell, v, t.view.since-start, a.last-start, false)
+		a.split(t, n)
 	}
 }
 
@@ -79,7 +76,7 @@ func (a *account) complete(now time.Duration, ticks int64) {
 		switch {
 		case t.turn.verdict == running:
 			t.debt.values.Samples += ticks
-			t.debt.values.Wall += int64(wall)
+			t.owe(int64(wall))
 			s.cost.Samples += ticks
 		case t.view.present && t.turn.verdict != skipped && t.turn.verdict != keep:
 			s.cost.Kept -= ticks
@@ -93,6 +90,9 @@ func (a *account) complete(now time.Duration, ticks int64) {
 		if s.stops() && t.renameDue() {
 			a.p.roster.readName(t)
 		}
+	}
+	for _, t := range a.p.activity.examined {
+		t.usage.switched = false
 	}
 	a.p.ticking.pay()
 	if s.stops() && bits.OnesCount64(uint64(a.p.activity.number)) == 1 {

@@ -197,10 +197,12 @@ func (a *activity) saw(t *thread, sched procfs.SchedStat) {
 	a.switches.seen += int64(sched.Slices - t.usage.now.Slices)
 	if sched.Run > t.usage.now.Run && !t.usage.rebase {
 		t.usage.used += sched.Run - t.usage.now.Run
+		t.usage.ran += int64(sched.Run - t.usage.now.Run)
 	}
 	if sched.Wait > t.usage.now.Wait && !t.usage.rebase {
 		t.usage.ready += int64(sched.Wait - t.usage.now.Wait)
 	}
+	t.usage.switched = t.usage.switched || sched.Slices != t.usage.now.Slices
 	t.usage.rebase = false
 	t.usage.now = sched
 }

@@ -17,8 +17,8 @@ import (
 // A tick counts one period of processor time where it met the thread. In the end the sums are
 // reconciled with the kernel's figure for each thread (reconcile.go).
 //
-// If a round finds a thread running, it owes a sample and the wall time since the round before.
-// They go to the ticks that have met the thread since then, or to its next tick.
+// If a round finds a thread running, it owes a sample. The wall time in which the thread has run is owed too (walltime.go).
+// Both go to the ticks that have met the thread since then, or to its next tick.
 
 // Ticks samples running threads; *perfevent.Ticker implements it.
 type Ticks interface {
@@ -63,6 +63,7 @@ func (k *ticking) init(p *process) {
 // debt is what rounds owe to the ticks of a thread: samples and wall time.
 type debt struct {
 	values profile.Values
+	asleep int64          // wall time in which it slept between two rounds that found it running
 	fresh  []profile.Cell // where ticks of this round met it
 	last   profile.Cell   // where the last tick met it, if ticked
 	ticked bool           // a tick met it in the present space
@@ -255,15 +256,14 @@ func (k *ticking) pay() {
 // settle divides what is owed among cells.
 func (k *ticking) settle(t *thread, cells []profile.Cell) {
 	d, n := &t.debt.values, int64(len(cells))
-	if d.Samples == 0 {
+	if *d == (profile.Values{}) {
 		return
 	}
-	ready := t.takeReady(d.Wall)
 	begun := k.p.account.last - k.p.sampler.sched.start - time.Duration(d.Wall)
 	for i, cell := range cells {
 		i := int64(i)
 		from, to := d.Wall*i/n, d.Wall*(i+1)/n
-		v := profile.Values{Samples: d.Samples*(i+1)/n - d.Samples*i/n, Wall: to - from, Ready: ready*(i+1)/n - ready*i/n}
+		v := profile.Values{Samples: d.Samples*(i+1)/n - d.Samples*i/n, Wall: to - from, Ready: d.Ready*(i+1)/n - d.Ready*i/n}
 		k.p.space.AddDuring(cell, v, begun+time.Duration(from), begun+time.Duration(to), true)
 	}
 	*d = profile.Values{}
@@ -284,9 +284,15 @@ func (k *ticking) unseen(t *thread) profile.Addr {
 // forgive handles the debt to a thread that no tick will meet any more, or not in this space. It
 // gives it to the place where the last tick met the thread, or else to a stack of its own.
 func (k *ticking) forgive(t *thread) {
-	if t.debt.values.Samples > 0 {
+	k.p.account.restAsleep(t)
+	if t.debt.values != (profile.Values{}) {
 		cell := t.debt.last
-		if !t.debt.ticked {
+		switch {
+		case t.debt.ticked:
+		case t.debt.values.Samples == 0 && t.view.counted: // no round has found it running
+			k.p.account.add(t, profile.Values{})
+			cell = t.view.cell
+		default:
 			cell = k.p.space.Cell(t.id, k.p.space.Push(0, k.unseen(t)))
 		}
 		k.settle(t, []profile.Cell{cell})

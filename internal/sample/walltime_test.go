@@ -1,0 +1,58 @@
+package sample
+
+import (
+	"testing"
+	"time"
+
+	"ptools/internal/profile"
+)
+
+// TestWallByTheKernel: the wall column is divided by how long a thread ran, was ready and slept, however often rounds find it
+// running or asleep.
+func TestWallByTheKernel(t *testing.T) {
+	const period, rounds, mostly, seldom = 10 * time.Millisecond, 100, 9 * time.Millisecond, time.Millisecond
+	const computes, sleeps = 0x25, 0x11
+	for _, c := range []struct {
+		name          string
+		ran, ready    time.Duration // of each period
+		found         func(n int) bool
+		unswitched    bool // it never leaves the processor
+		asleep, queue float64
+	}{
+		{"always found asleep", mostly, 0, func(int) bool { return false }, false, 0.1, 0},
+		{"found running in one round of ten", seldom, seldom, func(n int) bool { return n%10 == 0 }, false, 0.8, 0.1},
+		{"found running in nine rounds of ten", seldom, 0, func(n int) bool { return n%10 != 0 }, false, 0.9, 0},
+		{"always found running", seldom, mostly, func(int) bool { return true }, false, 0, 0.9},
+		{"on a processor that a hypervisor takes away", 7 * time.Millisecond, 0, func(int) bool { return true }, true, 0, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w, n := newWorld(1), 0
+			only := w.sortedThreads()[0]
+			clock := &fakeClock{run: func(_, _ time.Duration) {
+				w.tick(only, c.ran, computes, 0x40)
+				only.sched.Wait += uint64(c.ready)
+				if !c.unswitched {
+					only.sched.Slices++
+				}
+				if n++; !c.found(n) {
+					only.block(202, sleeps, 0x40)
+				}
+			}}
+			s := runTicks(t, w, clock, period, rounds, nil)
+			name := func(pc int) string { return string(rune('a'+pc%26)) + "1" }
+			if got := share(t, s, profile.Wall, name(sleeps)); c.asleep-0.02 > got || got > c.asleep+0.02+c.queue {
+				t.Errorf("%.0f %% of the wall time is where it sleeps, of which it slept %.0f %%", 100*got, 100*c.asleep)
+			}
+			total := s.Profile().Total()
+			if total.Wall != int64(rounds*period) {
+				t.Errorf("%v of wall time in %v", time.Duration(total.Wall), rounds*period)
+			}
+			if got := float64(total.Ready) / float64(total.Wall); got < c.queue-0.02 || got > c.queue+0.02 {
+				t.Errorf("%.0f %% ready, was %.0f %%", 100*got, 100*c.queue)
+			}
+			if got := share(t, s, profile.Wall, name(computes)) + share(t, s, profile.Wall, name(sleeps)); got != 1 {
+				t.Errorf("%.2f of the wall time is where it was", got)
+			}
+		})
+	}
+}
