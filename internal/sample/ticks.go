@@ -62,12 +62,13 @@ func (k *ticking) init(p *process) {
 
 // debt is what rounds owe to the ticks of a thread: samples and wall time.
 type debt struct {
-	values profile.Values
-	asleep int64          // wall time in which it slept between two rounds that found it running
-	fresh  []profile.Cell // where ticks of this round met it
-	last   profile.Cell   // where the last tick met it, if ticked
-	ticked bool           // a tick met it in the present space
-	paid   int64          // the last round in which ticks met it
+	values  profile.Values
+	asleep  int64          // wall time in which it slept between two rounds that found it running
+	unclear int64          // wall time that is counted, in which it was ready or ran
+	fresh   []profile.Cell // where ticks of this round met it
+	last    profile.Cell   // where the last tick met it, if ticked
+	ticked  bool           // a tick met it in the present space
+	paid    int64          // the last round in which ticks met it
 }
 
 // drain takes the records of the timers.
@@ -259,14 +260,15 @@ func (k *ticking) settle(t *thread, cells []profile.Cell) {
 	if *d == (profile.Values{}) {
 		return
 	}
+	ready := min(d.Ready, d.Wall) // what is left belongs to the wall time that ticks find next
 	begun := k.p.account.last - k.p.sampler.sched.start - time.Duration(d.Wall)
 	for i, cell := range cells {
 		i := int64(i)
 		from, to := d.Wall*i/n, d.Wall*(i+1)/n
-		v := profile.Values{Samples: d.Samples*(i+1)/n - d.Samples*i/n, Wall: to - from, Ready: d.Ready*(i+1)/n - d.Ready*i/n}
+		v := profile.Values{Samples: d.Samples*(i+1)/n - d.Samples*i/n, Wall: to - from, Ready: ready*(i+1)/n - ready*i/n}
 		k.p.space.AddDuring(cell, v, begun+time.Duration(from), begun+time.Duration(to), true)
 	}
-	*d = profile.Values{}
+	*d = profile.Values{Ready: d.Ready - ready}
 }
 
 // unseen returns the level of a thread that rounds have found running, and no tick. Without timers, a thread that was given
@@ -297,5 +299,7 @@ func (k *ticking) forgive(t *thread) {
 		}
 		k.settle(t, []profile.Cell{cell})
 	}
+	t.usage.ready += t.debt.values.Ready
+	t.debt.values.Ready = 0
 	t.debt.fresh, t.debt.ticked = t.debt.fresh[:0], false
 }

@@ -15,9 +15,10 @@ import (
 //	ready   there as well if the round finds the thread running, otherwise where it sleeps
 //	rest    where it sleeps. If the round finds it running, that is where a round finds it asleep next
 //
-// The kernel counts ready time when the thread gets a processor. A thread that was not put on a processor between two rounds,
-// of which the second finds it running, has not slept, whatever else the kernel takes out of its running time (interrupts, a
-// hypervisor). Without timers rounds stop the threads that run, and what a stop finds has all of the time.
+// The kernel counts ready time when the thread gets a processor, which may be many rounds later. A thread that was not put on a
+// processor between two rounds, of which the second finds it running, has not slept: it was ready, or ran and the kernel takes
+// something else out of its running time (interrupts, a hypervisor). Without timers rounds stop the threads that run, and what
+// a stop finds has all of the time.
 
 // takeOf returns how much of the time left of a kind belongs to a place, at most a time.
 func takeOf(left *int64, most int64) int64 {
@@ -29,6 +30,7 @@ func takeOf(left *int64, most int64) int64 {
 // owe counts the wall time between two rounds, of which the second finds the thread running.
 func (t *thread) owe(wall int64) {
 	ran := takeOf(&t.usage.ran, wall)
+	t.wasReady()
 	ready := takeOf(&t.usage.ready, wall-ran)
 	rest := wall - ran - ready
 	if t.usage.switched {
@@ -36,10 +38,23 @@ func (t *thread) owe(wall int64) {
 	}
 	t.debt.values.Wall += ran + ready + rest
 	t.debt.values.Ready += ready
+	t.debt.unclear += rest
+}
+
+// wasReady counts ready time for earlier rounds that have found the thread running, before the kernel had counted it. It may
+// have been taken for sleep.
+func (t *thread) wasReady() {
+	known := takeOf(&t.usage.ready, t.debt.unclear)
+	t.debt.unclear -= known
+	sleepless := takeOf(&t.usage.ready, t.debt.asleep)
+	t.debt.asleep -= sleepless
+	t.debt.values.Wall += sleepless
+	t.debt.values.Ready += known + sleepless
 }
 
 // split counts the samples of n rounds that have found a thread asleep in its stack, and the wall time since the first.
 func (a *account) split(t *thread, n int64) {
+	t.wasReady()
 	wall, ran := int64(a.last-t.view.since), int64(0)
 	if a.p.sampler.opt.Ticks != nil {
 		ran = takeOf(&t.usage.ran, wall)

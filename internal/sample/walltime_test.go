@@ -15,26 +15,31 @@ func TestWallByTheKernel(t *testing.T) {
 	for _, c := range []struct {
 		name          string
 		ran, ready    time.Duration // of each period
+		late          int           // it gets the processor once in so many periods
 		found         func(n int) bool
 		unswitched    bool // it never leaves the processor
 		asleep, queue float64
 	}{
-		{"always found asleep", mostly, 0, func(int) bool { return false }, false, 0.1, 0},
-		{"found running in one round of ten", seldom, seldom, func(n int) bool { return n%10 == 0 }, false, 0.8, 0.1},
-		{"found running in nine rounds of ten", seldom, 0, func(n int) bool { return n%10 != 0 }, false, 0.9, 0},
-		{"always found running", seldom, mostly, func(int) bool { return true }, false, 0, 0.9},
-		{"on a processor that a hypervisor takes away", 7 * time.Millisecond, 0, func(int) bool { return true }, true, 0, 0},
+		{"always found asleep", mostly, 0, 1, func(int) bool { return false }, false, 0.1, 0},
+		{"found running in one round of ten", seldom, seldom, 1, func(n int) bool { return n%10 == 0 }, false, 0.8, 0.1},
+		{"found running in nine rounds of ten", seldom, 0, 1, func(n int) bool { return n%10 != 0 }, false, 0.9, 0},
+		{"always found running", seldom, mostly, 1, func(int) bool { return true }, false, 0, 0.9},
+		{"given a processor once in ten rounds", seldom, mostly, 10, func(int) bool { return true }, true, 0, 0.9},
+		{"on a processor that a hypervisor takes away", 7 * time.Millisecond, 0, 1, func(int) bool { return true }, true, 0, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w, n := newWorld(1), 0
 			only := w.sortedThreads()[0]
 			clock := &fakeClock{run: func(_, _ time.Duration) {
-				w.tick(only, c.ran, computes, 0x40)
-				only.sched.Wait += uint64(c.ready)
-				if !c.unswitched {
+				only.spin(computes, 0x40)
+				if n++; n%c.late == 0 {
+					w.tick(only, c.ran*time.Duration(c.late), computes, 0x40)
+					only.sched.Wait += uint64(c.ready) * uint64(c.late)
+				}
+				if !c.unswitched || c.late > 1 && n%c.late == 0 {
 					only.sched.Slices++
 				}
-				if n++; !c.found(n) {
+				if !c.found(n) {
 					only.block(202, sleeps, 0x40)
 				}
 			}}

@@ -38,7 +38,7 @@ int main(int argc, char **argv)
 	int n = atoi(argv[1]);
 	cpu_set_t one;
 	pthread_t t;
-	unsigned long long run, wait, sum = 0;
+	unsigned long long run, wait, sum = 0, before = 1;
 
 	sched_getaffinity(0, sizeof one, &one);
 	for (int cpu = 0, seen = 0; cpu < CPU_SETSIZE; cpu++)
@@ -50,17 +50,21 @@ int main(int argc, char **argv)
 	for (int i = 0; i < n; i++)
 		pthread_create(&t, 0, spin, &tids[i]);
 	pthread_barrier_wait(&done);
-	usleep(200000);
-	for (int i = 0; i < n; i++) {
-		char path[64];
-		snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", tids[i]);
-		FILE *f = fopen(path, "r");
-		if (!f || fscanf(f, "%llu %llu", &run, &wait) != 2)
-			return 1;
-		fclose(f);
-		sum += wait;
+	while (sum != before) { /* until all sleep */
+		before = sum;
+		sum = 0;
+		usleep(200000);
+		for (int i = 0; i < n; i++) {
+			char path[64];
+			snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", tids[i]);
+			FILE *f = fopen(path, "r");
+			if (!f || fscanf(f, "%llu %llu", &run, &wait) != 2)
+				return 1;
+			fclose(f);
+			sum += wait;
+		}
 	}
-	usleep(200000);
+	sleep(1);
 	printf("%llu\n", sum);
 	return 0;
 }
