@@ -49,13 +49,12 @@ test: tools
 	@$(MAKE) --no-print-directory check
 	@$(MAKE) --no-print-directory unit
 
-# What can be said without running the code. gofmt prints names and succeeds: any output is a failure.
+# What can be said without running the code. gofmt prints names and succeeds: any output is a failure. vet compiles for the
+# other systems too. The tests of this folder are about the sources; unit leaves them out.
 check:
 	@echo gofmt -s; out=$$(gofmt -s -l .) && test -z "$$out" || { echo "not formatted (gofmt -s -w):"; echo "$$out"; exit 1; }
 	$(GO) vet ./...
-	GOOS=linux GOARCH=arm64 $(GO) build ./...
 	GOOS=linux GOARCH=arm64 $(GO) vet ./...
-	GOOS=darwin GOARCH=arm64 $(GO) build ./...
 	GOOS=darwin GOARCH=arm64 $(GO) vet ./...
 	$(GO) tool staticcheck ./...
 	$(GO) test -count=1 .
@@ -63,7 +62,7 @@ check:
 # The processor is said first: what differs between vendors fails on one of them only.
 unit:
 	@grep -m 6 -E '^(vendor_id|cpu family|model|model name|stepping|microcode)' /proc/cpuinfo; uname -sr
-	PTOOLS_REQUIRE="$$(./scripts/tools.sh -l test)" $(GO) test $(TESTFLAGS) -p $(JOBS) -timeout 14m ./...
+	PTOOLS_REQUIRE="$$(./scripts/tools.sh -l test)" $(GO) test $(TESTFLAGS) -p $(JOBS) -timeout 14m $$($(GO) list ./... | sed 1d)
 	@echo uprobes as on kernels before Linux 6.6
 	PTOOLS_PROBES=events $(GO) test $(TESTFLAGS) -short -run 'Probe|Counter|Signals|Switch|Linger|KillRisk|Trap' ./internal/perfevent ./pctl/control
 

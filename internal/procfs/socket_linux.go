@@ -54,12 +54,6 @@ func (s *Socket) Timeout(which int) (time.Duration, error) {
 	return time.Duration(tv.Nano()), nil
 }
 
-// SetTimeout sets the receive or send timeout. The kernel rounds it up to its ticks.
-func (s *Socket) SetTimeout(which int, d time.Duration) error {
-	tv := unix.NsecToTimeval(int64(d))
-	return os.NewSyscallError("setsockopt", unix.SetsockoptTimeval(s.fd, unix.SOL_SOCKET, which, &tv))
-}
-
 // TakeError returns and clears the error that the next call on the socket would return, 0 if
 // there is none.
 func (s *Socket) TakeError() (int, error) {

@@ -118,14 +118,13 @@ func (l *Leaver) Leave(t *Thread) {
 		l.Abandon(t)
 		return
 	}
-	lent := l.g.Calls.grant(t)
+	l.g.Calls.grant(t)
 	l.g.FlushRegs(t)
 	sig := t.M.signal
 	if t.M.group {
 		sig = 0
 	}
 	l.Detach(t, sig)
-	l.g.Calls.repay(t, lent)
 }
 
 // Detach makes a stopped thread continue untraced. A thread that is being killed has left its stop,

@@ -50,7 +50,7 @@ func (g *Group) Init(r *Tracer, pid int, trace *Trace, up Hooks, n News) {
 	g.Births.g, g.Memory.g, g.Waiter.g, g.Stopper.g, g.Seizer.g, g.Group.g = g, g, g, g, g, g
 	g.Calls.g, g.Looks.g, g.Leaver.g = g, g, g
 	none := noMemory{syscall.ESRCH}
-	g.Memory.Mem, g.Memory.User, g.Memory.Bound, g.Memory.Used = none, none, none, none
+	g.Memory.Mem, g.Memory.Bound, g.Memory.Used = none, none, none
 	g.Seizer.Told = g.mode
 }
 

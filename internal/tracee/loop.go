@@ -146,7 +146,7 @@ func (g *Group) run(t *Thread, next func(*Machine) Action) {
 	if t.M.position == PosAtTrap && !g.up.Resumes(t) {
 		return // a single step is under way
 	}
-	lent := g.Calls.grant(t)
+	g.Calls.grant(t)
 	g.FlushRegs(t)
 	var err error
 	switch next(&t.M) {
@@ -159,7 +159,6 @@ func (g *Group) run(t *Thread, next func(*Machine) Action) {
 			d = DeedPass
 		}
 		g.Trace.Did(t, d, uint64(t.M.signal), err)
-		g.Calls.repay(t, lent)
 	case ActListen:
 		g.Group.spare(t)
 		g.Reports.Resuming(t)

@@ -15,9 +15,8 @@ import (
 type Memory struct {
 	g     *Group
 	Mem   AddressSpace
-	User  Words // the same memory, with the access rights of the target itself
 	Bound Words // the same memory, whose reads are of this address space also when the process has another one
-	Used  Words // User for memory that the thread which stands has just used: pages that do not come are waited for
+	Used  Words // with the access rights of the target itself, for memory that the thread which stands has just used: pages that do not come are waited for
 	Watch *guard.Watch
 }
 
@@ -31,7 +30,7 @@ func (m *Memory) Open() error {
 	}
 	m.Close()
 	patient := opened.Patiently()
-	m.Mem, m.User, m.Bound, m.Used = &quickMemory{patient, patient.Quick()}, patient.QuickUser(), patient.QuickBound(), opened.User()
+	m.Mem, m.Bound, m.Used = &quickMemory{patient, patient.Quick()}, patient.QuickBound(), opened.User()
 	if !opened.Writable() {
 		poked := pokedMemory{patient, m.g.Standing}
 		m.Mem, m.Bound = poked, poked
@@ -46,7 +45,7 @@ func (m *Memory) Close() { m.Lose(syscall.ESRCH) }
 func (m *Memory) Lose(err error) {
 	m.Watch.Bind(nil)
 	m.Mem.Close()
-	m.Mem, m.User, m.Bound, m.Used = noMemory{err}, noMemory{err}, noMemory{err}, noMemory{err}
+	m.Mem, m.Bound, m.Used = noMemory{err}, noMemory{err}, noMemory{err}
 }
 
 // AddressSpace is what the control goroutine needs of the target's address space.

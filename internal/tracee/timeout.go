@@ -17,12 +17,11 @@ import (
 //     clock, in se.exec_start, leaves out the time that the host of a virtual machine takes. Calls that were measured
 //     with it ended too early.
 //   - A timeout that is an argument is changed in its register, which a call may change by the
-//     calling convention. A timeout in memory, or of the socket, is changed until the thread is in
-//     its call again, for some ten microseconds, and is then restored.
+//     calling convention.
 //
-// Where that is not possible, for instance in memory that the target may not write to, the
-// call gets its full time. If it is interrupted again after its time is up, it gets the result of a timeout.
-// At least 10 ms are lent (leastLent).
+// A timeout in memory, or of the socket, is the program's, and stays as it is: if we were killed before it was put back, the
+// program would have another one. Such a call gets its full time again. If it is interrupted after its time is up, it gets
+// the result of a timeout.
 
 // source says where the relative timeout of a call is.
 type source uint8
@@ -169,107 +168,22 @@ func (b *blockedCall) takeBack(r *ptrace.Regs) {
 	}
 }
 
-// leastLent is the shortest time that is lent: the loan has to be repaid before the call returns,
-// when the program could see it.
-const leastLent = 10 * time.Millisecond
-
-// loan is a timeout that is changed until a thread is in its call.
-type loan struct{ repay func() }
-
-// grant gives a call that is about to be made again what is left of its time. repay has to be
-// called when the thread runs.
-func (k *Calls) grant(t *Thread) loan {
+// grant gives a call that is about to be made again what is left of its time, as far as it can be had.
+func (k *Calls) grant(t *Thread) {
 	b := &t.call
 	if t.rewound.pc == 0 || b.deadline == 0 || k.g.LoadRegs(t) != nil || !t.Regs.AtSyscall(t.rewound.pc, t.rewound.nr) {
-		return loan{}
+		return
 	}
 	b.note(t.TID)
 	t.Regs.Mark()
 	t.Known = RegsChanged
 	left := max(b.deadline-procfs.Monotonic(), 0)
-	if b.source == inMillis {
+	switch {
+	case b.source == inMillis:
 		t.Regs.SetSyscallArg(b.arg, uint64((left+time.Millisecond-1)/time.Millisecond))
-		return loan{}
-	}
-	if left == 0 {
+	case left == 0:
 		t.Regs.FinishSyscall(b.result)
 		t.rewound = rewound{}
-		return loan{}
-	}
-	left = max(left, leastLent)
-	var back func()
-	switch b.source {
-	case inTimespec:
-		back = k.lendTimespec(b.args[b.arg], left)
-	case inRing:
-		back = k.lendTimespec(k.ringTimespec(b.args[3], b.args[b.arg]), left)
-	default:
-		back = k.lendSocket(b, left)
-	}
-	if back != nil {
-		k.g.Alert.Thread.On() // it is to be repaid before the call returns
-	}
-	return loan{back}
-}
-
-// lendTimespec changes a struct timespec of the target, and returns the function that undoes that; nil if it
-// cannot be changed.
-func (k *Calls) lendTimespec(addr uint64, left time.Duration) (back func()) {
-	var own, lent [16]byte
-	if _, err := k.g.Memory.User.ReadAt(own[:], int64(addr)); err != nil {
-		return nil
-	}
-	binary.LittleEndian.PutUint64(lent[:], uint64(left/time.Second))
-	binary.LittleEndian.PutUint64(lent[8:], uint64(left%time.Second))
-	if n, err := k.g.Memory.User.WriteAt(lent[:], int64(addr)); err != nil {
-		if n > 0 {
-			k.g.Memory.User.WriteAt(own[:n], int64(addr))
-		}
-		return nil
-	}
-	user := k.g.Memory.User
-	return func() { user.WriteAt(own[:], int64(addr)) }
-}
-
-// lendSocket changes the timeout of the socket, and returns the function that undoes that; nil if it cannot be changed.
-func (k *Calls) lendSocket(b *blockedCall, left time.Duration) (back func()) {
-	s, err := procfs.OpenSocket(k.g.PID, int(int32(b.args[b.arg])))
-	if err != nil {
-		return nil
-	}
-	own, err := s.Timeout(b.option())
-	if err != nil || own == 0 || s.SetTimeout(b.option(), left) != nil {
-		s.Close()
-		return nil
-	}
-	return func() {
-		s.SetTimeout(b.option(), own)
-		s.Close()
-	}
-}
-
-// repaySoon bounds how long repay waits for a thread that gets no processor.
-const repaySoon = 50 * time.Millisecond
-
-// repay undoes a loan when the thread is in its call or elsewhere.
-func (k *Calls) repay(t *Thread, l loan) {
-	if l.repay == nil {
-		return
-	}
-	defer k.g.Alert.Thread.Off()
-	defer l.repay()
-	pid, after := k.g.PIDOf(t), t.call.pc+ptrace.SyscallLength
-	for start := procfs.Monotonic(); procfs.Monotonic()-start < repaySoon; {
-		call, err := procfs.ReadSyscall(pid, t.TID)
-		if err != nil || !call.Running && call.PC != t.call.pc {
-			if err != nil || call.PC != after || call.Nr != t.call.nr {
-				return // it has ended, or has been in the call and returned
-			}
-			if st, err := procfs.ReadTaskStat(pid, t.TID); err != nil || st.State == 'S' {
-				return
-			}
-		}
-		ptrace.Doze(20 * time.Microsecond)
 	}
 }
 
