@@ -61,6 +61,7 @@ func (a *account) flush() {
 			a.leave(t)
 			a.put(t, stack)
 		}
+		a.restAsleep(t)
 	}
 }
 

@@ -67,8 +67,8 @@ func (a *account) split(t *thread, n int64) {
 	a.p.space.AddDuring(t.view.cell, v, from, from+time.Duration(wall-ran), false)
 }
 
-// restAsleep counts the time asleep of a thread that no round will find asleep any more. It goes to where one has found it last,
-// and if none has, the thread ran.
+// restAsleep counts the time asleep of a thread that no round will find asleep any more, or not before the counts are read. It
+// goes to where one has found it last, and if none has, the thread ran.
 func (a *account) restAsleep(t *thread) {
 	asleep := t.debt.asleep
 	t.debt.asleep = 0
