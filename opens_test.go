@@ -33,6 +33,7 @@ var ways = map[string]string{
 	"pctl/control/withheld_linux.go": "the program of a process, within patience.Do",
 	"pctl/facts.go":                  "a directory of /proc",
 	"cmd/psampled/listen.go":         "the socket that the administrator names, within patience.Do",
+	"cmd/psample/render.go":          "a profile that the user names, before anything is sampled; ^C ends the waiting",
 	"cmd/psample/top.go":             "the terminal",
 }
 

@@ -21,6 +21,7 @@ import (
 const help = `usage: psample [flags] -p PID|NAME[,…]
        psample [flags] --cgroup GLOB
        psample [flags] -- COMMAND [ARG…]
+       psample render [flags] FILE
        psample --demo
        psample --check [-p PID] [--json]
 
@@ -50,6 +51,10 @@ Shows where the threads of a program spend their time.
                             ended
       --by WHAT             with --follow, what is at the root of stacks: process (default
                             of folded and speedscope), command (of html and svg) or none
+      --include REGEXP      only stacks with a function whose name matches
+      --exclude REGEXP      only stacks without such a function
+      --diff BASE           what has grown and shrunk since the profile in the file BASE,
+                            in shares: as text, folded, html, svg or json
       --kernel              kernel frames too (needs timers)
       --timers WHEN         measure processor time by timers of the processors, which stop
                             no thread: auto (where permitted), off or only
@@ -81,7 +86,9 @@ Shows where the threads of a program spend their time.
   -h, --help                print this help
 
 With a COMMAND the exit status is the command's. The text shows for each function its
-share of the processor time that was used, and of the wall time of all threads.
+share of the processor time that was used, and of the wall time of all threads. render
+shows a profile that was saved as json or pprof, of other tools too, with the flags -o, -O,
+-s, -l, --value, --threads, --by, --include, --exclude and --diff.
 
 examples:
   psample -t 10 -p 4242                  histogram of ten seconds
@@ -93,6 +100,8 @@ examples:
   psample --top -p 4242                  what is it doing?
   psample --blame -t 10 -p 4242          who holds the locks?
   psample --threadcreate -t 60 -p 4242   who starts all these threads?
+  psample -t 10 --diff old.json -p 4242  what has changed since old.json?
+  psample render -o new.html new.json    the page of a saved profile
 `
 
 // config is a parsed command line.
@@ -101,6 +110,7 @@ type config struct {
 	counting
 	histogram
 	showing
+	saved
 }
 
 // target is what is to be profiled, and for how long.
@@ -177,6 +187,8 @@ type rawFlags struct {
 	value, format string
 	timers, by    string
 	cgroup        string
+
+	include, exclude string
 }
 
 func (r *rawFlags) set() *pflag.FlagSet {
@@ -198,6 +210,9 @@ func (r *rawFlags) set() *pflag.FlagSet {
 	fs.StringVar(&r.by, "by", "process", "")
 	fs.BoolVar(&r.kernel, "kernel", false, "")
 	fs.StringVar(&r.timers, "timers", "auto", "")
+	fs.StringVar(&r.include, "include", "", "")
+	fs.StringVar(&r.exclude, "exclude", "", "")
+	fs.StringVar(&r.base, "diff", "", "")
 	fs.BoolVar(&r.threadCreate, "threadcreate", false, "")
 	fs.BoolVar(&r.blame, "blame", false, "")
 	fs.StringVarP(&r.output, "output", "o", "", "")
@@ -216,6 +231,11 @@ func (r *rawFlags) set() *pflag.FlagSet {
 func parse(args []string) (*config, error) {
 	var r rawFlags
 	fs := r.set()
+	render := len(args) > 0 && args[0] == "render"
+	if render {
+		args = args[1:]
+		fs.SetInterspersed(true)
+	}
 	if err := fs.Parse(args); err != nil {
 		return nil, usage.Wrong(fs, help, err)
 	}
@@ -232,9 +252,14 @@ func parse(args []string) (*config, error) {
 	if fs.Changed("json") {
 		return nil, usage.Errorf("--json is for --check; a profile in JSON is -O json")
 	}
-	r.command = fs.Args()
+	checks := []func(*pflag.FlagSet) error{r.targets, r.schedule, r.form, r.creation, r.blaming, r.live, r.selection}
+	if render {
+		checks = []func(*pflag.FlagSet) error{r.file, r.form, r.selection}
+	} else {
+		r.command = fs.Args()
+	}
 	r.config.length = time.Duration(r.length)
-	for _, fits := range []func(*pflag.FlagSet) error{r.targets, r.schedule, r.form, r.creation, r.blaming, r.live} {
+	for _, fits := range checks {
 		if err := fits(fs); err != nil {
 			return nil, err
 		}
@@ -303,7 +328,7 @@ func (r *rawFlags) form(fs *pflag.FlagSet) error {
 	if r.config.by, ok = profile.ParseBy(r.by); !ok {
 		return usage.Errorf("unknown root of stacks %q: process, command or none", r.by)
 	}
-	if fs.Changed("by") && !r.follow {
+	if fs.Changed("by") && !r.follow && r.from == "" {
 		return usage.Errorf("--by tells processes apart that --follow samples: it means nothing without")
 	}
 	if fs.Changed("http") {

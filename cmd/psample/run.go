@@ -42,8 +42,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return report(stderr, err)
 	}
+	if cfg.from != "" {
+		return report(stderr, cfg.render(stdout, stderr))
+	}
 	var status int
 	s := &session{cfg: cfg, stdout: stdout, stderr: stderr}
+	if s.written, err = cfg.written(); err != nil {
+		return report(stderr, err)
+	}
 	err = s.run(ctx, &status)
 	if err == nil && status == 0 {
 		err = job.Incomplete()

@@ -37,16 +37,5 @@ func (s *session) write(p *profile.Profile, hints []string) error {
 	if (s.cfg.top || s.server != nil) && s.cfg.output == "" {
 		return nil
 	}
-	o := s.cfg.options()
-	if s.cfg.output == "" && s.cfg.stacks < 2 && !s.cfg.functions && !s.cfg.registers {
-		o.Screen = screenFor(s.stdout, hints)
-	}
-	write := func(w io.Writer) error { return p.Write(w, s.cfg.format, o) }
-	if s.cfg.output != "" {
-		return profile.WriteFile(s.cfg.output, write)
-	}
-	if err := write(s.stdout); err != nil {
-		return outputError(err)
-	}
-	return nil
+	return s.cfg.put(s.stdout, p, s.written, hints)
 }

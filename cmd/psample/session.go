@@ -19,6 +19,7 @@ import (
 // session is one run over some targets.
 type session struct {
 	cfg            *config
+	written        *written
 	stdout, stderr io.Writer
 	pctl           *pctl.Session
 	files          *sample.Files

@@ -26,7 +26,8 @@ type document struct {
 	Threads   []docThread `json:"threads"`
 	CellNodes []int       `json:"cellNodes"`
 	CellOf    []int       `json:"cellThreads"`
-	Counts    [][]int64   `json:"counts"` // of each value, by cell
+	Counts    [][]int64   `json:"counts"`             // of each value, by cell
+	Compared  bool        `json:"compared,omitempty"` // counts has further ones: those of an earlier profile
 	Timeline  []docLane   `json:"timeline,omitempty"`
 }
 
@@ -58,9 +59,12 @@ func (g *Graph) document() *document {
 		Counts: make([][]int64, len(g.Values)),
 	}
 	for i, v := range g.Values {
-		d.Values = append(d.Values, docValue{v.Name, v.Unit == Nanoseconds})
 		d.Counts[i] = []int64{}
+		if !g.Compared || i < len(g.Values)/2 {
+			d.Values = append(d.Values, docValue{v.Name, v.Unit == Nanoseconds})
+		}
 	}
+	d.Compared = g.Compared
 	for _, t := range g.threads {
 		d.Threads = append(d.Threads, docThread(t))
 	}

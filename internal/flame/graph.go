@@ -61,8 +61,10 @@ type Graph struct {
 	Title   string   // what was sampled, in a few words
 	About   []string // how it was sampled, in lines
 	Values  []Value
-	Initial int           // index of the value that is shown first
-	Live    time.Duration // the time after which the page asks its server for a later state; 0: this is the last
+	Initial int // index of the value that is shown first
+	// Compared: the second half of Values is what an earlier profile counted, stretched to the same sums.
+	Compared bool
+	Live     time.Duration // the time after which the page asks its server for a later state; 0: this is the last
 
 	threads  []Thread
 	frames   []Frame
@@ -190,6 +192,15 @@ func (g *Graph) sums(value int) []int64 {
 		sums[g.nodes[n].caller] += sums[n]
 	}
 	return sums
+}
+
+// change returns by which part of the larger share a node has grown since the earlier profile: 1 if it is new, -1 if it is
+// gone. now and before are the sums of the values.
+func change(now, before int64) float64 {
+	if larger := max(now, before); larger > 0 {
+		return float64(now-before) / float64(larger)
+	}
+	return 0
 }
 
 // ordered returns the nodes except the root, depth first, siblings by name. depths has the depth of each:

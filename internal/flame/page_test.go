@@ -351,3 +351,26 @@ func TestTipGoes(t *testing.T) {
 		t.Errorf("the function is %.0f pixels below the top of %.0f, and its callees need %.0f", at[0], at[1], at[2])
 	}
 }
+
+// TestCompared: beside an earlier profile a box's colour says how its share has changed, and its text what it was.
+func TestCompared(t *testing.T) {
+	t.Parallel()
+	d, err := profile.NewDiff(random(7, 400), random(8, 400))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := open(t, func(w io.Writer) error { return d.Write(w, profile.HTML, &profile.Options{Value: profile.CPU}) })
+	if legend := b.text("#legend"); !strings.Contains(legend, "share has grown") {
+		t.Errorf("legend %q", legend)
+	}
+	for _, view := range []string{"f", "s", "i"} {
+		b.keys(view)
+		if got := value[string](b, "page.describe({layer: page.flames.layers[0], node: 0}).text"); !strings.Contains(got, ", was ") {
+			t.Errorf("%s: %s", view, got)
+		}
+	}
+	colours := value[[]string](b, "[1, 0, -1].map(by => page.flames.shiftColour(by))")
+	if len(colours) != 3 || !strings.HasPrefix(colours[0], "hsl(4 80%") || !strings.HasPrefix(colours[1], "hsl(4 0%") || !strings.HasPrefix(colours[2], "hsl(214 80%") {
+		t.Errorf("colours %q", colours)
+	}
+}

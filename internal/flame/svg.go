@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"math"
 	"path"
 	"slices"
 	"strings"
@@ -48,6 +49,7 @@ type svg struct {
 	value Value
 	whole int64
 	sums  []int64
+	base  []int64 // of an earlier profile; nil: there is none
 	boxes []svgBox
 	hues  map[string]int
 }
@@ -62,6 +64,9 @@ type svgBox struct {
 func newSVG(g *Graph) *svg {
 	s := &svg{graph: g, value: g.Values[g.Initial], sums: g.sums(g.Initial)}
 	s.whole = s.sums[0]
+	if g.Compared {
+		s.base = g.sums(g.Initial + len(g.Values)/2)
+	}
 	s.hues = s.homeHues()
 	s.boxes = []svgBox{{0, 0, svgMargin, svgWidth - 2*svgMargin}}
 	if s.whole == 0 {
@@ -98,6 +103,9 @@ func (s *svg) box(b io.Writer, box *svgBox, height int) {
 	if box.node != 0 {
 		f = s.graph.frames[s.graph.nodes[box.node].frame]
 		name, fill = f.Name, s.colour(f)
+		if s.base != nil {
+			fill = shiftColour(change(s.sums[box.node], s.base[box.node]))
+		}
 	}
 	y := height - svgMargin - (box.depth+1)*svgRow
 	fmt.Fprintf(b, `<g><title>%s</title><rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s"/>`,
@@ -125,6 +133,9 @@ func (s *svg) share(n Node) string {
 		return ""
 	}
 	share := fmt.Sprintf("%.2f %%", 100*float64(s.sums[n])/float64(s.whole))
+	if s.base != nil && s.base[0] > 0 {
+		share += fmt.Sprintf(", was %.2f %%", 100*float64(s.base[n])/float64(s.base[0]))
+	}
 	if s.value.Unit == Nanoseconds {
 		return fmt.Sprintf("(%s, %.3f s)", share, float64(s.sums[n])/1e9)
 	}
@@ -189,6 +200,16 @@ func (s *svg) colour(f Frame) string {
 	io.WriteString(h, f.Name)
 	shade := int(h.Sum32()%9) - 4
 	return fmt.Sprintf("hsl(%d,62%%,%d%%)", s.hues[s.graph.home(f)]+shade, 77+shade)
+}
+
+// shiftColour is red for what has grown and blue for what has shrunk. The page does the same (paint.js).
+func shiftColour(change float64) string {
+	hue := 4
+	if change < 0 {
+		hue = 214
+	}
+	part := math.Abs(change)
+	return fmt.Sprintf("hsl(%d,%.0f%%,%.0f%%)", hue, 80*part, 90-22*part)
 }
 
 // home returns where a function belongs: the file that holds its code, in Go programs the package.

@@ -13,6 +13,16 @@ import (
 // first, with ; between them, a space and the count. With Threads the
 // outermost level is the thread.
 func writeFolded(p *Profile, w io.Writer, o *Options) error {
+	lines := folded(p, o)
+	out := bufio.NewWriter(w)
+	for _, line := range slices.Sorted(maps.Keys(lines)) {
+		fmt.Fprintf(out, "%s %d\n", line, lines[line])
+	}
+	return out.Flush()
+}
+
+// folded returns what each stack counts.
+func folded(p *Profile, o *Options) map[string]int64 {
 	lines := make(map[string]int64)
 	var b strings.Builder
 	p.eachStack(o, func(t thread, stack []label, n int64) {
@@ -31,11 +41,7 @@ func writeFolded(p *Profile, w io.Writer, o *Options) error {
 		}
 		lines[b.String()] += n
 	})
-	out := bufio.NewWriter(w)
-	for _, line := range slices.Sorted(maps.Keys(lines)) {
-		fmt.Fprintf(out, "%s %d\n", line, lines[line])
-	}
-	return out.Flush()
+	return lines
 }
 
 // foldedName removes the separator of levels from a name. [Clean] has removed

@@ -36,10 +36,8 @@ func (p *Profile) graph(o *Options) *flame.Graph {
 	g.Title, g.About = p.about()
 	g.Live = o.Live
 	counts := func(c *cell) []int64 { return []int64{c.CPU, c.Wall, c.Samples, c.Ready} }
-	g.Values = []flame.Value{{Name: "processor", Unit: flame.Nanoseconds}, {Name: "wall", Unit: flame.Nanoseconds}, {Name: "samples"},
-		{Name: "ready", Unit: flame.Nanoseconds}}
+	g.Values = valuesOf(p.Subject)
 	if p.Subject == ThreadCreate {
-		g.Values = []flame.Value{{Name: "threads created"}}
 		counts = func(c *cell) []int64 { return []int64{c.Samples} }
 	} else {
 		g.Initial = slices.Index(graphValues, o.Value)
@@ -50,6 +48,15 @@ func (p *Profile) graph(o *Options) *flame.Graph {
 		b.space(s)
 	}
 	return g
+}
+
+// valuesOf returns what a graph of a subject counts.
+func valuesOf(subject Subject) []flame.Value {
+	if subject == ThreadCreate {
+		return []flame.Value{{Name: "threads created"}}
+	}
+	return []flame.Value{{Name: "processor", Unit: flame.Nanoseconds}, {Name: "wall", Unit: flame.Nanoseconds}, {Name: "samples"},
+		{Name: "ready", Unit: flame.Nanoseconds}}
 }
 
 // blameGraph returns the graph of a profile of waiting. It has the same time twice: by the stacks of the threads
@@ -90,6 +97,7 @@ type graphBuilder struct {
 	counts    func(*cell) []int64 // values of the graph
 	threads   map[ThreadID]int
 	processes map[int]string
+	compared  bool // with another profile: threads are taken together, and files known by their base names
 }
 
 func newGraphBuilder(p *Profile, o *Options, g *flame.Graph) *graphBuilder {
@@ -117,6 +125,9 @@ func (b *graphBuilder) space(s *Space) {
 			node = b.graph.Child(node, flame.Frame{Name: unknown, Kind: flame.Unknown}, nil)
 		}
 		b.graph.Add(node, b.thread(c.thread), b.counts(c))
+	}
+	if b.compared {
+		return
 	}
 	s.sortSpans()
 	for _, sp := range s.spans {
@@ -186,6 +197,9 @@ func (b *graphBuilder) level(s *Space, loc uint32, levels []*level) *level {
 	v := &level{labels: s.locationLabels(l, b.options, nil), call: s.callNote(l)}
 	for i := len(v.labels) - 1; i >= 0; i-- {
 		f := flame.Frame{Name: v.labels[i].name, Object: v.labels[i].object}
+		if b.compared {
+			f.Object = baseName(f.Object)
+		}
 		switch {
 		case v.call != "":
 			f.Kind = flame.Call
@@ -201,6 +215,9 @@ func (b *graphBuilder) level(s *Space, loc uint32, levels []*level) *level {
 }
 
 func (b *graphBuilder) thread(id ThreadID) int {
+	if b.compared {
+		return 0
+	}
 	return intern.Value(b.threads, id, func() int {
 		t := b.profile.threads[id]
 		process := b.processes[t.pid]

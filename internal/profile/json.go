@@ -19,6 +19,7 @@ type Document struct {
 	PeriodNS   int64         `json:"period_ns"`
 	Rounds     int64         `json:"rounds"`
 	CPUNS      int64         `json:"cpu_ns"`              // processor time of the targets, sampled or not
+	Programs   []DocProgram  `json:"programs,omitempty"`  // of processes that are no tree
 	Processes  []DocProcess  `json:"processes,omitempty"` // of a tree
 	Commands   []DocCommand  `json:"commands,omitempty"`  // of a tree
 	Threads    []DocThread   `json:"threads"`
@@ -57,6 +58,12 @@ type DocThread struct {
 	Name string `json:"name"`
 	// Process is the index of its process in a profile of a tree. There several processes may have had the same number.
 	Process *int `json:"process,omitempty"`
+}
+
+// DocProgram is a program that a process has executed.
+type DocProgram struct {
+	PID        int    `json:"pid"`
+	Executable string `json:"executable"` // its path
 }
 
 // DocProcess is a process of a tree. PID 0 stands for all processes beyond the
@@ -160,6 +167,9 @@ func newDocument(p *Profile) *Document {
 		}
 	}
 	for _, s := range p.finish() {
+		if s.main != "" {
+			d.Programs = append(d.Programs, DocProgram{s.pid, s.main})
+		}
 		b.space(s)
 	}
 	if p.unowned != nil {
@@ -225,7 +235,7 @@ func (b *docBuilder) space(s *Space) {
 
 func (b *docBuilder) location(s *Space, l *location, mappings map[int32]int) int {
 	loc := DocLocation{Mapping: -1, Lines: []DocLine{}, Return: l.addr.Kind == Return}
-	if l.addr.Kind != note {
+	if l.addr.Kind != note && l.addr != (Addr{}) { // a profile that was read may lack it
 		loc.Address = hex(l.addr.PC)
 	}
 	if l.mapping >= 0 {

@@ -36,6 +36,7 @@ type Profile struct {
 
 	members
 	names
+	reduced
 	spaces   []*Space
 	archives map[int]*archive // by pid
 	spanned  int              // spans of all spaces
@@ -43,6 +44,12 @@ type Profile struct {
 	waiting  *waiting         // nil if waits for locks are not counted
 	waiters  *Profile         // of a Contention: the same waits by the stacks of the threads that waited
 	unowned  *Profile         // of a Contention: the waits for things that no thread holds
+}
+
+// reduced says what a profile lacks.
+type reduced struct {
+	kept    string // which stacks are left, and how much they are, for users; empty: all
+	partial bool   // neither rounds nor ready time is known, because the profile was read from a file of pprof
 }
 
 // members are the threads and processes that are distinguished.

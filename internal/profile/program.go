@@ -52,5 +52,8 @@ func (pr program) String() string {
 	if name := pr.name(); name != pr.file && pr.file != "" {
 		return fmt.Sprintf("%s (%s, pid %d)", name, pr.file, pr.pid)
 	}
+	if pr.pid == 0 && pr.file != "" {
+		return pr.file // of a profile that was read, and does not say
+	}
 	return strings.TrimSpace(fmt.Sprintf("%s (pid %d)", pr.name(), pr.pid))
 }

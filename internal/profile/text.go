@@ -119,7 +119,14 @@ func writeHead(p *Profile, b io.Writer) {
 	if seconds > 0 { // not computed from samples: there are fewer rounds while many threads run
 		threads = float64(total.Wall) / 1e9 / seconds
 	}
-	fmt.Fprintf(b, "%s: %.1f s, %s at %s Hz, %.1f threads on average\n", subjectsOf(p), seconds, plural(int(p.Rounds), "sample", "samples"), Hertz(p.Period), threads)
+	rounds := plural(int(p.Rounds), "sample", "samples")
+	if p.partial {
+		rounds = "sampled"
+	}
+	fmt.Fprintf(b, "%s: %.1f s, %s at %s Hz, %.1f threads on average\n", subjectsOf(p), seconds, rounds, Hertz(p.Period), threads)
+	if p.kept != "" {
+		fmt.Fprintf(b, "only stacks %s\n", p.kept)
+	}
 	used := float64(total.CPU) / 1e9
 	of := 0.0
 	if seconds > 0 {
@@ -129,15 +136,18 @@ func writeHead(p *Profile, b io.Writer) {
 	if p.Means != "" {
 		fmt.Fprintf(b, ", measured by %s", p.Means)
 	}
-	fmt.Fprintf(b, "\nwall time: %.1f s of all threads%s%s\n", float64(total.Wall)/1e9, total.states(), callsNote)
+	fmt.Fprintf(b, "\nwall time: %.1f s of all threads%s%s\n", float64(total.Wall)/1e9, total.states(p.partial), callsNote)
 }
 
 // states says in which states threads have passed their wall time, for users.
-func (v Values) states() string {
+func (v Values) states(partial bool) string {
 	if v.Wall <= 0 {
 		return ""
 	}
 	running := min(percent(v.CPU, v.Wall), 100)
+	if partial {
+		return fmt.Sprintf(": %.0f %% running, %.0f %% waiting, for a processor too", running, 100-running)
+	}
 	ready := min(percent(v.Ready, v.Wall), 100-running)
 	return fmt.Sprintf(": %.0f %% running, %.0f %% ready (waiting for a processor), %.0f %% waiting", running, ready, 100-running-ready)
 }

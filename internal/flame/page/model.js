@@ -54,6 +54,7 @@ class Tree {
   // place gives every node the offset at which it begins, in the unit of a value. Those that it calls come first,
   // side by side; what is left over is its own.
   place(value) {
+    this.value = value
     const total = this.total = this.totals(value)
     const start = this.start = new Float64Array(this.size)
     const free = new Float64Array(this.size)
@@ -116,6 +117,8 @@ class Model {
     this.title = data.title
     this.about = data.about
     this.values = data.values
+    this.compared = !!data.compared // then counts has those of an earlier profile behind them
+    this.columns = data.counts.length
     this.initial = data.initial
     this.threads = data.threads
     this.readFrames(data)
@@ -229,7 +232,7 @@ class Model {
       sums.set(g, (sums.get(g) || 0) + this.counts[value][i])
     }
     const base = this.tree
-    const out = new Tree(this.values.length)
+    const out = new Tree(this.columns)
     const at = new Int32Array(base.size)
     const seen = new Int32Array(base.size).fill(-1)
     const order = [...cells.keys()].sort((a, b) => sums.get(b) - sums.get(a) || a - b)
@@ -248,6 +251,9 @@ class Model {
     return out.finish()
   }
 
+  // before returns what a node and all below it counted in the earlier profile.
+  before(tree, n) { return tree.totals(tree.value + this.values.length)[n] }
+
   // outermost calls f for every node of a function that is not below another of the same.
   outermost(frame, f) {
     const tree = this.tree
@@ -262,7 +268,7 @@ class Model {
   // callees returns what a function calls, all its callers taken together.
   callees(frame) {
     const tree = this.tree
-    const trie = new Trie(this.values.length, this)
+    const trie = new Trie(this.columns, this)
     const at = new Int32Array(tree.size)
     this.outermost(frame, from => {
       for (let n = from; n < tree.end[from]; n++) {
@@ -276,7 +282,7 @@ class Model {
   // callers returns the callers of a function, the direct ones next to it.
   callers(frame) {
     const tree = this.tree
-    const trie = new Trie(this.values.length, this)
+    const trie = new Trie(this.columns, this)
     this.outermost(frame, from => {
       let at = 0
       for (let n = tree.parent[from]; n > 0; n = tree.parent[n]) at = trie.child(at, tree.frame[n])

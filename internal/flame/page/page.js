@@ -263,7 +263,8 @@ class Page {
     const total = tree.total[node]
     const own = tree.self[value][node]
     const name = this.flames.name(tree.frame[node])
-    const text = `${share(total, this.whole)}, ${amount(total, unit)}; itself ${share(own, this.whole)}`
+    const was = model.compared ? `, was ${share(model.before(tree, node), this.whole)}` : ''
+    const text = `${share(total, this.whole)}${was}, ${amount(total, unit)}; itself ${share(own, this.whole)}`
     return {name, text, object: model.objects[tree.frame[node]] || ''}
   }
 
@@ -347,10 +348,12 @@ class Page {
     const {model, flames} = this
     const of = model.widest.slice(0, 6).map(home => [home || 'no file', model.homes.findIndex((h, i) => h === home && model.kinds[i] === KIND.code)])
     for (const [name, kind] of [['kernel', KIND.kernel], ['system call', KIND.call], ['without a name', KIND.unknown]]) of.push([name, model.kinds.indexOf(kind)])
-    $('legend').replaceChildren(...of.filter(([, frame]) => frame >= 0).map(([name, frame]) => {
+    const shown = of.filter(([, frame]) => frame >= 0).map(([name, frame]) => [name, flames.colour(frame)])
+    const changes = [['share has grown', 1], ['as before', 0], ['has shrunk', -1]].map(([name, by]) => [name, flames.shiftColour(by)])
+    $('legend').replaceChildren(...(model.compared ? changes : shown).map(([name, colour]) => {
       const swatch = document.createElement('span')
       swatch.className = 'swatch'
-      swatch.style.background = flames.colour(frame)
+      swatch.style.background = colour
       const item = document.createElement('span')
       item.append(swatch, name.slice(0, 24))
       return item

@@ -137,7 +137,7 @@ class Flames {
   sliver(layer, n, column) {
     const y = this.y(layer, layer.tree.depth[n])
     if (y <= -ROW || y >= this.height) return
-    this.context.fillStyle = this.colour(layer.tree.frame[n])
+    this.context.fillStyle = this.boxColour(layer.tree, n)
     this.context.fillRect(column, y, 1, ROW - 1)
   }
 
@@ -148,7 +148,7 @@ class Flames {
     if (y <= -ROW || y >= this.height) return
     const matched = this.matches !== null && frame >= 0 && this.matches[frame] === 1
     c.globalAlpha = above ? 0.55 : this.matches !== null && !matched ? 0.4 : 1
-    c.fillStyle = matched ? this.colours.match : this.colour(frame)
+    c.fillStyle = matched ? this.colours.match : this.boxColour(layer.tree, n)
     c.fillRect(x, y, Math.max(w - (w > 3 ? 1 : 0), 0.5), ROW - 1)
     const at = a => a && a.layer === layer && a.node === n
     if (at(this.selected) || at(this.hovered)) {
@@ -175,6 +175,21 @@ class Flames {
     if (name.length > room && home && name.startsWith(home + '.')) name = name.slice(home.length + 1)
     if (name.length > room && room < 12) name = name.replace(/^\(\*?\w+\)\./, '')
     return name.length <= room ? name : room < 3 ? name.slice(0, room) : name.slice(0, room - 1) + '…'
+  }
+
+  // boxColour is that of the function, or says how its share has changed.
+  boxColour(tree, n) {
+    if (!this.model.compared || n === 0) return this.colour(tree.frame[n])
+    const now = tree.total[n]
+    const before = this.model.before(tree, n)
+    return this.shiftColour(now > 0 || before > 0 ? (now - before) / Math.max(now, before) : 0)
+  }
+
+  // shiftColour is red for what has grown and blue for what has shrunk.
+  shiftColour(change) {
+    const part = Math.abs(change)
+    const light = this.colours.light
+    return `hsl(${change < 0 ? 214 : 4} ${Math.round(80 * part)}% ${Math.round(light + 8 - 18 * part)}%)`
   }
 
   // colour is the kind's, or one of the function's home; functions of one home differ a little.
@@ -274,7 +289,7 @@ function homes(model) {
   })
   const ofFrame = new Float64Array(model.names.length)
   const {tree} = model
-  tree.self.forEach((self, v) => {
+  tree.self.slice(0, model.values.length).forEach((self, v) => {
     if (model.values[v].time) for (let n = 1; n < tree.size; n++) ofFrame[tree.frame[n]] += self[n]
   })
   const sums = new Map()
