@@ -23,8 +23,6 @@ job=${1:-}
 [ "$(id -u)" = 0 ] || { echo "kernels.sh: must be root" >&2; exit 1; }
 src=$(cd "$(dirname "$0")/.." && pwd)
 dir=$(mkdir -p "$dir" && realpath "$dir")
-virtiofsd=/usr/lib/qemu/virtiofsd
-[ -x $virtiofsd ] || virtiofsd=/usr/libexec/virtiofsd
 
 # The packages of kernels, and where their newest version is searched.
 suites="bullseye bookworm trixie sid"
@@ -39,6 +37,11 @@ install() {
 		command -v "${p%:*}" >/dev/null || missing="$missing ${p#*:}"
 	done
 	[ -z "$missing" ] || { apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null; }
+	for virtiofsd in /usr/lib/qemu/virtiofsd /usr/libexec/virtiofsd; do
+		[ ! -x $virtiofsd ] || return 0
+	done
+	echo "kernels.sh: no virtiofsd, which shares the root with the guest" >&2
+	exit 1
 }
 
 apt_() {

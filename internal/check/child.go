@@ -22,6 +22,7 @@ const childEnv = "PTOOLS_CHECK_CHILD"
 // Kinds of children.
 const (
 	plain      = "plain"
+	busy       = "busy"       // it never sleeps, for timers
 	undumpable = "undumpable" // to the kernel it is like a process of another user (__ptrace_may_access)
 	orphan     = "orphan"     // it is no descendant of this program
 	parent     = "parent"     // of the orphan
@@ -51,7 +52,7 @@ func hot(n uint64) uint64 {
 }
 
 // child is the main function of a child. It prints its number, the address of word and the descriptor of a socket, and
-// calls hot until its standard input ends.
+// calls hot again and again until its standard input ends.
 func child(kind string) {
 	switch kind {
 	case undumpable:
@@ -87,6 +88,9 @@ func child(kind string) {
 	fmt.Println(os.Getpid(), uintptr(unsafe.Pointer(&word)), socket)
 	for n := uint64(1); ; n = hot(n) {
 		word = magic
+		if kind != busy {
+			time.Sleep(time.Millisecond)
+		}
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 // the mechanism of such a kernel.
 func TestOldKernels(t *testing.T) {
 	before := make(map[string]string)
-	for _, l := range reportOf(t).Features {
+	for _, l := range whole(t).Features {
 		before[l.Feature] = l.State + ", " + l.By
 	}
 	if before[Uprobes] != "yes, BPF links (uprobe_multi)" || before[Threads] != "yes, a BPF iterator of tasks" {

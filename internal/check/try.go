@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
+	"sync"
 	"time"
 
 	"ptools/internal/mem"
@@ -36,10 +38,12 @@ const (
 	Sockets    = "timeouts of sockets"
 )
 
-// longest bounds each try.
+// longest bounds each try, as busyFor says where the child has to be busy.
 const longest = 2 * time.Second
 
-// tryAll tries everything that needs no process of the user's.
+// tryAll tries everything that needs no process of the user's. Much of the time goes to grace periods of the kernel, when events
+// and probes are closed, and tries that go on at the same time share these. What is traced is a child of its own. The children
+// that are always busy have ended before the others begin.
 func tryAll(ctx context.Context) []Line {
 	own, err := start(ctx, plain)
 	if err != nil {
@@ -49,24 +53,58 @@ func tryAll(ctx context.Context) []Line {
 	if err := ownPID(); err != nil {
 		return []Line{refused("/proc", nil, err, "")}
 	}
-	lines := []Line{tryTimers(own.pid), tryChildren(), tryThreads(own.pid), tryPeeks(own), trySwitches(own.pid)}
-	lines = append(lines, tryBreak(ctx, Uprobes, own.pid, pctl.TrapUprobe), tryBreak(ctx, Int3s, own.pid, pctl.TrapInt3))
-	lines = append(lines, tryGrab(ctx, Grabs, own.pid, &need.Tracing))
-	lines = append(lines, on(ctx, parent, Strangers, func(s *specimen) Line { return tryGrab(ctx, Strangers, s.pid, nil) }))
-	lines = append(lines, on(ctx, undumpable, Foreigners, func(s *specimen) Line { return tryForeigner(ctx, s.pid) }))
-	lines = append(lines, on(ctx, undumpable, Memory, tryMemory))
-	lines = append(lines, on(ctx, contained, Containers, func(s *specimen) Line { return tryContainer(ctx, s.pid) }))
-	return append(lines, tryFiles(own.pid), trySockets(own), tryKernelSymbols(), tryTypes())
+	ofBusy := atOnce(on(ctx, busy, Timers, func(s *specimen) Line { return tryTimers(s.pid) }), on(ctx, busy, Peeks, tryPeeks))
+	rest := atOnce(
+		tryChildren,
+		func() Line { return tryThreads(own.pid) },
+		func() Line { return trySwitches(own.pid) },
+		on(ctx, plain, Uprobes, func(s *specimen) Line { return tryBreak(ctx, Uprobes, s.pid, pctl.TrapUprobe) }),
+		on(ctx, plain, Int3s, func(s *specimen) Line { return tryBreak(ctx, Int3s, s.pid, pctl.TrapInt3) }),
+		on(ctx, plain, Grabs, func(s *specimen) Line { return tryGrab(ctx, Grabs, s.pid, &need.Tracing) }),
+		on(ctx, parent, Strangers, func(s *specimen) Line { return tryGrab(ctx, Strangers, s.pid, nil) }),
+		on(ctx, undumpable, Foreigners, func(s *specimen) Line { return tryForeigner(ctx, s.pid) }),
+		on(ctx, undumpable, Memory, tryMemory),
+		on(ctx, contained, Containers, func(s *specimen) Line { return tryContainer(ctx, s.pid) }),
+		func() Line { return tryFiles(own.pid) },
+		func() Line { return trySockets(own) },
+		tryKernelSymbols,
+		tryTypes,
+	)
+	return slices.Insert(append(ofBusy[:1:1], rest...), 3, ofBusy[1])
 }
 
-// on makes the Line of a try on a child of its own.
-func on(ctx context.Context, kind, feature string, try func(*specimen) Line) Line {
-	s, err := start(ctx, kind)
-	if err != nil {
-		return untried(feature, fmt.Errorf("no child could be made for it: %w", err))
+// atOnce makes tries at the same time, and returns their Lines in the order given.
+func atOnce(tries ...func() Line) []Line {
+	lines := make([]Line, len(tries))
+	var all sync.WaitGroup
+	for i, try := range tries {
+		all.Go(func() { lines[i] = try() })
 	}
-	defer s.end()
-	return try(s)
+	all.Wait()
+	return lines
+}
+
+// on returns a try on a child of its own.
+func on(ctx context.Context, kind, feature string, try func(*specimen) Line) func() Line {
+	return func() Line {
+		s, err := start(ctx, kind)
+		if err != nil {
+			return untried(feature, fmt.Errorf("no child could be made for it: %w", err))
+		}
+		defer s.end()
+		return try(s)
+	}
+}
+
+// busyFor returns a function that reports whether a child has not used so much processor time yet, from now on. On a busy machine
+// that takes longer, but no more than ten times as long.
+func busyFor(pid int, d time.Duration) func() bool {
+	used := func() time.Duration {
+		st, _ := procfs.ReadStat(pid)
+		return time.Duration(st.UTime+st.STime) * 10 * time.Millisecond // USER_HZ is 100
+	}
+	end, most := time.Now().Add(10*d), used()+d
+	return func() bool { return time.Now().Before(end) && used() < most }
 }
 
 // tryTimers samples a busy child.
@@ -81,7 +119,7 @@ func tryTimers(pid int) Line {
 		return refused(Timers, &need.Timers, err, stops)
 	}
 	ticks := 0
-	for end := time.Now().Add(longest); ticks == 0 && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for until := busyFor(pid, longest); ticks == 0 && until(); time.Sleep(10 * time.Millisecond) {
 		t.Read(func(r *perfevent.Record) {
 			if r.Kind == perfevent.Tick && r.PID == pid {
 				ticks++
@@ -89,7 +127,7 @@ func tryTimers(pid int) Line {
 		})
 	}
 	if ticks == 0 {
-		return refused(Timers, nil, fmt.Errorf("no sample of a busy process in %v", longest), stops)
+		return refused(Timers, nil, fmt.Errorf("no sample of a process that was busy for %v", longest), stops)
 	}
 	return works(Timers, "perf events of the processors, chosen by a BPF program")
 }
@@ -132,7 +170,7 @@ func tryPeeks(s *specimen) Line {
 		return refused(Peeks, &need.Peeks, err, none)
 	}
 	defer p.Close()
-	for end := time.Now().Add(longest); time.Now().Before(end); {
+	for until := busyFor(s.pid, longest); until(); {
 		tids, err := procfs.Tasks(s.pid, nil)
 		if err != nil {
 			return refused(Peeks, nil, err, none)
@@ -145,7 +183,7 @@ func tryPeeks(s *specimen) Line {
 			}
 		}
 	}
-	return refused(Peeks, nil, fmt.Errorf("a busy thread was not met in %v", longest), none)
+	return refused(Peeks, nil, fmt.Errorf("a thread that was busy for %v was not met", longest), none)
 }
 
 // trySwitches asks how often the threads of a child were put on a processor.
@@ -211,7 +249,7 @@ func trySockets(s *specimen) Line {
 }
 
 func tryKernelSymbols() Line {
-	if _, err := procfs.ReadKernelSymbols(); err != nil {
+	if err := procfs.KernelSymbolsShown(); err != nil {
 		return refused(Kernel, &need.KernelSymbols, err, "")
 	}
 	return works(Kernel, "/proc/kallsyms")

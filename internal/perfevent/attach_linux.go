@@ -84,6 +84,7 @@ var uprobePMU = sync.OnceValues(func() (uint32, error) {
 // A probeProgram is what the kernel runs at the probes of one process.
 type probeProgram struct {
 	pid  int
+	tid  int // the thread whose memory the events of new probes are about
 	code func(getCookie []instruction) []instruction
 	ours pidNamespace
 	fd   int // with links, one program for all; else -1
@@ -96,7 +97,7 @@ func newProbeProgram(pid int, code func(getCookie []instruction) []instruction) 
 	if err != nil {
 		return nil, err
 	}
-	p := &probeProgram{pid: pid, code: code, fd: -1}
+	p := &probeProgram{pid: pid, tid: pid, code: code, fd: -1}
 	if how == probeLinks {
 		p.fd, err = loadProbe(code([]instruction{{op: bpfMovReg, dst: 6, src: 1}, {op: bpfCall, imm: helperAttachCookie}}))
 		return p, err
@@ -130,7 +131,7 @@ func (p *probeProgram) attach(path string, off, cookie uint64) (int, error) {
 		return -1, err
 	}
 	defer unix.Close(program) // the event keeps it
-	fd, err := openProbeEvent(path, off, p.pid)
+	fd, err := openProbeEvent(path, off, p.tid)
 	if err != nil {
 		return -1, err
 	}
@@ -141,10 +142,11 @@ func (p *probeProgram) attach(path string, off, cookie uint64) (int, error) {
 	return fd, nil
 }
 
-// openProbeEvent makes a perf event that is a uprobe in one process, whichever of its threads comes there. The event is
+// openProbeEvent makes a perf event that is a uprobe in the process of a thread, whichever of its threads comes there, as long
+// as this one has its memory (uprobe_perf_filter). The event is
 // never enabled, so it costs nothing when threads are switched; its program runs all the same (__uprobe_perf_func in
 // kernel/trace/trace_uprobe.c).
-func openProbeEvent(path string, off uint64, pid int) (int, error) {
+func openProbeEvent(path string, off uint64, tid int) (int, error) {
 	kind, err := uprobePMU()
 	if err != nil {
 		return -1, err
@@ -164,10 +166,10 @@ func openProbeEvent(path string, off uint64, pid int) (int, error) {
 	none := ^uintptr(0)
 	// A thread that is killed while it plants the trap cannot remove it either, as with links.
 	fd, err := ptrace.CallApart(unix.SYS_PERF_EVENT_OPEN,
-		[5]uintptr{uintptr(unsafe.Pointer(&memory.attr)), uintptr(pid), none, none, unix.PERF_FLAG_FD_CLOEXEC}, unsafe.Pointer(memory))
+		[5]uintptr{uintptr(unsafe.Pointer(&memory.attr)), uintptr(tid), none, none, unix.PERF_FLAG_FD_CLOEXEC}, unsafe.Pointer(memory))
 	runtime.KeepAlive(memory)
-	if err == unix.ESRCH && unix.Access("/proc/"+strconv.Itoa(pid), unix.F_OK) == nil {
-		err = ErrFirstThread
+	if err == unix.ESRCH && unix.Access("/proc/"+strconv.Itoa(tid), unix.F_OK) == nil {
+		err = ErrThreadEnded // a zombie, whose process may live
 	}
 	if err != nil {
 		return -1, need.UprobeEvents.Explain(os.NewSyscallError("perf_event_open", err))
@@ -175,9 +177,9 @@ func openProbeEvent(path string, off uint64, pid int) (int, error) {
 	return int(fd), nil
 }
 
-// EndWithFirstThread reports whether the probes of a process get no more hits when its first thread has ended and others
-// live on: the kernel asks which memory that thread has (uprobe_perf_filter in kernel/trace/trace_uprobe.c).
-func EndWithFirstThread() bool {
+// EndWithThread reports whether a probe gets no more hits when the thread has ended that it was opened for, and other threads
+// of the process live on: the kernel asks which memory that thread has (uprobe_perf_filter in kernel/trace/trace_uprobe.c).
+func EndWithThread() bool {
 	how, _ := mechanismOf()
 	return how == probeEvents
 }

@@ -19,17 +19,17 @@ type Counter struct {
 }
 
 // OpenCounter counts hits of process pid at addr, which is offset off of the
-// file at path. If addr is 0 hits are counted wherever the file is mapped, also later. Hits of a forked child are not counted. Errors are those of
+// file at path. tid is a thread of it that lives; see [EndWithThread]. If addr is 0 hits are counted wherever the file is mapped, also later. Hits of a forked child are not counted. Errors are those of
 // [Signals.Probe] and [NewSignals].
-func OpenCounter(pid int, path string, off, addr uint64) (*Counter, error) {
-	c, err := openCounter(pid, path, off, addr)
+func OpenCounter(pid, tid int, path string, off, addr uint64) (*Counter, error) {
+	c, err := openCounter(pid, tid, path, off, addr)
 	if err != nil {
 		return nil, need.Uprobes.Explain(fmt.Errorf("uprobe at %s+%#x: %w", path, off, err))
 	}
 	return c, nil
 }
 
-func openCounter(pid int, path string, off, addr uint64) (*Counter, error) {
+func openCounter(pid, tid int, path string, off, addr uint64) (*Counter, error) {
 	counts, mem, err := newWords(fewWords)
 	if err != nil {
 		return nil, err
@@ -40,6 +40,7 @@ func openCounter(pid int, path string, off, addr uint64) (*Counter, error) {
 	})
 	if err == nil {
 		defer program.close() // the probe keeps it
+		program.tid = tid
 		var fd int
 		if fd, err = program.attach(path, off, addr); err == nil {
 			return &Counter{fd, mem}, nil

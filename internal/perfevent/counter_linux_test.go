@@ -3,7 +3,9 @@ package perfevent
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"strconv"
 	"syscall"
 	"testing"
 
@@ -40,10 +42,10 @@ func TestCounter(t *testing.T) {
 // are not counted, unless they are to be counted everywhere.
 func TestOtherMapping(t *testing.T) {
 	p := startProbed(t)
-	c, err := OpenCounter(p.PID, p.path, p.off, p.addr+1<<20)
+	c, err := OpenCounter(p.PID, p.PID, p.path, p.off, p.addr+1<<20)
 	p.available(err)
 	defer c.Close()
-	everywhere, err := OpenCounter(p.PID, p.path, p.off, 0)
+	everywhere, err := OpenCounter(p.PID, p.PID, p.path, p.off, 0)
 	p.available(err)
 	defer everywhere.Close()
 	p.call("10")
@@ -66,7 +68,7 @@ func TestProbeErrors(t *testing.T) {
 		{"no file", "/nonexistent", p.PID, p.off, fs.ErrNotExist},
 		{"zero byte in path", "a\x00b", p.PID, p.off, syscall.EINVAL},
 	} {
-		got, err := OpenCounter(c.pid, c.path, c.off, p.addr)
+		got, err := OpenCounter(c.pid, c.pid, c.path, c.off, p.addr)
 		if !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.want)
 		}
@@ -148,4 +150,37 @@ func BenchmarkHit(b *testing.B) {
 		b.StopTimer()
 		c.Close()
 	})
+}
+
+// TestEventOfThread: the probe that is a perf event has hits as long as the thread lives that it was opened for. One that is
+// opened for another thread has them when the first has ended.
+func TestEventOfThread(t *testing.T) {
+	p := startProbed(t)
+	first := p.counter()
+	defer first.Close()
+	if !EndWithThread() {
+		t.Skip("probes are links here; PTOOLS_PROBES=events")
+	}
+	const n = 100
+	p.call(strconv.Itoa(n))
+	if _, err := io.WriteString(p.Stdin, "l\n"); err != nil {
+		t.Fatal(err)
+	}
+	p.WaitFor("the end of the first thread", func() bool {
+		c, err := OpenCounter(p.PID, p.PID, p.path, p.off, p.addr)
+		if err == nil {
+			c.Close()
+		}
+		return errors.Is(err, ErrThreadEnded)
+	})
+	tids := p.Threads()
+	second, err := OpenCounter(p.PID, tids[len(tids)-1], p.path, p.off, p.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	p.call(strconv.Itoa(n))
+	if first.Count() != n || second.Count() != n {
+		t.Errorf("%d and %d hits, want %d each", first.Count(), second.Count(), n)
+	}
 }

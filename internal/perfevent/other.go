@@ -19,8 +19,10 @@ type (
 )
 
 // Nothing can be opened; the methods are those of Linux.
-func NewSignals(pid int, sig syscall.Signal) (*Signals, error)             { return nil, ErrNoUprobes }
-func OpenCounter(pid int, path string, off, addr uint64) (*Counter, error) { return nil, ErrNoUprobes }
+func NewSignals(pid int, sig syscall.Signal) (*Signals, error) { return nil, ErrNoUprobes }
+func OpenCounter(pid, tid int, path string, off, addr uint64) (*Counter, error) {
+	return nil, ErrNoUprobes
+}
 
 // WithoutLinks does nothing.
 func WithoutLinks() {}
@@ -31,14 +33,16 @@ func Mechanism() string { return "" }
 // ReadTypes returns errors.ErrUnsupported.
 func ReadTypes() error { return errors.ErrUnsupported }
 
-// EndWithFirstThread reports false.
-func EndWithFirstThread() bool { return false }
+// EndWithThread reports false.
+func EndWithThread() bool { return false }
 
 // Now returns 0.
 func Now() time.Duration                                                { return 0 }
 func OpenTicker(TickerOptions) (*Ticker, error)                         { return nil, errors.ErrUnsupported }
 func OpenTasks(int) (*Tasks, error)                                     { return nil, errors.ErrUnsupported }
 func (s *Signals) Probe(path string, off, cookie uint64) (*Link, error) { return nil, ErrNoUprobes }
+func (s *Signals) Through(tid int)                                      {}
+func (l *Link) Replace(by *Link) *Link                                  { return nil }
 func (s *Signals) Switch(on bool)                                       {}
 func (s *Signals) Take(tid int, h *Hit) bool                            { return false }
 func (s *Signals) Forget(tid int)                                       {}

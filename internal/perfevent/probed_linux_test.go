@@ -77,7 +77,7 @@ func (p *probed) available(err error) {
 
 func (p *probed) counter() *Counter {
 	p.t.Helper()
-	c, err := OpenCounter(p.PID, p.path, p.off, p.addr)
+	c, err := OpenCounter(p.PID, p.PID, p.path, p.off, p.addr)
 	p.available(err)
 	return c
 }

@@ -10,9 +10,8 @@ var ErrNoUprobes error = noUprobes{"kernel has no uprobes for BPF programs"}
 // thread.
 var errOtherNamespace error = noUprobes{"process is in another PID namespace than this program"}
 
-// ErrFirstThread is the error of a probe in a process whose first thread has ended, on a kernel where [EndWithFirstThread]
-// is true.
-var ErrFirstThread error = noUprobes{"the first thread of the process has ended"}
+// ErrThreadEnded is the error of a probe for a thread that has ended, where [EndWithThread] is true.
+var ErrThreadEnded error = noUprobes{"the thread has ended"}
 
 // noUprobes says why uprobes are unsupported.
 type noUprobes struct{ why string }

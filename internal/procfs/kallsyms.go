@@ -3,6 +3,7 @@ package procfs
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"io/fs"
@@ -30,6 +31,35 @@ func ReadKernelSymbols() (*KernelSymbols, error) {
 	return parseKallsyms(f)
 }
 
+// KernelSymbolsShown returns the error of ReadKernelSymbols. It reads up to the first address that is shown.
+func KernelSymbolsShown() error {
+	f, err := os.Open("/proc/kallsyms")
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		if addr, _ := kernelText(lines.Bytes()); addr != 0 {
+			return nil
+		}
+	}
+	return cmp.Or(lines.Err(), errNoAddresses)
+}
+
+// kernelText returns the address and the name of a line about a symbol of text; 0 for any other line.
+func kernelText(line []byte) (addr uint64, name []byte) {
+	field := bytes.Fields(line)
+	if len(field) < 3 || len(field[1]) != 1 || !bytes.ContainsAny(field[1], "tTwW") {
+		return 0, nil
+	}
+	addr, err := strconv.ParseUint(string(field[0]), 16, 64)
+	if err != nil {
+		return 0, nil
+	}
+	return addr, field[2]
+}
+
 // parseKallsyms reads lines of an address, a type and a name. Lines of modules' symbols have the
 // module too. Only symbols of text are kept.
 func parseKallsyms(r io.Reader) (*KernelSymbols, error) {
@@ -40,15 +70,9 @@ func parseKallsyms(r io.Reader) (*KernelSymbols, error) {
 	var all []symbol
 	lines := bufio.NewScanner(r)
 	for lines.Scan() {
-		field := bytes.Fields(lines.Bytes())
-		if len(field) < 3 || len(field[1]) != 1 || !bytes.ContainsAny(field[1], "tTwW") {
-			continue
+		if addr, name := kernelText(lines.Bytes()); addr != 0 {
+			all = append(all, symbol{addr, string(name)})
 		}
-		addr, err := strconv.ParseUint(string(field[0]), 16, 64)
-		if err != nil || addr == 0 {
-			continue
-		}
-		all = append(all, symbol{addr, string(field[2])})
 	}
 	if err := lines.Err(); err != nil {
 		return nil, err

@@ -43,7 +43,7 @@ func newForeign(t *testing.T, o *Options) *foreign {
 // probe places a uprobe, and waits until the only thread that calls has passed it.
 func (f *foreign) probe() *perfevent.Counter {
 	f.t.Helper()
-	other, err := perfevent.OpenCounter(f.PID, f.exe, f.off, f.addr)
+	other, err := perfevent.OpenCounter(f.PID, f.PID, f.exe, f.off, f.addr)
 	if err != nil {
 		f.t.Fatal(err)
 	}
