@@ -197,33 +197,15 @@ func (g *golang) find(space *handle.Space, m goroutines.Memory) ([]*goroutines.R
 	if g.space == space && len(g.runtimes) > 0 {
 		return g.runtimes, nil
 	}
-	var found []*goroutines.Runtime
-	var failed error
-	for _, objects := range []func() []handle.Object{func() []handle.Object { return space.Named("a.out") }, space.Objects} {
-		for _, o := range objects() {
-			if o.File == nil {
-				continue
-			}
-			r, err := goroutines.Open(o.File, o.Bias, m)
-			switch {
-			case err == nil:
-				found = append(found, r)
-			case !errors.Is(err, goroutines.ErrNone):
-				failed = err
-			}
-		}
-		if failed != nil {
-			return nil, failed
-		}
-		if len(found) > 0 {
-			g.space, g.runtimes = space, found
-			return found, nil
-		}
-	}
-	if err := space.Lack(); err != nil {
+	found, err := goroutines.In(space, m)
+	switch {
+	case errors.Is(err, goroutines.ErrNone):
+		return nil, ErrNoGo
+	case err != nil:
 		return nil, err
 	}
-	return nil, ErrNoGo
+	g.space, g.runtimes = space, found
+	return found, nil
 }
 
 // goList makes the Goroutines of one reading.
@@ -270,11 +252,7 @@ func (l *goList) thread(tid int) int {
 func (l *goList) isSystem(start uint64) bool {
 	own, ok := l.system[start]
 	if !ok {
-		switch name := l.space.Symbolize(start, 0, nil)[0].Func; name {
-		case "runtime.main", "runtime.corostart", "runtime.handleAsyncEvent":
-		default:
-			own = strings.HasPrefix(name, "runtime.")
-		}
+		own = goroutines.System(l.space.Symbolize(start, 0, nil)[0].Func)
 		l.system[start] = own
 	}
 	return own

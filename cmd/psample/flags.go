@@ -41,10 +41,11 @@ Shows where the threads of a program spend their time.
   -f, --functions           print each sample's function as it is taken
   -l, --lines               file:line instead of functions
   -r, --registers           print each sample's registers
-      --value VALUE         samples, cpu, wall or ready (wall time in which a thread
-                            waited for a processor): what text is sorted by, what html
-                            shows first, and what the other formats show (default
-                            cpu); html and json have all, pprof all but ready
+      --value VALUE         samples, cpu, wall, ready (wall time in which a thread
+                            waited for a processor) or goroutines (time of those of Go
+                            programs): what text is sorted by, what html shows first,
+                            and what the other formats show (default cpu); html and
+                            json have all, pprof all but ready
       --threads             keep threads apart (by name and tid)
       --follow              also the processes that the targets start, until all have
                             ended
@@ -221,7 +222,7 @@ func parse(args []string) (*config, error) {
 	}
 	if err := usage.Asked(fs, help, map[string][]string{
 		"format": strings.Split(strings.Replace(profile.FormatNames(), " or ", ", ", 1), ", "),
-		"value":  {"samples", "cpu", "wall"},
+		"value":  {"samples", "cpu", "wall", "ready", "goroutines"},
 		"timers": {"auto", "off", "only"},
 	}); err != nil {
 		return nil, err
@@ -234,7 +235,7 @@ func parse(args []string) (*config, error) {
 	}
 	r.command = fs.Args()
 	r.config.length = time.Duration(r.length)
-	for _, fits := range []func(*pflag.FlagSet) error{r.targets, r.schedule, r.form, r.creation, r.blaming, r.live} {
+	for _, fits := range []func(*pflag.FlagSet) error{r.targets, r.schedule, r.form, r.creation, r.blaming, r.live, r.golang} {
 		if err := fits(fs); err != nil {
 			return nil, err
 		}
@@ -295,7 +296,7 @@ func (r *rawFlags) schedule(fs *pflag.FlagSet) error {
 func (r *rawFlags) form(fs *pflag.FlagSet) error {
 	var ok bool
 	if r.config.value, ok = profile.ParseValue(r.value); !ok {
-		return usage.Errorf("unknown value %q: samples, cpu, wall or ready", r.value)
+		return usage.Errorf("unknown value %q: samples, cpu, wall, ready or goroutines", r.value)
 	}
 	if r.config.timers, ok = sample.ParseUseTimers(r.timers); !ok {
 		return usage.Errorf("unknown use of timers %q: auto, off or only", r.timers)

@@ -16,7 +16,7 @@ func writeHTML(p *Profile, w io.Writer, o *Options) error { return p.graph(o).HT
 func (p *Profile) WritePageData(w io.Writer, o *Options) error { return p.graph(o).Data(w) }
 
 // graphValues are the values of a profile of time, in the order in which they are offered.
-var graphValues = []Value{CPU, Wall, Samples, Ready}
+var graphValues = []Value{CPU, Wall, Samples, Ready, Goroutines}
 
 // writeSVG writes a flame graph of one value.
 func writeSVG(p *Profile, w io.Writer, o *Options) error { return p.graph(o).SVG(w) }
@@ -38,11 +38,15 @@ func (p *Profile) graph(o *Options) *flame.Graph {
 	counts := func(c *cell) []int64 { return []int64{c.CPU, c.Wall, c.Samples, c.Ready} }
 	g.Values = []flame.Value{{Name: "processor", Unit: flame.Nanoseconds}, {Name: "wall", Unit: flame.Nanoseconds}, {Name: "samples"},
 		{Name: "ready", Unit: flame.Nanoseconds}}
+	if p.Goroutines.any() {
+		g.Values = append(g.Values, flame.Value{Name: "goroutines", Unit: flame.Nanoseconds})
+		counts = func(c *cell) []int64 { return []int64{c.CPU, c.Wall, c.Samples, c.Ready, c.Goroutines} }
+	}
 	if p.Subject == ThreadCreate {
 		g.Values = []flame.Value{{Name: "threads created"}}
 		counts = func(c *cell) []int64 { return []int64{c.Samples} }
 	} else {
-		g.Initial = slices.Index(graphValues, o.Value)
+		g.Initial = slices.Index(graphValues[:len(g.Values)], o.Value)
 	}
 	b := newGraphBuilder(p, o, g)
 	b.counts = counts

@@ -31,6 +31,9 @@ func newPprof(p *Profile) *profile.Profile {
 		Period:            int64(p.Period),
 		DurationNanos:     int64(p.Duration),
 	}
+	if p.Goroutines.any() {
+		out.SampleType = append(out.SampleType, &profile.ValueType{Type: "goroutines", Unit: "nanoseconds"})
+	}
 	switch p.Subject {
 	case Contention:
 		out.SampleType = []*profile.ValueType{{Type: "contentions", Unit: "count"}, {Type: "delay", Unit: "nanoseconds"}}
@@ -75,6 +78,12 @@ func (b *pprofBuilder) space(s *Space) {
 			Value:    []int64{c.Samples, c.CPU, c.Wall},
 			Label:    map[string][]string{"thread": {t.name}},
 			NumLabel: map[string][]int64{"tid": {int64(t.tid)}},
+		}
+		if len(b.out.SampleType) == 4 {
+			sample.Value = append(sample.Value, c.Goroutines)
+		}
+		if t.set != "" {
+			sample.Label, sample.NumLabel = t.set.pprofLabels(), make(map[string][]int64)
 		}
 		switch b.profile.Subject {
 		case Contention:
