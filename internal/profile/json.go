@@ -128,7 +128,7 @@ type DocSample struct {
 	Wait       *int  `json:"wait,omitempty"`          // index in waits
 }
 
-var subjectNames = [...]string{Time: "time", ThreadCreate: "threadcreate", Contention: "contention"}
+var subjectNames = [...]string{Time: "time", ThreadCreate: "threadcreate", Contention: "contention", Block: "block"}
 
 func writeJSON(p *Profile, w io.Writer, _ *Options) error {
 	return json.NewEncoder(w).Encode(newDocument(p))

@@ -38,6 +38,9 @@ func newPprof(p *Profile) *profile.Profile {
 	case Contention:
 		out.SampleType = []*profile.ValueType{{Type: "contentions", Unit: "count"}, {Type: "delay", Unit: "nanoseconds"}}
 		out.DefaultSampleType = "delay"
+	case Block:
+		out.SampleType = []*profile.ValueType{{Type: "samples", Unit: "count"}, {Type: "delay", Unit: "nanoseconds"}}
+		out.DefaultSampleType = "delay"
 	case ThreadCreate:
 		out.SampleType = []*profile.ValueType{{Type: "threadcreate", Unit: "count"}}
 		out.DefaultSampleType = "threadcreate"
@@ -89,6 +92,8 @@ func (b *pprofBuilder) space(s *Space) {
 		case Contention:
 			sample.Value = []int64{c.Samples, c.Wall}
 			b.waitLabels(sample, c.wait)
+		case Block:
+			sample.Value = []int64{c.Samples, c.Goroutines}
 		case ThreadCreate:
 			sample.Value = sample.Value[:1]
 		}

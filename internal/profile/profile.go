@@ -19,6 +19,9 @@ const (
 	// Contention is a profile of waiting for locks. The stacks are those of the threads that hold the locks,
 	// Samples counts waits, and Wall is how long they took. See [Profile.Contention].
 	Contention
+	// Block is a profile of goroutines that wait for each other. Samples counts how often they were met at that, and Goroutines is
+	// their time. It has the forms of writePprof and WriteContentions only.
+	Block
 )
 
 // Profile is what a sampler has seen. The exported fields are set by the

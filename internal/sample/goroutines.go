@@ -41,19 +41,23 @@ func (g *goroutining) count() {
 		return
 	}
 	for _, r := range g.sampler.Take() {
-		g.round(r)
+		g.covered += r.Length
+		countRound(g.p.sampler.profile, g.p.space, g.p.PID, r)
 	}
 	if why := g.sampler.Err(); why != nil && !errors.Is(why, goroutines.ErrNone) && !errors.Is(why, errOver) {
 		g.p.sampler.profile.Goroutines.Why = fmt.Sprintf("not read: %v", why)
 	}
 }
 
-func (g *goroutining) round(r *gotime.Round) {
-	g.covered += r.Length
-	p := g.p.sampler.profile
+// countRound counts what a round has met of a process. A profile of Subject Block has those only that wait for others, and how
+// often they were met.
+func countRound(p *profile.Profile, space *profile.Space, pid int, r *gotime.Round) {
 	p.Goroutines.Add(profile.GoroutineRounds{Rounds: 1, Took: r.Took, Goroutines: int64(r.Goroutines), Unread: int64(r.Unread), Unsettled: int64(r.Unsettled)})
 	var levels []profile.Addr
 	for _, sight := range r.Sights {
+		if p.Subject == profile.Block && !blockedIn[sight.State] {
+			continue
+		}
 		levels = append(levels[:0], p.Note("["+sight.State+"]"))
 		for _, f := range sight.Frames {
 			levels = append(levels, profile.Addr{PC: f.PC, Kind: kindOf(f)})
@@ -62,8 +66,11 @@ func (g *goroutining) round(r *gotime.Round) {
 		for _, l := range sight.Labels {
 			labels = append(labels, l.Key, l.Value)
 		}
-		cell := g.p.space.Cell(p.GoroutineSet(g.p.PID, labels), g.p.space.Stack(levels))
-		g.p.space.Add(cell, profile.Values{Goroutines: int64(sight.Count) * int64(r.Length)})
+		v := profile.Values{Goroutines: int64(sight.Count) * int64(r.Length)}
+		if p.Subject == profile.Block {
+			v.Samples = int64(sight.Count)
+		}
+		space.Add(space.Cell(p.GoroutineSet(pid, labels), space.Stack(levels)), v)
 	}
 }
 
