@@ -41,7 +41,8 @@ var rooms = map[string][]string{
 	"internal/clean":      {},
 	"internal/fit":        {},
 	"internal/futex":      {},
-	"internal/goroutines": {"internal/elfsym", "internal/ptrace", "internal/unwind"},
+	"internal/goroutines": {"internal/elfsym", "internal/ptrace", "internal/unwind", "pctl/handle"},
+	"internal/gotime":     {"internal/goroutines", "internal/unwind"},
 	"internal/inner":      {},
 	"internal/guard":      {"internal/ptrace"},
 	"internal/tracee":     {"internal/ptrace", "internal/procfs", "internal/mem", "internal/guard"},
@@ -60,7 +61,7 @@ var rooms = map[string][]string{
 		"pctl/notify", "pctl/bkpt", "pctl/handle", "pctl/control"},
 
 	"internal/sample": {"internal/futex", "internal/preempt", "internal/intern", "internal/inner", "internal/ptrace", "internal/x86", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind",
-		"internal/profile", "internal/perfevent", "pctl/notify", "pctl/handle", "pctl/control"},
+		"internal/profile", "internal/perfevent", "internal/goroutines", "internal/gotime", "pctl/notify", "pctl/handle", "pctl/control"},
 
 	"pctl/push":   {"internal/clean", "internal/patience"},
 	"pctl/sample": {"internal/sample", "internal/intern", "internal/profile", "pctl"},

@@ -137,20 +137,20 @@ func (g *Goroutine) Begins() []Frame { return framesOf(g.space.Symbolize(g.Start
 
 // Goroutines yields the goroutines of a Go program, in the order in which the runtime keeps them. They are read from the program's
 // memory while it runs: nothing is stopped, and they are not all of one moment. A stack is never a mixture of
-// two moments. While the process stands still, as in a Pause, they are of one moment, and the stack of one that runs is that of
-// its Thread. What the runtime's list has and cannot be read is reported at the end, in one error. The error is
+// two moments. Snapshot.Goroutines has all of one moment. What the runtime's list has and cannot be read is reported at the end, in one error. The error is
 // ErrNoGo for another program, and ErrGoVersion for one of an unknown version. It ends the sequence, as each error does.
 func (p *Process) Goroutines(ctx context.Context) iter.Seq2[*Goroutine, error] {
 	return func(yield func(*Goroutine, error) bool) {
-		more, err := readGoroutines(ctx, p, yield)
+		more, err := readGoroutines(ctx, p, nil, yield)
 		if more && err != nil {
 			yield(nil, p.fail("goroutines", err))
 		}
 	}
 }
 
-// readGoroutines reports whether the caller wants more.
-func readGoroutines(ctx context.Context, p *Process, yield func(*Goroutine, error) bool) (more bool, err error) {
+// readGoroutines reports whether the caller wants more. running returns the stack of a goroutine that a thread runs, nil if it is not
+// known; so does a nil function.
+func readGoroutines(ctx context.Context, p *Process, running func(tid int, g *goroutines.G) *goroutines.Stack, yield func(*Goroutine, error) bool) (more bool, err error) {
 	if err := p.open("goroutines"); err != nil {
 		return true, err
 	}
@@ -164,7 +164,7 @@ func readGoroutines(ctx context.Context, p *Process, yield func(*Goroutine, erro
 		return true, err
 	}
 	list := &goList{space: space, now: procfs.MonotonicOf(p.PID()), inside: innerNumbers(p.PID()),
-		stacks: make(map[*goroutines.Stack]*goStack), system: make(map[uint64]bool)}
+		stacks: make(map[*goroutines.Stack]*goStack), system: make(map[uint64]bool), running: running}
 	unread := 0
 	more = true
 	for _, r := range runtimes {
@@ -197,42 +197,25 @@ func (g *golang) find(space *handle.Space, m goroutines.Memory) ([]*goroutines.R
 	if g.space == space && len(g.runtimes) > 0 {
 		return g.runtimes, nil
 	}
-	var found []*goroutines.Runtime
-	var failed error
-	for _, objects := range []func() []handle.Object{func() []handle.Object { return space.Named("a.out") }, space.Objects} {
-		for _, o := range objects() {
-			if o.File == nil {
-				continue
-			}
-			r, err := goroutines.Open(o.File, o.Bias, m)
-			switch {
-			case err == nil:
-				found = append(found, r)
-			case !errors.Is(err, goroutines.ErrNone):
-				failed = err
-			}
-		}
-		if failed != nil {
-			return nil, failed
-		}
-		if len(found) > 0 {
-			g.space, g.runtimes = space, found
-			return found, nil
-		}
-	}
-	if err := space.Lack(); err != nil {
+	found, err := goroutines.In(space, m)
+	switch {
+	case errors.Is(err, goroutines.ErrNone):
+		return nil, ErrNoGo
+	case err != nil:
 		return nil, err
 	}
-	return nil, ErrNoGo
+	g.space, g.runtimes = space, found
+	return found, nil
 }
 
 // goList makes the Goroutines of one reading.
 type goList struct {
-	space  *handle.Space
-	now    time.Duration // in the program's clock
-	inside map[int]int   // our numbers of its threads; nil: they are the same
-	stacks map[*goroutines.Stack]*goStack
-	system map[uint64]bool // whether goroutines with this start are the runtime's
+	space   *handle.Space
+	now     time.Duration // in the program's clock
+	inside  map[int]int   // our numbers of its threads; nil: they are the same
+	stacks  map[*goroutines.Stack]*goStack
+	system  map[uint64]bool                                  // whether goroutines with this start are the runtime's
+	running func(tid int, g *goroutines.G) *goroutines.Stack // of a moment; nil: they have no stack
 }
 
 func (l *goList) goroutine(g *goroutines.G) *Goroutine {
@@ -247,6 +230,9 @@ func (l *goList) goroutine(g *goroutines.G) *Goroutine {
 	}
 	for _, label := range g.Labels {
 		own.Labels = append(own.Labels, GoLabel(label))
+	}
+	if g.Status == goroutines.Running && l.running != nil {
+		g.Stack = l.running(own.Thread, g)
 	}
 	if g.Stack != nil {
 		s := l.stacks[g.Stack]
@@ -270,11 +256,7 @@ func (l *goList) thread(tid int) int {
 func (l *goList) isSystem(start uint64) bool {
 	own, ok := l.system[start]
 	if !ok {
-		switch name := l.space.Symbolize(start, 0, nil)[0].Func; name {
-		case "runtime.main", "runtime.corostart", "runtime.handleAsyncEvent":
-		default:
-			own = strings.HasPrefix(name, "runtime.")
-		}
+		own = goroutines.System(l.space.Symbolize(start, 0, nil)[0].Func)
 		l.system[start] = own
 	}
 	return own

@@ -42,10 +42,11 @@ Shows where the threads of a program spend their time.
   -f, --functions           print each sample's function as it is taken
   -l, --lines               file:line instead of functions
   -r, --registers           print each sample's registers
-      --value VALUE         samples, cpu, wall or ready (wall time in which a thread
-                            waited for a processor): what text is sorted by, what html
-                            shows first, and what the other formats show (default
-                            cpu); html and json have all, pprof all but ready
+      --value VALUE         samples, cpu, wall, ready (wall time in which a thread
+                            waited for a processor) or goroutines (time of those of Go
+                            programs): what text is sorted by, what html shows first,
+                            and what the other formats show (default cpu); html and
+                            json have all, pprof all but ready
       --threads             keep threads apart (by name and tid)
       --follow              also the processes that the targets start, until all have
                             ended
@@ -241,7 +242,7 @@ func parse(args []string) (*config, error) {
 	}
 	if err := usage.Asked(fs, help, map[string][]string{
 		"format": strings.Split(strings.Replace(profile.FormatNames(), " or ", ", ", 1), ", "),
-		"value":  {"samples", "cpu", "wall"},
+		"value":  {"samples", "cpu", "wall", "ready", "goroutines"},
 		"timers": {"auto", "off", "only"},
 	}); err != nil {
 		return nil, err
@@ -252,7 +253,7 @@ func parse(args []string) (*config, error) {
 	if fs.Changed("json") {
 		return nil, usage.Errorf("--json is for --check; a profile in JSON is -O json")
 	}
-	checks := []func(*pflag.FlagSet) error{r.targets, r.schedule, r.form, r.creation, r.blaming, r.live, r.selection}
+	checks := []func(*pflag.FlagSet) error{r.targets, r.schedule, r.form, r.creation, r.blaming, r.live, r.golang, r.selection}
 	if render {
 		checks = []func(*pflag.FlagSet) error{r.file, r.form, r.selection}
 	} else {
@@ -320,7 +321,7 @@ func (r *rawFlags) schedule(fs *pflag.FlagSet) error {
 func (r *rawFlags) form(fs *pflag.FlagSet) error {
 	var ok bool
 	if r.config.value, ok = profile.ParseValue(r.value); !ok {
-		return usage.Errorf("unknown value %q: samples, cpu, wall or ready", r.value)
+		return usage.Errorf("unknown value %q: samples, cpu, wall, ready or goroutines", r.value)
 	}
 	if r.config.timers, ok = sample.ParseUseTimers(r.timers); !ok {
 		return usage.Errorf("unknown use of timers %q: auto, off or only", r.timers)

@@ -175,6 +175,9 @@ func (s *session) sample(ctx context.Context, sources []*sample.Source) (*profil
 	if s.cfg.blame {
 		o.Blame, o.Timeline = s.timers.Blame(), false
 	}
+	if s.cfg.wantsGoroutines() {
+		o.Beside = sample.Goroutines
+	}
 	if s.timers != nil {
 		o.Ticks, o.Kernel = s.timers, s.timers.KernelName
 	}

@@ -38,12 +38,13 @@ type G struct {
 	// waiting: the runtime notes no other moment. 0: no collection since.
 	Since int64
 	// Stack has its program counters; nil if they are not known. Goroutines with the same ones share it.
-	Stack   *Stack
-	Creator uint64 // program counter behind the go statement
-	Parent  uint64 // goroutine with the go statement; 0: not known
-	Start   uint64 // its first function
-	Thread  int    // that runs it, or that it is in a system call on, in the target's numbers
-	Locked  int    // the thread that it is locked to
+	Stack     *Stack
+	Creator   uint64 // program counter behind the go statement
+	Parent    uint64 // goroutine with the go statement; 0: not known
+	Start     uint64 // its first function
+	Low, High uint64 // bounds of its stack
+	Thread    int    // that runs it, or that it is in a system call on, in the target's numbers
+	Locked    int    // the thread that it is locked to
 	// Channels are the addresses of the channels that it waits for.
 	Channels []uint64
 	// Semaphore is the address of the semaphore of a mutex or the like, or of the list of a condition variable, that it waits for.
@@ -155,6 +156,7 @@ func (r raw) possible(addr uint64) bool {
 func (r raw) decode() *G {
 	o := &r.l.g
 	g := &G{ID: r.word(o.goid), Status: Status(r.status() &^ scanning), Creator: r.word(o.gopc), Start: r.word(o.startpc)}
+	g.Low, g.High = r.bounds()
 	if g.ID == 1 {
 		g.Creator = 0 // the runtime's start
 	}

@@ -21,6 +21,9 @@ var ErrNone = errors.New("no Go program")
 // ErrVersion is the error for a runtime of a version that is not known.
 var ErrVersion = errors.New("goroutines of this version of Go cannot be read")
 
+// ErrEarly is the error for a runtime that has no goroutine yet: the program has just begun. Its text is for users.
+var ErrEarly = errors.New("the program has just begun: it has no goroutine yet")
+
 // A Runtime is the Go runtime of one object in a process. It never changes.
 type Runtime struct {
 	layout  layout
@@ -54,7 +57,21 @@ func Open(f *elfsym.File, bias uint64, m Memory) (*Runtime, error) {
 			}
 		}
 	}
+	if early(refs, bias, m) {
+		return nil, ErrEarly
+	}
 	return nil, fmt.Errorf("%w: %s is not known, and debug information does not tell", ErrVersion, named(version))
+}
+
+// early reports whether the list of goroutines is empty.
+func early(refs []uint64, bias uint64, m Memory) bool {
+	for _, at := range refs {
+		var b [24]byte
+		if n, _ := m.ReadAt(b[:], int64(at+bias)); n < len(b) || b != [24]byte{} {
+			return false
+		}
+	}
+	return true
 }
 
 func named(version string) string {

@@ -118,12 +118,12 @@ func (d *Diff) graph(o *Options) *flame.Graph {
 	var head strings.Builder
 	d.writeHeads(&head, o)
 	g.About = append(strings.Split(strings.TrimSpace(head.String()), "\n"), "what is gone has no box: -O text has it")
-	values := []Value{Samples}
+	names, values := graphed(d.Now), []Value{Samples}
 	if d.Now.Subject == Time {
-		values = graphValues
-		g.Initial = slices.Index(graphValues, o.Value)
+		values = graphValues[:len(names)]
+		g.Initial = max(slices.Index(values, o.Value), 0)
 	}
-	g.Values = append(slices.Clone(valuesOf(d.Now.Subject)), valuesOf(d.Now.Subject)...)
+	g.Values = append(slices.Clone(names), names...)
 	g.Thread(flame.Thread{Name: "all threads"})
 	for i, p := range []*Profile{d.Now, d.Base} {
 		b := newGraphBuilder(p, &Options{By: ByNone, Lines: o.Lines}, g)
@@ -164,7 +164,7 @@ func (d *Diff) valueName(o *Options) string {
 	if d.Now.Subject == ThreadCreate {
 		return "threads created"
 	}
-	return map[Value]string{Samples: "samples", CPU: "processor time", Wall: "wall time", Ready: "ready time"}[o.Value]
+	return map[Value]string{Samples: "samples", CPU: "processor time", Wall: "wall time", Ready: "ready time", Goroutines: "the time of goroutines"}[o.Value]
 }
 
 func (d *Diff) writeText(w io.Writer, o *Options) error {

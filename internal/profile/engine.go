@@ -54,17 +54,23 @@ func (p *Profile) WriteMutex(w io.Writer) error {
 	return writeCompressed(out, w)
 }
 
-// WriteContentions writes the text form of Go's mutex profiles, with nanoseconds as cycles. It has a line for each
+// WriteContentions writes the text form of Go's mutex profiles, or of its block profiles for a Block, with nanoseconds as cycles. It has a line for each
 // stack, with the time, the count and the addresses, followed by comments with the names.
 func (p *Profile) WriteContentions(w io.Writer) error {
 	b := bufio.NewWriter(w)
-	fmt.Fprint(b, "--- mutex:\ncycles/second=1000000000\nsampling period=1\n")
+	if p.Subject == Block {
+		fmt.Fprintf(b, "--- contention:\ncycles/second=1000000000\n# sampled: time of goroutines, and how often they were met waiting in %d readings\n", p.Goroutines.Rounds)
+	} else {
+		fmt.Fprint(b, "--- mutex:\ncycles/second=1000000000\nsampling period=1\n")
+	}
 	out := newPprof(p)
 	slices.SortStableFunc(out.Sample, func(x, y *profile.Sample) int { return cmp.Compare(y.Value[1], x.Value[1]) })
 	for _, s := range out.Sample {
 		fmt.Fprintf(b, "%d %d @", s.Value[1], s.Value[0])
 		for _, l := range s.Location {
-			fmt.Fprintf(b, " %#x", l.Address)
+			if l.Address != 0 || p.Subject != Block {
+				fmt.Fprintf(b, " %#x", l.Address)
+			}
 		}
 		fmt.Fprintln(b)
 		for _, l := range s.Location {

@@ -52,13 +52,14 @@ type Resolver interface {
 type Value uint8
 
 const (
-	Samples Value = iota // times seen
-	CPU                  // nanoseconds on a processor
-	Wall                 // nanoseconds passed
-	Ready                // nanoseconds that a thread waited for a processor, a part of Wall
+	Samples    Value = iota // times seen
+	CPU                     // nanoseconds on a processor
+	Wall                    // nanoseconds passed
+	Ready                   // nanoseconds that a thread waited for a processor, a part of Wall
+	Goroutines              // nanoseconds passed for goroutines
 )
 
-var valueNames = [...]string{Samples: "samples", CPU: "cpu", Wall: "wall", Ready: "ready"}
+var valueNames = [...]string{Samples: "samples", CPU: "cpu", Wall: "wall", Ready: "ready", Goroutines: "goroutines"}
 
 // String returns the name that [ParseValue] takes.
 func (v Value) String() string { return valueNames[v] }
@@ -79,6 +80,8 @@ type Values struct {
 	CPU     int64 // nanoseconds
 	Wall    int64 // nanoseconds
 	Ready   int64 // nanoseconds of Wall in which the thread waited for a processor
+	// Goroutines is nanoseconds that goroutines spent, in cells of theirs (Profile.Goroutines). These have nothing else.
+	Goroutines int64
 }
 
 func (v *Values) add(w Values) {
@@ -86,6 +89,7 @@ func (v *Values) add(w Values) {
 	v.CPU += w.CPU
 	v.Wall += w.Wall
 	v.Ready += w.Ready
+	v.Goroutines += w.Goroutines
 }
 
 func (v Values) of(kind Value) int64 {
@@ -96,6 +100,8 @@ func (v Values) of(kind Value) int64 {
 		return v.Wall
 	case Ready:
 		return v.Ready
+	case Goroutines:
+		return v.Goroutines
 	}
 	return v.Samples
 }

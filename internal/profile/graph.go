@@ -16,7 +16,7 @@ func writeHTML(p *Profile, w io.Writer, o *Options) error { return p.graph(o).HT
 func (p *Profile) WritePageData(w io.Writer, o *Options) error { return p.graph(o).Data(w) }
 
 // graphValues are the values of a profile of time, in the order in which they are offered.
-var graphValues = []Value{CPU, Wall, Samples, Ready}
+var graphValues = []Value{CPU, Wall, Samples, Ready, Goroutines}
 
 // writeSVG writes a flame graph of one value.
 func writeSVG(p *Profile, w io.Writer, o *Options) error { return p.graph(o).SVG(w) }
@@ -36,11 +36,14 @@ func (p *Profile) graph(o *Options) *flame.Graph {
 	g.Title, g.About = p.about()
 	g.Live = o.Live
 	counts := func(c *cell) []int64 { return []int64{c.CPU, c.Wall, c.Samples, c.Ready} }
-	g.Values = valuesOf(p.Subject)
+	g.Values = graphed(p)
+	if p.Goroutines.any() {
+		counts = func(c *cell) []int64 { return []int64{c.CPU, c.Wall, c.Samples, c.Ready, c.Goroutines} }
+	}
 	if p.Subject == ThreadCreate {
 		counts = func(c *cell) []int64 { return []int64{c.Samples} }
 	} else {
-		g.Initial = slices.Index(graphValues, o.Value)
+		g.Initial = max(slices.Index(graphValues[:len(g.Values)], o.Value), 0)
 	}
 	b := newGraphBuilder(p, o, g)
 	b.counts = counts
@@ -50,13 +53,17 @@ func (p *Profile) graph(o *Options) *flame.Graph {
 	return g
 }
 
-// valuesOf returns what a graph of a subject counts.
-func valuesOf(subject Subject) []flame.Value {
-	if subject == ThreadCreate {
+// graphed returns what a graph of the profile counts.
+func graphed(p *Profile) []flame.Value {
+	if p.Subject == ThreadCreate {
 		return []flame.Value{{Name: "threads created"}}
 	}
-	return []flame.Value{{Name: "processor", Unit: flame.Nanoseconds}, {Name: "wall", Unit: flame.Nanoseconds}, {Name: "samples"},
+	values := []flame.Value{{Name: "processor", Unit: flame.Nanoseconds}, {Name: "wall", Unit: flame.Nanoseconds}, {Name: "samples"},
 		{Name: "ready", Unit: flame.Nanoseconds}}
+	if p.Goroutines.any() {
+		values = append(values, flame.Value{Name: "goroutines", Unit: flame.Nanoseconds})
+	}
+	return values
 }
 
 // blameGraph returns the graph of a profile of waiting. It has the same time twice: by the stacks of the threads

@@ -12,22 +12,23 @@ import (
 // Document is the json output: one object. Tables come first. The rest refers
 // to them by index, counted from 0; -1 means none.
 type Document struct {
-	Version    int           `json:"version"` // of this schema: 1
-	Subject    string        `json:"subject"` // "time", "threadcreate" or "contention"
-	Start      time.Time     `json:"start"`   // RFC 3339
-	DurationNS int64         `json:"duration_ns"`
-	PeriodNS   int64         `json:"period_ns"`
-	Rounds     int64         `json:"rounds"`
-	CPUNS      int64         `json:"cpu_ns"`              // processor time of the targets, sampled or not
-	Programs   []DocProgram  `json:"programs,omitempty"`  // of processes that are no tree
-	Processes  []DocProcess  `json:"processes,omitempty"` // of a tree
-	Commands   []DocCommand  `json:"commands,omitempty"`  // of a tree
-	Threads    []DocThread   `json:"threads"`
-	Functions  []DocFunction `json:"functions"`
-	Mappings   []DocMapping  `json:"mappings"`
-	Locations  []DocLocation `json:"locations"`
-	Samples    []DocSample   `json:"samples"`
-	Waits      []DocWait     `json:"waits,omitempty"` // of "contention"
+	Version    int            `json:"version"` // of this schema: 1
+	Subject    string         `json:"subject"` // "time", "threadcreate" or "contention"
+	Start      time.Time      `json:"start"`   // RFC 3339
+	DurationNS int64          `json:"duration_ns"`
+	PeriodNS   int64          `json:"period_ns"`
+	Rounds     int64          `json:"rounds"`
+	CPUNS      int64          `json:"cpu_ns"`              // processor time of the targets, sampled or not
+	Programs   []DocProgram   `json:"programs,omitempty"`  // of processes that are no tree
+	Processes  []DocProcess   `json:"processes,omitempty"` // of a tree
+	Commands   []DocCommand   `json:"commands,omitempty"`  // of a tree
+	Threads    []DocThread    `json:"threads"`
+	Functions  []DocFunction  `json:"functions"`
+	Mappings   []DocMapping   `json:"mappings"`
+	Locations  []DocLocation  `json:"locations"`
+	Samples    []DocSample    `json:"samples"`
+	Waits      []DocWait      `json:"waits,omitempty"` // of "contention"
+	Goroutines *DocGoroutines `json:"goroutines,omitempty"`
 }
 
 // DocWait is what a thread waited for, and which thread held it.
@@ -58,6 +59,9 @@ type DocThread struct {
 	Name string `json:"name"`
 	// Process is the index of its process in a profile of a tree. There several processes may have had the same number.
 	Process *int `json:"process,omitempty"`
+	// Goroutines: it stands for the goroutines with these labels of runtime/pprof.
+	Goroutines bool              `json:"goroutines,omitempty"`
+	Labels     map[string]string `json:"labels,omitempty"`
 }
 
 // DocProgram is a program that a process has executed.
@@ -121,16 +125,17 @@ type DocLine struct {
 
 // DocSample has the counts of one thread in one stack.
 type DocSample struct {
-	Thread  int   `json:"thread"` // index in threads
-	Stack   []int `json:"stack"`  // indices in locations, innermost first
-	Samples int64 `json:"samples"`
-	CPUNS   int64 `json:"cpu_ns"`
-	WallNS  int64 `json:"wall_ns"`
-	ReadyNS int64 `json:"ready_ns"`       // of wall_ns: the thread waited for a processor
-	Wait    *int  `json:"wait,omitempty"` // index in waits
+	Thread     int   `json:"thread"` // index in threads
+	Stack      []int `json:"stack"`  // indices in locations, innermost first
+	Samples    int64 `json:"samples"`
+	CPUNS      int64 `json:"cpu_ns"`
+	WallNS     int64 `json:"wall_ns"`
+	ReadyNS    int64 `json:"ready_ns"`                // of wall_ns: the thread waited for a processor
+	Goroutines int64 `json:"goroutines_ns,omitempty"` // of goroutines, which have nothing else
+	Wait       *int  `json:"wait,omitempty"`          // index in waits
 }
 
-var subjectNames = [...]string{Time: "time", ThreadCreate: "threadcreate", Contention: "contention"}
+var subjectNames = [...]string{Time: "time", ThreadCreate: "threadcreate", Contention: "contention", Block: "block"}
 
 func writeJSON(p *Profile, w io.Writer, _ *Options) error {
 	return json.NewEncoder(w).Encode(newDocument(p))
@@ -165,6 +170,9 @@ func newDocument(p *Profile) *Document {
 		for _, c := range p.Commands() {
 			d.Commands = append(d.Commands, DocCommand{c.Name, c.Processes, int64(c.CPU), int64(c.Wall)})
 		}
+	}
+	if p.Goroutines.any() {
+		d.Goroutines = new(DocGoroutines(p.Goroutines))
 	}
 	for _, s := range p.finish() {
 		if s.main != "" {
@@ -216,13 +224,14 @@ func (b *docBuilder) space(s *Space) {
 	var path []*location
 	for _, c := range s.ordered() {
 		sample := DocSample{
-			Thread:  b.thread(c.thread),
-			Stack:   []int{},
-			Samples: c.Samples,
-			CPUNS:   c.CPU,
-			WallNS:  c.Wall,
-			ReadyNS: c.Ready,
-			Wait:    b.wait(c.wait),
+			Thread:     b.thread(c.thread),
+			Stack:      []int{},
+			Samples:    c.Samples,
+			CPUNS:      c.CPU,
+			WallNS:     c.Wall,
+			ReadyNS:    c.Ready,
+			Goroutines: c.Goroutines,
+			Wait:       b.wait(c.wait),
 		}
 		path = s.path(c.stack, path[:0])
 		for _, l := range path {
@@ -254,6 +263,9 @@ func (b *docBuilder) location(s *Space, l *location, mappings map[int32]int) int
 func (b *docBuilder) thread(id ThreadID) int {
 	t := b.profile.threads[id]
 	doc := DocThread{PID: t.pid, TID: t.tid, Name: t.name}
+	if t.set != "" {
+		doc.Goroutines, doc.Labels = true, t.set.labels()
+	}
 	if t.process != 0 {
 		process := int(t.process - 1)
 		doc.Process = &process

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -79,6 +80,9 @@ func loadJSON(data []byte) (*Profile, error) {
 	for _, q := range d.Processes {
 		l.SetProcess(l.Process(q.PID, q.PPID), q.Comm, time.Duration(q.CPUNS), time.Duration(q.WallNS))
 	}
+	if d.Goroutines != nil {
+		l.Goroutines = GoroutineRounds(*d.Goroutines)
+	}
 	for _, p := range d.Programs {
 		l.space(p.PID, p.Executable)
 	}
@@ -117,9 +121,12 @@ func (l *docLoading) sample(d *DocSample) error {
 		return err
 	}
 	id, pid := ThreadID(0), t.PID
-	if t.Process == nil {
+	switch {
+	case t.Goroutines:
+		id = l.GoroutineSet(t.PID, inTurn(t.Labels))
+	case t.Process == nil:
 		id = l.Thread(t.PID, t.TID, t.Name)
-	} else {
+	default:
 		if _, err := at(l.processes, *t.Process); err != nil {
 			return err
 		}
@@ -136,7 +143,7 @@ func (l *docLoading) sample(d *DocSample) error {
 		}
 		stack = s.child(stack, loc)
 	}
-	s.Add(s.Cell(id, stack), Values{d.Samples, d.CPUNS, d.WallNS, d.ReadyNS})
+	s.Add(s.Cell(id, stack), Values{d.Samples, d.CPUNS, d.WallNS, d.ReadyNS, d.Goroutines})
 	return nil
 }
 
@@ -177,4 +184,12 @@ func (l *docLoading) location(s *Space, i int) (uint32, error) {
 		loc.addr.Kind = Return
 	}
 	return keepLocation(s, loc), nil
+}
+
+// inTurn returns keys and values in turn.
+func inTurn(labels map[string]string) (pairs []string) {
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		pairs = append(pairs, key, labels[key])
+	}
+	return pairs
 }

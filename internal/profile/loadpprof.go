@@ -76,11 +76,15 @@ func loadPprof(data []byte) (*Profile, error) {
 	if t := file.PeriodType; t != nil && timeUnits[t.Unit] > 0 {
 		l.Period = time.Duration(file.Period * timeUnits[t.Unit])
 	}
+	goroutines := l.value("goroutines")
+	if goroutines.index >= 0 {
+		l.Goroutines.Rounds = 1 // or more
+	}
 	for _, s := range file.Sample {
 		if len(s.Value) != len(file.SampleType) {
 			return nil, errors.New("the profile is damaged: a sample has other values than the profile")
 		}
-		l.sample(s, Values{Samples: samples.of(s), CPU: cpu.of(s), Wall: wall.of(s)})
+		l.sample(s, Values{Samples: samples.of(s), CPU: cpu.of(s), Wall: wall.of(s), Goroutines: goroutines.of(s)})
 	}
 	if l.Subject == Time {
 		l.CPU = time.Duration(l.Total().CPU)
@@ -107,9 +111,16 @@ func (l *pprofLoading) sample(d *profile.Sample, v Values) {
 		main = l.file.Mapping[0].File
 	}
 	pid, id := number("pid"), ThreadID(0)
-	if comm := text("comm"); comm == "" {
+	switch comm := text("comm"); {
+	case v.Goroutines > 0:
+		labels := make(map[string]string)
+		for key := range d.Label {
+			labels[key] = text(key)
+		}
+		id = l.GoroutineSet(pid, inTurn(labels))
+	case comm == "":
 		id = l.Thread(pid, number("tid"), cmp.Or(text("thread"), "[all threads]"))
-	} else {
+	default:
 		id, pid, main = l.ThreadOf(l.process(pid, number("ppid"), comm), number("tid"), text("thread")), 0, ""
 	}
 	s, stack := l.space(pid, main), StackID(0)

@@ -183,4 +183,5 @@ func (v *Values) sub(w Values) {
 	v.CPU -= w.CPU
 	v.Wall -= w.Wall
 	v.Ready -= w.Ready
+	v.Goroutines -= w.Goroutines
 }

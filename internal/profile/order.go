@@ -39,7 +39,7 @@ func (s *Space) ordered() []*cell {
 }
 
 func compareThreads(a, b thread) int {
-	return cmp.Or(cmp.Compare(a.pid, b.pid), cmp.Compare(a.process, b.process), cmp.Compare(a.tid, b.tid))
+	return cmp.Or(cmp.Compare(a.pid, b.pid), cmp.Compare(a.process, b.process), cmp.Compare(a.tid, b.tid), cmp.Compare(a.set, b.set))
 }
 
 // rankStacks numbers the nodes in depth-first order, so that the number does

@@ -31,9 +31,15 @@ func newPprof(p *Profile) *profile.Profile {
 		Period:            int64(p.Period),
 		DurationNanos:     int64(p.Duration),
 	}
+	if p.Goroutines.any() {
+		out.SampleType = append(out.SampleType, &profile.ValueType{Type: "goroutines", Unit: "nanoseconds"})
+	}
 	switch p.Subject {
 	case Contention:
 		out.SampleType = []*profile.ValueType{{Type: "contentions", Unit: "count"}, {Type: "delay", Unit: "nanoseconds"}}
+		out.DefaultSampleType = "delay"
+	case Block:
+		out.SampleType = []*profile.ValueType{{Type: "samples", Unit: "count"}, {Type: "delay", Unit: "nanoseconds"}}
 		out.DefaultSampleType = "delay"
 	case ThreadCreate:
 		out.SampleType = []*profile.ValueType{{Type: "threadcreate", Unit: "count"}}
@@ -76,10 +82,18 @@ func (b *pprofBuilder) space(s *Space) {
 			Label:    map[string][]string{"thread": {t.name}},
 			NumLabel: map[string][]int64{"tid": {int64(t.tid)}},
 		}
+		if len(b.out.SampleType) == 4 {
+			sample.Value = append(sample.Value, c.Goroutines)
+		}
+		if t.set != "" {
+			sample.Label, sample.NumLabel = t.set.pprofLabels(), make(map[string][]int64)
+		}
 		switch b.profile.Subject {
 		case Contention:
 			sample.Value = []int64{c.Samples, c.Wall}
 			b.waitLabels(sample, c.wait)
+		case Block:
+			sample.Value = []int64{c.Samples, c.Goroutines}
 		case ThreadCreate:
 			sample.Value = sample.Value[:1]
 		}

@@ -86,7 +86,7 @@ func (p *members) ThreadOf(id ProcessID, tid int, name string) ThreadID {
 	if id == 0 {
 		panic("profile: thread of no process")
 	}
-	return p.threadOf(threadKey{p.processes[id-1].PID, tid, id}, name)
+	return p.threadOf(threadKey{pid: p.processes[id-1].PID, tid: tid, process: id}, name)
 }
 
 // Commands returns a line for each command of a tree, those with the most processor time first.

@@ -19,20 +19,24 @@ const (
 	// Contention is a profile of waiting for locks. The stacks are those of the threads that hold the locks,
 	// Samples counts waits, and Wall is how long they took. See [Profile.Contention].
 	Contention
+	// Block is a profile of goroutines that wait for each other. Samples counts how often they were met at that, and Goroutines is
+	// their time. It has the forms of writePprof and WriteContentions only.
+	Block
 )
 
 // Profile is what a sampler has seen. The exported fields are set by the
 // sampler before the profile is written.
 type Profile struct {
-	Subject  Subject
-	Start    time.Time     // when the first round was due
-	Duration time.Duration // wall time covered
-	Period   time.Duration // interval between rounds
-	Rounds   int64         // rounds taken; shares of samples are of this
-	CPU      time.Duration // processor time of the targets meanwhile
-	Means    string        // how that was divided among stacks, for users
-	Existing int64         // threads that existed before thread creations were counted; they are among the samples
-	Timeline bool          // keep when threads were in which stack
+	Subject    Subject
+	Start      time.Time       // when the first round was due
+	Duration   time.Duration   // wall time covered
+	Period     time.Duration   // interval between rounds
+	Rounds     int64           // rounds taken; shares of samples are of this
+	CPU        time.Duration   // processor time of the targets meanwhile
+	Means      string          // how that was divided among stacks, for users
+	Existing   int64           // threads that existed before thread creations were counted; they are among the samples
+	Timeline   bool            // keep when threads were in which stack
+	Goroutines GoroutineRounds // how the cells of goroutines came about
 
 	members
 	names
@@ -72,7 +76,8 @@ type ThreadID uint32
 
 type threadKey struct {
 	pid, tid int
-	process  ProcessID // of a tree, where several processes may have had the same number
+	process  ProcessID    // of a tree, where several processes may have had the same number
+	set      goroutineSet // of goroutines, which have no tid
 }
 
 type thread struct {
@@ -105,7 +110,7 @@ func New() *Profile {
 // for this pid and tid. The name is that of the first call; see
 // [Profile.Rename].
 func (p *members) Thread(pid, tid int, name string) ThreadID {
-	return p.threadOf(threadKey{pid, tid, 0}, name)
+	return p.threadOf(threadKey{pid: pid, tid: tid}, name)
 }
 
 func (p *members) threadOf(k threadKey, name string) ThreadID {
@@ -114,6 +119,9 @@ func (p *members) threadOf(k threadKey, name string) ThreadID {
 	}
 	if len(p.threads) >= maxThreads {
 		k.tid, name = 0, "[other threads]"
+		if k.set != "" {
+			k.set, name = unlabelled, unlabelled.String()
+		}
 		if id, ok := p.threadIDs[k]; ok {
 			return id
 		}

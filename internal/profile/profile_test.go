@@ -46,12 +46,12 @@ type fakeSample struct {
 }
 
 var fakeSamples = []fakeSample{
-	{10, []Addr{{0x3001, Exact}, {0x2002, Return}, {0x1003, Return}}, "", Values{30, 300, 300, 0}},
-	{10, []Addr{{0x3009, Exact}, {0x1003, Return}}, "", Values{10, 100, 100, 0}},
-	{10, []Addr{{0x3001, Exact}, {0x3005, Return}, {0x3005, Return}, {0x1003, Return}}, "", Values{20, 200, 200, 0}},
-	{11, []Addr{{0x9123, Exact}, {0x1004, Return}}, "[futex]", Values{50, 5, 500, 0}},
-	{11, []Addr{{0x4000, Exact}, {0x1004, Return}}, "", Values{9, 90, 90, 0}},
-	{11, []Addr{{0x777, Exact}}, "", Values{1, 5, 10, 0}},
+	{10, []Addr{{0x3001, Exact}, {0x2002, Return}, {0x1003, Return}}, "", Values{30, 300, 300, 0, 0}},
+	{10, []Addr{{0x3009, Exact}, {0x1003, Return}}, "", Values{10, 100, 100, 0, 0}},
+	{10, []Addr{{0x3001, Exact}, {0x3005, Return}, {0x3005, Return}, {0x1003, Return}}, "", Values{20, 200, 200, 0, 0}},
+	{11, []Addr{{0x9123, Exact}, {0x1004, Return}}, "[futex]", Values{50, 5, 500, 0, 0}},
+	{11, []Addr{{0x4000, Exact}, {0x1004, Return}}, "", Values{9, 90, 90, 0, 0}},
+	{11, []Addr{{0x777, Exact}}, "", Values{1, 5, 10, 0, 0}},
 }
 
 // fakeProfile adds the samples in the order of a permutation.
@@ -431,6 +431,6 @@ func BenchmarkWarmSample(b *testing.B) {
 	}
 	th := p.Thread(1, 1, "x")
 	for b.Loop() {
-		s.Add(s.Cell(th, s.Stack(levels)), Values{1, 2, 3, 0})
+		s.Add(s.Cell(th, s.Stack(levels)), Values{1, 2, 3, 0, 0})
 	}
 }

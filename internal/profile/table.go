@@ -68,9 +68,9 @@ func (h *histogram) write(b *bufio.Writer, columns []column, o *Options, room in
 	for _, c := range columns {
 		n, err := 0, error(nil)
 		if o.OnStack {
-			n, err = fmt.Fprintf(b, "%10s  %10s  ", c.name+" self", c.name+" total")
+			n, err = fmt.Fprintf(b, "%*s  %*s  ", c.width(o), c.name+" self", c.width(o), c.name+" total")
 		} else {
-			n, err = fmt.Fprintf(b, "%7s  ", c.name)
+			n, err = fmt.Fprintf(b, "%*s  ", c.width(o), c.name)
 		}
 		if width += n; err != nil {
 			return // Flush returns it
@@ -94,9 +94,10 @@ func (h *histogram) write(b *bufio.Writer, columns []column, o *Options, room in
 		t := h.tallies[l]
 		for _, c := range columns {
 			if o.OnStack {
-				fmt.Fprintf(b, "%9.2f%%  %9.2f%%  ", percent(c.of(t.self), c.whole), percent(c.of(t.total), c.whole))
+				w := c.width(o) - 1
+				fmt.Fprintf(b, "%*.2f%%  %*.2f%%  ", w, percent(c.of(t.self), c.whole), w, percent(c.of(t.total), c.whole))
 			} else {
-				fmt.Fprintf(b, "%6.2f%%  ", percent(c.of(t.self), c.whole))
+				fmt.Fprintf(b, "%*.2f%%  ", c.width(o)-1, percent(c.of(t.self), c.whole))
 			}
 		}
 		name := l.String()
@@ -109,6 +110,17 @@ func (h *histogram) write(b *bufio.Writer, columns []column, o *Options, room in
 		fmt.Fprintf(b, "%s\n", name)
 	}
 	h.writeRest(b, columns, rest, o)
+}
+
+// width is that of a column of the table.
+func (c *column) width(o *Options) int {
+	switch {
+	case o.OnStack && c.value == Goroutines:
+		return len(c.name + " total")
+	case o.OnStack || c.value == Goroutines:
+		return 10
+	}
+	return 7
 }
 
 // leastName is the width that a name has at least, on however narrow a terminal.

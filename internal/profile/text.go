@@ -85,7 +85,11 @@ func timeColumns(total Values, o *Options) []column {
 	if o.Value == Ready || wide && percent(total.Ready, total.Wall) >= 1 {
 		columns = append(columns, column{"ready", Ready, total.Wall})
 	}
-	return append(columns, column{"wall", Wall, total.Wall})
+	columns = append(columns, column{"wall", Wall, total.Wall})
+	if total.Goroutines > 0 {
+		columns = append(columns, column{"goroutines", Goroutines, total.Goroutines})
+	}
+	return columns
 }
 
 // A column is one of the shares that a table shows.
@@ -137,6 +141,7 @@ func writeHead(p *Profile, b io.Writer) {
 		fmt.Fprintf(b, ", measured by %s", p.Means)
 	}
 	fmt.Fprintf(b, "\nwall time: %.1f s of all threads%s%s\n", float64(total.Wall)/1e9, total.states(p.partial), callsNote)
+	p.Goroutines.write(b)
 }
 
 // states says in which states threads have passed their wall time, for users.
@@ -237,6 +242,7 @@ func (h *histogram) sorted(o *Options) []label {
 		return cmp.Or(
 			cmp.Compare(b.self.of(o.Value), a.self.of(o.Value)),
 			cmp.Compare(b.self.Wall, a.self.Wall),
+			cmp.Compare(b.self.Goroutines, a.self.Goroutines),
 			cmp.Compare(b.total.of(o.Value), a.total.of(o.Value)),
 			cmp.Compare(b.total.Wall, a.total.Wall),
 			cmp.Compare(x.name, y.name),

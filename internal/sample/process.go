@@ -17,22 +17,28 @@ type process struct {
 	space   *profile.Space
 	namer   *namer
 
-	roster   roster
-	activity activity
-	account  account
-	spending spending
-	outside  outside
-	looking  looking
-	ticking  ticking
-	crowd    crowd
-	refresh  refreshing
-	blame    *blame // nil without Options.Blame
+	roster     roster
+	activity   activity
+	account    account
+	spending   spending
+	outside    outside
+	looking    looking
+	ticking    ticking
+	crowd      crowd
+	refresh    refreshing
+	blame      *blame // nil without Options.Blame
+	goroutines goroutining
 
-	kin   *kin  // its entry in a tree; nil without one
+	kin *kin // its entry in a tree; nil without one
+	coalesced
+	over bool  // it has ended, or can no longer be looked at
+	err  error // why, if it had not ended
+}
+
+// coalesced is the part of a process in that one round stands for several.
+type coalesced struct {
 	ticks int64 // number of ticks that this round may take
 	calm  bool  // the round could take all of them
-	over  bool  // it has ended, or can no longer be looked at
-	err   error // why, if it had not ended
 }
 
 func newProcess(src *Source, s *Sampler) *process {
@@ -43,6 +49,7 @@ func newProcess(src *Source, s *Sampler) *process {
 	p.looking.init(p)
 	p.ticking.init(p)
 	p.blame = newBlame(p)
+	p.goroutines.p = p
 	return p
 }
 
@@ -106,6 +113,7 @@ func (p *process) open() error {
 	clear(p.outside.names)
 	p.space = p.sampler.profile.Space(p.PID, image.Executable(), image)
 	p.namer = newNamer(image)
+	p.goroutines.begin()
 	p.refresh = refreshing{}
 	clear(p.ticking.calls)
 	p.activity.switches.known = false
@@ -121,6 +129,7 @@ func (p *process) open() error {
 func (p *process) renew() bool {
 	old, refresh := p.mapped(), p.refresh
 	p.blame.close()
+	p.goroutines.end()
 	if err := p.open(); err != nil {
 		return false
 	}
@@ -186,6 +195,7 @@ func (p *process) close() {
 	p.activity.switches.close()
 	p.crowd.close()
 	if p.image != nil {
+		p.goroutines.end()
 		p.refresh.settle(p.mapped()) // a list of functions compiled at run time can be read only while the image is open
 		p.blame.close()
 		p.image.Close()

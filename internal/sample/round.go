@@ -38,6 +38,7 @@ func (p *process) round(ctx context.Context, now time.Duration, ticks int64) {
 	}
 	p.blame.finish(now)
 	p.account.complete(now, ticks)
+	p.goroutines.count()
 	p.spending.keepTotal(now)
 	if p.looking.looker != nil {
 		p.looking.looker.warm()

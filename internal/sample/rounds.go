@@ -95,9 +95,10 @@ type RoundsWindow struct {
 	rounds *Rounds
 	mark   *profile.Mark
 	began  time.Time
-	base   time.Duration // processor time of the process at that time
-	past   int64         // rounds at that time
-	cost   Cost          // at that time
+	base   time.Duration           // processor time of the process at that time
+	past   int64                   // rounds at that time
+	cost   Cost                    // at that time
+	read   profile.GoroutineRounds // at that time
 
 	taken *profile.Profile // nil: the window is open
 	err   error            // why sampling has ended early
@@ -116,7 +117,8 @@ func (r *Rounds) Begin() *RoundsWindow {
 // window opens a window that begins now. It is called between two rounds.
 func (r *Rounds) window(now time.Time) *RoundsWindow {
 	s := r.sampler
-	return &RoundsWindow{rounds: r, mark: s.profile.Mark(), began: now, base: s.processes[0].spending.total, past: s.sched.taken, cost: s.cost}
+	return &RoundsWindow{rounds: r, mark: s.profile.Mark(), began: now, base: s.processes[0].spending.total, past: s.sched.taken, cost: s.cost,
+		read: s.profile.Goroutines}
 }
 
 // Next closes the window and opens one that begins at the same moment, however late the round comes in which that is
@@ -138,6 +140,7 @@ func (w *RoundsWindow) close() (now time.Time) {
 	now = time.Now()
 	p.Start, p.Duration, p.Period = w.began, now.Sub(w.began), s.opt.Period
 	p.Rounds, p.Means = s.sched.taken-w.past, s.means(&w.cost)
+	p.Goroutines = s.profile.Goroutines.Since(w.read)
 	w.mark.AddTo(p)
 	w.mark.Release()
 	reconcile(p, r.pid, s.processes[0].spending.total-w.base, s.tickPeriod(), s.mostStretch())

@@ -41,6 +41,8 @@ type Options struct {
 	// Blame records in the profile which threads hold the locks that others wait for
 	// (profile.Profile.Contention). Nil: that is not recorded.
 	Blame *Blame
+	// Beside says what is sampled besides threads; zero: nothing.
+	Beside Beside
 	// Timeline records when threads were in which stack (profile.Profile.Timeline).
 	Timeline bool
 	// Clock replaces the machine's.
@@ -51,6 +53,15 @@ type Options struct {
 	// none of the Go runtime's processors, and costs more (napping).
 	Shared bool
 }
+
+// Beside is what is sampled besides threads.
+type Beside uint8
+
+const (
+	Nothing Beside = iota
+	// Goroutines of Go programs (gotime). Those of a followed tree are not sampled.
+	Goroutines
+)
 
 // Sample is one thread in one round.
 type Sample struct {

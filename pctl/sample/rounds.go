@@ -107,7 +107,7 @@ func (s *Sampler) finish(r *rounds) {
 
 // start grabs the process and begins to sample it.
 func (s *Sampler) start(r *rounds) error {
-	o := sample.Options{Period: s.o.Period, Shared: true}
+	o := sample.Options{Period: s.o.Period, Shared: true, Beside: sample.Goroutines}
 	source, err := s.source(r, &o, false)
 	if err == nil {
 		r.sampler = sample.StartRounds(source, o)

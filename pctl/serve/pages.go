@@ -70,6 +70,7 @@ func init() { // the index lists them
 	pages["goroutine"] = &page{stops: true, about: "the stack of every thread now, of a Go program those of its goroutines; debug=1 and debug=2 are text", texts: true, answer: (*Server).goroutine}
 	pages["threadcreate"] = &page{stops: true, about: "how many threads there are, or, with seconds, where threads are created", seconds: -1, texts: true, answer: (*Server).threadCreate}
 	pages["mutex"] = &page{about: "the time that threads waited for locks, by the stacks of the threads that held them", seconds: 5, texts: true, answer: (*Server).mutex}
+	pages["block"] = &page{about: "the time that goroutines of a Go program waited for each other, sampled", seconds: 5, texts: true, answer: (*Server).block}
 	pages["cmdline"] = &page{about: "the command line", answer: (*Server).cmdline}
 	pages["symbol"] = &page{about: "names of addresses", post: true, answer: (*Server).symbol}
 }
@@ -135,7 +136,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case procfs.Lacking(err):
 		s.metrics.lacking.Inc()
 		status, err = http.StatusServiceUnavailable, fmt.Errorf("psampled lacks descriptors or memory (ulimit -n): %w", err)
-	case errors.Is(err, pctl.ErrNoProcess), errors.Is(err, pctl.ErrZombie):
+	case errors.Is(err, pctl.ErrNoProcess), errors.Is(err, pctl.ErrZombie), errors.Is(err, pctl.ErrNoGo), errors.Is(err, pctl.ErrGoVersion):
 		status = http.StatusNotFound
 	case errors.Is(err, pctl.ErrTraced), errors.Is(err, pctl.ErrOptions):
 		status = http.StatusConflict
@@ -224,6 +225,20 @@ func (s *Server) mutex(q *query) (*answer, error) {
 		return text(p.WriteContentions)
 	}
 	return file("mutex", p.WriteMutex)
+}
+
+func (s *Server) block(q *query) (*answer, error) {
+	if !q.target.Alive() {
+		return nil, statusError{http.StatusNotFound, fmt.Errorf("process %d has ended", q.target.PID)}
+	}
+	b, err := s.o.Sampler.Blocked(q.ctx, q.target.PID, q.seconds)
+	switch {
+	case err != nil:
+		return nil, err
+	case q.debug > 0:
+		return text(b.WriteCounts)
+	}
+	return file("block", b.WritePprof)
 }
 
 // file is an answer for programs.

@@ -23,6 +23,7 @@ import (
 var (
 	count = flag.Int("n", 10, "goroutines of each kind")
 	churn = flag.Int("churn", 0, "goroutines that change")
+	spins = flag.Int("spins", 0, "goroutines that only compute")
 	plain = flag.Int("plain", 0, "further goroutines that wait for one channel")
 )
 
@@ -128,6 +129,22 @@ func inCall() {
 	}
 	ready.Done()
 	syscall.Read(p[0], make([]byte, 1))
+}
+
+// spin calls functions that never return.
+//
+//go:noinline
+func spin() { spinOuter(1) }
+
+//go:noinline
+func spinOuter(n int) { spinInner(n); called++ }
+
+//go:noinline
+func spinInner(n int) {
+	for n != 0 {
+		n += n | 1
+		n |= 1
+	}
 }
 
 func lockedCall() {
@@ -253,6 +270,9 @@ func main() {
 	}
 	if *churn > 0 {
 		go calling()
+	}
+	for i := 0; i < *spins; i++ {
+		go spin()
 	}
 	ready.Wait()
 	runtime.GC() // the collector notes since when they have waited

@@ -1,0 +1,132 @@
+package gotime
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"ptools/internal/goroutines"
+	"ptools/internal/unwind"
+)
+
+// A Round is what one reading has met.
+type Round struct {
+	Length     time.Duration // for which it stands
+	Took       time.Duration
+	Goroutines int // other than those of Go's runtime
+	Unread     int // that could not be read; they are no Goroutines
+	Unsettled  int // Goroutines that changed whenever they were read
+	Sights     []*Sight
+}
+
+// A Sight is a number of goroutines that do the same.
+type Sight struct {
+	Count  int
+	State  string // in the words of Go's traces
+	Labels []goroutines.Label
+	// Frames is the stack, innermost first, without the functions of Go's runtime by which the goroutine waits. Of one that runs it is
+	// its first function.
+	Frames []unwind.Frame
+	End    unwind.End
+}
+
+// taker takes rounds.
+type taker struct {
+	program Program
+	names   map[uint64]string
+}
+
+// same is what goroutines of one Sight have in common.
+type same struct {
+	stack  *goroutines.Stack
+	start  uint64 // of one without a stack
+	state  string
+	labels string
+}
+
+// round takes a round that stands for some time.
+func (t *taker) round(ctx context.Context, length time.Duration) (*Round, error) {
+	r := &Round{Length: length}
+	sights := make(map[same]*Sight)
+	unread, err := t.program.Read(ctx, func(g *goroutines.G) {
+		if t.system(g.Start) {
+			return
+		}
+		r.Goroutines++
+		if g.Status == goroutines.Changing {
+			r.Unsettled++
+		}
+		k := same{g.Stack, 0, g.State(), labelsOf(g)}
+		if g.Stack == nil {
+			k.start = g.Start
+		}
+		s := sights[k]
+		if s == nil {
+			s = t.sight(g)
+			sights[k] = s
+			r.Sights = append(r.Sights, s)
+		}
+		s.Count++
+	})
+	r.Unread = unread
+	return r, err
+}
+
+// labelsOf returns the labels of a goroutine as a key.
+func labelsOf(g *goroutines.G) string {
+	if len(g.Labels) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	for _, l := range g.Labels {
+		b.WriteString(l.Key + "\x00" + l.Value + "\x00")
+	}
+	return b.String()
+}
+
+func (t *taker) sight(g *goroutines.G) *Sight {
+	s := &Sight{State: g.State(), Labels: g.Labels}
+	switch {
+	case g.Stack != nil:
+		s.End = g.Stack.End
+		s.Frames = g.Stack.Frames
+		for len(s.Frames) > 1 && inner(t.nameOf(s.Frames[0])) {
+			s.Frames = s.Frames[1:]
+		}
+	case g.Start != 0:
+		s.Frames, s.End = []unwind.Frame{{PC: g.Start}}, unwind.TooDeep
+	}
+	return s
+}
+
+// inner reports whether a function is one by which goroutines wait: all of them have it.
+func inner(name string) bool {
+	return strings.HasPrefix(name, "runtime.") || strings.HasPrefix(name, "internal/runtime/") || strings.Contains(name, ".runtime_")
+}
+
+// mostNames bounds the names that are remembered.
+const mostNames = 1 << 16
+
+func (t *taker) nameOf(f unwind.Frame) string {
+	if f.Return {
+		return t.name(f.PC - 1)
+	}
+	return t.name(f.PC)
+}
+
+func (t *taker) name(pc uint64) string {
+	name, ok := t.names[pc]
+	if !ok {
+		if len(t.names) >= mostNames {
+			clear(t.names)
+		}
+		name = t.program.Name(pc)
+		t.names[pc] = name
+	}
+	return name
+}
+
+// system reports whether goroutines that begin with a function are the runtime's own.
+func (t *taker) system(start uint64) bool {
+	return start != 0 && goroutines.System(t.name(start))
+}

@@ -1,0 +1,135 @@
+package sample
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"ptools/internal/goroutines"
+	"ptools/internal/gotime"
+	"ptools/internal/profile"
+)
+
+// goroutining counts the time of the goroutines of a process, of one image after the other.
+type goroutining struct {
+	p       *process
+	sampler *gotime.Sampler // nil: none are sampled
+	began   time.Duration
+	covered time.Duration // for which the rounds stand
+}
+
+// goProgram is the part of an Image that reads goroutines. An image of another kind has none.
+type goProgram interface {
+	Goroutines() (gotime.Program, error)
+}
+
+// begin begins with an image that was opened just now.
+func (g *goroutining) begin() {
+	s := g.p.sampler
+	image, ok := g.p.image.(goProgram)
+	if !ok || s.opt.Beside != Goroutines || g.p.kin != nil {
+		return
+	}
+	g.began, g.covered = s.clock.Now(), 0
+	g.sampler = gotime.Start(s.opt.Period, image.Goroutines)
+}
+
+// count takes over what was read since the last call.
+func (g *goroutining) count() {
+	if g.sampler == nil {
+		return
+	}
+	for _, r := range g.sampler.Take() {
+		g.covered += r.Length
+		countRound(g.p.sampler.profile, g.p.space, g.p.PID, r)
+	}
+	if why := g.sampler.Err(); why != nil && !errors.Is(why, goroutines.ErrNone) && !errors.Is(why, errOver) {
+		g.p.sampler.profile.Goroutines.Why = fmt.Sprintf("not read: %v", why)
+	}
+}
+
+// countRound counts what a round has met of a process. A profile of Subject Block has those only that wait for others, and how
+// often they were met.
+func countRound(p *profile.Profile, space *profile.Space, pid int, r *gotime.Round) {
+	p.Goroutines.Add(profile.GoroutineRounds{Rounds: 1, Took: r.Took, Goroutines: int64(r.Goroutines), Unread: int64(r.Unread), Unsettled: int64(r.Unsettled)})
+	var levels []profile.Addr
+	for _, sight := range r.Sights {
+		if p.Subject == profile.Block && !blockedIn[sight.State] {
+			continue
+		}
+		levels = append(levels[:0], p.Note("["+sight.State+"]"))
+		for _, f := range sight.Frames {
+			levels = append(levels, profile.Addr{PC: f.PC, Kind: kindOf(f)})
+		}
+		var labels []string
+		for _, l := range sight.Labels {
+			labels = append(labels, l.Key, l.Value)
+		}
+		v := profile.Values{Goroutines: int64(sight.Count) * int64(r.Length)}
+		if p.Subject == profile.Block {
+			v.Samples = int64(sight.Count)
+		}
+		space.Add(space.Cell(p.GoroutineSet(pid, labels), space.Stack(levels)), v)
+	}
+}
+
+// end ends the sampling of an image, before that is closed.
+func (g *goroutining) end() {
+	if g.sampler == nil {
+		return
+	}
+	g.sampler.Close()
+	g.count()
+	s := g.p.sampler
+	if g.covered > 0 && !s.opt.Marked {
+		g.p.space.StretchGoroutines(float64(s.clock.Now()-g.began) / float64(g.covered))
+	}
+	g.sampler = nil
+}
+
+// errOver is why the goroutines of an image can be read no longer.
+var errOver = errors.New("the process has ended, or executes another program")
+
+// goroutineReader implements gotime.Program.
+type goroutineReader struct {
+	n       *native
+	readers []*goroutines.Reader
+}
+
+// Goroutines implements goProgram. The error is goroutines.ErrEarly as long as the program's runtime has not begun.
+func (n *native) Goroutines() (gotime.Program, error) {
+	runtimes, err := goroutines.In(n.Space, n.mem)
+	if err != nil {
+		if n.mem.Stale() {
+			err = errOver
+		}
+		return nil, err
+	}
+	r := &goroutineReader{n: n}
+	for _, one := range runtimes {
+		r.readers = append(r.readers, one.NewReader(n.mem, n.Space))
+	}
+	return r, nil
+}
+
+// Read implements gotime.Program.
+func (r *goroutineReader) Read(ctx context.Context, f func(*goroutines.G)) (unread int, err error) {
+	for _, reader := range r.readers {
+		before := reader.Unread
+		if err = reader.Read(ctx, func(g *goroutines.G) bool { f(g); return true }); err != nil {
+			break
+		}
+		unread += reader.Unread - before
+	}
+	if r.n.mem.Stale() {
+		return 0, errOver
+	}
+	return unread, err
+}
+
+// Name implements gotime.Program.
+func (r *goroutineReader) Name(pc uint64) string { return r.n.Symbolize(pc, 0, nil)[0].Func }
+
+// Close implements gotime.Program. The image closes the memory.
+func (r *goroutineReader) Close() {}
