@@ -36,7 +36,7 @@ func Find(f *elfsym.File, match func(raw string) bool) []Found {
 		s.table = g
 	}
 	n := 0
-	f.Functions(func(sym elfsym.Sym) bool {
+	elfsym.Functions(f, func(sym elfsym.Sym) bool {
 		if isCold(sym.Raw) {
 			s.addCold(sym)
 		} else if match(sym.Raw) {

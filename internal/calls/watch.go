@@ -19,39 +19,36 @@ import (
 type Target struct {
 	Found
 	Object string // path of the file
-	File   string // file name
-	number int    // in the kernel's table; -1: no probe
+	file   *elfsym.File
+	number int // in the kernel's table; -1: no probe
 }
 
 // A Selection is what was found in a process.
 type Selection struct {
 	PID     int
 	Targets []Target
+	memory  Memory
 	objects []handle.Object
 	first   []int // number of the first target of each object, and at last of all
+	hits    []int // names that each pattern has matched
 }
 
-// Select looks for functions in the objects of a process. wanted returns which functions of an object are asked for, or
-// nil if none are.
-func Select(pid int, space *handle.Space, wanted func(o *handle.Object) func(raw string) bool) (*Selection, error) {
-	s := &Selection{PID: pid}
-	seen := map[*elfsym.File]bool{}
-	for _, o := range space.Objects() {
-		if o.File == nil || seen[o.File] {
-			continue
-		}
-		seen[o.File] = true
-		match := wanted(&o)
-		if match == nil {
-			continue
-		}
-		s.objects, s.first = append(s.objects, o), append(s.first, len(s.Targets))
-		for _, f := range Find(o.File, match) {
-			s.Targets = append(s.Targets, Target{Found: f, Object: o.Path, File: o.Name, number: -1})
+// Missed returns the patterns that name no function, by their numbers.
+func (s *Selection) Missed() (missed []int) {
+	for i, n := range s.hits {
+		if n == 0 {
+			missed = append(missed, i)
 		}
 	}
-	s.first = append(s.first, len(s.Targets))
-	return s, space.Lack()
+	return missed
+}
+
+// add looks for functions in an object.
+func (s *Selection) add(o *handle.Object, match func(raw string) bool) {
+	s.objects, s.first = append(s.objects, *o), append(s.first, len(s.Targets))
+	for _, f := range Find(o.File, match) {
+		s.Targets = append(s.Targets, Target{Found: f, Object: o.Path, file: o.File, number: -1})
+	}
 }
 
 // A Watch counts and times the calls of functions of a process.
@@ -61,8 +58,8 @@ type Watch struct {
 }
 
 // Open makes the probes. Targets that cannot have one get an Err, and those whose ends cannot be seen a Plan.Whole. Nothing is
-// counted before Begin. mem is the memory of the process.
-func (s *Selection) Open(mem Memory) (*Watch, error) {
+// counted before Begin.
+func (s *Selection) Open() (*Watch, error) {
 	n := 0
 	for i := range s.Targets {
 		if t := &s.Targets[i]; t.Err == nil {
@@ -71,7 +68,7 @@ func (s *Selection) Open(mem Memory) (*Watch, error) {
 		}
 	}
 	if n == 0 {
-		return nil, errors.New("no function that can be probed")
+		return nil, ErrNothing
 	}
 	kernel, err := perfevent.OpenCalls(s.PID, n)
 	if err != nil {
@@ -79,7 +76,7 @@ func (s *Selection) Open(mem Memory) (*Watch, error) {
 	}
 	w := &Watch{s, kernel}
 	for i := range s.objects {
-		if err := w.attach(mem, &s.objects[i], s.Targets[s.first[i]:s.first[i+1]]); err != nil {
+		if err := w.attach(&s.objects[i], s.Targets[s.first[i]:s.first[i+1]]); err != nil {
 			w.Close()
 			return nil, err
 		}
@@ -92,6 +89,9 @@ type Memory interface {
 	ReadAt(b []byte, addr int64) (int, error)
 }
 
+// ErrNothing is the error if none of the functions can have a probe.
+var ErrNothing = errors.New("none of the functions can have a probe")
+
 // Why a place can have no probe.
 var (
 	errChanged = errors.New("its text in memory differs from that of its file")
@@ -99,14 +99,14 @@ var (
 )
 
 // attach makes the probes of one object.
-func (w *Watch) attach(mem Memory, o *handle.Object, targets []Target) error {
+func (w *Watch) attach(o *handle.Object, targets []Target) error {
 	file, m, err := openText(w.PID, o)
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.Path, err)
 	}
 	defer file.Close()
 	var entries, ends []perfevent.CallPlace
-	text := textOf{mem, o, m}
+	text := textOf{w.memory, o, m}
 	byNumber := map[int]*Target{}
 	for i := range targets {
 		t := &targets[i]
@@ -233,7 +233,7 @@ func (w *Watch) End() { w.kernel.Switch(false) }
 func (w *Watch) Close() error { return w.kernel.Close() }
 
 // Read reads the statistics of target i. It returns false if that has no probe.
-func (w *Watch) Read(i int, s *perfevent.CallStats) bool {
+func (w *Watch) Read(i int, s *Stats) bool {
 	t := &w.Targets[i]
 	if t.number < 0 || t.Err != nil {
 		return false

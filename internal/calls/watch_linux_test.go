@@ -5,16 +5,11 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
-	"ptools/internal/elfsym"
-	"ptools/internal/mem"
-	"ptools/internal/perfevent"
 	"ptools/internal/ptest"
-	"ptools/pctl/handle"
 )
 
 func TestMain(m *testing.M) { ptest.Main(m) }
@@ -40,28 +35,27 @@ func start(t *testing.T, program string, names ...string) *watched {
 
 func watch(t *testing.T, pid int, object string, names ...string) *Watch {
 	t.Helper()
-	files := elfsym.NewCache(8)
-	defer files.Close()
-	space, err := handle.NewSpace(pid, files)
+	p, err := OpenProcess(pid)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer space.Close()
-	memory, err := mem.OpenPatient(pid)
-	if err != nil {
-		t.Fatal(err)
+	t.Cleanup(p.Close)
+	if len(names) == 0 {
+		names = []string{"*"}
 	}
-	defer memory.Close()
-	s, err := Select(pid, space, func(o *handle.Object) func(string) bool {
-		if o.Name != object {
-			return nil
+	var patterns []Pattern
+	for _, name := range names {
+		pattern, err := ParsePattern(object + "`" + name)
+		if err != nil {
+			t.Fatal(err)
 		}
-		return func(raw string) bool { return len(names) == 0 || slices.Contains(names, raw) }
-	})
+		patterns = append(patterns, pattern)
+	}
+	s, err := p.Select(patterns)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := s.Open(memory)
+	w, err := s.Open()
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported) {
 		t.Skip(err)
 	}
@@ -94,7 +88,7 @@ func (w *watched) holds(old, now truth) {
 	w.t.Helper()
 	seen := 0
 	for i := range w.Targets {
-		var s perfevent.CallStats
+		var s Stats
 		name := w.Targets[i].Raw
 		want, ok := now[name]
 		if !ok {
@@ -159,6 +153,36 @@ func TestGoEndings(t *testing.T) {
 	w.holds(old, now)
 	w.work(10)
 	w.lives()
+}
+
+// TestNames: by which names a function is found.
+func TestNames(t *testing.T) {
+	for _, c := range []struct {
+		raw  string
+		yes  string
+		none string
+	}{
+		{"malloc", "malloc mal* *oc m?lloc libc.so.6`malloc libc`* libc.so*`*", "mallo alloc a.out`* malloc? ld*`*"},
+		{"_ZN2ns3Box3putERKSs", "_ZN2ns3Box* ns::Box::put put ns::*::put ns::Box::put(*", "Box put( ns::Box"},
+		{"net/http.(*conn).serve", "net/http.* net/http.(*conn).serve http.(*conn).serve *.serve http.*", "serve conn.serve"},
+		{"f.constprop.0", "f f.constprop.0 f*", "g constprop.0"},
+		{"f.part.0", "f.part.0 f.*", "f"},
+	} {
+		names := NamesOf(c.raw)
+		try := func(texts string, want bool) {
+			for _, text := range strings.Fields(texts) {
+				p, err := ParsePattern(text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := p.In("/usr/lib/libc.so.6", false) && p.Matches(&names); got != want {
+					t.Errorf("%s for %s: %v", text, c.raw, got)
+				}
+			}
+		}
+		try(c.yes, true)
+		try(c.none, false)
+	}
 }
 
 // TestEverything: all functions of a program, those of Go's runtime included.

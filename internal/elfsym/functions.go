@@ -2,11 +2,11 @@ package elfsym
 
 import "debug/elf"
 
-// Functions calls found with the functions that the file defines, until it returns false: those of Go's table, and those
+// Functions calls found with the functions that a file defines, until it returns false: those of Go's table, and those
 // of the symbol tables. A function may have several names, and comes once for each. Several tables may have the same
 // name. Functions reads all symbols. A name is demangled only by Sym.Name, which is therefore empty here: see
 // [Demangled].
-func (f *File) Functions(found func(Sym) bool) {
+func Functions(f *File, found func(Sym) bool) {
 	g, isGo := f.Go()
 	if isGo {
 		for i := range g.nfunc {
