@@ -58,11 +58,23 @@ func (s *session) count(ctx context.Context, ended <-chan struct{}) error {
 		}
 	}
 	s.watch.End()
+	s.tellExec(ended)
 	all := t.read()
 	if s.top {
 		return nil
 	}
 	return s.print(all, time.Since(begun))
+}
+
+// tellExec says that the process executes another program.
+func (s *session) tellExec(ended <-chan struct{}) {
+	select {
+	case <-ended: // its last program cannot be told from the first
+	default:
+		if !s.process.Current() {
+			s.say("process %d has executed another program, whose calls are not counted", s.process.PID)
+		}
+	}
 }
 
 // each prints a table of each second.
@@ -87,4 +99,3 @@ func (s *session) each(ctx context.Context, ended <-chan struct{}, over <-chan t
 		}
 	}
 }
-

@@ -127,7 +127,7 @@ func parse(args []string) (*config, error) {
 	if err := fs.Parse(args); err != nil {
 		return nil, usage.Wrong(fs, help, err)
 	}
-	if err := usage.Asked(fs, help, nil); err != nil {
+	if err := usage.Asked(fs, help, map[string][]string{}); err != nil {
 		return nil, err
 	}
 	patterns := fs.Args()

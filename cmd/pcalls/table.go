@@ -116,8 +116,22 @@ func (s *session) print(rows []row, length time.Duration) error {
 	if untimed > 0 {
 		s.say("%d calls have no time: the kernel's table of open calls was full", untimed)
 	}
-	s.say("%d calls of %d functions in %s; %s%d were looked at", all, len(rows), duration(length), shown(n, len(rows)), len(s.watch.Targets))
+	s.say("%d calls of %d functions in %s; %s%d were looked at%s", all, len(rows), duration(length), shown(n, len(rows)), len(s.watch.Targets), stepped(rows))
 	return nil
+}
+
+// stepped says how many functions' times include a single step, which is much for a short function.
+func stepped(rows []row) string {
+	n := 0
+	for i := range rows {
+		if rows[i].timed() && !rows[i].target.Plan.Entry.Emulated {
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %d of them begin with instructions that the kernel has to step, which their times include", n)
 }
 
 func shown(n, all int) string {

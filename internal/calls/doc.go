@@ -4,8 +4,8 @@
 // # Plans
 //
 // A [Plan] has the places of a function's probes. The probe of the entry is at the first instruction that the kernel
-// emulates, if one comes before the function has overwritten an argument or lost its return address. There a probe costs
-// a twentieth of one at an instruction that has to be single-stepped. The function's ends are its return instructions,
+// emulates, if one is in the function's first block, to whose inside no jump leads, while the place of the return address is
+// known. There a probe costs a twentieth of one at an instruction that has to be single-stepped. The function's ends are its return instructions,
 // and its jumps to other functions (tail calls). No return address is ever replaced: programs that move their stacks,
 // unwind them, or switch between them run as without probes.
 //

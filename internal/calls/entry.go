@@ -17,7 +17,7 @@ func (b *body) entry(f *Function, ends []Place) (Place, error) {
 		return Place{}, ErrLoop
 	}
 	w := walker{body: b, f: f, ends: ends, checking: checked}
-	for addr := start; ; {
+	for addr, n := start, 0; n < maxWalk; n++ {
 		s, ok := b.stepAt(addr)
 		if !ok || addr != start && b.isTarget(addr) {
 			break
@@ -35,6 +35,9 @@ func (b *body) entry(f *Function, ends []Place) (Place, error) {
 	}
 	return Place{}, ErrNoPlace
 }
+
+// maxWalk bounds how many instructions come before the probe of an entry.
+const maxWalk = 24
 
 // A walker goes through the beginning of a function.
 type walker struct {
@@ -105,8 +108,11 @@ func checksStack(code []byte) bool {
 	return false
 }
 
-// pass reports whether a thread that is behind an instruction still has its arguments, and whether the address of its
-// return address is known. It keeps track of the latter.
+// isVector reports whether an instruction is one that begins with VEX or EVEX. None of those writes the stack pointer.
+func isVector(code []byte) bool { return code[0] == 0xc4 || code[0] == 0xc5 || code[0] == 0x62 }
+
+// pass reports whether the thread is in the same block behind an instruction, and whether the address of its return
+// address is known there. It keeps track of that.
 func (w *walker) pass(addr uint64, s x86.Step) bool {
 	code := w.bytesAt(addr)
 	if w.checking && s.Way == x86.JumpIf {
@@ -126,58 +132,40 @@ func (w *walker) pass(addr uint64, s x86.Step) bool {
 	}
 	in, err := x86asm.Decode(code, 64)
 	if err != nil || in.Len != s.Len {
-		return false
+		return isVector(code)
 	}
 	switch in.Op {
-	case x86asm.NOP, x86asm.CMP, x86asm.TEST:
-		return true
 	case x86asm.PUSH:
-		if in.DataSize == 16 {
-			return false
-		}
 		w.slot += 8
-		return true
-	case x86asm.MOV, x86asm.LEA, x86asm.XOR, x86asm.SUB, x86asm.ADD, x86asm.AND, x86asm.OR, x86asm.MOVZX, x86asm.MOVSXD:
-		return w.passWrite(&in)
+		return in.DataSize != 16
+	case x86asm.POP, x86asm.LEAVE, x86asm.ENTER, x86asm.PUSHF, x86asm.PUSHFQ, x86asm.POPF, x86asm.POPFQ, x86asm.SYSCALL:
+		return false
 	}
-	return false
+	return w.passStack(&in)
 }
 
-// passWrite is pass for an instruction that writes its first operand.
-func (w *walker) passWrite(in *x86asm.Inst) bool {
-	to, ok := in.Args[0].(x86asm.Reg)
-	if !ok {
-		_, memory := in.Args[0].(x86asm.Mem)
-		return memory
-	}
-	if to == x86asm.RSP {
+// passStack is pass for an instruction that may write the stack pointer as an operand.
+func (w *walker) passStack(in *x86asm.Inst) bool {
+	for i, arg := range in.Args {
+		if r, ok := arg.(x86asm.Reg); !ok || family(r) != family(x86asm.RSP) || i > 0 && in.Op != x86asm.XCHG && in.Op != x86asm.XADD {
+			continue
+		}
 		n, ok := in.Args[1].(x86asm.Imm)
-		if !ok || n < -1<<20 || n > 1<<20 {
-			return false
+		if !ok || in.Args[0] != x86asm.RSP || n < -1<<20 || n > 1<<20 {
+			return in.Op == x86asm.CMP || in.Op == x86asm.TEST
 		}
 		switch in.Op {
 		case x86asm.SUB:
 			w.slot += int32(n)
-			return true
 		case x86asm.ADD:
 			w.slot -= int32(n)
-			return true
+		case x86asm.CMP, x86asm.TEST:
+		default:
+			return false
 		}
-		return false
+		return true
 	}
-	n, ok := family(to), true
-	for _, arg := range argumentsOf[w.f.Convention] {
-		ok = ok && n != family(arg)
-	}
-	return ok && n >= 0 && n != family(x86asm.RSP)
-}
-
-// argumentsOf are the registers that a function may not have written before its probe.
-var argumentsOf = [...][]x86asm.Reg{
-	C: {x86asm.RDI, x86asm.RSI, x86asm.RDX, x86asm.RCX, x86asm.R8, x86asm.R9},
-	Go: {x86asm.RAX, x86asm.RBX, x86asm.RCX, x86asm.RDI, x86asm.RSI, x86asm.R8, x86asm.R9, x86asm.R10, x86asm.R11,
-		x86asm.RDX, x86asm.R14},
-	GoAsm: {},
+	return true
 }
 
 // family returns the number of the general register that a register is part of, -1 if it is part of none.

@@ -58,7 +58,7 @@ type Plan struct {
 var (
 	ErrUnread   = errors.New("its code cannot be read")
 	ErrLoop     = errors.New("its first instruction is also the head of a loop")
-	ErrNoPlace  = errors.New("it has no instruction that can have a probe before it loses its arguments")
+	ErrNoPlace  = errors.New("its first block has no instruction that can have a probe")
 	ErrLarge    = errors.New("it is larger than 1 MB")
 	ErrDecode   = errors.New("it has bytes that are no instructions, or may be none")
 	ErrFar      = errors.New("it has far branches or transactions")

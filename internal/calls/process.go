@@ -15,6 +15,7 @@ type Process struct {
 	files  *elfsym.Cache
 	space  *handle.Space
 	memory *mem.Patient
+	image  *procfs.Image
 	main   string // path of the program
 }
 
@@ -28,6 +29,9 @@ func OpenProcess(pid int) (*Process, error) {
 	if p.space, err = handle.NewSpace(pid, p.files); err == nil {
 		p.memory, err = mem.OpenPatient(pid)
 	}
+	if err == nil {
+		p.image, err = procfs.OpenImage(pid)
+	}
 	if err != nil {
 		p.Close()
 		return nil, err
@@ -40,6 +44,9 @@ func OpenProcess(pid int) (*Process, error) {
 
 // Close gives back what was opened.
 func (p *Process) Close() {
+	if p.image != nil {
+		p.image.Close()
+	}
 	if p.memory != nil {
 		p.memory.Close()
 	}
@@ -87,6 +94,10 @@ func (p *Process) Similar(pattern *Pattern) []string {
 
 // Inlined returns the functions that a target was inlined into.
 func (p *Process) Inlined(t *Target) []string { return t.file.InlinedIn(t.Raw) }
+
+// Current reports whether the process still executes the program that it did when it was opened. Calls of another are not
+// counted.
+func (p *Process) Current() bool { return p.image.Current() }
 
 // Alive opens a descriptor by which the end of the process is seen.
 func (p *Process) Alive() (*procfs.PIDFD, error) { return procfs.OpenPIDFD(p.PID) }
