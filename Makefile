@@ -1,5 +1,5 @@
 # Targets:
-#   build    bin/pgrab, bin/psample, bin/psampled, bin/functrace
+#   build    bin/pgrab, bin/psample, bin/pcalls, bin/psampled, bin/functrace
 #   install  the tools, their man pages and completions, below PREFIX (/usr/local), of DESTDIR if that is set
 #   test     everything a change must pass; installs what it needs, or says what is missing
 #   demo     psample's built-in workload, profiled
@@ -25,13 +25,14 @@ TESTFLAGS ?= -race -shuffle=on
 build:
 	CGO_ENABLED=0 $(GO) build -o bin/pgrab ./cmd/pgrab
 	CGO_ENABLED=0 $(GO) build -o bin/psample ./cmd/psample
+	CGO_ENABLED=0 $(GO) build -o bin/pcalls ./cmd/pcalls
 	CGO_ENABLED=0 $(GO) build -o bin/psampled ./cmd/psampled
 	CGO_ENABLED=0 $(GO) build -o bin/functrace ./examples/functrace
 
 PREFIX ?= /usr/local
 
 install: build
-	@for tool in pgrab psample psampled; do \
+	@for tool in pgrab psample pcalls psampled; do \
 		install -D -m 755 bin/$$tool "$(DESTDIR)$(PREFIX)/bin/$$tool" && \
 		bin/$$tool --print man >bin/$$tool.1 && \
 		install -D -m 644 bin/$$tool.1 "$(DESTDIR)$(PREFIX)/share/man/man1/$$tool.1" && \

@@ -12,6 +12,7 @@ import (
 const (
 	GoTopFrame = 1 << iota // the stack ends here: goexit, mstart, …
 	GoSPWrite              // sets SP to a value that no table has
+	GoAsm                  // written in assembler
 )
 
 // A GoFunc is a function of a Go program.

@@ -6,6 +6,9 @@ import "errors"
 // [errors.ErrUnsupported].
 var ErrNoUprobes error = noUprobes{"kernel has no uprobes for BPF programs"}
 
+// ErrNoLinks says that the kernel is older than Linux 6.6.
+var ErrNoLinks error = noUprobes{"kernel has no uprobe_multi links (Linux 6.6)"}
+
 // errOtherNamespace: a BPF program cannot find the number by which we know a
 // thread.
 var errOtherNamespace error = noUprobes{"process is in another PID namespace than this program"}

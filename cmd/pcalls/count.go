@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"ptools/internal/job"
+	"ptools/pctl"
+)
+
+// running counts the calls of a process that runs.
+func (s *session) running(ctx context.Context) (err error) {
+	defer job.Stay(func() {})()
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	defer func() { err = errors.Join(err, s.close()) }()
+	if err := s.find(s.pid); err != nil || s.list {
+		return err
+	}
+	alive, err := s.process.Alive()
+	if err != nil {
+		return fmt.Errorf("process %d: %w", s.pid, pctl.ErrNoProcess)
+	}
+	defer alive.Close()
+	ended := make(chan struct{})
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() { // ends with the process, or with ctx
+		defer close(ended)
+		alive.Wait(ctx)
+	}()
+	s.watch.Begin()
+	return s.count(ctx, ended)
+}
+
+// count waits until the counting is to end, and prints its result.
+func (s *session) count(ctx context.Context, ended <-chan struct{}) error {
+	begun := time.Now()
+	var over <-chan time.Time
+	if s.length > 0 {
+		over = time.After(s.length)
+	}
+	t := newTable(s)
+	if s.top {
+		if err := s.each(ctx, ended, over, t); err != nil {
+			return err
+		}
+	} else {
+		select {
+		case <-ended:
+		case <-ctx.Done():
+		case <-over:
+		}
+	}
+	s.watch.End()
+	s.tellExec(ended)
+	all := t.read()
+	if s.top {
+		return nil
+	}
+	return s.print(all, time.Since(begun))
+}
+
+// tellExec says that the process executes another program.
+func (s *session) tellExec(ended <-chan struct{}) {
+	select {
+	case <-ended: // its last program cannot be told from the first
+	default:
+		if !s.process.Current() {
+			s.say("process %d has executed another program, whose calls are not counted", s.process.PID)
+		}
+	}
+}
+
+// each prints a table of each second.
+func (s *session) each(ctx context.Context, ended <-chan struct{}, over <-chan time.Time, t *table) error {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	last := time.Now()
+	for {
+		select {
+		case <-ended:
+			s.say("process %d has ended", s.pid)
+			return nil
+		case <-ctx.Done():
+			return nil
+		case <-over:
+			return nil
+		case now := <-tick.C:
+			if err := t.show(t.second(), now.Sub(last)); err != nil {
+				return err
+			}
+			last = now
+		}
+	}
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"ptools/internal/calls"
+	"ptools/internal/usage"
+	"ptools/pctl/targets"
+)
+
+// help is what --help prints; a test compares it with the flags.
+const help = "usage: pcalls [flags] -p PID|NAME [OBJECT`]PATTERN…\n" +
+	"       pcalls [flags] [OBJECT`]PATTERN… -- COMMAND [ARG…]\n" + `
+Counts and times calls of functions of a running program, and lets it live.
+
+  -p, --pid PID             a running process, or the one with a name or executable that
+                            matches, as nginx, /usr/bin/python3*
+  -t, --time DURATION       count this long; a bare number is seconds
+                            (default: until the target ends or ^C)
+  -n, --number N            print at most N functions
+                            (default: all; with --top 20, on a terminal what fits)
+      --top                 a table each second, of that second, until ^C
+      --list                print the functions that would be counted, where their probes
+                            would be, and why some can have none; set nothing
+      --json                a JSON object a line for each function that was called, with
+                            its histogram; with --list for each function
+  -q, --quiet               no closing line
+      --version             print version and commit
+      --print WHAT          print a man page (man), or the completion of a shell:
+                            bash, zsh or fish
+  -h, --help                print this help
+
+A PATTERN is a function's name, in which * is any text and ? any character: the name in
+the symbol table, the demangled name with or without parameters, a C++ name without
+namespaces, a Go name with or without the path of its package. OBJECT is a path, a file
+name, a file name up to .so, or a.out, which is the program. Without it all objects are
+searched. Objects that are loaded later are not.
+
+A call's time is from its beginning to its end, waiting included, and includes what the
+probes cost: some 0.5 us at the entries that --list calls emulated, and 1 us (in virtual
+machines 10 us) at other entries, and at most ends after their time has been taken. A
+call that ends by an exception, longjmp or a panic has no time. It counts as open, as do
+calls that have not ended yet.
+
+With a COMMAND the exit status is the command's.
+
+examples:
+  pcalls -p redis-server 'a.out` + "`" + `*Command' -t 10
+  pcalls -p 4242 'net/http.*'              of a Go server
+  pcalls --top -p 4242 malloc free
+  pcalls -n 10 '*' -- ./build/prog -x      the whole program
+  pcalls --list -p 4242 'std::string::*'   sets nothing
+`
+
+// config is a parsed command line.
+type config struct {
+	pid      int // 0: a command
+	patterns []calls.Pattern
+	command  []string
+	length   time.Duration // 0: until the target ends
+	showing
+}
+
+// showing is what is printed.
+type showing struct {
+	number int // of functions; 0: all
+	view
+	json  bool
+	quiet bool
+}
+
+// view is what is printed at all.
+type view struct{ top, list bool }
+
+// seconds is the value of a duration flag. A bare number means seconds.
+type seconds time.Duration
+
+func (s *seconds) String() string { return time.Duration(*s).String() }
+func (s *seconds) Type() string   { return "DURATION" }
+
+func (s *seconds) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	if n, numErr := strconv.ParseFloat(text, 64); numErr == nil {
+		d, err = time.Duration(n*float64(time.Second)), nil
+	}
+	switch {
+	case err != nil:
+		return errors.New("not a number of seconds or a duration like 1m30s")
+	case d <= 0:
+		return errors.New("not a positive duration")
+	}
+	*s = seconds(d)
+	return nil
+}
+
+// rawFlags are the values of flags before they are checked.
+type rawFlags struct {
+	config
+	named  []string
+	length seconds
+}
+
+func (r *rawFlags) set() *pflag.FlagSet {
+	fs := pflag.NewFlagSet("pcalls", pflag.ContinueOnError)
+	fs.Usage = func() {} // run prints help
+	fs.StringSliceVarP(&r.named, "pid", "p", nil, "")
+	fs.VarP(&r.length, "time", "t", "")
+	fs.IntVarP(&r.number, "number", "n", 0, "")
+	fs.BoolVar(&r.top, "top", false, "")
+	fs.BoolVar(&r.list, "list", false, "")
+	fs.BoolVar(&r.json, "json", false, "")
+	fs.BoolVarP(&r.quiet, "quiet", "q", false, "")
+	usage.Flags(fs)
+	return fs
+}
+
+// parse reads the command line. An error is a usage.Error, or a usage.Text that is to be printed.
+func parse(args []string) (*config, error) {
+	var r rawFlags
+	fs := r.set()
+	if err := fs.Parse(args); err != nil {
+		return nil, usage.Wrong(fs, help, err)
+	}
+	if err := usage.Asked(fs, help, map[string][]string{}); err != nil {
+		return nil, err
+	}
+	patterns := fs.Args()
+	if at := fs.ArgsLenAtDash(); at >= 0 {
+		patterns, r.command = patterns[:at], patterns[at:]
+	}
+	r.config.length = time.Duration(r.length)
+	for _, text := range patterns {
+		p, err := calls.ParsePattern(text)
+		if err != nil {
+			return nil, usage.Errorf("%q is no pattern: %w", text, err)
+		}
+		r.patterns = append(r.patterns, p)
+	}
+	if err := r.check(fs); err != nil {
+		return nil, err
+	}
+	if len(r.command) > 0 {
+		return &r.config, nil
+	}
+	var err error
+	r.pid, err = onePID(r.named)
+	return &r.config, err
+}
+
+// check refuses flags that do not go together.
+func (r *rawFlags) check(fs *pflag.FlagSet) error {
+	named := fs.Changed("pid")
+	switch {
+	case !named && len(r.command) == 0 && fs.ArgsLenAtDash() >= 0:
+		return usage.Errorf("no COMMAND after --")
+	case !named && len(r.command) == 0:
+		return usage.Errorf("calls of what program? -p PID, -p NAME, or -- COMMAND")
+	case named && len(r.command) > 0:
+		return usage.Errorf("-p and a COMMAND exclude each other")
+	case len(r.patterns) == 0:
+		return usage.Errorf("which functions? a PATTERN, as malloc or 'net/http.*'; '*' is all")
+	case r.number < 0 || fs.Changed("number") && r.number == 0:
+		return usage.Errorf("-n wants a positive number of functions")
+	case r.list && (r.top || fs.Changed("time") || fs.Changed("number")):
+		return usage.Errorf("--list counts nothing: --top, -t and -n mean nothing")
+	case r.top && r.json:
+		return usage.Errorf("--top is for people: give --json without it")
+	case r.top && len(r.command) > 0:
+		return usage.Errorf("--top shows a running process: a COMMAND would write on the same terminal; give -p")
+	}
+	return nil
+}
+
+// onePID returns the process that -p means.
+func onePID(named []string) (int, error) {
+	pids, _, err := targets.Select(named, "")
+	if none, ok := errors.AsType[targets.None](err); ok {
+		return 0, none
+	}
+	if err != nil {
+		return 0, usage.Errorf("%w", err)
+	}
+	if len(pids) != 1 {
+		var texts []string
+		for _, pid := range pids[:min(len(pids), 8)] {
+			texts = append(texts, strconv.Itoa(pid))
+		}
+		return 0, fmt.Errorf("-p means %d processes, and calls are counted in one: %s", len(pids), strings.Join(texts, ", "))
+	}
+	return pids[0], nil
+}

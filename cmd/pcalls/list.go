@@ -1,0 +1,106 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"strings"
+
+	"ptools/internal/calls"
+	"ptools/internal/clean"
+)
+
+// mostInlined is with how many functions at most the copies that were inlined are looked for, which takes long.
+const mostInlined = 32
+
+// jsonPlan is a line of --list in JSON. Offsets are from the beginning of the function.
+type jsonPlan struct {
+	Function string   `json:"function"`
+	Raw      string   `json:"raw"`
+	Object   string   `json:"object"`
+	Address  uint64   `json:"address"` // in the file
+	Size     uint64   `json:"size"`
+	Refused  string   `json:"refused,omitempty"`
+	Entry    *int64   `json:"entry,omitempty"`
+	Emulated bool     `json:"emulated"`
+	Returns  []int64  `json:"returns,omitempty"`
+	Tails    []int64  `json:"tail_calls,omitempty"`
+	Untimed  string   `json:"untimed,omitempty"`
+	Doubt    string   `json:"doubt,omitempty"`
+	Inlined  []string `json:"inlined_in,omitempty"`
+}
+
+// plan describes a function for --list.
+func (s *session) plan(t *calls.Target, inlined bool) jsonPlan {
+	j := jsonPlan{Function: t.Name, Raw: t.Raw, Object: t.Object, Address: t.Start, Size: t.End - t.Start}
+	if inlined {
+		j.Inlined = s.process.Inlined(t)
+	}
+	if t.Err != nil {
+		j.Refused = t.Err.Error()
+		return j
+	}
+	entry := int64(t.Plan.Entry.Addr - t.Start)
+	j.Entry, j.Emulated, j.Doubt = &entry, t.Plan.Entry.Emulated, t.Plan.Doubt
+	for _, p := range t.Plan.Returns {
+		if at := int64(p.Addr - t.Start); p.Tail {
+			j.Tails = append(j.Tails, at)
+		} else {
+			j.Returns = append(j.Returns, at)
+		}
+	}
+	if t.Plan.Entry.Tail {
+		j.Tails = append(j.Tails, entry)
+	}
+	if t.Plan.Whole != nil {
+		j.Untimed = t.Plan.Whole.Error()
+	}
+	return j
+}
+
+// printList prints where the probes would be.
+func (s *session) printList(found *calls.Selection) error {
+	w := bufio.NewWriter(s.stdout)
+	inlined := len(found.Targets) <= mostInlined
+	if !s.json {
+		fmt.Fprintf(w, "%-18s %-9s %7s %5s  %s\n", "ENTRY", "PROBE", "RETURNS", "TAILS", "FUNCTION")
+	}
+	for i := range found.Targets {
+		t := &found.Targets[i]
+		p := s.plan(t, inlined)
+		if s.json {
+			if err := writeJSON(w, p); err != nil {
+				return err
+			}
+			continue
+		}
+		fmt.Fprintln(w, p.line())
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if !inlined {
+		s.say("copies that were inlined are looked for with at most %d functions, and these are %d", mostInlined, len(found.Targets))
+	}
+	return nil
+}
+
+// line is the plan as text.
+func (p *jsonPlan) line() string {
+	name := clean.Text(p.Function) + " in " + clean.Base(p.Object)
+	for _, note := range []string{p.Refused, p.Untimed, p.Doubt} {
+		if note != "" {
+			name += "; " + note
+		}
+	}
+	if len(p.Inlined) > 0 {
+		name += "; not counted where it was inlined: " + clean.Text(strings.Join(p.Inlined, ", "))
+	}
+	if p.Entry == nil {
+		return fmt.Sprintf("%-18s %-9s %7s %5s  %s", fmt.Sprintf("%#x", p.Address), "none", "-", "-", name)
+	}
+	probe := "stepped"
+	if p.Emulated {
+		probe = "emulated"
+	}
+	return fmt.Sprintf("%-18s %-9s %7d %5d  %s", fmt.Sprintf("%#x+%#x", p.Address, *p.Entry), probe, len(p.Returns), len(p.Tails), name)
+}

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/pflag"
+
+	"ptools/internal/calls"
+	"ptools/internal/perfevent"
+	"ptools/internal/ptest"
+	"ptools/internal/ptest/uprobe"
+)
+
+// TestMain is pcalls itself if the test binary is called by that name.
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == "pcalls" {
+		main()
+	}
+	ptest.Main(m)
+}
+
+// command returns the path of the command pcalls.
+func command(t testing.TB) string {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "pcalls")
+	if err := os.Symlink(exe, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestScripts(t *testing.T) {
+	uprobe.Need(t)
+	path := command(t)
+	program := ptest.BuildC(t, "testdata/known.c")
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("PATH", filepath.Dir(path)+string(os.PathListSeparator)+e.Getenv("PATH"))
+			e.Setenv("KNOWN", program)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": status},
+	})
+}
+
+// status runs a command and compares its exit status.
+func status(ts *testscript.TestScript, neg bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	if e, ok := err.(interface{ ExitCode() int }); ok {
+		got = e.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit status %d, want %d", got, want)
+	}
+}
+
+// TestHelp: every flag is in the help text as it is spelt.
+func TestHelp(t *testing.T) {
+	new(rawFlags).set().VisitAll(func(f *pflag.Flag) {
+		want := "      --" + f.Name + " "
+		if f.Shorthand != "" {
+			want = "  -" + f.Shorthand + ", --" + f.Name + " "
+		}
+		if !strings.Contains(help, want) {
+			t.Errorf("no %q", want)
+		}
+	})
+}
+
+// TestRunning: a process that runs is counted until the time is over, and is unharmed. The times are those of the calls.
+func TestRunning(t *testing.T) {
+	uprobe.Need(t)
+	target := ptest.Start(t, ptest.BuildC(t, "testdata/known.c"), "forever")
+	target.Ready()
+	var out, errs strings.Builder
+	args := []string{"--json", "-p", strconv.Itoa(target.PID), "-t", "0.3", "a.out`naps"}
+	if code := run(context.Background(), args, &out, &errs); code != 0 {
+		t.Fatalf("status %d: %s", code, errs.String())
+	}
+	var naps struct {
+		Calls, Returned uint64
+		Sum             int64 `json:"sum_ns"`
+		Histogram       [][2]uint64
+	}
+	if err := json.Unmarshal([]byte(out.String()), &naps); err != nil || naps.Returned == 0 || naps.Calls < naps.Returned {
+		t.Fatalf("output %q: %v", out.String(), err)
+	}
+	if mean := time.Duration(naps.Sum) / time.Duration(naps.Returned); mean < 2*time.Millisecond || naps.Histogram[0][0] < 1_800_000 {
+		t.Errorf("naps of 2 ms take %v: %s", mean, out.String())
+	}
+	ptest.TextIntact(t, target.PID)
+	target.Kill()
+}
+
+// TestKilledWhileCounting: a target lives, with its own text, when pcalls is killed at any moment.
+func TestKilledWhileCounting(t *testing.T) {
+	uprobe.Need(t)
+	path := command(t)
+	target := ptest.Start(t, ptest.BuildC(t, "testdata/known.c"), "forever")
+	target.Ready()
+	random := ptest.Rand(t)
+	for range ptest.Rounds(3, 5, 200) {
+		tool := ptest.Start(t, path, "-p", strconv.Itoa(target.PID), "a.out`*")
+		ptest.AMoment(random, 100*time.Millisecond)
+		tool.Kill()
+		tool.Wait()
+		if s := target.State(); s == 'Z' || s == 'X' || s == 't' || s == 'T' {
+			t.Fatalf("the target is in state %c", s)
+		}
+	}
+	target.WaitFor("the traps to be lifted", func() bool { return !ptest.HasTraps(target.PID) })
+	target.Kill()
+}
+
+// TestSignalEnds: the first signal ends the counting, and the result is printed.
+func TestSignalEnds(t *testing.T) {
+	uprobe.Need(t)
+	target := ptest.Start(t, ptest.BuildC(t, "testdata/known.c"), "forever")
+	target.Ready()
+	tool := ptest.Start(t, command(t), "--json", "-p", strconv.Itoa(target.PID), "a.out`naps")
+	target.WaitFor("probes", func() bool { return ptest.HasTraps(target.PID) })
+	tool.Signal(os.Interrupt)
+	out := tool.Output()
+	if state := tool.Wait(); !state.Success() {
+		t.Errorf("%v: %s", state, out)
+	}
+	target.Kill()
+}
+
+// TestDurations: how times are printed.
+func TestDurations(t *testing.T) {
+	for d, want := range map[time.Duration]string{0: "0ns", 16: "16ns", 999: "999ns", 1000: "1.00us", 1234: "1.23us", 99_960: "100us", 999_600: "1.00ms",
+		12_340_000: "12.3ms", 3 * time.Second: "3.00s", 100 * time.Minute: "6000s"} {
+		if got := duration(d); got != want {
+			t.Errorf("%d: %q, want %q", d, got, want)
+		}
+	}
+}
+
+// TestQuantiles: quantiles of known durations are within an eighth.
+func TestQuantiles(t *testing.T) {
+	var s calls.Stats
+	for i := range 1000 {
+		d := time.Duration(i+1) * time.Microsecond
+		class := 0
+		for c := range s.Buckets {
+			if perfevent.BucketStart(c) <= d {
+				class = c
+			}
+		}
+		s.Buckets[class]++
+		s.Max = d
+	}
+	for q, want := range map[float64]time.Duration{.5: 500 * time.Microsecond, .9: 900 * time.Microsecond, .99: 990 * time.Microsecond, 1: time.Millisecond} {
+		if got := calls.Quantile(&s, q); got < want*7/8 || got > want*9/8 || got > s.Max {
+			t.Errorf("quantile %v is %v, want %v", q, got, want)
+		}
+	}
+}
+
+// TestClosedOutput: a reader that goes away ends a view quietly.
+func TestClosedOutput(t *testing.T) {
+	s := &session{config: &config{}, stdout: failing{}, stderr: io.Discard}
+	if err := s.printRows(nil, time.Second, 0, ""); err == nil {
+		t.Error("no error")
+	}
+}
+
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }

@@ -1,0 +1,116 @@
+package calls
+
+import (
+	"errors"
+	"path"
+	"strings"
+
+	"github.com/ianlancetaylor/demangle"
+
+	"ptools/internal/elfsym"
+)
+
+// A Pattern names functions: [OBJECT`]PATTERN. In both parts * is any text and ? any character.
+type Pattern struct {
+	Text             string
+	object, function string
+}
+
+// ParsePattern reads a pattern.
+func ParsePattern(text string) (Pattern, error) {
+	p := Pattern{Text: text, function: text}
+	if object, function, ok := strings.Cut(text, "`"); ok {
+		if p.object, p.function = object, function; object == "" {
+			return p, errors.New("it names no object before `")
+		}
+	}
+	if p.function == "" {
+		return p, errors.New("it names no function")
+	}
+	return p, nil
+}
+
+// In reports whether the pattern looks into an object with a path. Objects are named by their path, their file name, that
+// up to .so, or a.out, which is the program.
+func (p *Pattern) In(file string, isMain bool) bool {
+	if p.object == "" {
+		return true
+	}
+	base := path.Base(file)
+	stem, _, _ := strings.Cut(base, ".so")
+	return isMain && p.object == "a.out" || glob(p.object, file) || glob(p.object, base) || glob(p.object, stem)
+}
+
+// Names are the names that a function can be asked for by.
+type Names []string
+
+// maxMangled is the longest name that is demangled.
+const maxMangled = 4 << 10
+
+// NamesOf returns the names of a function with a name in a symbol table: that itself; without what the compiler has
+// added for a copy; demangled, with and without parameters; a C++ name without its namespaces; a Go name without the
+// path of its package.
+func NamesOf(raw string) Names {
+	names := Names{raw}
+	add := func(name string) {
+		if name != "" && name != names[len(names)-1] {
+			names = append(names, name)
+		}
+	}
+	switch {
+	case strings.HasPrefix(raw, "_Z") || strings.HasPrefix(raw, "_R"):
+		if len(raw) > maxMangled {
+			break
+		}
+		add(elfsym.Demangled(raw))
+		plain := demangle.Filter(raw, demangle.NoParams, demangle.NoTemplateParams, demangle.NoClones)
+		add(plain)
+		add(plain[strings.LastIndexByte(plain, ':')+1:])
+	case strings.Contains(raw, "/"):
+		add(raw[lastSlash(raw)+1:])
+	case strings.Contains(raw, "."):
+		add(elfsym.CloneOf(raw))
+	}
+	return names
+}
+
+// lastSlash returns where the path of a Go function's package ends. Type arguments may have slashes too.
+func lastSlash(name string) int {
+	end := strings.IndexByte(name, '[')
+	if end < 0 {
+		end = len(name)
+	}
+	return strings.LastIndexByte(name[:end], '/')
+}
+
+// Matches reports whether a function has a name that the pattern describes.
+func (p *Pattern) Matches(names *Names) bool {
+	for _, name := range *names {
+		if glob(p.function, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// glob reports whether a text matches a pattern as a whole. A star is tried for ever longer texts; an earlier one need
+// not be tried again when a later one has been reached.
+func glob(pattern, text string) bool {
+	i, j, star, from := 0, 0, -1, 0
+	for j < len(text) {
+		switch {
+		case i < len(pattern) && pattern[i] == '*':
+			star, from = i, j
+			i++
+		case i < len(pattern) && (pattern[i] == '?' || pattern[i] == text[j]):
+			i++
+			j++
+		case star >= 0:
+			from++
+			i, j = star+1, from
+		default:
+			return false
+		}
+	}
+	return strings.Trim(pattern[i:], "*") == ""
+}

@@ -1,0 +1,103 @@
+package calls
+
+import (
+	"strings"
+
+	"ptools/internal/elfsym"
+	"ptools/internal/mem"
+	"ptools/internal/procfs"
+	"ptools/pctl/handle"
+)
+
+// A Process is a running process whose functions are looked for. Its present program is meant.
+type Process struct {
+	PID    int
+	files  *elfsym.Cache
+	space  *handle.Space
+	memory *mem.Patient
+	image  *procfs.Image
+	main   string // path of the program
+}
+
+// cachedFiles is how many files are kept open.
+const cachedFiles = 64
+
+// OpenProcess reads what is mapped in a process. It stops nothing.
+func OpenProcess(pid int) (*Process, error) {
+	p := &Process{PID: pid, files: elfsym.NewCache(cachedFiles)}
+	var err error
+	if p.space, err = handle.NewSpace(pid, p.files); err == nil {
+		p.memory, err = mem.OpenPatient(pid)
+	}
+	if err == nil {
+		p.image, err = procfs.OpenImage(pid)
+	}
+	if err != nil {
+		p.Close()
+		return nil, err
+	}
+	if main := p.space.Named("a.out"); len(main) > 0 {
+		p.main = main[0].Path
+	}
+	return p, nil
+}
+
+// Close gives back what was opened.
+func (p *Process) Close() {
+	if p.image != nil {
+		p.image.Close()
+	}
+	if p.memory != nil {
+		p.memory.Close()
+	}
+	if p.space != nil {
+		p.space.Close()
+	}
+	p.files.Close()
+}
+
+// Select looks for the functions that any of some patterns names.
+func (p *Process) Select(patterns []Pattern) (*Selection, error) {
+	s := &Selection{PID: p.PID, memory: p.memory, hits: make([]int, len(patterns))}
+	seen := map[*elfsym.File]bool{}
+	for _, o := range p.space.Objects() {
+		var wanted []int
+		for i := range patterns {
+			if patterns[i].In(o.Path, o.Path == p.main) {
+				wanted = append(wanted, i)
+			}
+		}
+		if o.File == nil || seen[o.File] || len(wanted) == 0 || strings.HasPrefix(o.Path, "[") {
+			continue
+		}
+		seen[o.File] = true
+		s.add(&o, func(raw string) (matches bool) {
+			names := NamesOf(raw)
+			for _, i := range wanted {
+				if patterns[i].Matches(&names) {
+					s.hits[i]++
+					matches = true
+				}
+			}
+			return matches
+		})
+	}
+	s.first = append(s.first, len(s.Targets))
+	return s, p.space.Lack()
+}
+
+// Similar returns names of functions that may have been meant by a pattern that none has.
+func (p *Process) Similar(pattern *Pattern) []string {
+	const most = 3
+	return p.space.Near("", strings.Trim(pattern.function, "*?"), most)
+}
+
+// Inlined returns the functions that a target was inlined into.
+func (p *Process) Inlined(t *Target) []string { return t.file.InlinedIn(t.Raw) }
+
+// Current reports whether the process still executes the program that it did when it was opened. Calls of another are not
+// counted.
+func (p *Process) Current() bool { return p.image.Current() }
+
+// Alive opens a descriptor by which the end of the process is seen.
+func (p *Process) Alive() (*procfs.PIDFD, error) { return procfs.OpenPIDFD(p.PID) }

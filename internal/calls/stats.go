@@ -1,0 +1,56 @@
+package calls
+
+import (
+	"time"
+
+	"ptools/internal/perfevent"
+)
+
+// Stats are the calls of a function.
+type Stats = perfevent.CallStats
+
+// Quantile returns a duration that a share q of the ended calls did not exceed. It is within an eighth of the true one: within a class of durations
+// calls count as evenly spread.
+func Quantile(s *Stats, q float64) time.Duration {
+	all := uint64(0)
+	for _, n := range s.Buckets {
+		all += n
+	}
+	if all == 0 {
+		return 0
+	}
+	rank := q * float64(all)
+	before := 0.0
+	for i, n := range s.Buckets {
+		if n == 0 || before+float64(n) < rank {
+			before += float64(n)
+			continue
+		}
+		low := perfevent.BucketStart(i)
+		high := s.Max
+		if i+1 < len(s.Buckets) {
+			high = min(high, perfevent.BucketStart(i+1))
+		}
+		share := (rank - before) / float64(n)
+		return min(low+time.Duration(share*float64(high-low)), s.Max)
+	}
+	return s.Max
+}
+
+// Since returns what was added to statistics since they were old. The maximum is that of the class of the longest call that was
+// added.
+func Since(s, old *Stats) Stats {
+	d := *s
+	d.Calls, d.Returned, d.Tails = s.Calls-old.Calls, s.Returned-old.Returned, s.Tails-old.Tails
+	d.Left, d.Untimed, d.Sum = s.Left-old.Left, s.Untimed-old.Untimed, s.Sum-old.Sum
+	longest := 0
+	for i := range d.Buckets {
+		if d.Buckets[i] -= old.Buckets[i]; d.Buckets[i] > 0 {
+			longest = i
+		}
+	}
+	if s.Max == old.Max && longest+1 < len(d.Buckets) {
+		d.Max = min(s.Max, perfevent.BucketStart(longest+1))
+	}
+	return d
+}

@@ -1,0 +1,243 @@
+package calls
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+
+	"ptools/internal/elfsym"
+	"ptools/internal/patience"
+	"ptools/internal/perfevent"
+	"ptools/internal/procfs"
+	"ptools/pctl/handle"
+)
+
+// A Target is a function of a process.
+type Target struct {
+	Found
+	Object string // path of the file
+	file   *elfsym.File
+	number int // in the kernel's table; -1: no probe
+}
+
+// A Selection is what was found in a process.
+type Selection struct {
+	PID     int
+	Targets []Target
+	memory  Memory
+	objects []handle.Object
+	first   []int // number of the first target of each object, and at last of all
+	hits    []int // names that each pattern has matched
+}
+
+// Missed returns the patterns that name no function, by their numbers.
+func (s *Selection) Missed() (missed []int) {
+	for i, n := range s.hits {
+		if n == 0 {
+			missed = append(missed, i)
+		}
+	}
+	return missed
+}
+
+// add looks for functions in an object.
+func (s *Selection) add(o *handle.Object, match func(raw string) bool) {
+	s.objects, s.first = append(s.objects, *o), append(s.first, len(s.Targets))
+	for _, f := range Find(o.File, match) {
+		s.Targets = append(s.Targets, Target{Found: f, Object: o.Path, file: o.File, number: -1})
+	}
+}
+
+// A Watch counts and times the calls of functions of a process.
+type Watch struct {
+	*Selection
+	kernel *perfevent.Calls
+}
+
+// Open makes the probes. Targets that cannot have one get an Err, and those whose ends cannot be seen a Plan.Whole. Nothing is
+// counted before Begin.
+func (s *Selection) Open() (*Watch, error) {
+	n := 0
+	for i := range s.Targets {
+		if t := &s.Targets[i]; t.Err == nil {
+			t.number = n
+			n++
+		}
+	}
+	if n == 0 {
+		return nil, ErrNothing
+	}
+	kernel, err := perfevent.OpenCalls(s.PID, n)
+	if err != nil {
+		return nil, err
+	}
+	w := &Watch{s, kernel}
+	for i := range s.objects {
+		if err := w.attach(&s.objects[i], s.Targets[s.first[i]:s.first[i+1]]); err != nil {
+			w.Close()
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+// Memory is the memory of a process.
+type Memory interface {
+	ReadAt(b []byte, addr int64) (int, error)
+}
+
+// ErrNothing is the error if none of the functions can have a probe.
+var ErrNothing = errors.New("none of the functions can have a probe")
+
+// Why a place can have no probe.
+var (
+	errChanged = errors.New("its text in memory differs from that of its file")
+	errMapped  = errors.New("its text is not mapped from a file, or can be written")
+)
+
+// attach makes the probes of one object.
+func (w *Watch) attach(o *handle.Object, targets []Target) error {
+	file, m, err := openText(w.PID, o)
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.Path, err)
+	}
+	defer file.Close()
+	var entries, ends []perfevent.CallPlace
+	text := textOf{w.memory, o, m}
+	byNumber := map[int]*Target{}
+	for i := range targets {
+		t := &targets[i]
+		if t.Err != nil {
+			continue
+		}
+		if t.Err = text.check(&t.Found); t.Err != nil {
+			continue
+		}
+		byNumber[t.number] = t
+		entries = append(entries, t.place(o, &t.Plan.Entry))
+		for j := range t.Plan.Returns {
+			ends = append(ends, t.place(o, &t.Plan.Returns[j]))
+		}
+	}
+	path := "/proc/self/fd/" + strconv.Itoa(int(file.Fd()))
+	for number, err := range w.kernel.Attach(path, false, ends) {
+		byNumber[number].Plan.Whole = err
+	}
+	for number, err := range w.kernel.Attach(path, true, entries) {
+		byNumber[number].Err = err
+	}
+	return nil
+}
+
+// place describes a place for the kernel.
+func (t *Target) place(o *handle.Object, p *Place) perfevent.CallPlace {
+	return perfevent.CallPlace{
+		Off: offset(o.File, p.Addr), Function: t.number, Slot: p.Slot, Goroutine: t.Convention == Go, Tail: p.Tail, Cond: p.Cond,
+	}
+}
+
+// offset returns the offset in its file of a link-time address, which a plan has read there.
+func offset(f *elfsym.File, addr uint64) uint64 {
+	for _, s := range f.Segments() {
+		if s.Vaddr <= addr && addr-s.Vaddr < s.Filesz {
+			return addr - s.Vaddr + s.Off
+		}
+	}
+	return 0
+}
+
+// openText opens the file that the text of an object is mapped from.
+func openText(pid int, o *handle.Object) (*os.File, []procfs.Map, error) {
+	maps, err := procfs.Maps(pid)
+	if err != nil {
+		return nil, nil, err
+	}
+	// What the kernel takes (valid_vma in kernel/events/uprobes.c).
+	maps = slices.DeleteFunc(maps, func(m procfs.Map) bool {
+		return m.Start < o.Start || m.End > o.End || m.Inode == 0 ||
+			m.Perm&(procfs.Exec|procfs.Write|procfs.Shared) != procfs.Exec
+	})
+	if len(maps) == 0 {
+		return nil, nil, errMapped
+	}
+	f, err := patience.Do(func() (*os.File, error) {
+		root, err := procfs.OpenRoot(pid)
+		if err != nil {
+			return nil, err
+		}
+		defer root.Close()
+		return root.OpenMapped(maps[0])
+	}, func(f *os.File) { f.Close() })
+	return f, maps, err
+}
+
+// textOf compares the text of an object with its file: the kernel executes what the file has.
+type textOf struct {
+	mem  Memory
+	o    *handle.Object
+	maps []procfs.Map
+}
+
+// mostText is the longest instruction.
+const mostText = 15
+
+const trap = 0xcc
+
+// check returns an error if a function is not mapped, or differs from its file where the probes come. Another program's uprobe may
+// be there, which the file does not have.
+func (t *textOf) check(f *Found) error {
+	for _, p := range append([]Place{f.Plan.Entry}, f.Plan.Returns...) {
+		addr := p.Addr + t.o.Bias
+		i := slices.IndexFunc(t.maps, func(m procfs.Map) bool { return m.Start <= addr && addr < m.End })
+		if i < 0 || t.maps[i].Off+addr-t.maps[i].Start != offset(t.o.File, p.Addr) {
+			return errMapped
+		}
+		n := min(mostText, t.maps[i].End-addr, f.span(p.Addr))
+		text, file := make([]byte, n), make([]byte, n)
+		if !t.o.File.ReadAddr(file, p.Addr) {
+			return ErrUnread
+		}
+		if _, err := t.mem.ReadAt(text, int64(addr)); err != nil {
+			return err
+		}
+		for i := range text {
+			if text[i] == trap {
+				text[i] = file[i]
+			}
+		}
+		if !bytes.Equal(text, file) {
+			return errChanged
+		}
+	}
+	return nil
+}
+
+// span returns how many bytes the function has from an address on; 1 in a piece that is apart.
+func (f *Found) span(addr uint64) uint64 {
+	if f.Has(addr) {
+		return f.End - addr
+	}
+	return 1
+}
+
+// Begin begins the counting.
+func (w *Watch) Begin() { w.kernel.Switch(true) }
+
+// End ends the counting of calls that begin.
+func (w *Watch) End() { w.kernel.Switch(false) }
+
+// Close lifts the probes.
+func (w *Watch) Close() error { return w.kernel.Close() }
+
+// Read reads the statistics of target i. It returns false if that has no probe.
+func (w *Watch) Read(i int, s *Stats) bool {
+	t := &w.Targets[i]
+	if t.number < 0 || t.Err != nil {
+		return false
+	}
+	w.kernel.Read(t.number, s)
+	return true
+}

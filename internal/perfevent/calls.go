@@ -1,0 +1,62 @@
+package perfevent
+
+import "time"
+
+// CallBuckets is how many classes of durations [CallStats] has.
+const CallBuckets = 192
+
+// MostFunctions is how many functions one [Calls] may have.
+const MostFunctions = 1 << 18
+
+// CallStats are the calls of one function.
+type CallStats struct {
+	Calls    uint64 // that have begun
+	Returned uint64 // of those, that have ended
+	Tails    uint64 // of those, that have ended by a jump to another function
+	Left     uint64 // that will not end: another call has begun in their place on the stack
+	Untimed  uint64 // that had no room in the kernel's table: their ends are not seen
+	Sum, Max time.Duration
+	Buckets  [CallBuckets]uint64 // ends by duration: see BucketStart
+}
+
+// BucketStart returns the least duration of class i. There is one class for each of 0 to 3 ns. From there on each power of two
+// is divided into four classes of the same width. The last class has no upper end.
+func BucketStart(i int) time.Duration {
+	if i < 4 {
+		return time.Duration(i)
+	}
+	return time.Duration(4+i%4) << (i/4 - 1)
+}
+
+// A CallPlace is an instruction where a function begins or ends.
+type CallPlace struct {
+	Off       uint64 // in the file
+	Function  int
+	Slot      int32 // address of the return address minus the stack pointer
+	Goroutine bool  // it runs on the stack of a goroutine, which is in r14
+	Tail      bool  // it ends by a jump; at an entry, the call ends where it begins
+	Cond      uint8 // condition of the jump, as in its opcode; NoCond
+}
+
+// NoCond is the condition of what has none.
+const NoCond = 16
+
+// Bits of a cookie above the number of the function.
+const (
+	callCond      = 20 // five bits
+	callTail      = 25
+	callGoroutine = 26
+	callSlot      = 32
+)
+
+// cookie is what the programs know of the place.
+func (p *CallPlace) cookie() uint64 {
+	c := uint64(p.Function)&(MostFunctions-1) | uint64(p.Cond)<<callCond | uint64(uint32(p.Slot))<<callSlot
+	if p.Tail {
+		c |= 1 << callTail
+	}
+	if p.Goroutine {
+		c |= 1 << callGoroutine
+	}
+	return c
+}

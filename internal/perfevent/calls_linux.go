@@ -1,0 +1,187 @@
+package perfevent
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"ptools/internal/need"
+	"ptools/internal/ptrace"
+)
+
+// Calls counts and times in the kernel the calls of functions of one process. It stops no thread. Calls of children are
+// not counted. Its methods belong to one goroutine.
+type Calls struct {
+	pid            int
+	maps           callMaps
+	mem            []byte
+	entry, returns int   // programs
+	links          []int // those of the returns first
+}
+
+// openCalls is how many calls may be open at the same time, with those that never end.
+const openCalls = 1 << 17
+
+// OpenCalls prepares the counting of a number of functions in process pid. It needs uprobe_multi links (Linux 6.6).
+// Nothing is counted before Switch.
+func OpenCalls(pid, functions int) (*Calls, error) {
+	if functions > MostFunctions {
+		return nil, fmt.Errorf("%d functions are more than %d", functions, MostFunctions)
+	}
+	switch how, err := mechanismOf(); {
+	case runtime.GOARCH != "amd64":
+		return nil, ErrNoUprobes
+	case err != nil:
+		return nil, need.Uprobes.Explain(err)
+	case how != probeLinks:
+		return nil, ErrNoLinks
+	}
+	c := &Calls{pid: pid, entry: -1, returns: -1, maps: callMaps{words: -1, open: -1, functions: functions}}
+	if err := c.open(); err != nil {
+		c.Close()
+		return nil, need.Uprobes.Explain(err)
+	}
+	return c, nil
+}
+
+func (c *Calls) open() (err error) {
+	m := &c.maps
+	if m.words, c.mem, err = newWords(uintptr(wordsBefore + wordsEach*m.functions)); err != nil {
+		return os.NewSyscallError("bpf(BPF_MAP_CREATE)", err)
+	}
+	attr := struct{ kind, keySize, valueSize, entries, flags uint32 }{unix.BPF_MAP_TYPE_HASH, sizeOfCallID, 8, openCalls, 0}
+	m.open, err = unlocked(func() (int, error) { return bpf(unix.BPF_MAP_CREATE, unsafe.Pointer(&attr), unsafe.Sizeof(attr)) })
+	if err != nil {
+		return os.NewSyscallError("bpf(BPF_MAP_CREATE)", err)
+	}
+	if c.entry, err = loadProbe(entryProgram(*m)); err == nil {
+		c.returns, err = loadProbe(returnProgram(*m))
+	}
+	if err != nil {
+		return os.NewSyscallError("bpf(BPF_PROG_LOAD)", err)
+	}
+	return nil
+}
+
+// Attach makes the probes of functions of one file. It returns those that the kernel refuses, with the reasons; the others are
+// made. Ends have to come before entries, so that no call is begun whose end is not seen: attach the ends of a function first.
+func (c *Calls) Attach(path string, entries bool, places []CallPlace) map[int]error {
+	refused := map[int]error{}
+	program := c.returns
+	if entries {
+		program = c.entry
+	}
+	c.try(program, path, places, refused)
+	return refused
+}
+
+// maxRefused bounds how many functions of a file the kernel may refuse one by one.
+const maxRefused = 64
+
+// try links the places that the kernel takes. It refuses all for one, so they are halved until that is found.
+func (c *Calls) try(program int, path string, places []CallPlace, refused map[int]error) {
+	if len(places) == 0 {
+		return
+	}
+	fd, err := c.link(program, path, places)
+	switch half := len(places) / 2; {
+	case err == nil:
+		c.links = append(c.links, fd)
+	case half > 0 && len(refused) < maxRefused && ofInstruction(err):
+		c.try(program, path, places[:half], refused)
+		c.try(program, path, places[half:], refused)
+	default:
+		for _, p := range places {
+			refused[p.Function] = need.Uprobes.Explain(err)
+		}
+	}
+}
+
+// ofInstruction reports whether an error of the kernel may be about one instruction.
+func ofInstruction(err error) bool {
+	for _, e := range []error{unix.EINVAL, unix.EOPNOTSUPP, errNotSupported, unix.ENOEXEC, unix.EIO} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// errNotSupported is ENOTSUPP, which the kernel returns for instructions that cannot be probed.
+var errNotSupported = unix.Errno(524)
+
+// link attaches a program to places of a file.
+func (c *Calls) link(program int, path string, places []CallPlace) (int, error) {
+	name, err := unix.BytePtrFromString(path)
+	if err != nil {
+		return -1, err
+	}
+	offs, cookies := make([]uint64, len(places)), make([]uint64, len(places))
+	for i := range places {
+		offs[i], cookies[i] = places[i].Off, places[i].cookie()
+	}
+	attr := &struct {
+		program, target, attach, flags uint32
+		path, offs, refs, cookies      uint64
+		count, multiFlags, pid, _      uint32
+	}{
+		program: uint32(program), attach: unix.BPF_TRACE_UPROBE_MULTI,
+		path: pointer(unsafe.Pointer(name)), offs: pointer(unsafe.Pointer(&offs[0])),
+		cookies: pointer(unsafe.Pointer(&cookies[0])), count: uint32(len(places)), pid: uint32(c.pid),
+	}
+	fd, err := ptrace.CallApart(unix.SYS_BPF,
+		[5]uintptr{unix.BPF_LINK_CREATE, uintptr(unsafe.Pointer(attr)), unsafe.Sizeof(*attr)}, unsafe.Pointer(attr))
+	runtime.KeepAlive(name)
+	runtime.KeepAlive(offs)
+	runtime.KeepAlive(cookies)
+	if err != nil {
+		return -1, fmt.Errorf("uprobes in %s: %w", path, err)
+	}
+	return int(fd), nil
+}
+
+// word returns a word of the shared memory.
+func (c *Calls) word(i int) *uint64 { return (*uint64)(unsafe.Pointer(&c.mem[8*i])) }
+
+// Switch begins or ends the counting of calls that begin. Those that have begun are followed to their ends.
+func (c *Calls) Switch(on bool) {
+	var value uint64
+	if on {
+		value = 1
+	}
+	atomic.StoreUint64(c.word(wordOn), value)
+}
+
+// Read reads what is known of a function. The values are not of exactly the same moment.
+func (c *Calls) Read(function int, s *CallStats) {
+	at := wordsBefore + wordsEach*function
+	load := func(i int) uint64 { return atomic.LoadUint64(c.word(at + i)) }
+	s.Left, s.Untimed, s.Tails = load(wordLeft), load(wordUntimed), load(wordTails)
+	s.Sum, s.Max = time.Duration(load(wordSum)), time.Duration(load(wordMax))
+	for i := range s.Buckets {
+		s.Buckets[i] = load(wordBuckets + i)
+	}
+	s.Returned = load(wordReturned)
+	s.Calls = load(wordCalls)
+}
+
+// Close lifts the probes, those of the entries first. It blocks for some grace periods.
+func (c *Calls) Close() error {
+	var errs []error
+	for i := len(c.links) - 1; i >= 0; i-- {
+		errs = append(errs, closeProbe(c.links[i]))
+	}
+	closeAll(c.entry, c.returns, c.maps.words, c.maps.open)
+	if c.mem != nil {
+		unix.Munmap(c.mem)
+	}
+	c.links, c.mem = nil, nil
+	c.entry, c.returns, c.maps.words, c.maps.open = -1, -1, -1, -1
+	return errors.Join(errs...)
+}

@@ -1,0 +1,278 @@
+package perfevent
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// The programs of Calls keep the context in register 6, the cookie in register 7, the statistics of the function in
+// register 8.
+
+// Offsets from the frame pointer of their variables.
+const (
+	callKey  = -24 // a callID
+	callHigh = -32 // the end of the goroutine's stack
+	callFrom = -40 // when the call has begun
+)
+
+// A callID is the key of a call that has not ended.
+type callID struct {
+	function uint64
+	slot     uint64 // address of its return address, or distance of that from the end of the stack
+	g        uint64 // address of the goroutine's descriptor
+}
+
+// Words of the map of a Calls.
+const (
+	wordOn       = 0 // whether calls are counted
+	wordsBefore  = 8 // those of the functions
+	wordCalls    = 0
+	wordReturned = 1
+	wordTails    = 2
+	wordLeft     = 3
+	wordUntimed  = 4
+	wordSum      = 5
+	wordMax      = 6
+	wordBuckets  = 8
+	wordsEach    = wordBuckets + CallBuckets
+)
+
+// Offsets in the context, struct pt_regs of x86-64.
+const (
+	ctxR14   = 8 * 1
+	ctxFlags = 8 * 18
+	ctxSP    = 8 * 19
+)
+
+// callMaps are what the programs of a Calls work with.
+type callMaps struct {
+	words     int // its map of words
+	open      int // its table of calls that have not ended
+	functions int
+}
+
+// begin leaves the context and the cookie in their registers.
+func (a *assembly) begin() {
+	a.add(
+		instruction{op: bpfMovReg, dst: 6, src: 1},
+		instruction{op: bpfCall, imm: helperAttachCookie},
+		instruction{op: bpfMovReg, dst: 7, src: 0})
+}
+
+// identify makes the key of the call, and finds the statistics of the function.
+func (a *assembly) identify(m callMaps) {
+	a.add(
+		instruction{op: bpfMovReg, dst: 1, src: 7},
+		instruction{op: bpfAndImm, dst: 1, imm: MostFunctions - 1})
+	a.jump(instruction{op: bpfJumpGE, dst: 1, imm: int32(m.functions)}, "out")
+	a.add(
+		instruction{op: bpfStoreDW, dst: 10, src: 1, off: callKey},
+		instruction{op: bpfMulImm, dst: 1, imm: 8 * wordsEach},
+		instruction{op: bpfLoad64, dst: 8, src: unix.BPF_PSEUDO_MAP_VALUE, imm: int32(m.words)}, instruction{imm: 8 * wordsBefore},
+		instruction{op: bpfAddReg, dst: 8, src: 1},
+		instruction{op: bpfMovReg, dst: 1, src: 7},
+		instruction{op: bpfSignRight, dst: 1, imm: callSlot},
+		instruction{op: bpfLoadDW, dst: 2, src: 6, off: ctxSP},
+		instruction{op: bpfAddReg, dst: 1, src: 2},
+		instruction{op: bpfMovImm, dst: 3},
+		instruction{op: bpfStoreDW, dst: 10, src: 1, off: callKey + 8},
+		instruction{op: bpfStoreDW, dst: 10, src: 3, off: callKey + 16},
+		instruction{op: bpfStoreDW, dst: 10, src: 3, off: callHigh})
+	a.jump(instruction{op: bpfJumpSet, dst: 7, imm: 1 << callGoroutine}, "goroutine")
+	a.jump(instruction{op: bpfJump}, "identified")
+	a.mark("goroutine")
+	// The descriptor begins with the bounds of the stack (runtime.g). If it cannot be read the end counts as 0.
+	a.add(
+		instruction{op: bpfLoadDW, dst: 3, src: 6, off: ctxR14},
+		instruction{op: bpfStoreDW, dst: 10, src: 3, off: callKey + 16},
+		instruction{op: bpfAddImm, dst: 3, imm: 8},
+		instruction{op: bpfMovImm, dst: 2, imm: 8},
+		instruction{op: bpfMovReg, dst: 1, src: 10},
+		instruction{op: bpfAddImm, dst: 1, imm: callHigh},
+		instruction{op: bpfCall, imm: helperReadUser},
+		instruction{op: bpfLoadDW, dst: 1, src: 10, off: callHigh},
+		instruction{op: bpfLoadDW, dst: 2, src: 10, off: callKey + 8},
+		instruction{op: bpfSubReg, dst: 1, src: 2},
+		instruction{op: bpfStoreDW, dst: 10, src: 1, off: callKey + 8})
+	a.mark("identified")
+}
+
+// onOpen calls a helper with the table of open calls and the key. Further arguments are in registers.
+func (a *assembly) onOpen(helper int32, m callMaps) {
+	a.add(
+		instruction{op: bpfLoad64, dst: 1, src: unix.BPF_PSEUDO_MAP_FD, imm: int32(m.open)}, instruction{},
+		instruction{op: bpfMovReg, dst: 2, src: 10},
+		instruction{op: bpfAddImm, dst: 2, imm: callKey},
+		instruction{op: bpfCall, imm: helper})
+}
+
+// tally adds one to a word of the function.
+func (a *assembly) tally(word int16) {
+	a.add(
+		instruction{op: bpfMovImm, dst: 1, imm: 1},
+		instruction{op: bpfAtomic, dst: 8, src: 1, off: 8 * word})
+}
+
+// entryProgram counts a call, and notes when it has begun. While calls are not counted it only forgets one that was open at this place
+// of the stack: the return of the new call is not that one's.
+func entryProgram(m callMaps) []instruction {
+	var a assembly
+	a.begin()
+	a.identify(m)
+	a.add(
+		instruction{op: bpfLoad64, dst: 1, src: unix.BPF_PSEUDO_MAP_VALUE, imm: int32(m.words)}, instruction{imm: 8 * wordOn},
+		instruction{op: bpfLoadDW, dst: 1, src: 1})
+	a.jump(instruction{op: bpfJumpNe, dst: 1}, "on")
+	a.onOpen(helperMapDelete, m)
+	a.jump(instruction{op: bpfJump}, "out")
+	a.mark("on")
+	a.tally(wordCalls)
+	a.jump(instruction{op: bpfJumpSet, dst: 7, imm: 1 << callTail}, "ends")
+	a.onOpen(helperMapLookup, m)
+	a.jump(instruction{op: bpfJumpEq, dst: 0}, "new")
+	a.add(instruction{op: bpfMovReg, dst: 9, src: 0})
+	a.tally(wordLeft)
+	a.add(
+		instruction{op: bpfCall, imm: helperTime},
+		instruction{op: bpfStoreDW, dst: 9, src: 0})
+	a.jump(instruction{op: bpfJump}, "out")
+	a.mark("new")
+	a.add(
+		instruction{op: bpfCall, imm: helperTime},
+		instruction{op: bpfStoreDW, dst: 10, src: 0, off: callFrom},
+		instruction{op: bpfMovReg, dst: 3, src: 10},
+		instruction{op: bpfAddImm, dst: 3, imm: callFrom},
+		instruction{op: bpfMovImm, dst: 4})
+	a.onOpen(helperMapUpdate, m)
+	a.jump(instruction{op: bpfJumpEq, dst: 0}, "out")
+	a.tally(wordUntimed)
+	a.jump(instruction{op: bpfJump}, "out")
+	a.mark("ends") // the function is nothing but a jump
+	a.tally(wordReturned)
+	a.tally(wordTails)
+	a.tally(wordBuckets)
+	a.mark("out")
+	return finish(a.code)
+}
+
+// returnProgram ends the call that the thread returns from, if its beginning was seen.
+func returnProgram(m callMaps) []instruction {
+	var a assembly
+	a.begin()
+	a.add(
+		instruction{op: bpfCall, imm: helperTime},
+		instruction{op: bpfMovReg, dst: 9, src: 0})
+	a.condition()
+	a.identify(m)
+	a.onOpen(helperMapLookup, m)
+	a.jump(instruction{op: bpfJumpEq, dst: 0}, "out")
+	a.add(
+		instruction{op: bpfLoadDW, dst: 1, src: 0},
+		instruction{op: bpfSubReg, dst: 9, src: 1})
+	a.onOpen(helperMapDelete, m)
+	a.tally(wordReturned)
+	a.add(instruction{op: bpfAtomic, dst: 8, src: 9, off: 8 * wordSum})
+	a.maximum()
+	a.bucket()
+	a.jump(instruction{op: bpfJumpSet, dst: 7, imm: 1 << callTail}, "tail")
+	a.jump(instruction{op: bpfJump}, "out")
+	a.mark("tail")
+	a.tally(wordTails)
+	a.mark("out")
+	return finish(a.code)
+}
+
+// Bits of the processor's flags.
+const (
+	flagC, flagP, flagZ, flagS, flagO = 0, 2, 6, 7, 11
+)
+
+// condition ends the program if a conditional jump is not taken. Its condition is in the cookie.
+func (a *assembly) condition() {
+	a.add(
+		instruction{op: bpfMovReg, dst: 1, src: 7},
+		instruction{op: bpfRightImm, dst: 1, imm: callCond},
+		instruction{op: bpfAndImm, dst: 1, imm: 31})
+	a.jump(instruction{op: bpfJumpEq, dst: 1, imm: NoCond}, "taken")
+	a.add(
+		instruction{op: bpfMovReg, dst: 3, src: 1},
+		instruction{op: bpfRightImm, dst: 3, imm: 1})
+	// Each pair of conditions is one of these, or its opposite (Intel SDM volume 2, appendix B, condition test field).
+	for pair, flags := range [][]int32{{flagO}, {flagC}, {flagZ}, {flagC, flagZ}, {flagS}, {flagP}, {flagS, flagO}, {flagS, flagO, flagZ}} {
+		next := string(rune('0' + pair))
+		a.jump(instruction{op: bpfJumpNe, dst: 3, imm: int32(pair)}, next)
+		a.add(instruction{op: bpfMovImm, dst: 4})
+		for i, flag := range flags {
+			join := uint8(bpfOrReg)
+			if flag == flagO && i > 0 {
+				join = bpfXorReg
+			}
+			a.add(
+				instruction{op: bpfLoadDW, dst: 2, src: 6, off: ctxFlags},
+				instruction{op: bpfRightImm, dst: 2, imm: flag},
+				instruction{op: join, dst: 4, src: 2})
+		}
+		a.jump(instruction{op: bpfJump}, "tested")
+		a.mark(next)
+	}
+	a.jump(instruction{op: bpfJump}, "out")
+	a.mark("tested")
+	a.add(
+		instruction{op: bpfAndImm, dst: 4, imm: 1},
+		instruction{op: bpfAndImm, dst: 1, imm: 1})
+	a.jump(instruction{op: bpfJumpEqReg, dst: 4, src: 1}, "out")
+	a.mark("taken")
+}
+
+// maximumRounds is how often the maximum is tried to be set. Each failure means that another thread has raised it at the same time.
+const maximumRounds = 8
+
+// maximum raises the function's maximum to the duration in register 9.
+func (a *assembly) maximum() {
+	for range maximumRounds {
+		a.add(instruction{op: bpfLoadDW, dst: 0, src: 8, off: 8 * wordMax})
+		a.jump(instruction{op: bpfJumpGEReg, dst: 0, src: 9}, "highest")
+		a.add(instruction{op: bpfAtomic, dst: 8, src: 9, off: 8 * wordMax, imm: bpfExchange})
+	}
+	a.mark("highest")
+}
+
+// bucket counts the duration in register 9 in its class (BucketStart).
+func (a *assembly) bucket() {
+	a.add(
+		instruction{op: bpfMovReg, dst: 1, src: 9},
+		instruction{op: bpfMovReg, dst: 2, src: 9})
+	a.jump(instruction{op: bpfJumpGT, dst: 9, imm: 3}, "large")
+	a.jump(instruction{op: bpfJump}, "class")
+	a.mark("large")
+	a.add(instruction{op: bpfMovImm, dst: 2})
+	for _, n := range []int32{32, 16, 8, 4, 2, 1} { // register 2 becomes the number of the highest bit
+		a.add(
+			instruction{op: bpfMovReg, dst: 3, src: 1},
+			instruction{op: bpfRightImm, dst: 3, imm: n},
+			instruction{op: bpfJumpEq, dst: 3, off: 2},
+			instruction{op: bpfAddImm, dst: 2, imm: n},
+			instruction{op: bpfMovReg, dst: 1, src: 3})
+	}
+	a.add(
+		instruction{op: bpfAddImm, dst: 2, imm: -2},
+		instruction{op: bpfAndImm, dst: 2, imm: 63},
+		instruction{op: bpfMovReg, dst: 1, src: 9},
+		instruction{op: bpfRightReg, dst: 1, src: 2},
+		instruction{op: bpfAndImm, dst: 1, imm: 3},
+		instruction{op: bpfAddImm, dst: 2, imm: 1},
+		instruction{op: bpfLeftImm, dst: 2, imm: 2},
+		instruction{op: bpfAddReg, dst: 2, src: 1})
+	a.mark("class")
+	a.add(
+		instruction{op: bpfJumpLE, dst: 2, off: 1, imm: CallBuckets - 1},
+		instruction{op: bpfMovImm, dst: 2, imm: CallBuckets - 1},
+		instruction{op: bpfLeftImm, dst: 2, imm: 3},
+		instruction{op: bpfMovReg, dst: 3, src: 8},
+		instruction{op: bpfAddReg, dst: 3, src: 2},
+		instruction{op: bpfMovImm, dst: 1, imm: 1},
+		instruction{op: bpfAtomic, dst: 3, src: 1, off: 8 * wordBuckets})
+}
+
+const sizeOfCallID = uint32(unsafe.Sizeof(callID{}))
