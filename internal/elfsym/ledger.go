@@ -32,17 +32,21 @@ type ledger struct {
 type holding struct {
 	in     *ledger
 	n      atomic.Int64
-	known  atomic.Bool // to the ledger
-	used   atomic.Bool // since the last sweep
 	denied atomic.Bool // it lacks something for which there was no memory
+	usage
 
 	// forget lets go of all that can be read again, and then calls release. It reports false if that is not possible
 	// just now. It must not wait: another file's locks are held. It must not keep the file alive.
 	forget func() bool
 
 	fixed int64 // bytes that stay as long as the file is open, beside n
+}
 
-	idle bool // under the lock of the ledger
+// usage is what a ledger knows of the use of a holding.
+type usage struct {
+	known atomic.Bool // it is among the holders
+	used  atomic.Bool // since the last sweep
+	idle  bool        // at the last sweep; under the lock of the ledger
 }
 
 // newHolding returns the holding of a file that cannot let go of anything.
