@@ -12,8 +12,16 @@ const mostHeld = 96 << 20
 // idleAfter is how long a file has to be unused before others take its memory, whatever they need it for.
 const idleAfter = 10 * time.Second
 
+// askAgain is how long a file that was refused memory is refused more without a look at what others hold: tables may ask for it a
+// million times.
+const askAgain = 100 * time.Millisecond
+
 // books is the ledger of this program.
-var books = &ledger{most: mostHeld}
+var books = newLedger(mostHeld)
+
+func newLedger(most int64) *ledger {
+	return &ledger{most: most, began: time.Now().Add(-time.Second), holders: make(map[*holding]struct{})}
+}
 
 // A ledger bounds what all files hold together: each may be within its budget, and there is any number of them. While there is
 // room, a file may hold what its budget allows. When there is none, a file that was not used for a while lets go of all that
@@ -21,6 +29,7 @@ var books = &ledger{most: mostHeld}
 // no more themselves.
 type ledger struct {
 	most  int64
+	began time.Time
 	total atomic.Int64
 
 	mu      sync.Mutex
@@ -47,6 +56,8 @@ type usage struct {
 	known atomic.Bool // it is among the holders
 	used  atomic.Bool // since the last sweep
 	idle  bool        // at the last sweep; under the lock of the ledger
+
+	refused atomic.Int64 // when memory was last refused, since the ledger began; 0: not since it had some
 }
 
 // newHolding returns the holding of a file that cannot let go of anything.
@@ -67,8 +78,12 @@ func (h *holding) take(n int64) bool {
 	if h.in.total.Add(n) <= h.in.most && h.known.Load() {
 		return true
 	}
-	if h.in.room(h) {
-		return true
+	if at := h.refused.Load(); at == 0 || time.Since(h.in.began)-time.Duration(at) > askAgain {
+		if h.in.room(h) {
+			h.refused.Store(0)
+			return true
+		}
+		h.refused.Store(int64(time.Since(h.in.began)))
 	}
 	h.give(n)
 	return false
@@ -84,6 +99,7 @@ func (h *holding) give(n int64) {
 // release.
 func (h *holding) release() {
 	h.denied.Store(false)
+	h.refused.Store(0)
 	h.in.total.Add(-h.n.Swap(0))
 }
 
@@ -115,9 +131,6 @@ func (l *ledger) room(h *holding) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !h.known.Swap(true) {
-		if l.holders == nil {
-			l.holders = make(map[*holding]struct{})
-		}
 		l.holders[h] = struct{}{}
 	}
 	if l.total.Load() <= l.most {

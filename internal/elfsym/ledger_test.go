@@ -12,12 +12,12 @@ import (
 
 // bookkeeping is a ledger with files that only hold bytes.
 type bookkeeping struct {
-	ledger
+	*ledger
 	forgotten []string
 }
 
 func (l *bookkeeping) file(name string) *holding {
-	h := newHolding(&l.ledger)
+	h := newHolding(l.ledger)
 	h.forget = func() bool {
 		l.forgotten = append(l.forgotten, name)
 		h.release()
@@ -29,7 +29,7 @@ func (l *bookkeeping) file(name string) *holding {
 // TestLedger: what was not used makes room for what is. If all is in use, each keeps an equal share, and those with more make room
 // for those with less.
 func TestLedger(t *testing.T) {
-	l := &bookkeeping{ledger: ledger{most: 1000}}
+	l := &bookkeeping{ledger: newLedger(1000)}
 	idle, large, small := l.file("idle"), l.file("large"), l.file("small")
 	if !idle.take(400) || !large.take(600) {
 		t.Fatal("refused while there is room")
@@ -45,6 +45,9 @@ func TestLedger(t *testing.T) {
 	}
 	if n := l.total.Load(); n != 900 {
 		t.Errorf("%d bytes after a refusal", n)
+	}
+	if large.refused.Load() == 0 {
+		t.Error("the next refusal looks at what others hold")
 	}
 	if !idle.take(200) || fmt.Sprint(l.forgotten) != "[idle large]" {
 		t.Errorf("let go: %v", l.forgotten)
@@ -63,10 +66,10 @@ func TestLedger(t *testing.T) {
 
 // TestBeginsAnew: a file that was refused memory says so, and has all its names once there is room again.
 func TestBeginsAnew(t *testing.T) {
-	l := &bookkeeping{ledger: ledger{most: 1 << 20}}
+	l := &bookkeeping{ledger: newLedger(1 << 20)}
 	f := tiny(t)
 	in := f.budget.in
-	f.budget.in = &l.ledger
+	f.budget.in = l.ledger
 	defer func() { f.budget.in = in }()
 	other := l.file("other")
 	other.forget = func() bool { return false }
