@@ -111,8 +111,16 @@ type inquiry struct {
 	asked  bool        // whether inside was determined
 	far    []farEnd    // whose peers are still to be found
 
+	inquiryFiles
+}
+
+// inquiryFiles is what is known of files. A process may have its threads wait in very many ways for the same: each is asked for once.
+type inquiryFiles struct {
 	locks   []procfs.Locked // of all files, once asked for
 	holders map[procfs.Locked][]Peer
+	looked  int // descriptors that may still be looked at for holders
+	mounts  procfs.Mounts
+	epolls  map[int][]watched
 }
 
 // wait sets what a thread waits for.

@@ -159,15 +159,36 @@ func tellSelect(a *asked) {
 
 func tellEpoll(millis, spec int) func(*asked) {
 	return func(a *asked) {
-		info, _ := procfs.ReadFD(a.p.PID(), a.int(0)) // without it no descriptor is known
-		var all []watched
+		a.watch(fmt.Sprintf("epoll fd %d", a.int(0)), a.epoll(a.int(0)))
+		a.setTimeout(millis, spec)
+	}
+}
+
+// mostWatched bounds the descriptors of all epolls that are kept. An epoll beyond it has only a number.
+const mostWatched = 1 << 20
+
+// epoll returns what an epoll descriptor watches.
+func (q *inquiry) epoll(fd int) []watched {
+	all, ok := q.epolls[fd]
+	if ok {
+		return all
+	}
+	kept := 0
+	for _, e := range q.epolls {
+		kept += len(e)
+	}
+	if kept < mostWatched {
+		info, _ := procfs.ReadFD(q.p.PID(), fd) // without it no descriptor is known
 		for _, p := range info.Polled {
 			all = append(all, watched{p.FD, p.Events&pollIn == 0 && p.Events&pollOut != 0, p.Inode})
 		}
 		slices.SortFunc(all, func(v, w watched) int { return v.fd - w.fd })
-		a.watch(fmt.Sprintf("epoll fd %d", a.int(0)), all)
-		a.setTimeout(millis, spec)
 	}
+	if q.epolls == nil {
+		q.epolls = make(map[int][]watched)
+	}
+	q.epolls[fd] = all
+	return all
 }
 
 func tellRing(a *asked) { a.watch(fmt.Sprintf("io_uring fd %d", a.int(0)), nil) }

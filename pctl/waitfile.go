@@ -14,7 +14,10 @@ type OpenFile struct {
 	Path  string // as /proc/PID/fd has it: "pipe:[4711]"
 	Write bool   // it wants to write
 	Fifo  bool   // WaitOpen: it is a fifo whose other end no process has opened
-	Peers []Peer // processes that had the other end of a pipe or a socket when this was asked
+	// Peers are processes that had the other end of a pipe or a socket when this was asked, 64 at most. Others is how many more
+	// there were.
+	Peers  []Peer
+	Others int
 	// Socket is what kind of socket it is, and between which addresses.
 	Socket Socket
 }
@@ -77,25 +80,44 @@ func (q *inquiry) findPeers() {
 	if len(q.far) == 0 {
 		return
 	}
-	ends, known := procfs.FindEnds(), make(map[farEnd][]Peer)
+	names := make(map[string]bool)
+	for _, e := range q.far {
+		names[e.name] = true
+	}
+	type found struct {
+		peers  []Peer
+		others int
+	}
+	ends, known := procfs.FindEnds(names), make(map[farEnd]found)
 	for _, e := range q.far {
 		key := farEnd{name: e.name, writers: e.writers}
-		peers, ok := known[key]
+		f, ok := known[key]
 		if !ok {
-			peers = peersOf(ends.Holders(e.name, e.writers, q.p.PID()))
-			known[key] = peers
+			f.peers, f.others = peersOf(ends.Holders(e.name, e.writers, q.p.PID()))
+			known[key] = f
 		}
-		e.file.Peers = peers
+		e.file.Peers, e.file.Others = f.peers, f.others
 	}
 }
 
-// peersOf returns processes with their names.
-func peersOf(pids []int) (peers []Peer) {
-	for _, pid := range pids {
+// mostPeers bounds the processes that are named.
+const mostPeers = 64
+
+// peersOf returns the first of some processes with their names, and how many others there are.
+func peersOf(pids []int) (peers []Peer, others int) {
+	for _, pid := range pids[:min(len(pids), mostPeers)] {
 		name, _ := procfs.ReadComm(pid, pid)
 		peers = append(peers, Peer{pid, name})
 	}
-	return peers
+	return peers, len(pids) - len(peers)
+}
+
+// others says how many are not named.
+func others(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" and %d more", n)
 }
 
 func (f OpenFile) String() string {
@@ -117,7 +139,7 @@ func (f OpenFile) String() string {
 		}
 		s += fmt.Sprintf("%spid %d (%s)", sep, p.PID, clean.Text(p.Name))
 	}
-	return s
+	return s + others(f.Others)
 }
 
 // String is what follows the name of a socket, empty if nothing is known.

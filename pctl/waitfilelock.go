@@ -15,8 +15,12 @@ type FileLock struct {
 	From, To uint64 // bytes, To included; math.MaxUint64: to the end. Of flock always all
 	// Holders are processes that had locks in its way when this was asked. Why says why there are none.
 	Holders []Peer
+	Others  int // locks in its way that are not among those of Holders: these are 64 at most
 	Why     string
 }
+
+// mostLooked is how many descriptors of other processes are looked at for the holders of all locks.
+const mostLooked = 1 << 17
 
 // String returns "shared flock lock" or "exclusive fcntl lock on bytes 0 to 99".
 func (l FileLock) String() string {
@@ -45,7 +49,7 @@ func (l FileLock) held() string {
 		}
 		s += named(p.PID, p.Name)
 	}
-	return s
+	return s + others(l.Others)
 }
 
 // The kinds of locks in /proc/locks, and their names here.
@@ -98,20 +102,29 @@ func (a *asked) tellFileLock(want procfs.Locked) {
 	a.openFile(&a.File, a.int(0), want.Write, 0)
 	l := &a.FileLock
 	*l = FileLock{Kind: lockKinds[want.Kind], Write: want.Write, From: want.From, To: want.To}
-	file, ok := procfs.FileID(a.p.PID(), a.int(0))
+	if a.locks == nil {
+		a.locks, a.looked = procfs.FileLocks(), mostLooked
+		a.holders = make(map[procfs.Locked][]Peer)
+		a.mounts = procfs.ReadMounts(a.p.PID())
+	}
+	file, ok := a.mounts.FileID(a.p.PID(), a.int(0))
 	if !ok {
 		l.Why = "the kernel does not tell which file it is"
 		return
 	}
 	want.Major, want.Minor, want.Inode = file.Major, file.Minor, file.Inode
-	if a.locks == nil {
-		a.locks = procfs.FileLocks()
-		a.holders = make(map[procfs.Locked][]Peer)
-	}
 	for _, held := range a.locks {
-		if held.Excludes(want) {
-			l.Holders = append(l.Holders, a.lockHolders(held)...)
+		if !held.Excludes(want) {
+			continue
 		}
+		if len(l.Holders) >= mostPeers {
+			l.Others++
+			continue
+		}
+		l.Holders = append(l.Holders, a.lockHolders(held)...)
+	}
+	if n := len(l.Holders) - mostPeers; n > 0 {
+		l.Holders, l.Others = l.Holders[:mostPeers], l.Others+n
 	}
 	if len(l.Holders) == 0 {
 		l.Why = "/proc/locks has none in its way"
@@ -124,10 +137,10 @@ func (q *inquiry) lockHolders(held procfs.Locked) []Peer {
 	peers, ok := q.holders[held]
 	if !ok {
 		if held.Kind != "POSIX" {
-			peers = peersOf(procfs.LockHolders(held))
+			peers, _ = peersOf(procfs.LockHolders(held, &q.looked))
 		}
 		if len(peers) == 0 && held.PID > 0 {
-			peers = peersOf([]int{held.PID})
+			peers, _ = peersOf([]int{held.PID})
 		}
 		q.holders[held] = peers
 	}

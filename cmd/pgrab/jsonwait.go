@@ -45,6 +45,7 @@ type objectFile struct {
 	Socket string       `json:"socket,omitempty"` // its kind
 	Local  string       `json:"local,omitempty"`
 	Remote string       `json:"remote,omitempty"`
+	Others int          `json:"more_peers,omitempty"`
 }
 
 type objectPeer struct {
@@ -59,6 +60,7 @@ type objectFileLock struct {
 	From      uint64       `json:"from"`
 	To        *uint64      `json:"to,omitempty"` // included; absent: to the end
 	Holders   []objectPeer `json:"holders,omitempty"`
+	Others    int          `json:"more_holders,omitempty"`
 	Why       string       `json:"holder_unknown,omitempty"`
 }
 
@@ -95,7 +97,7 @@ func newObjectWait(w pctl.Wait) *objectWait {
 	case pctl.WaitFileLock:
 		l := w.FileLock
 		o.objectFile = newObjectFile(w.File)
-		o.objectFileLock = &objectFileLock{l.Kind, l.Write, l.From, nil, objectPeers(l.Holders), l.Why}
+		o.objectFileLock = &objectFileLock{l.Kind, l.Write, l.From, nil, objectPeers(l.Holders), l.Others, l.Why}
 		if l.To != math.MaxUint64 {
 			o.To = &l.To
 		}
@@ -111,7 +113,7 @@ func newObjectWait(w pctl.Wait) *objectWait {
 }
 
 func newObjectFile(f pctl.OpenFile) objectFile {
-	o := objectFile{nil, f.Path, f.Fifo, f.Write, objectPeers(f.Peers), f.Socket.Kind, f.Socket.Local, f.Socket.Remote}
+	o := objectFile{nil, f.Path, f.Fifo, f.Write, objectPeers(f.Peers), f.Socket.Kind, f.Socket.Local, f.Socket.Remote, f.Others}
 	if f.FD >= 0 {
 		o.FD = &f.FD
 	}

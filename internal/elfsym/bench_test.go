@@ -110,7 +110,7 @@ func BenchmarkByName(b *testing.B) {
 		b.Run(c.name+"/cold", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				f.byName.m = nil
+				f.contents().byName.m = nil
 				f.ByName(c.symbol)
 			}
 		})

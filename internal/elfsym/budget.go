@@ -9,14 +9,20 @@ import (
 // errExcess is the error of a file whose tables ask for more than its size explains.
 var errExcess = errors.New("its tables ask for more work than its size explains: it has the names that were read so far")
 
+// errCrowded is the error of a file that lacks something because of what other files hold.
+var errCrowded = errors.New("files in use have all the memory for names and lines: it has those that were read so far")
+
 // A budget bounds what one file may cost, with its debug files, whatever its tables ask for: each offset and each count may be
 // right, and their sum out of all proportion. Work is the bytes that are read, decompressed and decoded, each time anew, and a
 // fixed number for each access. Kept is the bytes of what is held in memory. Both are in proportion to the size of the
 // file. If either is spent, nothing more is read of it; what has been read stays, and the file says so (Missing). Work is
 // granted anew with time: a program that is sampled for days has its tables read again and again.
 //
+// What all files hold together is bounded as well, by the ledger, which may have a file let go of what it has kept.
+//
 // The methods of nil allow everything.
 type budget struct {
+	*holding
 	began time.Time
 	size  atomic.Uint64 // of the file and its debug files
 	work  atomic.Uint64
@@ -34,13 +40,13 @@ const (
 	inflateCost = 1        // of a byte that is decompressed
 	leastKept   = 4 << 20
 	keptTimes   = 2
-	mostKept    = 192 << 20
+	mostKept    = mostHeld
 	mostSized   = 1 << 30 // a file may have any size at no cost
 )
 
 // newBudget returns the budget of a file of that size.
 func newBudget(size uint64) *budget {
-	b := &budget{began: time.Now()}
+	b := &budget{began: time.Now(), holding: newHolding(books)}
 	b.grow(size)
 	return b
 }
@@ -80,20 +86,38 @@ func (b *budget) affords(n uint64) bool {
 	return spent <= granted || spent <= granted+uint64(time.Since(b.began).Seconds()*workRate)
 }
 
-// keep reports whether n more bytes may be held, for good.
+// keep reports whether n more bytes may be held, until the file has to let go of what it holds.
 func (b *budget) keep(n uint64) bool {
-	ok := b.fits(n)
-	if !ok {
+	switch {
+	case b == nil:
+		return true
+	case !b.within(n):
 		b.over.Store(true)
+		return false
+	case !b.take(int64(n)):
+		b.kept.Add(-int64(n))
+		b.denied.Store(true)
+		return false
 	}
-	return ok
+	return true
 }
 
 // fits is keep for what need not be held.
 func (b *budget) fits(n uint64) bool {
-	if b == nil {
+	switch {
+	case b == nil:
 		return true
+	case !b.within(n):
+		return false
+	case !b.take(int64(n)):
+		b.kept.Add(-int64(n))
+		return false
 	}
+	return true
+}
+
+// within takes n bytes of what the file may hold.
+func (b *budget) within(n uint64) bool {
 	most := int64(min(leastKept+keptTimes*min(b.size.Load(), mostSized), mostKept))
 	if n > mostKept {
 		return false
@@ -103,6 +127,39 @@ func (b *budget) fits(n uint64) bool {
 		return false
 	}
 	return true
+}
+
+// borrow reports whether n bytes may be held whose number the size of the file explains. The caller repays them, or the file lets
+// go of them.
+func (b *budget) borrow(n int) bool {
+	if b == nil || b.take(int64(n)) {
+		return true
+	}
+	b.denied.Store(true)
+	return false
+}
+
+// repay gives n borrowed bytes back.
+func (b *budget) repay(n uint64) {
+	if b != nil {
+		b.give(int64(n))
+	}
+}
+
+// touch notes that the file is used.
+func (b *budget) touch() {
+	if b != nil {
+		b.holding.touch()
+	}
+}
+
+// Crowded reports whether the file lacks something for which there was no memory. Later answers may have more.
+func (b *budget) Crowded() bool { return b != nil && b.denied.Load() }
+
+// begin begins to count anew when everything was let go.
+func (b *budget) begin() {
+	b.kept.Store(0)
+	b.release()
 }
 
 // exceeded reports whether something was asked for beyond the budget.

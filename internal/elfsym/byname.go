@@ -35,7 +35,8 @@ func (f *File) ByName(name string) []Sym {
 	if name == "" || len(name) > maxName {
 		return nil
 	}
-	c := &f.byName
+	f.touch()
+	c := &f.contents().byName
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	found, ok := c.m[name]

@@ -23,6 +23,44 @@ type Cache struct {
 	files   *lru.Cache[identity, *cached]
 	refused map[string]error // by path; nil: told
 	silent  map[Device]time.Time
+	maps    map[inode]*PerfMap
+}
+
+// An inode is a file, whatever its contents are.
+type inode struct{ dev, ino uint64 }
+
+func inodeOf(info os.FileInfo) (inode, bool) {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return inode{}, false
+	}
+	return inode{uint64(st.Dev), st.Ino}, true
+}
+
+// PerfMap returns the list of an open file, the same for all that have it open. Each calls release before it closes the
+// file.
+func (c *Cache) PerfMap(info os.FileInfo) (m *PerfMap, release func()) {
+	id, ok := inodeOf(info)
+	if !ok {
+		return newPerfMap(), func() {}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if m = c.maps[id]; m == nil {
+		if c.maps == nil {
+			c.maps = make(map[inode]*PerfMap)
+		}
+		m = newPerfMap()
+		c.maps[id] = m
+	}
+	m.users++
+	return m, sync.OnceFunc(func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if m.users--; m.users == 0 {
+			delete(c.maps, id)
+		}
+	})
 }
 
 // A Device is the number of the device that files lie on, as in /proc/PID/maps.

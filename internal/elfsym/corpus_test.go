@@ -64,8 +64,8 @@ func TestHostileCompression(t *testing.T) {
 	for _, claimed := range []uint64{real, real + 1, maxLoad + 1, 1 << 62} {
 		head := le.AppendUint64(le.AppendUint64(le.AppendUint64(nil, uint64(elf.COMPRESS_ZLIB)), claimed), 1)
 		s := section{flags: elf.SHF_COMPRESSED}
-		var held budget
-		z := inflate(&s, memView(append(head, packed.Bytes()...)), &held)
+		held := newBudget(0)
+		z := inflate(&s, memView(append(head, packed.Bytes()...)), held)
 		if z == nil {
 			t.Fatal("not understood")
 		}

@@ -167,13 +167,19 @@ func (f *File) miniDebug() *File {
 	if f.debug {
 		return nil
 	}
-	return f.mini.get(func() *File {
+	return f.contents().mini.get(func() *File {
 		s := f.section(".gnu_debugdata")
 		if s == nil || s.compressed() {
 			return nil
 		}
-		packed := s.view(f.file).load(maxMini).mem
-		b, ok := unxz(packed, min(maxMini, int64(leastMini+miniTimes*len(packed))))
+		packed := s.view(f.file).loan(maxMini)
+		defer packed.repay()
+		limit := min(maxMini, leastMini+miniTimes*len(packed.mem))
+		if !f.borrow(2 * limit) { // what becomes of it, and its dictionary
+			return nil
+		}
+		b, ok := unxz(packed.mem, int64(limit))
+		f.repay(2 * uint64(limit))
 		if !ok || !f.budget.spend(inflateCost*uint64(len(b))) || !f.budget.keep(uint64(len(b))) {
 			return nil
 		}

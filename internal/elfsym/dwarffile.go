@@ -28,7 +28,7 @@ type dwarfFile struct {
 	all     lazy[[]unitRange]
 	offsets lazy[[]uint64]
 	units   *lru.Cache[uint64, *unitTable]
-	held    int // bytes in units, estimated
+	held    int // bytes of the tables in units
 	steps   int // entries of range lists read for the present look-up
 }
 
@@ -43,6 +43,7 @@ const (
 	maxUnitRanges = 1 << 21
 	maxUnitBytes  = 64 << 20 // one unit's entries
 	maxTables     = 48 << 20 // size of all kept unit tables
+	mostTables    = 1 << 12
 )
 
 // dwarf returns the file's line information, nil if there is none.
@@ -59,7 +60,7 @@ func (f *File) dwarf() *dwarfFile {
 }
 
 func newDwarfFile(f, in *File) *dwarfFile {
-	units, err := lru.New[uint64, *unitTable](1 << 12)
+	units, err := lru.New[uint64, *unitTable](mostTables)
 	if err != nil {
 		panic(err) // only for sizes below 1
 	}
@@ -94,13 +95,53 @@ func (d *dwarfFile) table(off uint64) *unitTable {
 	}
 	d.steps = 0
 	t := d.readTable(off)
-	for d.held+t.bytes() > d.f.budget.tables() && d.units.Len() > 0 {
-		_, old, _ := d.units.RemoveOldest()
-		d.held -= old.bytes()
+	for d.held+t.size > d.f.budget.tables() && d.evict() {
+	}
+	for !d.f.borrow(t.size) {
+		if !d.evict() { // the unit has no lines, as long as others have the memory
+			t = &unitTable{line: &lineTable{}}
+			break
+		}
+	}
+	if d.units.Len() == mostTables {
+		d.evict()
 	}
 	d.units.Add(off, t)
-	d.held += t.bytes()
+	d.held += t.size
 	return t
+}
+
+// evict lets go of the table that was not used longest, and reports whether there was one.
+func (d *dwarfFile) evict() bool {
+	_, old, ok := d.units.RemoveOldest()
+	if ok {
+		d.held -= old.size
+		d.f.give(int64(old.size))
+	}
+	return ok
+}
+
+// drop lets go of what was read and can be read again. It reports false if that is in use.
+func (d *dwarfFile) drop() bool {
+	if !d.mu.TryLock() {
+		return false
+	}
+	defer d.mu.Unlock()
+	if sup := d.sup.peek(); sup != nil {
+		sup.drop()
+		drop(sup.in)
+	}
+	if p := d.dwp.peek(); p != nil {
+		drop(p.in)
+		p.drop()
+	}
+	if d.units != nil {
+		d.units.Purge()
+	}
+	d.held, d.scopes = 0, scopes{}
+	d.aranges, d.all, d.offsets = lazy[[]unitRange]{}, lazy[[]unitRange]{}, lazy[[]uint64]{}
+	d.dwarfSections.drop()
+	return true
 }
 
 // findUnit returns the unit that covers addr. Ranges rarely overlap, so it
@@ -127,7 +168,9 @@ func sortRanges(rs []unitRange) []unitRange {
 // discarded is at address 0 there.
 func (d *dwarfFile) readAranges() []unitRange {
 	var rs []unitRange
-	c := cursor.Cursor{B: d.arangeView.load(maxUnitBytes).mem}
+	whole := d.arangeView.loan(maxUnitBytes)
+	defer whole.repay()
+	c := cursor.Cursor{B: whole.mem}
 	for c.Remaining() > 0 && len(rs) < maxUnitRanges {
 		start := c.Off
 		n, offSize := c.Length()
@@ -200,7 +243,7 @@ func (d *dwarfFile) unitOf(off uint64) (*unit, bool) {
 		var all []uint64
 		d.eachUnit(func(u *unit) bool {
 			all = append(all, u.off)
-			return true
+			return d.f.budget.keep(8)
 		})
 		return all
 	})

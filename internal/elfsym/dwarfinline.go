@@ -13,6 +13,7 @@ type unitTable struct {
 	line  *lineTable
 	nodes []inlineNode
 	cover cover // owners are indexes in nodes
+	size  int   // bytes, as they are counted
 }
 
 // An inlineNode is a function, or a call that was inlined.
@@ -31,9 +32,16 @@ const (
 	maxDepth  = 1 << 10 // nesting of entries
 )
 
-// bytes estimates what t holds.
+// bytes estimates what t holds, apart from names that are looked up later.
 func (t *unitTable) bytes() int {
-	return 512 + 16*len(t.line.rows) + 32*len(t.line.seqs) + 64*len(t.line.files) + 48*len(t.nodes) + 12*len(t.cover.starts)
+	n := 512 + 16*len(t.line.rows) + 32*len(t.line.seqs) + 64*len(t.line.files) + 64*len(t.nodes) + 12*len(t.cover.starts)
+	for _, f := range t.line.files {
+		n += len(f.name)
+	}
+	for _, dir := range t.line.dirs {
+		n += 16 + len(dir)
+	}
+	return n
 }
 
 // readTable reads the unit at off, except damaged parts.
@@ -49,6 +57,7 @@ func (d *dwarfFile) readTable(off uint64) *unitTable {
 	t.unit = d.full(u)
 	t.line = u.readLines()
 	t.readNodes()
+	t.size = t.bytes()
 	return t
 }
 
@@ -159,7 +168,7 @@ func (t *unitTable) lines(addr uint64, buf []Line) []Line {
 	}
 	file, line := "", 0
 	if hasRow {
-		file, line = t.line.fileName(uint64(row.file)), int(row.line)
+		file, line = t.fileName(uint64(row.file)), int(row.line)
 	}
 	for depth := 0; hasNode && depth < maxInlined; depth++ {
 		n := &t.nodes[i]
@@ -169,7 +178,7 @@ func (t *unitTable) lines(addr uint64, buf []Line) []Line {
 		if t.name(n) != "" { // otherwise it is part of the function that it was inlined into
 			buf = append(buf, Line{Func: n.name, Raw: n.raw, File: file, Line: line, Inlined: true})
 		}
-		file, line = t.line.fileName(uint64(n.callFile)), int(n.callLine)
+		file, line = t.fileName(uint64(n.callFile)), int(n.callLine)
 		i = n.parent
 	}
 	// The function itself has the name that Symbol gives it: entries of local
@@ -186,7 +195,10 @@ func (t *unitTable) lines(addr uint64, buf []Line) []Line {
 
 func (t *unitTable) name(n *inlineNode) string {
 	if n.name == "" {
-		n.name, n.raw = t.unit.functionName(n.off)
+		name, raw := t.unit.functionName(n.off)
+		if t.unit.d.f.budget.keep(uint64(len(name) + len(raw))) {
+			n.name, n.raw = name, raw
+		}
 	}
 	return n.name
 }

@@ -191,7 +191,8 @@ func (t *lineTable) find(addr uint64) (lineRow, bool) {
 }
 
 // fileName returns the full name of file n, as far as the unit has it.
-func (t *lineTable) fileName(n uint64) string {
+func (u *unitTable) fileName(n uint64) string {
+	t := u.line
 	n -= uint64(t.first) // 0 of DWARF 4 becomes too large
 	if n >= uint64(len(t.files)) {
 		return ""
@@ -205,6 +206,9 @@ func (t *lineTable) fileName(n uint64) string {
 				dir = path.Join(t.dirs[0], dir)
 			}
 			name = path.Join(dir, name)
+		}
+		if !u.unit.d.f.budget.keep(uint64(len(name))) {
+			return ""
 		}
 		t.named[n] = name
 	}

@@ -15,6 +15,7 @@ type scope struct {
 const (
 	keptScopes  = 64        // units whose scopes are kept
 	maxScopes   = 1 << 16   // of one unit
+	scopeSize   = 32        // bytes, without the name
 	maxScopeRun = 256 << 20 // bytes of entries that are read for the scopes of one file
 )
 
@@ -100,7 +101,10 @@ func (u *unit) newScope(e *die, around string) scope {
 	if e.abbrev.children {
 		end = u.end
 	}
-	return scope{span{e.off, end}, name[:min(len(name), maxName)]}
+	if name = name[:min(len(name), maxName)]; !u.d.f.budget.keep(uint64(scopeSize + len(name))) {
+		name = ""
+	}
+	return scope{span{e.off, end}, name}
 }
 
 // isScope reports whether names of functions in an entry are qualified by its name.

@@ -19,6 +19,15 @@ func sectionsOf(in *File) (s dwarfSections) {
 	return s
 }
 
+// drop lets go of what is kept of compressed sections.
+func (s *dwarfSections) drop() {
+	for _, v := range []*view{&s.info, &s.abbrev, &s.str, &s.lineStr, &s.strOffs, &s.line, &s.ranges, &s.rnglists, &s.addr, &s.arangeView} {
+		if v.z != nil {
+			v.z.drop()
+		}
+	}
+}
+
 // readSplit returns the debug sections of a file of split units. Addresses, ranges of DWARF 4 and lines are in the
 // file that has the skeleton units.
 func (s *dwarfSections) readSplit(in *File) dwarfSections {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 
 	"ptools/internal/patience"
 )
@@ -25,29 +26,33 @@ type File struct {
 	src  Source
 
 	buildID lazy[string]
-	tables  lazy[[]*symTable]
-	index   lazy[*addrIndex]
-	plt     lazy[*pltTable]
-	goTable lazy[*GoTable]
-	lines   lazy[*dwarfFile]
-	other   lazy[*File] // separate debug file
-	mini    lazy[*File] // .gnu_debugdata
+	lines   lazy[*dwarfFile] // it stays open, and lets go of what it has read
+	other   lazy[*File]      // separate debug file, likewise
 
-	sequences lazy[[]span]
-
-	byName  nameCache
 	missing missing
 }
 
 // lazy is a value that the first caller computes and all others wait for.
 type lazy[T any] struct {
 	once sync.Once
+	done atomic.Bool
 	v    T
 }
 
 func (l *lazy[T]) get(f func() T) T {
-	l.once.Do(func() { l.v = f() })
+	l.once.Do(func() {
+		l.v = f()
+		l.done.Store(true)
+	})
 	return l.v
+}
+
+// peek returns the value if it was computed already.
+func (l *lazy[T]) peek() (v T) {
+	if l.done.Load() {
+		v = l.v
+	}
+	return v
 }
 
 // New reads the headers of the file of size bytes behind r. The path is used
@@ -56,14 +61,14 @@ func (l *lazy[T]) get(f func() T) T {
 // is unreachable. Its ReadAt must be safe for concurrent use, as that of
 // *os.File is. The error wraps ErrFormat.
 func New(r io.ReaderAt, size int64, path string, src Source) (*File, error) {
-	return newFile(r, size, path, src, 0, newBudget(uint64(max(size, 0))))
+	return newProgram(r, size, path, src, 0)
 }
 
 // NewLoaded is New for a file as a process has it in memory: r has the bytes of the mapped parts, and base is the
 // difference between run-time and link-time addresses. Run-time linkers replace the addresses in the dynamic section by
 // run-time addresses.
 func NewLoaded(r io.ReaderAt, size int64, path string, base uint64) (*File, error) {
-	return newFile(r, size, path, nil, base, newBudget(uint64(max(size, 0))))
+	return newProgram(r, size, path, nil, base)
 }
 
 func newFile(r io.ReaderAt, size int64, path string, src Source, base uint64, b *budget) (*File, error) {

@@ -267,8 +267,8 @@ func FuzzDecompress(f *testing.F) {
 		head := le.AppendUint64(le.AppendUint64(le.AppendUint32(le.AppendUint32(nil, kind), 0), limit/2), 1)
 		raw := memView(append(head, b...))
 		s := section{flags: elf.SHF_COMPRESSED}
-		var budget budget
-		whole, parts := inflate(&s, raw, &budget), inflate(&s, raw, &budget)
+		budget := newBudget(0)
+		whole, parts := inflate(&s, raw, budget), inflate(&s, raw, budget)
 		if whole == nil {
 			return
 		}

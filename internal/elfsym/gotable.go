@@ -43,7 +43,7 @@ var goMagics = map[uint32]goVersion{
 // Go returns the table of Go functions, and false if the file is not a Go
 // program or its table is invalid.
 func (f *File) Go() (*GoTable, bool) {
-	g := f.goTable.get(func() *GoTable {
+	g := f.contents().goTable.get(func() *GoTable {
 		if f.debug {
 			return nil
 		}
@@ -96,6 +96,9 @@ func (g *GoTable) loadFuncs(v view) bool {
 	at, in := uint64(0), g.funcs
 	if g.version == go12 {
 		at, in = goHeader+8, v
+	}
+	if !g.file.borrow(int(uint64(2*g.nfunc+1) * g.field())) {
+		return false
 	}
 	var ok bool
 	if g.ftab, ok = in.bytes(at, uint64(2*g.nfunc+1)*g.field()); !ok {

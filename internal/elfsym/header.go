@@ -5,6 +5,7 @@ import (
 	"debug/elf"
 	"errors"
 	"io"
+	"unsafe"
 )
 
 // ErrFormat is returned for a file that is not a little-endian 64-bit ELF
@@ -20,7 +21,8 @@ const (
 	dynSize  = 16
 	chdrSize = 24
 
-	maxHeaders = 1 << 16 // of either table
+	maxHeaders  = 1 << 11 // of programs; the kernel executes a file with at most 1,170
+	maxSections = 1 << 10 // programs and libraries have some 30
 )
 
 // A Segment is one loadable part (PT_LOAD) of the file.
@@ -60,6 +62,15 @@ type headers struct {
 	sections []section
 }
 
+// size returns how much memory the headers take.
+func (h *headers) size() int64 {
+	n := int64(unsafe.Sizeof(prog{}))*int64(len(h.progs)) + int64(unsafe.Sizeof(section{}))*int64(len(h.sections))
+	for i := range h.sections {
+		n += int64(len(h.sections[i].name))
+	}
+	return n
+}
+
 // readHeaders reads the ELF header and both header tables. Invalid sections
 // are left out: a running program does not need them.
 func readHeaders(file view) (*headers, error) {
@@ -81,7 +92,7 @@ func readHeaders(file view) (*headers, error) {
 		if b, ok := file.bytes(shoff, shdrSize); ok {
 			first := parseSection(b)
 			if shnum == 0 {
-				shnum = uint32(min(first.size, maxHeaders+1))
+				shnum = uint32(min(first.size, maxSections+1))
 			}
 			if shstrndx == uint32(elf.SHN_XINDEX) {
 				shstrndx = first.link
@@ -132,7 +143,7 @@ func parseProgs(b []byte, size uint64) []prog {
 }
 
 func readSections(file view, shoff uint64, shnum, shstrndx uint32) []section {
-	if shnum == 0 || shnum > maxHeaders || shstrndx >= shnum {
+	if shnum == 0 || shnum > maxSections || shstrndx >= shnum {
 		return nil
 	}
 	b, ok := file.bytes(shoff, uint64(shnum)*shdrSize)

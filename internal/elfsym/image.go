@@ -5,6 +5,7 @@ import (
 	"debug/elf"
 	"slices"
 	"sort"
+	"sync/atomic"
 )
 
 // An image is the parts of an ELF file: segments, sections, dynamic section, relocations, notes. File
@@ -17,7 +18,7 @@ type image struct {
 	segments []Segment
 	text     []span // executable ranges, sorted
 	dynamic  lazy[dynamic]
-	loaded   sectionCache
+	now      atomic.Pointer[contents]
 	*budget
 }
 

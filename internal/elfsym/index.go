@@ -25,7 +25,10 @@ const (
 	refTable   = 28      // shift of the 2-bit table number
 	refSymbol  = 1<<refTable - 1
 	maxAliases = 256     // symbols at one address that are looked at
-	maxIndexed = 4 << 20 // symbols in an index, which bounds its memory
+	maxIndexed = 2 << 20 // symbols in an index, which bounds its memory
+
+	indexedSize = 4 + 12 // bytes for each symbol, if there are no gaps
+	locatedSize = 16     // of a located
 )
 
 // located is a symbol while the index is built.
@@ -68,6 +71,14 @@ func newAddrIndex(f *File, tables []*symTable) *addrIndex {
 	// the index keeps.
 	count := 0
 	f.codeSymbols(x.tables, func(located) { count++ })
+	if !f.borrow(indexedSize * count) {
+		return x
+	}
+	building := uint64(locatedSize * count)
+	if !f.borrow(int(building)) {
+		return x
+	}
+	defer f.repay(building)
 	all := make([]located, 0, count)
 	f.codeSymbols(x.tables, func(l located) {
 		if len(all) < count { // the file may have changed
@@ -105,8 +116,14 @@ func newAddrIndex(f *File, tables []*symTable) *addrIndex {
 	w.closeUntil(^uint64(0))
 	x.clip()
 	x.cache = newPages[Sym](len(x.starts))
+	if !f.borrow(x.bytes() - indexedSize*count) {
+		return &addrIndex{budget: f.budget}
+	}
 	return x
 }
+
+// bytes returns how much memory the index takes, apart from symbols that were looked up.
+func (x *addrIndex) bytes() int { return 12*len(x.starts) + 4*len(x.refs) + len(x.starts)/pageLen*8 }
 
 // extent returns the length of a group: the longest of its functions, or of
 // its labels if it has only those.

@@ -78,7 +78,7 @@ func inflate(s *section, raw view, b *budget) *inflated {
 		z.size = binary.BigEndian.Uint64(h[4:])
 		z.raw = raw.sub(head, raw.size)
 	}
-	z.left = leastInflated + int64(min(z.raw.size, maxLoad)*maxRatio)
+	z.left = z.most()
 	pieces, err := lru.New[uint64, []byte](maxPieces)
 	if err != nil || !z.start() {
 		return nil
@@ -184,6 +184,19 @@ func (z *inflated) piece(i uint64) []byte {
 	}
 	return b
 }
+
+// drop lets go of all pieces, unless some are being read.
+func (z *inflated) drop() {
+	if !z.mu.TryLock() {
+		return
+	}
+	defer z.mu.Unlock()
+	z.pieces.Purge()
+	z.starts, z.left = 0, z.most()
+}
+
+// most is how many bytes may be decompressed.
+func (z *inflated) most() int64 { return leastInflated + int64(min(z.raw.size, maxLoad)*maxRatio) }
 
 // keep remembers a piece. If there are too many, it replaces another one.
 func (z *inflated) keep(i uint64, b []byte) bool {

@@ -14,6 +14,7 @@ type Line struct {
 // into, the function itself last. It appends nothing if the file has no line
 // information for the address. It looks in Go's pclntab first, then in DWARF.
 func (f *File) Lines(vaddr uint64, buf []Line) []Line {
+	f.touch()
 	if g, ok := f.Go(); ok {
 		if lines := g.lines(vaddr, buf); len(lines) > len(buf) {
 			return lines

@@ -42,7 +42,7 @@ func (m *missing) hung() bool {
 // Missing returns which debug information was needed and could not be opened: files of split units (.dwo, .dwp), or the
 // supplementary file that dwz has made. It returns nil if nothing was missing. Functions that were inlined are not
 // shown then, and code counts as the functions that have a symbol. If all could be opened, Missing returns an error for a
-// file whose tables ask for more work than its size explains.
+// file whose tables ask for more work than its size explains, and for one for which there was no memory beside those of others.
 func (f *File) Missing() error {
 	m := &f.missing
 	m.mu.Lock()
@@ -50,6 +50,8 @@ func (f *File) Missing() error {
 	switch {
 	case m.first == nil && f.budget.exceeded():
 		return fmt.Errorf("%s: %w", f.path, errExcess)
+	case m.first == nil && f.Crowded():
+		return fmt.Errorf("%s: %w", f.path, errCrowded)
 	case m.first == nil:
 		return nil
 	case m.files > 1:

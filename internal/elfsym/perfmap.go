@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
+	"weak"
 
 	"ptools/internal/intern"
 )
@@ -17,10 +20,16 @@ const (
 	maxPerfBytes   = 128 << 20 // read in all
 	maxPerfLine    = 64 << 10
 	maxPerfName    = 4 << 10
+	perfEntrySize  = 64 // bytes of an entry in memory, without its name
+	perfPiece      = 1 << 20
+	perfAgain      = time.Minute // a map that was let go of is read again at no cost so often
 )
 
 // ErrPerfMap is the error of a list that is too long.
 var ErrPerfMap = errors.New("it has too many functions: those at its beginning have names")
+
+// ErrPerfMapCrowded is the error of a list for which there is no memory.
+var ErrPerfMapCrowded = errors.New("files in use have all the memory for names: functions at its beginning have names")
 
 // A PerfMap is the list of functions that a JIT compiler writes to
 // /tmp/perf-PID.map, in the format of the kernel's
@@ -33,9 +42,25 @@ type PerfMap struct {
 	off     int64 // offset up to which the file has been read
 	read    int64 // bytes in all
 	names   int   // bytes of names
-	full    bool
+	full    error // why no more is read
 	entries []perfEntry
 	cover   cover
+
+	held      *holding  // nil for a list that is not of a Cache
+	forgotten time.Time // when it was last let go of
+	users     int       // under the lock of the Cache
+}
+
+// newPerfMap returns an empty list whose memory is counted.
+func newPerfMap() *PerfMap {
+	m := &PerfMap{held: newHolding(books)}
+	w := weak.Make(m)
+	m.held.forget = func() bool {
+		m := w.Value()
+		return m == nil || m.forget()
+	}
+	runtime.AddCleanup(m, (*holding).leave, m.held)
+	return m
 }
 
 type perfEntry struct {
@@ -47,16 +72,17 @@ type perfEntry struct {
 // the last call, up to the end of its last whole line. It reports whether
 // anything was added. A file that has shrunk is read from its start, and its
 // earlier contents are forgotten. Refresh stops with ErrPerfMap at 128 MiB in all, and when there are too many
-// functions. The functions that were read stay.
+// functions, and with ErrPerfMapCrowded when there is no memory for them. The functions that were read stay.
 func (m *PerfMap) Refresh(r io.ReaderAt, size int64) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if size < m.off {
-		m.off, m.read, m.names, m.full, m.entries, m.cover = 0, 0, 0, false, nil, cover{}
+		m.clear()
+		m.read = 0
 	}
 	changed := false
-	for m.off < size && !m.full && m.read < maxPerfBytes {
-		b := make([]byte, min(size-m.off, 4<<20))
+	for m.off < size && m.full == nil && m.read < maxPerfBytes {
+		b := make([]byte, min(size-m.off, perfPiece))
 		n, err := r.ReadAt(b, m.off)
 		if err != nil && err != io.EOF {
 			return changed, err
@@ -73,20 +99,51 @@ func (m *PerfMap) Refresh(r io.ReaderAt, size int64) (bool, error) {
 		m.read += int64(end)
 		changed = true
 	}
-	if m.full || m.read >= maxPerfBytes {
+	if m.full == nil && m.read >= maxPerfBytes {
 		return changed, ErrPerfMap
 	}
-	return changed, nil
+	return changed, m.full
+}
+
+// clear lets go of all entries. The lock is held.
+func (m *PerfMap) clear() {
+	m.off, m.names, m.full, m.entries, m.cover = 0, 0, nil, nil, cover{}
+	if m.held != nil {
+		m.held.release()
+	}
+}
+
+// forget lets go of all entries, which are then read again when one is needed. It reports false if they are in use.
+func (m *PerfMap) forget() bool {
+	if !m.mu.TryLock() {
+		return false
+	}
+	defer m.mu.Unlock()
+	m.clear()
+	if now := time.Now(); now.Sub(m.forgotten) > perfAgain {
+		m.read, m.forgotten = 0, now
+	}
+	return true
+}
+
+// take reports whether there is memory for an entry.
+func (m *PerfMap) take(e *perfEntry) bool {
+	if m.held == nil || m.held.take(int64(perfEntrySize+len(e.name))) {
+		return true
+	}
+	m.held.denied.Store(true)
+	m.full = ErrPerfMapCrowded
+	return false
 }
 
 // add adds the entries of whole lines.
 func (m *PerfMap) add(b []byte) {
-	for text := string(b); len(text) > 0 && !m.full; {
+	for text := string(b); len(text) > 0 && m.full == nil; {
 		first := len(m.entries)
-		for len(text) > 0 && len(m.entries) < maxPerfEntries && m.names < maxPerfNames {
+		for len(text) > 0 && len(m.entries) < maxPerfEntries && m.names < maxPerfNames && m.full == nil {
 			var line string
 			line, text, _ = strings.Cut(text, "\n")
-			if e, ok := parsePerfLine(line); ok {
+			if e, ok := parsePerfLine(line); ok && m.take(&e) {
 				e.name = strings.Clone(e.name) // not all of text is kept for it
 				m.entries = append(m.entries, e)
 				m.names += len(e.name)
@@ -107,7 +164,9 @@ func (m *PerfMap) settle(first int) {
 	m.cover = m.cover.overlay(&added)
 	if len(m.entries) >= maxPerfEntries || m.names >= maxPerfNames {
 		m.compact()
-		m.full = len(m.entries) > maxPerfEntries/2 || m.names > maxPerfNames/2
+		if len(m.entries) > maxPerfEntries/2 || m.names > maxPerfNames/2 {
+			m.full = ErrPerfMap
+		}
 	}
 }
 
@@ -121,9 +180,13 @@ func (m *PerfMap) compact() {
 		}
 		m.cover.owners[i] = intern.ID(number, &kept, o, m.entries[o])
 	}
+	before := perfEntrySize*len(m.entries) + m.names
 	m.entries, m.names = kept, 0
 	for i := range kept {
 		m.names += len(kept[i].name)
+	}
+	if m.held != nil {
+		m.held.give(int64(before - perfEntrySize*len(kept) - m.names))
 	}
 }
 
@@ -141,6 +204,9 @@ func parsePerfLine(line string) (perfEntry, bool) {
 
 // Lookup returns the function that covers a run-time pc.
 func (m *PerfMap) Lookup(pc uint64) (Sym, bool) {
+	if m.held != nil {
+		m.held.touch()
+	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	i, ok := m.cover.owner(pc)

@@ -22,7 +22,7 @@ type pltTable struct {
 const maxPLT = 4 << 20
 
 func (f *File) pltTab() *pltTable {
-	return f.plt.get(func() *pltTable {
+	return f.contents().plt.get(func() *pltTable {
 		t := &pltTable{file: f}
 		if f.hdr.machine != elf.EM_X86_64 {
 			return t

@@ -78,9 +78,10 @@ func (f *image) sectionView(name string) view {
 
 // loadSection returns a section in memory, the same each time.
 func (f *image) loadSection(name string) view {
-	f.loaded.mu.Lock()
-	defer f.loaded.mu.Unlock()
-	if v, ok := f.loaded.m[name]; ok {
+	loaded := &f.contents().loaded
+	loaded.mu.Lock()
+	defer loaded.mu.Unlock()
+	if v, ok := loaded.m[name]; ok {
 		return v
 	}
 	v := f.sectionView(name)
@@ -89,11 +90,11 @@ func (f *image) loadSection(name string) view {
 	} else {
 		v = view{}
 	}
-	if f.loaded.m == nil {
-		f.loaded.m = make(map[string]view)
+	if loaded.m == nil {
+		loaded.m = make(map[string]view)
 	}
-	if len(f.loaded.m) < maxHeaders {
-		f.loaded.m[name] = v
+	if len(loaded.m) < maxSections {
+		loaded.m[name] = v
 	}
 	return v
 }

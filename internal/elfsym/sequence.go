@@ -13,7 +13,7 @@ const (
 // (rseq(2)) that the file lists. A thread that is interrupted there, by a stop for
 // instance, continues in the sequence's abort handler.
 func (f *File) Restartable(vaddr uint64) bool {
-	for _, s := range f.sequences.get(f.readSequences) {
+	for _, s := range f.contents().sequences.get(f.readSequences) {
 		if vaddr-s.start < s.end-s.start {
 			return true
 		}

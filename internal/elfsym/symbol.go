@@ -47,6 +47,7 @@ type Sym struct {
 // underscores, a short name. If functions are nested, it returns the
 // innermost. A repeated call takes about 100 ns and allocates nothing.
 func (f *File) Symbol(vaddr uint64) (Sym, bool) {
+	f.touch()
 	if g, ok := f.Go(); ok {
 		if fn, ok := g.Func(vaddr); ok {
 			return fn.symbol(), true
@@ -67,7 +68,7 @@ func (f *File) Symbol(vaddr uint64) (Sym, bool) {
 // addrs returns the index over all symbol tables of this file: its own, and
 // if it is stripped also those of its debug file or of .gnu_debugdata.
 func (f *File) addrs() *addrIndex {
-	return f.index.get(func() *addrIndex { return newAddrIndex(f, f.allTables()) })
+	return f.contents().index.get(func() *addrIndex { return newAddrIndex(f, f.allTables()) })
 }
 
 // allTables returns the symbol tables in which functions of f are defined.

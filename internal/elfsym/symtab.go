@@ -76,7 +76,7 @@ func (t *symTable) scan(f func(i uint32, s rawSym) bool) {
 // symTables returns the file's own tables, the complete one first. A separate
 // debug file has no usable .dynsym: that section is NOBITS there.
 func (f *File) symTables() []*symTable {
-	return f.tables.get(func() []*symTable {
+	return f.contents().tables.get(func() []*symTable {
 		var ts []*symTable
 		if t := f.sectionTable(elf.SHT_SYMTAB); t != nil {
 			ts = append(ts, t)

@@ -129,6 +129,24 @@ func (v view) load(limit uint64) view {
 	return view{mem: b, size: v.size, b: v.b}
 }
 
+// loan is load for what is used for a moment. Its bytes count as the file's until repay.
+func (v view) loan(limit uint64) view {
+	if v.mem != nil { // nothing is read
+		return view{mem: v.mem, size: v.size}
+	}
+	if v.size > limit || !v.b.borrow(int(v.size)) {
+		return view{}
+	}
+	got := v.load(limit)
+	if got.mem == nil {
+		v.b.repay(v.size)
+	}
+	return got
+}
+
+// repay gives back what was lent.
+func (v view) repay() { v.b.repay(uint64(len(v.mem))) }
+
 // cstring returns the NUL-terminated string at off.
 func (v view) cstring(off uint64) (string, bool) {
 	for n := uint64(128); off < v.size; n *= 4 {

@@ -107,8 +107,9 @@ func TestTools(t *testing.T) {
 	}
 }
 
-// attacked runs a tool that looks at an attacker.
-func attacked(t *testing.T, g *ptest.Target, argv []string) {
+// attacked runs a tool that looks at an attacker, and returns what it has printed.
+func attacked(t *testing.T, g *ptest.Target, argv []string) string {
+	t.Helper()
 	name := strings.Join(append([]string{filepath.Base(argv[0])}, argv[1:len(argv)-1]...), " ")
 	used := ptest.Measure(t, mostTime, append(argv, fmt.Sprint(g.PID))...)
 	said := fmt.Sprintf("%s: %s after %v, with %v of processor time and %d MB", name, used.Status, used.Time, used.CPU, used.Memory>>20)
@@ -119,4 +120,5 @@ func attacked(t *testing.T, g *ptest.Target, argv []string) {
 	if g.TracerPID() != 0 || strings.ContainsRune("tTZ", rune(g.State())) {
 		t.Errorf("%s: left in state %c, traced by %d", name, g.State(), g.TracerPID())
 	}
+	return used.Output
 }

@@ -30,9 +30,6 @@ func TestDaemon(t *testing.T) {
 	}
 }
 
-// unitMemory is what the unit in dist allows (MemoryMax).
-const unitMemory = 512 << 20
-
 // TestSiege: all attackers at once for ten minutes. Memory does not grow.
 func TestSiege(t *testing.T) {
 	if !ptest.Torture() {
@@ -53,7 +50,7 @@ func TestSiege(t *testing.T) {
 	if peak := ptest.Peak(t, s.cmd.Process.Pid); peak > after+after/8 {
 		t.Errorf("at most %d MB in five minutes, %d MB in ten", after>>20, peak>>20)
 	}
-	s.end(unitMemory)
+	s.end(mostMemory)
 }
 
 // A siege is a psampled with attackers, which are profiled again and again, and an honest process.

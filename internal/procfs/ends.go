@@ -22,16 +22,32 @@ type openEnd struct {
 	fd  int
 }
 
-// FindEnds looks at the descriptors of all processes. Each takes some microseconds.
-func FindEnds() Ends {
+// Bounds of what is looked at. A process may have a million descriptors, and any number of processes the same.
+const (
+	mostDescriptors = 1 << 16 // of one process
+	mostOfAll       = 1 << 20
+	mostEnds        = 64 // of one pipe or socket in one process
+)
+
+// FindEnds looks for pipes and sockets, by their names, among the descriptors of all processes. Each takes a microsecond. Of a
+// process with more than 65,536 descriptors it looks at so many, of all processes at a million.
+func FindEnds(names map[string]bool) Ends {
 	ends := make(Ends)
 	all, _ := Processes() // without /proc there are none
+	left := mostOfAll
 	for _, pid := range all {
-		eachFile(pid, func(fd int, name []byte) {
-			if bytes.HasPrefix(name, []byte("pipe:[")) || bytes.HasPrefix(name, []byte("socket:[")) {
-				ends[string(name)] = append(ends[string(name)], openEnd{pid, fd})
+		own := min(mostDescriptors, left)
+		left -= own
+		eachFile(pid, func(fd int, name []byte) bool {
+			own--
+			if own >= 0 && names[string(name)] {
+				if of := ends[string(name)]; len(of) < mostEnds || of[len(of)-mostEnds].pid != pid {
+					ends[string(name)] = append(of, openEnd{pid, fd})
+				}
 			}
+			return own > 0
 		})
+		left += max(own, 0)
 	}
 	return ends
 }

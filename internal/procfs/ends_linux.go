@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// eachFile calls f for each descriptor of a process, with the descriptor's name. The names are looked up from the open
+// eachFile calls f for each descriptor of a process, with the descriptor's name, until f returns false. The names are looked up from the open
 // directory: a path through /proc for each takes three times as long.
-func eachFile(pid int, f func(fd int, name []byte)) {
+func eachFile(pid int, f func(fd int, name []byte) bool) {
 	p := processPath(pid, "fd")
 	dir, errno := p.open(unix.O_RDONLY | unix.O_DIRECTORY)
 	if errno != 0 {
@@ -26,7 +26,7 @@ func eachFile(pid int, f func(fd int, name []byte)) {
 		if err != nil || n <= 0 {
 			return
 		}
-		denied := false // to one of them, and so to all (proc_fd_access_allowed in fs/proc/base.c)
+		denied := false // to one of them, and so to all (proc_fd_access_allowed in fs/proc/base.c), or f wants no more
 		eachName(names[:n], func(name []byte, _ uint64) {
 			fd, ok := digits(name)
 			if !ok || denied {
@@ -35,7 +35,7 @@ func eachFile(pid int, f func(fd int, name []byte)) {
 			n, _, errno := unix.RawSyscall6(unix.SYS_READLINKAT, uintptr(dir), uintptr(unsafe.Pointer(&name[0])),
 				uintptr(unsafe.Pointer(&link[0])), uintptr(len(link)), 0, 0)
 			if denied = errno == unix.EACCES; errno == 0 {
-				f(fd, link[:n])
+				denied = !f(fd, link[:n])
 			}
 		})
 		if denied {

@@ -2,6 +2,7 @@ package procfs
 
 import (
 	"bytes"
+	"io"
 	"math"
 	"os"
 	"strconv"
@@ -34,13 +35,31 @@ type Locked struct {
 	From, To     uint64 // bytes, To included; math.MaxUint64: to the end
 }
 
-// ReadFD reads /proc/PID/fdinfo/FD.
+// Bounds of what is read of files of /proc that a process can make as long as it likes. Further lines are not known.
+const (
+	mostFDInfo    = 4 << 20 // of a descriptor: 60,000 that an epoll watches
+	mostMountInfo = 4 << 20
+	mostLocks     = 8 << 20 // of /proc/locks: 150,000
+)
+
+// readUpTo reads the first most bytes of a file of /proc.
+func readUpTo(name string, most int64) (string, error) {
+	f, err := os.Open("/proc/" + name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, most))
+	return string(text), err
+}
+
+// ReadFD reads /proc/PID/fdinfo/FD, up to 4 MiB of it.
 func ReadFD(pid, fd int) (FDInfo, error) {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/fdinfo/" + strconv.Itoa(fd))
+	text, err := readUpTo(strconv.Itoa(pid)+"/fdinfo/"+strconv.Itoa(fd), mostFDInfo)
 	if err != nil {
 		return FDInfo{}, err
 	}
-	return parseFDInfo(string(text)), nil
+	return parseFDInfo(text), nil
 }
 
 func parseFDInfo(text string) (info FDInfo) {
@@ -115,11 +134,11 @@ func parseLock(text string) (l Locked, ok bool) {
 	return l, errs == [5]error{}
 }
 
-// FileLocks returns the locks of files that processes hold. Locks of processes that have no number in our PID namespace are
-// missing.
+// FileLocks returns the locks of files that processes hold, up to 8 MiB of /proc/locks. Locks of processes that have no number
+// in our PID namespace are missing.
 func FileLocks() (locks []Locked) {
-	text, _ := os.ReadFile("/proc/locks") // without it no holder is known
-	for line := range strings.Lines(string(text)) {
+	text, _ := readUpTo("locks", mostLocks) // without it no holder is known
+	for line := range strings.Lines(text) {
 		if l, ok := parseLock(line); ok { // a line of a lock that is waited for has one word more
 			locks = append(locks, l)
 		}
@@ -127,19 +146,24 @@ func FileLocks() (locks []Locked) {
 	return locks
 }
 
-// LockHolders returns the processes that have an opened file open through which a lock like l is held, each once.
-func LockHolders(l Locked) (pids []int) {
+// LockHolders returns the processes that have an opened file open through which a lock like l is held, each once. It takes one
+// from left for each descriptor that it looks at, and returns those that it has found when nothing is left.
+func LockHolders(l Locked, left *int) (pids []int) {
 	all, _ := Processes() // without /proc there are none
 	for _, pid := range all {
 		found := false
-		eachFile(pid, func(fd int, name []byte) {
-			if found || !bytes.HasPrefix(name, []byte("/")) {
-				return
+		eachFile(pid, func(fd int, name []byte) bool {
+			if *left--; *left < 0 {
+				return false
+			}
+			if !bytes.HasPrefix(name, []byte("/")) {
+				return true
 			}
 			info, _ := ReadFD(pid, fd) // it may be closed by now
 			for _, held := range info.Locks {
 				found = found || held.Kind == l.Kind && held.sameFile(l) && held.From == l.From
 			}
+			return !found
 		})
 		if found {
 			pids = append(pids, pid)
@@ -158,23 +182,35 @@ func (l Locked) Excludes(o Locked) bool {
 	return alike && l.sameFile(o) && (l.Write || o.Write) && l.From <= o.To && o.From <= l.To
 }
 
+// Mounts are the devices of a process's mounts by their ids, as /proc/locks has them.
+type Mounts map[int][2]uint32
+
+// ReadMounts reads /proc/PID/mountinfo, up to 4 MiB of it.
+func ReadMounts(pid int) Mounts {
+	mounts := make(Mounts)
+	text, _ := readUpTo(strconv.Itoa(pid)+"/mountinfo", mostMountInfo) // without it no device is known
+	for line := range strings.Lines(text) {
+		id, rest, _ := strings.Cut(line, " ")
+		_, rest, _ = strings.Cut(rest, " ") // the parent
+		device, _, _ := strings.Cut(rest, " ")
+		major, minor, _ := strings.Cut(device, ":")
+		n, err := strconv.Atoi(id)
+		a, err1 := strconv.ParseUint(major, 10, 32)
+		b, err2 := strconv.ParseUint(minor, 10, 32)
+		if err == nil && err1 == nil && err2 == nil {
+			mounts[n] = [2]uint32{uint32(a), uint32(b)}
+		}
+	}
+	return mounts
+}
+
 // FileID returns the device and the inode of an opened file, as /proc/locks has them: those of its super block, which stat(2)
 // may not show. ok is false if the kernel does not tell.
-func FileID(pid, fd int) (id Locked, ok bool) {
+func (m Mounts) FileID(pid, fd int) (id Locked, ok bool) {
 	info, err := ReadFD(pid, fd)
 	if err != nil || info.Inode == 0 {
 		return Locked{}, false
 	}
-	text, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/mountinfo") // without it the device is not known
-	for line := range strings.Lines(string(text)) {
-		words := strings.Fields(line)
-		if len(words) < 3 || words[0] != strconv.Itoa(info.Mount) {
-			continue
-		}
-		major, minor, _ := strings.Cut(words[2], ":")
-		a, err := strconv.ParseUint(major, 10, 32)
-		b, err2 := strconv.ParseUint(minor, 10, 32)
-		return Locked{Major: uint32(a), Minor: uint32(b), Inode: info.Inode}, err == nil && err2 == nil
-	}
-	return Locked{}, false
+	device, ok := m[info.Mount]
+	return Locked{Major: device[0], Minor: device[1], Inode: info.Inode}, ok
 }

@@ -43,7 +43,7 @@ func SharesMemory(pid1, pid2 int) (bool, error)            { return false, error
 func CompareMemory(pid1, pid2 int) (bool, error)           { return false, errors.ErrUnsupported }
 func List([]Listed) ([]Listed, error)                      { return nil, errors.ErrUnsupported }
 func Processes() ([]int, error)                            { return nil, errors.ErrUnsupported }
-func eachFile(int, func(fd int, name []byte))              {}
+func eachFile(int, func(fd int, name []byte) bool)         {}
 func Children(pid, tid int) ([]int, error)                 { return nil, errors.ErrUnsupported }
 func Tasks(pid int, buf []int) ([]int, error)              { return nil, errors.ErrUnsupported }
 func Monotonic() time.Duration                             { return 0 }

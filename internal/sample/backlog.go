@@ -23,7 +23,7 @@ type backlogEntry struct {
 // most. A tick for which there is no room is lost.
 const (
 	mostBacklog    = 8 << 20  // bytes of a process
-	mostBacklogAll = 64 << 20 // bytes of all processes; beyond them each process may have leastBacklog
+	mostBacklogAll = 32 << 20 // bytes of all processes, and of taps; beyond them each process may have leastBacklog
 	leastBacklog   = 256 << 10
 	mostRoom       = 64 // records that are kept for use again
 )

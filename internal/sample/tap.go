@@ -17,13 +17,18 @@ type Tap struct {
 	peeker  *perfevent.Peeker
 
 	records []perfevent.Record // under the lock of windows
+	bytes   int                // of the copies of stacks in them, likewise
 	room    []perfevent.Record // records that have been read, to be used again
 	missed  int64              // records for which there was no room
 	lost    int64              // records lost for all processes, at the last Read
 }
 
-// mostTapped bounds the records that wait for their reader: each has a copy of a stack.
-const mostTapped = 128
+// mostTapped bounds the records that wait for their reader. Their copies of stacks count with the backlogs of windows. mostTapRoom
+// is how many records are kept for use again.
+const (
+	mostTapped  = 128
+	mostTapRoom = 16
+)
 
 // Tap begins to take the ticks of a process. Close must be called.
 func (w *Windows) Tap(pid int, blame bool) (*Tap, error) {
@@ -45,10 +50,13 @@ func (w *Windows) Tap(pid int, blame bool) (*Tap, error) {
 
 // keep copies a record. What r refers to is valid only during the call.
 func (t *Tap) keep(r *perfevent.Record) {
-	if len(t.records) >= mostTapped {
+	w, size := t.windows, size(r)
+	if len(t.records) >= mostTapped || w.backlog+size > mostBacklogAll && t.bytes+size > leastBacklog {
 		t.missed++
 		return
 	}
+	t.bytes += size
+	w.backlog += size
 	var k perfevent.Record
 	if n := len(t.room); n > 0 {
 		k, t.room = t.room[n-1], t.room[:n-1]
@@ -62,8 +70,8 @@ func (t *Tap) Read(f func(*perfevent.Record)) (lost int64) {
 	w := t.windows
 	w.mu.Lock()
 	w.drain()
-	records := t.records
-	t.records = nil
+	records, bytes := t.records, t.bytes
+	t.records, t.bytes = nil, 0
 	lost = w.cost.Lost - t.lost + t.missed
 	t.lost, t.missed = w.cost.Lost, 0
 	w.mu.Unlock()
@@ -72,8 +80,9 @@ func (t *Tap) Read(f func(*perfevent.Record)) (lost int64) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.backlog -= bytes
 	if len(t.room) == 0 {
-		t.room = records
+		t.room = append(t.room, records[:min(len(records), mostTapRoom)]...)
 	}
 	return lost
 }
@@ -101,6 +110,8 @@ func (t *Tap) Close() (err error) {
 	w := t.windows
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.backlog -= t.bytes
+	t.bytes = 0
 	if i := slices.Index(w.taps[t.pid], t); i >= 0 {
 		w.taps[t.pid] = slices.Delete(w.taps[t.pid], i, i+1)
 		if len(w.taps[t.pid]) == 0 {

@@ -157,7 +157,7 @@ func openTable(b *testing.B, file *os.File) *Table {
 // starts returns the start addresses of the functions of a table.
 func starts(t *Table) []uint64 {
 	var pcs []uint64
-	switch x := t.frames().index.(type) {
+	switch x := t.contents().frames().index.(type) {
 	case *searchTable:
 		for i := range x.len() {
 			pcs = append(pcs, x.field(2*i))

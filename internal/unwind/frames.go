@@ -47,7 +47,7 @@ func newFrames(sec section, hdrAddr uint64, hdr []byte, costs budget) *frames {
 	if t := newSearchTable(hdrAddr, hdr, sec.addr); t != nil {
 		f.index = t
 	} else {
-		f.index = newLinearIndex(&f.sec, f.cie)
+		f.index = newLinearIndex(&f.sec, f.cie, costs)
 	}
 	f.slots = make([]atomic.Pointer[slotBlock], (f.index.len()+slotsPerBlock-1)/slotsPerBlock)
 	return f
@@ -81,6 +81,9 @@ func (f *frames) function(pc uint64) *function {
 	}
 	block := f.slots[i/slotsPerBlock].Load()
 	if block == nil {
+		if !f.costs.Keep(8 * slotsPerBlock) {
+			return nil
+		}
 		block = new(slotBlock)
 		if !f.slots[i/slotsPerBlock].CompareAndSwap(nil, block) {
 			block = f.slots[i/slotsPerBlock].Load()

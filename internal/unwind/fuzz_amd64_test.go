@@ -21,6 +21,8 @@ type fuzzObject struct{ code, frame []byte }
 
 const fuzzBase = 0x1000
 
+func (fuzzObject) Generation() uint32 { return 0 }
+
 func (o fuzzObject) Section(name string) (uint64, []byte, bool) {
 	return 0x8000, o.frame, name == ".eh_frame"
 }

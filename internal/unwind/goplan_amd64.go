@@ -11,7 +11,11 @@ import (
 // table. The functions that change stacks are known by name, as
 // runtime/traceback.go knows them by number.
 func (l *planner) goPlan(p *place, link uint64, f elfsym.GoFunc) (plan, bool) {
-	delta, ok := p.m.Table.goTable().SPDelta(link)
+	table := p.m.Table.contents().goTable()
+	if table == nil {
+		return plan{}, false
+	}
+	delta, ok := table.SPDelta(link)
 	if !ok {
 		return plan{}, false
 	}

@@ -82,8 +82,11 @@ type span struct {
 	off        int64
 }
 
+// spanSize is the size of a span in memory.
+const spanSize = 24
+
 // newLinearIndex reads all entries of s, up to the first that it cannot read.
-func newLinearIndex(s *section, cies func(off int64) (*cie, error)) linearIndex {
+func newLinearIndex(s *section, cies func(off int64) (*cie, error), costs budget) linearIndex {
 	var x linearIndex
 	sorted := true
 	for off := int64(0); off < int64(len(s.data)); {
@@ -105,6 +108,9 @@ func newLinearIndex(s *section, cies func(off int64) (*cie, error)) linearIndex 
 		}
 		if n := len(x); n > 0 && f.start < x[n-1].start {
 			sorted = false
+		}
+		if !costs.Keep(spanSize) {
+			break
 		}
 		x = append(x, span{f.start, f.end, at})
 	}

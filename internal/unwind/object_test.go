@@ -11,6 +11,9 @@ type unbounded struct{}
 func (unbounded) Spend(int) bool { return true }
 func (unbounded) Keep(int) bool  { return true }
 
+// Generation: nothing is let go of.
+func (unbounded) Generation() uint32 { return 0 }
+
 // A testObject is an object read by the standard library.
 type testObject struct {
 	f *elf.File

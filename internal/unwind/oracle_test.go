@@ -65,7 +65,7 @@ func compareWithDelve(t *testing.T, path string) {
 	places, errors := 0, 0
 	for i := 0; i < len(fdes); i += step {
 		fde := fdes[i]
-		fn := table.frames().function(fde.Begin())
+		fn := table.contents().frames().function(fde.Begin())
 		if fn == nil {
 			if fde.End() > fde.Begin() {
 				t.Errorf("%#x: no function", fde.Begin())

@@ -2,6 +2,7 @@ package unwind
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"ptools/internal/elfsym"
 )
@@ -14,6 +15,7 @@ type object interface {
 	Entry() uint64
 	golang() goTable                               // nil: no Go code
 	extent(pc uint64) (start, end uint64, ok bool) // of the function symbol at pc
+	Generation() uint32                            // changes when slices of Section, and what was read of them, should be let go of
 	budget
 }
 
@@ -35,6 +37,12 @@ type goTable interface {
 // file, may share it.
 type Table struct {
 	obj object
+	now atomic.Pointer[contents]
+}
+
+// contents is what was read of the file. It is read again when the file has let go of it.
+type contents struct {
+	generation uint32
 	// Each is read when it is first needed.
 	frames      func() *frames // .eh_frame; nil if there is none
 	debugFrames func() *frames // .debug_frame, of the file or its separate debug file
@@ -44,7 +52,24 @@ type Table struct {
 // newTable returns the Table of an object.
 func newTable(obj object) *Table {
 	t := &Table{obj: obj}
-	t.frames = sync.OnceValue(func() *frames {
+	t.now.Store(t.anew(obj.Generation()))
+	return t
+}
+
+// contents returns what was read of the file, and can be read.
+func (t *Table) contents() *contents {
+	c := t.now.Load()
+	if now := t.obj.Generation(); c.generation != now {
+		t.now.CompareAndSwap(c, t.anew(now))
+		c = t.now.Load()
+	}
+	return c
+}
+
+// anew returns contents of which nothing was read.
+func (t *Table) anew(generation uint32) *contents {
+	obj, c := t.obj, &contents{generation: generation}
+	c.frames = sync.OnceValue(func() *frames {
 		addr, data, ok := obj.Section(".eh_frame")
 		if !ok {
 			return nil
@@ -52,20 +77,20 @@ func newTable(obj object) *Table {
 		hdrAddr, hdr, _ := obj.Section(".eh_frame_hdr")
 		return newFrames(section{addr: addr, data: data, eh: true, base: t.bases()}, hdrAddr, hdr, obj)
 	})
-	t.debugFrames = sync.OnceValue(func() *frames {
+	c.debugFrames = sync.OnceValue(func() *frames {
 		_, data, ok := obj.Section(".debug_frame")
 		if !ok {
 			return nil
 		}
 		return newFrames(section{data: data, base: t.bases()}, 0, nil, obj)
 	})
-	t.goTable = sync.OnceValue(obj.golang)
-	return t
+	c.goTable = sync.OnceValue(obj.golang)
+	return c
 }
 
 // goFunction returns the Go function at a link-time address.
 func (t *Table) goFunction(pc uint64) (elfsym.GoFunc, bool) {
-	if g := t.goTable(); g != nil {
+	if g := t.contents().goTable(); g != nil {
 		return g.Func(pc)
 	}
 	return elfsym.GoFunc{}, false
@@ -80,10 +105,11 @@ func (t *Table) bases() bases {
 
 // function returns the call frame information at a link-time address, or nil.
 func (t *Table) function(pc uint64) *function {
-	if fn := t.frames().function(pc); fn != nil {
+	c := t.contents()
+	if fn := c.frames().function(pc); fn != nil {
 		return fn
 	}
-	return t.debugFrames().function(pc)
+	return c.debugFrames().function(pc)
 }
 
 // begins reports whether a function with call frame information begins at a link-time

@@ -23,12 +23,12 @@ type jitMap struct {
 	pid int
 
 	mu     sync.Mutex
-	file   *jitFile  // nil until one is found
-	sought *mapState // the map when no file was found; another map is worth another look
+	file   *jitFile        // nil until one is found
+	sought *mapState       // the map when no file was found; another map is worth another look
+	list   *elfsym.PerfMap // of the file; after close of the last one
 	closed bool
-	list   elfsym.PerfMap
-	alone  bool                          // ancestors are not asked
-	tell   func(path string, lack error) // may be nil
+	alone  bool // ancestors are not asked
+	files  *elfsym.Cache
 
 	parents inherited
 }
@@ -41,15 +41,19 @@ func (j *jitMap) lookup(src *source, state *mapState, pc uint64) (elfsym.Sym, bo
 	}
 	if j.file != nil {
 		if size, err := j.file.size(); err == nil {
-			if _, err := j.list.Refresh(j.file, size); err == elfsym.ErrPerfMap { // what could be read still counts
-				if path := "/tmp/perf-" + strconv.Itoa(j.pid) + ".map"; j.tell != nil {
-					j.tell(path, fmt.Errorf("%s: %w", path, err))
-				}
+			if _, err := j.list.Refresh(j.file, size); err == elfsym.ErrPerfMap || err == elfsym.ErrPerfMapCrowded { // what could be read still counts
+				path := "/tmp/perf-" + strconv.Itoa(j.pid) + ".map"
+				j.files.Refuse(path, fmt.Errorf("%s: %w", path, err))
 			}
 		}
 	}
+	var sym elfsym.Sym
+	ok := false
+	list := j.list
 	j.mu.Unlock()
-	sym, ok := j.list.Lookup(pc)
+	if list != nil {
+		sym, ok = list.Lookup(pc)
+	}
 	if ok || j.alone {
 		return sym, ok
 	}
@@ -58,7 +62,7 @@ func (j *jitMap) lookup(src *source, state *mapState, pc uint64) (elfsym.Sym, bo
 	if j.closed {
 		return sym, false
 	}
-	return j.parents.lookup(j.pid, state, pc)
+	return j.parents.lookup(j.pid, j.files, state, pc)
 }
 
 // hold opens the file if it is there. By the time a name is needed, the process may have
@@ -97,10 +101,11 @@ func (j *jitMap) open(src *source) *jitFile {
 		if err != nil {
 			continue
 		}
-		f := &jitFile{elfsym.NewPatient(opened), opened, false}
+		f := &jitFile{Patient: elfsym.NewPatient(opened), file: opened}
 		if info, err := f.stat(); err == nil && isNamed(opened, name) {
 			owner, ok := info.Sys().(*syscall.Stat_t)
 			if ok && (owner.Uid == 0 || int(owner.Uid) == st.UID[1]) {
+				j.list, f.release = j.files.PerfMap(info)
 				return f
 			}
 		}
@@ -112,8 +117,17 @@ func (j *jitMap) open(src *source) *jitFile {
 // A jitFile is an open list. Its file system may not answer; then it is not asked again.
 type jitFile struct {
 	*elfsym.Patient
-	file *os.File
-	hung bool
+	file    *os.File
+	hung    bool
+	release func() // what was read of it; nil: nothing
+}
+
+// Close closes the list.
+func (f *jitFile) Close() error {
+	if f.release != nil {
+		f.release()
+	}
+	return f.Patient.Close()
 }
 
 func (f *jitFile) stat() (os.FileInfo, error) {

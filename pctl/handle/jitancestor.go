@@ -30,10 +30,10 @@ type inherited struct {
 }
 
 // lookup returns the function of an ancestor at a program counter. The process must have the same code there.
-func (h *inherited) lookup(pid int, state *mapState, pc uint64) (elfsym.Sym, bool) {
+func (h *inherited) lookup(pid int, files *elfsym.Cache, state *mapState, pc uint64) (elfsym.Sym, bool) {
 	if h.sought != state && len(h.ancestors) == 0 {
 		h.sought = state
-		h.seek(pid)
+		h.seek(pid, files)
 	}
 	for i := range h.ancestors {
 		a := &h.ancestors[i]
@@ -54,7 +54,7 @@ func (h *inherited) lookup(pid int, state *mapState, pc uint64) (elfsym.Sym, boo
 }
 
 // seek finds the ancestors that have a list. Of an ancestor that has ended nothing is known.
-func (h *inherited) seek(pid int) {
+func (h *inherited) seek(pid int, files *elfsym.Cache) {
 	child, err := procfs.ReadStat(pid)
 	for range maxAncestors {
 		if err != nil || child.PPID <= 1 {
@@ -64,18 +64,18 @@ func (h *inherited) seek(pid int) {
 		if parent, err = procfs.ReadStat(child.PPID); err != nil || parent.StartTime > child.StartTime {
 			return // the number is another process's now
 		}
-		h.add(pid, child.PPID)
+		h.add(pid, child.PPID, files)
 		child = parent
 	}
 }
 
 // add adds an ancestor, if it has a list and its memory can be read.
-func (h *inherited) add(pid, of int) {
+func (h *inherited) add(pid, of int, files *elfsym.Cache) {
 	src, err := newSource(of)
 	if err != nil {
 		return
 	}
-	a := ancestor{list: &jitMap{pid: of, alone: true}, source: src}
+	a := ancestor{list: &jitMap{pid: of, alone: true, files: files}, source: src}
 	if a.list.hold(src); a.list.file == nil {
 		src.close()
 		return

@@ -63,7 +63,7 @@ func NewSpace(pid int, files *elfsym.Cache) (*Space, error) {
 // Unreadable returns a Space for a process whose map may not be read. It is empty until
 // a Refresh succeeds.
 func Unreadable(pid int, files *elfsym.Cache) *Space {
-	s := &Space{pid: pid, files: files, source: &source{pid: pid}, jit: jitMap{pid: pid, tell: files.Refuse}}
+	s := &Space{pid: pid, files: files, source: &source{pid: pid}, jit: jitMap{pid: pid, files: files}}
 	s.now.Store(&mapState{})
 	return s
 }

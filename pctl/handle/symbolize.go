@@ -86,7 +86,7 @@ func (s *Space) Symbolize(pc uint64, how How, dst []Frame) []Frame {
 	for i := range frames {
 		frames[i].Object, frames[i].BuildID = r.object.path, l.file.BuildID()
 	}
-	if err == nil && l.lack() == nil {
+	if err == nil && l.lack() == nil && !l.file.Crowded() {
 		names.put(pc, how, frames)
 	}
 	return append(dst, frames...)
