@@ -36,7 +36,6 @@ type Sampler struct {
 
 	mu     sync.Mutex
 	rounds []*Round
-	ready  bool
 	err    error
 }
 

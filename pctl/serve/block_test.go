@@ -29,8 +29,7 @@ func TestBlock(t *testing.T) {
 	}
 	checkBlock(t, p)
 	_, body := f.get(at + "&debug=1")
-	p, err := gprofile.ParseData(body)
-	if err != nil {
+	if _, err := gprofile.ParseData(body); err != nil {
 		t.Fatalf("%v: %s", err, body)
 	}
 	for _, name := range []string{"main.waitsForChannel", "main.waitsForMutex", "[sync.Mutex.Lock]"} {

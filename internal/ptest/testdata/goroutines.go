@@ -117,6 +117,9 @@ func innermost() {
 	<-channel
 }
 
+// withArgument needs a function of the compiler's that has the argument.
+func withArgument(n int) { ready.Done(); <-channel; called += n }
+
 type server struct{ n int }
 
 func (s *server) serve() { ready.Done(); <-channel }
@@ -270,6 +273,10 @@ func main() {
 	}
 	if *churn > 0 {
 		go calling()
+	}
+	ready.Add(*count)
+	for i := 0; i < *count; i++ {
+		go withArgument(i)
 	}
 	for i := 0; i < *spins; i++ {
 		go spin()
