@@ -26,7 +26,7 @@ func newLedger(most int64) *ledger {
 // A ledger bounds what all files hold together: each may be within its budget, and there is any number of them. While there is
 // room, a file may hold what its budget allows. When there is none, a file that was not used for a while lets go of all that
 // can be read again. If all are in use, those that hold more than an equal share make room for those that hold less, and get
-// no more themselves.
+// no more themselves. From then on they keep to their share, until half of the ledger is free.
 type ledger struct {
 	most  int64
 	began time.Time
@@ -57,6 +57,7 @@ type usage struct {
 	used  atomic.Bool // since the last sweep
 	idle  bool        // at the last sweep; under the lock of the ledger
 
+	limit   atomic.Int64 // what it may hold, after it had to make room while it was in use; 0: any number of bytes
 	refused atomic.Int64 // when memory was last refused, since the ledger began; 0: not since it had some
 }
 
@@ -74,8 +75,17 @@ func (h *holding) fix(n int64) {
 // take reports whether n more bytes may be held.
 func (h *holding) take(n int64) bool {
 	h.use()
-	h.n.Add(n)
-	if h.in.total.Add(n) <= h.in.most && h.known.Load() {
+	own, total := h.n.Add(n), h.in.total.Add(n)
+	if most := h.limit.Load(); most > 0 {
+		if own > most && total > h.in.most/2 {
+			h.give(n)
+			return false
+		}
+		if total <= h.in.most/2 {
+			h.limit.Store(0)
+		}
+	}
+	if total <= h.in.most && h.known.Load() {
 		return true
 	}
 	if at := h.refused.Load(); at == 0 || time.Since(h.in.began)-time.Duration(at) > askAgain {
@@ -168,7 +178,7 @@ func (l *ledger) sweep() {
 // more than its share and the other one more.
 func (l *ledger) victim(h *holding, busy map[*holding]bool) *holding {
 	var idle, largest *holding
-	holders := int64(1)
+	holders := int64(0)
 	for o := range l.holders {
 		n := o.n.Load()
 		if n > 0 {
@@ -187,8 +197,10 @@ func (l *ledger) victim(h *holding, busy map[*holding]bool) *holding {
 	if idle != nil {
 		return idle
 	}
-	if share := l.most / holders; largest == nil || h.n.Load() > share || largest.n.Load() <= share {
+	most := l.most / max(holders, 1)
+	if largest == nil || h.n.Load() > most || largest.n.Load() <= most {
 		return nil
 	}
+	largest.limit.Store(most) // otherwise it would have all of it back at once, and be read again and again
 	return largest
 }

@@ -52,6 +52,11 @@ func TestLedger(t *testing.T) {
 	if !idle.take(200) || fmt.Sprint(l.forgotten) != "[idle large]" {
 		t.Errorf("let go: %v", l.forgotten)
 	}
+	if large.take(500) || !large.take(100) {
+		t.Error("what had to make room does not keep to its share")
+	}
+	large.give(100)
+	large.limit.Store(0)
 	large.forget = func() bool { return false } // it is being read
 	if !large.take(500) || small.take(10) {
 		t.Error("room is made by what cannot let go")
