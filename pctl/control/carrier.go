@@ -71,7 +71,7 @@ func (p *probes) carrierLeaves(t *tracee.Thread) {
 	if t.TID != p.carrier || p.g.Phase().Detaches() {
 		return
 	}
-	// A signal that ends a thread ends all of them, and an execve(2) of another thread ends this one so as well.
+	// A signal that ends a thread ends all of them.
 	if status, err := ptrace.EventMsg(t.TID); err != nil || status&0x7f != 0 {
 		return
 	}
