@@ -132,12 +132,27 @@ boot() {
 # programs builds the tests and the tools that the job runs.
 programs() {
 	mkdir -p "$dir/bin"
-	for p in internal/ptrace internal/perfevent internal/mem internal/procfs pctl/control cmd/pgrab cmd/psample; do
+	for p in internal/ptrace internal/perfevent internal/mem internal/procfs internal/check pctl/control cmd/pgrab cmd/psample; do
 		(cd "$src" && go test -c -o "$dir/bin/$(echo $p | tr / -).test" "./$p")
 	done
+	gcc -O2 -o "$dir/bin/confine" "$src/scripts/confine.c"
 	for p in pgrab psample psampled; do
 		(cd "$src" && CGO_ENABLED=0 go build -o "$dir/bin/$p" "./cmd/$p")
 	done
+}
+
+# compare is the part of the job that compares psample --check with what the tools do, with several kinds of rights.
+compare() {
+	cat <<-J
+		pub=/run/tmp/pub; mkdir -p \$pub; cp $dir/bin/psample $dir/bin/pgrab $dir/bin/confine \$pub; chmod -R a+rx /run/tmp/pub
+		astold() { as=\$1; shift; said=\$(bash $src/scripts/astold.sh \$pub "\$@"); rc=\$?; echo "psample --check as \$as: \$said"
+			[ \$rc = 0 ] && echo "fact: psample --check as \$as: \$said" >>/run/share/astold.log ||
+				echo "--- FAIL: psample --check as \$as" >>/run/share/astold.log; }
+		astold root 0 env
+		astold "an ordinary user" 65534 setpriv --reuid 65534 --regid 65534 --clear-groups
+		astold "root with CAP_SYS_PTRACE alone" 0 \$pub/confine ptrace
+		astold "root with Docker's filter" 0 \$pub/confine docker
+	J
 }
 
 # tests is the job: the facts about the kernel, storms, and the tools' scripts.
@@ -148,9 +163,14 @@ tests() {
 		uname -r
 		$dir/bin/psample --check >/run/share/check.txt; cat /run/share/check.txt
 		run internal/ptrace; run internal/procfs; run internal/mem; run internal/perfevent
-		run pctl/control -test.run 'Storm|Probe|Exact|Killed|Linger|Fork|Exec'
-		run cmd/pgrab -test.run 'Script|Killed'; run cmd/psample -test.run Script
+		run pctl/control -test.run 'Storm|Probe|Exact|Killed|Linger|Fork|Exec|WithoutLeader'
+		run cmd/pgrab -test.run 'Script|Killed|AsCalled'; run cmd/psample -test.run 'Script|AsCounted'
+		PTOOLS_TORTURE=1 run internal/check; mv /run/share/cmd-pgrab.log /run/share/cmd-pgrab-short.log
+		PTOOLS_TORTURE=1 run cmd/pgrab -test.run KilledHot
 	J
+	compare
+	# A fact that a test has found is a row of the table.
+	echo "sed -n \"s/.*fact: \(.*\): \(.*\)/\1  yes  \2/p\" /run/share/*.log | sort -u >>/run/share/check.txt"
 }
 
 # table writes what works on each kernel, by the reports of psample --check: a column a kernel, a row a feature.
@@ -188,6 +208,7 @@ for k in $(ls "$dir/kernels" | sort -V | grep -e "$only"); do
 	cat "$at/share/out" 2>/dev/null || { echo "did not boot:"; tail -5 "$at/console"; }
 	[ "$(cat "$at/share/status" 2>/dev/null)" = 0 ] || failed=1
 	grep -h '^ *--- \(FAIL\|SKIP\)' "$at"/share/*.log 2>/dev/null || true
+	! grep -q '^--- FAIL' "$at"/share/*.log 2>/dev/null || failed=1
 done
 checks=$(ls "$dir"/run/*/share/check.txt 2>/dev/null | sort -V)
 [ -z "$checks" ] || table $checks >"$dir/kernels.md"

@@ -36,7 +36,7 @@ func TestKilledHot(t *testing.T) {
 					t.Fatalf("after %d kills: %v, printed\n%s", done, state, out)
 				}
 			}
-			t.Logf("%d targets of %d survived", kills, kills)
+			t.Logf("fact: SIGKILL of pgrab at a hot breakpoint, %s threads: %d of %d targets survive", threads, kills, kills)
 		})
 	}
 }
@@ -68,9 +68,11 @@ func TestCountsAsCalled(t *testing.T) {
 			if r.status != 0 || !strings.Contains(r.stdout, want) {
 				t.Fatalf("status %d", r.status)
 			}
-			if n := countOf(r.stdout+r.stderr, "f_push"); n != calls {
+			n := countOf(r.stdout+r.stderr, "f_push")
+			if n != calls {
 				t.Errorf("%d hits of %d calls", n, calls)
 			}
+			t.Logf("fact: hits of a uprobe, pgrab %s: %d of %d", how.name, n, calls)
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"os"
@@ -11,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"ptools/internal/ptest"
 	"ptools/internal/sample"
@@ -26,14 +26,14 @@ func TestSharesAsCounted(t *testing.T) {
 			t.Skip(err)
 		}
 		timers.Close()
-		header, _ := asCounted(t, nil)
+		header := asCounted(t, "root", nil)
 		if !strings.Contains(header, " 0 stops,") || !strings.Contains(header, " samples by timers") {
 			t.Errorf("%q", header)
 		}
 	})
 	t.Run("ordinary user", func(t *testing.T) {
 		ptest.NeedUsers(t)
-		asCounted(t, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ptest.Nobody, Gid: ptest.Nobody}})
+		asCounted(t, "an ordinary user", &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ptest.Nobody, Gid: ptest.Nobody}})
 	})
 }
 
@@ -42,12 +42,12 @@ const (
 	points = 0.03 // how far a share may be off, unless five standard deviations are more
 )
 
-// looks matches the number of stops.
-var looks = regexp.MustCompile(`\), (\d+) stops,`)
+// taken matches the number of stops, one for each look that counts, and of samples by timers.
+var taken = regexp.MustCompile(`\), (\d+) stops,(?:.* (\d+) samples by timers)?`)
 
 // asCounted samples a program, both with the rights given, and compares. It returns what psample says of its rounds.
-func asCounted(t *testing.T, rights *syscall.SysProcAttr) (header string, off float64) {
-	psample := copyOf(t)
+func asCounted(t *testing.T, as string, rights *syscall.SysProcAttr) (header string) {
+	off, psample := 0.0, copyOf(t)
 	truth := ptest.NewTruth(t)
 	target := filepath.Join(filepath.Dir(psample), "mix")
 	b, err := os.ReadFile(ptest.BuildC(t, "mix.c"))
@@ -62,7 +62,7 @@ func asCounted(t *testing.T, rights *syscall.SysProcAttr) (header string, off fl
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command(psample, "-F", fmt.Sprint(rate), "-O", "folded", "--value", "cpu", "--", target, "-n", fmt.Sprint(ptest.Rounds(5000, 5000, 20000)))
+	cmd := exec.Command(psample, "-F", fmt.Sprint(rate), "-O", "folded", "--value", "cpu", "--", target, "-n", fmt.Sprint(ptest.Rounds(3000, 3000, 20000)))
 	cmd.Env = append(os.Environ(), "PTEST_TRUTH="+truth.Path())
 	cmd.SysProcAttr, cmd.Dir = rights, "/"
 	var stdout, stderr strings.Builder
@@ -71,7 +71,7 @@ func asCounted(t *testing.T, rights *syscall.SysProcAttr) (header string, off fl
 		t.Fatalf("%v: %s", err, &stderr)
 	}
 	header, _, _ = strings.Cut(stderr.String(), "\n")
-	functions := [...]string{"fifty", "thirty", "twenty"}
+	functions, divided := [...]string{"fifty", "thirty", "twenty"}, [...]float64{.5, .3, .2}
 	var got, want [len(functions)]float64
 	var all, counted float64
 	for i, f := range functions {
@@ -85,9 +85,9 @@ func asCounted(t *testing.T, rights *syscall.SysProcAttr) (header string, off fl
 		want[i] = float64(truth.Share(i))
 		all, counted = all+got[i], counted+want[i]
 	}
-	n := all / float64(time.Second/rate)
-	if m := looks.FindStringSubmatch(header); m != nil && m[1] != "0" {
-		n, _ = strconv.ParseFloat(m[1], 64) // each look that counts stops a thread
+	n := 0.0
+	if m := taken.FindStringSubmatch(header); m != nil {
+		n, _ = strconv.ParseFloat(cmp.Or(m[2], m[1]), 64)
 	}
 	if n < 50 {
 		t.Fatalf("%.0f samples: %s\n%s", n, &stderr, &stdout)
@@ -96,11 +96,13 @@ func asCounted(t *testing.T, rights *syscall.SysProcAttr) (header string, off fl
 		got, want := got[i]/all, want[i]/counted
 		chance := 5 * math.Sqrt(want*(1-want)/n)
 		off = max(off, math.Abs(got-want))
-		if math.Abs(got-want) > max(points, chance) {
+		// A host that takes the processor of an emulated machine away puts the program's own count off, and not the samples.
+		if stolen := math.Abs(want - divided[i]); math.Abs(got-want) > max(points, chance)+stolen {
 			t.Errorf("%s: %.1f %%, its own count is %.1f %%", f, 100*got, 100*want)
 		}
 		t.Logf("%s: %.1f %%, its own count is %.1f %%", f, 100*got, 100*want)
 	}
-	t.Logf("%.1f points off at most; %s", 100*off, header)
-	return header, off
+	what, _, _ := strings.Cut(strings.TrimPrefix(header, "psample: "), ", longest pause")
+	t.Logf("fact: shares of psample as %s: %.1f points off at most in %.0f samples (%s)", as, 100*off, n, what)
+	return header
 }

@@ -31,7 +31,7 @@ func tryWant(pid int) Line {
 		err = t.Want(pid)
 	}
 	if err != nil {
-		return refused(Timers, &need.Timers, err, "threads are stopped for each sample")
+		return refused(Timers, &need.Timers, err, withoutTimers())
 	}
 	return works(Timers, "perf events of the processors, chosen by a BPF program")
 }

@@ -107,9 +107,20 @@ func busyFor(pid int, d time.Duration) func() bool {
 	return func() bool { return time.Now().Before(end) && used() < most }
 }
 
+// withoutTimers says how processor time is measured then.
+func withoutTimers() string {
+	if task, err := procfs.OpenTask(os.Getpid(), os.Getpid()); err == nil {
+		defer task.Close()
+		if _, err := task.Turn(); err == nil {
+			return "looks at random moments, each of which stops the thread that runs"
+		}
+	}
+	return "in rounds, which stop the threads that run"
+}
+
 // tryTimers samples a busy child.
 func tryTimers(pid int) Line {
-	const stops = "threads are stopped for each sample"
+	stops := withoutTimers()
 	t, err := perfevent.OpenTicker(perfevent.TickerOptions{Period: 2 * time.Millisecond, Stack: 1 << 10})
 	if err != nil {
 		return refused(Timers, &need.Timers, err, stops)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -93,6 +94,7 @@ func (f *Feature) explain(err error, h *Here) *Refusal {
 		}
 	case f.bySysctl(r, h):
 	case f.byCapability(r, h):
+	case f.byParanoid(r, h):
 	case f.byLockdown(r, h):
 	default:
 		r.Cause, r.Why, r.Remedy = Module, "a security module or a seccomp filter refuses it", "look at the audit log"
@@ -171,10 +173,31 @@ func (f *Feature) byCapability(r *Refusal, h *Here) bool {
 	if len(missing) < len(set) {
 		r.Why += ", and this program lacks " + names(missing)
 	}
+	if f.shutByParanoid(h) {
+		r.Remedy += "; kernels of Debian and Ubuntu take sysctl kernel.perf_event_paranoid=2 as well"
+	}
 	if missing[0] == BPF && h.bpfDisabled() {
 		n, _ := h.Sysctl("kernel.unprivileged_bpf_disabled")
 		r.Why += fmt.Sprintf(", as kernel.unprivileged_bpf_disabled is %d", n)
 	}
+	return true
+}
+
+// shutByParanoid reports whether a kernel with a change that Debian and Ubuntu make refuses perf_event_open(2) to all who lack
+// CAP_SYS_ADMIN: with kernel.perf_event_paranoid above 2. Others know no such value.
+func (f *Feature) shutByParanoid(h *Here) bool {
+	n, ok := h.Sysctl("kernel.perf_event_paranoid")
+	return ok && n > 2 && !h.has(SysAdmin) && slices.Contains(f.Calls, PerfEventOpen)
+}
+
+// byParanoid fills in a refusal of that kind.
+func (f *Feature) byParanoid(r *Refusal, h *Here) bool {
+	if !f.shutByParanoid(h) {
+		return false
+	}
+	n, _ := h.Sysctl("kernel.perf_event_paranoid")
+	r.Cause, r.Why = NoSysctl, fmt.Sprintf("kernel.perf_event_paranoid is %d", n)
+	r.Remedy = "sysctl kernel.perf_event_paranoid=2, or " + h.grant([]Capability{SysAdmin})
 	return true
 }
 

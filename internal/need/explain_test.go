@@ -104,6 +104,12 @@ func TestExplain(t *testing.T) {
 			"uprobes: a security module refuses it: selinux: permission denied (look at the audit log)"},
 		{"kptr_restrict", &KernelSymbols, fs.ErrPermission, func(h *Here) { sysctl(h, "kernel.kptr_restrict", 2) }, NoSysctl,
 			"kernel symbols: kernel.kptr_restrict is 2: permission denied (sysctl kernel.kptr_restrict=1)"},
+		{"perf_event_paranoid of Debian", &Timers, syscall.EACCES,
+			func(h *Here) { h.Effective = mask(BPF, Perfmon); sysctl(h, "kernel.perf_event_paranoid", 3) }, NoSysctl,
+			"timers of the processors: kernel.perf_event_paranoid is 3: permission denied (sysctl kernel.perf_event_paranoid=2, or start it with CAP_SYS_ADMIN)"},
+		{"the same, without capabilities", &Timers, syscall.EACCES,
+			func(h *Here) { h.Effective = 0; sysctl(h, "kernel.perf_event_paranoid", 3) }, NoCapability,
+			"timers of the processors need CAP_BPF and CAP_PERFMON: permission denied (start it with CAP_BPF and CAP_PERFMON; kernels of Debian and Ubuntu take sysctl kernel.perf_event_paranoid=2 as well)"},
 		{"something else", &Uprobes, syscall.EMFILE, func(*Here) {}, Unknown, "uprobes: too many open files"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

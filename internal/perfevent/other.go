@@ -42,8 +42,6 @@ func Now() time.Duration                                                { return
 func OpenTicker(TickerOptions) (*Ticker, error)                         { return nil, errors.ErrUnsupported }
 func OpenTasks(int) (*Tasks, error)                                     { return nil, errors.ErrUnsupported }
 func (s *Signals) Probe(path string, off, cookie uint64) (*Link, error) { return nil, ErrNoUprobes }
-func (s *Signals) Through(tid int)                                      {}
-func (l *Link) Replace(by *Link) *Link                                  { return nil }
 func (s *Signals) Switch(on bool)                                       {}
 func (s *Signals) Take(tid int, h *Hit) bool                            { return false }
 func (s *Signals) Forget(tid int)                                       {}

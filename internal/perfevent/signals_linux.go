@@ -257,19 +257,6 @@ type cannotProbe struct{ error }
 func (cannotProbe) Error() string   { return "the kernel cannot probe this instruction (ENOTSUPP)" }
 func (e cannotProbe) Unwrap() error { return e.error }
 
-// Through makes the probes that are opened from now on depend on thread tid of the process, which lives: see [EndWithThread]. At
-// first they depend on the first thread.
-func (s *Signals) Through(tid int) { s.program.tid = tid }
-
-// Replace makes l the probe that by is, and returns what l was before, which is switched off and has to be closed. by must not be
-// used any more. No thread of the process may run meanwhile: it would hit both, or neither.
-func (l *Link) Replace(by *Link) *Link {
-	l.Switch(false)
-	was := *l
-	*l = *by
-	return &was
-}
-
 // Switch turns the probe on or off, at once; Probe returns it switched on.
 func (l *Link) Switch(on bool) { l.s.words.set(l.word, on) }
 

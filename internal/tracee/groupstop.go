@@ -67,12 +67,12 @@ func (s *GroupStop) joinStop(t *Thread) {
 // that before the thread runs.
 func (s *GroupStop) spare(t *Thread) {
 	if s.g.mode == ModeKill && t.Role == RoleThread {
-		ptrace.SetOptions(t.TID, s.g.Seizer.optionsOf(t.TID, ModeRun)) // ESRCH: it is being killed
+		ptrace.SetOptions(t.TID, s.g.Seizer.Options(ModeRun)) // ESRCH: it is being killed
 	}
 }
 
 func (s *GroupStop) unspare(t *Thread) {
 	if s.g.mode == ModeKill && t.Role == RoleThread {
-		ptrace.SetOptions(t.TID, s.g.Seizer.optionsOf(t.TID, ModeKill))
+		ptrace.SetOptions(t.TID, s.g.Seizer.Options(ModeKill))
 	}
 }

@@ -30,8 +30,6 @@ type Hooks interface {
 	Answers(t *Thread) bool
 	// TrapDue reports whether a thread that has not stopped may have hit a trap, or be on its way past one.
 	TrapDue(t *Thread) bool
-	// Leaves is called for a thread that ends as soon as it is resumed (Seizer.WatchEnd).
-	Leaves(t *Thread)
 	// Settles is called for a stopped thread before it is left stopped or resumed. False: it has left the stop meanwhile.
 	Settles(t *Thread) bool
 	// StandsAlone reports that a thread is to stay stopped although it is not held. It continues what the thread is

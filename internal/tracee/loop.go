@@ -96,8 +96,6 @@ func (g *Group) dispatch(s ptrace.Stop) {
 		g.eventStopped(t, means)
 	case ptrace.KindClone, ptrace.KindFork, ptrace.KindVfork:
 		g.Births.birth(t, s.Kind)
-	case ptrace.KindExit:
-		g.up.Leaves(t)
 	case ptrace.KindExec:
 		if t = g.news.Execed(t); t == nil {
 			return

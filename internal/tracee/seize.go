@@ -19,7 +19,6 @@ type Seizer struct {
 	Told          Mode                   // what the kernel has been told to do with the target when we die
 	changes       int                    // how often the leader seems to have been replaced while it was seized
 	NewbornSeized bool                   // each thread of the target, and each process that is about to get a copy of its memory, is traced
-	watched       int                    // the thread of WatchEnd; 0: none
 	Alone         bool                   // the processes that share its memory, if any, are traced as well
 	strangers     map[procfs.Listed]bool // processes that are known not to share the target's memory (survey)
 }
@@ -32,23 +31,6 @@ func (s *Seizer) Options(m Mode) ptrace.Options {
 		return seizeOptions | ptrace.OptExitKill
 	}
 	return seizeOptions
-}
-
-// optionsOf returns the options of a thread that is traced already.
-func (s *Seizer) optionsOf(tid int, m Mode) ptrace.Options {
-	if tid == s.watched {
-		return s.Options(m) | ptrace.OptExit
-	}
-	return s.Options(m)
-}
-
-// WatchEnd makes a stopped thread stop once more when it ends, while it still has its memory (Hooks.Leaves). The threads that it
-// makes inherit that from it.
-func (s *Seizer) WatchEnd(t *Thread) error {
-	s.watched = t.TID
-	err := ptrace.SetOptions(t.TID, s.optionsOf(t.TID, s.Told))
-	s.g.Trace.Did(t, DeedWatchEnd, 0, err)
-	return err
 }
 
 // SeizeAll seizes every thread of the process. The kernel attaches the clones of a seized

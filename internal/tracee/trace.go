@@ -70,7 +70,6 @@ const (
 	DeedRefused               // a deed that was refused, because it is impossible
 	DeedPhase                 // the process has another phase
 	DeedInterrupt             // PTRACE_INTERRUPT
-	DeedWatchEnd              // it will stop before it ends
 	DeedSpare                 // an interrupt that is left out, because a signal has killed it
 	DeedCont                  // PTRACE_CONT with a signal
 	DeedListen                // PTRACE_LISTEN
@@ -89,7 +88,7 @@ const (
 )
 
 var deedNames = [...]string{
-	"stop", "event", "seize", "add", "exec", "drop", "hold", "unhold", "stand", "expect", "vfork", "move", "refused", "phase", "interrupt", "watch-end", "spare", "cont", "listen", "pass", "step",
+	"stop", "event", "seize", "add", "exec", "drop", "hold", "unhold", "stand", "expect", "vfork", "move", "refused", "phase", "interrupt", "spare", "cont", "listen", "pass", "step",
 	"detach", "abandon", "park", "take", "give", "setregs", "plant", "lift", "arm", "disarm",
 }
 

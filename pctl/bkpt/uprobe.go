@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
-	"maps"
 	"slices"
 )
 
@@ -96,9 +94,6 @@ func (u *Uprobes) Uses(p Probe) bool {
 	}
 	return false
 }
-
-// All returns the addresses of the breakpoints, each with its probe.
-func (u *Uprobes) All() iter.Seq2[uint64, Probe] { return maps.All(u.probes) }
 
 // Find returns a probe that a breakpoint has and that is wanted, or nil.
 func (u *Uprobes) Find(wanted func(Probe) bool) Probe {

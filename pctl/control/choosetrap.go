@@ -114,12 +114,6 @@ func (x *traps) place(of *program.Image, addr uint64, p purpose) (*bkpt.Breakpoi
 			refused = nil // what counts sends no signal
 		}
 		if refused == nil {
-			refused = x.probes.carry()
-		}
-		if of != x.c.image.program {
-			return nil, errReplacedProgram
-		}
-		if refused == nil {
 			var bp *bkpt.Breakpoint
 			if bp, refused = x.table.AddTrap(addr, x.probes.kindOf(p)); refused == nil {
 				return bp, nil
@@ -182,9 +176,6 @@ func (x *traps) stopAt(bp *bkpt.Breakpoint) error {
 		return nil
 	}
 	err := x.probes.openProbes()
-	if err == nil {
-		err = x.probes.carry()
-	}
 	if err == nil {
 		all := []*bkpt.Breakpoint{bp}
 		if x.probes.total.Has(bp) {

@@ -58,20 +58,15 @@ func (x *traps) tellEnded() {
 		return
 	}
 	for _, e := range ended {
-		x.endBreaks(e.Breakpoint.Addr, e.Why)
-	}
-}
-
-// endBreaks publishes and drops the breakpoints at an address.
-func (x *traps) endBreaks(addr uint64, why error) {
-	for _, b := range slices.Clone(x.breaks[addr]) {
-		if b.client {
-			x.c.publish(endOf(b, why))
-		}
-		x.removeBreak(b)
-		if s := b.symbol; s != nil {
-			s.places = slices.DeleteFunc(s.places, func(x *Break) bool { return x == b })
-			s.tell()
+		for _, b := range slices.Clone(x.breaks[e.Breakpoint.Addr]) {
+			if b.client {
+				x.c.publish(endOf(b, e.Why))
+			}
+			x.removeBreak(b)
+			if s := b.symbol; s != nil {
+				s.places = slices.DeleteFunc(s.places, func(x *Break) bool { return x == b })
+				s.tell()
+			}
 		}
 	}
 }

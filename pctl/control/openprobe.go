@@ -23,7 +23,6 @@ func (p *probes) counts(b *bkpt.Breakpoint) bool { return p.count.Has(b) || p.to
 // openStop returns the probe of a breakpoint that stops threads.
 func (p *probes) openStop(b *bkpt.Breakpoint) (bkpt.Probe, error) {
 	return p.openAt(b, p.stop, func(path string, off uint64) (io.Closer, error) {
-		p.signals.Through(p.carrierTID())
 		return p.signals.Probe(path, off, 0)
 	})
 }
@@ -41,7 +40,7 @@ func (p *probes) openTotal(b *bkpt.Breakpoint) (bkpt.Probe, error) {
 // counter returns a function that makes a counter at addr, or everywhere.
 func (p *probes) counter(addr uint64) func(path string, off uint64) (io.Closer, error) {
 	return func(path string, off uint64) (io.Closer, error) {
-		counter, err := perfevent.OpenCounter(p.g.PID, p.carrierTID(), path, off, addr)
+		counter, err := perfevent.OpenCounter(p.g.PID, p.g.PID, path, off, addr)
 		if err != nil {
 			return nil, err
 		}

@@ -38,7 +38,6 @@ type probes struct {
 	closer  *perfevent.Closer
 	open    atomic.Int32 // probes that are not closed yet
 	leaving []leaving    // those that are being closed, or were closed lately
-	carrier int          // the thread that probes were opened for; 0: none
 
 	// A forked process has the traps of its parent's probes in its text, where they do nothing.
 	placed  []leaving // those that may be in the text, wanted or not
@@ -184,7 +183,7 @@ func (p *probes) forget() {
 		p.signals.Switch(false)
 		p.signals.Close()
 	}
-	p.signals, p.refused, p.parents, p.carrier = nil, nil, nil, 0
+	p.signals, p.refused, p.parents = nil, nil, nil
 	clear(p.tallies)
 }
 

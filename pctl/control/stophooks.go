@@ -105,9 +105,6 @@ func (h stopHooks) Interrupted(t *tracee.Thread) bool {
 	return true
 }
 
-// Leaves has the probes depend on another thread.
-func (h stopHooks) Leaves(t *tracee.Thread) { h.x.probes.carrierLeaves(t) }
-
 // Settles reports the hit of a thread that is about to be resumed, if one is due.
 func (h stopHooks) Settles(t *tracee.Thread) bool {
 	k := trapsOf(t)

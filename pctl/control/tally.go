@@ -13,7 +13,7 @@ import (
 type tally struct {
 	mu      sync.Mutex
 	counter *perfevent.Counter // nil when it has been given up
-	last    uint64             // what counters before it have counted
+	last    uint64
 }
 
 // count returns how often the instruction has been reached.
@@ -21,7 +21,7 @@ func (t *tally) count() uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.counter != nil {
-		return t.last + t.counter.Count()
+		return t.counter.Count()
 	}
 	return t.last
 }
@@ -30,20 +30,9 @@ func (t *tally) count() uint64 {
 func (t *tally) freeze() io.Closer {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.swap(nil)
-}
-
-// replace goes on with another counter, and returns the one before. No thread of the process may run meanwhile.
-func (t *tally) replace(by *perfevent.Counter) io.Closer {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.swap(by)
-}
-
-func (t *tally) swap(by *perfevent.Counter) io.Closer {
-	was := t.counter
-	t.counter, t.last = by, t.last+was.Count()
-	return was
+	c := t.counter
+	t.counter, t.last = nil, c.Count()
+	return c
 }
 
 // Close is freeze for a tally that has not been used.

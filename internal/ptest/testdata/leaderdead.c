@@ -1,13 +1,12 @@
 /*
  * leaderdead: the leading thread ends by pthread_exit. -t threads go on working until standard input ends,
- * or for -n rounds each; with -r thread i makes i + 1 times as many, so they end one after the other. "ready" is printed when the leader is a zombie.
+ * or for -n rounds each. "ready" is printed when the leader is a zombie.
  */
 #include "ptest.h"
 #include "burn.h"
 
 static _Atomic int working;
 static _Atomic uint64_t sum;
-static int relay;
 
 NOINLINE static uint64_t work_on(uint64_t x) { return burn(x, 50); }
 
@@ -29,14 +28,14 @@ static int leader_is_zombie(void)
 
 static void *survivor(void *arg)
 {
-	uint64_t x = 1, n, mine = relay ? count * ((uintptr_t)arg + 1) : count;
+	uint64_t x = 1, n;
 
 	if (arg == NULL) {
 		while (!leader_is_zombie())
 			sched_yield();
 		ready();
 	}
-	for (n = 0; count == 0 ? !over() : n < mine; n++) {
+	for (n = 0; count == 0 ? !over() : n < count; n++) {
 		x = work_on(x);
 		atomic_fetch_add(&truth->work, 1);
 	}
@@ -46,17 +45,11 @@ static void *survivor(void *arg)
 	return arg;
 }
 
-static void extra(int letter, const char *value)
-{
-	if (letter == 'r')
-		relay = atoi(value);
-}
-
 int main(int argc, char **argv)
 {
 	int i;
 
-	start(argc, argv, extra);
+	start(argc, argv, NULL);
 	atomic_store(&working, threads);
 	for (i = 0; i < threads; i++)
 		spawn(survivor, (void *)(uintptr_t)i);
