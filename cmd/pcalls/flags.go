@@ -42,11 +42,11 @@ namespaces, a Go name with or without the path of its package. OBJECT is a path,
 name, a file name up to .so, or a.out, which is the program. Without it all objects are
 searched. Objects that are loaded later are not.
 
-A call's time is from its beginning to its end, waiting included, and includes what the
-probes cost: some 0.5 us at the entries that --list calls emulated, and 1 us (in virtual
-machines 10 us) at other entries, and at most ends after their time has been taken. A
-call that ends by an exception, longjmp or a panic has no time. It counts as open, as do
-calls that have not ended yet.
+A call's time is from its beginning to its end, waiting included. It includes what probes
+cost: some 0.5 us at an entry that --list calls emulated, 1 us at another; in virtual
+machines 10 to 20 us at the latter, and up to 5 us at the former. Ends cost that too, but
+after the time was taken: a caller's time has it. A call that is left by an exception,
+longjmp or a panic has no time. It counts as open, as do calls that have not ended yet.
 
 With a COMMAND the exit status is the command's.
 

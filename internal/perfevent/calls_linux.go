@@ -55,7 +55,7 @@ func (c *Calls) open() (err error) {
 	if m.words, c.mem, err = newWords(uintptr(wordsBefore + wordsEach*m.functions)); err != nil {
 		return os.NewSyscallError("bpf(BPF_MAP_CREATE)", err)
 	}
-	attr := struct{ kind, keySize, valueSize, entries, flags uint32 }{unix.BPF_MAP_TYPE_HASH, sizeOfCallID, 8, openCalls, 0}
+	attr := struct{ kind, keySize, valueSize, entries, flags uint32 }{unix.BPF_MAP_TYPE_HASH, callIDSize, 8, openCalls, 0}
 	m.open, err = unlocked(func() (int, error) { return bpf(unix.BPF_MAP_CREATE, unsafe.Pointer(&attr), unsafe.Sizeof(attr)) })
 	if err != nil {
 		return os.NewSyscallError("bpf(BPF_MAP_CREATE)", err)

@@ -1,27 +1,20 @@
 package perfevent
 
-import (
-	"unsafe"
-
-	"golang.org/x/sys/unix"
-)
+import "golang.org/x/sys/unix"
 
 // The programs of Calls keep the context in register 6, the cookie in register 7, the statistics of the function in
 // register 8.
 
 // Offsets from the frame pointer of their variables.
 const (
-	callKey  = -24 // a callID
+	callKey  = -24 // of callIDSize
 	callHigh = -32 // the end of the goroutine's stack
 	callFrom = -40 // when the call has begun
 )
 
-// A callID is the key of a call that has not ended.
-type callID struct {
-	function uint64
-	slot     uint64 // address of its return address, or distance of that from the end of the stack
-	g        uint64 // address of the goroutine's descriptor
-}
+// callIDSize is the size of the key of a call that has not ended: three words, which are the number of the function; the address of
+// its return address, or the distance of that from the end of the stack; the address of the goroutine's descriptor.
+const callIDSize = 24
 
 // Words of the map of a Calls.
 const (
@@ -274,5 +267,3 @@ func (a *assembly) bucket() {
 		instruction{op: bpfMovImm, dst: 1, imm: 1},
 		instruction{op: bpfAtomic, dst: 3, src: 1, off: 8 * wordBuckets})
 }
-
-const sizeOfCallID = uint32(unsafe.Sizeof(callID{}))
