@@ -3,6 +3,7 @@ package perfevent
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"runtime"
 	"sync/atomic"
@@ -40,6 +41,9 @@ func OpenCalls(pid, functions int) (*Calls, error) {
 	case err != nil:
 		return nil, need.Uprobes.Explain(err)
 	case how != probeLinks:
+		if err := tryProbeLink(); errors.Is(err, fs.ErrPermission) {
+			return nil, need.Uprobes.Explain(err)
+		}
 		return nil, ErrNoLinks
 	}
 	c := &Calls{pid: pid, entry: -1, returns: -1, maps: callMaps{words: -1, open: -1, functions: functions}}
