@@ -109,6 +109,47 @@ func TestRunning(t *testing.T) {
 	target.Kill()
 }
 
+// TestSlower: each call that takes as long is printed once, and no other.
+func TestSlower(t *testing.T) {
+	uprobe.Need(t)
+	target := ptest.Start(t, ptest.BuildC(t, "testdata/known.c"), "forever")
+	target.Ready()
+	for slower, all := range map[string]bool{"1ms": true, "1h": false} {
+		var out, errs strings.Builder
+		args := []string{"--json", "--slower", slower, "-p", strconv.Itoa(target.PID), "-t", "0.3", "a.out`naps"}
+		if code := run(context.Background(), args, &out, &errs); code != 0 {
+			t.Fatalf("status %d: %s", code, errs.String())
+		}
+		printed, returned := uint64(0), uint64(0)
+		for line := range strings.Lines(out.String()) {
+			var v struct {
+				Slow     string
+				TID      int
+				Length   int64 `json:"duration_ns"`
+				Returned uint64
+			}
+			if err := json.Unmarshal([]byte(line), &v); err != nil {
+				t.Fatalf("%q: %v", line, err)
+			}
+			returned += v.Returned
+			if v.Slow == "" {
+				continue
+			}
+			if printed++; v.Slow != "naps" || v.TID != target.PID || v.Length < 2_000_000 {
+				t.Errorf("a nap of 2 ms of process %d: %s", target.PID, line)
+			}
+		}
+		least, most := returned, returned+1 // one may end between the last looks at both
+		if !all {
+			least, most = 0, 0
+		}
+		if returned == 0 || printed < least || printed > most {
+			t.Errorf("--slower %s: %d of %d printed", slower, printed, returned)
+		}
+	}
+	target.Kill()
+}
+
 // TestKilledWhileCounting: a target lives, with its own text, when pcalls is killed at any moment.
 func TestKilledWhileCounting(t *testing.T) {
 	uprobe.Need(t)

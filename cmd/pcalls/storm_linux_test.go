@@ -18,7 +18,7 @@ func TestStorms(t *testing.T) {
 	tool := command(t)
 	storms := ptest.Storms
 	if !ptest.Torture() {
-		storms = ptest.Some(t, storms, 1)
+		storms = storms[:1] // that of threads; those of processes take many seconds
 	}
 	for _, s := range storms {
 		t.Run(s.Name, func(t *testing.T) {

@@ -18,17 +18,18 @@ const callIDSize = 24
 
 // Words of the map of a Calls.
 const (
-	wordOn       = 0 // whether calls are counted
-	wordsBefore  = 8 // those of the functions
-	wordCalls    = 0
-	wordReturned = 1
-	wordTails    = 2
-	wordLeft     = 3
-	wordUntimed  = 4
-	wordSum      = 5
-	wordMax      = 6
-	wordBuckets  = 8
-	wordsEach    = wordBuckets + CallBuckets
+	wordOn         = 0 // whether calls are counted
+	wordsBefore    = 8 // those of the functions
+	wordCalls      = 0
+	wordReturned   = 1
+	wordTails      = 2
+	wordLeft       = 3
+	wordUntimed    = 4
+	wordSum        = 5
+	wordMax        = 6
+	wordUnreported = 7
+	wordBuckets    = 8
+	wordsEach      = wordBuckets + CallBuckets
 )
 
 // Offsets in the context, struct pt_regs of x86-64.
@@ -150,7 +151,7 @@ func entryProgram(m callMaps) []instruction {
 }
 
 // returnProgram ends the call that the thread returns from, if its beginning was seen.
-func returnProgram(m callMaps) []instruction {
+func returnProgram(m callMaps, s *slow) []instruction {
 	var a assembly
 	a.begin()
 	a.add(
@@ -169,9 +170,11 @@ func returnProgram(m callMaps) []instruction {
 	a.maximum()
 	a.bucket()
 	a.jump(instruction{op: bpfJumpSet, dst: 7, imm: 1 << callTail}, "tail")
-	a.jump(instruction{op: bpfJump}, "out")
+	a.jump(instruction{op: bpfJump}, "counted")
 	a.mark("tail")
 	a.tally(wordTails)
+	a.mark("counted")
+	a.report(s)
 	a.mark("out")
 	return finish(a.code)
 }
