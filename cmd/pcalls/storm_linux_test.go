@@ -8,13 +8,12 @@ import (
 	"testing"
 
 	"ptools/internal/ptest"
-	"ptools/internal/ptest/uprobe"
 )
 
 // TestStorms: a program whose calls are counted, its own and those of the C library that make threads and processes, prints what
 // it prints alone, and ends in the same way.
 func TestStorms(t *testing.T) {
-	uprobe.Need(t)
+	needLinks(t)
 	tool := command(t)
 	storms := ptest.Storms
 	if !ptest.Torture() {
