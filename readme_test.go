@@ -88,14 +88,14 @@ func TestSnippets(t *testing.T) {
 // TestCommands: the flags of the commands that the pages show are those that --help names.
 func TestCommands(t *testing.T) {
 	help := make(map[string]string)
-	for _, tool := range []string{"pgrab", "psample"} {
+	for _, tool := range []string{"pgrab", "psample", "pcalls"} {
 		out, err := exec.Command("go", "run", "./cmd/"+tool, "--help").CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		help[tool] = string(out)
 	}
-	command := regexp.MustCompile("(?m)(?:^|[`/ ])(psample|pgrab) (-[^`\n#|]*)")
+	command := regexp.MustCompile("(?m)(?:^|[`/ ])(psample|pgrab|pcalls) (-[^`\n#|]*)")
 	found := 0
 	for name, text := range pages(t) {
 		for _, m := range command.FindAllStringSubmatch(text, -1) {

@@ -50,12 +50,8 @@ func (s *session) count(ctx context.Context, ended <-chan struct{}) error {
 		if err := s.each(ctx, ended, over, t); err != nil {
 			return err
 		}
-	} else {
-		select {
-		case <-ended:
-		case <-ctx.Done():
-		case <-over:
-		}
+	} else if err := s.await(ctx, ended, over); err != nil {
+		return err
 	}
 	s.watch.End()
 	s.tellExec(ended)
@@ -63,7 +59,36 @@ func (s *session) count(ctx context.Context, ended <-chan struct{}) error {
 	if s.top {
 		return nil
 	}
+	if err := s.printSlow(); err != nil { // after the table was read: each slow call that it has is printed
+		return err
+	}
 	return s.print(all, time.Since(begun))
+}
+
+// slowEvery is the time between two looks at the slow calls.
+const slowEvery = 50 * time.Millisecond
+
+// await waits for the end of the counting, and prints slow calls meanwhile.
+func (s *session) await(ctx context.Context, ended <-chan struct{}, over <-chan time.Time) error {
+	var look <-chan time.Time
+	if s.slower > 0 {
+		tick := time.NewTicker(slowEvery)
+		defer tick.Stop()
+		look = tick.C
+	}
+	for {
+		select {
+		case <-look:
+			if err := s.printSlow(); err != nil {
+				return err
+			}
+			continue
+		case <-ended:
+		case <-ctx.Done():
+		case <-over:
+		}
+		return nil
+	}
 }
 
 // tellExec says that the process executes another program.

@@ -117,7 +117,7 @@ func (s *session) find(pid int) error {
 	if s.list {
 		return s.printList(found)
 	}
-	if s.watch, err = found.Open(); err != nil {
+	if s.watch, err = found.Open(s.slower); err != nil {
 		return fmt.Errorf("process %d: %w%s", pid, err, reasons(found))
 	}
 	s.tellRefused(found)

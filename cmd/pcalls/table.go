@@ -108,10 +108,14 @@ func (s *session) print(rows []row, length time.Duration) error {
 		return err
 	}
 	all := uint64(0)
-	untimed := uint64(0)
+	untimed, unseen := uint64(0), uint64(0)
 	for i := range rows {
+		unseen += rows[i].stats.Unseen
 		all += rows[i].stats.Calls
 		untimed += rows[i].stats.Untimed
+	}
+	if unseen > 0 {
+		s.say("%d slow calls were not printed: there were too many at once", unseen)
 	}
 	if untimed > 0 {
 		s.say("%d calls have no time: the kernel's table of open calls was full", untimed)
@@ -244,6 +248,7 @@ type jsonRow struct {
 	Tails    uint64      `json:"tail_calls,omitempty"`
 	Left     uint64      `json:"left,omitempty"`
 	Untimed  uint64      `json:"untimed,omitempty"`
+	Unseen   uint64      `json:"slow_not_printed,omitempty"`
 	Sum      int64       `json:"sum_ns"`
 	Max      int64       `json:"max_ns"`
 	Times    [][2]uint64 `json:"histogram,omitempty"` // least duration of the class, calls
@@ -260,7 +265,7 @@ func (s *session) printJSON(rows []row) error {
 		r := &rows[i]
 		j := jsonRow{
 			Function: r.target.Name, Raw: r.target.Raw, Object: r.target.Object, Calls: r.stats.Calls,
-			Tails: r.stats.Tails, Left: r.stats.Left, Untimed: r.stats.Untimed, Sum: int64(r.stats.Sum), Max: int64(r.stats.Max),
+			Tails: r.stats.Tails, Left: r.stats.Left, Untimed: r.stats.Untimed, Unseen: r.stats.Unseen, Sum: int64(r.stats.Sum), Max: int64(r.stats.Max),
 		}
 		if r.timed() {
 			j.Returned = &r.stats.Returned

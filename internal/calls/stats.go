@@ -42,7 +42,7 @@ func Quantile(s *Stats, q float64) time.Duration {
 func Since(s, old *Stats) Stats {
 	d := *s
 	d.Calls, d.Returned, d.Tails = s.Calls-old.Calls, s.Returned-old.Returned, s.Tails-old.Tails
-	d.Left, d.Untimed, d.Sum = s.Left-old.Left, s.Untimed-old.Untimed, s.Sum-old.Sum
+	d.Left, d.Untimed, d.Unseen, d.Sum = s.Left-old.Left, s.Untimed-old.Untimed, s.Unseen-old.Unseen, s.Sum-old.Sum
 	longest := 0
 	for i := range d.Buckets {
 		if d.Buckets[i] -= old.Buckets[i]; d.Buckets[i] > 0 {

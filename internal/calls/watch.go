@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"time"
 
 	"ptools/internal/elfsym"
 	"ptools/internal/patience"
@@ -54,12 +55,31 @@ func (s *Selection) add(o *handle.Object, match func(raw string) bool) {
 // A Watch counts and times the calls of functions of a process.
 type Watch struct {
 	*Selection
-	kernel *perfevent.Calls
+	kernel   *perfevent.Calls
+	numbered []*Target // by their numbers in the kernel's table
+}
+
+// A Slow is a call that took long.
+type Slow struct {
+	*Target
+	TID    int
+	Length time.Duration
+	End    time.Time
+}
+
+// Slow calls tell with the slow calls that have ended since it was called last.
+func (w *Watch) Slow(tell func(Slow)) {
+	now, here := time.Now(), perfevent.Now()
+	w.kernel.ReadSlow(func(c perfevent.SlowCall) {
+		if c.Function < len(w.numbered) {
+			tell(Slow{w.numbered[c.Function], c.TID, c.Length, now.Add(c.End - here)})
+		}
+	})
 }
 
 // Open makes the probes. Targets that cannot have one get an Err, and those whose ends cannot be seen a Plan.Whole. Nothing is
-// counted before Begin.
-func (s *Selection) Open() (*Watch, error) {
+// counted before Begin. Calls that take at least slower can be read one by one, unless that is 0.
+func (s *Selection) Open(slower time.Duration) (*Watch, error) {
 	n := 0
 	for i := range s.Targets {
 		if t := &s.Targets[i]; t.Err == nil {
@@ -70,11 +90,16 @@ func (s *Selection) Open() (*Watch, error) {
 	if n == 0 {
 		return nil, ErrNothing
 	}
-	kernel, err := perfevent.OpenCalls(s.PID, n)
+	kernel, err := perfevent.OpenCalls(s.PID, n, slower)
 	if err != nil {
 		return nil, err
 	}
-	w := &Watch{s, kernel}
+	w := &Watch{Selection: s, kernel: kernel}
+	for i := range s.Targets {
+		if s.Targets[i].number >= 0 {
+			w.numbered = append(w.numbered, &s.Targets[i])
+		}
+	}
 	for i := range s.objects {
 		if err := w.attach(&s.objects[i], s.Targets[s.first[i]:s.first[i+1]]); err != nil {
 			w.Close()

@@ -55,7 +55,7 @@ func watch(t *testing.T, pid int, object string, names ...string) *Watch {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := s.Open()
+	w, err := s.Open(0)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported) {
 		t.Skip(err)
 	}
@@ -128,16 +128,16 @@ func TestEndings(t *testing.T) {
 	for _, o := range []string{"-O0", "-O2"} {
 		t.Run(o, func(t *testing.T) {
 			w := start(t, ptest.BuildC(t, "testdata/endings.cc", o), "plain", "thrower", "catcher", "jumper", "deep", "tail", "yielder")
-			old := w.work(10)
+			old := w.work(16)
 			w.Begin()
-			now := w.work(ptest.Rounds(50, 150, 20_000))
+			now := w.work(ptest.Rounds(32, 64, 20_000)) // multiples of 16, after which no coroutine is in a call
 			w.End()
-			w.work(10)
+			w.work(16)
 			w.holds(old, now)
 			if err := w.Close(); err != nil {
 				t.Error(err)
 			}
-			w.work(10)
+			w.work(16)
 			w.lives()
 		})
 	}
@@ -148,7 +148,7 @@ func TestGoEndings(t *testing.T) {
 	w := start(t, ptest.BuildGo(t, "testdata/goendings.go"), "main.plain", "main.grow", "main.panics2", "main.recovers2", "main.exits2", "main.yields2")
 	old := w.work(10)
 	w.Begin()
-	now := w.work(ptest.Rounds(5, 20, 5000))
+	now := w.work(ptest.Rounds(5, 10, 5000))
 	w.End()
 	w.holds(old, now)
 	w.work(10)
@@ -198,7 +198,7 @@ func TestEverything(t *testing.T) {
 		t.Errorf("%d of %d functions have a probe", probed, len(w.Targets))
 	}
 	w.Begin()
-	now := w.work(ptest.Rounds(1, 2, 100))
+	now := w.work(ptest.Rounds(1, 1, 100))
 	w.End()
 	w.holds(truth{}, now)
 	if err := w.Close(); err != nil {

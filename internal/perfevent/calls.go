@@ -14,6 +14,7 @@ type CallStats struct {
 	Returned uint64 // of those, that have ended
 	Tails    uint64 // of those, that have ended by a jump to another function
 	Left     uint64 // that will not end: another call has begun in their place on the stack
+	Unseen   uint64 // slow ones that were not reported, because those before were not read in time
 	Untimed  uint64 // that had no room in the kernel's table: their ends are not seen
 	Sum, Max time.Duration
 	Buckets  [CallBuckets]uint64 // ends by duration: see BucketStart
@@ -26,6 +27,14 @@ func BucketStart(i int) time.Duration {
 		return time.Duration(i)
 	}
 	return time.Duration(4+i%4) << (i/4 - 1)
+}
+
+// A SlowCall is a call that took long.
+type SlowCall struct {
+	Function int
+	TID      int
+	Length   time.Duration
+	End      time.Duration // when it ended, on the clock of [Now]
 }
 
 // A CallPlace is an instruction where a function begins or ends.

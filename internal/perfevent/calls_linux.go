@@ -3,6 +3,7 @@ package perfevent
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"runtime"
 	"sync/atomic"
@@ -23,14 +24,15 @@ type Calls struct {
 	mem            []byte
 	entry, returns int   // programs
 	links          []int // those of the returns first
+	slow           slow
 }
 
 // openCalls is how many calls may be open at the same time, with those that never end.
 const openCalls = 1 << 17
 
 // OpenCalls prepares the counting of a number of functions in process pid. It needs uprobe_multi links (Linux 6.6).
-// Nothing is counted before Switch.
-func OpenCalls(pid, functions int) (*Calls, error) {
+// Nothing is counted before Switch. Calls that take at least slower are reported one by one too, unless that is 0.
+func OpenCalls(pid, functions int, slower time.Duration) (*Calls, error) {
 	if functions > MostFunctions {
 		return nil, fmt.Errorf("%d functions are more than %d", functions, MostFunctions)
 	}
@@ -40,9 +42,12 @@ func OpenCalls(pid, functions int) (*Calls, error) {
 	case err != nil:
 		return nil, need.Uprobes.Explain(err)
 	case how != probeLinks:
+		if err := tryProbeLink(); errors.Is(err, fs.ErrPermission) {
+			return nil, need.Uprobes.Explain(err)
+		}
 		return nil, ErrNoLinks
 	}
-	c := &Calls{pid: pid, entry: -1, returns: -1, maps: callMaps{words: -1, open: -1, functions: functions}}
+	c := &Calls{pid: pid, entry: -1, returns: -1, maps: callMaps{words: -1, open: -1, functions: functions}, slow: slow{least: slower, fd: -1}}
 	if err := c.open(); err != nil {
 		c.Close()
 		return nil, need.Uprobes.Explain(err)
@@ -55,13 +60,16 @@ func (c *Calls) open() (err error) {
 	if m.words, c.mem, err = newWords(uintptr(wordsBefore + wordsEach*m.functions)); err != nil {
 		return os.NewSyscallError("bpf(BPF_MAP_CREATE)", err)
 	}
-	attr := struct{ kind, keySize, valueSize, entries, flags uint32 }{unix.BPF_MAP_TYPE_HASH, sizeOfCallID, 8, openCalls, 0}
+	attr := struct{ kind, keySize, valueSize, entries, flags uint32 }{unix.BPF_MAP_TYPE_HASH, callIDSize, 8, openCalls, 0}
 	m.open, err = unlocked(func() (int, error) { return bpf(unix.BPF_MAP_CREATE, unsafe.Pointer(&attr), unsafe.Sizeof(attr)) })
 	if err != nil {
 		return os.NewSyscallError("bpf(BPF_MAP_CREATE)", err)
 	}
+	if err := c.slow.open(c.pid); err != nil {
+		return err
+	}
 	if c.entry, err = loadProbe(entryProgram(*m)); err == nil {
-		c.returns, err = loadProbe(returnProgram(*m))
+		c.returns, err = loadProbe(returnProgram(*m, &c.slow))
 	}
 	if err != nil {
 		return os.NewSyscallError("bpf(BPF_PROG_LOAD)", err)
@@ -162,7 +170,7 @@ func (c *Calls) Switch(on bool) {
 func (c *Calls) Read(function int, s *CallStats) {
 	at := wordsBefore + wordsEach*function
 	load := func(i int) uint64 { return atomic.LoadUint64(c.word(at + i)) }
-	s.Left, s.Untimed, s.Tails = load(wordLeft), load(wordUntimed), load(wordTails)
+	s.Left, s.Untimed, s.Tails, s.Unseen = load(wordLeft), load(wordUntimed), load(wordTails), load(wordUnreported)
 	s.Sum, s.Max = time.Duration(load(wordSum)), time.Duration(load(wordMax))
 	for i := range s.Buckets {
 		s.Buckets[i] = load(wordBuckets + i)
@@ -177,7 +185,9 @@ func (c *Calls) Close() error {
 	for i := len(c.links) - 1; i >= 0; i-- {
 		errs = append(errs, closeProbe(c.links[i]))
 	}
-	closeAll(c.entry, c.returns, c.maps.words, c.maps.open)
+	closeAll(c.entry, c.returns, c.maps.words, c.maps.open, c.slow.fd)
+	c.slow.ring.close()
+	c.slow.least, c.slow.fd = 0, -1
 	if c.mem != nil {
 		unix.Munmap(c.mem)
 	}

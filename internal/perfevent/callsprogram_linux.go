@@ -1,41 +1,35 @@
 package perfevent
 
-import (
-	"unsafe"
-
-	"golang.org/x/sys/unix"
-)
+import "golang.org/x/sys/unix"
 
 // The programs of Calls keep the context in register 6, the cookie in register 7, the statistics of the function in
 // register 8.
 
 // Offsets from the frame pointer of their variables.
 const (
-	callKey  = -24 // a callID
+	callKey  = -24 // of callIDSize
 	callHigh = -32 // the end of the goroutine's stack
 	callFrom = -40 // when the call has begun
 )
 
-// A callID is the key of a call that has not ended.
-type callID struct {
-	function uint64
-	slot     uint64 // address of its return address, or distance of that from the end of the stack
-	g        uint64 // address of the goroutine's descriptor
-}
+// callIDSize is the size of the key of a call that has not ended: three words, which are the number of the function; the address of
+// its return address, or the distance of that from the end of the stack; the address of the goroutine's descriptor.
+const callIDSize = 24
 
 // Words of the map of a Calls.
 const (
-	wordOn       = 0 // whether calls are counted
-	wordsBefore  = 8 // those of the functions
-	wordCalls    = 0
-	wordReturned = 1
-	wordTails    = 2
-	wordLeft     = 3
-	wordUntimed  = 4
-	wordSum      = 5
-	wordMax      = 6
-	wordBuckets  = 8
-	wordsEach    = wordBuckets + CallBuckets
+	wordOn         = 0 // whether calls are counted
+	wordsBefore    = 8 // those of the functions
+	wordCalls      = 0
+	wordReturned   = 1
+	wordTails      = 2
+	wordLeft       = 3
+	wordUntimed    = 4
+	wordSum        = 5
+	wordMax        = 6
+	wordUnreported = 7
+	wordBuckets    = 8
+	wordsEach      = wordBuckets + CallBuckets
 )
 
 // Offsets in the context, struct pt_regs of x86-64.
@@ -157,7 +151,7 @@ func entryProgram(m callMaps) []instruction {
 }
 
 // returnProgram ends the call that the thread returns from, if its beginning was seen.
-func returnProgram(m callMaps) []instruction {
+func returnProgram(m callMaps, s *slow) []instruction {
 	var a assembly
 	a.begin()
 	a.add(
@@ -176,9 +170,11 @@ func returnProgram(m callMaps) []instruction {
 	a.maximum()
 	a.bucket()
 	a.jump(instruction{op: bpfJumpSet, dst: 7, imm: 1 << callTail}, "tail")
-	a.jump(instruction{op: bpfJump}, "out")
+	a.jump(instruction{op: bpfJump}, "counted")
 	a.mark("tail")
 	a.tally(wordTails)
+	a.mark("counted")
+	a.report(s)
 	a.mark("out")
 	return finish(a.code)
 }
@@ -274,5 +270,3 @@ func (a *assembly) bucket() {
 		instruction{op: bpfMovImm, dst: 1, imm: 1},
 		instruction{op: bpfAtomic, dst: 3, src: 1, off: 8 * wordBuckets})
 }
-
-const sizeOfCallID = uint32(unsafe.Sizeof(callID{}))

@@ -28,6 +28,15 @@ func TestMain(m *testing.M) {
 	ptest.Main(m)
 }
 
+// needLinks skips a test where calls cannot be counted.
+func needLinks(t testing.TB) {
+	t.Helper()
+	uprobe.Need(t)
+	if how := perfevent.Mechanism(); !strings.Contains(how, "uprobe_multi") {
+		t.Skipf("uprobes are %s: calls are counted by uprobe_multi links", how)
+	}
+}
+
 // command returns the path of the command pcalls.
 func command(t testing.TB) string {
 	t.Helper()
@@ -43,7 +52,7 @@ func command(t testing.TB) string {
 }
 
 func TestScripts(t *testing.T) {
-	uprobe.Need(t)
+	needLinks(t)
 	path := command(t)
 	program := ptest.BuildC(t, "testdata/known.c")
 	testscript.Run(t, testscript.Params{
@@ -86,7 +95,7 @@ func TestHelp(t *testing.T) {
 
 // TestRunning: a process that runs is counted until the time is over, and is unharmed. The times are those of the calls.
 func TestRunning(t *testing.T) {
-	uprobe.Need(t)
+	needLinks(t)
 	target := ptest.Start(t, ptest.BuildC(t, "testdata/known.c"), "forever")
 	target.Ready()
 	var out, errs strings.Builder
@@ -109,9 +118,50 @@ func TestRunning(t *testing.T) {
 	target.Kill()
 }
 
+// TestSlower: each call that takes as long is printed once, and no other.
+func TestSlower(t *testing.T) {
+	needLinks(t)
+	target := ptest.Start(t, ptest.BuildC(t, "testdata/known.c"), "forever")
+	target.Ready()
+	for slower, all := range map[string]bool{"1ms": true, "1h": false} {
+		var out, errs strings.Builder
+		args := []string{"--json", "--slower", slower, "-p", strconv.Itoa(target.PID), "-t", "0.3", "a.out`naps"}
+		if code := run(context.Background(), args, &out, &errs); code != 0 {
+			t.Fatalf("status %d: %s", code, errs.String())
+		}
+		printed, returned := uint64(0), uint64(0)
+		for line := range strings.Lines(out.String()) {
+			var v struct {
+				Slow     string
+				TID      int
+				Length   int64 `json:"duration_ns"`
+				Returned uint64
+			}
+			if err := json.Unmarshal([]byte(line), &v); err != nil {
+				t.Fatalf("%q: %v", line, err)
+			}
+			returned += v.Returned
+			if v.Slow == "" {
+				continue
+			}
+			if printed++; v.Slow != "naps" || v.TID != target.PID || v.Length < 2_000_000 {
+				t.Errorf("a nap of 2 ms of process %d: %s", target.PID, line)
+			}
+		}
+		least, most := returned, returned+1 // one may end between the last looks at both
+		if !all {
+			least, most = 0, 0
+		}
+		if returned == 0 || printed < least || printed > most {
+			t.Errorf("--slower %s: %d of %d printed", slower, printed, returned)
+		}
+	}
+	target.Kill()
+}
+
 // TestKilledWhileCounting: a target lives, with its own text, when pcalls is killed at any moment.
 func TestKilledWhileCounting(t *testing.T) {
-	uprobe.Need(t)
+	needLinks(t)
 	path := command(t)
 	target := ptest.Start(t, ptest.BuildC(t, "testdata/known.c"), "forever")
 	target.Ready()
@@ -131,7 +181,7 @@ func TestKilledWhileCounting(t *testing.T) {
 
 // TestSignalEnds: the first signal ends the counting, and the result is printed.
 func TestSignalEnds(t *testing.T) {
-	uprobe.Need(t)
+	needLinks(t)
 	target := ptest.Start(t, ptest.BuildC(t, "testdata/known.c"), "forever")
 	target.Ready()
 	tool := ptest.Start(t, command(t), "--json", "-p", strconv.Itoa(target.PID), "a.out`naps")
