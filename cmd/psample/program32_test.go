@@ -13,7 +13,7 @@ import (
 // psample says that its stacks are not unwound.
 func TestProgram32(t *testing.T) {
 	t.Parallel()
-	exe := ptest.BuildC(t, "program32.S", "-m32", "-nostdlib", "-static")
+	exe := ptest.Build32(t)
 	for _, timers := range []string{"auto", "off"} {
 		cmd := exec.Command(filepath.Join(psampleDir(t), "psample"), "--timers", timers, "--", "sh", "-c", "exec "+exe)
 		var stdout, stderr strings.Builder

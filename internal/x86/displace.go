@@ -11,6 +11,7 @@ import (
 const SlotSize = 32
 
 const (
+	nopOp   = 0x90
 	jumpOp  = 0xe9 // jmp rel32
 	jumpLen = 5
 )
@@ -23,7 +24,7 @@ var ErrNotDisplaceable = errors.New("instruction cannot run elsewhere")
 type Copy struct {
 	// Code is what the slot holds, SlotSize bytes at most. After the
 	// instruction comes a jump to the instruction that follows the
-	// original, if that is within reach.
+	// original, if that is within reach, and otherwise a nop.
 	Code []byte
 	// Direct: the thread may simply be continued in the slot, and comes back
 	// by itself. Calls, relative branches, system calls, copies with a scratch
@@ -121,6 +122,8 @@ func (p *Plan) Displaced(slot uint64) (Copy, error) {
 		c.Code = append(c.Code, jumpOp)
 		c.Code = binary.LittleEndian.AppendUint32(c.Code, uint32(d))
 		c.Direct = c.Scratch < 0 && (p.class == plain || p.class == jumps) && !p.system
+	} else if p.class == plain {
+		c.Code = append(c.Code, nopOp) // see Exit
 	}
 	return c, nil
 }
@@ -153,6 +156,10 @@ func (p *Plan) Exit(r *Regs, slot uint64, saved Saved, m Memory) (done bool) {
 		*r.gpr(saved.reg) = saved.value
 	}
 	after := slot + uint64(p.length)
+	if p.class == plain && r.Rip == after+1 {
+		// A hypervisor that emulates the instruction (cpuid) may forget the step: the trap comes behind the nop.
+		r.Rip = after
+	}
 	switch r.Rip {
 	case slot:
 		r.Rip = p.addr

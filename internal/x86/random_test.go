@@ -198,6 +198,8 @@ func (d Dice) reach(in *inst, r *Regs) {
 	e := in.address(d.Code + uint64(len(in.code)))
 	to := d.pointer() - e.linear(r)
 	switch {
+	case e.base == rsp && e.index != noReg:
+		*r.gpr(e.index) += uint64(int64(to) >> e.shift) // the stack pointer stays a user address
 	case e.base != noReg && e.base != e.index:
 		*r.gpr(e.base) += to
 	case e.base == noReg && e.index != noReg:

@@ -13,7 +13,7 @@ import (
 func TestProgram32(t *testing.T) {
 	t.Parallel()
 	needX86(t)
-	exe := ptest.BuildC(t, "program32.S", "-m32", "-nostdlib", "-static")
+	exe := ptest.Build32(t)
 	bus := notify.NewBus()
 	s := bus.Subscribe(notify.Exec)
 	defer s.Close()
