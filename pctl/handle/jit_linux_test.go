@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"ptools/internal/elfsym"
 )
 
 // TestListIsNoLink: a list of functions is read only from a file of that name, and not through a link. Any user
@@ -27,7 +29,7 @@ func TestListIsNoLink(t *testing.T) {
 		if err := test.make(elsewhere, list); err != nil {
 			t.Fatal(err)
 		}
-		j := jitMap{pid: os.Getpid()}
+		j := jitMap{pid: os.Getpid(), files: new(elfsym.Cache)}
 		f := j.open(src)
 		if f != nil {
 			f.Close()
