@@ -24,6 +24,7 @@ func TestStepOverCall(t *testing.T) {
 		call := w.at("wait_call")
 		var b *Break
 		if lone {
+			g.Stdin.Write([]byte("x"))
 			for pc := w.stop(); pc != call; pc = w.step() {
 			}
 			go w.lone.Step(bg, func(*ptrace.Regs) {}) // it ends with the call, or with control
@@ -32,6 +33,7 @@ func TestStepOverCall(t *testing.T) {
 			if b, err = w.c.Break(bg, call, func(*Hit) {}); err != nil {
 				t.Fatal(err)
 			}
+			g.Stdin.Write([]byte("x")) // calls before that would be no hits
 		}
 		for range 20 {
 			g.WaitFor("a thread that waits", func() bool {

@@ -23,7 +23,14 @@ func TestFollow(t *testing.T) {
 		mix := ptest.BuildC(t, "mix.c")
 		g := ptest.StartWith(t, &ptest.Options{Foreign: true}, "sh", "-c", `echo ready; read x; "$0" -n 300; "$0" -n 300; true`, mix)
 		g.Ready()
-		time.AfterFunc(300*time.Millisecond, func() { g.Stdin.Write([]byte("\n")) })
+		go func() { // ends with the wait
+			begun := time.Now() // nothing shows that timers have begun
+			for traced := false; !traced && time.Since(begun) < 2*time.Second; time.Sleep(time.Millisecond) {
+				st, err := procfs.ReadStatus(g.PID)
+				traced = err == nil && st.TracerPID != 0
+			}
+			g.Stdin.Write([]byte("\n"))
+		}()
 		p, err := sample.Run(context.Background(), g.PID, &sample.Options{Follow: true, Timers: timers})
 		if errors.Is(err, fs.ErrPermission) {
 			t.Log(err)

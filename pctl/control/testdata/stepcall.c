@@ -1,6 +1,6 @@
 /*
- * stepcall: waits in epoll_wait(2), 20 ms each time, until it can read a byte, and prints how many calls it has made. It ends
- * with status 3 if one returns EINTR. The call is made by the instruction wait_call.
+ * stepcall: reads a byte, then waits in epoll_wait(2), 20 ms each time, until it can read another, and prints how many calls
+ * it has made. It ends with status 3 if one returns EINTR. The call is made by the instruction wait_call.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,11 +20,14 @@ int main(void)
 	struct epoll_event e = { .events = EPOLLIN };
 	int fd = epoll_create1(0);
 	long got, calls = 0;
+	char c;
 
 	if (fd < 0 || epoll_ctl(fd, EPOLL_CTL_ADD, 0, &e) != 0)
 		return 4;
 	puts("ready");
 	fflush(stdout);
+	if (read(0, &c, 1) != 1)
+		return 4;
 	do
 		calls++;
 	while ((got = wait_for(fd, &e, 1, 20)) == 0);
