@@ -20,7 +20,7 @@ func TestRender(t *testing.T) {
 		return string(out), said.String(), err
 	}
 	for _, file := range []string{"a.json", "b.pb.gz"} {
-		if _, said, err := psample("-q", "-t", "0.5", "-o", file, "--demo"); err != nil {
+		if _, said, err := psample("-q", "-t", "2", "-o", file, "--demo"); err != nil {
 			t.Fatalf("%v: %s", err, said)
 		}
 	}
@@ -38,8 +38,8 @@ func TestRender(t *testing.T) {
 		{"render --include [.]twenty$ -O folded a.json", ".twenty"},
 		{"render --diff b.pb.gz a.json", "change"},
 		{"render --diff a.json -O html b.pb.gz", `"compared":true`},
-		{"-q -t 0.3 --diff a.json --demo", "change"},
-		{"-q -t 0.3 --exclude [.]fifty --demo", "only stacks without [.]fifty"},
+		{"-q -t 1 --diff a.json --demo", "change"},
+		{"-q -t 2 --exclude [.]fifty --demo", "only stacks without [.]fifty"},
 	} {
 		out, said, err := psample(strings.Fields(c.args)...)
 		if err != nil || !strings.Contains(out, c.want) {
