@@ -17,6 +17,9 @@ GO        ?= go
 # machine's processors only makes the storms wait for each other.
 JOBS      ?= 2
 TESTFLAGS ?= -race -shuffle=on
+# Tests of the commands that run with the race detector. Each starts its command hundreds of times, and one that was built for
+# the detector takes a second to start in some virtual machines.
+RACED     ?= Scripts|HTTP|Serve|Reload|Top|Slower|Running
 
 .PHONY: install build test check unit demo bench columns torture zoo chains confined kernels clean tools
 
@@ -65,7 +68,8 @@ unit:
 	@grep -m 6 -E '^(vendor_id|cpu family|model|model name|stepping|microcode)' /proc/cpuinfo; uname -sr
 	PTOOLS_REQUIRE="$$(./scripts/tools.sh -l test)" $(GO) test $(TESTFLAGS) -p $(JOBS) -timeout 14m $$($(GO) list ./... | sed 1d | grep -v /cmd/)
 	@echo the commands, their storms at short length
-	PTOOLS_REQUIRE="$$(./scripts/tools.sh -l test)" $(GO) test $(TESTFLAGS) -short -p $(JOBS) -timeout 14m ./cmd/...
+	PTOOLS_REQUIRE="$$(./scripts/tools.sh -l test)" $(GO) test -shuffle=on -short -p $(JOBS) -timeout 14m ./cmd/...
+	PTOOLS_REQUIRE="$$(./scripts/tools.sh -l test)" $(GO) test $(TESTFLAGS) -short -p $(JOBS) -timeout 14m -run '$(RACED)' ./cmd/...
 	@echo uprobes as on kernels before Linux 6.6
 	PTOOLS_PROBES=events $(GO) test $(TESTFLAGS) -short -run 'Probe|Counter|Signals|Switch|Linger|KillRisk|Trap' ./internal/perfevent ./pctl/control
 
