@@ -17,6 +17,8 @@ func TestStopThread(t *testing.T) {
 	truth := ptest.NewTruth(t)
 	g := ptest.StartWith(t, &ptest.Options{Truth: truth, Foreign: true}, ptest.BuildC(t, "spin.c", "-fno-omit-frame-pointer"))
 	g.Ready()
+	for truth.Work() == 0 { // a thread that has just been made is still in clone
+	}
 	s := pctl.NewSession(nil)
 	defer s.Close()
 	p, err := s.Grab(ctx, g.PID, nil)
