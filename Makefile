@@ -21,6 +21,9 @@ TESTFLAGS ?= -race -shuffle=on
 # the detector takes a second to start in some virtual machines.
 RACED     ?= Scripts|HTTP|Serve|Reload|Top|Slower|Running
 
+# Packages whose tests take longest begin first, so that they do not end alone.
+LONG      ?= ./pctl/control ./internal/unwind ./internal/sample
+
 .PHONY: install build test check unit demo bench columns torture zoo chains confined kernels clean tools
 
 # Nothing here needs cgo. Without it the binaries are static, so that they run in any container
@@ -66,7 +69,7 @@ check:
 # The processor is said first: what differs between vendors fails on one of them only.
 unit:
 	@grep -m 6 -E '^(vendor_id|cpu family|model|model name|stepping|microcode)' /proc/cpuinfo; uname -sr
-	PTOOLS_REQUIRE="$$(./scripts/tools.sh -l test)" $(GO) test $(TESTFLAGS) -p $(JOBS) -timeout 14m $$($(GO) list ./... | sed 1d | grep -v /cmd/)
+	PTOOLS_REQUIRE="$$(./scripts/tools.sh -l test)" $(GO) test $(TESTFLAGS) -p $(JOBS) -timeout 14m $$($(GO) list $(LONG)) $$($(GO) list ./... | sed 1d | grep -v /cmd/)
 	@echo the commands, their storms at short length
 	PTOOLS_REQUIRE="$$(./scripts/tools.sh -l test)" $(GO) test -shuffle=on -short -p $(JOBS) -timeout 14m ./cmd/...
 	PTOOLS_REQUIRE="$$(./scripts/tools.sh -l test)" $(GO) test $(TESTFLAGS) -short -p $(JOBS) -timeout 14m -run '$(RACED)' ./cmd/...

@@ -1,10 +1,13 @@
 package elfsym
 
 import (
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"ptools/internal/ptest"
 )
 
 // nmSymbol is a function as nm prints it.
@@ -73,7 +76,9 @@ func checkSymbols(t *testing.T, f *File, all []nmSymbol) {
 			t.Errorf(format, args...)
 		}
 	}
-	for _, s := range text {
+	step := 1 + len(text)/ptest.Rounds(20_000, 20_000, len(text)+1)
+	for i := rand.IntN(step); i < len(text); i += step {
+		s := text[i]
 		got, ok := f.Symbol(s.addr)
 		if !ok && slices.ContainsFunc(f.ByName(s.name), func(g Sym) bool { return g.Kind == Object }) {
 			continue // constants among the code

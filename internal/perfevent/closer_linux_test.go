@@ -47,7 +47,7 @@ func TestKilledWhileClosing(t *testing.T) {
 	random := ptest.Rand(t)
 	p := startAt(t, ptest.BuildC(t, "places.c", "-no-pie"), "places")
 	p.signals()
-	for range ptest.Rounds(2, 20, 100) {
+	for range ptest.Rounds(2, 10, 100) {
 		h := ptest.StartHelper(t, "closer", strconv.Itoa(p.PID), p.path, fmt.Sprint(p.off), fmt.Sprint(p.addr))
 		h.Ready()
 		h.Stdin.Close()

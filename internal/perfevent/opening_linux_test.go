@@ -39,7 +39,7 @@ func TestKilledWhileOpening(t *testing.T) {
 	random := ptest.Rand(t)
 	p := startAt(t, ptest.BuildC(t, "places.c", "-no-pie"), "places")
 	p.signals()
-	for range ptest.Rounds(3, 40, 400) {
+	for range ptest.Rounds(3, 15, 400) {
 		h := ptest.StartHelper(t, "opener", strconv.Itoa(p.PID), p.path, fmt.Sprint(p.off), fmt.Sprint(p.addr))
 		h.Ready()
 		h.Stdin.Close()

@@ -51,7 +51,7 @@ func TestChain(t *testing.T) {
 			r := seize(t, target.PID)
 			defer r.release()
 			p := chained{t: t, space: space, all: New(space), some: New(space)}
-			for i := range ptest.Rounds(100, 1500, 30_000) {
+			for i := range ptest.Rounds(100, 600, 30_000) {
 				tid := r.tids[i%len(r.tids)]
 				r.await(tid)
 				r.look(tid, func(regs *ptrace.Regs, stack Stack) { p.compare(regs, stack, r.pointers(regs), i) })

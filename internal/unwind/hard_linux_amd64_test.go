@@ -83,7 +83,7 @@ var hard = []scenario{
 func TestHardStacks(t *testing.T) {
 	for _, s := range hard {
 		t.Run(s.name, func(t *testing.T) {
-			s.run(t, ptest.Rounds(50, 1000, 10_000))
+			s.run(t, ptest.Rounds(50, 400, 10_000))
 		})
 	}
 }

@@ -114,13 +114,9 @@ var scenarios = []scenario{
 // TestChains samples every scenario and demands that stacks are whole and that no
 // caller is missing.
 func TestChains(t *testing.T) {
-	samples := 1500
-	if testing.Short() {
-		samples = 100
-	}
 	for _, s := range scenarios {
 		t.Run(s.name, func(t *testing.T) {
-			s.run(t, samples)
+			s.run(t, ptest.Rounds(100, 500, 10_000))
 		})
 	}
 }

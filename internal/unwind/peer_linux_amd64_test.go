@@ -69,7 +69,7 @@ var animals = [][]string{
 // TestPeer compares whole stacks with eu-stack's and gdb's, of the same process stopped at the
 // same instruction.
 func TestPeer(t *testing.T) {
-	comparePeers(t, programs, ptest.Rounds(1, 3, 5), ptest.Rounds(0, 1, 5))
+	comparePeers(t, programs, ptest.Rounds(1, 2, 5), ptest.Rounds(0, 1, 5))
 }
 
 // TestPeerZoo does the same with more programs, more often.

@@ -129,7 +129,7 @@ func TestCorpus(t *testing.T) {
 				continue
 			}
 			fns := functions(f)
-			step, at := 1+len(fns)/ptest.Rounds(20_000, 20_000, len(fns)+1), 0
+			step, at := 1+len(fns)/ptest.Rounds(5000, 5000, len(fns)+1), 0
 			for fn := range fns {
 				if at++; at%step != 0 { // the order is another in each run
 					continue

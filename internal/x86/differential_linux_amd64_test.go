@@ -47,7 +47,7 @@ func TestDifferential(t *testing.T) {
 	}
 	n := *rounds
 	if n == 0 {
-		n = ptest.Rounds(4, 10, 20)
+		n = ptest.Rounds(4, 6, 20)
 	}
 	t.Logf("seed %d on %s", s, ptest.Processor())
 	d := x86.Dice{Rand: rand.New(rand.NewPCG(s, 0)), Code: labCode, Data: labData, Size: labHalf}

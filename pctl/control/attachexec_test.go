@@ -14,7 +14,7 @@ import (
 func TestAttachDuringExec(t *testing.T) {
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "execstorm.c"), "-t", "2", "-n", "0")
 	g.Ready()
-	for range ptest.Rounds(25, 500, 10_000) {
+	for range ptest.Rounds(25, 200, 10_000) {
 		c, err := Attach(bg, g.PID, &Options{Trap: TrapInt3})
 		if errors.Is(err, syscall.ESRCH) {
 			continue // in the middle of an exec, between two leaders
@@ -92,7 +92,7 @@ func TestReleaseDuringExec(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "execstorm.c"), "-T", "-t", "2", "-n", "0")
 			g.Ready()
-			for range ptest.Rounds(15, 250, 5000) {
+			for range ptest.Rounds(15, 150, 5000) {
 				c, err := Attach(bg, g.PID, &Options{Trap: TrapInt3})
 				if errors.Is(err, syscall.ESRCH) {
 					continue // in the middle of an exec, between two leaders

@@ -14,7 +14,7 @@ import (
 func TestReleaseWhileForking(t *testing.T) {
 	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "forkstorm.c"), "-t", "3", "-n", "0")
 	g.Ready()
-	for range ptest.Rounds(20, 400, 10_000) {
+	for range ptest.Rounds(20, 150, 10_000) {
 		c := attach(t, g.PID, &Options{Trap: TrapInt3})
 		for _, name := range []string{"in_child", "_exit", "write"} {
 			if _, err := c.BreakSymbol(bg, "", name, 0, func(*Hit) {}); err != nil {

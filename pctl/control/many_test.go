@@ -21,7 +21,7 @@ func TestPauseOfMany(t *testing.T) {
 }
 
 func pauseOfMany(t *testing.T, trap Trap) {
-	n := ptest.Rounds(100, 600, 15_000)
+	n := ptest.Rounds(100, 300, 15_000)
 	c, out := run(t, &Options{Stop: []notify.Point{notify.Create}, Trap: trap}, ptest.BuildC(t, "busyidle.c"),
 		"-b", "2", "-t", "32", "-n", strconv.Itoa(n))
 	b, err := c.BreakSymbol(bg, "", "busy_round", 0, func(h *Hit) {

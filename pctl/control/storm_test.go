@@ -48,7 +48,7 @@ func (s *storm) start(t *testing.T) *ptest.Target {
 
 func (s *storm) argv(t *testing.T) []string {
 	t.Helper()
-	n := ptest.Rounds(max(1, s.n/12), s.n/2, s.n*10)
+	n := ptest.Rounds(max(1, s.n/12), s.n/4, s.n*10)
 	argv := strings.Fields(strings.ReplaceAll(s.args, "%n", strconv.Itoa(n)))
 	if s.name == "blockers" && sockets(t) != nil {
 		argv = append(argv, "-x", "recv SO_RCVTIMEO") // each stop would begin its timeout anew, for ever

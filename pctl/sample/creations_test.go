@@ -22,7 +22,7 @@ func TestCreationsOverlap(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 5 {
 		wg.Go(func() {
-			created, err := s.Creations(bg, g.PID, time.Duration(i+4)*50*time.Millisecond)
+			created, err := s.Creations(bg, g.PID, time.Duration(i+8)*100*time.Millisecond)
 			if err != nil {
 				t.Error(err)
 				return

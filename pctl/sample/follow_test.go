@@ -85,7 +85,7 @@ func TestFollowCreated(t *testing.T) {
 			t.Errorf("follows %v: %s, mix has used %v", follows, got, used)
 		}
 		looked := slices.ContainsFunc(taken.Functions(), func(f sample.Function) bool { return strings.HasSuffix(f.Object, "/mix") && f.Self.CPU > 0 })
-		if !looked {
+		if !looked && used > 200*time.Millisecond { // on a loaded machine it may not run when threads are looked at
 			t.Errorf("follows %v: mix was not looked at", follows)
 		}
 		for _, q := range taken.Processes() {
