@@ -1,6 +1,8 @@
 package flame_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,25 +12,46 @@ import (
 	"ptools/internal/flame"
 )
 
+// TestPartOfTime: with a part of the timeline in view the graph and the table show that part, and the address leads to it.
+func TestPartOfTime(t *testing.T) {
+	t.Parallel()
+	b := open(t, times().HTML)
+	b.keys("t")
+	b.until("page.timeline.width > 0 && !page.timeline.wanted")
+	check := func(when string, from, to float64, processor, wall, ready int64, rows string) {
+		t.Helper()
+		if text := b.text("#during"); from > 0 && text != fmt.Sprintf("%.2f s to %.2f s ✕", from, to) {
+			t.Errorf("%s: the button says %q", when, text)
+		}
+		sums := value[[]int64](b, "page.model.values.filter(v => v.name != 'samples').map((v, i) => page.model.tree.totals(i)[0] / 1e6)")
+		if !slices.Equal(sums, []int64{processor, wall, ready}) {
+			t.Errorf("%s: %v ms", when, sums)
+		}
+		if got := value[string](b, "page.table.rows.map(r => page.model.rowNames[r.row] + ' ' + r.total / 1e6).join(', ')"); got != rows {
+			t.Errorf("%s: rows %s", when, got)
+		}
+	}
+	check("whole", 0, 10, 6000, 20000, 2000, "[read] 12000, work 8000, main 20000")
+	value[bool](b, "void (page.timeline.show(4e6, 5e6)) || true")
+	b.until("page.timeline.part && page.model !== page.all")
+	check("a part", 4, 5, 1000, 2000, 0, "[read] 1000, work 1000, main 2000")
+	b.keys("f")
+	check("as a flame graph", 4, 5, 1000, 2000, 0, "[read] 1000, work 1000, main 2000")
+	if hash := value[string](b, "location.hash"); hash != "#time=4000000-5000000" {
+		t.Errorf("address %q", hash)
+	}
+	value[bool](b, "void (location.hash = '#time=8000000-9000000') || true")
+	b.until("page.timeline.left == 8e6 && page.model.tree.totals(0)[0] == 2000e6")
+	check("by the address", 8, 9, 2000, 2000, 0, "work 2000, main 2000")
+	value[bool](b, "void ($('during').click()) || true")
+	b.until("page.model === page.all")
+	check("all again", 0, 10, 6000, 20000, 2000, "[read] 12000, work 8000, main 20000")
+}
+
 // TestTimeline: the page shows when threads ran and in which call they waited, to the microsecond.
 func TestTimeline(t *testing.T) {
 	t.Parallel()
-	g := flame.New()
-	g.Title = "times"
-	g.Values = []flame.Value{{Name: "wall", Unit: flame.Nanoseconds}}
-	main := g.Child(0, flame.Frame{Name: "main", Object: "/bin/p"}, nil)
-	wait := g.Child(main, flame.Frame{Name: "[read]", Kind: flame.Call}, nil)
-	work := g.Child(main, flame.Frame{Name: "work", Object: "/bin/p"}, nil)
-	for i, name := range []string{"lazy", "busy"} {
-		thread := g.Thread(flame.Thread{PID: 1, TID: i + 1, Name: name, Process: "p"})
-		half := time.Duration(2-i) * 4 * time.Second // lazy waits for 8 s of 10, busy for 4
-		g.Add(wait, thread, []int64{int64(half)})
-		g.Add(work, thread, []int64{int64(10*time.Second - half)})
-		g.Span(thread, flame.Span{Node: wait, From: 0, To: half})
-		g.Span(thread, flame.Span{Node: work, From: half, To: 9 * time.Second, State: flame.Running})
-		g.Span(thread, flame.Span{Node: work, From: 9 * time.Second, To: 10 * time.Second, State: flame.Ready})
-	}
-	b := open(t, g.HTML)
+	b := open(t, times().HTML)
 	b.keys("t")
 	b.until("page.timeline.width > 0 && !page.timeline.wanted")
 	at := func(x, y float64) string {
@@ -67,4 +90,26 @@ func TestTimeline(t *testing.T) {
 	if out := b.text("#data"); !strings.Contains(out, `"timeline":[{"thread":0,"spans":[0,8000000,8,`) {
 		t.Errorf("data %s", out)
 	}
+}
+
+// times is a profile of two threads over ten seconds, with its timeline.
+func times() *flame.Graph {
+	g := flame.New()
+	g.Title = "times"
+	g.Initial = 1
+	g.Values = []flame.Value{{Name: "processor", Unit: flame.Nanoseconds}, {Name: "wall", Unit: flame.Nanoseconds}, {Name: "ready", Unit: flame.Nanoseconds}}
+	main := g.Child(0, flame.Frame{Name: "main", Object: "/bin/p"}, nil)
+	wait := g.Child(main, flame.Frame{Name: "[read]", Kind: flame.Call}, nil)
+	work := g.Child(main, flame.Frame{Name: "work", Object: "/bin/p"}, nil)
+	for i, name := range []string{"lazy", "busy"} {
+		thread := g.Thread(flame.Thread{PID: 1, TID: i + 1, Name: name, Process: "p"})
+		half := time.Duration(2-i) * 4 * time.Second // lazy waits for 8 s of 10, busy for 4
+		const s = int64(time.Second)
+		g.Add(wait, thread, []int64{0, int64(half), 0})
+		g.Add(work, thread, []int64{9*s - int64(half), 10*s - int64(half), s})
+		g.Span(thread, flame.Span{Node: wait, From: 0, To: half})
+		g.Span(thread, flame.Span{Node: work, From: half, To: 9 * time.Second, State: flame.Running})
+		g.Span(thread, flame.Span{Node: work, From: 9 * time.Second, To: 10 * time.Second, State: flame.Ready})
+	}
+	return g
 }

@@ -3,6 +3,8 @@ package procfs
 import (
 	"bytes"
 	"errors"
+	"io"
+	"os"
 	"strconv"
 	"syscall"
 )
@@ -73,3 +75,14 @@ func YamaScope() (int, bool) {
 // CapSysPtrace is the number of the capability CAP_SYS_PTRACE, whose absence explains
 // a refusal: a bit of Status.CapEff (capabilities(7)).
 const CapSysPtrace = 19
+
+// CommandLine reads at most so many bytes of /proc/PID/cmdline: arguments that end in a zero byte each, or what the process has
+// put in their place. A process of the kernel has none.
+func CommandLine(pid, most int) ([]byte, error) {
+	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/cmdline")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, int64(most)))
+}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -24,19 +25,25 @@ var indexHTML string
 //go:embed page/target.html
 var targetHTML string
 
+//go:embed page/sampling.html
+var samplingHTML string
+
 //go:embed page/style.css
 var styleCSS string
 
 var (
 	indexTemplate  = template.Must(template.New("index").Parse(indexHTML))
 	targetTemplate = template.Must(template.New("target").Parse(targetHTML))
+
+	samplingTemplate = template.Must(template.New("sampling").Parse(samplingHTML))
 )
 
 // row is a target on the page.
 type row struct {
-	ID, PID, Comm, Exe, User, Where string
-	Use                             float64 // of one processor, in percent
-	UseText                         string
+	ID, PID, Comm, Args, Exe, User string
+	Where, Cgroup                  string
+	Use                            float64 // of one processor, in percent
+	UseText                        string
 }
 
 // index shows every target and its present use of processors.
@@ -59,8 +66,8 @@ func (s *Server) index(w http.ResponseWriter, r *http.Request) {
 			use = 0 // it has ended
 		}
 		rows = append(rows, row{
-			ID: t.ID(), PID: fmt.Sprint(t.PID), Comm: clean.Text(t.Comm), Exe: clean.Text(t.Exe), User: clean.Text(t.User),
-			Where: clean.Text(cmp.Or(t.Pod, short(t.Container), t.Cgroup)), Use: use, UseText: fmt.Sprintf("%.0f %%", use),
+			ID: t.ID(), PID: fmt.Sprint(t.PID), Comm: clean.Text(t.Comm), Args: clean.Text(arguments(t)), Exe: clean.Text(t.Exe), User: clean.Text(t.User),
+			Where: clean.Text(cmp.Or(t.Pod, short(t.Container), path.Base(t.Cgroup))), Cgroup: clean.Text(t.Cgroup), Use: use, UseText: fmt.Sprintf("%.0f %%", use),
 		})
 	}
 	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(b.Use, a.Use) })
@@ -104,6 +111,14 @@ func (s *Server) pprofIndex(q *query) (*answer, error) {
 	t := q.target
 	return a, targetTemplate.Execute(&a.body, map[string]any{
 		"PID": t.PID, "Comm": clean.Text(t.Comm), "Exe": clean.Text(t.Exe), "Entries": entries, "Labels": cleaned(t.Labels()),
+	})
+}
+
+// sampling says that a flame graph is on its way, and leads to it. Browsers show this page until the other one is there.
+func (s *Server) sampling(q *query) (*answer, error) {
+	a := &answer{kind: htmlKind}
+	return a, samplingTemplate.Execute(&a.body, map[string]any{
+		"PID": q.target.PID, "Comm": clean.Text(q.target.Comm), "Seconds": q.seconds.Seconds(),
 	})
 }
 

@@ -67,6 +67,7 @@ func init() { // the index lists them
 	pages["profile"] = &page{about: "processor time, as Go's CPU profile", seconds: 30, answer: (*Server).cpu}
 	pages["wall"] = &page{about: "wall time of all threads, waiting included", seconds: 30, answer: (*Server).wall}
 	pages["flame"] = &page{about: "flame graphs of processor time and wall time, for a browser", seconds: 10, answer: (*Server).flame}
+	pages["sampling"] = &page{seconds: 5, answer: (*Server).sampling}
 	pages["goroutine"] = &page{stops: true, about: "the stack of every thread now, of a Go program those of its goroutines; debug=1 and debug=2 are text", texts: true, answer: (*Server).goroutine}
 	pages["threadcreate"] = &page{stops: true, about: "how many threads there are, or, with seconds, where threads are created", seconds: -1, texts: true, answer: (*Server).threadCreate}
 	pages["mutex"] = &page{about: "the time that threads waited for locks, by the stacks of the threads that held them", seconds: 5, texts: true, answer: (*Server).mutex}
@@ -293,28 +294,6 @@ func (s *Server) threadCreate(q *query) (*answer, error) {
 		return file("threadcreate", created.WritePprof)
 	}
 	return text(created.WriteCounts)
-}
-
-// mostCommandLine is how much of a command line is shown.
-const mostCommandLine = 64 << 10
-
-// cmdline shows the command line as Go programs do: a zero byte between arguments.
-func (s *Server) cmdline(q *query) (*answer, error) {
-	f, err := os.Open(fmt.Sprintf("/proc/%d/cmdline", q.target.PID))
-	if procfs.Lacking(err) {
-		return nil, err
-	}
-	if err != nil {
-		return nil, statusError{http.StatusNotFound, fmt.Errorf("process %d has ended", q.target.PID)}
-	}
-	defer f.Close()
-	line, err := io.ReadAll(io.LimitReader(f, mostCommandLine))
-	if err != nil || !q.target.Alive() {
-		return nil, statusError{http.StatusNotFound, fmt.Errorf("process %d has ended", q.target.PID)}
-	}
-	a := &answer{kind: textKind}
-	a.body.Write(bytes.TrimSuffix(line, []byte{0}))
-	return a, nil
 }
 
 // mostSymbols is how many addresses one request may ask for.

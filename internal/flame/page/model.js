@@ -114,6 +114,7 @@ class Trie {
 
 class Model {
   constructor(data) {
+    this.data = data
     this.title = data.title
     this.about = data.about
     this.values = data.values
@@ -210,6 +211,24 @@ class Model {
       name: by(t => t.name),
       thread: by(t => t.tid ? `${t.name} (tid ${t.tid})` : `${t.name} (pid ${t.pid})`),
     }
+  }
+
+  // within returns the model of the cells [node, thread, nanoseconds that run, are ready, wait] of a part of the time. Its
+  // values have the names of those of the whole model, as far as times of states can say them.
+  within(cells) {
+    cells.sort((a, b) => a[0] - b[0] || a[1] - b[1])
+    const values = [
+      {name: 'processor', of: c => c[2]}, {name: 'wall', of: c => c[2] + c[3] + c[4]}, {name: 'ready', of: c => c[3]},
+    ]
+    const {data} = this
+    const initial = values.findIndex(v => v.name === data.values[data.initial]?.name)
+    const part = new Model({
+      ...data, compared: false, initial: Math.max(initial, 0), values: values.map(({name}) => ({name, time: true})),
+      cellNodes: cells.map(([node], i) => node - (i > 0 ? cells[i - 1][0] : 0)), cellThreads: cells.map(c => c[1]),
+      counts: values.map(({of}) => cells.map(of)),
+    })
+    const {homes, order, hues, widest} = this // the colours stay
+    return Object.assign(part, {homes, order, hues, widest})
   }
 
   // key names a frame in other models of the same profile, and find is its inverse: -1 if there is none.

@@ -12,7 +12,7 @@ const KEYS = [
   ['/', 'search; text, or /a regular expression/'],
   ['Space', 'sandwich of the selection'],
   ['g', 'next way to tell threads apart'],
-  ['+ −', 'timeline: less or more time; also dragging, and the wheel with Shift'],
+  ['+ −', 'timeline: less or more time; also dragging, and the wheel with Shift. All views show the visible time'],
   ['d', 'dark or light'],
   ['p', 'while sampling goes on: keep what is shown, and go on'],
 ]
@@ -21,7 +21,7 @@ const GROUPS = {none: 'together', process: 'by process', name: 'by name', thread
 
 class Page {
   constructor(model, timeline) {
-    this.model = model
+    this.model = this.all = model // what is shown, and the whole profile
     this.view = 'flame'
     this.group = 'none'
     this.function = -1
@@ -34,13 +34,6 @@ class Page {
   }
 
   begin() {
-    this.model.values.forEach((v, i) => {
-      const button = document.createElement('button')
-      button.textContent = v.name
-      button.title = String(i + 1)
-      button.addEventListener('click', () => this.setValue(i))
-      $('values').append(button)
-    })
     this.head()
     this.listen()
     this.setTheme(matchMedia('(prefers-color-scheme: dark)').matches)
@@ -50,6 +43,13 @@ class Page {
   // head says what the model is of, and offers what it has.
   head() {
     const {model} = this
+    $('values').replaceChildren(...model.values.map((v, i) => {
+      const button = document.createElement('button')
+      button.textContent = v.name
+      button.title = String(i + 1)
+      button.addEventListener('click', () => this.setValue(i))
+      return button
+    }))
     $('title').textContent = model.title.slice(0, 2000)
     $('about').textContent = model.about.join(' · ')
     $('groups').replaceChildren(...Object.entries(GROUPS).filter(([key]) => key !== 'process' || model.processes > 1).map(([key, text]) => {
@@ -58,18 +58,43 @@ class Page {
       option.textContent = text
       return option
     }))
+    $('groups').parentElement.hidden = model.threads.length < 2
     $('views').lastElementChild.hidden = !this.timeline
   }
 
   setTimeline(data) {
     if (!data) return
-    if (this.timeline) return this.timeline.load(this.model, data)
-    this.timeline = new Timeline($('times'), $('lanes'), this.flames, this.model, data)
+    if (this.timeline) return this.timeline.load(this.all, data)
+    this.timeline = new Timeline($('times'), $('lanes'), this.flames, this.all, data)
+    this.timeline.onchange = () => { // when dragging and turning the wheel pause
+      clearTimeout(this.later)
+      this.later = setTimeout(() => this.within(), 50)
+    }
     this.listenTimes($('times'))
   }
 
-  // load shows a later state of the profile. What the user has chosen stays: functions and stacks are found again by their names.
+  // load takes over a later state of the profile.
   load(model, timeline) {
+    this.all = model
+    this.setTimeline(timeline)
+    this.within()
+  }
+
+  // within shows what was done in the visible time of the timeline.
+  within() {
+    const {all, timeline} = this
+    const model = timeline?.part ? all.within(timeline.cells()) : all
+    if (model === this.model) return
+    const name = this.model.values[this.value]?.name
+    const value = model.values.findIndex(v => v.name === name)
+    this.value = value < 0 ? model.initial : value
+    this.change(model)
+    $('during').hidden = !timeline?.part
+    if (timeline?.part) $('during').textContent = `${timeline.span()} ✕`
+  }
+
+  // change shows another model of the same profile. What the user has chosen stays: functions and stacks are found again by their names.
+  change(model) {
     const {flames, table} = this
     const old = this.model
     const zoom = flames.path(flames.zoom)
@@ -78,7 +103,6 @@ class Page {
     const chosen = this.function >= 0 ? old.key(this.function) : ''
     this.model = table.model = model
     flames.load(model)
-    this.setTimeline(timeline)
     this.function = chosen ? model.find(chosen) : -1
     this.head()
     if (this.matches) this.search($('search').value)
@@ -96,6 +120,7 @@ class Page {
     $('search').addEventListener('input', () => this.search($('search').value))
     $('reset').addEventListener('click', () => this.unzoom())
     $('theme').addEventListener('click', () => this.setTheme(!this.dark))
+    $('during').addEventListener('click', () => this.timeline.reset())
     $('help').addEventListener('click', () => this.help())
     $('keys').addEventListener('click', () => $('keys').close())
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', e => this.setTheme(e.matches))

@@ -280,6 +280,7 @@ const HUES = [22, 205, 130, 275, 48, 300, 172, 240, 92, 65, 190, 320]
 
 // homes sorts functions by where they are at home: the file that holds their code, in Go programs the package.
 function homes(model) {
+  if (model.hues) return
   const goFiles = new Set(model.objects.filter((_, i) => model.names[i].startsWith('runtime.')))
   model.homes = model.names.map((name, i) => {
     const object = model.objects[i]

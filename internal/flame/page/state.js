@@ -9,8 +9,12 @@ class State {
   // read takes over what the address says of the view. It comes before the layers are made, and zoom after.
   read() {
     const {page} = this
-    const {model} = page
     const said = this.said = new URLSearchParams(location.hash.slice(1))
+    const [left, right] = (said.get('time') || '').split('-').map(Number)
+    if (left < right) page.timeline?.show(left, right)
+    else page.timeline?.reset()
+    page.within()
+    const {model} = page
     Object.assign(page, {view: 'flame', value: model.values.length > 0 ? model.initial : 0, group: 'none', function: -1})
     $('search').value = said.get('search') || ''
     const view = [...$('views').children].find(b => b.dataset.view === said.get('view') && !b.hidden)
@@ -45,6 +49,7 @@ class State {
     if (page.value !== model.initial) now.set('value', model.values[page.value].name)
     if (page.group !== 'none') now.set('threads', page.group)
     if (page.view === 'sandwich' && page.function >= 0) now.set('function', model.key(page.function))
+    if (page.timeline?.part) now.set('time', `${Math.round(page.timeline.left)}-${Math.round(page.timeline.right)}`)
     if (page.matches) now.set('search', $('search').value)
     if (flames.zoom && !page.live) now.set('zoom', `${flames.layers.indexOf(flames.zoom.layer)}.${flames.zoom.node}`)
     const text = now.toString()

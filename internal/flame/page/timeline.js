@@ -51,7 +51,7 @@ class Timeline {
     this.left = 0
     this.right = this.end
     this.selected = 0
-    this.draw()
+    this.changed()
   }
 
   resize() {
@@ -186,6 +186,26 @@ class Timeline {
     return {name: `${t.name} (tid ${t.tid})`, text: `${state}, ${length} from ${moment(lane.from[span], 1)}`, stack}
   }
 
+  // span is the visible time as a text.
+  span() { return [this.left, this.right].map(t => moment(t, (this.right - this.left) / 100)).join(' to ') }
+
+  get part() { return this.left > 0 || this.right < this.end }
+
+  // cells returns what each thread did in the visible time, as Model.within takes it.
+  cells() {
+    const cells = new Map()
+    const field = [4, 2, 3] // by state
+    for (const lane of this.lanes) {
+      const {thread, from, to, node, state} = lane
+      for (let s = this.first(lane, this.left); s < from.length && from[s] < this.right; s++) {
+        const key = node[s] * this.model.threads.length + thread
+        if (!cells.has(key)) cells.set(key, [node[s], thread, 0, 0, 0])
+        cells.get(key)[field[state[s]]] += 1000 * (Math.min(to[s], this.right) - Math.max(from[s], this.left))
+      }
+    }
+    return [...cells.values()]
+  }
+
   // show makes a time the visible one.
   show(left, right) {
     const least = Math.min(100, this.end)
@@ -193,7 +213,12 @@ class Timeline {
     const width = Math.min(right - left, this.end)
     this.left = Math.min(Math.max(left, 0), this.end - width)
     this.right = this.left + width
+    this.changed()
+  }
+
+  changed() {
     this.draw()
+    this.onchange?.()
   }
 
   // zoom shows less, or more, around a time.

@@ -2,7 +2,7 @@
  * unserved -k KIND: half of a range of pages never comes (userfaultfd) before a line is read from standard input. It
  * prints where that half begins. A thread leads readers of its stack there: -k spin runs, with a frame pointer into
  * these pages; -k sleep sleeps, with its stack right below them; -k linkmap works, while the name of a link map is there.
- * -k none has no such thread.
+ * -k none has no such thread. With -x and three pages of text a page of the command line never comes, too.
  */
 #include "ptest.h"
 #include <link.h>
@@ -13,12 +13,15 @@
 enum { PAGE = 4096, PAGES = 32, HALF = PAGES / 2 * PAGE };
 
 static const char *kind = "none";
+static const char *text;
 static char *range;
 
 static void extra(int letter, const char *value)
 {
 	if (letter == 'k')
 		kind = value;
+	if (letter == 'x')
+		text = value;
 }
 
 NOINLINE static void below(void)
@@ -61,6 +64,11 @@ int main(int argc, char **argv)
 	reg = (struct uffdio_register){ .range = { (uintptr_t)range + HALF, HALF }, .mode = UFFDIO_REGISTER_MODE_MISSING };
 	if (ioctl(uffd, UFFDIO_REGISTER, &reg) != 0)
 		die("UFFDIO_REGISTER");
+	if (text != NULL) {
+		reg.range = (struct uffdio_range){ ((uintptr_t)text + PAGE) & -PAGE, PAGE };
+		if (ioctl(uffd, UFFDIO_REGISTER, &reg) != 0 || madvise((void *)reg.range.start, PAGE, MADV_DONTNEED) != 0)
+			die("UFFDIO_REGISTER of the command line");
+	}
 	if (strcmp(kind, "linkmap") == 0)
 		_r_debug.r_map->l_name = range + HALF + 8;
 	if (strcmp(kind, "none") != 0 && pthread_create(&thread, NULL, lead, NULL) != 0)
