@@ -36,7 +36,7 @@ install() {
 	for p in qemu-system-x86_64:qemu-system-x86 busybox:busybox-static cpio:cpio; do
 		command -v "${p%:*}" >/dev/null || missing="$missing ${p#*:}"
 	done
-	[ -z "$missing" ] || { apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null; }
+	[ -z "$missing" ] || { apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 install -y -qq --no-install-recommends $missing >/dev/null; }
 	for virtiofsd in /usr/lib/qemu/virtiofsd /usr/libexec/virtiofsd; do
 		[ ! -x $virtiofsd ] || return 0
 	done

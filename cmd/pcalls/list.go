@@ -86,10 +86,10 @@ func (s *session) printList(found *calls.Selection) error {
 
 // line is the plan as text.
 func (p *jsonPlan) line() string {
-	name := clean.Text(p.Function) + " in " + clean.Base(p.Object)
+	name := clean.Text(p.Function + " in " + clean.Base(p.Object))
 	for _, note := range []string{p.Refused, p.Untimed, p.Doubt} {
 		if note != "" {
-			name += "; " + note
+			name += "; " + clean.Text(note)
 		}
 	}
 	if len(p.Inlined) > 0 {

@@ -3,12 +3,10 @@ package main
 import (
 	"bufio"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/term"
@@ -284,10 +282,5 @@ func (s *session) printJSON(rows []row) error {
 
 // writeJSON writes a value as a line that is fit for a terminal.
 func writeJSON(w *bufio.Writer, v any) error {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	_, err = w.WriteString(strings.TrimSpace(string(clean.JSON(b))) + "\n")
-	return err
+	return clean.Encode(w, v)
 }

@@ -62,7 +62,9 @@ func asCounted(t *testing.T, as string, rights *syscall.SysProcAttr) (header str
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command(psample, "-F", fmt.Sprint(rate), "-O", "folded", "--value", "cpu", "--", target, "-n", fmt.Sprint(ptest.Rounds(3000, 3000, 20000)))
+	// Where each stop takes ten milliseconds, as under emulation, psample makes few, so that they cost the program little.
+	length := ptest.Rounds(3000, 3000, 20000) * int(min(ptest.Slow(), 4))
+	cmd := exec.Command(psample, "-F", fmt.Sprint(rate), "-O", "folded", "--value", "cpu", "--", target, "-n", fmt.Sprint(length))
 	cmd.Env = append(os.Environ(), "PTEST_TRUTH="+truth.Path())
 	cmd.SysProcAttr, cmd.Dir = rights, "/"
 	var stdout, stderr strings.Builder

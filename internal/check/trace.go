@@ -87,8 +87,8 @@ func tryBreak(ctx context.Context, feature string, pid int, trap pctl.Trap) Line
 	case <-hit:
 	case <-ctx.Done():
 		return untried(feature, ctx.Err())
-	case <-time.After(longest):
-		return refused(feature, nil, fmt.Errorf("a busy thread did not stop in %v", longest), instead)
+	case <-time.After(stopsBy):
+		return refused(feature, nil, fmt.Errorf("a busy thread did not stop in %v", stopsBy), instead)
 	}
 	if risk := p.KillRisk(); trap == pctl.TrapInt3 && risk.NoGuard != nil {
 		return refused(feature, nil, fmt.Errorf("nothing removes them should this program be killed: %w", risk.NoGuard), "int3 instructions")
@@ -111,7 +111,11 @@ func tryContainer(ctx context.Context, pid int) Line {
 	}
 	defer b.Remove(ctx)
 	if !b.Found() {
-		return refused(Containers, nil, errors.New("its program could not be read"), "what is in its memory")
+		why := errors.New("its program could not be read")
+		if lack := p.Lack(b.Where()); lack != nil {
+			why = fmt.Errorf("%w: %w", why, lack)
+		}
+		return refused(Containers, nil, why, "what is in its memory")
 	}
 	if why := p.KillRisk().NoUprobe; why != nil {
 		return refused(Containers, nil, why, "grabs and int3 instructions")

@@ -41,6 +41,10 @@ const (
 // longest bounds each try, as busyFor says where the child has to be busy.
 const longest = 2 * time.Second
 
+// stopsBy bounds the try of a breakpoint. On a machine with far more busy threads than processors the child and we wait for a
+// processor in turn: it must not be said there that there are no breakpoints.
+const stopsBy = 10 * time.Second
+
 // tryAll tries everything that needs no process of the user's. Much of the time goes to grace periods of the kernel, when events
 // and probes are closed, and tries that go on at the same time share these. What is traced is a child of its own. The children
 // that are always busy have ended before the others begin.

@@ -2,6 +2,8 @@
 package clean
 
 import (
+	"encoding/json"
+	"io"
 	"strconv"
 	"strings"
 	"unicode"
@@ -63,6 +65,16 @@ func JSON(b []byte) []byte {
 		i += size
 	}
 	return out
+}
+
+// Encode writes a value as a line of JSON that is fit for a terminal.
+func Encode(w io.Writer, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(JSON(b), '\n'))
+	return err
 }
 
 // appendEscape appends a rune as JSON's UTF-16 escapes.

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"ptools/internal/clean"
 	"ptools/internal/intern"
 )
 
@@ -169,7 +170,7 @@ func (g *Graph) Firefox(w io.Writer, start time.Time, period time.Duration) erro
 		main[g.threads[id].PID] = true
 		out.Threads = append(out.Threads, t)
 	}
-	return json.NewEncoder(w).Encode(out)
+	return clean.Encode(w, out)
 }
 
 // firefoxSample is one line of the table of samples.

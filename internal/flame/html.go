@@ -9,6 +9,8 @@ import (
 	"html"
 	"io"
 	"strings"
+
+	"ptools/internal/clean"
 )
 
 //go:embed page/page.html
@@ -73,7 +75,10 @@ func (g *Graph) Data(w io.Writer) error {
 
 // data returns the page's JSON. In it <, > and & are escaped, so that nothing in it ends the element
 // that holds it.
-func (g *Graph) data() ([]byte, error) { return json.Marshal(g.document()) }
+func (g *Graph) data() ([]byte, error) {
+	b, err := json.Marshal(g.document())
+	return clean.JSON(b), err
+}
 
 // hash returns the name of a script or style in a content security policy that allows it.
 func hash(text string) string {

@@ -35,9 +35,30 @@ func build(t *testing.T, tool string) string {
 	return exe
 }
 
-// kinds returns the names of all attacks: those of files, those of memory that does not come, and a perf map.
+// kinds returns the names of all attacks: those of files, those of memory that does not come, a perf map, and processes that are
+// hard to look at (nuisance.c).
 func kinds() []string {
-	return append(hostile.Kinds(), "unserved spin", "unserved sleep", "unserved linkmap", "perfmap")
+	all := append(hostile.Kinds(), "unserved spin", "unserved sleep", "unserved linkmap", "perfmap")
+	for _, kind := range nuisances {
+		all = append(all, "nuisance "+kind)
+	}
+	return all
+}
+
+var nuisances = []string{"maps", "names", "deep", "execs", "threads", "forks", "perfmap", "fifo", "zeros", "sparse", "rewrite", "root"}
+
+// nuisance starts one of them.
+func nuisance(t *testing.T, kind string) *ptest.Target {
+	exe, dir := ptest.BuildC(t, "nuisance.c"), t.TempDir()
+	if kind == "root" {
+		h := ptest.NewHanging(t, exe)
+		defer h.Hang()
+		dir = filepath.Dir(h.Program)
+	}
+	g := ptest.Start(t, exe, "-k", kind, "-d", dir)
+	g.Ready()
+	t.Cleanup(func() { os.Remove(fmt.Sprintf("/tmp/perf-%d.map", g.PID)) })
+	return g
 }
 
 // attacker starts a process that makes an attack, with a low priority: the tests measure what the tools do, not how they share
@@ -51,6 +72,8 @@ func attacker(t *testing.T, kind string) *ptest.Target {
 	if way, ok := strings.CutPrefix(kind, "unserved "); ok {
 		g = ptest.Start(t, ptest.BuildC(t, "unserved.c"), "-k", way)
 		g.Ready()
+	} else if way, ok := strings.CutPrefix(kind, "nuisance "); ok {
+		g = nuisance(t, way)
 	} else if kind == "perfmap" {
 		g = ptest.Start(t, ptest.BuildC(t, "jit.c"), "-n", "100000000")
 		g.Ready()

@@ -42,7 +42,23 @@ var kinds = map[string]func(f *File, n int){
 	"debuglink": func(f *File, n int) {
 		f.repeat(or(n, 10_000), section{name: ".gnu_debuglink", kind: 1}, []byte(DebugLink+"\x00\x00\x00\x00\x00\x00\x00\x00"))
 	},
-	"debugdata": debugData,
+	"debugdata":  debugData,
+	"escapes":    escapes,
+	"bignames":   bigNames,
+	"aliases":    aliases,
+	"buildids":   buildIDs,
+	selfLink:     leadsToItself,
+	altLink:      sharedInItself,
+	"splits":     splits,
+	"beside":     beside,
+	"needed":     needed,
+	"aranges":    aranges,
+	"wanders":    wanders,
+	"backwards":  backwards,
+	"window":     window,
+	"skipped":    skipped,
+	"stored":     stored,
+	"dictionary": dictionary,
 }
 
 // Kinds returns the names of the attacks, in order.

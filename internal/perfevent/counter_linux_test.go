@@ -184,3 +184,35 @@ func TestEventOfThread(t *testing.T) {
 		t.Errorf("%d and %d hits, want %d each", first.Count(), second.Count(), n)
 	}
 }
+
+// TestWatchThread: a first thread that ends before the others is seen to end, and its event is opened no more.
+func TestWatchThread(t *testing.T) {
+	p := startProbed(t)
+	w, err := WatchThread(p.PID)
+	p.available(err)
+	defer w.Close()
+	closed, err := WatchThread(p.PID)
+	p.available(err)
+	ended := make(chan bool, 2)
+	go func() { ended <- closed.Wait() }() // ends by Close
+	if err := closed.Close(); err != nil || <-ended {
+		t.Errorf("%v, or the thread has ended", err)
+	}
+	go func() { ended <- w.Wait() }() // ends with the thread
+	p.call("10")
+	select {
+	case <-ended:
+		t.Fatal("ended too early")
+	default:
+	}
+	if _, err := io.WriteString(p.Stdin, "l\n"); err != nil {
+		t.Fatal(err)
+	}
+	if !<-ended {
+		t.Error("closed")
+	}
+	if _, err := WatchThread(p.PID); !errors.Is(err, ErrThreadEnded) {
+		t.Errorf("%v, want %v", err, ErrThreadEnded)
+	}
+	p.call("10") // another thread answers
+}

@@ -128,7 +128,11 @@ func TestFollow(t *testing.T) {
 	if f.lines != children || f.execs != children/2 || f.maps < children/2 {
 		t.Errorf("%d children, %d execs, %d mappings", f.lines, f.execs, f.maps)
 	}
-	if share := float64(ticks) * float64(time.Millisecond*ptest.Slow()) / float64(used); share < 0.8 || share > 1.2 {
+	least := 0.8
+	if ptest.Slow() > 1 {
+		least = 0.5 // a host that takes the processor away takes interrupts of timers with it, and not processor time
+	}
+	if share := float64(ticks) * float64(time.Millisecond*ptest.Slow()) / float64(used); share < least || share > 1.2 {
 		t.Errorf("samples show %.2f of the processor time", share)
 	}
 	if off := float64(told)/float64(used) - 1; off < -0.005 || off > 0.02 {

@@ -17,6 +17,8 @@ type (
 	Tasks   struct{}
 	Peeker  struct{}
 	Calls   struct{}
+
+	ThreadEnd struct{}
 )
 
 // Nothing can be opened; the methods are those of Linux.
@@ -24,6 +26,10 @@ func NewSignals(pid int, sig syscall.Signal) (*Signals, error) { return nil, Err
 func OpenCounter(pid, tid int, path string, off, addr uint64) (*Counter, error) {
 	return nil, ErrNoUprobes
 }
+
+func WatchThread(tid int) (*ThreadEnd, error) { return nil, errors.ErrUnsupported }
+func (w *ThreadEnd) Wait() bool               { return false }
+func (w *ThreadEnd) Close() error             { return errors.ErrUnsupported }
 
 // WithoutLinks does nothing.
 func WithoutLinks() {}

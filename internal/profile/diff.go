@@ -3,7 +3,6 @@ package profile
 import (
 	"bufio"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"ptools/internal/clean"
 	"ptools/internal/fit"
 	"ptools/internal/flame"
 	"ptools/internal/intern"
@@ -51,7 +51,7 @@ func Compared(f Format) (write func(*Diff, io.Writer, *Options) error, ok bool) 
 	write, ok = map[Format]func(*Diff, io.Writer, *Options) error{
 		Text:   (*Diff).writeText,
 		Folded: (*Diff).writeFolded,
-		JSON:   func(d *Diff, w io.Writer, o *Options) error { return json.NewEncoder(w).Encode(d.document(o)) },
+		JSON:   func(d *Diff, w io.Writer, o *Options) error { return clean.Encode(w, d.document(o)) },
 		HTML:   func(d *Diff, w io.Writer, o *Options) error { return d.graph(o).HTML(w) },
 		SVG:    func(d *Diff, w io.Writer, o *Options) error { return d.graph(o).SVG(w) },
 	}[f]

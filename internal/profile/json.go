@@ -1,11 +1,11 @@
 package profile
 
 import (
-	"encoding/json"
 	"io"
 	"strconv"
 	"time"
 
+	"ptools/internal/clean"
 	"ptools/internal/intern"
 )
 
@@ -138,7 +138,7 @@ type DocSample struct {
 var subjectNames = [...]string{Time: "time", ThreadCreate: "threadcreate", Contention: "contention", Block: "block"}
 
 func writeJSON(p *Profile, w io.Writer, _ *Options) error {
-	return json.NewEncoder(w).Encode(newDocument(p))
+	return clean.Encode(w, newDocument(p))
 }
 
 func newDocument(p *Profile) *Document {

@@ -2,11 +2,11 @@ package profile
 
 import (
 	"cmp"
-	"encoding/json"
 	"io"
 	"slices"
 	"time"
 
+	"ptools/internal/clean"
 	"ptools/internal/intern"
 )
 
@@ -104,7 +104,7 @@ func writeSpeedscope(p *Profile, w io.Writer, o *Options) error {
 			out.Active = i
 		}
 	}
-	return json.NewEncoder(w).Encode(out)
+	return clean.Encode(w, out)
 }
 
 // order writes the samples in the order of time.

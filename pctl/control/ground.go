@@ -59,21 +59,26 @@ func (x *traps) tellEnded() {
 	}
 	for _, e := range ended {
 		for _, b := range slices.Clone(x.breaks[e.Breakpoint.Addr]) {
-			if b.client {
-				x.c.publish(endOf(b, e.Why))
-			}
-			x.removeBreak(b)
-			if s := b.symbol; s != nil {
-				s.places = slices.DeleteFunc(s.places, func(x *Break) bool { return x == b })
-				s.tell()
-			}
+			x.endBreak(b, e.Why)
 		}
+	}
+}
+
+// endBreak publishes and drops a breakpoint that gets no hits any more.
+func (x *traps) endBreak(b *Break, why error) {
+	if b.client {
+		x.c.publish(endOf(b, why))
+	}
+	x.removeBreak(b)
+	if s := b.symbol; s != nil {
+		s.places = slices.DeleteFunc(s.places, func(x *Break) bool { return x == b })
+		s.tell()
 	}
 }
 
 // endOf returns the event of a breakpoint that has ended.
 func endOf(b *Break, why error) notify.Event {
-	e := notify.Event{Kind: notify.BreakEnd, Addr: b.addr, Hits: b.hits.Load(), Err: why}
+	e := notify.Event{Kind: notify.BreakEnd, Addr: b.addr, Hits: b.Hits(), Err: why}
 	if s := b.symbol; s != nil {
 		e.Symbol, e.Offset = s.symbol, s.off
 	}

@@ -105,6 +105,9 @@ func (p *probes) make(f *os.File, at place, open func(path string, off uint64) (
 	if p.inUse() >= maxProbes || p.open.Load() >= mostProbes {
 		return nil, errTooManyProbes
 	}
+	if err := p.watchFirst(); err != nil {
+		return nil, err
+	}
 	made, err := open("/proc/self/fd/"+strconv.Itoa(int(f.Fd())), at.off)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"syscall"
 
@@ -38,6 +39,9 @@ type probes struct {
 	closer  *perfevent.Closer
 	open    atomic.Int32 // probes that are not closed yet
 	leaving []leaving    // those that are being closed, or were closed lately
+	first   *firstThread // nil: not watched
+
+	watchers sync.WaitGroup
 
 	// A forked process has the traps of its parent's probes in its text, where they do nothing.
 	placed  []leaving // those that may be in the text, wanted or not
@@ -155,6 +159,7 @@ func (p *probes) closeProbes() {
 	p.c.traps.forgetBreaks()
 	p.c.traps.probes.forget()
 	p.c.traps.probes.closer.Wait() // closing fails for no descriptor of ours
+	p.c.traps.probes.watchers.Wait()
 }
 
 // demandProbes is openProbes for a client that wants nothing but uprobes.
@@ -183,6 +188,7 @@ func (p *probes) forget() {
 		p.signals.Switch(false)
 		p.signals.Close()
 	}
+	p.unwatchFirst()
 	p.signals, p.refused, p.parents = nil, nil, nil
 	clear(p.tallies)
 }

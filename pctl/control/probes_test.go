@@ -211,7 +211,7 @@ func TestProbesOfNewborns(t *testing.T) {
 
 // TestBreakWithoutLeader: a uprobe still stops threads when the first thread has ended. The kernel plants no new ones
 // after that, because it asks which memory the first thread has. So int3s are taken. Perf events of uprobes get no hits any
-// more (doc/limits.md).
+// more, and the breakpoint ends (doc/limits.md).
 func TestBreakWithoutLeader(t *testing.T) {
 	needX86(t)
 	needUprobes(t)
@@ -227,7 +227,8 @@ func TestBreakWithoutLeader(t *testing.T) {
 	}
 	t.Run("ends later", func(t *testing.T) {
 		if perfevent.EndWithThread() {
-			t.Skip("this kernel's uprobes get no hits when the first thread has ended")
+			endsWithFirst(t)
+			return
 		}
 		hits = 0
 		c, _ := run(t, &Options{Stop: []notify.Point{notify.Create}, Trap: TrapUprobe}, ptest.BuildC(t, "leaderdead.c"), "-t", fmt.Sprint(threads), "-n", fmt.Sprint(rounds))
@@ -258,4 +259,39 @@ func TestBreakWithoutLeader(t *testing.T) {
 			t.Errorf("ended with %v, %d hits handled of %d", state, hits, b.Hits())
 		}
 	})
+}
+
+// endsWithFirst: a breakpoint whose uprobe gets no hits any more ends with an event, which has the hits until then. One that is
+// set later is an int3.
+func endsWithFirst(t *testing.T) {
+	for _, h := range []Handler{nil, func(*Hit) {}} {
+		bus := notify.NewBus()
+		events := bus.Subscribe(notify.BreakEnd)
+		defer events.Close()
+		c, _ := run(t, &Options{Stop: []notify.Point{notify.Create}, Bus: bus}, ptest.BuildC(t, "leaderdead.c"), "-t", "3", "-n", "1000000000")
+		b, err := c.BreakSymbol(bg, "", "work_on", 0, h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Continue(bg); err != nil {
+			t.Fatal(err)
+		}
+		if e := await(t, events, notify.BreakEnd); e.Err != errFirstEnded || e.Symbol != "work_on" || e.Hits != b.Hits() || len(b.Addrs()) != 0 {
+			t.Errorf("%+v, %d hits, at %#x", e, b.Hits(), b.Addrs())
+		}
+		hit := make(chan struct{}, 1)
+		if _, err := c.BreakSymbol(bg, "", "work_on", 0, func(*Hit) {
+			select {
+			case hit <- struct{}{}:
+			default:
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+		<-hit
+		if !c.KillRisk().Int3s {
+			t.Error("not an int3")
+		}
+		release(t, c, ModeKill)
+	}
 }
