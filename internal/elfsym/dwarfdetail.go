@@ -20,9 +20,29 @@ type detail struct {
 	encoding       uint8
 	call           uint8 // calling convention
 	goKind         uint8
-	result         bool // a result of a Go function
-	static         bool // a member that is in no object, or has no fixed place there
-	loc            location
+	flags
+	loc location
+}
+
+// flags are what an entry has or is.
+type flags uint8
+
+const (
+	isResultFlag flags = 1 << iota // a result of a Go function
+	isStatic                       // a member that is in no object, or has no fixed place there
+	isArtificial                   // made by the compiler
+	isDefaulted                    // a function that is as the compiler makes it
+	isVirtual
+)
+
+// has reports whether any of some flags is set.
+func (f flags) has(any flags) bool { return f&any != 0 }
+
+// setIf sets a flag if the value of an attribute is not 0.
+func (f *flags) setIf(v value, flag flags) {
+	if v.v != 0 {
+		*f |= flag
+	}
 }
 
 // A location is an expression, or a list of them by address.
@@ -90,9 +110,17 @@ func (e *detail) set(name dwarf.Attr, v value, c *cursor.Cursor, start uint64) {
 	case attrGoKind:
 		e.goKind = uint8(v.v)
 	case dwarf.AttrVarParam:
-		e.result = v.v != 0
+		e.setIf(v, isResultFlag)
 	case dwarf.AttrExternal, dwarf.AttrDeclaration:
-		e.static = e.static || v.v != 0
+		e.setIf(v, isStatic)
+	case dwarf.AttrArtificial:
+		e.setIf(v, isArtificial)
+	case dwarf.AttrDefaulted:
+		if v.v == 1 { // in the class
+			e.flags |= isDefaulted
+		}
+	case dwarf.AttrVirtuality:
+		e.setIf(v, isVirtual)
 	case dwarf.AttrLocation:
 		e.loc = locationOf(v, c, start)
 	}
@@ -104,7 +132,7 @@ func (e *detail) setMember(v value, c *cursor.Cursor, start uint64) {
 		expr := cursor.Cursor{B: l.expr}
 		plus := expr.U8() == opPlusU
 		if v.v = expr.Uleb(); !plus || expr.Bad || expr.Remaining() > 0 {
-			e.static = true
+			e.flags |= isStatic
 		}
 	}
 	e.member = v

@@ -111,7 +111,7 @@ func (r *typeReader) signature(u *unit, e *detail, start uint64) *Signature {
 			param.At = places
 		}
 		param.Name, param.Type = r.described(u, p)
-		if p.result || p.origin.set() && r.isResult(u, p) {
+		if p.has(isResultFlag) || p.origin.set() && r.isResult(u, p) {
 			s.Results = append(s.Results, param)
 		} else {
 			s.Params = append(s.Params, param)
@@ -175,7 +175,7 @@ func (r *typeReader) isResult(u *unit, e *detail) bool {
 		if !ok {
 			return false
 		}
-		if next.result {
+		if next.has(isResultFlag) {
 			return true
 		}
 		e = &next

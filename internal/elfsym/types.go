@@ -61,7 +61,7 @@ type typeEntry struct {
 
 // referred returns the type that a reference leads to.
 func (r *typeReader) referred(u *unit, v value) *Type {
-	t := &Type{}
+	t, dynamic := &Type{}, false
 	for range 2 * mostOrigins {
 		off, ok := r.follow(&u, v)
 		if !ok {
@@ -76,10 +76,7 @@ func (r *typeReader) referred(u *unit, v value) *Type {
 		}
 		switch e.tag {
 		case dwarf.TagTypedef, dwarf.TagConstType, dwarf.TagVolatileType, dwarf.TagRestrictType, tagAtomic, tagImmutable:
-			if e.goKind == kindInterface {
-				t.Kind, t.Size, t.Known = GoInterface, 16, true
-				return t
-			}
+			dynamic = dynamic || e.goKind == kindInterface
 			if e.goKind != 0 && goWord(e.goKind) {
 				t.Kind, t.Size, t.Known = GoWord, 8, true
 				return t
@@ -92,7 +89,9 @@ func (r *typeReader) referred(u *unit, v value) *Type {
 			continue
 		}
 		t.at = typeEntry{r.file, r.dwarf, u, e}
-		r.fill(t, u, &e)
+		if r.fill(t, u, &e); dynamic {
+			t.Kind = GoInterface
+		}
 		return t
 	}
 	return t
@@ -166,7 +165,9 @@ func (r *typeReader) fillStruct(t *Type, u *unit, e *detail) {
 	t.ByReference = e.call == callReference
 	switch u.language {
 	case 0x04, 0x1a, 0x21, 0x2b, 0x3a: // C++
-		t.Known = e.call != 0
+		if t.Known = !e.has(isStatic); e.call == 0 {
+			t.ByReference = r.byReference(u, e, 0)
+		}
 	}
 }
 
@@ -247,18 +248,18 @@ type Field struct {
 
 // Fields returns the members of a struct or union that are in its objects.
 func (t *Type) Fields() []Field {
-	r, unlock := t.lock(Struct, Union, GoString, GoSlice)
+	r, unlock := t.lock(Struct, Union, GoString, GoSlice, GoInterface)
 	if r == nil {
 		return nil
 	}
 	defer unlock()
 	u, off := t.at.unit, t.at.entry.off
-	if !t.at.entry.children || t.at.entry.static {
+	if !t.at.entry.children || t.at.entry.has(isStatic) {
 		return nil
 	}
 	var fields []Field
 	u.children(off, func(e *detail) bool {
-		if e.tag != dwarf.TagMember && e.tag != dwarf.TagInheritance || e.static || !e.typ.set() {
+		if e.tag != dwarf.TagMember && e.tag != dwarf.TagInheritance || e.has(isStatic) || !e.typ.set() {
 			return true
 		}
 		f := Field{Off: e.member.v, Bits: e.bits.set(), Type: r.referred(u, e.typ)}
@@ -299,4 +300,26 @@ func (t *Type) enumerators(visit func(name string, n int64) bool) {
 	u.children(t.at.entry.off, func(e *detail) bool {
 		return e.tag != dwarf.TagEnumerator || visit(u.str(e.name), int64(e.constant.v))
 	})
+}
+
+// Signed reports whether values of the type can be negative.
+func (t *Type) Signed() bool {
+	if t.Kind != Enum {
+		return t.Kind == Int || t.Kind == Char
+	}
+	if t.at.entry.typ.set() {
+		r, unlock := t.lock(Enum)
+		if r == nil {
+			return false
+		}
+		defer unlock()
+		kind := r.referred(t.at.unit, t.at.entry.typ).Kind
+		return kind == Int || kind == Char
+	}
+	negative := false
+	t.enumerators(func(_ string, n int64) bool {
+		negative = n < 0
+		return !negative
+	})
+	return negative
 }
