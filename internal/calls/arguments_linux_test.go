@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"strings"
+	"sync"
 	"testing"
 
 	"ptools/internal/ptest"
@@ -96,7 +97,7 @@ func TestConditions(t *testing.T) {
 		true:  ptest.BuildGo(t, "testdata/gozoo.go"),
 	}
 	targets := map[bool]*ptest.Target{}
-	for _, c := range []struct {
+	cases := []struct {
 		pattern string
 		calls   uint64
 	}{
@@ -136,18 +137,28 @@ func TestConditions(t *testing.T) {
 		{"main.generic*(n > 8)", 1},
 		{`main.many(k == 11 && s == "last")`, 1},
 		{"main.(*point).walk(p.X == 3 && n == 5)", 1},
-	} {
+	}
+	var watches []*Watch
+	for _, c := range cases {
 		isGo := strings.HasPrefix(c.pattern, "main.")
-		program, target := programs[isGo], targets[isGo]
+		target := targets[isGo]
 		if target == nil {
-			target = ptest.Start(t, program)
+			target = ptest.Start(t, programs[isGo])
 			target.Ready()
 			lines(target)
 			targets[isGo] = target
 		}
-		w := report(t, target.PID, path.Base(program), CallReports{}, c.pattern)
+		w := report(t, target.PID, path.Base(programs[isGo]), CallReports{}, c.pattern)
 		w.Begin()
+		watches = append(watches, w)
+	}
+	for _, target := range targets {
 		lines(target)
+	}
+	var closing sync.WaitGroup
+	room := make(chan bool, 8) // each takes a thread
+	for i, c := range cases {
+		w := watches[i]
 		w.End()
 		n := uint64(0)
 		for i := range w.Targets {
@@ -160,8 +171,13 @@ func TestConditions(t *testing.T) {
 		if n != c.calls {
 			t.Errorf("%s: %d calls, want %d", c.pattern, n, c.calls)
 		}
-		w.Close()
+		room <- true
+		closing.Go(func() {
+			w.Close()
+			<-room
+		})
 	}
+	closing.Wait()
 }
 
 // TestConditionErrors: what is said of a condition that means nothing.

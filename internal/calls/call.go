@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"ptools/internal/elfsym"
 	"ptools/internal/perfevent"
 )
 
@@ -65,7 +66,7 @@ func (s *Selection) describe(which CallReports) error {
 		if t.Err != nil || !which.Values && !t.conditional() {
 			continue
 		}
-		t.layout = layoutOf(&t.Found, t.file.Signature(t.Start))
+		t.layout = layoutOf(&t.Found, elfsym.SignatureOf(t.file, t.Start))
 		if _, err := t.condition(); err != nil {
 			return err
 		}

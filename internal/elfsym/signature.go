@@ -47,9 +47,9 @@ func languageOf(n uint16) Language {
 // mostParams bounds the parameters of a function that are read.
 const mostParams = 32
 
-// Signature returns the signature of the function that begins at a link-time address; nil if there is no debug information
-// about it.
-func (f *File) Signature(start uint64) *Signature {
+// SignatureOf returns the signature of the function of a file that begins at a link-time address; nil if there is no debug
+// information about it.
+func SignatureOf(f *File, start uint64) *Signature {
 	d := f.dwarf()
 	if d == nil {
 		return nil

@@ -21,7 +21,7 @@ func TestSignature(t *testing.T) {
 		f := openPath(t, path)
 		s, ok := f.ByName(c.name), false
 		if len(s) > 0 {
-			if sig := f.Signature(s[0].Addr); sig != nil {
+			if sig := SignatureOf(f, s[0].Addr); sig != nil {
 				if got := signatureText(sig); strings.ReplaceAll(got, "long unsigned int", "unsigned long") != c.want {
 					t.Errorf("%s %s: %s\nwant %s", c.flags, c.name, got, c.want)
 				}
@@ -62,7 +62,7 @@ func signatureText(s *Signature) string {
 // TestTypes: members, elements and enumerators.
 func TestTypes(t *testing.T) {
 	f := openPath(t, ptest.BuildC(t, "testdata/signatures.c", "-O2", "-g"))
-	sig := f.Signature(f.ByName("numbers")[0].Addr)
+	sig := SignatureOf(f, f.ByName("numbers")[0].Addr)
 	color := sig.Params[3].Type
 	for name, n := range map[string]int64{"RED": 0, "GREEN": 200, "BLUE": -3} {
 		if got, ok := color.Enumerator(n); !ok || got != name {
@@ -75,7 +75,7 @@ func TestTypes(t *testing.T) {
 	if text := sig.Params[4].Type.Elem(); text.Kind != Char {
 		t.Errorf("a text of kind %d", text.Kind)
 	}
-	sig = f.Signature(f.ByName("objects")[0].Addr)
+	sig = SignatureOf(f, f.ByName("objects")[0].Addr)
 	var fields []string
 	for _, m := range sig.Params[2].Type.Elem().Fields() {
 		fields = append(fields, fmt.Sprint(m.Name, "@", m.Off, " ", m.Type.Size))

@@ -28,7 +28,7 @@ func read(b []byte) {
 		f.Symbol(pc)
 		f.Lines(pc, lines[:0])
 		f.Variable(pc)
-		readSignature(f.Signature(pc))
+		readSignature(elfsym.SignatureOf(f, pc))
 		f.Restartable(pc)
 		table.Start(pc)
 	}
