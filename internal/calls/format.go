@@ -248,7 +248,11 @@ func scalarText(t *elfsym.Type, n uint64) string {
 // members returns the text of a struct.
 func (f *formatter) members(t *elfsym.Type, b []byte, known []bool, depth int) string {
 	var texts []string
-	for i, m := range t.Fields() {
+	fields := t.Fields()
+	if len(fields) == 0 && t.Size > 1 {
+		return unknown // as Rust's enumerations, which have variants
+	}
+	for i, m := range fields {
 		if i == mostFields {
 			texts = append(texts, "…")
 			break

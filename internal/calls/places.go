@@ -280,7 +280,7 @@ func classifyFields(t *elfsym.Type, off uint64, classes []class, depth int) (inM
 
 // resultPlaces returns where the results of a function are when it returns; nil where that is not known.
 func resultPlaces(f *Found, s *elfsym.Signature) [][]part {
-	if len(s.Results) == 0 {
+	if len(s.Results) == 0 || s.Altered {
 		return nil
 	}
 	switch {

@@ -21,7 +21,8 @@ type detail struct {
 	call           uint8 // calling convention
 	goKind         uint8
 	flags
-	loc location
+	loc   location
+	frame location // of the base of its frame
 }
 
 // flags are what an entry has or is.
@@ -33,6 +34,7 @@ const (
 	isArtificial                   // made by the compiler
 	isDefaulted                    // a function that is as the compiler makes it
 	isVirtual
+	isExternal
 )
 
 // has reports whether any of some flags is set.
@@ -111,8 +113,10 @@ func (e *detail) set(name dwarf.Attr, v value, c *cursor.Cursor, start uint64) {
 		e.goKind = uint8(v.v)
 	case dwarf.AttrVarParam:
 		e.setIf(v, isResultFlag)
-	case dwarf.AttrExternal, dwarf.AttrDeclaration:
+	case dwarf.AttrDeclaration:
 		e.setIf(v, isStatic)
+	case dwarf.AttrExternal:
+		e.setIf(v, isStatic|isExternal)
 	case dwarf.AttrArtificial:
 		e.setIf(v, isArtificial)
 	case dwarf.AttrDefaulted:
@@ -121,6 +125,8 @@ func (e *detail) set(name dwarf.Attr, v value, c *cursor.Cursor, start uint64) {
 		}
 	case dwarf.AttrVirtuality:
 		e.setIf(v, isVirtual)
+	case dwarf.AttrFrameBase:
+		e.frame = locationOf(v, c, start)
 	case dwarf.AttrLocation:
 		e.loc = locationOf(v, c, start)
 	}

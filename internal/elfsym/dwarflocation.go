@@ -27,7 +27,8 @@ const (
 	opPlusU    = 0x23
 	opReg0     = 0x50
 	opReg31    = 0x6f
-	opBregSP   = 0x77
+	opBreg0    = 0x70
+	opBreg31   = 0x8f
 	opRegx     = 0x90
 	opFbreg    = 0x91
 	opPiece    = 0x93
@@ -38,8 +39,9 @@ const (
 const mostPlaces = 16
 
 // placesOf reads an expression. It knows what compilers write for parameters that have not been moved: registers, places relative to the
-// caller's stack, and pieces of both. ok is false for others.
-func placesOf(expr []byte) (places []Place, ok bool) {
+// caller's stack, and pieces of both. ok is false for others. Places relative to the frame are known if cfa says that it is
+// that of the caller.
+func placesOf(expr []byte, cfa bool) (places []Place, ok bool) {
 	c := cursor.Cursor{B: expr}
 	p := Place{}
 	for c.Remaining() > 0 {
@@ -48,10 +50,8 @@ func placesOf(expr []byte) (places []Place, ok bool) {
 			p = Place{Kind: InRegister, Reg: op - opReg0}
 		case op == opRegx:
 			p = Place{Kind: InRegister, Reg: uint8(min(c.Uleb(), 255))}
-		case op == opFbreg:
+		case op == opFbreg && cfa:
 			p = Place{Kind: OnStack, Off: c.Sleb()}
-		case op == opBregSP: // the stack pointer is at the return address
-			p = Place{Kind: OnStack, Off: c.Sleb() - 8}
 		case op == opFrameCFA:
 			p = Place{Kind: OnStack}
 		case op == opPlusU && p.Kind == OnStack:
@@ -78,6 +78,11 @@ func placesOf(expr []byte) (places []Place, ok bool) {
 		places = append(places, p)
 	}
 	return places, len(places) > 0
+}
+
+// inFrame reports whether an expression is a place in the function's own frame, where parameters are kept without optimization.
+func inFrame(l *location) bool {
+	return len(l.expr) > 0 && (l.expr[0] == opFbreg || l.expr[0] >= opBreg0 && l.expr[0] <= opBreg31)
 }
 
 // at returns the expression of a location for an address, nil if there is none.

@@ -101,6 +101,7 @@ type die struct {
 type ofUnit struct {
 	stmtList, compDir, strOffsets, addrBase, rnglists value
 	dwoName, dwoID, rangesBase, loclists, language    value
+	producer                                          value
 }
 
 // entry reads the entry under the cursor, whose data begin at the offset base
@@ -158,6 +159,8 @@ func (u *unit) entry(c *cursor.Cursor, base uint64, t *abbrevTable, e *die) bool
 			e.rnglists = v
 		case dwarf.AttrLoclistsBase:
 			e.loclists = v
+		case dwarf.AttrProducer:
+			e.producer = v
 		case dwarf.AttrLanguage:
 			e.language = v
 		}

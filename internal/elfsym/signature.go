@@ -10,7 +10,8 @@ type Signature struct {
 	Language Language
 	Params   []Param
 	Results  []Param // one without a name, except in Go
-	// Altered: the compiler has made a copy that is called in a way of its own. Only places of parameters are known.
+	// Altered: the compiler has changed how it is called, or may have. Only places of parameters that are given are known, and nothing of
+	// the result.
 	Altered bool
 }
 
@@ -98,6 +99,8 @@ func (r *typeReader) signature(u *unit, e *detail, start uint64) *Signature {
 	if root, ok := u.entryAt(u.entries); ok && s.Language == OtherLanguage {
 		s.Language = languageOf(uint16(root.language.v))
 	}
+	cfa := len(e.frame.expr) == 1 && e.frame.expr[0] == opFrameCFA
+	kept := true // parameters are kept in the frame
 	u.children(e.off, func(p *detail) bool {
 		switch p.tag {
 		case dwarf.TagUnspecifiedParameters:
@@ -107,9 +110,10 @@ func (r *typeReader) signature(u *unit, e *detail, start uint64) *Signature {
 			return true
 		}
 		param := Param{}
-		if places, ok := placesOf(u.at(&p.loc, start)); ok {
+		if places, ok := placesOf(u.at(&p.loc, start), cfa); ok {
 			param.At = places
 		}
+		kept = kept && inFrame(&p.loc)
 		param.Name, param.Type = r.described(u, p)
 		if p.has(isResultFlag) || p.origin.set() && r.isResult(u, p) {
 			s.Results = append(s.Results, param)
@@ -118,12 +122,36 @@ func (r *typeReader) signature(u *unit, e *detail, start uint64) *Signature {
 		}
 		return len(s.Params)+len(s.Results) < mostParams
 	})
+	s.Altered = s.Altered || r.inner(u, e, s) && !(kept && len(s.Params) > 0)
 	if s.Language != LanguageGo {
 		if _, t := r.described(u, e); t.Kind != Void {
 			s.Results = []Param{{Type: t}}
 		}
 	}
 	return s
+}
+
+// inner reports whether LLVM may have changed how a function is called, as it does where it knows all calls: it removes parameters and results
+// that are not used. GCC gives such functions other names.
+func (r *typeReader) inner(u *unit, e *detail, s *Signature) bool {
+	root, ok := u.entryAt(u.entries)
+	if !ok || s.Language == LanguageGo {
+		return false
+	}
+	if s.Language == LanguageRust {
+		return true
+	}
+	for range mostOrigins {
+		if e.has(isExternal) {
+			return false
+		}
+		next, ok := r.origin(&u, e)
+		if !ok {
+			break
+		}
+		e = &next
+	}
+	return !strings.HasPrefix(u.str(root.producer), "GNU ")
 }
 
 // isAltered reports whether the function is a copy by GCC that takes other parameters.

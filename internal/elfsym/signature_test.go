@@ -14,7 +14,7 @@ func TestSignature(t *testing.T) {
 	for _, c := range []struct{ flags, name, want string }{
 		{"-O2 -gdwarf-5", "numbers", "a int 4 r5, b unsigned long 8 r4, c signed char 1 r1, color color 4 r2, s  8 r8, x double 8 r17, last unsigned char 1 r9, more long int 8 +0 -> int 4"},
 		{"-O2 -gdwarf-4", "numbers", "a int 4 r5, b unsigned long 8 r4, c signed char 1 r1, color color 4 r2, s  8 r8, x double 8 r17, last unsigned char 1 r9, more long int 8 +0 -> int 4"},
-		{"-O2 -gdwarf-2 -gstrict-dwarf", "objects", "p pair 8, big big 32 +0, q  8 r4 -> pair 8"},
+		{"-O2 -gdwarf-2 -gstrict-dwarf", "objects", "p pair 8, big big 32, q  8 r4 -> pair 8"},
 		{"-O0 -gdwarf-5", "objects", "p pair 8 frame, big big 32 +0, q  8 frame -> pair 8"},
 	} {
 		path := ptest.BuildC(t, "testdata/signatures.c", strings.Fields(c.flags)...)
