@@ -59,19 +59,19 @@ func (s *session) count(ctx context.Context, ended <-chan struct{}) error {
 	if s.top {
 		return nil
 	}
-	if err := s.printSlow(); err != nil { // after the table was read: each slow call that it has is printed
+	if err := s.printCalls(); err != nil { // after the table was read: each call that it has is printed
 		return err
 	}
 	return s.print(all, time.Since(begun))
 }
 
-// slowEvery is the time between two looks at the slow calls.
+// slowEvery is the time between two looks at the calls that are reported.
 const slowEvery = 50 * time.Millisecond
 
-// await waits for the end of the counting, and prints slow calls meanwhile.
+// await waits for the end of the counting, and prints calls meanwhile.
 func (s *session) await(ctx context.Context, ended <-chan struct{}, over <-chan time.Time) error {
 	var look <-chan time.Time
-	if s.slower > 0 {
+	if s.slower > 0 || s.detail.any() {
 		tick := time.NewTicker(slowEvery)
 		defer tick.Stop()
 		look = tick.C
@@ -79,7 +79,7 @@ func (s *session) await(ctx context.Context, ended <-chan struct{}, over <-chan 
 	for {
 		select {
 		case <-look:
-			if err := s.printSlow(); err != nil {
+			if err := s.printCalls(); err != nil {
 				return err
 			}
 			continue

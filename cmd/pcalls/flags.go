@@ -15,8 +15,8 @@ import (
 )
 
 // help is what --help prints; a test compares it with the flags.
-const help = "usage: pcalls [flags] -p PID|NAME [OBJECT`]PATTERN…\n" +
-	"       pcalls [flags] [OBJECT`]PATTERN… -- COMMAND [ARG…]\n" + `
+const help = "usage: pcalls [flags] -p PID|NAME [OBJECT`]PATTERN[(CONDITION)]…\n" +
+	"       pcalls [flags] [OBJECT`]PATTERN[(CONDITION)]… -- COMMAND [ARG…]\n" + `
 Counts and times calls of functions of a running program, and lets it live.
 
   -p, --pid PID             a running process, or the one with a name or executable that
@@ -28,6 +28,10 @@ Counts and times calls of functions of a running program, and lets it live.
       --slower DURATION     also print each call that took at least this long, when it ends:
                             the time, thread, duration and function; a bare number is
                             seconds
+      --args                also print each call with its arguments and result; with --slower
+                            those that are slow
+      --where               also print each call with its stack; with --slower those that
+                            are slow
       --top                 a table each second, of that second, until ^C
       --list                print the functions that would be counted, where their probes
                             would be, and why some can have none; set nothing
@@ -45,6 +49,11 @@ namespaces, a Go name with or without the path of its package. OBJECT is a path,
 name, a file name up to .so, or a.out, which is the program. Without it all objects are
 searched. Objects that are loaded later are not.
 
+A CONDITION says which calls are counted: arguments by name, or by number as $1, and
+members as req.id or conn->fd, compared by == != < <= > >= with a number (64k, 1m, 0x1f),
+a text ("GET"), an enumerator or another argument; && || ! and parentheses. The kernel
+evaluates it. Names take debug information.
+
 A call's time is from its beginning to its end, waiting included. It includes what probes
 cost: some 0.5 us at an entry that --list calls emulated, 1 us at another; in virtual
 machines 10 to 20 us at the latter, and up to 5 us at the former. Ends cost that too, but
@@ -58,6 +67,8 @@ examples:
   pcalls -p 4242 'net/http.*'              of a Go server
   pcalls --top -p 4242 malloc free
   pcalls --slower 10ms -p 4242 'a.out` + "`" + `*Command'
+  pcalls --args -p 4242 'malloc($1 > 1m)'
+  pcalls --slower 10ms --args --where -p 4242 'main.handle'
   pcalls -n 10 '*' -- ./build/prog -x      the whole program
   pcalls --list -p 4242 'std::string::*'   sets nothing
 `
@@ -69,7 +80,19 @@ type config struct {
 	command  []string
 	length   time.Duration // 0: until the target ends
 	slower   time.Duration // calls that took as long are printed; 0: none
+	detail   detail        // what is printed of each call, or each slow one
 	showing
+}
+
+// A detail is what is printed of a call beside its time.
+type detail struct{ args, where bool }
+
+// any reports whether calls are printed at all because of it.
+func (d detail) any() bool { return d.args || d.where }
+
+// reports returns which calls are reported one by one.
+func (c *config) reports() calls.CallReports {
+	return calls.CallReports{Each: c.slower == 0 && c.detail.any(), Least: c.slower, Values: c.detail.args, Stack: c.detail.where}
 }
 
 // showing is what is printed.
@@ -119,6 +142,8 @@ func (r *rawFlags) set() *pflag.FlagSet {
 	fs.VarP(&r.length, "time", "t", "")
 	fs.Var(&r.slower, "slower", "")
 	fs.IntVarP(&r.number, "number", "n", 0, "")
+	fs.BoolVar(&r.detail.args, "args", false, "")
+	fs.BoolVar(&r.detail.where, "where", false, "")
 	fs.BoolVar(&r.top, "top", false, "")
 	fs.BoolVar(&r.list, "list", false, "")
 	fs.BoolVar(&r.json, "json", false, "")
@@ -174,10 +199,10 @@ func (r *rawFlags) check(fs *pflag.FlagSet) error {
 		return usage.Errorf("which functions? a PATTERN, as malloc or 'net/http.*'; '*' is all")
 	case r.number < 0 || fs.Changed("number") && r.number == 0:
 		return usage.Errorf("-n wants a positive number of functions")
-	case r.list && (r.top || fs.Changed("time") || fs.Changed("number") || fs.Changed("slower")):
-		return usage.Errorf("--list counts nothing: --top, --slower, -t and -n mean nothing")
-	case r.top && fs.Changed("slower"):
-		return usage.Errorf("--top draws tables over what --slower prints: give one of them")
+	case r.list && (r.top || r.detail.any() || fs.Changed("time") || fs.Changed("number") || fs.Changed("slower")):
+		return usage.Errorf("--list counts nothing: --top, --slower, --args, --where, -t and -n mean nothing")
+	case r.top && (fs.Changed("slower") || r.detail.any()):
+		return usage.Errorf("--top draws tables over the calls that --slower, --args and --where print: give one of them")
 	case r.top && r.json:
 		return usage.Errorf("--top is for people: give --json without it")
 	case r.top && len(r.command) > 0:

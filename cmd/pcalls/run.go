@@ -107,7 +107,7 @@ func (s *session) find(pid int) error {
 		}
 		return fmt.Errorf("process %d: %w", pid, err)
 	}
-	found, err := s.process.Select(s.patterns)
+	found, err := s.process.Select(s.patterns, s.detail.args)
 	if err != nil {
 		return fmt.Errorf("process %d: %w", pid, err)
 	}
@@ -117,7 +117,11 @@ func (s *session) find(pid int) error {
 	if s.list {
 		return s.printList(found)
 	}
-	if s.watch, err = found.Open(s.slower); err != nil {
+	s.watch, err = found.Open(s.reports())
+	if wrong, ok := errors.AsType[*calls.ConditionError](err); ok {
+		return usage.Errorf("%w", wrong)
+	}
+	if err != nil {
 		return fmt.Errorf("process %d: %w%s", pid, err, reasons(found))
 	}
 	s.tellRefused(found)

@@ -113,7 +113,7 @@ func (s *session) print(rows []row, length time.Duration) error {
 		untimed += rows[i].stats.Untimed
 	}
 	if unseen > 0 {
-		s.say("%d slow calls were not printed: there were too many at once", unseen)
+		s.say("%d calls were not printed: there were too many at once", unseen)
 	}
 	if untimed > 0 {
 		s.say("%d calls have no time: the kernel's table of open calls was full", untimed)
@@ -246,7 +246,7 @@ type jsonRow struct {
 	Tails    uint64      `json:"tail_calls,omitempty"`
 	Left     uint64      `json:"left,omitempty"`
 	Untimed  uint64      `json:"untimed,omitempty"`
-	Unseen   uint64      `json:"slow_not_printed,omitempty"`
+	Unseen   uint64      `json:"not_printed,omitempty"`
 	Sum      int64       `json:"sum_ns"`
 	Max      int64       `json:"max_ns"`
 	Times    [][2]uint64 `json:"histogram,omitempty"` // least duration of the class, calls

@@ -130,6 +130,9 @@ func (w *walker) pass(addr uint64, s x86.Step) bool {
 	if bytes.HasPrefix(code, endbr64) {
 		return true
 	}
+	if w.f.Arguments && !keepsArguments(code, w.f.Convention) {
+		return false
+	}
 	in, err := x86asm.Decode(code, 64)
 	if err != nil || in.Len != s.Len {
 		return isVector(code)
@@ -142,6 +145,34 @@ func (w *walker) pass(addr uint64, s x86.Step) bool {
 		return false
 	}
 	return w.passStack(&in)
+}
+
+// argumentRegs are the numbers of the registers that arguments are in, by the convention.
+var argumentRegs = map[Convention][]int{
+	C:     {1, 2, 6, 7, 8, 9},
+	Go:    {0, 1, 2, 3, 6, 7, 8, 9, 10, 11, 14},
+	GoAsm: {},
+}
+
+// keepsArguments reports whether an instruction leaves arguments alone, in registers and in memory. Those that are not known to do that
+// are taken not to.
+func keepsArguments(code []byte, convention Convention) bool {
+	in, err := x86asm.Decode(code, 64)
+	if err != nil {
+		return false
+	}
+	if to, ok := in.Args[0].(x86asm.Reg); ok && to >= x86asm.X0 && to <= x86asm.X15 {
+		return true // those are not read
+	}
+	switch in.Op {
+	case x86asm.PUSH, x86asm.CMP, x86asm.TEST, x86asm.NOP:
+		return true
+	case x86asm.MOV, x86asm.MOVD, x86asm.MOVQ, x86asm.LEA, x86asm.MOVZX, x86asm.MOVSX, x86asm.MOVSXD, x86asm.XOR, x86asm.AND, x86asm.OR, x86asm.ADD, x86asm.SUB:
+	default:
+		return false
+	}
+	to, ok := in.Args[0].(x86asm.Reg)
+	return ok && family(to) >= 0 && !slices.Contains(argumentRegs[convention], family(to))
 }
 
 // passStack is pass for an instruction that may write the stack pointer as an operand.

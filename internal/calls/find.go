@@ -28,10 +28,10 @@ var (
 const maxFound = 1 << 20
 
 // Find returns the functions of a file that match, by address, with their plans. Match is given the name as it is in
-// the file.
-func Find(f *elfsym.File, match func(raw string) bool) []Found {
+// the file. With arguments, entries are where arguments can be read.
+func Find(f *elfsym.File, arguments bool, match func(raw string) bool) []Found {
 	_, exceptions := f.SectionAddr(".gcc_except_table")
-	s := search{file: f, exceptions: exceptions, at: map[uint64]int{}, apart: map[string][]Range{}}
+	s := search{file: f, arguments: arguments, exceptions: exceptions, at: map[uint64]int{}, apart: map[string][]Range{}}
 	if g, ok := f.Go(); ok {
 		s.table = g
 	}
@@ -53,7 +53,8 @@ func Find(f *elfsym.File, match func(raw string) bool) []Found {
 type search struct {
 	file       *elfsym.File
 	table      *elfsym.GoTable // nil if it is no Go program
-	exceptions bool            // it has code that only unwinders lead to
+	arguments  bool
+	exceptions bool // it has code that only unwinders lead to
 	found      []Found
 	at         map[uint64]int // numbers in found, by address
 	cold       []Range        // what compilers have moved away from functions
@@ -123,7 +124,7 @@ func (s *search) finish() {
 		if f.Err != nil {
 			continue
 		}
-		f.Cold = s.coldAt
+		f.Cold, f.Arguments = s.coldAt, s.arguments
 		if parts := s.apart[f.Raw]; len(parts) == 1 && f.Lands {
 			f.Apart = parts
 		}

@@ -2,6 +2,7 @@ package calls
 
 import (
 	"errors"
+	"fmt"
 	"path"
 	"strings"
 
@@ -10,9 +11,11 @@ import (
 	"ptools/internal/elfsym"
 )
 
-// A Pattern names functions: [OBJECT`]PATTERN. In both parts * is any text and ? any character.
+// A Pattern names functions, and which of their calls are meant: [OBJECT`]PATTERN[(CONDITION)]. In the first two parts * is any text
+// and ? any character.
 type Pattern struct {
 	Text             string
+	Condition        *Condition // nil: all calls
 	object, function string
 }
 
@@ -24,10 +27,53 @@ func ParsePattern(text string) (Pattern, error) {
 			return p, errors.New("it names no object before `")
 		}
 	}
+	if err := p.cutCondition(); err != nil {
+		return p, err
+	}
 	if p.function == "" {
 		return p, errors.New("it names no function")
 	}
 	return p, nil
+}
+
+// cutCondition takes a condition off the name. Names of C++ functions may end with parameters in parentheses: those have no comparison.
+func (p *Pattern) cutCondition() error {
+	if !strings.HasSuffix(p.function, ")") {
+		return nil
+	}
+	open := opening(p.function)
+	if open <= 0 || strings.HasSuffix(p.function[:open], "operator") {
+		return nil
+	}
+	text := p.function[open+1 : len(p.function)-1]
+	c, compares, err := parseCondition(text)
+	if !compares || err != nil && !strings.ContainsAny(text, "=$") && !strings.Contains(text, " < ") && !strings.Contains(text, " > ") {
+		return nil // parameters, as A<1>
+	}
+	if err != nil {
+		return fmt.Errorf("in its condition, %w", err)
+	}
+	p.function, p.Condition = p.function[:open], c
+	return nil
+}
+
+// opening returns where the parenthesis is that the last one closes, -1 if there is none. Texts in quotes are left out.
+func opening(s string) int {
+	depth, quoted := 0, false
+	for i := len(s) - 1; i >= 0; i-- {
+		switch c := s[i]; {
+		case c == '"' && (i == 0 || s[i-1] != '\\'):
+			quoted = !quoted
+		case quoted:
+		case c == ')':
+			depth++
+		case c == '(':
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return -1
 }
 
 // In reports whether the pattern looks into an object with a path. Objects are named by their path, their file name, that

@@ -24,6 +24,8 @@ func (r Range) Has(addr uint64) bool { return r.Start <= addr && addr < r.End }
 type Function struct {
 	Range
 	Convention
+	// Arguments: registers that arguments are in have not been written where the probe of the entry is.
+	Arguments bool
 	// Lands: unwinders or the runtime may lead to code of the function that no instruction leads to.
 	Lands bool
 	// Cold returns the piece of a function at an address that the compiler has moved away, if one is there.

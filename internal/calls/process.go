@@ -56,9 +56,13 @@ func (p *Process) Close() {
 	p.files.Close()
 }
 
-// Select looks for the functions that any of some patterns names.
-func (p *Process) Select(patterns []Pattern) (*Selection, error) {
-	s := &Selection{PID: p.PID, memory: p.memory, hits: make([]int, len(patterns))}
+// Select looks for the functions that any of some patterns names. With arguments, the arguments of their calls are to be known; a
+// condition takes that too.
+func (p *Process) Select(patterns []Pattern, arguments bool) (*Selection, error) {
+	s := &Selection{PID: p.PID, memory: p.memory, space: p.space, hits: make([]int, len(patterns))}
+	for i := range patterns {
+		arguments = arguments || patterns[i].Condition != nil
+	}
 	seen := map[*elfsym.File]bool{}
 	for _, o := range p.space.Objects() {
 		var wanted []int
@@ -71,16 +75,7 @@ func (p *Process) Select(patterns []Pattern) (*Selection, error) {
 			continue
 		}
 		seen[o.File] = true
-		s.add(&o, func(raw string) (matches bool) {
-			names := NamesOf(raw)
-			for _, i := range wanted {
-				if patterns[i].Matches(&names) {
-					s.hits[i]++
-					matches = true
-				}
-			}
-			return matches
-		})
+		s.add(&o, patterns, wanted, arguments)
 	}
 	s.first = append(s.first, len(s.Targets))
 	return s, p.space.Lack()

@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"time"
 
 	"ptools/internal/elfsym"
 	"ptools/internal/patience"
@@ -19,9 +18,12 @@ import (
 // A Target is a function of a process.
 type Target struct {
 	Found
-	Object string // path of the file
-	file   *elfsym.File
-	number int // in the kernel's table; -1: no probe
+	Object     string // path of the file
+	file       *elfsym.File
+	number     int // in the kernel's table; -1: no probe
+	conditions []*Condition
+	layout     *layout  // of what is known of its calls; nil if that is only their time
+	types      *goTypes // for a Go program
 }
 
 // A Selection is what was found in a process.
@@ -29,6 +31,7 @@ type Selection struct {
 	PID     int
 	Targets []Target
 	memory  Memory
+	space   *handle.Space
 	objects []handle.Object
 	first   []int // number of the first target of each object, and at last of all
 	hits    []int // names that each pattern has matched
@@ -45,10 +48,26 @@ func (s *Selection) Missed() (missed []int) {
 }
 
 // add looks for functions in an object.
-func (s *Selection) add(o *handle.Object, match func(raw string) bool) {
+func (s *Selection) add(o *handle.Object, patterns []Pattern, wanted []int, arguments bool) {
 	s.objects, s.first = append(s.objects, *o), append(s.first, len(s.Targets))
-	for _, f := range Find(o.File, match) {
-		s.Targets = append(s.Targets, Target{Found: f, Object: o.Path, file: o.File, number: -1})
+	conditions := map[string][]*Condition{}
+	found := Find(o.File, arguments, func(raw string) (matches bool) {
+		names := NamesOf(raw)
+		for _, i := range wanted {
+			if patterns[i].Matches(&names) {
+				s.hits[i]++
+				matches = true
+				conditions[raw] = append(conditions[raw], patterns[i].Condition)
+			}
+		}
+		return matches
+	})
+	var types *goTypes
+	if _, ok := o.File.Go(); ok {
+		types = newGoTypes(o.File, o.Bias, s.memory)
+	}
+	for _, f := range found {
+		s.Targets = append(s.Targets, Target{Found: f, Object: o.Path, file: o.File, number: -1, conditions: conditions[f.Raw], types: types})
 	}
 }
 
@@ -56,30 +75,17 @@ func (s *Selection) add(o *handle.Object, match func(raw string) bool) {
 type Watch struct {
 	*Selection
 	kernel   *perfevent.Calls
+	reports  CallReports
 	numbered []*Target // by their numbers in the kernel's table
-}
-
-// A Slow is a call that took long.
-type Slow struct {
-	*Target
-	TID    int
-	Length time.Duration
-	End    time.Time
-}
-
-// Slow calls tell with the slow calls that have ended since it was called last.
-func (w *Watch) Slow(tell func(Slow)) {
-	now, here := time.Now(), perfevent.Now()
-	w.kernel.ReadSlow(func(c perfevent.SlowCall) {
-		if c.Function < len(w.numbered) {
-			tell(Slow{w.numbered[c.Function], c.TID, c.Length, now.Add(c.End - here)})
-		}
-	})
+	stacks   *stacks   // nil until the first
 }
 
 // Open makes the probes. Targets that cannot have one get an Err, and those whose ends cannot be seen a Plan.Whole. Nothing is
-// counted before Begin. Calls that take at least slower can be read one by one, unless that is 0.
-func (s *Selection) Open(slower time.Duration) (*Watch, error) {
+// counted before Begin.
+func (s *Selection) Open(which CallReports) (*Watch, error) {
+	if err := s.describe(which); err != nil {
+		return nil, err
+	}
 	n := 0
 	for i := range s.Targets {
 		if t := &s.Targets[i]; t.Err == nil {
@@ -90,11 +96,11 @@ func (s *Selection) Open(slower time.Duration) (*Watch, error) {
 	if n == 0 {
 		return nil, ErrNothing
 	}
-	kernel, err := perfevent.OpenCalls(s.PID, n, slower)
+	kernel, err := perfevent.OpenCalls(s.PID, n, which)
 	if err != nil {
 		return nil, err
 	}
-	w := &Watch{Selection: s, kernel: kernel}
+	w := &Watch{Selection: s, kernel: kernel, reports: which}
 	for i := range s.Targets {
 		if s.Targets[i].number >= 0 {
 			w.numbered = append(w.numbered, &s.Targets[i])
@@ -141,8 +147,17 @@ func (w *Watch) attach(o *handle.Object, targets []Target) error {
 		if t.Err = text.check(&t.Found); t.Err != nil {
 			continue
 		}
+		condition, err := t.condition()
+		if t.Err = err; err != nil {
+			continue
+		}
 		byNumber[t.number] = t
-		entries = append(entries, t.place(o, &t.Plan.Entry))
+		if t.layout != nil {
+			w.kernel.Copy(t.number, &t.layout.copies)
+		}
+		entry := t.place(o, &t.Plan.Entry)
+		entry.Condition, entry.AtOnce = condition, w.reports.Each && (t.Plan.Whole != nil || t.Plan.Entry.Tail)
+		entries = append(entries, entry)
 		for j := range t.Plan.Returns {
 			ends = append(ends, t.place(o, &t.Plan.Returns[j]))
 		}

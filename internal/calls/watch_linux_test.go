@@ -35,6 +35,12 @@ func start(t *testing.T, program string, names ...string) *watched {
 
 func watch(t *testing.T, pid int, object string, names ...string) *Watch {
 	t.Helper()
+	return report(t, pid, object, CallReports{}, names...)
+}
+
+// report is watch with reports of calls.
+func report(t *testing.T, pid int, object string, which CallReports, names ...string) *Watch {
+	t.Helper()
 	p, err := OpenProcess(pid)
 	if err != nil {
 		t.Fatal(err)
@@ -51,11 +57,11 @@ func watch(t *testing.T, pid int, object string, names ...string) *Watch {
 		}
 		patterns = append(patterns, pattern)
 	}
-	s, err := p.Select(patterns)
+	s, err := p.Select(patterns, which.Values)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := s.Open(0)
+	w, err := s.Open(which)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported) {
 		t.Skip(err)
 	}

@@ -76,5 +76,5 @@ func (u *unit) splitBases() {
 	if u.offSize == 8 {
 		header = 16
 	}
-	u.strOffsets, u.rnglistsBase = header, header+4
+	u.strOffsets, u.rnglistsBase, u.loclistsBase = header, header+4, header+4
 }

@@ -24,7 +24,9 @@ type unit struct {
 	strOffsets   uint64
 	addrBase     uint64
 	rnglistsBase uint64
+	loclistsBase uint64
 	rangesBase   uint64 // of split units, before DWARF 5
+	language     uint16
 	dwoName      string // of a skeleton unit
 	dwoID        uint64 // of a skeleton unit or split unit
 }
@@ -92,9 +94,14 @@ type die struct {
 	callFile uint64
 	callLine uint64
 	member   value // where it is in its struct
+	ofUnit
+}
 
-	stmtList, compDir, strOffsets, addrBase, rnglists value // of the unit's entry
-	dwoName, dwoID, rangesBase                        value // the same
+// ofUnit are the attributes of the first entry of a unit.
+type ofUnit struct {
+	stmtList, compDir, strOffsets, addrBase, rnglists value
+	dwoName, dwoID, rangesBase, loclists, language    value
+	producer                                          value
 }
 
 // entry reads the entry under the cursor, whose data begin at the offset base
@@ -150,6 +157,12 @@ func (u *unit) entry(c *cursor.Cursor, base uint64, t *abbrevTable, e *die) bool
 			e.addrBase = v
 		case dwarf.AttrRnglistsBase:
 			e.rnglists = v
+		case dwarf.AttrLoclistsBase:
+			e.loclists = v
+		case dwarf.AttrProducer:
+			e.producer = v
+		case dwarf.AttrLanguage:
+			e.language = v
 		}
 	}
 	return !c.Bad
@@ -231,10 +244,11 @@ func (u *unit) readRoot() (die, bool) {
 		return e, false
 	}
 	// The bases come first: the other attributes need them.
-	u.strOffsets, u.addrBase, u.rnglistsBase = e.strOffsets.v, e.addrBase.v, e.rnglists.v
+	u.strOffsets, u.addrBase, u.rnglistsBase, u.loclistsBase = e.strOffsets.v, e.addrBase.v, e.rnglists.v, e.loclists.v
 	if u.d.split {
 		u.splitBases()
 	}
+	u.language = uint16(e.language.v)
 	u.stmtList, u.hasLines = e.stmtList.v, e.stmtList.set()
 	u.compDir, u.dwoName, u.rangesBase = u.str(e.compDir), u.str(e.dwoName), e.rangesBase.v
 	if e.dwoID.set() {

@@ -28,6 +28,7 @@ func read(b []byte) {
 		f.Symbol(pc)
 		f.Lines(pc, lines[:0])
 		f.Variable(pc)
+		readSignature(elfsym.SignatureOf(f, pc))
 		f.Restartable(pc)
 		table.Start(pc)
 	}
@@ -45,6 +46,19 @@ func read(b []byte) {
 		}
 	}
 	f.Missing()
+}
+
+// readSignature reads what the types of a signature refer to.
+func readSignature(s *elfsym.Signature) {
+	if s == nil {
+		return
+	}
+	for _, p := range append(s.Params, s.Results...) {
+		p.Type.Elem()
+		p.Type.Len()
+		p.Type.Fields()
+		p.Type.Enumerator(7)
+	}
 }
 
 // measured returns how long a reading takes, and how much memory it takes in all.

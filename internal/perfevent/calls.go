@@ -14,7 +14,7 @@ type CallStats struct {
 	Returned uint64 // of those, that have ended
 	Tails    uint64 // of those, that have ended by a jump to another function
 	Left     uint64 // that will not end: another call has begun in their place on the stack
-	Unseen   uint64 // slow ones that were not reported, because those before were not read in time
+	Unseen   uint64 // that were to be reported and were not, because those before were not read in time
 	Untimed  uint64 // that had no room in the kernel's table: their ends are not seen
 	Sum, Max time.Duration
 	Buckets  [CallBuckets]uint64 // ends by duration: see BucketStart
@@ -29,22 +29,16 @@ func BucketStart(i int) time.Duration {
 	return time.Duration(4+i%4) << (i/4 - 1)
 }
 
-// A SlowCall is a call that took long.
-type SlowCall struct {
-	Function int
-	TID      int
-	Length   time.Duration
-	End      time.Duration // when it ended, on the clock of [Now]
-}
-
 // A CallPlace is an instruction where a function begins or ends.
 type CallPlace struct {
 	Off       uint64 // in the file
 	Function  int
-	Slot      int32 // address of the return address minus the stack pointer
-	Goroutine bool  // it runs on the stack of a goroutine, which is in r14
-	Tail      bool  // it ends by a jump; at an entry, the call ends where it begins
-	Cond      uint8 // condition of the jump, as in its opcode; NoCond
+	Slot      int32      // address of the return address minus the stack pointer
+	Goroutine bool       // it runs on the stack of a goroutine, which is in r14
+	Tail      bool       // it ends by a jump; at an entry, the call ends where it begins
+	AtOnce    bool       // of an entry: calls are reported when they begin
+	Cond      uint8      // condition of the jump, as in its opcode; NoCond
+	Condition *Condition // of an entry: which calls are counted; nil: all
 }
 
 // NoCond is the condition of what has none.
@@ -55,6 +49,7 @@ const (
 	callCond      = 20 // five bits
 	callTail      = 25
 	callGoroutine = 26
+	callAtOnce    = 27
 	callSlot      = 32
 )
 
@@ -66,6 +61,9 @@ func (p *CallPlace) cookie() uint64 {
 	}
 	if p.Goroutine {
 		c |= 1 << callGoroutine
+	}
+	if p.AtOnce {
+		c |= 1 << callAtOnce
 	}
 	return c
 }

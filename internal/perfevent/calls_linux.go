@@ -19,20 +19,22 @@ import (
 // Calls counts and times in the kernel the calls of functions of one process. It stops no thread. Calls of children are
 // not counted. Its methods belong to one goroutine.
 type Calls struct {
-	pid            int
-	maps           callMaps
-	mem            []byte
-	entry, returns int   // programs
-	links          []int // those of the returns first
-	slow           slow
+	pid     int
+	maps    callMaps
+	mem     []byte
+	entries map[string]int // programs, by their conditions' code
+	returns int            // program
+	links   []int          // those of the returns first
+	reports reports
+	copies  []byte // the Copies of all functions
 }
 
 // openCalls is how many calls may be open at the same time, with those that never end.
 const openCalls = 1 << 17
 
 // OpenCalls prepares the counting of a number of functions in process pid. It needs uprobe_multi links (Linux 6.6).
-// Nothing is counted before Switch. Calls that take at least slower are reported one by one too, unless that is 0.
-func OpenCalls(pid, functions int, slower time.Duration) (*Calls, error) {
+// Nothing is counted before Switch.
+func OpenCalls(pid, functions int, which CallReports) (*Calls, error) {
 	if functions > MostFunctions {
 		return nil, fmt.Errorf("%d functions are more than %d", functions, MostFunctions)
 	}
@@ -47,7 +49,10 @@ func OpenCalls(pid, functions int, slower time.Duration) (*Calls, error) {
 		}
 		return nil, ErrNoLinks
 	}
-	c := &Calls{pid: pid, entry: -1, returns: -1, maps: callMaps{words: -1, open: -1, functions: functions}, slow: slow{least: slower, fd: -1}}
+	c := &Calls{
+		pid: pid, entries: map[string]int{}, returns: -1, reports: reports{CallReports: which, fd: -1},
+		maps: callMaps{words: -1, open: -1, template: -1, copies: -1, functions: functions, detailed: which.detailed()},
+	}
 	if err := c.open(); err != nil {
 		c.Close()
 		return nil, need.Uprobes.Explain(err)
@@ -61,31 +66,76 @@ func (c *Calls) open() (err error) {
 		return os.NewSyscallError("bpf(BPF_MAP_CREATE)", err)
 	}
 	attr := struct{ kind, keySize, valueSize, entries, flags uint32 }{unix.BPF_MAP_TYPE_HASH, callIDSize, 8, openCalls, 0}
+	if m.detailed {
+		// Few calls are open at a time. Memory for all would be too much to take in advance.
+		attr.valueSize, attr.flags = uint32(valuesSize), unix.BPF_F_NO_PREALLOC
+		var unused []byte
+		if m.template, unused, err = newWords(uintptr(valuesSize) / 8); err == nil {
+			unix.Munmap(unused)
+			m.copies, c.copies, err = newWords(uintptr(copiesSize) / 8 * uintptr(m.functions))
+		}
+		if err != nil {
+			return os.NewSyscallError("bpf(BPF_MAP_CREATE)", err)
+		}
+	}
 	m.open, err = unlocked(func() (int, error) { return bpf(unix.BPF_MAP_CREATE, unsafe.Pointer(&attr), unsafe.Sizeof(attr)) })
 	if err != nil {
 		return os.NewSyscallError("bpf(BPF_MAP_CREATE)", err)
 	}
-	if err := c.slow.open(c.pid); err != nil {
+	if err := c.reports.open(c.pid); err != nil {
 		return err
 	}
-	if c.entry, err = loadProbe(entryProgram(*m)); err == nil {
-		c.returns, err = loadProbe(returnProgram(*m, &c.slow))
+	if _, err := c.entry(nil); err != nil {
+		return err
 	}
-	if err != nil {
+	if c.returns, err = loadProbe(returnProgram(*m, &c.reports)); err != nil {
 		return os.NewSyscallError("bpf(BPF_PROG_LOAD)", err)
 	}
 	return nil
+}
+
+// entry returns the program for entries with a condition.
+func (c *Calls) entry(condition *Condition) (int, error) {
+	code := entryProgram(c.maps, &c.reports, condition)
+	key := string(encode(code))
+	if program, ok := c.entries[key]; ok {
+		return program, nil
+	}
+	program, err := loadProbe(code)
+	if err != nil {
+		return -1, os.NewSyscallError("bpf(BPF_PROG_LOAD)", err)
+	}
+	c.entries[key] = program
+	return program, nil
+}
+
+// Copy says what is copied for each call of a function. It has to be called before the function's entry is attached.
+func (c *Calls) Copy(function int, what *Copies) {
+	if c.copies != nil {
+		*(*Copies)(unsafe.Pointer(&c.copies[function*int(copiesSize)])) = *what
+	}
 }
 
 // Attach makes the probes of functions of one file. It returns those that the kernel refuses, with the reasons; the others are
 // made. Ends have to come before entries, so that no call is begun whose end is not seen: attach the ends of a function first.
 func (c *Calls) Attach(path string, entries bool, places []CallPlace) map[int]error {
 	refused := map[int]error{}
-	program := c.returns
-	if entries {
-		program = c.entry
+	if !entries {
+		c.try(c.returns, path, places, refused)
+		return refused
 	}
-	c.try(program, path, places, refused)
+	byProgram := map[int][]CallPlace{}
+	for _, p := range places {
+		program, err := c.entry(p.Condition)
+		if err != nil {
+			refused[p.Function] = err
+			continue
+		}
+		byProgram[program] = append(byProgram[program], p)
+	}
+	for program, places := range byProgram {
+		c.try(program, path, places, refused)
+	}
 	return refused
 }
 
@@ -185,13 +235,18 @@ func (c *Calls) Close() error {
 	for i := len(c.links) - 1; i >= 0; i-- {
 		errs = append(errs, closeProbe(c.links[i]))
 	}
-	closeAll(c.entry, c.returns, c.maps.words, c.maps.open, c.slow.fd)
-	c.slow.ring.close()
-	c.slow.least, c.slow.fd = 0, -1
-	if c.mem != nil {
-		unix.Munmap(c.mem)
+	for _, program := range c.entries {
+		closeAll(program)
 	}
-	c.links, c.mem = nil, nil
-	c.entry, c.returns, c.maps.words, c.maps.open = -1, -1, -1, -1
+	closeAll(c.returns, c.maps.words, c.maps.open, c.maps.template, c.maps.copies, c.reports.fd)
+	c.reports.ring.close()
+	for _, m := range [][]byte{c.mem, c.copies} {
+		if m != nil {
+			unix.Munmap(m)
+		}
+	}
+	c.links, c.mem, c.copies, c.entries = nil, nil, nil, nil
+	c.returns, c.reports.fd, c.reports.CallReports = -1, -1, CallReports{}
+	c.maps.words, c.maps.open, c.maps.template, c.maps.copies = -1, -1, -1, -1
 	return errors.Join(errs...)
 }

@@ -5,11 +5,17 @@ import "golang.org/x/sys/unix"
 // The programs of Calls keep the context in register 6, the cookie in register 7, the statistics of the function in
 // register 8.
 
-// Offsets from the frame pointer of their variables.
+// Offsets from the frame pointer of their variables, below those of keyNumber.
 const (
-	callKey  = -24 // of callIDSize
-	callHigh = -32 // the end of the goroutine's stack
-	callFrom = -40 // when the call has begun
+	callKey    = varPID - callIDSize // of callIDSize
+	callHigh   = callKey - 8         // the end of the goroutine's stack
+	callFrom   = callHigh - 8        // when the call has begun
+	callLength = callFrom - 8        // how long it took
+	callCopies = callLength - 8      // address of the function's Copies
+	callSlow   = callCopies - 32     // of slowRecord
+	callLeft   = callSlow - 8        // the left operand of a comparison
+	callLoaded = callLeft - 8        // what was loaded for one
+	callText   = callLoaded - 72     // text for one
 )
 
 // callIDSize is the size of the key of a call that has not ended: three words, which are the number of the function; the address of
@@ -44,6 +50,9 @@ type callMaps struct {
 	words     int // its map of words
 	open      int // its table of calls that have not ended
 	functions int
+	template  int // the value of a call that has just begun
+	copies    int // the Copies of all functions
+	detailed  bool
 }
 
 // begin leaves the context and the cookie in their registers.
@@ -108,20 +117,38 @@ func (a *assembly) tally(word int16) {
 		instruction{op: bpfAtomic, dst: 8, src: 1, off: 8 * word})
 }
 
-// entryProgram counts a call, and notes when it has begun. While calls are not counted it only forgets one that was open at this place
-// of the stack: the return of the new call is not that one's.
-func entryProgram(m callMaps) []instruction {
+// entryProgram counts a call, and notes when it has begun. While calls are not counted, and if it does not pass the condition, it only
+// forgets a call that was open at this place of the stack: the return of the new call is not that one's.
+func entryProgram(m callMaps, r *reports, condition *Condition) []instruction {
 	var a assembly
 	a.begin()
 	a.identify(m)
 	a.add(
 		instruction{op: bpfLoad64, dst: 1, src: unix.BPF_PSEUDO_MAP_VALUE, imm: int32(m.words)}, instruction{imm: 8 * wordOn},
 		instruction{op: bpfLoadDW, dst: 1, src: 1})
-	a.jump(instruction{op: bpfJumpNe, dst: 1}, "on")
-	a.onOpen(helperMapDelete, m)
-	a.jump(instruction{op: bpfJump}, "out")
-	a.mark("on")
+	a.jump(instruction{op: bpfJumpEq, dst: 1}, "forget")
+	if condition != nil {
+		a.test(condition, "forget")
+	}
 	a.tally(wordCalls)
+	if m.detailed {
+		a.openValues(m, r)
+	} else {
+		a.openTime(m)
+	}
+	a.mark("ends") // the function is nothing but a jump
+	a.tally(wordReturned)
+	a.tally(wordTails)
+	a.tally(wordBuckets)
+	a.jump(instruction{op: bpfJump}, "out")
+	a.mark("forget")
+	a.onOpen(helperMapDelete, m)
+	a.mark("out")
+	return finish(a.code)
+}
+
+// openTime notes when the call has begun.
+func (a *assembly) openTime(m callMaps) {
 	a.jump(instruction{op: bpfJumpSet, dst: 7, imm: 1 << callTail}, "ends")
 	a.onOpen(helperMapLookup, m)
 	a.jump(instruction{op: bpfJumpEq, dst: 0}, "new")
@@ -142,16 +169,45 @@ func entryProgram(m callMaps) []instruction {
 	a.jump(instruction{op: bpfJumpEq, dst: 0}, "out")
 	a.tally(wordUntimed)
 	a.jump(instruction{op: bpfJump}, "out")
-	a.mark("ends") // the function is nothing but a jump
-	a.tally(wordReturned)
-	a.tally(wordTails)
-	a.tally(wordBuckets)
-	a.mark("out")
-	return finish(a.code)
+}
+
+// openValues notes the values of the call, and when it has begun. A call that is to be reported at once is not kept.
+func (a *assembly) openValues(m callMaps, r *reports) {
+	a.jump(instruction{op: bpfJumpSet, dst: 7, imm: 1 << callAtOnce}, "new")
+	a.jump(instruction{op: bpfJumpSet, dst: 7, imm: 1 << callTail}, "ends")
+	a.onOpen(helperMapLookup, m)
+	a.jump(instruction{op: bpfJumpEq, dst: 0}, "new")
+	a.tally(wordLeft)
+	a.mark("new")
+	a.add(
+		instruction{op: bpfLoad64, dst: 3, src: unix.BPF_PSEUDO_MAP_VALUE, imm: int32(m.template)}, instruction{},
+		instruction{op: bpfMovImm, dst: 4})
+	a.onOpen(helperMapUpdate, m)
+	a.jump(instruction{op: bpfJumpEq, dst: 0}, "fill")
+	a.tally(wordUntimed)
+	a.jump(instruction{op: bpfJump}, "out")
+	a.mark("fill")
+	a.onOpen(helperMapLookup, m)
+	a.jump(instruction{op: bpfJumpEq, dst: 0}, "out")
+	a.add(instruction{op: bpfMovReg, dst: 9, src: 0})
+	a.fill(m)
+	a.jump(instruction{op: bpfJumpSet, dst: 7, imm: 1 << callAtOnce}, "at once")
+	a.add(
+		instruction{op: bpfCall, imm: helperTime},
+		instruction{op: bpfStoreDW, dst: 9, src: 0})
+	a.jump(instruction{op: bpfJump}, "out")
+	a.mark("at once")
+	a.add(
+		instruction{op: bpfMovImm, dst: 1},
+		instruction{op: bpfStoreDW, dst: 10, src: 1, off: callLength})
+	a.reportValues(m, r, true)
+	a.onOpen(helperMapDelete, m)
+	a.jump(instruction{op: bpfJumpSet, dst: 7, imm: 1 << callTail}, "ends")
+	a.jump(instruction{op: bpfJump}, "out")
 }
 
 // returnProgram ends the call that the thread returns from, if its beginning was seen.
-func returnProgram(m callMaps, s *slow) []instruction {
+func returnProgram(m callMaps, r *reports) []instruction {
 	var a assembly
 	a.begin()
 	a.add(
@@ -163,8 +219,11 @@ func returnProgram(m callMaps, s *slow) []instruction {
 	a.jump(instruction{op: bpfJumpEq, dst: 0}, "out")
 	a.add(
 		instruction{op: bpfLoadDW, dst: 1, src: 0},
-		instruction{op: bpfSubReg, dst: 9, src: 1})
-	a.onOpen(helperMapDelete, m)
+		instruction{op: bpfSubReg, dst: 9, src: 1},
+		instruction{op: bpfStoreDW, dst: 10, src: 9, off: callLength})
+	if !m.detailed {
+		a.onOpen(helperMapDelete, m)
+	}
 	a.tally(wordReturned)
 	a.add(instruction{op: bpfAtomic, dst: 8, src: 9, off: 8 * wordSum})
 	a.maximum()
@@ -174,7 +233,19 @@ func returnProgram(m callMaps, s *slow) []instruction {
 	a.mark("tail")
 	a.tally(wordTails)
 	a.mark("counted")
-	a.report(s)
+	switch {
+	case m.detailed:
+		a.ifFast(r, "forget")
+		a.onOpen(helperMapLookup, m)
+		a.jump(instruction{op: bpfJumpEq, dst: 0}, "out")
+		a.add(instruction{op: bpfMovReg, dst: 9, src: 0})
+		a.reportValues(m, r, false)
+		a.mark("forget")
+		a.onOpen(helperMapDelete, m)
+	case r.any():
+		a.ifFast(r, "out")
+		a.reportTime(r)
+	}
 	a.mark("out")
 	return finish(a.code)
 }

@@ -57,7 +57,7 @@ func newFollower(table int, ours pidNamespace) (_ *follower, err error) {
 		return nil, err
 	}
 	f.fds, f.words = append(f.fds, words), mem
-	ends, err := f.ends.open()
+	ends, err := f.ends.open(ringBufferSize)
 	if err != nil {
 		return nil, err
 	}
@@ -254,19 +254,21 @@ const ringNoWakeup = 1
 // a page with the kernel's write position, and the data. The data is mapped twice, so that a record is never in two parts.
 type ringBuffer struct {
 	consumer, data []byte
+	size           int
 }
 
 const ringBufferSize = 1 << 20
 
-func (b *ringBuffer) open() (fd int, err error) {
-	attr := struct{ kind, keySize, valueSize, entries, flags uint32 }{kind: unix.BPF_MAP_TYPE_RINGBUF, entries: ringBufferSize}
+func (b *ringBuffer) open(size int) (fd int, err error) {
+	b.size = size
+	attr := struct{ kind, keySize, valueSize, entries, flags uint32 }{kind: unix.BPF_MAP_TYPE_RINGBUF, entries: uint32(size)}
 	fd, err = unlocked(func() (int, error) { return bpf(unix.BPF_MAP_CREATE, unsafe.Pointer(&attr), unsafe.Sizeof(attr)) })
 	if err != nil {
 		return -1, os.NewSyscallError("bpf(BPF_MAP_CREATE)", err)
 	}
 	page := os.Getpagesize()
 	if b.consumer, err = unix.Mmap(fd, 0, page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err == nil {
-		b.data, err = unix.Mmap(fd, int64(page), page+2*ringBufferSize, unix.PROT_READ, unix.MAP_SHARED)
+		b.data, err = unix.Mmap(fd, int64(page), page+2*size, unix.PROT_READ, unix.MAP_SHARED)
 	}
 	if err != nil {
 		unix.Close(fd)
@@ -287,7 +289,7 @@ func (b *ringBuffer) read(f func([]byte)) {
 	at, read := (*uint64)(unsafe.Pointer(&b.consumer[0])), uint64(0)
 	written := atomic.LoadUint64((*uint64)(unsafe.Pointer(&b.data[0])))
 	for read = atomic.LoadUint64(at); read < written; {
-		from := uint64(page) + read&(ringBufferSize-1)
+		from := uint64(page) + read&uint64(b.size-1)
 		size := atomic.LoadUint32((*uint32)(unsafe.Pointer(&b.data[from])))
 		if size&busy != 0 {
 			break

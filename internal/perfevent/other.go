@@ -75,9 +75,11 @@ func (t *Tasks) One(int) (*TaskRecord, error)                           { return
 func OpenPeeker() (*Peeker, error)                                      { return nil, errors.ErrUnsupported }
 func (p *Peeker) Peek(int, int, uint64) *Peeked                         { return nil }
 func (p *Peeker) Close() error                                          { return nil }
-func OpenCalls(int, int, time.Duration) (*Calls, error)                 { return nil, ErrNoUprobes }
+func OpenCalls(int, int, CallReports) (*Calls, error)                   { return nil, ErrNoUprobes }
 func (c *Calls) Attach(string, bool, []CallPlace) map[int]error         { return nil }
 func (c *Calls) Switch(bool)                                            {}
 func (c *Calls) Read(int, *CallStats)                                   {}
 func (c *Calls) Close() error                                           { return nil }
-func (c *Calls) ReadSlow(func(SlowCall))                                {}
+func (c *Calls) Reports(func(*CallReport))                              {}
+
+func (c *Calls) Copy(int, *Copies) {}

@@ -1,0 +1,114 @@
+package calls
+
+import (
+	"fmt"
+	"time"
+
+	"ptools/internal/elfsym"
+	"ptools/internal/perfevent"
+)
+
+// CallReports says which calls are reported one by one, and what of them.
+type CallReports = perfevent.CallReports
+
+// A Call is a call that was reported.
+type Call struct {
+	*Target
+	TID    int
+	Length time.Duration
+	End    time.Time
+	Begun  bool   // its end is not seen: it has only begun, at End
+	Tail   bool   // it ended by a jump to another function, which returns in its place
+	Args   string // "n=1, s=\"text\"": empty unless values were asked for
+	Result string // "?" if it is not known
+	Stack  []Frame
+	Cut    string // why the stack is not whole
+}
+
+// Reports calls tell with the calls that were reported since it was called last.
+func (w *Watch) Reports(tell func(*Call)) {
+	now, here := time.Now(), perfevent.Now()
+	w.kernel.Reports(func(r *perfevent.CallReport) {
+		if r.Function >= len(w.numbered) {
+			return
+		}
+		c := &Call{Target: w.numbered[r.Function], TID: r.TID, Length: r.Length, End: now.Add(r.End - here)}
+		if v := r.Values; v != nil {
+			c.Begun, c.Tail = v.Begun(), v.Tail()
+			if c.layout != nil && w.reports.Values {
+				c.describe(v)
+			}
+			if w.reports.Stack {
+				c.Stack, c.Cut = w.stack(v, r.Stack)
+			}
+		}
+		tell(c)
+	})
+}
+
+// describe sets the texts of the values of a call.
+func (c *Call) describe(v *perfevent.CallValues) {
+	f := formatter{v, c.types}
+	c.Args = f.args(c.layout)
+	switch {
+	case len(c.layout.results) == 0 || c.Begun:
+	case c.Tail:
+		c.Result = unknown
+	default:
+		c.Result = f.results(c.layout)
+	}
+}
+
+// describe finds the layouts of functions whose values are asked for, or that have a condition.
+func (s *Selection) describe(which CallReports) error {
+	for i := range s.Targets {
+		t := &s.Targets[i]
+		if t.Err != nil || !which.Values && !t.conditional() {
+			continue
+		}
+		t.layout = layoutOf(&t.Found, elfsym.SignatureOf(t.file, t.Start))
+		if _, err := t.condition(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// conditional reports whether not all calls are counted.
+func (t *Target) conditional() bool {
+	for _, c := range t.conditions {
+		if c == nil {
+			return false
+		}
+	}
+	return len(t.conditions) > 0
+}
+
+// A ConditionError is an error in the condition of a function.
+type ConditionError struct {
+	Function string
+	Err      error
+}
+
+func (e *ConditionError) Error() string { return fmt.Sprintf("condition of %s: %v", e.Function, e.Err) }
+
+func (e *ConditionError) Unwrap() error { return e.Err }
+
+// condition returns the condition of the calls that are counted, nil for all. Any of several is enough.
+func (t *Target) condition() (*perfevent.Condition, error) {
+	if !t.conditional() {
+		return nil, nil
+	}
+	var all *perfevent.Condition
+	for _, c := range t.conditions {
+		k, err := t.layout.resolve(c)
+		if err != nil {
+			return nil, &ConditionError{t.Name, err}
+		}
+		if all != nil {
+			k = &perfevent.Condition{Op: perfevent.Or, A: all, B: k}
+		}
+		all = k
+	}
+	return all, nil
+}

@@ -1,0 +1,287 @@
+package calls
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"ptools/internal/elfsym"
+	"ptools/internal/perfevent"
+)
+
+// unknown is printed for a value that is not known.
+const unknown = "?"
+
+// A formatter makes texts of the values of a call.
+type formatter struct {
+	values *perfevent.CallValues
+	names  *goTypes // of dynamic types
+}
+
+// Bounds of what is printed of one value.
+const (
+	mostFields   = 12
+	mostElements = 8
+	mostDepth    = 3
+)
+
+// args returns the arguments: "a=1, s=\"text\"".
+func (f *formatter) args(l *layout) string {
+	var texts []string
+	for i := range l.args {
+		a := &l.args[i]
+		text := f.argument(a)
+		if a.name != "" {
+			text = a.name + "=" + text
+		}
+		texts = append(texts, text)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// results returns what a call has returned; empty if it returns nothing.
+func (f *formatter) results(l *layout) string {
+	var texts []string
+	for i := range l.results {
+		texts = append(texts, f.argument(&l.results[i]))
+	}
+	if len(texts) > 1 {
+		return "(" + strings.Join(texts, ", ") + ")"
+	}
+	return strings.Join(texts, "")
+}
+
+// word returns a word of the values.
+func (f *formatter) word(a *argument, n int) uint64 {
+	if a.result {
+		return f.values.Result[n]
+	}
+	return f.values.Words[n]
+}
+
+// argument returns the text of a value.
+func (f *formatter) argument(a *argument) string {
+	b, known := f.bytes(a)
+	if a.typ == nil {
+		return f.untyped(a, b)
+	}
+	if text, ok := f.text(a); ok {
+		return text
+	}
+	if a.parts == nil {
+		return unknown
+	}
+	if a.typ.ByReference {
+		return "@" + hexWord(binary.LittleEndian.Uint64(b))
+	}
+	return f.value(a.typ, b, known, 0)
+}
+
+// bytes puts a value together. known tells of each byte whether it was read.
+func (f *formatter) bytes(a *argument) (b []byte, known []bool) {
+	for _, p := range a.parts {
+		var word [16]byte
+		if p.word != unread {
+			binary.LittleEndian.PutUint64(word[:], f.word(a, p.word))
+		}
+		read := p.word != unread && (p.word < perfevent.WordStack || a.result || p.word >= perfevent.WordLoads || f.stackRead())
+		for i := range p.size {
+			b = append(b, word[p.off+i])
+			known = append(known, read && p.off+i < 8)
+		}
+	}
+	return b, known
+}
+
+// stackRead reports whether the words behind the return address were read. One of them is not zero then, in practice.
+func (f *formatter) stackRead() bool {
+	for _, w := range f.values.Words[perfevent.WordStack:perfevent.WordLoads] {
+		if w != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// untyped returns a word of which nothing is known, with the text that it points to.
+func (f *formatter) untyped(a *argument, b []byte) string {
+	n := binary.LittleEndian.Uint64(b)
+	if text, ok := f.text(a); ok && len(text) > 2 && text[0] == '"' && !strings.Contains(text, `\`) {
+		return hexWord(n) + " " + text
+	}
+	return hexWord(n)
+}
+
+func hexWord(n uint64) string { return "0x" + strconv.FormatUint(n, 16) }
+
+// text returns the text that was copied for a value. Where that could not be read it says so.
+func (f *formatter) text(a *argument) (string, bool) {
+	if a.text < 0 {
+		return "", false
+	}
+	address, _ := f.bytes(a)
+	copied := perfevent.FirstEntryText + a.text
+	if a.result {
+		copied = perfevent.FirstReturnText + a.text - perfevent.EntryTexts
+	}
+	status, text := f.values.Status[copied], &f.values.Texts[a.text]
+	switch {
+	case a.length < 0 && status == 0:
+		if a.typ != nil && len(address) == 8 {
+			if n := binary.LittleEndian.Uint64(address); n != 0 {
+				return hexWord(n) + " " + unknown, true
+			}
+		}
+		return "", false // nil, or a number
+	case a.length < 0:
+		return quote(text[:status-1], status > perfevent.MostText), true
+	case status == 0:
+		return unknown, true
+	}
+	n := f.word(a, a.length)
+	return quote(text[:min(n, perfevent.MostText)], n > perfevent.MostText), true
+}
+
+// quote returns a text in quotes. A cut character at its end is left out.
+func quote(b []byte, more bool) string {
+	if more {
+		for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
+			if c := b[len(b)-n]; utf8.RuneStart(c) {
+				if !utf8.FullRune(b[len(b)-n:]) {
+					b = b[:len(b)-n]
+				}
+				break
+			}
+		}
+		return strconv.Quote(string(b)) + "…"
+	}
+	return strconv.Quote(string(b))
+}
+
+// value returns the text of a value of a type.
+func (f *formatter) value(t *elfsym.Type, b []byte, known []bool, depth int) string {
+	if uint64(len(b)) < t.Size || t.Size == 0 && t.Kind != elfsym.Struct || depth > mostDepth {
+		return unknown
+	}
+	b, known = b[:t.Size], known[:t.Size]
+	switch t.Kind {
+	case elfsym.Struct:
+		return f.members(t, b, known, depth)
+	case elfsym.Array:
+		return f.elements(t, b, known, depth)
+	case elfsym.Union:
+		return unknown
+	}
+	for _, k := range known {
+		if !k {
+			return unknown
+		}
+	}
+	var room [16]byte
+	copy(room[:], b)
+	n := binary.LittleEndian.Uint64(room[:])
+	switch t.Kind {
+	case elfsym.GoString:
+		return fmt.Sprintf("%s(len %d)", hexWord(n), binary.LittleEndian.Uint64(b[8:]))
+	case elfsym.GoSlice:
+		return fmt.Sprintf("%s(len %d, cap %d)", hexWord(n), binary.LittleEndian.Uint64(b[8:]), binary.LittleEndian.Uint64(b[16:]))
+	case elfsym.GoInterface:
+		return f.names.describe(t, n, binary.LittleEndian.Uint64(b[8:]))
+	}
+	if t.Size > 8 {
+		return unknown
+	}
+	return scalarText(t, n)
+}
+
+// scalarText returns the text of a number of a type.
+func scalarText(t *elfsym.Type, n uint64) string {
+	shift := 64 - 8*t.Size
+	signed := int64(n<<shift) >> shift
+	switch t.Kind {
+	case elfsym.Int:
+		return strconv.FormatInt(signed, 10)
+	case elfsym.Char, elfsym.UChar:
+		number := strconv.FormatInt(signed, 10)
+		if t.Kind == elfsym.UChar {
+			number = strconv.FormatUint(n, 10)
+		}
+		if n < unicode.MaxASCII && unicode.IsPrint(rune(n)) {
+			return number + " " + strconv.QuoteRune(rune(n))
+		}
+		return number
+	case elfsym.Uint:
+		return strconv.FormatUint(n, 10)
+	case elfsym.Bool:
+		switch n {
+		case 0:
+			return "false"
+		case 1:
+			return "true"
+		}
+		return strconv.FormatUint(n, 10)
+	case elfsym.Float:
+		switch t.Size {
+		case 4:
+			return strconv.FormatFloat(float64(math.Float32frombits(uint32(n))), 'g', -1, 32)
+		case 8:
+			return strconv.FormatFloat(math.Float64frombits(n), 'g', -1, 64)
+		}
+	case elfsym.Enum:
+		if name, ok := t.Enumerator(signed); ok {
+			return name
+		}
+		if !t.Signed() {
+			return strconv.FormatUint(n, 10)
+		}
+		return strconv.FormatInt(signed, 10)
+	case elfsym.Pointer, elfsym.GoWord:
+		return hexWord(n)
+	}
+	return unknown
+}
+
+// members returns the text of a struct.
+func (f *formatter) members(t *elfsym.Type, b []byte, known []bool, depth int) string {
+	var texts []string
+	fields := t.Fields()
+	if len(fields) == 0 && t.Size > 1 {
+		return unknown // as Rust's enumerations, which have variants
+	}
+	for i, m := range fields {
+		if i == mostFields {
+			texts = append(texts, "…")
+			break
+		}
+		text := unknown
+		if end := m.Off + m.Type.Size; !m.Bits && end >= m.Off && end <= uint64(len(b)) {
+			text = f.value(m.Type, b[m.Off:end], known[m.Off:end], depth+1)
+		}
+		if m.Name != "" {
+			text = m.Name + "=" + text
+		}
+		texts = append(texts, text)
+	}
+	return "{" + strings.Join(texts, ", ") + "}"
+}
+
+// elements returns the text of an array.
+func (f *formatter) elements(t *elfsym.Type, b []byte, known []bool, depth int) string {
+	elem := t.Elem()
+	if elem == nil || elem.Size == 0 {
+		return unknown
+	}
+	var texts []string
+	for at := uint64(0); at+elem.Size <= uint64(len(b)); at += elem.Size {
+		if len(texts) == mostElements {
+			texts = append(texts, "…")
+			break
+		}
+		texts = append(texts, f.value(elem, b[at:at+elem.Size], known[at:at+elem.Size], depth+1))
+	}
+	return "[" + strings.Join(texts, ", ") + "]"
+}

@@ -1,0 +1,97 @@
+package elfsym
+
+import (
+	"debug/dwarf"
+	"strings"
+)
+
+// deepestClass bounds the classes in classes.
+const deepestClass = 8
+
+// byReference reports whether objects of a C++ class are passed by their address, where debug information does not say so: they are if
+// they have a destructor or a constructor from another object that the compiler has not made, virtual functions or bases, or a member or
+// base that is passed like this (Itanium C++ ABI, non-trivial for the purposes of calls).
+func (r *typeReader) byReference(u *unit, class *detail, depth int) (found bool) {
+	if depth > deepestClass {
+		return false
+	}
+	name, _, _ := strings.Cut(u.str(class.name), "<")
+	var inside []detail
+	u.children(class.off, func(e *detail) bool {
+		switch e.tag {
+		case dwarf.TagMember, dwarf.TagInheritance:
+			if found = e.has(isVirtual) || strings.HasPrefix(u.str(e.name), "_vptr"); !e.has(isStatic) {
+				inside = append(inside, *e)
+			}
+		case dwarf.TagSubprogram:
+			found = e.has(isVirtual) || !e.has(isArtificial|isDefaulted) && r.special(u, e, class, name)
+		}
+		return !found
+	})
+	for i := range inside {
+		found = found || r.holdsReference(u, inside[i].typ, depth)
+	}
+	return found
+}
+
+// special reports whether a function is a destructor, or a constructor from another object of its class.
+func (r *typeReader) special(u *unit, e, class *detail, name string) bool {
+	own := u.str(e.name)
+	if own == "~"+name {
+		return true
+	}
+	if own != name {
+		return false
+	}
+	from := false
+	u.children(e.off, func(p *detail) bool {
+		if p.tag != dwarf.TagFormalParameter || p.has(isArtificial) {
+			return true
+		}
+		t := r.referred(u, p.typ)
+		if tag := t.at.entry.tag; tag == dwarf.TagReferenceType || tag == dwarf.TagRvalueReferenceType {
+			from = r.leadsTo(t.at.unit, t.at.entry.typ, class.off)
+		}
+		return false // the first one counts
+	})
+	return from
+}
+
+// leadsTo reports whether a reference leads to the entry at an offset, through qualifiers.
+func (r *typeReader) leadsTo(u *unit, v value, to uint64) bool {
+	for range mostOrigins {
+		off, ok := r.follow(&u, v)
+		if !ok || off == to {
+			return ok
+		}
+		e, ok := u.detailAt(off)
+		if !ok || e.tag != dwarf.TagConstType && e.tag != dwarf.TagVolatileType {
+			return false
+		}
+		v = e.typ
+	}
+	return false
+}
+
+// holdsReference is byReference for the type of a member.
+func (r *typeReader) holdsReference(u *unit, v value, depth int) bool {
+	for range mostOrigins {
+		off, ok := r.follow(&u, v)
+		if !ok {
+			return false
+		}
+		e, ok := u.detailAt(off)
+		if !ok {
+			return false
+		}
+		switch e.tag {
+		case dwarf.TagTypedef, dwarf.TagConstType, dwarf.TagVolatileType, dwarf.TagArrayType:
+			v = e.typ
+			continue
+		case dwarf.TagStructType, dwarf.TagClassType, dwarf.TagUnionType:
+			return e.call == callReference || e.call == 0 && r.byReference(u, &e, depth+1)
+		}
+		return false
+	}
+	return false
+}

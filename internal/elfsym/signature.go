@@ -1,0 +1,241 @@
+package elfsym
+
+import (
+	"debug/dwarf"
+	"strings"
+)
+
+// A Signature is how a function is called, as debug information describes it.
+type Signature struct {
+	Language Language
+	Params   []Param
+	Results  []Param // one without a name, except in Go
+	// Altered: the compiler has changed how it is called, or may have. Only places of parameters that are given are known, and nothing of
+	// the result.
+	Altered bool
+}
+
+// A Param is a parameter or a result.
+type Param struct {
+	Name string
+	Type *Type
+	At   []Place // when the function begins, if debug information says that
+}
+
+// A Language is what matters of the language that a function was written in.
+type Language uint8
+
+const (
+	OtherLanguage Language = iota
+	LanguageC              // and C++, and what is called as they are
+	LanguageGo
+	LanguageRust
+)
+
+// languageOf translates DWARF's numbers (DW_LANG_*).
+func languageOf(n uint16) Language {
+	switch n {
+	case 0x16:
+		return LanguageGo
+	case 0x1c:
+		return LanguageRust
+	case 0x01, 0x02, 0x04, 0x0c, 0x1a, 0x1d, 0x21, 0x2b, 0x2c, 0x3a, 0x8001:
+		return LanguageC
+	}
+	return OtherLanguage
+}
+
+// mostParams bounds the parameters of a function that are read.
+const mostParams = 32
+
+// SignatureOf returns the signature of the function of a file that begins at a link-time address; nil if there is no debug
+// information about it.
+func SignatureOf(f *File, start uint64) *Signature {
+	d := f.dwarf()
+	if d == nil {
+		return nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	off, ok := findUnit(d.aranges.get(d.readAranges), start)
+	if !ok {
+		if off, ok = findUnit(d.all.get(d.readAll), start); !ok {
+			return nil
+		}
+	}
+	t := d.table(off)
+	if t == nil || t.unit == nil {
+		return nil
+	}
+	i, ok := t.cover.owner(start)
+	for n := 0; ok && t.nodes[i].parent != unowned; n++ {
+		if i = t.nodes[i].parent; n > maxInlined {
+			return nil
+		}
+	}
+	if !ok {
+		return nil
+	}
+	e, ok := t.unit.detailAt(t.nodes[i].off)
+	if !ok {
+		return nil
+	}
+	if low, ok := t.unit.address(e.low); e.low.set() && (!ok || low != start) {
+		return nil // an alias inside of it, or a part of it
+	}
+	r := typeReader{file: f, dwarf: d}
+	return r.signature(t.unit, &e, start)
+}
+
+// A typeReader reads types while the lock is held that d, and what belongs to it, has.
+type typeReader struct {
+	file  *File
+	dwarf *dwarfFile // whose lock it is
+}
+
+// signature reads the parameters below the entry of a function, and the type of its result, which may be that of its declaration.
+func (r *typeReader) signature(u *unit, e *detail, start uint64) *Signature {
+	s := &Signature{Language: languageOf(u.language), Altered: e.call == callNone || isAltered(r.file, start)}
+	if root, ok := u.entryAt(u.entries); ok && s.Language == OtherLanguage {
+		s.Language = languageOf(uint16(root.language.v))
+	}
+	cfa := len(e.frame.expr) == 1 && e.frame.expr[0] == opFrameCFA
+	kept := true // parameters are kept in the frame
+	u.children(e.off, func(p *detail) bool {
+		switch p.tag {
+		case dwarf.TagUnspecifiedParameters:
+			return false
+		case dwarf.TagFormalParameter:
+		default:
+			return true
+		}
+		param := Param{}
+		if places, ok := placesOf(u.at(&p.loc, start), cfa); ok {
+			param.At = places
+		}
+		kept = kept && inFrame(&p.loc)
+		param.Name, param.Type = r.described(u, p)
+		if p.has(isResultFlag) || p.origin.set() && r.isResult(u, p) {
+			s.Results = append(s.Results, param)
+		} else {
+			s.Params = append(s.Params, param)
+		}
+		return len(s.Params)+len(s.Results) < mostParams
+	})
+	s.Altered = s.Altered || r.inner(u, e, s) && !(kept && len(s.Params) > 0)
+	if s.Language != LanguageGo {
+		if _, t := r.described(u, e); t.Kind != Void {
+			s.Results = []Param{{Type: t}}
+		}
+	}
+	return s
+}
+
+// inner reports whether LLVM may have changed how a function is called, as it does where it knows all calls: it removes parameters and results
+// that are not used. GCC gives such functions other names.
+func (r *typeReader) inner(u *unit, e *detail, s *Signature) bool {
+	root, ok := u.entryAt(u.entries)
+	if !ok || s.Language == LanguageGo {
+		return false
+	}
+	if s.Language == LanguageRust {
+		return true
+	}
+	for range mostOrigins {
+		if e.has(isExternal) {
+			return false
+		}
+		next, ok := r.origin(&u, e)
+		if !ok {
+			break
+		}
+		e = &next
+	}
+	return !strings.HasPrefix(u.str(root.producer), "GNU ")
+}
+
+// isAltered reports whether the function is a copy by GCC that takes other parameters.
+func isAltered(f *File, start uint64) bool {
+	sym, ok := f.Symbol(start)
+	return ok && (strings.Contains(sym.Raw, ".isra.") || strings.Contains(sym.Raw, ".constprop.") || strings.Contains(sym.Raw, ".part."))
+}
+
+// mostOrigins bounds how many entries one refers to in a chain.
+const mostOrigins = 8
+
+// described returns the name and the type of an entry, which may be those of the entries that it refers to.
+func (r *typeReader) described(u *unit, e *detail) (name string, t *Type) {
+	found := false
+	for range mostOrigins {
+		if name == "" {
+			name = u.str(e.name)
+		}
+		if e.typ.set() {
+			t, found = r.referred(u, e.typ), true
+			break
+		}
+		next, ok := r.origin(&u, e)
+		if !ok {
+			break
+		}
+		e = &next
+	}
+	if !found {
+		t = &Type{Kind: Void}
+	}
+	for range mostOrigins { // the name may be farther than the type
+		if name != "" {
+			break
+		}
+		next, ok := r.origin(&u, e)
+		if !ok {
+			break
+		}
+		name, e = u.str(next.name), &next
+	}
+	return name, t
+}
+
+// isResult reports whether what a parameter refers to is a result.
+func (r *typeReader) isResult(u *unit, e *detail) bool {
+	for range mostOrigins {
+		next, ok := r.origin(&u, e)
+		if !ok {
+			return false
+		}
+		if next.has(isResultFlag) {
+			return true
+		}
+		e = &next
+	}
+	return false
+}
+
+// origin returns the entry that one refers to, and sets u to its unit.
+func (r *typeReader) origin(u **unit, e *detail) (next detail, ok bool) {
+	if !e.origin.set() {
+		return next, false
+	}
+	at, ok := r.follow(u, e.origin)
+	if !ok {
+		return next, false
+	}
+	return (*u).detailAt(at)
+}
+
+// follow returns the offset of the entry that a reference leads to, and sets u to its unit.
+func (r *typeReader) follow(u **unit, v value) (uint64, bool) {
+	d, off := (*u).follow(v)
+	if d == nil || off == 0 {
+		return 0, false
+	}
+	if d == (*u).d && off >= (*u).entries && off < (*u).end {
+		return off, true
+	}
+	next, ok := d.unitOf(off)
+	if !ok {
+		return 0, false
+	}
+	*u = next
+	return off, true
+}
