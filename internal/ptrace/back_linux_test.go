@@ -10,20 +10,21 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"ptools/internal/machine"
 	"ptools/internal/ptest"
 )
 
-// rule returns the rule for an int3 at addr. long: it replaces a longer instruction, so only a thread that
+// rule returns the rule for a trap at addr. long: it replaces a longer instruction, so only a thread that
 // has executed the int3 can be behind it.
 func rule(addr uint64, long bool) SetBack {
-	r := SetBack{After: addr + 1, To: addr}
+	r := SetBack{After: addr + machine.TrapBehind, To: addr}
 	if !long {
-		r.Code = SIKernel
+		r.Code = trapCode
 	}
 	return r
 }
 
-// TestPeekWaitBack: a thread that has executed an int3 of the list is set back in front of it, and its wait
+// TestPeekWaitBack: a thread that has executed a trap of the list is set back in front of it, and its wait
 // status is consumed. Nothing is done about a SIGTRAP for any other reason.
 func TestPeekWaitBack(t *testing.T) {
 	for _, tt := range []struct {
@@ -46,10 +47,10 @@ func TestPeekWaitBack(t *testing.T) {
 			x.seize(g.PID, 0)
 			awaitCall(g, g.PID, unix.SYS_READ)
 			x.halt(g.PID)
-			pc := x.regs(g.PID).PC() // behind the system call, where it returns
-			var old byte
+			pc := x.regs(g.PID).PC() + restartedAt // behind the system call, where it returns
+			var old string
 			if !tt.sent {
-				old = poke(t, g, pc, 0xcc)
+				old = poke(t, g, pc, machine.Trap)
 			}
 			x.must(Cont(g.PID, 0))
 			if tt.sent {
@@ -122,14 +123,14 @@ func TestPeekWaitBackAll(t *testing.T) {
 	}
 	x := newTracer(t)
 	var rules []SetBack
-	var olds [n]byte
+	var olds [n]string
 	for i, g := range gs {
 		x.seize(g.PID, 0)
 		awaitCall(g, g.PID, unix.SYS_READ)
 		x.halt(g.PID)
-		pc := x.regs(g.PID).PC()
+		pc := x.regs(g.PID).PC() + restartedAt
 		rules = append(rules, rule(pc, true))
-		olds[i] = poke(t, g, pc, 0xcc)
+		olds[i] = poke(t, g, pc, machine.Trap)
 	}
 	for _, g := range gs {
 		x.must(Cont(g.PID, 0))
