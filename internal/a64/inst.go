@@ -31,13 +31,9 @@ func IsCall(in uint32) (off int64, direct, ok bool) {
 	return 0, false, false
 }
 
-// IsReturn reports whether an instruction returns to its caller: ret, retaa, retab.
-func IsReturn(in uint32) bool {
-	return in&0xfffffc1f == 0xd65f0000 || in == 0xd65f0bff || in == 0xd65f0fff
-}
-
-// Strip returns a code address without its pointer authentication code. User addresses have up to 52 bits; the kernel
-// gives a program addresses of 48 unless it asks for more, and authentication codes then begin at bit 48, or at bit 52 where the
-// kernel has larger addresses. Bit 55 and those below it down to the address's own are part of the code. A user address of more
-// than 48 bits is thus lost: no Linux program has code there that did not ask for it by the address that it gave to mmap(2).
+// Strip returns a code address without its pointer authentication code. The code is in the bits above those of addresses, up to bit
+// 54. The kernel maps everything below 48 bits unless a program asks mmap(2) for more, and code above is not expected.
 func Strip(addr uint64) uint64 { return addr & (1<<48 - 1) }
+
+// SetsFP reports whether an instruction makes a frame: mov x29, sp, or add x29, sp, #n.
+func SetsFP(in uint32) bool { return in&0xff8003ff == 0x910003fd }
