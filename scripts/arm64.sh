@@ -145,7 +145,7 @@ boot() {
 	mkdir -p "$share/requests"
 	compile &
 	local compiler=$!
-	$virtiofsd --socket-path="$dir/share.sock" -o source="$share" -o sandbox=chroot -o cache=none >"$dir/virtiofsd.log" 2>&1 &
+	$virtiofsd --socket-path="$dir/share.sock" -o source="$share" -o sandbox=chroot -o cache=auto >"$dir/virtiofsd.log" 2>&1 &
 	until [ -S "$dir/share.sock" ]; do sleep 0.1; done
 	timeout "$1" qemu-system-aarch64 -machine virt,gic-version=3 -cpu max,pauth-impdef=on -accel tcg,thread=multi -smp 2 -m 2048 \
 		-object memory-backend-memfd,id=mem,size=2048M,share=on -numa node,memdev=mem \

@@ -39,7 +39,7 @@ func TestPeekWaitBack(t *testing.T) {
 		{"polled", func(pc uint64) []SetBack { return []SetBack{rule(pc, true)} }, false, true, false},
 		{"not of the list", func(pc uint64) []SetBack { return []SetBack{rule(pc-1, true), rule(pc+1, true)} }, true, false, false},
 		{"no list", func(uint64) []SetBack { return nil }, true, false, false},
-		{"sent", func(pc uint64) []SetBack { return []SetBack{rule(pc-1, false)} }, true, false, true},
+		{"sent", func(pc uint64) []SetBack { return []SetBack{rule(pc-restartedAt-machine.TrapBehind, false)} }, true, false, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			g := startCat(t)
@@ -69,14 +69,17 @@ func TestPeekWaitBack(t *testing.T) {
 			}
 			at := pc
 			if !tt.back && !tt.sent {
-				at++
+				at += machine.TrapBehind
+			}
+			if tt.sent {
+				at -= restartedAt
 			}
 			now := x.regs(g.PID)
 			if now.PC() != at {
 				t.Errorf("it stands at %#x, want %#x", now.PC(), at)
 			}
 			if tt.back {
-				if backs[0] != (Back{g.PID, pc + 1, *now}) {
+				if backs[0] != (Back{g.PID, pc + machine.TrapBehind, *now}) {
 					t.Errorf("%+v, want %d with %+v", backs[0], g.PID, *now)
 				}
 				x.nothing()

@@ -54,12 +54,17 @@ func UpdateRegs(tid int, was, r *Regs) error {
 	return registerSet(unix.PTRACE_SETREGSET, tid, setGeneral, unsafe.Pointer(r), generalSize)
 }
 
-// rawRegs is GetRegs for a thread that must not notify the Go scheduler. It reads the general registers only.
+// rawRegs is GetRegs for a thread that must not notify the Go scheduler. The stopped thread has executed a trap, and is in no
+// system call.
 //
 //go:norace
 //go:nosplit
 //go:nocheckptr
-func rawRegs(tid uintptr, r *Regs) bool { return rawSet(unix.PTRACE_GETREGSET, tid, r) }
+func rawRegs(tid uintptr, r *Regs) bool {
+	r.OrigX0, r.SyscallNr = 0, noSyscall
+	return rawSet(unix.PTRACE_GETREGSET, tid, setGeneral, unsafe.Pointer(r), generalSize) &&
+		rawSet(unix.PTRACE_GETREGSET, tid, setTLS, unsafe.Pointer(&r.Tpidr), 8)
+}
 
 // rawMove sets the program counter of a thread whose registers are r. It notifies the Go scheduler no more than rawRegs does.
 //
@@ -69,7 +74,7 @@ func rawRegs(tid uintptr, r *Regs) bool { return rawSet(unix.PTRACE_GETREGSET, t
 func rawMove(tid uintptr, r *Regs, to uint64) bool {
 	from := r.Pc
 	r.Pc = to
-	if rawSet(unix.PTRACE_SETREGSET, tid, r) {
+	if rawSet(unix.PTRACE_SETREGSET, tid, setGeneral, unsafe.Pointer(r), generalSize) {
 		return true
 	}
 	r.Pc = from
@@ -79,8 +84,8 @@ func rawMove(tid uintptr, r *Regs, to uint64) bool {
 //go:norace
 //go:nosplit
 //go:nocheckptr
-func rawSet(request, tid uintptr, r *Regs) bool {
-	v := unix.Iovec{Base: (*byte)(unsafe.Pointer(r)), Len: generalSize}
-	_, _, e := syscall.RawSyscall6(unix.SYS_PTRACE, request, tid, setGeneral, uintptr(unsafe.Pointer(&v)), 0, 0)
+func rawSet(request, tid, set uintptr, at unsafe.Pointer, size uint64) bool {
+	v := unix.Iovec{Base: (*byte)(at), Len: size}
+	_, _, e := syscall.RawSyscall6(unix.SYS_PTRACE, request, tid, set, uintptr(unsafe.Pointer(&v)), 0, 0)
 	return e == 0
 }
