@@ -8,6 +8,7 @@
 #   torture  the storms at full length
 #   zoo      the tools against real programs of the distribution, which it installs
 #   kernels  the tests that depend on the kernel, on those of the distribution from 5.10 on, under qemu; for root
+#   test-arm64  the packages that work on arm64, in a guest of qemu; as root on Debian
 #   confined the tests with the rights that a container gives, by scripts/confined.sh; for root
 #   chains   how many stacks of which programs are followed to their end: a table
 #   clean    removes bin and what the tests compiled
@@ -24,7 +25,7 @@ RACED     ?= Scripts|HTTP|Serve|Reload|Top|Slower|Running
 # Packages whose tests take longest begin first, so that they do not end alone.
 LONG      ?= ./pctl/control ./internal/unwind ./internal/sample
 
-.PHONY: install build test check unit demo bench columns torture zoo chains confined kernels clean tools
+.PHONY: install build test test-arm64 check unit demo bench columns torture zoo chains confined kernels clean tools
 
 # Nothing here needs cgo. Without it the binaries are static, so that they run in any container
 # and start without a dynamic linker (pgrab --help: two thirds of the time).
@@ -78,6 +79,10 @@ unit:
 
 kernels:
 	@./scripts/kernels.sh
+
+# PACKAGES='internal/ptrace internal/mem' chooses what is tested.
+test-arm64:
+	@./scripts/arm64.sh $(PACKAGES)
 
 tools:
 	@./scripts/tools.sh test

@@ -23,7 +23,9 @@ const (
 var rooms = map[string][]string{
 	"":                    {},
 	"internal/x86":        {},
-	"internal/ptrace":     {unix, "internal/x86"},
+	"internal/a64":        {},
+	"internal/machine":    {"internal/a64", "internal/x86"},
+	"internal/ptrace":     {unix, "internal/a64", "internal/machine"},
 	"internal/procfs":     {unix, "internal/patience"},
 	"internal/mem":        {"internal/patience", unix},
 	"internal/preempt":    {unix, "internal/procfs"},
@@ -48,20 +50,20 @@ var rooms = map[string][]string{
 	"internal/guard":      {"internal/ptrace"},
 	"internal/tracee":     {"internal/ptrace", "internal/procfs", "internal/mem", "internal/guard"},
 	"pctl/notify":         {},
-	"pctl/bkpt":           {"internal/ptrace", "internal/x86"},
-	"internal/unwind":     {"internal/ptrace", "internal/x86", "internal/elfsym", "internal/cursor"},
+	"pctl/bkpt":           {"internal/ptrace", "internal/machine"},
+	"internal/unwind":     {"internal/ptrace", "internal/a64", "internal/x86", "internal/elfsym", "internal/cursor"},
 
 	"internal/program": {"internal/procfs", "internal/elfsym", "internal/rtld", "pctl/handle"},
 
 	"pctl/handle": {"internal/patience", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind"},
 
-	"pctl/control": {"internal/patience", "internal/ptrace", "internal/x86", "internal/procfs", "internal/mem", "internal/elfsym", "internal/rtld",
+	"pctl/control": {"internal/patience", "internal/ptrace", "internal/machine", "internal/procfs", "internal/mem", "internal/elfsym", "internal/rtld",
 		"internal/program", "internal/perfevent", "internal/guard", "internal/tracee", "pctl/notify", "pctl/bkpt", "pctl/handle"},
 
-	"pctl": {"internal/clean", "internal/futex", "internal/goroutines", "internal/guard", "internal/inner", "internal/need", "internal/patience", "internal/ptrace", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind", "internal/x86",
+	"pctl": {"internal/clean", "internal/futex", "internal/goroutines", "internal/guard", "internal/inner", "internal/need", "internal/patience", "internal/ptrace", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind", "internal/machine",
 		"pctl/notify", "pctl/bkpt", "pctl/handle", "pctl/control"},
 
-	"internal/sample": {"internal/futex", "internal/preempt", "internal/intern", "internal/inner", "internal/ptrace", "internal/x86", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind",
+	"internal/sample": {"internal/futex", "internal/preempt", "internal/intern", "internal/inner", "internal/ptrace", "internal/machine", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind",
 		"internal/profile", "internal/perfevent", "internal/goroutines", "internal/gotime", "pctl/notify", "pctl/handle", "pctl/control"},
 
 	"pctl/push":   {"internal/clean", "internal/patience"},
@@ -92,8 +94,8 @@ var rooms = map[string][]string{
 	"bench": {"internal/intern", "internal/perfevent", "internal/ptest", "internal/procfs", "internal/elfsym", "internal/unwind", "pctl"},
 }
 
-// machineRooms are the rooms whose files may depend on the processor, in files named _amd64.
-var machineRooms = []string{"internal/ptrace", "internal/x86", "pctl/bkpt", "internal/unwind"}
+// machineRooms are the rooms whose files may depend on the processor, in files named _amd64 and _arm64.
+var machineRooms = []string{"internal/machine", "internal/perfevent", "internal/procfs", "internal/ptrace", "internal/x86", "pctl", "pctl/bkpt", "internal/unwind"}
 
 // pkg is the part of go list's output that the test reads.
 type pkg struct {
@@ -216,9 +218,10 @@ func TestMachineFiles(t *testing.T) {
 			if !machineDependent(t, linux, p.Dir, file) {
 				continue
 			}
-			named := strings.HasSuffix(strings.TrimSuffix(strings.TrimSuffix(file, path.Ext(file)), "_test"), "_amd64")
+			name := strings.TrimSuffix(strings.TrimSuffix(file, path.Ext(file)), "_test")
+			named := strings.HasSuffix(name, "_amd64") || strings.HasSuffix(name, "_arm64")
 			if slices.Contains(p.GoFiles, file) && !named || !slices.Contains(machineRooms, room) {
-				t.Errorf("%s/%s is for one processor: such files are named _amd64 and belong in %v", room, file, machineRooms)
+				t.Errorf("%s/%s is for one processor: such files are named _amd64 or _arm64 and belong in %v", room, file, machineRooms)
 			}
 		}
 	}

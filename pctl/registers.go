@@ -1,28 +1,15 @@
 package pctl
 
 import (
+	"ptools/internal/machine"
 	"ptools/internal/ptrace"
-	"ptools/internal/x86"
 )
 
-// Registers are the user registers of a thread, in the layout of the kernel's
-// struct user_regs_struct. The methods give what every machine has.
-type Registers struct {
-	R15, R14, R13, R12, Rbp, Rbx, R11, R10 uint64
-	R9, R8, Rax, Rcx, Rdx, Rsi, Rdi        uint64
-
-	// OrigRax is the number of the system call the thread is in, or all ones.
-	OrigRax uint64
-
-	Rip, Cs, Eflags, Rsp, Ss       uint64
-	FsBase, GsBase, Ds, Es, Fs, Gs uint64
-}
-
 // kernel is a copy of r as ptrace(2) has it.
-func (r *Registers) kernel() *ptrace.Regs { return &ptrace.Regs{Regs: x86.Regs(*r)} }
+func (r *Registers) kernel() *ptrace.Regs { return &ptrace.Regs{Regs: machine.Regs(*r)} }
 
 // machine is r as the processor has it.
-func (r *Registers) machine() *x86.Regs { return (*x86.Regs)(r) }
+func (r *Registers) machine() *machine.Regs { return (*machine.Regs)(r) }
 
 // PC returns the address of the next instruction.
 func (r *Registers) PC() uint64 { return r.machine().PC() }

@@ -3,6 +3,7 @@ package pctl
 import (
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -37,7 +38,7 @@ func (t *Thread) futexCall() (futex.Call, bool) {
 		return futex.Call{}, false
 	}
 	nr, args, _ := t.Registers.Syscall()
-	if nr != futex.Number && nr != ptrace.CallRestart || t.Registers.kernel().Is32Bit() {
+	if procfs.SyscallName(nr) != futex.Name && nr != ptrace.CallRestart || t.Registers.kernel().Is32Bit() {
 		return futex.Call{}, false
 	}
 	return futex.Parse(args)
@@ -48,7 +49,7 @@ func readFutex(mem io.ReaderAt, addr uint64) futex.Memory {
 	if addr == 0 {
 		return futex.Memory{}
 	}
-	const page = 4096
+	page := uint64(os.Getpagesize())
 	from, to := addr-futex.Before, addr+futex.After
 	for _, edges := range [][2]uint64{{from, to}, {max(from, addr&^(page-1)), min(to, (addr|(page-1))+1)}} {
 		b := make([]byte, edges[1]-edges[0])

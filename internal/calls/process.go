@@ -1,6 +1,9 @@
 package calls
 
 import (
+	"errors"
+	"fmt"
+	"runtime"
 	"strings"
 
 	"ptools/internal/elfsym"
@@ -22,8 +25,12 @@ type Process struct {
 // cachedFiles is how many files are kept open.
 const cachedFiles = 64
 
-// OpenProcess reads what is mapped in a process. It stops nothing.
+// OpenProcess reads what is mapped in a process. It stops nothing. Functions are found by decoding instructions of x86-64: on
+// another processor the error satisfies errors.ErrUnsupported.
 func OpenProcess(pid int) (*Process, error) {
+	if runtime.GOARCH != "amd64" {
+		return nil, fmt.Errorf("calls cannot be counted on %s: %w", runtime.GOARCH, errors.ErrUnsupported)
+	}
 	p := &Process{PID: pid, files: elfsym.NewCache(cachedFiles)}
 	var err error
 	if p.space, err = handle.NewSpace(pid, p.files); err == nil {

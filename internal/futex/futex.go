@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Number is the number of the system call futex(2).
-const Number = 202
+// Name is the name of the system call futex(2).
+const Name = "futex"
 
 // A Call is a futex(2) call that waits.
 type Call struct {

@@ -16,7 +16,9 @@ func (r *Reader) walk(pc, sp, bp uint64, stack []byte) Stack {
 		return Stack{End: unwind.Unreadable}
 	}
 	var regs ptrace.Regs
-	regs.Rip, regs.Rsp, regs.Rbp = pc, sp, bp
+	regs.SetPC(pc)
+	regs.SetSP(sp)
+	regs.SetFP(bp)
 	var end unwind.End
 	r.frames, end = r.unwind.Unwind(&regs, unwind.Stack{Base: sp, Data: stack}, r.frames[:0])
 	return Stack{r.frames, end}

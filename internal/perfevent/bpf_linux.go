@@ -62,10 +62,6 @@ const (
 	helperCurrentTask      = 158 // with its type
 )
 
-// ctxIP is the offset of the program counter in a program's context, struct
-// pt_regs.
-const ctxIP = 8 * 16
-
 // atCookie is the beginning of a program. It ends the program, with nothing
 // done, unless the program counter is the cookie of the probe: a file may be
 // mapped several times. Where the cookie is 0 it goes on wherever the file is mapped. It leaves the context in register 6.

@@ -29,9 +29,7 @@ const (
 	peekStack    = 4096 // the page that the red zone begins in, and those after it
 	maxPeekPages = 16
 	peekSize     = peekStack + (maxPeekPages+2)*4096 // the verifier assumes that the first page may be as long as two
-	savedRegs    = 8 * 21
-	savedSP      = 8 * 19
-	redZone      = 128
+	savedRegs    = 8 * numRegs
 )
 
 // OpenPeeker loads the program.

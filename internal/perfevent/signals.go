@@ -1,11 +1,12 @@
 package perfevent
 
-// numRegs is how many registers the kernel saves when a thread enters it (struct
-// pt_regs). They are the first part of user_regs_struct.
-const numRegs = 21
+import "ptools/internal/ptrace"
+
+// numRegs is how many words the kernel saves when a thread enters it (struct pt_regs).
+const numRegs = ptrace.SavedWords
 
 // A Hit is the last time that a thread reached a probed instruction.
 type Hit struct {
 	Count uint64          // how many hits the thread has had
-	Regs  [numRegs]uint64 // in the order of user_regs_struct, R15 to Ss
+	Regs  [numRegs]uint64 // as the kernel saves them (ptrace.Regs.SetSaved)
 }

@@ -31,18 +31,18 @@ const (
 	taskRun
 	taskWait
 	taskSlices
-	taskFsBase
+	taskPointer
 	taskStart
 	taskName                 // of two words
-	taskRegs  = taskName + 2 // of 21
-	taskWords = taskRegs + 21
+	taskRegs  = taskName + 2 // of numRegs
+	taskWords = taskRegs + numRegs
 	taskSize  = 8 * taskWords
 )
 
 // taskMembers are the members of struct task_struct that the words are read from.
 var taskMembers = [...]string{
 	taskTID: "pid", taskState: "__state", taskOnCPU: "on_cpu", taskRun: "se.sum_exec_runtime",
-	taskWait: "sched_info.run_delay", taskSlices: "sched_info.pcount", taskFsBase: "thread.fsbase",
+	taskWait: "sched_info.run_delay", taskSlices: "sched_info.pcount", taskPointer: threadPointer,
 	taskStart: "start_boottime",
 }
 
@@ -244,12 +244,12 @@ func (r *TaskRecord) set(b []byte) {
 	default:
 		r.State = 'R' // on its way out: nothing can be said of where it is
 	}
-	var saved [21]uint64
+	var saved [numRegs]uint64
 	for i := range saved {
 		saved[i] = word(taskRegs + i)
 	}
 	r.Regs.SetSaved(&saved)
-	r.Regs.SetThreadPointer(word(taskFsBase))
+	r.Regs.SetThreadPointer(word(taskPointer))
 }
 
 // Close closes the link and the program.

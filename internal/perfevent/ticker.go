@@ -1,6 +1,10 @@
 package perfevent
 
-import "time"
+import (
+	"time"
+
+	"ptools/internal/ptrace"
+)
 
 // TickerOptions say how a [Ticker] samples.
 type TickerOptions struct {
@@ -49,9 +53,8 @@ type Mapped struct {
 // number of 16 bits, and the registers and the chains take their part.
 const MaxStack = 62000
 
-// UserRegs is how many registers a sample has, by the numbers of
-// arch/x86/include/uapi/asm/perf_regs.h less the segments that the kernel refuses.
-const UserRegs = 20
+// UserRegs is how many registers a sample has.
+const UserRegs = ptrace.SampledRegs
 
 // RecordKind is the kind of a Record.
 type RecordKind uint8
@@ -88,7 +91,7 @@ type Record struct {
 	Mapped   Mapped        // Map
 
 	// The rest is for a Tick. The slices are valid until the next record is read.
-	Regs     [UserRegs]uint64 // AX BX CX DX SI DI BP SP IP FLAGS CS SS R8 … R15
+	Regs     [UserRegs]uint64 // in the order of the kernel (ptrace.Regs.SetSampled)
 	InKernel bool             // the thread was in the kernel; Regs are those it entered the kernel with
 	Stack    []byte           // from the stack pointer upwards
 	// Chain has the return addresses that the kernel has found by following the frame pointers

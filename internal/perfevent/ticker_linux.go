@@ -95,9 +95,6 @@ func (c *Ticker) open(cpus []int, o *TickerOptions) (err error) {
 	return nil
 }
 
-// tickerRegs selects all registers but DS, ES, FS and GS.
-const tickerRegs = 0xff0fff
-
 // tickerSample selects the parts of a sample.
 const tickerSample = unix.PERF_SAMPLE_TID | unix.PERF_SAMPLE_TIME | unix.PERF_SAMPLE_CALLCHAIN |
 	unix.PERF_SAMPLE_REGS_USER | unix.PERF_SAMPLE_STACK_USER

@@ -13,3 +13,15 @@ func TestSyscallName32(t *testing.T) {
 		}
 	}
 }
+
+// TestSyscallNumber is the inverse, where there is one.
+func TestSyscallNumber(t *testing.T) {
+	for _, name := range []string{"read", "futex", "epoll_pwait", "io_uring_enter", "rseq"} {
+		if nr := SyscallNumber(name); nr < 0 || SyscallName(nr) != name {
+			t.Errorf("%s has the number %d, which is %s", name, nr, SyscallName(nr))
+		}
+	}
+	if nr := SyscallNumber("no_such_call"); nr != -1 {
+		t.Errorf("a call that does not exist has the number %d", nr)
+	}
+}

@@ -12,7 +12,7 @@
 // # Errors
 //
 // Every function returns a plain syscall.Errno, or errors.ErrUnsupported on a
-// platform other than linux/amd64. ESRCH means that the thread is not in a ptrace
+// system other than Linux. ESRCH means that the thread is not in a ptrace
 // stop at this moment: it is dying, or an exec(2) in its process is removing it.
 // ESRCH is not a failure: a wait status will explain the change.
 package ptrace

@@ -7,9 +7,15 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"ptools/internal/machine"
 	"ptools/internal/ptest"
-	"ptools/internal/x86"
 )
+
+// restartedAt is how far in front of its return address a thread is whose system call a stop has interrupted and will restart.
+const restartedAt = 0
+
+// trapCode is the si_code of a trap's SIGTRAP.
+const trapCode = SIKernel
 
 // Values that a system call leaves in rax, for the kernel itself, when a signal or a stop interrupts it
 // (include/linux/errno.h). All except EINTR make the call continue, or restart, if no handler runs.
@@ -55,8 +61,8 @@ func TestInterruptedCalls(t *testing.T) {
 	for _, test := range blockedCalls {
 		t.Run(test.kind, func(t *testing.T) {
 			x, g := startBlocker(t, test.kind)
-			if _, regs := x.haltIn(g, test.nr); int64(regs.Rax) != test.result {
-				t.Errorf("interrupted with %d, want %d", int64(regs.Rax), test.result)
+			if _, regs := x.haltIn(g, test.nr); int64(regs.Result()) != test.result {
+				t.Errorf("interrupted with %d, want %d", int64(regs.Result()), test.result)
 			}
 		})
 	}
@@ -146,8 +152,8 @@ func TestIgnoredSignalEndsCall(t *testing.T) {
 	x, g := startBlocker(t, "epoll_wait")
 	for _, rewind := range []bool{true, false} {
 		tid, regs := x.signalIn(g, unix.SYS_EPOLL_WAIT)
-		if int64(regs.Rax) != returnsForGood {
-			t.Fatalf("interrupted with %d", int64(regs.Rax))
+		if int64(regs.Result()) != returnsForGood {
+			t.Fatalf("interrupted with %d", int64(regs.Result()))
 		}
 		if rewind {
 			regs.RestartSyscall()
@@ -173,29 +179,6 @@ func (x *tracer) signalIn(g *ptest.Target, nr int) (int, *Regs) {
 			return tid, regs
 		}
 		x.must(Cont(tid, 0))
-	}
-}
-
-// TestRestartNeedsACall: there is nothing to restart outside a system call, and in code that is not a program's.
-func TestRestartNeedsACall(t *testing.T) {
-	const user64 = 0x33 // code segment
-	for name, own := range map[string]x86.Regs{
-		"no call": {OrigRax: ^uint64(0), Cs: user64, Rip: 100},
-		"kernel":  {OrigRax: 7, Cs: 0x10, Rip: 100},
-	} {
-		r := Regs{own}
-		before := r
-		if r.RestartSyscall() || r != before {
-			t.Errorf("%s: %+v", name, r)
-		}
-	}
-	r := Regs{x86.Regs{OrigRax: 7, Cs: user64, Rip: 100, Rax: uint64(1<<64 - 4)}}
-	before := r
-	if !r.RestartSyscall() || !r.AtSyscall(98, 7) {
-		t.Errorf("restarted: %+v", r)
-	}
-	if r.FinishSyscall(returnsForGood); r != before {
-		t.Errorf("undone: %+v, want %+v", r, before)
 	}
 }
 
@@ -242,5 +225,28 @@ func TestRequeuedFutex(t *testing.T) {
 		if got := g.Line(); got != want {
 			t.Errorf("stopped: %v: woken on the second and the first futex: %s, want %s", stop, got, want)
 		}
+	}
+}
+
+// TestRestartNeedsACall: there is nothing to restart outside a system call, and in code that is not a program's.
+func TestRestartNeedsACall(t *testing.T) {
+	const user64 = 0x33 // code segment
+	for name, own := range map[string]machine.Regs{
+		"no call": {OrigRax: ^uint64(0), Cs: user64, Rip: 100},
+		"kernel":  {OrigRax: 7, Cs: 0x10, Rip: 100},
+	} {
+		r := Regs{own}
+		before := r
+		if r.RestartSyscall() || r != before {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+	r := Regs{machine.Regs{OrigRax: 7, Cs: user64, Rip: 100, Rax: uint64(1<<64 - 4)}}
+	before := r
+	if !r.RestartSyscall() || !r.AtSyscall(98, 7) {
+		t.Errorf("restarted: %+v", r)
+	}
+	if r.FinishSyscall(returnsForGood); r != before {
+		t.Errorf("undone: %+v, want %+v", r, before)
 	}
 }

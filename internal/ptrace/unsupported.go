@@ -1,4 +1,4 @@
-//go:build !linux || !amd64
+//go:build !linux
 
 package ptrace
 
@@ -57,6 +57,12 @@ func Spawn(stack, pc uintptr) bool                { return false }
 func CloseApart(fd int) error                     { return errNo }
 
 func CallApart(nr uintptr, args [5]uintptr, memory unsafe.Pointer) (uintptr, error) { return 0, errNo }
+
+// ShortAtStop returns Whole: there are no stops here.
+func ShortAtStop(nr int64, args [6]uint64) Short { return Whole }
+
+// OnDescriptor returns false here.
+func OnDescriptor(nr int64) bool { return false }
 
 // Alert does nothing here.
 type Alert struct{}

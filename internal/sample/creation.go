@@ -5,9 +5,9 @@ import (
 	"sync"
 	"time"
 
+	"ptools/internal/machine"
 	"ptools/internal/profile"
 	"ptools/internal/unwind"
-	"ptools/internal/x86"
 )
 
 // Creations profiles where threads are created. It does not sample: it counts
@@ -69,7 +69,7 @@ func NewCreations() *Creations {
 }
 
 // Registers are the registers of a thread, in the layout of *pctl.Registers.
-type Registers = x86.Regs
+type Registers = machine.Regs
 
 // Hook returns the function that a controller has to call for each new thread of
 // its process (control.Options.OnThreadStart). It does nothing until a source

@@ -9,6 +9,7 @@ import (
 	"ptools/internal/perfevent"
 	"ptools/internal/profile"
 	"ptools/internal/ptest"
+	"ptools/internal/ptrace"
 )
 
 // fakeTasks reads the threads of a world all at once.
@@ -19,7 +20,7 @@ func (w fakeTasks) Read() ([]perfevent.TaskRecord, error) {
 	var records []perfevent.TaskRecord
 	for _, t := range w.sortedThreads() {
 		r := perfevent.TaskRecord{TID: t.tid, State: t.state, Start: t.born, Run: t.sched.Run, Wait: t.sched.Wait, Slices: t.sched.Slices}
-		var words [21]uint64
+		var words [ptrace.SavedWords]uint64
 		r.Regs.SetSaved(&words)
 		r.Regs.SetPC(t.call.PC)
 		r.Regs.SetSP(t.call.SP)

@@ -1,34 +1,34 @@
 package sample
 
-// givesEINTR lists the x86-64 system calls in which a thread is never stopped.
+// givesEINTR lists the system calls in which a thread is never stopped.
 // An interrupt, even one without a signal handler, makes them return EINTR
 // instead of restarting (signal(7), "Interruption of system calls and library
 // functions by stop signals"). A controller can put a thread back in front of
 // such a call, but its relative timeout then begins again. A thread that waits
 // in one of these shows only what a passive look sees.
-var givesEINTR = map[int64]string{
-	232: "epoll_wait",  // ep_poll returns -EINTR
-	281: "epoll_pwait", // the same
-	441: "epoll_pwait2",
+var givesEINTR = map[string]bool{
+	"epoll_wait":   true, // ep_poll returns -EINTR
+	"epoll_pwait":  true, // the same
+	"epoll_pwait2": true,
 
-	65:  "semop", // -EINTR by POSIX
-	220: "semtimedop",
+	"semop":      true, // -EINTR by POSIX
+	"semtimedop": true,
 
-	128: "rt_sigtimedwait", // -EAGAIN or -EINTR, never restarted
+	"rt_sigtimedwait": true, // -EAGAIN or -EINTR, never restarted
 
 	// sock_intr_errno gives -EINTR if SO_RCVTIMEO or SO_SNDTIMEO is set,
 	// which is not visible from outside.
-	42:  "connect",
-	43:  "accept",
-	288: "accept4",
-	44:  "sendto",
-	45:  "recvfrom",
-	46:  "sendmsg",
-	47:  "recvmsg",
-	299: "recvmmsg",
-	307: "sendmmsg",
+	"connect":  true,
+	"accept":   true,
+	"accept4":  true,
+	"sendto":   true,
+	"recvfrom": true,
+	"sendmsg":  true,
+	"recvmsg":  true,
+	"recvmmsg": true,
+	"sendmmsg": true,
 
-	208: "io_getevents", // -EINTR
-	333: "io_pgetevents",
-	426: "io_uring_enter", // -EINTR if nothing was submitted
+	"io_getevents":   true, // -EINTR
+	"io_pgetevents":  true,
+	"io_uring_enter": true, // -EINTR if nothing was submitted
 }

@@ -3,6 +3,7 @@ package sample
 import (
 	"context"
 
+	"ptools/internal/procfs"
 	"ptools/internal/ptrace"
 )
 
@@ -17,19 +18,19 @@ import (
 // in front of the calls to the code behind them, and over all calls that is the same.
 // For calls that take longer, most stops at their end are right.
 
-// briefly lists the x86-64 system calls that do less than an interrupt takes to arrive:
+// briefly lists the system calls that do less than an interrupt takes to arrive:
 // they never sleep and touch no more than a few words.
-var briefly = map[int64]bool{
-	13: true, 14: true, // rt_sigaction, rt_sigprocmask
-	39: true, 186: true, 110: true, // getpid, gettid, getppid
-	102: true, 104: true, 107: true, 108: true, // getuid, getgid, geteuid, getegid
-	96: true, 201: true, 228: true, 229: true, // gettimeofday, time, clock_gettime, clock_getres
-	97: true, 98: true, 100: true, // getrlimit, getrusage, times
-	111: true, 121: true, 124: true, // getpgrp, getpgid, getsid
-	140: true, 143: true, 145: true, // getpriority, sched_getparam, sched_getscheduler
-	127: true, 131: true, // rt_sigpending, sigaltstack
-	8: true, 72: true, // lseek, fcntl
-	158: true, 309: true, // arch_prctl, getcpu
+var briefly = map[string]bool{
+	"rt_sigaction": true, "rt_sigprocmask": true,
+	"getpid": true, "gettid": true, "getppid": true,
+	"getuid": true, "getgid": true, "geteuid": true, "getegid": true,
+	"gettimeofday": true, "time": true, "clock_gettime": true, "clock_getres": true,
+	"getrlimit": true, "getrusage": true, "times": true,
+	"getpgrp": true, "getpgid": true, "getsid": true,
+	"getpriority": true, "sched_getparam": true, "sched_getscheduler": true,
+	"rt_sigpending": true, "sigaltstack": true,
+	"lseek": true, "fcntl": true,
+	"arch_prctl": true, "getcpu": true,
 }
 
 // keepShort says that one in so many stops at the end of a short call is kept: such a
@@ -39,7 +40,7 @@ const keepShort = 8
 // tooEarly reports whether a thread has stopped too early.
 func (l *looking) tooEarly(regs *ptrace.Regs) bool {
 	nr, result, inCall := regs.SyscallReturn()
-	if !inCall || !briefly[nr] || result == -eintr {
+	if !inCall || !briefly[procfs.SyscallName(nr)] || result == -eintr {
 		return false
 	}
 	l.short++

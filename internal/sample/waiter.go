@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ptools/internal/futex"
+	"ptools/internal/procfs"
 	"ptools/internal/profile"
 )
 
@@ -61,7 +62,7 @@ func (b *blame) take(t *thread) {
 			return
 		}
 		w.last = charge{why: notShown}
-	case t.blocked.call.Nr == futex.Number:
+	case procfs.SyscallName(t.blocked.call.Nr) == futex.Name:
 		var waits bool
 		if w.call, waits = futex.Parse(t.blocked.call.Args); !waits {
 			return

@@ -45,7 +45,7 @@ func (l *looking) waryOf(t *thread) bool {
 // spoils reports whether a stop harms a call: the call returns EINTR, its timeout begins again, or it returns
 // less than it was asked for.
 func (l *looking) spoils(call *procfs.Syscall) bool {
-	_, spoils := givesEINTR[call.Nr]
+	_, spoils := givesEINTR[procfs.SyscallName(call.Nr)]
 	return spoils || l.shortens(call.Nr, call.Args)
 }
 
@@ -93,12 +93,12 @@ func (l *looking) cutShort(t *thread) { t.wary.stopped(l.p.sampler.clock.Now()) 
 
 // fellShort reports whether a call may have returned less than it was asked for.
 func fellShort(nr int64, result uint64, args [6]uint64) bool {
-	switch nr {
-	case 0, 1, 17, 18, 44, 45, 299, 307: // read, write, pread64, pwrite64, sendto, recvfrom, recvmmsg, sendmmsg
+	switch procfs.SyscallName(nr) {
+	case "read", "write", "pread64", "pwrite64", "sendto", "recvfrom", "recvmmsg", "sendmmsg":
 		return result < args[2]
-	case 208, 318, 333: // io_getevents, getrandom, io_pgetevents
+	case "io_getevents", "getrandom", "io_pgetevents":
 		return result < args[1]
-	case 40: // sendfile
+	case "sendfile":
 		return result < args[3]
 	}
 	return true

@@ -24,13 +24,13 @@ type Calls struct{ g *Group }
 // closing is close(2), the one call that must not be made again. Whatever it returns,
 // the descriptor is gone, and its number may belong to another file by now (filp_close in
 // fs/open.c; a file system over the network or in user space can be interrupted there).
-const closing = 3
+const closing = "close"
 
 // If recvmmsg(2) has received messages before an error ends it, it leaves that error to the next call on
 // the socket. It does so with the kernel's internal number for a restart as well. The program then gets
 // that number, as errno 512 (do_recvmmsg in net/socket.c).
 const (
-	recvmmsg    = 299
+	receiving   = "recvmmsg"
 	messagesArg = 2
 )
 
@@ -49,7 +49,9 @@ func (k *Calls) clearError(t *Thread, result int64) {
 }
 
 // again reports whether a call with this result is made again.
-func again(nr, result int64) bool { return result == -int64(syscall.EINTR) && nr != closing }
+func again(nr, result int64) bool {
+	return result == -int64(syscall.EINTR) && procfs.SyscallName(nr) != closing
+}
 
 // Rewind moves a thread back in front of a system call that our stop made return EINTR.
 func (k *Calls) Rewind(t *Thread) {
@@ -65,7 +67,7 @@ func (k *Calls) Rewind(t *Thread) {
 		k.rewind32(t, nr, result)
 		return
 	}
-	if nr == recvmmsg {
+	if procfs.SyscallName(nr) == receiving {
 		k.clearError(t, result)
 	}
 	if !again(nr, result) {

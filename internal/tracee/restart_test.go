@@ -3,19 +3,22 @@ package tracee
 import (
 	"syscall"
 	"testing"
+
+	"ptools/internal/procfs"
 )
 
 // TestAgain: every call that returns EINTR is made again, except close(2). Whatever close returns,
 // the descriptor is closed.
 func TestAgain(t *testing.T) {
-	const epollWait, read = 232, 0
+	// Every machine has these calls.
+	waits, read, closing := procfs.SyscallNumber("epoll_pwait"), procfs.SyscallNumber("read"), procfs.SyscallNumber("close")
 	for _, c := range []struct {
 		nr     int64
 		result int64
 		want   bool
 	}{
-		{epollWait, -int64(syscall.EINTR), true},
-		{epollWait, eagain, false},
+		{waits, -int64(syscall.EINTR), true},
+		{waits, eagain, false},
 		{read, -int64(syscall.EINTR), true},
 		{read, 4, false},
 		{closing, -int64(syscall.EINTR), false},

@@ -227,15 +227,13 @@ func (s *Seizer) InExec() bool {
 		}
 		in, err := task.Syscall()
 		task.Close()
-		if err == nil && (in.Nr == callExecve || in.Nr == callExecveat) {
+		if err != nil {
+			continue
+		}
+		switch procfs.SyscallName(in.Nr) {
+		case "execve", "execveat":
 			return true
 		}
 	}
 	return false
 }
-
-// Numbers of system calls of x86-64.
-const (
-	callExecve   = 59
-	callExecveat = 322
-)

@@ -43,30 +43,30 @@ type timeout struct {
 
 const eagain = -int64(syscall.EAGAIN)
 
-// timeouts lists the calls of x86-64 that return EINTR at any interruption and have a
+// timeouts lists the calls that return EINTR at any interruption and have a
 // relative timeout. The calls on sockets do so only where the socket has a timeout.
-var timeouts = map[int64]timeout{
-	232: {inMillis, 3, 0},                         // epoll_wait
-	281: {inMillis, 3, 0},                         // epoll_pwait
-	441: {inTimespec, 3, 0},                       // epoll_pwait2
-	208: {inTimespec, 4, 0},                       // io_getevents
-	333: {inTimespec, 4, 0},                       // io_pgetevents
-	426: {inRing, 4, -int64(syscall.ETIME)},       // io_uring_enter
-	220: {inTimespec, 3, eagain},                  // semtimedop
-	128: {inTimespec, 2, eagain},                  // rt_sigtimedwait
-	0:   {inReceive, 0, eagain},                   // read
-	19:  {inReceive, 0, eagain},                   // readv
-	45:  {inReceive, 0, eagain},                   // recvfrom
-	47:  {inReceive, 0, eagain},                   // recvmsg
-	299: {inReceive, 0, eagain},                   // recvmmsg
-	43:  {inReceive, 0, eagain},                   // accept
-	288: {inReceive, 0, eagain},                   // accept4
-	1:   {inSend, 0, eagain},                      // write
-	20:  {inSend, 0, eagain},                      // writev
-	44:  {inSend, 0, eagain},                      // sendto
-	46:  {inSend, 0, eagain},                      // sendmsg
-	307: {inSend, 0, eagain},                      // sendmmsg
-	42:  {inSend, 0, -int64(syscall.EINPROGRESS)}, // connect
+var timeouts = map[string]timeout{
+	"epoll_wait":      {inMillis, 3, 0},
+	"epoll_pwait":     {inMillis, 3, 0},
+	"epoll_pwait2":    {inTimespec, 3, 0},
+	"io_getevents":    {inTimespec, 4, 0},
+	"io_pgetevents":   {inTimespec, 4, 0},
+	"io_uring_enter":  {inRing, 4, -int64(syscall.ETIME)},
+	"semtimedop":      {inTimespec, 3, eagain},
+	"rt_sigtimedwait": {inTimespec, 2, eagain},
+	"read":            {inReceive, 0, eagain},
+	"readv":           {inReceive, 0, eagain},
+	"recvfrom":        {inReceive, 0, eagain},
+	"recvmsg":         {inReceive, 0, eagain},
+	"recvmmsg":        {inReceive, 0, eagain},
+	"accept":          {inReceive, 0, eagain},
+	"accept4":         {inReceive, 0, eagain},
+	"write":           {inSend, 0, eagain},
+	"writev":          {inSend, 0, eagain},
+	"sendto":          {inSend, 0, eagain},
+	"sendmsg":         {inSend, 0, eagain},
+	"sendmmsg":        {inSend, 0, eagain},
+	"connect":         {inSend, 0, -int64(syscall.EINPROGRESS)},
 }
 
 // option returns the socket option that sets the timeout.
@@ -93,7 +93,7 @@ type blockedCall struct {
 func (k *Calls) noteTimeout(t *Thread, nr int64, args [6]uint64) {
 	before, now := t.call, procfs.Monotonic()
 	t.call = blockedCall{}
-	to, timed := timeouts[nr]
+	to, timed := timeouts[procfs.SyscallName(nr)]
 	if !timed {
 		return
 	}

@@ -12,7 +12,7 @@ type activation struct {
 // registers are the known registers of a frame.
 type registers struct {
 	regs  [columns]uint64
-	known uint32 // bit i: regs[i] is known
+	known uint64 // bit i: regs[i] is known
 }
 
 // register returns a register of the frame.
@@ -33,10 +33,10 @@ func (r *registers) set(column uint8, v uint64) {
 
 func (r *registers) forget(column uint8) { r.known &^= 1 << column }
 
-// setRBP sets the frame pointer, or forgets it if !ok.
-func (r *registers) setRBP(v uint64, ok bool) {
-	if r.set(regRBP, v); !ok {
-		r.forget(regRBP)
+// setFP sets the frame pointer, or forgets it if !ok.
+func (r *registers) setFP(v uint64, ok bool) {
+	if r.set(regFP, v); !ok {
+		r.forget(regFP)
 	}
 }
 

@@ -6,7 +6,7 @@ import "testing"
 // which every word holds its address, except page zero, which is unmapped.
 type testMachine struct{}
 
-func (testMachine) register(c uint8) (uint64, bool) { return uint64(c) * 0x100, c != regR15 }
+func (testMachine) register(c uint8) (uint64, bool) { return uint64(c) * 0x100, c != 15 }
 
 func (testMachine) word(addr uint64) (uint64, bool) { return addr, addr >= pageSize }
 

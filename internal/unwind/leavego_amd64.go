@@ -83,7 +83,7 @@ func (u *Unwinder) callerRBP(addr uint64) {
 		u.forget(regRBP)
 		return
 	}
-	u.setRBP(u.mem.word(addr))
+	u.setFP(u.mem.word(addr))
 }
 
 // leaveGoSwitch goes from the system stack back to its goroutine, by rbp, or to the

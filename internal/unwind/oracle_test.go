@@ -116,7 +116,7 @@ func sameRules(t *testing.T, fn *function, fde *frame.FrameDescriptionEntry, pc 
 		w, has := want.Regs[reg]
 		if !has {
 			w.Rule = frame.RuleSameVal
-		} else if w.Rule == frame.RuleUndefined && reg != regRIP {
+		} else if w.Rule == frame.RuleUndefined && reg != regPC {
 			continue // or restored: Delve forgets the CIE's own rules
 		}
 		ok = sameRule(got[reg], fn, w) && ok

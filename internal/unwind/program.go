@@ -40,6 +40,8 @@ const (
 	cfaValOffsetSF      = 0x15
 	cfaValExpression    = 0x16
 	cfaMIPSAdvanceLoc8  = 0x1d
+	cfaNegateRAWithPC   = 0x2c // of arm64: the return address is signed from here on, or not any more
+	cfaNegateRA         = 0x2d
 	cfaGNUArgsSize      = 0x2e
 	cfaGNUNegOffset     = 0x2f
 )
@@ -133,7 +135,7 @@ func (c *compiler) instruction(p *cursor.Cursor) error {
 		return nil
 	}
 	switch op {
-	case cfaNop:
+	case cfaNop, cfaNegateRA, cfaNegateRAWithPC: // signed or not, a signature is removed
 		return nil
 	case cfaSetLoc, cfaAdvanceLoc1, cfaAdvanceLoc2, cfaAdvanceLoc4, cfaMIPSAdvanceLoc8:
 		return c.move(op, p)
@@ -273,15 +275,6 @@ func (c *compiler) register(op uint8, p *cursor.Cursor) error {
 		return nil
 	}
 	return fmt.Errorf("call frame instruction %#02x", op)
-}
-
-// column maps a register number to its column, and false for one that is not kept
-// (vector registers).
-func (c *compiler) column(reg uint64) (uint8, bool) {
-	if reg == c.cie.ra {
-		return regRIP, true
-	}
-	return uint8(reg), reg < regRIP
 }
 
 func (c *compiler) set(reg uint64, r rule) {

@@ -2,35 +2,11 @@ package unwind
 
 import "sort"
 
-// Columns of the table that CFI describes: DWARF register numbers of the x86-64
-// psABI, figure 3.36.
-const (
-	regRAX = iota
-	regRDX
-	regRCX
-	regRBX
-	regRSI
-	regRDI
-	regRBP
-	regRSP
-	regR8
-	regR9
-	regR10
-	regR11
-	regR12
-	regR13
-	regR14
-	regR15
-	regRIP // the return address column
-
-	columns
-)
-
 // A ruleKind says how a register of the caller, or the CFA, is computed.
 type ruleKind uint8
 
 const (
-	ruleSame      ruleKind = iota // still in the register; for column 7 (rsp): the CFA
+	ruleSame      ruleKind = iota // still in the register; for the stack pointer: the CFA
 	ruleUndefined                 // lost; for the return address: there is no caller
 	ruleOffset                    // in memory at CFA+val
 	ruleValOffset                 // CFA+val itself

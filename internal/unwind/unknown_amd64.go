@@ -124,7 +124,7 @@ func (u *Unwinder) tryRoute(r *route, sp uint64, returns func(uint64) bool) bool
 	}
 	if r.rbp {
 		at, _ := u.address(r.at)
-		u.setRBP(u.mem.word(at))
+		u.setFP(u.mem.word(at))
 	}
 	u.regs[regRSP], u.regs[regRIP] = cfa, pc
 	return true
@@ -164,7 +164,7 @@ func (u *Unwinder) tryPointer(sp uint64, returns func(uint64) bool) bool {
 	if !ok || !returns(pc) {
 		return false
 	}
-	u.setRBP(u.mem.word(fp))
+	u.setFP(u.mem.word(fp))
 	u.regs[regRSP], u.regs[regRIP] = fp+16, pc
 	return true
 }

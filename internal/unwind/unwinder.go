@@ -74,7 +74,7 @@ func (u *Unwinder) start(regs *ptrace.Regs, stack *Stack, chain []uint64, dst []
 	if !u.load(regs, stack.Partial) {
 		return dst, Unsupported
 	}
-	u.chain.begin(chain, u.regs[regRBP], u.regs[regRSP])
+	u.chain.begin(chain, u.regs[regFP], u.regs[regSP])
 	certain := 0
 	dst, end := u.walk(dst, &certain)
 	if certain > 0 && end != Whole {
@@ -86,13 +86,13 @@ func (u *Unwinder) start(regs *ptrace.Regs, stack *Stack, chain []uint64, dst []
 // walk goes from frame to frame. It sets certain to the length of dst before the first frame that is in doubt, if there is
 // one.
 func (u *Unwinder) walk(dst []Frame, certain *int) ([]Frame, End) {
-	at := place{pc: u.regs[regRIP]}
+	at := place{pc: u.regs[regPC]}
 	at.m, at.ok = u.code.Find(at.pc)
 	for depth := 0; ; depth++ {
 		if depth == MaxDepth {
 			return dst, TooDeep
 		}
-		sp := u.regs[regRSP]
+		sp := u.regs[regSP]
 		dst = append(dst, Frame{PC: at.pc, SP: sp, Return: at.ret})
 		how, end := u.leave(&at, sp)
 		if u.sure < 0 && u.mem.strays != u.begun {
@@ -108,9 +108,9 @@ func (u *Unwinder) walk(dst []Frame, certain *int) ([]Frame, End) {
 		if end != 0 {
 			return dst, end
 		}
-		next := place{pc: u.regs[regRIP], ret: how == byReturn}
+		next := place{pc: u.regs[regPC], ret: how == byReturn}
 		if next.m, next.ok = u.code.Find(next.lookup()); !next.ok {
-			if u.regs[regRIP] == 0 {
+			if u.regs[regPC] == 0 {
 				return dst, Whole
 			}
 			return dst, NotCode

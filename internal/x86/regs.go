@@ -53,6 +53,9 @@ func (r *Regs) SetSP(sp uint64) { r.Rsp = sp }
 // FP returns the frame pointer register, whatever the program uses it for.
 func (r *Regs) FP() uint64 { return r.Rbp }
 
+// SetFP sets the frame pointer register.
+func (r *Regs) SetFP(fp uint64) { r.Rbp = fp }
+
 // ThreadPointer returns the address at which a C library keeps a thread's own data. For all
 // threads except the first that is above the thread's stack, in the same mapping.
 func (r *Regs) ThreadPointer() uint64 { return r.FsBase }

@@ -3,7 +3,7 @@ package bkpt
 import (
 	"fmt"
 
-	"ptools/internal/x86"
+	"ptools/internal/machine"
 )
 
 // codeSize is how many bytes of text are kept with a breakpoint: more than the
@@ -24,7 +24,7 @@ type Breakpoint struct {
 	dead   bool  // the text was gone when the trap was last to be planted or lifted, or is no instruction; Add revives it
 	place  place // what it was planned for
 	code   [codeSize]byte
-	plan   x86.Plan
+	plan   machine.Plan
 	slot   *slot // scratch slot given to it
 	bent   bool  // no free slot has a copy that comes back by itself
 }
@@ -38,7 +38,7 @@ func Instruction(addr uint64, code []byte) *Breakpoint {
 }
 
 // Plan returns how threads get past the breakpoint.
-func (b *Breakpoint) Plan() *x86.Plan { return &b.plan }
+func (b *Breakpoint) Plan() *machine.Plan { return &b.plan }
 
 // Orig returns the program's own byte, which the trap replaces.
 func (b *Breakpoint) Orig() byte { return b.code[0] }
@@ -69,7 +69,7 @@ func (b *Breakpoint) read(t *Table) error {
 }
 
 func (b *Breakpoint) setCode(code []byte) error {
-	p, err := x86.MakePlan(code, b.Addr)
+	p, err := machine.MakePlan(code, b.Addr)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@
 // # Getting past
 //
 // If a trap were lifted to step over it, other threads could run past the
-// breakpoint unseen. So the trap stays, and each breakpoint has an [x86.Plan]: its
+// breakpoint unseen. So the trap stays, and each breakpoint has an [machine.Plan]: its
 // instruction is emulated, or a copy of it runs in a slot of [Scratch]. An
 // instruction that can only run in its own place is stepped there, with all other
 // threads stopped.

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"ptools/internal/x86"
+	"ptools/internal/machine"
 )
 
 // ErrNoSlot is the error when every scratch slot is taken, or the table has no
@@ -13,7 +13,7 @@ import (
 var ErrNoSlot = errors.New("no scratch slot is free")
 
 // SlotSize is the size and alignment of a scratch slot.
-const SlotSize = x86.SlotSize
+const SlotSize = machine.SlotSize
 
 // Scratch is executable memory of the target, in slots of SlotSize bytes, where
 // copies of instructions run. A breakpoint keeps its slot, and the copy in it,
@@ -39,10 +39,10 @@ type area struct {
 
 type slot struct {
 	addr    uint64
-	orig    []byte   // in area.orig
-	copy    x86.Copy // what was last written
-	plan    x86.Plan // of the copied instruction
-	from    uint64   // address of the copied instruction
+	orig    []byte       // in area.orig
+	copy    machine.Copy // what was last written
+	plan    machine.Plan // of the copied instruction
+	from    uint64       // address of the copied instruction
 	owner   *Breakpoint
 	live    bool // copy is in the target's memory
 	retired bool // without owner, but a thread may be in it
@@ -96,7 +96,7 @@ func (l *slot) free() bool { return l.owner == nil && !l.retired }
 
 // Place puts the copy of b's instruction in a slot, unless it is there already, and
 // returns the slot's address. direct says whether the thread may be continued in it
-// rather than stepped. The error is [ErrNoSlot], [x86.ErrNotDisplaceable], or says why
+// rather than stepped. The error is [ErrNoSlot], that the instruction cannot run elsewhere, or says why
 // the target's memory could not be written.
 func (s *Scratch) Place(b *Breakpoint) (addr uint64, direct bool, err error) {
 	l := b.slot
@@ -137,7 +137,7 @@ func (s *Scratch) Direct(b *Breakpoint) (addr uint64, ok bool) {
 // the thread can be continued in, then one that needs no scratch register.
 func (s *Scratch) choose(b *Breakpoint) (*slot, error) {
 	var best *slot
-	var bestCopy x86.Copy
+	var bestCopy machine.Copy
 	for _, a := range s.areas {
 		l := a.free()
 		if l == nil {
@@ -158,7 +158,7 @@ func (s *Scratch) choose(b *Breakpoint) (*slot, error) {
 	return best, nil
 }
 
-func better(c, than x86.Copy) bool {
+func better(c, than machine.Copy) bool {
 	if c.Direct != than.Direct {
 		return c.Direct
 	}
@@ -204,7 +204,7 @@ func (s *Scratch) Origin(pc uint64) (addr uint64, ok bool) {
 // other threads it does nothing, and reports inSlot false. done is false if the
 // instruction has not run. The thread is then at the breakpoint's address, which
 // it has already hit, and must be moved off again without counting a hit.
-func (s *Scratch) Relocate(r *x86.Regs, saved x86.Saved, m Memory) (inSlot, done bool) {
+func (s *Scratch) Relocate(r *machine.Regs, saved machine.Saved, m Memory) (inSlot, done bool) {
 	l := s.at(r.PC())
 	if l == nil || len(l.copy.Code) == 0 {
 		return false, true
@@ -214,7 +214,7 @@ func (s *Scratch) Relocate(r *x86.Regs, saved x86.Saved, m Memory) (inSlot, done
 
 // Exit is Plan.Exit for the instruction whose copy is in the slot. That may not be
 // the instruction at the breakpoint any more.
-func (s *Scratch) Exit(r *x86.Regs, addr uint64, saved x86.Saved, m Memory) (done bool) {
+func (s *Scratch) Exit(r *machine.Regs, addr uint64, saved machine.Saved, m Memory) (done bool) {
 	l := s.at(addr)
 	if l == nil {
 		return true

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"testing"
 
+	"ptools/internal/machine"
 	"ptools/internal/ptrace"
-	"ptools/internal/x86"
 )
 
 func TestArmDisarm(t *testing.T) {
@@ -345,8 +345,8 @@ func TestRelocate(t *testing.T) {
 		{slot + SlotSize, slot + SlotSize, false, true},
 		{b.Addr, b.Addr, false, true},
 	} {
-		r := x86.Regs{Rip: c.pc}
-		in, done := s.Relocate(&r, x86.Saved{}, m)
+		r := machine.Regs{Rip: c.pc}
+		in, done := s.Relocate(&r, machine.Saved{}, m)
 		if in != c.inSlot || done != c.done || r.Rip != c.want {
 			t.Errorf("Relocate at %#x: %t, %t, %#x, want %t, %t, %#x", c.pc, in, done, r.Rip, c.inSlot, c.done, c.want)
 		}

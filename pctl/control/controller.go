@@ -7,6 +7,7 @@ import (
 
 	"ptools/internal/elfsym"
 	"ptools/internal/guard"
+	"ptools/internal/machine"
 	"ptools/internal/ptrace"
 	"ptools/internal/tracee"
 	"ptools/pctl/handle"
@@ -81,6 +82,9 @@ type Controller struct {
 func newController(pid int, o *Options, start func(c *Controller) error) (*Controller, error) {
 	if !ptrace.Supported {
 		return nil, errors.ErrUnsupported
+	}
+	if !machine.Controls {
+		return nil, ErrMachine
 	}
 	if o == nil {
 		o = new(Options)

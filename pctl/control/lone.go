@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 
+	"ptools/internal/machine"
 	"ptools/internal/ptrace"
 	"ptools/internal/tracee"
-	"ptools/internal/x86"
 	"ptools/pctl/bkpt"
 )
 
@@ -265,7 +265,7 @@ func (o *stepper) stepPast(t *tracee.Thread) {
 	k := trapsOf(t)
 	b := k.at
 	k.at = nil
-	if b.Plan().Kind() == x86.Emulate {
+	if b.Plan().Kind() == machine.Emulate {
 		if ok, _ := b.Plan().Emulate(&t.Regs.Regs, o.g.Memory.Used); ok {
 			t.Known, k.lone.phase = tracee.RegsChanged, loneStepped
 			o.putAt(t, nil)
@@ -273,7 +273,7 @@ func (o *stepper) stepPast(t *tracee.Thread) {
 			return
 		}
 	}
-	if b.Plan().Kind() == x86.StepAll || !o.displace(t, b) {
+	if b.Plan().Kind() == machine.StepAll || !o.displace(t, b) {
 		o.stepInPlace(t, b)
 		return
 	}

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"syscall"
 
+	"ptools/internal/machine"
 	"ptools/internal/ptrace"
 	"ptools/internal/tracee"
-	"ptools/internal/x86"
 	"ptools/pctl/bkpt"
 )
 
@@ -22,7 +22,7 @@ type step struct {
 	b      *bkpt.Breakpoint
 	slot   uint64 // 0: in the instruction's own place, or direct
 	direct bool   // in a slot from which the thread would come back by itself
-	saved  x86.Saved
+	saved  machine.Saved
 	mask   uint64
 	masked bool // mask has to be put back
 	flag   bool // the thread's own trap flag, before
@@ -123,14 +123,14 @@ func (o *stepper) stepOff(t *tracee.Thread) bool {
 	if b.Hits > hotHits && b.Plan().UsesMemory() && o.continueCopy(t, b) {
 		return true
 	}
-	if b.Plan().Kind() == x86.Emulate {
+	if b.Plan().Kind() == machine.Emulate {
 		if ok, _ := b.Plan().Emulate(&t.Regs.Regs, o.g.Memory.Used); ok {
 			t.Known = tracee.RegsChanged
 			o.putAt(t, nil)
 			return true
 		}
 	}
-	if b.Plan().Kind() == x86.StepAll || !o.displace(t, b) {
+	if b.Plan().Kind() == machine.StepAll || !o.displace(t, b) {
 		o.stepInPlace(t, b)
 	}
 	// stepInPlace has waited: the thread may have ended, and its number be another's (TestStepAcrossExec).
@@ -228,7 +228,7 @@ func (o *stepper) stepped(t *tracee.Thread, stop ptrace.Stop) {
 	}
 	if s.direct {
 		var in bool
-		if in, done = o.c.traps.table.Scratch().Relocate(&t.Regs.Regs, x86.Saved{}, o.g.Memory.Mem); in { // else it has come back
+		if in, done = o.c.traps.table.Scratch().Relocate(&t.Regs.Regs, machine.Saved{}, o.g.Memory.Mem); in { // else it has come back
 			t.Known = tracee.RegsChanged
 		}
 	}
@@ -356,7 +356,7 @@ func (o *stepper) moveOutOf(table *bkpt.Table, t *tracee.Thread) {
 	if table.Len() == 0 || o.g.LoadRegs(t) != nil {
 		return
 	}
-	in, done := table.Scratch().Relocate(&t.Regs.Regs, x86.Saved{}, o.g.Memory.Mem)
+	in, done := table.Scratch().Relocate(&t.Regs.Regs, machine.Saved{}, o.g.Memory.Mem)
 	if !in {
 		return
 	}

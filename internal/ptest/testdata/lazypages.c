@@ -48,7 +48,7 @@ NOINLINE static void below(void)
 static void *sleeper(void *arg)
 {
 	/* The stack pointer goes to the lower half, whose pages exist, and never comes back. */
-	__asm__ volatile("mov %0, %%rsp\n\tcall *%1" : : "r"(stack + BELOW * PAGE - 64), "r"(below) : "memory");
+	CALL_ON(stack + BELOW * PAGE - 64, below);
 	return arg;
 }
 

@@ -28,6 +28,15 @@
 #define NOINLINE __attribute__((noinline, noclone))
 #define UNUSED __attribute__((unused))
 
+/* PAUSE is for a loop that waits for another thread. CALL_ON calls a function that never returns, on another stack. */
+#ifdef __aarch64__
+#define PAUSE() __asm__ volatile("yield" ::: "memory")
+#define CALL_ON(top, f) __asm__ volatile("mov sp, %0\n\tblr %1" : : "r"(top), "r"(f) : "memory", "x30")
+#else
+#define PAUSE() __asm__ volatile("pause" ::: "memory")
+#define CALL_ON(top, f) __asm__ volatile("mov %0, %%rsp\n\tcall *%1" : : "r"(top), "r"(f) : "memory")
+#endif
+
 enum { SHARES = 48, KINDS = 64 };
 
 /* The page; truth.go has the same layout. */

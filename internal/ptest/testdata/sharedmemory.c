@@ -57,7 +57,7 @@ static int child(void *arg)
 		syscall(SYS_exit, 7);
 	wait_and_share();
 	while (atomic_load(&ended) != threads)
-		__asm__ volatile("pause" ::: "memory");
+		PAUSE();
 	syscall(SYS_exit_group, 7);
 	return arg != NULL;
 }

@@ -35,12 +35,19 @@ static void *lead(void *arg)
 	if (strcmp(kind, "spin") == 0) {
 		unsigned char *code = mmap(NULL, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
+#ifdef __aarch64__
+		memcpy(code, "\0\x04\0\x91\xff\xff\xff\x17", 8); /* add x0, x0, #1; b to it */
+		__builtin___clear_cache((char *)code, (char *)code + 8);
+		__asm__ volatile("mov x29, %0\n\tmov sp, %2\n\tbr %1"
+			: : "r"(range + HALF + 64), "r"(code), "r"(range + HALF / 2) : "memory");
+#else
 		memcpy(code, "\x48\xff\xc0\xeb\xfb", 5); /* inc %rax; jmp to it */
 		__asm__ volatile("mov %0, %%rbp\n\tmov %2, %%rsp\n\tjmp *%1"
 			: : "r"(range + HALF + 64), "r"(code), "r"(range + HALF / 2) : "memory");
+#endif
 	}
 	if (strcmp(kind, "sleep") == 0)
-		__asm__ volatile("mov %0, %%rsp\n\tcall *%1" : : "r"(range + HALF - 64), "r"(below) : "memory");
+		CALL_ON(range + HALF - 64, below);
 	for (volatile unsigned n = 0;; n++)
 		;
 	return arg;

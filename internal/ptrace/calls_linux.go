@@ -67,28 +67,6 @@ func Detach(tid int, sig syscall.Signal) error {
 	return call(unix.PTRACE_DETACH, tid, 0, uintptr(sig))
 }
 
-// GetRegs reads the registers of a stopped thread.
-func GetRegs(tid int, r *Regs) error {
-	return exchange(unix.PTRACE_GETREGS, tid, 0, unsafe.Pointer(r))
-}
-
-// SetRegs writes the registers of a stopped thread.
-func SetRegs(tid int, r *Regs) error {
-	return exchange(unix.PTRACE_SETREGS, tid, 0, unsafe.Pointer(r))
-}
-
-// UpdateRegs is SetRegs for a thread whose registers in the kernel are was. If r differs
-// in the program counter only, only that is written (PTRACE_POKEUSER). That saves the
-// kernel the segment registers and their checks.
-func UpdateRegs(tid int, was, r *Regs) error {
-	moved := *was
-	moved.Rip = r.Rip
-	if moved != *r {
-		return SetRegs(tid, r)
-	}
-	return call(unix.PTRACE_POKEUSR, tid, unsafe.Offsetof(r.Rip), uintptr(r.Rip))
-}
-
 // EventMsg returns the number that belongs to the event a thread is stopped at.
 func EventMsg(tid int) (msg uint64, err error) {
 	err = exchange(unix.PTRACE_GETEVENTMSG, tid, 0, unsafe.Pointer(&msg))

@@ -97,26 +97,25 @@ const cldTrapped = 4
 //go:nocheckptr
 func setBack(tid uintptr, info *SigInfo, rules []SetBack, b *Back) bool {
 	r := &b.Regs
-	_, _, e := syscall.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_GETREGS, tid, 0, uintptr(unsafe.Pointer(r)), 0, 0)
-	if e != 0 {
+	if !rawRegs(tid, r) {
 		return false
 	}
-	i := search(rules, r.Rip)
-	if i == len(rules) || rules[i].After != r.Rip {
+	pc := r.PC()
+	i := search(rules, pc)
+	if i == len(rules) || rules[i].After != pc {
 		return false
 	}
 	rule := &rules[i]
 	if rule.Code != 0 {
-		_, _, e = syscall.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_GETSIGINFO, tid, 0, uintptr(unsafe.Pointer(info)), 0, 0)
+		_, _, e := syscall.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_GETSIGINFO, tid, 0, uintptr(unsafe.Pointer(info)), 0, 0)
 		if e != 0 || info.Code != rule.Code {
 			return false // a signal from outside
 		}
 	}
-	_, _, e = syscall.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_POKEUSR, tid, unsafe.Offsetof(r.Rip), uintptr(rule.To), 0, 0)
-	if e != 0 {
+	if !rawMove(tid, r, rule.To) {
 		return false
 	}
-	b.TID, b.After, r.Rip = int(tid), rule.After, rule.To
+	b.TID, b.After = int(tid), rule.After
 	syscall.RawSyscall6(unix.SYS_WAIT4, tid, 0, unix.WALL|unix.WNOHANG, 0, 0, 0) // or it was killed
 	return true
 }

@@ -10,20 +10,21 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"ptools/internal/machine"
 	"ptools/internal/ptest"
 )
 
-// rule returns the rule for an int3 at addr. long: it replaces a longer instruction, so only a thread that
+// rule returns the rule for a trap at addr. long: it replaces a longer instruction, so only a thread that
 // has executed the int3 can be behind it.
 func rule(addr uint64, long bool) SetBack {
-	r := SetBack{After: addr + 1, To: addr}
+	r := SetBack{After: addr + machine.TrapBehind, To: addr}
 	if !long {
-		r.Code = SIKernel
+		r.Code = trapCode
 	}
 	return r
 }
 
-// TestPeekWaitBack: a thread that has executed an int3 of the list is set back in front of it, and its wait
+// TestPeekWaitBack: a thread that has executed a trap of the list is set back in front of it, and its wait
 // status is consumed. Nothing is done about a SIGTRAP for any other reason.
 func TestPeekWaitBack(t *testing.T) {
 	for _, tt := range []struct {
@@ -38,7 +39,7 @@ func TestPeekWaitBack(t *testing.T) {
 		{"polled", func(pc uint64) []SetBack { return []SetBack{rule(pc, true)} }, false, true, false},
 		{"not of the list", func(pc uint64) []SetBack { return []SetBack{rule(pc-1, true), rule(pc+1, true)} }, true, false, false},
 		{"no list", func(uint64) []SetBack { return nil }, true, false, false},
-		{"sent", func(pc uint64) []SetBack { return []SetBack{rule(pc-1, false)} }, true, false, true},
+		{"sent", func(pc uint64) []SetBack { return []SetBack{rule(pc-restartedAt-machine.TrapBehind, false)} }, true, false, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			g := startCat(t)
@@ -46,10 +47,10 @@ func TestPeekWaitBack(t *testing.T) {
 			x.seize(g.PID, 0)
 			awaitCall(g, g.PID, unix.SYS_READ)
 			x.halt(g.PID)
-			pc := x.regs(g.PID).PC() // behind the system call, where it returns
-			var old byte
+			pc := x.regs(g.PID).PC() + restartedAt // behind the system call, where it returns
+			var old string
 			if !tt.sent {
-				old = poke(t, g, pc, 0xcc)
+				old = poke(t, g, pc, machine.Trap)
 			}
 			x.must(Cont(g.PID, 0))
 			if tt.sent {
@@ -68,14 +69,17 @@ func TestPeekWaitBack(t *testing.T) {
 			}
 			at := pc
 			if !tt.back && !tt.sent {
-				at++
+				at += machine.TrapBehind
+			}
+			if tt.sent {
+				at -= restartedAt
 			}
 			now := x.regs(g.PID)
 			if now.PC() != at {
 				t.Errorf("it stands at %#x, want %#x", now.PC(), at)
 			}
 			if tt.back {
-				if backs[0] != (Back{g.PID, pc + 1, *now}) {
+				if backs[0] != (Back{g.PID, pc + machine.TrapBehind, *now}) {
 					t.Errorf("%+v, want %d with %+v", backs[0], g.PID, *now)
 				}
 				x.nothing()
@@ -122,14 +126,14 @@ func TestPeekWaitBackAll(t *testing.T) {
 	}
 	x := newTracer(t)
 	var rules []SetBack
-	var olds [n]byte
+	var olds [n]string
 	for i, g := range gs {
 		x.seize(g.PID, 0)
 		awaitCall(g, g.PID, unix.SYS_READ)
 		x.halt(g.PID)
-		pc := x.regs(g.PID).PC()
+		pc := x.regs(g.PID).PC() + restartedAt
 		rules = append(rules, rule(pc, true))
-		olds[i] = poke(t, g, pc, 0xcc)
+		olds[i] = poke(t, g, pc, machine.Trap)
 	}
 	for _, g := range gs {
 		x.must(Cont(g.PID, 0))

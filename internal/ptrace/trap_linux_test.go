@@ -10,10 +10,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"ptools/internal/machine"
 	"ptools/internal/ptest"
 )
 
-// TestTrapUnblocks: the SIGTRAP of an int3 is forced. If the thread has blocked it, the kernel unblocks it and sets
+// TestTrapUnblocks: the SIGTRAP of a trap is forced. If the thread has blocked it, the kernel unblocks it and sets
 // the process's disposition to the default (kernel/signal.c, force_sig_info_to_task).
 func TestTrapUnblocks(t *testing.T) {
 	g := startCat(t)
@@ -25,22 +26,22 @@ func TestTrapUnblocks(t *testing.T) {
 	mask, err := SigMask(g.PID)
 	x.must(err)
 	x.must(SetSigMask(g.PID, mask|trap))
-	pc := x.regs(g.PID).PC()
-	old := poke(t, g, pc, 0xcc) // behind the system call, where it returns
+	pc := x.regs(g.PID).PC() + restartedAt
+	old := poke(t, g, pc, machine.Trap) // behind the system call, where it returns
 	x.must(Cont(g.PID, 0))
 	say(t, g)
 	x.want(g.PID, KindSignal, syscall.SIGTRAP)
 	var si SigInfo
 	x.must(GetSigInfo(g.PID, &si))
-	if si.Code != SIKernel {
-		t.Errorf("si_code %#x, want %#x", si.Code, SIKernel)
+	if si.Code != trapCode {
+		t.Errorf("si_code %#x, want %#x", si.Code, trapCode)
 	}
 	if now, err := SigMask(g.PID); now != mask || err != nil {
 		t.Errorf("mask %#x, %v: want %#x", now, err, mask)
 	}
 	r := x.regs(g.PID)
-	if r.PC() != pc+1 {
-		t.Errorf("trapped at %#x, want %#x", r.PC(), pc+1)
+	if r.PC() != pc+machine.TrapBehind {
+		t.Errorf("trapped at %#x, want %#x", r.PC(), pc+machine.TrapBehind)
 	}
 	poke(t, g, pc, old)
 	r.SetPC(pc)
@@ -78,7 +79,7 @@ func TestReportedSignalEndsWithTracer(t *testing.T) {
 	}
 }
 
-// trapTwo makes two targets hit an int3. The wait status of the first one is consumed, and it is set back to its
+// trapTwo makes two targets hit a trap. The wait status of the first one is consumed, and it is set back to its
 // own instruction.
 func trapTwo(t *testing.T, seen, unseen *ptest.Target) bool {
 	for _, g := range []*ptest.Target{seen, unseen} {
@@ -92,8 +93,8 @@ func trapTwo(t *testing.T, seen, unseen *ptest.Target) bool {
 			t.Errorf("wait for target %d: %v", g.PID, err)
 			return false
 		}
-		pc := r.PC()
-		old := poke(t, g, pc, 0xcc)
+		pc := r.PC() + restartedAt
+		old := poke(t, g, pc, machine.Trap)
 		Cont(g.PID, 0)
 		say(t, g)
 		if g == unseen {
@@ -114,22 +115,22 @@ func trapTwo(t *testing.T, seen, unseen *ptest.Target) bool {
 	return false
 }
 
-// poke replaces a byte of the target's text, which /proc/PID/mem may write, and returns the old one.
-func poke(t *testing.T, g *ptest.Target, addr uint64, b byte) byte {
+// poke replaces what is in the target's text, which /proc/PID/mem may write, and returns what was there.
+func poke(t *testing.T, g *ptest.Target, addr uint64, text string) string {
 	t.Helper()
 	f, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", g.PID), os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	var old [1]byte
-	if _, err := f.ReadAt(old[:], int64(addr)); err != nil {
+	old := make([]byte, len(text))
+	if _, err := f.ReadAt(old, int64(addr)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.WriteAt([]byte{b}, int64(addr)); err != nil {
+	if _, err := f.WriteAt([]byte(text), int64(addr)); err != nil {
 		t.Fatal(err)
 	}
-	return old[0]
+	return string(old)
 }
 
 // TestUpdateRegs: UpdateRegs writes what was changed, whether that is only the program counter or not.
@@ -143,9 +144,9 @@ func TestUpdateRegs(t *testing.T) {
 	was := before
 	for name, change := range map[string]func(*Regs){
 		"nothing":         func(*Regs) {},
-		"program counter": func(r *Regs) { r.Rip += 100 },
-		"another":         func(r *Regs) { r.R12++ },
-		"both":            func(r *Regs) { r.Rip++; r.Rdi-- },
+		"program counter": func(r *Regs) { r.SetPC(r.PC() + 100) },
+		"another":         func(r *Regs) { r.SetFP(r.FP() + 1) },
+		"both":            func(r *Regs) { r.SetPC(r.PC() + machine.SlotSize); r.SetSP(r.SP() - 16) },
 	} {
 		now := was
 		change(&now)

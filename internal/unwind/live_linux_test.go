@@ -56,7 +56,7 @@ var (
 	chainC  = [][]string{{"outer", "middle", "inner", "leaf"}, {"inner", "sort", "compare"}, {"inner", "realigned"}, {"inner", "print"}}
 	signalC = [][]string{{"main", "outer", "inner"}, {"main", "handler", "handle", "labour"}}
 	// The trampoline has a symbol in static programs: it is not the function in front of it.
-	trampolineC = append(signalC, []string{"main", "<signal> __restore_rt", "handler", "handle", "labour"})
+	trampolineC = append(signalC, []string{"main", "<signal> " + trampoline, "handler", "handle", "labour"})
 	throwCC     = [][]string{{"main", "outer(int)", "middle(int)", "inner(int)"}}
 	busyGo      = [][]string{{"runtime.main", "main.main", "main.outer", "main.middle", "main.inner"}}
 	chainRS     = [][]string{{"main", "chain::main", "chain::outer", "chain::middle", "chain::inner"}}

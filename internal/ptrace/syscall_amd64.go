@@ -42,27 +42,6 @@ func (r *Regs) SyscallReturn() (nr int64, result int64, ok bool) {
 	return int64(r.OrigRax), int64(r.Rax), true
 }
 
-// InterruptedResult reports whether a signal or a stop has interrupted a system call, by its result at a stop:
-// EINTR, or one of the kernel's codes for the ways of a syscall restart (include/linux/errno.h).
-func InterruptedResult(result int64) bool {
-	switch -result {
-	case eRestartSys, eRestartNoIntr, eRestartNoHand, eRestartBlock, eIntr:
-		return true
-	}
-	return false
-}
-
-// RestartBlock is ERESTART_RESTARTBLOCK, negated in the result of a call that restart_syscall(2) will continue.
-const RestartBlock = 516
-
-const (
-	eIntr          = 4
-	eRestartSys    = 512
-	eRestartNoIntr = 513
-	eRestartNoHand = 514
-	eRestartBlock  = RestartBlock
-)
-
 // SyscallArgs returns the six arguments of the system call the thread is in.
 func (r *Regs) SyscallArgs() [6]uint64 {
 	return [6]uint64{r.Rdi, r.Rsi, r.Rdx, r.R10, r.R8, r.R9}

@@ -90,7 +90,7 @@ func TestBellAmongHandlers(t *testing.T) {
 		step.do()
 		var sa sigaction
 		x.must(rtSigaction(BellSignal, nil, &sa))
-		if sa.handler != bell || sa.flags != saOnStack|saRestorer {
+		if sa.handler != bell || sa.flags != saOnStack|bellFlags {
 			t.Errorf("after %s: %+v", step.name, sa)
 		}
 	}
