@@ -4,10 +4,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"maps"
 	"syscall"
 
 	"ptools/internal/guard"
 	"ptools/internal/mem"
+	"ptools/internal/procfs"
 	"ptools/internal/ptrace"
 )
 
@@ -32,9 +34,10 @@ func (m *Memory) Open() error {
 	patient := opened.Patiently()
 	m.Mem, m.Bound, m.Used = &quickMemory{patient, patient.Quick()}, patient.QuickBound(), opened.User()
 	if !mem.Forces() {
+		auxv, _ := procfs.ReadAuxv(m.g.PID) // empty: no other tracee is known to have the memory
 		bound := m.Bound
-		m.Mem = &quickMemory{patient, &tracersMemory{patient.Quick(), bound, m.g}}
-		m.Bound = &tracersMemory{bound, bound, m.g}
+		m.Mem = &quickMemory{patient, &tracersMemory{patient.Quick(), bound, m.g, auxv}}
+		m.Bound = &tracersMemory{bound, bound, m.g, auxv}
 	}
 	if !opened.Writable() {
 		poked := pokedMemory{patient, m.g.Standing}
@@ -94,10 +97,11 @@ type tracersMemory struct {
 	Words
 	bound Words // the same address space
 	g     *Group
+	auxv  procfs.Auxv // of the address space: an exec draws its addresses anew
 }
 
-// WriteAt writes to the memory. A tracee has the same memory if it has the same bytes there: where a program was executed
-// meanwhile, its text has no trap of ours. It is called by the tracer.
+// WriteAt writes to the memory, of which a tracee is known to have it by the auxiliary vector and the bytes there. It is called by
+// the tracer.
 func (m *tracersMemory) WriteAt(p []byte, addr int64) (int, error) {
 	n, err := m.Words.WriteAt(p, addr)
 	if err != syscall.EFAULT {
@@ -108,7 +112,11 @@ func (m *tracersMemory) WriteAt(p []byte, addr int64) (int, error) {
 		return n, err
 	}
 	for tid, t := range m.g.Threads {
-		if t.Role != RoleCopy && mem.Replace(tid, old, p, addr) == nil {
+		if t.Role == RoleCopy || len(m.auxv) == 0 {
+			continue
+		}
+		auxv, e := procfs.ReadAuxv(tid)
+		if e == nil && maps.Equal(auxv, m.auxv) && mem.Replace(tid, old, p, addr) == nil {
 			return len(p), nil
 		}
 	}
