@@ -36,7 +36,7 @@ var rooms = map[string][]string{
 	"internal/elfsym":     {"internal/cursor", "internal/intern", "internal/patience"},
 	"internal/rtld":       {},
 	"internal/intern":     {},
-	"internal/flame":      {"internal/intern"},
+	"internal/flame":      {"internal/clean", "internal/intern"},
 	"internal/profile":    {"internal/clean", "internal/fit", "internal/flame", "internal/intern"},
 	"internal/ptest":      {},
 	"internal/hostile":    {},

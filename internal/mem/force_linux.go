@@ -1,6 +1,8 @@
 package mem
 
 import (
+	"bytes"
+	"strconv"
 	"sync"
 	"unsafe"
 
@@ -25,3 +27,21 @@ var Forces = sync.OnceValue(func() bool {
 	_, err = unix.Pwrite(fd, []byte{1}, int64(uintptr(unsafe.Pointer(&page[0]))))
 	return err == nil
 })
+
+// Replace writes to the memory that a thread has now, if that has the bytes old there. The caller traces the thread, where [Forces]
+// is false. The error is EFAULT if the memory has other bytes or cannot be written.
+func Replace(tid int, old, now []byte, addr int64) error {
+	fd, err := openFile("/proc/"+strconv.Itoa(tid)+"/mem", unix.O_RDWR)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	found := make([]byte, len(old))
+	if n, err := unix.Pread(fd, found, addr); err != nil || n != len(old) || !bytes.Equal(found, old) {
+		return unix.EFAULT
+	}
+	if n, err := unix.Pwrite(fd, now, addr); err != nil || n != len(now) {
+		return unix.EFAULT
+	}
+	return nil
+}

@@ -26,6 +26,9 @@ func (m *Memory) Close() error                              { return nil }
 // Forces reports false.
 func Forces() bool { return false }
 
+// Replace returns errors.ErrUnsupported.
+func Replace(tid int, old, now []byte, addr int64) error { return errors.ErrUnsupported }
+
 // A Bound cannot be had on this platform.
 type Bound struct{ m *Memory }
 

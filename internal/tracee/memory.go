@@ -4,10 +4,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"maps"
 	"syscall"
 
 	"ptools/internal/guard"
 	"ptools/internal/mem"
+	"ptools/internal/procfs"
 	"ptools/internal/ptrace"
 )
 
@@ -31,6 +33,12 @@ func (m *Memory) Open() error {
 	m.Close()
 	patient := opened.Patiently()
 	m.Mem, m.Bound, m.Used = &quickMemory{patient, patient.Quick()}, patient.QuickBound(), opened.User()
+	if !mem.Forces() {
+		auxv, _ := procfs.ReadAuxv(m.g.PID) // empty: no other tracee is known to have the memory
+		bound := m.Bound
+		m.Mem = &quickMemory{patient, &tracersMemory{patient.Quick(), bound, m.g, auxv}}
+		m.Bound = &tracersMemory{bound, bound, m.g, auxv}
+	}
 	if !opened.Writable() {
 		poked := pokedMemory{patient, m.g.Standing}
 		m.Mem, m.Bound = poked, poked
@@ -76,11 +84,44 @@ func (m noMemory) Stale() bool { return true }
 // quickMemory is memory that the control goroutine reads and writes while threads stand.
 type quickMemory struct {
 	*mem.Patient
-	quick *mem.PatientView
+	quick Words
 }
 
 func (m *quickMemory) ReadAt(p []byte, addr int64) (int, error)  { return m.quick.ReadAt(p, addr) }
 func (m *quickMemory) WriteAt(p []byte, addr int64) (int, error) { return m.quick.WriteAt(p, addr) }
+
+// tracersMemory is memory whose text a kernel lets only the tracer of the thread write by whose number the memory was opened, and
+// only as long as that thread has the memory (proc_mem_foll_force in fs/proc/base.c, Linux 6.12). A first thread may end, or execute a
+// program, while others go on in the memory. Then it is written by the number of another tracee.
+type tracersMemory struct {
+	Words
+	bound Words // the same address space
+	g     *Group
+	auxv  procfs.Auxv // of the address space: an exec draws its addresses anew
+}
+
+// WriteAt writes to the memory, of which a tracee is known to have it by the auxiliary vector and the bytes there. It is called by
+// the tracer.
+func (m *tracersMemory) WriteAt(p []byte, addr int64) (int, error) {
+	n, err := m.Words.WriteAt(p, addr)
+	if err != syscall.EFAULT {
+		return n, err
+	}
+	old := make([]byte, len(p))
+	if _, e := m.bound.ReadAt(old, addr); e != nil {
+		return n, err
+	}
+	for tid, t := range m.g.Threads {
+		if t.Role == RoleCopy || len(m.auxv) == 0 {
+			continue
+		}
+		auxv, e := procfs.ReadAuxv(tid)
+		if e == nil && maps.Equal(auxv, m.auxv) && mem.Replace(tid, old, p, addr) == nil {
+			return len(p), nil
+		}
+	}
+	return n, err
+}
 
 // pokedMemory is the memory of a target without a descriptor. Writing needs a stopped thread, and reading does not.
 type pokedMemory struct {

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 
 	"ptools/internal/perfevent"
+	"ptools/internal/procfs"
 	"ptools/internal/ptest"
 	"ptools/pctl/notify"
 )
@@ -239,6 +241,41 @@ func TestBreakWithoutLeader(t *testing.T) {
 			t.Fatal(err)
 		}
 		check(t, c, threads*rounds)
+	})
+	t.Run("int3s leave", func(t *testing.T) { // also where the kernel lets only the tracer of a thread write that has the memory
+		c, out := run(t, &Options{Stop: []notify.Point{notify.Create}, Trap: TrapInt3}, ptest.BuildC(t, "leaderdead.c"), "-t", fmt.Sprint(threads), "-n", "20000")
+		hit := make(chan struct{}, 1)
+		b, err := c.BreakSymbol(bg, "", "work_on", 0, func(*Hit) {
+			if st, err := procfs.ReadStat(c.PID()); err == nil && st.State == 'Z' {
+				select {
+				case hit <- struct{}{}:
+				default:
+				}
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Continue(bg); err != nil {
+			t.Fatal(err)
+		}
+		<-hit
+		if err := c.Pause(bg, func(s *Stopped) error {
+			for _, th := range s.Threads() {
+				if th.TID() != c.PID() && ptest.HasTraps(th.TID()) {
+					t.Error("traps are in the text")
+				}
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Remove(bg); err != nil {
+			t.Fatal(err)
+		}
+		if <-c.Done(); !strings.Contains(<-out, "done") {
+			t.Error("the program has not ended by itself")
+		}
 	})
 	t.Run("has ended", func(t *testing.T) {
 		hits = 0
