@@ -90,23 +90,14 @@ func (f *formatter) assemble(a *argument) (b []byte, known []bool) {
 		if p.word != unread {
 			binary.LittleEndian.PutUint64(word[:], f.word(a, p.word))
 		}
-		read := p.word != unread && (p.word < perfevent.WordStack || a.result || p.word >= perfevent.WordLoads || f.stackRead())
+		onStack := !a.result && p.word >= perfevent.WordStack && p.word < perfevent.WordLoads
+		read := p.word != unread && (!onStack || f.values.Status[perfevent.StatusStack] != 0)
 		for i := range p.size {
 			b = append(b, word[p.off+i])
 			known = append(known, read && p.off+i < 8)
 		}
 	}
 	return b, known
-}
-
-// stackRead reports whether the words behind the return address were read. One of them is not zero then, in practice.
-func (f *formatter) stackRead() bool {
-	for _, w := range f.values.Words[perfevent.WordStack:perfevent.WordLoads] {
-		if w != 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // untyped returns a word of which nothing is known, with the text that it points to.

@@ -115,7 +115,7 @@ func (r *typeReader) signature(u *unit, e *detail, start uint64) *Signature {
 		}
 		kept, missing = kept || inFrame(&p.loc), missing || p.loc.expr == nil && !p.loc.list.set()
 		param.Name, param.Type = r.described(u, p)
-		if p.has(isResultFlag) || p.origin.set() && r.isResult(u, p) {
+		if p.has(isOutput) || p.origin.set() && r.isResult(u, p) {
 			s.Results = append(s.Results, param)
 		} else {
 			s.Params = append(s.Params, param)
@@ -203,7 +203,7 @@ func (r *typeReader) isResult(u *unit, e *detail) bool {
 		if !ok {
 			return false
 		}
-		if next.has(isResultFlag) {
+		if next.has(isOutput) {
 			return true
 		}
 		e = &next
