@@ -29,7 +29,7 @@ type detail struct {
 type flags uint8
 
 const (
-	isOutput flags = 1 << iota // a result of a Go function
+	isOutput     flags = 1 << iota // a result of a Go function
 	isStatic                       // a member that is in no object, or has no fixed place there
 	isArtificial                   // made by the compiler
 	isDefaulted                    // a function that is as the compiler makes it
