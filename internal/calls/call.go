@@ -36,7 +36,7 @@ func (w *Watch) Reports(tell func(*Call)) {
 		if v := r.Values; v != nil {
 			c.Begun, c.Tail = v.Begun(), v.Tail()
 			if c.layout != nil && w.reports.Values {
-				c.describe(v)
+				c.describe(v, constants{w.space})
 			}
 			if w.reports.Stack {
 				c.Stack, c.Cut = w.stack(v, r.Stack)
@@ -47,8 +47,8 @@ func (w *Watch) Reports(tell func(*Call)) {
 }
 
 // describe sets the texts of the values of a call.
-func (c *Call) describe(v *perfevent.CallValues) {
-	f := formatter{v, c.types}
+func (c *Call) describe(v *perfevent.CallValues, fixed constants) {
+	f := formatter{v, c.types, fixed}
 	c.Args = f.args(c.layout)
 	switch {
 	case len(c.layout.results) == 0 || c.Begun:

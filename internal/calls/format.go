@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -18,8 +19,9 @@ const unknown = "?"
 
 // A formatter makes texts of the values of a call.
 type formatter struct {
-	values *perfevent.CallValues
-	names  *goTypes // of dynamic types
+	values    *perfevent.CallValues
+	names     *goTypes // of dynamic types
+	constants constants
 }
 
 // Bounds of what is printed of one value.
@@ -65,7 +67,7 @@ func (f *formatter) word(a *argument, n int) uint64 {
 
 // argument returns the text of a value.
 func (f *formatter) argument(a *argument) string {
-	b, known := f.bytes(a)
+	b, known := f.assemble(a)
 	if a.typ == nil {
 		return f.untyped(a, b)
 	}
@@ -81,30 +83,21 @@ func (f *formatter) argument(a *argument) string {
 	return f.value(a.typ, b, known, 0)
 }
 
-// bytes puts a value together. known tells of each byte whether it was read.
-func (f *formatter) bytes(a *argument) (b []byte, known []bool) {
+// assemble puts a value together. known tells of each byte whether it was read.
+func (f *formatter) assemble(a *argument) (b []byte, known []bool) {
 	for _, p := range a.parts {
 		var word [16]byte
 		if p.word != unread {
 			binary.LittleEndian.PutUint64(word[:], f.word(a, p.word))
 		}
-		read := p.word != unread && (p.word < perfevent.WordStack || a.result || p.word >= perfevent.WordLoads || f.stackRead())
+		onStack := !a.result && p.word >= perfevent.WordStack && p.word < perfevent.WordLoads
+		read := p.word != unread && (!onStack || f.values.Status[perfevent.StatusStack] != 0)
 		for i := range p.size {
 			b = append(b, word[p.off+i])
 			known = append(known, read && p.off+i < 8)
 		}
 	}
 	return b, known
-}
-
-// stackRead reports whether the words behind the return address were read. One of them is not zero then, in practice.
-func (f *formatter) stackRead() bool {
-	for _, w := range f.values.Words[perfevent.WordStack:perfevent.WordLoads] {
-		if w != 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // untyped returns a word of which nothing is known, with the text that it points to.
@@ -123,27 +116,54 @@ func (f *formatter) text(a *argument) (string, bool) {
 	if a.text < 0 {
 		return "", false
 	}
-	address, _ := f.bytes(a)
+	address, _ := f.assemble(a)
 	copied := perfevent.FirstEntryText + a.text
 	if a.result {
 		copied = perfevent.FirstReturnText + a.text - perfevent.EntryTexts
 	}
 	status, text := f.values.Status[copied], &f.values.Texts[a.text]
 	switch {
-	case a.length < 0 && status == 0:
-		if a.typ != nil && len(address) == 8 {
-			if n := binary.LittleEndian.Uint64(address); n != 0 {
-				return hexWord(n) + " " + unknown, true
-			}
-		}
-		return "", false // nil, or a number
-	case a.length < 0:
+	case a.length >= 0 && status != 0:
+		n := f.word(a, a.length)
+		return quote(text[:min(n, perfevent.MostText)], n > perfevent.MostText), true
+	case a.length >= 0:
+		return f.constant(a), true
+	case status != 0:
 		return quote(text[:status-1], status > perfevent.MostText), true
-	case status == 0:
-		return unknown, true
 	}
+	if len(address) != 8 {
+		return "", false
+	}
+	n := binary.LittleEndian.Uint64(address)
+	if b, ok := f.constants.read(n, perfevent.MostText+1); ok {
+		if end := bytes.IndexByte(b, 0); end >= 0 {
+			return quote(b[:end], false), true
+		}
+		if len(b) > perfevent.MostText {
+			return quote(b[:perfevent.MostText], true), true
+		}
+	}
+	if a.typ == nil || n == 0 {
+		return "", false // a number, or nil
+	}
+	return hexWord(n) + " " + unknown, true
+}
+
+// constant returns a text with a length that was not in memory.
+func (f *formatter) constant(a *argument) string {
 	n := f.word(a, a.length)
-	return quote(text[:min(n, perfevent.MostText)], n > perfevent.MostText), true
+	if len(a.parts) == 2 || len(a.parts) == 3 { // else it is behind a pointer, which may lead elsewhere now
+		for _, p := range a.parts {
+			if p.word == unread || p.word == a.length {
+				continue
+			}
+			if b, ok := f.constants.read(f.word(a, p.word), min(n, perfevent.MostText)); ok && uint64(len(b)) == min(n, perfevent.MostText) {
+				return quote(b, n > perfevent.MostText)
+			}
+			break
+		}
+	}
+	return unknown
 }
 
 // quote returns a text in quotes. A cut character at its end is left out.

@@ -29,7 +29,7 @@ type detail struct {
 type flags uint8
 
 const (
-	isResultFlag flags = 1 << iota // a result of a Go function
+	isOutput     flags = 1 << iota // a result of a Go function
 	isStatic                       // a member that is in no object, or has no fixed place there
 	isArtificial                   // made by the compiler
 	isDefaulted                    // a function that is as the compiler makes it
@@ -53,10 +53,12 @@ type location struct {
 	list value
 }
 
+const attrGoKind dwarf.Attr = 0x2900
+
+// Calling conventions (DW_CC_*).
 const (
-	attrGoKind    dwarf.Attr = 0x2900
-	callNone                 = 3 // DW_CC_nocall: the compiler has changed how it is called
-	callReference            = 4 // DW_CC_pass_by_reference
+	callNone      = 3 // nocall: the compiler has changed how the function is called
+	callReference = 4 // pass_by_reference
 )
 
 // detail reads the entry under the cursor, whose data begin at base. It returns false at the end of siblings, and on an error.
@@ -112,7 +114,7 @@ func (e *detail) set(name dwarf.Attr, v value, c *cursor.Cursor, start uint64) {
 	case attrGoKind:
 		e.goKind = uint8(v.v)
 	case dwarf.AttrVarParam:
-		e.setIf(v, isResultFlag)
+		e.setIf(v, isOutput)
 	case dwarf.AttrDeclaration:
 		e.setIf(v, isStatic)
 	case dwarf.AttrExternal:

@@ -100,7 +100,7 @@ func (r *typeReader) signature(u *unit, e *detail, start uint64) *Signature {
 		s.Language = languageOf(uint16(root.language.v))
 	}
 	cfa := len(e.frame.expr) == 1 && e.frame.expr[0] == opFrameCFA
-	kept := true // parameters are kept in the frame
+	kept, missing := false, false // a parameter is kept in the frame, or is nowhere
 	u.children(e.off, func(p *detail) bool {
 		switch p.tag {
 		case dwarf.TagUnspecifiedParameters:
@@ -113,16 +113,16 @@ func (r *typeReader) signature(u *unit, e *detail, start uint64) *Signature {
 		if places, ok := placesOf(u.at(&p.loc, start), cfa); ok {
 			param.At = places
 		}
-		kept = kept && inFrame(&p.loc)
+		kept, missing = kept || inFrame(&p.loc), missing || p.loc.expr == nil && !p.loc.list.set()
 		param.Name, param.Type = r.described(u, p)
-		if p.has(isResultFlag) || p.origin.set() && r.isResult(u, p) {
+		if p.has(isOutput) || p.origin.set() && r.isResult(u, p) {
 			s.Results = append(s.Results, param)
 		} else {
 			s.Params = append(s.Params, param)
 		}
 		return len(s.Params)+len(s.Results) < mostParams
 	})
-	s.Altered = s.Altered || r.inner(u, e, s) && !(kept && len(s.Params) > 0)
+	s.Altered = s.Altered || r.inner(u, e, s) && (!kept || missing)
 	if s.Language != LanguageGo {
 		if _, t := r.described(u, e); t.Kind != Void {
 			s.Results = []Param{{Type: t}}
@@ -203,7 +203,7 @@ func (r *typeReader) isResult(u *unit, e *detail) bool {
 		if !ok {
 			return false
 		}
-		if next.has(isResultFlag) {
+		if next.has(isOutput) {
 			return true
 		}
 		e = &next

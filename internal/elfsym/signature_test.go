@@ -105,3 +105,15 @@ func openPath(t *testing.T, path string) *File {
 	}
 	return f
 }
+
+// FuzzPlaces: any expression is places within bounds, or none.
+func FuzzPlaces(f *testing.F) {
+	f.Add([]byte{0x55, 0x93, 8, 0x54, 0x93, 8}, true)
+	f.Add([]byte{0x91, 0x10}, true)
+	f.Add([]byte{0x9c, 0x11, 8, 0x22}, false)
+	f.Fuzz(func(t *testing.T, expr []byte, cfa bool) {
+		if places, ok := placesOf(expr, cfa); ok && (len(places) == 0 || len(places) > mostPlaces+1) {
+			t.Errorf("%d places", len(places))
+		}
+	})
+}

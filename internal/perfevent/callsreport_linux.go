@@ -72,6 +72,11 @@ func (a *assembly) fill(m callMaps) {
 		instruction{op: bpfAddImm, dst: 1, imm: int32(valuesWords) + 8*WordStack},
 		instruction{op: bpfMovImm, dst: 2, imm: 8 * (WordLoads - WordStack)},
 		instruction{op: bpfCall, imm: helperReadUser})
+	a.jump(instruction{op: bpfJumpNe, dst: 0}, "no stack")
+	a.add(
+		instruction{op: bpfMovImm, dst: 1, imm: 1},
+		instruction{op: bpfStoreB, dst: 9, src: 1, off: valuesStatus + StatusStack})
+	a.mark("no stack")
 	a.copies(m)
 	for i := range int16(EntryLoads) {
 		a.copy(i, int32(valuesWords), int32(valuesWords)+8*(WordLoads+2*int32(i)), true)

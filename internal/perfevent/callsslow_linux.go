@@ -38,7 +38,7 @@ func (r *reports) open(pid int) (err error) {
 	return err
 }
 
-// ifSlow jumps to a label if the duration in register 9 is less than that of slow calls.
+// ifFast jumps to a label if the duration in register 9 is less than that of slow calls.
 func (a *assembly) ifFast(r *reports, label string) {
 	if r.Each {
 		return

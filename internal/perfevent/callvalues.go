@@ -51,11 +51,15 @@ const (
 // MostText is how many bytes of a text are copied.
 const MostText = 64
 
-// CallValues are the values of a call, as the program writes them.
+// StatusStack is the number of the status of the words from WordStack on.
+const StatusStack = 15
+
+// CallValues are the values of a call, as the program writes them. A status is 0 if memory could not be read, and that of a text that
+// ends with a zero byte is its length with that.
 type CallValues struct {
 	start, function, thread, length, end uint64
 	flags                                uint64
-	Status                               [16]uint8 // of each Copy of [Copies]: 0 if memory could not be read; of a text that ends with a zero byte, its length with that
+	Status                               [16]uint8 // of each Copy of [Copies], and StatusStack: see there
 	Words                                [32]uint64
 	Result                               [24]uint64
 	Texts                                [EntryTexts + ReturnTexts][72]byte
