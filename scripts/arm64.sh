@@ -183,6 +183,7 @@ if [ -n "$job" ]; then
 	for p in pgrab psample pcalls psampled; do
 		(cd "$src" && GOOS=linux GOARCH=arm64 CGO_ENABLED=0 go build -o "$share/bin/$p" "./cmd/$p")
 	done
+	rm -rf "$share/logs"
 	cp "$job" "$share/job.sh"
 else
 	tests "$@" >"$dir/job.sh"
