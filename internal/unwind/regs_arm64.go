@@ -10,7 +10,7 @@ import (
 func (a *activation) load(r *ptrace.Regs, partial bool) bool {
 	copy(a.regs[:], r.X[:])
 	a.regs[regSP], a.regs[regPC] = r.Sp, r.Pc
-	a.known, a.loose = 1<<columns-1, false
+	a.known = 1<<columns - 1
 	a.tls, a.goReg = 0, r.X[regG] // g is in no other place where it could be found
 	if partial {
 		a.known = 1<<regSP | 1<<regPC
