@@ -3,10 +3,10 @@ package unwind
 // An activation is what is known of a thread at one of its frames: registers and memory. Expressions read it.
 type activation struct {
 	registers
-	mem       view
-	expr      evaluator
-	tls       uint64 // thread pointer, 0 if not known
-	goReg     uint64 // the register in which Go code keeps its g, 0 if not known
+	mem   view
+	expr  evaluator
+	tls   uint64 // thread pointer, 0 if not known
+	goReg uint64 // the register in which Go code keeps its g, 0 if not known
 	loose bool   // the stack pointer is a lower bound: the last frame was left by a frame pointer that does not show its size
 }
 
