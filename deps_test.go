@@ -82,7 +82,7 @@ var rooms = map[string][]string{
 	"internal/live": {"internal/fit", "internal/profile"},
 
 	"internal/usage": {},
-	"internal/job":   {unix, "internal/procfs", "pctl", "pctl/targets"},
+	"internal/job":   {unix, "internal/procfs", "internal/ptrace", "pctl", "pctl/targets"},
 
 	"internal/ptest/uprobe": {"internal/perfevent"},
 

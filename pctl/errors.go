@@ -75,6 +75,9 @@ var (
 	// ErrNoProc: /proc is not mounted, or shows another PID namespace than our
 	// own. Satisfies errors.ErrUnsupported.
 	ErrNoProc error = unsupported("no /proc of this PID namespace")
+	// ErrMachine: on this processor no process is controlled. What is read without control works. Satisfies
+	// errors.ErrUnsupported.
+	ErrMachine = control.ErrMachine
 	// ErrLost: control of a living process was lost, for instance because it
 	// executed a program that runs with another user's rights.
 	ErrLost = errors.New("control lost")

@@ -168,7 +168,7 @@ tests() {
 		(cd "$src" && GOOS=linux GOARCH=arm64 CGO_ENABLED=0 go test -c -o "$share/tests/$name" "./$p")
 		cat <<-J
 			cp \$SHARE/tests/$name /tmp; cd \$SHARE/src/$p
-			/tmp/$name $flags -test.timeout 30m >\$SHARE/logs/$name 2>&1 || failed=1; rm /tmp/$name
+			/tmp/$name $(printf "%q " $flags) -test.timeout 30m >\$SHARE/logs/$name 2>&1 || failed=1; rm /tmp/$name
 			echo "$p: \$(grep -c '^--- PASS' \$SHARE/logs/$name) passed, \$(grep -c '^--- FAIL' \$SHARE/logs/$name) failed, \$(grep -c '^--- SKIP' \$SHARE/logs/$name) skipped"
 		J
 	done
@@ -183,6 +183,7 @@ if [ -n "$job" ]; then
 	for p in pgrab psample pcalls psampled; do
 		(cd "$src" && GOOS=linux GOARCH=arm64 CGO_ENABLED=0 go build -o "$share/bin/$p" "./cmd/$p")
 	done
+	rm -rf "$share/logs"
 	cp "$job" "$share/job.sh"
 else
 	tests "$@" >"$dir/job.sh"

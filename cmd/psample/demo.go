@@ -35,11 +35,12 @@ func demoCommand() (*pctl.Command, pctl.Mode, error) {
 }
 
 // workload spends half of its time in one function, three tenths in a second
-// and two tenths in a third, until it is killed.
+// and two tenths in a third, until it is killed, or its parent has ended.
 func workload() {
 	debug.SetGCPercent(-1)
 	runtime.LockOSThread()
-	for x := uint64(1); ; {
+	parent := os.Getppid()
+	for x := uint64(1); os.Getppid() == parent; {
 		x = fifty(x)
 		x = thirty(x)
 		x = twenty(x)

@@ -32,6 +32,7 @@ type session struct {
 	cost           *sample.Cost // of the sampling; nil before its end
 	job            *job.Command // the command's, or the demo's; nil without one
 	child          *job.Child   // the command, if it was let go to be sampled; nil if it is controlled
+	held           *job.Held    // the same, where commands cannot be controlled
 }
 
 // run samples and writes the profile. status is the command's exit status.
@@ -62,6 +63,7 @@ func (s *session) run(ctx context.Context, status *int) (err error) {
 	defer func() {
 		s.pctl.Leave()
 		s.births.Release() // if there was no profile
+		s.endHeld()
 		s.reap()
 		err = errors.Join(err, s.pctl.Close())
 	}()
@@ -290,7 +292,14 @@ func (s *session) begin(ctx context.Context) error {
 	if s.job == nil {
 		return nil
 	}
-	if s.child != nil {
+	switch {
+	case s.held != nil:
+		if err := s.held.Begin(); err != nil {
+			return statusError{job.StartStatus(err), err}
+		}
+		s.child.Begin()
+		return nil
+	case s.child != nil:
 		return s.letGo(ctx)
 	}
 	if _, held := s.targets[0].Held(); !held {

@@ -67,6 +67,9 @@ func (s *session) start(ctx context.Context, command func() (*pctl.Command, pctl
 	o := &pctl.CreateOptions{Stop: []pctl.Point{pctl.PointCreate}, Release: release}
 	o.OnThreadStart = s.hook()
 	p, err := s.pctl.Create(ctx, cmd, o)
+	if errors.Is(err, pctl.ErrMachine) && s.timers != nil {
+		return s.startUntraced(ctx, cmd)
+	}
 	if err != nil {
 		return statusError{job.StartStatus(err), err}
 	}
@@ -78,6 +81,27 @@ func (s *session) start(ctx context.Context, command func() (*pctl.Command, pctl
 		s.child = s.job.Child(p.PID())
 	}
 	return s.timers.Want(p.PID())
+}
+
+// startUntraced starts a command where none can be controlled. Sampling by timers does without control.
+func (s *session) startUntraced(ctx context.Context, cmd *pctl.Command) (err error) {
+	if s.held, err = job.Hold(cmd); err != nil {
+		return statusError{job.StartStatus(err), err}
+	}
+	p, err := s.pctl.Grab(ctx, s.held.PID(), &pctl.GrabOptions{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	s.targets = append(s.targets, p)
+	s.child = s.job.Child(p.PID())
+	return s.timers.Want(p.PID())
+}
+
+// endHeld ends a command that was started without control, unless it is the user's and runs.
+func (s *session) endHeld() {
+	if s.held != nil && !(s.isCommand() && s.held.Begun()) {
+		s.held.Kill()
+	}
 }
 
 // userCommand returns the COMMAND with our terminal and descriptors. It survives

@@ -29,7 +29,7 @@ const cachedFiles = 64
 // another processor the error satisfies errors.ErrUnsupported.
 func OpenProcess(pid int) (*Process, error) {
 	if runtime.GOARCH != "amd64" {
-		return nil, fmt.Errorf("calls cannot be counted on %s: %w", runtime.GOARCH, errors.ErrUnsupported)
+		return nil, fmt.Errorf("calls cannot be counted on %s yet: %w", runtime.GOARCH, errors.ErrUnsupported)
 	}
 	p := &Process{PID: pid, files: elfsym.NewCache(cachedFiles)}
 	var err error

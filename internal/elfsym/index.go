@@ -52,6 +52,9 @@ func (f *File) codeSymbols(tables []*symTable, fn func(l located)) {
 			}
 			l := located{s.value, uint32(min(s.size, 1<<32-1)), uint32(number)<<refTable | i}
 			if kind == elf.STT_NOTYPE {
+				if f.hdr.machine == elf.EM_AARCH64 && t.isMapping(&s) {
+					return true
+				}
 				l.ref |= refLabel
 			}
 			fn(l)

@@ -57,6 +57,13 @@ func (t *symTable) name(s *rawSym) string {
 	return n
 }
 
+// isMapping reports whether a symbol without a type is one of those that tell code and data apart in files for arm64 ("$x", "$d",
+// "$x.7"): it names nothing.
+func (t *symTable) isMapping(s *rawSym) bool {
+	name := t.name(s)
+	return len(name) >= 2 && name[0] == '$' && (name[1] == 'x' || name[1] == 'd') && (len(name) == 2 || name[2] == '.')
+}
+
 // scan calls f with every symbol in the order of the table, until it returns
 // false.
 func (t *symTable) scan(f func(i uint32, s rawSym) bool) {

@@ -3,6 +3,7 @@ package ptrace
 import (
 	"encoding/binary"
 	"fmt"
+	"os"
 	"syscall"
 	"testing"
 
@@ -22,45 +23,58 @@ const trapCode = TrapBrkpt
 // made again, with its first argument; one that returns EINTR has returned, and its first argument is lost
 // (do_signal in arch/arm64/kernel/signal.c).
 func TestStoppedInCall(t *testing.T) {
-	for _, tt := range []struct {
-		kind     string
-		nr       int
-		restarts bool
-	}{
-		{"read pipe", unix.SYS_READ, true},
-		{"epoll_wait", unix.SYS_EPOLL_PWAIT, false},
-	} {
-		g := ptest.StartWith(t, &ptest.Options{Foreign: true, Truth: ptest.NewTruth(t)}, ptest.BuildC(t, "blockers.c"), "-k", tt.kind)
+	t.Run("restarts", func(t *testing.T) {
+		g := startCat(t)
+		x := newTracer(t)
+		x.seize(g.PID, 0)
+		awaitCall(g, g.PID, unix.SYS_READ)
+		x.halt(g.PID)
+		r := x.regs(g.PID)
+		if r.SyscallNr != noSyscall || r.X[numberReg] != unix.SYS_READ || r.X[0] != 0 || !isCall(t, g.PID, r.Pc) {
+			t.Errorf("number %d, x8 %d, x0 %#x", int64(r.SyscallNr), r.X[numberReg], r.X[0])
+		}
+		x.must(Cont(g.PID, 0))
+		say(t, g)
+		if got := g.Line(); got != "hello" {
+			t.Errorf("cat answers %q", got)
+		}
+	})
+	t.Run("returns", func(t *testing.T) {
+		g := ptest.StartWith(t, &ptest.Options{Foreign: true, Truth: ptest.NewTruth(t)}, ptest.BuildC(t, "blockers.c"), "-k", "epoll_wait")
 		g.Ready()
 		x := newTracer(t)
-		var tid int
-		g.WaitFor(fmt.Sprintf("system call %d", tt.nr), func() bool {
-			for _, id := range g.Threads() {
-				if systemCall(g.PID, id) == tt.nr {
-					tid = id
+		for _, tid := range g.Threads() {
+			x.seize(tid, 0)
+		}
+		g.WaitFor("an interrupted epoll_pwait", func() bool {
+			for _, tid := range g.Threads() {
+				if systemCall(g.PID, tid) != unix.SYS_EPOLL_PWAIT {
+					continue
+				}
+				x.halt(tid)
+				r := x.regs(tid)
+				x.must(Cont(tid, 0))
+				if syscall.Errno(-r.X[0]) == unix.EINTR { // else its time was up
+					if r.SyscallNr != noSyscall || r.X[numberReg] != unix.SYS_EPOLL_PWAIT || !isCall(t, g.PID, r.Pc-SyscallLength) {
+						t.Errorf("number %d, x8 %d", int64(r.SyscallNr), r.X[numberReg])
+					}
+					return true
 				}
 			}
-			return tid != 0
+			return false
 		})
-		x.seize(tid, 0)
-		x.halt(tid)
-		r := x.regs(tid)
-		if r.SyscallNr != noSyscall || r.X[numberReg] != uint64(tt.nr) {
-			t.Errorf("%s: number %d, x8 %d", tt.kind, int64(r.SyscallNr), r.X[numberReg])
-		}
-		at := r.Pc
-		if !tt.restarts {
-			at -= SyscallLength
-			if got := syscall.Errno(-r.X[0]); got != syscall.EINTR {
-				t.Errorf("%s: x0 %#x, want -EINTR", tt.kind, r.X[0])
-			}
-		} else if r.X[0] > 1000 {
-			t.Errorf("%s: the first argument is %#x, no descriptor", tt.kind, r.X[0])
-		}
-		var code [a64.Size]byte
-		if _, err := (Memory{tid}).ReadAt(code[:], int64(at)); err != nil || !a64.IsSyscall(binary.LittleEndian.Uint32(code[:])) {
-			t.Errorf("%s: no svc at %#x: % x, %v", tt.kind, at, code, err)
-		}
-		x.must(Cont(tid, 0))
+	})
+}
+
+// isCall reports whether there is an svc at an address.
+func isCall(t *testing.T, pid int, addr uint64) bool {
+	t.Helper()
+	f, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
+	if err != nil {
+		t.Fatal(err)
 	}
+	defer f.Close()
+	var code [a64.Size]byte
+	_, err = f.ReadAt(code[:], int64(addr))
+	return err == nil && a64.IsSyscall(binary.LittleEndian.Uint32(code[:]))
 }

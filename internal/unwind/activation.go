@@ -7,6 +7,7 @@ type activation struct {
 	expr  evaluator
 	tls   uint64 // thread pointer, 0 if not known
 	goReg uint64 // the register in which Go code keeps its g, 0 if not known
+	loose bool   // the stack pointer is a lower bound: the last frame was left by a frame pointer that does not show its size
 }
 
 // registers are the known registers of a frame.

@@ -81,7 +81,7 @@ func TestExpression(t *testing.T) {
 		{"underflow", []byte{opDrop, opDrop}, 0, BadRule},
 		{"empty at the end", []byte{opDrop}, 0, BadRule},
 		{"unknown register", []byte{opBreg0 + 15, 0}, 0, NoRegister},
-		{"no such register", []byte{opBreg31, 0}, 0, BadRule},
+		{"no such register", []byte{opBregx, columns, 0}, 0, BadRule},
 		{"frame base", []byte{0x91, 0}, 0, BadRule},
 		{"cut short", []byte{opConst8u, 1}, 0, BadRule},
 		// The CFA of a PLT entry, as GNU ld writes it: rsp+8, or rsp+16 once the

@@ -3,8 +3,13 @@ package unwind
 import (
 	"strings"
 
+	"ptools/internal/a64"
 	"ptools/internal/elfsym"
 )
+
+// setGoFP is the instruction by which a Go function makes its frame pointer: sub x29, sp, #8. The two instructions in front of it save
+// registers.
+const setGoFP = "\xfd\x23\x00\xd1"
 
 // goPlan returns the plan for a Go function. Frame sizes come from the linker's table. The functions that change stacks are
 // known by name, as runtime/traceback.go knows them by number.
@@ -38,8 +43,11 @@ func (l *planner) goPlan(p *place, link uint64, f elfsym.GoFunc) (plan, bool) {
 	case "runtime.sigtramp", "runtime.cgoSigtramp":
 		// Top frames to the runtime; they return to the signal trampoline.
 	default:
-		if f.Flags&elfsym.GoTopFrame != 0 || strings.HasPrefix(f.Name, "_rt0_") {
+		switch {
+		case f.Flags&elfsym.GoTopFrame != 0 || strings.HasPrefix(f.Name, "_rt0_"):
 			n.way = wayTop
+		case f.Flags&elfsym.GoSPWrite != 0 && delta > 0 && (p.ret || !strings.Contains(string(l.readCode(&p.m, p.pc, 2*a64.Size)), setGoFP)):
+			n.way = wayGoFP
 		}
 	}
 	return n, true

@@ -46,7 +46,7 @@ func (u *Unwinder) leave(p *place, sp uint64) (exit, End) {
 	if end := u.leaveGo(p, n); end != 0 {
 		return how, end
 	}
-	return how, u.checkFrom(sp, !p.ret || n.forced)
+	return how, u.checkFrom(sp, !p.ret || n.delta == 0)
 }
 
 // checkFrom is check for a frame that may have no memory of its own: a function that calls nothing needs none. Only the
@@ -86,11 +86,11 @@ func (a *activation) apply(n *plan, bias uint64) End {
 	var cfa uint64
 	switch c := n.row.cfa; c.kind {
 	case ruleRegister:
-		v, ok := a.register(c.reg)
-		if !ok {
-			return NoRegister
+		v, end := a.base(n, c)
+		if end != 0 {
+			return end
 		}
-		cfa = v + uint64(int64(c.val))
+		cfa = v
 	case ruleValExpr:
 		v, end := a.expr.eval(n.fn.exprs[c.val], a, bias, nil)
 		if end != 0 {
@@ -117,9 +117,28 @@ func (a *activation) apply(n *plan, bias uint64) End {
 	if !ok {
 		return NoRegister
 	}
-	a.registers = next
+	a.registers, a.loose = next, false
 	a.toReturn(addr)
 	return 0
+}
+
+// base computes a CFA that is relative to a register. Where the stack pointer is not known exactly, the frame pointer is: it
+// points to where the function has saved its caller's, and the row says where that is.
+func (a *activation) base(n *plan, c rule) (cfa uint64, end End) {
+	v, ok := a.register(c.reg)
+	if !ok {
+		return 0, NoRegister
+	}
+	if c.reg != regSP || !a.loose {
+		return v + uint64(int64(c.val)), 0
+	}
+	fp, ok := a.register(regFP)
+	for _, s := range n.fn.rules(n.row) {
+		if ok && s.column == regFP && s.kind == ruleOffset {
+			return fp - uint64(int64(s.val)), 0
+		}
+	}
+	return 0, NoRule
 }
 
 // leaveNowhere leaves an innermost frame whose program counter is not in code. It was called through a bad pointer, and LR has
@@ -139,15 +158,9 @@ func (u *Unwinder) leaveNowhere() End {
 // leaveUnknown leaves a function about which no table says anything. Its frame is the one that the frame pointer
 // leads to, if it has made one yet. Otherwise LR has the return address.
 func (u *Unwinder) leaveUnknown(p *place, sp uint64) End {
-	if !p.ret && !u.hasFrame(p) {
-		if lr, ok := u.register(regLR); ok {
-			before := u.registers
-			if u.toReturn(lr); u.returns(u.regs[regPC]) {
-				u.counts.Guess++
-				return 0
-			}
-			u.registers = before
-		}
+	if !p.ret && u.tryLR(p) {
+		u.counts.Guess++
+		return 0
 	}
 	fp, ok := u.register(regFP)
 	switch {
@@ -164,7 +177,7 @@ func (u *Unwinder) leaveUnknown(p *place, sp uint64) End {
 	}
 	before := u.registers
 	u.setFP(u.mem.word(fp))
-	u.regs[regSP] = fp + 16
+	u.regs[regSP] = fp + 16 // at least: locals may be above
 	u.toReturn(addr)
 	switch {
 	case u.regs[regPC] == 0:
@@ -174,7 +187,25 @@ func (u *Unwinder) leaveUnknown(p *place, sp uint64) End {
 		return NoRule
 	}
 	u.counts.Pointer++
+	u.loose = true
 	return 0
+}
+
+// tryLR takes the return address in LR, if the function at p has not made a frame, or cannot have called anything: then LR would
+// lead back into a function without tables, as into a stub of a procedure linkage table.
+func (u *Unwinder) tryLR(p *place) bool {
+	lr, ok := u.register(regLR)
+	if !ok {
+		return false
+	}
+	before := u.registers
+	u.toReturn(lr)
+	pc := u.regs[regPC]
+	if m, found := u.code.Find(pc - 1); found && u.returns(pc) && (!u.hasFrame(p) || m.Table != nil && m.Table.function(pc-1-m.Bias) != nil) {
+		return true
+	}
+	u.registers = before
+	return false
 }
 
 // hasFrame reports whether the function at p has made its frame when it comes to p: whether there is an instruction that

@@ -1,8 +1,13 @@
 package unwind
 
+import "ptools/internal/a64"
+
 // pushedLR is how much a signal handler of Go pushes when it makes an interrupted function look as if it had called another
 // (sigctxt.pushCall).
 const pushedLR = 16
+
+// gSchedLR are where LR may be in g.sched: Go 1.25 and older have another word in front of it.
+var gSchedLR = [...]uint64{gSchedG + 16, gSchedG + 24}
 
 // leaveGo leaves a Go function.
 func (u *Unwinder) leaveGo(p *place, n *plan) End {
@@ -13,6 +18,8 @@ func (u *Unwinder) leaveGo(p *place, n *plan) End {
 		}
 	}
 	switch n.way {
+	case wayGoFP:
+		return u.leaveGoFP(n)
 	case wayGoSwitch:
 		return u.leaveGoSwitch(n)
 	case wayGoGrow:
@@ -57,6 +64,15 @@ func (u *Unwinder) leaveGoFrame(n *plan, sp uint64) End {
 	return 0
 }
 
+// leaveGoFP leaves a function that has changed to another stack: its frame pointer still points below the return address.
+func (u *Unwinder) leaveGoFP(n *plan) End {
+	fp, ok := u.register(regFP)
+	if !ok {
+		return NoRegister
+	}
+	return u.leaveGoFrame(n, fp+8)
+}
+
 // leaveGoSwitch goes from the system stack back to its goroutine: by the frame pointer, which points into the frame that the
 // function has on the goroutine's stack, or to the place that the runtime saved in g.sched.
 func (u *Unwinder) leaveGoSwitch(n *plan) End {
@@ -93,5 +109,11 @@ func (u *Unwinder) leaveGoGrow(n *plan) End {
 	u.forget(regFP)
 	u.regs[regSP] = sp
 	u.toReturn(pc)
+	for _, at := range gSchedLR { // the function has no frame yet
+		if lr, ok := u.mem.word(g + at); ok && u.returns(a64.Strip(lr)) {
+			u.set(regLR, lr)
+			break
+		}
+	}
 	return 0
 }

@@ -107,8 +107,8 @@ func TestProgram(t *testing.T) {
 		{"undefined", []byte{cfaUndefined, 16}, "0x1000 cfa=r7+8 r16=u\n"},
 		{"same_value", []byte{cfaOffset | 3, 2, cfaAdvanceLoc | 1, cfaSameValue, 3}, "0x1000 cfa=r7+8 r3=c-16 r16=c-8\n0x1001 cfa=r7+8 r16=c-8\n"},
 		{"register", []byte{cfaRegister, 16, 3}, "0x1000 cfa=r7+8 r16=r3+0\n"},
-		{"register of the vector unit", []byte{cfaRegister, 16, 17}, "0x1000 cfa=r7+8 r16=u\n"},
-		{"vector register saved", []byte{cfaOffset | 17, 4}, first},
+		{"register of the vector unit", []byte{cfaRegister, 16, vectorRegister}, "0x1000 cfa=r7+8 r16=u\n"},
+		{"vector register saved", []byte{cfaOffset | vectorRegister, 4}, first},
 		{"remember and restore", []byte{cfaRememberState, cfaDefCFA, 6, 16, cfaOffset | 6, 2, cfaAdvanceLoc | 1, cfaRestoreState},
 			"0x1000 cfa=r6+16 r6=c-16 r16=c-8\n0x1001 cfa=r7+8 r16=c-8\n"},
 		{"restore_state of nothing", []byte{cfaRestoreState}, "error: corrupt"},
@@ -123,7 +123,7 @@ func TestProgram(t *testing.T) {
 		{"expression cut short", []byte{cfaExpression, 3, 9, opBreg0 + 7, 8}, "error: corrupt"},
 		{"GNU_args_size", []byte{cfaGNUArgsSize, 0x90, 1, cfaDefCFAOffset, 16}, "0x1000 cfa=r7+16 r16=c-8\n"},
 		{"unknown", []byte{0x3f, 1}, "error: call frame instruction 0x3f"},
-		{"cfa of the vector unit", []byte{cfaDefCFA, 17, 8}, "error: corrupt"},
+		{"cfa of the vector unit", []byte{cfaDefCFA, vectorRegister, 8}, "error: corrupt"},
 		{"offset of 5 GiB", []byte{cfaDefCFAOffset, 0x80, 0x80, 0x80, 0x80, 0x14}, "error: corrupt"},
 	} {
 		for _, eh := range []bool{true, false} {

@@ -70,7 +70,7 @@ func (u *Unwinder) Beyond() int { return u.beyond }
 // start unwinds a stack by a chain, or without one.
 func (u *Unwinder) start(regs *ptrace.Regs, stack *Stack, chain []uint64, dst []Frame) ([]Frame, End) {
 	u.known, u.goSP, u.hops, u.partial = 0, 0, 0, stack.Partial
-	u.begun, u.sure, u.parked, u.doubt = u.mem.strays, -1, false, false
+	u.begun, u.sure, u.parked, u.doubt, u.loose = u.mem.strays, -1, false, false, false
 	if !u.load(regs, stack.Partial) {
 		return dst, Unsupported
 	}

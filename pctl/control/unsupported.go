@@ -11,7 +11,7 @@ var ErrMachine error = machineLacks{}
 type machineLacks struct{}
 
 func (machineLacks) Error() string {
-	return "processes cannot be controlled on " + runtime.GOARCH + " yet: no stops, no breakpoints, no commands"
+	return "processes cannot be controlled on " + runtime.GOARCH + " yet: no stops, no breakpoints"
 }
 
 func (machineLacks) Is(target error) bool { return target == errors.ErrUnsupported }
