@@ -95,7 +95,7 @@ var rooms = map[string][]string{
 }
 
 // machineRooms are the rooms whose files may depend on the processor, in files named _amd64 and _arm64.
-var machineRooms = []string{"internal/machine", "internal/perfevent", "internal/procfs", "internal/ptrace", "internal/x86", "pctl", "pctl/bkpt", "internal/unwind"}
+var machineRooms = []string{"internal/machine", "internal/perfevent", "internal/procfs", "internal/ptrace", "internal/x86", "pctl", "pctl/bkpt", "pctl/control", "internal/unwind"}
 
 // pkg is the part of go list's output that the test reads.
 type pkg struct {

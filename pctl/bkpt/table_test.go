@@ -345,10 +345,11 @@ func TestRelocate(t *testing.T) {
 		{slot + SlotSize, slot + SlotSize, false, true},
 		{b.Addr, b.Addr, false, true},
 	} {
-		r := machine.Regs{Rip: c.pc}
+		var r machine.Regs
+		r.SetPC(c.pc)
 		in, done := s.Relocate(&r, machine.Saved{}, m)
-		if in != c.inSlot || done != c.done || r.Rip != c.want {
-			t.Errorf("Relocate at %#x: %t, %t, %#x, want %t, %t, %#x", c.pc, in, done, r.Rip, c.inSlot, c.done, c.want)
+		if in != c.inSlot || done != c.done || r.PC() != c.want {
+			t.Errorf("Relocate at %#x: %t, %t, %#x, want %t, %t, %#x", c.pc, in, done, r.PC(), c.inSlot, c.done, c.want)
 		}
 	}
 }

@@ -116,7 +116,7 @@ func TestStepAcrossExec(t *testing.T) {
 	defer events.Close()
 	if _, err := c.Break(bg, walkSS, func(h *Hit) {
 		r := *h.Regs()
-		r.Regs.R15++
+		r.SetFP(r.FP() + 1)
 		h.SetRegs(&r)
 		e.execute()
 	}); err != nil {
