@@ -97,10 +97,10 @@ const cldTrapped = 4
 //go:nocheckptr
 func setBack(tid uintptr, info *SigInfo, rules []SetBack, b *Back) bool {
 	r := &b.Regs
-	if !rawRegs(tid, r) {
+	pc, ok := rawRegs(tid, r)
+	if !ok {
 		return false
 	}
-	pc := r.PC()
 	i := search(rules, pc)
 	if i == len(rules) || rules[i].After != pc {
 		return false

@@ -29,14 +29,15 @@ func UpdateRegs(tid int, was, r *Regs) error {
 	return call(unix.PTRACE_POKEUSR, tid, unsafe.Offsetof(r.Rip), uintptr(r.Rip))
 }
 
-// rawRegs is GetRegs for a thread that must not notify the Go scheduler.
+// rawRegs is GetRegs for a thread that must not notify the Go scheduler, and returns the program counter, too: a method of Regs
+// would have code of the race detector.
 //
 //go:norace
 //go:nosplit
 //go:nocheckptr
-func rawRegs(tid uintptr, r *Regs) bool {
+func rawRegs(tid uintptr, r *Regs) (pc uint64, ok bool) {
 	_, _, e := syscall.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_GETREGS, tid, 0, uintptr(unsafe.Pointer(r)), 0, 0)
-	return e == 0
+	return r.Rip, e == 0
 }
 
 // rawMove sets the program counter of a thread whose registers are r. It notifies the Go scheduler no more than rawRegs does.

@@ -54,16 +54,18 @@ func UpdateRegs(tid int, was, r *Regs) error {
 	return registerSet(unix.PTRACE_SETREGSET, tid, setGeneral, unsafe.Pointer(r), generalSize)
 }
 
-// rawRegs is GetRegs for a thread that must not notify the Go scheduler. The stopped thread has executed a trap, and is in no
+// rawRegs is GetRegs for a thread that must not notify the Go scheduler, and returns the program counter, too: a method of Regs
+// would have code of the race detector. The stopped thread has executed a trap, and is in no
 // system call.
 //
 //go:norace
 //go:nosplit
 //go:nocheckptr
-func rawRegs(tid uintptr, r *Regs) bool {
+func rawRegs(tid uintptr, r *Regs) (pc uint64, ok bool) {
 	r.OrigX0, r.SyscallNr = 0, noSyscall
-	return rawSet(unix.PTRACE_GETREGSET, tid, setGeneral, unsafe.Pointer(r), generalSize) &&
+	ok = rawSet(unix.PTRACE_GETREGSET, tid, setGeneral, unsafe.Pointer(r), generalSize) &&
 		rawSet(unix.PTRACE_GETREGSET, tid, setTLS, unsafe.Pointer(&r.Tpidr), 8)
+	return r.Pc, ok
 }
 
 // rawMove sets the program counter of a thread whose registers are r. It notifies the Go scheduler no more than rawRegs does.
