@@ -113,12 +113,13 @@ func (s *session) print(rows []row, length time.Duration) error {
 		untimed += rows[i].stats.Untimed
 	}
 	if unseen > 0 {
-		s.say("%d calls were not printed: there were too many at once", unseen)
+		s.say("%s not printed: there were too many at once", counted(unseen, "call was", "calls were"))
 	}
 	if untimed > 0 {
-		s.say("%d calls have no time: the kernel's table of open calls was full", untimed)
+		s.say("%s no time: the kernel's table of open calls was full", counted(untimed, "call has", "calls have"))
 	}
-	s.say("%d calls of %d functions in %s; %s%d were looked at%s", all, len(rows), duration(length), shown(n, len(rows)), len(s.watch.Targets), stepped(rows))
+	s.say("%s of %s in %s; %s%s looked at%s", counted(all, "call", "calls"), counted(uint64(len(rows)), "function", "functions"), duration(length),
+		shown(n, len(rows)), counted(uint64(len(s.watch.Targets)), "was", "were"), stepped(rows))
 	return nil
 }
 
@@ -130,10 +131,21 @@ func stepped(rows []row) string {
 			n++
 		}
 	}
-	if n == 0 {
+	switch n {
+	case 0:
 		return ""
+	case 1:
+		return "; 1 of them begins with an instruction that the kernel has to step, which its times include"
 	}
 	return fmt.Sprintf("; %d of them begin with instructions that the kernel has to step, which their times include", n)
+}
+
+// counted returns a number with its noun or verb.
+func counted(n uint64, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
 }
 
 func shown(n, all int) string {

@@ -1,6 +1,9 @@
 package calls
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // FuzzCondition: any text is a pattern, or an error.
 func FuzzCondition(f *testing.F) {
@@ -17,4 +20,22 @@ func FuzzCondition(f *testing.F) {
 			t.Errorf("%q has no condition", text)
 		}
 	})
+}
+
+// TestParametersOrCondition: what is in parentheses behind a name are parameters, unless it has the signs of a condition.
+func TestParametersOrCondition(t *testing.T) {
+	for _, text := range []string{
+		"f(int&&)", "f(A<1> const&)", "f(int, char*)", "f(std::map<int, A<(B)1> >)", "f(void (*)(int))", "main.(*T).Get", "operator()", "f()",
+	} {
+		if p, err := ParsePattern(text); err != nil || p.Condition != nil {
+			t.Errorf("%s: %v, %v", text, p.Condition, err)
+		}
+	}
+	for text, want := range map[string]string{
+		"f(r->id % 50 == 0)": `"% 50 == 0" is not expected there`, "f(a = 3)": "not expected", "f(a +1 == 2)": "not expected", "f($1 % 2)": "not expected",
+	} {
+		if p, err := ParsePattern(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, %v, want %s", text, p.Condition, err, want)
+		}
+	}
 }

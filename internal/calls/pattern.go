@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"regexp"
 	"strings"
 
 	"github.com/ianlancetaylor/demangle"
@@ -36,6 +37,9 @@ func ParsePattern(text string) (Pattern, error) {
 	return p, nil
 }
 
+// signs are what conditions have, and lists of parameters do not.
+var signs = regexp.MustCompile(`[=$]|\|\||->| [<>%] `)
+
 // cutCondition takes a condition off the name. Names of C++ functions may end with parameters in parentheses: those have no comparison.
 func (p *Pattern) cutCondition() error {
 	if !strings.HasSuffix(p.function, ")") {
@@ -47,7 +51,7 @@ func (p *Pattern) cutCondition() error {
 	}
 	text := p.function[open+1 : len(p.function)-1]
 	c, compares, err := parseCondition(text)
-	if !compares || err != nil && !strings.ContainsAny(text, "=$") && !strings.Contains(text, " < ") && !strings.Contains(text, " > ") {
+	if err != nil && !signs.MatchString(text) || err == nil && !compares {
 		return nil // parameters, as A<1>
 	}
 	if err != nil {
