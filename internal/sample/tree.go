@@ -316,6 +316,9 @@ func (t *tree) bury(k *kin) {
 	}
 	t.strays.bury(k.pid, k.born, now)
 	cpu := k.cpu()
+	if k.told == 1 {
+		wall = max(wall, cpu) // the kernel's record of an end is older than the last of the thread's processor time
+	}
 	if !k.final && k.died != 0 {
 		t.sampler.cost.Followed.Unsure++
 	}
