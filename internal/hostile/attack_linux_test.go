@@ -119,7 +119,7 @@ func perfMap(t *testing.T, pid int) {
 // TestTools: each attacker alone. The tools end in time, with status 0, and have not taken much memory. The attacker runs on.
 func TestTools(t *testing.T) {
 	psample, pgrab := build(t, "psample"), build(t, "pgrab")
-	for _, kind := range ptest.Some(t, kinds(), ptest.Rounds(2, 6, 100)) {
+	for _, kind := range ptest.Some(t, kinds(), ptest.Rounds(2, 3, 100)) {
 		t.Run(kind, func(t *testing.T) {
 			g := attacker(t, kind)
 			for _, argv := range [][]string{{psample, "-t", "0.5", "-p"}, {psample, "--timers", "off", "-t", "0.5", "-p"}, {pgrab, "-w", "-t", "0", "-p"}} {

@@ -34,7 +34,7 @@ func TestOutputs(t *testing.T) {
 				{psample, "-O", "firefox", "-q", "-t", "0.2", "-p", pid}, {psample, "--follow", "-O", "folded", "-t", "0.2", "-p", pid},
 				{pgrab, "-w", "-t", "0", "-p", pid}, {pgrab, "--json", "-w", "-t", "0", "-p", pid}, {pgrab, "-s", "none", "-b", "f*", "-t", "0.1", "-p", pid},
 				{pcalls, "--list", "-p", pid, "*"}, {pcalls, "--json", "-t", "0.1", "-p", pid, "f*"}, {pcalls, "--args", "-t", "0.1", "-p", pid, "f*"},
-			}, ptest.Rounds(3, 6, 100)) {
+			}, ptest.Rounds(3, 4, 100)) {
 				name := filepath.Base(argv[0]) + " " + strings.Join(argv[1:], " ")
 				var stdout, stderr strings.Builder
 				cmd := exec.Command(argv[0], argv[1:]...)

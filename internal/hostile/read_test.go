@@ -75,7 +75,7 @@ func measured(b []byte) (time.Duration, uint64) {
 // TestRead: the work for a file is in proportion to its size. The limits are far above what a reading takes on a busy machine, and
 // far below what reading the tables again and again takes.
 func TestRead(t *testing.T) {
-	for _, kind := range ptest.Some(t, hostile.Kinds(), ptest.Rounds(2, 6, 100)) {
+	for _, kind := range ptest.Some(t, hostile.Kinds(), ptest.Rounds(2, 3, 100)) {
 		t.Run(kind, func(t *testing.T) {
 			b := hostile.Build(kind, 0)
 			spent, memory := measured(b)

@@ -359,9 +359,9 @@ func TestWarmRoundDoesNotAllocate(t *testing.T) {
 }
 
 // TestHourTorture is an hour at 99 Hz of 1,000 threads, two of them busy and
-// the others waking now and then; a minute of it without PTOOLS_TORTURE, less with -short.
+// the others waking now and then; twenty seconds of it without PTOOLS_TORTURE, less with -short.
 func TestHourTorture(t *testing.T) {
-	length := time.Duration(ptest.Rounds(20, 60, 3600)) * time.Second
+	length := time.Duration(ptest.Rounds(10, 20, 3600)) * time.Second
 	w := newWorld(1000)
 	c := &fakeClock{}
 	load := w.load(rand.New(rand.NewPCG(1, 1)), 2)

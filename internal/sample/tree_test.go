@@ -406,7 +406,7 @@ func TestFollowExisting(t *testing.T) {
 
 // TestFollowStorm: the memory for thousands of ended processes is bounded.
 func TestFollowStorm(t *testing.T) {
-	children := 3000
+	children := 1500
 	if testing.Short() {
 		children = 300
 	}

@@ -35,7 +35,7 @@ func TestExactUnderSignals(t *testing.T) {
 
 // exact has 16 threads make calls of a kind, with a breakpoint at each of its functions.
 func exact(t *testing.T, trap Trap, kind string) {
-	n := ptest.Rounds(100, 600, 40_000)
+	n := ptest.Rounds(100, 300, 40_000)
 	functions := []string{"f_" + kind}
 	if kind == "many" {
 		functions = names(kind)

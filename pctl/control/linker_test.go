@@ -41,7 +41,7 @@ func TestLinkerChurn(t *testing.T) {
 }
 
 func (ch churn) run(t *testing.T, trap Trap) {
-	n := ptest.Rounds(5, 25, 1500)
+	n := ptest.Rounds(5, 12, 1500)
 	argv := []string{ch.build(t, "dlchurn.c"), "-t", strconv.Itoa(ch.threads), "-n", strconv.Itoa(n)}
 	argv = append(argv, strings.Fields(ch.args)...)
 	paths := map[string]bool{}
@@ -120,7 +120,7 @@ func TestLinkerAttach(t *testing.T) {
 	truth := ptest.NewTruth(t)
 	g := ptest.StartWith(t, &ptest.Options{Truth: truth, Foreign: true}, argv...)
 	g.Ready()
-	for range ptest.Rounds(3, 8, 300) {
+	for range ptest.Rounds(3, 5, 300) {
 		bus := notify.NewBus()
 		events := bus.Subscribe(notify.Loaded, notify.Unloaded)
 		c := grab(t, g.PID, &Options{Linker: true, Bus: bus})
