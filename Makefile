@@ -22,8 +22,8 @@ TESTFLAGS ?= -race -shuffle=on
 # the detector takes a second to start in some virtual machines.
 RACED     ?= Scripts|HTTP|Serve|Reload|Top|Slower|Running
 
-# Packages whose tests take longest begin first, so that they do not end alone.
-LONG      ?= ./pctl/control ./internal/unwind ./internal/sample
+# Packages whose tests take longest begin first, so that they do not end alone. Those that compare shares do not run beside storms.
+LONG      ?= ./pctl/control ./internal/unwind ./pctl ./internal/hostile ./internal/elfsym
 
 .PHONY: install build test test-arm64 check unit demo bench columns torture zoo chains confined kernels clean tools
 
