@@ -25,7 +25,7 @@ func TestFollow(t *testing.T) {
 		g.Ready()
 		go func() { // ends with the wait
 			begun := time.Now() // nothing shows that timers have begun
-			for traced := false; !traced && time.Since(begun) < 2*time.Second; time.Sleep(time.Millisecond) {
+			for traced := false; !traced && time.Since(begun) < 4*time.Second; time.Sleep(time.Millisecond) {
 				st, err := procfs.ReadStatus(g.PID)
 				traced = err == nil && st.TracerPID != 0
 			}
