@@ -42,7 +42,7 @@ func TestFollow(t *testing.T) {
 		}
 		g.Output()
 		commands := p.Commands()
-		if len(commands) != 2 || commands[0].Name != "mix" || commands[0].Processes != 2 || commands[0].CPU < 50*time.Millisecond {
+		if len(commands) != 2 || commands[0].Name != "mix" || commands[0].Processes != 2 || commands[0].CPU < 20*time.Millisecond {
 			t.Errorf("%v: %+v", timers, commands)
 		}
 		processes := p.Processes()
