@@ -6,6 +6,7 @@ import "errors"
 const (
 	CloneVM       = 0x100
 	CloneParent   = 0x8000
+	CloneThread   = 0x10000
 	CloneUntraced = 0x800000
 	cloneVfork    = 0x4000
 )

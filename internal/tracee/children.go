@@ -46,6 +46,9 @@ func (b *Newborns) classify(child, tid int, regs *ptrace.Regs) Role {
 		return RoleThread
 	}
 	flags, err := regs.CloneFlags(ptrace.Memory{TID: tid})
+	if err == nil && flags&ptrace.CloneThread != 0 { // it has ended
+		return RoleThread
+	}
 	shares := flags&ptrace.CloneVM != 0
 	if err != nil { // the arguments of clone3(2) are not there any more, or it is being killed
 		shares, err = b.g.Seizer.compare(child)
@@ -80,6 +83,8 @@ func (b *Newborns) birth(t *Thread, kind ptrace.Kind) {
 	r := before.Role
 	if isEarly {
 		delete(b.g.Early, child)
+	} else if known := b.g.Threads[child]; known != nil { // as in takeUnattached, and found before its creator's event
+		r = known.Role
 	} else {
 		if b.g.LoadRegs(t) != nil {
 			return // being killed: the child's own stop shows its role

@@ -3,10 +3,15 @@ package control
 import (
 	"errors"
 	"fmt"
+	"os"
+	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 
+	"ptools/internal/procfs"
 	"ptools/internal/ptest"
+	"ptools/internal/ptrace"
 )
 
 // TestReleaseWhileForking releases a program just when it forks: its children have the traps that leave its own
@@ -114,6 +119,73 @@ func TestReleaseWithoutKcmp(t *testing.T) {
 		}
 		release(t, c, ModeRun)
 	}
+	if out, state := g.Finish(); !state.Success() {
+		t.Errorf("it ends with %v, %q", state, out)
+	}
+}
+
+// TestReportedTwice: a thread that was made while its creator had no tracer is found as the creator is attached to, and
+// is reported by it afterwards: the creator has entered clone(2) under another tracer, and leaves it under this one.
+func TestReportedTwice(t *testing.T) {
+	needX86(t)
+	fd, _, errno := syscall.Syscall(323, 0, 0, 0)
+	if errno != 0 {
+		t.Skip("userfaultfd: ", errno)
+	}
+	syscall.Close(int(fd))
+	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "heldclone.c"))
+	g.Ready()
+	seized, leave := make(chan error), make(chan struct{})
+	var brief func()
+	brief = func() {
+		runtime.LockOSThread() // it ends with this goroutine, and with it its tracees are let go, wherever they are
+		if syscall.Gettid() == os.Getpid() {
+			go brief() // the first thread does not end
+			<-leave
+			return
+		}
+		seized <- ptrace.Seize(g.PID, ptrace.OptClone)
+		<-leave
+	}
+	go brief()
+	if err := <-seized; err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintln(g.Stdin, "clone")
+	g.WaitFor("clone3", func() bool {
+		in, err := procfs.ReadSyscall(g.PID, g.PID)
+		return err == nil && in.Nr == 435 || gone(g.PID)
+	})
+	close(leave)
+	g.WaitFor("no tracer", func() bool {
+		st, err := procfs.ReadStatus(g.PID)
+		return err != nil || st.TracerPID == 0
+	})
+	fmt.Fprintln(g.Stdin, "make it")
+	g.WaitFor("the thread", func() bool {
+		tids, err := procfs.Tasks(g.PID, nil)
+		return err != nil || len(tids) == 2
+	})
+	c, err := Attach(bg, g.PID, traced(t, nil))
+	if err != nil {
+		if out, state := g.Finish(); state.Success() && strings.HasSuffix(out, "old\n") {
+			t.Skip("no pidfd of a thread before Linux 6.9")
+		}
+		t.Fatal(err)
+	}
+	fmt.Fprintln(g.Stdin, "report it")
+	for range 20 {
+		if err := c.Pause(bg, func(s *Stopped) error {
+			if n := len(s.Threads()); n != 2 {
+				return fmt.Errorf("%d threads", n)
+			}
+			return nil
+		}); err != nil {
+			t.Error(err)
+		}
+	}
+	release(t, c, ModeRun)
+	fmt.Fprintln(g.Stdin, "end")
 	if out, state := g.Finish(); !state.Success() {
 		t.Errorf("it ends with %v, %q", state, out)
 	}
