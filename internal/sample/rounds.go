@@ -18,17 +18,24 @@ type Rounds struct {
 	done    chan struct{} // closed when the sampling has ended
 
 	mu    sync.Mutex
-	asked []func() // functions that the sampling goroutine calls after the next round
-	cost  Cost     // after the last round
-	over  bool     // sampling has ended: the profile belongs to the goroutine that holds mu
-	err   error    // why it has ended, if the process has not
+	asked []request
+	at    time.Time // when the last round began: until then time is counted
+	cost  Cost      // after the last round
+	over  bool      // sampling has ended: the profile belongs to the goroutine that holds mu
+	err   error     // why it has ended, if the process has not
+}
+
+// request is a function that the sampling goroutine calls after the first round that begins after a moment.
+type request struct {
+	when time.Time
+	f    func()
 }
 
 // StartRounds begins to sample a process. Stop ends it.
 func StartRounds(source *Source, o Options) *Rounds {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &Rounds{pid: source.PID, began: time.Now(), cancel: cancel, done: make(chan struct{})}
-	o.Marked, o.Progress = true, func(*Progress) { r.serve(false) }
+	o.Marked, o.Progress = true, func(p *Progress) { r.serve(p, false) }
 	r.sampler = New([]*Source{source}, &o)
 	go r.run(ctx) // ended and awaited by Stop
 	return r
@@ -40,21 +47,30 @@ func (r *Rounds) run(ctx context.Context) {
 	r.mu.Lock()
 	r.err = err
 	r.mu.Unlock()
-	r.serve(true)
+	r.serve(nil, true)
 }
 
-// serve calls the functions that were asked for.
-func (r *Rounds) serve(over bool) {
+// serve calls the functions that were asked for, after a round or, with over, after the last. A round counts the time until it
+// begins. So one that was under way when a function was asked for does not do.
+func (r *Rounds) serve(p *Progress, over bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.over, r.cost = over, r.sampler.cost
-	for _, f := range r.asked {
-		f()
+	r.over, r.cost, r.at = over, r.sampler.cost, time.Now()
+	if !over {
+		r.at = r.sampler.profile.Start.Add(p.Elapsed)
 	}
-	r.asked = nil
+	early := r.asked[:0]
+	for _, a := range r.asked {
+		if over || a.when.Before(r.at) {
+			a.f()
+		} else {
+			early = append(early, a)
+		}
+	}
+	r.asked = early
 }
 
-// do has f called between two rounds, or after the last.
+// do has f called between two rounds, of which the first begins after this call, or after the last.
 func (r *Rounds) do(f func()) {
 	r.mu.Lock()
 	if r.over {
@@ -63,7 +79,7 @@ func (r *Rounds) do(f func()) {
 		return
 	}
 	done := make(chan struct{})
-	r.asked = append(r.asked, func() { f(); close(done) })
+	r.asked = append(r.asked, request{time.Now(), func() { f(); close(done) }})
 	r.mu.Unlock()
 	<-done
 }
@@ -109,12 +125,12 @@ func (r *Rounds) Begin() *RoundsWindow {
 	var w *RoundsWindow
 	r.do(func() {
 		r.flush()
-		w = r.window(time.Now())
+		w = r.window(r.at)
 	})
 	return w
 }
 
-// window opens a window that begins now. It is called between two rounds.
+// window opens a window that begins at a moment. It is called between two rounds.
 func (r *Rounds) window(now time.Time) *RoundsWindow {
 	s := r.sampler
 	return &RoundsWindow{rounds: r, mark: s.profile.Mark(), began: now, base: s.processes[0].spending.total, past: s.sched.taken, cost: s.cost,
@@ -137,7 +153,7 @@ func (w *RoundsWindow) Next() (next *RoundsWindow) {
 func (w *RoundsWindow) close() (now time.Time) {
 	r, s, p := w.rounds, w.rounds.sampler, profile.New()
 	r.flush()
-	now = time.Now()
+	now = r.at
 	p.Start, p.Duration, p.Period = w.began, now.Sub(w.began), s.opt.Period
 	p.Rounds, p.Means = s.sched.taken-w.past, s.means(&w.cost)
 	p.Goroutines = s.profile.Goroutines.Since(w.read)

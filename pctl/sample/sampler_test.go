@@ -85,9 +85,10 @@ func TestOverlapping(t *testing.T) {
 					if cpu > most+30*time.Millisecond || cpu < least-30*time.Millisecond || p.Duration() < d {
 						t.Errorf("timers %d, what %d: %v in %v, of %v to %v", timers, what, cpu, p.Duration(), least, most)
 					}
-					// On a busy machine it may have run for a few samples only, which give no shares.
-					if hottest := p.Functions()[0]; cpu > 100*time.Millisecond && (hottest.Name != "ptools/pctl/sample_test.spin" || hottest.Self.CPU < cpu*8/10) {
-						t.Errorf("timers %d, what %d: %+v", timers, what, hottest)
+					// On a busy machine it may have run for a few samples only, which give no shares, and what wakes often
+					// takes up to a third of what it runs: runtime.sysmon.
+					if hottest := p.Functions()[0]; cpu > 100*time.Millisecond && (hottest.Name != "ptools/pctl/sample_test.spin" || hottest.Self.CPU < cpu*6/10) {
+						t.Errorf("timers %d, what %d: %+v", timers, what, p.Functions())
 					}
 				})
 			}
@@ -109,10 +110,8 @@ func TestIdleWindow(t *testing.T) {
 		t.Errorf("%v, %v", p.Total(), err)
 	}
 	p, err = s.Take(bg, g.PID, sample.Wall, 100*time.Millisecond)
-	// A window begins and ends when a round is over, and a round counts the time up to its own beginning. So the rounds
-	// at both ends may be in it.
-	if err != nil || p.Total().Wall < 90*time.Millisecond || p.Total().Wall > p.Duration()+2*time.Second/99 {
-		t.Errorf("%v, %v", p.Total(), err)
+	if err != nil || p.Duration() < 100*time.Millisecond || p.Total().Wall != p.Duration() {
+		t.Errorf("%v in %v, %v", p.Total(), p.Duration(), err)
 	}
 }
 
