@@ -132,7 +132,8 @@ func TestFollow(t *testing.T) {
 	if ptest.Slow() > 1 {
 		least = 0.5 // a host that takes the processor away takes interrupts of timers with it, and not processor time
 	}
-	if share := float64(ticks) * float64(time.Millisecond*ptest.Slow()) / float64(used); share < least || share > 1.2 {
+	// A process is met in its exit(2) too, after its time was counted last: 1.03 to 1.10 with two busy processors, 1.25 once.
+	if share := float64(ticks) * float64(time.Millisecond*ptest.Slow()) / float64(used); share < least || share > 1.5 {
 		t.Errorf("samples show %.2f of the processor time", share)
 	}
 	if off := float64(told)/float64(used) - 1; off < -0.005 || off > 0.02 {
