@@ -3,7 +3,6 @@ package control
 import (
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"strings"
 	"syscall"
@@ -139,7 +138,7 @@ func TestReportedTwice(t *testing.T) {
 	var brief func()
 	brief = func() {
 		runtime.LockOSThread() // it ends with this goroutine, and with it its tracees are let go, wherever they are
-		if syscall.Gettid() == os.Getpid() {
+		if ptrace.ThreadID() == ptrace.ProcessID() {
 			go brief() // the first thread does not end
 			<-leave
 			return
