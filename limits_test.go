@@ -1,12 +1,14 @@
 package ptools_test
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -143,5 +145,25 @@ func TestTypes(t *testing.T) {
 		for _, name := range names[:10] {
 			t.Logf("%3d %s: %s", of(all[name]), what, name)
 		}
+	}
+}
+
+// mostLines bounds the length of a file without tests. A longer one is about several things.
+const mostLines = 350
+
+// TestFiles: no file is longer than a reader can keep in mind.
+func TestFiles(t *testing.T) {
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if n := bytes.Count(b, []byte("\n")); n > mostLines {
+			t.Errorf("%s has %d lines: give what is not its subject a file of its own", path, n)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }

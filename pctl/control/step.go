@@ -1,7 +1,6 @@
 package control
 
 import (
-	"slices"
 	"syscall"
 
 	"ptools/internal/machine"
@@ -26,45 +25,6 @@ type step struct {
 	mask   uint64
 	masked bool // mask has to be put back
 	flag   bool // the thread's own trap flag, before
-}
-
-// threadTraps is what traps know of a thread.
-type threadTraps struct {
-	at     *bkpt.Breakpoint // where it is in PosAtTrap, and will be after PosTrapDue; or nil
-	step   *step            // of PosStepping
-	cut    bool             // of PosTrapDue: our interrupt may have ended the call that was stepped
-	marks  []mark           // hits that were reported, of instructions that are still to be executed
-	uprobe uprobeHit        // at a uprobe
-	lone   *Lone            // not nil: it is to be stopped by itself
-}
-
-// trapsOf returns what traps know of a thread.
-func trapsOf(t *tracee.Thread) *threadTraps { return t.Above.(*threadTraps) }
-
-// mark remembers a thread that was reported at a breakpoint, and that a signal then sent
-// elsewhere before it could execute the instruction. When the thread comes back with the
-// same stack pointer, it is not reported again.
-type mark struct{ addr, sp uint64 }
-
-// maxMarks bounds the marks of a thread: a handler that never returns leaves its mark
-// behind.
-const maxMarks = 8
-
-func (k *threadTraps) mark(addr, sp uint64) {
-	if len(k.marks) == maxMarks {
-		k.marks = slices.Delete(k.marks, 0, 1)
-	}
-	k.marks = append(k.marks, mark{addr, sp})
-}
-
-// unmark reports whether the thread was reported here, and forgets that.
-func (k *threadTraps) unmark(addr, sp uint64) bool {
-	i := slices.Index(k.marks, mark{addr, sp})
-	if i < 0 {
-		return false
-	}
-	k.marks = slices.Delete(k.marks, i, i+1)
-	return true
 }
 
 // synchronous has the signals that a thread's own instruction raises. They are not blocked
@@ -342,69 +302,4 @@ func (o *stepper) stepInPlace(t *tracee.Thread, b *bkpt.Breakpoint) {
 	k.step = &step{b: b}
 	o.beginStep(t)
 	o.g.Waiter.Until(func() bool { return k.step == nil || !o.g.Has(t) }, nil)
-}
-
-// moveOut moves a thread that is stopped in a scratch slot to where it would be without the
-// slot.
-func (o *stepper) moveOut(t *tracee.Thread) { o.moveOutOf(o.c.traps.table, t) }
-
-// moveOutOf is moveOut for a table that may be that of an earlier program.
-func (o *stepper) moveOutOf(table *bkpt.Table, t *tracee.Thread) {
-	if t.M.Position() == tracee.PosInSlot {
-		o.g.Move(t, tracee.PosFree)
-	}
-	if table.Len() == 0 || o.g.LoadRegs(t) != nil {
-		return
-	}
-	in, done := table.Scratch().Relocate(&t.Regs.Regs, machine.Saved{}, o.g.Memory.Mem)
-	if !in {
-		return
-	}
-	t.Known = tracee.RegsChanged
-	o.originalFault(t)
-	if done {
-		return
-	}
-	b := table.At(t.Regs.PC())
-	if t.M.Signal() != 0 && b != nil {
-		if !isFault(t.M.Signal()) {
-			trapsOf(t).mark(t.Regs.PC(), t.Regs.SP())
-		}
-		b = nil
-	}
-	o.putAt(t, b)
-}
-
-// pending reports whether a SIGTRAP is queued for a stopped thread.
-func (o *stepper) pending(t *tracee.Thread) bool {
-	p, err := ptrace.Pending(t.TID, syscall.SIGTRAP)
-	return err == nil && p
-}
-
-// trapPending reports whether a thread that was interrupted has executed a trap that the
-// kernel has not reported yet. The kernel reports the interrupt first if both stops are due
-// at the same time. Left like that, the thread would be in a trap that is about to leave
-// the text.
-func (o *stepper) trapPending(t *tracee.Thread) bool {
-	if t.M.Position() == tracee.PosTrapDue {
-		return true
-	}
-	if o.g.LoadRegs(t) != nil {
-		return false
-	}
-	_, _, ok := o.c.traps.table.Trapped(t.Regs.PC())
-	return ok && o.pending(t)
-}
-
-// awaitTrap resumes an interrupted thread until its trap is reported. That is its next
-// stop: it executes nothing before.
-func (o *stepper) awaitTrap(t *tracee.Thread) {
-	o.g.FlushRegs(t)
-	t.Known = tracee.RegsUnread
-	if t.M.Pass() != tracee.ActCont {
-		return // it is not stopped
-	}
-	o.g.Reports.Resuming(t)
-	err := ptrace.Cont(t.TID, 0)
-	o.g.Trace.Did(t, tracee.DeedPass, 0, err)
 }
