@@ -109,7 +109,7 @@ func TestPtraceAlone(t *testing.T) {
 				t.Errorf("--each: exit status %d, %d of %d threads with a stack", r.status, n, threads)
 			}
 			r = tt.run(t, append(argv, "-s", "none", "-b", "hot", "-t", "300ms")...)
-			if n := strings.Count(r.stdout, " hit hot+0 in hits "); r.status != 0 || n < 10 {
+			if n := strings.Count(r.stdout, " hit hot+0 in hits "); r.status != 0 || n == 0 { // how many depends on the machine's load
 				t.Errorf("-b: exit status %d, %d hits", r.status, n)
 			}
 			if guarded := !strings.Contains(r.stderr, "without a guard (/proc/PID/mem may not be opened"); guarded != tt.guard {
