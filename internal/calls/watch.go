@@ -32,6 +32,7 @@ type Selection struct {
 	Targets []Target
 	memory  Memory
 	space   *handle.Space
+	image   *procfs.Image
 	objects []handle.Object
 	first   []int // number of the first target of each object, and at last of all
 	hits    []int // names that each pattern has matched
@@ -112,7 +113,32 @@ func (s *Selection) Open(which CallReports) (*Watch, error) {
 			return nil, err
 		}
 	}
+	if err := s.counts(); err != nil {
+		w.Close()
+		return nil, err
+	}
 	return w, nil
+}
+
+// Why no call of a process would be counted.
+var (
+	ErrFirstEnded = errors.New("its first thread has ended: the kernel plants no uprobes in such a process")
+	ErrExec       = errors.New("it has executed another program meanwhile")
+)
+
+// counts returns an error if the kernel may have planted nothing. It asks which memory the first thread has (uprobe_multi_link_filter), and
+// refuses nothing.
+func (s *Selection) counts() error {
+	stat, err := procfs.ReadStat(s.PID)
+	switch {
+	case err != nil:
+		return err
+	case (stat.State == 'Z' || stat.State == 'X') && !stat.Ended():
+		return ErrFirstEnded
+	case !stat.Ended() && !s.image.Current():
+		return ErrExec
+	}
+	return nil
 }
 
 // Memory is the memory of a process.

@@ -41,11 +41,23 @@ func watch(t *testing.T, pid int, object string, names ...string) *Watch {
 // report is watch with reports of calls.
 func report(t *testing.T, pid int, object string, which CallReports, names ...string) *Watch {
 	t.Helper()
-	p, err := OpenProcess(pid)
+	w, done, err := tryOpen(pid, object, which, names...)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported) {
+		t.Skip(err)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(p.Close)
+	t.Cleanup(done)
+	return w
+}
+
+// tryOpen opens a watch of functions with some names, or of all. done closes it.
+func tryOpen(pid int, object string, which CallReports, names ...string) (w *Watch, done func(), err error) {
+	p, err := OpenProcess(pid)
+	if err != nil {
+		return nil, nil, err
+	}
 	if len(names) == 0 {
 		names = []string{"*"}
 	}
@@ -53,23 +65,19 @@ func report(t *testing.T, pid int, object string, which CallReports, names ...st
 	for _, name := range names {
 		pattern, err := ParsePattern(object + "`" + name)
 		if err != nil {
-			t.Fatal(err)
+			return nil, nil, err
 		}
 		patterns = append(patterns, pattern)
 	}
 	s, err := p.Select(patterns, which.Values)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := s.Open(which)
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported) {
-		t.Skip(err)
+	if err == nil {
+		w, err = s.Open(which)
 	}
 	if err != nil {
-		t.Fatal(err)
+		p.Close()
+		return nil, nil, err
 	}
-	t.Cleanup(func() { w.Close() })
-	return w
+	return w, func() { w.Close(); p.Close() }, nil
 }
 
 // work has the target do some rounds, and returns its counts.
@@ -107,6 +115,9 @@ func (w *watched) holds(old, now truth) {
 		seen++
 		if s.Calls != want[0]-old[name][0] || s.Returned != want[1]-old[name][1] {
 			w.t.Errorf("%s: counted %d calls, %d returned, %d left; the target %d and %d", name, s.Calls, s.Returned, s.Left, want[0]-old[name][0], want[1]-old[name][1])
+		}
+		if s.Left > s.Calls-s.Returned {
+			w.t.Errorf("%s: %d of %d calls left, %d returned", name, s.Left, s.Calls, s.Returned)
 		}
 		sum := uint64(0)
 		for _, n := range s.Buckets {
