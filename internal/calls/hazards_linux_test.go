@@ -91,6 +91,33 @@ func TestExec(t *testing.T) {
 	w.lives()
 }
 
+// TestUnloaded: functions of an object that is unloaded before the probes are made have none, and the others are counted.
+func TestUnloaded(t *testing.T) {
+	w := &watched{Target: ptest.Start(t, ptest.BuildC(t, "testdata/hazards.cc", "-O2"), ptest.BuildC(t, "testdata/loaded.c", "-shared", "-fPIC")), t: t}
+	w.Ready()
+	s, done, err := selected(w.PID, "*", CallReports{}, "even", "loaded")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	w.work(-2)
+	if w.Watch, err = s.Open(CallReports{}); errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported) {
+		t.Skip(err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	for i := range w.Targets {
+		if f := &w.Targets[i]; (f.Err != nil) != (f.Raw == "loaded") {
+			t.Errorf("%s: %v", f.Raw, f.Err)
+		}
+	}
+	w.Begin()
+	now := w.work(16)
+	w.holds(truth{}, truth{"even": now["even"]})
+	w.lives()
+}
+
 // TestFirstThreadEnded: where the kernel plants nothing, that is an error.
 func TestFirstThreadEnded(t *testing.T) {
 	target := ptest.Start(t, ptest.BuildC(t, "leaderdead.c"), "-t", "2")

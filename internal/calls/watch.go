@@ -2,6 +2,7 @@ package calls
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -108,9 +109,11 @@ func (s *Selection) Open(which CallReports) (*Watch, error) {
 		}
 	}
 	for i := range s.objects {
-		if err := w.attach(&s.objects[i], s.Targets[s.first[i]:s.first[i+1]]); err != nil {
-			w.Close()
-			return nil, err
+		targets := s.Targets[s.first[i]:s.first[i+1]]
+		if err := w.attach(&s.objects[i], targets); err != nil { // it may have been unloaded
+			for j := range targets {
+				targets[j].Err = cmp.Or(targets[j].Err, err)
+			}
 		}
 	}
 	if err := s.counts(); err != nil {
@@ -126,8 +129,8 @@ var (
 	ErrExec       = errors.New("it has executed another program meanwhile")
 )
 
-// counts returns an error if the kernel may have planted nothing. It asks which memory the first thread has (uprobe_multi_link_filter), and
-// refuses nothing.
+// counts returns an error if no probe is planted. The kernel asks which memory the first thread has (uprobe_multi_link_filter), and
+// returns no error where that thread has none.
 func (s *Selection) counts() error {
 	stat, err := procfs.ReadStat(s.PID)
 	switch {
@@ -137,6 +140,8 @@ func (s *Selection) counts() error {
 		return ErrFirstEnded
 	case !stat.Ended() && !s.image.Current():
 		return ErrExec
+	case !slices.ContainsFunc(s.Targets, func(t Target) bool { return t.Err == nil }):
+		return ErrNothing
 	}
 	return nil
 }

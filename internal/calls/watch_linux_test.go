@@ -54,6 +54,19 @@ func report(t *testing.T, pid int, object string, which CallReports, names ...st
 
 // tryOpen opens a watch of functions with some names, or of all. done closes it.
 func tryOpen(pid int, object string, which CallReports, names ...string) (w *Watch, done func(), err error) {
+	s, forget, err := selected(pid, object, which, names...)
+	if err != nil {
+		return nil, nil, err
+	}
+	if w, err = s.Open(which); err != nil {
+		forget()
+		return nil, nil, err
+	}
+	return w, func() { w.Close(); forget() }, nil
+}
+
+// selected looks for functions with some names, or for all. forget closes the process.
+func selected(pid int, object string, which CallReports, names ...string) (s *Selection, forget func(), err error) {
 	p, err := OpenProcess(pid)
 	if err != nil {
 		return nil, nil, err
@@ -65,19 +78,16 @@ func tryOpen(pid int, object string, which CallReports, names ...string) (w *Wat
 	for _, name := range names {
 		pattern, err := ParsePattern(object + "`" + name)
 		if err != nil {
+			p.Close()
 			return nil, nil, err
 		}
 		patterns = append(patterns, pattern)
 	}
-	s, err := p.Select(patterns, which.Values)
-	if err == nil {
-		w, err = s.Open(which)
-	}
-	if err != nil {
+	if s, err = p.Select(patterns, which.Values); err != nil {
 		p.Close()
 		return nil, nil, err
 	}
-	return w, func() { w.Close(); p.Close() }, nil
+	return s, p.Close, nil
 }
 
 // work has the target do some rounds, and returns its counts.

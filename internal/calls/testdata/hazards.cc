@@ -2,7 +2,7 @@
  * hazards: functions that are interrupted, left and entered again in ways that could mix up calls. Its argument is a shared
  * object with the function loaded, which it loads and unloads in turn. For each line that it reads, a number of rounds, it
  * does them and prints how often each function was called, and how often a call has returned: "even 10 10 leaver 10 5 ...".
- * For -1 it executes itself. It ends at the end of its input, with status 0 if all children lived.
+ * For -1 it executes itself, for -2 it unloads the object. It ends at the end of its input, with status 0 if all children lived.
  */
 #include <atomic>
 #include <csetjmp>
@@ -98,6 +98,10 @@ KEEP long blocked(long x)
 static void *thread(void *arg)
 {
 	long i = (long)arg;
+	sigset_t alarm;
+	sigemptyset(&alarm);
+	sigaddset(&alarm, SIGALRM);
+	pthread_sigmask(SIG_BLOCK, &alarm, nullptr); /* a handler that interrupts pause could be canceled */
 	counted(BRIEF, [&] { return brief(i); });
 	counted(LEAVER, [&] { return leaver(i / 2); });
 	counted(BLOCKED, [&] { return blocked(i); });
@@ -183,8 +187,10 @@ int main(int, char **argv)
 	fflush(stdout);
 	long rounds;
 	while (scanf("%ld", &rounds) == 1) {
-		if (rounds < 0)
+		if (rounds == -1)
 			execv("/proc/self/exe", argv);
+		if (rounds == -2)
+			dlclose(handle), handle = nullptr, rounds = 0;
 		work(rounds);
 		for (int i = 0; i < N; i++)
 			printf("%s %ld %ld ", names[i], called[i].load(), returned[i].load());
