@@ -1,16 +1,13 @@
 package calls
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 
 	"ptools/internal/elfsym"
-	"ptools/internal/patience"
 	"ptools/internal/perfevent"
 	"ptools/internal/procfs"
 	"ptools/pctl/handle"
@@ -54,6 +51,9 @@ func (s *Selection) add(o *handle.Object, patterns []Pattern, wanted []int, argu
 	s.objects, s.first = append(s.objects, *o), append(s.first, len(s.Targets))
 	conditions := map[string][]*Condition{}
 	found := Find(o.File, arguments, func(raw string) (matches bool) {
+		if !slices.ContainsFunc(wanted, func(i int) bool { return patterns[i].mayMatch(raw) }) {
+			return false
+		}
 		names := NamesOf(raw)
 		for _, i := range wanted {
 			if patterns[i].Matches(&names) {
@@ -168,7 +168,7 @@ func (w *Watch) attach(o *handle.Object, targets []Target) error {
 	}
 	defer file.Close()
 	var entries, ends []perfevent.CallPlace
-	text := textOf{w.memory, o, m}
+	text := textOf{mem: w.memory, o: o, maps: m}
 	byNumber := map[int]*Target{}
 	for i := range targets {
 		t := &targets[i]
@@ -218,80 +218,6 @@ func offset(f *elfsym.File, addr uint64) uint64 {
 		}
 	}
 	return 0
-}
-
-// openText opens the file that the text of an object is mapped from.
-func openText(pid int, o *handle.Object) (*os.File, []procfs.Map, error) {
-	maps, err := procfs.Maps(pid)
-	if err != nil {
-		return nil, nil, err
-	}
-	// What the kernel takes (valid_vma in kernel/events/uprobes.c).
-	maps = slices.DeleteFunc(maps, func(m procfs.Map) bool {
-		return m.Start < o.Start || m.End > o.End || m.Inode == 0 ||
-			m.Perm&(procfs.Exec|procfs.Write|procfs.Shared) != procfs.Exec
-	})
-	if len(maps) == 0 {
-		return nil, nil, errMapped
-	}
-	f, err := patience.Do(func() (*os.File, error) {
-		root, err := procfs.OpenRoot(pid)
-		if err != nil {
-			return nil, err
-		}
-		defer root.Close()
-		return root.OpenMapped(maps[0])
-	}, func(f *os.File) { f.Close() })
-	return f, maps, err
-}
-
-// textOf compares the text of an object with its file: the kernel executes what the file has.
-type textOf struct {
-	mem  Memory
-	o    *handle.Object
-	maps []procfs.Map
-}
-
-// mostText is the longest instruction.
-const mostText = 15
-
-const trap = 0xcc
-
-// check returns an error if a function is not mapped, or differs from its file where the probes come. Another program's uprobe may
-// be there, which the file does not have.
-func (t *textOf) check(f *Found) error {
-	for _, p := range append([]Place{f.Plan.Entry}, f.Plan.Returns...) {
-		addr := p.Addr + t.o.Bias
-		i := slices.IndexFunc(t.maps, func(m procfs.Map) bool { return m.Start <= addr && addr < m.End })
-		if i < 0 || t.maps[i].Off+addr-t.maps[i].Start != offset(t.o.File, p.Addr) {
-			return errMapped
-		}
-		n := min(mostText, t.maps[i].End-addr, f.span(p.Addr))
-		text, file := make([]byte, n), make([]byte, n)
-		if !t.o.File.ReadAddr(file, p.Addr) {
-			return ErrUnread
-		}
-		if _, err := t.mem.ReadAt(text, int64(addr)); err != nil {
-			return err
-		}
-		for i := range text {
-			if text[i] == trap {
-				text[i] = file[i]
-			}
-		}
-		if !bytes.Equal(text, file) {
-			return errChanged
-		}
-	}
-	return nil
-}
-
-// span returns how many bytes the function has from an address on; 1 in a piece that is apart.
-func (f *Found) span(addr uint64) uint64 {
-	if f.Has(addr) {
-		return f.End - addr
-	}
-	return 1
 }
 
 // Begin begins the counting.
