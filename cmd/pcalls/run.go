@@ -10,7 +10,6 @@ import (
 
 	"ptools/internal/calls"
 	"ptools/internal/clean"
-	"ptools/internal/elfsym"
 	"ptools/internal/job"
 	"ptools/internal/usage"
 	"ptools/pctl"
@@ -131,7 +130,7 @@ func (s *session) find(pid int) error {
 
 // unknown is the error for a pattern that no function has.
 func (s *session) unknown(p *calls.Pattern) error {
-	path, names, ok := s.process.Object(p)
+	path, stripped, ok := s.process.Object(p)
 	if object, _, named := strings.Cut(p.Text, "`"); named && !ok {
 		return fmt.Errorf("process %d has mapped no object named %s", s.process.PID, object)
 	}
@@ -139,7 +138,7 @@ func (s *session) unknown(p *calls.Pattern) error {
 	if similar := s.process.Similar(p); len(similar) > 0 {
 		why = " (similar: " + strings.Join(similar, ", ") + ")"
 	}
-	if ok && names <= elfsym.NamesOfExports {
+	if stripped {
 		why += fmt.Sprintf("; %s is stripped: without its debug information only functions that it exports have names", clean.Base(path))
 	}
 	return fmt.Errorf("no function is named %s in what process %d has mapped%s", p.Text, s.process.PID, why)

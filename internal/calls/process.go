@@ -94,15 +94,15 @@ func (p *Process) Similar(pattern *Pattern) []string {
 	return p.space.Near("", strings.Trim(pattern.function, "*?"), most)
 }
 
-// Object returns the object that the pattern names, of several the first, and how many functions have names in it. Without a name it is the
-// program. It returns false if no such object is mapped.
-func (p *Process) Object(pattern *Pattern) (path string, names elfsym.Names, ok bool) {
+// Object returns the object that the pattern names, of several the first, and whether it tells the names of exported functions at most.
+// Without a name it is the program. It returns false if no such object is mapped.
+func (p *Process) Object(pattern *Pattern) (path string, stripped, ok bool) {
 	for _, o := range p.space.Objects() {
 		if isMain := o.Path == p.main; o.File != nil && pattern.In(o.Path, isMain) && (isMain || pattern.object != "") {
-			return o.Path, o.File.Names(), true
+			return o.Path, o.File.Names() <= elfsym.NamesOfExports, true
 		}
 	}
-	return "", elfsym.NamesOfNone, false
+	return "", false, false
 }
 
 // Inlined returns the functions that a target was inlined into.
