@@ -36,11 +36,17 @@ type jsonFrame struct {
 	Inlined  bool   `json:"inlined,omitempty"`
 }
 
-// printCalls prints the calls that were reported since the last time.
+// roomForCall is more than most calls take as text.
+const roomForCall = 16 << 10
+
+// printCalls prints the calls that were reported since the last time. It writes whole calls: a COMMAND may print between them.
 func (s *session) printCalls() error {
-	w := bufio.NewWriter(s.stdout)
+	w := bufio.NewWriterSize(s.stdout, 4*roomForCall)
 	var err error
 	s.watch.Reports(func(c *calls.Call) {
+		if err == nil && w.Available() < roomForCall {
+			err = w.Flush()
+		}
 		if err != nil {
 			return
 		}

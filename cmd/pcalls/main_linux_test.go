@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -159,24 +160,28 @@ func TestSlower(t *testing.T) {
 	target.Kill()
 }
 
-// TestKilledWhileCounting: a target lives, with its own text, when pcalls is killed at any moment.
+// TestKilledWhileCounting: a target does its work, with its own text, when pcalls is killed at any moment. Signal handlers, threads
+// that end in calls, objects that are unloaded and children go on meanwhile.
 func TestKilledWhileCounting(t *testing.T) {
 	needLinks(t)
 	path := command(t)
-	target := ptest.Start(t, ptest.BuildC(t, "testdata/known.c"), "forever")
+	library := ptest.BuildC(t, "../../internal/calls/testdata/loaded.c", "-shared", "-fPIC")
+	target := ptest.Start(t, ptest.BuildC(t, "../../internal/calls/testdata/hazards.cc"), library)
 	target.Ready()
 	random := ptest.Rand(t)
-	for range ptest.Rounds(3, 5, 200) {
-		tool := ptest.Start(t, path, "-p", strconv.Itoa(target.PID), "a.out`*")
-		ptest.AMoment(random, 100*time.Millisecond)
+	for range ptest.Rounds(3, 6, 300) {
+		tool := ptest.Start(t, path, "-p", strconv.Itoa(target.PID), "a.out`*", "*`loaded", "libc`raise", "libc`pthread_*")
+		fmt.Fprintln(target.Stdin, 8)
+		ptest.AMoment(random, 200*time.Millisecond)
 		tool.Kill()
 		tool.Wait()
-		if s := target.State(); s == 'Z' || s == 'X' || s == 't' || s == 'T' {
-			t.Fatalf("the target is in state %c", s)
-		}
+		target.Line()
 	}
 	target.WaitFor("the traps to be lifted", func() bool { return !ptest.HasTraps(target.PID) })
-	target.Kill()
+	ptest.TextIntact(t, target.PID)
+	if out, state := target.Finish(); !state.Success() {
+		t.Errorf("the target has ended with %v\n%s", state, out)
+	}
 }
 
 // TestSignalEnds: the first signal ends the counting, and the result is printed.

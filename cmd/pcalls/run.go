@@ -130,11 +130,18 @@ func (s *session) find(pid int) error {
 
 // unknown is the error for a pattern that no function has.
 func (s *session) unknown(p *calls.Pattern) error {
-	similar := s.process.Similar(p)
-	if len(similar) == 0 {
-		return fmt.Errorf("no function is named %s in what process %d has mapped", p.Text, s.process.PID)
+	path, stripped, ok := s.process.Object(p)
+	if object, _, named := strings.Cut(p.Text, "`"); named && !ok {
+		return fmt.Errorf("process %d has mapped no object named %s", s.process.PID, object)
 	}
-	return fmt.Errorf("no function is named %s in what process %d has mapped (similar: %s)", p.Text, s.process.PID, strings.Join(similar, ", "))
+	why := ""
+	if similar := s.process.Similar(p); len(similar) > 0 {
+		why = " (similar: " + strings.Join(similar, ", ") + ")"
+	}
+	if stripped {
+		why += fmt.Sprintf("; %s is stripped: without its debug information only functions that it exports have names", clean.Base(path))
+	}
+	return fmt.Errorf("no function is named %s in what process %d has mapped%s", p.Text, s.process.PID, why)
 }
 
 // mostNamed bounds how many functions a message names.

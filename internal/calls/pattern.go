@@ -18,6 +18,7 @@ type Pattern struct {
 	Text             string
 	Condition        *Condition // nil: all calls
 	object, function string
+	plain            bool // function is an identifier: it is in the name in the symbol table, mangled or not
 }
 
 // ParsePattern reads a pattern.
@@ -34,8 +35,20 @@ func ParsePattern(text string) (Pattern, error) {
 	if p.function == "" {
 		return p, errors.New("it names no function")
 	}
+	p.plain = identifier.MatchString(p.function) && !abbreviated[p.function]
 	return p, nil
 }
+
+var identifier = regexp.MustCompile(`^\w+$`)
+
+// abbreviated are the identifiers that mangled C++ names may have in other words (Itanium C++ ABI, 5.1.10): St, Sa, Sb, Ss, Si, So, Sd.
+var abbreviated = map[string]bool{
+	"std": true, "allocator": true, "basic_string": true, "string": true, "istream": true, "ostream": true, "iostream": true,
+	"basic_istream": true, "basic_ostream": true, "basic_iostream": true,
+}
+
+// mayMatch reports whether a function with a name in a symbol table may match. To demangle all names of a large program takes seconds.
+func (p *Pattern) mayMatch(raw string) bool { return !p.plain || strings.Contains(raw, p.function) }
 
 // signs are what conditions have, and lists of parameters do not.
 var signs = regexp.MustCompile(`[=$]|\|\||->| [<>%] `)

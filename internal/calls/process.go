@@ -66,7 +66,7 @@ func (p *Process) Close() {
 // Select looks for the functions that any of some patterns names. With arguments, the arguments of their calls are to be known; a
 // condition takes that too.
 func (p *Process) Select(patterns []Pattern, arguments bool) (*Selection, error) {
-	s := &Selection{PID: p.PID, memory: p.memory, space: p.space, hits: make([]int, len(patterns))}
+	s := &Selection{PID: p.PID, memory: p.memory, space: p.space, image: p.image, hits: make([]int, len(patterns))}
 	for i := range patterns {
 		arguments = arguments || patterns[i].Condition != nil
 	}
@@ -92,6 +92,17 @@ func (p *Process) Select(patterns []Pattern, arguments bool) (*Selection, error)
 func (p *Process) Similar(pattern *Pattern) []string {
 	const most = 3
 	return p.space.Near("", strings.Trim(pattern.function, "*?"), most)
+}
+
+// Object returns the object that the pattern names, of several the first, and whether it tells the names of exported functions at most.
+// Without a name it is the program. It returns false if no such object is mapped.
+func (p *Process) Object(pattern *Pattern) (path string, stripped, ok bool) {
+	for _, o := range p.space.Objects() {
+		if isMain := o.Path == p.main; o.File != nil && pattern.In(o.Path, isMain) && (isMain || pattern.object != "") {
+			return o.Path, o.File.Names() <= elfsym.NamesOfExports, true
+		}
+	}
+	return "", false, false
 }
 
 // Inlined returns the functions that a target was inlined into.

@@ -1,15 +1,13 @@
 package calls
 
 import (
-	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 
 	"ptools/internal/elfsym"
-	"ptools/internal/patience"
 	"ptools/internal/perfevent"
 	"ptools/internal/procfs"
 	"ptools/pctl/handle"
@@ -32,6 +30,7 @@ type Selection struct {
 	Targets []Target
 	memory  Memory
 	space   *handle.Space
+	image   *procfs.Image
 	objects []handle.Object
 	first   []int // number of the first target of each object, and at last of all
 	hits    []int // names that each pattern has matched
@@ -52,6 +51,9 @@ func (s *Selection) add(o *handle.Object, patterns []Pattern, wanted []int, argu
 	s.objects, s.first = append(s.objects, *o), append(s.first, len(s.Targets))
 	conditions := map[string][]*Condition{}
 	found := Find(o.File, arguments, func(raw string) (matches bool) {
+		if !slices.ContainsFunc(wanted, func(i int) bool { return patterns[i].mayMatch(raw) }) {
+			return false
+		}
 		names := NamesOf(raw)
 		for _, i := range wanted {
 			if patterns[i].Matches(&names) {
@@ -107,12 +109,41 @@ func (s *Selection) Open(which CallReports) (*Watch, error) {
 		}
 	}
 	for i := range s.objects {
-		if err := w.attach(&s.objects[i], s.Targets[s.first[i]:s.first[i+1]]); err != nil {
-			w.Close()
-			return nil, err
+		targets := s.Targets[s.first[i]:s.first[i+1]]
+		if err := w.attach(&s.objects[i], targets); err != nil { // it may have been unloaded
+			for j := range targets {
+				targets[j].Err = cmp.Or(targets[j].Err, err)
+			}
 		}
 	}
+	if err := s.counts(); err != nil {
+		w.Close()
+		return nil, err
+	}
 	return w, nil
+}
+
+// Why no call of a process would be counted.
+var (
+	ErrFirstEnded = errors.New("its first thread has ended: the kernel plants no uprobes in such a process")
+	ErrExec       = errors.New("it has executed another program meanwhile")
+)
+
+// counts returns an error if no probe is planted. The kernel asks which memory the first thread has (uprobe_multi_link_filter), and
+// returns no error where that thread has none.
+func (s *Selection) counts() error {
+	stat, err := procfs.ReadStat(s.PID)
+	switch {
+	case err != nil:
+		return err
+	case (stat.State == 'Z' || stat.State == 'X') && !stat.Ended():
+		return ErrFirstEnded
+	case !stat.Ended() && !s.image.Current():
+		return ErrExec
+	case !slices.ContainsFunc(s.Targets, func(t Target) bool { return t.Err == nil }):
+		return ErrNothing
+	}
+	return nil
 }
 
 // Memory is the memory of a process.
@@ -137,7 +168,7 @@ func (w *Watch) attach(o *handle.Object, targets []Target) error {
 	}
 	defer file.Close()
 	var entries, ends []perfevent.CallPlace
-	text := textOf{w.memory, o, m}
+	text := textOf{mem: w.memory, o: o, maps: m}
 	byNumber := map[int]*Target{}
 	for i := range targets {
 		t := &targets[i]
@@ -187,80 +218,6 @@ func offset(f *elfsym.File, addr uint64) uint64 {
 		}
 	}
 	return 0
-}
-
-// openText opens the file that the text of an object is mapped from.
-func openText(pid int, o *handle.Object) (*os.File, []procfs.Map, error) {
-	maps, err := procfs.Maps(pid)
-	if err != nil {
-		return nil, nil, err
-	}
-	// What the kernel takes (valid_vma in kernel/events/uprobes.c).
-	maps = slices.DeleteFunc(maps, func(m procfs.Map) bool {
-		return m.Start < o.Start || m.End > o.End || m.Inode == 0 ||
-			m.Perm&(procfs.Exec|procfs.Write|procfs.Shared) != procfs.Exec
-	})
-	if len(maps) == 0 {
-		return nil, nil, errMapped
-	}
-	f, err := patience.Do(func() (*os.File, error) {
-		root, err := procfs.OpenRoot(pid)
-		if err != nil {
-			return nil, err
-		}
-		defer root.Close()
-		return root.OpenMapped(maps[0])
-	}, func(f *os.File) { f.Close() })
-	return f, maps, err
-}
-
-// textOf compares the text of an object with its file: the kernel executes what the file has.
-type textOf struct {
-	mem  Memory
-	o    *handle.Object
-	maps []procfs.Map
-}
-
-// mostText is the longest instruction.
-const mostText = 15
-
-const trap = 0xcc
-
-// check returns an error if a function is not mapped, or differs from its file where the probes come. Another program's uprobe may
-// be there, which the file does not have.
-func (t *textOf) check(f *Found) error {
-	for _, p := range append([]Place{f.Plan.Entry}, f.Plan.Returns...) {
-		addr := p.Addr + t.o.Bias
-		i := slices.IndexFunc(t.maps, func(m procfs.Map) bool { return m.Start <= addr && addr < m.End })
-		if i < 0 || t.maps[i].Off+addr-t.maps[i].Start != offset(t.o.File, p.Addr) {
-			return errMapped
-		}
-		n := min(mostText, t.maps[i].End-addr, f.span(p.Addr))
-		text, file := make([]byte, n), make([]byte, n)
-		if !t.o.File.ReadAddr(file, p.Addr) {
-			return ErrUnread
-		}
-		if _, err := t.mem.ReadAt(text, int64(addr)); err != nil {
-			return err
-		}
-		for i := range text {
-			if text[i] == trap {
-				text[i] = file[i]
-			}
-		}
-		if !bytes.Equal(text, file) {
-			return errChanged
-		}
-	}
-	return nil
-}
-
-// span returns how many bytes the function has from an address on; 1 in a piece that is apart.
-func (f *Found) span(addr uint64) uint64 {
-	if f.Has(addr) {
-		return f.End - addr
-	}
-	return 1
 }
 
 // Begin begins the counting.

@@ -18,12 +18,13 @@ func Functions(f *File, found func(Sym) bool) {
 	}
 	for _, t := range f.allTables() {
 		more, n := true, 0
+		t, repay := t.lent()
 		t.scan(func(i uint32, s rawSym) bool {
 			if k := s.kind(); k != elf.STT_FUNC && k != elf.STT_GNU_IFUNC || !s.defined() {
 				return true
 			}
 			if isGo {
-				if _, ok := g.Func(s.value); ok {
+				if _, ok := g.find(s.value); ok {
 					return true
 				}
 			}
@@ -36,6 +37,7 @@ func Functions(f *File, found func(Sym) bool) {
 			more = found(sym) && n < maxIndexed
 			return more
 		})
+		repay()
 		if !more {
 			return
 		}

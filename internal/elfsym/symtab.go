@@ -57,6 +57,23 @@ func (t *symTable) name(s *rawSym) string {
 	return n
 }
 
+// maxNames bounds the names that are read at once.
+const maxNames = 64 << 20
+
+// lent returns the table with its names in memory, which are read one by one otherwise, until repay is called.
+func (t *symTable) lent() (lent *symTable, repay func()) {
+	if t.names.mem != nil {
+		return t, func() {}
+	}
+	names := t.names.loan(maxNames)
+	if names.mem == nil {
+		return t, func() {}
+	}
+	whole := *t
+	whole.names = names
+	return &whole, names.repay
+}
+
 // isMapping reports whether a symbol without a type is one of those that tell code and data apart in files for arm64 ("$x", "$d",
 // "$x.7"): it names nothing.
 func (t *symTable) isMapping(s *rawSym) bool {

@@ -24,6 +24,7 @@ type Calls struct {
 	mem     []byte
 	entries map[string]int // programs, by their conditions' code
 	returns int            // program
+	exec    [2]int         // execProgram and its link
 	links   []int          // those of the returns first
 	reports reports
 	copies  []byte // the Copies of all functions
@@ -50,7 +51,7 @@ func OpenCalls(pid, functions int, which CallReports) (*Calls, error) {
 		return nil, ErrNoLinks
 	}
 	c := &Calls{
-		pid: pid, entries: map[string]int{}, returns: -1, reports: reports{CallReports: which, fd: -1},
+		pid: pid, entries: map[string]int{}, returns: -1, exec: [2]int{-1, -1}, reports: reports{CallReports: which, fd: -1},
 		maps: callMaps{words: -1, open: -1, template: -1, copies: -1, functions: functions, detailed: which.detailed()},
 	}
 	if err := c.open(); err != nil {
@@ -83,6 +84,9 @@ func (c *Calls) open() (err error) {
 		return os.NewSyscallError("bpf(BPF_MAP_CREATE)", err)
 	}
 	if err := c.reports.open(c.pid); err != nil {
+		return err
+	}
+	if err := c.watchExec(); err != nil {
 		return err
 	}
 	if _, err := c.entry(nil); err != nil {
@@ -207,13 +211,17 @@ func (c *Calls) link(program int, path string, places []CallPlace) (int, error) 
 // word returns a word of the shared memory.
 func (c *Calls) word(i int) *uint64 { return (*uint64)(unsafe.Pointer(&c.mem[8*i])) }
 
-// Switch begins or ends the counting of calls that begin. Those that have begun are followed to their ends.
+// Switch begins or ends the counting of calls that begin. Those that have begun are followed to their ends. It does not begin if the
+// process has executed another program since OpenCalls.
 func (c *Calls) Switch(on bool) {
 	var value uint64
 	if on {
 		value = 1
 	}
 	atomic.StoreUint64(c.word(wordOn), value)
+	if atomic.LoadUint64(c.word(wordExec)) != 0 { // in this order: execProgram sets this word first
+		atomic.StoreUint64(c.word(wordOn), 0)
+	}
 }
 
 // Read reads what is known of a function. The values are not of exactly the same moment.
@@ -238,7 +246,7 @@ func (c *Calls) Close() error {
 	for _, program := range c.entries {
 		closeAll(program)
 	}
-	closeAll(c.returns, c.maps.words, c.maps.open, c.maps.template, c.maps.copies, c.reports.fd)
+	closeAll(c.exec[1], c.exec[0], c.returns, c.maps.words, c.maps.open, c.maps.template, c.maps.copies, c.reports.fd)
 	c.reports.ring.close()
 	for _, m := range [][]byte{c.mem, c.copies} {
 		if m != nil {
@@ -246,6 +254,7 @@ func (c *Calls) Close() error {
 		}
 	}
 	c.links, c.mem, c.copies, c.entries = nil, nil, nil, nil
+	c.exec = [2]int{-1, -1}
 	c.returns, c.reports.fd, c.reports.CallReports = -1, -1, CallReports{}
 	c.maps.words, c.maps.open, c.maps.template, c.maps.copies = -1, -1, -1, -1
 	return errors.Join(errs...)

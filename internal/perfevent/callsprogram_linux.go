@@ -25,6 +25,7 @@ const callIDSize = 24
 // Words of the map of a Calls.
 const (
 	wordOn         = 0 // whether calls are counted
+	wordExec       = 1 // whether the process has executed another program
 	wordsBefore    = 8 // those of the functions
 	wordCalls      = 0
 	wordReturned   = 1

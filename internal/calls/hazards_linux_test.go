@@ -1,0 +1,137 @@
+package calls
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+	"testing"
+
+	"ptools/internal/ptest"
+)
+
+// hazards are the functions of testdata/hazards.cc.
+var hazards = []string{"interrupted", "handled", "brief", "leaver", "blocked", "even", "odd", "ping", "pong", "loaded"}
+
+// startHazards starts hazards.cc and prepares the watch of its functions, and of that in the object that it loads.
+func startHazards(t *testing.T, flag string) *watched {
+	t.Helper()
+	library := ptest.BuildC(t, "testdata/loaded.c", "-shared", "-fPIC")
+	w := &watched{Target: ptest.Start(t, ptest.BuildC(t, "testdata/hazards.cc", flag), library), t: t}
+	w.Ready()
+	w.Watch = watch(t, w.PID, "*", hazards...)
+	return w
+}
+
+// TestHazards: signal handlers inside calls, mutual recursion by calls and jumps, threads that are left and canceled, an object
+// that is unloaded, children, and the uprobes of another program at the same instructions, which come and go.
+func TestHazards(t *testing.T) {
+	for _, o := range []string{"-O0", "-O2"} {
+		t.Run(o, func(t *testing.T) {
+			w := startHazards(t, o)
+			old := w.work(16)
+			w.Begin()
+			stop := make(chan struct{})
+			var others sync.WaitGroup
+			others.Go(func() {
+				for {
+					select {
+					case <-stop:
+						return
+					default:
+						if err := other(w.PID); err != nil {
+							t.Error(err)
+							return
+						}
+					}
+				}
+			})
+			now := w.work(ptest.Rounds(30, 60, 5000))
+			close(stop)
+			others.Wait()
+			w.End()
+			w.work(16)
+			w.holds(old, now)
+			if err := w.Close(); err != nil {
+				t.Error(err)
+			}
+			w.work(16)
+			w.lives()
+		})
+	}
+}
+
+// other counts calls of the same functions for a moment, as another program.
+func other(pid int) error {
+	w, done, err := tryOpen(pid, "*", CallReports{}, hazards...)
+	if err != nil {
+		return err
+	}
+	defer done()
+	w.Begin()
+	return w.Close()
+}
+
+// TestExec: the calls of the program that the process executes later are not counted, even if it is the same one.
+func TestExec(t *testing.T) {
+	w := startHazards(t, "-O2")
+	w.Begin()
+	now := w.work(16)
+	fmt.Fprintln(w.Stdin, -1)
+	w.Ready()
+	w.work(16)
+	w.holds(truth{}, now)
+	w.Begin() // changes nothing
+	w.work(16)
+	w.holds(truth{}, now)
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+	w.work(16)
+	w.lives()
+}
+
+// TestUnloaded: functions of an object that is unloaded before the probes are made have none, and the others are counted.
+func TestUnloaded(t *testing.T) {
+	w := &watched{Target: ptest.Start(t, ptest.BuildC(t, "testdata/hazards.cc", "-O2"), ptest.BuildC(t, "testdata/loaded.c", "-shared", "-fPIC")), t: t}
+	w.Ready()
+	s, done, err := selected(w.PID, "*", CallReports{}, "even", "loaded")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	w.work(-2)
+	if w.Watch, err = s.Open(CallReports{}); errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported) {
+		t.Skip(err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	for i := range w.Targets {
+		if f := &w.Targets[i]; (f.Err != nil) != (f.Raw == "loaded") {
+			t.Errorf("%s: %v", f.Raw, f.Err)
+		}
+	}
+	w.Begin()
+	now := w.work(16)
+	w.holds(truth{}, truth{"even": now["even"]})
+	w.lives()
+}
+
+// TestFirstThreadEnded: where the kernel plants nothing, that is an error.
+func TestFirstThreadEnded(t *testing.T) {
+	target := ptest.Start(t, ptest.BuildC(t, "leaderdead.c"), "-t", "2")
+	target.Ready()
+	w, done, err := tryOpen(target.PID, "a.out", CallReports{}, "work_on")
+	if err == nil {
+		defer done()
+		w.Begin()
+	}
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported) {
+		t.Skip(err)
+	}
+	if !errors.Is(err, ErrFirstEnded) {
+		t.Errorf("%v, want %v", err, ErrFirstEnded)
+	}
+	target.Kill()
+}
