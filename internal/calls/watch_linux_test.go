@@ -41,6 +41,11 @@ func watch(t *testing.T, pid int, object string, names ...string) *Watch {
 // report is watch with reports of calls.
 func report(t *testing.T, pid int, object string, which CallReports, names ...string) *Watch {
 	t.Helper()
+	return watchSpec(t, pid, object, Spec{CallReports: which}, names...)
+}
+
+func watchSpec(t *testing.T, pid int, object string, spec Spec, names ...string) *Watch {
+	t.Helper()
 	p, err := OpenProcess(pid)
 	if err != nil {
 		t.Fatal(err)
@@ -57,11 +62,11 @@ func report(t *testing.T, pid int, object string, which CallReports, names ...st
 		}
 		patterns = append(patterns, pattern)
 	}
-	s, err := p.Select(patterns, which.Values)
+	s, err := p.Select(patterns, spec.Arguments())
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := s.Open(which)
+	w, err := s.Open(spec)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported) {
 		t.Skip(err)
 	}
