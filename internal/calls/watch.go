@@ -2,6 +2,7 @@ package calls
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -89,6 +90,8 @@ type Spec struct {
 	CallReports
 	By  *Key // what they are told apart by; nil: only their functions
 	Sum *Sum // a number that is summed; nil: none
+
+	most int // keys, in tests; 0: as many as there can be
 }
 
 // Arguments reports whether arguments have to be where they are known, at the place of the entry's probe.
@@ -112,7 +115,7 @@ func (s *Selection) Open(spec Spec) (*Watch, error) {
 	}
 	var apart perfevent.CallGroups
 	if apart.Sum = spec.Sum != nil; spec.By.inKernel() {
-		apart.Most = perfevent.MostGroups
+		apart.Most = cmp.Or(spec.most, perfevent.MostGroups)
 	}
 	if spec.By.Stack() {
 		spec.Each, spec.Stack = true, true

@@ -11,9 +11,6 @@ type CallGroups struct {
 // MostGroups is how many keys a [Calls] may have.
 const MostGroups = 1 << 14
 
-// any reports whether the table of open calls has more than when a call has begun.
-func (g CallGroups) any() bool { return g.Most > 0 || g.Sum }
-
 // A CallKey is what calls are told apart by.
 type CallKey struct {
 	Kind     KeyKind

@@ -122,7 +122,7 @@ int main(void)
 			tally("-5 - n", "", !over, result);
 		}
 		if (line[0] == 'w')
-			for (long n = 0; n < 20000; n++)
+			for (long n = 0; n < 1000; n++)
 				wide(n);
 		for (int i = 0; i < count; i++)
 			printf("%s|%s|%ld|%ld|%s\n", rows[i].what, rows[i].key, rows[i].calls, rows[i].summed, decimal(rows[i].sum));
