@@ -79,10 +79,15 @@ func (s *session) callText(c *calls.Call) string {
 	for i := range c.Stack {
 		text += frameText(i, &c.Stack[i])
 	}
-	if c.Cut != "" {
-		text += "    -- stack cut: " + clean.Text(c.Cut) + "\n"
+	return text + cutText(c.Cut)
+}
+
+// cutText says why a stack is not whole.
+func cutText(why string) string {
+	if why == "" {
+		return ""
 	}
-	return text
+	return "    -- stack cut: " + clean.Text(why) + "\n"
 }
 
 // frameText is a frame as pgrab prints it.
@@ -115,8 +120,13 @@ func (s *session) jsonCall(c *calls.Call) jsonCall {
 	if s.detail.args {
 		j.Args = &c.Args
 	}
-	for _, f := range c.Stack {
-		j.Stack = append(j.Stack, jsonFrame{f.PC, f.Func, f.Offset, f.Object, f.File, f.Line, f.Inlined})
-	}
+	j.Stack = jsonFrames(c.Stack)
 	return j
+}
+
+func jsonFrames(frames []calls.Frame) (all []jsonFrame) {
+	for _, f := range frames {
+		all = append(all, jsonFrame{f.PC, f.Func, f.Offset, f.Object, f.File, f.Line, f.Inlined})
+	}
+	return all
 }

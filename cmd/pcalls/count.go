@@ -65,14 +65,28 @@ func (s *session) count(ctx context.Context, ended <-chan struct{}) error {
 	return s.print(all, time.Since(begun))
 }
 
-// slowEvery is the time between two looks at the calls that are reported.
-const slowEvery = 50 * time.Millisecond
+// The time between two looks at the calls that are reported. Stacks fill the kernel's ring fastest: it has room for a thousand.
+const (
+	slowEvery  = 50 * time.Millisecond
+	stackEvery = 5 * time.Millisecond
+)
+
+// lookEvery returns the time between two looks, 0 for none.
+func (s *session) lookEvery() time.Duration {
+	switch {
+	case s.by.Stack():
+		return stackEvery
+	case s.slower > 0 || s.detail.any():
+		return slowEvery
+	}
+	return 0
+}
 
 // await waits for the end of the counting, and prints calls meanwhile.
 func (s *session) await(ctx context.Context, ended <-chan struct{}, over <-chan time.Time) error {
 	var look <-chan time.Time
-	if s.slower > 0 || s.detail.any() {
-		tick := time.NewTicker(slowEvery)
+	if every := s.lookEvery(); every > 0 {
+		tick := time.NewTicker(every)
 		defer tick.Stop()
 		look = tick.C
 	}

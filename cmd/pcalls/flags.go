@@ -23,11 +23,15 @@ Counts and times calls of functions of a running program, and lets it live.
                             matches, as nginx, /usr/bin/python3*
   -t, --time DURATION       count this long; a bare number is seconds
                             (default: until the target ends or ^C)
-  -n, --number N            print at most N functions
+  -n, --number N            print at most N functions, or lines with --by
                             (default: all; with --top 20, on a terminal what fits)
       --slower DURATION     also print each call that took at least this long, when it ends:
                             the time, thread, duration and function; a bare number is
                             seconds
+      --by KEY              a line for each function and value of KEY: an argument (a name,
+                            $1, req.id), return, thread, caller, or stack
+      --sum EXPR            sum a number over the calls: arguments, members of them and
+                            numbers with + - *, or return; the largest sum comes first
       --args                also print each call with its arguments and result; with --slower
                             those that are slow
       --where               also print each call with its stack; with --slower those that
@@ -67,6 +71,8 @@ examples:
   pcalls -p 4242 'net/http.*'              of a Go server
   pcalls --top -p 4242 malloc free
   pcalls --slower 10ms -p 4242 'a.out` + "`" + `*Command'
+  pcalls --by caller --sum '$1' -p 4242 malloc
+  pcalls --by return -p 4242 'libc` + "`" + `close'
   pcalls --args -p 4242 'malloc($1 > 1m)'
   pcalls --slower 10ms --args --where -p 4242 'main.handle'
   pcalls -n 10 '*' -- ./build/prog -x      the whole program
@@ -81,6 +87,8 @@ type config struct {
 	length   time.Duration // 0: until the target ends
 	slower   time.Duration // calls that took as long are printed; 0: none
 	detail   detail        // what is printed of each call, or each slow one
+	by       *calls.Key    // what calls are told apart by; nil: nothing
+	sum      *calls.Sum    // nil: nothing is summed
 	showing
 }
 
@@ -90,9 +98,12 @@ type detail struct{ args, where bool }
 // any reports whether calls are printed at all because of it.
 func (d detail) any() bool { return d.args || d.where }
 
-// reports returns which calls are reported one by one.
-func (c *config) reports() calls.CallReports {
-	return calls.CallReports{Each: c.slower == 0 && c.detail.any(), Least: c.slower, Values: c.detail.args, Stack: c.detail.where}
+// spec returns what is counted.
+func (c *config) spec() calls.Spec {
+	return calls.Spec{
+		CallReports: calls.CallReports{Each: c.slower == 0 && c.detail.any(), Least: c.slower, Values: c.detail.args, Stack: c.detail.where},
+		By:          c.by, Sum: c.sum,
+	}
 }
 
 // showing is what is printed.
@@ -133,6 +144,8 @@ type rawFlags struct {
 	named  []string
 	length seconds
 	slower seconds
+	by     string
+	sum    string
 }
 
 func (r *rawFlags) set() *pflag.FlagSet {
@@ -142,6 +155,8 @@ func (r *rawFlags) set() *pflag.FlagSet {
 	fs.VarP(&r.length, "time", "t", "")
 	fs.Var(&r.slower, "slower", "")
 	fs.IntVarP(&r.number, "number", "n", 0, "")
+	fs.StringVar(&r.by, "by", "", "")
+	fs.StringVar(&r.sum, "sum", "", "")
 	fs.BoolVar(&r.detail.args, "args", false, "")
 	fs.BoolVar(&r.detail.where, "where", false, "")
 	fs.BoolVar(&r.top, "top", false, "")
@@ -159,7 +174,7 @@ func parse(args []string) (*config, error) {
 	if err := fs.Parse(args); err != nil {
 		return nil, usage.Wrong(fs, help, err)
 	}
-	if err := usage.Asked(fs, help, map[string][]string{}); err != nil {
+	if err := usage.Asked(fs, help, map[string][]string{"by": {"return", "thread", "caller", "stack"}}); err != nil {
 		return nil, err
 	}
 	patterns := fs.Args()
@@ -167,6 +182,9 @@ func parse(args []string) (*config, error) {
 		patterns, r.command = patterns[:at], patterns[at:]
 	}
 	r.config.length, r.config.slower = time.Duration(r.length), time.Duration(r.slower)
+	if err := r.group(fs); err != nil {
+		return nil, err
+	}
 	for _, text := range patterns {
 		p, err := calls.ParsePattern(text)
 		if err != nil {
@@ -185,6 +203,21 @@ func parse(args []string) (*config, error) {
 	return &r.config, err
 }
 
+// group reads what calls are told apart by, and what is summed.
+func (r *rawFlags) group(fs *pflag.FlagSet) (err error) {
+	if fs.Changed("by") {
+		if r.config.by, err = calls.ParseKey(r.by); err != nil {
+			return usage.Errorf("--by %q: %w", r.by, err)
+		}
+	}
+	if fs.Changed("sum") {
+		if r.config.sum, err = calls.ParseSum(r.sum); err != nil {
+			return usage.Errorf("--sum %q: %w", r.sum, err)
+		}
+	}
+	return nil
+}
+
 // check refuses flags that do not go together.
 func (r *rawFlags) check(fs *pflag.FlagSet) error {
 	named := fs.Changed("pid")
@@ -199,8 +232,11 @@ func (r *rawFlags) check(fs *pflag.FlagSet) error {
 		return usage.Errorf("which functions? a PATTERN, as malloc or 'net/http.*'; '*' is all")
 	case r.number < 0 || fs.Changed("number") && r.number == 0:
 		return usage.Errorf("-n wants a positive number of functions")
-	case r.list && (r.top || r.detail.any() || fs.Changed("time") || fs.Changed("number") || fs.Changed("slower")):
-		return usage.Errorf("--list counts nothing: --top, --slower, --args, --where, -t and -n mean nothing")
+	case r.list && (r.top || r.detail.any() || r.config.by != nil || r.config.sum != nil ||
+		fs.Changed("time") || fs.Changed("number") || fs.Changed("slower")):
+		return usage.Errorf("--list counts nothing: --top, --slower, --args, --where, --by, --sum, -t and -n mean nothing")
+	case r.config.by.Stack() && (r.top || r.slower > 0 || r.detail.any()):
+		return usage.Errorf("--by stack prints stacks with what all their calls took: --top, --slower, --args and --where do not go with it")
 	case r.top && (fs.Changed("slower") || r.detail.any()):
 		return usage.Errorf("--top draws tables over the calls that --slower, --args and --where print: give one of them")
 	case r.top && r.json:

@@ -107,7 +107,8 @@ func (s *session) find(pid int) error {
 		}
 		return fmt.Errorf("process %d: %w", pid, err)
 	}
-	found, err := s.process.Select(s.patterns, s.detail.args)
+	spec := s.spec()
+	found, err := s.process.Select(s.patterns, spec.Arguments())
 	if err != nil {
 		return fmt.Errorf("process %d: %w", pid, err)
 	}
@@ -117,7 +118,7 @@ func (s *session) find(pid int) error {
 	if s.list {
 		return s.printList(found)
 	}
-	s.watch, err = found.Open(s.reports())
+	s.watch, err = found.Open(spec)
 	if wrong, ok := errors.AsType[*calls.ConditionError](err); ok {
 		return usage.Errorf("%w", wrong)
 	}

@@ -2,12 +2,13 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	"fmt"
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 
@@ -17,64 +18,6 @@ import (
 	"ptools/internal/job"
 	"ptools/internal/perfevent"
 )
-
-// A row is a function that was called.
-type row struct {
-	target *calls.Target
-	stats  calls.Stats
-}
-
-// timed reports whether the ends of the function's calls are seen.
-func (r *row) timed() bool { return r.target.Plan.Whole == nil }
-
-// open returns how many calls have not ended, or have ended without a return.
-func (r *row) open() uint64 { return r.stats.Calls - min(r.stats.Returned, r.stats.Calls) }
-
-// A table reads the statistics of all functions.
-type table struct {
-	s    *session
-	last []calls.Stats // at the end of the last second
-}
-
-func newTable(s *session) *table {
-	return &table{s: s, last: make([]calls.Stats, len(s.watch.Targets))}
-}
-
-// read returns the functions that were called, those that have taken most time first.
-func (t *table) read() []row {
-	var rows []row
-	for i := range t.s.watch.Targets {
-		r := row{target: &t.s.watch.Targets[i]}
-		if t.s.watch.Read(i, &r.stats) && r.stats.Calls > 0 {
-			rows = append(rows, r)
-		}
-	}
-	return ordered(rows)
-}
-
-// second returns those that were called, or whose calls have ended, since the last time.
-func (t *table) second() []row {
-	var rows []row
-	for i := range t.s.watch.Targets {
-		var now calls.Stats
-		if !t.s.watch.Read(i, &now) {
-			continue
-		}
-		r := row{&t.s.watch.Targets[i], calls.Since(&now, &t.last[i])}
-		t.last[i] = now
-		if r.stats.Calls > 0 || r.stats.Returned > 0 {
-			rows = append(rows, r)
-		}
-	}
-	return ordered(rows)
-}
-
-func ordered(rows []row) []row {
-	slices.SortFunc(rows, func(a, b row) int {
-		return cmp.Or(cmp.Compare(b.stats.Sum, a.stats.Sum), cmp.Compare(b.stats.Calls, a.stats.Calls), cmp.Compare(a.target.Name, b.target.Name))
-	})
-	return rows
-}
 
 // Lines beside the rows: the header, the closing lines and the prompt.
 const besideRows = 5
@@ -105,39 +48,63 @@ func (s *session) print(rows []row, length time.Duration) error {
 	if err := s.printRows(rows[:n], length, width, ""); err != nil {
 		return err
 	}
-	all := uint64(0)
-	untimed, unseen := uint64(0), uint64(0)
+	all := s.tellMissing(rows)
+	functions := map[*calls.Target]bool{}
 	for i := range rows {
-		unseen += rows[i].stats.Unseen
-		all += rows[i].stats.Calls
-		untimed += rows[i].stats.Untimed
+		functions[rows[i].target] = true
 	}
-	if unseen > 0 {
+	s.say("%s of %s in %s; %s%s looked at%s", counted(all, "call", "calls"), counted(uint64(len(functions)), "function", "functions"), duration(length),
+		s.shown(n, len(rows)), counted(uint64(len(s.watch.Targets)), "was", "were"), stepped(rows))
+	return nil
+}
+
+// tellMissing says what the table does not have, and returns how many calls it has.
+func (s *session) tellMissing(rows []row) (all uint64) {
+	var untimed, unseen, others, unsummed uint64
+	for i := range rows {
+		r := &rows[i]
+		unseen += r.stats.Unseen
+		all += r.stats.Calls
+		untimed += r.stats.Untimed
+		if r.Group != nil && r.Rest == calls.Others {
+			others += r.stats.Calls
+		}
+		if s.sum != nil {
+			unsummed += s.summed(r) - min(r.stats.Amount.Calls, s.summed(r))
+		}
+	}
+	if unseen > 0 && s.by.Stack() {
+		s.say("%s too fast, and in (%s)", counted(unseen, "call came", "calls came"), calls.NoStack)
+	} else if unseen > 0 {
 		s.say("%s not printed: there were too many at once", counted(unseen, "call was", "calls were"))
 	}
 	if untimed > 0 {
 		s.say("%s no time: the kernel's table of open calls was full", counted(untimed, "call has", "calls have"))
 	}
-	s.say("%s of %s in %s; %s%s looked at%s", counted(all, "call", "calls"), counted(uint64(len(rows)), "function", "functions"), duration(length),
-		shown(n, len(rows)), counted(uint64(len(s.watch.Targets)), "was", "were"), stepped(rows))
-	return nil
+	if others > 0 {
+		s.say("%s in (%s): there is room for %d keys", counted(others, "call is", "calls are"), calls.Others, perfevent.MostGroups)
+	}
+	if unsummed > 0 {
+		s.say("%s in no sum: the number is not known, or is beyond 64 bits", counted(unsummed, "call is", "calls are"))
+	}
+	return all
 }
 
 // stepped says how many functions' times include a single step, which is much for a short function.
 func stepped(rows []row) string {
-	n := 0
+	all := map[*calls.Target]bool{}
 	for i := range rows {
 		if rows[i].timed() && !rows[i].target.Plan.Entry.Emulated {
-			n++
+			all[rows[i].target] = true
 		}
 	}
-	switch n {
+	switch n := len(all); n {
 	case 0:
 		return ""
 	case 1:
 		return "; 1 of them begins with an instruction that the kernel has to step, which its times include"
 	}
-	return fmt.Sprintf("; %d of them begin with instructions that the kernel has to step, which their times include", n)
+	return fmt.Sprintf("; %d of them begin with instructions that the kernel has to step, which their times include", len(all))
 }
 
 // counted returns a number with its noun or verb.
@@ -148,9 +115,12 @@ func counted(n uint64, one, more string) string {
 	return fmt.Sprintf("%d %s", n, more)
 }
 
-func shown(n, all int) string {
-	if n == all {
+func (s *session) shown(n, all int) string {
+	switch {
+	case n == all:
 		return ""
+	case s.by != nil:
+		return fmt.Sprintf("%d of %d lines are shown, ", n, all)
 	}
 	return fmt.Sprintf("%d are shown, ", n)
 }
@@ -177,7 +147,15 @@ func (s *session) printRows(rows []row, length time.Duration, width int, head st
 	if anyOpen {
 		line += fmt.Sprintf(" %7s", "OPEN")
 	}
-	fmt.Fprintln(w, line+"  FUNCTION")
+	if s.sum != nil {
+		line += fmt.Sprintf(" %15s %10s", "SUM", "MEAN")
+	}
+	names := s.nameWidth(rows)
+	line += "  FUNCTION"
+	if s.by != nil && !s.by.Stack() {
+		line = fmt.Sprintf("%s%*s  %s", line, names-len("FUNCTION"), "", strings.ToUpper(clean.Text(s.by.Text)))
+	}
+	fmt.Fprintln(w, line)
 	for i := range rows {
 		r := &rows[i]
 		line := fmt.Sprintf("%10d %9s", r.stats.Calls, rate(r.stats.Calls, length))
@@ -188,16 +166,54 @@ func (s *session) printRows(rows []row, length time.Duration, width int, head st
 		if anyOpen {
 			line += fmt.Sprintf(" %7s", r.openText())
 		}
+		if s.sum != nil {
+			line += fmt.Sprintf(" %15s %10s", r.total, r.mean())
+		}
 		name := clean.Text(r.target.Name)
+		if key := clean.Text(r.key()); key != "" {
+			name = fmt.Sprintf("%-*s  %s", names, fit.Cut(name, names), key)
+		}
 		if width > 0 {
 			name = fit.Cut(name, max(width-len(line)-2, 8))
 		}
 		fmt.Fprintln(w, line+"  "+name)
+		s.writeStack(w, r)
 	}
 	if head != "" {
 		fmt.Fprintln(w)
 	}
 	return w.Flush()
+}
+
+// mostName is the width that names of functions are cut to, where keys are beside them.
+const mostName = 40
+
+// nameWidth returns the width of the column of functions.
+func (s *session) nameWidth(rows []row) int {
+	width := len("FUNCTION")
+	for i := range rows {
+		width = max(width, utf8.RuneCountInString(clean.Text(rows[i].target.Name)))
+	}
+	return min(width, mostName)
+}
+
+// writeStack prints the stack of a row that has one.
+func (s *session) writeStack(w *bufio.Writer, r *row) {
+	if r.Group == nil || !s.by.Stack() || r.Rest != calls.None {
+		return
+	}
+	for i, f := range s.watch.Frames(r.Stack) {
+		w.WriteString(frameText(i, &f))
+	}
+	w.WriteString(cutText(r.Cut))
+}
+
+// mean is the mean of the numbers that are summed.
+func (r *row) mean() string {
+	if r.stats.Amount.Calls == 0 {
+		return "-"
+	}
+	return strconv.FormatFloat(r.stats.Amount.Mean(), 'f', 1, 64)
 }
 
 // time returns a time of calls, if their ends are seen and there are any.
@@ -246,53 +262,4 @@ func duration(d time.Duration) string {
 		}
 	}
 	return strconv.FormatFloat(v, 'f', digits, 64) + unit
-}
-
-// jsonRow is a function in JSON. Times are in nanoseconds.
-type jsonRow struct {
-	Function string      `json:"function"`
-	Raw      string      `json:"raw"`
-	Object   string      `json:"object"`
-	Calls    uint64      `json:"calls"`
-	Returned *uint64     `json:"returned,omitempty"` // absent: the ends are not seen
-	Tails    uint64      `json:"tail_calls,omitempty"`
-	Left     uint64      `json:"left,omitempty"`
-	Untimed  uint64      `json:"untimed,omitempty"`
-	Unseen   uint64      `json:"not_printed,omitempty"`
-	Sum      int64       `json:"sum_ns"`
-	Max      int64       `json:"max_ns"`
-	Times    [][2]uint64 `json:"histogram,omitempty"` // least duration of the class, calls
-}
-
-// printJSON prints an object a line.
-func (s *session) printJSON(rows []row) error {
-	w := bufio.NewWriter(s.stdout)
-	n := len(rows)
-	if s.number > 0 {
-		n = min(n, s.number)
-	}
-	for i := range rows[:n] {
-		r := &rows[i]
-		j := jsonRow{
-			Function: r.target.Name, Raw: r.target.Raw, Object: r.target.Object, Calls: r.stats.Calls,
-			Tails: r.stats.Tails, Left: r.stats.Left, Untimed: r.stats.Untimed, Unseen: r.stats.Unseen, Sum: int64(r.stats.Sum), Max: int64(r.stats.Max),
-		}
-		if r.timed() {
-			j.Returned = &r.stats.Returned
-		}
-		for class, n := range r.stats.Buckets {
-			if n > 0 {
-				j.Times = append(j.Times, [2]uint64{uint64(perfevent.BucketStart(class)), n})
-			}
-		}
-		if err := writeJSON(w, j); err != nil {
-			return err
-		}
-	}
-	return w.Flush()
-}
-
-// writeJSON writes a value as a line that is fit for a terminal.
-func writeJSON(w *bufio.Writer, v any) error {
-	return clean.Encode(w, v)
 }

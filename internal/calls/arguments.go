@@ -90,7 +90,7 @@ func (l *layout) argument(p *elfsym.Param, parts []part, result bool) argument {
 		elem := t.Elem()
 		switch {
 		case elem == nil:
-		case isText(elem):
+		case isChar(elem):
 			l.copyText(&a, parts[0].word, -1)
 		case elem.Kind == elfsym.Struct:
 			l.copyString(&a, elem)
@@ -103,8 +103,8 @@ func (l *layout) argument(p *elfsym.Param, parts []part, result bool) argument {
 	return a
 }
 
-// isText reports whether pointers to a type are taken for texts that end with a zero byte, as in C.
-func isText(t *elfsym.Type) bool {
+// isChar reports whether pointers to a type are taken for texts that end with a zero byte, as in C.
+func isChar(t *elfsym.Type) bool {
 	switch t.Name {
 	case "char", "signed char", "unsigned char":
 		return t.Size == 1

@@ -212,7 +212,7 @@ func TestConditionErrors(t *testing.T) {
 		if err == nil {
 			var s *Selection
 			if s, err = p.Select([]Pattern{pattern}, false); err == nil {
-				err = s.describe(CallReports{})
+				err = s.describe(&Spec{})
 			}
 		}
 		if err != nil {

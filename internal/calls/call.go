@@ -34,11 +34,15 @@ func (w *Watch) Reports(tell func(*Call)) {
 		}
 		c := &Call{Target: w.numbered[r.Function], TID: r.TID, Length: r.Length, End: now.Add(r.End - here)}
 		if v := r.Values; v != nil {
+			if w.spec.By.Stack() {
+				w.groups.add(w, c, r)
+				return
+			}
 			c.Begun, c.Tail = v.Begun(), v.Tail()
-			if c.layout != nil && w.reports.Values {
+			if c.layout != nil && w.spec.Values {
 				c.describe(v, constants{w.space})
 			}
-			if w.reports.Stack {
+			if w.spec.Stack {
 				c.Stack, c.Cut = w.stack(v, r.Stack)
 			}
 		}
@@ -60,15 +64,28 @@ func (c *Call) describe(v *perfevent.CallValues, fixed constants) {
 }
 
 // describe finds the layouts of functions whose values are asked for, or that have a condition.
-func (s *Selection) describe(which CallReports) error {
+func (s *Selection) describe(spec *Spec) error {
 	for i := range s.Targets {
 		t := &s.Targets[i]
-		if t.Err != nil || !which.Values && !t.conditional() {
+		if t.Err != nil {
 			continue
 		}
-		t.layout = layoutOf(&t.Found, elfsym.SignatureOf(t.file, t.Start))
+		if spec.Arguments() || t.conditional() {
+			t.layout = layoutOf(&t.Found, elfsym.SignatureOf(t.file, t.Start))
+		}
 		if _, err := t.condition(); err != nil {
 			return err
+		}
+		var err error
+		if spec.By.inKernel() {
+			if t.by, err = t.layout.key(spec.By); err != nil {
+				return &ConditionError{"--by", t.Name, err}
+			}
+		}
+		if spec.Sum != nil {
+			if t.sum, err = t.layout.expression(spec.Sum); err != nil {
+				return &ConditionError{"--sum", t.Name, err}
+			}
 		}
 	}
 	return nil
@@ -84,13 +101,16 @@ func (t *Target) conditional() bool {
 	return len(t.conditions) > 0
 }
 
-// A ConditionError is an error in the condition of a function.
+// A ConditionError is an error in the condition of a function, or in another thing that names its arguments.
 type ConditionError struct {
+	What     string
 	Function string
 	Err      error
 }
 
-func (e *ConditionError) Error() string { return fmt.Sprintf("condition of %s: %v", e.Function, e.Err) }
+func (e *ConditionError) Error() string {
+	return fmt.Sprintf("%s of %s: %v", e.What, e.Function, e.Err)
+}
 
 func (e *ConditionError) Unwrap() error { return e.Err }
 
@@ -103,7 +123,7 @@ func (t *Target) condition() (*perfevent.Condition, error) {
 	for _, c := range t.conditions {
 		k, err := t.layout.resolve(c)
 		if err != nil {
-			return nil, &ConditionError{t.Name, err}
+			return nil, &ConditionError{"condition", t.Name, err}
 		}
 		if all != nil {
 			k = &perfevent.Condition{Op: perfevent.Or, A: all, B: k}

@@ -63,7 +63,7 @@ func TestHazards(t *testing.T) {
 
 // other counts calls of the same functions for a moment, as another program.
 func other(pid int) error {
-	w, done, err := tryOpen(pid, "*", CallReports{}, hazards...)
+	w, done, err := tryOpen(pid, "*", Spec{}, hazards...)
 	if err != nil {
 		return err
 	}
@@ -95,13 +95,13 @@ func TestExec(t *testing.T) {
 func TestUnloaded(t *testing.T) {
 	w := &watched{Target: ptest.Start(t, ptest.BuildC(t, "testdata/hazards.cc", "-O2"), ptest.BuildC(t, "testdata/loaded.c", "-shared", "-fPIC")), t: t}
 	w.Ready()
-	s, done, err := selected(w.PID, "*", CallReports{}, "even", "loaded")
+	s, done, err := selected(w.PID, "*", Spec{}, "even", "loaded")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer done()
 	w.work(-2)
-	if w.Watch, err = s.Open(CallReports{}); errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported) {
+	if w.Watch, err = s.Open(Spec{}); errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported) {
 		t.Skip(err)
 	} else if err != nil {
 		t.Fatal(err)
@@ -122,7 +122,7 @@ func TestUnloaded(t *testing.T) {
 func TestFirstThreadEnded(t *testing.T) {
 	target := ptest.Start(t, ptest.BuildC(t, "leaderdead.c"), "-t", "2")
 	target.Ready()
-	w, done, err := tryOpen(target.PID, "a.out", CallReports{}, "work_on")
+	w, done, err := tryOpen(target.PID, "a.out", Spec{}, "work_on")
 	if err == nil {
 		defer done()
 		w.Begin()

@@ -68,6 +68,8 @@ type found struct {
 	parts []part
 	base  *perfevent.Operand // of the address; nil: in words
 	off   uint64             // from there
+	// result: the words are those of the end of the call.
+	result bool
 }
 
 // find follows a path.
@@ -127,6 +129,9 @@ func (v *found) address(parts []part) (*perfevent.Operand, error) {
 }
 
 func (v *found) unreadable() error {
+	if v.result {
+		return fmt.Errorf("%s cannot be read when the call ends: it is in no register for integers", v.name)
+	}
 	return fmt.Errorf("%s cannot be read when the call begins: it is in no register for integers", v.name)
 }
 

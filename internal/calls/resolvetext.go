@@ -3,6 +3,7 @@ package calls
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"ptools/internal/elfsym"
 	"ptools/internal/perfevent"
@@ -21,59 +22,65 @@ func (v *found) compareText(k *perfevent.Condition, text string) error {
 		k.Left, err = v.operand()
 		return err
 	}
-	if v.typ.Kind == elfsym.Pointer {
-		if elem := v.typ.Elem(); elem != nil && isText(elem) {
-			var err error
-			k.Left, err = v.operand()
-			return err
-		}
-		if err := v.dereference(); err != nil {
-			return err
-		}
-	}
-	address, length := "", ""
-	switch {
-	case v.typ.Kind == elfsym.GoString:
-		address, length = "str", "len"
-	case isPair(v.typ):
-		address, length = "data_ptr", "length"
-	case isView(v.typ):
-		address, length = "_M_str", "_M_len"
-	case isString(v.typ):
-		return v.compareString(k)
-	default:
-		return fmt.Errorf("%s is no text", v.name)
-	}
-	at, n := *v, *v
-	err := at.member(address)
-	if err == nil {
-		err = n.member(length)
-	}
-	if err == nil {
-		k.Left, err = at.operand()
-	}
-	if err == nil {
-		var o perfevent.Operand
-		o, err = n.operand()
-		k.Text.Len = &o
+	var isText bool
+	var err error
+	k.Left, k.Text.Len, isText, err = v.text()
+	if err == nil && !isText {
+		err = fmt.Errorf("%s is no text", v.name)
 	}
 	return err
 }
 
-// compareString is compareText for libstdc++'s std::string, which begins with an address and a length.
-func (v *found) compareString(k *perfevent.Condition) error {
-	if v.base == nil {
-		return v.unreadable()
+// text returns where a text is: its address, and its length, which is nil if a zero byte ends it. isText is false if the value is none.
+func (v *found) text() (address perfevent.Operand, length *perfevent.Operand, isText bool, err error) {
+	at := *v
+	if v.typ == nil {
+		return address, nil, false, nil
 	}
-	word := &elfsym.Type{Kind: elfsym.Uint, Size: 8}
-	at, n := *v, *v
-	at.typ, n.typ = word, word
-	n.off += 8
-	var err error
-	if k.Left, err = at.operand(); err != nil {
-		return err
+	if v.typ.Kind == elfsym.Pointer {
+		elem := v.typ.Elem()
+		switch {
+		case elem == nil || !isChar(elem) && !isTextObject(elem):
+			return address, nil, false, nil
+		case isChar(elem):
+			address, err = v.operand()
+			return address, nil, true, err
+		}
+		if err := at.dereference(); err != nil {
+			return address, nil, true, err
+		}
+	}
+	n := at
+	switch t := at.typ; {
+	case !isTextObject(t):
+		return address, nil, false, nil
+	case t.Kind == elfsym.GoString:
+		err = errors.Join(at.member("str"), n.member("len"))
+	case t.Kind == elfsym.GoSlice:
+		err = errors.Join(at.member("array"), n.member("len"))
+	case isView(t):
+		err = errors.Join(at.member("_M_str"), n.member("_M_len"))
+	case isString(t) && at.base == nil:
+		err = v.unreadable()
+	case isString(t):
+		word := &elfsym.Type{Kind: elfsym.Uint, Size: 8}
+		at.typ, n.typ = word, word
+		n.off += 8
+	default:
+		err = errors.Join(at.member("data_ptr"), n.member("length"))
+	}
+	if err == nil {
+		address, err = at.operand()
+	}
+	if err != nil {
+		return address, nil, true, err
 	}
 	o, err := n.operand()
-	k.Text.Len = &o
-	return err
+	return address, &o, true, err
+}
+
+// isTextObject reports whether a type is a text with a length.
+func isTextObject(t *elfsym.Type) bool {
+	return t.Kind == elfsym.GoString || t.Kind == elfsym.GoSlice && isBytes(t) || isView(t) || isString(t) ||
+		isPair(t) && (strings.Contains(t.Name, "str") || strings.Contains(t.Name, "[u8]"))
 }

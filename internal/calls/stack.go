@@ -17,8 +17,8 @@ type stacks struct {
 	frames   []unwind.Frame
 }
 
-// stack returns the frames of a call, and why they are not all.
-func (w *Watch) stack(v *perfevent.CallValues, copied []byte) (frames []Frame, cut string) {
+// unwind returns the program counters of a call, which are valid until it is called again, and why they are not all.
+func (w *Watch) unwind(v *perfevent.CallValues, copied []byte) ([]unwind.Frame, unwind.End) {
 	if w.stacks == nil {
 		w.stacks = &stacks{unwinder: unwind.New(w.space)}
 	}
@@ -27,15 +27,26 @@ func (w *Watch) stack(v *perfevent.CallValues, copied []byte) (frames []Frame, c
 	var end unwind.End
 	memory, _ := w.memory.(io.ReaderAt)
 	s.frames, end = s.unwinder.Unwind(regs, unwind.Stack{Base: regs.SP(), Data: copied, Mem: memory}, s.frames[:0])
-	for _, f := range s.frames {
-		how := handle.Lines
-		if f.Return {
-			how |= handle.Return
-		}
-		if f.Signal {
-			how |= handle.Trampoline
-		}
-		frames = w.space.Symbolize(f.PC, how, frames)
+	return s.frames, end
+}
+
+// symbolize appends the functions at a program counter.
+func (s *Selection) symbolize(f *unwind.Frame, dst []Frame) []Frame {
+	how := handle.Lines
+	if f.Return {
+		how |= handle.Return
+	}
+	if f.Signal {
+		how |= handle.Trampoline
+	}
+	return s.space.Symbolize(f.PC, how, dst)
+}
+
+// stack returns the frames of a call, and why they are not all.
+func (w *Watch) stack(v *perfevent.CallValues, copied []byte) (frames []Frame, cut string) {
+	pcs, end := w.unwind(v, copied)
+	for i := range pcs {
+		frames = w.symbolize(&pcs[i], frames)
 	}
 	if end != unwind.Whole {
 		cut = end.String()

@@ -42,6 +42,7 @@ func Quantile(s *Stats, q float64) time.Duration {
 func Since(s, old *Stats) Stats {
 	d := *s
 	d.Calls, d.Returned, d.Tails = s.Calls-old.Calls, s.Returned-old.Returned, s.Tails-old.Tails
+	d.Amount = s.Amount.Less(&old.Amount)
 	d.Left, d.Untimed, d.Unseen, d.Sum = s.Left-old.Left, s.Untimed-old.Untimed, s.Unseen-old.Unseen, s.Sum-old.Sum
 	longest := 0
 	for i := range d.Buckets {
@@ -53,4 +54,39 @@ func Since(s, old *Stats) Stats {
 		d.Max = min(s.Max, perfevent.BucketStart(longest+1))
 	}
 	return d
+}
+
+// merge adds the calls of another key that has the same text.
+func merge(s, o *Stats) {
+	s.Calls, s.Returned, s.Tails = s.Calls+o.Calls, s.Returned+o.Returned, s.Tails+o.Tails
+	s.Left, s.Untimed, s.Unseen, s.Sum = s.Left+o.Left, s.Untimed+o.Untimed, s.Unseen+o.Unseen, s.Sum+o.Sum
+	s.Max = max(s.Max, o.Max)
+	for i := range s.Buckets {
+		s.Buckets[i] += o.Buckets[i]
+	}
+	s.Amount.Add(&o.Amount)
+}
+
+// rest returns what statistics have beside a part of them. The part may have more, of calls that ended when the whole had been read.
+func rest(whole, part *Stats) Stats {
+	less := func(a, b uint64) uint64 { return a - min(a, b) }
+	r := Stats{
+		Calls: less(whole.Calls, part.Calls), Returned: less(whole.Returned, part.Returned), Tails: less(whole.Tails, part.Tails),
+		Left: whole.Left, Untimed: whole.Untimed, Unseen: whole.Unseen, Sum: max(0, whole.Sum-part.Sum),
+	}
+	for i := range whole.Buckets {
+		if r.Buckets[i] = less(whole.Buckets[i], part.Buckets[i]); r.Buckets[i] > 0 && i+1 < len(whole.Buckets) {
+			r.Max = perfevent.BucketStart(i + 1)
+		}
+	}
+	if r.Max > whole.Max || whole.Max > part.Max {
+		r.Max = whole.Max
+	}
+	if r.Returned == 0 {
+		r.Sum, r.Max = 0, 0
+	}
+	if whole.Amount.Calls > part.Amount.Calls {
+		r.Amount = whole.Amount.Less(&part.Amount)
+	}
+	return r
 }

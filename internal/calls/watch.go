@@ -18,10 +18,13 @@ type Target struct {
 	Found
 	Object     string // path of the file
 	file       *elfsym.File
-	number     int // in the kernel's table; -1: no probe
+	number     int    // in the kernel's table; -1: no probe
+	entry      uint64 // run-time address
 	conditions []*Condition
-	layout     *layout  // of what is known of its calls; nil if that is only their time
-	types      *goTypes // for a Go program
+	layout     *layout               // of what is known of its calls; nil if that is only their time
+	by         *resolvedKey          // nil: the kernel does not tell its calls apart
+	sum        *perfevent.Expression // nil: nothing is summed
+	types      *goTypes              // for a Go program
 }
 
 // A Selection is what was found in a process.
@@ -69,7 +72,7 @@ func (s *Selection) add(o *handle.Object, patterns []Pattern, wanted []int, argu
 		types = newGoTypes(o.File, o.Bias, s.memory)
 	}
 	for _, f := range found {
-		s.Targets = append(s.Targets, Target{Found: f, Object: o.Path, file: o.File, number: -1, conditions: conditions[f.Raw], types: types})
+		s.Targets = append(s.Targets, Target{Found: f, Object: o.Path, file: o.File, number: -1, entry: f.Start + o.Bias, conditions: conditions[f.Raw], types: types})
 	}
 }
 
@@ -77,15 +80,28 @@ func (s *Selection) add(o *handle.Object, patterns []Pattern, wanted []int, argu
 type Watch struct {
 	*Selection
 	kernel   *perfevent.Calls
-	reports  CallReports
+	spec     Spec
 	numbered []*Target // by their numbers in the kernel's table
 	stacks   *stacks   // nil until the first
+	groups   groups
 }
+
+// A Spec says what is counted of calls beside their times.
+type Spec struct {
+	CallReports
+	By  *Key // what they are told apart by; nil: only their functions
+	Sum *Sum // a number that is summed; nil: none
+
+	most int // keys, in tests; 0: as many as there can be
+}
+
+// Arguments reports whether arguments have to be where they are known, at the place of the entry's probe.
+func (s *Spec) Arguments() bool { return s.Values || s.By.values() || s.Sum != nil }
 
 // Open makes the probes. Targets that cannot have one get an Err, and those whose ends cannot be seen a Plan.Whole. Nothing is
 // counted before Begin.
-func (s *Selection) Open(which CallReports) (*Watch, error) {
-	if err := s.describe(which); err != nil {
+func (s *Selection) Open(spec Spec) (*Watch, error) {
+	if err := s.describe(&spec); err != nil {
 		return nil, err
 	}
 	n := 0
@@ -98,11 +114,18 @@ func (s *Selection) Open(which CallReports) (*Watch, error) {
 	if n == 0 {
 		return nil, ErrNothing
 	}
-	kernel, err := perfevent.OpenCalls(s.PID, n, which)
+	var apart perfevent.CallGroups
+	if apart.Sum = spec.Sum != nil; spec.By.inKernel() {
+		apart.Most = cmp.Or(spec.most, perfevent.MostGroups)
+	}
+	if spec.By.Stack() {
+		spec.Each, spec.Stack = true, true
+	}
+	kernel, err := perfevent.OpenCalls(s.PID, n, spec.CallReports, apart)
 	if err != nil {
 		return nil, err
 	}
-	w := &Watch{Selection: s, kernel: kernel, reports: which}
+	w := &Watch{Selection: s, kernel: kernel, spec: spec}
 	for i := range s.Targets {
 		if s.Targets[i].number >= 0 {
 			w.numbered = append(w.numbered, &s.Targets[i])
@@ -187,7 +210,7 @@ func (w *Watch) attach(o *handle.Object, targets []Target) error {
 			w.kernel.Copy(t.number, &t.layout.copies)
 		}
 		entry := t.place(o, &t.Plan.Entry)
-		entry.Condition, entry.AtOnce = condition, w.reports.Each && (t.Plan.Whole != nil || t.Plan.Entry.Tail)
+		entry.Condition, entry.AtOnce = condition, w.spec.Each && (t.Plan.Whole != nil || t.Plan.Entry.Tail)
 		entries = append(entries, entry)
 		for j := range t.Plan.Returns {
 			ends = append(ends, t.place(o, &t.Plan.Returns[j]))
@@ -205,9 +228,13 @@ func (w *Watch) attach(o *handle.Object, targets []Target) error {
 
 // place describes a place for the kernel.
 func (t *Target) place(o *handle.Object, p *Place) perfevent.CallPlace {
-	return perfevent.CallPlace{
-		Off: offset(o.File, p.Addr), Function: t.number, Slot: p.Slot, Goroutine: t.Convention == Go, Tail: p.Tail, Cond: p.Cond,
+	place := perfevent.CallPlace{
+		Off: offset(o.File, p.Addr), Function: t.number, Slot: p.Slot, Goroutine: t.Convention == Go, Tail: p.Tail, Cond: p.Cond, Amount: t.sum,
 	}
+	if t.by != nil {
+		place.Key = t.by.kernel
+	}
+	return place
 }
 
 // offset returns the offset in its file of a link-time address, which a plan has read there.

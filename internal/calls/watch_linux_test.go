@@ -41,7 +41,12 @@ func watch(t *testing.T, pid int, object string, names ...string) *Watch {
 // report is watch with reports of calls.
 func report(t *testing.T, pid int, object string, which CallReports, names ...string) *Watch {
 	t.Helper()
-	w, done, err := tryOpen(pid, object, which, names...)
+	return watchSpec(t, pid, object, Spec{CallReports: which}, names...)
+}
+
+func watchSpec(t *testing.T, pid int, object string, spec Spec, names ...string) *Watch {
+	t.Helper()
+	w, done, err := tryOpen(pid, object, spec, names...)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported) {
 		t.Skip(err)
 	}
@@ -53,12 +58,12 @@ func report(t *testing.T, pid int, object string, which CallReports, names ...st
 }
 
 // tryOpen opens a watch of functions with some names, or of all. done closes it.
-func tryOpen(pid int, object string, which CallReports, names ...string) (w *Watch, done func(), err error) {
-	s, forget, err := selected(pid, object, which, names...)
+func tryOpen(pid int, object string, spec Spec, names ...string) (w *Watch, done func(), err error) {
+	s, forget, err := selected(pid, object, spec, names...)
 	if err != nil {
 		return nil, nil, err
 	}
-	if w, err = s.Open(which); err != nil {
+	if w, err = s.Open(spec); err != nil {
 		forget()
 		return nil, nil, err
 	}
@@ -66,7 +71,7 @@ func tryOpen(pid int, object string, which CallReports, names ...string) (w *Wat
 }
 
 // selected looks for functions with some names, or for all. forget closes the process.
-func selected(pid int, object string, which CallReports, names ...string) (s *Selection, forget func(), err error) {
+func selected(pid int, object string, spec Spec, names ...string) (s *Selection, forget func(), err error) {
 	p, err := OpenProcess(pid)
 	if err != nil {
 		return nil, nil, err
@@ -83,7 +88,7 @@ func selected(pid int, object string, which CallReports, names ...string) (s *Se
 		}
 		patterns = append(patterns, pattern)
 	}
-	if s, err = p.Select(patterns, which.Values); err != nil {
+	if s, err = p.Select(patterns, spec.Arguments()); err != nil {
 		p.Close()
 		return nil, nil, err
 	}

@@ -1,6 +1,9 @@
 package perfevent
 
-import "time"
+import (
+	"math/bits"
+	"time"
+)
 
 // CallBuckets is how many classes of durations [CallStats] has.
 const CallBuckets = 192
@@ -18,6 +21,7 @@ type CallStats struct {
 	Untimed  uint64 // that had no room in the kernel's table: their ends are not seen
 	Sum, Max time.Duration
 	Buckets  [CallBuckets]uint64 // ends by duration: see BucketStart
+	Amount   CallSum
 }
 
 // BucketStart returns the least duration of class i. There is one class for each of 0 to 3 ns. From there on each power of two
@@ -27,6 +31,15 @@ func BucketStart(i int) time.Duration {
 		return time.Duration(i)
 	}
 	return time.Duration(4+i%4) << (i/4 - 1)
+}
+
+// BucketOf returns the class of a duration.
+func BucketOf(d time.Duration) int {
+	if d < 4 {
+		return int(max(d, 0))
+	}
+	shift := bits.Len64(uint64(d)) - 3
+	return min(4*(shift+1)+int(d>>shift)&3, CallBuckets-1)
 }
 
 // A CallPlace is an instruction where a function begins or ends.
@@ -39,6 +52,9 @@ type CallPlace struct {
 	AtOnce    bool       // of an entry: calls are reported when they begin
 	Cond      uint8      // condition of the jump, as in its opcode; NoCond
 	Condition *Condition // of an entry: which calls are counted; nil: all
+	// Key and Amount are those of the function, at its entry and its ends alike.
+	Key    *CallKey    // what calls are told apart by; nil: nothing
+	Amount *Expression // what is summed; nil: nothing
 }
 
 // NoCond is the condition of what has none.

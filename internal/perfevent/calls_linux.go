@@ -19,15 +19,15 @@ import (
 // Calls counts and times in the kernel the calls of functions of one process. It stops no thread. Calls of children are
 // not counted. Its methods belong to one goroutine.
 type Calls struct {
-	pid     int
-	maps    callMaps
-	mem     []byte
-	entries map[string]int // programs, by their conditions' code
-	returns int            // program
-	exec    [2]int         // execProgram and its link
-	links   []int          // those of the returns first
-	reports reports
-	copies  []byte // the Copies of all functions
+	pid      int
+	maps     callMaps
+	mem      []byte
+	programs map[string]int // by their code
+	made     map[programFor]int
+	exec     [2]int // execProgram and its link
+	links    []int  // those of the returns first
+	reports  reports
+	copies   []byte // the Copies of all functions
 }
 
 // openCalls is how many calls may be open at the same time, with those that never end.
@@ -35,7 +35,7 @@ const openCalls = 1 << 17
 
 // OpenCalls prepares the counting of a number of functions in process pid. It needs uprobe_multi links (Linux 6.6).
 // Nothing is counted before Switch.
-func OpenCalls(pid, functions int, which CallReports) (*Calls, error) {
+func OpenCalls(pid, functions int, which CallReports, groups CallGroups) (*Calls, error) {
 	if functions > MostFunctions {
 		return nil, fmt.Errorf("%d functions are more than %d", functions, MostFunctions)
 	}
@@ -51,8 +51,9 @@ func OpenCalls(pid, functions int, which CallReports) (*Calls, error) {
 		return nil, ErrNoLinks
 	}
 	c := &Calls{
-		pid: pid, entries: map[string]int{}, returns: -1, exec: [2]int{-1, -1}, reports: reports{CallReports: which, fd: -1},
-		maps: callMaps{words: -1, open: -1, template: -1, copies: -1, functions: functions, detailed: which.detailed()},
+		pid: pid, programs: map[string]int{}, made: map[programFor]int{}, exec: [2]int{-1, -1}, reports: reports{CallReports: which, fd: -1},
+		maps: callMaps{words: -1, open: -1, groups: -1, template: -1, copies: -1, functions: functions,
+			most: min(groups.Most, MostGroups), sum: groups.Sum, detailed: which.detailed()},
 	}
 	if err := c.open(); err != nil {
 		c.Close()
@@ -63,13 +64,21 @@ func OpenCalls(pid, functions int, which CallReports) (*Calls, error) {
 
 func (c *Calls) open() (err error) {
 	m := &c.maps
-	if m.words, c.mem, err = newWords(uintptr(wordsBefore + wordsEach*m.functions)); err != nil {
+	if m.words, c.mem, err = newWords(uintptr(wordsBefore + wordsEach*(m.functions+m.most))); err != nil {
 		return os.NewSyscallError("bpf(BPF_MAP_CREATE)", err)
 	}
-	attr := struct{ kind, keySize, valueSize, entries, flags uint32 }{unix.BPF_MAP_TYPE_HASH, callIDSize, 8, openCalls, 0}
+	size, flags := uint32(8), uint32(0)
+	if m.most > 0 {
+		if m.groups, err = newTable(8*(1+keyWords), 8, uint32(m.most), 0); err != nil {
+			return os.NewSyscallError("bpf(BPF_MAP_CREATE)", err)
+		}
+	}
+	if m.grouped() {
+		size = 8 * openWords
+	}
 	if m.detailed {
 		// Few calls are open at a time. Memory for all would be too much to take in advance.
-		attr.valueSize, attr.flags = uint32(valuesSize), unix.BPF_F_NO_PREALLOC
+		size, flags = uint32(valuesSize), unix.BPF_F_NO_PREALLOC
 		var unused []byte
 		if m.template, unused, err = newWords(uintptr(valuesSize) / 8); err == nil {
 			unix.Munmap(unused)
@@ -79,37 +88,53 @@ func (c *Calls) open() (err error) {
 			return os.NewSyscallError("bpf(BPF_MAP_CREATE)", err)
 		}
 	}
-	m.open, err = unlocked(func() (int, error) { return bpf(unix.BPF_MAP_CREATE, unsafe.Pointer(&attr), unsafe.Sizeof(attr)) })
-	if err != nil {
+	if m.open, err = newTable(callIDSize, size, openCalls, flags); err != nil {
 		return os.NewSyscallError("bpf(BPF_MAP_CREATE)", err)
 	}
-	if err := c.reports.open(c.pid); err != nil {
+	if err := c.reports.open(c.pid, m.most > 0); err != nil {
 		return err
 	}
 	if err := c.watchExec(); err != nil {
 		return err
 	}
-	if _, err := c.entry(nil); err != nil {
-		return err
-	}
-	if c.returns, err = loadProbe(returnProgram(*m, &c.reports)); err != nil {
-		return os.NewSyscallError("bpf(BPF_PROG_LOAD)", err)
-	}
-	return nil
+	_, err = c.program(&CallPlace{}, true) // an error about what cannot be had comes now
+	return err
 }
 
-// entry returns the program for entries with a condition.
-func (c *Calls) entry(condition *Condition) (int, error) {
-	code := entryProgram(c.maps, &c.reports, condition)
-	key := string(encode(code))
-	if program, ok := c.entries[key]; ok {
+// newTable makes a table.
+func newTable(key, value, entries, flags uint32) (int, error) {
+	attr := struct{ kind, keySize, valueSize, entries, flags uint32 }{unix.BPF_MAP_TYPE_HASH, key, value, entries, flags}
+	return unlocked(func() (int, error) { return bpf(unix.BPF_MAP_CREATE, unsafe.Pointer(&attr), unsafe.Sizeof(attr)) })
+}
+
+// programFor is what a program depends on.
+type programFor struct {
+	entry     bool
+	condition *Condition
+	key       *CallKey
+	amount    *Expression
+}
+
+// program returns the program for a place. Many places have the same.
+func (c *Calls) program(p *CallPlace, entry bool) (int, error) {
+	what := programFor{entry, p.Condition, p.Key, p.Amount}
+	if program, ok := c.made[what]; ok {
 		return program, nil
 	}
-	program, err := loadProbe(code)
-	if err != nil {
-		return -1, os.NewSyscallError("bpf(BPF_PROG_LOAD)", err)
+	code := returnProgram(c.maps, &c.reports, p)
+	if entry {
+		code = entryProgram(c.maps, &c.reports, p)
 	}
-	c.entries[key] = program
+	key := string(encode(code))
+	program, ok := c.programs[key]
+	if !ok {
+		var err error
+		if program, err = loadProbe(code); err != nil {
+			return -1, os.NewSyscallError("bpf(BPF_PROG_LOAD)", err)
+		}
+		c.programs[key] = program
+	}
+	c.made[what] = program
 	return program, nil
 }
 
@@ -124,13 +149,9 @@ func (c *Calls) Copy(function int, what *Copies) {
 // made. Ends have to come before entries, so that no call is begun whose end is not seen: attach the ends of a function first.
 func (c *Calls) Attach(path string, entries bool, places []CallPlace) map[int]error {
 	refused := map[int]error{}
-	if !entries {
-		c.try(c.returns, path, places, refused)
-		return refused
-	}
 	byProgram := map[int][]CallPlace{}
 	for _, p := range places {
-		program, err := c.entry(p.Condition)
+		program, err := c.program(&p, entries)
 		if err != nil {
 			refused[p.Function] = err
 			continue
@@ -224,15 +245,18 @@ func (c *Calls) Switch(on bool) {
 	}
 }
 
-// Read reads what is known of a function. The values are not of exactly the same moment.
-func (c *Calls) Read(function int, s *CallStats) {
-	at := wordsBefore + wordsEach*function
+// Read reads what is known of a function: of its calls whose keys had no room, if calls are told apart. The values are not of exactly the same moment.
+func (c *Calls) Read(function int, s *CallStats) { c.read(wordsBefore+wordsEach*function, s) }
+
+// read reads statistics.
+func (c *Calls) read(at int, s *CallStats) {
 	load := func(i int) uint64 { return atomic.LoadUint64(c.word(at + i)) }
 	s.Left, s.Untimed, s.Tails, s.Unseen = load(wordLeft), load(wordUntimed), load(wordTails), load(wordUnreported)
 	s.Sum, s.Max = time.Duration(load(wordSum)), time.Duration(load(wordMax))
 	for i := range s.Buckets {
 		s.Buckets[i] = load(wordBuckets + i)
 	}
+	s.Amount = CallSum{load(wordSummed), int64(load(wordHigh)), load(wordLow)}
 	s.Returned = load(wordReturned)
 	s.Calls = load(wordCalls)
 }
@@ -243,19 +267,19 @@ func (c *Calls) Close() error {
 	for i := len(c.links) - 1; i >= 0; i-- {
 		errs = append(errs, closeProbe(c.links[i]))
 	}
-	for _, program := range c.entries {
+	for _, program := range c.programs {
 		closeAll(program)
 	}
-	closeAll(c.exec[1], c.exec[0], c.returns, c.maps.words, c.maps.open, c.maps.template, c.maps.copies, c.reports.fd)
+	closeAll(c.exec[1], c.exec[0], c.maps.words, c.maps.open, c.maps.groups, c.maps.template, c.maps.copies, c.reports.fd)
 	c.reports.ring.close()
 	for _, m := range [][]byte{c.mem, c.copies} {
 		if m != nil {
 			unix.Munmap(m)
 		}
 	}
-	c.links, c.mem, c.copies, c.entries = nil, nil, nil, nil
+	c.links, c.mem, c.copies, c.programs, c.made = nil, nil, nil, nil, nil
 	c.exec = [2]int{-1, -1}
-	c.returns, c.reports.fd, c.reports.CallReports = -1, -1, CallReports{}
-	c.maps.words, c.maps.open, c.maps.template, c.maps.copies = -1, -1, -1, -1
+	c.reports.fd, c.reports.CallReports = -1, CallReports{}
+	c.maps.words, c.maps.open, c.maps.groups, c.maps.template, c.maps.copies = -1, -1, -1, -1, -1
 	return errors.Join(errs...)
 }

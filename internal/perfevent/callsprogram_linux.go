@@ -9,14 +9,22 @@ import "golang.org/x/sys/unix"
 const (
 	callKey    = varPID - callIDSize // of callIDSize
 	callHigh   = callKey - 8         // the end of the goroutine's stack
-	callFrom   = callHigh - 8        // when the call has begun
+	callFrom   = callHigh - 32       // when the call has begun: the first of openWords, the value of a call that has not ended
+	callGroup  = callFrom + 8        // whose statistics it counts in: the function's, or a key's behind those of all functions
+	callAmount = callFrom + 16       // the number that is summed
+	callKnown  = callFrom + 24       // 1: there is one
 	callLength = callFrom - 8        // how long it took
 	callCopies = callLength - 8      // address of the function's Copies
 	callSlow   = callCopies - 32     // of slowRecord
 	callLeft   = callSlow - 8        // the left operand of a comparison
 	callLoaded = callLeft - 8        // what was loaded for one
 	callText   = callLoaded - 72     // text for one
+	callTag    = callText - 8*(1+keyWords)
+	callTerms  = callTag - 8*MostTerms // intermediate results of an Expression
 )
+
+// openWords is the number of words that are kept of a call that has not ended, where calls are told apart or a number is summed.
+const openWords = 4
 
 // callIDSize is the size of the key of a call that has not ended: three words, which are the number of the function; the address of
 // its return address, or the distance of that from the end of the stack; the address of the goroutine's descriptor.
@@ -25,7 +33,8 @@ const callIDSize = 24
 // Words of the map of a Calls.
 const (
 	wordOn         = 0 // whether calls are counted
-	wordExec       = 1 // whether the process has executed another program
+	wordGroups     = 1 // how many keys were met, and more
+	wordExec       = 2 // whether the process has executed another program
 	wordsBefore    = 8 // those of the functions
 	wordCalls      = 0
 	wordReturned   = 1
@@ -35,7 +44,11 @@ const (
 	wordSum        = 5
 	wordMax        = 6
 	wordUnreported = 7
-	wordBuckets    = 8
+	wordSummed     = 8 // calls whose number is in the sum
+	wordHigh       = 9 // the sum, in units of 1<<32
+	wordLow        = 10
+	wordTag        = 11 // the key; keyWords follow
+	wordBuckets    = 16
 	wordsEach      = wordBuckets + CallBuckets
 )
 
@@ -50,11 +63,17 @@ const (
 type callMaps struct {
 	words     int // its map of words
 	open      int // its table of calls that have not ended
+	groups    int // its table of keys; -1: there is none
 	functions int
+	most      int // keys
 	template  int // the value of a call that has just begun
 	copies    int // the Copies of all functions
+	sum       bool
 	detailed  bool
 }
+
+// grouped reports whether a call that has not ended has openWords.
+func (m *callMaps) grouped() bool { return m.groups >= 0 || m.sum }
 
 // begin leaves the context and the cookie in their registers.
 func (a *assembly) begin() {
@@ -70,11 +89,9 @@ func (a *assembly) identify(m callMaps) {
 		instruction{op: bpfMovReg, dst: 1, src: 7},
 		instruction{op: bpfAndImm, dst: 1, imm: MostFunctions - 1})
 	a.jump(instruction{op: bpfJumpGE, dst: 1, imm: int32(m.functions)}, "out")
+	a.add(instruction{op: bpfStoreDW, dst: 10, src: 1, off: callKey})
+	a.statistics(m, 8)
 	a.add(
-		instruction{op: bpfStoreDW, dst: 10, src: 1, off: callKey},
-		instruction{op: bpfMulImm, dst: 1, imm: 8 * wordsEach},
-		instruction{op: bpfLoad64, dst: 8, src: unix.BPF_PSEUDO_MAP_VALUE, imm: int32(m.words)}, instruction{imm: 8 * wordsBefore},
-		instruction{op: bpfAddReg, dst: 8, src: 1},
 		instruction{op: bpfMovReg, dst: 1, src: 7},
 		instruction{op: bpfSignRight, dst: 1, imm: callSlot},
 		instruction{op: bpfLoadDW, dst: 2, src: 6, off: ctxSP},
@@ -102,6 +119,15 @@ func (a *assembly) identify(m callMaps) {
 	a.mark("identified")
 }
 
+// statistics leaves in a register the address of the statistics whose number is in register 1.
+func (a *assembly) statistics(m callMaps, reg uint8) {
+	a.jump(instruction{op: bpfJumpGE, dst: 1, imm: int32(m.functions + m.most)}, "out")
+	a.add(
+		instruction{op: bpfMulImm, dst: 1, imm: 8 * wordsEach},
+		instruction{op: bpfLoad64, dst: reg, src: unix.BPF_PSEUDO_MAP_VALUE, imm: int32(m.words)}, instruction{imm: 8 * wordsBefore},
+		instruction{op: bpfAddReg, dst: reg, src: 1})
+}
+
 // onOpen calls a helper with the table of open calls and the key. Further arguments are in registers.
 func (a *assembly) onOpen(helper int32, m callMaps) {
 	a.add(
@@ -120,24 +146,32 @@ func (a *assembly) tally(word int16) {
 
 // entryProgram counts a call, and notes when it has begun. While calls are not counted, and if it does not pass the condition, it only
 // forgets a call that was open at this place of the stack: the return of the new call is not that one's.
-func entryProgram(m callMaps, r *reports, condition *Condition) []instruction {
+func entryProgram(m callMaps, r *reports, p *CallPlace) []instruction {
 	var a assembly
+	g := grouping{&a, m, r.ours, p}
 	a.begin()
 	a.identify(m)
 	a.add(
 		instruction{op: bpfLoad64, dst: 1, src: unix.BPF_PSEUDO_MAP_VALUE, imm: int32(m.words)}, instruction{imm: 8 * wordOn},
 		instruction{op: bpfLoadDW, dst: 1, src: 1})
 	a.jump(instruction{op: bpfJumpEq, dst: 1}, "forget")
-	if condition != nil {
-		a.test(condition, "forget")
+	if p.Condition != nil {
+		a.test(p.Condition, "forget")
 	}
-	a.tally(wordCalls)
+	if m.grouped() {
+		g.opened()
+	} else {
+		a.tally(wordCalls)
+	}
 	if m.detailed {
 		a.openValues(m, r)
 	} else {
 		a.openTime(m)
 	}
 	a.mark("ends") // the function is nothing but a jump
+	if p.Key != nil && p.Key.AtReturn {
+		g.endUnknown()
+	}
 	a.tally(wordReturned)
 	a.tally(wordTails)
 	a.tally(wordBuckets)
@@ -148,68 +182,10 @@ func entryProgram(m callMaps, r *reports, condition *Condition) []instruction {
 	return finish(a.code)
 }
 
-// openTime notes when the call has begun.
-func (a *assembly) openTime(m callMaps) {
-	a.jump(instruction{op: bpfJumpSet, dst: 7, imm: 1 << callTail}, "ends")
-	a.onOpen(helperMapLookup, m)
-	a.jump(instruction{op: bpfJumpEq, dst: 0}, "new")
-	a.add(instruction{op: bpfMovReg, dst: 9, src: 0})
-	a.tally(wordLeft)
-	a.add(
-		instruction{op: bpfCall, imm: helperTime},
-		instruction{op: bpfStoreDW, dst: 9, src: 0})
-	a.jump(instruction{op: bpfJump}, "out")
-	a.mark("new")
-	a.add(
-		instruction{op: bpfCall, imm: helperTime},
-		instruction{op: bpfStoreDW, dst: 10, src: 0, off: callFrom},
-		instruction{op: bpfMovReg, dst: 3, src: 10},
-		instruction{op: bpfAddImm, dst: 3, imm: callFrom},
-		instruction{op: bpfMovImm, dst: 4})
-	a.onOpen(helperMapUpdate, m)
-	a.jump(instruction{op: bpfJumpEq, dst: 0}, "out")
-	a.tally(wordUntimed)
-	a.jump(instruction{op: bpfJump}, "out")
-}
-
-// openValues notes the values of the call, and when it has begun. A call that is to be reported at once is not kept.
-func (a *assembly) openValues(m callMaps, r *reports) {
-	a.jump(instruction{op: bpfJumpSet, dst: 7, imm: 1 << callAtOnce}, "new")
-	a.jump(instruction{op: bpfJumpSet, dst: 7, imm: 1 << callTail}, "ends")
-	a.onOpen(helperMapLookup, m)
-	a.jump(instruction{op: bpfJumpEq, dst: 0}, "new")
-	a.tally(wordLeft)
-	a.mark("new")
-	a.add(
-		instruction{op: bpfLoad64, dst: 3, src: unix.BPF_PSEUDO_MAP_VALUE, imm: int32(m.template)}, instruction{},
-		instruction{op: bpfMovImm, dst: 4})
-	a.onOpen(helperMapUpdate, m)
-	a.jump(instruction{op: bpfJumpEq, dst: 0}, "fill")
-	a.tally(wordUntimed)
-	a.jump(instruction{op: bpfJump}, "out")
-	a.mark("fill")
-	a.onOpen(helperMapLookup, m)
-	a.jump(instruction{op: bpfJumpEq, dst: 0}, "out")
-	a.add(instruction{op: bpfMovReg, dst: 9, src: 0})
-	a.fill(m)
-	a.jump(instruction{op: bpfJumpSet, dst: 7, imm: 1 << callAtOnce}, "at once")
-	a.add(
-		instruction{op: bpfCall, imm: helperTime},
-		instruction{op: bpfStoreDW, dst: 9, src: 0})
-	a.jump(instruction{op: bpfJump}, "out")
-	a.mark("at once")
-	a.add(
-		instruction{op: bpfMovImm, dst: 1},
-		instruction{op: bpfStoreDW, dst: 10, src: 1, off: callLength})
-	a.reportValues(m, r, true)
-	a.onOpen(helperMapDelete, m)
-	a.jump(instruction{op: bpfJumpSet, dst: 7, imm: 1 << callTail}, "ends")
-	a.jump(instruction{op: bpfJump}, "out")
-}
-
 // returnProgram ends the call that the thread returns from, if its beginning was seen.
-func returnProgram(m callMaps, r *reports) []instruction {
+func returnProgram(m callMaps, r *reports, p *CallPlace) []instruction {
 	var a assembly
+	g := grouping{&a, m, r.ours, p}
 	a.begin()
 	a.add(
 		instruction{op: bpfCall, imm: helperTime},
@@ -222,8 +198,14 @@ func returnProgram(m callMaps, r *reports) []instruction {
 		instruction{op: bpfLoadDW, dst: 1, src: 0},
 		instruction{op: bpfSubReg, dst: 9, src: 1},
 		instruction{op: bpfStoreDW, dst: 10, src: 9, off: callLength})
+	if m.grouped() {
+		g.resume()
+	}
 	if !m.detailed {
 		a.onOpen(helperMapDelete, m)
+	}
+	if m.grouped() {
+		g.ended()
 	}
 	a.tally(wordReturned)
 	a.add(instruction{op: bpfAtomic, dst: 8, src: 9, off: 8 * wordSum})

@@ -187,6 +187,13 @@ func (a *assembly) reportValues(m callMaps, r *reports, begun bool) {
 	a.add(
 		instruction{op: bpfLoadW, dst: 1, src: 10, off: varKey},
 		instruction{op: bpfStoreDW, dst: 9, src: 1, off: valuesThread})
+	if m.grouped() {
+		a.add(
+			instruction{op: bpfLoadDW, dst: 1, src: 10, off: callAmount},
+			instruction{op: bpfStoreDW, dst: 9, src: 1, off: callAmount - callFrom},
+			instruction{op: bpfLoadDW, dst: 1, src: 10, off: callKnown},
+			instruction{op: bpfStoreDW, dst: 9, src: 1, off: callKnown - callFrom})
+	}
 	a.keep(valuesResult)
 	a.add(
 		instruction{op: bpfLoadDW, dst: 1, src: 6, off: ctxIP},

@@ -23,18 +23,19 @@ type reports struct {
 // detailedRing is the size of the ring for calls with their values: it has room for the calls of some 50 ms.
 const detailedRing = 16 << 20
 
-// open makes the ring.
-func (r *reports) open(pid int) (err error) {
-	if !r.any() {
-		return nil
+// open makes the ring. Keys may be numbers of threads, too.
+func (r *reports) open(pid int, keys bool) (err error) {
+	if keys || r.any() {
+		r.ours, err = ourNamespace(pid)
+	}
+	if err != nil || !r.any() {
+		return err
 	}
 	size := ringBufferSize
 	if r.detailed() {
 		size = detailedRing
 	}
-	if r.ours, err = ourNamespace(pid); err == nil {
-		r.fd, err = r.ring.open(size)
-	}
+	r.fd, err = r.ring.open(size)
 	return err
 }
 

@@ -127,15 +127,8 @@ func (a *assembly) compareText(c *Condition, no, fail string) {
 		}
 	}
 	a.operand(&c.Left, fail)
-	a.add(
-		instruction{op: bpfMovReg, dst: 3, src: 1},
-		instruction{op: bpfMovImm, dst: 1})
-	for off := int16(callText); off < callText+72; off += 8 {
-		a.add(instruction{op: bpfStoreDW, dst: 10, src: 1, off: off})
-	}
-	a.add(
-		instruction{op: bpfMovReg, dst: 1, src: 10},
-		instruction{op: bpfAddImm, dst: 1, imm: callText})
+	a.add(instruction{op: bpfMovReg, dst: 3, src: 1})
+	a.clearText()
 	if c.Text.Len != nil {
 		a.add(
 			instruction{op: bpfMovImm, dst: 2, imm: int32(n)},
@@ -157,4 +150,15 @@ func (a *assembly) compareText(c *Condition, no, fail string) {
 			instruction{op: bpfLoad64, dst: 2, imm: int32(word)}, instruction{imm: int32(word >> 32)})
 		a.jump(instruction{op: bpfJumpNeReg, dst: 1, src: 2}, no)
 	}
+}
+
+// clearText clears the variable for a text, and leaves its address in register 1.
+func (a *assembly) clearText() {
+	a.add(instruction{op: bpfMovImm, dst: 1})
+	for off := int16(callText); off < callText+72; off += 8 {
+		a.add(instruction{op: bpfStoreDW, dst: 10, src: 1, off: off})
+	}
+	a.add(
+		instruction{op: bpfMovReg, dst: 1, src: 10},
+		instruction{op: bpfAddImm, dst: 1, imm: int32(callText)})
 }

@@ -57,12 +57,13 @@ const StatusStack = 15
 // CallValues are the values of a call, as the program writes them. A status is 0 if memory could not be read, and that of a text that
 // ends with a zero byte is its length with that.
 type CallValues struct {
-	start, function, thread, length, end uint64
-	flags                                uint64
-	Status                               [16]uint8 // of each Copy of [Copies], and StatusStack: see there
-	Words                                [32]uint64
-	Result                               [24]uint64
-	Texts                                [EntryTexts + ReturnTexts][72]byte
+	start, group, amount, known   uint64 // the words of a call that has not ended
+	function, thread, length, end uint64
+	flags                         uint64
+	Status                        [16]uint8 // of each Copy of [Copies], and StatusStack: see there
+	Words                         [32]uint64
+	Result                        [24]uint64
+	Texts                         [EntryTexts + ReturnTexts][72]byte
 }
 
 // Flags of CallValues.
@@ -76,6 +77,9 @@ func (v *CallValues) Tail() bool { return v.flags&flagTail != 0 }
 
 // Begun reports whether the call has only begun.
 func (v *CallValues) Begun() bool { return v.flags&flagBegun != 0 }
+
+// Amount returns the number that is summed, if there is one.
+func (v *CallValues) Amount() (int64, bool) { return int64(v.amount), v.known != 0 }
 
 // A Copy says what is copied of the memory of a call. The zero Copy copies nothing.
 type Copy uint64
