@@ -209,8 +209,9 @@ func (w *fakeWorld) Threads() []int {
 	return tids
 }
 
-func (w *fakeWorld) Generation() uint64    { return w.gen }
-func (w *fakeWorld) Done() <-chan struct{} { return w.done }
+func (w *fakeWorld) Generation() uint64        { return w.gen }
+func (w *fakeWorld) GroupStop() syscall.Signal { return 0 }
+func (w *fakeWorld) Done() <-chan struct{}     { return w.done }
 
 func (w *fakeWorld) LookIf(_ context.Context, tids []int, ready func(int) bool, _ func() bool, visit func(int, *ptrace.Regs)) (int, error) {
 	w.looks++

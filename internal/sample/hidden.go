@@ -92,7 +92,7 @@ func (o *outside) acceptHidden(t *thread, state byte, where string) {
 		t.blocked.know = moving // see halted
 	}
 	level := o.waiting(where)
-	if state == 'T' || t.halted(state) {
+	if o.halted(t, state) {
 		level = o.p.sampler.stopped
 	}
 	t.blocked.inTrace = state == 't'

@@ -403,3 +403,16 @@ func testCompiledCode(t *testing.T, use UseTimers) {
 	}
 	g.Finish()
 }
+
+// TestLooksAreNoStops: a thread that a look has stopped is not shown as stopped, also where the look lasts from round to round
+// because processors are busy.
+func TestLooksAreNoStops(t *testing.T) {
+	busy := ptest.Start(t, ptest.BuildC(t, "spin.c"), "-t", "8")
+	busy.Ready()
+	g := ptest.Start(t, ptest.BuildC(t, "mix.c"))
+	g.Ready()
+	s := sampleBy(t, TimersOff, int64(ptest.Rounds(300, 1000, 5000)), time.Second/999, nil, attach(t, g.PID, nil))
+	if got := share(t, s, profile.Samples, "[stopped]"); got > 0 {
+		t.Errorf("%.2f %% of the samples are shown as stopped\n%s", 100*got, folded(t, s, profile.Samples))
+	}
+}

@@ -110,7 +110,7 @@ func (o *outside) readBlocked(t *thread, call procfs.Syscall) (state byte, end u
 func (o *outside) unwindBlocked(t *thread, s *Capture, call procfs.Syscall, state byte) (end unwind.End) {
 	o.levels = o.levels[:0]
 	switch {
-	case state == 'T' || t.halted(state):
+	case o.halted(t, state):
 		o.levels = append(o.levels, o.p.sampler.stopped)
 	case call.Nr >= 0:
 		o.levels = append(o.levels, o.note(call.Nr))
@@ -119,14 +119,33 @@ func (o *outside) unwindBlocked(t *thread, s *Capture, call procfs.Syscall, stat
 	return end
 }
 
-// isLook reports whether a look has stopped a thread at this moment, which has run of late, and takes its sample: it runs. If it is found so again
-// without having run, it is in a group stop (halted).
-func (o *outside) isLook(t *thread, state byte) bool {
-	if state != 't' || o.p.sampler.looks == nil || t.blocked.inTrace || t.heat <= leastHeat {
-		return false
+// controlled reports whether the process is controlled, by this sampler: threads are stopped for a look.
+func (o *outside) controlled() bool { return o.p.sampler.opt.Ticks == nil || o.p.sampler.looks != nil }
+
+// halted reports whether a thread is in a group stop. In a controlled process a tracing stop may be that of a look, which
+// lasts until the control goroutine has got a processor.
+func (o *outside) halted(t *thread, state byte) bool {
+	switch {
+	case state == 'T':
+		return true
+	case o.controlled():
+		return state == 't' && o.p.Control.GroupStop() != 0
 	}
-	o.p.ticking.runs(t)
-	t.blocked.inTrace = true
+	return t.halted(state)
+}
+
+// isLook reports whether a look has stopped a thread at this moment, which has run of late, and takes its sample: it runs.
+func (o *outside) isLook(t *thread, state byte) bool {
+	switch {
+	case state != 't' || !o.controlled() || o.p.Control.GroupStop() != 0:
+		return false
+	case o.p.sampler.looks == nil:
+		o.p.want(t)
+	case t.heat <= leastHeat: // it was woken for a look
+		return false
+	default:
+		o.p.ticking.runs(t)
+	}
 	return true
 }
 

@@ -2,6 +2,7 @@ package sample
 
 import (
 	"context"
+	"syscall"
 	"time"
 
 	"ptools/internal/perfevent"
@@ -18,6 +19,8 @@ type Control interface {
 	Threads() []int
 	// Generation changes when the set of threads does.
 	Generation() uint64
+	// GroupStop returns the signal of the group stop that the process is in, or 0.
+	GroupStop() syscall.Signal
 	// LookIf stops the threads together. It calls visit once for each as soon as it has stopped, and resumes it at once.
 	// Right before a thread is interrupted, ready is called, and says whether to interrupt it. over is called every
 	// millisecond; when it returns true, LookIf waits no longer. missed counts the threads that were not interrupted, or

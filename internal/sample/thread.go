@@ -129,10 +129,8 @@ func (t *thread) explained(call procfs.Syscall, now procfs.SchedStat) bool {
 		now.Slices-t.blocked.sched.Slices <= ownStopSlices
 }
 
-// halted reports whether a thread is in a group stop, which a tracer keeps in a
-// tracing stop (ptrace(2), PTRACE_LISTEN). A thread may also be in a tracing
-// stop for the moment that our controller takes to handle it. A halted thread
-// has not moved since the round before.
+// halted reports whether another tracer keeps a thread in a stop. A thread may also be in one for the moment that the
+// tracer takes to handle it. A halted thread has not moved since the round before.
 func (t *thread) halted(state byte) bool {
 	return state == 't' && t.blocked.inTrace && t.usage.now == t.blocked.sched
 }

@@ -3,6 +3,7 @@ package sample
 import (
 	"context"
 	"errors"
+	"syscall"
 
 	"ptools/internal/procfs"
 	"ptools/internal/ptrace"
@@ -23,6 +24,9 @@ func (w watched) Threads() []int {
 
 // Generation implements Control.
 func (w watched) Generation() uint64 { return 0 }
+
+// GroupStop is not asked for: whose process is only watched is in no tracing stop of ours.
+func (w watched) GroupStop() syscall.Signal { return 0 }
 
 var errWatched = errors.New("process is not controlled")
 
