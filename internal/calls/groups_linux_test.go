@@ -194,3 +194,28 @@ func TestManyKeys(t *testing.T) {
 		w.Close()
 	}
 }
+
+// TestGroupsAtTheTop: a stack that ends right above the frames is known, also when its process has ended.
+func TestGroupsAtTheTop(t *testing.T) {
+	program := ptest.BuildC(t, "testdata/topstack.c", "-g", "-O2")
+	target := ptest.Start(t, program)
+	target.Ready()
+	w := apart(t, target, program, "stack", "", "known")
+	w.Begin()
+	fmt.Fprintln(target.Stdin, "go on")
+	if out, state := target.Finish(); !state.Success() {
+		t.Fatalf("%v, %q", state, out)
+	}
+	for _, g := range w.Groups() {
+		if g.Calls == 0 {
+			continue
+		}
+		if g.Rest != None || g.Calls != 3 {
+			t.Errorf("%d calls with %v", g.Calls, g.Rest)
+			continue
+		}
+		if frames := w.Frames(g.Stack); len(frames) < 2 || frames[1].Func != "on_other" {
+			t.Errorf("stack %v, cut %q", frames, g.Cut)
+		}
+	}
+}

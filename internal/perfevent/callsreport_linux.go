@@ -25,7 +25,9 @@ const (
 	copiesSize     = int32(unsafe.Sizeof(Copies{}))
 )
 
-// The copy of the stack, behind the values in a record: the number of pieces that were read, and the pieces.
+// The copy of the stack, behind the values in a record: the number of pieces that were read, and the pieces. The first one has
+// what the stack pointer points to. A piece does not cross the end of a page: the next page may not be there, at the end of a
+// stack, or where the kernel has left a gap of random length above the first thread's frames.
 const (
 	stackPiece  = 1 << 10
 	stackPieces = 16
@@ -239,6 +241,7 @@ func (a *assembly) withStack() {
 			instruction{op: bpfAddImm, dst: 1, imm: stackAt + i*stackPiece},
 			instruction{op: bpfMovImm, dst: 2, imm: stackPiece},
 			instruction{op: bpfLoadDW, dst: 3, src: 6, off: ctxSP},
+			instruction{op: bpfAndImm, dst: 3, imm: -stackPiece},
 			instruction{op: bpfAddImm, dst: 3, imm: i * stackPiece},
 			instruction{op: bpfCall, imm: helperReadUser})
 		a.jump(instruction{op: bpfJumpNe, dst: 0}, "stack")
@@ -272,6 +275,7 @@ func (r *reports) report(b []byte) (c CallReport, ok bool) {
 	if r.Stack && len(b) >= int(stackRecord) {
 		pieces := min(*(*uint64)(unsafe.Pointer(&b[valuesSize])), stackPieces)
 		c.Stack = b[stackAt:][:pieces*stackPiece]
+		c.Stack = c.Stack[min(v.Registers().SP()%stackPiece, uint64(len(c.Stack))):]
 	}
 	return c, true
 }
