@@ -22,10 +22,8 @@ TESTFLAGS ?= -race -shuffle=on
 # the detector takes a second to start in some virtual machines.
 RACED     ?= Scripts|HTTP|Serve|Reload|Top|Slower|Running
 
-# Packages whose tests are mostly storms and comparisons of thousands of cases: short ones here, longer ones by go test without
-# -short, and by torture. Nothing that compares shares runs beside them. Those that take longest begin first, so that they do not
-# end alone.
-STORMS    ?= ./pctl/control ./pctl ./internal/unwind ./internal/hostile ./internal/elfsym ./internal/x86 ./internal/guard ./internal/tracee
+# Packages whose tests take longest begin first, so that they do not end alone. Those that compare shares do not run beside storms.
+LONG      ?= ./pctl/control ./internal/unwind ./pctl ./internal/hostile ./internal/elfsym ./internal/sample
 
 .PHONY: install build test test-arm64 check unit demo bench columns torture zoo chains confined kernels clean tools
 
@@ -69,12 +67,11 @@ check:
 	$(GO) tool staticcheck ./...
 	$(GO) test -count=1 .
 
-# The processor is said first: what differs between vendors fails on one of them only.
+# Storms are short here: longer ones by go test without -short, and by torture. The processor is said first: what differs
+# between vendors fails on one of them only.
 unit:
 	@grep -m 6 -E '^(vendor_id|cpu family|model|model name|stepping|microcode)' /proc/cpuinfo; uname -sr
-	PTOOLS_REQUIRE="$$(./scripts/tools.sh -l test)" $(GO) test $(TESTFLAGS) -short -p $(JOBS) -timeout 14m $(STORMS)
-	PTOOLS_REQUIRE="$$(./scripts/tools.sh -l test)" $(GO) test $(TESTFLAGS) -p $(JOBS) -timeout 14m ./internal/sample \
-		$$($(GO) list ./... | sed 1d | grep -v /cmd/ | grep -vxF "$$($(GO) list $(STORMS) ./internal/sample)")
+	PTOOLS_REQUIRE="$$(./scripts/tools.sh -l test)" $(GO) test $(TESTFLAGS) -short -p $(JOBS) -timeout 14m $$($(GO) list $(LONG)) $$($(GO) list ./... | sed 1d | grep -v /cmd/)
 	@echo the commands, their storms at short length
 	PTOOLS_REQUIRE="$$(./scripts/tools.sh -l test)" $(GO) test -shuffle=on -short -p $(JOBS) -timeout 14m ./cmd/...
 	PTOOLS_REQUIRE="$$(./scripts/tools.sh -l test)" $(GO) test $(TESTFLAGS) -short -p $(JOBS) -timeout 14m -run '$(RACED)' ./cmd/...
