@@ -20,7 +20,10 @@ JOBS      ?= 2
 TESTFLAGS ?= -race -shuffle=on
 # Tests of the commands that run with the race detector. Each starts its command hundreds of times, and one that was built for
 # the detector takes a second to start in some virtual machines.
-RACED     ?= Scripts|HTTP|Serve|Reload|Top|Slower|Running
+RACED     ?= Scripts|Serve|Reload|Running
+# Tests of the commands that only go test ./cmd/... and torture run: what they do to a target pctl/control's storms do without a
+# command, and TestStorms and TestKilledBetweenSignals of the commands with one.
+LENGTHY   ?= InPassing|KilledHoldingSignals|FollowStorms|FollowStops
 
 # Packages whose tests take longest begin first, so that they do not end alone. Those that compare shares do not run beside storms.
 LONG      ?= ./pctl/control ./internal/unwind ./pctl ./internal/hostile ./internal/elfsym ./internal/sample
@@ -73,7 +76,7 @@ unit:
 	@grep -m 6 -E '^(vendor_id|cpu family|model|model name|stepping|microcode)' /proc/cpuinfo; uname -sr
 	PTOOLS_REQUIRE="$$(./scripts/tools.sh -l test)" $(GO) test $(TESTFLAGS) -short -p $(JOBS) -timeout 14m $$($(GO) list $(LONG)) $$($(GO) list ./... | sed 1d | grep -v /cmd/)
 	@echo the commands, their storms at short length
-	PTOOLS_REQUIRE="$$(./scripts/tools.sh -l test)" $(GO) test -shuffle=on -short -p $(JOBS) -timeout 14m ./cmd/...
+	PTOOLS_REQUIRE="$$(./scripts/tools.sh -l test)" $(GO) test -shuffle=on -short -skip '$(LENGTHY)' -p $(JOBS) -timeout 14m ./cmd/...
 	PTOOLS_REQUIRE="$$(./scripts/tools.sh -l test)" $(GO) test $(TESTFLAGS) -short -p $(JOBS) -timeout 14m -run '$(RACED)' ./cmd/...
 	@echo uprobes as on kernels before Linux 6.6
 	PTOOLS_PROBES=events $(GO) test $(TESTFLAGS) -short -run 'Probe|Counter|Signals|Switch|Linger|KillRisk|Trap' ./internal/perfevent ./pctl/control

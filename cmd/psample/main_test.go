@@ -58,7 +58,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("MUCH", strconv.Itoa(ptest.Rounds(1500, 2000, 4000)))
 			e.Setenv("SAMPLED", strconv.Itoa(ptest.Rounds(500, 1000, 1000)))
 			e.Setenv("WORK", strconv.Itoa(ptest.Rounds(500, 1500, 4000)))
-			e.Setenv("CONTENTION", strconv.Itoa(ptest.Rounds(500, 1500, 3000)))
+			e.Setenv("CONTENTION", strconv.Itoa(ptest.Rounds(1500, 1500, 3000)))
 			e.Setenv("THREADCREATE", create)
 			e.Setenv("CONTEND", contend)
 			return nil
