@@ -85,10 +85,17 @@ func TestOverlapping(t *testing.T) {
 					if cpu > most+30*time.Millisecond || cpu < least-30*time.Millisecond || p.Duration() < d {
 						t.Errorf("timers %d, what %d: %v in %v, of %v to %v", timers, what, cpu, p.Duration(), least, most)
 					}
-					// On a busy machine it may have run for a few samples only, which give no shares, and what wakes often
-					// takes up to a third of what it runs: runtime.sysmon.
-					if hottest := p.Functions()[0]; cpu > 100*time.Millisecond && (hottest.Name != "ptools/pctl/sample_test.spin" || hottest.Self.CPU < cpu*6/10) {
-						t.Errorf("timers %d, what %d: %+v", timers, what, p.Functions())
+					// On a busy machine it may have run for a few samples only, which give no shares, and the runtime's sysmon, which
+					// sleeps and wakes, has up to a third of what it runs.
+					functions := p.Functions()
+					known := functions[0].Self.CPU
+					for _, f := range functions[1:] {
+						if f.Name == "runtime.usleep" {
+							known += f.Self.CPU
+						}
+					}
+					if cpu > 100*time.Millisecond && (functions[0].Name != "ptools/pctl/sample_test.spin" || known < cpu*8/10) {
+						t.Errorf("timers %d, what %d: %+v", timers, what, functions)
 					}
 				})
 			}
