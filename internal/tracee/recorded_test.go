@@ -1,9 +1,11 @@
 package tracee_test
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"ptools/internal/ptest"
@@ -29,33 +31,49 @@ func TestTraceReplays(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			n := ptest.Rounds(s.rounds/4, s.rounds, s.rounds*5)
 			argv := append([]string{ptest.BuildC(t, s.src)}, strings.Fields(s.args)...)
-			g := ptest.StartWith(t, &ptest.Options{Foreign: true}, append(argv, strconv.Itoa(n))...)
-			trace := tracee.NewTrace(1<<20, nil)
-			disturb(t, g.PID, trace)
-			g.Finish()
-			var text strings.Builder
-			trace.WriteTo(&text)
-			if err := tracee.ReplayTrace(strings.NewReader(text.String())); err != nil {
-				lines, n := strings.Split(text.String(), "\n"), 0
-				fmt.Sscanf(err.Error(), "line %d", &n)
-				t.Errorf("%v\n%s", err, strings.Join(lines[max(0, n-50):n], "\n"))
-			}
-			if !strings.Contains(text.String(), " interrupt ") {
-				t.Error("nothing was stopped")
-			}
-			t.Logf("%d bytes", text.Len())
+			argv = append(argv, strconv.Itoa(n))
+			// A process may end before it has been disturbed: its trace replays too, but another is needed.
+			ptest.Weather(1, func() (disturbed int) {
+				g := ptest.StartWith(t, &ptest.Options{Foreign: true}, argv...)
+				trace := tracee.NewTrace(1<<20, nil)
+				whole := disturb(t, g.PID, trace)
+				g.Finish()
+				if replay(t, trace) && whole {
+					disturbed = 1
+				}
+				return disturbed
+			})
 		})
 	}
 }
 
-// disturb controls a process with breakpoints, pauses and looks, until it ends or has been disturbed enough.
-func disturb(t *testing.T, pid int, trace *tracee.Trace) {
+// replay replays a trace, and returns whether anything was stopped in it.
+func replay(t *testing.T, trace *tracee.Trace) (stopped bool) {
+	var text strings.Builder
+	trace.WriteTo(&text)
+	if err := tracee.ReplayTrace(strings.NewReader(text.String())); err != nil {
+		lines, n := strings.Split(text.String(), "\n"), 0
+		fmt.Sscanf(err.Error(), "line %d", &n)
+		t.Errorf("%v\n%s", err, strings.Join(lines[max(0, n-50):n], "\n"))
+	}
+	t.Logf("%d bytes", text.Len())
+	return strings.Contains(text.String(), " interrupt ")
+}
+
+// disturb controls a process with breakpoints, pauses and looks, until it ends or has been disturbed enough. It
+// returns false if the process ended before all breakpoints were set.
+func disturb(t *testing.T, pid int, trace *tracee.Trace) bool {
 	c, err := control.Attach(t.Context(), pid, &control.Options{Trace: trace, Trap: control.TrapInt3})
-	if err != nil {
+	if errors.Is(err, control.ErrEnded) || errors.Is(err, syscall.ESRCH) {
+		return false
+	} else if err != nil {
 		t.Fatal(err)
 	}
+	whole := true
 	for _, name := range []string{"write", "getpid", "_exit", "execve", "pthread_create", "sigaction"} {
-		if _, err := c.BreakSymbol(t.Context(), "", name, 0, func(*control.Hit) {}); err != nil {
+		if _, err := c.BreakSymbol(t.Context(), "", name, 0, func(*control.Hit) {}); errors.Is(err, control.ErrEnded) {
+			whole = false
+		} else if err != nil {
 			t.Error(err)
 		}
 	}
@@ -72,4 +90,5 @@ func disturb(t *testing.T, pid int, trace *tracee.Trace) {
 		t.Error(err)
 	}
 	c.Space().Close()
+	return whole
 }
