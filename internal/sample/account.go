@@ -95,12 +95,25 @@ func (a *account) complete(now time.Duration, ticks int64) {
 	for _, t := range a.p.activity.examined {
 		t.usage.switched = false
 	}
+	a.divide()
 	a.p.ticking.pay()
 	if s.stops() && bits.OnesCount64(uint64(a.p.activity.number)) == 1 {
 		a.p.roster.rename() // another thread may name a thread that sleeps
 	}
 	if s.opt.Each != nil {
 		a.tell()
+	}
+}
+
+// divide counts what is pending of the threads that ticks of this round have met. So the time that a thread has run goes to the
+// ticks of the round that it ran in. A thread that each round finds asleep in one stack would have few payments, each of a long
+// time to the ticks of one round.
+func (a *account) divide() {
+	for _, t := range a.p.ticking.met {
+		if stack := t.view.stack; t.view.present {
+			a.leave(t)
+			a.put(t, stack)
+		}
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 // schedstat has the time in which a thread has run, and that in which it was ready, which is to wait for a processor. The time
 // between two rounds is divided by these, and rounds say only where the thread was:
 //
-//   ran     where timers meet it: it is owed to them
+//   ran     where timers meet it: it is owed to them, and paid in each round in which they do
 //	ready   there as well if the round finds the thread running, otherwise where it sleeps
 //	rest    where it sleeps. If the round finds it running, that is where a round finds it asleep next
 //

@@ -61,3 +61,25 @@ func TestWallByTheKernel(t *testing.T) {
 		})
 	}
 }
+
+// TestWallWhereItRan: the time that a thread ran is where it ran then, though each round finds it asleep in one stack.
+func TestWallWhereItRan(t *testing.T) {
+	const period, rounds, ran = 10 * time.Millisecond, 100, 9 * time.Millisecond
+	const first, second, sleeps = 0x25, 0x27, 0x11
+	w, n := newWorld(1), 0
+	only := w.sortedThreads()[0]
+	clock := &fakeClock{run: func(_, _ time.Duration) {
+		place := uint64(first)
+		if n++; n > 70 {
+			place = second
+		}
+		w.tick(only, ran, place, 0x40)
+		only.block(202, sleeps, 0x40)
+	}}
+	s := runTicks(t, w, clock, period, rounds, nil)
+	for place, want := range map[int]float64{first: 0.63, second: 0.27, sleeps: 0.1} {
+		if got := share(t, s, profile.Wall, string(rune('a'+place%26))+"1"); got < want-0.02 || got > want+0.02 {
+			t.Errorf("%#x: %.0f %% of the wall time, not %.0f %%", place, 100*got, 100*want)
+		}
+	}
+}
