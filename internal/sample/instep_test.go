@@ -42,6 +42,11 @@ func TestInStep(t *testing.T) {
 				want := float64(truth.Share(0)-before[0]) / float64(truth.Share(0)-before[0]+truth.Share(1)-before[1])
 				a, b := within(t, s, profile.CPU, "", "phase_a"), within(t, s, profile.CPU, "", "phase_b")
 				met := float64(s.Cost().Ticks) * (a + b) / float64(s.Profile().CPU) // samples that meet one of the two
+				unseen, all := within(t, s, profile.CPU, "", "[not sampled]"), float64(s.Profile().CPU)
+				if use == TimersOff && met == 0 && unseen > all/2 {
+					t.Log("no look met it, which is said")
+					return
+				}
 				got, bound := a/(a+b), 5*math.Sqrt(want*(1-want)/met)
 				if use == TimersOff {
 					bound += spoiled
@@ -50,7 +55,7 @@ func TestInStep(t *testing.T) {
 				if !(math.Abs(got-want) < bound) {
 					t.Errorf("phase_a has %.1f %% of the two, truth %.1f %%", 100*got, 100*want)
 				}
-				if unseen, all := within(t, s, profile.CPU, "", "[not sampled]"), float64(s.Profile().CPU); unseen > all/10 {
+				if unseen > all*(0.1+2/met) {
 					t.Errorf("%.1f %% not sampled", 100*unseen/all)
 				}
 			})

@@ -2,6 +2,7 @@ package sample
 
 import (
 	"context"
+	"math"
 	"testing"
 	"time"
 
@@ -23,10 +24,11 @@ func testSleeper(t *testing.T, use UseTimers) {
 	took, after := time.Since(begun), schedstat(t, g.PID)
 	often, seldom := share(t, s, profile.CPU, "often"), share(t, s, profile.CPU, "seldom")
 	t.Logf("often %.1f %%, seldom %.1f %% of %v, by %s", 100*often, 100*seldom, s.Profile().CPU, s.Profile().Means)
-	if often+seldom < 0.85 {
+	n := float64(max(s.Cost().Ticks, 1)) // a busy machine leaves few that meet it
+	if often+seldom < 0.85-3*math.Sqrt(0.1/n) {
 		t.Errorf("%.1f %% of the processor time is where the thread works\n%s", 100*(often+seldom), folded(t, s, profile.CPU))
 	}
-	if ratio := often / (often + seldom); ratio < 0.55 || ratio > 0.78 {
+	if ratio := often / (often + seldom); math.Abs(ratio-2./3) > max(0.115, 5*math.Sqrt(2./9/n)) {
 		t.Errorf("the first function has %.1f %%, not two thirds\n%s", 100*ratio, folded(t, s, profile.CPU))
 	}
 	// The time in which it neither ran nor waited for a processor it slept. After it was woken it also waits for a
