@@ -15,10 +15,24 @@ import (
 // that of a goroutine that has not begun, it has all of them.
 func (g *Goroutine) Trace() []Frame {
 	frames, _ := g.Stack() // what is known of it
-	if shown := slices.DeleteFunc(slices.Clone(frames), func(f Frame) bool { return !tracesShow(&f) }); len(shown) > 0 {
+	var shown []Frame
+	callee := ""
+	for i := range frames {
+		f := &frames[i]
+		if tracesShow(f) || f.Wrapper && panics(callee) {
+			shown = append(shown, *f)
+		}
+		callee = f.Func
+	}
+	if len(shown) > 0 {
 		return shown
 	}
 	return frames
+}
+
+// panics reports whether a function begins a panic. Traces show a wrapper that calls it: the fault is its own.
+func panics(name string) bool {
+	return name == "runtime.gopanic" || name == "runtime.sigpanic" || name == "runtime.panicwrap"
 }
 
 // tracesShow reports whether Go's traces show a function.
@@ -29,7 +43,7 @@ func tracesShow(f *Frame) bool {
 	}
 	name, own := strings.CutPrefix(f.Func, "runtime.")
 	if !own {
-		return !f.Wrapper()
+		return !f.Wrapper
 	}
 	receiver, method := "", name
 	if i := strings.LastIndexByte(name, '.'); i >= 0 {

@@ -33,6 +33,7 @@ type goFunc struct {
 	inlIndex           uint32 // the same of PCDATA_InlTreeIndex, 0 if there is none
 	inlTree            uint32 // offset of FUNCDATA_InlTree, noFuncdata if there is none
 	cu                 uint32 // start of its compilation unit in cutab
+	id                 uint8  // its FuncID (internal/abi/symtab.go), from 1.18 on
 	sp                 struct {
 		once sync.Once
 		rows []pcRow
@@ -130,6 +131,7 @@ func (g *GoTable) read(i uint32) *goFunc {
 	}
 	f.Flags = b[tail+1]
 	if g.version >= go118 {
+		f.id = b[tail]
 		npc, nfd := uint64(le.Uint32(b[recNPCData:])), uint64(b[tail+3])
 		arrays := g.record(i) + g.field() + uint64(tail) + 4
 		if npc > pcdataInlTree && nfd > funcdataInlTree && npc < 64 {

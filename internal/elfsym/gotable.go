@@ -19,8 +19,9 @@ type GoTable struct {
 	funcs view // function records
 	ftab  []byte
 
-	module lazy[goModule]
-	cache  pages[goFunc]
+	module  lazy[goModule]
+	wrapper lazy[uint8]
+	cache   pages[goFunc]
 }
 
 type goVersion uint8

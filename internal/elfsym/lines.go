@@ -7,6 +7,7 @@ type Line struct {
 	File    string
 	Line    int  // 0 if unknown
 	Inlined bool // Func was inlined into the function of the next Line
+	Wrapper bool // Go's compiler has made Func, for a method value, a go statement or a defer; known from Go 1.18 on
 }
 
 // Lines appends to buf the source positions of a link-time address: the

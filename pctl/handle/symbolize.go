@@ -18,6 +18,7 @@ type Frame struct {
 	File    string // of the source; empty without line information
 	Line    int
 	Inlined bool // Func was inlined into the next Frame's
+	Wrapper bool // Go's compiler has made Func, for a method value, a go statement or a defer: Go's own traces leave it out
 
 	Object  string // path of the object; empty for code in no file
 	BuildID string
@@ -122,7 +123,7 @@ func (l *loaded) frames(pc, addr, bias uint64, how How) []Frame {
 	frames := make([]Frame, len(lines))
 	for i, line := range lines {
 		g := f
-		g.File, g.Line, g.Inlined = line.File, line.Line, line.Inlined
+		g.File, g.Line, g.Inlined, g.Wrapper = line.File, line.Line, line.Inlined, line.Wrapper
 		if line.Inlined || f.Func == "" {
 			g.Func, g.Raw = line.Func, line.Raw
 		}

@@ -127,7 +127,7 @@ func (g *Goroutines) groups() []*goroutineGroup {
 // withoutWrappers leaves out functions that the compiler has made. The runtime does so, too.
 func withoutWrappers(frames []pctl.Frame) (others []pctl.Frame) {
 	for _, f := range frames {
-		if !f.Wrapper() {
+		if !f.Wrapper {
 			others = append(others, f)
 		} else if n := len(others); n > 0 && !f.Inlined {
 			others[n-1].Inlined = false // it stands for the function that it was inlined into
