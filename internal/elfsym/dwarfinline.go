@@ -24,7 +24,17 @@ type inlineNode struct {
 	parent   uint32 // the node it was inlined into; unowned for a function
 	callFile uint32
 	callLine uint32
+	call     isCall // set when it was first needed
 }
+
+// isCall says whether an inlined call is one in the source.
+type isCall uint8
+
+const (
+	callUnknown isCall = iota
+	callInSource
+	callOfRest // the compiler has split the function, and put its rest back in
+)
 
 const (
 	maxNodes  = 1 << 19
@@ -153,7 +163,7 @@ func (t *unitTable) addNode(e *die, parent uint32) uint32 {
 	n := inlineNode{off: e.off, parent: unowned}
 	if e.abbrev.tag == dwarf.TagInlinedSubroutine {
 		n.parent = parent
-		n.callFile, n.callLine = uint32(e.callFile), uint32(e.callLine)
+		n.callFile, n.callLine = uint32(e.callFile), uint32(e.call.line)
 	}
 	t.nodes = append(t.nodes, n)
 	return uint32(len(t.nodes) - 1)
@@ -175,6 +185,10 @@ func (t *unitTable) lines(addr uint64, buf []Line) []Line {
 		if n.parent == unowned {
 			break
 		}
+		if t.rest(n) {
+			i = n.parent
+			continue
+		}
 		if t.name(n) != "" { // otherwise it is part of the function that it was inlined into
 			buf = append(buf, Line{Func: n.name, Raw: n.raw, File: file, Line: line, Inlined: true})
 		}
@@ -191,6 +205,34 @@ func (t *unitTable) lines(addr uint64, buf []Line) []Line {
 		name, raw = t.name(n), n.raw
 	}
 	return append(buf, Line{Func: name, Raw: raw, File: file, Line: line})
+}
+
+// rest reports whether an inlined call is the rest of the very function that it was inlined into. GCC splits a function to inline
+// its beginning elsewhere, and then puts the rest back. The position of such a call is where the function is declared.
+func (t *unitTable) rest(n *inlineNode) bool {
+	if n.call == callUnknown {
+		n.call = callInSource
+		of := &t.nodes[n.parent]
+		call, d, callee := t.origin(n)
+		if _, e, caller := t.origin(of); caller != 0 && caller == callee && d == e && d != nil {
+			if u, ok := d.unitOf(callee); ok {
+				if f, ok := u.entryAt(callee); ok && f.decl.line != 0 && f.decl == call.call {
+					n.call = callOfRest
+				}
+			}
+		}
+	}
+	return n.call == callOfRest
+}
+
+// origin returns the entry of a node, and that of the function that it is a copy of.
+func (t *unitTable) origin(n *inlineNode) (e die, d *dwarfFile, off uint64) {
+	e, ok := t.unit.entryAt(n.off)
+	if !ok {
+		return e, nil, 0
+	}
+	d, off = t.unit.follow(e.origin)
+	return e, d, off
 }
 
 func (t *unitTable) name(n *inlineNode) string {

@@ -92,10 +92,14 @@ type die struct {
 	linkage  value
 	origin   value // abstract origin or specification
 	callFile uint64
-	callLine uint64
+	call     sourcePos
+	decl     sourcePos
 	member   value // where it is in its struct
 	ofUnit
 }
+
+// sourcePos is a place in a source file.
+type sourcePos struct{ line, column uint64 }
 
 // ofUnit are the attributes of the first entry of a unit.
 type ofUnit struct {
@@ -138,7 +142,13 @@ func (u *unit) entry(c *cursor.Cursor, base uint64, t *abbrevTable, e *die) bool
 		case dwarf.AttrCallFile:
 			e.callFile = v.v
 		case dwarf.AttrCallLine:
-			e.callLine = v.v
+			e.call.line = v.v
+		case dwarf.AttrCallColumn:
+			e.call.column = v.v
+		case dwarf.AttrDeclLine:
+			e.decl.line = v.v
+		case dwarf.AttrDeclColumn:
+			e.decl.column = v.v
 		case dwarf.AttrDataMemberLoc:
 			e.member = v
 		case dwarf.AttrStmtList:

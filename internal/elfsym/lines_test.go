@@ -157,3 +157,29 @@ func TestLinesAcrossUnits(t *testing.T) {
 		t.Errorf("no address has the chain %q, only %v", want, seen)
 	}
 }
+
+// TestRestOfFunction: the rest of a function that GCC has split, and inlined where it was, is no call. A call of itself that is
+// inlined is one.
+func TestRestOfFunction(t *testing.T) {
+	bin := build(t, "gcc", "-O3", "-g", "testdata/split.c")
+	f := open(t, bin, nil)
+	deepest := func(name string) (depth, lines int) {
+		seen := make(map[int]bool)
+		sym := f.ByName(name)[0]
+		for a := sym.Addr; a < sym.Addr+sym.Size; a++ {
+			of := f.Lines(a, nil)
+			depth = max(depth, len(of))
+			seen[of[0].Line] = true
+			if last := of[len(of)-1]; last.Func != name {
+				t.Errorf("%s+%#x is in %s", name, a-sym.Addr, last.Func)
+			}
+		}
+		return depth, len(seen)
+	}
+	if depth, lines := deepest("split"); depth != 1 || lines < 5 {
+		t.Errorf("split: %d functions inlined in each other, %d lines", depth, lines)
+	}
+	if depth, _ := deepest("recursive"); depth < 2 {
+		t.Error("recursive is not inlined in itself")
+	}
+}
