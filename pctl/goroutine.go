@@ -31,7 +31,9 @@ type Goroutine struct {
 	State string
 	// Waited is for how long it has waited at least: since the first garbage collection that saw it waiting, the only moment
 	// that Go's runtime notes. 0: it does not wait, or there was no collection since.
-	Waited  time.Duration
+	Waited time.Duration
+	// Left is how long its sleep will last; 0: it does not sleep, or is about to be woken.
+	Left    time.Duration
 	Creator uint64 // program counter behind the go statement; 0: none
 	Parent  uint64 // the goroutine with the go statement, before Go 1.21 and for the first one 0
 	Start   uint64 // address of its first function
@@ -223,6 +225,9 @@ func (l *goList) goroutine(g *goroutines.G) *Goroutine {
 		Thread: l.thread(g.Thread), Locked: l.thread(g.Locked), space: l.space, System: l.isSystem(g.Start)}
 	if since := time.Duration(g.Since); since > 0 && since < l.now {
 		own.Waited = l.now - since
+	}
+	if until := time.Duration(g.Until); until > l.now {
+		own.Left = until - l.now
 	}
 	own.Channels, own.Poll = g.Channels, GoPoll(g.Poll)
 	if kind, ok := goLocks[strings.TrimSuffix(own.State, " (durable)")]; ok && g.Semaphore > kind.off {

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"ptools/internal/ptest"
 )
@@ -89,6 +90,9 @@ func compareTraces(t *testing.T, program string, labels bool) {
 		if g == nil {
 			t.Errorf("goroutine %d was not read: %q", id, trace)
 			continue
+		}
+		if sleeps := g.State == "sleep"; sleeps != (g.Left > 0) || sleeps && (g.Left > time.Hour || g.Left < time.Hour-2*ptest.Patience) {
+			t.Errorf("goroutine %d, %s: %v of its sleep are left, which lasts an hour", id, g.State, g.Left)
 		}
 		got := strings.Split(strings.TrimSpace(string(g.AppendTrace(nil))), "\n")
 		if !slices.Equal(got, trace) {

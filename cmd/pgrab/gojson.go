@@ -16,6 +16,7 @@ type goObject struct {
 	Goroutine uint64            `json:"goroutine"`
 	State     string            `json:"state"`
 	Waited    int64             `json:"waited_ns,omitempty"` // at least
+	Left      int64             `json:"left_ns,omitempty"`   // of its sleep
 	TID       int               `json:"tid,omitempty"`       // that runs it
 	Locked    int               `json:"locked_tid,omitempty"`
 	Channels  []string          `json:"channels,omitempty"` // that it waits for
@@ -42,7 +43,7 @@ func (g *grabber) objects(p *pctl.Process, all []*pctl.Goroutine) {
 	var b []byte
 	now := stamp(time.Now())
 	for _, one := range all {
-		o := &goObject{Time: now, PID: p.PID(), Event: "goroutine", Goroutine: one.ID, State: one.State, Waited: int64(one.Waited),
+		o := &goObject{Time: now, PID: p.PID(), Event: "goroutine", Goroutine: one.ID, State: one.State, Waited: int64(one.Waited), Left: int64(one.Left),
 			TID: one.Thread, Locked: one.Locked, Parent: one.Parent, CreatedBy: objectFrames(one.CreatedAt())}
 		for _, c := range one.Channels {
 			o.Channels = append(o.Channels, hex(c))

@@ -29,7 +29,7 @@ func TestGoroutines(t *testing.T) {
 	r := pgrab(t, nil, "-w", "-p", pid)
 	check(r,
 		`^pid PID: 5\d goroutines, chan receive(, at least \d.* s)?: \d+.*\n    waits for channel 0x\w+\n    #0   0x\w+  main.receive\+0x\w+ in goroutines\S*\n`,
-		`(?m)^pid PID: 3 goroutines, sync.RWMutex.RLock`,
+		`(?m)^pid PID: 3 goroutines, sync.RWMutex.RLock`, `, sleep[^\n]*\n    sleep for \d+m\S+ to \d+m\S+ more\n`,
 		`(?m)^    waits for mutex 0x\w+ \(main.mutex\)$`, `(?m)^    waits to read from fd \d+ \(pipe:\[\d+\]\), written by pid PID \(goroutines\S*\)$`,
 		`(?m)^pid PID: 3 goroutines, chan receive[^#]*    labels request=r1 user=u\\x0a1$`,
 		`(?m)^pid PID: 2 goroutines, chan receive.*, 2 locked to threads: \d+-\d+$`,

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"time"
 
 	"ptools/internal/clean"
 	"ptools/pctl"
@@ -51,6 +52,7 @@ func appendGoWaits(b []byte, of *pctl.GoroutineGroup, files map[pctl.GoPoll]pctl
 	if len(things) > 0 {
 		b = fmt.Appendf(b, "    waits for %s\n", counted(things))
 	}
+	b = appendSleep(b, of)
 	for i, poll := range polls {
 		f, ok := files[poll]
 		if !ok || i == mostListed {
@@ -63,4 +65,28 @@ func appendGoWaits(b []byte, of *pctl.GoroutineGroup, files map[pctl.GoPoll]pctl
 		}
 	}
 	return b
+}
+
+// appendSleep says how long the sleeps of a group will last.
+func appendSleep(b []byte, of *pctl.GoroutineGroup) []byte {
+	var least, most time.Duration
+	for _, g := range of.Goroutines {
+		if g.Left > 0 && (least == 0 || g.Left < least) {
+			least = g.Left
+		}
+		most = max(most, g.Left)
+	}
+	short := func(d time.Duration) time.Duration {
+		if d > time.Second {
+			return d.Round(10 * time.Millisecond)
+		}
+		return d.Round(10 * time.Microsecond)
+	}
+	switch {
+	case most == 0:
+		return b
+	case least == most:
+		return fmt.Appendf(b, "    sleeps for %v more\n", short(most))
+	}
+	return fmt.Appendf(b, "    sleep for %v to %v more\n", short(least), short(most))
 }

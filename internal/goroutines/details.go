@@ -31,10 +31,10 @@ func (r *Reader) grant(wishes []wish) {
 // had them.
 func (r *Reader) details(each []reading, todo []int) {
 	l := &r.r.layout
-	var queues, labels []wish
+	var queues, labels, timers []wish
 	for _, i := range todo {
 		e := &each[i]
-		e.channels, e.labels, e.poll = nil, nil, 0
+		e.channels, e.labels, e.poll, e.until = nil, nil, 0, 0
 		g := raw{l, e.before}
 		if uint64(len(e.before)) < l.size() || !g.live() {
 			continue
@@ -45,9 +45,18 @@ func (r *Reader) details(each []reading, todo []int) {
 		if at := g.word(l.g.label); at != 0 && l.labels {
 			labels = append(labels, wish{of: e, addr: at, size: 24})
 		}
+		if l.g.timer != 0 && g.sleeps() && g.word(l.g.timer) != 0 {
+			timers = append(timers, wish{of: e, addr: g.word(l.g.timer) + timerWhen, size: 8})
+		}
 	}
 	r.queues(queues)
 	r.labels(labels)
+	r.grant(timers)
+	for _, w := range timers {
+		if len(w.b) == 8 {
+			w.of.until = int64(le.Uint64(w.b))
+		}
+	}
 }
 
 // queues follows the entries of queues that goroutines are in, one for each case of a select.

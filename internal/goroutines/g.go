@@ -37,6 +37,8 @@ type G struct {
 	// Since is when it began to wait, in nanoseconds of the target's monotonic clock, or when the garbage collector first saw it
 	// waiting: the runtime notes no other moment. 0: no collection since.
 	Since int64
+	// Until is when its sleep ends, by the same clock; 0: it does not sleep, or that is not known.
+	Until int64
 	// Stack has its program counters; nil if they are not known. Goroutines with the same ones share it.
 	Stack     *Stack
 	Creator   uint64 // program counter behind the go statement
@@ -133,6 +135,12 @@ func (r raw) bounds() (lo, hi uint64) { return r.word(0), r.word(8) }
 // maxStack is larger than Go lets a stack become (a gigabyte).
 const maxStack = 1 << 31
 
+// sleeps reports whether the goroutine is in time.Sleep.
+func (r raw) sleeps() bool {
+	n := int(r.b[r.l.g.waitreason])
+	return Status(r.status()&^scanning) == Waiting && n < len(r.l.reasons) && r.l.reasons[n] == "sleep"
+}
+
 // possible reports whether the g at an address may be one: it refers to itself, and it stands on its stack.
 func (r raw) possible(addr uint64) bool {
 	status := r.status()
@@ -168,7 +176,9 @@ func (r raw) decode() *G {
 		if n := int(r.b[o.waitreason]); n < len(r.l.reasons) {
 			g.Reason = r.l.reasons[n]
 		}
-		g.Since = int64(r.word(o.waitsince))
+		if g.Since = int64(r.word(o.waitsince)); o.until != 0 && r.sleeps() {
+			g.Until = int64(r.word(o.until))
+		}
 	case Syscall:
 		g.Since = int64(r.word(o.waitsince))
 	}

@@ -22,7 +22,12 @@ type gLayout struct {
 	m, sched, syscallsp, syscallpc, syscallbp      uint64
 	status, goid, waitsince, waitreason, lockedm   uint64
 	parent, gopc, ancestors, startpc, sudog, label uint64
+	// When a sleep ends is in the g from Go 1.23 on, before in the timer that it points to.
+	until, timer uint64
 }
+
+// timerWhen is the offset of the moment in runtime.timer before Go 1.23.
+const timerWhen = 8
 
 // mLayout is runtime.m. tick changes with each system call.
 type mLayout struct{ procid, tick uint64 }
@@ -32,7 +37,7 @@ type sudogLayout struct{ next, channel uint64 }
 
 // size is how much of a g is read: up to the last field that is used, and what counts its runs, which is before that.
 func (l *layout) size() uint64 {
-	return max(l.g.label, l.g.sudog, l.g.startpc, l.g.waitreason, l.g.lockedm) + 8
+	return max(l.g.label, l.g.sudog, l.g.startpc, l.g.waitreason, l.g.lockedm, l.g.until, l.g.timer) + 8
 }
 
 // maxG bounds the size of a g.
@@ -45,27 +50,27 @@ var layouts = []struct {
 }{
 	{18, 20, layout{
 		g: gLayout{m: 48, sched: 56, syscallsp: 112, syscallpc: 120, status: 144, goid: 152, waitsince: 168, waitreason: 176,
-			lockedm: 232, gopc: 296, ancestors: 304, startpc: 312, sudog: 328, label: 360},
+			lockedm: 232, gopc: 296, ancestors: 304, startpc: 312, sudog: 328, label: 360, timer: 368},
 		m: mLayout{72, 668}, sudog: sudogLayout{64, 80}, bp: 48}},
 	{21, 21, layout{
 		g: gLayout{m: 48, sched: 56, syscallsp: 112, syscallpc: 120, status: 144, goid: 152, waitsince: 168, waitreason: 176,
-			lockedm: 208, parent: 272, gopc: 280, ancestors: 288, startpc: 296, sudog: 312, label: 344},
+			lockedm: 208, parent: 272, gopc: 280, ancestors: 288, startpc: 296, sudog: 312, label: 344, timer: 352},
 		m: mLayout{72, 664}, sudog: sudogLayout{64, 80}, bp: 48}},
 	{22, 22, layout{
 		g: gLayout{m: 48, sched: 56, syscallsp: 112, syscallpc: 120, status: 144, goid: 152, waitsince: 168, waitreason: 176,
-			lockedm: 208, parent: 272, gopc: 280, ancestors: 288, startpc: 296, sudog: 312, label: 344},
+			lockedm: 208, parent: 272, gopc: 280, ancestors: 288, startpc: 296, sudog: 312, label: 344, timer: 352},
 		m: mLayout{72, 952}, sudog: sudogLayout{64, 80}, bp: 48}},
 	{23, 24, layout{
 		g: gLayout{m: 48, sched: 56, syscallsp: 112, syscallpc: 120, syscallbp: 128, status: 152, goid: 160, waitsince: 176, waitreason: 184,
-			lockedm: 216, parent: 280, gopc: 288, ancestors: 296, startpc: 304, sudog: 320, label: 352},
+			lockedm: 216, parent: 280, gopc: 288, ancestors: 296, startpc: 304, sudog: 320, label: 352, until: 368},
 		m: mLayout{72, 764}, sudog: sudogLayout{64, 80}, bp: 48}},
 	{25, 25, layout{
 		g: gLayout{m: 48, sched: 56, syscallsp: 104, syscallpc: 112, syscallbp: 120, status: 144, goid: 152, waitsince: 168, waitreason: 176,
-			lockedm: 208, parent: 272, gopc: 280, ancestors: 288, startpc: 296, sudog: 312, label: 344},
+			lockedm: 208, parent: 272, gopc: 280, ancestors: 288, startpc: 296, sudog: 312, label: 344, until: 360},
 		m: mLayout{64, 756}, sudog: sudogLayout{64, 80}, bp: 40}},
 	{26, 26, layout{
 		g: gLayout{m: 48, sched: 56, syscallsp: 104, syscallpc: 112, syscallbp: 120, status: 144, goid: 152, waitsince: 168, waitreason: 176,
-			lockedm: 208, parent: 280, gopc: 288, ancestors: 296, startpc: 304, sudog: 320, label: 352},
+			lockedm: 208, parent: 280, gopc: 288, ancestors: 296, startpc: 304, sudog: 320, label: 352, until: 368},
 		m: mLayout{64, 788}, sudog: sudogLayout{72, 96}, bp: 40}},
 }
 
@@ -113,6 +118,9 @@ func described(f *elfsym.GoTable) (layout, bool) {
 		m:     mLayout{m["procid"], m["syscalltick"]},
 		sudog: sudogLayout{s["waitlink"], s["c"]},
 		bp:    buf["bp"], reasons: reasonsOf(n), labels: n >= 24,
+	}
+	if l.g.until = g["sleepWhen"]; l.g.until == 0 {
+		l.g.timer = g["timer"]
 	}
 	if s["acquiretime"]-s["elem"] == 16 {
 		l.sudog.channel += 8 // from 1.26 on a pointer for the garbage collector comes before each address

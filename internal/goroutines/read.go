@@ -122,6 +122,7 @@ type reading struct {
 	labels   []Label
 	poll     uint64 // poll descriptor that it waits at
 	write    bool   // it does so to write
+	until    int64  // when its sleep ends, if that is in no g
 }
 
 // batch reads some goroutines: all of them, and then those that have changed meanwhile, fewer at a time, which takes less time.
@@ -302,6 +303,9 @@ func (r *Reader) settle(e *reading) (g *G, again bool) {
 		g.Stack = r.shared(stack)
 	}
 	g.Channels, g.Labels = e.channels, e.labels
+	if e.until != 0 {
+		g.Until = e.until
+	}
 	r.threadsOf(g, before)
 	return g, false
 }
