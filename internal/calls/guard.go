@@ -130,9 +130,8 @@ func (g *guard) look(w *Watch) bool {
 		}
 		return true
 	}
-	// The others are called more often when the target is no longer slowed. A thread that does nothing else gets as much faster as it was slowed.
-	rest := 1 - min(spent/now.Sub(g.from).Seconds(), .9)
-	if !g.set(w, loads, choose(loads, w.spec.Limit/2*rest), now.Sub(g.begun)) {
+	share := spent / now.Sub(g.from).Seconds()
+	if !g.set(w, loads, choose(loads, w.spec.Limit*faster(share)), now.Sub(g.begun)) {
 		g.window(w, now)
 		return true
 	}
@@ -174,9 +173,7 @@ func (g *guard) loads(w *Watch, length float64) (loads []load, spent float64) {
 		if t.Err != nil || level == Off {
 			continue
 		}
-		h := w.kernel.Hits(i)
-		h.Emulated, h.Stepped = h.Emulated-g.last[i].Emulated, h.Stepped-g.last[i].Stepped
-		took := w.spec.Cost.Of(h).Seconds()
+		took := w.spec.Cost.Of(w.kernel.Hits(i).Since(g.last[i])).Seconds()
 		spent += took
 		counted, more := t.callCost(w.spec.Cost)
 		if level == Counted {

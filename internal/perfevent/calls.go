@@ -70,6 +70,11 @@ const (
 // A CallHits says how often threads came to the probes of a function, at its entry and its ends, counted or not.
 type CallHits struct{ Emulated, Stepped uint64 }
 
+// Since returns the hits that came since there were those of before.
+func (h CallHits) Since(before CallHits) CallHits {
+	return CallHits{h.Emulated - before.Emulated, h.Stepped - before.Stepped}
+}
+
 // A CallCost is what the hit of a probe takes of the target's processor time.
 type CallCost struct{ Emulated, Stepped time.Duration }
 
@@ -89,7 +94,7 @@ const (
 	callGoroutine  = 26
 	callAtOnce     = 27
 	callStepped    = 28
-	callGeneration = 29 // two bits
+	callGeneration = 29 // three bits
 	callSlot       = 32
 )
 

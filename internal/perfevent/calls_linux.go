@@ -52,7 +52,8 @@ func OpenCalls(pid, functions int, which CallReports, groups CallGroups) (*Calls
 		return nil, ErrNoLinks
 	}
 	c := &Calls{
-		pid: pid, programs: map[string]int{}, made: map[programFor]int{}, exec: [2]int{-1, -1}, reports: reports{CallReports: which, fd: -1},
+		sets: newLinkSets(),
+		pid:  pid, programs: map[string]int{}, made: map[programFor]int{}, exec: [2]int{-1, -1}, reports: reports{CallReports: which, fd: -1},
 		maps: callMaps{words: -1, open: -1, groups: -1, template: -1, copies: -1, functions: functions,
 			most: min(groups.Most, MostGroups), sum: groups.Sum, detailed: which.detailed()},
 	}

@@ -1,6 +1,7 @@
 package perfevent
 
 import (
+	"errors"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
@@ -12,13 +13,24 @@ import (
 
 // linkSets are what is known of the sets of a Calls.
 type linkSets struct {
-	generation uint64 // of the links that are made now
-	old        []int  // links of the set that is replaced
-	closer     *Closer
+	generation uint64                   // of the links that are made now
+	old        []int                    // links of the set that is replaced
+	closers    [generations + 1]*Closer // of the links of each generation
 }
 
-// surveyed is the generation of probes that only tell how often they are hit.
-const surveyed = 3
+// Generations follow each other in turn, so that a set need not wait until the one before is lifted. The last one counts nothing: its probes tell how
+// often they are hit.
+const (
+	generations = 7
+	surveyed    = generations
+)
+
+func newLinkSets() (s linkSets) {
+	for i := range s.closers {
+		s.closers[i] = NewCloser()
+	}
+	return s
+}
 
 // wordsHits is the number of words for the hits of a function: CallHits.
 const wordsHits = 2
@@ -47,7 +59,7 @@ func (a *assembly) hit(m callMaps) {
 
 		instruction{op: bpfMovReg, dst: 1, src: 7},
 		instruction{op: bpfRightImm, dst: 1, imm: callGeneration},
-		instruction{op: bpfAndImm, dst: 1, imm: 3},
+		instruction{op: bpfAndImm, dst: 1, imm: generations},
 		instruction{op: bpfLoad64, dst: 2, src: unix.BPF_PSEUDO_MAP_VALUE, imm: int32(m.words)}, instruction{imm: 8 * wordGeneration},
 		instruction{op: bpfLoadDW, dst: 2, src: 2})
 	a.jump(instruction{op: bpfJumpNeReg, dst: 1, src: 2}, "out")
@@ -66,40 +78,39 @@ func (c *Calls) Survey(path string, places []CallPlace) (end func()) {
 	c.Attach(path, true, places)
 	made := c.links
 	c.links, c.sets.generation = links, generation
-	return func() { c.sets.close(made) }
+	return func() { c.sets.close(surveyed, made) }
 }
 
 // Renew begins another set of links: Attach makes its probes, which do not count before Turn.
 func (c *Calls) Renew() error {
-	err := c.sets.wait() // a set of the same generation may still be there
+	next := (c.sets.generation + 1) % generations
+	err := c.sets.closers[next].Wait()
 	c.sets.old, c.links = c.links, nil
-	c.sets.generation ^= 1
+	c.sets.generation = next
 	return err
 }
 
 // Turn lets the new set count, and lifts the old one. It does not wait for that.
 func (c *Calls) Turn() {
 	atomic.StoreUint64(c.word(wordGeneration), c.sets.generation)
-	c.sets.close(c.sets.old)
+	c.sets.close((c.sets.generation+generations-1)%generations, c.sets.old)
 	c.sets.old = nil
 }
 
 // close closes links, those of entries first, in the background.
-func (s *linkSets) close(links []int) {
-	if s.closer == nil {
-		s.closer = NewCloser()
-	}
+func (s *linkSets) close(generation uint64, links []int) {
 	for i := len(links) - 1; i >= 0; i-- {
-		s.closer.Close(probeLink(links[i]))
+		s.closers[generation].Close(probeLink(links[i]))
 	}
 }
 
 // wait waits until what close was given is closed.
 func (s *linkSets) wait() error {
-	if s.closer == nil {
-		return nil
+	var errs []error
+	for i := range s.closers {
+		errs = append(errs, s.closers[i].Wait())
 	}
-	return s.closer.Wait()
+	return errors.Join(errs...)
 }
 
 // probeLink is the descriptor of a link.
