@@ -20,9 +20,6 @@ const oftenEvery = 100 * time.Millisecond
 
 // measure begins to measure what probes cost on this machine. The function that it returns waits for that, and puts it into the spec.
 func (s *session) measure(spec *calls.Spec) func() error {
-	if s.list {
-		return func() error { return nil }
-	}
 	if s.pid != 0 && !s.force {
 		spec.Limit = limit
 	}
@@ -75,14 +72,14 @@ func (s *session) tellOften(after string) error {
 	}
 	why := fmt.Sprintf("after %s the probes took more than %.0f%% of a processor", after, 100*limit)
 	if after == "" {
-		why = fmt.Sprintf("to time all would take %.0f%% of a processor, more than %.0f%%", 100*s.watch.Expected(), 100*limit)
+		why = fmt.Sprintf("to time all would take at least %.0f%% of a processor, and the limit is %.0f%%", 100*s.watch.Expected(), 100*limit)
 	}
 	s.say("%s: %s (%s); --force times all", why, strings.Join(what, ", "), strings.Join(texts, "; "))
 	return err
 }
 
-// rateText is a number of calls per second that was measured for a moment.
-func rateText(perSecond float64) string { return fmt.Sprintf("~%.0f", perSecond) }
+// rateText is a number of calls per second that was measured while probes slowed the target: it is more without them.
+func rateText(perSecond float64) string { return fmt.Sprintf(">%.0f", perSecond) }
 
 // whole reports whether the ends of all calls were seen.
 func (r *row) whole() bool { return r.target.Plan.Whole == nil && r.coverage.Level == calls.Timed }

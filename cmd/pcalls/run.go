@@ -117,10 +117,10 @@ func (s *session) find(pid int) error {
 	for _, i := range found.Missed() {
 		return s.unknown(&s.patterns[i])
 	}
-	if s.list {
-		return s.printList(found)
-	}
 	unmeasured := cost()
+	if s.list {
+		return s.printList(found, &spec, unmeasured)
+	}
 	s.watch, err = found.Open(spec)
 	if wrong, ok := errors.AsType[*calls.ConditionError](err); ok {
 		return usage.Errorf("%w", wrong)

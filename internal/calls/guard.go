@@ -19,6 +19,7 @@ const (
 // A guard keeps what the probes take of the target below a limit.
 type guard struct {
 	begun   time.Time
+	earlier time.Duration  // what the probes had taken then
 	stop    chan struct{}  // closed to end the goroutine; nil: there is none
 	running sync.WaitGroup // it
 
@@ -80,7 +81,7 @@ func (g *guard) set(w *Watch, loads []load, levels map[int]Level, at time.Durati
 
 // watch starts the goroutine, if there is a limit. End ends it, and waits for it.
 func (g *guard) watch(w *Watch) {
-	g.begun = time.Now()
+	g.begun, g.earlier = time.Now(), w.hitCost()
 	if w.spec.Limit == 0 {
 		return
 	}
@@ -189,8 +190,11 @@ func (g *guard) loads(w *Watch, length float64) (loads []load, spent float64) {
 // Expected returns what the probes of all functions together would take of the target, in processors, as a first look at each has told.
 func (w *Watch) Expected() float64 { return w.guard.expected }
 
-// Taken returns how much of the target's processor time the probes have taken so far.
-func (w *Watch) Taken() (taken time.Duration) {
+// Taken returns how much of the target's processor time the probes have taken since Begin.
+func (w *Watch) Taken() time.Duration { return w.hitCost() - w.guard.earlier }
+
+// hitCost is what all hits have taken.
+func (w *Watch) hitCost() (taken time.Duration) {
 	for i := range w.numbered {
 		taken += w.spec.Cost.Of(w.kernel.Hits(i))
 	}

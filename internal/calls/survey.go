@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"slices"
 	"time"
 
 	"ptools/internal/perfevent"
@@ -22,66 +23,116 @@ const (
 	groupMost  = 512
 )
 
-// survey finds out how often the functions are called, and chooses their levels.
-func (w *Watch) survey() {
+// A survey finds out how often functions are called.
+type survey struct {
+	*Watch
+	standing []standing      // the probes that are there
+	expected map[int]float64 // what timing each function would take, in processors
+}
+
+// standing are probes at entries of functions of an object.
+type standing struct {
+	entries []perfevent.CallPlace
+	lift    func()
+}
+
+// choose chooses the levels of all functions. Probes of those that are not called often are left standing: to make others there changes no text.
+func (s *survey) choose() {
+	w := s.Watch
 	var loads []load
 	size := groupFirst
 	for i := range w.texts {
 		for rest := w.texts[i].entries; len(rest) > 0; {
-			group := []surveyed{{w.texts[i].path(), rest[:min(size, len(rest))]}}
-			rest = rest[len(group[0].entries):]
-			found, _ := w.try(group, surveyEach, surveySpent)
-			share := 0.0
-			for j := range found {
-				share += found[j].counted
-				w.guard.expected += found[j].timed
-			}
+			group := s.put(w.texts[i].path(), rest[:min(size, len(rest))])
+			rest = rest[len(group.entries):]
+			found, share := s.look([]standing{group}, surveyEach, surveySpent)
 			switch {
 			case share > w.spec.Limit/2:
 				size = max(size/2, groupLeast)
 			case share < w.spec.Limit/10:
 				size = min(2*size, groupMost)
 			}
+			if share > w.spec.Limit/10 {
+				group.lift()
+			} else {
+				s.standing = append(s.standing, group)
+			}
+			s.expect(found)
 			loads = append(loads, found...)
 		}
 	}
 	w.guard.set(w, loads, choose(loads, w.spec.Limit), 0)
 	for range mostRounds {
-		loads, share := w.try(w.kept(), surveyAll, time.Duration(w.spec.Limit*float64(surveyAll)))
-		if !w.guard.set(w, loads, choose(loads, w.spec.Limit*faster(share)), 0) || share <= w.spec.Limit {
+		s.complete()
+		loads, share := s.look(s.standing, surveyAll, time.Duration(w.spec.Limit*float64(surveyAll)))
+		s.expect(loads)
+		changed := w.guard.set(w, loads, choose(loads, w.spec.Limit*faster(share)), 0)
+		s.standing = slices.DeleteFunc(s.standing, s.liftHot)
+		if !changed || share <= w.spec.Limit {
 			break
 		}
 	}
 }
 
-// surveyed are functions of an object that are looked at.
-type surveyed struct {
-	path    string
-	entries []perfevent.CallPlace
-}
-
-// kept returns the functions that are to have probes.
-func (w *Watch) kept() (all []surveyed) {
-	for i := range w.texts {
-		s := surveyed{path: w.texts[i].path()}
-		for _, p := range w.texts[i].entries {
-			if w.Coverage(w.numbered[p.Function]).Level != Off {
-				s.entries = append(s.entries, p)
-			}
-		}
-		all = append(all, s)
+// expect notes what functions would take. The first looks are short, and the target may have waited for a processor.
+func (s *survey) expect(loads []load) {
+	for _, l := range loads {
+		s.expected[l.number] = max(s.expected[l.number], l.timed)
 	}
-	return all
 }
 
-// try puts probes at the entries of functions, for a while or until they have taken so much of the target. It returns what the probes of each function
-// would take, and what those at the entries took together.
-func (w *Watch) try(group []surveyed, window, most time.Duration) (loads []load, share float64) {
+// put makes probes.
+func (s *survey) put(path string, entries []perfevent.CallPlace) standing {
+	return standing{entries, s.kernel.Survey(path, entries)}
+}
+
+// off reports whether a function is to have no probe.
+func (s *survey) off(p perfevent.CallPlace) bool {
+	return s.Coverage(s.numbered[p.Function]).Level == Off
+}
+
+// liftHot lifts probes, and reports that, if a function among theirs is to have none.
+func (s *survey) liftHot(g standing) bool {
+	hot := slices.ContainsFunc(g.entries, s.off)
+	if hot {
+		g.lift()
+	}
+	return hot
+}
+
+// complete puts probes at all functions that are to have one and have none.
+func (s *survey) complete() {
+	there := map[int]bool{}
+	for _, g := range s.standing {
+		for _, p := range g.entries {
+			there[p.Function] = true
+		}
+	}
+	for i := range s.texts {
+		missing := slices.DeleteFunc(slices.Clone(s.texts[i].entries), func(p perfevent.CallPlace) bool { return there[p.Function] || s.off(p) })
+		if len(missing) > 0 {
+			s.standing = append(s.standing, s.put(s.texts[i].path(), missing))
+		}
+	}
+}
+
+// end lifts the probes, without waiting for that.
+func (s *survey) end() {
+	for _, share := range s.expected {
+		s.guard.expected += share
+	}
+	for _, g := range s.standing {
+		g.lift()
+	}
+}
+
+// look counts the hits of probes for a while, or until they have taken so much of the target. It returns what the probes of each function would take,
+// and what these took together.
+func (s *survey) look(groups []standing, window, most time.Duration) (loads []load, share float64) {
 	before := map[int]perfevent.CallHits{}
-	for i := range group {
-		defer w.kernel.Survey(group[i].path, group[i].entries)()
-		for _, p := range group[i].entries {
-			before[p.Function] = w.kernel.Hits(p.Function)
+	for _, g := range groups {
+		for _, p := range g.entries {
+			before[p.Function] = s.kernel.Hits(p.Function)
 		}
 	}
 	from := time.Now()
@@ -89,20 +140,20 @@ func (w *Watch) try(group []surveyed, window, most time.Duration) (loads []load,
 		time.Sleep(surveyLook)
 		spent = 0
 		for function, h := range before {
-			spent += w.spec.Cost.Of(w.kernel.Hits(function).Since(h))
+			spent += s.spec.Cost.Of(s.kernel.Hits(function).Since(h))
 		}
 	}
 	length := time.Since(from).Seconds()
 	for function, h := range before {
-		h = w.kernel.Hits(function).Since(h)
+		h = s.kernel.Hits(function).Since(h)
 		rate := float64(h.Emulated+h.Stepped) / length
-		counted, more := w.numbered[function].callCost(w.spec.Cost)
+		counted, more := s.numbered[function].callCost(s.spec.Cost)
 		loads = append(loads, load{number: function, counted: rate * counted.Seconds(), timed: rate * (counted + more).Seconds(), rate: rate})
 		share += rate * counted.Seconds()
 	}
 	return loads, share
 }
 
-// faster returns how much less a function may take of a target while other functions slow it by a share of its time: half, as things change, and of that
-// what is left, because a thread that does nothing else gets as much faster as it was slowed.
-func faster(share float64) float64 { return (1 - min(share, .9)) / 2 }
+// faster returns how much less functions may take of a target while others take a share of its time, which are lifted then. It is half, as things
+// change, and less the more the target was slowed: its threads get faster. Not all that they do does, so it is not less than a quarter.
+func faster(share float64) float64 { return (1 - min(share, .5)) / 2 }

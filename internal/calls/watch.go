@@ -148,10 +148,12 @@ func (s *Selection) Open(spec Spec) (*Watch, error) {
 		}
 	}
 	w.guard.coverage = make([]Coverage, n)
+	first := survey{Watch: w, expected: map[int]float64{}}
 	if spec.Limit > 0 {
-		w.survey()
+		first.choose()
 	}
 	ends, entries := w.plant()
+	first.end()
 	for number, err := range ends {
 		w.numbered[number].Plan.Whole = err
 	}

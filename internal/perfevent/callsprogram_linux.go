@@ -84,7 +84,7 @@ func (a *assembly) begin() {
 		instruction{op: bpfMovReg, dst: 7, src: 0})
 }
 
-// identify makes the key of the call, and finds the statistics of the function. It ends the program if other links count.
+// identify makes the key of the call, and finds the statistics of the function.
 func (a *assembly) identify(m callMaps) {
 	a.add(
 		instruction{op: bpfMovReg, dst: 1, src: 7},
@@ -153,6 +153,7 @@ func entryProgram(m callMaps, r *reports, p *CallPlace) []instruction {
 	g := grouping{&a, m, r.ours, p}
 	a.begin()
 	a.identify(m)
+	a.ifCounts(m)
 	a.add(
 		instruction{op: bpfLoad64, dst: 1, src: unix.BPF_PSEUDO_MAP_VALUE, imm: int32(m.words)}, instruction{imm: 8 * wordOn},
 		instruction{op: bpfLoadDW, dst: 1, src: 1})

@@ -9,7 +9,8 @@ import (
 
 // The kernel lifts all probes of a link together. To lift some, a set of links is made for the others, beside the one that counts. Each set
 // has a generation, which is in the cookies of its probes, and a word says which generation counts: so the new set counts from one
-// moment on, and the old one up to it. A hit in that moment runs both programs, the newer first: if the word changes between them neither counts it.
+// moment on, and the old one up to it. A hit in that moment runs both programs, the newer first: if the word changes between them neither counts the
+// call. An end counts whatever its generation, if the call is still open.
 
 // linkSets are what is known of the sets of a Calls.
 type linkSets struct {
@@ -41,7 +42,7 @@ func (m *callMaps) allWords() int { return m.hits() + wordsHits*m.functions }
 // hits is where the words for hits begin.
 func (m *callMaps) hits() int { return wordsBefore + wordsEach*(m.functions+m.most) }
 
-// hit counts a hit, and ends the program if other links count. The number of the function is in its variable.
+// hit counts a hit. The number of the function is in its variable.
 func (a *assembly) hit(m callMaps) {
 	a.add(instruction{op: bpfLoadDW, dst: 1, src: 10, off: callKey})
 	a.jump(instruction{op: bpfJumpGE, dst: 1, imm: int32(m.functions)}, "out")
@@ -55,8 +56,12 @@ func (a *assembly) hit(m callMaps) {
 		instruction{op: bpfLeftImm, dst: 1, imm: 3},
 		instruction{op: bpfAddReg, dst: 2, src: 1},
 		instruction{op: bpfMovImm, dst: 1, imm: 1},
-		instruction{op: bpfAtomic, dst: 2, src: 1},
+		instruction{op: bpfAtomic, dst: 2, src: 1})
+}
 
+// ifCounts ends the program if another set of links counts.
+func (a *assembly) ifCounts(m callMaps) {
+	a.add(
 		instruction{op: bpfMovReg, dst: 1, src: 7},
 		instruction{op: bpfRightImm, dst: 1, imm: callGeneration},
 		instruction{op: bpfAndImm, dst: 1, imm: generations},
