@@ -114,10 +114,10 @@ func (s *session) taken(length time.Duration) string {
 	return fmt.Sprintf("; the probes took some %.0f%% of a processor", 100*share)
 }
 
-// lifted are the functions that were not counted at all. With -n they are not more than that.
+// lifted are the functions that were not counted at all.
 func (s *session) lifted() (lifted []*calls.Target) {
 	for _, t := range s.watch.Lifted() {
-		if s.watch.Coverage(t).Counted == 0 && (s.number == 0 || len(lifted) < s.number) {
+		if s.watch.Coverage(t).Counted == 0 {
 			lifted = append(lifted, t)
 		}
 	}
@@ -125,9 +125,9 @@ func (s *session) lifted() (lifted []*calls.Target) {
 }
 
 // printLifted prints the functions that were not counted, with how often they were called when they were looked at.
-func (s *session) printLifted() error {
+func (s *session) printLifted(lifted []*calls.Target) error {
 	w := bufio.NewWriter(s.stdout)
-	for _, t := range s.lifted() {
+	for _, t := range lifted {
 		fmt.Fprintf(w, "%10s %9s %8s %8s %8s %8s %8s  %s (not counted: called too often)\n", "-", rateText(s.watch.Coverage(t).Rate), "-", "-", "-", "-", "-",
 			clean.Text(t.Name))
 	}
@@ -153,10 +153,14 @@ func coverageJSON(c *calls.Coverage) (j jsonCoverage) {
 }
 
 // printLiftedJSON is printLifted in JSON: the functions have no calls.
-func (s *session) printLiftedJSON() error {
+func (s *session) printLiftedJSON(most int) error {
 	w := bufio.NewWriter(s.stdout)
 	var errs []error
-	for _, t := range s.lifted() {
+	lifted := s.lifted()
+	if s.number > 0 {
+		lifted = lifted[:min(len(lifted), most)]
+	}
+	for _, t := range lifted {
 		c := s.watch.Coverage(t)
 		errs = append(errs, writeJSON(w, struct {
 			Function string `json:"function"`

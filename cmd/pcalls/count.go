@@ -53,9 +53,10 @@ func (s *session) count(ctx context.Context, ended <-chan struct{}) error {
 	} else if err := s.await(ctx, ended, over); err != nil {
 		return err
 	}
+	length := time.Since(begun)
 	s.watch.End()
 	s.tellExec(ended)
-	lost := s.tellOften(duration(time.Since(begun)))
+	lost := s.tellOften(duration(length))
 	all := t.read()
 	if s.top {
 		return nil
@@ -63,7 +64,7 @@ func (s *session) count(ctx context.Context, ended <-chan struct{}) error {
 	if err := s.printCalls(); err != nil { // after the table was read: each call that it has is printed
 		return err
 	}
-	return errors.Join(s.print(all, time.Since(begun)), lost)
+	return errors.Join(s.print(all, length), lost)
 }
 
 // The time between two looks at the calls that are reported. Stacks fill the kernel's ring fastest: it has room for a thousand.

@@ -44,11 +44,14 @@ func (s *session) print(rows []row, length time.Duration) error {
 	if s.json {
 		return s.printJSON(rows)
 	}
-	width, n := s.room(len(rows))
+	lifted := s.lifted()
+	width, n := s.room(len(rows) + len(lifted))
+	more := lifted[:max(n-len(rows), 0)]
+	n = min(n, len(rows))
 	if err := s.printRows(rows[:n], length, width, ""); err != nil {
 		return err
 	}
-	if err := s.printLifted(); err != nil {
+	if err := s.printLifted(more); err != nil {
 		return err
 	}
 	all := s.tellMissing(rows)
