@@ -63,7 +63,7 @@ func (s *session) printJSON(rows []row) error {
 			return err
 		}
 	}
-	return errors.Join(w.Flush(), s.printLiftedJSON(s.number - n))
+	return errors.Join(w.Flush(), s.printLiftedJSON(s.number-n))
 }
 
 // jsonKey sets what tells the calls of a row apart.
