@@ -53,8 +53,10 @@ func (s *session) count(ctx context.Context, ended <-chan struct{}) error {
 	} else if err := s.await(ctx, ended, over); err != nil {
 		return err
 	}
+	length := time.Since(begun)
 	s.watch.End()
 	s.tellExec(ended)
+	lost := s.tellOften(duration(length))
 	all := t.read()
 	if s.top {
 		return nil
@@ -62,7 +64,7 @@ func (s *session) count(ctx context.Context, ended <-chan struct{}) error {
 	if err := s.printCalls(); err != nil { // after the table was read: each call that it has is printed
 		return err
 	}
-	return s.print(all, time.Since(begun))
+	return errors.Join(s.print(all, length), lost)
 }
 
 // The time between two looks at the calls that are reported. Stacks fill the kernel's ring fastest: it has room for a thousand.
@@ -90,8 +92,15 @@ func (s *session) await(ctx context.Context, ended <-chan struct{}, over <-chan 
 		defer tick.Stop()
 		look = tick.C
 	}
-	for {
+	guard := time.NewTicker(oftenEvery)
+	defer guard.Stop()
+	for begun := time.Now(); ; {
 		select {
+		case <-guard.C:
+			if s.tellOften(duration(time.Since(begun))) != nil {
+				return nil // count returns it
+			}
+			continue
 		case <-look:
 			if err := s.printCalls(); err != nil {
 				return err
@@ -120,7 +129,8 @@ func (s *session) tellExec(ended <-chan struct{}) {
 func (s *session) each(ctx context.Context, ended <-chan struct{}, over <-chan time.Time, t *table) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	last := time.Now()
+	begun := time.Now()
+	last := begun
 	for {
 		select {
 		case <-ended:
@@ -131,6 +141,9 @@ func (s *session) each(ctx context.Context, ended <-chan struct{}, over <-chan t
 		case <-over:
 			return nil
 		case now := <-tick.C:
+			if err := s.tellOften(duration(now.Sub(begun))); err != nil {
+				return err
+			}
 			if err := t.show(t.second(), now.Sub(last)); err != nil {
 				return err
 			}

@@ -41,6 +41,9 @@ Counts and times calls of functions of a running program, and lets it live.
                             would be, and why some can have none; set nothing
       --json                a JSON object a line for each function that was called, with
                             its histogram; with --list for each function
+      --force               time all functions of a running process, however much that slows it
+                            (default: probes that take it more than 20% of a processor
+                            are lifted, and their functions named)
   -q, --quiet               no closing line
       --version             print version and commit
       --print WHAT          print a man page (man), or the completion of a shell:
@@ -52,6 +55,11 @@ the symbol table, the demangled name with or without parameters, a C++ name with
 namespaces, a Go name with or without the path of its package. OBJECT is a path, a file
 name, a file name up to .so, or a.out, which is the program. Without it all objects are
 searched. Objects that are loaded later are not.
+
+Before calls of a running process are counted, a look of some milliseconds at each function
+tells how often it is called. Functions whose probes would take more than 20% of a
+processor are only counted, or left out, and a line says so; the others are timed. The
+same watch goes on while it is counted. A COMMAND is always counted as a whole.
 
 A CONDITION says which calls are counted: arguments by name, or by number as $1, and
 members as req.id or conn->fd, compared by == != < <= > >= with a number (64k, 1m, 0x1f),
@@ -85,6 +93,7 @@ type config struct {
 	patterns []calls.Pattern
 	command  []string
 	length   time.Duration // 0: until the target ends
+	force    bool          // whatever the probes take of the target
 	slower   time.Duration // calls that took as long are printed; 0: none
 	detail   detail        // what is printed of each call, or each slow one
 	by       *calls.Key    // what calls are told apart by; nil: nothing
@@ -162,6 +171,7 @@ func (r *rawFlags) set() *pflag.FlagSet {
 	fs.BoolVar(&r.top, "top", false, "")
 	fs.BoolVar(&r.list, "list", false, "")
 	fs.BoolVar(&r.json, "json", false, "")
+	fs.BoolVar(&r.force, "force", false, "")
 	fs.BoolVarP(&r.quiet, "quiet", "q", false, "")
 	usage.Flags(fs)
 	return fs
@@ -237,6 +247,8 @@ func (r *rawFlags) check(fs *pflag.FlagSet) error {
 		return usage.Errorf("--list counts nothing: --top, --slower, --args, --where, --by, --sum, -t and -n mean nothing")
 	case r.config.by.Stack() && (r.top || r.slower > 0 || r.detail.any()):
 		return usage.Errorf("--by stack prints stacks with what all their calls took: --top, --slower, --args and --where do not go with it")
+	case r.force && (len(r.command) > 0 || r.list):
+		return usage.Errorf("--force is about a running process that is counted: with --list nothing is, and a COMMAND is always counted as a whole")
 	case r.top && (fs.Changed("slower") || r.detail.any()):
 		return usage.Errorf("--top draws tables over the calls that --slower, --args and --where print: give one of them")
 	case r.top && r.json:

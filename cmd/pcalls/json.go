@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"math/big"
 
 	"ptools/internal/calls"
@@ -29,6 +30,7 @@ type jsonRow struct {
 	Summed   *uint64     `json:"summed,omitempty"` // calls that the sum is of
 	Stack    []jsonFrame `json:"stack,omitempty"`
 	Cut      string      `json:"cut,omitempty"` // why the stack is not whole
+	jsonCoverage
 }
 
 // printJSON prints an object a line.
@@ -56,11 +58,12 @@ func (s *session) printJSON(rows []row) error {
 			j.Summed = &r.stats.Amount.Calls
 		}
 		s.jsonKey(&j, r)
+		j.jsonCoverage = coverageJSON(&r.coverage)
 		if err := writeJSON(w, j); err != nil {
 			return err
 		}
 	}
-	return w.Flush()
+	return errors.Join(w.Flush(), s.printLiftedJSON(s.number-n))
 }
 
 // jsonKey sets what tells the calls of a row apart.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"strings"
+	"time"
 
 	"ptools/internal/calls"
 	"ptools/internal/clean"
@@ -27,10 +28,11 @@ type jsonPlan struct {
 	Untimed  string   `json:"untimed,omitempty"`
 	Doubt    string   `json:"doubt,omitempty"`
 	Inlined  []string `json:"inlined_in,omitempty"`
+	Cost     *int64   `json:"cost_ns,omitempty"` // of a call that is timed; absent: not known
 }
 
-// plan describes a function for --list.
-func (s *session) plan(t *calls.Target, inlined bool) jsonPlan {
+// plan describes a function for --list. The cost of probes may be nil.
+func (s *session) plan(t *calls.Target, inlined bool, cost *calls.Cost) jsonPlan {
 	j := jsonPlan{Function: t.Name, Raw: t.Raw, Object: t.Object, Address: t.Start, Size: t.End - t.Start}
 	if inlined {
 		j.Inlined = s.process.Inlined(t)
@@ -51,22 +53,30 @@ func (s *session) plan(t *calls.Target, inlined bool) jsonPlan {
 	if t.Plan.Entry.Tail {
 		j.Tails = append(j.Tails, entry)
 	}
+	if cost != nil {
+		n := int64(t.CallCost(*cost))
+		j.Cost = &n
+	}
 	if t.Plan.Whole != nil {
 		j.Untimed = t.Plan.Whole.Error()
 	}
 	return j
 }
 
-// printList prints where the probes would be.
-func (s *session) printList(found *calls.Selection) error {
+// printList prints where the probes would be. The cost of probes is in the spec, unless it is not known.
+func (s *session) printList(found *calls.Selection, spec *calls.Spec, unmeasured error) error {
+	cost := &spec.Cost
+	if unmeasured != nil {
+		cost = nil
+	}
 	w := bufio.NewWriter(s.stdout)
 	inlined := len(found.Targets) <= mostInlined
 	if !s.json {
-		fmt.Fprintf(w, "%-18s %-9s %7s %5s  %s\n", "ENTRY", "PROBE", "RETURNS", "TAILS", "FUNCTION")
+		fmt.Fprintf(w, "%-18s %-9s %7s %5s %8s  %s\n", "ENTRY", "PROBE", "RETURNS", "TAILS", "A CALL", "FUNCTION")
 	}
 	for i := range found.Targets {
 		t := &found.Targets[i]
-		p := s.plan(t, inlined)
+		p := s.plan(t, inlined, cost)
 		if s.json {
 			if err := writeJSON(w, p); err != nil {
 				return err
@@ -96,11 +106,15 @@ func (p *jsonPlan) line() string {
 		name += "; not counted where it was inlined: " + clean.Text(strings.Join(p.Inlined, ", "))
 	}
 	if p.Entry == nil {
-		return fmt.Sprintf("%-18s %-9s %7s %5s  %s", fmt.Sprintf("%#x", p.Address), "none", "-", "-", name)
+		return fmt.Sprintf("%-18s %-9s %7s %5s %8s  %s", fmt.Sprintf("%#x", p.Address), "none", "-", "-", "-", name)
 	}
 	probe := "stepped"
 	if p.Emulated {
 		probe = "emulated"
 	}
-	return fmt.Sprintf("%-18s %-9s %7d %5d  %s", fmt.Sprintf("%#x+%#x", p.Address, *p.Entry), probe, len(p.Returns), len(p.Tails), name)
+	cost := "-"
+	if p.Cost != nil {
+		cost = duration(time.Duration(*p.Cost))
+	}
+	return fmt.Sprintf("%-18s %-9s %7d %5d %8s  %s", fmt.Sprintf("%#x+%#x", p.Address, *p.Entry), probe, len(p.Returns), len(p.Tails), cost, name)
 }

@@ -14,10 +14,13 @@ type row struct {
 	stats        calls.Stats
 	*calls.Group          // nil: calls are not told apart
 	total        *big.Int // the sum; nil: nothing is summed
+	coverage     calls.Coverage
 }
 
-// timed reports whether the ends of the function's calls are seen.
-func (r *row) timed() bool { return r.target.Plan.Whole == nil }
+// timed reports whether ends of the function's calls were seen.
+func (r *row) timed() bool {
+	return r.target.Plan.Whole == nil && (r.coverage.Level == calls.Timed || r.coverage.Timed > 0)
+}
 
 // open returns how many calls have not ended, or have ended without a return.
 func (r *row) open() uint64 { return r.stats.Calls - min(r.stats.Returned, r.stats.Calls) }
@@ -58,18 +61,21 @@ func newTable(s *session) *table { return &table{s: s, last: map[rowID]*calls.St
 // read returns the functions that were called, or their keys: those that have taken most time first, or that have the largest sums.
 func (t *table) read() []row {
 	var rows []row
+	watch := t.s.watch
 	if t.s.by != nil {
-		groups := t.s.watch.Groups()
+		groups := watch.Groups()
 		for i := range groups {
 			if groups[i].Calls > 0 {
-				rows = append(rows, row{target: groups[i].Target, stats: groups[i].Stats, Group: &groups[i]})
+				t := groups[i].Target
+				rows = append(rows, row{target: t, stats: groups[i].Stats, Group: &groups[i], coverage: watch.Coverage(t)})
 			}
 		}
 		return t.ordered(rows)
 	}
-	for i := range t.s.watch.Targets {
-		r := row{target: &t.s.watch.Targets[i]}
-		if t.s.watch.Read(i, &r.stats) && r.stats.Calls > 0 {
+	for i := range watch.Targets {
+		r := row{target: &watch.Targets[i]}
+		if watch.Read(i, &r.stats) && r.stats.Calls > 0 {
+			r.coverage = watch.Coverage(r.target)
 			rows = append(rows, r)
 		}
 	}

@@ -108,6 +108,8 @@ func (s *session) find(pid int) error {
 		return fmt.Errorf("process %d: %w", pid, err)
 	}
 	spec := s.spec()
+	cost := s.measure(&spec)
+	defer cost()
 	found, err := s.process.Select(s.patterns, spec.Arguments())
 	if err != nil {
 		return fmt.Errorf("process %d: %w", pid, err)
@@ -115,8 +117,9 @@ func (s *session) find(pid int) error {
 	for _, i := range found.Missed() {
 		return s.unknown(&s.patterns[i])
 	}
+	unmeasured := cost()
 	if s.list {
-		return s.printList(found)
+		return s.printList(found, &spec, unmeasured)
 	}
 	s.watch, err = found.Open(spec)
 	if wrong, ok := errors.AsType[*calls.ConditionError](err); ok {
@@ -126,7 +129,8 @@ func (s *session) find(pid int) error {
 		return fmt.Errorf("process %d: %w%s", pid, err, reasons(found))
 	}
 	s.tellRefused(found)
-	return nil
+	s.tellUnmeasured(&spec, unmeasured)
+	return s.tellOften("")
 }
 
 // unknown is the error for a pattern that no function has.

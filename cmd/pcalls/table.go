@@ -44,8 +44,14 @@ func (s *session) print(rows []row, length time.Duration) error {
 	if s.json {
 		return s.printJSON(rows)
 	}
-	width, n := s.room(len(rows))
+	lifted := s.lifted()
+	width, n := s.room(len(rows) + len(lifted))
+	more := lifted[:max(n-len(rows), 0)]
+	n = min(n, len(rows))
 	if err := s.printRows(rows[:n], length, width, ""); err != nil {
+		return err
+	}
+	if err := s.printLifted(more); err != nil {
 		return err
 	}
 	all := s.tellMissing(rows)
@@ -53,8 +59,8 @@ func (s *session) print(rows []row, length time.Duration) error {
 	for i := range rows {
 		functions[rows[i].target] = true
 	}
-	s.say("%s of %s in %s; %s%s looked at%s", counted(all, "call", "calls"), counted(uint64(len(functions)), "function", "functions"), duration(length),
-		s.shown(n, len(rows)), counted(uint64(len(s.watch.Targets)), "was", "were"), stepped(rows))
+	s.say("%s of %s in %s; %s%s looked at%s%s", counted(all, "call", "calls"), counted(uint64(len(functions)), "function", "functions"), duration(length),
+		s.shown(n, len(rows)), counted(uint64(len(s.watch.Targets)), "was", "were"), stepped(rows), s.taken(length))
 	return nil
 }
 
@@ -142,7 +148,7 @@ func (t *table) show(rows []row, length time.Duration) error {
 func (s *session) printRows(rows []row, length time.Duration, width int, head string) error {
 	w := bufio.NewWriter(s.stdout)
 	w.WriteString(head)
-	anyOpen := slices.ContainsFunc(rows, func(r row) bool { return r.timed() && r.open() > 0 })
+	anyOpen := slices.ContainsFunc(rows, func(r row) bool { return r.whole() && r.open() > 0 })
 	line := fmt.Sprintf("%10s %9s %8s %8s %8s %8s %8s", "CALLS", "CALLS/S", "P50", "P90", "P99", "MAX", "TOTAL")
 	if anyOpen {
 		line += fmt.Sprintf(" %7s", "OPEN")
@@ -158,7 +164,7 @@ func (s *session) printRows(rows []row, length time.Duration, width int, head st
 	fmt.Fprintln(w, line)
 	for i := range rows {
 		r := &rows[i]
-		line := fmt.Sprintf("%10d %9s", r.stats.Calls, rate(r.stats.Calls, length))
+		line := fmt.Sprintf("%10d %9s", r.stats.Calls, rate(r.stats.Calls, s.counting(r, length)))
 		for _, q := range []float64{.5, .9, .99} {
 			line += fmt.Sprintf(" %8s", r.time(calls.Quantile(&r.stats, q)))
 		}
@@ -173,6 +179,7 @@ func (s *session) printRows(rows []row, length time.Duration, width int, head st
 		if key := clean.Text(r.key()); key != "" {
 			name = fmt.Sprintf("%-*s  %s", names, fit.Cut(name, names), key)
 		}
+		name += r.partly()
 		if width > 0 {
 			name = fit.Cut(name, max(width-len(line)-2, 8))
 		}
@@ -225,7 +232,7 @@ func (r *row) time(d time.Duration) string {
 }
 
 func (r *row) openText() string {
-	if !r.timed() {
+	if !r.whole() {
 		return "-"
 	}
 	return strconv.FormatUint(r.open(), 10)

@@ -127,7 +127,7 @@ func (w *Watch) Groups() []Group {
 		}
 		open := Stats{Calls: s.Calls - min(s.Calls, s.Returned+inGroups[i]), Left: s.Left, Untimed: s.Untimed}
 		why := Open
-		if t.Plan.Whole != nil {
+		if t.Plan.Whole != nil || w.Coverage(t).Level != Timed {
 			why = NoResult
 		}
 		s.Calls, s.Left, s.Untimed = s.Returned, 0, 0

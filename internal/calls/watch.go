@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"os"
 	"slices"
 	"strconv"
 
@@ -82,7 +84,9 @@ type Watch struct {
 	kernel   *perfevent.Calls
 	spec     Spec
 	numbered []*Target // by their numbers in the kernel's table
-	stacks   *stacks   // nil until the first
+	texts    []probedText
+	guard    guard
+	stacks   *stacks // nil until the first
 	groups   groups
 }
 
@@ -91,6 +95,10 @@ type Spec struct {
 	CallReports
 	By  *Key // what they are told apart by; nil: only their functions
 	Sum *Sum // a number that is summed; nil: none
+	// Limit is how much the probes may take of the target's time, in processors; 0: any. Functions that are called too often are then counted and
+	// not timed, or have no probe: see [Watch.Changed].
+	Limit float64
+	Cost  Cost // what a hit takes
 
 	most int // keys, in tests; 0: as many as there can be
 }
@@ -133,11 +141,24 @@ func (s *Selection) Open(spec Spec) (*Watch, error) {
 	}
 	for i := range s.objects {
 		targets := s.Targets[s.first[i]:s.first[i+1]]
-		if err := w.attach(&s.objects[i], targets); err != nil { // it may have been unloaded
+		if err := w.prepare(&s.objects[i], targets); err != nil { // it may have been unloaded
 			for j := range targets {
 				targets[j].Err = cmp.Or(targets[j].Err, err)
 			}
 		}
+	}
+	w.guard.coverage = make([]Coverage, n)
+	first := survey{Watch: w, expected: map[int]float64{}}
+	if spec.Limit > 0 {
+		first.choose()
+	}
+	ends, entries := w.plant()
+	first.end()
+	for number, err := range ends {
+		w.numbered[number].Plan.Whole = err
+	}
+	for number, err := range entries {
+		w.numbered[number].Err = err
 	}
 	if err := s.counts(); err != nil {
 		w.Close()
@@ -183,16 +204,23 @@ var (
 	errMapped  = errors.New("its text is not mapped from a file, or can be written")
 )
 
-// attach makes the probes of one object.
-func (w *Watch) attach(o *handle.Object, targets []Target) error {
+// A probedText is the text of an object, and where its probes are.
+type probedText struct {
+	file          *os.File
+	entries, ends []perfevent.CallPlace
+}
+
+// path is what the kernel finds the file by.
+func (p *probedText) path() string { return "/proc/self/fd/" + strconv.Itoa(int(p.file.Fd())) }
+
+// prepare finds the places of the probes of one object.
+func (w *Watch) prepare(o *handle.Object, targets []Target) error {
 	file, m, err := openText(w.PID, o)
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.Path, err)
 	}
-	defer file.Close()
-	var entries, ends []perfevent.CallPlace
+	p := probedText{file: file}
 	text := textOf{mem: w.memory, o: o, maps: m}
-	byNumber := map[int]*Target{}
 	for i := range targets {
 		t := &targets[i]
 		if t.Err != nil {
@@ -205,31 +233,53 @@ func (w *Watch) attach(o *handle.Object, targets []Target) error {
 		if t.Err = err; err != nil {
 			continue
 		}
-		byNumber[t.number] = t
 		if t.layout != nil {
 			w.kernel.Copy(t.number, &t.layout.copies)
 		}
 		entry := t.place(o, &t.Plan.Entry)
-		entry.Condition, entry.AtOnce = condition, w.spec.Each && (t.Plan.Whole != nil || t.Plan.Entry.Tail)
-		entries = append(entries, entry)
+		entry.Condition = condition
+		if w.spec.Each && (t.Plan.Whole != nil || t.Plan.Entry.Tail) {
+			entry.Mode = perfevent.CallAtOnce
+		}
+		p.entries = append(p.entries, entry)
 		for j := range t.Plan.Returns {
-			ends = append(ends, t.place(o, &t.Plan.Returns[j]))
+			p.ends = append(p.ends, t.place(o, &t.Plan.Returns[j]))
 		}
 	}
-	path := "/proc/self/fd/" + strconv.Itoa(int(file.Fd()))
-	for number, err := range w.kernel.Attach(path, false, ends) {
-		byNumber[number].Plan.Whole = err
-	}
-	for number, err := range w.kernel.Attach(path, true, entries) {
-		byNumber[number].Err = err
-	}
+	w.texts = append(w.texts, p)
 	return nil
+}
+
+// plant makes the probes that the levels of the functions want. It returns the functions of which the kernel refuses ends, or the entry.
+func (w *Watch) plant() (refusedEnds, refused map[int]error) {
+	refusedEnds, refused = map[int]error{}, map[int]error{}
+	for i := range w.texts {
+		p := &w.texts[i]
+		var ends, entries []perfevent.CallPlace
+		for _, end := range p.ends {
+			if w.Coverage(w.numbered[end.Function]).Level == Timed {
+				ends = append(ends, end)
+			}
+		}
+		maps.Copy(refusedEnds, w.kernel.Attach(p.path(), false, ends))
+		for _, entry := range p.entries {
+			switch w.Coverage(w.numbered[entry.Function]).Level {
+			case Counted:
+				entry.Mode = perfevent.CallCounted
+			case Off:
+				continue
+			}
+			entries = append(entries, entry)
+		}
+		maps.Copy(refused, w.kernel.Attach(p.path(), true, entries))
+	}
+	return refusedEnds, refused
 }
 
 // place describes a place for the kernel.
 func (t *Target) place(o *handle.Object, p *Place) perfevent.CallPlace {
 	place := perfevent.CallPlace{
-		Off: offset(o.File, p.Addr), Function: t.number, Slot: p.Slot, Goroutine: t.Convention == Go, Tail: p.Tail, Cond: p.Cond, Amount: t.sum,
+		Off: offset(o.File, p.Addr), Function: t.number, Slot: p.Slot, Goroutine: t.Convention == Go, Tail: p.Tail, Stepped: !p.Emulated, Cond: p.Cond, Amount: t.sum,
 	}
 	if t.by != nil {
 		place.Key = t.by.kernel
@@ -248,13 +298,27 @@ func offset(f *elfsym.File, addr uint64) uint64 {
 }
 
 // Begin begins the counting.
-func (w *Watch) Begin() { w.kernel.Switch(true) }
+func (w *Watch) Begin() {
+	w.kernel.Switch(true)
+	w.guard.watch(w)
+}
 
 // End ends the counting of calls that begin.
-func (w *Watch) End() { w.kernel.Switch(false) }
+func (w *Watch) End() {
+	w.kernel.Switch(false)
+	w.guard.end()
+}
 
 // Close lifts the probes.
-func (w *Watch) Close() error { return w.kernel.Close() }
+func (w *Watch) Close() error {
+	w.guard.end()
+	err := w.kernel.Close()
+	for i := range w.texts {
+		w.texts[i].file.Close()
+	}
+	w.texts = nil
+	return err
+}
 
 // Read reads the statistics of target i. It returns false if that has no probe.
 func (w *Watch) Read(i int, s *Stats) bool {

@@ -49,7 +49,8 @@ type CallPlace struct {
 	Slot      int32      // address of the return address minus the stack pointer
 	Goroutine bool       // it runs on the stack of a goroutine, which is in r14
 	Tail      bool       // it ends by a jump; at an entry, the call ends where it begins
-	AtOnce    bool       // of an entry: calls are reported when they begin
+	Stepped   bool       // the kernel single-steps the instruction
+	Mode      CallMode   // of an entry
 	Cond      uint8      // condition of the jump, as in its opcode; NoCond
 	Condition *Condition // of an entry: which calls are counted; nil: all
 	// Key and Amount are those of the function, at its entry and its ends alike.
@@ -57,16 +58,44 @@ type CallPlace struct {
 	Amount *Expression // what is summed; nil: nothing
 }
 
+// A CallMode says what the probe of an entry does with a call.
+type CallMode uint8
+
+const (
+	CallTimed   CallMode = iota // counts it, and notes it until it ends
+	CallCounted                 // only counts it
+	CallAtOnce                  // counts it, and reports it when it begins
+)
+
+// A CallHits says how often threads came to the probes of a function, at its entry and its ends, counted or not.
+type CallHits struct{ Emulated, Stepped uint64 }
+
+// Since returns the hits that came since there were those of before.
+func (h CallHits) Since(before CallHits) CallHits {
+	return CallHits{h.Emulated - before.Emulated, h.Stepped - before.Stepped}
+}
+
+// A CallCost is what the hit of a probe takes of the target's processor time.
+type CallCost struct{ Emulated, Stepped time.Duration }
+
+// Of returns the processor time that hits took.
+func (c CallCost) Of(h CallHits) time.Duration {
+	return time.Duration(h.Emulated)*c.Emulated + time.Duration(h.Stepped)*c.Stepped
+}
+
 // NoCond is the condition of what has none.
 const NoCond = 16
 
 // Bits of a cookie above the number of the function.
 const (
-	callCond      = 20 // five bits
-	callTail      = 25
-	callGoroutine = 26
-	callAtOnce    = 27
-	callSlot      = 32
+	callCounted    = 18
+	callCond       = 20 // five bits
+	callTail       = 25
+	callGoroutine  = 26
+	callAtOnce     = 27
+	callStepped    = 28
+	callGeneration = 29 // three bits
+	callSlot       = 32
 )
 
 // cookie is what the programs know of the place.
@@ -78,8 +107,14 @@ func (p *CallPlace) cookie() uint64 {
 	if p.Goroutine {
 		c |= 1 << callGoroutine
 	}
-	if p.AtOnce {
+	if p.Stepped {
+		c |= 1 << callStepped
+	}
+	switch p.Mode {
+	case CallAtOnce:
 		c |= 1 << callAtOnce
+	case CallCounted:
+		c |= 1 << callCounted
 	}
 	return c
 }

@@ -26,6 +26,7 @@ type Calls struct {
 	made     map[programFor]int
 	exec     [2]int // execProgram and its link
 	links    []int  // those of the returns first
+	sets     linkSets
 	reports  reports
 	copies   []byte // the Copies of all functions
 }
@@ -51,7 +52,8 @@ func OpenCalls(pid, functions int, which CallReports, groups CallGroups) (*Calls
 		return nil, ErrNoLinks
 	}
 	c := &Calls{
-		pid: pid, programs: map[string]int{}, made: map[programFor]int{}, exec: [2]int{-1, -1}, reports: reports{CallReports: which, fd: -1},
+		sets: newLinkSets(),
+		pid:  pid, programs: map[string]int{}, made: map[programFor]int{}, exec: [2]int{-1, -1}, reports: reports{CallReports: which, fd: -1},
 		maps: callMaps{words: -1, open: -1, groups: -1, template: -1, copies: -1, functions: functions,
 			most: min(groups.Most, MostGroups), sum: groups.Sum, detailed: which.detailed()},
 	}
@@ -64,7 +66,7 @@ func OpenCalls(pid, functions int, which CallReports, groups CallGroups) (*Calls
 
 func (c *Calls) open() (err error) {
 	m := &c.maps
-	if m.words, c.mem, err = newWords(uintptr(wordsBefore + wordsEach*(m.functions+m.most))); err != nil {
+	if m.words, c.mem, err = newWords(uintptr(m.allWords())); err != nil {
 		return os.NewSyscallError("bpf(BPF_MAP_CREATE)", err)
 	}
 	size, flags := uint32(8), uint32(0)
@@ -207,7 +209,7 @@ func (c *Calls) link(program int, path string, places []CallPlace) (int, error) 
 	}
 	offs, cookies := make([]uint64, len(places)), make([]uint64, len(places))
 	for i := range places {
-		offs[i], cookies[i] = places[i].Off, places[i].cookie()
+		offs[i], cookies[i] = places[i].Off, places[i].cookie()|c.sets.generation<<callGeneration
 	}
 	attr := &struct {
 		program, target, attach, flags uint32
@@ -263,7 +265,8 @@ func (c *Calls) read(at int, s *CallStats) {
 
 // Close lifts the probes, those of the entries first. It blocks for some grace periods.
 func (c *Calls) Close() error {
-	var errs []error
+	errs := []error{c.sets.wait()}
+	c.links = append(c.sets.old, c.links...)
 	for i := len(c.links) - 1; i >= 0; i-- {
 		errs = append(errs, closeProbe(c.links[i]))
 	}

@@ -35,6 +35,7 @@ const (
 	wordOn         = 0 // whether calls are counted
 	wordGroups     = 1 // how many keys were met, and more
 	wordExec       = 2 // whether the process has executed another program
+	wordGeneration = 3 // that of the links whose probes count
 	wordsBefore    = 8 // those of the functions
 	wordCalls      = 0
 	wordReturned   = 1
@@ -91,6 +92,7 @@ func (a *assembly) identify(m callMaps) {
 	a.jump(instruction{op: bpfJumpGE, dst: 1, imm: int32(m.functions)}, "out")
 	a.add(instruction{op: bpfStoreDW, dst: 10, src: 1, off: callKey})
 	a.statistics(m, 8)
+	a.hit(m)
 	a.add(
 		instruction{op: bpfMovReg, dst: 1, src: 7},
 		instruction{op: bpfSignRight, dst: 1, imm: callSlot},
@@ -151,6 +153,7 @@ func entryProgram(m callMaps, r *reports, p *CallPlace) []instruction {
 	g := grouping{&a, m, r.ours, p}
 	a.begin()
 	a.identify(m)
+	a.ifCounts(m)
 	a.add(
 		instruction{op: bpfLoad64, dst: 1, src: unix.BPF_PSEUDO_MAP_VALUE, imm: int32(m.words)}, instruction{imm: 8 * wordOn},
 		instruction{op: bpfLoadDW, dst: 1, src: 1})
@@ -163,6 +166,7 @@ func entryProgram(m callMaps, r *reports, p *CallPlace) []instruction {
 	} else {
 		a.tally(wordCalls)
 	}
+	a.jump(instruction{op: bpfJumpSet, dst: 7, imm: 1 << callCounted}, "out")
 	if m.detailed {
 		a.openValues(m, r)
 	} else {
@@ -190,8 +194,8 @@ func returnProgram(m callMaps, r *reports, p *CallPlace) []instruction {
 	a.add(
 		instruction{op: bpfCall, imm: helperTime},
 		instruction{op: bpfMovReg, dst: 9, src: 0})
-	a.condition()
 	a.identify(m)
+	a.condition()
 	a.onOpen(helperMapLookup, m)
 	a.jump(instruction{op: bpfJumpEq, dst: 0}, "out")
 	a.add(

@@ -1,0 +1,124 @@
+package perfevent
+
+import (
+	"errors"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+// The kernel lifts all probes of a link together. To lift some, a set of links is made for the others, beside the one that counts. Each set
+// has a generation, which is in the cookies of its probes, and a word says which generation counts: so the new set counts from one
+// moment on, and the old one up to it. A hit in that moment runs both programs, the newer first: if the word changes between them neither counts the
+// call. An end counts whatever its generation, if the call is still open.
+
+// linkSets are what is known of the sets of a Calls.
+type linkSets struct {
+	generation uint64                   // of the links that are made now
+	old        []int                    // links of the set that is replaced
+	closers    [generations + 1]*Closer // of the links of each generation
+}
+
+// Generations follow each other in turn, so that a set need not wait until the one before is lifted. The last one counts nothing: its probes tell how
+// often they are hit.
+const (
+	generations = 7
+	surveyed    = generations
+)
+
+func newLinkSets() (s linkSets) {
+	for i := range s.closers {
+		s.closers[i] = NewCloser()
+	}
+	return s
+}
+
+// wordsHits is the number of words for the hits of a function: CallHits.
+const wordsHits = 2
+
+// allWords is the size of the map of words. The hits are behind the statistics.
+func (m *callMaps) allWords() int { return m.hits() + wordsHits*m.functions }
+
+// hits is where the words for hits begin.
+func (m *callMaps) hits() int { return wordsBefore + wordsEach*(m.functions+m.most) }
+
+// hit counts a hit. The number of the function is in its variable.
+func (a *assembly) hit(m callMaps) {
+	a.add(instruction{op: bpfLoadDW, dst: 1, src: 10, off: callKey})
+	a.jump(instruction{op: bpfJumpGE, dst: 1, imm: int32(m.functions)}, "out")
+	a.add(
+		instruction{op: bpfMulImm, dst: 1, imm: 8 * wordsHits},
+		instruction{op: bpfLoad64, dst: 2, src: unix.BPF_PSEUDO_MAP_VALUE, imm: int32(m.words)}, instruction{imm: int32(8 * m.hits())},
+		instruction{op: bpfAddReg, dst: 2, src: 1},
+		instruction{op: bpfMovReg, dst: 1, src: 7},
+		instruction{op: bpfRightImm, dst: 1, imm: callStepped},
+		instruction{op: bpfAndImm, dst: 1, imm: 1},
+		instruction{op: bpfLeftImm, dst: 1, imm: 3},
+		instruction{op: bpfAddReg, dst: 2, src: 1},
+		instruction{op: bpfMovImm, dst: 1, imm: 1},
+		instruction{op: bpfAtomic, dst: 2, src: 1})
+}
+
+// ifCounts ends the program if another set of links counts.
+func (a *assembly) ifCounts(m callMaps) {
+	a.add(
+		instruction{op: bpfMovReg, dst: 1, src: 7},
+		instruction{op: bpfRightImm, dst: 1, imm: callGeneration},
+		instruction{op: bpfAndImm, dst: 1, imm: generations},
+		instruction{op: bpfLoad64, dst: 2, src: unix.BPF_PSEUDO_MAP_VALUE, imm: int32(m.words)}, instruction{imm: 8 * wordGeneration},
+		instruction{op: bpfLoadDW, dst: 2, src: 2})
+	a.jump(instruction{op: bpfJumpNeReg, dst: 1, src: 2}, "out")
+}
+
+// Hits returns how often threads came to the probes of a function so far.
+func (c *Calls) Hits(function int) CallHits {
+	at := c.maps.hits() + wordsHits*function
+	return CallHits{Emulated: atomic.LoadUint64(c.word(at)), Stepped: atomic.LoadUint64(c.word(at + 1))}
+}
+
+// Survey makes probes at entries that count hits and nothing else. The function that it returns begins to lift them, and does not wait.
+func (c *Calls) Survey(path string, places []CallPlace) (end func()) {
+	links, generation := c.links, c.sets.generation
+	c.links, c.sets.generation = nil, surveyed
+	c.Attach(path, true, places)
+	made := c.links
+	c.links, c.sets.generation = links, generation
+	return func() { c.sets.close(surveyed, made) }
+}
+
+// Renew begins another set of links: Attach makes its probes, which do not count before Turn.
+func (c *Calls) Renew() error {
+	next := (c.sets.generation + 1) % generations
+	err := c.sets.closers[next].Wait()
+	c.sets.old, c.links = c.links, nil
+	c.sets.generation = next
+	return err
+}
+
+// Turn lets the new set count, and lifts the old one. It does not wait for that.
+func (c *Calls) Turn() {
+	atomic.StoreUint64(c.word(wordGeneration), c.sets.generation)
+	c.sets.close((c.sets.generation+generations-1)%generations, c.sets.old)
+	c.sets.old = nil
+}
+
+// close closes links, those of entries first, in the background.
+func (s *linkSets) close(generation uint64, links []int) {
+	for i := len(links) - 1; i >= 0; i-- {
+		s.closers[generation].Close(probeLink(links[i]))
+	}
+}
+
+// wait waits until what close was given is closed.
+func (s *linkSets) wait() error {
+	var errs []error
+	for i := range s.closers {
+		errs = append(errs, s.closers[i].Wait())
+	}
+	return errors.Join(errs...)
+}
+
+// probeLink is the descriptor of a link.
+type probeLink int
+
+func (l probeLink) Close() error { return closeProbe(int(l)) }
