@@ -59,6 +59,9 @@ func (s *session) count(ctx context.Context, ended <-chan struct{}) error {
 	if s.top {
 		return nil
 	}
+	if err := s.write(t.groups, begun); err != nil {
+		return err
+	}
 	if err := s.printCalls(); err != nil { // after the table was read: each call that it has is printed
 		return err
 	}

@@ -43,8 +43,9 @@ func (s *session) summed(r *row) uint64 {
 
 // A table reads the statistics of all functions.
 type table struct {
-	s    *session
-	last map[rowID]*calls.Stats // at the end of the last second
+	s      *session
+	last   map[rowID]*calls.Stats // at the end of the last second
+	groups []calls.Group          // what was read last, if calls are told apart
 }
 
 // rowID tells rows apart.
@@ -60,6 +61,14 @@ func (t *table) read() []row {
 	var rows []row
 	if t.s.by != nil {
 		groups := t.s.watch.Groups()
+		if t.groups = groups; t.s.save.implied {
+			for target, stats := range calls.Whole(groups) {
+				if stats.Calls > 0 {
+					rows = append(rows, row{target: target, stats: *stats})
+				}
+			}
+			return t.ordered(rows)
+		}
 		for i := range groups {
 			if groups[i].Calls > 0 {
 				rows = append(rows, row{target: groups[i].Target, stats: groups[i].Stats, Group: &groups[i]})

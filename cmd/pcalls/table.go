@@ -73,7 +73,9 @@ func (s *session) tellMissing(rows []row) (all uint64) {
 			unsummed += s.summed(r) - min(r.stats.Amount.Calls, s.summed(r))
 		}
 	}
-	if unseen > 0 && s.by.Stack() {
+	if unseen > 0 && s.save.output != "" {
+		s.say("%s too fast: %s has them below [%s]", counted(unseen, "call came", "calls came"), s.save.output, calls.NoStack)
+	} else if unseen > 0 && s.by.Stack() {
 		s.say("%s too fast, and in (%s)", counted(unseen, "call came", "calls came"), calls.NoStack)
 	} else if unseen > 0 {
 		s.say("%s not printed: there were too many at once", counted(unseen, "call was", "calls were"))
@@ -119,7 +121,7 @@ func (s *session) shown(n, all int) string {
 	switch {
 	case n == all:
 		return ""
-	case s.by != nil:
+	case s.by != nil && !s.save.implied:
 		return fmt.Sprintf("%d of %d lines are shown, ", n, all)
 	}
 	return fmt.Sprintf("%d are shown, ", n)

@@ -136,6 +136,20 @@ func (w *Watch) Groups() []Group {
 	return all
 }
 
+// Whole returns the calls of each function, with all its keys, of groups.
+func Whole(groups []Group) map[*Target]*Stats {
+	all := map[*Target]*Stats{}
+	for i := range groups {
+		s := all[groups[i].Target]
+		if s == nil {
+			s = &Stats{}
+			all[groups[i].Target] = s
+		}
+		merge(s, &groups[i].Stats)
+	}
+	return all
+}
+
 // byStack is Groups where the keys are stacks.
 func (w *Watch) byStack() []Group {
 	whole := make([]Stats, len(w.numbered))
@@ -207,10 +221,13 @@ func (w *Watch) callerName(pc uint64) string {
 	return hexWord(pc)
 }
 
-// Frames returns the functions of a stack.
+// Frames returns the functions of a stack. The first one is that which was called, without what was inlined at its beginning.
 func (w *Watch) Frames(stack []StackPC) (frames []Frame) {
 	for i := range stack {
 		frames = w.symbolize(&stack[i], frames)
+		if i == 0 {
+			frames = frames[len(frames)-1:]
+		}
 	}
 	return frames
 }

@@ -27,6 +27,9 @@ const (
 	byStack
 )
 
+// ByStack is the key of calls that are told apart by their stacks.
+func ByStack() *Key { return &Key{Text: "stack", kind: byStack} }
+
 // resultName begins the path of a result.
 const resultName = "return"
 
@@ -41,8 +44,7 @@ func ParseKey(text string) (*Key, error) {
 		k.kind = byCaller
 		return k, nil
 	case "stack":
-		k.kind = byStack
-		return k, nil
+		return ByStack(), nil
 	case "process":
 		return nil, errors.New("the calls of one process are counted; give thread, or an argument of this name by its number, as $1")
 	}

@@ -31,6 +31,7 @@ type Target struct {
 type Selection struct {
 	PID     int
 	Targets []Target
+	main    string // path of the program
 	memory  Memory
 	space   *handle.Space
 	image   *procfs.Image
