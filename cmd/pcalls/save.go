@@ -105,6 +105,10 @@ func (s *session) write(groups []calls.Group, begun time.Time) error {
 	case s.save.value == profile.Wall && total.Wall == 0:
 		s.say("no call has ended: %s has no times; --value calls shows their numbers", s.save.output)
 	}
+	shown := s.save.value == profile.Wall || s.save.format == profile.Pprof || s.save.format == profile.HTML
+	if p.Called.Nested && total.Wall > 0 && shown {
+		s.say("functions that are counted call each other: in %s the time of the inner calls is in that of the outer ones too", s.save.output)
+	}
 	o := &profile.Options{Value: s.save.value}
 	return profile.WriteFile(s.save.output, func(w io.Writer) error { return p.Write(w, s.save.format, o) })
 }

@@ -9,13 +9,14 @@ import (
 	"ptools/pctl/handle"
 )
 
-// Profile returns the groups of stacks, as Groups has returned them, as a profile: the functions that were called are the innermost
-// ones of its stacks. Calls without a stack are called by [no stack]. It has the sums to the last call. The error is that they have more than 64 bits, which profiles
-// have.
+// Profile returns the groups of stacks, as Groups has returned them, as a profile. The functions that were called are the innermost
+// ones of its stacks. Calls without a stack are below [no stack], so it has all calls. It is an error if the sums have more than 64 bits,
+// which profiles have.
 func (w *Watch) Profile(groups []Group) (*profile.Profile, error) {
 	p := profile.New()
 	p.Subject = profile.Calls
-	space := p.Space(w.PID, w.main, &called{space: w.space, functions: w.entries()})
+	names := &called{space: w.space, functions: w.entries()}
+	space := p.Space(w.PID, w.main, names)
 	thread := p.Thread(w.PID, 0, "all threads")
 	sums, functions := new(big.Int), map[int]bool{}
 	var levels []profile.Addr
@@ -41,8 +42,8 @@ func (w *Watch) Profile(groups []Group) (*profile.Profile, error) {
 	if sums.Cmp(big.NewInt(math.MaxInt64)) > 0 {
 		return nil, fmt.Errorf("the sum is beyond 64 bits, which profiles have: %v", sums)
 	}
-	p.Called.Functions = len(functions)
 	space.ResolveAll()
+	p.Called.Functions, p.Called.Nested = len(functions), names.nested
 	return p, nil
 }
 
@@ -71,6 +72,7 @@ type called struct {
 	space     *handle.Space
 	functions map[uint64]*Target
 	frames    []Frame
+	nested    bool // one of them has called another, or itself
 }
 
 // Resolve implements [profile.Resolver].
@@ -90,6 +92,7 @@ func (c *called) Resolve(a profile.Addr, dst []profile.Frame) ([]profile.Frame, 
 	last := &frames[len(frames)-1]
 	if t := c.functions[last.Entry]; t != nil {
 		last.Func, last.Raw = t.Name, t.Raw
+		c.nested = c.nested || a.Kind == profile.Return
 		if a.Kind == profile.Exact && a.PC == t.entry {
 			frames = frames[len(frames)-1:] // not what was inlined at its beginning
 		}

@@ -15,6 +15,7 @@ type Called struct {
 	Functions int    // that were called
 	Sum       string // the number that was summed, as it was asked for; empty: none
 	Unit      string // of that; empty: not known
+	Nested    bool   // some were called by others: the time of an outer call has that of the inner ones, and both are counted
 }
 
 // callValues are the values of a profile of calls, in the order in which they are offered.
@@ -105,6 +106,9 @@ func writeCalledHead(p *Profile, b io.Writer) {
 	fmt.Fprintf(b, "%s: %.1f s, %s of %s\n", subjectsOf(p), p.Duration.Seconds(), plural(int(total.Samples), "call", "calls"),
 		plural(p.Called.Functions, "function", "functions"))
 	fmt.Fprintf(b, "time: %v, from the beginning of each call to its end, waiting included\n", time.Duration(total.Wall))
+	if p.Called.Nested {
+		fmt.Fprintln(b, "functions that were counted have called each other: the time of the inner calls is in that of the outer ones too")
+	}
 	if p.Called.Sum == "" {
 		return
 	}
