@@ -65,6 +65,9 @@ func (s *session) count(ctx context.Context, ended <-chan struct{}) error {
 	if err := s.printCalls(); err != nil { // after the table was read: each call that it has is printed
 		return err
 	}
+	if s.tree.on() {
+		return s.printTree(t.nodes, all, time.Since(begun))
+	}
 	return s.print(all, time.Since(begun))
 }
 

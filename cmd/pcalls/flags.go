@@ -32,6 +32,9 @@ Counts and times calls of functions of a running program, and lets it live.
                             $1, req.id), return, thread, caller, or stack
       --sum EXPR            sum a number over the calls: arguments, members of them and
                             numbers with + - *, or return; the largest sum comes first
+      --tree                the calls of the functions as they were nested: below each those
+                            that it made, with the time without them; --tree=DEPTH prints
+                            DEPTH levels
   -o, --output FILE         write a profile of the calls by stack, in the format of its ending:
                             .pb.gz, .html, .svg, .folded or .speedscope.json. It implies
                             --by stack, but the table has a line for each function
@@ -79,6 +82,7 @@ examples:
   pcalls --top -p 4242 malloc free
   pcalls --slower 10ms -p 4242 'a.out` + "`" + `*Command'
   pcalls --by caller --sum '$1' -p 4242 malloc
+  pcalls --tree=4 -p 4242 'net/http.*' 'main.*'
   pcalls -o f.html --sum '$1' -p 4242 'malloc($1 > 1m)'
   pcalls --by return -p 4242 'libc` + "`" + `close'
   pcalls --args -p 4242 'malloc($1 > 1m)'
@@ -124,7 +128,10 @@ type showing struct {
 }
 
 // view is what is printed at all.
-type view struct{ top, list bool }
+type view struct {
+	top, list bool
+	tree      depth
+}
 
 // seconds is the value of a duration flag. A bare number means seconds.
 type seconds time.Duration
@@ -168,6 +175,7 @@ func (r *rawFlags) set() *pflag.FlagSet {
 	fs.StringVar(&r.by, "by", "", "")
 	fs.StringVar(&r.sum, "sum", "", "")
 	r.savingFlags.add(fs)
+	r.tree.add(fs)
 	fs.BoolVar(&r.detail.args, "args", false, "")
 	fs.BoolVar(&r.detail.where, "where", false, "")
 	fs.BoolVar(&r.top, "top", false, "")
@@ -204,6 +212,9 @@ func parse(args []string) (*config, error) {
 		r.patterns = append(r.patterns, p)
 	}
 	if err := r.saved(fs); err != nil {
+		return nil, err
+	}
+	if err := r.nested(fs); err != nil {
 		return nil, err
 	}
 	if err := r.check(fs); err != nil {

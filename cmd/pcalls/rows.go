@@ -46,6 +46,7 @@ type table struct {
 	s      *session
 	last   map[rowID]*calls.Stats // at the end of the last second
 	groups []calls.Group          // what was read last, if calls are told apart
+	nodes  []*calls.Node          // the same of a tree
 }
 
 // rowID tells rows apart.
@@ -59,6 +60,13 @@ func newTable(s *session) *table { return &table{s: s, last: map[rowID]*calls.St
 // read returns the functions that were called, or their keys: those that have taken most time first, or that have the largest sums.
 func (t *table) read() []row {
 	var rows []row
+	if t.s.tree.on() {
+		t.nodes = t.s.watch.Tree()
+		for target, stats := range calls.WholeTree(t.nodes) {
+			rows = append(rows, row{target: target, stats: *stats})
+		}
+		return t.ordered(rows)
+	}
 	if t.s.by != nil {
 		groups := t.s.watch.Groups()
 		if t.groups = groups; t.s.save.implied {

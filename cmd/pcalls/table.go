@@ -48,14 +48,19 @@ func (s *session) print(rows []row, length time.Duration) error {
 	if err := s.printRows(rows[:n], length, width, ""); err != nil {
 		return err
 	}
+	s.tellEnd(rows, s.shown(n, len(rows)), length)
+	return nil
+}
+
+// tellEnd prints the closing lines.
+func (s *session) tellEnd(rows []row, shown string, length time.Duration) {
 	all := s.tellMissing(rows)
 	functions := map[*calls.Target]bool{}
 	for i := range rows {
 		functions[rows[i].target] = true
 	}
 	s.say("%s of %s in %s; %s%s looked at%s", counted(all, "call", "calls"), counted(uint64(len(functions)), "function", "functions"), duration(length),
-		s.shown(n, len(rows)), counted(uint64(len(s.watch.Targets)), "was", "were"), stepped(rows))
-	return nil
+		shown, counted(uint64(len(s.watch.Targets)), "was", "were"), stepped(rows))
 }
 
 // tellMissing says what the table does not have, and returns how many calls it has.

@@ -30,6 +30,7 @@ const (
 	Open     Rest = "not returned" // the key is the result, and they have not ended
 	NoResult Rest = "no result"    // the same, and their ends cannot be seen
 	NoStack  Rest = "no stack"     // the copy of the stack found no room, or they have not ended
+	CutStack Rest = "stack cut"    // of a tree: the outer part of the stack is not known
 )
 
 // A StackPC is a program counter of a stack.
@@ -69,22 +70,26 @@ func (g *groups) add(w *Watch, c *Call, r *perfevent.CallReport) {
 	if g.whole[c.number] == nil {
 		g.whole[c.number] = &Stats{}
 	}
-	for _, s := range []*Stats{&group.Stats, g.whole[c.number]} {
-		s.Calls++
-		if n, ok := r.Values.Amount(); ok {
-			s.Amount.AddNumber(n)
-		}
-		if r.Values.Begun() {
-			continue
-		}
-		if r.Values.Tail() {
-			s.Tails++
-		}
-		s.Returned++
-		s.Sum += r.Length
-		s.Max = max(s.Max, r.Length)
-		s.Buckets[perfevent.BucketOf(r.Length)]++
+	addCall(&group.Stats, r)
+	addCall(g.whole[c.number], r)
+}
+
+// addCall adds a call to statistics.
+func addCall(s *Stats, r *perfevent.CallReport) {
+	s.Calls++
+	if n, ok := r.Values.Amount(); ok {
+		s.Amount.AddNumber(n)
 	}
+	if r.Values.Begun() {
+		return
+	}
+	if r.Values.Tail() {
+		s.Tails++
+	}
+	s.Returned++
+	s.Sum += r.Length
+	s.Max = max(s.Max, r.Length)
+	s.Buckets[perfevent.BucketOf(r.Length)]++
 }
 
 // Groups returns the calls of all functions by their keys, so far.

@@ -85,6 +85,7 @@ type Watch struct {
 	numbered []*Target // by their numbers in the kernel's table
 	stacks   *stacks   // nil until the first
 	groups   groups
+	tree     tree
 }
 
 // A Spec says what is counted of calls beside their times.
