@@ -80,6 +80,8 @@ func (s *session) tellMissing(rows []row) (all uint64) {
 	}
 	if unseen > 0 && s.save.output != "" {
 		s.say("%s too fast: %s has them below [%s]", counted(unseen, "call came", "calls came"), s.save.output, calls.NoStack)
+	} else if unseen > 0 && s.tree.on() {
+		s.say("%s too fast, and in (%s): the time of their callers without callees has theirs", counted(unseen, "call came", "calls came"), calls.NoStack)
 	} else if unseen > 0 && s.by.Stack() {
 		s.say("%s too fast, and in (%s)", counted(unseen, "call came", "calls came"), calls.NoStack)
 	} else if unseen > 0 {
