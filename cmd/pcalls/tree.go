@@ -116,6 +116,9 @@ func (s *session) printTree(nodes []*calls.Node, rows []row, length time.Duratio
 	if full := s.watch.Full(); full > 0 {
 		s.say("%s in (%s): there is room for %d paths", counted(full, "call is", "calls are"), calls.NoStack, perfevent.MostGroups)
 	}
+	if cut := s.watch.Cut(); cut > 0 {
+		s.say("%s stacks that are cut, and below (%s): the time of callers without callees may have theirs", counted(cut, "call has", "calls have"), calls.CutStack)
+	}
 	s.tellEnd(rows, shown, length)
 	return nil
 }

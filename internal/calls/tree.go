@@ -27,6 +27,7 @@ type Node struct {
 // caller ends too.
 type tree struct {
 	nodes  map[edge]*Node
+	most   int // how many there may be
 	roots  []*Node
 	whole  map[*Target]*Stats // of all nodes of a function
 	ranges []ownedRange       // of the functions, by address
@@ -69,6 +70,7 @@ const (
 )
 
 func (t *tree) init(w *Watch) {
+	t.most = cmp.Or(w.spec.most, perfevent.MostGroups)
 	t.nodes, t.whole, t.within, t.owners = map[edge]*Node{}, map[*Target]*Stats{}, map[activation]inner{}, map[uint64]*Target{}
 	for _, target := range w.numbered {
 		bias := target.entry - target.Start
@@ -94,6 +96,9 @@ func (t *tree) owner(f *StackPC) *Target {
 		if i >= 0 && t.ranges[i].Has(pc) && t.ranges[i].target.Err == nil {
 			target = t.ranges[i].target
 		}
+		if len(t.owners) == mostActivations { // a JIT compiler makes ever new ones
+			clear(t.owners)
+		}
 		t.owners[pc] = target
 	}
 	return target
@@ -108,17 +113,8 @@ func (t *tree) add(w *Watch, c *Call, r *perfevent.CallReport) {
 	if beyond := w.stacks.unwinder.Beyond(); beyond > 0 { // it was read later, when it may have been another
 		frames, end = frames[:len(frames)-beyond], unwind.Unreadable
 	}
-	var at *Node
-	if end != unwind.Whole {
-		at = t.node(nil, nil)
-	}
-	caller := 0 // the frame of the function that made the call; 0: none that is counted
-	for i := len(frames) - 1; i > 0; i-- {
-		if target := t.owner(&frames[i]); target != nil {
-			at, caller = t.node(at, target), i
-		}
-	}
-	if at = t.node(at, c.Target); at == nil {
+	at, caller, ok := t.path(frames, end == unwind.Whole, c.Target)
+	if !ok {
 		t.full++
 		return
 	}
@@ -137,12 +133,31 @@ func (t *tree) add(w *Watch, c *Call, r *perfevent.CallReport) {
 	}
 }
 
-// node returns a node, and makes it if it is the first call by this path. It returns nil if there is no room. A nil target is that
+// path returns the node of a call of a function, and the frame of its caller, 0 if none is counted. It returns false if there is no
+// room for it.
+func (t *tree) path(frames []StackPC, whole bool, called *Target) (at *Node, caller int, ok bool) {
+	ok = true
+	if !whole {
+		at, ok = t.node(nil, nil)
+	}
+	for i := len(frames) - 1; i > 0 && ok; i-- {
+		if target := t.owner(&frames[i]); target != nil {
+			caller = i
+			at, ok = t.node(at, target)
+		}
+	}
+	if ok {
+		at, ok = t.node(at, called)
+	}
+	return at, caller, ok
+}
+
+// node returns a node, and makes it if it is the first call by this path. It returns false if there is no room. A nil target is that
 // of stacks that are cut.
-func (t *tree) node(caller *Node, target *Target) *Node {
+func (t *tree) node(caller *Node, target *Target) (*Node, bool) {
 	n := t.nodes[edge{caller, target}]
-	if n != nil || len(t.nodes) == perfevent.MostGroups {
-		return n
+	if n != nil || len(t.nodes) >= t.most {
+		return n, n != nil
 	}
 	n = &Node{Target: target}
 	t.nodes[edge{caller, target}] = n
@@ -154,7 +169,7 @@ func (t *tree) node(caller *Node, target *Target) *Node {
 	} else {
 		caller.Callees = append(caller.Callees, n)
 	}
-	return n
+	return n, true
 }
 
 // places finds the activations of a stack.
@@ -274,6 +289,18 @@ func WholeTree(nodes []*Node) map[*Target]*Stats {
 	}
 	add(nodes)
 	return all
+}
+
+// Cut returns how many calls have a stack of which the outer part is not known.
+func (w *Watch) Cut() (n uint64) {
+	for _, root := range w.tree.roots {
+		if root.Rest == CutStack {
+			for _, s := range WholeTree(root.Callees) {
+				n += s.Calls
+			}
+		}
+	}
+	return n
 }
 
 // Full returns how many calls are not in the tree because there was no room for their paths.

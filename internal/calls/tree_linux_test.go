@@ -79,6 +79,80 @@ func TestTree(t *testing.T) {
 	}
 }
 
+// TestTreeFull: calls by paths for which there is no room are in no other path, and none is lost.
+func TestTreeFull(t *testing.T) {
+	program := ptest.BuildC(t, "testdata/trees.cc", "-O2", "-pthread")
+	target := ptest.Start(t, program)
+	target.Ready()
+	w := watchSpec(t, target.PID, path.Base(program), Spec{By: ByPath(), most: 4}, "inner", "deep", "even", "odd", "tail")
+	w.Begin()
+	want := paths(t, target, 3)
+	w.End()
+	nodes, got, left := w.Tree(), map[string]uint64{}, map[string]Stats{}
+	all, full := uint64(0), uint64(0)
+	for _, s := range WholeTree(nodes) {
+		all += s.Calls
+	}
+	for i := range w.Targets {
+		var s Stats
+		w.Read(i, &s)
+		all -= s.Calls
+	}
+	flatten(t, nodes, nil, got, left)
+	for _, s := range left {
+		full += s.Calls
+	}
+	if all != 0 || w.Full() != full || full == 0 || len(got) != 4 {
+		t.Errorf("%d calls too many, %d without a path, %d of them for lack of room, %d paths", int64(all), full, w.Full(), len(got))
+	}
+	for p, n := range got {
+		paths := uint64(0) // those that have the same functions that are counted
+		for q, n := range want {
+			if strings.Join(slices.DeleteFunc(strings.Split(q, ">"), func(name string) bool {
+				return !slices.Contains([]string{"inner", "deep", "even", "odd", "tail"}, name)
+			}), ">") == p && strings.HasSuffix(p, q[strings.LastIndex(q, ">")+1:]) {
+				paths += n
+			}
+		}
+		if n != paths {
+			t.Errorf("%s: %d calls, %d by the target's count", p, n, paths)
+		}
+	}
+	target.Kill()
+}
+
+// TestTreeCut: calls on stacks that are larger than what is copied are below CutStack, and the others are not.
+func TestTreeCut(t *testing.T) {
+	program := ptest.BuildC(t, "testdata/trees.cc", "-O2", "-pthread")
+	target := ptest.Start(t, program)
+	target.Ready()
+	w := watchSpec(t, target.PID, path.Base(program), Spec{By: ByPath()}, "big", "inner")
+	w.Begin()
+	fmt.Fprintln(target.Stdin, -2)
+	for target.Line() != "end" {
+	}
+	w.End()
+	whole, cut := 0, 0
+	for _, root := range w.Tree() {
+		s := WholeTree([]*Node{root})
+		for target, s := range s {
+			switch {
+			case root.Rest == NoStack:
+				t.Errorf("%s: %d calls without a stack", target.Name, s.Calls)
+			case root.Rest == CutStack:
+				cut += int(s.Calls)
+			default:
+				whole += int(s.Calls)
+			}
+		}
+	}
+	// Of 9 calls of big that are 3 KB apart the inner 4 or so have more above them, in each of 3 threads, twice.
+	if whole+cut != 3*2*(9+1) || cut < 3*2*4 || whole < 3*2*4 || uint64(cut) != w.Cut() {
+		t.Errorf("%d calls, and %d (%d) with a stack that is cut", whole, cut, w.Cut())
+	}
+	target.Kill()
+}
+
 // flatten notes the calls of nodes by their paths, and those that have no path.
 func flatten(t *testing.T, nodes []*Node, path []string, all map[string]uint64, left map[string]Stats) {
 	t.Helper()
