@@ -61,8 +61,14 @@ func (s *session) count(ctx context.Context, ended <-chan struct{}) error {
 	if s.top {
 		return nil
 	}
+	if err := s.write(t.groups, begun); err != nil {
+		return err
+	}
 	if err := s.printCalls(); err != nil { // after the table was read: each call that it has is printed
 		return err
+	}
+	if s.tree.on() {
+		return errors.Join(s.printTree(t.nodes, all, length), lost)
 	}
 	return errors.Join(s.print(all, length), lost)
 }

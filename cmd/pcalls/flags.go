@@ -32,6 +32,16 @@ Counts and times calls of functions of a running program, and lets it live.
                             $1, req.id), return, thread, caller, or stack
       --sum EXPR            sum a number over the calls: arguments, members of them and
                             numbers with + - *, or return; the largest sum comes first
+      --tree                the calls of the functions as they were nested: below each those
+                            that it made, with the time without them; --tree=DEPTH prints
+                            DEPTH levels
+  -o, --output FILE         write a profile of the calls by stack, in the format of its ending:
+                            .pb.gz, .html, .svg, .folded or .speedscope.json. It implies
+                            --by stack, but the table has a line for each function
+  -O, --format FORMAT       pprof, html, svg, folded or speedscope, whatever the ending is
+      --value VALUE         what -o shows first, and folded, svg and speedscope show: calls,
+                            time or sum (default: sum with --sum, else time)
+      --unit UNIT           the unit of the sum in -o, as bytes
       --args                also print each call with its arguments and result; with --slower
                             those that are slow
       --where               also print each call with its stack; with --slower those that
@@ -80,6 +90,8 @@ examples:
   pcalls --top -p 4242 malloc free
   pcalls --slower 10ms -p 4242 'a.out` + "`" + `*Command'
   pcalls --by caller --sum '$1' -p 4242 malloc
+  pcalls --tree=4 -p 4242 'net/http.*' 'main.*'
+  pcalls -o f.html --sum '$1' -p 4242 'malloc($1 > 1m)'
   pcalls --by return -p 4242 'libc` + "`" + `close'
   pcalls --args -p 4242 'malloc($1 > 1m)'
   pcalls --slower 10ms --args --where -p 4242 'main.handle'
@@ -98,6 +110,7 @@ type config struct {
 	detail   detail        // what is printed of each call, or each slow one
 	by       *calls.Key    // what calls are told apart by; nil: nothing
 	sum      *calls.Sum    // nil: nothing is summed
+	save     saving
 	showing
 }
 
@@ -124,7 +137,10 @@ type showing struct {
 }
 
 // view is what is printed at all.
-type view struct{ top, list bool }
+type view struct {
+	top, list bool
+	tree      depth
+}
 
 // seconds is the value of a duration flag. A bare number means seconds.
 type seconds time.Duration
@@ -155,6 +171,7 @@ type rawFlags struct {
 	slower seconds
 	by     string
 	sum    string
+	savingFlags
 }
 
 func (r *rawFlags) set() *pflag.FlagSet {
@@ -166,6 +183,8 @@ func (r *rawFlags) set() *pflag.FlagSet {
 	fs.IntVarP(&r.number, "number", "n", 0, "")
 	fs.StringVar(&r.by, "by", "", "")
 	fs.StringVar(&r.sum, "sum", "", "")
+	r.savingFlags.add(fs)
+	r.tree.add(fs)
 	fs.BoolVar(&r.detail.args, "args", false, "")
 	fs.BoolVar(&r.detail.where, "where", false, "")
 	fs.BoolVar(&r.top, "top", false, "")
@@ -184,7 +203,7 @@ func parse(args []string) (*config, error) {
 	if err := fs.Parse(args); err != nil {
 		return nil, usage.Wrong(fs, help, err)
 	}
-	if err := usage.Asked(fs, help, map[string][]string{"by": {"return", "thread", "caller", "stack"}}); err != nil {
+	if err := usage.Asked(fs, help, map[string][]string{"by": {"return", "thread", "caller", "stack"}, "format": callFormats(), "value": {"calls", "time", "sum"}}); err != nil {
 		return nil, err
 	}
 	patterns := fs.Args()
@@ -201,6 +220,12 @@ func parse(args []string) (*config, error) {
 			return nil, usage.Errorf("%q is no pattern: %w", text, err)
 		}
 		r.patterns = append(r.patterns, p)
+	}
+	if err := r.saved(fs); err != nil {
+		return nil, err
+	}
+	if err := r.nested(fs); err != nil {
+		return nil, err
 	}
 	if err := r.check(fs); err != nil {
 		return nil, err
@@ -242,9 +267,11 @@ func (r *rawFlags) check(fs *pflag.FlagSet) error {
 		return usage.Errorf("which functions? a PATTERN, as malloc or 'net/http.*'; '*' is all")
 	case r.number < 0 || fs.Changed("number") && r.number == 0:
 		return usage.Errorf("-n wants a positive number of functions")
-	case r.list && (r.top || r.detail.any() || r.config.by != nil || r.config.sum != nil ||
+	case r.list && (r.config.save.output != "" || r.top || r.detail.any() || r.config.by != nil || r.config.sum != nil ||
 		fs.Changed("time") || fs.Changed("number") || fs.Changed("slower")):
-		return usage.Errorf("--list counts nothing: --top, --slower, --args, --where, --by, --sum, -t and -n mean nothing")
+		return usage.Errorf("--list counts nothing: --top, --slower, --args, --where, --by, --sum, -o, -t and -n mean nothing")
+	case r.config.save.output != "" && (r.top || r.slower > 0 || r.detail.any()):
+		return usage.Errorf("-o is a profile of all calls: --top, --slower, --args and --where do not go with it")
 	case r.config.by.Stack() && (r.top || r.slower > 0 || r.detail.any()):
 		return usage.Errorf("--by stack prints stacks with what all their calls took: --top, --slower, --args and --where do not go with it")
 	case r.force && (len(r.command) > 0 || r.list):

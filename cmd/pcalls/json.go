@@ -24,6 +24,8 @@ type jsonRow struct {
 	Sum      int64       `json:"sum_ns"`
 	Max      int64       `json:"max_ns"`
 	Times    [][2]uint64 `json:"histogram,omitempty"` // least duration of the class, calls
+	Self     *int64      `json:"self_ns,omitempty"`   // of a tree; absent: not known
+	Path     []string    `json:"path,omitempty"`      // of a tree: the functions that are nested, outermost first
 	Key      *string     `json:"key,omitempty"`
 	Rest     string      `json:"rest,omitempty"` // what they are that have no key
 	Amount   *big.Int    `json:"sum,omitempty"`
@@ -42,18 +44,7 @@ func (s *session) printJSON(rows []row) error {
 	}
 	for i := range rows[:n] {
 		r := &rows[i]
-		j := jsonRow{
-			Function: r.target.Name, Raw: r.target.Raw, Object: r.target.Object, Calls: r.stats.Calls,
-			Tails: r.stats.Tails, Left: r.stats.Left, Untimed: r.stats.Untimed, Unseen: r.stats.Unseen, Sum: int64(r.stats.Sum), Max: int64(r.stats.Max),
-		}
-		if r.timed() {
-			j.Returned = &r.stats.Returned
-		}
-		for class, n := range r.stats.Buckets {
-			if n > 0 {
-				j.Times = append(j.Times, [2]uint64{uint64(perfevent.BucketStart(class)), n})
-			}
-		}
+		j := jsonStats(r)
 		if j.Amount = r.total; r.total != nil {
 			j.Summed = &r.stats.Amount.Calls
 		}
@@ -64,6 +55,23 @@ func (s *session) printJSON(rows []row) error {
 		}
 	}
 	return errors.Join(w.Flush(), s.printLiftedJSON(s.number-n))
+}
+
+// jsonStats returns what all rows have.
+func jsonStats(r *row) jsonRow {
+	j := jsonRow{
+		Function: r.target.Name, Raw: r.target.Raw, Object: r.target.Object, Calls: r.stats.Calls,
+		Tails: r.stats.Tails, Left: r.stats.Left, Untimed: r.stats.Untimed, Unseen: r.stats.Unseen, Sum: int64(r.stats.Sum), Max: int64(r.stats.Max),
+	}
+	if r.timed() {
+		j.Returned = &r.stats.Returned
+	}
+	for class, n := range r.stats.Buckets {
+		if n > 0 {
+			j.Times = append(j.Times, [2]uint64{uint64(perfevent.BucketStart(class)), n})
+		}
+	}
+	return j
 }
 
 // jsonKey sets what tells the calls of a row apart.

@@ -46,8 +46,10 @@ func (s *session) summed(r *row) uint64 {
 
 // A table reads the statistics of all functions.
 type table struct {
-	s    *session
-	last map[rowID]*calls.Stats // at the end of the last second
+	s      *session
+	last   map[rowID]*calls.Stats // at the end of the last second
+	groups []calls.Group          // what was read last, if calls are told apart
+	nodes  []*calls.Node          // the same of a tree
 }
 
 // rowID tells rows apart.
@@ -62,8 +64,23 @@ func newTable(s *session) *table { return &table{s: s, last: map[rowID]*calls.St
 func (t *table) read() []row {
 	var rows []row
 	watch := t.s.watch
+	if t.s.tree.on() {
+		t.nodes = watch.Tree()
+		for target, stats := range calls.WholeTree(t.nodes) {
+			rows = append(rows, row{target: target, stats: *stats, coverage: watch.Coverage(target)})
+		}
+		return t.ordered(rows)
+	}
 	if t.s.by != nil {
 		groups := watch.Groups()
+		if t.groups = groups; t.s.save.implied {
+			for target, stats := range calls.Whole(groups) {
+				if stats.Calls > 0 {
+					rows = append(rows, row{target: target, stats: *stats, coverage: watch.Coverage(target)})
+				}
+			}
+			return t.ordered(rows)
+		}
 		for i := range groups {
 			if groups[i].Calls > 0 {
 				t := groups[i].Target

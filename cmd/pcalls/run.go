@@ -11,6 +11,7 @@ import (
 	"ptools/internal/calls"
 	"ptools/internal/clean"
 	"ptools/internal/job"
+	"ptools/internal/profile"
 	"ptools/internal/usage"
 	"ptools/pctl"
 )
@@ -31,6 +32,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	if err != nil {
 		return report(stderr, err)
+	}
+	if cfg.save.output != "" {
+		if err := profile.CheckFile(cfg.save.output); err != nil {
+			return report(stderr, err)
+		}
 	}
 	s := &session{config: cfg, stdout: stdout, stderr: stderr}
 	status := 0

@@ -54,14 +54,19 @@ func (s *session) print(rows []row, length time.Duration) error {
 	if err := s.printLifted(more); err != nil {
 		return err
 	}
+	s.tellEnd(rows, s.shown(n, len(rows)), length)
+	return nil
+}
+
+// tellEnd prints the closing lines.
+func (s *session) tellEnd(rows []row, shown string, length time.Duration) {
 	all := s.tellMissing(rows)
 	functions := map[*calls.Target]bool{}
 	for i := range rows {
 		functions[rows[i].target] = true
 	}
 	s.say("%s of %s in %s; %s%s looked at%s%s", counted(all, "call", "calls"), counted(uint64(len(functions)), "function", "functions"), duration(length),
-		s.shown(n, len(rows)), counted(uint64(len(s.watch.Targets)), "was", "were"), stepped(rows), s.taken(length))
-	return nil
+		shown, counted(uint64(len(s.watch.Targets)), "was", "were"), stepped(rows), s.taken(length))
 }
 
 // tellMissing says what the table does not have, and returns how many calls it has.
@@ -79,7 +84,11 @@ func (s *session) tellMissing(rows []row) (all uint64) {
 			unsummed += s.summed(r) - min(r.stats.Amount.Calls, s.summed(r))
 		}
 	}
-	if unseen > 0 && s.by.Stack() {
+	if unseen > 0 && s.save.output != "" {
+		s.say("%s too fast: %s has them below [%s]", counted(unseen, "call came", "calls came"), s.save.output, calls.NoStack)
+	} else if unseen > 0 && s.tree.on() {
+		s.say("%s too fast, and in (%s): the time of their callers without callees has theirs", counted(unseen, "call came", "calls came"), calls.NoStack)
+	} else if unseen > 0 && s.by.Stack() {
 		s.say("%s too fast, and in (%s)", counted(unseen, "call came", "calls came"), calls.NoStack)
 	} else if unseen > 0 {
 		s.say("%s not printed: there were too many at once", counted(unseen, "call was", "calls were"))
@@ -125,7 +134,7 @@ func (s *session) shown(n, all int) string {
 	switch {
 	case n == all:
 		return ""
-	case s.by != nil:
+	case s.by != nil && !s.save.implied:
 		return fmt.Sprintf("%d of %d lines are shown, ", n, all)
 	}
 	return fmt.Sprintf("%d are shown, ", n)

@@ -34,7 +34,11 @@ func (w *Watch) Reports(tell func(*Call)) {
 		}
 		c := &Call{Target: w.numbered[r.Function], TID: r.TID, Length: r.Length, End: now.Add(r.End - here)}
 		if v := r.Values; v != nil {
-			if w.spec.By.Stack() {
+			switch {
+			case w.spec.By.isPath():
+				w.tree.add(w, c, r)
+				return
+			case w.spec.By.Stack():
 				w.groups.add(w, c, r)
 				return
 			}

@@ -30,6 +30,7 @@ const (
 	Open     Rest = "not returned" // the key is the result, and they have not ended
 	NoResult Rest = "no result"    // the same, and their ends cannot be seen
 	NoStack  Rest = "no stack"     // the copy of the stack found no room, or they have not ended
+	CutStack Rest = "stack cut"    // of a tree: the outer part of the stack is not known
 )
 
 // A StackPC is a program counter of a stack.
@@ -69,22 +70,26 @@ func (g *groups) add(w *Watch, c *Call, r *perfevent.CallReport) {
 	if g.whole[c.number] == nil {
 		g.whole[c.number] = &Stats{}
 	}
-	for _, s := range []*Stats{&group.Stats, g.whole[c.number]} {
-		s.Calls++
-		if n, ok := r.Values.Amount(); ok {
-			s.Amount.AddNumber(n)
-		}
-		if r.Values.Begun() {
-			continue
-		}
-		if r.Values.Tail() {
-			s.Tails++
-		}
-		s.Returned++
-		s.Sum += r.Length
-		s.Max = max(s.Max, r.Length)
-		s.Buckets[perfevent.BucketOf(r.Length)]++
+	addCall(&group.Stats, r)
+	addCall(g.whole[c.number], r)
+}
+
+// addCall adds a call to statistics.
+func addCall(s *Stats, r *perfevent.CallReport) {
+	s.Calls++
+	if n, ok := r.Values.Amount(); ok {
+		s.Amount.AddNumber(n)
 	}
+	if r.Values.Begun() {
+		return
+	}
+	if r.Values.Tail() {
+		s.Tails++
+	}
+	s.Returned++
+	s.Sum += r.Length
+	s.Max = max(s.Max, r.Length)
+	s.Buckets[perfevent.BucketOf(r.Length)]++
 }
 
 // Groups returns the calls of all functions by their keys, so far.
@@ -132,6 +137,20 @@ func (w *Watch) Groups() []Group {
 		}
 		s.Calls, s.Left, s.Untimed = s.Returned, 0, 0
 		all = append(all, Group{Target: t, Rest: Others, Stats: s}, Group{Target: t, Rest: why, Stats: open})
+	}
+	return all
+}
+
+// Whole returns the calls of each function, with all its keys, of groups.
+func Whole(groups []Group) map[*Target]*Stats {
+	all := map[*Target]*Stats{}
+	for i := range groups {
+		s := all[groups[i].Target]
+		if s == nil {
+			s = &Stats{}
+			all[groups[i].Target] = s
+		}
+		merge(s, &groups[i].Stats)
 	}
 	return all
 }
@@ -207,10 +226,13 @@ func (w *Watch) callerName(pc uint64) string {
 	return hexWord(pc)
 }
 
-// Frames returns the functions of a stack.
+// Frames returns the functions of a stack. The first one is that which was called, without what was inlined at its beginning.
 func (w *Watch) Frames(stack []StackPC) (frames []Frame) {
 	for i := range stack {
 		frames = w.symbolize(&stack[i], frames)
+		if i == 0 {
+			frames = frames[len(frames)-1:]
+		}
 	}
 	return frames
 }

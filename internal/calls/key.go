@@ -25,7 +25,14 @@ const (
 	byThread
 	byCaller
 	byStack
+	byPath
 )
+
+// ByStack is the key of calls that are told apart by their stacks.
+func ByStack() *Key { return &Key{Text: "stack", kind: byStack} }
+
+// ByPath is the key of calls that are told apart by the functions on their stacks that are counted too. See [Watch.Tree].
+func ByPath() *Key { return &Key{Text: "path", kind: byPath} }
 
 // resultName begins the path of a result.
 const resultName = "return"
@@ -41,8 +48,7 @@ func ParseKey(text string) (*Key, error) {
 		k.kind = byCaller
 		return k, nil
 	case "stack":
-		k.kind = byStack
-		return k, nil
+		return ByStack(), nil
 	case "process":
 		return nil, errors.New("the calls of one process are counted; give thread, or an argument of this name by its number, as $1")
 	}
@@ -62,8 +68,11 @@ func ParseKey(text string) (*Key, error) {
 	return k, nil
 }
 
-// Stack reports whether calls are told apart by their stacks.
-func (k *Key) Stack() bool { return k != nil && k.kind == byStack }
+// Stack reports whether calls are told apart by their stacks, or by what of them is counted.
+func (k *Key) Stack() bool { return k != nil && (k.kind == byStack || k.kind == byPath) }
+
+// isPath reports whether calls are told apart by the functions on their stacks that are counted too.
+func (k *Key) isPath() bool { return k != nil && k.kind == byPath }
 
 // values reports whether arguments or results have to be known.
 func (k *Key) values() bool { return k != nil && (k.kind == byArgument || k.kind == byReturn) }
@@ -72,7 +81,7 @@ func (k *Key) values() bool { return k != nil && (k.kind == byArgument || k.kind
 func (k *Key) AtReturn() bool { return k != nil && k.kind == byReturn }
 
 // inKernel reports whether the kernel tells the calls apart.
-func (k *Key) inKernel() bool { return k != nil && k.kind != byStack }
+func (k *Key) inKernel() bool { return k != nil && !k.Stack() }
 
 // A resolvedKey is the key of a function.
 type resolvedKey struct {

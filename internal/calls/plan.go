@@ -54,6 +54,8 @@ type Plan struct {
 	Whole error
 	// Doubt says what about Returns is likely, and not certain; empty if nothing is.
 	Doubt string
+	// Elsewhere are pieces of the function that the compiler has moved away from it.
+	Elsewhere []Range
 }
 
 // Why a function cannot be probed, or not all of it.
@@ -89,6 +91,9 @@ func MakePlan(code Code, f *Function) (*Plan, error) {
 		return nil, err
 	}
 	p := &Plan{Entry: entry, Whole: whole}
+	for _, piece := range b.pieces[1:] {
+		p.Elsewhere = append(p.Elsewhere, piece.Range)
+	}
 	if whole != nil {
 		return p, nil
 	}

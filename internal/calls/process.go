@@ -66,7 +66,7 @@ func (p *Process) Close() {
 // Select looks for the functions that any of some patterns names. With arguments, the arguments of their calls are to be known; a
 // condition takes that too.
 func (p *Process) Select(patterns []Pattern, arguments bool) (*Selection, error) {
-	s := &Selection{PID: p.PID, memory: p.memory, space: p.space, image: p.image, hits: make([]int, len(patterns))}
+	s := &Selection{PID: p.PID, main: p.main, memory: p.memory, space: p.space, image: p.image, hits: make([]int, len(patterns))}
 	for i := range patterns {
 		arguments = arguments || patterns[i].Condition != nil
 	}

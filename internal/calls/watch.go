@@ -33,6 +33,7 @@ type Target struct {
 type Selection struct {
 	PID     int
 	Targets []Target
+	main    string // path of the program
 	memory  Memory
 	space   *handle.Space
 	image   *procfs.Image
@@ -88,6 +89,7 @@ type Watch struct {
 	guard    guard
 	stacks   *stacks // nil until the first
 	groups   groups
+	tree     tree
 }
 
 // A Spec says what is counted of calls beside their times.

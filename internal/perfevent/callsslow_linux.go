@@ -1,6 +1,7 @@
 package perfevent
 
 import (
+	"errors"
 	"time"
 	"unsafe"
 
@@ -20,8 +21,12 @@ type reports struct {
 	ours pidNamespace
 }
 
-// detailedRing is the size of the ring for calls with their values: it has room for the calls of some 50 ms.
-const detailedRing = 16 << 20
+// The sizes of the ring for calls with their values, and with their stacks: the latter has room for 3,700 calls. These are as many as
+// there are in 300 ms, if they take 80 us each in all; so long a busy machine may keep us from reading.
+const (
+	detailedRing = 16 << 20
+	stackRing    = 64 << 20
+)
 
 // open makes the ring. Keys may be numbers of threads, too.
 func (r *reports) open(pid int, keys bool) (err error) {
@@ -34,6 +39,11 @@ func (r *reports) open(pid int, keys bool) (err error) {
 	size := ringBufferSize
 	if r.detailed() {
 		size = detailedRing
+	}
+	if r.Stack {
+		if r.fd, err = r.ring.open(stackRing); !errors.Is(err, unix.ENOMEM) {
+			return err
+		}
 	}
 	r.fd, err = r.ring.open(size)
 	return err

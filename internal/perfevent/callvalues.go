@@ -78,6 +78,12 @@ func (v *CallValues) Tail() bool { return v.flags&flagTail != 0 }
 // Begun reports whether the call has only begun.
 func (v *CallValues) Begun() bool { return v.flags&flagBegun != 0 }
 
+// Start returns when the call has begun, on the clock of [Now]. With its length that is exact.
+func (v *CallValues) Start() time.Duration { return time.Duration(v.start) }
+
+// Goroutine returns the descriptor of the goroutine that has made the call, of a Go function (r14).
+func (v *CallValues) Goroutine() uint64 { return v.Words[1] }
+
 // Amount returns the number that is summed, if there is one.
 func (v *CallValues) Amount() (int64, bool) { return int64(v.amount), v.known != 0 }
 

@@ -19,8 +19,8 @@ func TestClone(t *testing.T) {
 	}
 	c := p.Clone()
 	s := p.spaces[0]
-	s.Add(s.Cell(p.Thread(4, 12, "late"), s.Stack([]Addr{p.Note("[read]"), {0x3003, Return}})), Values{100, 1000, 1000, 0, 0})
-	s.Add(0, Values{1, 1, 1, 0, 0})
+	s.Add(s.Cell(p.Thread(4, 12, "late"), s.Stack([]Addr{p.Note("[read]"), {0x3003, Return}})), Values{Samples: 100, CPU: 1000, Wall: 1000})
+	s.Add(0, Values{Samples: 1, CPU: 1, Wall: 1})
 	p.Rename(0, "renamed")
 	for _, f := range formats {
 		if got := write(t, c, f, &Options{Value: CPU}); got != want[f] {
@@ -56,7 +56,7 @@ func TestCloneWhileAdding(t *testing.T) {
 	for i := range 50 {
 		levels := []Addr{p.Note("[read]"), {uint64(0x1000 + i), Return}}
 		c := s.Cell(p.Thread(4, 10+i%3, "x"), s.Stack(levels))
-		s.AddDuring(c, Values{1, 1, 1, 0, 0}, time.Duration(i), time.Duration(i+1), i%2 == 0)
+		s.AddDuring(c, Values{Samples: 1, CPU: 1, Wall: 1}, time.Duration(i), time.Duration(i+1), i%2 == 0)
 		s.Resolve(1)
 		if i%10 == 0 {
 			c := p.Clone()
@@ -85,10 +85,10 @@ func BenchmarkClone(b *testing.B) {
 			}
 		}
 		stack = s.Push(stack, Addr{uint64(0x1000 + i%20_000), Return})
-		s.Add(s.Cell(p.Thread(4, 10+i%50, "x"), stack), Values{1, 1, 1, 0, 0})
+		s.Add(s.Cell(p.Thread(4, 10+i%50, "x"), stack), Values{Samples: 1, CPU: 1, Wall: 1})
 	}
 	for i := range maxSpans - 1 {
-		s.AddDuring(Cell(i%len(s.cells)), Values{1, 1, 1, 0, 0}, time.Duration(2*i), time.Duration(2*i+1), true)
+		s.AddDuring(Cell(i%len(s.cells)), Values{Samples: 1, CPU: 1, Wall: 1}, time.Duration(2*i), time.Duration(2*i+1), true)
 	}
 	p.Resolve()
 	b.ReportAllocs()

@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"fmt"
 	"io"
 	"path"
 	"strings"
@@ -25,17 +26,18 @@ const (
 var formats = [...]struct {
 	name, ending string
 	write        func(*Profile, io.Writer, *Options) error
+	calls        bool // it has a form for Calls
 }{
-	Text:       {"text", ".txt", writeText},
-	Folded:     {"folded", ".folded", writeFolded},
-	Pprof:      {"pprof", ".pb.gz", writePprof},
-	Speedscope: {"speedscope", ".speedscope.json", writeSpeedscope},
-	Firefox:    {"firefox", ".firefox.json", writeFirefox},
-	JSON:       {"json", ".json", writeJSON},
-	Creations:  {"threadcreate", ".threadcreate", writeThreadCreate},
-	Perf:       {"perf", ".perf", writePerf},
-	HTML:       {"html", ".html", writeHTML},
-	SVG:        {"svg", ".svg", writeSVG},
+	Text:       {"text", ".txt", writeText, false},
+	Folded:     {"folded", ".folded", writeFolded, true},
+	Pprof:      {"pprof", ".pb.gz", writePprof, true},
+	Speedscope: {"speedscope", ".speedscope.json", writeSpeedscope, true},
+	Firefox:    {"firefox", ".firefox.json", writeFirefox, false},
+	JSON:       {"json", ".json", writeJSON, false},
+	Creations:  {"threadcreate", ".threadcreate", writeThreadCreate, false},
+	Perf:       {"perf", ".perf", writePerf, false},
+	HTML:       {"html", ".html", writeHTML, true},
+	SVG:        {"svg", ".svg", writeSVG, true},
 }
 
 // String returns the name that [ParseFormat] takes.
@@ -70,10 +72,36 @@ func FormatNames() string { return alternatives(func(f Format) string { return f
 // FormatEndings: see [FormatNames].
 func FormatEndings() string { return alternatives(func(f Format) string { return formats[f].ending }) }
 
+// HasCalls reports whether the format has a form for a profile of calls.
+func (f Format) HasCalls() bool { return formats[f].calls }
+
+// CallFormatNames and CallFormatEndings are FormatNames and FormatEndings of the formats that have calls.
+func CallFormatNames() string {
+	return alternatives(func(f Format) string {
+		if !f.HasCalls() {
+			return ""
+		}
+		return formats[f].name
+	})
+}
+
+// CallFormatEndings: see [CallFormatNames].
+func CallFormatEndings() string {
+	return alternatives(func(f Format) string {
+		if !f.HasCalls() {
+			return ""
+		}
+		return formats[f].ending
+	})
+}
+
+// alternatives joins the names that are not empty.
 func alternatives(of func(Format) string) string {
 	var names []string
 	for f := range formats {
-		names = append(names, of(Format(f)))
+		if name := of(Format(f)); name != "" {
+			names = append(names, name)
+		}
 	}
 	last := len(names) - 1
 	return strings.Join(names[:last], ", ") + " or " + names[last]
@@ -91,10 +119,13 @@ func FormatOf(file string) (f Format, ok bool) {
 	return Text, file == "" || path.Ext(base) == ""
 }
 
-// Write writes the profile to w. A nil Options is the zero one.
+// Write writes the profile to w. A nil Options is the zero one. It is an error if the format has no form for the profile's subject.
 func (p *Profile) Write(w io.Writer, f Format, o *Options) error {
 	if o == nil {
 		o = &Options{}
+	}
+	if p.Subject == Calls && !f.HasCalls() {
+		return fmt.Errorf("%v has no form for calls: %s", f, CallFormatNames())
 	}
 	return formats[f].write(p, w, o)
 }

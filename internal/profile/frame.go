@@ -57,16 +57,17 @@ const (
 	Wall                    // nanoseconds passed
 	Ready                   // nanoseconds that a thread waited for a processor, a part of Wall
 	Goroutines              // nanoseconds passed for goroutines
+	Sum                     // of Calls: what was summed
 )
 
-var valueNames = [...]string{Samples: "samples", CPU: "cpu", Wall: "wall", Ready: "ready", Goroutines: "goroutines"}
+var valueNames = [...]string{Samples: "samples", CPU: "cpu", Wall: "wall", Ready: "ready", Goroutines: "goroutines", Sum: "sum"}
 
 // String returns the name that [ParseValue] takes.
 func (v Value) String() string { return valueNames[v] }
 
-// ParseValue is the inverse of String; ok is false for an unknown name.
+// ParseValue is the inverse of String for what a profile of time has; ok is false for an unknown name.
 func ParseValue(name string) (v Value, ok bool) {
-	for v, s := range valueNames {
+	for v, s := range valueNames[:Sum] {
 		if s == name {
 			return Value(v), true
 		}
@@ -82,6 +83,7 @@ type Values struct {
 	Ready   int64 // nanoseconds of Wall in which the thread waited for a processor
 	// Goroutines is nanoseconds that goroutines spent, in cells of theirs (Profile.Goroutines). These have nothing else.
 	Goroutines int64
+	Sum        int64 // of Calls
 }
 
 func (v *Values) add(w Values) {
@@ -90,6 +92,7 @@ func (v *Values) add(w Values) {
 	v.Wall += w.Wall
 	v.Ready += w.Ready
 	v.Goroutines += w.Goroutines
+	v.Sum += w.Sum
 }
 
 func (v Values) of(kind Value) int64 {
@@ -102,6 +105,8 @@ func (v Values) of(kind Value) int64 {
 		return v.Ready
 	case Goroutines:
 		return v.Goroutines
+	case Sum:
+		return v.Sum
 	}
 	return v.Samples
 }

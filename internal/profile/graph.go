@@ -40,9 +40,13 @@ func (p *Profile) graph(o *Options) *flame.Graph {
 	if p.Goroutines.any() {
 		counts = func(c *cell) []int64 { return []int64{c.CPU, c.Wall, c.Samples, c.Ready, c.Goroutines} }
 	}
-	if p.Subject == ThreadCreate {
+	switch p.Subject {
+	case ThreadCreate:
 		counts = func(c *cell) []int64 { return []int64{c.Samples} }
-	} else {
+	case Calls:
+		counts = func(c *cell) []int64 { return []int64{c.Samples, c.Wall, drawn(p, c, Sum)}[:len(g.Values)] }
+		g.Initial = max(slices.Index(callValues[:len(g.Values)], o.Value), 0)
+	default:
 		g.Initial = max(slices.Index(graphValues[:len(g.Values)], o.Value), 0)
 	}
 	b := newGraphBuilder(p, o, g)
@@ -57,6 +61,9 @@ func (p *Profile) graph(o *Options) *flame.Graph {
 func graphed(p *Profile) []flame.Value {
 	if p.Subject == ThreadCreate {
 		return []flame.Value{{Name: "threads created"}}
+	}
+	if p.Subject == Calls {
+		return p.Called.graphed()
 	}
 	values := []flame.Value{{Name: "processor", Unit: flame.Nanoseconds}, {Name: "wall", Unit: flame.Nanoseconds}, {Name: "samples"},
 		{Name: "ready", Unit: flame.Nanoseconds}}

@@ -143,7 +143,7 @@ func (l *docLoading) sample(d *DocSample) error {
 		}
 		stack = s.child(stack, loc)
 	}
-	s.Add(s.Cell(id, stack), Values{d.Samples, d.CPUNS, d.WallNS, d.ReadyNS, d.Goroutines})
+	s.Add(s.Cell(id, stack), Values{Samples: d.Samples, CPU: d.CPUNS, Wall: d.WallNS, Ready: d.ReadyNS, Goroutines: d.Goroutines})
 	return nil
 }
 

@@ -184,4 +184,5 @@ func (v *Values) sub(w Values) {
 	v.Wall -= w.Wall
 	v.Ready -= w.Ready
 	v.Goroutines -= w.Goroutines
+	v.Sum -= w.Sum
 }

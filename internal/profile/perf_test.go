@@ -23,7 +23,7 @@ func TestPerf(t *testing.T) {
 		c := s.Cell(p.Thread(4, 12, "late"), s.Stack([]Addr{{0x3001, Exact}, {0x1003, Return}}))
 		for i := range 5 {
 			at := time.Duration(2*i) * time.Second
-			s.AddDuring(c, Values{3, 2_345_678, 7_654_321, 0, 0}, at, at+time.Second, true)
+			s.AddDuring(c, Values{Samples: 3, CPU: 2_345_678, Wall: 7_654_321}, at, at+time.Second, true)
 		}
 		got, last, late := make(map[string]int64), "", 0
 		var stack []string

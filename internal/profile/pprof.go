@@ -14,9 +14,14 @@ import (
 // samples/count, cpu/nanoseconds (the default) and wall/nanoseconds. A profile of thread
 // creations has threadcreate/count. A profile of waiting for locks has contentions/count and
 // delay/nanoseconds, like the mutex profiles of Go programs. Each sample has the labels thread
-// and tid. With several processes it also has pid, and in a tree comm and ppid.
-func writePprof(p *Profile, w io.Writer, _ *Options) error {
-	return newPprof(p).Write(w)
+// and tid. With several processes it also has pid, and in a tree comm and ppid. A profile of calls has calls/count,
+// time/nanoseconds and, if a number was summed, that. The default is the value of the options. Its samples have no labels.
+func writePprof(p *Profile, w io.Writer, o *Options) error {
+	out := newPprof(p)
+	if p.Subject == Calls {
+		out.DefaultSampleType, _ = p.Called.value(o.Value)
+	}
+	return out.Write(w)
 }
 
 func newPprof(p *Profile) *profile.Profile {
@@ -46,6 +51,8 @@ func newPprof(p *Profile) *profile.Profile {
 		out.DefaultSampleType = "threadcreate"
 		out.PeriodType = out.SampleType[0]
 		out.Period = 1
+	case Calls:
+		p.Called.types(out)
 	}
 	if !p.Start.IsZero() {
 		out.TimeNanos = p.Start.UnixNano()
@@ -96,8 +103,11 @@ func (b *pprofBuilder) space(s *Space) {
 			sample.Value = []int64{c.Samples, c.Goroutines}
 		case ThreadCreate:
 			sample.Value = sample.Value[:1]
+		case Calls:
+			sample.Value = []int64{c.Samples, c.Wall, c.Sum}[:len(b.out.SampleType)]
+			sample.Label, sample.NumLabel = nil, nil
 		}
-		if len(pids) > 1 || t.process != 0 {
+		if b.profile.Subject != Calls && len(pids) > 1 || t.process != 0 {
 			sample.NumLabel["pid"] = []int64{int64(t.pid)}
 		}
 		if t.process != 0 {

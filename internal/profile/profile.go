@@ -22,6 +22,9 @@ const (
 	// Block is a profile of goroutines that wait for each other. Samples counts how often they were met at that, and Goroutines is
 	// their time. It has the forms of writePprof and WriteContentions only.
 	Block
+	// Calls is a profile of calls of functions, by stacks whose innermost functions are those that were called. Samples counts
+	// calls, Wall is how long they took, and Sum is a number that is summed over them. See Called.
+	Calls
 )
 
 // Profile is what a sampler has seen. The exported fields are set by the
@@ -37,6 +40,7 @@ type Profile struct {
 	Existing   int64           // threads that existed before thread creations were counted; they are among the samples
 	Timeline   bool            // keep when threads were in which stack
 	Goroutines GoroutineRounds // how the cells of goroutines came about
+	Called     Called          // of Calls: what was called
 
 	members
 	names
@@ -45,9 +49,14 @@ type Profile struct {
 	archives map[int]*archive // by pid
 	spanned  int              // spans of all spaces
 	marks    []*Mark          // marks that have not been released
-	waiting  *waiting         // nil if waits for locks are not counted
-	waiters  *Profile         // of a Contention: the same waits by the stacks of the threads that waited
-	unowned  *Profile         // of a Contention: the waits for things that no thread holds
+	lockWaits
+}
+
+// lockWaits is what a profile has of waits for locks.
+type lockWaits struct {
+	waiting *waiting // nil if waits for locks are not counted
+	waiters *Profile // of a Contention: the same waits by the stacks of the threads that waited
+	unowned *Profile // of a Contention: the waits for things that no thread holds
 }
 
 // reduced says what a profile lacks.

@@ -46,12 +46,12 @@ type fakeSample struct {
 }
 
 var fakeSamples = []fakeSample{
-	{10, []Addr{{0x3001, Exact}, {0x2002, Return}, {0x1003, Return}}, "", Values{30, 300, 300, 0, 0}},
-	{10, []Addr{{0x3009, Exact}, {0x1003, Return}}, "", Values{10, 100, 100, 0, 0}},
-	{10, []Addr{{0x3001, Exact}, {0x3005, Return}, {0x3005, Return}, {0x1003, Return}}, "", Values{20, 200, 200, 0, 0}},
-	{11, []Addr{{0x9123, Exact}, {0x1004, Return}}, "[futex]", Values{50, 5, 500, 0, 0}},
-	{11, []Addr{{0x4000, Exact}, {0x1004, Return}}, "", Values{9, 90, 90, 0, 0}},
-	{11, []Addr{{0x777, Exact}}, "", Values{1, 5, 10, 0, 0}},
+	{10, []Addr{{0x3001, Exact}, {0x2002, Return}, {0x1003, Return}}, "", Values{Samples: 30, CPU: 300, Wall: 300}},
+	{10, []Addr{{0x3009, Exact}, {0x1003, Return}}, "", Values{Samples: 10, CPU: 100, Wall: 100}},
+	{10, []Addr{{0x3001, Exact}, {0x3005, Return}, {0x3005, Return}, {0x1003, Return}}, "", Values{Samples: 20, CPU: 200, Wall: 200}},
+	{11, []Addr{{0x9123, Exact}, {0x1004, Return}}, "[futex]", Values{Samples: 50, CPU: 5, Wall: 500}},
+	{11, []Addr{{0x4000, Exact}, {0x1004, Return}}, "", Values{Samples: 9, CPU: 90, Wall: 90}},
+	{11, []Addr{{0x777, Exact}}, "", Values{Samples: 1, CPU: 5, Wall: 10}},
 }
 
 // fakeProfile adds the samples in the order of a permutation.
@@ -415,7 +415,7 @@ func TestFormatNames(t *testing.T) {
 	if _, ok := ParseFormat("png"); ok {
 		t.Error("ParseFormat took png")
 	}
-	for v := range Value(len(valueNames)) {
+	for v := range Sum { // which a profile of time does not have
 		if got, ok := ParseValue(v.String()); !ok || got != v {
 			t.Errorf("ParseValue(%q) = %v, %v", v, got, ok)
 		}
@@ -431,6 +431,6 @@ func BenchmarkWarmSample(b *testing.B) {
 	}
 	th := p.Thread(1, 1, "x")
 	for b.Loop() {
-		s.Add(s.Cell(th, s.Stack(levels)), Values{1, 2, 3, 0, 0})
+		s.Add(s.Cell(th, s.Stack(levels)), Values{Samples: 1, CPU: 2, Wall: 3})
 	}
 }

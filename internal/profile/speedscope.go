@@ -70,12 +70,19 @@ func writeSpeedscope(p *Profile, w io.Writer, o *Options) error {
 	if o.Value == Samples {
 		unit = "none"
 	}
+	if p.Subject == Calls {
+		name, u := p.Called.value(o.Value)
+		out.Exporter, out.Name, unit = "pcalls", "pcalls "+name, u
+		if u != "nanoseconds" && u != "bytes" { // the viewer knows no others
+			unit = "none"
+		}
+	}
 	frames := make(map[speedscopeFrame]int)
 	profiles := make(map[ThreadID]int)
 	for _, s := range p.finish() {
 		times := s.times(o.Value)
 		for _, c := range s.ordered() {
-			n := c.of(o.Value)
+			n := drawn(p, c, o.Value)
 			if n == 0 {
 				continue
 			}

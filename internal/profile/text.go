@@ -119,6 +119,10 @@ func writeHead(p *Profile, b io.Writer) {
 		writeWaitHead(p, b)
 		return
 	}
+	if p.Subject == Calls {
+		writeCalledHead(p, b)
+		return
+	}
 	seconds, threads := p.Duration.Seconds(), 0.0
 	if seconds > 0 { // not computed from samples: there are fewer rounds while many threads run
 		threads = float64(total.Wall) / 1e9 / seconds
@@ -210,7 +214,7 @@ func (p *Profile) eachStack(o *Options, f func(t thread, stack []label, n int64)
 	var stack []label
 	for _, s := range p.finish() {
 		for _, c := range s.ordered() {
-			if n := c.of(o.Value); n != 0 {
+			if n := drawn(p, c, o.Value); n != 0 {
 				stack = s.labels(c.stack, o, stack[:0])
 				stack = p.root(p.threads[c.thread], o, stack)
 				f(p.threads[c.thread], stack, n)

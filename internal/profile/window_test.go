@@ -27,20 +27,20 @@ func TestWindow(t *testing.T) {
 		}
 	}
 	o := &Options{Value: CPU}
-	add(s, 0x3001, Values{1, 100, 100, 0, 0})
+	add(s, 0x3001, Values{Samples: 1, CPU: 100, Wall: 100})
 	w := p.Window()
 	check(w.Next(o), 0, 0)
-	add(s, 0x3001, Values{1, 5, 5, 0, 0})
-	add(s, 0x9001, Values{1, 7, 7, 0, 0})
+	add(s, 0x3001, Values{Samples: 1, CPU: 5, Wall: 5})
+	add(s, 0x9001, Values{Samples: 1, CPU: 7, Wall: 7})
 	in := w.Next(o)
 	check(in, 5, 7)
 	if len(in.Threads) != 1 || in.Threads[0].Function != "[unknown] (libblind.so)" || in.Threads[0].Values.CPU != 12 {
 		t.Errorf("threads %+v", in.Threads)
 	}
-	add(s, 0x3001, Values{1, 11, 11, 0, 0})
+	add(s, 0x3001, Values{Samples: 1, CPU: 11, Wall: 11})
 	s.Retire()
 	s = p.Space(1, "/bin/app", fakeCode{})
-	add(s, 0x3001, Values{1, 13, 13, 0, 0})
+	add(s, 0x3001, Values{Samples: 1, CPU: 13, Wall: 13})
 	check(w.Next(o), 24, 0)
 	s.Retire()
 	check(w.Next(o), 0, 0)

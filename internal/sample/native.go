@@ -2,8 +2,6 @@ package sample
 
 import (
 	"debug/elf"
-	"fmt"
-	"path"
 	"strings"
 	"sync"
 	"time"
@@ -219,29 +217,6 @@ func howOf(a profile.Addr) handle.How {
 	return 0
 }
 
-// place returns the place of a function without a name, at pc: its file, and the address where it begins there. If
-// no table says where functions begin, it is the address of the instruction. In a file that is not ELF it is the offset.
-func (n *native) place(pc uint64, f *handle.Frame) string {
-	m, ok := n.Find(pc)
-	if !ok {
-		return ""
-	}
-	if m.Table == nil {
-		return placeIn(f.Object, f.Offset)
-	}
-	return placeAt(m.Table, pc-m.Bias, f.Object)
-}
-
-// placeAt is place for an address as the file counts them.
-func placeAt(t *unwind.Table, at uint64, object string) string {
-	if start, ok := t.Start(at); ok {
-		at = start
-	}
-	return placeIn(object, at)
-}
-
-func placeIn(object string, at uint64) string { return fmt.Sprintf("%s+%#x", path.Base(object), at) }
-
 // Prepare looks up the names of a; the Space remembers them.
 func (n *native) Prepare(a profile.Addr) {
 	var buf [8]handle.Frame
@@ -260,7 +235,7 @@ func (n *native) Resolve(a profile.Addr, dst []profile.Frame) ([]profile.Frame, 
 	for _, f := range n.resolved {
 		g := profile.Frame{Func: f.Func, Raw: f.Raw, File: f.File, Line: f.Line, Object: f.Object, Inlined: f.Inlined}
 		if f.Func == "" && f.Object != "" {
-			g.Place = n.place(pc, &f)
+			g.Place = n.PlaceOf(pc, &f)
 		}
 		dst = append(dst, g)
 	}

@@ -128,14 +128,14 @@ func (f *treeFiles) Resolve(a profile.Addr, dst []profile.Frame) ([]profile.Fram
 		elf = opened.File()
 	}
 	if elf == nil {
-		return append(dst, profile.Frame{Object: file.path, Place: placeIn(file.path, placed(a))}), m
+		return append(dst, profile.Frame{Object: file.path, Place: handle.PlaceIn(file.path, placed(a))}), m
 	}
 	m.BuildID = elf.BuildID()
 	m.Start, m.Limit, m.Offset = segmentAt(base, elf.Segments(), placed(a))
 	for _, r := range frames {
 		g := profile.Frame{Func: r.Func, Raw: r.Raw, File: r.File, Line: r.Line, Object: r.Object, Inlined: r.Inlined}
 		if r.Func == "" {
-			g.Place = placeAt(opened.Table(), placed(a), file.path)
+			g.Place = handle.PlaceAt(opened.Table(), placed(a), file.path)
 		}
 		dst = append(dst, g)
 	}
