@@ -73,7 +73,7 @@ func TestProfileIsTable(t *testing.T) {
 	target.Ready()
 	file := filepath.Join(t.TempDir(), "calls.pb.gz")
 	var out, errs strings.Builder
-	args := []string{"--json", "-o", file, "--sum", "3 - return", "--unit", "bytes", "-p", strconv.Itoa(target.PID), "-t", "0.3", "a.out`known_deep", "a.out`naps", "nanosleep"}
+	args := []string{"--json", "--force", "-o", file, "--sum", "3 - return", "--unit", "bytes", "-p", strconv.Itoa(target.PID), "-t", "0.3", "a.out`known_deep", "a.out`naps", "nanosleep"}
 	if code := run(context.Background(), args, &out, &errs); code != 0 {
 		t.Fatalf("status %d: %s", code, errs.String())
 	}
