@@ -13,12 +13,13 @@ import (
 )
 
 // A Pattern names functions, and which of their calls are meant: [OBJECT`]PATTERN[(CONDITION)]. In the first two parts * is any text
-// and ? any character.
+// and ? any character. Instead of PATTERN there may be FILE:LINE.
 type Pattern struct {
 	Text             string
 	Condition        *Condition // nil: all calls
 	object, function string
-	plain            bool // function is an identifier: it is in the name in the symbol table, mangled or not
+	line             *sourceLine // it names the functions that have code of this line; nil: function is a name
+	plain            bool        // function is an identifier: it is in the name in the symbol table, mangled or not
 }
 
 // ParsePattern reads a pattern.
@@ -34,6 +35,10 @@ func ParsePattern(text string) (Pattern, error) {
 	}
 	if p.function == "" {
 		return p, errors.New("it names no function")
+	}
+	var err error
+	if p.line, err = parseLine(p.function); err != nil {
+		return p, err
 	}
 	p.plain = identifier.MatchString(p.function) && !abbreviated[p.function]
 	return p, nil
