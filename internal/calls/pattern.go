@@ -116,7 +116,7 @@ type Names []string
 const maxMangled = 4 << 10
 
 // NamesOf returns the names of a function with a name in a symbol table: that itself; without what the compiler has
-// added for a copy; demangled, with and without parameters; a C++ name without its namespaces; a Go name without the
+// added for a copy; demangled, with and without parameters; a C++ name without its namespaces, with and without parameters; a Go name without the
 // path of its package.
 func NamesOf(raw string) Names {
 	names := Names{raw}
@@ -133,7 +133,12 @@ func NamesOf(raw string) Names {
 		add(elfsym.Demangled(raw))
 		plain := demangle.Filter(raw, demangle.NoParams, demangle.NoTemplateParams, demangle.NoClones)
 		add(plain)
-		add(plain[strings.LastIndexByte(plain, ':')+1:])
+		base := plain[strings.LastIndexByte(plain, ':')+1:]
+		add(base)
+		if whole := demangle.Filter(raw, demangle.NoTemplateParams, demangle.NoClones); strings.HasPrefix(whole, plain+"(") {
+			add(whole)
+			add(base + whole[len(plain):])
+		}
 	case strings.Contains(raw, "/"):
 		add(raw[lastSlash(raw)+1:])
 	case strings.Contains(raw, "."):
