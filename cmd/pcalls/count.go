@@ -40,7 +40,7 @@ func (s *session) running(ctx context.Context) (err error) {
 
 // count waits until the counting is to end, and prints its result.
 func (s *session) count(ctx context.Context, ended <-chan struct{}) error {
-	begun := time.Now()
+	begun := s.watch.Begun()
 	var over <-chan time.Time
 	if s.length > 0 {
 		over = time.After(s.length)
@@ -100,7 +100,7 @@ func (s *session) await(ctx context.Context, ended <-chan struct{}, over <-chan 
 	}
 	guard := time.NewTicker(oftenEvery)
 	defer guard.Stop()
-	for begun := time.Now(); ; {
+	for begun := s.watch.Begun(); ; {
 		select {
 		case <-guard.C:
 			if s.tellOften(duration(time.Since(begun))) != nil {

@@ -62,7 +62,8 @@ Counts and times calls of functions of a running program, and lets it live.
 
 A PATTERN is a function's name, in which * is any text and ? any character: the name in
 the symbol table, the demangled name with or without parameters, a C++ name without
-namespaces, a Go name with or without the path of its package. OBJECT is a path, a file
+namespaces, a Go name with or without the path of its package. FILE:LINE are the functions
+that have code of a line of source; FILE is the end of its path. OBJECT is a path, a file
 name, a file name up to .so, or a.out, which is the program. Without it all objects are
 searched. Objects that are loaded later are not.
 

@@ -55,12 +55,13 @@ func command(t testing.TB) string {
 func TestScripts(t *testing.T) {
 	needLinks(t)
 	path := command(t)
-	program := ptest.BuildC(t, "testdata/known.c")
+	program, lines := ptest.BuildC(t, "testdata/known.c"), ptest.BuildC(t, "testdata/lines.c", "-O2")
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("PATH", filepath.Dir(path)+string(os.PathListSeparator)+e.Getenv("PATH"))
 			e.Setenv("KNOWN", program)
+			e.Setenv("LINES", lines)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": status},

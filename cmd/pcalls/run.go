@@ -121,6 +121,12 @@ func (s *session) find(pid int) error {
 		return fmt.Errorf("process %d: %w", pid, err)
 	}
 	for _, i := range found.Missed() {
+		if err := found.LineError(i); err != nil {
+			return err
+		}
+		if in := s.process.OnlyInlined(&s.patterns[i]); len(in) > 0 {
+			return fmt.Errorf("%s is only there where it was inlined, in %s: ask for these", s.patterns[i].Text, calls.FirstOf(in))
+		}
 		return s.unknown(&s.patterns[i])
 	}
 	unmeasured := cost()

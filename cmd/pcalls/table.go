@@ -61,12 +61,29 @@ func (s *session) print(rows []row, length time.Duration) error {
 // tellEnd prints the closing lines.
 func (s *session) tellEnd(rows []row, shown string, length time.Duration) {
 	all := s.tellMissing(rows)
+	s.tellInlined()
 	functions := map[*calls.Target]bool{}
 	for i := range rows {
 		functions[rows[i].target] = true
 	}
 	s.say("%s of %s in %s; %s%s looked at%s%s", counted(all, "call", "calls"), counted(uint64(len(functions)), "function", "functions"), duration(length),
 		shown, counted(uint64(len(s.watch.Targets)), "was", "were"), stepped(rows), s.taken(length))
+}
+
+// fewInlined is with how many functions copies that were inlined are looked for after the counting.
+const fewInlined = 4
+
+// tellInlined says which functions have copies whose calls are not counted. With many it would take long.
+func (s *session) tellInlined() {
+	if len(s.watch.Targets) > fewInlined || s.quiet {
+		return
+	}
+	for i := range s.watch.Targets {
+		t := &s.watch.Targets[i]
+		if in := s.process.Inlined(t); len(in) > 0 {
+			s.say("%s was also inlined, in %s: calls there are not counted", t.Name, calls.FirstOf(in))
+		}
+	}
 }
 
 // tellMissing says what the table does not have, and returns how many calls it has.

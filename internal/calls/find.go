@@ -27,9 +27,9 @@ var (
 // maxFound bounds the functions of one file.
 const maxFound = 1 << 20
 
-// Find returns the functions of a file that match, by address, with their plans. Match is given the name as it is in
+// Find returns the functions of a file that match, by address, with their plans. Match is given the symbol as it is in
 // the file. With arguments, entries are where arguments can be read.
-func Find(f *elfsym.File, arguments bool, match func(raw string) bool) []Found {
+func Find(f *elfsym.File, arguments bool, match func(f *elfsym.Sym) bool) []Found {
 	_, exceptions := f.SectionAddr(".gcc_except_table")
 	s := search{file: f, arguments: arguments, exceptions: exceptions, at: map[uint64]int{}, apart: map[string][]Range{}}
 	if g, ok := f.Go(); ok {
@@ -39,7 +39,7 @@ func Find(f *elfsym.File, arguments bool, match func(raw string) bool) []Found {
 	elfsym.Functions(f, func(sym elfsym.Sym) bool {
 		if isCold(sym.Raw) {
 			s.addCold(sym)
-		} else if match(sym.Raw) {
+		} else if match(&sym) {
 			s.add(sym)
 		}
 		n++

@@ -47,7 +47,7 @@ func TestPlans(t *testing.T) {
 		paths = append(paths, library(t, "libstdc++.so.6"))
 	}
 	for _, path := range paths {
-		found := Find(open(t, path), false, func(string) bool { return true })
+		found := Find(open(t, path), false, func(*elfsym.Sym) bool { return true })
 		planned, whole, cheap := 0, 0, 0
 		for i := range found {
 			f := &found[i]

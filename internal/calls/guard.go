@@ -190,6 +190,9 @@ func (g *guard) loads(w *Watch, length float64) (loads []load, spent float64) {
 // Expected returns what the probes of all functions together would take of the target, in processors, as a first look at each has told.
 func (w *Watch) Expected() float64 { return w.guard.expected }
 
+// Begun returns when Begin was called.
+func (w *Watch) Begun() time.Time { return w.guard.begun }
+
 // Taken returns how much of the target's processor time the probes have taken since Begin.
 func (w *Watch) Taken() time.Duration { return w.hitCost() - w.guard.earlier }
 

@@ -13,12 +13,13 @@ import (
 )
 
 // A Pattern names functions, and which of their calls are meant: [OBJECT`]PATTERN[(CONDITION)]. In the first two parts * is any text
-// and ? any character.
+// and ? any character. Instead of PATTERN there may be FILE:LINE.
 type Pattern struct {
 	Text             string
 	Condition        *Condition // nil: all calls
 	object, function string
-	plain            bool // function is an identifier: it is in the name in the symbol table, mangled or not
+	line             *sourceLine // it names the functions that have code of this line; nil: function is a name
+	plain            bool        // function is an identifier: it is in the name in the symbol table, mangled or not
 }
 
 // ParsePattern reads a pattern.
@@ -34,6 +35,10 @@ func ParsePattern(text string) (Pattern, error) {
 	}
 	if p.function == "" {
 		return p, errors.New("it names no function")
+	}
+	var err error
+	if p.line, err = parseLine(p.function); err != nil {
+		return p, err
 	}
 	p.plain = identifier.MatchString(p.function) && !abbreviated[p.function]
 	return p, nil
@@ -111,7 +116,7 @@ type Names []string
 const maxMangled = 4 << 10
 
 // NamesOf returns the names of a function with a name in a symbol table: that itself; without what the compiler has
-// added for a copy; demangled, with and without parameters; a C++ name without its namespaces; a Go name without the
+// added for a copy; demangled, with and without parameters; a C++ name without its namespaces, with and without parameters; a Go name without the
 // path of its package.
 func NamesOf(raw string) Names {
 	names := Names{raw}
@@ -128,7 +133,12 @@ func NamesOf(raw string) Names {
 		add(elfsym.Demangled(raw))
 		plain := demangle.Filter(raw, demangle.NoParams, demangle.NoTemplateParams, demangle.NoClones)
 		add(plain)
-		add(plain[strings.LastIndexByte(plain, ':')+1:])
+		base := plain[strings.LastIndexByte(plain, ':')+1:]
+		add(base)
+		if whole := demangle.Filter(raw, demangle.NoTemplateParams, demangle.NoClones); strings.HasPrefix(whole, plain+"(") {
+			add(whole)
+			add(base + whole[len(plain):])
+		}
 	case strings.Contains(raw, "/"):
 		add(raw[lastSlash(raw)+1:])
 	case strings.Contains(raw, "."):

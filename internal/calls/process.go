@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 
 	"ptools/internal/elfsym"
@@ -66,7 +67,8 @@ func (p *Process) Close() {
 // Select looks for the functions that any of some patterns names. With arguments, the arguments of their calls are to be known; a
 // condition takes that too.
 func (p *Process) Select(patterns []Pattern, arguments bool) (*Selection, error) {
-	s := &Selection{PID: p.PID, main: p.main, memory: p.memory, space: p.space, image: p.image, hits: make([]int, len(patterns))}
+	s := &Selection{PID: p.PID, main: p.main, memory: p.memory, space: p.space, image: p.image, hits: make([]int, len(patterns)),
+		patterns: patterns, lines: map[int][]*lineFound{}}
 	for i := range patterns {
 		arguments = arguments || patterns[i].Condition != nil
 	}
@@ -92,6 +94,24 @@ func (p *Process) Select(patterns []Pattern, arguments bool) (*Selection, error)
 func (p *Process) Similar(pattern *Pattern) []string {
 	const most = 3
 	return p.space.Near("", strings.Trim(pattern.function, "*?"), most)
+}
+
+// OnlyInlined returns the functions that those which the pattern names were inlined into. It is about names without * and ?.
+func (p *Process) OnlyInlined(pattern *Pattern) (in []string) {
+	if strings.ContainsAny(pattern.function, "*?") {
+		return nil
+	}
+	for _, o := range p.space.Objects() {
+		if o.File == nil || !pattern.In(o.Path, o.Path == p.main) {
+			continue
+		}
+		for _, name := range o.File.InlinedIn(pattern.function) {
+			if !slices.Contains(in, name) {
+				in = append(in, name)
+			}
+		}
+	}
+	return in
 }
 
 // Object returns the object that the pattern names, of several the first, and whether it tells the names of exported functions at most.

@@ -40,6 +40,9 @@ type Selection struct {
 	objects []handle.Object
 	first   []int // number of the first target of each object, and at last of all
 	hits    []int // names that each pattern has matched
+
+	patterns []Pattern
+	lines    map[int][]*lineFound // of each pattern that is a line, in each object
 }
 
 // Missed returns the patterns that name no function, by their numbers.
@@ -56,13 +59,21 @@ func (s *Selection) Missed() (missed []int) {
 func (s *Selection) add(o *handle.Object, patterns []Pattern, wanted []int, arguments bool) {
 	s.objects, s.first = append(s.objects, *o), append(s.first, len(s.Targets))
 	conditions := map[string][]*Condition{}
-	found := Find(o.File, arguments, func(raw string) (matches bool) {
-		if !slices.ContainsFunc(wanted, func(i int) bool { return patterns[i].mayMatch(raw) }) {
+	lines := map[int]*lineFound{}
+	for _, i := range wanted {
+		if l := patterns[i].line; l != nil {
+			lines[i] = l.find(o.File)
+			s.lines[i] = append(s.lines[i], lines[i])
+		}
+	}
+	found := Find(o.File, arguments, func(f *elfsym.Sym) (matches bool) {
+		raw := f.Raw
+		if !slices.ContainsFunc(wanted, func(i int) bool { return lines[i] != nil || patterns[i].mayMatch(raw) }) {
 			return false
 		}
 		names := NamesOf(raw)
 		for _, i := range wanted {
-			if patterns[i].Matches(&names) {
+			if l := lines[i]; l != nil && l.has(f) || l == nil && patterns[i].Matches(&names) {
 				s.hits[i]++
 				matches = true
 				conditions[raw] = append(conditions[raw], patterns[i].Condition)

@@ -196,6 +196,8 @@ func TestNames(t *testing.T) {
 	}{
 		{"malloc", "malloc mal* *oc m?lloc libc.so.6`malloc libc`* libc.so*`*", "mallo alloc a.out`* malloc? ld*`*"},
 		{"_ZN2ns3Box3putERKSs", "_ZN2ns3Box* ns::Box::put put ns::*::put ns::Box::put(*", "Box put( ns::Box"},
+		{"_ZN2ns3Box3putEi", "put(int) ns::Box::put(int) put", "put(long) put() Box::put(int)"},
+		{"_ZN2ns3BoxIiE3putEiPKc", "put(int,?char?const*) ns::Box::put(*) ns::Box<int>::put(*", "put(int)"},
 		{"net/http.(*conn).serve", "net/http.* net/http.(*conn).serve http.(*conn).serve *.serve http.*", "serve conn.serve"},
 		{"_ZNSsC1Ev", "basic_string std::*", "std"},
 		{"_ZN2ns3BoxD1Ev", "ns::Box::~Box ~Box", "Box"},

@@ -18,6 +18,7 @@ type lineTable struct {
 	files []lineFile
 	named []string // full names of files, made when needed
 	first int      // number of the first file: 0 in DWARF 5, else 1
+	every bool     // rows are kept that have the address of the next one
 }
 
 // A lineSeq is a contiguous run of code: rows[from:to].
@@ -56,21 +57,27 @@ type lineHeader struct {
 // readLines reads the line program of u.
 func (u *unit) readLines() *lineTable {
 	t := &lineTable{}
+	u.readLinesTo(t)
+	return t
+}
+
+// readLinesTo is readLines for a table that is there.
+func (u *unit) readLinesTo(t *lineTable) {
 	if !u.hasLines {
-		return t
+		return
 	}
 	head := cursor.Cursor{B: u.d.line.upTo(u.stmtList, 12)}
 	n, offSize := head.Length()
 	if head.Bad || n > maxLineProgram {
-		return t
+		return
 	}
 	c := cursor.Cursor{B: u.d.line.upTo(u.stmtList+head.Off, n)}
 	if uint64(len(c.B)) < n {
-		return t
+		return
 	}
 	h := lineHeader{version: c.U16()}
 	if h.version < 2 || h.version > 5 {
-		return t
+		return
 	}
 	if h.version == 5 {
 		c.Skip(2) // sizes of addresses and segment selectors
@@ -85,7 +92,7 @@ func (u *unit) readLines() *lineTable {
 	h.lineBase, h.lineRange, h.opcodeBase = int64(int8(c.U8())), uint64(c.U8()), c.U8()
 	h.operands = c.Bytes(uint64(max(h.opcodeBase, 1) - 1))
 	if c.Bad || h.lineRange == 0 || program > uint64(len(c.B)) {
-		return t
+		return
 	}
 	if h.version == 5 {
 		u.lineFiles5(&c, offSize, t)
@@ -96,7 +103,7 @@ func (u *unit) readLines() *lineTable {
 	h.run(&run, u, t)
 	slices.SortFunc(t.seqs, func(a, b lineSeq) int { return cmp.Compare(a.start, b.start) })
 	t.rows = slices.Clip(t.rows)
-	return t
+	return
 }
 
 // lineFiles reads the directories and files of DWARF 2 to 4. Directory 0 is
@@ -190,6 +197,19 @@ func (t *lineTable) find(addr uint64) (lineRow, bool) {
 	return lineRow{}, false
 }
 
+// fullName returns the full name of the file at an index of files.
+func (t *lineTable) fullName(i uint64) string {
+	f := t.files[i]
+	if strings.HasPrefix(f.name, "/") || f.dir >= uint64(len(t.dirs)) {
+		return f.name
+	}
+	dir := t.dirs[f.dir]
+	if !strings.HasPrefix(dir, "/") && f.dir != 0 {
+		dir = path.Join(t.dirs[0], dir)
+	}
+	return path.Join(dir, f.name)
+}
+
 // fileName returns the full name of file n, as far as the unit has it.
 func (u *unitTable) fileName(n uint64) string {
 	t := u.line
@@ -198,15 +218,7 @@ func (u *unitTable) fileName(n uint64) string {
 		return ""
 	}
 	if t.named[n] == "" {
-		f := t.files[n]
-		name := f.name
-		if !strings.HasPrefix(name, "/") && f.dir < uint64(len(t.dirs)) {
-			dir := t.dirs[f.dir]
-			if !strings.HasPrefix(dir, "/") && f.dir != 0 {
-				dir = path.Join(t.dirs[0], dir)
-			}
-			name = path.Join(dir, name)
-		}
+		name := t.fullName(n)
 		if !u.unit.d.f.budget.keep(uint64(len(name))) {
 			return ""
 		}

@@ -81,7 +81,7 @@ func (h *lineHeader) extended(c *cursor.Cursor, u *unit, t *lineTable, s *lineSt
 // later row is the position of the code that follows.
 func (s *lineState) row(t *lineTable) {
 	r := lineRow{s.addr, uint32(s.file), uint32(s.line)}
-	if n := len(t.rows); n > s.from && t.rows[n-1].addr == s.addr {
+	if n := len(t.rows); n > s.from && t.rows[n-1].addr == s.addr && !t.every {
 		t.rows[n-1] = r
 		return
 	}
