@@ -253,6 +253,9 @@ func (w *Watch) Begin() { w.kernel.Switch(true) }
 // End ends the counting of calls that begin.
 func (w *Watch) End() { w.kernel.Switch(false) }
 
+// Executed reports whether the process has executed another program since Open. Nothing is counted any more then.
+func (w *Watch) Executed() bool { return w.kernel.Executed() }
+
 // Close lifts the probes.
 func (w *Watch) Close() error { return w.kernel.Close() }
 

@@ -240,10 +240,13 @@ func (c *Calls) Switch(on bool) {
 		value = 1
 	}
 	atomic.StoreUint64(c.word(wordOn), value)
-	if atomic.LoadUint64(c.word(wordExec)) != 0 { // in this order: execProgram sets this word first
+	if c.Executed() { // in this order: execProgram sets this word first
 		atomic.StoreUint64(c.word(wordOn), 0)
 	}
 }
+
+// Executed reports whether the process has executed another program since OpenCalls.
+func (c *Calls) Executed() bool { return atomic.LoadUint64(c.word(wordExec)) != 0 }
 
 // Read reads what is known of a function: of its calls whose keys had no room, if calls are told apart. The values are not of exactly the same moment.
 func (c *Calls) Read(function int, s *CallStats) { c.read(wordsBefore+wordsEach*function, s) }

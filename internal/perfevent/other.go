@@ -82,6 +82,7 @@ func (c *Calls) Read(int, *CallStats)                                   {}
 func (c *Calls) Groups() int                                            { return 0 }
 func (c *Calls) Group(int, *CallGroup, *CallStats) bool                 { return false }
 func (c *Calls) Close() error                                           { return nil }
-func (c *Calls) Reports(func(*CallReport))                              {}
+func (c *Calls) Reports(int, func(*CallReport))                         {}
+func (c *Calls) Executed() bool                                         { return false }
 
 func (c *Calls) Copy(int, *Copies) {}
