@@ -114,6 +114,9 @@ func (s *Selection) Open(spec Spec) (*Watch, error) {
 	if n == 0 {
 		return nil, ErrNothing
 	}
+	if err := perfevent.RoomForPlaces(s.places()); err != nil {
+		return nil, err
+	}
 	var apart perfevent.CallGroups
 	if apart.Sum = spec.Sum != nil; spec.By.inKernel() {
 		apart.Most = cmp.Or(spec.most, perfevent.MostGroups)
@@ -144,6 +147,16 @@ func (s *Selection) Open(spec Spec) (*Watch, error) {
 		return nil, err
 	}
 	return w, nil
+}
+
+// places returns how many places have a probe.
+func (s *Selection) places() (n int) {
+	for i := range s.Targets {
+		if t := &s.Targets[i]; t.Err == nil {
+			n += 1 + len(t.Plan.Returns)
+		}
+	}
+	return n
 }
 
 // Why no call of a process would be counted.

@@ -3,7 +3,6 @@ package perfevent
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"runtime"
 	"sync/atomic"
@@ -33,26 +32,22 @@ type Calls struct {
 // openCalls is how many calls may be open at the same time, with those that never end.
 const openCalls = 1 << 17
 
-// OpenCalls prepares the counting of a number of functions in process pid. It needs uprobe_multi links (Linux 6.6).
-// Nothing is counted before Switch.
+// OpenCalls prepares the counting of a number of functions in process pid. It needs uprobe_multi links (Linux 6.6),
+// or perf events that are uprobes, and Linux 5.12. Nothing is counted before Switch.
 func OpenCalls(pid, functions int, which CallReports, groups CallGroups) (*Calls, error) {
 	if functions > MostFunctions {
 		return nil, fmt.Errorf("%d functions are more than %d", functions, MostFunctions)
 	}
-	switch how, err := mechanismOf(); {
-	case runtime.GOARCH != "amd64":
+	if runtime.GOARCH != "amd64" {
 		return nil, ErrNoUprobes
-	case err != nil:
+	}
+	start, err := startOf(pid)
+	if err != nil {
 		return nil, need.Uprobes.Explain(err)
-	case how != probeLinks:
-		if err := tryProbeLink(); errors.Is(err, fs.ErrPermission) {
-			return nil, need.Uprobes.Explain(err)
-		}
-		return nil, ErrNoLinks
 	}
 	c := &Calls{
 		pid: pid, programs: map[string]int{}, made: map[programFor]int{}, exec: [2]int{-1, -1}, reports: reports{CallReports: which, fd: -1},
-		maps: callMaps{words: -1, open: -1, groups: -1, template: -1, copies: -1, functions: functions,
+		maps: callMaps{start: start, words: -1, open: -1, groups: -1, template: -1, copies: -1, functions: functions,
 			most: min(groups.Most, MostGroups), sum: groups.Sum, detailed: which.detailed()},
 	}
 	if err := c.open(); err != nil {
@@ -97,7 +92,10 @@ func (c *Calls) open() (err error) {
 	if err := c.watchExec(); err != nil {
 		return err
 	}
-	_, err = c.program(&CallPlace{}, true) // an error about what cannot be had comes now
+	program, err := c.program(&CallPlace{}, true) // an error about what cannot be had comes now
+	if c.maps.start.constant {
+		closeAll(program)
+	}
 	return err
 }
 
@@ -115,27 +113,40 @@ type programFor struct {
 	amount    *Expression
 }
 
-// program returns the program for a place. Many places have the same.
+// program returns the program for a place. Many places have the same, but not where cookies are constants: those are the caller's to close.
 func (c *Calls) program(p *CallPlace, entry bool) (int, error) {
 	what := programFor{entry, p.Condition, p.Key, p.Amount}
-	if program, ok := c.made[what]; ok {
+	if program, ok := c.made[what]; ok && !c.maps.start.constant {
 		return program, nil
 	}
 	code := returnProgram(c.maps, &c.reports, p)
 	if entry {
 		code = entryProgram(c.maps, &c.reports, p)
 	}
+	if c.maps.start.constant {
+		return c.load(code)
+	}
 	key := string(encode(code))
 	program, ok := c.programs[key]
 	if !ok {
 		var err error
-		if program, err = loadProbe(code); err != nil {
-			return -1, os.NewSyscallError("bpf(BPF_PROG_LOAD)", err)
+		if program, err = c.load(code); err != nil {
+			return -1, err
 		}
 		c.programs[key] = program
 	}
 	c.made[what] = program
 	return program, nil
+}
+
+// load loads a program for the kind of probes.
+func (c *Calls) load(code []instruction) (int, error) {
+	load := loadProbe
+	if c.maps.start.events {
+		load = loadEvent
+	}
+	program, err := load(code)
+	return program, os.NewSyscallError("bpf(BPF_PROG_LOAD)", err)
 }
 
 // Copy says what is copied for each call of a function. It has to be called before the function's entry is attached.
@@ -148,6 +159,9 @@ func (c *Calls) Copy(function int, what *Copies) {
 // Attach makes the probes of functions of one file. It returns those that the kernel refuses, with the reasons; the others are
 // made. Ends have to come before entries, so that no call is begun whose end is not seen: attach the ends of a function first.
 func (c *Calls) Attach(path string, entries bool, places []CallPlace) map[int]error {
+	if c.maps.start.events {
+		return c.attachEvents(path, entries, places)
+	}
 	refused := map[int]error{}
 	byProgram := map[int][]CallPlace{}
 	for _, p := range places {
@@ -267,6 +281,10 @@ func (c *Calls) read(at int, s *CallStats) {
 // Close lifts the probes, those of the entries first. It blocks for some grace periods.
 func (c *Calls) Close() error {
 	var errs []error
+	if c.maps.start.events {
+		errs = append(errs, c.closeEvents())
+		c.links = nil
+	}
 	for i := len(c.links) - 1; i >= 0; i-- {
 		errs = append(errs, closeProbe(c.links[i]))
 	}

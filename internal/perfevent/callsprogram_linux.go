@@ -61,6 +61,7 @@ const (
 
 // callMaps are what the programs of a Calls work with.
 type callMaps struct {
+	start     callStart
 	words     int // its map of words
 	open      int // its table of calls that have not ended
 	groups    int // its table of keys; -1: there is none
@@ -74,14 +75,6 @@ type callMaps struct {
 
 // grouped reports whether a call that has not ended has openWords.
 func (m *callMaps) grouped() bool { return m.groups >= 0 || m.sum }
-
-// begin leaves the context and the cookie in their registers.
-func (a *assembly) begin() {
-	a.add(
-		instruction{op: bpfMovReg, dst: 6, src: 1},
-		instruction{op: bpfCall, imm: helperAttachCookie},
-		instruction{op: bpfMovReg, dst: 7, src: 0})
-}
 
 // identify makes the key of the call, and finds the statistics of the function.
 func (a *assembly) identify(m callMaps) {
@@ -149,7 +142,7 @@ func (a *assembly) tally(word int16) {
 func entryProgram(m callMaps, r *reports, p *CallPlace) []instruction {
 	var a assembly
 	g := grouping{&a, m, r.ours, p}
-	a.begin()
+	a.begin(m.start, p)
 	a.identify(m)
 	a.add(
 		instruction{op: bpfLoad64, dst: 1, src: unix.BPF_PSEUDO_MAP_VALUE, imm: int32(m.words)}, instruction{imm: 8 * wordOn},
@@ -186,7 +179,7 @@ func entryProgram(m callMaps, r *reports, p *CallPlace) []instruction {
 func returnProgram(m callMaps, r *reports, p *CallPlace) []instruction {
 	var a assembly
 	g := grouping{&a, m, r.ours, p}
-	a.begin()
+	a.begin(m.start, p)
 	a.add(
 		instruction{op: bpfCall, imm: helperTime},
 		instruction{op: bpfMovReg, dst: 9, src: 0})

@@ -83,6 +83,7 @@ func (c *Calls) Groups() int                                            { return
 func (c *Calls) Group(int, *CallGroup, *CallStats) bool                 { return false }
 func (c *Calls) Close() error                                           { return nil }
 func (c *Calls) Reports(int, func(*CallReport))                         {}
+func RoomForPlaces(int) error                                           { return nil }
 func (c *Calls) Executed() bool                                         { return false }
 
 func (c *Calls) Copy(int, *Copies) {}

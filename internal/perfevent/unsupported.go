@@ -1,13 +1,23 @@
 package perfevent
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // ErrNoUprobes says that there are no uprobes on this platform. It is an
 // [errors.ErrUnsupported].
 var ErrNoUprobes error = noUprobes{"kernel has no uprobes for BPF programs"}
 
-// ErrNoLinks says that the kernel is older than Linux 6.6.
-var ErrNoLinks error = noUprobes{"kernel has no uprobe_multi links (Linux 6.6)"}
+// ErrNoFetch says that the kernel is too old for [Calls].
+var ErrNoFetch error = noUprobes{"kernel has no atomic operations of BPF programs that return the old value (Linux 5.12)"}
+
+// PlacesError says that there are not enough descriptors for the probes of a [Calls].
+type PlacesError struct{ Places, Room int }
+
+func (e *PlacesError) Error() string {
+	return fmt.Sprintf("%d probes take a descriptor each before Linux 6.6, and RLIMIT_NOFILE leaves %d: name fewer functions, or raise it (ulimit -n)", e.Places, e.Room)
+}
 
 // errOtherNamespace: a BPF program cannot find the number by which we know a
 // thread.
