@@ -114,9 +114,6 @@ func (s *Selection) Open(spec Spec) (*Watch, error) {
 	if n == 0 {
 		return nil, ErrNothing
 	}
-	if err := perfevent.RoomForPlaces(s.places()); err != nil {
-		return nil, err
-	}
 	var apart perfevent.CallGroups
 	if apart.Sum = spec.Sum != nil; spec.By.inKernel() {
 		apart.Most = cmp.Or(spec.most, perfevent.MostGroups)
@@ -124,7 +121,7 @@ func (s *Selection) Open(spec Spec) (*Watch, error) {
 	if spec.By.Stack() {
 		spec.Each, spec.Stack = true, true
 	}
-	kernel, err := perfevent.OpenCalls(s.PID, n, spec.CallReports, apart)
+	kernel, err := perfevent.OpenCalls(s.PID, n, s.places(), spec.CallReports, apart)
 	if err != nil {
 		return nil, err
 	}
@@ -242,7 +239,7 @@ func (w *Watch) attach(o *handle.Object, targets []Target) error {
 // place describes a place for the kernel.
 func (t *Target) place(o *handle.Object, p *Place) perfevent.CallPlace {
 	place := perfevent.CallPlace{
-		Off: offset(o.File, p.Addr), Function: t.number, Slot: p.Slot, Goroutine: t.Convention == Go, Tail: p.Tail, Cond: p.Cond, Amount: t.sum,
+		Off: offset(o.File, p.Addr), Addr: p.Addr + o.Bias, Function: t.number, Slot: p.Slot, Goroutine: t.Convention == Go, Tail: p.Tail, Cond: p.Cond, Amount: t.sum,
 	}
 	if t.by != nil {
 		place.Key = t.by.kernel

@@ -23,8 +23,8 @@ type Calls struct {
 	mem      []byte
 	programs map[string]int // by their code
 	made     map[programFor]int
-	exec     [2]int // execProgram and its link
-	links    []int  // those of the returns first
+	exec     [2]int     // execProgram and its link
+	links    []callLink // those of the returns first
 	reports  reports
 	copies   []byte // the Copies of all functions
 }
@@ -34,23 +34,23 @@ const openCalls = 1 << 17
 
 // OpenCalls prepares the counting of a number of functions in process pid. It needs uprobe_multi links (Linux 6.6),
 // or perf events that are uprobes, and Linux 5.12. Nothing is counted before Switch.
-func OpenCalls(pid, functions int, which CallReports, groups CallGroups) (*Calls, error) {
+func OpenCalls(pid, functions, places int, which CallReports, groups CallGroups) (*Calls, error) {
 	if functions > MostFunctions {
 		return nil, fmt.Errorf("%d functions are more than %d", functions, MostFunctions)
 	}
 	if runtime.GOARCH != "amd64" {
 		return nil, ErrNoUprobes
 	}
-	start, err := startOf(pid)
-	if err != nil {
-		return nil, need.Uprobes.Explain(err)
-	}
 	c := &Calls{
 		pid: pid, programs: map[string]int{}, made: map[programFor]int{}, exec: [2]int{-1, -1}, reports: reports{CallReports: which, fd: -1},
-		maps: callMaps{start: start, words: -1, open: -1, groups: -1, template: -1, copies: -1, functions: functions,
+		maps: callMaps{start: callStart{pid: pid, cookies: -1}, words: -1, open: -1, groups: -1, template: -1, copies: -1, functions: functions,
 			most: min(groups.Most, MostGroups), sum: groups.Sum, detailed: which.detailed()},
 	}
-	if err := c.open(); err != nil {
+	err := c.start(places)
+	if err == nil {
+		err = c.open()
+	}
+	if err != nil {
 		c.Close()
 		return nil, need.Uprobes.Explain(err)
 	}
@@ -92,10 +92,7 @@ func (c *Calls) open() (err error) {
 	if err := c.watchExec(); err != nil {
 		return err
 	}
-	program, err := c.program(&CallPlace{}, true) // an error about what cannot be had comes now
-	if c.maps.start.constant {
-		closeAll(program)
-	}
+	_, err = c.program(&CallPlace{}, true) // an error about what cannot be had comes now
 	return err
 }
 
@@ -113,18 +110,15 @@ type programFor struct {
 	amount    *Expression
 }
 
-// program returns the program for a place. Many places have the same, but not where cookies are constants: those are the caller's to close.
+// program returns the program for a place. Many places have the same.
 func (c *Calls) program(p *CallPlace, entry bool) (int, error) {
 	what := programFor{entry, p.Condition, p.Key, p.Amount}
-	if program, ok := c.made[what]; ok && !c.maps.start.constant {
+	if program, ok := c.made[what]; ok {
 		return program, nil
 	}
 	code := returnProgram(c.maps, &c.reports, p)
 	if entry {
 		code = entryProgram(c.maps, &c.reports, p)
-	}
-	if c.maps.start.constant {
-		return c.load(code)
 	}
 	key := string(encode(code))
 	program, ok := c.programs[key]
@@ -142,7 +136,7 @@ func (c *Calls) program(p *CallPlace, entry bool) (int, error) {
 // load loads a program for the kind of probes.
 func (c *Calls) load(code []instruction) (int, error) {
 	load := loadProbe
-	if c.maps.start.events {
+	if c.maps.start.events != nil {
 		load = loadEvent
 	}
 	program, err := load(code)
@@ -159,10 +153,10 @@ func (c *Calls) Copy(function int, what *Copies) {
 // Attach makes the probes of functions of one file. It returns those that the kernel refuses, with the reasons; the others are
 // made. Ends have to come before entries, so that no call is begun whose end is not seen: attach the ends of a function first.
 func (c *Calls) Attach(path string, entries bool, places []CallPlace) map[int]error {
-	if c.maps.start.events {
-		return c.attachEvents(path, entries, places)
-	}
 	refused := map[int]error{}
+	if c.maps.start.events != nil {
+		places = c.known(places, refused)
+	}
 	byProgram := map[int][]CallPlace{}
 	for _, p := range places {
 		program, err := c.program(&p, entries)
@@ -186,10 +180,14 @@ func (c *Calls) try(program int, path string, places []CallPlace, refused map[in
 	if len(places) == 0 {
 		return
 	}
-	fd, err := c.link(program, path, places)
+	link := c.link
+	if c.maps.start.events != nil {
+		link = c.traceLink
+	}
+	l, err := link(program, path, places)
 	switch half := len(places) / 2; {
 	case err == nil:
-		c.links = append(c.links, fd)
+		c.links = append(c.links, l)
 	case half > 0 && len(refused) < maxRefused && ofInstruction(err):
 		c.try(program, path, places[:half], refused)
 		c.try(program, path, places[half:], refused)
@@ -213,11 +211,17 @@ func ofInstruction(err error) bool {
 // errNotSupported is ENOTSUPP, which the kernel returns for instructions that cannot be probed.
 var errNotSupported = unix.Errno(524)
 
+// A callLink is a program at places of a file.
+type callLink struct {
+	fd    int
+	event string // that was defined for it; empty for a uprobe_multi link
+}
+
 // link attaches a program to places of a file.
-func (c *Calls) link(program int, path string, places []CallPlace) (int, error) {
+func (c *Calls) link(program int, path string, places []CallPlace) (callLink, error) {
 	name, err := unix.BytePtrFromString(path)
 	if err != nil {
-		return -1, err
+		return callLink{}, err
 	}
 	offs, cookies := make([]uint64, len(places)), make([]uint64, len(places))
 	for i := range places {
@@ -238,9 +242,9 @@ func (c *Calls) link(program int, path string, places []CallPlace) (int, error) 
 	runtime.KeepAlive(offs)
 	runtime.KeepAlive(cookies)
 	if err != nil {
-		return -1, fmt.Errorf("uprobes in %s: %w", path, err)
+		return callLink{}, fmt.Errorf("uprobes in %s: %w", path, err)
 	}
-	return int(fd), nil
+	return callLink{fd: int(fd)}, nil
 }
 
 // word returns a word of the shared memory.
@@ -258,6 +262,10 @@ func (c *Calls) Switch(on bool) {
 		atomic.StoreUint64(c.word(wordOn), 0)
 	}
 }
+
+// Elsewhere returns how often probes were reached in a mapping of a file that was not the one of the places, where links have no cookies: those
+// calls are not counted.
+func (c *Calls) Elsewhere() uint64 { return atomic.LoadUint64(c.word(wordElsewhere)) }
 
 // Executed reports whether the process has executed another program since OpenCalls.
 func (c *Calls) Executed() bool { return atomic.LoadUint64(c.word(wordExec)) != 0 }
@@ -281,13 +289,13 @@ func (c *Calls) read(at int, s *CallStats) {
 // Close lifts the probes, those of the entries first. It blocks for some grace periods.
 func (c *Calls) Close() error {
 	var errs []error
-	if c.maps.start.events {
-		errs = append(errs, c.closeEvents())
-		c.links = nil
-	}
 	for i := len(c.links) - 1; i >= 0; i-- {
-		errs = append(errs, closeProbe(c.links[i]))
+		errs = append(errs, closeProbe(c.links[i].fd))
+		if name := c.links[i].event; name != "" {
+			errs = append(errs, c.maps.start.events.remove(name))
+		}
 	}
+	c.maps.start.close()
 	for _, program := range c.programs {
 		closeAll(program)
 	}

@@ -2,9 +2,10 @@ package perfevent
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"runtime"
-	"sync"
+	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -13,25 +14,30 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// A callStart is what the programs of a Calls begin with. Without uprobe_multi links (Linux 6.6) each place is a perf event of the uprobe
-// PMU. Its program also runs in children of vfork(2), and finds the cookie of the place in a link of the event (Linux 5.15), or has it as
-// a constant.
+// Without uprobe_multi links (Linux 6.6) the places of a program in a file are one event of the kernel's tracing (traceEvents), and the program runs
+// at a perf event for that. A perf event of the uprobe PMU for each place would do, too, but the kernel closes them one after the other,
+// each with grace periods of its own: 100 took 8.5 s. There is no cookie of a place then: a table has them, by their addresses.
+
+// A callStart is what the programs of a Calls begin with.
 type callStart struct {
-	events   bool
-	constant bool // each place has a program of its own
-	pid      int
-	ours     pidNamespace
+	events  *traceEvents // nil: probes are uprobe_multi links
+	pid     int
+	ours    pidNamespace
+	cookies int // the table of cookies by address; -1: links have them
 }
 
-// startOf finds out what kind of probes a Calls of a process has.
-func startOf(pid int) (s callStart, err error) {
+// MostPlaces is how many places one [Calls] may have where links have no cookies.
+const MostPlaces = 1 << 20
+
+// start finds out what kind of probes there are.
+func (c *Calls) start(places int) error {
 	how, err := mechanismOf()
 	if err != nil || how == probeLinks {
-		return s, err
+		return err
 	}
-	s.events, s.pid = true, pid
-	if s.ours, err = ourNamespace(pid); err != nil {
-		return s, err
+	s := &c.maps.start
+	if s.ours, err = ourNamespace(c.pid); err != nil {
+		return err
 	}
 	// The maximum of durations, and numbers of new keys, are set by operations that return the old value.
 	fetch, err := loadEvent(finish([]instruction{
@@ -40,17 +46,27 @@ func startOf(pid int) (s callStart, err error) {
 		{op: bpfAtomic, dst: 10, src: 0, off: -8, imm: bpfFetchAdd},
 	}))
 	if errors.Is(err, unix.EINVAL) {
-		return s, ErrNoFetch
+		return ErrNoFetch
 	}
 	if err != nil {
-		return s, os.NewSyscallError("bpf(BPF_PROG_LOAD)", err)
+		return os.NewSyscallError("bpf(BPF_PROG_LOAD)", err)
 	}
 	unix.Close(fetch)
-	cookie, err := loadEvent(finish([]instruction{{op: bpfCall, imm: helperAttachCookie}}))
-	if s.constant = err != nil; !s.constant {
-		unix.Close(cookie)
+	if s.events, err = openTraceEvents(); err != nil {
+		return err
 	}
-	return s, nil
+	if places > MostPlaces {
+		return fmt.Errorf("%d probes are more than %d", places, MostPlaces)
+	}
+	s.cookies, err = newTable(8, 8, uint32(max(places, 1)), 0)
+	return os.NewSyscallError("bpf(BPF_MAP_CREATE)", err)
+}
+
+// close gives back what start has opened.
+func (s *callStart) close() {
+	s.events.close()
+	closeAll(s.cookies)
+	s.events, s.cookies = nil, -1
 }
 
 // loadEvent loads a program for perf events.
@@ -58,109 +74,100 @@ func loadEvent(code []instruction) (int, error) {
 	return loadProgram(code, unix.BPF_PROG_TYPE_KPROBE, 0, 0)
 }
 
-// begin leaves the context in register 6, and the cookie of the place in register 7.
-func (a *assembly) begin(s callStart, p *CallPlace) {
+// begin leaves the context in register 6, and the cookie of the place in register 7. The program of a perf event also runs in children of
+// vfork(2), where it ends. It counts threads that are in a mapping of the file whose places it does not know.
+func (a *assembly) begin(m callMaps) {
 	a.add(instruction{op: bpfMovReg, dst: 6, src: 1})
-	if s.events {
-		a.add(keyNumber(ofProcess, s.ours)...)
+	if m.start.events == nil {
 		a.add(
-			instruction{op: bpfLoadW, dst: 1, src: 10, off: varKey},
-			instruction{op: bpfJumpNe, dst: 1, imm: int32(s.pid), off: toOut})
-	}
-	if s.constant {
-		cookie := p.cookie()
-		a.add(instruction{op: bpfLoad64, dst: 7, imm: int32(cookie)}, instruction{imm: int32(cookie >> 32)})
+			instruction{op: bpfCall, imm: helperAttachCookie},
+			instruction{op: bpfMovReg, dst: 7, src: 0})
 		return
 	}
-	a.add(instruction{op: bpfMovReg, dst: 1, src: 6})
+	a.add(keyNumber(ofProcess, m.start.ours)...)
 	a.add(
-		instruction{op: bpfCall, imm: helperAttachCookie},
-		instruction{op: bpfMovReg, dst: 7, src: 0})
+		instruction{op: bpfLoadW, dst: 1, src: 10, off: varKey},
+		instruction{op: bpfJumpNe, dst: 1, imm: int32(m.start.pid), off: toOut},
+		instruction{op: bpfLoadDW, dst: 1, src: 6, off: ctxIP},
+		instruction{op: bpfStoreDW, dst: 10, src: 1, off: callKey},
+		instruction{op: bpfLoad64, dst: 1, src: unix.BPF_PSEUDO_MAP_FD, imm: int32(m.start.cookies)}, instruction{},
+		instruction{op: bpfMovReg, dst: 2, src: 10},
+		instruction{op: bpfAddImm, dst: 2, imm: callKey},
+		instruction{op: bpfCall, imm: helperMapLookup})
+	a.jump(instruction{op: bpfJumpNe, dst: 0}, "here")
+	a.add(
+		instruction{op: bpfLoad64, dst: 1, src: unix.BPF_PSEUDO_MAP_VALUE, imm: int32(m.words)}, instruction{},
+		instruction{op: bpfLoadDW, dst: 2, src: 1, off: 8 * wordOn},
+		instruction{op: bpfJumpEq, dst: 2, off: toOut},
+		instruction{op: bpfMovImm, dst: 2, imm: 1},
+		instruction{op: bpfAtomic, dst: 1, src: 2, off: 8 * wordElsewhere},
+		instruction{op: bpfJump, off: toOut})
+	a.mark("here")
+	a.add(instruction{op: bpfLoadDW, dst: 7, src: 0})
 }
 
-// event makes the probe of one place, and returns its descriptor.
-func (c *Calls) event(path string, entry bool, p *CallPlace) (int, error) {
-	program, err := c.program(p, entry)
-	if err != nil {
-		return -1, err
-	}
-	if c.maps.start.constant {
-		defer unix.Close(program) // the event keeps it
-	}
-	event, err := openProbeEvent(path, p.Off, c.pid)
-	if err != nil {
-		return -1, err
-	}
-	if c.maps.start.constant {
-		if err = unix.IoctlSetInt(event, unix.PERF_EVENT_IOC_SET_BPF, program); err != nil {
-			ptrace.CloseApart(event)
-			return -1, os.NewSyscallError("ioctl(PERF_EVENT_IOC_SET_BPF)", err)
+// errShared says that a place has the cookie of another one.
+var errShared = errors.New("another function that is counted has the same instruction, which cannot be told apart before Linux 6.6")
+
+// known puts the cookies of places into the table, and returns the places that are in it then.
+func (c *Calls) known(places []CallPlace, refused map[int]error) []CallPlace {
+	var all []CallPlace
+	for _, p := range places {
+		words := &struct{ addr, cookie uint64 }{p.Addr, p.cookie()}
+		call := &mapCall{
+			fd: uint32(c.maps.start.cookies), key: pointer(unsafe.Pointer(&words.addr)), value: pointer(unsafe.Pointer(&words.cookie)), flags: updateIfAbsent,
 		}
-		return event, nil
+		_, _, err := unix.RawSyscall(unix.SYS_BPF, unix.BPF_MAP_UPDATE_ELEM, uintptr(unsafe.Pointer(call)), unsafe.Sizeof(*call))
+		runtime.KeepAlive(words)
+		switch err {
+		case 0:
+			all = append(all, p)
+		case unix.EEXIST:
+			refused[p.Function] = errShared
+		default:
+			refused[p.Function] = os.NewSyscallError("bpf(BPF_MAP_UPDATE_ELEM)", err)
+		}
 	}
-	attr := &struct {
-		program, event, attach, flags uint32
-		cookie                        uint64
-	}{program: uint32(program), event: uint32(event), attach: unix.BPF_PERF_EVENT, cookie: p.cookie()}
-	link, err := bpf(unix.BPF_LINK_CREATE, unsafe.Pointer(attr), unsafe.Sizeof(*attr))
+	return all
+}
+
+// traceLink has a program run at places of a file, like link.
+func (c *Calls) traceLink(program int, path string, places []CallPlace) (callLink, error) {
+	events := c.maps.start.events
+	name := events.newName()
+	var lines strings.Builder
+	for i := range places {
+		fmt.Fprintf(&lines, "p:%s %s:%#x\n", name, path, places[i].Off)
+	}
+	id, err := events.define(name, lines.String())
+	if err != nil {
+		return callLink{}, fmt.Errorf("uprobes in %s: %w", path, err)
+	}
+	fd, err := openTraceEvent(id, c.pid)
+	if err == nil {
+		if err = unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_SET_BPF, program); err != nil {
+			ptrace.CloseApart(fd)
+			err = os.NewSyscallError("ioctl(PERF_EVENT_IOC_SET_BPF)", err)
+		}
+	}
+	if err != nil {
+		return callLink{}, errors.Join(fmt.Errorf("uprobes in %s: %w", path, err), events.remove(name))
+	}
+	return callLink{fd, name}, nil
+}
+
+// openTraceEvent makes a perf event for an event of tracing. It plants the traps in the process alone, and is never enabled: see
+// openProbeEvent.
+func openTraceEvent(id uint64, pid int) (int, error) {
+	attr := &unix.PerfEventAttr{
+		Type: unix.PERF_TYPE_TRACEPOINT, Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{})), Config: id, Sample: 1, Bits: unix.PerfBitDisabled,
+	}
+	none := ^uintptr(0)
+	fd, err := ptrace.CallApart(unix.SYS_PERF_EVENT_OPEN,
+		[5]uintptr{uintptr(unsafe.Pointer(attr)), uintptr(pid), none, none, unix.PERF_FLAG_FD_CLOEXEC}, unsafe.Pointer(attr))
 	runtime.KeepAlive(attr)
 	if err != nil {
-		ptrace.CloseApart(event)
-		return -1, os.NewSyscallError("bpf(BPF_LINK_CREATE)", err)
+		return -1, need.UprobeEvents.Explain(os.NewSyscallError("perf_event_open", err))
 	}
-	unix.Close(event) // the link keeps it
-	return link, nil
-}
-
-// attachEvents is Attach where each place is an event.
-func (c *Calls) attachEvents(path string, entries bool, places []CallPlace) map[int]error {
-	refused := map[int]error{}
-	for i := range places {
-		fd, err := c.event(path, entries, &places[i])
-		if err != nil {
-			refused[places[i].Function] = need.Uprobes.Explain(err)
-			continue
-		}
-		c.links = append(c.links, fd)
-	}
-	return refused
-}
-
-// closingEvents is how many events are closed at a time, each by a process, for which a thread of ours waits. Each waits for grace periods.
-const closingEvents = 256
-
-// closeEvents lifts the probes.
-func (c *Calls) closeEvents() error {
-	var wg sync.WaitGroup
-	turn := make(chan struct{}, closingEvents)
-	errs := make([]error, len(c.links))
-	for i, fd := range c.links {
-		turn <- struct{}{}
-		wg.Go(func() { // ends with the system call
-			runtime.LockOSThread() // for good: the thread ends
-			errs[i] = closeProbe(fd)
-			<-turn
-		})
-	}
-	wg.Wait()
-	return errors.Join(errs...)
-}
-
-// besidePlaces is how many descriptors are left for everything that is not the probe of a place.
-const besidePlaces = 128
-
-// RoomForPlaces returns an error if a Calls cannot have a number of places, because each takes a descriptor.
-func RoomForPlaces(n int) error {
-	var limit unix.Rlimit
-	if how, _ := mechanismOf(); how != probeEvents || unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
-		return nil
-	}
-	open, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		return err
-	}
-	if room := int64(min(limit.Cur, 1<<32)) - int64(len(open)) - besidePlaces; int64(n) > room {
-		return &PlacesError{n, max(0, int(room))}
-	}
-	return nil
+	return int(fd), nil
 }

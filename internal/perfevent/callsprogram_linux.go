@@ -35,6 +35,7 @@ const (
 	wordOn         = 0 // whether calls are counted
 	wordGroups     = 1 // how many keys were met, and more
 	wordExec       = 2 // whether the process has executed another program
+	wordElsewhere  = 3 // how often probes were reached in mappings that are not known
 	wordsBefore    = 8 // those of the functions
 	wordCalls      = 0
 	wordReturned   = 1
@@ -142,7 +143,7 @@ func (a *assembly) tally(word int16) {
 func entryProgram(m callMaps, r *reports, p *CallPlace) []instruction {
 	var a assembly
 	g := grouping{&a, m, r.ours, p}
-	a.begin(m.start, p)
+	a.begin(m)
 	a.identify(m)
 	a.add(
 		instruction{op: bpfLoad64, dst: 1, src: unix.BPF_PSEUDO_MAP_VALUE, imm: int32(m.words)}, instruction{imm: 8 * wordOn},
@@ -179,7 +180,7 @@ func entryProgram(m callMaps, r *reports, p *CallPlace) []instruction {
 func returnProgram(m callMaps, r *reports, p *CallPlace) []instruction {
 	var a assembly
 	g := grouping{&a, m, r.ours, p}
-	a.begin(m.start, p)
+	a.begin(m)
 	a.add(
 		instruction{op: bpfCall, imm: helperTime},
 		instruction{op: bpfMovReg, dst: 9, src: 0})

@@ -75,7 +75,7 @@ func (t *Tasks) One(int) (*TaskRecord, error)                           { return
 func OpenPeeker() (*Peeker, error)                                      { return nil, errors.ErrUnsupported }
 func (p *Peeker) Peek(int, int, uint64) *Peeked                         { return nil }
 func (p *Peeker) Close() error                                          { return nil }
-func OpenCalls(int, int, CallReports, CallGroups) (*Calls, error)       { return nil, ErrNoUprobes }
+func OpenCalls(int, int, int, CallReports, CallGroups) (*Calls, error)  { return nil, ErrNoUprobes }
 func (c *Calls) Attach(string, bool, []CallPlace) map[int]error         { return nil }
 func (c *Calls) Switch(bool)                                            {}
 func (c *Calls) Read(int, *CallStats)                                   {}
@@ -83,7 +83,7 @@ func (c *Calls) Groups() int                                            { return
 func (c *Calls) Group(int, *CallGroup, *CallStats) bool                 { return false }
 func (c *Calls) Close() error                                           { return nil }
 func (c *Calls) Reports(int, func(*CallReport))                         {}
-func RoomForPlaces(int) error                                           { return nil }
+func (c *Calls) Elsewhere() uint64                                      { return 0 }
 func (c *Calls) Executed() bool                                         { return false }
 
 func (c *Calls) Copy(int, *Copies) {}

@@ -1,9 +1,6 @@
 package perfevent
 
-import (
-	"errors"
-	"fmt"
-)
+import "errors"
 
 // ErrNoUprobes says that there are no uprobes on this platform. It is an
 // [errors.ErrUnsupported].
@@ -11,13 +8,6 @@ var ErrNoUprobes error = noUprobes{"kernel has no uprobes for BPF programs"}
 
 // ErrNoFetch says that the kernel is too old for [Calls].
 var ErrNoFetch error = noUprobes{"kernel has no atomic operations of BPF programs that return the old value (Linux 5.12)"}
-
-// PlacesError says that there are not enough descriptors for the probes of a [Calls].
-type PlacesError struct{ Places, Room int }
-
-func (e *PlacesError) Error() string {
-	return fmt.Sprintf("%d probes take a descriptor each before Linux 6.6, and RLIMIT_NOFILE leaves %d: name fewer functions, or raise it (ulimit -n)", e.Places, e.Room)
-}
 
 // errOtherNamespace: a BPF program cannot find the number by which we know a
 // thread.
