@@ -37,6 +37,8 @@ type Calls struct {
 	mu    sync.Mutex
 	watch *calls.Watch // nil when closed
 	last  []CallStats  // at that time
+
+	elsewhere uint64 // the same
 }
 
 // CalledFunction is a function whose calls are counted.
@@ -138,9 +140,20 @@ func (c *Calls) start(ctx context.Context, spec *CallSpec) error {
 // Functions returns the functions that the patterns name, those that can have no probe included.
 func (c *Calls) Functions() []*CalledFunction { return c.functions }
 
+// Elsewhere returns how many calls began or ended in text that was mapped again since, as of an object that is unloaded and loaded. Before
+// Linux 6.6 these are not counted.
+func (c *Calls) Elsewhere() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.watch != nil {
+		c.elsewhere = c.watch.Elsewhere()
+	}
+	return c.elsewhere
+}
+
 // Next waits for the next event: a KindCall for each call that the CallSpec asks for, within 10 ms of its end. Calls of
-// different threads may be out of order by that. The last event is KindExec, or KindUndead with an unknown status; after that Next returns
-// io.EOF. Events that are not read are kept, some thousand in our memory, and some ten thousand in the kernel's, or a thousand with
+// different threads may be out of order by that. The last event is KindExec, or KindUndead with an unknown status, or, before Linux 6.6, KindLost
+// if the process's first thread has ended; after that Next returns io.EOF. Events that are not read are kept, some thousand in our memory, and some ten thousand in the kernel's, or a thousand with
 // stacks. What finds no room is counted (CallStats.Unseen). After Close Next returns an error that satisfies os.ErrClosed.
 func (c *Calls) Next(ctx context.Context) (Event, error) {
 	const op = "calls"
@@ -176,6 +189,7 @@ func (c *Calls) Close() error {
 		c.p.mu.Unlock()
 		c.watch.End()
 		c.last = c.Stats()
+		c.Elsewhere()
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.err = c.p.fail("close calls", c.discard())
@@ -245,6 +259,10 @@ func (c *Calls) over() (Event, bool) {
 		e.Path, _ = procfs.Exe(e.PID) // it may have ended
 		return e, true
 	case !c.alive.Alive():
+		return e, true
+	}
+	if e.Err = c.watch.Lost(); e.Err != nil {
+		e.Kind = KindLost
 		return e, true
 	}
 	return e, false

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"ptools/internal/elfsym"
 	"ptools/internal/perfevent"
@@ -84,6 +85,9 @@ type Watch struct {
 	numbered []*Target // by their numbers in the kernel's table
 	stacks   *stacks   // nil until the first
 	groups   groups
+
+	firstEnded time.Time // when the first thread was first seen to have ended
+	lost       error     // see Lost
 }
 
 // A Spec says what is counted of calls beside their times.

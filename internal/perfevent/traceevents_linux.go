@@ -18,7 +18,7 @@ import (
 // places (Linux 5.5). Defined, it does nothing; a perf event for it plants the traps, and its end lifts them all within the same grace
 // periods. A definition is the machine's. It stays when we are killed, and keeps the file open: the next traceEvents removes it.
 type traceEvents struct {
-	dir   int // a mount of tracefs that nobody else sees
+	dir   int // tracefs
 	file  int // uprobe_events
 	group string
 }
@@ -26,7 +26,7 @@ type traceEvents struct {
 // groupPrefix begins the names of our groups: the PID namespace and the process follow.
 const groupPrefix = "ptools"
 
-// openTraceEvents mounts tracefs for us alone: it need not be mounted, and may be where we cannot see it (fsopen, Linux 5.2).
+// openTraceEvents opens tracefs.
 func openTraceEvents() (*traceEvents, error) {
 	ours, err := namespaceOf("self")
 	if err != nil {
@@ -35,30 +35,41 @@ func openTraceEvents() (*traceEvents, error) {
 	t := &traceEvents{dir: -1, file: -1, group: fmt.Sprintf("%s_%d_%d", groupPrefix, ours.ino, os.Getpid())}
 	if err := t.open(); err != nil {
 		t.close()
-		return nil, need.UprobeEvents.Explain(err)
+		return nil, need.TraceEvents.Explain(err)
 	}
 	t.sweep(ours)
 	return t, nil
 }
 
-func (t *traceEvents) open() error {
-	fs, err := unix.Fsopen("tracefs", unix.FSOPEN_CLOEXEC)
-	if err != nil {
-		return os.NewSyscallError("fsopen(tracefs)", err)
-	}
-	defer unix.Close(fs)
-	if err := unix.FsconfigCreate(fs); err != nil {
-		return os.NewSyscallError("fsconfig(tracefs)", err)
-	}
-	if t.dir, err = unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, 0); err != nil {
-		t.dir = -1
-		return os.NewSyscallError("fsmount(tracefs)", err)
+func (t *traceEvents) open() (err error) {
+	if t.dir, err = mountTracefs(); err != nil {
+		var mounted error
+		if t.dir, mounted = unix.Open("/sys/kernel/tracing", unix.O_PATH|unix.O_CLOEXEC, 0); mounted != nil {
+			return err
+		}
 	}
 	if t.file, err = unix.Openat(t.dir, "uprobe_events", unix.O_RDWR|unix.O_APPEND|unix.O_CLOEXEC, 0); err != nil {
 		t.file = -1
 		return os.NewSyscallError("open uprobe_events", err)
 	}
 	return nil
+}
+
+// mountTracefs mounts tracefs for us alone: it need not be mounted elsewhere, and nobody else sees it. It takes CAP_SYS_ADMIN.
+func mountTracefs() (int, error) {
+	fs, err := unix.Fsopen("tracefs", unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return -1, os.NewSyscallError("fsopen(tracefs)", err)
+	}
+	defer unix.Close(fs)
+	if err := unix.FsconfigCreate(fs); err != nil {
+		return -1, os.NewSyscallError("fsconfig(tracefs)", err)
+	}
+	dir, err := unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, 0)
+	if err != nil {
+		return -1, os.NewSyscallError("fsmount(tracefs)", err)
+	}
+	return dir, nil
 }
 
 // close removes nothing.
