@@ -80,6 +80,7 @@ unit:
 	PTOOLS_REQUIRE="$$(./scripts/tools.sh -l test)" $(GO) test $(TESTFLAGS) -short -p $(JOBS) -timeout 14m -run '$(RACED)' ./cmd/...
 	@echo uprobes as on kernels before Linux 6.6
 	PTOOLS_PROBES=events $(GO) test $(TESTFLAGS) -short -run 'Probe|Counter|Signals|Switch|Linger|KillRisk|Trap' ./internal/perfevent ./pctl/control
+	PTOOLS_PROBES=events $(GO) test $(TESTFLAGS) -short -run 'GoEndings|FirstThreadEnds|MappedAgain' ./internal/calls
 
 kernels:
 	@./scripts/kernels.sh

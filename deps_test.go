@@ -60,7 +60,7 @@ var rooms = map[string][]string{
 	"pctl/control": {"internal/patience", "internal/ptrace", "internal/machine", "internal/procfs", "internal/mem", "internal/elfsym", "internal/rtld",
 		"internal/program", "internal/perfevent", "internal/guard", "internal/tracee", "pctl/notify", "pctl/bkpt", "pctl/handle"},
 
-	"pctl": {"internal/clean", "internal/futex", "internal/goroutines", "internal/guard", "internal/inner", "internal/need", "internal/patience", "internal/ptrace", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind", "internal/machine",
+	"pctl": {"internal/calls", "internal/clean", "internal/futex", "internal/goroutines", "internal/guard", "internal/inner", "internal/need", "internal/patience", "internal/ptrace", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind", "internal/machine",
 		"pctl/notify", "pctl/bkpt", "pctl/handle", "pctl/control"},
 
 	"internal/sample": {"internal/futex", "internal/preempt", "internal/intern", "internal/inner", "internal/ptrace", "internal/machine", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind",

@@ -42,7 +42,7 @@ func (p *Process) Catch(ctx context.Context, f func(*Delivery)) (*Catch, error) 
 		return nil, err
 	}
 	k := &Catch{p: p}
-	k.c, err = c.Catch(ctx, func(d *control.Delivery) { f(p.delivery(d)) })
+	k.c, err = c.Catch(ctx, func(d *control.Delivery) { f(deliveryOf(p, d)) })
 	if err != nil {
 		return nil, p.fail("catch", err)
 	}
@@ -52,7 +52,7 @@ func (p *Process) Catch(ctx context.Context, f func(*Delivery)) (*Catch, error) 
 	return k, nil
 }
 
-func (p *Process) delivery(d *control.Delivery) *Delivery {
+func deliveryOf(p *Process, d *control.Delivery) *Delivery {
 	v := &Delivery{TID: d.TID(), Signal: d.Signal(), p: p, d: d}
 	si := d.Info()
 	v.Code = int(si.Code)

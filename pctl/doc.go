@@ -59,6 +59,11 @@
 // Goroutines reads the goroutines of a Go program from its memory: what each does or waits for, its stack, and
 // where it was made. That needs no control and stops nothing.
 //
+// # Calls
+//
+// Calls counts and times calls of functions in the kernel, at uprobes where functions begin and end, and returns each that is asked for
+// with its arguments, results and stack. That needs no control and stops nothing.
+//
 // # Control
 //
 // Every controlled process has a control goroutine on an OS thread of its own, which alone makes

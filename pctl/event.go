@@ -41,6 +41,8 @@ type Event struct {
 
 	Attached any // KindHit: what the Handler of the breakpoint gave to Hit.Attach; nil: nothing
 
+	Call *Call // KindCall
+
 	Child  int    // KindFork, KindVfork, KindUnfollowed: its PID; KindThreadStart: its TID
 	Parent int    // KindFollowed: PID of the process that it follows
 	Mode   string // KindReleased: "running", "killed", "stopped"
@@ -112,6 +114,8 @@ func (e *Event) append(b []byte) []byte {
 		return e.appendEnd(b)
 	case KindLost:
 		return append(append(b, "lost: "...), reason(e.Err)...)
+	case KindCall:
+		return e.appendCall(b)
 	case KindReleased:
 		return e.appendReleased(b)
 	}

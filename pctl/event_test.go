@@ -31,7 +31,7 @@ func TestEventOf(t *testing.T) {
 		}
 	}
 	got := reflect.ValueOf(eventOf(e))
-	if got.NumField() != v.NumField() {
+	if got.NumField() != v.NumField()+1 { // and Call
 		t.Errorf("%d fields of %d", got.NumField(), v.NumField())
 	}
 	for i := range v.NumField() {
@@ -46,8 +46,9 @@ func TestEventOf(t *testing.T) {
 // and tested there.
 func TestEventString(t *testing.T) {
 	seen := map[string]Kind{}
-	for k := KindGrabbed; k <= KindReleased; k++ {
-		e := Event{PID: 4242, Kind: k, Point: PointMain, Path: "a\nb", Symbol: "a\nb", Object: "a\nb", Mode: "running", Err: errors.New("a\nb")}
+	for k := KindGrabbed; k <= KindCall; k++ {
+		e := Event{PID: 4242, Kind: k, Point: PointMain, Path: "a\nb", Symbol: "a\nb", Object: "a\nb", Mode: "running", Err: errors.New("a\nb"),
+			Call: &Call{CalledFunction: &CalledFunction{Name: "a\nb"}}}
 		s := e.String()
 		if other, twice := seen[s]; twice || s == "pid 4242: "+k.String() && k != KindContinued {
 			t.Errorf("%v: %q, as %v", k, s, other)

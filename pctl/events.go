@@ -177,11 +177,14 @@ func (e *Events) nextReadOnly(ctx context.Context) (Event, error) {
 
 // All returns the stream as a sequence. It ends after the last event, or with
 // an error of Next as its last element.
-func (e *Events) All(ctx context.Context) iter.Seq2[Event, error] {
+func (e *Events) All(ctx context.Context) iter.Seq2[Event, error] { return all(ctx, e.Next) }
+
+// all is the sequence of what next returns.
+func all(ctx context.Context, next func(context.Context) (Event, error)) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		for {
-			next, err := e.Next(ctx)
-			if errors.Is(err, io.EOF) || !yield(next, err) || err != nil {
+			e, err := next(ctx)
+			if errors.Is(err, io.EOF) || !yield(e, err) || err != nil {
 				return
 			}
 		}

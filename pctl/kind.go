@@ -34,10 +34,18 @@ const (
 	KindUndead        Kind = Kind(notify.Undead)        // the process has ended: TID of its last thread, Exited and Code, or Signal and Core; neither if its status is unknown
 	KindLost          Kind = Kind(notify.Lost)          // control has ended, the process perhaps not: Err
 	KindReleased      Kind = Kind(notify.Released)      // let go: Mode, Threads
+
+	// KindCall is a call of a function that has ended: TID, Call. Only a Calls has such events.
+	KindCall Kind = KindReleased + 1
 )
 
 // String returns the name that pgrab's JSON uses, such as "thread-start".
-func (k Kind) String() string { return notify.Kind(k).String() }
+func (k Kind) String() string {
+	if k == KindCall {
+		return "call"
+	}
+	return notify.Kind(k).String()
+}
 
 // Terminal reports whether an event of the kind is the last one of its stream.
 func (k Kind) Terminal() bool { return notify.Kind(k).Terminal() }

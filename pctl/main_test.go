@@ -2,12 +2,19 @@ package pctl
 
 import (
 	"context"
+	"flag"
 	"testing"
 
 	"ptools/internal/ptest"
+	"ptools/internal/ptest/uprobe"
 )
 
-func TestMain(m *testing.M) { ptest.Main(m) }
+func TestMain(m *testing.M) {
+	if refused, _ := uprobe.Refused(); refused { // an example cannot skip itself
+		flag.Set("test.skip", "^ExampleProcess_Calls$")
+	}
+	ptest.Main(m)
+}
 
 var bg = context.Background()
 

@@ -3,7 +3,9 @@ package pctl
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 
 	"ptools/internal/inner"
@@ -32,6 +34,7 @@ type Process struct {
 	mu      sync.Mutex
 	closed  bool
 	streams map[*Events]struct{}    // nil until there is one
+	calls   map[*Calls]struct{}     // the same
 	owned   map[remover]*Breakpoint // nil until there is one; the value is nil for what is no breakpoint of a client
 	numbers int                     // of breakpoints
 }
@@ -135,7 +138,7 @@ func (p *Process) Done() <-chan struct{} {
 	return p.c.Done()
 }
 
-// Close drops the reference: its breakpoints are removed and its streams of
+// Close drops the reference: its breakpoints and Calls are removed, and its streams of
 // events are closed. Close of the last reference lets the process go in the
 // mode in which it was grabbed, and waits until it is free. To close again is
 // no error, and waits as well. A Handler must not call Close (ErrOnControl).
@@ -147,12 +150,16 @@ func (p *Process) Close() (err error) {
 	return err
 }
 
-func (p *Process) close() error {
+func (p *Process) close() (err error) {
 	p.mu.Lock()
 	p.closed = true
 	streams, owned := p.streams, p.owned
 	p.streams, p.owned = nil, nil
+	counting := slices.Collect(maps.Keys(p.calls))
 	p.mu.Unlock()
+	for _, c := range counting {
+		err = errors.Join(err, c.Close())
+	}
 	for e := range streams {
 		e.shut()
 	}
@@ -164,7 +171,7 @@ func (p *Process) close() error {
 			}
 		})
 	}
-	return p.s.release(p)
+	return errors.Join(err, p.s.release(p))
 }
 
 func init() {

@@ -44,6 +44,9 @@ func (s *session) tellUnmeasured(spec *calls.Spec, err error) {
 		s.say("what a probe costs here cannot be measured (%v): taken for %v where the kernel emulates the instruction, and %v where it steps",
 			err, spec.Cost.Emulated, spec.Cost.Stepped)
 	}
+	if spec.Limit > 0 && !s.watch.Limited() {
+		s.say("what the probes take of the process is not limited: that needs uprobe_multi links (Linux 6.6)")
+	}
 }
 
 // tellOften names the functions that are called too often to be timed, or to be counted, since it was called last. The time is that since the

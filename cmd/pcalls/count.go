@@ -84,7 +84,7 @@ func (s *session) lookEvery() time.Duration {
 	switch {
 	case s.by.Stack():
 		return stackEvery
-	case s.slower > 0 || s.detail.any():
+	case s.slower > 0 || s.detail.any() || s.watch.Polled():
 		return slowEvery
 	}
 	return 0
@@ -111,7 +111,9 @@ func (s *session) await(ctx context.Context, ended <-chan struct{}, over <-chan 
 			if err := s.printCalls(); err != nil {
 				return err
 			}
-			continue
+			if s.watch.Lost() == nil {
+				continue
+			}
 		case <-ended:
 		case <-ctx.Done():
 		case <-over:
@@ -128,6 +130,12 @@ func (s *session) tellExec(ended <-chan struct{}) {
 		if !s.process.Current() {
 			s.say("process %d has executed another program, whose calls are not counted", s.process.PID)
 		}
+	}
+	if err := s.watch.Lost(); err != nil {
+		s.say("process %d: %v", s.process.PID, err)
+	}
+	if n := s.watch.Elsewhere(); n > 0 {
+		s.say("%s not counted: before Linux 6.6, not in objects that are mapped again", counted(n, "beginning or end of a call was", "beginnings and ends of calls were"))
 	}
 }
 
@@ -153,7 +161,9 @@ func (s *session) each(ctx context.Context, ended <-chan struct{}, over <-chan t
 			if err := t.show(t.second(), now.Sub(last)); err != nil {
 				return err
 			}
-			last = now
+			if last = now; s.watch.Lost() != nil {
+				return nil
+			}
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"ptools/internal/calls"
 	"ptools/internal/clean"
+	"ptools/internal/perfevent"
 )
 
 // mostInlined is with how many functions at most the copies that were inlined are looked for, which takes long.
@@ -87,6 +88,9 @@ func (s *session) printList(found *calls.Selection, spec *calls.Spec, unmeasured
 	}
 	if err := w.Flush(); err != nil {
 		return err
+	}
+	if perfevent.EndWithThread() {
+		s.say("before Linux 6.6 probes are events of the kernel's tracing: no calls are counted after the end of the first thread")
 	}
 	if !inlined {
 		s.say("copies that were inlined are looked for with at most %d functions, and these are %d", mostInlined, len(found.Targets))

@@ -127,7 +127,7 @@ func (s *session) find(pid int) error {
 		if in := s.process.OnlyInlined(&s.patterns[i]); len(in) > 0 {
 			return fmt.Errorf("%s is only there where it was inlined, in %s: ask for these", s.patterns[i].Text, calls.FirstOf(in))
 		}
-		return s.unknown(&s.patterns[i])
+		return s.process.NotFound(&s.patterns[i])
 	}
 	unmeasured := cost()
 	if s.list {
@@ -143,22 +143,6 @@ func (s *session) find(pid int) error {
 	s.tellRefused(found)
 	s.tellUnmeasured(&spec, unmeasured)
 	return s.tellOften("")
-}
-
-// unknown is the error for a pattern that no function has.
-func (s *session) unknown(p *calls.Pattern) error {
-	path, stripped, ok := s.process.Object(p)
-	if object, _, named := strings.Cut(p.Text, "`"); named && !ok {
-		return fmt.Errorf("process %d has mapped no object named %s", s.process.PID, object)
-	}
-	why := ""
-	if similar := s.process.Similar(p); len(similar) > 0 {
-		why = " (similar: " + strings.Join(similar, ", ") + ")"
-	}
-	if stripped {
-		why += fmt.Sprintf("; %s is stripped: without its debug information only functions that it exports have names", clean.Base(path))
-	}
-	return fmt.Errorf("no function is named %s in what process %d has mapped%s", p.Text, s.process.PID, why)
 }
 
 // mostNamed bounds how many functions a message names.

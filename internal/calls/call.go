@@ -2,6 +2,7 @@ package calls
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"ptools/internal/elfsym"
@@ -21,14 +22,20 @@ type Call struct {
 	Tail   bool   // it ended by a jump to another function, which returns in its place
 	Args   string // "n=1, s=\"text\"": empty unless values were asked for
 	Result string // "?" if it is not known
-	Stack  []Frame
-	Cut    string // why the stack is not whole
+	// Arguments and Results are the same one by one.
+	Arguments, Results []Value
+	Stack              []Frame
+	Cut                string // why the stack is not whole
 }
 
 // Reports calls tell with the calls that were reported since it was called last.
-func (w *Watch) Reports(tell func(*Call)) {
+func (w *Watch) Reports(tell func(*Call)) { w.ReportsUpTo(math.MaxInt, tell) }
+
+// ReportsUpTo is Reports for at most so many calls. Those that are not read, and find no room in the kernel any more, are counted as
+// unseen.
+func (w *Watch) ReportsUpTo(most int, tell func(*Call)) {
 	now, here := time.Now(), perfevent.Now()
-	w.kernel.Reports(func(r *perfevent.CallReport) {
+	w.kernel.Reports(most, func(r *perfevent.CallReport) {
 		if r.Function >= len(w.numbered) {
 			return
 		}
@@ -57,13 +64,15 @@ func (w *Watch) Reports(tell func(*Call)) {
 // describe sets the texts of the values of a call.
 func (c *Call) describe(v *perfevent.CallValues, fixed constants) {
 	f := formatter{v, c.types, fixed}
-	c.Args = f.args(c.layout)
+	c.Arguments = f.all(c.layout.args)
+	c.Args = argsText(c.Arguments)
 	switch {
 	case len(c.layout.results) == 0 || c.Begun:
 	case c.Tail:
 		c.Result = unknown
 	default:
-		c.Result = f.results(c.layout)
+		c.Results = f.all(c.layout.results)
+		c.Result = resultsText(c.Results)
 	}
 }
 

@@ -31,32 +31,6 @@ const (
 	mostDepth    = 3
 )
 
-// args returns the arguments: "a=1, s=\"text\"".
-func (f *formatter) args(l *layout) string {
-	var texts []string
-	for i := range l.args {
-		a := &l.args[i]
-		text := f.argument(a)
-		if a.name != "" {
-			text = a.name + "=" + text
-		}
-		texts = append(texts, text)
-	}
-	return strings.Join(texts, ", ")
-}
-
-// results returns what a call has returned; empty if it returns nothing.
-func (f *formatter) results(l *layout) string {
-	var texts []string
-	for i := range l.results {
-		texts = append(texts, f.argument(&l.results[i]))
-	}
-	if len(texts) > 1 {
-		return "(" + strings.Join(texts, ", ") + ")"
-	}
-	return strings.Join(texts, "")
-}
-
 // word returns a word of the values.
 func (f *formatter) word(a *argument, n int) uint64 {
 	if a.result {
@@ -111,46 +85,63 @@ func (f *formatter) untyped(a *argument, b []byte) string {
 
 func hexWord(n uint64) string { return "0x" + strconv.FormatUint(n, 16) }
 
-// text returns the text that was copied for a value. Where that could not be read it says so.
+// text returns the text of a value that has one. Where that could not be read it says so.
 func (f *formatter) text(a *argument) (string, bool) {
 	if a.text < 0 {
 		return "", false
 	}
+	if b, more, ok := f.copied(a); ok {
+		return quote(b, more), true
+	}
+	if a.length >= 0 {
+		return unknown, true
+	}
 	address, _ := f.assemble(a)
-	copied := perfevent.FirstEntryText + a.text
-	if a.result {
-		copied = perfevent.FirstReturnText + a.text - perfevent.EntryTexts
-	}
-	status, text := f.values.Status[copied], &f.values.Texts[a.text]
-	switch {
-	case a.length >= 0 && status != 0:
-		n := f.word(a, a.length)
-		return quote(text[:min(n, perfevent.MostText)], n > perfevent.MostText), true
-	case a.length >= 0:
-		return f.constant(a), true
-	case status != 0:
-		return quote(text[:status-1], status > perfevent.MostText), true
-	}
 	if len(address) != 8 {
 		return "", false
 	}
 	n := binary.LittleEndian.Uint64(address)
-	if b, ok := f.constants.read(n, perfevent.MostText+1); ok {
-		if end := bytes.IndexByte(b, 0); end >= 0 {
-			return quote(b[:end], false), true
-		}
-		if len(b) > perfevent.MostText {
-			return quote(b[:perfevent.MostText], true), true
-		}
-	}
 	if a.typ == nil || n == 0 {
 		return "", false // a number, or nil
 	}
 	return hexWord(n) + " " + unknown, true
 }
 
+// copied returns the beginning of the text that was copied for a value, and whether there is more of it. What was not in memory is read
+// from the file, if it is constant.
+func (f *formatter) copied(a *argument) (b []byte, more, ok bool) {
+	at := perfevent.FirstEntryText + a.text
+	if a.result {
+		at = perfevent.FirstReturnText + a.text - perfevent.EntryTexts
+	}
+	status, text := f.values.Status[at], &f.values.Texts[a.text]
+	switch {
+	case a.length >= 0 && status != 0:
+		n := f.word(a, a.length)
+		return text[:min(n, perfevent.MostText)], n > perfevent.MostText, true
+	case a.length >= 0:
+		return f.constant(a)
+	case status != 0:
+		return text[:status-1], status > perfevent.MostText, true
+	}
+	address, _ := f.assemble(a)
+	if len(address) != 8 {
+		return nil, false, false
+	}
+	if b, ok = f.constants.read(binary.LittleEndian.Uint64(address), perfevent.MostText+1); !ok {
+		return nil, false, false
+	}
+	if end := bytes.IndexByte(b, 0); end >= 0 {
+		return b[:end], false, true
+	}
+	if len(b) > perfevent.MostText {
+		return b[:perfevent.MostText], true, true
+	}
+	return nil, false, false
+}
+
 // constant returns a text with a length that was not in memory.
-func (f *formatter) constant(a *argument) string {
+func (f *formatter) constant(a *argument) (b []byte, more, ok bool) {
 	n := f.word(a, a.length)
 	if len(a.parts) == 2 || len(a.parts) == 3 { // else it is behind a pointer, which may lead elsewhere now
 		for _, p := range a.parts {
@@ -158,12 +149,12 @@ func (f *formatter) constant(a *argument) string {
 				continue
 			}
 			if b, ok := f.constants.read(f.word(a, p.word), min(n, perfevent.MostText)); ok && uint64(len(b)) == min(n, perfevent.MostText) {
-				return quote(b, n > perfevent.MostText)
+				return b, n > perfevent.MostText, true
 			}
 			break
 		}
 	}
-	return unknown
+	return nil, false, false
 }
 
 // quote returns a text in quotes. A cut character at its end is left out.

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"ptools/internal/procfs"
 	"ptools/internal/ptest"
 )
 
@@ -134,4 +135,51 @@ func TestFirstThreadEnded(t *testing.T) {
 		t.Errorf("%v, want %v", err, ErrFirstEnded)
 	}
 	target.Kill()
+}
+
+// TestFirstThreadEnds: calls of a process whose first thread ends later are counted on, or it is said that they are not.
+func TestFirstThreadEnds(t *testing.T) {
+	w := start(t, ptest.BuildC(t, "../perfevent/testdata/probed.c"), "probed")
+	w.Begin()
+	call := func() uint64 {
+		fmt.Fprintln(w.Stdin, 100)
+		w.Line()
+		var s Stats
+		w.Read(0, &s)
+		return s.Calls
+	}
+	if n := call(); n != 100 || w.Lost() != nil {
+		t.Errorf("%d calls, want 100; %v", n, w.Lost())
+	}
+	fmt.Fprintln(w.Stdin, "l")
+	w.WaitFor("the end of the first thread", func() bool {
+		stat, err := procfs.ReadStat(w.Target.PID)
+		return err == nil && stat.State == 'Z' && (!w.Polled() || w.Lost() != nil)
+	})
+	want := uint64(200)
+	if w.Polled() {
+		want = 100
+	}
+	if n := call(); n != want || w.Polled() != errors.Is(w.Lost(), ErrFirstEnds) {
+		t.Errorf("%d calls, want %d; %v", n, want, w.Lost())
+	}
+}
+
+// TestMappedAgain: calls in text that is mapped a second time after Open are counted, or it is said how many of their ends are not.
+func TestMappedAgain(t *testing.T) {
+	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "twice.c"))
+	g.Ready()
+	w := watch(t, g.PID, "twice", "twice_called")
+	w.Begin()
+	for _, order := range "omcco" {
+		fmt.Fprint(g.Stdin, string(order))
+		g.Line()
+	}
+	var s Stats
+	if w.Read(0, &s); s.Calls+w.Elsewhere()/2 != 4 || s.Returned != s.Calls || w.Elsewhere() > 0 && s.Calls != 2 {
+		t.Errorf("%d calls, %d returned, and %d beginnings and ends elsewhere", s.Calls, s.Returned, w.Elsewhere())
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
 }

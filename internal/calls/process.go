@@ -16,7 +16,7 @@ import (
 // A Process is a running process whose functions are looked for. Its present program is meant.
 type Process struct {
 	PID    int
-	files  *elfsym.Cache
+	own    *elfsym.Cache // nil: the files are shared
 	space  *handle.Space
 	memory *mem.Patient
 	image  *procfs.Image
@@ -29,12 +29,24 @@ const cachedFiles = 64
 // OpenProcess reads what is mapped in a process. It stops nothing. Functions are found by decoding instructions of x86-64: on
 // another processor the error satisfies errors.ErrUnsupported.
 func OpenProcess(pid int) (*Process, error) {
+	files := elfsym.NewCache(cachedFiles)
+	p, err := OpenShared(pid, files)
+	if err != nil {
+		files.Close()
+		return nil, err
+	}
+	p.own = files
+	return p, nil
+}
+
+// OpenShared is OpenProcess with files that others use, too. They stay open.
+func OpenShared(pid int, files *elfsym.Cache) (*Process, error) {
 	if runtime.GOARCH != "amd64" {
 		return nil, fmt.Errorf("calls cannot be counted on %s yet: %w", runtime.GOARCH, errors.ErrUnsupported)
 	}
-	p := &Process{PID: pid, files: elfsym.NewCache(cachedFiles)}
+	p := &Process{PID: pid}
 	var err error
-	if p.space, err = handle.NewSpace(pid, p.files); err == nil {
+	if p.space, err = handle.NewSpace(pid, files); err == nil {
 		p.memory, err = mem.OpenPatient(pid)
 	}
 	if err == nil {
@@ -61,7 +73,9 @@ func (p *Process) Close() {
 	if p.space != nil {
 		p.space.Close()
 	}
-	p.files.Close()
+	if p.own != nil {
+		p.own.Close()
+	}
 }
 
 // Select looks for the functions that any of some patterns names. With arguments, the arguments of their calls are to be known; a

@@ -90,3 +90,19 @@ func rest(whole, part *Stats) Stats {
 	}
 	return r
 }
+
+// A Class is the calls whose durations are in a class.
+type Class struct {
+	Least time.Duration // of the class, which ends where the next one begins
+	Calls uint64
+}
+
+// Histogram returns the classes that have calls, the shortest first. Each power of two of nanoseconds has four classes.
+func Histogram(s *Stats) (classes []Class) {
+	for i, n := range s.Buckets {
+		if n > 0 {
+			classes = append(classes, Class{perfevent.BucketStart(i), n})
+		}
+	}
+	return classes
+}

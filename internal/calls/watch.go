@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"time"
 
 	"ptools/internal/elfsym"
 	"ptools/internal/perfevent"
@@ -101,6 +102,9 @@ type Watch struct {
 	stacks   *stacks // nil until the first
 	groups   groups
 	tree     tree
+
+	firstEnded time.Time // when the first thread was first seen to have ended
+	lost       error     // see Lost
 }
 
 // A Spec says what is counted of calls beside their times.
@@ -142,9 +146,12 @@ func (s *Selection) Open(spec Spec) (*Watch, error) {
 	if spec.By.Stack() {
 		spec.Each, spec.Stack = true, true
 	}
-	kernel, err := perfevent.OpenCalls(s.PID, n, spec.CallReports, apart)
+	kernel, err := perfevent.OpenCalls(s.PID, n, s.places(), spec.CallReports, apart)
 	if err != nil {
 		return nil, err
+	}
+	if !kernel.Exchanges() {
+		spec.Limit = 0
 	}
 	w := &Watch{Selection: s, kernel: kernel, spec: spec}
 	for i := range s.Targets {
@@ -178,6 +185,16 @@ func (s *Selection) Open(spec Spec) (*Watch, error) {
 		return nil, err
 	}
 	return w, nil
+}
+
+// places returns how many places have a probe.
+func (s *Selection) places() (n int) {
+	for i := range s.Targets {
+		if t := &s.Targets[i]; t.Err == nil {
+			n += 1 + len(t.Plan.Returns)
+		}
+	}
+	return n
 }
 
 // Why no call of a process would be counted.
@@ -217,98 +234,9 @@ var (
 	errMapped  = errors.New("its text is not mapped from a file, or can be written")
 )
 
-// A probedText is the text of an object, and where its probes are.
-type probedText struct {
-	file          *os.File
-	entries, ends []perfevent.CallPlace
-}
-
-// path is what the kernel finds the file by.
-func (p *probedText) path() string { return "/proc/self/fd/" + strconv.Itoa(int(p.file.Fd())) }
-
-// prepare finds the places of the probes of one object.
-func (w *Watch) prepare(o *handle.Object, targets []Target) error {
-	file, m, err := openText(w.PID, o)
-	if err != nil {
-		return fmt.Errorf("%s: %w", o.Path, err)
-	}
-	p := probedText{file: file}
-	text := textOf{mem: w.memory, o: o, maps: m}
-	for i := range targets {
-		t := &targets[i]
-		if t.Err != nil {
-			continue
-		}
-		if t.Err = text.check(&t.Found); t.Err != nil {
-			continue
-		}
-		condition, err := t.condition()
-		if t.Err = err; err != nil {
-			continue
-		}
-		if t.layout != nil {
-			w.kernel.Copy(t.number, &t.layout.copies)
-		}
-		entry := t.place(o, &t.Plan.Entry)
-		entry.Condition = condition
-		if w.spec.Each && (t.Plan.Whole != nil || t.Plan.Entry.Tail) {
-			entry.Mode = perfevent.CallAtOnce
-		}
-		p.entries = append(p.entries, entry)
-		for j := range t.Plan.Returns {
-			p.ends = append(p.ends, t.place(o, &t.Plan.Returns[j]))
-		}
-	}
-	w.texts = append(w.texts, p)
-	return nil
-}
-
-// plant makes the probes that the levels of the functions want. It returns the functions of which the kernel refuses ends, or the entry.
-func (w *Watch) plant() (refusedEnds, refused map[int]error) {
-	refusedEnds, refused = map[int]error{}, map[int]error{}
-	for i := range w.texts {
-		p := &w.texts[i]
-		var ends, entries []perfevent.CallPlace
-		for _, end := range p.ends {
-			if w.Coverage(w.numbered[end.Function]).Level == Timed {
-				ends = append(ends, end)
-			}
-		}
-		maps.Copy(refusedEnds, w.kernel.Attach(p.path(), false, ends))
-		for _, entry := range p.entries {
-			switch w.Coverage(w.numbered[entry.Function]).Level {
-			case Counted:
-				entry.Mode = perfevent.CallCounted
-			case Off:
-				continue
-			}
-			entries = append(entries, entry)
-		}
-		maps.Copy(refused, w.kernel.Attach(p.path(), true, entries))
-	}
-	return refusedEnds, refused
-}
-
-// place describes a place for the kernel.
-func (t *Target) place(o *handle.Object, p *Place) perfevent.CallPlace {
-	place := perfevent.CallPlace{
-		Off: offset(o.File, p.Addr), Function: t.number, Slot: p.Slot, Goroutine: t.Convention == Go, Tail: p.Tail, Stepped: !p.Emulated, Cond: p.Cond, Amount: t.sum,
-	}
-	if t.by != nil {
-		place.Key = t.by.kernel
-	}
-	return place
-}
-
-// offset returns the offset in its file of a link-time address, which a plan has read there.
-func offset(f *elfsym.File, addr uint64) uint64 {
-	for _, s := range f.Segments() {
-		if s.Vaddr <= addr && addr-s.Vaddr < s.Filesz {
-			return addr - s.Vaddr + s.Off
-		}
-	}
-	return 0
-}
+// Limited reports whether there is a limit to what the probes may take. There is none where the kernel has no uprobe_multi links (Linux 6.6):
+// their probes cannot be lifted while others count.
+func (w *Watch) Limited() bool { return w.spec.Limit > 0 }
 
 // Begin begins the counting.
 func (w *Watch) Begin() {
@@ -321,6 +249,9 @@ func (w *Watch) End() {
 	w.kernel.Switch(false)
 	w.guard.end()
 }
+
+// Executed reports whether the process has executed another program since Open. Nothing is counted any more then.
+func (w *Watch) Executed() bool { return w.kernel.Executed() }
 
 // Close lifts the probes.
 func (w *Watch) Close() error {

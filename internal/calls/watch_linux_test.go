@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"ptools/internal/ptest"
+	_ "ptools/internal/ptest/uprobe" // PTOOLS_PROBES
 )
 
 func TestMain(m *testing.M) { ptest.Main(m) }

@@ -46,6 +46,11 @@ var (
 	Uprobes = Feature{Name: "uprobes", Linux: "5.5", Sets: tracing, First: true, Calls: []Call{BPFCall}}
 	// UprobeEvents: the same by perf events, on kernels without uprobe_multi links.
 	UprobeEvents = Feature{Name: "uprobes by perf events", Linux: "5.5", Sets: tracing, First: true, Calls: []Call{BPFCall, PerfEventOpen}}
+	// TraceEvents: uprobes at many places at once, by events of the kernel's tracing, on kernels without uprobe_multi links. tracefs is
+	// mounted for that, where none is at /sys/kernel/tracing.
+	TraceEvents = Feature{
+		Name: "uprobes by tracefs", Linux: "5.12", Sets: [][]Capability{{SysAdmin}}, First: true, Calls: []Call{BPFCall, PerfEventOpen}, Until: Confidentiality,
+	}
 	// Tasks: a BPF program for each thread of a process (internal/perfevent, Tasks). It reads memory of the kernel.
 	Tasks = Feature{Name: "iterators of threads", Linux: "5.15", Odd: true, Sets: tracing, First: true, Calls: []Call{BPFCall}, Until: Confidentiality}
 	// Peeks: a BPF program on the processor that a thread runs on (internal/perfevent, Peeker).
@@ -74,6 +79,6 @@ var (
 
 // All are all features, for tests and tables.
 var All = []*Feature{
-	&Timers, &Uprobes, &UprobeEvents, &Tasks, &Peeks, &Accounting, &KernelSymbols, &Tracing, &Foreigners, &ForeignMemory,
+	&Timers, &Uprobes, &UprobeEvents, &TraceEvents, &Tasks, &Peeks, &Accounting, &KernelSymbols, &Tracing, &Foreigners, &ForeignMemory,
 	&LostFiles, &Sockets, &Priority,
 }

@@ -45,6 +45,7 @@ func BucketOf(d time.Duration) int {
 // A CallPlace is an instruction where a function begins or ends.
 type CallPlace struct {
 	Off       uint64 // in the file
+	Addr      uint64 // where the process has it mapped
 	Function  int
 	Slot      int32      // address of the return address minus the stack pointer
 	Goroutine bool       // it runs on the stack of a goroutine, which is in r14

@@ -3,7 +3,6 @@ package perfevent
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"runtime"
 	"sync/atomic"
@@ -24,8 +23,8 @@ type Calls struct {
 	mem      []byte
 	programs map[string]int // by their code
 	made     map[programFor]int
-	exec     [2]int // execProgram and its link
-	links    []int  // those of the returns first
+	exec     [2]int     // execProgram and its link
+	links    []callLink // those of the returns first
 	sets     linkSets
 	reports  reports
 	copies   []byte // the Copies of all functions
@@ -34,30 +33,26 @@ type Calls struct {
 // openCalls is how many calls may be open at the same time, with those that never end.
 const openCalls = 1 << 17
 
-// OpenCalls prepares the counting of a number of functions in process pid. It needs uprobe_multi links (Linux 6.6).
-// Nothing is counted before Switch.
-func OpenCalls(pid, functions int, which CallReports, groups CallGroups) (*Calls, error) {
+// OpenCalls prepares the counting of a number of functions in process pid. It needs uprobe_multi links (Linux 6.6),
+// or perf events that are uprobes, and Linux 5.12. Nothing is counted before Switch.
+func OpenCalls(pid, functions, places int, which CallReports, groups CallGroups) (*Calls, error) {
 	if functions > MostFunctions {
 		return nil, fmt.Errorf("%d functions are more than %d", functions, MostFunctions)
 	}
-	switch how, err := mechanismOf(); {
-	case runtime.GOARCH != "amd64":
+	if runtime.GOARCH != "amd64" {
 		return nil, ErrNoUprobes
-	case err != nil:
-		return nil, need.Uprobes.Explain(err)
-	case how != probeLinks:
-		if err := tryProbeLink(); errors.Is(err, fs.ErrPermission) {
-			return nil, need.Uprobes.Explain(err)
-		}
-		return nil, ErrNoLinks
 	}
 	c := &Calls{
 		sets: newLinkSets(),
 		pid:  pid, programs: map[string]int{}, made: map[programFor]int{}, exec: [2]int{-1, -1}, reports: reports{CallReports: which, fd: -1},
-		maps: callMaps{words: -1, open: -1, groups: -1, template: -1, copies: -1, functions: functions,
+		maps: callMaps{start: callStart{pid: pid, cookies: -1}, words: -1, open: -1, groups: -1, template: -1, copies: -1, functions: functions,
 			most: min(groups.Most, MostGroups), sum: groups.Sum, detailed: which.detailed()},
 	}
-	if err := c.open(); err != nil {
+	err := c.start(places)
+	if err == nil {
+		err = c.open()
+	}
+	if err != nil {
 		c.Close()
 		return nil, need.Uprobes.Explain(err)
 	}
@@ -131,13 +126,23 @@ func (c *Calls) program(p *CallPlace, entry bool) (int, error) {
 	program, ok := c.programs[key]
 	if !ok {
 		var err error
-		if program, err = loadProbe(code); err != nil {
-			return -1, os.NewSyscallError("bpf(BPF_PROG_LOAD)", err)
+		if program, err = c.load(code); err != nil {
+			return -1, err
 		}
 		c.programs[key] = program
 	}
 	c.made[what] = program
 	return program, nil
+}
+
+// load loads a program for the kind of probes.
+func (c *Calls) load(code []instruction) (int, error) {
+	load := loadProbe
+	if c.maps.start.events != nil {
+		load = loadEvent
+	}
+	program, err := load(code)
+	return program, os.NewSyscallError("bpf(BPF_PROG_LOAD)", err)
 }
 
 // Copy says what is copied for each call of a function. It has to be called before the function's entry is attached.
@@ -151,6 +156,9 @@ func (c *Calls) Copy(function int, what *Copies) {
 // made. Ends have to come before entries, so that no call is begun whose end is not seen: attach the ends of a function first.
 func (c *Calls) Attach(path string, entries bool, places []CallPlace) map[int]error {
 	refused := map[int]error{}
+	if c.maps.start.events != nil {
+		places = c.known(places, refused)
+	}
 	byProgram := map[int][]CallPlace{}
 	for _, p := range places {
 		program, err := c.program(&p, entries)
@@ -174,10 +182,14 @@ func (c *Calls) try(program int, path string, places []CallPlace, refused map[in
 	if len(places) == 0 {
 		return
 	}
-	fd, err := c.link(program, path, places)
+	link := c.link
+	if c.maps.start.events != nil {
+		link = c.traceLink
+	}
+	l, err := link(program, path, places)
 	switch half := len(places) / 2; {
 	case err == nil:
-		c.links = append(c.links, fd)
+		c.links = append(c.links, l)
 	case half > 0 && len(refused) < maxRefused && ofInstruction(err):
 		c.try(program, path, places[:half], refused)
 		c.try(program, path, places[half:], refused)
@@ -201,11 +213,17 @@ func ofInstruction(err error) bool {
 // errNotSupported is ENOTSUPP, which the kernel returns for instructions that cannot be probed.
 var errNotSupported = unix.Errno(524)
 
+// A callLink is a program at places of a file.
+type callLink struct {
+	fd    int
+	event string // that was defined for it; empty for a uprobe_multi link
+}
+
 // link attaches a program to places of a file.
-func (c *Calls) link(program int, path string, places []CallPlace) (int, error) {
+func (c *Calls) link(program int, path string, places []CallPlace) (callLink, error) {
 	name, err := unix.BytePtrFromString(path)
 	if err != nil {
-		return -1, err
+		return callLink{}, err
 	}
 	offs, cookies := make([]uint64, len(places)), make([]uint64, len(places))
 	for i := range places {
@@ -226,9 +244,9 @@ func (c *Calls) link(program int, path string, places []CallPlace) (int, error) 
 	runtime.KeepAlive(offs)
 	runtime.KeepAlive(cookies)
 	if err != nil {
-		return -1, fmt.Errorf("uprobes in %s: %w", path, err)
+		return callLink{}, fmt.Errorf("uprobes in %s: %w", path, err)
 	}
-	return int(fd), nil
+	return callLink{fd: int(fd)}, nil
 }
 
 // word returns a word of the shared memory.
@@ -242,10 +260,17 @@ func (c *Calls) Switch(on bool) {
 		value = 1
 	}
 	atomic.StoreUint64(c.word(wordOn), value)
-	if atomic.LoadUint64(c.word(wordExec)) != 0 { // in this order: execProgram sets this word first
+	if c.Executed() { // in this order: execProgram sets this word first
 		atomic.StoreUint64(c.word(wordOn), 0)
 	}
 }
+
+// Elsewhere returns how often probes were reached in a mapping of a file that was not the one of the places, where links have no cookies: those
+// calls are not counted.
+func (c *Calls) Elsewhere() uint64 { return atomic.LoadUint64(c.word(wordElsewhere)) }
+
+// Executed reports whether the process has executed another program since OpenCalls.
+func (c *Calls) Executed() bool { return atomic.LoadUint64(c.word(wordExec)) != 0 }
 
 // Read reads what is known of a function: of its calls whose keys had no room, if calls are told apart. The values are not of exactly the same moment.
 func (c *Calls) Read(function int, s *CallStats) { c.read(wordsBefore+wordsEach*function, s) }
@@ -268,8 +293,12 @@ func (c *Calls) Close() error {
 	errs := []error{c.sets.wait()}
 	c.links = append(c.sets.old, c.links...)
 	for i := len(c.links) - 1; i >= 0; i-- {
-		errs = append(errs, closeProbe(c.links[i]))
+		errs = append(errs, closeProbe(c.links[i].fd))
+		if name := c.links[i].event; name != "" {
+			errs = append(errs, c.maps.start.events.remove(name))
+		}
 	}
+	c.maps.start.close()
 	for _, program := range c.programs {
 		closeAll(program)
 	}

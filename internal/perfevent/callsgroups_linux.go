@@ -231,9 +231,7 @@ func (a *grouping) keyText(k *CallKey) {
 		a.add(instruction{op: bpfLoadDW, dst: 1, src: 10, off: callLeft})
 	} else {
 		// One byte more than the key has, and the zero byte: what it returns is one more than the length.
-		a.add(
-			instruction{op: bpfMovImm, dst: 2, imm: longer + 1},
-			instruction{op: bpfCall, imm: helperReadUserText})
+		a.readText(longer + 1)
 		a.jump(instruction{op: bpfJumpSignLT, dst: 0, imm: 1}, "unknown")
 		a.add(
 			instruction{op: bpfMovReg, dst: 1, src: 0},

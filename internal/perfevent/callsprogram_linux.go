@@ -36,6 +36,7 @@ const (
 	wordGroups     = 1 // how many keys were met, and more
 	wordExec       = 2 // whether the process has executed another program
 	wordGeneration = 3 // that of the links whose probes count
+	wordElsewhere  = 4 // how often probes were reached in mappings that are not known
 	wordsBefore    = 8 // those of the functions
 	wordCalls      = 0
 	wordReturned   = 1
@@ -62,6 +63,7 @@ const (
 
 // callMaps are what the programs of a Calls work with.
 type callMaps struct {
+	start     callStart
 	words     int // its map of words
 	open      int // its table of calls that have not ended
 	groups    int // its table of keys; -1: there is none
@@ -75,14 +77,6 @@ type callMaps struct {
 
 // grouped reports whether a call that has not ended has openWords.
 func (m *callMaps) grouped() bool { return m.groups >= 0 || m.sum }
-
-// begin leaves the context and the cookie in their registers.
-func (a *assembly) begin() {
-	a.add(
-		instruction{op: bpfMovReg, dst: 6, src: 1},
-		instruction{op: bpfCall, imm: helperAttachCookie},
-		instruction{op: bpfMovReg, dst: 7, src: 0})
-}
 
 // identify makes the key of the call, and finds the statistics of the function.
 func (a *assembly) identify(m callMaps) {
@@ -151,7 +145,7 @@ func (a *assembly) tally(word int16) {
 func entryProgram(m callMaps, r *reports, p *CallPlace) []instruction {
 	var a assembly
 	g := grouping{&a, m, r.ours, p}
-	a.begin()
+	a.begin(m)
 	a.identify(m)
 	a.ifCounts(m)
 	a.add(
@@ -190,7 +184,7 @@ func entryProgram(m callMaps, r *reports, p *CallPlace) []instruction {
 func returnProgram(m callMaps, r *reports, p *CallPlace) []instruction {
 	var a assembly
 	g := grouping{&a, m, r.ours, p}
-	a.begin()
+	a.begin(m)
 	a.add(
 		instruction{op: bpfCall, imm: helperTime},
 		instruction{op: bpfMovReg, dst: 9, src: 0})

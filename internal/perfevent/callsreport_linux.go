@@ -134,9 +134,7 @@ func (a *assembly) copy(n int16, words, to int32, load bool) {
 			instruction{op: bpfMovReg, dst: 4, src: 5},
 			instruction{op: bpfAndImm, dst: 4, imm: 0xff})
 		a.jump(instruction{op: bpfJumpEq, dst: 4, imm: copyBytes}, "bytes")
-		a.add(
-			instruction{op: bpfMovImm, dst: 2, imm: MostText + 1},
-			instruction{op: bpfCall, imm: helperReadUserText})
+		a.readText(MostText + 1)
 		a.jump(instruction{op: bpfJumpSignLT, dst: 0, imm: 1}, "copied")
 		a.add(instruction{op: bpfStoreB, dst: 9, src: 0, off: valuesStatus + n})
 		a.jump(instruction{op: bpfJump}, "copied")
@@ -152,6 +150,16 @@ func (a *assembly) copy(n int16, words, to int32, load bool) {
 		instruction{op: bpfMovImm, dst: 1, imm: 1},
 		instruction{op: bpfStoreB, dst: 9, src: 1, off: valuesStatus + n})
 	a.mark("copied")
+}
+
+// readText reads a text that ends with a zero byte: at most so many bytes with that, from the address in register 3 to that in register 1.
+// Register 0 has how many were read, and less than 1 if none can be. Older kernels say 0 of an empty text (strncpy_from_user_nofault).
+func (a *assembly) readText(most int32) {
+	a.add(
+		instruction{op: bpfMovImm, dst: 2, imm: most},
+		instruction{op: bpfCall, imm: helperReadUserText},
+		instruction{op: bpfJumpNe, dst: 0, off: 1},
+		instruction{op: bpfMovImm, dst: 0, imm: 1})
 }
 
 // word loads the word whose number is in some bits of a copy in register 5. It uses register 4.

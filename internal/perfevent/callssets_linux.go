@@ -15,7 +15,7 @@ import (
 // linkSets are what is known of the sets of a Calls.
 type linkSets struct {
 	generation uint64                   // of the links that are made now
-	old        []int                    // links of the set that is replaced
+	old        []callLink               // links of the set that is replaced
 	closers    [generations + 1]*Closer // of the links of each generation
 }
 
@@ -70,6 +70,9 @@ func (a *assembly) ifCounts(m callMaps) {
 	a.jump(instruction{op: bpfJumpNeReg, dst: 1, src: 2}, "out")
 }
 
+// Exchanges reports whether Survey, Renew and Turn work. Where links have no cookies, two sets cannot be told apart.
+func (c *Calls) Exchanges() bool { return c.maps.start.events == nil }
+
 // Hits returns how often threads came to the probes of a function so far.
 func (c *Calls) Hits(function int) CallHits {
 	at := c.maps.hits() + wordsHits*function
@@ -103,9 +106,9 @@ func (c *Calls) Turn() {
 }
 
 // close closes links, those of entries first, in the background.
-func (s *linkSets) close(generation uint64, links []int) {
+func (s *linkSets) close(generation uint64, links []callLink) {
 	for i := len(links) - 1; i >= 0; i-- {
-		s.closers[generation].Close(probeLink(links[i]))
+		s.closers[generation].Close(probeLink(links[i].fd))
 	}
 }
 

@@ -84,12 +84,13 @@ func (a *assembly) reportTime(r *reports) {
 
 func durationOf(ns uint64) time.Duration { return time.Duration(ns) }
 
-// Reports calls tell with the reports that were written since it was called last.
-func (c *Calls) Reports(tell func(*CallReport)) {
+// Reports calls tell with the reports that were written since it was called last, the oldest first and at most so many. What is not
+// read stays in the ring, and calls that find no room there are counted as unseen.
+func (c *Calls) Reports(most int, tell func(*CallReport)) {
 	if !c.reports.any() {
 		return
 	}
-	c.reports.ring.read(func(b []byte) {
+	c.reports.ring.readSome(most, func(b []byte) {
 		if r, ok := c.reports.report(b); ok {
 			tell(&r)
 		}

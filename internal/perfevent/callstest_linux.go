@@ -136,9 +136,7 @@ func (a *assembly) compareText(c *Condition, no, fail string) {
 		a.jump(instruction{op: bpfJumpNe, dst: 0}, fail)
 	} else {
 		// One byte more than the text has, with its end: a longer one is seen by its length.
-		a.add(
-			instruction{op: bpfMovImm, dst: 2, imm: int32(n + 2)},
-			instruction{op: bpfCall, imm: helperReadUserText})
+		a.readText(int32(n + 2))
 		a.jump(instruction{op: bpfJumpSignLT, dst: 0, imm: 0}, fail)
 		a.jump(instruction{op: bpfJumpNe, dst: 0, imm: int32(n + 1)}, no)
 	}

@@ -2,6 +2,7 @@ package perfevent
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"sync/atomic"
 	"time"
@@ -279,7 +280,10 @@ func (b *ringBuffer) open(size int) (fd int, err error) {
 }
 
 // read calls f with each record.
-func (b *ringBuffer) read(f func([]byte)) {
+func (b *ringBuffer) read(f func([]byte)) { b.readSome(math.MaxInt, f) }
+
+// readSome is read for the first records, at most so many.
+func (b *ringBuffer) readSome(most int, f func([]byte)) {
 	const (
 		header  = 8
 		busy    = 1 << 31
@@ -288,7 +292,7 @@ func (b *ringBuffer) read(f func([]byte)) {
 	page := os.Getpagesize()
 	at, read := (*uint64)(unsafe.Pointer(&b.consumer[0])), uint64(0)
 	written := atomic.LoadUint64((*uint64)(unsafe.Pointer(&b.data[0])))
-	for read = atomic.LoadUint64(at); read < written; {
+	for read = atomic.LoadUint64(at); read < written && most > 0; most-- {
 		from := uint64(page) + read&uint64(b.size-1)
 		size := atomic.LoadUint32((*uint32)(unsafe.Pointer(&b.data[from])))
 		if size&busy != 0 {

@@ -75,12 +75,13 @@ func (t *Tasks) One(int) (*TaskRecord, error)                           { return
 func OpenPeeker() (*Peeker, error)                                      { return nil, errors.ErrUnsupported }
 func (p *Peeker) Peek(int, int, uint64) *Peeked                         { return nil }
 func (p *Peeker) Close() error                                          { return nil }
-func OpenCalls(int, int, CallReports, CallGroups) (*Calls, error)       { return nil, ErrNoUprobes }
+func OpenCalls(int, int, int, CallReports, CallGroups) (*Calls, error)  { return nil, ErrNoUprobes }
 func (c *Calls) Attach(string, bool, []CallPlace) map[int]error         { return nil }
 func (c *Calls) Survey(string, []CallPlace) func()                      { return func() {} }
 func (c *Calls) Hits(int) CallHits                                      { return CallHits{} }
 func (c *Calls) Renew() error                                           { return ErrNoUprobes }
 func (c *Calls) Turn()                                                  {}
+func (c *Calls) Exchanges() bool                                        { return false }
 func MeasureCalls(CallReports, func(uint64) (uint64, error)) (CallCost, error) {
 	return CallCost{}, ErrNoUprobes
 }
@@ -89,6 +90,8 @@ func (c *Calls) Read(int, *CallStats)                   {}
 func (c *Calls) Groups() int                            { return 0 }
 func (c *Calls) Group(int, *CallGroup, *CallStats) bool { return false }
 func (c *Calls) Close() error                           { return nil }
-func (c *Calls) Reports(func(*CallReport))              {}
+func (c *Calls) Reports(int, func(*CallReport))         {}
+func (c *Calls) Elsewhere() uint64                      { return 0 }
+func (c *Calls) Executed() bool                         { return false }
 
 func (c *Calls) Copy(int, *Copies) {}

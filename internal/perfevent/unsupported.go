@@ -6,8 +6,8 @@ import "errors"
 // [errors.ErrUnsupported].
 var ErrNoUprobes error = noUprobes{"kernel has no uprobes for BPF programs"}
 
-// ErrNoLinks says that the kernel is older than Linux 6.6.
-var ErrNoLinks error = noUprobes{"kernel has no uprobe_multi links (Linux 6.6)"}
+// ErrNoFetch says that the kernel is too old for [Calls].
+var ErrNoFetch error = noUprobes{"kernel has no atomic operations of BPF programs that return the old value (Linux 5.12)"}
 
 // errOtherNamespace: a BPF program cannot find the number by which we know a
 // thread.

@@ -21,12 +21,21 @@ func init() {
 // Need skips a test where the kernel refuses them.
 func Need(t testing.TB) {
 	t.Helper()
-	s, err := perfevent.NewSignals(os.Getpid(), syscall.SIGWINCH)
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported) {
+	refused, err := Refused()
+	if refused {
 		t.Skip(err)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Refused reports whether the kernel refuses them. Otherwise an error is one of these tests.
+func Refused() (bool, error) {
+	s, err := perfevent.NewSignals(os.Getpid(), syscall.SIGWINCH)
+	if err != nil {
+		return errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported), err
+	}
 	s.Close()
+	return false, nil
 }
