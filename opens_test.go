@@ -20,21 +20,22 @@ var openers = map[string]string{
 // ways says which files may call them for other files than those of /proc and /sys, and why a file system that does not
 // answer does no harm there. All other code opens files of strangers by internal/patience, or is called by it.
 var ways = map[string]string{
-	"internal/patience/file.go":      "is the way in",
-	"internal/procfs/root_linux.go":  "files and roots of a process, opened for handle.source, which is patient",
-	"internal/procfs/walk_linux.go":  "likewise",
-	"internal/procfs/sockets.go":     "a directory of /proc",
-	"internal/mem/memory_linux.go":   "files of /proc",
-	"internal/elfsym/local_linux.go": "asked by a Patient, patiently",
-	"internal/profile/file.go":       "the file that the user wants written",
-	"internal/tracee/latency.go":     "a device of the kernel",
-	"internal/procfs/class.go":       "the program of a process, within patience.Do",
-	"internal/job/descriptors.go":    "/dev/null",
-	"pctl/control/withheld_linux.go": "the program of a process, within patience.Do",
-	"pctl/facts.go":                  "a directory of /proc",
-	"cmd/psampled/listen.go":         "the socket that the administrator names, within patience.Do",
-	"cmd/psample/render.go":          "a profile that the user names, before anything is sampled; ^C ends the waiting",
-	"cmd/psample/top.go":             "the terminal",
+	"internal/patience/file.go":               "is the way in",
+	"internal/procfs/root_linux.go":           "files and roots of a process, opened for handle.source, which is patient",
+	"internal/procfs/walk_linux.go":           "likewise",
+	"internal/procfs/sockets.go":              "a directory of /proc",
+	"internal/mem/memory_linux.go":            "files of /proc",
+	"internal/elfsym/local_linux.go":          "asked by a Patient, patiently",
+	"internal/profile/file.go":                "the file that the user wants written",
+	"internal/tracee/latency.go":              "a device of the kernel",
+	"internal/procfs/class.go":                "the program of a process, within patience.Do",
+	"internal/job/descriptors.go":             "/dev/null",
+	"pctl/control/withheld_linux.go":          "the program of a process, within patience.Do",
+	"pctl/facts.go":                           "a directory of /proc",
+	"internal/perfevent/traceevents_linux.go": "files of tracefs",
+	"cmd/psampled/listen.go":                  "the socket that the administrator names, within patience.Do",
+	"cmd/psample/render.go":                   "a profile that the user names, before anything is sampled; ^C ends the waiting",
+	"cmd/psample/top.go":                      "the terminal",
 }
 
 // TestOpens finds files that are opened in another way.
