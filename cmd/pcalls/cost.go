@@ -101,8 +101,8 @@ func (r *row) partly() string {
 }
 
 // counting returns how long the calls of a row were counted. A table of one second has them of that second.
-func (s *session) counting(r *row, length time.Duration) time.Duration {
-	if r.coverage.Level == calls.Off && !s.top {
+func (r *row) counting(length time.Duration, second bool) time.Duration {
+	if r.coverage.Level == calls.Off && !second {
 		return r.coverage.Counted
 	}
 	return length

@@ -190,7 +190,7 @@ func (s *session) printRows(rows []row, length time.Duration, width int, head st
 	fmt.Fprintln(w, line)
 	for i := range rows {
 		r := &rows[i]
-		line := fmt.Sprintf("%10d %9s", r.stats.Calls, rate(r.stats.Calls, s.counting(r, length)))
+		line := fmt.Sprintf("%10d %9s", r.stats.Calls, rate(r.stats.Calls, r.counting(length, s.top)))
 		for _, q := range []float64{.5, .9, .99} {
 			line += fmt.Sprintf(" %8s", r.time(calls.Quantile(&r.stats, q)))
 		}

@@ -48,7 +48,7 @@ type lineFound struct {
 
 // find looks for the code of a line in a file.
 func (l *sourceLine) find(f *elfsym.File) *lineFound {
-	found := &lineFound{LineCode: f.AtLine(l.file, l.line)}
+	found := &lineFound{LineCode: elfsym.AtLine(f, l.file, l.line)}
 	var buf []elfsym.Line
 	for _, addr := range found.Addrs {
 		buf = f.Lines(addr, buf[:0])

@@ -17,7 +17,7 @@ const maxLineAddrs = 1 << 12
 
 // AtLine looks for the code of a line. file is the end of the path of a source file: main.c, src/main.c. AtLine reads Go's tables, or all line tables of the
 // debug information.
-func (f *File) AtLine(file string, line int) (c LineCode) {
+func AtLine(f *File, file string, line int) (c LineCode) {
 	f.touch()
 	s := lineSearch{file: "/" + strings.TrimPrefix(file, "/"), line: line, LineCode: &c}
 	if g, ok := f.Go(); ok {

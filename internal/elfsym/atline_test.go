@@ -41,7 +41,7 @@ func TestAtLine(t *testing.T) {
 			if n++; n > 2 { // each reads all tables, which the file's budget bounds
 				break
 			}
-			c := f.AtLine(file, line)
+			c := AtLine(f, file, line)
 			for _, addr := range c.Addrs {
 				// A line may have no code where it begins, as that of a declaration.
 				if lines := f.Lines(addr, nil); !slices.Contains(seen[line], addr) && (isGo || !slices.ContainsFunc(lines, func(l Line) bool { return l.File == file })) {
@@ -51,14 +51,14 @@ func TestAtLine(t *testing.T) {
 			if len(c.Addrs) == 0 || !c.Found {
 				t.Errorf("%s:%d: no code, but some at %#x", file, line, seen[line])
 			}
-			if before := f.AtLine(file, line-1); len(before.Addrs) == 0 && before.Next != line {
+			if before := AtLine(f, file, line-1); len(before.Addrs) == 0 && before.Next != line {
 				t.Errorf("%s:%d: %+v, want code in line %d", file, line-1, before, line)
 			}
 		}
-		if c := f.AtLine("other.cc", 3); c.Found || len(c.Addrs) > 0 {
+		if c := AtLine(f, "other.cc", 3); c.Found || len(c.Addrs) > 0 {
 			t.Errorf("a file that there is not: %+v", c)
 		}
-		if c := f.AtLine(path.Base(file), 1<<20); c.Next != 0 || len(c.Addrs) > 0 || !c.Found {
+		if c := AtLine(f, path.Base(file), 1<<20); c.Next != 0 || len(c.Addrs) > 0 || !c.Found {
 			t.Errorf("%s: behind the end of %s: %+v, %v", program, file, c, f.Missing())
 		}
 	}
