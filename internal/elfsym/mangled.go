@@ -141,7 +141,7 @@ func (q *query) fits(raw string) bool {
 	if strings.Contains(raw, ".cold") || strings.Contains(raw, ".part.") {
 		return false
 	}
-	s, err := demangle.ToString(raw, q.options...)
+	s, err := demangle.ToString(oldRust(raw), q.options...)
 	if err != nil {
 		return false
 	}
