@@ -2,6 +2,7 @@ package pctl_test
 
 import (
 	"context"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -25,6 +26,8 @@ func TestMovedText(t *testing.T) {
 		{[]string{"-no-pie", huge}, "-k3", false},
 		{[]string{"-pie", huge}, "-k0", true},
 		{[]string{"-no-pie", "-Wl,-z,noseparate-code"}, "-k0", true}, // all of the first segment
+		{[]string{"-no-pie", "-Wl,-z,noseparate-code"}, "-k2", true},
+		{[]string{"-pie"}, "-f" + filepath.Join(t.TempDir(), "text"), true},
 		{nil, "-ol -k0", true},
 		{nil, "-oi -k0", true},
 	} {
@@ -39,7 +42,7 @@ func TestMovedText(t *testing.T) {
 		}
 		defer p.Close()
 		reached := make(chan []pctl.Frame, 1)
-		_, err = p.Break(context.Background(), pctl.Where{Symbol: "branch"}, func(h *pctl.Hit) {
+		b, err := p.Break(context.Background(), pctl.Where{Symbol: "branch"}, func(h *pctl.Hit) {
 			frames, err := h.Thread().Calls()
 			if err != nil {
 				t.Errorf("%v: %v", test, err)
@@ -49,8 +52,8 @@ func TestMovedText(t *testing.T) {
 			default:
 			}
 		})
-		if err != nil {
-			t.Errorf("%v: %v", test, err)
+		if err != nil || !b.Found() {
+			t.Errorf("%v: branch: %v", test, err)
 			continue
 		}
 		var names []string

@@ -65,8 +65,8 @@ func (f *File) findName(name string) []Sym {
 		}
 	}
 	if !mangled(name) {
-		if ident, ok := lastIdentifier(name); ok {
-			return f.eachTable(func(t *symTable, found *[]candidate) { t.demangledMatches(name, ident, found) })
+		if part, ok := mangledPart(name); ok {
+			return f.eachTable(func(t *symTable, found *[]candidate) { t.demangledMatches(name, part, found) })
 		}
 	}
 	return nil

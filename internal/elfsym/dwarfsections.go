@@ -34,7 +34,7 @@ func (s *dwarfSections) drop() {
 func (s *dwarfSections) readSplit(in *File) dwarfSections {
 	split := dwarfSections{line: s.line, lineStr: s.lineStr, ranges: s.ranges, addr: s.addr}
 	for name, v := range map[string]*view{
-		".debug_info.dwo": &split.info, ".debug_abbrev.dwo": &split.abbrev, ".debug_str.dwo": &split.str,
+		splitInfo: &split.info, ".debug_abbrev.dwo": &split.abbrev, ".debug_str.dwo": &split.str,
 		".debug_str_offsets.dwo": &split.strOffs, ".debug_rnglists.dwo": &split.rnglists,
 		".debug_loclists.dwo": &split.loclists,
 	} {

@@ -11,6 +11,9 @@ const (
 	attrGNUAddrBase   = 0x2133
 )
 
+// splitInfo is the section of a split unit's entries.
+const splitInfo = ".debug_info.dwo"
+
 // full returns the unit that has the entries of u. For a skeleton unit that is in a file of its own, or in a package of
 // such files. full returns u itself if it has its entries, or if that file is missing.
 func (d *dwarfFile) full(u *unit) *unit {
@@ -22,9 +25,14 @@ func (d *dwarfFile) full(u *unit) *unit {
 	}
 	var split *unit
 	d.openFirst(dwoPaths(u, d.f.path), func(o *File) (found bool) {
-		sections := d.readSplit(o)
-		s := &dwarfFile{f: d.f, in: o, split: true, dwarfSections: sections}
-		split, found = s.unitOfSkeleton(u)
+		// Each type unit has a section of its own (-fdebug-types-section), and the unit itself has one behind them.
+		s := &dwarfFile{f: d.f, in: o, split: true, dwarfSections: d.readSplit(o)}
+		for section := range o.sectionsNamed(splitInfo) {
+			s.info = o.viewOf(section)
+			if split, found = s.unitOfSkeleton(u); found {
+				break
+			}
+		}
 		return found
 	})
 	if split == nil {

@@ -91,6 +91,7 @@ func TestSplitUnits(t *testing.T) {
 				t.Fatal("nothing is inlined")
 			}
 			dir := t.TempDir()
+			sameChains(t, splitProgram(t, t.TempDir(), version, "-gsplit-dwarf", "-fdebug-types-section"), whole)
 			bin := splitProgram(t, dir, version, "-gsplit-dwarf")
 			sameChains(t, bin, whole)
 

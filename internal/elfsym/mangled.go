@@ -11,8 +11,30 @@ import (
 // maxTried bounds how many bytes of names are demangled for one look-up.
 const maxTried = 4 << 20
 
+// allocators are the mangled names of C++'s functions that belong to no class and have no identifier, without parameters.
+var allocators = map[string]string{
+	"operator new": "_Znw", "operator new[]": "_Zna", "operator delete": "_Zdl", "operator delete[]": "_Zda",
+}
+
+// mangledPart returns what the mangled names of the functions with a demangled name have in them.
+func mangledPart(name string) (part string, ok bool) {
+	if part, ok := allocators[withoutArguments(name)]; ok {
+		return part, true
+	}
+	ident, ok := lastIdentifier(name)
+	switch {
+	case strings.HasPrefix(name, "std::operator"):
+		return "_ZSt", true
+	case !ok:
+		return "_Z", strings.HasPrefix(name, "operator")
+	case ident[0] == '_':
+		return ident, true // Rust's v0 form puts a separator before such an identifier
+	}
+	return strconv.Itoa(len(ident)) + ident, true
+}
+
 // lastIdentifier returns the last plain identifier of a demangled function
-// name: f of `ns::f<T>(int)`, Vec of `Vec::operator[](int)` and of
+// name: f of `ns::f<T>(int)`, Vec of `Vec::operator[](int)`, `Vec::operator()` and
 // `Vec::~Vec`. C++ and Rust write it unchanged into the mangled name, after
 // its length.
 func lastIdentifier(name string) (string, bool) {
@@ -23,7 +45,7 @@ func lastIdentifier(name string) (string, bool) {
 		if sp := strings.LastIndexByte(p, ' '); sp >= 0 && !strings.HasPrefix(p, "operator") {
 			p = p[sp+1:] // the return type of a template's instance
 		}
-		if isIdentifier(p) && !strings.HasPrefix(p, "operator ") {
+		if isIdentifier(p) && p != "operator" && !strings.HasPrefix(p, "operator ") {
 			return p, true
 		}
 	}
@@ -61,15 +83,11 @@ func withoutArguments(name string) string {
 }
 
 // demangledMatches appends the symbols whose demangled name fits. Only names
-// that contain ident with its length before it are demangled.
-func (t *symTable) demangledMatches(name, ident string, found *[]candidate) {
+// that contain part are demangled.
+func (t *symTable) demangledMatches(name, part string, found *[]candidate) {
 	q := newQuery(name)
 	places := make(map[uint32]bool)
-	pat := []byte(strconv.Itoa(len(ident)) + ident)
-	if ident[0] == '_' {
-		// Rust's v0 form puts a separator before such an identifier.
-		pat = []byte(ident)
-	}
+	pat := []byte(part)
 	tried := 0
 	t.names.scanStrings(func(off uint64, s []byte) bool {
 		// s is whole strings with their terminators.
@@ -103,7 +121,7 @@ func (t *symTable) demangledMatches(name, ident string, found *[]candidate) {
 // string that starts at start. The name need not begin the string: _Z1fv may
 // share the bytes of _GLOBAL__sub_I__Z1fv.
 func mangledStart(b []byte, start, p int) (int, bool) {
-	for ; start+2 <= p; start++ {
+	for ; start <= p && start+2 <= len(b); start++ {
 		if b[start] == '_' && (b[start+1] == 'Z' || b[start+1] == 'R') {
 			return start, true
 		}
@@ -122,8 +140,7 @@ type query struct {
 func newQuery(name string) query {
 	q := query{name: squeeze(name), named: strings.Contains(name, anonymous), options: []demangle.Option{demangle.NoClones, demangle.MaxLength(maxDemangled)}}
 	name = withoutAnonymous(name)
-	bare := withoutArguments(name)
-	if !strings.Contains(name, "(") || strings.HasSuffix(bare, "operator") && strings.HasSuffix(name, "operator()") {
+	if !strings.Contains(name, "(") || strings.HasSuffix(name, "operator()") {
 		q.options = append(q.options, demangle.NoParams)
 	}
 	if !strings.Contains(name, "<") {
@@ -141,7 +158,7 @@ func (q *query) fits(raw string) bool {
 	if strings.Contains(raw, ".cold") || strings.Contains(raw, ".part.") {
 		return false
 	}
-	s, err := demangle.ToString(raw, q.options...)
+	s, err := demangle.ToString(oldRust(raw), q.options...)
 	if err != nil {
 		return false
 	}

@@ -152,3 +152,30 @@ func TestQuery(t *testing.T) {
 		}
 	}
 }
+
+// TestOperators finds C++'s functions whose names are no identifiers.
+func TestOperators(t *testing.T) {
+	f := open(t, build(t, "g++", "-O1", "-g", "testdata/operators.cc"), nil)
+	for name, want := range map[string]string{
+		"Base::operator()":                  "_ZN4BaseclEi",
+		"Base::operator()(int)":             "_ZN4BaseclEi",
+		"Base::operator bool":               "_ZNK4BasecvbEv",
+		"Base::operator[]":                  "_ZN4BaseixEi",
+		"Base::operator<":                   "_ZN4BaseltEi",
+		"operator+":                         "_ZplR4Basei",
+		"operator+(Base&, int)":             "_ZplR4Basei",
+		"std::operator-":                    "_ZStmiR4Basei",
+		"main::{lambda(int)#1}::operator()": "_ZZ4mainENKUliE_clEi",
+		"operator new":                      "_Znwm",
+		"operator new(unsigned long)":       "_Znwm",
+		"operator delete[](void*)":          "_ZdaPv",
+		"operator new[]":                    "",
+		"operator":                          "",
+		"Base::operator":                    "",
+	} {
+		s := f.ByName(name)
+		if want == "" && len(s) > 0 || want != "" && (len(s) != 1 || s[0].Raw != want) {
+			t.Errorf("%s is %+v, want %q", name, s, want)
+		}
+	}
+}

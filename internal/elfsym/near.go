@@ -33,7 +33,7 @@ func (f *File) Near(name string, found func(Near)) {
 					return true
 				}
 				tried += len(raw)
-				raw = demangle.Filter(raw, demangle.NoParams, demangle.NoTemplateParams, demangle.MaxLength(maxDemangled))
+				raw = demangle.Filter(oldRust(raw), demangle.NoParams, demangle.NoTemplateParams, demangle.MaxLength(maxDemangled))
 			}
 			if d, ok := m.distance(raw); ok {
 				found(Near{raw, d})

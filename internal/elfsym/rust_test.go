@@ -33,3 +33,20 @@ func TestRustNames(t *testing.T) {
 		})
 	}
 }
+
+// TestOldRust: identifiers of Rust's first mangling scheme keep the underscores that they begin with.
+func TestOldRust(t *testing.T) {
+	for raw, want := range map[string]string{
+		"_ZN3std3sys9backtrace28__rust_begin_short_backtrace17hb8e0473d96dacc95E":               "std::sys::backtrace::__rust_begin_short_backtrace",
+		"_ZN3std3sys9backtrace28__rust_begin_short_backtrace17hb8e0473d96dacc95E.llvm.7":        "std::sys::backtrace::__rust_begin_short_backtrace",
+		"_ZN1a2_b1_1c17hb8e0473d96dacc95E":                                                      "a::_b::_::c",
+		"_ZN55_$LT$a..B$u20$as$u20$core..ops..drop..Drop$LT$T$GT$$GT$4drop17h0123456789abcdefE": "<a::B as core::ops::drop::Drop<T>>::drop",
+		"_ZN2ns1_3fooE":               "ns::_::foo",                  // C++
+		"_ZN2ns9_17habcdeE":           "ns::_17habcde",               // C++
+		"_ZN99_a17hb8e0473d96dacc95E": "_ZN99_a17hb8e0473d96dacc95E", // no name
+	} {
+		if got := demangled(raw); got != want {
+			t.Errorf("%s is %s, want %s", raw, got, want)
+		}
+	}
+}

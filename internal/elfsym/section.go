@@ -2,6 +2,7 @@ package elfsym
 
 import (
 	"debug/elf"
+	"iter"
 	"strings"
 	"sync"
 )
@@ -46,28 +47,41 @@ func (f *image) SectionAddr(name string) (addr uint64, ok bool) {
 // section returns the header of the first section of that name that has
 // bytes. Compressed sections in the old GNU form have a name of their own.
 func (f *image) section(name string) *section {
+	for s := range f.sectionsNamed(name) {
+		return s
+	}
+	return nil
+}
+
+// sectionsNamed returns the headers of all sections of that name that have bytes.
+func (f *image) sectionsNamed(name string) iter.Seq[*section] {
 	zname := ""
 	if rest, ok := strings.CutPrefix(name, ".debug_"); ok {
 		zname = ".zdebug_" + rest
 	}
-	for i := range f.hdr.sections {
-		s := &f.hdr.sections[i]
-		if (s.name == name || s.name == zname && zname != "") && s.kind != elf.SHT_NOBITS && s.kind != elf.SHT_NULL {
-			return s
+	return func(yield func(*section) bool) {
+		for i := range f.hdr.sections {
+			s := &f.hdr.sections[i]
+			if (s.name == name || s.name == zname && zname != "") && s.kind != elf.SHT_NOBITS && s.kind != elf.SHT_NULL && !yield(s) {
+				return
+			}
 		}
 	}
-	return nil
 }
 
 // sectionView returns the decompressed bytes of a section for piecewise
 // reading. Only the bytes that are read of a compressed section are taken into
 // memory.
 func (f *image) sectionView(name string) view {
-	s := f.section(name)
-	switch {
-	case s == nil:
-		return view{}
-	case s.compressed():
+	if s := f.section(name); s != nil {
+		return f.viewOf(s)
+	}
+	return view{}
+}
+
+// viewOf is sectionView for a section by its header.
+func (f *image) viewOf(s *section) view {
+	if s.compressed() {
 		if z := inflate(s, s.view(f.file), f.budget); z != nil {
 			return view{z: z, size: z.size, b: f.budget}
 		}

@@ -140,7 +140,7 @@ func (g *grouping) add(maps []procfs.Map, i int) {
 	}
 	id := fileIDOf(m)
 	switch {
-	case id == (fileID{}) || p != nil && p.id != id && isMemory(m) && p.goesOn(maps[i+1:]):
+	case id == (fileID{}) || p != nil && p.id != id && p.replacedBy(maps, i):
 		if m.Perm&procfs.Exec != 0 {
 			g.gap = append(g.gap, i)
 		}
@@ -149,25 +149,48 @@ func (g *grouping) add(maps []procfs.Map, i int) {
 		p.moved = append(p.moved, g.gap...)
 		p.maps, p.off = append(p.maps, i), m.Off
 	default:
-		g.parts = append(g.parts, part{id: id, off: m.Off, maps: []int{i}})
-		if n := len(g.gap); n > 0 && m.Off > 0 && m.Perm&procfs.Exec == 0 && m.Start-maps[g.gap[n-1]].End < beforeText {
-			g.parts[len(g.parts)-1].moved = []int{g.gap[n-1]} // the first segment of a file is missing
+		first := part{id: id, off: m.Off, maps: []int{i}}
+		if last, ok := g.before(maps); ok && m.Off > 0 && m.Perm&procfs.Exec == 0 && m.Start-maps[last].End < beforeText {
+			first.moved = []int{last} // the first segment of the file is missing
+			if len(g.gap) == 0 {
+				g.parts = g.parts[:len(g.parts)-1] // it is in a file that stands for memory
+			}
 		}
+		g.parts = append(g.parts, first)
 	}
 	g.gap = g.gap[:0]
+}
+
+// before returns the executable memory behind the last part. A file that stands for memory and has one mapping is such
+// memory, too.
+func (g *grouping) before(maps []procfs.Map) (i int, ok bool) {
+	if n := len(g.gap); n > 0 {
+		return g.gap[n-1], true
+	}
+	if len(g.parts) == 0 {
+		return 0, false
+	}
+	p := &g.parts[len(g.parts)-1]
+	i = p.maps[0]
+	return i, len(p.maps) == 1 && len(p.moved) == 0 && maps[i].Perm&procfs.Exec != 0 && isMemory(&maps[i])
 }
 
 // isMemory reports whether a mapping is of a file that stands for memory: of a memfd, in huge pages, shared.
 func isMemory(m *procfs.Map) bool { return m.Deleted || m.Path == "/dev/zero" }
 
-// goesOn reports whether the file of a part is mapped further on, before another.
-func (p *part) goesOn(next []procfs.Map) bool {
-	for i := range next[:min(len(next), aheadMaps)] {
-		m := &next[i]
-		if id := fileIDOf(m); id == p.id {
-			return m.Off >= p.off
+// replacedBy reports whether a mapping of another file may have text of the part, which is mapped further on, before other
+// files. If the other file does not stand for memory, text must be missing: other files are mapped in holes, too.
+func (p *part) replacedBy(maps []procfs.Map, i int) bool {
+	m, last := &maps[i], &maps[p.maps[len(p.maps)-1]]
+	if !isMemory(m) && m.Perm&procfs.Exec == 0 {
+		return false
+	}
+	for j := i + 1; j < len(maps) && j <= i+aheadMaps; j++ {
+		next := &maps[j]
+		if fileIDOf(next) == p.id {
+			return next.Off >= p.off && (isMemory(m) || next.Off > last.Off+last.End-last.Start)
 		}
-		if m.Inode != 0 && m.Perm&procfs.Exec == 0 {
+		if next.Inode != 0 && next.Perm&procfs.Exec == 0 {
 			return false
 		}
 	}

@@ -54,6 +54,26 @@ func TestGrouping(t *testing.T) {
 2000-3000 r-xp 00000000 00:01 9 /memfd:text (deleted)
 3000-4000 rw-p 00002000 08:01 7 /a
 `, []string{"1000-4000 /a 2"}},
+		{"text in a file that has a name", `
+1000-2000 r--p 00000000 08:01 7 /a
+2000-3000 r-xp 00010000 00:25 9 /dev/hugepages/text
+3000-4000 rw-p 00002000 08:01 7 /a
+`, []string{"1000-4000 /a 2"}},
+		{"a library in a hole", `
+1000-2000 r-xp 00000000 08:01 7 /a
+2000-3000 r-xp 00000000 08:01 9 /b
+3000-4000 rw-p 00001000 08:01 9 /b
+4000-5000 rw-p 00001000 08:01 7 /a
+`, []string{"1000-2000 /a 1", "2000-4000 /b 2"}},
+		{"the first segment in a memfd", `
+1000-2000 r-xp 00000000 00:01 9 /memfd:text (deleted)
+2000-3000 r--p 00001000 08:01 7 /a
+3000-4000 rw-p 00002000 08:01 7 /a
+`, []string{"1000-4000 /a 2"}},
+		{"a JIT's memfd in front of a data file", `
+1000-2000 r-xp 00000000 00:01 9 /memfd:jit (deleted)
+2000-3000 r--p 00000000 08:01 7 /data
+`, []string{"1000-2000 /memfd:jit 1"}},
 		{"the first segment moved", `
 1000-2000 r-xp 00000000 00:00 0
 3000-4000 rw-p 00001000 08:01 7 /a

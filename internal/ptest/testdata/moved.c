@@ -3,9 +3,11 @@
  * function leaf, which branch calls. -o OBJECT: moves the text that has main (m), puts (l: the C library) or the run-time
  * linker (i). -k HOW: 0: anonymous memory is mapped over it, and filled; 1: filled memory is moved over it; 2: a memfd is
  * mapped over it; 3: nothing is moved, but the page of leaf is replaced by other code (of the same length).
+ * -f FILE: FILE is mapped over it, which has the text behind its first page.
  */
 #define _GNU_SOURCE
 #include <elf.h>
+#include <fcntl.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +43,7 @@ static inline long call(long nr, long a, long b, long c, long d, long e, long f)
 }
 
 /* Runs in a copy, and calls nothing. */
-__attribute__((noinline, aligned(4096), section(".text.move"))) static void move(char *to, size_t n, char *copy, int how, int fd)
+__attribute__((noinline, aligned(4096), section(".text.move"))) static void move(char *to, size_t n, char *copy, int how, int fd, long off)
 {
 	switch (how) {
 	case 0:
@@ -54,7 +56,7 @@ __attribute__((noinline, aligned(4096), section(".text.move"))) static void move
 		call(SYS_mremap, (long)copy, n, n, MREMAP_MAYMOVE | MREMAP_FIXED, (long)to, 0);
 		break;
 	case 2:
-		call(SYS_mmap, (long)to, n, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, 0);
+		call(SYS_mmap, (long)to, n, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, off);
 		break;
 	}
 }
@@ -83,13 +85,16 @@ int main(int argc, char **argv)
 {
 	struct range r = {0};
 	int c, how = 0, fd = -1;
-	char object = 'm';
+	char object = 'm', *file = NULL;
+	long off = 0;
 
-	while ((c = getopt(argc, argv, "o:k:")) != -1) {
+	while ((c = getopt(argc, argv, "o:k:f:")) != -1) {
 		if (c == 'o')
 			object = *optarg;
-		else
+		else if (c == 'k')
 			how = atoi(optarg);
+		else
+			file = optarg, how = 2, off = 4096;
 	}
 	r.in = object == 'm' ? (unsigned long)main : (unsigned long)puts;
 	if (object == 'i')
@@ -109,15 +114,15 @@ int main(int argc, char **argv)
 	} else {
 		char *copy;
 		if (how == 2) {
-			fd = memfd_create("text", 0);
-			if (ftruncate(fd, n) != 0)
+			fd = file ? open(file, O_RDWR | O_CREAT, 0600) : memfd_create("text", 0);
+			if (ftruncate(fd, off + n) != 0)
 				return 1;
-			copy = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+			copy = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED, fd, off);
 		} else {
 			copy = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		}
 		memcpy(copy, (void *)r.start, n);
-		((void (*)(char *, size_t, char *, int, int))code)((char *)r.start, n, copy, how, fd);
+		((void (*)(char *, size_t, char *, int, int, long))code)((char *)r.start, n, copy, how, fd, off);
 	}
 	puts("ready");
 	fflush(stdout);
