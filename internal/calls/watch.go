@@ -3,11 +3,7 @@ package calls
 import (
 	"cmp"
 	"errors"
-	"fmt"
-	"maps"
-	"os"
 	"slices"
-	"strconv"
 	"time"
 
 	"ptools/internal/elfsym"
