@@ -109,18 +109,18 @@ func (r *row) counting(length time.Duration, second bool) time.Duration {
 }
 
 // taken says what the probes took of the target, if that was much.
-func (s *session) taken(length time.Duration) string {
-	share := s.watch.Taken().Seconds() / max(length.Seconds(), 1e-9)
+func taken(w *calls.Watch, length time.Duration) string {
+	share := w.Taken().Seconds() / max(length.Seconds(), 1e-9)
 	if share <= limit {
 		return ""
 	}
 	return fmt.Sprintf("; the probes took some %.0f%% of a processor", 100*share)
 }
 
-// lifted are the functions that were not counted at all.
-func (s *session) lifted() (lifted []*calls.Target) {
-	for _, t := range s.watch.Lifted() {
-		if s.watch.Coverage(t).Counted == 0 {
+// liftedOf returns the functions that were not counted at all.
+func liftedOf(w *calls.Watch) (lifted []*calls.Target) {
+	for _, t := range w.Lifted() {
+		if w.Coverage(t).Counted == 0 {
 			lifted = append(lifted, t)
 		}
 	}
@@ -159,7 +159,7 @@ func coverageJSON(c *calls.Coverage) (j jsonCoverage) {
 func (s *session) printLiftedJSON(most int) error {
 	w := bufio.NewWriter(s.stdout)
 	var errs []error
-	lifted := s.lifted()
+	lifted := liftedOf(s.watch)
 	if s.number > 0 {
 		lifted = lifted[:min(len(lifted), most)]
 	}

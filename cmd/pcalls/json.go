@@ -24,8 +24,7 @@ type jsonRow struct {
 	Sum      int64       `json:"sum_ns"`
 	Max      int64       `json:"max_ns"`
 	Times    [][2]uint64 `json:"histogram,omitempty"` // least duration of the class, calls
-	Self     *int64      `json:"self_ns,omitempty"`   // of a tree; absent: not known
-	Path     []string    `json:"path,omitempty"`      // of a tree: the functions that are nested, outermost first
+	jsonNode
 	Key      *string     `json:"key,omitempty"`
 	Rest     string      `json:"rest,omitempty"` // what they are that have no key
 	Amount   *big.Int    `json:"sum,omitempty"`
@@ -33,6 +32,12 @@ type jsonRow struct {
 	Stack    []jsonFrame `json:"stack,omitempty"`
 	Cut      string      `json:"cut,omitempty"` // why the stack is not whole
 	jsonCoverage
+}
+
+// jsonNode is what a row of a tree has.
+type jsonNode struct {
+	Self *int64   `json:"self_ns,omitempty"` // absent: not known
+	Path []string `json:"path,omitempty"`    // the functions that are nested, outermost first
 }
 
 // printJSON prints an object a line.

@@ -120,14 +120,8 @@ func (s *session) find(pid int) error {
 	if err != nil {
 		return fmt.Errorf("process %d: %w", pid, err)
 	}
-	for _, i := range found.Missed() {
-		if err := found.LineError(i); err != nil {
-			return err
-		}
-		if in := s.process.OnlyInlined(&s.patterns[i]); len(in) > 0 {
-			return fmt.Errorf("%s is only there where it was inlined, in %s: ask for these", s.patterns[i].Text, calls.FirstOf(in))
-		}
-		return s.process.NotFound(&s.patterns[i])
+	if missed := found.Missed(); len(missed) > 0 {
+		return s.missed(found, missed[0])
 	}
 	unmeasured := cost()
 	if s.list {
@@ -143,6 +137,18 @@ func (s *session) find(pid int) error {
 	s.tellRefused(found)
 	s.tellUnmeasured(&spec, unmeasured)
 	return s.tellOften("")
+}
+
+// missed is the error for a pattern, by its number, that names no function with code of its own.
+func (s *session) missed(found *calls.Selection, i int) error {
+	p := &s.patterns[i]
+	if err := found.LineError(i); err != nil {
+		return err
+	}
+	if in := s.process.OnlyInlined(p); len(in) > 0 {
+		return fmt.Errorf("%s is only there where it was inlined, in %s: ask for these", p.Text, calls.FirstOf(in))
+	}
+	return s.process.NotFound(p)
 }
 
 // mostNamed bounds how many functions a message names.

@@ -44,7 +44,7 @@ func (s *session) print(rows []row, length time.Duration) error {
 	if s.json {
 		return s.printJSON(rows)
 	}
-	lifted := s.lifted()
+	lifted := liftedOf(s.watch)
 	width, n := s.room(len(rows) + len(lifted))
 	more := lifted[:max(n-len(rows), 0)]
 	n = min(n, len(rows))
@@ -67,7 +67,7 @@ func (s *session) tellEnd(rows []row, shown string, length time.Duration) {
 		functions[rows[i].target] = true
 	}
 	s.say("%s of %s in %s; %s%s looked at%s%s", counted(all, "call", "calls"), counted(uint64(len(functions)), "function", "functions"), duration(length),
-		shown, counted(uint64(len(s.watch.Targets)), "was", "were"), stepped(rows), s.taken(length))
+		shown, counted(uint64(len(s.watch.Targets)), "was", "were"), stepped(rows), taken(s.watch, length))
 }
 
 // fewInlined is with how many functions copies that were inlined are looked for after the counting.

@@ -103,7 +103,6 @@ func (u *unit) readLinesTo(t *lineTable) {
 	h.run(&run, u, t)
 	slices.SortFunc(t.seqs, func(a, b lineSeq) int { return cmp.Compare(a.start, b.start) })
 	t.rows = slices.Clip(t.rows)
-	return
 }
 
 // lineFiles reads the directories and files of DWARF 2 to 4. Directory 0 is
