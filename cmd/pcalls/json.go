@@ -25,12 +25,12 @@ type jsonRow struct {
 	Max      int64       `json:"max_ns"`
 	Times    [][2]uint64 `json:"histogram,omitempty"` // least duration of the class, calls
 	jsonNode
-	Key      *string     `json:"key,omitempty"`
-	Rest     string      `json:"rest,omitempty"` // what they are that have no key
-	Amount   *big.Int    `json:"sum,omitempty"`
-	Summed   *uint64     `json:"summed,omitempty"` // calls that the sum is of
-	Stack    []jsonFrame `json:"stack,omitempty"`
-	Cut      string      `json:"cut,omitempty"` // why the stack is not whole
+	Key    *string     `json:"key,omitempty"`
+	Rest   string      `json:"rest,omitempty"` // what they are that have no key
+	Amount *big.Int    `json:"sum,omitempty"`
+	Summed *uint64     `json:"summed,omitempty"` // calls that the sum is of
+	Stack  []jsonFrame `json:"stack,omitempty"`
+	Cut    string      `json:"cut,omitempty"` // why the stack is not whole
 	jsonCoverage
 }
 
