@@ -108,11 +108,11 @@ func (c *Calls) start(ctx context.Context, spec *CallSpec) error {
 	if err != nil {
 		return err
 	}
-	for _, i := range found.Missed() {
-		if err := found.LineError(i); err != nil {
+	if missed := found.Missed(); len(missed) > 0 {
+		if err := found.LineError(missed[0]); err != nil {
 			return err
 		}
-		return noFunction{c.process.NotFound(&patterns[i])}
+		return noFunction{c.process.NotFound(&patterns[missed[0]])}
 	}
 	if err := ctx.Err(); err != nil {
 		return err
