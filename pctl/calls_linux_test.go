@@ -174,7 +174,7 @@ func TestCallsExec(t *testing.T) {
 func TestCallsUnread(t *testing.T) {
 	c := startCalled(t, &GrabOptions{ReadOnly: true})
 	all := c.count(CallSpec{Functions: []string{"mixed"}, Where: true})
-	const n = 1500 // the kernel has room for a thousand stacks
+	const n = 5000 // there are two calls each; the kernel has room for 3,700 stacks, and we for some thousand calls
 	c.work(n)
 	c.Stdin.Close()
 	stats := all.Stats()

@@ -73,7 +73,7 @@ func (s *session) count(ctx context.Context, ended <-chan struct{}) error {
 	return errors.Join(s.print(all, length), lost)
 }
 
-// The time between two looks at the calls that are reported. Stacks fill the kernel's ring fastest: it has room for a thousand.
+// The time between two looks at the calls that are reported. Stacks fill the kernel's ring fastest: it has room for 3,700.
 const (
 	slowEvery  = 50 * time.Millisecond
 	stackEvery = 5 * time.Millisecond
