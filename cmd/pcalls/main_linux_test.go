@@ -29,12 +29,12 @@ func TestMain(m *testing.M) {
 	ptest.Main(m)
 }
 
-// needLinks skips a test where calls cannot be counted.
+// needLinks skips a test of what only uprobe_multi links have.
 func needLinks(t testing.TB) {
 	t.Helper()
 	uprobe.Need(t)
 	if how := perfevent.Mechanism(); !strings.Contains(how, "uprobe_multi") {
-		t.Skipf("uprobes are %s: calls are counted by uprobe_multi links", how)
+		t.Skipf("uprobes are %s: their cost is not limited", how)
 	}
 }
 
@@ -53,7 +53,7 @@ func command(t testing.TB) string {
 }
 
 func TestScripts(t *testing.T) {
-	needLinks(t)
+	uprobe.Need(t)
 	path := command(t)
 	program, lines := ptest.BuildC(t, "testdata/known.c"), ptest.BuildC(t, "testdata/lines.c", "-O2")
 	testscript.Run(t, testscript.Params{
@@ -97,7 +97,7 @@ func TestHelp(t *testing.T) {
 
 // TestRunning: a process that runs is counted until the time is over, and is unharmed. The times are those of the calls.
 func TestRunning(t *testing.T) {
-	needLinks(t)
+	uprobe.Need(t)
 	target := ptest.Start(t, ptest.BuildC(t, "testdata/known.c"), "forever")
 	target.Ready()
 	var out, errs strings.Builder
@@ -122,7 +122,7 @@ func TestRunning(t *testing.T) {
 
 // TestSlower: each call that takes as long is printed once, and no other.
 func TestSlower(t *testing.T) {
-	needLinks(t)
+	uprobe.Need(t)
 	target := ptest.Start(t, ptest.BuildC(t, "testdata/known.c"), "forever")
 	target.Ready()
 	for slower, all := range map[string]bool{"1ms": true, "1h": false} {
@@ -164,7 +164,7 @@ func TestSlower(t *testing.T) {
 // TestKilledWhileCounting: a target does its work, with its own text, when pcalls is killed at any moment. Signal handlers, threads
 // that end in calls, objects that are unloaded and children go on meanwhile.
 func TestKilledWhileCounting(t *testing.T) {
-	needLinks(t)
+	uprobe.Need(t)
 	path := command(t)
 	library := ptest.BuildC(t, "../../internal/calls/testdata/loaded.c", "-shared", "-fPIC")
 	target := ptest.Start(t, ptest.BuildC(t, "../../internal/calls/testdata/hazards.cc"), library)
@@ -187,7 +187,7 @@ func TestKilledWhileCounting(t *testing.T) {
 
 // TestSignalEnds: the first signal ends the counting, and the result is printed.
 func TestSignalEnds(t *testing.T) {
-	needLinks(t)
+	uprobe.Need(t)
 	target := ptest.Start(t, ptest.BuildC(t, "testdata/known.c"), "forever")
 	target.Ready()
 	tool := ptest.Start(t, command(t), "--json", "-p", strconv.Itoa(target.PID), "a.out`naps")
@@ -242,3 +242,25 @@ func TestClosedOutput(t *testing.T) {
 type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+// TestKernelThread: a kernel thread is not called a process that is not there.
+func TestKernelThread(t *testing.T) {
+	if comm, err := os.ReadFile("/proc/2/comm"); err != nil || string(comm) != "kthreadd\n" {
+		t.Skip("kernel threads are not to be seen in this pid namespace")
+	}
+	var out, errs strings.Builder
+	if code := run(context.Background(), []string{"-p", "2", "write"}, &out, &errs); code != 1 || errs.String() != "pcalls: process 2: kernel thread: it has no functions of its own\n" {
+		t.Errorf("status %d, %q", code, errs.String())
+	}
+}
+
+// TestZombie: neither is a process that has ended and waits for its parent.
+func TestZombie(t *testing.T) {
+	target := ptest.Start(t, "true")
+	target.WaitState("Z")
+	var out, errs strings.Builder
+	code := run(context.Background(), []string{"-p", strconv.Itoa(target.PID), "write"}, &out, &errs)
+	if want := fmt.Sprintf("pcalls: process %d: zombie: it has ended and waits for its parent\n", target.PID); code != 1 || errs.String() != want {
+		t.Errorf("status %d, %q", code, errs.String())
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/pprof/profile"
 
 	"ptools/internal/ptest"
+	"ptools/internal/ptest/uprobe"
 )
 
 // countedCalls is what calls of a function are in a profile, and in the table.
@@ -68,7 +69,7 @@ func ofProfile(t *testing.T, file string) (*profile.Profile, map[string]countedC
 
 // TestProfileIsTable: a profile has the calls, times and sums of the table, those included that have not ended, and pprof reads it.
 func TestProfileIsTable(t *testing.T) {
-	needLinks(t)
+	uprobe.Need(t)
 	target := ptest.Start(t, ptest.BuildC(t, "testdata/known.c", "-g"), "forever")
 	target.Ready()
 	file := filepath.Join(t.TempDir(), "calls.pb.gz")

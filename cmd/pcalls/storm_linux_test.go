@@ -8,12 +8,13 @@ import (
 	"testing"
 
 	"ptools/internal/ptest"
+	"ptools/internal/ptest/uprobe"
 )
 
 // TestStorms: a program whose calls are counted, its own and those of the C library that make threads and processes, prints what
 // it prints alone, and ends in the same way.
 func TestStorms(t *testing.T) {
-	needLinks(t)
+	uprobe.Need(t)
 	tool := command(t)
 	storms := ptest.Storms
 	if !ptest.Torture() {

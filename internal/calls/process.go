@@ -39,6 +39,24 @@ func OpenProcess(pid int) (*Process, error) {
 	return p, nil
 }
 
+// Why a number of /proc has no memory and no objects.
+var (
+	errKernelThread = errors.New("kernel thread: it has no functions of its own")
+	errZombie       = errors.New("zombie: it has ended and waits for its parent")
+)
+
+// why says what a process is that could not be opened.
+func why(pid int, err error) error {
+	switch stat, e := procfs.ReadStat(pid); {
+	case e != nil:
+	case stat.Kthread():
+		return errKernelThread
+	case stat.State == 'Z' && stat.Ended():
+		return errZombie
+	}
+	return err
+}
+
 // OpenShared is OpenProcess with files that others use, too. They stay open.
 func OpenShared(pid int, files *elfsym.Cache) (*Process, error) {
 	if runtime.GOARCH != "amd64" {
@@ -54,7 +72,7 @@ func OpenShared(pid int, files *elfsym.Cache) (*Process, error) {
 	}
 	if err != nil {
 		p.Close()
-		return nil, err
+		return nil, why(pid, err)
 	}
 	if main := p.space.Named("a.out"); len(main) > 0 {
 		p.main = main[0].Path
