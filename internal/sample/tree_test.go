@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -230,6 +231,35 @@ func TestFollowLeaderDead(t *testing.T) {
 				t.Errorf("%+v, and the kernel says %v", got, time.Duration(used.Load())-before)
 			}
 		})
+	}
+}
+
+// lateEnds are timers that report ends of threads half a second late.
+type lateEnds struct {
+	*perfevent.Ticker
+	held []unclaimed
+}
+
+func (c *lateEnds) Ends(f func(*perfevent.End)) {
+	now := perfevent.Now()
+	c.Ticker.Ends(func(e *perfevent.End) { c.held = append(c.held, unclaimed{*e, now}) })
+	c.held = slices.DeleteFunc(c.held, func(e unclaimed) bool {
+		if now-e.at < time.Second/2 {
+			return false
+		}
+		f(&e.End)
+		return true
+	})
+}
+
+// TestFollowLateEnd: processes have their processor time by the kernel's account also if their last thread waited for a
+// processor after its record of the end.
+func TestFollowLateEnd(t *testing.T) {
+	t.Parallel()
+	g := ptest.Start(t, "sh", "-c", `read x; "$0" -n 1000`, ptest.BuildC(t, "leaderdead.c"))
+	s := followedBy(t, &lateEnds{Ticker: following(t, perfevent.FollowAuto, g)}, g, func() { g.Stdin.Write([]byte("\n")) })
+	if n := s.Cost().Followed; n.Processes != 2 || n.Unsure != 0 {
+		t.Errorf("%+v", n)
 	}
 }
 

@@ -190,10 +190,25 @@ func (t *tree) move(k *kin, s *profile.Space) {
 	s.MoveTo(t.space, func(a profile.Addr) profile.Addr { return t.unwinder.place(k, a) })
 }
 
-// awaitEnds waits until the processor time of all ended processes is known, or will not become known.
+// awaitEnds waits until the processor time of all ended processes is known, or will not become known. A thread has left
+// its process before it gives up its processor for the last time, which is when its time is reported: on a busy machine it
+// waits for a processor in between.
 func (t *tree) awaitEnds() {
-	for deadline := time.Now().Add(100 * time.Millisecond); len(t.dead) > 0 && time.Now().Before(deadline); {
+	for others := time.Now().Add(100 * time.Millisecond); t.unsettled(time.Now().Before(others)); {
 		time.Sleep(time.Millisecond)
 		t.settleEnds()
 	}
+}
+
+// unsettled reports whether the end of an ended process's last thread was not read yet, or, if others counts, that of any
+// of its threads.
+func (t *tree) unsettled(others bool) bool {
+	for _, list := range t.dead {
+		for _, k := range list {
+			if others || k.last == 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
