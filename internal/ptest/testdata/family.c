@@ -2,7 +2,7 @@
  * family: after a byte on standard input it makes -n children one after the other, and waits for each. A child burns -u
  * microseconds of processor time. Children of even number do so in young(), under that name. The others execute this program
  * again, and do it in grown(). For each child a line has its number, its name, and the nanoseconds that it has used by
- * wait4(2). If that is a millisecond or more, a line before has how many of them were in that function. With -d each child
+ * wait4(2). If -u is a millisecond or more, a line before has how many of them were in that function. With -d each child
  * is made by another one, which ends before it. So it is no descendant of the family when it runs; only the number of such
  * children is printed.
  */
@@ -37,24 +37,25 @@ static void extra(int letter, const char *value)
 		orphans = 1;
 }
 
-/* Prints how much of the time that a child is to use is in its function, which it has just entered. */
-static void entered(const char *name)
+/* Prints how much time a child has used in its function, which it entered at that moment. */
+static void left(const char *name, uint64_t at)
 {
-	uint64_t now = cpu_now();
-
-	if (!orphans && each >= 1000 && now < each * 1000)
-		dprintf(1, "in %s %llu\n", name, (unsigned long long)(each * 1000 - now));
+	if (!orphans && each >= 1000)
+		dprintf(1, "in %s %llu\n", name, (unsigned long long)(cpu_now() - at));
 }
 
 static void child(uint64_t n, const char *self)
 {
 	char text[32];
 	char *argv[] = { (char *)self, "grown", text, NULL };
+	uint64_t at;
 
 	if (n % 2 == 0) {
 		prctl(PR_SET_NAME, "young");
-		entered("young");
-		_exit(young(n, each * 1000) == 1);
+		at = cpu_now();
+		n = young(n, each * 1000);
+		left("young", at);
+		_exit(n == 1);
 	}
 	snprintf(text, sizeof text, "%llu", (unsigned long long)each);
 	execv(self, argv);
@@ -70,15 +71,17 @@ static uint64_t used(const struct rusage *r)
 int main(int argc, char **argv)
 {
 	struct rusage r;
-	uint64_t n;
+	uint64_t n, at;
 	int status;
 	pid_t pid;
 
 	if (argc == 3 && strcmp(argv[1], "grown") == 0) {
 		prctl(PR_SET_NAME, "grown");
 		each = strtoull(argv[2], NULL, 0);
-		entered("grown");
-		_exit(grown(1, each * 1000) == 1);
+		at = cpu_now();
+		n = grown(1, each * 1000);
+		left("grown", at);
+		_exit(n == 1);
 	}
 	start(argc, argv, extra);
 	setlinebuf(stdout); /* children write to it, too */
