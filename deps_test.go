@@ -33,6 +33,7 @@ var rooms = map[string][]string{
 	"internal/perfevent":  {unix, "internal/need", "internal/ptrace"},
 	"internal/cursor":     {},
 	"internal/patience":   {},
+	"internal/debuginfod": {"internal/patience"},
 	"internal/elfsym":     {"internal/cursor", "internal/intern", "internal/patience"},
 	"internal/rtld":       {},
 	"internal/intern":     {},
@@ -55,7 +56,7 @@ var rooms = map[string][]string{
 
 	"internal/program": {"internal/procfs", "internal/elfsym", "internal/rtld", "pctl/handle"},
 
-	"pctl/handle": {"internal/patience", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind"},
+	"pctl/handle": {"internal/debuginfod", "internal/patience", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind"},
 
 	"pctl/control": {"internal/patience", "internal/ptrace", "internal/machine", "internal/procfs", "internal/mem", "internal/elfsym", "internal/rtld",
 		"internal/program", "internal/perfevent", "internal/guard", "internal/tracee", "pctl/notify", "pctl/bkpt", "pctl/handle"},
@@ -82,7 +83,7 @@ var rooms = map[string][]string{
 	"internal/live": {"internal/fit", "internal/profile"},
 
 	"internal/usage": {},
-	"internal/job":   {unix, "internal/procfs", "internal/ptrace", "pctl", "pctl/targets"},
+	"internal/job":   {unix, "internal/debuginfod", "internal/elfsym", "internal/patience", "internal/procfs", "internal/ptrace", "pctl", "pctl/handle", "pctl/targets"},
 
 	"internal/ptest/uprobe": {"internal/perfevent"},
 

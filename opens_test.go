@@ -30,6 +30,7 @@ var ways = map[string]string{
 	"internal/tracee/latency.go":              "a device of the kernel",
 	"internal/procfs/class.go":                "the program of a process, within patience.Do",
 	"internal/job/descriptors.go":             "/dev/null",
+	"internal/debuginfod/debuginfod.go":       "the user's own cache, within patience.Do",
 	"pctl/control/withheld_linux.go":          "the program of a process, within patience.Do",
 	"pctl/facts.go":                           "a directory of /proc",
 	"internal/perfevent/traceevents_linux.go": "files of tracefs",

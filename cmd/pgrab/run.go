@@ -36,6 +36,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err != nil {
 		return err
 	}
+	job.FetchDebug(ctx, "pgrab", stderr, o.command, o.pids)
 	g := &grabber{options: o, prompt: prompt{in: stdin}, stderr: stderr, interactive: job.IsTerminal(stdin) && job.IsTerminal(stderr)}
 	if len(o.command) != 0 {
 		g.job = job.NewCommand()
@@ -90,6 +91,11 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if len(o.breaks) != 0 && len(g.counts) != 0 {
 		g.out.put(&record{counts: g.counts})
 	}
+	return g.finish(err)
+}
+
+// finish waits for the output, tells what was missing, and ends the session. err is what the run has come to.
+func (g *grabber) finish(err error) error {
 	g.out.close()
 	if werr := g.out.wait(); werr != nil {
 		err = writeError(werr)

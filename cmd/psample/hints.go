@@ -99,7 +99,7 @@ func unnamedHint(u *profile.Unnamed, all int64) string {
 	case u.Object == "":
 		return fmt.Sprintf("%s, in memory that is in no file: if a compiler at run time made them, have it write /tmp/perf-%d.map", unnamed, u.PID)
 	}
-	return fmt.Sprintf("%s, most of them in %s: install its debug symbols, or have it built without -s", unnamed, profile.Clean(path.Base(u.Object)))
+	return fmt.Sprintf("%s, most of them in %s: install its debug symbols (or set DEBUGINFOD_URLS), or have it built without -s", unnamed, profile.Clean(path.Base(u.Object)))
 }
 
 // tellHints prints the hints.

@@ -50,6 +50,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if s.written, err = cfg.written(); err != nil {
 		return report(stderr, err)
 	}
+	job.FetchDebug(ctx, "psample", stderr, cfg.command, cfg.pids)
 	err = s.run(ctx, &status)
 	if err == nil && status == 0 {
 		err = job.Incomplete()

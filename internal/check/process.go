@@ -78,6 +78,9 @@ func trySymbols(pid int) []Line {
 	return append(lines, tryJIT(pid, space))
 }
 
+// getSymbols is how a stripped file gets names.
+const getSymbols = "install the debug symbols of its package, or set DEBUGINFOD_URLS"
+
 // symbolsOf says what a file tells of its functions.
 func symbolsOf(o handle.Object) Line {
 	feature := "names in " + o.Name
@@ -97,11 +100,11 @@ func symbolsOf(o handle.Object) Line {
 		return works(feature, "symbols, without lines and inlined functions")
 	case elfsym.NamesOfExports:
 		l := refused(feature, nil, errors.New("the file is stripped"), "exported functions")
-		l.Remedy = "install the debug symbols of its package"
+		l.Remedy = getSymbols
 		return l
 	}
 	l := refused(feature, nil, errors.New("the file is stripped and exports nothing"), "")
-	l.Remedy = "install the debug symbols of its package"
+	l.Remedy = getSymbols
 	return l
 }
 

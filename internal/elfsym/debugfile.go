@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -18,7 +19,7 @@ const debugRoot = "/usr/lib/debug"
 
 // separate returns the file's separate debug file, nil if there is none: by
 // build id, then by .gnu_debuglink, in the order in which gdb looks (gdb
-// manual, Separate Debug Files).
+// manual, Separate Debug Files), then among those that were fetched.
 func (f *File) separate() *File {
 	if f.src == nil || f.debug {
 		return nil
@@ -30,8 +31,33 @@ func (f *File) separate() *File {
 				return o
 			}
 		}
-		return f.linkedDebug()
+		if o := f.linkedDebug(); o != nil {
+			return o
+		}
+		return f.fetchedDebug(f.BuildID())
 	})
+}
+
+// A fetchedSource is a Source that also has debug files that were fetched by their build ids.
+type fetchedSource interface {
+	OpenID(id string) (*os.File, error)
+}
+
+// fetchedDebug returns the debug file with a build id that was fetched, nil if there is none.
+func (f *File) fetchedDebug(id string) *File {
+	src, ok := f.src.(fetchedSource)
+	if !ok || id == "" {
+		return nil
+	}
+	file, err := src.OpenID(id)
+	if err != nil {
+		return nil
+	}
+	o, err := f.takeOther(file, file.Name(), func(o *File) bool { return o.BuildID() == id })
+	if err != nil {
+		return nil
+	}
+	return o
 }
 
 // linkedDebug follows .gnu_debuglink.
@@ -126,6 +152,11 @@ func (f *File) openOther(path string, belongs func(o *File) bool) (*File, error)
 		}
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
+	return f.takeOther(file, path, belongs)
+}
+
+// takeOther makes a File of an open file, which it closes if that is not possible.
+func (f *File) takeOther(file *os.File, path string, belongs func(o *File) bool) (*File, error) {
 	info, err := patience.Do(file.Stat, func(fs.FileInfo) {})
 	if err != nil || !info.Mode().IsRegular() {
 		file.Close()

@@ -68,7 +68,13 @@ func (d *dwarfFile) supplement() *dwarfFile {
 		if !l.sup && len(l.id) > 2 {
 			paths = append(paths, debugRoot+"/.build-id/"+l.id[:2]+"/"+l.id[2:]+".debug")
 		}
-		o := d.openFirst(paths, l.names)
+		var o *File
+		if !l.sup {
+			o = d.f.fetchedDebug(l.id)
+		}
+		if o == nil {
+			o = d.openFirst(paths, l.names)
+		}
 		if o == nil {
 			return nil
 		}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"sync"
 
+	"ptools/internal/debuginfod"
 	"ptools/internal/patience"
 	"ptools/internal/procfs"
 )
@@ -41,6 +42,9 @@ func (s *source) OpenDebug(path string) (*os.File, error) {
 	procfs.NoteLack(err) // a debug file is not asked for again
 	return f, err
 }
+
+// OpenID opens a debug file that was fetched. It is in our own root: the user's cache has it.
+func (s *source) OpenID(id string) (*os.File, error) { return debuginfod.Open(id) }
 
 func (s *source) openDebug(path string) (*os.File, error) {
 	if root := s.held(); root != nil {
