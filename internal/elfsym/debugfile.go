@@ -34,7 +34,7 @@ func (f *File) separate() *File {
 		if o := f.linkedDebug(); o != nil {
 			return o
 		}
-		return f.fetchedDebug(f.BuildID())
+		return fetchedDebug(f, f.BuildID())
 	})
 }
 
@@ -44,7 +44,7 @@ type fetchedSource interface {
 }
 
 // fetchedDebug returns the debug file with a build id that was fetched, nil if there is none.
-func (f *File) fetchedDebug(id string) *File {
+func fetchedDebug(f *File, id string) *File {
 	src, ok := f.src.(fetchedSource)
 	if !ok || id == "" {
 		return nil
@@ -53,7 +53,7 @@ func (f *File) fetchedDebug(id string) *File {
 	if err != nil {
 		return nil
 	}
-	o, err := f.takeOther(file, file.Name(), func(o *File) bool { return o.BuildID() == id })
+	o, err := takeOther(f, file, file.Name(), func(o *File) bool { return o.BuildID() == id })
 	if err != nil {
 		return nil
 	}
@@ -83,7 +83,7 @@ func (f *File) linkedDebug() *File {
 }
 
 // debugLink returns the file name and the checksum in .gnu_debuglink.
-func (f *File) debugLink() (name string, crc uint32, ok bool) {
+func (f *image) debugLink() (name string, crc uint32, ok bool) {
 	s := f.section(".gnu_debuglink")
 	if s == nil {
 		return "", 0, false
@@ -152,11 +152,11 @@ func (f *File) openOther(path string, belongs func(o *File) bool) (*File, error)
 		}
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
-	return f.takeOther(file, path, belongs)
+	return takeOther(f, file, path, belongs)
 }
 
 // takeOther makes a File of an open file, which it closes if that is not possible.
-func (f *File) takeOther(file *os.File, path string, belongs func(o *File) bool) (*File, error) {
+func takeOther(f *File, file *os.File, path string, belongs func(o *File) bool) (*File, error) {
 	info, err := patience.Do(file.Stat, func(fs.FileInfo) {})
 	if err != nil || !info.Mode().IsRegular() {
 		file.Close()

@@ -70,7 +70,7 @@ func (d *dwarfFile) supplement() *dwarfFile {
 		}
 		var o *File
 		if !l.sup {
-			o = d.f.fetchedDebug(l.id)
+			o = fetchedDebug(d.f, l.id)
 		}
 		if o == nil {
 			o = d.openFirst(paths, l.names)
