@@ -86,6 +86,15 @@ func (g *Goroutine) AppendTrace(b []byte) []byte {
 	return appendPlace(b, &place)
 }
 
+// AppendRuntime appends a line that says which Go runtime the goroutines that follow belong to, and nothing if the process has only one.
+// Readers of traces take what follows for another trace, which it is: numbers are those of each runtime by itself.
+func (g *Goroutine) AppendRuntime(b []byte) []byte {
+	if g.Runtime == "" {
+		return b
+	}
+	return fmt.Appendf(b, "Go runtime of %s:\n\n", clean.Text(g.Runtime))
+}
+
 // appendPlace appends where a frame is.
 func appendPlace(b []byte, f *Frame) []byte {
 	b = append(b, '\t')
@@ -120,13 +129,14 @@ type GoroutineGroup struct {
 // GroupGoroutines puts goroutines into groups: largest first.
 func GroupGoroutines(all []*Goroutine) []*GoroutineGroup {
 	type key struct {
-		stack *goStack
-		state string
+		stack   *goStack
+		state   string
+		runtime string
 	}
 	groups := make(map[key]*GoroutineGroup)
 	var order []*GoroutineGroup
 	for _, g := range all {
-		k := key{g.stack, g.State}
+		k := key{g.stack, g.State, g.Runtime}
 		of := groups[k]
 		if of == nil {
 			of = &GoroutineGroup{Least: g.Waited}

@@ -14,6 +14,7 @@ type goObject struct {
 	PID       int               `json:"pid"`
 	Event     string            `json:"event"` // goroutine
 	Goroutine uint64            `json:"goroutine"`
+	Runtime   string            `json:"runtime,omitempty"` // that it belongs to, if there are several
 	State     string            `json:"state"`
 	Waited    int64             `json:"waited_ns,omitempty"` // at least
 	Left      int64             `json:"left_ns,omitempty"`   // of its sleep
@@ -43,7 +44,7 @@ func (g *grabber) objects(p *pctl.Process, all []*pctl.Goroutine) {
 	var b []byte
 	now := stamp(time.Now())
 	for _, one := range all {
-		o := &goObject{Time: now, PID: p.PID(), Event: "goroutine", Goroutine: one.ID, State: one.State, Waited: int64(one.Waited), Left: int64(one.Left),
+		o := &goObject{Time: now, PID: p.PID(), Event: "goroutine", Goroutine: one.ID, Runtime: one.Runtime, State: one.State, Waited: int64(one.Waited), Left: int64(one.Left),
 			TID: one.Thread, Locked: one.Locked, Parent: one.Parent, CreatedBy: objectFrames(one.CreatedAt())}
 		for _, c := range one.Channels {
 			o.Channels = append(o.Channels, hex(c))

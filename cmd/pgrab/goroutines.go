@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -107,6 +108,9 @@ func (g *grabber) traces(all []*pctl.Goroutine) {
 		if i > 0 {
 			b = append(b, '\n')
 		}
+		if i == 0 || one.Runtime != all[i-1].Runtime {
+			b = one.AppendRuntime(b)
+		}
 		b = g.pieces(one.AppendTrace(b), false)
 	}
 	g.pieces(b, true)
@@ -163,10 +167,14 @@ func counted(of map[string]int) string {
 // appendGoroutines prints a group. With all it prints functions of Go's runtime and source lines, too.
 func appendGoroutines(b []byte, of *pctl.GoroutineGroup, files map[pctl.GoPoll]pctl.OpenFile, all bool) []byte {
 	first := of.Goroutines[0]
+	in := ""
+	if first.Runtime != "" {
+		in = " of " + clean.Text(path.Base(first.Runtime))
+	}
 	if len(of.Goroutines) == 1 {
-		b = fmt.Appendf(b, "goroutine %d, %s", first.ID, clean.Text(first.State))
+		b = fmt.Appendf(b, "goroutine %d%s, %s", first.ID, in, clean.Text(first.State))
 	} else {
-		b = fmt.Appendf(b, "%d goroutines, %s", len(of.Goroutines), clean.Text(first.State))
+		b = fmt.Appendf(b, "%d goroutines%s, %s", len(of.Goroutines), in, clean.Text(first.State))
 	}
 	b = append(b, waited(of)...)
 	switch locked := lockedOf(of); {
