@@ -49,6 +49,7 @@ type Goroutine struct {
 	// are those of each by itself. Otherwise it is empty.
 	Runtime string
 	stack   *goStack
+	line    *goroutines.Line
 	space   *handle.Space
 }
 
@@ -131,10 +132,7 @@ func (g *Goroutine) Stack() ([]Frame, error) {
 // CreatedAt returns the go statement that made the goroutine: its function, and where it is. Functions that are inlined there come
 // before it. It is empty for the first goroutine.
 func (g *Goroutine) CreatedAt() []Frame {
-	if g.Creator == 0 {
-		return nil
-	}
-	return framesOf(g.space.Symbolize(g.Creator, handle.Return|handle.Lines, nil))
+	return g.creatorOf(g.ID, g.Creator)
 }
 
 // Begins returns the goroutine's first function.
@@ -214,7 +212,7 @@ func (l *goList) goroutine(g *goroutines.G) *Goroutine {
 	if until := time.Duration(g.Until); until > l.now {
 		own.Left = until - l.now
 	}
-	own.Channels, own.Poll = g.Channels, GoPoll(g.Poll)
+	own.Channels, own.Poll, own.line = g.Channels, GoPoll(g.Poll), g.Line
 	if kind, ok := goLocks[strings.TrimSuffix(own.State, " (durable)")]; ok && g.Semaphore > kind.off {
 		own.Lock = GoLock{kind.kind, g.Semaphore - kind.off}
 	}

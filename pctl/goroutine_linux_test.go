@@ -34,10 +34,10 @@ func goroutinesOf(t testing.TB, p *Process) map[uint64]*Goroutine {
 	return all
 }
 
-// startGoroutines starts a program with goroutines of all kinds.
+// startGoroutines starts a program with goroutines of all kinds. It records the ancestors of each.
 func startGoroutines(t testing.TB, program string, args ...string) *ptest.Target {
 	t.Helper()
-	g := ptest.Start(t, append([]string{program}, args...)...)
+	g := ptest.StartWith(t, &ptest.Options{Env: []string{"GODEBUG=tracebackancestors=3"}}, append([]string{program}, args...)...)
 	g.Until("ready")
 	return g
 }

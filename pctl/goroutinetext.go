@@ -71,15 +71,19 @@ func (g *Goroutine) AppendTrace(b []byte) []byte {
 		b = fmt.Appendf(b, "%s(...)\n", clean.Text(traceName(&f)))
 		b = appendPlace(b, &f)
 	}
-	by := g.CreatedAt()
+	return g.appendLine(appendCreator(b, g.CreatedAt(), g.Parent))
+}
+
+// appendCreator appends a go statement, if traces show its function.
+func appendCreator(b []byte, by []Frame, parent uint64) []byte {
 	if len(by) == 0 || !tracesShow(&by[len(by)-1]) {
 		return b
 	}
 	function, place := by[len(by)-1], by[0] // the traces name no function that is inlined here
 	b = append(b, "created by "...)
 	b = append(b, clean.Text(traceName(&function))...)
-	if g.Parent != 0 {
-		b = fmt.Appendf(b, " in goroutine %d", g.Parent)
+	if parent != 0 {
+		b = fmt.Appendf(b, " in goroutine %d", parent)
 	}
 	b = append(b, '\n')
 	place.Inlined = false

@@ -214,7 +214,34 @@ func appendGoroutines(b []byte, of *pctl.GoroutineGroup, files map[pctl.GoPoll]p
 	} else if err != nil {
 		b = fmt.Appendf(b, "    -- %s\n", clean.Text(err.Error()))
 	}
-	return appendCreator(b, of, all)
+	b = appendCreator(b, of, all)
+	if all {
+		b = appendAncestors(b, of)
+	}
+	return b
+}
+
+// appendAncestors prints the ancestors of a group, if all have the same ones.
+func appendAncestors(b []byte, of *pctl.GoroutineGroup) []byte {
+	first := of.Goroutines[0]
+	for _, g := range of.Goroutines {
+		if !g.SameAncestors(first) {
+			return append(b, "    -- ancestors differ (--each shows them)\n"...)
+		}
+	}
+	line, err := first.Ancestors()
+	for _, a := range line {
+		b = fmt.Appendf(b, "    originating from goroutine %d\n", a.ID)
+		b = appendFrames(b, a.Stack, true)
+		if a.Cut {
+			b = append(b, "    -- Go's runtime records no deeper stack\n"...)
+		}
+		b = appendCreatedBy(b, a.CreatedAt, 0, true)
+	}
+	if err != nil {
+		b = fmt.Appendf(b, "    -- %s\n", clean.Text(err.Error()))
+	}
+	return b
 }
 
 // lockedOf counts goroutines that are locked to threads.
@@ -272,13 +299,20 @@ func appendCreator(b []byte, of *pctl.GoroutineGroup, lines bool) []byte {
 		}
 		sameParent = sameParent && g.Parent == first.Parent
 	}
-	by := first.CreatedAt()
+	parent := first.Parent
+	if !sameParent {
+		parent = 0
+	}
+	return appendCreatedBy(b, first.CreatedAt(), parent, lines)
+}
+
+func appendCreatedBy(b []byte, by []pctl.Frame, parent uint64, lines bool) []byte {
 	if len(by) == 0 {
 		return b
 	}
 	b = fmt.Appendf(b, "    created by %s", clean.Text(cmp.Or(by[len(by)-1].Func, "?")))
-	if sameParent && first.Parent != 0 {
-		b = fmt.Appendf(b, " in goroutine %d", first.Parent)
+	if parent != 0 {
+		b = fmt.Appendf(b, " in goroutine %d", parent)
 	}
 	if lines && by[0].File != "" {
 		b = fmt.Appendf(b, " at %s:%d", clean.Text(by[0].File), by[0].Line)

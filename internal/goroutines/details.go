@@ -31,10 +31,10 @@ func (r *Reader) grant(wishes []wish) {
 // had them.
 func (r *Reader) details(each []reading, todo []int) {
 	l := &r.r.layout
-	var queues, labels, timers []wish
+	var queues, labels, timers, lines []wish
 	for _, i := range todo {
 		e := &each[i]
-		e.channels, e.labels, e.poll, e.until = nil, nil, 0, 0
+		e.channels, e.labels, e.poll, e.until, e.line = nil, nil, 0, 0, Line{}
 		g := raw{l, e.before}
 		if uint64(len(e.before)) < l.size() || !g.live() {
 			continue
@@ -43,7 +43,10 @@ func (r *Reader) details(each []reading, todo []int) {
 			queues = append(queues, wish{of: e, addr: at})
 		}
 		if at := g.word(l.g.label); at != 0 && l.labels {
-			labels = append(labels, wish{of: e, addr: at, size: 24})
+			labels = append(labels, wish{of: e, addr: at, size: sliceSize})
+		}
+		if at := g.word(l.g.ancestors); at != 0 && l.g.ancestors != 0 {
+			lines = append(lines, wish{of: e, addr: at, size: sliceSize})
 		}
 		if l.g.timer != 0 && g.sleeps() && g.word(l.g.timer) != 0 {
 			timers = append(timers, wish{of: e, addr: g.word(l.g.timer) + timerWhen, size: 8})
@@ -51,6 +54,7 @@ func (r *Reader) details(each []reading, todo []int) {
 	}
 	r.queues(queues)
 	r.labels(labels)
+	r.ancestors(lines)
 	r.grant(timers)
 	for _, w := range timers {
 		if len(w.b) == 8 {

@@ -52,6 +52,7 @@ type G struct {
 	// Semaphore is the address of the semaphore of a mutex or the like, or of the list of a condition variable, that it waits for.
 	Semaphore uint64
 	Poll      Poll
+	Line      *Line   // its ancestors; nil: the program keeps none
 	Labels    []Label // of runtime/pprof
 }
 

@@ -28,6 +28,7 @@ type Reader struct {
 	m       Memory
 	unwind  *unwind.Unwinder
 	stacks  map[string]*Stack
+	lines   map[string]*Line
 	key     []byte
 	frames  []unwind.Frame
 	threads map[uint64]int // of m
@@ -44,10 +45,12 @@ type Reader struct {
 type budget struct {
 	wide    int // bytes of deep stacks that are read
 	frames  int // that are kept
-	details int // channels and labels that are kept, in bytes
+	details int // channels, labels and lines of ancestors that are kept, in bytes
+	// ancestors are bytes of them that are read.
+	ancestors int
 }
 
-var usual = budget{wide: 4 << 30, frames: 4 << 20, details: 64 << 20}
+var usual = budget{wide: 4 << 30, frames: 4 << 20, details: 64 << 20, ancestors: 1 << 30}
 
 // take takes n of one of the budgets, if there is as much.
 func take(left *int, n int) bool {
@@ -67,7 +70,7 @@ func (r *Runtime) NewReader(m Memory, code unwind.Code) *Reader {
 // Read calls f with each goroutine, until f returns false. They are read a few at a time, so they are not of one moment. One that
 // begins meanwhile may be left out.
 func (r *Reader) Read(ctx context.Context, f func(*G) bool) error {
-	r.threads, r.stacks, r.left = make(map[uint64]int), make(map[string]*Stack), usual
+	r.threads, r.stacks, r.lines, r.left = make(map[uint64]int), make(map[string]*Stack), make(map[string]*Line), usual
 	l, ok := r.r.list(r.m)
 	if !ok {
 		return errGone
@@ -120,6 +123,7 @@ type reading struct {
 
 	channels []uint64
 	labels   []Label
+	line     Line   // of its ancestors
 	poll     uint64 // poll descriptor that it waits at
 	write    bool   // it does so to write
 	until    int64  // when its sleep ends, if that is in no g
@@ -302,7 +306,7 @@ func (r *Reader) settle(e *reading) (g *G, again bool) {
 	if len(stack.Frames) > 0 {
 		g.Stack = r.shared(stack)
 	}
-	g.Channels, g.Labels = e.channels, e.labels
+	g.Channels, g.Labels, g.Line = e.channels, e.labels, r.sharedLine(&e.line)
 	if e.until != 0 {
 		g.Until = e.until
 	}

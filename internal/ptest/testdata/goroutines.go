@@ -46,6 +46,7 @@ var kinds = map[string]func(){
 	"pipe":       pipe,
 	"deep":       func() { deep(80) },
 	"labelled":   labelled,
+	"descend":    descend,
 	"inline":     func() { inlined() },
 	"method":     new(server).serve,
 }
@@ -110,6 +111,22 @@ func deep(n int) int {
 func labelled() {
 	pprof.Do(context.Background(), pprof.Labels("request", "r1", "user", "u\n1"), func(context.Context) { ready.Done(); <-channel })
 }
+
+// descend ends at once, and so does its child. A grandchild waits.
+func descend() {
+	go func() { deeper(60) }()
+}
+
+//go:noinline
+func deeper(n int) int {
+	if n > 0 {
+		return deeper(n-1) + 1
+	}
+	go func() { descended() }()
+	return 0
+}
+
+func descended() { ready.Done(); <-channel }
 
 func inlined() { innermost() }
 func innermost() {
