@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 
 	"ptools/internal/unwind"
 )
@@ -21,6 +22,9 @@ const (
 )
 
 var errGone = errors.New("the list of goroutines cannot be read")
+
+// errGrows is why a list could not be read that was replaced whenever it was read.
+var errGrows = errors.New("it grows all the while")
 
 // A Reader reads the goroutines of a Runtime. One goroutine at a time may use it.
 type Reader struct {
@@ -71,9 +75,9 @@ func (r *Runtime) NewReader(m Memory, code unwind.Code) *Reader {
 // begins meanwhile may be left out.
 func (r *Reader) Read(ctx context.Context, f func(*G) bool) error {
 	r.threads, r.stacks, r.lines, r.left = make(map[uint64]int), make(map[string]*Stack), make(map[string]*Line), usual
-	l, ok := r.r.list(r.m)
-	if !ok {
-		return errGone
+	l, err := r.r.list(r.m)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errGone, err)
 	}
 	addrs := make([]uint64, batch)
 	for i := uint64(0); i < l.n; i += batch {
@@ -81,8 +85,8 @@ func (r *Reader) Read(ctx context.Context, f func(*G) bool) error {
 			return err
 		}
 		addrs = addrs[:min(batch, l.n-i)]
-		if ok := r.addresses(&l, addrs, i); !ok {
-			return errGone
+		if err := r.addresses(&l, addrs, i); err != nil {
+			return fmt.Errorf("%w: %w", errGone, err)
 		}
 		for _, g := range r.batch(addrs) {
 			if !f(g) {
@@ -95,19 +99,26 @@ func (r *Reader) Read(ctx context.Context, f func(*G) bool) error {
 
 // addresses reads a part of the list. When the list grows the runtime makes another one, and uses the memory of the old one
 // for something else: what was read is right if the list was the same afterwards.
-func (r *Reader) addresses(l *list, addrs []uint64, i uint64) bool {
+func (r *Reader) addresses(l *list, addrs []uint64, i uint64) (err error) {
 	for range rounds {
-		ok := l.read(r.m, addrs, i)
-		now, fine := r.r.list(r.m)
-		if !fine || now.n < l.n {
+		var now list
+		failed := l.read(r.m, addrs, i)
+		now, err = r.r.list(r.m)
+		switch {
+		case err != nil:
 			continue
-		}
-		if ok && now.addr == l.addr {
-			return true
+		case now.n < l.n:
+			err = errNoList
+			continue
+		case failed == nil && now.addr == l.addr:
+			return nil
 		}
 		l.addr = now.addr
+		if err = failed; err == nil {
+			err = errGrows
+		}
 	}
-	return false
+	return err
 }
 
 // A reading is one g that is being read.

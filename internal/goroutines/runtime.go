@@ -104,12 +104,12 @@ func (r *Runtime) holds(m Memory) bool {
 }
 
 func (r *Runtime) once(m Memory) bool {
-	l, ok := r.list(m)
-	if !ok {
+	l, err := r.list(m)
+	if err != nil {
 		return false
 	}
 	addrs := make([]uint64, min(l.n, holdsOf))
-	if !l.read(m, addrs, 0) {
+	if l.read(m, addrs, 0) != nil {
 		return false
 	}
 	bufs := buffers(len(addrs), int(r.layout.size()))
@@ -136,26 +136,32 @@ type list struct{ addr, n uint64 }
 // maxGoroutines bounds how many goroutines are read.
 const maxGoroutines = 2 << 20
 
+// errNoList is why what is where the list should be is none.
+var errNoList = errors.New("it is not one")
+
 // list reads where the list is.
-func (r *Runtime) list(m Memory) (list, bool) {
+func (r *Runtime) list(m Memory) (list, error) {
 	var b [24]byte
-	if n, _ := m.ReadAt(b[:], int64(r.allgs)); n < len(b) {
-		return list{}, false
+	if n, err := m.ReadAt(b[:], int64(r.allgs)); n < len(b) {
+		return list{}, err
 	}
 	l := list{le.Uint64(b[:]), le.Uint64(b[8:])}
-	return l, l.addr != 0 && l.addr%8 == 0 && l.n > 0 && l.n <= le.Uint64(b[16:]) && l.n <= maxGoroutines
+	if l.addr == 0 || l.addr%8 != 0 || l.n == 0 || l.n > le.Uint64(b[16:]) || l.n > maxGoroutines {
+		return list{}, fmt.Errorf("%w: %x", errNoList, b)
+	}
+	return l, nil
 }
 
 // read reads the addresses from the i-th on.
-func (l list) read(m Memory, addrs []uint64, i uint64) bool {
+func (l list) read(m Memory, addrs []uint64, i uint64) error {
 	b := make([]byte, 8*len(addrs))
-	if n, _ := m.ReadAt(b, int64(l.addr+8*i)); n < len(b) {
-		return false
+	if n, err := m.ReadAt(b, int64(l.addr+8*i)); n < len(b) {
+		return err
 	}
 	for i := range addrs {
 		addrs[i] = le.Uint64(b[8*i:])
 	}
-	return true
+	return nil
 }
 
 // buffers returns n buffers of a size.
