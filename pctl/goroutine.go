@@ -170,7 +170,7 @@ func readGoroutines(ctx context.Context, p *Process, running func(tid int, g *go
 		return true, lack
 	}
 	list := &goList{space: space, now: procfs.MonotonicOf(p.PID()), inside: innerNumbers(p.PID()),
-		stacks: make(map[*goroutines.Stack]*goStack), system: make(map[uint64]bool), running: running}
+		stacks: make(map[*goroutines.Stack]*goStack), names: make(map[uint64]string), running: running}
 	unread := 0
 	more = true
 	for _, r := range runtimes {
@@ -199,13 +199,13 @@ type goList struct {
 	inside  map[int]int   // our numbers of its threads; nil: they are the same
 	stacks  map[*goroutines.Stack]*goStack
 	runtime string                                           // of Goroutine.Runtime
-	system  map[uint64]bool                                  // whether goroutines with this start are the runtime's
+	names   map[uint64]string                                // of functions that goroutines begin with
 	running func(tid int, g *goroutines.G) *goroutines.Stack // of a moment; nil: they have no stack
 }
 
 func (l *goList) goroutine(g *goroutines.G) *Goroutine {
 	own := &Goroutine{ID: g.ID, State: g.State(), Creator: g.Creator, Parent: g.Parent, Start: g.Start,
-		Thread: l.thread(g.Thread), Locked: l.thread(g.Locked), space: l.space, System: l.isSystem(g.Start), Runtime: l.runtime}
+		Thread: l.thread(g.Thread), Locked: l.thread(g.Locked), space: l.space, System: g.System(l.name), Runtime: l.runtime}
 	if since := time.Duration(g.Since); since > 0 && since < l.now {
 		own.Waited = l.now - since
 	}
@@ -240,12 +240,12 @@ func (l *goList) thread(tid int) int {
 	return l.inside[tid]
 }
 
-// isSystem reports whether goroutines that begin with a function are the runtime's own, as Go's traces see it.
-func (l *goList) isSystem(start uint64) bool {
-	own, ok := l.system[start]
+// name returns the name of the function with an instruction.
+func (l *goList) name(pc uint64) string {
+	name, ok := l.names[pc]
 	if !ok {
-		own = goroutines.System(l.space.Symbolize(start, 0, nil)[0].Func)
-		l.system[start] = own
+		name = l.space.Symbolize(pc, 0, nil)[0].Func
+		l.names[pc] = name
 	}
-	return own
+	return name
 }

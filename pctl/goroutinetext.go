@@ -38,7 +38,7 @@ func panics(name string) bool {
 // tracesShow reports whether Go's traces show a function.
 func tracesShow(f *Frame) bool {
 	switch f.Func {
-	case "runtime.gopanic", "runtime.runFinalizers", "runtime.runfinq", "runtime.runCleanups":
+	case "runtime.gopanic", "runtime.runFinalizers", "runtime.runCleanups": // runfinq, before Go 1.25, is not shown
 		return true
 	}
 	name, own := strings.CutPrefix(f.Func, "runtime.")

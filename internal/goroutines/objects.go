@@ -75,11 +75,27 @@ func join(found []*Runtime, r *Runtime, path string) []*Runtime {
 	return append(found, r)
 }
 
-// System reports whether goroutines that begin with a function are the runtime's own, as Go's traces see it.
-func System(start string) bool {
+// System reports whether a goroutine is the runtime's own, as Go's traces see it: it begins with a function of the runtime and does not call the
+// program's, as one does that runs finalizers or cleanups. name returns the name of the function with an instruction.
+func (g *G) System(name func(pc uint64) string) bool {
+	const runtime, inner = "runtime.", "internal/runtime/"
+	start := name(g.Start)
 	switch start {
 	case "runtime.main", "runtime.corostart", "runtime.handleAsyncEvent":
 		return false
+	case "runtime.runfinq", "runtime.runFinalizers", "runtime.runCleanups":
+		if g.Stack == nil {
+			return true
+		}
+		for _, f := range g.Stack.Frames {
+			pc := f.PC
+			if f.Return {
+				pc--
+			}
+			if function := name(pc); function != "" && !strings.HasPrefix(function, runtime) && !strings.HasPrefix(function, inner) {
+				return false
+			}
+		}
 	}
-	return strings.HasPrefix(start, "runtime.")
+	return strings.HasPrefix(start, runtime)
 }

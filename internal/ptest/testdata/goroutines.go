@@ -27,7 +27,7 @@ var (
 	plain = flag.Int("plain", 0, "further goroutines that wait for one channel")
 )
 
-var ready sync.WaitGroup
+var ready, finalizing sync.WaitGroup
 
 // kinds are ways to wait.
 var kinds = map[string]func(){
@@ -127,6 +127,14 @@ func deeper(n int) int {
 }
 
 func descended() { ready.Done(); <-channel }
+
+// blockFinalizer has the next collection run a finalizer, which blocks all others.
+//
+//go:noinline
+func blockFinalizer() {
+	finalizing.Add(1)
+	runtime.SetFinalizer(&struct{ self *server }{new(server)}, func(*struct{ self *server }) { finalizing.Done(); <-channel })
+}
 
 func inlined() { innermost() }
 func innermost() {
@@ -265,7 +273,6 @@ func changing(c chan int, n int) {
 
 func main() {
 	flag.Parse()
-	runtime.SetFinalizer(new(server), func(*server) {})
 	mutex.Lock()
 	rw.Lock()
 	rw2.RLock()
@@ -299,7 +306,9 @@ func main() {
 		go spin()
 	}
 	ready.Wait()
+	blockFinalizer()
 	runtime.GC() // the collector notes since when they have waited
+	finalizing.Wait()
 	debug.SetGCPercent(100)
 	fmt.Println("ready", strconv.Itoa(os.Getpid()))
 	lines := bufio.NewScanner(os.Stdin)
