@@ -48,9 +48,11 @@ type Goroutine struct {
 	// Runtime is the path of the program or library whose Go runtime it belongs to, if the process has several runtimes: then numbers
 	// are those of each by itself. Otherwise it is empty.
 	Runtime string
-	stack   *goStack
-	line    *goroutines.Line
-	space   *handle.Space
+	// Bubble is the number of its bubble of testing/synctest; 0: none, or before Go 1.25. How long it sleeps there is not told: another clock counts.
+	Bubble uint64
+	stack  *goStack
+	line   *goroutines.Line
+	space  *handle.Space
 }
 
 // GoLock is a lock of package sync that a goroutine waits for. Who holds it is not known: Go's locks do not tell.
@@ -205,7 +207,7 @@ type goList struct {
 
 func (l *goList) goroutine(g *goroutines.G) *Goroutine {
 	own := &Goroutine{ID: g.ID, State: g.State(), Creator: g.Creator, Parent: g.Parent, Start: g.Start,
-		Thread: l.thread(g.Thread), Locked: l.thread(g.Locked), space: l.space, System: g.System(l.name), Runtime: l.runtime}
+		Thread: l.thread(g.Thread), Locked: l.thread(g.Locked), Bubble: g.Bubble, space: l.space, System: g.System(l.name), Runtime: l.runtime}
 	if since := time.Duration(g.Since); since > 0 && since < l.now {
 		own.Waited = l.now - since
 	}

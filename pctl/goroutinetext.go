@@ -63,6 +63,9 @@ func (g *Goroutine) AppendTrace(b []byte) []byte {
 	if g.Locked != 0 {
 		b = append(b, ", locked to thread"...)
 	}
+	if g.Bubble != 0 {
+		b = fmt.Appendf(b, ", synctest bubble %d", g.Bubble)
+	}
 	b = append(b, "]:\n"...)
 	if g.stack == nil {
 		b = append(b, "\tgoroutine running on other thread; stack unavailable\n"...)

@@ -20,6 +20,7 @@ type goObject struct {
 	Left      int64  `json:"left_ns,omitempty"`   // of its sleep
 	TID       int    `json:"tid,omitempty"`       // that runs it
 	Locked    int    `json:"locked_tid,omitempty"`
+	Bubble    uint64 `json:"bubble,omitempty"` // of testing/synctest
 	goWaits
 	Labels    map[string]string `json:"labels,omitempty"`
 	Stack     []objectFrame     `json:"stack,omitempty"`
@@ -59,7 +60,7 @@ func (g *grabber) objects(p *pctl.Process, all []*pctl.Goroutine) {
 	var b []byte
 	now := stamp(time.Now())
 	for _, one := range all {
-		o := &goObject{Time: now, PID: p.PID(), Event: "goroutine", Goroutine: one.ID, Runtime: one.Runtime, State: one.State, Waited: int64(one.Waited), Left: int64(one.Left),
+		o := &goObject{Time: now, PID: p.PID(), Event: "goroutine", Goroutine: one.ID, Runtime: one.Runtime, Bubble: one.Bubble, State: one.State, Waited: int64(one.Waited), Left: int64(one.Left),
 			TID: one.Thread, Locked: one.Locked, Parent: one.Parent, CreatedBy: objectFrames(one.CreatedAt())}
 		for _, c := range one.Channels {
 			o.Channels = append(o.Channels, hex(c))

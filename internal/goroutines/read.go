@@ -138,6 +138,7 @@ type reading struct {
 	poll     uint64 // poll descriptor that it waits at
 	write    bool   // it does so to write
 	until    int64  // when its sleep ends, if that is in no g
+	bubble   uint64 // number of its bubble
 }
 
 // batch reads some goroutines: all of them, and then those that have changed meanwhile, fewer at a time, which takes less time.
@@ -317,7 +318,7 @@ func (r *Reader) settle(e *reading) (g *G, again bool) {
 	if len(stack.Frames) > 0 {
 		g.Stack = r.shared(stack)
 	}
-	g.Channels, g.Labels, g.Line = e.channels, e.labels, r.sharedLine(&e.line)
+	g.Channels, g.Labels, g.Line, g.Bubble = e.channels, e.labels, r.sharedLine(&e.line), e.bubble
 	if e.until != 0 {
 		g.Until = e.until
 	}

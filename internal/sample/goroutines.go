@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"ptools/internal/goroutines"
@@ -56,7 +57,7 @@ func countRound(p *profile.Profile, space *profile.Space, pid int, r *gotime.Rou
 	p.Goroutines.Add(profile.GoroutineRounds{Rounds: 1, Took: r.Took, Goroutines: int64(r.Goroutines), Unread: int64(r.Unread), Unsettled: int64(r.Unsettled)})
 	var levels []profile.Addr
 	for _, sight := range r.Sights {
-		if p.Subject == profile.Block && !blockedIn[sight.State] {
+		if p.Subject == profile.Block && !blockedIn[strings.TrimSuffix(sight.State, " (durable)")] {
 			continue
 		}
 		levels = append(levels[:0], p.Note("["+sight.State+"]"))
