@@ -122,10 +122,11 @@ func deeper(n int) int {
 	if n > 0 {
 		return deeper(n-1) + 1
 	}
-	go func() { descended() }()
+	go descended()
 	return 0
 }
 
+//go:noinline
 func descended() { ready.Done(); <-channel }
 
 // blockFinalizer has the next collection run a finalizer, which blocks all others.
