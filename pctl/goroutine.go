@@ -45,8 +45,14 @@ type Goroutine struct {
 	Poll     GoPoll
 	Labels   []GoLabel // none before Go 1.24
 	System   bool      // it is the runtime's own
-	stack    *goStack
-	space    *handle.Space
+	// Runtime is the path of the program or library whose Go runtime it belongs to, if the process has several runtimes: then numbers
+	// are those of each by itself. Otherwise it is empty.
+	Runtime string
+	// Bubble is the number of its bubble of testing/synctest; 0: none, or before Go 1.25. How long it sleeps there is not told: another clock counts.
+	Bubble uint64
+	stack  *goStack
+	line   *goroutines.Line
+	space  *handle.Space
 }
 
 // GoLock is a lock of package sync that a goroutine waits for. Who holds it is not known: Go's locks do not tell.
@@ -128,10 +134,7 @@ func (g *Goroutine) Stack() ([]Frame, error) {
 // CreatedAt returns the go statement that made the goroutine: its function, and where it is. Functions that are inlined there come
 // before it. It is empty for the first goroutine.
 func (g *Goroutine) CreatedAt() []Frame {
-	if g.Creator == 0 {
-		return nil
-	}
-	return framesOf(g.space.Symbolize(g.Creator, handle.Return|handle.Lines, nil))
+	return g.creatorOf(g.ID, g.Creator)
 }
 
 // Begins returns the goroutine's first function.
@@ -161,15 +164,21 @@ func readGoroutines(ctx context.Context, p *Process, running func(tid int, g *go
 		return true, err
 	}
 	space := p.space()
-	runtimes, err := p.golang.find(space, m)
-	if err != nil {
-		return true, err
+	runtimes, lack := p.golang.Find(space, m)
+	switch {
+	case errors.Is(lack, goroutines.ErrNone):
+		return true, ErrNoGo
+	case len(runtimes) == 0:
+		return true, lack
 	}
 	list := &goList{space: space, now: procfs.MonotonicOf(p.PID()), inside: innerNumbers(p.PID()),
-		stacks: make(map[*goroutines.Stack]*goStack), system: make(map[uint64]bool), running: running}
+		stacks: make(map[*goroutines.Stack]*goStack), names: make(map[uint64]string), running: running}
 	unread := 0
 	more = true
 	for _, r := range runtimes {
+		if len(runtimes) > 1 || lack != nil {
+			list.runtime = r.Path
+		}
 		reader := r.NewReader(m, space)
 		err = reader.Read(ctx, func(g *goroutines.G) bool {
 			more = yield(list.goroutine(g), nil)
@@ -180,34 +189,9 @@ func readGoroutines(ctx context.Context, p *Process, running func(tid int, g *go
 		}
 	}
 	if unread > 0 {
-		return true, fmt.Errorf("%d goroutines could not be read", unread)
+		lack = errors.Join(lack, fmt.Errorf("%d goroutines could not be read", unread))
 	}
-	return true, nil
-}
-
-// golang has the Go runtimes of a process, which are looked for once in each program that it executes.
-type golang struct {
-	mu       sync.Mutex
-	space    *handle.Space
-	runtimes []*goroutines.Runtime
-}
-
-// find finds the runtime of the main program, or else those of the libraries that have one.
-func (g *golang) find(space *handle.Space, m goroutines.Memory) ([]*goroutines.Runtime, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.space == space && len(g.runtimes) > 0 {
-		return g.runtimes, nil
-	}
-	found, err := goroutines.In(space, m)
-	switch {
-	case errors.Is(err, goroutines.ErrNone):
-		return nil, ErrNoGo
-	case err != nil:
-		return nil, err
-	}
-	g.space, g.runtimes = space, found
-	return found, nil
+	return true, lack
 }
 
 // goList makes the Goroutines of one reading.
@@ -216,20 +200,21 @@ type goList struct {
 	now     time.Duration // in the program's clock
 	inside  map[int]int   // our numbers of its threads; nil: they are the same
 	stacks  map[*goroutines.Stack]*goStack
-	system  map[uint64]bool                                  // whether goroutines with this start are the runtime's
+	runtime string                                           // of Goroutine.Runtime
+	names   map[uint64]string                                // of functions that goroutines begin with
 	running func(tid int, g *goroutines.G) *goroutines.Stack // of a moment; nil: they have no stack
 }
 
 func (l *goList) goroutine(g *goroutines.G) *Goroutine {
 	own := &Goroutine{ID: g.ID, State: g.State(), Creator: g.Creator, Parent: g.Parent, Start: g.Start,
-		Thread: l.thread(g.Thread), Locked: l.thread(g.Locked), space: l.space, System: l.isSystem(g.Start)}
+		Thread: l.thread(g.Thread), Locked: l.thread(g.Locked), Bubble: g.Bubble, space: l.space, System: g.System(l.name), Runtime: l.runtime}
 	if since := time.Duration(g.Since); since > 0 && since < l.now {
 		own.Waited = l.now - since
 	}
 	if until := time.Duration(g.Until); until > l.now {
 		own.Left = until - l.now
 	}
-	own.Channels, own.Poll = g.Channels, GoPoll(g.Poll)
+	own.Channels, own.Poll, own.line = g.Channels, GoPoll(g.Poll), g.Line
 	if kind, ok := goLocks[strings.TrimSuffix(own.State, " (durable)")]; ok && g.Semaphore > kind.off {
 		own.Lock = GoLock{kind.kind, g.Semaphore - kind.off}
 	}
@@ -257,12 +242,12 @@ func (l *goList) thread(tid int) int {
 	return l.inside[tid]
 }
 
-// isSystem reports whether goroutines that begin with a function are the runtime's own, as Go's traces see it.
-func (l *goList) isSystem(start uint64) bool {
-	own, ok := l.system[start]
+// name returns the name of the function with an instruction.
+func (l *goList) name(pc uint64) string {
+	name, ok := l.names[pc]
 	if !ok {
-		own = goroutines.System(l.space.Symbolize(start, 0, nil)[0].Func)
-		l.system[start] = own
+		name = l.space.Symbolize(pc, 0, nil)[0].Func
+		l.names[pc] = name
 	}
-	return own
+	return name
 }

@@ -34,10 +34,10 @@ func goroutinesOf(t testing.TB, p *Process) map[uint64]*Goroutine {
 	return all
 }
 
-// startGoroutines starts a program with goroutines of all kinds.
+// startGoroutines starts a program with goroutines of all kinds. It records the ancestors of each.
 func startGoroutines(t testing.TB, program string, args ...string) *ptest.Target {
 	t.Helper()
-	g := ptest.Start(t, append([]string{program}, args...)...)
+	g := ptest.StartWith(t, &ptest.Options{Env: []string{"GODEBUG=tracebackancestors=3"}}, append([]string{program}, args...)...)
 	g.Until("ready")
 	return g
 }
@@ -158,13 +158,19 @@ func TestGoroutinesOfNone(t *testing.T) {
 // churned are the stacks that changing goroutines can have, as the functions of package main in them.
 var churned = regexp.MustCompile(`^((meet )?(even3 )?(even2 )?(even1 )?(grow )?changing |(meet )?(odd3 )?(odd2 )?(odd1 )?changing )?(\S*gowrap\d )?$|^(call )?((evenCall2 )?(evenCall1 )?|(oddCall2 )?(oddCall1 )?)calling $`)
 
-// TestGoroutinesChange: no stack is invented of goroutines that come, go, grow their stacks and change what they do.
+// TestGoroutinesChange: no stack is invented of goroutines that come, go, grow their stacks and change what they do. Under make torture it
+// looks for ten minutes.
 func TestGoroutinesChange(t *testing.T) {
 	target := startGoroutines(t, ptest.BuildGo(t, "goroutines.go"), "-n", "0", "-churn", "200")
 	p := grab(t, session(t, nil), target.PID, &GrabOptions{ReadOnly: true})
 	defer p.Close()
-	seen, changing, stacks := 0, 0, make(map[string]int)
+	seen, changing, running, readings, stacks := 0, 0, 0, 0, make(map[string]int)
+	end := time.Now().Add(time.Duration(ptest.Rounds(0, 0, 10)) * time.Minute)
 	ptest.Weather(ptest.Rounds(2000, 5000, 400000), func() (done int) {
+		if time.Now().Before(end) {
+			defer func() { done = 0 }()
+		}
+		readings++
 		for g, err := range p.Goroutines(bg) {
 			if err != nil {
 				t.Fatal(err)
@@ -176,7 +182,8 @@ func TestGoroutinesChange(t *testing.T) {
 				changing++
 				continue
 			case err != nil && g.stack == nil:
-				continue // it runs
+				running++
+				continue
 			case err != nil:
 				t.Fatalf("%v: %s", err, g.AppendTrace(nil))
 			}
@@ -198,7 +205,7 @@ func TestGoroutinesChange(t *testing.T) {
 		}
 		return done
 	})
-	t.Logf("%d goroutines read, %d never stood still, stacks %v", seen, changing, stacks)
+	t.Logf("%d readings of %d goroutines: %d ran, %d never stood still; stacks %v", readings, seen, running, changing, stacks)
 	if len(stacks) < 3 {
 		t.Errorf("all had few stacks: %v", stacks)
 	}

@@ -38,7 +38,7 @@ func panics(name string) bool {
 // tracesShow reports whether Go's traces show a function.
 func tracesShow(f *Frame) bool {
 	switch f.Func {
-	case "runtime.gopanic", "runtime.runFinalizers", "runtime.runfinq", "runtime.runCleanups":
+	case "runtime.gopanic", "runtime.runFinalizers", "runtime.runCleanups": // runfinq, before Go 1.25, is not shown
 		return true
 	}
 	name, own := strings.CutPrefix(f.Func, "runtime.")
@@ -63,6 +63,9 @@ func (g *Goroutine) AppendTrace(b []byte) []byte {
 	if g.Locked != 0 {
 		b = append(b, ", locked to thread"...)
 	}
+	if g.Bubble != 0 {
+		b = fmt.Appendf(b, ", synctest bubble %d", g.Bubble)
+	}
 	b = append(b, "]:\n"...)
 	if g.stack == nil {
 		b = append(b, "\tgoroutine running on other thread; stack unavailable\n"...)
@@ -71,19 +74,32 @@ func (g *Goroutine) AppendTrace(b []byte) []byte {
 		b = fmt.Appendf(b, "%s(...)\n", clean.Text(traceName(&f)))
 		b = appendPlace(b, &f)
 	}
-	by := g.CreatedAt()
+	return g.appendLine(appendCreator(b, g.CreatedAt(), g.Parent))
+}
+
+// appendCreator appends a go statement, if traces show its function.
+func appendCreator(b []byte, by []Frame, parent uint64) []byte {
 	if len(by) == 0 || !tracesShow(&by[len(by)-1]) {
 		return b
 	}
 	function, place := by[len(by)-1], by[0] // the traces name no function that is inlined here
 	b = append(b, "created by "...)
 	b = append(b, clean.Text(traceName(&function))...)
-	if g.Parent != 0 {
-		b = fmt.Appendf(b, " in goroutine %d", g.Parent)
+	if parent != 0 {
+		b = fmt.Appendf(b, " in goroutine %d", parent)
 	}
 	b = append(b, '\n')
 	place.Inlined = false
 	return appendPlace(b, &place)
+}
+
+// AppendRuntime appends a line that says which Go runtime the goroutines that follow belong to, and nothing if the process has only one.
+// Readers of traces take what follows for another trace, which it is: numbers are those of each runtime by itself.
+func (g *Goroutine) AppendRuntime(b []byte) []byte {
+	if g.Runtime == "" {
+		return b
+	}
+	return fmt.Appendf(b, "Go runtime of %s:\n\n", clean.Text(g.Runtime))
 }
 
 // appendPlace appends where a frame is.
@@ -120,13 +136,14 @@ type GoroutineGroup struct {
 // GroupGoroutines puts goroutines into groups: largest first.
 func GroupGoroutines(all []*Goroutine) []*GoroutineGroup {
 	type key struct {
-		stack *goStack
-		state string
+		stack   *goStack
+		state   string
+		runtime string
 	}
 	groups := make(map[key]*GoroutineGroup)
 	var order []*GoroutineGroup
 	for _, g := range all {
-		k := key{g.stack, g.State}
+		k := key{g.stack, g.State, g.Runtime}
 		of := groups[k]
 		if of == nil {
 			of = &GoroutineGroup{Least: g.Waited}

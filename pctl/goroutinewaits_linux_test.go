@@ -40,6 +40,8 @@ func compareDetails(t *testing.T, target *ptest.Target, all map[uint64]*Goroutin
 			if want := []GoLabel{{"request", "r1"}, {"user", "u\n1"}}; labels && !slices.Equal(g.Labels, want) {
 				t.Errorf("labels %q", g.Labels)
 			}
+		case "main.descended":
+			compareAncestors(t, g)
 		default:
 			if len(g.Labels) > 0 || g.Locked != 0 && g.ID != 1 {
 				t.Errorf("labels %q, locked to %d: %s", g.Labels, g.Locked, g.AppendTrace(nil))
@@ -57,6 +59,23 @@ func compareDetails(t *testing.T, target *ptest.Target, all map[uint64]*Goroutin
 	if len(receive) != 1 || common != 1 || len(choose) != 62 || len(channels["main.send"]) != 60 || len(channels["main.nilReceive"])+len(channels["main.lock"]) != 0 {
 		t.Errorf("%d channels of all that receive, %d of them of those that select, which have %d; of %d that send; %d, %d",
 			len(receive), common, len(choose), len(channels["main.send"]), len(channels["main.nilReceive"]), len(channels["main.lock"]))
+	}
+}
+
+// compareAncestors checks the line of a grandchild of a goroutine that main made.
+func compareAncestors(t *testing.T, g *Goroutine) {
+	t.Helper()
+	line, err := g.Ancestors()
+	if err != nil || len(line) != 3 || line[0].ID != g.Parent && g.Parent != 0 || line[2].ID != 1 || !line[0].Cut || line[1].Cut || line[2].CreatedAt != nil {
+		t.Fatalf("ancestors %+v, %v", line, err)
+	}
+	by := line[0].CreatedAt
+	inner := func(f Frame) bool { return strings.HasPrefix(f.Func, "runtime.") }
+	for i, want := range []string{"main.deeper", "main.descend", "main.main"} {
+		stack := slices.DeleteFunc(slices.Clone(line[i].Stack), inner)
+		if len(stack) == 0 || stack[0].Func != want || stack[0].Line == 0 || len(by) == 0 || by[0].Func != "main.descend" {
+			t.Errorf("ancestor %d was in %+v, not in %s, created at %+v", i, stack, want, by)
+		}
 	}
 }
 

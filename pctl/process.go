@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"ptools/internal/goroutines"
 	"ptools/internal/inner"
 	"ptools/internal/procfs"
 	"ptools/pctl/control"
@@ -25,7 +26,7 @@ type Process struct {
 	parent   int                 // process that it follows; 0: none
 	mode     Mode                // of its release
 	walk     walker
-	golang   golang
+	golang   goroutines.Finder
 	returns  *returns // calls whose return a caller waits for; nil until there is one
 
 	once  sync.Once // of Close

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -107,6 +108,9 @@ func (g *grabber) traces(all []*pctl.Goroutine) {
 		if i > 0 {
 			b = append(b, '\n')
 		}
+		if i == 0 || one.Runtime != all[i-1].Runtime {
+			b = one.AppendRuntime(b)
+		}
 		b = g.pieces(one.AppendTrace(b), false)
 	}
 	g.pieces(b, true)
@@ -163,10 +167,14 @@ func counted(of map[string]int) string {
 // appendGoroutines prints a group. With all it prints functions of Go's runtime and source lines, too.
 func appendGoroutines(b []byte, of *pctl.GoroutineGroup, files map[pctl.GoPoll]pctl.OpenFile, all bool) []byte {
 	first := of.Goroutines[0]
+	in := ""
+	if first.Runtime != "" {
+		in = " of " + clean.Text(path.Base(first.Runtime))
+	}
 	if len(of.Goroutines) == 1 {
-		b = fmt.Appendf(b, "goroutine %d, %s", first.ID, clean.Text(first.State))
+		b = fmt.Appendf(b, "goroutine %d%s, %s", first.ID, in, clean.Text(first.State))
 	} else {
-		b = fmt.Appendf(b, "%d goroutines, %s", len(of.Goroutines), clean.Text(first.State))
+		b = fmt.Appendf(b, "%d goroutines%s, %s", len(of.Goroutines), in, clean.Text(first.State))
 	}
 	b = append(b, waited(of)...)
 	switch locked := lockedOf(of); {
@@ -206,7 +214,34 @@ func appendGoroutines(b []byte, of *pctl.GoroutineGroup, files map[pctl.GoPoll]p
 	} else if err != nil {
 		b = fmt.Appendf(b, "    -- %s\n", clean.Text(err.Error()))
 	}
-	return appendCreator(b, of, all)
+	b = appendCreator(b, of, all)
+	if all {
+		b = appendAncestors(b, of)
+	}
+	return b
+}
+
+// appendAncestors prints the ancestors of a group, if all have the same ones.
+func appendAncestors(b []byte, of *pctl.GoroutineGroup) []byte {
+	first := of.Goroutines[0]
+	for _, g := range of.Goroutines {
+		if !g.SameAncestors(first) {
+			return append(b, "    -- ancestors differ (--each shows them)\n"...)
+		}
+	}
+	line, err := first.Ancestors()
+	for _, a := range line {
+		b = fmt.Appendf(b, "    originating from goroutine %d\n", a.ID)
+		b = appendFrames(b, a.Stack, true)
+		if a.Cut {
+			b = append(b, "    -- Go's runtime records no deeper stack\n"...)
+		}
+		b = appendCreatedBy(b, a.CreatedAt, 0, true)
+	}
+	if err != nil {
+		b = fmt.Appendf(b, "    -- %s\n", clean.Text(err.Error()))
+	}
+	return b
 }
 
 // lockedOf counts goroutines that are locked to threads.
@@ -264,13 +299,20 @@ func appendCreator(b []byte, of *pctl.GoroutineGroup, lines bool) []byte {
 		}
 		sameParent = sameParent && g.Parent == first.Parent
 	}
-	by := first.CreatedAt()
+	parent := first.Parent
+	if !sameParent {
+		parent = 0
+	}
+	return appendCreatedBy(b, first.CreatedAt(), parent, lines)
+}
+
+func appendCreatedBy(b []byte, by []pctl.Frame, parent uint64, lines bool) []byte {
 	if len(by) == 0 {
 		return b
 	}
 	b = fmt.Appendf(b, "    created by %s", clean.Text(cmp.Or(by[len(by)-1].Func, "?")))
-	if sameParent && first.Parent != 0 {
-		b = fmt.Appendf(b, " in goroutine %d", first.Parent)
+	if parent != 0 {
+		b = fmt.Appendf(b, " in goroutine %d", parent)
 	}
 	if lines && by[0].File != "" {
 		b = fmt.Appendf(b, " at %s:%d", clean.Text(by[0].File), by[0].Line)

@@ -12,7 +12,7 @@ import (
 
 // TestGoroutines: pgrab -w shows the goroutines of a Go program without a stop, those with the same stack together.
 func TestGoroutines(t *testing.T) {
-	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildGo(t, "goroutines.go"), "-n", "3", "-plain", "50")
+	g := ptest.StartWith(t, &ptest.Options{Foreign: true, Env: []string{"GODEBUG=tracebackancestors=2"}}, ptest.BuildGo(t, "goroutines.go"), "-n", "3", "-plain", "50")
 	g.Until("ready")
 	pid := fmt.Sprint(g.PID)
 	check := func(r result, want ...string) {
@@ -26,7 +26,11 @@ func TestGoroutines(t *testing.T) {
 			}
 		}
 	}
-	r := pgrab(t, nil, "-w", "-p", pid)
+	var r result
+	g.WaitFor("goroutines that stand still", func() bool { // one may say that it is ready, and wait for a processor yet
+		r = pgrab(t, nil, "-w", "-p", pid)
+		return !regexp.MustCompile(`(?m)^pid.*(goroutine \d+|goroutines), (running|runnable|changing)`).MatchString(r.stdout)
+	})
 	check(r,
 		`^pid PID: 5\d goroutines, chan receive(, at least \d.* s)?: \d+.*\n    waits for channel 0x\w+\n    #0   0x\w+  main.receive\+0x\w+ in goroutines\S*\n`,
 		`(?m)^pid PID: 3 goroutines, sync.RWMutex.RLock`, `, sleep[^\n]*\n    sleep for \d+m\S+ to \d+m\S+ more\n`,
@@ -38,9 +42,10 @@ func TestGoroutines(t *testing.T) {
 	if strings.Contains(r.stdout, "grabbed") || strings.Contains(r.stdout, "runtime.gopark") {
 		t.Errorf("it was stopped, or internals are shown:\n%s", r.stdout)
 	}
-	check(pgrab(t, nil, "-wv", "-p", pid), `runtime.gopark\+0x\w+ in goroutines\S* at .*/proc.go:\d+\n`, `created by main.main in goroutine 1 at .*goroutines.go:\d+\n`)
+	check(pgrab(t, nil, "-wv", "-p", pid), `runtime.gopark\+0x\w+ in goroutines\S* at .*/proc.go:\d+\n`, `created by main.main in goroutine 1 at .*goroutines.go:\d+\n    originating from goroutine 1\n    #0 `,
+		`-- ancestors differ \(--each shows them\)`)
 	check(pgrab(t, nil, "--each", "-p", pid), `^pid PID: goroutine 1, .*\n`, `(?m)^pid PID: goroutine \d+, sleep`)
-	check(pgrab(t, nil, "--go", "-p", pid), `^goroutine 1 \[.*\]:\n`, `(?m)^goroutine \d+ \[select.*\]:\nmain.choose\(\.\.\.\)\n\t\S+goroutines.go:\d+ \+0x\w+\ncreated by main.main in goroutine 1\n\t\S+:\d+ \+0x\w+\n\n`)
+	check(pgrab(t, nil, "--go", "-p", pid), `^goroutine 1 \[.*\]:\n`, `(?m)^goroutine \d+ \[select.*\]:\nmain.choose\(\.\.\.\)\n\t\S+goroutines.go:\d+ \+0x\w+\ncreated by main.main in goroutine 1\n\t\S+:\d+ \+0x\w+\n\[originating from goroutine 1\]:\nmain.main\(\.\.\.\)\n\t\S+:\d+ \+0x\w+\n\n`)
 	objects := 0
 	for line := range strings.Lines(pgrab(t, nil, "--go", "--json", "-p", pid).stdout) {
 		var o goObject
@@ -59,11 +64,14 @@ func TestGoroutines(t *testing.T) {
 			}
 			objects++
 		}
+		if len(o.Ancestors) == 2 && o.Ancestors[0].Goroutine == o.Parent && o.Ancestors[0].Elided && o.Ancestors[1].CreatedBy[0].Func == "main.main" {
+			objects++
+		}
 		if o.Labels["request"] == "r1" {
 			objects++
 		}
 	}
-	if objects != 9 {
+	if objects != 12 {
 		t.Errorf("%d objects that were looked at", objects)
 	}
 	check(pgrab(t, nil, "--threads", "-p", pid), `^pid PID: grabbed`, `(?m)^pid PID: released`)

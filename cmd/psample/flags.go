@@ -41,6 +41,7 @@ type counting struct {
 	period  time.Duration
 	value   profile.Value
 	timers  sample.UseTimers
+	beside  sample.Beside
 	kernel  bool
 	threads bool
 	by      profile.By
@@ -98,6 +99,7 @@ type rawFlags struct {
 	length        seconds
 	value, format string
 	timers, by    string
+	goroutines    string
 	cgroup        string
 
 	include, exclude string
@@ -122,6 +124,7 @@ func (r *rawFlags) set() *pflag.FlagSet {
 	fs.StringVar(&r.by, "by", "process", "")
 	fs.BoolVar(&r.kernel, "kernel", false, "")
 	fs.StringVar(&r.timers, "timers", "auto", "")
+	fs.StringVar(&r.goroutines, "goroutines", "auto", "")
 	fs.StringVar(&r.include, "include", "", "")
 	fs.StringVar(&r.exclude, "exclude", "", "")
 	fs.StringVar(&r.base, "diff", "", "")
@@ -152,9 +155,10 @@ func parse(args []string) (*config, error) {
 		return nil, usage.Wrong(fs, help, err)
 	}
 	if err := usage.Asked(fs, help, map[string][]string{
-		"format": strings.Split(strings.Replace(profile.FormatNames(), " or ", ", ", 1), ", "),
-		"value":  {"samples", "cpu", "wall", "ready", "goroutines"},
-		"timers": {"auto", "off", "only"},
+		"format":     strings.Split(strings.Replace(profile.FormatNames(), " or ", ", ", 1), ", "),
+		"value":      {"samples", "cpu", "wall", "ready", "goroutines"},
+		"timers":     {"auto", "off", "only"},
+		"goroutines": {"auto", "off"},
 	}); err != nil {
 		return nil, err
 	}

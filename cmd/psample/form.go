@@ -93,7 +93,7 @@ func (r *rawFlags) creation(fs *pflag.FlagSet) error {
 	case r.config.format == profile.Firefox || r.config.format == profile.Perf:
 		return usage.Errorf("-O %v shows when threads did what, which --threadcreate does not keep: give another format", r.config.format)
 	}
-	for _, name := range []string{"rate", "delta", "functions", "registers", "value", "timers", "follow"} {
+	for _, name := range []string{"rate", "delta", "functions", "registers", "value", "timers", "goroutines", "follow"} {
 		if fs.Changed(name) {
 			return usage.Errorf("--threadcreate counts creations and takes no samples: --%s means nothing", name)
 		}

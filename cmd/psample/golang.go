@@ -4,21 +4,27 @@ import (
 	"github.com/spf13/pflag"
 
 	"ptools/internal/profile"
+	"ptools/internal/sample"
 	"ptools/internal/usage"
 )
 
-// wantsGoroutines reports whether goroutines of Go programs are sampled, too.
-func (c *config) wantsGoroutines() bool { return !c.follow && !c.top && !c.blame && !c.threadCreate }
-
-// golang refuses flags that do not go with goroutines.
-func (r *rawFlags) golang(*pflag.FlagSet) error {
+// golang finds out whether goroutines of Go programs are sampled, too, and refuses flags that do not go with that.
+func (r *rawFlags) golang(fs *pflag.FlagSet) error {
+	wanted := r.config.value == profile.Goroutines
+	other := r.follow || r.top || r.blame || r.threadCreate
 	switch {
-	case r.config.value != profile.Goroutines:
-		return nil
-	case !r.wantsGoroutines():
-		return usage.Errorf("goroutines are not sampled with --follow, --top, --blame and --threadcreate: --value goroutines means nothing")
-	case r.config.format == profile.Firefox || r.config.format == profile.Perf:
+	case r.goroutines != "auto" && r.goroutines != "off":
+		return usage.Errorf("unknown sampling of goroutines %q: auto or off", r.goroutines)
+	case other && (wanted || fs.Changed("goroutines")):
+		return usage.Errorf("goroutines are not sampled with --follow, --top, --blame and --threadcreate: --%s means nothing",
+			map[bool]string{true: "value goroutines", false: "goroutines"}[wanted])
+	case wanted && r.goroutines == "off":
+		return usage.Errorf("--goroutines off has no goroutines to show: --value goroutines means nothing")
+	case wanted && (r.config.format == profile.Firefox || r.config.format == profile.Perf):
 		return usage.Errorf("-O %v shows when threads did what: it has no goroutines", r.config.format)
+	}
+	if r.goroutines == "auto" && !other {
+		r.config.beside = sample.Goroutines
 	}
 	return nil
 }

@@ -42,6 +42,8 @@ Shows where the threads of a program spend their time.
       --kernel              kernel frames too (needs timers)
       --timers WHEN         measure processor time by timers of the processors, which stop
                             no thread: auto (where permitted), off or only
+      --goroutines WHEN     of Go programs, where goroutines wait, at a hundredth of a
+                            processor: auto (not with --follow, --top, --blame) or off
       --threadcreate        where threads are created, instead of where time goes;
                             with -O threadcreate in Go's text form: a line for each
                             stack, its count and addresses

@@ -172,12 +172,9 @@ func (s *session) source(ctx context.Context, t *pctl.Process) (*sample.Source, 
 func (s *session) sample(ctx context.Context, sources []*sample.Source) (*profile.Profile, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	o := &sample.Options{Period: s.cfg.period, For: s.cfg.length, Begun: s.begin, Timeline: s.cfg.format.Timeline() || s.server != nil}
+	o := &sample.Options{Period: s.cfg.period, Beside: s.cfg.beside, For: s.cfg.length, Begun: s.begin, Timeline: s.cfg.format.Timeline() || s.server != nil}
 	if s.cfg.blame {
 		o.Blame, o.Timeline = s.timers.Blame(), false
-	}
-	if s.cfg.wantsGoroutines() {
-		o.Beside = sample.Goroutines
 	}
 	if s.timers != nil {
 		o.Ticks, o.Kernel = s.timers, s.timers.KernelName

@@ -16,31 +16,51 @@ func (s span) has(pc uint64) bool { return pc-s.start < s.end-s.start }
 // arguments come in registers, and each has a place above the return address. The runtime's traces show that these functions
 // put it there before they wait.
 type waiters struct {
-	semaphore span // semacquire1, which gets the address of a semaphore
-	list      span // notifyListWait, which gets that of a list
-	poll      span // runtime_pollWait, which gets that of a poll descriptor, and the letter r or w
+	semaphore []span // semacquire1, which gets the address of a semaphore
+	list      []span // notifyListWait, which gets that of a list
+	poll      []span // runtime_pollWait, which gets that of a poll descriptor, and the letter r or w
 }
 
 func waitersOf(f *elfsym.File, bias uint64) (w waiters) {
-	for name, s := range map[string]*span{
+	for name, s := range map[string]*[]span{
 		"runtime.semacquire1": &w.semaphore, "sync.runtime_notifyListWait": &w.list, "internal/poll.runtime_pollWait": &w.poll,
 	} {
 		if found := f.ByName(name); len(found) == 1 {
-			*s = span{found[0].Addr + bias, found[0].Addr + bias + found[0].Size}
+			*s = []span{{found[0].Addr + bias, found[0].Addr + bias + found[0].Size}}
 		}
 	}
 	return w
+}
+
+// mostTexts bounds the objects whose code is searched for each goroutine.
+const mostTexts = 64
+
+// add adds those of another object.
+func (w *waiters) add(o *waiters) {
+	if len(w.semaphore) < mostTexts {
+		w.semaphore, w.list, w.poll = append(w.semaphore, o.semaphore...), append(w.list, o.list...), append(w.poll, o.poll...)
+	}
+}
+
+// within reports whether code of one of the spans is at pc.
+func within(spans []span, pc uint64) bool {
+	for _, s := range spans {
+		if s.has(pc) {
+			return true
+		}
+	}
+	return false
 }
 
 // mostInner is how many inner frames are searched for a function that waits.
 const mostInner = 6
 
 // argument returns the first two arguments of the function that a goroutine waits in, if one of waiters does.
-func (w *waiters) argument(frames []unwind.Frame, sp uint64, stack []byte) (of *span, first, second uint64) {
+func (w *waiters) argument(frames []unwind.Frame, sp uint64, stack []byte) (of *[]span, first, second uint64) {
 	for i := 0; i < min(len(frames)-1, mostInner); i++ {
-		for _, s := range []*span{&w.semaphore, &w.list, &w.poll} {
+		for _, s := range []*[]span{&w.semaphore, &w.list, &w.poll} {
 			at := frames[i+1].SP - sp // of what is above the return address
-			if s.has(frames[i].PC) && at < uint64(len(stack)) && uint64(len(stack))-at >= 16 {
+			if within(*s, frames[i].PC) && at < uint64(len(stack)) && uint64(len(stack))-at >= 16 {
 				return s, le.Uint64(stack[at:]), le.Uint64(stack[at+8:])
 			}
 		}

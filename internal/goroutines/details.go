@@ -31,10 +31,10 @@ func (r *Reader) grant(wishes []wish) {
 // had them.
 func (r *Reader) details(each []reading, todo []int) {
 	l := &r.r.layout
-	var queues, labels, timers []wish
+	var queues, labels, timers, lines, bubbles []wish
 	for _, i := range todo {
 		e := &each[i]
-		e.channels, e.labels, e.poll, e.until = nil, nil, 0, 0
+		e.channels, e.labels, e.poll, e.until, e.bubble, e.line = nil, nil, 0, 0, 0, Line{}
 		g := raw{l, e.before}
 		if uint64(len(e.before)) < l.size() || !g.live() {
 			continue
@@ -43,7 +43,13 @@ func (r *Reader) details(each []reading, todo []int) {
 			queues = append(queues, wish{of: e, addr: at})
 		}
 		if at := g.word(l.g.label); at != 0 && l.labels {
-			labels = append(labels, wish{of: e, addr: at, size: 24})
+			labels = append(labels, wish{of: e, addr: at, size: sliceSize})
+		}
+		if at := g.word(l.g.ancestors); at != 0 && l.g.ancestors != 0 {
+			lines = append(lines, wish{of: e, addr: at, size: sliceSize})
+		}
+		if at := g.bubble(); at != 0 && l.bubbleID != 0 {
+			bubbles = append(bubbles, wish{of: e, addr: at + l.bubbleID, size: 8})
 		}
 		if l.g.timer != 0 && g.sleeps() && g.word(l.g.timer) != 0 {
 			timers = append(timers, wish{of: e, addr: g.word(l.g.timer) + timerWhen, size: 8})
@@ -51,12 +57,17 @@ func (r *Reader) details(each []reading, todo []int) {
 	}
 	r.queues(queues)
 	r.labels(labels)
-	r.grant(timers)
-	for _, w := range timers {
-		if len(w.b) == 8 {
-			w.of.until = int64(le.Uint64(w.b))
+	r.ancestors(lines)
+	numbers := func(wishes []wish, set func(*reading, uint64)) {
+		r.grant(wishes)
+		for _, w := range wishes {
+			if len(w.b) == 8 {
+				set(w.of, le.Uint64(w.b))
+			}
 		}
 	}
+	numbers(timers, func(e *reading, at uint64) { e.until = int64(at) })
+	numbers(bubbles, func(e *reading, id uint64) { e.bubble = id })
 }
 
 // queues follows the entries of queues that goroutines are in, one for each case of a select.

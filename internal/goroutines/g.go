@@ -47,11 +47,13 @@ type G struct {
 	Low, High uint64 // bounds of its stack
 	Thread    int    // that runs it, or that it is in a system call on, in the target's numbers
 	Locked    int    // the thread that it is locked to
+	Bubble    uint64 // number of its bubble of testing/synctest; 0: none, or before Go 1.25
 	// Channels are the addresses of the channels that it waits for.
 	Channels []uint64
 	// Semaphore is the address of the semaphore of a mutex or the like, or of the list of a condition variable, that it waits for.
 	Semaphore uint64
 	Poll      Poll
+	Line      *Line   // its ancestors; nil: the program keeps none
 	Labels    []Label // of runtime/pprof
 }
 
@@ -75,6 +77,10 @@ type Stack struct {
 var words = map[Status]string{Idle: "idle", Runnable: "runnable", Running: "running", Syscall: "syscall", Waiting: "waiting", CopyStack: "copystack",
 	Preempted: "preempted", Leaked: "leaked", Changing: "changing"}
 
+// durable are reasons of goroutines in bubbles of testing/synctest for which time goes on there. Others say so in their own words.
+var durable = map[string]bool{"chan receive (nil chan)": true, "chan send (nil chan)": true, "select (no cases)": true, "sleep": true,
+	"sync.Cond.Wait": true, "coroutine": true, "synctest.Run": true, "synctest.Wait": true}
+
 // State is the status or, of a goroutine that waits, the reason.
 func (g *G) State() string {
 	state := words[g.Status]
@@ -83,6 +89,9 @@ func (g *G) State() string {
 	}
 	if g.Status == Leaked && g.Reason != "" {
 		state += " (leaked)"
+	}
+	if g.Bubble != 0 && g.Status == Waiting && durable[g.Reason] {
+		state += " (durable)"
 	}
 	if state == "" {
 		state = "status " + strconv.Itoa(int(g.Status))
@@ -135,8 +144,19 @@ func (r raw) bounds() (lo, hi uint64) { return r.word(0), r.word(8) }
 // maxStack is larger than Go lets a stack become (a gigabyte).
 const maxStack = 1 << 31
 
-// sleeps reports whether the goroutine is in time.Sleep.
+// bubble is the address of its bubble of testing/synctest, 0 if it is in none.
+func (r raw) bubble() uint64 {
+	if r.l.g.bubble == 0 {
+		return 0
+	}
+	return r.word(r.l.g.bubble)
+}
+
+// sleeps reports whether the goroutine is in time.Sleep, by the clock of the machine: in a bubble another one counts.
 func (r raw) sleeps() bool {
+	if r.bubble() != 0 {
+		return false
+	}
 	n := int(r.b[r.l.g.waitreason])
 	return Status(r.status()&^scanning) == Waiting && n < len(r.l.reasons) && r.l.reasons[n] == "sleep"
 }

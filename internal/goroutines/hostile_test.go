@@ -10,7 +10,7 @@ import (
 	"ptools/internal/unwind"
 )
 
-// made is the memory of a program that has made its goroutines up: many times the same one, with a deep stack, labels and a select of many
+// made is the memory of a program that has made its goroutines up: many times the same one, with a deep stack, labels, ancestors and a select of many
 // cases, all of which refer to themselves.
 type made struct {
 	l    *layout
@@ -38,12 +38,12 @@ func (m *made) word(addr uint64) uint64 {
 	case addr >= madeStack && addr < madeSudog:
 		return addr + 64
 	case addr >= madeLabel:
-		return []uint64{madeLabel, 32, 32, madeLabel, 1 << 40}[addr/8%5]
+		return []uint64{madeLabel, 32, 32, madeLabel, 1 << 40}[(addr-madeLabel)/8%5]
 	}
 	return map[uint64]uint64{
 		madeList: madeArray, madeList + 8: m.n, madeList + 16: m.n,
 		madeG: madeStack, madeG + 8: madeStack + 64<<20, madeG + g.sched: madeStack + 1<<20, madeG + g.sched + 8: 0x401000, madeG + g.sched + 16: madeG,
-		madeG + g.status: uint64(Waiting), madeG + g.goid: 7, madeG + g.sudog: madeSudog, madeG + g.label: madeLabel, madeG + g.m: madeG, madeG + g.lockedm: madeG,
+		madeG + g.status: uint64(Waiting), madeG + g.goid: 7, madeG + g.sudog: madeSudog, madeG + g.label: madeLabel, madeG + g.ancestors: madeLabel, madeG + g.m: madeG, madeG + g.lockedm: madeG,
 		madeSudog + s.next: madeSudog, madeSudog + s.channel: madeSudog,
 	}[addr]
 }
@@ -87,11 +87,14 @@ func TestMadeUp(t *testing.T) {
 	for _, odds := range []float64{0, 1e-5, 1e-3, 0.1} {
 		m := &made{l: &l, n: uint64(ptest.Rounds(300, 600, 20000)), rand: ptest.Rand(t), odds: odds}
 		r := (&Runtime{layout: l, allgs: madeList}).NewReader(m, everywhere{})
-		found := 0
+		found, whole := 0, 0
 		err := r.Read(context.Background(), func(g *G) bool {
 			found++
-			if len(g.Channels) > maxChannels || len(g.Labels) > maxLabels {
-				t.Errorf("%d channels, %d labels", len(g.Channels), len(g.Labels))
+			if len(g.Channels) > maxChannels || len(g.Labels) > maxLabels || g.Line != nil && len(g.Line.Ancestors) > maxAncestors {
+				t.Errorf("%d channels, %d labels, %v", len(g.Channels), len(g.Labels), g.Line)
+			}
+			if g.Line != nil && len(g.Labels) > 0 {
+				whole++
 			}
 			return true
 		})
@@ -100,6 +103,9 @@ func TestMadeUp(t *testing.T) {
 		}
 		if found+r.Unread > int(m.n) || err == nil && odds == 0 && found != int(m.n) {
 			t.Errorf("%d goroutines and %d unread of %d: %v", found, r.Unread, m.n, err)
+		}
+		if odds == 0 && whole != found {
+			t.Errorf("%d of %d goroutines have labels and ancestors", whole, found)
 		}
 		t.Logf("odds %g: %d goroutines, %d unread, %d MB read, %v", odds, found, r.Unread, m.read>>20, err)
 	}

@@ -47,7 +47,7 @@ func sameLayout(t *testing.T, path string) {
 	if known, ok := tabled(version); !ok || !reflect.DeepEqual(known, told) {
 		t.Errorf("%s: the table has, %v,\n%+v\nand debug information\n%+v", version, ok, known, told)
 	}
-	if refs := sliceRefs(f, "runtime.allgadd"); len(refs) != 1 {
+	if refs := sliceRefs(references(f, "runtime.allgadd")); len(refs) != 1 {
 		t.Errorf("%s: the list may be at %x", version, refs)
 	}
 }

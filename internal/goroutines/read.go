@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 
 	"ptools/internal/unwind"
 )
@@ -22,12 +23,16 @@ const (
 
 var errGone = errors.New("the list of goroutines cannot be read")
 
+// errGrows is why a list could not be read that was replaced whenever it was read.
+var errGrows = errors.New("it grows all the while")
+
 // A Reader reads the goroutines of a Runtime. One goroutine at a time may use it.
 type Reader struct {
 	r       *Runtime
 	m       Memory
 	unwind  *unwind.Unwinder
 	stacks  map[string]*Stack
+	lines   map[string]*Line
 	key     []byte
 	frames  []unwind.Frame
 	threads map[uint64]int // of m
@@ -44,10 +49,12 @@ type Reader struct {
 type budget struct {
 	wide    int // bytes of deep stacks that are read
 	frames  int // that are kept
-	details int // channels and labels that are kept, in bytes
+	details int // channels, labels and lines of ancestors that are kept, in bytes
+	// ancestors are bytes of them that are read.
+	ancestors int
 }
 
-var usual = budget{wide: 4 << 30, frames: 4 << 20, details: 64 << 20}
+var usual = budget{wide: 4 << 30, frames: 4 << 20, details: 64 << 20, ancestors: 1 << 30}
 
 // take takes n of one of the budgets, if there is as much.
 func take(left *int, n int) bool {
@@ -67,10 +74,10 @@ func (r *Runtime) NewReader(m Memory, code unwind.Code) *Reader {
 // Read calls f with each goroutine, until f returns false. They are read a few at a time, so they are not of one moment. One that
 // begins meanwhile may be left out.
 func (r *Reader) Read(ctx context.Context, f func(*G) bool) error {
-	r.threads, r.stacks, r.left = make(map[uint64]int), make(map[string]*Stack), usual
-	l, ok := r.r.list(r.m)
-	if !ok {
-		return errGone
+	r.threads, r.stacks, r.lines, r.left = make(map[uint64]int), make(map[string]*Stack), make(map[string]*Line), usual
+	l, err := r.r.list(r.m)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errGone, err)
 	}
 	addrs := make([]uint64, batch)
 	for i := uint64(0); i < l.n; i += batch {
@@ -78,8 +85,8 @@ func (r *Reader) Read(ctx context.Context, f func(*G) bool) error {
 			return err
 		}
 		addrs = addrs[:min(batch, l.n-i)]
-		if ok := r.addresses(&l, addrs, i); !ok {
-			return errGone
+		if err := r.addresses(&l, addrs, i); err != nil {
+			return fmt.Errorf("%w: %w", errGone, err)
 		}
 		for _, g := range r.batch(addrs) {
 			if !f(g) {
@@ -92,19 +99,26 @@ func (r *Reader) Read(ctx context.Context, f func(*G) bool) error {
 
 // addresses reads a part of the list. When the list grows the runtime makes another one, and uses the memory of the old one
 // for something else: what was read is right if the list was the same afterwards.
-func (r *Reader) addresses(l *list, addrs []uint64, i uint64) bool {
+func (r *Reader) addresses(l *list, addrs []uint64, i uint64) (err error) {
 	for range rounds {
-		ok := l.read(r.m, addrs, i)
-		now, fine := r.r.list(r.m)
-		if !fine || now.n < l.n {
+		var now list
+		failed := l.read(r.m, addrs, i)
+		now, err = r.r.list(r.m)
+		switch {
+		case err != nil:
 			continue
-		}
-		if ok && now.addr == l.addr {
-			return true
+		case now.n < l.n:
+			err = errNoList
+			continue
+		case failed == nil && now.addr == l.addr:
+			return nil
 		}
 		l.addr = now.addr
+		if err = failed; err == nil {
+			err = errGrows
+		}
 	}
-	return false
+	return err
 }
 
 // A reading is one g that is being read.
@@ -120,9 +134,11 @@ type reading struct {
 
 	channels []uint64
 	labels   []Label
+	line     Line   // of its ancestors
 	poll     uint64 // poll descriptor that it waits at
 	write    bool   // it does so to write
 	until    int64  // when its sleep ends, if that is in no g
+	bubble   uint64 // number of its bubble
 }
 
 // batch reads some goroutines: all of them, and then those that have changed meanwhile, fewer at a time, which takes less time.
@@ -302,7 +318,7 @@ func (r *Reader) settle(e *reading) (g *G, again bool) {
 	if len(stack.Frames) > 0 {
 		g.Stack = r.shared(stack)
 	}
-	g.Channels, g.Labels = e.channels, e.labels
+	g.Channels, g.Labels, g.Line, g.Bubble = e.channels, e.labels, r.sharedLine(&e.line), e.bubble
 	if e.until != 0 {
 		g.Until = e.until
 	}

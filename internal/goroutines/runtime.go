@@ -24,50 +24,57 @@ var ErrVersion = errors.New("goroutines of this version of Go cannot be read")
 // ErrEarly is the error for a runtime that has no goroutine yet: the program has just begun. Its text is for users.
 var ErrEarly = errors.New("the program has just begun: it has no goroutine yet")
 
-// A Runtime is the Go runtime of one object in a process. It never changes.
+// A Runtime is a Go runtime in a process. It never changes.
 type Runtime struct {
+	Path    string // of the object that it is in
 	layout  layout
 	allgs   uint64
 	waiters waiters
 }
 
-// Open finds the runtime of a file that is mapped with a bias. Its error is ErrNone if the file has none.
-func Open(f *elfsym.File, bias uint64, m Memory) (*Runtime, error) {
+// runtimeOf finds the runtime that the code of a file uses, which is mapped with a bias: its own, or that of the program that has opened it as
+// a plugin. The error is ErrNone if it uses none.
+func runtimeOf(f *elfsym.File, bias uint64, m Memory) (*Runtime, error) {
 	const adder = "runtime.allgadd"
 	table, ok := f.Go()
-	if !ok {
+	if !ok || len(f.ByName(adder)) == 0 {
 		return nil, ErrNone
 	}
-	refs := sliceRefs(f, adder)
-	version := table.Version()
-	if len(refs) == 0 {
-		if len(f.ByName(adder)) == 0 {
-			return nil, ErrNone // it uses the runtime of another object, or has none
-		}
-		return nil, fmt.Errorf("%w: the list of %s was not found", ErrVersion, named(version))
+	refs := references(f, adder)
+	lists := sliceRefs(refs)
+	for i := range lists {
+		lists[i] += bias
 	}
+	direct := len(lists)
+	if direct == 0 {
+		lists = tableRefs(refs, bias, m)
+	}
+	version := table.Version()
 	for _, how := range []func() (layout, bool){
 		func() (layout, bool) { return tabled(version) },
 		func() (layout, bool) { return described(table) },
 	} {
 		l, ok := how()
-		for i := 0; ok && i < len(refs); i++ {
-			if r := (&Runtime{l, refs[i] + bias, waitersOf(f, bias)}); r.holds(m) {
+		for i := 0; ok && i < len(lists); i++ {
+			if r := (&Runtime{layout: l, allgs: lists[i], waiters: waitersOf(f, bias)}); r.holds(m) {
 				return r, nil
 			}
 		}
 	}
-	if early(refs, bias, m) {
+	switch {
+	case direct == 0:
+		return nil, fmt.Errorf("%w: the list of %s was not found", ErrVersion, named(version))
+	case early(lists, m):
 		return nil, ErrEarly
 	}
 	return nil, fmt.Errorf("%w: %s is not known, and debug information does not tell", ErrVersion, named(version))
 }
 
 // early reports whether the list of goroutines is empty.
-func early(refs []uint64, bias uint64, m Memory) bool {
-	for _, at := range refs {
+func early(lists []uint64, m Memory) bool {
+	for _, at := range lists {
 		var b [24]byte
-		if n, _ := m.ReadAt(b[:], int64(at+bias)); n < len(b) || b != [24]byte{} {
+		if n, _ := m.ReadAt(b[:], int64(at)); n < len(b) || b != [24]byte{} {
 			return false
 		}
 	}
@@ -97,12 +104,12 @@ func (r *Runtime) holds(m Memory) bool {
 }
 
 func (r *Runtime) once(m Memory) bool {
-	l, ok := r.list(m)
-	if !ok {
+	l, err := r.list(m)
+	if err != nil {
 		return false
 	}
 	addrs := make([]uint64, min(l.n, holdsOf))
-	if !l.read(m, addrs, 0) {
+	if l.read(m, addrs, 0) != nil {
 		return false
 	}
 	bufs := buffers(len(addrs), int(r.layout.size()))
@@ -129,26 +136,32 @@ type list struct{ addr, n uint64 }
 // maxGoroutines bounds how many goroutines are read.
 const maxGoroutines = 2 << 20
 
+// errNoList is why what is where the list should be is none.
+var errNoList = errors.New("it is not one")
+
 // list reads where the list is.
-func (r *Runtime) list(m Memory) (list, bool) {
+func (r *Runtime) list(m Memory) (list, error) {
 	var b [24]byte
-	if n, _ := m.ReadAt(b[:], int64(r.allgs)); n < len(b) {
-		return list{}, false
+	if n, err := m.ReadAt(b[:], int64(r.allgs)); n < len(b) {
+		return list{}, err
 	}
 	l := list{le.Uint64(b[:]), le.Uint64(b[8:])}
-	return l, l.addr != 0 && l.addr%8 == 0 && l.n > 0 && l.n <= le.Uint64(b[16:]) && l.n <= maxGoroutines
+	if l.addr == 0 || l.addr%8 != 0 || l.n == 0 || l.n > le.Uint64(b[16:]) || l.n > maxGoroutines {
+		return list{}, fmt.Errorf("%w: %x", errNoList, b)
+	}
+	return l, nil
 }
 
 // read reads the addresses from the i-th on.
-func (l list) read(m Memory, addrs []uint64, i uint64) bool {
+func (l list) read(m Memory, addrs []uint64, i uint64) error {
 	b := make([]byte, 8*len(addrs))
-	if n, _ := m.ReadAt(b, int64(l.addr+8*i)); n < len(b) {
-		return false
+	if n, err := m.ReadAt(b, int64(l.addr+8*i)); n < len(b) {
+		return err
 	}
 	for i := range addrs {
 		addrs[i] = le.Uint64(b[8*i:])
 	}
-	return true
+	return nil
 }
 
 // buffers returns n buffers of a size.

@@ -49,7 +49,7 @@ func (t *taker) round(ctx context.Context, length time.Duration) (*Round, error)
 	r := &Round{Length: length}
 	sights := make(map[same]*Sight)
 	unread, err := t.program.Read(ctx, func(g *goroutines.G) {
-		if t.system(g.Start) {
+		if g.Start != 0 && g.System(t.name) {
 			return
 		}
 		r.Goroutines++
@@ -124,9 +124,4 @@ func (t *taker) name(pc uint64) string {
 		t.names[pc] = name
 	}
 	return name
-}
-
-// system reports whether goroutines that begin with a function are the runtime's own.
-func (t *taker) system(start uint64) bool {
-	return start != 0 && goroutines.System(t.name(start))
 }

@@ -15,7 +15,6 @@ import (
 var blockedIn = map[string]bool{
 	"chan receive": true, "chan send": true, "select": true, "semacquire": true, "sync.Cond.Wait": true, "sync.Mutex.Lock": true,
 	"sync.RWMutex.RLock": true, "sync.RWMutex.Lock": true, "sync.WaitGroup.Wait": true, "coroutine": true,
-	"chan receive (durable)": true, "chan send (durable)": true, "select (durable)": true, "sync.WaitGroup.Wait (durable)": true,
 }
 
 // ErrNoGo is the error for a program without goroutines.

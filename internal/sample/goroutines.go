@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"ptools/internal/goroutines"
@@ -55,7 +57,7 @@ func countRound(p *profile.Profile, space *profile.Space, pid int, r *gotime.Rou
 	p.Goroutines.Add(profile.GoroutineRounds{Rounds: 1, Took: r.Took, Goroutines: int64(r.Goroutines), Unread: int64(r.Unread), Unsettled: int64(r.Unsettled)})
 	var levels []profile.Addr
 	for _, sight := range r.Sights {
-		if p.Subject == profile.Block && !blockedIn[sight.State] {
+		if p.Subject == profile.Block && !blockedIn[strings.TrimSuffix(sight.State, " (durable)")] {
 			continue
 		}
 		levels = append(levels[:0], p.Note("["+sight.State+"]"))
@@ -93,28 +95,44 @@ var errOver = errors.New("the process has ended, or executes another program")
 
 // goroutineReader implements gotime.Program.
 type goroutineReader struct {
-	n       *native
-	readers []*goroutines.Reader
+	n        *native
+	finder   goroutines.Finder
+	runtimes []*goroutines.Runtime
+	readers  []*goroutines.Reader
 }
 
 // Goroutines implements goProgram. The error is goroutines.ErrEarly as long as the program's runtime has not begun.
 func (n *native) Goroutines() (gotime.Program, error) {
-	runtimes, err := goroutines.In(n.Space, n.mem)
-	if err != nil {
-		if n.mem.Stale() {
-			err = errOver
-		}
-		return nil, err
-	}
 	r := &goroutineReader{n: n}
-	for _, one := range runtimes {
-		r.readers = append(r.readers, one.NewReader(n.mem, n.Space))
+	if err := r.find(); err != nil {
+		return nil, err
 	}
 	return r, nil
 }
 
+// find finds the runtimes that the process has now. All or none are read: a part of the goroutines would be taken for all.
+func (r *goroutineReader) find() error {
+	found, err := r.finder.Find(r.n.Space, r.n.mem)
+	switch {
+	case r.n.mem.Stale():
+		return errOver
+	case err != nil:
+		return err
+	case slices.Equal(found, r.runtimes):
+		return nil
+	}
+	r.runtimes, r.readers = found, nil
+	for _, one := range found {
+		r.readers = append(r.readers, one.NewReader(r.n.mem, r.n.Space))
+	}
+	return nil
+}
+
 // Read implements gotime.Program.
 func (r *goroutineReader) Read(ctx context.Context, f func(*goroutines.G)) (unread int, err error) {
+	if err := r.find(); err != nil && !errors.Is(err, goroutines.ErrEarly) { // a library has just been loaded
+		return 0, err
+	}
 	for _, reader := range r.readers {
 		before := reader.Unread
 		if err = reader.Read(ctx, func(g *goroutines.G) bool { f(g); return true }); err != nil {

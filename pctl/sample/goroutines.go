@@ -79,6 +79,9 @@ func (g *Goroutines) WriteText(w io.Writer) error {
 		if line = line[:0]; i > 0 {
 			line = append(line, '\n')
 		}
+		if i == 0 || one.Runtime != g.all[i-1].Runtime {
+			line = one.AppendRuntime(line)
+		}
 		b.Write(one.AppendTrace(line)) // Flush returns the error
 	}
 	return b.Flush()

@@ -27,7 +27,7 @@ var (
 	plain = flag.Int("plain", 0, "further goroutines that wait for one channel")
 )
 
-var ready sync.WaitGroup
+var ready, finalizing sync.WaitGroup
 
 // kinds are ways to wait.
 var kinds = map[string]func(){
@@ -46,6 +46,7 @@ var kinds = map[string]func(){
 	"pipe":       pipe,
 	"deep":       func() { deep(80) },
 	"labelled":   labelled,
+	"descend":    descend,
 	"inline":     func() { inlined() },
 	"method":     new(server).serve,
 }
@@ -109,6 +110,31 @@ func deep(n int) int {
 
 func labelled() {
 	pprof.Do(context.Background(), pprof.Labels("request", "r1", "user", "u\n1"), func(context.Context) { ready.Done(); <-channel })
+}
+
+// descend ends at once, and so does its child. A grandchild waits.
+func descend() {
+	go func() { deeper(60) }()
+}
+
+//go:noinline
+func deeper(n int) int {
+	if n > 0 {
+		return deeper(n-1) + 1
+	}
+	go descended()
+	return 0
+}
+
+//go:noinline
+func descended() { ready.Done(); <-channel }
+
+// blockFinalizer has the next collection run a finalizer, which blocks all others.
+//
+//go:noinline
+func blockFinalizer() {
+	finalizing.Add(1)
+	runtime.SetFinalizer(&struct{ self *server }{new(server)}, func(*struct{ self *server }) { finalizing.Done(); <-channel })
 }
 
 func inlined() { innermost() }
@@ -248,7 +274,6 @@ func changing(c chan int, n int) {
 
 func main() {
 	flag.Parse()
-	runtime.SetFinalizer(new(server), func(*server) {})
 	mutex.Lock()
 	rw.Lock()
 	rw2.RLock()
@@ -282,7 +307,9 @@ func main() {
 		go spin()
 	}
 	ready.Wait()
+	blockFinalizer()
 	runtime.GC() // the collector notes since when they have waited
+	finalizing.Wait()
 	debug.SetGCPercent(100)
 	fmt.Println("ready", strconv.Itoa(os.Getpid()))
 	lines := bufio.NewScanner(os.Stdin)
