@@ -30,6 +30,9 @@ func (s *session) hints(p *profile.Profile) []string {
 		hints = append(hints, s.idleHint())
 	}
 	for _, u := range profile.UnnamedOf(p) {
+		if s.files.Refuses(u.Object) { // a line of its own says why
+			continue
+		}
 		if h := unnamedHint(&u, total.CPU); h != "" {
 			hints = append(hints, h)
 			break
