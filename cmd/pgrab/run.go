@@ -38,6 +38,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	job.FetchDebug(ctx, "pgrab", stderr, o.command, o.pids)
 	g := &grabber{options: o, prompt: prompt{in: stdin}, stderr: stderr, interactive: job.IsTerminal(stdin) && job.IsTerminal(stderr)}
+	if lost := job.LostOutput(stdout); lost != nil {
+		g.complain(lost)
+	}
 	if len(o.command) != 0 {
 		g.job = job.NewCommand()
 		defer g.job.Close()

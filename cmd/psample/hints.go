@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"ptools/internal/procfs"
@@ -17,6 +18,7 @@ const (
 	idleShare    = 1.0  // of one processor; below it nothing works
 	unnamedShare = 20.0 // of the processor time
 	pythonShare  = 50.0 // of the processor time
+	starvedShare = 20.0 // of the wall time, ready
 )
 
 // hints returns what the user may do next, as the profile suggests, at most two lines.
@@ -27,9 +29,16 @@ func (s *session) hints(p *profile.Profile) []string {
 	var hints []string
 	total := p.Total()
 	if 100*float64(total.CPU) < idleShare*float64(p.Duration) && total.Wall > 0 {
-		hints = append(hints, s.idleHint())
+		if 100*float64(total.Ready) > starvedShare*float64(total.Wall) {
+			hints = append(hints, "the threads wanted a processor and got none: other work has them, or a limit of the cgroup (cpu.max) holds the threads back")
+		} else {
+			hints = append(hints, s.idleHint())
+		}
 	}
 	for _, u := range profile.UnnamedOf(p) {
+		if s.files.Refuses(u.Object) { // a line of its own says why
+			continue
+		}
 		if h := unnamedHint(&u, total.CPU); h != "" {
 			hints = append(hints, h)
 			break
@@ -54,14 +63,18 @@ func (s *session) idleHint() string {
 	return "nothing used the processor, the threads waited: --value wall shows where"
 }
 
-// children names some children of the targets that live.
+// children names some children of the targets that live, other than targets.
 func (s *session) children() string {
 	var names []string
-	for _, pid := range s.pids() {
+	targets := s.pids()
+	for _, pid := range targets {
 		tids, _ := procfs.Tasks(pid, nil)
 		for _, tid := range tids {
 			children, _ := procfs.Children(pid, tid)
 			for _, child := range children {
+				if slices.Contains(targets, child) {
+					continue
+				}
 				if comm, err := procfs.ReadComm(child, child); err == nil && len(names) < 3 {
 					names = append(names, fmt.Sprintf("%s %d", profile.Clean(comm), child))
 				}

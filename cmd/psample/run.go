@@ -42,6 +42,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return report(stderr, err)
 	}
+	if lost := job.LostOutput(stdout); lost != nil && cfg.output == "" && cfg.http == "" {
+		fmt.Fprintf(stderr, "psample: %v\n", lost)
+	}
 	if cfg.from != "" {
 		return report(stderr, cfg.render(stdout, stderr))
 	}

@@ -139,6 +139,9 @@ func (b *budget) borrow(n int) bool {
 	return false
 }
 
+// spare is borrow for what nothing lacks if it is not held.
+func (b *budget) spare(n uint64) bool { return b == nil || b.take(int64(n)) }
+
 // repay gives n borrowed bytes back.
 func (b *budget) repay(n uint64) {
 	if b != nil {

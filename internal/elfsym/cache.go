@@ -200,6 +200,14 @@ func (c *Cache) Refused() []error {
 	return list
 }
 
+// Refuses reports whether the file of a path was refused.
+func (c *Cache) Refuses(path string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, refused := c.refused[path]
+	return refused
+}
+
 // Len returns the number of files held.
 func (c *Cache) Len() int { return c.files.Len() }
 

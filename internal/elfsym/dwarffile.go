@@ -27,6 +27,7 @@ type dwarfFile struct {
 	aranges lazy[[]unitRange]
 	all     lazy[[]unitRange]
 	offsets lazy[[]uint64]
+	inlined inlinedCalls // all calls that were inlined; nil: not read
 	units   *lru.Cache[uint64, *unitTable]
 	held    int // bytes of the tables in units
 	steps   int // entries of range lists read for the present look-up
@@ -138,7 +139,7 @@ func (d *dwarfFile) drop() bool {
 	if d.units != nil {
 		d.units.Purge()
 	}
-	d.held, d.scopes = 0, scopes{}
+	d.held, d.scopes, d.inlined = 0, scopes{}, nil
 	d.aranges, d.all, d.offsets = lazy[[]unitRange]{}, lazy[[]unitRange]{}, lazy[[]uint64]{}
 	d.dwarfSections.drop()
 	return true

@@ -251,7 +251,7 @@ func (t *unitTable) name(n *inlineNode) string {
 // may be in another unit than u, and in the supplementary file.
 func (u *unit) functionName(off uint64) (name, raw string) {
 	d := u.d
-	var scope *dwarfFile // has the declaration, at declared
+	var in *unit // of the declaration, at declared
 	var declared uint64
 	for range 8 {
 		if d != u.d || off < u.entries || off >= u.end {
@@ -270,7 +270,7 @@ func (u *unit) functionName(off uint64) (name, raw string) {
 		if raw == "" {
 			raw = u.str(e.name)
 		}
-		scope, declared = d, off
+		in, declared = u, off
 		if d, off = u.follow(e.origin); d == nil || off == 0 {
 			break
 		}
@@ -278,7 +278,7 @@ func (u *unit) functionName(off uint64) (name, raw string) {
 	if raw == "" {
 		return "", ""
 	}
-	return scope.scopeOf(declared) + raw, raw
+	return in.scopeOf(declared) + raw, raw
 }
 
 // follow returns the entry that a reference refers to: its file, and its offset there.

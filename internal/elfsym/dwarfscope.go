@@ -27,11 +27,8 @@ type scopes struct {
 
 // scopeOf returns the names of the namespaces and classes around an entry: "shop::Cart::". Functions without a linkage
 // name, as static ones, have only a plain name of their own.
-func (d *dwarfFile) scopeOf(off uint64) string {
-	u, ok := d.unitOf(off)
-	if !ok {
-		return ""
-	}
+func (u *unit) scopeOf(off uint64) string {
+	d := u.d
 	if d.scopes.units == nil {
 		units, err := lru.New[uint64, []scope](keptScopes)
 		if err != nil {

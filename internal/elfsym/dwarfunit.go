@@ -15,8 +15,18 @@ type unit struct {
 	addrSize  uint64
 	offSize   uint64
 	abbrevOff uint64
+	inWalk    *walked // while walk reads the entries
+	unitRoot
+}
 
-	// From the first entry.
+// walked is what walk has in memory of a unit.
+type walked struct {
+	entries []byte
+	abbrevs *abbrevTable
+}
+
+// unitRoot is what the first entry of a unit says.
+type unitRoot struct {
 	lowPC        uint64
 	stmtList     uint64
 	hasLines     bool
@@ -236,6 +246,11 @@ func (u *unit) reference(v value) uint64 {
 
 // entryAt reads the entry at an offset of .debug_info alone.
 func (u *unit) entryAt(off uint64) (e die, ok bool) {
+	if w := u.inWalk; w != nil && off >= u.entries && off < u.end {
+		c := cursor.Cursor{B: w.entries, Off: off - u.entries}
+		ok = u.entry(&c, u.entries, w.abbrevs, &e)
+		return e, ok && u.d.f.budget.spend(accessCost+c.Off-(off-u.entries))
+	}
 	c := cursor.Cursor{B: u.d.info.upTo(off, min(u.end-off, 2048))}
 	code := (&cursor.Cursor{B: c.B}).Uleb()
 	t := readAbbrevs(u.d.abbrev, u.abbrevOff, code, u)

@@ -235,7 +235,7 @@ func FuzzSplit(f *testing.F) {
 			f := &File{image: image{hdr: &headers{}}}
 			d := newDwarfFile(f, f)
 			d.dwp.get(func() *dwarfPackage { return p })
-			d.packaged(&unit{d: d, dwoID: id})
+			d.packaged(&unit{d: d, unitRoot: unitRoot{dwoID: id}})
 		}
 		i := &image{file: memView(sup), hdr: &headers{sections: []section{{name: ".debug_sup", size: uint64(len(sup)), kind: elf.SHT_PROGBITS}}}}
 		i.supLink()

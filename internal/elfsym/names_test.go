@@ -120,6 +120,22 @@ func TestInlinedInCC(t *testing.T) {
 	}
 }
 
+// TestInlinedInMany: a list of names costs one pass over the debug information, and each name has the answer that it has alone.
+func TestInlinedInMany(t *testing.T) {
+	path := inlineProgram(t, "-g")
+	f := open(t, path, nil)
+	f.InlinedIn("main")
+	first := f.budget.work.Load()
+	if f.InlinedIn("long"); f.budget.work.Load() != first {
+		t.Errorf("a second name cost %d bytes of work, the first %d", f.budget.work.Load()-first, first)
+	}
+	for _, name := range []string{"ns::inner", "ns::middle", "ns::Counter::add", "inner", "main"} {
+		if got, want := f.InlinedIn(name), open(t, path, nil).InlinedIn(name); !slices.Equal(got, want) {
+			t.Errorf("%s is inlined in %q after other names, in %q alone", name, got, want)
+		}
+	}
+}
+
 // TestQuery: users leave out parameters, template arguments, result types and anonymous namespaces.
 func TestQuery(t *testing.T) {
 	const (

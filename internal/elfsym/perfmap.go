@@ -45,6 +45,8 @@ type PerfMap struct {
 	full    error // why no more is read
 	entries []perfEntry
 	cover   cover
+	ends    [2]mark // the beginning of the file, and its end at off, as they were read
+	doubted bool    // it was written to, and may have the same size
 
 	held      *holding  // nil for a list that is not of a Cache
 	forgotten time.Time // when it was last let go of
@@ -63,6 +65,22 @@ func newPerfMap() *PerfMap {
 	return m
 }
 
+// A mark is what stood at an offset of a file.
+type mark struct {
+	off  int64
+	text string
+}
+
+// markSize is how many bytes are compared to find out whether a file was written anew.
+const markSize = 128
+
+// stands reports whether it stands there still, as far as the file can be read.
+func (m mark) stands(r io.ReaderAt) bool {
+	b := make([]byte, len(m.text))
+	_, err := r.ReadAt(b, m.off)
+	return err != nil && err != io.EOF || string(b) == m.text
+}
+
 type perfEntry struct {
 	start, size uint64
 	name        string
@@ -70,16 +88,17 @@ type perfEntry struct {
 
 // Refresh reads what has been added to the file of size bytes behind r since
 // the last call, up to the end of its last whole line. It reports whether
-// anything was added. A file that has shrunk is read from its start, and its
+// anything was added. A file that has shrunk, or has other contents where it began or ended, is read from its start, and its
 // earlier contents are forgotten. Refresh stops with ErrPerfMap at 128 MiB in all, and when there are too many
 // functions, and with ErrPerfMapCrowded when there is no memory for them. The functions that were read stay.
 func (m *PerfMap) Refresh(r io.ReaderAt, size int64) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if size < m.off {
-		m.clear()
+	if size < m.off || m.off > 0 && (size > m.off || m.doubted) && !(m.ends[0].stands(r) && m.ends[1].stands(r)) {
+		m.clear() // it was written anew
 		m.read = 0
 	}
+	m.doubted = false
 	changed := false
 	for m.off < size && m.full == nil && m.read < maxPerfBytes {
 		b := make([]byte, min(size-m.off, perfPiece))
@@ -95,7 +114,12 @@ func (m *PerfMap) Refresh(r io.ReaderAt, size int64) (bool, error) {
 			break
 		}
 		m.add(b[:end])
+		if m.off == 0 {
+			m.ends[0] = mark{0, string(b[:min(end, markSize)])}
+		}
 		m.off += int64(end)
+		last := b[max(0, end-markSize):end]
+		m.ends[1] = mark{m.off - int64(len(last)), string(last)}
 		m.read += int64(end)
 		changed = true
 	}
@@ -105,9 +129,16 @@ func (m *PerfMap) Refresh(r io.ReaderAt, size int64) (bool, error) {
 	return changed, m.full
 }
 
+// Doubt notes that the file was written to since the last Refresh.
+func (m *PerfMap) Doubt() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.doubted = true
+}
+
 // clear lets go of all entries. The lock is held.
 func (m *PerfMap) clear() {
-	m.off, m.names, m.full, m.entries, m.cover = 0, 0, nil, nil, cover{}
+	m.off, m.names, m.full, m.entries, m.cover, m.ends = 0, 0, nil, nil, cover{}, [2]mark{}
 	if m.held != nil {
 		m.held.release()
 	}

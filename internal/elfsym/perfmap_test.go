@@ -114,6 +114,26 @@ func TestPerfMapFull(t *testing.T) {
 }
 
 // readPerfMap reads a whole map.
+// TestPerfMapRewritten: a file that was written anew has its new functions only, whatever its size is.
+func TestPerfMapRewritten(t *testing.T) {
+	before := "1000 10 one\n2000 10 two\n"
+	for _, after := range []string{
+		"1000 10 ein\n2000 10 two\n", "1000 10 one\n2000 10 new\n", "3000 10 new\n", before + "1000 10 new\n", "1000 10 new_and_longer\n2000 10 two\n3000 10 three\n",
+	} {
+		m := readPerfMap(t, before)
+		m.Doubt()
+		if _, err := m.Refresh(strings.NewReader(after), int64(len(after))); err != nil {
+			t.Fatal(err)
+		}
+		want := readPerfMap(t, after)
+		for _, pc := range []uint64{0x1000, 0x2000, 0x3000} {
+			if got, want := perfName(m, pc), perfName(want, pc); got != want {
+				t.Errorf("%q: %#x is %q, want %q", after, pc, got, want)
+			}
+		}
+	}
+}
+
 func readPerfMap(t *testing.T, text string) *PerfMap {
 	t.Helper()
 	m := new(PerfMap)

@@ -1,7 +1,10 @@
 package job
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"os"
 	"syscall"
 	"time"
 
@@ -20,6 +23,15 @@ func TakeDescriptors() error {
 	}
 	time.AfterFunc(time.Hour, func() {}).Stop()
 	return nil
+}
+
+// LostOutput returns an error if what is written to w is kept nowhere because standard output was closed. The runtime opens
+// /dev/null in its place, before any code of the program runs, so that no other file gets its number. Writing reports no error then.
+func LostOutput(w io.Writer) error {
+	if f, ok := w.(*os.File); !ok || f != os.Stdout || !procfs.StandsForClosed(syscall.Stdout) {
+		return nil
+	}
+	return errors.New("standard output was closed, or is /dev/null opened for reading and writing: what is written there is lost")
 }
 
 // Incomplete returns an error if the result may lack something, because files of targets could not be opened for want of

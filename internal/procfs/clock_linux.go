@@ -6,11 +6,19 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // MonotonicOf returns the CLOCK_MONOTONIC that a process sees now. A time namespace adds an offset to it (time_namespaces(7)).
 func MonotonicOf(pid int) time.Duration {
 	return Monotonic() - clockOffset("self") + clockOffset(strconv.Itoa(pid))
+}
+
+// Age returns how long ago a process began whose Stat has that StartTime.
+func Age(start uint64) time.Duration {
+	const tick = 10 * time.Millisecond
+	return clock(unix.CLOCK_BOOTTIME) - time.Duration(start)*tick
 }
 
 // clockOffset returns the offset of a process, 0 before Linux 5.6. The file has those of the namespace of its children, which is

@@ -85,3 +85,9 @@ func (i *Image) Close() error                              { return nil }
 
 // MonotonicOf cannot be told on this platform.
 func MonotonicOf(pid int) time.Duration { return 0 }
+
+// StandsForClosed is for Linux.
+func StandsForClosed(int) bool { return false }
+
+// Age cannot be told on this platform.
+func Age(uint64) time.Duration { return 0 }

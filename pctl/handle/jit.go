@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"ptools/internal/elfsym"
 	"ptools/internal/patience"
@@ -40,7 +41,10 @@ func (j *jitMap) lookup(src *source, state *mapState, pc uint64) (elfsym.Sym, bo
 		j.file, j.sought = j.open(src), state
 	}
 	if j.file != nil {
-		if size, err := j.file.size(); err == nil {
+		if size, written, err := j.file.look(); err == nil {
+			if written {
+				j.list.Doubt()
+			}
 			if _, err := j.list.Refresh(j.file, size); err == elfsym.ErrPerfMap || err == elfsym.ErrPerfMapCrowded { // what could be read still counts
 				path := "/tmp/perf-" + strconv.Itoa(j.pid) + ".map"
 				j.files.Refuse(path, fmt.Errorf("%s: %w", path, err))
@@ -104,7 +108,12 @@ func (j *jitMap) open(src *source) *jitFile {
 		f := &jitFile{Patient: elfsym.NewPatient(opened), file: opened}
 		if info, err := f.stat(); err == nil && isNamed(opened, name) {
 			owner, ok := info.Sys().(*syscall.Stat_t)
-			if ok && (owner.Uid == 0 || int(owner.Uid) == st.UID[1]) {
+			switch {
+			case !ok || owner.Uid != 0 && int(owner.Uid) != st.UID[1]:
+			case j.before(info.ModTime()):
+				path := "/tmp/" + name
+				j.files.Refuse(path, fmt.Errorf("%s is not used: it was written before process %d began, so by another one with that number (touch it if it is right)", path, j.pid))
+			default:
 				j.list, f.release = j.files.PerfMap(info)
 				return f
 			}
@@ -114,12 +123,24 @@ func (j *jitMap) open(src *source) *jitFile {
 	return nil
 }
 
+// clockSlack is how much earlier than the process's start the time of a file may be: file systems and the start have times of
+// their own granularity.
+const clockSlack = 2 * time.Second
+
+// before reports whether a time is before the process began.
+func (j *jitMap) before(written time.Time) bool {
+	st, err := procfs.ReadStat(j.pid)
+	return err == nil && written.Add(clockSlack).Before(time.Now().Add(-procfs.Age(st.StartTime)))
+}
+
 // A jitFile is an open list. Its file system may not answer; then it is not asked again.
 type jitFile struct {
 	*elfsym.Patient
 	file    *os.File
 	hung    bool
 	release func() // what was read of it; nil: nothing
+
+	written time.Time // when it was written to, at the last look
 }
 
 // Close closes the list.
@@ -139,12 +160,15 @@ func (f *jitFile) stat() (os.FileInfo, error) {
 	return info, err
 }
 
-func (f *jitFile) size() (int64, error) {
+// look returns the size of the file, and whether it was written to since the last call.
+func (f *jitFile) look() (size int64, written bool, err error) {
 	info, err := f.stat()
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
-	return info.Size(), nil
+	written = !info.ModTime().Equal(f.written)
+	f.written = info.ModTime()
+	return info.Size(), written, nil
 }
 
 // isNamed reports whether an open file has the name by which it was opened. Otherwise it was reached through a

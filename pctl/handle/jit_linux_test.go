@@ -5,8 +5,10 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"ptools/internal/elfsym"
+	"ptools/internal/procfs"
 )
 
 // TestListIsNoLink: a list of functions is read only from a file of that name, and not through a link. Any user
@@ -39,6 +41,41 @@ func TestListIsNoLink(t *testing.T) {
 		}
 		if (f != nil) != test.want {
 			t.Errorf("opened: %v, want %v", f != nil, test.want)
+		}
+	}
+}
+
+// TestListOfAnother: a list that was written before the process began is of an earlier process with its number, and is not used.
+func TestListOfAnother(t *testing.T) {
+	list := fmt.Sprintf("/tmp/perf-%d.map", os.Getpid())
+	if err := os.WriteFile(list, []byte("1000 10 f\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(list)
+	src, err := newSource(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.root.Close()
+	st, err := procfs.ReadStat(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now().Add(-procfs.Age(st.StartTime))
+	for _, test := range []struct {
+		written time.Time
+		used    bool
+	}{{began, true}, {began.Add(-clockSlack - time.Second), false}} {
+		if err := os.Chtimes(list, test.written, test.written); err != nil {
+			t.Fatal(err)
+		}
+		j := jitMap{pid: os.Getpid(), files: new(elfsym.Cache)}
+		f := j.open(src)
+		if f != nil {
+			f.Close()
+		}
+		if told := len(j.files.Refused()) == 1; (f != nil) != test.used || told == test.used {
+			t.Errorf("written %v after the start: used %v, told %v", test.written.Sub(began), f != nil, told)
 		}
 	}
 }
