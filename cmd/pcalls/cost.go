@@ -49,63 +49,90 @@ func (s *session) tellUnmeasured(spec *calls.Spec, err error) {
 	}
 }
 
-// tellOften names the functions that are called too often to be timed, or to be counted, since it was called last. The time is that since the
-// counting began, empty before. With an error nothing is counted any more.
+// tellOften names the functions that are called too often to be timed all the time, or to be counted, since it was called last, and those that are
+// timed again. The time is that since the counting began, empty before. With an error nothing is counted any more.
 func (s *session) tellOften(after string) error {
 	changed, err := s.watch.Changed()
 	if len(changed) == 0 {
 		return err
 	}
-	var texts, what []string
+	var often, again []string
 	levels := map[calls.Level]uint64{}
-	for i, t := range changed {
+	for _, t := range changed {
 		c := s.watch.Coverage(t)
-		if levels[c.Level]++; i < mostNamed {
-			texts = append(texts, fmt.Sprintf("%s, %s calls/s", t.Name, rateText(c.Rate)))
+		if levels[c.Level]++; c.Level == calls.Timed {
+			again = append(again, t.Name)
+		} else {
+			often = append(often, fmt.Sprintf("%s, %s calls/s", t.Name, rateText(c.Rate)))
 		}
 	}
-	if len(changed) > mostNamed {
-		texts = append(texts, "…")
+	if len(again) > 0 {
+		s.say("after %s: %s again, as calls have become fewer (%s)", after, counted(levels[calls.Timed], "function is timed", "functions are timed"), firstOf(again))
 	}
-	if n := levels[calls.Counted]; n > 0 {
-		what = append(what, counted(n, "function is", "functions are")+" counted and not timed")
+	if len(often) == 0 {
+		return err
 	}
-	if n := levels[calls.Off]; n > 0 {
-		what = append(what, counted(n, "function is", "functions are")+" not counted")
+	var what []string
+	for _, w := range []struct {
+		level calls.Level
+		text  string
+	}{{calls.Counted, " counted and not timed"}, {calls.Windowed, " counted and timed in short windows only"}, {calls.Off, " not counted"}} {
+		if n := levels[w.level]; n > 0 {
+			what = append(what, counted(n, "function is", "functions are")+w.text)
+		}
 	}
 	why := fmt.Sprintf("after %s the probes took more than %.0f%% of a processor", after, 100*limit)
 	if after == "" {
 		why = fmt.Sprintf("to time all would take at least %.0f%% of a processor, and the limit is %.0f%%", 100*s.watch.Expected(), 100*limit)
 	}
-	s.say("%s: %s (%s); --force times all", why, strings.Join(what, ", "), strings.Join(texts, "; "))
+	s.say("%s: %s (%s); --force times all", why, strings.Join(what, ", "), firstOf(often))
 	return err
+}
+
+// firstOf joins the first texts.
+func firstOf(texts []string) string {
+	if len(texts) > mostNamed {
+		texts = append(texts[:mostNamed:mostNamed], "…")
+	}
+	return strings.Join(texts, "; ")
 }
 
 // rateText is a number of calls per second that was measured while probes slowed the target: it is more without them.
 func rateText(perSecond float64) string { return fmt.Sprintf(">%.0f", perSecond) }
 
 // whole reports whether the ends of all calls were seen.
-func (r *row) whole() bool { return r.target.Plan.Whole == nil && r.coverage.Level == calls.Timed }
+func (r *row) whole() bool { return r.target.Plan.Whole == nil && !r.coverage.Partly }
 
-// partly says for how long calls were counted or timed, if not to the end.
-func (r *row) partly() string {
-	switch c := &r.coverage; {
-	case c.Level == calls.Off && c.Timed == c.Counted:
-		return fmt.Sprintf(" (counted for the first %s)", duration(c.Counted))
-	case c.Level == calls.Off:
-		return fmt.Sprintf(" (timed for the first %s, counted for %s)", duration(c.Timed), duration(c.Counted))
-	case c.Level == calls.Counted && c.Timed > 0:
-		return fmt.Sprintf(" (timed for the first %s)", duration(c.Timed))
+// partly says for how long calls were counted or timed, if not all the time.
+func (r *row) partly(length time.Duration) string {
+	c := &r.coverage
+	timed, counted := fmt.Sprintf("timed for %s", duration(c.Timed)), fmt.Sprintf("counted for %s", duration(c.Counted))
+	switch {
+	case !c.Partly || c.Level == calls.Counted && c.Timed == 0:
+		return ""
+	case c.Timed == c.Counted:
+		return fmt.Sprintf(" (%s of %s)", counted, duration(length))
+	case c.Level == calls.Windowed || c.Level == calls.Off:
+		return fmt.Sprintf(" (%s and %s of %s)", timed, counted, duration(length))
 	}
-	return ""
+	return fmt.Sprintf(" (%s of %s)", timed, duration(length))
 }
 
 // counting returns how long the calls of a row were counted. A table of one second has them of that second.
-func (r *row) counting(length time.Duration, second bool) time.Duration {
-	if r.coverage.Level == calls.Off && !second {
+func (r *row) counting(length time.Duration) time.Duration {
+	if r.coverage.Partly {
 		return r.coverage.Counted
 	}
 	return length
+}
+
+// rate returns the calls a second. Where they were counted in windows probes slowed the target: there are more without them.
+func (r *row) rate(length time.Duration) string {
+	text := rate(r.stats.Calls, r.counting(length))
+	if r.coverage.Level == calls.Windowed {
+		return ">" + text
+	}
+	return text
 }
 
 // taken says what the probes took of the target, if that was much.
@@ -115,16 +142,6 @@ func taken(w *calls.Watch, length time.Duration) string {
 		return ""
 	}
 	return fmt.Sprintf("; the probes took some %.0f%% of a processor", 100*share)
-}
-
-// liftedOf returns the functions that were not counted at all.
-func liftedOf(w *calls.Watch) (lifted []*calls.Target) {
-	for _, t := range w.Lifted() {
-		if w.Coverage(t).Counted == 0 {
-			lifted = append(lifted, t)
-		}
-	}
-	return lifted
 }
 
 // printLifted prints the functions that were not counted, with how often they were called when they were looked at.
@@ -145,12 +162,8 @@ type jsonCoverage struct {
 }
 
 func coverageJSON(c *calls.Coverage) (j jsonCoverage) {
-	timed, counted, rate := int64(c.Timed), int64(c.Counted), c.Rate
-	if c.Level > calls.Timed {
-		j.TimedFor, j.Rate = &timed, &rate
-	}
-	if c.Level == calls.Off {
-		j.CountedFor = &counted
+	if timed, counted, rate := int64(c.Timed), int64(c.Counted), c.Rate; c.Partly {
+		j = jsonCoverage{&timed, &counted, &rate}
 	}
 	return j
 }
@@ -159,7 +172,7 @@ func coverageJSON(c *calls.Coverage) (j jsonCoverage) {
 func (s *session) printLiftedJSON(most int) error {
 	w := bufio.NewWriter(s.stdout)
 	var errs []error
-	lifted := liftedOf(s.watch)
+	lifted := s.watch.Lifted()
 	if s.number > 0 {
 		lifted = lifted[:min(len(lifted), most)]
 	}

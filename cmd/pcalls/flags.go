@@ -52,8 +52,8 @@ Counts and times calls of functions of a running program, and lets it live.
       --json                a JSON object a line for each function that was called, with
                             its histogram; with --list for each function
       --force               time all functions of a running process, however much that slows it
-                            (default: probes that take it more than 20% of a processor
-                            are lifted, and their functions named)
+                            (default: functions whose probes take it more than 20% of a
+                            processor have them now and then only, and are named)
   -q, --quiet               no closing line
       --version             print version and commit
       --print WHAT          print a man page (man), or the completion of a shell:
@@ -69,8 +69,9 @@ searched. Objects that are loaded later are not.
 
 Before calls of a running process are counted, a look of some milliseconds at each function
 tells how often it is called. Functions whose probes would take more than 20% of a
-processor are only counted, or left out, and a line says so; the others are timed. The
-same watch goes on while it is counted. A COMMAND is always counted as a whole.
+processor are only counted, or have their probes for some milliseconds now and then, and a
+line says so; the others are timed. The same watch goes on while it is counted. A COMMAND is
+always counted as a whole.
 
 A CONDITION says which calls are counted: arguments by name, or by number as $1, and
 members as req.id or conn->fd, compared by == != < <= > >= with a number (64k, 1m, 0x1f),

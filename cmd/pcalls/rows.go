@@ -47,9 +47,15 @@ func (s *session) summed(r *row) uint64 {
 // A table reads the statistics of all functions.
 type table struct {
 	s      *session
-	last   map[rowID]*calls.Stats // at the end of the last second
-	groups []calls.Group          // what was read last, if calls are told apart
-	nodes  []*calls.Node          // the same of a tree
+	last   map[rowID]*lastSeen // at the end of the last second
+	groups []calls.Group       // what was read last, if calls are told apart
+	nodes  []*calls.Node       // the same of a tree
+}
+
+// lastSeen is what was seen of a row.
+type lastSeen struct {
+	stats    calls.Stats
+	coverage calls.Coverage
 }
 
 // rowID tells rows apart.
@@ -58,7 +64,7 @@ type rowID struct {
 	key    string
 }
 
-func newTable(s *session) *table { return &table{s: s, last: map[rowID]*calls.Stats{}} }
+func newTable(s *session) *table { return &table{s: s, last: map[rowID]*lastSeen{}} }
 
 // read returns the functions that were called, or their keys: those that have taken most time first, or that have the largest sums.
 func (t *table) read() []row {
@@ -104,12 +110,14 @@ func (t *table) second() []row {
 	var rows []row
 	for _, r := range t.read() {
 		id := rowID{r.target, r.key()}
-		now := r.stats
+		now := &lastSeen{r.stats, r.coverage}
 		if last := t.last[id]; last != nil {
-			r.stats = calls.Since(&now, last)
+			r.stats = calls.Since(&now.stats, &last.stats)
+			r.coverage.Timed -= last.coverage.Timed
+			r.coverage.Counted -= last.coverage.Counted
 		}
 		if r.Group == nil || r.Rest == calls.None || r.Rest == calls.Others { // calls that are open become fewer
-			t.last[id] = &now
+			t.last[id] = now
 		}
 		if r.stats.Calls > 0 || r.stats.Returned > 0 {
 			rows = append(rows, r)

@@ -44,7 +44,7 @@ func (s *session) print(rows []row, length time.Duration) error {
 	if s.json {
 		return s.printJSON(rows)
 	}
-	lifted := liftedOf(s.watch)
+	lifted := s.watch.Lifted()
 	width, n := s.room(len(rows) + len(lifted))
 	more := lifted[:max(n-len(rows), 0)]
 	n = min(n, len(rows))
@@ -190,7 +190,7 @@ func (s *session) printRows(rows []row, length time.Duration, width int, head st
 	fmt.Fprintln(w, line)
 	for i := range rows {
 		r := &rows[i]
-		line := fmt.Sprintf("%10d %9s", r.stats.Calls, rate(r.stats.Calls, r.counting(length, s.top)))
+		line := fmt.Sprintf("%10d %9s", r.stats.Calls, r.rate(length))
 		for _, q := range []float64{.5, .9, .99} {
 			line += fmt.Sprintf(" %8s", r.time(calls.Quantile(&r.stats, q)))
 		}
@@ -205,7 +205,7 @@ func (s *session) printRows(rows []row, length time.Duration, width int, head st
 		if key := clean.Text(r.key()); key != "" {
 			name = fmt.Sprintf("%-*s  %s", names, fit.Cut(name, names), key)
 		}
-		name += r.partly()
+		name += r.partly(length)
 		if width > 0 {
 			name = fit.Cut(name, max(width-len(line)-2, 8))
 		}

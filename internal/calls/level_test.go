@@ -20,7 +20,7 @@ func TestChoose(t *testing.T) {
 		{"no more than it has", []load{{number: 0, least: Counted}, {number: 1, least: Off}}, .2, map[int]Level{0: Counted, 1: Off}},
 		{"nothing is left", []load{{number: 0, timed: .1, counted: .1}, {number: 1}}, 0, map[int]Level{0: Off, 1: Timed}},
 	} {
-		if got := choose(test.loads, test.limit); !maps.Equal(got, test.want) {
+		if got := choose(test.loads, test.limit, Off); !maps.Equal(got, test.want) {
 			t.Errorf("%s: %v, want %v", test.name, got, test.want)
 		}
 	}

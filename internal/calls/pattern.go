@@ -166,6 +166,9 @@ func (p *Pattern) Matches(names *Names) bool {
 	return false
 }
 
+// plainName reports whether the pattern is a name, and nothing that may mean many functions.
+func (p *Pattern) plainName() bool { return p.line == nil && !strings.ContainsAny(p.function, "*?") }
+
 // glob reports whether a text matches a pattern as a whole. A star is tried for ever longer texts; an earlier one need
 // not be tried again when a later one has been reached.
 func glob(pattern, text string) bool {

@@ -73,7 +73,7 @@ func (w *Watch) plant() (refusedEnds, refused map[int]error) {
 			switch w.Coverage(w.numbered[entry.Function]).Level {
 			case Counted:
 				entry.Mode = perfevent.CallCounted
-			case Off:
+			case Windowed, Off:
 				continue
 			}
 			entries = append(entries, entry)

@@ -130,7 +130,7 @@ func (p *Process) Similar(pattern *Pattern) []string {
 
 // OnlyInlined returns the functions that those which the pattern names were inlined into. It is about names without * and ?.
 func (p *Process) OnlyInlined(pattern *Pattern) (in []string) {
-	if strings.ContainsAny(pattern.function, "*?") {
+	if !pattern.plainName() {
 		return nil
 	}
 	for _, o := range p.space.Objects() {
