@@ -21,7 +21,7 @@ type CallSpec struct {
 	Args bool
 	// Where: a KindCall has the stack at the end of the call.
 	Where bool
-	// By tells calls apart in the statistics: an argument or a member of one, return, thread, caller, or stack. Empty: by function only.
+	// By tells calls apart in the statistics: an argument or a member of one, return, thread, goroutine, caller, or stack. Empty: by function only.
 	// With stack there are no events.
 	By string
 	// Sum is a number that is summed in the statistics: arguments, members of them and numbers with + - *, or return. Empty: none.

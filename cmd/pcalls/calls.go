@@ -16,6 +16,7 @@ type jsonCall struct {
 	Raw    string      `json:"raw"`
 	Object string      `json:"object"`
 	TID    int         `json:"tid"`
+	Number uint64      `json:"goroutine,omitempty"`
 	Length *int64      `json:"duration_ns,omitempty"` // absent: the end is not seen
 	End    time.Time   `json:"end"`
 	Tail   bool        `json:"tail_call,omitempty"`
@@ -75,7 +76,11 @@ func (s *session) callText(c *calls.Call) string {
 			text += " = " + clean.Text(c.Result)
 		}
 	}
-	text = fmt.Sprintf("%s  tid %-7d %8s  %s\n", c.End.Format("15:04:05.000000"), c.TID, length, text)
+	thread := fmt.Sprintf("tid %-7d", c.TID)
+	if c.Goroutine != 0 {
+		thread += fmt.Sprintf(" goroutine %-6d", c.Goroutine)
+	}
+	text = fmt.Sprintf("%s  %s %8s  %s\n", c.End.Format("15:04:05.000000"), thread, length, text)
 	for i := range c.Stack {
 		text += frameText(i, &c.Stack[i])
 	}
@@ -110,7 +115,7 @@ func frameText(i int, f *calls.Frame) string {
 }
 
 func (s *session) jsonCall(c *calls.Call) jsonCall {
-	j := jsonCall{Raw: c.Raw, Object: c.Object, TID: c.TID, End: c.End, Tail: c.Tail, Result: c.Result, Cut: c.Cut}
+	j := jsonCall{Raw: c.Raw, Object: c.Object, TID: c.TID, Number: c.Goroutine, End: c.End, Tail: c.Tail, Result: c.Result, Cut: c.Cut}
 	if j.Call = c.Name; s.slower > 0 {
 		j.Slow, j.Call = c.Name, ""
 	}

@@ -29,7 +29,7 @@ Counts and times calls of functions of a running program, and lets it live.
                             the time, thread, duration and function; a bare number is
                             seconds
       --by KEY              a line for each function and value of KEY: an argument (a name,
-                            $1, req.id), return, thread, caller, or stack
+                            $1, req.id), return, thread, goroutine, caller, or stack
       --sum EXPR            sum a number over the calls: arguments, members of them and
                             numbers with + - *, or return; the largest sum comes first
       --tree                the calls of the functions as they were nested: below each those
@@ -205,7 +205,7 @@ func parse(args []string) (*config, error) {
 	if err := fs.Parse(args); err != nil {
 		return nil, usage.Wrong(fs, help, err)
 	}
-	if err := usage.Asked(fs, help, map[string][]string{"by": {"return", "thread", "caller", "stack"}, "format": callFormats(), "value": {"calls", "time", "sum"}}); err != nil {
+	if err := usage.Asked(fs, help, map[string][]string{"by": {"return", "thread", "goroutine", "caller", "stack"}, "format": callFormats(), "value": {"calls", "time", "sum"}}); err != nil {
 		return nil, err
 	}
 	patterns := fs.Args()

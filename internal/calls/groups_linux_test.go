@@ -83,6 +83,7 @@ func TestGroups(t *testing.T) {
 		goes: {
 			{"who", "who", "amount", "main.pay"},
 			{"name", "it.name", "it.ids.len", "main.pay"},
+			{"goroutine", "goroutine", "amount", "main.pay"},
 			{"error", "return.2", "return.1", "main.pay"},
 		},
 	} {

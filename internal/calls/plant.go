@@ -40,9 +40,8 @@ func (w *Watch) prepare(o *handle.Object, targets []Target) error {
 		if t.Err = err; err != nil {
 			continue
 		}
-		if t.layout != nil {
-			w.kernel.Copy(t.number, &t.layout.copies)
-		}
+		copies := t.copies()
+		w.kernel.Copy(t.number, &copies)
 		entry := t.place(o, &t.Plan.Entry)
 		entry.Condition = condition
 		if w.spec.Each && (t.Plan.Whole != nil || t.Plan.Entry.Tail) {

@@ -25,6 +25,7 @@ type Target struct {
 	by         *resolvedKey          // nil: the kernel does not tell its calls apart
 	sum        *perfevent.Expression // nil: nothing is summed
 	types      *goTypes              // for a Go program
+	goid       uint64                // of a Go function: where in a g the goroutine's number is; 0: not known
 }
 
 // A Selection is what was found in a process.

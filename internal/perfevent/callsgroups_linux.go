@@ -106,6 +106,9 @@ func (a *grouping) group(key *CallKey, ended bool) {
 	for i := range int16(keyWords) {
 		a.add(instruction{op: bpfStoreDW, dst: 10, src: 1, off: callTag + 8 + 8*i})
 	}
+	if key != nil && key.Kind == KeyNone {
+		key = nil
+	}
 	if key != nil {
 		if ended {
 			a.jump(instruction{op: bpfJumpSet, dst: 7, imm: 1 << callTail}, "unknown")

@@ -16,6 +16,7 @@ const (
 	valuesLength   = int16(unsafe.Offsetof(CallValues{}.length))
 	valuesEnd      = int16(unsafe.Offsetof(CallValues{}.end))
 	valuesFlags    = int16(unsafe.Offsetof(CallValues{}.flags))
+	valuesNumber   = int32(unsafe.Offsetof(CallValues{}.goroutine))
 	valuesStatus   = int16(unsafe.Offsetof(CallValues{}.Status))
 	valuesWords    = int16(unsafe.Offsetof(CallValues{}.Words))
 	valuesResult   = int16(unsafe.Offsetof(CallValues{}.Result))
@@ -64,7 +65,7 @@ func (a *assembly) slot(reg uint8) {
 }
 
 // fill fills in what is known when the call begins. Register 9 points to the values.
-func (a *assembly) fill(m callMaps) {
+func (a *assembly) fill(m callMaps, r *reports) {
 	a.keep(valuesWords)
 	a.slot(3)
 	a.add(
@@ -80,6 +81,9 @@ func (a *assembly) fill(m callMaps) {
 		instruction{op: bpfStoreB, dst: 9, src: 1, off: valuesStatus + StatusStack})
 	a.mark("no stack")
 	a.copies(m)
+	if r.Goroutine {
+		a.copy(CopyGoroutine, int32(valuesWords), valuesNumber, true)
+	}
 	for i := range int16(EntryLoads) {
 		a.copy(i, int32(valuesWords), int32(valuesWords)+8*(WordLoads+2*int32(i)), true)
 	}
