@@ -75,8 +75,8 @@ always counted as a whole.
 
 A CONDITION says which calls are counted: arguments by name, or by number as $1, and
 members as req.id or conn->fd, compared by == != < <= > >= with a number (64k, 1m, 0x1f),
-a text ("GET"), an enumerator or another argument; && || ! and parentheses. The kernel
-evaluates it. Names take debug information.
+a text ("GET"), an enumerator or another argument; id % 100 is a remainder; && || ! and
+parentheses. The kernel evaluates it. Names take debug information.
 
 A call's time is from its beginning to its end, waiting included. It includes what probes
 cost: some 0.5 us at an entry that --list calls emulated, 1 us at another; in virtual

@@ -148,6 +148,9 @@ func (s *session) missed(found *calls.Selection, i int) error {
 	if in := s.process.OnlyInlined(p); len(in) > 0 {
 		return fmt.Errorf("%s is only there where it was inlined, in %s: ask for these", p.Text, calls.FirstOf(in))
 	}
+	if copies := s.process.InlinedCopies(p); len(copies) > 0 {
+		return fmt.Errorf("what %s names is only there where it was inlined: %s; ask for the functions around it", p.Text, copiesText(copies))
+	}
 	return s.process.NotFound(p)
 }
 

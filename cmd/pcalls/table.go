@@ -73,13 +73,39 @@ func (s *session) tellEnd(rows []row, shown string, length time.Duration) {
 // fewInlined is with how many functions copies that were inlined are looked for after the counting.
 const fewInlined = 4
 
-// tellInlined says which functions have copies whose calls are not counted. With many it would take long.
+// copiesText names some functions that were inlined.
+func copiesText(copies []calls.Copy) string {
+	var texts []string
+	for _, c := range copies {
+		texts = append(texts, c.Name+" in "+c.In)
+	}
+	return calls.FirstOf(texts)
+}
+
+// tellInlined says which functions that were asked for have copies whose calls are not counted. Those of single functions are not looked for if they
+// are many: it would take long.
 func (s *session) tellInlined() {
-	if len(s.watch.Targets) > fewInlined || s.quiet {
+	if s.quiet {
+		return
+	}
+	said := map[string]bool{}
+	for i := range s.patterns {
+		copies := s.process.InlinedCopies(&s.patterns[i])
+		for _, c := range copies {
+			said[c.Name] = true
+		}
+		if len(copies) > 0 {
+			s.say("%s also names functions that were inlined: calls there are not counted (%s)", s.patterns[i].Text, copiesText(copies))
+		}
+	}
+	if len(s.watch.Targets) > fewInlined {
 		return
 	}
 	for i := range s.watch.Targets {
 		t := &s.watch.Targets[i]
+		if said[t.Name] {
+			continue
+		}
 		if in := s.process.Inlined(t); len(in) > 0 {
 			s.say("%s was also inlined, in %s: calls there are not counted", t.Name, calls.FirstOf(in))
 		}

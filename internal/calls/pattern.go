@@ -131,11 +131,11 @@ func NamesOf(raw string) Names {
 			break
 		}
 		add(elfsym.Demangled(raw))
-		plain := demangle.Filter(raw, demangle.NoParams, demangle.NoTemplateParams, demangle.NoClones)
+		plain := elfsym.DemangledAs(raw, demangle.NoParams, demangle.NoTemplateParams, demangle.NoClones)
 		add(plain)
 		base := plain[strings.LastIndexByte(plain, ':')+1:]
 		add(base)
-		if whole := demangle.Filter(raw, demangle.NoTemplateParams, demangle.NoClones); strings.HasPrefix(whole, plain+"(") {
+		if whole := elfsym.DemangledAs(raw, demangle.NoTemplateParams, demangle.NoClones); strings.HasPrefix(whole, plain+"(") {
 			add(whole)
 			add(base + whole[len(plain):])
 		}

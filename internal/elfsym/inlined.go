@@ -1,6 +1,7 @@
 package elfsym
 
 import (
+	"cmp"
 	"debug/dwarf"
 	"slices"
 
@@ -33,6 +34,39 @@ func (f *File) InlinedIn(name string) []string {
 	return names
 }
 
+// Inlined returns the functions that have been inlined into others, and that match: their names as in a symbol table, each with one of the others. It
+// reads Go's tables, or the whole debug information, up to a bound: it may not know all.
+func Inlined(f *File, match func(raw string) bool) map[string]string {
+	found := make(map[string]string)
+	if g, ok := f.Go(); ok {
+		names := make(map[uint32]string) // of those that match
+		g.eachInlined(func(at uint32, in *goFunc) bool {
+			name, known := names[at]
+			if !known {
+				if name, _ = g.names.cstring(uint64(at)); !match(name) {
+					name = ""
+				}
+				names[at] = name
+			}
+			if name != "" && found[name] == "" {
+				found[name] = in.Name
+			}
+			return len(found) < maxFound
+		})
+	} else if d := f.dwarf(); d != nil {
+		d.search(&inlineSearch{
+			means: func(name, raw string) bool { return match(cmp.Or(raw, name)) },
+			tell: func(raw, in string) bool {
+				if found[raw] == "" {
+					found[raw] = in
+				}
+				return len(found) < maxFound
+			},
+		})
+	}
+	return found
+}
+
 // inlinedIn adds the functions that have a call of name in their inline trees.
 func (g *GoTable) inlinedIn(name string, found map[string]bool) {
 	q, ok := newGoQuery(name)
@@ -43,7 +77,17 @@ func (g *GoTable) inlinedIn(name string, found map[string]bool) {
 	if len(places) == 0 {
 		return
 	}
-	for i := uint32(0); i < g.nfunc && len(found) < maxFound; i++ {
+	g.eachInlined(func(name uint32, f *goFunc) bool {
+		if places[name] {
+			found[f.Name] = true
+		}
+		return len(found) < maxFound
+	})
+}
+
+// eachInlined calls f with the name of each function that was inlined into another one, by its place in the names, and that one.
+func (g *GoTable) eachInlined(tell func(name uint32, in *goFunc) (more bool)) {
+	for i := uint32(0); i < g.nfunc; i++ {
 		f := g.read(i)
 		if f.inlTree == noFuncdata || f.inlIndex == 0 {
 			continue
@@ -54,11 +98,12 @@ func (g *GoTable) inlinedIn(name string, found map[string]bool) {
 			return true
 		})
 		for n := int32(0); n <= last; n++ {
-			if c, ok := g.inlinedCall(f, n); !ok {
+			c, ok := g.inlinedCall(f, n)
+			if !ok {
 				break
-			} else if places[c.name] {
-				found[f.Name] = true
-				break
+			}
+			if !tell(c.name, f) {
+				return
 			}
 		}
 	}
@@ -66,14 +111,33 @@ func (g *GoTable) inlinedIn(name string, found map[string]bool) {
 
 // inlinedIn adds the functions that have an inlined call of name.
 func (d *dwarfFile) inlinedIn(name string, found map[string]bool) {
+	query := newQuery(name)
+	part, ok := lastIdentifier(name)
+	if !ok {
+		part = name
+	}
+	d.search(&inlineSearch{
+		part: part,
+		means: func(demangled, raw string) bool {
+			return raw == name && demangled == raw || demangled == name || withoutAnonymous(demangled) == name || mangled(raw) && query.fits(raw)
+		},
+		tell: func(_, in string) bool {
+			found[in] = true
+			return len(found) < maxFound
+		},
+	})
+}
+
+// search goes through the inlined calls.
+func (d *dwarfFile) search(s *inlineSearch) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	s := inlineSearch{name: name, query: newQuery(name), matches: make(map[origin]bool), mentions: make(map[*dwarfFile]bool), found: found}
+	s.matches, s.mentions = make(map[origin]string), make(map[*dwarfFile]bool)
 	d.eachUnit(func(u *unit) bool {
 		if _, ok := u.readRoot(); ok {
 			s.unit(d.full(u))
 		}
-		return s.read < maxSearched && len(s.matches) < maxOrigins && len(found) < maxFound
+		return s.read < maxSearched && len(s.matches) < maxOrigins && !s.enough
 	})
 }
 
@@ -83,14 +147,15 @@ type origin struct {
 	off uint64
 }
 
-// inlineSearch looks for the inlined calls of one function.
+// inlineSearch looks for the inlined calls of functions.
 type inlineSearch struct {
-	name     string
-	query    query
-	matches  map[origin]bool
-	mentions map[*dwarfFile]bool // the name is among the strings
-	found    map[string]bool
-	read     uint64 // bytes of entries
+	part     string // the names that are meant have; empty: not known
+	means    func(name, raw string) bool
+	tell     func(raw, in string) (more bool) // is told of those that are meant, and the functions that they are in
+	enough   bool
+	matches  map[origin]string   // names of those that are meant; empty for others
+	mentions map[*dwarfFile]bool // the part is among the strings
+	read     uint64              // bytes of entries
 }
 
 func (s *inlineSearch) unit(u *unit) {
@@ -103,9 +168,11 @@ func (s *inlineSearch) unit(u *unit) {
 		if e.abbrev.tag == dwarf.TagSubprogram {
 			return e.off
 		}
-		if around != 0 && len(s.matches) < maxOrigins && s.means(u, e) {
-			in, _ := u.functionName(around)
-			s.found[in] = true
+		if around != 0 && len(s.matches) < maxOrigins && !s.enough {
+			if raw := s.meant(u, e); raw != "" {
+				in, _ := u.functionName(around)
+				s.enough = !s.tell(raw, in)
+			}
 		}
 		return around
 	}, nil)
@@ -114,16 +181,12 @@ func (s *inlineSearch) unit(u *unit) {
 // mentioned reports whether the last part of the name is among the strings that units of d refer to, which is soon known.
 func (s *inlineSearch) mentioned(d *dwarfFile) bool {
 	m, ok := s.mentions[d]
-	if ok {
-		return m
-	}
-	part, ok := lastIdentifier(s.name)
-	if !ok {
-		part = s.name
+	if ok || s.part == "" {
+		return m || s.part == ""
 	}
 	in := func(d *dwarfFile) (found bool) {
 		for _, v := range []view{d.str, d.info} { // short names are in the entries
-			v.find([]byte(part), func(uint64, []byte, int) bool {
+			v.find([]byte(s.part), func(uint64, []byte, int) bool {
 				found = true
 				return false
 			})
@@ -138,17 +201,18 @@ func (s *inlineSearch) mentioned(d *dwarfFile) bool {
 	return m
 }
 
-// means reports whether an inlined call is one of the function.
-func (s *inlineSearch) means(u *unit, e *die) bool {
+// meant returns the name of the function that an inlined call is of, as in a symbol table, if that is meant.
+func (s *inlineSearch) meant(u *unit, e *die) string {
 	d, off := u.follow(e.origin)
 	if d == nil || off == 0 {
-		return false
+		return ""
 	}
 	o := origin{d, off}
 	m, ok := s.matches[o]
 	if !ok {
-		name, raw := u.functionName(e.off)
-		m = name != "" && (raw == s.name && name == raw || name == s.name || withoutAnonymous(name) == s.name || mangled(raw) && s.query.fits(raw))
+		if name, raw := u.functionName(e.off); name != "" && s.means(name, raw) {
+			m = cmp.Or(raw, name)
+		}
 		s.matches[o] = m
 	}
 	return m
