@@ -61,6 +61,9 @@ func OpenShared(pid int, files *elfsym.Cache) (*Process, error) {
 	if runtime.GOARCH != "amd64" {
 		return nil, fmt.Errorf("calls cannot be counted on %s yet: %w", runtime.GOARCH, errors.ErrUnsupported)
 	}
+	if err := procfs.CheckOwn(); err != nil {
+		return nil, fmt.Errorf("%w (mount that of our own: mount -t proc proc /proc, or unshare --mount-proc)", err)
+	}
 	p := &Process{PID: pid}
 	var err error
 	if p.space, err = handle.NewSpace(pid, files); err == nil {
