@@ -87,7 +87,7 @@ var rooms = map[string][]string{
 	"internal/ptest/uprobe": {"internal/perfevent"},
 
 	"cmd/pgrab":          {"pctl", "pctl/targets", "internal/check", "internal/job", "internal/clean", "internal/usage"},
-	"cmd/pcalls":         {"pctl", "pctl/targets", "internal/calls", "internal/clean", "internal/fit", "internal/job", "internal/perfevent", "internal/profile", "internal/usage"},
+	"cmd/pcalls":         {"pctl", "pctl/targets", "internal/calls", "internal/clean", "internal/fit", "internal/job", "internal/perfevent", "internal/procfs", "internal/profile", "internal/usage"},
 	"cmd/psample":        {"pctl", "pctl/targets", "internal/check", "internal/fit", "internal/job", "internal/listening", "internal/live", "internal/procfs", "internal/sample", "internal/profile", "internal/usage"},
 	"examples/functrace": {"pctl"},
 	// Perfevent has the clock that targets count by.

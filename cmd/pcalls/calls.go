@@ -44,19 +44,21 @@ const roomForCall = 16 << 10
 func (s *session) printCalls() error {
 	w := bufio.NewWriterSize(s.stdout, 4*roomForCall)
 	var err error
-	s.watch.Reports(func(c *calls.Call) {
-		if err == nil && w.Available() < roomForCall {
-			err = w.Flush()
-		}
-		if err != nil {
-			return
-		}
-		if s.json {
-			err = writeJSON(w, s.jsonCall(c))
-			return
-		}
-		_, err = w.WriteString(s.callText(c))
-	})
+	for _, p := range s.parts {
+		p.watch.Reports(func(c *calls.Call) {
+			if err == nil && w.Available() < roomForCall {
+				err = w.Flush()
+			}
+			if err != nil {
+				return
+			}
+			if s.json {
+				err = writeJSON(w, s.jsonCall(c))
+				return
+			}
+			_, err = w.WriteString(s.callText(c))
+		})
+	}
 	if flushed := w.Flush(); err == nil {
 		err = flushed
 	}

@@ -20,7 +20,7 @@ const oftenEvery = 100 * time.Millisecond
 
 // measure begins to measure what probes cost on this machine. The function that it returns waits for that, and puts it into the spec.
 func (s *session) measure(spec *calls.Spec) func() error {
-	if s.pid != 0 && !s.force {
+	if len(s.pids) > 0 && !s.force {
 		spec.Limit = limit
 	}
 	which := spec.CallReports
@@ -39,27 +39,27 @@ func (s *session) measure(spec *calls.Spec) func() error {
 }
 
 // tellUnmeasured says that the cost of probes is not known.
-func (s *session) tellUnmeasured(spec *calls.Spec, err error) {
+func (s *session) tellUnmeasured(w *calls.Watch, spec *calls.Spec, err error) {
 	if err != nil {
 		s.say("what a probe costs here cannot be measured (%v): taken for %v where the kernel emulates the instruction, and %v where it steps",
 			err, spec.Cost.Emulated, spec.Cost.Stepped)
 	}
-	if spec.Limit > 0 && !s.watch.Limited() {
+	if spec.Limit > 0 && !w.Limited() {
 		s.say("what the probes take of the process is not limited: that needs uprobe_multi links (Linux 6.6)")
 	}
 }
 
 // tellOften names the functions that are called too often to be timed all the time, or to be counted, since it was called last, and those that are
 // timed again. The time is that since the counting began, empty before. With an error nothing is counted any more.
-func (s *session) tellOften(after string) error {
-	changed, err := s.watch.Changed()
+func (s *session) tellOften(w *calls.Watch, after string) error {
+	changed, err := w.Changed()
 	if len(changed) == 0 {
 		return err
 	}
 	var often, again []string
 	levels := map[calls.Level]uint64{}
 	for _, t := range changed {
-		c := s.watch.Coverage(t)
+		c := w.Coverage(t)
 		if levels[c.Level]++; c.Level == calls.Timed {
 			again = append(again, t.Name)
 		} else {
@@ -73,17 +73,17 @@ func (s *session) tellOften(after string) error {
 		return err
 	}
 	var what []string
-	for _, w := range []struct {
+	for _, kind := range []struct {
 		level calls.Level
 		text  string
 	}{{calls.Counted, " counted and not timed"}, {calls.Windowed, " counted and timed in short windows only"}, {calls.Off, " not counted"}} {
-		if n := levels[w.level]; n > 0 {
-			what = append(what, counted(n, "function is", "functions are")+w.text)
+		if n := levels[kind.level]; n > 0 {
+			what = append(what, counted(n, "function is", "functions are")+kind.text)
 		}
 	}
 	why := fmt.Sprintf("after %s the probes took more than %.0f%% of a processor", after, 100*limit)
 	if after == "" {
-		why = fmt.Sprintf("to time all would take at least %.0f%% of a processor, and the limit is %.0f%%", 100*s.watch.Expected(), 100*limit)
+		why = fmt.Sprintf("to time all would take at least %.0f%% of a processor, and the limit is %.0f%%", 100*w.Expected(), 100*limit)
 	}
 	s.say("%s: %s (%s); --force times all", why, strings.Join(what, ", "), firstOf(often))
 	return err
@@ -135,21 +135,34 @@ func (r *row) rate(length time.Duration) string {
 	return text
 }
 
-// taken says what the probes took of the target, if that was much.
-func taken(w *calls.Watch, length time.Duration) string {
-	share := w.Taken().Seconds() / max(length.Seconds(), 1e-9)
-	if share <= limit {
+// taken says what the probes took of the targets, if that was much.
+func (s *session) taken(length time.Duration) string {
+	share := 0.0
+	for _, p := range s.parts {
+		share += p.watch.Taken().Seconds() / max(length.Seconds(), 1e-9)
+	}
+	if share <= limit*float64(len(s.parts)) {
 		return ""
 	}
 	return fmt.Sprintf("; the probes took some %.0f%% of a processor", 100*share)
 }
 
+// lifted returns the functions that were not counted because they are called too often. Of several processes all are named.
+func (s *session) lifted() (all []row) {
+	for _, p := range s.parts {
+		for _, t := range p.watch.Lifted() {
+			all = append(all, row{target: t, coverage: p.watch.Coverage(t)})
+		}
+	}
+	return all
+}
+
 // printLifted prints the functions that were not counted, with how often they were called when they were looked at.
-func (s *session) printLifted(lifted []*calls.Target) error {
+func (s *session) printLifted(lifted []row) error {
 	w := bufio.NewWriter(s.stdout)
-	for _, t := range lifted {
-		fmt.Fprintf(w, "%10s %9s %8s %8s %8s %8s %8s  %s (not counted: called too often)\n", "-", rateText(s.watch.Coverage(t).Rate), "-", "-", "-", "-", "-",
-			clean.Text(t.Name))
+	for _, r := range lifted {
+		fmt.Fprintf(w, "%10s %9s %8s %8s %8s %8s %8s  %s (not counted: called too often)\n", "-", rateText(r.coverage.Rate), "-", "-", "-", "-", "-",
+			clean.Text(r.target.Name))
 	}
 	return w.Flush()
 }
@@ -172,12 +185,12 @@ func coverageJSON(c *calls.Coverage) (j jsonCoverage) {
 func (s *session) printLiftedJSON(most int) error {
 	w := bufio.NewWriter(s.stdout)
 	var errs []error
-	lifted := s.watch.Lifted()
+	lifted := s.lifted()
 	if s.number > 0 {
 		lifted = lifted[:min(len(lifted), most)]
 	}
-	for _, t := range lifted {
-		c := s.watch.Coverage(t)
+	for i := range lifted {
+		t, c := lifted[i].target, lifted[i].coverage
 		errs = append(errs, writeJSON(w, struct {
 			Function string `json:"function"`
 			Raw      string `json:"raw"`

@@ -19,8 +19,9 @@ const help = "usage: pcalls [flags] -p PID|NAME [OBJECT`]PATTERN[(CONDITION)]…
 	"       pcalls [flags] [OBJECT`]PATTERN[(CONDITION)]… -- COMMAND [ARG…]\n" + `
 Counts and times calls of functions of a running program, and lets it live.
 
-  -p, --pid PID             a running process, or the one with a name or executable that
-                            matches, as nginx, /usr/bin/python3*
+  -p, --pid PID             a running process, several as 12,13, or those with a name or
+                            executable that matches, as nginx, /usr/bin/python3*; children
+                            that they start later are not counted
   -t, --time DURATION       count this long; a bare number is seconds
                             (default: until the target ends or ^C)
   -n, --number N            print at most N functions, or lines with --by
@@ -29,7 +30,8 @@ Counts and times calls of functions of a running program, and lets it live.
                             the time, thread, duration and function; a bare number is
                             seconds
       --by KEY              a line for each function and value of KEY: an argument (a name,
-                            $1, req.id), return, thread, goroutine, caller, or stack
+                            $1, req.id), return, thread, goroutine, process, caller, or
+                            stack
       --sum EXPR            sum a number over the calls: arguments, members of them and
                             numbers with + - *, or return; the largest sum comes first
       --tree                the calls of the functions as they were nested: below each those
@@ -103,14 +105,14 @@ examples:
 
 // config is a parsed command line.
 type config struct {
-	pid      int // 0: a command
+	pids     []int // none: a command
 	patterns []calls.Pattern
 	command  []string
 	length   time.Duration // 0: until the target ends
 	force    bool          // whatever the probes take of the target
 	slower   time.Duration // calls that took as long are printed; 0: none
 	detail   detail        // what is printed of each call, or each slow one
-	by       *calls.Key    // what calls are told apart by; nil: nothing
+	by       *calls.Key    // what calls are told apart by; nil: nothing, or processes
 	sum      *calls.Sum    // nil: nothing is summed
 	save     saving
 	showing
@@ -136,6 +138,8 @@ type showing struct {
 	view
 	json  bool
 	quiet bool
+	// perProcess: each process has rows of its own.
+	perProcess bool
 }
 
 // view is what is printed at all.
@@ -169,6 +173,7 @@ func (s *seconds) Set(text string) error {
 type rawFlags struct {
 	config
 	named  []string
+	follow bool // which is refused
 	length seconds
 	slower seconds
 	by     string
@@ -193,6 +198,8 @@ func (r *rawFlags) set() *pflag.FlagSet {
 	fs.BoolVar(&r.list, "list", false, "")
 	fs.BoolVar(&r.json, "json", false, "")
 	fs.BoolVar(&r.force, "force", false, "")
+	fs.BoolVar(&r.follow, "follow", false, "")
+	fs.Lookup("follow").Hidden = true
 	fs.BoolVarP(&r.quiet, "quiet", "q", false, "")
 	usage.Flags(fs)
 	return fs
@@ -205,7 +212,7 @@ func parse(args []string) (*config, error) {
 	if err := fs.Parse(args); err != nil {
 		return nil, usage.Wrong(fs, help, err)
 	}
-	if err := usage.Asked(fs, help, map[string][]string{"by": {"return", "thread", "goroutine", "caller", "stack"}, "format": callFormats(), "value": {"calls", "time", "sum"}}); err != nil {
+	if err := usage.Asked(fs, help, map[string][]string{"by": {"return", "thread", "goroutine", "process", "caller", "stack"}, "format": callFormats(), "value": {"calls", "time", "sum"}}); err != nil {
 		return nil, err
 	}
 	patterns := fs.Args()
@@ -236,13 +243,15 @@ func parse(args []string) (*config, error) {
 		return &r.config, nil
 	}
 	var err error
-	r.pid, err = onePID(r.named)
-	return &r.config, err
+	if r.pids, err = r.processes(); err != nil {
+		return nil, err
+	}
+	return &r.config, nil
 }
 
 // group reads what calls are told apart by, and what is summed.
 func (r *rawFlags) group(fs *pflag.FlagSet) (err error) {
-	if fs.Changed("by") {
+	if r.perProcess = r.by == "process"; fs.Changed("by") && !r.perProcess {
 		if r.config.by, err = calls.ParseKey(r.by); err != nil {
 			return usage.Errorf("--by %q: %w", r.by, err)
 		}
@@ -259,6 +268,8 @@ func (r *rawFlags) group(fs *pflag.FlagSet) (err error) {
 func (r *rawFlags) check(fs *pflag.FlagSet) error {
 	named := fs.Changed("pid")
 	switch {
+	case r.follow:
+		return usage.Errorf("--follow: children are not counted: the probes are those of processes that run already; give these with -p PID,PID or -p NAME")
 	case !named && len(r.command) == 0 && fs.ArgsLenAtDash() >= 0:
 		return usage.Errorf("no COMMAND after --")
 	case !named && len(r.command) == 0:
@@ -288,21 +299,26 @@ func (r *rawFlags) check(fs *pflag.FlagSet) error {
 	return nil
 }
 
-// onePID returns the process that -p means.
-func onePID(named []string) (int, error) {
-	pids, _, err := targets.Select(named, "")
+// mostProcesses bounds how many processes are counted at the same time.
+const mostProcesses = 64
+
+// processes returns those that -p means.
+func (r *rawFlags) processes() ([]int, error) {
+	pids, _, err := targets.Select(r.named, "")
 	if none, ok := errors.AsType[targets.None](err); ok {
-		return 0, none
+		return nil, none
 	}
-	if err != nil {
-		return 0, usage.Errorf("%w", err)
-	}
-	if len(pids) != 1 {
+	switch n := len(pids); {
+	case err != nil:
+		return nil, usage.Errorf("%w", err)
+	case n > mostProcesses:
+		return nil, fmt.Errorf("-p means %d processes, and at most %d are counted: give some of them", n, mostProcesses)
+	case n > 1 && (r.tree.on() || r.list || r.config.save.output != ""):
 		var texts []string
-		for _, pid := range pids[:min(len(pids), 8)] {
+		for _, pid := range pids[:min(n, 8)] {
 			texts = append(texts, strconv.Itoa(pid))
 		}
-		return 0, fmt.Errorf("-p means %d processes, and calls are counted in one: %s", len(pids), strings.Join(texts, ", "))
+		return nil, usage.Errorf("-p means %d processes, and --tree, --list and -o are about one: %s", n, strings.Join(texts, ", "))
 	}
-	return pids[0], nil
+	return pids, nil
 }

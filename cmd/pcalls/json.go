@@ -89,7 +89,7 @@ func (s *session) jsonKey(j *jsonRow, r *row) {
 	case r.Rest != calls.None:
 		j.Rest = string(r.Rest)
 	case s.by.Stack():
-		j.Stack, j.Cut = jsonFrames(s.watch.Frames(r.Stack)), r.Cut
+		j.Stack, j.Cut = jsonFrames(r.watch.Frames(r.Stack)), r.Cut
 	default:
 		j.Key = &r.Key
 	}

@@ -113,10 +113,11 @@ func (s *session) printTree(nodes []*calls.Node, rows []row, length time.Duratio
 	if n < len(all) {
 		shown = fmt.Sprintf("%d of %d lines are shown, ", n, len(all))
 	}
-	if full := s.watch.Full(); full > 0 {
+	watch := s.parts[0].watch
+	if full := watch.Full(); full > 0 {
 		s.say("%s in (%s): there is room for %d paths", counted(full, "call is", "calls are"), calls.NoStack, perfevent.MostGroups)
 	}
-	if cut := s.watch.Cut(); cut > 0 {
+	if cut := watch.Cut(); cut > 0 {
 		s.say("%s stacks that are cut, and below (%s): the time of callers without callees may have theirs", counted(cut, "call has", "calls have"), calls.CutStack)
 	}
 	s.tellEnd(rows, shown, length)

@@ -143,8 +143,8 @@ func TestGroupsByStack(t *testing.T) {
 			s = &Stats{}
 			sums[frames[1].Func] = s
 		}
-		merge(s, &g.Stats)
-		merge(&whole, &g.Stats)
+		Merge(s, &g.Stats)
+		Merge(&whole, &g.Stats)
 	}
 	for _, name := range []string{"first", "second"} {
 		s := sums[name]
