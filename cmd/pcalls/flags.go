@@ -48,6 +48,9 @@ Counts and times calls of functions of a running program, and lets it live.
                             those that are slow
       --where               also print each call with its stack; with --slower those that
                             are slow
+      --stack-size SIZE     how much of each stack is copied for --where, --by stack, --tree
+                            and -o, up to 256k (default 16k): deep stacks, as of Python
+                            code that calls C that calls Python, are cut without more
       --top                 a table each second, of that second, until ^C
       --list                print the functions that would be counted, where their probes
                             would be, and why some can have none; set nothing
@@ -114,6 +117,7 @@ type config struct {
 	detail   detail        // what is printed of each call, or each slow one
 	by       *calls.Key    // what calls are told apart by; nil: nothing, or processes
 	sum      *calls.Sum    // nil: nothing is summed
+	stack    size          // of each stack that is copied; 0: the usual
 	save     saving
 	showing
 }
@@ -127,7 +131,7 @@ func (d detail) any() bool { return d.args || d.where }
 // spec returns what is counted.
 func (c *config) spec() calls.Spec {
 	return calls.Spec{
-		CallReports: calls.CallReports{Each: c.slower == 0 && c.detail.any(), Least: c.slower, Values: c.detail.args, Stack: c.detail.where},
+		CallReports: calls.CallReports{Each: c.slower == 0 && c.detail.any(), Least: c.slower, Values: c.detail.args, Stack: c.detail.where, StackSize: int(c.stack)},
 		By:          c.by, Sum: c.sum,
 	}
 }
@@ -194,6 +198,7 @@ func (r *rawFlags) set() *pflag.FlagSet {
 	r.tree.add(fs)
 	fs.BoolVar(&r.detail.args, "args", false, "")
 	fs.BoolVar(&r.detail.where, "where", false, "")
+	fs.Var(&r.stack, "stack-size", "")
 	fs.BoolVar(&r.top, "top", false, "")
 	fs.BoolVar(&r.list, "list", false, "")
 	fs.BoolVar(&r.json, "json", false, "")
@@ -280,6 +285,8 @@ func (r *rawFlags) check(fs *pflag.FlagSet) error {
 		return usage.Errorf("which functions? a PATTERN, as malloc or 'net/http.*'; '*' is all")
 	case r.number < 0 || fs.Changed("number") && r.number == 0:
 		return usage.Errorf("-n wants a positive number of functions")
+	case fs.Changed("stack-size") && !r.detail.where && !r.config.by.Stack():
+		return usage.Errorf("--stack-size is about copies of stacks: give --where, --by stack, --tree or -o")
 	case r.list && (r.config.save.output != "" || r.top || r.detail.any() || r.config.by != nil || r.config.sum != nil ||
 		fs.Changed("time") || fs.Changed("number") || fs.Changed("slower")):
 		return usage.Errorf("--list counts nothing: --top, --slower, --args, --where, --by, --sum, -o, -t and -n mean nothing")

@@ -146,7 +146,7 @@ func (g *guard) look(w *Watch) bool {
 	share := spent / now.Sub(g.from).Seconds()
 	switch {
 	case spent > w.spec.Limit*guardWindow.Seconds():
-		if !g.set(w, loads, choose(loads, w.spec.Limit*faster(share), w.last()), now.Sub(g.begun)) {
+		if !g.set(w, loads, choose(loads, w.spec.Limit*faster(share)), now.Sub(g.begun)) {
 			g.window(w, now)
 			return true
 		}

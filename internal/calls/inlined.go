@@ -9,7 +9,9 @@ import (
 )
 
 // Inlined returns the functions that a target was inlined into.
-func (p *Process) Inlined(t *Target) []string { return t.file.InlinedIn(t.Raw) }
+func (p *Process) Inlined(t *Target) []string {
+	return slices.DeleteFunc(t.file.InlinedIn(t.Raw), func(in string) bool { return in == t.Name }) // a part of it, into itself
+}
 
 // OnlyInlined returns the functions that those which the pattern names were inlined into. It is about names without * and ?.
 func (p *Process) OnlyInlined(pattern *Pattern) (in []string) {

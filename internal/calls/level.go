@@ -63,8 +63,8 @@ type load struct {
 }
 
 // choose returns the levels of functions so that their probes together take no more than the limit. The functions that take least are chosen first.
-// The others get the last level.
-func choose(loads []load, limit float64, last Level) map[int]Level {
+// The others have windows.
+func choose(loads []load, limit float64) map[int]Level {
 	levels := map[int]Level{}
 	slices.SortFunc(loads, func(a, b load) int { return cmp.Or(cmp.Compare(a.timed, b.timed), cmp.Compare(a.number, b.number)) })
 	for _, l := range loads {
@@ -76,7 +76,7 @@ func choose(loads []load, limit float64, last Level) map[int]Level {
 			levels[l.number] = Counted
 			limit -= l.counted
 		default:
-			levels[l.number] = last
+			levels[l.number] = max(Windowed, l.least)
 		}
 	}
 	return levels

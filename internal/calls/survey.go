@@ -61,12 +61,12 @@ func (s *survey) choose() {
 			loads = append(loads, found...)
 		}
 	}
-	w.guard.set(w, loads, choose(loads, w.spec.Limit, w.last()), 0)
+	w.guard.set(w, loads, choose(loads, w.spec.Limit), 0)
 	for range mostRounds {
 		s.complete()
 		loads, share := s.look(s.standing, surveyAll, time.Duration(w.spec.Limit*float64(surveyAll)))
 		s.expect(loads)
-		changed := w.guard.set(w, loads, choose(loads, w.spec.Limit*faster(share), w.last()), 0)
+		changed := w.guard.set(w, loads, choose(loads, w.spec.Limit*faster(share)), 0)
 		s.standing = slices.DeleteFunc(s.standing, s.liftHot)
 		if !changed || share <= w.spec.Limit {
 			break

@@ -15,14 +15,6 @@ const (
 	windowEvery = 50 * time.Millisecond // at least, from the beginning of one to that of the next
 )
 
-// last is the level of functions that take too much to be counted all the time. In a tree a call of a window would have callees that were not seen.
-func (w *Watch) last() Level {
-	if w.spec.By.isPath() {
-		return Off
-	}
-	return Windowed
-}
-
 // callCost is that of a function for this watch: where single calls, stacks or results are asked for, it is no use to count calls only.
 func (w *Watch) callCost(t *Target) (counted, more time.Duration) {
 	counted, more = t.callCost(w.spec.Cost)

@@ -8,9 +8,17 @@ type CallReports struct {
 	Least  time.Duration // those that take at least this long; 0: none
 	Values bool          // with registers and memory, at their beginning and end
 	Stack  bool          // with the registers and a copy of the stack at their end
+	// StackSize is how much of the stack is copied, in bytes; 0: UsualStack. It is at most MostStack.
+	StackSize int
 	// Goroutine: with the number of the goroutine, where Copies say where that is.
 	Goroutine bool
 }
+
+// Sizes of copies of stacks.
+const (
+	UsualStack = 16 << 10
+	MostStack  = 256 << 10
+)
 
 // any reports whether calls are reported at all.
 func (r *CallReports) any() bool { return r.Each || r.Least > 0 }
