@@ -27,7 +27,7 @@ func (w *Watch) prepare(o *handle.Object, targets []Target) error {
 		return fmt.Errorf("%s: %w", o.Path, err)
 	}
 	p := probedText{file: file}
-	text := textOf{mem: w.memory, o: o, maps: m}
+	text := textOf{mem: w.memory, o: o, maps: m, file: blocks{Code: o.File}}
 	for i := range targets {
 		t := &targets[i]
 		if t.Err != nil {
