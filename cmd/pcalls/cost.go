@@ -106,7 +106,8 @@ func (r *row) whole() bool { return r.target.Plan.Whole == nil && !r.coverage.Pa
 // partly says for how long calls were counted or timed, if not all the time.
 func (r *row) partly(length time.Duration) string {
 	c := &r.coverage
-	timed, counted := fmt.Sprintf("timed for %s", duration(c.Timed)), fmt.Sprintf("counted for %s", duration(c.Counted))
+	// They end some milliseconds after the length was taken.
+	timed, counted := fmt.Sprintf("timed for %s", duration(min(c.Timed, length))), fmt.Sprintf("counted for %s", duration(min(c.Counted, length)))
 	switch {
 	case !c.Partly || c.Level == calls.Counted && c.Timed == 0:
 		return ""
