@@ -137,20 +137,20 @@ func (r *row) rate(length time.Duration) string {
 }
 
 // taken says what the probes took of the targets, if that was much.
-func (s *session) taken(length time.Duration) string {
+func taken(parts []*part, length time.Duration) string {
 	share := 0.0
-	for _, p := range s.parts {
+	for _, p := range parts {
 		share += p.watch.Taken().Seconds() / max(length.Seconds(), 1e-9)
 	}
-	if share <= limit*float64(len(s.parts)) {
+	if share <= limit*float64(len(parts)) {
 		return ""
 	}
 	return fmt.Sprintf("; the probes took some %.0f%% of a processor", 100*share)
 }
 
-// lifted returns the functions that were not counted because they are called too often. Of several processes all are named.
-func (s *session) lifted() (all []row) {
-	for _, p := range s.parts {
+// liftedOf returns the functions that were not counted because they are called too often. Of several processes all are named.
+func liftedOf(parts []*part) (all []row) {
+	for _, p := range parts {
 		for _, t := range p.watch.Lifted() {
 			all = append(all, row{target: t, coverage: p.watch.Coverage(t)})
 		}
@@ -186,7 +186,7 @@ func coverageJSON(c *calls.Coverage) (j jsonCoverage) {
 func (s *session) printLiftedJSON(most int) error {
 	w := bufio.NewWriter(s.stdout)
 	var errs []error
-	lifted := s.lifted()
+	lifted := liftedOf(s.parts)
 	if s.number > 0 {
 		lifted = lifted[:min(len(lifted), most)]
 	}

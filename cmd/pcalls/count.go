@@ -132,7 +132,7 @@ func (s *session) await(ctx context.Context, ended <-chan struct{}, over <-chan 
 			if err := s.printCalls(); err != nil {
 				return err
 			}
-			if !s.lost() {
+			if !allLost(s.parts) {
 				continue
 			}
 		case <-ended:
@@ -143,9 +143,9 @@ func (s *session) await(ctx context.Context, ended <-chan struct{}, over <-chan 
 	}
 }
 
-// lost reports whether no calls of any process are counted any more.
-func (s *session) lost() bool {
-	return !slices.ContainsFunc(s.parts, func(p *part) bool { return p.watch.Lost() == nil })
+// allLost reports whether no calls of any process are counted any more.
+func allLost(parts []*part) bool {
+	return !slices.ContainsFunc(parts, func(p *part) bool { return p.watch.Lost() == nil })
 }
 
 // tellAllOften is tellOften for all processes. Its error is that of all of them.
@@ -205,7 +205,7 @@ func (s *session) seconds(ctx context.Context, ended <-chan struct{}, over <-cha
 			if err := t.show(t.second(), now.Sub(last)); err != nil {
 				return err
 			}
-			if last = now; s.lost() {
+			if last = now; allLost(s.parts) {
 				return nil
 			}
 		}

@@ -32,8 +32,8 @@ type jsonPlan struct {
 	Cost     *int64   `json:"cost_ns,omitempty"` // of a call that is timed; absent: not known
 }
 
-// plan describes a function for --list. The cost of probes may be nil.
-func (s *session) plan(process *calls.Process, t *calls.Target, inlined bool, cost *calls.Cost) jsonPlan {
+// planOf describes a function for --list. The cost of probes may be nil.
+func planOf(process *calls.Process, t *calls.Target, inlined bool, cost *calls.Cost) jsonPlan {
 	j := jsonPlan{Function: t.Name, Raw: t.Raw, Object: t.Object, Address: t.Start, Size: t.End - t.Start}
 	if inlined {
 		j.Inlined = process.Inlined(t)
@@ -77,7 +77,7 @@ func (s *session) printList(process *calls.Process, found *calls.Selection, spec
 	}
 	for i := range found.Targets {
 		t := &found.Targets[i]
-		p := s.plan(process, t, inlined, cost)
+		p := planOf(process, t, inlined, cost)
 		if s.json {
 			if err := writeJSON(w, p); err != nil {
 				return err

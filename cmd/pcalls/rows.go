@@ -39,14 +39,14 @@ func (r *row) key() string {
 }
 
 // keyName is the head of the column of keys, empty if there is none.
-func (s *session) keyName() string {
+func (c *config) keyName() string {
 	switch {
-	case s.perProcess:
+	case c.perProcess:
 		return "process"
-	case s.by == nil || s.by.Stack():
+	case c.by == nil || c.by.Stack():
 		return ""
 	}
-	return s.by.Text
+	return c.by.Text
 }
 
 // functionsOf returns the functions that rows are of.
@@ -59,8 +59,8 @@ func functionsOf(rows []row) map[[2]string]bool {
 }
 
 // summed returns how many calls would be in the sum if the number of all was known.
-func (s *session) summed(r *row) uint64 {
-	if s.sum.AtReturn() || s.by.AtReturn() {
+func (c *config) summed(r *row) uint64 {
+	if c.sum.AtReturn() || c.by.AtReturn() {
 		return r.stats.Returned
 	}
 	return r.stats.Calls

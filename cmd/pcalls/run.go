@@ -159,8 +159,8 @@ func (s *session) find(pid int) (err error) {
 	if err != nil {
 		return fmt.Errorf("process %d: %w", pid, err)
 	}
-	if missed := found.Missed(); len(missed) > 0 {
-		return s.missed(p.process, found, missed[0])
+	if all := found.Missed(); len(all) > 0 {
+		return missed(p.process, &s.patterns[all[0]], found, all[0])
 	}
 	unmeasured := cost()
 	if s.list {
@@ -212,8 +212,7 @@ func processName(pid int) string {
 }
 
 // missed is the error for a pattern, by its number, that names no function with code of its own.
-func (s *session) missed(process *calls.Process, found *calls.Selection, i int) error {
-	p := &s.patterns[i]
+func missed(process *calls.Process, p *calls.Pattern, found *calls.Selection, i int) error {
 	if err := found.LineError(i); err != nil {
 		return err
 	}

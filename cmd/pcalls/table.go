@@ -44,7 +44,7 @@ func (s *session) print(rows []row, length time.Duration) error {
 	if s.json {
 		return s.printJSON(rows)
 	}
-	lifted := s.lifted()
+	lifted := liftedOf(s.parts)
 	width, n := s.room(len(rows) + len(lifted))
 	more := lifted[:max(n-len(rows), 0)]
 	n = min(n, len(rows))
@@ -64,23 +64,23 @@ func (s *session) tellEnd(rows []row, shown string, length time.Duration) {
 	s.tellInlined()
 	functions := functionsOf(rows)
 	s.say("%s of %s in %s; %s%s looked at%s%s%s", counted(all, "call", "calls"), counted(uint64(len(functions)), "function", "functions"), duration(length),
-		shown, counted(uint64(s.looked()), "was", "were"), s.inAll(), stepped(rows), s.taken(length))
+		shown, counted(uint64(lookedAt(s.parts)), "was", "were"), inAll(s.parts), stepped(rows), taken(s.parts, length))
 }
 
-// looked returns how many functions were looked at.
-func (s *session) looked() (n int) {
-	for _, p := range s.parts {
+// lookedAt returns how many functions were looked at.
+func lookedAt(parts []*part) (n int) {
+	for _, p := range parts {
 		n += len(p.watch.Targets)
 	}
 	return n
 }
 
 // inAll says that there are several processes.
-func (s *session) inAll() string {
-	if len(s.parts) == 1 {
+func inAll(parts []*part) string {
+	if len(parts) == 1 {
 		return ""
 	}
-	return fmt.Sprintf(" in %d processes", len(s.parts))
+	return fmt.Sprintf(" in %d processes", len(parts))
 }
 
 // fewInlined is with how many functions copies that were inlined are looked for after the counting.
@@ -187,11 +187,11 @@ func counted(n uint64, one, more string) string {
 	return fmt.Sprintf("%d %s", n, more)
 }
 
-func (s *session) shown(n, all int) string {
+func (c *config) shown(n, all int) string {
 	switch {
 	case n == all:
 		return ""
-	case s.perProcess || s.by != nil && !s.save.implied:
+	case c.perProcess || c.by != nil && !c.save.implied:
 		return fmt.Sprintf("%d of %d lines are shown, ", n, all)
 	}
 	return fmt.Sprintf("%d are shown, ", n)

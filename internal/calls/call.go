@@ -85,7 +85,9 @@ func (s *Selection) describe(spec *Spec) error {
 		if err := s.findNumbers(); err != nil && of {
 			return fmt.Errorf("by goroutine: %w", err)
 		}
-		spec.Goroutine = !of && slices.ContainsFunc(s.Targets, func(t Target) bool { return t.goid != 0 })
+		if !of && slices.ContainsFunc(s.Targets, func(t Target) bool { return t.goid != 0 }) {
+			spec.Caller = perfevent.ByGoroutine
+		}
 	}
 	for i := range s.Targets {
 		t := &s.Targets[i]

@@ -91,7 +91,7 @@ func (a *assembly) fill(m callMaps, r *reports) {
 		instruction{op: bpfStoreB, dst: 9, src: 1, off: valuesStatus + StatusStack})
 	a.mark("no stack")
 	a.copies(m)
-	if r.Goroutine {
+	if r.Caller == ByGoroutine {
 		a.copy(CopyGoroutine, int32(valuesWords), valuesNumber, true)
 	}
 	for i := range int16(EntryLoads) {

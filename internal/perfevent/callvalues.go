@@ -10,8 +10,7 @@ type CallReports struct {
 	Stack  bool          // with the registers and a copy of the stack at their end
 	// StackSize is how much of the stack is copied, in bytes; 0: UsualStack. It is at most MostStack.
 	StackSize int
-	// Goroutine: with the number of the goroutine, where Copies say where that is.
-	Goroutine bool
+	Caller    Caller // whose number is reported
 }
 
 // Sizes of copies of stacks.
@@ -20,11 +19,21 @@ const (
 	MostStack  = 256 << 10
 )
 
+// A Caller is what has made a call.
+type Caller uint8
+
+const (
+	ByThread    Caller = iota
+	ByGoroutine        // and the thread, too: where Copies say where the number is
+)
+
 // any reports whether calls are reported at all.
 func (r *CallReports) any() bool { return r.Each || r.Least > 0 }
 
 // detailed reports whether more is reported of a call than its time.
-func (r *CallReports) detailed() bool { return r.any() && (r.Values || r.Stack || r.Goroutine) }
+func (r *CallReports) detailed() bool {
+	return r.any() && (r.Values || r.Stack || r.Caller == ByGoroutine)
+}
 
 // A CallReport is a call that has ended, or, of a function whose ends are not seen, one that has begun. What it points to is valid
 // until the function that is told of it returns.
